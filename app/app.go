@@ -18,14 +18,16 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"golang.org/x/net/netutil"
 
-	"github.com/belfry-run/belfry"
 	"github.com/belfry-run/belfry/config"
+	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/engine"
 	"github.com/belfry-run/belfry/httpapi"
+	"github.com/belfry-run/belfry/job"
 	"github.com/belfry-run/belfry/notify"
 	"github.com/belfry-run/belfry/store"
 	"github.com/belfry-run/belfry/ui"
 	"github.com/belfry-run/belfry/ui/console"
+	"github.com/belfry-run/belfry/view"
 )
 
 // App is one node.
@@ -116,7 +118,7 @@ func (a *App) Start(ctx context.Context) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.started || a.stopped {
-		return belfry.Errorf(belfry.Conflict, "this node was started or stopped before").WithHint("make a new one")
+		return core.Errorf(core.Conflict, "this node was started or stopped before").WithHint("make a new one")
 	}
 	a.started = true
 	// The order of these lines is the order of dependence, and Stop walks it
@@ -142,7 +144,7 @@ func (a *App) Start(ctx context.Context) error {
 	} {
 		if err := part.start(ctx); err != nil {
 			stopErr := a.stopLocked(context.WithoutCancel(ctx))
-			var refused *belfry.Error
+			var refused *core.Error
 			if !errors.As(err, &refused) { // a refusal says for itself what it is about
 				err = fmt.Errorf("start %s: %w", part.name, err)
 			}
@@ -250,7 +252,7 @@ func (a *App) checkClock(ctx context.Context) {
 	switch {
 	case err != nil && ctx.Err() == nil:
 		a.log.Warn("cannot compare clocks", "error", err)
-	case skew.Abs() > belfry.MaxClockSkew:
+	case skew.Abs() > view.MaxClockSkew:
 		a.log.Warn("this node's clock is off; times are the database's, but timestamps in logs are not",
 			"skew", skew, "way_out", "synchronise the clocks of this node and of the database, such as with NTP")
 	}
@@ -298,7 +300,7 @@ func (a *App) startAPI(ctx context.Context) error {
 	if shared {
 		a.loop("listening", func(ctx context.Context) error {
 			for ctx.Err() == nil {
-				sleep(ctx, belfry.ListenEvery)
+				sleep(ctx, job.ListenEvery)
 				a.sayListening(ctx)
 			}
 			return nil
@@ -384,7 +386,7 @@ func (a *App) server() (*http.Server, *httpapi.Server, error) {
 func (a *App) ready(context.Context) error {
 	select {
 	case <-a.draining:
-		return belfry.Errorf(belfry.Unavailable, "this node is stopping")
+		return core.Errorf(core.Unavailable, "this node is stopping")
 	default:
 		return a.store.Outdated()
 	}
@@ -394,7 +396,7 @@ func listen(ctx context.Context, address string) (net.Listener, error) {
 	var lc net.ListenConfig
 	ln, err := lc.Listen(ctx, "tcp", address)
 	if err != nil {
-		return nil, belfry.Errorf(belfry.Unavailable, "cannot listen on %s: %w", address, err).
+		return nil, core.Errorf(core.Unavailable, "cannot listen on %s: %w", address, err).
 			WithHint("is another server running there? choose another address with --listen, such as 127.0.0.1:0 for any free port")
 	}
 	return ln, nil

@@ -24,11 +24,16 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"go.uber.org/goleak"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/alert"
 	"github.com/belfry-run/belfry/config"
+	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/httpapi"
 	"github.com/belfry-run/belfry/internal/pgtest"
+	"github.com/belfry-run/belfry/job"
+	"github.com/belfry-run/belfry/monitor"
+	"github.com/belfry-run/belfry/schedule"
 	"github.com/belfry-run/belfry/store"
+	"github.com/belfry-run/belfry/task"
 	"github.com/belfry-run/belfry/worker"
 )
 
@@ -49,7 +54,7 @@ func options(t *testing.T) Options {
 	dir := t.TempDir()
 	return Options{Config: config.Config{
 		Database: filepath.Join(dir, "belfry.db"), Listen: "127.0.0.1:0", AllowCommands: true,
-		Grace: belfry.Duration(5 * time.Second), Name: t.Name(),
+		Grace: core.Duration(5 * time.Second), Name: t.Name(),
 	}}
 }
 
@@ -93,7 +98,7 @@ func within(t *testing.T) context.Context {
 
 func echo(ctx context.Context, t *testing.T, svc httpapi.Service) {
 	t.Helper()
-	if _, err := svc.CreateTask(ctx, belfry.Task{Name: "echo", Command: &belfry.Command{Argv: []string{"echo", "hi"}}}); err != nil {
+	if _, err := svc.CreateTask(ctx, task.Task{Name: "echo", Command: &task.Command{Argv: []string{"echo", "hi"}}}); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -106,24 +111,24 @@ func TestANodeRunsJobsAndStops(t *testing.T) {
 	a := start(t, o)
 	ctx, c := within(t), client(t, a)
 
-	job, err := greet.New("you")
+	j, err := greet.New("you")
 	if err != nil {
 		t.Fatal(err)
 	}
-	made, err := c.Enqueue(ctx, []belfry.NewJob{job})
+	made, err := c.Enqueue(ctx, []job.NewJob{j})
 	if err != nil {
 		t.Fatal(err)
 	}
-	done, err := WaitJob(ctx, c, belfry.DefaultNamespace, made[0].Job.ID)
+	done, err := WaitJob(ctx, c, core.DefaultNamespace, made[0].Job.ID)
 	if err != nil || string(done.Output) != `"hello you"` {
 		t.Fatalf("got %s, %v", done.Output, err)
 	}
 	echo(ctx, t, c)
-	if _, err := c.CreateSchedule(ctx, belfry.Schedule{Name: "s", Task: "echo", Rules: []belfry.Rule{{Every: belfry.Duration(time.Second)}}}); err != nil {
+	if _, err := c.CreateSchedule(ctx, schedule.Schedule{Name: "s", Task: "echo", Rules: []schedule.Rule{{Every: core.Duration(time.Second)}}}); err != nil {
 		t.Fatal(err)
 	}
 	eventually(t, "a scheduled job succeeds", func() bool {
-		p, err := c.Jobs(ctx, belfry.JobFilter{Namespace: "default", Schedule: "s", States: []belfry.JobState{belfry.JobSucceeded}})
+		p, err := c.Jobs(ctx, job.Filter{Namespace: "default", Schedule: "s", States: []job.State{job.Succeeded}})
 		return err == nil && len(p.Items) > 0
 	})
 	c.CloseIdleConnections()
@@ -132,7 +137,7 @@ func TestANodeRunsJobsAndStops(t *testing.T) {
 			t.Errorf("stop: %v", err)
 		}
 	}
-	if err := a.Start(ctx); belfry.CodeOf(err) != belfry.Conflict {
+	if err := a.Start(ctx); core.CodeOf(err) != core.Conflict {
 		t.Errorf("started again: %v", err)
 	}
 }
@@ -156,7 +161,7 @@ func TestStopBeforeStart(t *testing.T) {
 	if err := a.Stop(t.Context()); err != nil {
 		t.Errorf("stop: %v", err)
 	}
-	if err := a.Start(t.Context()); belfry.CodeOf(err) != belfry.Conflict {
+	if err := a.Start(t.Context()); core.CodeOf(err) != core.Conflict {
 		t.Errorf("start after stop: %v", err)
 	}
 }
@@ -175,7 +180,7 @@ func TestAFailedStartLeavesNothingRunning(t *testing.T) {
 		t.Fatal(err)
 	}
 	err = a.Start(t.Context())
-	if belfry.CodeOf(err) != belfry.Unavailable || !strings.Contains(err.Error(), "--listen") {
+	if core.CodeOf(err) != core.Unavailable || !strings.Contains(err.Error(), "--listen") {
 		t.Fatalf("got %v", err)
 	}
 	if path := filepath.Join(filepath.Dir(o.Database), "belfry.token"); exists(path) {
@@ -193,7 +198,7 @@ func TestASecondNodeOnTheFileIsRefused(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := second.Start(t.Context()); belfry.CodeOf(err) != belfry.Conflict {
+	if err := second.Start(t.Context()); core.CodeOf(err) != core.Conflict {
 		t.Fatalf("got %v", err)
 	}
 	if _, err := client(t, first).Health(within(t)); err != nil {
@@ -260,20 +265,20 @@ func TestStopIsBounded(t *testing.T) {
 func TestStopHandsRunningJobsBackAfterTheGrace(t *testing.T) {
 	t.Parallel()
 	o := options(t)
-	o.Grace = belfry.Duration(50 * time.Millisecond)
+	o.Grace = core.Duration(50 * time.Millisecond)
 	a := start(t, o)
 	ctx, c := within(t), client(t, a)
-	if _, err := c.CreateTask(ctx, belfry.Task{Name: "long", Command: &belfry.Command{Shell: "sleep 60"}}); err != nil {
+	if _, err := c.CreateTask(ctx, task.Task{Name: "long", Command: &task.Command{Shell: "sleep 60"}}); err != nil {
 		t.Fatal(err)
 	}
-	made, err := c.Enqueue(ctx, []belfry.NewJob{{Task: "long"}})
+	made, err := c.Enqueue(ctx, []job.NewJob{{Task: "long"}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	id := made[0].Job.ID
 	eventually(t, "the job runs", func() bool {
 		j, err := c.Job(ctx, "default", id)
-		return err == nil && j.State == belfry.JobRunning
+		return err == nil && j.State == job.Running
 	})
 	c.CloseIdleConnections()
 	if err := a.Stop(context.Background()); err != nil {
@@ -285,7 +290,7 @@ func TestStopHandsRunningJobsBackAfterTheGrace(t *testing.T) {
 	}
 	defer st.Close()
 	j, err := st.Job(ctx, "default", id)
-	if err != nil || j.State != belfry.JobReady || j.Failures != 0 {
+	if err != nil || j.State != job.Ready || j.Failures != 0 {
 		t.Errorf("got %s with %d failures, %v", j.State, j.Failures, err)
 	}
 }
@@ -374,20 +379,20 @@ func TestCanary(t *testing.T) {
 	t.Parallel()
 	a := start(t, options(t))
 	ctx, c := within(t), client(t, a)
-	if k := SendCanary(ctx, c, belfry.DefaultNamespace, belfry.SystemQueue, 10*time.Second); !k.OK {
+	if k := SendCanary(ctx, c, core.DefaultNamespace, job.SystemQueue, 10*time.Second); !k.OK {
 		t.Errorf("got %+v", k)
 	}
-	if _, err := c.PauseQueue(ctx, belfry.ChecksQueue, "test"); err != nil {
+	if _, err := c.PauseQueue(ctx, task.ChecksQueue, "test"); err != nil {
 		t.Fatal(err)
 	}
-	k := SendCanary(ctx, c, belfry.DefaultNamespace, belfry.ChecksQueue, 50*time.Millisecond)
+	k := SendCanary(ctx, c, core.DefaultNamespace, task.ChecksQueue, 50*time.Millisecond)
 	if k.OK || !strings.Contains(k.Error, "paused") || k.Fix == "" {
 		t.Errorf("got %+v", k)
 	}
-	if j, err := c.Job(ctx, "default", k.JobID); err != nil || j.State != belfry.JobCanceled {
+	if j, err := c.Job(ctx, "default", k.JobID); err != nil || j.State != job.Canceled {
 		t.Errorf("the overdue canary is %s, %v", j.State, err)
 	}
-	if k := SendCanary(ctx, c, belfry.DefaultNamespace, "nowhere", time.Second); k.OK || !strings.Contains(k.Error, "nowhere") {
+	if k := SendCanary(ctx, c, core.DefaultNamespace, "nowhere", time.Second); k.OK || !strings.Contains(k.Error, "nowhere") {
 		t.Errorf("got %+v", k)
 	}
 }
@@ -396,10 +401,10 @@ func TestAQueueThatIsCreatedLaterIsServed(t *testing.T) {
 	t.Parallel()
 	a := start(t, options(t))
 	ctx, c := within(t), client(t, a)
-	if _, err := c.SaveQueue(ctx, belfry.Queue{Name: "later"}); err != nil {
+	if _, err := c.SaveQueue(ctx, job.Queue{Name: "later"}); err != nil {
 		t.Fatal(err)
 	}
-	if k := SendCanary(ctx, c, belfry.DefaultNamespace, "later", 20*time.Second); !k.OK {
+	if k := SendCanary(ctx, c, core.DefaultNamespace, "later", 20*time.Second); !k.OK {
 		t.Errorf("got %+v", k)
 	}
 }
@@ -416,7 +421,7 @@ func TestMetricsOfMonitors(t *testing.T) {
 	now := time.Now()
 	read := func(context.Context) (figures, error) {
 		return figures{store: store.Gauges{
-			Now: now, Monitors: map[belfry.Status]int64{belfry.StatusUp: 1, belfry.StatusDown: 2},
+			Now: now, Monitors: map[monitor.Status]int64{monitor.StatusUp: 1, monitor.StatusDown: 2},
 			States:   []store.MonitorGauge{{Namespace: "default", Name: "shop", Up: true}, {Namespace: "team", Name: "shop"}},
 			Channels: []store.ChannelGauge{{Namespace: "default", Channel: "ops", Pending: 3, OldestAt: now.Add(-90 * time.Second)}, {Namespace: "team", Channel: "ops", Pending: 1}},
 		}}, nil
@@ -424,11 +429,11 @@ func TestMetricsOfMonitors(t *testing.T) {
 	if err := r.Register(newGauges(new(catalogue), read, func() leftBehind { return leftBehind{Attempts: 2, Alerts: 1} })); err != nil {
 		t.Fatal(err)
 	}
-	o.Checked(belfry.KindHTTP, belfry.CheckOK, 80*time.Millisecond)
-	o.Checked(belfry.KindHTTP, belfry.CheckFail, 2*time.Second)
-	o.Checked(belfry.KindTCP, belfry.CheckError, 0)
-	o.Tried("webhook", belfry.AlertPending)
-	o.Tried("webhook", belfry.AlertSent)
+	o.Checked(task.KindHTTP, task.CheckOK, 80*time.Millisecond)
+	o.Checked(task.KindHTTP, task.CheckFail, 2*time.Second)
+	o.Checked(task.KindTCP, task.CheckError, 0)
+	o.Tried("webhook", alert.Pending)
+	o.Tried("webhook", alert.Sent)
 	w := httptest.NewRecorder()
 	promhttp.HandlerFor(r, promhttp.HandlerOpts{}).ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/metrics", nil))
 	text := w.Body.String()
@@ -455,7 +460,7 @@ func TestMetrics(t *testing.T) {
 	t.Parallel()
 	a := start(t, options(t))
 	ctx, c := within(t), client(t, a)
-	SendCanary(ctx, c, belfry.DefaultNamespace, belfry.SystemQueue, 10*time.Second)
+	SendCanary(ctx, c, core.DefaultNamespace, job.SystemQueue, 10*time.Second)
 	token, _ := ReadToken(a.TokenFile())
 	get := func(path, token string) (int, string) {
 		req, err := http.NewRequestWithContext(ctx, http.MethodGet, a.URL()+path, nil)
@@ -513,13 +518,13 @@ func TestTwoNodesOnOnePostgreSQL(t *testing.T) {
 	node := func(name string, roles ...string) *App {
 		return start(t, Options{Config: config.Config{
 			Database: url, Listen: "127.0.0.1:0", Roles: roles, Name: name, AllowCommands: true,
-			TokenFile: filepath.Join(dir, "token"), Grace: belfry.Duration(5 * time.Second), MaxConns: 6,
+			TokenFile: filepath.Join(dir, "token"), Grace: core.Duration(5 * time.Second), MaxConns: 6,
 		}})
 	}
 	front := node("front", config.RoleAPI, config.RoleEngine)
 	ctx, c := within(t), client(t, front)
 	echo(ctx, t, c)
-	made, err := c.Enqueue(ctx, []belfry.NewJob{{Task: "echo"}})
+	made, err := c.Enqueue(ctx, []job.NewJob{{Task: "echo"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -527,7 +532,7 @@ func TestTwoNodesOnOnePostgreSQL(t *testing.T) {
 	if back.URL() != "" {
 		t.Errorf("a node without the role listens on %s", back.URL())
 	}
-	if j, err := WaitJob(ctx, c, "default", made[0].Job.ID); err != nil || j.State != belfry.JobSucceeded {
+	if j, err := WaitJob(ctx, c, "default", made[0].Job.ID); err != nil || j.State != job.Succeeded {
 		t.Fatalf("got %s, %v", j.State, err)
 	}
 	if h, err := c.Health(ctx); err != nil || h.Wakeups != "notify" || h.Workers != 1 {
@@ -547,26 +552,26 @@ func TestAPostgreSQLThatGoesAwayAndComesBack(t *testing.T) {
 	server := pgtest.NewServer(t, pgtest.Options{})
 	a := start(t, Options{Config: config.Config{
 		Database: server.URL("postgres"), Listen: "127.0.0.1:0", TokenFile: filepath.Join(t.TempDir(), "token"),
-		Grace: belfry.Duration(time.Second), AllowCommands: true,
+		Grace: core.Duration(time.Second), AllowCommands: true,
 	}})
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	c := client(t, a)
-	if k := SendCanary(ctx, c, "default", belfry.SystemQueue, 20*time.Second); !k.OK {
+	if k := SendCanary(ctx, c, "default", job.SystemQueue, 20*time.Second); !k.OK {
 		t.Fatalf("before: %+v", k)
 	}
 	if err := server.Stop(); err != nil {
 		t.Fatal(err)
 	}
 	eventually(t, "the API says that the database is away", func() bool {
-		_, err := c.Tasks(ctx, belfry.TaskFilter{Namespace: "default"})
-		return belfry.CodeOf(err) == belfry.Unavailable
+		_, err := c.Tasks(ctx, task.Filter{Namespace: "default"})
+		return core.CodeOf(err) == core.Unavailable
 	})
 	if err := server.Restart(); err != nil {
 		t.Fatal(err)
 	}
 	eventually(t, "jobs run again", func() bool {
-		return SendCanary(ctx, c, "default", belfry.SystemQueue, 10*time.Second).OK
+		return SendCanary(ctx, c, "default", job.SystemQueue, 10*time.Second).OK
 	})
 	select {
 	case err := <-a.fatal:
@@ -584,8 +589,8 @@ func TestAPostgreSQLThatIsNotThere(t *testing.T) {
 		t.Fatal(err)
 	}
 	err = a.Start(within(t))
-	if belfry.CodeOf(err) != belfry.Unavailable || strings.Contains(err.Error(), "hunter2") {
-		t.Errorf("got %s: %v", belfry.CodeOf(err), err)
+	if core.CodeOf(err) != core.Unavailable || strings.Contains(err.Error(), "hunter2") {
+		t.Errorf("got %s: %v", core.CodeOf(err), err)
 	}
 }
 
@@ -617,7 +622,7 @@ func TestAMissingCertificateRefusesTheStart(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := a.Start(within(t)); belfry.CodeOf(err) != belfry.Invalid || !strings.Contains(err.Error(), "tls_cert") {
+	if err := a.Start(within(t)); core.CodeOf(err) != core.Invalid || !strings.Contains(err.Error(), "tls_cert") {
 		t.Errorf("got %v", err)
 	}
 }
@@ -681,7 +686,7 @@ func TestUnknownQueuesAreRefused(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := a.Start(within(t)); belfry.CodeOf(err) != belfry.Invalid || !strings.Contains(err.Error(), "nowhere") {
+	if err := a.Start(within(t)); core.CodeOf(err) != core.Invalid || !strings.Contains(err.Error(), "nowhere") {
 		t.Errorf("got %v", err)
 	}
 }
@@ -693,7 +698,7 @@ func TestBadOptions(t *testing.T) {
 		"database": {Database: "mysql://x"},
 		"listen":   {Listen: "nowhere"},
 	} {
-		if _, err := New(Options{Config: c}); belfry.CodeOf(err) != belfry.Invalid {
+		if _, err := New(Options{Config: c}); core.CodeOf(err) != core.Invalid {
 			t.Errorf("%s: got %v", name, err)
 		}
 	}

@@ -12,11 +12,12 @@ import (
 	"sync"
 	"time"
 
-	"github.com/belfry-run/belfry"
 	"github.com/belfry-run/belfry/blob"
 	"github.com/belfry-run/belfry/config"
+	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/engine"
 	"github.com/belfry-run/belfry/store"
+	"github.com/belfry-run/belfry/task"
 )
 
 // Artifacts is where uploaded programs and outputs lie: a part of its own for
@@ -44,7 +45,7 @@ func NewArtifacts(c config.Config, logger *slog.Logger) *Artifacts {
 	if address == "" {
 		return nil
 	}
-	return &Artifacts{address: address, options: blob.Options{Logger: logger, MaxSize: belfry.MaxArtifact}}
+	return &Artifacts{address: address, options: blob.Options{Logger: logger, MaxSize: task.MaxArtifact}}
 }
 
 // folder is the path of a folder, or empty.
@@ -68,7 +69,7 @@ func (a *Artifacts) Origin(ctx context.Context) (string, error) {
 	if a == nil || a.IsFolder() {
 		return "", nil
 	}
-	st, err := a.part(ctx, belfry.DefaultNamespace)
+	st, err := a.part(ctx, core.DefaultNamespace)
 	if err != nil {
 		return "", err
 	}
@@ -129,19 +130,19 @@ func (a *Artifacts) Close() (err error) {
 }
 
 // SignPut implements [store.Bytes].
-func (a *Artifacts) SignPut(ctx context.Context, name string, size int64, expires time.Duration) (belfry.SignedRequest, error) {
+func (a *Artifacts) SignPut(ctx context.Context, name string, size int64, expires time.Duration) (task.SignedRequest, error) {
 	st, digest, err := a.named(ctx, name)
 	if err != nil {
-		return belfry.SignedRequest{}, err
+		return task.SignedRequest{}, err
 	}
 	return st.SignPut(ctx, blob.Upload{Digest: digest, Size: size}, expires)
 }
 
 // SignGet implements [store.Bytes].
-func (a *Artifacts) SignGet(ctx context.Context, name string, expires time.Duration) (belfry.SignedRequest, error) {
+func (a *Artifacts) SignGet(ctx context.Context, name string, expires time.Duration) (task.SignedRequest, error) {
 	st, digest, err := a.named(ctx, name)
 	if err != nil {
-		return belfry.SignedRequest{}, err
+		return task.SignedRequest{}, err
 	}
 	return st.SignGet(ctx, digest, expires)
 }
@@ -153,7 +154,7 @@ func (a *Artifacts) Has(ctx context.Context, name string, size int64) (bool, err
 		return false, err
 	}
 	info, err := st.Stat(ctx, digest)
-	if belfry.CodeOf(err) == belfry.NotFound {
+	if core.CodeOf(err) == core.NotFound {
 		return false, nil
 	}
 	return err == nil && info.Size == size, err
@@ -260,7 +261,7 @@ func (a *App) checkArtifacts(ctx context.Context) error {
 	if a.opt.Artifacts == "" {
 		return nil
 	}
-	if _, err := a.artifacts.part(ctx, belfry.DefaultNamespace); err != nil {
+	if _, err := a.artifacts.part(ctx, core.DefaultNamespace); err != nil {
 		return err
 	}
 	if a.artifacts.IsFolder() && a.opt.SQLitePath() == "" {

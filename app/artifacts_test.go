@@ -11,17 +11,19 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/internal/pgtest"
 	"github.com/belfry-run/belfry/internal/signed"
+	"github.com/belfry-run/belfry/job"
+	"github.com/belfry-run/belfry/task"
 )
 
 // artifactOf is bytes of a program, more than a body of the API may have, and
 // what they are called by.
-func artifactOf(fill byte) ([]byte, belfry.Artifact) {
+func artifactOf(fill byte) ([]byte, task.Artifact) {
 	body := bytes.Repeat([]byte{fill}, 9<<20)
 	sum := sha256.Sum256(body)
-	return body, belfry.Artifact{SHA256: hex.EncodeToString(sum[:]), Size: int64(len(body))}
+	return body, task.Artifact{SHA256: hex.EncodeToString(sum[:]), Size: int64(len(body))}
 }
 
 func TestAProgramIsUploadedAndFetchedByLinksAlone(t *testing.T) {
@@ -33,12 +35,12 @@ func TestAProgramIsUploadedAndFetchedByLinksAlone(t *testing.T) {
 	web := &http.Client{Transport: &http.Transport{}}
 	t.Cleanup(web.CloseIdleConnections)
 
-	task, err := c.CreateTask(ctx, belfry.Task{Name: "p", Program: &belfry.Program{SHA256: art.SHA256, Size: art.Size, Secrets: map[string]string{"KEY": "key"}}})
+	tk, err := c.CreateTask(ctx, task.Task{Name: "p", Program: &task.Program{SHA256: art.SHA256, Size: art.Size, Secrets: map[string]string{"KEY": "key"}}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	jobs, err := c.Enqueue(ctx, []belfry.NewJob{{Task: task.Name}})
-	if err != nil || jobs[0].Job.State != belfry.JobWaiting {
+	jobs, err := c.Enqueue(ctx, []job.NewJob{{Task: tk.Name}})
+	if err != nil || jobs[0].Job.State != job.Waiting {
 		t.Fatalf("%+v %v", jobs, err)
 	}
 	up, err := c.CreateArtifact(ctx, art)
@@ -49,7 +51,7 @@ func TestAProgramIsUploadedAndFetchedByLinksAlone(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := c.ConfirmArtifact(ctx, "default", art.SHA256); belfry.CodeOf(err) != belfry.Conflict {
+	if _, err := c.ConfirmArtifact(ctx, "default", art.SHA256); core.CodeOf(err) != core.Conflict {
 		t.Fatalf("confirmed before it was sent: %v", err)
 	}
 	other := link
@@ -63,7 +65,7 @@ func TestAProgramIsUploadedAndFetchedByLinksAlone(t *testing.T) {
 	if err := signed.Send(ctx, web, link, bytes.NewReader(wrong)); err == nil {
 		t.Fatal("took wrong bytes")
 	}
-	if _, err := c.ConfirmArtifact(ctx, "default", art.SHA256); belfry.CodeOf(err) != belfry.Conflict {
+	if _, err := c.ConfirmArtifact(ctx, "default", art.SHA256); core.CodeOf(err) != core.Conflict {
 		t.Fatalf("confirmed after wrong bytes: %v", err)
 	}
 	if err := signed.Send(ctx, web, link, bytes.NewReader(body)); err != nil {
@@ -82,14 +84,14 @@ func TestAProgramIsUploadedAndFetchedByLinksAlone(t *testing.T) {
 	if _, err := c.SetSecret(ctx, "default", "key", "hunter2\x00"); err == nil || strings.Contains(err.Error(), "hunter2") {
 		t.Fatalf("%v", err)
 	}
-	s, err := c.OpenSession(ctx, belfry.WorkerInfo{
-		Name: "w", Kinds: []belfry.Kind{belfry.KindProgram}, Queues: map[string]int{"default": 1},
-		Has: belfry.Has{OS: "linux", Arch: "amd64", Isolation: belfry.IsolationGVisor},
+	s, err := c.OpenSession(ctx, job.WorkerInfo{
+		Name: "w", Kinds: []task.Kind{task.KindProgram}, Queues: map[string]int{"default": 1},
+		Has: task.Has{OS: "linux", Arch: "amd64", Isolation: task.IsolationGVisor},
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	claim, err := c.Claim(ctx, belfry.ClaimRequest{Session: s.ID, Want: map[string]int{"default": 1}})
+	claim, err := c.Claim(ctx, job.ClaimRequest{Session: s.ID, Want: map[string]int{"default": 1}})
 	if err != nil || len(claim.Jobs) != 1 || claim.Jobs[0].Artifact == nil || claim.Jobs[0].Secrets["KEY"] != "hunter2" {
 		t.Fatalf("%+v %v", claim, err)
 	}
@@ -138,7 +140,7 @@ func TestOnPostgreSQLArtifactsAndTheKeyHaveToBeNamed(t *testing.T) {
 			t.Errorf("%v does not say %s", err, what)
 		}
 	}
-	if _, err := c.CreateTask(ctx, belfry.Task{Name: "p", Program: &belfry.Program{SHA256: art.SHA256, Size: art.Size}}); err != nil {
+	if _, err := c.CreateTask(ctx, task.Task{Name: "p", Program: &task.Program{SHA256: art.SHA256, Size: art.Size}}); err != nil {
 		t.Errorf("a task may come before its artifact: %v", err)
 	}
 }

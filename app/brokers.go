@@ -11,8 +11,8 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/belfry-run/belfry"
 	"github.com/belfry-run/belfry/config"
+	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/store"
 	"github.com/belfry-run/belfry/transport"
 	"github.com/belfry-run/belfry/transport/nats"
@@ -82,7 +82,7 @@ func checkBrokers(c config.Config) error {
 
 // ofQueue names the entry of the configuration that is at fault.
 func ofQueue(queue string, err error) error {
-	var refused *belfry.Error
+	var refused *core.Error
 	if errors.As(err, &refused) {
 		for i := range refused.Fields {
 			refused.Fields[i].Field = "brokers." + queue
@@ -103,7 +103,7 @@ const (
 func (b Brokers) Check(ctx context.Context, logger *slog.Logger) error {
 	return b.each(ctx, func(ctx context.Context, queue string, c transport.Carrier) error {
 		err := checkSoon(ctx, c)
-		if err != nil && belfry.CodeOf(err) != belfry.Invalid {
+		if err != nil && core.CodeOf(err) != core.Invalid {
 			logger.Warn("broker does not answer yet", "queue", queue, "error", err)
 			return nil
 		}
@@ -148,7 +148,7 @@ func checkSoon(ctx context.Context, c transport.Carrier) error {
 		if ctx.Err() != nil && last != nil {
 			return last // says more than that time is over
 		}
-		if err == nil || belfry.CodeOf(err) == belfry.Invalid || ctx.Err() != nil {
+		if err == nil || core.CodeOf(err) == core.Invalid || ctx.Err() != nil {
 			return err
 		}
 		last = err

@@ -6,8 +6,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/belfry-run/belfry"
 	"github.com/belfry-run/belfry/config"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/task"
 )
 
 func TestABrokersAddressIsRefusedBeforeAnythingIsOpened(t *testing.T) {
@@ -18,11 +19,11 @@ func TestABrokersAddressIsRefusedBeforeAnythingIsOpened(t *testing.T) {
 		o := options(t)
 		o.Brokers = map[string]string{"render": address}
 		_, err := New(o)
-		if belfry.CodeOf(err) != belfry.Invalid || !strings.Contains(err.Error(), "brokers.render") || strings.Contains(err.Error(), "hunter2") {
+		if core.CodeOf(err) != core.Invalid || !strings.Contains(err.Error(), "brokers.render") || strings.Contains(err.Error(), "hunter2") {
 			t.Errorf("%s: %v", address, err)
 		}
 		w := Workers{Config: o.Config, Logger: slog.New(slog.DiscardHandler)}
-		if err := w.Run(t.Context()); belfry.CodeOf(err) != belfry.Invalid || strings.Contains(err.Error(), "hunter2") {
+		if err := w.Run(t.Context()); core.CodeOf(err) != core.Invalid || strings.Contains(err.Error(), "hunter2") {
 			t.Errorf("worker: %s: %v", address, err)
 		}
 	}
@@ -51,12 +52,12 @@ func TestANodeLeavesQueuesWithABrokerToOthers(t *testing.T) {
 	o := options(t)
 	o.Roles = []string{config.RoleWorker}
 	a := start(t, o)
-	w := Workers{Queues: a.store, Config: a.opt.Config, Skip: []string{belfry.DefaultQueue}}
+	w := Workers{Queues: a.store, Config: a.opt.Config, Skip: []string{task.DefaultQueue}}
 	served, err := w.serving(t.Context(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, serves := served[belfry.DefaultQueue]; serves || len(served) == 0 {
+	if _, serves := served[task.DefaultQueue]; serves || len(served) == 0 {
 		t.Error(served)
 	}
 }

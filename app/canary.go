@@ -5,14 +5,17 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/httpapi"
+	"github.com/belfry-run/belfry/job"
+	"github.com/belfry-run/belfry/task"
+	"github.com/belfry-run/belfry/view"
 	"github.com/belfry-run/belfry/worker"
 )
 
 // CanaryTask is the name of a task of kind func that every Belfry worker
 // handles. A job of it proves that its queue is alive from end to end.
-const CanaryTask = belfry.CanaryTask
+const CanaryTask = task.CanaryTask
 
 // CanaryOutput is what a canary job returns.
 type CanaryOutput struct {
@@ -47,13 +50,13 @@ func SendCanary(ctx context.Context, svc httpapi.Service, namespace, queue strin
 		c.Error = "cannot be enqueued: " + err.Error()
 		return c
 	}
-	priority := belfry.MaxPriority
+	priority := core.MaxPriority
 	if limits.MaxPriority != nil {
 		priority = *limits.MaxPriority
 	}
-	made, err := svc.Enqueue(ctx, []belfry.NewJob{{
-		Namespace: namespace, Task: CanaryTask, Kind: belfry.KindFunc, Queue: queue, Priority: &priority, MaxAttempts: 1,
-		Timeout: max(belfry.Duration(within), belfry.MinTimeout), Tags: []string{"canary"},
+	made, err := svc.Enqueue(ctx, []job.NewJob{{
+		Namespace: namespace, Task: CanaryTask, Kind: task.KindFunc, Queue: queue, Priority: &priority, MaxAttempts: 1,
+		Timeout: max(core.Duration(within), task.MinTimeout), Tags: []string{"canary"},
 	}})
 	if err != nil {
 		c.Error = "cannot be enqueued: " + err.Error()
@@ -62,13 +65,13 @@ func SendCanary(ctx context.Context, svc httpapi.Service, namespace, queue strin
 	c.JobID = made[0].Job.ID
 	wait, stop := context.WithTimeout(ctx, within)
 	defer stop()
-	job, err := WaitJob(wait, svc, namespace, c.JobID)
+	j, err := WaitJob(wait, svc, namespace, c.JobID)
 	c.Took = time.Since(begun)
 	switch {
-	case err == nil && job.State == belfry.JobSucceeded:
+	case err == nil && j.State == job.Succeeded:
 		c.OK = true
 	case err == nil:
-		c.Error, c.Fix = fmt.Sprintf("ended as %s: %s", job.State, job.Error), fmt.Sprintf("belfry job logs %d", c.JobID)
+		c.Error, c.Fix = fmt.Sprintf("ended as %s: %s", j.State, j.Error), fmt.Sprintf("belfry job logs %d", c.JobID)
 	case wait.Err() == nil:
 		c.Error = err.Error()
 	default:
@@ -86,14 +89,14 @@ func (c *Canary) overdue(ctx context.Context, svc httpapi.Service, namespace str
 		c.Error += ": " + why.Summary
 		c.Fix = why.Next
 	}
-	_, _ = svc.CancelJobs(ctx, namespace, belfry.Selection{
+	_, _ = svc.CancelJobs(ctx, namespace, view.Selection{
 		IDs: []int64{c.JobID}, Note: "the canary was overdue",
 	}) // the answer stands; retention removes the job in any case
 }
 
 // WaitJob waits until a job has ended. It listens to events and looks again
 // every two seconds, because events are hints.
-func WaitJob(ctx context.Context, svc httpapi.Service, namespace string, id int64) (belfry.Job, error) {
+func WaitJob(ctx context.Context, svc httpapi.Service, namespace string, id int64) (job.Job, error) {
 	cursor := ""
 	// The first call only asks where events stand now, so that what happens
 	// between the look and the listening is not missed.

@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
 )
 
 // certificateLook is how often the files of the certificate are looked at.
@@ -46,7 +46,7 @@ func stateOf(path string) fileState {
 func openCertificate(cert, key string, log *slog.Logger) (*servedCert, error) {
 	c := &servedCert{cert: cert, key: key, log: log, now: time.Now}
 	if err := c.read(); err != nil {
-		return nil, belfry.InvalidField("tls_cert", cert, "cannot be used: "+err.Error(), "give PEM files of a certificate and its key")
+		return nil, core.InvalidField("tls_cert", cert, "cannot be used: "+err.Error(), "give PEM files of a certificate and its key")
 	}
 	c.lookAt = c.now().Add(certificateLook)
 	return c, nil
@@ -89,11 +89,11 @@ func (c *servedCert) get(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 }
 
 // check says whether the files are served, and how long they are good.
-func (c *servedCert) check() belfry.Check {
+func (c *servedCert) check() core.Check {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.look()
-	out := belfry.Check{Name: "certificate"}
+	out := core.Check{Name: "certificate"}
 	switch {
 	case c.err != nil:
 		out.Detail, out.Fix = "the files on disk cannot be used, and the certificate before them is served", "replace tls_cert and tls_key by a pair that belongs together"

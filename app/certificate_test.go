@@ -15,7 +15,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
 )
 
 // writePair writes a certificate with a serial number, and its key.
@@ -48,7 +48,7 @@ func TestCertificateIsReadAgainWhenItsFilesChange(t *testing.T) {
 	t.Parallel()
 	dir, now := t.TempDir(), time.Now()
 	cert, key := filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")
-	if _, err := openCertificate(cert, key, slog.New(slog.DiscardHandler)); belfry.CodeOf(err) != belfry.Invalid {
+	if _, err := openCertificate(cert, key, slog.New(slog.DiscardHandler)); core.CodeOf(err) != core.Invalid {
 		t.Fatalf("without files: %v", err)
 	}
 	writePair(t, cert, key, 1, now)

@@ -4,11 +4,14 @@ import (
 	"context"
 	"maps"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/alert"
 	"github.com/belfry-run/belfry/config"
+	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/httpapi"
 	"github.com/belfry-run/belfry/internal/guard"
 	"github.com/belfry-run/belfry/notify"
+	"github.com/belfry-run/belfry/task"
+	"github.com/belfry-run/belfry/view"
 	"github.com/belfry-run/belfry/worker"
 	"github.com/belfry-run/belfry/worker/page"
 	"github.com/belfry-run/belfry/worker/probe"
@@ -38,28 +41,28 @@ func (c Checks) Close() {
 }
 
 // executors is what runs the kinds that look over the network.
-func (c Checks) executors() map[belfry.Kind]worker.Executor {
+func (c Checks) executors() map[task.Kind]worker.Executor {
 	kinds := maps.Clone(c.probe.Kinds())
-	kinds[belfry.KindPage] = c.page
+	kinds[task.KindPage] = c.page
 	return kinds
 }
 
 // Try does a check once and answers what it saw. It leaves nothing behind.
-func (c Checks) Try(ctx context.Context, t belfry.Task) (belfry.Measure, error) {
+func (c Checks) Try(ctx context.Context, t task.Task) (task.Measure, error) {
 	t, err := tryable(t)
 	if err != nil {
-		return belfry.Measure{}, err
+		return task.Measure{}, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, t.Timeout.D())
 	defer cancel()
-	if t.Kind == belfry.KindPage {
+	if t.Kind == task.KindPage {
 		return c.page.Measure(ctx, t), nil
 	}
 	return c.probe.Measure(ctx, t), nil
 }
 
 // Preview does the same for a page, and shows what its selector finds.
-func (c Checks) Preview(ctx context.Context, t belfry.Task) (httpapi.PagePreview, error) {
+func (c Checks) Preview(ctx context.Context, t task.Task) (httpapi.PagePreview, error) {
 	t, err := tryable(t)
 	if err != nil {
 		return httpapi.PagePreview{}, err
@@ -75,25 +78,25 @@ func (c Checks) Preview(ctx context.Context, t belfry.Task) (httpapi.PagePreview
 }
 
 // tryable is a task made ready to be tried, or why it cannot be.
-func tryable(t belfry.Task) (belfry.Task, error) {
+func tryable(t task.Task) (task.Task, error) {
 	if t.Timeout == 0 {
-		t.Timeout = belfry.DefaultCheckTimeout
+		t.Timeout = task.DefaultCheckTimeout
 	}
 	t.Name = "try"
 	t = t.WithDefaults()
 	if err := t.Validate(); err != nil {
 		return t, err
 	}
-	if t.Kind == belfry.KindFunc || t.Kind == belfry.KindCommand {
-		return t, belfry.InvalidField("kind", string(t.Kind), "cannot be tried", "only checks that look over the network can")
+	if t.Kind == task.KindFunc || t.Kind == task.KindCommand {
+		return t, core.InvalidField("kind", string(t.Kind), "cannot be tried", "only checks that look over the network can")
 	}
 	return t, Vet(t)
 }
 
 // Vet says what is wrong with a task beyond what the root can tell: expressions
 // and selectors that do not compile, certificates that cannot be read.
-func Vet(t belfry.Task) error {
-	if t.Kind == belfry.KindPage {
+func Vet(t task.Task) error {
+	if t.Kind == task.KindPage {
 		return page.Vet(t)
 	}
 	return probe.Vet(t)
@@ -114,10 +117,10 @@ func NewTeller(c config.Config, version string) (Teller, error) {
 }
 
 // Send sends a message through a channel.
-func (t Teller) Send(ctx context.Context, c belfry.Channel, m belfry.Message) belfry.Told {
+func (t Teller) Send(ctx context.Context, c alert.Channel, m alert.Message) view.Told {
 	err := t.Sender.Send(ctx, c, m)
 	if err == nil {
-		return belfry.Told{}
+		return view.Told{}
 	}
-	return belfry.Told{Error: err.Error(), Permanent: notify.Permanent(err), RetryAfter: belfry.Duration(notify.RetryAfter(err))}
+	return view.Told{Error: err.Error(), Permanent: notify.Permanent(err), RetryAfter: core.Duration(notify.RetryAfter(err))}
 }

@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
 )
 
 // ask sends a request over a connection; answer reads what comes back.
@@ -71,7 +71,7 @@ func TestMoreConnectionsThanTheLimitWait(t *testing.T) {
 func TestASlowBodyIsCutOff(t *testing.T) {
 	t.Parallel()
 	o := options(t)
-	o.BodyTimeout = belfry.Duration(time.Second) // the least that may be set
+	o.BodyTimeout = core.Duration(time.Second) // the least that may be set
 	a := start(t, o)
 	conn, err := (&net.Dialer{}).DialContext(within(t), "tcp", strings.TrimPrefix(a.URL(), "http://"))
 	if err != nil {

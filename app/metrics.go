@@ -10,9 +10,15 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/alert"
+	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/httpapi"
+	"github.com/belfry-run/belfry/job"
+	"github.com/belfry-run/belfry/monitor"
+	"github.com/belfry-run/belfry/schedule"
 	"github.com/belfry-run/belfry/store"
+	"github.com/belfry-run/belfry/task"
+	"github.com/belfry-run/belfry/view"
 )
 
 func newRegistry() *prometheus.Registry {
@@ -132,7 +138,7 @@ func (o *observer) Claimed(queue string, jobs int) {
 	o.claimed.WithLabelValues(queue).Add(float64(jobs))
 }
 
-func (o *observer) Waited(queue string, kind belfry.Kind, lag time.Duration) {
+func (o *observer) Waited(queue string, kind task.Kind, lag time.Duration) {
 	o.waited.WithLabelValues(queue, string(kind)).Observe(max(lag, 0).Seconds())
 }
 
@@ -142,7 +148,7 @@ func (o *observer) Released(jobs int, silent time.Duration) {
 	}
 }
 
-func (o *observer) Settled(queue string, outcome belfry.Outcome, state belfry.JobState, ran time.Duration) {
+func (o *observer) Settled(queue string, outcome job.Outcome, state job.State, ran time.Duration) {
 	o.attempts.WithLabelValues(queue, string(outcome)).Inc()
 	o.settled.WithLabelValues(queue, string(state)).Inc()
 	if ran >= 0 {
@@ -150,9 +156,9 @@ func (o *observer) Settled(queue string, outcome belfry.Outcome, state belfry.Jo
 	}
 }
 
-func (o *observer) Fired(decision belfry.Decision, reason belfry.Reason, lag time.Duration) {
+func (o *observer) Fired(decision schedule.Decision, reason core.Reason, lag time.Duration) {
 	o.fired.WithLabelValues(string(decision), string(reason)).Inc()
-	if decision == belfry.DecidedJob {
+	if decision == schedule.DecidedJob {
 		o.lag.WithLabelValues().Observe(max(lag, 0).Seconds())
 	}
 }
@@ -160,14 +166,14 @@ func (o *observer) Fired(decision belfry.Decision, reason belfry.Reason, lag tim
 func (o *observer) Stale(jobs int)    { o.stale.WithLabelValues().Add(float64(jobs)) }
 func (o *observer) Lost(sessions int) { o.lost.WithLabelValues().Add(float64(sessions)) }
 
-func (o *observer) Checked(kind belfry.Kind, outcome belfry.CheckOutcome, latency time.Duration) {
+func (o *observer) Checked(kind task.Kind, outcome task.CheckOutcome, latency time.Duration) {
 	o.checked.WithLabelValues(string(kind), string(outcome)).Inc()
 	if latency > 0 {
 		o.latency.WithLabelValues(string(kind)).Observe(latency.Seconds())
 	}
 }
 
-func (o *observer) Tried(channel string, became belfry.AlertState) {
+func (o *observer) Tried(channel string, became alert.State) {
 	o.tried.WithLabelValues(channel, string(became)).Inc()
 }
 
@@ -180,8 +186,8 @@ func (o *observer) Took(transition string, d time.Duration, failed bool) {
 
 // figures are what gauges show.
 type figures struct {
-	health belfry.Health
-	queues []belfry.QueueStats
+	health view.Health
+	queues []job.QueueStats
 	store  store.Gauges
 }
 
@@ -261,7 +267,7 @@ func (g *gauges) Collect(ch chan<- prometheus.Metric) {
 		send(g.waiting, age(q.OldestAt, f.health.Now).Seconds(), q.Name)
 		send(g.paused, one(!q.PausedAt.IsZero()), q.Name)
 	}
-	for _, status := range []belfry.Status{belfry.StatusNew, belfry.StatusUp, belfry.StatusDown, belfry.StatusPaused} {
+	for _, status := range []monitor.Status{monitor.StatusNew, monitor.StatusUp, monitor.StatusDown, monitor.StatusPaused} {
 		send(g.monitors, float64(f.store.Monitors[status]), string(status))
 	}
 	for _, m := range f.store.States {

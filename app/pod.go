@@ -7,7 +7,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/job"
+	"github.com/belfry-run/belfry/task"
 	"github.com/belfry-run/belfry/worker"
 	"github.com/belfry-run/belfry/worker/pod"
 )
@@ -32,14 +33,14 @@ func (w *Workers) ClaimForPod(ctx context.Context, dir string, wait time.Duratio
 	has.Labels = w.Config.Labels
 	return pod.Claim(ctx, pod.ClaimOptions{
 		Broker: w.Broker, Fetcher: p.executor, Server: w.Server, Dir: dir, Wait: wait, Logger: w.Logger,
-		Worker: belfry.WorkerInfo{
+		Worker: job.WorkerInfo{
 			Name: w.Config.NodeName(), Namespace: w.Namespace, Queues: queues, Version: w.Version, Has: has,
 		},
 	})
 }
 
 // RunForPod runs what ClaimForPod handed over in a folder, and clears it.
-func (w *Workers) RunForPod(ctx context.Context, dir string, connect func(pod.Handover) (belfry.Broker, error)) (err error) {
+func (w *Workers) RunForPod(ctx context.Context, dir string, connect func(pod.Handover) (job.Leaser, error)) (err error) {
 	var opened *programs
 	defer func() {
 		if opened != nil {
@@ -50,15 +51,15 @@ func (w *Workers) RunForPod(ctx context.Context, dir string, connect func(pod.Ha
 	w.Config.StateDir = pod.StateDir(dir)
 	return pod.Run(ctx, pod.RunOptions{
 		Dir: dir, Name: w.Config.NodeName(), Version: w.Version, Grace: graceOf(w.Config), Logger: w.Logger,
-		Connect: func(h pod.Handover) (b belfry.Broker, err error) {
+		Connect: func(h pod.Handover) (b job.Leaser, err error) {
 			w.Broker, err = connect(h)
 			return w.Broker, err
 		},
-		Executor: func(ctx context.Context, h pod.Handover) (worker.Executor, belfry.Has, error) {
+		Executor: func(ctx context.Context, h pod.Handover) (worker.Executor, task.Has, error) {
 			w.Server = h.Server
 			p, err := w.tryPrograms(ctx)
 			if err != nil {
-				return nil, belfry.Has{}, err
+				return nil, task.Has{}, err
 			}
 			opened = p
 			return p.executor, p.executor.Has(), nil

@@ -6,7 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/task"
 	"github.com/belfry-run/belfry/worker"
 	"github.com/belfry-run/belfry/worker/program"
 )
@@ -38,7 +39,7 @@ func (w *Workers) openPrograms(ctx context.Context) *programs {
 		w.Logger.Warn("uploaded programs do not run here", "error", err)
 	case err == nil:
 		w.Logger.Info("uploaded programs run here", "isolation", p.executor.Isolation(), "network", p.executor.Has().Network,
-			"memory", belfry.SizeText(w.Config.ProgramMemory), "cpu", w.Config.ProgramCPU)
+			"memory", core.SizeText(w.Config.ProgramMemory), "cpu", w.Config.ProgramCPU)
 		if why := p.executor.NoNetwork(); why != "" {
 			w.Logger.Warn("programs get no network here, though allow_network is set: nothing keeps them from private addresses; unguarded_network lets them reach all", "why", why)
 		}
@@ -63,7 +64,7 @@ func (w *Workers) tryPrograms(ctx context.Context) (*programs, error) {
 	}
 	o := program.Options{
 		StateDir: dir, Server: w.Server,
-		AllowNetwork: w.Config.AllowNetwork, Reach: reach, UnguardedNetwork: w.Config.UnguardedNetwork, MinIsolation: belfry.Isolation(w.Config.MinIsolation), CacheSize: w.Config.CacheSize,
+		AllowNetwork: w.Config.AllowNetwork, Reach: reach, UnguardedNetwork: w.Config.UnguardedNetwork, MinIsolation: task.Isolation(w.Config.MinIsolation), CacheSize: w.Config.CacheSize,
 		RequireLimits: w.Config.RequireLimits, Memory: w.Config.ProgramMemory, CPU: w.Config.ProgramCPU,
 	}
 	o.Sandbox.Runsc = w.Config.Runsc

@@ -6,23 +6,25 @@ import (
 	"io"
 	"log/slog"
 
-	"github.com/belfry-run/belfry"
 	"github.com/belfry-run/belfry/config"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/job"
+	"github.com/belfry-run/belfry/task"
 	"github.com/belfry-run/belfry/worker"
 )
 
 // RunTask executes a command or a request once, in this process and beside all
 // queues. Nothing of it is kept. Whoever calls it has decided that a command
 // may run here.
-func RunTask(ctx context.Context, c config.Config, version string, t belfry.Task, input json.RawMessage, stdout, stderr io.Writer) (belfry.Finish, error) {
+func RunTask(ctx context.Context, c config.Config, version string, t task.Task, input json.RawMessage, stdout, stderr io.Writer) (job.Finish, error) {
 	c.AllowCommands = true
 	w := Workers{Config: c, Version: version, Logger: slog.New(slog.DiscardHandler)}
 	list, err := w.executors()
 	if err != nil {
-		return belfry.Finish{}, err
+		return job.Finish{}, err
 	}
 	if list[t.Kind] == nil {
-		return belfry.Finish{}, belfry.Errorf(belfry.Invalid, "tasks of kind %s cannot be run here", t.Kind).
+		return job.Finish{}, core.Errorf(core.Invalid, "tasks of kind %s cannot be run here", t.Kind).
 			WithHint("belfry job enqueue %s --wait", t.Name)
 	}
 	return worker.Direct(ctx, list, t, input, stdout, stderr), nil

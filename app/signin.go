@@ -5,8 +5,8 @@ import (
 	"os"
 	"strings"
 
-	"github.com/belfry-run/belfry"
 	"github.com/belfry-run/belfry/config"
+	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/ui/signin"
 )
 
@@ -43,9 +43,9 @@ func readSecret(c config.Config) (string, error) {
 	secret := strings.TrimSpace(string(text))
 	switch {
 	case err != nil:
-		return "", belfry.InvalidField("oidc_client_secret_file", c.OIDCSecretFile, "cannot be read: "+err.Error(), "give a file with the client's secret")
+		return "", core.InvalidField("oidc_client_secret_file", c.OIDCSecretFile, "cannot be read: "+err.Error(), "give a file with the client's secret")
 	case secret == "" || len(secret) > maxSecret:
-		return "", belfry.InvalidField("oidc_client_secret_file", c.OIDCSecretFile, fmt.Sprintf("holds no secret of 1 to %d bytes", maxSecret), "")
+		return "", core.InvalidField("oidc_client_secret_file", c.OIDCSecretFile, fmt.Sprintf("holds no secret of 1 to %d bytes", maxSecret), "")
 	}
 	return secret, nil
 }

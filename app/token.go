@@ -11,8 +11,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/access"
 	"github.com/belfry-run/belfry/config"
+	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/httpapi"
 )
 
@@ -31,7 +32,7 @@ func TokenPath(c config.Config) (string, error) {
 	}
 	dir, err := os.UserConfigDir()
 	if err != nil {
-		return "", belfry.Errorf(belfry.Invalid, "there is no configuration folder for the token: %w", err).
+		return "", core.Errorf(core.Invalid, "there is no configuration folder for the token: %w", err).
 			WithHint("name a file with --token-file")
 	}
 	return filepath.Join(dir, "belfry", "token"), nil
@@ -54,7 +55,7 @@ func ReadToken(path string) (string, error) {
 		return "", nil
 	}
 	if err != nil {
-		return "", belfry.Errorf(belfry.Unauthorized, "the token file cannot be read: %w", err).
+		return "", core.Errorf(core.Unauthorized, "the token file cannot be read: %w", err).
 			WithHint("give --token-file or BELFRY_TOKEN")
 	}
 	return strings.TrimSpace(string(text)), nil
@@ -113,7 +114,7 @@ func (a *App) initialTokens(ctx context.Context) error {
 		return err
 	}
 	for _, g := range given {
-		t, created, err := a.store.EnsureToken(belfry.WithActor(ctx, "initial_tokens"), g.Token(), string(g.Secret))
+		t, created, err := a.store.EnsureToken(access.WithActor(ctx, "initial_tokens"), g.Token(), string(g.Secret))
 		if err != nil {
 			return fmt.Errorf("create initial token %q: %w", g.Name, err)
 		}
@@ -138,8 +139,8 @@ func (a *App) firstToken(ctx context.Context, tokens httpapi.Tokens, usable bool
 		return a.mindToken(path)
 	}
 	name := "first-start-" + time.Now().UTC().Format("20060102-150405")
-	_, secret, err := tokens.CreateToken(ctx, belfry.Token{
-		Name: name, Namespace: belfry.AnyNamespace, Scopes: []belfry.Scope{belfry.ScopeAdmin, belfry.ScopeWorker},
+	_, secret, err := tokens.CreateToken(ctx, access.Token{
+		Name: name, Namespace: core.AnyNamespace, Scopes: []access.Scope{access.ScopeAdmin, access.ScopeWorker},
 	})
 	if err != nil {
 		return fmt.Errorf("create the first token: %w", err)
@@ -185,7 +186,7 @@ func usableTokens(ctx context.Context, tokens httpapi.Tokens) (bool, error) {
 		return false, fmt.Errorf("look for tokens: %w", err)
 	}
 	for _, t := range list {
-		if t.State(time.Now()) == belfry.TokenActive {
+		if t.State(time.Now()) == access.TokenActive {
 			return true, nil
 		}
 	}
@@ -210,15 +211,15 @@ func mayListen(c config.Config, usable bool) error {
 	if !c.Has(config.RoleAPI) || config.IsLoopback(c.Listen) {
 		return nil
 	}
-	e := &belfry.Error{Code: belfry.Invalid, Message: "will not listen on " + c.Listen}
+	e := &core.Error{Code: core.Invalid, Message: "will not listen on " + c.Listen}
 	if c.TLSCert == "" && !c.BehindProxy {
-		e.Fields = append(e.Fields, belfry.FieldError{
+		e.Fields = append(e.Fields, core.FieldError{
 			Field: "listen", Value: c.Listen, Message: "can be reached from other machines, and tokens would cross the network in the clear",
 			Hint: "give --tls-cert and --tls-key; or --behind-proxy if a proxy in front ends TLS; or listen on 127.0.0.1",
 		})
 	}
 	if !usable {
-		e.Fields = append(e.Fields, belfry.FieldError{
+		e.Fields = append(e.Fields, core.FieldError{
 			Field: "listen", Value: c.Listen, Message: "can be reached from other machines, and there is no token yet",
 			Hint: "make one first: belfry token create NAME --scope admin --save --database " + config.Mask(c.Database) + "; or bring one with initial_tokens",
 		})

@@ -11,8 +11,10 @@ import (
 	"sync"
 	"time"
 
-	"github.com/belfry-run/belfry"
 	"github.com/belfry-run/belfry/config"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/job"
+	"github.com/belfry-run/belfry/task"
 	"github.com/belfry-run/belfry/worker"
 	"github.com/belfry-run/belfry/worker/process"
 )
@@ -24,7 +26,7 @@ func (a *App) startWorkers(ctx context.Context) error {
 	}
 	w := Workers{
 		Broker: a.store, Queues: a.store, Config: a.opt.Config, Handlers: a.opt.Handlers,
-		Version: a.opt.Version, Logger: a.log, Namespace: belfry.AnyNamespace, Artifacts: a.artifacts, node: true, unwell: &a.unwell,
+		Version: a.opt.Version, Logger: a.log, Namespace: core.AnyNamespace, Artifacts: a.artifacts, node: true, unwell: &a.unwell,
 		Skip: slices.Collect(maps.Keys(a.opt.Brokers)),
 	}
 	if _, err := w.serving(ctx, nil); err != nil {
@@ -38,7 +40,7 @@ func (a *App) startWorkers(ctx context.Context) error {
 // names, on this machine. A queue that is created later is served soon after.
 // Those that have a broker in the configuration are claimed by its tickets.
 type Workers struct {
-	Broker    belfry.Broker
+	Broker    job.Leaser
 	Queues    QueueLister
 	Config    config.Config
 	Skip      []string // queues that are left to others
@@ -72,10 +74,10 @@ func (u *unwell) add(w *worker.Worker) {
 	u.all = append(u.all, w)
 }
 
-func (u *unwell) kinds() map[belfry.Kind]string {
+func (u *unwell) kinds() map[task.Kind]string {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	all := map[belfry.Kind]string{}
+	all := map[task.Kind]string{}
 	for _, w := range u.all {
 		maps.Copy(all, w.Unwell())
 	}
@@ -94,7 +96,7 @@ func (u *unwell) leftBehind() (n int) {
 // QueueLister knows which queues there are. A store does, and so does the
 // HTTP client.
 type QueueLister interface {
-	Queues(ctx context.Context) ([]belfry.QueueStats, error)
+	Queues(ctx context.Context) ([]job.QueueStats, error)
 }
 
 // queueLook is how long a new queue waits at most to be noticed.
@@ -113,9 +115,9 @@ func (w *Workers) Run(ctx context.Context) error {
 			w.Logger.Warn("folders of programs were not given back", "error", err)
 		}
 	}()
-	has := belfry.Has{OS: runtime.GOOS, Arch: runtime.GOARCH}
+	has := task.Has{OS: runtime.GOOS, Arch: runtime.GOARCH}
 	if programs.executor != nil {
-		executors[belfry.KindProgram], has = programs.executor, programs.executor.Has()
+		executors[task.KindProgram], has = programs.executor, programs.executor.Has()
 	}
 	has.Labels = w.Config.Labels
 	brokers, err := w.brokers(ctx)
@@ -134,7 +136,7 @@ func (w *Workers) Run(ctx context.Context) error {
 	served := map[string]int{}
 	for ctx.Err() == nil {
 		fresh, err := w.serving(ctx, served)
-		if belfry.CodeOf(err) == belfry.Invalid {
+		if core.CodeOf(err) == core.Invalid {
 			return err
 		}
 		if err != nil {
@@ -153,7 +155,7 @@ func (w *Workers) Run(ctx context.Context) error {
 			only := len(served) == 0
 			running.Go(func() {
 				err := one.Run(ctx)
-				if belfry.CodeOf(err) == belfry.Invalid && !only {
+				if core.CodeOf(err) == core.Invalid && !only {
 					w.Logger.Warn("queues that came later are not served", "queues", slices.Sorted(maps.Keys(fresh)), "error", err)
 					return
 				}
@@ -238,10 +240,10 @@ func (w *Workers) serving(ctx context.Context, served map[string]int) (map[strin
 
 // unknownQueues refuses names that no queue has. Silence would look like a
 // worker with nothing to do.
-func unknownQueues(only []string, queues []belfry.QueueStats) error {
+func unknownQueues(only []string, queues []job.QueueStats) error {
 	for _, name := range only {
-		if !slices.ContainsFunc(queues, func(q belfry.QueueStats) bool { return q.Name == name }) {
-			return belfry.InvalidField("only_queues", name, "is not a queue", "create it first: belfry queue create "+name)
+		if !slices.ContainsFunc(queues, func(q job.QueueStats) bool { return q.Name == name }) {
+			return core.InvalidField("only_queues", name, "is not a queue", "create it first: belfry queue create "+name)
 		}
 	}
 	return nil
@@ -249,14 +251,14 @@ func unknownQueues(only []string, queues []belfry.QueueStats) error {
 
 // executors is what runs each kind on this machine. A kind without one is not
 // claimed here: its jobs wait for a worker that has it, and job why says so.
-func (w *Workers) executors() (map[belfry.Kind]worker.Executor, error) {
+func (w *Workers) executors() (map[task.Kind]worker.Executor, error) {
 	checks, err := NewChecks(w.Config, w.Version)
 	if err != nil {
 		return nil, err
 	}
 	list := checks.executors()
 	if w.Config.AllowCommands {
-		list[belfry.KindCommand] = process.New(process.Options{Allow: true})
+		list[task.KindCommand] = process.New(process.Options{Allow: true})
 	}
 	return list, nil
 }

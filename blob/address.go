@@ -8,7 +8,7 @@ import (
 	"strings"
 	"unicode"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
 )
 
 // Options of a store. The zero value works.
@@ -37,10 +37,10 @@ func (o Options) filled() (Options, error) {
 		o.URL = defaultURL
 	}
 	if u, err := url.Parse(o.URL); err != nil || u.User != nil || u.RawQuery != "" || u.Fragment != "" {
-		return o, belfry.InvalidField("url", "", "is not the address of a handler", "such as https://belfry.example.org/artifacts")
+		return o, core.InvalidField("url", "", "is not the address of a handler", "such as https://belfry.example.org/artifacts")
 	}
 	if o.MaxSize < 0 {
-		return o, belfry.InvalidField("max_size", strconv.FormatInt(o.MaxSize, 10), "is negative", "")
+		return o, core.InvalidField("max_size", strconv.FormatInt(o.MaxSize, 10), "is negative", "")
 	}
 	if o.MaxSize == 0 {
 		o.MaxSize = DefaultMaxSize
@@ -83,7 +83,7 @@ func Open(ctx context.Context, address string, o Options) (Store, error) {
 		}
 		return openStore(OpenBucket(ctx, place, o))
 	}
-	return nil, belfry.InvalidField("artifacts", "", "the address names neither a folder nor a bucket", addressHint)
+	return nil, core.InvalidField("artifacts", "", "the address names neither a folder nor a bucket", addressHint)
 }
 
 // openStore keeps a nil pointer from becoming a Store.
@@ -181,5 +181,5 @@ func isBucket(name string) bool {
 }
 
 func badPlace(message string) error {
-	return belfry.InvalidField("artifacts", "", message, addressHint)
+	return core.InvalidField("artifacts", "", message, addressHint)
 }

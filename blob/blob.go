@@ -36,15 +36,15 @@ import (
 	"io"
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/task"
 )
 
 // Store keeps artifacts. It may be used by many at once.
 //
 // A digest is the SHA-256 of the bytes in 64 lower-case hexadecimal digits. A
-// wrong one is [belfry.Invalid], an artifact that is not there
-// [belfry.NotFound], one over the limit [belfry.TooLarge], and a store that is
-// full or out of reach [belfry.Unavailable].
+// wrong one is [core.Invalid], an artifact that is not there
+// [core.NotFound], one over the limit [core.TooLarge], and a store that is
+// full or out of reach [core.Unavailable].
 type Store interface {
 	// SignPut makes a link that takes exactly these bytes once. Who uses it when
 	// the artifact is there is answered 412, which is as good as taken.
@@ -72,7 +72,7 @@ type Store interface {
 }
 
 // SignedRequest is a link. Package signed of internal carries it out.
-type SignedRequest = belfry.SignedRequest
+type SignedRequest = task.SignedRequest
 
 // Upload is what a client wants to send.
 type Upload struct {
@@ -103,7 +103,7 @@ const (
 
 // Verify makes sure that the store holds exactly these bytes, and reads them if
 // the store has not compared them itself. Another size or content is a
-// [belfry.Conflict].
+// [core.Conflict].
 func Verify(ctx context.Context, st Store, up Upload) error {
 	info, err := st.Stat(ctx, up.Digest)
 	if err != nil {

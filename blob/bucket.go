@@ -16,9 +16,10 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/internal/exchange"
 	"github.com/belfry-run/belfry/internal/signed"
+	"github.com/belfry-run/belfry/task"
 )
 
 // Bucket keeps artifacts in an S3 service, under prefix/sha256/digest.
@@ -49,14 +50,14 @@ func OpenBucket(ctx context.Context, place Place, o Options) (*Bucket, error) {
 		return nil, err
 	}
 	if o.MaxSize > maxPut {
-		return nil, belfry.InvalidField("max_size", fmt.Sprint(o.MaxSize), "is more than S3 takes in one request", "at most 5 GiB")
+		return nil, core.InvalidField("max_size", fmt.Sprint(o.MaxSize), "is more than S3 takes in one request", "at most 5 GiB")
 	}
 	settings, err := awsconfig.LoadDefaultConfig(ctx, func(l *awsconfig.LoadOptions) error {
 		l.Region = place.Region
 		return nil
 	})
 	if err != nil {
-		return nil, belfry.Errorf(belfry.Invalid, "the settings of the AWS tools cannot be read: %w", err)
+		return nil, core.Errorf(core.Invalid, "the settings of the AWS tools cannot be read: %w", err)
 	}
 	if settings.Region == "" && place.Endpoint != "" {
 		settings.Region = "us-east-1" // what services other than AWS take for granted
@@ -99,7 +100,7 @@ func (b *Bucket) ask(ctx context.Context, doing, digest string, how func(context
 	defer cancel()
 	err := how(asking)
 	if err != nil && ctx.Err() == nil && asking.Err() != nil {
-		return belfry.Errorf(belfry.Unavailable, "%s: the service did not answer within %s", doing, belfry.Duration(b.within)).WithHint(bucketHint)
+		return core.Errorf(core.Unavailable, "%s: the service did not answer within %s", doing, core.Duration(b.within)).WithHint(bucketHint)
 	}
 	return b.fault(doing, digest, err)
 }
@@ -134,7 +135,7 @@ func (b *Bucket) prefix() string {
 // Stat says what is there. What the service says of its SHA-256 counts only if
 // it is the digest.
 func (b *Bucket) Stat(ctx context.Context, digest string) (Info, error) {
-	if err := belfry.CheckDigest(digest); err != nil {
+	if err := task.CheckDigest(digest); err != nil {
 		return Info{}, err
 	}
 	var head *s3.HeadObjectOutput
@@ -161,7 +162,7 @@ func checksum(digest string) string {
 
 // Open reads an artifact.
 func (b *Bucket) Open(ctx context.Context, digest string) (io.ReadCloser, error) {
-	if err := belfry.CheckDigest(digest); err != nil {
+	if err := task.CheckDigest(digest); err != nil {
 		return nil, err
 	}
 	object, err := b.client.GetObject(ctx, &s3.GetObjectInput{Bucket: &b.place.Bucket, Key: b.key(digest)})
@@ -198,23 +199,23 @@ func (b *Bucket) Put(ctx context.Context, up Upload, r io.Reader) error {
 		}
 	}
 	err = signed.Send(ctx, b.sender, to, body)
-	switch belfry.CodeOf(err) {
-	case belfry.Forbidden, belfry.NotFound: // not the caller's fault
-		return belfry.Errorf(belfry.Unavailable, "the artifact cannot be kept: %w", err).WithHint(bucketHint)
+	switch core.CodeOf(err) {
+	case core.Forbidden, core.NotFound: // not the caller's fault
+		return core.Errorf(core.Unavailable, "the artifact cannot be kept: %w", err).WithHint(bucketHint)
 	}
 	return err
 }
 
 // Delete removes an artifact. A bucket that keeps versions keeps this one.
 func (b *Bucket) Delete(ctx context.Context, digest string) error {
-	if err := belfry.CheckDigest(digest); err != nil {
+	if err := task.CheckDigest(digest); err != nil {
 		return err
 	}
 	err := b.ask(ctx, "remove artifact "+digest, digest, func(ctx context.Context) error {
 		_, err := b.client.DeleteObject(ctx, &s3.DeleteObjectInput{Bucket: &b.place.Bucket, Key: b.key(digest)})
 		return err
 	})
-	if belfry.CodeOf(err) == belfry.NotFound {
+	if core.CodeOf(err) == core.NotFound {
 		return nil
 	}
 	return err
@@ -239,7 +240,7 @@ func (b *Bucket) List(ctx context.Context, after string, n int) ([]Info, error) 
 		}
 		for _, object := range page.Contents {
 			digest := aws.ToString(object.Key)[len(prefix):]
-			if belfry.IsDigest(digest) && len(found) < n {
+			if task.IsDigest(digest) && len(found) < n {
 				found = append(found, Info{Digest: digest, Size: aws.ToInt64(object.Size), Changed: aws.ToTime(object.LastModified)})
 			}
 		}

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"net/http"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/internal/awsfault"
 )
 
@@ -23,11 +23,11 @@ func (b *Bucket) fault(doing, digest string, err error) error {
 	case status == http.StatusNotFound && digest != "" && code != "NoSuchBucket":
 		return notThere(digest)
 	case status == http.StatusNotFound:
-		return belfry.Errorf(belfry.Unavailable, "%s: there is no bucket %s", doing, b.place.Bucket).WithHint(bucketHint)
+		return core.Errorf(core.Unavailable, "%s: there is no bucket %s", doing, b.place.Bucket).WithHint(bucketHint)
 	case status == http.StatusUnauthorized || status == http.StatusForbidden:
-		return belfry.Errorf(belfry.Unavailable, "%s: the service refuses the credentials of this node (%d %s)", doing, status, code).WithHint(bucketHint)
+		return core.Errorf(core.Unavailable, "%s: the service refuses the credentials of this node (%d %s)", doing, status, code).WithHint(bucketHint)
 	case status != 0:
-		return belfry.Errorf(belfry.Unavailable, "%s: the service answers %d %s", doing, status, code)
+		return core.Errorf(core.Unavailable, "%s: the service answers %d %s", doing, status, code)
 	}
-	return belfry.Errorf(belfry.Unavailable, "%s: %w", doing, awsfault.Bare(err)).WithHint(bucketHint)
+	return core.Errorf(core.Unavailable, "%s: %w", doing, awsfault.Bare(err)).WithHint(bucketHint)
 }

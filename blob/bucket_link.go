@@ -11,7 +11,7 @@ import (
 	v4 "github.com/aws/aws-sdk-go-v2/aws/signer/v4"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/task"
 )
 
 // SignPut makes a link for these bytes. Length, checksum and If-None-Match are
@@ -42,7 +42,7 @@ func (b *Bucket) signPut(ctx context.Context, by *s3.PresignClient, up Upload, e
 
 // SignGet makes a link that gives the artifact.
 func (b *Bucket) SignGet(ctx context.Context, digest string, expires time.Duration) (SignedRequest, error) {
-	if err := cmp.Or(belfry.CheckDigest(digest), checkExpires(expires)); err != nil {
+	if err := cmp.Or(task.CheckDigest(digest), checkExpires(expires)); err != nil {
 		return SignedRequest{}, err
 	}
 	until := time.Now().Add(expires)

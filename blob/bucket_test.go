@@ -13,8 +13,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/belfry-run/belfry"
 	"github.com/belfry-run/belfry/blob"
+	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/internal/hostile"
 )
 
@@ -119,7 +119,7 @@ func TestABucketWithoutCredentialsSaysSo(t *testing.T) {
 	credentials(t, "", "")
 	st := openBucket(t, "s3://artifacts?region=eu-central-1")
 	_, err := st.SignPut(t.Context(), announce(program), time.Hour)
-	wantCode(t, err, belfry.Unavailable)
+	wantCode(t, err, core.Unavailable)
 	if !strings.Contains(err.Error(), "credentials") {
 		t.Error(err)
 	}
@@ -134,7 +134,7 @@ func TestAServiceThatIsAwaySaysNoSecret(t *testing.T) {
 	_, stat := st.Stat(t.Context(), up.Digest)
 	_, list := st.List(t.Context(), "", 1)
 	for _, err := range []error{stat, list, st.Check(t.Context()), st.Delete(t.Context(), up.Digest), st.Put(t.Context(), up, bytes.NewReader(program))} {
-		wantCode(t, err, belfry.Unavailable)
+		wantCode(t, err, core.Unavailable)
 		for _, secret := range []string{accessKey, secretKey, "Signature", gone} {
 			if strings.Contains(err.Error(), secret) {
 				t.Errorf("%q is in: %v", secret, err)
@@ -153,7 +153,7 @@ func TestAddressesThatAreRefused(t *testing.T) {
 		"s3://bucket?endpoint=http://minio&public_endpoint=https://x?hunter2", "s3://bucket?region=x;hunter2", "s3://bucket?region=x#hunter2",
 	} {
 		st, err := blob.Open(t.Context(), address, blob.Options{})
-		if belfry.CodeOf(err) != belfry.Invalid || st != nil {
+		if core.CodeOf(err) != core.Invalid || st != nil {
 			t.Errorf("%q: %v, %v", address, st, err)
 		}
 		if err != nil && strings.Contains(err.Error(), "hunter2") {
@@ -161,11 +161,11 @@ func TestAddressesThatAreRefused(t *testing.T) {
 		}
 	}
 	for _, o := range []blob.Options{{MaxSize: -1}, {URL: "https://KEYID:hunter2@x"}, {URL: "https://x/?hunter2"}} {
-		if _, err := blob.OpenFolder(t.TempDir(), o); belfry.CodeOf(err) != belfry.Invalid || strings.Contains(err.Error(), "hunter2") {
+		if _, err := blob.OpenFolder(t.TempDir(), o); core.CodeOf(err) != core.Invalid || strings.Contains(err.Error(), "hunter2") {
 			t.Errorf("%+v: %v", o, err)
 		}
 	}
-	if _, err := blob.Open(t.Context(), "s3://bucket?region=x", blob.Options{MaxSize: 6 << 30}); belfry.CodeOf(err) != belfry.Invalid {
+	if _, err := blob.Open(t.Context(), "s3://bucket?region=x", blob.Options{MaxSize: 6 << 30}); core.CodeOf(err) != core.Invalid {
 		t.Error(err)
 	}
 }
@@ -184,7 +184,7 @@ func TestBucketThatNeverAnswers(t *testing.T) {
 	_, stat := bucket.Stat(ctx, digest)
 	_, list := bucket.List(ctx, "", 10)
 	for what, err := range map[string]error{"stat": stat, "list": list, "delete": bucket.Delete(ctx, digest), "check": bucket.Check(ctx)} {
-		if belfry.CodeOf(err) != belfry.Unavailable || !strings.Contains(err.Error(), "did not answer within 300ms") {
+		if core.CodeOf(err) != core.Unavailable || !strings.Contains(err.Error(), "did not answer within 300ms") {
 			t.Errorf("%s: %v", what, err)
 		}
 	}

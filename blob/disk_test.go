@@ -13,8 +13,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/belfry-run/belfry"
 	"github.com/belfry-run/belfry/blob"
+	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/internal/signed"
 )
 
@@ -49,7 +49,7 @@ func onSmallDisk(t *testing.T, dir string) {
 	big, small := make([]byte, 3<<20), make([]byte, 1<<20)
 	_, _ = rand.Read(big) // never fails
 	err := s.Put(t.Context(), announce(big), bytes.NewReader(big))
-	wantCode(t, err, belfry.Unavailable)
+	wantCode(t, err, core.Unavailable)
 	to, err := s.SignPut(t.Context(), announce(big), time.Minute)
 	must(t, err)
 	r, err := signed.Request(t.Context(), to, bytes.NewReader(big))

@@ -9,7 +9,7 @@ import (
 	"hash"
 	"io"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
 )
 
 // exact reads exactly the bytes of an upload. It hands over the last of them
@@ -81,11 +81,11 @@ func (e *exact) short(err error) error {
 }
 
 func wrong(format string, args ...any) error {
-	return &belfry.Error{Code: belfry.Invalid, Message: fmt.Sprintf(format, args...), Err: errWrong}
+	return &core.Error{Code: core.Invalid, Message: fmt.Sprintf(format, args...), Err: errWrong}
 }
 
 func notThese(format string, args ...any) error {
-	return &belfry.Error{Code: belfry.Conflict, Message: fmt.Sprintf(format, args...), Err: errWrong}
+	return &core.Error{Code: core.Conflict, Message: fmt.Sprintf(format, args...), Err: errWrong}
 }
 
 // asConflict tells of bytes that are kept, not sent.

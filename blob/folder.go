@@ -14,7 +14,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/task"
 )
 
 // Folder keeps artifacts as files:
@@ -59,13 +60,13 @@ func OpenFolder(path string, o Options) (*Folder, error) {
 		return nil, err
 	}
 	if path == "" {
-		return nil, belfry.InvalidField("artifacts", "", "the address names no folder", addressHint)
+		return nil, core.InvalidField("artifacts", "", "the address names no folder", addressHint)
 	}
 	if path, err = filepath.Abs(path); err != nil {
 		return nil, fmt.Errorf("find the folder of artifacts: %w", err)
 	}
 	if err := os.MkdirAll(path, dirMode); err != nil {
-		return nil, belfry.InvalidField("artifacts", path, "cannot be made: "+err.Error(), "name a folder that this user may write to")
+		return nil, core.InvalidField("artifacts", path, "cannot be made: "+err.Error(), "name a folder that this user may write to")
 	}
 	root, err := os.OpenRoot(path)
 	if err != nil {
@@ -127,7 +128,7 @@ func (f *Folder) syncDir(dir string) error {
 
 // Stat says what is there.
 func (f *Folder) Stat(ctx context.Context, digest string) (Info, error) {
-	if err := cmp.Or(ctx.Err(), belfry.CheckDigest(digest)); err != nil {
+	if err := cmp.Or(ctx.Err(), task.CheckDigest(digest)); err != nil {
 		return Info{}, err
 	}
 	file, err := f.root.Lstat(place(digest))
@@ -152,7 +153,7 @@ func missing(digest string, err error) error {
 }
 
 func notThere(digest string) error {
-	return belfry.Errorf(belfry.NotFound, "there is no artifact %s", digest)
+	return core.Errorf(core.NotFound, "there is no artifact %s", digest)
 }
 
 // Open reads an artifact.
@@ -174,7 +175,7 @@ func (f *Folder) open(ctx context.Context, digest string) (*os.File, error) {
 
 // Delete removes an artifact. Who reads it now reads it to the end.
 func (f *Folder) Delete(ctx context.Context, digest string) error {
-	if err := cmp.Or(ctx.Err(), belfry.CheckDigest(digest)); err != nil {
+	if err := cmp.Or(ctx.Err(), task.CheckDigest(digest)); err != nil {
 		return err
 	}
 	// Not synced: what a power cut brings back is collected again.
@@ -190,7 +191,7 @@ func (f *Folder) Check(ctx context.Context) error {
 		return err
 	}
 	if _, err := f.root.Stat(shelves); err != nil {
-		return belfry.Errorf(belfry.Unavailable, "the folder of artifacts cannot be read: %w", err)
+		return core.Errorf(core.Unavailable, "the folder of artifacts cannot be read: %w", err)
 	}
 	return f.room(0)
 }

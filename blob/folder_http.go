@@ -10,7 +10,7 @@ import (
 	"os"
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
 )
 
 // ServeHTTP serves the folder's links. Mount it where Options.URL leads, for
@@ -159,7 +159,7 @@ var (
 func (f *Folder) refuse(w http.ResponseWriter, r *http.Request, err error) {
 	status := statusOf(err)
 	message := http.StatusText(status)
-	var ours *belfry.Error
+	var ours *core.Error
 	switch {
 	case r.Context().Err() != nil: // the client has left
 		f.log.Debug("serve an artifact", "method", r.Method, "error", err)
@@ -194,14 +194,14 @@ func statusOf(err error) int {
 	case errors.Is(err, context.Canceled) || errors.Is(err, net.ErrClosed): // nobody reads the answer
 		return http.StatusBadRequest
 	}
-	switch belfry.CodeOf(err) {
-	case belfry.Invalid:
+	switch core.CodeOf(err) {
+	case core.Invalid:
 		return http.StatusBadRequest
-	case belfry.Forbidden:
+	case core.Forbidden:
 		return http.StatusForbidden
-	case belfry.NotFound:
+	case core.NotFound:
 		return http.StatusNotFound
-	case belfry.TooLarge:
+	case core.TooLarge:
 		return http.StatusRequestEntityTooLarge
 	}
 	return http.StatusInternalServerError

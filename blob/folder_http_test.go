@@ -16,8 +16,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/belfry-run/belfry"
 	"github.com/belfry-run/belfry/blob"
+	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/internal/signed"
 )
 
@@ -204,7 +204,7 @@ func TestAClientThatLeavesLeavesNothing(t *testing.T) {
 		t.Errorf("left: %v", left)
 	}
 	_, err = s.Stat(t.Context(), announce(program).Digest)
-	wantCode(t, err, belfry.NotFound)
+	wantCode(t, err, core.NotFound)
 	if s.log.String() != "" {
 		t.Errorf("log: %s", s.log)
 	}
@@ -222,7 +222,7 @@ func TestTooManyAtOnceAreSentAway(t *testing.T) {
 	if answer.StatusCode != http.StatusServiceUnavailable || answer.Header.Get("Retry-After") == "" {
 		t.Errorf("%s %v", answer.Status, answer.Header)
 	}
-	wantCode(t, signed.Send(t.Context(), http.DefaultClient, to, bytes.NewReader(program)), belfry.Unavailable)
+	wantCode(t, signed.Send(t.Context(), http.DefaultClient, to, bytes.NewReader(program)), core.Unavailable)
 }
 
 func TestPathsThatLeadElsewhere(t *testing.T) {

@@ -17,7 +17,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/task"
 )
 
 const keyFile = "key"
@@ -81,7 +82,7 @@ func (f *Folder) SignPut(ctx context.Context, up Upload, expires time.Duration) 
 
 // SignGet makes a link that gives the artifact.
 func (f *Folder) SignGet(ctx context.Context, digest string, expires time.Duration) (SignedRequest, error) {
-	if err := cmp.Or(ctx.Err(), belfry.CheckDigest(digest), checkExpires(expires)); err != nil {
+	if err := cmp.Or(ctx.Err(), task.CheckDigest(digest), checkExpires(expires)); err != nil {
 		return SignedRequest{}, err
 	}
 	return f.sign(link{method: http.MethodGet, digest: digest}, expires), nil
@@ -118,10 +119,10 @@ func (f *Folder) mac(l link) []byte {
 func (f *Folder) permitted(r *http.Request) (link, error) {
 	l, mac, err := readLink(r)
 	if err != nil || !hmac.Equal(mac, f.mac(l)) {
-		return link{}, belfry.Errorf(belfry.Forbidden, "this link is not valid for this request")
+		return link{}, core.Errorf(core.Forbidden, "this link is not valid for this request")
 	}
 	if time.Now().Unix() >= l.expires {
-		return link{}, belfry.Errorf(belfry.Forbidden, "this link has expired: ask for a new one")
+		return link{}, core.Errorf(core.Forbidden, "this link has expired: ask for a new one")
 	}
 	return l, nil
 }
@@ -131,7 +132,7 @@ func (f *Folder) permitted(r *http.Request) (link, error) {
 func readLink(r *http.Request) (l link, mac []byte, err error) {
 	query := r.URL.Query()
 	l = link{method: r.Method, digest: r.URL.Path[strings.LastIndexByte(r.URL.Path, '/')+1:]}
-	if !belfry.IsDigest(l.digest) {
+	if !task.IsDigest(l.digest) {
 		return l, nil, errors.New("no digest in the path")
 	}
 	if l.method == http.MethodHead {

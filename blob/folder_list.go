@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/task"
 )
 
 // List returns artifacts in the order of their digests. It reads one shelf
@@ -46,7 +46,7 @@ func (f *Folder) shelf(i int, after string) ([]Info, error) {
 		return nil, err
 	}
 	entries = slices.DeleteFunc(entries, func(e fs.DirEntry) bool {
-		return e.Name() <= after || !belfry.IsDigest(e.Name()) || !e.Type().IsRegular()
+		return e.Name() <= after || !task.IsDigest(e.Name()) || !e.Type().IsRegular()
 	})
 	infos := make([]Info, 0, len(entries))
 	for _, entry := range entries {

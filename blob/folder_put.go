@@ -10,7 +10,7 @@ import (
 	"os"
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
 )
 
 // Put keeps what r gives. Where it waits for r, the context does not end it.
@@ -82,15 +82,15 @@ func (f *Folder) room(size int64) error {
 var errFull = errors.New("no space left")
 
 func full(cause error) error {
-	return &belfry.Error{
-		Code: belfry.Unavailable, Message: "there is no space left for artifacts",
+	return &core.Error{
+		Code: core.Unavailable, Message: "there is no space left for artifacts",
 		Hint: "the operator must make room on the disk of the folder of artifacts", Err: cause,
 	}
 }
 
 // kept explains what the disk did. What the sender did stays as it is.
 func kept(err error) error {
-	var ours *belfry.Error
+	var ours *core.Error
 	switch {
 	case err == nil || errors.As(err, &ours):
 		return err

@@ -14,9 +14,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/belfry-run/belfry"
 	"github.com/belfry-run/belfry/blob"
 	"github.com/belfry-run/belfry/blob/blobtest"
+	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/internal/signed"
 )
 
@@ -147,7 +147,7 @@ func TestADamagedFileIsReplaced(t *testing.T) {
 	s := serve(t, t.TempDir(), blob.Options{})
 	up := s.put(t, program)
 	must(t, os.Truncate(s.file(up.Digest), 3))
-	wantCode(t, blob.Verify(t.Context(), s, up), belfry.Conflict)
+	wantCode(t, blob.Verify(t.Context(), s, up), core.Conflict)
 	s.put(t, program)
 	must(t, blob.Verify(t.Context(), s, up))
 }
@@ -160,9 +160,9 @@ func TestWhatIsNoFileIsNoArtifact(t *testing.T) {
 	up := announce(program)
 	must(t, os.Symlink(outside, s.file(up.Digest)))
 	_, err := s.Stat(t.Context(), up.Digest)
-	wantCode(t, err, belfry.NotFound)
+	wantCode(t, err, core.NotFound)
 	_, err = s.Folder.Open(t.Context(), up.Digest)
-	wantCode(t, err, belfry.NotFound)
+	wantCode(t, err, core.NotFound)
 	must(t, os.WriteFile(filepath.Join(s.path, "sha256", "ab", "notes.txt"), nil, 0o600))
 	if all, err := s.List(t.Context(), "", blob.MaxList); err != nil || len(all) != 0 {
 		t.Fatal(all, err)
@@ -207,8 +207,8 @@ func TestAFolderLeavesRoomOnItsDisk(t *testing.T) {
 	t.Parallel()
 	s := serve(t, t.TempDir(), blob.Options{KeepFree: 1 << 62})
 	up := announce(program)
-	wantCode(t, s.Check(t.Context()), belfry.Unavailable)
-	wantCode(t, s.Put(t.Context(), up, bytes.NewReader(program)), belfry.Unavailable)
+	wantCode(t, s.Check(t.Context()), core.Unavailable)
+	wantCode(t, s.Put(t.Context(), up, bytes.NewReader(program)), core.Unavailable)
 	to, err := s.SignPut(t.Context(), up, time.Minute)
 	must(t, err)
 	r, err := signed.Request(t.Context(), to, bytes.NewReader(program))

@@ -11,16 +11,16 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
 )
 
 // A part is a store below the address of another. Parts share no bytes: what
 // was sent to one is not there in the next, whoever asks. One that belongs to
 // an owner so tells nobody else what it holds.
 
-// Part is the address of the part of a name, which [belfry.CheckName] accepts.
+// Part is the address of the part of a name, which [core.ValidName] accepts.
 func Part(address, name string) (string, error) {
-	if err := belfry.CheckName("part", name); err != nil {
+	if err := core.ValidName("part", name); err != nil {
 		return "", err
 	}
 	kind, rest, _ := strings.Cut(address, ":")
@@ -35,7 +35,7 @@ func Part(address, name string) (string, error) {
 		}
 		return address, nil
 	}
-	return "", belfry.InvalidField("artifacts", "", "the address names neither a folder nor a bucket", addressHint)
+	return "", core.InvalidField("artifacts", "", "the address names neither a folder nor a bucket", addressHint)
 }
 
 // Parts lists the names of the parts that are there, in the order of their
@@ -57,7 +57,7 @@ func Parts(ctx context.Context, address string) ([]string, error) {
 		defer func() { _ = b.Close() }() // closes idle connections
 		return b.parts(ctx)
 	}
-	return nil, belfry.InvalidField("artifacts", "", "the address names neither a folder nor a bucket", addressHint)
+	return nil, core.InvalidField("artifacts", "", "the address names neither a folder nor a bucket", addressHint)
 }
 
 func folderParts(path string) (names []string, err error) {
@@ -120,5 +120,5 @@ func partName(file string) (name string, is bool) {
 		b.WriteByte(c)
 	}
 	name = b.String()
-	return name, belfry.CheckName("part", name) == nil && partFile(name) == file
+	return name, core.ValidName("part", name) == nil && partFile(name) == file
 }

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/belfry-run/belfry"
 	"github.com/belfry-run/belfry/blob"
+	"github.com/belfry-run/belfry/core"
 )
 
 func TestPartsOfAFolderShareNoBytes(t *testing.T) {
@@ -29,7 +29,7 @@ func TestPartsOfAFolderShareNoBytes(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := st.Stat(ctx, up.Digest); belfry.CodeOf(err) != belfry.NotFound {
+		if _, err := st.Stat(ctx, up.Digest); core.CodeOf(err) != core.NotFound {
 			t.Errorf("%s has what was sent to another: %v", name, err)
 		}
 		if err := st.Put(ctx, up, strings.NewReader("bytes")); err != nil {

@@ -15,8 +15,10 @@ import (
 	"strings"
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/internal/guard"
+	"github.com/belfry-run/belfry/job"
+	"github.com/belfry-run/belfry/task"
 )
 
 // Config is everything that can be set, on a node, a remote worker or a
@@ -41,20 +43,20 @@ type Config struct {
 	Queues           map[string]int    `json:"queues" group:"node,worker" doc:"Slots on this node per queue, instead of the queue's own concurrency, as name=slots"`
 	Labels           map[string]string `json:"labels" group:"node,worker" doc:"What this machine has that tasks may need, as name=value such as gpu=true; at most 64. On the command line also as --label, repeated"`
 
-	OnlyQueues       []string        `json:"only_queues" group:"node,worker" doc:"Serve these queues and no others; default: all"`
-	Name             string          `json:"name" group:"node,worker" doc:"What this node or worker is called; default: the host's name"`
-	Grace            belfry.Duration `json:"grace" default:"30s" group:"node,worker" doc:"How long a stop waits for running jobs before it hands them back"`
-	SessionTTL       belfry.Duration `json:"session_ttl" default:"30s" group:"node" doc:"How long a worker lives without a sign before its jobs are given to others"`
-	RetentionAge     belfry.Duration `json:"retention_age" default:"30d" group:"node" doc:"How long finished jobs, attempts, logs and occurrences are kept"`
-	RetentionJobs    int64           `json:"retention_jobs" default:"1000000" group:"node" doc:"How many finished jobs are kept at most"`
-	RetentionResults belfry.Duration `json:"retention_results" default:"7d" group:"node" doc:"How long single results of monitors are kept; their hours stay for 100 days, their days and uptime for ever"`
-	RetentionUploads belfry.Duration `json:"retention_uploads" default:"24h" group:"node" doc:"How long an artifact that was announced and never uploaded is remembered, unless a task names it"`
-	Artifacts        string          `json:"artifacts" group:"node" doc:"Where uploaded programs lie: a folder, or s3://BUCKET/PREFIX?region=…&endpoint=…&public_endpoint=…; default: the folder artifacts beside the SQLite file. Nodes on PostgreSQL need a bucket, or a folder that all of them share"`
-	SealKeyFile      string          `json:"seal_key_file" group:"node" doc:"File with the key that secrets are sealed with, 64 hexadecimal digits; the first line seals, the others only open. Default: belfry.key beside the SQLite file, made when it is first needed; nodes on PostgreSQL must be given one"`
-	PublicURL        string          `json:"public_url" group:"node" doc:"Where others reach this node, for links in alerts, the URLs of heartbeats and the feeds of status pages, such as https://belfry.example.com or https://example.com/belfry"`
-	NoConsole        bool            `json:"no_console" default:"false" group:"node" doc:"Serve the API without the web interface"`
-	ConsoleIdle      belfry.Duration `json:"console_idle" default:"24h" group:"node" doc:"How long somebody stays signed in to the web interface without a request"`
-	ConsoleLife      belfry.Duration `json:"console_life" default:"14d" group:"node" doc:"How long somebody stays signed in to the web interface in all"`
+	OnlyQueues       []string      `json:"only_queues" group:"node,worker" doc:"Serve these queues and no others; default: all"`
+	Name             string        `json:"name" group:"node,worker" doc:"What this node or worker is called; default: the host's name"`
+	Grace            core.Duration `json:"grace" default:"30s" group:"node,worker" doc:"How long a stop waits for running jobs before it hands them back"`
+	SessionTTL       core.Duration `json:"session_ttl" default:"30s" group:"node" doc:"How long a worker lives without a sign before its jobs are given to others"`
+	RetentionAge     core.Duration `json:"retention_age" default:"30d" group:"node" doc:"How long finished jobs, attempts, logs and occurrences are kept"`
+	RetentionJobs    int64         `json:"retention_jobs" default:"1000000" group:"node" doc:"How many finished jobs are kept at most"`
+	RetentionResults core.Duration `json:"retention_results" default:"7d" group:"node" doc:"How long single results of monitors are kept; their hours stay for 100 days, their days and uptime for ever"`
+	RetentionUploads core.Duration `json:"retention_uploads" default:"24h" group:"node" doc:"How long an artifact that was announced and never uploaded is remembered, unless a task names it"`
+	Artifacts        string        `json:"artifacts" group:"node" doc:"Where uploaded programs lie: a folder, or s3://BUCKET/PREFIX?region=…&endpoint=…&public_endpoint=…; default: the folder artifacts beside the SQLite file. Nodes on PostgreSQL need a bucket, or a folder that all of them share"`
+	SealKeyFile      string        `json:"seal_key_file" group:"node" doc:"File with the key that secrets are sealed with, 64 hexadecimal digits; the first line seals, the others only open. Default: belfry.key beside the SQLite file, made when it is first needed; nodes on PostgreSQL must be given one"`
+	PublicURL        string        `json:"public_url" group:"node" doc:"Where others reach this node, for links in alerts, the URLs of heartbeats and the feeds of status pages, such as https://belfry.example.com or https://example.com/belfry"`
+	NoConsole        bool          `json:"no_console" default:"false" group:"node" doc:"Serve the API without the web interface"`
+	ConsoleIdle      core.Duration `json:"console_idle" default:"24h" group:"node" doc:"How long somebody stays signed in to the web interface without a request"`
+	ConsoleLife      core.Duration `json:"console_life" default:"14d" group:"node" doc:"How long somebody stays signed in to the web interface in all"`
 
 	OIDCIssuer      string            `json:"oidc_issuer" group:"node" doc:"URL of a provider of OpenID Connect through which people may sign in to the web interface, as it writes itself, to the last slash. The node must have a public_url with https, or be for its own machine"`
 	OIDCClientID    string            `json:"oidc_client_id" group:"node" doc:"What the provider calls this client. It sends people back to public_url with /sign-in/oidc/callback behind it"`
@@ -74,8 +76,8 @@ type Config struct {
 
 	TrustedProxies []string `json:"trusted_proxies" group:"node" doc:"Proxies whose X-Forwarded-For or Forwarded header names the client: loopback, private, an address, or a range such as 10.1.0.0/16; default: none, or loopback and private with behind_proxy"`
 
-	MaxClients  int             `json:"max_clients" default:"10000" group:"node" doc:"Open connections to the API, its pages and streams; more wait until one is closed"`
-	BodyTimeout belfry.Duration `json:"body_timeout" default:"30s" group:"node" doc:"How long a client may take to send the body of a request"`
+	MaxClients  int           `json:"max_clients" default:"10000" group:"node" doc:"Open connections to the API, its pages and streams; more wait until one is closed"`
+	BodyTimeout core.Duration `json:"body_timeout" default:"30s" group:"node" doc:"How long a client may take to send the body of a request"`
 
 	LogLevel  string `json:"log_level" default:"info" group:"node,worker,client" doc:"debug, info, warn or error"`
 	LogFormat string `json:"log_format" default:"text" group:"node,worker,client" doc:"text or json"`
@@ -129,16 +131,16 @@ func (c Config) Has(role string) bool { return slices.Contains(c.Roles, role) }
 // Validate says everything that is wrong with a configuration that has its
 // defaults, by the names of its keys.
 func (c Config) Validate() error {
-	e := &belfry.Error{Code: belfry.Invalid, Message: "configuration"}
+	e := &core.Error{Code: core.Invalid, Message: "configuration"}
 	bad := func(field, value, message, hint string) {
-		e.Fields = append(e.Fields, belfry.FieldError{Field: field, Value: value, Message: message, Hint: hint})
+		e.Fields = append(e.Fields, core.FieldError{Field: field, Value: value, Message: message, Hint: hint})
 	}
 	choice := func(field, value string, choices ...string) {
 		if !slices.Contains(choices, value) {
 			bad(field, value, "is not a choice", "one of "+strings.Join(choices, ", "))
 		}
 	}
-	span := func(field string, d, from, to belfry.Duration) {
+	span := func(field string, d, from, to core.Duration) {
 		if d < from || d > to {
 			bad(field, d.String(), "is outside "+from.String()+" to "+to.String(), "")
 		}
@@ -146,8 +148,8 @@ func (c Config) Validate() error {
 	for _, r := range c.Roles {
 		choice("roles", r, RoleAPI, RoleEngine, RoleWorker)
 	}
-	if !slices.Contains(belfry.Isolations, belfry.Isolation(c.MinIsolation)) {
-		bad("min_isolation", c.MinIsolation, "is not an isolation", fmt.Sprint("one of ", belfry.Isolations))
+	if !slices.Contains(task.Isolations, task.Isolation(c.MinIsolation)) {
+		bad("min_isolation", c.MinIsolation, "is not an isolation", fmt.Sprint("one of ", task.Isolations))
 	}
 	if c.ProgramMemory < 0 {
 		bad("program_memory", strconv.FormatInt(c.ProgramMemory, 10), "is below 0", "")
@@ -158,7 +160,7 @@ func (c Config) Validate() error {
 	if c.CacheSize < 0 {
 		bad("cache_size", strconv.FormatInt(c.CacheSize, 10), "is below 0", "")
 	}
-	if err := belfry.CheckName("name", c.Name); c.Name != "" && err != nil {
+	if err := core.ValidName("name", c.Name); c.Name != "" && err != nil {
 		bad("name", c.Name, "is not a name", "letters, digits, dots, dashes and underscores, starting with a letter or digit")
 	}
 	if !fitSchema.MatchString(c.Schema) || strings.HasPrefix(c.Schema, "pg_") {
@@ -167,13 +169,13 @@ func (c Config) Validate() error {
 	choice("wakeups", c.Wakeups, "notify", "poll")
 	choice("log_level", c.LogLevel, "debug", "info", "warn", "error")
 	choice("log_format", c.LogFormat, "text", "json")
-	span("session_ttl", c.SessionTTL, belfry.MinSessionTTL, belfry.MaxSessionTTL)
-	span("console_life", c.ConsoleLife, belfry.Duration(5*time.Minute), belfry.Duration(400*24*time.Hour))
-	span("console_idle", c.ConsoleIdle, belfry.Duration(time.Minute), belfry.Duration(400*24*time.Hour))
-	span("grace", c.Grace, 0, belfry.Duration(24*time.Hour))
-	span("retention_age", c.RetentionAge, belfry.Duration(time.Minute), belfry.Duration(100*366*24*time.Hour))
-	span("retention_results", c.RetentionResults, belfry.Duration(time.Hour), belfry.Duration(400*24*time.Hour))
-	span("retention_uploads", c.RetentionUploads, belfry.Duration(time.Hour), belfry.Duration(400*24*time.Hour))
+	span("session_ttl", c.SessionTTL, job.MinSessionTTL, job.MaxSessionTTL)
+	span("console_life", c.ConsoleLife, core.Duration(5*time.Minute), core.Duration(400*24*time.Hour))
+	span("console_idle", c.ConsoleIdle, core.Duration(time.Minute), core.Duration(400*24*time.Hour))
+	span("grace", c.Grace, 0, core.Duration(24*time.Hour))
+	span("retention_age", c.RetentionAge, core.Duration(time.Minute), core.Duration(100*366*24*time.Hour))
+	span("retention_results", c.RetentionResults, core.Duration(time.Hour), core.Duration(400*24*time.Hour))
+	span("retention_uploads", c.RetentionUploads, core.Duration(time.Hour), core.Duration(400*24*time.Hour))
 	if u, err := url.Parse(c.PublicURL); c.PublicURL != "" && (err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https") {
 		bad("public_url", c.PublicURL, "is not a URL", "such as https://belfry.example.com")
 	}
@@ -186,7 +188,7 @@ func (c Config) Validate() error {
 	if c.MaxClients < 1 || c.MaxClients > 1_000_000 {
 		bad("max_clients", strconv.Itoa(c.MaxClients), "is outside 1 to 1000000", "")
 	}
-	span("body_timeout", c.BodyTimeout, belfry.Duration(time.Second), belfry.Duration(time.Hour))
+	span("body_timeout", c.BodyTimeout, core.Duration(time.Second), core.Duration(time.Hour))
 	if _, port, err := net.SplitHostPort(c.Listen); err != nil || !isPort(port) {
 		bad("listen", c.Listen, "is not an address with a port", "such as 127.0.0.1:7420, or :7420 for every address")
 	}
@@ -197,28 +199,28 @@ func (c Config) Validate() error {
 		bad("server", c.Server, "is not a URL", "such as http://127.0.0.1:7420")
 	}
 	for name, slots := range c.Queues {
-		if belfry.CheckName("queues", name) != nil || slots < 1 || slots > belfry.MaxConcurrency {
+		if core.ValidName("queues", name) != nil || slots < 1 || slots > job.MaxConcurrency {
 			bad("queues", name+"="+strconv.Itoa(slots), "is not a queue and its slots", "such as default=20")
 		}
 	}
 	e.Fields = append(e.Fields, c.checkBrokers()...)
 	e.Fields = append(e.Fields, c.checkSignIn()...)
-	if err := belfry.CheckLabels(c.Labels); err != nil {
+	if err := task.ValidLabels(c.Labels); err != nil {
 		bad("labels", tableText(c.Labels), "are not labels: "+err.Error(), "such as gpu=true")
 	}
 	for _, name := range c.OnlyQueues {
-		if belfry.CheckName("only_queues", name) != nil {
+		if core.ValidName("only_queues", name) != nil {
 			bad("only_queues", name, "is not the name of a queue", "")
 		}
 	}
-	var be *belfry.Error
+	var be *core.Error
 	if _, err := c.Addresses(); errors.As(err, &be) {
 		e.Fields = append(e.Fields, be.Fields...)
 	}
 	if _, err := c.Proxies(); errors.As(err, &be) {
 		e.Fields = append(e.Fields, be.Fields...)
 	}
-	if c.Namespace != belfry.AnyNamespace && belfry.CheckName("namespace", c.Namespace) != nil {
+	if c.Namespace != core.AnyNamespace && core.ValidName("namespace", c.Namespace) != nil {
 		bad("namespace", c.Namespace, "is not a namespace", "letters, digits, dots, dashes and underscores, or *")
 	}
 	if len(e.Fields) > 0 {
@@ -229,17 +231,17 @@ func (c Config) Validate() error {
 
 // checkBrokers sees to what needs no knowledge of a broker. It repeats no URL,
 // which may hold a secret that somebody put in the wrong place.
-func (c Config) checkBrokers() (bad []belfry.FieldError) {
+func (c Config) checkBrokers() (bad []core.FieldError) {
 	const hint = "such as render=sqs://eu-central-1/render or render=nats://nats.internal:4222/RENDER"
 	taken := map[string]string{}
 	for _, queue := range slices.Sorted(maps.Keys(c.Brokers)) {
 		say := func(message, hint string) {
-			bad = append(bad, belfry.FieldError{Field: "brokers", Value: queue, Message: message, Hint: hint})
+			bad = append(bad, core.FieldError{Field: "brokers", Value: queue, Message: message, Hint: hint})
 		}
 		where, _, _ := strings.Cut(c.Brokers[queue], "?")
 		scheme, _, _ := strings.Cut(where, "://")
 		switch {
-		case belfry.CheckName("brokers", queue) != nil:
+		case core.ValidName("brokers", queue) != nil:
 			say("is not the name of a queue", hint)
 		case !slices.Contains([]string{"sqs", "nats", "tls"}, scheme):
 			say("has not the URL of a broker", hint)
@@ -263,7 +265,7 @@ func (c Config) Proxies() ([]netip.Prefix, error) {
 		names = []string{"loopback", "private"}
 	}
 	ps, err := guard.ParseAllow(names)
-	var e *belfry.Error
+	var e *core.Error
 	if errors.As(err, &e) {
 		for i := range e.Fields {
 			e.Fields[i].Field = "trusted_proxies"
@@ -324,14 +326,14 @@ func isPostgres(database string) bool {
 func CheckDatabase(database string) error {
 	scheme, _, found := strings.Cut(database, "://")
 	if found && !isPostgres(database) && scheme != "sqlite" {
-		return belfry.InvalidField("database", Mask(database), "is of a kind that Belfry does not know",
+		return core.InvalidField("database", Mask(database), "is of a kind that Belfry does not know",
 			"sqlite:PATH, a plain path, or postgres://user:password@host/name")
 	}
 	switch path := (Config{Database: database}).SQLitePath(); {
 	case path == ":memory:":
-		return belfry.InvalidField("database", database, "must name a file: a node keeps a key and artifacts beside it", "such as sqlite:belfry.db")
+		return core.InvalidField("database", database, "must name a file: a node keeps a key and artifacts beside it", "such as sqlite:belfry.db")
 	case path == "" && !isPostgres(database):
-		return belfry.InvalidField("database", database, "names no file", "such as sqlite:belfry.db")
+		return core.InvalidField("database", database, "names no file", "such as sqlite:belfry.db")
 	}
 	return nil
 }
@@ -395,7 +397,7 @@ func (c Config) StateFolder(node bool) (string, error) {
 	}
 	dir, err := os.UserCacheDir()
 	if err != nil {
-		return "", belfry.InvalidField("state_dir", "", "is not given and there is no folder for it", "give one: "+err.Error())
+		return "", core.InvalidField("state_dir", "", "is not given and there is no folder for it", "give one: "+err.Error())
 	}
 	return filepath.Join(dir, "belfry"), nil
 }

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/internal/nearest"
 )
 
@@ -25,14 +25,14 @@ func (p Place) String() string {
 type Fault struct {
 	Place   Place
 	Excerpt string
-	belfry.FieldError
+	core.FieldError
 }
 
 // maxFaults bounds how many faults of one input are told.
 const maxFaults = 20
 
 // FileError is everything that is wrong with what was read from files. In an
-// error chain it also is a [belfry.Error] with code invalid.
+// error chain it also is a [core.Error] with code invalid.
 type FileError struct {
 	What   string // such as "manifest"
 	Faults []Fault
@@ -55,9 +55,9 @@ func (e *FileError) Error() string {
 	return b.String()
 }
 
-// Unwrap makes the code and the fields visible to [belfry.CodeOf].
+// Unwrap makes the code and the fields visible to [core.CodeOf].
 func (e *FileError) Unwrap() error {
-	be := &belfry.Error{Code: belfry.Invalid, Message: e.What + " is not valid"}
+	be := &core.Error{Code: core.Invalid, Message: e.What + " is not valid"}
 	for _, f := range e.Faults {
 		fe := f.FieldError
 		if f.Place.File != "" {
@@ -123,7 +123,7 @@ type hidden struct{ lines []string }
 const leastHidden = 4
 
 func (h *hidden) add(secret string) {
-	if secret == string(belfry.Redacted) {
+	if secret == string(core.Redacted) {
 		return
 	}
 	for line := range strings.Lines(secret) { // a key is one of several

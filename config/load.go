@@ -13,7 +13,7 @@ import (
 
 	"encoding"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
 )
 
 // DefaultFile is read from the current directory when no file is named.
@@ -100,7 +100,7 @@ func setTable(v reflect.Value, text string) error {
 func (k Key) Text(c Config) string {
 	v := k.value(&c)
 	switch x := v.Interface().(type) {
-	case belfry.Duration:
+	case core.Duration:
 		return x.String()
 	case []string:
 		return strings.Join(x, ",")
@@ -190,7 +190,7 @@ func (l *Loaded) file(in Input) error {
 	}
 	src, err := ReadFile(path)
 	if err != nil {
-		var be *belfry.Error
+		var be *core.Error
 		if errors.As(err, &be) && named != "" {
 			return be.WithHint("the path comes from %s", named)
 		}
@@ -236,10 +236,10 @@ func renamed(err error, what string) error {
 
 // texts applies environment and flags.
 func (l *Loaded) texts(in Input) error {
-	e := &belfry.Error{Code: belfry.Invalid, Message: "configuration"}
+	e := &core.Error{Code: core.Invalid, Message: "configuration"}
 	apply := func(k Key, text, source string) {
 		if err := k.set(&l.Config, text); err != nil {
-			e.Fields = append(e.Fields, belfry.FieldError{Field: source, Value: k.masked(text), Message: err.Error()})
+			e.Fields = append(e.Fields, core.FieldError{Field: source, Value: k.masked(text), Message: err.Error()})
 			return
 		}
 		l.sources[k.Name] = source
@@ -267,7 +267,7 @@ func (l *Loaded) check() error {
 	if err == nil {
 		err = l.Validate()
 	}
-	var be *belfry.Error
+	var be *core.Error
 	if errors.As(err, &be) {
 		for i, f := range be.Fields {
 			if s := l.sources[f.Field]; s != "" && !strings.HasPrefix(s, "file ") {

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
 )
 
 func env(pairs ...string) func(string) string {
@@ -42,7 +42,7 @@ func TestPrecedenceIsFlagEnvironmentFileDefault(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if l.Listen != "127.0.0.1:3" || l.Grace != belfry.Duration(2*time.Minute) || l.LogLevel != "warn" ||
+	if l.Listen != "127.0.0.1:3" || l.Grace != core.Duration(2*time.Minute) || l.LogLevel != "warn" ||
 		l.Queues["default"] != 3 || !l.AllowCommands || strings.Join(l.Roles, "+") != "api+engine" ||
 		strings.Join(l.OnlyQueues, "+") != "a+b" || l.RetentionJobs != 1_000_000 {
 		t.Errorf("got %+v", l.Config)
@@ -110,7 +110,7 @@ func TestConfigurationFaults(t *testing.T) {
 				tc.in.Env = env()
 			}
 			_, err := Load(tc.in)
-			if belfry.CodeOf(err) != belfry.Invalid {
+			if core.CodeOf(err) != core.Invalid {
 				t.Fatalf("got %v", err)
 			}
 			for _, want := range tc.says {

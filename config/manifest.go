@@ -11,12 +11,13 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/view"
 )
 
 // Definitions is a manifest as it was read, and where each part of it stands.
 type Definitions struct {
-	belfry.Manifest
+	view.Manifest
 	places  map[string]Place
 	sources map[string]string
 	hidden  hidden
@@ -68,7 +69,7 @@ func readSource(path string, stdin io.Reader) ([]Source, error) {
 		srcs = append(srcs, src)
 	}
 	if len(srcs) == 0 {
-		return nil, belfry.InvalidField("file", path, "holds no .yaml, .yml or .json file", "")
+		return nil, core.InvalidField("file", path, "holds no .yaml, .yml or .json file", "")
 	}
 	return srcs, nil
 }
@@ -90,13 +91,13 @@ func ReadFile(path string) (Source, error) {
 // fileError turns a fault of the file system into one of the input.
 func fileError(path string, err error) error {
 	if errors.Is(err, fs.ErrNotExist) {
-		return belfry.InvalidField("file", path, "does not exist", "check the path, it counts from the current directory")
+		return core.InvalidField("file", path, "does not exist", "check the path, it counts from the current directory")
 	}
 	var pe *fs.PathError
 	if errors.As(err, &pe) {
 		err = pe.Err
 	}
-	return belfry.InvalidField("file", path, "cannot be read: "+err.Error(), "")
+	return core.InvalidField("file", path, "cannot be read: "+err.Error(), "")
 }
 
 // ParseManifest reads the documents of all sources as one manifest and says
@@ -144,7 +145,7 @@ func (defs *Definitions) read(src Source, all *faults) {
 // Locate says where in the files the fields of an error stand. An error
 // without fields, or about fields that are not in the files, stays as it is.
 func (defs *Definitions) Locate(err error) error {
-	var be *belfry.Error
+	var be *core.Error
 	if !errors.As(err, &be) || len(be.Fields) == 0 {
 		return err
 	}

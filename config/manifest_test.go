@@ -10,7 +10,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/schedule"
 )
 
 func parse(t *testing.T, texts ...string) (Definitions, error) {
@@ -19,7 +20,7 @@ func parse(t *testing.T, texts ...string) (Definitions, error) {
 	for i, text := range texts {
 		srcs = append(srcs, Source{Name: []string{"a.yaml", "b.yaml"}[i], Text: []byte(text)})
 	}
-	return ParseManifest(srcs, belfry.DefaultNamespace)
+	return ParseManifest(srcs, core.DefaultNamespace)
 }
 
 // faultsOf parses text, which must be refused, and answers its faults.
@@ -30,8 +31,8 @@ func faultsOf(t *testing.T, texts ...string) []Fault {
 	if !errors.As(err, &fe) {
 		t.Fatalf("got %v, want a FileError", err)
 	}
-	if belfry.CodeOf(err) != belfry.Invalid {
-		t.Errorf("code %s, want invalid", belfry.CodeOf(err))
+	if core.CodeOf(err) != core.Invalid {
+		t.Errorf("code %s, want invalid", core.CodeOf(err))
 	}
 	return fe.Faults
 }
@@ -74,7 +75,7 @@ schedules:
 		t.Fatalf("%d tasks, want 3", n)
 	}
 	first := defs.Tasks[0]
-	if first.Name != "0755" || first.Timeout != belfry.Duration(90*time.Minute) {
+	if first.Name != "0755" || first.Timeout != core.Duration(90*time.Minute) {
 		t.Errorf("got %q with timeout %s", first.Name, first.Timeout)
 	}
 	if want := []string{"echo", "yes", "1.0", "0x10", ""}; !reflect.DeepEqual(first.Command.Argv, want) {
@@ -96,7 +97,7 @@ schedules:
 		t.Errorf("shell %q, want %q", got, want)
 	}
 	rules := defs.Schedules[0].Rules
-	if len(rules) != 3 || len(rules[1].At) != 1 || rules[2].Anchor != belfry.AnchorFinish {
+	if len(rules) != 3 || len(rules[1].At) != 1 || rules[2].Anchor != schedule.AnchorFinish {
 		t.Errorf("rules %+v", rules)
 	}
 }
@@ -191,11 +192,11 @@ func TestServerFaultsAreLocated(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	err = defs.Locate(belfry.InvalidField("schedules[0].task", "a", "is not a task", ""))
+	err = defs.Locate(core.InvalidField("schedules[0].task", "a", "is not a task", ""))
 	if got := err.Error(); !strings.Contains(got, "b.yaml:3:11: schedules[0].task") {
 		t.Errorf("got %s", got)
 	}
-	other := belfry.InvalidField("namespace", "x", "is wrong", "")
+	other := core.InvalidField("namespace", "x", "is wrong", "")
 	if got := defs.Locate(other); !errors.Is(got, other) {
 		t.Errorf("an error about no file became %v", got)
 	}
@@ -215,7 +216,7 @@ func TestFoldersAreReadInOrder(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defs, err := ParseManifest(srcs, belfry.DefaultNamespace)
+	defs, err := ParseManifest(srcs, core.DefaultNamespace)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -227,7 +228,7 @@ func TestFoldersAreReadInOrder(t *testing.T) {
 		t.Errorf("read %s", got)
 	}
 	for _, path := range []string{filepath.Join(dir, "nowhere"), t.TempDir()} {
-		if _, err := ReadSources([]string{path}, nil); belfry.CodeOf(err) != belfry.Invalid {
+		if _, err := ReadSources([]string{path}, nil); core.CodeOf(err) != core.Invalid {
 			t.Errorf("%s: got %v", path, err)
 		}
 	}

@@ -5,22 +5,23 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/access"
+	"github.com/belfry-run/belfry/core"
 )
 
 // WebLimits is how long somebody stays signed in to the web interface.
-func (c Config) WebLimits() belfry.WebSessionLimits {
-	return belfry.WebSessionLimits{Idle: c.ConsoleIdle, Life: c.ConsoleLife}
+func (c Config) WebLimits() access.WebSessionLimits {
+	return access.WebSessionLimits{Idle: c.ConsoleIdle, Life: c.ConsoleLife}
 }
 
 // Admission is who gets in through the provider.
-func (c Config) Admission() (a belfry.Admission, err error) {
-	if a.Default, err = belfry.ParseGrants("oidc_default", c.OIDCDefault); err != nil {
+func (c Config) Admission() (a access.Admission, err error) {
+	if a.Default, err = access.ParseGrants("oidc_default", c.OIDCDefault); err != nil {
 		return a, err
 	}
-	a.Groups = map[string][]belfry.Grant{}
+	a.Groups = map[string][]access.Grant{}
 	for group, text := range c.OIDCGroups {
-		if a.Groups[group], err = belfry.ParseGrants("oidc_groups", text); err != nil {
+		if a.Groups[group], err = access.ParseGrants("oidc_groups", text); err != nil {
 			return a, err
 		}
 	}
@@ -28,9 +29,9 @@ func (c Config) Admission() (a belfry.Admission, err error) {
 }
 
 // checkSignIn sees to oidc_*. Nothing of it counts without an issuer.
-func (c Config) checkSignIn() (bad []belfry.FieldError) {
+func (c Config) checkSignIn() (bad []core.FieldError) {
 	say := func(field, value, message, hint string) {
-		bad = append(bad, belfry.FieldError{Field: field, Value: value, Message: message, Hint: hint})
+		bad = append(bad, core.FieldError{Field: field, Value: value, Message: message, Hint: hint})
 	}
 	if c.OIDCIssuer == "" {
 		if c.OIDCClientID != "" || c.OIDCSecretFile != "" || len(c.OIDCGroups) > 0 || c.OIDCDefault != "" {
@@ -61,7 +62,7 @@ func (c Config) checkSignIn() (bad []belfry.FieldError) {
 		}
 	}
 	if _, err := c.Admission(); err != nil {
-		bad = append(bad, err.(*belfry.Error).Fields...) //nolint:errorlint // made just now
+		bad = append(bad, err.(*core.Error).Fields...) //nolint:errorlint // made just now
 	}
 	return bad
 }

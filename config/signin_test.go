@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
 )
 
 const signInFile = `public_url: https://belfry.example.com
@@ -73,7 +73,7 @@ func TestSignInFaults(t *testing.T) {
 		tt.change(&c)
 		err := c.Validate()
 		var got []string
-		if be, ok := err.(*belfry.Error); ok { //nolint:errorlint // nothing wraps it
+		if be, ok := err.(*core.Error); ok { //nolint:errorlint // nothing wraps it
 			for _, f := range be.Fields {
 				got = append(got, f.Field+": "+f.Message)
 			}

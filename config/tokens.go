@@ -5,7 +5,8 @@ import (
 	"regexp"
 	"strconv"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/access"
+	"github.com/belfry-run/belfry/core"
 )
 
 // GivenToken is a token whose secret the operator chose, so that an installation
@@ -13,13 +14,13 @@ import (
 type GivenToken struct {
 	Name      string         `json:"name"`
 	Namespace string         `json:"namespace"` // default: default; * for everywhere
-	Scopes    []belfry.Scope `json:"scopes"`
-	Secret    belfry.Secret  `json:"secret"`
+	Scopes    []access.Scope `json:"scopes"`
+	Secret    core.Secret    `json:"secret"`
 }
 
 // Token is the token without its secret.
-func (g GivenToken) Token() belfry.Token {
-	return belfry.Token{Name: g.Name, Namespace: g.Namespace, Scopes: g.Scopes}.WithDefaults()
+func (g GivenToken) Token() access.Token {
+	return access.Token{Name: g.Name, Namespace: g.Namespace, Scopes: g.Scopes}.WithDefaults()
 }
 
 // givenSecret is what a chosen secret must look like: as long and as hard to
@@ -31,7 +32,7 @@ var givenSecret = regexp.MustCompile(`^belfry_[A-Za-z0-9_-]{43,128}$`)
 func ReadTokens(path string) ([]GivenToken, error) {
 	text, err := os.ReadFile(path)
 	if err != nil {
-		return nil, belfry.InvalidField("initial_tokens", path, "cannot be read: "+err.Error(), "name a file that this user can read")
+		return nil, core.InvalidField("initial_tokens", path, "cannot be read: "+err.Error(), "name a file that this user can read")
 	}
 	var file struct {
 		Tokens []GivenToken `json:"tokens"`
@@ -39,17 +40,17 @@ func ReadTokens(path string) ([]GivenToken, error) {
 	if err := Decode(Source{Name: path, Text: text}, "tokens", &file); err != nil {
 		return nil, err
 	}
-	e := &belfry.Error{Code: belfry.Invalid, Message: "initial_tokens " + path}
+	e := &core.Error{Code: core.Invalid, Message: "initial_tokens " + path}
 	for i, t := range file.Tokens {
 		if !givenSecret.MatchString(string(t.Secret)) {
-			e.Fields = append(e.Fields, belfry.FieldError{
+			e.Fields = append(e.Fields, core.FieldError{
 				Field: "tokens[" + strconv.Itoa(i) + "].secret", Message: "must be belfry_ and 43 to 128 letters, digits, - or _",
 				Hint: "make one: echo belfry_$(head -c 32 /dev/urandom | base64 | tr '+/' '-_' | tr -d =)",
 			})
 		}
 	}
 	if len(file.Tokens) == 0 {
-		e.Fields = append(e.Fields, belfry.FieldError{Field: "tokens", Message: "must have at least one token", Hint: "leave initial_tokens out if there is none"})
+		e.Fields = append(e.Fields, core.FieldError{Field: "tokens", Message: "must have at least one token", Hint: "leave initial_tokens out if there is none"})
 	}
 	if len(e.Fields) > 0 {
 		return nil, e

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
 )
 
 const watching = `
@@ -74,7 +74,7 @@ func TestWhatIsWrittenIsReadAsTheSame(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	in := defs.WithDefaults(belfry.DefaultNamespace)
+	in := defs.WithDefaults(core.DefaultNamespace)
 	var out bytes.Buffer
 	if err := WriteYAML(&out, in); err != nil {
 		t.Fatal(err)
@@ -84,7 +84,7 @@ func TestWhatIsWrittenIsReadAsTheSame(t *testing.T) {
 		t.Fatalf("%v\n%s", err, out.String())
 	}
 	a, _ := json.Marshal(in)
-	b, _ := json.Marshal(back.WithDefaults(belfry.DefaultNamespace))
+	b, _ := json.Marshal(back.WithDefaults(core.DefaultNamespace))
 	if !bytes.Equal(a, b) {
 		t.Errorf("changed on the way:\n%s\n%s\n%s", a, out.String(), b)
 	}
@@ -125,10 +125,10 @@ func TestFaultsOfWhatIsWatchedHaveTheirPlace(t *testing.T) {
 func TestASecretThatStaysIsReadAsSuch(t *testing.T) {
 	t.Parallel()
 	defs, err := parse(t, "channels:\n  - name: a\n    slack: {url: (kept secret)}\n")
-	if err != nil || defs.Channels[0].Slack.URL != belfry.Redacted {
+	if err != nil || defs.Channels[0].Slack.URL != core.Redacted {
 		t.Errorf("got %+v, %v", defs.Channels, err)
 	}
-	located := defs.Locate(belfry.InvalidField("channels[0].slack.url", "", "is not there", ""))
+	located := defs.Locate(core.InvalidField("channels[0].slack.url", "", "is not there", ""))
 	var fe *FileError
 	if !errors.As(located, &fe) || fe.Faults[0].Place.Line != 3 {
 		t.Errorf("got %v", located)

@@ -5,7 +5,9 @@ import (
 	"encoding/json"
 	"testing"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/task"
+	"github.com/belfry-run/belfry/view"
 )
 
 func TestWriteYAMLIsReadable(t *testing.T) {
@@ -44,7 +46,7 @@ func FuzzWriteYAML(f *testing.F) {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		clean, cut := belfry.CleanText(text, 4096)
+		clean, cut := core.CleanText(text, 4096)
 		if cut || clean != text {
 			return
 		}
@@ -52,14 +54,14 @@ func FuzzWriteYAML(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		in := belfry.Manifest{Tasks: []belfry.Task{{Name: "a", Input: raw, Description: text, Command: &belfry.Command{
+		in := view.Manifest{Tasks: []task.Task{{Name: "a", Input: raw, Description: text, Command: &task.Command{
 			Shell: text, Argv: []string{text, "x"}, Env: map[string]string{"A": text},
 		}}}}
 		var out bytes.Buffer
 		if err := WriteYAML(&out, in); err != nil {
 			t.Fatal(err)
 		}
-		var back belfry.Manifest
+		var back view.Manifest
 		if err := Decode(Source{Name: "out.yaml", Text: out.Bytes()}, "manifest", &back); err != nil {
 			t.Fatalf("%v\n%s", err, out.String())
 		}

@@ -17,10 +17,10 @@ import (
 	"github.com/goccy/go-yaml/parser"
 	"github.com/goccy/go-yaml/token"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
 )
 
-// MaxFile bounds a file, in bytes. It holds [belfry.MaxManifest] definitions.
+// MaxFile bounds a file, in bytes. It holds [view.MaxManifest] definitions.
 const MaxFile = 32 << 20
 
 // maxDepth bounds the nesting of a file. The parser recurses.
@@ -61,7 +61,7 @@ type decoder struct {
 // parse answers the documents of the source that hold anything.
 func (d *decoder) parse() []ast.Node {
 	if len(d.src.Text) > MaxFile {
-		d.add(Fault{Place: Place{File: d.src.Name}, FieldError: belfry.FieldError{
+		d.add(Fault{Place: Place{File: d.src.Name}, FieldError: core.FieldError{
 			Message: fmt.Sprintf("has more than %d bytes", MaxFile), Hint: "split it",
 		}})
 		return nil
@@ -97,7 +97,7 @@ func (d *decoder) syntax(err error) {
 		d.fault(ye.GetToken(), "", "", ye.GetMessage(), "")
 		return
 	}
-	d.add(Fault{Place: Place{File: d.src.Name}, FieldError: belfry.FieldError{Message: err.Error()}})
+	d.add(Fault{Place: Place{File: d.src.Name}, FieldError: core.FieldError{Message: err.Error()}})
 }
 
 // tooDeep is the token at which nesting gets deeper than the parser can take,
@@ -150,7 +150,7 @@ func (d *decoder) fault(t *token.Token, field, value, message, hint string) {
 		value = value[:120] + "…"
 	}
 	d.add(Fault{Place: at, Excerpt: excerpt(string(d.src.Text), at),
-		FieldError: belfry.FieldError{Field: field, Value: value, Message: message, Hint: hint}})
+		FieldError: core.FieldError{Field: field, Value: value, Message: message, Hint: hint}})
 }
 
 // value reads node into v.

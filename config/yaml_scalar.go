@@ -11,7 +11,7 @@ import (
 
 	"github.com/goccy/go-yaml/ast"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
 )
 
 func (d *decoder) scalar(node ast.Node, v reflect.Value, path string) {
@@ -26,7 +26,7 @@ func (d *decoder) scalar(node ast.Node, v reflect.Value, path string) {
 	if err := setText(v, text); err != nil {
 		d.fault(node.GetToken(), path, text, err.Error(), "")
 	}
-	if v.Type() == reflect.TypeFor[belfry.Secret]() {
+	if v.Type() == reflect.TypeFor[core.Secret]() {
 		d.hidden.add(text)
 	}
 }

@@ -14,10 +14,11 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/engine"
 	"github.com/belfry-run/belfry/store"
 	"github.com/belfry-run/belfry/store/sqlite"
+	"github.com/belfry-run/belfry/task"
 )
 
 // pile is a store of artifacts that knows when each came in.
@@ -66,12 +67,12 @@ func (p *pile) Delete(_ context.Context, digest string) error {
 	return nil
 }
 
-func (p *pile) SignPut(context.Context, string, int64, time.Duration) (belfry.SignedRequest, error) {
-	return belfry.SignedRequest{}, nil
+func (p *pile) SignPut(context.Context, string, int64, time.Duration) (task.SignedRequest, error) {
+	return task.SignedRequest{}, nil
 }
 
-func (p *pile) SignGet(context.Context, string, time.Duration) (belfry.SignedRequest, error) {
-	return belfry.SignedRequest{}, nil
+func (p *pile) SignGet(context.Context, string, time.Duration) (task.SignedRequest, error) {
+	return task.SignedRequest{}, nil
 }
 
 func (p *pile) Has(_ context.Context, digest string, _ int64) (bool, error) {
@@ -83,12 +84,12 @@ func (p *pile) Verify(context.Context, string, int64) error { return nil }
 // the other loops takes seconds.
 type still struct{ engine.Artifacts }
 
-func (still) FireDue(context.Context) (belfry.Fired, error)        { return belfry.Fired{}, nil }
-func (still) Promote(context.Context) (belfry.Promoted, error)     { return belfry.Promoted{}, nil }
-func (still) ReleaseLost(context.Context) (belfry.Released, error) { return belfry.Released{}, nil }
-func (still) Prune(context.Context) (more bool, err error)         { return false, nil }
-func (still) Refill(context.Context) (more bool, err error)        { return false, nil }
-func (still) Woken() <-chan struct{}                               { return nil }
+func (still) FireDue(context.Context) (core.Fired, error)        { return core.Fired{}, nil }
+func (still) Promote(context.Context) (core.Promoted, error)     { return core.Promoted{}, nil }
+func (still) ReleaseLost(context.Context) (core.Released, error) { return core.Released{}, nil }
+func (still) Prune(context.Context) (more bool, err error)       { return false, nil }
+func (still) Refill(context.Context) (more bool, err error)      { return false, nil }
+func (still) Woken() <-chan struct{}                             { return nil }
 
 func TestBytesThatNothingRefersToAreRemovedAndOthersNot(t *testing.T) {
 	dir := t.TempDir()
@@ -111,11 +112,11 @@ func TestBytesThatNothingRefersToAreRemovedAndOthersNot(t *testing.T) {
 			many = append(many, p.put(time.Duration(i).String()))
 		}
 		named, announced := p.put("named"), p.put("announced")
-		if _, err := st.CreateTask(ctx, belfry.Task{Name: "t", Program: &belfry.Program{SHA256: named, Size: 5}}); err != nil {
+		if _, err := st.CreateTask(ctx, task.Task{Name: "t", Program: &task.Program{SHA256: named, Size: 5}}); err != nil {
 			t.Fatal(err)
 		}
 		for _, digest := range []string{named, announced} {
-			if _, err := st.CreateArtifact(ctx, belfry.Artifact{SHA256: digest, Size: 5}); err != nil {
+			if _, err := st.CreateArtifact(ctx, task.Artifact{SHA256: digest, Size: 5}); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -11,10 +11,14 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/alert"
+	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/engine"
+	"github.com/belfry-run/belfry/job"
+	"github.com/belfry-run/belfry/schedule"
 	"github.com/belfry-run/belfry/store"
 	"github.com/belfry-run/belfry/store/sqlite"
+	"github.com/belfry-run/belfry/task"
 	"github.com/belfry-run/belfry/worker"
 )
 
@@ -30,7 +34,7 @@ type clockwork struct {
 
 	mu      sync.Mutex
 	diary   []stint
-	unheard map[belfry.Ref]bool // results that a cut kept from the store
+	unheard map[job.Ref]bool // results that a cut kept from the store
 }
 
 // stint is one try of a member, as its handler saw it.
@@ -46,7 +50,7 @@ type stint struct {
 // well reports that a try came to a good end and could say so. What a worker
 // that is cut off has done, nobody learns: its attempt is lost.
 func (w *clockwork) well(s stint) bool {
-	return s.ok && !w.unheard[belfry.Ref{JobID: s.job, Lease: s.lease}]
+	return s.ok && !w.unheard[job.Ref{JobID: s.job, Lease: s.lease}]
 }
 
 // deed is what a member does in one try.
@@ -75,14 +79,14 @@ var deeds = map[string]func(n uint64, try int) deed{
 	"doomed": func(n uint64, _ int) deed {
 		d := deed{takes: 30 * time.Second}
 		if n%3 == 0 {
-			d.ends = belfry.Errorf(belfry.Invalid, "it cannot be done")
+			d.ends = core.Errorf(core.Invalid, "it cannot be done")
 		}
 		return d
 	},
 }
 
 // unsaid notes results that did not get through.
-func (w *clockwork) unsaid(fs []belfry.Finish) {
+func (w *clockwork) unsaid(fs []job.Finish) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, f := range fs {
@@ -124,15 +128,15 @@ func rotary(t *testing.T, from time.Time, fn func(w *clockwork)) {
 	path := t.TempDir() + "/belfry.db"
 	synctest.Test(t, func(t *testing.T) {
 		time.Sleep(time.Until(from))
-		w := &clockwork{T: t, path: path, unheard: map[belfry.Ref]bool{}}
+		w := &clockwork{T: t, path: path, unheard: map[job.Ref]bool{}}
 		w.open()
 		for name := range deeds {
-			w.must(w.st.CreateTask(w.Context(), belfry.Task{
-				Name: name, Kind: belfry.KindFunc, Timeout: belfry.Duration(10 * time.Minute), Retry: belfry.Retry{MaxAttempts: 3, Delay: belfry.Duration(time.Minute), Jitter: -1},
+			w.must(w.st.CreateTask(w.Context(), task.Task{
+				Name: name, Kind: task.KindFunc, Timeout: core.Duration(10 * time.Minute), Retry: task.Retry{MaxAttempts: 3, Delay: core.Duration(time.Minute), Jitter: -1},
 			}))
 		}
 		must(t, w.st.DeleteTask(w.Context(), "default", "daily")) // which needs longer
-		w.must(w.st.CreateTask(w.Context(), belfry.Task{Name: "daily", Kind: belfry.KindFunc, Timeout: belfry.Duration(time.Hour)}))
+		w.must(w.st.CreateTask(w.Context(), task.Task{Name: "daily", Kind: task.KindFunc, Timeout: core.Duration(time.Hour)}))
 		w.startEngine()
 		w.startWorkers()
 		fn(w)
@@ -188,7 +192,7 @@ func (w *clockwork) startWorkers() {
 			worker.Handle(h, name, func(ctx context.Context, _ struct{}) (int, error) { return w.run(ctx, name) })
 		}
 		wk, err := worker.New(worker.Options{
-			Broker: l, Name: fmt.Sprint("w", i), Handlers: h, Poll: 5 * time.Second, Lease: belfry.MaxSessionTTL.D(), Grace: -1, Queues: map[string]int{"default": 20},
+			Broker: l, Name: fmt.Sprint("w", i), Handlers: h, Poll: 5 * time.Second, Lease: job.MaxSessionTTL.D(), Grace: -1, Queues: map[string]int{"default": 20},
 		})
 		must(w.T, err)
 		stops = append(stops, loop(w.T, wk.Run))
@@ -214,7 +218,7 @@ type quiet struct {
 	firing, promoting, starting, backfills rest
 }
 
-func (q *quiet) FireDue(ctx context.Context) (belfry.Fired, error) {
+func (q *quiet) FireDue(ctx context.Context) (core.Fired, error) {
 	q.firing.wait(ctx)
 	woken := q.Woken()
 	f, err := q.Store.FireDue(ctx)
@@ -222,7 +226,7 @@ func (q *quiet) FireDue(ctx context.Context) (belfry.Fired, error) {
 	return f, err
 }
 
-func (q *quiet) Promote(ctx context.Context) (belfry.Promoted, error) {
+func (q *quiet) Promote(ctx context.Context) (core.Promoted, error) {
 	q.promoting.wait(ctx)
 	woken := q.Woken()
 	p, err := q.Store.Promote(ctx)
@@ -230,7 +234,7 @@ func (q *quiet) Promote(ctx context.Context) (belfry.Promoted, error) {
 	return p, err
 }
 
-func (q *quiet) StartCycles(ctx context.Context) (belfry.Promoted, error) {
+func (q *quiet) StartCycles(ctx context.Context) (core.Promoted, error) {
 	q.starting.wait(ctx)
 	woken := q.Woken()
 	p, err := q.Store.StartCycles(ctx)
@@ -269,34 +273,34 @@ func (n *news) Took(transition string, _ time.Duration, _ bool) {
 	n.changed = make(chan struct{})
 }
 
-func (*news) Claimed(string, int)                                            {}
-func (*news) Waited(string, belfry.Kind, time.Duration)                      {}
-func (*news) Released(int, time.Duration)                                    {}
-func (*news) Checked(belfry.Kind, belfry.CheckOutcome, time.Duration)        {}
-func (*news) Tried(string, belfry.AlertState)                                {}
-func (*news) Settled(string, belfry.Outcome, belfry.JobState, time.Duration) {}
-func (*news) Fired(belfry.Decision, belfry.Reason, time.Duration)            {}
-func (*news) Stale(int)                                                      {}
-func (*news) Lost(int)                                                       {}
+func (*news) Claimed(string, int)                                   {}
+func (*news) Waited(string, task.Kind, time.Duration)               {}
+func (*news) Released(int, time.Duration)                           {}
+func (*news) Checked(task.Kind, task.CheckOutcome, time.Duration)   {}
+func (*news) Tried(string, alert.State)                             {}
+func (*news) Settled(string, job.Outcome, job.State, time.Duration) {}
+func (*news) Fired(schedule.Decision, core.Reason, time.Duration)   {}
+func (*news) Stale(int)                                             {}
+func (*news) Lost(int)                                              {}
 
 // link is a worker's way to the store, which can be cut.
 type link struct {
 	*store.Store
 	news    *news
-	unheard func([]belfry.Finish)
+	unheard func([]job.Finish)
 	cut     atomic.Bool
 	empty   <-chan struct{} // the news when a claim found nothing
 }
 
 func (l *link) down() error {
 	if l.cut.Load() {
-		return belfry.Errorf(belfry.Unavailable, "the cable is cut")
+		return core.Errorf(core.Unavailable, "the cable is cut")
 	}
 	return nil
 }
 
 // Claim looks when there may be jobs, and not every second.
-func (l *link) Claim(ctx context.Context, r belfry.ClaimRequest) (belfry.Claim, error) {
+func (l *link) Claim(ctx context.Context, r job.ClaimRequest) (job.Claim, error) {
 	wait := time.NewTimer(r.Wait.D())
 	defer wait.Stop()
 	r.Wait = 0
@@ -304,7 +308,7 @@ func (l *link) Claim(ctx context.Context, r belfry.ClaimRequest) (belfry.Claim, 
 		now := l.news.now()
 		if err := l.down(); err != nil {
 			<-wait.C
-			return belfry.Claim{}, err
+			return job.Claim{}, err
 		}
 		if l.empty != now {
 			got, err := l.Store.Claim(ctx, r)
@@ -316,28 +320,28 @@ func (l *link) Claim(ctx context.Context, r belfry.ClaimRequest) (belfry.Claim, 
 		select {
 		case <-now:
 		case <-wait.C:
-			return belfry.Claim{}, nil
+			return job.Claim{}, nil
 		case <-ctx.Done():
-			return belfry.Claim{}, ctx.Err()
+			return job.Claim{}, ctx.Err()
 		}
 	}
 }
 
-func (l *link) OpenSession(ctx context.Context, w belfry.WorkerInfo) (belfry.Session, error) {
+func (l *link) OpenSession(ctx context.Context, w job.WorkerInfo) (job.Session, error) {
 	if err := l.down(); err != nil {
-		return belfry.Session{}, err
+		return job.Session{}, err
 	}
 	return l.Store.OpenSession(ctx, w)
 }
 
-func (l *link) Renew(ctx context.Context, session string, holding []belfry.Holding) (belfry.Renewal, error) {
+func (l *link) Renew(ctx context.Context, session string, holding []job.Holding) (job.Renewal, error) {
 	if err := l.down(); err != nil {
-		return belfry.Renewal{}, err
+		return job.Renewal{}, err
 	}
 	return l.Store.Renew(ctx, session, holding)
 }
 
-func (l *link) Finish(ctx context.Context, session string, fs []belfry.Finish) ([]belfry.Finished, error) {
+func (l *link) Finish(ctx context.Context, session string, fs []job.Finish) ([]job.Finished, error) {
 	if err := l.down(); err != nil {
 		l.unheard(fs)
 		return nil, err

@@ -6,29 +6,33 @@ import (
 	"testing"
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/cycle"
+	"github.com/belfry-run/belfry/job"
+	"github.com/belfry-run/belfry/schedule"
+	"github.com/belfry-run/belfry/task"
 )
 
-func hours(n int) belfry.Duration { return belfry.Duration(time.Duration(n) * time.Hour) }
+func hours(n int) core.Duration { return core.Duration(time.Duration(n) * time.Hour) }
 
 // cycle makes a cycle with a schedule of the same name.
-func (w *clockwork) cycle(name string, stagger time.Duration, rule belfry.Rule, members ...belfry.Member) {
+func (w *clockwork) cycle(name string, stagger time.Duration, rule schedule.Rule, members ...task.Member) {
 	w.Helper()
-	w.must(w.st.CreateTask(w.Context(), belfry.Task{Name: name, Cycle: &belfry.Cycle{Members: members, Stagger: belfry.Duration(stagger)}}))
+	w.must(w.st.CreateTask(w.Context(), task.Task{Name: name, Cycle: &task.Cycle{Members: members, Stagger: core.Duration(stagger)}}))
 	if rule.Cron != "" || rule.Every != 0 {
-		w.must(w.st.CreateSchedule(w.Context(), belfry.Schedule{Name: name, Task: name, Rules: []belfry.Rule{rule}}))
+		w.must(w.st.CreateSchedule(w.Context(), schedule.Schedule{Name: name, Task: name, Rules: []schedule.Rule{rule}}))
 	}
 }
 
 // jobs are the jobs of a task, oldest first.
-func (w *clockwork) jobs(task string) (all []belfry.Job) {
+func (w *clockwork) jobs(task string) (all []job.Job) {
 	w.Helper()
-	for f := (belfry.JobFilter{Task: task, Paging: belfry.Paging{Limit: 1000}}); ; {
+	for f := (job.Filter{Task: task, Paging: core.Paging{Limit: 1000}}); ; {
 		p, err := w.st.Jobs(w.Context(), f)
 		must(w.T, err)
 		all = append(all, p.Items...)
 		if f.Cursor = p.Next; f.Cursor == "" {
-			slices.SortFunc(all, func(a, b belfry.Job) int { return int(a.ID - b.ID) })
+			slices.SortFunc(all, func(a, b job.Job) int { return int(a.ID - b.ID) })
 			return all
 		}
 	}
@@ -58,13 +62,13 @@ func (w *clockwork) runs(task string) (all []stint) {
 
 // checkInterval wants no run of a member within the interval from one that
 // succeeded.
-func (w *clockwork) checkInterval(task string, every belfry.Duration) {
+func (w *clockwork) checkInterval(t string, every core.Duration) {
 	w.Helper()
-	least := (every - belfry.Member{Every: every}.Slack()).D()
+	least := (every - task.Member{Every: every}.Slack()).D()
 	var well stint
-	for _, s := range w.runs(task) {
+	for _, s := range w.runs(t) {
 		if !well.start.IsZero() && s.start.Sub(well.start) < least {
-			w.Errorf("%s ran at %s and again at %s", task, well.start, s.start)
+			w.Errorf("%s ran at %s and again at %s", t, well.start, s.start)
 		}
 		if w.well(s) {
 			well = s
@@ -92,7 +96,7 @@ func (w *clockwork) checkCycles(names ...string) {
 				w.Errorf("%s: %s is held by job %d", name, m.Task, m.Timing.RunningJob)
 			}
 		}
-		ended := map[belfry.JobState]int{}
+		ended := map[job.State]int{}
 		for _, j := range w.jobs(name) {
 			if ended[j.State]++; !j.State.Final() {
 				w.Errorf("%s: job %d is %s", name, j.ID, j.State)
@@ -100,7 +104,7 @@ func (w *clockwork) checkCycles(names ...string) {
 			}
 			full, err := w.st.Job(w.Context(), "default", j.ID)
 			must(w.T, err)
-			var out belfry.CycleOutput
+			var out cycle.Output
 			must(w.T, json.Unmarshal(full.Output, &out))
 			var before time.Time
 			if len(out.Members) != len(status.Members) {
@@ -121,7 +125,7 @@ func (w *clockwork) checkCycles(names ...string) {
 				if deeds[m.Task] == nil {
 					continue // a cycle, which no worker runs
 				}
-				if len(tries) == 0 || w.well(tries[len(tries)-1]) != (m.State == belfry.MemberOK) || tries[0].start.Before(before) {
+				if len(tries) == 0 || w.well(tries[len(tries)-1]) != (m.State == cycle.MemberOK) || tries[0].start.Before(before) {
 					w.Errorf("%s: job %d says %+v, and it was %+v", name, j.ID, m, tries)
 				}
 				before = m.EndedAt
@@ -137,21 +141,21 @@ func (w *clockwork) checkCycles(names ...string) {
 // every hour and the daily one twice, however often the cycle looks.
 func TestACycleOf25Hours(t *testing.T) {
 	begin := day("2026-03-02")
-	for name, rule := range map[string]belfry.Rule{
+	for name, rule := range map[string]schedule.Rule{
 		"by the plan, every hour":        {Every: hours(1)},
 		"by cron, every hour":            {Cron: "0 * * * *"},
-		"by the plan, every half hour":   {Every: belfry.Duration(30 * time.Minute)},
+		"by the plan, every half hour":   {Every: core.Duration(30 * time.Minute)},
 		"by cron, every five minutes":    {Cron: "*/5 * * * *"},
-		"from the finish, every minute":  {Every: belfry.Duration(time.Minute), Anchor: belfry.AnchorFinish},
-		"from the finish, after an hour": {Every: hours(1), Anchor: belfry.AnchorFinish},
+		"from the finish, every minute":  {Every: core.Duration(time.Minute), Anchor: schedule.AnchorFinish},
+		"from the finish, after an hour": {Every: hours(1), Anchor: schedule.AnchorFinish},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			rotary(t, begin.Add(-time.Second), func(w *clockwork) {
-				w.must(w.st.CreateTask(w.Context(), belfry.Task{Name: "all", Cycle: &belfry.Cycle{
-					Members: []belfry.Member{{Task: "hourly", Every: hours(1)}, {Task: "daily", Every: hours(24)}},
+				w.must(w.st.CreateTask(w.Context(), task.Task{Name: "all", Cycle: &task.Cycle{
+					Members: []task.Member{{Task: "hourly", Every: hours(1)}, {Task: "daily", Every: hours(24)}},
 				}}))
-				w.must(w.st.CreateSchedule(w.Context(), belfry.Schedule{Name: "all", Task: "all", Rules: []belfry.Rule{rule}, Start: begin}))
+				w.must(w.st.CreateSchedule(w.Context(), schedule.Schedule{Name: "all", Task: "all", Rules: []schedule.Rule{rule}, Start: begin}))
 				until(begin.Add(25*time.Hour + time.Minute))
 				w.must(w.st.PauseSchedule(w.Context(), "default", "all", "the end"))
 				until(begin.Add(26 * time.Hour))
@@ -161,9 +165,9 @@ func TestACycleOf25Hours(t *testing.T) {
 				hourly, daily := w.runs("hourly"), w.runs("daily")
 				most, least := 26, 26 // at 0:00 and then every hour, the last one at 1:00 on the next day
 				switch {
-				case rule.Anchor == belfry.AnchorFinish && rule.Every == hours(1):
+				case rule.Anchor == schedule.AnchorFinish && rule.Every == hours(1):
 					most, least = 25, 23 // an hour and two minutes, and once 22, from one to the next
-				case rule.Anchor == belfry.AnchorFinish || rule.Cron == "*/5 * * * *":
+				case rule.Anchor == schedule.AnchorFinish || rule.Cron == "*/5 * * * *":
 					most = 28 // looked at so often, it comes up to five minutes early
 				}
 				if len(hourly) < least || len(hourly) > most || len(daily) != 2 {
@@ -181,15 +185,15 @@ func TestTwoWeeksOfCycles(t *testing.T) {
 	end := begin.Add(14 * 24 * time.Hour)
 	names := []string{"planned", "often", "loop", "night", "inner"}
 	rotary(t, begin, func(w *clockwork) {
-		w.cycle("inner", 0, belfry.Rule{}, belfry.Member{Task: "doomed", OnFailure: belfry.FailureStop}, belfry.Member{Task: "any"})
-		w.cycle("planned", 0, belfry.Rule{Every: hours(1)},
-			belfry.Member{Task: "hourly", Every: hours(1)}, belfry.Member{Task: "shaky"}, belfry.Member{Task: "daily", Every: hours(24)})
-		w.cycle("often", time.Minute, belfry.Rule{Cron: "*/20 * * * *"},
-			belfry.Member{Task: "daily", Every: hours(24)}, belfry.Member{Task: "stuck", Every: hours(2)}, belfry.Member{Task: "hourly", Every: hours(1)})
-		w.cycle("loop", 2*time.Minute, belfry.Rule{Every: belfry.Duration(45 * time.Minute), Anchor: belfry.AnchorFinish},
-			belfry.Member{Task: "shaky", MaxAttempts: 2}, belfry.Member{Task: "stuck", Every: hours(2), Timeout: belfry.Duration(5 * time.Minute)},
-			belfry.Member{Task: "doomed", OnFailure: belfry.FailureStop}, belfry.Member{Task: "any"})
-		w.cycle("night", 0, belfry.Rule{Cron: "30 3 * * *"}, belfry.Member{Task: "inner"}, belfry.Member{Task: "hourly", Every: hours(1)}, belfry.Member{Task: "any"})
+		w.cycle("inner", 0, schedule.Rule{}, task.Member{Task: "doomed", OnFailure: task.FailureStop}, task.Member{Task: "any"})
+		w.cycle("planned", 0, schedule.Rule{Every: hours(1)},
+			task.Member{Task: "hourly", Every: hours(1)}, task.Member{Task: "shaky"}, task.Member{Task: "daily", Every: hours(24)})
+		w.cycle("often", time.Minute, schedule.Rule{Cron: "*/20 * * * *"},
+			task.Member{Task: "daily", Every: hours(24)}, task.Member{Task: "stuck", Every: hours(2)}, task.Member{Task: "hourly", Every: hours(1)})
+		w.cycle("loop", 2*time.Minute, schedule.Rule{Every: core.Duration(45 * time.Minute), Anchor: schedule.AnchorFinish},
+			task.Member{Task: "shaky", MaxAttempts: 2}, task.Member{Task: "stuck", Every: hours(2), Timeout: core.Duration(5 * time.Minute)},
+			task.Member{Task: "doomed", OnFailure: task.FailureStop}, task.Member{Task: "any"})
+		w.cycle("night", 0, schedule.Rule{Cron: "30 3 * * *"}, task.Member{Task: "inner"}, task.Member{Task: "hourly", Every: hours(1)}, task.Member{Task: "any"})
 
 		at := func(days int, clock string) {
 			d, err := time.ParseDuration(clock)

@@ -5,7 +5,9 @@ import (
 	"sync"
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/alert"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/view"
 )
 
 // Outbox is a store that keeps notifications until they are delivered.
@@ -13,20 +15,20 @@ type Outbox interface {
 	// TakeAlerts takes messages that are due, of so many channels at most, for a
 	// while in which no other node takes them. The messages of a channel stand
 	// together.
-	TakeAlerts(ctx context.Context, publicURL string, channels int) (belfry.TakenAlerts, error)
+	TakeAlerts(ctx context.Context, publicURL string, channels int) (view.TakenAlerts, error)
 	// SettleAlerts records what came of a try.
-	SettleAlerts(ctx context.Context, t belfry.TakenAlert, r belfry.Told) error
+	SettleAlerts(ctx context.Context, t view.TakenAlert, r view.Told) error
 }
 
 // Sender delivers messages to channels.
 type Sender interface {
-	Send(ctx context.Context, c belfry.Channel, m belfry.Message) belfry.Told
+	Send(ctx context.Context, c alert.Channel, m alert.Message) view.Told
 }
 
 const (
 	// sendAtOnce bounds the channels that messages are on their way to. It is
 	// large, because a message that waits for a receiver costs little, and the
-	// store bounds the part of each namespace: see [belfry.ChooseChannels].
+	// store bounds the part of each namespace: see [alert.ChooseChannels].
 	sendAtOnce = 256
 	// sendGrace is how long a try may take beyond its deadline until its slot is
 	// given back without it.
@@ -43,7 +45,7 @@ type stuck struct {
 	of  map[[2]string]int
 }
 
-func (s *stuck) add(c belfry.Channel, n int) {
+func (s *stuck) add(c alert.Channel, n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.of == nil {
@@ -56,7 +58,7 @@ func (s *stuck) add(c belfry.Channel, n int) {
 	}
 }
 
-func (s *stuck) has(c belfry.Channel) int {
+func (s *stuck) has(c alert.Channel) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.of[[2]string{c.Namespace, c.Name}]
@@ -106,7 +108,7 @@ func (e *Engine) deliver(box Outbox) (tell pass, wait func()) {
 }
 
 // byChannel are the messages of each channel, which stand together.
-func byChannel(all []belfry.TakenAlert) (out [][]belfry.TakenAlert) {
+func byChannel(all []view.TakenAlert) (out [][]view.TakenAlert) {
 	for i, t := range all {
 		if i == 0 || t.Channel.Namespace != all[i-1].Channel.Namespace || t.Channel.Name != all[i-1].Channel.Name {
 			out = append(out, nil)
@@ -116,10 +118,10 @@ func byChannel(all []belfry.TakenAlert) (out [][]belfry.TakenAlert) {
 	return out
 }
 
-func (e *Engine) deliverOne(ctx context.Context, box Outbox, t belfry.TakenAlert) {
+func (e *Engine) deliverOne(ctx context.Context, box Outbox, t view.TakenAlert) {
 	begun := time.Now()
 	told := e.send(ctx, t)
-	told.Took = belfry.Duration(time.Since(begun))
+	told.Took = core.Duration(time.Since(begun))
 	if told.Error != "" {
 		e.opt.Logger.Warn("alert was not taken", "channel", t.Channel.Name, "namespace", t.Channel.Namespace, "tries", t.Tries+1, "final", told.Permanent, "error", told.Error)
 	}
@@ -136,17 +138,17 @@ func (e *Engine) deliverOne(ctx context.Context, box Outbox, t belfry.TakenAlert
 
 // send tries once. It returns soon after its deadline whatever the sender does:
 // a try that goes on is counted and left behind.
-func (e *Engine) send(ctx context.Context, t belfry.TakenAlert) belfry.Told {
+func (e *Engine) send(ctx context.Context, t view.TakenAlert) view.Told {
 	if n := e.stuck.has(t.Channel); n >= maxStuck {
-		return belfry.Told{Error: "it is not tried: earlier tries did not end at their deadline, which is a fault of this node"}
+		return view.Told{Error: "it is not tried: earlier tries did not end at their deadline, which is a fault of this node"}
 	}
-	sending, cancel := context.WithTimeout(ctx, belfry.AlertTimeout)
-	came := make(chan belfry.Told, 1)
+	sending, cancel := context.WithTimeout(ctx, view.AlertTimeout)
+	came := make(chan view.Told, 1)
 	go func() {
 		defer cancel()
 		came <- e.opt.Sender.Send(sending, t.Channel, t.Message)
 	}()
-	patience := time.NewTimer(belfry.AlertTimeout + sendGrace)
+	patience := time.NewTimer(view.AlertTimeout + sendGrace)
 	defer patience.Stop()
 	select {
 	case told := <-came:
@@ -161,5 +163,5 @@ func (e *Engine) send(ctx context.Context, t belfry.TakenAlert) belfry.Told {
 		e.stuck.add(t.Channel, -1)
 		e.opt.Logger.Warn("a try that was left behind has ended", "channel", t.Channel.Name, "namespace", t.Channel.Namespace)
 	}()
-	return belfry.Told{Error: "the try did not end within " + belfry.Duration(belfry.AlertTimeout+sendGrace).String() + " and was left behind"}
+	return view.Told{Error: "the try did not end within " + core.Duration(view.AlertTimeout+sendGrace).String() + " and was left behind"}
 }

@@ -19,15 +19,15 @@ import (
 	"sync"
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/internal/lifecycle"
 )
 
 // Store is what an engine needs of the state. *store.Store has it.
 type Store interface {
-	FireDue(ctx context.Context) (belfry.Fired, error)
-	Promote(ctx context.Context) (belfry.Promoted, error)
-	ReleaseLost(ctx context.Context) (belfry.Released, error)
+	FireDue(ctx context.Context) (core.Fired, error)
+	Promote(ctx context.Context) (core.Promoted, error)
+	ReleaseLost(ctx context.Context) (core.Released, error)
 	Prune(ctx context.Context) (more bool, err error)
 	Refill(ctx context.Context) (more bool, err error)
 	// Woken returns a channel that is closed when something may be due sooner
@@ -87,7 +87,7 @@ type Engine struct {
 // New makes an engine.
 func New(o Options) (*Engine, error) {
 	if o.Store == nil {
-		return nil, belfry.Errorf(belfry.Invalid, "an engine needs a store")
+		return nil, core.Errorf(core.Invalid, "an engine needs a store")
 	}
 	if o.Release == 0 {
 		o.Release = 2 * time.Second
@@ -160,7 +160,7 @@ func (e *Engine) RunOnce(ctx context.Context) (jobs int, err error) {
 		if err != nil {
 			return jobs, err
 		}
-		var begun belfry.Promoted // counted when they were fired or asked for
+		var begun core.Promoted // counted when they were fired or asked for
 		if c, ok := e.opt.Store.(Cycles); ok {
 			if begun, err = c.StartCycles(ctx); err != nil {
 				return jobs, err

@@ -11,10 +11,12 @@ import (
 
 	"go.uber.org/goleak"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/engine"
+	"github.com/belfry-run/belfry/schedule"
 	"github.com/belfry-run/belfry/store"
 	"github.com/belfry-run/belfry/store/sqlite"
+	"github.com/belfry-run/belfry/task"
 	"github.com/belfry-run/belfry/worker"
 )
 
@@ -63,16 +65,16 @@ func simulate(t *testing.T, register func(h *worker.Handlers), fn func(t *testin
 	})
 }
 
-func (n *node) schedule(t *testing.T, s belfry.Schedule) {
+func (n *node) schedule(t *testing.T, s schedule.Schedule) {
 	t.Helper()
 	if _, err := n.st.CreateSchedule(t.Context(), s); err != nil {
 		t.Fatal(err)
 	}
 }
 
-func (n *node) occurrences(t *testing.T, name string) []belfry.Occurrence {
+func (n *node) occurrences(t *testing.T, name string) []schedule.Occurrence {
 	t.Helper()
-	p, err := n.st.Occurrences(t.Context(), belfry.OccurrenceFilter{Namespace: "default", Schedule: name, Paging: belfry.Paging{Limit: 1000}})
+	p, err := n.st.Occurrences(t.Context(), schedule.OccurrenceFilter{Namespace: "default", Schedule: name, Paging: core.Paging{Limit: 1000}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -92,7 +94,7 @@ func TestASimulatedDayRunsEveryQuarterOfAnHourAndRetries(t *testing.T) {
 		})
 	}, func(t *testing.T, n *node) {
 		start := time.Now().Truncate(15 * time.Minute).Add(15 * time.Minute)
-		n.schedule(t, belfry.Schedule{Name: "quarter", Task: "flaky", Start: start, Rules: []belfry.Rule{{Every: belfry.Duration(15 * time.Minute)}}})
+		n.schedule(t, schedule.Schedule{Name: "quarter", Task: "flaky", Start: start, Rules: []schedule.Rule{{Every: core.Duration(15 * time.Minute)}}})
 		time.Sleep(time.Until(start) + 24*time.Hour - time.Minute)
 		synctest.Wait()
 		os := n.occurrences(t, "quarter")
@@ -101,7 +103,7 @@ func TestASimulatedDayRunsEveryQuarterOfAnHourAndRetries(t *testing.T) {
 		}
 		for i, o := range os {
 			want := start.Add(time.Duration(95-i) * 15 * time.Minute)
-			if o.Decision != belfry.DecidedJob || !o.Nominal.Equal(want) || o.DecidedAt.Sub(o.Nominal) > 10*time.Millisecond {
+			if o.Decision != schedule.DecidedJob || !o.Nominal.Equal(want) || o.DecidedAt.Sub(o.Nominal) > 10*time.Millisecond {
 				t.Fatalf("occurrence %+v, want a job at %s", o, want)
 			}
 		}
@@ -117,7 +119,7 @@ func TestARuleFromTheFinishKeepsItsDistance(t *testing.T) {
 			return 0, nil
 		})
 	}, func(t *testing.T, n *node) {
-		n.schedule(t, belfry.Schedule{Name: "poll", Task: "poll", Rules: []belfry.Rule{{Every: belfry.Duration(time.Minute), Anchor: belfry.AnchorFinish}}})
+		n.schedule(t, schedule.Schedule{Name: "poll", Task: "poll", Rules: []schedule.Rule{{Every: core.Duration(time.Minute), Anchor: schedule.AnchorFinish}}})
 		time.Sleep(time.Hour)
 		synctest.Wait()
 		if len(starts) < 35 || len(starts) > 37 {
@@ -137,7 +139,7 @@ func TestNothingDueAtBootStillRunsLater(t *testing.T) {
 		worker.Handle(h, "later", func(context.Context, struct{}) (int, error) { return int(ran.Add(1)), nil })
 	}, func(t *testing.T, n *node) {
 		time.Sleep(time.Hour) // an engine with nothing to do for long
-		n.schedule(t, belfry.Schedule{Name: "later", Task: "later", Rules: []belfry.Rule{{At: []time.Time{time.Now().Add(5 * time.Hour)}}}})
+		n.schedule(t, schedule.Schedule{Name: "later", Task: "later", Rules: []schedule.Rule{{At: []time.Time{time.Now().Add(5 * time.Hour)}}}})
 		time.Sleep(4 * time.Hour)
 		synctest.Wait()
 		if ran.Load() != 0 {
@@ -149,7 +151,7 @@ func TestNothingDueAtBootStillRunsLater(t *testing.T) {
 			t.Fatalf("ran %d times", ran.Load())
 		}
 		sc, err := n.st.Schedule(t.Context(), "default", "later")
-		if err != nil || sc.State != belfry.ScheduleCompleted {
+		if err != nil || sc.State != schedule.Completed {
 			t.Fatalf("schedule is %s, %v", sc.State, err)
 		}
 	})
@@ -165,10 +167,10 @@ func TestRunnerFiresOnceWithoutStart(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := st.CreateTask(t.Context(), belfry.Task{Name: "now", Kind: belfry.KindFunc}); err != nil {
+	if _, err := st.CreateTask(t.Context(), task.Task{Name: "now", Kind: task.KindFunc}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := st.CreateSchedule(t.Context(), belfry.Schedule{Name: "now", Task: "now", Rules: []belfry.Rule{{Every: belfry.Duration(time.Hour), Anchor: belfry.AnchorFinish}}}); err != nil {
+	if _, err := st.CreateSchedule(t.Context(), schedule.Schedule{Name: "now", Task: "now", Rules: []schedule.Rule{{Every: core.Duration(time.Hour), Anchor: schedule.AnchorFinish}}}); err != nil {
 		t.Fatal(err)
 	}
 	if n, err := r.RunOnce(t.Context()); n != 1 || err != nil {
@@ -177,7 +179,7 @@ func TestRunnerFiresOnceWithoutStart(t *testing.T) {
 	if n, err := r.RunOnce(t.Context()); n != 0 || err != nil {
 		t.Fatalf("fired again: %d, %v", n, err)
 	}
-	if _, err := st.CreateTask(t.Context(), belfry.Task{Name: "around", Cycle: &belfry.Cycle{Members: []belfry.Member{{Task: "now"}}}}); err != nil {
+	if _, err := st.CreateTask(t.Context(), task.Task{Name: "around", Cycle: &task.Cycle{Members: []task.Member{{Task: "now"}}}}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := st.RunCycle(t.Context(), "default", "around"); err != nil {

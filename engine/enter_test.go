@@ -7,7 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/engine"
 )
 
@@ -25,17 +25,17 @@ func (v visited) come(who string) {
 	v.came <- who
 }
 
-func (v visited) FireDue(context.Context) (belfry.Fired, error) {
+func (v visited) FireDue(context.Context) (core.Fired, error) {
 	v.come("fire")
-	return belfry.Fired{}, nil
+	return core.Fired{}, nil
 }
-func (v visited) Promote(context.Context) (belfry.Promoted, error) {
+func (v visited) Promote(context.Context) (core.Promoted, error) {
 	v.come("promote")
-	return belfry.Promoted{}, nil
+	return core.Promoted{}, nil
 }
-func (v visited) ReleaseLost(context.Context) (belfry.Released, error) {
+func (v visited) ReleaseLost(context.Context) (core.Released, error) {
 	v.come("release")
-	return belfry.Released{}, nil
+	return core.Released{}, nil
 }
 func (v visited) Refill(context.Context) (bool, error) { v.refill(); return false, nil }
 func (v visited) FollowClock(context.Context) error    { v.come("clock"); return nil }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/belfry-run/belfry"
 	"github.com/belfry-run/belfry/engine"
+	"github.com/belfry-run/belfry/schedule"
 	"github.com/belfry-run/belfry/store/sqlite"
 	"github.com/belfry-run/belfry/worker"
 )
@@ -38,7 +39,7 @@ func ExampleNewRunner() {
 		panic(err)
 	}
 	if _, err := st.CreateSchedule(ctx, belfry.Schedule{
-		Name: "soon", Task: "report", Rules: []belfry.Rule{{Every: belfry.Duration(time.Hour), Anchor: belfry.AnchorFinish}},
+		Name: "soon", Task: "report", Rules: []belfry.Rule{{Every: belfry.Duration(time.Hour), Anchor: schedule.AnchorFinish}},
 	}); err != nil {
 		panic(err)
 	}

@@ -4,12 +4,13 @@ import (
 	"context"
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/view"
 )
 
 // Monitors is a store that keeps monitors.
 type Monitors interface {
-	LapseMonitors(ctx context.Context) (belfry.Lapsed, error)
+	LapseMonitors(ctx context.Context) (view.Lapsed, error)
 	RollUp(ctx context.Context) (more bool, err error)
 }
 
@@ -36,8 +37,8 @@ func (e *Engine) rollUp(m Monitors) pass {
 
 // Cycles is a store that keeps cycles.
 type Cycles interface {
-	StartCycles(ctx context.Context) (belfry.Promoted, error)
-	EndLateCycles(ctx context.Context) (belfry.Promoted, error)
+	StartCycles(ctx context.Context) (core.Promoted, error)
+	EndLateCycles(ctx context.Context) (core.Promoted, error)
 }
 
 func (e *Engine) cycles(c Cycles) pass {

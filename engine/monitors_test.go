@@ -12,23 +12,24 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/alert"
 	"github.com/belfry-run/belfry/engine"
 	"github.com/belfry-run/belfry/store/sqlite"
+	"github.com/belfry-run/belfry/view"
 )
 
 // post is an outbox with messages, one after the other for each channel.
 type post struct {
 	engine.Store
 	mu      sync.Mutex
-	waiting []belfry.TakenAlert
+	waiting []view.TakenAlert
 	busy    map[string]bool
 	settled []string
 	takes   int
 	broken  int // how many of the next calls fail
 }
 
-func (p *post) TakeAlerts(_ context.Context, _ string, channels int) (out belfry.TakenAlerts, err error) {
+func (p *post) TakeAlerts(_ context.Context, _ string, channels int) (out view.TakenAlerts, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.takes++; p.broken > 0 {
@@ -36,7 +37,7 @@ func (p *post) TakeAlerts(_ context.Context, _ string, channels int) (out belfry
 		return out, errors.New("the database is away")
 	}
 	out.Now = time.Now()
-	p.waiting = slices.DeleteFunc(p.waiting, func(t belfry.TakenAlert) bool {
+	p.waiting = slices.DeleteFunc(p.waiting, func(t view.TakenAlert) bool {
 		if p.busy[t.Channel.Name] || len(out.Messages) == channels {
 			return false
 		}
@@ -50,7 +51,7 @@ func (p *post) TakeAlerts(_ context.Context, _ string, channels int) (out belfry
 	return out, nil
 }
 
-func (p *post) SettleAlerts(ctx context.Context, t belfry.TakenAlert, told belfry.Told) error {
+func (p *post) SettleAlerts(ctx context.Context, t view.TakenAlert, told view.Told) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	delete(p.busy, t.Channel.Name)
@@ -64,7 +65,7 @@ func (p *post) SettleAlerts(ctx context.Context, t belfry.TakenAlert, told belfr
 func (p *post) put(channel, key string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.waiting = append(p.waiting, belfry.TakenAlert{Channel: belfry.Channel{Name: channel}, Message: belfry.Message{Key: key}})
+	p.waiting = append(p.waiting, view.TakenAlert{Channel: alert.Channel{Name: channel}, Message: alert.Message{Key: key}})
 }
 
 func (p *post) done() string {
@@ -76,22 +77,22 @@ func (p *post) done() string {
 // courier takes what to do from the channel's name.
 type courier struct{}
 
-func (courier) Send(ctx context.Context, c belfry.Channel, _ belfry.Message) belfry.Told {
+func (courier) Send(ctx context.Context, c alert.Channel, _ alert.Message) view.Told {
 	switch c.Name {
 	case "silent":
 		<-ctx.Done()
-		return belfry.Told{Error: " was not heard"}
+		return view.Told{Error: " was not heard"}
 	case "slow":
 		time.Sleep(10 * time.Second)
 	}
 	if strings.HasPrefix(c.Name, "dead") {
 		<-ctx.Done()
-		return belfry.Told{Error: " was not heard"}
+		return view.Told{Error: " was not heard"}
 	}
 	if strings.HasPrefix(c.Name, "crowd") {
-		time.Sleep(belfry.AlertTimeout - time.Second)
+		time.Sleep(view.AlertTimeout - time.Second)
 	}
-	return belfry.Told{}
+	return view.Told{}
 }
 
 // delivering runs an engine on a post inside a bubble.
@@ -143,7 +144,7 @@ func TestAChannelThatDoesNotAnswerHoldsUpNobody(t *testing.T) {
 		if got := p.done(); got != "[2]" {
 			t.Errorf("told while a channel does not answer: %s", got)
 		}
-		wait(belfry.AlertTimeout)
+		wait(view.AlertTimeout)
 		if got := p.done(); got != "[2 1 was not heard]" {
 			t.Errorf("told in the end: %s", got)
 		}
@@ -234,7 +235,7 @@ func TestATryThatIsDeafToItsDeadlineGivesItsSlotBack(t *testing.T) {
 		for i := range 5 {
 			p.put("deaf", fmt.Sprint(i))
 		}
-		wait(10 * belfry.AlertTimeout)
+		wait(10 * view.AlertTimeout)
 		if n := e.StuckTries(); n != 3 {
 			t.Errorf("%d tries are left behind, and three may be", n)
 		}
@@ -259,7 +260,7 @@ func TestATryThatIsDeafToItsDeadlineGivesItsSlotBack(t *testing.T) {
 // deaf is a sender whose tries end when the channel is closed, and no sooner.
 type deaf chan struct{}
 
-func (d deaf) Send(context.Context, belfry.Channel, belfry.Message) belfry.Told {
+func (d deaf) Send(context.Context, alert.Channel, alert.Message) view.Told {
 	<-d
-	return belfry.Told{}
+	return view.Told{}
 }

@@ -3,7 +3,7 @@ package engine_test
 import (
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/monitor"
 )
 
 // cronjob is something elsewhere that runs every hour, says when it starts and
@@ -15,7 +15,7 @@ type cronjob struct {
 
 type call struct {
 	at   time.Time
-	kind belfry.CallKind
+	kind monitor.CallKind
 }
 
 const (
@@ -52,19 +52,19 @@ func (c *cronjob) live() *history {
 		}
 		switch what {
 		case 0: // it fails
-			c.calls = append(c.calls, call{start, belfry.CallStart}, call{done, belfry.CallFail})
+			c.calls = append(c.calls, call{start, monitor.CallStart}, call{done, monitor.CallFail})
 			down(done)
 		case 1: // it hangs
-			c.calls = append(c.calls, call{start, belfry.CallStart})
+			c.calls = append(c.calls, call{start, monitor.CallStart})
 			down(start.Add(beatLimit))
 		case 2: // it does not run at all, once or several times
 			down(hour.Add(beatGrace))
 			hour = hour.Add(time.Duration(c.rng.IntN(5)) * time.Hour)
 		case 3: // it is late, but not too late
 			late := beatGrace - time.Minute
-			c.calls = append(c.calls, call{hour.Add(late), belfry.CallStart}, call{hour.Add(late + time.Minute), belfry.CallSuccess})
+			c.calls = append(c.calls, call{hour.Add(late), monitor.CallStart}, call{hour.Add(late + time.Minute), monitor.CallSuccess})
 		default:
-			c.calls = append(c.calls, call{start, belfry.CallStart}, call{done, belfry.CallSuccess})
+			c.calls = append(c.calls, call{start, monitor.CallStart}, call{done, monitor.CallSuccess})
 		}
 		if what >= 0 && what < 3 {
 			quiet = 8

@@ -7,10 +7,15 @@ import (
 	"testing"
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/alert"
+	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/engine"
+	"github.com/belfry-run/belfry/job"
+	"github.com/belfry-run/belfry/monitor"
 	"github.com/belfry-run/belfry/store"
 	"github.com/belfry-run/belfry/store/sqlite"
+	"github.com/belfry-run/belfry/task"
+	"github.com/belfry-run/belfry/view"
 	"github.com/belfry-run/belfry/worker"
 )
 
@@ -31,7 +36,7 @@ type station struct {
 type glance struct {
 	nominal time.Time
 	at      time.Time
-	outcome belfry.CheckOutcome
+	outcome task.CheckOutcome
 }
 
 // start opens the file and begins the loops, as a node does.
@@ -48,8 +53,8 @@ func (s *station) start() {
 		s.Fatal(err)
 	}
 	w, err := worker.New(worker.Options{
-		Broker: sleepy, Executors: map[belfry.Kind]worker.Executor{belfry.KindHTTP: s}, Poll: 5 * time.Second, Lease: belfry.MaxSessionTTL.D(),
-		Grace: -1, Queues: map[string]int{belfry.ChecksQueue: 20},
+		Broker: sleepy, Executors: map[task.Kind]worker.Executor{task.KindHTTP: s}, Poll: 5 * time.Second, Lease: job.MaxSessionTTL.D(),
+		Grace: -1, Queues: map[string]int{task.ChecksQueue: 20},
 	})
 	if err != nil {
 		s.Fatal(err)
@@ -72,8 +77,8 @@ type watching interface {
 }
 
 // Execute looks at a target of the script.
-func (s *station) Execute(ctx context.Context, r *worker.Run) belfry.Finish {
-	name, _ := belfry.OwnerOf(r.Task.Name)
+func (s *station) Execute(ctx context.Context, r *worker.Run) job.Finish {
+	name, _ := task.OwnerOf(r.Task.Name)
 	g := glance{nominal: r.Job.Nominal, at: time.Now()}
 	m := s.world.targets[name].measure(g.at)
 	g.outcome = m.Outcome
@@ -81,7 +86,7 @@ func (s *station) Execute(ctx context.Context, r *worker.Run) belfry.Finish {
 	s.diary[name] = append(s.diary[name], g)
 	s.mu.Unlock()
 	time.Sleep(m.Latency.D())
-	return belfry.Finish{Ref: r.Ref(), Outcome: belfry.OutcomeOK, Check: &m}
+	return job.Finish{Ref: r.Ref(), Outcome: job.OutcomeOK, Check: &m}
 }
 
 // pager is who is told. It does not answer now and then.
@@ -99,12 +104,12 @@ func newPager() *pager {
 }
 
 // Send takes a message.
-func (p *pager) Send(_ context.Context, _ belfry.Channel, m belfry.Message) belfry.Told {
+func (p *pager) Send(_ context.Context, _ alert.Channel, m alert.Message) view.Told {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.tries++; p.tries%5 == 0 {
 		p.failed[m.Key] = true
-		return belfry.Told{Error: "out of order"}
+		return view.Told{Error: "out of order"}
 	}
 	delete(p.failed, m.Key)
 	if p.taken[m.Key] {
@@ -113,12 +118,12 @@ func (p *pager) Send(_ context.Context, _ belfry.Channel, m belfry.Message) belf
 	p.taken[m.Key] = true
 	for _, n := range m.Notices {
 		line := string(n.Type)
-		if n.Type == belfry.NoticeDown || n.Type == belfry.NoticeUp {
+		if n.Type == alert.NoticeDown || n.Type == alert.NoticeUp {
 			line += " " + stampOf(n.At)
 		}
 		p.told[n.Monitor] = append(p.told[n.Monitor], line)
 	}
-	return belfry.Told{}
+	return view.Told{}
 }
 
 func stampOf(t time.Time) string { return t.UTC().Format("01-02T15:04:05") }
@@ -133,7 +138,7 @@ type sleepy struct {
 	news    chan struct{} // closed when jobs may be ready
 	empty   chan struct{} // the news when a claim found all there was
 	renewed time.Time
-	renewal belfry.Renewal
+	renewal job.Renewal
 }
 
 func (s *sleepy) announce() {
@@ -143,7 +148,7 @@ func (s *sleepy) announce() {
 	s.news = make(chan struct{})
 }
 
-func (s *sleepy) FireDue(ctx context.Context) (belfry.Fired, error) {
+func (s *sleepy) FireDue(ctx context.Context) (core.Fired, error) {
 	s.firing.wait(ctx)
 	woken := s.Woken()
 	f, err := s.Store.FireDue(ctx)
@@ -154,7 +159,7 @@ func (s *sleepy) FireDue(ctx context.Context) (belfry.Fired, error) {
 	return f, err
 }
 
-func (s *sleepy) Promote(ctx context.Context) (belfry.Promoted, error) {
+func (s *sleepy) Promote(ctx context.Context) (core.Promoted, error) {
 	s.promoting.wait(ctx)
 	woken := s.Woken()
 	p, err := s.Store.Promote(ctx)
@@ -171,7 +176,7 @@ func (s *sleepy) Refill(ctx context.Context) (bool, error) { // nothing here has
 	return s.Store.Refill(ctx)
 }
 
-func (s *sleepy) LapseMonitors(ctx context.Context) (belfry.Lapsed, error) {
+func (s *sleepy) LapseMonitors(ctx context.Context) (view.Lapsed, error) {
 	s.lapsing.wait(ctx)
 	woken := s.Woken()
 	l, err := s.Store.LapseMonitors(ctx)
@@ -179,7 +184,7 @@ func (s *sleepy) LapseMonitors(ctx context.Context) (belfry.Lapsed, error) {
 	return l, err
 }
 
-func (s *sleepy) TakeAlerts(ctx context.Context, publicURL string, channels int) (belfry.TakenAlerts, error) {
+func (s *sleepy) TakeAlerts(ctx context.Context, publicURL string, channels int) (view.TakenAlerts, error) {
 	s.telling.wait(ctx)
 	woken := s.Woken()
 	t, err := s.Store.TakeAlerts(ctx, publicURL, channels)
@@ -200,7 +205,7 @@ func (s *sleepy) RollUp(ctx context.Context) (more bool, err error) {
 }
 
 // Renew answers by itself, now and then, for a worker that holds nothing.
-func (s *sleepy) Renew(ctx context.Context, session string, refs []belfry.Holding) (belfry.Renewal, error) {
+func (s *sleepy) Renew(ctx context.Context, session string, refs []job.Holding) (job.Renewal, error) {
 	if len(refs) == 0 && time.Since(s.renewed) < 5*time.Minute {
 		return s.renewal, nil
 	}
@@ -209,7 +214,7 @@ func (s *sleepy) Renew(ctx context.Context, session string, refs []belfry.Holdin
 	return r, err
 }
 
-func (s *sleepy) Claim(ctx context.Context, r belfry.ClaimRequest) (belfry.Claim, error) {
+func (s *sleepy) Claim(ctx context.Context, r job.ClaimRequest) (job.Claim, error) {
 	wait := time.NewTimer(r.Wait.D() + 4900*time.Millisecond) // what a slow network may take
 	defer wait.Stop()
 	r.Wait = 0
@@ -219,7 +224,7 @@ func (s *sleepy) Claim(ctx context.Context, r belfry.ClaimRequest) (belfry.Claim
 		s.mu.Unlock()
 		if !known {
 			got, err := s.Store.Claim(ctx, r)
-			if err == nil && len(got.Jobs) < r.Want[belfry.ChecksQueue] {
+			if err == nil && len(got.Jobs) < r.Want[task.ChecksQueue] {
 				s.mu.Lock()
 				s.empty = news
 				s.mu.Unlock()
@@ -231,19 +236,19 @@ func (s *sleepy) Claim(ctx context.Context, r belfry.ClaimRequest) (belfry.Claim
 		select {
 		case <-news:
 		case <-wait.C:
-			return belfry.Claim{}, nil
+			return job.Claim{}, nil
 		case <-ctx.Done():
-			return belfry.Claim{}, ctx.Err()
+			return job.Claim{}, ctx.Err()
 		}
 	}
 }
 
 // call calls the URL of a heartbeat. Where the node is away nobody hears it.
-func (s *station) call(key string, kind belfry.CallKind) {
+func (s *station) call(key string, kind monitor.CallKind) {
 	if s.st == nil {
 		return
 	}
-	if _, err := s.st.Beat(s.Context(), key, belfry.Call{Kind: kind}); err != nil {
+	if _, err := s.st.Beat(s.Context(), key, monitor.Call{Kind: kind}); err != nil {
 		s.Error(fmt.Errorf("beat: %w", err))
 	}
 }

@@ -6,7 +6,9 @@ import (
 	"slices"
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/monitor"
+	"github.com/belfry-run/belfry/task"
 )
 
 // world is a quarter of a year as it really was: what each target was like at
@@ -68,13 +70,13 @@ type target struct {
 const retry = 20 * time.Second
 
 // measure is what a look shows.
-func (t *target) measure(now time.Time) belfry.Measure {
-	m := belfry.Measure{Outcome: belfry.CheckOK, Latency: belfry.Duration(70+now.Unix()/60%21) * belfry.Duration(time.Millisecond)}
+func (t *target) measure(now time.Time) task.Measure {
+	m := task.Measure{Outcome: task.CheckOK, Latency: core.Duration(70+now.Unix()/60%21) * core.Duration(time.Millisecond)}
 	switch p, _ := within(t.periods, now); p.what {
 	case "outage", "blip", "hidden":
-		m.Outcome, m.Code, m.Message = belfry.CheckFail, belfry.CodeStatus, "got 503"
+		m.Outcome, m.Code, m.Message = task.CheckFail, task.CodeStatus, "got 503"
 	case "errors":
-		m.Outcome, m.Code, m.Message = belfry.CheckError, belfry.CodeNetwork, "no network"
+		m.Outcome, m.Code, m.Message = task.CheckError, task.CodeNetwork, "no network"
 	case "slow":
 		m.Latency *= 10
 	}
@@ -223,17 +225,17 @@ func (h *walk) seen(now time.Time) {
 	if !h.until.IsZero() && now.After(h.until) {
 		h.gaps = append(h.gaps, during{h.gap, now, "unknown"})
 	}
-	h.gap, h.until = now.Add(h.pace), now.Add(2*h.pace+belfry.DefaultCheckTimeout.D())
+	h.gap, h.until = now.Add(h.pace), now.Add(2*h.pace+task.DefaultCheckTimeout.D())
 	if h.byRule {
 		h.gap = h.turn(now.Add(1))
-		h.until = h.gap.Add(h.pace + belfry.DefaultCheckTimeout.D())
+		h.until = h.gap.Add(h.pace + task.DefaultCheckTimeout.D())
 	}
 }
 
 func (h *walk) look(now time.Time) {
 	h.looks++
 	m := h.measure(now)
-	if m.Outcome == belfry.CheckError {
+	if m.Outcome == task.CheckError {
 		if h.errors++; h.errors == 3 {
 			h.tell(now, "stale")
 		}
@@ -247,8 +249,8 @@ func (h *walk) look(now time.Time) {
 	confirm := now.Add(m.Latency.D() + retry)
 	again := h.measure(confirm)
 	switch {
-	case m.Outcome == belfry.CheckFail && h.state == "down":
-	case m.Outcome == belfry.CheckFail && again.Outcome == belfry.CheckFail:
+	case m.Outcome == task.CheckFail && h.state == "down":
+	case m.Outcome == task.CheckFail && again.Outcome == task.CheckFail:
 		h.again(confirm)
 		h.hold(now, "down")
 		h.incidents = append(h.incidents, outage{from: now})
@@ -257,7 +259,7 @@ func (h *walk) look(now time.Time) {
 			told = w.to
 		}
 		h.tell(told, "down "+stampOf(now))
-	case m.Outcome == belfry.CheckFail: // a blip
+	case m.Outcome == task.CheckFail: // a blip
 		h.again(confirm)
 		h.latency(confirm, again)
 	case h.state == "down":
@@ -309,7 +311,7 @@ func (h *walk) pause(p during) {
 }
 
 // latency follows five slow looks in a row, and five quick ones.
-func (h *walk) latency(now time.Time, m belfry.Measure) {
+func (h *walk) latency(now time.Time, m task.Measure) {
 	isSlow := m.Latency.D() > 500*time.Millisecond
 	if isSlow == h.slow {
 		h.run = 0
@@ -334,7 +336,7 @@ func (h *history) lines() (out []string) {
 
 // uptime is how much of a span was what. A pause lies over maintenance, that
 // over what nobody saw, and that over what is held of the target.
-func (w *world) uptime(h *history, pauses []during, from, to time.Time) (u belfry.Uptime) {
+func (w *world) uptime(h *history, pauses []during, from, to time.Time) (u monitor.Uptime) {
 	layers := [][]during{pauses, w.windows, h.gaps, h.held}
 	edges := []time.Time{from, to}
 	for _, layer := range layers {
@@ -349,7 +351,7 @@ func (w *world) uptime(h *history, pauses []during, from, to time.Time) (u belfr
 	slices.SortFunc(edges, time.Time.Compare)
 	down := false // two outages with nothing but maintenance between are told as one
 	for i := range len(edges) - 1 {
-		length := belfry.Duration(edges[i+1].Sub(edges[i]))
+		length := core.Duration(edges[i+1].Sub(edges[i]))
 		state := "unknown"
 		for _, layer := range layers {
 			if d, is := within(layer, edges[i]); is {
@@ -380,6 +382,6 @@ func (w *world) uptime(h *history, pauses []during, from, to time.Time) (u belfr
 	return u
 }
 
-func uptimeLine(u belfry.Uptime) string {
+func uptimeLine(u monitor.Uptime) string {
 	return fmt.Sprintf("up %s, down %s, maintenance %s, paused %s, unknown %s, coverage %.6f, %d outages", u.Up, u.Down, u.Maintenance, u.Paused, u.Unknown, u.Coverage, u.Outages)
 }

@@ -10,7 +10,12 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/alert"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/monitor"
+	"github.com/belfry-run/belfry/schedule"
+	"github.com/belfry-run/belfry/task"
+	"github.com/belfry-run/belfry/view"
 )
 
 // A quarter of a year of a whole node, in a bubble: targets that fail, for long
@@ -65,21 +70,21 @@ func (s *station) define() (beat string) {
 			s.Fatal(err)
 		}
 	}
-	_, err := s.st.SaveChannel(ctx, belfry.Channel{Name: "pager", Webhook: &belfry.WebhookChannel{URL: "https://example.org/hook"}})
+	_, err := s.st.SaveChannel(ctx, alert.Channel{Name: "pager", Webhook: &alert.WebhookChannel{URL: "https://example.org/hook"}})
 	fail(err)
-	_, err = s.st.SaveAlertRule(ctx, belfry.AlertRule{Name: "all", Channels: []string{"pager"}, On: []belfry.NoticeType{
-		belfry.NoticeDown, belfry.NoticeUp, belfry.NoticeSlow, belfry.NoticeNormal, belfry.NoticeStale, belfry.NoticeFresh,
-		belfry.NoticeFlapping, belfry.NoticeSteady, belfry.NoticeDegraded, belfry.NoticeRecovered, belfry.NoticeScheduleMissed,
+	_, err = s.st.SaveAlertRule(ctx, alert.Rule{Name: "all", Channels: []string{"pager"}, On: []alert.NoticeType{
+		alert.NoticeDown, alert.NoticeUp, alert.NoticeSlow, alert.NoticeNormal, alert.NoticeStale, alert.NoticeFresh,
+		alert.NoticeFlapping, alert.NoticeSteady, alert.NoticeDegraded, alert.NoticeRecovered, alert.NoticeScheduleMissed,
 	}})
 	fail(err)
-	_, err = s.st.SaveWindow(ctx, belfry.Window{Name: "sundays", Rules: []belfry.Rule{{Cron: "30 3 * * SUN"}}, Lasts: belfry.Duration(2 * time.Hour), Zone: "Europe/Sofia"})
+	_, err = s.st.SaveWindow(ctx, monitor.Window{Name: "sundays", Rules: []schedule.Rule{{Cron: "30 3 * * SUN"}}, Lasts: core.Duration(2 * time.Hour), Zone: "Europe/Sofia"})
 	fail(err)
-	site := belfry.Task{HTTP: &belfry.HTTP{URL: "https://example.org/"}}
-	for name, m := range map[string]belfry.Monitor{
-		"shop":   {Check: site, Every: belfry.Duration(10 * time.Minute)},
-		"api":    {Check: site, Rules: []belfry.Rule{{Cron: "*/15 * * * *"}}},
-		"mail":   {Check: site, Every: belfry.Duration(time.Hour)},
-		"backup": {Heartbeat: &belfry.Heartbeat{Grace: belfry.Duration(beatGrace), MaxRuntime: belfry.Duration(beatLimit)}, Rules: []belfry.Rule{{Cron: "0 * * * *"}}},
+	site := task.Task{HTTP: &task.HTTP{URL: "https://example.org/"}}
+	for name, m := range map[string]monitor.Monitor{
+		"shop":   {Check: site, Every: core.Duration(10 * time.Minute)},
+		"api":    {Check: site, Rules: []schedule.Rule{{Cron: "*/15 * * * *"}}},
+		"mail":   {Check: site, Every: core.Duration(time.Hour)},
+		"backup": {Heartbeat: &monitor.Heartbeat{Grace: core.Duration(beatGrace), MaxRuntime: core.Duration(beatLimit)}, Rules: []schedule.Rule{{Cron: "0 * * * *"}}},
 	} {
 		m.Name = name
 		v, err := s.st.CreateMonitor(ctx, m)
@@ -88,7 +93,7 @@ func (s *station) define() (beat string) {
 			beat = strings.TrimPrefix(v.Beat, "/beat/")
 			continue
 		}
-		sc, err := s.st.Schedule(ctx, "default", belfry.OwnedName(name))
+		sc, err := s.st.Schedule(ctx, "default", task.OwnedName(name))
 		fail(err)
 		t := &target{world: s.world, name: name, pace: m.Every.D(), first: sc.NextAt, looked: s.lookedAfter(name)}
 		if t.pace == 0 {
@@ -214,7 +219,7 @@ func (s *station) check(name string, h *history, pauses []during, now time.Time)
 	for _, got := range report.Spans {
 		span := map[string]time.Duration{"24h": 24 * time.Hour, "7d": 7 * 24 * time.Hour, "30d": 30 * 24 * time.Hour, "90d": 90 * 24 * time.Hour, "1y": 365 * 24 * time.Hour}[got.Name]
 		want := s.world.uptime(h, pauses, now.Add(-span), now)
-		close := func(a, b belfry.Duration) bool { return max(a-b, b-a) <= belfry.Duration(time.Second) }
+		close := func(a, b core.Duration) bool { return max(a-b, b-a) <= core.Duration(time.Second) }
 		if !close(got.Up, want.Up) || !close(got.Down, want.Down) || !close(got.Maintenance, want.Maintenance) ||
 			!close(got.Paused, want.Paused) || !close(got.Unknown, want.Unknown) || got.Outages != want.Outages || max(got.Coverage-want.Coverage, want.Coverage-got.Coverage) > 1e-5 {
 			s.Errorf("%s on %s over %s:\ngot  %s\nwant %s", name, stampOf(now), got.Name, uptimeLine(got.Uptime), uptimeLine(want))
@@ -226,7 +231,7 @@ func (s *station) check(name string, h *history, pauses []during, now time.Time)
 		return
 	}
 	var got, want []string
-	for f := (belfry.IncidentFilter{Monitor: name, Paging: belfry.Paging{Limit: 1000}}); ; {
+	for f := (view.IncidentFilter{Monitor: name, Paging: core.Paging{Limit: 1000}}); ; {
 		p, err := s.st.Incidents(s.Context(), f)
 		if err != nil {
 			s.Fatal(err)
@@ -313,7 +318,7 @@ func (s *station) checkPager() {
 func (s *station) checkRetention() {
 	s.Helper()
 	for name, t := range s.world.targets {
-		p, err := s.st.Results(s.Context(), belfry.ResultFilter{Monitor: name, Paging: belfry.Paging{Limit: 1000}})
+		p, err := s.st.Results(s.Context(), view.ResultFilter{Monitor: name, Paging: core.Paging{Limit: 1000}})
 		if err != nil {
 			s.Fatal(err)
 		}
@@ -322,15 +327,15 @@ func (s *station) checkRetention() {
 				s.Errorf("%s: the result of %s is still there", name, stampOf(r.At))
 			}
 		}
-		points, err := s.st.Series(s.Context(), belfry.SeriesQuery{Monitor: name, From: s.world.start, To: s.world.end.Add(time.Hour), Step: belfry.Duration(24 * time.Hour)})
+		points, err := s.st.Series(s.Context(), view.SeriesQuery{Monitor: name, From: s.world.start, To: s.world.end.Add(time.Hour), Step: core.Duration(24 * time.Hour)})
 		if err != nil {
 			s.Fatal(err)
 		}
-		got, want := map[belfry.CheckOutcome]int64{}, map[belfry.CheckOutcome]int64{}
+		got, want := map[task.CheckOutcome]int64{}, map[task.CheckOutcome]int64{}
 		for _, p := range points {
-			got[belfry.CheckOK] += p.OK
-			got[belfry.CheckFail] += p.Fail
-			got[belfry.CheckError] += p.Error
+			got[task.CheckOK] += p.OK
+			got[task.CheckFail] += p.Fail
+			got[task.CheckError] += p.Error
 		}
 		for _, g := range s.diary[name] {
 			want[g.outcome]++

@@ -10,10 +10,13 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/engine"
+	"github.com/belfry-run/belfry/job"
+	"github.com/belfry-run/belfry/schedule"
 	"github.com/belfry-run/belfry/store"
 	"github.com/belfry-run/belfry/store/sqlite"
+	"github.com/belfry-run/belfry/task"
 	"github.com/belfry-run/belfry/worker"
 )
 
@@ -48,10 +51,10 @@ func (c *calm) announce() {
 	c.news = make(chan struct{})
 }
 
-func (c *calm) FireDue(ctx context.Context) (belfry.Fired, error) {
+func (c *calm) FireDue(ctx context.Context) (core.Fired, error) {
 	now := c.now()
 	if c.firing.holds(now) {
-		return belfry.Fired{Now: now, NextAt: c.firing.next}, nil
+		return core.Fired{Now: now, NextAt: c.firing.next}, nil
 	}
 	woken := c.Woken()
 	f, err := c.Store.FireDue(ctx)
@@ -62,10 +65,10 @@ func (c *calm) FireDue(ctx context.Context) (belfry.Fired, error) {
 	return f, err
 }
 
-func (c *calm) Promote(ctx context.Context) (belfry.Promoted, error) {
+func (c *calm) Promote(ctx context.Context) (core.Promoted, error) {
 	now := c.now()
 	if c.promoting.holds(now) {
-		return belfry.Promoted{Now: now, NextAt: c.promoting.next}, nil
+		return core.Promoted{Now: now, NextAt: c.promoting.next}, nil
 	}
 	woken := c.Woken()
 	p, err := c.Store.Promote(ctx)
@@ -88,17 +91,17 @@ func (c *calm) Refill(ctx context.Context) (bool, error) {
 	return more, err
 }
 
-func (c *calm) ReleaseLost(ctx context.Context) (belfry.Released, error) {
+func (c *calm) ReleaseLost(ctx context.Context) (core.Released, error) {
 	defer c.announce()
 	return c.Store.ReleaseLost(ctx)
 }
 
-func (c *calm) Finish(ctx context.Context, session string, fs []belfry.Finish) ([]belfry.Finished, error) {
+func (c *calm) Finish(ctx context.Context, session string, fs []job.Finish) ([]job.Finished, error) {
 	defer c.announce()
 	return c.Store.Finish(ctx, session, fs)
 }
 
-func (c *calm) Claim(ctx context.Context, r belfry.ClaimRequest) (belfry.Claim, error) {
+func (c *calm) Claim(ctx context.Context, r job.ClaimRequest) (job.Claim, error) {
 	wait := time.NewTimer(r.Wait.D())
 	defer wait.Stop()
 	r.Wait = 0
@@ -118,9 +121,9 @@ func (c *calm) Claim(ctx context.Context, r belfry.ClaimRequest) (belfry.Claim, 
 		select {
 		case <-news:
 		case <-wait.C:
-			return belfry.Claim{}, nil
+			return job.Claim{}, nil
 		case <-ctx.Done():
-			return belfry.Claim{}, ctx.Err()
+			return job.Claim{}, ctx.Err()
 		}
 	}
 }
@@ -129,8 +132,8 @@ func (c *calm) Claim(ctx context.Context, r belfry.ClaimRequest) (belfry.Claim, 
 // bubble's clock is not the one that is set here.
 type loops interface{ engine.Store }
 
-var policies = []belfry.Overlap{belfry.OverlapSkip, belfry.OverlapBufferOne, belfry.OverlapBufferAll,
-	belfry.OverlapCancelOther, belfry.OverlapTerminateOther, belfry.OverlapAllow}
+var policies = []schedule.Overlap{schedule.OverlapSkip, schedule.OverlapBufferOne, schedule.OverlapBufferAll,
+	schedule.OverlapCancelOther, schedule.OverlapTerminateOther, schedule.OverlapAllow}
 
 // week is a node with one schedule for each overlap policy and zone.
 type week struct {
@@ -182,7 +185,7 @@ func (w *week) work(ctx context.Context, _ struct{}) (int, error) {
 	j, _ := worker.JobFrom(ctx)
 	w.starts.Add(1)
 	if !strings.HasPrefix(j.Schedule, "allow") {
-		p, err := w.st.Jobs(ctx, belfry.JobFilter{Schedule: j.Schedule, States: []belfry.JobState{belfry.JobScheduled, belfry.JobReady, belfry.JobRunning}})
+		p, err := w.st.Jobs(ctx, job.Filter{Schedule: j.Schedule, States: []job.State{job.Scheduled, job.Ready, job.Running}})
 		if err == nil && len(p.Items) > 1 {
 			w.Errorf("%s: %d live jobs, of %s and %s", j.Schedule, len(p.Items), p.Items[0].Nominal, p.Items[1].Nominal)
 		}
@@ -212,15 +215,15 @@ func weekly(t *testing.T, from, to time.Time, zones map[string]string, event fun
 			t.Fatal(err)
 		}
 		w.st, w.c = st, &calm{Store: st, now: w.now, news: make(chan struct{})}
-		if _, err := st.CreateTask(t.Context(), belfry.Task{Name: "work", Kind: belfry.KindFunc, Timeout: belfry.Duration(24 * time.Hour), Retry: belfry.Retry{Jitter: -1, MaxAttempts: 5}}); err != nil {
+		if _, err := st.CreateTask(t.Context(), task.Task{Name: "work", Kind: task.KindFunc, Timeout: core.Duration(24 * time.Hour), Retry: task.Retry{Jitter: -1, MaxAttempts: 5}}); err != nil {
 			t.Fatal(err)
 		}
 		var names []string
 		for _, policy := range policies {
 			for zone, daily := range zones {
-				sc := belfry.Schedule{Name: string(policy) + "-" + zone[strings.Index(zone, "/")+1:], Task: "work", Zone: zone, Overlap: policy, BufferMax: 2, End: to,
-					Catchup: map[belfry.Overlap]belfry.Catchup{belfry.OverlapSkip: belfry.CatchupNone, belfry.OverlapBufferAll: belfry.CatchupAll, belfry.OverlapAllow: belfry.CatchupAll}[policy],
-					Rules:   []belfry.Rule{{Cron: "15 * * * *"}, {Cron: daily}}, CatchupMax: 3, CatchupWindow: belfry.Duration(24 * time.Hour)}
+				sc := schedule.Schedule{Name: string(policy) + "-" + zone[strings.Index(zone, "/")+1:], Task: "work", Zone: zone, Overlap: policy, BufferMax: 2, End: to,
+					Catchup: map[schedule.Overlap]schedule.Catchup{schedule.OverlapSkip: schedule.CatchupNone, schedule.OverlapBufferAll: schedule.CatchupAll, schedule.OverlapAllow: schedule.CatchupAll}[policy],
+					Rules:   []schedule.Rule{{Cron: "15 * * * *"}, {Cron: daily}}, CatchupMax: 3, CatchupWindow: core.Duration(24 * time.Hour)}
 				if _, err := st.CreateSchedule(t.Context(), sc); err != nil {
 					t.Fatal(err)
 				}
@@ -251,11 +254,11 @@ func (w *week) check(name string, from, to time.Time) {
 	if err != nil {
 		w.Fatal(err)
 	}
-	if sc.State != belfry.ScheduleCompleted {
+	if sc.State != schedule.Completed {
 		w.Errorf("%s: it is %s after its end, next %s", name, sc.State, sc.NextAt)
 	}
 	jobs := map[time.Time]int{}
-	for f := (belfry.JobFilter{Schedule: name, Paging: belfry.Paging{Limit: 1000}}); ; {
+	for f := (job.Filter{Schedule: name, Paging: core.Paging{Limit: 1000}}); ; {
 		p, err := w.st.Jobs(w.Context(), f)
 		if err != nil {
 			w.Fatal(err)
@@ -271,7 +274,7 @@ func (w *week) check(name string, from, to time.Time) {
 		}
 	}
 	told := map[time.Time]string{}
-	p, err := w.st.Occurrences(w.Context(), belfry.OccurrenceFilter{Schedule: name, Paging: belfry.Paging{Limit: 1000}})
+	p, err := w.st.Occurrences(w.Context(), schedule.OccurrenceFilter{Schedule: name, Paging: core.Paging{Limit: 1000}})
 	if err != nil || p.Next != "" {
 		w.Fatal(err, p.Next)
 	}
@@ -284,10 +287,10 @@ func (w *week) check(name string, from, to time.Time) {
 				w.Errorf("%s: %d times from %s end at %s and not at %s", name, o.Count, o.Nominal, times[len(times)-1], o.Until)
 			}
 		}
-		if (o.Decision == belfry.DecidedSkipped) == (o.Reason == "") || o.Decision == belfry.DecidedBuffered {
+		if (o.Decision == schedule.DecidedSkipped) == (o.Reason == "") || o.Decision == schedule.DecidedBuffered {
 			w.Errorf("%s: %s %s %q", name, o.Nominal, o.Decision, o.Reason)
 		}
-		if n := jobs[o.Nominal]; (o.Decision == belfry.DecidedJob) != (n == 1) || n > 1 {
+		if n := jobs[o.Nominal]; (o.Decision == schedule.DecidedJob) != (n == 1) || n > 1 {
 			w.Errorf("%s: %s is %s and has %d jobs", name, o.Nominal, o.Decision, n)
 		}
 		for _, t := range times {

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/access"
 )
 
 // nulls lists where a JSON value has null.
@@ -33,7 +33,7 @@ func nulls(at string, v any) (found []string) {
 func TestNoArrayOfAnAnswerIsNull(t *testing.T) {
 	t.Parallel()
 	s := newStrangers(t)
-	_, secret, err := s.st.CreateToken(t.Context(), belfry.Token{Namespace: "team-a", Name: "all", Scopes: belfry.Scopes})
+	_, secret, err := s.st.CreateToken(t.Context(), access.Token{Namespace: "team-a", Name: "all", Scopes: access.Scopes})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -98,7 +98,7 @@ func TestArraysAreFilledInACopy(t *testing.T) {
 func TestWhatIsMadeIsAnsweredWithItsAddress(t *testing.T) {
 	t.Parallel()
 	s := newStrangers(t)
-	_, secret, err := s.st.CreateToken(t.Context(), belfry.Token{Namespace: "team-a", Name: "all", Scopes: belfry.Scopes})
+	_, secret, err := s.st.CreateToken(t.Context(), access.Token{Namespace: "team-a", Name: "all", Scopes: access.Scopes})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,26 +9,29 @@ import (
 	"sync"
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/access"
+	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/internal/attempttoken"
+	"github.com/belfry-run/belfry/job"
+	"github.com/belfry-run/belfry/task"
 )
 
 // Attempts is what attempts may do by themselves, with a right to nothing else.
 // The store has it. Every call but SigningKeys and Now looks up whether the
-// attempt still runs under just this lease, and is [belfry.Unauthorized]
+// attempt still runs under just this lease, and is [core.Unauthorized]
 // otherwise.
 type Attempts interface {
 	Now(ctx context.Context) (time.Time, error)
-	SigningKeys(ctx context.Context) ([]belfry.SigningKey, error)
-	CheckAttempt(ctx context.Context, session string, ref belfry.Ref) error
+	SigningKeys(ctx context.Context) ([]access.SigningKey, error)
+	CheckAttempt(ctx context.Context, session string, ref job.Ref) error
 	// RunningPrograms answers those of some attempts that run programs under the
 	// session and were not asked to end, with their namespaces, and no error for
 	// the others.
-	RunningPrograms(ctx context.Context, session string, refs []belfry.Ref) (map[belfry.Ref]string, error)
-	BeatAttempt(ctx context.Context, session string, ref belfry.Ref, seq int64) (belfry.AttemptBeat, error)
+	RunningPrograms(ctx context.Context, session string, refs []job.Ref) (map[job.Ref]string, error)
+	BeatAttempt(ctx context.Context, session string, ref job.Ref, seq int64) (job.AttemptBeat, error)
 	// FinishAttempt answers Stale, and no error, when the lease was lost.
-	FinishAttempt(ctx context.Context, session string, f belfry.Finish) (belfry.Finished, error)
-	ArtifactLink(ctx context.Context, session string, ref belfry.Ref) (belfry.SignedRequest, error)
+	FinishAttempt(ctx context.Context, session string, f job.Finish) (job.Finished, error)
+	ArtifactLink(ctx context.Context, session string, ref job.Ref) (task.SignedRequest, error)
 }
 
 // signing knows the keys of attempts' tokens.
@@ -36,7 +39,7 @@ type signing struct {
 	from Attempts
 
 	mu    sync.Mutex
-	keys  []belfry.SigningKey
+	keys  []access.SigningKey
 	again time.Time // by the monotonic clock
 
 	ahead time.Duration // of the clock that decides, to ours
@@ -47,7 +50,7 @@ type signing struct {
 // holder is an attempt of a session, as its worker says.
 type holder struct {
 	session string
-	ref     belfry.Ref
+	ref     job.Ref
 }
 
 const (
@@ -63,9 +66,9 @@ const (
 )
 
 // current are the keys, the newest first.
-func (g *signing) current(ctx context.Context, fresh bool) ([]belfry.SigningKey, error) {
+func (g *signing) current(ctx context.Context, fresh bool) ([]access.SigningKey, error) {
 	if g.from == nil {
-		return nil, belfry.Errorf(belfry.Unavailable, "this server gives no tokens to attempts")
+		return nil, core.Errorf(core.Unavailable, "this server gives no tokens to attempts")
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -110,7 +113,7 @@ func (g *signing) public(ctx context.Context, id string) (ed25519.PublicKey, err
 			}
 		}
 	}
-	return nil, belfry.Errorf(belfry.NotFound, "no key signs under this name")
+	return nil, core.Errorf(core.NotFound, "no key signs under this name")
 }
 
 // token makes a token.
@@ -128,7 +131,7 @@ func (g *signing) token(ctx context.Context, r attempttoken.Right) (string, erro
 			return attempttoken.Sign(k, r, now)
 		}
 	}
-	return "", belfry.Errorf(belfry.Unavailable, "there is no key to sign tokens with")
+	return "", core.Errorf(core.Unavailable, "there is no key to sign tokens with")
 }
 
 // right is what the token of a request gives.
@@ -146,16 +149,16 @@ func (g *signing) right(ctx context.Context, r *http.Request) (attempttoken.Righ
 
 // equip gives programs that were claimed the tokens of their attempts. One
 // without still runs on a worker that has its own.
-func (s *Server) equip(ctx context.Context, session string, jobs []belfry.LeasedJob) {
+func (s *Server) equip(ctx context.Context, session string, jobs []job.LeasedJob) {
 	if s.signing.from == nil {
 		return
 	}
 	for i := range jobs {
 		j := &jobs[i]
-		if j.Job.Kind != belfry.KindProgram {
+		if j.Job.Kind != task.KindProgram {
 			continue
 		}
-		r := attempttoken.Right{Ref: belfry.Ref{JobID: j.Job.ID, Lease: j.Job.Lease}, Session: session, Namespace: j.Job.Namespace}
+		r := attempttoken.Right{Ref: job.Ref{JobID: j.Job.ID, Lease: j.Job.Lease}, Session: session, Namespace: j.Job.Namespace}
 		token, err := s.signing.token(ctx, r)
 		if err != nil {
 			s.opts.Logger.Warn("an attempt gets no token", "job", j.Job.ID, "error", err)
@@ -183,7 +186,7 @@ func (g *signing) note(h holder) {
 // half its life ago, and that were not asked to end. Those whose token another
 // node made, before its restart perhaps, get one with the first renewal that
 // comes here.
-func (s *Server) renewTokens(ctx context.Context, session string, holding []belfry.Holding, out *belfry.Renewal) {
+func (s *Server) renewTokens(ctx context.Context, session string, holding []job.Holding, out *job.Renewal) {
 	if s.signing.from == nil || out.Lost {
 		return
 	}
@@ -212,7 +215,7 @@ func (s *Server) renewTokens(ctx context.Context, session string, holding []belf
 	}
 }
 
-func (g *signing) due(session string, holding []belfry.Holding) (due []belfry.Ref) {
+func (g *signing) due(session string, holding []job.Holding) (due []job.Ref) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	for _, h := range holding {
@@ -229,7 +232,7 @@ type attemptOf struct {
 	Lease int64 `path:"lease" minimum:"1"`
 }
 
-func (in *attemptOf) ref() belfry.Ref { return belfry.Ref{JobID: in.Job, Lease: in.Lease} }
+func (in *attemptOf) ref() job.Ref { return job.Ref{JobID: in.Job, Lease: in.Lease} }
 
 // The bodies of an attempt's own routes. Client and server share them.
 type (
@@ -237,10 +240,10 @@ type (
 		Seq int64 `json:"seq" minimum:"0" doc:"Larger than that of any heartbeat before"`
 	}
 	attemptLog struct {
-		Pieces []belfry.LogPiece `json:"pieces" doc:"Of this attempt, whatever they say; at most 10000, of at most 64 KiB each"`
+		Pieces []job.LogPiece `json:"pieces" doc:"Of this attempt, whatever they say; at most 10000, of at most 64 KiB each"`
 	}
 	outputPlace struct {
-		Link *belfry.SignedRequest `json:"link,omitempty" doc:"Where to send the bytes; missing when they are there already"`
+		Link *task.SignedRequest `json:"link,omitempty" doc:"Where to send the bytes; missing when they are there already"`
 	}
 )
 
@@ -252,9 +255,9 @@ func (s *Server) attemptRoutes() {
 		id: "attempt-beat", method: http.MethodPost, path: path + "/beat", attempt: true,
 		summary: "Keep an attempt alive, and learn what it is to do",
 		doc:     "Renews its session. A number that was seen before is a conflict and renews nothing.",
-	}, func(ctx context.Context, c *call, in *attemptOf, body beatNumber) (belfry.AttemptBeat, error) {
+	}, func(ctx context.Context, c *call, in *attemptOf, body beatNumber) (job.AttemptBeat, error) {
 		out, err := s.signing.from.BeatAttempt(ctx, c.right.Session, in.ref(), body.Seq)
-		if err != nil || out.Action == belfry.BeatCancel {
+		if err != nil || out.Action == job.BeatCancel {
 			return out, err
 		}
 		now, err := s.signing.now(ctx)
@@ -285,11 +288,11 @@ func (s *Server) attemptRoutes() {
 		id: "attempt-finish", method: http.MethodPost, path: path + "/finish", attempt: true,
 		summary: "Report what came of an attempt",
 		doc:     "The same report may be sent again. Another one is a conflict, and so is one whose lease was lost: it changes nothing, and is noted in the audit.",
-	}, func(ctx context.Context, c *call, in *attemptOf, f belfry.Finish) (belfry.Finished, error) {
+	}, func(ctx context.Context, c *call, in *attemptOf, f job.Finish) (job.Finished, error) {
 		f.Ref = in.ref()
 		done, err := s.signing.from.FinishAttempt(ctx, c.right.Session, f)
 		if err == nil && done.Stale {
-			err = belfry.Errorf(belfry.Conflict, "the lease %d on job %d was lost before", in.Lease, in.Job).
+			err = core.Errorf(core.Conflict, "the lease %d on job %d was lost before", in.Lease, in.Job).
 				WithHint("stop: the report changes nothing, and somebody else may have the job")
 		}
 		return done, err
@@ -298,7 +301,7 @@ func (s *Server) attemptRoutes() {
 	serve(s, endpoint{
 		id: "attempt-artifact", method: http.MethodGet, path: path + "/artifact", attempt: true,
 		summary: "A fresh link to the program that an attempt runs",
-	}, func(ctx context.Context, c *call, in *attemptOf) (belfry.SignedRequest, error) {
+	}, func(ctx context.Context, c *call, in *attemptOf) (task.SignedRequest, error) {
 		return s.signing.from.ArtifactLink(ctx, c.right.Session, in.ref())
 	})
 
@@ -306,7 +309,7 @@ func (s *Server) attemptRoutes() {
 		id: "attempt-output", method: http.MethodPost, path: path + "/outputs", attempt: true,
 		summary: "Announce a file that an attempt leaves, and get a link to send it",
 		doc:     "The report of the attempt must name it, or it is forgotten.",
-	}, func(ctx context.Context, c *call, in *attemptOf, o belfry.Output) (outputPlace, error) {
+	}, func(ctx context.Context, c *call, in *attemptOf, o task.Output) (outputPlace, error) {
 		link, err := s.service.DeclareOutput(ctx, c.right.Session, in.ref(), o)
 		return outputPlace{link}, err
 	})
@@ -316,9 +319,9 @@ func (s *Server) attemptRoutes() {
 func (s *Server) authorizeAttempt(ctx context.Context, r *http.Request) (context.Context, error) {
 	right, err := s.signing.right(ctx, r)
 	if err == nil {
-		asked := belfry.Ref{JobID: number(r.PathValue("job")), Lease: number(r.PathValue("lease"))}
+		asked := job.Ref{JobID: number(r.PathValue("job")), Lease: number(r.PathValue("lease"))}
 		if asked != right.Ref {
-			err = belfry.Errorf(belfry.Unauthorized, "the token is for another attempt than that of job %d under lease %d", asked.JobID, asked.Lease)
+			err = core.Errorf(core.Unauthorized, "the token is for another attempt than that of job %d under lease %d", asked.JobID, asked.Lease)
 		}
 	}
 	if err != nil {
@@ -326,7 +329,7 @@ func (s *Server) authorizeAttempt(ctx context.Context, r *http.Request) (context
 	}
 	c := callOf(ctx)
 	c.right = right
-	return belfry.WithActor(ctx, fmt.Sprintf("attempt:%d/%d", right.Ref.JobID, right.Ref.Lease)), nil
+	return access.WithActor(ctx, fmt.Sprintf("attempt:%d/%d", right.Ref.JobID, right.Ref.Lease)), nil
 }
 
 func number(text string) int64 {

@@ -14,23 +14,26 @@ import (
 	"testing"
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/access"
 	"github.com/belfry-run/belfry/internal/attempttoken"
 	"github.com/belfry-run/belfry/internal/pgtest"
+	"github.com/belfry-run/belfry/job"
 	"github.com/belfry-run/belfry/store"
 	"github.com/belfry-run/belfry/store/postgres"
 	"github.com/belfry-run/belfry/store/sqlite"
 	"github.com/belfry-run/belfry/store/storetest"
+	"github.com/belfry-run/belfry/task"
+	"github.com/belfry-run/belfry/view"
 )
 
 // place is a store of bytes that has everything.
 type place struct{}
 
-func (place) SignPut(_ context.Context, digest string, size int64, _ time.Duration) (belfry.SignedRequest, error) {
-	return belfry.SignedRequest{Method: "PUT", URL: fmt.Sprintf("/%s/%d", digest, size)}, nil
+func (place) SignPut(_ context.Context, digest string, size int64, _ time.Duration) (task.SignedRequest, error) {
+	return task.SignedRequest{Method: "PUT", URL: fmt.Sprintf("/%s/%d", digest, size)}, nil
 }
-func (place) SignGet(_ context.Context, digest string, _ time.Duration) (belfry.SignedRequest, error) {
-	return belfry.SignedRequest{Method: "GET", URL: "/" + digest}, nil
+func (place) SignGet(_ context.Context, digest string, _ time.Duration) (task.SignedRequest, error) {
+	return task.SignedRequest{Method: "GET", URL: "/" + digest}, nil
 }
 func (place) Has(_ context.Context, digest string, _ int64) (bool, error) {
 	return !strings.HasSuffix(digest, strings.Repeat("f", 64)), nil
@@ -69,7 +72,7 @@ func newStrangersAt(t *testing.T, open func(store.Options) []*store.Store) *stra
 	s := &strangers{T: t, clock: storetest.NewClock()}
 	stores := open(store.Options{Clock: s.clock.Now, Bytes: place{}})
 	s.st = stores[0]
-	_, secret, err := s.st.CreateToken(t.Context(), belfry.Token{Name: "worker", Namespace: "*", Scopes: []belfry.Scope{belfry.ScopeWorker}})
+	_, secret, err := s.st.CreateToken(t.Context(), access.Token{Name: "worker", Namespace: "*", Scopes: []access.Scope{access.ScopeWorker}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -102,14 +105,14 @@ func newStrangersAt(t *testing.T, open func(store.Options) []*store.Store) *stra
 		}
 	})
 	digest := strings.Repeat("ab", 32)
-	if _, err := s.st.CreateArtifact(t.Context(), belfry.Artifact{SHA256: digest, Size: 1}); err != nil {
+	if _, err := s.st.CreateArtifact(t.Context(), task.Artifact{SHA256: digest, Size: 1}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := s.st.ConfirmArtifact(t.Context(), "default", digest); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.st.CreateTask(t.Context(), belfry.Task{Name: "p", Kind: belfry.KindProgram, Retry: belfry.Retry{Jitter: -1},
-		Program: &belfry.Program{SHA256: strings.Repeat("ab", 32), Size: 1}}); err != nil {
+	if _, err := s.st.CreateTask(t.Context(), task.Task{Name: "p", Kind: task.KindProgram, Retry: task.Retry{Jitter: -1},
+		Program: &task.Program{SHA256: strings.Repeat("ab", 32), Size: 1}}); err != nil {
 		t.Fatal(err)
 	}
 	return s
@@ -136,25 +139,25 @@ func (s *strangers) age() {
 	}
 }
 
-func (s *strangers) renew(session belfry.Session, refs ...belfry.Ref) map[int64]string {
+func (s *strangers) renew(session job.Session, refs ...job.Ref) map[int64]string {
 	s.Helper()
-	r, err := s.worker.Renew(s.Context(), session.ID, belfry.Held(refs...))
+	r, err := s.worker.Renew(s.Context(), session.ID, job.Held(refs...))
 	if err != nil || r.Lost {
 		s.Fatalf("%+v, %v", r, err)
 	}
 	return r.Tokens
 }
 
-func (s *strangers) beat(token string, ref belfry.Ref, seq int) int {
+func (s *strangers) beat(token string, ref job.Ref, seq int) int {
 	s.Helper()
 	return s.status(token, "POST", fmt.Sprintf("/v1/attempts/%d/%d/beat", ref.JobID, ref.Lease), fmt.Sprintf(`{"seq":%d}`, seq))
 }
 
 // claimed is a job of a program with its own client.
-func (s *strangers) claimed() (belfry.Session, belfry.LeasedJob, *AttemptClient) {
+func (s *strangers) claimed() (job.Session, job.LeasedJob, *AttemptClient) {
 	s.Helper()
 	ctx := s.Context()
-	if _, err := s.st.Enqueue(ctx, []belfry.NewJob{{Task: "p"}}); err != nil {
+	if _, err := s.st.Enqueue(ctx, []job.NewJob{{Task: "p"}}); err != nil {
 		s.Fatal(err)
 	}
 	session, job := s.take()
@@ -166,10 +169,10 @@ func (s *strangers) claimed() (belfry.Session, belfry.LeasedJob, *AttemptClient)
 	return session, job, a
 }
 
-func (s *strangers) take() (belfry.Session, belfry.LeasedJob) {
+func (s *strangers) take() (job.Session, job.LeasedJob) {
 	s.Helper()
 	session := s.open()
-	claim, err := s.worker.Claim(s.Context(), belfry.ClaimRequest{Session: session.ID, Want: map[string]int{"default": 1}})
+	claim, err := s.worker.Claim(s.Context(), job.ClaimRequest{Session: session.ID, Want: map[string]int{"default": 1}})
 	if err != nil || len(claim.Jobs) != 1 {
 		s.Fatal(claim, err)
 	}
@@ -177,10 +180,10 @@ func (s *strangers) take() (belfry.Session, belfry.LeasedJob) {
 }
 
 // open is a session of the worker.
-func (s *strangers) open() belfry.Session {
+func (s *strangers) open() job.Session {
 	s.Helper()
-	session, err := s.worker.OpenSession(s.Context(), belfry.WorkerInfo{Name: "pod", Once: true, Kinds: []belfry.Kind{belfry.KindProgram},
-		Queues: map[string]int{"default": 1}, Has: belfry.Has{Arch: "amd64", Isolation: belfry.IsolationGVisor}})
+	session, err := s.worker.OpenSession(s.Context(), job.WorkerInfo{Name: "pod", Once: true, Kinds: []task.Kind{task.KindProgram},
+		Queues: map[string]int{"default": 1}, Has: task.Has{Arch: "amd64", Isolation: task.IsolationGVisor}})
 	if err != nil {
 		s.Fatal(err)
 	}
@@ -211,23 +214,23 @@ func TestAnAttemptLivesOnItsOwnTokenAlone(t *testing.T) {
 	t.Parallel()
 	s := newStrangers(t)
 	ctx := t.Context()
-	_, job, a := s.claimed()
-	ref := belfry.Ref{JobID: job.Job.ID, Lease: job.Job.Lease}
-	session, err := a.OpenSession(ctx, belfry.WorkerInfo{})
+	_, j, a := s.claimed()
+	ref := job.Ref{JobID: j.Job.ID, Lease: j.Job.Lease}
+	session, err := a.OpenSession(ctx, job.WorkerInfo{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	claim, err := a.Claim(ctx, belfry.ClaimRequest{Session: session.ID, Want: map[string]int{"default": 1}})
+	claim, err := a.Claim(ctx, job.ClaimRequest{Session: session.ID, Want: map[string]int{"default": 1}})
 	if err != nil || len(claim.Jobs) != 1 || claim.Lease != ref.Lease {
 		t.Fatal(claim, err)
 	}
-	if again, err := a.Claim(ctx, belfry.ClaimRequest{Session: session.ID, Want: map[string]int{"default": 1}}); err != nil || len(again.Jobs) != 0 {
+	if again, err := a.Claim(ctx, job.ClaimRequest{Session: session.ID, Want: map[string]int{"default": 1}}); err != nil || len(again.Jobs) != 0 {
 		t.Fatal("the job is handed out twice", err)
 	}
 	first := a.current()
 	for range 40 { // for a quarter of an hour and more
 		s.move(25 * time.Second)
-		r, err := a.Renew(ctx, session.ID, belfry.Held(ref))
+		r, err := a.Renew(ctx, session.ID, job.Held(ref))
 		if err != nil || r.Lost || len(r.Cancel) > 0 {
 			t.Fatal(r, err)
 		}
@@ -241,11 +244,11 @@ func TestAnAttemptLivesOnItsOwnTokenAlone(t *testing.T) {
 	if got := s.status(first, "POST", fmt.Sprintf("/v1/attempts/%d/%d/beat", ref.JobID, ref.Lease), `{"seq":9000000000000000}`); got != 401 {
 		t.Errorf("the first token is answered %d after its end", got)
 	}
-	piece := belfry.LogPiece{Ref: belfry.Ref{JobID: 99, Lease: 99}, Stream: belfry.Stdout, Text: "hello", At: s.clock.Now()}
-	if err := a.Append(ctx, session.ID, []belfry.LogPiece{piece, piece}); err != nil {
+	piece := job.LogPiece{Ref: job.Ref{JobID: 99, Lease: 99}, Stream: job.Stdout, Text: "hello", At: s.clock.Now()}
+	if err := a.Append(ctx, session.ID, []job.LogPiece{piece, piece}); err != nil {
 		t.Fatal(err)
 	}
-	logs, err := s.st.Logs(ctx, "default", ref.JobID, belfry.LogFilter{})
+	logs, err := s.st.Logs(ctx, "default", ref.JobID, job.LogFilter{})
 	if err != nil || len(logs.Items) != 1 || logs.Items[0].Text != "hello" {
 		t.Errorf("log %+v, %v", logs, err)
 	}
@@ -253,18 +256,18 @@ func TestAnAttemptLivesOnItsOwnTokenAlone(t *testing.T) {
 	if err != nil || link.URL != "/default/"+strings.Repeat("ab", 32) {
 		t.Error(link, err)
 	}
-	out := belfry.Output{Name: "a/b.txt", Size: 3, SHA256: strings.Repeat("f", 64)}
+	out := task.Output{Name: "a/b.txt", Size: 3, SHA256: strings.Repeat("f", 64)}
 	if link, err := a.DeclareOutput(ctx, session.ID, ref, out); err != nil || link == nil || link.URL != "/default/"+out.SHA256+"/3" {
 		t.Error(link, err)
 	}
-	there := belfry.Output{Name: "there", Size: 3, SHA256: strings.Repeat("e", 64)}
+	there := task.Output{Name: "there", Size: 3, SHA256: strings.Repeat("e", 64)}
 	if link, err := a.DeclareOutput(ctx, session.ID, ref, there); err != nil || link != nil {
 		t.Error(link, err)
 	}
-	report := []belfry.Finish{{Ref: ref, Outcome: belfry.OutcomeOK, Sandboxed: &belfry.Sandboxed{Isolation: belfry.IsolationGVisor, Outputs: []belfry.Output{there}}}}
+	report := []job.Finish{{Ref: ref, Outcome: job.OutcomeOK, Sandboxed: &task.Sandboxed{Isolation: task.IsolationGVisor, Outputs: []task.Output{there}}}}
 	for range 2 {
 		done, err := a.Finish(ctx, session.ID, report)
-		if err != nil || len(done) != 1 || done[0].Stale || done[0].State != belfry.JobSucceeded {
+		if err != nil || len(done) != 1 || done[0].Stale || done[0].State != job.Succeeded {
 			t.Fatal(done, err)
 		}
 	}
@@ -297,12 +300,12 @@ func TestATokenOfAnAttemptOpensNoOtherDoor(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	path := func(j belfry.LeasedJob, lease int64) string {
+	path := func(j job.LeasedJob, lease int64) string {
 		return fmt.Sprintf("/v1/attempts/%d/%d/beat", j.Job.ID, lease)
 	}
 	mine := path(one, one.Job.Lease)
-	forged := func(k belfry.SigningKey, session string, at time.Time) string {
-		token, err := attempttoken.Sign(k, attempttoken.Right{Ref: belfry.Ref{JobID: one.Job.ID, Lease: one.Job.Lease}, Session: session}, at)
+	forged := func(k access.SigningKey, session string, at time.Time) string {
+		token, err := attempttoken.Sign(k, attempttoken.Right{Ref: job.Ref{JobID: one.Job.ID, Lease: one.Job.Lease}, Session: session}, at)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -317,8 +320,8 @@ func TestATokenOfAnAttemptOpensNoOtherDoor(t *testing.T) {
 		"under another lease":                {a.current(), "POST", path(one, two.Job.Lease), `{"seq":1}`},
 		"a worker's token":                   {s.secret, "POST", mine, `{"seq":1}`},
 		"no algorithm":                       {none, "POST", mine, `{"seq":1}`},
-		"a key of somebody else":             {forged(belfry.SigningKey{ID: keys[0].ID, Seed: make([]byte, 32)}, one.Job.Session, s.clock.Now()), "POST", mine, `{"seq":1}`},
-		"a key that nobody knows":            {forged(belfry.SigningKey{ID: "x", Seed: make([]byte, 32)}, one.Job.Session, s.clock.Now()), "POST", mine, `{"seq":1}`},
+		"a key of somebody else":             {forged(access.SigningKey{ID: keys[0].ID, Seed: make([]byte, 32)}, one.Job.Session, s.clock.Now()), "POST", mine, `{"seq":1}`},
+		"a key that nobody knows":            {forged(access.SigningKey{ID: "x", Seed: make([]byte, 32)}, one.Job.Session, s.clock.Now()), "POST", mine, `{"seq":1}`},
 		"another session under our own key":  {forged(keys[0], two.Job.Session, s.clock.Now()), "POST", mine, `{"seq":1}`},
 		"an old one":                         {forged(keys[0], one.Job.Session, s.clock.Now().Add(-16*time.Minute)), "POST", mine, `{"seq":1}`},
 		"one from a clock ten minutes ahead": {forged(keys[0], one.Job.Session, s.clock.Now().Add(10*time.Minute)), "POST", mine, `{"seq":1}`},
@@ -345,8 +348,8 @@ func TestAZombieIsToldAndItsReportRefused(t *testing.T) {
 	t.Parallel()
 	s := newStrangers(t)
 	ctx := t.Context()
-	session, job, a := s.claimed()
-	ref := belfry.Ref{JobID: job.Job.ID, Lease: job.Job.Lease}
+	session, j, a := s.claimed()
+	ref := job.Ref{JobID: j.Job.ID, Lease: j.Job.Lease}
 	s.move(36 * time.Second)
 	if _, err := s.st.ReleaseLost(ctx); err != nil {
 		t.Fatal(err)
@@ -355,14 +358,14 @@ func TestAZombieIsToldAndItsReportRefused(t *testing.T) {
 	if r, err := a.Renew(ctx, session.ID, nil); err != nil || !r.Lost {
 		t.Errorf("%+v, %v", r, err)
 	}
-	done, err := a.Finish(ctx, session.ID, []belfry.Finish{{Ref: ref, Outcome: belfry.OutcomeOK}})
+	done, err := a.Finish(ctx, session.ID, []job.Finish{{Ref: ref, Outcome: job.OutcomeOK}})
 	if err != nil || !done[0].Stale {
 		t.Errorf("%+v, %v", done, err)
 	}
 	if got := s.status(a.current(), "POST", fmt.Sprintf("/v1/attempts/%d/%d/finish", ref.JobID, ref.Lease), `{"outcome":"ok"}`); got != 409 {
 		t.Errorf("a late report is answered %d", got)
 	}
-	audit, err := s.st.Audit(ctx, belfry.AuditFilter{Noun: "job"})
+	audit, err := s.st.Audit(ctx, access.AuditFilter{Noun: "job"})
 	if err != nil || len(audit.Items) != 1 || audit.Items[0].Actor != fmt.Sprintf("attempt:%d/%d", ref.JobID, ref.Lease) {
 		t.Errorf("%+v, %v", audit, err)
 	}
@@ -379,7 +382,7 @@ func TestAnAttemptIsToldToEndAndToDrain(t *testing.T) {
 	if r, err := a.Renew(ctx, session.ID, nil); err != nil || !r.Drain || len(r.Cancel) != 0 {
 		t.Errorf("%+v, %v", r, err)
 	}
-	if _, err := s.st.CancelJobs(ctx, "default", belfry.Selection{IDs: []int64{job.Job.ID}}); err != nil {
+	if _, err := s.st.CancelJobs(ctx, "default", view.Selection{IDs: []int64{job.Job.ID}}); err != nil {
 		t.Fatal(err)
 	}
 	if r, err := a.Renew(ctx, session.ID, nil); err != nil || len(r.Cancel) != 1 || r.Cancel[0].JobID != job.Job.ID {
@@ -390,8 +393,8 @@ func TestAnAttemptIsToldToEndAndToDrain(t *testing.T) {
 func TestRenewalsBringNewTokensOfWhatRuns(t *testing.T) {
 	t.Parallel()
 	s := newStrangers(t)
-	session, job, _ := s.claimed()
-	ref := belfry.Ref{JobID: job.Job.ID, Lease: job.Job.Lease}
+	session, j, _ := s.claimed()
+	ref := job.Ref{JobID: j.Job.ID, Lease: j.Job.Lease}
 	if got := s.renew(session, ref); len(got) != 0 {
 		t.Fatal(got)
 	}
@@ -401,7 +404,7 @@ func TestRenewalsBringNewTokensOfWhatRuns(t *testing.T) {
 		t.Errorf("the new token is answered %d", code)
 	}
 	s.age()
-	if _, err := s.worker.Finish(t.Context(), session.ID, []belfry.Finish{{Ref: ref, Outcome: belfry.OutcomeOK}}); err != nil {
+	if _, err := s.worker.Finish(t.Context(), session.ID, []job.Finish{{Ref: ref, Outcome: job.OutcomeOK}}); err != nil {
 		t.Fatal(err)
 	}
 	if got := s.renew(session, ref); len(got) != 0 {
@@ -448,14 +451,14 @@ func TestTokensAreRenewedThroughWhicheverNode(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := newStrangersAt(t, func(o store.Options) []*store.Store { return open(t, o) })
-			session, job, a := s.claimed()
-			ref := belfry.Ref{JobID: job.Job.ID, Lease: job.Job.Lease}
+			session, j, a := s.claimed()
+			ref := job.Ref{JobID: j.Job.ID, Lease: j.Job.Lease}
 			other, _, _ := s.claimed()
 			if got := s.renew(other, ref); len(got) != 0 {
 				t.Errorf("another session gets a token of it: %v", got)
 			}
 			seq := 0
-			last := job.Token
+			last := j.Token
 			for round := range 3 {
 				var tokens []string
 				for range 2 * len(s.nodes) {

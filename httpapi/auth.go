@@ -9,7 +9,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/access"
+	"github.com/belfry-run/belfry/core"
 )
 
 // Bounds of what is remembered about tokens.
@@ -33,7 +34,7 @@ type guard struct {
 }
 
 type belief struct {
-	token belfry.Token
+	token access.Token
 	until time.Time
 }
 
@@ -42,10 +43,10 @@ func newGuard(auth Authenticator) *guard {
 }
 
 // token is the token that a request carries.
-func (g *guard) token(ctx context.Context, r *http.Request) (belfry.Token, error) {
+func (g *guard) token(ctx context.Context, r *http.Request) (access.Token, error) {
 	secret, err := bearer(r)
 	if err != nil {
-		return belfry.Token{}, err
+		return access.Token{}, err
 	}
 	key := sha256.Sum256([]byte(secret))
 	token, known, fresh := g.recall(key)
@@ -56,7 +57,7 @@ func (g *guard) token(ctx context.Context, r *http.Request) (belfry.Token, error
 	if !known { // a token that was good before needs no turn
 		leave, err := g.guesses.enter(ctx, who)
 		if err != nil {
-			return belfry.Token{}, err
+			return access.Token{}, err
 		}
 		defer leave()
 	}
@@ -69,10 +70,10 @@ func (g *guard) token(ctx context.Context, r *http.Request) (belfry.Token, error
 		if ctx.Err() == nil {
 			g.forgetOne(key)
 		}
-		if belfry.CodeOf(err) == belfry.Unauthorized {
+		if core.CodeOf(err) == core.Unauthorized {
 			err = g.guesses.failed(who, err)
 		}
-		return belfry.Token{}, err
+		return access.Token{}, err
 	}
 	g.believe(key, token)
 	return token, nil
@@ -86,24 +87,24 @@ func bearerOf(r *http.Request, most int) (string, error) {
 	secret = strings.TrimSpace(secret)
 	switch {
 	case header == "":
-		return "", belfry.Errorf(belfry.Unauthorized, "no token was given").WithHint("%s", tokenHint)
+		return "", core.Errorf(core.Unauthorized, "no token was given").WithHint("%s", tokenHint)
 	case !strings.EqualFold(scheme, "Bearer") || secret == "":
-		return "", belfry.Errorf(belfry.Unauthorized, "the Authorization header holds no bearer token").WithHint("%s", tokenHint)
+		return "", core.Errorf(core.Unauthorized, "the Authorization header holds no bearer token").WithHint("%s", tokenHint)
 	case len(secret) > most:
-		return "", belfry.Errorf(belfry.Unauthorized, "the token is unknown").WithHint("it is longer than any token")
+		return "", core.Errorf(core.Unauthorized, "the token is unknown").WithHint("it is longer than any token")
 	}
 	return secret, nil
 }
 
-func (g *guard) recall(key [sha256.Size]byte) (token belfry.Token, known, fresh bool) {
+func (g *guard) recall(key [sha256.Size]byte) (token access.Token, known, fresh bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	b, known := g.good[key]
 	now := time.Now()
-	return b.token, known, known && now.Before(b.until) && b.token.State(now) == belfry.TokenActive
+	return b.token, known, known && now.Before(b.until) && b.token.State(now) == access.TokenActive
 }
 
-func (g *guard) believe(key [sha256.Size]byte, t belfry.Token) {
+func (g *guard) believe(key [sha256.Size]byte, t access.Token) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if _, known := g.good[key]; !known && len(g.good) >= maxBelieved {
@@ -133,15 +134,15 @@ func dropOne[K comparable, V any](m map[K]V) {
 }
 
 // allow wants a scope of a token, if any.
-func allow(t belfry.Token, want belfry.Scope) error {
-	if want == "" || belfry.Allows(t.Scopes, want) {
+func allow(t access.Token, want access.Scope) error {
+	if want == "" || access.Allows(t.Scopes, want) {
 		return nil
 	}
-	return belfry.Errorf(belfry.Forbidden, "this needs the scope %s; token %q has %s", want, t.Name, scopeText(t.Scopes)).
+	return core.Errorf(core.Forbidden, "this needs the scope %s; token %q has %s", want, t.Name, scopeText(t.Scopes)).
 		WithHint("make a token that may: belfry token create NAME --scope %s", want)
 }
 
-func scopeText(scopes []belfry.Scope) string {
+func scopeText(scopes []access.Scope) string {
 	texts := make([]string, len(scopes))
 	for i, s := range scopes {
 		texts[i] = string(s)
@@ -154,34 +155,34 @@ func scopeText(scopes []belfry.Scope) string {
 
 // everywhere wants a token that is good for all namespaces, for what belongs
 // to none of them.
-func everywhere(t belfry.Token, what string) error {
-	if t.Namespace == belfry.AnyNamespace {
+func everywhere(t access.Token, what string) error {
+	if t.Namespace == core.AnyNamespace {
 		return nil
 	}
-	return belfry.Errorf(belfry.Forbidden, "%s belong to all namespaces, and token %q is for %q", what, t.Name, t.Namespace).
+	return core.Errorf(core.Forbidden, "%s belong to all namespaces, and token %q is for %q", what, t.Name, t.Namespace).
 		WithHint("use a token for namespace *")
 }
 
 // inNamespace is the namespace that is meant when a token asks for one, or for none.
-func inNamespace(t belfry.Token, field, asked string) (string, error) {
-	all := t.Namespace == belfry.AnyNamespace
+func inNamespace(t access.Token, field, asked string) (string, error) {
+	all := t.Namespace == core.AnyNamespace
 	switch {
 	case asked == "" && all:
-		return belfry.DefaultNamespace, nil
+		return core.DefaultNamespace, nil
 	case asked == "" || asked == t.Namespace:
 		return t.Namespace, nil
 	case !all:
-		return "", belfry.Errorf(belfry.Forbidden, "token %q is for namespace %q, not for %q", t.Name, t.Namespace, asked).
+		return "", core.Errorf(core.Forbidden, "token %q is for namespace %q, not for %q", t.Name, t.Namespace, asked).
 			WithHint("leave the namespace out, or use a token for it")
 	}
-	return asked, belfry.CheckName(field, asked)
+	return asked, core.ValidName(field, asked)
 }
 
 // inOne is inNamespace where all of them cannot be meant.
-func inOne(t belfry.Token, field, asked string) (string, error) {
+func inOne(t access.Token, field, asked string) (string, error) {
 	ns, err := inNamespace(t, field, asked)
-	if err == nil && ns == belfry.AnyNamespace {
-		return "", belfry.InvalidField(field, ns, "must be one namespace", "names are unique within a namespace only")
+	if err == nil && ns == core.AnyNamespace {
+		return "", core.InvalidField(field, ns, "must be one namespace", "names are unique within a namespace only")
 	}
 	return ns, err
 }
@@ -189,7 +190,7 @@ func inOne(t belfry.Token, field, asked string) (string, error) {
 // agree is one of two ways to say the same thing, or the fault of both.
 func agree(field, outer, inner string) (string, error) {
 	if outer != "" && inner != "" && outer != inner {
-		return "", belfry.InvalidField(field, inner, fmt.Sprintf("differs from %q in the address", outer), "leave one of them out")
+		return "", core.InvalidField(field, inner, fmt.Sprintf("differs from %q in the address", outer), "leave one of them out")
 	}
 	if outer != "" {
 		return outer, nil

@@ -9,18 +9,23 @@ import (
 	"testing"
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/access"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/job"
+	"github.com/belfry-run/belfry/schedule"
+	"github.com/belfry-run/belfry/task"
+	"github.com/belfry-run/belfry/view"
 )
 
 func TestWhoIsLetIn(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	past := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
-	b.tokens.set("expired", belfry.Token{Name: "old", Namespace: "*", Scopes: belfry.Scopes, ExpiresAt: past})
-	b.tokens.set("revoked", belfry.Token{Name: "gone", Namespace: "*", Scopes: belfry.Scopes, RevokedAt: past})
-	b.tokens.set("operator", belfry.Token{Name: "operator", Namespace: "*", Scopes: []belfry.Scope{belfry.ScopeOperate}})
-	b.tokens.set("admin", belfry.Token{Name: "admin", Namespace: "*", Scopes: []belfry.Scope{belfry.ScopeAdmin}})
-	b.tokens.set("worker", belfry.Token{Name: "worker", Namespace: "*", Scopes: []belfry.Scope{belfry.ScopeWorker}})
+	b.tokens.set("expired", access.Token{Name: "old", Namespace: "*", Scopes: access.Scopes, ExpiresAt: past})
+	b.tokens.set("revoked", access.Token{Name: "gone", Namespace: "*", Scopes: access.Scopes, RevokedAt: past})
+	b.tokens.set("operator", access.Token{Name: "operator", Namespace: "*", Scopes: []access.Scope{access.ScopeOperate}})
+	b.tokens.set("admin", access.Token{Name: "admin", Namespace: "*", Scopes: []access.Scope{access.ScopeAdmin}})
+	b.tokens.set("worker", access.Token{Name: "worker", Namespace: "*", Scopes: []access.Scope{access.ScopeWorker}})
 	for _, c := range []struct {
 		header, method, path, body string
 		status                     int
@@ -207,29 +212,29 @@ func TestATokenOfOneNamespaceStaysThere(t *testing.T) {
 		}
 	}
 	team := b.as(t, "team")
-	if _, err := team.Jobs(t.Context(), belfry.JobFilter{}); err != nil || b.last()[1].(belfry.JobFilter).Namespace != "team-a" {
+	if _, err := team.Jobs(t.Context(), job.Filter{}); err != nil || b.last()[1].(job.Filter).Namespace != "team-a" {
 		t.Errorf("jobs: %v %v", err, b.last())
 	}
-	if _, err := team.CancelJobs(t.Context(), "", belfry.Selection{Filter: &belfry.JobFilter{}}); err != nil {
+	if _, err := team.CancelJobs(t.Context(), "", view.Selection{Filter: &job.Filter{}}); err != nil {
 		t.Error(err)
 	}
-	if s := b.last()[2].(belfry.Selection); s.Filter.Namespace != "team-a" {
+	if s := b.last()[2].(view.Selection); s.Filter.Namespace != "team-a" {
 		t.Errorf("a filter without a namespace reached the service with %q", s.Filter.Namespace)
 	}
-	if _, err := team.CreateTask(t.Context(), belfry.Task{Name: "t"}); err != nil || b.last()[1].(belfry.Task).Namespace != "team-a" {
+	if _, err := team.CreateTask(t.Context(), task.Task{Name: "t"}); err != nil || b.last()[1].(task.Task).Namespace != "team-a" {
 		t.Errorf("create: %v %v", err, b.last())
 	}
-	if _, err := team.Look(t.Context(), belfry.LookQuery{Draft: &belfry.Schedule{}}); err != nil {
+	if _, err := team.Look(t.Context(), schedule.LookQuery{Draft: &schedule.Schedule{}}); err != nil {
 		t.Error(err)
 	}
-	if q := b.last()[1].(belfry.LookQuery); q.Namespace != "team-a" || q.Draft.Namespace != "team-a" {
+	if q := b.last()[1].(schedule.LookQuery); q.Namespace != "team-a" || q.Draft.Namespace != "team-a" {
 		t.Errorf("a draft reached the service as %+v", q)
 	}
-	if _, err := team.Upcoming(t.Context(), belfry.Ahead{}); err != nil || b.last()[1].(belfry.Ahead).Namespace != "team-a" {
+	if _, err := team.Upcoming(t.Context(), schedule.Ahead{}); err != nil || b.last()[1].(schedule.Ahead).Namespace != "team-a" {
 		t.Errorf("upcoming: %v %v", err, b.last())
 	}
-	_, err := team.Apply(t.Context(), belfry.Manifest{Tasks: []belfry.Task{{Name: "t"}}}, belfry.ApplyOptions{})
-	if err != nil || b.last()[2].(belfry.ApplyOptions).Namespace != "team-a" {
+	_, err := team.Apply(t.Context(), view.Manifest{Tasks: []task.Task{{Name: "t"}}}, view.ApplyOptions{})
+	if err != nil || b.last()[2].(view.ApplyOptions).Namespace != "team-a" {
 		t.Errorf("apply: %v %v", err, b.last())
 	}
 }
@@ -237,30 +242,30 @@ func TestATokenOfOneNamespaceStaysThere(t *testing.T) {
 func TestAWorkerOfOneNamespaceStaysThere(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	worker := belfry.WorkerInfo{Name: "w", Kinds: []belfry.Kind{"func"}, Queues: map[string]int{"q": 1}}
-	b.when("OpenSession", func(context.Context, []any) (any, error) { return belfry.Session{ID: "own"}, nil })
-	three := func() []belfry.WorkerState {
-		return []belfry.WorkerState{
-			{Session: "theirs", WorkerInfo: belfry.WorkerInfo{Namespace: "team-b"}},
-			{Session: "ours", WorkerInfo: belfry.WorkerInfo{Namespace: "team-a"}},
-			{Session: "for-all", WorkerInfo: belfry.WorkerInfo{Namespace: "*"}},
+	worker := job.WorkerInfo{Name: "w", Kinds: []task.Kind{"func"}, Queues: map[string]int{"q": 1}}
+	b.when("OpenSession", func(context.Context, []any) (any, error) { return job.Session{ID: "own"}, nil })
+	three := func() []job.WorkerState {
+		return []job.WorkerState{
+			{Session: "theirs", WorkerInfo: job.WorkerInfo{Namespace: "team-b"}},
+			{Session: "ours", WorkerInfo: job.WorkerInfo{Namespace: "team-a"}},
+			{Session: "for-all", WorkerInfo: job.WorkerInfo{Namespace: "*"}},
 		}
 	}
 	b.when("Workers", func(context.Context, []any) (any, error) { return three(), nil })
-	b.when("Overview", func(context.Context, []any) (any, error) { return belfry.Overview{Workers: three()}, nil })
+	b.when("Overview", func(context.Context, []any) (any, error) { return view.Overview{Workers: three()}, nil })
 	team := b.as(t, "team")
-	if _, err := team.OpenSession(t.Context(), worker); err != nil || b.last()[1].(belfry.WorkerInfo).Namespace != "team-a" {
+	if _, err := team.OpenSession(t.Context(), worker); err != nil || b.last()[1].(job.WorkerInfo).Namespace != "team-a" {
 		t.Errorf("open: %v %v", err, b.last())
 	}
 	workers, err := team.Workers(t.Context(), false)
 	overview, errOverview := team.Overview(t.Context(), "")
-	for _, seen := range [][]belfry.WorkerState{workers, overview.Workers} {
+	for _, seen := range [][]job.WorkerState{workers, overview.Workers} {
 		if errors.Join(err, errOverview) != nil || len(seen) != 2 || seen[0].Session != "ours" || seen[1].Session != "for-all" {
 			t.Errorf("a token of one namespace sees %+v, %v, %v", seen, err, errOverview)
 		}
 	}
 	// A worker for all keeps what it said.
-	if _, err := b.client.OpenSession(t.Context(), worker); err != nil || b.last()[1].(belfry.WorkerInfo).Namespace != "" {
+	if _, err := b.client.OpenSession(t.Context(), worker); err != nil || b.last()[1].(job.WorkerInfo).Namespace != "" {
 		t.Errorf("open for all: %v %v", err, b.last())
 	}
 }
@@ -270,8 +275,8 @@ func TestTheActorIsTheToken(t *testing.T) {
 	b := setup(t)
 	actor := make(chan string, 1)
 	b.when("Queues", func(ctx context.Context, _ []any) (any, error) {
-		actor <- belfry.ActorOf(ctx)
-		return []belfry.QueueStats{}, nil
+		actor <- access.ActorOf(ctx)
+		return []job.QueueStats{}, nil
 	})
 	if _, err := b.as(t, "reader").Queues(t.Context()); err != nil {
 		t.Fatal(err)
@@ -292,26 +297,26 @@ func TestAGoodTokenIsBelievedUntilItIsRevokedHere(t *testing.T) {
 	if n := b.tokens.looks(); n != 1 {
 		t.Errorf("asked %d times about one token", n)
 	}
-	b.tokens.set("root", belfry.Token{Name: "root", Namespace: "*", Scopes: belfry.Scopes, RevokedAt: time.Now()})
+	b.tokens.set("root", access.Token{Name: "root", Namespace: "*", Scopes: access.Scopes, RevokedAt: time.Now()})
 	if err := b.client.RevokeToken(t.Context(), 1); err != nil {
 		t.Fatal(err)
 	}
 	_, err := b.client.Queues(t.Context())
-	if belfry.CodeOf(err) != belfry.Unauthorized || !strings.Contains(err.Error(), "revoked") {
+	if core.CodeOf(err) != core.Unauthorized || !strings.Contains(err.Error(), "revoked") {
 		t.Errorf("after it was revoked: %v", err)
 	}
 }
 
 func TestABelievedTokenStillExpires(t *testing.T) {
 	t.Parallel()
-	k := &tokens{known: map[string]belfry.Token{}}
+	k := &tokens{known: map[string]access.Token{}}
 	g := newGuard(k)
-	token := belfry.Token{Name: "t", ExpiresAt: time.Now().Add(-time.Millisecond)}
+	token := access.Token{Name: "t", ExpiresAt: time.Now().Add(-time.Millisecond)}
 	g.believe([32]byte{1}, token)
 	if _, known, fresh := g.recall([32]byte{1}); !known || fresh {
 		t.Errorf("known %v, fresh %v", known, fresh)
 	}
-	g.believe([32]byte{1}, belfry.Token{Name: "t"})
+	g.believe([32]byte{1}, access.Token{Name: "t"})
 	if _, _, fresh := g.recall([32]byte{1}); !fresh {
 		t.Error("a token without an end is not believed")
 	}
@@ -331,7 +336,7 @@ func TestGuessingIsSlowedDownAndOthersAreNot(t *testing.T) {
 	if status != 429 || h["Retry-After"] == nil {
 		t.Fatalf("guessing ends in %d %v", status, h)
 	}
-	if p := b.refused(t, 429, "GET", "/v1/tasks", "", "Authorization", "Bearer guess-again"); p.Code != belfry.Unavailable {
+	if p := b.refused(t, 429, "GET", "/v1/tasks", "", "Authorization", "Bearer guess-again"); p.Code != core.Unavailable {
 		t.Errorf("%+v", p)
 	}
 	if _, err := b.as(t, "reader").Queues(t.Context()); err != nil {
@@ -356,7 +361,7 @@ func TestWhatTheGuardRemembersIsBounded(t *testing.T) {
 		_ = g.guesses.failed(guesserOf(addr, fmt.Sprint("guess-", i)), nil)
 	}
 	for i := range maxBelieved + 100 {
-		g.believe([32]byte{byte(i), byte(i >> 8)}, belfry.Token{})
+		g.believe([32]byte{byte(i), byte(i >> 8)}, access.Token{})
 	}
 	if a, k := len(g.guesses.addresses), len(g.guesses.tokens); a > maxGuessers || k > maxGuessers || len(g.good) > maxBelieved {
 		t.Errorf("%d addresses, %d guessed tokens, %d tokens", a, k, len(g.good))
@@ -375,6 +380,6 @@ func TestAnUnreachableTokenStoreIsNotTheCallersFault(t *testing.T) {
 	b := setup(t)
 	b.tokens.err = errors.New("connection refused")
 	b.refused(t, 500, "GET", "/v1/tasks", "")
-	b.tokens.err = belfry.Errorf(belfry.Unavailable, "the database is away")
+	b.tokens.err = core.Errorf(core.Unavailable, "the database is away")
 	b.refused(t, 503, "GET", "/v1/tasks", "")
 }

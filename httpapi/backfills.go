@@ -5,7 +5,9 @@ import (
 	"fmt"
 	"net/http"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/access"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/schedule"
 )
 
 // backfillByID names one backfill.
@@ -16,7 +18,7 @@ type backfillByID struct {
 
 func (in *backfillByID) resolve(c *call) (string, error) {
 	if in.ID < 1 {
-		return "", belfry.InvalidField("id", fmt.Sprint(in.ID), "is not the id of a backfill", "")
+		return "", core.InvalidField("id", fmt.Sprint(in.ID), "is not the id of a backfill", "")
 	}
 	return inNamespace(c.token, "namespace", in.Namespace)
 }
@@ -29,25 +31,25 @@ func (s *Server) backfillRoutes() {
 		Cursor    string `query:"cursor" doc:"Next of the page before"`
 	}
 	serve(s, endpoint{
-		id: "backfill-list", method: http.MethodGet, path: "/v1/backfills", scope: belfry.ScopeRead,
+		id: "backfill-list", method: http.MethodGet, path: "/v1/backfills", scope: access.ScopeRead,
 		summary: "List backfills, newest first",
-	}, func(ctx context.Context, c *call, in *listing) (belfry.Page[belfry.Backfill], error) {
+	}, func(ctx context.Context, c *call, in *listing) (core.Page[schedule.Backfill], error) {
 		ns, err := inNamespace(c.token, "namespace", in.Namespace)
 		if err != nil {
-			return belfry.Page[belfry.Backfill]{}, err
+			return core.Page[schedule.Backfill]{}, err
 		}
-		return page(s.service.Backfills(ctx, belfry.BackfillFilter{
-			Paging: belfry.Paging{Limit: in.Limit, Cursor: in.Cursor}, Namespace: ns, Schedule: in.Schedule,
+		return page(s.service.Backfills(ctx, schedule.BackfillFilter{
+			Paging: core.Paging{Limit: in.Limit, Cursor: in.Cursor}, Namespace: ns, Schedule: in.Schedule,
 		}))
 	})
 
 	serve(s, endpoint{
-		id: "backfill-show", method: http.MethodGet, path: "/v1/backfills/{id}", scope: belfry.ScopeRead,
+		id: "backfill-show", method: http.MethodGet, path: "/v1/backfills/{id}", scope: access.ScopeRead,
 		summary: "Show a backfill and how far it is",
-	}, func(ctx context.Context, c *call, in *backfillByID) (belfry.Backfill, error) {
+	}, func(ctx context.Context, c *call, in *backfillByID) (schedule.Backfill, error) {
 		ns, err := in.resolve(c)
 		if err != nil {
-			return belfry.Backfill{}, err
+			return schedule.Backfill{}, err
 		}
 		return s.service.Backfill(ctx, ns, in.ID)
 	})
@@ -56,10 +58,10 @@ func (s *Server) backfillRoutes() {
 		Namespace string `query:"namespace" doc:"Default: as the body says, the token's namespace, or default"`
 	}
 	serveBody(s, endpoint{
-		id: "backfill-start", method: http.MethodPost, path: "/v1/backfills", scope: belfry.ScopeOperate, created: true,
+		id: "backfill-start", method: http.MethodPost, path: "/v1/backfills", scope: access.ScopeOperate, created: true,
 		summary: "Run nominal times of a schedule that have passed",
 		doc:     "Beside the plan, whose cadence stays as it is. A schedule has one backfill at a time.",
-	}, func(ctx context.Context, c *call, in *starting, b belfry.Backfill) (_ belfry.Backfill, err error) {
+	}, func(ctx context.Context, c *call, in *starting, b schedule.Backfill) (_ schedule.Backfill, err error) {
 		if b.Namespace, err = c.owner(in.Namespace, b.Namespace); err != nil {
 			return b, err
 		}
@@ -67,10 +69,10 @@ func (s *Server) backfillRoutes() {
 	})
 
 	serveBody(s, endpoint{
-		id: "schedule-backfill", method: http.MethodPost, path: "/v1/schedules/{name}/backfill", scope: belfry.ScopeOperate, created: true,
+		id: "schedule-backfill", method: http.MethodPost, path: "/v1/schedules/{name}/backfill", scope: access.ScopeOperate, created: true,
 		summary: "Run nominal times that have passed",
 		doc:     "The same as POST /v1/backfills, with the schedule named in the address.",
-	}, func(ctx context.Context, c *call, in *byName, b belfry.Backfill) (_ belfry.Backfill, err error) {
+	}, func(ctx context.Context, c *call, in *byName, b schedule.Backfill) (_ schedule.Backfill, err error) {
 		if b.Schedule, err = agree("schedule", in.Name, b.Schedule); err != nil {
 			return b, err
 		}
@@ -80,20 +82,20 @@ func (s *Server) backfillRoutes() {
 		return s.service.StartBackfill(ctx, b)
 	})
 
-	s.backfillAction("pause", "Make no more jobs of a backfill for now", belfry.BackfillPaused)
-	s.backfillAction("resume", "Let a paused backfill go on", belfry.BackfillActive)
-	s.backfillAction("cancel", "End a backfill", belfry.BackfillCanceled)
+	s.backfillAction("pause", "Make no more jobs of a backfill for now", schedule.BackfillPaused)
+	s.backfillAction("resume", "Let a paused backfill go on", schedule.BackfillActive)
+	s.backfillAction("cancel", "End a backfill", schedule.BackfillCanceled)
 }
 
-func (s *Server) backfillAction(verb, summary string, state belfry.BackfillState) {
+func (s *Server) backfillAction(verb, summary string, state schedule.BackfillState) {
 	serve(s, endpoint{
-		id: "backfill-" + verb, method: http.MethodPost, path: "/v1/backfills/{id}/" + verb, scope: belfry.ScopeOperate,
+		id: "backfill-" + verb, method: http.MethodPost, path: "/v1/backfills/{id}/" + verb, scope: access.ScopeOperate,
 		summary: summary,
 		doc:     "Jobs that it made stay.",
-	}, func(ctx context.Context, c *call, in *backfillByID) (belfry.Backfill, error) {
+	}, func(ctx context.Context, c *call, in *backfillByID) (schedule.Backfill, error) {
 		ns, err := in.resolve(c)
 		if err != nil {
-			return belfry.Backfill{}, err
+			return schedule.Backfill{}, err
 		}
 		return s.service.SetBackfill(ctx, ns, in.ID, state)
 	})

@@ -14,7 +14,9 @@ import (
 	"sync"
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/monitor"
+	"github.com/belfry-run/belfry/view"
 )
 
 // badge serves a picture of one fact about a monitor that is public. It wants
@@ -47,19 +49,19 @@ func (s *Server) badgeOf(ctx context.Context, r *http.Request) (badge, error) {
 	namespace, name, file := r.PathValue("namespace"), r.PathValue("monitor"), r.PathValue("file")
 	kind, isSVG := strings.CutSuffix(file, ".svg")
 	if !isSVG || !slices.Contains([]string{"uptime", "latency", "status"}, kind) {
-		return badge{}, belfry.Errorf(belfry.NotFound, "there is no badge %q", shorten(file)).WithHint("one of uptime.svg, latency.svg, status.svg")
+		return badge{}, core.Errorf(core.NotFound, "there is no badge %q", shorten(file)).WithHint("one of uptime.svg, latency.svg, status.svg")
 	}
 	window := cmp.Or(r.URL.Query().Get("window"), badgeWindow)
 	if !slices.Contains(badgeWindows, window) {
-		return badge{}, belfry.InvalidField("window", shorten(window), "is not a span that is counted", "one of "+strings.Join(badgeWindows, ", "))
+		return badge{}, core.InvalidField("window", shorten(window), "is not a span that is counted", "one of "+strings.Join(badgeWindows, ", "))
 	}
-	unknown := belfry.Errorf(belfry.NotFound, "there is no public monitor %q in namespace %q", shorten(name), shorten(namespace))
-	if belfry.CheckName("monitor", name) != nil || belfry.CheckName("namespace", namespace) != nil {
+	unknown := core.Errorf(core.NotFound, "there is no public monitor %q in namespace %q", shorten(name), shorten(namespace))
+	if core.ValidName("monitor", name) != nil || core.ValidName("namespace", namespace) != nil {
 		return badge{}, unknown
 	}
 	facts, err := s.badges.get(ctx, s.service, namespace, name)
 	switch {
-	case belfry.CodeOf(err) == belfry.NotFound || err == nil && !facts.view.Public:
+	case core.CodeOf(err) == core.NotFound || err == nil && !facts.view.Public:
 		return badge{}, unknown
 	case err != nil:
 		return badge{}, err
@@ -70,8 +72,8 @@ func (s *Server) badgeOf(ctx context.Context, r *http.Request) (badge, error) {
 // badgeFacts is all that badges of a monitor show.
 type badgeFacts struct {
 	at     time.Time
-	view   belfry.MonitorView
-	uptime belfry.UptimeReport
+	view   view.MonitorView
+	uptime view.UptimeReport
 }
 
 // badgeMemo keeps the last facts for a while: badges are open to everybody,
@@ -123,7 +125,7 @@ const (
 
 func (f badgeFacts) badge(kind, window string) badge {
 	b := badge{about: f.view.Name}
-	var u belfry.UptimeWindow
+	var u view.UptimeWindow
 	for _, w := range f.uptime.Spans {
 		if w.Name == window {
 			u = w
@@ -146,19 +148,19 @@ func (f badgeFacts) badge(kind, window string) badge {
 	return b
 }
 
-func statusWord(v belfry.MonitorView) (word, colour string) {
+func statusWord(v view.MonitorView) (word, colour string) {
 	switch {
-	case v.Status == belfry.StatusPaused:
+	case v.Status == monitor.StatusPaused:
 		return "paused", badgeGrey
 	case v.State.Maintenance != "":
 		return "maintenance", badgeBlue
 	case v.State.Stale:
 		return "unknown", badgeGrey
-	case v.Status == belfry.StatusDown:
+	case v.Status == monitor.StatusDown:
 		return "down", badgeRed
-	case v.Status == belfry.StatusUp && v.State.Degraded:
+	case v.Status == monitor.StatusUp && v.State.Degraded:
 		return "degraded", badgeAmber
-	case v.Status == belfry.StatusUp:
+	case v.Status == monitor.StatusUp:
 		return "up", badgeGreen
 	}
 	return "unknown", badgeGrey

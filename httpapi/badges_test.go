@@ -13,46 +13,48 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/monitor"
+	"github.com/belfry-run/belfry/view"
 )
 
 func ratio(r float64) *float64 { return &r }
 
 // publicMonitor has the service answer about one.
-func publicMonitor(b *bench, v belfry.MonitorView, spans ...belfry.UptimeWindow) {
+func publicMonitor(b *bench, v view.MonitorView, spans ...view.UptimeWindow) {
 	v.Public = true
 	b.when("Monitor", func(context.Context, []any) (any, error) { return v, nil })
-	b.when("Uptime", func(context.Context, []any) (any, error) { return belfry.UptimeReport{Spans: spans}, nil })
+	b.when("Uptime", func(context.Context, []any) (any, error) { return view.UptimeReport{Spans: spans}, nil })
 }
 
-func view(name string, status belfry.Status) belfry.MonitorView {
-	return belfry.MonitorView{Monitor: belfry.Monitor{Name: name}, Status: status}
+func shopView(name string, status monitor.Status) view.MonitorView {
+	return view.MonitorView{Monitor: monitor.Monitor{Name: name}, Status: status}
 }
 
-func span(name string, r *float64, p50 time.Duration) belfry.UptimeWindow {
-	return belfry.UptimeWindow{Name: name, Uptime: belfry.Uptime{Ratio: r}, P50: belfry.Duration(p50)}
+func span(name string, r *float64, p50 time.Duration) view.UptimeWindow {
+	return view.UptimeWindow{Name: name, Uptime: monitor.Uptime{Ratio: r}, P50: core.Duration(p50)}
 }
 
 func TestBadgesAreAsTheyWereAgreed(t *testing.T) {
 	t.Parallel()
-	maintained, degraded := view("shop", belfry.StatusUp), view("shop", belfry.StatusUp)
+	maintained, degraded := shopView("shop", monitor.StatusUp), shopView("shop", monitor.StatusUp)
 	maintained.State.Maintenance, degraded.State.Degraded = "nightly", true
-	month := []belfry.UptimeWindow{span("24h", ratio(1), 42*time.Millisecond), span("30d", ratio(0.99987), 1234*time.Millisecond)}
+	month := []view.UptimeWindow{span("24h", ratio(1), 42*time.Millisecond), span("30d", ratio(0.99987), 1234*time.Millisecond)}
 	for _, c := range []struct {
 		golden, path string
-		view         belfry.MonitorView
-		spans        []belfry.UptimeWindow
+		view         view.MonitorView
+		spans        []view.UptimeWindow
 	}{
-		{"status-up", "status.svg", view("shop", belfry.StatusUp), nil},
-		{"status-down", "status.svg", view("shop", belfry.StatusDown), nil},
+		{"status-up", "status.svg", shopView("shop", monitor.StatusUp), nil},
+		{"status-down", "status.svg", shopView("shop", monitor.StatusDown), nil},
 		{"status-degraded", "status.svg", degraded, nil},
 		{"status-maintenance", "status.svg", maintained, nil},
-		{"uptime", "uptime.svg", view("shop", belfry.StatusUp), month},
-		{"uptime-24h", "uptime.svg?window=24h", view("shop", belfry.StatusUp), month},
-		{"uptime-unknown", "uptime.svg?window=1y", view("shop", belfry.StatusUp), month},
-		{"latency", "latency.svg", view("shop", belfry.StatusUp), month},
-		{"latency-24h", "latency.svg?window=24h", view("shop", belfry.StatusUp), month},
-		{"long", "status.svg", view(strings.Repeat("monitor-", 20), belfry.StatusNew), nil},
+		{"uptime", "uptime.svg", shopView("shop", monitor.StatusUp), month},
+		{"uptime-24h", "uptime.svg?window=24h", shopView("shop", monitor.StatusUp), month},
+		{"uptime-unknown", "uptime.svg?window=1y", shopView("shop", monitor.StatusUp), month},
+		{"latency", "latency.svg", shopView("shop", monitor.StatusUp), month},
+		{"latency-24h", "latency.svg?window=24h", shopView("shop", monitor.StatusUp), month},
+		{"long", "status.svg", shopView(strings.Repeat("monitor-", 20), monitor.StatusNew), nil},
 	} {
 		t.Run(c.golden, func(t *testing.T) {
 			t.Parallel()
@@ -88,7 +90,7 @@ func TestBadgesAreAsTheyWereAgreed(t *testing.T) {
 func TestBadgesThatAreNotShown(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	publicMonitor(b, view("shop", belfry.StatusUp))
+	publicMonitor(b, shopView("shop", monitor.StatusUp))
 	for path, c := range map[string]struct {
 		status int
 		says   string
@@ -111,11 +113,11 @@ func TestBadgesThatAreNotShown(t *testing.T) {
 	}
 
 	// One that is not public and one that is not there read the same.
-	hidden := view("shop", belfry.StatusUp)
+	hidden := shopView("shop", monitor.StatusUp)
 	b.when("Monitor", func(context.Context, []any) (any, error) { return hidden, nil })
 	private := b.refused(t, 404, "GET", "/badge/default/shop/status.svg", "", "Authorization", "")
 	b.when("Monitor", func(context.Context, []any) (any, error) {
-		return nil, belfry.Errorf(belfry.NotFound, "no monitor %q, but see the other", "shop")
+		return nil, core.Errorf(core.NotFound, "no monitor %q, but see the other", "shop")
 	})
 	absent := b.refused(t, 404, "GET", "/badge/default/shop/status.svg", "", "Authorization", "")
 	private.RequestID, absent.RequestID = "", ""
@@ -130,7 +132,7 @@ func TestBadgesThatAreNotShown(t *testing.T) {
 func TestWhatBadgesRememberIsBounded(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	publicMonitor(b, view("shop", belfry.StatusUp))
+	publicMonitor(b, shopView("shop", monitor.StatusUp))
 	m := badgeMemo{keep: time.Hour}
 	for i := range maxBadges + 10 {
 		if _, err := m.get(t.Context(), b.fake, "ns", strings.Repeat("x", 1+i%50)+string(rune('a'+i/50))); err != nil {

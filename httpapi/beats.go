@@ -10,7 +10,9 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/monitor"
+	"github.com/belfry-run/belfry/view"
 )
 
 // beatPrefix is where heartbeats call. The rest of the path is a key, so
@@ -55,14 +57,14 @@ func (s *Server) takeBeat(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-func (s *Server) beatOf(ctx context.Context, r *http.Request) (belfry.Beaten, error) {
+func (s *Server) beatOf(ctx context.Context, r *http.Request) (view.Beaten, error) {
 	call, err := callSaid(r.PathValue("said"))
 	if err != nil {
-		return belfry.Beaten{}, err
+		return view.Beaten{}, err
 	}
 	key := r.PathValue("key")
 	if !beatKeyRule.MatchString(key) {
-		return belfry.Beaten{}, belfry.Errorf(belfry.NotFound, "no heartbeat has this key").WithHint("see: belfry monitor show NAME")
+		return view.Beaten{}, core.Errorf(core.NotFound, "no heartbeat has this key").WithHint("see: belfry monitor show NAME")
 	}
 	// A body that ends early says less, and the call came all the same.
 	body, _ := io.ReadAll(io.LimitReader(r.Body, maxBeatBody))
@@ -71,21 +73,21 @@ func (s *Server) beatOf(ctx context.Context, r *http.Request) (belfry.Beaten, er
 }
 
 // callSaid reads what stands behind the key: nothing, a word, or an exit code.
-func callSaid(text string) (belfry.Call, error) {
-	switch kind := belfry.CallKind(cmp.Or(text, string(belfry.CallSuccess))); kind {
-	case belfry.CallStart, belfry.CallSuccess, belfry.CallFail, belfry.CallLog:
-		return belfry.Call{Kind: kind}, nil
+func callSaid(text string) (monitor.Call, error) {
+	switch kind := monitor.CallKind(cmp.Or(text, string(monitor.CallSuccess))); kind {
+	case monitor.CallStart, monitor.CallSuccess, monitor.CallFail, monitor.CallLog:
+		return monitor.Call{Kind: kind}, nil
 	}
 	code, err := strconv.ParseUint(text, 10, 8)
 	if err != nil {
-		return belfry.Call{}, belfry.Errorf(belfry.Invalid, "%q is nothing that a heartbeat can say", shorten(text)).
+		return monitor.Call{}, core.Errorf(core.Invalid, "%q is nothing that a heartbeat can say", shorten(text)).
 			WithHint("one of start, success, fail, log, or an exit code from 0 to 255")
 	}
 	exit := int(code)
 	if exit == 0 {
-		return belfry.Call{Kind: belfry.CallSuccess, ExitCode: &exit}, nil
+		return monitor.Call{Kind: monitor.CallSuccess, ExitCode: &exit}, nil
 	}
-	return belfry.Call{Kind: belfry.CallFail, ExitCode: &exit}, nil
+	return monitor.Call{Kind: monitor.CallFail, ExitCode: &exit}, nil
 }
 
 // refuseText is refuse for those who read lines.

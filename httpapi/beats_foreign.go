@@ -7,7 +7,8 @@ import (
 	"net/http"
 	"strings"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/monitor"
 )
 
 // Where callers that were made for another tool call: push monitors of Uptime
@@ -46,13 +47,13 @@ func (s *Server) foreignBeatRoutes() {
 // takePush answers as Uptime Kuma does.
 func (s *Server) takePush(w http.ResponseWriter, r *http.Request) {
 	q := r.URL.Query()
-	call := belfry.Call{Kind: belfry.CallSuccess, Message: q.Get("msg")}
+	call := monitor.Call{Kind: monitor.CallSuccess, Message: q.Get("msg")}
 	if status := q.Get("status"); status != "" && status != "up" {
-		call.Kind = belfry.CallFail
+		call.Kind = monitor.CallFail
 	}
 	_, _ = io.CopyN(io.Discard, r.Body, s.opts.MaxBody)
 	token := r.PathValue("token")
-	if err := s.foreignBeat(r, len(token), belfry.PushDigest(token), call); err != nil {
+	if err := s.foreignBeat(r, len(token), monitor.PushDigest(token), call); err != nil {
 		p := s.fail(r.Context(), err)
 		writeJSON(w, p.Status, map[string]any{"ok": false, "msg": p.Detail})
 		return
@@ -64,7 +65,7 @@ func (s *Server) takePush(w http.ResponseWriter, r *http.Request) {
 // the token was wrong.
 func (s *Server) takeExternal(w http.ResponseWriter, r *http.Request) {
 	q := r.URL.Query()
-	call := belfry.Call{Kind: belfry.CallSuccess}
+	call := monitor.Call{Kind: monitor.CallSuccess}
 	var said struct {
 		Error string `json:"error"`
 	}
@@ -73,18 +74,18 @@ func (s *Server) takeExternal(w http.ResponseWriter, r *http.Request) {
 	switch q.Get("success") {
 	case "true":
 	case "false":
-		call.Kind, call.Message = belfry.CallFail, strings.TrimSpace(q.Get("error")+" "+said.Error)
+		call.Kind, call.Message = monitor.CallFail, strings.TrimSpace(q.Get("error")+" "+said.Error)
 	default:
-		s.refuseText(r.Context(), w, belfry.Errorf(belfry.Invalid, "success must be true or false"))
+		s.refuseText(r.Context(), w, core.Errorf(core.Invalid, "success must be true or false"))
 		return
 	}
 	token, isBearer := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
 	if token = strings.TrimSpace(token); !isBearer || token == "" {
-		s.refuseText(r.Context(), w, belfry.Errorf(belfry.Unauthorized, "the request has no token").WithHint("send Authorization: Bearer TOKEN"))
+		s.refuseText(r.Context(), w, core.Errorf(core.Unauthorized, "the request has no token").WithHint("send Authorization: Bearer TOKEN"))
 		return
 	}
 	key := r.PathValue("key")
-	if err := s.foreignBeat(r, len(key)+len(token), belfry.ExternalDigest(key, token), call); err != nil {
+	if err := s.foreignBeat(r, len(key)+len(token), monitor.ExternalDigest(key, token), call); err != nil {
 		s.refuseText(r.Context(), w, err)
 		return
 	}
@@ -92,9 +93,9 @@ func (s *Server) takeExternal(w http.ResponseWriter, r *http.Request) {
 }
 
 // foreignBeat counts a call whether or not its caller waits for the answer.
-func (s *Server) foreignBeat(r *http.Request, size int, digest string, call belfry.Call) error {
+func (s *Server) foreignBeat(r *http.Request, size int, digest string, call monitor.Call) error {
 	if size > maxForeignToken {
-		return belfry.Errorf(belfry.NotFound, "no heartbeat has this token")
+		return core.Errorf(core.NotFound, "no heartbeat has this token")
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), handleTimeout)
 	defer cancel()

@@ -8,7 +8,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/monitor"
+	"github.com/belfry-run/belfry/view"
 )
 
 const beatKey = "0123456789abcdef0123456789abcdef"
@@ -20,19 +22,19 @@ func TestCallsOfAHeartbeat(t *testing.T) {
 	b := setup(t)
 	for _, c := range []struct {
 		method, path, body string
-		call               belfry.Call
+		call               monitor.Call
 	}{
-		{"GET", "", "", belfry.Call{Kind: belfry.CallSuccess}},
-		{"HEAD", "", "", belfry.Call{Kind: belfry.CallSuccess}},
-		{"POST", "", "all is well\n", belfry.Call{Kind: belfry.CallSuccess, Message: "all is well"}},
-		{"GET", "/start", "", belfry.Call{Kind: belfry.CallStart}},
-		{"GET", "/start?rid=7f3", "", belfry.Call{Kind: belfry.CallStart, RunID: "7f3"}},
-		{"HEAD", "/success", "", belfry.Call{Kind: belfry.CallSuccess}},
-		{"POST", "/fail?rid=7f3&create=1", "disk full", belfry.Call{Kind: belfry.CallFail, RunID: "7f3", Message: "disk full"}},
-		{"POST", "/log", "half way", belfry.Call{Kind: belfry.CallLog, Message: "half way"}},
-		{"POST", "/0", "", belfry.Call{Kind: belfry.CallSuccess, ExitCode: exit(0)}},
-		{"GET", "/1", "", belfry.Call{Kind: belfry.CallFail, ExitCode: exit(1)}},
-		{"POST", "/255", "killed", belfry.Call{Kind: belfry.CallFail, ExitCode: exit(255), Message: "killed"}},
+		{"GET", "", "", monitor.Call{Kind: monitor.CallSuccess}},
+		{"HEAD", "", "", monitor.Call{Kind: monitor.CallSuccess}},
+		{"POST", "", "all is well\n", monitor.Call{Kind: monitor.CallSuccess, Message: "all is well"}},
+		{"GET", "/start", "", monitor.Call{Kind: monitor.CallStart}},
+		{"GET", "/start?rid=7f3", "", monitor.Call{Kind: monitor.CallStart, RunID: "7f3"}},
+		{"HEAD", "/success", "", monitor.Call{Kind: monitor.CallSuccess}},
+		{"POST", "/fail?rid=7f3&create=1", "disk full", monitor.Call{Kind: monitor.CallFail, RunID: "7f3", Message: "disk full"}},
+		{"POST", "/log", "half way", monitor.Call{Kind: monitor.CallLog, Message: "half way"}},
+		{"POST", "/0", "", monitor.Call{Kind: monitor.CallSuccess, ExitCode: exit(0)}},
+		{"GET", "/1", "", monitor.Call{Kind: monitor.CallFail, ExitCode: exit(1)}},
+		{"POST", "/255", "killed", monitor.Call{Kind: monitor.CallFail, ExitCode: exit(255), Message: "killed"}},
 	} {
 		// As curl sends it: no token, and a type of the body that says nothing.
 		status, h, body := b.raw(t, c.method, "/beat/"+beatKey+c.path, c.body, "Authorization", "", "Accept", "*/*", "Content-Type", "application/x-www-form-urlencoded")
@@ -71,11 +73,11 @@ func TestCallsThatNoHeartbeatTakes(t *testing.T) {
 	}
 	b.refused(t, 405, "DELETE", "/beat/"+beatKey, "", "Authorization", "")
 	b.refused(t, 404, "GET", "/beat/nokey", "", "Accept", "application/json")
-	b.fail(belfry.Errorf(belfry.NotFound, "no heartbeat has this key"))
+	b.fail(core.Errorf(core.NotFound, "no heartbeat has this key"))
 	if status, _, body := b.raw(t, "GET", "/beat/"+beatKey, "", "Authorization", ""); status != 404 || body != "no heartbeat has this key\n" {
 		t.Errorf("%d %q", status, body)
 	}
-	b.fail(belfry.Errorf(belfry.Unavailable, "the database is away"))
+	b.fail(core.Errorf(core.Unavailable, "the database is away"))
 	if status, h, body := b.raw(t, "GET", "/beat/"+beatKey, "", "Authorization", ""); status != 503 || h.Get("Retry-After") == "" || body != "the database is away\n" {
 		t.Errorf("%d %q %v", status, body, h)
 	}
@@ -91,7 +93,7 @@ func TestWhatACallSaysIsCutAndNotRefused(t *testing.T) {
 		if status, _, body := b.raw(t, "POST", "/beat/"+beatKey, strings.Repeat("x", size), "Authorization", ""); status != 200 || body != "ok\n" {
 			t.Errorf("%d bytes: %d %q", size, status, body)
 		}
-		if n := len(b.last()[2].(belfry.Call).Message); n != maxBeatBody {
+		if n := len(b.last()[2].(monitor.Call).Message); n != maxBeatBody {
 			t.Errorf("of %d bytes, %d were kept", size, n)
 		}
 	}
@@ -104,7 +106,7 @@ func TestACallCountsThoughItsCallerLeaves(t *testing.T) {
 	b.when("Beat", func(ctx context.Context, _ []any) (any, error) {
 		<-left
 		counted <- ctx.Err()
-		return belfry.Beaten{}, nil
+		return view.Beaten{}, nil
 	})
 	conn, err := net.Dial("tcp", strings.TrimPrefix(b.url, "http://"))
 	if err != nil {
@@ -119,7 +121,7 @@ func TestACallCountsThoughItsCallerLeaves(t *testing.T) {
 	if err := <-counted; err != nil {
 		t.Errorf("the call was given up: %v", err)
 	}
-	if got := b.last()[2].(belfry.Call).Message; got != "said half" {
+	if got := b.last()[2].(monitor.Call).Message; got != "said half" {
 		t.Errorf("it said %q", got)
 	}
 }
@@ -147,25 +149,25 @@ func TestTheClientOfAHeartbeat(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	c := b.as(t, "")
-	for _, call := range []belfry.Call{
-		{Kind: belfry.CallStart, RunID: "r/1 &"},
-		{Kind: belfry.CallSuccess, Message: "ü\nline"},
-		{Kind: belfry.CallSuccess, ExitCode: exit(0)},
-		{Kind: belfry.CallFail, ExitCode: exit(3), Message: "m", RunID: "r"},
-		{Kind: belfry.CallFail},
-		{Kind: belfry.CallLog, Message: "m"},
+	for _, call := range []monitor.Call{
+		{Kind: monitor.CallStart, RunID: "r/1 &"},
+		{Kind: monitor.CallSuccess, Message: "ü\nline"},
+		{Kind: monitor.CallSuccess, ExitCode: exit(0)},
+		{Kind: monitor.CallFail, ExitCode: exit(3), Message: "m", RunID: "r"},
+		{Kind: monitor.CallFail},
+		{Kind: monitor.CallLog, Message: "m"},
 	} {
 		out, err := c.Beat(t.Context(), beatKey, call)
 		if err != nil {
 			t.Errorf("%+v: %v", call, err)
 		}
 		same(t, "arrived", b.last(), []any{"Beat", beatKey, call})
-		same(t, "came back", out, filled[belfry.Beaten]())
+		same(t, "came back", out, filled[view.Beaten]())
 	}
-	if _, err := c.Beat(t.Context(), beatKey, belfry.Call{}); err != nil || b.last()[2].(belfry.Call).Kind != belfry.CallSuccess {
+	if _, err := c.Beat(t.Context(), beatKey, monitor.Call{}); err != nil || b.last()[2].(monitor.Call).Kind != monitor.CallSuccess {
 		t.Errorf("an empty call: %v %v", err, b.last())
 	}
-	if _, err := c.Beat(t.Context(), "x/../y", belfry.Call{}); belfry.CodeOf(err) != belfry.NotFound {
+	if _, err := c.Beat(t.Context(), "x/../y", monitor.Call{}); core.CodeOf(err) != core.NotFound {
 		t.Errorf("an odd key: %v", err)
 	}
 	// A call is repeated when its answer is lost.
@@ -174,9 +176,9 @@ func TestTheClientOfAHeartbeat(t *testing.T) {
 		if times++; times == 1 {
 			b.cut()
 		}
-		return belfry.Beaten{Monitor: "m"}, nil
+		return view.Beaten{Monitor: "m"}, nil
 	})
-	if out, err := c.Beat(t.Context(), beatKey, belfry.Call{}); err != nil || out.Monitor != "m" || times != 2 {
+	if out, err := c.Beat(t.Context(), beatKey, monitor.Call{}); err != nil || out.Monitor != "m" || times != 2 {
 		t.Errorf("%+v %v after %d times", out, err, times)
 	}
 }
@@ -188,12 +190,12 @@ func FuzzCallSaid(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) {
 		call, err := callSaid(text)
 		if err != nil {
-			if statusOf(belfry.CodeOf(err)) != http.StatusUnprocessableEntity {
+			if statusOf(core.CodeOf(err)) != http.StatusUnprocessableEntity {
 				t.Error(err)
 			}
 			return
 		}
-		if call.ExitCode != nil && (*call.ExitCode < 0 || *call.ExitCode > 255 || (*call.ExitCode == 0) != (call.Kind == belfry.CallSuccess)) {
+		if call.ExitCode != nil && (*call.ExitCode < 0 || *call.ExitCode > 255 || (*call.ExitCode == 0) != (call.Kind == monitor.CallSuccess)) {
 			t.Errorf("%q: %+v", text, call)
 		}
 	})
@@ -203,23 +205,23 @@ func FuzzCallSaid(f *testing.F) {
 func TestCallsMadeForOtherTools(t *testing.T) {
 	t.Parallel()
 	b := setup(t, func(o *Options) { o.Hosts = []string{"belfry.example"} })
-	push, external := belfry.PushDigest("Ab1_-token"), belfry.ExternalDigest("core_backup", "s3cret")
+	push, external := monitor.PushDigest("Ab1_-token"), monitor.ExternalDigest("core_backup", "s3cret")
 	for _, c := range []struct {
 		method, path, body, authorization string
 		status                            int
 		says, digest                      string
-		call                              belfry.Call
+		call                              monitor.Call
 	}{
-		{"GET", "/api/push/Ab1_-token?status=up&msg=OK&ping=12", "", "", 200, `{"ok":true}`, push, belfry.Call{Kind: belfry.CallSuccess, Message: "OK"}},
-		{"GET", "/api/push/Ab1_-token", "", "", 200, `{"ok":true}`, push, belfry.Call{Kind: belfry.CallSuccess}},
-		{"HEAD", "/api/push/Ab1_-token", "", "", 200, "", push, belfry.Call{Kind: belfry.CallSuccess}},
-		{"POST", "/api/push/Ab1_-token?status=down&msg=disk+full", "x=y", "", 200, `{"ok":true}`, push, belfry.Call{Kind: belfry.CallFail, Message: "disk full"}},
-		{"POST", "/api/v1/endpoints/core_backup/external?success=true&duration=3s", "", "Bearer s3cret", 200, "", external, belfry.Call{Kind: belfry.CallSuccess}},
-		{"POST", "/api/v1/endpoints/CORE_backup/external?success=false&error=no+space", `{"error":"left"}`, "Bearer s3cret", 200, "", external, belfry.Call{Kind: belfry.CallFail, Message: "no space left"}},
-		{"POST", "/api/v1/endpoints/core_backup/external?success=false", "", "Bearer s3cret", 200, "", external, belfry.Call{Kind: belfry.CallFail}},
-		{"POST", "/api/v1/endpoints/core_backup/external", "", "Bearer s3cret", 422, "success must be true or false", "", belfry.Call{}},
-		{"POST", "/api/v1/endpoints/core_backup/external?success=true", "", "", 401, "no token", "", belfry.Call{}},
-		{"GET", "/api/push/" + strings.Repeat("x", 2000), "", "", 404, `"ok":false`, "", belfry.Call{}},
+		{"GET", "/api/push/Ab1_-token?status=up&msg=OK&ping=12", "", "", 200, `{"ok":true}`, push, monitor.Call{Kind: monitor.CallSuccess, Message: "OK"}},
+		{"GET", "/api/push/Ab1_-token", "", "", 200, `{"ok":true}`, push, monitor.Call{Kind: monitor.CallSuccess}},
+		{"HEAD", "/api/push/Ab1_-token", "", "", 200, "", push, monitor.Call{Kind: monitor.CallSuccess}},
+		{"POST", "/api/push/Ab1_-token?status=down&msg=disk+full", "x=y", "", 200, `{"ok":true}`, push, monitor.Call{Kind: monitor.CallFail, Message: "disk full"}},
+		{"POST", "/api/v1/endpoints/core_backup/external?success=true&duration=3s", "", "Bearer s3cret", 200, "", external, monitor.Call{Kind: monitor.CallSuccess}},
+		{"POST", "/api/v1/endpoints/CORE_backup/external?success=false&error=no+space", `{"error":"left"}`, "Bearer s3cret", 200, "", external, monitor.Call{Kind: monitor.CallFail, Message: "no space left"}},
+		{"POST", "/api/v1/endpoints/core_backup/external?success=false", "", "Bearer s3cret", 200, "", external, monitor.Call{Kind: monitor.CallFail}},
+		{"POST", "/api/v1/endpoints/core_backup/external", "", "Bearer s3cret", 422, "success must be true or false", "", monitor.Call{}},
+		{"POST", "/api/v1/endpoints/core_backup/external?success=true", "", "", 401, "no token", "", monitor.Call{}},
+		{"GET", "/api/push/" + strings.Repeat("x", 2000), "", "", 404, `"ok":false`, "", monitor.Call{}},
 	} {
 		b.seen["Beat"] = 0
 		status, _, body := b.raw(t, c.method, c.path, c.body, "Authorization", c.authorization, "Host", "any.example", "Sec-Fetch-Site", "cross-site")
@@ -233,7 +235,7 @@ func TestCallsMadeForOtherTools(t *testing.T) {
 		}
 	}
 	b.when("Beat", func(context.Context, []any) (any, error) {
-		return nil, belfry.Errorf(belfry.NotFound, "no heartbeat has this key")
+		return nil, core.Errorf(core.NotFound, "no heartbeat has this key")
 	})
 	if status, _, body := b.raw(t, "GET", "/api/push/other", "", "Authorization", ""); status != 404 || !strings.Contains(body, `"ok":false`) {
 		t.Errorf("an unknown token: %d %q", status, body)

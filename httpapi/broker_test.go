@@ -6,8 +6,10 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/access"
+	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/httpapi"
+	"github.com/belfry-run/belfry/job"
 	"github.com/belfry-run/belfry/store"
 	"github.com/belfry-run/belfry/store/sqlite"
 	"github.com/belfry-run/belfry/store/storetest"
@@ -16,14 +18,14 @@ import (
 // TestBrokerSuiteOverHTTP runs the very cases that the stores pass, with the
 // API between worker and store: a remote worker cannot tell the difference.
 func TestBrokerSuiteOverHTTP(t *testing.T) {
-	storetest.RunBroker(t, func(t *testing.T) (belfry.Broker, storetest.Admin) {
+	storetest.RunBroker(t, func(t *testing.T) (job.Leaser, storetest.Admin) {
 		clock := storetest.NewClock()
 		st, err := sqlite.Open(t.Context(), filepath.Join(t.TempDir(), "belfry.db"),
 			sqlite.Options{Synchronous: "NORMAL", Options: store.Options{Clock: clock.Now}})
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, secret, err := st.CreateToken(t.Context(), belfry.Token{Name: "worker", Namespace: belfry.AnyNamespace, Scopes: []belfry.Scope{belfry.ScopeWorker}})
+		_, secret, err := st.CreateToken(t.Context(), access.Token{Name: "worker", Namespace: core.AnyNamespace, Scopes: []access.Scope{access.ScopeWorker}})
 		if err != nil {
 			t.Fatal(err)
 		}

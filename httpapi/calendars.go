@@ -7,40 +7,42 @@ import (
 	"io"
 	"net/http"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/access"
+	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/cron"
+	"github.com/belfry-run/belfry/schedule"
 )
 
 const icsType = "text/calendar"
 
 func (s *Server) calendarRoutes() {
 	serve(s, endpoint{
-		id: "calendar-list", method: http.MethodGet, path: "/v1/calendars", scope: belfry.ScopeRead,
+		id: "calendar-list", method: http.MethodGet, path: "/v1/calendars", scope: access.ScopeRead,
 		summary: "List calendars by name",
-	}, func(ctx context.Context, c *call, in *namespaced) (belfry.Page[belfry.Calendar], error) {
+	}, func(ctx context.Context, c *call, in *namespaced) (core.Page[schedule.Calendar], error) {
 		f, err := in.filter(c)
 		if err != nil {
-			return belfry.Page[belfry.Calendar]{}, err
+			return core.Page[schedule.Calendar]{}, err
 		}
-		return page(s.service.Calendars(ctx, belfry.CalendarFilter(f)))
+		return page(s.service.Calendars(ctx, schedule.CalendarFilter(f)))
 	})
 
 	serve(s, endpoint{
-		id: "calendar-show", method: http.MethodGet, path: "/v1/calendars/{name}", scope: belfry.ScopeRead,
+		id: "calendar-show", method: http.MethodGet, path: "/v1/calendars/{name}", scope: access.ScopeRead,
 		summary: "Show a calendar",
-	}, func(ctx context.Context, c *call, in *byName) (belfry.Calendar, error) {
+	}, func(ctx context.Context, c *call, in *byName) (schedule.Calendar, error) {
 		ns, err := in.resolve(c)
 		if err != nil {
-			return belfry.Calendar{}, err
+			return schedule.Calendar{}, err
 		}
 		return s.service.Calendar(ctx, ns, in.Name)
 	})
 
 	serveBody(s, endpoint{
-		id: "calendar-save", method: http.MethodPut, path: "/v1/calendars/{name}", scope: belfry.ScopeAdmin,
+		id: "calendar-save", method: http.MethodPut, path: "/v1/calendars/{name}", scope: access.ScopeAdmin,
 		summary: "Create or replace a calendar",
 		doc:     "What the body leaves out gets its default, not what it was before. Schedules that name it follow it from their next run on.",
-	}, func(ctx context.Context, c *call, in *byName, v belfry.Calendar) (_ belfry.Calendar, err error) {
+	}, func(ctx context.Context, c *call, in *byName, v schedule.Calendar) (_ schedule.Calendar, err error) {
 		if v.Name, err = agree("name", in.Name, v.Name); err != nil {
 			return v, err
 		}
@@ -51,7 +53,7 @@ func (s *Server) calendarRoutes() {
 	})
 
 	serve(s, endpoint{
-		id: "calendar-delete", method: http.MethodDelete, path: "/v1/calendars/{name}", scope: belfry.ScopeAdmin,
+		id: "calendar-delete", method: http.MethodDelete, path: "/v1/calendars/{name}", scope: access.ScopeAdmin,
 		summary: "Delete a calendar",
 		doc:     "One that a schedule names is kept.",
 	}, func(ctx context.Context, c *call, in *byName) (none, error) {
@@ -72,27 +74,27 @@ func (s *Server) calendarImport() {
 		Zone      string `query:"zone" doc:"IANA name of the zone in which whole days and times without a zone are read; default: the file's, or UTC"`
 	}
 	serveText(s, endpoint{
-		id: "calendar-import", method: http.MethodPost, path: "/v1/calendars/{name}/ics", scope: belfry.ScopeAdmin, maxBody: belfry.MaxICS,
+		id: "calendar-import", method: http.MethodPost, path: "/v1/calendars/{name}/ics", scope: access.ScopeAdmin, maxBody: schedule.MaxICS,
 		summary: "Create a calendar from an iCalendar file, or replace its closings",
 		doc:     "It is closed during each event of the file (RFC 5545), for the reason that its SUMMARY says. A description is kept.",
-	}, icsType, func(ctx context.Context, c *call, in *importing, body []byte) (belfry.Calendar, error) {
+	}, icsType, func(ctx context.Context, c *call, in *importing, body []byte) (schedule.Calendar, error) {
 		ns, err := (&byName{in.Name, in.Namespace}).resolve(c)
 		if err != nil {
-			return belfry.Calendar{}, err
+			return schedule.Calendar{}, err
 		}
 		spec, err := ReadICS(bytes.NewReader(body), in.Zone)
 		if err != nil {
-			return belfry.Calendar{}, err
+			return schedule.Calendar{}, err
 		}
 		v, err := s.service.Calendar(ctx, ns, in.Name)
-		if err != nil && belfry.CodeOf(err) != belfry.NotFound {
-			return belfry.Calendar{}, err
+		if err != nil && core.CodeOf(err) != core.NotFound {
+			return schedule.Calendar{}, err
 		}
-		return s.service.SaveCalendar(ctx, belfry.Calendar{Namespace: ns, Name: in.Name, Description: v.Description, CalendarSpec: spec})
+		return s.service.SaveCalendar(ctx, schedule.Calendar{Namespace: ns, Name: in.Name, Description: v.Description, CalendarSpec: spec})
 	})
 }
 
-// ReadICS reads an iCalendar file, up to [belfry.MaxICS], as what a calendar
+// ReadICS reads an iCalendar file, up to [schedule.MaxICS], as what a calendar
 // holds. Days and times without a zone are read in the named one, or if that
 // is empty in the file's. The server imports with it, and so does a command
 // that has no server.
@@ -104,7 +106,7 @@ func ReadICS(r io.Reader, zone string) (cron.CalendarSpec, error) {
 			return cron.CalendarSpec{}, icsFault("zone", zone, err)
 		}
 	}
-	cal, err := cron.ParseICS(r, belfry.MaxICS, o)
+	cal, err := cron.ParseICS(r, schedule.MaxICS, o)
 	if err != nil {
 		return cron.CalendarSpec{}, icsFault("ics", "", err)
 	}
@@ -118,7 +120,7 @@ func icsFault(field, value string, err error) error {
 		return err
 	}
 	if field == "zone" {
-		return belfry.InvalidField(field, value, e.Msg, e.Hint)
+		return core.InvalidField(field, value, e.Msg, e.Hint)
 	}
 	bare := *e
 	bare.Hint = "" // it has a place of its own
@@ -126,5 +128,5 @@ func icsFault(field, value string, err error) error {
 	if whole := err.Error(); len(whole) > len(e.Error()) { // which event it is stands in front
 		text = whole[:len(whole)-len(e.Error())] + text
 	}
-	return belfry.InvalidField(field, value, text, e.Hint)
+	return core.InvalidField(field, value, text, e.Hint)
 }

@@ -14,7 +14,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/access"
+	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/internal/attempttoken"
 )
 
@@ -24,7 +25,7 @@ type call struct {
 	w     *recorder
 	r     *http.Request
 	addr  netip.Addr // where it comes from
-	token belfry.Token
+	token access.Token
 	join  string             // secret of a join token, instead of a token, where a machine joins
 	right attempttoken.Right // instead of a token, on the routes of attempts
 }
@@ -87,7 +88,7 @@ func (s *Server) wrap(h http.Handler) (http.Handler, error) {
 		cross.AddInsecureBypassPattern(prefix)
 	}
 	cross.SetDenyHandler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		s.refuse(r.Context(), w, belfry.Errorf(belfry.Forbidden, "a page of another origin may not change anything here").
+		s.refuse(r.Context(), w, core.Errorf(core.Forbidden, "a page of another origin may not change anything here").
 			WithHint("the operator can allow its origin"))
 	}))
 	return s.observed(s.knownHost(cross.Handler(h))), nil
@@ -188,7 +189,7 @@ func (s *Server) knownHost(h http.Handler) http.Handler {
 		// guarding. Who calls a heartbeat by whatever name brings its key.
 		open := r.URL.Path == "/healthz" || r.URL.Path == "/readyz" || isBeat(r.URL.Path)
 		if !open && !slices.ContainsFunc(s.opts.Hosts, func(known string) bool { return strings.EqualFold(hostOnly(known), host) }) {
-			e := belfry.Errorf(belfry.Forbidden, "this server does not answer to the host name %q", shorten(host)).
+			e := core.Errorf(core.Forbidden, "this server does not answer to the host name %q", shorten(host)).
 				WithHint("use one of %s, or add the name to the server's hosts", strings.Join(s.opts.Hosts, ", "))
 			s.refuse(r.Context(), w, newProblem(http.StatusMisdirectedRequest, e))
 			return
@@ -221,11 +222,11 @@ func (s *Server) route(w http.ResponseWriter, r *http.Request) {
 	if probe.status == http.StatusMethodNotAllowed {
 		allow := probe.header.Get("Allow")
 		w.Header().Set("Allow", allow)
-		e := belfry.Errorf(belfry.Invalid, "%s does not work on %s", r.Method, shorten(r.URL.Path)).WithHint("it takes %s", allow)
+		e := core.Errorf(core.Invalid, "%s does not work on %s", r.Method, shorten(r.URL.Path)).WithHint("it takes %s", allow)
 		s.refuse(r.Context(), w, newProblem(http.StatusMethodNotAllowed, e))
 		return
 	}
-	s.refuse(r.Context(), w, belfry.Errorf(belfry.NotFound, "there is nothing at %s", shorten(r.URL.Path)).
+	s.refuse(r.Context(), w, core.Errorf(core.NotFound, "there is nothing at %s", shorten(r.URL.Path)).
 		WithHint("/docs lists what there is"))
 }
 
@@ -262,19 +263,19 @@ func (s *Server) fail(ctx context.Context, err error) *problem {
 	switch {
 	case c.r != nil && c.r.Context().Err() != nil: // who asked has left
 		s.opts.Logger.Debug("request abandoned", "request", c.id, "error", err)
-	case p.Code == belfry.Internal:
+	case p.Code == core.Internal:
 		s.opts.Logger.Error("request failed", "request", c.id, "route", routeOf(c.r), "error", err, "cause", causeOf(err))
-	case p.Code == belfry.Unknown:
+	case p.Code == core.Unknown:
 		s.opts.Logger.Warn("outcome of request unknown", "request", c.id, "route", routeOf(c.r), "error", err, "cause", causeOf(err))
-	case p.Code == belfry.Unavailable:
+	case p.Code == core.Unavailable:
 		s.opts.Logger.Warn("request failed for now", "request", c.id, "route", routeOf(c.r), "error", err, "cause", causeOf(err))
 	}
 	return p
 }
 
-// causeOf is what a [belfry.Error] keeps from its callers.
+// causeOf is what a [core.Error] keeps from its callers.
 func causeOf(err error) string {
-	var e *belfry.Error
+	var e *core.Error
 	if errors.As(err, &e) && e.Err != nil {
 		return e.Err.Error()
 	}

@@ -19,8 +19,9 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
 	bounded "github.com/belfry-run/belfry/internal/exchange"
+	"github.com/belfry-run/belfry/job"
 )
 
 // ClientOptions says how a [Client] talks. The zero value works.
@@ -39,9 +40,9 @@ type ClientOptions struct {
 //
 // Calls that may be repeated without harm (reads, renewals, finishes, logs,
 // and enqueueing under keys) are repeated up to twice when the server cannot
-// be reached. Errors are [belfry.Error] with the server's code; what keeps the
-// client from reaching it is [belfry.Unavailable]. A change whose answer was lost
-// is [belfry.Unknown]: the server may have made it.
+// be reached. Errors are [core.Error] with the server's code; what keeps the
+// client from reaching it is [core.Unavailable]. A change whose answer was lost
+// is [core.Unknown]: the server may have made it.
 type Client struct {
 	base  string
 	token string
@@ -58,13 +59,13 @@ type Client struct {
 }
 
 var (
-	_ Service       = (*Client)(nil)
-	_ belfry.Broker = (*Client)(nil)
+	_ Service    = (*Client)(nil)
+	_ job.Leaser = (*Client)(nil)
 )
 
 const (
 	// claimMargin is how long a claim may take beyond its wait. It must stay
-	// below belfry.ClaimSettled.
+	// below job.ClaimSettled.
 	claimMargin = 10 * time.Second
 	// renewTimeout is for one try. Three of them and the pauses between fit
 	// into the default session TTL with room to stop what runs.
@@ -78,13 +79,13 @@ const (
 func NewClient(base, token string, o ClientOptions) (*Client, error) {
 	u, err := url.Parse(base)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-		return nil, belfry.InvalidField("server", base, "is not an address of a server", "write http://127.0.0.1:8350 or https://host")
+		return nil, core.InvalidField("server", base, "is not an address of a server", "write http://127.0.0.1:8350 or https://host")
 	}
 	if u.User != nil || u.RawQuery != "" || u.Fragment != "" {
-		return nil, belfry.InvalidField("server", u.Redacted(), "has a user, query or fragment", "the token is given apart from the address")
+		return nil, core.InvalidField("server", u.Redacted(), "has a user, query or fragment", "the token is given apart from the address")
 	}
 	if strings.ContainsAny(token, "\r\n\x00") {
-		return nil, belfry.InvalidField("token", "", "has line breaks in it", "does its file hold more than the token?")
+		return nil, core.InvalidField("token", "", "has line breaks in it", "does its file hold more than the token?")
 	}
 	if o.Timeout == 0 {
 		o.Timeout = time.Minute
@@ -118,14 +119,14 @@ func authorities(file string) (*x509.CertPool, error) {
 	}
 	pem, err := os.ReadFile(file)
 	if err != nil {
-		return nil, belfry.InvalidField("ca_file", file, "cannot be read", err.Error())
+		return nil, core.InvalidField("ca_file", file, "cannot be read", err.Error())
 	}
 	pool, err := x509.SystemCertPool()
 	if err != nil {
 		pool = x509.NewCertPool()
 	}
 	if !pool.AppendCertsFromPEM(pem) {
-		return nil, belfry.InvalidField("ca_file", file, "holds no certificate", "it must be in PEM form")
+		return nil, core.InvalidField("ca_file", file, "holds no certificate", "it must be in PEM form")
 	}
 	return pool, nil
 }
@@ -189,8 +190,8 @@ func (c *Client) do(ctx context.Context, a ask, out any) error {
 
 // passing reports that the same call may get another answer a moment later.
 func passing(err error) bool {
-	code := belfry.CodeOf(err)
-	return code == belfry.Unavailable || code == belfry.Unknown
+	code := core.CodeOf(err)
+	return code == core.Unavailable || code == core.Unknown
 }
 
 // bodyText is a body that is sent as it is. A body without a type is none.
@@ -216,7 +217,7 @@ func encode(v any) ([]byte, error) {
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
 	if err := enc.Encode(v); err != nil {
-		return nil, belfry.Errorf(belfry.Invalid, "this cannot be written as JSON: %w", err)
+		return nil, core.Errorf(core.Invalid, "this cannot be written as JSON: %w", err)
 	}
 	return b.Bytes(), nil
 }
@@ -242,7 +243,7 @@ func (c *Client) try(ctx context.Context, a ask, body bodyText, out any) error {
 	case err != nil:
 		return a.unanswered(c.unreachable(ctx, err, timeout))
 	case int64(len(data)) > c.opts.MaxResponse:
-		return belfry.Errorf(belfry.TooLarge, "the answer is over the limit of %s", belfry.SizeText(c.opts.MaxResponse)).
+		return core.Errorf(core.TooLarge, "the answer is over the limit of %s", core.SizeText(c.opts.MaxResponse)).
 			WithHint("ask for less at once, with a limit")
 	case resp.StatusCode >= 300:
 		return c.refusal(resp, data)
@@ -253,7 +254,7 @@ func (c *Client) try(ctx context.Context, a ask, body bodyText, out any) error {
 		return c.notBelfry(resp)
 	}
 	if err := json.Unmarshal(data, out); err != nil {
-		return belfry.Errorf(belfry.Internal, "the answer of %s cannot be read: %w", c.base, err).
+		return core.Errorf(core.Internal, "the answer of %s cannot be read: %w", c.base, err).
 			WithHint("are client and server of the same version?")
 	}
 	return nil
@@ -277,7 +278,7 @@ func (c *Client) send(ctx context.Context, a ask, body bodyText) (*http.Response
 	}
 	req.Header.Set("Accept", "application/json")
 	req.Header.Set("User-Agent", c.opts.UserAgent)
-	if version := belfry.VersionOf(ctx); version != "" && (a.method == http.MethodPut || a.method == http.MethodDelete) {
+	if version := core.VersionOf(ctx); version != "" && (a.method == http.MethodPut || a.method == http.MethodDelete) {
 		req.Header.Set("If-Match", `"`+version+`"`)
 	}
 	token := c.token
@@ -324,13 +325,13 @@ func (c *Client) refusal(resp *http.Response, data []byte) error {
 // notBelfry is an answer that no Belfry gives: from a proxy, or another program.
 func (c *Client) notBelfry(resp *http.Response) error {
 	if resp.StatusCode < 300 {
-		return belfry.Errorf(belfry.Unavailable, "what answers at %s is not Belfry", c.base).WithHint("check the address and its path")
+		return core.Errorf(core.Unavailable, "what answers at %s is not Belfry", c.base).WithHint("check the address and its path")
 	}
 	code := codeOf(resp.StatusCode)
-	if r := resp.Request; code == belfry.Unknown && r != nil && !changes(r.Method) { // whatever became of it
-		code = belfry.Unavailable
+	if r := resp.Request; code == core.Unknown && r != nil && !changes(r.Method) { // whatever became of it
+		code = core.Unavailable
 	}
-	e := belfry.Errorf(code, "%s answered %s, and not as Belfry does", c.base, resp.Status)
+	e := core.Errorf(code, "%s answered %s, and not as Belfry does", c.base, resp.Status)
 	if location := resp.Header.Get("Location"); location != "" {
 		return e.WithHint("it points to %s", shorten(location))
 	}
@@ -346,7 +347,7 @@ func (c *Client) unreachable(ctx context.Context, err error, timeout time.Durati
 	var dns *net.DNSError
 	var tlsRecord tls.RecordHeaderError
 	var verify *tls.CertificateVerificationError
-	e := belfry.Errorf(belfry.Unavailable, "cannot reach the server at %s: %w", c.base, bareError(err))
+	e := core.Errorf(core.Unavailable, "cannot reach the server at %s: %w", c.base, bareError(err))
 	switch {
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, os.ErrDeadlineExceeded):
 		e.Message = fmt.Sprintf("the server at %s did not answer within %s", c.base, timeout)

@@ -5,7 +5,9 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/task"
+	"github.com/belfry-run/belfry/view"
 )
 
 // The nouns, as addresses have them.
@@ -15,22 +17,22 @@ const (
 )
 
 // CreateArtifact implements [Artifacts].
-func (c *Client) CreateArtifact(ctx context.Context, a belfry.Artifact) (up belfry.Upload, err error) {
+func (c *Client) CreateArtifact(ctx context.Context, a task.Artifact) (up task.Upload, err error) {
 	err = c.do(ctx, ask{method: http.MethodPost, path: "/v1/" + artifactNoun, body: a, again: true}, &up)
 	return up, err
 }
 
 // ArtifactUpload implements [Artifacts].
-func (c *Client) ArtifactUpload(ctx context.Context, namespace, digest string) (belfry.Upload, error) {
-	if err := belfry.CheckDigest(digest); err != nil {
-		return belfry.Upload{}, err
+func (c *Client) ArtifactUpload(ctx context.Context, namespace, digest string) (task.Upload, error) {
+	if err := task.CheckDigest(digest); err != nil {
+		return task.Upload{}, err
 	}
-	return get[belfry.Upload](ctx, c, named(artifactNoun, digest, "upload"), words("namespace", namespace))
+	return get[task.Upload](ctx, c, named(artifactNoun, digest, "upload"), words("namespace", namespace))
 }
 
 // ConfirmArtifact implements [Artifacts].
-func (c *Client) ConfirmArtifact(ctx context.Context, namespace, digest string) (a belfry.Artifact, err error) {
-	if err := belfry.CheckDigest(digest); err != nil {
+func (c *Client) ConfirmArtifact(ctx context.Context, namespace, digest string) (a task.Artifact, err error) {
+	if err := task.CheckDigest(digest); err != nil {
 		return a, err
 	}
 	err = c.do(ctx, ask{
@@ -41,16 +43,16 @@ func (c *Client) ConfirmArtifact(ctx context.Context, namespace, digest string) 
 }
 
 // Artifact implements [Artifacts].
-func (c *Client) Artifact(ctx context.Context, namespace, digest string) (belfry.Artifact, error) {
-	if err := belfry.CheckDigest(digest); err != nil {
-		return belfry.Artifact{}, err
+func (c *Client) Artifact(ctx context.Context, namespace, digest string) (task.Artifact, error) {
+	if err := task.CheckDigest(digest); err != nil {
+		return task.Artifact{}, err
 	}
-	return get[belfry.Artifact](ctx, c, named(artifactNoun, digest), words("namespace", namespace))
+	return get[task.Artifact](ctx, c, named(artifactNoun, digest), words("namespace", namespace))
 }
 
 // Artifacts implements [Artifacts].
-func (c *Client) Artifacts(ctx context.Context, f belfry.DocumentFilter) (belfry.Page[belfry.Artifact], error) {
-	return listed[belfry.Artifact](ctx, c, artifactNoun, f)
+func (c *Client) Artifacts(ctx context.Context, f view.DocumentFilter) (core.Page[task.Artifact], error) {
+	return listed[task.Artifact](ctx, c, artifactNoun, f)
 }
 
 // DeleteArtifact implements [Artifacts].
@@ -59,16 +61,16 @@ func (c *Client) DeleteArtifact(ctx context.Context, namespace, digest string) e
 }
 
 // SetSecret implements [KeptSecrets].
-func (c *Client) SetSecret(ctx context.Context, namespace, name string, value belfry.Secret) (belfry.KeptSecret, error) {
+func (c *Client) SetSecret(ctx context.Context, namespace, name string, value core.Secret) (task.KeptSecret, error) {
 	if err := checked("name", name); err != nil {
-		return belfry.KeptSecret{}, err
+		return task.KeptSecret{}, err
 	}
-	return put[belfry.KeptSecret](ctx, c, http.MethodPut, named(secretNoun, name), words("namespace", namespace), secretValue{value})
+	return put[task.KeptSecret](ctx, c, http.MethodPut, named(secretNoun, name), words("namespace", namespace), secretValue{value})
 }
 
 // KeptSecrets implements [KeptSecrets].
-func (c *Client) KeptSecrets(ctx context.Context, f belfry.DocumentFilter) (belfry.Page[belfry.KeptSecret], error) {
-	return listed[belfry.KeptSecret](ctx, c, secretNoun, f)
+func (c *Client) KeptSecrets(ctx context.Context, f view.DocumentFilter) (core.Page[task.KeptSecret], error) {
+	return listed[task.KeptSecret](ctx, c, secretNoun, f)
 }
 
 // DeleteSecret implements [KeptSecrets].
@@ -77,7 +79,7 @@ func (c *Client) DeleteSecret(ctx context.Context, namespace, name string) error
 }
 
 // RotateSecrets implements [KeptSecrets].
-func (c *Client) RotateSecrets(ctx context.Context) (out belfry.ResealedSecrets, err error) {
+func (c *Client) RotateSecrets(ctx context.Context) (out task.ResealedSecrets, err error) {
 	err = c.do(ctx, ask{method: http.MethodPost, path: named(secretNoun, "rotate"), timeout: applyTimeout + 30*time.Second}, &out)
 	return out, err
 }

@@ -8,10 +8,12 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/job"
+	"github.com/belfry-run/belfry/task"
 )
 
-// AttemptClient is a [belfry.Broker] for just one attempt: the session and the
+// AttemptClient is a [job.Leaser] for just one attempt: the session and the
 // job are handed over by whoever claimed them, and all it holds is the
 // attempt's own token. Whoever steals that can do to the attempt what it could
 // do itself, and nothing else.
@@ -23,9 +25,9 @@ import (
 // report.
 type AttemptClient struct {
 	client  *Client
-	session belfry.Session
-	job     belfry.LeasedJob
-	ref     belfry.Ref
+	session job.Session
+	job     job.LeasedJob
+	ref     job.Ref
 
 	seq     atomic.Int64
 	claimed atomic.Bool
@@ -35,21 +37,21 @@ type AttemptClient struct {
 	token string
 }
 
-var _ belfry.Broker = (*AttemptClient)(nil)
+var _ job.Leaser = (*AttemptClient)(nil)
 
 // NewAttemptClient makes a client for an attempt that was claimed. It does not
 // call the server yet.
-func NewAttemptClient(server string, session belfry.Session, job belfry.LeasedJob, o ClientOptions) (*AttemptClient, error) {
-	if job.Token == "" {
-		return nil, belfry.InvalidField("token", "", "is missing", "only programs that were claimed through a server have one")
+func NewAttemptClient(server string, session job.Session, j job.LeasedJob, o ClientOptions) (*AttemptClient, error) {
+	if j.Token == "" {
+		return nil, core.InvalidField("token", "", "is missing", "only programs that were claimed through a server have one")
 	}
-	client, err := NewClient(server, job.Token, o)
+	client, err := NewClient(server, j.Token, o)
 	if err != nil {
 		return nil, err
 	}
 	a := &AttemptClient{
-		client: client, session: session, job: job, token: job.Token,
-		ref: belfry.Ref{JobID: job.Job.ID, Lease: job.Job.Lease},
+		client: client, session: session, job: j, token: j.Token,
+		ref: job.Ref{JobID: j.Job.ID, Lease: j.Job.Lease},
 	}
 	client.fresh = a.current
 	// Numbers must grow over a restart of the process that counts them.
@@ -72,14 +74,14 @@ func (a *AttemptClient) only(session string) error {
 	if session == a.session.ID {
 		return nil
 	}
-	return belfry.Errorf(belfry.Unauthorized, "session %s has ended", shorten(session))
+	return core.Errorf(core.Unauthorized, "session %s has ended", shorten(session))
 }
 
 // OpenSession answers the session that was handed over, if it can be renewed.
-func (a *AttemptClient) OpenSession(ctx context.Context, _ belfry.WorkerInfo) (belfry.Session, error) {
+func (a *AttemptClient) OpenSession(ctx context.Context, _ job.WorkerInfo) (job.Session, error) {
 	beat, err := a.beat(ctx)
 	if err != nil {
-		return belfry.Session{}, err
+		return job.Session{}, err
 	}
 	if beat.TTL > 0 {
 		a.session.TTL = beat.TTL
@@ -88,47 +90,47 @@ func (a *AttemptClient) OpenSession(ctx context.Context, _ belfry.WorkerInfo) (b
 }
 
 // Claim hands the job out the first time that its queue is asked for.
-func (a *AttemptClient) Claim(ctx context.Context, c belfry.ClaimRequest) (belfry.Claim, error) {
-	empty := belfry.Claim{Jobs: []belfry.LeasedJob{}}
+func (a *AttemptClient) Claim(ctx context.Context, c job.ClaimRequest) (job.Claim, error) {
+	empty := job.Claim{Jobs: []job.LeasedJob{}}
 	if err := a.only(c.Session); err != nil {
 		return empty, err
 	}
 	if c.Want[a.job.Job.Queue] > 0 && a.claimed.CompareAndSwap(false, true) {
-		return belfry.Claim{Lease: a.ref.Lease, Jobs: []belfry.LeasedJob{a.job}}, nil
+		return job.Claim{Lease: a.ref.Lease, Jobs: []job.LeasedJob{a.job}}, nil
 	}
-	return empty, pause(ctx, min(c.Wait, belfry.MaxClaimWait).D())
+	return empty, pause(ctx, min(c.Wait, job.MaxClaimWait).D())
 }
 
 // Renew is the attempt's heartbeat.
-func (a *AttemptClient) Renew(ctx context.Context, session string, _ []belfry.Holding) (belfry.Renewal, error) {
+func (a *AttemptClient) Renew(ctx context.Context, session string, _ []job.Holding) (job.Renewal, error) {
 	if err := a.only(session); err != nil {
-		return belfry.Renewal{Lost: true}, nil //nolint:nilerr // a session that ended is an answer here
+		return job.Renewal{Lost: true}, nil //nolint:nilerr // a session that ended is an answer here
 	}
 	if a.over.Load() {
-		return belfry.Renewal{Drain: true}, nil
+		return job.Renewal{Drain: true}, nil
 	}
 	beat, err := a.beat(ctx)
 	switch {
-	case belfry.CodeOf(err) == belfry.Unauthorized && !a.over.Load():
-		return belfry.Renewal{Lost: true}, nil
+	case core.CodeOf(err) == core.Unauthorized && !a.over.Load():
+		return job.Renewal{Lost: true}, nil
 	case err != nil:
-		return belfry.Renewal{}, err
+		return job.Renewal{}, err
 	}
-	out := belfry.Renewal{Drain: beat.Action == belfry.BeatDrain}
-	if beat.Action == belfry.BeatCancel {
-		out.Cancel = []belfry.Ref{a.ref}
+	out := job.Renewal{Drain: beat.Action == job.BeatDrain}
+	if beat.Action == job.BeatCancel {
+		out.Cancel = []job.Ref{a.ref}
 	}
 	return out, nil
 }
 
 // beat is never repeated under its number: a try that was lost may have
 // arrived.
-func (a *AttemptClient) beat(ctx context.Context) (belfry.AttemptBeat, error) {
-	var out belfry.AttemptBeat
+func (a *AttemptClient) beat(ctx context.Context) (job.AttemptBeat, error) {
+	var out job.AttemptBeat
 	err := a.client.do(ctx, ask{
 		method: http.MethodPost, path: a.path("beat"), timeout: renewTimeout, renewal: true, body: beatNumber{Seq: a.seq.Add(1)},
 	}, &out)
-	if belfry.CodeOf(err) == belfry.Conflict {
+	if core.CodeOf(err) == core.Conflict {
 		// This machine's clock was set back before the process that counts was
 		// started again. Far ahead is as good as one ahead.
 		a.seq.Add(time.Hour.Microseconds())
@@ -143,22 +145,22 @@ func (a *AttemptClient) beat(ctx context.Context) (belfry.AttemptBeat, error) {
 
 // Finish reports what came of the attempt. A lease that was lost is stale, as
 // with any broker; so is a report that differs from one that was accepted.
-func (a *AttemptClient) Finish(ctx context.Context, session string, fs []belfry.Finish) ([]belfry.Finished, error) {
+func (a *AttemptClient) Finish(ctx context.Context, session string, fs []job.Finish) ([]job.Finished, error) {
 	if err := a.only(session); err != nil {
 		return nil, err
 	}
-	out := make([]belfry.Finished, len(fs))
+	out := make([]job.Finished, len(fs))
 	for i, f := range fs {
-		out[i] = belfry.Finished{Ref: f.Ref, Stale: true}
+		out[i] = job.Finished{Ref: f.Ref, Stale: true}
 		if f.Ref != a.ref {
 			continue
 		}
-		var done belfry.Finished
+		var done job.Finished
 		err := a.client.do(ctx, ask{method: http.MethodPost, path: a.path("finish"), body: f, again: true}, &done)
-		switch belfry.CodeOf(err) {
+		switch core.CodeOf(err) {
 		case "":
 			out[i] = done
-		case belfry.Conflict, belfry.Unauthorized:
+		case core.Conflict, core.Unauthorized:
 		default:
 			return nil, err
 		}
@@ -168,13 +170,13 @@ func (a *AttemptClient) Finish(ctx context.Context, session string, fs []belfry.
 }
 
 // Append keeps pieces of the attempt's log.
-func (a *AttemptClient) Append(ctx context.Context, session string, ls []belfry.LogPiece) error {
+func (a *AttemptClient) Append(ctx context.Context, session string, ls []job.LogPiece) error {
 	if err := a.only(session); err != nil {
 		return err
 	}
 	for chunk := range chunks(ls, sizeOfPiece) {
 		err := a.client.do(ctx, ask{method: http.MethodPost, path: a.path("logs"), body: attemptLog{Pieces: chunk}, again: true}, nil)
-		if belfry.CodeOf(err) == belfry.Unauthorized {
+		if core.CodeOf(err) == core.Unauthorized {
 			return nil // as pieces under a stale lease are dropped anywhere
 		}
 		if err != nil {
@@ -184,14 +186,14 @@ func (a *AttemptClient) Append(ctx context.Context, session string, ls []belfry.
 	return nil
 }
 
-// CloseSession implements [belfry.Broker].
+// CloseSession implements [job.Leaser].
 func (a *AttemptClient) CloseSession(context.Context, string) error { return nil }
 
 // DeclareOutput announces a file that the attempt leaves, and answers where to
 // send it, or nil when its bytes are there.
-func (a *AttemptClient) DeclareOutput(ctx context.Context, session string, ref belfry.Ref, o belfry.Output) (*belfry.SignedRequest, error) {
+func (a *AttemptClient) DeclareOutput(ctx context.Context, session string, ref job.Ref, o task.Output) (*task.SignedRequest, error) {
 	if err := a.only(session); err != nil || ref != a.ref {
-		return nil, belfry.Errorf(belfry.Unauthorized, "this is another attempt")
+		return nil, core.Errorf(core.Unauthorized, "this is another attempt")
 	}
 	var place outputPlace
 	err := a.client.do(ctx, ask{method: http.MethodPost, path: a.path("outputs"), body: o, again: true}, &place)
@@ -199,8 +201,8 @@ func (a *AttemptClient) DeclareOutput(ctx context.Context, session string, ref b
 }
 
 // ArtifactLink is a fresh link to the program.
-func (a *AttemptClient) ArtifactLink(ctx context.Context) (belfry.SignedRequest, error) {
-	return get[belfry.SignedRequest](ctx, a.client, a.path("artifact"), nil)
+func (a *AttemptClient) ArtifactLink(ctx context.Context) (task.SignedRequest, error) {
+	return get[task.SignedRequest](ctx, a.client, a.path("artifact"), nil)
 }
 
 // Server is the address that the client talks to.

@@ -5,7 +5,8 @@ import (
 	"net/http"
 	"unicode/utf8"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/job"
 )
 
 // maxChunk is how much of finishes or logs goes into one request, in bytes of
@@ -13,20 +14,20 @@ import (
 // its own limits it stays below the server's default for a body.
 const maxChunk = 2 << 20
 
-// OpenSession implements [belfry.Broker].
-func (c *Client) OpenSession(ctx context.Context, w belfry.WorkerInfo) (belfry.Session, error) {
-	return put[belfry.Session](ctx, c, http.MethodPost, "/v1/sessions", nil, w)
+// OpenSession implements [job.Leaser].
+func (c *Client) OpenSession(ctx context.Context, w job.WorkerInfo) (job.Session, error) {
+	return put[job.Session](ctx, c, http.MethodPost, "/v1/sessions", nil, w)
 }
 
-// Claim implements [belfry.Broker]. It gives up 10 s after its wait, and is
+// Claim implements [job.Leaser]. It gives up 10 s after its wait, and is
 // never repeated: an answer that was lost may have leased jobs, and the next
 // renewal hands those back.
-func (c *Client) Claim(ctx context.Context, req belfry.ClaimRequest) (belfry.Claim, error) {
+func (c *Client) Claim(ctx context.Context, req job.ClaimRequest) (job.Claim, error) {
 	if err := checked("session", req.Session); err != nil {
-		return belfry.Claim{}, err
+		return job.Claim{}, err
 	}
-	wait := min(max(req.Wait, 0), belfry.MaxClaimWait)
-	var claim belfry.Claim
+	wait := min(max(req.Wait, 0), job.MaxClaimWait)
+	var claim job.Claim
 	err := c.do(ctx, ask{
 		method: http.MethodPost, path: named("sessions", req.Session, "claim"), timeout: wait.D() + claimMargin,
 		body: sessionClaim{Tickets: req.Tickets, Want: req.Want, Ahead: req.Ahead, Without: req.Without, Wait: wait},
@@ -34,12 +35,12 @@ func (c *Client) Claim(ctx context.Context, req belfry.ClaimRequest) (belfry.Cla
 	return claim, err
 }
 
-// Renew implements [belfry.Broker], on a connection of its own.
-func (c *Client) Renew(ctx context.Context, session string, holding []belfry.Holding) (belfry.Renewal, error) {
+// Renew implements [job.Leaser], on a connection of its own.
+func (c *Client) Renew(ctx context.Context, session string, holding []job.Holding) (job.Renewal, error) {
 	if err := checked("session", session); err != nil {
-		return belfry.Renewal{}, err
+		return job.Renewal{}, err
 	}
-	var renewal belfry.Renewal
+	var renewal job.Renewal
 	err := c.do(ctx, ask{
 		method: http.MethodPost, path: named("sessions", session, "renew"), timeout: renewTimeout,
 		body: sessionRenewal{Holding: holding}, again: true, renewal: true,
@@ -47,20 +48,20 @@ func (c *Client) Renew(ctx context.Context, session string, holding []belfry.Hol
 	return renewal, err
 }
 
-// Finish implements [belfry.Broker]. What is too much for one request goes in
+// Finish implements [job.Leaser]. What is too much for one request goes in
 // several; when one of them fails, all may be asked again.
-func (c *Client) Finish(ctx context.Context, session string, fs []belfry.Finish) ([]belfry.Finished, error) {
+func (c *Client) Finish(ctx context.Context, session string, fs []job.Finish) ([]job.Finished, error) {
 	if err := checked("session", session); err != nil {
 		return nil, err
 	}
-	var all []belfry.Finished
+	var all []job.Finished
 	for chunk := range chunks(fs, sizeOfFinish) {
 		var done sessionFinished
 		err := c.do(ctx, ask{
 			method: http.MethodPost, path: named("sessions", session, "finish"), body: sessionFinish{Attempts: chunk}, again: true,
 		}, &done)
 		if err == nil && len(done.Attempts) != len(chunk) {
-			err = belfry.Errorf(belfry.Internal, "the server answered %d finishes with %d", len(chunk), len(done.Attempts))
+			err = core.Errorf(core.Internal, "the server answered %d finishes with %d", len(chunk), len(done.Attempts))
 		}
 		if err != nil {
 			return nil, err
@@ -70,17 +71,17 @@ func (c *Client) Finish(ctx context.Context, session string, fs []belfry.Finish)
 	return all, nil
 }
 
-func sizeOfFinish(f belfry.Finish) int {
+func sizeOfFinish(f job.Finish) int {
 	n := len(f.Output) + jsonSize(f.Error) + 300
 	if f.Check != nil || f.Sandboxed != nil { // texts of pages and lists of files can be long
-		seen, _ := encode(belfry.Finish{Check: f.Check, Sandboxed: f.Sandboxed}) // what cannot be written fails when it is sent
+		seen, _ := encode(job.Finish{Check: f.Check, Sandboxed: f.Sandboxed}) // what cannot be written fails when it is sent
 		n += len(seen)
 	}
 	return n
 }
 
-// Append implements [belfry.Broker], in as many requests as it takes.
-func (c *Client) Append(ctx context.Context, session string, ls []belfry.LogPiece) error {
+// Append implements [job.Leaser], in as many requests as it takes.
+func (c *Client) Append(ctx context.Context, session string, ls []job.LogPiece) error {
 	if err := checked("session", session); err != nil {
 		return err
 	}
@@ -95,9 +96,9 @@ func (c *Client) Append(ctx context.Context, session string, ls []belfry.LogPiec
 	return nil
 }
 
-func sizeOfPiece(l belfry.LogPiece) int { return jsonSize(l.Text) + 200 }
+func sizeOfPiece(l job.LogPiece) int { return jsonSize(l.Text) + 200 }
 
-// CloseSession implements [belfry.Broker].
+// CloseSession implements [job.Leaser].
 func (c *Client) CloseSession(ctx context.Context, session string) error {
 	if err := checked("session", session); err != nil {
 		return err
@@ -112,7 +113,7 @@ func chunks[T any](all []T, size func(T) int) func(yield func([]T) bool) {
 		begin, sum := 0, 0
 		for i, item := range all {
 			n := size(item)
-			if i > begin && (sum+n > maxChunk || i-begin >= belfry.MaxBatch) {
+			if i > begin && (sum+n > maxChunk || i-begin >= core.MaxBatch) {
 				if !yield(all[begin:i]) {
 					return
 				}

@@ -4,38 +4,41 @@ import (
 	"context"
 	"net/http"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/cycle"
+	"github.com/belfry-run/belfry/job"
+	"github.com/belfry-run/belfry/view"
 )
 
 // CycleStatus implements [Cycles].
-func (c *Client) CycleStatus(ctx context.Context, namespace, name string) (belfry.CycleStatus, error) {
+func (c *Client) CycleStatus(ctx context.Context, namespace, name string) (cycle.Status, error) {
 	if err := checked("name", name); err != nil {
-		return belfry.CycleStatus{}, err
+		return cycle.Status{}, err
 	}
-	return get[belfry.CycleStatus](ctx, c, named("cycles", name), words("namespace", namespace))
+	return get[cycle.Status](ctx, c, named("cycles", name), words("namespace", namespace))
 }
 
 // Cycles implements [Cycles].
-func (c *Client) Cycles(ctx context.Context, f belfry.DocumentFilter) (belfry.Page[belfry.CycleStatus], error) {
-	return get[belfry.Page[belfry.CycleStatus]](ctx, c, "/v1/cycles", paged(f.Paging, words("namespace", f.Namespace)))
+func (c *Client) Cycles(ctx context.Context, f view.DocumentFilter) (core.Page[cycle.Status], error) {
+	return get[core.Page[cycle.Status]](ctx, c, "/v1/cycles", paged(f.Paging, words("namespace", f.Namespace)))
 }
 
 // RunCycle implements [Cycles].
-func (c *Client) RunCycle(ctx context.Context, namespace, name string) (belfry.Job, error) {
-	return toCycle[belfry.Job](ctx, c, namespace, name, nil, "run")
+func (c *Client) RunCycle(ctx context.Context, namespace, name string) (job.Job, error) {
+	return toCycle[job.Job](ctx, c, namespace, name, nil, "run")
 }
 
 // CancelCycle implements [Cycles].
-func (c *Client) CancelCycle(ctx context.Context, namespace, name, note string) (belfry.Selected, error) {
-	return toCycle[belfry.Selected](ctx, c, namespace, name, jobNote{Note: note}, "cancel")
+func (c *Client) CancelCycle(ctx context.Context, namespace, name, note string) (view.Selected, error) {
+	return toCycle[view.Selected](ctx, c, namespace, name, jobNote{Note: note}, "cancel")
 }
 
 // SkipMember implements [Cycles].
-func (c *Client) SkipMember(ctx context.Context, namespace, cycle, member string) (belfry.CycleRun, error) {
+func (c *Client) SkipMember(ctx context.Context, namespace, cy, member string) (cycle.Run, error) {
 	if err := checked("member", member); err != nil {
-		return belfry.CycleRun{}, err
+		return cycle.Run{}, err
 	}
-	return toCycle[belfry.CycleRun](ctx, c, namespace, cycle, nil, "members", member, "skip")
+	return toCycle[cycle.Run](ctx, c, namespace, cy, nil, "members", member, "skip")
 }
 
 // ResetTiming implements [Cycles].
@@ -46,14 +49,14 @@ func (c *Client) ResetTiming(ctx context.Context, namespace, cycle string, membe
 
 // CycleMember says why a member is due or not. It is no part of [Service]:
 // CycleStatus says the same and more.
-func (c *Client) CycleMember(ctx context.Context, namespace, cycle, member string) (belfry.MemberStatus, error) {
-	if err := checked("name", cycle); err != nil {
-		return belfry.MemberStatus{}, err
+func (c *Client) CycleMember(ctx context.Context, namespace, cy, member string) (cycle.MemberStatus, error) {
+	if err := checked("name", cy); err != nil {
+		return cycle.MemberStatus{}, err
 	}
 	if err := checked("member", member); err != nil {
-		return belfry.MemberStatus{}, err
+		return cycle.MemberStatus{}, err
 	}
-	return get[belfry.MemberStatus](ctx, c, named("cycles", cycle, "members", member), words("namespace", namespace))
+	return get[cycle.MemberStatus](ctx, c, named("cycles", cy, "members", member), words("namespace", namespace))
 }
 
 func toCycle[T any](ctx context.Context, c *Client, namespace, cycle string, body any, verb ...string) (T, error) {

@@ -6,7 +6,10 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/alert"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/monitor"
+	"github.com/belfry-run/belfry/view"
 )
 
 // The nouns of documents, as addresses have them.
@@ -33,12 +36,12 @@ func shown[T any](ctx context.Context, c *Client, noun, namespace, name string) 
 	return get[T](ctx, c, named(noun, name), words("namespace", namespace))
 }
 
-func listed[T any](ctx context.Context, c *Client, noun string, f belfry.DocumentFilter) (belfry.Page[T], error) {
-	return get[belfry.Page[T]](ctx, c, "/v1/"+noun, paged(f.Paging, words("namespace", f.Namespace)))
+func listed[T any](ctx context.Context, c *Client, noun string, f view.DocumentFilter) (core.Page[T], error) {
+	return get[core.Page[T]](ctx, c, "/v1/"+noun, paged(f.Paging, words("namespace", f.Namespace)))
 }
 
 // SaveChannel implements [Channels].
-func (c *Client) SaveChannel(ctx context.Context, d belfry.Channel) (belfry.Channel, error) {
+func (c *Client) SaveChannel(ctx context.Context, d alert.Channel) (alert.Channel, error) {
 	return saved(ctx, c, channelNoun, d.Name, d)
 }
 
@@ -48,13 +51,13 @@ func (c *Client) DeleteChannel(ctx context.Context, namespace, name string) erro
 }
 
 // Channel implements [Channels].
-func (c *Client) Channel(ctx context.Context, namespace, name string) (belfry.Channel, error) {
-	return shown[belfry.Channel](ctx, c, channelNoun, namespace, name)
+func (c *Client) Channel(ctx context.Context, namespace, name string) (alert.Channel, error) {
+	return shown[alert.Channel](ctx, c, channelNoun, namespace, name)
 }
 
 // Channels implements [Channels].
-func (c *Client) Channels(ctx context.Context, f belfry.DocumentFilter) (belfry.Page[belfry.Channel], error) {
-	return listed[belfry.Channel](ctx, c, channelNoun, f)
+func (c *Client) Channels(ctx context.Context, f view.DocumentFilter) (core.Page[alert.Channel], error) {
+	return listed[alert.Channel](ctx, c, channelNoun, f)
 }
 
 // TestChannel sends a test message. It is no part of [Service]: a node sends.
@@ -64,13 +67,13 @@ func (c *Client) TestChannel(ctx context.Context, namespace, name string) (Chann
 		return out, err
 	}
 	err := c.do(ctx, ask{
-		method: http.MethodPost, path: named(channelNoun, name, "test"), query: words("namespace", namespace), timeout: belfry.AlertTimeout + 30*time.Second,
+		method: http.MethodPost, path: named(channelNoun, name, "test"), query: words("namespace", namespace), timeout: view.AlertTimeout + 30*time.Second,
 	}, &out)
 	return out, err
 }
 
 // SaveAlertRule implements [AlertRules].
-func (c *Client) SaveAlertRule(ctx context.Context, d belfry.AlertRule) (belfry.AlertRule, error) {
+func (c *Client) SaveAlertRule(ctx context.Context, d alert.Rule) (alert.Rule, error) {
 	return saved(ctx, c, ruleNoun, d.Name, d)
 }
 
@@ -80,17 +83,17 @@ func (c *Client) DeleteAlertRule(ctx context.Context, namespace, name string) er
 }
 
 // AlertRule implements [AlertRules].
-func (c *Client) AlertRule(ctx context.Context, namespace, name string) (belfry.AlertRule, error) {
-	return shown[belfry.AlertRule](ctx, c, ruleNoun, namespace, name)
+func (c *Client) AlertRule(ctx context.Context, namespace, name string) (alert.Rule, error) {
+	return shown[alert.Rule](ctx, c, ruleNoun, namespace, name)
 }
 
 // AlertRules implements [AlertRules].
-func (c *Client) AlertRules(ctx context.Context, f belfry.DocumentFilter) (belfry.Page[belfry.AlertRule], error) {
-	return listed[belfry.AlertRule](ctx, c, ruleNoun, f)
+func (c *Client) AlertRules(ctx context.Context, f view.DocumentFilter) (core.Page[alert.Rule], error) {
+	return listed[alert.Rule](ctx, c, ruleNoun, f)
 }
 
 // SaveWindow implements [Windows].
-func (c *Client) SaveWindow(ctx context.Context, d belfry.Window) (belfry.Window, error) {
+func (c *Client) SaveWindow(ctx context.Context, d monitor.Window) (monitor.Window, error) {
 	return saved(ctx, c, windowNoun, d.Name, d)
 }
 
@@ -100,27 +103,27 @@ func (c *Client) DeleteWindow(ctx context.Context, namespace, name string) error
 }
 
 // Window implements [Windows].
-func (c *Client) Window(ctx context.Context, namespace, name string) (belfry.Window, error) {
-	return shown[belfry.Window](ctx, c, windowNoun, namespace, name)
+func (c *Client) Window(ctx context.Context, namespace, name string) (monitor.Window, error) {
+	return shown[monitor.Window](ctx, c, windowNoun, namespace, name)
 }
 
 // Windows implements [Windows].
-func (c *Client) Windows(ctx context.Context, f belfry.DocumentFilter) (belfry.Page[belfry.Window], error) {
-	return listed[belfry.Window](ctx, c, windowNoun, f)
+func (c *Client) Windows(ctx context.Context, f view.DocumentFilter) (core.Page[monitor.Window], error) {
+	return listed[monitor.Window](ctx, c, windowNoun, f)
 }
 
 // WindowNext is up to n times at which a window holds that are not over at
 // from; the server's now when from is zero. It is no part of [Service]: the
 // root computes them.
-func (c *Client) WindowNext(ctx context.Context, namespace, name string, from time.Time, n int) ([]belfry.ActiveWindow, error) {
+func (c *Client) WindowNext(ctx context.Context, namespace, name string, from time.Time, n int) ([]monitor.ActiveWindow, error) {
 	if err := checked("name", name); err != nil {
 		return nil, err
 	}
-	return items[belfry.ActiveWindow](ctx, c, named(windowNoun, name, "next"), words("namespace", namespace, "from", timeText(from), "n", numberText(n)))
+	return items[monitor.ActiveWindow](ctx, c, named(windowNoun, name, "next"), words("namespace", namespace, "from", timeText(from), "n", numberText(n)))
 }
 
 // PreviewWindow is the same for one that is not saved.
-func (c *Client) PreviewWindow(ctx context.Context, d belfry.Window, from time.Time, n int) ([]belfry.ActiveWindow, error) {
+func (c *Client) PreviewWindow(ctx context.Context, d monitor.Window, from time.Time, n int) ([]monitor.ActiveWindow, error) {
 	var l occasionList
 	err := c.do(ctx, ask{
 		method: http.MethodPost, path: "/v1/" + windowNoun + "/preview", query: words("from", timeText(from), "n", numberText(n)), body: d, again: true,
@@ -129,7 +132,7 @@ func (c *Client) PreviewWindow(ctx context.Context, d belfry.Window, from time.T
 }
 
 // SaveStatusPage implements [StatusPages].
-func (c *Client) SaveStatusPage(ctx context.Context, d belfry.StatusPage) (belfry.StatusPage, error) {
+func (c *Client) SaveStatusPage(ctx context.Context, d monitor.StatusPage) (monitor.StatusPage, error) {
 	return saved(ctx, c, statusPageNoun, d.Name, d)
 }
 
@@ -139,17 +142,17 @@ func (c *Client) DeleteStatusPage(ctx context.Context, namespace, name string) e
 }
 
 // StatusPage implements [StatusPages].
-func (c *Client) StatusPage(ctx context.Context, namespace, name string) (belfry.StatusPage, error) {
-	return shown[belfry.StatusPage](ctx, c, statusPageNoun, namespace, name)
+func (c *Client) StatusPage(ctx context.Context, namespace, name string) (monitor.StatusPage, error) {
+	return shown[monitor.StatusPage](ctx, c, statusPageNoun, namespace, name)
 }
 
 // StatusPages implements [StatusPages].
-func (c *Client) StatusPages(ctx context.Context, f belfry.DocumentFilter) (belfry.Page[belfry.StatusPage], error) {
-	return listed[belfry.StatusPage](ctx, c, statusPageNoun, f)
+func (c *Client) StatusPages(ctx context.Context, f view.DocumentFilter) (core.Page[monitor.StatusPage], error) {
+	return listed[monitor.StatusPage](ctx, c, statusPageNoun, f)
 }
 
 // Alerts implements [Alerts].
-func (c *Client) Alerts(ctx context.Context, f belfry.AlertFilter) (belfry.Page[belfry.Alert], error) {
+func (c *Client) Alerts(ctx context.Context, f alert.Filter) (core.Page[alert.Alert], error) {
 	query := words("namespace", f.Namespace, "channel", f.Channel, "monitor", f.Monitor, "state", string(f.State))
 	if f.Incident > 0 {
 		query.Set("incident", strconv.FormatInt(f.Incident, 10))
@@ -157,10 +160,10 @@ func (c *Client) Alerts(ctx context.Context, f belfry.AlertFilter) (belfry.Page[
 	if f.ID > 0 {
 		query.Set("id", strconv.FormatInt(f.ID, 10))
 	}
-	return get[belfry.Page[belfry.Alert]](ctx, c, "/v1/alerts", paged(f.Paging, query))
+	return get[core.Page[alert.Alert]](ctx, c, "/v1/alerts", paged(f.Paging, query))
 }
 
 // AlertTries implements [Alerts].
-func (c *Client) AlertTries(ctx context.Context, namespace string, alert int64) ([]belfry.AlertTry, error) {
-	return items[belfry.AlertTry](ctx, c, numbered("alerts", alert, "tries"), words("namespace", namespace))
+func (c *Client) AlertTries(ctx context.Context, namespace string, a int64) ([]alert.Try, error) {
+	return items[alert.Try](ctx, c, numbered("alerts", a, "tries"), words("namespace", namespace))
 }

@@ -9,20 +9,23 @@ import (
 	"strings"
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/job"
+	"github.com/belfry-run/belfry/monitor"
+	"github.com/belfry-run/belfry/view"
 )
 
 // CreateMonitor implements [Monitors].
-func (c *Client) CreateMonitor(ctx context.Context, m belfry.Monitor) (belfry.MonitorView, error) {
-	return put[belfry.MonitorView](ctx, c, http.MethodPost, "/v1/monitors", nil, m)
+func (c *Client) CreateMonitor(ctx context.Context, m monitor.Monitor) (view.MonitorView, error) {
+	return put[view.MonitorView](ctx, c, http.MethodPost, "/v1/monitors", nil, m)
 }
 
 // UpdateMonitor implements [Monitors].
-func (c *Client) UpdateMonitor(ctx context.Context, m belfry.Monitor) (belfry.MonitorView, error) {
+func (c *Client) UpdateMonitor(ctx context.Context, m monitor.Monitor) (view.MonitorView, error) {
 	if err := checked("name", m.Name); err != nil {
-		return belfry.MonitorView{}, err
+		return view.MonitorView{}, err
 	}
-	return put[belfry.MonitorView](ctx, c, http.MethodPut, named("monitors", m.Name), nil, m)
+	return put[view.MonitorView](ctx, c, http.MethodPut, named("monitors", m.Name), nil, m)
 }
 
 // DeleteMonitor implements [Monitors].
@@ -39,8 +42,8 @@ func (c *Client) drop(ctx context.Context, noun, namespace, name string) error {
 }
 
 // Monitor implements [Monitors].
-func (c *Client) Monitor(ctx context.Context, namespace, name string) (belfry.MonitorView, error) {
-	return about[belfry.MonitorView](ctx, c, name, "", words("namespace", namespace))
+func (c *Client) Monitor(ctx context.Context, namespace, name string) (view.MonitorView, error) {
+	return about[view.MonitorView](ctx, c, name, "", words("namespace", namespace))
 }
 
 // about reads a monitor, or a part of what there is about it.
@@ -57,38 +60,38 @@ func about[T any](ctx context.Context, c *Client, monitor, part string, query ur
 }
 
 // Monitors implements [Monitors].
-func (c *Client) Monitors(ctx context.Context, f belfry.MonitorFilter) (belfry.Page[belfry.MonitorView], error) {
-	return get[belfry.Page[belfry.MonitorView]](ctx, c, "/v1/monitors",
+func (c *Client) Monitors(ctx context.Context, f view.MonitorFilter) (core.Page[view.MonitorView], error) {
+	return get[core.Page[view.MonitorView]](ctx, c, "/v1/monitors",
 		paged(f.Paging, monitorQuery(f)))
 }
 
 // CountMonitors implements [Monitors].
-func (c *Client) CountMonitors(ctx context.Context, f belfry.MonitorFilter) (belfry.MonitorCount, error) {
-	return get[belfry.MonitorCount](ctx, c, "/v1/monitor-counts", monitorQuery(f))
+func (c *Client) CountMonitors(ctx context.Context, f view.MonitorFilter) (view.MonitorCount, error) {
+	return get[view.MonitorCount](ctx, c, "/v1/monitor-counts", monitorQuery(f))
 }
 
-func monitorQuery(f belfry.MonitorFilter) url.Values {
+func monitorQuery(f view.MonitorFilter) url.Values {
 	return words("namespace", f.Namespace, "status", string(f.Status), "kind", string(f.Kind), "tag", f.Tag, "search", f.Search)
 }
 
 // Bars implements [Monitors].
-func (c *Client) Bars(ctx context.Context, q belfry.BarsQuery) ([]belfry.MonitorBars, error) {
-	return items[belfry.MonitorBars](ctx, c, "/v1/monitor-bars", words("namespace", q.Namespace, "monitor", strings.Join(q.Monitors, ","), "span", string(q.Span)))
+func (c *Client) Bars(ctx context.Context, q monitor.BarsQuery) ([]monitor.Bars, error) {
+	return items[monitor.Bars](ctx, c, "/v1/monitor-bars", words("namespace", q.Namespace, "monitor", strings.Join(q.Monitors, ","), "span", string(q.Span)))
 }
 
 // PauseMonitor implements [Monitors].
-func (c *Client) PauseMonitor(ctx context.Context, namespace, name string, until time.Time, reason string) (belfry.MonitorView, error) {
-	return toMonitor[belfry.MonitorView](ctx, c, namespace, name, "pause", pauseOptions{Until: until, Reason: reason})
+func (c *Client) PauseMonitor(ctx context.Context, namespace, name string, until time.Time, reason string) (view.MonitorView, error) {
+	return toMonitor[view.MonitorView](ctx, c, namespace, name, "pause", pauseOptions{Until: until, Reason: reason})
 }
 
 // ResumeMonitor implements [Monitors].
-func (c *Client) ResumeMonitor(ctx context.Context, namespace, name string) (belfry.MonitorView, error) {
-	return toMonitor[belfry.MonitorView](ctx, c, namespace, name, "resume", nil)
+func (c *Client) ResumeMonitor(ctx context.Context, namespace, name string) (view.MonitorView, error) {
+	return toMonitor[view.MonitorView](ctx, c, namespace, name, "resume", nil)
 }
 
 // CheckMonitor implements [Monitors].
-func (c *Client) CheckMonitor(ctx context.Context, namespace, name string) (belfry.Job, error) {
-	return toMonitor[belfry.Job](ctx, c, namespace, name, "check", nil)
+func (c *Client) CheckMonitor(ctx context.Context, namespace, name string) (job.Job, error) {
+	return toMonitor[job.Job](ctx, c, namespace, name, "check", nil)
 }
 
 func toMonitor[T any](ctx context.Context, c *Client, namespace, monitor, verb string, body any) (T, error) {
@@ -100,31 +103,31 @@ func toMonitor[T any](ctx context.Context, c *Client, namespace, monitor, verb s
 }
 
 // Results implements [Monitors].
-func (c *Client) Results(ctx context.Context, f belfry.ResultFilter) (belfry.Page[belfry.CheckResult], error) {
-	return about[belfry.Page[belfry.CheckResult]](ctx, c, f.Monitor, "results", paged(f.Paging, words(
+func (c *Client) Results(ctx context.Context, f view.ResultFilter) (core.Page[view.CheckResult], error) {
+	return about[core.Page[view.CheckResult]](ctx, c, f.Monitor, "results", paged(f.Paging, words(
 		"namespace", f.Namespace, "outcome", string(f.Outcome), "since", timeText(f.Since), "until", timeText(f.Until))))
 }
 
 // Series implements [Monitors].
-func (c *Client) Series(ctx context.Context, q belfry.SeriesQuery) (belfry.Series, error) {
+func (c *Client) Series(ctx context.Context, q view.SeriesQuery) (monitor.Series, error) {
 	p, err := about[pointList](ctx, c, q.Monitor, "series", words(
 		"namespace", q.Namespace, "from", timeText(q.From), "to", timeText(q.To), "step", spanText(q.Step.D())))
 	return p.Items, err
 }
 
 // Uptime implements [Monitors].
-func (c *Client) Uptime(ctx context.Context, namespace, monitor string) (belfry.UptimeReport, error) {
-	return about[belfry.UptimeReport](ctx, c, monitor, "uptime", words("namespace", namespace))
+func (c *Client) Uptime(ctx context.Context, namespace, monitor string) (view.UptimeReport, error) {
+	return about[view.UptimeReport](ctx, c, monitor, "uptime", words("namespace", namespace))
 }
 
 // Timeline implements [Monitors].
-func (c *Client) Timeline(ctx context.Context, namespace, monitor string, from time.Time) ([]belfry.Span, error) {
+func (c *Client) Timeline(ctx context.Context, namespace, monitor string, from time.Time) ([]monitor.Span, error) {
 	l, err := about[spanList](ctx, c, monitor, "timeline", words("namespace", namespace, "from", timeText(from)))
 	return l.Items, err
 }
 
 // Incidents implements [Monitors].
-func (c *Client) Incidents(ctx context.Context, f belfry.IncidentFilter) (belfry.Page[belfry.Incident], error) {
+func (c *Client) Incidents(ctx context.Context, f view.IncidentFilter) (core.Page[monitor.Incident], error) {
 	query := words("namespace", f.Namespace, "monitor", f.Monitor)
 	if f.Open {
 		query.Set("open", "true")
@@ -132,27 +135,27 @@ func (c *Client) Incidents(ctx context.Context, f belfry.IncidentFilter) (belfry
 	if f.Over {
 		query.Set("over", "true")
 	}
-	return get[belfry.Page[belfry.Incident]](ctx, c, "/v1/incidents", paged(f.Paging, query))
+	return get[core.Page[monitor.Incident]](ctx, c, "/v1/incidents", paged(f.Paging, query))
 }
 
 // Incident implements [Monitors].
-func (c *Client) Incident(ctx context.Context, namespace string, id int64) (belfry.Incident, error) {
-	return get[belfry.Incident](ctx, c, numbered("incidents", id), words("namespace", namespace))
+func (c *Client) Incident(ctx context.Context, namespace string, id int64) (monitor.Incident, error) {
+	return get[monitor.Incident](ctx, c, numbered("incidents", id), words("namespace", namespace))
 }
 
 // PageVersions implements [Monitors].
-func (c *Client) PageVersions(ctx context.Context, f belfry.VersionFilter) (belfry.Page[belfry.PageVersion], error) {
-	return about[belfry.Page[belfry.PageVersion]](ctx, c, f.Monitor, "versions", paged(f.Paging, words("namespace", f.Namespace)))
+func (c *Client) PageVersions(ctx context.Context, f view.VersionFilter) (core.Page[monitor.PageVersion], error) {
+	return about[core.Page[monitor.PageVersion]](ctx, c, f.Monitor, "versions", paged(f.Paging, words("namespace", f.Namespace)))
 }
 
 // PageVersion implements [Monitors].
-func (c *Client) PageVersion(ctx context.Context, namespace, monitor string, seq int64) (belfry.PageVersion, error) {
-	return about[belfry.PageVersion](ctx, c, monitor, "versions/"+versionText(seq), words("namespace", namespace))
+func (c *Client) PageVersion(ctx context.Context, namespace, m string, seq int64) (monitor.PageVersion, error) {
+	return about[monitor.PageVersion](ctx, c, m, "versions/"+versionText(seq), words("namespace", namespace))
 }
 
 // AcceptPage implements [Monitors].
-func (c *Client) AcceptPage(ctx context.Context, namespace, monitor string, seq int64) (belfry.PageVersion, error) {
-	return toMonitor[belfry.PageVersion](ctx, c, namespace, monitor, "versions/"+versionText(seq)+"/accept", nil)
+func (c *Client) AcceptPage(ctx context.Context, namespace, m string, seq int64) (monitor.PageVersion, error) {
+	return toMonitor[monitor.PageVersion](ctx, c, namespace, m, "versions/"+versionText(seq)+"/accept", nil)
 }
 
 // PageDiff is how one version of a page became another, as the numbers of
@@ -170,13 +173,13 @@ func (c *Client) LastChange(ctx context.Context, namespace, monitor string) (Pag
 // Beat implements [Monitors]. It needs no token. It is repeated when the server
 // cannot be reached: a call that comes twice does less harm than one that does
 // not come.
-func (c *Client) Beat(ctx context.Context, key string, call belfry.Call) (belfry.Beaten, error) {
+func (c *Client) Beat(ctx context.Context, key string, call monitor.Call) (view.Beaten, error) {
 	path := beatPrefix + url.PathEscape(key)
-	said := string(cmp.Or(call.Kind, belfry.CallSuccess))
-	if call.ExitCode != nil && (said == string(belfry.CallSuccess) || call.Kind == belfry.CallFail && *call.ExitCode != 0) {
+	said := string(cmp.Or(call.Kind, monitor.CallSuccess))
+	if call.ExitCode != nil && (said == string(monitor.CallSuccess) || call.Kind == monitor.CallFail && *call.ExitCode != 0) {
 		said = strconv.Itoa(*call.ExitCode)
 	}
-	var out belfry.Beaten
+	var out view.Beaten
 	err := c.do(ctx, ask{
 		method: http.MethodPost, path: path + "/" + said, query: words("rid", call.RunID),
 		body: bodyText{"text/plain; charset=utf-8", []byte(call.Message)}, again: true,

@@ -7,7 +7,7 @@ import (
 	"net/http/httptrace"
 	"sync/atomic"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
 )
 
 // changes reports that a call can change something at the server.
@@ -16,12 +16,12 @@ func changes(method string) bool { return method != http.MethodGet && method != 
 // unanswered is the error of a call that may have reached the server and whose
 // answer was lost.
 func (a ask) unanswered(err error) error {
-	var e *belfry.Error
-	if !changes(a.method) || !errors.As(err, &e) || e.Code != belfry.Unavailable {
+	var e *core.Error
+	if !changes(a.method) || !errors.As(err, &e) || e.Code != core.Unavailable {
 		return err
 	}
-	return &belfry.Error{
-		Code:    belfry.Unknown,
+	return &core.Error{
+		Code:    core.Unknown,
 		Message: "the outcome is unknown: " + e.Message,
 		Hint:    "the change may have been made; look whether it was, or repeat it with the same idempotency key",
 		Err:     e,

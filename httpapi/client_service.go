@@ -9,7 +9,12 @@ import (
 	"strings"
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/access"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/job"
+	"github.com/belfry-run/belfry/schedule"
+	"github.com/belfry-run/belfry/task"
+	"github.com/belfry-run/belfry/view"
 )
 
 // words is query parameters from pairs of name and value, without empty values.
@@ -23,7 +28,7 @@ func words(pairs ...string) url.Values {
 	return v
 }
 
-func paged(p belfry.Paging, v url.Values) url.Values {
+func paged(p core.Paging, v url.Values) url.Values {
 	if p.Limit > 0 {
 		v.Set("limit", strconv.Itoa(p.Bound()))
 	}
@@ -50,19 +55,19 @@ func numbered(noun string, id int64, more ...string) string {
 }
 
 // checked refuses a name that would make another path.
-func checked(field, name string) error { return belfry.CheckName(field, name) }
+func checked(field, name string) error { return core.ValidName(field, name) }
 
 // CreateTask implements [Tasks].
-func (c *Client) CreateTask(ctx context.Context, t belfry.Task) (belfry.Task, error) {
-	return put[belfry.Task](ctx, c, http.MethodPost, "/v1/tasks", nil, t)
+func (c *Client) CreateTask(ctx context.Context, t task.Task) (task.Task, error) {
+	return put[task.Task](ctx, c, http.MethodPost, "/v1/tasks", nil, t)
 }
 
 // UpdateTask implements [Tasks].
-func (c *Client) UpdateTask(ctx context.Context, t belfry.Task) (belfry.Task, error) {
+func (c *Client) UpdateTask(ctx context.Context, t task.Task) (task.Task, error) {
 	if err := checked("name", t.Name); err != nil {
-		return belfry.Task{}, err
+		return task.Task{}, err
 	}
-	return put[belfry.Task](ctx, c, http.MethodPut, named("tasks", t.Name), nil, t)
+	return put[task.Task](ctx, c, http.MethodPut, named("tasks", t.Name), nil, t)
 }
 
 // DeleteTask implements [Tasks].
@@ -74,34 +79,34 @@ func (c *Client) DeleteTask(ctx context.Context, namespace, name string) error {
 }
 
 // Task implements [Tasks].
-func (c *Client) Task(ctx context.Context, namespace, name string) (belfry.Task, error) {
+func (c *Client) Task(ctx context.Context, namespace, name string) (task.Task, error) {
 	if err := checked("name", name); err != nil {
-		return belfry.Task{}, err
+		return task.Task{}, err
 	}
-	return get[belfry.Task](ctx, c, named("tasks", name), words("namespace", namespace))
+	return get[task.Task](ctx, c, named("tasks", name), words("namespace", namespace))
 }
 
 // Tasks implements [Tasks].
-func (c *Client) Tasks(ctx context.Context, f belfry.TaskFilter) (belfry.Page[belfry.Task], error) {
-	return get[belfry.Page[belfry.Task]](ctx, c, "/v1/tasks",
+func (c *Client) Tasks(ctx context.Context, f task.Filter) (core.Page[task.Task], error) {
+	return get[core.Page[task.Task]](ctx, c, "/v1/tasks",
 		paged(f.Paging, words("namespace", f.Namespace, "kind", string(f.Kind), "tag", f.Tag, "part", f.Part)))
 }
 
 // CreateSchedule implements [Schedules].
-func (c *Client) CreateSchedule(ctx context.Context, s belfry.Schedule) (belfry.Schedule, error) {
+func (c *Client) CreateSchedule(ctx context.Context, s schedule.Schedule) (schedule.Schedule, error) {
 	var query url.Values
-	if s.State == belfry.SchedulePaused {
+	if s.State == schedule.Paused {
 		query = words("paused", "true", "reason", s.PausedReason)
 	}
-	return put[belfry.Schedule](ctx, c, http.MethodPost, "/v1/schedules", query, s)
+	return put[schedule.Schedule](ctx, c, http.MethodPost, "/v1/schedules", query, s)
 }
 
 // UpdateSchedule implements [Schedules].
-func (c *Client) UpdateSchedule(ctx context.Context, s belfry.Schedule) (belfry.Schedule, error) {
+func (c *Client) UpdateSchedule(ctx context.Context, s schedule.Schedule) (schedule.Schedule, error) {
 	if err := checked("name", s.Name); err != nil {
-		return belfry.Schedule{}, err
+		return schedule.Schedule{}, err
 	}
-	return put[belfry.Schedule](ctx, c, http.MethodPut, named("schedules", s.Name), nil, s)
+	return put[schedule.Schedule](ctx, c, http.MethodPut, named("schedules", s.Name), nil, s)
 }
 
 // DeleteSchedule implements [Schedules].
@@ -113,32 +118,32 @@ func (c *Client) DeleteSchedule(ctx context.Context, namespace, name string) err
 }
 
 // Schedule implements [Schedules].
-func (c *Client) Schedule(ctx context.Context, namespace, name string) (belfry.Schedule, error) {
+func (c *Client) Schedule(ctx context.Context, namespace, name string) (schedule.Schedule, error) {
 	if err := checked("name", name); err != nil {
-		return belfry.Schedule{}, err
+		return schedule.Schedule{}, err
 	}
-	return get[belfry.Schedule](ctx, c, named("schedules", name), words("namespace", namespace))
+	return get[schedule.Schedule](ctx, c, named("schedules", name), words("namespace", namespace))
 }
 
 // Schedules implements [Schedules].
-func (c *Client) Schedules(ctx context.Context, f belfry.ScheduleFilter) (belfry.Page[belfry.Schedule], error) {
-	return get[belfry.Page[belfry.Schedule]](ctx, c, "/v1/schedules",
+func (c *Client) Schedules(ctx context.Context, f schedule.Filter) (core.Page[schedule.Schedule], error) {
+	return get[core.Page[schedule.Schedule]](ctx, c, "/v1/schedules",
 		paged(f.Paging, words("namespace", f.Namespace, "state", string(f.State), "task", f.Task, "tag", f.Tag, "part", f.Part)))
 }
 
 // PauseSchedule implements [Schedules].
-func (c *Client) PauseSchedule(ctx context.Context, namespace, name, reason string) (belfry.Schedule, error) {
-	return act[belfry.Schedule](ctx, c, namespace, name, "pause", pauseReason{Reason: reason})
+func (c *Client) PauseSchedule(ctx context.Context, namespace, name, reason string) (schedule.Schedule, error) {
+	return act[schedule.Schedule](ctx, c, namespace, name, "pause", pauseReason{Reason: reason})
 }
 
 // ResumeSchedule implements [Schedules].
-func (c *Client) ResumeSchedule(ctx context.Context, namespace, name string, catchUp bool) (belfry.Schedule, error) {
-	return act[belfry.Schedule](ctx, c, namespace, name, "resume", resumeOptions{CatchUp: catchUp})
+func (c *Client) ResumeSchedule(ctx context.Context, namespace, name string, catchUp bool) (schedule.Schedule, error) {
+	return act[schedule.Schedule](ctx, c, namespace, name, "resume", resumeOptions{CatchUp: catchUp})
 }
 
 // TriggerSchedule implements [Schedules].
-func (c *Client) TriggerSchedule(ctx context.Context, namespace, name string, input json.RawMessage) (belfry.Job, error) {
-	return act[belfry.Job](ctx, c, namespace, name, "trigger", triggerInput{Input: input})
+func (c *Client) TriggerSchedule(ctx context.Context, namespace, name string, input json.RawMessage) (job.Job, error) {
+	return act[job.Job](ctx, c, namespace, name, "trigger", triggerInput{Input: input})
 }
 
 func act[T any](ctx context.Context, c *Client, namespace, schedule, verb string, body any) (T, error) {
@@ -150,17 +155,17 @@ func act[T any](ctx context.Context, c *Client, namespace, schedule, verb string
 }
 
 // Occurrences implements [Schedules].
-func (c *Client) Occurrences(ctx context.Context, f belfry.OccurrenceFilter) (belfry.Page[belfry.Occurrence], error) {
+func (c *Client) Occurrences(ctx context.Context, f schedule.OccurrenceFilter) (core.Page[schedule.Occurrence], error) {
 	if err := checked("schedule", f.Schedule); err != nil {
-		return belfry.Page[belfry.Occurrence]{}, err
+		return core.Page[schedule.Occurrence]{}, err
 	}
-	return get[belfry.Page[belfry.Occurrence]](ctx, c, named("schedules", f.Schedule, "occurrences"),
+	return get[core.Page[schedule.Occurrence]](ctx, c, named("schedules", f.Schedule, "occurrences"),
 		paged(f.Paging, words("namespace", f.Namespace, "decision", string(f.Decision))))
 }
 
 // Enqueue implements [Jobs]. It is repeated when the server cannot be reached
 // only if every job has an idempotency key.
-func (c *Client) Enqueue(ctx context.Context, ns []belfry.NewJob) ([]belfry.Enqueued, error) {
+func (c *Client) Enqueue(ctx context.Context, ns []job.NewJob) ([]job.Enqueued, error) {
 	if len(ns) == 0 {
 		return nil, nil
 	}
@@ -174,46 +179,46 @@ func (c *Client) Enqueue(ctx context.Context, ns []belfry.NewJob) ([]belfry.Enqu
 }
 
 // Job implements [Jobs].
-func (c *Client) Job(ctx context.Context, namespace string, id int64) (belfry.Job, error) {
-	return get[belfry.Job](ctx, c, numbered("jobs", id), words("namespace", namespace))
+func (c *Client) Job(ctx context.Context, namespace string, id int64) (job.Job, error) {
+	return get[job.Job](ctx, c, numbered("jobs", id), words("namespace", namespace))
 }
 
 // Jobs implements [Jobs].
-func (c *Client) Jobs(ctx context.Context, f belfry.JobFilter) (belfry.Page[belfry.Job], error) {
-	return get[belfry.Page[belfry.Job]](ctx, c, "/v1/jobs", paged(f.Paging, words("namespace", f.Namespace, "q", f.String())))
+func (c *Client) Jobs(ctx context.Context, f job.Filter) (core.Page[job.Job], error) {
+	return get[core.Page[job.Job]](ctx, c, "/v1/jobs", paged(f.Paging, words("namespace", f.Namespace, "q", f.String())))
 }
 
 // CountJobs implements [Jobs].
-func (c *Client) CountJobs(ctx context.Context, f belfry.JobFilter, o belfry.CountOptions) (belfry.JobCount, error) {
+func (c *Client) CountJobs(ctx context.Context, f job.Filter, o view.CountOptions) (job.Count, error) {
 	q := words("namespace", f.Namespace, "q", f.String(), "cap", numberText(o.Cap))
 	if o.ByState {
 		q.Set("by", "state")
 	}
-	return get[belfry.JobCount](ctx, c, "/v1/jobs/count", q)
+	return get[job.Count](ctx, c, "/v1/jobs/count", q)
 }
 
 // Attempts implements [Jobs].
-func (c *Client) Attempts(ctx context.Context, namespace string, id int64) ([]belfry.Attempt, error) {
-	return items[belfry.Attempt](ctx, c, numbered("jobs", id, "attempts"), words("namespace", namespace))
+func (c *Client) Attempts(ctx context.Context, namespace string, id int64) ([]job.Attempt, error) {
+	return items[job.Attempt](ctx, c, numbered("jobs", id, "attempts"), words("namespace", namespace))
 }
 
 // Outputs implements [Outputs].
-func (c *Client) Outputs(ctx context.Context, namespace string, job int64) ([]belfry.JobOutput, error) {
-	return items[belfry.JobOutput](ctx, c, numbered("jobs", job, "outputs"), words("namespace", namespace))
+func (c *Client) Outputs(ctx context.Context, namespace string, job int64) ([]task.JobOutput, error) {
+	return items[task.JobOutput](ctx, c, numbered("jobs", job, "outputs"), words("namespace", namespace))
 }
 
 // OutputLink implements [Outputs]. A link that is a path alone belongs to the
 // server.
-func (c *Client) OutputLink(ctx context.Context, namespace string, job int64, name string, lease int64) (belfry.SignedRequest, error) {
+func (c *Client) OutputLink(ctx context.Context, namespace string, job int64, name string, lease int64) (task.SignedRequest, error) {
 	query := words("namespace", namespace)
 	if lease > 0 {
 		query.Set("lease", strconv.FormatInt(lease, 10))
 	}
-	return get[belfry.SignedRequest](ctx, c, numbered("jobs", job, "outputs", url.PathEscape(name)), query)
+	return get[task.SignedRequest](ctx, c, numbered("jobs", job, "outputs", url.PathEscape(name)), query)
 }
 
 // DeclareOutput implements [Outputs].
-func (c *Client) DeclareOutput(ctx context.Context, session string, ref belfry.Ref, o belfry.Output) (*belfry.SignedRequest, error) {
+func (c *Client) DeclareOutput(ctx context.Context, session string, ref job.Ref, o task.Output) (*task.SignedRequest, error) {
 	if err := checked("session", session); err != nil {
 		return nil, err
 	}
@@ -224,13 +229,13 @@ func (c *Client) DeclareOutput(ctx context.Context, session string, ref belfry.R
 
 // items reads a list that has no pages.
 func items[T any](ctx context.Context, c *Client, path string, query url.Values) ([]T, error) {
-	p, err := get[belfry.Page[T]](ctx, c, path, query)
+	p, err := get[core.Page[T]](ctx, c, path, query)
 	return p.Items, err
 }
 
 // Logs implements [Jobs].
-func (c *Client) Logs(ctx context.Context, namespace string, id int64, f belfry.LogFilter) (belfry.Page[belfry.LogLine], error) {
-	return get[belfry.Page[belfry.LogLine]](ctx, c, numbered("jobs", id, "logs"),
+func (c *Client) Logs(ctx context.Context, namespace string, id int64, f job.LogFilter) (core.Page[job.LogLine], error) {
+	return get[core.Page[job.LogLine]](ctx, c, numbered("jobs", id, "logs"),
 		paged(f.Paging, words("namespace", namespace, "attempt", numberText(f.Attempt))))
 }
 
@@ -243,54 +248,54 @@ func numberText(n int) string {
 }
 
 // CancelJobs implements [Jobs].
-func (c *Client) CancelJobs(ctx context.Context, namespace string, s belfry.Selection) (belfry.Selected, error) {
-	return put[belfry.Selected](ctx, c, http.MethodPost, "/v1/jobs/cancel", words("namespace", namespace), s)
+func (c *Client) CancelJobs(ctx context.Context, namespace string, s view.Selection) (view.Selected, error) {
+	return put[view.Selected](ctx, c, http.MethodPost, "/v1/jobs/cancel", words("namespace", namespace), s)
 }
 
 // RedriveJobs implements [Jobs].
-func (c *Client) RedriveJobs(ctx context.Context, namespace string, s belfry.Selection) (belfry.Selected, error) {
-	return put[belfry.Selected](ctx, c, http.MethodPost, "/v1/jobs/redrive", words("namespace", namespace), s)
+func (c *Client) RedriveJobs(ctx context.Context, namespace string, s view.Selection) (view.Selected, error) {
+	return put[view.Selected](ctx, c, http.MethodPost, "/v1/jobs/redrive", words("namespace", namespace), s)
 }
 
 // RerunJob implements [Jobs]. It is repeated when the server cannot be reached
 // only with an idempotency key.
-func (c *Client) RerunJob(ctx context.Context, namespace string, id int64, r belfry.Rerun) (e belfry.Enqueued, err error) {
+func (c *Client) RerunJob(ctx context.Context, namespace string, id int64, r job.Rerun) (e job.Enqueued, err error) {
 	err = c.do(ctx, ask{method: http.MethodPost, path: numbered("jobs", id, "rerun"), query: words("namespace", namespace), body: r, again: r.Key != ""}, &e)
 	return e, err
 }
 
 // Why implements [Jobs].
-func (c *Client) Why(ctx context.Context, namespace string, id int64) (belfry.Why, error) {
-	return get[belfry.Why](ctx, c, numbered("jobs", id, "why"), words("namespace", namespace))
+func (c *Client) Why(ctx context.Context, namespace string, id int64) (job.Why, error) {
+	return get[job.Why](ctx, c, numbered("jobs", id, "why"), words("namespace", namespace))
 }
 
 // SaveNamespace implements [Namespaces].
-func (c *Client) SaveNamespace(ctx context.Context, n belfry.Namespace) (belfry.Namespace, error) {
+func (c *Client) SaveNamespace(ctx context.Context, n access.Namespace) (access.Namespace, error) {
 	if err := checked("name", n.Name); err != nil {
-		return belfry.Namespace{}, err
+		return access.Namespace{}, err
 	}
-	return put[belfry.Namespace](ctx, c, http.MethodPut, named("namespaces", n.Name), nil, n)
+	return put[access.Namespace](ctx, c, http.MethodPut, named("namespaces", n.Name), nil, n)
 }
 
 // Namespace implements [Namespaces].
-func (c *Client) Namespace(ctx context.Context, name string) (belfry.Namespace, error) {
+func (c *Client) Namespace(ctx context.Context, name string) (access.Namespace, error) {
 	if err := checked("name", name); err != nil {
-		return belfry.Namespace{}, err
+		return access.Namespace{}, err
 	}
-	return get[belfry.Namespace](ctx, c, named("namespaces", name), nil)
+	return get[access.Namespace](ctx, c, named("namespaces", name), nil)
 }
 
 // Namespaces implements [Namespaces].
-func (c *Client) Namespaces(ctx context.Context) ([]belfry.Namespace, error) {
-	return items[belfry.Namespace](ctx, c, "/v1/namespaces", nil)
+func (c *Client) Namespaces(ctx context.Context) ([]access.Namespace, error) {
+	return items[access.Namespace](ctx, c, "/v1/namespaces", nil)
 }
 
 // SaveQueue implements [Queues].
-func (c *Client) SaveQueue(ctx context.Context, q belfry.Queue) (belfry.Queue, error) {
+func (c *Client) SaveQueue(ctx context.Context, q job.Queue) (job.Queue, error) {
 	if err := checked("name", q.Name); err != nil {
-		return belfry.Queue{}, err
+		return job.Queue{}, err
 	}
-	return put[belfry.Queue](ctx, c, http.MethodPut, named("queues", q.Name), nil, q)
+	return put[job.Queue](ctx, c, http.MethodPut, named("queues", q.Name), nil, q)
 }
 
 // DeleteQueue implements [Queues].
@@ -302,37 +307,37 @@ func (c *Client) DeleteQueue(ctx context.Context, name string) error {
 }
 
 // Queue implements [Queues].
-func (c *Client) Queue(ctx context.Context, name string) (belfry.QueueStats, error) {
+func (c *Client) Queue(ctx context.Context, name string) (job.QueueStats, error) {
 	if err := checked("name", name); err != nil {
-		return belfry.QueueStats{}, err
+		return job.QueueStats{}, err
 	}
-	return get[belfry.QueueStats](ctx, c, named("queues", name), nil)
+	return get[job.QueueStats](ctx, c, named("queues", name), nil)
 }
 
 // Queues implements [Queues].
-func (c *Client) Queues(ctx context.Context) ([]belfry.QueueStats, error) {
-	return items[belfry.QueueStats](ctx, c, "/v1/queues", nil)
+func (c *Client) Queues(ctx context.Context) ([]job.QueueStats, error) {
+	return items[job.QueueStats](ctx, c, "/v1/queues", nil)
 }
 
 // PauseQueue implements [Queues].
-func (c *Client) PauseQueue(ctx context.Context, name, reason string) (belfry.Queue, error) {
+func (c *Client) PauseQueue(ctx context.Context, name, reason string) (job.Queue, error) {
 	if err := checked("name", name); err != nil {
-		return belfry.Queue{}, err
+		return job.Queue{}, err
 	}
-	return put[belfry.Queue](ctx, c, http.MethodPost, named("queues", name, "pause"), nil, pauseReason{Reason: reason})
+	return put[job.Queue](ctx, c, http.MethodPost, named("queues", name, "pause"), nil, pauseReason{Reason: reason})
 }
 
 // ResumeQueue implements [Queues].
-func (c *Client) ResumeQueue(ctx context.Context, name string) (belfry.Queue, error) {
+func (c *Client) ResumeQueue(ctx context.Context, name string) (job.Queue, error) {
 	if err := checked("name", name); err != nil {
-		return belfry.Queue{}, err
+		return job.Queue{}, err
 	}
-	return put[belfry.Queue](ctx, c, http.MethodPost, named("queues", name, "resume"), nil, nil)
+	return put[job.Queue](ctx, c, http.MethodPost, named("queues", name, "resume"), nil, nil)
 }
 
 // Workers implements [Workers].
-func (c *Client) Workers(ctx context.Context, ended bool) ([]belfry.WorkerState, error) {
-	return items[belfry.WorkerState](ctx, c, "/v1/workers", flags("ended", ended))
+func (c *Client) Workers(ctx context.Context, ended bool) ([]job.WorkerState, error) {
+	return items[job.WorkerState](ctx, c, "/v1/workers", flags("ended", ended))
 }
 
 // flags is query parameters that are either there or not.
@@ -352,7 +357,7 @@ func (c *Client) DrainWorker(ctx context.Context, session string) error {
 }
 
 // CreateToken implements [Tokens].
-func (c *Client) CreateToken(ctx context.Context, t belfry.Token) (belfry.Token, string, error) {
+func (c *Client) CreateToken(ctx context.Context, t access.Token) (access.Token, string, error) {
 	made, err := put[newToken](ctx, c, http.MethodPost, "/v1/tokens", nil, t)
 	return made.Token, made.Secret, err
 }
@@ -363,17 +368,17 @@ func (c *Client) RevokeToken(ctx context.Context, id int64) error {
 }
 
 // Whoami answers the token that the client calls with.
-func (c *Client) Whoami(ctx context.Context) (belfry.Token, error) {
-	return get[belfry.Token](ctx, c, "/v1/whoami", nil)
+func (c *Client) Whoami(ctx context.Context) (access.Token, error) {
+	return get[access.Token](ctx, c, "/v1/whoami", nil)
 }
 
 // Tokens implements [Tokens].
-func (c *Client) Tokens(ctx context.Context) ([]belfry.Token, error) {
-	return items[belfry.Token](ctx, c, "/v1/tokens", nil)
+func (c *Client) Tokens(ctx context.Context) ([]access.Token, error) {
+	return items[access.Token](ctx, c, "/v1/tokens", nil)
 }
 
 // CreateJoinToken implements [Tokens].
-func (c *Client) CreateJoinToken(ctx context.Context, t belfry.JoinToken) (belfry.JoinToken, string, error) {
+func (c *Client) CreateJoinToken(ctx context.Context, t access.JoinToken) (access.JoinToken, string, error) {
 	made, err := put[newJoinToken](ctx, c, http.MethodPost, "/v1/join-tokens", nil, t)
 	return made.Token, made.Secret, err
 }
@@ -384,20 +389,20 @@ func (c *Client) RevokeJoinToken(ctx context.Context, id int64) error {
 }
 
 // JoinTokens implements [Tokens].
-func (c *Client) JoinTokens(ctx context.Context) ([]belfry.JoinToken, error) {
-	return items[belfry.JoinToken](ctx, c, "/v1/join-tokens", nil)
+func (c *Client) JoinTokens(ctx context.Context) ([]access.JoinToken, error) {
+	return items[access.JoinToken](ctx, c, "/v1/join-tokens", nil)
 }
 
 // Join implements [Tokens]. It needs no token of the client's. It is not
 // repeated: whether a call without an answer counted is not known.
-func (c *Client) Join(ctx context.Context, secret, machine string) (belfry.Token, string, error) {
+func (c *Client) Join(ctx context.Context, secret, machine string) (access.Token, string, error) {
 	var made newToken
 	err := c.do(ctx, ask{method: http.MethodPost, path: "/v1/join", body: joining{machine}, token: secret}, &made)
 	return made.Token, made.Secret, err
 }
 
 // Apply implements [Definitions].
-func (c *Client) Apply(ctx context.Context, m belfry.Manifest, o ApplyOptions) (belfry.Applied, error) {
+func (c *Client) Apply(ctx context.Context, m view.Manifest, o ApplyOptions) (view.Applied, error) {
 	query := words("namespace", o.Namespace)
 	if o.DryRun {
 		query.Set("dry_run", "true")
@@ -405,28 +410,28 @@ func (c *Client) Apply(ctx context.Context, m belfry.Manifest, o ApplyOptions) (
 	if o.Prune {
 		query.Set("prune", "true")
 	}
-	var done belfry.Applied
+	var done view.Applied
 	err := c.do(ctx, ask{method: http.MethodPost, path: "/v1/apply", query: query, body: m, timeout: applyTimeout + 30*time.Second, again: o.DryRun}, &done)
 	return done, err
 }
 
 // Export implements [Definitions].
-func (c *Client) Export(ctx context.Context, namespace string) (belfry.Manifest, error) {
-	var m belfry.Manifest
+func (c *Client) Export(ctx context.Context, namespace string) (view.Manifest, error) {
+	var m view.Manifest
 	err := c.do(ctx, ask{method: http.MethodGet, path: "/v1/export", query: words("namespace", namespace), timeout: applyTimeout + 30*time.Second, again: true}, &m)
 	return m, err
 }
 
 // Audit implements [Audits].
-func (c *Client) Audit(ctx context.Context, f belfry.AuditFilter) (belfry.Page[belfry.Audit], error) {
-	return get[belfry.Page[belfry.Audit]](ctx, c, "/v1/audit",
+func (c *Client) Audit(ctx context.Context, f access.AuditFilter) (core.Page[access.Audit], error) {
+	return get[core.Page[access.Audit]](ctx, c, "/v1/audit",
 		paged(f.Paging, words("namespace", f.Namespace, "noun", f.Noun, "name", f.Name,
 			"actor", f.Actor, "since", timeText(f.Since), "until", timeText(f.Until))))
 }
 
 // Events implements [Watcher]. [Client.Watch] does the same without an end.
-func (c *Client) Events(ctx context.Context, namespace, cursor string, wait time.Duration) ([]belfry.Event, string, error) {
-	wait = min(max(wait, 0), belfry.MaxClaimWait.D())
+func (c *Client) Events(ctx context.Context, namespace, cursor string, wait time.Duration) ([]view.Event, string, error) {
+	wait = min(max(wait, 0), job.MaxClaimWait.D())
 	var e eventPage
 	err := c.do(ctx, ask{
 		method: http.MethodGet, path: "/v1/events/poll", timeout: wait + claimMargin, again: true,
@@ -436,11 +441,11 @@ func (c *Client) Events(ctx context.Context, namespace, cursor string, wait time
 }
 
 // Health implements [Health].
-func (c *Client) Health(ctx context.Context) (belfry.Health, error) {
-	return get[belfry.Health](ctx, c, "/v1/health", nil)
+func (c *Client) Health(ctx context.Context) (view.Health, error) {
+	return get[view.Health](ctx, c, "/v1/health", nil)
 }
 
 // DatabaseHealth implements [Health].
-func (c *Client) DatabaseHealth(ctx context.Context) (belfry.DatabaseHealth, error) {
-	return get[belfry.DatabaseHealth](ctx, c, "/v1/database", nil)
+func (c *Client) DatabaseHealth(ctx context.Context) (view.DatabaseHealth, error) {
+	return get[view.DatabaseHealth](ctx, c, "/v1/database", nil)
 }

@@ -14,7 +14,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/job"
+	"github.com/belfry-run/belfry/view"
 )
 
 // maxEvent bounds one server-sent event, in bytes. A job with its input and
@@ -30,7 +32,7 @@ var errEnded = errors.New("the log has ended")
 // FollowLogs passes on a job's log, from its beginning and as it grows, until
 // the job has ended. It reconnects as long as ctx lives, once it was connected,
 // and passes nothing twice. An error of each ends it.
-func (c *Client) FollowLogs(ctx context.Context, namespace string, id int64, each func(belfry.LogLine) error) error {
+func (c *Client) FollowLogs(ctx context.Context, namespace string, id int64, each func(job.LogLine) error) error {
 	query := words("namespace", namespace)
 	query.Set("follow", "true")
 	err := c.stream(ctx, numbered("jobs", id, "logs"), query, func(e sseEvent) error {
@@ -48,7 +50,7 @@ func (c *Client) FollowLogs(ctx context.Context, namespace string, id int64, eac
 // Watch passes on what changes from now on, until ctx ends. It reconnects, once
 // it was connected, and may then pass the last events again. An error of each
 // ends it.
-func (c *Client) Watch(ctx context.Context, namespace string, each func(belfry.Event) error) error {
+func (c *Client) Watch(ctx context.Context, namespace string, each func(view.Event) error) error {
 	return c.stream(ctx, "/v1/events", words("namespace", namespace), func(e sseEvent) error {
 		return pass(e, "", each)
 	})
@@ -61,7 +63,7 @@ func pass[T any](e sseEvent, name string, each func(T) error) error {
 	}
 	var v T
 	if err := json.Unmarshal(e.data, &v); err != nil {
-		return belfry.Errorf(belfry.Internal, "an event cannot be read: %w", err).WithHint("are client and server of the same version?")
+		return core.Errorf(core.Internal, "an event cannot be read: %w", err).WithHint("are client and server of the same version?")
 	}
 	return each(v)
 }
@@ -82,7 +84,7 @@ func (c *Client) stream(ctx context.Context, path string, query url.Values, each
 			return stopped.err
 		case ctx.Err() != nil:
 			return context.Cause(ctx)
-		case !connected, belfry.CodeOf(err) != belfry.Unavailable:
+		case !connected, core.CodeOf(err) != core.Unavailable:
 			return err
 		}
 		if pause(ctx, wait) != nil {
@@ -137,14 +139,14 @@ func (c *Client) readEvents(ctx context.Context, body io.Reader, last *string, a
 		e, err := events.next()
 		if err != nil {
 			if errors.Is(err, errEventSize) {
-				return belfry.Errorf(belfry.TooLarge, "an event is over the limit of %s", belfry.SizeText(maxEvent))
+				return core.Errorf(core.TooLarge, "an event is over the limit of %s", core.SizeText(maxEvent))
 			}
 			return c.unreachable(ctx, fmt.Errorf("the stream broke off: %w", err), c.streamIdle)
 		}
 		if e.name == "error" {
 			var p problem
 			if json.Unmarshal(e.data, &p) != nil || p.Code == "" {
-				return belfry.Errorf(belfry.Internal, "the server ended the stream with an error that cannot be read")
+				return core.Errorf(core.Internal, "the server ended the stream with an error that cannot be read")
 			}
 			return p.asError()
 		}

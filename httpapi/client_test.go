@@ -21,7 +21,10 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/job"
+	"github.com/belfry-run/belfry/task"
+	"github.com/belfry-run/belfry/view"
 )
 
 // dial makes a client of any server.
@@ -50,17 +53,17 @@ func TestAddressesAndTokensThatCannotBe(t *testing.T) {
 		{"http://user:secret@host", "x", "server"}, {"http://host?x=1", "x", "server"}, {"http://host", "a\nb", "token"},
 	} {
 		_, err := NewClient(c.base, c.token, ClientOptions{})
-		var e *belfry.Error
+		var e *core.Error
 		if !errors.As(err, &e) || e.Fields[0].Field != c.field || strings.Contains(err.Error(), "secret") {
 			t.Errorf("%q %q: %v", c.base, c.token, err)
 		}
 	}
-	if _, err := NewClient("http://host", "", ClientOptions{CAFile: filepath.Join(t.TempDir(), "none.pem")}); belfry.CodeOf(err) != belfry.Invalid {
+	if _, err := NewClient("http://host", "", ClientOptions{CAFile: filepath.Join(t.TempDir(), "none.pem")}); core.CodeOf(err) != core.Invalid {
 		t.Errorf("a missing authority: %v", err)
 	}
 	c := dial(t, "http://host", ClientOptions{})
 	for _, name := range []string{"", "..", "a/b", "a?b", "*"} {
-		if _, err := c.Task(t.Context(), "ns", name); belfry.CodeOf(err) != belfry.Invalid {
+		if _, err := c.Task(t.Context(), "ns", name); core.CodeOf(err) != core.Invalid {
 			t.Errorf("the name %q: %v", name, err)
 		}
 	}
@@ -99,32 +102,32 @@ func TestAServerThatCannotBeReached(t *testing.T) {
 	})
 	for _, c := range []struct {
 		base string
-		code belfry.Code
+		code core.Code
 		says string
 	}{
-		{nobody, belfry.Unavailable, "nothing listens at " + nobody + "; start it with belfry serve"},
-		{secure.URL, belfry.Unavailable, "not trusted; name its authority with --ca-file"},
-		{strings.Replace(plain.URL, "http:", "https:", 1), belfry.Unavailable, "write http:// instead of https://"},
-		{slow.URL, belfry.Unavailable, "did not answer within 50ms"},
-		{hang.URL, belfry.Unavailable, "cannot reach the server at " + hang.URL},
-		{proxy.URL, belfry.Unavailable, "answered 502 Bad Gateway, and not as Belfry does"},
-		{plain.URL, belfry.NotFound, "answered 404 Not Found, and not as Belfry does"},
-		{website.URL, belfry.Unavailable, "is not Belfry"},
-		{moved.URL, belfry.Internal, "it points to https://elsewhere.example/"},
-		{big.URL, belfry.TooLarge, "the answer is over the limit of 1 KiB"},
-		{garbage.URL, belfry.Internal, "of the same version?"},
+		{nobody, core.Unavailable, "nothing listens at " + nobody + "; start it with belfry serve"},
+		{secure.URL, core.Unavailable, "not trusted; name its authority with --ca-file"},
+		{strings.Replace(plain.URL, "http:", "https:", 1), core.Unavailable, "write http:// instead of https://"},
+		{slow.URL, core.Unavailable, "did not answer within 50ms"},
+		{hang.URL, core.Unavailable, "cannot reach the server at " + hang.URL},
+		{proxy.URL, core.Unavailable, "answered 502 Bad Gateway, and not as Belfry does"},
+		{plain.URL, core.NotFound, "answered 404 Not Found, and not as Belfry does"},
+		{website.URL, core.Unavailable, "is not Belfry"},
+		{moved.URL, core.Internal, "it points to https://elsewhere.example/"},
+		{big.URL, core.TooLarge, "the answer is over the limit of 1 KiB"},
+		{garbage.URL, core.Internal, "of the same version?"},
 	} {
 		o := ClientOptions{MaxResponse: 1 << 10}
 		if c.base == slow.URL {
 			o.Timeout = 50 * time.Millisecond
 		}
 		_, err := dial(t, c.base, o).Task(t.Context(), "ns", "n")
-		if belfry.CodeOf(err) != c.code || !strings.Contains(err.Error(), c.says) {
-			t.Errorf("%s:\n got %s: %v\nwant %s: %s", c.base, belfry.CodeOf(err), err, c.code, c.says)
+		if core.CodeOf(err) != c.code || !strings.Contains(err.Error(), c.says) {
+			t.Errorf("%s:\n got %s: %v\nwant %s: %s", c.base, core.CodeOf(err), err, c.code, c.says)
 		}
 	}
 	dns := &net.DNSError{Err: "no such host", Name: "belfry.example", IsNotFound: true}
-	if err := dial(t, nobody, ClientOptions{}).unreachable(t.Context(), dns, 0); belfry.CodeOf(err) != belfry.Unavailable || !strings.Contains(err.Error(), "does not resolve") {
+	if err := dial(t, nobody, ClientOptions{}).unreachable(t.Context(), dns, 0); core.CodeOf(err) != core.Unavailable || !strings.Contains(err.Error(), "does not resolve") {
 		t.Error(err)
 	}
 }
@@ -145,7 +148,7 @@ func TestAnAuthorityOfOnesOwnIsTrusted(t *testing.T) {
 	if err := os.WriteFile(file, []byte("no certificate"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := NewClient(secure.URL, "", ClientOptions{CAFile: file}); belfry.CodeOf(err) != belfry.Invalid {
+	if _, err := NewClient(secure.URL, "", ClientOptions{CAFile: file}); core.CodeOf(err) != core.Invalid {
 		t.Error(err)
 	}
 }
@@ -155,15 +158,15 @@ func TestAMissingTokenIsExplainedAndALostSessionIsNot(t *testing.T) {
 	b := setup(t)
 	for _, secret := range []string{"", "nobody"} {
 		_, err := b.as(t, secret).Queues(t.Context())
-		if belfry.CodeOf(err) != belfry.Unauthorized || !strings.Contains(err.Error(), "--token, BELFRY_TOKEN or a token file") {
+		if core.CodeOf(err) != core.Unauthorized || !strings.Contains(err.Error(), "--token, BELFRY_TOKEN or a token file") {
 			t.Errorf("with the token %q: %v", secret, err)
 		}
 	}
 	b.when("Claim", func(context.Context, []any) (any, error) {
-		return nil, belfry.Errorf(belfry.Unauthorized, "the session is over")
+		return nil, core.Errorf(core.Unauthorized, "the session is over")
 	})
-	_, err := b.client.Claim(t.Context(), belfry.ClaimRequest{Session: "s"})
-	if belfry.CodeOf(err) != belfry.Unauthorized || strings.Contains(err.Error(), "token") {
+	_, err := b.client.Claim(t.Context(), job.ClaimRequest{Session: "s"})
+	if core.CodeOf(err) != core.Unauthorized || strings.Contains(err.Error(), "token") {
 		t.Errorf("a lost session: %v", err)
 	}
 }
@@ -173,7 +176,7 @@ func TestOnlyWhatDoesNoHarmTwiceIsRepeated(t *testing.T) {
 	var asked atomic.Int64
 	s := serveFunc(t, func(w http.ResponseWriter, _ *http.Request) {
 		asked.Add(1)
-		writeProblem(w, describe(belfry.Errorf(belfry.Unavailable, "not now"), "id"))
+		writeProblem(w, describe(core.Errorf(core.Unavailable, "not now"), "id"))
 	})
 	c := dial(t, s.URL, ClientOptions{})
 	ctx := t.Context()
@@ -182,23 +185,23 @@ func TestOnlyWhatDoesNoHarmTwiceIsRepeated(t *testing.T) {
 		do    func() error
 	}{
 		"get":             {3, func() error { _, err := c.Task(ctx, "ns", "n"); return err }},
-		"create":          {1, func() error { _, err := c.CreateTask(ctx, belfry.Task{Name: "t"}); return err }},
+		"create":          {1, func() error { _, err := c.CreateTask(ctx, task.Task{Name: "t"}); return err }},
 		"delete":          {1, func() error { return c.DeleteTask(ctx, "ns", "n") }},
-		"claim":           {1, func() error { _, err := c.Claim(ctx, belfry.ClaimRequest{Session: "s"}); return err }},
-		"open":            {1, func() error { _, err := c.OpenSession(ctx, belfry.WorkerInfo{}); return err }},
+		"claim":           {1, func() error { _, err := c.Claim(ctx, job.ClaimRequest{Session: "s"}); return err }},
+		"open":            {1, func() error { _, err := c.OpenSession(ctx, job.WorkerInfo{}); return err }},
 		"renew":           {3, func() error { _, err := c.Renew(ctx, "s", nil); return err }},
-		"finish":          {3, func() error { _, err := c.Finish(ctx, "s", make([]belfry.Finish, 1)); return err }},
-		"append":          {3, func() error { return c.Append(ctx, "s", make([]belfry.LogPiece, 1)) }},
+		"finish":          {3, func() error { _, err := c.Finish(ctx, "s", make([]job.Finish, 1)); return err }},
+		"append":          {3, func() error { return c.Append(ctx, "s", make([]job.LogPiece, 1)) }},
 		"close":           {3, func() error { return c.CloseSession(ctx, "s") }},
-		"enqueue":         {1, func() error { _, err := c.Enqueue(ctx, make([]belfry.NewJob, 1)); return err }},
-		"enqueue by key":  {3, func() error { _, err := c.Enqueue(ctx, []belfry.NewJob{{Key: "a"}, {Key: "b"}}); return err }},
-		"enqueue by half": {1, func() error { _, err := c.Enqueue(ctx, []belfry.NewJob{{Key: "a"}, {}}); return err }},
+		"enqueue":         {1, func() error { _, err := c.Enqueue(ctx, make([]job.NewJob, 1)); return err }},
+		"enqueue by key":  {3, func() error { _, err := c.Enqueue(ctx, []job.NewJob{{Key: "a"}, {Key: "b"}}); return err }},
+		"enqueue by half": {1, func() error { _, err := c.Enqueue(ctx, []job.NewJob{{Key: "a"}, {}}); return err }},
 		"watch":           {1, func() error { return c.Watch(ctx, "ns", nil) }},
-		"apply":           {1, func() error { _, err := c.Apply(ctx, belfry.Manifest{}, belfry.ApplyOptions{}); return err }},
-		"dry run":         {3, func() error { _, err := c.Apply(ctx, belfry.Manifest{}, belfry.ApplyOptions{DryRun: true}); return err }},
+		"apply":           {1, func() error { _, err := c.Apply(ctx, view.Manifest{}, view.ApplyOptions{}); return err }},
+		"dry run":         {3, func() error { _, err := c.Apply(ctx, view.Manifest{}, view.ApplyOptions{DryRun: true}); return err }},
 	} {
 		asked.Store(0)
-		if err := call.do(); belfry.CodeOf(err) != belfry.Unavailable {
+		if err := call.do(); core.CodeOf(err) != core.Unavailable {
 			t.Errorf("%s: %v", name, err)
 		}
 		if n := asked.Load(); n != call.tries {
@@ -237,22 +240,22 @@ func TestAnAnswerThatIsLost(t *testing.T) {
 		ctx := t.Context()
 		for call, want := range map[string]struct {
 			do   func() error
-			code belfry.Code
+			code core.Code
 			asks int64
 		}{
-			"read":           {func() error { _, err := c.Queue(ctx, "q"); return err }, belfry.Unavailable, 3},
-			"create":         {func() error { _, err := c.CreateTask(ctx, belfry.Task{Name: "t"}); return err }, belfry.Unknown, 1},
-			"enqueue":        {func() error { _, err := c.Enqueue(ctx, make([]belfry.NewJob, 1)); return err }, belfry.Unknown, 1},
-			"enqueue by key": {func() error { _, err := c.Enqueue(ctx, []belfry.NewJob{{Key: "a"}}); return err }, belfry.Unknown, 3},
-			"finish":         {func() error { _, err := c.Finish(ctx, "s", make([]belfry.Finish, 1)); return err }, belfry.Unknown, 3},
+			"read":           {func() error { _, err := c.Queue(ctx, "q"); return err }, core.Unavailable, 3},
+			"create":         {func() error { _, err := c.CreateTask(ctx, task.Task{Name: "t"}); return err }, core.Unknown, 1},
+			"enqueue":        {func() error { _, err := c.Enqueue(ctx, make([]job.NewJob, 1)); return err }, core.Unknown, 1},
+			"enqueue by key": {func() error { _, err := c.Enqueue(ctx, []job.NewJob{{Key: "a"}}); return err }, core.Unknown, 3},
+			"finish":         {func() error { _, err := c.Finish(ctx, "s", make([]job.Finish, 1)); return err }, core.Unknown, 3},
 		} {
 			if at == nobody {
-				want.code, want.asks = belfry.Unavailable, 0
+				want.code, want.asks = core.Unavailable, 0
 			}
 			asked.Store(0)
 			err := want.do()
-			if belfry.CodeOf(err) != want.code {
-				t.Errorf("%s, %s: %v, code %s, want %s", name, call, err, belfry.CodeOf(err), want.code)
+			if core.CodeOf(err) != want.code {
+				t.Errorf("%s, %s: %v, code %s, want %s", name, call, err, core.CodeOf(err), want.code)
 			}
 			if n := asked.Load(); n < want.asks || want.asks == 1 && n > 1 {
 				t.Errorf("%s, %s: asked %d times, want %d", name, call, n, want.asks)
@@ -267,9 +270,9 @@ func TestARepetitionThatSucceedsIsAllTheCallerSees(t *testing.T) {
 	var failures atomic.Int64
 	b.when("Queue", func(context.Context, []any) (any, error) {
 		if failures.Add(1) < 3 {
-			return nil, belfry.Errorf(belfry.Unavailable, "the database restarts")
+			return nil, core.Errorf(core.Unavailable, "the database restarts")
 		}
-		return belfry.QueueStats{Running: 5}, nil
+		return job.QueueStats{Running: 5}, nil
 	})
 	if q, err := b.client.Queue(t.Context(), "q"); err != nil || q.Running != 5 {
 		t.Errorf("%+v %v", q, err)
@@ -281,7 +284,7 @@ func TestNobodyWaitsForRepetitionsOnceTheyGaveUp(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	s := serveFunc(t, func(w http.ResponseWriter, _ *http.Request) {
 		cancel()
-		writeProblem(w, describe(belfry.Errorf(belfry.Unavailable, "not now"), "id"))
+		writeProblem(w, describe(core.Errorf(core.Unavailable, "not now"), "id"))
 	})
 	c := dial(t, s.URL, ClientOptions{})
 	c.retryWait = time.Hour
@@ -294,22 +297,22 @@ func TestLargeFinishesAndLogsGoInPartsThatTheServerTakes(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	var mu sync.Mutex
-	var parts [][]belfry.Finish
+	var parts [][]job.Finish
 	b.when("Finish", func(_ context.Context, args []any) (any, error) {
 		mu.Lock()
 		defer mu.Unlock()
-		fs := args[1].([]belfry.Finish)
+		fs := args[1].([]job.Finish)
 		parts = append(parts, fs)
-		done := make([]belfry.Finished, len(fs))
+		done := make([]job.Finished, len(fs))
 		for i, f := range fs {
 			done[i].Ref = f.Ref
 		}
 		return done, nil
 	})
-	output := json.RawMessage(`"` + strings.Repeat("x", belfry.MaxOutput-2) + `"`)
-	fs := make([]belfry.Finish, 5)
+	output := json.RawMessage(`"` + strings.Repeat("x", core.MaxOutput-2) + `"`)
+	fs := make([]job.Finish, 5)
 	for i := range fs {
-		fs[i] = belfry.Finish{Ref: belfry.Ref{JobID: int64(i), Lease: 5}, Outcome: belfry.OutcomeOK, Output: output}
+		fs[i] = job.Finish{Ref: job.Ref{JobID: int64(i), Lease: 5}, Outcome: job.OutcomeOK, Output: output}
 	}
 	done, err := b.client.Finish(t.Context(), "s", fs)
 	if err != nil || len(done) != 5 || len(parts) < 3 {
@@ -320,16 +323,16 @@ func TestLargeFinishesAndLogsGoInPartsThatTheServerTakes(t *testing.T) {
 			t.Errorf("answer %d is of job %d", i, done[i].JobID)
 		}
 	}
-	files := make([]belfry.Output, belfry.MaxOutputs)
+	files := make([]task.Output, task.MaxOutputs)
 	for i := range files {
-		files[i] = belfry.Output{Name: strconv.Itoa(i) + strings.Repeat("n", belfry.MaxOutputName-3), SHA256: strings.Repeat("0", 64)}
+		files[i] = task.Output{Name: strconv.Itoa(i) + strings.Repeat("n", task.MaxOutputName-3), SHA256: strings.Repeat("0", 64)}
 	}
-	for name, f := range map[string]belfry.Finish{
-		"pages": {Check: &belfry.Measure{Page: &belfry.PageSeen{Text: strings.Repeat("x", belfry.MaxPageText)}}},
-		"files": {Sandboxed: &belfry.Sandboxed{Outputs: files}},
+	for name, f := range map[string]job.Finish{
+		"pages": {Check: &task.Measure{Page: &task.PageSeen{Text: strings.Repeat("x", task.MaxPageText)}}},
+		"files": {Sandboxed: &task.Sandboxed{Outputs: files}},
 	} {
 		for i := range fs {
-			f.Ref, f.Outcome = fs[i].Ref, belfry.OutcomeOK
+			f.Ref, f.Outcome = fs[i].Ref, job.OutcomeOK
 			fs[i] = f
 		}
 		many := slices.Repeat(fs, 6)
@@ -337,9 +340,9 @@ func TestLargeFinishesAndLogsGoInPartsThatTheServerTakes(t *testing.T) {
 			t.Errorf("%s: %d answers, %v", name, len(done), err)
 		}
 	}
-	pieces := make([]belfry.LogPiece, 20)
+	pieces := make([]job.LogPiece, 20)
 	for i := range pieces {
-		pieces[i] = belfry.LogPiece{Seq: i, Stream: belfry.Stdout, Text: strings.Repeat("\x01", belfry.MaxLogPiece)}
+		pieces[i] = job.LogPiece{Seq: i, Stream: job.Stdout, Text: strings.Repeat("\x01", job.MaxLogPiece)}
 	}
 	if err := b.client.Append(t.Context(), "s", pieces); err != nil {
 		t.Error(err)
@@ -361,7 +364,7 @@ func TestRenewalsHaveConnectionsOfTheirOwn(t *testing.T) {
 	})
 	c := dial(t, s.URL, ClientOptions{})
 	for range 3 {
-		_, errC := c.Claim(t.Context(), belfry.ClaimRequest{Session: "s"})
+		_, errC := c.Claim(t.Context(), job.ClaimRequest{Session: "s"})
 		_, errR := c.Renew(t.Context(), "s", nil)
 		if errC != nil || errR != nil {
 			t.Fatal(errC, errR)
@@ -375,10 +378,10 @@ func TestRenewalsHaveConnectionsOfTheirOwn(t *testing.T) {
 			t.Errorf("a connection carried %s", paths)
 		}
 	}
-	if belfry.MaxClaimWait.D()+claimMargin >= belfry.MaxClaimWait.D()+belfry.ClaimSettled {
+	if job.MaxClaimWait.D()+claimMargin >= job.MaxClaimWait.D()+job.ClaimSettled {
 		t.Error("a claim's answer may come after it is said to have settled")
 	}
-	if tries*renewTimeout >= belfry.DefaultSessionTTL.D()/2 {
+	if tries*renewTimeout >= job.DefaultSessionTTL.D()/2 {
 		t.Error("the tries of one renewal leave no room in a session")
 	}
 }
@@ -443,14 +446,14 @@ func TestASilentStreamIsTakenUpAgain(t *testing.T) {
 				if r.Header.Get("Last-Event-ID") != "1" {
 					t.Errorf("came back with the id %q", r.Header.Get("Last-Event-ID"))
 				}
-				_ = out.send("job", "2", belfry.Event{Type: "job"})
+				_ = out.send("job", "2", view.Event{Type: "job"})
 				return
 			}
 			_ = out.mark("1")
 			<-r.Context().Done() // and nothing more, not even a beat
 		})
 		began, enough := time.Now(), errors.New("enough")
-		if err := c.Watch(t.Context(), "*", func(belfry.Event) error { return enough }); !errors.Is(err, enough) {
+		if err := c.Watch(t.Context(), "*", func(view.Event) error { return enough }); !errors.Is(err, enough) {
 			t.Error(err)
 		}
 		if silent := time.Since(began); silent < c.streamIdle || silent > c.streamIdle+time.Second {
@@ -463,8 +466,8 @@ func TestAServerThatNeverOpensAStreamIsSaidToBeSilent(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		c := dialPipes(t, func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
-		err := c.Watch(t.Context(), "*", func(belfry.Event) error { return nil })
-		if belfry.CodeOf(err) != belfry.Unavailable || !strings.Contains(err.Error(), "did not answer within 45s") {
+		err := c.Watch(t.Context(), "*", func(view.Event) error { return nil })
+		if core.CodeOf(err) != core.Unavailable || !strings.Contains(err.Error(), "did not answer within 45s") {
 			t.Error(err)
 		}
 	})

@@ -6,15 +6,16 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/schedule"
 )
 
 // SaveCalendar implements [Calendars].
-func (c *Client) SaveCalendar(ctx context.Context, v belfry.Calendar) (belfry.Calendar, error) {
+func (c *Client) SaveCalendar(ctx context.Context, v schedule.Calendar) (schedule.Calendar, error) {
 	if err := checked("name", v.Name); err != nil {
-		return belfry.Calendar{}, err
+		return schedule.Calendar{}, err
 	}
-	return put[belfry.Calendar](ctx, c, http.MethodPut, named("calendars", v.Name), nil, v)
+	return put[schedule.Calendar](ctx, c, http.MethodPut, named("calendars", v.Name), nil, v)
 }
 
 // DeleteCalendar implements [Calendars].
@@ -26,33 +27,33 @@ func (c *Client) DeleteCalendar(ctx context.Context, namespace, name string) err
 }
 
 // Calendar implements [Calendars].
-func (c *Client) Calendar(ctx context.Context, namespace, name string) (belfry.Calendar, error) {
+func (c *Client) Calendar(ctx context.Context, namespace, name string) (schedule.Calendar, error) {
 	if err := checked("name", name); err != nil {
-		return belfry.Calendar{}, err
+		return schedule.Calendar{}, err
 	}
-	return get[belfry.Calendar](ctx, c, named("calendars", name), words("namespace", namespace))
+	return get[schedule.Calendar](ctx, c, named("calendars", name), words("namespace", namespace))
 }
 
 // Calendars implements [Calendars].
-func (c *Client) Calendars(ctx context.Context, f belfry.CalendarFilter) (belfry.Page[belfry.Calendar], error) {
-	return get[belfry.Page[belfry.Calendar]](ctx, c, "/v1/calendars", paged(f.Paging, words("namespace", f.Namespace)))
+func (c *Client) Calendars(ctx context.Context, f schedule.CalendarFilter) (core.Page[schedule.Calendar], error) {
+	return get[core.Page[schedule.Calendar]](ctx, c, "/v1/calendars", paged(f.Paging, words("namespace", f.Namespace)))
 }
 
 // ImportICS makes a calendar of an iCalendar file, or replaces the closings of
 // one. Days and times without a zone are read in the named one, or if that is
 // empty in the file's. It is no part of [Service]: without a server [ReadICS]
 // and SaveCalendar do the same.
-func (c *Client) ImportICS(ctx context.Context, namespace, name string, ics io.Reader, zone string) (belfry.Calendar, error) {
-	var v belfry.Calendar
+func (c *Client) ImportICS(ctx context.Context, namespace, name string, ics io.Reader, zone string) (schedule.Calendar, error) {
+	var v schedule.Calendar
 	if err := checked("name", name); err != nil {
 		return v, err
 	}
-	text, err := io.ReadAll(io.LimitReader(ics, belfry.MaxICS+1))
+	text, err := io.ReadAll(io.LimitReader(ics, schedule.MaxICS+1))
 	switch {
 	case err != nil:
-		return v, belfry.InvalidField("ics", "", "cannot be read: "+err.Error(), "")
-	case len(text) > belfry.MaxICS:
-		return v, belfry.Errorf(belfry.TooLarge, "the iCalendar file is over the limit of %s", belfry.SizeText(belfry.MaxICS))
+		return v, core.InvalidField("ics", "", "cannot be read: "+err.Error(), "")
+	case len(text) > schedule.MaxICS:
+		return v, core.Errorf(core.TooLarge, "the iCalendar file is over the limit of %s", core.SizeText(schedule.MaxICS))
 	}
 	err = c.do(ctx, ask{
 		method: http.MethodPost, path: named("calendars", name, "ics"), query: words("namespace", namespace, "zone", zone),
@@ -62,45 +63,45 @@ func (c *Client) ImportICS(ctx context.Context, namespace, name string, ics io.R
 }
 
 // StartBackfill implements [Backfills].
-func (c *Client) StartBackfill(ctx context.Context, b belfry.Backfill) (belfry.Backfill, error) {
-	return put[belfry.Backfill](ctx, c, http.MethodPost, "/v1/backfills", nil, b)
+func (c *Client) StartBackfill(ctx context.Context, b schedule.Backfill) (schedule.Backfill, error) {
+	return put[schedule.Backfill](ctx, c, http.MethodPost, "/v1/backfills", nil, b)
 }
 
 // SetBackfill implements [Backfills].
-func (c *Client) SetBackfill(ctx context.Context, namespace string, id int64, state belfry.BackfillState) (belfry.Backfill, error) {
-	verb := map[belfry.BackfillState]string{belfry.BackfillPaused: "pause", belfry.BackfillActive: "resume", belfry.BackfillCanceled: "cancel"}[state]
+func (c *Client) SetBackfill(ctx context.Context, namespace string, id int64, state schedule.BackfillState) (schedule.Backfill, error) {
+	verb := map[schedule.BackfillState]string{schedule.BackfillPaused: "pause", schedule.BackfillActive: "resume", schedule.BackfillCanceled: "cancel"}[state]
 	if verb == "" {
-		return belfry.Backfill{}, belfry.InvalidField("state", string(state), "cannot be asked for", "one of active, paused, canceled")
+		return schedule.Backfill{}, core.InvalidField("state", string(state), "cannot be asked for", "one of active, paused, canceled")
 	}
-	return put[belfry.Backfill](ctx, c, http.MethodPost, numbered("backfills", id, verb), words("namespace", namespace), nil)
+	return put[schedule.Backfill](ctx, c, http.MethodPost, numbered("backfills", id, verb), words("namespace", namespace), nil)
 }
 
 // Backfill implements [Backfills].
-func (c *Client) Backfill(ctx context.Context, namespace string, id int64) (belfry.Backfill, error) {
-	return get[belfry.Backfill](ctx, c, numbered("backfills", id), words("namespace", namespace))
+func (c *Client) Backfill(ctx context.Context, namespace string, id int64) (schedule.Backfill, error) {
+	return get[schedule.Backfill](ctx, c, numbered("backfills", id), words("namespace", namespace))
 }
 
 // Backfills implements [Backfills].
-func (c *Client) Backfills(ctx context.Context, f belfry.BackfillFilter) (belfry.Page[belfry.Backfill], error) {
-	return get[belfry.Page[belfry.Backfill]](ctx, c, "/v1/backfills",
+func (c *Client) Backfills(ctx context.Context, f schedule.BackfillFilter) (core.Page[schedule.Backfill], error) {
+	return get[core.Page[schedule.Backfill]](ctx, c, "/v1/backfills",
 		paged(f.Paging, words("namespace", f.Namespace, "schedule", f.Schedule)))
 }
 
 // Look implements [Lookout].
-func (c *Client) Look(ctx context.Context, q belfry.LookQuery) (belfry.Look, error) {
-	var l belfry.Look
+func (c *Client) Look(ctx context.Context, q schedule.LookQuery) (schedule.Look, error) {
+	var l schedule.Look
 	err := c.do(ctx, ask{method: http.MethodPost, path: "/v1/look", body: q, again: true}, &l)
 	return l, err
 }
 
 // Upcoming implements [Lookout].
-func (c *Client) Upcoming(ctx context.Context, a belfry.Ahead) ([]belfry.Coming, error) {
-	return items[belfry.Coming](ctx, c, "/v1/upcoming", words(
+func (c *Client) Upcoming(ctx context.Context, a schedule.Ahead) ([]schedule.Coming, error) {
+	return items[schedule.Coming](ctx, c, "/v1/upcoming", words(
 		"namespace", a.Namespace, "from", timeText(a.From), "within", spanText(a.Within), "limit", numberText(a.Limit)))
 }
 
 // Forecast implements [Lookout]. The limit does not count for it.
-func (c *Client) Forecast(ctx context.Context, a belfry.Ahead) (belfry.Forecast, error) {
+func (c *Client) Forecast(ctx context.Context, a schedule.Ahead) (schedule.Forecast, error) {
 	by, checks := "", ""
 	if a.ByHour {
 		by = "hour"
@@ -108,18 +109,18 @@ func (c *Client) Forecast(ctx context.Context, a belfry.Ahead) (belfry.Forecast,
 	if a.Checks {
 		checks = "true"
 	}
-	return get[belfry.Forecast](ctx, c, "/v1/forecast", words(
+	return get[schedule.Forecast](ctx, c, "/v1/forecast", words(
 		"namespace", a.Namespace, "from", timeText(a.From), "within", spanText(a.Within), "zone", a.Zone, "by", by, "checks", checks))
 }
 
 // Next is up to n nominal times of a schedule after from, and what becomes of
 // each; the server's now when from is zero. It is no part of [Service]: Look
 // says the same and more.
-func (c *Client) Next(ctx context.Context, namespace, name string, from time.Time, n int) ([]belfry.Coming, error) {
+func (c *Client) Next(ctx context.Context, namespace, name string, from time.Time, n int) ([]schedule.Coming, error) {
 	if err := checked("name", name); err != nil {
 		return nil, err
 	}
-	return items[belfry.Coming](ctx, c, named("schedules", name, "next"),
+	return items[schedule.Coming](ctx, c, named("schedules", name, "next"),
 		words("namespace", namespace, "from", timeText(from), "n", numberText(n)))
 }
 
@@ -127,5 +128,5 @@ func spanText(d time.Duration) string {
 	if d == 0 {
 		return ""
 	}
-	return belfry.Duration(d).String()
+	return core.Duration(d).String()
 }

@@ -4,7 +4,11 @@ import (
 	"context"
 	"net/http"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/access"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/cycle"
+	"github.com/belfry-run/belfry/job"
+	"github.com/belfry-run/belfry/view"
 )
 
 // memberNames are those of a cycle's members.
@@ -25,13 +29,13 @@ type byMember struct {
 }
 
 func (in *byMember) resolve(c *call) (namespace string, err error) {
-	if err := belfry.CheckName("member", in.Member); err != nil {
+	if err := core.ValidName("member", in.Member); err != nil {
 		return "", err
 	}
 	return (&byName{in.Name, in.Namespace}).resolve(c)
 }
 
-func shownCycle(s belfry.CycleStatus, err error) (belfry.CycleStatus, error) {
+func shownCycle(s cycle.Status, err error) (cycle.Status, error) {
 	s.Task = s.Task.Redacted()
 	s.Members = list(s.Members)
 	return s, err
@@ -39,13 +43,13 @@ func shownCycle(s belfry.CycleStatus, err error) (belfry.CycleStatus, error) {
 
 func (s *Server) cycleRoutes() {
 	serve(s, endpoint{
-		id: "cycle-list", method: http.MethodGet, path: "/v1/cycles", scope: belfry.ScopeRead,
+		id: "cycle-list", method: http.MethodGet, path: "/v1/cycles", scope: access.ScopeRead,
 		summary: "List cycles by name, and where they stand",
 		doc:     "A cycle is a task of the kind cycle: it is saved under /v1/tasks, and schedules of it say when it runs.",
-	}, func(ctx context.Context, c *call, in *namespaced) (belfry.Page[belfry.CycleStatus], error) {
+	}, func(ctx context.Context, c *call, in *namespaced) (core.Page[cycle.Status], error) {
 		f, err := in.filter(c)
 		if err != nil {
-			return belfry.Page[belfry.CycleStatus]{}, err
+			return core.Page[cycle.Status]{}, err
 		}
 		p, err := page(s.service.Cycles(ctx, f))
 		for i, item := range p.Items {
@@ -55,34 +59,34 @@ func (s *Server) cycleRoutes() {
 	})
 
 	serve(s, endpoint{
-		id: "cycle-show", method: http.MethodGet, path: "/v1/cycles/{name}", scope: belfry.ScopeRead,
+		id: "cycle-show", method: http.MethodGet, path: "/v1/cycles/{name}", scope: access.ScopeRead,
 		summary: "Show a cycle, its run under way, and which members are due",
-	}, func(ctx context.Context, c *call, in *byName) (belfry.CycleStatus, error) {
+	}, func(ctx context.Context, c *call, in *byName) (cycle.Status, error) {
 		ns, err := in.resolve(c)
 		if err != nil {
-			return belfry.CycleStatus{}, err
+			return cycle.Status{}, err
 		}
 		return shownCycle(s.service.CycleStatus(ctx, ns, in.Name))
 	})
 
 	serve(s, endpoint{
-		id: "cycle-member", method: http.MethodGet, path: "/v1/cycles/{name}/members/{member}", scope: belfry.ScopeRead,
+		id: "cycle-member", method: http.MethodGet, path: "/v1/cycles/{name}/members/{member}", scope: access.ScopeRead,
 		summary: "Explain why a member is due or not",
-	}, func(ctx context.Context, c *call, in *byMember) (belfry.MemberStatus, error) {
+	}, func(ctx context.Context, c *call, in *byMember) (cycle.MemberStatus, error) {
 		ns, err := in.resolve(c)
 		if err != nil {
-			return belfry.MemberStatus{}, err
+			return cycle.MemberStatus{}, err
 		}
 		status, err := s.service.CycleStatus(ctx, ns, in.Name)
 		if err != nil {
-			return belfry.MemberStatus{}, err
+			return cycle.MemberStatus{}, err
 		}
 		for _, m := range status.Members {
 			if m.Task == in.Member {
 				return m, nil
 			}
 		}
-		return belfry.MemberStatus{}, belfry.Errorf(belfry.NotFound, "cycle %q has no member %q", in.Name, in.Member)
+		return cycle.MemberStatus{}, core.Errorf(core.NotFound, "cycle %q has no member %q", in.Name, in.Member)
 	})
 
 	s.cycleActions()
@@ -90,24 +94,24 @@ func (s *Server) cycleRoutes() {
 
 func (s *Server) cycleActions() {
 	serve(s, endpoint{
-		id: "cycle-run", method: http.MethodPost, path: "/v1/cycles/{name}/run", scope: belfry.ScopeOperate, created: true,
+		id: "cycle-run", method: http.MethodPost, path: "/v1/cycles/{name}/run", scope: access.ScopeOperate, created: true,
 		summary: "Run a cycle now, beside its plan",
 		doc:     "One that is under way, or about to be, is not begun a second time. Members that are not due are left out.",
-	}, func(ctx context.Context, c *call, in *byName) (belfry.Job, error) {
+	}, func(ctx context.Context, c *call, in *byName) (job.Job, error) {
 		ns, err := in.resolve(c)
 		if err != nil {
-			return belfry.Job{}, err
+			return job.Job{}, err
 		}
 		return s.service.RunCycle(ctx, ns, in.Name)
 	})
 
 	serveBody(s, endpoint{
-		id: "cycle-cancel", method: http.MethodPost, path: "/v1/cycles/{name}/cancel", scope: belfry.ScopeOperate, bare: true,
+		id: "cycle-cancel", method: http.MethodPost, path: "/v1/cycles/{name}/cancel", scope: access.ScopeOperate, bare: true,
 		summary: "End the run of a cycle that is under way, and the member that runs",
-	}, func(ctx context.Context, c *call, in *byName, body jobNote) (belfry.Selected, error) {
+	}, func(ctx context.Context, c *call, in *byName, body jobNote) (view.Selected, error) {
 		ns, err := in.resolve(c)
 		if err != nil {
-			return belfry.Selected{}, err
+			return view.Selected{}, err
 		}
 		done, err := s.service.CancelCycle(ctx, ns, in.Name, body.Note)
 		done.IDs = list(done.IDs)
@@ -115,19 +119,19 @@ func (s *Server) cycleActions() {
 	})
 
 	serve(s, endpoint{
-		id: "cycle-skip", method: http.MethodPost, path: "/v1/cycles/{name}/members/{member}/skip", scope: belfry.ScopeOperate,
+		id: "cycle-skip", method: http.MethodPost, path: "/v1/cycles/{name}/members/{member}/skip", scope: access.ScopeOperate,
 		summary: "Leave a member out of the run under way",
 		doc:     "If it runs, it is asked to end.",
-	}, func(ctx context.Context, c *call, in *byMember) (belfry.CycleRun, error) {
+	}, func(ctx context.Context, c *call, in *byMember) (cycle.Run, error) {
 		ns, err := in.resolve(c)
 		if err != nil {
-			return belfry.CycleRun{}, err
+			return cycle.Run{}, err
 		}
 		return s.service.SkipMember(ctx, ns, in.Name, in.Member)
 	})
 
 	serveBody(s, endpoint{
-		id: "cycle-reset", method: http.MethodPost, path: "/v1/cycles/{name}/reset-timing", scope: belfry.ScopeOperate, bare: true,
+		id: "cycle-reset", method: http.MethodPost, path: "/v1/cycles/{name}/reset-timing", scope: access.ScopeOperate, bare: true,
 		summary: "Forget when members last succeeded, so that they are due",
 		doc:     "It is forgotten for every cycle that has them.",
 	}, func(ctx context.Context, c *call, in *byName, body memberNames) (timingReset, error) {

@@ -5,25 +5,28 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/cycle"
+	"github.com/belfry-run/belfry/job"
+	"github.com/belfry-run/belfry/view"
 )
 
 // What a [fake] answers about cycles.
 
-func (f *fake) CycleStatus(ctx context.Context, ns, name string) (belfry.CycleStatus, error) {
-	return reply[belfry.CycleStatus](ctx, f, "CycleStatus", ns, name)
+func (f *fake) CycleStatus(ctx context.Context, ns, name string) (cycle.Status, error) {
+	return reply[cycle.Status](ctx, f, "CycleStatus", ns, name)
 }
-func (f *fake) Cycles(ctx context.Context, q belfry.DocumentFilter) (belfry.Page[belfry.CycleStatus], error) {
-	return reply[belfry.Page[belfry.CycleStatus]](ctx, f, "Cycles", q)
+func (f *fake) Cycles(ctx context.Context, q view.DocumentFilter) (core.Page[cycle.Status], error) {
+	return reply[core.Page[cycle.Status]](ctx, f, "Cycles", q)
 }
-func (f *fake) RunCycle(ctx context.Context, ns, name string) (belfry.Job, error) {
-	return reply[belfry.Job](ctx, f, "RunCycle", ns, name)
+func (f *fake) RunCycle(ctx context.Context, ns, name string) (job.Job, error) {
+	return reply[job.Job](ctx, f, "RunCycle", ns, name)
 }
-func (f *fake) CancelCycle(ctx context.Context, ns, name, note string) (belfry.Selected, error) {
-	return reply[belfry.Selected](ctx, f, "CancelCycle", ns, name, note)
+func (f *fake) CancelCycle(ctx context.Context, ns, name, note string) (view.Selected, error) {
+	return reply[view.Selected](ctx, f, "CancelCycle", ns, name, note)
 }
-func (f *fake) SkipMember(ctx context.Context, ns, cycle, member string) (belfry.CycleRun, error) {
-	return reply[belfry.CycleRun](ctx, f, "SkipMember", ns, cycle, member)
+func (f *fake) SkipMember(ctx context.Context, ns, c, member string) (cycle.Run, error) {
+	return reply[cycle.Run](ctx, f, "SkipMember", ns, c, member)
 }
 func (f *fake) ResetTiming(ctx context.Context, ns, cycle string, members ...string) ([]string, error) {
 	return reply[[]string](ctx, f, "ResetTiming", ns, cycle, members)
@@ -31,19 +34,19 @@ func (f *fake) ResetTiming(ctx context.Context, ns, cycle string, members ...str
 
 // cycleCalls are those about cycles.
 func cycleCalls(c *Client) []exchange {
-	shown := filled[belfry.CycleStatus]()
+	shown := filled[cycle.Status]()
 	shown.Task = shown.Task.Redacted()
-	all := belfry.DocumentFilter{Paging: belfry.Paging{Limit: 7, Cursor: "a/b+c=&"}, Namespace: "*"}
+	all := view.DocumentFilter{Paging: core.Paging{Limit: 7, Cursor: "a/b+c=&"}, Namespace: "*"}
 	return []exchange{
 		{[]any{"CycleStatus", "ns", "n"}, shown,
 			func(ctx context.Context) (any, error) { return c.CycleStatus(ctx, "ns", "n") }},
 		{[]any{"Cycles", all}, pageOf(shown),
 			func(ctx context.Context) (any, error) { return c.Cycles(ctx, all) }},
-		{[]any{"RunCycle", "ns", "n"}, filled[belfry.Job](),
+		{[]any{"RunCycle", "ns", "n"}, filled[job.Job](),
 			func(ctx context.Context) (any, error) { return c.RunCycle(ctx, "ns", "n") }},
-		{[]any{"CancelCycle", "ns", "n", "because"}, filled[belfry.Selected](),
+		{[]any{"CancelCycle", "ns", "n", "because"}, filled[view.Selected](),
 			func(ctx context.Context) (any, error) { return c.CancelCycle(ctx, "ns", "n", "because") }},
-		{[]any{"SkipMember", "ns", "n", "m"}, filled[belfry.CycleRun](),
+		{[]any{"SkipMember", "ns", "n", "m"}, filled[cycle.Run](),
 			func(ctx context.Context) (any, error) { return c.SkipMember(ctx, "ns", "n", "m") }},
 		{[]any{"ResetTiming", "ns", "n", []string{"m", "o"}}, filled[[]string](),
 			func(ctx context.Context) (any, error) { return c.ResetTiming(ctx, "ns", "n", "m", "o") }},
@@ -62,7 +65,7 @@ func TestNamesInThePathsOfCyclesAreNames(t *testing.T) {
 		"cancel": second(b.client.CancelCycle(t.Context(), "", "", "")), "reset": second(b.client.ResetTiming(t.Context(), "", "?")),
 		"skip": second(b.client.SkipMember(t.Context(), "", "n", "../x")), "member": second(b.client.CycleMember(t.Context(), "", "n", "")),
 	} {
-		if belfry.CodeOf(err) != belfry.Invalid {
+		if core.CodeOf(err) != core.Invalid {
 			t.Errorf("%s: %v", what, err)
 		}
 	}

@@ -13,7 +13,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
 )
 
 // selfReading is a body that more than one shape may have.
@@ -36,7 +36,7 @@ func decode(data []byte, v any) error {
 		if _, err = dec.Token(); errors.Is(err, io.EOF) {
 			return checkNames(data, reflect.TypeOf(v).Elem())
 		}
-		return belfry.Errorf(belfry.Invalid, "the body goes on after its JSON value")
+		return core.Errorf(core.Invalid, "the body goes on after its JSON value")
 	}
 	if !json.Valid(data) {
 		return syntaxError(data)
@@ -44,9 +44,9 @@ func decode(data []byte, v any) error {
 	var f faults
 	f.value("", reflect.TypeOf(v).Elem(), data)
 	if len(f) == 0 { // the walk is more lenient than the decoder somewhere
-		return belfry.Errorf(belfry.Invalid, "the body does not fit: %s", strings.TrimPrefix(err.Error(), "json: "))
+		return core.Errorf(core.Invalid, "the body does not fit: %s", strings.TrimPrefix(err.Error(), "json: "))
 	}
-	return &belfry.Error{Code: belfry.Invalid, Message: "invalid body", Fields: f}
+	return &core.Error{Code: core.Invalid, Message: "invalid body", Fields: f}
 }
 
 // syntaxError says where JSON stops being JSON.
@@ -54,19 +54,19 @@ func syntaxError(data []byte) error {
 	var se *json.SyntaxError
 	err := json.Unmarshal(data, new(any))
 	if !errors.As(err, &se) {
-		return belfry.Errorf(belfry.Invalid, "the body is not JSON")
+		return core.Errorf(core.Invalid, "the body is not JSON")
 	}
 	before := data[:min(max(int(se.Offset)-1, 0), len(data))]
 	line := 1 + bytes.Count(before, []byte("\n"))
 	column := len(before) - bytes.LastIndexByte(before, '\n')
-	return belfry.Errorf(belfry.Invalid, "the body is not JSON: line %d, column %d: %s", line, column, se.Error())
+	return core.Errorf(core.Invalid, "the body is not JSON: line %d, column %d: %s", line, column, se.Error())
 }
 
 // maxFaults bounds how many faults one answer names.
 const maxFaults = 50
 
 // faults collects what is wrong with a JSON value for a Go type.
-type faults []belfry.FieldError
+type faults []core.FieldError
 
 func (f *faults) add(path string, raw []byte, message, hint string) {
 	if len(*f) >= maxFaults {
@@ -79,7 +79,7 @@ func (f *faults) add(path string, raw []byte, message, hint string) {
 	if text := ""; json.Unmarshal(raw, &text) == nil {
 		value = text
 	}
-	*f = append(*f, belfry.FieldError{Field: path, Value: shorten(value), Message: message, Hint: hint})
+	*f = append(*f, core.FieldError{Field: path, Value: shorten(value), Message: message, Hint: hint})
 }
 
 func (f *faults) value(path string, t reflect.Type, raw json.RawMessage) {
@@ -124,7 +124,7 @@ func (f *faults) text(path string, t reflect.Type, raw json.RawMessage) {
 }
 
 func quoteHint(t reflect.Type) string {
-	if t == reflect.TypeFor[belfry.Duration]() {
+	if t == reflect.TypeFor[core.Duration]() {
 		return `a duration is text with a unit, such as "90s", "1h30m" or "7d"`
 	}
 	return ""
@@ -221,7 +221,7 @@ func kindName(t reflect.Type) string {
 const shownValue = 120
 
 func shorten(s string) string {
-	text, cut := belfry.CleanText(s, shownValue)
+	text, cut := core.CleanText(s, shownValue)
 	if cut {
 		text += "…"
 	}

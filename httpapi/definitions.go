@@ -8,7 +8,13 @@ import (
 	"slices"
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/access"
+	"github.com/belfry-run/belfry/alert"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/monitor"
+	"github.com/belfry-run/belfry/schedule"
+	"github.com/belfry-run/belfry/task"
+	"github.com/belfry-run/belfry/view"
 )
 
 // applyTimeout bounds one apply, which may be a hundred thousand definitions.
@@ -22,21 +28,21 @@ func (s *Server) definitionRoutes() {
 	}
 	serveBody(s, endpoint{
 		// The handler asks for admin, unless it is a dry run.
-		id: "definition-apply", method: http.MethodPost, path: "/v1/apply", scope: belfry.ScopeRead,
+		id: "definition-apply", method: http.MethodPost, path: "/v1/apply", scope: access.ScopeRead,
 		timeout: applyTimeout, maxBody: s.opts.MaxApply,
 		summary: "Make queues, calendars, tasks, schedules, monitors and who is told of them as a manifest says",
 		doc: "All of it or nothing, in one transaction, which changes at most 10,000 definitions. Without dry_run it needs the scope admin; queues need a token for all namespaces. " +
 			"A dry run writes nothing. For a token without the scope admin it says of every secret that it is not compared.",
-	}, func(ctx context.Context, c *call, in *applying, m belfry.Manifest) (belfry.Applied, error) {
-		o := belfry.ApplyOptions{DryRun: in.DryRun, Prune: in.Prune}
+	}, func(ctx context.Context, c *call, in *applying, m view.Manifest) (view.Applied, error) {
+		o := view.ApplyOptions{DryRun: in.DryRun, Prune: in.Prune}
 		var err error
 		if o.Namespace, err = inOne(c.token, "namespace", in.Namespace); err != nil {
-			return belfry.Applied{}, err
+			return view.Applied{}, err
 		}
 		if err := mayApply(c.token, m, o); err != nil {
-			return belfry.Applied{}, err
+			return view.Applied{}, err
 		}
-		o.CompareSecrets = allow(c.token, belfry.ScopeAdmin) == nil
+		o.CompareSecrets = allow(c.token, access.ScopeAdmin) == nil
 		done, err := s.service.Apply(ctx, m, o)
 		done.Changes = list(done.Changes)
 		return done, err
@@ -46,13 +52,13 @@ func (s *Server) definitionRoutes() {
 		Namespace string `query:"namespace" doc:"Default: the token's namespace, or default; * for all"`
 	}
 	serve(s, endpoint{
-		id: "definition-export", method: http.MethodGet, path: "/v1/export", scope: belfry.ScopeRead, timeout: applyTimeout,
+		id: "definition-export", method: http.MethodGet, path: "/v1/export", scope: access.ScopeRead, timeout: applyTimeout,
 		summary: "Write queues, calendars, tasks, schedules, monitors and who is told of them as a manifest, without secrets",
 		doc:     "A namespace with more than 100,000 tasks, schedules or monitors is refused: a manifest holds no more.",
-	}, func(ctx context.Context, c *call, in *exporting) (belfry.Manifest, error) {
+	}, func(ctx context.Context, c *call, in *exporting) (view.Manifest, error) {
 		ns, err := inNamespace(c.token, "namespace", in.Namespace)
 		if err != nil {
-			return belfry.Manifest{}, err
+			return view.Manifest{}, err
 		}
 		m, err := s.service.Export(ctx, ns)
 		return redacted(m), err
@@ -69,28 +75,28 @@ func (s *Server) definitionRoutes() {
 		Cursor    string    `query:"cursor" doc:"Next of the page before"`
 	}
 	serve(s, endpoint{
-		id: "audit-list", method: http.MethodGet, path: "/v1/audit", scope: belfry.ScopeRead,
+		id: "audit-list", method: http.MethodGet, path: "/v1/audit", scope: access.ScopeRead,
 		summary: "List who changed what, newest first",
-	}, func(ctx context.Context, c *call, in *auditing) (belfry.Page[belfry.Audit], error) {
+	}, func(ctx context.Context, c *call, in *auditing) (core.Page[access.Audit], error) {
 		ns, err := inNamespace(c.token, "namespace", in.Namespace)
 		if err != nil {
-			return belfry.Page[belfry.Audit]{}, err
+			return core.Page[access.Audit]{}, err
 		}
-		return page(s.service.Audit(ctx, belfry.AuditFilter{
-			Paging:    belfry.Paging{Limit: in.Limit, Cursor: in.Cursor},
+		return page(s.service.Audit(ctx, access.AuditFilter{
+			Paging:    core.Paging{Limit: in.Limit, Cursor: in.Cursor},
 			Namespace: ns, Noun: in.Noun, Name: in.Name, Actor: in.Actor, Since: in.Since, Until: in.Until,
 		}))
 	})
 }
 
 // mayApply looks at whose definitions a manifest holds.
-func mayApply(t belfry.Token, m belfry.Manifest, o belfry.ApplyOptions) error {
+func mayApply(t access.Token, m view.Manifest, o view.ApplyOptions) error {
 	if o.DryRun {
 		if err := boundPlan(t, m.Count()); err != nil {
 			return err
 		}
 	} else {
-		if err := allow(t, belfry.ScopeAdmin); err != nil {
+		if err := allow(t, access.ScopeAdmin); err != nil {
 			return err
 		}
 		if len(m.Queues) > 0 {
@@ -111,46 +117,46 @@ func mayApply(t belfry.Token, m belfry.Manifest, o belfry.ApplyOptions) error {
 }
 
 // How many definitions a dry run may hold, by scope. An admin's is bounded by
-// [belfry.MaxManifest] alone.
+// [view.MaxManifest] alone.
 const (
 	readPlan    = 1_000
 	operatePlan = 10_000
 )
 
-func boundPlan(t belfry.Token, n int) error {
-	most, scope := readPlan, belfry.ScopeRead
+func boundPlan(t access.Token, n int) error {
+	most, scope := readPlan, access.ScopeRead
 	switch {
-	case allow(t, belfry.ScopeAdmin) == nil:
+	case allow(t, access.ScopeAdmin) == nil:
 		return nil
-	case allow(t, belfry.ScopeOperate) == nil:
-		most, scope = operatePlan, belfry.ScopeOperate
+	case allow(t, access.ScopeOperate) == nil:
+		most, scope = operatePlan, access.ScopeOperate
 	}
 	if n > most {
-		return belfry.Errorf(belfry.TooLarge, "a dry run has %d definitions, and the scope %s allows %d", n, scope, most).
+		return core.Errorf(core.TooLarge, "a dry run has %d definitions, and the scope %s allows %d", n, scope, most).
 			WithHint("send fewer definitions, or use a token with the scope admin")
 	}
 	return nil
 }
 
 // ownersOf is the namespaces of what a manifest holds, by the name of the list.
-func ownersOf(m belfry.Manifest) map[string][]string {
+func ownersOf(m view.Manifest) map[string][]string {
 	return map[string][]string{
-		"calendars":    each(m.Calendars, func(v belfry.Calendar) string { return v.Namespace }),
-		"tasks":        each(m.Tasks, func(v belfry.Task) string { return v.Namespace }),
-		"schedules":    each(m.Schedules, func(v belfry.Schedule) string { return v.Namespace }),
-		"channels":     each(m.Channels, func(v belfry.Channel) string { return v.Namespace }),
-		"alert_rules":  each(m.AlertRules, func(v belfry.AlertRule) string { return v.Namespace }),
-		"monitors":     each(m.Monitors, func(v belfry.Monitor) string { return v.Namespace }),
-		"windows":      each(m.Windows, func(v belfry.Window) string { return v.Namespace }),
-		"status_pages": each(m.StatusPages, func(v belfry.StatusPage) string { return v.Namespace }),
+		"calendars":    each(m.Calendars, func(v schedule.Calendar) string { return v.Namespace }),
+		"tasks":        each(m.Tasks, func(v task.Task) string { return v.Namespace }),
+		"schedules":    each(m.Schedules, func(v schedule.Schedule) string { return v.Namespace }),
+		"channels":     each(m.Channels, func(v alert.Channel) string { return v.Namespace }),
+		"alert_rules":  each(m.AlertRules, func(v alert.Rule) string { return v.Namespace }),
+		"monitors":     each(m.Monitors, func(v monitor.Monitor) string { return v.Namespace }),
+		"windows":      each(m.Windows, func(v monitor.Window) string { return v.Namespace }),
+		"status_pages": each(m.StatusPages, func(v monitor.StatusPage) string { return v.Namespace }),
 	}
 }
 
 // redacted is a manifest as it is shown.
-func redacted(m belfry.Manifest) belfry.Manifest {
-	m.Tasks = each(m.Tasks, belfry.Task.Redacted)
-	m.Channels = each(m.Channels, belfry.Channel.Redacted)
-	m.Monitors = each(m.Monitors, belfry.Monitor.Redacted)
+func redacted(m view.Manifest) view.Manifest {
+	m.Tasks = each(m.Tasks, task.Task.Redacted)
+	m.Channels = each(m.Channels, alert.Channel.Redacted)
+	m.Monitors = each(m.Monitors, monitor.Monitor.Redacted)
 	return m
 }
 

@@ -3,25 +3,28 @@ package httpapi
 import (
 	"testing"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/access"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/task"
+	"github.com/belfry-run/belfry/view"
 )
 
 func TestADryRunIsBoundByScope(t *testing.T) {
 	t.Parallel()
-	for scope, most := range map[belfry.Scope]int{belfry.ScopeRead: readPlan, belfry.ScopeOperate: operatePlan} {
-		token := belfry.Token{Namespace: belfry.AnyNamespace, Scopes: []belfry.Scope{scope}}
-		m := belfry.Manifest{Tasks: make([]belfry.Task, most)}
-		o := belfry.ApplyOptions{DryRun: true}
+	for scope, most := range map[access.Scope]int{access.ScopeRead: readPlan, access.ScopeOperate: operatePlan} {
+		token := access.Token{Namespace: core.AnyNamespace, Scopes: []access.Scope{scope}}
+		m := view.Manifest{Tasks: make([]task.Task, most)}
+		o := view.ApplyOptions{DryRun: true}
 		if err := mayApply(token, m, o); err != nil {
 			t.Errorf("%s: %v", scope, err)
 		}
-		m.Tasks = append(m.Tasks, belfry.Task{})
-		if err := mayApply(token, m, o); belfry.CodeOf(err) != belfry.TooLarge {
+		m.Tasks = append(m.Tasks, task.Task{})
+		if err := mayApply(token, m, o); core.CodeOf(err) != core.TooLarge {
 			t.Errorf("%s with one more: %v", scope, err)
 		}
 	}
-	admin := belfry.Token{Namespace: belfry.AnyNamespace, Scopes: []belfry.Scope{belfry.ScopeAdmin}}
-	if err := mayApply(admin, belfry.Manifest{Tasks: make([]belfry.Task, belfry.MaxManifest)}, belfry.ApplyOptions{DryRun: true}); err != nil {
+	admin := access.Token{Namespace: core.AnyNamespace, Scopes: []access.Scope{access.ScopeAdmin}}
+	if err := mayApply(admin, view.Manifest{Tasks: make([]task.Task, view.MaxManifest)}, view.ApplyOptions{DryRun: true}); err != nil {
 		t.Error(err)
 	}
 }

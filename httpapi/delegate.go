@@ -5,14 +5,15 @@ import (
 	"slices"
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/access"
+	"github.com/belfry-run/belfry/core"
 )
 
 // delegated is a token as another one may make it: one for all namespaces makes
 // any, and one for a namespace makes tokens for the same that may no more than
 // it may itself, for no longer.
-func delegated(by, t belfry.Token) (belfry.Token, error) {
-	if by.Namespace == belfry.AnyNamespace {
+func delegated(by, t access.Token) (access.Token, error) {
+	if by.Namespace == core.AnyNamespace {
 		return t, nil
 	}
 	ns, err := inNamespace(by, "namespace", t.Namespace)
@@ -21,8 +22,8 @@ func delegated(by, t belfry.Token) (belfry.Token, error) {
 	}
 	t.Namespace = ns
 	for _, scope := range t.Scopes {
-		if slices.Contains(belfry.Scopes, scope) && !belfry.Allows(by.Scopes, scope) {
-			return t, belfry.Errorf(belfry.Forbidden, "token %q cannot give the scope %s, which it does not have", by.Name, scope).
+		if slices.Contains(access.Scopes, scope) && !access.Allows(by.Scopes, scope) {
+			return t, core.Errorf(core.Forbidden, "token %q cannot give the scope %s, which it does not have", by.Name, scope).
 				WithHint("give scopes of %s, or use a token for namespace *", scopeText(by.Scopes))
 		}
 	}
@@ -31,7 +32,7 @@ func delegated(by, t belfry.Token) (belfry.Token, error) {
 			t.ExpiresAt = ends
 		}
 		if t.ExpiresAt.After(ends) {
-			return t, belfry.InvalidField("expires_at", t.ExpiresAt.Format(time.RFC3339), "must not be after the end of the token that makes it", "leave it out")
+			return t, core.InvalidField("expires_at", t.ExpiresAt.Format(time.RFC3339), "must not be after the end of the token that makes it", "leave it out")
 		}
 	}
 	return t, nil
@@ -39,16 +40,16 @@ func delegated(by, t belfry.Token) (belfry.Token, error) {
 
 // mayRevoke reports whether a token may end another one. One of another
 // namespace is as one that does not exist.
-func (s *Server) mayRevoke(ctx context.Context, by belfry.Token, id int64) error {
-	if by.Namespace == belfry.AnyNamespace {
+func (s *Server) mayRevoke(ctx context.Context, by access.Token, id int64) error {
+	if by.Namespace == core.AnyNamespace {
 		return nil
 	}
 	tokens, err := s.service.Tokens(ctx)
 	if err != nil {
 		return err
 	}
-	if !slices.ContainsFunc(tokens, func(t belfry.Token) bool { return t.ID == id && t.Namespace == by.Namespace }) {
-		return belfry.Errorf(belfry.NotFound, "token %d not found in namespace %q", id, by.Namespace).WithHint("see: belfry token list")
+	if !slices.ContainsFunc(tokens, func(t access.Token) bool { return t.ID == id && t.Namespace == by.Namespace }) {
+		return core.Errorf(core.NotFound, "token %d not found in namespace %q", id, by.Namespace).WithHint("see: belfry token list")
 	}
 	return nil
 }

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/access"
 )
 
 // An admin of one namespace makes, lists and revokes tokens of it, and none
@@ -15,11 +15,11 @@ func TestAdminOfANamespaceManagesItsTokens(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	ends := time.Now().Add(time.Hour).UTC().Truncate(time.Second)
-	b.tokens.set("boss", belfry.Token{ID: 20, Name: "boss", Namespace: "team-a", Scopes: []belfry.Scope{belfry.ScopeAdmin}})
-	b.tokens.set("short", belfry.Token{ID: 21, Name: "short", Namespace: "team-a", Scopes: []belfry.Scope{belfry.ScopeAdmin}, ExpiresAt: ends})
-	b.tokens.set("operator", belfry.Token{ID: 22, Name: "operator", Namespace: "team-a", Scopes: []belfry.Scope{belfry.ScopeOperate}})
+	b.tokens.set("boss", access.Token{ID: 20, Name: "boss", Namespace: "team-a", Scopes: []access.Scope{access.ScopeAdmin}})
+	b.tokens.set("short", access.Token{ID: 21, Name: "short", Namespace: "team-a", Scopes: []access.Scope{access.ScopeAdmin}, ExpiresAt: ends})
+	b.tokens.set("operator", access.Token{ID: 22, Name: "operator", Namespace: "team-a", Scopes: []access.Scope{access.ScopeOperate}})
 	b.when("Tokens", func(context.Context, []any) (any, error) {
-		return []belfry.Token{{ID: 20, Namespace: "team-a"}, {ID: 5, Namespace: "team-a"}, {ID: 6, Namespace: "team-b"}, {ID: 7, Namespace: "*"}}, nil
+		return []access.Token{{ID: 20, Namespace: "team-a"}, {ID: 5, Namespace: "team-a"}, {ID: 6, Namespace: "team-b"}, {ID: 7, Namespace: "*"}}, nil
 	})
 	for _, c := range []struct {
 		by, body string
@@ -40,11 +40,11 @@ func TestAdminOfANamespaceManagesItsTokens(t *testing.T) {
 		if status != c.status {
 			t.Errorf("%s makes %s: %d %s", c.by, c.body, status, body)
 		}
-		if made, is := b.last()[1].(belfry.Token); status == 201 && c.by != "root" && (!is || made.Namespace != "team-a") {
+		if made, is := b.last()[1].(access.Token); status == 201 && c.by != "root" && (!is || made.Namespace != "team-a") {
 			t.Errorf("%s made %+v", c.by, b.last())
 		}
 	}
-	if _, _, err := b.as(t, "short").CreateToken(t.Context(), belfry.Token{Name: "t", Scopes: []belfry.Scope{belfry.ScopeRead}}); err != nil || !b.last()[1].(belfry.Token).ExpiresAt.Equal(ends) {
+	if _, _, err := b.as(t, "short").CreateToken(t.Context(), access.Token{Name: "t", Scopes: []access.Scope{access.ScopeRead}}); err != nil || !b.last()[1].(access.Token).ExpiresAt.Equal(ends) {
 		t.Errorf("a token of one that ends does not end with it: %+v, %v", b.last(), err)
 	}
 	for id, want := range map[int64]int{5: 204, 20: 204, 6: 404, 7: 404, 99: 404} {

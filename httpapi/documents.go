@@ -4,7 +4,11 @@ import (
 	"context"
 	"net/http"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/access"
+	"github.com/belfry-run/belfry/alert"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/monitor"
+	"github.com/belfry-run/belfry/view"
 )
 
 // document is what there is to serve of one noun whose definitions are saved as
@@ -21,7 +25,7 @@ type document[T any] struct {
 	save  func(context.Context, T) (T, error)
 	drop  func(ctx context.Context, namespace, name string) error
 	read  func(ctx context.Context, namespace, name string) (T, error)
-	list  func(context.Context, belfry.DocumentFilter) (belfry.Page[T], error)
+	list  func(context.Context, view.DocumentFilter) (core.Page[T], error)
 	shown func(T) T // without secrets; nil: it has none
 }
 
@@ -36,12 +40,12 @@ func serveDocument[T any](s *Server, d document[T]) {
 	one := d.path + "/{name}"
 
 	serve(s, endpoint{
-		id: d.id + "-list", method: http.MethodGet, path: d.path, scope: belfry.ScopeRead,
+		id: d.id + "-list", method: http.MethodGet, path: d.path, scope: access.ScopeRead,
 		summary: "List " + d.many + " by name",
-	}, func(ctx context.Context, c *call, in *namespaced) (belfry.Page[T], error) {
+	}, func(ctx context.Context, c *call, in *namespaced) (core.Page[T], error) {
 		f, err := in.filter(c)
 		if err != nil {
-			return belfry.Page[T]{}, err
+			return core.Page[T]{}, err
 		}
 		p, err := page(d.list(ctx, f))
 		for i, v := range p.Items {
@@ -51,7 +55,7 @@ func serveDocument[T any](s *Server, d document[T]) {
 	})
 
 	serve(s, endpoint{
-		id: d.id + "-show", method: http.MethodGet, path: one, scope: belfry.ScopeRead,
+		id: d.id + "-show", method: http.MethodGet, path: one, scope: access.ScopeRead,
 		summary: "Show " + d.one,
 	}, func(ctx context.Context, c *call, in *byName) (v T, err error) {
 		ns, err := in.resolve(c)
@@ -62,7 +66,7 @@ func serveDocument[T any](s *Server, d document[T]) {
 	})
 
 	serveBody(s, endpoint{
-		id: d.id + "-save", method: http.MethodPut, path: one, scope: belfry.ScopeAdmin,
+		id: d.id + "-save", method: http.MethodPut, path: one, scope: access.ScopeAdmin,
 		summary: "Create or replace " + d.one,
 		doc:     "What the body leaves out gets its default, not what it was before." + d.saving,
 	}, func(ctx context.Context, c *call, in *byName, v T) (_ T, err error) {
@@ -77,7 +81,7 @@ func serveDocument[T any](s *Server, d document[T]) {
 	})
 
 	serve(s, endpoint{
-		id: d.id + "-delete", method: http.MethodDelete, path: one, scope: belfry.ScopeAdmin,
+		id: d.id + "-delete", method: http.MethodDelete, path: one, scope: access.ScopeAdmin,
 		summary: "Delete " + d.one,
 		doc:     d.ending,
 	}, func(ctx context.Context, c *call, in *byName) (none, error) {
@@ -90,22 +94,22 @@ func serveDocument[T any](s *Server, d document[T]) {
 }
 
 func (s *Server) channelRoutes() {
-	serveDocument(s, document[belfry.Channel]{
+	serveDocument(s, document[alert.Channel]{
 		id: "channel", path: "/v1/channels", one: "a channel", many: "channels",
 		saving: " A secret that is written as it was shown stays, as long as the channel goes to the same place.",
 		ending: "One that an alert rule names is kept.",
-		owner:  func(d *belfry.Channel) (namespace, name *string) { return &d.Namespace, &d.Name },
+		owner:  func(d *alert.Channel) (namespace, name *string) { return &d.Namespace, &d.Name },
 		save:   s.service.SaveChannel, drop: s.service.DeleteChannel, read: s.service.Channel, list: s.service.Channels,
-		shown: belfry.Channel.Redacted,
+		shown: alert.Channel.Redacted,
 	})
 	s.channelTest()
 }
 
 func (s *Server) statusPageRoutes() {
-	serveDocument(s, document[belfry.StatusPage]{
+	serveDocument(s, document[monitor.StatusPage]{
 		id: "status-page", path: "/v1/status-pages", one: "a status page", many: "status pages",
 		saving: " What it names is shown to everyone.",
-		owner:  func(d *belfry.StatusPage) (namespace, name *string) { return &d.Namespace, &d.Name },
+		owner:  func(d *monitor.StatusPage) (namespace, name *string) { return &d.Namespace, &d.Name },
 		save:   s.service.SaveStatusPage, drop: s.service.DeleteStatusPage, read: s.service.StatusPage, list: s.service.StatusPages,
 	})
 }

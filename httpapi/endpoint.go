@@ -11,10 +11,16 @@ import (
 	"strings"
 	"time"
 
+	"github.com/belfry-run/belfry/alert"
+	"github.com/belfry-run/belfry/cycle"
+	"github.com/belfry-run/belfry/job"
+	"github.com/belfry-run/belfry/monitor"
+
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/access"
+	"github.com/belfry-run/belfry/core"
 )
 
 // endpoint is one route as it is registered and documented. Huma describes it,
@@ -26,8 +32,8 @@ type endpoint struct {
 	path    string
 	summary string
 	doc     string
-	scope   belfry.Scope  // empty: any token will do
-	also    belfry.Scope  // another scope that will do instead
+	scope   access.Scope  // empty: any token will do
+	also    access.Scope  // another scope that will do instead
 	attempt bool          // wants the token of the attempt in its path, and no scope
 	join    bool          // wants the secret of a join token, and no scope
 	created bool          // answers 201, and where to find what was made
@@ -36,11 +42,38 @@ type endpoint struct {
 	bare    bool          // the body may be missing
 }
 
+// schemaNames are names of types in the API whose package says the noun in Go.
+var schemaNames = map[reflect.Type]string{
+	reflect.TypeFor[alert.Rule]():              "AlertRule",
+	reflect.TypeFor[core.Page[alert.Rule]]():   "PageAlertRule",
+	reflect.TypeFor[core.Page[cycle.Status]](): "PageCycleStatus",
+	reflect.TypeFor[alert.Try]():               "AlertTry",
+	reflect.TypeFor[cycle.Output]():            "CycleOutput",
+	reflect.TypeFor[cycle.Run]():               "CycleRun",
+	reflect.TypeFor[cycle.Status]():            "CycleStatus",
+	reflect.TypeFor[job.Count]():               "JobCount",
+	reflect.TypeFor[job.Filter]():              "JobFilter",
+	reflect.TypeFor[job.MinuteTotals]():        "JobMinute",
+	reflect.TypeFor[monitor.Bars]():            "MonitorBars",
+	reflect.TypeFor[monitor.State]():           "MonitorState",
+}
+
+// schemaName is the name of a type in the API.
+func schemaName(t reflect.Type, hint string) string {
+	for t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	if name, ok := schemaNames[t]; ok {
+		return name
+	}
+	return huma.DefaultSchemaNamer(t, hint)
+}
+
 // newAPI is an empty API on a mux.
 func newAPI(mux *http.ServeMux, version string) huma.API {
-	registry := huma.NewMapRegistry("#/components/schemas/", huma.DefaultSchemaNamer)
+	registry := huma.NewMapRegistry("#/components/schemas/", schemaName)
 	registry.RegisterTypeAlias(reflect.TypeFor[huma.ErrorModel](), reflect.TypeFor[problem]())
-	registry.RegisterTypeAlias(reflect.TypeFor[belfry.Duration](), reflect.TypeFor[durationText]())
+	registry.RegisterTypeAlias(reflect.TypeFor[core.Duration](), reflect.TypeFor[durationText]())
 	format := huma.DefaultJSONFormat
 	return humago.New(mux, huma.Config{
 		OpenAPI: &huma.OpenAPI{
@@ -246,7 +279,7 @@ func (s *Server) entry(e endpoint) func(huma.Context, func(huma.Context)) {
 		r, w := humago.Unwrap(hc)
 		let := s.authorize
 		if e.attempt {
-			let = func(ctx context.Context, r *http.Request, _ belfry.Scope) (context.Context, error) {
+			let = func(ctx context.Context, r *http.Request, _ access.Scope) (context.Context, error) {
 				return s.authorizeAttempt(ctx, r)
 			}
 		}
@@ -254,7 +287,7 @@ func (s *Server) entry(e endpoint) func(huma.Context, func(huma.Context)) {
 			let = s.authorizeJoin
 		}
 		ctx, err := let(hc.Context(), r, e.scope)
-		if e.also != "" && belfry.CodeOf(err) == belfry.Forbidden && allow(callOf(ctx).token, e.also) == nil {
+		if e.also != "" && core.CodeOf(err) == core.Forbidden && allow(callOf(ctx).token, e.also) == nil {
 			err = nil
 		}
 		if err != nil {
@@ -273,14 +306,14 @@ func (s *Server) entry(e endpoint) func(huma.Context, func(huma.Context)) {
 
 // authorize finds out who asks and whether they may. What is done under the
 // context it returns is done in their name.
-func (s *Server) authorize(ctx context.Context, r *http.Request, scope belfry.Scope) (context.Context, error) {
+func (s *Server) authorize(ctx context.Context, r *http.Request, scope access.Scope) (context.Context, error) {
 	token, err := s.guard.token(ctx, r)
 	if err != nil {
 		return ctx, notLetIn(err)
 	}
 	c := callOf(ctx)
 	c.token = token
-	return belfry.WithActor(ctx, "token:"+token.Name), allow(token, scope)
+	return access.WithActor(ctx, "token:"+token.Name), allow(token, scope)
 }
 
 // read reads a request's body into v.
@@ -290,7 +323,7 @@ func (c *call) read(e endpoint, v any) error {
 		return nil
 	}
 	if kind, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type")); kind != "application/json" && r.ContentLength != 0 {
-		e := belfry.Errorf(belfry.Invalid, "the body is %s, not JSON", orWords(kind, "of no stated type")).
+		e := core.Errorf(core.Invalid, "the body is %s, not JSON", orWords(kind, "of no stated type")).
 			WithHint("send the header Content-Type: application/json, as curl --json does")
 		return newProblem(http.StatusUnsupportedMediaType, e)
 	}
@@ -302,7 +335,7 @@ func (c *call) read(e endpoint, v any) error {
 		if e.bare {
 			return nil
 		}
-		return belfry.Errorf(belfry.Invalid, "the body is missing").WithHint("send JSON as /docs describes")
+		return core.Errorf(core.Invalid, "the body is missing").WithHint("send JSON as /docs describes")
 	}
 	return decode(data, v)
 }
@@ -310,13 +343,13 @@ func (c *call) read(e endpoint, v any) error {
 // readText reads a request's body of the given type.
 func (c *call) readText(e endpoint, kind string) ([]byte, error) {
 	if got, _, _ := mime.ParseMediaType(c.r.Header.Get("Content-Type")); got != kind && c.r.ContentLength != 0 {
-		e := belfry.Errorf(belfry.Invalid, "the body is %s, not %s", orWords(got, "of no stated type"), kind).
+		e := core.Errorf(core.Invalid, "the body is %s, not %s", orWords(got, "of no stated type"), kind).
 			WithHint("send the header Content-Type: %s", kind)
 		return nil, newProblem(http.StatusUnsupportedMediaType, e)
 	}
 	data, err := c.readAll(e.maxBody)
 	if err == nil && len(data) == 0 {
-		err = belfry.Errorf(belfry.Invalid, "the body is missing").WithHint("send it as %s", kind)
+		err = core.Errorf(core.Invalid, "the body is missing").WithHint("send it as %s", kind)
 	}
 	return data, err
 }
@@ -329,7 +362,7 @@ func orWords(s, words string) string {
 }
 
 func (c *call) readAll(limit int64) ([]byte, error) {
-	tooLarge := belfry.Errorf(belfry.TooLarge, "the body is over the limit of %s", belfry.SizeText(limit)).
+	tooLarge := core.Errorf(core.TooLarge, "the body is over the limit of %s", core.SizeText(limit)).
 		WithHint("send less at once")
 	if c.r.ContentLength > limit {
 		return nil, tooLarge
@@ -340,10 +373,10 @@ func (c *call) readAll(limit int64) ([]byte, error) {
 	case errors.As(err, &over):
 		return nil, tooLarge
 	case errors.Is(err, os.ErrDeadlineExceeded):
-		e := belfry.Errorf(belfry.Unavailable, "the body did not arrive in time")
+		e := core.Errorf(core.Unavailable, "the body did not arrive in time")
 		return nil, newProblem(http.StatusRequestTimeout, e)
 	case err != nil:
-		return nil, belfry.Errorf(belfry.Invalid, "the body ended early")
+		return nil, core.Errorf(core.Invalid, "the body ended early")
 	}
 	return data, nil
 }

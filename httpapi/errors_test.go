@@ -9,12 +9,15 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/schedule"
+	"github.com/belfry-run/belfry/task"
+	"github.com/belfry-run/belfry/view"
 )
 
-var allCodes = []belfry.Code{
-	belfry.Invalid, belfry.NotFound, belfry.Conflict, belfry.Unauthorized,
-	belfry.Forbidden, belfry.TooLarge, belfry.Unavailable, belfry.Unknown, belfry.Internal,
+var allCodes = []core.Code{
+	core.Invalid, core.NotFound, core.Conflict, core.Unauthorized,
+	core.Forbidden, core.TooLarge, core.Unavailable, core.Unknown, core.Internal,
 }
 
 func TestEveryCodeHasItsOwnStatusAndComesBackFromIt(t *testing.T) {
@@ -27,7 +30,7 @@ func TestEveryCodeHasItsOwnStatusAndComesBackFromIt(t *testing.T) {
 		}
 		seen[status] = true
 	}
-	for status, code := range map[int]belfry.Code{400: belfry.Invalid, 418: belfry.Invalid, 502: belfry.Unknown, 501: belfry.Internal, 302: belfry.Internal} {
+	for status, code := range map[int]core.Code{400: core.Invalid, 418: core.Invalid, 502: core.Unknown, 501: core.Internal, 302: core.Internal} {
 		if codeOf(status) != code {
 			t.Errorf("status %d is %s, want %s", status, codeOf(status), code)
 		}
@@ -42,18 +45,18 @@ func TestErrorsReachTheClientAsTheyWere(t *testing.T) {
 	b := setup(t)
 	cause := errors.New("dial tcp 10.0.0.5: password=hunter2")
 	for _, code := range allCodes {
-		sent := &belfry.Error{
+		sent := &core.Error{
 			Code: code, Message: "said so", Hint: "do this", Err: cause,
-			Fields: []belfry.FieldError{{Field: "rules[0].cron", Value: "x", Message: "is wrong", Hint: "mend it"}},
+			Fields: []core.FieldError{{Field: "rules[0].cron", Value: "x", Message: "is wrong", Hint: "mend it"}},
 		}
 		b.fail(fmt.Errorf("while reading: %w", sent))
 		_, err := b.client.Task(t.Context(), "ns", "n")
-		var got *belfry.Error
-		if !errors.As(err, &got) || belfry.CodeOf(err) != code {
+		var got *core.Error
+		if !errors.As(err, &got) || core.CodeOf(err) != code {
 			t.Errorf("%s: came back as %v", code, err)
 			continue
 		}
-		if code == belfry.Internal {
+		if code == core.Internal {
 			if !strings.HasPrefix(got.Message, "internal error, see request id ") || len(got.Fields) > 0 {
 				t.Errorf("an internal error says %q", got.Error())
 			}
@@ -71,11 +74,11 @@ func TestErrorsReachTheClientAsTheyWere(t *testing.T) {
 		t.Error("the cause is not in the log")
 	}
 	b.fail(cause)
-	if _, err := b.client.Queues(t.Context()); belfry.CodeOf(err) != belfry.Internal || strings.Contains(err.Error(), "hunter2") {
+	if _, err := b.client.Queues(t.Context()); core.CodeOf(err) != core.Internal || strings.Contains(err.Error(), "hunter2") {
 		t.Errorf("a bare error came back as %v", err)
 	}
 	b.fail(context.DeadlineExceeded)
-	if _, err := b.client.Queues(t.Context()); belfry.CodeOf(err) != belfry.Unavailable {
+	if _, err := b.client.Queues(t.Context()); core.CodeOf(err) != core.Unavailable {
 		t.Errorf("a deadline came back as %v", err)
 	}
 }
@@ -191,7 +194,7 @@ func TestBadInputIsRefusedByField(t *testing.T) {
 		{"POST", "/v1/sessions/s/logs", `{"pieces":[{"job_id":1,"lease":1,"seq":0,"stream":"x","at":"2026-01-31T12:00:00Z","text":""}]}`, "pieces[0].stream", "is not a stream"},
 	} {
 		p := b.refused(t, 422, c.method, c.path, c.body)
-		if p.Code != belfry.Invalid || len(p.Errors) != 1 {
+		if p.Code != core.Invalid || len(p.Errors) != 1 {
 			t.Errorf("%s %s %s: %+v", c.method, c.path, c.body, p)
 			continue
 		}
@@ -243,27 +246,27 @@ func TestAnICalendarFileIsRefusedWhereItIsWrong(t *testing.T) {
 	if b.last() != nil {
 		t.Errorf("a bad file reached the service: %v", b.last())
 	}
-	large := strings.Repeat("x", belfry.MaxICS+1)
+	large := strings.Repeat("x", schedule.MaxICS+1)
 	if p := b.refused(t, 413, "POST", "/v1/calendars/c/ics", large, "Content-Type", icsType); !strings.Contains(p.Detail, "4 MiB") {
 		t.Errorf("the limit is not named: %+v", p)
 	}
-	if _, err := b.client.ImportICS(t.Context(), "ns", "c", strings.NewReader(large), ""); belfry.CodeOf(err) != belfry.TooLarge {
+	if _, err := b.client.ImportICS(t.Context(), "ns", "c", strings.NewReader(large), ""); core.CodeOf(err) != core.TooLarge {
 		t.Errorf("the client sends what is too large: %v", err)
 	}
-	if _, err := b.client.ImportICS(t.Context(), "ns", "c", strings.NewReader(event), ""); belfry.CodeOf(err) != belfry.Invalid {
+	if _, err := b.client.ImportICS(t.Context(), "ns", "c", strings.NewReader(event), ""); core.CodeOf(err) != core.Invalid {
 		t.Errorf("the client got %v", err)
 	}
-	if _, err := b.client.SetBackfill(t.Context(), "ns", 1, belfry.BackfillCompleted); belfry.CodeOf(err) != belfry.Invalid {
+	if _, err := b.client.SetBackfill(t.Context(), "ns", 1, schedule.BackfillCompleted); core.CodeOf(err) != core.Invalid {
 		t.Errorf("a backfill that is to be completed: %v", err)
 	}
 
 	// One that is not there yet has no description to keep.
-	b.when("Calendar", func(context.Context, []any) (any, error) { return nil, belfry.Errorf(belfry.NotFound, "no") })
+	b.when("Calendar", func(context.Context, []any) (any, error) { return nil, core.Errorf(core.NotFound, "no") })
 	status, _, body := b.raw(t, "POST", "/v1/calendars/c/ics?zone=Europe/Sofia", holidaysICS, "Content-Type", "text/calendar; charset=utf-8")
 	if status != 200 {
 		t.Fatalf("%d %s", status, body)
 	}
-	same(t, "a new calendar", b.last(), []any{"SaveCalendar", belfry.Calendar{Namespace: "default", Name: "c", CalendarSpec: holidays}})
+	same(t, "a new calendar", b.last(), []any{"SaveCalendar", schedule.Calendar{Namespace: "default", Name: "c", CalendarSpec: holidays}})
 	b.when("Calendar", func(context.Context, []any) (any, error) { return nil, errors.New("disk") })
 	b.refused(t, 500, "POST", "/v1/calendars/c/ics", holidaysICS, "Content-Type", icsType)
 }
@@ -273,7 +276,7 @@ func TestBodiesAreLimited(t *testing.T) {
 	b := setup(t, func(o *Options) { o.MaxBody, o.MaxApply = 2<<10, 64<<10 })
 	long := `{"name":"t","description":"` + strings.Repeat("x", 4<<10) + `"}`
 	p := b.refused(t, 413, "POST", "/v1/tasks", long)
-	if p.Code != belfry.TooLarge || !strings.Contains(p.Detail, "2 KiB") {
+	if p.Code != core.TooLarge || !strings.Contains(p.Detail, "2 KiB") {
 		t.Errorf("the limit is not named: %+v", p)
 	}
 	if status, _, body := b.raw(t, "POST", "/v1/apply", `{"tasks":[`+long+`]}`); status != 200 {
@@ -298,8 +301,8 @@ func TestBodiesAreLimited(t *testing.T) {
 		t.Errorf("a chunked body over the limit: %d", resp.StatusCode)
 	}
 
-	_, err = b.client.CreateTask(t.Context(), belfry.Task{Name: "t", Description: strings.Repeat("x", 4<<10)})
-	if belfry.CodeOf(err) != belfry.TooLarge {
+	_, err = b.client.CreateTask(t.Context(), task.Task{Name: "t", Description: strings.Repeat("x", 4<<10)})
+	if core.CodeOf(err) != core.TooLarge {
 		t.Errorf("the client got %v", err)
 	}
 }
@@ -309,7 +312,7 @@ func TestAPanicIsAnsweredAndTheServerLives(t *testing.T) {
 	b := setup(t)
 	b.when("Task", func(context.Context, []any) (any, error) { panic("secret of the panic") })
 	p := b.refused(t, 500, "GET", "/v1/tasks/n", "")
-	if p.Code != belfry.Internal || strings.Contains(p.Detail, "secret") || !strings.Contains(p.Detail, p.RequestID) {
+	if p.Code != core.Internal || strings.Contains(p.Detail, "secret") || !strings.Contains(p.Detail, p.RequestID) {
 		t.Errorf("a panic is answered with %+v", p)
 	}
 	log := b.logged.text()
@@ -342,7 +345,7 @@ func TestAPanicIsAnsweredAndTheServerLives(t *testing.T) {
 func TestPathsAndMethodsThatAreNotThere(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	if p := b.refused(t, 404, "GET", "/v1/taks", ""); p.Code != belfry.NotFound {
+	if p := b.refused(t, 404, "GET", "/v1/taks", ""); p.Code != core.NotFound {
 		t.Errorf("%+v", p)
 	}
 	_, h, _ := b.raw(t, "PATCH", "/v1/tasks/n", `{}`)
@@ -363,7 +366,7 @@ func TestHostsAndOriginsAreKept(t *testing.T) {
 		o.Hosts = []string{"127.0.0.1", "belfry.example", "[::1]"}
 		o.Origins = []string{"https://ops.example"}
 	})
-	if p := b.refused(t, 421, "GET", "/v1/tasks", "", "Host", "evil.example:80"); p.Code != belfry.Forbidden || !strings.Contains(p.Hint, "belfry.example") {
+	if p := b.refused(t, 421, "GET", "/v1/tasks", "", "Host", "evil.example:80"); p.Code != core.Forbidden || !strings.Contains(p.Hint, "belfry.example") {
 		t.Errorf("%+v", p)
 	}
 	for _, host := range []string{"BELFRY.example:8350", "[::1]:1", "127.0.0.1"} {
@@ -372,7 +375,7 @@ func TestHostsAndOriginsAreKept(t *testing.T) {
 		}
 	}
 	for _, probe := range []string{"/healthz", "/readyz"} {
-		b.when("Health", func(context.Context, []any) (any, error) { return belfry.Health{}, nil })
+		b.when("Health", func(context.Context, []any) (any, error) { return view.Health{}, nil })
 		if status, _, body := b.raw(t, "GET", probe, "", "Host", "10.1.2.3:8350"); status != 200 {
 			t.Errorf("a probe by address: %d %s", status, body)
 		}
@@ -410,15 +413,15 @@ func FuzzDecode(f *testing.F) {
 		f.Add([]byte(text))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		for _, v := range []any{new(belfry.Schedule), new(belfry.Task), new(belfry.Manifest), new(belfry.LookQuery), new(newJobs), new(sessionFinish)} {
+		for _, v := range []any{new(schedule.Schedule), new(task.Task), new(view.Manifest), new(schedule.LookQuery), new(newJobs), new(sessionFinish)} {
 			err := decode(data, v)
-			var e *belfry.Error
+			var e *core.Error
 			switch {
 			case err == nil && !json.Valid(data):
 				t.Errorf("accepted %q", data)
 			case err != nil && !errors.As(err, &e):
 				t.Errorf("%q: a bare error %v", data, err)
-			case err != nil && (e.Code != belfry.Invalid || len(e.Fields) > maxFaults):
+			case err != nil && (e.Code != core.Invalid || len(e.Fields) > maxFaults):
 				t.Errorf("%q: %v", data, err)
 			}
 		}

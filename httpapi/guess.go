@@ -9,7 +9,7 @@ import (
 
 	"golang.org/x/time/rate"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
 )
 
 // Bounds of failed guesses. Random secrets are out of reach of any rate: the
@@ -98,7 +98,7 @@ func (g *guesses) failed(who guesser, err error) error {
 }
 
 func tooManyGuesses() error {
-	e := belfry.Errorf(belfry.Unavailable, "too many failed attempts to authenticate from this address").
+	e := core.Errorf(core.Unavailable, "too many failed attempts to authenticate from this address").
 		WithHint("wait some seconds")
 	return newProblem(http.StatusTooManyRequests, e)
 }

@@ -10,7 +10,10 @@ import (
 	"sync"
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/access"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/task"
+	"github.com/belfry-run/belfry/view"
 )
 
 // readyTimeout bounds the answer to whether a node is ready.
@@ -18,10 +21,10 @@ const readyTimeout = 5 * time.Second
 
 func (s *Server) healthRoutes() {
 	serve(s, endpoint{
-		id: "health-show", method: http.MethodGet, path: "/v1/health", scope: belfry.ScopeRead,
+		id: "health-show", method: http.MethodGet, path: "/v1/health", scope: access.ScopeRead,
 		summary: "Show the state of this node and its database",
 		doc:     "A token for one namespace sees the workers that run its jobs, and no lag.",
-	}, func(ctx context.Context, c *call, _ *struct{}) (belfry.Health, error) {
+	}, func(ctx context.Context, c *call, _ *struct{}) (view.Health, error) {
 		h, err := s.service.Health(ctx)
 		if err != nil {
 			return h, err
@@ -30,12 +33,12 @@ func (s *Server) healthRoutes() {
 	})
 
 	serve(s, endpoint{
-		id: "database-show", method: http.MethodGet, path: "/v1/database", scope: belfry.ScopeAdmin,
+		id: "database-show", method: http.MethodGet, path: "/v1/database", scope: access.ScopeAdmin,
 		summary: "Show the state of the database: its size, backlog, dead rows, old transactions, and what to do about them",
 		doc:     "Nothing is counted: numbers of rows are estimates. No text of any statement is shown. Needs a token for all namespaces.",
-	}, func(ctx context.Context, c *call, _ *struct{}) (belfry.DatabaseHealth, error) {
+	}, func(ctx context.Context, c *call, _ *struct{}) (view.DatabaseHealth, error) {
 		if err := everywhere(c.token, "figures of the database"); err != nil {
-			return belfry.DatabaseHealth{}, err
+			return view.DatabaseHealth{}, err
 		}
 		d, err := s.service.DatabaseHealth(ctx)
 		d.Tables, d.Checks = list(d.Tables), list(d.Checks)
@@ -46,8 +49,8 @@ func (s *Server) healthRoutes() {
 // readiness is what /readyz answers, to everybody: it tells what is wrong, and
 // not what the database said about it.
 type readiness struct {
-	Ready  bool           `json:"ready"`
-	Checks []belfry.Check `json:"checks"`
+	Ready  bool         `json:"ready"`
+	Checks []core.Check `json:"checks"`
 }
 
 func (s *Server) ready(w http.ResponseWriter, r *http.Request) {
@@ -68,11 +71,11 @@ type healthMemo struct {
 	keep  time.Duration
 	mu    sync.Mutex
 	at    time.Time
-	state belfry.Health
+	state view.Health
 	err   error
 }
 
-func (m *healthMemo) get(ctx context.Context, s Health) (belfry.Health, error) {
+func (m *healthMemo) get(ctx context.Context, s Health) (view.Health, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if now := time.Now(); m.at.IsZero() || now.Sub(m.at) > m.keep {
@@ -85,10 +88,10 @@ func (m *healthMemo) get(ctx context.Context, s Health) (belfry.Health, error) {
 func (s *Server) readiness(ctx context.Context) readiness {
 	h, err := s.health.get(ctx, s.service)
 	if err != nil {
-		s.fail(ctx, belfry.Errorf(belfry.Unavailable, "health: %w", err))
-		return readiness{Checks: []belfry.Check{{Name: "database", Detail: "does not answer", Fix: "look at the server's log"}}}
+		s.fail(ctx, core.Errorf(core.Unavailable, "health: %w", err))
+		return readiness{Checks: []core.Check{{Name: "database", Detail: "does not answer", Fix: "look at the server's log"}}}
 	}
-	answer := readiness{Ready: true, Checks: []belfry.Check{{Name: "database", OK: true}, h.Schema().Check(), s.lagCheck(h)}}
+	answer := readiness{Ready: true, Checks: []core.Check{{Name: "database", OK: true}, h.Schema().Check(), s.lagCheck(h)}}
 	answer.Ready = answer.Checks[1].OK && (answer.Checks[2].OK || s.opts.MaxLag == 0)
 	if s.opts.Unwell != nil {
 		answer.Checks = append(answer.Checks, workerCheck(s.opts.Unwell()))
@@ -102,9 +105,9 @@ func (s *Server) readiness(ctx context.Context) readiness {
 	if s.opts.Ready == nil {
 		return answer
 	}
-	node := belfry.Check{Name: "node", OK: true}
+	node := core.Check{Name: "node", OK: true}
 	if err := s.opts.Ready(ctx); err != nil {
-		s.fail(ctx, belfry.Errorf(belfry.Unavailable, "ready: %w", err))
+		s.fail(ctx, core.Errorf(core.Unavailable, "ready: %w", err))
 		node.OK, node.Detail, answer.Ready = false, "is not ready", false
 	}
 	answer.Checks = append(answer.Checks, node)
@@ -112,27 +115,27 @@ func (s *Server) readiness(ctx context.Context) readiness {
 }
 
 // workerCheck says what this machine has run out of, and no more: anybody may ask.
-func workerCheck(unwell map[belfry.Kind]string) belfry.Check {
+func workerCheck(unwell map[task.Kind]string) core.Check {
 	if len(unwell) == 0 {
-		return belfry.Check{Name: "worker", OK: true}
+		return core.Check{Name: "worker", OK: true}
 	}
 	kinds := make([]string, 0, len(unwell))
 	for kind := range unwell {
 		kinds = append(kinds, string(kind))
 	}
 	slices.Sort(kinds)
-	return belfry.Check{
+	return core.Check{
 		Name:   "worker",
 		Detail: "cannot begin jobs of kind " + strings.Join(kinds, ", ") + ", and hands them back",
 		Fix:    "look at the server's log: this machine has run out of open files, processes, memory or room on its disk",
 	}
 }
 
-func leftCheck(attempts, alerts int) belfry.Check {
+func leftCheck(attempts, alerts int) core.Check {
 	if attempts+alerts == 0 {
-		return belfry.Check{Name: "left behind", OK: true}
+		return core.Check{Name: "left behind", OK: true}
 	}
-	return belfry.Check{
+	return core.Check{
 		Name:   "left behind",
 		Detail: fmt.Sprintf("run on though they had to stop: attempts of jobs: %d, tries of alerts: %d", attempts, alerts),
 		Fix:    `look for "left behind" in the server's log; a restart of the node ends them`,
@@ -142,15 +145,15 @@ func leftCheck(attempts, alerts int) belfry.Check {
 // shownLag is how late a schedule may be before it is pointed out.
 const shownLag = 10 * time.Second
 
-func (s *Server) lagCheck(h belfry.Health) belfry.Check {
+func (s *Server) lagCheck(h view.Health) core.Check {
 	limit := s.opts.MaxLag
 	if limit == 0 {
 		limit = shownLag
 	}
 	if h.ScheduleLag <= limit {
-		return belfry.Check{Name: "schedules", OK: true}
+		return core.Check{Name: "schedules", OK: true}
 	}
-	return belfry.Check{
+	return core.Check{
 		Name:   "schedules",
 		Detail: fmt.Sprintf("the most overdue is %s late", h.ScheduleLag.Round(time.Second)),
 		Fix:    "start a node with the role engine",

@@ -6,47 +6,51 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/access"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/monitor"
+	"github.com/belfry-run/belfry/task"
+	"github.com/belfry-run/belfry/view"
 )
 
 // Lists that have no pages.
 type (
 	pointList struct {
-		Items []belfry.SeriesPoint `json:"items" doc:"Oldest first; times in which nothing was checked are left out"`
+		Items []monitor.SeriesPoint `json:"items" doc:"Oldest first; times in which nothing was checked are left out"`
 	}
 	barList struct {
-		Items []belfry.MonitorBars `json:"items" doc:"By name"`
+		Items []monitor.Bars `json:"items" doc:"By name"`
 	}
 	spanList struct {
-		Items []belfry.Span `json:"items" doc:"Oldest first; each holds until the next"`
+		Items []monitor.Span `json:"items" doc:"Oldest first; each holds until the next"`
 	}
 )
 
 // monitorHistory is what was seen of a monitor's target.
 func (s *Server) monitorHistory() {
 	type resulting struct {
-		Name      string              `path:"name"`
-		Namespace string              `query:"namespace" doc:"Default: the token's namespace, or default"`
-		Outcome   belfry.CheckOutcome `query:"outcome" doc:"Only results of this outcome: ok, degraded, fail or error"`
-		Since     time.Time           `query:"since" doc:"At or after"`
-		Until     time.Time           `query:"until" doc:"Before"`
-		Limit     int                 `query:"limit" minimum:"0" maximum:"1000" doc:"Items per page; default: 50"`
-		Cursor    string              `query:"cursor" doc:"Next of the page before"`
+		Name      string            `path:"name"`
+		Namespace string            `query:"namespace" doc:"Default: the token's namespace, or default"`
+		Outcome   task.CheckOutcome `query:"outcome" doc:"Only results of this outcome: ok, degraded, fail or error"`
+		Since     time.Time         `query:"since" doc:"At or after"`
+		Until     time.Time         `query:"until" doc:"Before"`
+		Limit     int               `query:"limit" minimum:"0" maximum:"1000" doc:"Items per page; default: 50"`
+		Cursor    string            `query:"cursor" doc:"Next of the page before"`
 	}
 	serve(s, endpoint{
-		id: "monitor-results", method: http.MethodGet, path: "/v1/monitors/{name}/results", scope: belfry.ScopeRead,
+		id: "monitor-results", method: http.MethodGet, path: "/v1/monitors/{name}/results", scope: access.ScopeRead,
 		summary: "List its checks, newest first",
 		doc:     "Single results are kept for a week, unless the operator chose otherwise; what is older is in the series.",
-	}, func(ctx context.Context, c *call, in *resulting) (belfry.Page[belfry.CheckResult], error) {
+	}, func(ctx context.Context, c *call, in *resulting) (core.Page[view.CheckResult], error) {
 		ns, err := (&byName{in.Name, in.Namespace}).resolve(c)
 		if err != nil {
-			return belfry.Page[belfry.CheckResult]{}, err
+			return core.Page[view.CheckResult]{}, err
 		}
-		if err := oneOf("outcome", in.Outcome, belfry.CheckOK, belfry.CheckDegraded, belfry.CheckFail, belfry.CheckError); err != nil {
-			return belfry.Page[belfry.CheckResult]{}, err
+		if err := oneOf("outcome", in.Outcome, task.CheckOK, task.CheckDegraded, task.CheckFail, task.CheckError); err != nil {
+			return core.Page[view.CheckResult]{}, err
 		}
-		return page(s.service.Results(ctx, belfry.ResultFilter{
-			Paging:    belfry.Paging{Limit: in.Limit, Cursor: in.Cursor},
+		return page(s.service.Results(ctx, view.ResultFilter{
+			Paging:    core.Paging{Limit: in.Limit, Cursor: in.Cursor},
 			Namespace: ns, Monitor: in.Name, Outcome: in.Outcome, Since: in.Since, Until: in.Until,
 		}))
 	})
@@ -59,17 +63,17 @@ func (s *Server) monitorHistory() {
 		Step      string    `query:"step" doc:"Length of a point, such as 5m or 1h; at least 1m; default: so that about 200 points come"`
 	}
 	serve(s, endpoint{
-		id: "monitor-series", method: http.MethodGet, path: "/v1/monitors/{name}/series", scope: belfry.ScopeRead,
+		id: "monitor-series", method: http.MethodGet, path: "/v1/monitors/{name}/series", scope: access.ScopeRead,
 		summary: "Count its outcomes and sum up its latencies over time",
 	}, func(ctx context.Context, c *call, in *plotting) (pointList, error) {
 		ns, err := (&byName{in.Name, in.Namespace}).resolve(c)
 		if err != nil {
 			return pointList{}, err
 		}
-		q := belfry.SeriesQuery{Namespace: ns, Monitor: in.Name, From: in.From, To: in.To}
+		q := view.SeriesQuery{Namespace: ns, Monitor: in.Name, From: in.From, To: in.To}
 		if in.Step != "" {
-			if q.Step, err = belfry.ParseDuration(in.Step); err != nil || q.Step <= 0 { // 0 would mean the default
-				return pointList{}, belfry.InvalidField("step", shorten(in.Step), "is not a length of time", "such as 5m or 1h")
+			if q.Step, err = core.ParseDuration(in.Step); err != nil || q.Step <= 0 { // 0 would mean the default
+				return pointList{}, core.InvalidField("step", shorten(in.Step), "is not a length of time", "such as 5m or 1h")
 			}
 		}
 		points, err := s.service.Series(ctx, q)
@@ -77,13 +81,13 @@ func (s *Server) monitorHistory() {
 	})
 
 	serve(s, endpoint{
-		id: "monitor-uptime", method: http.MethodGet, path: "/v1/monitors/{name}/uptime", scope: belfry.ScopeRead,
+		id: "monitor-uptime", method: http.MethodGet, path: "/v1/monitors/{name}/uptime", scope: access.ScopeRead,
 		summary: "Say how much of several spans its target was up",
 		doc:     "By time and not by number of checks. Maintenance, pauses and what nobody looked at count neither way.",
-	}, func(ctx context.Context, c *call, in *byName) (belfry.UptimeReport, error) {
+	}, func(ctx context.Context, c *call, in *byName) (view.UptimeReport, error) {
 		ns, err := in.resolve(c)
 		if err != nil {
-			return belfry.UptimeReport{}, err
+			return view.UptimeReport{}, err
 		}
 		r, err := s.service.Uptime(ctx, ns, in.Name)
 		r.Spans = list(r.Spans)
@@ -96,7 +100,7 @@ func (s *Server) monitorHistory() {
 		From      time.Time `query:"from" doc:"From when on; default: all that is known"`
 	}
 	serve(s, endpoint{
-		id: "monitor-timeline", method: http.MethodGet, path: "/v1/monitors/{name}/timeline", scope: belfry.ScopeRead,
+		id: "monitor-timeline", method: http.MethodGet, path: "/v1/monitors/{name}/timeline", scope: access.ScopeRead,
 		summary: "List what held of its target, one entry for each change",
 	}, func(ctx context.Context, c *call, in *tracing) (spanList, error) {
 		ns, err := (&byName{in.Name, in.Namespace}).resolve(c)
@@ -115,16 +119,16 @@ func (s *Server) monitorHistory() {
 		Cursor    string `query:"cursor" doc:"Next of the page before"`
 	}
 	serve(s, endpoint{
-		id: "monitor-incidents", method: http.MethodGet, path: "/v1/monitors/{name}/incidents", scope: belfry.ScopeRead,
+		id: "monitor-incidents", method: http.MethodGet, path: "/v1/monitors/{name}/incidents", scope: access.ScopeRead,
 		summary: "List its outages, newest first",
 		doc:     "The same as GET /v1/incidents, with the monitor named in the address.",
-	}, func(ctx context.Context, c *call, in *suffering) (belfry.Page[belfry.Incident], error) {
+	}, func(ctx context.Context, c *call, in *suffering) (core.Page[monitor.Incident], error) {
 		ns, err := (&byName{in.Name, in.Namespace}).resolve(c)
 		if err != nil {
-			return belfry.Page[belfry.Incident]{}, err
+			return core.Page[monitor.Incident]{}, err
 		}
-		return page(s.service.Incidents(ctx, belfry.IncidentFilter{
-			Paging: belfry.Paging{Limit: in.Limit, Cursor: in.Cursor}, Namespace: ns, Monitor: in.Name, Open: in.Open,
+		return page(s.service.Incidents(ctx, view.IncidentFilter{
+			Paging: core.Paging{Limit: in.Limit, Cursor: in.Cursor}, Namespace: ns, Monitor: in.Name, Open: in.Open,
 		}))
 	})
 }
@@ -137,7 +141,7 @@ type byID struct {
 
 func (in *byID) resolve(c *call, noun string) (string, error) {
 	if in.ID < 1 {
-		return "", belfry.InvalidField("id", fmt.Sprint(in.ID), "is not the id of an "+noun, "")
+		return "", core.InvalidField("id", fmt.Sprint(in.ID), "is not the id of an "+noun, "")
 	}
 	return inNamespace(c.token, "namespace", in.Namespace)
 }
@@ -152,25 +156,25 @@ func (s *Server) incidentRoutes() {
 		Cursor    string `query:"cursor" doc:"Next of the page before"`
 	}
 	serve(s, endpoint{
-		id: "incident-list", method: http.MethodGet, path: "/v1/incidents", scope: belfry.ScopeRead,
+		id: "incident-list", method: http.MethodGet, path: "/v1/incidents", scope: access.ScopeRead,
 		summary: "List outages, newest first",
-	}, func(ctx context.Context, c *call, in *listing) (belfry.Page[belfry.Incident], error) {
+	}, func(ctx context.Context, c *call, in *listing) (core.Page[monitor.Incident], error) {
 		ns, err := inNamespace(c.token, "namespace", in.Namespace)
 		if err != nil {
-			return belfry.Page[belfry.Incident]{}, err
+			return core.Page[monitor.Incident]{}, err
 		}
-		return page(s.service.Incidents(ctx, belfry.IncidentFilter{
-			Paging: belfry.Paging{Limit: in.Limit, Cursor: in.Cursor}, Namespace: ns, Monitor: in.Monitor, Open: in.Open, Over: in.Over,
+		return page(s.service.Incidents(ctx, view.IncidentFilter{
+			Paging: core.Paging{Limit: in.Limit, Cursor: in.Cursor}, Namespace: ns, Monitor: in.Monitor, Open: in.Open, Over: in.Over,
 		}))
 	})
 
 	serve(s, endpoint{
-		id: "incident-show", method: http.MethodGet, path: "/v1/incidents/{id}", scope: belfry.ScopeRead,
+		id: "incident-show", method: http.MethodGet, path: "/v1/incidents/{id}", scope: access.ScopeRead,
 		summary: "Show an outage, and what came back instead",
-	}, func(ctx context.Context, c *call, in *byID) (belfry.Incident, error) {
+	}, func(ctx context.Context, c *call, in *byID) (monitor.Incident, error) {
 		ns, err := in.resolve(c, "incident")
 		if err != nil {
-			return belfry.Incident{}, err
+			return monitor.Incident{}, err
 		}
 		return s.service.Incident(ctx, ns, in.ID)
 	})

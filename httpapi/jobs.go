@@ -11,7 +11,11 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/access"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/job"
+	"github.com/belfry-run/belfry/task"
+	"github.com/belfry-run/belfry/view"
 )
 
 // jobByID names one job.
@@ -22,24 +26,24 @@ type jobByID struct {
 
 func (in *jobByID) resolve(c *call) (string, error) {
 	if in.ID < 1 {
-		return "", belfry.InvalidField("id", fmt.Sprint(in.ID), "is not a job id", "")
+		return "", core.InvalidField("id", fmt.Sprint(in.ID), "is not a job id", "")
 	}
 	return inNamespace(c.token, "namespace", in.Namespace)
 }
 
 // newJobs is one job to make, or several.
 type newJobs struct {
-	jobs  []belfry.NewJob
+	jobs  []job.NewJob
 	batch bool
 }
 
 type newJobBatch struct {
-	Jobs []belfry.NewJob `json:"jobs" doc:"Made in one transaction; at most 10000"`
+	Jobs []job.NewJob `json:"jobs" doc:"Made in one transaction; at most 10000"`
 }
 
 // Schema is asked for by huma.
 func (newJobs) Schema(r huma.Registry) *huma.Schema {
-	return eitherOf[belfry.NewJob, newJobBatch](r)
+	return eitherOf[job.NewJob, newJobBatch](r)
 }
 
 func eitherOf[A, B any](r huma.Registry) *huma.Schema {
@@ -57,23 +61,23 @@ func (n *newJobs) readBody(data []byte) error {
 		n.jobs = b.Jobs
 		return err
 	}
-	n.jobs = make([]belfry.NewJob, 1)
+	n.jobs = make([]job.NewJob, 1)
 	return decode(data, &n.jobs[0])
 }
 
 // enqueued is the answer to newJobs, in the same number.
 type enqueued struct {
-	Jobs  []belfry.Enqueued
+	Jobs  []job.Enqueued
 	batch bool
 }
 
 // Schema is asked for by huma.
 func (enqueued) Schema(r huma.Registry) *huma.Schema {
-	return eitherOf[belfry.Enqueued, enqueuedBatch](r)
+	return eitherOf[job.Enqueued, enqueuedBatch](r)
 }
 
 type enqueuedBatch struct {
-	Jobs []belfry.Enqueued `json:"jobs" doc:"In the order of the question"`
+	Jobs []job.Enqueued `json:"jobs" doc:"In the order of the question"`
 }
 
 // MarshalJSON writes one answer to one job, and a list to a list.
@@ -92,13 +96,13 @@ func (e enqueued) MarshalJSON() ([]byte, error) {
 // prepare gives every job its namespace and the first one the key of the header.
 func (n *newJobs) prepare(c *call, namespace, key string) error {
 	if n.batch && len(n.jobs) == 0 {
-		return belfry.InvalidField("jobs", "", "is empty", "give at least one job")
+		return core.InvalidField("jobs", "", "is empty", "give at least one job")
 	}
-	if len(n.jobs) > belfry.MaxBatch {
-		return belfry.Errorf(belfry.TooLarge, "%d jobs are over the limit of %d at once", len(n.jobs), belfry.MaxBatch)
+	if len(n.jobs) > core.MaxBatch {
+		return core.Errorf(core.TooLarge, "%d jobs are over the limit of %d at once", len(n.jobs), core.MaxBatch)
 	}
 	if n.batch && key != "" {
-		return belfry.InvalidField("Idempotency-Key", shorten(key), "goes with one job", "give each job of a batch its own key")
+		return core.InvalidField("Idempotency-Key", shorten(key), "goes with one job", "give each job of a batch its own key")
 	}
 	for i := range n.jobs {
 		ns, err := c.owner(namespace, n.jobs[i].Namespace)
@@ -117,42 +121,42 @@ func (n *newJobs) prepare(c *call, namespace, key string) error {
 
 func (s *Server) jobRoutes() {
 	type listing struct {
-		Namespace string            `query:"namespace" doc:"Default: the token's namespace, or default; * for all"`
-		State     []belfry.JobState `query:"state" doc:"Only jobs in these states, separated by commas"`
-		Task      string            `query:"task" doc:"Only jobs of this task"`
-		Schedule  string            `query:"schedule" doc:"Only jobs of this schedule"`
-		Queue     string            `query:"queue" doc:"Only jobs in this queue"`
-		Tag       string            `query:"tag" doc:"Only jobs with this tag"`
-		Since     time.Time         `query:"since" doc:"Created at or after"`
-		Until     time.Time         `query:"until" doc:"Created before"`
-		Limit     int               `query:"limit" minimum:"0" maximum:"1000" doc:"Items per page; default: 50"`
-		Cursor    string            `query:"cursor" doc:"Next of the page before"`
-		Query     string            `query:"q" doc:"A search, such as: task:backup state:failed since:2h error:\"timed out\""`
+		Namespace string      `query:"namespace" doc:"Default: the token's namespace, or default; * for all"`
+		State     []job.State `query:"state" doc:"Only jobs in these states, separated by commas"`
+		Task      string      `query:"task" doc:"Only jobs of this task"`
+		Schedule  string      `query:"schedule" doc:"Only jobs of this schedule"`
+		Queue     string      `query:"queue" doc:"Only jobs in this queue"`
+		Tag       string      `query:"tag" doc:"Only jobs with this tag"`
+		Since     time.Time   `query:"since" doc:"Created at or after"`
+		Until     time.Time   `query:"until" doc:"Created before"`
+		Limit     int         `query:"limit" minimum:"0" maximum:"1000" doc:"Items per page; default: 50"`
+		Cursor    string      `query:"cursor" doc:"Next of the page before"`
+		Query     string      `query:"q" doc:"A search, such as: task:backup state:failed since:2h error:\"timed out\""`
 	}
 	serve(s, endpoint{
-		id: "job-list", method: http.MethodGet, path: "/v1/jobs", scope: belfry.ScopeRead,
+		id: "job-list", method: http.MethodGet, path: "/v1/jobs", scope: access.ScopeRead,
 		summary: "List jobs, newest first",
-	}, func(ctx context.Context, c *call, in *listing) (belfry.Page[belfry.Job], error) {
+	}, func(ctx context.Context, c *call, in *listing) (core.Page[job.Job], error) {
 		f, err := jobSearch(c, in.Namespace, in.Query)
 		if err != nil {
-			return belfry.Page[belfry.Job]{}, err
+			return core.Page[job.Job]{}, err
 		}
 		for _, state := range in.State {
-			if err := oneOf("state", state, belfry.JobStates...); err != nil {
-				return belfry.Page[belfry.Job]{}, err
+			if err := oneOf("state", state, job.States...); err != nil {
+				return core.Page[job.Job]{}, err
 			}
 		}
 		if len(in.State) > 0 && len(f.States) > 0 {
-			return belfry.Page[belfry.Job]{}, belfry.InvalidField("state", fmt.Sprint(in.State), "stands beside the states of the search", "keep one of them")
+			return core.Page[job.Job]{}, core.InvalidField("state", fmt.Sprint(in.State), "stands beside the states of the search", "keep one of them")
 		}
-		f.Paging, f.States = belfry.Paging{Limit: in.Limit, Cursor: in.Cursor}, append(f.States, in.State...)
+		f.Paging, f.States = core.Paging{Limit: in.Limit, Cursor: in.Cursor}, append(f.States, in.State...)
 		for _, p := range []struct {
 			name  string
 			given string
 			to    *string
 		}{{"task", in.Task, &f.Task}, {"schedule", in.Schedule, &f.Schedule}, {"queue", in.Queue, &f.Queue}, {"tag", in.Tag, &f.Tag}} {
 			if *p.to, err = agree(p.name, p.given, *p.to); err != nil {
-				return belfry.Page[belfry.Job]{}, err
+				return core.Page[job.Job]{}, err
 			}
 		}
 		if !in.Since.IsZero() {
@@ -171,16 +175,16 @@ func (s *Server) jobRoutes() {
 		By        string `query:"by" enum:"state" doc:"Count each state too"`
 	}
 	serve(s, endpoint{
-		id: "job-count", method: http.MethodGet, path: "/v1/jobs/count", scope: belfry.ScopeRead,
+		id: "job-count", method: http.MethodGet, path: "/v1/jobs/count", scope: access.ScopeRead,
 		summary: "Count jobs, as far as a cap",
 		doc: "The answer costs the same however many jobs there are: counting ends at the cap, and where no index answers the search, after 10000 rows. " +
 			"Then more is true, and there are at least so many.",
-	}, func(ctx context.Context, c *call, in *counting) (belfry.JobCount, error) {
+	}, func(ctx context.Context, c *call, in *counting) (job.Count, error) {
 		f, err := jobSearch(c, in.Namespace, in.Query)
 		if err != nil {
-			return belfry.JobCount{}, err
+			return job.Count{}, err
 		}
-		n, err := s.service.CountJobs(ctx, f, belfry.CountOptions{Cap: in.Cap, ByState: in.By == "state"})
+		n, err := s.service.CountJobs(ctx, f, view.CountOptions{Cap: in.Cap, ByState: in.By == "state"})
 		return ownCount(c.token, n), err
 	})
 
@@ -189,7 +193,7 @@ func (s *Server) jobRoutes() {
 		Key       string `header:"Idempotency-Key" doc:"For one job: the same as its key. The same request again makes no second job; another request with it is refused"`
 	}
 	serveBody(s, endpoint{
-		id: "job-create", method: http.MethodPost, path: "/v1/jobs", scope: belfry.ScopeOperate, created: true,
+		id: "job-create", method: http.MethodPost, path: "/v1/jobs", scope: access.ScopeOperate, created: true,
 		summary: "Enqueue one job, or several as {\"jobs\": […]}",
 		doc:     "Several are made in one transaction: all or none. A job that is there already under the same key is answered with existing: true, and with 200 if no other was made.",
 	}, func(ctx context.Context, c *call, in *enqueuing, body newJobs) (enqueued, error) {
@@ -202,21 +206,21 @@ func (s *Server) jobRoutes() {
 	})
 
 	serve(s, endpoint{
-		id: "job-show", method: http.MethodGet, path: "/v1/jobs/{id}", scope: belfry.ScopeRead,
+		id: "job-show", method: http.MethodGet, path: "/v1/jobs/{id}", scope: access.ScopeRead,
 		summary: "Show a job",
-	}, func(ctx context.Context, c *call, in *jobByID) (belfry.Job, error) {
+	}, func(ctx context.Context, c *call, in *jobByID) (job.Job, error) {
 		ns, err := in.resolve(c)
 		if err != nil {
-			return belfry.Job{}, err
+			return job.Job{}, err
 		}
 		return s.service.Job(ctx, ns, in.ID)
 	})
 
 	type attemptList struct {
-		Items []belfry.Attempt `json:"items"`
+		Items []job.Attempt `json:"items"`
 	}
 	serve(s, endpoint{
-		id: "job-attempts", method: http.MethodGet, path: "/v1/jobs/{id}/attempts", scope: belfry.ScopeRead,
+		id: "job-attempts", method: http.MethodGet, path: "/v1/jobs/{id}/attempts", scope: access.ScopeRead,
 		summary: "List a job's attempts that have ended, oldest first",
 	}, func(ctx context.Context, c *call, in *jobByID) (attemptList, error) {
 		ns, err := in.resolve(c)
@@ -228,10 +232,10 @@ func (s *Server) jobRoutes() {
 	})
 
 	type outputList struct {
-		Items []belfry.JobOutput `json:"items"`
+		Items []task.JobOutput `json:"items"`
 	}
 	serve(s, endpoint{
-		id: "job-outputs", method: http.MethodGet, path: "/v1/jobs/{id}/outputs", scope: belfry.ScopeRead,
+		id: "job-outputs", method: http.MethodGet, path: "/v1/jobs/{id}/outputs", scope: access.ScopeRead,
 		summary: "List the files that a job's attempts left, oldest first",
 	}, func(ctx context.Context, c *call, in *jobByID) (outputList, error) {
 		ns, err := in.resolve(c)
@@ -249,24 +253,24 @@ func (s *Server) jobRoutes() {
 		Lease     int64  `query:"lease" minimum:"0" doc:"Only that of the attempt under this lease; default: the newest"`
 	}
 	serve(s, endpoint{
-		id: "job-output", method: http.MethodGet, path: "/v1/jobs/{id}/outputs/{name}", scope: belfry.ScopeRead,
+		id: "job-output", method: http.MethodGet, path: "/v1/jobs/{id}/outputs/{name}", scope: access.ScopeRead,
 		summary: "A link to fetch a file that a job left",
-	}, func(ctx context.Context, c *call, in *outputOf) (belfry.SignedRequest, error) {
+	}, func(ctx context.Context, c *call, in *outputOf) (task.SignedRequest, error) {
 		ns, err := (&jobByID{in.ID, in.Namespace}).resolve(c)
 		if err != nil {
-			return belfry.SignedRequest{}, err
+			return task.SignedRequest{}, err
 		}
 		return s.service.OutputLink(ctx, ns, in.ID, in.Name, in.Lease)
 	})
 
 	serve(s, endpoint{
-		id: "job-why", method: http.MethodGet, path: "/v1/jobs/{id}/why", scope: belfry.ScopeRead,
+		id: "job-why", method: http.MethodGet, path: "/v1/jobs/{id}/why", scope: access.ScopeRead,
 		summary: "Explain why a job is where it is",
 		doc:     "A token for one namespace learns what is in the way, and not how many workers and jobs of others there are.",
-	}, func(ctx context.Context, c *call, in *jobByID) (belfry.Why, error) {
+	}, func(ctx context.Context, c *call, in *jobByID) (job.Why, error) {
 		ns, err := in.resolve(c)
 		if err != nil {
-			return belfry.Why{}, err
+			return job.Why{}, err
 		}
 		w, err := s.service.Why(ctx, ns, in.ID)
 		w.Checks = list(w.Checks)
@@ -279,10 +283,10 @@ func (s *Server) jobRoutes() {
 		Key       string `header:"Idempotency-Key" doc:"The same as the key in the body. The same request again makes no second job; another request with it is refused"`
 	}
 	serveBody(s, endpoint{
-		id: "job-rerun", method: http.MethodPost, path: "/v1/jobs/{id}/rerun", scope: belfry.ScopeOperate, bare: true, created: true,
+		id: "job-rerun", method: http.MethodPost, path: "/v1/jobs/{id}/rerun", scope: access.ScopeOperate, bare: true, created: true,
 		summary: "Make a new job of a finished one, with the same input or another",
 		doc:     "Queue, priority, attempts, timeout and tags are those of the finished job; what is run is the task as it is now. The new job belongs to no schedule.",
-	}, func(ctx context.Context, c *call, in *rerunning, r belfry.Rerun) (e belfry.Enqueued, err error) {
+	}, func(ctx context.Context, c *call, in *rerunning, r job.Rerun) (e job.Enqueued, err error) {
 		ns, err := (&jobByID{in.ID, in.Namespace}).resolve(c)
 		if err != nil {
 			return e, err
@@ -299,7 +303,7 @@ func (s *Server) jobRoutes() {
 	s.bulkRoutes("redrive", "Make failed and canceled jobs ready again, with all their attempts back", s.service.RedriveJobs)
 }
 
-type bulk func(ctx context.Context, namespace string, sel belfry.Selection) (belfry.Selected, error)
+type bulk func(ctx context.Context, namespace string, sel view.Selection) (view.Selected, error)
 
 // jobNote is why it is done.
 type jobNote struct {
@@ -312,13 +316,13 @@ func (s *Server) bulkRoutes(verb, summary string, do bulk) {
 		Namespace string `query:"namespace" doc:"Default: as the filter says, the token's namespace, or default; * for all"`
 	}
 	serveBody(s, endpoint{
-		id: "job-" + verb + "-many", method: http.MethodPost, path: "/v1/jobs/" + verb, scope: belfry.ScopeOperate,
+		id: "job-" + verb + "-many", method: http.MethodPost, path: "/v1/jobs/" + verb, scope: access.ScopeOperate,
 		summary: summary + ", by ids or by a filter",
 		doc:     "Up to 10000 in one call; more says whether the filter finds more. With dry_run nothing is done.",
-	}, func(ctx context.Context, c *call, in *selecting, sel belfry.Selection) (belfry.Selected, error) {
+	}, func(ctx context.Context, c *call, in *selecting, sel view.Selection) (view.Selected, error) {
 		ns, err := selectionNamespace(c, in.Namespace, &sel)
 		if err != nil {
-			return belfry.Selected{}, err
+			return view.Selected{}, err
 		}
 		done, err := do(ctx, ns, sel)
 		done.IDs = list(done.IDs)
@@ -326,15 +330,15 @@ func (s *Server) bulkRoutes(verb, summary string, do bulk) {
 	})
 
 	serveBody(s, endpoint{
-		id: "job-" + verb, method: http.MethodPost, path: "/v1/jobs/{id}/" + verb, scope: belfry.ScopeOperate, bare: true,
+		id: "job-" + verb, method: http.MethodPost, path: "/v1/jobs/{id}/" + verb, scope: access.ScopeOperate, bare: true,
 		summary: summary + ": this one",
 		doc:     "A job it cannot be done to is answered under left, with the reason.",
-	}, func(ctx context.Context, c *call, in *jobByID, body jobNote) (belfry.Selected, error) {
+	}, func(ctx context.Context, c *call, in *jobByID, body jobNote) (view.Selected, error) {
 		ns, err := in.resolve(c)
 		if err != nil {
-			return belfry.Selected{}, err
+			return view.Selected{}, err
 		}
-		done, err := do(ctx, ns, belfry.Selection{IDs: []int64{in.ID}, Note: body.Note})
+		done, err := do(ctx, ns, view.Selection{IDs: []int64{in.ID}, Note: body.Note})
 		done.IDs = list(done.IDs)
 		return done, err
 	})
@@ -342,18 +346,18 @@ func (s *Server) bulkRoutes(verb, summary string, do bulk) {
 
 // jobSearch reads a search and binds it to the namespace that the caller may
 // look at.
-func jobSearch(c *call, namespace, query string) (f belfry.JobFilter, err error) {
+func jobSearch(c *call, namespace, query string) (f job.Filter, err error) {
 	if namespace, err = inNamespace(c.token, "namespace", namespace); err != nil {
 		return f, err
 	}
-	f, err = belfry.ParseJobFilter(query, time.Now().UTC())
+	f, err = job.ParseJobFilter(query, time.Now().UTC())
 	f.Namespace = namespace
 	return f, err
 }
 
 // selectionNamespace checks a selection and binds its filter to the namespace
 // that the caller may touch, whatever the one who carries it out looks at.
-func selectionNamespace(c *call, asked string, sel *belfry.Selection) (string, error) {
+func selectionNamespace(c *call, asked string, sel *view.Selection) (string, error) {
 	if asked != "" { // the namespace comes before what is wrong with the selection
 		if _, err := inNamespace(c.token, "namespace", asked); err != nil {
 			return "", err

@@ -5,12 +5,13 @@ import (
 	"net/http"
 	"slices"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/access"
+	"github.com/belfry-run/belfry/core"
 )
 
 // newJoinToken is a join token and its secret, which is shown this once.
 type newJoinToken struct {
-	Token  belfry.JoinToken `json:"token"`
+	Token  access.JoinToken `json:"token"`
 	Secret string           `json:"secret" doc:"Keep it; it cannot be had again"`
 }
 
@@ -21,25 +22,25 @@ type joining struct {
 
 func (s *Server) joinRoutes() {
 	type joinTokenList struct {
-		Items []belfry.JoinToken `json:"items"`
+		Items []access.JoinToken `json:"items"`
 	}
 	serve(s, endpoint{
-		id: "join-token-list", method: http.MethodGet, path: "/v1/join-tokens", scope: belfry.ScopeAdmin,
+		id: "join-token-list", method: http.MethodGet, path: "/v1/join-tokens", scope: access.ScopeAdmin,
 		summary: "List join tokens, without their secrets",
 		doc:     "A token for one namespace sees those for the same.",
 	}, func(ctx context.Context, c *call, _ *struct{}) (joinTokenList, error) {
 		items, err := s.service.JoinTokens(ctx)
-		if own := c.token.Namespace; own != belfry.AnyNamespace {
-			items = slices.DeleteFunc(items, func(t belfry.JoinToken) bool { return t.Namespace != own })
+		if own := c.token.Namespace; own != core.AnyNamespace {
+			items = slices.DeleteFunc(items, func(t access.JoinToken) bool { return t.Namespace != own })
 		}
 		return joinTokenList{list(items)}, err
 	})
 
 	serveBody(s, endpoint{
-		id: "join-token-create", method: http.MethodPost, path: "/v1/join-tokens", scope: belfry.ScopeAdmin, created: true,
+		id: "join-token-create", method: http.MethodPost, path: "/v1/join-tokens", scope: access.ScopeAdmin, created: true,
 		summary: "Create a join token, with which machines get tokens for workers",
 		doc:     "The secret is answered this once. Needs a token for all namespaces.",
-	}, func(ctx context.Context, c *call, _ *struct{}, t belfry.JoinToken) (newJoinToken, error) {
+	}, func(ctx context.Context, c *call, _ *struct{}, t access.JoinToken) (newJoinToken, error) {
 		if err := everywhere(c.token, "join tokens"); err != nil {
 			return newJoinToken{}, err
 		}
@@ -51,7 +52,7 @@ func (s *Server) joinRoutes() {
 		ID int64 `path:"id" minimum:"1"`
 	}
 	serve(s, endpoint{
-		id: "join-token-revoke", method: http.MethodDelete, path: "/v1/join-tokens/{id}", scope: belfry.ScopeAdmin,
+		id: "join-token-revoke", method: http.MethodDelete, path: "/v1/join-tokens/{id}", scope: access.ScopeAdmin,
 		summary: "Revoke a join token",
 		doc:     "The tokens that machines got by it stay good. Needs a token for all namespaces.",
 	}, func(ctx context.Context, c *call, in *byID) (none, error) {
@@ -73,7 +74,7 @@ func (s *Server) joinRoutes() {
 		}
 		defer leave()
 		made, secret, err := s.service.Join(ctx, c.join, who.Name)
-		if belfry.CodeOf(err) == belfry.Unauthorized {
+		if core.CodeOf(err) == core.Unauthorized {
 			return newToken{}, notLetIn(s.guard.guesses.failed(guess, err))
 		}
 		return newToken{Token: made, Secret: secret}, err
@@ -82,7 +83,7 @@ func (s *Server) joinRoutes() {
 
 // authorizeJoin lets a request in that carries something like a join token.
 // Whether it is one is found out in the transaction that counts its use.
-func (s *Server) authorizeJoin(ctx context.Context, r *http.Request, _ belfry.Scope) (context.Context, error) {
+func (s *Server) authorizeJoin(ctx context.Context, r *http.Request, _ access.Scope) (context.Context, error) {
 	secret, err := bearer(r)
 	if err != nil {
 		return ctx, notLetIn(err)

@@ -5,7 +5,10 @@ import (
 	"net/http"
 	"testing"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/access"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/job"
+	"github.com/belfry-run/belfry/task"
 )
 
 func TestWhoGuessesJoinTokensIsNotHeardForLong(t *testing.T) {
@@ -13,9 +16,9 @@ func TestWhoGuessesJoinTokensIsNotHeardForLong(t *testing.T) {
 	b := setup(t)
 	b.on["Join"] = func(_ context.Context, args []any) (any, error) {
 		if args[0] == "invitation" {
-			return belfry.Token{ID: 9, Name: "m", Scopes: []belfry.Scope{belfry.ScopeWorker}}, nil
+			return access.Token{ID: 9, Name: "m", Scopes: []access.Scope{access.ScopeWorker}}, nil
 		}
-		return nil, belfry.Errorf(belfry.Unauthorized, "the join token is unknown")
+		return nil, core.Errorf(core.Unauthorized, "the join token is unknown")
 	}
 	b.refused(t, http.StatusUnauthorized, http.MethodPost, "/v1/join", `{"name":"m"}`, "Authorization", "")
 	if status, _, text := b.raw(t, http.MethodPost, "/v1/join", `{"name":"m"}`, "Authorization", "Bearer invitation"); status != http.StatusCreated {
@@ -42,20 +45,20 @@ func TestJoinTokensAreMadeByThoseForAllNamespaces(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.on["JoinTokens"] = func(context.Context, []any) (any, error) {
-		return []belfry.JoinToken{{ID: 1, Namespace: "team-a"}, {ID: 2, Namespace: "team-b"}}, nil
+		return []access.JoinToken{{ID: 1, Namespace: "team-a"}, {ID: 2, Namespace: "team-b"}}, nil
 	}
 	team := b.as(t, "team")
-	_, _, err := team.CreateJoinToken(t.Context(), belfry.JoinToken{Name: "j", Namespace: "team-a"})
-	if belfry.CodeOf(err) != belfry.Forbidden {
+	_, _, err := team.CreateJoinToken(t.Context(), access.JoinToken{Name: "j", Namespace: "team-a"})
+	if core.CodeOf(err) != core.Forbidden {
 		t.Error(err)
 	}
-	if err := team.RevokeJoinToken(t.Context(), 1); belfry.CodeOf(err) != belfry.Forbidden {
+	if err := team.RevokeJoinToken(t.Context(), 1); core.CodeOf(err) != core.Forbidden {
 		t.Error(err)
 	}
 	if seen, err := team.JoinTokens(t.Context()); err != nil || len(seen) != 1 || seen[0].ID != 1 {
 		t.Error(seen, err)
 	}
-	if _, err := b.as(t, "reader").JoinTokens(t.Context()); belfry.CodeOf(err) != belfry.Forbidden {
+	if _, err := b.as(t, "reader").JoinTokens(t.Context()); core.CodeOf(err) != core.Forbidden {
 		t.Error(err)
 	}
 }
@@ -63,13 +66,13 @@ func TestJoinTokensAreMadeByThoseForAllNamespaces(t *testing.T) {
 func TestLabelsOfATokenCountBeforeAWorkersOwn(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	b.tokens.set("joined", belfry.Token{ID: 4, Name: "m", Namespace: "team-a", Scopes: []belfry.Scope{belfry.ScopeWorker}, Labels: map[string]string{"pool": "build"}})
-	var got belfry.WorkerInfo
+	b.tokens.set("joined", access.Token{ID: 4, Name: "m", Namespace: "team-a", Scopes: []access.Scope{access.ScopeWorker}, Labels: map[string]string{"pool": "build"}})
+	var got job.WorkerInfo
 	b.on["OpenSession"] = func(_ context.Context, args []any) (any, error) {
-		got = args[0].(belfry.WorkerInfo)
-		return belfry.Session{ID: "s"}, nil
+		got = args[0].(job.WorkerInfo)
+		return job.Session{ID: "s"}, nil
 	}
-	_, err := b.as(t, "joined").OpenSession(t.Context(), belfry.WorkerInfo{Name: "m", Has: belfry.Has{Labels: map[string]string{"pool": "mine", "gpu": "true"}}})
+	_, err := b.as(t, "joined").OpenSession(t.Context(), job.WorkerInfo{Name: "m", Has: task.Has{Labels: map[string]string{"pool": "mine", "gpu": "true"}}})
 	if err != nil {
 		t.Fatal(err)
 	}

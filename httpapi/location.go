@@ -6,7 +6,10 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/job"
+	"github.com/belfry-run/belfry/schedule"
+	"github.com/belfry-run/belfry/task"
+	"github.com/belfry-run/belfry/view"
 )
 
 // status is what an endpoint answers a value with: 200 where all of it was there
@@ -14,10 +17,10 @@ import (
 func (e endpoint) status(v any) int {
 	made := e.created
 	switch v := v.(type) {
-	case belfry.Enqueued:
+	case job.Enqueued:
 		made = made && !v.Existing
 	case enqueued:
-		made = made && slices.ContainsFunc(v.Jobs, func(one belfry.Enqueued) bool { return !one.Existing })
+		made = made && slices.ContainsFunc(v.Jobs, func(one job.Enqueued) bool { return !one.Existing })
 	}
 	if made {
 		return http.StatusCreated
@@ -32,19 +35,19 @@ func located(v any) string {
 	}
 	number := func(id int64) string { return strconv.FormatInt(id, 10) }
 	switch v := v.(type) {
-	case belfry.Task:
+	case task.Task:
 		return in(v.Namespace, "tasks", v.Name)
-	case belfry.Schedule:
+	case schedule.Schedule:
 		return in(v.Namespace, "schedules", v.Name)
-	case belfry.MonitorView:
+	case view.MonitorView:
 		return in(v.Namespace, "monitors", v.Name)
-	case belfry.Backfill:
+	case schedule.Backfill:
 		return in(v.Namespace, "backfills", number(v.ID))
-	case belfry.Upload:
+	case task.Upload:
 		return in(v.Artifact.Namespace, "artifacts", v.Artifact.SHA256)
-	case belfry.Job:
+	case job.Job:
 		return in(v.Namespace, "jobs", number(v.ID))
-	case belfry.Enqueued:
+	case job.Enqueued:
 		return in(v.Job.Namespace, "jobs", number(v.Job.ID))
 	case enqueued:
 		if len(v.Jobs) == 1 {
@@ -54,7 +57,7 @@ func located(v any) string {
 		return "/v1/tokens/" + number(v.Token.ID)
 	case newJoinToken:
 		return "/v1/join-tokens/" + number(v.Token.ID)
-	case belfry.Session:
+	case job.Session:
 		return "/v1/sessions/" + url.PathEscape(v.ID)
 	}
 	return ""

@@ -8,56 +8,58 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/access"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/job"
 )
 
 // logTextRoutes serve logs by byte.
 func (s *Server) logTextRoutes() {
 	type reading struct {
-		ID        int64         `path:"id"`
-		Namespace string        `query:"namespace" doc:"Default: the token's namespace, or default; * for wherever it is"`
-		Attempt   int           `query:"attempt" minimum:"0" doc:"Only this attempt; default: all"`
-		Stream    belfry.Stream `query:"stream" doc:"Only stdout, stderr or log; default: all"`
-		Offset    int64         `query:"offset" doc:"From which byte on; negative: so many before the end"`
-		Limit     int           `query:"limit" minimum:"0" maximum:"1048576" doc:"Bytes; default: 65536"`
-		Tail      int           `query:"tail" minimum:"0" doc:"Instead of an offset: the last lines, as far as the limit"`
-		Grep      string        `query:"grep" doc:"Answer the lines that have this text, up to 1000 of the next 8 MiB"`
-		Regexp    bool          `query:"regexp" doc:"Grep is an expression of Go's regexp"`
+		ID        int64      `path:"id"`
+		Namespace string     `query:"namespace" doc:"Default: the token's namespace, or default; * for wherever it is"`
+		Attempt   int        `query:"attempt" minimum:"0" doc:"Only this attempt; default: all"`
+		Stream    job.Stream `query:"stream" doc:"Only stdout, stderr or log; default: all"`
+		Offset    int64      `query:"offset" doc:"From which byte on; negative: so many before the end"`
+		Limit     int        `query:"limit" minimum:"0" maximum:"1048576" doc:"Bytes; default: 65536"`
+		Tail      int        `query:"tail" minimum:"0" doc:"Instead of an offset: the last lines, as far as the limit"`
+		Grep      string     `query:"grep" doc:"Answer the lines that have this text, up to 1000 of the next 8 MiB"`
+		Regexp    bool       `query:"regexp" doc:"Grep is an expression of Go's regexp"`
 	}
 	serve(s, endpoint{
-		id: "job-log", method: http.MethodGet, path: "/v1/jobs/{id}/log", scope: belfry.ScopeRead,
+		id: "job-log", method: http.MethodGet, path: "/v1/jobs/{id}/log", scope: access.ScopeRead,
 		summary: "Read or search a job's log as text, by byte",
-	}, func(ctx context.Context, c *call, in *reading) (belfry.LogText, error) {
+	}, func(ctx context.Context, c *call, in *reading) (job.LogText, error) {
 		ns, err := (&jobByID{in.ID, in.Namespace}).resolve(c)
 		if err != nil {
-			return belfry.LogText{}, err
+			return job.LogText{}, err
 		}
-		if err := oneOf("stream", in.Stream, belfry.Stdout, belfry.Stderr, belfry.Log); err != nil {
-			return belfry.LogText{}, err
+		if err := oneOf("stream", in.Stream, job.Stdout, job.Stderr, job.Log); err != nil {
+			return job.LogText{}, err
 		}
-		return s.service.LogText(ctx, ns, in.ID, belfry.LogQuery{
+		return s.service.LogText(ctx, ns, in.ID, job.LogQuery{
 			Attempt: in.Attempt, Stream: in.Stream, Offset: in.Offset, Limit: in.Limit, Tail: in.Tail, Grep: in.Grep, Regexp: in.Regexp,
 		})
 	})
 
 	type downloading struct {
-		ID        int64         `path:"id"`
-		Namespace string        `query:"namespace" doc:"Default: the token's namespace, or default; * for wherever it is"`
-		Attempt   int           `query:"attempt" minimum:"0" doc:"Only this attempt; default: all"`
-		Stream    belfry.Stream `query:"stream" doc:"Only stdout, stderr or log; default: all"`
+		ID        int64      `path:"id"`
+		Namespace string     `query:"namespace" doc:"Default: the token's namespace, or default; * for wherever it is"`
+		Attempt   int        `query:"attempt" minimum:"0" doc:"Only this attempt; default: all"`
+		Stream    job.Stream `query:"stream" doc:"Only stdout, stderr or log; default: all"`
 	}
 	stream(s, endpoint{
-		id: "job-log-download", method: http.MethodGet, path: "/v1/jobs/{id}/log.txt", scope: belfry.ScopeRead, timeout: -1,
+		id: "job-log-download", method: http.MethodGet, path: "/v1/jobs/{id}/log.txt", scope: access.ScopeRead, timeout: -1,
 		summary: "Download a job's log as it is now",
 	}, map[string]reflect.Type{"text/plain": reflect.TypeFor[string]()}, func(ctx context.Context, c *call, in *downloading) (func(http.ResponseWriter), error) {
 		ns, err := (&jobByID{in.ID, in.Namespace}).resolve(c)
 		if err != nil {
 			return nil, err
 		}
-		if err := oneOf("stream", in.Stream, belfry.Stdout, belfry.Stderr, belfry.Log); err != nil {
+		if err := oneOf("stream", in.Stream, job.Stdout, job.Stderr, job.Log); err != nil {
 			return nil, err
 		}
-		q := belfry.LogQuery{Attempt: in.Attempt, Stream: in.Stream, Limit: belfry.MaxLogText}
+		q := job.LogQuery{Attempt: in.Attempt, Stream: in.Stream, Limit: job.MaxLogText}
 		part, err := s.service.LogText(ctx, ns, in.ID, q)
 		if err != nil {
 			return nil, err
@@ -68,7 +70,7 @@ func (s *Server) logTextRoutes() {
 
 // sendLog sends a log part by part, as far as it was written at the begin. Who
 // reads slowly gets it all as long as each part arrives in time.
-func (s *Server) sendLog(ctx context.Context, w http.ResponseWriter, ns string, id int64, q belfry.LogQuery, part belfry.LogText) {
+func (s *Server) sendLog(ctx context.Context, w http.ResponseWriter, ns string, id int64, q job.LogQuery, part job.LogText) {
 	ctx, cancel := s.whileGood(ctx)
 	defer cancel()
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
@@ -83,7 +85,7 @@ func (s *Server) sendLog(ctx context.Context, w http.ResponseWriter, ns string, 
 		q.Offset = part.Next
 		var err error
 		if part, err = s.service.LogText(ctx, ns, id, q); err == nil && part.Next <= q.Offset {
-			err = belfry.Errorf(belfry.NotFound, "the rest of the log of job %d is gone", id)
+			err = core.Errorf(core.NotFound, "the rest of the log of job %d is gone", id)
 		}
 		if err != nil {
 			s.fail(ctx, err)

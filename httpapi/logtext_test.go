@@ -10,7 +10,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/job"
 )
 
 // deadlines is a writer that counts how often it was given time.
@@ -26,12 +27,12 @@ func (d *deadlines) SetWriteDeadline(time.Time) error {
 
 func TestEachPartOfALogHasItsOwnTime(t *testing.T) {
 	b := setup(t)
-	part := func(at int64) belfry.LogText {
-		return belfry.LogText{Offset: at, Next: at + 2, Size: 6, Text: "abcdef"[at : at+2]}
+	part := func(at int64) job.LogText {
+		return job.LogText{Offset: at, Next: at + 2, Size: 6, Text: "abcdef"[at : at+2]}
 	}
-	b.when("LogText", func(_ context.Context, args []any) (any, error) { return part(args[2].(belfry.LogQuery).Offset), nil })
+	b.when("LogText", func(_ context.Context, args []any) (any, error) { return part(args[2].(job.LogQuery).Offset), nil })
 	w := &deadlines{ResponseRecorder: httptest.NewRecorder()}
-	b.server.sendLog(t.Context(), w, "ns", 9, belfry.LogQuery{}, part(0))
+	b.server.sendLog(t.Context(), w, "ns", 9, job.LogQuery{}, part(0))
 	if text := w.Body.String(); text != "abcdef" || w.set != 3 {
 		t.Errorf("%q, with %d deadlines", text, w.set)
 	}
@@ -40,17 +41,17 @@ func TestEachPartOfALogHasItsOwnTime(t *testing.T) {
 // A log that breaks off must not look like a whole one.
 func TestALogThatBreaksOffIsNotEnded(t *testing.T) {
 	for name, rest := range map[string]struct {
-		part belfry.LogText
+		part job.LogText
 		err  error
 	}{
-		"the database is away":  {err: belfry.Errorf(belfry.Unavailable, "not now")},
-		"the rest is not there": {part: belfry.LogText{Offset: 3, Next: 3, Size: 3}},
+		"the database is away":  {err: core.Errorf(core.Unavailable, "not now")},
+		"the rest is not there": {part: job.LogText{Offset: 3, Next: 3, Size: 3}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := setup(t)
 			b.when("LogText", func(_ context.Context, args []any) (any, error) {
-				if args[2].(belfry.LogQuery).Offset == 0 {
-					return belfry.LogText{Next: 3, Size: 6, Text: "abc"}, nil
+				if args[2].(job.LogQuery).Offset == 0 {
+					return job.LogText{Next: 3, Size: 6, Text: "abc"}, nil
 				}
 				return rest.part, rest.err
 			})

@@ -5,27 +5,29 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/access"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/schedule"
 )
 
 // comingList is nominal times that are still to come.
 type comingList struct {
-	Items []belfry.Coming `json:"items"`
+	Items []schedule.Coming `json:"items"`
 }
 
 // ahead checks a question about all schedules of a namespace.
-func ahead(c *call, namespace string, from time.Time, within string, limit int) (a belfry.Ahead, err error) {
-	a = belfry.Ahead{From: from, Limit: limit}
+func ahead(c *call, namespace string, from time.Time, within string, limit int) (a schedule.Ahead, err error) {
+	a = schedule.Ahead{From: from, Limit: limit}
 	if a.Namespace, err = inNamespace(c.token, "namespace", namespace); err != nil {
 		return a, err
 	}
 	if within != "" {
-		d, err := belfry.ParseDuration(within)
+		d, err := core.ParseDuration(within)
 		if err != nil {
-			return a, belfry.InvalidField("within", shorten(within), "is not a duration", "such as 24h or 7d")
+			return a, core.InvalidField("within", shorten(within), "is not a duration", "such as 24h or 7d")
 		}
 		if d <= 0 { // 0 would mean the default
-			return a, belfry.InvalidField("within", shorten(within), "is not longer than nothing", "such as 24h or 7d")
+			return a, core.InvalidField("within", shorten(within), "is not longer than nothing", "such as 24h or 7d")
 		}
 		a.Within = d.D()
 	}
@@ -37,13 +39,13 @@ func (s *Server) lookRoutes() {
 		Namespace string `query:"namespace" doc:"Default: as the body says, the token's namespace, or default"`
 	}
 	serveBody(s, endpoint{
-		id: "schedule-look", method: http.MethodPost, path: "/v1/look", scope: belfry.ScopeRead,
+		id: "schedule-look", method: http.MethodPost, path: "/v1/look", scope: access.ScopeRead,
 		summary: "Say what a schedule will do, saved or not",
 		doc: "By its name, as a draft that is not saved, or both: then the draft is an edit, and the answer says which times it changes. " +
 			"With at it says whether that instant is one of its times, and why or why not. Nothing is written.",
-	}, func(ctx context.Context, c *call, in *looking, q belfry.LookQuery) (_ belfry.Look, err error) {
+	}, func(ctx context.Context, c *call, in *looking, q schedule.LookQuery) (_ schedule.Look, err error) {
 		if err := ownLook(c, in.Namespace, &q); err != nil {
-			return belfry.Look{}, err
+			return schedule.Look{}, err
 		}
 		l, err := s.service.Look(ctx, q)
 		l.Explain, l.Coming = list(l.Explain), list(l.Coming)
@@ -57,7 +59,7 @@ func (s *Server) lookRoutes() {
 		Limit     int       `query:"limit" minimum:"0" maximum:"10000" doc:"Most items; default: 200"`
 	}
 	serve(s, endpoint{
-		id: "schedule-upcoming", method: http.MethodGet, path: "/v1/upcoming", scope: belfry.ScopeRead,
+		id: "schedule-upcoming", method: http.MethodGet, path: "/v1/upcoming", scope: access.ScopeRead,
 		summary: "List what all schedules will do within a span, soonest first",
 	}, func(ctx context.Context, c *call, in *listing) (comingList, error) {
 		a, err := ahead(c, in.Namespace, in.From, in.Within, in.Limit)
@@ -77,14 +79,14 @@ func (s *Server) lookRoutes() {
 		Checks    bool      `query:"checks" doc:"Count checks of monitors too"`
 	}
 	serve(s, endpoint{
-		id: "schedule-forecast", method: http.MethodGet, path: "/v1/forecast", scope: belfry.ScopeRead,
+		id: "schedule-forecast", method: http.MethodGet, path: "/v1/forecast", scope: access.ScopeRead,
 		summary: "Count the planned starts of each minute and hour within a span",
 		doc: "It shows where schedules collide. What is empty is left out. With more than 8000 schedules it is partial: those that are due first are counted, " +
 			"and what starts after until is at least what is said.",
-	}, func(ctx context.Context, c *call, in *counting) (belfry.Forecast, error) {
+	}, func(ctx context.Context, c *call, in *counting) (schedule.Forecast, error) {
 		a, err := ahead(c, in.Namespace, in.From, in.Within, 0)
 		if err != nil {
-			return belfry.Forecast{}, err
+			return schedule.Forecast{}, err
 		}
 		a.Zone, a.ByHour, a.Checks = in.Zone, in.By == "hour", in.Checks
 		f, err := s.service.Forecast(ctx, a)
@@ -92,14 +94,14 @@ func (s *Server) lookRoutes() {
 	})
 }
 
-func fullForecast(f belfry.Forecast) belfry.Forecast {
+func fullForecast(f schedule.Forecast) schedule.Forecast {
 	f.Loads, f.Hours, f.Busiest = list(f.Loads), list(f.Hours), list(f.Busiest)
 	return f
 }
 
 // ownLook checks a query and binds it, and its draft, to the namespace that
 // the caller may look at.
-func ownLook(c *call, asked string, q *belfry.LookQuery) (err error) {
+func ownLook(c *call, asked string, q *schedule.LookQuery) (err error) {
 	if q.Namespace, err = agree("namespace", asked, q.Namespace); err != nil {
 		return err
 	}
@@ -115,7 +117,7 @@ func ownLook(c *call, asked string, q *belfry.LookQuery) (err error) {
 		q.Draft.Namespace = q.Namespace
 	}
 	if q.Name != "" {
-		if err := belfry.CheckName("name", q.Name); err != nil {
+		if err := core.ValidName("name", q.Name); err != nil {
 			return err
 		}
 	}

@@ -11,7 +11,8 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/access"
+	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/store"
 )
 
@@ -56,13 +57,13 @@ func TestEveryRouteRefusesWhoHasNoRight(t *testing.T) {
 		}
 	})
 	b := setup(t, func(o *Options) { o.Attempts = st })
-	b.when("Join", func(context.Context, []any) (any, error) { return nil, belfry.Errorf(belfry.Unauthorized, "unknown") })
+	b.when("Join", func(context.Context, []any) (any, error) { return nil, core.Errorf(core.Unauthorized, "unknown") })
 	b.tokens.sessions = map[string]int64{"1": 99}
-	lower := map[belfry.Scope]belfry.Scope{
-		belfry.ScopeRead: "none", belfry.ScopeOperate: belfry.ScopeRead, belfry.ScopeAdmin: belfry.ScopeOperate, belfry.ScopeWorker: belfry.ScopeAdmin,
+	lower := map[access.Scope]access.Scope{
+		access.ScopeRead: "none", access.ScopeOperate: access.ScopeRead, access.ScopeAdmin: access.ScopeOperate, access.ScopeWorker: access.ScopeAdmin,
 	}
-	for i, scope := range append(slices.Clone(belfry.Scopes), "none") {
-		b.tokens.set("only-"+string(scope), belfry.Token{ID: int64(50 + i), Name: string(scope), Namespace: "team-a", Scopes: []belfry.Scope{scope}})
+	for i, scope := range append(slices.Clone(access.Scopes), "none") {
+		b.tokens.set("only-"+string(scope), access.Token{ID: int64(50 + i), Name: string(scope), Namespace: "team-a", Scopes: []access.Scope{scope}})
 	}
 	listed := map[string]bool{}
 	doc := b.server.api.OpenAPI()
@@ -81,8 +82,8 @@ func TestEveryRouteRefusesWhoHasNoRight(t *testing.T) {
 			}
 			for _, need := range op.Security {
 				for _, scope := range need["token"] {
-					if status, text := ask("", "only-"+string(lower[belfry.Scope(scope)])); status != http.StatusForbidden {
-						t.Errorf("%s wants the scope %s, and a token with %s is answered %d %.200s", op.OperationID, scope, lower[belfry.Scope(scope)], status, text)
+					if status, text := ask("", "only-"+string(lower[access.Scope(scope)])); status != http.StatusForbidden {
+						t.Errorf("%s wants the scope %s, and a token with %s is answered %d %.200s", op.OperationID, scope, lower[access.Scope(scope)], status, text)
 					}
 				}
 			}

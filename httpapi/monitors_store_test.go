@@ -13,11 +13,18 @@ import (
 	"testing"
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/access"
+	"github.com/belfry-run/belfry/alert"
+	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/httpapi"
+	"github.com/belfry-run/belfry/job"
+	"github.com/belfry-run/belfry/monitor"
+	"github.com/belfry-run/belfry/schedule"
 	"github.com/belfry-run/belfry/store"
 	"github.com/belfry-run/belfry/store/sqlite"
 	"github.com/belfry-run/belfry/store/storetest"
+	"github.com/belfry-run/belfry/task"
+	"github.com/belfry-run/belfry/view"
 )
 
 // scene is a service on a database of its own, whose clock stands still unless
@@ -43,7 +50,7 @@ func newScene(t *testing.T, overHTTP bool) *scene {
 		}
 	})
 	s := &scene{Service: st, clock: clock, store: st}
-	_, secret, err := st.CreateToken(t.Context(), belfry.Token{Name: "root", Namespace: belfry.AnyNamespace, Scopes: belfry.Scopes})
+	_, secret, err := st.CreateToken(t.Context(), access.Token{Name: "root", Namespace: core.AnyNamespace, Scopes: access.Scopes})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -69,10 +76,10 @@ func newScene(t *testing.T, overHTTP bool) *scene {
 }
 
 // look has a worker make a check that was asked for, and see m.
-func (s *scene) look(ctx context.Context, namespace, monitor string, m belfry.Measure) (any, error) {
+func (s *scene) look(ctx context.Context, namespace, monitor string, m task.Measure) (any, error) {
 	s.clock.Move(time.Minute)
 	if s.worker == "" {
-		w, err := s.OpenSession(ctx, belfry.WorkerInfo{Name: "w", Namespace: belfry.AnyNamespace, Kinds: belfry.Kinds, Queues: map[string]int{belfry.ChecksQueue: 5}})
+		w, err := s.OpenSession(ctx, job.WorkerInfo{Name: "w", Namespace: core.AnyNamespace, Kinds: task.Kinds, Queues: map[string]int{task.ChecksQueue: 5}})
 		if err != nil {
 			return nil, err
 		}
@@ -84,20 +91,20 @@ func (s *scene) look(ctx context.Context, namespace, monitor string, m belfry.Me
 	if _, err := s.CheckMonitor(ctx, namespace, monitor); err != nil {
 		return nil, err
 	}
-	claim, err := s.Claim(ctx, belfry.ClaimRequest{Session: s.worker, Want: map[string]int{belfry.ChecksQueue: 5}})
+	claim, err := s.Claim(ctx, job.ClaimRequest{Session: s.worker, Want: map[string]int{task.ChecksQueue: 5}})
 	if err != nil || len(claim.Jobs) == 0 {
 		return "nothing was claimed", err
 	}
-	var all []belfry.Finish
+	var all []job.Finish
 	for _, j := range claim.Jobs {
-		all = append(all, belfry.Finish{Ref: belfry.Ref{JobID: j.Job.ID, Lease: claim.Lease}, Outcome: belfry.OutcomeOK, Check: &m})
+		all = append(all, job.Finish{Ref: job.Ref{JobID: j.Job.ID, Lease: claim.Lease}, Outcome: job.OutcomeOK, Check: &m})
 	}
 	return s.Finish(ctx, s.worker, all)
 }
 
-func text(outcome, digest, text string) belfry.Measure {
-	return belfry.Measure{Outcome: belfry.CheckOutcome(outcome), Latency: belfry.Duration(20 * time.Millisecond), Page: &belfry.PageSeen{
-		Outcome: belfry.PageText, Digest: digest, ConfigHash: "c", Text: text, Matches: 1,
+func text(outcome, digest, text string) task.Measure {
+	return task.Measure{Outcome: task.CheckOutcome(outcome), Latency: core.Duration(20 * time.Millisecond), Page: &task.PageSeen{
+		Outcome: task.PageText, Digest: digest, ConfigHash: "c", Text: text, Matches: 1,
 	}}
 }
 
@@ -109,33 +116,33 @@ type step struct {
 // monitorSteps is a life of some monitors and of who is told of them.
 func monitorSteps() []step {
 	const ns = "team"
-	shop := belfry.Monitor{Namespace: ns, Name: "shop", Tags: []string{"web"}, Public: true, Check: belfry.Task{
-		HTTP: &belfry.HTTP{URL: "https://shop.example/", Auth: &belfry.HTTPAuth{Bearer: "hunter2"}}, Conditions: []string{"status == 200"},
+	shop := monitor.Monitor{Namespace: ns, Name: "shop", Tags: []string{"web"}, Public: true, Check: task.Task{
+		HTTP: &task.HTTP{URL: "https://shop.example/", Auth: &task.HTTPAuth{Bearer: "hunter2"}}, Conditions: []string{"status == 200"},
 	}}
-	page := belfry.Monitor{Namespace: ns, Name: "price", Check: belfry.Task{Page: &belfry.PageCheck{URL: "https://shop.example/price", Confirm: -1}}}
-	beat := belfry.Monitor{Namespace: ns, Name: "backup", Heartbeat: &belfry.Heartbeat{}, Every: belfry.Duration(time.Hour)}
-	good := belfry.Measure{Outcome: belfry.CheckOK, Status: 200, Latency: belfry.Duration(40 * time.Millisecond), Phases: belfry.Phases{DNS: belfry.Duration(time.Millisecond)}}
-	bad := belfry.Measure{
-		Outcome: belfry.CheckFail, Code: belfry.CodeStatus, Message: "status 503", Status: 503, Latency: belfry.Duration(10 * time.Millisecond),
-		Conditions: []belfry.ConditionResult{{Text: "status == 200", Value: "status = 503"}}, Snapshot: &belfry.Snapshot{Status: "503", Body: "<b>"},
+	page := monitor.Monitor{Namespace: ns, Name: "price", Check: task.Task{Page: &task.PageCheck{URL: "https://shop.example/price", Confirm: -1}}}
+	beat := monitor.Monitor{Namespace: ns, Name: "backup", Heartbeat: &monitor.Heartbeat{}, Every: core.Duration(time.Hour)}
+	good := task.Measure{Outcome: task.CheckOK, Status: 200, Latency: core.Duration(40 * time.Millisecond), Phases: task.Phases{DNS: core.Duration(time.Millisecond)}}
+	bad := task.Measure{
+		Outcome: task.CheckFail, Code: task.CodeStatus, Message: "status 503", Status: 503, Latency: core.Duration(10 * time.Millisecond),
+		Conditions: []task.ConditionResult{{Text: "status == 200", Value: "status = 503"}}, Snapshot: &task.Snapshot{Status: "503", Body: "<b>"},
 	}
-	doc := belfry.DocumentFilter{Namespace: ns, Paging: belfry.Paging{Limit: 1}}
+	doc := view.DocumentFilter{Namespace: ns, Paging: core.Paging{Limit: 1}}
 	first := time.Date(2020, 1, 1, 0, 0, 0, 0, time.UTC)
 	return []step{
 		{"channel", func(ctx context.Context, s *scene) (any, error) {
-			return s.SaveChannel(ctx, belfry.Channel{Namespace: ns, Name: "ops", Slack: &belfry.SlackChannel{URL: "https://hooks.example/hunter2"}})
+			return s.SaveChannel(ctx, alert.Channel{Namespace: ns, Name: "ops", Slack: &alert.SlackChannel{URL: "https://hooks.example/hunter2"}})
 		}},
 		{"channel again, as shown", func(ctx context.Context, s *scene) (any, error) {
-			return s.SaveChannel(ctx, belfry.Channel{Namespace: ns, Name: "ops", Description: "d", Slack: &belfry.SlackChannel{URL: belfry.Redacted}})
+			return s.SaveChannel(ctx, alert.Channel{Namespace: ns, Name: "ops", Description: "d", Slack: &alert.SlackChannel{URL: core.Redacted}})
 		}},
 		{"bad channel", func(ctx context.Context, s *scene) (any, error) {
-			return s.SaveChannel(ctx, belfry.Channel{Namespace: ns, Name: "bad", Ntfy: &belfry.NtfyChannel{}})
+			return s.SaveChannel(ctx, alert.Channel{Namespace: ns, Name: "bad", Ntfy: &alert.NtfyChannel{}})
 		}},
 		{"rule", func(ctx context.Context, s *scene) (any, error) {
-			return s.SaveAlertRule(ctx, belfry.AlertRule{Namespace: ns, Name: "all", Channels: []string{"ops"}})
+			return s.SaveAlertRule(ctx, alert.Rule{Namespace: ns, Name: "all", Channels: []string{"ops"}})
 		}},
 		{"rule to nowhere", func(ctx context.Context, s *scene) (any, error) {
-			return s.SaveAlertRule(ctx, belfry.AlertRule{Namespace: ns, Name: "bad", Channels: []string{"nobody"}})
+			return s.SaveAlertRule(ctx, alert.Rule{Namespace: ns, Name: "bad", Channels: []string{"nobody"}})
 		}},
 		{"channel that is named", func(ctx context.Context, s *scene) (any, error) { return nil, s.DeleteChannel(ctx, ns, "ops") }},
 		{"create", func(ctx context.Context, s *scene) (any, error) { return s.CreateMonitor(ctx, shop) }},
@@ -143,7 +150,7 @@ func monitorSteps() []step {
 		{"create a page", func(ctx context.Context, s *scene) (any, error) { return s.CreateMonitor(ctx, page) }},
 		{"create a heartbeat", func(ctx context.Context, s *scene) (any, error) { return s.CreateMonitor(ctx, beat) }},
 		{"create badly", func(ctx context.Context, s *scene) (any, error) {
-			return s.CreateMonitor(ctx, belfry.Monitor{Namespace: ns, Name: "x", Check: belfry.Task{TCP: &belfry.TCP{Address: "nowhere"}}, DependsOn: []string{"x"}})
+			return s.CreateMonitor(ctx, monitor.Monitor{Namespace: ns, Name: "x", Check: task.Task{TCP: &task.TCP{Address: "nowhere"}}, DependsOn: []string{"x"}})
 		}},
 		{"look, good", func(ctx context.Context, s *scene) (any, error) { return s.look(ctx, ns, "shop", good) }},
 		{"look, bad", func(ctx context.Context, s *scene) (any, error) { return s.look(ctx, ns, "shop", bad) }},
@@ -151,34 +158,34 @@ func monitorSteps() []step {
 		{"show", func(ctx context.Context, s *scene) (any, error) { return s.Monitor(ctx, ns, "shop") }},
 		{"show none", func(ctx context.Context, s *scene) (any, error) { return s.Monitor(ctx, ns, "none") }},
 		{"list those down", func(ctx context.Context, s *scene) (any, error) {
-			return s.Monitors(ctx, belfry.MonitorFilter{Namespace: belfry.AnyNamespace, Status: belfry.StatusDown, Tag: "web"})
+			return s.Monitors(ctx, view.MonitorFilter{Namespace: core.AnyNamespace, Status: monitor.StatusDown, Tag: "web"})
 		}},
 		{"list one at a time", func(ctx context.Context, s *scene) (any, error) {
-			p, err := s.Monitors(ctx, belfry.MonitorFilter{Namespace: ns, Paging: belfry.Paging{Limit: 2}})
+			p, err := s.Monitors(ctx, view.MonitorFilter{Namespace: ns, Paging: core.Paging{Limit: 2}})
 			if err != nil {
 				return nil, err
 			}
-			rest, err := s.Monitors(ctx, belfry.MonitorFilter{Namespace: ns, Paging: belfry.Paging{Limit: 2, Cursor: p.Next}})
+			rest, err := s.Monitors(ctx, view.MonitorFilter{Namespace: ns, Paging: core.Paging{Limit: 2, Cursor: p.Next}})
 			return []any{p, rest}, err
 		}},
 		{"results", func(ctx context.Context, s *scene) (any, error) {
-			return s.Results(ctx, belfry.ResultFilter{Namespace: ns, Monitor: "shop", Outcome: belfry.CheckFail})
+			return s.Results(ctx, view.ResultFilter{Namespace: ns, Monitor: "shop", Outcome: task.CheckFail})
 		}},
 		{"series", func(ctx context.Context, s *scene) (any, error) {
-			return s.Series(ctx, belfry.SeriesQuery{Namespace: ns, Monitor: "shop", Step: belfry.Duration(time.Minute)})
+			return s.Series(ctx, view.SeriesQuery{Namespace: ns, Monitor: "shop", Step: core.Duration(time.Minute)})
 		}},
 		{"series of nothing", func(ctx context.Context, s *scene) (any, error) {
-			return s.Series(ctx, belfry.SeriesQuery{Namespace: ns, Monitor: "shop", From: first, To: first})
+			return s.Series(ctx, view.SeriesQuery{Namespace: ns, Monitor: "shop", From: first, To: first})
 		}},
 		{"uptime", func(ctx context.Context, s *scene) (any, error) { return s.Uptime(ctx, ns, "shop") }},
 		{"timeline", func(ctx context.Context, s *scene) (any, error) { return s.Timeline(ctx, ns, "shop", time.Time{}) }},
 		{"incidents", func(ctx context.Context, s *scene) (any, error) {
-			return s.Incidents(ctx, belfry.IncidentFilter{Namespace: belfry.AnyNamespace, Open: true})
+			return s.Incidents(ctx, view.IncidentFilter{Namespace: core.AnyNamespace, Open: true})
 		}},
 		{"incident", func(ctx context.Context, s *scene) (any, error) { return s.Incident(ctx, ns, 1) }},
 		{"incident of others", func(ctx context.Context, s *scene) (any, error) { return s.Incident(ctx, "other", 1) }},
 		{"alerts", func(ctx context.Context, s *scene) (any, error) {
-			return s.Alerts(ctx, belfry.AlertFilter{Namespace: ns, Monitor: "shop", Channel: "ops"})
+			return s.Alerts(ctx, alert.Filter{Namespace: ns, Monitor: "shop", Channel: "ops"})
 		}},
 		{"tries", func(ctx context.Context, s *scene) (any, error) { return s.AlertTries(ctx, ns, 1) }},
 		{"tries of nothing", func(ctx context.Context, s *scene) (any, error) { return s.AlertTries(ctx, ns, 99) }},
@@ -205,14 +212,14 @@ func monitorSteps() []step {
 			return s.look(ctx, ns, "price", text("ok", "d2", "8.99\nEUR"))
 		}},
 		{"versions", func(ctx context.Context, s *scene) (any, error) {
-			return s.PageVersions(ctx, belfry.VersionFilter{Namespace: ns, Monitor: "price"})
+			return s.PageVersions(ctx, view.VersionFilter{Namespace: ns, Monitor: "price"})
 		}},
 		{"version", func(ctx context.Context, s *scene) (any, error) { return s.PageVersion(ctx, ns, "price", 1) }},
 		{"newest version", func(ctx context.Context, s *scene) (any, error) { return s.PageVersion(ctx, ns, "price", 0) }},
 		{"baseline", func(ctx context.Context, s *scene) (any, error) { return s.PageVersion(ctx, ns, "price", -1) }},
 		{"version that is not there", func(ctx context.Context, s *scene) (any, error) { return s.PageVersion(ctx, ns, "price", 9) }},
 		{"versions of no page", func(ctx context.Context, s *scene) (any, error) {
-			return s.PageVersions(ctx, belfry.VersionFilter{Namespace: ns, Monitor: "shop"})
+			return s.PageVersions(ctx, view.VersionFilter{Namespace: ns, Monitor: "shop"})
 		}},
 		{"accept", func(ctx context.Context, s *scene) (any, error) { return s.AcceptPage(ctx, ns, "price", 1) }},
 		{"beats", func(ctx context.Context, s *scene) (any, error) {
@@ -222,24 +229,24 @@ func monitorSteps() []step {
 			}
 			key := strings.TrimPrefix(v.Beat, "/beat/")
 			three := 3
-			for _, call := range []belfry.Call{{Kind: belfry.CallStart}, {Kind: belfry.CallLog, Message: "half"}, {Kind: belfry.CallSuccess, Message: "done"}, {Kind: belfry.CallFail, ExitCode: &three}} {
+			for _, call := range []monitor.Call{{Kind: monitor.CallStart}, {Kind: monitor.CallLog, Message: "half"}, {Kind: monitor.CallSuccess, Message: "done"}, {Kind: monitor.CallFail, ExitCode: &three}} {
 				s.clock.Move(time.Second)
 				if _, err := s.Beat(ctx, key, call); err != nil {
 					return nil, err
 				}
 			}
-			return s.Results(ctx, belfry.ResultFilter{Namespace: ns, Monitor: "backup"})
+			return s.Results(ctx, view.ResultFilter{Namespace: ns, Monitor: "backup"})
 		}},
 		{"beat of nobody", func(ctx context.Context, s *scene) (any, error) {
-			return s.Beat(ctx, strings.Repeat("0", 32), belfry.Call{Kind: belfry.CallSuccess})
+			return s.Beat(ctx, strings.Repeat("0", 32), monitor.Call{Kind: monitor.CallSuccess})
 		}},
 		{"check of a heartbeat", func(ctx context.Context, s *scene) (any, error) { return s.CheckMonitor(ctx, ns, "backup") }},
 		{"window", func(ctx context.Context, s *scene) (any, error) {
-			return s.SaveWindow(ctx, belfry.Window{Namespace: ns, Name: "nightly", Rules: []belfry.Rule{{Cron: "0 3 * * *"}}, Lasts: belfry.Duration(time.Hour)})
+			return s.SaveWindow(ctx, monitor.Window{Namespace: ns, Name: "nightly", Rules: []schedule.Rule{{Cron: "0 3 * * *"}}, Lasts: core.Duration(time.Hour)})
 		}},
 		{"windows", func(ctx context.Context, s *scene) (any, error) { return s.Windows(ctx, doc) }},
 		{"status page", func(ctx context.Context, s *scene) (any, error) {
-			return s.SaveStatusPage(ctx, belfry.StatusPage{Namespace: ns, Name: "public", Sections: []belfry.StatusSection{{Title: "Web", Tags: []string{"web"}}}})
+			return s.SaveStatusPage(ctx, monitor.StatusPage{Namespace: ns, Name: "public", Sections: []monitor.StatusSection{{Title: "Web", Tags: []string{"web"}}}})
 		}},
 		{"status pages", func(ctx context.Context, s *scene) (any, error) { return s.StatusPages(ctx, doc) }},
 		{"channels", func(ctx context.Context, s *scene) (any, error) { return s.Channels(ctx, doc) }},
@@ -250,7 +257,7 @@ func monitorSteps() []step {
 		{"one channel", func(ctx context.Context, s *scene) (any, error) { return s.Channel(ctx, ns, "ops") }},
 		{"export", func(ctx context.Context, s *scene) (any, error) { return s.Export(ctx, ns) }},
 		{"audit", func(ctx context.Context, s *scene) (any, error) {
-			return s.Audit(ctx, belfry.AuditFilter{Namespace: ns, Paging: belfry.Paging{Limit: 1000}})
+			return s.Audit(ctx, access.AuditFilter{Namespace: ns, Paging: core.Paging{Limit: 1000}})
 		}},
 		{"delete", func(ctx context.Context, s *scene) (any, error) { return nil, s.DeleteMonitor(ctx, ns, "shop") }},
 		{"delete a window", func(ctx context.Context, s *scene) (any, error) { return nil, s.DeleteWindow(ctx, ns, "nightly") }},
@@ -258,7 +265,7 @@ func monitorSteps() []step {
 		{"delete a rule", func(ctx context.Context, s *scene) (any, error) { return nil, s.DeleteAlertRule(ctx, ns, "all") }},
 		{"delete a channel", func(ctx context.Context, s *scene) (any, error) { return nil, s.DeleteChannel(ctx, ns, "ops") }},
 		{"what is left", func(ctx context.Context, s *scene) (any, error) {
-			return s.Incidents(ctx, belfry.IncidentFilter{Namespace: ns, Monitor: "shop"})
+			return s.Incidents(ctx, view.IncidentFilter{Namespace: ns, Monitor: "shop"})
 		}},
 	}
 }
@@ -269,7 +276,7 @@ var beatURL = regexp.MustCompile(`/beat/[0-9a-f]{32}`)
 func told(t *testing.T, v any, err error) string {
 	t.Helper()
 	if err != nil {
-		return string(belfry.CodeOf(err)) + ": " + err.Error()
+		return string(core.CodeOf(err)) + ": " + err.Error()
 	}
 	b, err := json.Marshal(v)
 	if err != nil {
@@ -288,7 +295,7 @@ func TestMonitorsOverHTTPAreAsInTheStore(t *testing.T) {
 func alike(t *testing.T, steps []step) {
 	t.Helper()
 	direct, remote := newScene(t, false), newScene(t, true)
-	ctx := belfry.WithActor(t.Context(), "token:root")
+	ctx := access.WithActor(t.Context(), "token:root")
 	for _, st := range steps {
 		want, err := st.do(ctx, direct)
 		wanted := told(t, want, err)
@@ -306,7 +313,7 @@ func alike(t *testing.T, steps []step) {
 func TestABadgeAndABeatOfARealMonitor(t *testing.T) {
 	t.Parallel()
 	s := newScene(t, true)
-	v, err := s.CreateMonitor(t.Context(), belfry.Monitor{Name: "backup", Heartbeat: &belfry.Heartbeat{}, Public: true})
+	v, err := s.CreateMonitor(t.Context(), monitor.Monitor{Name: "backup", Heartbeat: &monitor.Heartbeat{}, Public: true})
 	if err != nil {
 		t.Fatal(err)
 	}

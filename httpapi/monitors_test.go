@@ -9,7 +9,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/access"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/monitor"
+	"github.com/belfry-run/belfry/view"
 )
 
 // TestEveryRouteOfMonitorsWantsItsScope asks each of them as somebody who may
@@ -17,17 +20,17 @@ import (
 func TestEveryRouteOfMonitorsWantsItsScope(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	for _, scope := range belfry.Scopes {
-		b.tokens.set(string(scope), belfry.Token{Name: string(scope), Namespace: "*", Scopes: []belfry.Scope{scope}})
+	for _, scope := range access.Scopes {
+		b.tokens.set(string(scope), access.Token{Name: string(scope), Namespace: "*", Scopes: []access.Scope{scope}})
 	}
-	less := map[belfry.Scope][]string{
-		belfry.ScopeRead:    {"worker"},
-		belfry.ScopeOperate: {"worker", "read"},
-		belfry.ScopeAdmin:   {"worker", "read", "operate"},
+	less := map[access.Scope][]string{
+		access.ScopeRead:    {"worker"},
+		access.ScopeOperate: {"worker", "read"},
+		access.ScopeAdmin:   {"worker", "read", "operate"},
 	}
-	wanted := map[string]belfry.Scope{
-		"PUT": belfry.ScopeAdmin, "DELETE": belfry.ScopeAdmin, "GET": belfry.ScopeRead, "POST": belfry.ScopeOperate,
-		"POST /v1/monitors": belfry.ScopeAdmin, "POST /v1/windows/preview": belfry.ScopeRead,
+	wanted := map[string]access.Scope{
+		"PUT": access.ScopeAdmin, "DELETE": access.ScopeAdmin, "GET": access.ScopeRead, "POST": access.ScopeOperate,
+		"POST /v1/monitors": access.ScopeAdmin, "POST /v1/windows/preview": access.ScopeRead,
 	}
 	ours := regexp.MustCompile(`^/v1/(monitors|incidents|alerts|channels|alert-rules|windows|status-pages|checks)(/|$)`)
 	place := regexp.MustCompile(`\{(\w+)\}`)
@@ -75,7 +78,7 @@ func TestTheKeyOfAHeartbeatIsForOperators(t *testing.T) {
 	if err != nil || v.Beat != "" {
 		t.Errorf("a reader is shown %q, %v", v.Beat, err)
 	}
-	p, err := reader.Monitors(t.Context(), belfry.MonitorFilter{})
+	p, err := reader.Monitors(t.Context(), view.MonitorFilter{})
 	if err != nil || p.Items[0].Beat != "" {
 		t.Errorf("a reader is listed %+v, %v", p, err)
 	}
@@ -91,13 +94,13 @@ func TestAnAnswerCanBeSentBack(t *testing.T) {
 	if status, _, body := b.raw(t, "PUT", "/v1/monitors/a1", shown); status != 200 {
 		t.Fatalf("%d %s", status, body)
 	}
-	same(t, "it arrives", b.last(), []any{"UpdateMonitor", filled[belfry.Monitor]().Redacted()})
+	same(t, "it arrives", b.last(), []any{"UpdateMonitor", filled[monitor.Monitor]().Redacted()})
 }
 
 func TestAPauseForATimeEnds(t *testing.T) {
 	t.Parallel()
 	now := filled[time.Time]()
-	end, err := pauseOptions{For: belfry.Duration(time.Hour)}.end(now)
+	end, err := pauseOptions{For: core.Duration(time.Hour)}.end(now)
 	if err != nil || !end.Equal(now.Add(time.Hour)) {
 		t.Errorf("%s %v", end, err)
 	}
@@ -114,7 +117,7 @@ func TestAPauseForATimeEnds(t *testing.T) {
 func TestTextsThatAreNotKeptCannotBeCompared(t *testing.T) {
 	t.Parallel()
 	b := setup(t) // a filled version is pruned
-	if _, err := b.client.LastChange(t.Context(), "ns", "n"); belfry.CodeOf(err) != belfry.Conflict || !strings.Contains(err.Error(), "is not kept") {
+	if _, err := b.client.LastChange(t.Context(), "ns", "n"); core.CodeOf(err) != core.Conflict || !strings.Contains(err.Error(), "is not kept") {
 		t.Error(err)
 	}
 }
@@ -122,9 +125,9 @@ func TestTextsThatAreNotKeptCannotBeCompared(t *testing.T) {
 // TestNoListOfAManifestIsForgotten compares what is looked at with what there is.
 func TestNoListOfAManifestIsForgotten(t *testing.T) {
 	t.Parallel()
-	m := filled[belfry.Manifest]()
+	m := filled[view.Manifest]()
 	owners := ownersOf(m)
-	for _, field := range reflect.VisibleFields(reflect.TypeFor[belfry.Manifest]()) {
+	for _, field := range reflect.VisibleFields(reflect.TypeFor[view.Manifest]()) {
 		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
 		if got := owners[name]; name != "queues" && !slices.Equal(got, []string{"a1"}) {
 			t.Errorf("the owners of %s are %v", name, got)

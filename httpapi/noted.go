@@ -7,13 +7,15 @@ import (
 	"sync"
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/access"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/job"
 )
 
 // Recorder keeps what happened at the API and changed no definition. It may be
 // the [Service].
 type Recorder interface {
-	RecordAudit(ctx context.Context, rows []belfry.Audit) error
+	RecordAudit(ctx context.Context, rows []access.Audit) error
 }
 
 // Bounds of what is recorded. Each is of a minute and a node: who floods the API
@@ -76,16 +78,16 @@ func (n *notes) add(what noted, times int, stranger bool) {
 // flush records what was gathered.
 func (n *notes) flush() {
 	n.mu.Lock()
-	rows := make([]belfry.Audit, 0, len(n.order)+1)
+	rows := make([]access.Audit, 0, len(n.order)+1)
 	for _, what := range n.order {
 		note := what.note
 		if times := n.counts[what]; times > 1 {
 			note = fmt.Sprintf("%d times within a minute: %s", times, note)
 		}
-		rows = append(rows, belfry.Audit{Namespace: what.namespace, Actor: what.actor, Action: what.action, Noun: what.noun, Name: what.name, Note: note})
+		rows = append(rows, access.Audit{Namespace: what.namespace, Actor: what.actor, Action: what.action, Noun: what.noun, Name: what.name, Note: note})
 	}
 	if n.lost > 0 {
-		rows = append(rows, belfry.Audit{Actor: "belfry", Action: "omit", Noun: "audit", Note: fmt.Sprintf("%d more requests within a minute are not listed one by one", n.lost)})
+		rows = append(rows, access.Audit{Actor: "belfry", Action: "omit", Noun: "audit", Note: fmt.Sprintf("%d more requests within a minute are not listed one by one", n.lost)})
 	}
 	if n.timer != nil {
 		n.timer.Stop()
@@ -108,13 +110,13 @@ func (s *Server) noteRefusal(c *call, p *problem) {
 	case c.r == nil:
 	case p.Status == 401 || p.Status == 429:
 		s.notes.add(noted{actor: "unknown", action: "refuse", noun: "token", name: addressText(c.addr), note: "no token or a wrong one"}, 1, true)
-	case p.Code == belfry.Forbidden && c.token.Name != "":
+	case p.Code == core.Forbidden && c.token.Name != "":
 		s.notes.add(noted{namespace: ownerOf(c.token), actor: "token:" + c.token.Name, action: "refuse", noun: "request", name: routeOf(c.r), note: "from " + addressText(c.addr)}, 1, false)
 	}
 }
 
 // noteEnqueue records who enqueued jobs of a task.
-func (s *Server) noteEnqueue(c *call, jobs []belfry.Enqueued) {
+func (s *Server) noteEnqueue(c *call, jobs []job.Enqueued) {
 	for _, e := range jobs {
 		if !e.Existing {
 			s.notes.add(noted{namespace: e.Job.Namespace, actor: "token:" + c.token.Name, action: "enqueue", noun: "task", name: e.Job.Task, note: "through the API"}, 1, false)
@@ -123,8 +125,8 @@ func (s *Server) noteEnqueue(c *call, jobs []belfry.Enqueued) {
 }
 
 // ownerOf is the namespace in whose audit a token stands, or none.
-func ownerOf(t belfry.Token) string {
-	if t.Namespace == belfry.AnyNamespace {
+func ownerOf(t access.Token) string {
+	if t.Namespace == core.AnyNamespace {
 		return ""
 	}
 	return t.Namespace

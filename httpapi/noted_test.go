@@ -9,15 +9,16 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/access"
+	"github.com/belfry-run/belfry/job"
 )
 
 type recorded struct {
 	mu   sync.Mutex
-	rows []belfry.Audit
+	rows []access.Audit
 }
 
-func (r *recorded) RecordAudit(_ context.Context, rows []belfry.Audit) error {
+func (r *recorded) RecordAudit(_ context.Context, rows []access.Audit) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.rows = append(r.rows, rows...)
@@ -39,8 +40,8 @@ func TestRefusalsAndEnqueuesAreRecordedOnceAMinute(t *testing.T) {
 	var kept recorded
 	b := setup(t, func(o *Options) { o.Audit = &kept })
 	b.when("Enqueue", func(context.Context, []any) (any, error) {
-		one := belfry.Enqueued{Job: belfry.Job{Namespace: "team-a", Task: "t"}}
-		return []belfry.Enqueued{one, one, {Job: one.Job, Existing: true}}, nil
+		one := job.Enqueued{Job: job.Job{Namespace: "team-a", Task: "t"}}
+		return []job.Enqueued{one, one, {Job: one.Job, Existing: true}}, nil
 	})
 	for range 30 {
 		b.raw(t, "GET", "/v1/tasks", "", "Authorization", "Bearer wrong")

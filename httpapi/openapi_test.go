@@ -15,7 +15,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/view"
 )
 
 var update = flag.Bool("update", false, "write openapi.golden.json")
@@ -155,7 +156,7 @@ func TestTheDocsPageStandsByItself(t *testing.T) {
 
 func TestHealthOfAnOutdatedNode(t *testing.T) {
 	t.Parallel()
-	b := setup(t, func(o *Options) { o.Outdated = func() error { return belfry.ErrOutdated } })
+	b := setup(t, func(o *Options) { o.Outdated = func() error { return core.ErrOutdated } })
 	if status, _, body := b.raw(t, "GET", "/healthz", "", "Authorization", ""); status != 503 || !strings.Contains(body, "outdated") {
 		t.Errorf("healthz: %d %s", status, body)
 	}
@@ -163,7 +164,7 @@ func TestHealthOfAnOutdatedNode(t *testing.T) {
 
 func TestReadiness(t *testing.T) {
 	t.Parallel()
-	good := belfry.Health{SchemaVersion: 3, SchemaWanted: 3}
+	good := view.Health{SchemaVersion: 3, SchemaWanted: 3}
 	late := good
 	late.ScheduleLag = 90 * time.Second
 	old := good
@@ -173,7 +174,7 @@ func TestReadiness(t *testing.T) {
 	outdated.SchemaVersion, outdated.SchemaFloor = 5, 4
 	for _, c := range []struct {
 		name   string
-		health belfry.Health
+		health view.Health
 		err    error
 		ready  error
 		maxLag time.Duration
@@ -223,7 +224,7 @@ func TestReadinessShowsWhatDidNotStop(t *testing.T) {
 		{0, 3, "attempts of jobs: 0, tries of alerts: 3"},
 	} {
 		b := setup(t, func(o *Options) { o.LeftBehind = func() (int, int) { return c.attempts, c.alerts } })
-		b.when("Health", func(context.Context, []any) (any, error) { return belfry.Health{}, nil })
+		b.when("Health", func(context.Context, []any) (any, error) { return view.Health{}, nil })
 		if status, _, body := b.raw(t, "GET", "/readyz", "", "Authorization", ""); status != 200 || !strings.Contains(body, c.says) {
 			t.Errorf("%d %s, want %s", status, body, c.says)
 		}
@@ -251,7 +252,7 @@ func TestRequestsAreObservedByRoute(t *testing.T) {
 	t.Parallel()
 	seen := make(chan Request, 10)
 	b := setup(t, func(o *Options) { o.Observe = func(r Request) { seen <- r } })
-	b.fail(belfry.Errorf(belfry.NotFound, "no"))
+	b.fail(core.Errorf(core.NotFound, "no"))
 	for path, want := range map[string]Request{
 		"/v1/tasks/some-name": {Route: "GET /v1/tasks/{name}", Status: 404},
 		"/wp-login.php":       {Route: "none", Status: 404},

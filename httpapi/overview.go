@@ -5,7 +5,10 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/access"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/job"
+	"github.com/belfry-run/belfry/view"
 )
 
 // historyRoutes serve what became of things over time.
@@ -14,13 +17,13 @@ func (s *Server) historyRoutes() {
 		Namespace string `query:"namespace" doc:"Default: the token's namespace, or default; * for all"`
 	}
 	serve(s, endpoint{
-		id: "overview-show", method: http.MethodGet, path: "/v1/overview", scope: belfry.ScopeRead,
+		id: "overview-show", method: http.MethodGet, path: "/v1/overview", scope: access.ScopeRead,
 		summary: "Show what runs, failed, waits and comes next",
 		doc:     "One answer for a page. Of each queue the first 4000 ready jobs are looked at. A token for one namespace sees the workers that run its jobs.",
-	}, func(ctx context.Context, c *call, in *showing) (belfry.Overview, error) {
+	}, func(ctx context.Context, c *call, in *showing) (view.Overview, error) {
 		ns, err := inNamespace(c.token, "namespace", in.Namespace)
 		if err != nil {
-			return belfry.Overview{}, err
+			return view.Overview{}, err
 		}
 		o, err := s.service.Overview(ctx, ns)
 		if !everyFigure(c.token) {
@@ -34,7 +37,7 @@ func (s *Server) historyRoutes() {
 	})
 
 	type minuteList struct {
-		Items []belfry.JobMinute `json:"items" doc:"Oldest first; minutes in which nothing ended are left out"`
+		Items []job.MinuteTotals `json:"items" doc:"Oldest first; minutes in which nothing ended are left out"`
 	}
 	type rating struct {
 		Namespace string `query:"namespace" doc:"Default: the token's namespace, or default; * for all"`
@@ -42,18 +45,18 @@ func (s *Server) historyRoutes() {
 		Within    string `query:"within" doc:"How far back, such as 1h; default: 1h; at most 48h"`
 	}
 	serve(s, endpoint{
-		id: "overview-minutes", method: http.MethodGet, path: "/v1/minutes", scope: belfry.ScopeRead,
+		id: "overview-minutes", method: http.MethodGet, path: "/v1/minutes", scope: access.ScopeRead,
 		summary: "Count the jobs that ended in each of the last minutes",
 		doc:     "From a roll-up that a node with the role engine writes when a minute is over.",
 	}, func(ctx context.Context, c *call, in *rating) (out minuteList, err error) {
-		q := belfry.MinuteQuery{Queue: in.Queue}
+		q := job.MinuteQuery{Queue: in.Queue}
 		if q.Namespace, err = inNamespace(c.token, "namespace", in.Namespace); err != nil {
 			return out, err
 		}
 		if in.Within != "" {
-			d, err := belfry.ParseDuration(in.Within)
+			d, err := core.ParseDuration(in.Within)
 			if err != nil || d <= 0 {
-				return out, belfry.InvalidField("within", shorten(in.Within), "is not a length of time", "such as 1h")
+				return out, core.InvalidField("within", shorten(in.Within), "is not a length of time", "such as 1h")
 			}
 			q.Within = d.D()
 		}
@@ -62,7 +65,7 @@ func (s *Server) historyRoutes() {
 	})
 
 	type stripList struct {
-		Items []belfry.Strip `json:"items" doc:"By name"`
+		Items []view.Strip `json:"items" doc:"By name"`
 	}
 	type stripping struct {
 		Namespace string   `query:"namespace" doc:"Default: the token's namespace, or default"`
@@ -70,11 +73,11 @@ func (s *Server) historyRoutes() {
 		N         int      `query:"n" minimum:"0" maximum:"100" doc:"Results of each; default: 30"`
 	}
 	serve(s, endpoint{
-		id: "schedule-strips", method: http.MethodGet, path: "/v1/strips", scope: belfry.ScopeRead,
+		id: "schedule-strips", method: http.MethodGet, path: "/v1/strips", scope: access.ScopeRead,
 		summary: "Show the last results of several schedules",
 		doc:     "Jobs, and nominal times that were skipped, newest first. Names that are none are left out.",
 	}, func(ctx context.Context, c *call, in *stripping) (out stripList, err error) {
-		q := belfry.StripQuery{Schedules: in.Schedules, N: in.N}
+		q := view.StripQuery{Schedules: in.Schedules, N: in.N}
 		if q.Namespace, err = inOne(c.token, "namespace", in.Namespace); err != nil {
 			return out, err
 		}
@@ -95,15 +98,15 @@ func (s *Server) historyRoutes() {
 		To        time.Time `query:"to" doc:"Default: now"`
 	}
 	serve(s, endpoint{
-		id: "schedule-days", method: http.MethodGet, path: "/v1/schedules/{name}/days", scope: belfry.ScopeRead,
+		id: "schedule-days", method: http.MethodGet, path: "/v1/schedules/{name}/days", scope: access.ScopeRead,
 		summary: "Count what became of its runs, day by day in its zone",
 		doc:     "A run counts on the day of its nominal time, one beside the plan on that of its end. Days are kept for 400 days, whatever becomes of the jobs.",
-	}, func(ctx context.Context, c *call, in *dayByDay) (belfry.ScheduleDays, error) {
+	}, func(ctx context.Context, c *call, in *dayByDay) (view.ScheduleDays, error) {
 		ns, err := (&byName{in.Name, in.Namespace}).resolve(c)
 		if err != nil {
-			return belfry.ScheduleDays{}, err
+			return view.ScheduleDays{}, err
 		}
-		d, err := s.service.ScheduleDays(ctx, belfry.DaysQuery{Namespace: ns, Schedule: in.Name, From: in.From, To: in.To})
+		d, err := s.service.ScheduleDays(ctx, view.DaysQuery{Namespace: ns, Schedule: in.Name, From: in.From, To: in.To})
 		d.Days = list(d.Days)
 		return d, err
 	})

@@ -8,7 +8,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/access"
+	"github.com/belfry-run/belfry/alert"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/job"
+	"github.com/belfry-run/belfry/monitor"
+	"github.com/belfry-run/belfry/schedule"
+	"github.com/belfry-run/belfry/task"
 )
 
 // aboutAll are the operations whose answers may change with what others do.
@@ -58,26 +64,26 @@ func (s *strangers) something(namespace string, jobs int) {
 			s.Fatal(err)
 		}
 	}
-	must(s.st.CreateTask(ctx, belfry.Task{Namespace: namespace, Name: "1", Kind: belfry.KindFunc}))
-	must(s.st.CreateSchedule(ctx, belfry.Schedule{Namespace: namespace, Name: "1", Task: "1", Rules: []belfry.Rule{{Every: belfry.Duration(time.Hour)}}}))
-	must(s.st.SaveCalendar(ctx, belfry.Calendar{Namespace: namespace, Name: "1"}))
-	must(s.st.CreateMonitor(ctx, belfry.Monitor{Namespace: namespace, Name: "1", Check: belfry.Task{TCP: &belfry.TCP{Address: "db.example:22"}}}))
-	must(s.st.SaveChannel(ctx, belfry.Channel{Namespace: namespace, Name: "1", Webhook: &belfry.WebhookChannel{URL: "https://hooks.example/x"}}))
-	_, _, err := s.st.CreateToken(ctx, belfry.Token{Namespace: namespace, Name: "another", Scopes: []belfry.Scope{belfry.ScopeRead}})
+	must(s.st.CreateTask(ctx, task.Task{Namespace: namespace, Name: "1", Kind: task.KindFunc}))
+	must(s.st.CreateSchedule(ctx, schedule.Schedule{Namespace: namespace, Name: "1", Task: "1", Rules: []schedule.Rule{{Every: core.Duration(time.Hour)}}}))
+	must(s.st.SaveCalendar(ctx, schedule.Calendar{Namespace: namespace, Name: "1"}))
+	must(s.st.CreateMonitor(ctx, monitor.Monitor{Namespace: namespace, Name: "1", Check: task.Task{TCP: &task.TCP{Address: "db.example:22"}}}))
+	must(s.st.SaveChannel(ctx, alert.Channel{Namespace: namespace, Name: "1", Webhook: &alert.WebhookChannel{URL: "https://hooks.example/x"}}))
+	_, _, err := s.st.CreateToken(ctx, access.Token{Namespace: namespace, Name: "another", Scopes: []access.Scope{access.ScopeRead}})
 	must(nil, err)
-	must(s.st.Enqueue(ctx, slices.Repeat([]belfry.NewJob{{Namespace: namespace, Task: "1"}}, jobs)))
-	must(s.st.Enqueue(ctx, []belfry.NewJob{{Namespace: namespace, Task: "1", Delay: belfry.Duration(time.Hour)}}))
+	must(s.st.Enqueue(ctx, slices.Repeat([]job.NewJob{{Namespace: namespace, Task: "1"}}, jobs)))
+	must(s.st.Enqueue(ctx, []job.NewJob{{Namespace: namespace, Task: "1", Delay: core.Duration(time.Hour)}}))
 }
 
 func TestLoadOfAnotherNamespaceChangesNoAnswer(t *testing.T) {
 	t.Parallel()
 	s := newStrangers(t)
 	ctx := t.Context()
-	_, secret, err := s.st.CreateToken(ctx, belfry.Token{Namespace: "team-a", Name: "all", Scopes: belfry.Scopes})
+	_, secret, err := s.st.CreateToken(ctx, access.Token{Namespace: "team-a", Name: "all", Scopes: access.Scopes})
 	if err != nil {
 		t.Fatal(err)
 	}
-	shared, err := s.st.OpenSession(ctx, belfry.WorkerInfo{Name: "shared", Namespace: belfry.AnyNamespace, Kinds: []belfry.Kind{belfry.KindFunc}, Funcs: []string{"1"}, Queues: map[string]int{"default": 10}})
+	shared, err := s.st.OpenSession(ctx, job.WorkerInfo{Name: "shared", Namespace: core.AnyNamespace, Kinds: []task.Kind{task.KindFunc}, Funcs: []string{"1"}, Queues: map[string]int{"default": 10}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -90,18 +96,18 @@ func TestLoadOfAnotherNamespaceChangesNoAnswer(t *testing.T) {
 	}
 
 	s.something("team-b", 1500)
-	if _, err := s.st.OpenSession(ctx, belfry.WorkerInfo{Name: "theirs", Namespace: "team-b", Kinds: []belfry.Kind{belfry.KindFunc}, Funcs: []string{"1"}, Queues: map[string]int{"default": 10}}); err != nil {
+	if _, err := s.st.OpenSession(ctx, job.WorkerInfo{Name: "theirs", Namespace: "team-b", Kinds: []task.Kind{task.KindFunc}, Funcs: []string{"1"}, Queues: map[string]int{"default": 10}}); err != nil {
 		t.Fatal(err)
 	}
-	high := belfry.MaxPriority
-	if _, err := s.st.Enqueue(ctx, slices.Repeat([]belfry.NewJob{{Namespace: "team-b", Task: "1", Priority: &high}}, 10)); err != nil {
+	high := core.MaxPriority
+	if _, err := s.st.Enqueue(ctx, slices.Repeat([]job.NewJob{{Namespace: "team-b", Task: "1", Priority: &high}}, 10)); err != nil {
 		t.Fatal(err)
 	}
-	claim, err := s.st.Claim(ctx, belfry.ClaimRequest{Session: shared.ID, Want: map[string]int{"default": 10}})
+	claim, err := s.st.Claim(ctx, job.ClaimRequest{Session: shared.ID, Want: map[string]int{"default": 10}})
 	if err != nil || len(claim.Jobs) != 10 || claim.Jobs[0].Job.Namespace != "team-b" {
 		t.Fatalf("the load is not what it should be: %v %v", claim, err)
 	}
-	if _, err := s.st.Finish(ctx, shared.ID, []belfry.Finish{{Ref: belfry.Ref{JobID: claim.Jobs[0].Job.ID, Lease: claim.Lease}, Outcome: belfry.OutcomeError, Error: "x"}}); err != nil {
+	if _, err := s.st.Finish(ctx, shared.ID, []job.Finish{{Ref: job.Ref{JobID: claim.Jobs[0].Job.ID, Lease: claim.Lease}, Outcome: job.OutcomeError, Error: "x"}}); err != nil {
 		t.Fatal(err)
 	}
 

@@ -5,14 +5,17 @@ import (
 	"net/http"
 	"strconv"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/access"
+	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/internal/textdiff"
+	"github.com/belfry-run/belfry/monitor"
+	"github.com/belfry-run/belfry/view"
 )
 
 // PageDiff is how one version of a page became another.
 type PageDiff struct {
-	From belfry.PageVersion `json:"from" doc:"Without its text"`
-	To   belfry.PageVersion `json:"to" doc:"Without its text"`
+	From monitor.PageVersion `json:"from" doc:"Without its text"`
+	To   monitor.PageVersion `json:"to" doc:"Without its text"`
 	textdiff.Result
 }
 
@@ -32,7 +35,7 @@ func versionNumber(field, text string) (int64, error) {
 	}
 	n, err := strconv.ParseInt(text, 10, 64)
 	if err != nil || n < 1 {
-		return 0, belfry.InvalidField(field, shorten(text), "is not a version", "a number as the list of versions shows it, newest or baseline")
+		return 0, core.InvalidField(field, shorten(text), "is not a version", "a number as the list of versions shows it, newest or baseline")
 	}
 	return n, nil
 }
@@ -71,36 +74,36 @@ func (s *Server) pageRoutes() {
 		Cursor    string `query:"cursor" doc:"Next of the page before"`
 	}
 	serve(s, endpoint{
-		id: "monitor-versions", method: http.MethodGet, path: "/v1/monitors/{name}/versions", scope: belfry.ScopeRead,
+		id: "monitor-versions", method: http.MethodGet, path: "/v1/monitors/{name}/versions", scope: access.ScopeRead,
 		summary: "List what its page was like, newest first, without the texts",
-	}, func(ctx context.Context, c *call, in *listing) (belfry.Page[belfry.PageVersion], error) {
+	}, func(ctx context.Context, c *call, in *listing) (core.Page[monitor.PageVersion], error) {
 		ns, err := (&byName{in.Name, in.Namespace}).resolve(c)
 		if err != nil {
-			return belfry.Page[belfry.PageVersion]{}, err
+			return core.Page[monitor.PageVersion]{}, err
 		}
-		return page(s.service.PageVersions(ctx, belfry.VersionFilter{
-			Paging: belfry.Paging{Limit: in.Limit, Cursor: in.Cursor}, Namespace: ns, Monitor: in.Name,
+		return page(s.service.PageVersions(ctx, view.VersionFilter{
+			Paging: core.Paging{Limit: in.Limit, Cursor: in.Cursor}, Namespace: ns, Monitor: in.Name,
 		}))
 	})
 
 	serve(s, endpoint{
-		id: "monitor-version", method: http.MethodGet, path: "/v1/monitors/{name}/versions/{version}", scope: belfry.ScopeRead,
+		id: "monitor-version", method: http.MethodGet, path: "/v1/monitors/{name}/versions/{version}", scope: access.ScopeRead,
 		summary: "Show a version of its page, with the text",
-	}, func(ctx context.Context, c *call, in *byVersion) (belfry.PageVersion, error) {
+	}, func(ctx context.Context, c *call, in *byVersion) (monitor.PageVersion, error) {
 		ns, seq, err := in.resolve(c)
 		if err != nil {
-			return belfry.PageVersion{}, err
+			return monitor.PageVersion{}, err
 		}
 		return s.service.PageVersion(ctx, ns, in.Name, seq)
 	})
 
 	serve(s, endpoint{
-		id: "monitor-accept", method: http.MethodPost, path: "/v1/monitors/{name}/versions/{version}/accept", scope: belfry.ScopeOperate,
+		id: "monitor-accept", method: http.MethodPost, path: "/v1/monitors/{name}/versions/{version}/accept", scope: access.ScopeOperate,
 		summary: "Make a version the baseline that later ones are compared with",
-	}, func(ctx context.Context, c *call, in *byVersion) (belfry.PageVersion, error) {
+	}, func(ctx context.Context, c *call, in *byVersion) (monitor.PageVersion, error) {
 		ns, seq, err := in.resolve(c)
 		if err != nil {
-			return belfry.PageVersion{}, err
+			return monitor.PageVersion{}, err
 		}
 		return s.service.AcceptPage(ctx, ns, in.Name, seq)
 	})
@@ -112,7 +115,7 @@ func (s *Server) pageRoutes() {
 		To        string `query:"to" doc:"Number of a version, newest or baseline; default: newest"`
 	}
 	serve(s, endpoint{
-		id: "monitor-diff", method: http.MethodGet, path: "/v1/monitors/{name}/diff", scope: belfry.ScopeRead,
+		id: "monitor-diff", method: http.MethodGet, path: "/v1/monitors/{name}/diff", scope: access.ScopeRead,
 		summary: "Compare two versions of its page",
 	}, func(ctx context.Context, c *call, in *comparing) (PageDiff, error) {
 		ns, err := (&byName{in.Name, in.Namespace}).resolve(c)
@@ -149,10 +152,10 @@ func (s *Server) diff(ctx context.Context, namespace, monitor, from, to string) 
 	return d, nil
 }
 
-func (s *Server) textOf(ctx context.Context, namespace, monitor string, seq int64) (belfry.PageVersion, error) {
+func (s *Server) textOf(ctx context.Context, namespace, monitor string, seq int64) (monitor.PageVersion, error) {
 	v, err := s.service.PageVersion(ctx, namespace, monitor, seq)
 	if err == nil && v.Pruned {
-		err = belfry.Errorf(belfry.Conflict, "the text of version %d is not kept any more", v.Seq).WithHint("compare newer ones")
+		err = core.Errorf(core.Conflict, "the text of version %d is not kept any more", v.Seq).WithHint("compare newer ones")
 	}
 	return v, err
 }

@@ -9,7 +9,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/access"
 )
 
 func TestAddressOfAClientBehindProxies(t *testing.T) {
@@ -81,7 +81,7 @@ func TestGuessingBehindAProxyLocksNobodyOut(t *testing.T) {
 			}
 			for i := range 200 {
 				secret := fmt.Sprintf("fresh-%d", i)
-				b.tokens.set(secret, belfry.Token{ID: int64(100 + i), Name: secret, Namespace: "*", Scopes: belfry.Scopes})
+				b.tokens.set(secret, access.Token{ID: int64(100 + i), Name: secret, Namespace: "*", Scopes: access.Scopes})
 				if status, _, body := b.raw(t, "GET", "/v1/whoami", "", "Authorization", "Bearer "+secret, "X-Forwarded-For", "198.51.100.9"); status != 200 {
 					t.Errorf("request %d with a good token: %d %s", i, status, body)
 				}

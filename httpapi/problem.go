@@ -13,7 +13,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
 )
 
 // statuses is the one place where codes and HTTP statuses meet. The first row
@@ -21,32 +21,32 @@ import (
 // itself gives (this server's router and guards, a proxy in front of it), so
 // that the client knows them too.
 var statuses = []struct {
-	code   belfry.Code
+	code   core.Code
 	status int
 	title  string
 }{
-	{belfry.Invalid, http.StatusUnprocessableEntity, "Invalid input"},
-	{belfry.NotFound, http.StatusNotFound, "Not found"},
-	{belfry.Conflict, http.StatusConflict, "Conflict"},
-	{belfry.Unauthorized, http.StatusUnauthorized, "Not authenticated"},
-	{belfry.Forbidden, http.StatusForbidden, "Not allowed"},
-	{belfry.TooLarge, http.StatusRequestEntityTooLarge, "Too large"},
-	{belfry.Unavailable, http.StatusServiceUnavailable, "Not available now"},
-	{belfry.Unknown, http.StatusGatewayTimeout, "Outcome unknown"},
-	{belfry.Internal, http.StatusInternalServerError, "Internal error"},
+	{core.Invalid, http.StatusUnprocessableEntity, "Invalid input"},
+	{core.NotFound, http.StatusNotFound, "Not found"},
+	{core.Conflict, http.StatusConflict, "Conflict"},
+	{core.Unauthorized, http.StatusUnauthorized, "Not authenticated"},
+	{core.Forbidden, http.StatusForbidden, "Not allowed"},
+	{core.TooLarge, http.StatusRequestEntityTooLarge, "Too large"},
+	{core.Unavailable, http.StatusServiceUnavailable, "Not available now"},
+	{core.Unknown, http.StatusGatewayTimeout, "Outcome unknown"},
+	{core.Internal, http.StatusInternalServerError, "Internal error"},
 
-	{belfry.Invalid, http.StatusBadRequest, "Invalid request"},
-	{belfry.Invalid, http.StatusMethodNotAllowed, "Method not allowed"},
-	{belfry.Invalid, http.StatusUnsupportedMediaType, "Not of a type that can be read"},
-	{belfry.Forbidden, http.StatusMisdirectedRequest, "Unknown host"},
-	{belfry.TooLarge, http.StatusRequestHeaderFieldsTooLarge, "Headers too large"},
-	{belfry.Unavailable, http.StatusRequestTimeout, "Request took too long"},
-	{belfry.Unavailable, http.StatusTooManyRequests, "Too many requests"},
-	{belfry.Unknown, http.StatusBadGateway, "Bad gateway"},
+	{core.Invalid, http.StatusBadRequest, "Invalid request"},
+	{core.Invalid, http.StatusMethodNotAllowed, "Method not allowed"},
+	{core.Invalid, http.StatusUnsupportedMediaType, "Not of a type that can be read"},
+	{core.Forbidden, http.StatusMisdirectedRequest, "Unknown host"},
+	{core.TooLarge, http.StatusRequestHeaderFieldsTooLarge, "Headers too large"},
+	{core.Unavailable, http.StatusRequestTimeout, "Request took too long"},
+	{core.Unavailable, http.StatusTooManyRequests, "Too many requests"},
+	{core.Unknown, http.StatusBadGateway, "Bad gateway"},
 }
 
 // statusOf is the status that a code is answered with.
-func statusOf(code belfry.Code) int {
+func statusOf(code core.Code) int {
 	for _, row := range statuses {
 		if row.code == code {
 			return row.status
@@ -62,7 +62,7 @@ func StatusOf(err error) int {
 	if errors.As(err, &status) {
 		return int(status)
 	}
-	return statusOf(belfry.CodeOf(err))
+	return statusOf(core.CodeOf(err))
 }
 
 // answered is the status that an error came with, as its cause.
@@ -71,16 +71,16 @@ type answered int
 func (a answered) Error() string { return "the server answered " + strconv.Itoa(int(a)) }
 
 // codeOf is what a status means when nothing but the status is known.
-func codeOf(status int) belfry.Code {
+func codeOf(status int) core.Code {
 	for _, row := range statuses {
 		if row.status == status {
 			return row.code
 		}
 	}
 	if status >= 400 && status < 500 {
-		return belfry.Invalid
+		return core.Invalid
 	}
-	return belfry.Internal
+	return core.Internal
 }
 
 func titleOf(status int) string {
@@ -96,14 +96,14 @@ const problemType = "application/problem+json"
 
 // problem is an error as the API answers it (RFC 9457).
 type problem struct {
-	Type      string              `json:"type" doc:"urn:belfry:error: and the code"`
-	Title     string              `json:"title" doc:"What kind of error it is"`
-	Status    int                 `json:"status" doc:"HTTP status"`
-	Detail    string              `json:"detail,omitempty" doc:"What went wrong this time"`
-	Code      belfry.Code         `json:"code" enum:"invalid,not_found,conflict,unauthorized,forbidden,too_large,unavailable,unknown,internal" doc:"For machines"`
-	Errors    []belfry.FieldError `json:"errors,omitempty" doc:"Which inputs were at fault"`
-	Hint      string              `json:"hint,omitempty" doc:"The next thing to try"`
-	RequestID string              `json:"request_id,omitempty" doc:"What the server's log knows this request by"`
+	Type      string            `json:"type" doc:"urn:belfry:error: and the code"`
+	Title     string            `json:"title" doc:"What kind of error it is"`
+	Status    int               `json:"status" doc:"HTTP status"`
+	Detail    string            `json:"detail,omitempty" doc:"What went wrong this time"`
+	Code      core.Code         `json:"code" enum:"invalid,not_found,conflict,unauthorized,forbidden,too_large,unavailable,unknown,internal" doc:"For machines"`
+	Errors    []core.FieldError `json:"errors,omitempty" doc:"Which inputs were at fault"`
+	Hint      string            `json:"hint,omitempty" doc:"The next thing to try"`
+	RequestID string            `json:"request_id,omitempty" doc:"What the server's log knows this request by"`
 
 	ofToken bool // the caller's token is what is wrong
 }
@@ -137,7 +137,7 @@ func (p *problem) GetHeaders() http.Header {
 
 // notLetIn marks what an error of the guard is about.
 func notLetIn(err error) error {
-	if belfry.CodeOf(err) != belfry.Unauthorized {
+	if core.CodeOf(err) != core.Unauthorized {
 		return err
 	}
 	p := describe(err, "")
@@ -145,7 +145,7 @@ func notLetIn(err error) error {
 	return p
 }
 
-func newProblem(status int, e *belfry.Error) *problem {
+func newProblem(status int, e *core.Error) *problem {
 	return &problem{
 		Type:   "urn:belfry:error:" + string(e.Code),
 		Title:  titleOf(status),
@@ -158,25 +158,25 @@ func newProblem(status int, e *belfry.Error) *problem {
 }
 
 // asError is the error again that the problem was made of.
-func (p *problem) asError() *belfry.Error {
-	return &belfry.Error{Code: p.Code, Message: p.Detail, Fields: p.Errors, Hint: p.Hint}
+func (p *problem) asError() *core.Error {
+	return &core.Error{Code: p.Code, Message: p.Detail, Fields: p.Errors, Hint: p.Hint}
 }
 
 // describe turns any error into what a caller may know of it. The text of an
-// error that is not a [belfry.Error], or an internal one, stays here.
+// error that is not a [core.Error], or an internal one, stays here.
 func describe(err error, requestID string) *problem {
 	var p *problem
 	if errors.As(err, &p) {
 		p.RequestID = requestID
 		return p
 	}
-	var e *belfry.Error
+	var e *core.Error
 	switch {
-	case errors.As(err, &e) && e.Code != belfry.Internal && statusOf(e.Code) != http.StatusInternalServerError:
+	case errors.As(err, &e) && e.Code != core.Internal && statusOf(e.Code) != http.StatusInternalServerError:
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
-		e = belfry.Errorf(belfry.Unavailable, "the server did not finish this in time").WithHint("try again")
+		e = core.Errorf(core.Unavailable, "the server did not finish this in time").WithHint("try again")
 	default:
-		e = belfry.Errorf(belfry.Internal, "internal error, see request id %s", requestID).
+		e = core.Errorf(core.Internal, "internal error, see request id %s", requestID).
 			WithHint("the server's log says more under this request id")
 	}
 	p = newProblem(statusOf(e.Code), e)
@@ -198,7 +198,7 @@ func ownErrors(ctx huma.Context, _ string, v any) (any, error) {
 	if !ok {
 		return v, nil
 	}
-	e := &belfry.Error{Code: codeOf(m.Status), Message: "invalid parameters"}
+	e := &core.Error{Code: codeOf(m.Status), Message: "invalid parameters"}
 	if len(m.Errors) == 0 {
 		e.Message = m.Detail
 	}
@@ -210,9 +210,9 @@ func ownErrors(ctx huma.Context, _ string, v any) (any, error) {
 	return p, nil
 }
 
-func ownField(op *huma.Operation, d *huma.ErrorDetail) belfry.FieldError {
+func ownField(op *huma.Operation, d *huma.ErrorDetail) core.FieldError {
 	_, field, found := strings.Cut(d.Location, ".")
-	f := belfry.FieldError{Field: cmp.Or(field, d.Location), Message: d.Message}
+	f := core.FieldError{Field: cmp.Or(field, d.Location), Message: d.Message}
 	if !found {
 		f.Field = d.Location
 	}

@@ -5,7 +5,9 @@ import (
 	"net/http"
 	"slices"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/access"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/job"
 )
 
 // queueByName names a queue. Queues belong to no namespace.
@@ -15,32 +17,32 @@ type queueByName struct {
 
 func (s *Server) queueRoutes() {
 	type queueList struct {
-		Items []belfry.QueueStats `json:"items"`
+		Items []job.QueueStats `json:"items"`
 	}
 	serve(s, endpoint{
-		id: "queue-list", method: http.MethodGet, path: "/v1/queues", scope: belfry.ScopeRead, also: belfry.ScopeWorker,
+		id: "queue-list", method: http.MethodGet, path: "/v1/queues", scope: access.ScopeRead, also: access.ScopeWorker,
 		summary: "List queues and what waits in them",
 		doc:     "A token for one namespace sees the jobs of its own, and not since when the oldest waits. A token with the scope worker alone gets names and settings, and no counts.",
 	}, func(ctx context.Context, c *call, _ *struct{}) (queueList, error) {
 		items, err := s.service.Queues(ctx)
-		if allow(c.token, belfry.ScopeRead) != nil {
+		if allow(c.token, access.ScopeRead) != nil {
 			for i := range items {
-				items[i] = belfry.QueueStats{Queue: items[i].Queue}
+				items[i] = job.QueueStats{Queue: items[i].Queue}
 			}
 		}
-		if err == nil && allow(c.token, belfry.ScopeRead) == nil {
+		if err == nil && allow(c.token, access.ScopeRead) == nil {
 			items, err = s.ownQueues(ctx, c.token, items)
 		}
 		return queueList{list(items)}, err
 	})
 
 	serve(s, endpoint{
-		id: "queue-show", method: http.MethodGet, path: "/v1/queues/{name}", scope: belfry.ScopeRead,
+		id: "queue-show", method: http.MethodGet, path: "/v1/queues/{name}", scope: access.ScopeRead,
 		summary: "Show a queue and what waits in it",
 		doc:     "A token for one namespace sees the jobs of its own, and not since when the oldest waits.",
-	}, func(ctx context.Context, c *call, in *queueByName) (belfry.QueueStats, error) {
-		if err := belfry.CheckName("name", in.Name); err != nil {
-			return belfry.QueueStats{}, err
+	}, func(ctx context.Context, c *call, in *queueByName) (job.QueueStats, error) {
+		if err := core.ValidName("name", in.Name); err != nil {
+			return job.QueueStats{}, err
 		}
 		q, err := s.service.Queue(ctx, in.Name)
 		if err != nil {
@@ -50,10 +52,10 @@ func (s *Server) queueRoutes() {
 	})
 
 	serveBody(s, endpoint{
-		id: "queue-save", method: http.MethodPut, path: "/v1/queues/{name}", scope: belfry.ScopeAdmin,
+		id: "queue-save", method: http.MethodPut, path: "/v1/queues/{name}", scope: access.ScopeAdmin,
 		summary: "Create or replace a queue",
 		doc:     "A pause is kept. Needs a token for all namespaces.",
-	}, func(ctx context.Context, c *call, in *queueByName, q belfry.Queue) (_ belfry.Queue, err error) {
+	}, func(ctx context.Context, c *call, in *queueByName, q job.Queue) (_ job.Queue, err error) {
 		if err := everywhere(c.token, "queues"); err != nil {
 			return q, err
 		}
@@ -64,7 +66,7 @@ func (s *Server) queueRoutes() {
 	})
 
 	serve(s, endpoint{
-		id: "queue-delete", method: http.MethodDelete, path: "/v1/queues/{name}", scope: belfry.ScopeAdmin,
+		id: "queue-delete", method: http.MethodDelete, path: "/v1/queues/{name}", scope: access.ScopeAdmin,
 		summary: "Delete a queue",
 		doc:     "Needs a token for all namespaces.",
 	}, func(ctx context.Context, c *call, in *queueByName) (none, error) {
@@ -75,23 +77,23 @@ func (s *Server) queueRoutes() {
 	})
 
 	serveBody(s, endpoint{
-		id: "queue-pause", method: http.MethodPost, path: "/v1/queues/{name}/pause", scope: belfry.ScopeOperate, bare: true,
+		id: "queue-pause", method: http.MethodPost, path: "/v1/queues/{name}/pause", scope: access.ScopeOperate, bare: true,
 		summary: "Start no more jobs of a queue",
 		doc:     "Needs a token for all namespaces.",
-	}, func(ctx context.Context, c *call, in *queueByName, body pauseReason) (belfry.Queue, error) {
+	}, func(ctx context.Context, c *call, in *queueByName, body pauseReason) (job.Queue, error) {
 		if err := in.check(c); err != nil {
-			return belfry.Queue{}, err
+			return job.Queue{}, err
 		}
 		return s.service.PauseQueue(ctx, in.Name, body.Reason)
 	})
 
 	serve(s, endpoint{
-		id: "queue-resume", method: http.MethodPost, path: "/v1/queues/{name}/resume", scope: belfry.ScopeOperate,
+		id: "queue-resume", method: http.MethodPost, path: "/v1/queues/{name}/resume", scope: access.ScopeOperate,
 		summary: "Start jobs of a queue again",
 		doc:     "Needs a token for all namespaces.",
-	}, func(ctx context.Context, c *call, in *queueByName) (belfry.Queue, error) {
+	}, func(ctx context.Context, c *call, in *queueByName) (job.Queue, error) {
 		if err := in.check(c); err != nil {
-			return belfry.Queue{}, err
+			return job.Queue{}, err
 		}
 		return s.service.ResumeQueue(ctx, in.Name)
 	})
@@ -99,7 +101,7 @@ func (s *Server) queueRoutes() {
 
 // check wants a name, and a token that may change queues.
 func (in *queueByName) check(c *call) error {
-	if err := belfry.CheckName("name", in.Name); err != nil {
+	if err := core.ValidName("name", in.Name); err != nil {
 		return err
 	}
 	return everywhere(c.token, "queues")
@@ -110,10 +112,10 @@ func (s *Server) workerRoutes() {
 		Ended bool `query:"ended" doc:"Also those that have ended and are still kept"`
 	}
 	type workerList struct {
-		Items []belfry.WorkerState `json:"items"`
+		Items []job.WorkerState `json:"items"`
 	}
 	serve(s, endpoint{
-		id: "worker-list", method: http.MethodGet, path: "/v1/workers", scope: belfry.ScopeRead,
+		id: "worker-list", method: http.MethodGet, path: "/v1/workers", scope: access.ScopeRead,
 		summary: "List workers",
 		doc:     "A token for one namespace sees the workers that run its jobs, and how many jobs those hold that run no other.",
 	}, func(ctx context.Context, c *call, in *listing) (workerList, error) {
@@ -125,7 +127,7 @@ func (s *Server) workerRoutes() {
 		Session string `path:"session"`
 	}
 	serve(s, endpoint{
-		id: "worker-drain", method: http.MethodPost, path: "/v1/workers/{session}/drain", scope: belfry.ScopeOperate,
+		id: "worker-drain", method: http.MethodPost, path: "/v1/workers/{session}/drain", scope: access.ScopeOperate,
 		summary: "Ask a worker to finish what it runs and claim no more",
 		doc:     "Needs a token for all namespaces.",
 	}, func(ctx context.Context, c *call, in *bySession) (none, error) {
@@ -138,36 +140,36 @@ func (s *Server) workerRoutes() {
 
 // runsFor reports whether a worker of one namespace may run jobs of another.
 func runsFor(worker, namespace string) bool {
-	return namespace == belfry.AnyNamespace || worker == "" || worker == belfry.AnyNamespace || worker == namespace
+	return namespace == core.AnyNamespace || worker == "" || worker == core.AnyNamespace || worker == namespace
 }
 
 // newToken is a token and its secret, which is shown this once.
 type newToken struct {
-	Token  belfry.Token `json:"token"`
+	Token  access.Token `json:"token"`
 	Secret string       `json:"secret" doc:"Keep it; it cannot be had again"`
 }
 
 func (s *Server) tokenRoutes() {
 	type tokenList struct {
-		Items []belfry.Token `json:"items"`
+		Items []access.Token `json:"items"`
 	}
 	serve(s, endpoint{
-		id: "token-list", method: http.MethodGet, path: "/v1/tokens", scope: belfry.ScopeAdmin,
+		id: "token-list", method: http.MethodGet, path: "/v1/tokens", scope: access.ScopeAdmin,
 		summary: "List tokens, without their secrets",
 		doc:     "A token for one namespace sees those for the same.",
 	}, func(ctx context.Context, c *call, _ *struct{}) (tokenList, error) {
 		items, err := s.service.Tokens(ctx)
-		if own := c.token.Namespace; own != belfry.AnyNamespace {
-			items = slices.DeleteFunc(items, func(t belfry.Token) bool { return t.Namespace != own })
+		if own := c.token.Namespace; own != core.AnyNamespace {
+			items = slices.DeleteFunc(items, func(t access.Token) bool { return t.Namespace != own })
 		}
 		return tokenList{list(items)}, err
 	})
 
 	serveBody(s, endpoint{
-		id: "token-create", method: http.MethodPost, path: "/v1/tokens", scope: belfry.ScopeAdmin, created: true,
+		id: "token-create", method: http.MethodPost, path: "/v1/tokens", scope: access.ScopeAdmin, created: true,
 		summary: "Create a token",
 		doc:     "The secret is answered this once. A token for one namespace makes tokens for the same, with scopes that it has itself.",
-	}, func(ctx context.Context, c *call, _ *struct{}, t belfry.Token) (newToken, error) {
+	}, func(ctx context.Context, c *call, _ *struct{}, t access.Token) (newToken, error) {
 		t, err := delegated(c.token, t)
 		if err != nil {
 			return newToken{}, err
@@ -180,7 +182,7 @@ func (s *Server) tokenRoutes() {
 		id: "token-whoami", method: http.MethodGet, path: "/v1/whoami",
 		summary: "Show the token that asks",
 		doc:     "Of use to find out what it may do, and until when.",
-	}, func(_ context.Context, c *call, _ *struct{}) (belfry.Token, error) {
+	}, func(_ context.Context, c *call, _ *struct{}) (access.Token, error) {
 		return c.token, nil
 	})
 
@@ -188,7 +190,7 @@ func (s *Server) tokenRoutes() {
 		ID int64 `path:"id" minimum:"1"`
 	}
 	serve(s, endpoint{
-		id: "token-revoke", method: http.MethodDelete, path: "/v1/tokens/{id}", scope: belfry.ScopeAdmin,
+		id: "token-revoke", method: http.MethodDelete, path: "/v1/tokens/{id}", scope: access.ScopeAdmin,
 		summary: "Revoke a token",
 		doc:     "Other nodes may believe it for up to ten seconds more; the sessions of workers that it opened end at once. A token for one namespace revokes tokens of the same.",
 	}, func(ctx context.Context, c *call, in *byID) (none, error) {

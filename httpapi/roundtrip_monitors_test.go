@@ -5,14 +5,19 @@ import (
 	"testing"
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/alert"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/job"
+	"github.com/belfry-run/belfry/monitor"
+	"github.com/belfry-run/belfry/task"
+	"github.com/belfry-run/belfry/view"
 )
 
-func pageOf[T any](v T) belfry.Page[T] { return belfry.Page[T]{Items: []T{v}, Next: "a1", Looked: 7} }
+func pageOf[T any](v T) core.Page[T] { return core.Page[T]{Items: []T{v}, Next: "a1", Looked: 7} }
 
 // shownView is a monitor as it is answered.
-func shownView() belfry.MonitorView {
-	v := filled[belfry.MonitorView]()
+func shownView() view.MonitorView {
+	v := filled[view.MonitorView]()
 	v.Monitor = v.Redacted()
 	return v
 }
@@ -20,29 +25,29 @@ func shownView() belfry.MonitorView {
 // monitorCalls are those about monitors and who is told of them.
 func monitorCalls(c *Client) []exchange {
 	at := filled[time.Time]()
-	paging := belfry.Paging{Limit: 7, Cursor: "a/b+c=&"}
-	results := belfry.ResultFilter{Paging: paging, Namespace: "ns", Monitor: "n", Outcome: "fail", Since: at, Until: at}
-	series := belfry.SeriesQuery{Namespace: "ns", Monitor: "n", From: at, To: at.Add(time.Hour), Step: belfry.Duration(5 * time.Minute)}
-	incidents := belfry.IncidentFilter{Paging: paging, Namespace: "*", Monitor: "m", Open: true, Over: true}
-	versions := belfry.VersionFilter{Paging: paging, Namespace: "ns", Monitor: "n"}
-	alerts := belfry.AlertFilter{Paging: paging, Namespace: "*", Channel: "c", Monitor: "m", Incident: 7, State: "failed", ID: 9}
-	monitors := belfry.MonitorFilter{Paging: paging, Namespace: "*", Status: "down", Kind: "heartbeat", Tag: "g", Search: "n&"}
+	paging := core.Paging{Limit: 7, Cursor: "a/b+c=&"}
+	results := view.ResultFilter{Paging: paging, Namespace: "ns", Monitor: "n", Outcome: "fail", Since: at, Until: at}
+	series := view.SeriesQuery{Namespace: "ns", Monitor: "n", From: at, To: at.Add(time.Hour), Step: core.Duration(5 * time.Minute)}
+	incidents := view.IncidentFilter{Paging: paging, Namespace: "*", Monitor: "m", Open: true, Over: true}
+	versions := view.VersionFilter{Paging: paging, Namespace: "ns", Monitor: "n"}
+	alerts := alert.Filter{Paging: paging, Namespace: "*", Channel: "c", Monitor: "m", Incident: 7, State: "failed", ID: 9}
+	monitors := view.MonitorFilter{Paging: paging, Namespace: "*", Status: "down", Kind: "heartbeat", Tag: "g", Search: "n&"}
 	calls := []exchange{
-		{[]any{"CreateMonitor", filled[belfry.Monitor]()}, shownView(),
-			func(ctx context.Context) (any, error) { return c.CreateMonitor(ctx, filled[belfry.Monitor]()) }},
-		{[]any{"UpdateMonitor", filled[belfry.Monitor]()}, shownView(),
-			func(ctx context.Context) (any, error) { return c.UpdateMonitor(ctx, filled[belfry.Monitor]()) }},
+		{[]any{"CreateMonitor", filled[monitor.Monitor]()}, shownView(),
+			func(ctx context.Context) (any, error) { return c.CreateMonitor(ctx, filled[monitor.Monitor]()) }},
+		{[]any{"UpdateMonitor", filled[monitor.Monitor]()}, shownView(),
+			func(ctx context.Context) (any, error) { return c.UpdateMonitor(ctx, filled[monitor.Monitor]()) }},
 		{[]any{"DeleteMonitor", "ns", "n"}, nil,
 			func(ctx context.Context) (any, error) { return nil, c.DeleteMonitor(ctx, "ns", "n") }},
 		{[]any{"Monitor", "ns", "n"}, shownView(),
 			func(ctx context.Context) (any, error) { return c.Monitor(ctx, "ns", "n") }},
 		{[]any{"Monitors", monitors}, pageOf(shownView()),
 			func(ctx context.Context) (any, error) { return c.Monitors(ctx, monitors) }},
-		{[]any{"CountMonitors", belfry.MonitorFilter{Namespace: "*", Status: "down", Kind: "heartbeat", Tag: "g", Search: "n&"}}, filled[belfry.MonitorCount](),
+		{[]any{"CountMonitors", view.MonitorFilter{Namespace: "*", Status: "down", Kind: "heartbeat", Tag: "g", Search: "n&"}}, filled[view.MonitorCount](),
 			func(ctx context.Context) (any, error) { return c.CountMonitors(ctx, monitors) }},
-		{[]any{"Bars", belfry.BarsQuery{Namespace: "ns", Monitors: []string{"a", "b"}, Span: "24h"}}, filled[[]belfry.MonitorBars](),
+		{[]any{"Bars", monitor.BarsQuery{Namespace: "ns", Monitors: []string{"a", "b"}, Span: "24h"}}, filled[[]monitor.Bars](),
 			func(ctx context.Context) (any, error) {
-				return c.Bars(ctx, belfry.BarsQuery{Namespace: "ns", Monitors: []string{"a", "b"}, Span: "24h"})
+				return c.Bars(ctx, monitor.BarsQuery{Namespace: "ns", Monitors: []string{"a", "b"}, Span: "24h"})
 			}},
 		{[]any{"PauseMonitor", "ns", "n", at, "because"}, shownView(),
 			func(ctx context.Context) (any, error) { return c.PauseMonitor(ctx, "ns", "n", at, "because") }},
@@ -50,41 +55,41 @@ func monitorCalls(c *Client) []exchange {
 			func(ctx context.Context) (any, error) { return c.PauseMonitor(ctx, "ns", "n", time.Time{}, "") }},
 		{[]any{"ResumeMonitor", "ns", "n"}, shownView(),
 			func(ctx context.Context) (any, error) { return c.ResumeMonitor(ctx, "ns", "n") }},
-		{[]any{"CheckMonitor", "ns", "n"}, filled[belfry.Job](),
+		{[]any{"CheckMonitor", "ns", "n"}, filled[job.Job](),
 			func(ctx context.Context) (any, error) { return c.CheckMonitor(ctx, "ns", "n") }},
-		{[]any{"Results", results}, filled[belfry.Page[belfry.CheckResult]](),
+		{[]any{"Results", results}, filled[core.Page[view.CheckResult]](),
 			func(ctx context.Context) (any, error) { return c.Results(ctx, results) }},
-		{[]any{"Series", series}, filled[belfry.Series](),
+		{[]any{"Series", series}, filled[monitor.Series](),
 			func(ctx context.Context) (any, error) { return c.Series(ctx, series) }},
-		{[]any{"Uptime", "ns", "n"}, filled[belfry.UptimeReport](),
+		{[]any{"Uptime", "ns", "n"}, filled[view.UptimeReport](),
 			func(ctx context.Context) (any, error) { return c.Uptime(ctx, "ns", "n") }},
-		{[]any{"Timeline", "ns", "n", at}, filled[[]belfry.Span](),
+		{[]any{"Timeline", "ns", "n", at}, filled[[]monitor.Span](),
 			func(ctx context.Context) (any, error) { return c.Timeline(ctx, "ns", "n", at) }},
-		{[]any{"Incidents", incidents}, filled[belfry.Page[belfry.Incident]](),
+		{[]any{"Incidents", incidents}, filled[core.Page[monitor.Incident]](),
 			func(ctx context.Context) (any, error) { return c.Incidents(ctx, incidents) }},
-		{[]any{"Incident", "*", int64(9)}, filled[belfry.Incident](),
+		{[]any{"Incident", "*", int64(9)}, filled[monitor.Incident](),
 			func(ctx context.Context) (any, error) { return c.Incident(ctx, "*", 9) }},
-		{[]any{"PageVersions", versions}, filled[belfry.Page[belfry.PageVersion]](),
+		{[]any{"PageVersions", versions}, filled[core.Page[monitor.PageVersion]](),
 			func(ctx context.Context) (any, error) { return c.PageVersions(ctx, versions) }},
-		{[]any{"PageVersion", "ns", "n", int64(3)}, filled[belfry.PageVersion](),
+		{[]any{"PageVersion", "ns", "n", int64(3)}, filled[monitor.PageVersion](),
 			func(ctx context.Context) (any, error) { return c.PageVersion(ctx, "ns", "n", 3) }},
-		{[]any{"PageVersion", "ns", "n", int64(0)}, filled[belfry.PageVersion](),
+		{[]any{"PageVersion", "ns", "n", int64(0)}, filled[monitor.PageVersion](),
 			func(ctx context.Context) (any, error) { return c.PageVersion(ctx, "ns", "n", 0) }},
-		{[]any{"PageVersion", "ns", "n", int64(-1)}, filled[belfry.PageVersion](),
+		{[]any{"PageVersion", "ns", "n", int64(-1)}, filled[monitor.PageVersion](),
 			func(ctx context.Context) (any, error) { return c.PageVersion(ctx, "ns", "n", -1) }},
-		{[]any{"AcceptPage", "ns", "n", int64(3)}, filled[belfry.PageVersion](),
+		{[]any{"AcceptPage", "ns", "n", int64(3)}, filled[monitor.PageVersion](),
 			func(ctx context.Context) (any, error) { return c.AcceptPage(ctx, "ns", "n", 3) }},
-		{[]any{"Alerts", alerts}, filled[belfry.Page[belfry.Alert]](),
+		{[]any{"Alerts", alerts}, filled[core.Page[alert.Alert]](),
 			func(ctx context.Context) (any, error) { return c.Alerts(ctx, alerts) }},
-		{[]any{"AlertTries", "*", int64(9)}, filled[[]belfry.AlertTry](),
+		{[]any{"AlertTries", "*", int64(9)}, filled[[]alert.Try](),
 			func(ctx context.Context) (any, error) { return c.AlertTries(ctx, "*", 9) }},
 	}
-	return append(calls, documentCalls(c, belfry.DocumentFilter{Paging: paging, Namespace: "*"})...)
+	return append(calls, documentCalls(c, view.DocumentFilter{Paging: paging, Namespace: "*"})...)
 }
 
-func documentCalls(c *Client, all belfry.DocumentFilter) []exchange {
-	channel := filled[belfry.Channel]()
-	window := belfry.Window{From: time.Now().Add(time.Hour).UTC().Truncate(time.Second), To: time.Now().Add(2 * time.Hour).UTC().Truncate(time.Second)}
+func documentCalls(c *Client, all view.DocumentFilter) []exchange {
+	channel := filled[alert.Channel]()
+	window := monitor.Window{From: time.Now().Add(time.Hour).UTC().Truncate(time.Second), To: time.Now().Add(2 * time.Hour).UTC().Truncate(time.Second)}
 	return []exchange{
 		{[]any{"SaveChannel", channel}, channel.Redacted(),
 			func(ctx context.Context) (any, error) { return c.SaveChannel(ctx, channel) }},
@@ -94,31 +99,31 @@ func documentCalls(c *Client, all belfry.DocumentFilter) []exchange {
 			func(ctx context.Context) (any, error) { return c.Channel(ctx, "ns", "n") }},
 		{[]any{"Channels", all}, pageOf(channel.Redacted()),
 			func(ctx context.Context) (any, error) { return c.Channels(ctx, all) }},
-		{[]any{"SaveAlertRule", filled[belfry.AlertRule]()}, filled[belfry.AlertRule](),
-			func(ctx context.Context) (any, error) { return c.SaveAlertRule(ctx, filled[belfry.AlertRule]()) }},
+		{[]any{"SaveAlertRule", filled[alert.Rule]()}, filled[alert.Rule](),
+			func(ctx context.Context) (any, error) { return c.SaveAlertRule(ctx, filled[alert.Rule]()) }},
 		{[]any{"DeleteAlertRule", "ns", "n"}, nil,
 			func(ctx context.Context) (any, error) { return nil, c.DeleteAlertRule(ctx, "ns", "n") }},
-		{[]any{"AlertRule", "ns", "n"}, filled[belfry.AlertRule](),
+		{[]any{"AlertRule", "ns", "n"}, filled[alert.Rule](),
 			func(ctx context.Context) (any, error) { return c.AlertRule(ctx, "ns", "n") }},
-		{[]any{"AlertRules", all}, filled[belfry.Page[belfry.AlertRule]](),
+		{[]any{"AlertRules", all}, filled[core.Page[alert.Rule]](),
 			func(ctx context.Context) (any, error) { return c.AlertRules(ctx, all) }},
-		{[]any{"SaveWindow", filled[belfry.Window]()}, filled[belfry.Window](),
-			func(ctx context.Context) (any, error) { return c.SaveWindow(ctx, filled[belfry.Window]()) }},
+		{[]any{"SaveWindow", filled[monitor.Window]()}, filled[monitor.Window](),
+			func(ctx context.Context) (any, error) { return c.SaveWindow(ctx, filled[monitor.Window]()) }},
 		{[]any{"DeleteWindow", "ns", "n"}, nil,
 			func(ctx context.Context) (any, error) { return nil, c.DeleteWindow(ctx, "ns", "n") }},
-		{[]any{"Window", "ns", "n"}, filled[belfry.Window](),
+		{[]any{"Window", "ns", "n"}, filled[monitor.Window](),
 			func(ctx context.Context) (any, error) { return c.Window(ctx, "ns", "n") }},
-		{[]any{"Windows", all}, filled[belfry.Page[belfry.Window]](),
+		{[]any{"Windows", all}, filled[core.Page[monitor.Window]](),
 			func(ctx context.Context) (any, error) { return c.Windows(ctx, all) }},
-		{[]any{""}, []belfry.ActiveWindow{{Name: "preview", From: window.From, To: window.To}},
+		{[]any{""}, []monitor.ActiveWindow{{Name: "preview", From: window.From, To: window.To}},
 			func(ctx context.Context) (any, error) { return c.PreviewWindow(ctx, window, time.Time{}, 3) }},
-		{[]any{"SaveStatusPage", filled[belfry.StatusPage]()}, filled[belfry.StatusPage](),
-			func(ctx context.Context) (any, error) { return c.SaveStatusPage(ctx, filled[belfry.StatusPage]()) }},
+		{[]any{"SaveStatusPage", filled[monitor.StatusPage]()}, filled[monitor.StatusPage](),
+			func(ctx context.Context) (any, error) { return c.SaveStatusPage(ctx, filled[monitor.StatusPage]()) }},
 		{[]any{"DeleteStatusPage", "ns", "n"}, nil,
 			func(ctx context.Context) (any, error) { return nil, c.DeleteStatusPage(ctx, "ns", "n") }},
-		{[]any{"StatusPage", "ns", "n"}, filled[belfry.StatusPage](),
+		{[]any{"StatusPage", "ns", "n"}, filled[monitor.StatusPage](),
 			func(ctx context.Context) (any, error) { return c.StatusPage(ctx, "ns", "n") }},
-		{[]any{"StatusPages", all}, filled[belfry.Page[belfry.StatusPage]](),
+		{[]any{"StatusPages", all}, filled[core.Page[monitor.StatusPage]](),
 			func(ctx context.Context) (any, error) { return c.StatusPages(ctx, all) }},
 	}
 }
@@ -128,14 +133,14 @@ func documentCalls(c *Client, all belfry.DocumentFilter) []exchange {
 func whatTheServerComputes(t *testing.T, b *bench) {
 	t.Helper()
 	c, at := b.client, filled[time.Time]()
-	window := belfry.Window{Name: "n", From: at, To: at.Add(time.Hour)}.WithDefaults()
+	window := monitor.Window{Name: "n", From: at, To: at.Add(time.Hour)}.WithDefaults()
 	b.when("Window", func(context.Context, []any) (any, error) { return window, nil })
 	next, err := c.WindowNext(t.Context(), "ns", "n", at.Add(-time.Hour), 2)
 	if err != nil {
 		t.Error(err)
 	}
 	same(t, "window", b.last(), []any{"Window", "ns", "n"})
-	same(t, "next of it", next, []belfry.ActiveWindow{{Name: "n", From: at, To: at.Add(time.Hour)}})
+	same(t, "next of it", next, []monitor.ActiveWindow{{Name: "n", From: at, To: at.Add(time.Hour)}})
 
 	texts := map[int64]string{1: "one\ntwo\n", 2: "one\n2\n", 3: "one\n2\n3\n"}
 	b.when("PageVersion", func(_ context.Context, args []any) (any, error) {
@@ -146,7 +151,7 @@ func whatTheServerComputes(t *testing.T, b *bench) {
 		case seq == 0:
 			seq = 3
 		}
-		return belfry.PageVersion{Seq: seq, Text: texts[seq], Baseline: seq == 1}, nil
+		return monitor.PageVersion{Seq: seq, Text: texts[seq], Baseline: seq == 1}, nil
 	})
 	for _, call := range []struct {
 		from, to int64
@@ -168,7 +173,7 @@ func whatTheServerComputes(t *testing.T, b *bench) {
 	if err != nil {
 		t.Error(err)
 	}
-	same(t, "try", tried.Measure, filled[belfry.Measure]())
+	same(t, "try", tried.Measure, filled[task.Measure]())
 	tested, err := c.TestChannel(t.Context(), "ns", "n")
 	if err != nil || !tested.OK {
 		t.Errorf("test: %+v %v", tested, err)

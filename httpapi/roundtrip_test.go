@@ -9,8 +9,16 @@ import (
 	"testing"
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/access"
+	"github.com/belfry-run/belfry/alert"
+	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/cron"
+	"github.com/belfry-run/belfry/cycle"
+	"github.com/belfry-run/belfry/job"
+	"github.com/belfry-run/belfry/monitor"
+	"github.com/belfry-run/belfry/schedule"
+	"github.com/belfry-run/belfry/task"
+	"github.com/belfry-run/belfry/view"
 )
 
 // holidays is what holidaysICS says.
@@ -41,262 +49,262 @@ func TestEveryCallArrivesAsItWasMadeAndComesBackAsItWasAnswered(t *testing.T) {
 		}
 	})
 	c, at := b.client, filled[time.Time]()
-	paging := belfry.Paging{Limit: 7, Cursor: "a/b+c=&"}
-	selection := belfry.Selection{Filter: &belfry.JobFilter{
-		Namespace: "ns", States: []belfry.JobState{belfry.JobFailed}, Task: "t", Schedule: "s", Queue: "q", Tag: "g", Since: at, Until: at,
+	paging := core.Paging{Limit: 7, Cursor: "a/b+c=&"}
+	selection := view.Selection{Filter: &job.Filter{
+		Namespace: "ns", States: []job.State{job.Failed}, Task: "t", Schedule: "s", Queue: "q", Tag: "g", Since: at, Until: at,
 	}, DryRun: true, Note: "n"}
-	ids := belfry.Selection{IDs: []int64{1, 2}, Note: "n"}
-	finish, piece := filled[belfry.Finish](), filled[belfry.LogPiece]()
-	finish.Outcome, piece.Stream = belfry.OutcomeOK, belfry.Stderr
-	left := belfry.Output{Name: "a/b c.txt", Size: 7, SHA256: strings.Repeat("ab", 32)}
-	finish.Sandboxed.Outputs = []belfry.Output{left}
-	worker := filled[belfry.WorkerInfo]()
-	worker.Kinds = []belfry.Kind{belfry.KindHTTP}
+	ids := view.Selection{IDs: []int64{1, 2}, Note: "n"}
+	finish, piece := filled[job.Finish](), filled[job.LogPiece]()
+	finish.Outcome, piece.Stream = job.OutcomeOK, job.Stderr
+	left := task.Output{Name: "a/b c.txt", Size: 7, SHA256: strings.Repeat("ab", 32)}
+	finish.Sandboxed.Outputs = []task.Output{left}
+	worker := filled[job.WorkerInfo]()
+	worker.Kinds = []task.Kind{task.KindHTTP}
 	remote := worker
 	remote.Remote, remote.Token = true, 1 // of the token root
 	input := json.RawMessage(`{"x":1}`)
-	look := filled[belfry.LookQuery]()
+	look := filled[schedule.LookQuery]()
 	look.Draft.Namespace = look.Namespace
-	ahead := belfry.Ahead{Namespace: "*", From: at, Within: 36 * time.Hour, Limit: 7}
+	ahead := schedule.Ahead{Namespace: "*", From: at, Within: 36 * time.Hour, Limit: 7}
 
 	digest := strings.Repeat("ab", 32)
 	calls := []exchange{
-		{[]any{"CreateTask", filled[belfry.Task]()}, filled[belfry.Task]().Redacted(),
-			func(ctx context.Context) (any, error) { return c.CreateTask(ctx, filled[belfry.Task]()) }},
-		{[]any{"UpdateTask", filled[belfry.Task]()}, filled[belfry.Task]().Redacted(),
-			func(ctx context.Context) (any, error) { return c.UpdateTask(ctx, filled[belfry.Task]()) }},
+		{[]any{"CreateTask", filled[task.Task]()}, filled[task.Task]().Redacted(),
+			func(ctx context.Context) (any, error) { return c.CreateTask(ctx, filled[task.Task]()) }},
+		{[]any{"UpdateTask", filled[task.Task]()}, filled[task.Task]().Redacted(),
+			func(ctx context.Context) (any, error) { return c.UpdateTask(ctx, filled[task.Task]()) }},
 		{[]any{"DeleteTask", "ns", "n"}, nil,
 			func(ctx context.Context) (any, error) { return nil, c.DeleteTask(ctx, "ns", "n") }},
-		{[]any{"Task", "ns", "n"}, filled[belfry.Task]().Redacted(),
+		{[]any{"Task", "ns", "n"}, filled[task.Task]().Redacted(),
 			func(ctx context.Context) (any, error) { return c.Task(ctx, "ns", "n") }},
-		{[]any{"Tasks", belfry.TaskFilter{Paging: paging, Namespace: "*", Kind: "http", Tag: "g", Part: "p"}}, pageOf(filled[belfry.Task]().Redacted()),
+		{[]any{"Tasks", task.Filter{Paging: paging, Namespace: "*", Kind: "http", Tag: "g", Part: "p"}}, pageOf(filled[task.Task]().Redacted()),
 			func(ctx context.Context) (any, error) {
-				return c.Tasks(ctx, belfry.TaskFilter{Paging: paging, Namespace: "*", Kind: "http", Tag: "g", Part: "p"})
+				return c.Tasks(ctx, task.Filter{Paging: paging, Namespace: "*", Kind: "http", Tag: "g", Part: "p"})
 			}},
-		{[]any{"CreateArtifact", belfry.Artifact{Namespace: "ns", SHA256: digest, Size: 7}}, filled[belfry.Upload](),
+		{[]any{"CreateArtifact", task.Artifact{Namespace: "ns", SHA256: digest, Size: 7}}, filled[task.Upload](),
 			func(ctx context.Context) (any, error) {
-				return c.CreateArtifact(ctx, belfry.Artifact{Namespace: "ns", SHA256: digest, Size: 7})
+				return c.CreateArtifact(ctx, task.Artifact{Namespace: "ns", SHA256: digest, Size: 7})
 			}},
-		{[]any{"ArtifactUpload", "ns", digest}, filled[belfry.Upload](),
+		{[]any{"ArtifactUpload", "ns", digest}, filled[task.Upload](),
 			func(ctx context.Context) (any, error) { return c.ArtifactUpload(ctx, "ns", digest) }},
-		{[]any{"ConfirmArtifact", "ns", digest}, filled[belfry.Artifact](),
+		{[]any{"ConfirmArtifact", "ns", digest}, filled[task.Artifact](),
 			func(ctx context.Context) (any, error) { return c.ConfirmArtifact(ctx, "ns", digest) }},
-		{[]any{"Artifact", "ns", digest}, filled[belfry.Artifact](),
+		{[]any{"Artifact", "ns", digest}, filled[task.Artifact](),
 			func(ctx context.Context) (any, error) { return c.Artifact(ctx, "ns", digest) }},
-		{[]any{"Artifacts", belfry.DocumentFilter{Paging: paging, Namespace: "*"}}, filled[belfry.Page[belfry.Artifact]](),
+		{[]any{"Artifacts", view.DocumentFilter{Paging: paging, Namespace: "*"}}, filled[core.Page[task.Artifact]](),
 			func(ctx context.Context) (any, error) {
-				return c.Artifacts(ctx, belfry.DocumentFilter{Paging: paging, Namespace: "*"})
+				return c.Artifacts(ctx, view.DocumentFilter{Paging: paging, Namespace: "*"})
 			}},
 		{[]any{"DeleteArtifact", "ns", digest}, nil,
 			func(ctx context.Context) (any, error) { return nil, c.DeleteArtifact(ctx, "ns", digest) }},
-		{[]any{"SetSecret", "ns", "n", belfry.Secret("hunter2")}, filled[belfry.KeptSecret](),
+		{[]any{"SetSecret", "ns", "n", core.Secret("hunter2")}, filled[task.KeptSecret](),
 			func(ctx context.Context) (any, error) { return c.SetSecret(ctx, "ns", "n", "hunter2") }},
-		{[]any{"KeptSecrets", belfry.DocumentFilter{Paging: paging, Namespace: "*"}}, filled[belfry.Page[belfry.KeptSecret]](),
+		{[]any{"KeptSecrets", view.DocumentFilter{Paging: paging, Namespace: "*"}}, filled[core.Page[task.KeptSecret]](),
 			func(ctx context.Context) (any, error) {
-				return c.KeptSecrets(ctx, belfry.DocumentFilter{Paging: paging, Namespace: "*"})
+				return c.KeptSecrets(ctx, view.DocumentFilter{Paging: paging, Namespace: "*"})
 			}},
 		{[]any{"DeleteSecret", "ns", "n"}, nil,
 			func(ctx context.Context) (any, error) { return nil, c.DeleteSecret(ctx, "ns", "n") }},
-		{[]any{"RotateSecrets"}, filled[belfry.ResealedSecrets](),
+		{[]any{"RotateSecrets"}, filled[task.ResealedSecrets](),
 			func(ctx context.Context) (any, error) { return c.RotateSecrets(ctx) }},
-		{[]any{"CreateSchedule", pausedSchedule()}, filled[belfry.Schedule](),
+		{[]any{"CreateSchedule", pausedSchedule()}, filled[schedule.Schedule](),
 			func(ctx context.Context) (any, error) { return c.CreateSchedule(ctx, pausedSchedule()) }},
-		{[]any{"UpdateSchedule", filled[belfry.Schedule]()}, filled[belfry.Schedule](),
-			func(ctx context.Context) (any, error) { return c.UpdateSchedule(ctx, filled[belfry.Schedule]()) }},
+		{[]any{"UpdateSchedule", filled[schedule.Schedule]()}, filled[schedule.Schedule](),
+			func(ctx context.Context) (any, error) { return c.UpdateSchedule(ctx, filled[schedule.Schedule]()) }},
 		{[]any{"DeleteSchedule", "ns", "n"}, nil,
 			func(ctx context.Context) (any, error) { return nil, c.DeleteSchedule(ctx, "ns", "n") }},
-		{[]any{"Schedule", "ns", "n"}, filled[belfry.Schedule](),
+		{[]any{"Schedule", "ns", "n"}, filled[schedule.Schedule](),
 			func(ctx context.Context) (any, error) { return c.Schedule(ctx, "ns", "n") }},
-		{[]any{"Schedules", belfry.ScheduleFilter{Paging: paging, Namespace: "*", State: "paused", Task: "t", Tag: "red", Part: "ight"}}, filled[belfry.Page[belfry.Schedule]](),
+		{[]any{"Schedules", schedule.Filter{Paging: paging, Namespace: "*", State: "paused", Task: "t", Tag: "red", Part: "ight"}}, filled[core.Page[schedule.Schedule]](),
 			func(ctx context.Context) (any, error) {
-				return c.Schedules(ctx, belfry.ScheduleFilter{Paging: paging, Namespace: "*", State: "paused", Task: "t", Tag: "red", Part: "ight"})
+				return c.Schedules(ctx, schedule.Filter{Paging: paging, Namespace: "*", State: "paused", Task: "t", Tag: "red", Part: "ight"})
 			}},
-		{[]any{"PauseSchedule", "ns", "n", "because"}, filled[belfry.Schedule](),
+		{[]any{"PauseSchedule", "ns", "n", "because"}, filled[schedule.Schedule](),
 			func(ctx context.Context) (any, error) { return c.PauseSchedule(ctx, "ns", "n", "because") }},
-		{[]any{"ResumeSchedule", "ns", "n", true}, filled[belfry.Schedule](),
+		{[]any{"ResumeSchedule", "ns", "n", true}, filled[schedule.Schedule](),
 			func(ctx context.Context) (any, error) { return c.ResumeSchedule(ctx, "ns", "n", true) }},
-		{[]any{"TriggerSchedule", "ns", "n", input}, filled[belfry.Job](),
+		{[]any{"TriggerSchedule", "ns", "n", input}, filled[job.Job](),
 			func(ctx context.Context) (any, error) { return c.TriggerSchedule(ctx, "ns", "n", input) }},
-		{[]any{"TriggerSchedule", "ns", "n", json.RawMessage(nil)}, filled[belfry.Job](),
+		{[]any{"TriggerSchedule", "ns", "n", json.RawMessage(nil)}, filled[job.Job](),
 			func(ctx context.Context) (any, error) { return c.TriggerSchedule(ctx, "ns", "n", nil) }},
-		{[]any{"Occurrences", belfry.OccurrenceFilter{Paging: paging, Namespace: "ns", Schedule: "n", Decision: "skipped"}}, filled[belfry.Page[belfry.Occurrence]](),
+		{[]any{"Occurrences", schedule.OccurrenceFilter{Paging: paging, Namespace: "ns", Schedule: "n", Decision: "skipped"}}, filled[core.Page[schedule.Occurrence]](),
 			func(ctx context.Context) (any, error) {
-				return c.Occurrences(ctx, belfry.OccurrenceFilter{Paging: paging, Namespace: "ns", Schedule: "n", Decision: "skipped"})
+				return c.Occurrences(ctx, schedule.OccurrenceFilter{Paging: paging, Namespace: "ns", Schedule: "n", Decision: "skipped"})
 			}},
-		{[]any{"SaveCalendar", filled[belfry.Calendar]()}, filled[belfry.Calendar](),
-			func(ctx context.Context) (any, error) { return c.SaveCalendar(ctx, filled[belfry.Calendar]()) }},
+		{[]any{"SaveCalendar", filled[schedule.Calendar]()}, filled[schedule.Calendar](),
+			func(ctx context.Context) (any, error) { return c.SaveCalendar(ctx, filled[schedule.Calendar]()) }},
 		{[]any{"DeleteCalendar", "ns", "n"}, nil,
 			func(ctx context.Context) (any, error) { return nil, c.DeleteCalendar(ctx, "ns", "n") }},
-		{[]any{"Calendar", "ns", "n"}, filled[belfry.Calendar](),
+		{[]any{"Calendar", "ns", "n"}, filled[schedule.Calendar](),
 			func(ctx context.Context) (any, error) { return c.Calendar(ctx, "ns", "n") }},
-		{[]any{"Calendars", belfry.CalendarFilter{Paging: paging, Namespace: "*"}}, filled[belfry.Page[belfry.Calendar]](),
+		{[]any{"Calendars", schedule.CalendarFilter{Paging: paging, Namespace: "*"}}, filled[core.Page[schedule.Calendar]](),
 			func(ctx context.Context) (any, error) {
-				return c.Calendars(ctx, belfry.CalendarFilter{Paging: paging, Namespace: "*"})
+				return c.Calendars(ctx, schedule.CalendarFilter{Paging: paging, Namespace: "*"})
 			}},
-		{[]any{"SaveCalendar", belfry.Calendar{Namespace: "ns", Name: "n", Description: "a1", CalendarSpec: holidays}}, filled[belfry.Calendar](),
+		{[]any{"SaveCalendar", schedule.Calendar{Namespace: "ns", Name: "n", Description: "a1", CalendarSpec: holidays}}, filled[schedule.Calendar](),
 			func(ctx context.Context) (any, error) {
 				return c.ImportICS(ctx, "ns", "n", strings.NewReader(holidaysICS), "Europe/Sofia")
 			}},
-		{[]any{"StartBackfill", filled[belfry.Backfill]()}, filled[belfry.Backfill](),
-			func(ctx context.Context) (any, error) { return c.StartBackfill(ctx, filled[belfry.Backfill]()) }},
-		{[]any{"SetBackfill", "ns", int64(9), belfry.BackfillPaused}, filled[belfry.Backfill](),
-			func(ctx context.Context) (any, error) { return c.SetBackfill(ctx, "ns", 9, belfry.BackfillPaused) }},
-		{[]any{"SetBackfill", "*", int64(9), belfry.BackfillActive}, filled[belfry.Backfill](),
-			func(ctx context.Context) (any, error) { return c.SetBackfill(ctx, "*", 9, belfry.BackfillActive) }},
-		{[]any{"SetBackfill", "ns", int64(9), belfry.BackfillCanceled}, filled[belfry.Backfill](),
-			func(ctx context.Context) (any, error) { return c.SetBackfill(ctx, "ns", 9, belfry.BackfillCanceled) }},
-		{[]any{"Backfill", "*", int64(9)}, filled[belfry.Backfill](),
+		{[]any{"StartBackfill", filled[schedule.Backfill]()}, filled[schedule.Backfill](),
+			func(ctx context.Context) (any, error) { return c.StartBackfill(ctx, filled[schedule.Backfill]()) }},
+		{[]any{"SetBackfill", "ns", int64(9), schedule.BackfillPaused}, filled[schedule.Backfill](),
+			func(ctx context.Context) (any, error) { return c.SetBackfill(ctx, "ns", 9, schedule.BackfillPaused) }},
+		{[]any{"SetBackfill", "*", int64(9), schedule.BackfillActive}, filled[schedule.Backfill](),
+			func(ctx context.Context) (any, error) { return c.SetBackfill(ctx, "*", 9, schedule.BackfillActive) }},
+		{[]any{"SetBackfill", "ns", int64(9), schedule.BackfillCanceled}, filled[schedule.Backfill](),
+			func(ctx context.Context) (any, error) { return c.SetBackfill(ctx, "ns", 9, schedule.BackfillCanceled) }},
+		{[]any{"Backfill", "*", int64(9)}, filled[schedule.Backfill](),
 			func(ctx context.Context) (any, error) { return c.Backfill(ctx, "*", 9) }},
-		{[]any{"Backfills", belfry.BackfillFilter{Paging: paging, Namespace: "*", Schedule: "s"}}, filled[belfry.Page[belfry.Backfill]](),
+		{[]any{"Backfills", schedule.BackfillFilter{Paging: paging, Namespace: "*", Schedule: "s"}}, filled[core.Page[schedule.Backfill]](),
 			func(ctx context.Context) (any, error) {
-				return c.Backfills(ctx, belfry.BackfillFilter{Paging: paging, Namespace: "*", Schedule: "s"})
+				return c.Backfills(ctx, schedule.BackfillFilter{Paging: paging, Namespace: "*", Schedule: "s"})
 			}},
-		{[]any{"Look", look}, filled[belfry.Look](),
+		{[]any{"Look", look}, filled[schedule.Look](),
 			func(ctx context.Context) (any, error) { return c.Look(ctx, look) }},
-		{[]any{"Look", belfry.LookQuery{Namespace: "default", Name: "n", N: 3}}, filled[belfry.Look](),
-			func(ctx context.Context) (any, error) { return c.Look(ctx, belfry.LookQuery{Name: "n", N: 3}) }},
-		{[]any{"Look", belfry.LookQuery{Namespace: "ns", Name: "n", From: at, N: 2}}, filled[[]belfry.Coming](),
+		{[]any{"Look", schedule.LookQuery{Namespace: "default", Name: "n", N: 3}}, filled[schedule.Look](),
+			func(ctx context.Context) (any, error) { return c.Look(ctx, schedule.LookQuery{Name: "n", N: 3}) }},
+		{[]any{"Look", schedule.LookQuery{Namespace: "ns", Name: "n", From: at, N: 2}}, filled[[]schedule.Coming](),
 			func(ctx context.Context) (any, error) { return c.Next(ctx, "ns", "n", at, 2) }},
-		{[]any{"Upcoming", ahead}, filled[[]belfry.Coming](),
+		{[]any{"Upcoming", ahead}, filled[[]schedule.Coming](),
 			func(ctx context.Context) (any, error) { return c.Upcoming(ctx, ahead) }},
-		{[]any{"Upcoming", belfry.Ahead{Namespace: "default"}}, filled[[]belfry.Coming](),
-			func(ctx context.Context) (any, error) { return c.Upcoming(ctx, belfry.Ahead{}) }},
-		{[]any{"Forecast", belfry.Ahead{Namespace: "ns", From: at, Within: 7 * 24 * time.Hour, Zone: "Asia/Kolkata", ByHour: true, Checks: true}}, filled[belfry.Forecast](),
+		{[]any{"Upcoming", schedule.Ahead{Namespace: "default"}}, filled[[]schedule.Coming](),
+			func(ctx context.Context) (any, error) { return c.Upcoming(ctx, schedule.Ahead{}) }},
+		{[]any{"Forecast", schedule.Ahead{Namespace: "ns", From: at, Within: 7 * 24 * time.Hour, Zone: "Asia/Kolkata", ByHour: true, Checks: true}}, filled[schedule.Forecast](),
 			func(ctx context.Context) (any, error) {
-				return c.Forecast(ctx, belfry.Ahead{Namespace: "ns", From: at, Within: 7 * 24 * time.Hour, Limit: 5, Zone: "Asia/Kolkata", ByHour: true, Checks: true})
+				return c.Forecast(ctx, schedule.Ahead{Namespace: "ns", From: at, Within: 7 * 24 * time.Hour, Limit: 5, Zone: "Asia/Kolkata", ByHour: true, Checks: true})
 			}},
-		{[]any{"Enqueue", filled[[]belfry.NewJob]()}, filled[[]belfry.Enqueued](),
-			func(ctx context.Context) (any, error) { return c.Enqueue(ctx, filled[[]belfry.NewJob]()) }},
-		{[]any{"Job", "*", int64(9)}, filled[belfry.Job](),
+		{[]any{"Enqueue", filled[[]job.NewJob]()}, filled[[]job.Enqueued](),
+			func(ctx context.Context) (any, error) { return c.Enqueue(ctx, filled[[]job.NewJob]()) }},
+		{[]any{"Job", "*", int64(9)}, filled[job.Job](),
 			func(ctx context.Context) (any, error) { return c.Job(ctx, "*", 9) }},
-		{[]any{"Jobs", belfry.JobFilter{Paging: paging, Namespace: "ns", States: []belfry.JobState{"ready", "failed"}, Task: "t", Schedule: "s", Queue: "q", Tag: "g", Since: at, Until: at}}, filled[belfry.Page[belfry.Job]](),
+		{[]any{"Jobs", job.Filter{Paging: paging, Namespace: "ns", States: []job.State{"ready", "failed"}, Task: "t", Schedule: "s", Queue: "q", Tag: "g", Since: at, Until: at}}, filled[core.Page[job.Job]](),
 			func(ctx context.Context) (any, error) {
-				return c.Jobs(ctx, belfry.JobFilter{Paging: paging, Namespace: "ns", States: []belfry.JobState{"ready", "failed"}, Task: "t", Schedule: "s", Queue: "q", Tag: "g", Since: at, Until: at})
+				return c.Jobs(ctx, job.Filter{Paging: paging, Namespace: "ns", States: []job.State{"ready", "failed"}, Task: "t", Schedule: "s", Queue: "q", Tag: "g", Since: at, Until: at})
 			}},
-		{[]any{"CountJobs", belfry.JobFilter{Namespace: "ns", Error: `timed "out"`, MinAttempt: 2, Session: "x"}, belfry.CountOptions{Cap: 7, ByState: true}}, filled[belfry.JobCount](),
+		{[]any{"CountJobs", job.Filter{Namespace: "ns", Error: `timed "out"`, MinAttempt: 2, Session: "x"}, view.CountOptions{Cap: 7, ByState: true}}, filled[job.Count](),
 			func(ctx context.Context) (any, error) {
-				return c.CountJobs(ctx, belfry.JobFilter{Namespace: "ns", Error: `timed "out"`, MinAttempt: 2, Session: "x"}, belfry.CountOptions{Cap: 7, ByState: true})
+				return c.CountJobs(ctx, job.Filter{Namespace: "ns", Error: `timed "out"`, MinAttempt: 2, Session: "x"}, view.CountOptions{Cap: 7, ByState: true})
 			}},
-		{[]any{"Overview", "*"}, filled[belfry.Overview](),
+		{[]any{"Overview", "*"}, filled[view.Overview](),
 			func(ctx context.Context) (any, error) { return c.Overview(ctx, "*") }},
-		{[]any{"JobMinutes", belfry.MinuteQuery{Namespace: "ns", Queue: "q", Within: 2 * time.Hour}}, filled[[]belfry.JobMinute](),
+		{[]any{"JobMinutes", job.MinuteQuery{Namespace: "ns", Queue: "q", Within: 2 * time.Hour}}, filled[[]job.MinuteTotals](),
 			func(ctx context.Context) (any, error) {
-				return c.JobMinutes(ctx, belfry.MinuteQuery{Namespace: "ns", Queue: "q", Within: 2 * time.Hour})
+				return c.JobMinutes(ctx, job.MinuteQuery{Namespace: "ns", Queue: "q", Within: 2 * time.Hour})
 			}},
-		{[]any{"Strips", belfry.StripQuery{Namespace: "ns", Schedules: []string{"a", "b"}, N: 7}}, filled[[]belfry.Strip](),
+		{[]any{"Strips", view.StripQuery{Namespace: "ns", Schedules: []string{"a", "b"}, N: 7}}, filled[[]view.Strip](),
 			func(ctx context.Context) (any, error) {
-				return c.Strips(ctx, belfry.StripQuery{Namespace: "ns", Schedules: []string{"a", "b"}, N: 7})
+				return c.Strips(ctx, view.StripQuery{Namespace: "ns", Schedules: []string{"a", "b"}, N: 7})
 			}},
-		{[]any{"ScheduleDays", belfry.DaysQuery{Namespace: "ns", Schedule: "s", From: at, To: at}}, filled[belfry.ScheduleDays](),
+		{[]any{"ScheduleDays", view.DaysQuery{Namespace: "ns", Schedule: "s", From: at, To: at}}, filled[view.ScheduleDays](),
 			func(ctx context.Context) (any, error) {
-				return c.ScheduleDays(ctx, belfry.DaysQuery{Namespace: "ns", Schedule: "s", From: at, To: at})
+				return c.ScheduleDays(ctx, view.DaysQuery{Namespace: "ns", Schedule: "s", From: at, To: at})
 			}},
-		{[]any{"LogText", "ns", int64(9), belfry.LogQuery{Attempt: 2, Stream: belfry.Stderr, Offset: -7, Limit: 9, Tail: 3, Grep: "a b", Regexp: true}}, filled[belfry.LogText](),
+		{[]any{"LogText", "ns", int64(9), job.LogQuery{Attempt: 2, Stream: job.Stderr, Offset: -7, Limit: 9, Tail: 3, Grep: "a b", Regexp: true}}, filled[job.LogText](),
 			func(ctx context.Context) (any, error) {
-				return c.LogText(ctx, "ns", 9, belfry.LogQuery{Attempt: 2, Stream: belfry.Stderr, Offset: -7, Limit: 9, Tail: 3, Grep: "a b", Regexp: true})
+				return c.LogText(ctx, "ns", 9, job.LogQuery{Attempt: 2, Stream: job.Stderr, Offset: -7, Limit: 9, Tail: 3, Grep: "a b", Regexp: true})
 			}},
-		{[]any{"Attempts", "ns", int64(9)}, filled[[]belfry.Attempt](),
+		{[]any{"Attempts", "ns", int64(9)}, filled[[]job.Attempt](),
 			func(ctx context.Context) (any, error) { return c.Attempts(ctx, "ns", 9) }},
-		{[]any{"Logs", "ns", int64(9), belfry.LogFilter{Paging: paging, Attempt: 2}}, filled[belfry.Page[belfry.LogLine]](),
+		{[]any{"Logs", "ns", int64(9), job.LogFilter{Paging: paging, Attempt: 2}}, filled[core.Page[job.LogLine]](),
 			func(ctx context.Context) (any, error) {
-				return c.Logs(ctx, "ns", 9, belfry.LogFilter{Paging: paging, Attempt: 2})
+				return c.Logs(ctx, "ns", 9, job.LogFilter{Paging: paging, Attempt: 2})
 			}},
-		{[]any{"CancelJobs", "ns", selection}, filled[belfry.Selected](),
+		{[]any{"CancelJobs", "ns", selection}, filled[view.Selected](),
 			func(ctx context.Context) (any, error) { return c.CancelJobs(ctx, "ns", selection) }},
-		{[]any{"CancelJobs", "*", ids}, filled[belfry.Selected](),
+		{[]any{"CancelJobs", "*", ids}, filled[view.Selected](),
 			func(ctx context.Context) (any, error) { return c.CancelJobs(ctx, "*", ids) }},
-		{[]any{"RedriveJobs", "ns", ids}, filled[belfry.Selected](),
+		{[]any{"RedriveJobs", "ns", ids}, filled[view.Selected](),
 			func(ctx context.Context) (any, error) { return c.RedriveJobs(ctx, "ns", ids) }},
-		{[]any{"RerunJob", "ns", int64(9), filled[belfry.Rerun]()}, filled[belfry.Enqueued](),
-			func(ctx context.Context) (any, error) { return c.RerunJob(ctx, "ns", 9, filled[belfry.Rerun]()) }},
-		{[]any{"Why", "ns", int64(9)}, filled[belfry.Why](),
+		{[]any{"RerunJob", "ns", int64(9), filled[job.Rerun]()}, filled[job.Enqueued](),
+			func(ctx context.Context) (any, error) { return c.RerunJob(ctx, "ns", 9, filled[job.Rerun]()) }},
+		{[]any{"Why", "ns", int64(9)}, filled[job.Why](),
 			func(ctx context.Context) (any, error) { return c.Why(ctx, "ns", 9) }},
-		{[]any{"SaveNamespace", filled[belfry.Namespace]()}, filled[belfry.Namespace](),
-			func(ctx context.Context) (any, error) { return c.SaveNamespace(ctx, filled[belfry.Namespace]()) }},
-		{[]any{"Namespace", "n"}, filled[belfry.Namespace](),
+		{[]any{"SaveNamespace", filled[access.Namespace]()}, filled[access.Namespace](),
+			func(ctx context.Context) (any, error) { return c.SaveNamespace(ctx, filled[access.Namespace]()) }},
+		{[]any{"Namespace", "n"}, filled[access.Namespace](),
 			func(ctx context.Context) (any, error) { return c.Namespace(ctx, "n") }},
-		{[]any{"Namespaces"}, filled[[]belfry.Namespace](),
+		{[]any{"Namespaces"}, filled[[]access.Namespace](),
 			func(ctx context.Context) (any, error) { return c.Namespaces(ctx) }},
-		{[]any{"SaveQueue", filled[belfry.Queue]()}, filled[belfry.Queue](),
-			func(ctx context.Context) (any, error) { return c.SaveQueue(ctx, filled[belfry.Queue]()) }},
+		{[]any{"SaveQueue", filled[job.Queue]()}, filled[job.Queue](),
+			func(ctx context.Context) (any, error) { return c.SaveQueue(ctx, filled[job.Queue]()) }},
 		{[]any{"DeleteQueue", "q"}, nil,
 			func(ctx context.Context) (any, error) { return nil, c.DeleteQueue(ctx, "q") }},
-		{[]any{"Queue", "q"}, filled[belfry.QueueStats](),
+		{[]any{"Queue", "q"}, filled[job.QueueStats](),
 			func(ctx context.Context) (any, error) { return c.Queue(ctx, "q") }},
-		{[]any{"Queues"}, filled[[]belfry.QueueStats](),
+		{[]any{"Queues"}, filled[[]job.QueueStats](),
 			func(ctx context.Context) (any, error) { return c.Queues(ctx) }},
-		{[]any{"PauseQueue", "q", "because"}, filled[belfry.Queue](),
+		{[]any{"PauseQueue", "q", "because"}, filled[job.Queue](),
 			func(ctx context.Context) (any, error) { return c.PauseQueue(ctx, "q", "because") }},
-		{[]any{"ResumeQueue", "q"}, filled[belfry.Queue](),
+		{[]any{"ResumeQueue", "q"}, filled[job.Queue](),
 			func(ctx context.Context) (any, error) { return c.ResumeQueue(ctx, "q") }},
-		{[]any{"Workers", true}, filled[[]belfry.WorkerState](),
+		{[]any{"Workers", true}, filled[[]job.WorkerState](),
 			func(ctx context.Context) (any, error) { return c.Workers(ctx, true) }},
-		{[]any{"Outputs", "*", int64(7)}, []belfry.JobOutput{filled[belfry.JobOutput]()},
+		{[]any{"Outputs", "*", int64(7)}, []task.JobOutput{filled[task.JobOutput]()},
 			func(ctx context.Context) (any, error) { return c.Outputs(ctx, "*", 7) }},
-		{[]any{"OutputLink", "ns", int64(7), "a/b c.txt", int64(9)}, filled[belfry.SignedRequest](),
+		{[]any{"OutputLink", "ns", int64(7), "a/b c.txt", int64(9)}, filled[task.SignedRequest](),
 			func(ctx context.Context) (any, error) { return c.OutputLink(ctx, "ns", 7, "a/b c.txt", 9) }},
-		{[]any{"DeclareOutput", "s1", belfry.Ref{JobID: 7, Lease: 9}, left}, new(filled[belfry.SignedRequest]()),
+		{[]any{"DeclareOutput", "s1", job.Ref{JobID: 7, Lease: 9}, left}, new(filled[task.SignedRequest]()),
 			func(ctx context.Context) (any, error) {
-				return c.DeclareOutput(ctx, "s1", belfry.Ref{JobID: 7, Lease: 9}, left)
+				return c.DeclareOutput(ctx, "s1", job.Ref{JobID: 7, Lease: 9}, left)
 			}},
 		{[]any{"DrainWorker", "s1"}, nil,
 			func(ctx context.Context) (any, error) { return nil, c.DrainWorker(ctx, "s1") }},
-		{[]any{"CreateJoinToken", filled[belfry.JoinToken]()}, pair{filled[belfry.JoinToken](), "secret-of-it"},
+		{[]any{"CreateJoinToken", filled[access.JoinToken]()}, pair{filled[access.JoinToken](), "secret-of-it"},
 			func(ctx context.Context) (any, error) {
-				made, secret, err := c.CreateJoinToken(ctx, filled[belfry.JoinToken]())
+				made, secret, err := c.CreateJoinToken(ctx, filled[access.JoinToken]())
 				return pair{made, secret}, err
 			}},
 		{[]any{"RevokeJoinToken", int64(7)}, nil,
 			func(ctx context.Context) (any, error) { return nil, c.RevokeJoinToken(ctx, 7) }},
-		{[]any{"JoinTokens"}, []belfry.JoinToken{filled[belfry.JoinToken]()},
+		{[]any{"JoinTokens"}, []access.JoinToken{filled[access.JoinToken]()},
 			func(ctx context.Context) (any, error) { return c.JoinTokens(ctx) }},
-		{[]any{"Join", "invitation", "m"}, pair{filled[belfry.Token](), "secret-of-it"},
+		{[]any{"Join", "invitation", "m"}, pair{filled[access.Token](), "secret-of-it"},
 			func(ctx context.Context) (any, error) {
 				made, secret, err := c.Join(ctx, "invitation", "m")
 				return pair{made, secret}, err
 			}},
-		{[]any{"CreateToken", filled[belfry.Token]()}, pair{filled[belfry.Token](), "secret-of-it"},
+		{[]any{"CreateToken", filled[access.Token]()}, pair{filled[access.Token](), "secret-of-it"},
 			func(ctx context.Context) (any, error) {
-				made, secret, err := c.CreateToken(ctx, filled[belfry.Token]())
+				made, secret, err := c.CreateToken(ctx, filled[access.Token]())
 				return pair{made, secret}, err
 			}},
 		{[]any{"RevokeToken", int64(4)}, nil,
 			func(ctx context.Context) (any, error) { return nil, c.RevokeToken(ctx, 4) }},
-		{[]any{"Tokens"}, filled[[]belfry.Token](),
+		{[]any{"Tokens"}, filled[[]access.Token](),
 			func(ctx context.Context) (any, error) { return c.Tokens(ctx) }},
-		{[]any{"Apply", filled[belfry.Manifest](), belfry.ApplyOptions{Namespace: "ns", DryRun: true, Prune: true, CompareSecrets: true}}, filled[belfry.Applied](),
+		{[]any{"Apply", filled[view.Manifest](), view.ApplyOptions{Namespace: "ns", DryRun: true, Prune: true, CompareSecrets: true}}, filled[view.Applied](),
 			func(ctx context.Context) (any, error) {
-				return c.Apply(ctx, filled[belfry.Manifest](), belfry.ApplyOptions{Namespace: "ns", DryRun: true, Prune: true})
+				return c.Apply(ctx, filled[view.Manifest](), view.ApplyOptions{Namespace: "ns", DryRun: true, Prune: true})
 			}},
-		{[]any{"Export", "*"}, redacted(filled[belfry.Manifest]()),
+		{[]any{"Export", "*"}, redacted(filled[view.Manifest]()),
 			func(ctx context.Context) (any, error) { return c.Export(ctx, "*") }},
-		{[]any{"Audit", belfry.AuditFilter{Paging: paging, Namespace: "*", Noun: "task", Name: "n", Actor: "a", Since: at, Until: at}}, filled[belfry.Page[belfry.Audit]](),
+		{[]any{"Audit", access.AuditFilter{Paging: paging, Namespace: "*", Noun: "task", Name: "n", Actor: "a", Since: at, Until: at}}, filled[core.Page[access.Audit]](),
 			func(ctx context.Context) (any, error) {
-				return c.Audit(ctx, belfry.AuditFilter{Paging: paging, Namespace: "*", Noun: "task", Name: "n", Actor: "a", Since: at, Until: at})
+				return c.Audit(ctx, access.AuditFilter{Paging: paging, Namespace: "*", Noun: "task", Name: "n", Actor: "a", Since: at, Until: at})
 			}},
-		{[]any{"Events", "*", "cur", 3 * time.Second}, pair{filled[[]belfry.Event](), "a1"},
+		{[]any{"Events", "*", "cur", 3 * time.Second}, pair{filled[[]view.Event](), "a1"},
 			func(ctx context.Context) (any, error) {
 				evs, next, err := c.Events(ctx, "*", "cur", 3*time.Second)
 				return pair{evs, next}, err
 			}},
-		{[]any{"Health"}, filled[belfry.Health](),
+		{[]any{"Health"}, filled[view.Health](),
 			func(ctx context.Context) (any, error) { return c.Health(ctx) }},
-		{[]any{"DatabaseHealth"}, filled[belfry.DatabaseHealth](),
+		{[]any{"DatabaseHealth"}, filled[view.DatabaseHealth](),
 			func(ctx context.Context) (any, error) { return c.DatabaseHealth(ctx) }},
-		{[]any{"OpenSession", remote}, filled[belfry.Session](),
+		{[]any{"OpenSession", remote}, filled[job.Session](),
 			func(ctx context.Context) (any, error) { return c.OpenSession(ctx, worker) }},
-		{[]any{"Claim", belfry.ClaimRequest{Session: "s1", Want: map[string]int{"q": 3}, Wait: belfry.Duration(20 * time.Second)}}, filled[belfry.Claim](),
+		{[]any{"Claim", job.ClaimRequest{Session: "s1", Want: map[string]int{"q": 3}, Wait: core.Duration(20 * time.Second)}}, filled[job.Claim](),
 			func(ctx context.Context) (any, error) {
-				return c.Claim(ctx, belfry.ClaimRequest{Session: "s1", Want: map[string]int{"q": 3}, Wait: belfry.Duration(20 * time.Second)})
+				return c.Claim(ctx, job.ClaimRequest{Session: "s1", Want: map[string]int{"q": 3}, Wait: core.Duration(20 * time.Second)})
 			}},
-		{[]any{"Renew", "s1", belfry.Held(belfry.Ref{JobID: 1, Lease: 2})}, filled[belfry.Renewal](),
+		{[]any{"Renew", "s1", job.Held(job.Ref{JobID: 1, Lease: 2})}, filled[job.Renewal](),
 			func(ctx context.Context) (any, error) {
-				return c.Renew(ctx, "s1", belfry.Held(belfry.Ref{JobID: 1, Lease: 2}))
+				return c.Renew(ctx, "s1", job.Held(job.Ref{JobID: 1, Lease: 2}))
 			}},
-		{[]any{"Finish", "s1", []belfry.Finish{finish}}, filled[[]belfry.Finished](),
-			func(ctx context.Context) (any, error) { return c.Finish(ctx, "s1", []belfry.Finish{finish}) }},
-		{[]any{"Append", "s1", []belfry.LogPiece{piece}}, nil,
-			func(ctx context.Context) (any, error) { return nil, c.Append(ctx, "s1", []belfry.LogPiece{piece}) }},
+		{[]any{"Finish", "s1", []job.Finish{finish}}, filled[[]job.Finished](),
+			func(ctx context.Context) (any, error) { return c.Finish(ctx, "s1", []job.Finish{finish}) }},
+		{[]any{"Append", "s1", []job.LogPiece{piece}}, nil,
+			func(ctx context.Context) (any, error) { return nil, c.Append(ctx, "s1", []job.LogPiece{piece}) }},
 		{[]any{"CloseSession", "s1"}, nil,
 			func(ctx context.Context) (any, error) { return nil, c.CloseSession(ctx, "s1") }},
 	}
@@ -314,23 +322,23 @@ func TestEveryCallArrivesAsItWasMadeAndComesBackAsItWasAnswered(t *testing.T) {
 
 	// What the client has no call for, or another way.
 	b.raw(t, "POST", "/v1/jobs/9/cancel?namespace=ns", `{"note":"n"}`)
-	same(t, "cancel one", b.last(), []any{"CancelJobs", "ns", belfry.Selection{IDs: []int64{9}, Note: "n"}})
+	same(t, "cancel one", b.last(), []any{"CancelJobs", "ns", view.Selection{IDs: []int64{9}, Note: "n"}})
 	b.raw(t, "POST", "/v1/jobs/9/redrive", "")
-	same(t, "redrive one", b.last(), []any{"RedriveJobs", "default", belfry.Selection{IDs: []int64{9}}})
+	same(t, "redrive one", b.last(), []any{"RedriveJobs", "default", view.Selection{IDs: []int64{9}}})
 	b.raw(t, "POST", "/v1/schedules/n/backfill?namespace=ns", `{"from":"2026-01-31T00:00:00Z","to":"2026-01-31T12:30:45.123456Z","limit":7}`)
 	same(t, "backfill of a schedule", b.last(), []any{"StartBackfill",
-		belfry.Backfill{Namespace: "ns", Schedule: "n", From: time.Date(2026, 1, 31, 0, 0, 0, 0, time.UTC), To: at, Limit: 7}})
+		schedule.Backfill{Namespace: "ns", Schedule: "n", From: time.Date(2026, 1, 31, 0, 0, 0, 0, time.UTC), To: at, Limit: 7}})
 	b.raw(t, "GET", "/v1/monitors/n/incidents?open=true&limit=3", "")
-	same(t, "incidents of a monitor", b.last(), []any{"Incidents", belfry.IncidentFilter{Paging: belfry.Paging{Limit: 3}, Namespace: "default", Monitor: "n", Open: true}})
+	same(t, "incidents of a monitor", b.last(), []any{"Incidents", view.IncidentFilter{Paging: core.Paging{Limit: 3}, Namespace: "default", Monitor: "n", Open: true}})
 	if who, err := b.client.Whoami(t.Context()); err != nil || who.Name != "root" {
 		t.Errorf("who asks: %+v, %v", who, err)
 	}
-	b.when("Events", func(context.Context, []any) (any, error) { return nil, belfry.Errorf(belfry.Invalid, "bad cursor") })
+	b.when("Events", func(context.Context, []any) (any, error) { return nil, core.Errorf(core.Invalid, "bad cursor") })
 	b.refused(t, 422, "GET", "/v1/events?cursor=x", "")
 
 	b.when("LogText", func(_ context.Context, args []any) (any, error) {
-		q := args[2].(belfry.LogQuery)
-		return belfry.LogText{Offset: q.Offset, Next: q.Offset + 3, Size: 6, Text: "abcdef"[q.Offset : q.Offset+3]}, nil
+		q := args[2].(job.LogQuery)
+		return job.LogText{Offset: q.Offset, Next: q.Offset + 3, Size: 6, Text: "abcdef"[q.Offset : q.Offset+3]}, nil
 	})
 	if status, h, text := b.raw(t, "GET", "/v1/jobs/9/log.txt?namespace=ns", ""); status != 200 || text != "abcdef" || h.Get("Content-Type") != "text/plain; charset=utf-8" {
 		t.Errorf("the log as a file: %d %s %q", status, h.Get("Content-Type"), text)
@@ -362,16 +370,16 @@ func TestListsAreNeverNull(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	empty := map[string]any{
-		"Tasks": belfry.Page[belfry.Task]{}, "Schedules": belfry.Page[belfry.Schedule]{}, "Jobs": belfry.Page[belfry.Job]{},
-		"Audit": belfry.Page[belfry.Audit]{}, "Logs": belfry.Page[belfry.LogLine]{}, "Occurrences": belfry.Page[belfry.Occurrence]{},
-		"Calendars": belfry.Page[belfry.Calendar]{}, "Backfills": belfry.Page[belfry.Backfill]{}, "Look": belfry.Look{},
-		"Upcoming": []belfry.Coming(nil), "Forecast": belfry.Forecast{}, "Queues": []belfry.QueueStats(nil), "Workers": []belfry.WorkerState(nil), "Tokens": []belfry.Token(nil),
-		"Attempts": []belfry.Attempt(nil), "Events": eventPage{}, "Claim": belfry.Claim{},
-		"Monitors": belfry.Page[belfry.MonitorView]{}, "Bars": []belfry.MonitorBars(nil), "Results": belfry.Page[belfry.CheckResult]{}, "Series": belfry.Series(nil), "Uptime": belfry.UptimeReport{},
-		"Timeline": []belfry.Span(nil), "Incidents": belfry.Page[belfry.Incident]{}, "PageVersions": belfry.Page[belfry.PageVersion]{},
-		"Channels": belfry.Page[belfry.Channel]{}, "AlertRules": belfry.Page[belfry.AlertRule]{}, "Windows": belfry.Page[belfry.Window]{},
-		"StatusPages": belfry.Page[belfry.StatusPage]{}, "Alerts": belfry.Page[belfry.Alert]{}, "AlertTries": []belfry.AlertTry(nil),
-		"Window": belfry.Window{Off: true}, "Cycles": belfry.Page[belfry.CycleStatus]{}, "CycleStatus": belfry.CycleStatus{},
+		"Tasks": core.Page[task.Task]{}, "Schedules": core.Page[schedule.Schedule]{}, "Jobs": core.Page[job.Job]{},
+		"Audit": core.Page[access.Audit]{}, "Logs": core.Page[job.LogLine]{}, "Occurrences": core.Page[schedule.Occurrence]{},
+		"Calendars": core.Page[schedule.Calendar]{}, "Backfills": core.Page[schedule.Backfill]{}, "Look": schedule.Look{},
+		"Upcoming": []schedule.Coming(nil), "Forecast": schedule.Forecast{}, "Queues": []job.QueueStats(nil), "Workers": []job.WorkerState(nil), "Tokens": []access.Token(nil),
+		"Attempts": []job.Attempt(nil), "Events": eventPage{}, "Claim": job.Claim{},
+		"Monitors": core.Page[view.MonitorView]{}, "Bars": []monitor.Bars(nil), "Results": core.Page[view.CheckResult]{}, "Series": monitor.Series(nil), "Uptime": view.UptimeReport{},
+		"Timeline": []monitor.Span(nil), "Incidents": core.Page[monitor.Incident]{}, "PageVersions": core.Page[monitor.PageVersion]{},
+		"Channels": core.Page[alert.Channel]{}, "AlertRules": core.Page[alert.Rule]{}, "Windows": core.Page[monitor.Window]{},
+		"StatusPages": core.Page[monitor.StatusPage]{}, "Alerts": core.Page[alert.Alert]{}, "AlertTries": []alert.Try(nil),
+		"Window": monitor.Window{Off: true}, "Cycles": core.Page[cycle.Status]{}, "CycleStatus": cycle.Status{},
 	}
 	for method, v := range empty {
 		b.when(method, func(context.Context, []any) (any, error) { return v, nil })
@@ -404,13 +412,13 @@ func TestOneJobIsAnsweredAloneAndItsKeyMayBeAHeader(t *testing.T) {
 	if status != 200 || !strings.HasPrefix(body, `{"job":{`) {
 		t.Errorf("one job: %d %s", status, body)
 	}
-	same(t, "one job", b.last(), []any{"Enqueue", []belfry.NewJob{{Namespace: "default", Task: "t", Key: "k1"}}})
+	same(t, "one job", b.last(), []any{"Enqueue", []job.NewJob{{Namespace: "default", Task: "t", Key: "k1"}}})
 
 	status, _, body = b.raw(t, "POST", "/v1/jobs?namespace=x", `{"jobs":[{"task":"t"},{"task":"u","namespace":"x"}]}`)
 	if status != 200 || !strings.HasPrefix(body, `{"jobs":[{"job":{`) {
 		t.Errorf("a batch: %d %s", status, body)
 	}
-	same(t, "a batch", b.last(), []any{"Enqueue", []belfry.NewJob{{Namespace: "x", Task: "t"}, {Namespace: "x", Task: "u"}}})
+	same(t, "a batch", b.last(), []any{"Enqueue", []job.NewJob{{Namespace: "x", Task: "t"}, {Namespace: "x", Task: "u"}}})
 
 	for body, field := range map[string]string{
 		`{"jobs":[{"task":"t"}]}`:        "Idempotency-Key",
@@ -445,8 +453,8 @@ func TestTheClientWorksUnderAPrefix(t *testing.T) {
 }
 
 // pausedSchedule is one that is created paused, which the address says.
-func pausedSchedule() belfry.Schedule {
-	s := filled[belfry.Schedule]()
-	s.State = belfry.SchedulePaused
+func pausedSchedule() schedule.Schedule {
+	s := filled[schedule.Schedule]()
+	s.State = schedule.Paused
 	return s
 }

@@ -6,7 +6,10 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/access"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/job"
+	"github.com/belfry-run/belfry/schedule"
 )
 
 // pauseReason is why something is paused.
@@ -26,25 +29,25 @@ type triggerInput struct {
 
 func (s *Server) scheduleRoutes() {
 	type listing struct {
-		Namespace string               `query:"namespace" doc:"Default: the token's namespace, or default; * for all"`
-		State     belfry.ScheduleState `query:"state" doc:"Only schedules in this state: active, paused or completed"`
-		Task      string               `query:"task" doc:"Only schedules of this task"`
-		Tag       string               `query:"tag" doc:"Only schedules of tasks with this tag"`
-		Part      string               `query:"part" maxLength:"128" doc:"Only schedules with this in their name, whatever its case; the answer says in looked when it stopped before the page was full"`
-		Limit     int                  `query:"limit" minimum:"0" maximum:"1000" doc:"Items per page; default: 50"`
-		Cursor    string               `query:"cursor" doc:"Next of the page before"`
+		Namespace string         `query:"namespace" doc:"Default: the token's namespace, or default; * for all"`
+		State     schedule.State `query:"state" doc:"Only schedules in this state: active, paused or completed"`
+		Task      string         `query:"task" doc:"Only schedules of this task"`
+		Tag       string         `query:"tag" doc:"Only schedules of tasks with this tag"`
+		Part      string         `query:"part" maxLength:"128" doc:"Only schedules with this in their name, whatever its case; the answer says in looked when it stopped before the page was full"`
+		Limit     int            `query:"limit" minimum:"0" maximum:"1000" doc:"Items per page; default: 50"`
+		Cursor    string         `query:"cursor" doc:"Next of the page before"`
 	}
 	serve(s, endpoint{
-		id: "schedule-list", method: http.MethodGet, path: "/v1/schedules", scope: belfry.ScopeRead,
+		id: "schedule-list", method: http.MethodGet, path: "/v1/schedules", scope: access.ScopeRead,
 		summary: "List schedules by name",
-	}, func(ctx context.Context, c *call, in *listing) (belfry.Page[belfry.Schedule], error) {
-		f := belfry.ScheduleFilter{Paging: belfry.Paging{Limit: in.Limit, Cursor: in.Cursor}, State: in.State, Task: in.Task, Tag: in.Tag, Part: in.Part}
+	}, func(ctx context.Context, c *call, in *listing) (core.Page[schedule.Schedule], error) {
+		f := schedule.Filter{Paging: core.Paging{Limit: in.Limit, Cursor: in.Cursor}, State: in.State, Task: in.Task, Tag: in.Tag, Part: in.Part}
 		var err error
 		if f.Namespace, err = inNamespace(c.token, "namespace", in.Namespace); err != nil {
-			return belfry.Page[belfry.Schedule]{}, err
+			return core.Page[schedule.Schedule]{}, err
 		}
-		if err := oneOf("state", in.State, belfry.ScheduleActive, belfry.SchedulePaused, belfry.ScheduleCompleted); err != nil {
-			return belfry.Page[belfry.Schedule]{}, err
+		if err := oneOf("state", in.State, schedule.Active, schedule.Paused, schedule.Completed); err != nil {
+			return core.Page[schedule.Schedule]{}, err
 		}
 		return page(s.service.Schedules(ctx, f))
 	})
@@ -55,38 +58,38 @@ func (s *Server) scheduleRoutes() {
 		Reason    string `query:"reason" doc:"Why it is paused; shown to whoever asks"`
 	}
 	serveBody(s, endpoint{
-		id: "schedule-create", method: http.MethodPost, path: "/v1/schedules", scope: belfry.ScopeAdmin, created: true,
+		id: "schedule-create", method: http.MethodPost, path: "/v1/schedules", scope: access.ScopeAdmin, created: true,
 		summary: "Create a schedule",
-	}, func(ctx context.Context, c *call, in *creating, v belfry.Schedule) (_ belfry.Schedule, err error) {
+	}, func(ctx context.Context, c *call, in *creating, v schedule.Schedule) (_ schedule.Schedule, err error) {
 		if v.Namespace, err = c.owner(in.Namespace, v.Namespace); err != nil {
 			return v, err
 		}
 		v.State, v.PausedReason = "", ""
 		switch {
 		case in.Paused:
-			v.State, v.PausedReason = belfry.SchedulePaused, in.Reason
+			v.State, v.PausedReason = schedule.Paused, in.Reason
 		case in.Reason != "":
-			return v, belfry.InvalidField("reason", "", "belongs to paused", "ask for paused=true too")
+			return v, core.InvalidField("reason", "", "belongs to paused", "ask for paused=true too")
 		}
 		return s.service.CreateSchedule(ctx, v)
 	})
 
 	serve(s, endpoint{
-		id: "schedule-show", method: http.MethodGet, path: "/v1/schedules/{name}", scope: belfry.ScopeRead,
+		id: "schedule-show", method: http.MethodGet, path: "/v1/schedules/{name}", scope: access.ScopeRead,
 		summary: "Show a schedule",
-	}, func(ctx context.Context, c *call, in *byName) (belfry.Schedule, error) {
+	}, func(ctx context.Context, c *call, in *byName) (schedule.Schedule, error) {
 		ns, err := in.resolve(c)
 		if err != nil {
-			return belfry.Schedule{}, err
+			return schedule.Schedule{}, err
 		}
 		return s.service.Schedule(ctx, ns, in.Name)
 	})
 
 	serveBody(s, endpoint{
-		id: "schedule-update", method: http.MethodPut, path: "/v1/schedules/{name}", scope: belfry.ScopeAdmin,
+		id: "schedule-update", method: http.MethodPut, path: "/v1/schedules/{name}", scope: access.ScopeAdmin,
 		summary: "Replace a schedule",
 		doc:     "What the body leaves out gets its default, not what it was before. An edit that does not touch times does not move the cadence.",
-	}, func(ctx context.Context, c *call, in *byName, v belfry.Schedule) (_ belfry.Schedule, err error) {
+	}, func(ctx context.Context, c *call, in *byName, v schedule.Schedule) (_ schedule.Schedule, err error) {
 		if v.Name, err = agree("name", in.Name, v.Name); err != nil {
 			return v, err
 		}
@@ -97,7 +100,7 @@ func (s *Server) scheduleRoutes() {
 	})
 
 	serve(s, endpoint{
-		id: "schedule-delete", method: http.MethodDelete, path: "/v1/schedules/{name}", scope: belfry.ScopeAdmin,
+		id: "schedule-delete", method: http.MethodDelete, path: "/v1/schedules/{name}", scope: access.ScopeAdmin,
 		summary: "Delete a schedule",
 	}, func(ctx context.Context, c *call, in *byName) (none, error) {
 		ns, err := in.resolve(c)
@@ -113,36 +116,36 @@ func (s *Server) scheduleRoutes() {
 
 func (s *Server) scheduleActions() {
 	serveBody(s, endpoint{
-		id: "schedule-pause", method: http.MethodPost, path: "/v1/schedules/{name}/pause", scope: belfry.ScopeOperate, bare: true,
+		id: "schedule-pause", method: http.MethodPost, path: "/v1/schedules/{name}/pause", scope: access.ScopeOperate, bare: true,
 		summary: "Pause a schedule",
 		doc:     "Jobs of it that wait are withdrawn.",
-	}, func(ctx context.Context, c *call, in *byName, body pauseReason) (belfry.Schedule, error) {
+	}, func(ctx context.Context, c *call, in *byName, body pauseReason) (schedule.Schedule, error) {
 		ns, err := in.resolve(c)
 		if err != nil {
-			return belfry.Schedule{}, err
+			return schedule.Schedule{}, err
 		}
 		return s.service.PauseSchedule(ctx, ns, in.Name, body.Reason)
 	})
 
 	serveBody(s, endpoint{
-		id: "schedule-resume", method: http.MethodPost, path: "/v1/schedules/{name}/resume", scope: belfry.ScopeOperate, bare: true,
+		id: "schedule-resume", method: http.MethodPost, path: "/v1/schedules/{name}/resume", scope: access.ScopeOperate, bare: true,
 		summary: "Resume a paused schedule",
 		doc:     "The runs of the pause are not made up for unless asked.",
-	}, func(ctx context.Context, c *call, in *byName, body resumeOptions) (belfry.Schedule, error) {
+	}, func(ctx context.Context, c *call, in *byName, body resumeOptions) (schedule.Schedule, error) {
 		ns, err := in.resolve(c)
 		if err != nil {
-			return belfry.Schedule{}, err
+			return schedule.Schedule{}, err
 		}
 		return s.service.ResumeSchedule(ctx, ns, in.Name, body.CatchUp)
 	})
 
 	serveBody(s, endpoint{
-		id: "schedule-trigger", method: http.MethodPost, path: "/v1/schedules/{name}/trigger", scope: belfry.ScopeOperate, bare: true, created: true,
+		id: "schedule-trigger", method: http.MethodPost, path: "/v1/schedules/{name}/trigger", scope: access.ScopeOperate, bare: true, created: true,
 		summary: "Make a job now, beside the plan",
-	}, func(ctx context.Context, c *call, in *byName, body triggerInput) (belfry.Job, error) {
+	}, func(ctx context.Context, c *call, in *byName, body triggerInput) (job.Job, error) {
 		ns, err := in.resolve(c)
 		if err != nil {
-			return belfry.Job{}, err
+			return job.Job{}, err
 		}
 		return s.service.TriggerSchedule(ctx, ns, in.Name, body.Input)
 	})
@@ -150,25 +153,25 @@ func (s *Server) scheduleActions() {
 
 func (s *Server) scheduleTimes() {
 	type deciding struct {
-		Name      string          `path:"name"`
-		Namespace string          `query:"namespace" doc:"Default: the token's namespace, or default"`
-		Decision  belfry.Decision `query:"decision" doc:"Only occurrences with this decision: job, buffered or skipped"`
-		Limit     int             `query:"limit" minimum:"0" maximum:"1000" doc:"Items per page; default: 50"`
-		Cursor    string          `query:"cursor" doc:"Next of the page before"`
+		Name      string            `path:"name"`
+		Namespace string            `query:"namespace" doc:"Default: the token's namespace, or default"`
+		Decision  schedule.Decision `query:"decision" doc:"Only occurrences with this decision: job, buffered or skipped"`
+		Limit     int               `query:"limit" minimum:"0" maximum:"1000" doc:"Items per page; default: 50"`
+		Cursor    string            `query:"cursor" doc:"Next of the page before"`
 	}
 	serve(s, endpoint{
-		id: "schedule-occurrences", method: http.MethodGet, path: "/v1/schedules/{name}/occurrences", scope: belfry.ScopeRead,
+		id: "schedule-occurrences", method: http.MethodGet, path: "/v1/schedules/{name}/occurrences", scope: access.ScopeRead,
 		summary: "List what was decided for its nominal times, newest first",
-	}, func(ctx context.Context, c *call, in *deciding) (belfry.Page[belfry.Occurrence], error) {
+	}, func(ctx context.Context, c *call, in *deciding) (core.Page[schedule.Occurrence], error) {
 		ns, err := (&byName{in.Name, in.Namespace}).resolve(c)
 		if err != nil {
-			return belfry.Page[belfry.Occurrence]{}, err
+			return core.Page[schedule.Occurrence]{}, err
 		}
-		if err := oneOf("decision", in.Decision, belfry.DecidedJob, belfry.DecidedBuffered, belfry.DecidedSkipped); err != nil {
-			return belfry.Page[belfry.Occurrence]{}, err
+		if err := oneOf("decision", in.Decision, schedule.DecidedJob, schedule.DecidedBuffered, schedule.DecidedSkipped); err != nil {
+			return core.Page[schedule.Occurrence]{}, err
 		}
-		return page(s.service.Occurrences(ctx, belfry.OccurrenceFilter{
-			Paging:    belfry.Paging{Limit: in.Limit, Cursor: in.Cursor},
+		return page(s.service.Occurrences(ctx, schedule.OccurrenceFilter{
+			Paging:    core.Paging{Limit: in.Limit, Cursor: in.Cursor},
 			Namespace: ns, Schedule: in.Name, Decision: in.Decision,
 		}))
 	})
@@ -181,7 +184,7 @@ func (s *Server) scheduleTimes() {
 		RunsOnly  bool      `query:"runs_only" doc:"Only times that run: none that calendars or max_runs skip"`
 	}
 	serve(s, endpoint{
-		id: "schedule-next", method: http.MethodGet, path: "/v1/schedules/{name}/next", scope: belfry.ScopeRead,
+		id: "schedule-next", method: http.MethodGet, path: "/v1/schedules/{name}/next", scope: access.ScopeRead,
 		summary: "Compute its next nominal times, and what becomes of each",
 		doc: "With what daylight saving, calendars and jitter do to them, and without regard to overlap and pause. " +
 			"A rule that counts from the finish has none. POST /v1/look says more.",
@@ -190,7 +193,7 @@ func (s *Server) scheduleTimes() {
 		if err != nil {
 			return comingList{}, err
 		}
-		l, err := s.service.Look(ctx, belfry.LookQuery{Namespace: ns, Name: in.Name, From: in.From, N: in.N, RunsOnly: in.RunsOnly})
+		l, err := s.service.Look(ctx, schedule.LookQuery{Namespace: ns, Name: in.Name, From: in.From, N: in.N, RunsOnly: in.RunsOnly})
 		return comingList{list(l.Coming)}, err
 	})
 }

@@ -10,13 +10,17 @@ import (
 	"golang.org/x/time/rate"
 	"pgregory.net/rapid"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/alert"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/job"
+	"github.com/belfry-run/belfry/task"
+	"github.com/belfry-run/belfry/view"
 )
 
 // plant fills every secret of a value with a word that is found again.
 func plant(v reflect.Value, word string) {
 	switch {
-	case v.Type() == reflect.TypeFor[belfry.Secret]():
+	case v.Type() == reflect.TypeFor[core.Secret]():
 		v.SetString(word)
 	case v.Kind() == reflect.Pointer && !v.IsNil():
 		plant(v.Elem(), word)
@@ -30,9 +34,9 @@ func plant(v reflect.Value, word string) {
 		for i := range v.Len() {
 			plant(v.Index(i), word)
 		}
-	case v.Kind() == reflect.Map && v.Type().Elem() == reflect.TypeFor[belfry.Secret]():
+	case v.Kind() == reflect.Map && v.Type().Elem() == reflect.TypeFor[core.Secret]():
 		for _, key := range v.MapKeys() {
-			v.SetMapIndex(key, reflect.ValueOf(belfry.Secret(word)))
+			v.SetMapIndex(key, reflect.ValueOf(core.Secret(word)))
 		}
 	}
 }
@@ -65,14 +69,14 @@ func TestNoAnswerHasASecret(t *testing.T) {
 				b.when(m, func(context.Context, []any) (any, error) { return v, nil })
 			}
 		}
-		give(planted[belfry.Task](word), "CreateTask", "UpdateTask", "Task", "CheckOf")
-		give(pageOf(planted[belfry.Task](word)), "Tasks")
-		give(planted[belfry.MonitorView](word), "CreateMonitor", "UpdateMonitor", "Monitor", "PauseMonitor", "ResumeMonitor")
-		give(pageOf(planted[belfry.MonitorView](word)), "Monitors")
-		give(planted[belfry.Channel](word), "SaveChannel", "Channel", "ChannelSecrets")
-		give(pageOf(planted[belfry.Channel](word)), "Channels")
-		give(planted[belfry.Manifest](word), "Export")
-		if text, _ := json.Marshal(planted[belfry.Manifest](word)); strings.Count(string(text), word) < 15 {
+		give(planted[task.Task](word), "CreateTask", "UpdateTask", "Task", "CheckOf")
+		give(pageOf(planted[task.Task](word)), "Tasks")
+		give(planted[view.MonitorView](word), "CreateMonitor", "UpdateMonitor", "Monitor", "PauseMonitor", "ResumeMonitor")
+		give(pageOf(planted[view.MonitorView](word)), "Monitors")
+		give(planted[alert.Channel](word), "SaveChannel", "Channel", "ChannelSecrets")
+		give(pageOf(planted[alert.Channel](word)), "Channels")
+		give(planted[view.Manifest](word), "Export")
+		if text, _ := json.Marshal(planted[view.Manifest](word)); strings.Count(string(text), word) < 15 {
 			rt.Fatalf("secrets were not planted: %s", text)
 		}
 		for route, body := range routes {
@@ -86,8 +90,8 @@ func TestNoAnswerHasASecret(t *testing.T) {
 			}
 		}
 		// Who has to do the work gets it.
-		give(planted[belfry.Claim](word), "Claim")
-		claim, err := b.client.Claim(t.Context(), belfry.ClaimRequest{Session: "s"})
+		give(planted[job.Claim](word), "Claim")
+		claim, err := b.client.Claim(t.Context(), job.ClaimRequest{Session: "s"})
 		if err != nil || string(claim.Jobs[0].Task.HTTP.Auth.Bearer) != word {
 			rt.Fatalf("a worker gets %+v, %v", claim, err)
 		}

@@ -14,7 +14,9 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 	"golang.org/x/time/rate"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/access"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/task"
 )
 
 // Options of a [Server]. Service and Auth must be given.
@@ -59,7 +61,7 @@ type Options struct {
 	// Unwell, if set, says of which kinds this node's worker cannot begin jobs at
 	// the moment, and why. /readyz shows it, and the node stays ready: others run
 	// these jobs.
-	Unwell func() map[belfry.Kind]string
+	Unwell func() map[task.Kind]string
 	// LeftBehind, if set, says how many attempts of jobs and tries of alerts run
 	// on this node though they had to stop. /readyz shows it, and the node stays
 	// ready: it goes on without them.
@@ -85,7 +87,7 @@ type Options struct {
 	HTTPS bool
 	// Check, if set, is another check that /readyz shows. It does not count: a node
 	// that works is ready.
-	Check func() belfry.Check
+	Check func() core.Check
 
 	// TrustedProxies are believed when they say where a request comes from, in
 	// X-Forwarded-For or Forwarded. Default: the peer of the connection counts.
@@ -300,7 +302,7 @@ func static(contentType string, body []byte) http.Handler {
 func (s *Server) guarded(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !s.opts.MetricsPublic {
-			_, err := s.authorize(r.Context(), r, belfry.ScopeRead)
+			_, err := s.authorize(r.Context(), r, access.ScopeRead)
 			if err == nil {
 				err = everywhere(callOf(r.Context()).token, "metrics")
 			}

@@ -4,20 +4,23 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/access"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/job"
+	"github.com/belfry-run/belfry/task"
 )
 
 // sessionCalls are all calls that name a session.
 func sessionCalls(t *testing.T, c *Client, session string) map[string]error {
 	t.Helper()
-	ctx, ref := t.Context(), belfry.Ref{JobID: 1, Lease: 1}
-	_, claim := c.Claim(ctx, belfry.ClaimRequest{Session: session, Want: map[string]int{"default": 1}})
+	ctx, ref := t.Context(), job.Ref{JobID: 1, Lease: 1}
+	_, claim := c.Claim(ctx, job.ClaimRequest{Session: session, Want: map[string]int{"default": 1}})
 	_, renew := c.Renew(ctx, session, nil)
-	_, finish := c.Finish(ctx, session, []belfry.Finish{{Ref: ref, Outcome: belfry.OutcomeOK}})
-	_, output := c.DeclareOutput(ctx, session, ref, belfry.Output{Name: "o", Size: 1, SHA256: strings.Repeat("ab", 32)})
+	_, finish := c.Finish(ctx, session, []job.Finish{{Ref: ref, Outcome: job.OutcomeOK}})
+	_, output := c.DeclareOutput(ctx, session, ref, task.Output{Name: "o", Size: 1, SHA256: strings.Repeat("ab", 32)})
 	return map[string]error{
 		"claim": claim, "renew": renew, "finish": finish, "output": output,
-		"append": c.Append(ctx, session, []belfry.LogPiece{{Ref: ref, Stream: belfry.Log, Text: "x"}}),
+		"append": c.Append(ctx, session, []job.LogPiece{{Ref: ref, Stream: job.Log, Text: "x"}}),
 		"close":  c.CloseSession(ctx, session),
 	}
 }
@@ -31,19 +34,19 @@ func TestSessionBelongsToTheTokenThatOpenedIt(t *testing.T) {
 	b.tokens.sessions = map[string]int64{"own": 2, "same": 7, "every": 1, "node": 0}
 	for _, c := range []struct {
 		token, session string
-		want           belfry.Code
+		want           core.Code
 	}{
 		{"team", "own", ""},
 		{"team", "ended", ""}, // nobody has it: the service says so
-		{"team", "same", belfry.Forbidden},
-		{"team", "every", belfry.Forbidden},
-		{"team", "node", belfry.Forbidden},
+		{"team", "same", core.Forbidden},
+		{"team", "every", core.Forbidden},
+		{"team", "node", core.Forbidden},
 		{"root", "every", ""},
-		{"root", "own", belfry.Forbidden},
-		{"root", "node", belfry.Forbidden},
+		{"root", "own", core.Forbidden},
+		{"root", "node", core.Forbidden},
 	} {
 		for call, err := range sessionCalls(t, b.as(t, c.token), c.session) {
-			if belfry.CodeOf(err) != c.want {
+			if core.CodeOf(err) != c.want {
 				t.Errorf("%s of session %s by %s: %v, want %q", call, c.session, c.token, err, c.want)
 			}
 		}
@@ -56,7 +59,7 @@ func TestAWorkersTokenDoesNotReachAnothersSession(t *testing.T) {
 	t.Parallel()
 	onEachDatabase(t, func(t *testing.T, s *strangers) {
 		ctx := t.Context()
-		_, secret, err := s.st.CreateToken(ctx, belfry.Token{Name: "thief", Namespace: belfry.AnyNamespace, Scopes: []belfry.Scope{belfry.ScopeWorker, belfry.ScopeRead}})
+		_, secret, err := s.st.CreateToken(ctx, access.Token{Name: "thief", Namespace: core.AnyNamespace, Scopes: []access.Scope{access.ScopeWorker, access.ScopeRead}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -66,14 +69,14 @@ func TestAWorkersTokenDoesNotReachAnothersSession(t *testing.T) {
 		}
 		t.Cleanup(thief.CloseIdleConnections)
 		own := s.open()
-		node, err := s.st.OpenSession(ctx, belfry.WorkerInfo{Name: "node", Kinds: []belfry.Kind{belfry.KindProgram}, Queues: map[string]int{"default": 1}})
+		node, err := s.st.OpenSession(ctx, job.WorkerInfo{Name: "node", Kinds: []task.Kind{task.KindProgram}, Queues: map[string]int{"default": 1}})
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, session := range []string{own.ID, node.ID} {
 			for range s.nodes { // each of them looks for itself
 				for call, err := range sessionCalls(t, thief, session) {
-					if belfry.CodeOf(err) != belfry.Forbidden {
+					if core.CodeOf(err) != core.Forbidden {
 						t.Errorf("%s: %v", call, err)
 					}
 				}
@@ -92,10 +95,10 @@ func TestRevokingATokenEndsItsSessions(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, s *strangers) {
 		ctx := t.Context()
 		own := s.open()
-		if _, err := s.st.Enqueue(ctx, []belfry.NewJob{{Task: "p"}}); err != nil {
+		if _, err := s.st.Enqueue(ctx, []job.NewJob{{Task: "p"}}); err != nil {
 			t.Fatal(err)
 		}
-		claim, err := s.worker.Claim(ctx, belfry.ClaimRequest{Session: own.ID, Want: map[string]int{"default": 1}})
+		claim, err := s.worker.Claim(ctx, job.ClaimRequest{Session: own.ID, Want: map[string]int{"default": 1}})
 		if err != nil || len(claim.Jobs) != 1 {
 			t.Fatal(claim, err)
 		}
@@ -112,15 +115,15 @@ func TestRevokingATokenEndsItsSessions(t *testing.T) {
 		if err != nil || len(workers) != 0 {
 			t.Errorf("living sessions: %+v, %v", workers, err)
 		}
-		job, err := s.st.Job(ctx, "default", claim.Jobs[0].Job.ID)
-		if err != nil || job.State == belfry.JobRunning {
-			t.Errorf("the job is %s, %v", job.State, err)
+		j, err := s.st.Job(ctx, "default", claim.Jobs[0].Job.ID)
+		if err != nil || j.State == job.Running {
+			t.Errorf("the job is %s, %v", j.State, err)
 		}
 		if r, err := s.worker.Renew(ctx, own.ID, nil); err == nil && !r.Lost {
 			t.Errorf("a renewal afterwards: %+v", r)
 		}
-		_, err = s.worker.OpenSession(ctx, belfry.WorkerInfo{Name: "w", Kinds: []belfry.Kind{belfry.KindProgram}, Queues: map[string]int{"default": 1}})
-		if belfry.CodeOf(err) != belfry.Unauthorized {
+		_, err = s.worker.OpenSession(ctx, job.WorkerInfo{Name: "w", Kinds: []task.Kind{task.KindProgram}, Queues: map[string]int{"default": 1}})
+		if core.CodeOf(err) != core.Unauthorized {
 			t.Errorf("another session: %v", err)
 		}
 	})

@@ -10,34 +10,37 @@ import (
 	"sync"
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/access"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/job"
+	"github.com/belfry-run/belfry/task"
 )
 
 // The bodies of the worker protocol. Client and server share them.
 type (
 	sessionClaim struct {
-		Tickets []belfry.Ticket `json:"tickets,omitempty" doc:"Jobs that a broker rang for. They alone are claimed, as far as they can be; at most 100"`
+		Tickets []job.Ticket `json:"tickets,omitempty" doc:"Jobs that a broker rang for. They alone are claimed, as far as they can be; at most 100"`
 
-		Want    map[string]int  `json:"want,omitempty" doc:"Most jobs wanted per queue"`
-		Ahead   map[string]int  `json:"ahead,omitempty" doc:"How many of those wanted are more than the worker has free slots, and would wait in it; default: none"`
-		Without []belfry.Kind   `json:"without,omitempty" doc:"Kinds of jobs that the worker runs and cannot begin just now"`
-		Wait    belfry.Duration `json:"wait,omitempty" doc:"How long to wait when there are none; at most 30s"`
+		Want    map[string]int `json:"want,omitempty" doc:"Most jobs wanted per queue"`
+		Ahead   map[string]int `json:"ahead,omitempty" doc:"How many of those wanted are more than the worker has free slots, and would wait in it; default: none"`
+		Without []task.Kind    `json:"without,omitempty" doc:"Kinds of jobs that the worker runs and cannot begin just now"`
+		Wait    core.Duration  `json:"wait,omitempty" doc:"How long to wait when there are none; at most 30s"`
 	}
 	sessionRenewal struct {
-		Holding []belfry.Holding `json:"holding,omitempty" doc:"Every attempt the worker has"`
+		Holding []job.Holding `json:"holding,omitempty" doc:"Every attempt the worker has"`
 	}
 	sessionFinish struct {
-		Attempts []belfry.Finish `json:"attempts" doc:"What came of them; at most 10000"`
+		Attempts []job.Finish `json:"attempts" doc:"What came of them; at most 10000"`
 	}
 	sessionFinished struct {
-		Attempts []belfry.Finished `json:"attempts" doc:"In the order of the question"`
+		Attempts []job.Finished `json:"attempts" doc:"In the order of the question"`
 	}
 	sessionOutput struct {
-		belfry.Ref
-		belfry.Output
+		job.Ref
+		task.Output
 	}
 	sessionLog struct {
-		Pieces []belfry.LogPiece `json:"pieces" doc:"At most 10000, of at most 64 KiB each"`
+		Pieces []job.LogPiece `json:"pieces" doc:"At most 10000, of at most 64 KiB each"`
 	}
 )
 
@@ -49,20 +52,20 @@ type sessionByID struct {
 // sessionRoutes is how a worker without the database works.
 func (s *Server) sessionRoutes() {
 	serveBody(s, endpoint{
-		id: "session-open", method: http.MethodPost, path: "/v1/sessions", scope: belfry.ScopeWorker, created: true,
+		id: "session-open", method: http.MethodPost, path: "/v1/sessions", scope: access.ScopeWorker, created: true,
 		summary: "Begin a worker's session",
 		doc:     "A token for one namespace opens sessions for it alone. The session belongs to the token that opens it: calls of other tokens are refused, and revoking the token ends the session.",
-	}, func(ctx context.Context, c *call, _ *struct{}, w belfry.WorkerInfo) (_ belfry.Session, err error) {
-		if own := c.token.Namespace; own != belfry.AnyNamespace || w.Namespace != "" {
+	}, func(ctx context.Context, c *call, _ *struct{}, w job.WorkerInfo) (_ job.Session, err error) {
+		if own := c.token.Namespace; own != core.AnyNamespace || w.Namespace != "" {
 			ns, err := inNamespace(c.token, "namespace", w.Namespace)
 			if err != nil {
-				return belfry.Session{}, err
+				return job.Session{}, err
 			}
 			w.Namespace = ns
 		}
 		w.Has, w.Remote, w.Token = c.token.Label(w.Has), true, c.token.ID
 		if w.Queues, err = s.atTheServer(w.Queues, w.ByTicket); err != nil {
-			return belfry.Session{}, err
+			return job.Session{}, err
 		}
 		session, err := s.service.OpenSession(ctx, w)
 		if err == nil {
@@ -72,41 +75,41 @@ func (s *Server) sessionRoutes() {
 	})
 
 	serveBody(s, endpoint{
-		id: "session-claim", method: http.MethodPost, path: "/v1/sessions/{id}/claim", scope: belfry.ScopeWorker,
-		timeout: belfry.MaxClaimWait.D() + 10*time.Second,
+		id: "session-claim", method: http.MethodPost, path: "/v1/sessions/{id}/claim", scope: access.ScopeWorker,
+		timeout: job.MaxClaimWait.D() + 10*time.Second,
 		summary: "Lease ready jobs, and wait for some when there are none",
 		doc:     "The answer may be empty.",
-	}, func(ctx context.Context, c *call, in *sessionByID, body sessionClaim) (belfry.Claim, error) {
+	}, func(ctx context.Context, c *call, in *sessionByID, body sessionClaim) (job.Claim, error) {
 		if err := s.ownSession(ctx, c.token, in.ID); err != nil {
-			return belfry.Claim{}, err
+			return job.Claim{}, err
 		}
 		if body.Wait < 0 {
-			return belfry.Claim{}, belfry.InvalidField("wait", body.Wait.String(), "is negative", "")
+			return job.Claim{}, core.InvalidField("wait", body.Wait.String(), "is negative", "")
 		}
-		req := belfry.ClaimRequest{Session: in.ID, Tickets: body.Tickets, Want: body.Want, Ahead: body.Ahead, Without: body.Without, Wait: min(body.Wait, belfry.MaxClaimWait)}
+		req := job.ClaimRequest{Session: in.ID, Tickets: body.Tickets, Want: body.Want, Ahead: body.Ahead, Without: body.Without, Wait: min(body.Wait, job.MaxClaimWait)}
 		if err := req.Validate(); err != nil {
-			return belfry.Claim{}, err
+			return job.Claim{}, err
 		}
 		if len(req.Tickets) == 0 {
 			var err error
 			if req.Want, err = s.atTheServer(req.Want, nil); err != nil {
-				return belfry.Claim{}, err
+				return job.Claim{}, err
 			}
 		}
 		claim, err := s.claim(ctx, req)
 		if ctx.Err() != nil && len(claim.Jobs) > 0 {
-			return belfry.Claim{}, errors.Join(ctx.Err(), s.handBack(ctx, in.ID, claim))
+			return job.Claim{}, errors.Join(ctx.Err(), s.handBack(ctx, in.ID, claim))
 		}
 		s.equip(ctx, in.ID, claim.Jobs)
 		return claim, err
 	})
 
 	serveBody(s, endpoint{
-		id: "session-renew", method: http.MethodPost, path: "/v1/sessions/{id}/renew", scope: belfry.ScopeWorker,
+		id: "session-renew", method: http.MethodPost, path: "/v1/sessions/{id}/renew", scope: access.ScopeWorker,
 		summary: "Keep a session alive, and learn which of its jobs are to end",
-	}, func(ctx context.Context, c *call, in *sessionByID, body sessionRenewal) (belfry.Renewal, error) {
+	}, func(ctx context.Context, c *call, in *sessionByID, body sessionRenewal) (job.Renewal, error) {
 		if err := s.ownSession(ctx, c.token, in.ID); err != nil {
-			return belfry.Renewal{}, err
+			return job.Renewal{}, err
 		}
 		out, err := s.service.Renew(ctx, in.ID, body.Holding)
 		s.renewTokens(ctx, in.ID, body.Holding, &out)
@@ -114,7 +117,7 @@ func (s *Server) sessionRoutes() {
 	})
 
 	serveBody(s, endpoint{
-		id: "session-finish", method: http.MethodPost, path: "/v1/sessions/{id}/finish", scope: belfry.ScopeWorker,
+		id: "session-finish", method: http.MethodPost, path: "/v1/sessions/{id}/finish", scope: access.ScopeWorker,
 		summary: "Settle attempts",
 		doc:     "An attempt whose lease was lost is answered with stale: true. The same question may be asked again.",
 	}, func(ctx context.Context, c *call, in *sessionByID, body sessionFinish) (sessionFinished, error) {
@@ -129,7 +132,7 @@ func (s *Server) sessionRoutes() {
 	})
 
 	serveBody(s, endpoint{
-		id: "session-logs", method: http.MethodPost, path: "/v1/sessions/{id}/logs", scope: belfry.ScopeWorker,
+		id: "session-logs", method: http.MethodPost, path: "/v1/sessions/{id}/logs", scope: access.ScopeWorker,
 		summary: "Keep pieces of attempts' logs",
 		doc:     "Pieces under a stale lease and pieces seen before are dropped. The same pieces may be sent again.",
 	}, func(ctx context.Context, c *call, in *sessionByID, body sessionLog) (none, error) {
@@ -143,7 +146,7 @@ func (s *Server) sessionRoutes() {
 	})
 
 	serveBody(s, endpoint{
-		id: "session-output", method: http.MethodPost, path: "/v1/sessions/{id}/outputs", scope: belfry.ScopeWorker,
+		id: "session-output", method: http.MethodPost, path: "/v1/sessions/{id}/outputs", scope: access.ScopeWorker,
 		summary: "Announce a file that an attempt leaves, and get a link to send it",
 		doc:     "The report of the attempt must name it, or it is forgotten.",
 	}, func(ctx context.Context, c *call, in *sessionByID, o sessionOutput) (outputPlace, error) {
@@ -155,7 +158,7 @@ func (s *Server) sessionRoutes() {
 	})
 
 	serve(s, endpoint{
-		id: "session-close", method: http.MethodDelete, path: "/v1/sessions/{id}", scope: belfry.ScopeWorker,
+		id: "session-close", method: http.MethodDelete, path: "/v1/sessions/{id}", scope: access.ScopeWorker,
 		summary: "End a session",
 		doc:     "Jobs it still holds are handed back.",
 	}, func(ctx context.Context, c *call, in *sessionByID) (none, error) {
@@ -177,7 +180,7 @@ func (s *Server) atTheServer(queues map[string]int, byTicket []string) (map[stri
 		}
 	}
 	if left != "" && len(kept) == 0 {
-		return nil, belfry.InvalidField("queues", left, "has a broker, and its jobs are claimed by its tickets alone",
+		return nil, core.InvalidField("queues", left, "has a broker, and its jobs are claimed by its tickets alone",
 			"start the worker with --brokers "+left+"=ADDRESS, as the nodes have it")
 	}
 	return kept, nil
@@ -185,12 +188,12 @@ func (s *Server) atTheServer(queues map[string]int, byTicket []string) (map[stri
 
 // checkEach says what is wrong with the items of a batch, by their place in it.
 func checkEach[T interface{ Validate() error }](field string, items []T) error {
-	if n := len(items); n > belfry.MaxBatch {
-		return belfry.Errorf(belfry.TooLarge, "%d %s are over the limit of %d at once", n, field, belfry.MaxBatch)
+	if n := len(items); n > core.MaxBatch {
+		return core.Errorf(core.TooLarge, "%d %s are over the limit of %d at once", n, field, core.MaxBatch)
 	}
 	for i, item := range items {
 		err := item.Validate()
-		var e *belfry.Error
+		var e *core.Error
 		if !errors.As(err, &e) {
 			continue
 		}
@@ -204,12 +207,12 @@ func checkEach[T interface{ Validate() error }](field string, items []T) error {
 
 // claim waits for jobs until the worker leaves or the server stops. What was
 // leased by then is answered in either case; what was not, is an empty claim.
-func (s *Server) claim(ctx context.Context, req belfry.ClaimRequest) (belfry.Claim, error) {
+func (s *Server) claim(ctx context.Context, req job.ClaimRequest) (job.Claim, error) {
 	waiting, cancel := s.until(ctx)
 	defer cancel()
 	claim, err := s.service.Claim(waiting, req)
 	if err != nil && s.stopping.Err() != nil && ctx.Err() == nil && waiting.Err() != nil {
-		claim, err = belfry.Claim{}, nil
+		claim, err = job.Claim{}, nil
 	}
 	claim.Jobs = list(claim.Jobs)
 	return claim, err
@@ -217,12 +220,12 @@ func (s *Server) claim(ctx context.Context, req belfry.ClaimRequest) (belfry.Cla
 
 // handBack gives up what was leased for a worker that has left before it could be
 // told: the jobs need not wait until its next renewal does not name them.
-func (s *Server) handBack(ctx context.Context, session string, claim belfry.Claim) error {
+func (s *Server) handBack(ctx context.Context, session string, claim job.Claim) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), handleTimeout)
 	defer cancel()
-	fs := make([]belfry.Finish, len(claim.Jobs))
+	fs := make([]job.Finish, len(claim.Jobs))
 	for i, j := range claim.Jobs {
-		fs[i] = belfry.Finish{Ref: belfry.Ref{JobID: j.Job.ID, Lease: j.Job.Lease}, Outcome: belfry.OutcomeHandedBack, Error: "the worker left before its claim was answered"}
+		fs[i] = job.Finish{Ref: job.Ref{JobID: j.Job.ID, Lease: j.Job.Lease}, Outcome: job.OutcomeHandedBack, Error: "the worker left before its claim was answered"}
 	}
 	_, err := s.service.Finish(ctx, session, fs)
 	return err
@@ -231,12 +234,12 @@ func (s *Server) handBack(ctx context.Context, session string, claim belfry.Clai
 // ownSession keeps a token off the sessions that other tokens opened, and off
 // those of nodes. IDs of sessions are no secret: every token with the scope read
 // sees them.
-func (s *Server) ownSession(ctx context.Context, t belfry.Token, id string) error {
+func (s *Server) ownSession(ctx context.Context, t access.Token, id string) error {
 	owner, known := s.sessions.get(id)
 	if !known {
 		var err error
 		owner, err = s.opts.Auth.SessionOwner(ctx, id)
-		if belfry.CodeOf(err) == belfry.NotFound {
+		if core.CodeOf(err) == core.NotFound {
 			return nil // nobody has it, and the service answers as for one that has ended
 		}
 		if err != nil {
@@ -245,7 +248,7 @@ func (s *Server) ownSession(ctx context.Context, t belfry.Token, id string) erro
 		s.sessions.put(id, owner)
 	}
 	if owner == 0 || owner != t.ID {
-		return belfry.Errorf(belfry.Forbidden, "session %q belongs to another token", shorten(id)).
+		return core.Errorf(core.Forbidden, "session %q belongs to another token", shorten(id)).
 			WithHint("open a session with this token: a session ends with the token that opened it")
 	}
 	return nil

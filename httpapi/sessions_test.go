@@ -3,39 +3,41 @@ package httpapi
 import (
 	"testing"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/job"
+	"github.com/belfry-run/belfry/task"
 )
 
 func TestJobsOfAQueueWithABrokerAreClaimedByItsTicketsAlone(t *testing.T) {
 	t.Parallel()
 	s := newStrangers(t)
 	ctx := t.Context()
-	if _, err := s.st.SaveQueue(ctx, belfry.Queue{Name: "render"}); err != nil {
+	if _, err := s.st.SaveQueue(ctx, job.Queue{Name: "render"}); err != nil {
 		t.Fatal(err)
 	}
 	s.nodes[0].opts.ByTicket = []string{"render"}
-	open := func(byTicket []string, queues ...string) (belfry.Session, error) {
-		w := belfry.WorkerInfo{Name: "w", Kinds: []belfry.Kind{belfry.KindProgram}, Queues: map[string]int{}, ByTicket: byTicket,
-			Has: belfry.Has{Arch: "amd64", Isolation: belfry.IsolationGVisor}}
+	open := func(byTicket []string, queues ...string) (job.Session, error) {
+		w := job.WorkerInfo{Name: "w", Kinds: []task.Kind{task.KindProgram}, Queues: map[string]int{}, ByTicket: byTicket,
+			Has: task.Has{Arch: "amd64", Isolation: task.IsolationGVisor}}
 		for _, q := range queues {
 			w.Queues[q] = 1
 		}
 		return s.worker.OpenSession(ctx, w)
 	}
-	must := func(session belfry.Session, err error) belfry.Session {
+	must := func(session job.Session, err error) job.Session {
 		t.Helper()
 		if err != nil {
 			t.Fatal(err)
 		}
 		return session
 	}
-	claim := func(session belfry.Session, queue string, ts ...belfry.Ticket) (belfry.Claim, error) {
-		return s.worker.Claim(ctx, belfry.ClaimRequest{Session: session.ID, Want: map[string]int{queue: 1}, Tickets: ts})
+	claim := func(session job.Session, queue string, ts ...job.Ticket) (job.Claim, error) {
+		return s.worker.Claim(ctx, job.ClaimRequest{Session: session.ID, Want: map[string]int{queue: 1}, Tickets: ts})
 	}
-	if _, err := s.st.Enqueue(ctx, []belfry.NewJob{{Task: "p", Queue: "render"}, {Task: "p"}}); err != nil {
+	if _, err := s.st.Enqueue(ctx, []job.NewJob{{Task: "p", Queue: "render"}, {Task: "p"}}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := open(nil, "render"); belfry.CodeOf(err) != belfry.Invalid {
+	if _, err := open(nil, "render"); core.CodeOf(err) != core.Invalid {
 		t.Errorf("a worker of that queue alone: %v", err)
 	}
 	waits := must(open(nil, "render", "default"))
@@ -49,7 +51,7 @@ func TestJobsOfAQueueWithABrokerAreClaimedByItsTicketsAlone(t *testing.T) {
 	if rung.Queues["render"] != 1 || rung.Queues["default"] != 1 {
 		t.Errorf("a worker with the broker serves %v", rung.Queues)
 	}
-	if _, err := claim(rung, "render"); belfry.CodeOf(err) != belfry.Invalid {
+	if _, err := claim(rung, "render"); core.CodeOf(err) != core.Invalid {
 		t.Errorf("a claim without a ticket: %v", err)
 	}
 	tickets, err := s.st.MakeTickets(ctx, "render", 10)

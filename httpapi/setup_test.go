@@ -15,7 +15,12 @@ import (
 
 	"go.uber.org/goleak"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/access"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/job"
+	"github.com/belfry-run/belfry/schedule"
+	"github.com/belfry-run/belfry/task"
+	"github.com/belfry-run/belfry/view"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -90,254 +95,254 @@ func reply[T any](ctx context.Context, f *fake, method string, args ...any) (T, 
 
 func only(_ none, err error) error { return err }
 
-func (f *fake) CreateTask(ctx context.Context, t belfry.Task) (belfry.Task, error) {
-	return reply[belfry.Task](ctx, f, "CreateTask", t)
+func (f *fake) CreateTask(ctx context.Context, t task.Task) (task.Task, error) {
+	return reply[task.Task](ctx, f, "CreateTask", t)
 }
-func (f *fake) UpdateTask(ctx context.Context, t belfry.Task) (belfry.Task, error) {
-	return reply[belfry.Task](ctx, f, "UpdateTask", t)
+func (f *fake) UpdateTask(ctx context.Context, t task.Task) (task.Task, error) {
+	return reply[task.Task](ctx, f, "UpdateTask", t)
 }
 func (f *fake) DeleteTask(ctx context.Context, ns, name string) error {
 	return only(reply[none](ctx, f, "DeleteTask", ns, name))
 }
-func (f *fake) Task(ctx context.Context, ns, name string) (belfry.Task, error) {
-	return reply[belfry.Task](ctx, f, "Task", ns, name)
+func (f *fake) Task(ctx context.Context, ns, name string) (task.Task, error) {
+	return reply[task.Task](ctx, f, "Task", ns, name)
 }
-func (f *fake) Tasks(ctx context.Context, q belfry.TaskFilter) (belfry.Page[belfry.Task], error) {
-	return reply[belfry.Page[belfry.Task]](ctx, f, "Tasks", q)
+func (f *fake) Tasks(ctx context.Context, q task.Filter) (core.Page[task.Task], error) {
+	return reply[core.Page[task.Task]](ctx, f, "Tasks", q)
 }
-func (f *fake) CreateArtifact(ctx context.Context, a belfry.Artifact) (belfry.Upload, error) {
-	return reply[belfry.Upload](ctx, f, "CreateArtifact", a)
+func (f *fake) CreateArtifact(ctx context.Context, a task.Artifact) (task.Upload, error) {
+	return reply[task.Upload](ctx, f, "CreateArtifact", a)
 }
-func (f *fake) ArtifactUpload(ctx context.Context, ns, digest string) (belfry.Upload, error) {
-	return reply[belfry.Upload](ctx, f, "ArtifactUpload", ns, digest)
+func (f *fake) ArtifactUpload(ctx context.Context, ns, digest string) (task.Upload, error) {
+	return reply[task.Upload](ctx, f, "ArtifactUpload", ns, digest)
 }
-func (f *fake) ConfirmArtifact(ctx context.Context, ns, digest string) (belfry.Artifact, error) {
-	return reply[belfry.Artifact](ctx, f, "ConfirmArtifact", ns, digest)
+func (f *fake) ConfirmArtifact(ctx context.Context, ns, digest string) (task.Artifact, error) {
+	return reply[task.Artifact](ctx, f, "ConfirmArtifact", ns, digest)
 }
-func (f *fake) Artifact(ctx context.Context, ns, digest string) (belfry.Artifact, error) {
-	return reply[belfry.Artifact](ctx, f, "Artifact", ns, digest)
+func (f *fake) Artifact(ctx context.Context, ns, digest string) (task.Artifact, error) {
+	return reply[task.Artifact](ctx, f, "Artifact", ns, digest)
 }
-func (f *fake) Artifacts(ctx context.Context, q belfry.DocumentFilter) (belfry.Page[belfry.Artifact], error) {
-	return reply[belfry.Page[belfry.Artifact]](ctx, f, "Artifacts", q)
+func (f *fake) Artifacts(ctx context.Context, q view.DocumentFilter) (core.Page[task.Artifact], error) {
+	return reply[core.Page[task.Artifact]](ctx, f, "Artifacts", q)
 }
 func (f *fake) DeleteArtifact(ctx context.Context, ns, digest string) error {
 	return only(reply[none](ctx, f, "DeleteArtifact", ns, digest))
 }
-func (f *fake) SetSecret(ctx context.Context, ns, name string, value belfry.Secret) (belfry.KeptSecret, error) {
-	return reply[belfry.KeptSecret](ctx, f, "SetSecret", ns, name, value)
+func (f *fake) SetSecret(ctx context.Context, ns, name string, value core.Secret) (task.KeptSecret, error) {
+	return reply[task.KeptSecret](ctx, f, "SetSecret", ns, name, value)
 }
-func (f *fake) KeptSecrets(ctx context.Context, q belfry.DocumentFilter) (belfry.Page[belfry.KeptSecret], error) {
-	return reply[belfry.Page[belfry.KeptSecret]](ctx, f, "KeptSecrets", q)
+func (f *fake) KeptSecrets(ctx context.Context, q view.DocumentFilter) (core.Page[task.KeptSecret], error) {
+	return reply[core.Page[task.KeptSecret]](ctx, f, "KeptSecrets", q)
 }
 func (f *fake) DeleteSecret(ctx context.Context, ns, name string) error {
 	return only(reply[none](ctx, f, "DeleteSecret", ns, name))
 }
-func (f *fake) RotateSecrets(ctx context.Context) (belfry.ResealedSecrets, error) {
-	return reply[belfry.ResealedSecrets](ctx, f, "RotateSecrets")
+func (f *fake) RotateSecrets(ctx context.Context) (task.ResealedSecrets, error) {
+	return reply[task.ResealedSecrets](ctx, f, "RotateSecrets")
 }
-func (f *fake) SaveNamespace(ctx context.Context, n belfry.Namespace) (belfry.Namespace, error) {
-	return reply[belfry.Namespace](ctx, f, "SaveNamespace", n)
+func (f *fake) SaveNamespace(ctx context.Context, n access.Namespace) (access.Namespace, error) {
+	return reply[access.Namespace](ctx, f, "SaveNamespace", n)
 }
-func (f *fake) Namespace(ctx context.Context, name string) (belfry.Namespace, error) {
-	return reply[belfry.Namespace](ctx, f, "Namespace", name)
+func (f *fake) Namespace(ctx context.Context, name string) (access.Namespace, error) {
+	return reply[access.Namespace](ctx, f, "Namespace", name)
 }
-func (f *fake) Namespaces(ctx context.Context) ([]belfry.Namespace, error) {
-	return reply[[]belfry.Namespace](ctx, f, "Namespaces")
+func (f *fake) Namespaces(ctx context.Context) ([]access.Namespace, error) {
+	return reply[[]access.Namespace](ctx, f, "Namespaces")
 }
-func (f *fake) CreateSchedule(ctx context.Context, s belfry.Schedule) (belfry.Schedule, error) {
-	return reply[belfry.Schedule](ctx, f, "CreateSchedule", s)
+func (f *fake) CreateSchedule(ctx context.Context, s schedule.Schedule) (schedule.Schedule, error) {
+	return reply[schedule.Schedule](ctx, f, "CreateSchedule", s)
 }
-func (f *fake) UpdateSchedule(ctx context.Context, s belfry.Schedule) (belfry.Schedule, error) {
-	return reply[belfry.Schedule](ctx, f, "UpdateSchedule", s)
+func (f *fake) UpdateSchedule(ctx context.Context, s schedule.Schedule) (schedule.Schedule, error) {
+	return reply[schedule.Schedule](ctx, f, "UpdateSchedule", s)
 }
 func (f *fake) DeleteSchedule(ctx context.Context, ns, name string) error {
 	return only(reply[none](ctx, f, "DeleteSchedule", ns, name))
 }
-func (f *fake) Schedule(ctx context.Context, ns, name string) (belfry.Schedule, error) {
-	return reply[belfry.Schedule](ctx, f, "Schedule", ns, name)
+func (f *fake) Schedule(ctx context.Context, ns, name string) (schedule.Schedule, error) {
+	return reply[schedule.Schedule](ctx, f, "Schedule", ns, name)
 }
-func (f *fake) Schedules(ctx context.Context, q belfry.ScheduleFilter) (belfry.Page[belfry.Schedule], error) {
-	return reply[belfry.Page[belfry.Schedule]](ctx, f, "Schedules", q)
+func (f *fake) Schedules(ctx context.Context, q schedule.Filter) (core.Page[schedule.Schedule], error) {
+	return reply[core.Page[schedule.Schedule]](ctx, f, "Schedules", q)
 }
-func (f *fake) PauseSchedule(ctx context.Context, ns, name, reason string) (belfry.Schedule, error) {
-	return reply[belfry.Schedule](ctx, f, "PauseSchedule", ns, name, reason)
+func (f *fake) PauseSchedule(ctx context.Context, ns, name, reason string) (schedule.Schedule, error) {
+	return reply[schedule.Schedule](ctx, f, "PauseSchedule", ns, name, reason)
 }
-func (f *fake) ResumeSchedule(ctx context.Context, ns, name string, catchUp bool) (belfry.Schedule, error) {
-	return reply[belfry.Schedule](ctx, f, "ResumeSchedule", ns, name, catchUp)
+func (f *fake) ResumeSchedule(ctx context.Context, ns, name string, catchUp bool) (schedule.Schedule, error) {
+	return reply[schedule.Schedule](ctx, f, "ResumeSchedule", ns, name, catchUp)
 }
-func (f *fake) TriggerSchedule(ctx context.Context, ns, name string, input json.RawMessage) (belfry.Job, error) {
-	return reply[belfry.Job](ctx, f, "TriggerSchedule", ns, name, input)
+func (f *fake) TriggerSchedule(ctx context.Context, ns, name string, input json.RawMessage) (job.Job, error) {
+	return reply[job.Job](ctx, f, "TriggerSchedule", ns, name, input)
 }
-func (f *fake) Occurrences(ctx context.Context, q belfry.OccurrenceFilter) (belfry.Page[belfry.Occurrence], error) {
-	return reply[belfry.Page[belfry.Occurrence]](ctx, f, "Occurrences", q)
+func (f *fake) Occurrences(ctx context.Context, q schedule.OccurrenceFilter) (core.Page[schedule.Occurrence], error) {
+	return reply[core.Page[schedule.Occurrence]](ctx, f, "Occurrences", q)
 }
-func (f *fake) SaveCalendar(ctx context.Context, c belfry.Calendar) (belfry.Calendar, error) {
-	return reply[belfry.Calendar](ctx, f, "SaveCalendar", c)
+func (f *fake) SaveCalendar(ctx context.Context, c schedule.Calendar) (schedule.Calendar, error) {
+	return reply[schedule.Calendar](ctx, f, "SaveCalendar", c)
 }
 func (f *fake) DeleteCalendar(ctx context.Context, ns, name string) error {
 	return only(reply[none](ctx, f, "DeleteCalendar", ns, name))
 }
-func (f *fake) Calendar(ctx context.Context, ns, name string) (belfry.Calendar, error) {
-	return reply[belfry.Calendar](ctx, f, "Calendar", ns, name)
+func (f *fake) Calendar(ctx context.Context, ns, name string) (schedule.Calendar, error) {
+	return reply[schedule.Calendar](ctx, f, "Calendar", ns, name)
 }
-func (f *fake) Calendars(ctx context.Context, q belfry.CalendarFilter) (belfry.Page[belfry.Calendar], error) {
-	return reply[belfry.Page[belfry.Calendar]](ctx, f, "Calendars", q)
+func (f *fake) Calendars(ctx context.Context, q schedule.CalendarFilter) (core.Page[schedule.Calendar], error) {
+	return reply[core.Page[schedule.Calendar]](ctx, f, "Calendars", q)
 }
-func (f *fake) StartBackfill(ctx context.Context, b belfry.Backfill) (belfry.Backfill, error) {
-	return reply[belfry.Backfill](ctx, f, "StartBackfill", b)
+func (f *fake) StartBackfill(ctx context.Context, b schedule.Backfill) (schedule.Backfill, error) {
+	return reply[schedule.Backfill](ctx, f, "StartBackfill", b)
 }
-func (f *fake) SetBackfill(ctx context.Context, ns string, id int64, state belfry.BackfillState) (belfry.Backfill, error) {
-	return reply[belfry.Backfill](ctx, f, "SetBackfill", ns, id, state)
+func (f *fake) SetBackfill(ctx context.Context, ns string, id int64, state schedule.BackfillState) (schedule.Backfill, error) {
+	return reply[schedule.Backfill](ctx, f, "SetBackfill", ns, id, state)
 }
-func (f *fake) Backfill(ctx context.Context, ns string, id int64) (belfry.Backfill, error) {
-	return reply[belfry.Backfill](ctx, f, "Backfill", ns, id)
+func (f *fake) Backfill(ctx context.Context, ns string, id int64) (schedule.Backfill, error) {
+	return reply[schedule.Backfill](ctx, f, "Backfill", ns, id)
 }
-func (f *fake) Backfills(ctx context.Context, q belfry.BackfillFilter) (belfry.Page[belfry.Backfill], error) {
-	return reply[belfry.Page[belfry.Backfill]](ctx, f, "Backfills", q)
+func (f *fake) Backfills(ctx context.Context, q schedule.BackfillFilter) (core.Page[schedule.Backfill], error) {
+	return reply[core.Page[schedule.Backfill]](ctx, f, "Backfills", q)
 }
-func (f *fake) Look(ctx context.Context, q belfry.LookQuery) (belfry.Look, error) {
-	return reply[belfry.Look](ctx, f, "Look", q)
+func (f *fake) Look(ctx context.Context, q schedule.LookQuery) (schedule.Look, error) {
+	return reply[schedule.Look](ctx, f, "Look", q)
 }
-func (f *fake) Upcoming(ctx context.Context, a belfry.Ahead) ([]belfry.Coming, error) {
-	return reply[[]belfry.Coming](ctx, f, "Upcoming", a)
+func (f *fake) Upcoming(ctx context.Context, a schedule.Ahead) ([]schedule.Coming, error) {
+	return reply[[]schedule.Coming](ctx, f, "Upcoming", a)
 }
-func (f *fake) Forecast(ctx context.Context, a belfry.Ahead) (belfry.Forecast, error) {
-	return reply[belfry.Forecast](ctx, f, "Forecast", a)
+func (f *fake) Forecast(ctx context.Context, a schedule.Ahead) (schedule.Forecast, error) {
+	return reply[schedule.Forecast](ctx, f, "Forecast", a)
 }
-func (f *fake) Enqueue(ctx context.Context, ns []belfry.NewJob) ([]belfry.Enqueued, error) {
-	return reply[[]belfry.Enqueued](ctx, f, "Enqueue", ns)
+func (f *fake) Enqueue(ctx context.Context, ns []job.NewJob) ([]job.Enqueued, error) {
+	return reply[[]job.Enqueued](ctx, f, "Enqueue", ns)
 }
-func (f *fake) Job(ctx context.Context, ns string, id int64) (belfry.Job, error) {
-	return reply[belfry.Job](ctx, f, "Job", ns, id)
+func (f *fake) Job(ctx context.Context, ns string, id int64) (job.Job, error) {
+	return reply[job.Job](ctx, f, "Job", ns, id)
 }
-func (f *fake) Jobs(ctx context.Context, q belfry.JobFilter) (belfry.Page[belfry.Job], error) {
-	return reply[belfry.Page[belfry.Job]](ctx, f, "Jobs", q)
+func (f *fake) Jobs(ctx context.Context, q job.Filter) (core.Page[job.Job], error) {
+	return reply[core.Page[job.Job]](ctx, f, "Jobs", q)
 }
-func (f *fake) CountJobs(ctx context.Context, q belfry.JobFilter, o belfry.CountOptions) (belfry.JobCount, error) {
-	return reply[belfry.JobCount](ctx, f, "CountJobs", q, o)
+func (f *fake) CountJobs(ctx context.Context, q job.Filter, o view.CountOptions) (job.Count, error) {
+	return reply[job.Count](ctx, f, "CountJobs", q, o)
 }
-func (f *fake) Overview(ctx context.Context, ns string) (belfry.Overview, error) {
-	return reply[belfry.Overview](ctx, f, "Overview", ns)
+func (f *fake) Overview(ctx context.Context, ns string) (view.Overview, error) {
+	return reply[view.Overview](ctx, f, "Overview", ns)
 }
-func (f *fake) JobMinutes(ctx context.Context, q belfry.MinuteQuery) ([]belfry.JobMinute, error) {
-	return reply[[]belfry.JobMinute](ctx, f, "JobMinutes", q)
+func (f *fake) JobMinutes(ctx context.Context, q job.MinuteQuery) ([]job.MinuteTotals, error) {
+	return reply[[]job.MinuteTotals](ctx, f, "JobMinutes", q)
 }
-func (f *fake) Strips(ctx context.Context, q belfry.StripQuery) ([]belfry.Strip, error) {
-	return reply[[]belfry.Strip](ctx, f, "Strips", q)
+func (f *fake) Strips(ctx context.Context, q view.StripQuery) ([]view.Strip, error) {
+	return reply[[]view.Strip](ctx, f, "Strips", q)
 }
-func (f *fake) ScheduleDays(ctx context.Context, q belfry.DaysQuery) (belfry.ScheduleDays, error) {
-	return reply[belfry.ScheduleDays](ctx, f, "ScheduleDays", q)
+func (f *fake) ScheduleDays(ctx context.Context, q view.DaysQuery) (view.ScheduleDays, error) {
+	return reply[view.ScheduleDays](ctx, f, "ScheduleDays", q)
 }
-func (f *fake) LogText(ctx context.Context, ns string, id int64, q belfry.LogQuery) (belfry.LogText, error) {
-	return reply[belfry.LogText](ctx, f, "LogText", ns, id, q)
+func (f *fake) LogText(ctx context.Context, ns string, id int64, q job.LogQuery) (job.LogText, error) {
+	return reply[job.LogText](ctx, f, "LogText", ns, id, q)
 }
-func (f *fake) Attempts(ctx context.Context, ns string, id int64) ([]belfry.Attempt, error) {
-	return reply[[]belfry.Attempt](ctx, f, "Attempts", ns, id)
+func (f *fake) Attempts(ctx context.Context, ns string, id int64) ([]job.Attempt, error) {
+	return reply[[]job.Attempt](ctx, f, "Attempts", ns, id)
 }
-func (f *fake) Outputs(ctx context.Context, ns string, id int64) ([]belfry.JobOutput, error) {
-	return reply[[]belfry.JobOutput](ctx, f, "Outputs", ns, id)
+func (f *fake) Outputs(ctx context.Context, ns string, id int64) ([]task.JobOutput, error) {
+	return reply[[]task.JobOutput](ctx, f, "Outputs", ns, id)
 }
-func (f *fake) OutputLink(ctx context.Context, ns string, id int64, name string, lease int64) (belfry.SignedRequest, error) {
-	return reply[belfry.SignedRequest](ctx, f, "OutputLink", ns, id, name, lease)
+func (f *fake) OutputLink(ctx context.Context, ns string, id int64, name string, lease int64) (task.SignedRequest, error) {
+	return reply[task.SignedRequest](ctx, f, "OutputLink", ns, id, name, lease)
 }
-func (f *fake) DeclareOutput(ctx context.Context, session string, ref belfry.Ref, o belfry.Output) (*belfry.SignedRequest, error) {
-	return reply[*belfry.SignedRequest](ctx, f, "DeclareOutput", session, ref, o)
+func (f *fake) DeclareOutput(ctx context.Context, session string, ref job.Ref, o task.Output) (*task.SignedRequest, error) {
+	return reply[*task.SignedRequest](ctx, f, "DeclareOutput", session, ref, o)
 }
-func (f *fake) Logs(ctx context.Context, ns string, id int64, q belfry.LogFilter) (belfry.Page[belfry.LogLine], error) {
-	return reply[belfry.Page[belfry.LogLine]](ctx, f, "Logs", ns, id, q)
+func (f *fake) Logs(ctx context.Context, ns string, id int64, q job.LogFilter) (core.Page[job.LogLine], error) {
+	return reply[core.Page[job.LogLine]](ctx, f, "Logs", ns, id, q)
 }
-func (f *fake) CancelJobs(ctx context.Context, ns string, s belfry.Selection) (belfry.Selected, error) {
-	return reply[belfry.Selected](ctx, f, "CancelJobs", ns, s)
+func (f *fake) CancelJobs(ctx context.Context, ns string, s view.Selection) (view.Selected, error) {
+	return reply[view.Selected](ctx, f, "CancelJobs", ns, s)
 }
-func (f *fake) RedriveJobs(ctx context.Context, ns string, s belfry.Selection) (belfry.Selected, error) {
-	return reply[belfry.Selected](ctx, f, "RedriveJobs", ns, s)
+func (f *fake) RedriveJobs(ctx context.Context, ns string, s view.Selection) (view.Selected, error) {
+	return reply[view.Selected](ctx, f, "RedriveJobs", ns, s)
 }
-func (f *fake) RerunJob(ctx context.Context, ns string, id int64, r belfry.Rerun) (belfry.Enqueued, error) {
-	return reply[belfry.Enqueued](ctx, f, "RerunJob", ns, id, r)
+func (f *fake) RerunJob(ctx context.Context, ns string, id int64, r job.Rerun) (job.Enqueued, error) {
+	return reply[job.Enqueued](ctx, f, "RerunJob", ns, id, r)
 }
-func (f *fake) Why(ctx context.Context, ns string, id int64) (belfry.Why, error) {
-	return reply[belfry.Why](ctx, f, "Why", ns, id)
+func (f *fake) Why(ctx context.Context, ns string, id int64) (job.Why, error) {
+	return reply[job.Why](ctx, f, "Why", ns, id)
 }
-func (f *fake) SaveQueue(ctx context.Context, q belfry.Queue) (belfry.Queue, error) {
-	return reply[belfry.Queue](ctx, f, "SaveQueue", q)
+func (f *fake) SaveQueue(ctx context.Context, q job.Queue) (job.Queue, error) {
+	return reply[job.Queue](ctx, f, "SaveQueue", q)
 }
 func (f *fake) DeleteQueue(ctx context.Context, name string) error {
 	return only(reply[none](ctx, f, "DeleteQueue", name))
 }
-func (f *fake) Queue(ctx context.Context, name string) (belfry.QueueStats, error) {
-	return reply[belfry.QueueStats](ctx, f, "Queue", name)
+func (f *fake) Queue(ctx context.Context, name string) (job.QueueStats, error) {
+	return reply[job.QueueStats](ctx, f, "Queue", name)
 }
-func (f *fake) Queues(ctx context.Context) ([]belfry.QueueStats, error) {
-	return reply[[]belfry.QueueStats](ctx, f, "Queues")
+func (f *fake) Queues(ctx context.Context) ([]job.QueueStats, error) {
+	return reply[[]job.QueueStats](ctx, f, "Queues")
 }
-func (f *fake) PauseQueue(ctx context.Context, name, reason string) (belfry.Queue, error) {
-	return reply[belfry.Queue](ctx, f, "PauseQueue", name, reason)
+func (f *fake) PauseQueue(ctx context.Context, name, reason string) (job.Queue, error) {
+	return reply[job.Queue](ctx, f, "PauseQueue", name, reason)
 }
-func (f *fake) ResumeQueue(ctx context.Context, name string) (belfry.Queue, error) {
-	return reply[belfry.Queue](ctx, f, "ResumeQueue", name)
+func (f *fake) ResumeQueue(ctx context.Context, name string) (job.Queue, error) {
+	return reply[job.Queue](ctx, f, "ResumeQueue", name)
 }
-func (f *fake) Workers(ctx context.Context, ended bool) ([]belfry.WorkerState, error) {
-	return reply[[]belfry.WorkerState](ctx, f, "Workers", ended)
+func (f *fake) Workers(ctx context.Context, ended bool) ([]job.WorkerState, error) {
+	return reply[[]job.WorkerState](ctx, f, "Workers", ended)
 }
 func (f *fake) DrainWorker(ctx context.Context, session string) error {
 	return only(reply[none](ctx, f, "DrainWorker", session))
 }
-func (f *fake) CreateToken(ctx context.Context, t belfry.Token) (belfry.Token, string, error) {
-	made, err := reply[belfry.Token](ctx, f, "CreateToken", t)
+func (f *fake) CreateToken(ctx context.Context, t access.Token) (access.Token, string, error) {
+	made, err := reply[access.Token](ctx, f, "CreateToken", t)
 	return made, "secret-of-it", err
 }
-func (f *fake) CreateJoinToken(ctx context.Context, t belfry.JoinToken) (belfry.JoinToken, string, error) {
-	made, err := reply[belfry.JoinToken](ctx, f, "CreateJoinToken", t)
+func (f *fake) CreateJoinToken(ctx context.Context, t access.JoinToken) (access.JoinToken, string, error) {
+	made, err := reply[access.JoinToken](ctx, f, "CreateJoinToken", t)
 	return made, "secret-of-it", err
 }
 func (f *fake) RevokeJoinToken(ctx context.Context, id int64) error {
 	return only(reply[none](ctx, f, "RevokeJoinToken", id))
 }
-func (f *fake) JoinTokens(ctx context.Context) ([]belfry.JoinToken, error) {
-	return reply[[]belfry.JoinToken](ctx, f, "JoinTokens")
+func (f *fake) JoinTokens(ctx context.Context) ([]access.JoinToken, error) {
+	return reply[[]access.JoinToken](ctx, f, "JoinTokens")
 }
-func (f *fake) Join(ctx context.Context, secret, machine string) (belfry.Token, string, error) {
-	made, err := reply[belfry.Token](ctx, f, "Join", secret, machine)
+func (f *fake) Join(ctx context.Context, secret, machine string) (access.Token, string, error) {
+	made, err := reply[access.Token](ctx, f, "Join", secret, machine)
 	return made, "secret-of-it", err
 }
 func (f *fake) RevokeToken(ctx context.Context, id int64) error {
 	return only(reply[none](ctx, f, "RevokeToken", id))
 }
-func (f *fake) Tokens(ctx context.Context) ([]belfry.Token, error) {
-	return reply[[]belfry.Token](ctx, f, "Tokens")
+func (f *fake) Tokens(ctx context.Context) ([]access.Token, error) {
+	return reply[[]access.Token](ctx, f, "Tokens")
 }
-func (f *fake) Apply(ctx context.Context, m belfry.Manifest, o ApplyOptions) (belfry.Applied, error) {
-	return reply[belfry.Applied](ctx, f, "Apply", m, o)
+func (f *fake) Apply(ctx context.Context, m view.Manifest, o ApplyOptions) (view.Applied, error) {
+	return reply[view.Applied](ctx, f, "Apply", m, o)
 }
-func (f *fake) Export(ctx context.Context, ns string) (belfry.Manifest, error) {
-	return reply[belfry.Manifest](ctx, f, "Export", ns)
+func (f *fake) Export(ctx context.Context, ns string) (view.Manifest, error) {
+	return reply[view.Manifest](ctx, f, "Export", ns)
 }
-func (f *fake) Audit(ctx context.Context, q belfry.AuditFilter) (belfry.Page[belfry.Audit], error) {
-	return reply[belfry.Page[belfry.Audit]](ctx, f, "Audit", q)
+func (f *fake) Audit(ctx context.Context, q access.AuditFilter) (core.Page[access.Audit], error) {
+	return reply[core.Page[access.Audit]](ctx, f, "Audit", q)
 }
-func (f *fake) Events(ctx context.Context, ns, cursor string, wait time.Duration) ([]belfry.Event, string, error) {
+func (f *fake) Events(ctx context.Context, ns, cursor string, wait time.Duration) ([]view.Event, string, error) {
 	e, err := reply[eventPage](ctx, f, "Events", ns, cursor, wait)
 	return e.Events, e.Next, err
 }
-func (f *fake) Health(ctx context.Context) (belfry.Health, error) {
-	return reply[belfry.Health](ctx, f, "Health")
+func (f *fake) Health(ctx context.Context) (view.Health, error) {
+	return reply[view.Health](ctx, f, "Health")
 }
-func (f *fake) DatabaseHealth(ctx context.Context) (belfry.DatabaseHealth, error) {
-	return reply[belfry.DatabaseHealth](ctx, f, "DatabaseHealth")
+func (f *fake) DatabaseHealth(ctx context.Context) (view.DatabaseHealth, error) {
+	return reply[view.DatabaseHealth](ctx, f, "DatabaseHealth")
 }
-func (f *fake) OpenSession(ctx context.Context, w belfry.WorkerInfo) (belfry.Session, error) {
-	return reply[belfry.Session](ctx, f, "OpenSession", w)
+func (f *fake) OpenSession(ctx context.Context, w job.WorkerInfo) (job.Session, error) {
+	return reply[job.Session](ctx, f, "OpenSession", w)
 }
-func (f *fake) Claim(ctx context.Context, c belfry.ClaimRequest) (belfry.Claim, error) {
-	return reply[belfry.Claim](ctx, f, "Claim", c)
+func (f *fake) Claim(ctx context.Context, c job.ClaimRequest) (job.Claim, error) {
+	return reply[job.Claim](ctx, f, "Claim", c)
 }
-func (f *fake) Renew(ctx context.Context, session string, holding []belfry.Holding) (belfry.Renewal, error) {
-	return reply[belfry.Renewal](ctx, f, "Renew", session, holding)
+func (f *fake) Renew(ctx context.Context, session string, holding []job.Holding) (job.Renewal, error) {
+	return reply[job.Renewal](ctx, f, "Renew", session, holding)
 }
-func (f *fake) Finish(ctx context.Context, session string, fs []belfry.Finish) ([]belfry.Finished, error) {
-	return reply[[]belfry.Finished](ctx, f, "Finish", session, fs)
+func (f *fake) Finish(ctx context.Context, session string, fs []job.Finish) ([]job.Finished, error) {
+	return reply[[]job.Finished](ctx, f, "Finish", session, fs)
 }
-func (f *fake) Append(ctx context.Context, session string, ls []belfry.LogPiece) error {
+func (f *fake) Append(ctx context.Context, session string, ls []job.LogPiece) error {
 	return only(reply[none](ctx, f, "Append", session, ls))
 }
 func (f *fake) CloseSession(ctx context.Context, session string) error {
@@ -357,7 +362,7 @@ func fill(v reflect.Value) {
 	case time.Time:
 		v.Set(reflect.ValueOf(time.Date(2026, 1, 31, 12, 30, 45, 123456000, time.UTC)))
 		return
-	case belfry.Duration:
+	case core.Duration:
 		v.SetInt(int64(90 * time.Second))
 		return
 	case json.RawMessage:
@@ -399,23 +404,23 @@ func fill(v reflect.Value) {
 // tokens knows secrets by what they are called.
 type tokens struct {
 	mu     sync.Mutex
-	known  map[string]belfry.Token
+	known  map[string]access.Token
 	err    error
 	looked int
 
 	sessions map[string]int64 // IDs of the tokens that opened them
 }
 
-func (k *tokens) Authenticate(_ context.Context, secret string) (belfry.Token, error) {
+func (k *tokens) Authenticate(_ context.Context, secret string) (access.Token, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.looked++
 	if k.err != nil {
-		return belfry.Token{}, k.err
+		return access.Token{}, k.err
 	}
 	t, ok := k.known[secret]
 	if !ok {
-		return t, belfry.Errorf(belfry.Unauthorized, "the token is unknown")
+		return t, core.Errorf(core.Unauthorized, "the token is unknown")
 	}
 	return t, nil
 }
@@ -427,10 +432,10 @@ func (k *tokens) SessionOwner(_ context.Context, session string) (int64, error) 
 	if id, known := k.sessions[session]; known {
 		return id, nil
 	}
-	return 0, belfry.Errorf(belfry.NotFound, "no session %q", session)
+	return 0, core.Errorf(core.NotFound, "no session %q", session)
 }
 
-func (k *tokens) set(secret string, t belfry.Token) {
+func (k *tokens) set(secret string, t access.Token) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.known[secret] = t
@@ -476,10 +481,10 @@ func setup(t *testing.T, change ...func(*Options)) *bench {
 	t.Helper()
 	b := &bench{
 		fake: &fake{on: map[string]func(context.Context, []any) (any, error){}, seen: map[string]int{}, next: make(chan struct{})},
-		tokens: &tokens{known: map[string]belfry.Token{
-			"root":   {ID: 1, Name: "root", Namespace: "*", Scopes: belfry.Scopes},
-			"team":   {ID: 2, Name: "team", Namespace: "team-a", Scopes: belfry.Scopes},
-			"reader": {ID: 3, Name: "reader", Namespace: "*", Scopes: []belfry.Scope{belfry.ScopeRead}},
+		tokens: &tokens{known: map[string]access.Token{
+			"root":   {ID: 1, Name: "root", Namespace: "*", Scopes: access.Scopes},
+			"team":   {ID: 2, Name: "team", Namespace: "team-a", Scopes: access.Scopes},
+			"reader": {ID: 3, Name: "reader", Namespace: "*", Scopes: []access.Scope{access.ScopeRead}},
 		}},
 		logged: &logged{},
 		http:   &http.Client{Transport: &http.Transport{}, CheckRedirect: refuseRedirect},

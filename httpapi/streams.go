@@ -3,7 +3,7 @@ package httpapi
 import (
 	"sync"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
 )
 
 // streams counts those that are open, and those of each token.
@@ -24,10 +24,10 @@ func (s *streams) take(token int64, most int) error {
 	own := max(1, most/tokenShare)
 	switch {
 	case s.all >= most:
-		return belfry.Errorf(belfry.Unavailable, "%d streams are open, which is the limit of the server", most).
+		return core.Errorf(core.Unavailable, "%d streams are open, which is the limit of the server", most).
 			WithHint("close one, or raise the server's limit")
 	case s.token[token] >= own:
-		return belfry.Errorf(belfry.Unavailable, "%d streams are open with this token, which is its limit", own).
+		return core.Errorf(core.Unavailable, "%d streams are open with this token, which is its limit", own).
 			WithHint("close one, or use another token")
 	}
 	if s.token == nil {

@@ -3,7 +3,7 @@ package httpapi
 import (
 	"testing"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
 )
 
 func TestStreamsAreCountedPerToken(t *testing.T) {
@@ -14,7 +14,7 @@ func TestStreamsAreCountedPerToken(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := s.take(1, 100); belfry.CodeOf(err) != belfry.Unavailable {
+	if err := s.take(1, 100); core.CodeOf(err) != core.Unavailable {
 		t.Errorf("an eleventh of one token: %v", err)
 	}
 	for token := int64(2); s.all < 100; token++ {
@@ -24,7 +24,7 @@ func TestStreamsAreCountedPerToken(t *testing.T) {
 			}
 		}
 	}
-	if err := s.take(99, 100); belfry.CodeOf(err) != belfry.Unavailable {
+	if err := s.take(99, 100); core.CodeOf(err) != core.Unavailable {
 		t.Errorf("one more than all: %v", err)
 	}
 	s.free(1)

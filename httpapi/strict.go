@@ -12,7 +12,7 @@ import (
 	"unicode/utf16"
 	"unicode/utf8"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
 )
 
 // What encoding/json lets pass and two readers of one body may understand
@@ -44,7 +44,7 @@ func checkText(data []byte) error {
 }
 
 func notText(at int, message string) error {
-	return belfry.InvalidField("body", "", fmt.Sprintf("byte %d %s", at, message), "send JSON in UTF-8")
+	return core.InvalidField("body", "", fmt.Sprintf("byte %d %s", at, message), "send JSON in UTF-8")
 }
 
 // escaped is the length of an escape, or 0 of one that is half a character.
@@ -77,7 +77,7 @@ func checkNames(data []byte, t reflect.Type) error {
 	if len(n.faults) == 0 {
 		return nil
 	}
-	return &belfry.Error{Code: belfry.Invalid, Message: "invalid body", Fields: n.faults}
+	return &core.Error{Code: core.Invalid, Message: "invalid body", Fields: n.faults}
 }
 
 type namesWalk struct {

@@ -6,7 +6,8 @@ import (
 	"testing"
 	"unicode/utf8"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/task"
 )
 
 func TestBodiesThatCanBeReadInTwoWaysAreRefused(t *testing.T) {
@@ -23,8 +24,8 @@ func TestBodiesThatCanBeReadInTwoWaysAreRefused(t *testing.T) {
 		`{"name":"\udc00\ud800"}`:                       "body",
 		`{"name":"\ud83dx"}`:                            "body",
 	} {
-		var task belfry.Task
-		var e *belfry.Error
+		var task task.Task
+		var e *core.Error
 		if err := decode([]byte(body), &task); !errors.As(err, &e) || len(e.Fields) != 1 || e.Fields[0].Field != field {
 			t.Errorf("%s: %+v", body, err)
 		}
@@ -32,13 +33,13 @@ func TestBodiesThatCanBeReadInTwoWaysAreRefused(t *testing.T) {
 	for _, body := range []string{
 		`{"name":"\ud83d\ude00 \\ud800 \" é"}`, `{"name":"x","input":{"NAME":1,"Name":2}}`, `{"command":{"env":{"A":"1","a":"2"}}}`,
 	} {
-		var task belfry.Task
+		var task task.Task
 		if err := decode([]byte(body), &task); err != nil {
 			t.Errorf("%s: %v", body, err)
 		}
 	}
 	var jobs newJobs
-	if err := decode([]byte(`{"jobs":[{"task":"t","task":"u"}]}`), &jobs); belfry.CodeOf(err) != belfry.Invalid {
+	if err := decode([]byte(`{"jobs":[{"task":"t","task":"u"}]}`), &jobs); core.CodeOf(err) != core.Invalid {
 		t.Errorf("of a batch: %v", err)
 	}
 }
@@ -48,18 +49,18 @@ func FuzzStrictBodies(f *testing.F) {
 		f.Add([]byte(body))
 	}
 	f.Fuzz(func(t *testing.T, body []byte) {
-		var task belfry.Task
-		if decode(body, &task) != nil {
+		var tk task.Task
+		if decode(body, &tk) != nil {
 			return
 		}
 		if !utf8.Valid(body) {
 			t.Fatalf("%q is taken", body)
 		}
-		again, err := json.Marshal(task)
+		again, err := json.Marshal(tk)
 		if err != nil {
 			return // a raw value that no writer repeats
 		}
-		var same belfry.Task
+		var same task.Task
 		if err := decode(again, &same); err != nil {
 			t.Fatalf("%s, which %s became: %v", again, body, err)
 		}

@@ -6,7 +6,10 @@ import (
 	"net/http"
 	"slices"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/access"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/task"
+	"github.com/belfry-run/belfry/view"
 )
 
 // byName names one thing in a namespace.
@@ -16,7 +19,7 @@ type byName struct {
 }
 
 func (in *byName) resolve(c *call) (namespace string, err error) {
-	if err := belfry.CheckName("name", in.Name); err != nil {
+	if err := core.ValidName("name", in.Name); err != nil {
 		return "", err
 	}
 	return inOne(c.token, "namespace", in.Namespace)
@@ -29,8 +32,8 @@ type namespaced struct {
 	Cursor    string `query:"cursor" doc:"Next of the page before"`
 }
 
-func (in *namespaced) filter(c *call) (f belfry.DocumentFilter, err error) {
-	f.Paging = belfry.Paging{Limit: in.Limit, Cursor: in.Cursor}
+func (in *namespaced) filter(c *call) (f view.DocumentFilter, err error) {
+	f.Paging = core.Paging{Limit: in.Limit, Cursor: in.Cursor}
 	f.Namespace, err = inNamespace(c.token, "namespace", in.Namespace)
 	return f, err
 }
@@ -50,11 +53,11 @@ func oneOf[T ~string](field string, given T, known ...T) error {
 	if given == "" || slices.Contains(known, given) {
 		return nil
 	}
-	return belfry.InvalidField(field, shorten(string(given)), "is not known", fmt.Sprint("one of ", known))
+	return core.InvalidField(field, shorten(string(given)), "is not known", fmt.Sprint("one of ", known))
 }
 
 // page is a list as JSON has it: never null.
-func page[T any](p belfry.Page[T], err error) (belfry.Page[T], error) {
+func page[T any](p core.Page[T], err error) (core.Page[T], error) {
 	p.Items = list(p.Items)
 	return p, err
 }
@@ -67,28 +70,28 @@ func list[T any](items []T) []T {
 }
 
 // withoutSecrets is a task as it is shown. Only a worker's claim has all of it.
-func withoutSecrets(t belfry.Task, err error) (belfry.Task, error) { return t.Redacted(), err }
+func withoutSecrets(t task.Task, err error) (task.Task, error) { return t.Redacted(), err }
 
 func (s *Server) taskRoutes() {
 	type listing struct {
-		Namespace string      `query:"namespace" doc:"Default: the token's namespace, or default; * for all"`
-		Kind      belfry.Kind `query:"kind" doc:"Only tasks of this kind"`
-		Tag       string      `query:"tag" doc:"Only tasks with this tag"`
-		Part      string      `query:"part" maxLength:"128" doc:"Only tasks with this in their name, whatever its case"`
-		Limit     int         `query:"limit" minimum:"0" maximum:"1000" doc:"Items per page; default: 50"`
-		Cursor    string      `query:"cursor" doc:"Next of the page before"`
+		Namespace string    `query:"namespace" doc:"Default: the token's namespace, or default; * for all"`
+		Kind      task.Kind `query:"kind" doc:"Only tasks of this kind"`
+		Tag       string    `query:"tag" doc:"Only tasks with this tag"`
+		Part      string    `query:"part" maxLength:"128" doc:"Only tasks with this in their name, whatever its case"`
+		Limit     int       `query:"limit" minimum:"0" maximum:"1000" doc:"Items per page; default: 50"`
+		Cursor    string    `query:"cursor" doc:"Next of the page before"`
 	}
 	serve(s, endpoint{
-		id: "task-list", method: http.MethodGet, path: "/v1/tasks", scope: belfry.ScopeRead,
+		id: "task-list", method: http.MethodGet, path: "/v1/tasks", scope: access.ScopeRead,
 		summary: "List tasks by name",
-	}, func(ctx context.Context, c *call, in *listing) (belfry.Page[belfry.Task], error) {
-		f := belfry.TaskFilter{Paging: belfry.Paging{Limit: in.Limit, Cursor: in.Cursor}, Kind: in.Kind, Tag: in.Tag, Part: in.Part}
+	}, func(ctx context.Context, c *call, in *listing) (core.Page[task.Task], error) {
+		f := task.Filter{Paging: core.Paging{Limit: in.Limit, Cursor: in.Cursor}, Kind: in.Kind, Tag: in.Tag, Part: in.Part}
 		var err error
 		if f.Namespace, err = inNamespace(c.token, "namespace", in.Namespace); err != nil {
-			return belfry.Page[belfry.Task]{}, err
+			return core.Page[task.Task]{}, err
 		}
-		if err := oneOf("kind", in.Kind, belfry.TaskKinds...); err != nil {
-			return belfry.Page[belfry.Task]{}, err
+		if err := oneOf("kind", in.Kind, task.TaskKinds...); err != nil {
+			return core.Page[task.Task]{}, err
 		}
 		p, err := page(s.service.Tasks(ctx, f))
 		for i, t := range p.Items {
@@ -101,9 +104,9 @@ func (s *Server) taskRoutes() {
 		Namespace string `query:"namespace" doc:"Default: as the body says, the token's namespace, or default"`
 	}
 	serveBody(s, endpoint{
-		id: "task-create", method: http.MethodPost, path: "/v1/tasks", scope: belfry.ScopeAdmin, created: true,
+		id: "task-create", method: http.MethodPost, path: "/v1/tasks", scope: access.ScopeAdmin, created: true,
 		summary: "Create a task",
-	}, func(ctx context.Context, c *call, in *creating, t belfry.Task) (_ belfry.Task, err error) {
+	}, func(ctx context.Context, c *call, in *creating, t task.Task) (_ task.Task, err error) {
 		if t.Namespace, err = c.owner(in.Namespace, t.Namespace); err != nil {
 			return t, err
 		}
@@ -111,21 +114,21 @@ func (s *Server) taskRoutes() {
 	})
 
 	serve(s, endpoint{
-		id: "task-show", method: http.MethodGet, path: "/v1/tasks/{name}", scope: belfry.ScopeRead,
+		id: "task-show", method: http.MethodGet, path: "/v1/tasks/{name}", scope: access.ScopeRead,
 		summary: "Show a task",
-	}, func(ctx context.Context, c *call, in *byName) (belfry.Task, error) {
+	}, func(ctx context.Context, c *call, in *byName) (task.Task, error) {
 		ns, err := in.resolve(c)
 		if err != nil {
-			return belfry.Task{}, err
+			return task.Task{}, err
 		}
 		return withoutSecrets(s.service.Task(ctx, ns, in.Name))
 	})
 
 	serveBody(s, endpoint{
-		id: "task-update", method: http.MethodPut, path: "/v1/tasks/{name}", scope: belfry.ScopeAdmin,
+		id: "task-update", method: http.MethodPut, path: "/v1/tasks/{name}", scope: access.ScopeAdmin,
 		summary: "Replace a task",
 		doc:     "What the body leaves out gets its default, not what it was before; a secret that is written as it was shown stays.",
-	}, func(ctx context.Context, c *call, in *byName, t belfry.Task) (_ belfry.Task, err error) {
+	}, func(ctx context.Context, c *call, in *byName, t task.Task) (_ task.Task, err error) {
 		if t.Name, err = agree("name", in.Name, t.Name); err != nil {
 			return t, err
 		}
@@ -136,7 +139,7 @@ func (s *Server) taskRoutes() {
 	})
 
 	serve(s, endpoint{
-		id: "task-delete", method: http.MethodDelete, path: "/v1/tasks/{name}", scope: belfry.ScopeAdmin,
+		id: "task-delete", method: http.MethodDelete, path: "/v1/tasks/{name}", scope: access.ScopeAdmin,
 		summary: "Delete a task",
 	}, func(ctx context.Context, c *call, in *byName) (none, error) {
 		ns, err := in.resolve(c)

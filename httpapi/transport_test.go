@@ -7,7 +7,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/access"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/view"
 )
 
 // within is a client that calls without a socket.
@@ -22,13 +24,13 @@ func (b *bench) within(t *testing.T, secret string) *Client {
 
 func TestWhoami(t *testing.T) {
 	b := setup(t)
-	b.tokens.known["worker"] = belfry.Token{ID: 9, Name: "worker", Namespace: "a", Scopes: []belfry.Scope{belfry.ScopeWorker}}
+	b.tokens.known["worker"] = access.Token{ID: 9, Name: "worker", Namespace: "a", Scopes: []access.Scope{access.ScopeWorker}}
 	for name, c := range map[string]*Client{"worker": b.as(t, "worker"), "reader": b.within(t, "reader")} {
 		if who, err := c.Whoami(t.Context()); err != nil || who.Name != name {
 			t.Errorf("%+v, %v", who, err)
 		}
 	}
-	if _, err := b.as(t, "nobody").Whoami(t.Context()); belfry.CodeOf(err) != belfry.Unauthorized {
+	if _, err := b.as(t, "nobody").Whoami(t.Context()); core.CodeOf(err) != core.Unauthorized {
 		t.Errorf("%v", err)
 	}
 }
@@ -40,14 +42,14 @@ func TestTransport(t *testing.T) {
 	if _, err := c.Task(t.Context(), "ns", "a"); err != nil {
 		t.Errorf("read: %v", err)
 	}
-	if _, err := c.PauseQueue(t.Context(), "default", "why"); belfry.CodeOf(err) != belfry.Forbidden || !strings.Contains(err.Error(), "needs the scope operate") {
+	if _, err := c.PauseQueue(t.Context(), "default", "why"); core.CodeOf(err) != core.Forbidden || !strings.Contains(err.Error(), "needs the scope operate") {
 		t.Errorf("change without the scope: %v", err)
 	}
-	if _, err := b.within(t, "nobody").Queues(t.Context()); belfry.CodeOf(err) != belfry.Unauthorized {
+	if _, err := b.within(t, "nobody").Queues(t.Context()); core.CodeOf(err) != core.Unauthorized {
 		t.Errorf("unknown token: %v", err)
 	}
 	b.when("Health", func(context.Context, []any) (any, error) { panic("oh") })
-	if _, err := c.Health(t.Context()); belfry.CodeOf(err) != belfry.Internal {
+	if _, err := c.Health(t.Context()); core.CodeOf(err) != core.Internal {
 		t.Errorf("panic: %v", err)
 	}
 	b.when("Queues", func(ctx context.Context, _ []any) (any, error) { <-ctx.Done(); return nil, ctx.Err() })
@@ -61,7 +63,7 @@ func TestTransport(t *testing.T) {
 func TestTransportStreams(t *testing.T) {
 	b := setup(t)
 	enough := errors.New("enough")
-	if err := b.within(t, "root").Watch(t.Context(), "*", func(belfry.Event) error { return enough }); !errors.Is(err, enough) {
+	if err := b.within(t, "root").Watch(t.Context(), "*", func(view.Event) error { return enough }); !errors.Is(err, enough) {
 		t.Errorf("%v", err)
 	}
 }
@@ -70,7 +72,7 @@ func TestTransportKeepsTheAddressOfTheBrowser(t *testing.T) {
 	b := setup(t)
 	pages := b.server.observed(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_, err := b.within(t, "guess").Queues(r.Context())
-		if e := new(belfry.Error); errors.As(err, &e) && strings.Contains(e.Message, "too many") {
+		if e := new(core.Error); errors.As(err, &e) && strings.Contains(e.Message, "too many") {
 			w.WriteHeader(http.StatusTooManyRequests)
 		}
 	}))

@@ -7,39 +7,43 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/access"
+	"github.com/belfry-run/belfry/alert"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/task"
+	"github.com/belfry-run/belfry/view"
 )
 
 // Prober looks at targets because somebody asked, for no monitor. It is an
 // ability of nodes that run checks.
 type Prober interface {
 	// Try looks once at the target of a task, within the task's timeout.
-	Try(ctx context.Context, t belfry.Task) (belfry.Measure, error)
+	Try(ctx context.Context, t task.Task) (task.Measure, error)
 	// Preview does the same for a task of kind page, and shows what its
 	// selector finds.
-	Preview(ctx context.Context, t belfry.Task) (PagePreview, error)
+	Preview(ctx context.Context, t task.Task) (PagePreview, error)
 }
 
 // Notifier tells people. An error says what went wrong, without secrets.
 type Notifier interface {
-	Send(ctx context.Context, c belfry.Channel, m belfry.Message) error
+	Send(ctx context.Context, c alert.Channel, m alert.Message) error
 }
 
 // Secrets hands out definitions with their secrets, for the server's own use.
 // No answer has them.
 type Secrets interface {
-	ChannelSecrets(ctx context.Context, namespace, name string) (belfry.Channel, error)
+	ChannelSecrets(ctx context.Context, namespace, name string) (alert.Channel, error)
 	// CheckOf is what a monitor does each time.
-	CheckOf(ctx context.Context, namespace, monitor string) (belfry.Task, error)
+	CheckOf(ctx context.Context, namespace, monitor string) (task.Task, error)
 }
 
 // What is tried, and what comes of it.
 type (
-	PagePreview = belfry.PagePreview
-	PageRemoval = belfry.PageRemoval
-	Trial       = belfry.Trial
-	Tried       = belfry.Tried
-	ChannelTest = belfry.ChannelTest
+	PagePreview = view.PagePreview
+	PageRemoval = view.PageRemoval
+	Trial       = view.Trial
+	Tried       = view.Tried
+	ChannelTest = alert.ChannelTest
 )
 
 // Bounds of what is sent out because somebody asked. Without them the server
@@ -54,7 +58,7 @@ func (s *Server) mayTry() error {
 	if s.trials.Allow() {
 		return nil
 	}
-	e := belfry.Errorf(belfry.Unavailable, "too many tries and tests at once").WithHint("wait a second")
+	e := core.Errorf(core.Unavailable, "too many tries and tests at once").WithHint("wait a second")
 	return newProblem(http.StatusTooManyRequests, e)
 }
 
@@ -63,7 +67,7 @@ func (s *Server) trialRoutes() {
 		Namespace string `query:"namespace" doc:"Default: as the body says, the token's namespace, or default"`
 	}
 	serveBody(s, endpoint{
-		id: "check-try", method: http.MethodPost, path: "/v1/checks/try", scope: belfry.ScopeOperate, timeout: trialTimeout + 10*time.Second,
+		id: "check-try", method: http.MethodPost, path: "/v1/checks/try", scope: access.ScopeOperate, timeout: trialTimeout + 10*time.Second,
 		summary: "Look at a target once, and say what was seen",
 		doc: "Nothing is written, and nobody is told. The answer has what each condition came to, and for kind page what the selector finds. " +
 			"A check of the caller's own needs the scope admin, as saving it would. It ends after a minute, whatever its timeout.",
@@ -73,7 +77,7 @@ func (s *Server) trialRoutes() {
 			return Tried{}, err
 		}
 		if s.opts.Prober == nil {
-			return Tried{}, belfry.Errorf(belfry.Unavailable, "this node runs no checks").WithHint("ask a node with the role worker")
+			return Tried{}, core.Errorf(core.Unavailable, "this node runs no checks").WithHint("ask a node with the role worker")
 		}
 		t, err := s.trialOf(ctx, c, ns, body)
 		if err != nil {
@@ -87,10 +91,10 @@ func (s *Server) trialRoutes() {
 	})
 }
 
-func (s *Server) try(ctx context.Context, t belfry.Task) (out Tried, err error) {
-	t.Timeout = min(t.Timeout, belfry.Duration(trialTimeout))
-	out.Started = belfry.Micro(time.Now())
-	if t.Kind != belfry.KindPage {
+func (s *Server) try(ctx context.Context, t task.Task) (out Tried, err error) {
+	t.Timeout = min(t.Timeout, core.Duration(trialTimeout))
+	out.Started = core.Micro(time.Now())
+	if t.Kind != task.KindPage {
 		out.Measure, err = s.opts.Prober.Try(ctx, t)
 	} else {
 		out.PagePreview, err = s.opts.Prober.Preview(ctx, t)
@@ -101,12 +105,12 @@ func (s *Server) try(ctx context.Context, t belfry.Task) (out Tried, err error) 
 // ofCheck names fields that a prober finds fault with by their place in the
 // body.
 func ofCheck(err error) error {
-	var e *belfry.Error
+	var e *core.Error
 	if !errors.As(err, &e) || len(e.Fields) == 0 {
 		return err
 	}
 	out := *e
-	out.Fields = each(e.Fields, func(f belfry.FieldError) belfry.FieldError {
+	out.Fields = each(e.Fields, func(f core.FieldError) core.FieldError {
 		f.Field = "check." + f.Field
 		return f
 	})
@@ -114,14 +118,14 @@ func ofCheck(err error) error {
 }
 
 // trialOf is the task that a trial asks for, with its secrets.
-func (s *Server) trialOf(ctx context.Context, c *call, namespace string, body Trial) (t belfry.Task, err error) {
+func (s *Server) trialOf(ctx context.Context, c *call, namespace string, body Trial) (t task.Task, err error) {
 	if body.Check != nil {
-		if err := allow(c.token, belfry.ScopeAdmin); err != nil {
+		if err := allow(c.token, access.ScopeAdmin); err != nil {
 			return t, err
 		}
 	}
 	if body.Monitor != "" {
-		if err := belfry.CheckName("monitor", body.Monitor); err != nil {
+		if err := core.ValidName("monitor", body.Monitor); err != nil {
 			return t, err
 		}
 		if t, err = s.ownCheck(ctx, namespace, body.Monitor); err != nil {
@@ -132,9 +136,9 @@ func (s *Server) trialOf(ctx context.Context, c *call, namespace string, body Tr
 	return body.Task(t)
 }
 
-func (s *Server) ownCheck(ctx context.Context, namespace, monitor string) (belfry.Task, error) {
+func (s *Server) ownCheck(ctx context.Context, namespace, monitor string) (task.Task, error) {
 	if s.opts.Secrets == nil {
-		return belfry.Task{}, belfry.Errorf(belfry.Unavailable, "this node has no access to the checks of monitors").WithHint("give the check itself")
+		return task.Task{}, core.Errorf(core.Unavailable, "this node has no access to the checks of monitors").WithHint("give the check itself")
 	}
 	return s.opts.Secrets.CheckOf(ctx, namespace, monitor)
 }
@@ -143,7 +147,7 @@ func (s *Server) ownCheck(ctx context.Context, namespace, monitor string) (belfr
 // the answer to the question, and no fault of the request.
 func (s *Server) channelTest() {
 	serve(s, endpoint{
-		id: "channel-test", method: http.MethodPost, path: "/v1/channels/{name}/test", scope: belfry.ScopeOperate, timeout: belfry.AlertTimeout + 10*time.Second,
+		id: "channel-test", method: http.MethodPost, path: "/v1/channels/{name}/test", scope: access.ScopeOperate, timeout: view.AlertTimeout + 10*time.Second,
 		summary: "Send a test message through a channel, and say what came of it",
 		doc:     "The answer is ok or has the error, in either case under 200.",
 	}, func(ctx context.Context, c *call, in *byName) (ChannelTest, error) {
@@ -152,7 +156,7 @@ func (s *Server) channelTest() {
 			return ChannelTest{}, err
 		}
 		if s.opts.Notifier == nil || s.opts.Secrets == nil {
-			return ChannelTest{}, belfry.Errorf(belfry.Unavailable, "this node tells nobody anything").WithHint("ask a node with the role engine")
+			return ChannelTest{}, core.Errorf(core.Unavailable, "this node tells nobody anything").WithHint("ask a node with the role engine")
 		}
 		channel, err := s.opts.Secrets.ChannelSecrets(ctx, ns, in.Name)
 		if err != nil {
@@ -166,21 +170,21 @@ func (s *Server) channelTest() {
 	})
 }
 
-func (s *Server) tell(ctx context.Context, channel belfry.Channel) ChannelTest {
-	ctx, cancel := context.WithTimeout(ctx, belfry.AlertTimeout)
+func (s *Server) tell(ctx context.Context, channel alert.Channel) ChannelTest {
+	ctx, cancel := context.WithTimeout(ctx, view.AlertTimeout)
 	defer cancel()
 	now := time.Now()
-	m := belfry.Compose(channel, []belfry.Alert{{
+	m := alert.Compose(channel, []alert.Alert{{
 		Message: "test-" + rand.Text(), // or every test would have the same key
-		Notice: belfry.Notice{
-			Type: belfry.NoticeTest, At: belfry.Micro(now), Namespace: channel.Namespace,
+		Notice: alert.Notice{
+			Type: alert.NoticeTest, At: core.Micro(now), Namespace: channel.Namespace,
 			Title: "Test of channel " + channel.Name, Text: "Alerts that go to this channel arrive here.",
 		},
 	}}, s.opts.PublicURL, now)
 	err := s.opts.Notifier.Send(ctx, channel, m)
-	out := ChannelTest{OK: err == nil, Took: belfry.Duration(time.Since(now))}
+	out := ChannelTest{OK: err == nil, Took: core.Duration(time.Since(now))}
 	if err != nil {
-		out.Error, _ = belfry.CleanText(err.Error(), belfry.MaxCheckMessage)
+		out.Error, _ = core.CleanText(err.Error(), task.MaxCheckMessage)
 	}
 	return out
 }

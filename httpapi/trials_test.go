@@ -10,49 +10,52 @@ import (
 
 	"golang.org/x/time/rate"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/alert"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/monitor"
+	"github.com/belfry-run/belfry/task"
 )
 
 func TestACheckIsTried(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.when("Try", func(context.Context, []any) (any, error) {
-		return belfry.Measure{Outcome: belfry.CheckFail, Conditions: []belfry.ConditionResult{{Text: "status == 200", Value: "status = 503"}}}, nil
+		return task.Measure{Outcome: task.CheckFail, Conditions: []task.ConditionResult{{Text: "status == 200", Value: "status = 503"}}}, nil
 	})
-	before := belfry.Micro(time.Now())
-	tried, err := b.client.Try(t.Context(), Trial{Namespace: "ns", Check: &belfry.Task{
-		HTTP: &belfry.HTTP{URL: "https://shop.example/"}, Conditions: []string{"status == 200"}, Timeout: belfry.Duration(5 * time.Minute),
+	before := core.Micro(time.Now())
+	tried, err := b.client.Try(t.Context(), Trial{Namespace: "ns", Check: &task.Task{
+		HTTP: &task.HTTP{URL: "https://shop.example/"}, Conditions: []string{"status == 200"}, Timeout: core.Duration(5 * time.Minute),
 	}})
-	if err != nil || tried.Outcome != belfry.CheckFail || tried.Conditions[0].Value != "status = 503" || tried.Started.Before(before) {
+	if err != nil || tried.Outcome != task.CheckFail || tried.Conditions[0].Value != "status = 503" || tried.Started.Before(before) {
 		t.Fatalf("%+v %v", tried, err)
 	}
-	task := b.last()[1].(belfry.Task)
-	if task.Kind != belfry.KindHTTP || task.Namespace != "ns" || task.HTTP.Method != "GET" || task.Timeout.D() != trialTimeout || len(task.Conditions) != 1 {
-		t.Errorf("what is tried is %+v", task)
+	tk := b.last()[1].(task.Task)
+	if tk.Kind != task.KindHTTP || tk.Namespace != "ns" || tk.HTTP.Method != "GET" || tk.Timeout.D() != trialTimeout || len(tk.Conditions) != 1 {
+		t.Errorf("what is tried is %+v", tk)
 	}
 
 	b.when("Preview", func(context.Context, []any) (any, error) {
 		return PagePreview{
-			Measure: belfry.Measure{Outcome: belfry.CheckOK, Page: &belfry.PageSeen{Outcome: belfry.PageText, Text: "9.99", Matches: 2}},
+			Measure: task.Measure{Outcome: task.CheckOK, Page: &task.PageSeen{Outcome: task.PageText, Text: "9.99", Matches: 2}},
 			First:   []string{"9.99", "8.99"},
 			Removed: []PageRemoval{{Rule: "ignore[0]", Text: "EUR", Count: 2}},
 		}, nil
 	})
-	tried, err = b.client.Try(t.Context(), Trial{Check: &belfry.Task{Page: &belfry.PageCheck{URL: "https://shop.example/", CSS: "b"}}})
+	tried, err = b.client.Try(t.Context(), Trial{Check: &task.Task{Page: &task.PageCheck{URL: "https://shop.example/", CSS: "b"}}})
 	if err != nil || b.last()[0] != "Preview" || tried.Page.Matches != 2 || tried.First[1] != "8.99" || tried.Removed[0].Count != 2 {
 		t.Errorf("a page: %+v %v", tried, err)
 	}
 	b.when("Try", func(context.Context, []any) (any, error) {
-		return nil, belfry.InvalidField("conditions[0]", "x", "is no expression", "")
+		return nil, core.InvalidField("conditions[0]", "x", "is no expression", "")
 	})
-	if _, err := b.client.Try(t.Context(), Trial{Check: &belfry.Task{TCP: &belfry.TCP{Address: "x:1"}}}); belfry.CodeOf(err) != belfry.Invalid || !strings.Contains(err.Error(), "check.conditions[0]") {
+	if _, err := b.client.Try(t.Context(), Trial{Check: &task.Task{TCP: &task.TCP{Address: "x:1"}}}); core.CodeOf(err) != core.Invalid || !strings.Contains(err.Error(), "check.conditions[0]") {
 		t.Errorf("what the prober says: %v", err)
 	}
 }
 
 // ownTask is the check of a monitor, with secrets.
-func ownTask() belfry.Task {
-	return belfry.Task{HTTP: &belfry.HTTP{URL: "https://shop.example/", Auth: &belfry.HTTPAuth{User: "u", Password: "hunter2"}}}
+func ownTask() task.Task {
+	return task.Task{HTTP: &task.HTTP{URL: "https://shop.example/", Auth: &task.HTTPAuth{User: "u", Password: "hunter2"}}}
 }
 
 func TestAnEditIsTriedWithTheSecretsOfItsMonitor(t *testing.T) {
@@ -60,17 +63,17 @@ func TestAnEditIsTriedWithTheSecretsOfItsMonitor(t *testing.T) {
 	b := setup(t)
 	b.when("CheckOf", func(_ context.Context, args []any) (any, error) {
 		if args[0] != "ns" || args[1] != "m" {
-			return nil, belfry.Errorf(belfry.NotFound, "no monitor")
+			return nil, core.Errorf(core.NotFound, "no monitor")
 		}
-		return belfry.Monitor{Namespace: "ns", Name: "m", Check: ownTask()}.WithDefaults().Task(), nil
+		return monitor.Monitor{Namespace: "ns", Name: "m", Check: ownTask()}.WithDefaults().Task(), nil
 	})
-	tried := func(body Trial) (belfry.Secret, error) {
+	tried := func(body Trial) (core.Secret, error) {
 		t.Helper()
 		body.Namespace, body.Monitor = "ns", "m"
 		if _, err := b.client.Try(t.Context(), body); err != nil {
 			return "", err
 		}
-		return b.last()[1].(belfry.Task).HTTP.Auth.Password, nil
+		return b.last()[1].(task.Task).HTTP.Auth.Password, nil
 	}
 	if got, err := tried(Trial{}); err != nil || got != "hunter2" {
 		t.Errorf("the monitor's own check has %q, %v", string(got), err)
@@ -78,27 +81,27 @@ func TestAnEditIsTriedWithTheSecretsOfItsMonitor(t *testing.T) {
 	edit := ownTask().Redacted()
 	edit.HTTP.URL += "other/path?q=1"
 	edit.Conditions = []string{"status == 404"}
-	if got, err := tried(Trial{Check: &edit}); err != nil || got != "hunter2" || b.last()[1].(belfry.Task).HTTP.URL != edit.HTTP.URL {
+	if got, err := tried(Trial{Check: &edit}); err != nil || got != "hunter2" || b.last()[1].(task.Task).HTTP.URL != edit.HTTP.URL {
 		t.Errorf("an edit has %q, %v", string(got), err)
 	}
-	for name, change := range map[string]func(*belfry.HTTP){
-		"another host":   func(h *belfry.HTTP) { h.URL = "https://thief.example/" },
-		"another port":   func(h *belfry.HTTP) { h.URL = "https://shop.example:444/" },
-		"without TLS":    func(h *belfry.HTTP) { h.URL = "http://shop.example/" },
-		"a proxy":        func(h *belfry.HTTP) { h.Proxy = "http://thief.example" },
-		"another name":   func(h *belfry.HTTP) { h.ServerName = "thief.example" },
-		"any authority":  func(h *belfry.HTTP) { h.CA = "x" },
-		"no certificate": func(h *belfry.HTTP) { h.SkipVerify = true },
+	for name, change := range map[string]func(*task.HTTP){
+		"another host":   func(h *task.HTTP) { h.URL = "https://thief.example/" },
+		"another port":   func(h *task.HTTP) { h.URL = "https://shop.example:444/" },
+		"without TLS":    func(h *task.HTTP) { h.URL = "http://shop.example/" },
+		"a proxy":        func(h *task.HTTP) { h.Proxy = "http://thief.example" },
+		"another name":   func(h *task.HTTP) { h.ServerName = "thief.example" },
+		"any authority":  func(h *task.HTTP) { h.CA = "x" },
+		"no certificate": func(h *task.HTTP) { h.SkipVerify = true },
 	} {
 		edit := ownTask().Redacted()
 		h := *edit.HTTP
 		change(&h)
 		edit.HTTP = &h
-		if got, err := tried(Trial{Check: &edit}); belfry.CodeOf(err) != belfry.Invalid || !strings.Contains(err.Error(), "check.http.auth.password") {
+		if got, err := tried(Trial{Check: &edit}); core.CodeOf(err) != core.Invalid || !strings.Contains(err.Error(), "check.http.auth.password") {
 			t.Errorf("%s: sends %q, %v", name, string(got), err)
 		}
 	}
-	if _, err := b.client.Try(t.Context(), Trial{Namespace: "ns", Monitor: "other"}); belfry.CodeOf(err) != belfry.NotFound {
+	if _, err := b.client.Try(t.Context(), Trial{Namespace: "ns", Monitor: "other"}); core.CodeOf(err) != core.NotFound {
 		t.Error(err)
 	}
 }
@@ -107,7 +110,7 @@ func TestAChannelIsTested(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.when("ChannelSecrets", func(context.Context, []any) (any, error) {
-		return belfry.Channel{Namespace: "ns", Name: "ops", Slack: &belfry.SlackChannel{URL: "https://hooks.example/secret"}}, nil
+		return alert.Channel{Namespace: "ns", Name: "ops", Slack: &alert.SlackChannel{URL: "https://hooks.example/secret"}}, nil
 	})
 	keys := map[string]bool{}
 	for range 2 {
@@ -116,9 +119,9 @@ func TestAChannelIsTested(t *testing.T) {
 			t.Fatalf("%+v %v", out, err)
 		}
 		sent := b.last()
-		channel, m := sent[1].(belfry.Channel), sent[2].(belfry.Message)
+		channel, m := sent[1].(alert.Channel), sent[2].(alert.Message)
 		if channel.Slack.URL != "https://hooks.example/secret" || m.Channel != "ops" || m.Namespace != "ns" || m.Title != "Test of channel ops" ||
-			m.Severity != belfry.SeverityInfo || m.URL != "https://belfry.example" || m.Notices[0].Type != belfry.NoticeTest {
+			m.Severity != alert.SeverityInfo || m.URL != "https://belfry.example" || m.Notices[0].Type != alert.NoticeTest {
 			t.Errorf("sent %+v through %+v", m, channel)
 		}
 		keys[m.Key] = true
@@ -132,7 +135,7 @@ func TestAChannelIsTested(t *testing.T) {
 	if out, err := b.client.TestChannel(t.Context(), "ns", "ops"); err != nil || out.OK || out.Error != "hooks.example said 403 Forbidden" {
 		t.Errorf("a refusal: %+v %v", out, err)
 	}
-	b.when("ChannelSecrets", func(context.Context, []any) (any, error) { return nil, belfry.Errorf(belfry.NotFound, "no channel") })
+	b.when("ChannelSecrets", func(context.Context, []any) (any, error) { return nil, core.Errorf(core.NotFound, "no channel") })
 	b.refused(t, 404, "POST", "/v1/channels/other/test", "")
 }
 
@@ -150,7 +153,7 @@ func TestTriesAndTestsAreRare(t *testing.T) {
 	for path, body := range map[string]string{"/v1/checks/try": one, "/v1/channels/c/test": ""} {
 		_, h, _ := b.raw(t, "POST", path, body)
 		p := b.refused(t, http.StatusTooManyRequests, "POST", path, body)
-		if p.Code != belfry.Unavailable || h.Get("Retry-After") == "" {
+		if p.Code != core.Unavailable || h.Get("Retry-After") == "" {
 			t.Errorf("%s: %+v %v", path, p, h)
 		}
 	}

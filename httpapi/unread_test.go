@@ -9,7 +9,7 @@ import (
 
 	"syscall"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/job"
 )
 
 // unread is an answer whose client has left.
@@ -21,7 +21,7 @@ func (unread) Write([]byte) (int, error) { return 0, syscall.EPIPE }
 func TestAnAnswerThatIsNotRead(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	b.when("Queues", func(context.Context, []any) (any, error) { return []belfry.QueueStats{{}}, nil })
+	b.when("Queues", func(context.Context, []any) (any, error) { return []job.QueueStats{{}}, nil })
 	r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/v1/queues", nil)
 	r.Header.Set("Authorization", "Bearer root")
 	func() {

@@ -6,7 +6,7 @@ import (
 	"reflect"
 	"strings"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
 )
 
 var typeOfVersioned = reflect.TypeFor[versioned]()
@@ -34,13 +34,13 @@ func (s *Server) expecting(ctx context.Context, c *call, e endpoint, body any) (
 	}
 	match, fresh := c.r.Header.Get("If-Match"), c.r.Header.Get("If-None-Match")
 	if !s.versioned[e.path] && (match != "" && match != "*" || fresh != "") {
-		return ctx, belfry.InvalidField("If-Match", shorten(match+fresh), "is for definitions, and this has no version", "leave it out")
+		return ctx, core.InvalidField("If-Match", shorten(match+fresh), "is for definitions, and this has no version", "leave it out")
 	}
 	if fresh != "" {
 		if fresh != "*" || match != "" || len(c.r.Header.Values("If-None-Match")) > 1 {
-			return ctx, belfry.InvalidField("If-None-Match", shorten(fresh), "must be * alone, which creates a definition and changes none", "name the version to change in If-Match")
+			return ctx, core.InvalidField("If-None-Match", shorten(fresh), "must be * alone, which creates a definition and changes none", "name the version to change in If-Match")
 		}
-		return belfry.WithVersion(ctx, belfry.NotThere), nil
+		return core.WithVersion(ctx, core.NotThere), nil
 	}
 	if match == "*" || match == "" && version == "" {
 		return ctx, nil
@@ -49,9 +49,9 @@ func (s *Server) expecting(ctx context.Context, c *call, e endpoint, body any) (
 		quoted, found := strings.CutPrefix(match, `"`)
 		quoted, ends := strings.CutSuffix(quoted, `"`)
 		if !found || !ends || quoted == "" || strings.Contains(quoted, `"`) || len(c.r.Header.Values("If-Match")) > 1 {
-			return ctx, belfry.InvalidField("If-Match", shorten(match), "must be one ETag in quotes", "send the ETag that the definition was answered with")
+			return ctx, core.InvalidField("If-Match", shorten(match), "must be one ETag in quotes", "send the ETag that the definition was answered with")
 		}
 		version = quoted
 	}
-	return belfry.WithVersion(ctx, version), nil
+	return core.WithVersion(ctx, version), nil
 }

@@ -8,13 +8,15 @@ import (
 	"testing"
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/access"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/task"
 )
 
 func TestAnEditIsOfTheVersionThatWasRead(t *testing.T) {
 	t.Parallel()
 	ctx, s := t.Context(), newScene(t, true)
-	if _, err := s.CreateTask(ctx, belfry.Task{Name: "t"}); err != nil {
+	if _, err := s.CreateTask(ctx, task.Task{Name: "t"}); err != nil {
 		t.Fatal(err)
 	}
 	read, err := s.Task(ctx, "default", "t")
@@ -27,14 +29,14 @@ func TestAnEditIsOfTheVersionThatWasRead(t *testing.T) {
 	if _, err := s.UpdateTask(ctx, mine); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.UpdateTask(ctx, theirs); belfry.CodeOf(err) != belfry.Conflict || !strings.Contains(err.Error(), read.Version()) {
+	if _, err := s.UpdateTask(ctx, theirs); core.CodeOf(err) != core.Conflict || !strings.Contains(err.Error(), read.Version()) {
 		t.Errorf("the second editor: %v", err)
 	}
-	if _, err := s.UpdateTask(ctx, belfry.Task{Name: "t", Description: "whatever is there"}); err != nil {
+	if _, err := s.UpdateTask(ctx, task.Task{Name: "t", Description: "whatever is there"}); err != nil {
 		t.Errorf("without a version: %v", err)
 	}
 
-	_, secret, err := s.store.CreateToken(ctx, belfry.Token{Name: "raw", Namespace: belfry.AnyNamespace, Scopes: belfry.Scopes})
+	_, secret, err := s.store.CreateToken(ctx, access.Token{Name: "raw", Namespace: core.AnyNamespace, Scopes: access.Scopes})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -81,7 +83,7 @@ func TestAnEditIsOfTheVersionThatWasRead(t *testing.T) {
 func TestConditionsAreNeverIgnored(t *testing.T) {
 	t.Parallel()
 	ctx, s := t.Context(), newScene(t, true)
-	_, secret, err := s.store.CreateToken(ctx, belfry.Token{Name: "raw", Namespace: belfry.AnyNamespace, Scopes: belfry.Scopes})
+	_, secret, err := s.store.CreateToken(ctx, access.Token{Name: "raw", Namespace: core.AnyNamespace, Scopes: access.Scopes})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,15 +12,18 @@ import (
 	"strings"
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/access"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/job"
+	"github.com/belfry-run/belfry/view"
 )
 
 const sseType = "text/event-stream"
 
 // eventPage is the answer to a poll for events.
 type eventPage struct {
-	Events []belfry.Event `json:"events"`
-	Next   string         `json:"next" doc:"Cursor for what comes after"`
+	Events []view.Event `json:"events"`
+	Next   string       `json:"next" doc:"Cursor for what comes after"`
 }
 
 func (s *Server) watchRoutes() {
@@ -30,11 +33,11 @@ func (s *Server) watchRoutes() {
 		Last      string `header:"Last-Event-ID" doc:"The same, as browsers send it; wins over cursor"`
 	}
 	stream(s, endpoint{
-		id: "event-watch", method: http.MethodGet, path: "/v1/events", scope: belfry.ScopeRead, timeout: -1,
+		id: "event-watch", method: http.MethodGet, path: "/v1/events", scope: access.ScopeRead, timeout: -1,
 		summary: "Stream what changes, as server-sent events",
 		doc: "Each event is of type job, change or check, with the JSON of an Event as its data. " +
 			"The last of a group carries an id to come back with. Events are hints: after a gap, read again what you show.",
-	}, map[string]reflect.Type{sseType: reflect.TypeFor[belfry.Event]()},
+	}, map[string]reflect.Type{sseType: reflect.TypeFor[view.Event]()},
 		func(ctx context.Context, c *call, in *watching) (func(http.ResponseWriter), error) {
 			ns, err := inNamespace(c.token, "namespace", in.Namespace)
 			if err != nil {
@@ -49,8 +52,8 @@ func (s *Server) watchRoutes() {
 		Wait      string `query:"wait" doc:"How long to wait when there is nothing, such as 10s; at most 30s; default: not at all"`
 	}
 	serve(s, endpoint{
-		id: "event-poll", method: http.MethodGet, path: "/v1/events/poll", scope: belfry.ScopeRead,
-		timeout: belfry.MaxClaimWait.D() + 10*time.Second,
+		id: "event-poll", method: http.MethodGet, path: "/v1/events/poll", scope: access.ScopeRead,
+		timeout: job.MaxClaimWait.D() + 10*time.Second,
 		summary: "Answer what changed since a cursor",
 	}, func(ctx context.Context, c *call, in *polling) (eventPage, error) {
 		ns, err := inNamespace(c.token, "namespace", in.Namespace)
@@ -69,14 +72,14 @@ func parseWait(text string) (time.Duration, error) {
 	if text == "" {
 		return 0, nil
 	}
-	d, err := belfry.ParseDuration(text)
+	d, err := core.ParseDuration(text)
 	if err != nil {
-		return 0, belfry.InvalidField("wait", shorten(text), "is not a duration", "such as 10s")
+		return 0, core.InvalidField("wait", shorten(text), "is not a duration", "such as 10s")
 	}
 	if d < 0 {
-		return 0, belfry.InvalidField("wait", shorten(text), "is negative", "")
+		return 0, core.InvalidField("wait", shorten(text), "is negative", "")
 	}
-	return min(d, belfry.MaxClaimWait).D(), nil
+	return min(d, job.MaxClaimWait).D(), nil
 }
 
 func (s *Server) poll(ctx context.Context, ns, cursor string, wait time.Duration) (eventPage, error) {
@@ -84,7 +87,7 @@ func (s *Server) poll(ctx context.Context, ns, cursor string, wait time.Duration
 	defer cancel()
 	evs, next, err := s.service.Events(waiting, ns, cursor, wait)
 	if err != nil && s.stopping.Err() != nil && ctx.Err() == nil && waiting.Err() != nil {
-		return eventPage{Events: []belfry.Event{}, Next: cursor}, nil
+		return eventPage{Events: []view.Event{}, Next: cursor}, nil
 	}
 	return eventPage{Events: list(evs), Next: next}, err
 }
@@ -126,7 +129,7 @@ func (s *Server) whileGood(ctx context.Context) (context.Context, context.Cancel
 	return ctx, func() { cancel(); release() }
 }
 
-func (s *Server) sendEvents(ctx context.Context, out *sse, ns string, evs []belfry.Event, cursor string) error {
+func (s *Server) sendEvents(ctx context.Context, out *sse, ns string, evs []view.Event, cursor string) error {
 	if len(evs) == 0 {
 		if err := out.mark(cursor); err != nil {
 			return err
@@ -219,7 +222,7 @@ func (s *sse) send(event, id string, data any) error {
 
 // group writes events that share one cursor. Only the last carries it: who is
 // cut off in between gets the whole group again.
-func (s *sse) group(evs []belfry.Event, cursor string) error {
+func (s *sse) group(evs []view.Event, cursor string) error {
 	for i, e := range evs {
 		id := ""
 		if i == len(evs)-1 {
@@ -245,7 +248,7 @@ func (s *sse) beat() error { return s.write([]byte(": beat\n\n")) }
 
 // ended is the last event of a followed log.
 type ended struct {
-	State belfry.JobState `json:"state"`
+	State job.State `json:"state"`
 }
 
 func (s *Server) jobLogRoute() {
@@ -259,11 +262,11 @@ func (s *Server) jobLogRoute() {
 		Last      string `header:"Last-Event-ID" doc:"With follow: the same as cursor, as browsers send it; wins over it"`
 	}
 	stream(s, endpoint{
-		id: "job-logs", method: http.MethodGet, path: "/v1/jobs/{id}/logs", scope: belfry.ScopeRead, timeout: -1,
+		id: "job-logs", method: http.MethodGet, path: "/v1/jobs/{id}/logs", scope: access.ScopeRead, timeout: -1,
 		summary: "Read or follow a job's log, oldest first",
 	}, map[string]reflect.Type{
-		"application/json": reflect.TypeFor[belfry.Page[belfry.LogLine]](),
-		sseType:            reflect.TypeFor[belfry.LogLine](),
+		"application/json": reflect.TypeFor[core.Page[job.LogLine]](),
+		sseType:            reflect.TypeFor[job.LogLine](),
 	}, func(ctx context.Context, c *call, in *reading) (func(http.ResponseWriter), error) {
 		ns, err := (&jobByID{in.ID, in.Namespace}).resolve(c)
 		if err != nil {
@@ -274,8 +277,8 @@ func (s *Server) jobLogRoute() {
 		}
 		ctx, cancel := context.WithTimeout(ctx, handleTimeout)
 		defer cancel()
-		lines, err := page(s.service.Logs(ctx, ns, in.ID, belfry.LogFilter{
-			Paging: belfry.Paging{Limit: in.Limit, Cursor: in.Cursor}, Attempt: in.Attempt,
+		lines, err := page(s.service.Logs(ctx, ns, in.ID, job.LogFilter{
+			Paging: core.Paging{Limit: in.Limit, Cursor: in.Cursor}, Attempt: in.Attempt,
 		}))
 		if err != nil {
 			return nil, err
@@ -308,13 +311,13 @@ func parsePosition(text string) (position, error) {
 	l, errL := strconv.ParseInt(lease, 10, 64)
 	n, errN := strconv.Atoi(seq)
 	if !found || errL != nil || errN != nil || l < 0 || n < -1 {
-		return position{}, belfry.InvalidField("cursor", shorten(text), "is not the id of an event of this stream", "leave it out to begin anew")
+		return position{}, core.InvalidField("cursor", shorten(text), "is not the id of an event of this stream", "leave it out to begin anew")
 	}
 	return position{lease: l, seq: n, cursor: cursor}, nil
 }
 
 // passed reports whether a piece was seen.
-func (p position) passed(l belfry.LogLine) bool {
+func (p position) passed(l job.LogLine) bool {
 	return l.Lease < p.lease || l.Lease == p.lease && l.Seq <= p.seq
 }
 
@@ -353,8 +356,8 @@ type follower struct {
 	id        int64
 	attempt   int
 	at        position
-	job       belfry.Job
-	lines     belfry.Page[belfry.LogLine]
+	job       job.Job
+	lines     core.Page[job.LogLine]
 }
 
 // read looks at the job first and at its log after that, so that a job that
@@ -365,8 +368,8 @@ func (f *follower) read(ctx context.Context) (err error) {
 	if f.job, err = f.s.service.Job(ctx, f.namespace, f.id); err != nil {
 		return err
 	}
-	f.lines, err = f.s.service.Logs(ctx, f.namespace, f.id, belfry.LogFilter{
-		Paging: belfry.Paging{Limit: followPage, Cursor: f.at.cursor}, Attempt: f.attempt,
+	f.lines, err = f.s.service.Logs(ctx, f.namespace, f.id, job.LogFilter{
+		Paging: core.Paging{Limit: followPage, Cursor: f.at.cursor}, Attempt: f.attempt,
 	})
 	return err
 }

@@ -14,7 +14,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/access"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/job"
+	"github.com/belfry-run/belfry/view"
 )
 
 // open begins a stream.
@@ -42,7 +45,7 @@ func (b *bench) open(t *testing.T, path string, headers ...string) *http.Respons
 // feed is events under growing cursors, which are their numbers.
 type feed struct {
 	mu     sync.Mutex
-	events []belfry.Event
+	events []view.Event
 	grown  chan struct{}
 }
 
@@ -58,7 +61,7 @@ func (f *feed) add(types ...string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for _, typ := range types {
-		f.events = append(f.events, belfry.Event{Type: typ, At: filled[time.Time](), Job: &belfry.Job{ID: int64(len(f.events) + 1)}})
+		f.events = append(f.events, view.Event{Type: typ, At: filled[time.Time](), Job: &job.Job{ID: int64(len(f.events) + 1)}})
 	}
 	close(f.grown)
 	f.grown = make(chan struct{})
@@ -75,7 +78,7 @@ func (f *feed) since(ctx context.Context, cursor string, wait time.Duration) (an
 		}
 		if err != nil || from > len(f.events) {
 			f.mu.Unlock()
-			return nil, belfry.InvalidField("cursor", cursor, "is not a cursor", "")
+			return nil, core.InvalidField("cursor", cursor, "is not a cursor", "")
 		}
 		page := eventPage{Events: slices.Clone(f.events[from:]), Next: strconv.Itoa(len(f.events))}
 		grown := f.grown
@@ -148,7 +151,7 @@ func TestWatchReconnectsAndLosesNothing(t *testing.T) {
 	started := make(chan struct{}, 1)
 	done := make(chan error, 1)
 	go func() {
-		done <- b.client.Watch(ctx, "*", func(e belfry.Event) error {
+		done <- b.client.Watch(ctx, "*", func(e view.Event) error {
 			got = append(got, e.Job.ID)
 			switch len(got) {
 			case 1:
@@ -181,13 +184,13 @@ func TestWatchEndsWithItsContextAndWithRefusals(t *testing.T) {
 	why := errors.New("the user pressed ^C")
 	ctx, cancel := context.WithCancelCause(t.Context())
 	done := make(chan error, 1)
-	go func() { done <- b.client.Watch(ctx, "*", func(belfry.Event) error { return nil }) }()
+	go func() { done <- b.client.Watch(ctx, "*", func(view.Event) error { return nil }) }()
 	b.await(t.Context(), "Events", 2)
 	cancel(why)
 	if err := <-done; !errors.Is(err, why) {
 		t.Errorf("ended with %v", err)
 	}
-	if err := b.as(t, "nobody").Watch(t.Context(), "*", nil); belfry.CodeOf(err) != belfry.Unauthorized {
+	if err := b.as(t, "nobody").Watch(t.Context(), "*", nil); core.CodeOf(err) != core.Unauthorized {
 		t.Errorf("without a token: %v", err)
 	}
 	// An error in the middle of a stream is told, not guessed from its end.
@@ -195,10 +198,10 @@ func TestWatchEndsWithItsContextAndWithRefusals(t *testing.T) {
 		if args[1] == "" {
 			return eventPage{Next: "1"}, nil
 		}
-		return nil, belfry.Errorf(belfry.Conflict, "too far behind").WithHint("begin anew")
+		return nil, core.Errorf(core.Conflict, "too far behind").WithHint("begin anew")
 	})
-	err := b.client.Watch(t.Context(), "*", func(belfry.Event) error { return nil })
-	if belfry.CodeOf(err) != belfry.Conflict || !strings.Contains(err.Error(), "begin anew") {
+	err := b.client.Watch(t.Context(), "*", func(view.Event) error { return nil })
+	if core.CodeOf(err) != core.Conflict || !strings.Contains(err.Error(), "begin anew") {
 		t.Errorf("an error in the stream came as %v", err)
 	}
 }
@@ -230,7 +233,7 @@ func TestAStreamEndsWithItsTokenAndInAnyCase(t *testing.T) {
 		"token about to":     {time.Now().Add(time.Minute), false, time.Minute},
 		"token that lasts":   {time.Time{}, false, streamLife},
 	} {
-		ctx := context.WithValue(t.Context(), callKey{}, &call{token: belfry.Token{ExpiresAt: c.expires}})
+		ctx := context.WithValue(t.Context(), callKey{}, &call{token: access.Token{ExpiresAt: c.expires}})
 		ctx, cancel := b.server.whileGood(ctx)
 		end, bounded := ctx.Deadline()
 		if !bounded || time.Until(end) > c.most || (ctx.Err() != nil) != c.over {
@@ -245,33 +248,33 @@ func TestAStreamEndsWithItsTokenAndInAnyCase(t *testing.T) {
 type logbook struct {
 	always bool
 	mu     sync.Mutex
-	lines  []belfry.LogLine
-	job    belfry.Job
+	lines  []job.LogLine
+	job    job.Job
 	reads  int
 }
 
 func newLogbook(b *bench) *logbook {
-	l := &logbook{job: belfry.Job{ID: 9, State: belfry.JobRunning, Attempt: 1}}
+	l := &logbook{job: job.Job{ID: 9, State: job.Running, Attempt: 1}}
 	b.when("Job", func(context.Context, []any) (any, error) {
 		l.mu.Lock()
 		defer l.mu.Unlock()
 		return l.job, nil
 	})
-	b.when("Logs", func(_ context.Context, args []any) (any, error) { return l.page(args[2].(belfry.LogFilter)) })
+	b.when("Logs", func(_ context.Context, args []any) (any, error) { return l.page(args[2].(job.LogFilter)) })
 	return l
 }
 
-func (l *logbook) page(f belfry.LogFilter) (any, error) {
+func (l *logbook) page(f job.LogFilter) (any, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.reads++
 	from := 0
 	if f.Cursor != "" {
 		if _, err := fmt.Sscanf(f.Cursor, "after.%d", &from); err != nil {
-			return nil, belfry.InvalidField("cursor", f.Cursor, "is not a cursor", "")
+			return nil, core.InvalidField("cursor", f.Cursor, "is not a cursor", "")
 		}
 	}
-	var p belfry.Page[belfry.LogLine]
+	var p core.Page[job.LogLine]
 	for i := from; i < len(l.lines); i++ {
 		if f.Attempt > 0 && l.lines[i].Attempt != f.Attempt {
 			continue
@@ -301,14 +304,14 @@ func (l *logbook) write(attempt int, texts ...string) {
 				seq++
 			}
 		}
-		l.lines = append(l.lines, belfry.LogLine{
-			LogPiece: belfry.LogPiece{Ref: belfry.Ref{JobID: 9, Lease: int64(attempt * 100)}, Seq: seq, Stream: belfry.Stdout, Text: text},
+		l.lines = append(l.lines, job.LogLine{
+			LogPiece: job.LogPiece{Ref: job.Ref{JobID: 9, Lease: int64(attempt * 100)}, Seq: seq, Stream: job.Stdout, Text: text},
 			Attempt:  attempt,
 		})
 	}
 }
 
-func (l *logbook) become(s belfry.JobState, attempt int) {
+func (l *logbook) become(s job.State, attempt int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.job.State, l.job.Attempt = s, attempt
@@ -326,18 +329,18 @@ func followToTheEnd(t *testing.T, always bool) {
 	l.always = always
 	l.write(1, "a", "b", "c")
 	var got []string
-	err := b.client.FollowLogs(t.Context(), "ns", 9, func(line belfry.LogLine) error {
+	err := b.client.FollowLogs(t.Context(), "ns", 9, func(line job.LogLine) error {
 		got = append(got, line.Text)
 		switch line.Text {
 		case "c":
 			l.write(1, "d")
 		case "d":
-			l.become(belfry.JobScheduled, 1)
+			l.become(job.Scheduled, 1)
 			b.cut() // the reader comes back with the last id
 			l.write(2, "e", "f")
 		case "f":
 			l.write(2, "g")
-			l.become(belfry.JobSucceeded, 2)
+			l.become(job.Succeeded, 2)
 		}
 		return nil
 	})
@@ -345,7 +348,7 @@ func followToTheEnd(t *testing.T, always bool) {
 		t.Errorf("followed %v, %v", got, err)
 	}
 	stop := errors.New("stop")
-	if err := b.client.FollowLogs(t.Context(), "ns", 9, func(belfry.LogLine) error { return stop }); !errors.Is(err, stop) {
+	if err := b.client.FollowLogs(t.Context(), "ns", 9, func(job.LogLine) error { return stop }); !errors.Is(err, stop) {
 		t.Errorf("ended with %v", err)
 	}
 }
@@ -356,16 +359,16 @@ func TestAFollowedLogOfOneAttemptEndsWithIt(t *testing.T) {
 	l := newLogbook(b)
 	l.write(1, "a")
 	l.write(2, "b")
-	l.become(belfry.JobRunning, 2)
+	l.become(job.Running, 2)
 	resp := b.open(t, "/v1/jobs/9/logs?follow=true&attempt=1")
 	defer resp.Body.Close()
 	body, err := io.ReadAll(resp.Body)
 	if err != nil || strings.Contains(string(body), `"text":"b"`) || !strings.HasSuffix(string(body), "event: end\ndata: {\"state\":\"running\"}\n\n") {
 		t.Errorf("%v\n%s", err, body)
 	}
-	b.when("Job", func(context.Context, []any) (any, error) { return nil, belfry.Errorf(belfry.NotFound, "no job 9") })
+	b.when("Job", func(context.Context, []any) (any, error) { return nil, core.Errorf(core.NotFound, "no job 9") })
 	b.refused(t, 404, "GET", "/v1/jobs/9/logs?follow=true", "")
-	if err := b.client.FollowLogs(t.Context(), "ns", 9, nil); belfry.CodeOf(err) != belfry.NotFound {
+	if err := b.client.FollowLogs(t.Context(), "ns", 9, nil); core.CodeOf(err) != core.NotFound {
 		t.Errorf("no such job: %v", err)
 	}
 }
@@ -383,7 +386,7 @@ func TestAClaimEndsWhenItsWorkerLeaves(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
 	go func() {
-		_, err := b.client.Claim(ctx, belfry.ClaimRequest{Session: "s", Wait: belfry.MaxClaimWait})
+		_, err := b.client.Claim(ctx, job.ClaimRequest{Session: "s", Wait: job.MaxClaimWait})
 		done <- err
 	}()
 	<-arrived
@@ -409,7 +412,7 @@ func TestAClaimIsAnsweredEmptyWhenTheServerStops(t *testing.T) {
 		<-arrived
 		b.server.Close()
 	}()
-	claim, err := b.client.Claim(t.Context(), belfry.ClaimRequest{Session: "s", Wait: belfry.MaxClaimWait})
+	claim, err := b.client.Claim(t.Context(), job.ClaimRequest{Session: "s", Wait: job.MaxClaimWait})
 	if err != nil || len(claim.Jobs) > 0 {
 		t.Errorf("%+v, %v", claim, err)
 	}
@@ -420,11 +423,11 @@ func TestAClaimOutlivesTheTimeToReadABody(t *testing.T) {
 	b := setup(t)
 	b.server.body = 50 * time.Millisecond
 	b.when("Claim", func(ctx context.Context, _ []any) (any, error) {
-		return belfry.Claim{Lease: 5}, pause(ctx, 4*b.server.body)
+		return job.Claim{Lease: 5}, pause(ctx, 4*b.server.body)
 	})
 	// The second one comes on the connection of the first.
 	for range 2 {
-		claim, err := b.client.Claim(t.Context(), belfry.ClaimRequest{Session: "s", Wait: belfry.MaxClaimWait})
+		claim, err := b.client.Claim(t.Context(), job.ClaimRequest{Session: "s", Wait: job.MaxClaimWait})
 		if err != nil || claim.Lease != 5 {
 			t.Errorf("%+v, %v", claim, err)
 		}
@@ -475,7 +478,7 @@ func FuzzPosition(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) {
 		p, err := parsePosition(text)
 		if err != nil {
-			if belfry.CodeOf(err) != belfry.Invalid {
+			if core.CodeOf(err) != core.Invalid {
 				t.Errorf("%q: %v", text, err)
 			}
 			return

@@ -6,12 +6,13 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/access"
+	"github.com/belfry-run/belfry/monitor"
 )
 
 // occasionList is when a window of maintenance holds.
 type occasionList struct {
-	Items []belfry.ActiveWindow `json:"items" doc:"Soonest first; the one under way included"`
+	Items []monitor.ActiveWindow `json:"items" doc:"Soonest first; the one under way included"`
 }
 
 // shownOccasions is how many occurrences of a window are shown when nobody
@@ -19,11 +20,11 @@ type occasionList struct {
 const shownOccasions = 10
 
 func (s *Server) windowRoutes() {
-	serveDocument(s, document[belfry.Window]{
+	serveDocument(s, document[monitor.Window]{
 		id: "window", path: "/v1/windows", one: "a window of maintenance", many: "windows of maintenance",
 		saving: " It holds from now on; what was before stays what it was.",
 		ending: "The time that it took stays what it was.",
-		owner:  func(d *belfry.Window) (namespace, name *string) { return &d.Namespace, &d.Name },
+		owner:  func(d *monitor.Window) (namespace, name *string) { return &d.Namespace, &d.Name },
 		save:   s.service.SaveWindow, drop: s.service.DeleteWindow, read: s.service.Window, list: s.service.Windows,
 	})
 
@@ -34,7 +35,7 @@ func (s *Server) windowRoutes() {
 		From      time.Time `query:"from" doc:"Not over at this time; default: now"`
 	}
 	serve(s, endpoint{
-		id: "window-next", method: http.MethodGet, path: "/v1/windows/{name}/next", scope: belfry.ScopeRead,
+		id: "window-next", method: http.MethodGet, path: "/v1/windows/{name}/next", scope: access.ScopeRead,
 		summary: "Compute when it holds next",
 		doc:     "One that is off never does.",
 	}, func(ctx context.Context, c *call, in *looking) (occasionList, error) {
@@ -54,10 +55,10 @@ func (s *Server) windowRoutes() {
 		From time.Time `query:"from" doc:"Not over at this time; default: now"`
 	}
 	serveBody(s, endpoint{
-		id: "window-preview", method: http.MethodPost, path: "/v1/windows/preview", scope: belfry.ScopeRead,
+		id: "window-preview", method: http.MethodPost, path: "/v1/windows/preview", scope: access.ScopeRead,
 		summary: "Compute when a window that is not saved would hold",
 		doc:     "Nothing is written. It needs no name.",
-	}, func(_ context.Context, _ *call, in *previewing, w belfry.Window) (occasionList, error) {
+	}, func(_ context.Context, _ *call, in *previewing, w monitor.Window) (occasionList, error) {
 		w.Name = cmp.Or(w.Name, "preview")
 		w = w.WithDefaults()
 		if err := w.Validate(time.Now()); err != nil {
@@ -67,8 +68,8 @@ func (s *Server) windowRoutes() {
 	})
 }
 
-func occasions(w belfry.Window, from time.Time, n int) (occasionList, error) {
-	plan, err := belfry.CompileWindow(w)
+func occasions(w monitor.Window, from time.Time, n int) (occasionList, error) {
+	plan, err := monitor.CompileWindow(w)
 	if err != nil {
 		return occasionList{}, err
 	}

@@ -10,8 +10,10 @@ import (
 	"strings"
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/cron"
+	"github.com/belfry-run/belfry/schedule"
+	"github.com/belfry-run/belfry/task"
 )
 
 // CronJobs reads CronJobs of Kubernetes (batch/v1) from YAML or JSON: one
@@ -42,10 +44,10 @@ func CronJobs(r io.Reader, o Options) (Result, error) {
 		k.object(d.root)
 	}
 	if len(k.res.Lines) > MaxLines {
-		return Result{}, belfry.Errorf(belfry.TooLarge, "the file has more than %d CronJobs", MaxLines).WithHint("split it")
+		return Result{}, core.Errorf(core.TooLarge, "the file has more than %d CronJobs", MaxLines).WithHint("split it")
 	}
 	if len(k.res.Lines) == 0 {
-		return Result{}, belfry.InvalidField("file", "", "holds no CronJob", "kubectl get cronjobs -o yaml writes them")
+		return Result{}, core.InvalidField("file", "", "holds no CronJob", "kubectl get cronjobs -o yaml writes them")
 	}
 	k.fileNotes()
 	return k.res, nil
@@ -77,7 +79,7 @@ func (k *cronJobs) object(t *tree) {
 }
 
 func clip(s string) string {
-	short, cut := belfry.CleanText(s, 80)
+	short, cut := core.CleanText(s, 80)
 	if cut {
 		short += "…"
 	}
@@ -100,7 +102,7 @@ func (k *cronJobs) cronJob(t *tree) {
 	default:
 		r.fault(version.at, "apiVersion", version.text, "is not that of a CronJob", "write apiVersion: batch/v1")
 	}
-	if err := belfry.CheckName("metadata.name", name.text); err != nil {
+	if err := core.ValidName("metadata.name", name.text); err != nil {
 		r.firstFault(name.at, err)
 		name = &tree{at: name.at, text: "cronjob"}
 	}
@@ -130,7 +132,7 @@ func (k *cronJobs) cronJob(t *tree) {
 // CronJob of the file has it.
 func (k *cronJobs) freeName(name, namespace string) string {
 	if k.schedules.taken[name] && namespace != "" {
-		if both := namespace + "-" + name; belfry.CheckName("name", both) == nil {
+		if both := namespace + "-" + name; core.ValidName("name", both) == nil {
 			name = both
 		}
 	}
@@ -154,8 +156,8 @@ func (t *tree) empty() bool {
 func truth(t *tree) bool { return strings.EqualFold(t.text, "true") }
 
 // schedule is all of it but the rules.
-func (k *cronJobs) schedule(r *reading, spec *tree) belfry.Schedule {
-	s := belfry.Schedule{Zone: k.Zone, Overlap: belfry.OverlapAllow, Catchup: belfry.CatchupLatest, CatchupWindow: belfry.MaxEvery}
+func (k *cronJobs) schedule(r *reading, spec *tree) schedule.Schedule {
+	s := schedule.Schedule{Zone: k.Zone, Overlap: schedule.OverlapAllow, Catchup: schedule.CatchupLatest, CatchupWindow: task.MaxEvery}
 	switch zone := spec.get("timeZone"); {
 	case zone.text == "":
 		k.unzoned = true
@@ -172,14 +174,14 @@ func (k *cronJobs) schedule(r *reading, spec *tree) belfry.Schedule {
 	switch policy := spec.get("concurrencyPolicy"); policy.text {
 	case "", "Allow":
 	case "Forbid":
-		s.Overlap = belfry.OverlapSkip
+		s.Overlap = schedule.OverlapSkip
 	case "Replace":
-		s.Overlap = belfry.OverlapCancelOther
+		s.Overlap = schedule.OverlapCancelOther
 	default:
 		r.fault(policy.at, "spec.concurrencyPolicy", policy.text, "is not a policy", "one of Allow, Forbid, Replace")
 	}
 	if deadline, ok := r.number(spec.get("startingDeadlineSeconds"), "spec.startingDeadlineSeconds"); ok {
-		s.CatchupWindow = r.between("startingDeadlineSeconds", deadline, belfry.Duration(belfry.OnTime), belfry.MaxEvery)
+		s.CatchupWindow = r.between("startingDeadlineSeconds", deadline, core.Duration(core.OnTime), task.MaxEvery)
 	}
 	if label := spec.get("suspend"); label.kind == scalar && !truth(label) && !strings.EqualFold(label.text, "false") {
 		r.fault(label.at, "spec.suspend", label.text, "is neither true nor false", "")
@@ -201,8 +203,8 @@ func (r *reading) number(t *tree, field string) (int64, bool) {
 }
 
 // between is so many seconds, within what Belfry allows.
-func (r *reading) between(what string, seconds int64, least, most belfry.Duration) belfry.Duration {
-	d := belfry.Duration(min(seconds, math.MaxInt64/int64(time.Second))) * belfry.Duration(time.Second)
+func (r *reading) between(what string, seconds int64, least, most core.Duration) core.Duration {
+	d := core.Duration(min(seconds, math.MaxInt64/int64(time.Second))) * core.Duration(time.Second)
 	if within := min(max(d, least), most); within != d {
 		r.notef("%s is %s, which Belfry takes as %s", what, d, within)
 		return within
@@ -211,7 +213,7 @@ func (r *reading) between(what string, seconds int64, least, most belfry.Duratio
 }
 
 // rules is the times of a CronJob, or nil and a fault.
-func (k *cronJobs) rules(r *reading, when *tree, s belfry.Schedule) []belfry.Rule {
+func (k *cronJobs) rules(r *reading, when *tree, s schedule.Schedule) []schedule.Rule {
 	zone, err := cron.LoadZone(s.Zone)
 	if err != nil {
 		return nil
@@ -242,7 +244,7 @@ func (k *cronJobs) rules(r *reading, when *tree, s belfry.Schedule) []belfry.Rul
 	if e.Fixed() && zone.String() != "UTC" {
 		r.notef("a time that the clock skips is left out by Kubernetes; Belfry runs it after the gap (dst_gap: skip leaves it out)")
 	}
-	return []belfry.Rule{{Cron: text}}
+	return []schedule.Rule{{Cron: text}}
 }
 
 // eitherDay writes a stepped * of a day field as a range where the other day
@@ -269,17 +271,17 @@ func eitherDay(text string) string {
 // Kubernetes' own defaults, which count where a CronJob says nothing.
 const (
 	backoffLimit = 6
-	firstBackoff = belfry.Duration(10 * time.Second)
-	longestWait  = belfry.Duration(6 * time.Minute)
+	firstBackoff = core.Duration(10 * time.Second)
+	longestWait  = core.Duration(6 * time.Minute)
 	podGrace     = 30 // seconds
 )
 
 // task is the command of the single container.
-func (k *cronJobs) task(r *reading, job *tree) belfry.Task {
+func (k *cronJobs) task(r *reading, job *tree) task.Task {
 	pod := job.get("template", "spec")
-	t := belfry.Task{
-		Timeout: belfry.MaxTimeout, // Kubernetes has none
-		Retry:   belfry.Retry{MaxAttempts: backoffLimit + 1, Backoff: belfry.BackoffExponential, Delay: firstBackoff, MaxDelay: longestWait},
+	t := task.Task{
+		Timeout: task.MaxTimeout, // Kubernetes has none
+		Retry:   task.Retry{MaxAttempts: backoffLimit + 1, Backoff: task.BackoffExponential, Delay: firstBackoff, MaxDelay: longestWait},
 	}
 	if n, ok := r.number(job.get("backoffLimit"), "backoffLimit"); ok {
 		t.Retry.MaxAttempts = int(min(n, 99)) + 1
@@ -288,13 +290,13 @@ func (k *cronJobs) task(r *reading, job *tree) belfry.Task {
 		}
 	}
 	if n, ok := r.number(job.get("activeDeadlineSeconds"), "activeDeadlineSeconds"); ok {
-		t.Timeout = r.between("activeDeadlineSeconds", n, belfry.MinTimeout, belfry.MaxTimeout)
+		t.Timeout = r.between("activeDeadlineSeconds", n, task.MinTimeout, task.MaxTimeout)
 		if t.Retry.MaxAttempts > 1 {
 			r.notef("activeDeadlineSeconds is for all tries together in Kubernetes, and the timeout is for each of them")
 		}
 	}
 	if n, ok := r.number(pod.get("activeDeadlineSeconds"), "activeDeadlineSeconds"); ok {
-		t.Timeout = min(t.Timeout, r.between("activeDeadlineSeconds of the pod", n, belfry.MinTimeout, belfry.MaxTimeout))
+		t.Timeout = min(t.Timeout, r.between("activeDeadlineSeconds of the pod", n, task.MinTimeout, task.MaxTimeout))
 	}
 	for _, field := range []string{"parallelism", "completions"} {
 		if n, ok := r.number(job.get(field), field); ok && n != 1 {
@@ -306,7 +308,7 @@ func (k *cronJobs) task(r *reading, job *tree) belfry.Task {
 	return t
 }
 
-func (k *cronJobs) command(r *reading, pod *tree) *belfry.Command {
+func (k *cronJobs) command(r *reading, pod *tree) *task.Command {
 	containers := pod.get("containers")
 	if len(containers.list) != 1 {
 		message := "are missing"
@@ -314,7 +316,7 @@ func (k *cronJobs) command(r *reading, pod *tree) *belfry.Command {
 			message = fmt.Sprintf("are %d, and a task of Belfry runs one command", n)
 		}
 		r.fault(containers.at, "containers", "", message, "make one CronJob of each, or one script of all")
-		return &belfry.Command{Argv: []string{"none"}}
+		return &task.Command{Argv: []string{"none"}}
 	}
 	box := containers.list[0]
 	env := k.environment(r, box)
@@ -322,7 +324,7 @@ func (k *cronJobs) command(r *reading, pod *tree) *belfry.Command {
 	if len(box.get("command").list) == 0 {
 		r.fault(box.at, "command", "", "is missing: the program is the image's own, which is not known here", "write it into the container as command")
 	}
-	c := &belfry.Command{Env: env, KillGrace: belfry.Duration(podGrace) * belfry.Duration(time.Second)}
+	c := &task.Command{Env: env, KillGrace: core.Duration(podGrace) * core.Duration(time.Second)}
 	for _, arg := range argv {
 		c.Argv = append(c.Argv, k.expand(r, arg, arg.text, env))
 	}
@@ -330,7 +332,7 @@ func (k *cronJobs) command(r *reading, pod *tree) *belfry.Command {
 		c.Dir = dir
 	}
 	if n, ok := r.number(pod.get("terminationGracePeriodSeconds"), "terminationGracePeriodSeconds"); ok {
-		c.KillGrace = r.between("terminationGracePeriodSeconds", n, belfry.Duration(time.Second), belfry.MaxKillGrace)
+		c.KillGrace = r.between("terminationGracePeriodSeconds", n, core.Duration(time.Second), task.MaxKillGrace)
 	}
 	r.notef("it runs on a worker that allows commands, and not in the image %s: its program and files must be there", clip(orWord(box.get("image").text, "of the container")))
 	r.leave(pod, "pod", "containers", "restartPolicy", "activeDeadlineSeconds", "terminationGracePeriodSeconds",

@@ -7,8 +7,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/intake"
+	"github.com/belfry-run/belfry/schedule"
+	"github.com/belfry-run/belfry/task"
 )
 
 const cronJob = `apiVersion: batch/v1
@@ -72,16 +74,16 @@ func TestACronJobBehavesAsItDidInKubernetes(t *testing.T) {
 	if l.Text != "backup: 0 3 * * *" || l.Means != "At 03:00 every day, Europe/Sofia time." || !l.Next[0].Equal(time.Date(2026, 2, 1, 1, 0, 0, 0, time.UTC)) {
 		t.Errorf("%+v", l)
 	}
-	same(t, "schedule", r.Manifest.Schedules, []belfry.Schedule{{
-		Name: "backup", Task: "backup", Zone: "Europe/Sofia", Rules: []belfry.Rule{{Cron: "0 3 * * *"}},
-		Overlap: belfry.OverlapSkip, Catchup: belfry.CatchupLatest, CatchupWindow: belfry.Duration(200 * time.Second),
+	same(t, "schedule", r.Manifest.Schedules, []schedule.Schedule{{
+		Name: "backup", Task: "backup", Zone: "Europe/Sofia", Rules: []schedule.Rule{{Cron: "0 3 * * *"}},
+		Overlap: schedule.OverlapSkip, Catchup: schedule.CatchupLatest, CatchupWindow: core.Duration(200 * time.Second),
 	}})
-	same(t, "task", r.Manifest.Tasks, []belfry.Task{{
-		Name: "backup", Timeout: belfry.Duration(time.Hour),
-		Retry: belfry.Retry{MaxAttempts: 3, Backoff: belfry.BackoffExponential, Delay: belfry.Duration(10 * time.Second), MaxDelay: belfry.Duration(6 * time.Minute)},
-		Command: &belfry.Command{
+	same(t, "task", r.Manifest.Tasks, []task.Task{{
+		Name: "backup", Timeout: core.Duration(time.Hour),
+		Retry: task.Retry{MaxAttempts: 3, Backoff: task.BackoffExponential, Delay: core.Duration(10 * time.Second), MaxDelay: core.Duration(6 * time.Minute)},
+		Command: &task.Command{
 			Argv: []string{"/bin/sh", "-c", "echo hello $(NAME) $(GREETING) $(NOBODY)\npg_dump shop\n"}, Dir: "/data",
-			Env: map[string]string{"GREETING": "hello $(NAME)", "COUNT": "3"}, KillGrace: belfry.Duration(time.Minute),
+			Env: map[string]string{"GREETING": "hello $(NAME)", "COUNT": "3"}, KillGrace: core.Duration(time.Minute),
 		},
 	}})
 	notes := strings.Join(l.Notes, "\n")
@@ -113,30 +115,30 @@ func TestFieldsOfACronJob(t *testing.T) {
 	const box = "containers: [{name: a, command: [date]}]"
 	for _, c := range []struct {
 		text  string
-		says  func(s belfry.Schedule, t belfry.Task) bool
+		says  func(s schedule.Schedule, t task.Task) bool
 		fault string
 		note  string
 	}{
-		{job("schedule: '@daily'"), func(s belfry.Schedule, t belfry.Task) bool {
-			return s.Zone == "UTC" && s.Overlap == belfry.OverlapAllow && s.CatchupWindow == belfry.MaxEvery &&
-				t.Retry.MaxAttempts == 7 && t.Timeout == belfry.MaxTimeout && t.Command.KillGrace == belfry.Duration(30*time.Second)
+		{job("schedule: '@daily'"), func(s schedule.Schedule, t task.Task) bool {
+			return s.Zone == "UTC" && s.Overlap == schedule.OverlapAllow && s.CatchupWindow == task.MaxEvery &&
+				t.Retry.MaxAttempts == 7 && t.Timeout == task.MaxTimeout && t.Command.KillGrace == core.Duration(30*time.Second)
 		}, "", ""},
-		{job("schedule: 0  3 * * *"), func(s belfry.Schedule, _ belfry.Task) bool { return s.RuleText() == "0 3 * * *" }, "", ""},
+		{job("schedule: 0  3 * * *"), func(s schedule.Schedule, _ task.Task) bool { return s.RuleText() == "0 3 * * *" }, "", ""},
 		{job("schedule: '@every 1h'"), nil, "", "from a fixed instant"},
-		{job("schedule: 0 0 */2 * 1"), func(s belfry.Schedule, _ belfry.Task) bool { return s.RuleText() == "0 0 1-31/2 * 1" }, "", "either of them"},
-		{job("schedule: 0 0 */2 * */3"), func(s belfry.Schedule, _ belfry.Task) bool { return s.RuleText() == "0 0 1-31/2 * 0-6/3" }, "", ""},
-		{job("schedule: 0 0 */2 * *"), func(s belfry.Schedule, _ belfry.Task) bool { return s.RuleText() == "0 0 */2 * *" }, "", ""},
-		{job("schedule: '@daily'\nconcurrencyPolicy: Replace"), func(s belfry.Schedule, _ belfry.Task) bool { return s.Overlap == belfry.OverlapCancelOther }, "", ""},
-		{job("schedule: '@daily'\nstartingDeadlineSeconds: 5"), func(s belfry.Schedule, _ belfry.Task) bool { return s.CatchupWindow == belfry.Duration(belfry.OnTime) }, "", "startingDeadlineSeconds is 5s, which Belfry takes as 10s"},
-		{job("schedule: '@daily'\nstartingDeadlineSeconds: 9000000000000000000"), func(s belfry.Schedule, _ belfry.Task) bool { return s.CatchupWindow == belfry.MaxEvery }, "", "takes as 366d"},
-		{job("schedule: 0 3 * * *\nsuspend: true"), func(s belfry.Schedule, _ belfry.Task) bool { return len(s.Rules) == 0 }, "", `it is suspended: its rule is left out`},
-		{pod("backoffLimit: 0, ", box), func(_ belfry.Schedule, t belfry.Task) bool { return t.Retry.MaxAttempts == 1 }, "", ""},
+		{job("schedule: 0 0 */2 * 1"), func(s schedule.Schedule, _ task.Task) bool { return s.RuleText() == "0 0 1-31/2 * 1" }, "", "either of them"},
+		{job("schedule: 0 0 */2 * */3"), func(s schedule.Schedule, _ task.Task) bool { return s.RuleText() == "0 0 1-31/2 * 0-6/3" }, "", ""},
+		{job("schedule: 0 0 */2 * *"), func(s schedule.Schedule, _ task.Task) bool { return s.RuleText() == "0 0 */2 * *" }, "", ""},
+		{job("schedule: '@daily'\nconcurrencyPolicy: Replace"), func(s schedule.Schedule, _ task.Task) bool { return s.Overlap == schedule.OverlapCancelOther }, "", ""},
+		{job("schedule: '@daily'\nstartingDeadlineSeconds: 5"), func(s schedule.Schedule, _ task.Task) bool { return s.CatchupWindow == core.Duration(core.OnTime) }, "", "startingDeadlineSeconds is 5s, which Belfry takes as 10s"},
+		{job("schedule: '@daily'\nstartingDeadlineSeconds: 9000000000000000000"), func(s schedule.Schedule, _ task.Task) bool { return s.CatchupWindow == task.MaxEvery }, "", "takes as 366d"},
+		{job("schedule: 0 3 * * *\nsuspend: true"), func(s schedule.Schedule, _ task.Task) bool { return len(s.Rules) == 0 }, "", `it is suspended: its rule is left out`},
+		{pod("backoffLimit: 0, ", box), func(_ schedule.Schedule, t task.Task) bool { return t.Retry.MaxAttempts == 1 }, "", ""},
 		{pod("backoffLimit: 9223372036854775808, ", box), nil, "backoffLimit", ""},
-		{pod("backoffLimit: 9223372036854775807, ", box), func(_ belfry.Schedule, t belfry.Task) bool { return t.Retry.MaxAttempts == 100 }, "", "at most 100 times"},
-		{pod("activeDeadlineSeconds: 99999999, ", box), func(_ belfry.Schedule, t belfry.Task) bool { return t.Timeout == belfry.MaxTimeout }, "", "takes as 7d"},
-		{pod("activeDeadlineSeconds: 60, ", "activeDeadlineSeconds: 30, "+box), func(_ belfry.Schedule, t belfry.Task) bool { return t.Timeout == belfry.Duration(30*time.Second) }, "", ""},
+		{pod("backoffLimit: 9223372036854775807, ", box), func(_ schedule.Schedule, t task.Task) bool { return t.Retry.MaxAttempts == 100 }, "", "at most 100 times"},
+		{pod("activeDeadlineSeconds: 99999999, ", box), func(_ schedule.Schedule, t task.Task) bool { return t.Timeout == task.MaxTimeout }, "", "takes as 7d"},
+		{pod("activeDeadlineSeconds: 60, ", "activeDeadlineSeconds: 30, "+box), func(_ schedule.Schedule, t task.Task) bool { return t.Timeout == core.Duration(30*time.Second) }, "", ""},
 		{pod("parallelism: 4, completions: 4, ", box), nil, "", "completions is 4"},
-		{pod("", "terminationGracePeriodSeconds: 900, "+box), func(_ belfry.Schedule, t belfry.Task) bool { return t.Command.KillGrace == belfry.MaxKillGrace }, "", "takes as 5m"},
+		{pod("", "terminationGracePeriodSeconds: 900, "+box), func(_ schedule.Schedule, t task.Task) bool { return t.Command.KillGrace == task.MaxKillGrace }, "", "takes as 5m"},
 		{pod("", "initContainers: [{name: b}], "+box), nil, "", "pod.initContainers"},
 		{strings.Replace(job("schedule: '@daily'"), "batch/v1", "batch/v1beta1", 1), nil, "", ""},
 

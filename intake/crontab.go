@@ -9,8 +9,10 @@ import (
 	"strings"
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/cron"
+	"github.com/belfry-run/belfry/schedule"
+	"github.com/belfry-run/belfry/task"
 )
 
 // Crontab reads a whole crontab of Vixie cron and its heirs (cronie, Debian,
@@ -32,7 +34,7 @@ func Crontab(r io.Reader, o Options) (Result, error) {
 	c := &crontab{builder: newBuilder(o), vars: map[string]string{}, zone: o.Zone}
 	lines := strings.Split(string(text), "\n")
 	if len(lines) > MaxLines+1 {
-		return Result{}, belfry.Errorf(belfry.TooLarge, "the crontab has more than %d lines", MaxLines).WithHint("split it")
+		return Result{}, core.Errorf(core.TooLarge, "the crontab has more than %d lines", MaxLines).WithHint("split it")
 	}
 	if c.system, err = isSystem(o.Format, lines); err != nil {
 		return Result{}, err
@@ -51,9 +53,9 @@ type crontab struct {
 	vars   map[string]string // what the lines so far have set
 	size   int               // bytes of them
 	zone   string
-	zoned  bool            // CRON_TZ has been set
-	delay  belfry.Duration // RANDOM_DELAY
-	unread bool            // an entry was read in the zone of the options
+	zoned  bool          // CRON_TZ has been set
+	delay  core.Duration // RANDOM_DELAY
+	unread bool          // an entry was read in the zone of the options
 }
 
 func (c *crontab) line(number int, text string) {
@@ -61,7 +63,7 @@ func (c *crontab) line(number int, text string) {
 	if start == len(text) || text[start] == '#' {
 		return
 	}
-	shown, _ := belfry.CleanText(text[start:], 1000)
+	shown, _ := core.CleanText(text[start:], 1000)
 	l := &Line{Number: number, Text: shown}
 	at := place{number, start + 1}
 	switch name, value, isVar := variable(text[start:]); {
@@ -107,7 +109,7 @@ func (c *crontab) set(l *Line, at place, name, value string) {
 			l.fault(at, name, value, "is not a number of minutes up to 1440", "")
 			return
 		}
-		c.delay = belfry.Duration(minutes) * belfry.Duration(time.Minute)
+		c.delay = core.Duration(minutes) * core.Duration(time.Minute)
 	case "MAILTO":
 		if value != "" {
 			c.notef("line %d: MAILTO is not carried over: Belfry sends no mail; what a command writes is in its job's log", at.line)
@@ -167,18 +169,18 @@ func (c *crontab) parseOptions() cron.Options {
 var freeBSD = map[string]string{"@every_minute": "* * * * *", "@every_second": "* * * * * *"}
 
 // rules is the times of an entry, or nil and a fault.
-func (c *crontab) rules(l *Line, e entryParts) []belfry.Rule {
+func (c *crontab) rules(l *Line, e entryParts) []schedule.Rule {
 	text := e.when
 	if word := strings.ToLower(text); word[0] == '@' {
 		if known := freeBSD[word]; known != "" {
-			return []belfry.Rule{{Cron: known}}
+			return []schedule.Rule{{Cron: known}}
 		}
 		if n, err := strconv.ParseUint(word[1:], 10, 31); err == nil {
 			if n == 0 {
 				l.fault(e.whenAt, "macro", text, "is no time between runs", "such as @600, which runs it ten minutes after it ended")
 				return nil
 			}
-			return []belfry.Rule{{Every: belfry.Duration(n) * belfry.Duration(time.Second), Anchor: belfry.AnchorFinish}}
+			return []schedule.Rule{{Every: core.Duration(n) * core.Duration(time.Second), Anchor: schedule.AnchorFinish}}
 		}
 		if strings.HasPrefix(word, "@every") {
 			l.notef("the interval counts from a fixed instant, so that it does not shift when something restarts")
@@ -198,7 +200,7 @@ func (c *crontab) rules(l *Line, e entryParts) []belfry.Rule {
 		l.cronFault(e.whenAt, err)
 		return nil
 	}
-	return []belfry.Rule{{Cron: strings.Join(strings.Fields(text), " ")}}
+	return []schedule.Rule{{Cron: strings.Join(strings.Fields(text), " ")}}
 }
 
 // spread writes the random ranges of cronie and OpenBSD, a~b, as the hashes
@@ -238,7 +240,7 @@ func orWord(word, otherwise string) string {
 }
 
 // task is what an entry runs.
-func (c *crontab) task(l *Line, e entryParts) belfry.Task {
+func (c *crontab) task(l *Line, e entryParts) task.Task {
 	command, stdin, cut := percent(e.command)
 	if cut {
 		l.notef("the first %% ends the command, and what follows is its standard input, as in cron; write \\%% where the command is to have it")
@@ -249,7 +251,7 @@ func (c *crontab) task(l *Line, e entryParts) belfry.Task {
 	if e.user != "" {
 		l.notef("cron runs it as %s, Belfry as the user of the worker", e.user)
 	}
-	cmd := belfry.Command{Shell: command, Stdin: stdin}
+	cmd := task.Command{Shell: command, Stdin: stdin}
 	if c.grown += c.size; c.grown > maxGrown {
 		l.fault(e.commandAt, "command", "", "has so many variables before it that the file becomes too large", "split the file")
 	} else if len(c.vars) > 0 {
@@ -261,11 +263,11 @@ func (c *crontab) task(l *Line, e entryParts) belfry.Task {
 	if home := c.vars["HOME"]; strings.HasPrefix(home, "/") {
 		cmd.Dir = home // where cron starts it
 	}
-	return belfry.Task{
+	return task.Task{
 		Command: &cmd,
 		// Cron ends nothing and tries nothing again.
-		Timeout: belfry.MaxTimeout,
-		Retry:   belfry.Retry{MaxAttempts: 1},
+		Timeout: task.MaxTimeout,
+		Retry:   task.Retry{MaxAttempts: 1},
 	}
 }
 

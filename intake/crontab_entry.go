@@ -4,20 +4,20 @@ import (
 	"regexp"
 	"strings"
 
-	"github.com/belfry-run/belfry"
 	"github.com/belfry-run/belfry/cron"
+	"github.com/belfry-run/belfry/schedule"
 )
 
 // entry is a line with times and a command.
 func (c *crontab) entry(l *Line, text string, start int) {
 	e, ok := c.split(l, text, start)
-	s := belfry.Schedule{
+	s := schedule.Schedule{
 		// What cron does: it starts at its time or never, whatever runs.
-		Zone: c.zone, Overlap: belfry.OverlapAllow, Catchup: belfry.CatchupNone, Jitter: c.delay,
+		Zone: c.zone, Overlap: schedule.OverlapAllow, Catchup: schedule.CatchupNone, Jitter: c.delay,
 	}
 	if ok {
 		if e.single {
-			s.Overlap = belfry.OverlapSkip
+			s.Overlap = schedule.OverlapSkip
 		}
 		t := c.task(l, e)
 		t.Name = c.sharedName(t, commandSlug(e.command))

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
 )
 
 // commandSlug is a name for what a command does: the program, without the
@@ -77,6 +77,6 @@ func cutText(s string, limit int) string {
 	if len(s) <= limit {
 		return s
 	}
-	short, _ := belfry.CleanText(s, limit)
+	short, _ := core.CleanText(s, limit)
 	return strings.TrimRight(short, "-._")
 }

@@ -7,8 +7,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/intake"
+	"github.com/belfry-run/belfry/schedule"
+	"github.com/belfry-run/belfry/task"
 )
 
 // debian is /etc/crontab as Debian installs it.
@@ -116,17 +118,17 @@ func TestRealCrontabs(t *testing.T) {
 func TestAnEntryBehavesAsItDidInCron(t *testing.T) {
 	t.Parallel()
 	r := crontab(t, personal, intake.Options{Queue: "old", Namespace: "ops"})
-	task := taskOf(t, r, "report")
-	same(t, "task", task, belfry.Task{
-		Namespace: "ops", Name: "report", Queue: "old", Timeout: belfry.MaxTimeout, Retry: belfry.Retry{MaxAttempts: 1},
-		Command: &belfry.Command{
+	tk := taskOf(t, r, "report")
+	same(t, "task", tk, task.Task{
+		Namespace: "ops", Name: "report", Queue: "old", Timeout: task.MaxTimeout, Retry: task.Retry{MaxAttempts: 1},
+		Command: &task.Command{
 			Argv: []string{"/bin/bash", "-c", "/opt/report.sh"}, Dir: "/home/deploy",
 			Env: map[string]string{"SHELL": "/bin/bash", "PATH": "/usr/local/bin:/usr/bin:/bin", "HOME": "/home/deploy"},
 		},
 	})
-	same(t, "schedule", scheduleOf(t, r, "report-2"), belfry.Schedule{
-		Namespace: "ops", Name: "report-2", Task: "report", Zone: "UTC", Rules: []belfry.Rule{{Cron: "0 19 * * *"}},
-		Overlap: belfry.OverlapAllow, Catchup: belfry.CatchupNone,
+	same(t, "schedule", scheduleOf(t, r, "report-2"), schedule.Schedule{
+		Namespace: "ops", Name: "report-2", Task: "report", Zone: "UTC", Rules: []schedule.Rule{{Cron: "0 19 * * *"}},
+		Overlap: schedule.OverlapAllow, Catchup: schedule.CatchupNone,
 	})
 	same(t, "next", line(t, r, 17).Next[0].UTC(), time.Date(2026, 2, 2, 14, 0, 0, 0, time.UTC))
 	for _, want := range []string{"line 4: MAILTO is not carried over", "read in UTC", "commands run on a worker", "are not retried"} {
@@ -255,10 +257,10 @@ A=
 	}
 	same(t, "second", taskOf(t, r, "second").Command.Env, map[string]string{"A": "1", "B": " two words ", "C": "plain words", "TZ": "Asia/Tokyo"})
 	same(t, "third", taskOf(t, r, "third").Command.Env["A"], "")
-	if s := scheduleOf(t, r, "second"); s.Zone != "Europe/Sofia" || s.Jitter != belfry.Duration(30*time.Minute) || s.Overlap != belfry.OverlapAllow {
+	if s := scheduleOf(t, r, "second"); s.Zone != "Europe/Sofia" || s.Jitter != core.Duration(30*time.Minute) || s.Overlap != schedule.OverlapAllow {
 		t.Errorf("second is %+v", s)
 	}
-	if s := scheduleOf(t, r, "third"); s.Overlap != belfry.OverlapSkip {
+	if s := scheduleOf(t, r, "third"); s.Overlap != schedule.OverlapSkip {
 		t.Errorf("third may overlap: %+v", s)
 	}
 	if notes := strings.Join(r.Notes, "\n"); !strings.Contains(notes, "line 5: TZ is given to commands") || strings.Contains(notes, "read in UTC") {
@@ -288,7 +290,7 @@ func TestWhetherLinesNameUsersIsFoundOutOrAsked(t *testing.T) {
 	} {
 		r, err := intake.Crontab(strings.NewReader(c.text), intake.Options{Now: now})
 		if err != nil {
-			if belfry.CodeOf(err) != belfry.Invalid || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), "say which") {
+			if core.CodeOf(err) != core.Invalid || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), "say which") {
 				t.Errorf("%q: %v, want %s", c.text, err, c.want)
 			}
 			for _, f := range []intake.Format{intake.FormatUser, intake.FormatSystem} {

@@ -5,7 +5,7 @@ import (
 	"regexp"
 	"strings"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
 )
 
 // isSystem finds out whether lines name a user before their command.
@@ -35,13 +35,13 @@ func isSystem(f Format, lines []string) (bool, error) {
 	text := strings.TrimSpace(lines[open[0]])
 	rest := strings.TrimSpace(text[wordsEnd(text, 0, timeWords(text)):])
 	name, command, _ := strings.Cut(rest, " ")
-	rest, _ = belfry.CleanText(rest, 60)
-	command, _ = belfry.CleanText(strings.TrimSpace(command), 60)
+	rest, _ = core.CleanText(rest, 60)
+	command, _ = core.CleanText(strings.TrimSpace(command), 60)
 	return false, ambiguous(fmt.Sprintf("line %d runs %q (a user's crontab), or %q as the user %s (a system crontab)", open[0]+1, rest, command, name))
 }
 
 func ambiguous(why string) error {
-	return belfry.InvalidField("format", "", "the file can be read in two ways: "+why,
+	return core.InvalidField("format", "", "the file can be read in two ways: "+why,
 		"say which: user for what crontab -l prints, system for /etc/crontab and /etc/cron.d")
 }
 

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/intake"
 )
 
@@ -20,7 +20,7 @@ func FuzzCrontab(f *testing.F) {
 		o := intake.Options{Now: now, Format: []intake.Format{"", intake.FormatUser, intake.FormatSystem}[pick%3], Zone: []string{"", "Europe/Sofia"}[pick/3%2]}
 		r, err := intake.Crontab(strings.NewReader(text), o)
 		if err != nil {
-			if code := belfry.CodeOf(err); code != belfry.Invalid && code != belfry.TooLarge {
+			if code := core.CodeOf(err); code != core.Invalid && code != core.TooLarge {
 				t.Errorf("a bare error: %v", err)
 			}
 			return
@@ -51,7 +51,7 @@ func FuzzCronJobs(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) {
 		r, err := intake.CronJobs(strings.NewReader(text), intake.Options{Now: now})
 		if err != nil {
-			if code := belfry.CodeOf(err); code != belfry.Invalid && code != belfry.TooLarge {
+			if code := core.CodeOf(err); code != core.Invalid && code != core.TooLarge {
 				t.Errorf("a bare error: %v", err)
 			}
 			return
@@ -100,7 +100,7 @@ func soundly(t *testing.T, how reader, text string) {
 	t.Helper()
 	r, err := how(strings.NewReader(text), intake.Options{Now: now})
 	if err != nil {
-		if code := belfry.CodeOf(err); code != belfry.Invalid && code != belfry.TooLarge {
+		if code := core.CodeOf(err); code != core.Invalid && code != core.TooLarge {
 			t.Errorf("a bare error: %v", err)
 		}
 		return

@@ -7,7 +7,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/monitor"
+	"github.com/belfry-run/belfry/task"
 )
 
 // Gatus reads the configuration of Gatus (config.yaml): its endpoints and
@@ -82,7 +84,7 @@ func (g *gatus) endpoint(t *tree) {
 	e, name, group := g.begin(t)
 	target := g.text(e, t.get("url"), "url")
 	e.Text = clip(e.Text + ": " + bare(target))
-	m := belfry.Monitor{
+	m := monitor.Monitor{
 		Name: g.monitorName(name, group, stem(hostOf(target), "endpoint")),
 		Tags: tags(group), Check: g.check(e, t, target, name, group), Every: g.span(e, t.get("interval"), "interval"),
 	}
@@ -103,19 +105,19 @@ func (g *gatus) endpoint(t *tree) {
 // externalEndpoint waits to be told how something is.
 func (g *gatus) externalEndpoint(t *tree) {
 	e, name, group := g.begin(t)
-	m := belfry.Monitor{
-		Name: g.monitorName(name, group, "endpoint"), Tags: tags(group), Heartbeat: &belfry.Heartbeat{},
+	m := monitor.Monitor{
+		Name: g.monitorName(name, group, "endpoint"), Tags: tags(group), Heartbeat: &monitor.Heartbeat{},
 		Every: g.span(e, t.get("heartbeat", "interval"), "heartbeat.interval"),
 	}
 	m.Description = describeName(m.Name, name, "")
 	told := g.alerts(e, t, group, &m)
 	g.disabled(e, t, &m)
 	if m.Every == 0 {
-		m.Every = belfry.MaxEvery
+		m.Every = task.MaxEvery
 		e.notef("it has no heartbeat.interval: nothing is missed when no call comes, so it waits for a call every %s; write into every how often one comes", m.Every)
 	}
 	if token, missing := unset(g.spend(e, t.at, t.get("token").text)); token != "" && missing == "" {
-		m.Heartbeat.TokenDigest = belfry.ExternalDigest(gatusKey(group, name), token)
+		m.Heartbeat.TokenDigest = monitor.ExternalDigest(gatusKey(group, name), token)
 		e.notef("its callers go on at /api/v1/endpoints/%s/external with their token, when their host leads here; it has a URL of its own too", clip(gatusKey(group, name)))
 	} else {
 		e.notef("whoever calls it needs its new URL, which is made with the monitor; its token is not known")
@@ -135,7 +137,7 @@ func gatusKey(group, name string) string {
 }
 
 // disabled carries over that an endpoint is not watched, as far as it goes.
-func (g *gatus) disabled(e *entry, t *tree, m *belfry.Monitor) {
+func (g *gatus) disabled(e *entry, t *tree, m *monitor.Monitor) {
 	if strings.EqualFold(t.get("enabled").text, "false") {
 		m.Muted = true
 		e.notef("it is disabled there: here it is muted, so that nobody is told; pause it to stop its checks, or unmute it")
@@ -143,7 +145,7 @@ func (g *gatus) disabled(e *entry, t *tree, m *belfry.Monitor) {
 }
 
 // span is a length of time as Gatus writes it; zero when there is none.
-func (g *gatus) span(e *entry, t *tree, path string) belfry.Duration {
+func (g *gatus) span(e *entry, t *tree, path string) core.Duration {
 	if t.kind == nothing {
 		return 0
 	}
@@ -152,7 +154,7 @@ func (g *gatus) span(e *entry, t *tree, path string) belfry.Duration {
 		e.fault(t.at, path, t.text, "is not a length of time", "such as 30s or 5m")
 		return 0
 	}
-	return belfry.Duration(d)
+	return core.Duration(d)
 }
 
 // variableName is a variable of the environment in a value.
@@ -188,13 +190,13 @@ func (g *gatus) text(e *entry, t *tree, path string) string {
 
 // secret is a value that nobody may see. One that is not in the file is as
 // good as one that is kept.
-func (g *gatus) secret(e *entry, t *tree, path string) belfry.Secret {
+func (g *gatus) secret(e *entry, t *tree, path string) core.Secret {
 	filled, name := unset(g.spend(e, t.at, t.text))
 	if name != "" {
 		e.notef("%s is the variable %s, whose value is not in the file: write it into the channel, unless one of this name exists and has it", path, clip(name))
-		return belfry.Redacted
+		return core.Redacted
 	}
-	return belfry.Secret(filled)
+	return core.Secret(filled)
 }
 
 // fileNotes says once what is true of many entries.

@@ -7,21 +7,23 @@ import (
 	"strings"
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/alert"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/monitor"
 )
 
 // told is one alert of an endpoint: which channel is told of what.
 type told struct {
 	channel string
-	on      []belfry.NoticeType
-	remind  belfry.Duration
+	on      []alert.NoticeType
+	remind  core.Duration
 }
 
 // What an alert of Gatus is about. A target that flaps is told of once instead
 // of with every change, and one of which nothing is known would else be silent.
 var (
-	wrong    = []belfry.NoticeType{belfry.NoticeDown, belfry.NoticeFlapping, belfry.NoticeStale}
-	resolved = []belfry.NoticeType{belfry.NoticeDown, belfry.NoticeUp, belfry.NoticeFlapping, belfry.NoticeSteady, belfry.NoticeStale, belfry.NoticeFresh}
+	wrong    = []alert.NoticeType{alert.NoticeDown, alert.NoticeFlapping, alert.NoticeStale}
+	resolved = []alert.NoticeType{alert.NoticeDown, alert.NoticeUp, alert.NoticeFlapping, alert.NoticeSteady, alert.NoticeStale, alert.NoticeFresh}
 )
 
 func (g *gatus) tellAll(monitor string, list []told) {
@@ -33,7 +35,7 @@ func (g *gatus) tellAll(monitor string, list []told) {
 
 // alerts reads who is told of an endpoint, and after how many failures. Belfry
 // counts them once for a monitor, and not for each alert.
-func (g *gatus) alerts(e *entry, t *tree, group string, m *belfry.Monitor) []told {
+func (g *gatus) alerts(e *entry, t *tree, group string, m *monitor.Monitor) []told {
 	var list []told
 	failures, passes := map[int]bool{}, map[int]bool{}
 	for i, a := range t.get("alerts").list {
@@ -73,12 +75,12 @@ func (g *gatus) alerts(e *entry, t *tree, group string, m *belfry.Monitor) []tol
 	m.Confirm.Failures = g.threshold(e, "failure-threshold", failures)
 	m.Recover.Passes = g.threshold(e, "success-threshold", passes)
 	if m.Confirm.Failures > 0 && m.Heartbeat == nil {
-		m.Confirm.Retry = belfry.Duration(-time.Second) // Gatus looks again in its turn
+		m.Confirm.Retry = core.Duration(-time.Second) // Gatus looks again in its turn
 	}
 	return list
 }
 
-func (g *gatus) about(l layered) []belfry.NoticeType {
+func (g *gatus) about(l layered) []alert.NoticeType {
 	on := wrong
 	if truth(l.get("send-on-resolved")) {
 		on = resolved
@@ -86,12 +88,12 @@ func (g *gatus) about(l layered) []belfry.NoticeType {
 	return slices.Clone(on)
 }
 
-func (g *gatus) reminder(e *entry, path string, l layered) belfry.Duration {
+func (g *gatus) reminder(e *entry, path string, l layered) core.Duration {
 	d := g.span(e, l.get("minimum-reminder-interval"), path+".minimum-reminder-interval")
 	if d == 0 {
 		return 0
 	}
-	within := min(max(d, belfry.MinRemind), belfry.MaxRemind)
+	within := min(max(d, alert.MinRemind), alert.MaxRemind)
 	if within != d {
 		e.notef("%s.minimum-reminder-interval is %s, which Belfry takes as %s", path, d, within)
 	}
@@ -104,9 +106,9 @@ func (g *gatus) count(e *entry, path string, t *tree, otherwise int) int {
 	if n == 0 {
 		return otherwise
 	}
-	if n > belfry.MaxThreshold {
-		e.notef("%s is %d, which Belfry takes as %d", path, n, belfry.MaxThreshold)
-		return belfry.MaxThreshold
+	if n > monitor.MaxThreshold {
+		e.notef("%s is %d, which Belfry takes as %d", path, n, monitor.MaxThreshold)
+		return monitor.MaxThreshold
 	}
 	return n
 }

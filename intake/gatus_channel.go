@@ -6,7 +6,8 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/alert"
+	"github.com/belfry-run/belfry/core"
 )
 
 // provider is one entry of alerting: a way to tell people.
@@ -51,9 +52,9 @@ func (g *gatus) provider(p *provider, group string, override *tree) {
 
 // channel is the name of the channel that tells of a group, perhaps with what
 // an alert says otherwise. It is made when it is not there.
-func (g *gatus) channel(e *entry, p *provider, group string, alert *tree) (string, bool) {
+func (g *gatus) channel(e *entry, p *provider, group string, a *tree) (string, bool) {
 	override := p.groups[group]
-	key := fmt.Sprintf("%p %p", override, alert)
+	key := fmt.Sprintf("%p %p", override, a)
 	if name, made := p.channels[key]; made {
 		return name, name != ""
 	}
@@ -61,10 +62,10 @@ func (g *gatus) channel(e *entry, p *provider, group string, alert *tree) (strin
 	if override != nil {
 		layers = append(layered{override}, layers...)
 	}
-	if alert != nil {
-		layers = append(layered{alert}, layers...)
+	if a != nil {
+		layers = append(layered{a}, layers...)
 	}
-	c := belfry.Channel{Name: stem(p.kind, "channel")}
+	c := alert.Channel{Name: stem(p.kind, "channel")}
 	if override != nil {
 		c.Name = stem(p.kind+"-"+group, c.Name)
 	}
@@ -98,39 +99,39 @@ func (l layered) left(e *entry, known ...string) {
 }
 
 // fill writes the settings of a channel.
-func (g *gatus) fill(e *entry, c *belfry.Channel, kind string, l layered) {
-	secret := func(key string) belfry.Secret { return g.secret(e, l.get(key), key) }
+func (g *gatus) fill(e *entry, c *alert.Channel, kind string, l layered) {
+	secret := func(key string) core.Secret { return g.secret(e, l.get(key), key) }
 	text := func(key string) string { return g.text(e, l.get(key), key) }
 	switch kind {
 	case "slack", "mattermost", "rocketchat":
-		c.Slack = &belfry.SlackChannel{URL: secret("webhook-url")}
+		c.Slack = &alert.SlackChannel{URL: secret("webhook-url")}
 		l.left(e, "webhook-url")
 	case "discord":
-		c.Discord = &belfry.DiscordChannel{URL: secret("webhook-url")}
+		c.Discord = &alert.DiscordChannel{URL: secret("webhook-url")}
 		l.left(e, "webhook-url")
 	case "teams", "teams-workflows":
-		c.Teams = &belfry.TeamsChannel{URL: secret("webhook-url")}
+		c.Teams = &alert.TeamsChannel{URL: secret("webhook-url")}
 		if kind == "teams" {
 			e.notef("Belfry posts what a workflow of Teams takes, and connectors do not: make a workflow and write its URL into the channel")
 		}
 		l.left(e, "webhook-url")
 	case "telegram":
-		c.Telegram = &belfry.TelegramChannel{Token: secret("token"), Chat: text("id"), API: text("api-url")}
+		c.Telegram = &alert.TelegramChannel{Token: secret("token"), Chat: text("id"), API: text("api-url")}
 		l.left(e, "token", "id", "api-url")
 	case "pagerduty":
-		c.PagerDuty = &belfry.PagerDutyChannel{RoutingKey: secret("integration-key")}
+		c.PagerDuty = &alert.PagerDutyChannel{RoutingKey: secret("integration-key")}
 		l.left(e, "integration-key")
 	case "ntfy":
-		c.Ntfy = &belfry.NtfyChannel{Server: text("url"), Topic: text("topic"), Token: secret("token")}
+		c.Ntfy = &alert.NtfyChannel{Server: text("url"), Topic: text("topic"), Token: secret("token")}
 		l.left(e, "url", "topic", "token")
 	case "email":
 		c.Email = g.email(e, l)
 		l.left(e, "from", "username", "password", "host", "port", "to")
 	case "custom":
-		c.Webhook = &belfry.WebhookChannel{URL: secret("url")}
+		c.Webhook = &alert.WebhookChannel{URL: secret("url")}
 		for _, name := range l.get("headers").keys {
 			if c.Webhook.Headers == nil {
-				c.Webhook.Headers = map[string]belfry.Secret{}
+				c.Webhook.Headers = map[string]core.Secret{}
 			}
 			c.Webhook.Headers[name] = g.secret(e, l.get("headers", name), "headers."+clip(name))
 		}
@@ -141,8 +142,8 @@ func (g *gatus) fill(e *entry, c *belfry.Channel, kind string, l layered) {
 	}
 }
 
-func (g *gatus) email(e *entry, l layered) *belfry.EmailChannel {
-	m := &belfry.EmailChannel{
+func (g *gatus) email(e *entry, l layered) *alert.EmailChannel {
+	m := &alert.EmailChannel{
 		Host: g.text(e, l.get("host"), "host"), From: g.text(e, l.get("from"), "from"), User: g.text(e, l.get("username"), "username"),
 		Password: g.secret(e, l.get("password"), "password"),
 	}

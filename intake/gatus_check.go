@@ -8,45 +8,46 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/task"
 )
 
 // check is what an endpoint looks at: the scheme of its URL says how.
-func (g *gatus) check(e *entry, t *tree, target, name, group string) belfry.Task {
-	var task belfry.Task
+func (g *gatus) check(e *entry, t *tree, target, name, group string) task.Task {
+	var tk task.Task
 	scheme, rest, _ := strings.Cut(target, "://")
 	body := g.body(e, t, target, name, group)
 	switch {
 	case t.get("url").text == "":
 		e.fault(t.at, "url", "", "is missing", "")
 	case !t.get("dns").empty():
-		task.DNS = g.dns(e, t.get("dns"), target)
+		tk.DNS = g.dns(e, t.get("dns"), target)
 	case scheme == "http" || scheme == "https":
-		task.HTTP = g.http(e, t, target, body)
+		tk.HTTP = g.http(e, t, target, body)
 	case scheme == "tcp":
-		task.TCP = &belfry.TCP{Address: rest, Send: escaped(body)}
+		tk.TCP = &task.TCP{Address: rest, Send: escaped(body)}
 	case scheme == "ssh":
-		task.TCP = g.ssh(e, t, rest)
+		tk.TCP = g.ssh(e, t, rest)
 	case scheme == "icmp":
-		task.Ping = &belfry.Ping{Host: pinged(rest), Count: 1} // Gatus sends one
+		tk.Ping = &task.Ping{Host: pinged(rest), Count: 1} // Gatus sends one
 	case scheme == "tls":
-		task.TLS = &belfry.TLS{Address: rest}
+		tk.TLS = &task.TLS{Address: rest}
 	case scheme == "starttls":
-		task.TLS = &belfry.TLS{Address: rest, StartTLS: "smtp"} // the one protocol that Gatus asks
+		tk.TLS = &task.TLS{Address: rest, StartTLS: "smtp"} // the one protocol that Gatus asks
 	case scheme == "ws" || scheme == "wss":
-		task.WebSocket = &belfry.WebSocket{URL: target, Headers: g.headers(e, t), Send: body}
+		tk.WebSocket = &task.WebSocket{URL: target, Headers: g.headers(e, t), Send: body}
 	case scheme == "grpc" || scheme == "grpcs":
-		task.GRPC = &belfry.GRPC{Address: rest, Plaintext: scheme == "grpc"}
+		tk.GRPC = &task.GRPC{Address: rest, Plaintext: scheme == "grpc"}
 	default:
 		e.fault(t.get("url").at, "url", bare(target), "is of a kind that Belfry does not check",
 			"it checks http, https, tcp, icmp, tls, starttls, ws, wss, grpc and dns; a command can check the rest")
 	}
 	if e.Err != nil {
-		return task
+		return tk
 	}
-	g.client(e, t.get("client"), &task)
-	g.conditions(e, t, &task)
-	return task
+	g.client(e, t.get("client"), &tk)
+	g.conditions(e, t, &tk)
+	return tk
 }
 
 // body is what is sent, with the placeholders that are known beforehand.
@@ -62,8 +63,8 @@ func (g *gatus) body(e *entry, t *tree, target, name, group string) string {
 	return text
 }
 
-func (g *gatus) http(e *entry, t *tree, target, body string) *belfry.HTTP {
-	h := &belfry.HTTP{Method: strings.ToUpper(t.get("method").text), Headers: g.headers(e, t), Body: body}
+func (g *gatus) http(e *entry, t *tree, target, body string) *task.HTTP {
+	h := &task.HTTP{Method: strings.ToUpper(t.get("method").text), Headers: g.headers(e, t), Body: body}
 	h.URL, h.Auth = splitUser(target)
 	if isTrue(t.get("graphql")) {
 		query, err := json.Marshal(map[string]string{"query": body})
@@ -102,23 +103,23 @@ func withHeader(h map[string]string, name, value string) map[string]string {
 }
 
 // authorize takes who asks out of the headers, where everybody sees it.
-func authorize(h *belfry.HTTP) {
+func authorize(h *task.HTTP) {
 	for name, value := range h.Headers {
 		if !strings.EqualFold(name, "Authorization") || h.Auth != nil {
 			continue
 		}
 		kind, rest, _ := strings.Cut(value, " ")
-		var a belfry.HTTPAuth
+		var a task.HTTPAuth
 		switch {
 		case strings.EqualFold(kind, "Bearer") && rest != "" && !strings.ContainsAny(rest, " \r\n\x00"):
-			a.Bearer = belfry.Secret(rest)
+			a.Bearer = core.Secret(rest)
 		case strings.EqualFold(kind, "Basic"):
 			pair, err := base64.StdEncoding.DecodeString(strings.TrimSpace(rest))
 			user, password, isPair := strings.Cut(string(pair), ":")
 			if err != nil || !isPair || user == "" || !plain(string(pair)) {
 				continue
 			}
-			a.User, a.Password = user, belfry.Secret(password)
+			a.User, a.Password = user, core.Secret(password)
 		default:
 			continue
 		}
@@ -136,21 +137,21 @@ func escaped(text string) string {
 	return strings.ReplaceAll(quoted[1:len(quoted)-1], `\"`, `"`)
 }
 
-func (g *gatus) ssh(e *entry, t *tree, address string) *belfry.TCP {
+func (g *gatus) ssh(e *entry, t *tree, address string) *task.TCP {
 	if _, _, err := net.SplitHostPort(address); err != nil {
 		address = net.JoinHostPort(strings.Trim(address, "[]"), "22")
 	}
 	if !t.get("ssh").empty() || !t.get("body").empty() {
 		e.notef("Belfry does not log in: it looks whether SSH answers; a command can do more")
 	}
-	return &belfry.TCP{Address: address, Expect: "^SSH-"}
+	return &task.TCP{Address: address, Expect: "^SSH-"}
 }
 
-func (g *gatus) dns(e *entry, t *tree, server string) *belfry.DNS {
+func (g *gatus) dns(e *entry, t *tree, server string) *task.DNS {
 	if _, rest, hasScheme := strings.Cut(server, "://"); hasScheme {
 		server = rest
 	}
-	d := &belfry.DNS{
+	d := &task.DNS{
 		Name: strings.TrimSuffix(g.text(e, t.get("query-name"), "dns.query-name"), "."), Type: strings.ToUpper(t.get("query-type").text),
 		Server: strings.TrimSuffix(server, "/"),
 	}
@@ -170,24 +171,24 @@ var handwork = []struct{ key, advice string }{
 }
 
 // client is how an endpoint is asked.
-func (g *gatus) client(e *entry, t *tree, task *belfry.Task) {
-	task.Timeout = g.span(e, t.get("timeout"), "client.timeout")
+func (g *gatus) client(e *entry, t *tree, tk *task.Task) {
+	tk.Timeout = g.span(e, t.get("timeout"), "client.timeout")
 	if isTrue(t.get("insecure")) {
 		switch {
-		case task.HTTP != nil:
-			task.HTTP.SkipVerify = true
-		case task.GRPC != nil && !task.GRPC.Plaintext:
-			task.GRPC.SkipVerify = true
-		case task.TLS != nil || task.WebSocket != nil:
+		case tk.HTTP != nil:
+			tk.HTTP.SkipVerify = true
+		case tk.GRPC != nil && !tk.GRPC.Plaintext:
+			tk.GRPC.SkipVerify = true
+		case tk.TLS != nil || tk.WebSocket != nil:
 			e.notef("client.insecure is not carried over: a check of this kind trusts certificates of known authorities alone; name another one as ca where it can be")
 		}
 	}
-	if h := task.HTTP; h != nil {
+	if h := tk.HTTP; h != nil {
 		if isTrue(t.get("ignore-redirect")) {
 			h.MaxRedirects = -1
 		}
 		if proxy := g.text(e, t.get("proxy-url"), "client.proxy-url"); proxy != "" {
-			var auth *belfry.HTTPAuth
+			var auth *task.HTTPAuth
 			if h.Proxy, auth = splitUser(proxy); auth != nil {
 				e.notef("client.proxy-url is carried over without its user and password, which a proxy of Belfry does not have")
 			}
@@ -195,8 +196,8 @@ func (g *gatus) client(e *entry, t *tree, task *belfry.Task) {
 	} else if !t.get("proxy-url").empty() {
 		e.notef("client.proxy-url is not carried over: only HTTP goes through a proxy")
 	}
-	if task.Ping != nil {
-		task.Ping.Family = map[string]belfry.IPFamily{"ip4": belfry.FamilyIPv4, "ip6": belfry.FamilyIPv6}[t.get("network").text]
+	if tk.Ping != nil {
+		tk.Ping.Family = map[string]task.IPFamily{"ip4": task.FamilyIPv4, "ip6": task.FamilyIPv6}[t.get("network").text]
 	}
 	known := []string{"timeout", "insecure", "ignore-redirect", "proxy-url", "network"}
 	for _, h := range handwork {
@@ -208,13 +209,13 @@ func (g *gatus) client(e *entry, t *tree, task *belfry.Task) {
 }
 
 // conditions are what makes an answer a good one.
-func (g *gatus) conditions(e *entry, t *tree, task *belfry.Task) {
-	j := &judging{kind: task.WithDefaults().Kind, mail: task.DNS != nil && task.DNS.Type == "MX", loose: map[string]bool{}, fits: g.fits}
+func (g *gatus) conditions(e *entry, t *tree, tk *task.Task) {
+	j := &judging{kind: tk.WithDefaults().Kind, mail: tk.DNS != nil && tk.DNS.Type == "MX", loose: map[string]bool{}, fits: g.fits}
 	for i, c := range t.get("conditions").list {
 		path := numbered("conditions", i)
 		text := g.text(e, c, path)
-		if i >= belfry.MaxConditions {
-			e.notef("%s and those after it are not carried over: a monitor has at most %d", path, belfry.MaxConditions)
+		if i >= task.MaxConditions {
+			e.notef("%s and those after it are not carried over: a monitor has at most %d", path, task.MaxConditions)
 			break
 		}
 		switch why := j.add(text); why {
@@ -226,27 +227,27 @@ func (g *gatus) conditions(e *entry, t *tree, task *belfry.Task) {
 		}
 	}
 	for _, expr := range j.exprs {
-		if len(expr) > belfry.MaxCondition {
-			e.notef("a condition is not carried over: it has more than %d bytes", belfry.MaxCondition)
+		if len(expr) > task.MaxCondition {
+			e.notef("a condition is not carried over: it has more than %d bytes", task.MaxCondition)
 			continue
 		}
-		task.Conditions = append(task.Conditions, expr)
+		tk.Conditions = append(tk.Conditions, expr)
 	}
 	g.latency, g.length = g.latency || j.loose["latency"], g.length || j.loose["len"]
 	switch {
 	case len(t.get("conditions").list) == 0:
 		e.notef("it has no conditions, which it needs there: it is up when it answers as Belfry takes for granted")
-	case task.HTTP != nil:
-		if task.HTTP.ExpectStatus = j.statusRanges(); len(task.HTTP.ExpectStatus) == 0 {
+	case tk.HTTP != nil:
+		if tk.HTTP.ExpectStatus = j.statusRanges(); len(tk.HTTP.ExpectStatus) == 0 {
 			e.fault(t.get("conditions").at, "conditions", "", "allow no status at all", "")
 		}
-	case task.TCP != nil:
-		task.TCP.Expect = orWord(j.expect, task.TCP.Expect)
-	case task.WebSocket != nil:
-		task.WebSocket.Expect = j.expect
-	case task.DNS != nil:
-		task.DNS.Expect = j.answer
-	case task.TLS != nil:
-		task.TLS.FailDays = j.days
+	case tk.TCP != nil:
+		tk.TCP.Expect = orWord(j.expect, tk.TCP.Expect)
+	case tk.WebSocket != nil:
+		tk.WebSocket.Expect = j.expect
+	case tk.DNS != nil:
+		tk.DNS.Expect = j.answer
+	case tk.TLS != nil:
+		tk.TLS.FailDays = j.days
 	}
 }

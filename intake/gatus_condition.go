@@ -6,12 +6,12 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/task"
 )
 
 // judging is what the conditions of one endpoint of Gatus become.
 type judging struct {
-	kind   belfry.Kind
+	kind   task.Kind
 	status *codes // codes that are right; nil: nothing was said of them
 	exprs  []string
 	mail   bool     // of DNS: the answers are those of an MX
@@ -62,8 +62,8 @@ var flipped = map[string]string{"==": "==", "!=": "!=", "<=": ">=", ">=": "<=", 
 
 // add takes in one condition, or says why it cannot be said.
 func (j *judging) add(text string) (why string) {
-	if len(text) > belfry.MaxCondition {
-		return fmt.Sprintf("has more than %d bytes", belfry.MaxCondition)
+	if len(text) > task.MaxCondition {
+		return fmt.Sprintf("has more than %d bytes", task.MaxCondition)
 	}
 	for _, op := range operators {
 		left, right, found := strings.Cut(text+" ", op)
@@ -174,7 +174,7 @@ func (j *judging) both(l side, op string, r side) string {
 	return ""
 }
 
-func (j *judging) hasJSON() bool { return j.kind == belfry.KindHTTP || j.kind == belfry.KindWebSocket }
+func (j *judging) hasJSON() bool { return j.kind == task.KindHTTP || j.kind == task.KindWebSocket }
 
 func (j *judging) expr(format string, args ...any) {
 	if text := fmt.Sprintf(format, args...); !slices.Contains(j.exprs, text) {
@@ -194,7 +194,7 @@ func (j *judging) one(l side, op, text string) string {
 	case ofConnected:
 		return means(op, text, "true", inverted)
 	case ofCode:
-		if j.kind != belfry.KindDNS {
+		if j.kind != task.KindDNS {
 			return "is about DNS, and this endpoint is not"
 		}
 		return means(op, text, "NOERROR", "wants a look-up to fail, which no monitor of Belfry means by up")

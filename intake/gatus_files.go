@@ -4,7 +4,7 @@ import (
 	"io"
 	"strings"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
 )
 
 // File is one of several that make a configuration.
@@ -25,7 +25,7 @@ func GatusFiles(files []File, o Options) (Result, error) {
 		return Result{}, err
 	}
 	if len(files) > MaxFiles {
-		return Result{}, belfry.Errorf(belfry.TooLarge, "there are more than %d files", MaxFiles).WithHint("import them a part at a time")
+		return Result{}, core.Errorf(core.TooLarge, "there are more than %d files", MaxFiles).WithHint("import them a part at a time")
 	}
 	g := &gatus{watching: newWatching(o), providers: map[string]*provider{}, rests: map[*tree]rested{}, fits: map[string]*codes{}}
 	all, total := make([][]*tree, len(files)), 0
@@ -48,7 +48,7 @@ func GatusFiles(files []File, o Options) (Result, error) {
 		g.label(files[i].Name, i)
 	}
 	if len(g.res.Lines) == 0 {
-		return Result{}, belfry.InvalidField("file", "", "holds no endpoint of Gatus", "it is the config.yaml, with endpoints in it")
+		return Result{}, core.InvalidField("file", "", "holds no endpoint of Gatus", "it is the config.yaml, with endpoints in it")
 	}
 	g.fileNotes()
 	return g.finish("endpoints")
@@ -61,10 +61,10 @@ func (g *gatus) roots(f File, total *int) (roots []*tree, err error) {
 		return nil, err
 	}
 	if *total += len(text); *total > MaxBackup {
-		return nil, belfry.Errorf(belfry.TooLarge, "the files have more than %d bytes", MaxBackup).WithHint("import them a part at a time")
+		return nil, core.Errorf(core.TooLarge, "the files have more than %d bytes", MaxBackup).WithHint("import them a part at a time")
 	}
 	if !plain(string(text)) {
-		return nil, belfry.InvalidField("file", f.Name, "has bytes that are not text", "save it as UTF-8")
+		return nil, core.InvalidField("file", f.Name, "has bytes that are not text", "save it as UTF-8")
 	}
 	filled := map[*tree]bool{}
 	for _, d := range documents(string(text), withAnchors) {

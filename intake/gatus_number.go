@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/task"
 )
 
 // integer reads what Gatus reads as a number: a length of time is so many
@@ -42,7 +42,7 @@ func (j *judging) lasts(op, text string) string {
 func (j *judging) certificate(op, text string) string {
 	n, ok := integer(text)
 	switch {
-	case !slices.Contains([]belfry.Kind{belfry.KindHTTP, belfry.KindTLS, belfry.KindWebSocket, belfry.KindGRPC}, j.kind):
+	case !slices.Contains([]task.Kind{task.KindHTTP, task.KindTLS, task.KindWebSocket, task.KindGRPC}, j.kind):
 		return "is about a certificate, and this endpoint has none"
 	case !ok || n < 0:
 		return "compares a time with what is none"
@@ -51,7 +51,7 @@ func (j *judging) certificate(op, text string) string {
 	}
 	const day = int64(24 * time.Hour / time.Millisecond)
 	days := int((n + day - 1) / day)
-	if more := op == ">" || op == ">="; more && j.kind == belfry.KindTLS && days > 0 {
+	if more := op == ">" || op == ">="; more && j.kind == task.KindTLS && days > 0 {
 		j.days = max(j.days, days)
 	} else if more {
 		j.expr("cert_days >= %d", days)
@@ -66,7 +66,7 @@ type codes [600]bool
 
 // statusIs narrows the codes that are right.
 func (j *judging) statusIs(op, text string) string {
-	if j.kind != belfry.KindHTTP {
+	if j.kind != task.KindHTTP {
 		return "is about a status, and this endpoint has none"
 	}
 	fit, known := j.fits[op+text] // endpoints often say the same, and by aliases without end

@@ -9,8 +9,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/intake"
+	"github.com/belfry-run/belfry/task"
 	"github.com/belfry-run/belfry/worker/probe/condition"
 )
 
@@ -125,7 +126,7 @@ func TestConditionsThatAreSettings(t *testing.T) {
 	for _, tc := range []struct {
 		url        string
 		conditions []string
-		want       func(c belfry.Task) string
+		want       func(c task.Task) string
 		is         string
 	}{
 		{"https://x", []string{"[STATUS] == 200"}, status, "200"},
@@ -139,15 +140,15 @@ func TestConditionsThatAreSettings(t *testing.T) {
 		{"https://x", []string{"[STATUS] != pat(5?3)"}, status, "100-502,504-512,514-522,524-532,534-542,544-552,554-562,564-572,574-582,584-592,594-599"},
 		{"https://x", []string{"[CONNECTED] == true"}, status, "100-599"},
 		{"https://x", nil, status, ""},
-		{"tls://x:443", []string{"[CERTIFICATE_EXPIRATION] > 48h"}, func(c belfry.Task) string { return strconv.Itoa(c.TLS.FailDays) }, "2"},
-		{"starttls://x:25", []string{"[CERTIFICATE_EXPIRATION] >= 30h", "[CERTIFICATE_EXPIRATION] > 1h"}, func(c belfry.Task) string { return strconv.Itoa(c.TLS.FailDays) }, "2"},
-		{"tcp://x:1", []string{"[CONNECTED] != false", "[BODY] == +PONG"}, func(c belfry.Task) string { return c.TCP.Expect }, `^\s*\+PONG\s*$`},
-		{"tcp://x:1", []string{"[BODY] == pat(*PONG*)"}, func(c belfry.Task) string { return c.TCP.Expect }, "(?s)PONG"},
-		{"tcp://x:1", []string{"[BODY] == pat(+*)"}, func(c belfry.Task) string { return c.TCP.Expect }, `(?s)^\s*\+.*\s*$`},
-		{"wss://x", []string{"[BODY] == any(pong, ok)"}, func(c belfry.Task) string { return c.WebSocket.Expect }, `^\s*(?:pong|ok)\s*$`},
-		{"ssh://x", []string{"[CONNECTED] == true"}, func(c belfry.Task) string { return c.TCP.Address + " " + c.TCP.Expect }, "x:22 ^SSH-"},
-		{"icmp://x", []string{"[CONNECTED] == true"}, func(c belfry.Task) string { return c.Ping.Host + " " + strconv.Itoa(c.Ping.Count) }, "x 1"},
-		{"grpc://x:1", []string{"[CONNECTED] == true"}, func(c belfry.Task) string { return c.GRPC.Address + " " + strconv.FormatBool(c.GRPC.Plaintext) }, "x:1 true"},
+		{"tls://x:443", []string{"[CERTIFICATE_EXPIRATION] > 48h"}, func(c task.Task) string { return strconv.Itoa(c.TLS.FailDays) }, "2"},
+		{"starttls://x:25", []string{"[CERTIFICATE_EXPIRATION] >= 30h", "[CERTIFICATE_EXPIRATION] > 1h"}, func(c task.Task) string { return strconv.Itoa(c.TLS.FailDays) }, "2"},
+		{"tcp://x:1", []string{"[CONNECTED] != false", "[BODY] == +PONG"}, func(c task.Task) string { return c.TCP.Expect }, `^\s*\+PONG\s*$`},
+		{"tcp://x:1", []string{"[BODY] == pat(*PONG*)"}, func(c task.Task) string { return c.TCP.Expect }, "(?s)PONG"},
+		{"tcp://x:1", []string{"[BODY] == pat(+*)"}, func(c task.Task) string { return c.TCP.Expect }, `(?s)^\s*\+.*\s*$`},
+		{"wss://x", []string{"[BODY] == any(pong, ok)"}, func(c task.Task) string { return c.WebSocket.Expect }, `^\s*(?:pong|ok)\s*$`},
+		{"ssh://x", []string{"[CONNECTED] == true"}, func(c task.Task) string { return c.TCP.Address + " " + c.TCP.Expect }, "x:22 ^SSH-"},
+		{"icmp://x", []string{"[CONNECTED] == true"}, func(c task.Task) string { return c.Ping.Host + " " + strconv.Itoa(c.Ping.Count) }, "x 1"},
+		{"grpc://x:1", []string{"[CONNECTED] == true"}, func(c task.Task) string { return c.GRPC.Address + " " + strconv.FormatBool(c.GRPC.Plaintext) }, "x:1 true"},
 	} {
 		r := read(t, intake.Gatus, endpoint(tc.url, tc.conditions...))
 		if len(r.Manifest.Monitors) != 1 {
@@ -161,7 +162,7 @@ func TestConditionsThatAreSettings(t *testing.T) {
 	}
 }
 
-func status(c belfry.Task) string { return strings.Join(c.HTTP.ExpectStatus, ",") }
+func status(c task.Task) string { return strings.Join(c.HTTP.ExpectStatus, ",") }
 
 // What cannot be said is a note that names its place, and the monitor has the
 // rest.
@@ -193,7 +194,7 @@ func TestConditionsThatCannotBeSaid(t *testing.T) {
 		{"tcp://x:1", "[HEADER].A == b", "is about headers"},
 		{"icmp://x", "[BODY] == x", "is about a body"},
 		{"icmp://x", "[CERTIFICATE_EXPIRATION] > 48h", "is about a certificate"},
-		{"https://x", "[BODY] == " + strings.Repeat("x", belfry.MaxCondition), "has more than 2048 bytes"},
+		{"https://x", "[BODY] == " + strings.Repeat("x", task.MaxCondition), "has more than 2048 bytes"},
 	} {
 		r := read(t, intake.Gatus, endpoint(tc.url, "[CONNECTED] == true", tc.text))
 		if len(r.Manifest.Monitors) != 1 || len(r.Lines[0].Notes) != 1 {
@@ -381,10 +382,10 @@ func TestGatusFiles(t *testing.T) {
 	same(t, "lines", lines, []string{"0.yaml:2 a", "1.yaml:1 slack", "2.yaml:3  2.yaml, line 3, column 20, b, url", "2.yaml:4 a-2", "3.yaml:1  3.yaml, line 1, column 4"})
 	same(t, "rules", len(r.Manifest.AlertRules), 1)
 	same(t, "ping", r.Manifest.Monitors[1].Check.Ping.Host, "192.0.2.1")
-	if _, err := intake.GatusFiles(files("x: 1\n", "y: 2\n"), intake.Options{}); belfry.CodeOf(err) != belfry.Invalid {
+	if _, err := intake.GatusFiles(files("x: 1\n", "y: 2\n"), intake.Options{}); core.CodeOf(err) != core.Invalid {
 		t.Error(err)
 	}
-	if _, err := intake.GatusFiles(make([]intake.File, intake.MaxFiles+1), intake.Options{}); belfry.CodeOf(err) != belfry.TooLarge {
+	if _, err := intake.GatusFiles(make([]intake.File, intake.MaxFiles+1), intake.Options{}); core.CodeOf(err) != core.TooLarge {
 		t.Error(err)
 	}
 }
@@ -406,15 +407,15 @@ func TestGatusIsBounded(t *testing.T) {
 	}
 	for _, tc := range []struct {
 		text string
-		code belfry.Code
+		code core.Code
 	}{
-		{strings.Repeat("#", intake.MaxSize+1), belfry.TooLarge},
-		{"endpoints:\n" + strings.Repeat("- {}\n", intake.MaxLines+1), belfry.TooLarge},
-		{"metrics: true\n", belfry.Invalid},
-		{"", belfry.Invalid},
-		{"a: \xff\n", belfry.Invalid},
+		{strings.Repeat("#", intake.MaxSize+1), core.TooLarge},
+		{"endpoints:\n" + strings.Repeat("- {}\n", intake.MaxLines+1), core.TooLarge},
+		{"metrics: true\n", core.Invalid},
+		{"", core.Invalid},
+		{"a: \xff\n", core.Invalid},
 	} {
-		if _, err := intake.Gatus(strings.NewReader(tc.text), intake.Options{}); belfry.CodeOf(err) != tc.code {
+		if _, err := intake.Gatus(strings.NewReader(tc.text), intake.Options{}); core.CodeOf(err) != tc.code {
 			t.Errorf("%.20q: %v", tc.text, err)
 		}
 	}

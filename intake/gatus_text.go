@@ -5,22 +5,22 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/task"
 )
 
 // bodyIs compares the whole of what came back.
 func (j *judging) bodyIs(op, text string) string {
 	switch j.kind {
-	case belfry.KindDNS:
+	case task.KindDNS:
 		return j.answerIs(op, text)
-	case belfry.KindTCP, belfry.KindWebSocket:
+	case task.KindTCP, task.KindWebSocket:
 		if op == "==" && j.expect == "" {
 			if rule, ok := wantedRule(text); ok {
 				j.expect = rule
 				return ""
 			}
 		}
-	case belfry.KindHTTP:
+	case task.KindHTTP:
 	default:
 		return "is about a body, and an answer of this kind has none"
 	}

@@ -9,8 +9,10 @@ import (
 	"strings"
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/cron"
+	"github.com/belfry-run/belfry/monitor"
+	"github.com/belfry-run/belfry/schedule"
 )
 
 // maintenance is the time in which nobody is told of anything.
@@ -25,15 +27,15 @@ func (g *gatus) maintenance(t *tree) {
 	default:
 		e.Window = g.rest(w, "")
 		w.Name = e.Window
-		g.explain(e.Line, belfry.Schedule{Namespace: g.Namespace, Name: w.Name, Task: "none", Rules: w.Rules, Zone: w.Zone}, t.at)
+		g.explain(e.Line, schedule.Schedule{Namespace: g.Namespace, Name: w.Name, Task: "none", Rules: w.Rules, Zone: w.Zone}, t.at)
 		e.Means = strings.TrimSuffix(e.Means, ".") + ", for " + w.Lasts.String() + "."
 	}
 	g.done(e)
 }
 
 // windowsOf are those of one endpoint.
-func (g *gatus) windowsOf(e *entry, t *tree) []belfry.Window {
-	var list []belfry.Window
+func (g *gatus) windowsOf(e *entry, t *tree) []monitor.Window {
+	var list []monitor.Window
 	for i, sub := range t.get("maintenance-windows").list {
 		w, on, why := g.window(sub)
 		if why != "" {
@@ -49,14 +51,14 @@ var startRule = regexp.MustCompile(`^([01][0-9]|2[0-3]):([0-5][0-9])$`)
 
 // rested is what a time of maintenance was read as.
 type rested struct {
-	window belfry.Window
+	window monitor.Window
 	on     bool
 	why    string
 }
 
 // window reads one time of maintenance, or says why it cannot be carried over.
 // One that many endpoints share by an alias is read once.
-func (g *gatus) window(t *tree) (w belfry.Window, on bool, why string) {
+func (g *gatus) window(t *tree) (w monitor.Window, on bool, why string) {
 	r, known := g.rests[t]
 	if !known {
 		r.window, r.on, r.why = g.readWindow(t)
@@ -65,7 +67,7 @@ func (g *gatus) window(t *tree) (w belfry.Window, on bool, why string) {
 	return r.window, r.on, r.why
 }
 
-func (g *gatus) readWindow(t *tree) (w belfry.Window, on bool, why string) {
+func (g *gatus) readWindow(t *tree) (w monitor.Window, on bool, why string) {
 	if strings.EqualFold(t.get("enabled").text, "false") {
 		return w, false, ""
 	}
@@ -74,7 +76,7 @@ func (g *gatus) readWindow(t *tree) (w belfry.Window, on bool, why string) {
 		return w, false, "has no start such as 23:00"
 	}
 	lasts, err := time.ParseDuration(t.get("duration").text)
-	if err != nil || lasts < belfry.MinLasts.D() || lasts > 24*time.Hour {
+	if err != nil || lasts < monitor.MinLasts.D() || lasts > 24*time.Hour {
 		return w, false, "has no duration of 1m to 24h"
 	}
 	if w.Zone = orWord(t.get("timezone").text, "UTC"); w.Zone != "UTC" {
@@ -97,9 +99,9 @@ func (g *gatus) readWindow(t *tree) (w belfry.Window, on bool, why string) {
 	}
 	hour, _ := strconv.Atoi(start[1])
 	minute, _ := strconv.Atoi(start[2])
-	w.Rules = []belfry.Rule{{Cron: fmt.Sprintf("%d %d * * %s", minute, hour, days)}}
-	w.Lasts, w.Name = belfry.Duration(lasts), "maintenance"
-	var said *belfry.Error
+	w.Rules = []schedule.Rule{{Cron: fmt.Sprintf("%d %d * * %s", minute, hour, days)}}
+	w.Lasts, w.Name = core.Duration(lasts), "maintenance"
+	var said *core.Error
 	if err := w.WithDefaults().Validate(g.Now); errors.As(err, &said) && len(said.Fields) > 0 {
 		return w, false, said.Fields[0].Message
 	}

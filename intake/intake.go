@@ -28,8 +28,11 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/cron"
+	"github.com/belfry-run/belfry/schedule"
+	"github.com/belfry-run/belfry/task"
+	"github.com/belfry-run/belfry/view"
 )
 
 // Limits of a file.
@@ -68,33 +71,33 @@ const (
 
 // Result is a file as Belfry understood it.
 type Result struct {
-	Manifest belfry.Manifest `json:"manifest" doc:"The entries without a fault, as definitions that can be applied"`
-	Lines    []Line          `json:"lines" doc:"Every entry, in the order of the file"`
-	Notes    []string        `json:"notes,omitempty" doc:"What is to be said of the file as a whole"`
+	Manifest view.Manifest `json:"manifest" doc:"The entries without a fault, as definitions that can be applied"`
+	Lines    []Line        `json:"lines" doc:"Every entry, in the order of the file"`
+	Notes    []string      `json:"notes,omitempty" doc:"What is to be said of the file as a whole"`
 }
 
 // Line is one entry of a file.
 type Line struct {
-	File     string             `json:"file,omitempty" doc:"Name of the file, where there are several"`
-	Number   int                `json:"number" doc:"Where it begins in the file, from 1"`
-	Column   int                `json:"column,omitempty" doc:"Of the fault, in its own line, from 1; 0: there is none"`
-	Text     string             `json:"text" doc:"As it was written; of a CronJob its name and schedule, of a monitor its name and target"`
-	Means    string             `json:"means,omitempty" doc:"When it runs, in a plain sentence"`
-	Next     []time.Time        `json:"next,omitempty" doc:"Its next three times"`
-	Schedule string             `json:"schedule,omitempty" doc:"Name of the schedule it became"`
-	Task     string             `json:"task,omitempty" doc:"Name of the task it became; entries that run the same share one"`
-	Monitor  string             `json:"monitor,omitempty" doc:"Name of the monitor it became"`
-	Channel  string             `json:"channel,omitempty" doc:"Name of the channel it became"`
-	Window   string             `json:"window,omitempty" doc:"Name of the maintenance window it became; entries with the same times share one"`
-	Notes    []string           `json:"notes,omitempty" doc:"What Belfry does otherwise, or cannot carry over"`
-	Err      *belfry.FieldError `json:"error,omitempty" doc:"Why it was not carried over"`
+	File     string           `json:"file,omitempty" doc:"Name of the file, where there are several"`
+	Number   int              `json:"number" doc:"Where it begins in the file, from 1"`
+	Column   int              `json:"column,omitempty" doc:"Of the fault, in its own line, from 1; 0: there is none"`
+	Text     string           `json:"text" doc:"As it was written; of a CronJob its name and schedule, of a monitor its name and target"`
+	Means    string           `json:"means,omitempty" doc:"When it runs, in a plain sentence"`
+	Next     []time.Time      `json:"next,omitempty" doc:"Its next three times"`
+	Schedule string           `json:"schedule,omitempty" doc:"Name of the schedule it became"`
+	Task     string           `json:"task,omitempty" doc:"Name of the task it became; entries that run the same share one"`
+	Monitor  string           `json:"monitor,omitempty" doc:"Name of the monitor it became"`
+	Channel  string           `json:"channel,omitempty" doc:"Name of the channel it became"`
+	Window   string           `json:"window,omitempty" doc:"Name of the maintenance window it became; entries with the same times share one"`
+	Notes    []string         `json:"notes,omitempty" doc:"What Belfry does otherwise, or cannot carry over"`
+	Err      *core.FieldError `json:"error,omitempty" doc:"Why it was not carried over"`
 
 	file int // the how manyth
 }
 
 // Err is nil, or an error with the faults of all lines.
 func (r Result) Err() error {
-	e := &belfry.Error{Code: belfry.Invalid}
+	e := &core.Error{Code: core.Invalid}
 	for _, l := range r.Lines {
 		if l.Err != nil {
 			e.Fields = append(e.Fields, *l.Err)
@@ -139,10 +142,10 @@ func readAll(r io.Reader) ([]byte, error) { return readUpTo(r, MaxSize) }
 func readUpTo(r io.Reader, limit int) ([]byte, error) {
 	text, err := io.ReadAll(io.LimitReader(r, int64(limit)+1))
 	if err != nil {
-		return nil, belfry.InvalidField("file", "", "cannot be read: "+err.Error(), "")
+		return nil, core.InvalidField("file", "", "cannot be read: "+err.Error(), "")
 	}
 	if len(text) > limit {
-		return nil, belfry.Errorf(belfry.TooLarge, "the file has more than %d bytes", limit).WithHint("split it")
+		return nil, core.Errorf(core.TooLarge, "the file has more than %d bytes", limit).WithHint("split it")
 	}
 	return bytes.TrimPrefix(text, []byte("\ufeff")), nil
 }
@@ -156,11 +159,11 @@ func (o Options) prepare() (Options, error) {
 		return o, zoneError(o.Zone, err)
 	}
 	if o.Format != "" && o.Format != FormatUser && o.Format != FormatSystem {
-		return o, belfry.InvalidField("format", string(o.Format), "is not a kind of crontab", "one of user, system")
+		return o, core.InvalidField("format", string(o.Format), "is not a kind of crontab", "one of user, system")
 	}
 	for field, name := range map[string]string{"namespace": o.Namespace, "queue": o.Queue} {
 		if name != "" {
-			if err := belfry.CheckName(field, name); err != nil {
+			if err := core.ValidName(field, name); err != nil {
 				return o, err
 			}
 		}
@@ -174,9 +177,9 @@ func (o Options) prepare() (Options, error) {
 func zoneError(zone string, err error) error {
 	var ce *cron.Error
 	if errors.As(err, &ce) {
-		return belfry.InvalidField("zone", zone, ce.Msg, ce.Hint)
+		return core.InvalidField("zone", zone, ce.Msg, ce.Hint)
 	}
-	return belfry.InvalidField("zone", zone, err.Error(), "")
+	return core.InvalidField("zone", zone, err.Error(), "")
 }
 
 // builder collects the entries of one file.
@@ -208,13 +211,13 @@ func (l *Line) fault(at place, field, value, message, hint string) {
 	if field != "" {
 		where += ", " + field
 	}
-	if short, cut := belfry.CleanText(value, 120); cut {
+	if short, cut := core.CleanText(value, 120); cut {
 		value = short + "…"
 	} else {
 		value = short
 	}
 	l.Column = at.column
-	l.Err = &belfry.FieldError{Field: where, Value: value, Message: message, Hint: hint}
+	l.Err = &core.FieldError{Field: where, Value: value, Message: message, Hint: hint}
 }
 
 func (l *Line) notef(format string, args ...any) {
@@ -245,7 +248,7 @@ func (l *Line) cronFault(at place, err error) {
 
 // explain says when a schedule runs, whether or not its entry has a fault
 // elsewhere. The name matters: hashes are taken of it.
-func (b *builder) explain(l *Line, s belfry.Schedule, at place) bool {
+func (b *builder) explain(l *Line, s schedule.Schedule, at place) bool {
 	s = s.WithDefaults()
 	plan, err := s.Plan()
 	if err != nil {
@@ -259,7 +262,7 @@ func (b *builder) explain(l *Line, s belfry.Schedule, at place) bool {
 
 // firstFault takes over the first thing that the root refuses.
 func (l *Line) firstFault(at place, err error) {
-	var e *belfry.Error
+	var e *core.Error
 	if errors.As(err, &e) && len(e.Fields) > 0 {
 		f := e.Fields[0]
 		l.fault(at, f.Field, f.Value, f.Message, f.Hint)
@@ -269,7 +272,7 @@ func (l *Line) firstFault(at place, err error) {
 }
 
 // add puts an entry without a fault into the manifest, when the root agrees.
-func (b *builder) add(l *Line, at place, t belfry.Task, s belfry.Schedule) {
+func (b *builder) add(l *Line, at place, t task.Task, s schedule.Schedule) {
 	t.Namespace, s.Namespace, t.Queue = b.Namespace, b.Namespace, b.Queue
 	if !plainCommand(t.Command) {
 		l.fault(at, "command", "", "has bytes that are not text", "")
@@ -297,7 +300,7 @@ func (b *builder) add(l *Line, at place, t belfry.Task, s belfry.Schedule) {
 // is not UTF-8 would come back as something else.
 func plain(text string) bool { return utf8.ValidString(text) && !strings.ContainsRune(text, 0) }
 
-func plainCommand(c *belfry.Command) bool {
+func plainCommand(c *task.Command) bool {
 	ok := plain(c.Shell) && plain(c.Stdin) && plain(c.Dir)
 	for _, arg := range c.Argv {
 		ok = ok && plain(arg)

@@ -9,7 +9,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/alert"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/monitor"
 )
 
 // Kuma reads a backup of Uptime Kuma 1 (Settings, Backup, Export), and the list
@@ -31,7 +33,7 @@ func Kuma(r io.Reader, o Options) (Result, error) {
 	}
 	root, bad := readJSON(text)
 	if bad != nil {
-		return Result{}, belfry.InvalidField(fmt.Sprintf("line %d, column %d", bad.at.line, bad.at.column), "", bad.message, bad.hint)
+		return Result{}, core.InvalidField(fmt.Sprintf("line %d, column %d", bad.at.line, bad.at.column), "", bad.message, bad.hint)
 	}
 	k := &kuma{watching: newWatching(o), told: map[string]string{}, silent: map[string]string{}, proxies: map[string]*tree{}, byID: map[string]*tree{}}
 	k.telling = !root.get("notificationList").empty()
@@ -47,7 +49,7 @@ func Kuma(r io.Reader, o Options) (Result, error) {
 		k.monitor(m)
 	}
 	if len(k.res.Lines) == 0 {
-		return Result{}, belfry.InvalidField("file", "", "holds no monitor of Uptime Kuma", "it is the backup of version 1, or the list of monitors that the API of version 2 answers with")
+		return Result{}, core.InvalidField("file", "", "holds no monitor of Uptime Kuma", "it is the backup of version 1, or the list of monitors that the API of version 2 answers with")
 	}
 	k.fileNotes()
 	return k.finish("monitors")
@@ -102,7 +104,7 @@ func (k *kuma) monitor(t *tree) {
 		return
 	}
 	k.spend(e, t.at, name+t.get("description").text)
-	m := belfry.Monitor{
+	m := monitor.Monitor{
 		Every: k.seconds(e, t, "interval", 60), Tags: tags(append(k.groups(t), tagTexts(t.get("tags"))...)...),
 	}
 	target := t.get("hostname").text
@@ -117,10 +119,10 @@ func (k *kuma) monitor(t *tree) {
 	m.Description = describeName(m.Name, name, t.get("description").text)
 	k.policy(e, t, &m)
 	if kind == "push" {
-		m.Heartbeat = &belfry.Heartbeat{}
+		m.Heartbeat = &monitor.Heartbeat{}
 		m.Confirm.Retry = 0
 		if token := t.get("pushToken").text; token != "" {
-			m.Heartbeat.TokenDigest = belfry.PushDigest(token)
+			m.Heartbeat.TokenDigest = monitor.PushDigest(token)
 			e.notef("its callers go on at /api/push/ with their token, when their host leads here; it has a URL of its own too")
 		} else {
 			e.notef("whoever calls it needs its new URL, which is made with the monitor")
@@ -178,7 +180,7 @@ func tagTexts(t *tree) []string {
 }
 
 // seconds is a length of time of a monitor.
-func (k *kuma) seconds(e *entry, t *tree, key string, otherwise float64) belfry.Duration {
+func (k *kuma) seconds(e *entry, t *tree, key string, otherwise float64) core.Duration {
 	n := otherwise
 	if text := t.get(key).text; text != "" {
 		var err error
@@ -190,35 +192,35 @@ func (k *kuma) seconds(e *entry, t *tree, key string, otherwise float64) belfry.
 	if n == 0 {
 		n = otherwise
 	}
-	return belfry.Duration(math.Round(n*1000)) * belfry.Duration(time.Millisecond)
+	return core.Duration(math.Round(n*1000)) * core.Duration(time.Millisecond)
 }
 
 // policy is when a monitor counts as down and as up. There a single good check
 // makes it up.
-func (k *kuma) policy(e *entry, t *tree, m *belfry.Monitor) {
+func (k *kuma) policy(e *entry, t *tree, m *monitor.Monitor) {
 	retries := whole(t.get("maxretries"), 0)
-	if retries >= belfry.MaxThreshold {
-		e.notef("maxretries is %d, which Belfry takes as %d", retries, belfry.MaxThreshold-1)
-		retries = belfry.MaxThreshold - 1
+	if retries >= monitor.MaxThreshold {
+		e.notef("maxretries is %d, which Belfry takes as %d", retries, monitor.MaxThreshold-1)
+		retries = monitor.MaxThreshold - 1
 	}
 	m.Confirm.Failures, m.Recover.Passes = retries+1, 1
 	if retries > 0 {
-		m.Confirm.Retry = min(k.seconds(e, t, "retryInterval", m.Every.D().Seconds()), belfry.Duration(time.Hour))
+		m.Confirm.Retry = min(k.seconds(e, t, "retryInterval", m.Every.D().Seconds()), core.Duration(time.Hour))
 	}
 }
 
 // reminder is how soon people are told again. There it is so many checks.
-func (k *kuma) reminder(t *tree, every belfry.Duration) belfry.Duration {
+func (k *kuma) reminder(t *tree, every core.Duration) core.Duration {
 	n := whole(t.get("resendInterval"), 0)
 	if n == 0 {
 		return 0
 	}
 	k.reminded = true
-	return min(max(belfry.Duration(min(n, 1_000_000))*min(every, belfry.MaxRemind), belfry.MinRemind), belfry.MaxRemind)
+	return min(max(core.Duration(min(n, 1_000_000))*min(every, alert.MaxRemind), alert.MinRemind), alert.MaxRemind)
 }
 
 // tellOf makes a monitor known to the rules of its notifications.
-func (k *kuma) tellOf(t *tree, monitor string, remind belfry.Duration) {
+func (k *kuma) tellOf(t *tree, monitor string, remind core.Duration) {
 	for _, id := range notified(t) {
 		if channel := k.told[id]; channel != "" {
 			k.tell(monitor, channel, nil, remind)

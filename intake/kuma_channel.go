@@ -3,7 +3,8 @@ package intake
 import (
 	"strings"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/alert"
+	"github.com/belfry-run/belfry/core"
 )
 
 // notifications become channels. Their settings are a text of JSON in the
@@ -20,7 +21,7 @@ func (k *kuma) notifications(t *tree) {
 		name := orWord(n.get("name").text, settings.get("name").text)
 		kind := settings.get("type").text
 		e := newEntry(n.at, "notification "+orWord(clip(name), "without a name"), "notification "+clip(name)+": "+clip(kind))
-		c := belfry.Channel{Name: k.channels.free(stem(name, stem(kind, "channel")))}
+		c := alert.Channel{Name: k.channels.free(stem(name, stem(kind, "channel")))}
 		c.Description = describeName(c.Name, name, "")
 		k.fill(e, &c, kind, settings)
 		id := n.get("id").text
@@ -37,31 +38,31 @@ func (k *kuma) notifications(t *tree) {
 }
 
 // fill writes the settings of a channel.
-func (k *kuma) fill(e *entry, c *belfry.Channel, kind string, t *tree) {
+func (k *kuma) fill(e *entry, c *alert.Channel, kind string, t *tree) {
 	text := func(key string) string { return t.get(key).text }
-	secret := func(key string) belfry.Secret { return belfry.Secret(strings.TrimSpace(t.get(key).text)) }
+	secret := func(key string) core.Secret { return core.Secret(strings.TrimSpace(t.get(key).text)) }
 	switch kind {
 	case "slack":
-		c.Slack = &belfry.SlackChannel{URL: secret("slackwebhookURL")}
+		c.Slack = &alert.SlackChannel{URL: secret("slackwebhookURL")}
 	case "mattermost":
-		c.Slack = &belfry.SlackChannel{URL: secret("mattermostWebhookUrl")}
+		c.Slack = &alert.SlackChannel{URL: secret("mattermostWebhookUrl")}
 	case "rocket.chat":
-		c.Slack = &belfry.SlackChannel{URL: secret("rocketwebhookURL")}
+		c.Slack = &alert.SlackChannel{URL: secret("rocketwebhookURL")}
 	case "discord":
-		c.Discord = &belfry.DiscordChannel{URL: secret("discordWebhookUrl")}
+		c.Discord = &alert.DiscordChannel{URL: secret("discordWebhookUrl")}
 	case "teams":
-		c.Teams = &belfry.TeamsChannel{URL: secret("webhookUrl")}
+		c.Teams = &alert.TeamsChannel{URL: secret("webhookUrl")}
 		if strings.Contains(text("webhookUrl"), ".webhook.office.com") {
 			e.notef("Belfry posts what a workflow of Teams takes, and connectors do not: make a workflow and write its URL into the channel")
 		}
 	case "telegram":
-		c.Telegram = &belfry.TelegramChannel{Token: secret("telegramBotToken"), Chat: strings.TrimSpace(text("telegramChatID")), API: strings.TrimSuffix(text("telegramServerUrl"), "/")}
+		c.Telegram = &alert.TelegramChannel{Token: secret("telegramBotToken"), Chat: strings.TrimSpace(text("telegramChatID")), API: strings.TrimSuffix(text("telegramServerUrl"), "/")}
 		if text("telegramMessageThreadID") != "" {
 			e.notef("telegramMessageThreadID is not carried over: messages go to the chat as a whole")
 		}
 	case "PagerDuty":
-		c.PagerDuty = &belfry.PagerDutyChannel{RoutingKey: secret("pagerdutyIntegrationKey")}
-		if api := strings.TrimSuffix(text("pagerdutyIntegrationUrl"), "/v2/enqueue"); api != belfry.DefaultPagerDutyAPI {
+		c.PagerDuty = &alert.PagerDutyChannel{RoutingKey: secret("pagerdutyIntegrationKey")}
+		if api := strings.TrimSuffix(text("pagerdutyIntegrationUrl"), "/v2/enqueue"); api != alert.DefaultPagerDutyAPI {
 			c.PagerDuty.API = api
 		}
 		if auto := text("pagerdutyAutoResolve"); auto == "" || auto == "0" {
@@ -80,20 +81,20 @@ func (k *kuma) fill(e *entry, c *belfry.Channel, kind string, t *tree) {
 	}
 }
 
-func (k *kuma) ntfy(e *entry, c *belfry.Channel, t *tree) {
-	c.Ntfy = &belfry.NtfyChannel{Server: strings.TrimSuffix(t.get("ntfyserverurl").text, "/"), Topic: t.get("ntfytopic").text}
+func (k *kuma) ntfy(e *entry, c *alert.Channel, t *tree) {
+	c.Ntfy = &alert.NtfyChannel{Server: strings.TrimSuffix(t.get("ntfyserverurl").text, "/"), Topic: t.get("ntfytopic").text}
 	switch t.get("ntfyAuthenticationMethod").text {
 	case "accessToken":
-		c.Ntfy.Token = belfry.Secret(strings.TrimSpace(t.get("ntfyaccesstoken").text))
+		c.Ntfy.Token = core.Secret(strings.TrimSpace(t.get("ntfyaccesstoken").text))
 	case "usernamePassword":
 		e.notef("its user and password are not carried over: make an access token in ntfy and write it into the channel")
 	}
 }
 
-func (k *kuma) smtp(e *entry, c *belfry.Channel, t *tree) {
-	m := &belfry.EmailChannel{
+func (k *kuma) smtp(e *entry, c *alert.Channel, t *tree) {
+	m := &alert.EmailChannel{
 		Host: t.get("smtpHost").text, Port: whole(t.get("smtpPort"), 0), User: t.get("smtpUsername").text,
-		Password: belfry.Secret(t.get("smtpPassword").text), From: strings.TrimSpace(t.get("smtpFrom").text),
+		Password: core.Secret(t.get("smtpPassword").text), From: strings.TrimSpace(t.get("smtpFrom").text),
 	}
 	switch {
 	case isTrue(t.get("smtpSecure")):
@@ -116,8 +117,8 @@ func (k *kuma) smtp(e *entry, c *belfry.Channel, t *tree) {
 	c.Email = m
 }
 
-func (k *kuma) webhook(e *entry, c *belfry.Channel, t *tree) {
-	c.Webhook = &belfry.WebhookChannel{URL: belfry.Secret(strings.TrimSpace(t.get("webhookURL").text))}
+func (k *kuma) webhook(e *entry, c *alert.Channel, t *tree) {
+	c.Webhook = &alert.WebhookChannel{URL: core.Secret(strings.TrimSpace(t.get("webhookURL").text))}
 	given := t.get("webhookAdditionalHeaders")
 	if given.kind == scalar && strings.TrimSpace(given.text) != "" {
 		if given = readInnerJSON(given.text, given.at); given == nil || given.kind != mapping {
@@ -127,9 +128,9 @@ func (k *kuma) webhook(e *entry, c *belfry.Channel, t *tree) {
 	}
 	for _, name := range given.keys {
 		if c.Webhook.Headers == nil {
-			c.Webhook.Headers = map[string]belfry.Secret{}
+			c.Webhook.Headers = map[string]core.Secret{}
 		}
-		c.Webhook.Headers[name] = belfry.Secret(given.table[name].text)
+		c.Webhook.Headers[name] = core.Secret(given.table[name].text)
 	}
 	e.notef("Belfry posts its own JSON: what takes it must read it")
 }

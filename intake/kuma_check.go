@@ -6,33 +6,35 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/monitor"
+	"github.com/belfry-run/belfry/task"
 )
 
 // check is what a monitor looks at.
-func (k *kuma) check(e *entry, t *tree, kind string) belfry.Task {
-	task := belfry.Task{Timeout: k.timeout(e, t)}
+func (k *kuma) check(e *entry, t *tree, kind string) task.Task {
+	tk := task.Task{Timeout: k.timeout(e, t)}
 	host := t.get("hostname").text
 	switch kind {
 	case "http", "keyword", "json-query":
-		task.HTTP = k.http(e, t)
-		task.Conditions = k.judge(e, t, kind)
+		tk.HTTP = k.http(e, t)
+		tk.Conditions = k.judge(e, t, kind)
 	case "port":
-		task.TCP = &belfry.TCP{Address: k.address(t, "")}
+		tk.TCP = &task.TCP{Address: k.address(t, "")}
 	case "ping":
-		task.Ping = &belfry.Ping{Host: pinged(host), Count: min(max(whole(t.get("ping_count"), 1), 1), 20)}
+		tk.Ping = &task.Ping{Host: pinged(host), Count: min(max(whole(t.get("ping_count"), 1), 1), 20)}
 	case "dns":
-		task.DNS = k.dns(e, t)
+		tk.DNS = k.dns(e, t)
 	case "grpc-keyword":
-		task.GRPC = k.grpc(e, t)
+		tk.GRPC = k.grpc(e, t)
 	case "websocket-upgrade":
-		task.WebSocket = &belfry.WebSocket{URL: t.get("url").text}
+		tk.WebSocket = &task.WebSocket{URL: t.get("url").text}
 	case "":
 		e.fault(t.at, "type", "", "is missing", "")
 	default:
 		e.fault(t.get("type").at, "type", kind, "is a kind of monitor that Belfry does not have", hintFor(kind))
 	}
-	return task
+	return tk
 }
 
 // hintFor says what comes nearest to a kind that Belfry does not have.
@@ -50,12 +52,12 @@ func hintFor(kind string) string {
 
 // timeout is how long a check may take: in old versions it is four fifths of
 // the interval.
-func (k *kuma) timeout(e *entry, t *tree) belfry.Duration {
+func (k *kuma) timeout(e *entry, t *tree) core.Duration {
 	every := k.seconds(e, t, "interval", 60)
 	d := k.seconds(e, t, "timeout", every.D().Seconds()*0.8)
-	if d > belfry.MaxCheckTimeout {
-		e.notef("its timeout is %s, which Belfry takes as %s", d, belfry.MaxCheckTimeout)
-		d = belfry.MaxCheckTimeout
+	if d > monitor.MaxCheckTimeout {
+		e.notef("its timeout is %s, which Belfry takes as %s", d, monitor.MaxCheckTimeout)
+		d = monitor.MaxCheckTimeout
 	}
 	return d
 }
@@ -64,16 +66,16 @@ func (k *kuma) address(t *tree, otherwise string) string {
 	return net.JoinHostPort(strings.Trim(t.get("hostname").text, "[]"), orWord(t.get("port").text, otherwise))
 }
 
-func (k *kuma) http(e *entry, t *tree) *belfry.HTTP {
-	h := &belfry.HTTP{
+func (k *kuma) http(e *entry, t *tree) *task.HTTP {
+	h := &task.HTTP{
 		Method: strings.ToUpper(t.get("method").text), Body: t.get("body").text, SkipVerify: isTrue(t.get("ignoreTls")),
-		MaxRedirects: whole(t.get("maxredirects"), belfry.DefaultMaxRedirects),
+		MaxRedirects: whole(t.get("maxredirects"), task.DefaultMaxRedirects),
 	}
 	h.URL, h.Auth = splitUser(t.get("url").text)
 	switch h.MaxRedirects { // what Belfry takes for granted need not be said
 	case 0:
 		h.MaxRedirects = -1
-	case belfry.DefaultMaxRedirects:
+	case task.DefaultMaxRedirects:
 		h.MaxRedirects = 0
 	}
 	if h.Method == "GET" {
@@ -92,7 +94,7 @@ func (k *kuma) http(e *entry, t *tree) *belfry.HTTP {
 	}
 	switch family := t.get("ipFamily").text; family {
 	case "ipv4", "ipv6":
-		h.Family = belfry.IPFamily(family)
+		h.Family = task.IPFamily(family)
 	}
 	return h
 }
@@ -109,7 +111,7 @@ func (k *kuma) statuses(e *entry, t *tree) []string {
 	}
 	for _, code := range given.list {
 		text := strings.ReplaceAll(code.text, " ", "")
-		if _, err := belfry.ParseStatusRanges([]string{text}); err != nil {
+		if _, err := task.ParseStatusRanges([]string{text}); err != nil {
 			e.notef("accepted_statuscodes: %q is not carried over: it is no code or range", clip(code.text))
 			continue
 		}
@@ -122,7 +124,7 @@ func (k *kuma) statuses(e *entry, t *tree) []string {
 }
 
 // headers are a text of JSON in the backup.
-func (k *kuma) headers(e *entry, t *tree, h *belfry.HTTP) {
+func (k *kuma) headers(e *entry, t *tree, h *task.HTTP) {
 	given := t.get("headers")
 	if given.kind == scalar && strings.TrimSpace(given.text) != "" {
 		parsed := readInnerJSON(given.text, given.at)
@@ -143,24 +145,24 @@ func (k *kuma) headers(e *entry, t *tree, h *belfry.HTTP) {
 }
 
 // auth is who asks. Old versions have no method, and a user when there is one.
-func (k *kuma) auth(e *entry, t *tree, h *belfry.HTTP) {
-	user, password := t.get("basic_auth_user").text, belfry.Secret(t.get("basic_auth_pass").text)
+func (k *kuma) auth(e *entry, t *tree, h *task.HTTP) {
+	user, password := t.get("basic_auth_user").text, core.Secret(t.get("basic_auth_pass").text)
 	switch method := t.get("authMethod").text; method {
 	case "", "null", "basic":
 		if user != "" {
-			h.Auth = &belfry.HTTPAuth{User: user, Password: password}
+			h.Auth = &task.HTTPAuth{User: user, Password: password}
 		}
 	case "mtls":
-		a := belfry.HTTPAuth{}
+		a := task.HTTPAuth{}
 		if h.Auth != nil {
 			a = *h.Auth
 		}
-		a.Cert, a.Key = t.get("tlsCert").text, belfry.Secret(t.get("tlsKey").text)
-		if h.CA = t.get("tlsCa").text; a != (belfry.HTTPAuth{}) {
+		a.Cert, a.Key = t.get("tlsCert").text, core.Secret(t.get("tlsKey").text)
+		if h.CA = t.get("tlsCa").text; a != (task.HTTPAuth{}) {
 			h.Auth = &a
 		}
 	case "bearer":
-		h.Auth = &belfry.HTTPAuth{Bearer: belfry.Secret(orWord(t.get("bearerToken").text, t.get("bearer_token").text))}
+		h.Auth = &task.HTTPAuth{Bearer: core.Secret(orWord(t.get("bearerToken").text, t.get("bearer_token").text))}
 	default:
 		e.notef("authMethod %s is not carried over: the request goes without it, so that it may be refused", clip(method))
 	}
@@ -205,7 +207,7 @@ func (k *kuma) judge(e *entry, t *tree, kind string) []string {
 		}
 	}
 	for i, test := range list {
-		if len(test) > belfry.MaxCondition {
+		if len(test) > task.MaxCondition {
 			e.fault(t.at, "keyword", "", "is too long for a condition", "")
 			list[i] = "true"
 		}
@@ -241,8 +243,8 @@ func jsonQuery(t *tree) (test, why string) {
 
 var numberRule = regexp.MustCompile(`^-?(0|[1-9][0-9]{0,14})(\.[0-9]{1,15})?$`)
 
-func (k *kuma) dns(e *entry, t *tree) *belfry.DNS {
-	d := &belfry.DNS{Name: strings.TrimSuffix(t.get("hostname").text, "."), Type: strings.ToUpper(t.get("dns_resolve_type").text)}
+func (k *kuma) dns(e *entry, t *tree) *task.DNS {
+	d := &task.DNS{Name: strings.TrimSuffix(t.get("hostname").text, "."), Type: strings.ToUpper(t.get("dns_resolve_type").text)}
 	server, more, _ := strings.Cut(t.get("dns_resolve_server").text, ",")
 	if strings.TrimSpace(more) != "" {
 		e.notef("of its name servers the first is asked")
@@ -270,7 +272,7 @@ func (k *kuma) dns(e *entry, t *tree) *belfry.DNS {
 }
 
 // grpc asks the health service, which is the one that Belfry knows.
-func (k *kuma) grpc(e *entry, t *tree) *belfry.GRPC {
+func (k *kuma) grpc(e *entry, t *tree) *task.GRPC {
 	if name := t.get("grpcServiceName").text; !strings.HasSuffix(strings.ToLower(name), "health") {
 		e.fault(t.get("grpcServiceName").at, "grpcServiceName", name, "is not the health service, which is the one that Belfry asks", "let a command ask it and call a heartbeat")
 	}
@@ -281,7 +283,7 @@ func (k *kuma) grpc(e *entry, t *tree) *belfry.GRPC {
 	if e.Err == nil {
 		e.notef("it is up when its health service says SERVING; the keyword is not looked for")
 	}
-	return &belfry.GRPC{Address: strings.TrimSuffix(address, "/"), Plaintext: !isTrue(t.get("grpcEnableTls")), SkipVerify: isTrue(t.get("grpcEnableTls")) && isTrue(t.get("ignoreTls"))}
+	return &task.GRPC{Address: strings.TrimSuffix(address, "/"), Plaintext: !isTrue(t.get("grpcEnableTls")), SkipVerify: isTrue(t.get("grpcEnableTls")) && isTrue(t.get("ignoreTls"))}
 }
 
 // pinged is the host of what is to be pinged, which some write as a URL.

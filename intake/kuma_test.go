@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/intake"
 )
 
@@ -180,21 +180,21 @@ func TestKumaGroups(t *testing.T) {
 func TestKumaFaultsOfTheFile(t *testing.T) {
 	for _, tc := range []struct {
 		text, message string
-		code          belfry.Code
+		code          core.Code
 	}{
-		{"", "it ends in the middle", belfry.Invalid},
-		{`{"monitorList": [`, "it ends in the middle", belfry.Invalid},
-		{"{\n  \"a\": tru }", "line 2, column 8", belfry.Invalid},
-		{`{} {}`, "is more than one JSON value", belfry.Invalid},
-		{`{"a": "\u0000"}`, "has a NUL character", belfry.Invalid},
-		{strings.Repeat("[", 100), "is nested more than 64 levels deep", belfry.Invalid},
-		{`{}`, "holds no monitor", belfry.Invalid},
-		{`[1, "x", {"name": "x"}]`, "holds no monitor", belfry.Invalid},
-		{strings.Repeat(" ", intake.MaxBackup+1), "has more than", belfry.TooLarge},
-		{`[` + strings.Repeat(`{"type":"x","name":"y"},`, intake.MaxLines) + `{"type":"x","name":"y"}]`, "has more than 10000 monitors", belfry.TooLarge},
+		{"", "it ends in the middle", core.Invalid},
+		{`{"monitorList": [`, "it ends in the middle", core.Invalid},
+		{"{\n  \"a\": tru }", "line 2, column 8", core.Invalid},
+		{`{} {}`, "is more than one JSON value", core.Invalid},
+		{`{"a": "\u0000"}`, "has a NUL character", core.Invalid},
+		{strings.Repeat("[", 100), "is nested more than 64 levels deep", core.Invalid},
+		{`{}`, "holds no monitor", core.Invalid},
+		{`[1, "x", {"name": "x"}]`, "holds no monitor", core.Invalid},
+		{strings.Repeat(" ", intake.MaxBackup+1), "has more than", core.TooLarge},
+		{`[` + strings.Repeat(`{"type":"x","name":"y"},`, intake.MaxLines) + `{"type":"x","name":"y"}]`, "has more than 10000 monitors", core.TooLarge},
 	} {
 		_, err := intake.Kuma(strings.NewReader(tc.text), intake.Options{})
-		if belfry.CodeOf(err) != tc.code || !strings.Contains(err.Error(), tc.message) {
+		if core.CodeOf(err) != tc.code || !strings.Contains(err.Error(), tc.message) {
 			t.Errorf("%.30q: %v, want %s", tc.text, err, tc.message)
 		}
 	}

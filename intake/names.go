@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 	"strconv"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/task"
 )
 
 // names is which names are taken.
@@ -31,7 +31,7 @@ func (n names) free(name string) string {
 }
 
 // sharedName is the name of the task that does the same, or a new one.
-func (b *builder) sharedName(t belfry.Task, name string) string {
+func (b *builder) sharedName(t task.Task, name string) string {
 	t.Name = ""
 	text, err := json.Marshal(t) // maps are written in order
 	if err != nil {

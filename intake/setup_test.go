@@ -10,10 +10,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/belfry-run/belfry"
 	"github.com/belfry-run/belfry/config"
+	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/intake"
+	"github.com/belfry-run/belfry/schedule"
 	"github.com/belfry-run/belfry/store/sqlite"
+	"github.com/belfry-run/belfry/task"
+	"github.com/belfry-run/belfry/view"
 )
 
 // now is a Saturday.
@@ -46,13 +49,13 @@ func cronJobs(t *testing.T, text string, o intake.Options) intake.Result {
 func sound(t *testing.T, r intake.Result, namespace string) {
 	t.Helper()
 	if namespace == "" {
-		namespace = belfry.DefaultNamespace
+		namespace = core.DefaultNamespace
 	}
 	m := r.Manifest.WithDefaults(namespace)
 	if err := m.Validate(); err != nil {
 		t.Errorf("the manifest is not valid: %v", err)
 	}
-	tasks, schedules := map[string]bool{}, map[string]belfry.Schedule{}
+	tasks, schedules := map[string]bool{}, map[string]schedule.Schedule{}
 	for _, task := range m.Tasks {
 		tasks[task.Name] = true
 	}
@@ -97,7 +100,7 @@ func sound(t *testing.T, r intake.Result, namespace string) {
 
 // stable checks that a manifest survives a file, and that applying it and
 // what was exported of it again changes nothing.
-func stable(t *testing.T, m belfry.Manifest) {
+func stable(t *testing.T, m view.Manifest) {
 	t.Helper()
 	var b bytes.Buffer
 	if err := config.WriteYAML(&b, m); err != nil {
@@ -114,9 +117,9 @@ func stable(t *testing.T, m belfry.Manifest) {
 		t.Fatal(err)
 	}
 	defer st.Close()
-	changes := func(m belfry.Manifest, want belfry.Action) {
+	changes := func(m view.Manifest, want view.Action) {
 		t.Helper()
-		done, err := st.Apply(t.Context(), m, belfry.ApplyOptions{Namespace: "default", Prune: true})
+		done, err := st.Apply(t.Context(), m, view.ApplyOptions{Namespace: "default", Prune: true})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -126,14 +129,14 @@ func stable(t *testing.T, m belfry.Manifest) {
 			}
 		}
 	}
-	changes(m, belfry.ActionCreate)
-	changes(m, belfry.ActionKeep)
+	changes(m, view.ActionCreate)
+	changes(m, view.ActionKeep)
 	exported, err := st.Export(t.Context(), "default")
 	if err != nil {
 		t.Fatal(err)
 	}
 	exported.Queues = nil // the default one is there by itself
-	changes(exported, belfry.ActionKeep)
+	changes(exported, view.ActionKeep)
 }
 
 func same(t *testing.T, what string, got, want any) {
@@ -157,7 +160,7 @@ func line(t *testing.T, r intake.Result, number int) intake.Line {
 	return intake.Line{}
 }
 
-func taskOf(t *testing.T, r intake.Result, name string) belfry.Task {
+func taskOf(t *testing.T, r intake.Result, name string) task.Task {
 	t.Helper()
 	for _, task := range r.Manifest.Tasks {
 		if task.Name == name {
@@ -165,10 +168,10 @@ func taskOf(t *testing.T, r intake.Result, name string) belfry.Task {
 		}
 	}
 	t.Fatalf("no task %q", name)
-	return belfry.Task{}
+	return task.Task{}
 }
 
-func scheduleOf(t *testing.T, r intake.Result, name string) belfry.Schedule {
+func scheduleOf(t *testing.T, r intake.Result, name string) schedule.Schedule {
 	t.Helper()
 	for _, s := range r.Manifest.Schedules {
 		if s.Name == name {
@@ -176,5 +179,5 @@ func scheduleOf(t *testing.T, r intake.Result, name string) belfry.Schedule {
 		}
 	}
 	t.Fatalf("no schedule %q", name)
-	return belfry.Schedule{}
+	return schedule.Schedule{}
 }

@@ -7,7 +7,10 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/alert"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/monitor"
+	"github.com/belfry-run/belfry/task"
 )
 
 // watching collects the monitors of one file, who is told of them, and when
@@ -19,17 +22,17 @@ type watching struct {
 	// In the order in which they were first asked for, and the last by what they
 	// have in common: monitors that tell the same channel of the same things, and
 	// those that rest at the same times.
-	tellings  []*belfry.AlertRule
-	lastTell  map[string]*belfry.AlertRule
-	pauses    []*belfry.Window
-	lastPause map[string]*belfry.Window
+	tellings  []*alert.Rule
+	lastTell  map[string]*alert.Rule
+	pauses    []*monitor.Window
+	lastPause map[string]*monitor.Window
 	pausesAll bool // some window is for all monitors
 }
 
 func newWatching(o Options) *watching {
 	return &watching{
 		builder: newBuilder(o), monitors: newNames(), channels: newNames(), rules: newNames(), windows: newNames(),
-		lastTell: map[string]*belfry.AlertRule{}, lastPause: map[string]*belfry.Window{},
+		lastTell: map[string]*alert.Rule{}, lastPause: map[string]*monitor.Window{},
 	}
 }
 
@@ -118,12 +121,12 @@ func (w *watching) spend(e *entry, at place, text string) string {
 
 // add puts a monitor without a fault into the manifest, when the root agrees,
 // and reports whether it is there.
-func (w *watching) add(e *entry, m belfry.Monitor) bool {
+func (w *watching) add(e *entry, m monitor.Monitor) bool {
 	m.Namespace = w.Namespace
 	if m.Heartbeat == nil {
 		m.Check.Queue = w.Queue
 	}
-	m.Description, _ = belfry.CleanText(m.Description, belfry.MaxDescription)
+	m.Description, _ = core.CleanText(m.Description, core.MaxDescription)
 	if e.Err == nil {
 		full := m.WithDefaults()
 		if err := full.Validate(w.Now); err != nil {
@@ -139,7 +142,7 @@ func (w *watching) add(e *entry, m belfry.Monitor) bool {
 }
 
 // describe says in a plain sentence what a monitor does.
-func describe(m belfry.Monitor) string {
+func describe(m monitor.Monitor) string {
 	what, t := "A call is to come", m.Check
 	switch {
 	case t.HTTP != nil:
@@ -174,9 +177,9 @@ func bare(text string) string {
 }
 
 // addChannel puts a channel into the manifest and answers its name.
-func (w *watching) addChannel(e *entry, c belfry.Channel) bool {
+func (w *watching) addChannel(e *entry, c alert.Channel) bool {
 	c.Namespace = w.Namespace
-	c.Description, _ = belfry.CleanText(c.Description, belfry.MaxDescription)
+	c.Description, _ = core.CleanText(c.Description, core.MaxDescription)
 	if e.Err != nil {
 		return false
 	}
@@ -191,11 +194,11 @@ func (w *watching) addChannel(e *entry, c belfry.Channel) bool {
 
 // tell makes a monitor known to the rule that tells a channel of such things.
 // No types means those that rules are about anyway.
-func (w *watching) tell(monitor, channel string, on []belfry.NoticeType, remind belfry.Duration) {
+func (w *watching) tell(monitor, channel string, on []alert.NoticeType, remind core.Duration) {
 	key := fmt.Sprintf("%s %v %s", channel, on, remind)
 	rule := w.lastTell[key]
-	if rule == nil || len(rule.Monitors) == belfry.MaxRuleTargets {
-		rule = &belfry.AlertRule{On: on, Channels: []string{channel}, Remind: remind}
+	if rule == nil || len(rule.Monitors) == alert.MaxRuleTargets {
+		rule = &alert.Rule{On: on, Channels: []string{channel}, Remind: remind}
 		w.tellings, w.lastTell[key] = append(w.tellings, rule), rule
 	}
 	rule.Monitors = withLast(rule.Monitors, monitor)
@@ -212,19 +215,19 @@ func withLast(names []string, name string) []string {
 // rest puts a monitor into the window with these times, which is made when
 // there is none. Without a monitor the window is for all of them. It answers
 // the name of the window.
-func (w *watching) rest(window belfry.Window, monitor string) string {
-	key := fmt.Sprint(window.Rules[0].Cron, window.Lasts, window.Zone, monitor == "")
+func (w *watching) rest(window monitor.Window, m string) string {
+	key := fmt.Sprint(window.Rules[0].Cron, window.Lasts, window.Zone, m == "")
 	p := w.lastPause[key]
-	if p == nil || len(p.Monitors) == belfry.MaxWindowTargets {
+	if p == nil || len(p.Monitors) == monitor.MaxWindowTargets {
 		p = &window
 		p.Namespace, p.Name = w.Namespace, w.windows.free("maintenance")
 		w.windows.taken[p.Name] = true
 		w.pauses, w.lastPause[key] = append(w.pauses, p), p
 	}
-	if monitor == "" {
+	if m == "" {
 		w.pausesAll = true
 	} else {
-		p.Monitors = withLast(p.Monitors, monitor)
+		p.Monitors = withLast(p.Monitors, m)
 	}
 	return p.Name
 }
@@ -241,7 +244,7 @@ func (w *watching) finish(what string) (Result, error) {
 		w.res.Manifest.Windows = append(w.res.Manifest.Windows, *p)
 	}
 	if len(w.res.Lines) > MaxLines {
-		return Result{}, belfry.Errorf(belfry.TooLarge, "the file has more than %d %s", MaxLines, what).WithHint("split it")
+		return Result{}, core.Errorf(core.TooLarge, "the file has more than %d %s", MaxLines, what).WithHint("split it")
 	}
 	slices.SortStableFunc(w.res.Lines, func(a, b Line) int {
 		return cmp.Or(cmp.Compare(a.file, b.file), cmp.Compare(a.Number, b.Number))
@@ -253,7 +256,7 @@ func (w *watching) finish(what string) (Result, error) {
 func tags(texts ...string) []string {
 	var list []string
 	for _, text := range texts {
-		if tag := stem(text, ""); tag != "" && !slices.Contains(list, tag) && len(list) < belfry.MaxTags {
+		if tag := stem(text, ""); tag != "" && !slices.Contains(list, tag) && len(list) < core.MaxTags {
 			list = append(list, tag)
 		}
 	}
@@ -274,13 +277,13 @@ func describeName(made, was, more string) string {
 
 // splitUser takes the user and password out of a URL, where a monitor may not
 // have them.
-func splitUser(text string) (string, *belfry.HTTPAuth) {
+func splitUser(text string) (string, *task.HTTPAuth) {
 	u, err := url.Parse(text)
 	if err != nil || u.User == nil {
 		return text, nil
 	}
 	password, _ := u.User.Password()
-	a := &belfry.HTTPAuth{User: u.User.Username(), Password: belfry.Secret(password)}
+	a := &task.HTTPAuth{User: u.User.Username(), Password: core.Secret(password)}
 	u.User = nil
 	return u.String(), a
 }

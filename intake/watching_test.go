@@ -10,8 +10,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/belfry-run/belfry"
 	"github.com/belfry-run/belfry/config"
+	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/intake"
 	"github.com/belfry-run/belfry/worker/probe/condition"
 )
@@ -92,7 +92,7 @@ func compare(t *testing.T, path string, got []byte) {
 // watched checks what is true of every result with monitors.
 func watched(t *testing.T, r intake.Result) {
 	t.Helper()
-	m := r.Manifest.WithDefaults(belfry.DefaultNamespace)
+	m := r.Manifest.WithDefaults(core.DefaultNamespace)
 	if err := m.Validate(); err != nil {
 		t.Errorf("the manifest is not valid: %v", err)
 	}
@@ -159,9 +159,9 @@ func kept(t *testing.T, r intake.Result) {
 	if err := config.WriteYAML(&b, r.Manifest); err != nil {
 		t.Fatal(err)
 	}
-	back, err := config.ParseManifest([]config.Source{{Name: "m.yaml", Text: b.Bytes()}}, belfry.DefaultNamespace)
+	back, err := config.ParseManifest([]config.Source{{Name: "m.yaml", Text: b.Bytes()}}, core.DefaultNamespace)
 	if err != nil {
 		t.Fatalf("what was written cannot be read: %v\n%s", err, b.String())
 	}
-	same(t, "read again", back.WithDefaults(belfry.DefaultNamespace), r.Manifest.WithDefaults(belfry.DefaultNamespace))
+	same(t, "read again", back.WithDefaults(core.DefaultNamespace), r.Manifest.WithDefaults(core.DefaultNamespace))
 }

@@ -7,7 +7,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/alert"
+	"github.com/belfry-run/belfry/core"
 )
 
 // card is a message made ready to be written: its texts are plain, and nothing
@@ -44,7 +45,7 @@ const (
 )
 
 // newCard shows at most so many notices.
-func newCard(m belfry.Message, most int) card {
+func newCard(m alert.Message, most int) card {
 	c := card{title: headline(m), url: link(m.URL), severity: severityOf(m)}
 	if len(m.Notices) == 0 { // or its text says what they say
 		c.text = clip(plain(m.Text), maxText)
@@ -59,7 +60,7 @@ func newCard(m belfry.Message, most int) card {
 	return c
 }
 
-func headline(m belfry.Message) string {
+func headline(m alert.Message) string {
 	title := m.Title
 	if strings.TrimSpace(title) == "" && len(m.Notices) > 0 {
 		title = titleOf(m.Notices[0])
@@ -71,7 +72,7 @@ func headline(m belfry.Message) string {
 }
 
 // titleOf is what a notice says, or else what it is.
-func titleOf(n belfry.Notice) string {
+func titleOf(n alert.Notice) string {
 	if title := line(n.Title); title != "" {
 		return title
 	}
@@ -79,7 +80,7 @@ func titleOf(n belfry.Notice) string {
 }
 
 // subjectOf is the thing that a notice is about.
-func subjectOf(n belfry.Notice) string {
+func subjectOf(n alert.Notice) string {
 	for _, name := range []string{n.Monitor, n.Task, n.Schedule} {
 		if name != "" {
 			return name
@@ -97,7 +98,7 @@ func link(address string) string {
 	return strings.NewReplacer("<", "%3C", ">", "%3E", "|", "%7C", `"`, "%22", "'", "%27", "`", "%60", " ", "%20", ")", "%29").Replace(line(u.String()))
 }
 
-func newItem(n belfry.Notice) item {
+func newItem(n alert.Notice) item {
 	return item{
 		title: clip(titleOf(n), maxTitle), severity: severityOfType(n.Type), facts: unsaid(n),
 		text: clip(plain(n.Text), maxText), diff: clip(plain(n.Diff), maxText),
@@ -105,12 +106,12 @@ func newItem(n belfry.Notice) item {
 }
 
 // unsaid are the facts of a notice that neither its title nor its text says.
-func unsaid(n belfry.Notice) []fact {
+func unsaid(n alert.Notice) []fact {
 	said := words(titleOf(n)) + words(n.Text)
 	return slices.DeleteFunc(factsOf(n), func(f fact) bool { return strings.Contains(said, words(f.value)) })
 }
 
-func factsOf(n belfry.Notice) []fact {
+func factsOf(n alert.Notice) []fact {
 	var facts []fact
 	add := func(name, value string) {
 		if value = clip(line(value), maxFact); value != "" {
@@ -140,7 +141,7 @@ func factsOf(n belfry.Notice) []fact {
 		add("Since", moment(n.Since))
 	}
 	if n.Lasted > 0 {
-		add("Lasted", belfry.Duration(time.Duration(n.Lasted).Round(time.Second)).String())
+		add("Lasted", core.Duration(time.Duration(n.Lasted).Round(time.Second)).String())
 	}
 	if n.Count > 0 {
 		add("Reminder", strconv.Itoa(n.Count))
@@ -177,7 +178,7 @@ const (
 // worst first.
 var severities = []string{critical, warning, info, ok}
 
-func severityOf(m belfry.Message) string {
+func severityOf(m alert.Message) string {
 	if slices.Contains(severities, m.Severity) {
 		return m.Severity
 	}
@@ -191,14 +192,14 @@ func severityOf(m belfry.Message) string {
 	return severities[worst]
 }
 
-func severityOfType(t belfry.NoticeType) string {
+func severityOfType(t alert.NoticeType) string {
 	switch t {
-	case belfry.NoticeDown, belfry.NoticeReminder:
+	case alert.NoticeDown, alert.NoticeReminder:
 		return critical
-	case belfry.NoticeUp, belfry.NoticeRecovered, belfry.NoticeNormal, belfry.NoticeSteady, belfry.NoticeFresh:
+	case alert.NoticeUp, alert.NoticeRecovered, alert.NoticeNormal, alert.NoticeSteady, alert.NoticeFresh:
 		return ok
-	case belfry.NoticeDegraded, belfry.NoticeSlow, belfry.NoticeFlapping, belfry.NoticeStale, belfry.NoticeCertificate,
-		belfry.NoticeJobFailed, belfry.NoticeScheduleMissed:
+	case alert.NoticeDegraded, alert.NoticeSlow, alert.NoticeFlapping, alert.NoticeStale, alert.NoticeCertificate,
+		alert.NoticeJobFailed, alert.NoticeScheduleMissed:
 		return warning
 	}
 	return info
@@ -206,7 +207,7 @@ func severityOfType(t belfry.NoticeType) string {
 
 // eventOf names what a message is about: the type of its notices if that is
 // one.
-func eventOf(m belfry.Message) string {
+func eventOf(m alert.Message) string {
 	if len(m.Notices) == 0 {
 		return "message"
 	}

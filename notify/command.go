@@ -12,7 +12,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/alert"
 )
 
 // CommandRefusal says how an operator allows commands.
@@ -29,7 +29,7 @@ const (
 // command runs a program with the message on its standard input. It gets a
 // process group of its own, which is killed when the time is over and when the
 // program has ended: nothing stays behind.
-func (s *Sender) command(ctx context.Context, c belfry.Channel, m belfry.Message) error {
+func (s *Sender) command(ctx context.Context, c alert.Channel, m alert.Message) error {
 	if !s.options.AllowCommands {
 		return permanent("%s", CommandRefusal)
 	}
@@ -91,7 +91,7 @@ const defaultPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bi
 
 // environment is all that a program gets: of the node's own only what programs
 // need to run at all.
-func environment(c belfry.Channel, m belfry.Message) []string {
+func environment(c alert.Channel, m alert.Message) []string {
 	env := []string{"PATH=" + inherited("PATH", defaultPath), "HOME=" + inherited("HOME", "/"), "LANG=" + inherited("LANG", "C.UTF-8")}
 	if zone, set := os.LookupEnv("TZ"); set {
 		env = append(env, "TZ="+zone)

@@ -16,15 +16,16 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/alert"
+	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/notify"
 )
 
-func command(timeout time.Duration, argv ...string) belfry.Channel {
-	return belfry.Channel{Namespace: "default", Name: "pager", Command: &belfry.CommandChannel{Argv: argv, Timeout: belfry.Duration(timeout)}}
+func command(timeout time.Duration, argv ...string) alert.Channel {
+	return alert.Channel{Namespace: "default", Name: "pager", Command: &alert.CommandChannel{Argv: argv, Timeout: core.Duration(timeout)}}
 }
 
-func shell(timeout time.Duration, script string) belfry.Channel {
+func shell(timeout time.Duration, script string) alert.Channel {
 	return command(timeout, "sh", "-c", script)
 }
 
@@ -41,7 +42,7 @@ func TestACommandGetsTheMessage(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		var got belfry.Message
+		var got alert.Message
 		if err := json.Unmarshal(in, &got); err != nil || got.Key != m.Key || len(got.Notices) != len(m.Notices) {
 			t.Errorf("%s: %v, %s", m.name, err, in)
 		}
@@ -94,7 +95,7 @@ func TestCommandsThatFail(t *testing.T) {
 	}
 	s := newSender(t)
 	for name, c := range map[string]struct {
-		channel   belfry.Channel
+		channel   alert.Channel
 		permanent bool
 		says      string
 	}{

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/alert"
 )
 
 // Limits of a Discord message: of its embeds, and of all their texts together.
@@ -65,7 +65,7 @@ func outsideLinks(write token) token {
 	}
 }
 
-func (s *Sender) discord(ctx context.Context, c belfry.Channel, m belfry.Message) error {
+func (s *Sender) discord(ctx context.Context, c alert.Channel, m alert.Message) error {
 	a, err := s.postJSON(ctx, string(c.Discord.URL), nil, discordMessageOf(newCard(m, maxItems)))
 	if a == nil {
 		return err

@@ -17,7 +17,7 @@ import (
 	gomail "github.com/wneessen/go-mail"
 	"github.com/wneessen/go-mail/smtp"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/alert"
 )
 
 // email sends a mail to all recipients of the channel at once.
@@ -25,7 +25,7 @@ import (
 // A recipient that is refused does not keep the others from their mail. If
 // only some were taken, the error says so, and another try of the same message
 // goes to the others alone, as long as this sender remembers.
-func (s *Sender) email(ctx context.Context, c belfry.Channel, m belfry.Message) error {
+func (s *Sender) email(ctx context.Context, c alert.Channel, m alert.Message) error {
 	ctx, cancel := withDeadline(ctx, DefaultTimeout)
 	defer cancel()
 	from, to, err := addresses(c.Email)
@@ -65,7 +65,7 @@ func (s *Sender) email(ctx context.Context, c belfry.Channel, m belfry.Message) 
 }
 
 // addresses of a channel, each fit to be said to a mail server.
-func addresses(e *belfry.EmailChannel) (from *mail.Address, to []*mail.Address, err error) {
+func addresses(e *alert.EmailChannel) (from *mail.Address, to []*mail.Address, err error) {
 	if from, err = addressOf(e.From); err != nil {
 		return nil, nil, err
 	}
@@ -103,7 +103,7 @@ type mailConn struct {
 }
 
 // dialMail connects through the guard, encrypts and logs in.
-func (s *Sender) dialMail(ctx context.Context, e *belfry.EmailChannel) (*mailConn, error) {
+func (s *Sender) dialMail(ctx context.Context, e *alert.EmailChannel) (*mailConn, error) {
 	conn := &mailConn{ctx: ctx, host: net.JoinHostPort(e.Host, strconv.Itoa(mailPort(e))), stop: func() bool { return true }}
 	config := s.tls.Clone()
 	config.ServerName = e.Host
@@ -159,7 +159,7 @@ const (
 	tlsNone     = "none"
 )
 
-func mailPort(e *belfry.EmailChannel) int {
+func mailPort(e *alert.EmailChannel) int {
 	switch {
 	case e.Port != 0:
 		return e.Port
@@ -171,7 +171,7 @@ func mailPort(e *belfry.EmailChannel) int {
 	return 587
 }
 
-func mailOptions(e *belfry.EmailChannel, config *tls.Config) ([]gomail.Option, error) {
+func mailOptions(e *alert.EmailChannel, config *tls.Config) ([]gomail.Option, error) {
 	// The dialer does implicit TLS, so that it stays the guard's.
 	options := []gomail.Option{gomail.WithPort(mailPort(e)), gomail.WithTLSConfig(config), gomail.WithTLSPolicy(gomail.NoTLS)}
 	// Over TLS the plain ways are those that work everywhere. Without it, the

@@ -16,7 +16,7 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/alert"
 	"github.com/belfry-run/belfry/notify"
 )
 
@@ -332,25 +332,25 @@ func TestACertificateOfSomebodyElse(t *testing.T) {
 func TestMailAddressesThatAreNone(t *testing.T) {
 	t.Parallel()
 	s := newSender(t)
-	good := belfry.EmailChannel{Host: "127.0.0.1", Port: 1, From: "a@example.com", To: []string{"b@example.com"}}
-	for name, change := range map[string]func(*belfry.EmailChannel){
-		"no recipients":    func(e *belfry.EmailChannel) { e.To = nil },
-		"no sender":        func(e *belfry.EmailChannel) { e.From = "" },
-		"header in sender": func(e *belfry.EmailChannel) { e.From = "a@example.com\r\nBcc: x@example.com" },
-		"header in name":   func(e *belfry.EmailChannel) { e.To = []string{"\"x\r\nBcc: y\" <b@example.com>"} },
-		"two in one":       func(e *belfry.EmailChannel) { e.To = []string{"b@example.com, c@example.com"} },
-		"a bracket":        func(e *belfry.EmailChannel) { e.To = []string{`"b> NOTIFY=NEVER"@example.com`} },
-		"a word":           func(e *belfry.EmailChannel) { e.To = []string{"nobody"} },
-		"no host":          func(e *belfry.EmailChannel) { e.Host = "" },
-		"a socket":         func(e *belfry.EmailChannel) { e.Host = "unix:///run/postfix" },
-		"a port":           func(e *belfry.EmailChannel) { e.Port = 70000 },
-		"a way":            func(e *belfry.EmailChannel) { e.TLS = "ssl3" },
+	good := alert.EmailChannel{Host: "127.0.0.1", Port: 1, From: "a@example.com", To: []string{"b@example.com"}}
+	for name, change := range map[string]func(*alert.EmailChannel){
+		"no recipients":    func(e *alert.EmailChannel) { e.To = nil },
+		"no sender":        func(e *alert.EmailChannel) { e.From = "" },
+		"header in sender": func(e *alert.EmailChannel) { e.From = "a@example.com\r\nBcc: x@example.com" },
+		"header in name":   func(e *alert.EmailChannel) { e.To = []string{"\"x\r\nBcc: y\" <b@example.com>"} },
+		"two in one":       func(e *alert.EmailChannel) { e.To = []string{"b@example.com, c@example.com"} },
+		"a bracket":        func(e *alert.EmailChannel) { e.To = []string{`"b> NOTIFY=NEVER"@example.com`} },
+		"a word":           func(e *alert.EmailChannel) { e.To = []string{"nobody"} },
+		"no host":          func(e *alert.EmailChannel) { e.Host = "" },
+		"a socket":         func(e *alert.EmailChannel) { e.Host = "unix:///run/postfix" },
+		"a port":           func(e *alert.EmailChannel) { e.Port = 70000 },
+		"a way":            func(e *alert.EmailChannel) { e.TLS = "ssl3" },
 	} {
 		e := good
 		change(&e)
-		checkFault(t, name, s.Send(t.Context(), belfry.Channel{Email: &e}, messages[0].Message), true, "")
+		checkFault(t, name, s.Send(t.Context(), alert.Channel{Email: &e}, messages[0].Message), true, "")
 	}
-	if notify.Permanent(s.Send(t.Context(), belfry.Channel{Email: &good}, messages[0].Message)) {
+	if notify.Permanent(s.Send(t.Context(), alert.Channel{Email: &good}, messages[0].Message)) {
 		t.Error("the good one is not")
 	}
 }

@@ -3,14 +3,14 @@ package notify
 import (
 	"crypto/x509"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/alert"
 )
 
 // Trust lets mail go to servers whose certificates pool knows.
 func (s *Sender) Trust(pool *x509.CertPool) { s.tls.RootCAs = pool }
 
 // Hide is what the channel's veil makes of a text.
-func Hide(c belfry.Channel, text string) string { return newVeil(c).replacer.Replace(text) }
+func Hide(c alert.Channel, text string) string { return newVeil(c).replacer.Replace(text) }
 
 // Inner parts that are tested with foreign texts.
 var (

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/alert"
 	"github.com/belfry-run/belfry/internal/hostile"
 )
 
@@ -37,7 +37,7 @@ func TestHostilePeers(t *testing.T) {
 	var all sync.WaitGroup
 	defer all.Wait()
 	slots := make(chan struct{}, 12) // most of what is tried waits
-	try := func(p hostile.Peer, of func(address string) map[string]belfry.Channel) {
+	try := func(p hostile.Peer, of func(address string) map[string]alert.Channel) {
 		for name := range of("127.0.0.1:1") {
 			slots <- struct{}{}
 			all.Go(func() {
@@ -64,10 +64,10 @@ func TestHostilePeers(t *testing.T) {
 		}
 	}
 	for _, p := range hostile.HTTP {
-		try(p, func(address string) map[string]belfry.Channel { return httpChannels("http://" + address) })
+		try(p, func(address string) map[string]alert.Channel { return httpChannels("http://" + address) })
 	}
-	try(hostile.TCP[0], func(address string) map[string]belfry.Channel { return httpChannels("https://" + address) })
-	try(hostile.TCP[4], func(address string) map[string]belfry.Channel { return httpChannels("https://" + address) })
+	try(hostile.TCP[0], func(address string) map[string]alert.Channel { return httpChannels("https://" + address) })
+	try(hostile.TCP[4], func(address string) map[string]alert.Channel { return httpChannels("https://" + address) })
 	for _, p := range hostile.SMTP {
 		try(p, mailChannels)
 	}
@@ -77,12 +77,12 @@ func TestHostilePeers(t *testing.T) {
 }
 
 // mailChannels are the ways of mail, to the server at address.
-func mailChannels(address string) map[string]belfry.Channel {
+func mailChannels(address string) map[string]alert.Channel {
 	host, text, _ := net.SplitHostPort(address)
 	port, _ := strconv.Atoi(text)
-	all := map[string]belfry.Channel{}
+	all := map[string]alert.Channel{}
 	for _, way := range []string{"none", "starttls", "implicit"} {
-		all["mail, "+way] = belfry.Channel{Namespace: "default", Name: "mail", Email: &belfry.EmailChannel{
+		all["mail, "+way] = alert.Channel{Namespace: "default", Name: "mail", Email: &alert.EmailChannel{
 			Host: host, Port: port, From: "belfry@example.com", To: []string{"ops@example.com"}, TLS: way,
 		}}
 	}

@@ -16,7 +16,8 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/alert"
+	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/internal/guard"
 	"github.com/belfry-run/belfry/notify"
 )
@@ -58,7 +59,7 @@ func TestEverythingIsSaidOnce(t *testing.T) {
 	r := newReceiver(t, nil)
 	s := newSender(t)
 	server := newMailServer(t, mailSetup{noTLS: true})
-	shown := map[string]func(belfry.Message) string{"email": func(m belfry.Message) string {
+	shown := map[string]func(alert.Message) string{"email": func(m alert.Message) string {
 		if err := s.Send(t.Context(), server.channel("none", "ops@example.com"), m); err != nil {
 			t.Fatal(err)
 		}
@@ -69,7 +70,7 @@ func TestEverythingIsSaidOnce(t *testing.T) {
 		if name == "webhook" || name == "pagerduty" { // programs read them
 			continue
 		}
-		shown[name] = func(m belfry.Message) string {
+		shown[name] = func(m alert.Message) string {
 			if err := s.Send(t.Context(), c, m); err != nil {
 				t.Fatal(err)
 			}
@@ -81,7 +82,7 @@ func TestEverythingIsSaidOnce(t *testing.T) {
 		}
 	}
 	for name, read := range shown {
-		for _, m := range []belfry.Message{composed(told), composed(toldUp), composed(told, toldPage)} {
+		for _, m := range []alert.Message{composed(told), composed(toldUp), composed(told, toldPage)} {
 			got := read(m)
 			for _, n := range m.Notices {
 				for _, part := range append(strings.Split(n.Text, "\n"), n.Title, n.Target, n.About) {
@@ -298,7 +299,7 @@ func TestATLSServerWhoseCertificateNobodyKnows(t *testing.T) {
 func TestAddressesThatAreNone(t *testing.T) {
 	t.Parallel()
 	s := newSender(t)
-	for _, address := range []string{"", string(belfry.Redacted), "ftp://h/" + marker, "http://", "http:///" + marker, "http:" + marker, "http://a b/" + marker,
+	for _, address := range []string{"", string(core.Redacted), "ftp://h/" + marker, "http://", "http:///" + marker, "http:" + marker, "http://a b/" + marker,
 		"http://[::1/" + marker, "http://h/%zz" + marker, "h/" + marker, "http://h:99999999/" + marker, "http://h\x00/" + marker, "javascript:" + marker} {
 		for name, c := range httpChannels(address) {
 			if c.PagerDuty != nil && address == "" || c.Telegram != nil && address == "" || c.Ntfy != nil && address == "" {
@@ -324,7 +325,7 @@ func TestTheGuardHoldsForChannels(t *testing.T) {
 			}
 		}
 	}
-	mail := belfry.Channel{Email: &belfry.EmailChannel{Host: "169.254.169.254", From: "a@example.com", To: []string{"b@example.com"}, Password: marker}}
+	mail := alert.Channel{Email: &alert.EmailChannel{Host: "169.254.169.254", From: "a@example.com", To: []string{"b@example.com"}, Password: marker}}
 	checkFault(t, "mail", strict.Send(t.Context(), mail, messages[0].Message), true, "may not reach it")
 	if len(r.take()) > 0 {
 		t.Error("the receiver was reached")
@@ -349,10 +350,10 @@ func TestRedirectsAreNotFollowed(t *testing.T) {
 func TestAChannelHasOneWay(t *testing.T) {
 	t.Parallel()
 	s := newSender(t)
-	checkFault(t, "none", s.Send(t.Context(), belfry.Channel{Name: "x"}, belfry.Message{}), true, "no way to tell")
+	checkFault(t, "none", s.Send(t.Context(), alert.Channel{Name: "x"}, alert.Message{}), true, "no way to tell")
 	c := httpChannels("http://127.0.0.1:1")["slack"]
-	c.Command = &belfry.CommandChannel{Argv: []string{"true"}}
-	checkFault(t, "two", s.Send(t.Context(), c, belfry.Message{}), true, "several ways")
+	c.Command = &alert.CommandChannel{Argv: []string{"true"}}
+	checkFault(t, "two", s.Send(t.Context(), c, alert.Message{}), true, "several ways")
 }
 
 // failer is a test, or a try of a property.

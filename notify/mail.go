@@ -11,7 +11,7 @@ import (
 
 	gomail "github.com/wneessen/go-mail"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/alert"
 )
 
 // Limits of a mail.
@@ -23,7 +23,7 @@ const (
 
 // mail writes the message as text and as HTML. Its Message-ID is of the
 // message's key, so that a mail program that gets it twice shows it once.
-func (s *Sender) mail(from *mail.Address, to []*mail.Address, m belfry.Message) (*gomail.Msg, error) {
+func (s *Sender) mail(from *mail.Address, to []*mail.Address, m alert.Message) (*gomail.Msg, error) {
 	msg := gomail.NewMsg(gomail.WithNoDefaultUserAgent())
 	msg.FromMailAddress(from)
 	msg.ToMailAddress(to...)
@@ -52,7 +52,7 @@ func (s *Sender) mail(from *mail.Address, to []*mail.Address, m belfry.Message) 
 }
 
 // threadOf an outage: its begin, reminders and end hang together.
-func threadOf(m belfry.Message) string {
+func threadOf(m alert.Message) string {
 	if len(m.Notices) == 0 || m.Notices[0].Incident == 0 {
 		return ""
 	}

@@ -35,7 +35,7 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/alert"
 	"github.com/belfry-run/belfry/internal/exchange"
 	"github.com/belfry-run/belfry/internal/guard"
 )
@@ -92,7 +92,7 @@ func (s *Sender) Close() { s.transport.CloseIdleConnections() }
 
 // Send tries once to carry a message to a channel. Without a deadline, the
 // whole takes at most [DefaultTimeout].
-func (s *Sender) Send(ctx context.Context, c belfry.Channel, m belfry.Message) error {
+func (s *Sender) Send(ctx context.Context, c alert.Channel, m alert.Message) error {
 	send, err := s.way(c)
 	if err == nil {
 		err = send(ctx, c, m)
@@ -102,10 +102,10 @@ func (s *Sender) Send(ctx context.Context, c belfry.Channel, m belfry.Message) e
 	return err
 }
 
-type way func(context.Context, belfry.Channel, belfry.Message) error
+type way func(context.Context, alert.Channel, alert.Message) error
 
 // way finds the one setting of a channel.
-func (s *Sender) way(c belfry.Channel) (way, error) {
+func (s *Sender) way(c alert.Channel) (way, error) {
 	var ways []way
 	for _, w := range []struct {
 		set  bool

@@ -5,7 +5,7 @@ import (
 	"net/http"
 	"strings"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/alert"
 )
 
 // Limits of ntfy, in bytes. A longer text becomes a file that nobody opens.
@@ -25,7 +25,7 @@ type ntfyMessage struct {
 
 // ntfy publishes as JSON to the server's root: a title with other letters than
 // ASCII does not fit into a header.
-func (s *Sender) ntfy(ctx context.Context, c belfry.Channel, m belfry.Message) error {
+func (s *Sender) ntfy(ctx context.Context, c alert.Channel, m alert.Message) error {
 	n := c.Ntfy
 	server := n.Server
 	if server == "" {

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/alert"
 )
 
 // Limits of an event.
@@ -46,7 +46,7 @@ type pagerDutyPayload struct {
 // Of several notices with one key the last is sent: nobody is called for what
 // is over already. An event that was refused does not keep the others back; one
 // that may pass later ends the try, and the next goes on from there.
-func (s *Sender) pagerDuty(ctx context.Context, c belfry.Channel, m belfry.Message) error {
+func (s *Sender) pagerDuty(ctx context.Context, c alert.Channel, m alert.Message) error {
 	ctx, cancel := withDeadline(ctx, DefaultTimeout)
 	defer cancel()
 	p := c.PagerDuty
@@ -73,10 +73,10 @@ func (s *Sender) pagerDuty(ctx context.Context, c belfry.Channel, m belfry.Messa
 	return refused
 }
 
-func pagerDutyEvents(p *belfry.PagerDutyChannel, m belfry.Message) []pagerDutyEvent {
+func pagerDutyEvents(p *alert.PagerDutyChannel, m alert.Message) []pagerDutyEvent {
 	notices := m.Notices
 	if len(notices) == 0 { // a message of words alone
-		notices = []belfry.Notice{{Type: belfry.NoticeTest, Namespace: m.Namespace, Title: m.Title, Text: m.Text}}
+		notices = []alert.Notice{{Type: alert.NoticeTest, Namespace: m.Namespace, Title: m.Title, Text: m.Text}}
 	}
 	var events []pagerDutyEvent
 	for i, n := range notices {
@@ -87,7 +87,7 @@ func pagerDutyEvents(p *belfry.PagerDutyChannel, m belfry.Message) []pagerDutyEv
 	return events
 }
 
-func pagerDutyEventOf(p *belfry.PagerDutyChannel, m belfry.Message, n belfry.Notice, key string) pagerDutyEvent {
+func pagerDutyEventOf(p *alert.PagerDutyChannel, m alert.Message, n alert.Notice, key string) pagerDutyEvent {
 	e := pagerDutyEvent{RoutingKey: string(p.RoutingKey), Action: "trigger", Key: key, Client: "Belfry", ClientURL: link(m.URL)}
 	if severityOfType(n.Type) == ok {
 		e.Action = "resolve"
@@ -117,16 +117,16 @@ func pagerDutyEventOf(p *belfry.PagerDutyChannel, m belfry.Message, n belfry.Not
 	return e
 }
 
-func sourceOf(n belfry.Notice) string {
+func sourceOf(n alert.Notice) string {
 	if s := subjectOf(n); s != n.Namespace {
 		return n.Namespace + "/" + s
 	}
 	return n.Namespace
 }
 
-func pagerDutySeverity(t belfry.NoticeType) string {
+func pagerDutySeverity(t alert.NoticeType) string {
 	switch t {
-	case belfry.NoticeJobFailed, belfry.NoticeScheduleMissed, belfry.NoticeStale:
+	case alert.NoticeJobFailed, alert.NoticeScheduleMissed, alert.NoticeStale:
 		return "error"
 	}
 	if s := severityOfType(t); s != ok {
@@ -137,20 +137,20 @@ func pagerDutySeverity(t belfry.NoticeType) string {
 
 // pagerDutyKeyOf is the same for the begin of something and its end. What has
 // no end has a key of its own, the same for every try.
-func pagerDutyKeyOf(n belfry.Notice, message string, i int) string {
+func pagerDutyKeyOf(n alert.Notice, message string, i int) string {
 	parts := []string{n.Namespace, subjectOf(n)}
 	switch n.Type {
-	case belfry.NoticeDown, belfry.NoticeUp, belfry.NoticeReminder:
+	case alert.NoticeDown, alert.NoticeUp, alert.NoticeReminder:
 		parts = append(parts, strconv.FormatInt(n.Incident, 10))
-	case belfry.NoticeDegraded, belfry.NoticeRecovered:
+	case alert.NoticeDegraded, alert.NoticeRecovered:
 		parts = append(parts, "degraded")
-	case belfry.NoticeSlow, belfry.NoticeNormal:
+	case alert.NoticeSlow, alert.NoticeNormal:
 		parts = append(parts, "slow")
-	case belfry.NoticeFlapping, belfry.NoticeSteady:
+	case alert.NoticeFlapping, alert.NoticeSteady:
 		parts = append(parts, "flapping")
-	case belfry.NoticeStale, belfry.NoticeFresh:
+	case alert.NoticeStale, alert.NoticeFresh:
 		parts = append(parts, "stale")
-	case belfry.NoticeCertificate: // told again and again as it comes nearer: one alert
+	case alert.NoticeCertificate: // told again and again as it comes nearer: one alert
 		parts = append(parts, "certificate")
 	default:
 		parts = append(parts, string(n.Type), message, strconv.Itoa(i))

@@ -11,7 +11,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/alert"
+	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/internal/guard"
 	"github.com/belfry-run/belfry/notify"
 )
@@ -28,7 +29,7 @@ func TestASignedWebhookVerifies(t *testing.T) {
 		t.Error(err)
 	}
 	c.Webhook.Secret = ""
-	c.Webhook.Headers = map[string]belfry.Secret{"belfry-signature": "t=1,v1=00", "belfry-event": "up", "Content-Length": "3", "Host": "other.example"}
+	c.Webhook.Headers = map[string]core.Secret{"belfry-signature": "t=1,v1=00", "belfry-event": "up", "Content-Length": "3", "Host": "other.example"}
 	if err := newSender(t).Send(t.Context(), c, messages[0].Message); err != nil {
 		t.Fatal(err)
 	}
@@ -41,9 +42,9 @@ func TestASignedWebhookVerifies(t *testing.T) {
 func TestHeadersThatCannotBeSent(t *testing.T) {
 	t.Parallel()
 	r := newReceiver(t, nil)
-	for name, value := range map[string]belfry.Secret{"": "x", "a b": "x", "X-A": "x\r\nX-B: " + marker, "X-Ä": "x", "X\r\nY": marker} {
+	for name, value := range map[string]core.Secret{"": "x", "a b": "x", "X-A": "x\r\nX-B: " + marker, "X-Ä": "x", "X\r\nY": marker} {
 		c := httpChannels(r.URL)["webhook"]
-		c.Webhook.Headers = map[string]belfry.Secret{name: value}
+		c.Webhook.Headers = map[string]core.Secret{name: value}
 		checkFault(t, name, newSender(t).Send(t.Context(), c, messages[0].Message), true, "cannot be sent")
 	}
 	if len(r.take()) > 0 {
@@ -120,8 +121,8 @@ func ExampleVerify() {
 	allow, _ := guard.ParseAllow([]string{"loopback"})
 	sender := notify.New(notify.Options{Guard: guard.Options{Allow: allow}})
 	defer sender.Close()
-	channel := belfry.Channel{Name: "hook", Webhook: &belfry.WebhookChannel{URL: belfry.Secret(receiver.URL), Secret: secret}}
-	err := sender.Send(context.Background(), channel, belfry.Message{Key: "m-1", Title: "shop is down", Notices: []belfry.Notice{{Type: belfry.NoticeDown}}})
+	channel := alert.Channel{Name: "hook", Webhook: &alert.WebhookChannel{URL: core.Secret(receiver.URL), Secret: secret}}
+	err := sender.Send(context.Background(), channel, alert.Message{Key: "m-1", Title: "shop is down", Notices: []alert.Notice{{Type: alert.NoticeDown}}})
 	fmt.Println(err)
 	// Output:
 	// from Belfry: down m-1

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/alert"
 )
 
 // Limits of a Slack message. It takes 100 attachments and 40,000 characters;
@@ -63,7 +63,7 @@ func mentionless(write token) token {
 
 // slack posts a line and attachments, which Slack and those that speak like it
 // show with a bar of the severity's color.
-func (s *Sender) slack(ctx context.Context, c belfry.Channel, m belfry.Message) error {
+func (s *Sender) slack(ctx context.Context, c alert.Channel, m alert.Message) error {
 	_, err := s.postJSON(ctx, string(c.Slack.URL), nil, slackMessageOf(newCard(m, slackItems)))
 	return err
 }

@@ -17,7 +17,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/alert"
 )
 
 // mailServer is a small SMTP server that keeps what it gets.
@@ -243,17 +243,17 @@ func (c *mailTalk) data() bool {
 }
 
 // channel goes to the server.
-func (s *mailServer) channel(way string, to ...string) belfry.Channel {
+func (s *mailServer) channel(way string, to ...string) alert.Channel {
 	_, text, _ := net.SplitHostPort(s.listener.Addr().String())
 	port, _ := strconv.Atoi(text)
 	if len(to) == 0 {
 		to = []string{"ops@example.com"}
 	}
-	e := &belfry.EmailChannel{Host: "127.0.0.1", Port: port, TLS: way, From: "Belfry <belfry@example.com>", To: to}
+	e := &alert.EmailChannel{Host: "127.0.0.1", Port: port, TLS: way, From: "Belfry <belfry@example.com>", To: to}
 	if s.setup.auth != "" {
 		e.User, e.Password = "ops", marker
 	}
-	return belfry.Channel{Namespace: "default", Name: "mail", Email: e}
+	return alert.Channel{Namespace: "default", Name: "mail", Email: e}
 }
 
 func (s *mailServer) take() []gotMail {

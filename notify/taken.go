@@ -4,7 +4,7 @@ import (
 	"strconv"
 	"sync"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/alert"
 )
 
 // taken remembers which parts of a message were taken where the rest has to be
@@ -20,18 +20,18 @@ type taken struct {
 const maxTaken = 256
 
 // partsOf names the parts of a message to a channel as it is set now.
-func partsOf(c belfry.Channel, m belfry.Message) string {
+func partsOf(c alert.Channel, m alert.Message) string {
 	return c.Namespace + "\x00" + c.Name + "\x00" + strconv.FormatInt(c.Generation, 10) + "\x00" + m.Key
 }
 
-func (t *taken) has(c belfry.Channel, m belfry.Message, part string) bool {
+func (t *taken) has(c alert.Channel, m alert.Message, part string) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.parts[partsOf(c, m)][part]
 }
 
 // add remembers a part. A message without a key is not known again.
-func (t *taken) add(c belfry.Channel, m belfry.Message, part string) {
+func (t *taken) add(c alert.Channel, m alert.Message, part string) {
 	if m.Key == "" {
 		return
 	}

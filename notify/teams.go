@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/alert"
 )
 
 // Limits of a card in Teams, which takes 28 KB.
@@ -66,7 +66,7 @@ type teamsRun struct {
 
 // teams posts an adaptive card in the form that the workflows for incoming
 // webhooks take.
-func (s *Sender) teams(ctx context.Context, c belfry.Channel, m belfry.Message) error {
+func (s *Sender) teams(ctx context.Context, c alert.Channel, m alert.Message) error {
 	_, err := s.postJSON(ctx, string(c.Teams.URL), nil, teamsMessageOf(newCard(m, teamsItems)))
 	return err
 }

@@ -7,7 +7,7 @@ import (
 	"html"
 	"strings"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/alert"
 )
 
 // telegramLimit is of a message without its markup; here the markup counts too.
@@ -37,7 +37,7 @@ type telegramPreview struct {
 }
 
 // telegram calls the bot's sendMessage.
-func (s *Sender) telegram(ctx context.Context, c belfry.Channel, m belfry.Message) error {
+func (s *Sender) telegram(ctx context.Context, c alert.Channel, m alert.Message) error {
 	t := c.Telegram
 	api := t.API
 	if api == "" {

@@ -13,7 +13,8 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/alert"
+	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/notify"
 )
 
@@ -118,17 +119,17 @@ func TestSecretsAreHiddenInEverySpelling(t *testing.T) {
 		secret := rapid.StringMatching(`[A-Za-z0-9+/=_.:<>&"'\\ %-]{8,60}`).Filter(func(s string) bool { return strings.TrimSpace(s) == s }).Draw(t, "secret")
 		around := rapid.StringMatching(`[ a-z(){}]{0,20}`).Draw(t, "around")
 		path := url.PathEscape(secret)
-		channels := []belfry.Channel{
-			{Webhook: &belfry.WebhookChannel{URL: "https://h.example/x", Secret: belfry.Secret(secret)}},
-			{Webhook: &belfry.WebhookChannel{URL: "https://h.example/x", Headers: map[string]belfry.Secret{"A": belfry.Secret("Bearer " + secret)}}},
-			{Webhook: &belfry.WebhookChannel{URL: belfry.Secret("https://h.example/x/" + path)}},
-			{Slack: &belfry.SlackChannel{URL: belfry.Secret("https://h.example/x/" + path + "/y")}},
-			{Discord: &belfry.DiscordChannel{URL: belfry.Secret("https://h.example/?q=" + url.QueryEscape(secret))}},
-			{Teams: &belfry.TeamsChannel{URL: belfry.Secret("https://u:" + path + "@h.example/")}},
-			{Telegram: &belfry.TelegramChannel{Token: belfry.Secret(secret)}},
-			{PagerDuty: &belfry.PagerDutyChannel{RoutingKey: belfry.Secret(secret)}},
-			{Ntfy: &belfry.NtfyChannel{Token: belfry.Secret(secret)}},
-			{Email: &belfry.EmailChannel{User: "u", Password: belfry.Secret(secret)}},
+		channels := []alert.Channel{
+			{Webhook: &alert.WebhookChannel{URL: "https://h.example/x", Secret: core.Secret(secret)}},
+			{Webhook: &alert.WebhookChannel{URL: "https://h.example/x", Headers: map[string]core.Secret{"A": core.Secret("Bearer " + secret)}}},
+			{Webhook: &alert.WebhookChannel{URL: core.Secret("https://h.example/x/" + path)}},
+			{Slack: &alert.SlackChannel{URL: core.Secret("https://h.example/x/" + path + "/y")}},
+			{Discord: &alert.DiscordChannel{URL: core.Secret("https://h.example/?q=" + url.QueryEscape(secret))}},
+			{Teams: &alert.TeamsChannel{URL: core.Secret("https://u:" + path + "@h.example/")}},
+			{Telegram: &alert.TelegramChannel{Token: core.Secret(secret)}},
+			{PagerDuty: &alert.PagerDutyChannel{RoutingKey: core.Secret(secret)}},
+			{Ntfy: &alert.NtfyChannel{Token: core.Secret(secret)}},
+			{Email: &alert.EmailChannel{User: "u", Password: core.Secret(secret)}},
 		}
 		c := channels[rapid.IntRange(0, len(channels)-1).Draw(t, "channel")]
 		for name, spelled := range map[string]string{
@@ -152,11 +153,11 @@ func TestAnyMessageCanBeSent(t *testing.T) {
 		text := rapid.OneOf(rapid.String(), rapid.StringMatching("[<>&\"'*_`@\\\\\\[\\]|~#\n]{0,50}"),
 			rapid.Map(rapid.SliceOf(rapid.Byte()), func(b []byte) string { return string(b) }),
 			rapid.Map(rapid.IntRange(0, 600), func(n int) string { return strings.Repeat("🔔<`", n) }))
-		types := rapid.SampledFrom(append([]belfry.NoticeType{"", belfry.NoticeTest, "odd\r\n"}, belfry.NoticeTypes...))
-		m := belfry.Message{Key: text.Draw(t, "key"), Namespace: "n", Channel: text.Draw(t, "channel"), Title: text.Draw(t, "title"), Text: text.Draw(t, "text"),
+		types := rapid.SampledFrom(append([]alert.NoticeType{"", alert.NoticeTest, "odd\r\n"}, alert.NoticeTypes...))
+		m := alert.Message{Key: text.Draw(t, "key"), Namespace: "n", Channel: text.Draw(t, "channel"), Title: text.Draw(t, "title"), Text: text.Draw(t, "text"),
 			Severity: text.Draw(t, "severity"), URL: text.Draw(t, "url")}
 		for range rapid.IntRange(0, 12).Draw(t, "notices") {
-			m.Notices = append(m.Notices, belfry.Notice{Type: types.Draw(t, "type"), Namespace: "n", Monitor: text.Draw(t, "monitor"), Title: text.Draw(t, "its title"),
+			m.Notices = append(m.Notices, alert.Notice{Type: types.Draw(t, "type"), Namespace: "n", Monitor: text.Draw(t, "monitor"), Title: text.Draw(t, "its title"),
 				Text: text.Draw(t, "its text"), Diff: text.Draw(t, "diff"), Tags: []string{text.Draw(t, "tag")}, Incident: rapid.Int64().Draw(t, "incident")})
 		}
 		for name, c := range channels {

@@ -12,7 +12,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/alert"
 )
 
 // veil hides a channel's secrets in texts that others wrote: answers that echo
@@ -33,7 +33,7 @@ const (
 	minPiece  = 6
 )
 
-func newVeil(c belfry.Channel) veil {
+func newVeil(c alert.Channel) veil {
 	var secrets []string
 	for _, s := range secretsOf(c) {
 		for _, spelled := range spellings(s) {
@@ -86,7 +86,7 @@ func (v veil) withoutBegin(s string) string {
 }
 
 // secretsOf a channel, with the pieces of its secret addresses.
-func secretsOf(c belfry.Channel) []string {
+func secretsOf(c alert.Channel) []string {
 	var secrets []string
 	add := func(all ...string) { secrets = append(secrets, all...) }
 	if w := c.Webhook; w != nil {

@@ -9,10 +9,11 @@ import (
 	"strings"
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/alert"
+	"github.com/belfry-run/belfry/task"
 )
 
-// webhook posts the message as JSON, as [belfry.Message] is written:
+// webhook posts the message as JSON, as [alert.Message] is written:
 //
 //	{
 //	  "key": "…",                  the same for every try
@@ -31,7 +32,7 @@ import (
 //
 // Belfry-Event is the type of the notices, or "mixed"; Belfry-Delivery and
 // Idempotency-Key are the message's key; Belfry-Signature is for [Verify].
-func (s *Sender) webhook(ctx context.Context, c belfry.Channel, m belfry.Message) error {
+func (s *Sender) webhook(ctx context.Context, c alert.Channel, m alert.Message) error {
 	w := c.Webhook
 	body := payload(m)
 	header := http.Header{}
@@ -79,7 +80,7 @@ const (
 )
 
 // payload is the message as JSON, in at most maxPayload.
-func payload(m belfry.Message) []byte {
+func payload(m alert.Message) []byte {
 	m.Severity, m.URL = severityOf(m), link(m.URL)
 	// Of two long texts each. Escapes may make them longer, so this is a first try.
 	text := min(maxPayloadText, max(1<<10, maxPayload/(2*len(m.Notices)+1)))
@@ -96,7 +97,7 @@ func payload(m belfry.Message) []byte {
 }
 
 // shortened cuts every text to a limit.
-func shortened(m belfry.Message, limit int) belfry.Message {
+func shortened(m alert.Message, limit int) alert.Message {
 	short := func(texts ...*string) {
 		for _, s := range texts {
 			*s = cut(clean(*s), limit)
@@ -109,11 +110,11 @@ func shortened(m belfry.Message, limit int) belfry.Message {
 	}
 	name(&m.Key, &m.Namespace, &m.Channel, &m.Severity, &m.URL, &m.Title)
 	short(&m.Text)
-	notices := make([]belfry.Notice, len(m.Notices)) // never null
+	notices := make([]alert.Notice, len(m.Notices)) // never null
 	for i, n := range m.Notices {
 		kind, code := string(n.Type), string(n.Code)
 		name(&kind, &code, &n.Namespace, &n.Monitor, &n.Task, &n.Schedule, &n.Target, &n.About, &n.Title)
-		n.Type, n.Code = belfry.NoticeType(kind), belfry.CheckCode(code)
+		n.Type, n.Code = alert.NoticeType(kind), task.CheckCode(code)
 		short(&n.Text, &n.Diff)
 		n.Tags = slices.Clone(n.Tags[:min(len(n.Tags), 100)])
 		for t := range n.Tags {
@@ -139,7 +140,7 @@ func writable(t time.Time) time.Time {
 func clean(s string) string { return strings.ToValidUTF8(s, "\uFFFD") }
 
 // halved leaves out the later notices, and says so.
-func halved(m belfry.Message) belfry.Message {
+func halved(m alert.Message) alert.Message {
 	kept := len(m.Notices) / 2
 	before, _, _ := strings.Cut(m.Text, leftOut)
 	var gone int

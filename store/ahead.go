@@ -4,7 +4,7 @@ import (
 	"context"
 	"sync"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/job"
 )
 
 // Statement is a text with its parameters.
@@ -105,7 +105,7 @@ func (h *habit) of(queue string) usual {
 func (h *habit) goes(j jobRow) { h.queues.Store(taskName{j.Namespace, j.Task}, j.Queue) }
 
 // queueOf is where new jobs may go.
-func (h *habit) queueOf(ns []belfry.NewJob) (string, bool) {
+func (h *habit) queueOf(ns []job.NewJob) (string, bool) {
 	if ns[0].Queue != "" {
 		return ns[0].Queue, true
 	}

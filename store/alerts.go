@@ -8,19 +8,23 @@ import (
 	"strings"
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/alert"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/job"
+	"github.com/belfry-run/belfry/schedule"
+	"github.com/belfry-run/belfry/task"
 )
 
 const alertColumns = `id, namespace, channel, rule, notice, state, reason, created_at, due_at, ended_at, tries, message`
 
-func scanAlert(rows Rows) (a belfry.Alert, err error) {
+func scanAlert(rows Rows) (a alert.Alert, err error) {
 	return a, rows.Scan(&a.ID, &a.Namespace, &a.Channel, &a.Rule, scanDoc{&a.Notice}, &a.State, &a.Reason, scanTime{&a.CreatedAt},
 		scanTime{&a.DueAt}, scanTime{&a.EndedAt}, &a.Tries, &a.Message)
 }
 
 // tell writes what people are to be told of a monitor into the outbox, in the
 // transaction in which it happened.
-func (c *change) tell(row monitorRow, notices []belfry.Notice, incident int64) error {
+func (c *change) tell(row monitorRow, notices []alert.Notice, incident int64) error {
 	for _, n := range notices {
 		n.Namespace, n.Monitor, n.Tags = row.Namespace, row.Name, row.Tags
 		if n.Incident < 0 { // opened just now
@@ -37,12 +41,12 @@ func (c *change) tell(row monitorRow, notices []belfry.Notice, incident int64) e
 // tell of theirs in their own words.
 func (c *change) tellFailed(ends []ending) error {
 	for _, e := range ends {
-		if e.settled.State != belfry.JobFailed || e.row.Trigger == belfry.TriggerCheck || e.row.Trigger == belfry.TriggerCycle || e.row.Kind == belfry.KindCycle || ours(e.row.Task) {
+		if e.settled.State != job.Failed || e.row.Trigger == job.TriggerCheck || e.row.Trigger == job.TriggerCycle || e.row.Kind == task.KindCycle || ours(e.row.Task) {
 			continue
 		}
 		j := e.row.Job
 		j.State, j.Reason, j.Error, j.Failures, j.FinishedAt = e.settled.State, e.settled.Reason, e.settled.Error, e.settled.Failures, c.now
-		if err := c.route(belfry.JobFailedNotice(j), 0); err != nil {
+		if err := c.route(alert.JobFailedNotice(j), 0); err != nil {
 			return err
 		}
 	}
@@ -51,8 +55,8 @@ func (c *change) tellFailed(ends []ending) error {
 
 // tellMissed does the same for nominal times that will never run though nobody
 // wanted that.
-func (c *change) tellMissed(sc belfry.Schedule, o belfry.Occurrence) error {
-	n, missed := belfry.ScheduleMissedNotice(sc, o)
+func (c *change) tellMissed(sc schedule.Schedule, o schedule.Occurrence) error {
+	n, missed := alert.ScheduleMissedNotice(sc, o)
 	if !missed {
 		return nil
 	}
@@ -62,8 +66,8 @@ func (c *change) tellMissed(sc belfry.Schedule, o belfry.Occurrence) error {
 // rules are those of a namespace with their quiet hours, read once in a
 // transition.
 type rules struct {
-	all   []belfry.AlertRule
-	quiet func(belfry.AlertRule, time.Time) time.Time
+	all   []alert.Rule
+	quiet func(alert.Rule, time.Time) time.Time
 }
 
 func (c *change) rulesOf(namespace string) (r rules, err error) {
@@ -77,7 +81,7 @@ func (c *change) rulesOf(namespace string) (r rules, err error) {
 	for _, rule := range r.all {
 		names = append(names, rule.Quiet...)
 	}
-	var calendars []belfry.Calendar
+	var calendars []schedule.Calendar
 	if len(names) > 0 {
 		if calendars, err = collect(c.ctx, c.tx, scanCalendar, `
 			select `+calendarColumns+`
@@ -86,7 +90,7 @@ func (c *change) rulesOf(namespace string) (r rules, err error) {
 			return r, err
 		}
 	}
-	if r.quiet, err = belfry.QuietHours(calendars); err != nil {
+	if r.quiet, err = alert.QuietHours(calendars); err != nil {
 		// Calendars are checked when they are saved, so this is a zone that
 		// this machine does not know. Better to tell at night than never.
 		c.s.opt.Logger.Error("quiet hours cannot be computed", "namespace", namespace, "error", err)
@@ -99,17 +103,17 @@ func (c *change) rulesOf(namespace string) (r rules, err error) {
 }
 
 // route writes an alert for each channel that a notice goes to.
-func (c *change) route(n belfry.Notice, monitor int64) error {
+func (c *change) route(n alert.Notice, monitor int64) error {
 	r, err := c.rulesOf(n.Namespace)
 	if err != nil || len(r.all) == 0 {
 		return err
 	}
-	for _, d := range belfry.Route(n, r.all, r.quiet, c.now) {
+	for _, d := range alert.Route(n, r.all, r.quiet, c.now) {
 		if err := c.insertAlert(n, d, monitor); err != nil {
 			return err
 		}
 	}
-	if n.Type != belfry.NoticeDown {
+	if n.Type != alert.NoticeDown {
 		return nil
 	}
 	for _, rule := range r.all { // also those that want reminders alone
@@ -138,7 +142,7 @@ func (c *change) rerouteAlerts(namespace string) error {
 
 // sendInstead writes the alerts of a notice for channels that its rule names
 // now, where it has none yet.
-func (c *change) sendInstead(a belfry.Alert, monitor int64, to []belfry.Delivery) error {
+func (c *change) sendInstead(a alert.Alert, monitor int64, to []alert.Delivery) error {
 	for _, d := range to {
 		_, there, err := first(c.ctx, c.tx, scanInt, `
 			select 1
@@ -163,15 +167,15 @@ func (c *change) sendInstead(a belfry.Alert, monitor int64, to []belfry.Delivery
 }
 
 // remind plans the next reminder of an outage through one rule.
-func (c *change) remind(rule belfry.AlertRule, r rules, down belfry.Notice, monitor int64, told int) error {
-	at := belfry.NextReminder(rule, down.Since, told)
+func (c *change) remind(rule alert.Rule, r rules, down alert.Notice, monitor int64, told int) error {
+	at := alert.NextReminder(rule, down.Since, told)
 	if at.IsZero() {
 		return nil
 	}
 	n := down
-	n.Type, n.Count = belfry.NoticeReminder, told+1
+	n.Type, n.Count = alert.NoticeReminder, told+1
 	n.Title = down.Monitor + " is still down"
-	for _, d := range belfry.Route(n, []belfry.AlertRule{rule}, r.quiet, laterOf(at, c.now)) {
+	for _, d := range alert.Route(n, []alert.Rule{rule}, r.quiet, laterOf(at, c.now)) {
 		d.DueAt = laterOf(d.DueAt, at)
 		if err := c.insertAlert(n, d, monitor); err != nil {
 			return err
@@ -180,7 +184,7 @@ func (c *change) remind(rule belfry.AlertRule, r rules, down belfry.Notice, moni
 	return nil
 }
 
-func (c *change) insertAlert(n belfry.Notice, d belfry.Delivery, monitor int64) error {
+func (c *change) insertAlert(n alert.Notice, d alert.Delivery, monitor int64) error {
 	c.wake(topicEngine)
 	_, err := c.tx.Exec(c.ctx, `
 		insert into belfry.alerts (namespace, channel, rule, type, monitor_id, incident_id, notice, state, reason, created_at, due_at)
@@ -190,7 +194,7 @@ func (c *change) insertAlert(n belfry.Notice, d belfry.Delivery, monitor int64) 
 }
 
 // Alerts lists what was to be told, newest first.
-func (s *Store) Alerts(ctx context.Context, f belfry.AlertFilter) (p belfry.Page[belfry.Alert], err error) {
+func (s *Store) Alerts(ctx context.Context, f alert.Filter) (p core.Page[alert.Alert], err error) {
 	before, err := decodeIDCursor(f.Cursor)
 	if err != nil {
 		return p, err
@@ -224,7 +228,7 @@ func (s *Store) Alerts(ctx context.Context, f belfry.AlertFilter) (p belfry.Page
 			where `+w.sql()+`
 			order by id desc
 			limit `+strconv.Itoa(limit+1), w.args...)
-		p = page(all, limit, func(a belfry.Alert) string { return encodeCursor(strconv.FormatInt(a.ID, 10)) })
+		p = page(all, limit, func(a alert.Alert) string { return encodeCursor(strconv.FormatInt(a.ID, 10)) })
 		return err
 	})
 	return p, err
@@ -232,20 +236,20 @@ func (s *Store) Alerts(ctx context.Context, f belfry.AlertFilter) (p belfry.Page
 
 // AlertTries lists the attempts to deliver the message that an alert went with,
 // oldest first.
-func (s *Store) AlertTries(ctx context.Context, namespace string, alert int64) (tries []belfry.AlertTry, err error) {
+func (s *Store) AlertTries(ctx context.Context, namespace string, al int64) (tries []alert.Try, err error) {
 	err = s.db.Read(ctx, func(tx Tx) error {
-		a, found, err := first(ctx, tx, scanAlert, `select `+alertColumns+` from belfry.alerts where id = $1`, alert)
+		a, found, err := first(ctx, tx, scanAlert, `select `+alertColumns+` from belfry.alerts where id = $1`, al)
 		if err != nil {
 			return err
 		}
-		if !found || namespace != belfry.AnyNamespace && a.Namespace != namespaceOr(namespace) {
-			return belfry.Errorf(belfry.NotFound, "no alert %d", alert).WithHint("see: belfry alert list")
+		if !found || namespace != core.AnyNamespace && a.Namespace != namespaceOr(namespace) {
+			return core.Errorf(core.NotFound, "no alert %d", al).WithHint("see: belfry alert list")
 		}
-		tries, err = collect(ctx, tx, func(r Rows) (t belfry.AlertTry, err error) {
+		tries, err = collect(ctx, tx, func(r Rows) (t alert.Try, err error) {
 			var took int64
 			var final int
 			err = r.Scan(&t.Message, &t.Channel, scanTime{&t.At}, &took, &t.Alerts, &t.Error, &final)
-			t.Took, t.Final = belfry.Duration(time.Duration(took)*time.Microsecond), final != 0
+			t.Took, t.Final = core.Duration(time.Duration(took)*time.Microsecond), final != 0
 			return t, err
 		}, `
 			select message, channel, at, took, alerts, error, final
@@ -253,7 +257,7 @@ func (s *Store) AlertTries(ctx context.Context, namespace string, alert int64) (
 			where message = $1 and message <> ''
 			order by id`, a.Message)
 		if tries == nil {
-			tries = []belfry.AlertTry{}
+			tries = []alert.Try{}
 		}
 		return err
 	})
@@ -262,7 +266,7 @@ func (s *Store) AlertTries(ctx context.Context, namespace string, alert int64) (
 
 // checkRule refuses a rule that names a channel or a calendar which does not
 // exist.
-func checkRule(c *change, rule belfry.AlertRule) error {
+func checkRule(c *change, rule alert.Rule) error {
 	there, err := collect(c.ctx, c.tx, scanString, `
 		select name
 		from belfry.documents
@@ -273,7 +277,7 @@ func checkRule(c *change, rule belfry.AlertRule) error {
 	}
 	for i, name := range rule.Channels {
 		if !slices.Contains(there, name) {
-			return belfry.InvalidField(fmt.Sprintf("channels[%d]", i), name, "is not a channel in namespace "+rule.Namespace, "create it first, or apply both in one file")
+			return core.InvalidField(fmt.Sprintf("channels[%d]", i), name, "is not a channel in namespace "+rule.Namespace, "create it first, or apply both in one file")
 		}
 	}
 	if err := c.lockCalendars(rule.Namespace, rule.Quiet...); err != nil {
@@ -281,8 +285,8 @@ func checkRule(c *change, rule belfry.AlertRule) error {
 	}
 	for i, name := range rule.Quiet {
 		_, err := c.s.calendar(c.ctx, c.tx, rule.Namespace, name, "")
-		if belfry.CodeOf(err) == belfry.NotFound {
-			err = belfry.InvalidField(fmt.Sprintf("quiet[%d]", i), name, "is not a calendar in namespace "+rule.Namespace, "create it first, or apply both in one file")
+		if core.CodeOf(err) == core.NotFound {
+			err = core.InvalidField(fmt.Sprintf("quiet[%d]", i), name, "is not a calendar in namespace "+rule.Namespace, "create it first, or apply both in one file")
 		}
 		if err != nil {
 			return err
@@ -292,7 +296,7 @@ func checkRule(c *change, rule belfry.AlertRule) error {
 }
 
 // freeChannel refuses to delete a channel that a rule names.
-func freeChannel(c *change, channel belfry.Channel) error {
+func freeChannel(c *change, channel alert.Channel) error {
 	all, err := alertRules.all(c.ctx, c.tx, channel.Namespace)
 	if err != nil {
 		return err
@@ -306,7 +310,7 @@ func freeChannel(c *change, channel belfry.Channel) error {
 		}
 	}
 	if len(users) > 0 {
-		return belfry.Errorf(belfry.Conflict, "alert rule %s goes to channel %q", strings.Join(users, ", "), channel.Name).WithHint("edit the rule first")
+		return core.Errorf(core.Conflict, "alert rule %s goes to channel %q", strings.Join(users, ", "), channel.Name).WithHint("edit the rule first")
 	}
 	return nil
 }

@@ -4,7 +4,9 @@ import (
 	"slices"
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/job"
+	"github.com/belfry-run/belfry/task"
 )
 
 // along is a claim that waits, and goes along with an enqueue: what is enqueued
@@ -17,7 +19,7 @@ import (
 type along struct {
 	s        *Store
 	foreseen *waitingClaim // whose questions travel with the begin of the transaction
-	tasks    map[taskName]belfry.Task
+	tasks    map[taskName]task.Task
 	claim    *waitingClaim // that is being carried out
 	tried    bool
 	answer   answer
@@ -31,7 +33,7 @@ type along struct {
 const calm = time.Millisecond
 
 // foresee asks what a claim will ask that waits for jobs such as these.
-func (a *along) foresee(c *change, ns []belfry.NewJob) {
+func (a *along) foresee(c *change, ns []job.NewJob) {
 	queue, known := a.s.habit.queueOf(ns)
 	if !known {
 		return
@@ -50,7 +52,7 @@ func (a *along) begin() *along {
 }
 
 // know is told the tasks of new jobs.
-func (a *along) know(tasks map[taskName]belfry.Task) {
+func (a *along) know(tasks map[taskName]task.Task) {
 	if a != nil {
 		a.tasks = tasks
 	}
@@ -68,7 +70,7 @@ func (a *along) carry(c *change, ins []*insertion) error {
 	task := a.tasks[taskName{ins[0].Namespace, ins[0].Task}]
 	a.tried, a.claim, c.usual = true, w, &task
 	got, err := c.claimNew(w, ins)
-	if belfry.CodeOf(err) == belfry.Unauthorized { // its session has ended
+	if core.CodeOf(err) == core.Unauthorized { // its session has ended
 		return nil
 	}
 	a.answer, a.took = got, make(map[int64]bool, len(got.Jobs))
@@ -111,7 +113,7 @@ func (c *change) claimNew(w *waitingClaim, ins []*insertion) (answer, error) {
 
 // canRun reports that a session can run a job, where that is plain to see; it is
 // [change.runnableBy] of a job that is not in the table yet.
-func canRun(w belfry.WorkerState, in *insertion) bool {
+func canRun(w job.WorkerState, in *insertion) bool {
 	return in.needs.IsZero() && w.RunsIn(in.Namespace) && w.Runs(in.Kind) && w.Handles(in.Kind, in.Task)
 }
 
@@ -120,7 +122,7 @@ func canRun(w belfry.WorkerState, in *insertion) bool {
 func (in *insertion) asRead() jobRow {
 	j := in.jobRow
 	j.Input, j.Tags = slices.Clone(j.Input), slices.Clone(j.Tags)
-	j.Timeout = belfry.Duration(j.Timeout.D().Truncate(time.Microsecond))
+	j.Timeout = core.Duration(j.Timeout.D().Truncate(time.Microsecond))
 	return j
 }
 
@@ -129,8 +131,8 @@ func (in *insertion) asRead() jobRow {
 // many at once is better served by an early answer.
 func canGoAlong(ins []*insertion) bool {
 	return len(ins) < likeFrom && !slices.ContainsFunc(ins, func(in *insertion) bool {
-		return in.State != belfry.JobReady || in.TaskID != ins[0].TaskID || in.Queue != ins[0].Queue || in.Key != "" || in.ActiveKey != "" ||
-			in.Kind == belfry.KindCycle || in.Kind == belfry.KindProgram
+		return in.State != job.Ready || in.TaskID != ins[0].TaskID || in.Queue != ins[0].Queue || in.Key != "" || in.ActiveKey != "" ||
+			in.Kind == task.KindCycle || in.Kind == task.KindProgram
 	})
 }
 

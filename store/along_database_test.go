@@ -9,10 +9,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/job"
 	"github.com/belfry-run/belfry/store"
 	"github.com/belfry-run/belfry/store/postgres"
 	"github.com/belfry-run/belfry/store/sqlite"
+	"github.com/belfry-run/belfry/task"
 )
 
 // heard has claims look again only when they are told to.
@@ -21,13 +23,13 @@ var heard = store.Options{Poll: time.Hour}
 // waits is a session with a claim that waits.
 type waits struct {
 	session string
-	got     chan belfry.Claim
+	got     chan job.Claim
 	err     error
 }
 
 func openWaiting(t *testing.T, st *store.Store, funcs ...string) string {
 	t.Helper()
-	s, err := st.OpenSession(t.Context(), belfry.WorkerInfo{Name: "w", Kinds: []belfry.Kind{belfry.KindFunc}, Funcs: funcs, Queues: map[string]int{"default": 10}})
+	s, err := st.OpenSession(t.Context(), job.WorkerInfo{Name: "w", Kinds: []task.Kind{task.KindFunc}, Funcs: funcs, Queues: map[string]int{"default": 10}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -38,10 +40,10 @@ func openWaiting(t *testing.T, st *store.Store, funcs ...string) string {
 func claimAndWait(ctx context.Context, t *testing.T, st *store.Store, session string, n int) *waits {
 	t.Helper()
 	before := st.WaitingClaims("default")
-	w := &waits{session: session, got: make(chan belfry.Claim, 1)}
+	w := &waits{session: session, got: make(chan job.Claim, 1)}
 	go func() {
-		var c belfry.Claim
-		c, w.err = st.Claim(ctx, belfry.ClaimRequest{Session: session, Want: map[string]int{"default": n}, Wait: belfry.Duration(time.Minute)})
+		var c job.Claim
+		c, w.err = st.Claim(ctx, job.ClaimRequest{Session: session, Want: map[string]int{"default": n}, Wait: core.Duration(time.Minute)})
 		w.got <- c
 	}()
 	for st.WaitingClaims("default") <= before {
@@ -53,10 +55,10 @@ func claimAndWait(ctx context.Context, t *testing.T, st *store.Store, session st
 	return w
 }
 
-func enqueueFuncs(t *testing.T, st *store.Store, n int, like belfry.NewJob) {
+func enqueueFuncs(t *testing.T, st *store.Store, n int, like job.NewJob) {
 	t.Helper()
-	jobs := make([]belfry.NewJob, n)
-	like.Kind = belfry.KindFunc
+	jobs := make([]job.NewJob, n)
+	like.Kind = task.KindFunc
 	for i := range jobs {
 		jobs[i] = like
 	}
@@ -67,7 +69,7 @@ func enqueueFuncs(t *testing.T, st *store.Store, n int, like belfry.NewJob) {
 
 // wentAlong reports that jobs were leased by the commit that made them: on SQLite
 // both have its instant, on PostgreSQL its number, while they run.
-func wentAlong(t *testing.T, st *store.Store, c belfry.Claim) bool {
+func wentAlong(t *testing.T, st *store.Store, c job.Claim) bool {
 	t.Helper()
 	if db, ok := st.DB().(*postgres.DB); ok {
 		ids := make([]int64, len(c.Jobs))
@@ -89,17 +91,17 @@ func wentAlong(t *testing.T, st *store.Store, c belfry.Claim) bool {
 }
 
 // recorded compares what a claim was told with the record, and ends its jobs.
-func recorded(t *testing.T, st *store.Store, session string, c belfry.Claim) {
+func recorded(t *testing.T, st *store.Store, session string, c job.Claim) {
 	t.Helper()
 	for _, j := range c.Jobs {
 		if j.Task == nil || j.Task.Name != j.Job.Task {
 			t.Errorf("job %d came with the task %+v", j.Job.ID, j.Task)
 		}
-		now, err := st.Job(t.Context(), belfry.DefaultNamespace, j.Job.ID)
-		if err != nil || now.State != belfry.JobRunning || now.Lease != c.Lease || now.Session != session || now.Attempt != 1 || !now.ClaimedAt.Equal(j.Job.ClaimedAt) {
+		now, err := st.Job(t.Context(), core.DefaultNamespace, j.Job.ID)
+		if err != nil || now.State != job.Running || now.Lease != c.Lease || now.Session != session || now.Attempt != 1 || !now.ClaimedAt.Equal(j.Job.ClaimedAt) {
 			t.Errorf("job %d is %+v, %v", j.Job.ID, now, err)
 		}
-		done, err := st.Finish(t.Context(), session, []belfry.Finish{{Ref: belfry.Ref{JobID: j.Job.ID, Lease: c.Lease}, Outcome: belfry.OutcomeOK}})
+		done, err := st.Finish(t.Context(), session, []job.Finish{{Ref: job.Ref{JobID: j.Job.ID, Lease: c.Lease}, Outcome: job.OutcomeOK}})
 		if err != nil || done[0].Stale {
 			t.Errorf("finish: %+v %v", done, err)
 		}
@@ -116,7 +118,7 @@ func TestAClaimThatWaitsGoesAlongWithAnEnqueue(t *testing.T) {
 		for i := range 12 { // the first does not know yet who waits
 			w := claimAndWait(t.Context(), t, st, session, 3)
 			n := 1 + i%3
-			enqueueFuncs(t, st, n, belfry.NewJob{Task: "t", Input: []byte(`{"i":1}`)})
+			enqueueFuncs(t, st, n, job.NewJob{Task: "t", Input: []byte(`{"i":1}`)})
 			c := <-w.got
 			if w.err != nil || len(c.Jobs) != n {
 				t.Fatalf("claimed %d of %d: %v", len(c.Jobs), n, w.err)
@@ -143,7 +145,7 @@ func twoWaiting(t *testing.T, st *store.Store, first, second []string) [2]*waits
 	session := openWaiting(t, st, "t", "u")
 	for _, task := range []string{"t", "u"} {
 		w := claimAndWait(t.Context(), t, st, session, 1)
-		enqueueFuncs(t, st, 1, belfry.NewJob{Task: task})
+		enqueueFuncs(t, st, 1, job.NewJob{Task: task})
 		recorded(t, st, session, <-w.got)
 	}
 	if err := st.CloseSession(t.Context(), session); err != nil {
@@ -172,14 +174,14 @@ func TestWhoWaitsLongestGoesAlongAndNobodyElseIsWoken(t *testing.T) {
 	onBothWith(t, heard, func(t *testing.T, st *store.Store) {
 		w := twoWaiting(t, st, []string{"t"}, []string{"t"})
 		since := st.WaitsSince("default")
-		enqueueFuncs(t, st, 1, belfry.NewJob{Task: "t"})
+		enqueueFuncs(t, st, 1, job.NewJob{Task: "t"})
 		if !w[0].expect(t, st, 1) {
 			t.Error("the first did not go along")
 		}
 		if woken := st.WaitsSince("default"); !woken.Equal(since) {
 			t.Errorf("the other waits since %s, and before that since %s", woken, since)
 		}
-		enqueueFuncs(t, st, 1, belfry.NewJob{Task: "t"})
+		enqueueFuncs(t, st, 1, job.NewJob{Task: "t"})
 		if !w[1].expect(t, st, 1) {
 			t.Error("the second did not go along")
 		}
@@ -201,7 +203,7 @@ func TestWhatAClaimThatGoesAlongLeavesIsForOthers(t *testing.T) {
 			t.Parallel()
 			onBothWith(t, heard, func(t *testing.T, st *store.Store) {
 				w := twoWaiting(t, st, c.first, []string{"t"})
-				enqueueFuncs(t, st, c.enqueue, belfry.NewJob{Task: c.task})
+				enqueueFuncs(t, st, c.enqueue, job.NewJob{Task: c.task})
 				for i, n := range c.got {
 					if n > 0 {
 						w[i].expect(t, st, n)
@@ -215,7 +217,7 @@ func TestWhatAClaimThatGoesAlongLeavesIsForOthers(t *testing.T) {
 }
 
 // silently makes a job in a transaction of the caller's, which wakes nobody.
-func silently(t *testing.T, st *store.Store, n belfry.NewJob) {
+func silently(t *testing.T, st *store.Store, n job.NewJob) {
 	t.Helper()
 	var tx any
 	var commit func() error
@@ -233,7 +235,7 @@ func silently(t *testing.T, st *store.Store, n belfry.NewJob) {
 		}
 		tx, commit = own, func() error { return own.Commit(t.Context()) }
 	}
-	_, err := st.EnqueueTx(t.Context(), tx, []belfry.NewJob{n})
+	_, err := st.EnqueueTx(t.Context(), tx, []job.NewJob{n})
 	if err := errors.Join(err, commit()); err != nil {
 		t.Fatal(err)
 	}
@@ -245,9 +247,9 @@ func TestAClaimThatGoesAlongTakesWhatIsFirst(t *testing.T) {
 	onBothWith(t, heard, func(t *testing.T, st *store.Store) {
 		w := twoWaiting(t, st, []string{"t", "u"}, []string{"t", "u"})
 		high := 9
-		silently(t, st, belfry.NewJob{Task: "t", Kind: belfry.KindFunc, Input: []byte("2")})
-		silently(t, st, belfry.NewJob{Task: "u", Kind: belfry.KindFunc, Input: []byte("1"), Priority: &high})
-		enqueueFuncs(t, st, 1, belfry.NewJob{Task: "t", Input: []byte("3")})
+		silently(t, st, job.NewJob{Task: "t", Kind: task.KindFunc, Input: []byte("2")})
+		silently(t, st, job.NewJob{Task: "u", Kind: task.KindFunc, Input: []byte("1"), Priority: &high})
+		enqueueFuncs(t, st, 1, job.NewJob{Task: "t", Input: []byte("3")})
 		seen := ""
 		for _, w := range w {
 			for _, j := range (<-w.got).Jobs {
@@ -270,14 +272,14 @@ func TestAnEnqueueDoesNotMindAClaimThatCannotGoAlong(t *testing.T) {
 			return err
 		},
 		"because a limit is reached": func(ctx context.Context, st *store.Store, session string) error {
-			q := belfry.Queue{Name: "default", Concurrency: 10, GlobalLimit: 1}
+			q := job.Queue{Name: "default", Concurrency: 10, GlobalLimit: 1}
 			if _, err := st.SaveQueue(ctx, q); err != nil {
 				return err
 			}
-			if _, err := st.Enqueue(ctx, []belfry.NewJob{{Task: "t", Kind: belfry.KindFunc}}); err != nil {
+			if _, err := st.Enqueue(ctx, []job.NewJob{{Task: "t", Kind: task.KindFunc}}); err != nil {
 				return err
 			}
-			_, err := st.Claim(ctx, belfry.ClaimRequest{Session: session, Want: map[string]int{"default": 1}})
+			_, err := st.Claim(ctx, job.ClaimRequest{Session: session, Want: map[string]int{"default": 1}})
 			return err
 		},
 	} {
@@ -291,7 +293,7 @@ func TestAnEnqueueDoesNotMindAClaimThatCannotGoAlong(t *testing.T) {
 				}
 				session := openWaiting(t, st, "t")
 				before := claimAndWait(ctx, t, st, session, 1)
-				enqueueFuncs(t, st, 1, belfry.NewJob{Task: "t"})
+				enqueueFuncs(t, st, 1, job.NewJob{Task: "t"})
 				recorded(t, st, session, <-before.got)
 				ended := name == "because its session has ended"
 				var w *waits
@@ -304,17 +306,17 @@ func TestAnEnqueueDoesNotMindAClaimThatCannotGoAlong(t *testing.T) {
 				if !ended {
 					w = claimAndWait(ctx, t, st, session, 1)
 				}
-				es, err := st.Enqueue(ctx, []belfry.NewJob{{Task: "t", Kind: belfry.KindFunc}})
+				es, err := st.Enqueue(ctx, []job.NewJob{{Task: "t", Kind: task.KindFunc}})
 				if err != nil {
 					t.Fatal(err)
 				}
-				if now, err := st.Job(ctx, belfry.DefaultNamespace, es[0].Job.ID); err != nil || now.State != belfry.JobReady || now.Attempt != 0 {
+				if now, err := st.Job(ctx, core.DefaultNamespace, es[0].Job.ID); err != nil || now.State != job.Ready || now.Attempt != 0 {
 					t.Errorf("the job is %+v, %v", now, err)
 				}
 				if !ended {
 					cancel()
 				}
-				if c := <-w.got; len(c.Jobs) != 0 || ended && belfry.CodeOf(w.err) != belfry.Unauthorized {
+				if c := <-w.got; len(c.Jobs) != 0 || ended && core.CodeOf(w.err) != core.Unauthorized {
 					t.Errorf("claimed %+v, %v", c, w.err)
 				}
 			})
@@ -326,13 +328,13 @@ func TestARefusedEnqueueLeavesTheClaimThatWaits(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, st *store.Store) {
 		w := twoWaiting(t, st, []string{"t"}, []string{"t"})
-		if _, err := st.Enqueue(t.Context(), []belfry.NewJob{{Task: "t"}, {Task: "missing"}}); belfry.CodeOf(err) != belfry.NotFound {
+		if _, err := st.Enqueue(t.Context(), []job.NewJob{{Task: "t"}, {Task: "missing"}}); core.CodeOf(err) != core.NotFound {
 			t.Fatalf("enqueue: %v", err)
 		}
 		if n := st.WaitingClaims("default"); n != 2 {
 			t.Errorf("%d wait", n)
 		}
-		enqueueFuncs(t, st, 1, belfry.NewJob{Task: "t"})
+		enqueueFuncs(t, st, 1, job.NewJob{Task: "t"})
 		if !w[0].expect(t, st, 1) {
 			t.Error("the first did not go along")
 		}
@@ -349,7 +351,7 @@ func TestNothingIsLostBetweenClaimsThatGiveUpAndEnqueues(t *testing.T) {
 		var claimants, makers sync.WaitGroup
 		var mu sync.Mutex
 		held := map[int64]int64{} // lease by job
-		note := func(c belfry.Claim) {
+		note := func(c job.Claim) {
 			mu.Lock()
 			defer mu.Unlock()
 			for _, j := range c.Jobs {
@@ -366,7 +368,7 @@ func TestNothingIsLostBetweenClaimsThatGiveUpAndEnqueues(t *testing.T) {
 			session := openWaiting(t, st, "t")
 			claimants.Go(func() {
 				for ctx.Err() == nil {
-					c, err := st.Claim(t.Context(), belfry.ClaimRequest{Session: session, Want: map[string]int{"default": 2}, Wait: belfry.Duration(rand.N(3 * time.Millisecond))})
+					c, err := st.Claim(t.Context(), job.ClaimRequest{Session: session, Want: map[string]int{"default": 2}, Wait: core.Duration(rand.N(3 * time.Millisecond))})
 					if err != nil {
 						t.Error(err)
 					}
@@ -378,7 +380,7 @@ func TestNothingIsLostBetweenClaimsThatGiveUpAndEnqueues(t *testing.T) {
 		for range each {
 			makers.Go(func() {
 				for range calls {
-					if _, err := st.Enqueue(t.Context(), []belfry.NewJob{{Task: "t", Kind: belfry.KindFunc}}); err != nil {
+					if _, err := st.Enqueue(t.Context(), []job.NewJob{{Task: "t", Kind: task.KindFunc}}); err != nil {
 						t.Error(err)
 					}
 				}
@@ -387,13 +389,13 @@ func TestNothingIsLostBetweenClaimsThatGiveUpAndEnqueues(t *testing.T) {
 		makers.Wait()
 		cancel()
 		claimants.Wait()
-		jobs, err := st.Jobs(t.Context(), belfry.JobFilter{Paging: belfry.Paging{Limit: 2 * calls * each}})
+		jobs, err := st.Jobs(t.Context(), job.Filter{Paging: core.Paging{Limit: 2 * calls * each}})
 		if err != nil {
 			t.Fatal(err)
 		}
 		running := 0
 		for _, j := range jobs.Items {
-			if j.State == belfry.JobRunning {
+			if j.State == job.Running {
 				running++
 				if held[j.ID] != j.Lease {
 					t.Errorf("job %d has lease %d, and the claim was told of %d", j.ID, j.Lease, held[j.ID])

@@ -4,37 +4,38 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/job"
 	"github.com/belfry-run/belfry/store"
+	"github.com/belfry-run/belfry/task"
 )
 
 // A batch of jobs that are new and jobs that exist is answered as a whole, whether
 // or not a claim goes along with it.
 func TestABatchOfNewAndExistingJobs(t *testing.T) {
 	t.Parallel()
-	free := belfry.NewJob{Task: "t", Kind: belfry.KindFunc}
-	with := func(key, active string) belfry.NewJob {
+	free := job.NewJob{Task: "t", Kind: task.KindFunc}
+	with := func(key, active string) job.NewJob {
 		n := free
 		n.Key, n.ActiveKey = key, active
 		return n
 	}
 	for name, batch := range map[string]struct {
-		ask  []belfry.NewJob
+		ask  []job.NewJob
 		same []int // the place of the job that each is answered with; -1: the done one, -2: the active one
 	}{
-		"new and a key that is taken": {[]belfry.NewJob{free, with("done", "")}, []int{0, -1}},
-		"a key that is taken and new": {[]belfry.NewJob{with("done", ""), free}, []int{-1, 1}},
+		"new and a key that is taken": {[]job.NewJob{free, with("done", "")}, []int{0, -1}},
+		"a key that is taken and new": {[]job.NewJob{with("done", ""), free}, []int{-1, 1}},
 		"two new beside a key that is taken twice": {
-			[]belfry.NewJob{free, with("done", ""), free, with("done", "")}, []int{0, -1, 2, -1},
+			[]job.NewJob{free, with("done", ""), free, with("done", "")}, []int{0, -1, 2, -1},
 		},
-		"a new key twice":                    {[]belfry.NewJob{with("a", ""), with("a", "")}, []int{0, 0}},
-		"new and a new key twice":            {[]belfry.NewJob{free, with("a", ""), with("a", "")}, []int{0, 1, 1}},
-		"new and an active key that is held": {[]belfry.NewJob{free, with("", "held")}, []int{0, -2}},
-		"new and a free active key":          {[]belfry.NewJob{free, with("", "b")}, []int{0, 1}},
-		"an active key twice":                {[]belfry.NewJob{free, with("", "b"), with("", "b")}, []int{0, 1, 1}},
-		"a new key for what is active":       {[]belfry.NewJob{with("c", "held"), free, with("c", "held")}, []int{-2, 1, -2}},
+		"a new key twice":                    {[]job.NewJob{with("a", ""), with("a", "")}, []int{0, 0}},
+		"new and a new key twice":            {[]job.NewJob{free, with("a", ""), with("a", "")}, []int{0, 1, 1}},
+		"new and an active key that is held": {[]job.NewJob{free, with("", "held")}, []int{0, -2}},
+		"new and a free active key":          {[]job.NewJob{free, with("", "b")}, []int{0, 1}},
+		"an active key twice":                {[]job.NewJob{free, with("", "b"), with("", "b")}, []int{0, 1, 1}},
+		"a new key for what is active":       {[]job.NewJob{with("c", "held"), free, with("c", "held")}, []int{-2, 1, -2}},
 		"all of it": {
-			[]belfry.NewJob{with("done", ""), free, with("a", ""), with("", "held"), with("a", ""), with("", "b")},
+			[]job.NewJob{with("done", ""), free, with("a", ""), with("", "held"), with("a", ""), with("", "b")},
 			[]int{-1, 1, 2, -2, 2, 5},
 		},
 	} {
@@ -49,7 +50,7 @@ func TestABatchOfNewAndExistingJobs(t *testing.T) {
 	}
 }
 
-func mixed(t *testing.T, st *store.Store, ask []belfry.NewJob, same []int, waiting bool) {
+func mixed(t *testing.T, st *store.Store, ask []job.NewJob, same []int, waiting bool) {
 	t.Helper()
 	ctx := t.Context()
 	if err := st.EnsureFuncs(ctx, "", []string{"t"}); err != nil {
@@ -58,14 +59,14 @@ func mixed(t *testing.T, st *store.Store, ask []belfry.NewJob, same []int, waiti
 	session := openWaiting(t, st, "t")
 	// A process learns where the jobs of a task go by one that goes there.
 	w := claimAndWait(ctx, t, st, session, 1)
-	enqueueFuncs(t, st, 1, belfry.NewJob{Task: "t"})
+	enqueueFuncs(t, st, 1, job.NewJob{Task: "t"})
 	recorded(t, st, session, <-w.got)
 	there := map[int]int64{}
-	for place, n := range map[int]belfry.NewJob{
-		-1: {Task: "t", Kind: belfry.KindFunc, Key: "done"}, -2: {Task: "t", Kind: belfry.KindFunc, ActiveKey: "held"},
+	for place, n := range map[int]job.NewJob{
+		-1: {Task: "t", Kind: task.KindFunc, Key: "done"}, -2: {Task: "t", Kind: task.KindFunc, ActiveKey: "held"},
 	} {
 		w := claimAndWait(ctx, t, st, session, 1)
-		es, err := st.Enqueue(ctx, []belfry.NewJob{n})
+		es, err := st.Enqueue(ctx, []job.NewJob{n})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -104,7 +105,7 @@ func mixed(t *testing.T, st *store.Store, ask []belfry.NewJob, same []int, waiti
 		}
 		recorded(t, st, session, c)
 	}
-	rest, err := st.Claim(ctx, belfry.ClaimRequest{Session: session, Want: map[string]int{"default": 9}})
+	rest, err := st.Claim(ctx, job.ClaimRequest{Session: session, Want: map[string]int{"default": 9}})
 	if err != nil || claimed+len(rest.Jobs) != fresh {
 		t.Errorf("claimed %d and %d of %d: %v", claimed, len(rest.Jobs), fresh, err)
 	}

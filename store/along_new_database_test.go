@@ -10,9 +10,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/job"
 	"github.com/belfry-run/belfry/store"
 	"github.com/belfry-run/belfry/store/sqlite"
+	"github.com/belfry-run/belfry/task"
 )
 
 // noted is a database that notes what transitions ask it.
@@ -74,7 +76,7 @@ func TestNobodyLooksForJobsThatAreHandedOver(t *testing.T) {
 	seen := st.SeenNothingAt("default")
 	for i := range 5 {
 		n.looked()
-		enqueueFuncs(t, st, 1+i%3, belfry.NewJob{Task: "t"})
+		enqueueFuncs(t, st, 1+i%3, job.NewJob{Task: "t"})
 		if !w.expect(t, st, 1+i%3) {
 			t.Error("the claim did not go along")
 		}
@@ -86,12 +88,12 @@ func TestNobodyLooksForJobsThatAreHandedOver(t *testing.T) {
 			t.Errorf("round %d: nothing was seen at %s, and in truth at %s", i, at, seen)
 		}
 	}
-	enqueueFuncs(t, st, 4, belfry.NewJob{Task: "t"})
+	enqueueFuncs(t, st, 4, job.NewJob{Task: "t"})
 	w.expect(t, st, 3) // with room for no more, it looks, and so does the next
 	if !n.looked() {
 		t.Error("nobody looked")
 	}
-	if c, err := st.Claim(t.Context(), belfry.ClaimRequest{Session: session, Want: map[string]int{"default": 3}}); err != nil || len(c.Jobs) != 1 {
+	if c, err := st.Claim(t.Context(), job.ClaimRequest{Session: session, Want: map[string]int{"default": 3}}); err != nil || len(c.Jobs) != 1 {
 		t.Errorf("claimed %+v, %v", c, err)
 	}
 }
@@ -100,24 +102,24 @@ func TestNobodyLooksForJobsThatAreHandedOver(t *testing.T) {
 func TestAClaimThatMayHaveMissedSomethingLooks(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		job   belfry.NewJob
+		job   job.NewJob
 		spoil func(ctx context.Context, st *store.Store) error
 	}{
-		"the file was written by somebody else": {belfry.NewJob{Task: "t"}, func(ctx context.Context, st *store.Store) error {
+		"the file was written by somebody else": {job.NewJob{Task: "t"}, func(ctx context.Context, st *store.Store) error {
 			db := st.DB().(*noted).DB.(*sqlite.DB).SQL()
 			_, err := db.ExecContext(ctx, "create table own (x)")
 			return err
 		}},
-		"it has not looked for long": {belfry.NewJob{Task: "t"}, func(_ context.Context, st *store.Store) error {
+		"it has not looked for long": {job.NewJob{Task: "t"}, func(_ context.Context, st *store.Store) error {
 			st.SeesNothingEarlier("default", heard.Poll)
 			return nil
 		}},
-		"the queue has a limit": {belfry.NewJob{Task: "t"}, func(ctx context.Context, st *store.Store) error {
-			_, err := st.SaveQueue(ctx, belfry.Queue{Name: "default", Concurrency: 10, GlobalLimit: 5})
+		"the queue has a limit": {job.NewJob{Task: "t"}, func(ctx context.Context, st *store.Store) error {
+			_, err := st.SaveQueue(ctx, job.Queue{Name: "default", Concurrency: 10, GlobalLimit: 5})
 			return err
 		}},
-		"the job needs something": {belfry.NewJob{Task: "needy"}, func(ctx context.Context, st *store.Store) error {
-			_, err := st.UpdateTask(ctx, belfry.Task{Name: "needy", Kind: belfry.KindFunc, Needs: belfry.Needs{Labels: map[string]string{"x": "y"}}})
+		"the job needs something": {job.NewJob{Task: "needy"}, func(ctx context.Context, st *store.Store) error {
+			_, err := st.UpdateTask(ctx, task.Task{Name: "needy", Kind: task.KindFunc, Needs: task.Needs{Labels: map[string]string{"x": "y"}}})
 			return err
 		}},
 	} {
@@ -149,17 +151,17 @@ func TestAJobThatIsHandedOverIsAsInTheRecord(t *testing.T) {
 	t.Parallel()
 	onBothWith(t, heard, func(t *testing.T, st *store.Store) {
 		seven := 7
-		if _, err := st.CreateTask(t.Context(), belfry.Task{
-			Name: "t", Kind: belfry.KindFunc, Priority: 2, Timeout: belfry.Duration(90 * time.Second), Tags: []string{"a"}, Input: []byte(`{"of": "task"}`),
-			Retry: belfry.Retry{MaxAttempts: 4},
+		if _, err := st.CreateTask(t.Context(), task.Task{
+			Name: "t", Kind: task.KindFunc, Priority: 2, Timeout: core.Duration(90 * time.Second), Tags: []string{"a"}, Input: []byte(`{"of": "task"}`),
+			Retry: task.Retry{MaxAttempts: 4},
 		}); err != nil {
 			t.Fatal(err)
 		}
 		session := openWaiting(t, st, "t")
 		input := []byte(`[1,  2]`)
-		for name, job := range map[string]belfry.NewJob{
+		for name, job := range map[string]job.NewJob{
 			"as its task says": {},
-			"with its own":     {Input: input, Tags: []string{"b", "c"}, Priority: &seven, MaxAttempts: 2, Timeout: belfry.Duration(time.Second + 7*time.Nanosecond)},
+			"with its own":     {Input: input, Tags: []string{"b", "c"}, Priority: &seven, MaxAttempts: 2, Timeout: core.Duration(time.Second + 7*time.Nanosecond)},
 		} {
 			w := claimAndWait(t.Context(), t, st, session, 2)
 			job.Task = "t"
@@ -168,7 +170,7 @@ func TestAJobThatIsHandedOverIsAsInTheRecord(t *testing.T) {
 			if w.err != nil || len(c.Jobs) != 1 {
 				t.Fatalf("%s: claimed %+v, %v", name, c, w.err)
 			}
-			want, err := st.Job(t.Context(), belfry.DefaultNamespace, c.Jobs[0].Job.ID)
+			want, err := st.Job(t.Context(), core.DefaultNamespace, c.Jobs[0].Job.ID)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -4,7 +4,7 @@ import (
 	"errors"
 	"testing"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/job"
 )
 
 func TestAClaimIsToldOnceAndOnlyOfWhatWasCommitted(t *testing.T) {
@@ -19,9 +19,9 @@ func TestAClaimIsToldOnceAndOnlyOfWhatWasCommitted(t *testing.T) {
 		"it was begun again, and then failed": {func(a *along) { a.begin(); a.begin(); a.end(errors.New("no")) }, 0},
 	} {
 		h := newHub()
-		w := h.wait(h.bell("q"), belfry.ClaimRequest{}, nothing{})
+		w := h.wait(h.bell("q"), job.ClaimRequest{}, nothing{})
 		a := &along{claim: w, tried: true, took: map[int64]bool{7: true}}
-		a.answer.Jobs = []belfry.LeasedJob{{Job: belfry.Job{ID: 7}}}
+		a.answer.Jobs = []job.LeasedJob{{Job: job.Job{ID: 7}}}
 		c.what(a)
 		if told := <-w.answer; len(told.Jobs) != c.jobs {
 			t.Errorf("when %s the claim got %d jobs, want %d", name, len(told.Jobs), c.jobs)

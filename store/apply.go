@@ -9,19 +9,24 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/job"
+	"github.com/belfry-run/belfry/monitor"
+	"github.com/belfry-run/belfry/schedule"
+	"github.com/belfry-run/belfry/task"
+	"github.com/belfry-run/belfry/view"
 )
 
 // Apply makes the database as the manifest says. It is planned on a read of the
 // database, outside of any write: a plan that is refused, and a dry run, write
 // nothing and hold up nobody. What the plan changes is then written in one
 // transaction, all of it or nothing; what it keeps is not touched again.
-func (s *Store) Apply(ctx context.Context, m belfry.Manifest, o belfry.ApplyOptions) (out belfry.Applied, err error) {
+func (s *Store) Apply(ctx context.Context, m view.Manifest, o view.ApplyOptions) (out view.Applied, err error) {
 	if o.Namespace == "" {
-		o.Namespace = belfry.DefaultNamespace
+		o.Namespace = core.DefaultNamespace
 	}
 	m = m.WithDefaults(o.Namespace)
-	out = belfry.Applied{DryRun: o.DryRun}
+	out = view.Applied{DryRun: o.DryRun}
 	if err := m.Validate(); err != nil {
 		return out, err
 	}
@@ -39,8 +44,8 @@ func (s *Store) Apply(ctx context.Context, m belfry.Manifest, o belfry.ApplyOpti
 		return out, err
 	}
 	rest := actionsOf(out.Changes)
-	if len(rest) > belfry.MaxApply {
-		return out, belfry.Errorf(belfry.TooLarge, "the manifest changes %d definitions, and one apply changes at most %d", len(rest), belfry.MaxApply).
+	if len(rest) > view.MaxApply {
+		return out, core.Errorf(core.TooLarge, "the manifest changes %d definitions, and one apply changes at most %d", len(rest), view.MaxApply).
 			WithHint("apply it in parts; what stays as it is does not count")
 	}
 	if len(rest) == 0 {
@@ -48,16 +53,16 @@ func (s *Store) Apply(ctx context.Context, m belfry.Manifest, o belfry.ApplyOpti
 	}
 	done, err := s.writeApply(ctx, m, m.Only(rest), o)
 	if err != nil {
-		return belfry.Applied{}, err
+		return view.Applied{}, err
 	}
 	out.Changes = merge(out.Changes, done)
 	return out, nil
 }
 
 // actionsOf is the keys of the lines of a plan that change something.
-func actionsOf(changes []belfry.Change) (keys []string) {
+func actionsOf(changes []view.Change) (keys []string) {
 	for _, ch := range changes {
-		if ch.Action != belfry.ActionKeep {
+		if ch.Action != view.ActionKeep {
 			keys = append(keys, ch.Key())
 		}
 	}
@@ -65,7 +70,7 @@ func actionsOf(changes []belfry.Change) (keys []string) {
 }
 
 // merge puts what was done in the place of what was planned.
-func merge(planned, done []belfry.Change) []belfry.Change {
+func merge(planned, done []view.Change) []view.Change {
 	place := make(map[string]int, len(planned))
 	for i, ch := range planned {
 		place[ch.Key()] = i
@@ -81,10 +86,10 @@ func merge(planned, done []belfry.Change) []belfry.Change {
 }
 
 // writeApply writes the part of a manifest that changes.
-func (s *Store) writeApply(ctx context.Context, m, part belfry.Manifest, o belfry.ApplyOptions) (done []belfry.Change, err error) {
+func (s *Store) writeApply(ctx context.Context, m, part view.Manifest, o view.ApplyOptions) (done []view.Change, err error) {
 	err = s.write(ctx, "apply", func(c *change) error {
 		done = nil
-		for _, step := range []func(belfry.Manifest) ([]belfry.Change, error){c.applyQueues, c.applyCalendars, c.applyTasks, c.applySchedules,
+		for _, step := range []func(view.Manifest) ([]view.Change, error){c.applyQueues, c.applyCalendars, c.applyTasks, c.applySchedules,
 			c.applyChannels, c.applyAlertRules, c.applyMonitors, c.applyWindows, c.applyStatusPages} {
 			changes, err := step(part)
 			if err != nil {
@@ -102,11 +107,11 @@ func (s *Store) writeApply(ctx context.Context, m, part belfry.Manifest, o belfr
 	return done, err
 }
 
-func (c *change) applyQueues(m belfry.Manifest) ([]belfry.Change, error) {
-	var changes []belfry.Change
+func (c *change) applyQueues(m view.Manifest) ([]view.Change, error) {
+	var changes []view.Change
 	for i, q := range m.Queues {
 		old, err := c.s.queue(c.ctx, c.tx, q.Name)
-		isNew := belfry.CodeOf(err) == belfry.NotFound
+		isNew := core.CodeOf(err) == core.NotFound
 		if err != nil && !isNew {
 			return nil, err
 		}
@@ -119,8 +124,8 @@ func (c *change) applyQueues(m belfry.Manifest) ([]belfry.Change, error) {
 	return changes, nil
 }
 
-func (c *change) applyCalendars(m belfry.Manifest) ([]belfry.Change, error) {
-	var changes []belfry.Change
+func (c *change) applyCalendars(m view.Manifest) ([]view.Change, error) {
+	var changes []view.Change
 	for i, cal := range m.Calendars {
 		saved, old, err := c.saveCalendar(cal)
 		if err != nil {
@@ -131,7 +136,7 @@ func (c *change) applyCalendars(m belfry.Manifest) ([]belfry.Change, error) {
 	return changes, nil
 }
 
-func (c *change) applyTasks(m belfry.Manifest) ([]belfry.Change, error) {
+func (c *change) applyTasks(m view.Manifest) ([]view.Change, error) {
 	names := make([]taskName, len(m.Tasks))
 	for i, t := range m.Tasks {
 		names[i] = taskName{t.Namespace, t.Name}
@@ -140,11 +145,11 @@ func (c *change) applyTasks(m belfry.Manifest) ([]belfry.Change, error) {
 	if err != nil {
 		return nil, err
 	}
-	var changes []belfry.Change
+	var changes []view.Change
 	for _, i := range membersFirst(m.Tasks) {
 		t := m.Tasks[i]
 		old, exists := there[taskName{t.Namespace, t.Name}]
-		var saved belfry.Task
+		var saved task.Task
 		if exists {
 			saved, err = c.updateTask(t)
 		} else {
@@ -162,15 +167,15 @@ func (c *change) applyTasks(m belfry.Manifest) ([]belfry.Change, error) {
 	return changes, nil
 }
 
-func (c *change) applySchedules(m belfry.Manifest) ([]belfry.Change, error) {
-	var changes []belfry.Change
+func (c *change) applySchedules(m view.Manifest) ([]view.Change, error) {
+	var changes []view.Change
 	for i, sc := range m.Schedules {
 		old, err := c.s.schedule(c.ctx, c.tx, sc.Namespace, sc.Name, true)
-		isNew := belfry.CodeOf(err) == belfry.NotFound
+		isNew := core.CodeOf(err) == core.NotFound
 		if err != nil && !isNew {
 			return nil, err
 		}
-		var saved belfry.Schedule
+		var saved schedule.Schedule
 		if isNew {
 			saved, err = c.insertSchedule(sc, false)
 		} else {
@@ -184,25 +189,25 @@ func (c *change) applySchedules(m belfry.Manifest) ([]belfry.Change, error) {
 	return changes, nil
 }
 
-func (c *change) applyChannels(m belfry.Manifest) ([]belfry.Change, error) {
+func (c *change) applyChannels(m view.Manifest) ([]view.Change, error) {
 	return channels.apply(c, "channels", m.Channels)
 }
 
-func (c *change) applyAlertRules(m belfry.Manifest) ([]belfry.Change, error) {
+func (c *change) applyAlertRules(m view.Manifest) ([]view.Change, error) {
 	return alertRules.apply(c, "alert_rules", m.AlertRules)
 }
 
-func (c *change) applyWindows(m belfry.Manifest) ([]belfry.Change, error) {
+func (c *change) applyWindows(m view.Manifest) ([]view.Change, error) {
 	return windows.apply(c, "windows", m.Windows)
 }
 
-func (c *change) applyStatusPages(m belfry.Manifest) ([]belfry.Change, error) {
+func (c *change) applyStatusPages(m view.Manifest) ([]view.Change, error) {
 	return statusPages.apply(c, "status_pages", m.StatusPages)
 }
 
 // asWritten is a schedule without its state, which no manifest has.
-func asWritten(s belfry.Schedule) belfry.Schedule {
-	var out belfry.Schedule
+func asWritten(s schedule.Schedule) schedule.Schedule {
+	var out schedule.Schedule
 	if err := json.Unmarshal([]byte(scheduleDoc(s)), &out); err != nil {
 		panic(err) // it was written by us a line ago
 	}
@@ -211,7 +216,7 @@ func asWritten(s belfry.Schedule) belfry.Schedule {
 
 // prune deletes what the manifest does not name: schedules first, because
 // they hold on to tasks.
-func (c *change) prune(m belfry.Manifest, namespace string) ([]belfry.Change, error) {
+func (c *change) prune(m view.Manifest, namespace string) ([]view.Change, error) {
 	named := map[string]bool{}
 	for _, t := range m.Tasks {
 		named["task/"+t.Namespace+"/"+t.Name] = true
@@ -239,7 +244,7 @@ func (c *change) prune(m belfry.Manifest, namespace string) ([]belfry.Change, er
 			if err := c.deleteSchedule(row); err != nil {
 				return nil, err
 			}
-			changes = append(changes, belfry.Change{Action: belfry.ActionDelete, Noun: "schedule", Namespace: namespace, Name: row.Name})
+			changes = append(changes, view.Change{Action: view.ActionDelete, Noun: "schedule", Namespace: namespace, Name: row.Name})
 		}
 	}
 	tasks, err := collect(c.ctx, c.tx, c.s.scanTask, `select `+taskColumns+` from belfry.tasks where namespace = $1 order by name`+c.sql.ForUpdate("tasks"), namespace)
@@ -248,11 +253,11 @@ func (c *change) prune(m belfry.Manifest, namespace string) ([]belfry.Change, er
 	}
 	for _, i := range slices.Backward(membersFirst(tasks)) { // cycles before their members
 		t := tasks[i]
-		if _, owned := belfry.OwnerOf(t.Name); !owned && !named["task/"+namespace+"/"+t.Name] && !ours(t.Name) {
+		if _, owned := task.OwnerOf(t.Name); !owned && !named["task/"+namespace+"/"+t.Name] && !ours(t.Name) {
 			if err := c.deleteTask(t); err != nil {
 				return nil, err
 			}
-			changes = append(changes, belfry.Change{Action: belfry.ActionDelete, Noun: "task", Namespace: namespace, Name: t.Name})
+			changes = append(changes, view.Change{Action: view.ActionDelete, Noun: "task", Namespace: namespace, Name: t.Name})
 		}
 	}
 	calendars, err := collect(c.ctx, c.tx, scanCalendar, `select `+calendarColumns+` from belfry.calendars where namespace = $1 order by name`, namespace)
@@ -264,7 +269,7 @@ func (c *change) prune(m belfry.Manifest, namespace string) ([]belfry.Change, er
 			if err := c.deleteCalendar(cal); err != nil {
 				return nil, err
 			}
-			changes = append(changes, belfry.Change{Action: belfry.ActionDelete, Noun: "calendar", Namespace: namespace, Name: cal.Name})
+			changes = append(changes, view.Change{Action: view.ActionDelete, Noun: "calendar", Namespace: namespace, Name: cal.Name})
 		}
 	}
 	return changes, nil
@@ -272,7 +277,7 @@ func (c *change) prune(m belfry.Manifest, namespace string) ([]belfry.Change, er
 
 // pruneMonitors deletes the monitors that the manifest does not name, and what
 // goes with monitors.
-func (c *change) pruneMonitors(m belfry.Manifest, namespace string) (changes []belfry.Change, err error) {
+func (c *change) pruneMonitors(m view.Manifest, namespace string) (changes []view.Change, err error) {
 	named := map[string]bool{}
 	for _, mon := range m.Monitors {
 		named[mon.Namespace+"/"+mon.Name] = true
@@ -291,13 +296,13 @@ func (c *change) pruneMonitors(m belfry.Manifest, namespace string) (changes []b
 		if err := c.deleteMonitor(row); err != nil {
 			return nil, err
 		}
-		changes = append(changes, belfry.Change{Action: belfry.ActionDelete, Noun: "monitor", Namespace: namespace, Name: row.Name})
+		changes = append(changes, view.Change{Action: view.ActionDelete, Noun: "monitor", Namespace: namespace, Name: row.Name})
 	}
-	for _, step := range []func() ([]belfry.Change, error){
-		func() ([]belfry.Change, error) { return statusPages.prune(c, namespace, m.StatusPages) },
-		func() ([]belfry.Change, error) { return windows.prune(c, namespace, m.Windows) },
-		func() ([]belfry.Change, error) { return alertRules.prune(c, namespace, m.AlertRules) },
-		func() ([]belfry.Change, error) { return channels.prune(c, namespace, m.Channels) },
+	for _, step := range []func() ([]view.Change, error){
+		func() ([]view.Change, error) { return statusPages.prune(c, namespace, m.StatusPages) },
+		func() ([]view.Change, error) { return windows.prune(c, namespace, m.Windows) },
+		func() ([]view.Change, error) { return alertRules.prune(c, namespace, m.AlertRules) },
+		func() ([]view.Change, error) { return channels.prune(c, namespace, m.Channels) },
 	} {
 		more, err := step()
 		if err != nil {
@@ -310,7 +315,7 @@ func (c *change) pruneMonitors(m belfry.Manifest, namespace string) (changes []b
 
 // childrenFirst puts monitors before those that they depend on.
 func childrenFirst(rows []monitorRow) []monitorRow {
-	all := make([]belfry.Monitor, len(rows))
+	all := make([]monitor.Monitor, len(rows))
 	for i, r := range rows {
 		all[i] = r.Monitor
 	}
@@ -328,7 +333,7 @@ func ours(name string) bool { return strings.HasPrefix(name, "belfry.") }
 
 // under puts the place in the manifest before the fields of an error.
 func under(path string, err error) error {
-	var e *belfry.Error
+	var e *core.Error
 	if !errors.As(err, &e) {
 		return err
 	}
@@ -341,14 +346,14 @@ func under(path string, err error) error {
 }
 
 // changed is the line of the plan for one definition.
-func changed(noun, namespace, name string, isNew bool, before, after any) belfry.Change {
-	ch := belfry.Change{Action: belfry.ActionCreate, Noun: noun, Namespace: namespace, Name: name}
+func changed(noun, namespace, name string, isNew bool, before, after any) view.Change {
+	ch := view.Change{Action: view.ActionCreate, Noun: noun, Namespace: namespace, Name: name}
 	if isNew {
 		return ch
 	}
-	ch.Action, ch.Fields = belfry.ActionUpdate, differences(before, after)
+	ch.Action, ch.Fields = view.ActionUpdate, differences(before, after)
 	if len(ch.Fields) == 0 {
-		ch.Action = belfry.ActionKeep
+		ch.Action = view.ActionKeep
 	}
 	return ch
 }
@@ -387,7 +392,7 @@ func shown(raw json.RawMessage) string {
 	if len(raw) == 0 {
 		return "(none)"
 	}
-	if s, cut := belfry.CleanText(string(raw), 200); cut {
+	if s, cut := core.CleanText(string(raw), 200); cut {
 		return s + "…"
 	}
 	return string(raw)
@@ -395,28 +400,28 @@ func shown(raw json.RawMessage) string {
 
 // Export is everything of a namespace that a manifest can hold, and all queues.
 // What would be more than one may hold is refused before it is read.
-func (s *Store) Export(ctx context.Context, namespace string) (m belfry.Manifest, err error) {
+func (s *Store) Export(ctx context.Context, namespace string) (m view.Manifest, err error) {
 	if namespace == "" {
-		namespace = belfry.DefaultNamespace
+		namespace = core.DefaultNamespace
 	}
 	err = s.db.Read(ctx, func(tx Tx) error {
-		m = belfry.Manifest{}
+		m = view.Manifest{}
 		queues, err := collect(ctx, tx, scanQueue, `select `+queueColumns+` from belfry.queues order by name`)
 		if err != nil {
 			return err
 		}
 		for _, q := range queues {
-			m.Queues = append(m.Queues, belfry.Queue{Name: q.Name, Description: q.Description, Priority: q.Priority, Concurrency: q.Concurrency, GlobalLimit: q.GlobalLimit})
+			m.Queues = append(m.Queues, job.Queue{Name: q.Name, Description: q.Description, Priority: q.Priority, Concurrency: q.Concurrency, GlobalLimit: q.GlobalLimit})
 		}
 		w := &where{}
 		w.namespace("namespace", namespace)
 		for _, table := range []string{"tasks", "schedules", "monitors"} {
-			_, more, err := first(ctx, tx, scanInt, `select 1 from `+Home+table+` where `+w.sql()+` order by namespace, name limit 1 offset `+strconv.Itoa(belfry.MaxManifest), w.args...)
+			_, more, err := first(ctx, tx, scanInt, `select 1 from `+Home+table+` where `+w.sql()+` order by namespace, name limit 1 offset `+strconv.Itoa(view.MaxManifest), w.args...)
 			if err != nil {
 				return err
 			}
 			if more {
-				return belfry.Errorf(belfry.TooLarge, "there are more than %d %s, and a file holds no more", belfry.MaxManifest, table).
+				return core.Errorf(core.TooLarge, "there are more than %d %s, and a file holds no more", view.MaxManifest, table).
 					WithHint("export one namespace, or read the list page by page")
 			}
 		}
@@ -425,7 +430,7 @@ func (s *Store) Export(ctx context.Context, namespace string) (m belfry.Manifest
 			return err
 		}
 		for _, t := range tasks {
-			if _, owned := belfry.OwnerOf(t.Name); owned || ours(t.Name) {
+			if _, owned := task.OwnerOf(t.Name); owned || ours(t.Name) {
 				continue
 			}
 			t.ID, t.Generation, t.CreatedAt, t.UpdatedAt = 0, 0, instant(0), instant(0)
@@ -444,7 +449,7 @@ func (s *Store) Export(ctx context.Context, namespace string) (m belfry.Manifest
 			return err
 		}
 		for _, r := range rows {
-			if _, owned := belfry.OwnerOf(r.Name); !owned {
+			if _, owned := task.OwnerOf(r.Name); !owned {
 				m.Schedules = append(m.Schedules, asWritten(r.Schedule))
 			}
 		}
@@ -454,8 +459,8 @@ func (s *Store) Export(ctx context.Context, namespace string) (m belfry.Manifest
 }
 
 // exportMonitors adds monitors and what goes with them. Secrets stand as
-// [belfry.Redacted]: applied to where they came from, they stay what they are.
-func (s *Store) exportMonitors(ctx context.Context, tx Tx, namespace string, m *belfry.Manifest) error {
+// [core.Redacted]: applied to where they came from, they stay what they are.
+func (s *Store) exportMonitors(ctx context.Context, tx Tx, namespace string, m *view.Manifest) error {
 	w := &where{}
 	w.namespace("m.namespace", namespace)
 	monitors, err := collect(ctx, tx, s.scanMonitor, `select `+monitorColumns+` from belfry.monitors m where `+w.sql()+` order by m.namespace, m.name`, w.args...)

@@ -7,7 +7,10 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/access"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/task"
+	"github.com/belfry-run/belfry/view"
 )
 
 // Bytes is where artifacts lie. Package blob has it; app plugs it in. A name is a
@@ -15,13 +18,13 @@ import (
 // there for another, which so learns nothing of them and gets none.
 type Bytes interface {
 	// SignPut makes a link that takes exactly these bytes.
-	SignPut(ctx context.Context, name string, size int64, expires time.Duration) (belfry.SignedRequest, error)
+	SignPut(ctx context.Context, name string, size int64, expires time.Duration) (task.SignedRequest, error)
 	// SignGet makes a link that gives them.
-	SignGet(ctx context.Context, name string, expires time.Duration) (belfry.SignedRequest, error)
+	SignGet(ctx context.Context, name string, expires time.Duration) (task.SignedRequest, error)
 	// Has tells whether bytes of this size are there, without reading them.
 	Has(ctx context.Context, name string, size int64) (bool, error)
-	// Verify makes sure that exactly these bytes are there: [belfry.NotFound] or
-	// [belfry.Conflict] otherwise.
+	// Verify makes sure that exactly these bytes are there: [core.NotFound] or
+	// [core.Conflict] otherwise.
 	Verify(ctx context.Context, name string, size int64) error
 }
 
@@ -30,7 +33,7 @@ func bytesName(namespace, digest string) string { return namespace + "/" + diges
 
 func (s *Store) bytes() (Bytes, error) {
 	if s.opt.Bytes == nil {
-		return nil, belfry.Errorf(belfry.Unavailable, "this installation keeps no artifacts").
+		return nil, core.Errorf(core.Unavailable, "this installation keeps no artifacts").
 			WithHint("set artifacts to s3://BUCKET?region=…, or to a folder that all nodes share")
 	}
 	return s.opt.Bytes, nil
@@ -38,23 +41,23 @@ func (s *Store) bytes() (Bytes, error) {
 
 const artifactColumns = `a.namespace, a.sha256, a.size, a.created_at, a.posted_at, a.posted_by`
 
-func scanArtifact(rows Rows) (a belfry.Artifact, err error) {
+func scanArtifact(rows Rows) (a task.Artifact, err error) {
 	return a, rows.Scan(&a.Namespace, &a.SHA256, &a.Size, scanTime{&a.CreatedAt}, scanTime{&a.PostedAt}, &a.PostedBy)
 }
 
 func noArtifact(namespace, digest string) error {
-	return belfry.Errorf(belfry.NotFound, "no artifact %s in namespace %q", digest, namespace).WithHint("see: belfry artifact list")
+	return core.Errorf(core.NotFound, "no artifact %s in namespace %q", digest, namespace).WithHint("see: belfry artifact list")
 }
 
 // CreateArtifact announces bytes by their digest and size, and answers a link
 // to send them, unless they are there. Announced again, it gives another link.
-func (s *Store) CreateArtifact(ctx context.Context, a belfry.Artifact) (belfry.Upload, error) {
+func (s *Store) CreateArtifact(ctx context.Context, a task.Artifact) (task.Upload, error) {
 	a = a.WithDefaults()
 	if err := a.Validate(); err != nil {
-		return belfry.Upload{}, err
+		return task.Upload{}, err
 	}
 	if _, err := s.bytes(); err != nil { // before there is a row that nobody could fill
-		return belfry.Upload{}, err
+		return task.Upload{}, err
 	}
 	err := s.write(ctx, "create artifact", func(c *change) error {
 		made, err := c.refer(a.Namespace, a.SHA256, a.Size)
@@ -64,7 +67,7 @@ func (s *Store) CreateArtifact(ctx context.Context, a belfry.Artifact) (belfry.U
 		return c.audit("create", "artifact", a.Namespace, a.SHA256, "", nil, a)
 	})
 	if err != nil {
-		return belfry.Upload{}, err
+		return task.Upload{}, err
 	}
 	return s.ArtifactUpload(ctx, a.Namespace, a.SHA256)
 }
@@ -72,7 +75,7 @@ func (s *Store) CreateArtifact(ctx context.Context, a belfry.Artifact) (belfry.U
 // ArtifactUpload is an artifact with a link to send it, unless it is there. One
 // that was posted and has gone from the disk since gets a link as well, so that
 // pushing it again mends it.
-func (s *Store) ArtifactUpload(ctx context.Context, namespace, digest string) (u belfry.Upload, err error) {
+func (s *Store) ArtifactUpload(ctx context.Context, namespace, digest string) (u task.Upload, err error) {
 	if u.Artifact, err = s.Artifact(ctx, namespace, digest); err != nil {
 		return u, err
 	}
@@ -86,7 +89,7 @@ func (s *Store) ArtifactUpload(ctx context.Context, namespace, digest string) (u
 			return u, err
 		}
 	}
-	link, err := bytes.SignPut(ctx, bytesName(namespace, digest), u.Artifact.Size, belfry.UploadLink)
+	link, err := bytes.SignPut(ctx, bytesName(namespace, digest), u.Artifact.Size, task.UploadLink)
 	u.Link = &link
 	return u, err
 }
@@ -108,7 +111,7 @@ func (c *change) refer(namespace, digest string, size int64) (made bool, err err
 		return false, err
 	}
 	if a.size != size {
-		e := belfry.Errorf(belfry.Conflict, "artifact %s has %d bytes, not %d", digest, a.size, size)
+		e := core.Errorf(core.Conflict, "artifact %s has %d bytes, not %d", digest, a.size, size)
 		if a.posted == 0 {
 			return false, e.WithHint("that is what was announced; if it was wrong: belfry artifact delete %s", digest)
 		}
@@ -120,7 +123,7 @@ func (c *change) refer(namespace, digest string, size int64) (made bool, err err
 // ConfirmArtifact looks whether the bytes of an artifact have arrived, compares
 // them with its digest, and lets the jobs go that waited for them. Asked again,
 // it answers the same.
-func (s *Store) ConfirmArtifact(ctx context.Context, namespace, digest string) (a belfry.Artifact, err error) {
+func (s *Store) ConfirmArtifact(ctx context.Context, namespace, digest string) (a task.Artifact, err error) {
 	if a, err = s.Artifact(ctx, namespace, digest); err != nil || !a.PostedAt.IsZero() {
 		return a, err
 	}
@@ -133,8 +136,8 @@ func (s *Store) ConfirmArtifact(ctx context.Context, namespace, digest string) (
 	if err := s.notBeingRemoved(ctx, bytesName(namespace, digest)); err != nil {
 		return a, err
 	}
-	if err := bytes.Verify(ctx, bytesName(namespace, digest), a.Size); belfry.CodeOf(err) == belfry.NotFound {
-		return a, belfry.Errorf(belfry.Conflict, "the bytes of artifact %s have not arrived", digest).
+	if err := bytes.Verify(ctx, bytesName(namespace, digest), a.Size); core.CodeOf(err) == core.NotFound {
+		return a, core.Errorf(core.Conflict, "the bytes of artifact %s have not arrived", digest).
 			WithHint("send them to the link that the upload was answered with; belfry program push does all of it")
 	} else if err != nil {
 		return a, err
@@ -143,7 +146,7 @@ func (s *Store) ConfirmArtifact(ctx context.Context, namespace, digest string) (
 		n, err := c.tx.Exec(ctx, `
 			update belfry.artifacts
 			set posted_at = $3, posted_by = $4
-			where namespace = $1 and sha256 = $2 and posted_at = 0`, namespace, digest, micros(c.now), belfry.ActorOf(ctx))
+			where namespace = $1 and sha256 = $2 and posted_at = 0`, namespace, digest, micros(c.now), access.ActorOf(ctx))
 		if err != nil || n == 0 { // somebody else did, or it was deleted: the look below tells
 			return err
 		}
@@ -159,8 +162,8 @@ func (s *Store) ConfirmArtifact(ctx context.Context, namespace, digest string) (
 }
 
 // Artifact is one artifact, with the tasks that run it.
-func (s *Store) Artifact(ctx context.Context, namespace, digest string) (a belfry.Artifact, err error) {
-	if err := belfry.CheckDigest(digest); err != nil {
+func (s *Store) Artifact(ctx context.Context, namespace, digest string) (a task.Artifact, err error) {
+	if err := task.CheckDigest(digest); err != nil {
 		return a, err
 	}
 	err = s.db.Read(ctx, func(tx Tx) error {
@@ -191,7 +194,7 @@ func tasksOf(ctx context.Context, tx Tx, namespace, digest string) ([]string, er
 }
 
 // Artifacts lists artifacts by namespace and digest.
-func (s *Store) Artifacts(ctx context.Context, f belfry.DocumentFilter) (p belfry.Page[belfry.Artifact], err error) {
+func (s *Store) Artifacts(ctx context.Context, f view.DocumentFilter) (p core.Page[task.Artifact], err error) {
 	w, limit, err := pairWhere(f.Namespace, "sha256", f.Paging)
 	if err != nil {
 		return p, err
@@ -211,7 +214,7 @@ func (s *Store) Artifacts(ctx context.Context, f belfry.DocumentFilter) (p belfr
 				return err
 			}
 		}
-		p = page(all, limit, func(a belfry.Artifact) string { return encodeCursor(a.Namespace, a.SHA256) })
+		p = page(all, limit, func(a task.Artifact) string { return encodeCursor(a.Namespace, a.SHA256) })
 		return nil
 	})
 	return p, err
@@ -220,7 +223,7 @@ func (s *Store) Artifacts(ctx context.Context, f belfry.DocumentFilter) (p belfr
 // DeleteArtifact gives up a namespace's artifact that no task names. Its bytes
 // go at the next collection.
 func (s *Store) DeleteArtifact(ctx context.Context, namespace, digest string) error {
-	if err := belfry.CheckDigest(digest); err != nil {
+	if err := task.CheckDigest(digest); err != nil {
 		return err
 	}
 	return s.write(ctx, "delete artifact", func(c *change) error {
@@ -236,7 +239,7 @@ func (s *Store) DeleteArtifact(ctx context.Context, namespace, digest string) er
 			return err
 		}
 		if len(users) > 0 {
-			return belfry.Errorf(belfry.Conflict, "task %q runs artifact %s", users[0], digest).
+			return core.Errorf(core.Conflict, "task %q runs artifact %s", users[0], digest).
 				WithHint("give the task another program first, or delete it: belfry program delete %s", users[0])
 		}
 		if _, err := c.tx.Exec(ctx, `delete from belfry.artifacts where namespace = $1 and sha256 = $2`, namespace, digest); err != nil {
@@ -247,22 +250,22 @@ func (s *Store) DeleteArtifact(ctx context.Context, namespace, digest string) er
 }
 
 // artifactOf is the digest of what a task runs, or nothing.
-func artifactOf(t belfry.Task) string {
-	if t.Program == nil || t.Kind != belfry.KindProgram {
+func artifactOf(t task.Task) string {
+	if t.Program == nil || t.Kind != task.KindProgram {
 		return ""
 	}
 	return t.Program.SHA256
 }
 
 // referTask makes sure that there is a row for what a task runs.
-func (c *change) referTask(t belfry.Task) error {
+func (c *change) referTask(t task.Task) error {
 	digest := artifactOf(t)
 	if digest == "" {
 		return nil
 	}
 	_, err := c.refer(t.Namespace, digest, t.Program.Size)
-	var refused *belfry.Error
-	if errors.As(err, &refused) && refused.Code == belfry.Conflict {
+	var refused *core.Error
+	if errors.As(err, &refused) && refused.Code == core.Conflict {
 		refused.Message = fmt.Sprintf("program.size of task %q: %s", t.Name, refused.Message)
 	}
 	return err
@@ -270,7 +273,7 @@ func (c *change) referTask(t belfry.Task) error {
 
 // letGo notes that a task does not run an artifact any more. It is kept for as
 // long as attempts are that may have run it.
-func (c *change) letGo(t belfry.Task) error {
+func (c *change) letGo(t task.Task) error {
 	digest := artifactOf(t)
 	if digest == "" {
 		return nil

@@ -4,12 +4,13 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/job"
 )
 
 // askedFor names what a request with an idempotency key is for. A time to start
 // is left out: who asks again may have computed it anew.
-func askedFor(n belfry.NewJob) string {
+func askedFor(n job.NewJob) string {
 	if n.Key == "" {
 		return ""
 	}
@@ -19,6 +20,6 @@ func askedFor(n belfry.NewJob) string {
 }
 
 func errOtherRequest(key string, job int64) error {
-	return belfry.Errorf(belfry.Conflict, "idempotency key %q belongs to job %d, which was asked for with another task, input or setting", key, job).
+	return core.Errorf(core.Conflict, "idempotency key %q belongs to job %d, which was asked for with another task, input or setting", key, job).
 		WithHint("use another key for another job, or repeat the first request")
 }

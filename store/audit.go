@@ -4,7 +4,8 @@ import (
 	"context"
 	"strconv"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/access"
+	"github.com/belfry-run/belfry/core"
 )
 
 // audit records a change in its own transaction, so that there is no change
@@ -14,7 +15,7 @@ func (c *change) audit(action, noun, namespace, name, note string, before, after
 	_, err := c.tx.Exec(c.ctx, `
 		insert into belfry.audit (at, namespace, actor, action, noun, name, note, before, after)
 		values ($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
-		micros(c.now), namespace, belfry.ActorOf(c.ctx), action, noun, name, note, docOrNull(before), doc)
+		micros(c.now), namespace, access.ActorOf(c.ctx), action, noun, name, note, docOrNull(before), doc)
 	c.wake(topicJobs)
 	if err != nil || doc == nil {
 		return err
@@ -23,11 +24,11 @@ func (c *change) audit(action, noun, namespace, name, note string, before, after
 }
 
 // RecordAudit keeps what happened outside of a transition, such as refusals.
-func (s *Store) RecordAudit(ctx context.Context, rows []belfry.Audit) error {
+func (s *Store) RecordAudit(ctx context.Context, rows []access.Audit) error {
 	return s.write(ctx, "record audit", func(c *change) error {
 		for _, a := range rows {
 			was := c.ctx
-			c.ctx = belfry.WithActor(was, a.Actor)
+			c.ctx = access.WithActor(was, a.Actor)
 			err := c.audit(a.Action, a.Noun, a.Namespace, a.Name, a.Note, nil, nil)
 			if c.ctx = was; err != nil {
 				return err
@@ -47,19 +48,19 @@ func docOrNull(v any) *string {
 
 const auditColumns = `seq, at, namespace, actor, action, noun, name, note, before, after`
 
-func scanAudit(rows Rows) (a belfry.Audit, err error) {
+func scanAudit(rows Rows) (a access.Audit, err error) {
 	return a, rows.Scan(&a.Seq, scanTime{&a.At}, &a.Namespace, &a.Actor, &a.Action, &a.Noun, &a.Name, &a.Note, scanJSON{&a.Before}, scanJSON{&a.After})
 }
 
 // Audit lists who changed what, newest first.
-func (s *Store) Audit(ctx context.Context, f belfry.AuditFilter) (p belfry.Page[belfry.Audit], err error) {
+func (s *Store) Audit(ctx context.Context, f access.AuditFilter) (p core.Page[access.Audit], err error) {
 	before, err := decodeIDCursor(f.Cursor)
 	if err != nil {
 		return p, err
 	}
 	w := &where{}
 	if f.Namespace == "" {
-		f.Namespace = belfry.DefaultNamespace
+		f.Namespace = core.DefaultNamespace
 	}
 	w.namespace("namespace", f.Namespace)
 	w.equals("noun", f.Noun)
@@ -82,7 +83,7 @@ func (s *Store) Audit(ctx context.Context, f belfry.AuditFilter) (p belfry.Page[
 			where `+w.sql()+`
 			order by seq desc
 			limit `+strconv.Itoa(limit+1), w.args...)
-		p = page(rows, limit, func(a belfry.Audit) string { return encodeCursor(strconv.FormatInt(a.Seq, 10)) })
+		p = page(rows, limit, func(a access.Audit) string { return encodeCursor(strconv.FormatInt(a.Seq, 10)) })
 		return err
 	})
 	return p, err

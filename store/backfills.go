@@ -6,13 +6,15 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/access"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/schedule"
 )
 
 const backfillColumns = `b.id, b.namespace, b.schedule_id, b.doc, b.state, b.done, b.made, b.left_out, b.created_at, b.created_by, b.ended_at`
 
-func scanBackfill(rows Rows) (b belfry.Backfill, err error) {
-	var r belfry.Backfill
+func scanBackfill(rows Rows) (b schedule.Backfill, err error) {
+	var r schedule.Backfill
 	err = rows.Scan(&r.ID, &r.Namespace, &r.ScheduleID, scanDoc{&b}, &r.State, scanTime{&r.Done}, &r.Made, &r.LeftOut,
 		scanTime{&r.CreatedAt}, &r.CreatedBy, scanTime{&r.EndedAt})
 	b.ID, b.Namespace, b.ScheduleID, b.State, b.Done = r.ID, r.Namespace, r.ScheduleID, r.State, r.Done
@@ -21,7 +23,7 @@ func scanBackfill(rows Rows) (b belfry.Backfill, err error) {
 }
 
 // StartBackfill begins a backfill. A schedule has one at a time.
-func (s *Store) StartBackfill(ctx context.Context, b belfry.Backfill) (out belfry.Backfill, err error) {
+func (s *Store) StartBackfill(ctx context.Context, b schedule.Backfill) (out schedule.Backfill, err error) {
 	b = b.WithDefaults()
 	err = s.write(ctx, "start backfill", func(c *change) error {
 		if err := b.Validate(c.now); err != nil {
@@ -36,14 +38,14 @@ func (s *Store) StartBackfill(ctx context.Context, b belfry.Backfill) (out belfr
 			return err
 		}
 		if plan.Times == nil {
-			return belfry.InvalidField("schedule", b.Schedule, "has no planned times that could be run again", "enqueue jobs of its task instead")
+			return core.InvalidField("schedule", b.Schedule, "has no planned times that could be run again", "enqueue jobs of its task instead")
 		}
 		ids, err := s.sql.NextIDs(ctx, c.tx, "definition", 1)
 		if err != nil {
 			return err
 		}
 		doc := text(b)
-		b.ID, b.ScheduleID, b.State, b.CreatedAt, b.CreatedBy = ids[0], row.ID, belfry.BackfillActive, c.now, belfry.ActorOf(ctx)
+		b.ID, b.ScheduleID, b.State, b.CreatedAt, b.CreatedBy = ids[0], row.ID, schedule.BackfillActive, c.now, access.ActorOf(ctx)
 		n, err := c.tx.Exec(ctx, `
 			insert into belfry.backfills (id, namespace, schedule_id, doc, state, created_at, created_by)
 			values ($1, $2, $3, $4, $5, $6, $7)
@@ -52,7 +54,7 @@ func (s *Store) StartBackfill(ctx context.Context, b belfry.Backfill) (out belfr
 			return err
 		}
 		if n == 0 {
-			return belfry.Errorf(belfry.Conflict, "schedule %q has a backfill under way", b.Schedule).
+			return core.Errorf(core.Conflict, "schedule %q has a backfill under way", b.Schedule).
 				WithHint("wait for it, or cancel it: belfry backfill list")
 		}
 		out = b
@@ -63,7 +65,7 @@ func (s *Store) StartBackfill(ctx context.Context, b belfry.Backfill) (out belfr
 }
 
 // Backfill is one backfill.
-func (s *Store) Backfill(ctx context.Context, namespace string, id int64) (b belfry.Backfill, err error) {
+func (s *Store) Backfill(ctx context.Context, namespace string, id int64) (b schedule.Backfill, err error) {
 	err = s.db.Read(ctx, func(tx Tx) error {
 		b, err = s.backfill(ctx, tx, namespace, id, "")
 		return err
@@ -71,23 +73,23 @@ func (s *Store) Backfill(ctx context.Context, namespace string, id int64) (b bel
 	return b, err
 }
 
-func (s *Store) backfill(ctx context.Context, tx Tx, namespace string, id int64, lock string) (belfry.Backfill, error) {
+func (s *Store) backfill(ctx context.Context, tx Tx, namespace string, id int64, lock string) (schedule.Backfill, error) {
 	b, found, err := first(ctx, tx, scanBackfill, `select `+backfillColumns+` from belfry.backfills b where b.id = $1`+lock, id)
-	if err == nil && (!found || namespace != belfry.AnyNamespace && b.Namespace != namespace) {
-		err = belfry.Errorf(belfry.NotFound, "no backfill %d", id).WithHint("see: belfry backfill list")
+	if err == nil && (!found || namespace != core.AnyNamespace && b.Namespace != namespace) {
+		err = core.Errorf(core.NotFound, "no backfill %d", id).WithHint("see: belfry backfill list")
 	}
 	return b, err
 }
 
 // Backfills lists backfills, newest first.
-func (s *Store) Backfills(ctx context.Context, f belfry.BackfillFilter) (p belfry.Page[belfry.Backfill], err error) {
+func (s *Store) Backfills(ctx context.Context, f schedule.BackfillFilter) (p core.Page[schedule.Backfill], err error) {
 	before, err := decodeIDCursor(f.Cursor)
 	if err != nil {
 		return p, err
 	}
 	w := &where{}
 	if f.Namespace == "" {
-		f.Namespace = belfry.DefaultNamespace
+		f.Namespace = core.DefaultNamespace
 	}
 	w.namespace("b.namespace", f.Namespace)
 	if f.Schedule != "" {
@@ -104,28 +106,28 @@ func (s *Store) Backfills(ctx context.Context, f belfry.BackfillFilter) (p belfr
 			where `+w.sql()+`
 			order by b.id desc
 			limit `+strconv.Itoa(limit+1), w.args...)
-		p = page(all, limit, func(b belfry.Backfill) string { return encodeCursor(strconv.FormatInt(b.ID, 10)) })
+		p = page(all, limit, func(b schedule.Backfill) string { return encodeCursor(strconv.FormatInt(b.ID, 10)) })
 		return err
 	})
 	return p, err
 }
 
 // SetBackfill pauses, resumes or cancels a backfill. Jobs that it made stay.
-func (s *Store) SetBackfill(ctx context.Context, namespace string, id int64, state belfry.BackfillState) (b belfry.Backfill, err error) {
-	action := map[belfry.BackfillState]string{belfry.BackfillActive: "resume", belfry.BackfillPaused: "pause", belfry.BackfillCanceled: "cancel"}[state]
+func (s *Store) SetBackfill(ctx context.Context, namespace string, id int64, state schedule.BackfillState) (b schedule.Backfill, err error) {
+	action := map[schedule.BackfillState]string{schedule.BackfillActive: "resume", schedule.BackfillPaused: "pause", schedule.BackfillCanceled: "cancel"}[state]
 	if action == "" {
-		return b, belfry.InvalidField("state", string(state), "cannot be asked for", "one of active, paused, canceled")
+		return b, core.InvalidField("state", string(state), "cannot be asked for", "one of active, paused, canceled")
 	}
 	err = s.write(ctx, action+" backfill", func(c *change) error {
 		b, err = s.backfill(ctx, c.tx, namespace, id, s.sql.ForUpdate("b"))
 		if err != nil || b.State == state {
 			return err
 		}
-		if b.State == belfry.BackfillCompleted || b.State == belfry.BackfillCanceled {
-			return belfry.Errorf(belfry.Conflict, "backfill %d is %s", id, b.State)
+		if b.State == schedule.BackfillCompleted || b.State == schedule.BackfillCanceled {
+			return core.Errorf(core.Conflict, "backfill %d is %s", id, b.State)
 		}
 		b.State = state
-		if state == belfry.BackfillCanceled {
+		if state == schedule.BackfillCanceled {
 			b.EndedAt = c.now
 		}
 		if err := c.saveBackfill(b); err != nil {
@@ -137,7 +139,7 @@ func (s *Store) SetBackfill(ctx context.Context, namespace string, id int64, sta
 	return b, err
 }
 
-func (c *change) saveBackfill(b belfry.Backfill) error {
+func (c *change) saveBackfill(b schedule.Backfill) error {
 	_, err := c.tx.Exec(c.ctx, `
 		update belfry.backfills
 		set state = $2, done = $3, made = $4, left_out = $5, ended_at = $6
@@ -177,7 +179,7 @@ func (s *Store) Refill(ctx context.Context) (more bool, _ error) {
 }
 
 // refill asks the root what a locked backfill does next and writes it.
-func (c *change) refill(b belfry.Backfill) (made bool, err error) {
+func (c *change) refill(b schedule.Backfill) (made bool, err error) {
 	row, found, err := first(c.ctx, c.tx, scanSchedule, `
 		select `+scheduleColumns+`
 		from belfry.schedules s
@@ -186,7 +188,7 @@ func (c *change) refill(b belfry.Backfill) (made bool, err error) {
 		return false, err
 	}
 	if !found {
-		b.State, b.EndedAt = belfry.BackfillCanceled, c.now // its schedule was deleted
+		b.State, b.EndedAt = schedule.BackfillCanceled, c.now // its schedule was deleted
 		return false, c.saveBackfill(b)
 	}
 	plan, err := c.s.planOf(c.ctx, c.tx, row.Schedule)
@@ -195,23 +197,23 @@ func (c *change) refill(b belfry.Backfill) (made bool, err error) {
 	}
 	running, _, err := first(c.ctx, c.tx, scanInt, `
 		select count(*)
-		from (select 1 from belfry.jobs where schedule_id = $1 and schedule_id > 0 and origin = 'backfill' limit $2) as bounded`, row.ID, belfry.BackfillStep)
-	if err != nil || b.Overlap == belfry.OverlapAllow && running >= belfry.BackfillStep {
+		from (select 1 from belfry.jobs where schedule_id = $1 and schedule_id > 0 and origin = 'backfill' limit $2) as bounded`, row.ID, schedule.BackfillStep)
+	if err != nil || b.Overlap == schedule.OverlapAllow && running >= schedule.BackfillStep {
 		return false, err // as many wait as one pass makes; more would only lengthen the queue
 	}
 	ran, err := c.ranOf(row, b, plan)
 	if err != nil {
 		return false, err
 	}
-	r := belfry.Fill(b, row.Schedule, plan, ran, int(running), c.now)
+	r := schedule.Fill(b, row.Schedule, plan, ran, int(running), c.now)
 	if err := c.startRefill(row, plan, r.Run); err != nil {
 		return false, err
 	}
-	return r.State == belfry.BackfillActive && !r.Done.Equal(b.Done), c.saveBackfill(r.Backfill)
+	return r.State == schedule.BackfillActive && !r.Done.Equal(b.Done), c.saveBackfill(r.Backfill)
 }
 
 // ranOf reads which of the nominal times that come next have a job.
-func (c *change) ranOf(row scheduleRow, b belfry.Backfill, plan belfry.Plan) (map[time.Time]bool, error) {
+func (c *change) ranOf(row scheduleRow, b schedule.Backfill, plan schedule.Plan) (map[time.Time]bool, error) {
 	ran := map[time.Time]bool{}
 	if !b.OnlyMissing {
 		return ran, nil
@@ -232,7 +234,7 @@ func (c *change) ranOf(row scheduleRow, b belfry.Backfill, plan belfry.Plan) (ma
 
 // startRefill makes the jobs of a backfill. A nominal time that was skipped
 // now has a job; one that had a job keeps the record of that one.
-func (c *change) startRefill(row scheduleRow, plan belfry.Plan, run []time.Time) error {
+func (c *change) startRefill(row scheduleRow, plan schedule.Plan, run []time.Time) error {
 	if len(run) == 0 {
 		return nil
 	}
@@ -247,9 +249,9 @@ func (c *change) startRefill(row scheduleRow, plan belfry.Plan, run []time.Time)
 	ins := make([]*insertion, len(run))
 	rows := make([]occurrenceRow, len(run))
 	for i, t := range run {
-		o := belfry.Occurrence{ScheduleID: row.ID, Nominal: t, Count: 1, Decision: belfry.DecidedJob, Note: "backfilled", JobID: ids[i], DueAt: c.now, DecidedAt: c.now}
+		o := schedule.Occurrence{ScheduleID: row.ID, Nominal: t, Count: 1, Decision: schedule.DecidedJob, Note: "backfilled", JobID: ids[i], DueAt: c.now, DecidedAt: c.now}
 		j := c.scheduledJob(row, tasks[row.TaskID], o)
-		j.Trigger = belfry.TriggerBackfill
+		j.Trigger = schedule.TriggerBackfill
 		ins[i], rows[i] = &insertion{jobRow: j}, occurrenceRowOf(o)
 	}
 	if err := c.splitRanges(row, plan, run); err != nil {
@@ -272,7 +274,7 @@ func (c *change) startRefill(row scheduleRow, plan belfry.Plan, run []time.Time)
 
 // splitRanges takes nominal times out of rows that stand for several. Such a
 // row may begin before the first of them, but then it is among the last there.
-func (c *change) splitRanges(row scheduleRow, plan belfry.Plan, run []time.Time) error {
+func (c *change) splitRanges(row scheduleRow, plan schedule.Plan, run []time.Time) error {
 	ranges, err := collect(c.ctx, c.tx, scanOccurrence, `
 		select `+occurrenceColumns+`
 		from belfry.occurrences

@@ -5,14 +5,17 @@ import (
 	"strings"
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/monitor"
+	"github.com/belfry-run/belfry/task"
+	"github.com/belfry-run/belfry/view"
 )
 
 // Beat takes a call of a heartbeat's URL, by its key, or one with a token of
 // another tool, by its digest.
-func (s *Store) Beat(ctx context.Context, key string, call belfry.Call) (out belfry.Beaten, err error) {
+func (s *Store) Beat(ctx context.Context, key string, call monitor.Call) (out view.Beaten, err error) {
 	column := "beat_key"
-	if len(key) == belfry.BeatDigestSize {
+	if len(key) == monitor.BeatDigestSize {
 		column = "beat_digest"
 	}
 	// Looked up by a reader first: who tries keys is not to hold up writers.
@@ -41,13 +44,13 @@ func (s *Store) Beat(ctx context.Context, key string, call belfry.Call) (out bel
 		if err != nil {
 			return err
 		}
-		call.Message, _ = belfry.CleanText(call.Message, belfry.MaxCheckMessage)
-		call.RunID, _ = belfry.CleanText(call.RunID, 128)
+		call.Message, _ = core.CleanText(call.Message, task.MaxCheckMessage)
+		call.RunID, _ = core.CleanText(call.RunID, 128)
 		before := row.state
-		if err := c.applyJudgement(&row, belfry.Beat(row.Monitor, row.state, call, env, c.now), nil); err != nil {
+		if err := c.applyJudgement(&row, monitor.Beat(row.Monitor, row.state, call, env, c.now), nil); err != nil {
 			return err
 		}
-		out = belfry.Beaten{Monitor: row.Name, Status: row.state.Status()}
+		out = view.Beaten{Monitor: row.Name, Status: row.state.Status()}
 		if res, is := beatResult(before, row.state, call, c.now); is {
 			return c.writeResults([]resultRow{resultRowOf(row.ID, res)})
 		}
@@ -57,21 +60,21 @@ func (s *Store) Beat(ctx context.Context, key string, call belfry.Call) (out bel
 }
 
 func noBeat() error {
-	return belfry.Errorf(belfry.NotFound, "no heartbeat has this key").WithHint("see: belfry monitor show NAME")
+	return core.Errorf(core.NotFound, "no heartbeat has this key").WithHint("see: belfry monitor show NAME")
 }
 
 // beatResult is the row of a call that says how it went, or of one that only
 // logs.
-func beatResult(before, after belfry.MonitorState, call belfry.Call, now time.Time) (checked, bool) {
-	o := checked{Observation: belfry.Observation{At: now, Measure: belfry.Measure{Outcome: belfry.CheckOK, Message: call.Message}}}
+func beatResult(before, after monitor.State, call monitor.Call, now time.Time) (checked, bool) {
+	o := checked{Observation: monitor.Observation{At: now, Measure: task.Measure{Outcome: task.CheckOK, Message: call.Message}}}
 	switch {
-	case call.Kind == belfry.CallStart:
+	case call.Kind == monitor.CallStart:
 		return o, false
-	case call.Kind == belfry.CallFail || call.ExitCode != nil && *call.ExitCode != 0:
-		o.Outcome, o.Code, o.Message = belfry.CheckFail, belfry.CodeReported, after.LastMessage
+	case call.Kind == monitor.CallFail || call.ExitCode != nil && *call.ExitCode != 0:
+		o.Outcome, o.Code, o.Message = task.CheckFail, task.CodeReported, after.LastMessage
 	}
 	if !before.StartedAt.IsZero() && after.StartedAt.IsZero() {
-		o.Latency = belfry.Duration(now.Sub(before.StartedAt))
+		o.Latency = core.Duration(now.Sub(before.StartedAt))
 	}
 	return o, true
 }

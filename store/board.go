@@ -5,7 +5,9 @@ import (
 	"slices"
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/monitor"
+	"github.com/belfry-run/belfry/view"
 )
 
 // Bounds of a status page.
@@ -18,19 +20,19 @@ const (
 
 // Board is a status page with what it shows. A page that is off is not found,
 // so that nobody learns that there is one.
-func (s *Store) Board(ctx context.Context, namespace, name string) (b belfry.Board, err error) {
+func (s *Store) Board(ctx context.Context, namespace, name string) (b view.Board, err error) {
 	now, err := s.Now(ctx)
 	if err != nil {
 		return b, err
 	}
 	err = s.db.Read(ctx, func(tx Tx) error {
-		b = belfry.Board{At: now, Incidents: []belfry.BoardEntry{}, Sections: []belfry.BoardSection{}}
+		b = view.Board{At: now, Incidents: []view.BoardEntry{}, Sections: []view.BoardSection{}}
 		page, err := statusPages.read(ctx, tx, namespaceOr(namespace), name, "")
 		if err != nil {
 			return err
 		}
 		if page.Off {
-			return belfry.Errorf(belfry.NotFound, "no status page %q in namespace %q", name, namespaceOr(namespace))
+			return core.Errorf(core.NotFound, "no status page %q in namespace %q", name, namespaceOr(namespace))
 		}
 		b.Title, b.Description = page.Title, page.Description
 		if b.Title == "" {
@@ -46,7 +48,7 @@ func (s *Store) Board(ctx context.Context, namespace, name string) (b belfry.Boa
 		}
 		var shown []monitorRow
 		for _, section := range sectionsOf(page) {
-			out := belfry.BoardSection{Title: section.Title, Monitors: []belfry.BoardEntry{}}
+			out := view.BoardSection{Title: section.Title, Monitors: []view.BoardEntry{}}
 			for _, row := range membersOf(section, all) {
 				if len(shown) == boardMonitors {
 					break
@@ -70,16 +72,16 @@ func (s *Store) Board(ctx context.Context, namespace, name string) (b belfry.Boa
 }
 
 // sectionsOf are those of a page; one without any shows what is public.
-func sectionsOf(page belfry.StatusPage) []belfry.StatusSection {
+func sectionsOf(page monitor.StatusPage) []monitor.StatusSection {
 	if len(page.Sections) > 0 {
 		return page.Sections
 	}
-	return []belfry.StatusSection{{}}
+	return []monitor.StatusSection{{}}
 }
 
 // membersOf are the monitors of a section: those it names, in its order, and
 // then those with one of its tags.
-func membersOf(section belfry.StatusSection, all []monitorRow) (out []monitorRow) {
+func membersOf(section monitor.StatusSection, all []monitorRow) (out []monitorRow) {
 	taken := map[int64]bool{}
 	take := func(fits func(monitorRow) bool) {
 		for _, row := range all {
@@ -102,12 +104,12 @@ func membersOf(section belfry.StatusSection, all []monitorRow) (out []monitorRow
 	return out
 }
 
-func (s *Store) boardEntry(ctx context.Context, tx Tx, row monitorRow, now time.Time) (belfry.BoardEntry, error) {
-	e := belfry.BoardEntry{
+func (s *Store) boardEntry(ctx context.Context, tx Tx, row monitorRow, now time.Time) (view.BoardEntry, error) {
+	e := view.BoardEntry{
 		Monitor: row.Name, Description: row.Description, Status: row.state.Status(), Since: row.state.Since,
 		Degraded: row.state.Degraded, Maintenance: row.state.Maintenance != "", Stale: row.state.Stale,
 	}
-	first := now.Truncate(oneDay).Add(-(belfry.BoardDays - 1) * oneDay)
+	first := now.Truncate(oneDay).Add(-(view.BoardDays - 1) * oneDay)
 	spans, err := s.spansOf(ctx, tx, row.ID, first)
 	if err != nil {
 		return e, err
@@ -118,14 +120,14 @@ func (s *Store) boardEntry(ctx context.Context, tx Tx, row monitorRow, now time.
 		if end.After(now) {
 			end = now
 		}
-		u := belfry.UptimeOf(spans, day, end, until)
-		e.Days = append(e.Days, belfry.BoardDay{Day: day, Uptime: u.Ratio, Down: u.Down})
+		u := monitor.UptimeOf(spans, day, end, until)
+		e.Days = append(e.Days, view.BoardDay{Day: day, Uptime: u.Ratio, Down: u.Down})
 	}
-	e.Uptime = belfry.UptimeOf(spans, first, now, until).Ratio
+	e.Uptime = monitor.UptimeOf(spans, first, now, until).Ratio
 	return e, nil
 }
 
-func (s *Store) boardIncidents(ctx context.Context, tx Tx, shown []monitorRow, now time.Time) ([]belfry.BoardEntry, error) {
+func (s *Store) boardIncidents(ctx context.Context, tx Tx, shown []monitorRow, now time.Time) ([]view.BoardEntry, error) {
 	ids := make([]int64, len(shown))
 	for i, row := range shown {
 		ids[i] = row.ID
@@ -136,16 +138,16 @@ func (s *Store) boardIncidents(ctx context.Context, tx Tx, shown []monitorRow, n
 		where `+s.sql.In("monitor_id", 1)+` and (ended_at = 0 or ended_at > $2)
 		order by id desc
 		limit $3`, s.sql.List(ids), micros(now.Add(-boardSince)), boardIncidents)
-	out := make([]belfry.BoardEntry, 0, len(all))
+	out := make([]view.BoardEntry, 0, len(all))
 	for _, i := range all {
 		if !i.Maintenance {
-			out = append(out, belfry.BoardEntry{Monitor: i.Monitor, StartedAt: i.StartedAt, EndedAt: i.EndedAt})
+			out = append(out, view.BoardEntry{Monitor: i.Monitor, StartedAt: i.StartedAt, EndedAt: i.EndedAt})
 		}
 	}
 	return out, err
 }
 
-func (s *Store) boardWindows(ctx context.Context, tx Tx, namespace string, shown []monitorRow, now time.Time) (out []belfry.ActiveWindow, err error) {
+func (s *Store) boardWindows(ctx context.Context, tx Tx, namespace string, shown []monitorRow, now time.Time) (out []monitor.ActiveWindow, err error) {
 	all, err := windows.all(ctx, tx, namespace)
 	if err != nil {
 		return nil, err

@@ -6,12 +6,14 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/alert"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/schedule"
 )
 
 const calendarColumns = `id, namespace, name, generation, doc, created_at, updated_at`
 
-func scanCalendar(rows Rows) (c belfry.Calendar, err error) {
+func scanCalendar(rows Rows) (c schedule.Calendar, err error) {
 	var id, generation int64
 	var namespace, name string
 	var created, updated int64
@@ -22,18 +24,18 @@ func scanCalendar(rows Rows) (c belfry.Calendar, err error) {
 }
 
 // calendarDoc is the calendar as written, without what the store adds.
-func calendarDoc(c belfry.Calendar) string {
+func calendarDoc(c schedule.Calendar) string {
 	c.ID, c.Generation = 0, 0
 	c.CreatedAt, c.UpdatedAt = instant(0), instant(0)
 	return text(c)
 }
 
 func noCalendar(namespace, name string) error {
-	return belfry.Errorf(belfry.NotFound, "no calendar %q in namespace %q", name, namespace).
+	return core.Errorf(core.NotFound, "no calendar %q in namespace %q", name, namespace).
 		WithHint("see: belfry calendar list")
 }
 
-func (s *Store) calendar(ctx context.Context, tx Tx, namespace, name, lock string) (belfry.Calendar, error) {
+func (s *Store) calendar(ctx context.Context, tx Tx, namespace, name, lock string) (schedule.Calendar, error) {
 	c, found, err := first(ctx, tx, scanCalendar, `
 		select `+calendarColumns+`
 		from belfry.calendars
@@ -46,7 +48,7 @@ func (s *Store) calendar(ctx context.Context, tx Tx, namespace, name, lock strin
 
 // SaveCalendar creates or replaces a calendar. Its schedules follow it from
 // their next run on.
-func (s *Store) SaveCalendar(ctx context.Context, cal belfry.Calendar) (belfry.Calendar, error) {
+func (s *Store) SaveCalendar(ctx context.Context, cal schedule.Calendar) (schedule.Calendar, error) {
 	cal = cal.WithDefaults()
 	err := s.write(ctx, "save calendar", func(c *change) (err error) {
 		if err := cal.Validate(); err != nil {
@@ -59,17 +61,17 @@ func (s *Store) SaveCalendar(ctx context.Context, cal belfry.Calendar) (belfry.C
 }
 
 // saveCalendar writes a calendar that is valid, and answers the one before.
-func (c *change) saveCalendar(cal belfry.Calendar) (saved, old belfry.Calendar, err error) {
+func (c *change) saveCalendar(cal schedule.Calendar) (saved, old schedule.Calendar, err error) {
 	old, err = c.s.calendar(c.ctx, c.tx, cal.Namespace, cal.Name, c.sql.ForUpdate("calendars"))
-	if missing := belfry.CodeOf(err) == belfry.NotFound; missing || err == nil && calendarDoc(old) != calendarDoc(cal) {
+	if missing := core.CodeOf(err) == core.NotFound; missing || err == nil && calendarDoc(old) != calendarDoc(cal) {
 		if err := c.expect("calendar", cal.Name, old.Version(), old.UpdatedAt); err != nil {
 			return cal, old, err
 		}
 	}
 	switch {
-	case belfry.CodeOf(err) == belfry.NotFound:
+	case core.CodeOf(err) == core.NotFound:
 		saved, err = c.insertCalendar(cal)
-		return saved, belfry.Calendar{}, err
+		return saved, schedule.Calendar{}, err
 	case err != nil:
 		return cal, old, err
 	case calendarDoc(old) == calendarDoc(cal):
@@ -90,18 +92,18 @@ func (c *change) saveCalendar(cal belfry.Calendar) (saved, old belfry.Calendar, 
 
 // rerouteQuiet has alerts decided about again that wait for a calendar, if it is
 // the quiet hours of any rule.
-func (c *change) rerouteQuiet(cal belfry.Calendar) error {
+func (c *change) rerouteQuiet(cal schedule.Calendar) error {
 	rules, err := alertRules.all(c.ctx, c.tx, cal.Namespace)
 	if err != nil {
 		return err
 	}
-	if slices.ContainsFunc(rules, func(r belfry.AlertRule) bool { return slices.Contains(r.Quiet, cal.Name) }) {
+	if slices.ContainsFunc(rules, func(r alert.Rule) bool { return slices.Contains(r.Quiet, cal.Name) }) {
 		return c.rerouteAlerts(cal.Namespace)
 	}
 	return nil
 }
 
-func (c *change) insertCalendar(cal belfry.Calendar) (belfry.Calendar, error) {
+func (c *change) insertCalendar(cal schedule.Calendar) (schedule.Calendar, error) {
 	ids, err := c.sql.NextIDs(c.ctx, c.tx, "definition", 1)
 	if err != nil {
 		return cal, err
@@ -115,7 +117,7 @@ func (c *change) insertCalendar(cal belfry.Calendar) (belfry.Calendar, error) {
 		return cal, err
 	}
 	if n == 0 {
-		return cal, belfry.Errorf(belfry.Unavailable, "somebody else creates calendar %q at this moment", cal.Name).WithHint("try again")
+		return cal, core.Errorf(core.Unavailable, "somebody else creates calendar %q at this moment", cal.Name).WithHint("try again")
 	}
 	return cal, c.audit("create", "calendar", cal.Namespace, cal.Name, "", nil, cal)
 }
@@ -134,7 +136,7 @@ func (s *Store) DeleteCalendar(ctx context.Context, namespace, name string) erro
 	})
 }
 
-func (c *change) deleteCalendar(cal belfry.Calendar) error {
+func (c *change) deleteCalendar(cal schedule.Calendar) error {
 	if err := c.lockCalendars(cal.Namespace, cal.Name); err != nil { // a schedule that is being saved is waited for
 		return err
 	}
@@ -150,7 +152,7 @@ func (c *change) deleteCalendar(cal belfry.Calendar) error {
 	}
 	for _, u := range users {
 		if slices.Contains(u.Calendars(), cal.Name) {
-			return belfry.Errorf(belfry.Conflict, "schedule %q refers to calendar %q", u.Name, cal.Name).WithHint("edit the schedule first")
+			return core.Errorf(core.Conflict, "schedule %q refers to calendar %q", u.Name, cal.Name).WithHint("edit the schedule first")
 		}
 	}
 	if err := c.freeCalendar(cal); err != nil {
@@ -164,7 +166,7 @@ func (c *change) deleteCalendar(cal belfry.Calendar) error {
 
 // freeCalendar refuses to delete a calendar that is named by what has no
 // schedule: heartbeats, and alert rules for their quiet hours.
-func (c *change) freeCalendar(cal belfry.Calendar) error {
+func (c *change) freeCalendar(cal schedule.Calendar) error {
 	beats, err := collect(c.ctx, c.tx, c.s.scanMonitor, `
 		select `+monitorColumns+`
 		from belfry.monitors m
@@ -175,7 +177,7 @@ func (c *change) freeCalendar(cal belfry.Calendar) error {
 	}
 	for _, m := range beats {
 		if slices.Contains(m.Schedule().Calendars(), cal.Name) {
-			return belfry.Errorf(belfry.Conflict, "monitor %q refers to calendar %q", m.Name, cal.Name).WithHint("edit the monitor first")
+			return core.Errorf(core.Conflict, "monitor %q refers to calendar %q", m.Name, cal.Name).WithHint("edit the monitor first")
 		}
 	}
 	rules, err := alertRules.all(c.ctx, c.tx, cal.Namespace)
@@ -184,7 +186,7 @@ func (c *change) freeCalendar(cal belfry.Calendar) error {
 	}
 	for _, rule := range rules {
 		if slices.Contains(rule.Quiet, cal.Name) {
-			return belfry.Errorf(belfry.Conflict, "alert rule %q refers to calendar %q", rule.Name, cal.Name).WithHint("edit the rule first")
+			return core.Errorf(core.Conflict, "alert rule %q refers to calendar %q", rule.Name, cal.Name).WithHint("edit the rule first")
 		}
 	}
 	return nil
@@ -205,7 +207,7 @@ func (c *change) lockCalendars(namespace string, names ...string) error {
 }
 
 // Calendar is one calendar.
-func (s *Store) Calendar(ctx context.Context, namespace, name string) (c belfry.Calendar, err error) {
+func (s *Store) Calendar(ctx context.Context, namespace, name string) (c schedule.Calendar, err error) {
 	err = s.db.Read(ctx, func(tx Tx) error {
 		c, err = s.calendar(ctx, tx, namespace, name, "")
 		return err
@@ -214,7 +216,7 @@ func (s *Store) Calendar(ctx context.Context, namespace, name string) (c belfry.
 }
 
 // Calendars lists calendars by namespace and name.
-func (s *Store) Calendars(ctx context.Context, f belfry.CalendarFilter) (p belfry.Page[belfry.Calendar], err error) {
+func (s *Store) Calendars(ctx context.Context, f schedule.CalendarFilter) (p core.Page[schedule.Calendar], err error) {
 	w, limit, err := nameWhere(f.Namespace, f.Paging)
 	if err != nil {
 		return p, err
@@ -226,7 +228,7 @@ func (s *Store) Calendars(ctx context.Context, f belfry.CalendarFilter) (p belfr
 			where `+w.sql()+`
 			order by namespace, name
 			limit `+strconv.Itoa(limit+1), w.args...)
-		p = page(all, limit, func(c belfry.Calendar) string { return encodeCursor(c.Namespace, c.Name) })
+		p = page(all, limit, func(c schedule.Calendar) string { return encodeCursor(c.Namespace, c.Name) })
 		return err
 	})
 	return p, err
@@ -234,7 +236,7 @@ func (s *Store) Calendars(ctx context.Context, f belfry.CalendarFilter) (p belfr
 
 // planOf compiles a schedule with its calendars. Schedules without any, which
 // are most, cost no query.
-func (s *Store) planOf(ctx context.Context, tx Tx, sc belfry.Schedule) (belfry.Plan, error) {
+func (s *Store) planOf(ctx context.Context, tx Tx, sc schedule.Schedule) (schedule.Plan, error) {
 	if len(sc.Blackout)+len(sc.Within) == 0 {
 		return s.plans.of(sc, nil)
 	}
@@ -244,7 +246,7 @@ func (s *Store) planOf(ctx context.Context, tx Tx, sc belfry.Schedule) (belfry.P
 		where namespace = $1 and `+s.sql.In("name", 2)+`
 		order by id`, sc.Namespace, s.sql.List(sc.Calendars()))
 	if err != nil {
-		return belfry.Plan{}, fmt.Errorf("read calendars: %w", err)
+		return schedule.Plan{}, fmt.Errorf("read calendars: %w", err)
 	}
 	return s.plans.of(sc, cals)
 }

@@ -6,17 +6,22 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/access"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/job"
+	"github.com/belfry-run/belfry/schedule"
+	"github.com/belfry-run/belfry/task"
+	"github.com/belfry-run/belfry/view"
 )
 
 // CancelJobs ends jobs that wait and asks those that run to end. What has
 // ended already is left, with the reason.
-func (s *Store) CancelJobs(ctx context.Context, namespace string, sel belfry.Selection) (out belfry.Selected, err error) {
+func (s *Store) CancelJobs(ctx context.Context, namespace string, sel view.Selection) (out view.Selected, err error) {
 	if sel, err = s.readSelection(ctx, sel); err != nil {
 		return out, err
 	}
 	err = s.bulk(ctx, "cancel", sel.DryRun, func(c *change) error {
-		rows, selected, err := c.selectJobs(namespace, sel, belfry.JobState.Final, "has ended already")
+		rows, selected, err := c.selectJobs(namespace, sel, job.State.Final, "has ended already")
 		if err != nil {
 			return err
 		}
@@ -24,11 +29,11 @@ func (s *Store) CancelJobs(ctx context.Context, namespace string, sel belfry.Sel
 		if sel.DryRun || len(rows) == 0 {
 			return nil
 		}
-		note := "canceled by " + belfry.ActorOf(ctx)
+		note := "canceled by " + access.ActorOf(ctx)
 		if sel.Note != "" {
 			note += ": " + sel.Note
 		}
-		if err := c.cancelRows(rows, belfry.ReasonCanceled, note); err != nil {
+		if err := c.cancelRows(rows, schedule.ReasonCanceled, note); err != nil {
 			return err
 		}
 		return c.auditJobs("cancel", rows, sel.Note)
@@ -37,7 +42,7 @@ func (s *Store) CancelJobs(ctx context.Context, namespace string, sel belfry.Sel
 }
 
 // readSelection reads the search of a selection by the clock that decides.
-func (s *Store) readSelection(ctx context.Context, sel belfry.Selection) (belfry.Selection, error) {
+func (s *Store) readSelection(ctx context.Context, sel view.Selection) (view.Selection, error) {
 	now, err := s.Now(ctx)
 	if err != nil {
 		return sel, err
@@ -50,8 +55,8 @@ func (s *Store) readSelection(ctx context.Context, sel belfry.Selection) (belfry
 
 // selectJobs finds and locks the jobs of a bulk action. Those for which unfit
 // holds are left.
-func (c *change) selectJobs(namespace string, sel belfry.Selection, unfit func(belfry.JobState) bool, why string) ([]jobRow, belfry.Selected, error) {
-	out := belfry.Selected{IDs: []int64{}, Left: map[int64]string{}}
+func (c *change) selectJobs(namespace string, sel view.Selection, unfit func(job.State) bool, why string) ([]jobRow, view.Selected, error) {
+	out := view.Selected{IDs: []int64{}, Left: map[int64]string{}}
 	ids := sel.IDs
 	if sel.Filter != nil {
 		found, err := c.filterJobs(namespace, sel, unfit, &out)
@@ -66,7 +71,7 @@ func (c *change) selectJobs(namespace string, sel belfry.Selection, unfit func(b
 	}
 	byID := make(map[int64]jobRow, len(rows))
 	for _, r := range rows {
-		if namespace == belfry.AnyNamespace || r.Namespace == namespace {
+		if namespace == core.AnyNamespace || r.Namespace == namespace {
 			byID[r.ID] = r
 		}
 	}
@@ -116,10 +121,10 @@ func (s *Store) bulk(ctx context.Context, name string, dry bool, fn func(c *chan
 // the cursor on, and says where to go on. Ids only grow, so what is done to some
 // of them, and what cannot be done to others, moves none into or out of what is
 // to come.
-func (c *change) filterJobs(namespace string, sel belfry.Selection, unfit func(belfry.JobState) bool, out *belfry.Selected) (ids []int64, err error) {
+func (c *change) filterJobs(namespace string, sel view.Selection, unfit func(job.State) bool, out *view.Selected) (ids []int64, err error) {
 	f := *sel.Filter
 	f.Namespace = namespace
-	fit := slices.DeleteFunc(slices.Clone(belfry.JobStates), unfit)
+	fit := slices.DeleteFunc(slices.Clone(job.States), unfit)
 	if len(f.States) == 0 {
 		f.States = fit
 	}
@@ -127,16 +132,16 @@ func (c *change) filterJobs(namespace string, sel belfry.Selection, unfit func(b
 	if err != nil {
 		return nil, err
 	}
-	limit := belfry.MaxBatch
+	limit := core.MaxBatch
 	if sel.Sample > 0 {
 		limit = min(limit, sel.Sample)
 		f.States = slices.DeleteFunc(slices.Clone(f.States), unfit)
-		count := belfry.Counted{}
+		count := core.Counted{}
 		if len(f.States) == 0 {
 			out.Count = &count
 			return nil, nil
 		}
-		if count, err = c.s.countJobs(c.ctx, c.tx, f, belfry.CountOptions{}.Bound(), lookCount); err != nil {
+		if count, err = c.s.countJobs(c.ctx, c.tx, f, view.CountOptions{}.Bound(), lookCount); err != nil {
 			return nil, err
 		}
 		out.Count = &count
@@ -164,12 +169,12 @@ func (c *change) withDone(ids []int64, live []jobRow) ([]jobRow, error) {
 }
 
 // cancelRows ends locked jobs that wait, and marks those that run.
-func (c *change) cancelRows(rows []jobRow, reason belfry.Reason, note string) error {
+func (c *change) cancelRows(rows []jobRow, reason core.Reason, note string) error {
 	var waiting []ending
 	var running []int64
 	for _, j := range rows {
-		if j.State != belfry.JobRunning {
-			waiting = append(waiting, ending{row: j, settled: belfry.Withdraw(j.Job, reason, note)})
+		if j.State != job.Running {
+			waiting = append(waiting, ending{row: j, settled: job.Withdraw(j.Job, reason, note)})
 			continue
 		}
 		running = append(running, j.ID)
@@ -210,14 +215,14 @@ func (c *change) auditJobs(action string, rows []jobRow, note string) error {
 
 // RedriveJobs makes failed, canceled and skipped jobs ready again, with all
 // their attempts back and under the task as it is now.
-func (s *Store) RedriveJobs(ctx context.Context, namespace string, sel belfry.Selection) (out belfry.Selected, err error) {
+func (s *Store) RedriveJobs(ctx context.Context, namespace string, sel view.Selection) (out view.Selected, err error) {
 	if sel, err = s.readSelection(ctx, sel); err != nil {
 		return out, err
 	}
-	unfit := func(st belfry.JobState) bool { return !st.Final() || st == belfry.JobSucceeded }
+	unfit := func(st job.State) bool { return !st.Final() || st == job.Succeeded }
 	if sel.Filter != nil && len(sel.Filter.States) == 0 {
 		f := *sel.Filter
-		f.States = []belfry.JobState{belfry.JobFailed} // dead jobs; others only when asked for
+		f.States = []job.State{job.Failed} // dead jobs; others only when asked for
 		sel.Filter = &f
 	}
 	err = s.bulk(ctx, "redrive", sel.DryRun, func(c *change) error {
@@ -287,7 +292,7 @@ func (c *change) bringBack(rows []jobRow) (left map[int64]string, err error) {
 			}
 			cycles[t.ID] = true
 		}
-		if r.Trigger == belfry.TriggerCycle {
+		if r.Trigger == job.TriggerCycle {
 			held, err := c.holdMember(r)
 			if err != nil {
 				return nil, err
@@ -298,7 +303,7 @@ func (c *change) bringBack(rows []jobRow) (left map[int64]string, err error) {
 			}
 		}
 		ids = append(ids, r.ID)
-		if c.wake(topicQueue(r.Queue)); tasks[r.TaskID].Kind == belfry.KindCycle {
+		if c.wake(topicQueue(r.Queue)); tasks[r.TaskID].Kind == task.KindCycle {
 			c.wake(topicEngine)
 		}
 	}

@@ -4,7 +4,10 @@ import (
 	"slices"
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/job"
+	"github.com/belfry-run/belfry/monitor"
+	"github.com/belfry-run/belfry/task"
 )
 
 // checked is a monitor's check that ended.
@@ -12,14 +15,14 @@ type checked struct {
 	scheduleID int64
 	jobID      int64
 	delay      time.Duration // from its time to its start
-	belfry.Observation
+	monitor.Observation
 }
 
 // settleChecks settles attempts that bring what they saw. Their jobs leave no
 // row among the finished ones: the result is their record. What is not a check
 // at all is settled like any other attempt that went well.
-func (c *change) settleChecks(session string, fs []belfry.Finish) (states map[belfry.Ref]belfry.JobState, other []belfry.Finish, err error) {
-	states = make(map[belfry.Ref]belfry.JobState, len(fs))
+func (c *change) settleChecks(session string, fs []job.Finish) (states map[job.Ref]job.State, other []job.Finish, err error) {
+	states = make(map[job.Ref]job.State, len(fs))
 	if len(fs) == 0 {
 		return states, nil, nil
 	}
@@ -33,15 +36,15 @@ func (c *change) settleChecks(session string, fs []belfry.Finish) (states map[be
 		j, ok := byRef[f.Ref]
 		switch {
 		case !ok:
-		case j.Trigger != belfry.TriggerCheck:
+		case j.Trigger != job.TriggerCheck:
 			f.Check = nil
 			other = append(other, f)
 		default:
 			gone = append(gone, j.ID)
-			states[f.Ref] = belfry.JobSucceeded
+			states[f.Ref] = job.Succeeded
 			all = append(all, checkedOf(j, *f.Check, f.StartedIn.D()))
 			c.wake(topicPlace(j.Queue))
-			c.observe(func(o Observer) { o.Settled(j.Queue, belfry.OutcomeOK, belfry.JobSucceeded, c.now.Sub(j.ClaimedAt)) })
+			c.observe(func(o Observer) { o.Settled(j.Queue, job.OutcomeOK, job.Succeeded, c.now.Sub(j.ClaimedAt)) })
 		}
 	}
 	if len(gone) == 0 {
@@ -63,7 +66,7 @@ func (c *change) settleChecks(session string, fs []belfry.Finish) (states map[be
 // its time: it counts from when somebody looked.
 const checkLate = 10 * time.Second
 
-func checkedOf(j jobRow, m belfry.Measure, startedIn time.Duration) checked {
+func checkedOf(j jobRow, m task.Measure, startedIn time.Duration) checked {
 	at, started := j.Nominal, j.ClaimedAt.Add(startedIn)
 	if at.IsZero() {
 		at = j.DueAt
@@ -71,7 +74,7 @@ func checkedOf(j jobRow, m belfry.Measure, startedIn time.Duration) checked {
 	if started.Sub(at) > checkLate {
 		at = started
 	}
-	return checked{j.ScheduleID, j.ID, max(0, started.Sub(j.DueAt)), belfry.Observation{Measure: m, At: at}}
+	return checked{j.ScheduleID, j.ID, max(0, started.Sub(j.DueAt)), monitor.Observation{Measure: m, At: at}}
 }
 
 // judgeEnds judges checks whose attempts brought nothing but their end: those
@@ -91,7 +94,7 @@ func (c *change) judgeEnds(ends []ending) error {
 // leavesResult reports that what the end of an attempt says is kept as a result
 // of its monitor: a target that is down is no job that failed.
 func (e ending) leavesResult() bool {
-	if e.row.Trigger != belfry.TriggerCheck || e.row.State != belfry.JobRunning || !e.settled.State.Final() {
+	if e.row.Trigger != job.TriggerCheck || e.row.State != job.Running || !e.settled.State.Final() {
 		return false
 	}
 	_, seen := measureOfEnd(e)
@@ -117,22 +120,22 @@ func (c *change) forgetChecks(jobs []int64) error {
 }
 
 // measureOfEnd is what the end of an attempt says about a target.
-func measureOfEnd(e ending) (m belfry.Measure, seen bool) {
-	m.Message, _ = belfry.CleanText(e.settled.Error, belfry.MaxCheckMessage)
-	byItself := e.row.Kind == belfry.KindCommand || e.row.Kind == belfry.KindProgram || e.row.Kind == belfry.KindFunc
+func measureOfEnd(e ending) (m task.Measure, seen bool) {
+	m.Message, _ = core.CleanText(e.settled.Error, task.MaxCheckMessage)
+	byItself := e.row.Kind == task.KindCommand || e.row.Kind == task.KindProgram || e.row.Kind == task.KindFunc
 	switch {
-	case e.settled.State == belfry.JobCanceled || e.settled.State == belfry.JobSkipped:
+	case e.settled.State == job.Canceled || e.settled.State == job.Skipped:
 		return m, false // somebody did not want it
-	case e.settled.Outcome == belfry.OutcomeOK:
-		m.Outcome = belfry.CheckOK
-	case e.settled.Outcome == belfry.OutcomeLost:
-		m.Outcome, m.Code = belfry.CheckError, belfry.CodeLost
-	case byItself && e.settled.Outcome == belfry.OutcomeTimeout:
-		m.Outcome, m.Code = belfry.CheckFail, belfry.CodeTimeout
+	case e.settled.Outcome == job.OutcomeOK:
+		m.Outcome = task.CheckOK
+	case e.settled.Outcome == job.OutcomeLost:
+		m.Outcome, m.Code = task.CheckError, task.CodeLost
+	case byItself && e.settled.Outcome == job.OutcomeTimeout:
+		m.Outcome, m.Code = task.CheckFail, task.CodeTimeout
 	case byItself:
-		m.Outcome, m.Code = belfry.CheckFail, belfry.CodeReported
+		m.Outcome, m.Code = task.CheckFail, task.CodeReported
 	default:
-		m.Outcome, m.Code = belfry.CheckError, belfry.CodeInternal
+		m.Outcome, m.Code = task.CheckError, task.CodeInternal
 	}
 	return m, true
 }
@@ -182,7 +185,7 @@ func (c *change) judge(all []checked) error {
 			c.s.opt.Logger.Error("monitor cannot be computed, its check is kept and not judged", "monitor", row.Name, "namespace", row.Namespace, "error", err)
 			continue
 		}
-		if err := c.takeJudgement(row, belfry.Judge(row.Monitor, row.state, o.Observation, env, c.now), &o.Observation); err != nil {
+		if err := c.takeJudgement(row, monitor.Judge(row.Monitor, row.state, o.Observation, env, c.now), &o.Observation); err != nil {
 			return err
 		}
 	}
@@ -211,7 +214,7 @@ func (c *change) followChecks(all []checked) error {
 
 // surroundings is what a verdict depends on besides the monitor: windows of
 // maintenance, and the times of its schedule.
-func (c *change) surroundings(row monitorRow) (env belfry.Surroundings, err error) {
+func (c *change) surroundings(row monitorRow) (env monitor.JudgeContext, err error) {
 	if env.Windows, err = c.windowsOf(row.Monitor); err != nil {
 		return env, err
 	}
@@ -235,7 +238,7 @@ func (c *change) surroundings(row monitorRow) (env belfry.Surroundings, err erro
 
 // windowsOf are the windows that concern a monitor and are under way or come
 // next. They are read once in a transition.
-func (c *change) windowsOf(m belfry.Monitor) ([]belfry.ActiveWindow, error) {
+func (c *change) windowsOf(m monitor.Monitor) ([]monitor.ActiveWindow, error) {
 	known, ok := c.windows[m.Namespace]
 	if !ok {
 		all, err := windows.all(c.ctx, c.tx, m.Namespace)
@@ -255,7 +258,7 @@ func (c *change) windowsOf(m belfry.Monitor) ([]belfry.ActiveWindow, error) {
 		}
 		c.windows[m.Namespace] = known
 	}
-	var out []belfry.ActiveWindow
+	var out []monitor.ActiveWindow
 	for _, w := range known {
 		if w.Off || !w.Concerns(m) {
 			continue
@@ -267,13 +270,13 @@ func (c *change) windowsOf(m belfry.Monitor) ([]belfry.ActiveWindow, error) {
 
 // window is a window of maintenance made ready to compute with.
 type window struct {
-	belfry.Window
-	plan belfry.WindowPlan
+	monitor.Window
+	plan monitor.WindowPlan
 }
 
 // takeJudgement takes over an answer of the root, but for the monitor's own
 // row, which saveMonitors writes.
-func (c *change) takeJudgement(row *monitorRow, j belfry.Judgement, o *belfry.Observation) error {
+func (c *change) takeJudgement(row *monitorRow, j monitor.Judgement, o *monitor.Observation) error {
 	state := j.State
 	if err := c.writeSpans(row.ID, j.Spans); err != nil {
 		return err
@@ -329,7 +332,7 @@ func (c *change) takeJudgement(row *monitorRow, j belfry.Judgement, o *belfry.Ob
 }
 
 // applyJudgement takes over an answer and writes the monitor's row.
-func (c *change) applyJudgement(row *monitorRow, j belfry.Judgement, o *belfry.Observation) error {
+func (c *change) applyJudgement(row *monitorRow, j monitor.Judgement, o *monitor.Observation) error {
 	if err := c.takeJudgement(row, j, o); err != nil {
 		return err
 	}

@@ -5,12 +5,15 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/job"
+	"github.com/belfry-run/belfry/schedule"
+	"github.com/belfry-run/belfry/task"
 )
 
 // CheckMonitor asks for a check now, beside the plan. Its result counts like
 // others.
-func (s *Store) CheckMonitor(ctx context.Context, namespace, name string) (j belfry.Job, err error) {
+func (s *Store) CheckMonitor(ctx context.Context, namespace, name string) (j job.Job, err error) {
 	err = s.write(ctx, "check monitor", func(c *change) error {
 		row, err := c.checkable(namespace, name)
 		if err != nil {
@@ -32,10 +35,10 @@ func (c *change) checkable(namespace, name string) (row monitorRow, err error) {
 		return row, err
 	}
 	if row.Heartbeat != nil {
-		return row, belfry.Errorf(belfry.Conflict, "monitor %q is a heartbeat: it waits to be called", name).WithHint("call its URL, see: belfry monitor show %s", name)
+		return row, core.Errorf(core.Conflict, "monitor %q is a heartbeat: it waits to be called", name).WithHint("call its URL, see: belfry monitor show %s", name)
 	}
-	_, err = c.s.schedule(c.ctx, c.tx, namespace, belfry.OwnedName(name), true)
-	if belfry.CodeOf(err) == belfry.NotFound {
+	_, err = c.s.schedule(c.ctx, c.tx, namespace, task.OwnedName(name), true)
+	if core.CodeOf(err) == core.NotFound {
 		return row, noMonitor(namespace, name) // deleted just now
 	}
 	if err != nil {
@@ -43,7 +46,7 @@ func (c *change) checkable(namespace, name string) (row monitorRow, err error) {
 	}
 	row, err = c.s.monitor(c.ctx, c.tx, namespace, name, false)
 	if err == nil && !row.state.PausedAt.IsZero() {
-		err = belfry.Errorf(belfry.Conflict, "monitor %q is paused", name).WithHint("belfry monitor resume %s", name)
+		err = core.Errorf(core.Conflict, "monitor %q is paused", name).WithHint("belfry monitor resume %s", name)
 	}
 	return row, err
 }
@@ -65,31 +68,31 @@ func (c *change) checkSoon(row *monitorRow) error {
 
 // checkAt writes the job of a check beside the plan. Its caller has locked the
 // schedule or the monitor, so neither goes away meanwhile, nor their task.
-func (c *change) checkAt(row monitorRow, at time.Time) (belfry.Job, error) {
-	sc, err := c.s.schedule(c.ctx, c.tx, row.Namespace, belfry.OwnedName(row.Name), false)
+func (c *change) checkAt(row monitorRow, at time.Time) (job.Job, error) {
+	sc, err := c.s.schedule(c.ctx, c.tx, row.Namespace, task.OwnedName(row.Name), false)
 	if err != nil {
-		return belfry.Job{}, err
+		return job.Job{}, err
 	}
 	tasks, err := c.tasksByID([]int64{sc.TaskID})
 	if err != nil {
-		return belfry.Job{}, err
+		return job.Job{}, err
 	}
 	ids, err := c.sql.NextIDs(c.ctx, c.tx, "job", 1)
 	if err != nil {
-		return belfry.Job{}, err
+		return job.Job{}, err
 	}
-	j := c.scheduledJob(sc, tasks[sc.TaskID], belfry.Occurrence{JobID: ids[0], DueAt: belfry.Micro(at)})
+	j := c.scheduledJob(sc, tasks[sc.TaskID], schedule.Occurrence{JobID: ids[0], DueAt: core.Micro(at)})
 	err = c.insertJobs([]*insertion{{jobRow: j}})
 	return j.Job, err
 }
 
 // CheckOf is what a monitor does each time, with its secrets: for who does it
 // once to see what comes of it.
-func (s *Store) CheckOf(ctx context.Context, namespace, monitor string) (t belfry.Task, err error) {
+func (s *Store) CheckOf(ctx context.Context, namespace, monitor string) (t task.Task, err error) {
 	err = s.db.Read(ctx, func(tx Tx) error {
 		row, err := s.monitor(ctx, tx, namespaceOr(namespace), monitor, false)
 		if err == nil && row.Heartbeat != nil {
-			err = belfry.Errorf(belfry.Conflict, "monitor %q is a heartbeat: it waits to be called", monitor)
+			err = core.Errorf(core.Conflict, "monitor %q is a heartbeat: it waits to be called", monitor)
 		}
 		t = own(row.Task())
 		return err

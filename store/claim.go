@@ -6,17 +6,19 @@ import (
 	"slices"
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/job"
+	"github.com/belfry-run/belfry/task"
 )
 
 // Claim leases ready jobs to a session. When there are none it waits for a
 // wake-up, looking again by itself every [Options.Poll], or for an enqueue that
 // takes it along. After a claim that took all there was, it waits first.
-func (s *Store) Claim(ctx context.Context, r belfry.ClaimRequest) (belfry.Claim, error) {
+func (s *Store) Claim(ctx context.Context, r job.ClaimRequest) (job.Claim, error) {
 	if err := r.Validate(); err != nil {
-		return belfry.Claim{}, err
+		return job.Claim{}, err
 	}
-	ends := time.NewTimer(min(r.Wait, belfry.MaxClaimWait).D())
+	ends := time.NewTimer(min(r.Wait, job.MaxClaimWait).D())
 	defer ends.Stop()
 	var freed <-chan struct{}
 	for {
@@ -59,14 +61,14 @@ func (s *Store) Claim(ctx context.Context, r belfry.ClaimRequest) (belfry.Claim,
 			return a.Claim, nil
 		}
 		if err != nil || r.Wait <= 0 {
-			return belfry.Claim{Jobs: []belfry.LeasedJob{}}, err
+			return job.Claim{Jobs: []job.LeasedJob{}}, err
 		}
 	}
 }
 
 // awaited is the topic that rings when one of the queues has news. Asking for
 // several costs a goroutine, so the worker asks for one at a time.
-func awaited(r belfry.ClaimRequest) string {
+func awaited(r job.ClaimRequest) string {
 	if len(r.Want) == 1 {
 		for q := range r.Want {
 			return topicQueue(q)
@@ -76,7 +78,7 @@ func awaited(r belfry.ClaimRequest) string {
 }
 
 // freed rings when a job of the queue has ended.
-func (s *Store) freed(r belfry.ClaimRequest) <-chan struct{} {
+func (s *Store) freed(r job.ClaimRequest) <-chan struct{} {
 	for q := range r.Want {
 		return s.hub.on(topicPlace(q))
 	}
@@ -95,7 +97,7 @@ const (
 
 // answer is what came of a claim.
 type answer struct {
-	belfry.Claim
+	job.Claim
 	left left
 	seen nothing // of leftNone
 }
@@ -111,7 +113,7 @@ func (c *change) none() nothing {
 }
 
 // claim is one transition, or one more where the first was for nothing.
-func (s *Store) claim(ctx context.Context, r belfry.ClaimRequest) (a answer, err error) {
+func (s *Store) claim(ctx context.Context, r job.ClaimRequest) (a answer, err error) {
 	a, err = s.claimOnce(ctx, r)
 	for err == nil && a.left == leftUnexpected { // it broke the habit, so the next has no expectations, unless others made a new one
 		a, err = s.claimOnce(ctx, r)
@@ -122,7 +124,7 @@ func (s *Store) claim(ctx context.Context, r belfry.ClaimRequest) (a answer, err
 	return a, err
 }
 
-func (s *Store) claimOnce(ctx context.Context, r belfry.ClaimRequest) (a answer, err error) {
+func (s *Store) claimOnce(ctx context.Context, r job.ClaimRequest) (a answer, err error) {
 	ahead := func(c *change) {
 		if len(r.Tickets) > 0 {
 			_, _ = c.session(r.Session)
@@ -143,15 +145,15 @@ func (s *Store) claimOnce(ctx context.Context, r belfry.ClaimRequest) (a answer,
 }
 
 // foreseeClaim asks what a claim without tickets asks first.
-func (c *change) foreseeClaim(r belfry.ClaimRequest) {
+func (c *change) foreseeClaim(r job.ClaimRequest) {
 	_, _ = c.session(r.Session)
 	_, _ = c.claimable(r.Want)
-	_, _ = c.metBy(belfry.WorkerState{})
+	_, _ = c.metBy(job.WorkerState{})
 }
 
 // claim is the transition itself.
-func (c *change) claim(r belfry.ClaimRequest) (a answer, err error) {
-	a.Claim.Jobs = []belfry.LeasedJob{}
+func (c *change) claim(r job.ClaimRequest) (a answer, err error) {
+	a.Claim.Jobs = []job.LeasedJob{}
 	session, err := c.session(r.Session)
 	session = r.Of(session)
 	if err == nil && len(r.Tickets) > 0 {
@@ -173,7 +175,7 @@ func (c *change) claim(r belfry.ClaimRequest) (a answer, err error) {
 	defer func() { c.s.rows.giveBack(rows) }()
 	var slots []leaseRow
 	for _, q := range queues {
-		wanted := min(r.Want[q.Name], belfry.MaxBatch-len(rows))
+		wanted := min(r.Want[q.Name], core.MaxBatch-len(rows))
 		allowed, err := c.withinLimit(q, wanted)
 		if err != nil {
 			return a, err
@@ -260,7 +262,7 @@ func (s *Store) claimed(ctx context.Context, woken *bell, session string, a answ
 }
 
 // claimable reads the wanted queues that are not paused, the highest first.
-func (c *change) claimable(want map[string]int) ([]belfry.Queue, error) {
+func (c *change) claimable(want map[string]int) ([]job.Queue, error) {
 	names := make([]string, 0, len(want))
 	for q, n := range want {
 		if n > 0 {
@@ -269,13 +271,13 @@ func (c *change) claimable(want map[string]int) ([]belfry.Queue, error) {
 	}
 	slices.Sort(names) // the same again where it was foreseen
 	if len(names) == 1 {
-		q, found, err := c.s.queues.one(c, "queues", names[0], func() (belfry.Queue, bool, error) {
+		q, found, err := c.s.queues.one(c, "queues", names[0], func() (job.Queue, bool, error) {
 			return first(c.ctx, c.tx, scanQueue, `select `+queueColumns+` from belfry.queues where paused_at = 0 and name = $1`, names[0])
 		})
 		if !found {
 			return nil, err
 		}
-		return []belfry.Queue{q}, nil
+		return []job.Queue{q}, nil
 	}
 	return collect(c.ctx, c.tx, scanQueue, `
 		select `+queueColumns+`
@@ -286,9 +288,9 @@ func (c *change) claimable(want map[string]int) ([]belfry.Queue, error) {
 
 // runnable is the condition on the kind. Kinds are Belfry's own words, never
 // text from outside.
-func runnable(w belfry.WorkerState) string {
+func runnable(w job.WorkerState) string {
 	list := ""
-	for _, k := range belfry.Kinds {
+	for _, k := range task.Kinds {
 		if slices.Contains(w.Kinds, k) {
 			list += ", '" + string(k) + "'"
 		}
@@ -302,7 +304,7 @@ func runnable(w belfry.WorkerState) string {
 // withinLimit is how many of n a queue's limit over all workers leaves. It
 // locks the queue's row, so that two claims cannot both take the last place;
 // queues without a limit are not locked.
-func (c *change) withinLimit(q belfry.Queue, n int) (int, error) {
+func (c *change) withinLimit(q job.Queue, n int) (int, error) {
 	if q.GlobalLimit == 0 {
 		return n, nil
 	}
@@ -331,13 +333,13 @@ func (p rowPool) take(n int) []jobRow {
 	case rows := <-p:
 		return rows
 	default:
-		return make([]jobRow, 0, belfry.MaxBatch)
+		return make([]jobRow, 0, core.MaxBatch)
 	}
 }
 
 // giveBack is for rows that nobody looks at any more.
 func (p rowPool) giveBack(rows []jobRow) {
-	if cap(rows) < belfry.MaxBatch {
+	if cap(rows) < core.MaxBatch {
 		return
 	}
 	clear(rows)

@@ -6,7 +6,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
 )
 
 // watch is how this process last saw the clock that decides, beside its own
@@ -45,9 +45,9 @@ func monotonic() func() time.Duration {
 func (s *Store) Now(ctx context.Context) (time.Time, error) {
 	skew, err := s.db.Skew(ctx)
 	if s.opt.Clock != nil {
-		return belfry.Micro(s.opt.Clock()), err
+		return core.Micro(s.opt.Clock()), err
 	}
-	return belfry.Micro(time.Now().Add(-skew)), err
+	return core.Micro(time.Now().Add(-skew)), err
 }
 
 // FollowClock notices that the clock that decides was set, and makes up for it

@@ -4,17 +4,18 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/task"
 )
 
 // checkCycle refuses a cycle that names what is not there, or itself.
-func (c *change) checkCycle(t belfry.Task) error {
+func (c *change) checkCycle(t task.Task) error {
 	return checkMembers(t, c.tasksByName, func(string) {})
 }
 
 // checkMembers is checkCycle, with tasks from wherever they are. use is told of
 // each member.
-func checkMembers(t belfry.Task, tasks func([]taskName) (map[taskName]belfry.Task, error), use func(member string)) error {
+func checkMembers(t task.Task, tasks func([]taskName) (map[taskName]task.Task, error), use func(member string)) error {
 	if t.Cycle == nil {
 		return nil
 	}
@@ -32,9 +33,9 @@ func checkMembers(t belfry.Task, tasks func([]taskName) (map[taskName]belfry.Tas
 		use(m.Task)
 		switch {
 		case m.Task == t.Name:
-			return belfry.InvalidField(field, m.Task, "is the cycle itself", "")
+			return core.InvalidField(field, m.Task, "is the cycle itself", "")
 		case !ok:
-			return belfry.InvalidField(field, m.Task, "is not a task in namespace "+t.Namespace, "create it first, or apply both in one file")
+			return core.InvalidField(field, m.Task, "is not a task in namespace "+t.Namespace, "create it first, or apply both in one file")
 		case member.Cycle == nil:
 			continue
 		}
@@ -43,14 +44,14 @@ func checkMembers(t belfry.Task, tasks func([]taskName) (map[taskName]belfry.Tas
 			return err
 		}
 		if within {
-			return belfry.InvalidField(field, m.Task, "is a cycle that has this one for a member", "")
+			return core.InvalidField(field, m.Task, "is a cycle that has this one for a member", "")
 		}
 	}
 	return nil
 }
 
 // within reports that a cycle is a member of another, or of one of its members.
-func within(t belfry.Task, other string, named func([]taskName) (map[taskName]belfry.Task, error)) (bool, error) {
+func within(t task.Task, other string, named func([]taskName) (map[taskName]task.Task, error)) (bool, error) {
 	seen := map[string]bool{}
 	for level := []string{other}; len(level) > 0; {
 		names := make([]taskName, len(level))
@@ -82,7 +83,7 @@ func within(t belfry.Task, other string, named func([]taskName) (map[taskName]be
 }
 
 // freeMember refuses to delete a task that a cycle has for a member.
-func (c *change) freeMember(t belfry.Task) error {
+func (c *change) freeMember(t task.Task) error {
 	users, err := collect(c.ctx, c.tx, c.s.scanTask, `
 		select `+taskColumns+`
 		from belfry.tasks
@@ -92,8 +93,8 @@ func (c *change) freeMember(t belfry.Task) error {
 		return err
 	}
 	for _, u := range users {
-		if u.Cycle != nil && slices.ContainsFunc(u.Cycle.Members, func(m belfry.Member) bool { return m.Task == t.Name }) {
-			return belfry.Errorf(belfry.Conflict, "task %q is a member of cycle %q", t.Name, u.Name).WithHint("take it out of the cycle first")
+		if u.Cycle != nil && slices.ContainsFunc(u.Cycle.Members, func(m task.Member) bool { return m.Task == t.Name }) {
+			return core.Errorf(core.Conflict, "task %q is a member of cycle %q", t.Name, u.Name).WithHint("take it out of the cycle first")
 		}
 	}
 	_, err = c.tx.Exec(c.ctx, `delete from belfry.member_timing where task_id = $1`, t.ID)
@@ -102,7 +103,7 @@ func (c *change) freeMember(t belfry.Task) error {
 
 // membersFirst is the order in which tasks come behind those that they have for
 // members, as far as that goes.
-func membersFirst(all []belfry.Task) []int {
+func membersFirst(all []task.Task) []int {
 	return orderBy(len(all), func(i int) string { return all[i].Namespace + "/" + all[i].Name }, func(i int) (names []string) {
 		if all[i].Cycle != nil {
 			for _, m := range all[i].Cycle.Members {

@@ -3,14 +3,15 @@ package store
 import (
 	"context"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/job"
 )
 
 // EndLateCycles ends the runs of cycles that have taken as long as they may: their jobs fail, the member that runs is
 // asked to end, and those behind it are left out. Every node may call it at the same time.
-func (s *Store) EndLateCycles(ctx context.Context) (out belfry.Promoted, err error) {
+func (s *Store) EndLateCycles(ctx context.Context) (out core.Promoted, err error) {
 	err = s.write(ctx, "end late cycles", func(c *change) error {
-		out = belfry.Promoted{Now: c.now}
+		out = core.Promoted{Now: c.now}
 		type late struct{ job, member int64 }
 		runs, err := collect(ctx, c.tx, func(r Rows) (l late, err error) { return l, r.Scan(&l.job, &l.member) }, `
 			select job_id, member_job
@@ -70,5 +71,5 @@ func (c *change) endLateCycle(row jobRow, member int64) (int, error) {
 	if err := c.tellCycle(run, row.Job, settled); err != nil {
 		return 0, err
 	}
-	return 1, c.end([]ending{{row: row, settled: settled, fin: belfry.Finish{Output: []byte(text(run.Output(c.now)))}}}, true)
+	return 1, c.end([]ending{{row: row, settled: settled, fin: job.Finish{Output: []byte(text(run.Output(c.now)))}}}, true)
 }

@@ -6,7 +6,12 @@ import (
 	"slices"
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/alert"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/cycle"
+	"github.com/belfry-run/belfry/job"
+	"github.com/belfry-run/belfry/schedule"
+	"github.com/belfry-run/belfry/task"
 )
 
 // cycleBatch bounds the cycles that begin in one transaction.
@@ -16,9 +21,9 @@ const cycleBatch = 50
 // [Store.EndLateCycles]. A cycle has one run at a time: a second one is skipped, whatever its schedule, or waits if it is a
 // member of another cycle. Every node may call it at the same time. The job of a cycle waits for its members from then on: no worker
 // has it, and nothing about it is kept in any process.
-func (s *Store) StartCycles(ctx context.Context) (out belfry.Promoted, err error) {
+func (s *Store) StartCycles(ctx context.Context) (out core.Promoted, err error) {
 	err = s.write(ctx, "start cycles", func(c *change) error {
-		out = belfry.Promoted{Now: c.now}
+		out = core.Promoted{Now: c.now}
 		rows, err := collectInto(ctx, c.tx, nil, scanReady(), selectReady+`
 			where kind = 'cycle' and state = 'ready' and queue not in (select name from belfry.queues where paused_at > 0)
 				and (origin <> 'cycle' or task_id not in (select r.task_id from belfry.cycle_runs r))
@@ -52,19 +57,19 @@ func (c *change) startCycle(j jobRow) error {
 	}
 	task, ok := tasks[j.TaskID]
 	if !ok || task.Cycle == nil {
-		return c.end([]ending{{row: j, settled: belfry.Withdraw(j.Job, belfry.ReasonDeleted, "its task is no cycle any more")}}, true)
+		return c.end([]ending{{row: j, settled: job.Withdraw(j.Job, schedule.ReasonDeleted, "its task is no cycle any more")}}, true)
 	}
 	if other, found, err := first(c.ctx, c.tx, scanInt, `select job_id from belfry.cycle_runs where task_id = $1`, j.TaskID); err != nil || found {
-		if err != nil || j.Trigger == belfry.TriggerCycle { // as a member it waits for the other run
+		if err != nil || j.Trigger == job.TriggerCycle { // as a member it waits for the other run
 			return err
 		}
-		return c.end([]ending{{row: j, settled: belfry.Withdraw(j.Job, belfry.ReasonOverlap, fmt.Sprintf("job %d is a run of this cycle that is under way", other))}}, true)
+		return c.end([]ending{{row: j, settled: job.Withdraw(j.Job, schedule.ReasonOverlap, fmt.Sprintf("job %d is a run of this cycle that is under way", other))}}, true)
 	}
-	run := belfry.CycleRun{
+	run := cycle.Run{
 		JobID: j.ID, Namespace: j.Namespace, Cycle: j.Task, Schedule: j.Schedule, At: j.Nominal, StartedAt: c.now,
-		Members: task.Cycle.Members, Stagger: task.Cycle.Stagger, Depth: 1, Results: []belfry.MemberResult{},
+		Members: task.Cycle.Members, Stagger: task.Cycle.Stagger, Depth: 1, Results: []cycle.MemberResult{},
 	}
-	if j.Trigger == belfry.TriggerCycle {
+	if j.Trigger == job.TriggerCycle {
 		above, found, err := first(c.ctx, c.tx, scanRun, `select doc from belfry.cycle_runs where member_job = $1`, j.ID)
 		if err != nil {
 			return err
@@ -82,13 +87,13 @@ func (c *change) startCycle(j jobRow) error {
 		values ($1, $2, $3, $4, $5)`, j.ID, j.TaskID, micros(c.now), micros(c.now.Add(j.Timeout.D())), text(run)); err != nil {
 		return err
 	}
-	if run.Depth > belfry.MaxCycleDeep {
-		return c.endCycle(run, belfry.Settlement{State: belfry.JobFailed, Reason: belfry.ReasonNoRetry, Error: fmt.Sprintf("it is a cycle within more than %d others", belfry.MaxCycleDeep)})
+	if run.Depth > cycle.MaxCycleDeep {
+		return c.endCycle(run, job.Settlement{State: job.Failed, Reason: schedule.ReasonNoRetry, Error: fmt.Sprintf("it is a cycle within more than %d others", cycle.MaxCycleDeep)})
 	}
 	return c.advance(run)
 }
 
-func scanRun(rows Rows) (r belfry.CycleRun, err error) { return r, rows.Scan(scanDoc{&r}) }
+func scanRun(rows Rows) (r cycle.Run, err error) { return r, rows.Scan(scanDoc{&r}) }
 
 // lockCycles lets one transaction at a time take cycles further. Those that
 // share members lock the timings of these in any order, and would wait for each
@@ -105,7 +110,7 @@ func (c *change) lockCycles() error {
 // advance takes a cycle as far as it goes in this transaction: members that are
 // left out are passed over, until one runs, or has to wait for another cycle,
 // or none is left.
-func (c *change) advance(run belfry.CycleRun) error {
+func (c *change) advance(run cycle.Run) error {
 	for {
 		if i := run.Position(); i < len(run.Members) {
 			t, found, err := c.lockTiming(run.Namespace, run.Members[i].Task)
@@ -118,7 +123,7 @@ func (c *change) advance(run belfry.CycleRun) error {
 			if t.CycleAt, err = c.sinceSet(t.CycleAt); err != nil {
 				return err
 			}
-			turn := run.Next(func(string) belfry.MemberTiming { return t.MemberTiming }, c.now)
+			turn := run.Next(func(string) task.MemberTiming { return t.MemberTiming }, c.now)
 			if turn.Wait != 0 {
 				if loop, err := c.waitsFor(turn.Wait, run.JobID); err != nil {
 					return err
@@ -136,7 +141,7 @@ func (c *change) advance(run belfry.CycleRun) error {
 			if turn.Skip == "" {
 				return c.runMember(run, turn, t)
 			}
-			run.Results = append(run.Results, belfry.MemberResult{Task: turn.Member.Task, State: belfry.MemberSkipped, Reason: turn.Skip})
+			run.Results = append(run.Results, cycle.MemberResult{Task: turn.Member.Task, State: cycle.MemberSkipped, Reason: turn.Skip})
 			run.Current, run.MemberJob, run.WaitsFor = "", 0, 0
 			continue
 		}
@@ -163,7 +168,7 @@ func (c *change) sinceSet(t time.Time) (time.Time, error) {
 // are refused when they are saved, but one that was edited under way goes on as
 // it began.
 func (c *change) waitsFor(job, other int64) (bool, error) {
-	for range 10 * belfry.MaxCycleDeep {
+	for range 10 * cycle.MaxCycleDeep {
 		if job == other {
 			return true, nil
 		}
@@ -189,7 +194,7 @@ func (c *change) holdMember(j jobRow) (bool, error) {
 }
 
 // saveRun writes the progress of a cycle.
-func (c *change) saveRun(run belfry.CycleRun, waitsForTask int64) error {
+func (c *change) saveRun(run cycle.Run, waitsForTask int64) error {
 	if run.WaitsFor == 0 {
 		waitsForTask = 0
 	}
@@ -199,7 +204,7 @@ func (c *change) saveRun(run belfry.CycleRun, waitsForTask int64) error {
 
 // runMember writes the job of the member whose turn it is, and with it that no
 // other cycle may.
-func (c *change) runMember(run belfry.CycleRun, turn belfry.Turn, t timingRow) error {
+func (c *change) runMember(run cycle.Run, turn cycle.Turn, t timingRow) error {
 	tasks, err := c.tasksByID([]int64{t.taskID})
 	if err != nil {
 		return err
@@ -209,8 +214,8 @@ func (c *change) runMember(run belfry.CycleRun, turn belfry.Turn, t timingRow) e
 		return err
 	}
 	m := turn.Member
-	j := c.newJob(ids[0], belfry.NewJob{Input: m.Input, Timeout: m.Timeout, MaxAttempts: m.MaxAttempts}, tasks[t.taskID])
-	j.Trigger, j.DueAt = belfry.TriggerCycle, belfry.Micro(turn.At)
+	j := c.newJob(ids[0], job.NewJob{Input: m.Input, Timeout: m.Timeout, MaxAttempts: m.MaxAttempts}, tasks[t.taskID])
+	j.Trigger, j.DueAt = job.TriggerCycle, core.Micro(turn.At)
 	j.State = stateFor(j.DueAt.After(c.now))
 	if err := c.insertJobs([]*insertion{{jobRow: j}}); err != nil {
 		return err
@@ -225,7 +230,7 @@ func (c *change) runMember(run belfry.CycleRun, turn belfry.Turn, t timingRow) e
 // memberEnd is a job of a member that has ended for good.
 type memberEnd struct {
 	jobID, taskID int64
-	state         belfry.JobState
+	state         job.State
 	attempts      int
 	claimedAt     time.Time
 	error         string
@@ -246,7 +251,7 @@ func (c *change) membersEnded(ends []memberEnd) error {
 		if err != nil {
 			return err
 		}
-		if e.state == belfry.JobSucceeded {
+		if e.state == job.Succeeded {
 			if err := c.memberSucceeded(e, run); err != nil {
 				return err
 			}
@@ -270,7 +275,7 @@ func (c *change) membersEnded(ends []memberEnd) error {
 
 // memberSucceeded writes when the run of a member began that succeeded: with
 // its first attempt, however long it waited for a worker after its turn.
-func (c *change) memberSucceeded(e memberEnd, run belfry.CycleRun) error {
+func (c *change) memberSucceeded(e memberEnd, run cycle.Run) error {
 	began := micros(e.claimedAt)
 	if e.attempts > 1 {
 		earliest, found, err := first(c.ctx, c.tx, scanInt, `select claimed_at from belfry.attempts where job_id = $1 order by number limit 1`, e.jobID)
@@ -299,16 +304,16 @@ func (c *change) memberSucceeded(e memberEnd, run belfry.CycleRun) error {
 	return err
 }
 
-func resultOfMember(run belfry.CycleRun, e memberEnd, now time.Time) belfry.MemberResult {
-	r := belfry.MemberResult{Task: run.Current, State: belfry.MemberOK, JobID: e.jobID, Attempts: e.attempts, StartedAt: e.claimedAt, EndedAt: now}
+func resultOfMember(run cycle.Run, e memberEnd, now time.Time) cycle.MemberResult {
+	r := cycle.MemberResult{Task: run.Current, State: cycle.MemberOK, JobID: e.jobID, Attempts: e.attempts, StartedAt: e.claimedAt, EndedAt: now}
 	if e.attempts > 1 { // its attempts before count too
 		r.StartedAt = run.TurnAt
 	}
 	switch {
-	case e.state == belfry.JobFailed:
-		r.State, r.Error = belfry.MemberFailed, e.error
-	case e.state != belfry.JobSucceeded:
-		r.State, r.Reason = belfry.MemberSkipped, "its job was "+string(e.state)
+	case e.state == job.Failed:
+		r.State, r.Error = cycle.MemberFailed, e.error
+	case e.state != job.Succeeded:
+		r.State, r.Reason = cycle.MemberSkipped, "its job was "+string(e.state)
 		if slices.Contains(run.Skip, run.Current) {
 			r.Reason = "left out by " + run.SkippedBy
 		}
@@ -337,7 +342,7 @@ func (c *change) goOnWaiting(task int64) error {
 
 // endCycle ends the job of a cycle. Its progress goes, and what came of its
 // members is the job's output.
-func (c *change) endCycle(run belfry.CycleRun, s belfry.Settlement) error {
+func (c *change) endCycle(run cycle.Run, s job.Settlement) error {
 	if _, err := c.tx.Exec(c.ctx, `delete from belfry.cycle_runs where job_id = $1`, run.JobID); err != nil {
 		return err
 	}
@@ -349,18 +354,18 @@ func (c *change) endCycle(run belfry.CycleRun, s belfry.Settlement) error {
 	if err := c.tellCycle(run, rows[0].Job, s); err != nil {
 		return err
 	}
-	return c.end([]ending{{row: rows[0], settled: s, fin: belfry.Finish{Output: []byte(text(run.Output(c.now)))}}}, true)
+	return c.end([]ending{{row: rows[0], settled: s, fin: job.Finish{Output: []byte(text(run.Output(c.now)))}}}, true)
 }
 
 // tellCycle tells of a cycle once: its summary to those who want it, and to the
 // others, if it failed, that it did.
-func (c *change) tellCycle(run belfry.CycleRun, j belfry.Job, s belfry.Settlement) error {
-	n, any := belfry.CycleEndedNotice(run, c.now)
+func (c *change) tellCycle(run cycle.Run, j job.Job, s job.Settlement) error {
+	n, any := cycle.EndedNotice(run, c.now)
 	if !any {
 		return nil
 	}
 	n.Tags = j.Tags
-	if err := c.route(n, 0); err != nil || s.State != belfry.JobFailed {
+	if err := c.route(n, 0); err != nil || s.State != job.Failed {
 		return err
 	}
 	r, err := c.rulesOf(n.Namespace)
@@ -368,9 +373,9 @@ func (c *change) tellCycle(run belfry.CycleRun, j belfry.Job, s belfry.Settlemen
 		return err
 	}
 	failed := n
-	failed.Type, failed.Title = belfry.NoticeJobFailed, "Cycle "+run.Cycle+" failed: "+s.Error
-	rest := slices.DeleteFunc(slices.Clone(r.all), func(rule belfry.AlertRule) bool { return rule.Fits(n) })
-	for _, d := range belfry.Route(failed, rest, r.quiet, c.now) {
+	failed.Type, failed.Title = alert.NoticeJobFailed, "Cycle "+run.Cycle+" failed: "+s.Error
+	rest := slices.DeleteFunc(slices.Clone(r.all), func(rule alert.Rule) bool { return rule.Fits(n) })
+	for _, d := range alert.Route(failed, rest, r.quiet, c.now) {
 		if err := c.insertAlert(failed, d, 0); err != nil {
 			return err
 		}
@@ -405,7 +410,7 @@ func (c *change) abandonCycles(ids []int64, note string) error {
 		if err != nil {
 			return err
 		}
-		if err := c.cancelRows(rows, belfry.ReasonCanceled, note); err != nil {
+		if err := c.cancelRows(rows, schedule.ReasonCanceled, note); err != nil {
 			return err
 		}
 	}
@@ -421,10 +426,10 @@ func (c *change) followCycles(ends []ending) error {
 		if !e.settled.State.Final() {
 			continue
 		}
-		if e.row.Kind == belfry.KindCycle {
+		if e.row.Kind == task.KindCycle {
 			cycles, note = append(cycles, e.row.ID), "its cycle ended: "+e.settled.Note
 		}
-		if e.row.Trigger == belfry.TriggerCycle {
+		if e.row.Trigger == job.TriggerCycle {
 			members = append(members, memberEnd{e.row.ID, e.row.TaskID, e.settled.State, e.row.Attempt, e.row.ClaimedAt, e.settled.Error})
 		}
 	}

@@ -8,21 +8,27 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/access"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/cycle"
+	"github.com/belfry-run/belfry/job"
+	"github.com/belfry-run/belfry/schedule"
+	"github.com/belfry-run/belfry/task"
+	"github.com/belfry-run/belfry/view"
 )
 
 // cycle is a task that is one.
-func (s *Store) cycle(ctx context.Context, tx Tx, namespace, name string) (belfry.Task, error) {
+func (s *Store) cycle(ctx context.Context, tx Tx, namespace, name string) (task.Task, error) {
 	t, err := s.task(ctx, tx, namespaceOr(namespace), name)
 	if err == nil && t.Cycle == nil {
-		err = belfry.Errorf(belfry.Conflict, "task %q is no cycle", name).WithHint("see: belfry cycle list")
+		err = core.Errorf(core.Conflict, "task %q is no cycle", name).WithHint("see: belfry cycle list")
 	}
 	return t, err
 }
 
 // CycleStatus is a cycle, the run that is under way, and why each of its
 // members is due or not.
-func (s *Store) CycleStatus(ctx context.Context, namespace, name string) (out belfry.CycleStatus, err error) {
+func (s *Store) CycleStatus(ctx context.Context, namespace, name string) (out cycle.Status, err error) {
 	now, err := s.Now(ctx)
 	if err != nil {
 		return out, err
@@ -38,12 +44,12 @@ func (s *Store) CycleStatus(ctx context.Context, namespace, name string) (out be
 }
 
 // Cycles lists cycles by name.
-func (s *Store) Cycles(ctx context.Context, f belfry.DocumentFilter) (p belfry.Page[belfry.CycleStatus], err error) {
+func (s *Store) Cycles(ctx context.Context, f view.DocumentFilter) (p core.Page[cycle.Status], err error) {
 	w, limit, err := nameWhere(f.Namespace, f.Paging)
 	if err != nil {
 		return p, err
 	}
-	w.and("kind = ?", string(belfry.KindCycle))
+	w.and("kind = ?", string(task.KindCycle))
 	now, err := s.Now(ctx)
 	if err != nil {
 		return p, err
@@ -58,8 +64,8 @@ func (s *Store) Cycles(ctx context.Context, f belfry.DocumentFilter) (p belfry.P
 		if err != nil {
 			return err
 		}
-		found := page(tasks, limit, func(t belfry.Task) string { return encodeCursor(t.Namespace, t.Name) })
-		p = belfry.Page[belfry.CycleStatus]{Items: make([]belfry.CycleStatus, len(found.Items)), Next: found.Next}
+		found := page(tasks, limit, func(t task.Task) string { return encodeCursor(t.Namespace, t.Name) })
+		p = core.Page[cycle.Status]{Items: make([]cycle.Status, len(found.Items)), Next: found.Next}
 		for i, t := range found.Items {
 			if p.Items[i], err = s.cycleStatus(ctx, tx, t, now); err != nil {
 				return err
@@ -70,8 +76,8 @@ func (s *Store) Cycles(ctx context.Context, f belfry.DocumentFilter) (p belfry.P
 	return p, err
 }
 
-func (s *Store) cycleStatus(ctx context.Context, tx Tx, t belfry.Task, now time.Time) (out belfry.CycleStatus, err error) {
-	out = belfry.CycleStatus{Task: t.Redacted()}
+func (s *Store) cycleStatus(ctx context.Context, tx Tx, t task.Task, now time.Time) (out cycle.Status, err error) {
+	out = cycle.Status{Task: t.Redacted()}
 	run, found, err := first(ctx, tx, scanRun, `select doc from belfry.cycle_runs where task_id = $1 order by job_id limit 1`, t.ID)
 	if err != nil {
 		return out, err
@@ -85,7 +91,7 @@ func (s *Store) cycleStatus(ctx context.Context, tx Tx, t belfry.Task, now time.
 	}
 	for _, m := range t.Cycle.Members {
 		timing := timings[m.Task]
-		status := belfry.MemberStatus{Member: m, Timing: timing, DueAt: m.DueAt(timing)}
+		status := cycle.MemberStatus{Member: m, Timing: timing, DueAt: m.DueAt(timing)}
 		if status.Due, status.Why = m.Due(timing, now, now); timing.RunningJob != 0 {
 			status.Due, status.Why = false, fmt.Sprintf("it runs now, as job %d", timing.RunningJob)
 		}
@@ -96,7 +102,7 @@ func (s *Store) cycleStatus(ctx context.Context, tx Tx, t belfry.Task, now time.
 		return out, err
 	}
 	if found {
-		out.LastJob, out.Last = last.ID, &belfry.CycleOutput{}
+		out.LastJob, out.Last = last.ID, &cycle.Output{}
 		if err := (scanDoc{out.Last}).Scan(string(last.Output)); err != nil {
 			return out, err
 		}
@@ -108,17 +114,17 @@ func (s *Store) cycleStatus(ctx context.Context, tx Tx, t belfry.Task, now time.
 
 // RunCycle makes a job of a cycle now, beside its plan, unless one is under way
 // or about to be.
-func (s *Store) RunCycle(ctx context.Context, namespace, name string) (j belfry.Job, err error) {
+func (s *Store) RunCycle(ctx context.Context, namespace, name string) (j job.Job, err error) {
 	namespace = namespaceOr(namespace)
 	err = s.write(ctx, "run cycle", func(c *change) error {
 		if _, err := s.cycle(ctx, c.tx, namespace, name); err != nil {
 			return err
 		}
-		ins, err := c.prepare([]belfry.NewJob{{Namespace: namespace, Task: name}})
+		ins, err := c.prepare([]job.NewJob{{Namespace: namespace, Task: name}})
 		if err != nil {
 			return err
 		}
-		ins[0].Trigger = belfry.TriggerManual
+		ins[0].Trigger = job.TriggerManual
 		j = ins[0].Job
 		if err := c.oneRun([]*insertion{&ins[0]}); err != nil {
 			return err
@@ -133,7 +139,7 @@ func (s *Store) RunCycle(ctx context.Context, namespace, name string) (j belfry.
 
 // CancelCycle ends the run of a cycle that is under way, and one that is about
 // to begin. The member that runs is asked to end.
-func (s *Store) CancelCycle(ctx context.Context, namespace, name, note string) (out belfry.Selected, err error) {
+func (s *Store) CancelCycle(ctx context.Context, namespace, name, note string) (out view.Selected, err error) {
 	namespace = namespaceOr(namespace)
 	var live []int64
 	err = s.db.Read(ctx, func(tx Tx) error {
@@ -149,11 +155,11 @@ func (s *Store) CancelCycle(ctx context.Context, namespace, name, note string) (
 	if len(live) == 0 {
 		return out, notUnderWay(name)
 	}
-	return s.CancelJobs(ctx, namespace, belfry.Selection{IDs: live, Note: note})
+	return s.CancelJobs(ctx, namespace, view.Selection{IDs: live, Note: note})
 }
 
 // liveCycles are the jobs of a cycle that are under way, or about to be.
-func (s *Store) liveCycles(ctx context.Context, tx Tx, t belfry.Task) ([]int64, error) {
+func (s *Store) liveCycles(ctx context.Context, tx Tx, t task.Task) ([]int64, error) {
 	return collect(ctx, tx, scanInt, `
 		select job_id
 		from belfry.cycle_runs
@@ -163,7 +169,7 @@ func (s *Store) liveCycles(ctx context.Context, tx Tx, t belfry.Task) ([]int64, 
 		from belfry.jobs
 		where kind = 'cycle' and state = 'ready' and task_id = $1
 		order by 1
-		limit `+strconv.Itoa(belfry.MaxBatch), t.ID)
+		limit `+strconv.Itoa(core.MaxBatch), t.ID)
 }
 
 // oneRun refuses jobs of a cycle of which a run is under way, or about to be, and two of one in a batch. Those that come
@@ -171,14 +177,14 @@ func (s *Store) liveCycles(ctx context.Context, tx Tx, t belfry.Task) ([]int64, 
 func (c *change) oneRun(ins []*insertion) error {
 	var cycles []*insertion
 	for _, in := range ins {
-		if in.Kind == belfry.KindCycle && in.State == belfry.JobReady {
+		if in.Kind == task.KindCycle && in.State == job.Ready {
 			cycles = append(cycles, in)
 		}
 	}
 	slices.SortFunc(cycles, func(a, b *insertion) int { return cmp.Compare(a.TaskID, b.TaskID) })
 	for i, in := range cycles {
 		if i > 0 && cycles[i-1].TaskID == in.TaskID {
-			return belfry.Errorf(belfry.Conflict, "cycle %q is asked for twice in one call", in.Task).WithHint("a cycle has one run at a time")
+			return core.Errorf(core.Conflict, "cycle %q is asked for twice in one call", in.Task).WithHint("a cycle has one run at a time")
 		}
 		t, err := c.lockTask(in.Namespace, in.Task) // two who ask get one
 		if err != nil {
@@ -189,7 +195,7 @@ func (c *change) oneRun(ins []*insertion) error {
 			return err
 		}
 		if len(live) > 0 {
-			return belfry.Errorf(belfry.Conflict, "cycle %q is under way, as job %d", in.Task, live[0]).
+			return core.Errorf(core.Conflict, "cycle %q is under way, as job %d", in.Task, live[0]).
 				WithHint("belfry cycle show %s, or belfry cycle cancel %s", in.Task, in.Task)
 		}
 	}
@@ -197,12 +203,12 @@ func (c *change) oneRun(ins []*insertion) error {
 }
 
 func notUnderWay(name string) error {
-	return belfry.Errorf(belfry.Conflict, "cycle %q is not under way", name).WithHint("belfry cycle run %s", name)
+	return core.Errorf(core.Conflict, "cycle %q is not under way", name).WithHint("belfry cycle run %s", name)
 }
 
 // SkipMember leaves a member out of the run that is under way. If it is its
 // turn, its job is asked to end.
-func (s *Store) SkipMember(ctx context.Context, namespace, name, member string) (out belfry.CycleRun, err error) {
+func (s *Store) SkipMember(ctx context.Context, namespace, name, member string) (out cycle.Run, err error) {
 	err = s.write(ctx, "skip member", func(c *change) error {
 		t, err := s.cycle(ctx, c.tx, namespace, name)
 		if err != nil {
@@ -226,15 +232,15 @@ func (s *Store) SkipMember(ctx context.Context, namespace, name, member string) 
 		if !found {
 			return notUnderWay(name)
 		}
-		place := slices.IndexFunc(run.Members, func(m belfry.Member) bool { return m.Task == member })
+		place := slices.IndexFunc(run.Members, func(m task.Member) bool { return m.Task == member })
 		switch {
 		case place < 0:
-			return belfry.Errorf(belfry.NotFound, "cycle %q has no member %q", name, member).WithHint("see: belfry cycle show %s", name)
+			return core.Errorf(core.NotFound, "cycle %q has no member %q", name, member).WithHint("see: belfry cycle show %s", name)
 		case place < run.Position():
-			return belfry.Errorf(belfry.Conflict, "member %q is done in this cycle", member)
+			return core.Errorf(core.Conflict, "member %q is done in this cycle", member)
 		}
 		if !slices.Contains(run.Skip, member) {
-			run.Skip, run.SkippedBy = append(run.Skip, member), belfry.ActorOf(ctx)
+			run.Skip, run.SkippedBy = append(run.Skip, member), access.ActorOf(ctx)
 		}
 		if out = run; run.WaitsFor != 0 && place == run.Position() {
 			if err := c.advance(run); err != nil {
@@ -248,7 +254,7 @@ func (s *Store) SkipMember(ctx context.Context, namespace, name, member string) 
 			if err != nil {
 				return err
 			}
-			if err := c.cancelRows(rows, belfry.ReasonCanceled, "left out of its cycle by "+belfry.ActorOf(ctx)); err != nil {
+			if err := c.cancelRows(rows, schedule.ReasonCanceled, "left out of its cycle by "+access.ActorOf(ctx)); err != nil {
 				return err
 			}
 		}

@@ -5,12 +5,13 @@ import (
 	"context"
 	"slices"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/view"
 )
 
 // DatabaseHealth looks at the database as an operator would, and counts
 // nothing: numbers of rows are the planner's, or spans of ids.
-func (s *Store) DatabaseHealth(ctx context.Context) (d belfry.DatabaseHealth, err error) {
+func (s *Store) DatabaseHealth(ctx context.Context) (d view.DatabaseHealth, err error) {
 	if d, err = s.db.Inspect(ctx); err != nil {
 		return d, err
 	}
@@ -21,7 +22,7 @@ func (s *Store) DatabaseHealth(ctx context.Context) (d belfry.DatabaseHealth, er
 		return d, err
 	}
 	k := s.opt.Keep
-	d.Retention = belfry.Retention{Age: belfry.Duration(k.Age), Jobs: k.Jobs, Results: belfry.Duration(k.Results)}
+	d.Retention = view.Retention{Age: core.Duration(k.Age), Jobs: k.Jobs, Results: core.Duration(k.Results)}
 	err = s.db.Read(ctx, func(tx Tx) error {
 		d.ReadyQueue, d.ReadyAt = "", instant(0)
 		queues, err := collect(ctx, tx, scanQueue, `select `+queueColumns+` from belfry.queues where paused_at = 0 order by name limit 1000`)
@@ -49,9 +50,9 @@ func (s *Store) DatabaseHealth(ctx context.Context) (d belfry.DatabaseHealth, er
 		return err
 	})
 	if d.Tables == nil {
-		d.Tables = []belfry.TableHealth{}
+		d.Tables = []view.TableHealth{}
 	}
-	slices.SortStableFunc(d.Tables, func(a, b belfry.TableHealth) int {
+	slices.SortStableFunc(d.Tables, func(a, b view.TableHealth) int {
 		return cmp.Or(cmp.Compare(b.Size, a.Size), cmp.Compare(b.Rows, a.Rows), cmp.Compare(a.Name, b.Name))
 	})
 	d.Checks = d.Judge()

@@ -4,7 +4,8 @@ import (
 	"context"
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/view"
 )
 
 // DB is a database with one way to read and one to write. Packages sqlite and
@@ -16,7 +17,7 @@ type DB interface {
 	Read(ctx context.Context, fn func(tx Tx) error) error
 	// Write runs fn in one transaction and commits it, or nothing of it. It may
 	// run fn again after a passing fault, like Read. A database whose schema this
-	// program is too old for refuses it with [belfry.ErrOutdated], and is not
+	// program is too old for refuses it with [core.ErrOutdated], and is not
 	// migrated to such a schema until the transaction has ended.
 	Write(ctx context.Context, fn func(tx Tx, at Moment) error) error
 	// Adopt wraps a transaction of the caller's: *sql.Tx on both, pgx.Tx on
@@ -30,11 +31,11 @@ type DB interface {
 	Version(ctx context.Context) (string, error)
 	// Schema is the version of the schema that is there beside what this program
 	// knows.
-	Schema(ctx context.Context) (belfry.Schema, error)
+	Schema(ctx context.Context) (core.Schema, error)
 	// Skew is this node's clock less the one that decides.
 	Skew(ctx context.Context) (time.Duration, error)
 	// Inspect fills the parts of a database's health that only it knows.
-	Inspect(ctx context.Context) (belfry.DatabaseHealth, error)
+	Inspect(ctx context.Context) (view.DatabaseHealth, error)
 	// Prune removes what retention no longer keeps and prepares the room for
 	// what comes. It does a bounded part and reports whether there is more.
 	Prune(ctx context.Context, k Keep) (more bool, err error)

@@ -5,7 +5,9 @@ import (
 	"sync"
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/job"
+	"github.com/belfry-run/belfry/task"
 )
 
 // demands are what tasks need of workers, as this process last saw them. There
@@ -18,7 +20,7 @@ import (
 type demands struct {
 	mu      sync.Mutex
 	byText  map[string]int64 // but idle ones
-	byID    map[int64]belfry.Demand
+	byID    map[int64]task.Demand
 	met     map[string][]int64 // by session
 	again   time.Time          // by the monotonic clock
 	until   time.Time          // byText is good, likewise
@@ -42,7 +44,7 @@ const (
 type demandRow struct {
 	id   int64
 	text string
-	d    belfry.Demand
+	d    task.Demand
 	idle int64
 }
 
@@ -52,7 +54,7 @@ func scanDemand(rows Rows) (d demandRow, err error) {
 
 // demandOf is the number of what a task needs, and 0 when it needs nothing. A
 // demand that is new is written down.
-func (c *change) demandOf(t belfry.Task) (int64, error) {
+func (c *change) demandOf(t task.Task) (int64, error) {
 	d := t.Demand()
 	if d.IsZero() {
 		return 0, nil
@@ -60,7 +62,7 @@ func (c *change) demandOf(t belfry.Task) (int64, error) {
 	return c.demandID(d)
 }
 
-func (c *change) demandID(d belfry.Demand) (int64, error) {
+func (c *change) demandID(d task.Demand) (int64, error) {
 	line := d.String()
 	known := &c.s.demands
 	if id, ok := known.number(line); ok {
@@ -74,7 +76,7 @@ func (c *change) demandID(d belfry.Demand) (int64, error) {
 		return 0, err
 	}
 	if n >= maxDemands {
-		return 0, belfry.Errorf(belfry.TooLarge, "tasks need workers in %d different ways already", n).
+		return 0, core.Errorf(core.TooLarge, "tasks need workers in %d different ways already", n).
 			WithHint("let this one need what another does: labels stand for kinds of machines, not for single tasks")
 	}
 	ids, err := c.sql.NextIDs(c.ctx, c.tx, "definition", 1)
@@ -118,7 +120,7 @@ func (k *demands) forget() {
 }
 
 // metBy are the demands that a session meets.
-func (c *change) metBy(w belfry.WorkerState) ([]int64, error) {
+func (c *change) metBy(w job.WorkerState) ([]int64, error) {
 	known := &c.s.demands
 	known.mu.Lock()
 	fresh := time.Now().Before(known.again)
@@ -136,7 +138,7 @@ func (c *change) metBy(w belfry.WorkerState) ([]int64, error) {
 		if err != nil {
 			return nil, err
 		}
-		there := make(map[int64]belfry.Demand, len(rows))
+		there := make(map[int64]task.Demand, len(rows))
 		for _, r := range rows {
 			there[r.id] = r.d
 		}
@@ -161,7 +163,7 @@ func (c *change) metBy(w belfry.WorkerState) ([]int64, error) {
 	return ids, nil
 }
 
-func (k *demands) learn(rows []demandRow, all map[int64]belfry.Demand, news <-chan struct{}) {
+func (k *demands) learn(rows []demandRow, all map[int64]task.Demand, news <-chan struct{}) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.again, k.until, k.renewed = time.Now().Add(demandsFor), time.Now().Add(rememberedFor), news
@@ -176,7 +178,7 @@ func (k *demands) learn(rows []demandRow, all map[int64]belfry.Demand, news <-ch
 	}
 }
 
-func sameNumbers(a, b map[int64]belfry.Demand) bool {
+func sameNumbers(a, b map[int64]task.Demand) bool {
 	if len(a) != len(b) {
 		return false
 	}
@@ -188,7 +190,7 @@ func sameNumbers(a, b map[int64]belfry.Demand) bool {
 	return true
 }
 
-func (k *demands) judged(session string, all map[int64]belfry.Demand, ids []int64) {
+func (k *demands) judged(session string, all map[int64]task.Demand, ids []int64) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if !sameNumbers(all, k.byID) {

@@ -4,12 +4,13 @@ import (
 	"context"
 	"slices"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/job"
+	"github.com/belfry-run/belfry/task"
 )
 
 // keepDetails writes down what attempts that have just ended say of themselves
 // beyond their ends.
-func (c *change) keepDetails(fs []belfry.Finish, out []belfry.Finished) error {
+func (c *change) keepDetails(fs []job.Finish, out []job.Finished) error {
 	for i, f := range fs {
 		if f.Sandboxed == nil || out[i].Stale {
 			continue
@@ -29,19 +30,19 @@ func (c *change) keepDetails(fs []belfry.Finish, out []belfry.Finished) error {
 }
 
 // addDetails puts them into the attempts of a job.
-func addDetails(ctx context.Context, tx Tx, job int64, attempts []belfry.Attempt) error {
+func addDetails(ctx context.Context, tx Tx, j int64, attempts []job.Attempt) error {
 	type detail struct {
 		lease int64
-		doc   *belfry.Sandboxed
+		doc   *task.Sandboxed
 	}
 	all, err := collect(ctx, tx, func(r Rows) (d detail, err error) {
 		return d, r.Scan(&d.lease, scanDoc{&d.doc})
 	}, `
 		select lease, doc
 		from belfry.attempt_details
-		where job_id = $1 and doc is not null`, job)
+		where job_id = $1 and doc is not null`, j)
 	for _, d := range all {
-		if i := slices.IndexFunc(attempts, func(a belfry.Attempt) bool { return a.Lease == d.lease }); i >= 0 {
+		if i := slices.IndexFunc(attempts, func(a job.Attempt) bool { return a.Lease == d.lease }); i >= 0 {
 			attempts[i].Sandboxed = d.doc
 		}
 	}

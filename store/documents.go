@@ -6,13 +6,16 @@ import (
 	"strings"
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/alert"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/monitor"
+	"github.com/belfry-run/belfry/view"
 )
 
 // document is a definition that is kept as a whole: a channel, an alert rule, a
 // window of maintenance, a status page.
 type document interface {
-	belfry.Channel | belfry.AlertRule | belfry.Window | belfry.StatusPage
+	alert.Channel | alert.Rule | monitor.Window | monitor.StatusPage
 }
 
 // kind of document: what the store has to know about a type of them.
@@ -50,48 +53,48 @@ func same[T any](v T) T { return v }
 
 func older[T any](fresh, _ T) T { return fresh }
 
-var channels = docKind[belfry.Channel]{
+var channels = docKind[alert.Channel]{
 	noun: "channel", list: "belfry channel list",
-	head: func(d *belfry.Channel) head {
+	head: func(d *alert.Channel) head {
 		return head{&d.Namespace, &d.Name, &d.ID, &d.Generation, &d.CreatedAt, &d.UpdatedAt}
 	},
-	defaults: belfry.Channel.WithDefaults, validate: belfry.Channel.Validate,
-	keep: belfry.Channel.KeepSecrets, shown: belfry.Channel.Redacted,
-	sealed: func(s *Store, d belfry.Channel) (belfry.Channel, error) {
+	defaults: alert.Channel.WithDefaults, validate: alert.Channel.Validate,
+	keep: alert.Channel.KeepSecrets, shown: alert.Channel.Redacted,
+	sealed: func(s *Store, d alert.Channel) (alert.Channel, error) {
 		return sealIn(s, purposeOf("channel", d.Namespace, d.Name), d)
 	},
-	opened: func(s *Store, d belfry.Channel) belfry.Channel {
+	opened: func(s *Store, d alert.Channel) alert.Channel {
 		d, _ = openIn(s, purposeOf("channel", d.Namespace, d.Name), d)
 		return d
 	},
-	check: func(_ *change, d belfry.Channel) error { return d.CheckSecrets() }, free: freeChannel,
+	check: func(_ *change, d alert.Channel) error { return d.CheckSecrets() }, free: freeChannel,
 }
 
-var alertRules = docKind[belfry.AlertRule]{
+var alertRules = docKind[alert.Rule]{
 	noun: "alert_rule", list: "belfry alert rule list",
-	head: func(d *belfry.AlertRule) head {
+	head: func(d *alert.Rule) head {
 		return head{&d.Namespace, &d.Name, &d.ID, &d.Generation, &d.CreatedAt, &d.UpdatedAt}
 	},
-	defaults: belfry.AlertRule.WithDefaults, validate: belfry.AlertRule.Validate,
-	keep: older[belfry.AlertRule], shown: same[belfry.AlertRule], check: checkRule, touch: (*change).rerouteAlerts,
+	defaults: alert.Rule.WithDefaults, validate: alert.Rule.Validate,
+	keep: older[alert.Rule], shown: same[alert.Rule], check: checkRule, touch: (*change).rerouteAlerts,
 }
 
-var windows = docKind[belfry.Window]{
+var windows = docKind[monitor.Window]{
 	noun: "window", list: "belfry window list",
-	head: func(d *belfry.Window) head {
+	head: func(d *monitor.Window) head {
 		return head{&d.Namespace, &d.Name, &d.ID, &d.Generation, &d.CreatedAt, &d.UpdatedAt}
 	},
-	defaults: belfry.Window.WithDefaults, validate: belfry.Window.Validate,
-	keep: older[belfry.Window], shown: same[belfry.Window], touch: (*change).wakeMonitors,
+	defaults: monitor.Window.WithDefaults, validate: monitor.Window.Validate,
+	keep: older[monitor.Window], shown: same[monitor.Window], touch: (*change).wakeMonitors,
 }
 
-var statusPages = docKind[belfry.StatusPage]{
+var statusPages = docKind[monitor.StatusPage]{
 	noun: "status_page", list: "belfry status-page list",
-	head: func(d *belfry.StatusPage) head {
+	head: func(d *monitor.StatusPage) head {
 		return head{&d.Namespace, &d.Name, &d.ID, &d.Generation, &d.CreatedAt, &d.UpdatedAt}
 	},
-	defaults: belfry.StatusPage.WithDefaults, validate: belfry.StatusPage.Validate,
-	keep: older[belfry.StatusPage], shown: same[belfry.StatusPage],
+	defaults: monitor.StatusPage.WithDefaults, validate: monitor.StatusPage.Validate,
+	keep: older[monitor.StatusPage], shown: same[monitor.StatusPage],
 }
 
 const documentColumns = `id, namespace, name, generation, doc, created_at, updated_at`
@@ -120,7 +123,7 @@ func (k docKind[T]) read(ctx context.Context, tx Tx, namespace, name, lock strin
 		from belfry.documents
 		where noun = $1 and namespace = $2 and name = $3`+lock, k.noun, namespace, name)
 	if err == nil && !found {
-		err = belfry.Errorf(belfry.NotFound, "no %s %q in namespace %q", spoken(k.noun), name, namespace).WithHint("see: %s", k.list)
+		err = core.Errorf(core.NotFound, "no %s %q in namespace %q", spoken(k.noun), name, namespace).WithHint("see: %s", k.list)
 	}
 	return d, err
 }
@@ -160,7 +163,7 @@ func (k docKind[T]) save(c *change, d T) (saved, old T, err error) {
 	h := k.head(&d)
 	// Locked, or what is kept of it could be what another edit has just replaced.
 	old, err = k.read(c.ctx, c.tx, *h.namespace, *h.name, c.sql.ForUpdate("documents"))
-	isNew := belfry.CodeOf(err) == belfry.NotFound
+	isNew := core.CodeOf(err) == core.NotFound
 	if err != nil && !isNew {
 		return d, old, err
 	}
@@ -226,7 +229,7 @@ func (k docKind[T]) insert(c *change, d T) (T, error) {
 		return d, err
 	}
 	if n == 0 {
-		return d, belfry.Errorf(belfry.Unavailable, "somebody else creates %s %q at this moment", spoken(k.noun), *h.name).WithHint("try again")
+		return d, core.Errorf(core.Unavailable, "somebody else creates %s %q at this moment", spoken(k.noun), *h.name).WithHint("try again")
 	}
 	return d, c.audit("create", k.noun, *h.namespace, *h.name, "", nil, k.shown(d))
 }
@@ -284,7 +287,7 @@ func readDoc[T document](ctx context.Context, s *Store, k docKind[T], namespace,
 	return d, err
 }
 
-func listDocs[T document](ctx context.Context, s *Store, k docKind[T], f belfry.DocumentFilter) (p belfry.Page[T], err error) {
+func listDocs[T document](ctx context.Context, s *Store, k docKind[T], f view.DocumentFilter) (p core.Page[T], err error) {
 	w, limit, err := nameWhere(f.Namespace, f.Paging)
 	if err != nil {
 		return p, err
@@ -307,8 +310,8 @@ func listDocs[T document](ctx context.Context, s *Store, k docKind[T], f belfry.
 }
 
 // apply writes those of a manifest.
-func (k docKind[T]) apply(c *change, list string, ds []T) ([]belfry.Change, error) {
-	var changes []belfry.Change
+func (k docKind[T]) apply(c *change, list string, ds []T) ([]view.Change, error) {
+	var changes []view.Change
 	for i, d := range ds {
 		saved, old, err := k.save(c, d)
 		if err != nil {
@@ -327,7 +330,7 @@ func (k docKind[T]) apply(c *change, list string, ds []T) ([]belfry.Change, erro
 // withSecrets adds to a line of the plan the fields that differ in what is not
 // shown, without what they hold, and those that hold secrets which were not
 // compared.
-func withSecrets(ch belfry.Change, really, hidden []string) belfry.Change {
+func withSecrets(ch view.Change, really, hidden []string) view.Change {
 	shown := map[string]bool{}
 	for _, f := range ch.Fields {
 		name, _, _ := strings.Cut(f, ":")
@@ -337,7 +340,7 @@ func withSecrets(ch belfry.Change, really, hidden []string) belfry.Change {
 		for _, f := range fields {
 			if name, _, _ := strings.Cut(f, ":"); !shown[name] {
 				shown[name] = true
-				ch.Action, ch.Fields = belfry.ActionUpdate, append(ch.Fields, name+": a secret, which is not "+text)
+				ch.Action, ch.Fields = view.ActionUpdate, append(ch.Fields, name+": a secret, which is not "+text)
 			}
 		}
 	}
@@ -347,7 +350,7 @@ func withSecrets(ch belfry.Change, really, hidden []string) belfry.Change {
 }
 
 // prune deletes those of a namespace that a manifest does not name.
-func (k docKind[T]) prune(c *change, namespace string, named []T) ([]belfry.Change, error) {
+func (k docKind[T]) prune(c *change, namespace string, named []T) ([]view.Change, error) {
 	keep := map[string]bool{}
 	for _, d := range named {
 		if h := k.head(&d); *h.namespace == namespace {
@@ -358,7 +361,7 @@ func (k docKind[T]) prune(c *change, namespace string, named []T) ([]belfry.Chan
 	if err != nil {
 		return nil, err
 	}
-	var changes []belfry.Change
+	var changes []view.Change
 	for _, d := range there {
 		name := *k.head(&d).name
 		if keep[name] {
@@ -367,7 +370,7 @@ func (k docKind[T]) prune(c *change, namespace string, named []T) ([]belfry.Chan
 		if err := k.delete(c, d); err != nil {
 			return nil, err
 		}
-		changes = append(changes, belfry.Change{Action: belfry.ActionDelete, Noun: k.noun, Namespace: namespace, Name: name})
+		changes = append(changes, view.Change{Action: view.ActionDelete, Noun: k.noun, Namespace: namespace, Name: name})
 	}
 	return changes, nil
 }
@@ -383,9 +386,9 @@ func spoken(noun string) string {
 	return string(out)
 }
 
-// SaveChannel creates or replaces a channel. Where it has [belfry.Redacted] for
+// SaveChannel creates or replaces a channel. Where it has [core.Redacted] for
 // a secret, the one that is there is kept.
-func (s *Store) SaveChannel(ctx context.Context, d belfry.Channel) (belfry.Channel, error) {
+func (s *Store) SaveChannel(ctx context.Context, d alert.Channel) (alert.Channel, error) {
 	return saveDoc(ctx, s, channels, d)
 }
 
@@ -395,24 +398,24 @@ func (s *Store) DeleteChannel(ctx context.Context, namespace, name string) error
 }
 
 // Channel is one channel, without its secrets.
-func (s *Store) Channel(ctx context.Context, namespace, name string) (belfry.Channel, error) {
+func (s *Store) Channel(ctx context.Context, namespace, name string) (alert.Channel, error) {
 	d, err := readDoc(ctx, s, channels, namespace, name)
 	return d.Redacted(), err
 }
 
 // ChannelSecrets is one channel with its secrets, for who sends through it.
-func (s *Store) ChannelSecrets(ctx context.Context, namespace, name string) (belfry.Channel, error) {
+func (s *Store) ChannelSecrets(ctx context.Context, namespace, name string) (alert.Channel, error) {
 	d, err := readDoc(ctx, s, channels, namespace, name)
 	return channels.open(s, d), err
 }
 
 // Channels lists channels by name, without their secrets.
-func (s *Store) Channels(ctx context.Context, f belfry.DocumentFilter) (belfry.Page[belfry.Channel], error) {
+func (s *Store) Channels(ctx context.Context, f view.DocumentFilter) (core.Page[alert.Channel], error) {
 	return listDocs(ctx, s, channels, f)
 }
 
 // SaveAlertRule creates or replaces an alert rule.
-func (s *Store) SaveAlertRule(ctx context.Context, d belfry.AlertRule) (belfry.AlertRule, error) {
+func (s *Store) SaveAlertRule(ctx context.Context, d alert.Rule) (alert.Rule, error) {
 	return saveDoc(ctx, s, alertRules, d)
 }
 
@@ -424,17 +427,17 @@ func (s *Store) DeleteAlertRule(ctx context.Context, namespace, name string) err
 }
 
 // AlertRule is one alert rule.
-func (s *Store) AlertRule(ctx context.Context, namespace, name string) (belfry.AlertRule, error) {
+func (s *Store) AlertRule(ctx context.Context, namespace, name string) (alert.Rule, error) {
 	return readDoc(ctx, s, alertRules, namespace, name)
 }
 
 // AlertRules lists alert rules by name.
-func (s *Store) AlertRules(ctx context.Context, f belfry.DocumentFilter) (belfry.Page[belfry.AlertRule], error) {
+func (s *Store) AlertRules(ctx context.Context, f view.DocumentFilter) (core.Page[alert.Rule], error) {
 	return listDocs(ctx, s, alertRules, f)
 }
 
 // SaveWindow creates or replaces a window of maintenance.
-func (s *Store) SaveWindow(ctx context.Context, d belfry.Window) (belfry.Window, error) {
+func (s *Store) SaveWindow(ctx context.Context, d monitor.Window) (monitor.Window, error) {
 	return saveDoc(ctx, s, windows, d)
 }
 
@@ -445,17 +448,17 @@ func (s *Store) DeleteWindow(ctx context.Context, namespace, name string) error 
 }
 
 // Window is one window of maintenance.
-func (s *Store) Window(ctx context.Context, namespace, name string) (belfry.Window, error) {
+func (s *Store) Window(ctx context.Context, namespace, name string) (monitor.Window, error) {
 	return readDoc(ctx, s, windows, namespace, name)
 }
 
 // Windows lists windows of maintenance by name.
-func (s *Store) Windows(ctx context.Context, f belfry.DocumentFilter) (belfry.Page[belfry.Window], error) {
+func (s *Store) Windows(ctx context.Context, f view.DocumentFilter) (core.Page[monitor.Window], error) {
 	return listDocs(ctx, s, windows, f)
 }
 
 // SaveStatusPage creates or replaces a status page.
-func (s *Store) SaveStatusPage(ctx context.Context, d belfry.StatusPage) (belfry.StatusPage, error) {
+func (s *Store) SaveStatusPage(ctx context.Context, d monitor.StatusPage) (monitor.StatusPage, error) {
 	return saveDoc(ctx, s, statusPages, d)
 }
 
@@ -465,11 +468,11 @@ func (s *Store) DeleteStatusPage(ctx context.Context, namespace, name string) er
 }
 
 // StatusPage is one status page.
-func (s *Store) StatusPage(ctx context.Context, namespace, name string) (belfry.StatusPage, error) {
+func (s *Store) StatusPage(ctx context.Context, namespace, name string) (monitor.StatusPage, error) {
 	return readDoc(ctx, s, statusPages, namespace, name)
 }
 
 // StatusPages lists status pages by name.
-func (s *Store) StatusPages(ctx context.Context, f belfry.DocumentFilter) (belfry.Page[belfry.StatusPage], error) {
+func (s *Store) StatusPages(ctx context.Context, f view.DocumentFilter) (core.Page[monitor.StatusPage], error) {
 	return listDocs(ctx, s, statusPages, f)
 }

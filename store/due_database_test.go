@@ -6,8 +6,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/internal/pgtest"
+	"github.com/belfry-run/belfry/job"
+	"github.com/belfry-run/belfry/schedule"
 	"github.com/belfry-run/belfry/store"
 	"github.com/belfry-run/belfry/store/postgres"
 	"github.com/belfry-run/belfry/store/sqlite"
@@ -62,7 +64,7 @@ func TestAPassThatBeginsAtTheMarkFindsWhatIsDue(t *testing.T) {
 		if err := st.EnsureFuncs(t.Context(), "", []string{"t"}); err != nil {
 			t.Fatal(err)
 		}
-		_, err := st.CreateSchedule(t.Context(), belfry.Schedule{Name: "s", Task: "t", Overlap: belfry.OverlapAllow, Rules: []belfry.Rule{{Every: belfry.Duration(time.Second)}}})
+		_, err := st.CreateSchedule(t.Context(), schedule.Schedule{Name: "s", Task: "t", Overlap: schedule.OverlapAllow, Rules: []schedule.Rule{{Every: core.Duration(time.Second)}}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -118,7 +120,7 @@ func TestAPassThatBeginsAtTheMarkFindsDelayedJobs(t *testing.T) {
 			t.Fatal(err)
 		}
 		for range 2 { // the second time beyond what the mark rose to with the first
-			if _, err := st.Enqueue(t.Context(), []belfry.NewJob{{Task: "t", Delay: belfry.Duration(50 * time.Millisecond)}}); err != nil {
+			if _, err := st.Enqueue(t.Context(), []job.NewJob{{Task: "t", Delay: core.Duration(50 * time.Millisecond)}}); err != nil {
 				t.Fatal(err)
 			}
 			for promoted(t, st) == 0 {
@@ -127,7 +129,7 @@ func TestAPassThatBeginsAtTheMarkFindsDelayedJobs(t *testing.T) {
 				}
 			}
 		}
-		if _, err := st.Enqueue(t.Context(), []belfry.NewJob{{Task: "t", Delay: belfry.Duration(time.Hour)}}); err != nil {
+		if _, err := st.Enqueue(t.Context(), []job.NewJob{{Task: "t", Delay: core.Duration(time.Hour)}}); err != nil {
 			t.Fatal(err)
 		}
 		foundEverywhereAlone(t, st, `update belfry.jobs set due_at = 1 where state = 'scheduled'`, promoted)

@@ -8,9 +8,11 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/job"
 	"github.com/belfry-run/belfry/store"
 	"github.com/belfry-run/belfry/store/sqlite"
+	"github.com/belfry-run/belfry/task"
 )
 
 // emptying is a session that claims, by a clock of its own, from a store that
@@ -24,8 +26,8 @@ type emptying struct {
 }
 
 // What else is told of claims does not matter here.
-func (c *counting) Claimed(string, int)                       {}
-func (c *counting) Waited(string, belfry.Kind, time.Duration) {}
+func (c *counting) Claimed(string, int)                     {}
+func (c *counting) Waited(string, task.Kind, time.Duration) {}
 
 func emptyingSession(t *testing.T, run func(e *emptying)) {
 	t.Helper()
@@ -39,7 +41,7 @@ func emptyingSession(t *testing.T, run func(e *emptying)) {
 		if err := st.EnsureFuncs(t.Context(), "", []string{"t"}); err != nil {
 			t.Fatal(err)
 		}
-		s, err := st.OpenSession(t.Context(), belfry.WorkerInfo{Name: "w", Kinds: []belfry.Kind{belfry.KindFunc}, Funcs: []string{"t"}, Queues: map[string]int{"default": 10}})
+		s, err := st.OpenSession(t.Context(), job.WorkerInfo{Name: "w", Kinds: []task.Kind{task.KindFunc}, Funcs: []string{"t"}, Queues: map[string]int{"default": 10}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -49,10 +51,10 @@ func emptyingSession(t *testing.T, run func(e *emptying)) {
 
 func (e *emptying) enqueue(n int) {
 	e.t.Helper()
-	jobs := make([]belfry.NewJob, n)
+	jobs := make([]job.NewJob, n)
 	for i := range jobs {
 		e.next++
-		jobs[i] = belfry.NewJob{Task: "t", Kind: belfry.KindFunc, Input: []byte(strconv.Itoa(e.next))}
+		jobs[i] = job.NewJob{Task: "t", Kind: task.KindFunc, Input: []byte(strconv.Itoa(e.next))}
 	}
 	if _, err := e.st.Enqueue(e.t.Context(), jobs); err != nil {
 		e.t.Fatal(err)
@@ -62,7 +64,7 @@ func (e *emptying) enqueue(n int) {
 // claim asks for at most n jobs and answers how many it got.
 func (e *emptying) claim(n int, wait time.Duration) int {
 	e.t.Helper()
-	c, err := e.st.Claim(e.t.Context(), belfry.ClaimRequest{Session: e.session, Want: map[string]int{"default": n}, Wait: belfry.Duration(wait)})
+	c, err := e.st.Claim(e.t.Context(), job.ClaimRequest{Session: e.session, Want: map[string]int{"default": n}, Wait: core.Duration(wait)})
 	if err != nil || c.Jobs == nil {
 		e.t.Fatalf("claim: %v %v", c, err)
 	}
@@ -127,7 +129,7 @@ func TestAClaimLooksAtOnce(t *testing.T) {
 		"where the last was of another session": {func(e *emptying) {
 			e.enqueue(1)
 			own := e.session
-			s, err := e.st.OpenSession(e.t.Context(), belfry.WorkerInfo{Name: "other", Kinds: []belfry.Kind{belfry.KindFunc}, Funcs: []string{"t"}, Queues: map[string]int{"default": 10}})
+			s, err := e.st.OpenSession(e.t.Context(), job.WorkerInfo{Name: "other", Kinds: []task.Kind{task.KindFunc}, Funcs: []string{"t"}, Queues: map[string]int{"default": 10}})
 			if err != nil {
 				e.t.Fatal(err)
 			}
@@ -136,7 +138,7 @@ func TestAClaimLooksAtOnce(t *testing.T) {
 			e.session = own
 		}, time.Minute, 2},
 		"where a limit over all workers was in the way": {func(e *emptying) {
-			if _, err := e.st.SaveQueue(e.t.Context(), belfry.Queue{Name: "default", Concurrency: 10, GlobalLimit: 1}); err != nil {
+			if _, err := e.st.SaveQueue(e.t.Context(), job.Queue{Name: "default", Concurrency: 10, GlobalLimit: 1}); err != nil {
 				e.t.Fatal(err)
 			}
 			e.enqueue(2)

@@ -6,13 +6,15 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/job"
+	"github.com/belfry-run/belfry/task"
 )
 
 // EnqueueTx is [Store.Enqueue] inside the caller's transaction: a *sql.Tx, or
 // on PostgreSQL a pgx.Tx. The jobs exist when, and only if, it commits. Call
 // [Store.Wake] after the commit, or workers find them at their next look.
-func (s *Store) EnqueueTx(ctx context.Context, tx any, ns []belfry.NewJob) ([]belfry.Enqueued, error) {
+func (s *Store) EnqueueTx(ctx context.Context, tx any, ns []job.NewJob) ([]job.Enqueued, error) {
 	c, err := s.adopt(ctx, tx)
 	if err != nil {
 		return nil, err
@@ -28,7 +30,7 @@ func (s *Store) adopt(ctx context.Context, tx any) (*change, error) {
 		s.sawOutdated(err)
 		return nil, err
 	}
-	c.tx, c.sql, c.now, c.foreign = t, sql, belfry.Micro(now), true
+	c.tx, c.sql, c.now, c.foreign = t, sql, core.Micro(now), true
 	return c, nil
 }
 
@@ -46,19 +48,19 @@ func (s *Store) Wake(queues ...string) {
 // insertion is a job on its way into the table.
 type insertion struct {
 	jobRow
-	window belfry.Duration // of its idempotency key
-	asked  string          // what was asked for under it
+	window core.Duration // of its idempotency key
+	asked  string        // what was asked for under it
 }
 
-func (c *change) enqueue(ns []belfry.NewJob) ([]belfry.Enqueued, error) {
-	if len(ns) > belfry.MaxBatch {
-		return nil, belfry.Errorf(belfry.TooLarge, "%d jobs in one call", len(ns)).WithHint("send at most %d", belfry.MaxBatch)
+func (c *change) enqueue(ns []job.NewJob) ([]job.Enqueued, error) {
+	if len(ns) > core.MaxBatch {
+		return nil, core.Errorf(core.TooLarge, "%d jobs in one call", len(ns)).WithHint("send at most %d", core.MaxBatch)
 	}
 	ins, err := c.prepare(ns)
 	if err != nil {
 		return nil, err
 	}
-	out := make([]belfry.Enqueued, len(ins))
+	out := make([]job.Enqueued, len(ins))
 	taken, err := c.takeKeys(ins)
 	if err != nil {
 		return nil, err
@@ -87,14 +89,14 @@ func (c *change) enqueue(ns []belfry.NewJob) ([]belfry.Enqueued, error) {
 }
 
 // prepare checks what was asked for and completes it from its tasks.
-func (c *change) prepare(ns []belfry.NewJob) ([]insertion, error) {
+func (c *change) prepare(ns []job.NewJob) ([]insertion, error) {
 	names := taskNames(ns)
 	for i := range ns {
 		ns[i].Namespace = names[i].Namespace
 		if err := ns[i].Validate(c.now); err != nil {
 			return nil, err
 		}
-		if err := belfry.CheckReserved(ns[i].Queue, ns[i].Task, ""); err != nil {
+		if err := job.CheckReserved(ns[i].Queue, ns[i].Task, ""); err != nil {
 			return nil, err
 		}
 	}
@@ -117,7 +119,7 @@ func (c *change) prepare(ns []belfry.NewJob) ([]insertion, error) {
 		name := taskName{n.Namespace, n.Task}
 		t, ok := tasks[name]
 		if !ok {
-			if n.Kind != belfry.KindFunc {
+			if n.Kind != task.KindFunc {
 				return nil, noTask(n.Namespace, n.Task)
 			}
 			if t, err = c.implyTask(n); err != nil {
@@ -131,17 +133,17 @@ func (c *change) prepare(ns []belfry.NewJob) ([]insertion, error) {
 	return ins, nil
 }
 
-func taskNames(ns []belfry.NewJob) []taskName {
+func taskNames(ns []job.NewJob) []taskName {
 	names := make([]taskName, len(ns))
 	for i := range ns {
-		names[i] = taskName{cmp.Or(ns[i].Namespace, belfry.DefaultNamespace), ns[i].Task}
+		names[i] = taskName{cmp.Or(ns[i].Namespace, core.DefaultNamespace), ns[i].Task}
 	}
 	return names
 }
 
 // checkQueues looks up the queues that jobs name themselves. Those of tasks
 // were checked when the task was saved.
-func (c *change) checkQueues(ns []belfry.NewJob) error {
+func (c *change) checkQueues(ns []job.NewJob) error {
 	asked := map[string]bool{}
 	for _, n := range ns {
 		if n.Queue != "" {
@@ -158,15 +160,15 @@ func (c *change) checkQueues(ns []belfry.NewJob) error {
 
 // implyTask makes the task of a Go handler that someone enqueues for before
 // any worker has announced it.
-func (c *change) implyTask(n belfry.NewJob) (belfry.Task, error) {
-	t := belfry.Task{Namespace: n.Namespace, Name: n.Task, Kind: belfry.KindFunc}.WithDefaults()
+func (c *change) implyTask(n job.NewJob) (task.Task, error) {
+	t := task.Task{Namespace: n.Namespace, Name: n.Task, Kind: task.KindFunc}.WithDefaults()
 	return c.insertTask(t, "implied by an enqueue")
 }
 
-func (c *change) newJob(id int64, n belfry.NewJob, t belfry.Task) jobRow {
-	j := belfry.Job{
+func (c *change) newJob(id int64, n job.NewJob, t task.Task) jobRow {
+	j := job.Job{
 		ID: id, Namespace: t.Namespace, Task: t.Name, Kind: t.Kind, Queue: t.Queue, Priority: t.Priority,
-		Input: t.Input, Tags: n.Tags, Trigger: belfry.TriggerEnqueue, CreatedAt: c.now, DueAt: c.now,
+		Input: t.Input, Tags: n.Tags, Trigger: job.TriggerEnqueue, CreatedAt: c.now, DueAt: c.now,
 		MaxAttempts: t.Retry.MaxAttempts, Timeout: t.Timeout, ActiveKey: n.ActiveKey, Key: n.Key,
 	}
 	if n.Queue != "" {
@@ -189,18 +191,18 @@ func (c *change) newJob(id int64, n belfry.NewJob, t belfry.Task) jobRow {
 	}
 	if n.Delay > 0 {
 		j.DueAt = c.now.Add(n.Delay.D())
-	} else if due := belfry.Micro(n.DueAt); due.After(c.now) {
+	} else if due := core.Micro(n.DueAt); due.After(c.now) {
 		j.DueAt = due
 	}
 	j.State = stateFor(j.DueAt.After(c.now))
 	return jobRow{Job: j, TaskID: t.ID, needs: t.Demand()}
 }
 
-func stateFor(future bool) belfry.JobState {
+func stateFor(future bool) job.State {
 	if future {
-		return belfry.JobScheduled
+		return job.Scheduled
 	}
-	return belfry.JobReady
+	return job.Ready
 }
 
 // takeKeys claims the idempotency keys of a batch. It answers, by place in the
@@ -230,7 +232,7 @@ func (c *change) takeKeys(ins []insertion) (map[int]int64, error) {
 		places[key] = i
 		window := in.window
 		if window == 0 {
-			window = belfry.DefaultKeyWindow
+			window = job.DefaultKeyWindow
 		}
 		rows = append(rows, keyRow{in.Namespace, in.Key, in.ID, micros(c.now.Add(window.D())), in.asked})
 	}
@@ -342,10 +344,10 @@ func (c *change) writeJobs(ins []*insertion) (written []*insertion, held map[[2]
 	rows := make([]newJobRow, len(ins))
 	for i, in := range ins {
 		if in.Kind == "" { // nobody would ever take it
-			return nil, nil, belfry.Errorf(belfry.Internal, "job %d has no task", in.ID)
+			return nil, nil, core.Errorf(core.Internal, "job %d has no task", in.ID)
 		}
 		rows[i] = rowOf(in.jobRow)
-		if in.State == belfry.JobReady {
+		if in.State == job.Ready {
 			rows[i].ReadyAt = micros(c.now)
 		}
 		if !in.needs.IsZero() {
@@ -419,7 +421,7 @@ func (r newJobRow) likeOf(o newJobRow) bool {
 
 func (c *change) wakeForNew(ins []*insertion) {
 	for _, in := range ins {
-		if in.State == belfry.JobReady && in.Kind != belfry.KindCycle {
+		if in.State == job.Ready && in.Kind != task.KindCycle {
 			c.wake(topicQueue(in.Queue))
 		} else {
 			c.wake(topicEngine)
@@ -445,7 +447,7 @@ func (c *change) holders(blocked []*insertion) (map[[2]string]int64, error) {
 		if !found {
 			// It ended between our insert and this look. Asking again makes a
 			// new job.
-			return nil, belfry.Errorf(belfry.Unavailable, "the job with active key %q ended just now", in.ActiveKey).WithHint("try again")
+			return nil, core.Errorf(core.Unavailable, "the job with active key %q ended just now", in.ActiveKey).WithHint("try again")
 		}
 		held[[2]string{in.Namespace, in.ActiveKey}] = id
 		if in.Key != "" {
@@ -461,7 +463,7 @@ func (c *change) holders(blocked []*insertion) (map[[2]string]int64, error) {
 }
 
 // answer fills in the jobs that were there already.
-func (c *change) answer(ins []insertion, taken map[int]int64, held map[[2]string]int64, out []belfry.Enqueued) error {
+func (c *change) answer(ins []insertion, taken map[int]int64, held map[[2]string]int64, out []job.Enqueued) error {
 	existing := map[int]int64{}
 	instead := map[int64]int64{} // id that was not written -> id that holds its active key
 	for i, in := range ins {
@@ -488,16 +490,16 @@ func (c *change) answer(ins []insertion, taken map[int]int64, held map[[2]string
 	if err != nil {
 		return err
 	}
-	byID := map[int64]belfry.Job{}
+	byID := map[int64]job.Job{}
 	for _, j := range found {
 		byID[j.ID] = j.Job
 	}
 	for i, id := range existing {
 		j, ok := byID[id]
 		if !ok { // retention took the row; its id still says that it ran
-			j = belfry.Job{ID: id, Namespace: ins[i].Namespace, Task: ins[i].Task}
+			j = job.Job{ID: id, Namespace: ins[i].Namespace, Task: ins[i].Task}
 		}
-		out[i] = belfry.Enqueued{Job: j, Existing: true}
+		out[i] = job.Enqueued{Job: j, Existing: true}
 	}
 	return nil
 }

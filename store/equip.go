@@ -7,7 +7,10 @@ import (
 	"slices"
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/job"
+	"github.com/belfry-run/belfry/schedule"
+	"github.com/belfry-run/belfry/task"
 )
 
 // putOff is how long a job waits whose secrets cannot be opened, which an
@@ -17,10 +20,10 @@ const putOff = time.Minute
 // equip gives leased jobs of programs the secrets that they start with, by job.
 // Those that cannot start lose their lease again: the artifact is not there any
 // more because the task was edited, or a secret is missing.
-func (c *change) equip(rows []jobRow, tasks map[int64]belfry.Task) ([]jobRow, map[int64]map[string]string, error) {
+func (c *change) equip(rows []jobRow, tasks map[int64]task.Task) ([]jobRow, map[int64]map[string]string, error) {
 	var programs []int64
 	for i := range rows {
-		if rows[i].Kind == belfry.KindProgram {
+		if rows[i].Kind == task.KindProgram {
 			programs = append(programs, rows[i].TaskID)
 		}
 	}
@@ -38,7 +41,7 @@ func (c *change) equip(rows []jobRow, tasks map[int64]belfry.Task) ([]jobRow, ma
 	for _, j := range rows {
 		g := tasks[j.TaskID].Program
 		switch {
-		case j.Kind != belfry.KindProgram || g == nil:
+		case j.Kind != task.KindProgram || g == nil:
 			kept = append(kept, j)
 			continue
 		case missing[j.TaskID]:
@@ -55,8 +58,8 @@ func (c *change) equip(rows []jobRow, tasks map[int64]belfry.Task) ([]jobRow, ma
 			}
 			left = append(left, j.ID)
 		case len(lacks) > 0:
-			ends = append(ends, ending{row: j, settled: belfry.Settlement{
-				State: belfry.JobFailed, Reason: belfry.ReasonNoRetry, Failures: j.Failures, Infra: j.Infra, Snoozes: j.Snoozes,
+			ends = append(ends, ending{row: j, settled: job.Settlement{
+				State: job.Failed, Reason: schedule.ReasonNoRetry, Failures: j.Failures, Infra: j.Infra, Snoozes: j.Snoozes,
 				Error: fmt.Sprintf("its program wants secret %q, which is not there: belfry secret set %s", lacks[0], lacks[0]),
 			}})
 			left = append(left, j.ID)
@@ -82,7 +85,7 @@ func (c *change) equip(rows []jobRow, tasks map[int64]belfry.Task) ([]jobRow, ma
 
 // secretsOf answers the variables of a program with their values, and the
 // secrets that are not there.
-func (c *change) secretsOf(namespace string, g belfry.Program) (values map[string]string, missing []string, err error) {
+func (c *change) secretsOf(namespace string, g task.Program) (values map[string]string, missing []string, err error) {
 	if len(g.Secrets) == 0 {
 		return nil, nil, nil
 	}
@@ -99,7 +102,7 @@ func (c *change) secretsOf(namespace string, g belfry.Program) (values map[strin
 
 // putOff makes a job try again later. No attempt was made, and none is counted.
 func (c *change) putOff(id int64, why error) error {
-	text, _ := belfry.CleanText("its secrets cannot be opened: "+why.Error(), belfry.MaxError)
+	text, _ := core.CleanText("its secrets cannot be opened: "+why.Error(), core.MaxError)
 	_, err := c.tx.Exec(c.ctx, `update belfry.jobs set state = 'scheduled', ready_at = 0, due_at = $2, error = $3 where id = $1`, id, micros(c.now.Add(putOff)), text)
 	c.wake(topicEngine)
 	return err
@@ -108,16 +111,16 @@ func (c *change) putOff(id int64, why error) error {
 // link adds where their bytes are to jobs of programs. A store that cannot be
 // asked now leaves them without: the worker then says that it was no fault of
 // the task.
-func (s *Store) link(ctx context.Context, jobs []belfry.LeasedJob) {
+func (s *Store) link(ctx context.Context, jobs []job.LeasedJob) {
 	for i := range jobs {
 		g := jobs[i].Task.Program
-		if g == nil || jobs[i].Job.Kind != belfry.KindProgram {
+		if g == nil || jobs[i].Job.Kind != task.KindProgram {
 			continue
 		}
 		bytes, err := s.bytes()
 		if err == nil {
-			var link belfry.SignedRequest
-			if link, err = bytes.SignGet(ctx, bytesName(jobs[i].Job.Namespace, g.SHA256), belfry.DownloadLink); err == nil {
+			var link task.SignedRequest
+			if link, err = bytes.SignGet(ctx, bytesName(jobs[i].Job.Namespace, g.SHA256), task.DownloadLink); err == nil {
 				jobs[i].Artifact = &link
 			}
 		}

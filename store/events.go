@@ -7,7 +7,8 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/view"
 )
 
 // eventBatch bounds the events of one kind in one answer.
@@ -40,7 +41,7 @@ func decodeSeen(cursor string) (n seen, err error) {
 	}
 	for i, to := range n.parts() {
 		if *to, err = strconv.ParseInt(parts[i], 10, 64); err != nil {
-			return n, belfry.InvalidField("cursor", cursor, "is not a cursor of this list", "leave it out to begin now")
+			return n, core.InvalidField("cursor", cursor, "is not a cursor of this list", "leave it out to begin now")
 		}
 	}
 	return n, nil
@@ -48,9 +49,9 @@ func decodeSeen(cursor string) (n seen, err error) {
 
 // Events answers what changed since a cursor and the cursor to go on from. It
 // waits up to wait for something to change. An empty cursor means from now on.
-func (s *Store) Events(ctx context.Context, namespace, cursor string, wait time.Duration) (events []belfry.Event, next string, err error) {
+func (s *Store) Events(ctx context.Context, namespace, cursor string, wait time.Duration) (events []view.Event, next string, err error) {
 	if namespace == "" {
-		namespace = belfry.DefaultNamespace
+		namespace = core.DefaultNamespace
 	}
 	if cursor == "" {
 		at, err := s.seenNow(ctx)
@@ -83,7 +84,7 @@ func (s *Store) Events(ctx context.Context, namespace, cursor string, wait time.
 
 // awaitEvents returns when it is worth to look at rows again, with what was
 // judged meanwhile, which takes no look, or when the time is over.
-func (s *Store) awaitEvents(ctx context.Context, namespace string, from *seen, woken <-chan struct{}, again, ends <-chan time.Time) (events []belfry.Event, over bool) {
+func (s *Store) awaitEvents(ctx context.Context, namespace string, from *seen, woken <-chan struct{}, again, ends <-chan time.Time) (events []view.Event, over bool) {
 	for {
 		rung := s.hub.on(topicJudged)
 		if events = s.judged.since(namespace, from); len(events) > 0 {
@@ -135,7 +136,7 @@ func (s *Store) seenNow(ctx context.Context) (n seen, err error) {
 	return n, err
 }
 
-func (s *Store) events(ctx context.Context, namespace string, from seen) (all []belfry.Event, to seen, err error) {
+func (s *Store) events(ctx context.Context, namespace string, from seen) (all []view.Event, to seen, err error) {
 	to = from
 	err = s.db.Read(ctx, func(tx Tx) error {
 		all, to = nil, from
@@ -161,20 +162,20 @@ func (s *Store) events(ctx context.Context, namespace string, from seen) (all []
 			}
 			for _, j := range rows {
 				q.last(j)
-				if namespace == belfry.AnyNamespace || j.Namespace == namespace {
+				if namespace == core.AnyNamespace || j.Namespace == namespace {
 					job := j.Job
-					all = append(all, belfry.Event{Type: "job", At: q.at(j), Job: &job})
+					all = append(all, view.Event{Type: "job", At: q.at(j), Job: &job})
 				}
 			}
 		}
 		return nil
 	})
 	all = append(all, s.judged.since(namespace, &to)...)
-	slices.SortStableFunc(all, func(a, b belfry.Event) int { return cmp.Compare(micros(a.At), micros(b.At)) })
+	slices.SortStableFunc(all, func(a, b view.Event) int { return cmp.Compare(micros(a.At), micros(b.At)) })
 	return all, to, err
 }
 
-func (s *Store) auditEvents(ctx context.Context, tx Tx, namespace string, all *[]belfry.Event, to *seen) error {
+func (s *Store) auditEvents(ctx context.Context, tx Tx, namespace string, all *[]view.Event, to *seen) error {
 	edits, err := collect(ctx, tx, scanAudit, `
 		select `+auditColumns+`
 		from belfry.audit
@@ -184,7 +185,7 @@ func (s *Store) auditEvents(ctx context.Context, tx Tx, namespace string, all *[
 	for _, a := range edits {
 		to.audit = a.Seq
 		if edit, concerned := a.WatchedIn(namespace); concerned {
-			*all = append(*all, belfry.Event{Type: "change", At: a.At, Edit: &edit})
+			*all = append(*all, view.Event{Type: "change", At: a.At, Edit: &edit})
 		}
 	}
 	return err

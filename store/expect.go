@@ -3,13 +3,13 @@ package store
 import (
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
 )
 
 // expect refuses a change of what is not any more as whoever asks has read it.
 // It is asked when the row is locked.
 func (c *change) expect(noun, name, present string, changed time.Time) error {
-	return belfry.CheckVersion(c.ctx, noun, name, present, changed, c.now)
+	return core.CheckVersion(c.ctx, noun, name, present, changed, c.now)
 }
 
 // expect is that of a document. One that is not there has no version.

@@ -5,7 +5,8 @@ import (
 	"math"
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/schedule"
 )
 
 // LooksAreDear makes passes of [Store.FireDue] and [Store.Promote] begin at
@@ -22,7 +23,7 @@ func (s *Store) LooksAreDear(dear bool) {
 }
 
 // ForecastOf is [Store.Forecast] that looks at so many schedules.
-func (s *Store) ForecastOf(ctx context.Context, a belfry.Ahead, rows int) (f belfry.Forecast, err error) {
+func (s *Store) ForecastOf(ctx context.Context, a schedule.Ahead, rows int) (f schedule.Forecast, err error) {
 	now, err := s.Now(ctx)
 	if err != nil {
 		return f, err
@@ -35,7 +36,7 @@ func (s *Store) ForecastOf(ctx context.Context, a belfry.Ahead, rows int) (f bel
 }
 
 // SchedulesLooking is [Store.Schedules] that looks at so many names.
-func (s *Store) SchedulesLooking(ctx context.Context, f belfry.ScheduleFilter, look int) (belfry.Page[belfry.Schedule], error) {
+func (s *Store) SchedulesLooking(ctx context.Context, f schedule.Filter, look int) (core.Page[schedule.Schedule], error) {
 	return s.schedules(ctx, f, look)
 }
 

@@ -5,7 +5,10 @@ import (
 	"slices"
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/job"
+	"github.com/belfry-run/belfry/schedule"
+	"github.com/belfry-run/belfry/task"
 )
 
 // fireBatch bounds the schedules that fire in one transaction.
@@ -13,9 +16,9 @@ const fireBatch = 500
 
 // FireDue fires schedules that are due, up to a batch. Every node may call it
 // at the same time: what one has locked, the others leave alone.
-func (s *Store) FireDue(ctx context.Context) (out belfry.Fired, err error) {
+func (s *Store) FireDue(ctx context.Context) (out core.Fired, err error) {
 	err = s.write(ctx, "fire", func(c *change) error {
-		out = belfry.Fired{Now: c.now}
+		out = core.Fired{Now: c.now}
 		from := c.lookFrom(&s.due)
 		begun := time.Now()
 		// The cast is for SQLite, which would compare a bare parameter with what the index is limited to, and plan anew for each value.
@@ -43,7 +46,7 @@ func (s *Store) FireDue(ctx context.Context) (out belfry.Fired, err error) {
 	return out, err
 }
 
-func (c *change) fire(rows []scheduleRow, out *belfry.Fired) error {
+func (c *change) fire(rows []scheduleRow, out *core.Fired) error {
 	if len(rows) == 0 {
 		return nil
 	}
@@ -59,7 +62,7 @@ func (c *change) fire(rows []scheduleRow, out *belfry.Fired) error {
 	for _, row := range rows {
 		plan, err := c.s.planOf(c.ctx, c.tx, row.Schedule)
 		if err == nil && !tasks[row.TaskID] {
-			err = belfry.Errorf(belfry.Internal, "it has no task")
+			err = core.Errorf(core.Internal, "it has no task")
 		}
 		if err != nil {
 			// Rules are checked when they are saved, so this is a zone that
@@ -69,7 +72,7 @@ func (c *change) fire(rows []scheduleRow, out *belfry.Fired) error {
 			}
 			continue
 		}
-		f := belfry.Fire(row.Schedule, plan, facts[row.ID], c.now)
+		f := schedule.Fire(row.Schedule, plan, facts[row.ID], c.now)
 		out.Jobs += jobsOf(f)
 		all = append(all, decided{row, f})
 	}
@@ -102,10 +105,10 @@ func (c *change) shelve(row scheduleRow, cause error) error {
 	return err
 }
 
-func jobsOf(f belfry.Firing) (n int) {
-	for _, list := range [][]belfry.Occurrence{f.Occurrences, f.Unbuffered} {
+func jobsOf(f schedule.Firing) (n int) {
+	for _, list := range [][]schedule.Occurrence{f.Occurrences, f.Unbuffered} {
 		for _, o := range list {
-			if o.Decision == belfry.DecidedJob {
+			if o.Decision == schedule.DecidedJob {
 				n++
 			}
 		}
@@ -119,16 +122,16 @@ const maxActive = 2000
 
 // indifferent reports that a schedule decides the same whatever runs, so that
 // its backlog, which may be long, need not be read.
-func indifferent(s belfry.Schedule) bool {
-	return s.Overlap == belfry.OverlapAllow && !fromFinish(s)
+func indifferent(s schedule.Schedule) bool {
+	return s.Overlap == schedule.OverlapAllow && !fromFinish(s)
 }
 
-func fromFinish(s belfry.Schedule) bool {
-	return slices.ContainsFunc(s.Rules, func(r belfry.Rule) bool { return r.Anchor == belfry.AnchorFinish })
+func fromFinish(s schedule.Schedule) bool {
+	return slices.ContainsFunc(s.Rules, func(r schedule.Rule) bool { return r.Anchor == schedule.AnchorFinish })
 }
 
 // facts reads what the decisions about these schedules depend on.
-func (c *change) facts(rows []scheduleRow) (map[int64]belfry.Facts, error) {
+func (c *change) facts(rows []scheduleRow) (map[int64]schedule.Facts, error) {
 	var ids, blocked []int64
 	for _, r := range rows {
 		ids = append(ids, r.ID)
@@ -159,7 +162,7 @@ func (c *change) facts(rows []scheduleRow) (map[int64]belfry.Facts, error) {
 	if err != nil {
 		return nil, err
 	}
-	facts := make(map[int64]belfry.Facts, len(rows))
+	facts := make(map[int64]schedule.Facts, len(rows))
 	for _, a := range active {
 		f := facts[a.schedule]
 		f.Active = append(f.Active, a.job)
@@ -176,7 +179,7 @@ func (c *change) facts(rows []scheduleRow) (map[int64]belfry.Facts, error) {
 // decided is a schedule and what the root said about it.
 type decided struct {
 	row scheduleRow
-	out belfry.Firing
+	out schedule.Firing
 }
 
 // occurrenceRow is an occurrence as a batch carries it.
@@ -193,7 +196,7 @@ type occurrenceRow struct {
 	DecidedAt  int64  `json:"decided_at"`
 }
 
-func occurrenceRowOf(o belfry.Occurrence) occurrenceRow {
+func occurrenceRowOf(o schedule.Occurrence) occurrenceRow {
 	return occurrenceRow{o.ScheduleID, micros(o.Nominal), micros(o.Until), o.Count, string(o.Decision), string(o.Reason), o.Note,
 		o.JobID, micros(o.DueAt), micros(o.DecidedAt)}
 }
@@ -234,9 +237,9 @@ func (c *change) numberJobs(all []decided) error {
 		return err
 	}
 	for _, d := range all {
-		for _, list := range [][]belfry.Occurrence{d.out.Occurrences, d.out.Unbuffered} {
+		for _, list := range [][]schedule.Occurrence{d.out.Occurrences, d.out.Unbuffered} {
 			for i := range list {
-				if list[i].Decision == belfry.DecidedJob {
+				if list[i].Decision == schedule.DecidedJob {
 					list[i].JobID, ids = ids[0], ids[1:]
 				}
 			}
@@ -252,9 +255,9 @@ func (c *change) writeOccurrences(all []decided) (map[identity]bool, error) {
 	var fresh, unbuffered []occurrenceRow
 	mine := map[identity]bool{}
 	for _, d := range all {
-		_, owned := belfry.OwnerOf(d.row.Name)
+		_, owned := task.OwnerOf(d.row.Name)
 		for _, o := range d.out.Occurrences {
-			if owned && o.Decision == belfry.DecidedJob {
+			if owned && o.Decision == schedule.DecidedJob {
 				// A check is recorded by its result, under its nominal time.
 				// Ten thousand monitors would leave fourteen million rows a
 				// day here that say the same. The high-water mark keeps it
@@ -312,13 +315,13 @@ func (c *change) writeOccurrences(all []decided) (map[identity]bool, error) {
 	return mine, nil
 }
 
-func fired(o belfry.Occurrence, now time.Time) func(Observer) {
+func fired(o schedule.Occurrence, now time.Time) func(Observer) {
 	return func(to Observer) { to.Fired(o.Decision, o.Reason, now.Sub(o.DueAt)) }
 }
 
 // roomFor parts a row that stands for several nominal times around those that
 // have a row already, because a backfill was faster.
-func (c *change) roomFor(row scheduleRow, o belfry.Occurrence) ([]occurrenceRow, error) {
+func (c *change) roomFor(row scheduleRow, o schedule.Occurrence) ([]occurrenceRow, error) {
 	if o.Count == 1 {
 		return []occurrenceRow{occurrenceRowOf(o)}, nil
 	}
@@ -364,11 +367,11 @@ func (c *change) startJobs(all []decided, mine map[identity]bool) error {
 	for _, d := range all {
 		task, ok := tasks[d.row.TaskID]
 		if !ok && jobsOf(d.out) > 0 {
-			return belfry.Errorf(belfry.Internal, "schedule %q has no task", d.row.Name)
+			return core.Errorf(core.Internal, "schedule %q has no task", d.row.Name)
 		}
-		for _, list := range [][]belfry.Occurrence{d.out.Unbuffered, d.out.Occurrences} {
+		for _, list := range [][]schedule.Occurrence{d.out.Unbuffered, d.out.Occurrences} {
 			for _, o := range list {
-				if o.Decision == belfry.DecidedJob && mine[identity{o.ScheduleID, micros(o.Nominal)}] {
+				if o.Decision == schedule.DecidedJob && mine[identity{o.ScheduleID, micros(o.Nominal)}] {
 					ins = append(ins, &insertion{jobRow: c.scheduledJob(d.row, task, o)})
 				}
 			}
@@ -378,11 +381,11 @@ func (c *change) startJobs(all []decided, mine map[identity]bool) error {
 	return err
 }
 
-func (c *change) scheduledJob(row scheduleRow, t belfry.Task, o belfry.Occurrence) jobRow {
-	j := c.newJob(o.JobID, belfry.NewJob{Input: row.Input}, t)
-	j.Trigger, j.Schedule, j.ScheduleID, j.Generation = belfry.TriggerSchedule, row.Name, row.ID, row.Generation
-	if _, owned := belfry.OwnerOf(row.Name); owned {
-		j.Trigger = belfry.TriggerCheck
+func (c *change) scheduledJob(row scheduleRow, t task.Task, o schedule.Occurrence) jobRow {
+	j := c.newJob(o.JobID, job.NewJob{Input: row.Input}, t)
+	j.Trigger, j.Schedule, j.ScheduleID, j.Generation = job.TriggerSchedule, row.Name, row.ID, row.Generation
+	if _, owned := task.OwnerOf(row.Name); owned {
+		j.Trigger = job.TriggerCheck
 	}
 	j.Nominal, j.DueAt = o.Nominal, o.DueAt
 	j.State = stateFor(o.DueAt.After(c.now))
@@ -408,7 +411,7 @@ func (c *change) endOthers(all []decided) error {
 	if err != nil {
 		return err
 	}
-	return c.cancelRows(rows, belfry.ReasonReplaced, "a later run of its schedule takes its place")
+	return c.cancelRows(rows, schedule.ReasonReplaced, "a later run of its schedule takes its place")
 }
 
 // stateRow is the changing part of a schedule as a batch carries it.

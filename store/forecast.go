@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/schedule"
 )
 
 // How many nominal times a forecast works out one by one: of one schedule, and of
@@ -22,7 +22,7 @@ const (
 // which come all the time, count only if they are asked for. It looks at the
 // schedules that are due first. Those whose times are the same are worked out
 // once: most of a million are a few hundred rules.
-func (s *Store) Forecast(ctx context.Context, a belfry.Ahead) (out belfry.Forecast, err error) {
+func (s *Store) Forecast(ctx context.Context, a schedule.Ahead) (out schedule.Forecast, err error) {
 	now, err := s.Now(ctx)
 	if err != nil {
 		return out, err
@@ -38,8 +38,8 @@ func (s *Store) Forecast(ctx context.Context, a belfry.Ahead) (out belfry.Foreca
 	return out, err
 }
 
-func (s *Store) forecast(ctx context.Context, tx Tx, a belfry.Ahead, rows int) (out belfry.Forecast, err error) {
-	loads, err := belfry.NewLoads(a.Zone)
+func (s *Store) forecast(ctx context.Context, tx Tx, a schedule.Ahead, rows int) (out schedule.Forecast, err error) {
+	loads, err := schedule.NewLoads(a.Zone)
 	if err != nil {
 		return out, err
 	}
@@ -72,7 +72,7 @@ func (s *Store) forecast(ctx context.Context, tx Tx, a belfry.Ahead, rows int) (
 
 // load counts the starts of schedules with the same times. If there are more
 // than are worked out, it answers from when on some are not counted.
-func (s *Store) load(ctx context.Context, tx Tx, loads *belfry.Loads, a belfry.Ahead, sc belfry.Schedule, g *timedGroup, most int) (cut time.Time, err error) {
+func (s *Store) load(ctx context.Context, tx Tx, loads *schedule.Loads, a schedule.Ahead, sc schedule.Schedule, g *timedGroup, most int) (cut time.Time, err error) {
 	var q comingQueue
 	if err := s.comes(ctx, tx, &q, a, sc); err != nil || len(q) == 0 {
 		return cut, err
@@ -122,13 +122,13 @@ func (c *coming) starts() time.Time {
 
 // timed is a schedule with what its times depend on.
 type timed struct {
-	belfry.LoadOf
+	schedule.LoadOf
 	id, runs int64
 	doc      string
 	finishAt time.Time
 }
 
-func (t timed) schedule() (sc belfry.Schedule, err error) {
+func (t timed) schedule() (sc schedule.Schedule, err error) {
 	err = json.Unmarshal([]byte(t.doc), &sc)
 	sc.ID, sc.Namespace, sc.Name, sc.FinishAt, sc.Runs = t.id, t.Namespace, t.Schedule, t.finishAt, t.runs
 	return sc, err
@@ -144,7 +144,7 @@ func scanTimed(r Rows) (t timed, err error) {
 type timedGroup struct {
 	one   timed
 	n     int
-	named []belfry.LoadOf // some of them
+	named []schedule.LoadOf // some of them
 }
 
 // timing are the parts of a schedule that its times depend on, as they are kept.
@@ -167,7 +167,7 @@ type timesKey struct{ rules, zone, gap, fold, start, end string }
 // timesKeyOf reads it from a schedule as it is kept.
 func timesKeyOf(doc string) (k timesKey, shared bool) {
 	var of timing
-	var sc belfry.Schedule
+	var sc schedule.Schedule
 	if err := json.Unmarshal([]byte(doc), &of); err != nil || of.MaxRuns+int64(len(of.Jitter)+len(of.Blackout)+len(of.Within)) > 0 {
 		return k, false
 	}
@@ -211,7 +211,7 @@ func alike(due []timed) (groups, own []*timedGroup) {
 }
 
 func groupOf(t timed) *timedGroup {
-	return &timedGroup{one: t, n: 1, named: []belfry.LoadOf{t.LoadOf}}
+	return &timedGroup{one: t, n: 1, named: []schedule.LoadOf{t.LoadOf}}
 }
 
 // maxNamed is how many of a group are named at most.

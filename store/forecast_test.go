@@ -5,8 +5,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/monitor"
+	"github.com/belfry-run/belfry/schedule"
 	"github.com/belfry-run/belfry/store"
+	"github.com/belfry-run/belfry/task"
 )
 
 func TestAForecastOfPartOfTheSchedulesSaysHowFarItIsWhole(t *testing.T) {
@@ -17,9 +19,9 @@ func TestAForecastOfPartOfTheSchedulesSaysHowFarItIsWhole(t *testing.T) {
 			t.Fatal(err)
 		}
 		day := time.Now().UTC().Truncate(24 * time.Hour).Add(72 * time.Hour)
-		a := belfry.Ahead{From: day, Within: 24 * time.Hour}
+		a := schedule.Ahead{From: day, Within: 24 * time.Hour}
 		for i := range 6 {
-			_, err := st.CreateSchedule(ctx, belfry.Schedule{Name: fmt.Sprint("s", i), Task: "t", Start: day, Rules: []belfry.Rule{{Cron: fmt.Sprintf("0 %d * * *", 1+i)}}})
+			_, err := st.CreateSchedule(ctx, schedule.Schedule{Name: fmt.Sprint("s", i), Task: "t", Start: day, Rules: []schedule.Rule{{Cron: fmt.Sprintf("0 %d * * *", 1+i)}}})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -39,7 +41,7 @@ func TestAForecastOfPartOfTheSchedulesSaysHowFarItIsWhole(t *testing.T) {
 		}
 		// Those of monitors are passed over, but not without end.
 		for i := range 11 {
-			if _, err := st.CreateMonitor(ctx, belfry.Monitor{Name: fmt.Sprint("m", i), Check: belfry.Task{TCP: &belfry.TCP{Address: "example.org:22"}}}); err != nil {
+			if _, err := st.CreateMonitor(ctx, monitor.Monitor{Name: fmt.Sprint("m", i), Check: task.Task{TCP: &task.TCP{Address: "example.org:22"}}}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -50,7 +52,7 @@ func TestAForecastOfPartOfTheSchedulesSaysHowFarItIsWhole(t *testing.T) {
 			t.Errorf("behind 11 monitors, of 2 rows: %+v, %v", f, err)
 		}
 		// One that starts each second is too much by itself.
-		_, err := st.CreateSchedule(ctx, belfry.Schedule{Name: "seconds", Task: "t", Start: day, Rules: []belfry.Rule{{Cron: "* * * * * *"}}})
+		_, err := st.CreateSchedule(ctx, schedule.Schedule{Name: "seconds", Task: "t", Start: day, Rules: []schedule.Rule{{Cron: "* * * * * *"}}})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
 )
 
 // How bytes are collected.
@@ -32,7 +32,7 @@ func (s *Store) notBeingRemoved(ctx context.Context, name string) error {
 	return s.db.Read(ctx, func(tx Tx) error {
 		_, found, err := first(ctx, tx, scanInt, `select begun_at from belfry.artifact_removals where name = $1 and begun_at >= $2`, name, micros(now.Add(-removalDead)))
 		if err == nil && found {
-			err = belfry.Errorf(belfry.Unavailable, "older bytes of artifact %s are being removed just now", name[strings.IndexByte(name, '/')+1:]).WithHint("try again in a minute")
+			err = core.Errorf(core.Unavailable, "older bytes of artifact %s are being removed just now", name[strings.IndexByte(name, '/')+1:]).WithHint("try again in a minute")
 		}
 		return err
 	})

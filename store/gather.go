@@ -6,7 +6,9 @@ import (
 	"sync"
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/access"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/job"
 )
 
 // gathering puts calls of Enqueue that come at the same moment into one
@@ -36,15 +38,15 @@ func newGathering(far bool) gathering {
 // asking is one call.
 type asking struct {
 	actor string
-	jobs  []belfry.NewJob
-	out   []belfry.Enqueued
+	jobs  []job.NewJob
+	out   []job.Enqueued
 	err   error
 	done  chan struct{}
 	turn  chan struct{} // closed when its caller is to carry out what has gathered
 }
 
 const (
-	maxGathered = belfry.MaxBatch // jobs of a transaction that was gathered
+	maxGathered = core.MaxBatch // jobs of a transaction that was gathered
 
 	// gatherPatience bounds a transaction of several callers, whose own bounds
 	// do not hold for it.
@@ -53,11 +55,11 @@ const (
 
 // Enqueue asks for jobs. All of them are made, or none. A job whose key is
 // taken is not made again: the one that has the key is the answer.
-func (s *Store) Enqueue(ctx context.Context, ns []belfry.NewJob) ([]belfry.Enqueued, error) {
+func (s *Store) Enqueue(ctx context.Context, ns []job.NewJob) ([]job.Enqueued, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	a := &asking{actor: belfry.ActorOf(ctx), jobs: ns, done: make(chan struct{}), turn: make(chan struct{})}
+	a := &asking{actor: access.ActorOf(ctx), jobs: ns, done: make(chan struct{}), turn: make(chan struct{})}
 	if !s.gather.join(a) {
 		select {
 		case <-a.done:
@@ -90,7 +92,7 @@ func (s *Store) enqueueTogether(ctx context.Context, calls []*asking) {
 	if len(calls) > 1 || s.gather.late {
 		ctx = all
 	}
-	out, err := s.enqueueOnce(ctx, func() (jobs []belfry.NewJob) {
+	out, err := s.enqueueOnce(ctx, func() (jobs []job.NewJob) {
 		calls = s.gather.joined(calls)
 		for _, a := range calls {
 			jobs = append(jobs, a.jobs...)
@@ -104,7 +106,7 @@ func (s *Store) enqueueTogether(ctx context.Context, calls []*asking) {
 		switch {
 		case alone: // beside each other, so that they can share a commit at least
 			each.Go(func() {
-				a.out, a.err = s.enqueueOnce(all, func() []belfry.NewJob { return a.jobs })
+				a.out, a.err = s.enqueueOnce(all, func() []job.NewJob { return a.jobs })
 				close(a.done)
 			})
 			continue
@@ -119,8 +121,8 @@ func (s *Store) enqueueTogether(ctx context.Context, calls []*asking) {
 
 // refused reports that nothing was written, because of what was asked for.
 func refused(err error) bool {
-	switch belfry.CodeOf(err) {
-	case belfry.Invalid, belfry.NotFound, belfry.Conflict, belfry.TooLarge, belfry.Forbidden:
+	switch core.CodeOf(err) {
+	case core.Invalid, core.NotFound, core.Conflict, core.TooLarge, core.Forbidden:
 		return true
 	}
 	return false
@@ -128,12 +130,12 @@ func refused(err error) bool {
 
 // enqueueOnce asks for the list of jobs once it is needed, and again where it is
 // begun again.
-func (s *Store) enqueueOnce(ctx context.Context, jobs func() []belfry.NewJob) (out []belfry.Enqueued, err error) {
+func (s *Store) enqueueOnce(ctx context.Context, jobs func() []job.NewJob) (out []job.Enqueued, err error) {
 	a := along{s: s}
 	defer func() { a.end(err) }()
 	ahead := func(c *change) {
 		ns := jobs()
-		if n := len(ns); n > 0 && n <= belfry.MaxBatch {
+		if n := len(ns); n > 0 && n <= core.MaxBatch {
 			_, _ = c.tasksByName(taskNames(ns))
 			_, _ = c.sql.NextIDs(ctx, c.tx, "job", n)
 			a.foresee(c, ns)

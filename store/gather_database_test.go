@@ -11,7 +11,9 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/access"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/job"
 	"github.com/belfry-run/belfry/store"
 	"github.com/belfry-run/belfry/store/sqlite"
 )
@@ -32,9 +34,9 @@ func (c *counting) Took(name string, _ time.Duration, _ bool) {
 // enqueue is a call whose transaction has to wait, with the others.
 type enqueue struct {
 	actor   string
-	jobs    []belfry.NewJob
+	jobs    []job.NewJob
 	givesUp bool // before the transaction begins
-	out     []belfry.Enqueued
+	out     []job.Enqueued
 	err     error
 }
 
@@ -63,7 +65,7 @@ func whileTheWriterIsBusy(t *testing.T, calls ...*enqueue) (transitions int) {
 		var givenUp []context.CancelFunc
 		for _, c := range calls {
 			synctest.Wait()
-			ctx, cancel := context.WithCancel(belfry.WithActor(t.Context(), c.actor))
+			ctx, cancel := context.WithCancel(access.WithActor(t.Context(), c.actor))
 			defer cancel()
 			if c.givesUp {
 				givenUp = append(givenUp, cancel)
@@ -81,10 +83,10 @@ func whileTheWriterIsBusy(t *testing.T, calls ...*enqueue) (transitions int) {
 	return seen.took["enqueue"]
 }
 
-func jobs(n int) []belfry.NewJob {
-	list := make([]belfry.NewJob, n)
+func jobs(n int) []job.NewJob {
+	list := make([]job.NewJob, n)
 	for i := range list {
-		list[i] = belfry.NewJob{Task: "t", Tags: []string{strconv.Itoa(n)}}
+		list[i] = job.NewJob{Task: "t", Tags: []string{strconv.Itoa(n)}}
 	}
 	return list
 }
@@ -98,8 +100,8 @@ func TestCallsJoinATransactionThatHasNotBegun(t *testing.T) {
 	}{
 		"by the same":                        {[]*enqueue{{actor: "ann", jobs: jobs(1)}, {actor: "ann", jobs: jobs(2)}, {actor: "ann", jobs: jobs(3)}}, 1},
 		"but by another":                     {[]*enqueue{{actor: "ann", jobs: jobs(1)}, {actor: "bob", jobs: jobs(2)}, {actor: "bob", jobs: jobs(3)}}, 2},
-		"as many as fit":                     {[]*enqueue{{actor: "ann", jobs: jobs(1)}, {actor: "ann", jobs: jobs(belfry.MaxBatch - 1)}, {actor: "ann", jobs: jobs(2)}}, 2},
-		"behind one that is as large as any": {[]*enqueue{{actor: "ann", jobs: jobs(belfry.MaxBatch)}, {actor: "ann", jobs: jobs(2)}}, 2},
+		"as many as fit":                     {[]*enqueue{{actor: "ann", jobs: jobs(1)}, {actor: "ann", jobs: jobs(core.MaxBatch - 1)}, {actor: "ann", jobs: jobs(2)}}, 2},
+		"behind one that is as large as any": {[]*enqueue{{actor: "ann", jobs: jobs(core.MaxBatch)}, {actor: "ann", jobs: jobs(2)}}, 2},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if n := whileTheWriterIsBusy(t, c.calls...); n != c.transitions {
@@ -107,7 +109,7 @@ func TestCallsJoinATransactionThatHasNotBegun(t *testing.T) {
 			}
 			for i, call := range c.calls {
 				want := strconv.Itoa(len(call.jobs))
-				if call.err != nil || len(call.out) != len(call.jobs) || slices.ContainsFunc(call.out, func(e belfry.Enqueued) bool { return e.Job.Tags[0] != want }) {
+				if call.err != nil || len(call.out) != len(call.jobs) || slices.ContainsFunc(call.out, func(e job.Enqueued) bool { return e.Job.Tags[0] != want }) {
 					t.Errorf("call %d got %d of %s jobs, or others': %v", i, len(call.out), want, call.err)
 				}
 			}
@@ -117,14 +119,14 @@ func TestCallsJoinATransactionThatHasNotBegun(t *testing.T) {
 
 func TestACallThatIsRefusedOrGivenUpTakesNobodyWithIt(t *testing.T) {
 	first := &enqueue{jobs: jobs(1), givesUp: true}
-	bad := &enqueue{jobs: []belfry.NewJob{{Task: "no-such"}}}
+	bad := &enqueue{jobs: []job.NewJob{{Task: "no-such"}}}
 	good := &enqueue{jobs: jobs(2)}
 	last := &enqueue{jobs: jobs(3), givesUp: true}
 	whileTheWriterIsBusy(t, first, bad, good, last)
 	if good.err != nil || len(good.out) != 2 {
 		t.Errorf("the one that is good: %d jobs, %v", len(good.out), good.err)
 	}
-	if belfry.CodeOf(bad.err) != belfry.NotFound {
+	if core.CodeOf(bad.err) != core.NotFound {
 		t.Errorf("the one that is bad: %v", bad.err)
 	}
 	if first.err != nil || len(first.out) != 1 {

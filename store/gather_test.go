@@ -6,7 +6,7 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
 )
 
 // faulty answers every transaction of more than one call with a fault.
@@ -26,10 +26,10 @@ func TestCallsThatCameTogetherAreNotRepeatedAfterAFault(t *testing.T) {
 		err   error
 		tries int64
 	}{
-		{belfry.Errorf(belfry.Unknown, "the answer to the commit was lost"), 1},
+		{core.Errorf(core.Unknown, "the answer to the commit was lost"), 1},
 		{errors.New("unexpected"), 1},
 		{context.DeadlineExceeded, 1},
-		{belfry.Errorf(belfry.NotFound, "no task"), 3}, // together, and each alone
+		{core.Errorf(core.NotFound, "no task"), 3}, // together, and each alone
 	} {
 		db := &faulty{err: c.err}
 		s := New(db, Options{})

@@ -4,13 +4,13 @@ import (
 	"context"
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/monitor"
 )
 
 // Gauges is how monitors are and what alerts wait, for metrics.
 type Gauges struct {
 	Now      time.Time
-	Monitors map[belfry.Status]int64
+	Monitors map[monitor.Status]int64
 	States   []MonitorGauge // the oldest monitors that are up or down
 	Channels []ChannelGauge // those with alerts that wait
 }
@@ -34,10 +34,10 @@ func (s *Store) Gauges(ctx context.Context, monitors, channels int) (g Gauges, e
 	if g.Now, err = s.Now(ctx); err != nil {
 		return g, err
 	}
-	g.Monitors = map[belfry.Status]int64{}
+	g.Monitors = map[monitor.Status]int64{}
 	err = s.db.Read(ctx, func(tx Tx) error {
 		type count struct {
-			status belfry.Status
+			status monitor.Status
 			n      int64
 		}
 		counts, err := collect(ctx, tx, func(r Rows) (c count, err error) { return c, r.Scan(&c.status, &c.n) },
@@ -49,9 +49,9 @@ func (s *Store) Gauges(ctx context.Context, monitors, channels int) (g Gauges, e
 			g.Monitors[c.status] = c.n
 		}
 		g.States, err = collect(ctx, tx, func(r Rows) (m MonitorGauge, err error) {
-			var status belfry.Status
+			var status monitor.Status
 			err = r.Scan(&m.Namespace, &m.Name, &status)
-			m.Up = status == belfry.StatusUp
+			m.Up = status == monitor.StatusUp
 			return m, err
 		}, `
 			select namespace, name, status

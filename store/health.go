@@ -4,11 +4,12 @@ import (
 	"context"
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/task"
+	"github.com/belfry-run/belfry/view"
 )
 
 // Health asks the database everything that has to be right.
-func (s *Store) Health(ctx context.Context) (h belfry.Health, err error) {
+func (s *Store) Health(ctx context.Context) (h view.Health, err error) {
 	if h.Database, err = s.db.Version(ctx); err != nil {
 		return h, err
 	}
@@ -96,7 +97,7 @@ func (s *Store) Prune(ctx context.Context) (more bool, err error) {
 			{`delete from belfry.attempt_details where seq in (select seq from belfry.attempt_details where at <= $1 order by at limit $2)`, micros(c.now.Add(-s.opt.Keep.Age))},
 			{`delete from belfry.tickets where job_id in (select job_id from belfry.tickets where next_at <= $1 order by next_at limit $2)`, micros(c.now.Add(-keepTickets))},
 			{`delete from belfry.outputs where seq in (select seq from belfry.outputs where at <= $1 order by at limit $2)`, micros(c.now.Add(-s.opt.Keep.Age))},
-			{`delete from belfry.outputs where seq in (select seq from belfry.outputs where confirmed = 0 and at <= $1 order by at limit $2)`, micros(c.now.Add(-belfry.MaxTimeout.D() - keepOpen))},
+			{`delete from belfry.outputs where seq in (select seq from belfry.outputs where confirmed = 0 and at <= $1 order by at limit $2)`, micros(c.now.Add(-task.MaxTimeout.D() - keepOpen))},
 			{`delete from belfry.job_minutes where (minute, namespace, queue) in (select minute, namespace, queue from belfry.job_minutes where minute < $1 order by minute limit $2)`, minuteOf(c.now.Add(-keepMinutes))},
 			{`delete from belfry.schedule_days where (day, schedule_id) in (select day, schedule_id from belfry.schedule_days where day < $1 order by day limit $2)`, c.now.Add(-keepDays).Unix() / 86400},
 		} {

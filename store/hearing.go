@@ -6,7 +6,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
 )
 
 // hearing is since when calls of heartbeats can have been written down. While
@@ -33,8 +33,8 @@ func (s *Store) hears(ctx context.Context, err error) {
 
 // databaseIsAway reports a fault of the database, and none that a caller made.
 func databaseIsAway(err error) bool {
-	var own *belfry.Error
-	return errors.As(err, &own) && (own.Code == belfry.Unavailable || own.Code == belfry.Unknown) && own.Err != nil
+	var own *core.Error
+	return errors.As(err, &own) && (own.Code == core.Unavailable || own.Code == core.Unknown) && own.Err != nil
 }
 
 func (s *Store) processNow() time.Time {

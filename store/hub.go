@@ -6,7 +6,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/job"
 )
 
 // hub wakes goroutines of this process that wait for something to change. A
@@ -77,7 +77,7 @@ type bell struct {
 // waitingClaim is a claim that waits for a bell. Whoever would ring it may carry
 // it out instead.
 type waitingClaim struct {
-	r      belfry.ClaimRequest
+	r      job.ClaimRequest
 	since  time.Time // by the monotonic clock
 	seen   nothing   // that it could take
 	bell   *bell
@@ -103,7 +103,7 @@ func (w *waitingClaim) soon() answer {
 	}
 }
 
-func (h *hub) wait(b *bell, r belfry.ClaimRequest, seen nothing) *waitingClaim {
+func (h *hub) wait(b *bell, r job.ClaimRequest, seen nothing) *waitingClaim {
 	w := &waitingClaim{r: r, since: time.Now(), seen: seen, bell: b, answer: make(chan answer, 1)}
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -7,7 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/job"
 )
 
 func TestTopicsAreBoundedAndNobodyWaitsForOneThatIsForgotten(t *testing.T) {
@@ -31,7 +31,7 @@ func TestAClaimThatWaitsIsTakenByOne(t *testing.T) {
 	t.Parallel()
 	h, topic := newHub(), topicQueue("q")
 	for i := range 1000 {
-		w := h.wait(h.bell(topic), belfry.ClaimRequest{}, nothing{})
+		w := h.wait(h.bell(topic), job.ClaimRequest{}, nothing{})
 		var taken, left, rung bool
 		var all sync.WaitGroup
 		all.Go(func() { taken = h.take(w) })
@@ -44,11 +44,11 @@ func TestAClaimThatWaitsIsTakenByOne(t *testing.T) {
 			t.Fatalf("taken: %t, left by itself: %t, rung: %t", taken, left, rung)
 		}
 	}
-	w := h.wait(h.bell(topic), belfry.ClaimRequest{}, nothing{})
+	w := h.wait(h.bell(topic), job.ClaimRequest{}, nothing{})
 	if h.waiting(topic, 0) != w || !h.take(w) || h.take(w) || h.waiting(topic, 0) != nil {
 		t.Error("it is not taken once")
 	}
-	w = h.wait(h.bell(topic), belfry.ClaimRequest{}, nothing{})
+	w = h.wait(h.bell(topic), job.ClaimRequest{}, nothing{})
 	if n := h.wake(topic); n != 1 || h.take(w) || !h.leave(w) {
 		t.Errorf("%d were woken, and one that was is taken", n)
 	}
@@ -58,7 +58,7 @@ func TestAClaimThatWasTakenDoesNotHangWithAnother(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		h := newHub()
-		w := h.wait(h.bell("q"), belfry.ClaimRequest{}, nothing{})
+		w := h.wait(h.bell("q"), job.ClaimRequest{}, nothing{})
 		h.take(w)
 		began := time.Now()
 		if a := w.soon(); len(a.Jobs) > 0 || time.Since(began) != takenPatience {

@@ -5,7 +5,9 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/monitor"
+	"github.com/belfry-run/belfry/view"
 )
 
 // spanRow is an entry of the timeline as a batch carries it.
@@ -18,7 +20,7 @@ type spanRow struct {
 
 // writeSpans adds entries to a timeline. What was held from the first of them
 // on turned out to be otherwise, and goes.
-func (c *change) writeSpans(monitor int64, spans []belfry.Span) error {
+func (c *change) writeSpans(monitor int64, spans []monitor.Span) error {
 	if len(spans) == 0 {
 		return nil
 	}
@@ -46,26 +48,26 @@ func (c *change) writeSpans(monitor int64, spans []belfry.Span) error {
 }
 
 // spansOf reads the timeline from an instant on, with the entry that holds then.
-func (s *Store) spansOf(ctx context.Context, tx Tx, monitor int64, from time.Time) ([]belfry.Span, error) {
-	return collect(ctx, tx, func(r Rows) (sp belfry.Span, err error) {
+func (s *Store) spansOf(ctx context.Context, tx Tx, m int64, from time.Time) ([]monitor.Span, error) {
+	return collect(ctx, tx, func(r Rows) (sp monitor.Span, err error) {
 		return sp, r.Scan(scanTime{&sp.From}, &sp.State, &sp.Cause)
 	}, `
 		select at, state, cause
 		from belfry.spans
 		where monitor_id = $1 and at >= coalesce((select max(at) from belfry.spans where monitor_id = $1 and at <= $2), 0)
-		order by at`, monitor, micros(from))
+		order by at`, m, micros(from))
 }
 
 const incidentColumns = `id, namespace, monitor, started_at, ended_at, ended_by, doc`
 
-func scanIncident(rows Rows) (i belfry.Incident, err error) {
-	var r belfry.Incident
+func scanIncident(rows Rows) (i monitor.Incident, err error) {
+	var r monitor.Incident
 	err = rows.Scan(&r.ID, &r.Namespace, &r.Monitor, scanTime{&r.StartedAt}, scanTime{&r.EndedAt}, &r.EndedBy, scanDoc{&i})
 	i.ID, i.Namespace, i.Monitor, i.StartedAt, i.EndedAt, i.EndedBy = r.ID, r.Namespace, r.Monitor, r.StartedAt, r.EndedAt, r.EndedBy
 	return i, err
 }
 
-func (c *change) openIncident(row monitorRow, i belfry.Incident) (int64, error) {
+func (c *change) openIncident(row monitorRow, i monitor.Incident) (int64, error) {
 	i.Namespace, i.Monitor = row.Namespace, row.Name
 	doc := i
 	doc.ID, doc.StartedAt, doc.EndedAt = 0, instant(0), instant(0)
@@ -76,13 +78,13 @@ func (c *change) openIncident(row monitorRow, i belfry.Incident) (int64, error) 
 	return id, err
 }
 
-func (c *change) closeIncident(end belfry.IncidentEnd) error {
+func (c *change) closeIncident(end monitor.IncidentEnd) error {
 	_, err := c.tx.Exec(c.ctx, `update belfry.incidents set ended_at = $2, ended_by = $3 where id = $1 and ended_at = 0`, end.ID, micros(end.At), end.By)
 	return err
 }
 
 // Incidents lists outages, newest first.
-func (s *Store) Incidents(ctx context.Context, f belfry.IncidentFilter) (p belfry.Page[belfry.Incident], err error) {
+func (s *Store) Incidents(ctx context.Context, f view.IncidentFilter) (p core.Page[monitor.Incident], err error) {
 	before, err := decodeIDCursor(f.Cursor)
 	if err != nil {
 		return p, err
@@ -111,24 +113,24 @@ func (s *Store) Incidents(ctx context.Context, f belfry.IncidentFilter) (p belfr
 	return p, err
 }
 
-func (s *Store) incidentPage(ctx context.Context, tx Tx, w *where, limit int, p *belfry.Page[belfry.Incident]) error {
+func (s *Store) incidentPage(ctx context.Context, tx Tx, w *where, limit int, p *core.Page[monitor.Incident]) error {
 	all, err := collect(ctx, tx, scanIncident, `
 		select `+incidentColumns+`
 		from belfry.incidents
 		where `+w.sql()+`
 		order by id desc
 		limit `+strconv.Itoa(limit+1), w.args...)
-	*p = page(all, limit, func(i belfry.Incident) string { return encodeCursor(strconv.FormatInt(i.ID, 10)) })
+	*p = page(all, limit, func(i monitor.Incident) string { return encodeCursor(strconv.FormatInt(i.ID, 10)) })
 	return err
 }
 
 // Incident is one outage.
-func (s *Store) Incident(ctx context.Context, namespace string, id int64) (i belfry.Incident, err error) {
+func (s *Store) Incident(ctx context.Context, namespace string, id int64) (i monitor.Incident, err error) {
 	err = s.db.Read(ctx, func(tx Tx) error {
 		var found bool
 		i, found, err = first(ctx, tx, scanIncident, `select `+incidentColumns+` from belfry.incidents where id = $1`, id)
-		if err == nil && (!found || namespace != belfry.AnyNamespace && i.Namespace != namespaceOr(namespace)) {
-			err = belfry.Errorf(belfry.NotFound, "no incident %d", id).WithHint("see: belfry incident list")
+		if err == nil && (!found || namespace != core.AnyNamespace && i.Namespace != namespaceOr(namespace)) {
+			err = core.Errorf(core.NotFound, "no incident %d", id).WithHint("see: belfry incident list")
 		}
 		return err
 	})

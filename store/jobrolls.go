@@ -8,8 +8,11 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/cron"
+	"github.com/belfry-run/belfry/job"
+	"github.com/belfry-run/belfry/schedule"
+	"github.com/belfry-run/belfry/view"
 )
 
 // Finished jobs are rolled up minute by minute, twice: as soon as a minute is
@@ -195,23 +198,23 @@ func (s *Store) minute(ctx context.Context, minute int64) (minutes []minuteRow, 
 		if err != nil {
 			return err
 		}
-		byQueue, byDay := map[key]*belfry.JobMinute{}, map[scheduleDay]*belfry.ScheduleDay{}
+		byQueue, byDay := map[key]*job.MinuteTotals{}, map[scheduleDay]*view.ScheduleDay{}
 		for _, g := range groups {
 			q := byQueue[key{g.Namespace, g.Queue}]
 			if q == nil {
-				q = &belfry.JobMinute{}
+				q = &job.MinuteTotals{}
 				byQueue[key{g.Namespace, g.Queue}] = q
 			}
-			var d belfry.ScheduleDay
-			d.Tally(belfry.JobState(g.state), g.n, belfry.Duration(g.Ran))
-			q.Add(belfry.JobMinute{OK: d.OK, Failed: d.Failed, Canceled: d.Canceled, Skipped: d.Skipped, Ran: d.Ran,
-				Started: g.Started, Lag: belfry.Duration(g.Lag), LagMost: belfry.Duration(g.LagMost)})
+			var d view.ScheduleDay
+			d.Tally(job.State(g.state), g.n, core.Duration(g.Ran))
+			q.Add(job.MinuteTotals{OK: d.OK, Failed: d.Failed, Canceled: d.Canceled, Skipped: d.Skipped, Ran: d.Ran,
+				Started: g.Started, Lag: core.Duration(g.Lag), LagMost: core.Duration(g.LagMost)})
 			if g.quarter > 0 {
-				dayOf(byDay, scheduleDay{g.scheduleID, dayIn(zones[g.scheduleID], g.quarter*900_000_000)}).Tally(belfry.JobState(g.state), g.n, belfry.Duration(g.Ran))
+				dayOf(byDay, scheduleDay{g.scheduleID, dayIn(zones[g.scheduleID], g.quarter*900_000_000)}).Tally(job.State(g.state), g.n, core.Duration(g.Ran))
 			}
 		}
 		for _, p := range skips {
-			dayOf(byDay, scheduleDay{p[0], dayIn(zones[p[0]], p[1]*900_000_000)}).Tally(belfry.JobSkipped, p[2], 0)
+			dayOf(byDay, scheduleDay{p[0], dayIn(zones[p[0]], p[1]*900_000_000)}).Tally(job.Skipped, p[2], 0)
 		}
 		minutes, days = nil, nil
 		for k, q := range byQueue {
@@ -234,10 +237,10 @@ func (s *Store) minute(ctx context.Context, minute int64) (minutes []minuteRow, 
 // scheduleDay is a day of a schedule's calendar.
 type scheduleDay struct{ schedule, day int64 }
 
-func dayOf[K comparable](days map[K]*belfry.ScheduleDay, at K) *belfry.ScheduleDay {
+func dayOf[K comparable](days map[K]*view.ScheduleDay, at K) *view.ScheduleDay {
 	d := days[at]
 	if d == nil {
-		d = &belfry.ScheduleDay{}
+		d = &view.ScheduleDay{}
 		days[at] = d
 	}
 	return d
@@ -260,7 +263,7 @@ func (s *Store) zonesOf(ctx context.Context, tx Tx, ids []int64) (map[int64]*tim
 		return zones, nil
 	}
 	slices.Sort(ids)
-	_, err := collect(ctx, tx, func(r Rows) (sc belfry.Schedule, err error) {
+	_, err := collect(ctx, tx, func(r Rows) (sc schedule.Schedule, err error) {
 		var id int64
 		if err = r.Scan(&id, scanDoc{&sc}); err != nil {
 			return sc, err
@@ -339,13 +342,13 @@ func (c *change) writeMinute(minute int64, rows []minuteRow) error {
 }
 
 // JobMinutes says what ended in each of the last minutes, oldest first.
-func (s *Store) JobMinutes(ctx context.Context, q belfry.MinuteQuery) (all []belfry.JobMinute, err error) {
+func (s *Store) JobMinutes(ctx context.Context, q job.MinuteQuery) (all []job.MinuteTotals, err error) {
 	now, err := s.Now(ctx)
 	if err != nil {
 		return nil, err
 	}
 	if q.Within < 0 || q.Within > keepMinutes {
-		return nil, belfry.InvalidField("within", q.Within.String(), "is outside 1m to 48h", "such as 1h")
+		return nil, core.InvalidField("within", q.Within.String(), "is outside 1m to 48h", "such as 1h")
 	}
 	if q.Within == 0 {
 		q.Within = time.Hour
@@ -357,24 +360,24 @@ func (s *Store) JobMinutes(ctx context.Context, q belfry.MinuteQuery) (all []bel
 	return all, err
 }
 
-func (s *Store) jobMinutes(ctx context.Context, tx Tx, namespace, queue string, from time.Time) ([]belfry.JobMinute, error) {
+func (s *Store) jobMinutes(ctx context.Context, tx Tx, namespace, queue string, from time.Time) ([]job.MinuteTotals, error) {
 	w := &where{}
 	w.and("minute >= ?", minuteOf(from))
 	w.namespace("namespace", namespace)
 	w.equals("queue", queue)
 	rows, err := collect(ctx, tx, scanMinute, `select `+minuteColumns+` from belfry.job_minutes where `+w.sql()+` order by minute`, w.args...)
-	all := []belfry.JobMinute{}
+	all := []job.MinuteTotals{}
 	for _, r := range rows {
 		if n := len(all); n == 0 || !all[n-1].Minute.Equal(r.Minute) {
-			all = append(all, belfry.JobMinute{Minute: r.Minute})
+			all = append(all, job.MinuteTotals{Minute: r.Minute})
 		}
-		all[len(all)-1].Add(r.JobMinute)
+		all[len(all)-1].Add(r.MinuteTotals)
 	}
 	return all, err
 }
 
 type minuteOfQueue struct {
-	belfry.JobMinute
+	job.MinuteTotals
 	queue string
 }
 
@@ -387,8 +390,8 @@ func scanMinute(r Rows) (m minuteOfQueue, err error) {
 }
 
 // inMicros is a span that is kept in microseconds.
-func inMicros(us int64) belfry.Duration {
-	return belfry.Duration(time.Duration(us) * time.Microsecond)
+func inMicros(us int64) core.Duration {
+	return core.Duration(time.Duration(us) * time.Microsecond)
 }
 
 // liveLook bounds what is counted of a schedule since the last roll-up.
@@ -396,7 +399,7 @@ const liveLook = 5000
 
 // ScheduleDays says what became of a schedule's runs, day by day. What was not
 // rolled up yet is counted as it is.
-func (s *Store) ScheduleDays(ctx context.Context, q belfry.DaysQuery) (out belfry.ScheduleDays, err error) {
+func (s *Store) ScheduleDays(ctx context.Context, q view.DaysQuery) (out view.ScheduleDays, err error) {
 	now, err := s.Now(ctx)
 	if err != nil {
 		return out, err
@@ -411,14 +414,14 @@ func (s *Store) ScheduleDays(ctx context.Context, q belfry.DaysQuery) (out belfr
 		}
 		zone, _ := cron.LoadZone(row.Zone)
 		q := q.WithDefaults(time.Unix(dayIn(zone, now.UnixMicro())*86400, 0))
-		days := map[int64]*belfry.ScheduleDay{}
+		days := map[int64]*view.ScheduleDay{}
 		if err := s.rolledDays(ctx, tx, row.ID, q, days); err != nil {
 			return err
 		}
 		if out.Partial, err = s.liveDays(ctx, tx, row.ID, zone, days); err != nil {
 			return err
 		}
-		out.Days = []belfry.ScheduleDay{}
+		out.Days = []view.ScheduleDay{}
 		for _, n := range slices.Sorted(maps.Keys(days)) {
 			d := *days[n]
 			if d.Day = time.Unix(n*86400, 0).UTC(); !d.Day.Before(q.From) && !d.Day.After(q.To) {
@@ -430,12 +433,12 @@ func (s *Store) ScheduleDays(ctx context.Context, q belfry.DaysQuery) (out belfr
 	return out, err
 }
 
-func (s *Store) rolledDays(ctx context.Context, tx Tx, schedule int64, q belfry.DaysQuery, days map[int64]*belfry.ScheduleDay) error {
+func (s *Store) rolledDays(ctx context.Context, tx Tx, schedule int64, q view.DaysQuery, days map[int64]*view.ScheduleDay) error {
 	var wanted []int64
 	for d := q.From; !d.After(q.To); d = d.Add(oneDay) {
 		wanted = append(wanted, d.Unix()/86400)
 	}
-	_, err := collect(ctx, tx, func(r Rows) (d belfry.ScheduleDay, err error) {
+	_, err := collect(ctx, tx, func(r Rows) (d view.ScheduleDay, err error) {
 		var day, ran int64
 		err = r.Scan(&day, &d.OK, &d.Failed, &d.Canceled, &d.Skipped, &ran)
 		d.Ran = inMicros(ran)
@@ -449,7 +452,7 @@ func (s *Store) rolledDays(ctx context.Context, tx Tx, schedule int64, q belfry.
 }
 
 // liveDays adds what was not rolled up yet.
-func (s *Store) liveDays(ctx context.Context, tx Tx, schedule int64, zone *time.Location, days map[int64]*belfry.ScheduleDay) (partial bool, err error) {
+func (s *Store) liveDays(ctx context.Context, tx Tx, schedule int64, zone *time.Location, days map[int64]*view.ScheduleDay) (partial bool, err error) {
 	m, err := s.jobMark(ctx, tx)
 	if err != nil {
 		return false, err
@@ -474,7 +477,7 @@ func (s *Store) liveDays(ctx context.Context, tx Tx, schedule int64, zone *time.
 			if e.at < m.minute*60_000_000 || e.num == 0 {
 				continue
 			}
-			dayOf(days, dayIn(zone, e.day)).Tally(belfry.JobState(e.state), e.num, inMicros(e.took))
+			dayOf(days, dayIn(zone, e.day)).Tally(job.State(e.state), e.num, inMicros(e.took))
 		}
 		partial = partial || len(ends) == liveLook && ends[liveLook-1].at >= m.minute*60_000_000
 	}

@@ -7,7 +7,9 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/job"
+	"github.com/belfry-run/belfry/task"
 )
 
 // selectLive reads live jobs with what their leases add, selectHeld those whose leases have a row each,
@@ -47,11 +49,11 @@ const DoneColumns = `id, namespace, task_id, task, kind, queue, priority, state,
 
 // jobRow is a job with what only the store needs.
 type jobRow struct {
-	belfry.Job
+	job.Job
 	TaskID int64
 
-	readyAt int64         // of a job that was read to be claimed
-	needs   belfry.Demand // of a new one
+	readyAt int64       // of a job that was read to be claimed
+	needs   task.Demand // of a new one
 }
 
 func scanJob(rows Rows) (j jobRow, err error) {
@@ -83,7 +85,7 @@ func scanReady(more ...any) func(Rows, *jobRow) error {
 			err = t.count(&j, *numbers)
 		}
 		*row = j
-		row.State = belfry.JobReady
+		row.State = job.Ready
 		t.complete(row)
 		return err
 	}
@@ -100,7 +102,7 @@ func (t *jobTexts) complete(j *jobRow) {
 	j.Input, j.Output = rawJSON(t.input), rawJSON(t.output)
 	j.Tags = splitTags(t.tags)
 	j.Nominal, j.DueAt, j.CreatedAt = instant(t.nominal), instant(t.dueAt), instant(t.createdAt)
-	j.Timeout = belfry.Duration(t.timeout * 1000)
+	j.Timeout = core.Duration(t.timeout * 1000)
 	if t.activeKey != nil {
 		j.ActiveKey = *t.activeKey
 	}
@@ -162,7 +164,7 @@ func (s *Store) jobsByID(ctx context.Context, tx Tx, ids []int64) ([]jobRow, err
 }
 
 func noJob(id int64) error {
-	return belfry.Errorf(belfry.NotFound, "no job %d", id).
+	return core.Errorf(core.NotFound, "no job %d", id).
 		WithHint("it may be older than retention; see: belfry job list")
 }
 
@@ -171,14 +173,14 @@ func (s *Store) job(ctx context.Context, tx Tx, namespace string, id int64) (job
 	if err != nil {
 		return jobRow{}, err
 	}
-	if len(found) == 0 || namespace != belfry.AnyNamespace && found[0].Namespace != namespace {
+	if len(found) == 0 || namespace != core.AnyNamespace && found[0].Namespace != namespace {
 		return jobRow{}, noJob(id)
 	}
 	return found[0], nil
 }
 
 // Job is one job, live or finished.
-func (s *Store) Job(ctx context.Context, namespace string, id int64) (j belfry.Job, err error) {
+func (s *Store) Job(ctx context.Context, namespace string, id int64) (j job.Job, err error) {
 	err = s.db.Read(ctx, func(tx Tx) error {
 		row, err := s.job(ctx, tx, namespace, id)
 		if j = row.Job; err != nil {
@@ -190,7 +192,7 @@ func (s *Store) Job(ctx context.Context, namespace string, id int64) (j belfry.J
 }
 
 // Jobs lists jobs, newest first.
-func (s *Store) Jobs(ctx context.Context, f belfry.JobFilter) (p belfry.Page[belfry.Job], err error) {
+func (s *Store) Jobs(ctx context.Context, f job.Filter) (p core.Page[job.Job], err error) {
 	if err := f.Validate(); err != nil {
 		return p, err
 	}
@@ -204,11 +206,11 @@ func (s *Store) Jobs(ctx context.Context, f belfry.JobFilter) (p belfry.Page[bel
 		if err != nil {
 			return err
 		}
-		jobs := make([]belfry.Job, len(rows))
+		jobs := make([]job.Job, len(rows))
 		for i, r := range rows {
 			jobs[i] = r.Job
 		}
-		p = page(jobs, limit, func(last belfry.Job) string { return encodeCursor(strconv.FormatInt(last.ID, 10)) })
+		p = page(jobs, limit, func(last job.Job) string { return encodeCursor(strconv.FormatInt(last.ID, 10)) })
 		if p.Next == "" && l.until > 0 {
 			p.Next, p.Looked = encodeCursor(strconv.FormatInt(l.until, 10)), l.rows
 		}
@@ -219,7 +221,7 @@ func (s *Store) Jobs(ctx context.Context, f belfry.JobFilter) (p belfry.Page[bel
 
 // inState is the condition on the states, all live or all final. They are
 // Belfry's own words, and written out so that partial indexes apply.
-func inState(states []belfry.JobState) string {
+func inState(states []job.State) string {
 	if len(states) == 0 {
 		return "true"
 	}
@@ -228,7 +230,7 @@ func inState(states []belfry.JobState) string {
 		switch {
 		case st.Final():
 			any = append(any, "state = '"+string(st)+"'")
-		case st == belfry.JobRunning:
+		case st == job.Running:
 			any = append(any, "job_id is not null")
 		default:
 			any = append(any, "state = '"+string(st)+"' and job_id is null")
@@ -239,7 +241,7 @@ func inState(states []belfry.JobState) string {
 
 // Attempts lists the ended attempts of a job, oldest first. The one that ended
 // the job stands in the job's own row.
-func (s *Store) Attempts(ctx context.Context, namespace string, id int64) (all []belfry.Attempt, err error) {
+func (s *Store) Attempts(ctx context.Context, namespace string, id int64) (all []job.Attempt, err error) {
 	err = s.db.Read(ctx, func(tx Tx) error {
 		if _, err := s.job(ctx, tx, namespace, id); err != nil {
 			return err
@@ -259,7 +261,7 @@ func (s *Store) Attempts(ctx context.Context, namespace string, id int64) (all [
 		return addDetails(ctx, tx, id, all)
 	})
 	if all == nil {
-		all = []belfry.Attempt{}
+		all = []job.Attempt{}
 	}
 	return all, err
 }
@@ -267,7 +269,7 @@ func (s *Store) Attempts(ctx context.Context, namespace string, id int64) (all [
 // lastAttempt are the columns of a finished job that make up its last attempt.
 const lastAttempt = `id, attempt, lease, session, worker, claimed_at, started_at, finished_at, outcome, error, exit_code, signal, log_cut`
 
-func scanAttempt(rows Rows) (a belfry.Attempt, err error) {
+func scanAttempt(rows Rows) (a job.Attempt, err error) {
 	var exit *int64
 	var cut int64
 	err = rows.Scan(&a.JobID, &a.Number, &a.Lease, &a.Session, &a.Worker, scanTime{&a.ClaimedAt}, scanTime{&a.StartedAt}, scanTime{&a.EndedAt},

@@ -4,7 +4,8 @@ import (
 	"context"
 	"strconv"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/access"
+	"github.com/belfry-run/belfry/core"
 )
 
 // joinPrefix tells people a join token from one that is good for the API.
@@ -12,14 +13,14 @@ const joinPrefix = secretPrefix + "join_"
 
 const joinColumns = `id, name, namespace, labels, uses, used, expires_at, created_at, created_by, last_used_at, revoked_at`
 
-func scanJoin(rows Rows) (t belfry.JoinToken, err error) {
+func scanJoin(rows Rows) (t access.JoinToken, err error) {
 	return t, rows.Scan(&t.ID, &t.Name, &t.Namespace, scanDoc{&t.Labels}, &t.Uses, &t.Used, scanTime{&t.ExpiresAt}, scanTime{&t.CreatedAt},
 		&t.CreatedBy, scanTime{&t.LastUsedAt}, scanTime{&t.RevokedAt})
 }
 
 // CreateJoinToken makes a join token and answers its secret, which cannot be had
 // again.
-func (s *Store) CreateJoinToken(ctx context.Context, t belfry.JoinToken) (out belfry.JoinToken, secret string, err error) {
+func (s *Store) CreateJoinToken(ctx context.Context, t access.JoinToken) (out access.JoinToken, secret string, err error) {
 	secret = newSecret(joinPrefix)
 	err = s.write(ctx, "create join token", func(c *change) error {
 		out = t.WithDefaults(c.now)
@@ -30,7 +31,7 @@ func (s *Store) CreateJoinToken(ctx context.Context, t belfry.JoinToken) (out be
 		if err != nil {
 			return err
 		}
-		out.ID, out.Used, out.CreatedAt, out.CreatedBy = ids[0], 0, c.now, belfry.ActorOf(ctx)
+		out.ID, out.Used, out.CreatedAt, out.CreatedBy = ids[0], 0, c.now, access.ActorOf(ctx)
 		if _, err := c.tx.Exec(ctx, `
 			insert into belfry.join_tokens (id, name, namespace, labels, hash, uses, expires_at, created_at, created_by)
 			values ($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
@@ -44,13 +45,13 @@ func (s *Store) CreateJoinToken(ctx context.Context, t belfry.JoinToken) (out be
 
 // JoinTokens lists all join tokens, those included that nobody can use any more,
 // oldest first.
-func (s *Store) JoinTokens(ctx context.Context) (all []belfry.JoinToken, err error) {
+func (s *Store) JoinTokens(ctx context.Context) (all []access.JoinToken, err error) {
 	err = s.db.Read(ctx, func(tx Tx) error {
 		all, err = collect(ctx, tx, scanJoin, `select `+joinColumns+` from belfry.join_tokens order by id`)
 		return err
 	})
 	if all == nil {
-		all = []belfry.JoinToken{}
+		all = []access.JoinToken{}
 	}
 	return all, err
 }
@@ -64,7 +65,7 @@ func (s *Store) RevokeJoinToken(ctx context.Context, id int64) error {
 			return err
 		}
 		if !found {
-			return belfry.Errorf(belfry.NotFound, "no join token %d", id).WithHint("see: belfry token join list")
+			return core.Errorf(core.NotFound, "no join token %d", id).WithHint("see: belfry token join list")
 		}
 		if !t.RevokedAt.IsZero() {
 			return nil
@@ -78,7 +79,7 @@ func (s *Store) RevokeJoinToken(ctx context.Context, id int64) error {
 
 // Join makes a token for the worker of a machine, for whoever has the secret of
 // a join token. It counts as a use in the same transaction.
-func (s *Store) Join(ctx context.Context, secret, machine string) (made belfry.Token, own string, err error) {
+func (s *Store) Join(ctx context.Context, secret, machine string) (made access.Token, own string, err error) {
 	own = newSecret(secretPrefix)
 	err = s.write(ctx, "join", func(c *change) error {
 		t, found, err := first(ctx, c.tx, scanJoin, `
@@ -87,7 +88,7 @@ func (s *Store) Join(ctx context.Context, secret, machine string) (made belfry.T
 		case err != nil:
 			return err
 		case !found:
-			return belfry.Errorf(belfry.Unauthorized, "the join token is unknown").WithHint("make one with: belfry token join create")
+			return core.Errorf(core.Unauthorized, "the join token is unknown").WithHint("make one with: belfry token join create")
 		}
 		if err := t.Refusal(c.now); err != nil {
 			return err
@@ -96,7 +97,7 @@ func (s *Store) Join(ctx context.Context, secret, machine string) (made belfry.T
 			return err
 		}
 		by := *c
-		by.ctx = belfry.WithActor(ctx, "join:"+t.Name)
+		by.ctx = access.WithActor(ctx, "join:"+t.Name)
 		made, err = by.insertToken(t.For(machine), own)
 		return err
 	})

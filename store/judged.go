@@ -5,7 +5,9 @@ import (
 	"sync"
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/monitor"
+	"github.com/belfry-run/belfry/view"
 )
 
 // judgedKept is how many judged checks are remembered for those who watch. Who
@@ -26,12 +28,12 @@ type judged struct {
 	mu     sync.Mutex
 	life   int64 // of this process, so that cursors of another one mean nothing here
 	next   int64 // number of the next event
-	latest [judgedKept]belfry.Event
+	latest [judgedKept]view.Event
 }
 
 func newJudged() *judged { return &judged{life: time.Now().UnixNano()} }
 
-func (j *judged) put(events []belfry.Event) {
+func (j *judged) put(events []view.Event) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	for _, e := range events {
@@ -49,14 +51,14 @@ func (j *judged) from(n *seen) {
 
 // since answers what a cursor has not seen, and moves it on. A cursor of
 // another process begins here.
-func (j *judged) since(namespace string, n *seen) (events []belfry.Event) {
+func (j *judged) since(namespace string, n *seen) (events []view.Event) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if n.life != j.life || n.judged > j.next {
 		n.life, n.judged = j.life, j.next
 	}
 	for i := max(n.judged, j.next-judgedKept); i < j.next; i++ {
-		if e := j.latest[i%judgedKept]; namespace == belfry.AnyNamespace || e.Check.Namespace == namespace {
+		if e := j.latest[i%judgedKept]; namespace == core.AnyNamespace || e.Check.Namespace == namespace {
 			events = append(events, e)
 		}
 	}
@@ -65,10 +67,10 @@ func (j *judged) since(namespace string, n *seen) (events []belfry.Event) {
 }
 
 // toldJudged has those who watch hear of a monitor's check once this is committed.
-func (c *change) toldJudged(row monitorRow, o *belfry.Observation) {
-	e := belfry.CheckEvent{Namespace: row.Namespace, Monitor: row.Name, Status: row.state.Status()}
+func (c *change) toldJudged(row monitorRow, o *monitor.Observation) {
+	e := view.CheckEvent{Namespace: row.Namespace, Monitor: row.Name, Status: row.state.Status()}
 	if o != nil {
 		e.Outcome = o.Outcome
 	}
-	c.judged = append(c.judged, belfry.Event{Type: "check", At: c.now, Check: &e})
+	c.judged = append(c.judged, view.Event{Type: "check", At: c.now, Check: &e})
 }

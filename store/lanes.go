@@ -8,7 +8,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/job"
+	"github.com/belfry-run/belfry/task"
 )
 
 // lanes remember in which queues jobs are ready that sessions of a kind cannot
@@ -41,7 +42,7 @@ const laneEnd, laneBehind = "\x1f", "\x20"
 // can run its jobs, and if not, the first lane behind it that the session could.
 // So lanes that it cannot run cost one look-up for all that lie together, however
 // many there are.
-func seek(w belfry.WorkerState, met []int64, lane string) (own bool, next string) {
+func seek(w job.WorkerState, met []int64, lane string) (own bool, next string) {
 	part := strings.Split(lane, laneEnd) // queue, kind, handler, namespace, demand
 	if len(part) != 5 {
 		return false, lane + laneBehind
@@ -60,7 +61,7 @@ func seek(w belfry.WorkerState, met []int64, lane string) (own bool, next string
 		}
 		return upTo(n) + laneEnd + first
 	}
-	kind := belfry.Kind(part[1])
+	kind := task.Kind(part[1])
 	switch {
 	case !w.Runs(kind):
 		return false, upTo(2) + laneBehind
@@ -81,7 +82,7 @@ func seek(w belfry.WorkerState, met []int64, lane string) (own bool, next string
 
 // ownLanes are the lanes of a queue in which jobs are ready, leased ones among
 // them, that a session can run, and whether the queue has others.
-func (s *Store) ownLanes(ctx context.Context, tx Tx, w belfry.WorkerState, met []int64, queue string) (own []string, mixed bool, err error) {
+func (s *Store) ownLanes(ctx context.Context, tx Tx, w job.WorkerState, met []int64, queue string) (own []string, mixed bool, err error) {
 	const from = `(select lane from belfry.jobs where state = 'ready' and lane >= $1 and lane < $2 order by lane`
 	scan := func(rows Rows) (ends [2]*string, err error) { return ends, rows.Scan(&ends[0], &ends[1]) }
 	ends, _, err := first(ctx, tx, scan, `select `+from+` limit 1), `+from+` desc limit 1)`, queue+laneEnd, queue+laneBehind)
@@ -113,7 +114,7 @@ func (s *Store) ownLanes(ctx context.Context, tx Tx, w belfry.WorkerState, met [
 // narrow has a claim walk the lanes that its session can run, where the queue has
 // others besides. It reports whether there is one. Where the database is elsewhere,
 // that a queue has become mixed is noticed beside the claims.
-func (c *change) narrow(p *picking, w belfry.WorkerState, met []int64, queue string) (some bool, err error) {
+func (c *change) narrow(p *picking, w job.WorkerState, met []int64, queue string) (some bool, err error) {
 	known := &c.s.lanes
 	m, due := known.of(p.key)
 	switch {
@@ -141,7 +142,7 @@ func (c *change) narrow(p *picking, w belfry.WorkerState, met []int64, queue str
 }
 
 // lookForLanes looks beside the claims whether a queue has become mixed.
-func (s *Store) lookForLanes(key waterKey, w belfry.WorkerState, met []int64) {
+func (s *Store) lookForLanes(key waterKey, w job.WorkerState, met []int64) {
 	if !s.lanes.look(key) || !s.water.begins() {
 		return
 	}

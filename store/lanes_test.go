@@ -6,7 +6,8 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/job"
+	"github.com/belfry-run/belfry/task"
 )
 
 // From lane to lane, a session finds those that it can run and no others, with
@@ -18,8 +19,8 @@ func TestLanesAreFoundWithoutALookAtOthers(t *testing.T) {
 	for range 300 {
 		var all []string
 		for range 400 {
-			kind, handler := belfry.Kind(pick("command", "func", "http", "program")), ""
-			if kind == belfry.KindFunc {
+			kind, handler := task.Kind(pick("command", "func", "http", "program")), ""
+			if kind == task.KindFunc {
 				handler = fmt.Sprintf("f%d%s", r.IntN(40), pick("", "-x", ".y"))
 			}
 			lane := "q" + laneEnd + string(kind) + laneEnd + handler + laneEnd + pick("a", "b", "b-1", "c") + laneEnd + fmt.Sprint(r.IntN(30))
@@ -28,8 +29,8 @@ func TestLanesAreFoundWithoutALookAtOthers(t *testing.T) {
 			}
 		}
 		slices.Sort(all)
-		w := belfry.WorkerState{WorkerInfo: belfry.WorkerInfo{
-			Namespace: pick("*", "b"), Kinds: []belfry.Kind{belfry.KindFunc, belfry.Kind(pick("command", "http"))},
+		w := job.WorkerState{WorkerInfo: job.WorkerInfo{
+			Namespace: pick("*", "b"), Kinds: []task.Kind{task.KindFunc, task.Kind(pick("command", "http"))},
 			Funcs: []string{"f7", fmt.Sprintf("f%d", r.IntN(40)), "f3-x"},
 		}}
 		met := []int64{int64(r.IntN(30)), 2}

@@ -5,7 +5,9 @@ import (
 	"slices"
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/monitor"
+	"github.com/belfry-run/belfry/task"
+	"github.com/belfry-run/belfry/view"
 )
 
 // lapseBatch bounds the monitors that are looked at in one transaction.
@@ -14,9 +16,9 @@ const lapseBatch = 500
 // LapseMonitors does what time alone brings: the end of a timed pause, the
 // edges of maintenance, heartbeats that did not come. Every node may call it at
 // the same time.
-func (s *Store) LapseMonitors(ctx context.Context) (out belfry.Lapsed, err error) {
+func (s *Store) LapseMonitors(ctx context.Context) (out view.Lapsed, err error) {
 	err = s.write(ctx, "lapse monitors", func(c *change) error {
-		out = belfry.Lapsed{Now: c.now}
+		out = view.Lapsed{Now: c.now}
 		resumable, err := c.resumable()
 		if err != nil {
 			return err
@@ -76,12 +78,12 @@ func (c *change) lapse(row *monitorRow) error {
 		return nil
 	}
 	before := row.state
-	j := belfry.Lapse(row.Monitor, row.state, env, c.now)
+	j := monitor.Lapse(row.Monitor, row.state, env, c.now)
 	if err := c.takeJudgement(row, j, nil); err != nil {
 		return err
 	}
 	if now := row.state; !now.LastAt.Equal(before.LastAt) { // a heartbeat that did not come
-		missed := checked{Observation: belfry.Observation{At: now.LastAt, Measure: belfry.Measure{Outcome: now.LastOutcome, Code: now.LastCode, Message: now.LastMessage}}}
+		missed := checked{Observation: monitor.Observation{At: now.LastAt, Measure: task.Measure{Outcome: now.LastOutcome, Code: now.LastCode, Message: now.LastMessage}}}
 		if err := c.writeResults([]resultRow{resultRowOf(row.ID, missed)}); err != nil {
 			return err
 		}
@@ -89,7 +91,7 @@ func (c *change) lapse(row *monitorRow) error {
 	if before.PausedAt.IsZero() || !row.state.PausedAt.IsZero() || row.scheduleID == 0 {
 		return nil
 	}
-	sc, err := c.resumeSchedule(row.Namespace, belfry.OwnedName(row.Name), false)
+	sc, err := c.resumeSchedule(row.Namespace, task.OwnedName(row.Name), false)
 	if err != nil {
 		return err
 	}

@@ -4,7 +4,10 @@ import (
 	"slices"
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/job"
+	"github.com/belfry-run/belfry/schedule"
+	"github.com/belfry-run/belfry/task"
 )
 
 // leaseRow is a lease as a batch carries it.
@@ -15,7 +18,7 @@ type leaseRow struct {
 	Ahead      int     `json:"ahead"` // of its worker's free slots
 }
 
-func slotOf(q belfry.Queue) *string {
+func slotOf(q job.Queue) *string {
 	if q.GlobalLimit == 0 {
 		return nil
 	}
@@ -29,10 +32,10 @@ func slotOf(q belfry.Queue) *string {
 // The rows of the jobs are not touched. That a job has no lease was seen by the
 // statement that picked it, which on PostgreSQL may have begun before another
 // claim was committed; so the primary key of the leases has the last word.
-func (c *change) lease(w belfry.WorkerState, rows []jobRow, leases []leaseRow) (belfry.Claim, error) {
+func (c *change) lease(w job.WorkerState, rows []jobRow, leases []leaseRow) (job.Claim, error) {
 	number, at, err := c.sql.LeaseNumber(c.ctx, c.tx, micros(c.now))
 	if err != nil {
-		return belfry.Claim{}, err
+		return job.Claim{}, err
 	}
 	if len(rows) >= c.s.opt.PackFrom && canShare(rows, leases) {
 		p := Pack{Number: number, Session: w.Session, Queue: rows[0].Queue, ClaimedAt: at, Jobs: make([]int64, len(rows))}
@@ -42,7 +45,7 @@ func (c *change) lease(w belfry.WorkerState, rows []jobRow, leases []leaseRow) (
 		}
 		ok, err := c.sql.Pack(c.ctx, c.tx, p)
 		if err != nil {
-			return belfry.Claim{}, err
+			return job.Claim{}, err
 		}
 		if ok {
 			return c.leased(w, number, at, rows)
@@ -59,12 +62,12 @@ func (c *change) lease(w belfry.WorkerState, rows []jobRow, leases []leaseRow) (
 		where `+c.sql.Unleased("t.job_id")+`
 		on conflict (job_id) do nothing`, append([]any{number, w.Session, at}, args...)...)
 	if err != nil {
-		return belfry.Claim{}, err
+		return job.Claim{}, err
 	}
 	if int(n) < len(rows) { // another claim was faster with some
 		leased, err := collect(c.ctx, c.tx, scanInt, `select job_id from belfry.leases where session = $1 and number = $2`, w.Session, number)
 		if err != nil {
-			return belfry.Claim{}, err
+			return job.Claim{}, err
 		}
 		got := make(map[int64]bool, len(leased))
 		for _, id := range leased {
@@ -80,7 +83,7 @@ func (c *change) lease(w belfry.WorkerState, rows []jobRow, leases []leaseRow) (
 func canShare(rows []jobRow, leases []leaseRow) bool {
 	for i := range rows {
 		j := &rows[i].Job
-		if leases[i].SlotOf != nil || j.Queue != rows[0].Queue || j.Kind == belfry.KindProgram || j.ScheduleID != 0 || j.Trigger != belfry.TriggerEnqueue {
+		if leases[i].SlotOf != nil || j.Queue != rows[0].Queue || j.Kind == task.KindProgram || j.ScheduleID != 0 || j.Trigger != job.TriggerEnqueue {
 			return false
 		}
 	}
@@ -89,8 +92,8 @@ func canShare(rows []jobRow, leases []leaseRow) bool {
 
 // leaseAtOnce picks and leases in one statement, which takes the commit along
 // where nothing is expected to follow.
-func (c *change) leaseAtOnce(w belfry.WorkerState, q belfry.Queue, p picking) (a answer, err error) {
-	a.Claim.Jobs = []belfry.LeasedJob{}
+func (c *change) leaseAtOnce(w job.WorkerState, q job.Queue, p picking) (a answer, err error) {
+	a.Claim.Jobs = []job.LeasedJob{}
 	var number, picked, at int64
 	var differ []int64
 	like := p.like(c.s.likeness.like(q.Name))
@@ -105,7 +108,7 @@ func (c *change) leaseAtOnce(w belfry.WorkerState, q belfry.Queue, p picking) (a
 	if err != nil {
 		return a, err
 	}
-	if usual != nil && p.n > p.slots && (usual.Retry.OnLost == belfry.OnLostFail || like != nil && like.MaxAttempts < 2) { // none of them may wait
+	if usual != nil && p.n > p.slots && (usual.Retry.OnLost == task.OnLostFail || like != nil && like.MaxAttempts < 2) { // none of them may wait
 		if p.n = p.slots; p.n == 0 {
 			return a, nil
 		}
@@ -113,7 +116,7 @@ func (c *change) leaseAtOnce(w belfry.WorkerState, q belfry.Queue, p picking) (a
 	p.hopeful = p.hopeful && usual == nil // there is no second look
 	parts, args := c.parts(p, like)
 	own, expected := len(args)+1, ""
-	args = append(args, w.Session, slotOf(q), micros(c.now), belfry.DeadlineGrace.Microseconds(), c.s.opt.PackFrom, p.slots)
+	args = append(args, w.Session, slotOf(q), micros(c.now), job.DeadlineGrace.Microseconds(), c.s.opt.PackFrom, p.slots)
 	switch {
 	case usual == nil:
 	case like != nil:
@@ -121,7 +124,7 @@ func (c *change) leaseAtOnce(w belfry.WorkerState, q belfry.Queue, p picking) (a
 	default:
 		args = append(args, usual.ID)
 		expected = "kind <> 'program' and task_id = " + placeholder(len(args))
-		if p.n > p.slots { // that is [belfry.Job.MayWait] of this task
+		if p.n > p.slots { // that is [job.Job.MayWait] of this task
 			expected += " and max_attempts > 1 and (numbers is null or split_part(numbers, ',', 3) = '0')"
 		}
 	}
@@ -161,7 +164,7 @@ func (c *change) leaseAtOnce(w belfry.WorkerState, q belfry.Queue, p picking) (a
 	switch {
 	case len(rows) == 0:
 	case usual != nil:
-		a.Claim = c.handOut(w, number, at, rows, map[int64]belfry.Task{usual.ID: *usual}, nil)
+		a.Claim = c.handOut(w, number, at, rows, map[int64]task.Task{usual.ID: *usual}, nil)
 	default:
 		a.Claim, err = c.leased(w, number, at, rows)
 	}
@@ -169,20 +172,20 @@ func (c *change) leaseAtOnce(w belfry.WorkerState, q belfry.Queue, p picking) (a
 }
 
 // leaseFewer keeps the first n of the jobs that were leased.
-func (c *change) leaseFewer(w belfry.WorkerState, p picking, number, at int64, rows []jobRow, n int) (belfry.Claim, error) {
+func (c *change) leaseFewer(w job.WorkerState, p picking, number, at int64, rows []jobRow, n int) (job.Claim, error) {
 	if err := c.unlease(rows[n:]); err != nil {
-		return belfry.Claim{}, err
+		return job.Claim{}, err
 	}
 	c.pickedOf(p, rows, n, true)
 	if n == 0 {
-		return belfry.Claim{Jobs: []belfry.LeasedJob{}}, nil
+		return job.Claim{Jobs: []job.LeasedJob{}}, nil
 	}
 	if n <= p.slots { // none of them waits
 		if _, err := c.tx.Exec(c.ctx, `update belfry.leases set ahead = 0 where session = $1 and number = $2`, w.Session, number); err != nil {
-			return belfry.Claim{}, err
+			return job.Claim{}, err
 		}
 		if _, err := c.tx.Exec(c.ctx, `update belfry.packs set ahead = 0 where number = $1`, number); err != nil {
-			return belfry.Claim{}, err
+			return job.Claim{}, err
 		}
 	}
 	return c.leased(w, number, at, rows[:n])
@@ -192,13 +195,13 @@ func (c *change) leaseFewer(w belfry.WorkerState, p picking, number, at int64, r
 // their lease is all that has to be written then, and the transaction that is
 // committed with it. Where many jobs are likely to be there, a look that is
 // hopeful saves more than a round trip.
-func (c *change) foretold(queue string, p picking, like *jobRow) (Tx, *belfry.Task, error) {
+func (c *change) foretold(queue string, p picking, like *jobRow) (Tx, *task.Task, error) {
 	last, can := c.tx.(Closer)
 	if can && c.usual != nil {
 		return lastQuery{c.tx, last}, c.usual, nil
 	}
 	u := c.s.habit.of(queue)
-	if !can || u.times < settled || p.hopeful && p.n >= likeFrom || like != nil && (like.TaskID != u.task || like.Kind == belfry.KindProgram) {
+	if !can || u.times < settled || p.hopeful && p.n >= likeFrom || like != nil && (like.TaskID != u.task || like.Kind == task.KindProgram) {
 		return c.tx, nil, nil
 	}
 	tasks, err := c.tasksByID([]int64{u.task})
@@ -209,27 +212,27 @@ func (c *change) foretold(queue string, p picking, like *jobRow) (Tx, *belfry.Ta
 	return lastQuery{c.tx, last}, &t, nil
 }
 
-func deadline(claimedAt int64, timeout belfry.Duration) time.Time {
-	return instant(claimedAt).Add(timeout.D() + belfry.DeadlineGrace)
+func deadline(claimedAt int64, timeout core.Duration) time.Time {
+	return instant(claimedAt).Add(timeout.D() + job.DeadlineGrace)
 }
 
 // leased is the answer to a claim: jobs that have their lease.
-func (c *change) leased(w belfry.WorkerState, number, at int64, rows []jobRow) (belfry.Claim, error) {
+func (c *change) leased(w job.WorkerState, number, at int64, rows []jobRow) (job.Claim, error) {
 	rows, tasks, err := c.withTasks(rows)
 	if err != nil {
-		return belfry.Claim{}, err
+		return job.Claim{}, err
 	}
 	rows, secrets, err := c.equip(rows, tasks)
 	if err != nil {
-		return belfry.Claim{}, err
+		return job.Claim{}, err
 	}
 	return c.handOut(w, number, at, rows, tasks, secrets), nil
 }
 
 // handOut asks for nothing any more.
-func (c *change) handOut(w belfry.WorkerState, number, at int64, rows []jobRow, tasks map[int64]belfry.Task, secrets map[int64]map[string]string) belfry.Claim {
-	out := belfry.Claim{Lease: number, Jobs: make([]belfry.LeasedJob, len(rows))}
-	shared := make(map[int64]*belfry.Task, len(tasks))
+func (c *change) handOut(w job.WorkerState, number, at int64, rows []jobRow, tasks map[int64]task.Task, secrets map[int64]map[string]string) job.Claim {
+	out := job.Claim{Lease: number, Jobs: make([]job.LeasedJob, len(rows))}
+	shared := make(map[int64]*task.Task, len(tasks))
 	for id, t := range tasks {
 		shared[id] = &t
 	}
@@ -237,7 +240,7 @@ func (c *change) handOut(w belfry.WorkerState, number, at int64, rows []jobRow, 
 		l := &out.Jobs[i]
 		l.Job, l.Task, l.Secrets = rows[i].Job, shared[rows[i].TaskID], secrets[rows[i].ID]
 		j := &l.Job
-		j.State, j.Lease, j.Session, j.ClaimedAt, j.DeadlineAt = belfry.JobRunning, number, w.Session, instant(at), deadline(at, j.Timeout)
+		j.State, j.Lease, j.Session, j.ClaimedAt, j.DeadlineAt = job.Running, number, w.Session, instant(at), deadline(at, j.Timeout)
 		j.Attempt++
 	}
 	c.wake(topicJobs)
@@ -246,7 +249,7 @@ func (c *change) handOut(w belfry.WorkerState, number, at int64, rows []jobRow, 
 
 // withTasks reads the tasks of leased jobs. A job whose task was deleted while
 // an attempt ran, and that was handed back since, ends here.
-func (c *change) withTasks(rows []jobRow) ([]jobRow, map[int64]belfry.Task, error) {
+func (c *change) withTasks(rows []jobRow) ([]jobRow, map[int64]task.Task, error) {
 	ids := make([]int64, len(rows))
 	for i := range rows {
 		ids[i] = rows[i].TaskID
@@ -266,7 +269,7 @@ func (c *change) withTasks(rows []jobRow) ([]jobRow, map[int64]belfry.Task, erro
 			kept = append(kept, j)
 			continue
 		}
-		gone = append(gone, ending{row: j, settled: belfry.Withdraw(j.Job, belfry.ReasonDeleted, "task "+j.Task+" deleted")})
+		gone = append(gone, ending{row: j, settled: job.Withdraw(j.Job, schedule.ReasonDeleted, "task "+j.Task+" deleted")})
 	}
 	left := make([]jobRow, len(gone))
 	for i, e := range gone {

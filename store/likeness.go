@@ -4,7 +4,8 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/job"
+	"github.com/belfry-run/belfry/task"
 )
 
 // Most jobs of a queue are much like the one before: of its task, and new. So a
@@ -86,7 +87,7 @@ func scanLike(like *jobRow, differ *[]int64, more ...any) func(Rows, *jobRow) er
 		input = nil
 		err := rows.Scan(places...)
 		*j = *like
-		j.ID, j.State, j.Input, j.Tags = id, belfry.JobReady, rawJSON(input), slices.Clone(like.Tags)
+		j.ID, j.State, j.Input, j.Tags = id, job.Ready, rawJSON(input), slices.Clone(like.Tags)
 		j.DueAt, j.CreatedAt, j.readyAt = instant(dueAt), instant(createdAt), readyAt
 		if same < 2 {
 			*differ = append(*differ, id)
@@ -133,7 +134,7 @@ const readyShares = `kind <> 'program' and schedule_id = 0 and origin = 'enqueue
 
 // shares is the same on what [selectLike] reads.
 func (j *jobRow) shares() string {
-	if j.Kind == belfry.KindProgram || j.Trigger != belfry.TriggerEnqueue {
+	if j.Kind == task.KindProgram || j.Trigger != job.TriggerEnqueue {
 		return "same = 1"
 	}
 	return "same > 0"

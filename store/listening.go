@@ -6,7 +6,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/job"
 )
 
 // listening is what this process says of itself, and what it last saw.
@@ -17,8 +17,8 @@ type listening struct {
 }
 
 // Listen says that this node can hear workers which reach the database through
-// it. Call it every [belfry.ListenEvery] for as long as that is so. Where
-// somebody does, sessions with [belfry.WorkerInfo.Remote] that were opened here
+// it. Call it every [job.ListenEvery] for as long as that is so. Where
+// somebody does, sessions with [job.WorkerInfo.Remote] that were opened here
 // are only given up for a silence in which a node listened: an engine that lives
 // while all nodes with the API are away hears nobody, and may not conclude that
 // they are dead.
@@ -30,7 +30,7 @@ func (s *Store) Listen(ctx context.Context) error {
 			values ($1, $2, $2)
 			on conflict (node) do update
 			set since = case when belfry.listening.until between $3 and $2 then belfry.listening.since else $2 end, until = $2`,
-			node, micros(c.now), micros(c.now.Add(-belfry.ListenGap)))
+			node, micros(c.now), micros(c.now.Add(-job.ListenGap)))
 		return err
 	})
 }
@@ -51,27 +51,27 @@ func (l *listening) does() bool {
 }
 
 // heard is when workers could last be heard through nodes.
-func (c *change) heard() (belfry.Listening, error) {
-	spans, err := collect(c.ctx, c.tx, func(r Rows) (l belfry.Listening, err error) {
+func (c *change) heard() (job.Listening, error) {
+	spans, err := collect(c.ctx, c.tx, func(r Rows) (l job.Listening, err error) {
 		return l, r.Scan(scanTime{&l.Since}, scanTime{&l.Until})
 	}, `select since, until from belfry.listening order by until desc limit 1000`)
 	if err != nil {
-		return belfry.Listening{}, err
+		return job.Listening{}, err
 	}
-	out := belfry.Heard(spans, c.now)
-	if c.now.Sub(out.Until) <= belfry.ListenGap {
+	out := job.Heard(spans, c.now)
+	if c.now.Sub(out.Until) <= job.ListenGap {
 		c.after(func() { c.s.listening.told(false) })
 		return out, nil
 	}
 	n, _, err := first(c.ctx, c.tx, scanInt, `
 		select count(*)
 		from belfry.sessions
-		where ended_at = 0 and expires_at < $1 and remote = 1`, micros(c.now.Add(-belfry.LostGrace)))
+		where ended_at = 0 and expires_at < $1 and remote = 1`, micros(c.now.Add(-job.LostGrace)))
 	if n > 0 {
 		c.after(func() {
 			if c.s.listening.told(true) {
 				c.s.opt.Logger.Warn("no node serves the API, so workers elsewhere cannot renew: they are not given up yet",
-					"sessions", n, "heard", out.Until, "most", belfry.UnheardFor)
+					"sessions", n, "heard", out.Until, "most", job.UnheardFor)
 			}
 		})
 	}

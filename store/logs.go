@@ -5,7 +5,8 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/job"
 )
 
 // logRow is a piece of log as a batch carries it.
@@ -21,15 +22,15 @@ type logRow struct {
 
 // piece is what a piece of log is known by.
 type piece struct {
-	belfry.Ref
+	job.Ref
 	seq int
 }
 
 // Append keeps pieces of logs. Only the session that holds a job may write its
 // log, under the lease it holds it by.
-func (s *Store) Append(ctx context.Context, session string, ls []belfry.LogPiece) error {
-	if len(ls) > belfry.MaxBatch {
-		return belfry.Errorf(belfry.TooLarge, "%d pieces of log in one call", len(ls)).WithHint("send at most %d", belfry.MaxBatch)
+func (s *Store) Append(ctx context.Context, session string, ls []job.LogPiece) error {
+	if len(ls) > core.MaxBatch {
+		return core.Errorf(core.TooLarge, "%d pieces of log in one call", len(ls)).WithHint("send at most %d", core.MaxBatch)
 	}
 	return s.write(ctx, "append log", func(c *change) error {
 		rows, seen := make([]logRow, 0, len(ls)), make(map[piece]bool, len(ls))
@@ -42,7 +43,7 @@ func (s *Store) Append(ctx context.Context, session string, ls []belfry.LogPiece
 				continue
 			}
 			seen[id] = true
-			clean, _ := belfry.CleanText(l.Text, belfry.MaxLogPiece)
+			clean, _ := core.CleanText(l.Text, job.MaxLogPiece)
 			rows = append(rows, logRow{l.JobID, l.Lease, l.Seq, string(l.Stream), micros(c.plausible(l.At)), int64(len(clean)), packLog(clean)})
 		}
 		if err := c.boundLogs(session, rows); err != nil {
@@ -73,7 +74,7 @@ func (c *change) plausible(at time.Time) time.Time {
 }
 
 // Logs lists a job's log, attempt by attempt, oldest first.
-func (s *Store) Logs(ctx context.Context, namespace string, id int64, f belfry.LogFilter) (p belfry.Page[belfry.LogLine], err error) {
+func (s *Store) Logs(ctx context.Context, namespace string, id int64, f job.LogFilter) (p core.Page[job.LogLine], err error) {
 	after, err := decodeCursor(f.Cursor, 2)
 	if err != nil {
 		return p, err
@@ -87,7 +88,7 @@ func (s *Store) Logs(ctx context.Context, namespace string, id int64, f belfry.L
 		lease, errL := strconv.ParseInt(after[0], 10, 64)
 		seq, errS := strconv.Atoi(after[1])
 		if errL != nil || errS != nil {
-			return p, belfry.InvalidField("cursor", f.Cursor, "is not a cursor of this list", "")
+			return p, core.InvalidField("cursor", f.Cursor, "is not a cursor of this list", "")
 		}
 		w.args = append(w.args, lease, seq)
 		w.conds = append(w.conds, "(lease, seq) > ("+placeholder(len(w.args)-1)+", "+placeholder(len(w.args))+")")
@@ -97,7 +98,7 @@ func (s *Store) Logs(ctx context.Context, namespace string, id int64, f belfry.L
 		if _, err := s.job(ctx, tx, namespace, id); err != nil {
 			return err
 		}
-		lines, err := collect(ctx, tx, func(r Rows) (l belfry.LogLine, err error) {
+		lines, err := collect(ctx, tx, func(r Rows) (l job.LogLine, err error) {
 			return l, r.Scan(&l.JobID, &l.Lease, &l.Attempt, &l.Seq, &l.Stream, scanTime{&l.At}, scanLog{&l.Text})
 		}, `
 			select job_id, lease, attempt, seq, stream, at, body
@@ -106,11 +107,11 @@ func (s *Store) Logs(ctx context.Context, namespace string, id int64, f belfry.L
 			order by lease, seq
 			limit `+strconv.Itoa(limit), w.args...)
 		if lines == nil {
-			lines = []belfry.LogLine{}
+			lines = []job.LogLine{}
 		}
 		// The cursor is there even on the last page: who follows a log asks
 		// for what comes after it.
-		p = belfry.Page[belfry.LogLine]{Items: lines, Next: f.Cursor}
+		p = core.Page[job.LogLine]{Items: lines, Next: f.Cursor}
 		if n := len(lines); n > 0 {
 			p.Next = encodeCursor(strconv.FormatInt(lines[n-1].Lease, 10), strconv.Itoa(lines[n-1].Seq))
 		}

@@ -3,7 +3,9 @@ package store
 import (
 	"sync"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/job"
+	"github.com/belfry-run/belfry/task"
 )
 
 // logSizes remember how much of each attempt's log was kept, so that a worker
@@ -20,7 +22,7 @@ type logSize struct{ kept, most int64 }
 // logWriter is an attempt and who says that it is his.
 type logWriter struct {
 	session string
-	ref     belfry.Ref
+	ref     job.Ref
 }
 
 // maxLogSizes bounds the attempts that are remembered. Those that write go on
@@ -46,9 +48,9 @@ func (l *logSizes) keep(w logWriter, size logSize) {
 // boundLogs refuses what would make the log of an attempt longer than its task
 // allows. Honest workers end theirs before, and say so in it.
 func (c *change) boundLogs(session string, rows []logRow) error {
-	grown := map[belfry.Ref]int64{}
+	grown := map[job.Ref]int64{}
 	for _, r := range rows {
-		grown[belfry.Ref{JobID: r.JobID, Lease: r.Lease}] += r.Size
+		grown[job.Ref{JobID: r.JobID, Lease: r.Lease}] += r.Size
 	}
 	for ref, by := range grown {
 		w := logWriter{session, ref}
@@ -60,15 +62,15 @@ func (c *change) boundLogs(session string, rows []logRow) error {
 			}
 		}
 		if size.kept += by; size.kept > size.most {
-			return belfry.Errorf(belfry.TooLarge, "the log of job %d is over the limit of %d bytes for an attempt", ref.JobID, size.most).WithHint("write less, write it to a file, or raise the limit of the task")
+			return core.Errorf(core.TooLarge, "the log of job %d is over the limit of %d bytes for an attempt", ref.JobID, size.most).WithHint("write less, write it to a file, or raise the limit of the task")
 		}
 		c.after(func() { c.s.logSizes.keep(w, size) })
 	}
 	return nil
 }
 
-func (c *change) logSize(ref belfry.Ref) (size logSize, err error) {
-	size.most = belfry.MaxLog
+func (c *change) logSize(ref job.Ref) (size logSize, err error) {
+	size.most = task.MaxLog
 	if size.kept, _, err = first(c.ctx, c.tx, scanInt, `select coalesce(sum(size), 0) from belfry.logs where job_id = $1 and lease = $2`, ref.JobID, ref.Lease); err != nil {
 		return size, err
 	}

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/job"
 )
 
 // pieceSize is a piece of a log and where it lies in it.
@@ -15,13 +15,13 @@ type pieceSize struct{ lease, seq, size, at, offset int64 }
 // LogText answers a part of a job's log by byte, its last lines, or the lines
 // that a search finds. It reads the sizes of all pieces, and the texts of those
 // it answers.
-func (s *Store) LogText(ctx context.Context, namespace string, id int64, q belfry.LogQuery) (out belfry.LogText, err error) {
+func (s *Store) LogText(ctx context.Context, namespace string, id int64, q job.LogQuery) (out job.LogText, err error) {
 	match, err := q.Match()
 	if err != nil {
 		return out, err
 	}
 	err = s.db.Read(ctx, func(tx Tx) error {
-		out = belfry.LogText{}
+		out = job.LogText{}
 		if _, err := s.job(ctx, tx, namespace, id); err != nil {
 			return err
 		}
@@ -38,7 +38,7 @@ func (s *Store) LogText(ctx context.Context, namespace string, id int64, q belfr
 			out.Offset = max(0, out.Size-limit)
 		}
 		if match != nil {
-			limit = belfry.MaxLogSearch
+			limit = job.MaxLogSearch
 		}
 		text, at, err := s.logBytes(ctx, tx, id, q, pieces, out.Offset, limit)
 		if err != nil {
@@ -60,7 +60,7 @@ func (s *Store) LogText(ctx context.Context, namespace string, id int64, q belfr
 	return out, err
 }
 
-func logWhere(id int64, q belfry.LogQuery) *where {
+func logWhere(id int64, q job.LogQuery) *where {
 	w := &where{}
 	w.and("job_id = ?", id)
 	if q.Attempt > 0 {
@@ -70,7 +70,7 @@ func logWhere(id int64, q belfry.LogQuery) *where {
 	return w
 }
 
-func (s *Store) logPieces(ctx context.Context, tx Tx, id int64, q belfry.LogQuery, size *int64) ([]pieceSize, error) {
+func (s *Store) logPieces(ctx context.Context, tx Tx, id int64, q job.LogQuery, size *int64) ([]pieceSize, error) {
 	w := logWhere(id, q)
 	*size = 0
 	return collect(ctx, tx, func(r Rows) (p pieceSize, err error) {
@@ -82,7 +82,7 @@ func (s *Store) logPieces(ctx context.Context, tx Tx, id int64, q belfry.LogQuer
 }
 
 // logBytes reads the bytes from an offset on.
-func (s *Store) logBytes(ctx context.Context, tx Tx, id int64, q belfry.LogQuery, pieces []pieceSize, from, limit int64) (string, time.Time, error) {
+func (s *Store) logBytes(ctx context.Context, tx Tx, id int64, q job.LogQuery, pieces []pieceSize, from, limit int64) (string, time.Time, error) {
 	first, n := -1, 0
 	for i, p := range pieces {
 		if p.offset+p.size <= from || p.offset >= from+limit {

@@ -7,25 +7,26 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/cron"
+	"github.com/belfry-run/belfry/schedule"
 )
 
 // Look answers what a schedule will do, saved or not.
-func (s *Store) Look(ctx context.Context, q belfry.LookQuery) (out belfry.Look, err error) {
+func (s *Store) Look(ctx context.Context, q schedule.LookQuery) (out schedule.Look, err error) {
 	if err := q.Validate(); err != nil {
 		return out, err
 	}
 	if q.Namespace == "" {
-		q.Namespace = belfry.DefaultNamespace
+		q.Namespace = core.DefaultNamespace
 	}
 	now, err := s.Now(ctx)
 	if err != nil {
 		return out, err
 	}
 	err = s.db.Read(ctx, func(tx Tx) error {
-		sc, before := belfry.Schedule{}, (*belfry.Schedule)(nil)
-		var plan, beforePlan belfry.Plan
+		sc, before := schedule.Schedule{}, (*schedule.Schedule)(nil)
+		var plan, beforePlan schedule.Plan
 		if q.Name != "" {
 			row, err := s.schedule(ctx, tx, q.Namespace, q.Name, false)
 			if err != nil {
@@ -56,7 +57,7 @@ func (s *Store) Look(ctx context.Context, q belfry.LookQuery) (out belfry.Look, 
 
 // draft checks a schedule that is not saved and compiles it. Its plan is not
 // kept: drafts have no id.
-func (s *Store) draft(ctx context.Context, tx Tx, q belfry.LookQuery, saved belfry.Schedule, now time.Time) (belfry.Schedule, belfry.Plan, error) {
+func (s *Store) draft(ctx context.Context, tx Tx, q schedule.LookQuery, saved schedule.Schedule, now time.Time) (schedule.Schedule, schedule.Plan, error) {
 	d := *q.Draft
 	d.Namespace = q.Namespace
 	if d.Name == "" {
@@ -70,16 +71,16 @@ func (s *Store) draft(ctx context.Context, tx Tx, q belfry.LookQuery, saved belf
 	}
 	d = d.WithDefaults()
 	if err := d.Validate(now); err != nil {
-		return d, belfry.Plan{}, err
+		return d, schedule.Plan{}, err
 	}
-	var cals []belfry.Calendar
+	var cals []schedule.Calendar
 	for _, name := range d.Calendars() {
 		c, err := s.calendar(ctx, tx, d.Namespace, name, "")
-		if belfry.CodeOf(err) == belfry.NotFound {
+		if core.CodeOf(err) == core.NotFound {
 			continue // the plan names the field
 		}
 		if err != nil {
-			return d, belfry.Plan{}, err
+			return d, schedule.Plan{}, err
 		}
 		cals = append(cals, c)
 	}
@@ -90,7 +91,7 @@ func (s *Store) draft(ctx context.Context, tx Tx, q belfry.LookQuery, saved belf
 // Upcoming lists what all schedules of a namespace will do within a span,
 // soonest first. It reads about as many schedules as it lists runs, and where
 // most of them run earlier than asked for, no more than maxUpcoming.
-func (s *Store) Upcoming(ctx context.Context, a belfry.Ahead) (out []belfry.Coming, err error) {
+func (s *Store) Upcoming(ctx context.Context, a schedule.Ahead) (out []schedule.Coming, err error) {
 	now, err := s.Now(ctx)
 	if err != nil {
 		return nil, err
@@ -118,8 +119,8 @@ func (s *Store) Upcoming(ctx context.Context, a belfry.Ahead) (out []belfry.Comi
 }
 
 // merge lists the times of schedules in their order.
-func (s *Store) merge(ctx context.Context, tx Tx, a belfry.Ahead, rows []scheduleRow) ([]belfry.Coming, error) {
-	out := []belfry.Coming{}
+func (s *Store) merge(ctx context.Context, tx Tx, a schedule.Ahead, rows []scheduleRow) ([]schedule.Coming, error) {
+	out := []schedule.Coming{}
 	var q comingQueue
 	for _, r := range rows {
 		if err := s.comes(ctx, tx, &q, a, r.Schedule); err != nil {
@@ -151,7 +152,7 @@ const checksPassed = 10
 // the earliest; zero: there are none. Those from the finish have no planned
 // times but the next. Without checks of monitors it passes over a bounded number
 // of those.
-func dueFirst[T any](ctx context.Context, tx Tx, a belfry.Ahead, checks bool, n int, columns string, scan func(Rows) (T, error)) (rows []T, behind time.Time, err error) {
+func dueFirst[T any](ctx context.Context, tx Tx, a schedule.Ahead, checks bool, n int, columns string, scan func(Rows) (T, error)) (rows []T, behind time.Time, err error) {
 	w := &where{}
 	w.and("next_at > 0 and next_at <= ?", micros(a.From.Add(a.Within)))
 	all := ` from belfry.schedules where ` + w.sql() + ` order by next_at limit `
@@ -176,7 +177,7 @@ func dueFirst[T any](ctx context.Context, tx Tx, a belfry.Ahead, checks bool, n 
 	return rows, instant(at), err
 }
 
-func firstComing(sc belfry.Schedule, plan belfry.Plan, from time.Time) time.Time {
+func firstComing(sc schedule.Schedule, plan schedule.Plan, from time.Time) time.Time {
 	var planned time.Time
 	if next := sc.Upcoming(plan, from, 1); len(next) > 0 {
 		planned = next[0]
@@ -189,15 +190,15 @@ func firstComing(sc belfry.Schedule, plan belfry.Plan, from time.Time) time.Time
 
 // coming is a schedule and the time at which it comes next.
 type coming struct {
-	sc    belfry.Schedule
-	plan  belfry.Plan
+	sc    schedule.Schedule
+	plan  schedule.Plan
 	at    time.Time
 	until time.Time
 	left  int64 // with max_runs: runs that are not spent
 }
 
 // comes queues a schedule that comes within a span.
-func (s *Store) comes(ctx context.Context, tx Tx, q *comingQueue, a belfry.Ahead, sc belfry.Schedule) error {
+func (s *Store) comes(ctx context.Context, tx Tx, q *comingQueue, a schedule.Ahead, sc schedule.Schedule) error {
 	plan, err := s.planOf(ctx, tx, sc)
 	if err != nil {
 		return err
@@ -216,7 +217,7 @@ func (c *coming) passes(from time.Time) bool {
 }
 
 // next is what comes. What a calendar takes away spends no run.
-func (c *coming) next() belfry.Coming {
+func (c *coming) next() schedule.Coming {
 	next := c.sc.ComingAt(c.plan, c.at)
 	if !next.DueAt.IsZero() {
 		c.left--

@@ -5,10 +5,11 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/job"
 	"github.com/belfry-run/belfry/store"
 	"github.com/belfry-run/belfry/store/postgres"
 	"github.com/belfry-run/belfry/store/sqlite"
+	"github.com/belfry-run/belfry/task"
 )
 
 // putBefore gives a job a place in the order of claims that is before all others,
@@ -36,7 +37,7 @@ func TestAJobBeforeTheMarkIsFoundBesideTheClaims(t *testing.T) {
 		session := openWaiting(t, st, "t")
 		next := func() (ids []int64) {
 			t.Helper()
-			c, err := st.Claim(t.Context(), belfry.ClaimRequest{Session: session, Want: map[string]int{"default": 1}})
+			c, err := st.Claim(t.Context(), job.ClaimRequest{Session: session, Want: map[string]int{"default": 1}})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -47,7 +48,7 @@ func TestAJobBeforeTheMarkIsFoundBesideTheClaims(t *testing.T) {
 		}
 		enqueue := func() int64 {
 			t.Helper()
-			out, err := st.Enqueue(t.Context(), []belfry.NewJob{{Task: "t", Kind: belfry.KindFunc}})
+			out, err := st.Enqueue(t.Context(), []job.NewJob{{Task: "t", Kind: task.KindFunc}})
 			if err != nil {
 				t.Fatal(err)
 			}

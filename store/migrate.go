@@ -11,7 +11,7 @@ import (
 
 	"github.com/pressly/goose/v3"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
 )
 
 // Home is what every name of a table, view, sequence and function begins with
@@ -102,8 +102,8 @@ func (m Migrations) newer(ctx context.Context, db *sql.DB, version, known int64)
 	if err := db.QueryRowContext(ctx, m.Name(FloorSQL)).Scan(&floor); err != nil {
 		return fmt.Errorf("read the oldest schema version that may be used: %w", err)
 	}
-	if schema := (belfry.Schema{Version: version, Floor: floor, Known: known}); !schema.Serves() {
-		return schema.Refuse(belfry.Conflict)
+	if schema := (core.Schema{Version: version, Floor: floor, Known: known}); !schema.Serves() {
+		return schema.Refuse(core.Conflict)
 	}
 	return nil
 }

@@ -6,10 +6,12 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/monitor"
+	"github.com/belfry-run/belfry/view"
 )
 
-func monitorWhere(f belfry.MonitorFilter) (*where, int, error) {
+func monitorWhere(f view.MonitorFilter) (*where, int, error) {
 	w, limit, err := nameWhere(f.Namespace, f.Paging)
 	if err != nil {
 		return nil, 0, err
@@ -24,8 +26,8 @@ func monitorWhere(f belfry.MonitorFilter) (*where, int, error) {
 		w.and("replace(tags, ?, '') <> tags", ","+f.Tag+",")
 	}
 	if f.Search != "" {
-		if len(f.Search) > belfry.MaxMonitorSearch {
-			return nil, 0, belfry.InvalidField("search", strconv.Itoa(len(f.Search)), fmt.Sprintf("has more than %d bytes", belfry.MaxMonitorSearch), "")
+		if len(f.Search) > view.MaxMonitorSearch {
+			return nil, 0, core.InvalidField("search", strconv.Itoa(len(f.Search)), fmt.Sprintf("has more than %d bytes", view.MaxMonitorSearch), "")
 		}
 		w.and("replace(lower(name), ?, '') <> lower(name)", strings.ToLower(f.Search))
 	}
@@ -34,21 +36,21 @@ func monitorWhere(f belfry.MonitorFilter) (*where, int, error) {
 
 // CountMonitors counts what a filter finds. It looks at no more monitors than
 // it counts, but where a filter leaves most of them out.
-func (s *Store) CountMonitors(ctx context.Context, f belfry.MonitorFilter) (out belfry.MonitorCount, err error) {
-	f.Paging = belfry.Paging{}
+func (s *Store) CountMonitors(ctx context.Context, f view.MonitorFilter) (out view.MonitorCount, err error) {
+	f.Paging = core.Paging{}
 	w, _, err := monitorWhere(f)
 	if err != nil {
 		return out, err
 	}
-	out.Statuses = map[belfry.Status]int{}
+	out.Statuses = map[monitor.Status]int{}
 	err = s.db.Read(ctx, func(tx Tx) error {
 		type line struct {
-			status belfry.Status
+			status monitor.Status
 			n      int
 		}
 		lines, err := collect(ctx, tx, func(r Rows) (l line, err error) { return l, r.Scan(&l.status, &l.n) }, `
 			select status, count(*)
-			from (select status from belfry.monitors where `+w.sql()+` limit `+strconv.Itoa(belfry.CountLimit+1)+`) counted
+			from (select status from belfry.monitors where `+w.sql()+` limit `+strconv.Itoa(core.CountLimit+1)+`) counted
 			group by status`, w.args...)
 		for _, l := range lines {
 			out.Statuses[l.status] += l.n
@@ -56,14 +58,14 @@ func (s *Store) CountMonitors(ctx context.Context, f belfry.MonitorFilter) (out 
 		}
 		return err
 	})
-	if out.More = out.Count > belfry.CountLimit; out.More {
-		out.Count = belfry.CountLimit
+	if out.More = out.Count > core.CountLimit; out.More {
+		out.Count = core.CountLimit
 	}
 	return out, err
 }
 
 // Monitors lists monitors by namespace and name.
-func (s *Store) Monitors(ctx context.Context, f belfry.MonitorFilter) (p belfry.Page[belfry.MonitorView], err error) {
+func (s *Store) Monitors(ctx context.Context, f view.MonitorFilter) (p core.Page[view.MonitorView], err error) {
 	w, limit, err := monitorWhere(f)
 	if err != nil {
 		return p, err
@@ -75,11 +77,11 @@ func (s *Store) Monitors(ctx context.Context, f belfry.MonitorFilter) (p belfry.
 			where `+w.sql()+`
 			order by namespace, name
 			limit `+strconv.Itoa(limit+1), w.args...)
-		all := make([]belfry.MonitorView, len(rows))
+		all := make([]view.MonitorView, len(rows))
 		for i, r := range rows {
 			all[i] = r.view()
 		}
-		p = page(all, limit, func(v belfry.MonitorView) string { return encodeCursor(v.Namespace, v.Name) })
+		p = page(all, limit, func(v view.MonitorView) string { return encodeCursor(v.Namespace, v.Name) })
 		return err
 	})
 	return p, err

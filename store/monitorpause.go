@@ -5,35 +5,40 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/access"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/monitor"
+	"github.com/belfry-run/belfry/schedule"
+	"github.com/belfry-run/belfry/task"
+	"github.com/belfry-run/belfry/view"
 )
 
 // PauseMonitor stops a monitor, until an instant or, if it is zero, until it is
 // resumed. Time that is paused does not count for uptime.
-func (s *Store) PauseMonitor(ctx context.Context, namespace, name string, until time.Time, reason string) (out belfry.MonitorView, err error) {
-	if len(reason) > belfry.MaxDescription {
-		return out, belfry.InvalidField("reason", "", fmt.Sprintf("has more than %d bytes", belfry.MaxDescription), "")
+func (s *Store) PauseMonitor(ctx context.Context, namespace, name string, until time.Time, reason string) (out view.MonitorView, err error) {
+	if len(reason) > core.MaxDescription {
+		return out, core.InvalidField("reason", "", fmt.Sprintf("has more than %d bytes", core.MaxDescription), "")
 	}
 	err = s.write(ctx, "pause monitor", func(c *change) error {
 		if !until.IsZero() && !until.After(c.now) {
-			return belfry.InvalidField("until", until.Format(time.RFC3339), "has passed", "leave it out to pause until it is resumed")
+			return core.InvalidField("until", until.Format(time.RFC3339), "has passed", "leave it out to pause until it is resumed")
 		}
 		row, err := s.monitor(ctx, c.tx, namespace, name, false)
 		if err != nil {
 			return err
 		}
 		if row.Heartbeat == nil {
-			if _, err := c.pauseSchedule(namespace, belfry.OwnedName(name), reason); err != nil {
+			if _, err := c.pauseSchedule(namespace, task.OwnedName(name), reason); err != nil {
 				return err
 			}
 		}
 		if row, err = s.monitor(ctx, c.tx, namespace, name, true); err != nil {
 			return err
 		}
-		if err := c.withdrawAdded(row, belfry.ReasonPaused, "monitor paused: "+reason); err != nil {
+		if err := c.withdrawAdded(row, schedule.ReasonPaused, "monitor paused: "+reason); err != nil {
 			return err
 		}
-		if err := c.applyJudgement(&row, belfry.PauseMonitor(row.Monitor, row.state, belfry.Micro(until), belfry.ActorOf(ctx), reason, c.now), nil); err != nil {
+		if err := c.applyJudgement(&row, monitor.PauseMonitor(row.Monitor, row.state, core.Micro(until), access.ActorOf(ctx), reason, c.now), nil); err != nil {
 			return err
 		}
 		out = row.view()
@@ -47,7 +52,7 @@ func (s *Store) PauseMonitor(ctx context.Context, namespace, name string, until 
 // whoever has got it at last sees all of them. Those that somebody holds are
 // not waited for, because a check that ends holds its job when it comes for its
 // monitor: such a job runs, or ends when it is claimed.
-func (c *change) withdrawAdded(row monitorRow, reason belfry.Reason, note string) error {
+func (c *change) withdrawAdded(row monitorRow, reason core.Reason, note string) error {
 	if row.scheduleID == 0 {
 		return nil
 	}
@@ -64,7 +69,7 @@ func (c *change) withdrawAdded(row monitorRow, reason belfry.Reason, note string
 
 // ResumeMonitor takes up a paused monitor. What it held before is forgotten: it
 // is new, and its next check says how its target is.
-func (s *Store) ResumeMonitor(ctx context.Context, namespace, name string) (out belfry.MonitorView, err error) {
+func (s *Store) ResumeMonitor(ctx context.Context, namespace, name string) (out view.MonitorView, err error) {
 	err = s.write(ctx, "resume monitor", func(c *change) error {
 		row, err := c.resumeMonitor(namespace, name)
 		out = row.view()
@@ -78,7 +83,7 @@ func (c *change) resumeMonitor(namespace, name string) (row monitorRow, err erro
 		return row, err
 	}
 	if row.Heartbeat == nil {
-		if _, err := c.resumeSchedule(namespace, belfry.OwnedName(name), false); err != nil {
+		if _, err := c.resumeSchedule(namespace, task.OwnedName(name), false); err != nil {
 			return row, err
 		}
 	}
@@ -92,7 +97,7 @@ func (c *change) resumeMonitor(namespace, name string) (row monitorRow, err erro
 	if err != nil {
 		return row, err
 	}
-	if err := c.applyJudgement(&row, belfry.ResumeMonitor(row.Monitor, row.state, env, c.now), nil); err != nil {
+	if err := c.applyJudgement(&row, monitor.ResumeMonitor(row.Monitor, row.state, env, c.now), nil); err != nil {
 		return row, err
 	}
 	if err := c.checkSoon(&row); err != nil {

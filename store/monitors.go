@@ -7,13 +7,17 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/monitor"
+	"github.com/belfry-run/belfry/schedule"
+	"github.com/belfry-run/belfry/task"
+	"github.com/belfry-run/belfry/view"
 )
 
 // monitorRow is a monitor, its state, and what only the store needs.
 type monitorRow struct {
-	belfry.Monitor
-	state      belfry.MonitorState
+	monitor.Monitor
+	state      monitor.State
 	scheduleID int64
 	beatKey    string
 	nextAt     int64 // of its schedule
@@ -33,7 +37,7 @@ func (s *Store) scanMonitor(rows Rows) (m monitorRow, err error) {
 	if err = rows.Scan(&id, &namespace, &name, &generation, &doc, &m.scheduleID, &m.beatKey, scanDoc{&m.state}, &created, &updated, &m.nextAt, &m.againAt); err != nil {
 		return m, err
 	}
-	m.Monitor, err = s.monitorDocs.decodeWith(id, doc, func(m belfry.Monitor) (belfry.Monitor, bool) {
+	m.Monitor, err = s.monitorDocs.decodeWith(id, doc, func(m monitor.Monitor) (monitor.Monitor, bool) {
 		return openIn(s, purposeOf("monitor", namespace, name), m)
 	})
 	m.ID, m.Namespace, m.Name, m.Generation = id, namespace, name, generation
@@ -42,16 +46,16 @@ func (s *Store) scanMonitor(rows Rows) (m monitorRow, err error) {
 }
 
 // monitorDoc is the monitor as written, without what the store adds.
-func monitorDoc(m belfry.Monitor) string { return text(writtenMonitor(m)) }
+func monitorDoc(m monitor.Monitor) string { return text(writtenMonitor(m)) }
 
-func writtenMonitor(m belfry.Monitor) belfry.Monitor {
+func writtenMonitor(m monitor.Monitor) monitor.Monitor {
 	m.ID, m.Generation = 0, 0
 	m.CreatedAt, m.UpdatedAt = instant(0), instant(0)
 	return m
 }
 
-func (m monitorRow) view() belfry.MonitorView {
-	v := belfry.MonitorView{Monitor: own(m.Redacted()), Status: m.state.Status(), State: m.state, NextAt: instant(m.nextAt)}
+func (m monitorRow) view() view.MonitorView {
+	v := view.MonitorView{Monitor: own(m.Redacted()), Status: m.state.Status(), State: m.state, NextAt: instant(m.nextAt)}
 	if m.againAt > 0 && (m.nextAt == 0 || m.againAt < m.nextAt) {
 		v.NextAt = instant(m.againAt)
 	}
@@ -62,10 +66,10 @@ func (m monitorRow) view() belfry.MonitorView {
 	return v
 }
 
-var errHeartbeat = belfry.InvalidField("heartbeat", "", "cannot be added to a monitor that checks, nor taken away", "delete the monitor and create another")
+var errHeartbeat = core.InvalidField("heartbeat", "", "cannot be added to a monitor that checks, nor taken away", "delete the monitor and create another")
 
 func noMonitor(namespace, name string) error {
-	return belfry.Errorf(belfry.NotFound, "no monitor %q in namespace %q", name, namespace).WithHint("see: belfry monitor list")
+	return core.Errorf(core.NotFound, "no monitor %q in namespace %q", name, namespace).WithHint("see: belfry monitor list")
 }
 
 // monitor reads one row; with lock, nobody else changes it before this
@@ -88,15 +92,15 @@ func (s *Store) monitor(ctx context.Context, tx Tx, namespace, name string, lock
 
 // refuseOwned refuses a change of what belongs to a monitor.
 func refuseOwned(noun, name string) error {
-	if monitor, owned := belfry.OwnerOf(name); owned {
-		return belfry.Errorf(belfry.Conflict, "%s %q belongs to monitor %q", noun, name, monitor).WithHint("change the monitor: belfry monitor show %s", monitor)
+	if monitor, owned := task.OwnerOf(name); owned {
+		return core.Errorf(core.Conflict, "%s %q belongs to monitor %q", noun, name, monitor).WithHint("change the monitor: belfry monitor show %s", monitor)
 	}
 	return nil
 }
 
 // CreateMonitor saves a new monitor, with the task and the schedule that
 // belong to it.
-func (s *Store) CreateMonitor(ctx context.Context, m belfry.Monitor) (out belfry.MonitorView, err error) {
+func (s *Store) CreateMonitor(ctx context.Context, m monitor.Monitor) (out view.MonitorView, err error) {
 	m = m.WithDefaults()
 	err = s.write(ctx, "create monitor", func(c *change) error {
 		row, err := c.insertMonitor(m)
@@ -106,11 +110,11 @@ func (s *Store) CreateMonitor(ctx context.Context, m belfry.Monitor) (out belfry
 	return out, err
 }
 
-func (c *change) insertMonitor(m belfry.Monitor) (row monitorRow, err error) {
+func (c *change) insertMonitor(m monitor.Monitor) (row monitorRow, err error) {
 	if err := c.checkMonitor(m); err != nil {
 		return row, err
 	}
-	if _, err := c.s.monitor(c.ctx, c.tx, m.Namespace, m.Name, false); belfry.CodeOf(err) != belfry.NotFound {
+	if _, err := c.s.monitor(c.ctx, c.tx, m.Namespace, m.Name, false); core.CodeOf(err) != core.NotFound {
 		if err == nil {
 			err = monitorThere(m)
 		}
@@ -131,7 +135,7 @@ func (c *change) insertMonitor(m belfry.Monitor) (row monitorRow, err error) {
 	if err != nil {
 		return row, err
 	}
-	j := belfry.Enroll(m, env, c.now)
+	j := monitor.Enroll(m, env, c.now)
 	doc, err := c.s.sealedMonitor(m)
 	if err != nil {
 		return row, err
@@ -156,8 +160,8 @@ func (c *change) insertMonitor(m belfry.Monitor) (row monitorRow, err error) {
 	return row, c.audit("create", "monitor", m.Namespace, m.Name, "", nil, writtenMonitor(m.Redacted()))
 }
 
-func monitorThere(m belfry.Monitor) error {
-	return belfry.Errorf(belfry.Conflict, "there is a monitor %q in namespace %q already", m.Name, m.Namespace).
+func monitorThere(m monitor.Monitor) error {
+	return core.Errorf(core.Conflict, "there is a monitor %q in namespace %q already", m.Name, m.Namespace).
 		WithHint("update it, or choose another name")
 }
 
@@ -169,13 +173,13 @@ func newBeatKey() string {
 }
 
 // checkMonitor says what is wrong with a monitor, here and now.
-func (c *change) checkMonitor(m belfry.Monitor) error {
+func (c *change) checkMonitor(m monitor.Monitor) error {
 	if err := m.Validate(c.now); err != nil {
 		return err
 	}
 	for i, name := range m.DependsOn {
 		if _, err := c.s.monitor(c.ctx, c.tx, m.Namespace, name, false); err != nil {
-			return belfry.InvalidField(fmt.Sprintf("depends_on[%d]", i), name, "is not a monitor in namespace "+m.Namespace, "create it first, or apply both in one file")
+			return core.InvalidField(fmt.Sprintf("depends_on[%d]", i), name, "is not a monitor in namespace "+m.Namespace, "create it first, or apply both in one file")
 		}
 	}
 	if m.Heartbeat != nil { // its schedule is not saved, which would hold them
@@ -187,7 +191,7 @@ func (c *change) checkMonitor(m belfry.Monitor) error {
 	return under("check", c.s.vet(m.Check))
 }
 
-func digestOf(m belfry.Monitor) string {
+func digestOf(m monitor.Monitor) string {
 	if m.Heartbeat == nil {
 		return ""
 	}
@@ -195,7 +199,7 @@ func digestOf(m belfry.Monitor) string {
 }
 
 // freeDigest refuses a token that another heartbeat takes.
-func (c *change) freeDigest(m belfry.Monitor) error {
+func (c *change) freeDigest(m monitor.Monitor) error {
 	digest := digestOf(m)
 	if digest == "" {
 		return nil
@@ -205,13 +209,13 @@ func (c *change) freeDigest(m belfry.Monitor) error {
 		from belfry.monitors
 		where beat_digest = $1 and not (namespace = $2 and name = $3)`, digest, m.Namespace, m.Name)
 	if err == nil && taken {
-		err = belfry.InvalidField("heartbeat.token_digest", digest, "is that of another heartbeat", "a token is for one monitor: delete the other, or leave it out")
+		err = core.InvalidField("heartbeat.token_digest", digest, "is that of another heartbeat", "a token is for one monitor: delete the other, or leave it out")
 	}
 	return err
 }
 
 // startOwned makes the task and the schedule of a monitor.
-func (c *change) startOwned(m belfry.Monitor) (schedule, next int64, err error) {
+func (c *change) startOwned(m monitor.Monitor) (schedule, next int64, err error) {
 	if _, err := c.insertTask(m.Task(), ""); err != nil {
 		return 0, 0, err
 	}
@@ -220,7 +224,7 @@ func (c *change) startOwned(m belfry.Monitor) (schedule, next int64, err error) 
 }
 
 // UpdateMonitor replaces a monitor. Its verdict and its history stay.
-func (s *Store) UpdateMonitor(ctx context.Context, m belfry.Monitor) (out belfry.MonitorView, err error) {
+func (s *Store) UpdateMonitor(ctx context.Context, m monitor.Monitor) (out view.MonitorView, err error) {
 	m = m.WithDefaults()
 	err = s.write(ctx, "update monitor", func(c *change) error {
 		row, _, err := c.updateMonitor(m)
@@ -230,11 +234,11 @@ func (s *Store) UpdateMonitor(ctx context.Context, m belfry.Monitor) (out belfry
 	return out, err
 }
 
-func (c *change) updateMonitor(m belfry.Monitor) (row, old monitorRow, err error) {
+func (c *change) updateMonitor(m monitor.Monitor) (row, old monitorRow, err error) {
 	if m.Heartbeat == nil {
 		// Its task first, whose edits come one after the other: what is kept of the
 		// monitor could else be what another edit has just replaced.
-		if _, err := c.lockTask(m.Namespace, belfry.OwnedName(m.Name)); err != nil && belfry.CodeOf(err) != belfry.NotFound {
+		if _, err := c.lockTask(m.Namespace, task.OwnedName(m.Name)); err != nil && core.CodeOf(err) != core.NotFound {
 			return row, old, err
 		}
 	}
@@ -282,10 +286,10 @@ func (c *change) updateMonitor(m belfry.Monitor) (row, old monitorRow, err error
 	if err != nil {
 		return row, old, err
 	}
-	if err := c.applyJudgement(&row, belfry.EditMonitor(m, old.Monitor, old.state, env, c.now), nil); err != nil {
+	if err := c.applyJudgement(&row, monitor.EditMonitor(m, old.Monitor, old.state, env, c.now), nil); err != nil {
 		return row, old, err
 	}
-	if anew := row.state.Verdict == belfry.VerdictNew && old.state.Verdict != belfry.VerdictNew; anew && row.state.PausedAt.IsZero() {
+	if anew := row.state.Verdict == monitor.VerdictNew && old.state.Verdict != monitor.VerdictNew; anew && row.state.PausedAt.IsZero() {
 		if err := c.checkSoon(&row); err != nil {
 			return row, old, err
 		}
@@ -310,11 +314,11 @@ func (c *change) deleteMonitor(row monitorRow) error {
 		return err
 	}
 	if row.Heartbeat == nil {
-		t, err := c.lockTask(row.Namespace, belfry.OwnedName(row.Name)) // before its schedule, as an edit does
+		t, err := c.lockTask(row.Namespace, task.OwnedName(row.Name)) // before its schedule, as an edit does
 		if err != nil {
 			return err
 		}
-		sc, err := c.s.schedule(c.ctx, c.tx, row.Namespace, belfry.OwnedName(row.Name), true)
+		sc, err := c.s.schedule(c.ctx, c.tx, row.Namespace, task.OwnedName(row.Name), true)
 		if err != nil {
 			return err
 		}
@@ -335,7 +339,7 @@ func (c *change) deleteMonitor(row monitorRow) error {
 	if err := c.expect("monitor", now.Name, now.Version(), now.UpdatedAt); err != nil {
 		return err
 	}
-	if err := c.withdrawAdded(now, belfry.ReasonDeleted, "monitor "+row.Name+" deleted"); err != nil {
+	if err := c.withdrawAdded(now, schedule.ReasonDeleted, "monitor "+row.Name+" deleted"); err != nil {
 		return err
 	}
 	for _, query := range []string{
@@ -360,7 +364,7 @@ func (c *change) deleteMonitor(row monitorRow) error {
 }
 
 // checkDependents refuses to take a monitor away that others depend on.
-func (c *change) checkDependents(m belfry.Monitor) error {
+func (c *change) checkDependents(m monitor.Monitor) error {
 	others, err := collect(c.ctx, c.tx, c.s.scanMonitor, `
 		select `+monitorColumns+`
 		from belfry.monitors m
@@ -372,7 +376,7 @@ func (c *change) checkDependents(m belfry.Monitor) error {
 	for _, o := range others {
 		for _, name := range o.DependsOn {
 			if name == m.Name {
-				return belfry.Errorf(belfry.Conflict, "monitor %q depends on monitor %q", o.Name, m.Name).WithHint("edit it first")
+				return core.Errorf(core.Conflict, "monitor %q depends on monitor %q", o.Name, m.Name).WithHint("edit it first")
 			}
 		}
 	}
@@ -380,7 +384,7 @@ func (c *change) checkDependents(m belfry.Monitor) error {
 }
 
 // Monitor is one monitor and how its target is.
-func (s *Store) Monitor(ctx context.Context, namespace, name string) (v belfry.MonitorView, err error) {
+func (s *Store) Monitor(ctx context.Context, namespace, name string) (v view.MonitorView, err error) {
 	err = s.db.Read(ctx, func(tx Tx) error {
 		row, err := s.monitor(ctx, tx, namespace, name, false)
 		v = row.view()
@@ -389,12 +393,12 @@ func (s *Store) Monitor(ctx context.Context, namespace, name string) (v belfry.M
 	return v, err
 }
 
-func (c *change) applyMonitors(m belfry.Manifest) ([]belfry.Change, error) {
-	var changes []belfry.Change
+func (c *change) applyMonitors(m view.Manifest) ([]view.Change, error) {
+	var changes []view.Change
 	for _, i := range parentsFirst(m.Monitors) {
 		mon := m.Monitors[i]
 		old, err := c.s.monitor(c.ctx, c.tx, mon.Namespace, mon.Name, false)
-		isNew := belfry.CodeOf(err) == belfry.NotFound
+		isNew := core.CodeOf(err) == core.NotFound
 		if err != nil && !isNew {
 			return nil, err
 		}
@@ -418,7 +422,7 @@ func (c *change) applyMonitors(m belfry.Manifest) ([]belfry.Change, error) {
 
 // parentsFirst is the order in which monitors come behind those that they
 // depend on, as far as that goes.
-func parentsFirst(all []belfry.Monitor) []int {
+func parentsFirst(all []monitor.Monitor) []int {
 	return orderBy(len(all), func(i int) string { return all[i].Namespace + "/" + all[i].Name }, func(i int) (names []string) {
 		for _, name := range all[i].DependsOn {
 			names = append(names, all[i].Namespace+"/"+name)

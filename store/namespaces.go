@@ -5,22 +5,25 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/access"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/job"
+	"github.com/belfry-run/belfry/task"
 )
 
-func scanNamespace(rows Rows) (n belfry.Namespace, err error) {
+func scanNamespace(rows Rows) (n access.Namespace, err error) {
 	return n, rows.Scan(scanDoc{&n})
 }
 
 // namespace is what a namespace may do: everything, unless it has a row.
-func (s *Store) namespace(ctx context.Context, tx Tx, name string) (belfry.Namespace, error) {
+func (s *Store) namespace(ctx context.Context, tx Tx, name string) (access.Namespace, error) {
 	n, _, err := first(ctx, tx, scanNamespace, `select doc from belfry.namespaces where name = $1`, name)
 	n.Name = name
 	return n, err
 }
 
 // Namespace is what a namespace may do.
-func (s *Store) Namespace(ctx context.Context, name string) (n belfry.Namespace, err error) {
+func (s *Store) Namespace(ctx context.Context, name string) (n access.Namespace, err error) {
 	err = s.db.Read(ctx, func(tx Tx) error {
 		n, err = s.namespace(ctx, tx, name)
 		return err
@@ -29,7 +32,7 @@ func (s *Store) Namespace(ctx context.Context, name string) (n belfry.Namespace,
 }
 
 // Namespaces lists the namespaces that have limits, by name.
-func (s *Store) Namespaces(ctx context.Context) (all []belfry.Namespace, err error) {
+func (s *Store) Namespaces(ctx context.Context) (all []access.Namespace, err error) {
 	err = s.db.Read(ctx, func(tx Tx) error {
 		all, err = collect(ctx, tx, scanNamespace, `select doc from belfry.namespaces order by name`)
 		return err
@@ -39,7 +42,7 @@ func (s *Store) Namespaces(ctx context.Context) (all []belfry.Namespace, err err
 
 // SaveNamespace replaces what a namespace may do. Its tasks must fit the new
 // limits; jobs that exist keep their queue and priority.
-func (s *Store) SaveNamespace(ctx context.Context, n belfry.Namespace) (belfry.Namespace, error) {
+func (s *Store) SaveNamespace(ctx context.Context, n access.Namespace) (access.Namespace, error) {
 	n = n.WithDefaults()
 	err := s.write(ctx, "save namespace", func(c *change) error {
 		if err := n.Validate(); err != nil {
@@ -69,7 +72,7 @@ func (s *Store) SaveNamespace(ctx context.Context, n belfry.Namespace) (belfry.N
 		if err := c.expect("namespace", n.Name, old.Version(), old.UpdatedAt); err != nil {
 			return err
 		}
-		n.UpdatedAt, n.UpdatedBy = c.now, belfry.ActorOf(ctx)
+		n.UpdatedAt, n.UpdatedBy = c.now, access.ActorOf(ctx)
 		if n.Limited() {
 			_, err = c.tx.Exec(ctx, `
 				insert into belfry.namespaces (name, doc)
@@ -89,7 +92,7 @@ func (s *Store) SaveNamespace(ctx context.Context, n belfry.Namespace) (belfry.N
 
 // tasksFit refuses limits that leave out a task which exists. Most tasks are in
 // an allowed queue without a priority of their own, and are not read.
-func (c *change) tasksFit(n belfry.Namespace) error {
+func (c *change) tasksFit(n access.Namespace) error {
 	var doubtful []string
 	args := []any{n.Name}
 	if len(n.Queues) > 0 {
@@ -114,23 +117,23 @@ func (c *change) tasksFit(n belfry.Namespace) error {
 		return err
 	}
 	for _, t := range tasks {
-		owner, owned := belfry.OwnerOf(t.Name)
+		owner, owned := task.OwnerOf(t.Name)
 		who := fmt.Sprintf("task %q", t.Name)
 		if owned {
 			who = fmt.Sprintf("monitor %q", owner)
 		}
 		if n.AllowQueue(t.Queue, t.Name) != nil {
-			return belfry.Errorf(belfry.Conflict, "queues: %s uses queue %q", who, t.Queue).WithHint("allow the queue, or move it to another queue first")
+			return core.Errorf(core.Conflict, "queues: %s uses queue %q", who, t.Queue).WithHint("allow the queue, or move it to another queue first")
 		}
 		if n.AllowPriority(t.Priority) != nil {
-			return belfry.Errorf(belfry.Conflict, "max_priority: %s has the priority %d", who, t.Priority).WithHint("allow it, or lower the priority first")
+			return core.Errorf(core.Conflict, "max_priority: %s has the priority %d", who, t.Priority).WithHint("allow it, or lower the priority first")
 		}
 	}
 	return nil
 }
 
 // mayUse refuses a queue or a priority that the namespace of a task may not use.
-func (s *Store) mayUse(ctx context.Context, tx Tx, t belfry.Task) error {
+func (s *Store) mayUse(ctx context.Context, tx Tx, t task.Task) error {
 	n, err := s.namespace(ctx, tx, t.Namespace)
 	if err == nil {
 		err = n.AllowQueue(t.Queue, t.Name)
@@ -143,8 +146,8 @@ func (s *Store) mayUse(ctx context.Context, tx Tx, t belfry.Task) error {
 
 // allowJobs refuses queues and priorities that jobs name themselves and their
 // namespaces may not use. Those of tasks were looked at when the task was saved.
-func (c *change) allowJobs(ns []belfry.NewJob) error {
-	known := map[string]belfry.Namespace{}
+func (c *change) allowJobs(ns []job.NewJob) error {
+	known := map[string]access.Namespace{}
 	for _, n := range ns {
 		if n.Queue == "" && n.Priority == nil {
 			continue

@@ -4,17 +4,18 @@ import (
 	"context"
 	"strconv"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/schedule"
 )
 
 // Occurrences lists what was decided for a schedule, newest nominal time first.
-func (s *Store) Occurrences(ctx context.Context, f belfry.OccurrenceFilter) (p belfry.Page[belfry.Occurrence], err error) {
+func (s *Store) Occurrences(ctx context.Context, f schedule.OccurrenceFilter) (p core.Page[schedule.Occurrence], err error) {
 	before, err := decodeIDCursor(f.Cursor)
 	if err != nil {
 		return p, err
 	}
 	if f.Namespace == "" {
-		f.Namespace = belfry.DefaultNamespace
+		f.Namespace = core.DefaultNamespace
 	}
 	limit := f.Bound()
 	err = s.db.Read(ctx, func(tx Tx) error {
@@ -39,7 +40,7 @@ func (s *Store) Occurrences(ctx context.Context, f belfry.OccurrenceFilter) (p b
 		for i := range all {
 			all[i].Schedule = row.Name
 		}
-		p = page(all, limit, func(o belfry.Occurrence) string { return encodeCursor(strconv.FormatInt(micros(o.Nominal), 10)) })
+		p = page(all, limit, func(o schedule.Occurrence) string { return encodeCursor(strconv.FormatInt(micros(o.Nominal), 10)) })
 		return err
 	})
 	return p, err
@@ -47,7 +48,7 @@ func (s *Store) Occurrences(ctx context.Context, f belfry.OccurrenceFilter) (p b
 
 const occurrenceColumns = `schedule_id, nominal, until, count, decision, reason, note, job_id, due_at, decided_at`
 
-func scanOccurrence(rows Rows) (o belfry.Occurrence, err error) {
+func scanOccurrence(rows Rows) (o schedule.Occurrence, err error) {
 	return o, rows.Scan(&o.ScheduleID, scanTime{&o.Nominal}, scanTime{&o.Until}, &o.Count, &o.Decision, &o.Reason, &o.Note, &o.JobID,
 		scanTime{&o.DueAt}, scanTime{&o.DecidedAt})
 }

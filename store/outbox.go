@@ -4,24 +4,28 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/alert"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/monitor"
+	"github.com/belfry-run/belfry/task"
+	"github.com/belfry-run/belfry/view"
 )
 
 // takeAlerts bounds a look at the outbox of a channel to those that are due first.
 const takeAlerts = 1000
 
 // takeMessages bounds the messages of a channel that are taken at once: that many
-// tries fit into [belfry.AlertTaken].
+// tries fit into [view.AlertTaken].
 const takeMessages = 3
 
 // TakeAlerts decides about alerts of so many channels at most that are due, and
-// takes the messages that are to be sent now. For [belfry.AlertTaken] no other
+// takes the messages that are to be sent now. For [view.AlertTaken] no other
 // node takes them.
-func (s *Store) TakeAlerts(ctx context.Context, publicURL string, channels int) (out belfry.TakenAlerts, err error) {
+func (s *Store) TakeAlerts(ctx context.Context, publicURL string, channels int) (out view.TakenAlerts, err error) {
 	err = s.write(ctx, "take alerts", func(c *change) error {
-		out = belfry.TakenAlerts{Now: c.now}
+		out = view.TakenAlerts{Now: c.now}
 		// A message under way keeps its channel: what comes later is told later.
-		waiting, err := collect(ctx, c.tx, func(r Rows) (w belfry.WaitingChannel, err error) {
+		waiting, err := collect(ctx, c.tx, func(r Rows) (w alert.WaitingChannel, err error) {
 			return w, r.Scan(&w.Namespace, &w.Channel, scanTime{&w.Due}, scanTime{&w.Taken}, &w.Tries)
 		}, `
 			select namespace, channel, min(due_at), max(taken_until), max(tries)
@@ -31,7 +35,7 @@ func (s *Store) TakeAlerts(ctx context.Context, publicURL string, channels int) 
 		if err != nil {
 			return err
 		}
-		for _, w := range belfry.ChooseChannels(waiting, c.now, channels) {
+		for _, w := range alert.ChooseChannels(waiting, c.now, channels) {
 			messages, err := c.takeChannel(taskName{Namespace: w.Namespace, Name: w.Channel}, publicURL)
 			if err != nil {
 				return err
@@ -65,7 +69,7 @@ func (c *change) freeAlerts() error {
 	return err
 }
 
-func (c *change) takeChannel(name taskName, publicURL string) ([]belfry.TakenAlert, error) {
+func (c *change) takeChannel(name taskName, publicURL string) ([]view.TakenAlert, error) {
 	channel, found, err := first(c.ctx, c.tx, channels.scan, `
 		select `+documentColumns+`
 		from belfry.documents
@@ -78,7 +82,7 @@ func (c *change) takeChannel(name taskName, publicURL string) ([]belfry.TakenAle
 	}
 	channel = channels.open(c.s, channel)
 	type pending struct {
-		belfry.Alert
+		alert.Alert
 		taken, monitor int64
 	}
 	rows, err := collect(c.ctx, c.tx, func(r Rows) (p pending, err error) {
@@ -94,7 +98,7 @@ func (c *change) takeChannel(name taskName, publicURL string) ([]belfry.TakenAle
 	if err != nil {
 		return nil, err
 	}
-	alerts := make([]belfry.Alert, 0, len(rows))
+	alerts := make([]alert.Alert, 0, len(rows))
 	monitors := map[int64]int64{}
 	for _, p := range rows {
 		if p.taken > micros(c.now) {
@@ -107,12 +111,12 @@ func (c *change) takeChannel(name taskName, publicURL string) ([]belfry.TakenAle
 	if err != nil {
 		return nil, err
 	}
-	byID := make(map[int64]belfry.Alert, len(alerts))
+	byID := make(map[int64]alert.Alert, len(alerts))
 	for _, a := range alerts {
 		byID[a.ID] = a
 	}
-	var send []belfry.Alert
-	for _, d := range belfry.Deliver(alerts, facts, c.now) {
+	var send []alert.Alert
+	for _, d := range monitor.Deliver(alerts, facts, c.now) {
 		a := byID[d.ID]
 		switch {
 		case d.Send:
@@ -139,7 +143,7 @@ func (c *change) takeChannel(name taskName, publicURL string) ([]belfry.TakenAle
 // another node that tells it something, they stay.
 func (c *change) withoutChannel(name taskName) error {
 	_, err := channels.read(c.ctx, c.tx, name.Namespace, name.Name, "")
-	if belfry.CodeOf(err) != belfry.NotFound {
+	if core.CodeOf(err) != core.NotFound {
 		return err
 	}
 	_, err = c.tx.Exec(c.ctx, `
@@ -149,22 +153,22 @@ func (c *change) withoutChannel(name taskName) error {
 	return err
 }
 
-func (c *change) takeMessages(channel belfry.Channel, send []belfry.Alert, publicURL string) (out []belfry.TakenAlert, err error) {
-	for _, bundle := range belfry.Bundle(send) {
+func (c *change) takeMessages(channel alert.Channel, send []alert.Alert, publicURL string) (out []view.TakenAlert, err error) {
+	for _, bundle := range alert.Bundle(send) {
 		if len(bundle) == 0 {
 			continue
 		}
 		if len(out) == takeMessages { // they go one after the other, within the time for which they are taken
 			break
 		}
-		t := belfry.TakenAlert{Channel: channel, Message: belfry.Compose(channel, bundle, publicURL, c.now), Tries: bundle[0].Tries}
+		t := view.TakenAlert{Channel: channel, Message: alert.Compose(channel, bundle, publicURL, c.now), Tries: bundle[0].Tries}
 		for _, a := range bundle {
 			t.Alerts = append(t.Alerts, a.ID)
 		}
 		if _, err := c.tx.Exec(c.ctx, `
 			update belfry.alerts
 			set taken_until = $2, message = $3
-			where `+c.sql.In("id", 1), c.sql.List(t.Alerts), micros(c.now.Add(belfry.AlertTaken)), t.Message.Key); err != nil {
+			where `+c.sql.In("id", 1), c.sql.List(t.Alerts), micros(c.now.Add(view.AlertTaken)), t.Message.Key); err != nil {
 			return nil, err
 		}
 		out = append(out, t)
@@ -173,15 +177,15 @@ func (c *change) takeMessages(channel belfry.Channel, send []belfry.Alert, publi
 }
 
 // deliveryFacts reads what the delivery of alerts depends on.
-func (c *change) deliveryFacts(channel belfry.Channel, alerts []belfry.Alert) (f belfry.DeliveryFacts, err error) {
-	f.Monitors = map[string]belfry.MonitorFacts{}
+func (c *change) deliveryFacts(channel alert.Channel, alerts []alert.Alert) (f monitor.DeliveryFacts, err error) {
+	f.Monitors = map[string]monitor.Facts{}
 	for _, a := range alerts {
 		name := a.Notice.Monitor
 		if _, known := f.Monitors[name]; known || name == "" {
 			continue
 		}
 		row, err := c.s.monitor(c.ctx, c.tx, channel.Namespace, name, false)
-		if belfry.CodeOf(err) == belfry.NotFound {
+		if core.CodeOf(err) == core.NotFound {
 			continue
 		}
 		if err != nil {
@@ -191,15 +195,15 @@ func (c *change) deliveryFacts(channel belfry.Channel, alerts []belfry.Alert) (f
 			return f, err
 		}
 	}
-	told := map[int64]belfry.AlertState{}
+	told := map[int64]alert.State{}
 	for _, a := range alerts {
-		if id := a.Notice.Incident; id > 0 && a.Notice.Type == belfry.NoticeUp {
+		if id := a.Notice.Incident; id > 0 && a.Notice.Type == alert.NoticeUp {
 			if told[id], err = c.toldOf(channel, id); err != nil {
 				return f, err
 			}
 		}
 	}
-	f.Told = func(incident int64) belfry.AlertState { return told[incident] }
+	f.Told = func(incident int64) alert.State { return told[incident] }
 	r, err := c.rulesOf(channel.Namespace)
 	f.Rules, f.Quiet = r.all, r.quiet
 	return f, err
@@ -207,24 +211,24 @@ func (c *change) deliveryFacts(channel belfry.Channel, alerts []belfry.Alert) (f
 
 // toldOf is what became of the alerts of a channel that said that an incident
 // began.
-func (c *change) toldOf(channel belfry.Channel, incident int64) (told belfry.AlertState, err error) {
+func (c *change) toldOf(channel alert.Channel, incident int64) (told alert.State, err error) {
 	states, err := collect(c.ctx, c.tx, scanString, `
 		select case when state = 'pending' and taken_until <= $4 then '' else state end
 		from belfry.alerts
 		where incident_id = $1 and channel = $2 and namespace = $3 and type in ('down', 'reminder')
 		order by id`, incident, channel.Name, channel.Namespace, micros(c.now))
 	for _, s := range states {
-		switch state := belfry.AlertState(s); {
-		case state == "" || told == belfry.AlertSent:
-		case state == belfry.AlertSent || told != belfry.AlertPending:
+		switch state := alert.State(s); {
+		case state == "" || told == alert.Sent:
+		case state == alert.Sent || told != alert.Pending:
 			told = state
 		}
 	}
 	return told, err
 }
 
-func (c *change) monitorFacts(row monitorRow) (f belfry.MonitorFacts, err error) {
-	f = belfry.MonitorFacts{State: row.state, Muted: row.Muted}
+func (c *change) monitorFacts(row monitorRow) (f monitor.Facts, err error) {
+	f = monitor.Facts{State: row.state, Muted: row.Muted}
 	active, err := c.windowsOf(row.Monitor)
 	if err != nil {
 		return f, err
@@ -236,13 +240,13 @@ func (c *change) monitorFacts(row monitorRow) (f belfry.MonitorFacts, err error)
 	}
 	for _, name := range row.DependsOn {
 		parent, err := c.s.monitor(c.ctx, c.tx, row.Namespace, name, false)
-		if belfry.CodeOf(err) == belfry.NotFound {
+		if core.CodeOf(err) == core.NotFound {
 			continue
 		}
 		if err != nil {
 			return f, err
 		}
-		if parent.state.Status() == belfry.StatusDown {
+		if parent.state.Status() == monitor.StatusDown {
 			f.Parent = parent.Name
 		}
 	}
@@ -250,23 +254,23 @@ func (c *change) monitorFacts(row monitorRow) (f belfry.MonitorFacts, err error)
 }
 
 // SettleAlerts records what came of a try to tell a message.
-func (s *Store) SettleAlerts(ctx context.Context, t belfry.TakenAlert, r belfry.Told) error {
+func (s *Store) SettleAlerts(ctx context.Context, t view.TakenAlert, r view.Told) error {
 	return s.write(ctx, "settle alerts", func(c *change) error {
-		wait, giveUp := belfry.AlertBackoff(t.Tries + 1)
+		wait, giveUp := alert.Backoff(t.Tries + 1)
 		final := r.Permanent || giveUp
-		r.Error, _ = belfry.CleanText(r.Error, belfry.MaxCheckMessage)
+		r.Error, _ = core.CleanText(r.Error, task.MaxCheckMessage)
 		if _, err := c.tx.Exec(ctx, `
 			insert into belfry.alert_tries (namespace, channel, message, at, took, alerts, error, final)
 			values ($1, $2, $3, $4, $5, $6, $7, $8)`, t.Channel.Namespace, t.Channel.Name, t.Message.Key, micros(c.now), r.Took.D().Microseconds(),
 			len(t.Alerts), r.Error, bit(r.Error != "" && final)); err != nil {
 			return err
 		}
-		state, due, ended := belfry.AlertPending, c.now.Add(max(wait, r.RetryAfter.D())), int64(0)
+		state, due, ended := alert.Pending, c.now.Add(max(wait, r.RetryAfter.D())), int64(0)
 		switch {
 		case r.Error == "":
-			state, ended = belfry.AlertSent, micros(c.now)
+			state, ended = alert.Sent, micros(c.now)
 		case final:
-			state, ended = belfry.AlertFailed, micros(c.now)
+			state, ended = alert.Failed, micros(c.now)
 		}
 		if _, err := c.tx.Exec(ctx, `
 			update belfry.alerts
@@ -276,7 +280,7 @@ func (s *Store) SettleAlerts(ctx context.Context, t belfry.TakenAlert, r belfry.
 		}
 		c.wake(topicEngine)
 		c.observe(func(o Observer) { o.Tried(t.Channel.Kind(), state) })
-		if state == belfry.AlertPending {
+		if state == alert.Pending {
 			return nil
 		}
 		return c.remindAll(t.Alerts)
@@ -286,7 +290,7 @@ func (s *Store) SettleAlerts(ctx context.Context, t belfry.TakenAlert, r belfry.
 // remindAll plans what follows reminders that were told.
 func (c *change) remindAll(ids []int64) error {
 	type told struct {
-		belfry.Alert
+		alert.Alert
 		monitor int64
 	}
 	rows, err := collect(c.ctx, c.tx, func(r Rows) (t told, err error) {
@@ -307,13 +311,13 @@ func (c *change) remindAll(ids []int64) error {
 }
 
 // remindAgain plans the reminder that follows one, as long as the outage lasts.
-func (c *change) remindAgain(a belfry.Alert, monitor int64) error {
-	if a.Notice.Type != belfry.NoticeReminder {
+func (c *change) remindAgain(a alert.Alert, m int64) error {
+	if a.Notice.Type != alert.NoticeReminder {
 		return nil
 	}
 	row, err := c.s.monitor(c.ctx, c.tx, a.Namespace, a.Notice.Monitor, false)
-	if err != nil || row.state.Incident != a.Notice.Incident || row.state.Status() != belfry.StatusDown {
-		if belfry.CodeOf(err) == belfry.NotFound {
+	if err != nil || row.state.Incident != a.Notice.Incident || row.state.Status() != monitor.StatusDown {
+		if core.CodeOf(err) == core.NotFound {
 			err = nil
 		}
 		return err
@@ -334,7 +338,7 @@ func (c *change) remindAgain(a belfry.Alert, monitor int64) error {
 			if err != nil || waiting > 0 {
 				return err
 			}
-			return c.remind(rule, r, a.Notice, monitor, a.Notice.Count)
+			return c.remind(rule, r, a.Notice, m, a.Notice.Count)
 		}
 	}
 	return nil

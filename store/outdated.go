@@ -6,14 +6,14 @@ import (
 	"sync"
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
 )
 
 // outdated is that this program is too old for the database, once it is known.
 // That does not pass: schemas go forward only.
 type outdated struct {
 	mu  sync.Mutex
-	err *belfry.Error
+	err *core.Error
 }
 
 // schemaEvery is how often a process that writes nothing looks whether it still
@@ -21,11 +21,11 @@ type outdated struct {
 const schemaEvery = 500 * time.Millisecond
 
 // Outdated is nil until this program is found to be too old for the database.
-// From then on every transition is refused with [belfry.ErrOutdated], claims that
+// From then on every transition is refused with [core.ErrOutdated], claims that
 // wait end, and workers are nudged, so that they stop what they run.
-func (s *Store) Outdated() error { return s.outdated.as(belfry.Conflict) }
+func (s *Store) Outdated() error { return s.outdated.as(core.Conflict) }
 
-func (o *outdated) as(code belfry.Code) error {
+func (o *outdated) as(code core.Code) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.err == nil {
@@ -38,8 +38,8 @@ func (o *outdated) as(code belfry.Code) error {
 
 // sawOutdated takes notice of an error which says so.
 func (s *Store) sawOutdated(err error) {
-	var refused *belfry.Error
-	if !errors.Is(err, belfry.ErrOutdated) || !errors.As(err, &refused) {
+	var refused *core.Error
+	if !errors.Is(err, core.ErrOutdated) || !errors.As(err, &refused) {
 		return
 	}
 	o := &s.outdated
@@ -61,7 +61,7 @@ func (s *Store) followSchema(ctx context.Context) error {
 	defer again.Stop()
 	for {
 		if schema, err := s.db.Schema(ctx); err == nil && !schema.Serves() {
-			s.sawOutdated(schema.Refuse(belfry.Conflict))
+			s.sawOutdated(schema.Refuse(core.Conflict))
 		}
 		if err := s.Outdated(); err != nil {
 			return err

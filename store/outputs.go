@@ -6,7 +6,9 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/job"
+	"github.com/belfry-run/belfry/task"
 )
 
 const (
@@ -22,7 +24,7 @@ const (
 // has to run: a file that is announced under another lease is another file, and
 // bytes are called by their digest, so nobody can replace those of somebody
 // else. What the attempt's report does not name is forgotten.
-func (s *Store) DeclareOutput(ctx context.Context, session string, ref belfry.Ref, o belfry.Output) (*belfry.SignedRequest, error) {
+func (s *Store) DeclareOutput(ctx context.Context, session string, ref job.Ref, o task.Output) (*task.SignedRequest, error) {
 	if err := o.Validate(); err != nil {
 		return nil, err
 	}
@@ -53,13 +55,13 @@ func (s *Store) DeclareOutput(ctx context.Context, session string, ref belfry.Re
 	return &link, nil
 }
 
-func (c *change) declareOutput(session string, ref belfry.Ref, o belfry.Output) (namespace string, err error) {
+func (c *change) declareOutput(session string, ref job.Ref, o task.Output) (namespace string, err error) {
 	task, err := c.attemptTask(session, ref)
 	if err != nil {
 		return "", err
 	}
 	if task.Program == nil {
-		return "", belfry.Errorf(belfry.Conflict, "job %d runs no program", ref.JobID).WithHint("only programs leave files")
+		return "", core.Errorf(core.Conflict, "job %d runs no program", ref.JobID).WithHint("only programs leave files")
 	}
 	type sum struct{ files, size int64 }
 	others, _, err := first(c.ctx, c.tx, func(r Rows) (v sum, err error) { return v, r.Scan(&v.files, &v.size) }, `
@@ -83,28 +85,28 @@ func (c *change) declareOutput(session string, ref belfry.Ref, o belfry.Output) 
 
 // attemptTask is the task of an attempt that runs. It locks the job, so that
 // the attempt does not end meanwhile.
-func (c *change) attemptTask(session string, ref belfry.Ref) (belfry.Task, error) {
+func (c *change) attemptTask(session string, ref job.Ref) (task.Task, error) {
 	rows, err := c.lockJobs([]int64{ref.JobID})
 	if err != nil {
-		return belfry.Task{}, err
+		return task.Task{}, err
 	}
-	if len(rows) == 0 || rows[0].State != belfry.JobRunning || rows[0].Lease != ref.Lease || rows[0].Session != session {
-		return belfry.Task{}, errAttempt(ref)
+	if len(rows) == 0 || rows[0].State != job.Running || rows[0].Lease != ref.Lease || rows[0].Session != session {
+		return task.Task{}, errAttempt(ref)
 	}
 	tasks, err := c.tasksByID([]int64{rows[0].TaskID})
 	return tasks[rows[0].TaskID], err
 }
 
 // errAttempt says that a lease is no more.
-func errAttempt(ref belfry.Ref) error {
-	return belfry.Errorf(belfry.Unauthorized, "the attempt of job %d under lease %d has ended", ref.JobID, ref.Lease).
+func errAttempt(ref job.Ref) error {
+	return core.Errorf(core.Unauthorized, "the attempt of job %d under lease %d has ended", ref.JobID, ref.Lease).
 		WithHint("stop what it runs: somebody else may have the job by now")
 }
 
 // withOutputs looks whether the files are there that reports name, and leaves
 // out those that are not. It is done before the transition, because bytes may
 // be far away; while they are out of reach a report is believed.
-func (s *Store) withOutputs(ctx context.Context, fs []belfry.Finish) []belfry.Finish {
+func (s *Store) withOutputs(ctx context.Context, fs []job.Finish) []job.Finish {
 	bytes, err := s.bytes()
 	owners := map[int64]string{} // by job
 	if err == nil {
@@ -112,7 +114,7 @@ func (s *Store) withOutputs(ctx context.Context, fs []belfry.Finish) []belfry.Fi
 	}
 	cloned := false
 	for i := range fs {
-		if fs[i].Sandboxed == nil || len(fs[i].Sandboxed.Outputs) == 0 || len(fs[i].Sandboxed.Outputs) > belfry.MaxOutputs {
+		if fs[i].Sandboxed == nil || len(fs[i].Sandboxed.Outputs) == 0 || len(fs[i].Sandboxed.Outputs) > task.MaxOutputs {
 			continue
 		}
 		if !cloned {
@@ -123,7 +125,7 @@ func (s *Store) withOutputs(ctx context.Context, fs []belfry.Finish) []belfry.Fi
 		for _, o := range fs[i].Sandboxed.Outputs {
 			there := false
 			var fault error
-			if owner := owners[fs[i].JobID]; err == nil && owner != "" && belfry.IsDigest(o.SHA256) {
+			if owner := owners[fs[i].JobID]; err == nil && owner != "" && task.IsDigest(o.SHA256) {
 				there, fault = bytes.Has(ctx, bytesName(owner, o.SHA256), o.Size)
 			}
 			if there || fault != nil {
@@ -144,7 +146,7 @@ const shownMissing = 32
 
 // ownersOfOutputs answers whose files jobs have announced that reports are
 // about. A job that announced none is left out, and keeps none.
-func (s *Store) ownersOfOutputs(ctx context.Context, fs []belfry.Finish) (map[int64]string, error) {
+func (s *Store) ownersOfOutputs(ctx context.Context, fs []job.Finish) (map[int64]string, error) {
 	var jobs []int64
 	for _, f := range fs {
 		if f.Sandboxed != nil && len(f.Sandboxed.Outputs) > 0 {
@@ -172,7 +174,7 @@ func (s *Store) ownersOfOutputs(ctx context.Context, fs []belfry.Finish) (map[in
 
 // confirmOutputs keeps the announced files that a report names, and forgets the
 // others.
-func (c *change) confirmOutputs(f belfry.Finish) error {
+func (c *change) confirmOutputs(f job.Finish) error {
 	for _, o := range f.Sandboxed.Outputs {
 		if _, err := c.tx.Exec(c.ctx, `
 			update belfry.outputs
@@ -186,12 +188,12 @@ func (c *change) confirmOutputs(f belfry.Finish) error {
 }
 
 // Outputs lists the files that the attempts of a job left, oldest first.
-func (s *Store) Outputs(ctx context.Context, namespace string, job int64) (all []belfry.JobOutput, err error) {
+func (s *Store) Outputs(ctx context.Context, namespace string, job int64) (all []task.JobOutput, err error) {
 	err = s.db.Read(ctx, func(tx Tx) error {
 		if _, err := s.job(ctx, tx, namespace, job); err != nil {
 			return err
 		}
-		all, err = collect(ctx, tx, func(r Rows) (o belfry.JobOutput, err error) {
+		all, err = collect(ctx, tx, func(r Rows) (o task.JobOutput, err error) {
 			return o, r.Scan(&o.JobID, &o.Lease, &o.Name, &o.Size, &o.SHA256, scanTime{&o.At})
 		}, `
 			select job_id, lease, name, size, sha256, at
@@ -201,15 +203,15 @@ func (s *Store) Outputs(ctx context.Context, namespace string, job int64) (all [
 		return err
 	})
 	if all == nil {
-		all = []belfry.JobOutput{}
+		all = []task.JobOutput{}
 	}
 	return all, err
 }
 
 // OutputLink is a link to fetch a file that a job left: that of the newest
 // attempt, unless a lease is named.
-func (s *Store) OutputLink(ctx context.Context, namespace string, job int64, name string, lease int64) (link belfry.SignedRequest, err error) {
-	all, err := s.Outputs(ctx, namespace, job)
+func (s *Store) OutputLink(ctx context.Context, namespace string, j int64, name string, lease int64) (link task.SignedRequest, err error) {
+	all, err := s.Outputs(ctx, namespace, j)
 	if err != nil {
 		return link, err
 	}
@@ -219,12 +221,12 @@ func (s *Store) OutputLink(ctx context.Context, namespace string, job int64, nam
 	}
 	for _, o := range slices.Backward(all) {
 		if o.Name == name && (lease == 0 || o.Lease == lease) {
-			owners, err := s.ownersOfOutputs(ctx, []belfry.Finish{{Ref: belfry.Ref{JobID: job}, Sandboxed: &belfry.Sandboxed{Outputs: []belfry.Output{o.Output}}}})
+			owners, err := s.ownersOfOutputs(ctx, []job.Finish{{Ref: job.Ref{JobID: j}, Sandboxed: &task.Sandboxed{Outputs: []task.Output{o.Output}}}})
 			if err != nil {
 				return link, err
 			}
-			return bytes.SignGet(ctx, bytesName(owners[job], o.SHA256), outputLink)
+			return bytes.SignGet(ctx, bytesName(owners[j], o.SHA256), outputLink)
 		}
 	}
-	return link, belfry.Errorf(belfry.NotFound, "job %d left no file %q", job, name).WithHint("see: belfry job outputs %d", job)
+	return link, core.Errorf(core.NotFound, "job %d left no file %q", j, name).WithHint("see: belfry job outputs %d", j)
 }

@@ -7,7 +7,11 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/job"
+	"github.com/belfry-run/belfry/monitor"
+	"github.com/belfry-run/belfry/schedule"
+	"github.com/belfry-run/belfry/view"
 )
 
 // Sizes of an overview.
@@ -22,19 +26,19 @@ const (
 // Overview is the state of things in one answer. Each of its statements walks
 // an index as far as it shows, and what it counts ends at a cap; rates come from
 // roll-ups.
-func (s *Store) Overview(ctx context.Context, namespace string) (o belfry.Overview, err error) {
+func (s *Store) Overview(ctx context.Context, namespace string) (o view.Overview, err error) {
 	h, err := s.Health(ctx)
 	if err != nil {
 		return o, err
 	}
 	namespace = namespaceOr(namespace)
 	err = s.db.Read(ctx, func(tx Tx) error {
-		o = belfry.Overview{Now: h.Now}
+		o = view.Overview{Now: h.Now}
 		var err error
 		if o.ScheduleLag, err = s.scheduleLag(ctx, tx, namespace, h.Now); err != nil {
 			return err
 		}
-		for _, part := range []func(context.Context, Tx, string, *belfry.Overview) error{
+		for _, part := range []func(context.Context, Tx, string, *view.Overview) error{
 			s.overviewRunning, s.overviewFailed, s.overviewQueues, s.overviewNext, s.overviewAhead, s.overviewIncidents,
 		} {
 			if err := part(ctx, tx, namespace, &o); err != nil {
@@ -51,7 +55,7 @@ func (s *Store) Overview(ctx context.Context, namespace string) (o belfry.Overvi
 	return o, err
 }
 
-func (s *Store) overviewRunning(ctx context.Context, tx Tx, namespace string, o *belfry.Overview) error {
+func (s *Store) overviewRunning(ctx context.Context, tx Tx, namespace string, o *view.Overview) error {
 	w := &where{}
 	w.namespace("namespace", namespace)
 	running, err := collect(ctx, tx, scanJob, selectLeased+`
@@ -64,26 +68,26 @@ func (s *Store) overviewRunning(ctx context.Context, tx Tx, namespace string, o 
 	slices.SortFunc(running, func(a, b jobRow) int {
 		return cmp.Or(a.ClaimedAt.Compare(b.ClaimedAt), cmp.Compare(a.ID, b.ID))
 	})
-	o.Running = []belfry.RunningJob{}
+	o.Running = []job.RunningJob{}
 	for _, j := range running[:min(len(running), overviewRows)] {
-		o.Running = append(o.Running, belfry.RunningJob{
+		o.Running = append(o.Running, job.RunningJob{
 			ID: j.ID, Namespace: j.Namespace, Task: j.Task, Kind: j.Kind, Queue: j.Queue, Schedule: j.Schedule, Session: j.Session,
-			Attempt: j.Attempt, MaxAttempts: j.MaxAttempts, ClaimedAt: j.ClaimedAt, Elapsed: belfry.Duration(max(0, o.Now.Sub(j.ClaimedAt))),
+			Attempt: j.Attempt, MaxAttempts: j.MaxAttempts, ClaimedAt: j.ClaimedAt, Elapsed: core.Duration(max(0, o.Now.Sub(j.ClaimedAt))),
 			Timeout: j.Timeout, CancelAt: j.CancelAt,
 		})
 	}
-	o.Runs, err = s.countJobs(ctx, tx, belfry.JobFilter{Namespace: namespace, States: []belfry.JobState{belfry.JobRunning}}, overviewLeases, lookCount)
+	o.Runs, err = s.countJobs(ctx, tx, job.Filter{Namespace: namespace, States: []job.State{job.Running}}, overviewLeases, lookCount)
 	return err
 }
 
-func (s *Store) overviewFailed(ctx context.Context, tx Tx, namespace string, o *belfry.Overview) error {
+func (s *Store) overviewFailed(ctx context.Context, tx Tx, namespace string, o *view.Overview) error {
 	w := &where{}
 	w.namespace("namespace", namespace)
 	w.and("finished_at >= ?", micros(o.Now.Add(-oneDay)))
 	var err error
-	o.Failed, err = collect(ctx, tx, func(r Rows) (f belfry.FailedJob, err error) {
+	o.Failed, err = collect(ctx, tx, func(r Rows) (f job.FailedJob, err error) {
 		err = r.Scan(&f.ID, &f.Namespace, &f.Task, &f.Schedule, (*string)(&f.Reason), &f.Error, &f.Attempt, scanTime{&f.FinishedAt})
-		f.Error, _ = belfry.CleanText(f.Error, 500)
+		f.Error, _ = core.CleanText(f.Error, 500)
 		return f, err
 	}, `
 		select id, namespace, task, schedule, reason, error, attempt, finished_at
@@ -92,7 +96,7 @@ func (s *Store) overviewFailed(ctx context.Context, tx Tx, namespace string, o *
 		order by finished_at desc, id desc
 		limit `+strconv.Itoa(overviewRows), w.args...)
 	if o.Failed == nil {
-		o.Failed = []belfry.FailedJob{}
+		o.Failed = []job.FailedJob{}
 	}
 	if err != nil {
 		return err
@@ -109,7 +113,7 @@ func (s *Store) overviewFailed(ctx context.Context, tx Tx, namespace string, o *
 }
 
 // scheduleLag is how long the most overdue schedule of a namespace waits.
-func (s *Store) scheduleLag(ctx context.Context, tx Tx, namespace string, now time.Time) (belfry.Duration, error) {
+func (s *Store) scheduleLag(ctx context.Context, tx Tx, namespace string, now time.Time) (core.Duration, error) {
 	w := &where{}
 	w.and("next_at <= ?", micros(now))
 	w.namespace("namespace", namespace)
@@ -117,12 +121,12 @@ func (s *Store) scheduleLag(ctx context.Context, tx Tx, namespace string, now ti
 	if !found {
 		return 0, err
 	}
-	return belfry.Duration(max(0, now.Sub(instant(oldest)))), err
+	return core.Duration(max(0, now.Sub(instant(oldest)))), err
 }
 
 // overviewQueues looks at the first in line of each queue, and counts those of
 // the namespace among them.
-func (s *Store) overviewQueues(ctx context.Context, tx Tx, namespace string, o *belfry.Overview) error {
+func (s *Store) overviewQueues(ctx context.Context, tx Tx, namespace string, o *view.Overview) error {
 	queues, err := collect(ctx, tx, scanQueue, `select `+queueColumns+` from belfry.queues order by name limit `+strconv.Itoa(overviewQueues))
 	if err != nil {
 		return err
@@ -134,13 +138,13 @@ func (s *Store) overviewQueues(ctx context.Context, tx Tx, namespace string, o *
 	if err != nil {
 		return err
 	}
-	o.Queues = []belfry.QueueLoad{}
+	o.Queues = []job.QueueLoad{}
 	for _, q := range queues {
-		l := belfry.QueueLoad{Queue: q.Name, PausedAt: q.PausedAt}
+		l := job.QueueLoad{Queue: q.Name, PausedAt: q.PausedAt}
 		l.Rate.Minute = o.Now.Truncate(time.Minute).Add(-5 * time.Minute)
 		for _, m := range recent {
 			if m.queue == q.Name && !m.Minute.Before(l.Rate.Minute) && m.Minute.Before(l.Rate.Minute.Add(5*time.Minute)) {
-				l.Rate.Add(m.JobMinute)
+				l.Rate.Add(m.MinuteTotals)
 			}
 		}
 		since, err := s.readyOf(ctx, tx, namespace, q.Name, &l.Ready)
@@ -148,10 +152,10 @@ func (s *Store) overviewQueues(ctx context.Context, tx Tx, namespace string, o *
 			return err
 		}
 		l.OldestAt = instant(since)
-		l.Behind = since > 0 && o.Now.Sub(l.OldestAt) > belfry.BehindAfter
+		l.Behind = since > 0 && o.Now.Sub(l.OldestAt) > view.BehindAfter
 		o.Queues = append(o.Queues, l)
 	}
-	slices.SortStableFunc(o.Queues, func(a, b belfry.QueueLoad) int {
+	slices.SortStableFunc(o.Queues, func(a, b job.QueueLoad) int {
 		if a.Behind != b.Behind {
 			return bit(b.Behind) - bit(a.Behind)
 		}
@@ -165,24 +169,24 @@ func (s *Store) overviewQueues(ctx context.Context, tx Tx, namespace string, o *
 
 // readyOf counts what is ready in a queue, and answers since when the first in
 // line of the namespace is.
-func (s *Store) readyOf(ctx context.Context, tx Tx, namespace, queue string, ready *belfry.Counted) (since int64, err error) {
-	if namespace == belfry.AnyNamespace {
+func (s *Store) readyOf(ctx context.Context, tx Tx, namespace, queue string, ready *core.Counted) (since int64, err error) {
+	if namespace == core.AnyNamespace {
 		n, _, err := first(ctx, tx, scanInt, `select count(*) from (select 1`+s.readyIn()+` limit `+strconv.Itoa(lookFirst+1)+`) as bounded`, queue)
 		if err != nil {
 			return 0, err
 		}
-		*ready = belfry.Counted{Count: min(int(n), lookFirst), More: n > lookFirst}
+		*ready = core.Counted{Count: min(int(n), lookFirst), More: n > lookFirst}
 		return s.firstReady(ctx, tx, queue)
 	}
 	type line struct{ own, looked, since int64 }
 	l, _, err := first(ctx, tx, func(r Rows) (l line, err error) { return l, r.Scan(&l.own, &l.looked, &l.since) }, `
 		select cast(coalesce(sum(case when namespace = $2 then 1 else 0 end), 0) as bigint), count(*), cast(coalesce(min(case when namespace = $2 then ready_at end), 0) as bigint)
 		from (select namespace, ready_at`+s.readyIn()+` order by priority desc, ready_at, id limit `+strconv.Itoa(overviewReady)+`) as bounded`, queue, namespace)
-	*ready = belfry.Counted{Count: min(int(l.own), lookFirst), More: l.own > lookFirst || l.looked == overviewReady}
+	*ready = core.Counted{Count: min(int(l.own), lookFirst), More: l.own > lookFirst || l.looked == overviewReady}
 	return l.since, err
 }
 
-func (s *Store) overviewNext(ctx context.Context, tx Tx, namespace string, o *belfry.Overview) (err error) {
+func (s *Store) overviewNext(ctx context.Context, tx Tx, namespace string, o *view.Overview) (err error) {
 	w := &where{}
 	w.namespace("namespace", namespace)
 	w.notOwned("name")
@@ -192,7 +196,7 @@ func (s *Store) overviewNext(ctx context.Context, tx Tx, namespace string, o *be
 		where `+w.sql()+`
 		order by next_at, name
 		limit `+strconv.Itoa(overviewRows), w.args...)
-	o.Next = []belfry.Next{}
+	o.Next = []view.Next{}
 	if err != nil || len(ids) == 0 {
 		return err
 	}
@@ -204,7 +208,7 @@ func (s *Store) overviewNext(ctx context.Context, tx Tx, namespace string, o *be
 	if err != nil {
 		return err
 	}
-	list := make([]belfry.Schedule, len(rows))
+	list := make([]schedule.Schedule, len(rows))
 	for i := range rows {
 		list[i] = rows[i].Schedule
 	}
@@ -213,23 +217,23 @@ func (s *Store) overviewNext(ctx context.Context, tx Tx, namespace string, o *be
 	}
 	for _, sc := range list {
 		if at := sc.RunsAt(); !at.IsZero() {
-			o.Next = append(o.Next, belfry.Next{Namespace: sc.Namespace, Schedule: sc.Name, NextAt: at})
+			o.Next = append(o.Next, view.Next{Namespace: sc.Namespace, Schedule: sc.Name, NextAt: at})
 		}
 	}
-	slices.SortStableFunc(o.Next, func(a, b belfry.Next) int { return a.NextAt.Compare(b.NextAt) })
+	slices.SortStableFunc(o.Next, func(a, b view.Next) int { return a.NextAt.Compare(b.NextAt) })
 	return nil
 }
 
-func (s *Store) overviewAhead(ctx context.Context, tx Tx, namespace string, o *belfry.Overview) (err error) {
-	o.Ahead, err = s.forecast(ctx, tx, belfry.Ahead{Namespace: namespace, ByHour: true}.WithDefaults(o.Now), overviewAhead)
+func (s *Store) overviewAhead(ctx context.Context, tx Tx, namespace string, o *view.Overview) (err error) {
+	o.Ahead, err = s.forecast(ctx, tx, schedule.Ahead{Namespace: namespace, ByHour: true}.WithDefaults(o.Now), overviewAhead)
 	return err
 }
 
-func (s *Store) overviewIncidents(ctx context.Context, tx Tx, namespace string, o *belfry.Overview) error {
+func (s *Store) overviewIncidents(ctx context.Context, tx Tx, namespace string, o *view.Overview) error {
 	w := &where{}
 	w.namespace("namespace", namespace)
 	w.conds = append(w.conds, "ended_at = 0")
-	var p belfry.Page[belfry.Incident]
+	var p core.Page[monitor.Incident]
 	err := s.incidentPage(ctx, tx, w, overviewRows, &p)
 	o.Incidents = p.Items
 	return err

@@ -7,14 +7,16 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/job"
+	"github.com/belfry-run/belfry/task"
 )
 
 // What an attempt may do by itself, with the right to nothing else. That it
 // runs, under just this lease and session, is looked up at each of them.
 
 // CheckAttempt fails unless the attempt runs.
-func (s *Store) CheckAttempt(ctx context.Context, session string, ref belfry.Ref) error {
+func (s *Store) CheckAttempt(ctx context.Context, session string, ref job.Ref) error {
 	return s.db.Read(ctx, func(tx Tx) error {
 		_, err := ownLease(ctx, tx, session, ref)
 		return err
@@ -23,13 +25,13 @@ func (s *Store) CheckAttempt(ctx context.Context, session string, ref belfry.Ref
 
 // RunningPrograms answers those of some attempts that run programs under a
 // session and were not asked to end, with their namespaces.
-func (s *Store) RunningPrograms(ctx context.Context, session string, refs []belfry.Ref) (map[belfry.Ref]string, error) {
+func (s *Store) RunningPrograms(ctx context.Context, session string, refs []job.Ref) (map[job.Ref]string, error) {
 	ids := make([]int64, len(refs))
 	for i, ref := range refs {
 		ids[i] = ref.JobID
 	}
 	type row struct {
-		ref       belfry.Ref
+		ref       job.Ref
 		namespace string
 	}
 	var rows []row
@@ -39,10 +41,10 @@ func (s *Store) RunningPrograms(ctx context.Context, session string, refs []belf
 			from belfry.leases l
 			join belfry.jobs j on j.id = l.job_id
 			where `+s.sql.In("l.job_id", 1)+` and `+s.sql.Among("j.id", 1)+` and l.session = $2 and l.cancel_at = 0 and j.kind = $3`,
-			s.sql.List(ids), session, string(belfry.KindProgram))
+			s.sql.List(ids), session, string(task.KindProgram))
 		return err
 	})
-	running := make(map[belfry.Ref]string, len(rows))
+	running := make(map[job.Ref]string, len(rows))
 	for _, r := range rows {
 		if slices.Contains(refs, r.ref) {
 			running[r.ref] = r.namespace
@@ -57,7 +59,7 @@ type ownHeld struct {
 	beat int64 // number of the last heartbeat; -1: none came
 }
 
-func ownLease(ctx context.Context, tx Tx, session string, ref belfry.Ref) (ownHeld, error) {
+func ownLease(ctx context.Context, tx Tx, session string, ref job.Ref) (ownHeld, error) {
 	h, found, err := first(ctx, tx, func(r Rows) (h ownHeld, err error) {
 		return h, r.Scan(&h.ref.JobID, &h.ref.Lease, scanTime{&h.claimedAt}, scanTime{&h.deadlineAt}, scanTime{&h.cancelAt}, &h.beat)
 	}, `
@@ -72,15 +74,15 @@ func ownLease(ctx context.Context, tx Tx, session string, ref belfry.Ref) (ownHe
 
 // BeatAttempt keeps the session of an attempt alive that speaks for itself, and
 // answers what it is to do. Numbers of heartbeats grow: one that was seen, or
-// comes after a later one, is a [belfry.Conflict] and renews nothing.
+// comes after a later one, is a [core.Conflict] and renews nothing.
 //
 // It says nothing of other jobs of the session, and so hands none of them back.
-func (s *Store) BeatAttempt(ctx context.Context, session string, ref belfry.Ref, seq int64) (out belfry.AttemptBeat, err error) {
+func (s *Store) BeatAttempt(ctx context.Context, session string, ref job.Ref, seq int64) (out job.AttemptBeat, err error) {
 	if seq < 0 {
-		return out, belfry.InvalidField("seq", fmt.Sprint(seq), "is negative", "count heartbeats from 0")
+		return out, core.InvalidField("seq", fmt.Sprint(seq), "is negative", "count heartbeats from 0")
 	}
 	err = s.write(ctx, "beat", func(c *change) error {
-		out = belfry.AttemptBeat{Action: belfry.BeatContinue}
+		out = job.AttemptBeat{Action: job.BeatContinue}
 		// The session first, as everybody locks it before leases.
 		w, found, err := c.renewSession(session)
 		if err == nil && !found {
@@ -94,19 +96,19 @@ func (s *Store) BeatAttempt(ctx context.Context, session string, ref belfry.Ref,
 			return err
 		}
 		if seq <= h.beat {
-			return belfry.Errorf(belfry.Conflict, "heartbeat %d of job %d came after heartbeat %d", seq, ref.JobID, h.beat).WithHint("number them upwards")
+			return core.Errorf(core.Conflict, "heartbeat %d of job %d came after heartbeat %d", seq, ref.JobID, h.beat).WithHint("number them upwards")
 		}
-		out.TTL = belfry.Duration(w.ExpiresAt.Sub(w.RenewedAt))
+		out.TTL = core.Duration(w.ExpiresAt.Sub(w.RenewedAt))
 		switch {
 		case !h.cancelAt.IsZero():
-			out.Action = belfry.BeatCancel
+			out.Action = job.BeatCancel
 		case w.Drain:
-			out.Action = belfry.BeatDrain
+			out.Action = job.BeatDrain
 		}
 		if !c.now.Before(h.deadlineAt) {
 			late, err := c.endLate(h.held)
 			if err != nil || late {
-				out.Action = belfry.BeatCancel
+				out.Action = job.BeatCancel
 				return err
 			}
 		}
@@ -122,32 +124,32 @@ func (c *change) endLate(h held) (bool, error) {
 	if err != nil || !sure || c.now.Before(h.moved(c.clock).deadlineAt) {
 		return false, err
 	}
-	_, err = c.settleOther(anySession, []belfry.Finish{lateFinish(h.ref)})
+	_, err = c.settleOther(anySession, []job.Finish{lateFinish(h.ref)})
 	return true, err
 }
 
 // FinishAttempt settles an attempt that speaks for itself. The same report
-// again gets the same answer, another one is a [belfry.Conflict]. A report
+// again gets the same answer, another one is a [core.Conflict]. A report
 // under a lease that was lost is stale, changes nothing, and is noted in the
 // audit.
-func (s *Store) FinishAttempt(ctx context.Context, session string, f belfry.Finish) (out belfry.Finished, err error) {
+func (s *Store) FinishAttempt(ctx context.Context, session string, f job.Finish) (out job.Finished, err error) {
 	if err := f.Validate(); err != nil {
 		return out, err
 	}
 	sum := sha256.Sum256([]byte(text(f)))
 	digest := hex.EncodeToString(sum[:])
-	fs := s.withOutputs(ctx, []belfry.Finish{f})
+	fs := s.withOutputs(ctx, []job.Finish{f})
 	once := false
 	err = s.write(ctx, "finish attempt", func(c *change) error {
-		out, once = belfry.Finished{Ref: f.Ref}, false
+		out, once = job.Finished{Ref: f.Ref}, false
 		_, err := ownLease(ctx, c.tx, session, f.Ref)
 		if err == nil {
-			var all []belfry.Finished
+			var all []job.Finished
 			if all, err = c.finish(session, fs); err != nil {
 				return err
 			}
 			out = all[0]
-		} else if belfry.CodeOf(err) != belfry.Unauthorized {
+		} else if core.CodeOf(err) != core.Unauthorized {
 			return err
 		} else {
 			out.Stale = true
@@ -161,7 +163,7 @@ func (s *Store) FinishAttempt(ctx context.Context, session string, f belfry.Fini
 		return c.reportedBefore(session, f, digest, &out)
 	})
 	if err == nil && out.Stale {
-		s.tellStale(session, []belfry.Finish{f}, []belfry.Finished{out})
+		s.tellStale(session, []job.Finish{f}, []job.Finished{out})
 	}
 	if err == nil && once {
 		// Apart, because sessions are locked before jobs. If it fails the session
@@ -175,7 +177,7 @@ func (s *Store) FinishAttempt(ctx context.Context, session string, f belfry.Fini
 
 // reported remembers what settled an attempt, and answers whether its session
 // was there for it alone.
-func (c *change) reported(session string, ref belfry.Ref, digest string, state belfry.JobState) (once bool, err error) {
+func (c *change) reported(session string, ref job.Ref, digest string, state job.State) (once bool, err error) {
 	if _, err := c.tx.Exec(c.ctx, `
 		insert into belfry.attempt_details (job_id, lease, at, finish, state)
 		values ($1, $2, $3, $4, $5)
@@ -187,7 +189,7 @@ func (c *change) reported(session string, ref belfry.Ref, digest string, state b
 	return w.Once, err
 }
 
-func (c *change) reportedBefore(session string, f belfry.Finish, digest string, out *belfry.Finished) error {
+func (c *change) reportedBefore(session string, f job.Finish, digest string, out *job.Finished) error {
 	type report struct{ finish, state string }
 	was, found, err := first(c.ctx, c.tx, func(r Rows) (v report, err error) { return v, r.Scan(&v.finish, &v.state) }, `
 		select finish, state
@@ -197,17 +199,17 @@ func (c *change) reportedBefore(session string, f belfry.Finish, digest string, 
 		return err
 	}
 	if found && was.finish == session+" "+digest {
-		out.Stale, out.State = false, belfry.JobState(was.state)
+		out.Stale, out.State = false, job.State(was.state)
 		return nil
 	}
 	if found {
-		return belfry.Errorf(belfry.Conflict, "the attempt of job %d under lease %d was reported already, and otherwise", f.JobID, f.Lease)
+		return core.Errorf(core.Conflict, "the attempt of job %d under lease %d was reported already, and otherwise", f.JobID, f.Lease)
 	}
 	return c.noteLate(session, f)
 }
 
 // noteLate leaves one row of a report that came too late, however often it comes.
-func (c *change) noteLate(session string, f belfry.Finish) error {
+func (c *change) noteLate(session string, f job.Finish) error {
 	const action = "late finish"
 	name, note := fmt.Sprint(f.JobID), fmt.Sprintf("%s under lease %d, which was lost, by session %s", f.Outcome, f.Lease, session)
 	_, noted, err := first(c.ctx, c.tx, scanInt, `
@@ -226,13 +228,13 @@ func (c *change) noteLate(session string, f belfry.Finish) error {
 }
 
 // ArtifactLink is a fresh link to what an attempt runs.
-func (s *Store) ArtifactLink(ctx context.Context, session string, ref belfry.Ref) (link belfry.SignedRequest, err error) {
-	var task belfry.Task
+func (s *Store) ArtifactLink(ctx context.Context, session string, ref job.Ref) (link task.SignedRequest, err error) {
+	var task task.Task
 	if err := s.db.Read(ctx, func(tx Tx) error {
 		if _, err := ownLease(ctx, tx, session, ref); err != nil {
 			return err
 		}
-		row, err := s.job(ctx, tx, belfry.AnyNamespace, ref.JobID)
+		row, err := s.job(ctx, tx, core.AnyNamespace, ref.JobID)
 		if err != nil {
 			return err
 		}
@@ -243,7 +245,7 @@ func (s *Store) ArtifactLink(ctx context.Context, session string, ref belfry.Ref
 		return link, err
 	}
 	if task.Program == nil {
-		return link, belfry.Errorf(belfry.Conflict, "job %d runs no program", ref.JobID)
+		return link, core.Errorf(core.Conflict, "job %d runs no program", ref.JobID)
 	}
 	bytes, err := s.bytes()
 	if err != nil {

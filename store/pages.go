@@ -8,13 +8,18 @@ import (
 	"io"
 	"strconv"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/access"
+	"github.com/belfry-run/belfry/alert"
+	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/internal/textdiff"
+	"github.com/belfry-run/belfry/monitor"
+	"github.com/belfry-run/belfry/task"
+	"github.com/belfry-run/belfry/view"
 )
 
 // writeVersion keeps a new text of a page, and drops the text of the oldest
 // ones beyond what is kept. Their rows stay.
-func (c *change) writeVersion(row monitorRow, v belfry.PageVersion, seen *belfry.PageSeen) error {
+func (c *change) writeVersion(row monitorRow, v monitor.PageVersion, seen *task.PageSeen) error {
 	last, _, err := first(c.ctx, c.tx, scanInt, `select coalesce(max(seq), 0) from belfry.page_versions where monitor_id = $1`, row.ID)
 	if err != nil {
 		return err
@@ -50,19 +55,19 @@ func (c *change) writeVersion(row monitorRow, v belfry.PageVersion, seen *belfry
 const shownHunks = 10
 
 // showChange puts the difference into the notice of a page's change.
-func (c *change) showChange(row monitorRow, j belfry.Judgement, o *belfry.Observation) error {
+func (c *change) showChange(row monitorRow, j monitor.Judgement, o *monitor.Observation) error {
 	if j.Version == nil || j.Version.Before == "" || o == nil || o.Page == nil {
 		return nil
 	}
 	for i, n := range j.Notices {
-		if n.Type != belfry.NoticeChanged {
+		if n.Type != alert.NoticeChanged {
 			continue
 		}
 		before, err := c.s.pageText(c.ctx, c.tx, row.ID, j.Version.Before)
 		if err != nil {
 			return err
 		}
-		j.Notices[i].Diff = textdiff.Diff(before, o.Page.Text, textdiff.Options{MaxBytes: belfry.MaxSnapshot}).Unified(shownHunks)
+		j.Notices[i].Diff = textdiff.Diff(before, o.Page.Text, textdiff.Options{MaxBytes: task.MaxSnapshot}).Unified(shownHunks)
 	}
 	return nil
 }
@@ -93,7 +98,7 @@ func pack(text string) ([]byte, error) {
 }
 
 func unpack(packed []byte) (string, error) {
-	b, err := io.ReadAll(io.LimitReader(flate.NewReader(bytes.NewReader(packed)), belfry.MaxPageText+1))
+	b, err := io.ReadAll(io.LimitReader(flate.NewReader(bytes.NewReader(packed)), task.MaxPageText+1))
 	return string(b), err
 }
 
@@ -101,13 +106,13 @@ func unpack(packed []byte) (string, error) {
 func (s *Store) pageOf(ctx context.Context, tx Tx, namespace, name string, lock bool) (monitorRow, error) {
 	row, err := s.monitor(ctx, tx, namespaceOr(namespace), name, lock)
 	if err == nil && row.Check.Page == nil {
-		err = belfry.Errorf(belfry.Conflict, "monitor %q does not look at a page", name)
+		err = core.Errorf(core.Conflict, "monitor %q does not look at a page", name)
 	}
 	return row, err
 }
 
 // PageVersions lists what a page was like, newest first, without the texts.
-func (s *Store) PageVersions(ctx context.Context, f belfry.VersionFilter) (p belfry.Page[belfry.PageVersion], err error) {
+func (s *Store) PageVersions(ctx context.Context, f view.VersionFilter) (p core.Page[monitor.PageVersion], err error) {
 	before, err := decodeIDCursor(f.Cursor)
 	if err != nil {
 		return p, err
@@ -123,7 +128,7 @@ func (s *Store) PageVersions(ctx context.Context, f belfry.VersionFilter) (p bel
 		if before > 0 {
 			w.and("v.seq < ?", before)
 		}
-		all, err := collect(ctx, tx, func(r Rows) (v belfry.PageVersion, err error) {
+		all, err := collect(ctx, tx, func(r Rows) (v monitor.PageVersion, err error) {
 			var kept int
 			err = r.Scan(scanDoc{&v}, &kept)
 			v.Pruned, v.Baseline = kept == 0, v.Digest == row.state.Baseline
@@ -134,7 +139,7 @@ func (s *Store) PageVersions(ctx context.Context, f belfry.VersionFilter) (p bel
 			where `+w.sql()+`
 			order by v.seq desc
 			limit `+strconv.Itoa(limit+1), w.args...)
-		p = page(all, limit, func(v belfry.PageVersion) string { return encodeCursor(strconv.FormatInt(v.Seq, 10)) })
+		p = page(all, limit, func(v monitor.PageVersion) string { return encodeCursor(strconv.FormatInt(v.Seq, 10)) })
 		return err
 	})
 	return p, err
@@ -142,7 +147,7 @@ func (s *Store) PageVersions(ctx context.Context, f belfry.VersionFilter) (p bel
 
 // PageVersion is one version with its text, by its number; 0 is the newest, and
 // -1 the baseline.
-func (s *Store) PageVersion(ctx context.Context, namespace, monitor string, seq int64) (v belfry.PageVersion, err error) {
+func (s *Store) PageVersion(ctx context.Context, namespace, monitor string, seq int64) (v monitor.PageVersion, err error) {
 	err = s.db.Read(ctx, func(tx Tx) error {
 		row, err := s.pageOf(ctx, tx, namespace, monitor, false)
 		if err != nil {
@@ -154,7 +159,7 @@ func (s *Store) PageVersion(ctx context.Context, namespace, monitor string, seq 
 	return v, err
 }
 
-func (s *Store) pageVersion(ctx context.Context, tx Tx, row monitorRow, seq int64) (v belfry.PageVersion, err error) {
+func (s *Store) pageVersion(ctx context.Context, tx Tx, row monitorRow, seq int64) (v monitor.PageVersion, err error) {
 	cond, arg := `seq = $2`, any(seq)
 	switch seq {
 	case 0:
@@ -162,7 +167,7 @@ func (s *Store) pageVersion(ctx context.Context, tx Tx, row monitorRow, seq int6
 	case -1:
 		cond, arg = `digest = $2`, row.state.Baseline
 	}
-	v, found, err := first(ctx, tx, func(r Rows) (v belfry.PageVersion, err error) { return v, r.Scan(scanDoc{&v}) }, `
+	v, found, err := first(ctx, tx, func(r Rows) (v monitor.PageVersion, err error) { return v, r.Scan(scanDoc{&v}) }, `
 		select doc
 		from belfry.page_versions
 		where monitor_id = $1 and `+cond+`
@@ -172,7 +177,7 @@ func (s *Store) pageVersion(ctx context.Context, tx Tx, row monitorRow, seq int6
 		return v, err
 	}
 	if !found {
-		return v, belfry.Errorf(belfry.NotFound, "monitor %q has no such version of its page", row.Name).WithHint("see: belfry monitor versions %s", row.Name)
+		return v, core.Errorf(core.NotFound, "monitor %q has no such version of its page", row.Name).WithHint("see: belfry monitor versions %s", row.Name)
 	}
 	v.Baseline = v.Digest == row.state.Baseline
 	packed, kept, err := first(ctx, tx, func(r Rows) (b []byte, err error) { return b, r.Scan(&b) }, `
@@ -190,9 +195,9 @@ func (s *Store) pageVersion(ctx context.Context, tx Tx, row monitorRow, seq int6
 
 // AcceptPage makes a version the baseline that later ones are compared with, by
 // its number; 0 is the newest.
-func (s *Store) AcceptPage(ctx context.Context, namespace, monitor string, seq int64) (v belfry.PageVersion, err error) {
+func (s *Store) AcceptPage(ctx context.Context, namespace, m string, seq int64) (v monitor.PageVersion, err error) {
 	err = s.write(ctx, "accept page", func(c *change) error {
-		row, err := s.pageOf(ctx, c.tx, namespace, monitor, true)
+		row, err := s.pageOf(ctx, c.tx, namespace, m, true)
 		if err != nil {
 			return err
 		}
@@ -200,15 +205,15 @@ func (s *Store) AcceptPage(ctx context.Context, namespace, monitor string, seq i
 			return err
 		}
 		if v.Pruned {
-			return belfry.Errorf(belfry.Conflict, "the text of version %d is not kept any more", v.Seq).WithHint("accept a newer one")
+			return core.Errorf(core.Conflict, "the text of version %d is not kept any more", v.Seq).WithHint("accept a newer one")
 		}
 		kept := v
-		kept.AcceptedBy, kept.AcceptedAt, kept.Text = belfry.ActorOf(ctx), c.now, ""
+		kept.AcceptedBy, kept.AcceptedAt, kept.Text = access.ActorOf(ctx), c.now, ""
 		if _, err := c.tx.Exec(ctx, `update belfry.page_versions set doc = $3 where monitor_id = $1 and seq = $2`, row.ID, v.Seq, text(kept)); err != nil {
 			return err
 		}
 		v.AcceptedBy, v.AcceptedAt, v.Baseline = kept.AcceptedBy, kept.AcceptedAt, true
-		if err := c.applyJudgement(&row, belfry.AcceptPage(row.Monitor, row.state, v.Digest, v.ConfigHash, c.now), nil); err != nil {
+		if err := c.applyJudgement(&row, monitor.AcceptPage(row.Monitor, row.state, v.Digest, v.ConfigHash, c.now), nil); err != nil {
 			return err
 		}
 		return c.audit("accept", "monitor", row.Namespace, row.Name, fmt.Sprintf("version %d", v.Seq), nil, nil)

@@ -4,19 +4,19 @@ import (
 	"cmp"
 	"slices"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/job"
 )
 
 // places are the places of attempts in a list, in the order of the attempts. A
 // map, made anew for each batch, was a twentieth of what a worker's process does
 // for a short job.
 type places struct {
-	list  []belfry.Finished
+	list  []job.Finished
 	order []int
 	last  int // in the order, that was looked up: the first of its attempt
 }
 
-func placesOf(list []belfry.Finished) *places {
+func placesOf(list []job.Finished) *places {
 	p := &places{list: list, order: make([]int, len(list))}
 	for i := range p.order {
 		p.order[i] = i
@@ -27,18 +27,18 @@ func placesOf(list []belfry.Finished) *places {
 
 // of is the first place of an attempt that is in the list. Who asks for one after
 // the other in their order need not search.
-func (p *places) of(ref belfry.Ref) int {
+func (p *places) of(ref job.Ref) int {
 	if next := p.last + 1; p.at(p.last) != ref {
 		if next == len(p.order) || p.at(next) != ref {
-			next, _ = slices.BinarySearchFunc(p.order, ref, func(i int, ref belfry.Ref) int { return compareRefs(p.list[i].Ref, ref) })
+			next, _ = slices.BinarySearchFunc(p.order, ref, func(i int, ref job.Ref) int { return compareRefs(p.list[i].Ref, ref) })
 		}
 		p.last = next
 	}
 	return p.order[p.last]
 }
 
-func (p *places) at(i int) belfry.Ref { return p.list[p.order[i]].Ref }
+func (p *places) at(i int) job.Ref { return p.list[p.order[i]].Ref }
 
-func compareRefs(a, b belfry.Ref) int {
+func compareRefs(a, b job.Ref) int {
 	return cmp.Or(cmp.Compare(a.JobID, b.JobID), cmp.Compare(a.Lease, b.Lease))
 }

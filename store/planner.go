@@ -9,7 +9,13 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/access"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/job"
+	"github.com/belfry-run/belfry/monitor"
+	"github.com/belfry-run/belfry/schedule"
+	"github.com/belfry-run/belfry/task"
+	"github.com/belfry-run/belfry/view"
 )
 
 // planner works out, from one read of the database, what an apply would do. It
@@ -19,26 +25,26 @@ type planner struct {
 	ctx context.Context //nolint:containedctx // of one plan
 	tx  Tx
 	now time.Time
-	m   belfry.Manifest
-	o   belfry.ApplyOptions
+	m   view.Manifest
+	o   view.ApplyOptions
 
 	// What is there, and then what would be.
-	queues    map[string]belfry.Queue
-	tasks     map[taskName]belfry.Task
-	calendars map[taskName]belfry.Calendar
+	queues    map[string]job.Queue
+	tasks     map[taskName]task.Task
+	calendars map[taskName]schedule.Calendar
 	schedules map[taskName]scheduleRow
 	monitors  map[taskName]monitorRow
 	channels  map[taskName]bool
 
-	namespaces map[string]belfry.Namespace // of the tasks that were looked at
+	namespaces map[string]access.Namespace // of the tasks that were looked at
 
 	used    map[string]string // what a definition of the manifest names, and the first that does
-	changes []belfry.Change
+	changes []view.Change
 }
 
 // plan is the plan of an apply. The manifest is valid and has its defaults.
-func (s *Store) plan(ctx context.Context, tx Tx, m belfry.Manifest, o belfry.ApplyOptions, now time.Time) ([]belfry.Change, error) {
-	p := &planner{s: s, ctx: ctx, tx: tx, now: now, m: m, o: o, used: map[string]string{}, namespaces: map[string]belfry.Namespace{}, changes: []belfry.Change{}}
+func (s *Store) plan(ctx context.Context, tx Tx, m view.Manifest, o view.ApplyOptions, now time.Time) ([]view.Change, error) {
+	p := &planner{s: s, ctx: ctx, tx: tx, now: now, m: m, o: o, used: map[string]string{}, namespaces: map[string]access.Namespace{}, changes: []view.Change{}}
 	if err := p.read(); err != nil {
 		return nil, err
 	}
@@ -71,7 +77,7 @@ func (p *planner) read() error {
 			}
 		}
 	}
-	calendars := func(sc belfry.Schedule) {
+	calendars := func(sc schedule.Schedule) {
 		for _, name := range sc.Calendars() {
 			add("calendars", sc.Namespace, name)
 		}
@@ -97,17 +103,17 @@ func (p *planner) read() error {
 	if err != nil {
 		return err
 	}
-	p.queues = make(map[string]belfry.Queue, len(queues))
+	p.queues = make(map[string]job.Queue, len(queues))
 	for _, q := range queues {
 		p.queues[q.Name] = q
 	}
 	of := func(namespace, name string) taskName { return taskName{namespace, name} }
 	if p.calendars, err = readNamed(p, names["calendars"], scanCalendar, `select `+calendarColumns+` from belfry.calendars where `,
-		func(c belfry.Calendar) taskName { return of(c.Namespace, c.Name) }); err != nil {
+		func(c schedule.Calendar) taskName { return of(c.Namespace, c.Name) }); err != nil {
 		return err
 	}
 	if p.tasks, err = readNamed(p, names["tasks"], p.s.scanTask, `select `+taskColumns+` from belfry.tasks where `,
-		func(t belfry.Task) taskName { return of(t.Namespace, t.Name) }); err != nil {
+		func(t task.Task) taskName { return of(t.Namespace, t.Name) }); err != nil {
 		return err
 	}
 	if p.schedules, err = readNamed(p, names["schedules"], scanSchedule, `select `+scheduleColumns+` from belfry.schedules s where `,
@@ -179,10 +185,10 @@ func (p *planner) planTasks() error {
 	return nil
 }
 
-func (p *planner) planTask(t belfry.Task) error {
+func (p *planner) planTask(t task.Task) error {
 	key := taskName{t.Namespace, t.Name}
 	old, exists := p.tasks[key]
-	fresh, hidden := compared(p.o, t, belfry.Task.Redacted)
+	fresh, hidden := compared(p.o, t, task.Task.Redacted)
 	if exists {
 		fresh = fresh.KeepSecrets(old)
 	}
@@ -206,7 +212,7 @@ func (p *planner) planTask(t belfry.Task) error {
 
 // checkTask is what a save refuses. Secrets that are not compared cannot be
 // known to be kept.
-func (p *planner) checkTask(t belfry.Task, secrets bool) error {
+func (p *planner) checkTask(t task.Task, secrets bool) error {
 	if err := p.mayUseQueue(t); err != nil {
 		return err
 	}
@@ -222,15 +228,15 @@ func (p *planner) checkTask(t belfry.Task, secrets bool) error {
 	}
 	size, there, err := first(p.ctx, p.tx, scanInt, `select size from belfry.artifacts where namespace = $1 and sha256 = $2`, t.Namespace, digest)
 	if err == nil && there && size != t.Program.Size {
-		err = belfry.Errorf(belfry.Conflict, "program.size of task %q: artifact %s has %d bytes, not %d", t.Name, digest, size, t.Program.Size).
+		err = core.Errorf(core.Conflict, "program.size of task %q: artifact %s has %d bytes, not %d", t.Name, digest, size, t.Program.Size).
 			WithHint("use the size that sha256sum's file has")
 	}
 	return err
 }
 
 // mayUseQueue refuses what a save of the task refuses.
-func (p *planner) mayUseQueue(t belfry.Task) error {
-	if err := belfry.CheckReserved(t.Queue, t.Name, t.Kind); err != nil {
+func (p *planner) mayUseQueue(t task.Task) error {
+	if err := job.CheckReserved(t.Queue, t.Name, t.Kind); err != nil {
 		return err
 	}
 	if _, there := p.queues[t.Queue]; !there {
@@ -252,7 +258,7 @@ func (p *planner) mayUseQueue(t belfry.Task) error {
 
 // tasksNamed answers tasks as they would be, and reads what the manifest does
 // not name: members of members.
-func (p *planner) tasksNamed(names []taskName) (map[taskName]belfry.Task, error) {
+func (p *planner) tasksNamed(names []taskName) (map[taskName]task.Task, error) {
 	var missing []taskName
 	for _, n := range names {
 		if _, there := p.tasks[n]; !there {
@@ -260,7 +266,7 @@ func (p *planner) tasksNamed(names []taskName) (map[taskName]belfry.Task, error)
 		}
 	}
 	more, err := readNamed(p, missing, p.s.scanTask, `select `+taskColumns+` from belfry.tasks where `,
-		func(t belfry.Task) taskName { return taskName{t.Namespace, t.Name} })
+		func(t task.Task) taskName { return taskName{t.Namespace, t.Name} })
 	maps.Copy(p.tasks, more)
 	return p.tasks, err
 }
@@ -286,13 +292,13 @@ func (p *planner) planSchedules() error {
 	return nil
 }
 
-func (p *planner) useCalendars(sc belfry.Schedule, by string) {
+func (p *planner) useCalendars(sc schedule.Schedule, by string) {
 	for _, name := range sc.Calendars() {
 		p.use("calendar", sc.Namespace, name, by)
 	}
 }
 
-func (p *planner) checkSchedule(sc, old belfry.Schedule, exists bool) error {
+func (p *planner) checkSchedule(sc, old schedule.Schedule, exists bool) error {
 	now := p.now
 	if exists && sc.SameTimes(old) {
 		now = instant(0)
@@ -300,7 +306,7 @@ func (p *planner) checkSchedule(sc, old belfry.Schedule, exists bool) error {
 	if err := checkSchedule(sc, now); err != nil {
 		return err
 	}
-	var calendars []belfry.Calendar
+	var calendars []schedule.Calendar
 	for _, name := range sc.Calendars() {
 		if cal, there := p.calendars[taskName{sc.Namespace, name}]; there {
 			calendars = append(calendars, cal)
@@ -319,10 +325,10 @@ func (p *planner) planMonitors() error {
 	return nil
 }
 
-func (p *planner) planMonitor(m belfry.Monitor) error {
+func (p *planner) planMonitor(m monitor.Monitor) error {
 	key := taskName{m.Namespace, m.Name}
 	old, exists := p.monitors[key]
-	fresh, hidden := compared(p.o, m, belfry.Monitor.Redacted)
+	fresh, hidden := compared(p.o, m, monitor.Monitor.Redacted)
 	if exists {
 		fresh.Check = fresh.Check.KeepSecrets(old.Check)
 	}
@@ -348,13 +354,13 @@ func (p *planner) planMonitor(m belfry.Monitor) error {
 	return nil
 }
 
-func (p *planner) checkMonitor(m, old belfry.Monitor, exists, secrets bool) error {
+func (p *planner) checkMonitor(m, old monitor.Monitor, exists, secrets bool) error {
 	if err := m.Validate(p.now); err != nil {
 		return err
 	}
 	for i, name := range m.DependsOn {
 		if _, there := p.monitors[taskName{m.Namespace, name}]; !there {
-			return belfry.InvalidField(fmt.Sprintf("depends_on[%d]", i), name, "is not a monitor in namespace "+m.Namespace, "create it first, or apply both in one file")
+			return core.InvalidField(fmt.Sprintf("depends_on[%d]", i), name, "is not a monitor in namespace "+m.Namespace, "create it first, or apply both in one file")
 		}
 	}
 	if exists && (m.Heartbeat == nil) != (old.Heartbeat == nil) {
@@ -370,7 +376,7 @@ func (p *planner) checkMonitor(m, old belfry.Monitor, exists, secrets bool) erro
 	if err := p.mayUseQueue(t); err != nil {
 		return err
 	}
-	var before belfry.Schedule
+	var before schedule.Schedule
 	if exists {
 		before = old.Schedule()
 	}

@@ -5,14 +5,17 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/alert"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/task"
+	"github.com/belfry-run/belfry/view"
 )
 
 // compared is a definition as a plan compares it, and the fields that hold
 // secrets which it may not compare: whoever may not see a secret does not learn
 // either whether a guess at it is right. Those it takes for the ones that are
 // kept.
-func compared[T any](o belfry.ApplyOptions, d T, shown func(T) T) (fresh T, hidden []string) {
+func compared[T any](o view.ApplyOptions, d T, shown func(T) T) (fresh T, hidden []string) {
 	if o.CompareSecrets {
 		return d, nil
 	}
@@ -30,7 +33,7 @@ func (p *planner) planDocuments() error {
 	for _, d := range p.m.Channels {
 		p.channels[taskName{d.Namespace, d.Name}] = true
 	}
-	if err := planDocs(p, channels, "channels", p.m.Channels, there, func(d belfry.Channel, secrets bool) error {
+	if err := planDocs(p, channels, "channels", p.m.Channels, there, func(d alert.Channel, secrets bool) error {
 		if secrets {
 			return nil
 		}
@@ -42,7 +45,7 @@ func (p *planner) planDocuments() error {
 	if err != nil {
 		return err
 	}
-	return planDocs(p, alertRules, "alert_rules", p.m.AlertRules, rules, func(d belfry.AlertRule, _ bool) error { return p.checkRule(d) })
+	return planDocs(p, alertRules, "alert_rules", p.m.AlertRules, rules, func(d alert.Rule, _ bool) error { return p.checkRule(d) })
 }
 
 func (p *planner) planLast() error {
@@ -104,15 +107,15 @@ func planDocs[T document](p *planner, k docKind[T], list string, ds []T, there m
 }
 
 // checkRule looks for what an alert rule names.
-func (p *planner) checkRule(rule belfry.AlertRule) error {
+func (p *planner) checkRule(rule alert.Rule) error {
 	by := fmt.Sprintf("alert rule %q", rule.Name)
 	for i, name := range rule.Channels {
 		p.use("channel", rule.Namespace, name, by)
 		if p.channels[taskName{rule.Namespace, name}] {
 			continue
 		}
-		if _, err := channels.read(p.ctx, p.tx, rule.Namespace, name, ""); belfry.CodeOf(err) == belfry.NotFound {
-			return belfry.InvalidField(fmt.Sprintf("channels[%d]", i), name, "is not a channel in namespace "+rule.Namespace, "create it first, or apply both in one file")
+		if _, err := channels.read(p.ctx, p.tx, rule.Namespace, name, ""); core.CodeOf(err) == core.NotFound {
+			return core.InvalidField(fmt.Sprintf("channels[%d]", i), name, "is not a channel in namespace "+rule.Namespace, "create it first, or apply both in one file")
 		} else if err != nil {
 			return err
 		}
@@ -121,7 +124,7 @@ func (p *planner) checkRule(rule belfry.AlertRule) error {
 	for i, name := range rule.Quiet {
 		p.use("calendar", rule.Namespace, name, by)
 		if _, there := p.calendars[taskName{rule.Namespace, name}]; !there {
-			return belfry.InvalidField(fmt.Sprintf("quiet[%d]", i), name, "is not a calendar in namespace "+rule.Namespace, "create it first, or apply both in one file")
+			return core.InvalidField(fmt.Sprintf("quiet[%d]", i), name, "is not a calendar in namespace "+rule.Namespace, "create it first, or apply both in one file")
 		}
 	}
 	return nil
@@ -140,10 +143,10 @@ func (p *planner) planPrune() error {
 			if key := noun + "/" + ns + "/" + name; named[key] {
 				continue
 			} else if by := p.used[key]; by != "" {
-				return belfry.Errorf(belfry.Conflict, "%s refers to %s %q, which the manifest does not name", by, spoken(noun), name).
+				return core.Errorf(core.Conflict, "%s refers to %s %q, which the manifest does not name", by, spoken(noun), name).
 					WithHint("name it in the manifest, or edit what refers to it")
 			}
-			p.changes = append(p.changes, belfry.Change{Action: belfry.ActionDelete, Noun: noun, Namespace: ns, Name: name})
+			p.changes = append(p.changes, view.Change{Action: view.ActionDelete, Noun: noun, Namespace: ns, Name: name})
 		}
 		return nil
 	}
@@ -180,7 +183,7 @@ func (p *planner) planPrune() error {
 	}
 	names = nil
 	for _, i := range slices.Backward(membersFirst(tasks)) { // cycles before their members
-		if _, owned := belfry.OwnerOf(tasks[i].Name); !owned && !ours(tasks[i].Name) {
+		if _, owned := task.OwnerOf(tasks[i].Name); !owned && !ours(tasks[i].Name) {
 			names = append(names, tasks[i].Name)
 		}
 	}

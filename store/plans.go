@@ -5,8 +5,8 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/belfry-run/belfry"
 	"github.com/belfry-run/belfry/cron"
+	"github.com/belfry-run/belfry/schedule"
 )
 
 // plans keeps compiled rules by the id of their schedule. Neither id nor
@@ -20,18 +20,18 @@ type plans struct {
 }
 
 type planned struct {
-	of        belfry.Schedule
+	of        schedule.Schedule
 	calendars [sha256.Size]byte
-	plan      belfry.Plan
+	plan      schedule.Plan
 }
 
-func (p planned) isOf(s belfry.Schedule, calendars [sha256.Size]byte) bool {
+func (p planned) isOf(s schedule.Schedule, calendars [sha256.Size]byte) bool {
 	return p.of.Namespace == s.Namespace && p.of.Name == s.Name && p.of.SameTimes(s) && p.calendars == calendars &&
 		slices.Equal(p.of.Blackout, s.Blackout) && slices.Equal(p.of.Within, s.Within)
 }
 
 // stamp names calendars by all that they say, for the reason above.
-func stamp(calendars []belfry.Calendar) (sum [sha256.Size]byte) {
+func stamp(calendars []schedule.Calendar) (sum [sha256.Size]byte) {
 	if len(calendars) == 0 {
 		return sum
 	}
@@ -48,7 +48,7 @@ const maxPlans = 50_000
 
 func newPlans() *plans { return &plans{byID: map[int64]planned{}} }
 
-func (p *plans) of(s belfry.Schedule, calendars []belfry.Calendar) (belfry.Plan, error) {
+func (p *plans) of(s schedule.Schedule, calendars []schedule.Calendar) (schedule.Plan, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if now := cron.ZoneChanges(); now != p.zones {
@@ -69,7 +69,7 @@ func (p *plans) of(s belfry.Schedule, calendars []belfry.Calendar) (belfry.Plan,
 			break
 		}
 	}
-	p.byID[s.ID] = planned{belfry.Schedule{Namespace: s.Namespace, Name: s.Name, Rules: slices.Clone(s.Rules), Zone: s.Zone,
+	p.byID[s.ID] = planned{schedule.Schedule{Namespace: s.Namespace, Name: s.Name, Rules: slices.Clone(s.Rules), Zone: s.Zone,
 		DSTGap: s.DSTGap, DSTFold: s.DSTFold, Start: s.Start, End: s.End,
 		Blackout: slices.Clone(s.Blackout), Within: slices.Clone(s.Within)}, versions, plan}
 	return plan, nil

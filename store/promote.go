@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
 )
 
 // promoteBatch bounds the jobs that become ready in one transaction.
@@ -12,9 +12,9 @@ const promoteBatch = 2000
 
 // Promote makes jobs ready whose time has come: delayed ones, snoozed ones,
 // and retries.
-func (s *Store) Promote(ctx context.Context) (out belfry.Promoted, err error) {
+func (s *Store) Promote(ctx context.Context) (out core.Promoted, err error) {
 	err = s.write(ctx, "promote", func(c *change) error {
-		out = belfry.Promoted{Now: c.now}
+		out = core.Promoted{Now: c.now}
 		from := c.lookFrom(&s.delayed)
 		begun := time.Now()
 		queues, err := collect(ctx, c.tx, scanString, `

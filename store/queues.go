@@ -4,24 +4,26 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/access"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/job"
 )
 
 const queueColumns = `name, description, priority, concurrency, global_limit, paused_at, paused_by, paused_reason, created_at, updated_at`
 
-func scanQueue(rows Rows) (q belfry.Queue, err error) {
+func scanQueue(rows Rows) (q job.Queue, err error) {
 	return q, rows.Scan(&q.Name, &q.Description, &q.Priority, &q.Concurrency, &q.GlobalLimit,
 		scanTime{&q.PausedAt}, &q.PausedBy, &q.PausedReason, scanTime{&q.CreatedAt}, scanTime{&q.UpdatedAt})
 }
 
-func (s *Store) queue(ctx context.Context, tx Tx, name string) (belfry.Queue, error) {
+func (s *Store) queue(ctx context.Context, tx Tx, name string) (job.Queue, error) {
 	return s.queueWith(ctx, tx, name, "")
 }
 
-func (s *Store) queueWith(ctx context.Context, tx Tx, name, suffix string) (belfry.Queue, error) {
+func (s *Store) queueWith(ctx context.Context, tx Tx, name, suffix string) (job.Queue, error) {
 	q, found, err := first(ctx, tx, scanQueue, `select `+queueColumns+` from belfry.queues where name = $1`+suffix, name)
 	if err == nil && !found {
-		err = belfry.Errorf(belfry.NotFound, "no queue %q", name).WithHint("see: belfry queue list")
+		err = core.Errorf(core.NotFound, "no queue %q", name).WithHint("see: belfry queue list")
 	}
 	return q, err
 }
@@ -39,14 +41,14 @@ func (c *change) holdQueue(field, name string) error {
 
 func (c *change) queueFor(field, name, suffix string) error {
 	_, err := c.s.queueWith(c.ctx, c.tx, name, suffix)
-	if belfry.CodeOf(err) == belfry.NotFound {
+	if core.CodeOf(err) == core.NotFound {
 		return unknownQueue(field, name)
 	}
 	return err
 }
 
 func unknownQueue(field, name string) error {
-	return belfry.InvalidField(field, name, "is not a queue", "create it first: belfry queue create "+name+", or SaveQueue of the store")
+	return core.InvalidField(field, name, "is not a queue", "create it first: belfry queue create "+name+", or SaveQueue of the store")
 }
 
 // EnsureQueues makes those of some queues that are missing, with the defaults,
@@ -54,7 +56,7 @@ func unknownQueue(field, name string) error {
 func (s *Store) EnsureQueues(ctx context.Context, names ...string) error {
 	return s.write(ctx, "ensure queues", func(c *change) error {
 		for _, name := range names {
-			q := belfry.Queue{Name: name}.WithDefaults()
+			q := job.Queue{Name: name}.WithDefaults()
 			if err := q.Validate(); err != nil {
 				return err
 			}
@@ -72,7 +74,7 @@ func (s *Store) EnsureQueues(ctx context.Context, names ...string) error {
 }
 
 // insertQueue makes a queue if there is none of its name.
-func (c *change) insertQueue(q belfry.Queue) (int64, error) {
+func (c *change) insertQueue(q job.Queue) (int64, error) {
 	return c.tx.Exec(c.ctx, `
 		insert into belfry.queues (name, description, priority, concurrency, global_limit, created_at, updated_at)
 		values ($1, $2, $3, $4, $5, $6, $6)
@@ -91,7 +93,7 @@ func (s *Store) Prepare(ctx context.Context) error {
 		return err
 	}
 	return s.write(ctx, "prepare", func(c *change) error {
-		for _, q := range belfry.FirstQueues() {
+		for _, q := range job.FirstQueues() {
 			if _, err := c.insertQueue(q); err != nil {
 				return err
 			}
@@ -101,7 +103,7 @@ func (s *Store) Prepare(ctx context.Context) error {
 }
 
 // SaveQueue creates or replaces a queue. A pause is kept.
-func (s *Store) SaveQueue(ctx context.Context, q belfry.Queue) (belfry.Queue, error) {
+func (s *Store) SaveQueue(ctx context.Context, q job.Queue) (job.Queue, error) {
 	q = q.WithDefaults()
 	err := s.write(ctx, "save queue", func(c *change) (err error) {
 		if err := q.Validate(); err != nil {
@@ -113,9 +115,9 @@ func (s *Store) SaveQueue(ctx context.Context, q belfry.Queue) (belfry.Queue, er
 	return q, err
 }
 
-func (c *change) saveQueue(q belfry.Queue) (belfry.Queue, bool, error) {
+func (c *change) saveQueue(q job.Queue) (job.Queue, bool, error) {
 	old, err := c.s.queueWith(c.ctx, c.tx, q.Name, c.sql.ForUpdate("queues"))
-	isNew := belfry.CodeOf(err) == belfry.NotFound
+	isNew := core.CodeOf(err) == core.NotFound
 	if err != nil && !isNew {
 		return q, false, err
 	}
@@ -154,9 +156,9 @@ func (s *Store) DeleteQueue(ctx context.Context, name string) error {
 		if err != nil {
 			return err
 		}
-		for _, first := range belfry.FirstQueues() {
+		for _, first := range job.FirstQueues() {
 			if first.Name == name {
-				return belfry.Errorf(belfry.Conflict, "queue %q is one of Belfry's own", name).WithHint("pause it instead")
+				return core.Errorf(core.Conflict, "queue %q is one of Belfry's own", name).WithHint("pause it instead")
 			}
 		}
 		if err := c.unusedQueue(name); err != nil {
@@ -175,17 +177,17 @@ func (c *change) unusedQueue(name string) error {
 		return err
 	}
 	if used {
-		return belfry.Errorf(belfry.Conflict, "task %q uses queue %q", task, name).WithHint("move the task to another queue first")
+		return core.Errorf(core.Conflict, "task %q uses queue %q", task, name).WithHint("move the task to another queue first")
 	}
 	id, used, err := first(c.ctx, c.tx, scanInt, `select id from belfry.jobs where queue = $1 limit 1`, name)
 	if err == nil && used {
-		err = belfry.Errorf(belfry.Conflict, "job %d is in queue %q", id, name).WithHint("let its jobs end, or cancel them")
+		err = core.Errorf(core.Conflict, "job %d is in queue %q", id, name).WithHint("let its jobs end, or cancel them")
 	}
 	return err
 }
 
 // Queue is one queue and what is in it.
-func (s *Store) Queue(ctx context.Context, name string) (q belfry.QueueStats, err error) {
+func (s *Store) Queue(ctx context.Context, name string) (q job.QueueStats, err error) {
 	err = s.db.Read(ctx, func(tx Tx) error {
 		found, err := s.queue(ctx, tx, name)
 		if err != nil {
@@ -198,9 +200,9 @@ func (s *Store) Queue(ctx context.Context, name string) (q belfry.QueueStats, er
 }
 
 // Queues lists the queues by priority and name, and what is in them.
-func (s *Store) Queues(ctx context.Context) (all []belfry.QueueStats, err error) {
+func (s *Store) Queues(ctx context.Context) (all []job.QueueStats, err error) {
 	err = s.db.Read(ctx, func(tx Tx) error {
-		all = []belfry.QueueStats{}
+		all = []job.QueueStats{}
 		queues, err := collect(ctx, tx, scanQueue, `select `+queueColumns+` from belfry.queues order by priority desc, name`)
 		if err != nil {
 			return err
@@ -220,8 +222,8 @@ func (s *Store) Queues(ctx context.Context) (all []belfry.QueueStats, err error)
 // queueStats counts no further than the limit, so that a backlog of millions
 // costs as much as one of thousands. It is one question, because a connection
 // that has not been asked before plans each for longer than it takes.
-func (s *Store) queueStats(ctx context.Context, tx Tx, q belfry.Queue) (belfry.QueueStats, error) {
-	stats, _, err := first(ctx, tx, func(rows Rows) (stats belfry.QueueStats, err error) {
+func (s *Store) queueStats(ctx context.Context, tx Tx, q job.Queue) (job.QueueStats, error) {
+	stats, _, err := first(ctx, tx, func(rows Rows) (stats job.QueueStats, err error) {
 		return stats, rows.Scan(&stats.Ready, scanTime{&stats.OldestAt}, &stats.Scheduled, &stats.Running)
 	}, fmt.Sprintf(`
 		select ready.jobs, ready.oldest, scheduled.jobs, running.jobs
@@ -234,24 +236,24 @@ func (s *Store) queueStats(ctx context.Context, tx Tx, q belfry.Queue) (belfry.Q
 		cross join (
 			select count(*) as jobs
 			from (select 1 from belfry.running where (select queue from belfry.jobs where id = job_id) = $1 limit %[2]d) as bounded) as running`,
-		s.readyIn(), belfry.CountLimit+1), q.Name)
+		s.readyIn(), core.CountLimit+1), q.Name)
 	stats.Queue = q
 	return stats, err
 }
 
 // PauseQueue stops claims from a queue. What runs goes on.
-func (s *Store) PauseQueue(ctx context.Context, name, reason string) (belfry.Queue, error) {
+func (s *Store) PauseQueue(ctx context.Context, name, reason string) (job.Queue, error) {
 	return s.setPause(ctx, name, "pause", reason)
 }
 
 // ResumeQueue takes a pause back.
-func (s *Store) ResumeQueue(ctx context.Context, name string) (belfry.Queue, error) {
+func (s *Store) ResumeQueue(ctx context.Context, name string) (job.Queue, error) {
 	return s.setPause(ctx, name, "resume", "")
 }
 
-func (s *Store) setPause(ctx context.Context, name, action, reason string) (q belfry.Queue, err error) {
-	if len(reason) > belfry.MaxDescription {
-		return q, belfry.InvalidField("reason", "", fmt.Sprintf("has more than %d bytes", belfry.MaxDescription), "")
+func (s *Store) setPause(ctx context.Context, name, action, reason string) (q job.Queue, err error) {
+	if len(reason) > core.MaxDescription {
+		return q, core.InvalidField("reason", "", fmt.Sprintf("has more than %d bytes", core.MaxDescription), "")
 	}
 	err = s.write(ctx, action+" queue", func(c *change) error {
 		old, err := s.queue(ctx, c.tx, name)
@@ -265,7 +267,7 @@ func (s *Store) setPause(ctx context.Context, name, action, reason string) (q be
 		}
 		q.PausedAt, q.PausedBy, q.PausedReason = instant(0), "", ""
 		if pause {
-			q.PausedAt, q.PausedBy, q.PausedReason = c.now, belfry.ActorOf(ctx), reason
+			q.PausedAt, q.PausedBy, q.PausedReason = c.now, access.ActorOf(ctx), reason
 		}
 		if _, err := c.tx.Exec(ctx, `
 			update belfry.queues

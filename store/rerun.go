@@ -4,11 +4,12 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/job"
 )
 
 // RerunJob makes a new job of a finished one, with the same input or another.
-func (s *Store) RerunJob(ctx context.Context, namespace string, id int64, r belfry.Rerun) (out belfry.Enqueued, err error) {
+func (s *Store) RerunJob(ctx context.Context, namespace string, id int64, r job.Rerun) (out job.Enqueued, err error) {
 	err = s.write(ctx, "rerun", func(c *change) error {
 		old, err := s.job(ctx, c.tx, namespace, id)
 		if err != nil {
@@ -18,15 +19,15 @@ func (s *Store) RerunJob(ctx context.Context, namespace string, id int64, r belf
 		if err != nil {
 			return err
 		}
-		if err := c.checkQueue("queue", n.Queue); belfry.CodeOf(err) == belfry.Invalid { // it is gone, and the task names another by now
+		if err := c.checkQueue("queue", n.Queue); core.CodeOf(err) == core.Invalid { // it is gone, and the task names another by now
 			n.Queue = ""
 		} else if err != nil {
 			return err
 		}
-		if belfry.CodeOf(c.allowJobs([]belfry.NewJob{n})) == belfry.Invalid { // not any more: it runs as its task does
+		if core.CodeOf(c.allowJobs([]job.NewJob{n})) == core.Invalid { // not any more: it runs as its task does
 			n.Queue, n.Priority = "", nil
 		}
-		made, err := c.enqueue([]belfry.NewJob{n})
+		made, err := c.enqueue([]job.NewJob{n})
 		if err != nil {
 			return err
 		}
@@ -43,7 +44,7 @@ func (s *Store) RerunJob(ctx context.Context, namespace string, id int64, r belf
 }
 
 // addReruns says which job another was made from, and which were made from it.
-func addReruns(ctx context.Context, tx Tx, j *belfry.Job) (err error) {
+func addReruns(ctx context.Context, tx Tx, j *job.Job) (err error) {
 	if j.RerunOf, _, err = first(ctx, tx, scanInt, `select of_id from belfry.reruns where job_id = $1`, j.ID); err != nil {
 		return err
 	}

@@ -5,7 +5,9 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/task"
+	"github.com/belfry-run/belfry/view"
 )
 
 const oneDay = 24 * time.Hour
@@ -35,21 +37,21 @@ type resultRow struct {
 
 // resultDetail is what is kept of a result that was not as it should be.
 type resultDetail struct {
-	Message    string                   `json:"message,omitempty"`
-	IP         string                   `json:"ip,omitempty"`
-	Conditions []belfry.ConditionResult `json:"conditions,omitempty"`
-	Hops       []belfry.Hop             `json:"hops,omitempty"`
+	Message    string                 `json:"message,omitempty"`
+	IP         string                 `json:"ip,omitempty"`
+	Conditions []task.ConditionResult `json:"conditions,omitempty"`
+	Hops       []task.Hop             `json:"hops,omitempty"`
 }
 
 func resultRowOf(monitor int64, o checked) resultRow {
-	us := func(d belfry.Duration) int64 { return d.D().Microseconds() }
+	us := func(d core.Duration) int64 { return d.D().Microseconds() }
 	r := resultRow{
 		Hour: hourOf(o.At), MonitorID: monitor, At: micros(o.At), Outcome: string(o.Outcome), Code: string(o.Code),
 		Latency: us(o.Latency), DNS: us(o.Phases.DNS), Connect: us(o.Phases.Connect), TLS: us(o.Phases.TLS),
 		FirstByte: us(o.Phases.FirstByte), Transfer: us(o.Phases.Transfer), QueueDelay: o.delay.Microseconds(),
 		Status: o.Status, Starved: bit(o.Starved), JobID: o.jobID,
 	}
-	if o.Outcome != belfry.CheckOK || o.Message != "" {
+	if o.Outcome != task.CheckOK || o.Message != "" {
 		detail := text(resultDetail{o.Message, o.IP, o.Conditions, o.Hops})
 		r.Detail = &detail
 	}
@@ -74,22 +76,22 @@ func (c *change) writeResults(rows []resultRow) error {
 	return err
 }
 
-func scanResult(rows Rows) (r belfry.CheckResult, err error) {
+func scanResult(rows Rows) (r view.CheckResult, err error) {
 	var hour, monitor int64
 	var latency, dns, connect, tls, firstByte, transfer, delay int64
 	var starved int
 	var d resultDetail
 	err = rows.Scan(&hour, &monitor, scanTime{&r.At}, &r.Outcome, &r.Code, &latency, &dns, &connect, &tls, &firstByte, &transfer, &delay,
 		&r.Status, &starved, &r.JobID, scanDoc{&d})
-	span := func(us int64) belfry.Duration { return belfry.Duration(time.Duration(us) * time.Microsecond) }
+	span := func(us int64) core.Duration { return core.Duration(time.Duration(us) * time.Microsecond) }
 	r.Latency, r.QueueDelay, r.Starved = span(latency), span(delay), starved != 0
-	r.Phases = belfry.Phases{DNS: span(dns), Connect: span(connect), TLS: span(tls), FirstByte: span(firstByte), Transfer: span(transfer)}
+	r.Phases = task.Phases{DNS: span(dns), Connect: span(connect), TLS: span(tls), FirstByte: span(firstByte), Transfer: span(transfer)}
 	r.Message, r.IP, r.Conditions, r.Hops = d.Message, d.IP, d.Conditions, d.Hops
 	return r, err
 }
 
 // Results lists checks of a monitor, newest first.
-func (s *Store) Results(ctx context.Context, f belfry.ResultFilter) (p belfry.Page[belfry.CheckResult], err error) {
+func (s *Store) Results(ctx context.Context, f view.ResultFilter) (p core.Page[view.CheckResult], err error) {
 	before, err := decodeIDCursor(f.Cursor)
 	if err != nil {
 		return p, err
@@ -100,7 +102,7 @@ func (s *Store) Results(ctx context.Context, f belfry.ResultFilter) (p belfry.Pa
 		return p, err
 	}
 	err = s.db.Read(ctx, func(tx Tx) error {
-		p = belfry.Page[belfry.CheckResult]{}
+		p = core.Page[view.CheckResult]{}
 		row, err := s.monitor(ctx, tx, namespaceOr(f.Namespace), f.Monitor, false)
 		if err != nil {
 			return err
@@ -122,7 +124,7 @@ func (s *Store) Results(ctx context.Context, f belfry.ResultFilter) (p belfry.Pa
 		if f.Outcome != "" {
 			w.and("r.outcome = ?", string(f.Outcome))
 		}
-		var all []belfry.CheckResult
+		var all []view.CheckResult
 		for last := hourOf(newest); last >= hourOf(oldest) && len(all) <= limit; last -= hoursAtOnce {
 			some, err := s.resultsOf(ctx, tx, w, last-hoursAtOnce+1, last, "desc", limit+1-len(all))
 			if err != nil {
@@ -130,7 +132,7 @@ func (s *Store) Results(ctx context.Context, f belfry.ResultFilter) (p belfry.Pa
 			}
 			all = append(all, some...)
 		}
-		p = page(all, limit, func(r belfry.CheckResult) string { return encodeCursor(strconv.FormatInt(micros(r.At), 10)) })
+		p = page(all, limit, func(r view.CheckResult) string { return encodeCursor(strconv.FormatInt(micros(r.At), 10)) })
 		return nil
 	})
 	return p, err
@@ -141,7 +143,7 @@ func (s *Store) Results(ctx context.Context, f belfry.ResultFilter) (p belfry.Pa
 const hoursAtOnce = 24
 
 // resultsOf reads results of hours, both included.
-func (s *Store) resultsOf(ctx context.Context, tx Tx, w *where, from, to int64, order string, limit int) ([]belfry.CheckResult, error) {
+func (s *Store) resultsOf(ctx context.Context, tx Tx, w *where, from, to int64, order string, limit int) ([]view.CheckResult, error) {
 	return collect(ctx, tx, scanResult, `
 		select `+resultColumns+`
 		from belfry.results r
@@ -161,7 +163,7 @@ func hoursFrom(from, to int64) []int64 {
 
 func namespaceOr(given string) string {
 	if given == "" {
-		return belfry.DefaultNamespace
+		return core.DefaultNamespace
 	}
 	return given
 }

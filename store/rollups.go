@@ -8,7 +8,9 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/monitor"
+	"github.com/belfry-run/belfry/task"
 )
 
 // rollGrace is how long after its end an hour is rolled up. A check that ended
@@ -33,7 +35,7 @@ type rollupRow struct {
 	Latency   string `json:"latency"`
 }
 
-func rollupRowOf(monitor int64, r belfry.Rollup) rollupRow {
+func rollupRowOf(monitor int64, r monitor.Rollup) rollupRow {
 	latency, err := r.Latency.MarshalBinary()
 	if err != nil {
 		panic(err) // a histogram always encodes
@@ -48,7 +50,7 @@ const rollupColumns = `monitor_id, span, at, ok, degraded, fail, error, total, l
 
 type monitorRollup struct {
 	monitor int64
-	belfry.Rollup
+	monitor.Rollup
 }
 
 func scanRollup(rows Rows) (r monitorRollup, err error) {
@@ -57,8 +59,8 @@ func scanRollup(rows Rows) (r monitorRollup, err error) {
 	if err = rows.Scan(&r.monitor, &span, scanTime{&r.From}, &r.OK, &r.Degraded, &r.Fail, &r.Error, &total, &least, &most, &latency); err != nil {
 		return r, err
 	}
-	us := func(n int64) belfry.Duration { return belfry.Duration(time.Duration(n) * time.Microsecond) }
-	r.Span = belfry.Duration(time.Duration(span) * time.Second)
+	us := func(n int64) core.Duration { return core.Duration(time.Duration(n) * time.Microsecond) }
+	r.Span = core.Duration(time.Duration(span) * time.Second)
 	r.Sum, r.Min, r.Max = us(total), us(least), us(most)
 	packed, err := base64.StdEncoding.DecodeString(latency)
 	if err != nil {
@@ -153,20 +155,20 @@ func (s *Store) rollHour(ctx context.Context, at rolled) error {
 		}
 		defer res.Close()
 		var id int64
-		sum := belfry.Rollup{From: at.hour, Span: belfry.Duration(time.Hour)}
+		sum := monitor.Rollup{From: at.hour, Span: core.Duration(time.Hour)}
 		for res.Next() {
-			var monitor, latency int64
+			var m, latency int64
 			var outcome string
 			var starved int
-			if err := res.Scan(&monitor, &outcome, &latency, &starved); err != nil {
+			if err := res.Scan(&m, &outcome, &latency, &starved); err != nil {
 				return err
 			}
-			if monitor != id && id != 0 {
+			if m != id && id != 0 {
 				rows = append(rows, rollupRowOf(id, sum))
-				sum = belfry.Rollup{From: at.hour, Span: belfry.Duration(time.Hour)}
+				sum = monitor.Rollup{From: at.hour, Span: core.Duration(time.Hour)}
 			}
-			id = monitor
-			sum.Add(belfry.CheckOutcome(outcome), belfry.Duration(time.Duration(latency)*time.Microsecond), starved != 0)
+			id = m
+			sum.Add(task.CheckOutcome(outcome), core.Duration(time.Duration(latency)*time.Microsecond), starved != 0)
 		}
 		if id != 0 {
 			rows = append(rows, rollupRowOf(id, sum))
@@ -193,7 +195,7 @@ func (s *Store) rollDay(ctx context.Context, at rolled) error {
 			return err
 		}
 		for len(hours) > 0 {
-			id, sum := hours[0].monitor, belfry.Rollup{From: at.day, Span: belfry.Duration(oneDay)}
+			id, sum := hours[0].monitor, monitor.Rollup{From: at.day, Span: core.Duration(oneDay)}
 			for len(hours) > 0 && hours[0].monitor == id {
 				sum.Merge(&hours[0].Rollup)
 				hours = hours[1:]
@@ -263,7 +265,7 @@ func (s *Store) rawOf(ctx context.Context, tx Tx, monitors []int64, step time.Du
 	type seen struct {
 		monitor int64
 		at      time.Time
-		outcome belfry.CheckOutcome
+		outcome task.CheckOutcome
 		latency int64
 		starved int64
 	}
@@ -285,7 +287,7 @@ func (s *Store) rawOf(ctx context.Context, tx Tx, monitors []int64, step time.Du
 			for _, r := range rows {
 				at := r.at.Truncate(step)
 				if n := len(out); n == 0 || out[n-1].monitor != r.monitor || !out[n-1].From.Equal(at) {
-					out = append(out, monitorRollup{r.monitor, belfry.Rollup{From: at, Span: belfry.Duration(step)}})
+					out = append(out, monitorRollup{r.monitor, monitor.Rollup{From: at, Span: core.Duration(step)}})
 				}
 				out[len(out)-1].Add(r.outcome, inMicros(r.latency), r.starved != 0)
 			}

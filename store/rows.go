@@ -9,7 +9,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
 )
 
 // micros is how an instant is kept: microseconds since 1970, 0 for none.
@@ -159,7 +159,7 @@ func (w *where) sql() string {
 
 // namespace restricts to one, unless any will do.
 func (w *where) namespace(column, namespace string) {
-	if namespace != belfry.AnyNamespace {
+	if namespace != core.AnyNamespace {
 		w.and(column+" = ?", namespace)
 	}
 }
@@ -184,7 +184,7 @@ func decodeCursor(cursor string, n int) ([]string, error) {
 		err = json.Unmarshal(raw, &parts)
 	}
 	if err != nil || len(parts) != n {
-		return nil, belfry.InvalidField("cursor", cursor, "is not a cursor of this list", "leave it out to begin at the start")
+		return nil, core.InvalidField("cursor", cursor, "is not a cursor of this list", "leave it out to begin at the start")
 	}
 	return parts, nil
 }
@@ -196,14 +196,14 @@ func decodeIDCursor(cursor string) (int64, error) {
 	}
 	id, err := strconv.ParseInt(parts[0], 10, 64)
 	if err != nil {
-		return 0, belfry.InvalidField("cursor", cursor, "is not a cursor of this list", "leave it out to begin at the start")
+		return 0, core.InvalidField("cursor", cursor, "is not a cursor of this list", "leave it out to begin at the start")
 	}
 	return id, nil
 }
 
 // page cuts a list that was read one item too long.
-func page[T any](items []T, limit int, cursor func(last T) string) belfry.Page[T] {
-	p := belfry.Page[T]{Items: items}
+func page[T any](items []T, limit int, cursor func(last T) string) core.Page[T] {
+	p := core.Page[T]{Items: items}
 	if len(items) > limit {
 		p.Items = items[:limit]
 		p.Next = cursor(p.Items[limit-1])

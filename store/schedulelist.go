@@ -7,17 +7,18 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/schedule"
 )
 
 // Schedules lists schedules by namespace and name. An index answers the task,
 // and a state in which they do not run; what none answers is looked for so far
 // and no further.
-func (s *Store) Schedules(ctx context.Context, f belfry.ScheduleFilter) (belfry.Page[belfry.Schedule], error) {
-	return s.schedules(ctx, f, belfry.ScheduleLook)
+func (s *Store) Schedules(ctx context.Context, f schedule.Filter) (core.Page[schedule.Schedule], error) {
+	return s.schedules(ctx, f, schedule.MaxLooked)
 }
 
-func (s *Store) schedules(ctx context.Context, f belfry.ScheduleFilter, look int) (p belfry.Page[belfry.Schedule], err error) {
+func (s *Store) schedules(ctx context.Context, f schedule.Filter, look int) (p core.Page[schedule.Schedule], err error) {
 	f.Namespace = namespaceOr(f.Namespace)
 	after, err := decodeCursor(f.Cursor, 2)
 	if err != nil {
@@ -57,10 +58,10 @@ type term struct {
 // that are found among all.
 const maxTasksOfWalk = 20
 
-func scheduleWalkOf(ctx context.Context, tx Tx, f belfry.ScheduleFilter) (w scheduleWalk, err error) {
+func scheduleWalkOf(ctx context.Context, tx Tx, f schedule.Filter) (w scheduleWalk, err error) {
 	w = scheduleWalk{namespace: f.Namespace, order: "namespace, name"}
 	q := &where{}
-	byState := f.State != "" && f.State != belfry.ScheduleActive
+	byState := f.State != "" && f.State != schedule.Active
 	var tasks []scheduledTask
 	if f.Task != "" || f.Tag != "" {
 		if tasks, err = tasksOfSchedules(ctx, tx, f); err != nil || len(tasks) == 0 {
@@ -96,7 +97,7 @@ func scheduleWalkOf(ctx context.Context, tx Tx, f belfry.ScheduleFilter) (w sche
 			w.rest = append(w.rest, term{"+task_id in (select id from belfry.tasks where replace(tags, ?, '') <> tags)", "," + f.Tag + ","})
 		}
 	}
-	if f.State == belfry.ScheduleActive {
+	if f.State == schedule.Active {
 		w.rest = append(w.rest, term{"state = ?", string(f.State)})
 	}
 	if f.Part != "" {
@@ -113,7 +114,7 @@ type scheduledTask struct {
 
 // tasksOfSchedules are the tasks that a filter of schedules is for, and one more
 // than a walk has parts at most.
-func tasksOfSchedules(ctx context.Context, tx Tx, f belfry.ScheduleFilter) ([]scheduledTask, error) {
+func tasksOfSchedules(ctx context.Context, tx Tx, f schedule.Filter) ([]scheduledTask, error) {
 	w := &where{}
 	w.namespace("namespace", f.Namespace)
 	w.equals("name", f.Task)
@@ -129,8 +130,8 @@ func tasksOfSchedules(ctx context.Context, tx Tx, f belfry.ScheduleFilter) ([]sc
 }
 
 // page reads a page beyond a namespace and a name.
-func (w scheduleWalk) page(ctx context.Context, tx Tx, after []string, limit, look int) (belfry.Page[belfry.Schedule], error) {
-	var found []belfry.Schedule
+func (w scheduleWalk) page(ctx context.Context, tx Tx, after []string, limit, look int) (core.Page[schedule.Schedule], error) {
+	var found []schedule.Schedule
 	more, looked := len(w.parts) > 0, 0
 	for step := lookFirst; more && len(found) <= limit && looked < look; step *= 4 {
 		span := &where{args: w.args}
@@ -140,7 +141,7 @@ func (w scheduleWalk) page(ctx context.Context, tx Tx, after []string, limit, lo
 		if more = len(w.rest) > 0; more { // or one statement answers it
 			step = min(step, look-looked)
 			if last, more, err = first(ctx, tx, scanTwo, w.sql("namespace, name", span.conds, step, `1 offset `+strconv.Itoa(step-1)), span.args...); err != nil {
-				return belfry.Page[belfry.Schedule]{}, err
+				return core.Page[schedule.Schedule]{}, err
 			}
 		}
 		if more {
@@ -153,13 +154,13 @@ func (w scheduleWalk) page(ctx context.Context, tx Tx, after []string, limit, lo
 		n := limit + 1 - len(found)
 		rows, err := collect(ctx, tx, scanSchedule, w.sql(scheduleColumns, span.conds, n, strconv.Itoa(n)), span.args...)
 		if err != nil {
-			return belfry.Page[belfry.Schedule]{}, err
+			return core.Page[schedule.Schedule]{}, err
 		}
 		for _, r := range rows {
 			found = append(found, r.Schedule)
 		}
 	}
-	p := page(found, limit, func(sc belfry.Schedule) string { return encodeCursor(sc.Namespace, sc.Name) })
+	p := page(found, limit, func(sc schedule.Schedule) string { return encodeCursor(sc.Namespace, sc.Name) })
 	if more && p.Next == "" {
 		p.Next = encodeCursor(after...)
 		if len(found) < limit {
@@ -188,7 +189,7 @@ func (w scheduleWalk) sql(columns string, conds []string, n int, limit string) s
 func scanTwo(rows Rows) (v [2]string, err error) { err = rows.Scan(&v[0], &v[1]); return v, err }
 
 // nextRuns says of schedules with calendars when they run next.
-func (s *Store) nextRuns(ctx context.Context, tx Tx, list []belfry.Schedule) error {
+func (s *Store) nextRuns(ctx context.Context, tx Tx, list []schedule.Schedule) error {
 	var namespaces, names []string
 	for _, sc := range list {
 		if !sc.NextAt.IsZero() && len(sc.Blackout)+len(sc.Within) > 0 {
@@ -211,7 +212,7 @@ func (s *Store) nextRuns(ctx context.Context, tx Tx, list []belfry.Schedule) err
 		if sc.NextAt.IsZero() || len(sc.Blackout)+len(sc.Within) == 0 {
 			continue
 		}
-		var own []belfry.Calendar
+		var own []schedule.Calendar
 		for _, c := range all {
 			if c.Namespace == sc.Namespace && slices.Contains(sc.Calendars(), c.Name) {
 				own = append(own, c)
@@ -225,8 +226,8 @@ func (s *Store) nextRuns(ctx context.Context, tx Tx, list []belfry.Schedule) err
 }
 
 // nextRun is nextRuns of one.
-func (s *Store) nextRun(ctx context.Context, tx Tx, sc *belfry.Schedule) error {
-	list := []belfry.Schedule{*sc}
+func (s *Store) nextRun(ctx context.Context, tx Tx, sc *schedule.Schedule) error {
+	list := []schedule.Schedule{*sc}
 	err := s.nextRuns(ctx, tx, list)
 	*sc = list[0]
 	return err

@@ -6,8 +6,11 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/schedule"
 	"github.com/belfry-run/belfry/store"
+	"github.com/belfry-run/belfry/task"
+	"github.com/belfry-run/belfry/view"
 )
 
 // Whatever is asked for, and however little is looked at for one page, all pages
@@ -18,19 +21,19 @@ func TestPagesOfSchedulesAreAllThatFit(t *testing.T) {
 		ctx := t.Context()
 		tags := map[string][]string{}
 		for _, ns := range []string{"a", "b"} {
-			m := belfry.Manifest{}
+			m := view.Manifest{}
 			for i := range 24 {
-				task := belfry.Task{Namespace: ns, Name: fmt.Sprintf("t%02d", i), Kind: belfry.KindFunc, Tags: []string{"all"}}
+				task := task.Task{Namespace: ns, Name: fmt.Sprintf("t%02d", i), Kind: task.KindFunc, Tags: []string{"all"}}
 				if i < 3 {
 					task.Tags = append(task.Tags, "few")
 				}
 				tags[task.Name] = task.Tags
 				m.Tasks = append(m.Tasks, task)
 				for n := range 1 + i%3 {
-					m.Schedules = append(m.Schedules, belfry.Schedule{Namespace: ns, Name: fmt.Sprintf("%c-%02d-%d", 'x'-rune(i%5), i, n), Task: task.Name, Rules: []belfry.Rule{{Cron: "0 3 * * *"}}})
+					m.Schedules = append(m.Schedules, schedule.Schedule{Namespace: ns, Name: fmt.Sprintf("%c-%02d-%d", 'x'-rune(i%5), i, n), Task: task.Name, Rules: []schedule.Rule{{Cron: "0 3 * * *"}}})
 				}
 			}
-			if _, err := st.Apply(ctx, m, belfry.ApplyOptions{}); err != nil {
+			if _, err := st.Apply(ctx, m, view.ApplyOptions{}); err != nil {
 				t.Fatal(err)
 			}
 			for i, s := range m.Schedules {
@@ -41,20 +44,20 @@ func TestPagesOfSchedulesAreAllThatFit(t *testing.T) {
 				}
 			}
 		}
-		everything, err := st.Schedules(ctx, belfry.ScheduleFilter{Namespace: belfry.AnyNamespace, Paging: belfry.Paging{Limit: 1000}})
+		everything, err := st.Schedules(ctx, schedule.Filter{Namespace: core.AnyNamespace, Paging: core.Paging{Limit: 1000}})
 		if err != nil || len(everything.Items) != 96 {
 			t.Fatal(len(everything.Items), err)
 		}
-		for _, ns := range []string{"a", "b", "none", belfry.AnyNamespace} {
-			for _, f := range []belfry.ScheduleFilter{
-				{}, {State: belfry.ScheduleActive}, {State: belfry.SchedulePaused}, {State: belfry.ScheduleCompleted}, {Task: "t02"}, {Task: "no"}, {Tag: "few"}, {Tag: "all"}, {Tag: "no"}, {Part: "X-"}, {Part: "-1"},
-				{Task: "t05", State: belfry.SchedulePaused}, {Task: "t05", State: belfry.ScheduleActive}, {Task: "t05", Part: "-2"}, {Tag: "few", State: belfry.ScheduleActive}, {Tag: "few", State: belfry.SchedulePaused},
-				{Tag: "all", Part: "v-", State: belfry.SchedulePaused}, {Tag: "few", Task: "t01"}, {Tag: "few", Task: "t09"},
+		for _, ns := range []string{"a", "b", "none", core.AnyNamespace} {
+			for _, f := range []schedule.Filter{
+				{}, {State: schedule.Active}, {State: schedule.Paused}, {State: schedule.Completed}, {Task: "t02"}, {Task: "no"}, {Tag: "few"}, {Tag: "all"}, {Tag: "no"}, {Part: "X-"}, {Part: "-1"},
+				{Task: "t05", State: schedule.Paused}, {Task: "t05", State: schedule.Active}, {Task: "t05", Part: "-2"}, {Tag: "few", State: schedule.Active}, {Tag: "few", State: schedule.Paused},
+				{Tag: "all", Part: "v-", State: schedule.Paused}, {Tag: "few", Task: "t01"}, {Tag: "few", Task: "t09"},
 			} {
 				f.Namespace = ns
 				var want []string
 				for _, s := range everything.Items {
-					if (ns == belfry.AnyNamespace || s.Namespace == ns) && (f.State == "" || s.State == f.State) && (f.Task == "" || s.Task == f.Task) &&
+					if (ns == core.AnyNamespace || s.Namespace == ns) && (f.State == "" || s.State == f.State) && (f.Task == "" || s.Task == f.Task) &&
 						(f.Tag == "" || slices.Contains(tags[s.Task], f.Tag)) && strings.Contains(s.Name, strings.ToLower(f.Part)) {
 						want = append(want, s.Namespace+"/"+s.Name)
 					}
@@ -69,7 +72,7 @@ func TestPagesOfSchedulesAreAllThatFit(t *testing.T) {
 	})
 }
 
-func allPages(t *testing.T, st *store.Store, f belfry.ScheduleFilter, look int) (names []string) {
+func allPages(t *testing.T, st *store.Store, f schedule.Filter, look int) (names []string) {
 	t.Helper()
 	f.Limit = 5
 	for range 200 {

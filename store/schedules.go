@@ -6,12 +6,16 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/access"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/job"
+	"github.com/belfry-run/belfry/schedule"
+	"github.com/belfry-run/belfry/task"
 )
 
 // scheduleRow is a schedule with what only the store needs.
 type scheduleRow struct {
-	belfry.Schedule
+	schedule.Schedule
 	TaskID int64
 }
 
@@ -19,7 +23,7 @@ const scheduleColumns = `s.id, s.namespace, s.name, s.task_id, s.doc, s.state, s
 	s.paused_at, s.paused_by, s.paused_reason, s.created_at, s.updated_at`
 
 func scanSchedule(rows Rows) (s scheduleRow, err error) {
-	var r belfry.Schedule
+	var r schedule.Schedule
 	err = rows.Scan(&r.ID, &r.Namespace, &r.Name, &s.TaskID, scanDoc{&s.Schedule}, &r.State, &r.Generation, scanTime{&r.NextAt},
 		scanTime{&r.HighWater}, scanTime{&r.FinishAt}, &r.Runs, scanTime{&r.PausedAt}, &r.PausedBy, &r.PausedReason,
 		scanTime{&r.CreatedAt}, scanTime{&r.UpdatedAt})
@@ -31,7 +35,7 @@ func scanSchedule(rows Rows) (s scheduleRow, err error) {
 }
 
 // scheduleDoc is the schedule as written, without its state.
-func scheduleDoc(s belfry.Schedule) string {
+func scheduleDoc(s schedule.Schedule) string {
 	s.ID, s.State, s.Generation, s.Runs = 0, "", 0, 0
 	s.PausedBy, s.PausedReason, s.NextRunAt = "", "", instant(0)
 	s.PausedAt, s.NextAt, s.HighWater, s.FinishAt, s.CreatedAt, s.UpdatedAt = instant(0), instant(0), instant(0), instant(0), instant(0), instant(0)
@@ -39,7 +43,7 @@ func scheduleDoc(s belfry.Schedule) string {
 }
 
 func noSchedule(namespace, name string) error {
-	return belfry.Errorf(belfry.NotFound, "no schedule %q in namespace %q", name, namespace).
+	return core.Errorf(core.NotFound, "no schedule %q in namespace %q", name, namespace).
 		WithHint("see: belfry schedule list")
 }
 
@@ -62,12 +66,12 @@ func (s *Store) schedule(ctx context.Context, tx Tx, namespace, name string, loc
 
 // CreateSchedule saves a new schedule and plans its first run. One whose State
 // is paused is saved paused, for its PausedReason, and plans it when it is resumed.
-func (s *Store) CreateSchedule(ctx context.Context, sc belfry.Schedule) (out belfry.Schedule, err error) {
+func (s *Store) CreateSchedule(ctx context.Context, sc schedule.Schedule) (out schedule.Schedule, err error) {
 	if err := refuseOwned("schedule", sc.Name); err != nil {
 		return out, err
 	}
 	sc = sc.WithDefaults()
-	paused := sc.State == belfry.SchedulePaused
+	paused := sc.State == schedule.Paused
 	if err := checkReason(sc.PausedReason); err != nil {
 		return out, err
 	}
@@ -80,7 +84,7 @@ func (s *Store) CreateSchedule(ctx context.Context, sc belfry.Schedule) (out bel
 	return out, err
 }
 
-func (c *change) insertSchedule(sc belfry.Schedule, paused bool) (belfry.Schedule, error) {
+func (c *change) insertSchedule(sc schedule.Schedule, paused bool) (schedule.Schedule, error) {
 	reason := sc.PausedReason
 	sc.PausedAt, sc.PausedBy, sc.PausedReason = instant(0), "", ""
 	if err := checkSchedule(sc, c.now); err != nil {
@@ -94,14 +98,14 @@ func (c *change) insertSchedule(sc belfry.Schedule, paused bool) (belfry.Schedul
 	if err != nil {
 		return sc, err
 	}
-	sc.ID, sc.Generation, sc.State, sc.CreatedAt, sc.UpdatedAt = ids[0], 1, belfry.ScheduleActive, c.now, c.now
+	sc.ID, sc.Generation, sc.State, sc.CreatedAt, sc.UpdatedAt = ids[0], 1, schedule.Active, c.now, c.now
 	sc.HighWater, sc.FinishAt, sc.Runs = instant(0), instant(0), 0
 	plan, err := c.s.planOf(c.ctx, c.tx, sc)
 	if err != nil {
 		return sc, err
 	}
-	begun(&sc, belfry.Begin(sc, plan, belfry.Facts{}, c.now))
-	if paused && sc.State == belfry.ScheduleActive {
+	begun(&sc, schedule.Begin(sc, plan, schedule.Facts{}, c.now))
+	if paused && sc.State == schedule.Active {
 		c.pause(&sc, reason)
 	}
 	n, err := c.tx.Exec(c.ctx, `
@@ -116,7 +120,7 @@ func (c *change) insertSchedule(sc belfry.Schedule, paused bool) (belfry.Schedul
 		return sc, err
 	}
 	if n == 0 {
-		return sc, belfry.Errorf(belfry.Conflict, "there is a schedule %q in namespace %q already", sc.Name, sc.Namespace).
+		return sc, core.Errorf(core.Conflict, "there is a schedule %q in namespace %q already", sc.Name, sc.Namespace).
 			WithHint("update it, or choose another name")
 	}
 	c.wakeAt(sc.NextAt)
@@ -125,38 +129,38 @@ func (c *change) insertSchedule(sc belfry.Schedule, paused bool) (belfry.Schedul
 
 // checkSchedule says what is wrong with a schedule. The name of one that belongs
 // to a monitor is not one that a person may give.
-func checkSchedule(sc belfry.Schedule, now time.Time) error {
-	if _, owned := belfry.OwnerOf(sc.Name); owned {
+func checkSchedule(sc schedule.Schedule, now time.Time) error {
+	if _, owned := task.OwnerOf(sc.Name); owned {
 		sc.Name, sc.Task = "owned", "owned"
 	}
 	return sc.Validate(now)
 }
 
 // begun takes over the state that a decision gave.
-func begun(sc *belfry.Schedule, f belfry.Firing) {
+func begun(sc *schedule.Schedule, f schedule.Firing) {
 	sc.State, sc.NextAt, sc.HighWater, sc.FinishAt, sc.Runs = f.State, f.NextAt, f.HighWater, f.FinishAt, f.Runs
 }
 
 // taskOf locks what a schedule refers to: its task, and its calendars.
-func (c *change) taskOf(sc belfry.Schedule) (belfry.Task, error) {
+func (c *change) taskOf(sc schedule.Schedule) (task.Task, error) {
 	if err := c.lockCalendars(sc.Namespace, sc.Calendars()...); err != nil {
-		return belfry.Task{}, err
+		return task.Task{}, err
 	}
 	t, err := c.lockTask(sc.Namespace, sc.Task) // a task that is being deleted is waited for
-	if belfry.CodeOf(err) == belfry.NotFound {
+	if core.CodeOf(err) == core.NotFound {
 		return t, noTaskOf(sc)
 	}
 	return t, err
 }
 
-func noTaskOf(sc belfry.Schedule) error {
-	return belfry.InvalidField("task", sc.Task, "is not a task in namespace "+sc.Namespace, "create it first, or apply both in one file")
+func noTaskOf(sc schedule.Schedule) error {
+	return core.InvalidField("task", sc.Task, "is not a task in namespace "+sc.Namespace, "create it first, or apply both in one file")
 }
 
 // UpdateSchedule replaces a schedule. What is due under the old rules fires
 // first; nothing from before now fires under the new ones. An edit that keeps
 // the times keeps the cadence and the jobs that wait.
-func (s *Store) UpdateSchedule(ctx context.Context, sc belfry.Schedule) (out belfry.Schedule, err error) {
+func (s *Store) UpdateSchedule(ctx context.Context, sc schedule.Schedule) (out schedule.Schedule, err error) {
 	if err := refuseOwned("schedule", sc.Name); err != nil {
 		return out, err
 	}
@@ -170,7 +174,7 @@ func (s *Store) UpdateSchedule(ctx context.Context, sc belfry.Schedule) (out bel
 	return out, err
 }
 
-func (c *change) updateSchedule(sc belfry.Schedule) (belfry.Schedule, error) {
+func (c *change) updateSchedule(sc schedule.Schedule) (schedule.Schedule, error) {
 	old, err := c.s.schedule(c.ctx, c.tx, sc.Namespace, sc.Name, true)
 	if err != nil {
 		return sc, err
@@ -178,7 +182,7 @@ func (c *change) updateSchedule(sc belfry.Schedule) (belfry.Schedule, error) {
 	if scheduleDoc(old.Schedule) == scheduleDoc(sc) {
 		return old.Schedule, nil
 	}
-	if _, owned := belfry.OwnerOf(sc.Name); !owned { // else it is the monitor that is edited
+	if _, owned := task.OwnerOf(sc.Name); !owned { // else it is the monitor that is edited
 		if err := c.expect("schedule", sc.Name, old.Version(), old.UpdatedAt); err != nil {
 			return sc, err
 		}
@@ -208,19 +212,19 @@ func (c *change) updateSchedule(sc belfry.Schedule) (belfry.Schedule, error) {
 		return sc, err
 	}
 	row := scheduleRow{sc, task.ID}
-	if retimed && before.State == belfry.SchedulePaused {
+	if retimed && before.State == schedule.Paused {
 		if err := c.recordPause(old); err != nil {
 			return sc, err
 		}
 	}
 	if retimed {
-		if err := c.withdrawOf(row, belfry.ReasonEdited, "the times of the schedule were edited"); err != nil {
+		if err := c.withdrawOf(row, schedule.ReasonEdited, "the times of the schedule were edited"); err != nil {
 			return sc, err
 		}
 	}
-	decide := belfry.Ended
-	if retimed || before.State == belfry.ScheduleCompleted { // it may have runs again, by max_runs
-		decide = belfry.Begin
+	decide := schedule.Ended
+	if retimed || before.State == schedule.Completed { // it may have runs again, by max_runs
+		decide = schedule.Begin
 	}
 	out, err := c.decideOne(row, decide)
 	if err != nil {
@@ -231,7 +235,7 @@ func (c *change) updateSchedule(sc belfry.Schedule) (belfry.Schedule, error) {
 
 // asOf is the instant to judge an edit by. One that keeps the times is not
 // refused because they have passed.
-func (c *change) asOf(sc, old belfry.Schedule) time.Time {
+func (c *change) asOf(sc, old schedule.Schedule) time.Time {
 	if sc.SameTimes(old) {
 		return instant(0)
 	}
@@ -245,13 +249,13 @@ func (c *change) recordPause(row scheduleRow) error {
 	if err != nil {
 		return err
 	}
-	f := belfry.Resume(row.Schedule, plan, belfry.Facts{}, c.now, false)
-	_, err = c.writeOccurrences([]decided{{row, belfry.Firing{Occurrences: f.Occurrences}}})
+	f := schedule.Resume(row.Schedule, plan, schedule.Facts{}, c.now, false)
+	_, err = c.writeOccurrences([]decided{{row, schedule.Firing{Occurrences: f.Occurrences}}})
 	return err
 }
 
 // decideOne asks the root about one schedule and writes the answer.
-func (c *change) decideOne(row scheduleRow, decide func(belfry.Schedule, belfry.Plan, belfry.Facts, time.Time) belfry.Firing) (belfry.Schedule, error) {
+func (c *change) decideOne(row scheduleRow, decide func(schedule.Schedule, schedule.Plan, schedule.Facts, time.Time) schedule.Firing) (schedule.Schedule, error) {
 	facts, err := c.facts([]scheduleRow{row})
 	if err != nil {
 		return row.Schedule, err
@@ -275,7 +279,7 @@ func (c *change) fireOne(row scheduleRow) (scheduleRow, error) {
 		return row, nil
 	}
 	var err error
-	row.Schedule, err = c.decideOne(row, belfry.Fire)
+	row.Schedule, err = c.decideOne(row, schedule.Fire)
 	return row, err
 }
 
@@ -301,7 +305,7 @@ func (c *change) deleteSchedule(row scheduleRow) error {
 	if _, err := c.tx.Exec(c.ctx, `delete from belfry.schedules where id = $1`, row.ID); err != nil {
 		return err
 	}
-	if err := c.withdrawOf(row, belfry.ReasonDeleted, "schedule "+row.Name+" deleted"); err != nil {
+	if err := c.withdrawOf(row, schedule.ReasonDeleted, "schedule "+row.Name+" deleted"); err != nil {
 		return err
 	}
 	return c.audit("delete", "schedule", row.Namespace, row.Name, "", row.Schedule, nil)
@@ -309,7 +313,7 @@ func (c *change) deleteSchedule(row scheduleRow) error {
 
 // PauseSchedule stops a schedule from firing and withdraws its jobs that have
 // not started. Pausing what is paused changes nothing.
-func (s *Store) PauseSchedule(ctx context.Context, namespace, name, reason string) (out belfry.Schedule, err error) {
+func (s *Store) PauseSchedule(ctx context.Context, namespace, name, reason string) (out schedule.Schedule, err error) {
 	if err := refuseOwned("schedule", name); err != nil {
 		return out, err
 	}
@@ -325,7 +329,7 @@ func (s *Store) PauseSchedule(ctx context.Context, namespace, name, reason strin
 	return out, err
 }
 
-func (c *change) pauseSchedule(namespace, name, reason string) (out belfry.Schedule, err error) {
+func (c *change) pauseSchedule(namespace, name, reason string) (out schedule.Schedule, err error) {
 	row, err := c.s.schedule(c.ctx, c.tx, namespace, name, true)
 	if err != nil {
 		return out, err
@@ -334,10 +338,10 @@ func (c *change) pauseSchedule(namespace, name, reason string) (out belfry.Sched
 		return out, err
 	}
 	switch row.State {
-	case belfry.SchedulePaused:
+	case schedule.Paused:
 		return row.Schedule, nil
-	case belfry.ScheduleCompleted:
-		return out, belfry.Errorf(belfry.Conflict, "schedule %q is completed and does not run any more", name)
+	case schedule.Completed:
+		return out, core.Errorf(core.Conflict, "schedule %q is completed and does not run any more", name)
 	}
 	before := row.Schedule
 	c.pause(&row.Schedule, reason)
@@ -345,22 +349,22 @@ func (c *change) pauseSchedule(namespace, name, reason string) (out belfry.Sched
 	if err := c.savePause(row.Schedule); err != nil {
 		return out, err
 	}
-	if err := c.withdrawOf(row, belfry.ReasonPaused, "schedule paused: "+reason); err != nil {
+	if err := c.withdrawOf(row, schedule.ReasonPaused, "schedule paused: "+reason); err != nil {
 		return out, err
 	}
 	return row.Schedule, c.audit("pause", "schedule", namespace, name, reason, before, row.Schedule)
 }
 
 // pause stops a schedule at now: no nominal time up to now is ever fired.
-func (c *change) pause(sc *belfry.Schedule, reason string) {
-	sc.State, sc.PausedAt, sc.PausedBy, sc.PausedReason = belfry.SchedulePaused, c.now, belfry.ActorOf(c.ctx), reason
+func (c *change) pause(sc *schedule.Schedule, reason string) {
+	sc.State, sc.PausedAt, sc.PausedBy, sc.PausedReason = schedule.Paused, c.now, access.ActorOf(c.ctx), reason
 	sc.NextAt, sc.HighWater = instant(0), laterOf(sc.HighWater, c.now)
 }
 
 // checkReason says what is wrong with the reason of a pause.
 func checkReason(reason string) error {
-	if len(reason) > belfry.MaxDescription {
-		return belfry.InvalidField("reason", "", fmt.Sprintf("has more than %d bytes", belfry.MaxDescription), "")
+	if len(reason) > core.MaxDescription {
+		return core.InvalidField("reason", "", fmt.Sprintf("has more than %d bytes", core.MaxDescription), "")
 	}
 	return nil
 }
@@ -372,7 +376,7 @@ func laterOf(a, b time.Time) time.Time {
 	return b
 }
 
-func (c *change) savePause(sc belfry.Schedule) error {
+func (c *change) savePause(sc schedule.Schedule) error {
 	_, err := c.tx.Exec(c.ctx, `
 		update belfry.schedules
 		set state = $2, generation = $3, next_at = $4, high_water = $5, paused_at = $6, paused_by = $7, paused_reason = $8
@@ -384,7 +388,7 @@ func (c *change) savePause(sc belfry.Schedule) error {
 // ResumeSchedule takes up a paused schedule. What would have run meanwhile is
 // recorded as skipped, or made up for by the schedule's catch-up if asked.
 // Resuming what is not paused changes nothing.
-func (s *Store) ResumeSchedule(ctx context.Context, namespace, name string, catchUp bool) (out belfry.Schedule, err error) {
+func (s *Store) ResumeSchedule(ctx context.Context, namespace, name string, catchUp bool) (out schedule.Schedule, err error) {
 	if err := refuseOwned("schedule", name); err != nil {
 		return out, err
 	}
@@ -397,21 +401,21 @@ func (s *Store) ResumeSchedule(ctx context.Context, namespace, name string, catc
 	return out, err
 }
 
-func (c *change) resumeSchedule(namespace, name string, catchUp bool) (out belfry.Schedule, err error) {
+func (c *change) resumeSchedule(namespace, name string, catchUp bool) (out schedule.Schedule, err error) {
 	row, err := c.s.schedule(c.ctx, c.tx, namespace, name, true)
 	if err != nil {
 		return out, err
 	}
-	if row.State != belfry.SchedulePaused {
+	if row.State != schedule.Paused {
 		return row.Schedule, nil
 	}
 	before := row.Schedule
-	row.State, row.PausedAt, row.PausedBy, row.PausedReason = belfry.ScheduleActive, instant(0), "", ""
+	row.State, row.PausedAt, row.PausedBy, row.PausedReason = schedule.Active, instant(0), "", ""
 	if err := c.savePause(row.Schedule); err != nil {
 		return out, err
 	}
-	out, err = c.decideOne(row, func(sc belfry.Schedule, plan belfry.Plan, f belfry.Facts, now time.Time) belfry.Firing {
-		return belfry.Resume(sc, plan, f, now, catchUp)
+	out, err = c.decideOne(row, func(sc schedule.Schedule, plan schedule.Plan, f schedule.Facts, now time.Time) schedule.Firing {
+		return schedule.Resume(sc, plan, f, now, catchUp)
 	})
 	if err != nil {
 		return out, err
@@ -421,7 +425,7 @@ func (c *change) resumeSchedule(namespace, name string, catchUp bool) (out belfr
 
 // TriggerSchedule makes a job of the schedule now, beside its plan and
 // whatever else runs.
-func (s *Store) TriggerSchedule(ctx context.Context, namespace, name string, input json.RawMessage) (j belfry.Job, err error) {
+func (s *Store) TriggerSchedule(ctx context.Context, namespace, name string, input json.RawMessage) (j job.Job, err error) {
 	if err := refuseOwned("schedule", name); err != nil {
 		return j, err
 	}
@@ -430,15 +434,15 @@ func (s *Store) TriggerSchedule(ctx context.Context, namespace, name string, inp
 		if err != nil {
 			return err
 		}
-		n := belfry.NewJob{Namespace: namespace, Task: row.Task, Input: input}
+		n := job.NewJob{Namespace: namespace, Task: row.Task, Input: input}
 		if len(input) == 0 {
 			n.Input = row.Input
 		}
-		ins, err := c.prepare([]belfry.NewJob{n})
+		ins, err := c.prepare([]job.NewJob{n})
 		if err != nil {
 			return err
 		}
-		ins[0].Trigger, ins[0].Schedule, ins[0].ScheduleID, ins[0].Generation = belfry.TriggerManual, row.Name, row.ID, row.Generation
+		ins[0].Trigger, ins[0].Schedule, ins[0].ScheduleID, ins[0].Generation = job.TriggerManual, row.Name, row.ID, row.Generation
 		j = ins[0].Job
 		if err := c.oneRun([]*insertion{&ins[0]}); err != nil {
 			return err
@@ -452,7 +456,7 @@ func (s *Store) TriggerSchedule(ctx context.Context, namespace, name string, inp
 }
 
 // Schedule is one schedule.
-func (s *Store) Schedule(ctx context.Context, namespace, name string) (sc belfry.Schedule, err error) {
+func (s *Store) Schedule(ctx context.Context, namespace, name string) (sc schedule.Schedule, err error) {
 	err = s.db.Read(ctx, func(tx Tx) error {
 		row, err := s.schedule(ctx, tx, namespace, name, false)
 		if err != nil {

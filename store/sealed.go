@@ -5,7 +5,10 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/alert"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/monitor"
+	"github.com/belfry-run/belfry/task"
 )
 
 // sealedMark is before what is sealed inside a document. No secret begins with
@@ -14,7 +17,7 @@ const sealedMark = "\x01sealed:"
 
 // secretive is a definition that knows where its secrets are.
 type secretive[T any] interface {
-	MapSecrets(f func(path string, s belfry.Secret) belfry.Secret) T
+	MapSecrets(f func(path string, s core.Secret) core.Secret) T
 }
 
 // purposeOf binds what is sealed to its definition, and each secret to its place.
@@ -26,23 +29,23 @@ func sealIn[T secretive[T]](s *Store, purpose string, v T) (T, error) {
 		return v, nil
 	}
 	var first error
-	sealed := v.MapSecrets(func(path string, secret belfry.Secret) belfry.Secret {
+	sealed := v.MapSecrets(func(path string, secret core.Secret) core.Secret {
 		if secret == "" || first != nil {
 			return secret
 		}
 		_, text, err := s.opt.Sealer.Seal(purpose+path, []byte(secret))
 		first = err
-		return belfry.Secret(sealedMark + text)
+		return core.Secret(sealedMark + text)
 	})
 	return sealed, first
 }
 
 // openIn opens the secrets of a definition that was read. One that cannot be
-// opened becomes [belfry.Redacted], which no save takes for the secret: the
+// opened becomes [core.Redacted], which no save takes for the secret: the
 // definition can be read, and the secret is not lost while its key is away.
 func openIn[T secretive[T]](s *Store, purpose string, v T) (opened T, all bool) {
 	all = true
-	opened = v.MapSecrets(func(path string, secret belfry.Secret) belfry.Secret {
+	opened = v.MapSecrets(func(path string, secret core.Secret) core.Secret {
 		text, sealed := strings.CutPrefix(string(secret), sealedMark)
 		if !sealed {
 			return secret
@@ -53,20 +56,20 @@ func openIn[T secretive[T]](s *Store, purpose string, v T) (opened T, all bool) 
 			s.unopened.Do(func() {
 				s.opt.Logger.Warn("a secret cannot be opened, and is not used", "secret", purpose+path, "error", err)
 			})
-			return belfry.Redacted
+			return core.Redacted
 		}
-		return belfry.Secret(plain)
+		return core.Secret(plain)
 	})
 	return opened, all
 }
 
 // sealedTask and sealedMonitor are documents as they lie in the database.
-func (s *Store) sealedTask(t belfry.Task) (string, error) {
+func (s *Store) sealedTask(t task.Task) (string, error) {
 	sealed, err := sealIn(s, purposeOf("task", t.Namespace, t.Name), t)
 	return taskDoc(sealed), err
 }
 
-func (s *Store) sealedMonitor(m belfry.Monitor) (string, error) {
+func (s *Store) sealedMonitor(m monitor.Monitor) (string, error) {
 	sealed, err := sealIn(s, purposeOf("monitor", m.Namespace, m.Name), m)
 	return monitorDoc(sealed), err
 }
@@ -79,13 +82,13 @@ func (s *Store) resealDocs(ctx context.Context, key string) (n int, err error) {
 		reseal             func(c *change, namespace, name, doc string) (string, error)
 	}{
 		{"task", "tasks", `replace(doc, '"auth":', '') <> doc`, func(c *change, namespace, name, doc string) (string, error) {
-			return resealDoc[belfry.Task](c, key, purposeOf("task", namespace, name), doc)
+			return resealDoc[task.Task](c, key, purposeOf("task", namespace, name), doc)
 		}},
 		{"monitor", "monitors", `replace(doc, '"auth":', '') <> doc`, func(c *change, namespace, name, doc string) (string, error) {
-			return resealDoc[belfry.Monitor](c, key, purposeOf("monitor", namespace, name), doc)
+			return resealDoc[monitor.Monitor](c, key, purposeOf("monitor", namespace, name), doc)
 		}},
 		{"channel", "documents", `noun = 'channel'`, func(c *change, namespace, name, doc string) (string, error) {
-			return resealDoc[belfry.Channel](c, key, purposeOf("channel", namespace, name), doc)
+			return resealDoc[alert.Channel](c, key, purposeOf("channel", namespace, name), doc)
 		}},
 	} {
 		for beyond, more := int64(0), true; more; {
@@ -137,7 +140,7 @@ func resealDoc[T secretive[T]](c *change, key, purpose, doc string) (string, err
 	}
 	var first error
 	changed := false
-	sealed := v.MapSecrets(func(path string, secret belfry.Secret) belfry.Secret {
+	sealed := v.MapSecrets(func(path string, secret core.Secret) core.Secret {
 		text, was := strings.CutPrefix(string(secret), sealedMark)
 		if secret == "" || first != nil || was && sealedWith(text, key) {
 			return secret
@@ -150,7 +153,7 @@ func resealDoc[T secretive[T]](c *change, key, purpose, doc string) (string, err
 		}
 		fresh, err := c.sealWith(key, purpose+path, plain)
 		first, changed = err, true
-		return belfry.Secret(sealedMark + fresh)
+		return core.Secret(sealedMark + fresh)
 	})
 	if first != nil || !changed {
 		return doc, first

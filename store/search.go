@@ -8,7 +8,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/job"
+	"github.com/belfry-run/belfry/view"
 )
 
 // How many rows one search looks at. A search whose terms no index answers
@@ -35,8 +37,8 @@ type walk struct {
 }
 
 // walks are the tables that a filter is for, and how each is walked.
-func (s *Store) walks(ctx context.Context, tx Tx, f belfry.JobFilter) ([]walk, error) {
-	var live, final []belfry.JobState
+func (s *Store) walks(ctx context.Context, tx Tx, f job.Filter) ([]walk, error) {
+	var live, final []job.State
 	for _, st := range f.States {
 		if st.Final() {
 			final = append(final, st)
@@ -52,7 +54,7 @@ func (s *Store) walks(ctx context.Context, tx Tx, f belfry.JobFilter) ([]walk, e
 	if err != nil {
 		return nil, err
 	}
-	build := func(rows, from, keys, key string, states []belfry.JobState, attempt string) walk {
+	build := func(rows, from, keys, key string, states []job.State, attempt string) walk {
 		w := walk{rows: rows, from: from, keys: keys, key: key, narrow: &where{}, all: &where{}}
 		for _, q := range []*where{w.narrow, w.all} {
 			q.span(key, f.ID, after, before)
@@ -62,7 +64,7 @@ func (s *Store) walks(ctx context.Context, tx Tx, f belfry.JobFilter) ([]walk, e
 			case scheduleID > 0:
 				q.and("schedule_id = ?", scheduleID)
 				q.conds = append(q.conds, "schedule_id > 0") // or the partial index is not taken
-			case keys == "belfry.jobs_done" && slices.Equal(states, []belfry.JobState{belfry.JobFailed}):
+			case keys == "belfry.jobs_done" && slices.Equal(states, []job.State{job.Failed}):
 				q.conds = append(q.conds, inState(states))
 			case keys == "belfry.jobs_done":
 				q.equals("task", f.Task)
@@ -77,9 +79,9 @@ func (s *Store) walks(ctx context.Context, tx Tx, f belfry.JobFilter) ([]walk, e
 	}
 	var out []walk
 	if len(f.States) == 0 || len(live) > 0 {
-		running := slices.Equal(live, []belfry.JobState{belfry.JobRunning})
+		running := slices.Equal(live, []job.State{job.Running})
 		switch {
-		case running || f.Session != "" && (len(live) == 0 || slices.Contains(live, belfry.JobRunning)):
+		case running || f.Session != "" && (len(live) == 0 || slices.Contains(live, job.Running)):
 			out = append(out, build(selectLeased+` from belfry.running join belfry.jobs on id = job_id`, `belfry.running join belfry.jobs on id = job_id`, "belfry.running", "job_id", nil, "attempt + 1"))
 		case f.Session == "":
 			out = append(out, build(selectLive, "belfry.live", "belfry.jobs", "id", live, "case when job_id is null then attempt else attempt + 1 end"))
@@ -113,7 +115,7 @@ func (w *where) equals(column, value string) {
 
 // jobTerms adds the terms of a filter but for its states. A schedule that was
 // found has a name and a namespace that need no look.
-func jobTerms(w *where, f belfry.JobFilter, scheduled bool, attempt string) {
+func jobTerms(w *where, f job.Filter, scheduled bool, attempt string) {
 	if !scheduled {
 		w.namespace("namespace", namespaceOr(f.Namespace))
 		w.equals("schedule", f.Schedule)
@@ -145,8 +147,8 @@ func jobTerms(w *where, f belfry.JobFilter, scheduled bool, attempt string) {
 
 // scheduleOf is the id of the schedule that has the filter's name now, by which
 // jobs are found: 0 when there is none, or when several namespaces have one.
-func (s *Store) scheduleOf(ctx context.Context, tx Tx, f belfry.JobFilter) (int64, error) {
-	if f.Schedule == "" || f.Namespace == belfry.AnyNamespace {
+func (s *Store) scheduleOf(ctx context.Context, tx Tx, f job.Filter) (int64, error) {
+	if f.Schedule == "" || f.Namespace == core.AnyNamespace {
 		return 0, nil
 	}
 	id, _, err := first(ctx, tx, scanInt, `select id from belfry.schedules where namespace = $1 and name = $2`, namespaceOr(f.Namespace), f.Schedule)
@@ -160,7 +162,7 @@ const idMargin = 10 * time.Minute
 // idSpan is between which ids the jobs of a span of creation lie, both
 // excluded, and 0 for no bound. It keeps a search for what is long ago from
 // walking through all that came since.
-func (s *Store) idSpan(ctx context.Context, tx Tx, f belfry.JobFilter) (after, before int64, err error) {
+func (s *Store) idSpan(ctx context.Context, tx Tx, f job.Filter) (after, before int64, err error) {
 	if f.ID > 0 {
 		return 0, 0, nil
 	}
@@ -263,7 +265,7 @@ func (s *Store) visit(ctx context.Context, tx Tx, w walk, beyond int64, look int
 
 // searchJobs finds jobs by id, newest or oldest first, beyond one. It answers
 // how far it looked if that is not the end.
-func (s *Store) searchJobs(ctx context.Context, tx Tx, f belfry.JobFilter, beyond int64, limit, look int, order string) (all []jobRow, l looks, err error) {
+func (s *Store) searchJobs(ctx context.Context, tx Tx, f job.Filter, beyond int64, limit, look int, order string) (all []jobRow, l looks, err error) {
 	walks, err := s.walks(ctx, tx, f)
 	if err != nil {
 		return nil, l, err
@@ -298,7 +300,7 @@ func (s *Store) searchJobs(ctx context.Context, tx Tx, f belfry.JobFilter, beyon
 // CountJobs counts what a filter finds, as far as the cap and no further, and
 // looks at so many rows and no more: what it answers costs the same beside ten
 // million jobs.
-func (s *Store) CountJobs(ctx context.Context, f belfry.JobFilter, o belfry.CountOptions) (out belfry.JobCount, err error) {
+func (s *Store) CountJobs(ctx context.Context, f job.Filter, o view.CountOptions) (out job.Count, err error) {
 	if err := f.Validate(); err != nil {
 		return out, err
 	}
@@ -307,13 +309,13 @@ func (s *Store) CountJobs(ctx context.Context, f belfry.JobFilter, o belfry.Coun
 		if err != nil || !o.ByState {
 			return err
 		}
-		out.States = map[belfry.JobState]belfry.Counted{}
-		for _, st := range belfry.JobStates {
+		out.States = map[job.State]core.Counted{}
+		for _, st := range job.States {
 			if len(f.States) > 0 && !slices.Contains(f.States, st) {
 				continue
 			}
 			one := f
-			one.States = []belfry.JobState{st}
+			one.States = []job.State{st}
 			if out.States[st], err = s.countJobs(ctx, tx, one, o.Bound(), lookState); err != nil {
 				return err
 			}
@@ -323,7 +325,7 @@ func (s *Store) CountJobs(ctx context.Context, f belfry.JobFilter, o belfry.Coun
 	return out, err
 }
 
-func (s *Store) countJobs(ctx context.Context, tx Tx, f belfry.JobFilter, limit, look int) (out belfry.Counted, err error) {
+func (s *Store) countJobs(ctx context.Context, tx Tx, f job.Filter, limit, look int) (out core.Counted, err error) {
 	walks, err := s.walks(ctx, tx, f)
 	if err != nil {
 		return out, err
@@ -351,7 +353,7 @@ func (s *Store) countJobs(ctx context.Context, tx Tx, f belfry.JobFilter, limit,
 	return out, nil
 }
 
-func (s *Store) countPart(ctx context.Context, tx Tx, from string, q *where, limit int, out *belfry.Counted) error {
+func (s *Store) countPart(ctx context.Context, tx Tx, from string, q *where, limit int, out *core.Counted) error {
 	n, _, err := first(ctx, tx, scanInt, `select count(*) from (select 1 from `+from+` where `+q.sql()+` limit `+strconv.Itoa(max(limit, 0))+`) as bounded`, q.args...)
 	out.Count += int(n)
 	return err
@@ -360,7 +362,7 @@ func (s *Store) countPart(ctx context.Context, tx Tx, from string, q *where, lim
 // countWaiting counts live jobs of one state by the index of that state, where
 // their order does not matter: the few that are scheduled are found beside a
 // million that are ready.
-func (s *Store) countWaiting(ctx context.Context, tx Tx, w walk, f belfry.JobFilter, look int, out *belfry.Counted) error {
+func (s *Store) countWaiting(ctx context.Context, tx Tx, w walk, f job.Filter, look int, out *core.Counted) error {
 	q := w.all.clone()
 	part := ` from belfry.jobs where state = '` + string(f.States[0]) + `'`
 	if f.Queue != "" {

@@ -7,7 +7,10 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/access"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/task"
+	"github.com/belfry-run/belfry/view"
 )
 
 // Sealer hides small secrets, for a purpose each, under a key that is not in the
@@ -32,7 +35,7 @@ func (s *Store) sealer() Sealer {
 // noSealer is that of a store that was given none.
 type noSealer struct{}
 
-var errNoSealer = belfry.Errorf(belfry.Conflict, "there is no key to seal secrets with").WithHint("set seal_key_file")
+var errNoSealer = core.Errorf(core.Conflict, "there is no key to seal secrets with").WithHint("set seal_key_file")
 
 func (noSealer) Seal(string, []byte) (key, sealed string, err error) { return "", "", errNoSealer }
 func (noSealer) Open(string, string) ([]byte, error)                 { return nil, errNoSealer }
@@ -44,22 +47,22 @@ func purposeOfSecret(namespace, name string) string { return "secret/" + namespa
 
 const secretColumns = `namespace, name, created_at, updated_at, updated_by`
 
-func scanSecret(rows Rows) (k belfry.KeptSecret, err error) {
+func scanSecret(rows Rows) (k task.KeptSecret, err error) {
 	return k, rows.Scan(&k.Namespace, &k.Name, scanTime{&k.CreatedAt}, scanTime{&k.UpdatedAt}, &k.UpdatedBy)
 }
 
 // SetSecret keeps a value under a name, instead of the one before. Programs that
 // start from now on get it.
-func (s *Store) SetSecret(ctx context.Context, namespace, name string, value belfry.Secret) (k belfry.KeptSecret, err error) {
+func (s *Store) SetSecret(ctx context.Context, namespace, name string, value core.Secret) (k task.KeptSecret, err error) {
 	if namespace == "" {
-		namespace = belfry.DefaultNamespace
+		namespace = core.DefaultNamespace
 	}
 	for field, text := range map[string]string{"namespace": namespace, "name": name} {
-		if err := belfry.CheckName(field, text); err != nil {
+		if err := core.ValidName(field, text); err != nil {
 			return k, err
 		}
 	}
-	if err := belfry.CheckSecret(value); err != nil {
+	if err := task.CheckSecret(value); err != nil {
 		return k, err
 	}
 	err = s.write(ctx, "set secret", func(c *change) error {
@@ -74,7 +77,7 @@ func (s *Store) SetSecret(ctx context.Context, namespace, name string, value bel
 			values ($1, $2, $3, $4, $5, $5, $6)
 			on conflict (namespace, name) do update
 			set key_name = excluded.key_name, sealed = excluded.sealed, updated_at = excluded.updated_at, updated_by = excluded.updated_by`,
-			namespace, name, key, sealed, micros(c.now), belfry.ActorOf(ctx)); err != nil {
+			namespace, name, key, sealed, micros(c.now), access.ActorOf(ctx)); err != nil {
 			return err
 		}
 		k, _, err = first(ctx, c.tx, scanSecret, `select `+secretColumns+` from belfry.secrets where namespace = $1 and name = $2`, namespace, name)
@@ -88,7 +91,7 @@ func (s *Store) SetSecret(ctx context.Context, namespace, name string, value bel
 
 // KeptSecrets lists secrets by name, with the tasks that use them and without
 // their values, which nothing shows.
-func (s *Store) KeptSecrets(ctx context.Context, f belfry.DocumentFilter) (p belfry.Page[belfry.KeptSecret], err error) {
+func (s *Store) KeptSecrets(ctx context.Context, f view.DocumentFilter) (p core.Page[task.KeptSecret], err error) {
 	w, limit, err := nameWhere(f.Namespace, f.Paging)
 	if err != nil {
 		return p, err
@@ -111,7 +114,7 @@ func (s *Store) KeptSecrets(ctx context.Context, f belfry.DocumentFilter) (p bel
 			tasks := users[taskName{k.Namespace, k.Name}]
 			all[i].Tasks = tasks[:min(len(tasks), shownTasks)]
 		}
-		p = page(all, limit, func(k belfry.KeptSecret) string { return encodeCursor(k.Namespace, k.Name) })
+		p = page(all, limit, func(k task.KeptSecret) string { return encodeCursor(k.Namespace, k.Name) })
 		return nil
 	})
 	return p, err
@@ -120,7 +123,7 @@ func (s *Store) KeptSecrets(ctx context.Context, f belfry.DocumentFilter) (p bel
 // secretUsers answers, by secret, the tasks that it is given to.
 func (s *Store) secretUsers(ctx context.Context, tx Tx, namespace string) (map[taskName][]string, error) {
 	if namespace == "" {
-		namespace = belfry.DefaultNamespace
+		namespace = core.DefaultNamespace
 	}
 	w := &where{}
 	w.namespace("namespace", namespace)
@@ -147,7 +150,7 @@ func (s *Store) DeleteSecret(ctx context.Context, namespace, name string) error 
 			return err
 		}
 		if tasks := users[taskName{namespace, name}]; len(tasks) > 0 {
-			return belfry.Errorf(belfry.Conflict, "task %q uses secret %q", tasks[0], name).WithHint("take it out of the task first")
+			return core.Errorf(core.Conflict, "task %q uses secret %q", tasks[0], name).WithHint("take it out of the task first")
 		}
 		n, err := c.tx.Exec(ctx, `delete from belfry.secrets where namespace = $1 and name = $2`, namespace, name)
 		if err != nil {
@@ -161,7 +164,7 @@ func (s *Store) DeleteSecret(ctx context.Context, namespace, name string) error 
 }
 
 func noSecret(namespace, name string) error {
-	return belfry.Errorf(belfry.NotFound, "no secret %q in namespace %q", name, namespace).WithHint("see: belfry secret list")
+	return core.Errorf(core.NotFound, "no secret %q in namespace %q", name, namespace).WithHint("see: belfry secret list")
 }
 
 // resealers seal anew, a bounded number at a time, what is sealed with another
@@ -175,7 +178,7 @@ const resealBatch = 500
 // RotateSecrets changes the key: a new one where the file is Belfry's own, or
 // the one that its operator has put first. All that is sealed is sealed anew.
 // It may be asked again when it was interrupted.
-func (s *Store) RotateSecrets(ctx context.Context) (out belfry.ResealedSecrets, err error) {
+func (s *Store) RotateSecrets(ctx context.Context) (out task.ResealedSecrets, err error) {
 	if out.Key, err = s.sealer().Rotate(); err != nil {
 		return out, err
 	}
@@ -240,7 +243,7 @@ func resealSecrets(c *change, key string) (int, error) {
 func (c *change) sealWith(key, purpose string, plain []byte) (sealed string, err error) {
 	now, sealed, err := c.s.sealer().Seal(purpose, plain)
 	if err == nil && now != key {
-		err = belfry.Errorf(belfry.Conflict, "the key was changed meanwhile").WithHint("rotate again")
+		err = core.Errorf(core.Conflict, "the key was changed meanwhile").WithHint("rotate again")
 	}
 	return sealed, err
 }

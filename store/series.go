@@ -5,7 +5,9 @@ import (
 	"slices"
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/monitor"
+	"github.com/belfry-run/belfry/view"
 )
 
 // steps are the lengths of a point of a series.
@@ -20,7 +22,7 @@ const (
 // Series is what a monitor saw over time, put together by steps. What is over
 // for longer than single results are kept comes by the hour, and before that by
 // the day.
-func (s *Store) Series(ctx context.Context, q belfry.SeriesQuery) (points belfry.Series, err error) {
+func (s *Store) Series(ctx context.Context, q view.SeriesQuery) (points monitor.Series, err error) {
 	now, err := s.Now(ctx)
 	if err != nil {
 		return nil, err
@@ -36,7 +38,7 @@ func (s *Store) Series(ctx context.Context, q belfry.SeriesQuery) (points belfry
 		return nil, err
 	}
 	err = s.db.Read(ctx, func(tx Tx) error {
-		points = belfry.Series{}
+		points = monitor.Series{}
 		row, err := s.monitor(ctx, tx, namespaceOr(q.Namespace), q.Monitor, false)
 		if err != nil {
 			return err
@@ -46,14 +48,14 @@ func (s *Store) Series(ctx context.Context, q belfry.SeriesQuery) (points belfry
 			return err
 		}
 		parts := of[row.ID]
-		var sum belfry.Rollup
+		var sum monitor.Rollup
 		for i, part := range parts {
 			at := part.From.Truncate(step)
 			if i == 0 || !sum.From.Equal(at) {
 				if i > 0 {
 					points = append(points, sum.Point())
 				}
-				sum = belfry.Rollup{From: at, Span: belfry.Duration(max(step, part.Span.D()))}
+				sum = monitor.Rollup{From: at, Span: core.Duration(max(step, part.Span.D()))}
 			}
 			sum.Merge(&part)
 		}
@@ -65,14 +67,14 @@ func (s *Store) Series(ctx context.Context, q belfry.SeriesQuery) (points belfry
 	return points, err
 }
 
-func stepOf(q belfry.SeriesQuery) (time.Duration, error) {
+func stepOf(q view.SeriesQuery) (time.Duration, error) {
 	span := q.To.Sub(q.From)
 	if span <= 0 {
-		return 0, belfry.InvalidField("from", q.From.Format(time.RFC3339), "is not before to", "")
+		return 0, core.InvalidField("from", q.From.Format(time.RFC3339), "is not before to", "")
 	}
 	if q.Step != 0 {
 		if q.Step.D() < time.Minute || span/q.Step.D() > maxPoints {
-			return 0, belfry.InvalidField("step", q.Step.String(), "is under 1m or would make more than 2000 points", "leave it out, or ask for less at once")
+			return 0, core.InvalidField("step", q.Step.String(), "is under 1m or would make more than 2000 points", "leave it out, or ask for less at once")
 		}
 		return q.Step.D(), nil
 	}
@@ -87,7 +89,7 @@ func stepOf(q belfry.SeriesQuery) (time.Duration, error) {
 // rollupsBetween puts days, hours and single results together, each where it is
 // the coarsest that does for the step and is there. It answers those of each
 // monitor by its id, oldest first.
-func (s *Store) rollupsBetween(ctx context.Context, tx Tx, monitors []int64, step time.Duration, from, to, now time.Time) (map[int64][]belfry.Rollup, error) {
+func (s *Store) rollupsBetween(ctx context.Context, tx Tx, monitors []int64, step time.Duration, from, to, now time.Time) (map[int64][]monitor.Rollup, error) {
 	at, err := s.rolled(ctx, tx)
 	if err != nil {
 		return nil, err
@@ -124,19 +126,19 @@ func (s *Store) rollupsBetween(ctx context.Context, tx Tx, monitors []int64, ste
 	if err != nil {
 		return nil, err
 	}
-	of := make(map[int64][]belfry.Rollup, len(monitors))
+	of := make(map[int64][]monitor.Rollup, len(monitors))
 	for _, r := range slices.Concat(all, byHour, raw) {
 		of[r.monitor] = append(of[r.monitor], r.Rollup)
 	}
 	for _, parts := range of {
-		slices.SortStableFunc(parts, func(a, b belfry.Rollup) int { return a.From.Compare(b.From) })
+		slices.SortStableFunc(parts, func(a, b monitor.Rollup) int { return a.From.Compare(b.From) })
 	}
 	return of, nil
 }
 
 // summed is all of some roll-ups as one point.
-func summed(parts []belfry.Rollup) belfry.SeriesPoint {
-	var sum belfry.Rollup
+func summed(parts []monitor.Rollup) monitor.SeriesPoint {
+	var sum monitor.Rollup
 	for i := range parts {
 		sum.Merge(&parts[i])
 	}
@@ -154,7 +156,7 @@ var reported = []struct {
 
 // Uptime is how much of several spans a target was up, from the time between
 // the entries of its timeline.
-func (s *Store) Uptime(ctx context.Context, namespace, monitor string) (out belfry.UptimeReport, err error) {
+func (s *Store) Uptime(ctx context.Context, namespace, monitor string) (out view.UptimeReport, err error) {
 	now, err := s.Now(ctx)
 	if err != nil {
 		return out, err
@@ -170,14 +172,14 @@ func (s *Store) Uptime(ctx context.Context, namespace, monitor string) (out belf
 	return out, err
 }
 
-func (s *Store) uptime(ctx context.Context, tx Tx, row monitorRow, now time.Time) (out belfry.UptimeReport, err error) {
-	out = belfry.UptimeReport{Monitor: row.Name}
+func (s *Store) uptime(ctx context.Context, tx Tx, row monitorRow, now time.Time) (out view.UptimeReport, err error) {
+	out = view.UptimeReport{Monitor: row.Name}
 	spans, err := s.spansOf(ctx, tx, row.ID, now.Add(-reported[len(reported)-1].span))
 	if err != nil {
 		return out, err
 	}
 	for _, r := range reported {
-		w := belfry.UptimeWindow{Name: r.name, Uptime: belfry.UptimeOf(spans, now.Add(-r.span), now, row.ObservedUntil(row.state))}
+		w := view.UptimeWindow{Name: r.name, Uptime: monitor.UptimeOf(spans, now.Add(-r.span), now, row.ObservedUntil(row.state))}
 		of, err := s.rollupsBetween(ctx, tx, []int64{row.ID}, r.step, now.Add(-r.span).Truncate(r.step), now, now)
 		if err != nil {
 			return out, err
@@ -191,7 +193,7 @@ func (s *Store) uptime(ctx context.Context, tx Tx, row monitorRow, now time.Time
 
 // Bars is how targets were lately. It is a read of a short range for each, and
 // a few statements for all of them.
-func (s *Store) Bars(ctx context.Context, q belfry.BarsQuery) (all []belfry.MonitorBars, err error) {
+func (s *Store) Bars(ctx context.Context, q monitor.BarsQuery) (all []monitor.Bars, err error) {
 	if err := q.Validate(); err != nil {
 		return nil, err
 	}
@@ -199,7 +201,7 @@ func (s *Store) Bars(ctx context.Context, q belfry.BarsQuery) (all []belfry.Moni
 	if err != nil {
 		return nil, err
 	}
-	all = []belfry.MonitorBars{}
+	all = []monitor.Bars{}
 	from, step := q.Span.From(now), max(q.Span.Step(), time.Hour)
 	err = s.db.Read(ctx, func(tx Tx) error {
 		rows, err := collect(ctx, tx, s.scanMonitor, `
@@ -223,7 +225,7 @@ func (s *Store) Bars(ctx context.Context, q belfry.BarsQuery) (all []belfry.Moni
 			if err != nil {
 				return err
 			}
-			b := belfry.BarsOf(spans, q.Span, now, row.ObservedUntil(row.state))
+			b := monitor.BarsOf(spans, q.Span, now, row.ObservedUntil(row.state))
 			point := summed(of[row.ID])
 			b.Monitor, b.P50, b.P95, b.P99 = row.Name, point.P50, point.P95, point.P99
 			all = append(all, b)
@@ -234,7 +236,7 @@ func (s *Store) Bars(ctx context.Context, q belfry.BarsQuery) (all []belfry.Moni
 }
 
 // Timeline is what held of a target, from an instant on.
-func (s *Store) Timeline(ctx context.Context, namespace, monitor string, from time.Time) (spans []belfry.Span, err error) {
+func (s *Store) Timeline(ctx context.Context, namespace, monitor string, from time.Time) (spans []monitor.Span, err error) {
 	err = s.db.Read(ctx, func(tx Tx) error {
 		row, err := s.monitor(ctx, tx, namespaceOr(namespace), monitor, false)
 		if err != nil {

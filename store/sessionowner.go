@@ -3,7 +3,8 @@ package store
 import (
 	"context"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/job"
 )
 
 // SessionOwner answers the ID of the token that opened a worker's session,
@@ -16,7 +17,7 @@ func (s *Store) SessionOwner(ctx context.Context, session string) (token int64, 
 		return err
 	})
 	if err == nil && !found {
-		err = belfry.Errorf(belfry.NotFound, "session %q not found", session)
+		err = core.Errorf(core.NotFound, "session %q not found", session)
 	}
 	return token, err
 }
@@ -34,7 +35,7 @@ func (c *change) liveToken(id int64) error {
 		return err
 	}
 	if !found {
-		return belfry.Errorf(belfry.Unauthorized, "the token is unknown")
+		return core.Errorf(core.Unauthorized, "the token is unknown")
 	}
 	return t.Refusal(c.now)
 }
@@ -51,7 +52,7 @@ func (c *change) endSessionsOf(token int64) error {
 		return err
 	}
 	for _, session := range ended {
-		if _, err := c.giveBack(session, belfry.OutcomeLost, "its worker was lost: the token of its session was revoked"); err != nil {
+		if _, err := c.giveBack(session, job.OutcomeLost, "its worker was lost: the token of its session was revoked"); err != nil {
 			return err
 		}
 		c.wake(topicSession(session))

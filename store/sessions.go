@@ -10,12 +10,13 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/job"
 )
 
 const sessionColumns = `id, name, namespace, token, doc, started_at, renewed_at, expires_at, ended_at, lost, drain`
 
-func (s *Store) scanSession(rows Rows) (w belfry.WorkerState, err error) {
+func (s *Store) scanSession(rows Rows) (w job.WorkerState, err error) {
 	var name, namespace, doc string
 	var token, lost, drain int64
 	err = rows.Scan(&w.Session, &name, &namespace, &token, &doc, scanTime{&w.StartedAt}, scanTime{&w.RenewedAt},
@@ -30,12 +31,12 @@ func (s *Store) scanSession(rows Rows) (w belfry.WorkerState, err error) {
 // OpenSession begins a session. A queue that does not exist, or not any more,
 // is left out of it, unless no other is left: a worker that comes back must
 // not be shut out because somebody deleted a queue meanwhile.
-func (s *Store) OpenSession(ctx context.Context, w belfry.WorkerInfo) (out belfry.Session, err error) {
+func (s *Store) OpenSession(ctx context.Context, w job.WorkerInfo) (out job.Session, err error) {
 	if err := w.Validate(); err != nil {
 		return out, err
 	}
 	if w.Namespace == "" {
-		w.Namespace = belfry.AnyNamespace
+		w.Namespace = core.AnyNamespace
 	}
 	if err := s.EnsureFuncs(ctx, w.Namespace, w.Funcs); err != nil {
 		return out, err
@@ -45,12 +46,12 @@ func (s *Store) OpenSession(ctx context.Context, w belfry.WorkerInfo) (out belfr
 		return out, err
 	}
 	err = s.write(ctx, "open session", func(c *change) error {
-		out = belfry.Session{ID: id.String(), TTL: w.TTL}
+		out = job.Session{ID: id.String(), TTL: w.TTL}
 		if err := c.liveToken(w.Token); err != nil {
 			return err
 		}
 		if out.TTL == 0 {
-			out.TTL = belfry.Duration(s.opt.SessionTTL)
+			out.TTL = core.Duration(s.opt.SessionTTL)
 		}
 		if out.Queues, out.Order, err = c.slots(w); err != nil {
 			return err
@@ -71,7 +72,7 @@ func (s *Store) OpenSession(ctx context.Context, w belfry.WorkerInfo) (out belfr
 
 // slots is how many jobs of each of its queues a worker runs at the same time,
 // and the queues by priority.
-func (c *change) slots(w belfry.WorkerInfo) (slots map[string]int, order []string, err error) {
+func (c *change) slots(w job.WorkerInfo) (slots map[string]int, order []string, err error) {
 	queues, err := collect(c.ctx, c.tx, scanQueue, `select `+queueColumns+` from belfry.queues order by priority desc, name`)
 	slots = map[string]int{}
 	for _, q := range queues {
@@ -90,13 +91,13 @@ func (c *change) slots(w belfry.WorkerInfo) (slots map[string]int, order []strin
 
 // errSession says that a session is no more.
 func errSession(id string) error {
-	return belfry.Errorf(belfry.Unauthorized, "session %s has ended", id).WithHint("open a new one")
+	return core.Errorf(core.Unauthorized, "session %s has ended", id).WithHint("open a new one")
 }
 
 // session reads a living session and keeps it from being ended before this
 // transaction is: what is leased to it here is seen by whoever ends it.
-func (c *change) session(id string) (belfry.WorkerState, error) {
-	w, found, err := c.s.sessions.one(c, "sessions", id, func() (belfry.WorkerState, bool, error) {
+func (c *change) session(id string) (job.WorkerState, error) {
+	w, found, err := c.s.sessions.one(c, "sessions", id, func() (job.WorkerState, bool, error) {
 		return first(c.ctx, c.tx, c.s.scanSession, `
 			select `+sessionColumns+`
 			from belfry.sessions
@@ -110,12 +111,12 @@ func (c *change) session(id string) (belfry.WorkerState, error) {
 
 // Renew keeps a session alive. A session that is late but was not given up yet
 // is alive still: nothing of it has been handed to anyone else.
-func (s *Store) Renew(ctx context.Context, session string, holding []belfry.Holding) (out belfry.Renewal, err error) {
-	if len(holding) > belfry.MaxBatch*10 {
-		return out, belfry.Errorf(belfry.TooLarge, "a session holds at most %d jobs", belfry.MaxBatch*10)
+func (s *Store) Renew(ctx context.Context, session string, holding []job.Holding) (out job.Renewal, err error) {
+	if len(holding) > core.MaxBatch*10 {
+		return out, core.Errorf(core.TooLarge, "a session holds at most %d jobs", core.MaxBatch*10)
 	}
 	err = s.write(ctx, "renew", func(c *change) error {
-		out = belfry.Renewal{}
+		out = job.Renewal{}
 		w, found, err := c.renewSession(session)
 		if err != nil || !found {
 			out.Lost = !found
@@ -129,12 +130,12 @@ func (s *Store) Renew(ctx context.Context, session string, holding []belfry.Hold
 			return err
 		}
 		// Last, because it locks packs. What runs for longer than between two renewals is in no claim's way then.
-		return c.sql.Unpack(ctx, c.tx, Packed{Session: session, Before: micros(c.now.Add(-belfry.ClaimSettled))})
+		return c.sql.Unpack(ctx, c.tx, Packed{Session: session, Before: micros(c.now.Add(-job.ClaimSettled))})
 	})
 	return out, err
 }
 
-func (c *change) renewSession(session string) (belfry.WorkerState, bool, error) {
+func (c *change) renewSession(session string) (job.WorkerState, bool, error) {
 	return first(c.ctx, c.tx, c.s.scanSession, `
 		update belfry.sessions
 		set renewed_at = $2, expires_at = $2 + ttl
@@ -143,8 +144,8 @@ func (c *change) renewSession(session string) (belfry.WorkerState, bool, error) 
 }
 
 // lateFinish ends an attempt whose worker did not.
-func lateFinish(ref belfry.Ref) belfry.Finish {
-	return belfry.Finish{Ref: ref, Outcome: belfry.OutcomeTimeout, Error: "its worker lives but did not end it by the deadline"}
+func lateFinish(ref job.Ref) job.Finish {
+	return job.Finish{Ref: ref, Outcome: job.OutcomeTimeout, Error: "its worker lives but did not end it by the deadline"}
 }
 
 // renewalFresh is how long a renewal may have waited to be carried out and still
@@ -154,7 +155,7 @@ const renewalFresh = 5 * time.Second
 
 // held is a lease as a renewal looks at it.
 type held struct {
-	ref                             belfry.Ref
+	ref                             job.Ref
 	claimedAt, deadlineAt, cancelAt time.Time
 	ahead                           bool
 }
@@ -202,7 +203,7 @@ func (f *floors) rise(session string, rows []held) {
 // asked to end is told, what never arrived is handed back, and what goes on
 // beyond its deadline is ended here. The deadlines of a worker that does not
 // renew need no look: its session ends.
-func (c *change) reconcile(session string, holding []belfry.Holding, out *belfry.Renewal) error {
+func (c *change) reconcile(session string, holding []job.Holding, out *job.Renewal) error {
 	rows, err := collect(c.ctx, c.tx, scanHeld, `
 		select job_id, number, claimed_at, deadline_at, cancel_at, ahead
 		from belfry.running
@@ -211,7 +212,7 @@ func (c *change) reconcile(session string, holding []belfry.Holding, out *belfry
 		return err
 	}
 	sure := true
-	if slices.ContainsFunc(rows, func(h held) bool { return !c.now.Before(h.deadlineAt) || c.now.Sub(h.claimedAt) > belfry.ClaimSettled }) {
+	if slices.ContainsFunc(rows, func(h held) bool { return !c.now.Before(h.deadlineAt) || c.now.Sub(h.claimedAt) > job.ClaimSettled }) {
 		if sure, err = c.trusted(); err != nil {
 			return err
 		}
@@ -220,8 +221,8 @@ func (c *change) reconcile(session string, holding []belfry.Holding, out *belfry
 		}
 	}
 	c.after(func() { c.s.floors.rise(session, rows) }) // once for a renewal, and here it is not begun again
-	leased := make(map[belfry.Ref]held, len(rows))
-	var late, never []belfry.Finish
+	leased := make(map[job.Ref]held, len(rows))
+	var late, never []job.Finish
 	for _, h := range rows {
 		if sure && !c.now.Before(h.deadlineAt) {
 			late = append(late, lateFinish(h.ref))
@@ -243,8 +244,8 @@ func (c *change) reconcile(session string, holding []belfry.Holding, out *belfry
 		delete(leased, ref)
 	}
 	for ref, h := range leased {
-		if c.now.Sub(h.claimedAt) > belfry.ClaimSettled {
-			never = append(never, belfry.Finish{Ref: ref, Outcome: belfry.OutcomeHandedBack, Error: "the claim never reached the worker"})
+		if c.now.Sub(h.claimedAt) > job.ClaimSettled {
+			never = append(never, job.Finish{Ref: ref, Outcome: job.OutcomeHandedBack, Error: "the claim never reached the worker"})
 		}
 	}
 	if len(late)+len(never) == 0 {
@@ -277,7 +278,7 @@ func (s *Store) CloseSession(ctx context.Context, session string) error {
 		if err != nil || n == 0 {
 			return err
 		}
-		_, err = c.giveBack(session, belfry.OutcomeHandedBack, "its worker closed the session")
+		_, err = c.giveBack(session, job.OutcomeHandedBack, "its worker closed the session")
 		return err
 	})
 }
@@ -288,9 +289,9 @@ const releaseBatch = 500
 // ReleaseLost gives up sessions that did not renew although they could have, and
 // settles what they held as lost. It goes through the same door as a worker's
 // own finish.
-func (s *Store) ReleaseLost(ctx context.Context) (out belfry.Released, err error) {
+func (s *Store) ReleaseLost(ctx context.Context) (out core.Released, err error) {
 	err = s.write(ctx, "release lost", func(c *change) error {
-		out = belfry.Released{}
+		out = core.Released{}
 		if sure, err := c.trusted(); err != nil || !sure {
 			return err
 		}
@@ -307,8 +308,8 @@ func (s *Store) ReleaseLost(ctx context.Context) (out belfry.Released, err error
 				from belfry.sessions
 				where ended_at = 0 and expires_at < $2 and ttl <= $3 and (renewed_at <= $4 or renewed_at >= $5 or expires_at + $6 < $2)
 					and (remote = 0 or ttl <= $7 and expires_at <= $8 or expires_at < $9)`+s.sql.SkipLocked("sessions")+`)`,
-			micros(c.now), micros(c.now.Add(-belfry.LostGrace)), c.sees().Microseconds(), micros(from), micros(to), c.clock.setBy.Microseconds(),
-			heard.Until.Sub(heard.Since).Microseconds(), micros(heard.Until), micros(c.now.Add(-belfry.UnheardFor)))
+			micros(c.now), micros(c.now.Add(-job.LostGrace)), c.sees().Microseconds(), micros(from), micros(to), c.clock.setBy.Microseconds(),
+			heard.Until.Sub(heard.Since).Microseconds(), micros(heard.Until), micros(c.now.Add(-job.UnheardFor)))
 		if err != nil {
 			return err
 		}
@@ -323,7 +324,7 @@ func (s *Store) ReleaseLost(ctx context.Context) (out belfry.Released, err error
 			return err
 		}
 		for _, x := range unsettled {
-			n, err := c.giveBack(x.session, belfry.OutcomeLost, "its worker was lost: the session did not renew in time")
+			n, err := c.giveBack(x.session, job.OutcomeLost, "its worker was lost: the session did not renew in time")
 			if err != nil {
 				return err
 			}
@@ -356,7 +357,7 @@ func (s *Store) TakeUp(ctx context.Context) error {
 		}
 		c.observe(func(o Observer) { o.Lost(len(dead)) })
 		for _, x := range dead {
-			n, err := c.giveBack(x.session, belfry.OutcomeLost, "its worker was lost: the node that it ran in has ended without a word")
+			n, err := c.giveBack(x.session, job.OutcomeLost, "its worker was lost: the node that it ran in has ended without a word")
 			if err != nil {
 				return err
 			}
@@ -397,7 +398,7 @@ const sightGap = 15 * time.Second
 // together.
 func (c *change) sees() time.Duration {
 	if c.s.opt.Monotonic == nil {
-		return belfry.MaxSessionTTL.D()
+		return job.MaxSessionTTL.D()
 	}
 	now := c.s.opt.Monotonic()
 	c.s.sight.mu.Lock()
@@ -415,8 +416,8 @@ func (c *change) sees() time.Duration {
 
 // giveBack settles a bounded part of what is leased to a session that has
 // ended. A session that holds nothing any more is looked at no further.
-func (c *change) giveBack(session string, outcome belfry.Outcome, why string) (int, error) {
-	refs, err := collect(c.ctx, c.tx, func(r Rows) (ref belfry.Ref, err error) {
+func (c *change) giveBack(session string, outcome job.Outcome, why string) (int, error) {
+	refs, err := collect(c.ctx, c.tx, func(r Rows) (ref job.Ref, err error) {
 		return ref, r.Scan(&ref.JobID, &ref.Lease)
 	}, `
 		select job_id, number
@@ -433,9 +434,9 @@ func (c *change) giveBack(session string, outcome belfry.Outcome, why string) (i
 			return 0, err
 		}
 	}
-	fs := make([]belfry.Finish, len(refs))
+	fs := make([]job.Finish, len(refs))
 	for i, ref := range refs {
-		fs[i] = belfry.Finish{Ref: ref, Outcome: outcome, Error: why}
+		fs[i] = job.Finish{Ref: ref, Outcome: outcome, Error: why}
 	}
 	settled, err := c.settleOther(session, fs)
 	if err == nil && last { // a pack may say that it has more in it than it has
@@ -446,8 +447,8 @@ func (c *change) giveBack(session string, outcome belfry.Outcome, why string) (i
 
 // Workers lists living sessions, newest first, and with ended also those that
 // ended, up to a thousand.
-func (s *Store) Workers(ctx context.Context, ended bool) (all []belfry.WorkerState, err error) {
-	all = []belfry.WorkerState{}
+func (s *Store) Workers(ctx context.Context, ended bool) (all []job.WorkerState, err error) {
+	all = []job.WorkerState{}
 	err = s.db.Read(ctx, func(tx Tx) error {
 		cond := "ended_at = 0"
 		if ended {
@@ -472,7 +473,7 @@ func (s *Store) Workers(ctx context.Context, ended bool) (all []belfry.WorkerSta
 		return nil
 	})
 	if all == nil {
-		all = []belfry.WorkerState{}
+		all = []job.WorkerState{}
 	}
 	return all, err
 }
@@ -485,7 +486,7 @@ func (s *Store) DrainWorker(ctx context.Context, session string) error {
 			return err
 		}
 		if n == 0 {
-			return belfry.Errorf(belfry.NotFound, "no living worker with session %s", session).WithHint("see: belfry worker list")
+			return core.Errorf(core.NotFound, "no living worker with session %s", session).WithHint("see: belfry worker list")
 		}
 		c.wake(topicSession(session))
 		return c.audit("drain", "worker", "", session, "", nil, nil)

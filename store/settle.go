@@ -7,7 +7,10 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/job"
+	"github.com/belfry-run/belfry/schedule"
+	"github.com/belfry-run/belfry/task"
 )
 
 func placeholder(n int) string { return "$" + strconv.Itoa(n) }
@@ -15,14 +18,14 @@ func placeholder(n int) string { return "$" + strconv.Itoa(n) }
 // finishing is a locked job and what came of its attempt.
 type finishing struct {
 	row jobRow
-	fin belfry.Finish
+	fin job.Finish
 }
 
 // Finish settles attempts of a session. A finish under a lease that was lost, or
 // that another session holds, answers Stale and writes nothing.
-func (s *Store) Finish(ctx context.Context, session string, fs []belfry.Finish) (out []belfry.Finished, err error) {
+func (s *Store) Finish(ctx context.Context, session string, fs []job.Finish) (out []job.Finished, err error) {
 	if session == "" {
-		return nil, belfry.InvalidField("session", "", "is missing", "")
+		return nil, core.InvalidField("session", "", "is missing", "")
 	}
 	fs = s.withOutputs(ctx, fs)
 	ahead := func(c *change) { c.foreseeFinish(fs) }
@@ -38,18 +41,18 @@ func (s *Store) Finish(ctx context.Context, session string, fs []belfry.Finish) 
 
 // FinishTx is [Store.Finish] for one attempt inside the caller's transaction,
 // so that what the handler wrote and the end of its job are one. A stale lease
-// is a [belfry.Conflict] here: roll back, somebody else has the job.
-func (s *Store) FinishTx(ctx context.Context, tx any, f belfry.Finish) (belfry.Finished, error) {
+// is a [core.Conflict] here: roll back, somebody else has the job.
+func (s *Store) FinishTx(ctx context.Context, tx any, f job.Finish) (job.Finished, error) {
 	c, err := s.adopt(ctx, tx)
 	if err != nil {
-		return belfry.Finished{}, err
+		return job.Finished{}, err
 	}
-	out, err := c.finish(anySession, []belfry.Finish{f})
+	out, err := c.finish(anySession, []job.Finish{f})
 	if err != nil {
-		return belfry.Finished{}, err
+		return job.Finished{}, err
 	}
 	if out[0].Stale {
-		return out[0], belfry.Errorf(belfry.Conflict, "the lease on job %d was lost", f.JobID).WithHint("roll back: another attempt has the job")
+		return out[0], core.Errorf(core.Conflict, "the lease on job %d was lost", f.JobID).WithHint("roll back: another attempt has the job")
 	}
 	return out[0], nil
 }
@@ -57,10 +60,10 @@ func (s *Store) FinishTx(ctx context.Context, tx any, f belfry.Finish) (belfry.F
 // tellStale warns of results that came under a lease that was lost. A worker that
 // says canceled was told to end, because its job was terminated, and obeys: what
 // it says is as late as it must be.
-func (s *Store) tellStale(session string, fs []belfry.Finish, out []belfry.Finished) {
+func (s *Store) tellStale(session string, fs []job.Finish, out []job.Finished) {
 	n := 0
 	for i, f := range out {
-		if f.Stale && fs[i].Outcome != belfry.OutcomeCanceled {
+		if f.Stale && fs[i].Outcome != job.OutcomeCanceled {
 			n++
 			s.opt.Logger.Warn("late finish refused", "job", f.JobID, "lease", f.Lease, "session", session)
 		}
@@ -77,17 +80,17 @@ const anySession = ""
 // holds reports that a session is one that a lease may be settled by.
 func holds(session, of string) bool { return session == anySession || session == of }
 
-func (c *change) finish(session string, fs []belfry.Finish) ([]belfry.Finished, error) {
-	if len(fs) > belfry.MaxBatch {
-		return nil, belfry.Errorf(belfry.TooLarge, "%d finishes in one call", len(fs)).WithHint("send at most %d", belfry.MaxBatch)
+func (c *change) finish(session string, fs []job.Finish) ([]job.Finished, error) {
+	if len(fs) > core.MaxBatch {
+		return nil, core.Errorf(core.TooLarge, "%d finishes in one call", len(fs)).WithHint("send at most %d", core.MaxBatch)
 	}
-	out := make([]belfry.Finished, len(fs))
-	var checks, other, well []belfry.Finish
+	out := make([]job.Finished, len(fs))
+	var checks, other, well []job.Finish
 	for i := range fs {
 		if err := fs[i].Validate(); err != nil {
 			return nil, err
 		}
-		out[i] = belfry.Finished{Ref: fs[i].Ref, Stale: true}
+		out[i] = job.Finished{Ref: fs[i].Ref, Stale: true}
 	}
 	places := placesOf(out)
 	for i := range fs {
@@ -96,7 +99,7 @@ func (c *change) finish(session string, fs []belfry.Finish) ([]belfry.Finished, 
 			continue // the same attempt twice in one batch is stale the second time
 		}
 		switch {
-		case f.Outcome != belfry.OutcomeOK:
+		case f.Outcome != job.OutcomeOK:
 			other = append(other, *f)
 		case f.Check != nil:
 			checks = append(checks, *f)
@@ -112,11 +115,11 @@ func (c *change) finish(session string, fs []belfry.Finish) ([]belfry.Finished, 
 			return nil, err
 		}
 	}
-	settled := func(ref belfry.Ref, state belfry.JobState) {
+	settled := func(ref job.Ref, state job.State) {
 		f := &out[places.of(ref)]
 		f.Stale, f.State = false, state
 	}
-	settledAll := func(states map[belfry.Ref]belfry.JobState) {
+	settledAll := func(states map[job.Ref]job.State) {
 		for ref, state := range states {
 			settled(ref, state)
 		}
@@ -132,7 +135,7 @@ func (c *change) finish(session string, fs []belfry.Finish) ([]belfry.Finished, 
 		return nil, err
 	}
 	for i := range succeeded {
-		settled(succeeded[i].Ref, belfry.JobSucceeded)
+		settled(succeeded[i].Ref, job.Succeeded)
 	}
 	ends, err := c.settleOther(session, other)
 	if err != nil {
@@ -146,7 +149,7 @@ func (c *change) finish(session string, fs []belfry.Finish) ([]belfry.Finished, 
 	return out, c.judge(c.gathered)
 }
 
-func jobIDs(fs []belfry.Finish) []int64 {
+func jobIDs(fs []job.Finish) []int64 {
 	ids := make([]int64, len(fs))
 	for i := range fs {
 		ids[i] = fs[i].JobID
@@ -155,12 +158,12 @@ func jobIDs(fs []belfry.Finish) []int64 {
 }
 
 // ended notes what an end may have to be followed by.
-func (c *change) ended(trigger belfry.Trigger, schedule int64, scheduled []int64) []int64 {
-	if trigger == belfry.TriggerBackfill {
+func (c *change) ended(trigger schedule.Trigger, s int64, scheduled []int64) []int64 {
+	if trigger == schedule.TriggerBackfill {
 		c.wake(topicEngine) // the next one may be waiting for it
 	}
-	if schedule > 0 {
-		scheduled = append(scheduled, schedule)
+	if s > 0 {
+		scheduled = append(scheduled, s)
 	}
 	return scheduled
 }
@@ -173,7 +176,7 @@ func bit(b bool) int {
 }
 
 // settleOther settles attempts that did not go well, or not to their end.
-func (c *change) settleOther(session string, fs []belfry.Finish) (map[belfry.Ref]belfry.JobState, error) {
+func (c *change) settleOther(session string, fs []job.Finish) (map[job.Ref]job.State, error) {
 	byRef, err := c.lockAttempts(session, fs)
 	if err != nil {
 		return nil, err
@@ -185,7 +188,7 @@ func (c *change) settleOther(session string, fs []belfry.Finish) (map[belfry.Ref
 		}
 	}
 	ends, err := c.settle(valid)
-	states := make(map[belfry.Ref]belfry.JobState, len(valid))
+	states := make(map[job.Ref]job.State, len(valid))
 	for _, v := range valid {
 		states[v.fin.Ref] = ends[v.row.ID].State
 	}
@@ -194,12 +197,12 @@ func (c *change) settleOther(session string, fs []belfry.Finish) (map[belfry.Ref
 
 // lockAttempts locks the jobs of attempts and answers those that run under just
 // the lease that they are settled under, and for the session that settles them.
-func (c *change) lockAttempts(session string, fs []belfry.Finish) (map[belfry.Ref]jobRow, error) {
+func (c *change) lockAttempts(session string, fs []job.Finish) (map[job.Ref]jobRow, error) {
 	rows, err := c.lockJobs(jobIDs(fs))
-	byRef := make(map[belfry.Ref]jobRow, len(rows))
+	byRef := make(map[job.Ref]jobRow, len(rows))
 	for _, j := range rows {
-		if j.State == belfry.JobRunning && holds(session, j.Session) {
-			byRef[belfry.Ref{JobID: j.ID, Lease: j.Lease}] = j
+		if j.State == job.Running && holds(session, j.Session) {
+			byRef[job.Ref{JobID: j.ID, Lease: j.Lease}] = j
 		}
 	}
 	return byRef, err
@@ -236,7 +239,7 @@ func (c *change) holdJobs(ids []int64) error {
 const maxSignal = 64
 
 // settle asks the root what the ends of attempts mean and writes the answers.
-func (c *change) settle(fs []finishing) (map[int64]belfry.Settlement, error) {
+func (c *change) settle(fs []finishing) (map[int64]job.Settlement, error) {
 	if len(fs) == 0 {
 		return nil, nil
 	}
@@ -244,15 +247,15 @@ func (c *change) settle(fs []finishing) (map[int64]belfry.Settlement, error) {
 	if err != nil {
 		return nil, err
 	}
-	answers := make(map[int64]belfry.Settlement, len(fs))
+	answers := make(map[int64]job.Settlement, len(fs))
 	ends := make([]ending, len(fs))
 	for i, f := range fs {
 		task, known := policies[f.row.TaskID]
-		if f.fin.Error, _ = belfry.CleanText(f.fin.Error, belfry.MaxError); !known {
+		if f.fin.Error, _ = core.CleanText(f.fin.Error, core.MaxError); !known {
 			f.fin.NoRetry = true // its task was deleted meanwhile
 		}
-		f.fin.Signal, _ = belfry.CleanText(f.fin.Signal, maxSignal)
-		s := belfry.Settle(f.row.Job, task.Retry, f.fin, c.now)
+		f.fin.Signal, _ = core.CleanText(f.fin.Signal, maxSignal)
+		s := job.Settle(f.row.Job, task.Retry, f.fin, c.now)
 		answers[f.row.ID] = s
 		ends[i] = ending{row: f.row, settled: s, fin: f.fin}
 	}
@@ -261,10 +264,10 @@ func (c *change) settle(fs []finishing) (map[int64]belfry.Settlement, error) {
 
 // policies reads the tasks of attempts that failed. Those that went well need
 // none.
-func (c *change) policies(fs []finishing) (map[int64]belfry.Task, error) {
+func (c *change) policies(fs []finishing) (map[int64]task.Task, error) {
 	var ids []int64
 	for _, f := range fs {
-		if f.fin.Outcome != belfry.OutcomeOK && f.fin.Outcome != belfry.OutcomeHandedBack {
+		if f.fin.Outcome != job.OutcomeOK && f.fin.Outcome != job.OutcomeHandedBack {
 			ids = append(ids, f.row.TaskID)
 		}
 	}
@@ -277,8 +280,8 @@ func (c *change) policies(fs []finishing) (map[int64]belfry.Task, error) {
 // ending is what becomes of a job's row, and of the attempt that it was under.
 type ending struct {
 	row     jobRow
-	settled belfry.Settlement
-	fin     belfry.Finish
+	settled job.Settlement
+	fin     job.Finish
 }
 
 // endRow is an ending as a batch carries it.
@@ -311,7 +314,7 @@ func endRowOf(e ending, now time.Time) endRow {
 	s, j := e.settled, e.row
 	row := endRow{ID: j.ID, State: string(s.State), Reason: string(s.Reason), Note: s.Note, Error: s.Error, Output: jsonText(e.fin.Output),
 		DueAt: micros(s.DueAt), Failures: s.Failures, Infra: s.Infra, Snoozes: s.Snoozes, Attempt: j.Attempt, Lease: j.Lease}
-	if j.State != belfry.JobRunning {
+	if j.State != job.Running {
 		return row
 	}
 	row.Session, row.ClaimedAt, row.CancelAt = j.Session, micros(j.ClaimedAt), micros(j.CancelAt)
@@ -330,14 +333,14 @@ func (c *change) end(ends []ending, follow bool) error {
 	var done, again []endRow
 	var scheduled, leased, checks []int64
 	for _, e := range ends {
-		if e.row.State == belfry.JobRunning {
+		if e.row.State == job.Running {
 			leased = append(leased, e.row.ID)
 			c.wake(topicPlace(e.row.Queue))
 			c.observeEnd(e)
 		}
 		row := endRowOf(e, c.now)
 		if !e.settled.State.Final() {
-			if e.settled.State == belfry.JobReady {
+			if e.settled.State == job.Ready {
 				row.ReadyAt = micros(c.now)
 			}
 			again = append(again, row)
@@ -387,14 +390,14 @@ func (c *change) observeEnd(e ending) {
 	if s.Outcome == "" {
 		return
 	}
-	if s.Outcome == belfry.OutcomeHandedBack && e.fin.StartedIn == 0 {
+	if s.Outcome == job.OutcomeHandedBack && e.fin.StartedIn == 0 {
 		ran = -1
 	}
 	c.observe(func(o Observer) { o.Settled(e.row.Queue, s.Outcome, s.State, ran) })
 }
 
-func (c *change) wakeFor(queue string, state belfry.JobState) {
-	if state == belfry.JobReady {
+func (c *change) wakeFor(queue string, state job.State) {
+	if state == job.Ready {
 		c.wake(topicQueue(queue))
 		return
 	}
@@ -476,7 +479,7 @@ func (c *change) follow(ids []int64) error {
 		return err
 	}
 	rows = slices.DeleteFunc(rows, func(r scheduleRow) bool {
-		return r.State != belfry.ScheduleActive || !concernedByEnd(r.Schedule)
+		return r.State != schedule.Active || !concernedByEnd(r.Schedule)
 	})
 	if len(rows) == 0 {
 		return nil
@@ -494,14 +497,14 @@ func (c *change) follow(ids []int64) error {
 			}
 			continue
 		}
-		all = append(all, decided{r, belfry.Ended(r.Schedule, plan, facts[r.ID], c.now)})
+		all = append(all, decided{r, schedule.Ended(r.Schedule, plan, facts[r.ID], c.now)})
 	}
 	return c.applyFirings(all)
 }
 
-func concernedByEnd(s belfry.Schedule) bool {
+func concernedByEnd(s schedule.Schedule) bool {
 	switch s.Overlap {
-	case belfry.OverlapBufferOne, belfry.OverlapBufferAll, belfry.OverlapCancelOther:
+	case schedule.OverlapBufferOne, schedule.OverlapBufferAll, schedule.OverlapCancelOther:
 		return true
 	}
 	return fromFinish(s) || s.MaxRuns > 0

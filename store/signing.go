@@ -8,7 +8,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/access"
+	"github.com/belfry-run/belfry/core"
 )
 
 const (
@@ -32,15 +33,15 @@ func scanSigningKey(rows Rows) (k signingRow, err error) {
 }
 
 type signingRow struct {
-	belfry.SigningKey
+	access.SigningKey
 	kept string
 }
 
 // SigningKeys answers the keys for tokens of attempts, the one that signs
 // first. It makes the first, and a new one every 30 days; a key that cannot be
 // opened any more counts for nothing.
-func (s *Store) SigningKeys(ctx context.Context) ([]belfry.SigningKey, error) {
-	var keys []belfry.SigningKey
+func (s *Store) SigningKeys(ctx context.Context) ([]access.SigningKey, error) {
+	var keys []access.SigningKey
 	now, err := s.Now(ctx)
 	if err != nil {
 		return nil, err
@@ -73,13 +74,13 @@ func (s *Store) SigningKeys(ctx context.Context) ([]belfry.SigningKey, error) {
 		if _, err := c.tx.Exec(ctx, `delete from belfry.signing_keys where created_at < $1`, micros(c.now.Add(-signFor-checkFor))); err != nil {
 			return err
 		}
-		keys = append([]belfry.SigningKey{k.SigningKey}, keys...)
+		keys = append([]access.SigningKey{k.SigningKey}, keys...)
 		return c.audit("create", "signing key", "", k.ID, "", nil, nil)
 	})
 	return keys, err
 }
 
-func (s *Store) signingKeys(ctx context.Context, tx Tx) (keys []belfry.SigningKey, err error) {
+func (s *Store) signingKeys(ctx context.Context, tx Tx) (keys []access.SigningKey, err error) {
 	rows, err := collect(ctx, tx, scanSigningKey, `select id, sealed, created_at from belfry.signing_keys order by created_at desc, id`)
 	for _, r := range rows {
 		seed, err := s.openSeed(r.ID, r.kept)
@@ -145,7 +146,7 @@ func (s *Store) openSeed(id, kept string) ([]byte, error) {
 		return base64.RawStdEncoding.DecodeString(plain)
 	}
 	if s.opt.Sealer == nil {
-		return nil, belfry.Errorf(belfry.Conflict, "there is no key to open signing keys with")
+		return nil, core.Errorf(core.Conflict, "there is no key to open signing keys with")
 	}
 	return s.opt.Sealer.Open(purposeOfSigning(id), strings.TrimPrefix(kept, keptSealed))
 }

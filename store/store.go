@@ -20,7 +20,13 @@ import (
 
 	"golang.org/x/time/rate"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/alert"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/job"
+	"github.com/belfry-run/belfry/monitor"
+	"github.com/belfry-run/belfry/schedule"
+	"github.com/belfry-run/belfry/task"
+	"github.com/belfry-run/belfry/view"
 )
 
 // Options says how a store behaves. The zero value works.
@@ -38,7 +44,7 @@ type Options struct {
 	Clock func() time.Time
 	// Vet, if set, says what is wrong with a task beyond what the root can
 	// tell: expressions and selectors that do not compile.
-	Vet func(belfry.Task) error
+	Vet func(task.Task) error
 	// Bytes is where artifacts lie. Without it programs cannot be uploaded.
 	Bytes Bytes
 	// Sealer hides secrets. Without it none can be kept.
@@ -67,9 +73,9 @@ type Observer interface {
 	Claimed(queue string, jobs int)
 	// Waited is told, of each job that was claimed, how long after its due time
 	// that was.
-	Waited(queue string, kind belfry.Kind, lag time.Duration)
-	Settled(queue string, outcome belfry.Outcome, state belfry.JobState, ran time.Duration)
-	Fired(decision belfry.Decision, reason belfry.Reason, lag time.Duration)
+	Waited(queue string, kind task.Kind, lag time.Duration)
+	Settled(queue string, outcome job.Outcome, state job.State, ran time.Duration)
+	Fired(decision schedule.Decision, reason core.Reason, lag time.Duration)
 	Stale(jobs int)
 	Lost(sessions int)
 	// Released is told how many jobs a lost session held, and how long after its
@@ -77,10 +83,10 @@ type Observer interface {
 	Released(jobs int, silent time.Duration)
 	// Checked is told of each check of a monitor that was judged. What has no
 	// latency took 0.
-	Checked(kind belfry.Kind, outcome belfry.CheckOutcome, latency time.Duration)
+	Checked(kind task.Kind, outcome task.CheckOutcome, latency time.Duration)
 	// Tried is told of each try to deliver a message to a channel of a kind, and
 	// what its alerts became.
-	Tried(channel string, became belfry.AlertState)
+	Tried(channel string, became alert.State)
 	// Took is told of each transition. It failed by a fault of the store, and not
 	// because what was asked for cannot be.
 	Took(transition string, d time.Duration, failed bool)
@@ -89,7 +95,7 @@ type Observer interface {
 // WithDefaults fills what was left out.
 func (o Options) WithDefaults() Options {
 	if o.SessionTTL == 0 {
-		o.SessionTTL = belfry.DefaultSessionTTL.D()
+		o.SessionTTL = job.DefaultSessionTTL.D()
 	}
 	if o.Poll == 0 {
 		o.Poll = time.Second
@@ -107,7 +113,7 @@ func (o Options) WithDefaults() Options {
 		o.Keep.Jobs = 1_000_000
 	}
 	if o.Keep.Uploads == 0 {
-		o.Keep.Uploads = belfry.DefaultUploadWait
+		o.Keep.Uploads = task.DefaultUploadWait
 	}
 	if o.Keep.Results == 0 {
 		o.Keep.Results = 7 * 24 * time.Hour
@@ -158,13 +164,13 @@ type Store struct {
 	rows        rowPool
 	habit       habit
 	likeness    likeness
-	queues      known[string, belfry.Queue]
-	tasksNamed  known[taskName, belfry.Task]
-	tasks       known[int64, belfry.Task]
-	sessions    known[string, belfry.WorkerState]
-	taskDocs    docs[int64, belfry.Task]
-	sessionDocs docs[string, belfry.WorkerInfo]
-	monitorDocs docs[int64, belfry.Monitor]
+	queues      known[string, job.Queue]
+	tasksNamed  known[taskName, task.Task]
+	tasks       known[int64, task.Task]
+	sessions    known[string, job.WorkerState]
+	taskDocs    docs[int64, task.Task]
+	sessionDocs docs[string, job.WorkerInfo]
+	monitorDocs docs[int64, monitor.Monitor]
 	windowPlans windowPlans
 	unopened    rate.Sometimes // tells of secrets that cannot be opened
 }
@@ -219,8 +225,8 @@ func isFault(err error) bool {
 	if err == nil || errors.Is(err, context.Canceled) {
 		return false
 	}
-	switch belfry.CodeOf(err) {
-	case belfry.Invalid, belfry.NotFound, belfry.Conflict, belfry.Unauthorized, belfry.Forbidden, belfry.TooLarge:
+	switch core.CodeOf(err) {
+	case core.Invalid, core.NotFound, core.Conflict, core.Unauthorized, core.Forbidden, core.TooLarge:
 		return false
 	}
 	return true
@@ -229,7 +235,7 @@ func isFault(err error) bool {
 // writeAhead is write where it is known what fn asks first: ahead asks the same.
 func (s *Store) writeAhead(ctx context.Context, name string, ahead func(c *change), fn func(c *change) error) error {
 	begun := time.Now()
-	if err := s.outdated.as(belfry.Unavailable); err != nil {
+	if err := s.outdated.as(core.Unavailable); err != nil {
 		return err
 	}
 	c, err := s.try(ctx, name, ahead, fn, false)
@@ -270,7 +276,7 @@ func (s *Store) try(ctx context.Context, name string, ahead func(c *change), fn 
 	err = write(ctx, func(tx Tx, at Moment) error {
 		again := *asked // what an earlier try has gathered is gone with it
 		c = &again
-		c.tx, c.sql, c.now, c.stable = tx, s.sql, belfry.Micro(at.Now), belfry.Micro(at.Stable)
+		c.tx, c.sql, c.now, c.stable = tx, s.sql, core.Micro(at.Now), core.Micro(at.Stable)
 		c.version, c.wakesEarly = at.Version, at.Woke != nil
 		if err := fn(c); err != nil {
 			return err
@@ -311,8 +317,8 @@ type change struct {
 	then      []func()
 	// foreign is set in a transaction that its caller commits.
 	foreign bool
-	along   *along       // a claim that may go with this enqueue
-	usual   *belfry.Task // of which all jobs of a claim are expected to be
+	along   *along     // a claim that may go with this enqueue
+	usual   *task.Task // of which all jobs of a claim are expected to be
 	// clock is what was known of it when it was compared; zero before.
 	clock clockRow
 	// wakesEarly is set where claims are woken within the transaction: one that
@@ -323,7 +329,7 @@ type change struct {
 	gathers  bool      // what was seen is judged later, see judge
 	gathered []checked // that
 
-	judged []belfry.Event // for those who watch
+	judged []view.Event // for those who watch
 
 	windows map[string][]window // of maintenance, by namespace, once they were read
 	rules   map[string]rules    // for alerts, likewise
@@ -374,13 +380,13 @@ func (c *change) wake(topic string) {
 
 type deaf struct{}
 
-func (deaf) Claimed(string, int)                                            {}
-func (deaf) Waited(string, belfry.Kind, time.Duration)                      {}
-func (deaf) Released(int, time.Duration)                                    {}
-func (deaf) Settled(string, belfry.Outcome, belfry.JobState, time.Duration) {}
-func (deaf) Fired(belfry.Decision, belfry.Reason, time.Duration)            {}
-func (deaf) Stale(int)                                                      {}
-func (deaf) Lost(int)                                                       {}
-func (deaf) Checked(belfry.Kind, belfry.CheckOutcome, time.Duration)        {}
-func (deaf) Tried(string, belfry.AlertState)                                {}
-func (deaf) Took(string, time.Duration, bool)                               {}
+func (deaf) Claimed(string, int)                                   {}
+func (deaf) Waited(string, task.Kind, time.Duration)               {}
+func (deaf) Released(int, time.Duration)                           {}
+func (deaf) Settled(string, job.Outcome, job.State, time.Duration) {}
+func (deaf) Fired(schedule.Decision, core.Reason, time.Duration)   {}
+func (deaf) Stale(int)                                             {}
+func (deaf) Lost(int)                                              {}
+func (deaf) Checked(task.Kind, task.CheckOutcome, time.Duration)   {}
+func (deaf) Tried(string, alert.State)                             {}
+func (deaf) Took(string, time.Duration, bool)                      {}

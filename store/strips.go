@@ -7,19 +7,22 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/job"
+	"github.com/belfry-run/belfry/schedule"
+	"github.com/belfry-run/belfry/view"
 )
 
 // Strips says how schedules went lately: their last jobs, what runs or waits,
 // and the nominal times that were skipped. Names that are none are left out.
 // It is three statements for all of them, and reads of each schedule as many
 // rows as it answers.
-func (s *Store) Strips(ctx context.Context, q belfry.StripQuery) (all []belfry.Strip, err error) {
+func (s *Store) Strips(ctx context.Context, q view.StripQuery) (all []view.Strip, err error) {
 	if err := q.Validate(); err != nil {
 		return nil, err
 	}
 	err = s.db.Read(ctx, func(tx Tx) (err error) {
-		all, err = collect(ctx, tx, func(r Rows) (st belfry.Strip, err error) {
+		all, err = collect(ctx, tx, func(r Rows) (st view.Strip, err error) {
 			return st, r.Scan(&st.ScheduleID, &st.Schedule, (*string)(&st.State), scanTime{&st.NextAt})
 		}, `select id, name, state, next_at from belfry.schedules where namespace = $1 and `+s.sql.In("name", 2)+` order by name`, namespaceOr(q.Namespace), s.sql.List(q.Schedules))
 		if err != nil || len(all) == 0 {
@@ -28,7 +31,7 @@ func (s *Store) Strips(ctx context.Context, q belfry.StripQuery) (all []belfry.S
 		return s.fillStrips(ctx, tx, all, q.Bound())
 	})
 	if all == nil {
-		all = []belfry.Strip{}
+		all = []view.Strip{}
 	}
 	return all, err
 }
@@ -37,11 +40,11 @@ func (s *Store) Strips(ctx context.Context, q belfry.StripQuery) (all []belfry.S
 // has many.
 const maxLiveOfStrips = 1000
 
-func (s *Store) fillStrips(ctx context.Context, tx Tx, all []belfry.Strip, n int) error {
-	ids, at := make([]int64, len(all)), make(map[int64]*belfry.Strip, len(all))
+func (s *Store) fillStrips(ctx context.Context, tx Tx, all []view.Strip, n int) error {
+	ids, at := make([]int64, len(all)), make(map[int64]*view.Strip, len(all))
 	for i := range all {
 		ids[i], at[all[i].ScheduleID] = all[i].ScheduleID, &all[i]
-		all[i].Results = []belfry.StripResult{}
+		all[i].Results = []view.StripResult{}
 	}
 	live, err := collect(ctx, tx, scanJob, selectLive+` where `+s.sql.In("schedule_id", 1)+` and schedule_id > 0 limit `+strconv.Itoa(maxLiveOfStrips), s.sql.List(ids))
 	if err != nil {
@@ -49,7 +52,7 @@ func (s *Store) fillStrips(ctx context.Context, tx Tx, all []belfry.Strip, n int
 	}
 	for _, j := range live {
 		st := at[j.ScheduleID]
-		st.Results = append(st.Results, belfry.StripResult{JobID: j.ID, State: j.State, Reason: j.Reason, Nominal: j.Nominal, At: j.DueAt})
+		st.Results = append(st.Results, view.StripResult{JobID: j.ID, State: j.State, Reason: j.Reason, Nominal: j.Nominal, At: j.DueAt})
 	}
 	for _, lines := range []string{`
 		select cast(d.id as text) || ',' || d.state || ',' || d.reason || ',' || cast(d.nominal as text) || ',' || cast(d.finished_at as text) || ','
@@ -78,7 +81,7 @@ func (s *Store) fillStrips(ctx context.Context, tx Tx, all []belfry.Strip, n int
 	}
 	for i := range all {
 		st := &all[i]
-		slices.SortStableFunc(st.Results, func(a, b belfry.StripResult) int {
+		slices.SortStableFunc(st.Results, func(a, b view.StripResult) int {
 			return cmp.Or(cmp.Compare(bit(b.LiveResult()), bit(a.LiveResult())), b.At.Compare(a.At), cmp.Compare(b.JobID, a.JobID))
 		})
 		st.Results = st.Results[:min(len(st.Results), n)]
@@ -92,7 +95,7 @@ type stripText struct {
 	lines    string
 }
 
-func (t stripText) add(st *belfry.Strip) error {
+func (t stripText) add(st *view.Strip) error {
 	for line := range strings.SplitSeq(t.lines, ";") {
 		f := strings.Split(line, ",")
 		if len(f) != 7 {
@@ -105,12 +108,12 @@ func (t stripText) add(st *belfry.Strip) error {
 				return err
 			}
 		}
-		r := belfry.StripResult{JobID: n[0], State: belfry.JobState(f[1]), Reason: belfry.Reason(f[2]), Nominal: instant(n[3]), At: instant(n[4]), Took: inMicros(n[5])}
+		r := view.StripResult{JobID: n[0], State: job.State(f[1]), Reason: core.Reason(f[2]), Nominal: instant(n[3]), At: instant(n[4]), Took: inMicros(n[5])}
 		if r.JobID == 0 {
-			if f[1] != string(belfry.DecidedSkipped) {
+			if f[1] != string(schedule.DecidedSkipped) {
 				continue
 			}
-			r.State, r.Missed = belfry.JobSkipped, int(n[6])
+			r.State, r.Missed = job.Skipped, int(n[6])
 			if r.Missed == 1 {
 				r.Missed = 0
 			}

@@ -4,7 +4,10 @@ import (
 	"cmp"
 	"slices"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/job"
+	"github.com/belfry-run/belfry/schedule"
+	"github.com/belfry-run/belfry/task"
 )
 
 // Success is an attempt that went well, as a batch carries it. Its job ends
@@ -37,13 +40,13 @@ func withLease(numbers []int64, lease int64) []int64 {
 }
 
 // foreseeFinish asks what a finish of attempts asks first if all went well.
-func (c *change) foreseeFinish(fs []belfry.Finish) {
-	if len(fs) > belfry.MaxBatch { // it will be refused
+func (c *change) foreseeFinish(fs []job.Finish) {
+	if len(fs) > core.MaxBatch { // it will be refused
 		return
 	}
 	var leases []int64
 	for i := range fs {
-		if fs[i].Outcome != belfry.OutcomeOK || fs[i].Check != nil {
+		if fs[i].Outcome != job.OutcomeOK || fs[i].Check != nil {
 			return
 		}
 		leases = withLease(leases, fs[i].Lease)
@@ -53,9 +56,9 @@ func (c *change) foreseeFinish(fs []belfry.Finish) {
 
 // Succeeded is what settling a [Success] needs to know of the job.
 type Succeeded struct {
-	Ref        belfry.Ref
+	Ref        job.Ref
 	Queue      string
-	Trigger    belfry.Trigger
+	Trigger    schedule.Trigger
 	ScheduleID int64
 	ClaimedAt  int64
 	Nominal    int64
@@ -67,9 +70,9 @@ type Succeeded struct {
 // ending is the end of a check that brought nothing but its success, such as a
 // command's.
 func (s *Succeeded) ending() ending {
-	j := jobRow{Job: belfry.Job{ID: s.Ref.JobID, Kind: belfry.KindCommand, State: belfry.JobRunning, Trigger: s.Trigger, ScheduleID: s.ScheduleID,
+	j := jobRow{Job: job.Job{ID: s.Ref.JobID, Kind: task.KindCommand, State: job.Running, Trigger: s.Trigger, ScheduleID: s.ScheduleID,
 		Nominal: instant(s.Nominal), DueAt: instant(s.DueAt), ClaimedAt: instant(s.ClaimedAt)}}
-	return ending{row: j, settled: belfry.Settlement{State: belfry.JobSucceeded, Outcome: belfry.OutcomeOK}}
+	return ending{row: j, settled: job.Settlement{State: job.Succeeded, Outcome: job.OutcomeOK}}
 }
 
 // SucceededColumns are the columns of a [Succeeded].
@@ -90,14 +93,14 @@ func ScanSucceeded(rows Rows) (all []Succeeded, err error) {
 
 // succeed settles attempts that went well. It answers those whose lease was
 // good, and held by the session.
-func (c *change) succeed(session string, fs []belfry.Finish) ([]Succeeded, error) {
+func (c *change) succeed(session string, fs []job.Finish) ([]Succeeded, error) {
 	if len(fs) == 0 {
 		return nil, nil
 	}
 	rows := make([]Success, len(fs))
 	for i := range fs {
 		f := &fs[i]
-		signal, _ := belfry.CleanText(f.Signal, maxSignal)
+		signal, _ := core.CleanText(f.Signal, maxSignal)
 		rows[i] = Success{f.JobID, f.Lease, jsonText(f.Output), f.StartedIn.D().Microseconds(), f.ExitCode, signal, bit(f.LogCut)}
 	}
 	// In one order, so that two batches cannot wait for each other.
@@ -115,17 +118,17 @@ func (c *change) succeed(session string, fs []belfry.Finish) ([]Succeeded, error
 			c.wake(topicPlace(d.Queue))
 		}
 		switch d.Trigger {
-		case belfry.TriggerCheck:
+		case job.TriggerCheck:
 			checks = append(checks, d.ending())
-		case belfry.TriggerCycle:
-			members = append(members, memberEnd{jobID: d.Ref.JobID, taskID: d.TaskID, state: belfry.JobSucceeded, attempts: d.Attempt, claimedAt: instant(d.ClaimedAt)})
+		case job.TriggerCycle:
+			members = append(members, memberEnd{jobID: d.Ref.JobID, taskID: d.TaskID, state: job.Succeeded, attempts: d.Attempt, claimedAt: instant(d.ClaimedAt)})
 		}
 		scheduled = c.ended(d.Trigger, d.ScheduleID, scheduled)
 	}
 	c.wake(topicJobs)
 	c.observe(func(o Observer) {
 		for i := range done {
-			o.Settled(done[i].Queue, belfry.OutcomeOK, belfry.JobSucceeded, c.now.Sub(instant(done[i].ClaimedAt)))
+			o.Settled(done[i].Queue, job.OutcomeOK, job.Succeeded, c.now.Sub(instant(done[i].ClaimedAt)))
 		}
 	})
 	if err := c.unkeep(checks); err != nil {

@@ -5,7 +5,10 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/job"
+	"github.com/belfry-run/belfry/schedule"
+	"github.com/belfry-run/belfry/task"
 )
 
 // taskName is how people name a task.
@@ -16,13 +19,13 @@ type taskName struct {
 
 const taskColumns = `id, namespace, name, generation, doc, created_at, updated_at`
 
-func (s *Store) scanTask(rows Rows) (t belfry.Task, err error) {
+func (s *Store) scanTask(rows Rows) (t task.Task, err error) {
 	var id, generation, created, updated int64
 	var namespace, name, doc string
 	if err = rows.Scan(&id, &namespace, &name, &generation, &doc, &created, &updated); err != nil {
 		return t, err
 	}
-	t, err = s.taskDocs.decodeWith(id, doc, func(t belfry.Task) (belfry.Task, bool) {
+	t, err = s.taskDocs.decodeWith(id, doc, func(t task.Task) (task.Task, bool) {
 		return openIn(s, purposeOf("task", namespace, name), t)
 	})
 	t.ID, t.Namespace, t.Name, t.Generation = id, namespace, name, generation
@@ -31,35 +34,35 @@ func (s *Store) scanTask(rows Rows) (t belfry.Task, err error) {
 }
 
 // taskDoc is the task as written, without what the store adds.
-func taskDoc(t belfry.Task) string {
+func taskDoc(t task.Task) string {
 	t.ID, t.Generation = 0, 0
 	t.CreatedAt, t.UpdatedAt = instant(0), instant(0)
 	return text(t)
 }
 
 func noTask(namespace, name string) error {
-	return belfry.Errorf(belfry.NotFound, "no task %q in namespace %q", name, namespace).
+	return core.Errorf(core.NotFound, "no task %q in namespace %q", name, namespace).
 		WithHint("see: belfry task list")
 }
 
-func (c *change) tasksByName(names []taskName) (map[taskName]belfry.Task, error) {
+func (c *change) tasksByName(names []taskName) (map[taskName]task.Task, error) {
 	if len(names) == 0 {
-		return map[taskName]belfry.Task{}, nil
+		return map[taskName]task.Task{}, nil
 	}
-	return c.s.tasksNamed.of(c, "tasks", unique(names), func(names []taskName) (map[taskName]belfry.Task, error) {
+	return c.s.tasksNamed.of(c, "tasks", unique(names), func(names []taskName) (map[taskName]task.Task, error) {
 		if len(names) == 1 {
 			t, found, err := first(c.ctx, c.tx, c.s.scanTask, `select `+taskColumns+` from belfry.tasks where namespace = $1 and name = $2`, names[0].Namespace, names[0].Name)
 			if !found {
-				return map[taskName]belfry.Task{}, err
+				return map[taskName]task.Task{}, err
 			}
-			return map[taskName]belfry.Task{names[0]: t}, err
+			return map[taskName]task.Task{names[0]: t}, err
 		}
 		from, args := c.sql.Table(1, "t", BatchOf(names))
 		tasks, err := collect(c.ctx, c.tx, c.s.scanTask, `
 			select `+taskColumns+`
 			from belfry.tasks
 			where (namespace, name) in (select namespace, name from `+from+`)`, args...)
-		byName := make(map[taskName]belfry.Task, len(tasks))
+		byName := make(map[taskName]task.Task, len(tasks))
 		for _, t := range tasks {
 			byName[taskName{t.Namespace, t.Name}] = t
 		}
@@ -67,18 +70,18 @@ func (c *change) tasksByName(names []taskName) (map[taskName]belfry.Task, error)
 	})
 }
 
-func (c *change) tasksByID(ids []int64) (map[int64]belfry.Task, error) {
-	return c.s.tasks.of(c, "tasks", unique(ids), func(ids []int64) (map[int64]belfry.Task, error) {
+func (c *change) tasksByID(ids []int64) (map[int64]task.Task, error) {
+	return c.s.tasks.of(c, "tasks", unique(ids), func(ids []int64) (map[int64]task.Task, error) {
 		return c.s.tasksByID(c.ctx, c.tx, ids)
 	})
 }
 
-func (s *Store) tasksByID(ctx context.Context, tx Tx, ids []int64) (map[int64]belfry.Task, error) {
+func (s *Store) tasksByID(ctx context.Context, tx Tx, ids []int64) (map[int64]task.Task, error) {
 	tasks, err := collect(ctx, tx, s.scanTask, `
 		select `+taskColumns+`
 		from belfry.tasks
 		where `+s.sql.In("id", 1), s.sql.List(unique(ids)))
-	byID := make(map[int64]belfry.Task, len(tasks))
+	byID := make(map[int64]task.Task, len(tasks))
 	for _, t := range tasks {
 		byID[t.ID] = t
 	}
@@ -100,17 +103,17 @@ func unique[T comparable](all []T) []T {
 	return out
 }
 
-func (s *Store) task(ctx context.Context, tx Tx, namespace, name string) (belfry.Task, error) {
+func (s *Store) task(ctx context.Context, tx Tx, namespace, name string) (task.Task, error) {
 	return s.taskWith(ctx, tx, namespace, name, "")
 }
 
 // lockTask is task, and nobody else changes or deletes it before this
 // transaction ends.
-func (c *change) lockTask(namespace, name string) (belfry.Task, error) {
+func (c *change) lockTask(namespace, name string) (task.Task, error) {
 	return c.s.taskWith(c.ctx, c.tx, namespace, name, c.sql.ForUpdate("tasks"))
 }
 
-func (s *Store) taskWith(ctx context.Context, tx Tx, namespace, name, suffix string) (belfry.Task, error) {
+func (s *Store) taskWith(ctx context.Context, tx Tx, namespace, name, suffix string) (task.Task, error) {
 	t, found, err := first(ctx, tx, s.scanTask, `
 		select `+taskColumns+`
 		from belfry.tasks
@@ -122,7 +125,7 @@ func (s *Store) taskWith(ctx context.Context, tx Tx, namespace, name, suffix str
 }
 
 // CreateTask saves a new task.
-func (s *Store) CreateTask(ctx context.Context, t belfry.Task) (belfry.Task, error) {
+func (s *Store) CreateTask(ctx context.Context, t task.Task) (task.Task, error) {
 	t = t.WithDefaults()
 	err := s.write(ctx, "create task", func(c *change) (err error) {
 		if err := t.Validate(); err != nil {
@@ -136,11 +139,11 @@ func (s *Store) CreateTask(ctx context.Context, t belfry.Task) (belfry.Task, err
 
 // vet asks who knows about settings that the root cannot judge, such as the
 // expressions of conditions.
-func (s *Store) vet(t belfry.Task) error { return s.vetting(t, true) }
+func (s *Store) vet(t task.Task) error { return s.vetting(t, true) }
 
 // vetting is vet. Without secrets it is not known whether those are kept that
 // stand for others.
-func (s *Store) vetting(t belfry.Task, secrets bool) error {
+func (s *Store) vetting(t task.Task, secrets bool) error {
 	if secrets {
 		if err := t.CheckSecrets(); err != nil {
 			return err
@@ -153,7 +156,7 @@ func (s *Store) vetting(t belfry.Task, secrets bool) error {
 }
 
 // insertTask writes a task that is valid.
-func (c *change) insertTask(t belfry.Task, note string) (belfry.Task, error) {
+func (c *change) insertTask(t task.Task, note string) (task.Task, error) {
 	if err := c.s.vet(t); err != nil {
 		return t, err
 	}
@@ -191,15 +194,15 @@ func (c *change) insertTask(t belfry.Task, note string) (belfry.Task, error) {
 		if note != "" { // someone else implied it at the same moment
 			return c.s.task(c.ctx, c.tx, t.Namespace, t.Name)
 		}
-		return t, belfry.Errorf(belfry.Conflict, "there is a task %q in namespace %q already", t.Name, t.Namespace).
+		return t, core.Errorf(core.Conflict, "there is a task %q in namespace %q already", t.Name, t.Namespace).
 			WithHint("update it, or choose another name")
 	}
 	return t, c.audit("create", "task", t.Namespace, t.Name, note, nil, t.Redacted())
 }
 
 // mayUseQueue refuses a queue that is not there, or is not for such a task.
-func (c *change) mayUseQueue(t belfry.Task) error {
-	if err := belfry.CheckReserved(t.Queue, t.Name, t.Kind); err != nil {
+func (c *change) mayUseQueue(t task.Task) error {
+	if err := job.CheckReserved(t.Queue, t.Name, t.Kind); err != nil {
 		return err
 	}
 	if err := c.holdQueue("queue", t.Queue); err != nil {
@@ -210,7 +213,7 @@ func (c *change) mayUseQueue(t belfry.Task) error {
 
 // UpdateTask replaces a task. Jobs that have not started run under the new
 // one; attempts under way go on under the old.
-func (s *Store) UpdateTask(ctx context.Context, t belfry.Task) (belfry.Task, error) {
+func (s *Store) UpdateTask(ctx context.Context, t task.Task) (task.Task, error) {
 	t = t.WithDefaults()
 	err := s.write(ctx, "update task", func(c *change) (err error) {
 		if err := t.Validate(); err != nil {
@@ -224,7 +227,7 @@ func (s *Store) UpdateTask(ctx context.Context, t belfry.Task) (belfry.Task, err
 	return t, err
 }
 
-func (c *change) updateTask(t belfry.Task) (belfry.Task, error) {
+func (c *change) updateTask(t task.Task) (task.Task, error) {
 	old, err := c.lockTask(t.Namespace, t.Name)
 	if err != nil {
 		return t, err
@@ -233,7 +236,7 @@ func (c *change) updateTask(t belfry.Task) (belfry.Task, error) {
 	if taskDoc(old) == taskDoc(t) {
 		return old, nil
 	}
-	if _, owned := belfry.OwnerOf(t.Name); !owned { // else it is the monitor that is edited
+	if _, owned := task.OwnerOf(t.Name); !owned { // else it is the monitor that is edited
 		if err := c.expect("task", t.Name, old.Version(), old.UpdatedAt); err != nil {
 			return t, err
 		}
@@ -266,7 +269,7 @@ func (c *change) updateTask(t belfry.Task) (belfry.Task, error) {
 		return t, err
 	}
 	another := artifactOf(old) != artifactOf(t)
-	if another && old.Kind == belfry.KindProgram {
+	if another && old.Kind == task.KindProgram {
 		if err := c.leaveArtifact(old); err != nil {
 			return t, err
 		}
@@ -281,7 +284,7 @@ func (c *change) updateTask(t belfry.Task) (belfry.Task, error) {
 		}
 		c.wake(topicQueue(t.Queue))
 	}
-	if another && t.Kind == belfry.KindProgram {
+	if another && t.Kind == task.KindProgram {
 		if err := c.holdOf(t); err != nil {
 			return t, err
 		}
@@ -307,18 +310,18 @@ func (s *Store) DeleteTask(ctx context.Context, namespace, name string) error {
 	})
 }
 
-func (c *change) deleteTask(t belfry.Task) error {
+func (c *change) deleteTask(t task.Task) error {
 	user, used, err := first(c.ctx, c.tx, scanString, `select name from belfry.schedules where task_id = $1 order by name limit 1`, t.ID)
 	if err != nil {
 		return err
 	}
 	if used {
-		return belfry.Errorf(belfry.Conflict, "schedule %q runs task %q", user, t.Name).WithHint("delete the schedule first")
+		return core.Errorf(core.Conflict, "schedule %q runs task %q", user, t.Name).WithHint("delete the schedule first")
 	}
 	if err := c.freeMember(t); err != nil {
 		return err
 	}
-	if err := c.withdraw(`task_id = $1`, t.ID, belfry.ReasonDeleted, fmt.Sprintf("task %s deleted", t.Name)); err != nil {
+	if err := c.withdraw(`task_id = $1`, t.ID, schedule.ReasonDeleted, fmt.Sprintf("task %s deleted", t.Name)); err != nil {
 		return err
 	}
 	if _, err := c.tx.Exec(c.ctx, `delete from belfry.tasks where id = $1`, t.ID); err != nil {
@@ -331,7 +334,7 @@ func (c *change) deleteTask(t belfry.Task) error {
 }
 
 // Task is one task, without its secrets.
-func (s *Store) Task(ctx context.Context, namespace, name string) (t belfry.Task, err error) {
+func (s *Store) Task(ctx context.Context, namespace, name string) (t task.Task, err error) {
 	err = s.db.Read(ctx, func(tx Tx) error {
 		t, err = s.task(ctx, tx, namespace, name)
 		return err
@@ -340,7 +343,7 @@ func (s *Store) Task(ctx context.Context, namespace, name string) (t belfry.Task
 }
 
 // Tasks lists tasks by namespace and name, without their secrets.
-func (s *Store) Tasks(ctx context.Context, f belfry.TaskFilter) (p belfry.Page[belfry.Task], err error) {
+func (s *Store) Tasks(ctx context.Context, f task.Filter) (p core.Page[task.Task], err error) {
 	w, limit, err := nameWhere(f.Namespace, f.Paging)
 	if err != nil {
 		return p, err
@@ -365,21 +368,21 @@ func (s *Store) Tasks(ctx context.Context, f belfry.TaskFilter) (p belfry.Page[b
 		for i := range tasks {
 			tasks[i] = own(tasks[i].Redacted())
 		}
-		p = page(tasks, limit, func(t belfry.Task) string { return encodeCursor(t.Namespace, t.Name) })
+		p = page(tasks, limit, func(t task.Task) string { return encodeCursor(t.Namespace, t.Name) })
 		return err
 	})
 	return p, err
 }
 
 // nameWhere selects a namespace and, after a cursor, the names beyond it.
-func nameWhere(namespace string, p belfry.Paging) (*where, int, error) {
+func nameWhere(namespace string, p core.Paging) (*where, int, error) {
 	return pairWhere(namespace, "name", p)
 }
 
 // pairWhere is nameWhere for what is called by another column.
-func pairWhere(namespace, column string, p belfry.Paging) (*where, int, error) {
+func pairWhere(namespace, column string, p core.Paging) (*where, int, error) {
 	if namespace == "" {
-		namespace = belfry.DefaultNamespace
+		namespace = core.DefaultNamespace
 	}
 	after, err := decodeCursor(p.Cursor, 2)
 	if err != nil {
@@ -410,8 +413,8 @@ func (s *Store) EnsureFuncs(ctx context.Context, namespace string, names []strin
 	if len(names) == 0 {
 		return nil
 	}
-	if namespace == "" || namespace == belfry.AnyNamespace {
-		namespace = belfry.DefaultNamespace
+	if namespace == "" || namespace == core.AnyNamespace {
+		namespace = core.DefaultNamespace
 	}
 	return s.write(ctx, "ensure funcs", func(c *change) error {
 		asked := make([]taskName, len(names))
@@ -426,7 +429,7 @@ func (s *Store) EnsureFuncs(ctx context.Context, namespace string, names []strin
 			if _, ok := there[a]; ok {
 				continue
 			}
-			t := belfry.Task{Namespace: a.Namespace, Name: a.Name, Kind: belfry.KindFunc}.WithDefaults()
+			t := task.Task{Namespace: a.Namespace, Name: a.Name, Kind: task.KindFunc}.WithDefaults()
 			if err := t.Validate(); err != nil {
 				return err
 			}

@@ -11,7 +11,9 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/access"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/job"
 )
 
 const (
@@ -35,13 +37,13 @@ func (s *Store) Ready(queue string) <-chan struct{} { return s.hub.on(topicQueue
 // A ticket that is made again is the same: the broker may still hold the first,
 // behind many others, and it must not become worthless there. The secret follows
 // from a signing key, the job and its last lease; only its hash is written down.
-func (s *Store) MakeTickets(ctx context.Context, queue string, n int) (ts []belfry.Ticket, err error) {
+func (s *Store) MakeTickets(ctx context.Context, queue string, n int) (ts []job.Ticket, err error) {
 	keys, err := s.SigningKeys(ctx)
 	if err != nil {
 		return nil, err
 	}
 	if len(keys) == 0 {
-		return nil, belfry.Errorf(belfry.Unavailable, "there is no key to make tickets with")
+		return nil, core.Errorf(core.Unavailable, "there is no key to make tickets with")
 	}
 	err = s.write(ctx, "make tickets", func(c *change) error {
 		ts = nil
@@ -62,7 +64,7 @@ func (s *Store) MakeTickets(ctx context.Context, queue string, n int) (ts []belf
 			where queue = $1 and state = 'ready' and kind <> 'cycle' and `+s.unleased()+`
 				and (select t.next_at from belfry.tickets t where t.job_id = id and t.lease = belfry.jobs.lease and t.next_at > $2) is null
 			order by priority desc, ready_at, id
-			limit $3 + 0`+s.sql.SkipLocked("jobs"), queue, micros(c.now), min(n, belfry.MaxBatch, maxRung-int(rung)))
+			limit $3 + 0`+s.sql.SkipLocked("jobs"), queue, micros(c.now), min(n, core.MaxBatch, maxRung-int(rung)))
 		if err != nil || len(jobs) == 0 {
 			return err
 		}
@@ -92,7 +94,7 @@ func (s *Store) MakeTickets(ctx context.Context, queue string, n int) (ts []belf
 			returning job_id`, append([]any{queue, micros(c.now)}, args...)...)
 		for _, j := range jobs {
 			if slices.Contains(made, j.id) {
-				ts = append(ts, belfry.Ticket{JobID: j.id, Secret: secrets[j.id]})
+				ts = append(ts, job.Ticket{JobID: j.id, Secret: secrets[j.id]})
 			}
 		}
 		return err
@@ -100,7 +102,7 @@ func (s *Store) MakeTickets(ctx context.Context, queue string, n int) (ts []belf
 	return ts, err
 }
 
-func ticketSecret(key belfry.SigningKey, job, lease int64) string {
+func ticketSecret(key access.SigningKey, job, lease int64) string {
 	mac := hmac.New(sha256.New, key.Seed)
 	_, _ = fmt.Fprintf(mac, "ticket/%d/%d", job, lease)
 	return base64.RawURLEncoding.EncodeToString(mac.Sum(nil))
@@ -115,8 +117,8 @@ type presented struct {
 
 // claimShown leases the jobs of tickets, as far as they can be, and answers
 // besides which of the others are worth nothing any more.
-func (c *change) claimShown(w belfry.WorkerState, r belfry.ClaimRequest) (out belfry.Claim, err error) {
-	out.Jobs = []belfry.LeasedJob{}
+func (c *change) claimShown(w job.WorkerState, r job.ClaimRequest) (out job.Claim, err error) {
+	out.Jobs = []job.LeasedJob{}
 	secrets := make(map[int64]string, len(r.Tickets))
 	ids := make([]int64, 0, len(r.Tickets))
 	for _, t := range r.Tickets {
@@ -169,8 +171,8 @@ func (c *change) claimShown(w belfry.WorkerState, r belfry.ClaimRequest) (out be
 
 // claimGood leases those jobs of good tickets that the session can run, as far
 // as their queues allow.
-func (c *change) claimGood(w belfry.WorkerState, r belfry.ClaimRequest, good map[int64]presented) (belfry.Claim, error) {
-	empty := belfry.Claim{Jobs: []belfry.LeasedJob{}}
+func (c *change) claimGood(w job.WorkerState, r job.ClaimRequest, good map[int64]presented) (job.Claim, error) {
+	empty := job.Claim{Jobs: []job.LeasedJob{}}
 	want, ids := map[string]int{}, make([]int64, 0, len(good))
 	for id, s := range good {
 		want[s.queue]++

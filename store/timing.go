@@ -6,12 +6,13 @@ import (
 	"slices"
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/task"
 )
 
 // timingRow is the timing of a member with its task.
 type timingRow struct {
-	belfry.MemberTiming
+	task.MemberTiming
 	taskID int64
 	turnAt time.Time // of the run under way
 }
@@ -46,11 +47,11 @@ func (c *change) lockTiming(namespace, task string) (t timingRow, found bool, er
 }
 
 // timings is when each member of a cycle last succeeded.
-func (s *Store) timings(ctx context.Context, tx Tx, t belfry.Task) (map[string]belfry.MemberTiming, error) {
+func (s *Store) timings(ctx context.Context, tx Tx, t task.Task) (map[string]task.MemberTiming, error) {
 	names := make([]string, len(t.Cycle.Members))
-	byName := make(map[string]belfry.MemberTiming, len(names))
+	byName := make(map[string]task.MemberTiming, len(names))
 	for i, m := range t.Cycle.Members {
-		names[i], byName[m.Task] = m.Task, belfry.MemberTiming{Task: m.Task}
+		names[i], byName[m.Task] = m.Task, task.MemberTiming{Task: m.Task}
 	}
 	rows, err := collect(ctx, tx, scanTiming, `
 		select `+timingColumns+`
@@ -79,7 +80,7 @@ func (s *Store) ResetTiming(ctx context.Context, namespace, name string, members
 		}
 		for _, m := range members {
 			if !slices.Contains(reset, m) {
-				return belfry.Errorf(belfry.NotFound, "cycle %q has no member %q", name, m).WithHint("see: belfry cycle show %s", name)
+				return core.Errorf(core.NotFound, "cycle %q has no member %q", name, m).WithHint("see: belfry cycle show %s", name)
 			}
 		}
 		for _, m := range reset {

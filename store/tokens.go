@@ -9,7 +9,8 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/access"
+	"github.com/belfry-run/belfry/core"
 )
 
 // secretPrefix lets people and scanners see what a leaked string is.
@@ -24,13 +25,13 @@ func hashSecret(secret string) string {
 
 const tokenColumns = `id, name, namespace, scopes, labels, expires_at, created_at, created_by, last_used_at, revoked_at`
 
-func scanToken(rows Rows) (t belfry.Token, err error) {
+func scanToken(rows Rows) (t access.Token, err error) {
 	return t, rows.Scan(&t.ID, &t.Name, &t.Namespace, scanDoc{&t.Scopes}, scanDoc{&t.Labels}, scanTime{&t.ExpiresAt}, scanTime{&t.CreatedAt}, &t.CreatedBy,
 		scanTime{&t.LastUsedAt}, scanTime{&t.RevokedAt})
 }
 
 // CreateToken makes a token and answers its secret, which cannot be had again.
-func (s *Store) CreateToken(ctx context.Context, t belfry.Token) (belfry.Token, string, error) {
+func (s *Store) CreateToken(ctx context.Context, t access.Token) (access.Token, string, error) {
 	secret := newSecret(secretPrefix)
 	err := s.write(ctx, "create token", func(c *change) (err error) {
 		t, err = c.insertToken(t, secret)
@@ -42,7 +43,7 @@ func (s *Store) CreateToken(ctx context.Context, t belfry.Token) (belfry.Token, 
 // EnsureToken makes a token with a secret that the caller chose, unless one has
 // that secret: then it is answered as it is, revoked or not. Callers see to it
 // that the secret cannot be guessed.
-func (s *Store) EnsureToken(ctx context.Context, t belfry.Token, secret string) (have belfry.Token, created bool, err error) {
+func (s *Store) EnsureToken(ctx context.Context, t access.Token, secret string) (have access.Token, created bool, err error) {
 	err = s.write(ctx, "ensure token", func(c *change) (err error) {
 		var found bool
 		have, found, err = first(ctx, c.tx, scanToken, `select `+tokenColumns+` from belfry.tokens where hash = $1`, hashSecret(secret))
@@ -73,7 +74,7 @@ func newSecret(prefix string) string {
 	return prefix + base64.RawURLEncoding.EncodeToString(raw)
 }
 
-func (c *change) insertToken(t belfry.Token, secret string) (belfry.Token, error) {
+func (c *change) insertToken(t access.Token, secret string) (access.Token, error) {
 	t = t.WithDefaults()
 	if err := t.Validate(c.now); err != nil {
 		return t, err
@@ -82,7 +83,7 @@ func (c *change) insertToken(t belfry.Token, secret string) (belfry.Token, error
 	if err != nil {
 		return t, err
 	}
-	t.ID, t.CreatedAt, t.CreatedBy = ids[0], c.now, belfry.ActorOf(c.ctx)
+	t.ID, t.CreatedAt, t.CreatedBy = ids[0], c.now, access.ActorOf(c.ctx)
 	if _, err := c.tx.Exec(c.ctx, `
 		insert into belfry.tokens (id, name, namespace, scopes, labels, hash, expires_at, created_at, created_by)
 		values ($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
@@ -94,20 +95,20 @@ func (c *change) insertToken(t belfry.Token, secret string) (belfry.Token, error
 
 // ownedBy is the namespace in whose audit a token stands, or none.
 func ownedBy(namespace string) string {
-	if namespace == belfry.AnyNamespace {
+	if namespace == core.AnyNamespace {
 		return ""
 	}
 	return namespace
 }
 
 // Tokens lists all tokens, revoked ones included, oldest first.
-func (s *Store) Tokens(ctx context.Context) (all []belfry.Token, err error) {
+func (s *Store) Tokens(ctx context.Context) (all []access.Token, err error) {
 	err = s.db.Read(ctx, func(tx Tx) error {
 		all, err = collect(ctx, tx, scanToken, `select `+tokenColumns+` from belfry.tokens order by id`)
 		return err
 	})
 	if all == nil {
-		all = []belfry.Token{}
+		all = []access.Token{}
 	}
 	return all, err
 }
@@ -121,7 +122,7 @@ func (s *Store) RevokeToken(ctx context.Context, id int64) error {
 			return err
 		}
 		if !found {
-			return belfry.Errorf(belfry.NotFound, "no token %d", id).WithHint("see: belfry token list")
+			return core.Errorf(core.NotFound, "no token %d", id).WithHint("see: belfry token list")
 		}
 		if !t.RevokedAt.IsZero() {
 			return nil
@@ -141,7 +142,7 @@ func (s *Store) RevokeToken(ctx context.Context, id int64) error {
 const usedEvery = time.Minute
 
 // Authenticate answers the token of a secret.
-func (s *Store) Authenticate(ctx context.Context, secret string) (t belfry.Token, err error) {
+func (s *Store) Authenticate(ctx context.Context, secret string) (t access.Token, err error) {
 	var now time.Time
 	var found bool
 	err = s.db.Read(ctx, func(tx Tx) error {
@@ -149,16 +150,16 @@ func (s *Store) Authenticate(ctx context.Context, secret string) (t belfry.Token
 		return err
 	})
 	if err != nil {
-		return belfry.Token{}, err
+		return access.Token{}, err
 	}
 	if now, err = s.Now(ctx); err != nil {
-		return belfry.Token{}, err
+		return access.Token{}, err
 	}
 	if !found {
-		return belfry.Token{}, belfry.Errorf(belfry.Unauthorized, "the token is unknown").WithHint("make one with: belfry token create")
+		return access.Token{}, core.Errorf(core.Unauthorized, "the token is unknown").WithHint("make one with: belfry token create")
 	}
 	if err := t.Refusal(now); err != nil {
-		return belfry.Token{}, err
+		return access.Token{}, err
 	}
 	if now.Sub(t.LastUsedAt) >= usedEvery {
 		s.note(ctx, "use token", `update belfry.tokens set last_used_at = $2 where id = $1`, t.ID, micros(now.Truncate(usedEvery)))

@@ -6,7 +6,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/access"
+	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/store"
 )
 
@@ -14,18 +15,18 @@ import (
 type full struct{ store.DB }
 
 func (full) Write(context.Context, func(store.Tx, store.Moment) error) error {
-	return belfry.Errorf(belfry.Unavailable, "the disk of the database is full")
+	return core.Errorf(core.Unavailable, "the disk of the database is full")
 }
 
 func TestWhoMayReadIsNotRefusedBecauseNothingCanBeWritten(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, st *store.Store) {
 		ctx := t.Context()
-		_, secret, err := st.CreateToken(ctx, belfry.Token{Name: "ops", Scopes: []belfry.Scope{belfry.ScopeRead}})
+		_, secret, err := st.CreateToken(ctx, access.Token{Name: "ops", Scopes: []access.Scope{access.ScopeRead}})
 		if err != nil {
 			t.Fatal(err)
 		}
-		session, err := st.OpenWebSession(ctx, belfry.WebSession{Hash: strings.Repeat("a", 64), Sealed: []byte("x")}, belfry.WebSessionLimits{})
+		session, err := st.OpenWebSession(ctx, access.WebSession{Hash: strings.Repeat("a", 64), Sealed: []byte("x")}, access.WebSessionLimits{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -33,7 +34,7 @@ func TestWhoMayReadIsNotRefusedBecauseNothingCanBeWritten(t *testing.T) {
 		if token, err := later.Authenticate(ctx, secret); err != nil || token.Name != "ops" {
 			t.Errorf("the token answers %+v, %v", token, err)
 		}
-		if _, err := later.WebSession(ctx, session.Hash, belfry.WebSessionLimits{}); err != nil {
+		if _, err := later.WebSession(ctx, session.Hash, access.WebSessionLimits{}); err != nil {
 			t.Errorf("the session answers %v", err)
 		}
 	})

@@ -3,7 +3,8 @@ package store
 import (
 	"slices"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/job"
+	"github.com/belfry-run/belfry/task"
 )
 
 // A job of a program waits until the bytes of its artifact have arrived. It is
@@ -52,7 +53,7 @@ func (c *change) lookUnposted(tasks []int64) (map[int64]bool, error) {
 func (c *change) holdNew(ins []*insertion) error {
 	var tasks []int64
 	for _, in := range ins {
-		if in.Kind == belfry.KindProgram {
+		if in.Kind == task.KindProgram {
 			tasks = append(tasks, in.TaskID)
 		}
 	}
@@ -64,18 +65,18 @@ func (c *change) holdNew(ins []*insertion) error {
 		return err
 	}
 	for _, in := range ins {
-		if in.Kind == belfry.KindProgram && missing[in.TaskID] {
-			in.State = belfry.JobWaiting
+		if in.Kind == task.KindProgram && missing[in.TaskID] {
+			in.State = job.Waiting
 		}
 	}
 	return nil
 }
 
 // holdBack is for jobs that were brought back.
-func (c *change) holdBack(moved []int64, rows []jobRow, tasks map[int64]belfry.Task) error {
+func (c *change) holdBack(moved []int64, rows []jobRow, tasks map[int64]task.Task) error {
 	var of, ids []int64
 	for _, r := range rows {
-		if tasks[r.TaskID].Kind == belfry.KindProgram {
+		if tasks[r.TaskID].Kind == task.KindProgram {
 			of = append(of, r.TaskID)
 		}
 	}
@@ -108,7 +109,7 @@ func (c *change) hold(ids []int64) error {
 
 // holdOf is hold for the jobs of a task that have not started, after an edit to
 // an artifact that is not there.
-func (c *change) holdOf(t belfry.Task) error {
+func (c *change) holdOf(t task.Task) error {
 	missing, err := c.unposted([]int64{t.ID})
 	if err != nil || !missing[t.ID] {
 		return err
@@ -127,7 +128,7 @@ func (c *change) holdOf(t belfry.Task) error {
 	}
 	var idle []int64
 	for _, j := range rows {
-		if j.State != belfry.JobRunning { // else it was claimed meanwhile, by those who saw the task before
+		if j.State != job.Running { // else it was claimed meanwhile, by those who saw the task before
 			idle = append(idle, j.ID)
 		}
 	}
@@ -136,7 +137,7 @@ func (c *change) holdOf(t belfry.Task) error {
 
 // leaveArtifact is for a task that does not run an artifact any more: the jobs
 // that waited for it go. Those of another are held again if they must.
-func (c *change) leaveArtifact(old belfry.Task) error {
+func (c *change) leaveArtifact(old task.Task) error {
 	if err := c.letGo(old); err != nil {
 		return err
 	}

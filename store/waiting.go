@@ -3,14 +3,14 @@ package store
 import (
 	"slices"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/job"
 )
 
 // A worker that claims ahead of its free slots keeps jobs that have not begun. If
 // it is lost, they must not be charged for that, and the store cannot ask. So a
 // lease says whether it was given ahead, until a renewal says that the job has
 // begun; and a job for which not to know would matter is never claimed ahead
-// ([belfry.Job.MayWait]).
+// ([job.Job.MayWait]).
 
 // spare is how many of the jobs of a claim, in their order, may be leased when so
 // many of them have a slot: all up to the first behind these that must not wait.
@@ -54,7 +54,7 @@ func (c *change) unlease(rows []jobRow) error {
 // waited for: a handler that settles its job in a transaction of its own may hold
 // the lease for long, and a renewal must not take as long. A lease in a pack says
 // so still, until the pack is taken apart.
-func (c *change) noteBegun(session string, leased map[belfry.Ref]held, holding []belfry.Holding) error {
+func (c *change) noteBegun(session string, leased map[job.Ref]held, holding []job.Holding) error {
 	var begun []int64
 	for _, h := range holding {
 		if !h.Waiting && leased[h.Ref].ahead {

@@ -7,7 +7,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/job"
+	"github.com/belfry-run/belfry/task"
 )
 
 // lowWater remembers for each queue, and for each kind of session, before which
@@ -79,7 +80,7 @@ func lookRest(dear time.Duration) time.Duration {
 }
 
 // waterKeyOf is one for sessions that can run the same jobs.
-func waterKeyOf(w belfry.WorkerState, met []int64, queue string) waterKey {
+func waterKeyOf(w job.WorkerState, met []int64, queue string) waterKey {
 	var s strings.Builder
 	s.WriteString(w.Namespace)
 	for _, k := range w.Kinds {
@@ -230,7 +231,7 @@ type picking struct {
 	lookBack bool // it is time to
 }
 
-func (c *change) picking(w belfry.WorkerState, met []int64, q belfry.Queue, n int) picking {
+func (c *change) picking(w job.WorkerState, met []int64, q job.Queue, n int) picking {
 	cond := c.runnableBy(w, met)
 	cond.and("queue = ?", q.Name)
 	p := picking{cond: cond, n: n, key: waterKeyOf(w, met, q.Name), begun: time.Now(), trip: time.Since(c.begun)}
@@ -291,12 +292,12 @@ func (s *Store) beforeMark(p picking) (found *before, err error) {
 }
 
 // runnableBy is the condition that a session can run a job.
-func (c *change) runnableBy(w belfry.WorkerState, met []int64) *where {
+func (c *change) runnableBy(w job.WorkerState, met []int64) *where {
 	cond := &where{}
 	cond.namespace("namespace", w.Namespace)
 	cond.conds = append(cond.conds, runnable(w))
 	switch {
-	case !slices.Contains(w.Kinds, belfry.KindFunc):
+	case !slices.Contains(w.Kinds, task.KindFunc):
 	case len(w.Funcs) == 1: // a list is unpacked by each statement anew
 		cond.and(`(kind <> 'func' or task = ?)`, w.Funcs[0])
 	default:

@@ -3,18 +3,19 @@ package store
 import (
 	"context"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/access"
+	"github.com/belfry-run/belfry/core"
 )
 
 const webSessionColumns = `hash, sealed, created_at, seen_at, expires_at`
 
-func scanWebSession(rows Rows) (w belfry.WebSession, err error) {
+func scanWebSession(rows Rows) (w access.WebSession, err error) {
 	return w, rows.Scan(&w.Hash, &w.Sealed, scanTime{&w.CreatedAt}, scanTime{&w.SeenAt}, scanTime{&w.ExpiresAt})
 }
 
 // OpenWebSession keeps a new session; of what is given, hash and sealed count.
 // When there are too many, those that would end first are over.
-func (s *Store) OpenWebSession(ctx context.Context, w belfry.WebSession, l belfry.WebSessionLimits) (belfry.WebSession, error) {
+func (s *Store) OpenWebSession(ctx context.Context, w access.WebSession, l access.WebSessionLimits) (access.WebSession, error) {
 	err := s.write(ctx, "open web session", func(c *change) error {
 		if err := w.Validate(); err != nil {
 			return err
@@ -24,7 +25,7 @@ func (s *Store) OpenWebSession(ctx context.Context, w belfry.WebSession, l belfr
 		if _, err := c.tx.Exec(ctx, `
 			delete from belfry.web_sessions
 			where expires_at <= (select expires_at from belfry.web_sessions order by expires_at desc limit 1 offset $1)`,
-			belfry.MaxWebSessions-1); err != nil {
+			access.MaxWebSessions-1); err != nil {
 			return err
 		}
 		_, err := c.tx.Exec(ctx, `insert into belfry.web_sessions (`+webSessionColumns+`) values ($1, $2, $3, $4, $5)`,
@@ -39,20 +40,20 @@ func (s *Store) OpenWebSession(ctx context.Context, w belfry.WebSession, l belfr
 
 // WebSession answers the session of a hash and notes that it was seen, or a
 // NotFound error when there is none or it has ended.
-func (s *Store) WebSession(ctx context.Context, hash string, l belfry.WebSessionLimits) (w belfry.WebSession, err error) {
+func (s *Store) WebSession(ctx context.Context, hash string, l access.WebSessionLimits) (w access.WebSession, err error) {
 	var found bool
 	if err = s.db.Read(ctx, func(tx Tx) error {
 		w, found, err = first(ctx, tx, scanWebSession, `select `+webSessionColumns+` from belfry.web_sessions where hash = $1`, hash)
 		return err
 	}); err != nil {
-		return belfry.WebSession{}, err
+		return access.WebSession{}, err
 	}
 	now, err := s.Now(ctx)
 	if err != nil {
-		return belfry.WebSession{}, err
+		return access.WebSession{}, err
 	}
 	if !found || !now.Before(w.ExpiresAt) {
-		return belfry.WebSession{}, belfry.Errorf(belfry.NotFound, "the session has ended").WithHint("sign in again")
+		return access.WebSession{}, core.Errorf(core.NotFound, "the session has ended").WithHint("sign in again")
 	}
 	w, changed := w.Seen(now, l.WithDefaults())
 	if changed {

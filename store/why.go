@@ -8,12 +8,14 @@ import (
 	"strings"
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/job"
+	"github.com/belfry-run/belfry/task"
 )
 
 // Why explains why a job is where it is: everything that has to be right for
 // it to run, in the order it is looked at, and the first thing that is not.
-func (s *Store) Why(ctx context.Context, namespace string, id int64) (w belfry.Why, err error) {
+func (s *Store) Why(ctx context.Context, namespace string, id int64) (w job.Why, err error) {
 	now, err := s.Now(ctx)
 	if err != nil {
 		return w, err
@@ -23,14 +25,14 @@ func (s *Store) Why(ctx context.Context, namespace string, id int64) (w belfry.W
 		if err != nil {
 			return err
 		}
-		w = belfry.Why{Job: row.Job, Checks: []belfry.Check{}}
+		w = job.Why{Job: row.Job, Checks: []core.Check{}}
 		switch {
 		case row.State.Final():
 			w.Summary, w.Next = whyEnded(row.Job)
 			return nil
-		case row.State == belfry.JobRunning:
+		case row.State == job.Running:
 			return s.whyRunning(ctx, tx, row.Job, now, &w)
-		case row.Kind == belfry.KindCycle && row.State == belfry.JobWaiting:
+		case row.Kind == task.KindCycle && row.State == job.Waiting:
 			return s.whyCycle(ctx, tx, row.Job, &w)
 		}
 		return s.whyWaiting(ctx, tx, row, now, &w)
@@ -38,9 +40,9 @@ func (s *Store) Why(ctx context.Context, namespace string, id int64) (w belfry.W
 	return w, err
 }
 
-func whyEnded(j belfry.Job) (summary, next string) {
-	summary = fmt.Sprintf("It %s at %s", map[belfry.JobState]string{
-		belfry.JobSucceeded: "succeeded", belfry.JobFailed: "failed", belfry.JobCanceled: "was canceled", belfry.JobSkipped: "was skipped",
+func whyEnded(j job.Job) (summary, next string) {
+	summary = fmt.Sprintf("It %s at %s", map[job.State]string{
+		job.Succeeded: "succeeded", job.Failed: "failed", job.Canceled: "was canceled", job.Skipped: "was skipped",
 	}[j.State], j.FinishedAt.Format(time.RFC3339))
 	if j.Reason != "" {
 		summary += fmt.Sprintf(", reason %s", j.Reason)
@@ -51,23 +53,23 @@ func whyEnded(j belfry.Job) (summary, next string) {
 	if j.Error != "" {
 		summary += ". The last attempt said: " + j.Error
 	}
-	if j.State != belfry.JobSucceeded {
+	if j.State != job.Succeeded {
 		next = fmt.Sprintf("belfry job redrive %d", j.ID)
 	}
 	return summary, next
 }
 
-func (s *Store) whyRunning(ctx context.Context, tx Tx, j belfry.Job, now time.Time, w *belfry.Why) error {
+func (s *Store) whyRunning(ctx context.Context, tx Tx, j job.Job, now time.Time, w *job.Why) error {
 	session, found, err := first(ctx, tx, s.scanSession, `select `+sessionColumns+` from belfry.sessions where id = $1`, j.Session)
 	if err != nil {
 		return err
 	}
 	alive := found && session.EndedAt.IsZero() && session.ExpiresAt.After(now)
-	w.Checks = append(w.Checks, belfry.Check{Name: "worker renews its session", OK: alive,
+	w.Checks = append(w.Checks, core.Check{Name: "worker renews its session", OK: alive,
 		Detail: fmt.Sprintf("session %s on %s, good until %s", j.Session, session.Name, session.ExpiresAt.Format(time.RFC3339)),
-		Fix:    fmt.Sprintf("wait: it is given up %s after its end and the job tried again", belfry.LostGrace)})
+		Fix:    fmt.Sprintf("wait: it is given up %s after its end and the job tried again", job.LostGrace)})
 	late := now.After(j.DeadlineAt)
-	w.Checks = append(w.Checks, belfry.Check{Name: "within its deadline", OK: !late, Detail: "until " + j.DeadlineAt.Format(time.RFC3339),
+	w.Checks = append(w.Checks, core.Check{Name: "within its deadline", OK: !late, Detail: "until " + j.DeadlineAt.Format(time.RFC3339),
 		Fix: "the server ends the attempt at its next look"})
 	w.Summary = fmt.Sprintf("It runs: attempt %d since %s on %s.", j.Attempt, j.ClaimedAt.Format(time.RFC3339), session.Name)
 	w.Next = fmt.Sprintf("belfry job logs -f %d", j.ID)
@@ -78,7 +80,7 @@ func (s *Store) whyRunning(ctx context.Context, tx Tx, j belfry.Job, now time.Ti
 }
 
 // whyCycle says which member a cycle is at, and what that one waits for.
-func (s *Store) whyCycle(ctx context.Context, tx Tx, j belfry.Job, w *belfry.Why) error {
+func (s *Store) whyCycle(ctx context.Context, tx Tx, j job.Job, w *job.Why) error {
 	run, found, err := first(ctx, tx, scanRun, `select doc from belfry.cycle_runs where job_id = $1`, j.ID)
 	if err != nil {
 		return err
@@ -92,22 +94,22 @@ func (s *Store) whyCycle(ctx context.Context, tx Tx, j belfry.Job, w *belfry.Why
 	if id == 0 {
 		id = run.WaitsFor
 	}
-	member, err := s.job(ctx, tx, belfry.AnyNamespace, id)
+	member, err := s.job(ctx, tx, core.AnyNamespace, id)
 	if err != nil {
 		return err
 	}
 	at := string(member.State)
 	switch member.State {
-	case belfry.JobScheduled:
+	case job.Scheduled:
 		at += ", due at " + member.DueAt.Format(time.RFC3339)
-	case belfry.JobRunning:
+	case job.Running:
 		at += " since " + member.ClaimedAt.Format(time.RFC3339)
 	}
 	done := fmt.Sprintf("%d of %d members are done", run.Position(), len(run.Members))
-	check := belfry.Check{Name: "member " + run.Current + " runs", OK: member.State == belfry.JobRunning || member.State == belfry.JobWaiting && member.Kind == belfry.KindCycle, Detail: fmt.Sprintf("job %d is %s", id, at), Fix: fmt.Sprintf("belfry job why %d", id)}
+	check := core.Check{Name: "member " + run.Current + " runs", OK: member.State == job.Running || member.State == job.Waiting && member.Kind == task.KindCycle, Detail: fmt.Sprintf("job %d is %s", id, at), Fix: fmt.Sprintf("belfry job why %d", id)}
 	w.Summary = fmt.Sprintf("Its members run: %s, and it is at %s: job %d is %s.", done, run.Current, id, at)
 	if run.WaitsFor != 0 {
-		check = belfry.Check{Name: "no other cycle runs member " + run.Current, Detail: check.Detail, Fix: fmt.Sprintf("wait until it ends: belfry job wait %d", id)}
+		check = core.Check{Name: "no other cycle runs member " + run.Current, Detail: check.Detail, Fix: fmt.Sprintf("wait until it ends: belfry job wait %d", id)}
 		w.Summary = fmt.Sprintf("Its members run: %s, and it waits until another cycle has run %s: job %d is %s.", done, run.Current, id, at)
 	}
 	w.Checks = append(w.Checks, check)
@@ -115,9 +117,9 @@ func (s *Store) whyCycle(ctx context.Context, tx Tx, j belfry.Job, w *belfry.Why
 }
 
 // whyWaiting walks through what stands between a job and its start.
-func (s *Store) whyWaiting(ctx context.Context, tx Tx, row jobRow, now time.Time, w *belfry.Why) error {
+func (s *Store) whyWaiting(ctx context.Context, tx Tx, row jobRow, now time.Time, w *job.Why) error {
 	queue, err := s.queue(ctx, tx, row.Queue)
-	missing := belfry.CodeOf(err) == belfry.NotFound
+	missing := core.CodeOf(err) == core.NotFound
 	if err != nil && !missing {
 		return err
 	}
@@ -129,18 +131,18 @@ func (s *Store) whyWaiting(ctx context.Context, tx Tx, row jobRow, now time.Time
 	if err != nil {
 		return err
 	}
-	if row.Kind == belfry.KindProgram {
+	if row.Kind == task.KindProgram {
 		if err := s.whyProgram(ctx, tx, row, w); err != nil {
 			return err
 		}
 	}
 	w.Checks = append(w.Checks,
 		dueCheck(row.Job, now),
-		belfry.Check{Name: "queue exists", OK: !missing, Detail: row.Queue, Fix: "belfry queue create " + row.Queue},
-		belfry.Check{Name: "queue is not paused", OK: queue.PausedAt.IsZero(), Detail: pausedText(queue), Fix: "belfry queue resume " + row.Queue},
+		core.Check{Name: "queue exists", OK: !missing, Detail: row.Queue, Fix: "belfry queue create " + row.Queue},
+		core.Check{Name: "queue is not paused", OK: queue.PausedAt.IsZero(), Detail: pausedText(queue), Fix: "belfry queue resume " + row.Queue},
 	)
-	if row.Kind != belfry.KindCycle { // which no worker takes, and no limit of a queue holds back
-		w.Checks = append(w.Checks, belfry.Check{Name: "queue is under its global limit", OK: queue.GlobalLimit == 0 || stats.Running < queue.GlobalLimit,
+	if row.Kind != task.KindCycle { // which no worker takes, and no limit of a queue holds back
+		w.Checks = append(w.Checks, core.Check{Name: "queue is under its global limit", OK: queue.GlobalLimit == 0 || stats.Running < queue.GlobalLimit,
 			Detail: limitText(queue, stats), Fix: "wait, or raise the limit with belfry queue update"})
 		tasks, err := s.tasksByID(ctx, tx, []int64{row.TaskID})
 		if err != nil {
@@ -157,7 +159,7 @@ func (s *Store) whyWaiting(ctx context.Context, tx Tx, row jobRow, now time.Time
 			return nil
 		}
 	}
-	if row.Kind == belfry.KindCycle {
+	if row.Kind == task.KindCycle {
 		w.Summary, w.Next = "Nothing stands in its way: a node with the role engine begins it.", "belfry cycle show "+row.Task
 		return nil
 	}
@@ -165,8 +167,8 @@ func (s *Store) whyWaiting(ctx context.Context, tx Tx, row jobRow, now time.Time
 	return nil
 }
 
-func dueCheck(j belfry.Job, now time.Time) belfry.Check {
-	c := belfry.Check{Name: "its time has come", OK: j.State == belfry.JobReady || j.State == belfry.JobWaiting && !j.DueAt.After(now), Detail: "due at " + j.DueAt.Format(time.RFC3339), Fix: "wait until then"}
+func dueCheck(j job.Job, now time.Time) core.Check {
+	c := core.Check{Name: "its time has come", OK: j.State == job.Ready || j.State == job.Waiting && !j.DueAt.After(now), Detail: "due at " + j.DueAt.Format(time.RFC3339), Fix: "wait until then"}
 	if j.Failures+j.Infra > 0 && !c.OK {
 		c.Detail += fmt.Sprintf(", for its next try after %s: %s", spent(j), j.Error)
 	}
@@ -178,7 +180,7 @@ func dueCheck(j belfry.Job, now time.Time) belfry.Check {
 }
 
 // spent says how many tries a job has behind it that did not go well.
-func spent(j belfry.Job) string {
+func spent(j job.Job) string {
 	text := fmt.Sprintf("%d failed", j.Failures)
 	if j.Infra > 0 {
 		text += fmt.Sprintf(" and %d were spoiled by the machine", j.Infra)
@@ -186,14 +188,14 @@ func spent(j belfry.Job) string {
 	return text
 }
 
-func pausedText(q belfry.Queue) string {
+func pausedText(q job.Queue) string {
 	if q.PausedAt.IsZero() {
 		return q.Name
 	}
 	return fmt.Sprintf("%s paused by %s at %s: %s", q.Name, q.PausedBy, q.PausedAt.Format(time.RFC3339), q.PausedReason)
 }
 
-func limitText(q belfry.Queue, s belfry.QueueStats) string {
+func limitText(q job.Queue, s job.QueueStats) string {
 	if q.GlobalLimit == 0 {
 		return "it has none"
 	}
@@ -201,22 +203,22 @@ func limitText(q belfry.Queue, s belfry.QueueStats) string {
 }
 
 // workerChecks narrows the living workers down to those that could run a job.
-func workerChecks(j belfry.Job, d belfry.Demand, workers []belfry.WorkerState, w *belfry.Why) []belfry.Check {
-	var checks []belfry.Check
+func workerChecks(j job.Job, d task.Demand, workers []job.WorkerState, w *job.Why) []core.Check {
+	var checks []core.Check
 	left := workers
 	for _, step := range []struct {
 		name, fix string
-		fits      func(belfry.WorkerState) bool
+		fits      func(job.WorkerState) bool
 	}{
-		{"a worker lives", "start one: belfry serve, or belfry worker", func(belfry.WorkerState) bool { return true }},
-		{"a worker serves the queue", "start one with this queue", func(x belfry.WorkerState) bool { _, ok := x.Queues[j.Queue]; return ok }},
-		{"a worker runs the namespace", "start one for it", func(x belfry.WorkerState) bool { return x.RunsIn(j.Namespace) }},
-		{"a worker runs the kind " + string(j.Kind), kindFix(j), func(x belfry.WorkerState) bool { return x.Runs(j.Kind) }},
-		{"a worker has the handler", "start the program that registers " + j.Task, func(x belfry.WorkerState) bool { return x.Handles(j.Kind, j.Task) }},
-		{"a worker has what the task needs", "start one that has it, or let the task need less", func(x belfry.WorkerState) bool { return d.Meets(x.Has) }},
-		{"a worker does not drain", "start another", func(x belfry.WorkerState) bool { return !x.Drain }},
+		{"a worker lives", "start one: belfry serve, or belfry worker", func(job.WorkerState) bool { return true }},
+		{"a worker serves the queue", "start one with this queue", func(x job.WorkerState) bool { _, ok := x.Queues[j.Queue]; return ok }},
+		{"a worker runs the namespace", "start one for it", func(x job.WorkerState) bool { return x.RunsIn(j.Namespace) }},
+		{"a worker runs the kind " + string(j.Kind), kindFix(j), func(x job.WorkerState) bool { return x.Runs(j.Kind) }},
+		{"a worker has the handler", "start the program that registers " + j.Task, func(x job.WorkerState) bool { return x.Handles(j.Kind, j.Task) }},
+		{"a worker has what the task needs", "start one that has it, or let the task need less", func(x job.WorkerState) bool { return d.Meets(x.Has) }},
+		{"a worker does not drain", "start another", func(x job.WorkerState) bool { return !x.Drain }},
 	} {
-		var fit []belfry.WorkerState
+		var fit []job.WorkerState
 		for _, x := range left {
 			if step.fits(x) {
 				fit = append(fit, x)
@@ -227,7 +229,7 @@ func workerChecks(j belfry.Job, d belfry.Demand, workers []belfry.WorkerState, w
 			detail += lacking(d, left)
 		}
 		left = fit
-		checks = append(checks, belfry.Check{Name: step.name, OK: len(fit) > 0, Detail: detail, Fix: step.fix})
+		checks = append(checks, core.Check{Name: step.name, OK: len(fit) > 0, Detail: detail, Fix: step.fix})
 		if len(fit) == 0 {
 			break
 		}
@@ -239,7 +241,7 @@ func workerChecks(j belfry.Job, d belfry.Demand, workers []belfry.WorkerState, w
 }
 
 // lacking says what the first of the workers lack.
-func lacking(d belfry.Demand, workers []belfry.WorkerState) string {
+func lacking(d task.Demand, workers []job.WorkerState) string {
 	const shown = 5
 	var b strings.Builder
 	for i, x := range workers {
@@ -255,29 +257,29 @@ func lacking(d belfry.Demand, workers []belfry.WorkerState) string {
 	return b.String()
 }
 
-func kindFix(j belfry.Job) string {
-	if j.Kind == belfry.KindCommand {
+func kindFix(j job.Job) string {
+	if j.Kind == task.KindCommand {
 		return "commands are off unless an operator turns them on: belfry serve --allow-commands"
 	}
 	return "start a worker that runs it"
 }
 
 // whyBehind says how many jobs go first.
-func (s *Store) whyBehind(ctx context.Context, tx Tx, j belfry.Job, stats belfry.QueueStats, w *belfry.Why) error {
-	if j.State != belfry.JobReady {
+func (s *Store) whyBehind(ctx context.Context, tx Tx, j job.Job, stats job.QueueStats, w *job.Why) error {
+	if j.State != job.Ready {
 		return nil
 	}
 	ahead, _, err := first(ctx, tx, scanInt, fmt.Sprintf(`
 		select count(*)
 		from (select 1 from belfry.jobs where queue = $1 and state = 'ready' and %s and (priority > $2 or priority = $2 and (ready_at, id) < ((select ready_at from belfry.jobs where id = $3), $3)) limit %d) as bounded`,
-		s.unleasedOfMany(), belfry.CountLimit+1), j.Queue, j.Priority, j.ID)
-	w.Checks = append(w.Checks, belfry.Check{Name: "no job goes first", OK: ahead == 0,
+		s.unleasedOfMany(), core.CountLimit+1), j.Queue, j.Priority, j.ID)
+	w.Checks = append(w.Checks, core.Check{Name: "no job goes first", OK: ahead == 0,
 		Detail: fmt.Sprintf("%d ahead in queue %s, %d running", ahead, j.Queue, stats.Running), Fix: "wait, raise its priority, or add workers"})
 	return err
 }
 
 // whyProgram looks for what a program cannot start without.
-func (s *Store) whyProgram(ctx context.Context, tx Tx, row jobRow, w *belfry.Why) error {
+func (s *Store) whyProgram(ctx context.Context, tx Tx, row jobRow, w *job.Why) error {
 	tasks, err := s.tasksByID(ctx, tx, []int64{row.TaskID})
 	if err != nil {
 		return err
@@ -286,7 +288,7 @@ func (s *Store) whyProgram(ctx context.Context, tx Tx, row jobRow, w *belfry.Why
 	if g == nil {
 		return nil
 	}
-	uploaded := belfry.Check{Name: "its program is uploaded", OK: row.State != belfry.JobWaiting, Detail: "artifact " + g.SHA256,
+	uploaded := core.Check{Name: "its program is uploaded", OK: row.State != job.Waiting, Detail: "artifact " + g.SHA256,
 		Fix: fmt.Sprintf("belfry program push FILE --name %s", row.Task)}
 	if !uploaded.OK {
 		uploaded.Detail = fmt.Sprintf("it waits for the upload of %s, %d bytes", g.SHA256, g.Size)
@@ -301,7 +303,7 @@ func (s *Store) whyProgram(ctx context.Context, tx Tx, row jobRow, w *belfry.Why
 		return err
 	}
 	for _, name := range without(names, there) {
-		w.Checks = append(w.Checks, belfry.Check{Name: "secret " + name + " is there", Detail: "its program wants it", Fix: "belfry secret set " + name})
+		w.Checks = append(w.Checks, core.Check{Name: "secret " + name + " is there", Detail: "its program wants it", Fix: "belfry secret set " + name})
 	}
 	return nil
 }

@@ -3,7 +3,7 @@ package store
 import (
 	"sync"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/monitor"
 )
 
 // windowPlans keeps compiled windows of maintenance. Like plans, it compares
@@ -15,20 +15,20 @@ type windowPlans struct {
 
 type plannedWindow struct {
 	of   string
-	plan belfry.WindowPlan
+	plan monitor.WindowPlan
 }
 
 // maxWindowPlans bounds the cache; beyond it, all is forgotten and made again.
 const maxWindowPlans = 10_000
 
-func (p *windowPlans) of(w belfry.Window) (belfry.WindowPlan, error) {
+func (p *windowPlans) of(w monitor.Window) (monitor.WindowPlan, error) {
 	made := text(w)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if known, ok := p.byID[w.ID]; ok && known.of == made {
 		return known.plan, nil
 	}
-	plan, err := belfry.CompileWindow(w)
+	plan, err := monitor.CompileWindow(w)
 	if err != nil {
 		return plan, err
 	}

@@ -1,11 +1,13 @@
 package store
 
 import (
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/job"
+	"github.com/belfry-run/belfry/schedule"
 )
 
 // withdraw ends jobs that have not started.
-func (c *change) withdraw(cond string, arg any, reason belfry.Reason, note string) error {
+func (c *change) withdraw(cond string, arg any, reason core.Reason, note string) error {
 	// Those that run are left alone, and cycles that are under way. A finish holds the row of its job and may
 	// wait for the schedule's, which whoever withdraws holds.
 	ids, err := collect(c.ctx, c.tx, scanInt, `
@@ -19,26 +21,26 @@ func (c *change) withdraw(cond string, arg any, reason belfry.Reason, note strin
 	return c.withdrawJobs(ids, reason, note)
 }
 
-func (c *change) withdrawJobs(ids []int64, reason belfry.Reason, note string) error {
+func (c *change) withdrawJobs(ids []int64, reason core.Reason, note string) error {
 	rows, err := c.lockJobs(ids)
 	if err != nil {
 		return err
 	}
 	var ends []ending
 	for _, j := range rows {
-		if j.State != belfry.JobRunning {
-			ends = append(ends, ending{row: j, settled: belfry.Withdraw(j.Job, reason, note)})
+		if j.State != job.Running {
+			ends = append(ends, ending{row: j, settled: job.Withdraw(j.Job, reason, note)})
 		}
 	}
 	if len(ends) == 0 {
 		return nil
 	}
-	return c.end(ends, reason != belfry.ReasonEdited)
+	return c.end(ends, reason != schedule.ReasonEdited)
 }
 
 // withdrawOf ends what waits of a schedule: jobs that have not started, and
 // occurrences in its buffer.
-func (c *change) withdrawOf(row scheduleRow, reason belfry.Reason, note string) error {
+func (c *change) withdrawOf(row scheduleRow, reason core.Reason, note string) error {
 	if err := c.withdraw(`schedule_id = $1 and origin in ('schedule', 'check')`, row.ID, reason, note); err != nil {
 		return err
 	}
@@ -58,9 +60,9 @@ func (c *change) terminate(ids []int64) error {
 	}
 	ends := make([]ending, len(rows))
 	for i, j := range rows {
-		s := belfry.Withdraw(j.Job, belfry.ReasonReplaced, "a later run of its schedule took its place")
-		if j.State == belfry.JobRunning {
-			s.State, s.Outcome, s.Error = belfry.JobCanceled, belfry.OutcomeCanceled, "terminated: a later run took its place"
+		s := job.Withdraw(j.Job, schedule.ReasonReplaced, "a later run of its schedule took its place")
+		if j.State == job.Running {
+			s.State, s.Outcome, s.Error = job.Canceled, job.OutcomeCanceled, "terminated: a later run took its place"
 			c.wake(topicSession(j.Session))
 		}
 		ends[i] = ending{row: j, settled: s}

@@ -9,8 +9,11 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/belfry-run/belfry"
 	"github.com/belfry-run/belfry/cron"
+	"github.com/belfry-run/belfry/monitor"
+	"github.com/belfry-run/belfry/schedule"
+	"github.com/belfry-run/belfry/task"
+	"github.com/belfry-run/belfry/view"
 )
 
 // replanBatch bounds the schedules that are planned anew in one transaction.
@@ -34,7 +37,7 @@ func newZones() *zones {
 }
 
 // version is what this process uses of a zone.
-func (z *zones) version(name, release string) belfry.ZoneVersion {
+func (z *zones) version(name, release string) schedule.ZoneVersion {
 	z.mu.Lock()
 	defer z.mu.Unlock()
 	if now := cron.ZoneChanges(); now != z.changes {
@@ -44,7 +47,7 @@ func (z *zones) version(name, release string) belfry.ZoneVersion {
 	if !ok {
 		data, err := cron.DataOf(name)
 		if err != nil {
-			return belfry.ZoneVersion{Release: release}
+			return schedule.ZoneVersion{Release: release}
 		}
 		digest = data.Digest
 		z.own[name] = digest
@@ -52,7 +55,7 @@ func (z *zones) version(name, release string) belfry.ZoneVersion {
 	if from, ok := z.adopted[name]; ok {
 		release = from
 	}
-	return belfry.ZoneVersion{Digest: digest, Release: release}
+	return schedule.ZoneVersion{Digest: digest, Release: release}
 }
 
 // adopts reports that a zone came from the database.
@@ -102,8 +105,8 @@ type zoneRow struct {
 	ReplanFrom int64  `json:"replan_from"`
 }
 
-func (r zoneRow) version() belfry.ZoneVersion {
-	return belfry.ZoneVersion{Digest: r.Digest, Release: r.Release}
+func (r zoneRow) version() schedule.ZoneVersion {
+	return schedule.ZoneVersion{Digest: r.Digest, Release: r.Release}
 }
 
 func (s *Store) zoneRelease() string {
@@ -186,25 +189,25 @@ func (s *Store) compareZones(ctx context.Context, follow bool) (moving []string,
 	starting := s.zones.starting()
 	for _, row := range rows {
 		own := s.zones.version(row.Name, s.zoneRelease())
-		step := belfry.FollowZone(row.version(), own, starting)
+		step := schedule.FollowZone(row.version(), own, starting)
 		switch step {
-		case belfry.ZoneAdopted:
+		case schedule.ZoneAdopted:
 			err = s.adoptZone(ctx, row, own)
-		case belfry.ZoneInstalled:
+		case schedule.ZoneInstalled:
 			if follow {
 				err = s.installZone(ctx, row)
 			}
-		case belfry.ZoneKept:
+		case schedule.ZoneKept:
 		}
 		// What a node has planned by data that it replaced, in this life or before a crash, is planned once more.
-		if adopted := step == belfry.ZoneAdopted || starting && s.zones.adopts(row.Name); err == nil && follow && adopted {
+		if adopted := step == schedule.ZoneAdopted || starting && s.zones.adopts(row.Name); err == nil && follow && adopted {
 			err = s.planAnew(ctx, row.Name)
 			row.ReplanFrom = 0
 		}
 		if err != nil {
 			return nil, fmt.Errorf("follow zone %s: %w", row.Name, err)
 		}
-		if step == belfry.ZoneInstalled || row.ReplanFrom >= 0 {
+		if step == schedule.ZoneInstalled || row.ReplanFrom >= 0 {
 			moving = append(moving, row.Name)
 		}
 		s.zones.note(row.Name)
@@ -218,7 +221,7 @@ func (s *Store) compareZones(ctx context.Context, follow bool) (moving []string,
 }
 
 // adoptZone uses the database's data.
-func (s *Store) adoptZone(ctx context.Context, row zoneRow, own belfry.ZoneVersion) error {
+func (s *Store) adoptZone(ctx context.Context, row zoneRow, own schedule.ZoneVersion) error {
 	var data string
 	var found bool
 	err := s.db.Read(ctx, func(tx Tx) (err error) {
@@ -320,12 +323,12 @@ func (c *change) replan(rows []scheduleRow) error {
 		if err != nil {
 			continue // the pass that fires puts it off, and says so
 		}
-		f := belfry.Replan(row.Schedule, plan, facts[row.ID], c.now)
+		f := schedule.Replan(row.Schedule, plan, facts[row.ID], c.now)
 		if f.NextAt.Equal(row.NextAt) && f.State == row.State {
 			continue
 		}
 		all = append(all, decided{row, f})
-		if _, owned := belfry.OwnerOf(row.Name); owned {
+		if _, owned := task.OwnerOf(row.Name); owned {
 			continue
 		}
 		after := row.Schedule
@@ -360,7 +363,7 @@ func (c *change) reexpect(zone string) error {
 		if err != nil {
 			continue // the pass that looks at it puts it off, and says so
 		}
-		if err := c.takeJudgement(&rows[i], belfry.Reexpect(rows[i].Monitor, rows[i].state, env, c.now), nil); err != nil {
+		if err := c.takeJudgement(&rows[i], monitor.Reexpect(rows[i].Monitor, rows[i].state, env, c.now), nil); err != nil {
 			return err
 		}
 	}
@@ -389,10 +392,10 @@ func (c *change) requiet(zone string) error {
 }
 
 // zonesHealth is what a person is told of it.
-func (s *Store) zonesHealth() belfry.ZonesHealth {
+func (s *Store) zonesHealth() view.ZonesHealth {
 	s.zones.mu.Lock()
 	defer s.zones.mu.Unlock()
-	h := belfry.ZonesHealth{Data: cron.ZoneVersion(), Moving: slices.Clone(s.zones.moving)}
+	h := view.ZonesHealth{Data: cron.ZoneVersion(), Moving: slices.Clone(s.zones.moving)}
 	for name := range s.zones.adopted {
 		h.Adopted = append(h.Adopted, name)
 	}

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
 )
 
 // Address says where a broker is: scheme://host/name?option=value.
@@ -48,5 +48,5 @@ func ParseAddress(text string, options ...string) (Address, error) {
 
 // BadAddress is the refusal of an address, under the field "broker".
 func BadAddress(message string) error {
-	return belfry.InvalidField("broker", "", message, addressHint)
+	return core.InvalidField("broker", "", message, addressHint)
 }

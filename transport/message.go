@@ -6,20 +6,20 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/job"
 )
 
 // message is what a broker carries. Fields that are not known are ignored, so
 // that nodes may be newer than workers.
 type message struct {
 	Version int `json:"v"`
-	belfry.Ticket
+	job.Ticket
 }
 
 const messageVersion = 1
 
 // Encode writes a ticket for a broker: JSON, in printable ASCII.
-func Encode(t belfry.Ticket) []byte {
+func Encode(t job.Ticket) []byte {
 	text, err := json.Marshal(message{Version: messageVersion, Ticket: t})
 	if err != nil {
 		panic(err) // a number and a string
@@ -29,19 +29,19 @@ func Encode(t belfry.Ticket) []byte {
 
 // Decode reads what a broker brought. Its error says what is wrong and shows
 // nothing of the message.
-func Decode(text []byte) (belfry.Ticket, error) {
+func Decode(text []byte) (job.Ticket, error) {
 	var m message
 	if len(text) > MaxMessage {
-		return belfry.Ticket{}, fmt.Errorf("it has %d bytes, more than %d", len(text), MaxMessage)
+		return job.Ticket{}, fmt.Errorf("it has %d bytes, more than %d", len(text), MaxMessage)
 	}
 	if err := json.NewDecoder(bytes.NewReader(text)).Decode(&m); err != nil {
-		return belfry.Ticket{}, errors.New("it is not JSON of a ticket")
+		return job.Ticket{}, errors.New("it is not JSON of a ticket")
 	}
 	switch {
 	case m.Version != messageVersion:
-		return belfry.Ticket{}, fmt.Errorf("its version is %d, and this Belfry knows %d", m.Version, messageVersion)
+		return job.Ticket{}, fmt.Errorf("its version is %d, and this Belfry knows %d", m.Version, messageVersion)
 	case m.JobID <= 0 || m.Secret == "":
-		return belfry.Ticket{}, errors.New("it names no job or no secret")
+		return job.Ticket{}, errors.New("it names no job or no secret")
 	}
 	return m.Ticket, nil
 }

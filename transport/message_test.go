@@ -4,13 +4,13 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/job"
 	"github.com/belfry-run/belfry/transport"
 )
 
 func TestMessagesComeBackAsTheyWere(t *testing.T) {
 	t.Parallel()
-	for _, want := range []belfry.Ticket{{JobID: 1, Secret: "s"}, {JobID: 1<<63 - 1, Secret: "\"\\\u2028é"}} {
+	for _, want := range []job.Ticket{{JobID: 1, Secret: "s"}, {JobID: 1<<63 - 1, Secret: "\"\\\u2028é"}} {
 		got, err := transport.Decode(transport.Encode(want))
 		if err != nil || got != want {
 			t.Errorf("%+v became %+v: %v", want, got, err)
@@ -35,7 +35,7 @@ func TestWhatIsNoMessageIsRefusedWithoutRepeatingIt(t *testing.T) {
 }
 
 func FuzzDecode(f *testing.F) {
-	f.Add(transport.Encode(belfry.Ticket{JobID: 1, Secret: "s"}))
+	f.Add(transport.Encode(job.Ticket{JobID: 1, Secret: "s"}))
 	f.Fuzz(func(t *testing.T, text []byte) {
 		ticket, err := transport.Decode(text)
 		if err != nil {

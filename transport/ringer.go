@@ -5,8 +5,8 @@ import (
 	"log/slog"
 	"time"
 
-	"github.com/belfry-run/belfry"
 	"github.com/belfry-run/belfry/internal/patience"
+	"github.com/belfry-run/belfry/job"
 )
 
 // Desk makes tickets. *store.Store has it.
@@ -14,7 +14,7 @@ type Desk interface {
 	// MakeTickets makes tickets for at most n jobs of a queue that are due and were
 	// not rung for, or so long ago that the bell was not heard. Two nodes that ask
 	// at once are not given the same jobs. It never waits for other nodes.
-	MakeTickets(ctx context.Context, queue string, n int) ([]belfry.Ticket, error)
+	MakeTickets(ctx context.Context, queue string, n int) ([]job.Ticket, error)
 	// Ready returns a channel that is closed when the queue may have more jobs to
 	// ring for. Take it before asking for tickets.
 	Ready(queue string) <-chan struct{}
@@ -83,7 +83,7 @@ func (r Ringer) Run(ctx context.Context) error {
 // batch is what a ringer holds.
 type batch struct {
 	Ringer
-	left            []belfry.Ticket // made and not yet published
+	left            []job.Ticket // made and not yet published
 	making, ringing patience.Outage
 }
 
@@ -123,7 +123,7 @@ func (r Ringer) filled() Ringer {
 	return r
 }
 
-func (r Ringer) publish(ctx context.Context, ts []belfry.Ticket) (left []belfry.Ticket, err error) {
+func (r Ringer) publish(ctx context.Context, ts []job.Ticket) (left []job.Ticket, err error) {
 	ctx, cancel := context.WithTimeout(ctx, publishWait)
 	defer cancel()
 	begun := time.Now()

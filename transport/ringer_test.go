@@ -12,7 +12,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/job"
 	"github.com/belfry-run/belfry/transport"
 )
 
@@ -26,7 +26,7 @@ type desk struct {
 	ready chan struct{}
 }
 
-func (d *desk) MakeTickets(_ context.Context, queue string, n int) (ts []belfry.Ticket, err error) {
+func (d *desk) MakeTickets(_ context.Context, queue string, n int) (ts []job.Ticket, err error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.asked++
@@ -36,7 +36,7 @@ func (d *desk) MakeTickets(_ context.Context, queue string, n int) (ts []belfry.
 	n = min(n, len(d.due))
 	for _, id := range d.due[:n] {
 		d.made++
-		ts = append(ts, belfry.Ticket{JobID: id, Secret: fmt.Sprint(queue, d.made)})
+		ts = append(ts, job.Ticket{JobID: id, Secret: fmt.Sprint(queue, d.made)})
 	}
 	d.due = d.due[n:]
 	return ts, nil
@@ -68,10 +68,10 @@ type broker struct {
 	mu    sync.Mutex
 	got   []int64
 	calls int
-	fail  func(call int, ts []belfry.Ticket) (left []belfry.Ticket, err error)
+	fail  func(call int, ts []job.Ticket) (left []job.Ticket, err error)
 }
 
-func (b *broker) Publish(_ context.Context, ts []belfry.Ticket) (left []belfry.Ticket, err error) {
+func (b *broker) Publish(_ context.Context, ts []job.Ticket) (left []job.Ticket, err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.calls++
@@ -85,7 +85,7 @@ func (b *broker) Publish(_ context.Context, ts []belfry.Ticket) (left []belfry.T
 }
 
 // failBy lets calls fail, or work again.
-func (b *broker) failBy(fail func(call int, ts []belfry.Ticket) (left []belfry.Ticket, err error)) {
+func (b *broker) failBy(fail func(call int, ts []job.Ticket) (left []job.Ticket, err error)) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.fail = fail
@@ -148,7 +148,7 @@ func TestARingerLooksAlthoughNothingWokeIt(t *testing.T) {
 func TestWhatABrokerRefusesIsTriedAgainAndNothingElseIsMade(t *testing.T) {
 	away := errors.New("no broker")
 	ringing(t, func(d *desk, b *broker, log *bytes.Buffer) {
-		b.failBy(func(call int, ts []belfry.Ticket) ([]belfry.Ticket, error) {
+		b.failBy(func(call int, ts []job.Ticket) ([]job.Ticket, error) {
 			if call == 1 {
 				return ts[1:], away // one of three arrived
 			}

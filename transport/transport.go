@@ -23,7 +23,7 @@ import (
 	"context"
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/job"
 )
 
 // Publisher is the server's end.
@@ -31,7 +31,7 @@ type Publisher interface {
 	// Publish sends tickets, each as a message. It answers those which did not
 	// arrive, or for which it does not know; there are some exactly if there is an
 	// error, and they may be sent again.
-	Publish(ctx context.Context, ts []belfry.Ticket) (left []belfry.Ticket, err error)
+	Publish(ctx context.Context, ts []job.Ticket) (left []job.Ticket, err error)
 	Close() error
 }
 
@@ -40,11 +40,11 @@ type Source interface {
 	// Receive waits for the first message, up to wait, and answers at most n that
 	// are there. None is no error. What it answers belongs to the caller for
 	// [Hold], and is delivered again unless it is acknowledged before.
-	Receive(ctx context.Context, n int, wait time.Duration) ([]belfry.Ring, error)
+	Receive(ctx context.Context, n int, wait time.Duration) ([]job.Ring, error)
 	// Ack says that messages need not come again.
-	Ack(ctx context.Context, rs []belfry.Ring) error
+	Ack(ctx context.Context, rs []job.Ring) error
 	// Later lets messages come again after d, which is bounded by [MaxLater].
-	Later(ctx context.Context, rs []belfry.Ring, d time.Duration) error
+	Later(ctx context.Context, rs []job.Ring, d time.Duration) error
 	Close() error
 }
 
@@ -53,8 +53,8 @@ type Source interface {
 type Carrier interface {
 	Publisher
 	Source
-	// Check says whether the broker is as Belfry needs it: [belfry.Invalid] if a
-	// person must do something, [belfry.Unavailable] if it cannot be asked now.
+	// Check says whether the broker is as Belfry needs it: [core.Invalid] if a
+	// person must do something, [core.Unavailable] if it cannot be asked now.
 	Check(ctx context.Context) error
 	// Setup makes what is missing at the broker, and leaves alone what is there.
 	Setup(ctx context.Context) error

@@ -3,7 +3,7 @@ package ui
 import (
 	"strings"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
 )
 
 // address is what a path asks for.
@@ -18,7 +18,7 @@ type key struct{ namespace, name string }
 // path is where the page is, without a prefix. Names are plain, so nothing
 // needs to be escaped.
 func (k key) path() string {
-	if k.namespace == belfry.DefaultNamespace {
+	if k.namespace == core.DefaultNamespace {
 		return pagesPath + k.name
 	}
 	return pagesPath + k.namespace + "/" + k.name
@@ -55,8 +55,8 @@ func parseAddress(path string) (a address, ok bool) {
 	}
 	namespace, name, two := strings.Cut(rest, "/")
 	if !two {
-		namespace, name = belfry.DefaultNamespace, rest
+		namespace, name = core.DefaultNamespace, rest
 	}
 	a.page = key{namespace, name}
-	return a, belfry.CheckName("namespace", namespace) == nil && belfry.CheckName("name", name) == nil
+	return a, core.ValidName("namespace", namespace) == nil && core.ValidName("name", name) == nil
 }

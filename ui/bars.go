@@ -8,7 +8,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/view"
 )
 
 // bars are the days of a monitor as a picture and as words.
@@ -43,7 +44,7 @@ const (
 	hangGap   = 2
 )
 
-func newBars(e belfry.BoardEntry) bars {
+func newBars(e view.BoardEntry) bars {
 	b := bars{Width: max(len(e.Days)*barStep-1, barWidth), Height: barHeight, Count: len(e.Days)}
 	var paths strings.Builder
 	for i, d := range e.Days {
@@ -62,7 +63,7 @@ func newBars(e belfry.BoardEntry) bars {
 }
 
 // dayUptime knows that a day with downtime was not up all of it.
-func dayUptime(d belfry.BoardDay) string {
+func dayUptime(d view.BoardDay) string {
 	switch {
 	case d.Uptime == nil && d.Down == 0:
 		return "no data"
@@ -74,7 +75,7 @@ func dayUptime(d belfry.BoardDay) string {
 	return percent(*d.Uptime)
 }
 
-func dayText(d belfry.BoardDay) string {
+func dayText(d view.BoardDay) string {
 	text := moment{d.Day}.Day() + ": " + dayUptime(d)
 	if d.Uptime != nil || d.Down > 0 {
 		text += " up"
@@ -85,7 +86,7 @@ func dayText(d belfry.BoardDay) string {
 	return strings.ReplaceAll(text, "<", "&lt;") // of "< 0.1%"
 }
 
-func dayPath(x int, d belfry.BoardDay) string {
+func dayPath(x int, d view.BoardDay) string {
 	switch {
 	case d.Uptime == nil && d.Down == 0:
 		return barPath("n", x, barHeight-stub, stub)
@@ -107,7 +108,7 @@ func barPath(class string, x, y, height int) string {
 // below a bar has them all.
 const labelDays = 5
 
-func (b bars) label(e belfry.BoardEntry) string {
+func (b bars) label(e view.BoardEntry) string {
 	text := fmt.Sprintf("%s, last %d days: ", e.Monitor, b.Count)
 	if e.Uptime == nil {
 		return text + "no data"
@@ -138,7 +139,7 @@ func legend() []legendEntry {
 		uptime *float64
 		down   time.Duration
 	}{{"up", &all, 0}, {"some downtime", &some, time.Hour}, {"down all day", &none, time.Hour}, {"no data", nil, 0}} {
-		path := dayPath(0, belfry.BoardDay{Uptime: of.uptime, Down: belfry.Duration(of.down)})
+		path := dayPath(0, view.BoardDay{Uptime: of.uptime, Down: core.Duration(of.down)})
 		out = append(out, legendEntry{template.HTML(path), of.word})
 	}
 	return out

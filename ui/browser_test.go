@@ -14,20 +14,21 @@ import (
 	"testing"
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/ui"
 	"github.com/belfry-run/belfry/ui/internal/browser"
+	"github.com/belfry-run/belfry/view"
 )
 
 // TestInABrowser looks at pages as people do: wide and narrow, light and dark.
 // BELFRY_SCREENSHOTS names a folder for pictures of them.
 func TestInABrowser(t *testing.T) {
 	var away atomic.Bool
-	boards := map[string]belfry.Board{"full": fullBoard(), "calm": calmBoard(), "hostile": hostileBoard(), "stale": calmBoard()}
-	p := handler(t, ui.Options{MaxAge: time.Nanosecond, Board: func(_ context.Context, _, name string) (belfry.Board, error) {
+	boards := map[string]view.Board{"full": fullBoard(), "calm": calmBoard(), "hostile": hostileBoard(), "stale": calmBoard()}
+	p := handler(t, ui.Options{MaxAge: time.Nanosecond, Board: func(_ context.Context, _, name string) (view.Board, error) {
 		b, ok := boards[name]
 		if !ok {
-			return b, belfry.Errorf(belfry.NotFound, "no")
+			return b, core.Errorf(core.NotFound, "no")
 		}
 		if name == "stale" && away.Load() {
 			return b, errors.New("away")

@@ -5,8 +5,9 @@ import (
 	"sync"
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/ui/internal/asset"
+	"github.com/belfry-run/belfry/view"
 )
 
 // Bounds of what visitors can ask of a node.
@@ -21,8 +22,8 @@ const (
 // cache keeps pages as they are served. Of the visitors that find none that is
 // young enough the first reads it, in its own goroutine, and the others wait.
 type cache struct {
-	load   func(context.Context, key) (belfry.Board, error)
-	render func(k key, b belfry.Board, stale bool) (rendered, error)
+	load   func(context.Context, key) (view.Board, error)
+	render func(k key, b view.Board, stale bool) (rendered, error)
 	keep   time.Duration
 	retry  time.Duration
 	slots  chan struct{}
@@ -39,7 +40,7 @@ type rendered [forms]asset.Document
 // shown is a page that is kept.
 type shown struct {
 	forms rendered
-	board belfry.Board
+	board view.Board
 	stale bool // it could not be read anew
 	until time.Time
 }
@@ -78,7 +79,7 @@ func (c *cache) get(ctx context.Context, k key) (shown, error) {
 	}
 	f, flying := c.flights[k]
 	if !flying {
-		f = &flight{done: make(chan struct{}), err: belfry.Errorf(belfry.Internal, "the read did not return")}
+		f = &flight{done: make(chan struct{}), err: core.Errorf(core.Internal, "the read did not return")}
 		c.flights[k] = f
 	}
 	c.mu.Unlock()
@@ -118,13 +119,13 @@ func (c *cache) fly(ctx context.Context, k key, f *flight) {
 	c.put(k, f.shown)
 }
 
-func (c *cache) read(ctx context.Context, k key) (belfry.Board, error) {
+func (c *cache) read(ctx context.Context, k key) (view.Board, error) {
 	select {
 	case c.slots <- struct{}{}:
 		defer func() { <-c.slots }()
 		return c.load(ctx, k)
 	case <-ctx.Done():
-		return belfry.Board{}, ctx.Err()
+		return view.Board{}, ctx.Err()
 	}
 }
 
@@ -134,7 +135,7 @@ func (c *cache) failed(k key, err error) (shown, error) {
 	c.mu.Lock()
 	last, known := c.shown[k]
 	c.mu.Unlock()
-	if !known || belfry.CodeOf(err) == belfry.NotFound {
+	if !known || core.CodeOf(err) == core.NotFound {
 		c.refuse(k, refusal{err, until})
 		return shown{}, err
 	}

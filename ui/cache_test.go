@@ -14,14 +14,15 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/ui"
+	"github.com/belfry-run/belfry/view"
 )
 
 // database answers as it is told, and counts.
 type database struct {
 	mu    sync.Mutex
-	board belfry.Board
+	board view.Board
 	err   error
 	takes time.Duration
 	reads atomic.Int64
@@ -29,7 +30,7 @@ type database struct {
 	busy  atomic.Int64
 }
 
-func (d *database) Board(ctx context.Context, _, _ string) (belfry.Board, error) {
+func (d *database) Board(ctx context.Context, _, _ string) (view.Board, error) {
 	d.reads.Add(1)
 	if n := d.busy.Add(1); n > d.most.Load() {
 		d.most.Store(n)
@@ -41,7 +42,7 @@ func (d *database) Board(ctx context.Context, _, _ string) (belfry.Board, error)
 	select {
 	case <-time.After(takes):
 	case <-ctx.Done():
-		return belfry.Board{}, ctx.Err()
+		return view.Board{}, ctx.Err()
 	}
 	b.At = time.Now()
 	return b, err
@@ -162,7 +163,7 @@ func TestAPageThatIsGoneIsNotKept(t *testing.T) {
 		d := &database{board: fullBoard()}
 		h := handler(t, ui.Options{Board: d.Board})
 		get(t, h, "/status/main")
-		d.now(0, belfry.Errorf(belfry.NotFound, "no status page"))
+		d.now(0, core.Errorf(core.NotFound, "no status page"))
 		time.Sleep(time.Minute)
 		if a := ask(h, http.MethodGet, "/status/main"); a.status != http.StatusNotFound {
 			t.Errorf("%d", a.status)
@@ -180,7 +181,7 @@ func TestAPageThatIsGoneIsNotKept(t *testing.T) {
 
 func TestErrorsSayNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d := &database{err: belfry.Errorf(belfry.Unavailable, "dial tcp 10.1.2.3:5432: connection refused")}
+		d := &database{err: core.Errorf(core.Unavailable, "dial tcp 10.1.2.3:5432: connection refused")}
 		h := handler(t, ui.Options{Board: d.Board})
 		for _, path := range []string{"/status/main", "/status/main.json", "/status/main/feed.atom"} {
 			a := ask(h, http.MethodGet, path)
@@ -222,7 +223,7 @@ func TestADatabaseThatHangsHoldsNobodyForLong(t *testing.T) {
 
 func TestAPanicHoldsNobody(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		h := handler(t, ui.Options{Board: func(context.Context, string, string) (belfry.Board, error) {
+		h := handler(t, ui.Options{Board: func(context.Context, string, string) (view.Board, error) {
 			time.Sleep(time.Second)
 			panic("oh")
 		}})
@@ -241,7 +242,7 @@ func TestAPanicHoldsNobody(t *testing.T) {
 
 func TestMadeUpNamesAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d := &database{err: belfry.Errorf(belfry.NotFound, "no")}
+		d := &database{err: core.Errorf(core.NotFound, "no")}
 		h := handler(t, ui.Options{Board: d.Board})
 		for i := range 10_000 {
 			if a := ask(h, http.MethodGet, fmt.Sprintf("/status/x%d", i)); a.status != http.StatusNotFound {

@@ -7,7 +7,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/view"
 )
 
 // The parts of an Atom feed (RFC 4287) that we write.
@@ -40,7 +40,7 @@ type (
 
 // feed writes the incidents of a board. It says nothing of when the board was
 // read, so the bytes stay the same until there is news.
-func (p *Pages) feed(k key, b belfry.Board) ([]byte, error) {
+func (p *Pages) feed(k key, b view.Board) ([]byte, error) {
 	page := p.opt.PublicURL + p.opt.Prefix + k.path()
 	// A feed is told from all others by its id, wherever they come from. One
 	// that does not know its host is told from those of the same node only.
@@ -70,7 +70,7 @@ func (p *Pages) feed(k key, b belfry.Board) ([]byte, error) {
 }
 
 // newEntry is one incident, with the same id before and after its end.
-func newEntry(feed uuid.UUID, e belfry.BoardEntry) atomEntry {
+func newEntry(feed uuid.UUID, e view.BoardEntry) atomEntry {
 	begin := moment{e.StartedAt}
 	entry := atomEntry{
 		ID:        uuid.NewSHA1(feed, []byte(e.Monitor+" "+e.StartedAt.UTC().Format(time.RFC3339Nano))).URN(),

@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/belfry-run/belfry"
 	"github.com/belfry-run/belfry/ui"
+	"github.com/belfry-run/belfry/view"
 )
 
 // feed is what a reader makes of one.
@@ -36,7 +36,7 @@ type entry struct {
 	Summary string `xml:"http://www.w3.org/2005/Atom summary"`
 }
 
-func readFeed(t *testing.T, b belfry.Board, o ui.Options, path string) feed {
+func readFeed(t *testing.T, b view.Board, o ui.Options, path string) feed {
 	t.Helper()
 	o.Board = fixed(b)
 	var f feed
@@ -50,7 +50,7 @@ var urn = regexp.MustCompile(`^urn:uuid:[0-9a-f-]{36}$`)
 
 func TestFeedsAreValid(t *testing.T) {
 	empty := calmBoard()
-	for name, b := range map[string]belfry.Board{"full": fullBoard(), "hostile": hostileBoard(), "empty": empty} {
+	for name, b := range map[string]view.Board{"full": fullBoard(), "hostile": hostileBoard(), "empty": empty} {
 		t.Run(name, func(t *testing.T) {
 			f := readFeed(t, b, ui.Options{PublicURL: "https://example.com/b"}, "/status/ops/main/feed.atom")
 			// RFC 4287, 4.1.1 and 4.1.2: what must be there, once each.

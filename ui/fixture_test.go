@@ -16,9 +16,11 @@ import (
 
 	"go.uber.org/goleak"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/monitor"
 	"github.com/belfry-run/belfry/ui"
 	"github.com/belfry-run/belfry/ui/internal/browser"
+	"github.com/belfry-run/belfry/view"
 )
 
 var update = flag.Bool("update", false, "write the golden files")
@@ -31,16 +33,16 @@ var now = time.Date(2026, 11, 21, 12, 43, 5, 0, time.UTC)
 func ago(d time.Duration) time.Time { return now.Add(-d) }
 
 // days are 90 of which all was up but those that are named, by how many days ago.
-func days(down map[int]time.Duration, unknown ...int) []belfry.BoardDay {
+func days(down map[int]time.Duration, unknown ...int) []view.BoardDay {
 	today := now.Truncate(24 * time.Hour)
-	out := make([]belfry.BoardDay, belfry.BoardDays)
+	out := make([]view.BoardDay, view.BoardDays)
 	for i := range out {
-		back := belfry.BoardDays - 1 - i
+		back := view.BoardDays - 1 - i
 		up := 1 - float64(down[back])/float64(24*time.Hour)
-		out[i] = belfry.BoardDay{Day: today.AddDate(0, 0, -back), Uptime: &up, Down: belfry.Duration(down[back])}
+		out[i] = view.BoardDay{Day: today.AddDate(0, 0, -back), Uptime: &up, Down: core.Duration(down[back])}
 	}
 	for _, back := range unknown {
-		out[belfry.BoardDays-1-back].Uptime = nil
+		out[view.BoardDays-1-back].Uptime = nil
 	}
 	return out
 }
@@ -55,31 +57,31 @@ func upTo(n int) (out []int) {
 }
 
 // fullBoard has everything that a page can show.
-func fullBoard() belfry.Board {
-	return belfry.Board{
+func fullBoard() view.Board {
+	return view.Board{
 		Title: "Acme Cloud", Description: "State of our services.\nWe also write to you before planned work.", At: now,
-		Sections: []belfry.BoardSection{
-			{Title: "Public", Monitors: []belfry.BoardEntry{
-				{Monitor: "website", Description: "The shop and the blog", Status: belfry.StatusUp, Uptime: ratio(1), Days: days(nil)},
-				{Monitor: "api", Description: "REST and webhooks", Status: belfry.StatusDown, Since: ago(17 * time.Minute), Uptime: ratio(0.9989991),
+		Sections: []view.BoardSection{
+			{Title: "Public", Monitors: []view.BoardEntry{
+				{Monitor: "website", Description: "The shop and the blog", Status: monitor.StatusUp, Uptime: ratio(1), Days: days(nil)},
+				{Monitor: "api", Description: "REST and webhooks", Status: monitor.StatusDown, Since: ago(17 * time.Minute), Uptime: ratio(0.9989991),
 					Days: days(map[int]time.Duration{0: 17 * time.Minute, 12: 25 * time.Second, 30: 5 * time.Hour, 41: 24 * time.Hour, 42: 13 * time.Hour, 60: time.Hour, 70: time.Minute})},
-				{Monitor: "checkout", Status: belfry.StatusUp, Degraded: true, Uptime: ratio(0.999994), Days: days(map[int]time.Duration{8: 47 * time.Second})},
+				{Monitor: "checkout", Status: monitor.StatusUp, Degraded: true, Uptime: ratio(0.999994), Days: days(map[int]time.Duration{8: 47 * time.Second})},
 			}},
-			{Title: "Internal", Monitors: []belfry.BoardEntry{
-				{Monitor: "db-eu-1", Status: belfry.StatusDown, Maintenance: true, Since: ago(time.Hour), Uptime: ratio(0.973), Days: days(map[int]time.Duration{3: 3 * time.Hour})},
-				{Monitor: "mail", Status: belfry.StatusPaused, Since: ago(48 * time.Hour), Uptime: ratio(1), Days: days(nil, 0, 1)},
-				{Monitor: "search", Status: belfry.StatusNew, Days: days(nil, upTo(0)...)},
-				{Monitor: "edge.cdn-frankfurt_with-a-name-that-is-much-too-long-for-any-phone-there-is", Status: belfry.StatusUp, Uptime: ratio(1), Days: days(nil, upTo(20)...)},
-				{Monitor: "backup", Status: belfry.StatusUp, Stale: true, Uptime: ratio(1), Days: days(nil)},
+			{Title: "Internal", Monitors: []view.BoardEntry{
+				{Monitor: "db-eu-1", Status: monitor.StatusDown, Maintenance: true, Since: ago(time.Hour), Uptime: ratio(0.973), Days: days(map[int]time.Duration{3: 3 * time.Hour})},
+				{Monitor: "mail", Status: monitor.StatusPaused, Since: ago(48 * time.Hour), Uptime: ratio(1), Days: days(nil, 0, 1)},
+				{Monitor: "search", Status: monitor.StatusNew, Days: days(nil, upTo(0)...)},
+				{Monitor: "edge.cdn-frankfurt_with-a-name-that-is-much-too-long-for-any-phone-there-is", Status: monitor.StatusUp, Uptime: ratio(1), Days: days(nil, upTo(20)...)},
+				{Monitor: "backup", Status: monitor.StatusUp, Stale: true, Uptime: ratio(1), Days: days(nil)},
 			}},
-			{Monitors: []belfry.BoardEntry{}},
+			{Monitors: []view.BoardEntry{}},
 		},
-		Incidents: []belfry.BoardEntry{
+		Incidents: []view.BoardEntry{
 			{Monitor: "api", StartedAt: ago(17 * time.Minute)},
 			{Monitor: "checkout", StartedAt: ago(8 * 24 * time.Hour), EndedAt: ago(8*24*time.Hour - 47*time.Second)},
 			{Monitor: "api", StartedAt: ago(12 * 24 * time.Hour), EndedAt: ago(12*24*time.Hour - 25*time.Second)},
 		},
-		Windows: []belfry.ActiveWindow{
+		Windows: []monitor.ActiveWindow{
 			{Name: "network", From: now.Add(48 * time.Hour), To: now.Add(50 * time.Hour)},
 			{Name: "db-upgrade", From: ago(time.Hour), To: now.Add(time.Hour)},
 			{Name: "db-upgrade", From: ago(time.Hour), To: now.Add(time.Hour)},
@@ -88,15 +90,15 @@ func fullBoard() belfry.Board {
 }
 
 // calmBoard is one on which all is well.
-func calmBoard() belfry.Board {
+func calmBoard() view.Board {
 	b := fullBoard()
-	b.Windows, b.Incidents = nil, []belfry.BoardEntry{}
-	b.Sections = []belfry.BoardSection{{Monitors: b.Sections[0].Monitors[:1]}}
+	b.Windows, b.Incidents = nil, []view.BoardEntry{}
+	b.Sections = []view.BoardSection{{Monitors: b.Sections[0].Monitors[:1]}}
 	return b
 }
 
 // hostileBoard has markup and worse wherever people may write.
-func hostileBoard() belfry.Board {
+func hostileBoard() view.Board {
 	b := fullBoard()
 	b.Sections = b.Sections[:1]
 	b.Sections[0].Monitors = b.Sections[0].Monitors[:1]
@@ -111,10 +113,10 @@ func hostileBoard() belfry.Board {
 }
 
 // fixed shows always the same.
-func fixed(b belfry.Board) func(context.Context, string, string) (belfry.Board, error) {
-	return func(_ context.Context, namespace, name string) (belfry.Board, error) {
+func fixed(b view.Board) func(context.Context, string, string) (view.Board, error) {
+	return func(_ context.Context, namespace, name string) (view.Board, error) {
 		if name == "none" || name == "off" {
-			return belfry.Board{}, belfry.Errorf(belfry.NotFound, "no status page %q in namespace %q", name, namespace)
+			return view.Board{}, core.Errorf(core.NotFound, "no status page %q in namespace %q", name, namespace)
 		}
 		return b, nil
 	}

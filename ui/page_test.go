@@ -9,8 +9,9 @@ import (
 
 	"golang.org/x/net/html"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/monitor"
 	"github.com/belfry-run/belfry/ui"
+	"github.com/belfry-run/belfry/view"
 )
 
 // assetHash is in golden files by its place only, so that a change of the
@@ -18,10 +19,10 @@ import (
 var assetHash = regexp.MustCompile(`(/status-assets/)[0-9a-f]{12}/`)
 
 func TestPagesAreAsTheyWere(t *testing.T) {
-	empty := belfry.Board{Title: "New", At: now, Sections: []belfry.BoardSection{{Monitors: []belfry.BoardEntry{}}}, Incidents: []belfry.BoardEntry{}}
+	empty := view.Board{Title: "New", At: now, Sections: []view.BoardSection{{Monitors: []view.BoardEntry{}}}, Incidents: []view.BoardEntry{}}
 	for _, tt := range []struct {
 		name  string
-		board belfry.Board
+		board view.Board
 	}{{"full", fullBoard()}, {"calm", calmBoard()}, {"empty", empty}, {"hostile", hostileBoard()}} {
 		t.Run(tt.name, func(t *testing.T) {
 			h := handler(t, ui.Options{Board: fixed(tt.board), PublicURL: "https://status.example.com"})
@@ -114,31 +115,31 @@ func TestNothingBeyondTheBoard(t *testing.T) {
 }
 
 func TestBannerSaysTheWorst(t *testing.T) {
-	up, down := belfry.BoardEntry{Status: belfry.StatusUp}, belfry.BoardEntry{Status: belfry.StatusDown}
-	slow := belfry.BoardEntry{Status: belfry.StatusUp, Degraded: true}
-	repair := belfry.BoardEntry{Status: belfry.StatusDown, Maintenance: true}
-	paused, fresh := belfry.BoardEntry{Status: belfry.StatusPaused}, belfry.BoardEntry{Status: belfry.StatusNew}
-	stale := belfry.BoardEntry{Status: belfry.StatusDown, Stale: true}
+	up, down := view.BoardEntry{Status: monitor.StatusUp}, view.BoardEntry{Status: monitor.StatusDown}
+	slow := view.BoardEntry{Status: monitor.StatusUp, Degraded: true}
+	repair := view.BoardEntry{Status: monitor.StatusDown, Maintenance: true}
+	paused, fresh := view.BoardEntry{Status: monitor.StatusPaused}, view.BoardEntry{Status: monitor.StatusNew}
+	stale := view.BoardEntry{Status: monitor.StatusDown, Stale: true}
 	for _, tt := range []struct {
 		want     string
-		monitors []belfry.BoardEntry
+		monitors []view.BoardEntry
 	}{
 		{"Nothing is monitored here yet", nil},
-		{"All systems operational", []belfry.BoardEntry{up, up}},
-		{"Down: 1 of 1 system", []belfry.BoardEntry{down}},
-		{"Down: 2 of 4 systems", []belfry.BoardEntry{down, slow, repair, down}},
-		{"Degraded: 1 of 3 systems", []belfry.BoardEntry{slow, repair, up}},
-		{"Maintenance: 1 of 2 systems", []belfry.BoardEntry{repair, up}},
-		{"Operational: 1 of 4 systems", []belfry.BoardEntry{up, paused, fresh, stale}},
-		{"Paused: 1 of 2 systems", []belfry.BoardEntry{paused, fresh}},
-		{"No data: 2 of 2 systems", []belfry.BoardEntry{fresh, stale}},
+		{"All systems operational", []view.BoardEntry{up, up}},
+		{"Down: 1 of 1 system", []view.BoardEntry{down}},
+		{"Down: 2 of 4 systems", []view.BoardEntry{down, slow, repair, down}},
+		{"Degraded: 1 of 3 systems", []view.BoardEntry{slow, repair, up}},
+		{"Maintenance: 1 of 2 systems", []view.BoardEntry{repair, up}},
+		{"Operational: 1 of 4 systems", []view.BoardEntry{up, paused, fresh, stale}},
+		{"Paused: 1 of 2 systems", []view.BoardEntry{paused, fresh}},
+		{"No data: 2 of 2 systems", []view.BoardEntry{fresh, stale}},
 	} {
 		for i := range tt.monitors {
 			tt.monitors[i].Monitor = string(rune('a' + i))
 		}
 		// In two sections each, which must not count twice.
-		section := belfry.BoardSection{Monitors: tt.monitors}
-		b := belfry.Board{Title: "T", At: now, Sections: []belfry.BoardSection{section, section}}
+		section := view.BoardSection{Monitors: tt.monitors}
+		b := view.Board{Title: "T", At: now, Sections: []view.BoardSection{section, section}}
 		page := get(t, handler(t, ui.Options{Board: fixed(b)}), "/status/main")
 		if !strings.Contains(page, `<h2 id="overall">`+tt.want+`</h2>`) {
 			t.Errorf("%q is not the banner of %v", tt.want, tt.monitors)

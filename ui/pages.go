@@ -11,15 +11,16 @@ import (
 	"strings"
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/ui/internal/asset"
+	"github.com/belfry-run/belfry/view"
 )
 
 // Options of [Pages]. Board must be given.
 type Options struct {
 	// Board reads a status page with what it shows. A page that is not there
-	// and one that is off are both [belfry.NotFound].
-	Board func(ctx context.Context, namespace, name string) (belfry.Board, error)
+	// and one that is off are both [core.NotFound].
+	Board func(ctx context.Context, namespace, name string) (view.Board, error)
 
 	Logger *slog.Logger  // default: the default logger
 	MaxAge time.Duration // how old a page may be, here and in caches of others; default: 1 minute
@@ -125,7 +126,7 @@ func (p *Pages) serve(w http.ResponseWriter, r *http.Request) {
 	}
 	at, ok := parseAddress(r.URL.Path)
 	if !ok {
-		p.refuse(w, r, at, belfry.Errorf(belfry.NotFound, "no such path"))
+		p.refuse(w, r, at, core.Errorf(core.NotFound, "no such path"))
 		return
 	}
 	shown, err := p.cache.get(r.Context(), at.page)
@@ -148,7 +149,7 @@ func cacheFor(h http.Header, age time.Duration) {
 // refuse answers for a page that cannot be shown, and never says why.
 func (p *Pages) refuse(w http.ResponseWriter, r *http.Request, at address, err error) {
 	status, apology := http.StatusServiceUnavailable, p.down
-	if belfry.CodeOf(err) == belfry.NotFound {
+	if core.CodeOf(err) == core.NotFound {
 		status, apology = http.StatusNotFound, p.gone
 		cacheFor(w.Header(), p.cache.retry)
 	} else {
@@ -162,9 +163,9 @@ func (p *Pages) refuse(w http.ResponseWriter, r *http.Request, at address, err e
 }
 
 // load is one read of the database, of which the log hears when it fails.
-func (p *Pages) load(ctx context.Context, k key) (belfry.Board, error) {
+func (p *Pages) load(ctx context.Context, k key) (view.Board, error) {
 	b, err := p.opt.Board(ctx, k.namespace, k.name)
-	if err != nil && belfry.CodeOf(err) != belfry.NotFound {
+	if err != nil && core.CodeOf(err) != core.NotFound {
 		p.opt.Logger.Warn("status page not read", "namespace", k.namespace, "page", k.name, "error", err)
 	}
 	return b, err

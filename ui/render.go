@@ -5,18 +5,18 @@ import (
 	"encoding/json"
 	"fmt"
 
-	"github.com/belfry-run/belfry"
 	"github.com/belfry-run/belfry/ui/internal/asset"
+	"github.com/belfry-run/belfry/view"
 )
 
 // render makes all forms of a page.
-func (p *Pages) render(k key, b belfry.Board, stale bool) (r rendered, err error) {
+func (p *Pages) render(k key, b view.Board, stale bool) (r rendered, err error) {
 	page, err := p.html("board", newView(b, p.links(k), stale))
 	if err != nil {
 		return r, err
 	}
 	plain, err := json.Marshal(struct {
-		belfry.Board
+		view.Board
 		Stale bool `json:"stale,omitempty"` // it could not be read anew
 	}{b, stale})
 	if err != nil {

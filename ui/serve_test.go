@@ -9,8 +9,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/belfry-run/belfry"
 	"github.com/belfry-run/belfry/ui"
+	"github.com/belfry-run/belfry/view"
 )
 
 const policy = "default-src 'none'; style-src 'self'; img-src 'self' data:; frame-ancestors 'none'; base-uri 'none'; form-action 'none'"
@@ -172,7 +172,7 @@ func TestPrefix(t *testing.T) {
 }
 
 func TestNonsenseIsRefused(t *testing.T) {
-	board := fixed(belfry.Board{})
+	board := fixed(view.Board{})
 	for name, o := range map[string]ui.Options{
 		"no board": {}, "age": {Board: board, MaxAge: -1}, "url": {Board: board, PublicURL: "status.example.com"},
 		"script": {Board: board, PublicURL: "javascript:alert(1)"}, "host as prefix": {Board: board, Prefix: "//evil.example.com"},

@@ -7,8 +7,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/monitor"
 	"github.com/belfry-run/belfry/store/sqlite"
+	"github.com/belfry-run/belfry/task"
 	"github.com/belfry-run/belfry/ui"
 )
 
@@ -19,26 +20,26 @@ func TestPagesOfAStore(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer st.Close() //nolint:errcheck // the test is over
-	for _, m := range []belfry.Monitor{
+	for _, m := range []monitor.Monitor{
 		{Name: "shop", Public: true, Description: "Where people buy"},
 		{Name: "vault", Description: "Behind the shop"},
 	} {
-		m.Check.Kind = belfry.KindHTTP
-		m.Check.HTTP = &belfry.HTTP{URL: "https://secret.example.com/" + m.Name}
+		m.Check.Kind = task.KindHTTP
+		m.Check.HTTP = &task.HTTP{URL: "https://secret.example.com/" + m.Name}
 		if _, err := st.CreateMonitor(ctx, m); err != nil {
 			t.Fatal(err)
 		}
 	}
-	for _, p := range []belfry.StatusPage{
+	for _, p := range []monitor.StatusPage{
 		{Name: "main", Title: "Our shop"}, {Name: "hidden", Off: true},
-		{Name: "ops", Sections: []belfry.StatusSection{{Title: "All", Monitors: []string{"vault", "shop", "nothing"}}}},
+		{Name: "ops", Sections: []monitor.StatusSection{{Title: "All", Monitors: []string{"vault", "shop", "nothing"}}}},
 	} {
 		if _, err := st.SaveStatusPage(ctx, p); err != nil {
 			t.Fatal(err)
 		}
 	}
 	begin := time.Now().Add(time.Hour).Truncate(time.Second)
-	if _, err := st.SaveWindow(ctx, belfry.Window{Name: "move", Description: "Internal words", From: begin, To: begin.Add(time.Hour)}); err != nil {
+	if _, err := st.SaveWindow(ctx, monitor.Window{Name: "move", Description: "Internal words", From: begin, To: begin.Add(time.Hour)}); err != nil {
 		t.Fatal(err)
 	}
 	h := handler(t, ui.Options{Board: st.Board})

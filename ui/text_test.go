@@ -7,7 +7,8 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/view"
 )
 
 func TestPercent(t *testing.T) {
@@ -33,7 +34,7 @@ func TestOnlyAllIsAHundredPercent(t *testing.T) {
 		if got := percent(r); r < 1 && got == "100%" {
 			t.Fatalf("percent(%v) = %s", r, got)
 		}
-		d := belfry.BoardDay{Day: time.Unix(0, 0), Uptime: &r, Down: belfry.Duration(down)}
+		d := view.BoardDay{Day: time.Unix(0, 0), Uptime: &r, Down: core.Duration(down)}
 		if got := dayUptime(d); got == "100%" {
 			t.Fatalf("a day with downtime has %s", got)
 		}
@@ -86,7 +87,7 @@ func TestShapes(t *testing.T) {
 	}
 	rapid.Check(t, func(t *rapid.T) {
 		up := rapid.Float64Range(0, 1).Draw(t, "up")
-		path := dayPath(0, belfry.BoardDay{Uptime: &up, Down: belfry.Duration(24 * float64(time.Hour) * (1 - up))})
+		path := dayPath(0, view.BoardDay{Uptime: &up, Down: core.Duration(24 * float64(time.Hour) * (1 - up))})
 		if path == "" {
 			t.Fatal("nothing")
 		}

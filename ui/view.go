@@ -7,11 +7,12 @@ import (
 	"slices"
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/monitor"
+	"github.com/belfry-run/belfry/view"
 )
 
 // view is a board as the template wants it.
-type view struct {
+type boardPage struct {
 	Title, Description string
 	Links              links
 	Stale              bool
@@ -62,19 +63,19 @@ func (s state) Word() string {
 
 // stateOf is the one state that is shown of a monitor: what is not watched is
 // not known, and in maintenance it may be down.
-func stateOf(e belfry.BoardEntry) state {
+func stateOf(e view.BoardEntry) state {
 	switch {
-	case e.Status == belfry.StatusPaused:
+	case e.Status == monitor.StatusPaused:
 		return paused
 	case e.Maintenance:
 		return maintenance
 	case e.Stale:
 		return unknown
-	case e.Status == belfry.StatusDown:
+	case e.Status == monitor.StatusDown:
 		return down
-	case e.Status == belfry.StatusUp && e.Degraded:
+	case e.Status == monitor.StatusUp && e.Degraded:
 		return degraded
-	case e.Status == belfry.StatusUp:
+	case e.Status == monitor.StatusUp:
 		return operational
 	}
 	return unknown
@@ -113,8 +114,8 @@ type legendEntry struct {
 	Word string
 }
 
-func newView(b belfry.Board, l links, stale bool) view {
-	v := view{Title: b.Title, Description: b.Description, Links: l, Stale: stale, At: moment{b.At}, Legend: legend()}
+func newView(b view.Board, l links, stale bool) boardPage {
+	v := boardPage{Title: b.Title, Description: b.Description, Links: l, Stale: stale, At: moment{b.At}, Legend: legend()}
 	states := map[string]state{} // a monitor in two sections counts once
 	for _, s := range b.Sections {
 		section := sectionView{Title: cmp.Or(s.Title, "Monitors")}
@@ -136,7 +137,7 @@ func newView(b belfry.Board, l links, stale bool) view {
 	return v
 }
 
-func newMonitor(e belfry.BoardEntry) monitorView {
+func newMonitor(e view.BoardEntry) monitorView {
 	m := monitorView{Name: e.Monitor, Description: e.Description, State: stateOf(e), Bars: newBars(e)}
 	if m.State == down || m.State == paused {
 		m.Since = moment{e.Since}
@@ -147,7 +148,7 @@ func newMonitor(e belfry.BoardEntry) monitorView {
 	return m
 }
 
-func newIncident(e belfry.BoardEntry, now time.Time) incidentView {
+func newIncident(e view.BoardEntry, now time.Time) incidentView {
 	i := incidentView{Monitor: e.Monitor, From: moment{e.StartedAt}, To: moment{e.EndedAt}}
 	i.Lasted = span(now.Sub(e.StartedAt))
 	if i.Over() {
@@ -157,7 +158,7 @@ func newIncident(e belfry.BoardEntry, now time.Time) incidentView {
 }
 
 // newWindows are those that are not over, each once, in the order of their begins.
-func newWindows(b belfry.Board) (out []windowView) {
+func newWindows(b view.Board) (out []windowView) {
 	for _, w := range b.Windows {
 		next := windowView{w.Name, moment{w.From}, moment{w.To}, !w.From.After(b.At)}
 		if w.To.After(b.At) && !slices.Contains(out, next) {

@@ -7,7 +7,9 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/job"
+	"github.com/belfry-run/belfry/task"
 )
 
 // attempt is a job that a life holds, from the claim's arrival until the
@@ -30,14 +32,14 @@ type attempt struct {
 }
 
 // begin makes an attempt of a leased job, which is the attempt's from then on.
-func (a *attempt) begin(l *lane, of *piece, j *belfry.LeasedJob, arrived time.Time) {
+func (a *attempt) begin(l *lane, of *piece, j *job.LeasedJob, arrived time.Time) {
 	a.lane, a.of, a.arrived = l, of, arrived
-	task := j.Task
-	if task == nil { // from a broker that somebody else wrote
-		task = new(belfry.Task)
+	t := j.Task
+	if t == nil { // from a broker that somebody else wrote
+		t = new(task.Task)
 	}
-	a.log.open(l.life.worker.ship, l.life.session.ID, belfry.Ref{JobID: j.Job.ID, Lease: of.lease}, outputLimit(task))
-	a.run.Job, a.run.Task, a.run.Lease, a.run.Session = &j.Job, task, of.lease, l.life.session.ID
+	a.log.open(l.life.worker.ship, l.life.session.ID, job.Ref{JobID: j.Job.ID, Lease: of.lease}, outputLimit(t))
+	a.run.Job, a.run.Task, a.run.Lease, a.run.Session = &j.Job, t, of.lease, l.life.session.ID
 	a.run.Artifact, a.run.Secrets = j.Artifact, j.Secrets
 	a.run.Stdout, a.run.Stderr, a.run.Log = a.log.writers()
 	a.run.log, a.run.settled, a.run.lost, a.run.until = &a.log, &a.settled, l.life.gone.Done(), l.life.lease
@@ -83,7 +85,7 @@ func (a *attempt) hasBegun() bool {
 
 // execute runs the attempt and gives what came of it to done. It reports
 // whether the attempt ended in time: this goroutine was not left behind.
-func (a *attempt) execute(s *slot, done func(a *attempt, f belfry.Finish, now time.Time, report bool)) (inTime bool) {
+func (a *attempt) execute(s *slot, done func(a *attempt, f job.Finish, now time.Time, report bool)) (inTime bool) {
 	w := a.lane.life.worker
 	ex := w.options.Executors[a.run.Job.Kind]
 	if ex == nil {
@@ -93,7 +95,7 @@ func (a *attempt) execute(s *slot, done func(a *attempt, f belfry.Finish, now ti
 	a.note(func(s *Spool) error { return s.begin(a.lane.life.session.ID, a.run.Ref()) })
 	begun := time.Now()
 	a.in(s)
-	return s.execute(ex, &a.run, begun, w.patience(&a.run), func(f belfry.Finish, cause error, now time.Time, left bool) {
+	return s.execute(ex, &a.run, begun, w.patience(&a.run), func(f job.Finish, cause error, now time.Time, left bool) {
 		if left {
 			w.log.Warn("handler ignored the end of its context and was left behind",
 				"job", f.JobID, "task", a.run.Job.Task, "cause", cause, "left_behind", w.left.Add(1))
@@ -101,14 +103,14 @@ func (a *attempt) execute(s *slot, done func(a *attempt, f belfry.Finish, now ti
 			a.in(nil)
 		}
 		f, report := conclude(f, cause, a.run.Timeout())
-		switch unable := cause == nil && f.Outcome == belfry.OutcomeHandedBack; {
+		switch unable := cause == nil && f.Outcome == job.OutcomeHandedBack; {
 		case unable && a.run.noRoom:
 			w.log.Debug("no room for a job, handing it back", "job", f.JobID, "why", f.Error)
 		case unable:
 			w.unwell.saw(a.run.Job.Kind, false, f.Error)
 		default:
 			w.unwell.saw(a.run.Job.Kind, true, "")
-			f.StartedIn = belfry.Duration(begun.Sub(a.arrived))
+			f.StartedIn = core.Duration(begun.Sub(a.arrived))
 		}
 		w.options.Observer.Ended(a.lane.queue, a.run.Job.Kind, f.Outcome, now.Sub(begun))
 		a.left.Store(left)
@@ -119,7 +121,7 @@ func (a *attempt) execute(s *slot, done func(a *attempt, f belfry.Finish, now ti
 	}, a.late)
 }
 
-func (a *attempt) late(f belfry.Finish) {
+func (a *attempt) late(f job.Finish) {
 	// Whoever left this goroutine behind may not have come to say so yet. It is
 	// no runner any more, and must not take its leave a second time.
 	a.left.Store(true)
@@ -129,17 +131,17 @@ func (a *attempt) late(f belfry.Finish) {
 }
 
 // unstarted is the result of an attempt that was claimed and did not begin.
-func (a *attempt) unstarted() belfry.Finish {
-	f := belfry.Finish{Ref: a.run.Ref(), Outcome: belfry.OutcomeHandedBack}
+func (a *attempt) unstarted() job.Finish {
+	f := job.Finish{Ref: a.run.Ref(), Outcome: job.OutcomeHandedBack}
 	if errors.Is(a.ended(), ErrCanceled) {
-		f.Outcome = belfry.OutcomeCanceled
+		f.Outcome = job.OutcomeCanceled
 	}
 	return f
 }
 
 // report hands a result over, after the log: the result ends the lease, and
 // the log needs it.
-func (a *attempt) report(f belfry.Finish, now time.Time) {
+func (a *attempt) report(f job.Finish, now time.Time) {
 	f.LogCut = a.log.flush(logPatience) || f.LogCut
 	l := a.lane.life
 	a.note(func(s *Spool) error { return s.keep(l.session.ID, f) })
@@ -163,7 +165,7 @@ func (a *attempt) note(write func(*Spool) error) {
 }
 
 func (a *attempt) spool() *Spool {
-	if a.run.Job.Kind != belfry.KindProgram {
+	if a.run.Job.Kind != task.KindProgram {
 		return nil
 	}
 	return a.lane.life.worker.options.Spool

@@ -6,7 +6,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/job"
+	"github.com/belfry-run/belfry/task"
 	"github.com/belfry-run/belfry/worker"
 )
 
@@ -18,33 +19,33 @@ type endless struct {
 	done           chan struct{}
 }
 
-func (e *endless) OpenSession(_ context.Context, w belfry.WorkerInfo) (belfry.Session, error) {
-	return belfry.Session{ID: "s", TTL: belfry.DefaultSessionTTL, Queues: w.Queues}, nil
+func (e *endless) OpenSession(_ context.Context, w job.WorkerInfo) (job.Session, error) {
+	return job.Session{ID: "s", TTL: job.DefaultSessionTTL, Queues: w.Queues}, nil
 }
 
-func (e *endless) Claim(_ context.Context, r belfry.ClaimRequest) (belfry.Claim, error) {
-	c := belfry.Claim{Lease: e.next.Load() + 1}
+func (e *endless) Claim(_ context.Context, r job.ClaimRequest) (job.Claim, error) {
+	c := job.Claim{Lease: e.next.Load() + 1}
 	for range r.Want["default"] {
-		j := belfry.Job{ID: e.next.Add(1), Task: "noop", Kind: belfry.KindFunc, Queue: "default", Timeout: belfry.DefaultTimeout}
-		c.Jobs = append(c.Jobs, belfry.LeasedJob{Job: j})
+		j := job.Job{ID: e.next.Add(1), Task: "noop", Kind: task.KindFunc, Queue: "default", Timeout: task.DefaultTimeout}
+		c.Jobs = append(c.Jobs, job.LeasedJob{Job: j})
 	}
 	return c, nil
 }
 
-func (e *endless) Renew(context.Context, string, []belfry.Holding) (belfry.Renewal, error) {
-	return belfry.Renewal{}, nil
+func (e *endless) Renew(context.Context, string, []job.Holding) (job.Renewal, error) {
+	return job.Renewal{}, nil
 }
 
-func (e *endless) Finish(_ context.Context, _ string, fs []belfry.Finish) ([]belfry.Finished, error) {
+func (e *endless) Finish(_ context.Context, _ string, fs []job.Finish) ([]job.Finished, error) {
 	if e.finished.Add(int64(len(fs))) >= e.enough && e.enough > 0 {
 		e.enough = 0
 		close(e.done)
 	}
-	return make([]belfry.Finished, len(fs)), nil
+	return make([]job.Finished, len(fs)), nil
 }
 
-func (e *endless) Append(context.Context, string, []belfry.LogPiece) error { return nil }
-func (e *endless) CloseSession(context.Context, string) error              { return nil }
+func (e *endless) Append(context.Context, string, []job.LogPiece) error { return nil }
+func (e *endless) CloseSession(context.Context, string) error           { return nil }
 
 // BenchmarkJob is what the worker itself costs per job, with a broker and a
 // handler that cost nothing.

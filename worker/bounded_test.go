@@ -7,7 +7,8 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/job"
+	"github.com/belfry-run/belfry/task"
 	"github.com/belfry-run/belfry/worker"
 	"github.com/belfry-run/belfry/worker/internal/brokertest"
 )
@@ -28,7 +29,7 @@ func (n *narrow) Full() bool {
 	return n.refused > 0 && n.running > 0
 }
 
-func (n *narrow) Execute(_ context.Context, r *worker.Run) belfry.Finish {
+func (n *narrow) Execute(_ context.Context, r *worker.Run) job.Finish {
 	n.mu.Lock()
 	if n.running > 0 {
 		n.refused++
@@ -43,7 +44,7 @@ func (n *narrow) Execute(_ context.Context, r *worker.Run) belfry.Finish {
 	n.mu.Lock()
 	n.running--
 	n.mu.Unlock()
-	return belfry.Finish{Ref: r.Ref(), Outcome: belfry.OutcomeOK}
+	return job.Finish{Ref: r.Ref(), Outcome: job.OutcomeOK}
 }
 
 // A job without room goes back and costs nothing. It is not claimed again while there is none, the machine is not called unwell for
@@ -51,13 +52,13 @@ func (n *narrow) Execute(_ context.Context, r *worker.Run) belfry.Finish {
 func TestAJobWithoutRoomWaitsAtTheBroker(t *testing.T) {
 	t.Parallel()
 	b := brokertest.New()
-	b.AddTask(belfry.Task{Name: "large", Command: &belfry.Command{Shell: "x"}, Retry: belfry.Retry{MaxAttempts: 1}})
-	b.AddTask(belfry.Task{Name: "other", Kind: belfry.KindFunc})
+	b.AddTask(task.Task{Name: "large", Command: &task.Command{Shell: "x"}, Retry: task.Retry{MaxAttempts: 1}})
+	b.AddTask(task.Task{Name: "other", Kind: task.KindFunc})
 	n := &narrow{begun: make(chan int64), refuses: make(chan int64, 100), end: make(chan struct{})}
 	handlers := &worker.Handlers{}
 	ran := make(chan struct{}, 1)
 	worker.Handle(handlers, "other", func(context.Context, struct{}) (struct{}, error) { ran <- struct{}{}; return struct{}{}, nil })
-	w, err := worker.New(worker.Options{Broker: b, Grace: -1, Handlers: handlers, Executors: map[belfry.Kind]worker.Executor{belfry.KindCommand: n}})
+	w, err := worker.New(worker.Options{Broker: b, Grace: -1, Handlers: handlers, Executors: map[task.Kind]worker.Executor{task.KindCommand: n}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -66,12 +67,12 @@ func TestAJobWithoutRoomWaitsAtTheBroker(t *testing.T) {
 	ended.Go(func() { _ = w.Run(ctx) })
 	defer ended.Wait()
 	defer cancel()
-	first, second := b.Enqueue(belfry.NewJob{Task: "large"}).ID, b.Enqueue(belfry.NewJob{Task: "large"}).ID
+	first, second := b.Enqueue(job.NewJob{Task: "large"}).ID, b.Enqueue(job.NewJob{Task: "large"}).ID
 	runs, refused := <-n.begun, <-n.refuses
 	if !slices.Equal(slices.Sorted(slices.Values([]int64{runs, refused})), []int64{first, second}) {
 		t.Errorf("job %d runs and %d was refused", runs, refused)
 	}
-	b.Enqueue(belfry.NewJob{Task: "other"})
+	b.Enqueue(job.NewJob{Task: "other"})
 	<-ran
 	if unwell := w.Unwell(); len(unwell) > 0 {
 		t.Error(unwell)
@@ -82,7 +83,7 @@ func TestAJobWithoutRoomWaitsAtTheBroker(t *testing.T) {
 	}
 	n.end <- struct{}{}
 	as := b.Attempts(refused)
-	if len(as) == 0 || as[0].Outcome != belfry.OutcomeHandedBack {
+	if len(as) == 0 || as[0].Outcome != job.OutcomeHandedBack {
 		t.Errorf("%+v", as)
 	}
 	if j, _ := b.Job(t.Context(), "", refused); j.Failures != 0 || j.Infra != 0 {

@@ -7,7 +7,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/job"
 )
 
 type runKey struct{}
@@ -81,10 +82,10 @@ func runFrom(ctx context.Context) (*Run, bool) {
 }
 
 // JobFrom is the job that runs under this context, as it stood at the claim.
-func JobFrom(ctx context.Context) (belfry.Job, bool) {
+func JobFrom(ctx context.Context) (job.Job, bool) {
 	r, ok := runFrom(ctx)
 	if !ok {
-		return belfry.Job{}, false
+		return job.Job{}, false
 	}
 	return *r.Job, true
 }
@@ -109,19 +110,19 @@ const settleFlush = 2 * time.Second
 // The worker reports afterwards as always. The answer that the lease is gone
 // is then expected. What the handler logs after FinishFor may be lost, because
 // the settled lease accepts no more.
-func FinishFor(ctx context.Context, out any) (belfry.Finish, error) {
+func FinishFor(ctx context.Context, out any) (job.Finish, error) {
 	r, ok := runFrom(ctx)
 	if !ok {
-		return belfry.Finish{}, belfry.Errorf(belfry.Internal, "FinishFor outside of an attempt").
+		return job.Finish{}, core.Errorf(core.Internal, "FinishFor outside of an attempt").
 			WithHint("pass the context that the handler was called with")
 	}
 	if ctx.Err() != nil {
-		return belfry.Finish{}, context.Cause(ctx)
+		return job.Finish{}, context.Cause(ctx)
 	}
-	f := belfry.Finish{Ref: r.Ref(), Outcome: belfry.OutcomeOK}
+	f := job.Finish{Ref: r.Ref(), Outcome: job.OutcomeOK}
 	var err error
 	if f.Output, err = encodeOutput(out); err != nil {
-		return belfry.Finish{}, err
+		return job.Finish{}, err
 	}
 	f.LogCut = r.log.flush(settleFlush)
 	r.settled.Store(true)
@@ -136,9 +137,9 @@ func encodeOutput(out any) (json.RawMessage, error) {
 	b, err := json.Marshal(out)
 	switch {
 	case err != nil:
-		return nil, belfry.Errorf(belfry.Invalid, "output is not JSON: %w", err)
-	case len(b) > belfry.MaxOutput:
-		return nil, belfry.Errorf(belfry.TooLarge, "output of %d bytes is over the limit of %d", len(b), belfry.MaxOutput)
+		return nil, core.Errorf(core.Invalid, "output is not JSON: %w", err)
+	case len(b) > core.MaxOutput:
+		return nil, core.Errorf(core.TooLarge, "output of %d bytes is over the limit of %d", len(b), core.MaxOutput)
 	case string(b) == "null":
 		return nil, nil
 	}

@@ -8,7 +8,9 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/job"
+	"github.com/belfry-run/belfry/task"
 )
 
 // A handler that never looks at its context ends for the same reason as one
@@ -60,8 +62,8 @@ func TestTheContextOfAnAttempt(t *testing.T) {
 		defer s.close()
 		begun := time.Now()
 		var kept, child context.Context
-		r := newRun(belfry.Job{ID: 7, Timeout: belfry.Duration(time.Minute)}, belfry.Task{}, io.Discard, io.Discard, io.Discard)
-		answer := func(belfry.Finish, error, time.Time, bool) {}
+		r := newRun(job.Job{ID: 7, Timeout: core.Duration(time.Minute)}, task.Task{}, io.Discard, io.Discard, io.Discard)
+		answer := func(job.Finish, error, time.Time, bool) {}
 		s.execute(run(func(ctx context.Context) {
 			kept = ctx
 			if j, ok := JobFrom(ctx); !ok || j.ID != 7 {

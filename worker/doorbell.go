@@ -5,7 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/job"
 )
 
 // Doorbell tells the workers of a queue which of its jobs are ready, through a
@@ -13,11 +13,11 @@ import (
 type Doorbell interface {
 	// Receive waits for the first ring, up to wait, and answers at most n. A ring
 	// comes again after a while unless it is acknowledged.
-	Receive(ctx context.Context, n int, wait time.Duration) ([]belfry.Ring, error)
+	Receive(ctx context.Context, n int, wait time.Duration) ([]job.Ring, error)
 	// Ack says that rings need not come again.
-	Ack(ctx context.Context, rs []belfry.Ring) error
+	Ack(ctx context.Context, rs []job.Ring) error
 	// Later lets rings come again after d.
-	Later(ctx context.Context, rs []belfry.Ring, d time.Duration) error
+	Later(ctx context.Context, rs []job.Ring, d time.Duration) error
 }
 
 const (
@@ -44,7 +44,7 @@ func (l *lane) listen(ctx context.Context, want int) (a answer) {
 		wait = 0
 	}
 	begun := time.Now()
-	rings, err := l.bell.Receive(ctx, min(want, belfry.MaxTickets), wait)
+	rings, err := l.bell.Receive(ctx, min(want, job.MaxTickets), wait)
 	if err != nil && len(rings) == 0 {
 		l.sawBell(ctx, err)
 		a.err = err
@@ -60,7 +60,7 @@ func (l *lane) listen(ctx context.Context, want int) (a answer) {
 		return a
 	}
 	without, _, _ := l.life.worker.unwell.state()
-	claim, arrived, err := l.ask(ctx, belfry.ClaimRequest{
+	claim, arrived, err := l.ask(ctx, job.ClaimRequest{
 		Tickets: ticketsOf(rings), Want: map[string]int{l.queue: len(rings)}, Ahead: l.ahead(l.beyond(len(rings))), Without: l.life.worker.full(without),
 	})
 	if err != nil {
@@ -69,7 +69,7 @@ func (l *lane) listen(ctx context.Context, want int) (a answer) {
 		return a
 	}
 	a.attempts = arrived
-	l.answer(ctx, rings, func(r belfry.Ring) time.Duration {
+	l.answer(ctx, rings, func(r job.Ring) time.Duration {
 		if isSettled(claim, r.JobID) {
 			return drop
 		}
@@ -82,7 +82,7 @@ func (l *lane) listen(ctx context.Context, want int) (a answer) {
 const drop = -1
 
 // putOff is when a ring that could not be used is to come again.
-func putOff(r belfry.Ring) time.Duration {
+func putOff(r job.Ring) time.Duration {
 	if r.Deliveries >= maxDeliveries {
 		return drop
 	}
@@ -90,16 +90,16 @@ func putOff(r belfry.Ring) time.Duration {
 }
 
 // atOnce lets others have a ring.
-func atOnce(belfry.Ring) time.Duration { return 0 }
+func atOnce(job.Ring) time.Duration { return 0 }
 
 // isSettled reports that a claim brought the job, or that a ticket for it is of
 // no more use.
-func isSettled(c belfry.Claim, job int64) bool {
-	return slices.Contains(c.Spent, job) || slices.ContainsFunc(c.Jobs, func(j belfry.LeasedJob) bool { return j.Job.ID == job })
+func isSettled(c job.Claim, work int64) bool {
+	return slices.Contains(c.Spent, work) || slices.ContainsFunc(c.Jobs, func(j job.LeasedJob) bool { return j.Job.ID == work })
 }
 
-func ticketsOf(rings []belfry.Ring) []belfry.Ticket {
-	ts := make([]belfry.Ticket, len(rings))
+func ticketsOf(rings []job.Ring) []job.Ticket {
+	ts := make([]job.Ticket, len(rings))
 	for i, r := range rings {
 		ts[i] = r.Ticket
 	}
@@ -108,8 +108,8 @@ func ticketsOf(rings []belfry.Ring) []belfry.Ticket {
 
 // answer tells the doorbell about each ring, beside the lane: no job waits for
 // it. A doorbell that does not hear rings again, which is harmless.
-func (l *lane) answer(ctx context.Context, rings []belfry.Ring, when func(belfry.Ring) time.Duration) {
-	groups := map[time.Duration][]belfry.Ring{}
+func (l *lane) answer(ctx context.Context, rings []job.Ring, when func(job.Ring) time.Duration) {
+	groups := map[time.Duration][]job.Ring{}
 	for _, r := range rings {
 		groups[when(r)] = append(groups[when(r)], r)
 	}
@@ -127,7 +127,7 @@ func (l *lane) answer(ctx context.Context, rings []belfry.Ring, when func(belfry
 	})
 }
 
-func (l *lane) tell(ctx context.Context, d time.Duration, rings []belfry.Ring) error {
+func (l *lane) tell(ctx context.Context, d time.Duration, rings []job.Ring) error {
 	if d == drop {
 		return l.bell.Ack(ctx, rings)
 	}

@@ -9,7 +9,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/job"
 	"github.com/belfry-run/belfry/worker"
 )
 
@@ -25,17 +26,17 @@ type doorbell struct {
 }
 
 type message struct {
-	belfry.Ring
+	job.Ring
 	visible time.Time
 }
 
 func newDoorbell() *doorbell { return &doorbell{changed: make(chan struct{})} }
 
-func (d *doorbell) ring(ts ...belfry.Ticket) {
+func (d *doorbell) ring(ts ...job.Ticket) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for _, t := range ts {
-		d.messages = append(d.messages, &message{Ring: belfry.Ring{Ticket: t}})
+		d.messages = append(d.messages, &message{Ring: job.Ring{Ticket: t}})
 	}
 	d.wake()
 }
@@ -58,7 +59,7 @@ func (d *doorbell) left() int {
 	return len(d.messages)
 }
 
-func (d *doorbell) Receive(ctx context.Context, n int, wait time.Duration) ([]belfry.Ring, error) {
+func (d *doorbell) Receive(ctx context.Context, n int, wait time.Duration) ([]job.Ring, error) {
 	until := time.Now().Add(wait)
 	for {
 		rings, changed, next, err := d.take(n)
@@ -74,7 +75,7 @@ func (d *doorbell) Receive(ctx context.Context, n int, wait time.Duration) ([]be
 	}
 }
 
-func (d *doorbell) take(n int) (rings []belfry.Ring, changed <-chan struct{}, next time.Duration, err error) {
+func (d *doorbell) take(n int) (rings []job.Ring, changed <-chan struct{}, next time.Duration, err error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	next = time.Hour
@@ -96,7 +97,7 @@ func (d *doorbell) take(n int) (rings []belfry.Ring, changed <-chan struct{}, ne
 	return rings, d.changed, next, nil
 }
 
-func (d *doorbell) Ack(_ context.Context, rs []belfry.Ring) error {
+func (d *doorbell) Ack(_ context.Context, rs []job.Ring) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.fail != nil {
@@ -114,7 +115,7 @@ func (d *doorbell) Ack(_ context.Context, rs []belfry.Ring) error {
 	return nil
 }
 
-func (d *doorbell) Later(_ context.Context, rs []belfry.Ring, after time.Duration) error {
+func (d *doorbell) Later(_ context.Context, rs []job.Ring, after time.Duration) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for _, r := range rs {
@@ -143,14 +144,14 @@ func TestAQueueWithADoorbellIsClaimedByTicketsOnly(t *testing.T) {
 		rung, silent := f.enqueue("work"), f.enqueue("work")
 		stop := f.serve()
 		pass(time.Minute)
-		f.wantState(rung, belfry.JobReady)
+		f.wantState(rung, job.Ready)
 		if n := f.broker.Calls("claim"); n != 0 {
 			t.Errorf("%d claims without a ticket", n)
 		}
 		d.ring(f.broker.MakeTicket(rung))
 		settle()
-		f.wantState(rung, belfry.JobSucceeded)
-		f.wantState(silent, belfry.JobReady)
+		f.wantState(rung, job.Succeeded)
+		f.wantState(silent, job.Ready)
 		if d.left() != 0 || d.acked != 1 {
 			t.Errorf("%d messages left, %d acknowledged", d.left(), d.acked)
 		}
@@ -168,12 +169,12 @@ func TestARingIsAcknowledgedWhileItsJobRuns(t *testing.T) {
 		d.ring(f.broker.MakeTicket(id))
 		stop := f.serve()
 		pass(time.Second)
-		f.wantState(id, belfry.JobRunning)
+		f.wantState(id, job.Running)
 		if d.left() != 0 {
 			t.Error("the broker still has it")
 		}
 		pass(50 * time.Minute)
-		f.wantOutcomes(id, belfry.OutcomeOK)
+		f.wantOutcomes(id, job.OutcomeOK)
 		_ = stop()
 	})
 }
@@ -190,7 +191,7 @@ func TestARingTwiceIsOneAttempt(t *testing.T) {
 		pass(10 * time.Second)
 		d.ring(first, second) // replayed
 		pass(time.Second)
-		f.wantOutcomes(id, belfry.OutcomeOK)
+		f.wantOutcomes(id, job.OutcomeOK)
 		if ran.Load() != 1 || d.left() != 0 {
 			t.Errorf("ran %d times, %d messages left", ran.Load(), d.left())
 		}
@@ -225,7 +226,7 @@ func TestARingThatComesTooEarlyIsPutOffLongerEachTimeAndThenDropped(t *testing.T
 	inBubble(t, func(f *fixture) {
 		d := f.byDoorbell()
 		f.handle("work", func(context.Context) error { return nil })
-		id := f.broker.Enqueue(belfry.NewJob{Task: "work", Delay: belfry.Duration(time.Hour)}).ID
+		id := f.broker.Enqueue(job.NewJob{Task: "work", Delay: core.Duration(time.Hour)}).ID
 		d.ring(f.broker.MakeTicket(id))
 		stop := f.serve()
 		pass(10 * time.Minute)
@@ -233,10 +234,10 @@ func TestARingThatComesTooEarlyIsPutOffLongerEachTimeAndThenDropped(t *testing.T
 			t.Errorf("put off %s, %d messages left", got, d.left())
 		}
 		pass(time.Hour)
-		f.wantState(id, belfry.JobReady)
+		f.wantState(id, job.Ready)
 		d.ring(f.broker.MakeTicket(id)) // as the server does
 		settle()
-		f.wantState(id, belfry.JobSucceeded)
+		f.wantState(id, job.Succeeded)
 		_ = stop()
 	})
 }
@@ -263,7 +264,7 @@ func TestRingsWaitForTheServer(t *testing.T) {
 		}
 		away.Store(false)
 		pass(40 * time.Second)
-		f.wantState(id, belfry.JobSucceeded)
+		f.wantState(id, job.Succeeded)
 		_ = stop()
 	})
 }
@@ -278,13 +279,13 @@ func TestADoorbellThatIsAwayIsToldOnceAndHeardAgain(t *testing.T) {
 		d.breakDown(errors.New("no broker"))
 		d.ring(f.broker.MakeTicket(id))
 		pass(10 * time.Minute)
-		f.wantState(id, belfry.JobReady)
+		f.wantState(id, job.Ready)
 		if n := f.logged.count("doorbell of queue default cannot be heard"); n != 1 {
 			t.Errorf("logged %d times", n)
 		}
 		d.breakDown(nil)
 		pass(10 * time.Second)
-		f.wantState(id, belfry.JobSucceeded)
+		f.wantState(id, job.Succeeded)
 		f.wantLogged("broker call works again")
 		_ = stop()
 	})
@@ -313,7 +314,7 @@ func TestAtShutdownAnUnclaimedRingIsGivenToOthers(t *testing.T) {
 		if d.left() != 1 || len(d.putOff) != 1 || d.putOff[0] > time.Second {
 			t.Errorf("%d messages left, put off %v", d.left(), d.putOff)
 		}
-		f.wantState(id, belfry.JobReady)
+		f.wantState(id, job.Ready)
 	})
 }
 
@@ -343,7 +344,7 @@ func TestNothingIsLostOrDoubledBehindABadDoorbell(t *testing.T) {
 			}
 			for range 120 {
 				for _, id := range ids {
-					if j := f.job(id); j.State != belfry.JobReady && j.State != belfry.JobScheduled {
+					if j := f.job(id); j.State != job.Ready && j.State != job.Scheduled {
 						continue
 					}
 					switch ticket := f.broker.MakeTicket(id); roll(5) {
@@ -362,7 +363,7 @@ func TestNothingIsLostOrDoubledBehindABadDoorbell(t *testing.T) {
 			calm.Store(true)
 			pass(5 * time.Minute)
 			for _, id := range ids {
-				f.wantState(id, belfry.JobSucceeded)
+				f.wantState(id, job.Succeeded)
 			}
 			if d.left() != 0 {
 				t.Errorf("%d messages left", d.left())

@@ -8,13 +8,14 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/job"
 )
 
 // runGuarded always answers, also when the executor panics or ends its
 // goroutine with runtime.Goexit, which runs deferred functions only.
-func runGuarded(ctx context.Context, ex Executor, r *Run, answer func(belfry.Finish)) {
-	var f belfry.Finish
+func runGuarded(ctx context.Context, ex Executor, r *Run, answer func(job.Finish)) {
+	var f job.Finish
 	returned := false
 	defer func() {
 		if v := recover(); v != nil {
@@ -45,27 +46,27 @@ func panicStack(stack []byte) string {
 
 // fit makes a result acceptable to any broker: texts are clean and within
 // their limits, the output is one JSON value within its own.
-func fit(f belfry.Finish) belfry.Finish {
+func fit(f job.Finish) job.Finish {
 	if f.Outcome == "" {
-		f.Outcome, f.Error = belfry.OutcomeError, explain("executor gave no outcome", f.Error)
+		f.Outcome, f.Error = job.OutcomeError, explain("executor gave no outcome", f.Error)
 	}
 	if len(f.Output) > 0 && !utf8.Valid(f.Output) {
 		f.Output = []byte(strings.ToValidUTF8(string(f.Output), "\uFFFD"))
 	}
 	switch {
-	case len(f.Output) > belfry.MaxOutput:
-		f = refuseOutput(f, fmt.Sprintf("its output of %d bytes is over the limit of %d: put large results elsewhere and return where", len(f.Output), belfry.MaxOutput))
+	case len(f.Output) > core.MaxOutput:
+		f = refuseOutput(f, fmt.Sprintf("its output of %d bytes is over the limit of %d: put large results elsewhere and return where", len(f.Output), core.MaxOutput))
 	case len(f.Output) > 0 && !json.Valid(f.Output):
 		f = refuseOutput(f, "its output is not JSON")
 	}
-	f.Error, _ = belfry.CleanText(f.Error, belfry.MaxError)
+	f.Error, _ = core.CleanText(f.Error, core.MaxError)
 	return f
 }
 
-func refuseOutput(f belfry.Finish, why string) belfry.Finish {
+func refuseOutput(f job.Finish, why string) job.Finish {
 	f.Output = nil
-	if f.Outcome == belfry.OutcomeOK {
-		f.Outcome, f.NoRetry = belfry.OutcomeError, true
+	if f.Outcome == job.OutcomeOK {
+		f.Outcome, f.NoRetry = job.OutcomeError, true
 	}
 	f.Error = explain(why, f.Error)
 	return f

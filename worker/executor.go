@@ -9,7 +9,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/job"
+	"github.com/belfry-run/belfry/task"
 )
 
 // Executor runs attempts of one kind.
@@ -19,7 +20,7 @@ import (
 // back what it saw and leaves the meaning of the cause to the worker. A panic
 // in it is a failed attempt.
 type Executor interface {
-	Execute(ctx context.Context, r *Run) belfry.Finish
+	Execute(ctx context.Context, r *Run) job.Finish
 }
 
 // Why the context of an attempt ended.
@@ -41,8 +42,8 @@ var (
 // The writers are safe for concurrent use, never fail, and ignore what comes
 // after the attempt has ended.
 type Run struct {
-	Job     *belfry.Job  // as it stood at the claim: not to be changed
-	Task    *belfry.Task // shared by the jobs of a claim: not to be changed
+	Job     *job.Job   // as it stood at the claim: not to be changed
+	Task    *task.Task // shared by the jobs of a claim: not to be changed
 	Lease   int64
 	Session string // of the worker
 
@@ -52,7 +53,7 @@ type Run struct {
 
 	// Artifact is where the bytes of a program are, and Secrets its variables
 	// with the values of secrets. Neither belongs into a log.
-	Artifact *belfry.SignedRequest
+	Artifact *task.SignedRequest
 	Secrets  map[string]string
 
 	lost  <-chan struct{}
@@ -65,7 +66,7 @@ type Run struct {
 	settled *atomic.Bool // somebody else may have reported the result already
 }
 
-func newRun(job belfry.Job, task belfry.Task, stdout, stderr, log io.Writer) *Run {
+func newRun(job job.Job, task task.Task, stdout, stderr, log io.Writer) *Run {
 	return &Run{
 		Job: &job, Task: &task,
 		Stdout: stdout, Stderr: stderr, Log: log,
@@ -80,7 +81,7 @@ type noLog struct{}
 func (noLog) flush(time.Duration) bool { return false }
 
 // Ref names the attempt.
-func (r *Run) Ref() belfry.Ref { return belfry.Ref{JobID: r.Job.ID, Lease: r.Lease} }
+func (r *Run) Ref() job.Ref { return job.Ref{JobID: r.Job.ID, Lease: r.Lease} }
 
 // Input is the job's own, or else the task's.
 func (r *Run) Input() json.RawMessage {
@@ -98,7 +99,7 @@ func (r *Run) Timeout() time.Duration {
 	case r.Task.Timeout > 0:
 		return r.Task.Timeout.D()
 	}
-	return belfry.DefaultTimeout.D()
+	return task.DefaultTimeout.D()
 }
 
 // Key is the same for all attempts of the job and for no other job, so that a
@@ -127,23 +128,23 @@ const wordsOfWorker = 64 << 10
 
 // outputLimit is how many bytes of output are kept. Of a program the executor
 // keeps the limit itself, because it keeps the end as well.
-func outputLimit(t *belfry.Task) int {
+func outputLimit(t *task.Task) int {
 	if g := t.Program; g != nil {
 		return int(g.Limits.Log) + wordsOfWorker
 	}
 	if c := t.Command; c != nil && c.OutputLimit > 0 {
 		return c.OutputLimit
 	}
-	return belfry.DefaultOutputLimit
+	return task.DefaultOutputLimit
 }
 
 // Failed is an attempt that ended in an error and may be tried again.
-func (r *Run) Failed(format string, args ...any) belfry.Finish {
-	return belfry.Finish{Ref: r.Ref(), Outcome: belfry.OutcomeError, Error: fmt.Sprintf(format, args...)}
+func (r *Run) Failed(format string, args ...any) job.Finish {
+	return job.Finish{Ref: r.Ref(), Outcome: job.OutcomeError, Error: fmt.Sprintf(format, args...)}
 }
 
 // Refused is an attempt that ended in an error no further try can mend.
-func (r *Run) Refused(format string, args ...any) belfry.Finish {
+func (r *Run) Refused(format string, args ...any) job.Finish {
 	f := r.Failed(format, args...)
 	f.NoRetry = true
 	return f

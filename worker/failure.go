@@ -5,11 +5,12 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/job"
 )
 
 // Snooze is an error for a handler that wants its job put off: it runs again
-// in d, and this attempt counts against no limit but [belfry.MaxSnoozes].
+// in d, and this attempt counts against no limit but [job.MaxSnoozes].
 func Snooze(d time.Duration) error { return snooze(max(d, 0)) }
 
 type snooze time.Duration
@@ -30,14 +31,14 @@ type noRetry struct{ error }
 func (n noRetry) Unwrap() error { return n.error }
 
 // fromError is what a handler's error means.
-func fromError(r *Run, err error) belfry.Finish {
-	f := belfry.Finish{Ref: r.Ref(), Outcome: belfry.OutcomeError, Error: err.Error()}
+func fromError(r *Run, err error) job.Finish {
+	f := job.Finish{Ref: r.Ref(), Outcome: job.OutcomeError, Error: err.Error()}
 	var put snooze
 	switch {
 	case errors.As(err, &put):
-		f.Outcome, f.Snooze = belfry.OutcomeSnoozed, belfry.Duration(put)
+		f.Outcome, f.Snooze = job.OutcomeSnoozed, core.Duration(put)
 	case errors.Is(err, ErrCanceled):
-		f.Outcome = belfry.OutcomeCanceled
+		f.Outcome = job.OutcomeCanceled
 	default:
 		f.NoRetry = errors.As(err, new(noRetry))
 	}
@@ -50,23 +51,23 @@ func fromError(r *Run, err error) belfry.Finish {
 // An explicit answer stands: a success is a fact, and a handler that puts its
 // job off or forbids another try has said what it wants. Any other error after
 // the context ended is taken for its consequence.
-func conclude(f belfry.Finish, cause error, timeout time.Duration) (_ belfry.Finish, report bool) {
+func conclude(f job.Finish, cause error, timeout time.Duration) (_ job.Finish, report bool) {
 	switch {
 	case errors.Is(cause, ErrLost):
 		return f, false
-	case cause == nil, f.Outcome == belfry.OutcomeOK, f.Outcome == belfry.OutcomeSnoozed:
+	case cause == nil, f.Outcome == job.OutcomeOK, f.Outcome == job.OutcomeSnoozed:
 		return f, true
 	case errors.Is(cause, ErrTimeout):
-		f.Outcome = belfry.OutcomeTimeout
-		f.Error = explain(fmt.Sprintf("ran longer than its timeout of %s", belfry.Duration(timeout)), f.Error)
+		f.Outcome = job.OutcomeTimeout
+		f.Error = explain(fmt.Sprintf("ran longer than its timeout of %s", core.Duration(timeout)), f.Error)
 	case errors.Is(cause, ErrShutdown):
 		if f.NoRetry {
 			return f, true
 		}
-		f.Outcome = belfry.OutcomeHandedBack
+		f.Outcome = job.OutcomeHandedBack
 		f.Error = explain(ErrShutdown.Error(), f.Error)
 	default:
-		f.Outcome = belfry.OutcomeCanceled
+		f.Outcome = job.OutcomeCanceled
 		f.Error = explain(ErrCanceled.Error(), f.Error)
 	}
 	return f, true

@@ -12,7 +12,9 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/job"
+	"github.com/belfry-run/belfry/task"
 	"github.com/belfry-run/belfry/worker"
 	"github.com/belfry-run/belfry/worker/internal/brokertest"
 )
@@ -34,7 +36,7 @@ func inBubble(t *testing.T, test func(f *fixture)) {
 	t.Helper()
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		f := &fixture{T: t, broker: brokertest.New(), handlers: &worker.Handlers{}, logged: &buffer{}, watch: &counts{ended: map[belfry.Outcome]int{}}}
+		f := &fixture{T: t, broker: brokertest.New(), handlers: &worker.Handlers{}, logged: &buffer{}, watch: &counts{ended: map[job.Outcome]int{}}}
 		f.options = worker.Options{
 			Broker: f.broker, Handlers: f.handlers, Name: "test", Queues: map[string]int{"default": 4},
 			Logger:   slog.New(slog.NewTextHandler(f.logged, &slog.HandlerOptions{Level: slog.LevelDebug})),
@@ -86,10 +88,10 @@ func (f *fixture) runOnce() int {
 }
 
 func (f *fixture) enqueue(task string) int64 {
-	return f.broker.Enqueue(belfry.NewJob{Task: task}).ID
+	return f.broker.Enqueue(job.NewJob{Task: task}).ID
 }
 
-func (f *fixture) job(id int64) belfry.Job {
+func (f *fixture) job(id int64) job.Job {
 	j, err := f.broker.Job(f.Context(), "", id)
 	if err != nil {
 		f.Fatal(err)
@@ -97,16 +99,16 @@ func (f *fixture) job(id int64) belfry.Job {
 	return j
 }
 
-func (f *fixture) wantState(id int64, want belfry.JobState) {
+func (f *fixture) wantState(id int64, want job.State) {
 	f.Helper()
 	if j := f.job(id); j.State != want {
 		f.Errorf("job %d is %s (%s %s), want %s", id, j.State, j.Reason, j.Error, want)
 	}
 }
 
-func (f *fixture) wantOutcomes(id int64, want ...belfry.Outcome) {
+func (f *fixture) wantOutcomes(id int64, want ...job.Outcome) {
 	f.Helper()
-	var got []belfry.Outcome
+	var got []job.Outcome
 	for _, a := range f.broker.Attempts(id) {
 		got = append(got, a.Outcome)
 	}
@@ -169,12 +171,12 @@ func (b *buffer) count(text string) int { return strings.Count(b.String(), text)
 type counts struct {
 	worker.NoObserver
 	mu    sync.Mutex
-	ended map[belfry.Outcome]int
+	ended map[job.Outcome]int
 	stale int
 	lost  int
 }
 
-func (c *counts) Ended(_ string, _ belfry.Kind, o belfry.Outcome, _ time.Duration) {
+func (c *counts) Ended(_ string, _ task.Kind, o job.Outcome, _ time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.ended[o]++
@@ -210,7 +212,7 @@ func on(err error, calls ...string) func(context.Context, string) error {
 	}
 }
 
-var errAway = belfry.Errorf(belfry.Unavailable, "the database is away")
+var errAway = core.Errorf(core.Unavailable, "the database is away")
 
 // inBubbleNamed is inBubble as one of several.
 func inBubbleNamed(t *testing.T, name string, n uint64, test func(f *fixture)) {
@@ -222,7 +224,7 @@ func inBubbleNamed(t *testing.T, name string, n uint64, test func(f *fixture)) {
 // test when two attempts of a job run at the same time.
 func (f *fixture) handleTirelessly(name string, do func(context.Context) error) {
 	f.Helper()
-	f.broker.AddTask(belfry.Task{Name: name, Retry: belfry.Retry{MaxAttempts: 100, Backoff: belfry.BackoffFixed, Delay: belfry.Duration(time.Second)}})
+	f.broker.AddTask(task.Task{Name: name, Retry: task.Retry{MaxAttempts: 100, Backoff: task.BackoffFixed, Delay: core.Duration(time.Second)}})
 	var running sync.Map
 	f.handle(name, func(ctx context.Context) error {
 		j, _ := worker.JobFrom(ctx)

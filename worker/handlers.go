@@ -10,7 +10,8 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/job"
 )
 
 // Handlers are the Go functions that a worker runs, by the names of their
@@ -47,7 +48,7 @@ func Handle[In, Out any](h *Handlers, name string, fn func(ctx context.Context, 
 }
 
 func (h *Handlers) add(name string, fn handler) {
-	if err := belfry.CheckName("name", name); err != nil {
+	if err := core.ValidName("name", name); err != nil {
 		panic("worker.Handle: " + err.Error())
 	}
 	h.mu.Lock()
@@ -69,7 +70,7 @@ func (h *Handlers) Names() []string {
 }
 
 // Execute implements [Executor].
-func (h *Handlers) Execute(ctx context.Context, r *Run) belfry.Finish {
+func (h *Handlers) Execute(ctx context.Context, r *Run) job.Finish {
 	h.mu.RLock()
 	fn := h.byName[r.Job.Task]
 	h.mu.RUnlock()
@@ -80,7 +81,7 @@ func (h *Handlers) Execute(ctx context.Context, r *Run) belfry.Finish {
 	if err != nil {
 		return fromError(r, err)
 	}
-	return belfry.Finish{Ref: r.Ref(), Outcome: belfry.OutcomeOK, Output: out}
+	return job.Finish{Ref: r.Ref(), Outcome: job.OutcomeOK, Output: out}
 }
 
 func decodeInput[In any](input json.RawMessage) (in In, err error) {

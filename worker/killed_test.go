@@ -15,11 +15,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/internal/pgtest"
+	"github.com/belfry-run/belfry/job"
 	"github.com/belfry-run/belfry/store"
 	"github.com/belfry-run/belfry/store/postgres"
 	"github.com/belfry-run/belfry/store/sqlite"
+	"github.com/belfry-run/belfry/task"
 	"github.com/belfry-run/belfry/worker"
 )
 
@@ -89,9 +91,9 @@ func TestAJobThatDidNotBeginCostsNothingWhenItsWorkerIsKilled(t *testing.T) {
 		"sqlite":   func(t *testing.T) string { t.Helper(); return filepath.Join(t.TempDir(), "belfry.db") },
 		"postgres": func(t *testing.T) string { t.Helper(); return pgtest.New(t) },
 	} {
-		for policy, retry := range map[string]belfry.Retry{
+		for policy, retry := range map[string]task.Retry{
 			"single tries":         {MaxAttempts: 1},
-			"a lost job has ended": {OnLost: belfry.OnLostFail},
+			"a lost job has ended": {OnLost: task.OnLostFail},
 			"as usual":             {},
 		} {
 			t.Run(name+", "+policy, func(t *testing.T) {
@@ -102,18 +104,18 @@ func TestAJobThatDidNotBeginCostsNothingWhenItsWorkerIsKilled(t *testing.T) {
 	}
 }
 
-func killed(t *testing.T, database string, retry belfry.Retry) {
+func killed(t *testing.T, database string, retry task.Retry) {
 	file := filepath.Join(t.TempDir(), "ran")
 	st, err := openStore(t.Context(), database, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err = st.CreateTask(t.Context(), belfry.Task{Name: "dose", Kind: belfry.KindFunc, Retry: retry}); err != nil {
+	if _, err = st.CreateTask(t.Context(), task.Task{Name: "dose", Kind: task.KindFunc, Retry: retry}); err != nil {
 		t.Fatal(err)
 	}
-	var jobs []belfry.NewJob
+	var jobs []job.NewJob
 	for n := range allDoses {
-		jobs = append(jobs, belfry.NewJob{Task: "dose", Input: json.RawMessage(fmt.Sprint(n + 1))})
+		jobs = append(jobs, job.NewJob{Task: "dose", Input: json.RawMessage(fmt.Sprint(n + 1))})
 	}
 	if _, err = st.Enqueue(t.Context(), jobs); err != nil {
 		t.Fatal(err)
@@ -137,17 +139,17 @@ func killed(t *testing.T, database string, retry belfry.Retry) {
 	if _, err := st.ReleaseLost(t.Context()); err != nil { // on SQLite opening it did that
 		t.Fatal(err)
 	}
-	held, err := st.Jobs(t.Context(), belfry.JobFilter{States: []belfry.JobState{belfry.JobRunning}})
+	held, err := st.Jobs(t.Context(), job.Filter{States: []job.State{job.Running}})
 	if err != nil || len(held.Items) > 0 {
 		t.Fatalf("%d jobs are still held by the dead: %v", len(held.Items), err)
 	}
-	all, err := st.Jobs(t.Context(), belfry.JobFilter{Paging: belfry.Paging{Limit: 100}})
+	all, err := st.Jobs(t.Context(), job.Filter{Paging: core.Paging{Limit: 100}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	unknown := map[string]bool{} // had a slot, and may have been about to write
 	for _, j := range all.Items {
-		if !slices.Contains(ran, string(j.Input)) && (j.State != belfry.JobReady || j.Failures > 0) {
+		if !slices.Contains(ran, string(j.Input)) && (j.State != job.Ready || j.Failures > 0) {
 			unknown[string(j.Input)] = true
 			t.Logf("job %s has not written and is %s after %d failures: %s", j.Input, j.State, j.Failures, j.Error)
 		}
@@ -170,7 +172,7 @@ func killed(t *testing.T, database string, retry belfry.Retry) {
 				times++
 			}
 		}
-		if final := retry.MaxAttempts == 1 || retry.OnLost == belfry.OnLostFail; times == 0 && !unknown[fmt.Sprint(n+1)] || final && times > 1 {
+		if final := retry.MaxAttempts == 1 || retry.OnLost == task.OnLostFail; times == 0 && !unknown[fmt.Sprint(n+1)] || final && times > 1 {
 			t.Errorf("job %d has run %d times", n+1, times)
 		}
 	}

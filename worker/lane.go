@@ -6,8 +6,9 @@ import (
 	"sync"
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/internal/patience"
+	"github.com/belfry-run/belfry/job"
 )
 
 // lane serves one queue in one life. It claims as many jobs as it has free
@@ -253,8 +254,8 @@ func (l *lane) another() *attempt {
 
 // reserveFor is how long a job may wait in the reserve before somebody else
 // gets it. The broker's own deadline for the attempt runs since the claim, and
-// has [belfry.DeadlineGrace] to spare.
-const reserveFor = time.Duration(belfry.DeadlineGrace) / 2
+// has [job.DeadlineGrace] to spare.
+const reserveFor = time.Duration(job.DeadlineGrace) / 2
 
 // resize takes over the number of slots that the broker says. Attempts beyond
 // a smaller one go on; their slots are not filled again.
@@ -271,7 +272,7 @@ func (l *lane) resize(slots int) {
 }
 
 // ended frees the slot of an attempt, before its result travels.
-func (l *lane) ended(a *attempt, f belfry.Finish, now time.Time, report bool) {
+func (l *lane) ended(a *attempt, f job.Finish, now time.Time, report bool) {
 	a.log.close()
 	l.mu.Lock()
 	l.pace.ended++
@@ -354,7 +355,7 @@ func (l *lane) prefetch() int {
 func (l *lane) room() int {
 	held := l.running + len(l.reserve)
 	most := l.slots + l.prefetch()
-	return max(0, min(most-held, 2*most-held-l.unsettled, belfry.MaxBatch))
+	return max(0, min(most-held, 2*most-held-l.unsettled, core.MaxBatch))
 }
 
 func (l *lane) held() int {
@@ -384,7 +385,7 @@ func (l *lane) claim(ctx context.Context, want int, spare bool) (a answer) {
 		wait = 0
 	}
 	begun := time.Now()
-	_, attempts, err := l.ask(ctx, belfry.ClaimRequest{Want: map[string]int{l.queue: want}, Ahead: l.ahead(beyond), Without: without, Wait: belfry.Duration(wait)})
+	_, attempts, err := l.ask(ctx, job.ClaimRequest{Want: map[string]int{l.queue: want}, Ahead: l.ahead(beyond), Without: without, Wait: core.Duration(wait)})
 	return answer{
 		attempts: attempts, err: err, idle: idle, ahead: beyond == want,
 		early: err == nil && len(attempts) == 0 && time.Since(begun) < wait,
@@ -400,7 +401,7 @@ func (l *lane) ahead(n int) map[string]int {
 
 // ask is one call. What arrives is held by the life before anybody else knows,
 // so that the next renewal names it.
-func (l *lane) ask(ctx context.Context, r belfry.ClaimRequest) (belfry.Claim, []*attempt, error) {
+func (l *lane) ask(ctx context.Context, r job.ClaimRequest) (job.Claim, []*attempt, error) {
 	wait := r.Wait.D()
 	ctx, cancel := context.WithTimeout(ctx, wait+claimPatience)
 	defer cancel()

@@ -9,14 +9,15 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/internal/patience"
+	"github.com/belfry-run/belfry/job"
 )
 
 // life is one session of a worker, from its opening to its end.
 type life struct {
 	worker  *shift
-	session belfry.Session
+	session job.Session
 	lease   *lease
 	lanes   []*lane
 
@@ -72,14 +73,14 @@ func open(ctx context.Context, w *shift, once bool) (*life, error) {
 
 func slotsOf(n int) int {
 	if n <= 0 {
-		return belfry.DefaultConcurrency
+		return job.DefaultConcurrency
 	}
 	return n
 }
 
 func (l *life) ttl() time.Duration {
 	if l.session.TTL <= 0 {
-		return belfry.DefaultSessionTTL.D()
+		return job.DefaultSessionTTL.D()
 	}
 	return l.session.TTL.D()
 }
@@ -167,7 +168,7 @@ func (l *life) leave(ctx context.Context) error {
 	flush, cancel := context.WithTimeout(ctx, l.worker.options.Linger)
 	defer cancel()
 	if !l.worker.reports.flush(flush) {
-		return belfry.Errorf(belfry.Unavailable, "results of %d jobs could not be delivered", l.holding())
+		return core.Errorf(core.Unavailable, "results of %d jobs could not be delivered", l.holding())
 	}
 	closing, cancel := context.WithTimeout(ctx, closeWait)
 	defer cancel()
@@ -204,9 +205,9 @@ func (l *life) sawClaim(ctx context.Context, err error) error {
 	l.claims.Saw(err)
 	l.mu.Unlock()
 	switch {
-	case belfry.CodeOf(err) == belfry.Unauthorized:
+	case core.CodeOf(err) == core.Unauthorized:
 		l.giveUp("claim was not authorized")
-	case errors.Is(err, belfry.ErrOutdated):
+	case errors.Is(err, core.ErrOutdated):
 		l.giveUp("the database has moved on")
 	}
 	return err
@@ -214,7 +215,7 @@ func (l *life) sawClaim(ctx context.Context, err error) error {
 
 // hold takes a claim's jobs over. Those that arrive too late, or after the
 // session was lost, are not started: somebody else may have them by now.
-func (l *life) hold(lane *lane, c belfry.Claim, inTime bool) []*attempt {
+func (l *life) hold(lane *lane, c job.Claim, inTime bool) []*attempt {
 	if len(c.Jobs) == 0 {
 		return nil
 	}
@@ -241,14 +242,14 @@ func (l *life) hold(lane *lane, c belfry.Claim, inTime bool) []*attempt {
 
 // decline hands jobs back at once. If they are with somebody else already the
 // answer is that the lease is stale, which is expected.
-func (l *life) decline(c belfry.Claim) {
+func (l *life) decline(c job.Claim) {
 	l.worker.log.Warn("jobs arrived too late and are handed back", "session", l.session.ID, "jobs", len(c.Jobs))
 	for _, j := range c.Jobs {
 		l.worker.reports.put(report{
 			session: l.session.ID, since: time.Now(), expected: true,
-			finish: belfry.Finish{
-				Ref:     belfry.Ref{JobID: j.Job.ID, Lease: c.Lease},
-				Outcome: belfry.OutcomeHandedBack,
+			finish: job.Finish{
+				Ref:     job.Ref{JobID: j.Job.ID, Lease: c.Lease},
+				Outcome: job.OutcomeHandedBack,
 			},
 		})
 	}
@@ -276,13 +277,13 @@ func (l *life) holding() (n int) {
 	return n
 }
 
-func (l *life) refs() (all []belfry.Holding) {
+func (l *life) refs() (all []job.Holding) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for p := range l.held {
 		for i := range p.attempts {
 			if a := &p.attempts[i]; !a.released {
-				all = append(all, belfry.Holding{Ref: a.run.Ref(), Waiting: !a.hasBegun()})
+				all = append(all, job.Holding{Ref: a.run.Ref(), Waiting: !a.hasBegun()})
 			}
 		}
 	}
@@ -290,7 +291,7 @@ func (l *life) refs() (all []belfry.Holding) {
 }
 
 // cancel ends attempts that were asked to end.
-func (l *life) cancel(refs []belfry.Ref) {
+func (l *life) cancel(refs []job.Ref) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, ref := range refs {

@@ -9,7 +9,8 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/job"
 )
 
 // Bounds of one attempt's log in memory.
@@ -30,7 +31,7 @@ const (
 // attemptLog collects what one attempt writes until the shipper takes it. It
 // keeps the first bytes up to its limit, counts the rest, and never fails.
 type attemptLog struct {
-	ref     belfry.Ref
+	ref     job.Ref
 	session string
 	limit   int
 	ship    *shipper
@@ -38,7 +39,7 @@ type attemptLog struct {
 
 	mu       sync.Mutex
 	runs     []logRun
-	carry    map[belfry.Stream][]byte // begun characters
+	carry    map[job.Stream][]byte // begun characters
 	seq      int
 	kept     int           // bytes accepted, against limit
 	cut      int           // bytes over the limit
@@ -52,25 +53,25 @@ type attemptLog struct {
 
 // logRun is what one stream wrote without the other in between.
 type logRun struct {
-	stream belfry.Stream
+	stream job.Stream
 	at     time.Time
 	data   []byte
 }
 
-func (l *attemptLog) open(ship *shipper, session string, ref belfry.Ref, limit int) {
+func (l *attemptLog) open(ship *shipper, session string, ref job.Ref, limit int) {
 	l.ref, l.session, l.limit, l.ship = ref, session, limit, ship
 	l.patient = true
 }
 
 // writers of the streams.
 func (l *attemptLog) writers() (stdout, stderr, log io.Writer) {
-	l.streams = [3]logWriter{{l, belfry.Stdout}, {l, belfry.Stderr}, {l, belfry.Log}}
+	l.streams = [3]logWriter{{l, job.Stdout}, {l, job.Stderr}, {l, job.Log}}
 	return &l.streams[0], &l.streams[1], &l.streams[2]
 }
 
 type logWriter struct {
 	log    *attemptLog
-	stream belfry.Stream
+	stream job.Stream
 }
 
 func (w *logWriter) Write(p []byte) (int, error) {
@@ -78,7 +79,7 @@ func (w *logWriter) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-func (l *attemptLog) write(s belfry.Stream, p []byte) {
+func (l *attemptLog) write(s job.Stream, p []byte) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.closed {
@@ -103,7 +104,7 @@ func (l *attemptLog) write(s belfry.Stream, p []byte) {
 }
 
 // add needs the lock, as do all below that do not take it.
-func (l *attemptLog) add(s belfry.Stream, p []byte) {
+func (l *attemptLog) add(s job.Stream, p []byte) {
 	if len(p) == 0 {
 		return
 	}
@@ -113,7 +114,7 @@ func (l *attemptLog) add(s belfry.Stream, p []byte) {
 	l.ship.dirty(l, l.unsent >= bigLog)
 }
 
-func (l *attemptLog) runFor(s belfry.Stream) *logRun {
+func (l *attemptLog) runFor(s job.Stream) *logRun {
 	last := len(l.runs) - 1
 	if last >= 0 && l.runs[last].stream == s {
 		return &l.runs[last]
@@ -154,7 +155,7 @@ func (l *attemptLog) waitForRoom() bool {
 // take makes pieces of what waits. Their numbers are final: a piece that is
 // delivered twice has the same number and text both times. The number of bytes
 // is to be given back with sent.
-func (l *attemptLog) take() (pieces []belfry.LogPiece, size int) {
+func (l *attemptLog) take() (pieces []job.LogPiece, size int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, r := range l.runs {
@@ -175,19 +176,19 @@ func (l *attemptLog) take() (pieces []belfry.LogPiece, size int) {
 }
 
 // keep holds a begun character back until its rest comes.
-func (l *attemptLog) keep(s belfry.Stream, begun []byte) {
+func (l *attemptLog) keep(s job.Stream, begun []byte) {
 	if l.carry == nil {
-		l.carry = map[belfry.Stream][]byte{}
+		l.carry = map[job.Stream][]byte{}
 	}
 	l.carry[s] = bytes.Clone(begun)
 }
 
-func (l *attemptLog) cutPieces(pieces []belfry.LogPiece, r logRun, text string) []belfry.LogPiece {
-	text, _ = belfry.CleanText(text, 2*len(text)+4) // cleaning can grow a text, by less than that
+func (l *attemptLog) cutPieces(pieces []job.LogPiece, r logRun, text string) []job.LogPiece {
+	text, _ = core.CleanText(text, 2*len(text)+4) // cleaning can grow a text, by less than that
 	for text != "" {
-		part := text[:pieceEnd(text, belfry.MaxLogPiece)]
+		part := text[:pieceEnd(text, job.MaxLogPiece)]
 		text = text[len(part):]
-		pieces = append(pieces, belfry.LogPiece{Ref: l.ref, Seq: l.seq, Stream: r.stream, At: r.at, Text: part})
+		pieces = append(pieces, job.LogPiece{Ref: l.ref, Seq: l.seq, Stream: r.stream, At: r.at, Text: part})
 		l.seq++
 	}
 	return pieces
@@ -229,10 +230,10 @@ func (l *attemptLog) close() {
 		return
 	}
 	if l.cut > 0 {
-		l.add(belfry.Log, fmt.Appendf(nil, "belfry: %d bytes of output over the limit of %d were cut\n", l.cut, l.limit))
+		l.add(job.Log, fmt.Appendf(nil, "belfry: %d bytes of output over the limit of %d were cut\n", l.cut, l.limit))
 	}
 	if l.dropped > 0 {
-		l.add(belfry.Log, fmt.Appendf(nil, "belfry: %d bytes of output were lost because the log could not be delivered in time\n", l.dropped))
+		l.add(job.Log, fmt.Appendf(nil, "belfry: %d bytes of output were lost because the log could not be delivered in time\n", l.dropped))
 	}
 	for s, rest := range l.carry { // begun characters are all there will be
 		if len(rest) > 0 {

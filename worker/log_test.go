@@ -9,21 +9,23 @@ import (
 	"testing"
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/job"
+	"github.com/belfry-run/belfry/task"
 	"github.com/belfry-run/belfry/worker"
 )
 
 // writes registers an executor of kind command that writes.
 func (f *fixture) writes(limit int, write func(ctx context.Context, r *worker.Run)) int64 {
-	f.options.Executors = map[belfry.Kind]worker.Executor{belfry.KindCommand: executor(func(ctx context.Context, r *worker.Run) belfry.Finish {
+	f.options.Executors = map[task.Kind]worker.Executor{task.KindCommand: executor(func(ctx context.Context, r *worker.Run) job.Finish {
 		write(ctx, r)
-		return belfry.Finish{Outcome: belfry.OutcomeOK}
+		return job.Finish{Outcome: job.OutcomeOK}
 	})}
-	f.broker.AddTask(belfry.Task{Name: "cmd", Command: &belfry.Command{Argv: []string{"x"}, OutputLimit: limit}})
+	f.broker.AddTask(task.Task{Name: "cmd", Command: &task.Command{Argv: []string{"x"}, OutputLimit: limit}})
 	return f.enqueue("cmd")
 }
 
-func (f *fixture) attempt(id int64) belfry.Finish {
+func (f *fixture) attempt(id int64) job.Finish {
 	f.Helper()
 	all := f.broker.Attempts(id)
 	if len(all) != 1 {
@@ -130,9 +132,9 @@ func TestManySmallWritesToBothStreamsMakeFewPieces(t *testing.T) {
 		})
 		f.runOnce()
 		out, err := 0, 0
-		pieces := f.broker.Log(belfry.Ref{JobID: id, Lease: f.job(id).Lease})
+		pieces := f.broker.Log(job.Ref{JobID: id, Lease: f.job(id).Lease})
 		for _, p := range pieces {
-			if p.Stream == belfry.Stdout {
+			if p.Stream == job.Stdout {
 				out += len(p.Text)
 			} else {
 				err += len(p.Text)
@@ -171,7 +173,7 @@ func TestALogThatCannotBeDeliveredHoldsItsJobUpForSecondsOnly(t *testing.T) {
 				if wrote != 10*time.Second || time.Since(begun) > 25*time.Second {
 					t.Errorf("writing took %s, all %s", wrote, time.Since(begun))
 				}
-				if a := f.attempt(id); a.Outcome != belfry.OutcomeOK || !a.LogCut {
+				if a := f.attempt(id); a.Outcome != job.OutcomeOK || !a.LogCut {
 					t.Errorf("%+v", a)
 				}
 			})
@@ -207,10 +209,10 @@ func TestALogGoesOnAfterAnOutage(t *testing.T) {
 
 func TestARefusedLogDoesNotTakeOthersWithIt(t *testing.T) {
 	inBubble(t, func(f *fixture) {
-		bad := errorsFor(func(ls []belfry.LogPiece) error {
+		bad := errorsFor(func(ls []job.LogPiece) error {
 			for _, l := range ls {
 				if strings.Contains(l.Text, "poison") {
-					return belfry.Errorf(belfry.Invalid, "cannot keep this")
+					return core.Errorf(core.Invalid, "cannot keep this")
 				}
 			}
 			return nil
@@ -221,8 +223,8 @@ func TestARefusedLogDoesNotTakeOthersWithIt(t *testing.T) {
 			time.Sleep(time.Second)
 			return 0, nil
 		})
-		good := f.broker.Enqueue(belfry.NewJob{Task: "say", Input: []byte(`"hello"`)}).ID
-		poison := f.broker.Enqueue(belfry.NewJob{Task: "say", Input: []byte(`"poison"`)}).ID
+		good := f.broker.Enqueue(job.NewJob{Task: "say", Input: []byte(`"hello"`)}).ID
+		poison := f.broker.Enqueue(job.NewJob{Task: "say", Input: []byte(`"poison"`)}).ID
 		begun := time.Now()
 		f.runOnce()
 		if took := time.Since(begun); took > 2*time.Second {

@@ -4,21 +4,22 @@ import (
 	"errors"
 	"syscall"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/job"
+	"github.com/belfry-run/belfry/task"
 )
 
 // Unable is an attempt that this machine could not begin, as [MachineFault]
 // says: its job is handed back, and the worker claims no job of its kind for a
 // while. It must not be the answer when anything of the job has begun.
-func (r *Run) Unable(err error) belfry.Finish {
-	return belfry.Finish{Ref: r.Ref(), Outcome: belfry.OutcomeHandedBack, Error: "this machine could not begin it: " + err.Error()}
+func (r *Run) Unable(err error) job.Finish {
+	return job.Finish{Ref: r.Ref(), Outcome: job.OutcomeHandedBack, Error: "this machine could not begin it: " + err.Error()}
 }
 
 // NoRoom is an attempt for which this machine has no room until others have ended: its job is handed back,
 // and waits for a worker that has. An executor that answers so is [Bounded].
-func (r *Run) NoRoom(err error) belfry.Finish {
+func (r *Run) NoRoom(err error) job.Finish {
 	r.noRoom = true
-	return belfry.Finish{Ref: r.Ref(), Outcome: belfry.OutcomeHandedBack, Error: "this machine has no room for it now: " + err.Error()}
+	return job.Finish{Ref: r.Ref(), Outcome: job.OutcomeHandedBack, Error: "this machine has no room for it now: " + err.Error()}
 }
 
 // Bounded is an executor that cannot run everything at the same time.
@@ -28,7 +29,7 @@ type Bounded interface {
 }
 
 // full are the kinds of which no job must be claimed now, besides those that are unwell.
-func (s *shift) full(without []belfry.Kind) []belfry.Kind {
+func (s *shift) full(without []task.Kind) []task.Kind {
 	for kind, b := range s.bounded {
 		if b.Full() {
 			without = append(without, kind)
@@ -38,8 +39,8 @@ func (s *shift) full(without []belfry.Kind) []belfry.Kind {
 }
 
 // boundedOf are the executors that may be full.
-func boundedOf(all map[belfry.Kind]Executor) map[belfry.Kind]Bounded {
-	found := map[belfry.Kind]Bounded{}
+func boundedOf(all map[task.Kind]Executor) map[task.Kind]Bounded {
+	found := map[task.Kind]Bounded{}
 	for kind, ex := range all {
 		if b, is := ex.(Bounded); is {
 			found[kind] = b

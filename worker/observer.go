@@ -3,7 +3,8 @@ package worker
 import (
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/job"
+	"github.com/belfry-run/belfry/task"
 )
 
 // Observer is told numbers. Its methods are called from many goroutines and
@@ -12,7 +13,7 @@ type Observer interface {
 	// Claimed says how many jobs one claim brought. A failed claim has an error.
 	Claimed(queue string, jobs int, took time.Duration, err error)
 	// Ended says how one attempt ended on this worker, and how long it ran.
-	Ended(queue string, kind belfry.Kind, outcome belfry.Outcome, took time.Duration)
+	Ended(queue string, kind task.Kind, outcome job.Outcome, took time.Duration)
 	// Reported says how one batch of results was received, and how many of
 	// them came too late.
 	Reported(results, stale int, took time.Duration, err error)
@@ -29,7 +30,7 @@ type NoObserver struct{}
 func (NoObserver) Claimed(string, int, time.Duration, error) {}
 
 // Ended implements [Observer].
-func (NoObserver) Ended(string, belfry.Kind, belfry.Outcome, time.Duration) {}
+func (NoObserver) Ended(string, task.Kind, job.Outcome, time.Duration) {}
 
 // Reported implements [Observer].
 func (NoObserver) Reported(int, int, time.Duration, error) {}

@@ -8,14 +8,16 @@ import (
 	"slices"
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/job"
+	"github.com/belfry-run/belfry/task"
 )
 
 // Options is what a worker needs. Only Broker is required, and something to
 // run: Handlers, Executors or both.
 type Options struct {
 	// Broker hands out the jobs: a store, or the HTTP client.
-	Broker belfry.Broker
+	Broker job.Leaser
 	// Name is what people see. Default: the host's name.
 	Name string
 	// Namespace whose jobs are run. Default: the token's, or all.
@@ -30,9 +32,9 @@ type Options struct {
 	Doorbells map[string]Doorbell
 	// Executors run jobs by their kind. A kind without one is never claimed,
 	// so its jobs wait for a worker that has it.
-	Executors map[belfry.Kind]Executor
+	Executors map[task.Kind]Executor
 	// Has is what the machine offers to tasks that need something.
-	Has belfry.Has
+	Has task.Has
 	// Spool keeps results of programs over a crash of this process. Several
 	// workers may share one. Default: none.
 	Spool *Spool
@@ -58,7 +60,7 @@ type Options struct {
 	// More gives throughput to tiny jobs and keeps jobs from idle workers. A
 	// job whose loss would be final, because it has a single try or is not to be
 	// tried again when its worker was lost, is never claimed so, nor is one that
-	// was tried before ([belfry.Job.MayWait]). Negative: none. 1 to 1000. Default: as many as ended in the last 50ms,
+	// was tried before ([job.Job.MayWait]). Negative: none. 1 to 1000. Default: as many as ended in the last 50ms,
 	// so none where jobs take long.
 	Prefetch int
 	// Logger receives what the worker does. Default: none.
@@ -71,7 +73,7 @@ type Options struct {
 
 // Limits of the options. A claim that waited its whole Poll still has
 // claimPatience to arrive; both together with a renewal under way stay below
-// [belfry.ClaimSettled], so that a job which is about to arrive is not handed
+// [job.ClaimSettled], so that a job which is about to arrive is not handed
 // back as one that never will.
 const (
 	minPoll         = 10 * time.Millisecond
@@ -90,7 +92,7 @@ func (o Options) withDefaults() Options {
 		o.Name = hostName()
 	}
 	if len(o.Queues) == 0 {
-		o.Queues = map[string]int{belfry.DefaultQueue: 0}
+		o.Queues = map[string]int{task.DefaultQueue: 0}
 	}
 	if o.Poll == 0 {
 		o.Poll = defaultPoll
@@ -116,7 +118,7 @@ func (o Options) withDefaults() Options {
 // hostName is this machine's, made fit for a worker's name.
 func hostName() string {
 	name, err := os.Hostname()
-	if err != nil || belfry.CheckName("name", name) != nil {
+	if err != nil || core.ValidName("name", name) != nil {
 		return "worker"
 	}
 	return name
@@ -125,10 +127,10 @@ func hostName() string {
 func (o Options) withHandlers() Options {
 	o.Executors = maps.Clone(o.Executors)
 	if o.Executors == nil {
-		o.Executors = map[belfry.Kind]Executor{}
+		o.Executors = map[task.Kind]Executor{}
 	}
-	if o.Handlers != nil && o.Executors[belfry.KindFunc] == nil {
-		o.Executors[belfry.KindFunc] = o.Handlers
+	if o.Handlers != nil && o.Executors[task.KindFunc] == nil {
+		o.Executors[task.KindFunc] = o.Handlers
 	}
 	return o
 }
@@ -136,28 +138,28 @@ func (o Options) withHandlers() Options {
 func (o Options) validate() error {
 	switch {
 	case o.Broker == nil:
-		return belfry.InvalidField("broker", "", "is missing", "give a store or an httpapi.Client")
+		return core.InvalidField("broker", "", "is missing", "give a store or an httpapi.Client")
 	case len(o.Executors) == 0:
-		return belfry.InvalidField("executors", "", "is missing", "give Handlers, Executors or both")
+		return core.InvalidField("executors", "", "is missing", "give Handlers, Executors or both")
 	case o.Poll < minPoll || o.Poll > maxPoll:
-		return belfry.InvalidField("poll", o.Poll.String(), fmt.Sprintf("is outside %s to %s", minPoll, maxPoll), "")
+		return core.InvalidField("poll", o.Poll.String(), fmt.Sprintf("is outside %s to %s", minPoll, maxPoll), "")
 	case o.Prefetch > maxPrefetch:
-		return belfry.InvalidField("prefetch", fmt.Sprint(o.Prefetch), fmt.Sprintf("is over %d", maxPrefetch), "")
-	case o.Lease != 0 && (o.Lease < belfry.MinSessionTTL.D() || o.Lease > belfry.MaxSessionTTL.D()):
-		return belfry.InvalidField("lease", o.Lease.String(), fmt.Sprintf("is outside %s to %s", belfry.MinSessionTTL, belfry.MaxSessionTTL), "")
+		return core.InvalidField("prefetch", fmt.Sprint(o.Prefetch), fmt.Sprintf("is over %d", maxPrefetch), "")
+	case o.Lease != 0 && (o.Lease < job.MinSessionTTL.D() || o.Lease > job.MaxSessionTTL.D()):
+		return core.InvalidField("lease", o.Lease.String(), fmt.Sprintf("is outside %s to %s", job.MinSessionTTL, job.MaxSessionTTL), "")
 	case o.Patience < 0:
-		return belfry.InvalidField("patience", o.Patience.String(), "is negative", "")
+		return core.InvalidField("patience", o.Patience.String(), "is negative", "")
 	}
 	return o.validateQueues()
 }
 
 func (o Options) validateQueues() error {
 	for name, slots := range o.Queues {
-		if err := belfry.CheckName("queues", name); err != nil {
+		if err := core.ValidName("queues", name); err != nil {
 			return err
 		}
-		if slots < 0 || slots > belfry.MaxConcurrency {
-			return belfry.InvalidField("queues."+name, fmt.Sprint(slots), fmt.Sprintf("is outside 0 to %d", belfry.MaxConcurrency), "0 takes what the queue says")
+		if slots < 0 || slots > job.MaxConcurrency {
+			return core.InvalidField("queues."+name, fmt.Sprint(slots), fmt.Sprintf("is outside 0 to %d", job.MaxConcurrency), "0 takes what the queue says")
 		}
 	}
 	return nil
@@ -165,15 +167,15 @@ func (o Options) validateQueues() error {
 
 // info is read when a session opens, so that handlers may be registered until
 // then.
-func (o Options) info() belfry.WorkerInfo {
-	w := belfry.WorkerInfo{
+func (o Options) info() job.WorkerInfo {
+	w := job.WorkerInfo{
 		Name:      o.Name,
 		Namespace: o.Namespace,
 		Kinds:     slices.Sorted(maps.Keys(o.Executors)),
 		Queues:    maps.Clone(o.Queues),
 		Version:   o.Version,
 		Has:       o.Has,
-		TTL:       belfry.Duration(o.Lease),
+		TTL:       core.Duration(o.Lease),
 	}
 	for queue := range o.Queues {
 		if o.Doorbells[queue] != nil {
@@ -181,7 +183,7 @@ func (o Options) info() belfry.WorkerInfo {
 		}
 	}
 	slices.Sort(w.ByTicket)
-	if h, ok := o.Executors[belfry.KindFunc].(*Handlers); ok {
+	if h, ok := o.Executors[task.KindFunc].(*Handlers); ok {
 		w.Funcs = h.Names()
 	}
 	return w

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/job"
 )
 
 // piece is attempts of one claim. They come together and share their memory,
@@ -21,7 +21,7 @@ type piece struct {
 const keptJobs = 64 << 10
 
 // pieces makes attempts of what was claimed.
-func (l *lane) pieces(c belfry.Claim, arrived time.Time) (all []*piece) {
+func (l *lane) pieces(c job.Claim, arrived time.Time) (all []*piece) {
 	l.mu.Lock()
 	size := max(1, keptJobs/l.slots)
 	l.mu.Unlock()

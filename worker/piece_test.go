@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/job"
 )
 
 // What a long job keeps in memory is bounded by the slots of its lane.
@@ -22,7 +22,7 @@ func TestAClaimIsHeldInPieces(t *testing.T) {
 		lane := newLane(l, "q", c.slots)
 		l.lease = newLease(time.Now(), time.Hour, func() {}, func() {})
 		defer l.lease.stop()
-		claim := belfry.Claim{Lease: 7, Jobs: make([]belfry.LeasedJob, c.jobs)}
+		claim := job.Claim{Lease: 7, Jobs: make([]job.LeasedJob, c.jobs)}
 		for i := range claim.Jobs {
 			claim.Jobs[i].Job.ID = int64(i + 1)
 		}
@@ -39,12 +39,12 @@ func TestAClaimIsHeldInPieces(t *testing.T) {
 			t.Errorf("%d slots: shares the memory of the whole claim: %t", c.slots, shared)
 		}
 
-		last := belfry.Ref{JobID: int64(c.jobs), Lease: 7}
-		l.cancel([]belfry.Ref{{JobID: last.JobID, Lease: 8}, {JobID: last.JobID + 1, Lease: 7}})
+		last := job.Ref{JobID: int64(c.jobs), Lease: 7}
+		l.cancel([]job.Ref{{JobID: last.JobID, Lease: 8}, {JobID: last.JobID + 1, Lease: 7}})
 		if slices.ContainsFunc(attempts, func(a *attempt) bool { return a.cause != nil }) {
 			t.Errorf("%d slots: canceled who was not meant", c.slots)
 		}
-		l.cancel([]belfry.Ref{last})
+		l.cancel([]job.Ref{last})
 		if a := attempts[c.jobs-1]; a.run.Ref() != last || a.cause != ErrCanceled { //nolint:errorlint // it is this one
 			t.Errorf("%d slots: %+v was canceled because of %v", c.slots, a.run.Ref(), a.cause)
 		}
@@ -55,7 +55,7 @@ func TestAClaimIsHeldInPieces(t *testing.T) {
 				t.Fatalf("%d slots: %d are held, want %d", c.slots, l.holding(), left)
 			}
 			if i == c.jobs/2 {
-				if refs := l.refs(); len(refs) != l.holding() || slices.Contains(refs, belfry.Holding{Ref: a.run.Ref(), Waiting: !a.hasBegun()}) {
+				if refs := l.refs(); len(refs) != l.holding() || slices.Contains(refs, job.Holding{Ref: a.run.Ref(), Waiting: !a.hasBegun()}) {
 					t.Errorf("%d slots: %d are held and %d listed", c.slots, l.holding(), len(refs))
 				}
 			}

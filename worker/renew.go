@@ -6,8 +6,9 @@ import (
 	"math/rand/v2"
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/internal/patience"
+	"github.com/belfry-run/belfry/job"
 )
 
 // nudgeFloor is the shortest time between two renewals, however often the
@@ -25,7 +26,7 @@ const busyFloor = time.Second
 // job is to end, and how the broker learns that the job has arrived.
 func (l *life) renew(ctx context.Context) {
 	every, busy := l.ttl()/3, (<-chan struct{})(nil)
-	if _, nudges := l.worker.options.Broker.(belfry.Nudger); !nudges {
+	if _, nudges := l.worker.options.Broker.(job.CancelNotifier); !nudges {
 		every, busy = l.ttl()/6, l.busy
 	}
 	var last time.Time
@@ -72,7 +73,7 @@ func nextRenewal(err error, every time.Duration, failed *patience.Backoff) time.
 
 // nudged is nil, which never wakes, for a broker without the ability.
 func (l *life) nudged() <-chan struct{} {
-	if n, ok := l.worker.options.Broker.(belfry.Nudger); ok {
+	if n, ok := l.worker.options.Broker.(job.CancelNotifier); ok {
 		return n.Nudged(l.session.ID)
 	}
 	return nil
@@ -89,9 +90,9 @@ func (l *life) renewOnce(ctx context.Context) error {
 	r, err := l.worker.options.Broker.Renew(ctx, l.session.ID, l.refs())
 	l.worker.options.Observer.Renewed(time.Since(sent), err)
 	switch {
-	case belfry.CodeOf(err) == belfry.Unauthorized:
+	case core.CodeOf(err) == core.Unauthorized:
 		l.giveUp("renewal was not authorized")
-	case errors.Is(err, belfry.ErrOutdated): // no renewal will come, so what runs stops while the session still keeps it
+	case errors.Is(err, core.ErrOutdated): // no renewal will come, so what runs stops while the session still keeps it
 		l.giveUp("the database has moved on")
 	case err != nil:
 		return err

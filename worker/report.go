@@ -7,8 +7,9 @@ import (
 	"sync"
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/internal/patience"
+	"github.com/belfry-run/belfry/job"
 )
 
 // How results travel.
@@ -27,7 +28,7 @@ const (
 // its session or the worker must not be able to stop it.
 type report struct {
 	session  string
-	finish   belfry.Finish
+	finish   job.Finish
 	since    time.Time
 	expected bool  // a stale answer is no surprise: the handler settled the job itself, or it is long ago
 	replaced bool  // the broker refused the first version
@@ -44,7 +45,7 @@ type owner interface{ answered() }
 // fills its calls. Where results come faster than one call after the other takes
 // them, there is a second beside it.
 type reporter struct {
-	broker belfry.Broker
+	broker job.Leaser
 	log    *slog.Logger
 	watch  Observer
 
@@ -61,7 +62,7 @@ type reporter struct {
 	sending sync.Pool // of *[]belfry.Finish
 }
 
-func newReporter(b belfry.Broker, log *slog.Logger, watch Observer) *reporter {
+func newReporter(b job.Leaser, log *slog.Logger, watch Observer) *reporter {
 	r := &reporter{
 		broker: b, log: log, watch: watch,
 		wake: make(chan struct{}, 1), many: make(chan struct{}, 1), empty: make(chan struct{}),
@@ -189,7 +190,7 @@ func (r *reporter) deliver(ctx context.Context, batch []report) {
 		r.settle(batch, answers)
 	case refused(err):
 		r.deliverRefused(ctx, batch, err)
-	case batch[0].left && belfry.CodeOf(err) == belfry.Forbidden:
+	case batch[0].left && core.CodeOf(err) == core.Forbidden:
 		for _, rep := range batch { // tried again it would keep the results of this worker waiting
 			r.drop(rep, err.Error())
 		}
@@ -210,12 +211,12 @@ func (r *reporter) deliverGood(ctx context.Context, batch []report) {
 	r.settle(batch, answers)
 }
 
-func (r *reporter) call(ctx context.Context, batch []report) ([]belfry.Finished, error) {
+func (r *reporter) call(ctx context.Context, batch []report) ([]job.Finished, error) {
 	ctx, cancel := context.WithTimeout(ctx, finishWait)
 	defer cancel()
-	room, _ := r.sending.Get().(*[]belfry.Finish)
+	room, _ := r.sending.Get().(*[]job.Finish)
 	if room == nil {
-		room = new([]belfry.Finish)
+		room = new([]job.Finish)
 	}
 	fs := (*room)[:0]
 	for i := range batch {
@@ -229,7 +230,7 @@ func (r *reporter) call(ctx context.Context, batch []report) ([]belfry.Finished,
 	begun := time.Now()
 	answers, err := r.broker.Finish(ctx, batch[0].session, fs)
 	if err == nil && len(answers) != len(fs) {
-		err = belfry.Errorf(belfry.Internal, "broker gave %d answers to %d results", len(answers), len(fs))
+		err = core.Errorf(core.Internal, "broker gave %d answers to %d results", len(answers), len(fs))
 	}
 	r.watch.Reported(len(fs), countStale(fs, answers), time.Since(begun), err)
 	r.mu.Lock()
@@ -240,16 +241,16 @@ func (r *reporter) call(ctx context.Context, batch []report) ([]belfry.Finished,
 
 // countStale leaves out those that were told to end: that their lease is gone by
 // then is how they learned of it.
-func countStale(fs []belfry.Finish, answers []belfry.Finished) (n int) {
+func countStale(fs []job.Finish, answers []job.Finished) (n int) {
 	for i, a := range answers {
-		if a.Stale && i < len(fs) && fs[i].Outcome != belfry.OutcomeCanceled {
+		if a.Stale && i < len(fs) && fs[i].Outcome != job.OutcomeCanceled {
 			n++
 		}
 	}
 	return n
 }
 
-func (r *reporter) settle(batch []report, answers []belfry.Finished) {
+func (r *reporter) settle(batch []report, answers []job.Finished) {
 	for i := range batch {
 		if answers[i].Stale {
 			r.stale(batch[i])
@@ -264,7 +265,7 @@ func (r *reporter) settle(batch []report, answers []belfry.Finished) {
 // or will settle the job, and what this worker did does not count.
 func (r *reporter) stale(rep report) {
 	level := slog.LevelWarn
-	if rep.expected || rep.finish.Outcome == belfry.OutcomeCanceled {
+	if rep.expected || rep.finish.Outcome == job.OutcomeCanceled {
 		level = slog.LevelDebug
 	}
 	r.log.Log(context.Background(), level, "result came too late and was discarded",
@@ -288,8 +289,8 @@ func (r *reporter) deliverRefused(ctx context.Context, batch []report, err error
 	r.log.Error("result was refused, reporting a failure in its place",
 		"job", rep.finish.JobID, "lease", rep.finish.Lease, "outcome", rep.finish.Outcome, "error", err)
 	rep.replaced = true
-	rep.finish = belfry.Finish{
-		Ref: rep.finish.Ref, Outcome: belfry.OutcomeError, NoRetry: true,
+	rep.finish = job.Finish{
+		Ref: rep.finish.Ref, Outcome: job.OutcomeError, NoRetry: true,
 		Error: fmt.Sprintf("its result (%s) was refused: %s", rep.finish.Outcome, err),
 	}
 	r.deliver(ctx, []report{rep})

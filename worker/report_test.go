@@ -8,7 +8,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/job"
 	"github.com/belfry-run/belfry/worker"
 	"github.com/belfry-run/belfry/worker/internal/brokertest"
 )
@@ -20,13 +21,13 @@ type refusing struct {
 }
 
 type refusal struct {
-	logs    func([]belfry.LogPiece) error
-	results func([]belfry.Finish) error
+	logs    func([]job.LogPiece) error
+	results func([]job.Finish) error
 }
 
-func errorsFor(logs func([]belfry.LogPiece) error) refusal { return refusal{logs: logs} }
+func errorsFor(logs func([]job.LogPiece) error) refusal { return refusal{logs: logs} }
 
-func (r refusing) Append(ctx context.Context, s string, ls []belfry.LogPiece) error {
+func (r refusing) Append(ctx context.Context, s string, ls []job.LogPiece) error {
 	if r.refuse.logs != nil {
 		if err := r.refuse.logs(ls); err != nil {
 			return err
@@ -35,7 +36,7 @@ func (r refusing) Append(ctx context.Context, s string, ls []belfry.LogPiece) er
 	return r.Broker.Append(ctx, s, ls)
 }
 
-func (r refusing) Finish(ctx context.Context, s string, fs []belfry.Finish) ([]belfry.Finished, error) {
+func (r refusing) Finish(ctx context.Context, s string, fs []job.Finish) ([]job.Finished, error) {
 	if r.refuse.results != nil {
 		if err := r.refuse.results(fs); err != nil {
 			return nil, err
@@ -132,8 +133,8 @@ func TestOneCallIsTriedWhileCallsFail(t *testing.T) {
 		stop := f.serve()
 		pass(5 * time.Minute)
 		for id := int64(1); id <= 1000; id++ {
-			f.wantState(id, belfry.JobSucceeded)
-			f.wantOutcomes(id, belfry.OutcomeOK)
+			f.wantState(id, job.Succeeded)
+			f.wantOutcomes(id, job.OutcomeOK)
 		}
 		_ = stop()
 	})
@@ -151,8 +152,8 @@ func TestAResultIsTriedAgainWhenItsAnswerWasLost(t *testing.T) {
 		f.handle("work", func(context.Context) error { return nil })
 		id := f.enqueue("work")
 		f.runOnce()
-		f.wantState(id, belfry.JobSucceeded)
-		f.wantOutcomes(id, belfry.OutcomeOK)
+		f.wantState(id, job.Succeeded)
+		f.wantOutcomes(id, job.OutcomeOK)
 	})
 }
 
@@ -168,7 +169,7 @@ func TestAResultIsGivenUpAfterTenMinutes(t *testing.T) {
 		f.wantNotLogged("is lost")
 		held := 0
 		for id := int64(1); id <= 100; id++ {
-			if f.job(id).State == belfry.JobRunning {
+			if f.job(id).State == job.Running {
 				held++
 			}
 		}
@@ -187,20 +188,20 @@ func TestAResultIsGivenUpAfterTenMinutes(t *testing.T) {
 
 func TestARefusedResultStillEndsItsJob(t *testing.T) {
 	inBubble(t, func(f *fixture) {
-		f.options.Broker = refusing{f.broker, refusal{results: func(fs []belfry.Finish) error {
+		f.options.Broker = refusing{f.broker, refusal{results: func(fs []job.Finish) error {
 			for _, r := range fs {
 				if strings.Contains(string(r.Output), "poison") {
-					return belfry.Errorf(belfry.TooLarge, "more than this broker takes")
+					return core.Errorf(core.TooLarge, "more than this broker takes")
 				}
 			}
 			return nil
 		}}}
 		worker.Handle(f.handlers, "echo", func(_ context.Context, in string) (string, error) { return in, nil })
-		good := f.broker.Enqueue(belfry.NewJob{Task: "echo", Input: []byte(`"good"`)}).ID
-		poison := f.broker.Enqueue(belfry.NewJob{Task: "echo", Input: []byte(`"poison"`)}).ID
+		good := f.broker.Enqueue(job.NewJob{Task: "echo", Input: []byte(`"good"`)}).ID
+		poison := f.broker.Enqueue(job.NewJob{Task: "echo", Input: []byte(`"poison"`)}).ID
 		f.runOnce()
-		f.wantState(good, belfry.JobSucceeded)
-		if j := f.job(poison); j.State != belfry.JobFailed || !strings.Contains(j.Error, "its result (ok) was refused: more than this broker takes") {
+		f.wantState(good, job.Succeeded)
+		if j := f.job(poison); j.State != job.Failed || !strings.Contains(j.Error, "its result (ok) was refused: more than this broker takes") {
 			t.Errorf("%s %s", j.State, j.Error)
 		}
 	})
@@ -210,13 +211,13 @@ func TestAStaleAnswerIsCountedAndNotAnError(t *testing.T) {
 	inBubble(t, func(f *fixture) {
 		f.handle("work", func(ctx context.Context) error {
 			j, _ := worker.JobFrom(ctx)
-			f.broker.FinishTx(belfry.Finish{Ref: belfry.Ref{JobID: j.ID, Lease: j.Lease}, Outcome: belfry.OutcomeLost})
+			f.broker.FinishTx(job.Finish{Ref: job.Ref{JobID: j.ID, Lease: j.Lease}, Outcome: job.OutcomeLost})
 			return nil
 		})
-		id := f.broker.Enqueue(belfry.NewJob{Task: "work", MaxAttempts: 1}).ID
+		id := f.broker.Enqueue(job.NewJob{Task: "work", MaxAttempts: 1}).ID
 		stop := f.serve()
 		pass(time.Second)
-		f.wantOutcomes(id, belfry.OutcomeLost)
+		f.wantOutcomes(id, job.OutcomeLost)
 		if stale, _ := f.watch.get(); stale != 1 {
 			t.Errorf("%d stale answers counted", stale)
 		}

@@ -5,19 +5,21 @@ import (
 	"log/slog"
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/internal/lifecycle"
+	"github.com/belfry-run/belfry/job"
+	"github.com/belfry-run/belfry/task"
 )
 
 // RunnerOptions is what a runner of one queue needs. Broker is required, and
 // Handlers, Executors or both.
 type RunnerOptions struct {
 	// Broker hands out the jobs: a store, or the HTTP client.
-	Broker belfry.Broker
+	Broker job.Leaser
 	// Handlers are the Go functions to run.
 	Handlers *Handlers
 	// Executors run other kinds. Default: none.
-	Executors map[belfry.Kind]Executor
+	Executors map[task.Kind]Executor
 	// Queue that is served. One that is missing is made, where Broker is a store.
 	// Default: "default".
 	Queue string
@@ -63,7 +65,7 @@ type Runner struct {
 func NewRunner(o RunnerOptions) (*Runner, error) {
 	queue := o.Queue
 	if queue == "" {
-		queue = belfry.DefaultQueue
+		queue = task.DefaultQueue
 	}
 	w, err := New(Options{
 		Broker: o.Broker, Handlers: o.Handlers, Executors: o.Executors,
@@ -95,7 +97,7 @@ func (r *Runner) IsRunning() bool { return r.service.IsRunning() }
 // for tests; it is refused while the runner runs.
 func (r *Runner) RunOnce(ctx context.Context) (int, error) {
 	if r.IsRunning() {
-		return 0, belfry.Errorf(belfry.Conflict, "the runner runs already").WithHint("stop it before RunOnce")
+		return 0, core.Errorf(core.Conflict, "the runner runs already").WithHint("stop it before RunOnce")
 	}
 	return r.worker.RunOnce(ctx)
 }

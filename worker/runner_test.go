@@ -9,8 +9,10 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/job"
 	"github.com/belfry-run/belfry/store/sqlite"
+	"github.com/belfry-run/belfry/task"
 	"github.com/belfry-run/belfry/worker"
 )
 
@@ -33,15 +35,15 @@ func TestARunnerStartsStopsAndStartsAgain(t *testing.T) {
 			if err := r.Start(f.Context()); err != nil {
 				t.Fatal(err)
 			}
-			if err := r.Start(f.Context()); belfry.CodeOf(err) != belfry.Conflict {
+			if err := r.Start(f.Context()); core.CodeOf(err) != core.Conflict {
 				t.Errorf("started twice: %v", err)
 			}
-			if _, err := r.RunOnce(f.Context()); belfry.CodeOf(err) != belfry.Conflict {
+			if _, err := r.RunOnce(f.Context()); core.CodeOf(err) != core.Conflict {
 				t.Errorf("RunOnce beside Start: %v", err)
 			}
 			id := f.enqueue("work")
 			synctest.Wait()
-			f.wantState(id, belfry.JobSucceeded)
+			f.wantState(id, job.Succeeded)
 			for range 2 {
 				if err := r.Stop(f.Context()); err != nil || r.IsRunning() {
 					t.Errorf("stopped: %v, running %v", err, r.IsRunning())
@@ -71,12 +73,12 @@ func TestRunnerMakesItsQueue(t *testing.T) {
 	if n, err := r.RunOnce(t.Context()); n != 0 || err != nil {
 		t.Fatalf("ran %d, %v", n, err)
 	}
-	job, err := work.New(struct{}{})
+	j, err := work.New(struct{}{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	job.Queue = "mail"
-	if _, err := st.Enqueue(t.Context(), []belfry.NewJob{job}); err != nil {
+	j.Queue = "mail"
+	if _, err := st.Enqueue(t.Context(), []job.NewJob{j}); err != nil {
 		t.Fatal(err)
 	}
 	if n, err := r.RunOnce(t.Context()); n != 1 || err != nil {
@@ -112,19 +114,19 @@ func TestDirectRunsATaskWithoutAStore(t *testing.T) {
 			}
 			return "hello " + in.Name, nil
 		})
-		executors := map[belfry.Kind]worker.Executor{belfry.KindFunc: f.handlers}
-		task := belfry.Task{Name: "greet", Timeout: belfry.Duration(time.Minute)}
+		executors := map[task.Kind]worker.Executor{task.KindFunc: f.handlers}
+		task := task.Task{Name: "greet", Timeout: core.Duration(time.Minute)}
 		var out, log bytes.Buffer
 		fin := worker.Direct(f.Context(), executors, task, []byte(`{"Name":"you"}`), &out, &log)
-		if fin.Outcome != belfry.OutcomeOK || string(fin.Output) != `"hello you"` || !strings.Contains(log.String(), "msg=greeting") {
+		if fin.Outcome != job.OutcomeOK || string(fin.Output) != `"hello you"` || !strings.Contains(log.String(), "msg=greeting") {
 			t.Errorf("%+v %s", fin, &log)
 		}
-		if fin := worker.Direct(f.Context(), executors, task, nil, &out, &log); fin.Outcome != belfry.OutcomeTimeout {
+		if fin := worker.Direct(f.Context(), executors, task, nil, &out, &log); fin.Outcome != job.OutcomeTimeout {
 			t.Errorf("%+v", fin)
 		}
 		ctx, cancel := context.WithTimeout(f.Context(), time.Second)
 		defer cancel()
-		if fin := worker.Direct(ctx, executors, task, nil, &out, &log); fin.Outcome != belfry.OutcomeCanceled {
+		if fin := worker.Direct(ctx, executors, task, nil, &out, &log); fin.Outcome != job.OutcomeCanceled {
 			t.Errorf("%+v", fin)
 		}
 		if fin := worker.Direct(ctx, nil, task, nil, &out, &log); !fin.NoRetry || !strings.Contains(fin.Error, "cannot run here") {

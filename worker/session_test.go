@@ -8,7 +8,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/job"
+	"github.com/belfry-run/belfry/task"
 	"github.com/belfry-run/belfry/worker"
 	"github.com/belfry-run/belfry/worker/internal/brokertest"
 )
@@ -34,8 +36,8 @@ func TestShutdownGivesRunningJobsTheirGraceAndHandsTheRestBack(t *testing.T) {
 		go func() {
 			pass(time.Second)
 			for _, id := range reserved { // at once, not after the grace
-				f.wantOutcomes(id, belfry.OutcomeHandedBack)
-				f.wantState(id, belfry.JobReady)
+				f.wantOutcomes(id, job.OutcomeHandedBack)
+				f.wantState(id, job.Ready)
 			}
 		}()
 		if err := stop(); err != nil {
@@ -44,10 +46,10 @@ func TestShutdownGivesRunningJobsTheirGraceAndHandsTheRestBack(t *testing.T) {
 		if took := time.Since(begun); took != 30*time.Second {
 			t.Errorf("took %s, want the grace", took)
 		}
-		f.wantState(quick, belfry.JobSucceeded)
-		f.wantOutcomes(slow, belfry.OutcomeHandedBack)
-		f.wantState(slow, belfry.JobReady)
-		f.wantState(untouched, belfry.JobReady)
+		f.wantState(quick, job.Succeeded)
+		f.wantOutcomes(slow, job.OutcomeHandedBack)
+		f.wantState(slow, job.Ready)
+		f.wantState(untouched, job.Ready)
 		if j := f.job(slow); j.Failures != 0 {
 			t.Error("handing back counted as a failure")
 		}
@@ -68,7 +70,7 @@ func TestShutdownIsNotHeldUpByAHandlerThatIgnoresIt(t *testing.T) {
 		if took := time.Since(begun); took != 10*time.Second {
 			t.Errorf("took %s, want the patience", took)
 		}
-		f.wantOutcomes(id, belfry.OutcomeHandedBack)
+		f.wantOutcomes(id, job.OutcomeHandedBack)
 		close(release)
 		settle()
 	})
@@ -98,7 +100,7 @@ func TestAResultIsReportedAlthoughEverythingAroundItHasEnded(t *testing.T) {
 		if err := stop(); err != nil {
 			t.Error(err)
 		}
-		f.wantOutcomes(id, belfry.OutcomeOK)
+		f.wantOutcomes(id, job.OutcomeOK)
 		if f.broker.Calls("close") != 1 {
 			t.Error("the session was not closed")
 		}
@@ -112,7 +114,7 @@ func TestASessionWithUnreportedResultsIsNotClosed(t *testing.T) {
 		f.enqueue("work")
 		stop := f.serve()
 		pass(time.Second)
-		if err := stop(); belfry.CodeOf(err) != belfry.Unavailable {
+		if err := stop(); core.CodeOf(err) != core.Unavailable {
 			t.Errorf("the shutdown was clean: %v", err)
 		}
 		if f.broker.Calls("close") != 0 {
@@ -171,8 +173,8 @@ func TestAWorkerThatCannotRenewStopsItsJobsBeforeItsLeaseEnds(t *testing.T) {
 				}
 				away.Store(false)
 				pass(time.Minute)
-				f.wantState(id, belfry.JobSucceeded)
-				f.wantOutcomes(id, belfry.OutcomeLost, belfry.OutcomeOK)
+				f.wantState(id, job.Succeeded)
+				f.wantOutcomes(id, job.OutcomeLost, job.OutcomeOK)
 				if err := stop(); err != nil {
 					t.Error(err)
 				}
@@ -239,7 +241,7 @@ func TestALostSessionStopsEverythingAndAnotherOneGoesOn(t *testing.T) {
 		pass(5 * time.Second)
 		f.broker.Lose()
 		pass(20 * time.Minute)
-		f.wantOutcomes(id, belfry.OutcomeLost, belfry.OutcomeOK)
+		f.wantOutcomes(id, job.OutcomeLost, job.OutcomeOK)
 		f.wantLogged("session was given up by the broker")
 		if err := stop(); err != nil {
 			t.Error(err)
@@ -273,12 +275,12 @@ func TestJobsThatArriveAfterTheSessionWasLostAreHandedBack(t *testing.T) {
 		id := f.enqueue("work")
 		stop := f.serve()
 		pass(31*time.Second + time.Millisecond)
-		f.wantOutcomes(id, belfry.OutcomeHandedBack)
+		f.wantOutcomes(id, job.OutcomeHandedBack)
 		if ran.Load() != 0 {
 			t.Error("it ran under a session that is lost")
 		}
 		pass(time.Minute)
-		f.wantState(id, belfry.JobSucceeded)
+		f.wantState(id, job.Succeeded)
 		if j := f.job(id); j.Failures != 0 || ran.Load() != 1 {
 			t.Errorf("failures %d, ran %d", j.Failures, ran.Load())
 		}
@@ -296,16 +298,16 @@ func TestACommandsKillGraceEndsWithTheSession(t *testing.T) {
 			return nil
 		}
 		told := make(chan time.Duration, 1)
-		f.options.Executors = map[belfry.Kind]worker.Executor{belfry.KindCommand: executor(func(ctx context.Context, r *worker.Run) belfry.Finish {
+		f.options.Executors = map[task.Kind]worker.Executor{task.KindCommand: executor(func(ctx context.Context, r *worker.Run) job.Finish {
 			<-ctx.Done() // a timeout, with five minutes to stop
 			begun := time.Now()
 			<-r.Lost()
 			told <- time.Since(begun)
 			return r.Failed("killed")
 		})}
-		f.broker.AddTask(belfry.Task{Name: "cmd", Timeout: belfry.Duration(time.Second), Command: &belfry.Command{
-			Argv: []string{"x"}, KillGrace: belfry.Duration(5 * time.Minute),
-		}, Retry: belfry.Retry{MaxAttempts: 1}})
+		f.broker.AddTask(task.Task{Name: "cmd", Timeout: core.Duration(time.Second), Command: &task.Command{
+			Argv: []string{"x"}, KillGrace: core.Duration(5 * time.Minute),
+		}, Retry: task.Retry{MaxAttempts: 1}})
 		f.enqueue("cmd")
 		stop := f.serve()
 		pass(2 * time.Second)
@@ -325,9 +327,9 @@ func TestACommandsKillGraceEndsWithTheSession(t *testing.T) {
 	})
 }
 
-type executor func(context.Context, *worker.Run) belfry.Finish
+type executor func(context.Context, *worker.Run) job.Finish
 
-func (e executor) Execute(ctx context.Context, r *worker.Run) belfry.Finish { return e(ctx, r) }
+func (e executor) Execute(ctx context.Context, r *worker.Run) job.Finish { return e(ctx, r) }
 
 func TestAWorkerStartsBeforeItsBroker(t *testing.T) {
 	inBubble(t, func(f *fixture) {
@@ -345,7 +347,7 @@ func TestAWorkerStartsBeforeItsBroker(t *testing.T) {
 		pass(10 * time.Minute)
 		away.Store(false)
 		pass(20 * time.Second)
-		f.wantState(id, belfry.JobSucceeded)
+		f.wantState(id, job.Succeeded)
 		_ = stop()
 	})
 }
@@ -399,7 +401,7 @@ func TestNothingIsLostOrDoubledUnderRandomFaults(t *testing.T) {
 			stopA, stopB := f.serve(), f.serve()
 			var ids []int64
 			for range 100 {
-				ids = append(ids, f.broker.Enqueue(belfry.NewJob{Task: "work"}).ID)
+				ids = append(ids, f.broker.Enqueue(job.NewJob{Task: "work"}).ID)
 				pass(time.Duration(roll(10_000)) * time.Millisecond)
 				if roll(15) == 0 { // long enough to lose the session
 					down.Store(true)
@@ -410,7 +412,7 @@ func TestNothingIsLostOrDoubledUnderRandomFaults(t *testing.T) {
 			calm.Store(true)
 			pass(30 * time.Minute)
 			for _, id := range ids {
-				f.wantState(id, belfry.JobSucceeded)
+				f.wantState(id, job.Succeeded)
 			}
 			if err := errors.Join(stopA(), stopB()); err != nil {
 				t.Error(err)
@@ -427,4 +429,4 @@ func sleepIn(ctx context.Context, d time.Duration) error {
 	return ctx.Err()
 }
 
-var _ belfry.Broker = (*brokertest.Broker)(nil)
+var _ job.Leaser = (*brokertest.Broker)(nil)

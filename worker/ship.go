@@ -7,8 +7,9 @@ import (
 	"sync"
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/internal/patience"
+	"github.com/belfry-run/belfry/job"
 )
 
 // How logs travel.
@@ -21,7 +22,7 @@ const (
 // shipper delivers the logs of all attempts of a worker, one call at a time,
 // so that the pieces of an attempt arrive in their order.
 type shipper struct {
-	broker belfry.Broker
+	broker job.Leaser
 	log    *slog.Logger
 
 	mu     sync.Mutex
@@ -31,7 +32,7 @@ type shipper struct {
 	outage patience.Outage
 }
 
-func newShipper(b belfry.Broker, log *slog.Logger) *shipper {
+func newShipper(b job.Leaser, log *slog.Logger) *shipper {
 	return &shipper{
 		broker: b, log: log,
 		wake: make(chan struct{}, 1), hurry: make(chan struct{}, 1),
@@ -86,7 +87,7 @@ func (s *shipper) takeTodo() []*attemptLog {
 // parcel is what one attempt puts into one call.
 type parcel struct {
 	from   *attemptLog
-	pieces []belfry.LogPiece
+	pieces []job.LogPiece
 	bytes  int
 }
 
@@ -137,7 +138,7 @@ func (s *shipper) send(ctx context.Context, batch []parcel) {
 func (s *shipper) call(ctx context.Context, batch []parcel) error {
 	ctx, cancel := context.WithTimeout(ctx, appendWait)
 	defer cancel()
-	var pieces []belfry.LogPiece
+	var pieces []job.LogPiece
 	for _, p := range batch {
 		pieces = append(pieces, p.pieces...)
 	}
@@ -165,8 +166,8 @@ func dropExpired(batch []parcel, now time.Time) []parcel {
 
 // refused reports that trying the same again is in vain.
 func refused(err error) bool {
-	switch belfry.CodeOf(err) {
-	case belfry.Invalid, belfry.TooLarge:
+	switch core.CodeOf(err) {
+	case core.Invalid, core.TooLarge:
 		return true
 	}
 	return false

@@ -5,7 +5,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/job"
 )
 
 // slot runs attempts, one after the other. Above their contexts is one that they
@@ -62,14 +63,14 @@ func (s *slot) close() {
 // passed, that the attempt was left behind. It returns when the executor does,
 // and says whether it was in time; one that was not gave its own answer to late,
 // and its slot is of no more use.
-func (s *slot) execute(ex Executor, r *Run, now time.Time, patience time.Duration, answer func(f belfry.Finish, cause error, now time.Time, left bool), late func(belfry.Finish)) (inTime bool) {
+func (s *slot) execute(ex Executor, r *Run, now time.Time, patience time.Duration, answer func(f job.Finish, cause error, now time.Time, left bool), late func(job.Finish)) (inTime bool) {
 	ctx := &attemptContext{parent: s.ctx, deadline: now.Add(r.Timeout()), run: r}
 	defer ctx.end()
 	s.begin(ctx, patience, func() {
 		now := time.Now()
-		answer(r.Failed("did not stop within %s of being told to, and was left behind", belfry.Duration(patience)), ctx.cause(now), now, true)
+		answer(r.Failed("did not stop within %s of being told to, and was left behind", core.Duration(patience)), ctx.cause(now), now, true)
 	})
-	runGuarded(ctx, ex, r, func(f belfry.Finish) {
+	runGuarded(ctx, ex, r, func(f job.Finish) {
 		if inTime = s.end(); inTime {
 			now := time.Now()
 			answer(f, ctx.cause(now), now, false)

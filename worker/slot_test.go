@@ -8,21 +8,23 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/job"
+	"github.com/belfry-run/belfry/task"
 )
 
 type run func(ctx context.Context)
 
-func (f run) Execute(ctx context.Context, r *Run) belfry.Finish {
+func (f run) Execute(ctx context.Context, r *Run) job.Finish {
 	f(ctx)
-	return belfry.Finish{Outcome: belfry.OutcomeOK}
+	return job.Finish{Outcome: job.OutcomeOK}
 }
 
 // inSlot executes and says why the context ended and whether the attempt was
 // left behind.
 func inSlot(s *slot, timeout, patience time.Duration, f run) (cause error, left bool) {
-	r := newRun(belfry.Job{Timeout: belfry.Duration(timeout)}, belfry.Task{}, io.Discard, io.Discard, io.Discard)
-	s.execute(f, r, time.Now(), patience, func(_ belfry.Finish, why error, _ time.Time, behind bool) { cause, left = why, behind }, func(belfry.Finish) {})
+	r := newRun(job.Job{Timeout: core.Duration(timeout)}, task.Task{}, io.Discard, io.Discard, io.Discard)
+	s.execute(f, r, time.Now(), patience, func(_ job.Finish, why error, _ time.Time, behind bool) { cause, left = why, behind }, func(job.Finish) {})
 	return cause, left
 }
 
@@ -67,9 +69,9 @@ func TestPatienceBeginsWithTheEndOfTheContext(t *testing.T) {
 				defer s.close()
 				begun := time.Now()
 				left := make(chan time.Duration, 1)
-				r := newRun(belfry.Job{Timeout: belfry.Duration(10 * time.Minute)}, belfry.Task{}, io.Discard, io.Discard, io.Discard)
+				r := newRun(job.Job{Timeout: core.Duration(10 * time.Minute)}, task.Task{}, io.Discard, io.Discard, io.Discard)
 				inTime := s.execute(run(func(context.Context) { c.end(s, end); time.Sleep(time.Hour) }), r, time.Now(), time.Minute,
-					func(belfry.Finish, error, time.Time, bool) { left <- time.Since(begun) }, func(belfry.Finish) {})
+					func(job.Finish, error, time.Time, bool) { left <- time.Since(begun) }, func(job.Finish) {})
 				if took := <-left; inTime || took != c.want {
 					t.Errorf("left behind after %s (in time: %t), want %s", took, inTime, c.want)
 				}
@@ -86,9 +88,9 @@ func TestASlotWhoseContextHasEndedIsPatientNoLongerThanItSays(t *testing.T) {
 		synctest.Wait() // nobody was there to be hurried
 		begun := time.Now()
 		left := make(chan time.Duration, 1)
-		r := newRun(belfry.Job{Timeout: belfry.Duration(time.Hour)}, belfry.Task{}, io.Discard, io.Discard, io.Discard)
+		r := newRun(job.Job{Timeout: core.Duration(time.Hour)}, task.Task{}, io.Discard, io.Discard, io.Discard)
 		s.execute(run(func(context.Context) { time.Sleep(2 * time.Hour) }), r, time.Now(), time.Minute,
-			func(belfry.Finish, error, time.Time, bool) { left <- time.Since(begun) }, func(belfry.Finish) {})
+			func(job.Finish, error, time.Time, bool) { left <- time.Since(begun) }, func(job.Finish) {})
 		if took := <-left; took != time.Minute {
 			t.Errorf("left behind after %s, want a minute", took)
 		}
@@ -112,9 +114,9 @@ func TestATimerThatRingsForAnAttemptBeforeIsSetForTheNext(t *testing.T) {
 		inSlot(s, time.Minute, time.Minute, func(context.Context) { time.Sleep(30 * time.Second) })
 		begun := time.Now()
 		left := make(chan time.Duration, 1)
-		r := newRun(belfry.Job{Timeout: belfry.Duration(10 * time.Minute)}, belfry.Task{}, io.Discard, io.Discard, io.Discard)
+		r := newRun(job.Job{Timeout: core.Duration(10 * time.Minute)}, task.Task{}, io.Discard, io.Discard, io.Discard)
 		s.execute(run(func(context.Context) { time.Sleep(time.Hour) }), r, begun, time.Minute,
-			func(belfry.Finish, error, time.Time, bool) { left <- time.Since(begun) }, func(belfry.Finish) {})
+			func(job.Finish, error, time.Time, bool) { left <- time.Since(begun) }, func(job.Finish) {})
 		if took := <-left; took != 11*time.Minute {
 			t.Errorf("left behind after %s, want 11 minutes", took)
 		}

@@ -10,7 +10,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/job"
 	"github.com/belfry-run/belfry/worker/internal/home"
 )
 
@@ -31,9 +31,9 @@ type Spool struct {
 
 // note is one result under way.
 type note struct {
-	Session string        `json:"session"`
-	Since   time.Time     `json:"since"`
-	Finish  belfry.Finish `json:"finish"`
+	Session string     `json:"session"`
+	Since   time.Time  `json:"since"`
+	Finish  job.Finish `json:"finish"`
 
 	file string
 }
@@ -88,12 +88,12 @@ func (s *Spool) takeLeft() []note {
 }
 
 // begin notes an attempt that starts.
-func (s *Spool) begin(session string, ref belfry.Ref) error {
-	return s.keep(session, belfry.Finish{Ref: ref, Outcome: belfry.OutcomeError, Error: died, Infra: true})
+func (s *Spool) begin(session string, ref job.Ref) error {
+	return s.keep(session, job.Finish{Ref: ref, Outcome: job.OutcomeError, Error: died, Infra: true})
 }
 
 // keep notes a result, in the place of what was noted before.
-func (s *Spool) keep(session string, f belfry.Finish) error {
+func (s *Spool) keep(session string, f job.Finish) error {
 	text, err := json.Marshal(note{Session: session, Since: time.Now(), Finish: f})
 	if err != nil {
 		return err
@@ -117,12 +117,12 @@ func writeSynced(file string, text []byte) error {
 	return errors.Join(err, f.Sync(), f.Close())
 }
 
-func (s *Spool) path(ref belfry.Ref) string {
+func (s *Spool) path(ref job.Ref) string {
 	return filepath.Join(s.own.Dir, fmt.Sprintf("%d-%d.json", ref.JobID, ref.Lease))
 }
 
 // forget is for what the broker knows, or does not want to know.
-func (s *Spool) forget(ref belfry.Ref) error { return removed(s.path(ref)) }
+func (s *Spool) forget(ref job.Ref) error { return removed(s.path(ref)) }
 
 func removed(file string) error {
 	err := os.Remove(file)

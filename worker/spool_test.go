@@ -9,21 +9,23 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/job"
+	"github.com/belfry-run/belfry/task"
 	"github.com/belfry-run/belfry/worker/internal/brokertest"
 )
 
 // claimed is an attempt that a worker has, whose process then ends without a word.
-func claimed(t *testing.T) (b *brokertest.Broker, session string, ref belfry.Ref) {
+func claimed(t *testing.T) (b *brokertest.Broker, session string, ref job.Ref) {
 	t.Helper()
 	b = brokertest.New()
-	b.AddTask(belfry.Task{Name: "prog", Program: &belfry.Program{}}.WithDefaults())
-	b.Enqueue(belfry.NewJob{Task: "prog"})
-	s, err := b.OpenSession(t.Context(), belfry.WorkerInfo{Name: "dead", Kinds: []belfry.Kind{belfry.KindProgram}, Queues: map[string]int{"default": 1}, Has: belfry.Has{Arch: "amd64", Isolation: belfry.IsolationGVisor}})
+	b.AddTask(task.Task{Name: "prog", Program: &task.Program{}}.WithDefaults())
+	b.Enqueue(job.NewJob{Task: "prog"})
+	s, err := b.OpenSession(t.Context(), job.WorkerInfo{Name: "dead", Kinds: []task.Kind{task.KindProgram}, Queues: map[string]int{"default": 1}, Has: task.Has{Arch: "amd64", Isolation: task.IsolationGVisor}})
 	check(t, err)
-	c, err := b.Claim(t.Context(), belfry.ClaimRequest{Session: s.ID, Want: map[string]int{"default": 1}})
+	c, err := b.Claim(t.Context(), job.ClaimRequest{Session: s.ID, Want: map[string]int{"default": 1}})
 	check(t, err)
-	return b, s.ID, belfry.Ref{JobID: c.Jobs[0].Job.ID, Lease: c.Lease}
+	return b, s.ID, job.Ref{JobID: c.Jobs[0].Job.ID, Lease: c.Lease}
 }
 
 func check(t *testing.T, err error) {
@@ -42,13 +44,13 @@ func openSpool(t *testing.T, dir string) *Spool {
 
 type never struct{}
 
-func (never) Execute(context.Context, *Run) belfry.Finish { panic("nothing is to run") }
+func (never) Execute(context.Context, *Run) job.Finish { panic("nothing is to run") }
 
 // comeBack is a worker that starts where another has ended.
 func comeBack(t *testing.T, b *brokertest.Broker, dir string) {
 	t.Helper()
 	s := openSpool(t, dir)
-	w, err := New(Options{Broker: b, Spool: s, Has: belfry.Has{Arch: "amd64", Isolation: belfry.IsolationGVisor}, Executors: map[belfry.Kind]Executor{belfry.KindHTTP: never{}}})
+	w, err := New(Options{Broker: b, Spool: s, Has: task.Has{Arch: "amd64", Isolation: task.IsolationGVisor}, Executors: map[task.Kind]Executor{task.KindHTTP: never{}}})
 	check(t, err)
 	_, err = w.RunOnce(t.Context())
 	check(t, err)
@@ -68,7 +70,7 @@ func wantEmpty(t *testing.T, dir string) {
 
 // afterDeath is the one attempt on record when a worker has died with what it
 // had noted, and another came back.
-func afterDeath(t *testing.T, note func(dead *Spool, session string, ref belfry.Ref) error) belfry.Finish {
+func afterDeath(t *testing.T, note func(dead *Spool, session string, ref job.Ref) error) job.Finish {
 	t.Helper()
 	b, session, ref := claimed(t)
 	dir := t.TempDir()
@@ -86,7 +88,7 @@ func afterDeath(t *testing.T, note func(dead *Spool, session string, ref belfry.
 
 func TestAnAttemptOfADeadWorkerIsReportedByTheNext(t *testing.T) {
 	t.Parallel()
-	a := afterDeath(t, func(*Spool, string, belfry.Ref) error { return nil })
+	a := afterDeath(t, func(*Spool, string, job.Ref) error { return nil })
 	if !a.Infra || a.Error != died {
 		t.Errorf("%+v", a)
 	}
@@ -94,10 +96,10 @@ func TestAnAttemptOfADeadWorkerIsReportedByTheNext(t *testing.T) {
 
 func TestAResultThatWasNotDeliveredIsDeliveredByTheNext(t *testing.T) {
 	t.Parallel()
-	a := afterDeath(t, func(dead *Spool, session string, ref belfry.Ref) error {
-		return dead.keep(session, belfry.Finish{Ref: ref, Outcome: belfry.OutcomeOK, Output: []byte(`{"n":1}`)})
+	a := afterDeath(t, func(dead *Spool, session string, ref job.Ref) error {
+		return dead.keep(session, job.Finish{Ref: ref, Outcome: job.OutcomeOK, Output: []byte(`{"n":1}`)})
 	})
-	if a.Outcome != belfry.OutcomeOK || string(a.Output) != `{"n":1}` {
+	if a.Outcome != job.OutcomeOK || string(a.Output) != `{"n":1}` {
 		t.Errorf("%+v", a)
 	}
 }
@@ -110,20 +112,20 @@ func TestAResultThatIsNotThisWorkersToTellHoldsNobodyUp(t *testing.T) {
 		begun := time.Now()
 		dir := t.TempDir()
 		dead := openSpool(t, dir)
-		check(t, dead.keep("of another namespace", belfry.Finish{Ref: belfry.Ref{JobID: 7, Lease: 7}, Outcome: belfry.OutcomeOK}))
+		check(t, dead.keep("of another namespace", job.Finish{Ref: job.Ref{JobID: 7, Lease: 7}, Outcome: job.OutcomeOK}))
 		check(t, dead.Close())
 		b := brokertest.New()
-		b.AddTask(belfry.Task{Name: "prog", Program: &belfry.Program{}}.WithDefaults())
-		id := b.Enqueue(belfry.NewJob{Task: "prog"}).ID
+		b.AddTask(task.Task{Name: "prog", Program: &task.Program{}}.WithDefaults())
+		id := b.Enqueue(job.NewJob{Task: "prog"}).ID
 		s := openSpool(t, dir)
-		ex := quick(func(*Run) belfry.Finish { return belfry.Finish{Outcome: belfry.OutcomeOK} })
-		w, err := New(Options{Broker: forbidding{b}, Spool: s, Has: belfry.Has{Arch: "amd64", Isolation: belfry.IsolationGVisor}, Executors: map[belfry.Kind]Executor{belfry.KindProgram: ex}})
+		ex := quick(func(*Run) job.Finish { return job.Finish{Outcome: job.OutcomeOK} })
+		w, err := New(Options{Broker: forbidding{b}, Spool: s, Has: task.Has{Arch: "amd64", Isolation: task.IsolationGVisor}, Executors: map[task.Kind]Executor{task.KindProgram: ex}})
 		check(t, err)
 		_, err = w.RunOnce(t.Context())
 		check(t, err)
 		check(t, s.Close())
 		wantEmpty(t, dir)
-		if as := b.Attempts(id); len(as) != 1 || as[0].Outcome != belfry.OutcomeOK {
+		if as := b.Attempts(id); len(as) != 1 || as[0].Outcome != job.OutcomeOK {
 			t.Errorf("%+v", as)
 		}
 		if took := time.Since(begun); took > time.Second {
@@ -135,9 +137,9 @@ func TestAResultThatIsNotThisWorkersToTellHoldsNobodyUp(t *testing.T) {
 // forbidding is a broker that knows who asks.
 type forbidding struct{ *brokertest.Broker }
 
-func (f forbidding) Finish(ctx context.Context, session string, fs []belfry.Finish) ([]belfry.Finished, error) {
+func (f forbidding) Finish(ctx context.Context, session string, fs []job.Finish) ([]job.Finished, error) {
 	if session == "of another namespace" {
-		return nil, belfry.Errorf(belfry.Forbidden, "not yours")
+		return nil, core.Errorf(core.Forbidden, "not yours")
 	}
 	return f.Broker.Finish(ctx, session, fs)
 }
@@ -177,20 +179,20 @@ func TestATornNoteIsWorthNothing(t *testing.T) {
 func TestTheSpoolIsEmptyWhenAllIsReported(t *testing.T) {
 	t.Parallel()
 	b := brokertest.New()
-	b.AddTask(belfry.Task{Name: "prog", Program: &belfry.Program{}}.WithDefaults())
+	b.AddTask(task.Task{Name: "prog", Program: &task.Program{}}.WithDefaults())
 	for range 5 {
-		b.Enqueue(belfry.NewJob{Task: "prog"})
+		b.Enqueue(job.NewJob{Task: "prog"})
 	}
 	s := openSpool(t, t.TempDir())
-	ex := quick(func(r *Run) belfry.Finish {
+	ex := quick(func(r *Run) job.Finish {
 		notes, err := os.ReadDir(s.own.Dir)
 		if err != nil || len(notes) == 0 {
 			t.Error("nothing is noted while it runs:", err)
 		}
 		_, _ = io.WriteString(r.Stdout, "x")
-		return belfry.Finish{Outcome: belfry.OutcomeOK}
+		return job.Finish{Outcome: job.OutcomeOK}
 	})
-	w, err := New(Options{Broker: b, Spool: s, Has: belfry.Has{Arch: "amd64", Isolation: belfry.IsolationGVisor}, Executors: map[belfry.Kind]Executor{belfry.KindProgram: ex}})
+	w, err := New(Options{Broker: b, Spool: s, Has: task.Has{Arch: "amd64", Isolation: task.IsolationGVisor}, Executors: map[task.Kind]Executor{task.KindProgram: ex}})
 	check(t, err)
 	n, err := w.RunOnce(t.Context())
 	check(t, err)
@@ -202,6 +204,6 @@ func TestTheSpoolIsEmptyWhenAllIsReported(t *testing.T) {
 	check(t, s.Close())
 }
 
-type quick func(*Run) belfry.Finish
+type quick func(*Run) job.Finish
 
-func (q quick) Execute(_ context.Context, r *Run) belfry.Finish { return q(r) }
+func (q quick) Execute(_ context.Context, r *Run) job.Finish { return q(r) }

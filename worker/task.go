@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/job"
+	"github.com/belfry-run/belfry/task"
 )
 
 // TaskOf is the typed face of a task whose handler takes an In and returns an
@@ -16,45 +18,45 @@ type TaskOf[In, Out any] struct{ Name string }
 
 // New is a job for the task. Set more of it (delay, keys, priority) and hand
 // it to the store or client to enqueue.
-func (t TaskOf[In, Out]) New(in In) (belfry.NewJob, error) {
+func (t TaskOf[In, Out]) New(in In) (job.NewJob, error) {
 	input, err := json.Marshal(in)
 	if err != nil {
-		return belfry.NewJob{}, belfry.Errorf(belfry.Invalid, "input of task %q is not JSON: %w", t.Name, err)
+		return job.NewJob{}, core.Errorf(core.Invalid, "input of task %q is not JSON: %w", t.Name, err)
 	}
-	return belfry.NewJob{Task: t.Name, Kind: belfry.KindFunc, Input: input}, nil
+	return job.NewJob{Task: t.Name, Kind: task.KindFunc, Input: input}, nil
 }
 
 // Result is what a job returned that has succeeded. The error says why there
 // is none.
-func (t TaskOf[In, Out]) Result(job belfry.Job) (out Out, err error) {
-	if job.Task != t.Name {
-		return out, belfry.Errorf(belfry.Invalid, "job %d is of task %q, not of %q", job.ID, job.Task, t.Name)
+func (t TaskOf[In, Out]) Result(j job.Job) (out Out, err error) {
+	if j.Task != t.Name {
+		return out, core.Errorf(core.Invalid, "job %d is of task %q, not of %q", j.ID, j.Task, t.Name)
 	}
-	if job.State != belfry.JobSucceeded {
-		return out, noResult(job)
+	if j.State != job.Succeeded {
+		return out, noResult(j)
 	}
-	if len(job.Output) == 0 {
+	if len(j.Output) == 0 {
 		return out, nil
 	}
-	if err = json.Unmarshal(job.Output, &out); err != nil {
-		return out, belfry.Errorf(belfry.Invalid, "output of job %d is not what task %q returns: %w", job.ID, t.Name, err)
+	if err = json.Unmarshal(j.Output, &out); err != nil {
+		return out, core.Errorf(core.Invalid, "output of job %d is not what task %q returns: %w", j.ID, t.Name, err)
 	}
 	return out, nil
 }
 
-func noResult(job belfry.Job) error {
+func noResult(job job.Job) error {
 	said := ""
 	for _, text := range []string{string(job.Reason), job.Note, job.Error} {
 		if text != "" {
 			said += ": " + text
 		}
 	}
-	return belfry.Errorf(belfry.Conflict, "job %d (%s) is %s (attempt %d)%s", job.ID, job.Task, job.State, job.Attempt, said)
+	return core.Errorf(core.Conflict, "job %d (%s) is %s (attempt %d)%s", job.ID, job.Task, job.State, job.Attempt, said)
 }
 
 // Jobs finds jobs: a store, or the HTTP client.
 type Jobs interface {
-	Job(ctx context.Context, namespace string, id int64) (belfry.Job, error)
+	Job(ctx context.Context, namespace string, id int64) (job.Job, error)
 }
 
 // How often Wait looks: at first often, then less and less.
@@ -65,7 +67,7 @@ const (
 
 // Wait waits for a job, as enqueueing returned it, to end and returns its
 // result. It looks every 10ms at first and every second in the end.
-func (t TaskOf[In, Out]) Wait(ctx context.Context, jobs Jobs, job belfry.Job) (out Out, err error) {
+func (t TaskOf[In, Out]) Wait(ctx context.Context, jobs Jobs, job job.Job) (out Out, err error) {
 	for pause := firstLook; ; pause = min(pause*3/2, lastLook) {
 		job, err = jobs.Job(ctx, job.Namespace, job.ID)
 		if err != nil {

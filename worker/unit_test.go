@@ -8,24 +8,25 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/job"
 )
 
 func TestWhatAnEndMeans(t *testing.T) {
 	t.Parallel()
 	const (
-		ok, failed, snoozed   = belfry.OutcomeOK, belfry.OutcomeError, belfry.OutcomeSnoozed
-		timeout, canceled     = belfry.OutcomeTimeout, belfry.OutcomeCanceled
-		back, nothing         = belfry.OutcomeHandedBack, belfry.Outcome("")
+		ok, failed, snoozed   = job.OutcomeOK, job.OutcomeError, job.OutcomeSnoozed
+		timeout, canceled     = job.OutcomeTimeout, job.OutcomeCanceled
+		back, nothing         = job.OutcomeHandedBack, job.Outcome("")
 		ranLonger, disturbed  = "ran longer than its timeout of 1m", "worker is shutting down: boom"
 		canceledText, boomOut = "canceled: boom", "ran longer than its timeout of 1m: boom"
 	)
 	for _, c := range []struct {
-		said    belfry.Outcome
+		said    job.Outcome
 		err     string
 		noRetry bool
 		cause   error
-		want    belfry.Outcome
+		want    job.Outcome
 		wantErr string
 	}{
 		{ok, "", false, nil, ok, ""},
@@ -45,7 +46,7 @@ func TestWhatAnEndMeans(t *testing.T) {
 		{failed, "boom", true, ErrShutdown, failed, "boom"},
 		{failed, "boom", false, ErrLost, nothing, ""},
 	} {
-		f, report := conclude(belfry.Finish{Outcome: c.said, Error: c.err, NoRetry: c.noRetry}, c.cause, time.Minute)
+		f, report := conclude(job.Finish{Outcome: c.said, Error: c.err, NoRetry: c.noRetry}, c.cause, time.Minute)
 		if !report {
 			f.Outcome, f.Error = nothing, ""
 		}
@@ -57,20 +58,20 @@ func TestWhatAnEndMeans(t *testing.T) {
 
 func TestResultsAreMadeFit(t *testing.T) {
 	t.Parallel()
-	big := fit(belfry.Finish{Outcome: belfry.OutcomeOK, Output: []byte(`"` + strings.Repeat("x", belfry.MaxOutput) + `"`)})
-	if big.Outcome != belfry.OutcomeError || !big.NoRetry || big.Output != nil {
+	big := fit(job.Finish{Outcome: job.OutcomeOK, Output: []byte(`"` + strings.Repeat("x", core.MaxOutput) + `"`)})
+	if big.Outcome != job.OutcomeError || !big.NoRetry || big.Output != nil {
 		t.Errorf("%+v", big)
 	}
-	if f := fit(belfry.Finish{Outcome: belfry.OutcomeOK, Output: []byte(`{`)}); f.Outcome != belfry.OutcomeError {
+	if f := fit(job.Finish{Outcome: job.OutcomeOK, Output: []byte(`{`)}); f.Outcome != job.OutcomeError {
 		t.Errorf("%+v", f)
 	}
-	if f := fit(belfry.Finish{Outcome: belfry.OutcomeOK, Output: []byte("\"\xff\"")}); f.Outcome != belfry.OutcomeOK || !utf8.Valid(f.Output) {
+	if f := fit(job.Finish{Outcome: job.OutcomeOK, Output: []byte("\"\xff\"")}); f.Outcome != job.OutcomeOK || !utf8.Valid(f.Output) {
 		t.Errorf("%+v", f)
 	}
-	if f := fit(belfry.Finish{}); f.Outcome != belfry.OutcomeError {
+	if f := fit(job.Finish{}); f.Outcome != job.OutcomeError {
 		t.Errorf("%+v", f)
 	}
-	if f := fit(belfry.Finish{Outcome: belfry.OutcomeError, Error: strings.Repeat("é\x00", belfry.MaxError)}); len(f.Error) > belfry.MaxError || !utf8.ValidString(f.Error) {
+	if f := fit(job.Finish{Outcome: job.OutcomeError, Error: strings.Repeat("é\x00", core.MaxError)}); len(f.Error) > core.MaxError || !utf8.ValidString(f.Error) {
 		t.Errorf("%d bytes", len(f.Error))
 	}
 }
@@ -82,9 +83,9 @@ func TestPiecesTogetherAreTheText(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		ship := newShipper(nil, nil)
 		var l attemptLog
-		l.open(ship, "s", belfry.Ref{}, 1<<20)
+		l.open(ship, "s", job.Ref{}, 1<<20)
 		written := ""
-		var pieces []belfry.LogPiece
+		var pieces []job.LogPiece
 		take := func() {
 			p, size := l.take()
 			pieces = append(pieces, p...)
@@ -92,7 +93,7 @@ func TestPiecesTogetherAreTheText(t *testing.T) {
 		}
 		for range rapid.IntRange(0, 20).Draw(t, "writes") {
 			part := rapid.SampledFrom([]string{"", "a", "line\n", "\x00", "\xff", "é", "\xe2\x82", "\xac", "€", strings.Repeat("ab€\n", 20_000), strings.Repeat("\xff-", 9_000)}).Draw(t, "part")
-			l.write(belfry.Stdout, []byte(part))
+			l.write(job.Stdout, []byte(part))
 			written += part
 			if l.unsent > 100_000 || rapid.Bool().Draw(t, "take") {
 				take()
@@ -102,14 +103,14 @@ func TestPiecesTogetherAreTheText(t *testing.T) {
 		take()
 		got := ""
 		for i, p := range pieces {
-			if p.Seq != i || p.Text == "" || len(p.Text) > belfry.MaxLogPiece {
+			if p.Seq != i || p.Text == "" || len(p.Text) > job.MaxLogPiece {
 				t.Fatalf("piece %d has number %d and %d bytes", i, p.Seq, len(p.Text))
 			}
 			got += p.Text
 		}
 		// Cleaning in parts makes more replacement characters of a run of
 		// invalid bytes than cleaning at once; otherwise it is the same.
-		once, _ := belfry.CleanText(written, 4*len(written)+4)
+		once, _ := core.CleanText(written, 4*len(written)+4)
 		if squeeze(got) != squeeze(once) {
 			t.Fatalf("got %d bytes, want %d", len(got), len(once))
 		}

@@ -8,8 +8,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/belfry-run/belfry"
 	"github.com/belfry-run/belfry/internal/patience"
+	"github.com/belfry-run/belfry/task"
 )
 
 // unwell are the kinds of jobs that this machine cannot begin at the moment, for
@@ -23,7 +23,7 @@ type unwell struct {
 	some atomic.Bool // there are any: nearly always there are none
 
 	mu    sync.Mutex
-	kinds map[belfry.Kind]*ailment
+	kinds map[task.Kind]*ailment
 }
 
 type ailment struct {
@@ -39,11 +39,11 @@ const (
 )
 
 func newUnwell(log *slog.Logger) *unwell {
-	return &unwell{log: log, now: time.Now, kinds: map[belfry.Kind]*ailment{}}
+	return &unwell{log: log, now: time.Now, kinds: map[task.Kind]*ailment{}}
 }
 
 // saw takes notice of how an attempt ended: whether it could begin.
-func (u *unwell) saw(kind belfry.Kind, began bool, why string) {
+func (u *unwell) saw(kind task.Kind, began bool, why string) {
 	if began && !u.some.Load() {
 		return
 	}
@@ -70,7 +70,7 @@ func (u *unwell) saw(kind belfry.Kind, began bool, why string) {
 
 // state is which kinds must not be begun now, when the first of them may be tried again,
 // and whether one is being tried.
-func (u *unwell) state() (without []belfry.Kind, again time.Time, trying bool) {
+func (u *unwell) state() (without []task.Kind, again time.Time, trying bool) {
 	if !u.some.Load() {
 		return nil, time.Time{}, false
 	}
@@ -92,7 +92,7 @@ func (u *unwell) state() (without []belfry.Kind, again time.Time, trying bool) {
 }
 
 // cannot reports that jobs of a kind must not be begun now.
-func (u *unwell) cannot(kind belfry.Kind) bool {
+func (u *unwell) cannot(kind task.Kind) bool {
 	if !u.some.Load() {
 		return false
 	}
@@ -103,10 +103,10 @@ func (u *unwell) cannot(kind belfry.Kind) bool {
 }
 
 // said is what is wrong, by kind.
-func (u *unwell) said() map[belfry.Kind]string {
+func (u *unwell) said() map[task.Kind]string {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	all := make(map[belfry.Kind]string, len(u.kinds))
+	all := make(map[task.Kind]string, len(u.kinds))
 	for kind, a := range u.kinds {
 		all[kind] = a.why
 	}

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/task"
 )
 
 func TestAKindThatCannotBeginIsLeftAloneForEverLonger(t *testing.T) {
@@ -18,10 +18,10 @@ func TestAKindThatCannotBeginIsLeftAloneForEverLonger(t *testing.T) {
 	var last time.Duration
 	for i := range 10 {
 		for range 5 { // that were begun together count once
-			u.saw(belfry.KindCommand, false, "too many open files")
+			u.saw(task.KindCommand, false, "too many open files")
 		}
 		without, again, trying := u.state()
-		if !slices.Equal(without, []belfry.Kind{belfry.KindCommand}) || trying || !u.cannot(belfry.KindCommand) || u.cannot(belfry.KindHTTP) {
+		if !slices.Equal(without, []task.Kind{task.KindCommand}) || trying || !u.cannot(task.KindCommand) || u.cannot(task.KindHTTP) {
 			t.Fatalf("round %d: without %v, trying: %v", i, without, trying)
 		}
 		pause := again.Sub(now)
@@ -36,7 +36,7 @@ func TestAKindThatCannotBeginIsLeftAloneForEverLonger(t *testing.T) {
 	if last < unwellMost/4 {
 		t.Errorf("after ten rounds the pause is %s", last)
 	}
-	u.saw(belfry.KindCommand, true, "")
+	u.saw(task.KindCommand, true, "")
 	if _, _, trying := u.state(); trying || len(u.said()) > 0 {
 		t.Errorf("it began, and is unwell all the same: %v", u.said())
 	}

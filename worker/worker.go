@@ -8,8 +8,9 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/internal/patience"
+	"github.com/belfry-run/belfry/task"
 )
 
 // Worker runs jobs.
@@ -25,7 +26,7 @@ func (w *Worker) LeftBehind() int { return int(max(0, w.left.Load())) } // the e
 
 // Unwell says of which kinds this machine cannot begin jobs at the moment, and
 // why. It hands them back, and tries again after a while.
-func (w *Worker) Unwell() map[belfry.Kind]string { return w.unwell.said() }
+func (w *Worker) Unwell() map[task.Kind]string { return w.unwell.said() }
 
 // New checks the options.
 func New(o Options) (*Worker, error) {
@@ -44,7 +45,7 @@ func New(o Options) (*Worker, error) {
 // broker that refuses the very first session does: a wrong token or a worker
 // that it does not understand will not get better by waiting. So does a database
 // that this program is too old for, at any time: what runs is stopped as when a
-// session is lost, and the error has [belfry.ErrOutdated] in its chain.
+// session is lost, and the error has [core.ErrOutdated] in its chain.
 //
 // The error is that refusal, or says that the shutdown was not clean: that
 // results could not be delivered, or the session not be closed.
@@ -58,7 +59,7 @@ func (w *Worker) Run(ctx context.Context) error {
 		if ctx.Err() != nil && l == nil {
 			return nil
 		}
-		if !opened && refusesForGood(err) || errors.Is(err, belfry.ErrOutdated) {
+		if !opened && refusesForGood(err) || errors.Is(err, core.ErrOutdated) {
 			return err
 		}
 		opened = opened || err == nil
@@ -81,8 +82,8 @@ func (w *Worker) Run(ctx context.Context) error {
 // refusesForGood reports that a session was refused for what the worker is or
 // says, and not for the state of the broker.
 func refusesForGood(err error) bool {
-	switch belfry.CodeOf(err) {
-	case belfry.Unauthorized, belfry.Forbidden, belfry.Invalid:
+	switch core.CodeOf(err) {
+	case core.Unauthorized, core.Forbidden, core.Invalid:
 		return true
 	}
 	return false
@@ -117,7 +118,7 @@ type shift struct {
 	ship    *shipper
 	unwell  *unwell
 	left    *atomic.Int64 // see [Worker.LeftBehind]
-	bounded map[belfry.Kind]Bounded
+	bounded map[task.Kind]Bounded
 }
 
 // startShift starts the deliverers. Stop ends them, when nobody hands anything
@@ -166,7 +167,7 @@ func (s *shift) patience(r *Run) time.Duration {
 }
 
 // killGrace is what a task gives its process on top of the patience.
-func killGrace(t *belfry.Task) time.Duration {
+func killGrace(t *task.Task) time.Duration {
 	switch {
 	case t.Command != nil:
 		return t.Command.KillGrace.D()

@@ -12,7 +12,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/job"
+	"github.com/belfry-run/belfry/schedule"
 	"github.com/belfry-run/belfry/worker"
 	"github.com/belfry-run/belfry/worker/internal/brokertest"
 )
@@ -77,13 +79,13 @@ func TestABusyLaneDoesNotHoldUpAnother(t *testing.T) {
 			return nil
 		})
 		for range 5 {
-			f.broker.Enqueue(belfry.NewJob{Task: "work", Queue: "slow"})
+			f.broker.Enqueue(job.NewJob{Task: "work", Queue: "slow"})
 		}
 		stop := f.serve()
 		settle()
-		j := f.broker.Enqueue(belfry.NewJob{Task: "work", Queue: "fast"})
+		j := f.broker.Enqueue(job.NewJob{Task: "work", Queue: "fast"})
 		settle()
-		f.wantState(j.ID, belfry.JobSucceeded)
+		f.wantState(j.ID, job.Succeeded)
 		_ = stop()
 	})
 }
@@ -128,9 +130,9 @@ func TestAPanicIsAFailedAttemptWithItsStack(t *testing.T) {
 		bad, exit := f.enqueue("panic"), f.enqueue("exit")
 		stop := f.serve()
 		settle()
-		f.wantOutcomes(bad, belfry.OutcomeError)
-		f.wantOutcomes(exit, belfry.OutcomeError)
-		f.wantState(bad, belfry.JobScheduled) // to be tried again
+		f.wantOutcomes(bad, job.OutcomeError)
+		f.wantOutcomes(exit, job.OutcomeError)
+		f.wantState(bad, job.Scheduled) // to be tried again
 		said := f.job(bad).Error
 		if !strings.HasPrefix(said, "panic: runtime error: invalid memory address") || !strings.Contains(said, "worker_test.explode") {
 			t.Errorf("the error does not name the panic and where it was: %s", said)
@@ -157,13 +159,13 @@ func TestAnAttemptEndsAtItsTimeout(t *testing.T) {
 			}
 			return ctx.Err()
 		})
-		id := f.broker.Enqueue(belfry.NewJob{Task: "sleep", Timeout: belfry.Duration(90 * time.Second), MaxAttempts: 1}).ID
+		id := f.broker.Enqueue(job.NewJob{Task: "sleep", Timeout: core.Duration(90 * time.Second), MaxAttempts: 1}).ID
 		begun := time.Now()
 		f.runOnce()
 		if took := time.Since(begun); took != 90*time.Second {
 			t.Errorf("ended after %s", took)
 		}
-		f.wantOutcomes(id, belfry.OutcomeTimeout)
+		f.wantOutcomes(id, job.OutcomeTimeout)
 		if said := f.job(id).Error; said != "ran longer than its timeout of 1m30s" {
 			t.Error(said)
 		}
@@ -176,15 +178,15 @@ func TestAHandlerThatIgnoresItsContextGivesItsSlotUp(t *testing.T) {
 		release := make(chan struct{})
 		f.handle("deaf", func(context.Context) error { <-release; return nil })
 		f.handle("next", func(context.Context) error { return nil })
-		deaf := f.broker.Enqueue(belfry.NewJob{Task: "deaf", Timeout: belfry.Duration(time.Second), MaxAttempts: 1}).ID
+		deaf := f.broker.Enqueue(job.NewJob{Task: "deaf", Timeout: core.Duration(time.Second), MaxAttempts: 1}).ID
 		next := f.enqueue("next")
 		begun := time.Now()
 		f.runOnce()
 		if took := time.Since(begun); took != 11*time.Second {
 			t.Errorf("took %s, want the timeout and ten seconds", took)
 		}
-		f.wantOutcomes(deaf, belfry.OutcomeTimeout)
-		f.wantState(next, belfry.JobSucceeded)
+		f.wantOutcomes(deaf, job.OutcomeTimeout)
+		f.wantState(next, job.Succeeded)
 		f.wantLogged("left behind")
 		if n := f.ran.LeftBehind(); n != 1 {
 			t.Errorf("%d attempts are left behind, want 1", n)
@@ -216,8 +218,8 @@ func TestACancelRequestEndsARunningJob(t *testing.T) {
 				for !f.job(id).State.Final() {
 					pass(time.Millisecond)
 				}
-				f.wantState(id, belfry.JobCanceled)
-				f.wantOutcomes(id, belfry.OutcomeCanceled)
+				f.wantState(id, job.Canceled)
+				f.wantOutcomes(id, job.OutcomeCanceled)
 				if took := time.Since(begun); nudges != (took < 100*time.Millisecond) || took > 10*time.Second {
 					t.Errorf("took %s", took)
 				}
@@ -237,21 +239,21 @@ func TestAHandlersErrorSaysWhatHappensNext(t *testing.T) {
 		worker.Handle(f.handlers, "typed", func(context.Context, struct{ N int }) (int, error) { return 1, nil })
 		worker.Handle(f.handlers, "huge", func(context.Context, struct{}) (string, error) { return strings.Repeat("x", 2<<20), nil })
 		snooze, never, cancel, huge := f.enqueue("snooze"), f.enqueue("never"), f.enqueue("cancel"), f.enqueue("huge")
-		typed := f.broker.Enqueue(belfry.NewJob{Task: "typed", Input: json.RawMessage(`{"N":"four","unknown":1}`)}).ID
+		typed := f.broker.Enqueue(job.NewJob{Task: "typed", Input: json.RawMessage(`{"N":"four","unknown":1}`)}).ID
 		unknown := f.enqueue("nobody")
 		f.runOnce()
-		if j := f.job(snooze); j.State != belfry.JobScheduled || j.Failures != 0 || time.Until(j.DueAt) != time.Minute {
+		if j := f.job(snooze); j.State != job.Scheduled || j.Failures != 0 || time.Until(j.DueAt) != time.Minute {
 			t.Errorf("%+v", j)
 		}
 		for id, want := range map[int64]string{
 			never: "order: no such order", typed: `field "N": a JSON string cannot be a int`,
 			huge: "over the limit", unknown: `no handler "nobody", it has: cancel, huge, never`,
 		} {
-			if j := f.job(id); j.State != belfry.JobFailed || j.Reason != belfry.ReasonNoRetry || !strings.Contains(j.Error, want) {
+			if j := f.job(id); j.State != job.Failed || j.Reason != schedule.ReasonNoRetry || !strings.Contains(j.Error, want) {
 				t.Errorf("job %d: %s %s %q, want %q", id, j.State, j.Reason, j.Error, want)
 			}
 		}
-		f.wantState(cancel, belfry.JobCanceled)
+		f.wantState(cancel, job.Canceled)
 	})
 }
 
@@ -270,7 +272,7 @@ func TestAHandlerSettlesItsJobInItsOwnTransaction(t *testing.T) {
 		})
 		id := f.enqueue("pay")
 		f.runOnce()
-		f.wantOutcomes(id, belfry.OutcomeOK)
+		f.wantOutcomes(id, job.OutcomeOK)
 		if text := f.broker.Text(id); !strings.Contains(text, "paying") {
 			t.Errorf("the log was not delivered before the job was settled: %q", text)
 		}
@@ -295,16 +297,16 @@ func TestRunOnceDrainsAllQueuesAndWhatTheyMakeReady(t *testing.T) {
 			defer mu.Unlock()
 			if left--; left > 0 { // to the other queue, which may have drained already
 				j, _ := worker.JobFrom(ctx)
-				f.broker.Enqueue(belfry.NewJob{Task: "chain", Queue: map[string]string{"a": "b", "b": "a"}[j.Queue]})
+				f.broker.Enqueue(job.NewJob{Task: "chain", Queue: map[string]string{"a": "b", "b": "a"}[j.Queue]})
 			}
 			return nil
 		})
-		later := f.broker.Enqueue(belfry.NewJob{Task: "chain", Queue: "a", Delay: belfry.Duration(time.Hour)}).ID
-		f.broker.Enqueue(belfry.NewJob{Task: "chain", Queue: "a"})
+		later := f.broker.Enqueue(job.NewJob{Task: "chain", Queue: "a", Delay: core.Duration(time.Hour)}).ID
+		f.broker.Enqueue(job.NewJob{Task: "chain", Queue: "a"})
 		if n := f.runOnce(); n != 20 {
 			t.Errorf("ran %d jobs", n)
 		}
-		f.wantState(later, belfry.JobReady)
+		f.wantState(later, job.Ready)
 		if n := f.runOnce(); n != 0 {
 			t.Errorf("ran %d jobs when nothing was ready", n)
 		}
@@ -322,7 +324,7 @@ func TestRunOnceReturnsWhenTheBrokerFails(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if _, err := w.RunOnce(f.Context()); belfry.CodeOf(err) != belfry.Unavailable {
+			if _, err := w.RunOnce(f.Context()); core.CodeOf(err) != core.Unavailable {
 				t.Errorf("%s: %v", call, err)
 			}
 		}
@@ -340,11 +342,11 @@ func TestADrainedWorkerFinishesAndClaimsNoMore(t *testing.T) {
 		pass(time.Second)
 		second := f.enqueue("work")
 		pass(2 * time.Minute)
-		f.wantState(first, belfry.JobSucceeded)
-		f.wantState(second, belfry.JobReady)
+		f.wantState(first, job.Succeeded)
+		f.wantState(second, job.Ready)
 		f.broker.Drain(false)
 		pass(2 * time.Minute)
-		f.wantState(second, belfry.JobSucceeded)
+		f.wantState(second, job.Succeeded)
 		_ = stop()
 	})
 }
@@ -377,7 +379,7 @@ func TestABrokerThatAnswersEmptyAtOnceIsNotAskedInALoop(t *testing.T) {
 // hasty never waits.
 type hasty struct{ *brokertest.Broker }
 
-func (h hasty) Claim(ctx context.Context, r belfry.ClaimRequest) (belfry.Claim, error) {
+func (h hasty) Claim(ctx context.Context, r job.ClaimRequest) (job.Claim, error) {
 	r.Wait = 0
 	return h.Broker.Claim(ctx, r)
 }
@@ -400,7 +402,7 @@ func TestOptionsAreCheckedWithTheirNames(t *testing.T) {
 		o := ok
 		spoil(&o)
 		_, err := worker.New(o)
-		var e *belfry.Error
+		var e *core.Error
 		if !errors.As(err, &e) || len(e.Fields) != 1 || e.Fields[0].Field != field {
 			t.Errorf("%s: %v", field, err)
 		}
@@ -427,10 +429,10 @@ func TestRegisteringTwiceIsAMistake(t *testing.T) {
 func TestAResultSaysWhyThereIsNone(t *testing.T) {
 	t.Parallel()
 	task := worker.TaskOf[int, int]{Name: "t"}
-	for want, j := range map[string]belfry.Job{
-		"job 7 (t) is failed (attempt 3): spent: boom":   {ID: 7, Task: "t", State: belfry.JobFailed, Reason: belfry.ReasonSpent, Attempt: 3, Error: "boom"},
-		"job 7 is of task \"u\", not of \"t\"":           {ID: 7, Task: "u", State: belfry.JobSucceeded},
-		"output of job 7 is not what task \"t\" returns": {ID: 7, Task: "t", State: belfry.JobSucceeded, Output: json.RawMessage(`"x"`)},
+	for want, j := range map[string]job.Job{
+		"job 7 (t) is failed (attempt 3): spent: boom":   {ID: 7, Task: "t", State: job.Failed, Reason: schedule.ReasonSpent, Attempt: 3, Error: "boom"},
+		"job 7 is of task \"u\", not of \"t\"":           {ID: 7, Task: "u", State: job.Succeeded},
+		"output of job 7 is not what task \"t\" returns": {ID: 7, Task: "t", State: job.Succeeded, Output: json.RawMessage(`"x"`)},
 	} {
 		if _, err := task.Result(j); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %s", err, want)

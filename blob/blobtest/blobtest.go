@@ -14,8 +14,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/belfry-run/belfry"
 	"github.com/belfry-run/belfry/blob"
+	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/internal/signed"
 )
 
@@ -79,7 +79,7 @@ func (b *bench) ok(err error) {
 	Must(b.T, err)
 }
 
-func (b *bench) code(err error, want belfry.Code) {
+func (b *bench) code(err error, want core.Code) {
 	b.Helper()
 	WantCode(b.T, err, want)
 }

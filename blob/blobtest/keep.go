@@ -11,8 +11,8 @@ import (
 	"sync"
 	"testing/iotest"
 
-	"github.com/belfry-run/belfry"
 	"github.com/belfry-run/belfry/blob"
+	"github.com/belfry-run/belfry/core"
 )
 
 func init() {
@@ -24,10 +24,10 @@ func init() {
 			b.ok(b.Delete(b.ctx, up.Digest))
 			b.ok(b.Delete(b.ctx, up.Digest))
 			_, err := b.Stat(b.ctx, up.Digest)
-			b.code(err, belfry.NotFound)
+			b.code(err, core.NotFound)
 			_, err = b.Open(b.ctx, up.Digest)
-			b.code(err, belfry.NotFound)
-			b.code(blob.Verify(b.ctx, b.Store, up), belfry.NotFound)
+			b.code(err, core.NotFound)
+			b.code(blob.Verify(b.ctx, b.Store, up), core.NotFound)
 		}
 	})
 
@@ -40,13 +40,13 @@ func init() {
 			"nothing":     bytes.NewReader(nil),
 			"too long":    io.MultiReader(bytes.NewReader(body), strings.NewReader("x")),
 		} {
-			if err := b.Put(b.ctx, up, r); belfry.CodeOf(err) != belfry.Invalid {
+			if err := b.Put(b.ctx, up, r); core.CodeOf(err) != core.Invalid {
 				b.Errorf("%s: %v", name, err)
 			}
 		}
 		nothing := Announce(nil)
-		b.code(b.Put(b.ctx, nothing, strings.NewReader("x")), belfry.Invalid)
-		b.code(b.Put(b.ctx, blob.Upload{Digest: up.Digest}, bytes.NewReader(nil)), belfry.Invalid)
+		b.code(b.Put(b.ctx, nothing, strings.NewReader("x")), core.Invalid)
+		b.code(b.Put(b.ctx, blob.Upload{Digest: up.Digest}, bytes.NewReader(nil)), core.Invalid)
 		b.empty()
 	})
 
@@ -83,7 +83,7 @@ func init() {
 		var wg sync.WaitGroup
 		for range 8 {
 			wg.Go(func() {
-				if err := b.Put(b.ctx, up, bytes.NewReader(body)); err != nil && belfry.CodeOf(err) != belfry.Unavailable {
+				if err := b.Put(b.ctx, up, bytes.NewReader(body)); err != nil && core.CodeOf(err) != core.Unavailable {
 					b.Error(err)
 				}
 			})
@@ -105,7 +105,7 @@ func init() {
 				errs = append(errs, list)
 			}
 			for i, err := range errs {
-				if belfry.CodeOf(err) != belfry.Invalid {
+				if core.CodeOf(err) != core.Invalid {
 					b.Errorf("%q, method %d: %v", digest, i, err)
 				}
 			}
@@ -114,7 +114,7 @@ func init() {
 
 	add("sizes, lives of links and pages have limits", func(b *bench) {
 		_, up := some("program", 1)
-		for size, want := range map[int64]belfry.Code{-1: belfry.Invalid, MaxSize + 1: belfry.TooLarge, 1 << 62: belfry.TooLarge, MaxSize: ""} {
+		for size, want := range map[int64]core.Code{-1: core.Invalid, MaxSize + 1: core.TooLarge, 1 << 62: core.TooLarge, MaxSize: ""} {
 			_, err := b.SignPut(b.ctx, blob.Upload{Digest: up.Digest, Size: size}, blob.MaxExpires)
 			b.code(err, want)
 			if want != "" {
@@ -122,12 +122,12 @@ func init() {
 			}
 		}
 		_, err := b.SignPut(b.ctx, up, 0)
-		b.code(err, belfry.Invalid)
+		b.code(err, core.Invalid)
 		_, err = b.SignGet(b.ctx, up.Digest, blob.MaxExpires+1)
-		b.code(err, belfry.Invalid)
+		b.code(err, core.Invalid)
 		for _, n := range []int{-1, 0, blob.MaxList + 1} {
 			_, err = b.List(b.ctx, "", n)
-			b.code(err, belfry.Invalid)
+			b.code(err, core.Invalid)
 		}
 	})
 

@@ -10,8 +10,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/belfry-run/belfry"
 	"github.com/belfry-run/belfry/blob"
+	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/internal/signed"
 )
 
@@ -23,7 +23,7 @@ func init() {
 			if to.Method != http.MethodPut || !to.Expires.After(time.Now()) {
 				b.Fatalf("%+v", to)
 			}
-			b.code(firstError(b.Stat(b.ctx, up.Digest)), belfry.NotFound)
+			b.code(firstError(b.Stat(b.ctx, up.Digest)), core.NotFound)
 			if status, answer := b.do(to, bytes.NewReader(body)); status/100 != 2 {
 				b.Fatalf("%d %s", status, answer)
 			}
@@ -155,9 +155,9 @@ func init() {
 			b.ok(b.Delete(b.ctx, other.Digest)) // it had not ended yet
 			b.breathe()
 		}
-		b.code(firstError(b.Stat(b.ctx, other.Digest)), belfry.NotFound)
+		b.code(firstError(b.Stat(b.ctx, other.Digest)), core.NotFound)
 		err = signed.Send(b.ctx, b.client, to, bytes.NewReader(body))
-		b.code(err, belfry.Forbidden)
+		b.code(err, core.Forbidden)
 		b.silent(err.Error(), to)
 	})
 

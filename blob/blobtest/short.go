@@ -5,8 +5,8 @@ import (
 	"encoding/hex"
 	"testing"
 
-	"github.com/belfry-run/belfry"
 	"github.com/belfry-run/belfry/blob"
+	"github.com/belfry-run/belfry/core"
 )
 
 // Program is what most tests send.
@@ -27,9 +27,9 @@ func Must(t *testing.T, err error) {
 }
 
 // WantCode ends the test unless the error has a code; empty: there is none.
-func WantCode(t *testing.T, err error, want belfry.Code) {
+func WantCode(t *testing.T, err error, want core.Code) {
 	t.Helper()
-	if got := belfry.CodeOf(err); got != want {
+	if got := core.CodeOf(err); got != want {
 		t.Fatalf("got %q (%v), want %q", got, err, want)
 	}
 }

@@ -5,8 +5,8 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/belfry-run/belfry"
 	"github.com/belfry-run/belfry/blob"
+	"github.com/belfry-run/belfry/core"
 )
 
 func TestPartsOfABucketShareNoBytes(t *testing.T) {
@@ -19,7 +19,7 @@ func TestPartsOfABucketShareNoBytes(t *testing.T) {
 			must(t, err)
 			st, err := blob.Open(t.Context(), part, blob.Options{})
 			must(t, err)
-			if _, err := st.Stat(t.Context(), up.Digest); belfry.CodeOf(err) != belfry.NotFound {
+			if _, err := st.Stat(t.Context(), up.Digest); core.CodeOf(err) != core.NotFound {
 				t.Errorf("%s: %s has what was sent to another: %v", name, owner, err)
 			}
 			must(t, st.Put(t.Context(), up, bytes.NewReader(program)))

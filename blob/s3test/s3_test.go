@@ -11,9 +11,9 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 
-	"github.com/belfry-run/belfry"
 	"github.com/belfry-run/belfry/blob"
 	"github.com/belfry-run/belfry/blob/blobtest"
+	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/internal/signed"
 )
 
@@ -66,7 +66,7 @@ func TestLinksLeadThroughThePublicEndpoint(t *testing.T) {
 	must(t, signed.Send(t.Context(), http.DefaultClient, to, bytes.NewReader(program)))
 	must(t, blob.Verify(t.Context(), st, up))
 	to.URL = strings.Replace(to.URL, public, gateway.endpoint, 1) // the host is signed
-	wantCode(t, signed.Send(t.Context(), http.DefaultClient, to, bytes.NewReader(program)), belfry.Forbidden)
+	wantCode(t, signed.Send(t.Context(), http.DefaultClient, to, bytes.NewReader(program)), core.Forbidden)
 
 	// Belfry itself does not go through it: here nobody could.
 	st = open(t, newBucket(t), "&public_endpoint=http://127.0.0.1:1")
@@ -99,11 +99,11 @@ func TestWhatTheServiceDidNotCompareIsRead(t *testing.T) {
 	up := announce(program)
 	for _, c := range []struct {
 		body []byte
-		want belfry.Code
+		want core.Code
 	}{
 		{program, ""},
-		{bytes.Repeat([]byte("x"), len(program)), belfry.Conflict},
-		{program[1:], belfry.Conflict},
+		{bytes.Repeat([]byte("x"), len(program)), core.Conflict},
+		{program[1:], core.Conflict},
 	} {
 		strangerPuts(t, bucket, "sha256/"+up.Digest, c.body)
 		info, err := st.Stat(t.Context(), up.Digest)
@@ -113,7 +113,7 @@ func TestWhatTheServiceDidNotCompareIsRead(t *testing.T) {
 		}
 		wantCode(t, blob.Verify(t.Context(), st, up), c.want)
 	}
-	wantCode(t, st.Put(t.Context(), up, bytes.NewReader(program)), belfry.Conflict)
+	wantCode(t, st.Put(t.Context(), up, bytes.NewReader(program)), core.Conflict)
 }
 
 func TestABucketThatIsNotThereSaysSo(t *testing.T) {
@@ -123,7 +123,7 @@ func TestABucketThatIsNotThereSaysSo(t *testing.T) {
 	_, list := st.List(t.Context(), "", 1)
 	_, read := st.Open(t.Context(), up.Digest)
 	for _, err := range []error{st.Check(t.Context()), list, read, st.Put(t.Context(), up, bytes.NewReader(program))} {
-		wantCode(t, err, belfry.Unavailable)
+		wantCode(t, err, core.Unavailable)
 	}
 }
 
@@ -136,7 +136,7 @@ func TestCredentialsThatAreRefused(t *testing.T) {
 	_, stat := st.Stat(t.Context(), up.Digest)
 	_, list := st.List(t.Context(), "", 1)
 	for _, err := range []error{stat, list, st.Check(t.Context()), st.Delete(t.Context(), up.Digest), st.Put(t.Context(), up, bytes.NewReader(program))} {
-		wantCode(t, err, belfry.Unavailable)
+		wantCode(t, err, core.Unavailable)
 		for _, secret := range []string{"hunter2", accessKey, "X-Amz", gateway.endpoint} {
 			if strings.Contains(err.Error(), secret) {
 				t.Errorf("%q is in: %v", secret, err)

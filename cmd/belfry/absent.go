@@ -4,7 +4,7 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
 )
 
 // noteAbsent says what a saved thing names that is not there. It is about them
@@ -12,7 +12,7 @@ import (
 func (c *cli) noteAbsent(ctx context.Context, s *conn, namespace string, monitors, tasks, schedules []string) {
 	look := func(noun string, names []string, read func(name string) error) {
 		for _, name := range names {
-			if belfry.CodeOf(read(name)) == belfry.NotFound {
+			if core.CodeOf(read(name)) == core.NotFound {
 				fmt.Fprintf(c.stderr, "note: there is no %s %q yet\n", noun, name)
 			}
 		}

@@ -10,7 +10,10 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/alert"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/job"
+	"github.com/belfry-run/belfry/view"
 )
 
 func (c *cli) alertCmd() *cobra.Command {
@@ -31,11 +34,11 @@ func (c *cli) alertList() *cobra.Command {
 		if err := notNegative("--incident", incident, "see: belfry incident list"); err != nil {
 			return err
 		}
-		if err := choice("--state", belfry.AlertState(state), belfry.AlertPending, belfry.AlertSent, belfry.AlertFailed, belfry.AlertSuppressed); err != nil {
+		if err := choice("--state", alert.State(state), alert.Pending, alert.Sent, alert.Failed, alert.Suppressed); err != nil {
 			return err
 		}
-		f := belfry.AlertFilter{Namespace: s.namespace, Channel: channel, Monitor: monitor, Incident: incident, State: belfry.AlertState(state)}
-		p, err := allPages(*limit, func(pg belfry.Paging) (belfry.Page[belfry.Alert], error) {
+		f := alert.Filter{Namespace: s.namespace, Channel: channel, Monitor: monitor, Incident: incident, State: alert.State(state)}
+		p, err := allPages(*limit, func(pg core.Paging) (core.Page[alert.Alert], error) {
 			f.Paging = pg
 			return s.Alerts(ctx, f)
 		})
@@ -63,19 +66,19 @@ func (c *cli) alertShow() *cobra.Command {
 	return &cobra.Command{
 		Use: "show ID", Aliases: []string{"tries"}, Short: "Show an alert, the tries to deliver it, and what the receiver said", Args: cobra.ExactArgs(1),
 		RunE: c.verb(func(ctx context.Context, s *conn, _ *cobra.Command, args []string) error {
-			id, err := belfry.JobIDFromText("ID", args[0])
+			id, err := job.IDFromText("ID", args[0])
 			if err != nil {
-				return belfry.InvalidField("ID", args[0], "is not the number of an alert", "see: belfry alert list")
+				return core.InvalidField("ID", args[0], "is not the number of an alert", "see: belfry alert list")
 			}
 			tries, err := s.AlertTries(ctx, s.namespace, id)
 			if err != nil {
 				return err
 			}
-			p, err := s.Alerts(ctx, belfry.AlertFilter{Namespace: s.namespace, ID: id})
+			p, err := s.Alerts(ctx, alert.Filter{Namespace: s.namespace, ID: id})
 			if err != nil {
 				return err
 			}
-			return c.emit(belfry.Page[belfry.AlertTry]{Items: tries}, func(w io.Writer) {
+			return c.emit(core.Page[alert.Try]{Items: tries}, func(w io.Writer) {
 				for _, a := range p.Items {
 					c.drawAlert(w, a)
 				}
@@ -100,17 +103,17 @@ func (c *cli) alertShow() *cobra.Command {
 	}
 }
 
-func (c *cli) drawAlert(w io.Writer, a belfry.Alert) {
+func (c *cli) drawAlert(w io.Writer, a alert.Alert) {
 	due := ""
-	if a.State == belfry.AlertPending {
+	if a.State == alert.Pending {
 		due = stamp(a.DueAt)
 	}
 	c.pairs(w, "alert", strconv.FormatInt(a.ID, 10), "title", a.Notice.Title, "channel", a.Channel, "rule", a.Rule, "state", string(a.State),
 		"reason", a.Reason, "created", stamp(a.CreatedAt), "due", due)
 }
 
-func (c *cli) alertRules() document[belfry.AlertRule] {
-	return document[belfry.AlertRule]{
+func (c *cli) alertRules() document[alert.Rule] {
+	return document[alert.Rule]{
 		c: c, noun: "alert rule", many: "alert rules", empty: "belfry alert rule set all --channel ops",
 		arguments: "--channel CHANNEL [flags]",
 		long: `Make or change a rule: who is told of what. One that names no monitor, task or
@@ -120,13 +123,13 @@ schedule_missed.`,
 		example: `  belfry alert rule set all --channel ops
   belfry alert rule set night --channel pager --tag critical --on down,up,reminder --remind 1h --group=-1s
   belfry alert rule set jobs --channel ops --task backup --on job_failed`,
-		list: func(ctx context.Context, s *conn, f belfry.DocumentFilter) (belfry.Page[belfry.AlertRule], error) {
+		list: func(ctx context.Context, s *conn, f view.DocumentFilter) (core.Page[alert.Rule], error) {
 			return s.AlertRules(ctx, f)
 		},
-		show: func(ctx context.Context, s *conn, ns, name string) (belfry.AlertRule, error) {
+		show: func(ctx context.Context, s *conn, ns, name string) (alert.Rule, error) {
 			return s.AlertRule(ctx, ns, name)
 		},
-		save: func(ctx context.Context, s *conn, d belfry.AlertRule) (belfry.AlertRule, error) {
+		save: func(ctx context.Context, s *conn, d alert.Rule) (alert.Rule, error) {
 			saved, err := s.SaveAlertRule(ctx, d)
 			if err == nil {
 				c.noteAbsent(ctx, s, saved.Namespace, saved.Monitors, saved.Tasks, saved.Schedules)
@@ -135,14 +138,14 @@ schedule_missed.`,
 		},
 		drop: func(ctx context.Context, s *conn, ns, name string) error { return s.DeleteAlertRule(ctx, ns, name) },
 
-		owner: func(d *belfry.AlertRule) (namespace, name *string) { return &d.Namespace, &d.Name },
+		owner: func(d *alert.Rule) (namespace, name *string) { return &d.Namespace, &d.Name },
 		head:  []string{"STATE", "CHANNELS", "ABOUT", "ON"},
-		row: func(_ *conn, d belfry.AlertRule) []string {
+		row: func(_ *conn, d alert.Rule) []string {
 			return []string{onOff(d.Off), clip(strings.Join(d.Channels, ", "), 30), clip(about(d), 40), clip(join(d.On), 60)}
 		},
 		draw:  c.drawRule,
 		flags: ruleFlags,
-		said:  func(_ *conn, d belfry.AlertRule) string { return ", it tells " + strings.Join(d.Channels, ", ") },
+		said:  func(_ *conn, d alert.Rule) string { return ", it tells " + strings.Join(d.Channels, ", ") },
 	}
 }
 
@@ -162,7 +165,7 @@ func join[T ~string](words []T) string {
 }
 
 // about is what a rule is about.
-func about(d belfry.AlertRule) string {
+func about(d alert.Rule) string {
 	var parts []string
 	for _, list := range []struct {
 		noun  string
@@ -179,7 +182,7 @@ func about(d belfry.AlertRule) string {
 	return text
 }
 
-func (c *cli) drawRule(w io.Writer, _ *conn, d belfry.AlertRule) {
+func (c *cli) drawRule(w io.Writer, _ *conn, d alert.Rule) {
 	remind := ""
 	if d.Remind > 0 {
 		remind = fmt.Sprintf("after %s and then after twice as long, at most %d times", d.Remind, d.RemindMax)
@@ -193,13 +196,13 @@ func (c *cli) drawRule(w io.Writer, _ *conn, d belfry.AlertRule) {
 		"quiet in", strings.Join(d.Quiet, ", "), "generation", strconv.FormatInt(d.Generation, 10), "created", stamp(d.CreatedAt), "updated", stamp(d.UpdatedAt))
 }
 
-func ruleFlags(fs *pflag.FlagSet) func(*conn, *pflag.FlagSet, *belfry.AlertRule, []string) error {
+func ruleFlags(fs *pflag.FlagSet) func(*conn, *pflag.FlagSet, *alert.Rule, []string) error {
 	var on, monitors, tasks, schedules, tags, channels, quiet []string
 	var group, remind, description string
 	var remindMax int
 	var off bool
 	fs.StringSliceVar(&channels, "channel", nil, "channels to tell; may be repeated")
-	fs.StringSliceVar(&on, "on", nil, "types of notices: "+join(belfry.NoticeTypes))
+	fs.StringSliceVar(&on, "on", nil, "types of notices: "+join(alert.NoticeTypes))
 	fs.StringSliceVar(&monitors, "monitor", nil, "only about these monitors")
 	fs.StringSliceVar(&tasks, "task", nil, "only about these tasks, for job_failed and schedule_missed")
 	fs.StringSliceVar(&schedules, "schedule", nil, "only about these schedules, for job_failed and schedule_missed")
@@ -210,15 +213,15 @@ func ruleFlags(fs *pflag.FlagSet) func(*conn, *pflag.FlagSet, *belfry.AlertRule,
 	fs.StringSliceVar(&quiet, "quiet", nil, "calendars in whose times nobody is told; what is still so afterwards is told then")
 	fs.BoolVar(&off, "off", false, "tell nobody; --off=false ends that")
 	fs.StringVar(&description, "description", "", "for people")
-	return func(_ *conn, fs *pflag.FlagSet, d *belfry.AlertRule, rest []string) error {
+	return func(_ *conn, fs *pflag.FlagSet, d *alert.Rule, rest []string) error {
 		given := fs.Changed
 		if given("on") {
 			d.On = nil
 			for _, text := range on {
-				if err := choice("--on", belfry.NoticeType(text), belfry.NoticeTypes...); err != nil {
+				if err := choice("--on", alert.NoticeType(text), alert.NoticeTypes...); err != nil {
 					return err
 				}
-				d.On = append(d.On, belfry.NoticeType(text))
+				d.On = append(d.On, alert.NoticeType(text))
 			}
 		}
 		set(given("channel"), channels, &d.Channels)
@@ -231,7 +234,7 @@ func ruleFlags(fs *pflag.FlagSet) func(*conn, *pflag.FlagSet, *belfry.AlertRule,
 		set(given("off"), off, &d.Off)
 		set(given("description"), description, &d.Description)
 		if len(d.Channels) == 0 {
-			return belfry.InvalidField("--channel", "", "is missing", "whom does it tell? see: belfry channel list")
+			return core.InvalidField("--channel", "", "is missing", "whom does it tell? see: belfry channel list")
 		}
 		if err := duration(given, "group", group, &d.Group); err != nil {
 			return err

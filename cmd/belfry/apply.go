@@ -10,8 +10,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/belfry-run/belfry"
 	"github.com/belfry-run/belfry/config"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/view"
 )
 
 func (c *cli) applyCmd() *cobra.Command {
@@ -41,7 +42,7 @@ and - for standard input.`,
 			if err != nil {
 				return err
 			}
-			return c.apply(ctx, s, defs, belfry.ApplyOptions{Namespace: s.namespace, DryRun: dry, Prune: prune}, yes)
+			return c.apply(ctx, s, defs, view.ApplyOptions{Namespace: s.namespace, DryRun: dry, Prune: prune}, yes)
 		}),
 	}
 	f := cmd.Flags()
@@ -57,7 +58,7 @@ func (c *cli) definitions(s *conn, files []string) (config.Definitions, error) {
 		return config.Definitions{}, err
 	}
 	if len(files) == 0 {
-		return config.Definitions{}, belfry.InvalidField("--file", "", "is missing", "such as -f belfry.yaml, or -f - for standard input")
+		return config.Definitions{}, core.InvalidField("--file", "", "is missing", "such as -f belfry.yaml, or -f - for standard input")
 	}
 	srcs, err := config.ReadSources(files, c.stdin)
 	if err != nil {
@@ -67,7 +68,7 @@ func (c *cli) definitions(s *conn, files []string) (config.Definitions, error) {
 }
 
 // apply shows the plan, asks where somebody can answer, and carries it out.
-func (c *cli) apply(ctx context.Context, s *conn, defs config.Definitions, o belfry.ApplyOptions, yes bool) error {
+func (c *cli) apply(ctx context.Context, s *conn, defs config.Definitions, o view.ApplyOptions, yes bool) error {
 	plan := o
 	plan.DryRun = true
 	planned, err := s.Apply(ctx, defs.Manifest, plan)
@@ -82,7 +83,7 @@ func (c *cli) apply(ctx context.Context, s *conn, defs config.Definitions, o bel
 		c.drawPlan(c.stdout, planned)
 	}
 	if !yes && isTerminal(c.stdin) && !c.confirm() {
-		return belfry.Errorf(belfry.Conflict, "not applied").WithHint("--yes does not ask")
+		return core.Errorf(core.Conflict, "not applied").WithHint("--yes does not ask")
 	}
 	applied, err := s.Apply(ctx, defs.Manifest, o)
 	if err != nil {
@@ -98,48 +99,48 @@ func (c *cli) confirm() bool {
 	return answer == "y" || answer == "yes"
 }
 
-func changes(a belfry.Applied) int {
+func changes(a view.Applied) int {
 	n := 0
 	for _, ch := range a.Changes {
-		if ch.Action != belfry.ActionKeep {
+		if ch.Action != view.ActionKeep {
 			n++
 		}
 	}
 	return n
 }
 
-func (c *cli) drawPlan(w io.Writer, a belfry.Applied) {
+func (c *cli) drawPlan(w io.Writer, a view.Applied) {
 	paint := painter(c.colorOn(c.stdout))
 	for _, ch := range a.Changes {
 		line := fmt.Sprintf("%s %s %s", ch.Action, strings.ReplaceAll(ch.Noun, "_", " "), ch.Name)
-		if ch.Namespace != "" && ch.Namespace != belfry.DefaultNamespace {
+		if ch.Namespace != "" && ch.Namespace != core.DefaultNamespace {
 			line += " in " + ch.Namespace
 		}
 		switch ch.Action {
-		case belfry.ActionCreate:
+		case view.ActionCreate:
 			fmt.Fprintln(w, paint(styleGood, "+ "+line))
-		case belfry.ActionUpdate:
+		case view.ActionUpdate:
 			fmt.Fprintln(w, paint(styleWarn, "~ "+line))
 			for _, f := range ch.Fields {
 				fmt.Fprintf(w, "    %s\n", f)
 			}
-		case belfry.ActionDelete:
+		case view.ActionDelete:
 			fmt.Fprintln(w, paint(styleBad, "- "+line))
 		}
 	}
 	fmt.Fprintf(w, "plan: %s\n", planSummary(a))
 }
 
-func planSummary(a belfry.Applied) string {
-	n := map[belfry.Action]int{}
+func planSummary(a view.Applied) string {
+	n := map[view.Action]int{}
 	for _, ch := range a.Changes {
 		n[ch.Action]++
 	}
 	if changes(a) == 0 {
-		return fmt.Sprintf("no change, %d as they should be", n[belfry.ActionKeep])
+		return fmt.Sprintf("no change, %d as they should be", n[view.ActionKeep])
 	}
 	return fmt.Sprintf("%d to create, %d to update, %d to delete, %d as they should be",
-		n[belfry.ActionCreate], n[belfry.ActionUpdate], n[belfry.ActionDelete], n[belfry.ActionKeep])
+		n[view.ActionCreate], n[view.ActionUpdate], n[view.ActionDelete], n[view.ActionKeep])
 }
 
 func (c *cli) diffCmd() *cobra.Command {
@@ -152,7 +153,7 @@ func (c *cli) diffCmd() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			plan, err := s.Apply(ctx, defs.Manifest, belfry.ApplyOptions{Namespace: s.namespace, DryRun: true, Prune: prune})
+			plan, err := s.Apply(ctx, defs.Manifest, view.ApplyOptions{Namespace: s.namespace, DryRun: true, Prune: prune})
 			if err != nil {
 				return defs.Locate(err)
 			}
@@ -195,12 +196,12 @@ const exportNote = `# Secrets are not part of this file. Where one was, it says 
 `
 
 // writeExport writes a manifest, with a note when something is missing in it.
-func writeExport(w io.Writer, m belfry.Manifest) error {
+func writeExport(w io.Writer, m view.Manifest) error {
 	var b bytes.Buffer
 	if err := config.WriteYAML(&b, m); err != nil {
 		return err
 	}
-	if bytes.Contains(b.Bytes(), []byte(belfry.Redacted)) {
+	if bytes.Contains(b.Bytes(), []byte(core.Redacted)) {
 		if _, err := io.WriteString(w, exportNote); err != nil {
 			return err
 		}

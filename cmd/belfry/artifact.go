@@ -8,33 +8,35 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/task"
+	"github.com/belfry-run/belfry/view"
 )
 
 func (c *cli) artifactCmd() *cobra.Command {
-	d := document[belfry.Artifact]{
+	d := document[task.Artifact]{
 		c: c, noun: "artifact", many: "artifacts", empty: "belfry program push ./bin --name hello",
-		list: func(ctx context.Context, s *conn, f belfry.DocumentFilter) (belfry.Page[belfry.Artifact], error) {
+		list: func(ctx context.Context, s *conn, f view.DocumentFilter) (core.Page[task.Artifact], error) {
 			return s.Artifacts(ctx, f)
 		},
-		show: func(ctx context.Context, s *conn, ns, digest string) (belfry.Artifact, error) {
+		show: func(ctx context.Context, s *conn, ns, digest string) (task.Artifact, error) {
 			return s.Artifact(ctx, ns, digest)
 		},
 		drop:  func(ctx context.Context, s *conn, ns, digest string) error { return s.DeleteArtifact(ctx, ns, digest) },
-		owner: func(a *belfry.Artifact) (namespace, name *string) { return &a.Namespace, &a.SHA256 },
+		owner: func(a *task.Artifact) (namespace, name *string) { return &a.Namespace, &a.SHA256 },
 		head:  []string{"SIZE", "UPLOADED", "TASKS"},
-		row: func(s *conn, a belfry.Artifact) []string {
-			return []string{belfry.SizeText(a.Size), uploaded(s, a), clip(strings.Join(a.Tasks, ", "), 60)}
+		row: func(s *conn, a task.Artifact) []string {
+			return []string{core.SizeText(a.Size), uploaded(s, a), clip(strings.Join(a.Tasks, ", "), 60)}
 		},
-		draw: func(w io.Writer, _ *conn, a belfry.Artifact) {
-			c.pairs(w, "sha256", a.SHA256, "namespace", a.Namespace, "size", belfry.SizeText(a.Size), "announced", stamp(a.CreatedAt),
+		draw: func(w io.Writer, _ *conn, a task.Artifact) {
+			c.pairs(w, "sha256", a.SHA256, "namespace", a.Namespace, "size", core.SizeText(a.Size), "announced", stamp(a.CreatedAt),
 				"uploaded", stamp(a.PostedAt), "by", a.PostedBy, "tasks", strings.Join(a.Tasks, ", "))
 		},
 	}
 	return noun("artifact", "Bytes of programs, by their digest", []string{"artifacts"}, d.listVerb(), d.showVerb(), c.artifactConfirm(), d.deleteVerb())
 }
 
-func uploaded(s *conn, a belfry.Artifact) string {
+func uploaded(s *conn, a task.Artifact) string {
 	if a.PostedAt.IsZero() {
 		return "no"
 	}
@@ -54,7 +56,7 @@ func (c *cli) artifactConfirm() *cobra.Command {
 				return err
 			}
 			return c.emit(a, func(w io.Writer) {
-				fmt.Fprintf(w, "artifact %s is there, %s\n", a.SHA256[:12], belfry.SizeText(a.Size))
+				fmt.Fprintf(w, "artifact %s is there, %s\n", a.SHA256[:12], core.SizeText(a.Size))
 			})
 		}),
 	}

@@ -7,7 +7,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/access"
+	"github.com/belfry-run/belfry/core"
 )
 
 func (c *cli) auditCmd() *cobra.Command {
@@ -23,11 +24,11 @@ func (c *cli) auditCmd() *cobra.Command {
 	cmd.Flags().StringVar(&since, "since", "", "at or after this time, or this long ago, such as 1h")
 	cmd.Flags().StringVar(&until, "until", "", "before this time, or this long ago")
 	cmd.RunE = c.verb(func(ctx context.Context, s *conn, _ *cobra.Command, _ []string) error {
-		f := belfry.AuditFilter{Namespace: s.namespace, Noun: noun, Name: name, Actor: actor}
+		f := access.AuditFilter{Namespace: s.namespace, Noun: noun, Name: name, Actor: actor}
 		if err := errors.Join(before(s.now, "--since", since, &f.Since), before(s.now, "--until", until, &f.Until)); err != nil {
 			return err
 		}
-		p, err := allPages(*limit, func(pg belfry.Paging) (belfry.Page[belfry.Audit], error) {
+		p, err := allPages(*limit, func(pg core.Paging) (core.Page[access.Audit], error) {
 			f.Paging = pg
 			return s.Audit(ctx, f)
 		})

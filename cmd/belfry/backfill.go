@@ -9,19 +9,21 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/job"
+	"github.com/belfry-run/belfry/schedule"
 )
 
 func (c *cli) backfillCmd() *cobra.Command {
 	return noun("backfill", "Runs of nominal times that have passed", []string{"backfills"},
 		c.backfillStart(), c.backfillList(), c.backfillShow(),
-		c.backfillSet("pause", "Stop making jobs; those made go on", belfry.BackfillPaused),
-		c.backfillSet("resume", "Go on making jobs", belfry.BackfillActive),
-		c.backfillSet("cancel", "End it; jobs that it made stay", belfry.BackfillCanceled))
+		c.backfillSet("pause", "Stop making jobs; those made go on", schedule.BackfillPaused),
+		c.backfillSet("resume", "Go on making jobs", schedule.BackfillActive),
+		c.backfillSet("cancel", "End it; jobs that it made stay", schedule.BackfillCanceled))
 }
 
 func (c *cli) backfillStart() *cobra.Command {
-	var b belfry.Backfill
+	var b schedule.Backfill
 	var from, to, overlap string
 	cmd := &cobra.Command{
 		Use: "start SCHEDULE --from TIME --to TIME", Aliases: []string{"create"}, Short: "Run nominal times of a schedule that have passed", Args: cobra.ExactArgs(1),
@@ -38,7 +40,7 @@ The schedule's own plan goes on beside it.`,
 			if err != nil {
 				return err
 			}
-			b.Namespace, b.Schedule, b.Overlap = ns, args[0], belfry.Overlap(overlap)
+			b.Namespace, b.Schedule, b.Overlap = ns, args[0], schedule.Overlap(overlap)
 			if err := instant(from != "", "--from", from, sc.Zone, &b.From); err != nil {
 				return err
 			}
@@ -69,13 +71,13 @@ The schedule's own plan goes on beside it.`,
 }
 
 func (c *cli) backfillList() *cobra.Command {
-	var schedule string
+	var sch string
 	cmd := &cobra.Command{Use: "list", Aliases: []string{"ls"}, Short: "List backfills, newest first", Args: cobra.NoArgs}
 	limit := limitFlag(cmd)
-	cmd.Flags().StringVar(&schedule, "schedule", "", "only those of a schedule")
+	cmd.Flags().StringVar(&sch, "schedule", "", "only those of a schedule")
 	cmd.RunE = c.verb(func(ctx context.Context, s *conn, _ *cobra.Command, _ []string) error {
-		p, err := allPages(*limit, func(pg belfry.Paging) (belfry.Page[belfry.Backfill], error) {
-			return s.Backfills(ctx, belfry.BackfillFilter{Paging: pg, Namespace: s.namespace, Schedule: schedule})
+		p, err := allPages(*limit, func(pg core.Paging) (core.Page[schedule.Backfill], error) {
+			return s.Backfills(ctx, schedule.BackfillFilter{Paging: pg, Namespace: s.namespace, Schedule: sch})
 		})
 		if err != nil {
 			return err
@@ -106,9 +108,9 @@ func (c *cli) backfillShow() *cobra.Command {
 	return &cobra.Command{
 		Use: "show ID", Aliases: []string{"get"}, Short: "Show a backfill", Args: cobra.ExactArgs(1),
 		RunE: c.verb(func(ctx context.Context, s *conn, _ *cobra.Command, args []string) error {
-			id, err := belfry.JobIDFromText("ID", args[0])
+			id, err := job.IDFromText("ID", args[0])
 			if err != nil {
-				return belfry.InvalidField("ID", args[0], "is not the number of a backfill", "see: belfry backfill list")
+				return core.InvalidField("ID", args[0], "is not the number of a backfill", "see: belfry backfill list")
 			}
 			b, err := s.Backfill(ctx, s.namespace, id)
 			if err != nil {
@@ -119,7 +121,7 @@ func (c *cli) backfillShow() *cobra.Command {
 	}
 }
 
-func (c *cli) drawBackfill(w io.Writer, b belfry.Backfill, now time.Time) {
+func (c *cli) drawBackfill(w io.Writer, b schedule.Backfill, now time.Time) {
 	only := ""
 	if b.OnlyMissing {
 		only = "what has no job yet"
@@ -134,13 +136,13 @@ func (c *cli) drawBackfill(w io.Writer, b belfry.Backfill, now time.Time) {
 		"started", when(b.CreatedAt, now)+" by "+b.CreatedBy, "ended", when(b.EndedAt, now))
 }
 
-func (c *cli) backfillSet(verb, short string, state belfry.BackfillState) *cobra.Command {
+func (c *cli) backfillSet(verb, short string, state schedule.BackfillState) *cobra.Command {
 	return &cobra.Command{
 		Use: verb + " ID", Short: short, Args: cobra.ExactArgs(1),
 		RunE: c.verb(func(ctx context.Context, s *conn, _ *cobra.Command, args []string) error {
-			id, err := belfry.JobIDFromText("ID", args[0])
+			id, err := job.IDFromText("ID", args[0])
 			if err != nil {
-				return belfry.InvalidField("ID", args[0], "is not the number of a backfill", "see: belfry backfill list")
+				return core.InvalidField("ID", args[0], "is not the number of a backfill", "see: belfry backfill list")
 			}
 			b, err := s.SetBackfill(ctx, s.namespace, id, state)
 			if err != nil {

@@ -9,9 +9,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/belfry-run/belfry"
 	"github.com/belfry-run/belfry/app"
 	"github.com/belfry-run/belfry/config"
+	"github.com/belfry-run/belfry/core"
 )
 
 func (c *cli) brokerCmd() *cobra.Command {
@@ -32,7 +32,7 @@ func (c *cli) brokerVerb(use, short string, do func(app.Brokers, context.Context
 		RunE: c.local(func(cmd *cobra.Command, l *config.Loaded) error {
 			queues := slices.Sorted(maps.Keys(l.Brokers))
 			if len(queues) == 0 {
-				return belfry.InvalidField("brokers", "", "names no broker", "such as --brokers render=sqs://eu-central-1/render")
+				return core.InvalidField("brokers", "", "names no broker", "such as --brokers render=sqs://eu-central-1/render")
 			}
 			brokers, err := app.OpenBrokers(cmd.Context(), l.Config, queues, c.logger(l.Config))
 			if err != nil {

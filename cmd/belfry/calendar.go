@@ -10,8 +10,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/cron"
+	"github.com/belfry-run/belfry/schedule"
 )
 
 func (c *cli) calendarCmd() *cobra.Command {
@@ -27,8 +28,8 @@ type calendarFlags struct {
 
 // calendar puts a calendar together. What stands before a = in --weekly and
 // --dates is the reason that people see: "Christmas=12-25".
-func (f *calendarFlags) calendar(c *cli, s *conn, cmd *cobra.Command, args []string) (belfry.Calendar, error) {
-	var cal belfry.Calendar
+func (f *calendarFlags) calendar(c *cli, s *conn, cmd *cobra.Command, args []string) (schedule.Calendar, error) {
+	var cal schedule.Calendar
 	if err := c.draft(s, f.file, "calendar", args, &cal, &cal.Name, &cal.Namespace); err != nil {
 		return cal, err
 	}
@@ -99,7 +100,7 @@ func (c *cli) calendarImport() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			cal, err := s.SaveCalendar(ctx, belfry.Calendar{Namespace: ns, Name: args[0], CalendarSpec: spec})
+			cal, err := s.SaveCalendar(ctx, schedule.Calendar{Namespace: ns, Name: args[0], CalendarSpec: spec})
 			if err != nil {
 				return err
 			}
@@ -115,7 +116,7 @@ func (c *cli) readICS(path, zone string) (cron.CalendarSpec, error) {
 	if path != "-" {
 		f, err := os.Open(path)
 		if err != nil {
-			return cron.CalendarSpec{}, belfry.InvalidField("FILE", path, err.Error(), "name an .ics file, or - for standard input")
+			return cron.CalendarSpec{}, core.InvalidField("FILE", path, err.Error(), "name an .ics file, or - for standard input")
 		}
 		defer f.Close() //nolint:errcheck // it was only read
 		in = f
@@ -124,13 +125,13 @@ func (c *cli) readICS(path, zone string) (cron.CalendarSpec, error) {
 	if zone != "" {
 		loc, err := cron.LoadZone(zone)
 		if err != nil {
-			return cron.CalendarSpec{}, belfry.InvalidField("--zone", zone, err.Error(), "")
+			return cron.CalendarSpec{}, core.InvalidField("--zone", zone, err.Error(), "")
 		}
 		o.Zone = loc
 	}
-	cal, err := cron.ParseICS(in, belfry.MaxICS, o)
+	cal, err := cron.ParseICS(in, schedule.MaxICS, o)
 	if err != nil {
-		return cron.CalendarSpec{}, belfry.InvalidField("FILE", path, err.Error(), "")
+		return cron.CalendarSpec{}, core.InvalidField("FILE", path, err.Error(), "")
 	}
 	return cal.Spec(), nil
 }
@@ -139,8 +140,8 @@ func (c *cli) calendarList() *cobra.Command {
 	cmd := &cobra.Command{Use: "list", Aliases: []string{"ls"}, Short: "List calendars", Args: cobra.NoArgs}
 	limit := limitFlag(cmd)
 	cmd.RunE = c.verb(func(ctx context.Context, s *conn, _ *cobra.Command, _ []string) error {
-		p, err := allPages(*limit, func(pg belfry.Paging) (belfry.Page[belfry.Calendar], error) {
-			return s.Calendars(ctx, belfry.CalendarFilter{Paging: pg, Namespace: s.namespace})
+		p, err := allPages(*limit, func(pg core.Paging) (core.Page[schedule.Calendar], error) {
+			return s.Calendars(ctx, schedule.CalendarFilter{Paging: pg, Namespace: s.namespace})
 		})
 		if err != nil {
 			return err
@@ -161,7 +162,7 @@ func (c *cli) calendarList() *cobra.Command {
 	return cmd
 }
 
-func closedNow(cal belfry.Calendar, s *conn) string {
+func closedNow(cal schedule.Calendar, s *conn) string {
 	ready, err := cron.NewCalendar(cal.CalendarSpec)
 	if err != nil {
 		return "?"

@@ -11,17 +11,20 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/alert"
 	"github.com/belfry-run/belfry/app"
+	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/httpapi"
+	"github.com/belfry-run/belfry/task"
+	"github.com/belfry-run/belfry/view"
 )
 
 func (c *cli) channelCmd() *cobra.Command {
 	return noun("channel", "Ways to tell people: webhooks, mail, chats", []string{"channels"}, append(c.channels().verbs(), c.channelTest())...)
 }
 
-func (c *cli) channels() document[belfry.Channel] {
-	return document[belfry.Channel]{
+func (c *cli) channels() document[alert.Channel] {
+	return document[alert.Channel]{
 		c: c, noun: "channel", many: "channels", empty: "belfry channel set ops --webhook URL",
 		arguments: "--webhook URL|--slack URL|--email smtp://HOST|... [flags]",
 		long: `Make or change a channel. Exactly one flag says its kind and where it leads; what
@@ -38,31 +41,31 @@ See whether it works with: belfry channel test NAME`,
   belfry channel set mail --email smtp://belfry@mail.example.com:587 --password @smtp.password --from belfry@example.com --to ops@example.com
   belfry channel set phone --ntfy https://ntfy.sh/our-alerts
   belfry channel set pager -- /usr/local/bin/page night`,
-		list: func(ctx context.Context, s *conn, f belfry.DocumentFilter) (belfry.Page[belfry.Channel], error) {
+		list: func(ctx context.Context, s *conn, f view.DocumentFilter) (core.Page[alert.Channel], error) {
 			return s.Channels(ctx, f)
 		},
-		show: func(ctx context.Context, s *conn, ns, name string) (belfry.Channel, error) {
+		show: func(ctx context.Context, s *conn, ns, name string) (alert.Channel, error) {
 			return s.Channel(ctx, ns, name)
 		},
-		save: func(ctx context.Context, s *conn, d belfry.Channel) (belfry.Channel, error) {
+		save: func(ctx context.Context, s *conn, d alert.Channel) (alert.Channel, error) {
 			return s.SaveChannel(ctx, d)
 		},
 		drop: func(ctx context.Context, s *conn, ns, name string) error { return s.DeleteChannel(ctx, ns, name) },
 
-		owner: func(d *belfry.Channel) (namespace, name *string) { return &d.Namespace, &d.Name },
+		owner: func(d *alert.Channel) (namespace, name *string) { return &d.Namespace, &d.Name },
 		head:  []string{"KIND", "WHERE TO", "DESCRIPTION"},
-		row: func(_ *conn, d belfry.Channel) []string {
+		row: func(_ *conn, d alert.Channel) []string {
 			return []string{d.Kind(), clip(goal(d), 60), clip(d.Description, 50)}
 		},
 		draw:  c.drawChannel,
 		flags: c.channelFlags,
-		said:  func(_ *conn, d belfry.Channel) string { return ", " + d.Kind() },
+		said:  func(_ *conn, d alert.Channel) string { return ", " + d.Kind() },
 		try:   "belfry channel test",
 	}
 }
 
 // goal is where a channel leads, as far as that is not a secret.
-func goal(d belfry.Channel) string {
+func goal(d alert.Channel) string {
 	switch {
 	case d.Email != nil:
 		return strings.Join(d.Email.To, ", ") + " by " + d.Email.Host
@@ -73,10 +76,10 @@ func goal(d belfry.Channel) string {
 	case d.Command != nil:
 		return strings.Join(d.Command.Argv, " ")
 	}
-	return string(belfry.Redacted)
+	return string(core.Redacted)
 }
 
-func (c *cli) drawChannel(w io.Writer, _ *conn, d belfry.Channel) {
+func (c *cli) drawChannel(w io.Writer, _ *conn, d alert.Channel) {
 	pairs := []string{"name", d.Name, "namespace", d.Namespace, "description", d.Description, "kind", d.Kind(), "where to", goal(d)}
 	switch {
 	case d.Webhook != nil:
@@ -153,7 +156,7 @@ func (c *cli) drawTest(w io.Writer, name string, t httpapi.ChannelTest) {
 func (c *cli) testHere(ctx context.Context, s *conn, ns, name string) (out httpapi.ChannelTest, err error) {
 	keeper, is := s.Service.(httpapi.Secrets)
 	if !is {
-		return out, belfry.Errorf(belfry.Internal, "the secrets of channels cannot be read here")
+		return out, core.Errorf(core.Internal, "the secrets of channels cannot be read here")
 	}
 	channel, err := keeper.ChannelSecrets(ctx, ns, name)
 	if err != nil {
@@ -164,18 +167,18 @@ func (c *cli) testHere(ctx context.Context, s *conn, ns, name string) (out httpa
 		return out, err
 	}
 	defer teller.Close()
-	ctx, cancel := context.WithTimeout(ctx, belfry.AlertTimeout)
+	ctx, cancel := context.WithTimeout(ctx, view.AlertTimeout)
 	defer cancel()
 	began := time.Now()
-	m := belfry.Compose(channel, []belfry.Alert{{
+	m := alert.Compose(channel, []alert.Alert{{
 		Message: "test-" + rand.Text(), // or every test would have the same key
-		Notice: belfry.Notice{
-			Type: belfry.NoticeTest, At: belfry.Micro(began), Namespace: ns,
+		Notice: alert.Notice{
+			Type: alert.NoticeTest, At: core.Micro(began), Namespace: ns,
 			Title: "Test of channel " + name, Text: "Alerts that go to this channel arrive here.",
 		},
 	}}, c.loaded.PublicURL, began)
 	told := teller.Send(ctx, channel, m)
-	out = httpapi.ChannelTest{OK: told.Error == "", Took: belfry.Duration(time.Since(began))}
-	out.Error, _ = belfry.CleanText(told.Error, belfry.MaxCheckMessage)
+	out = httpapi.ChannelTest{OK: told.Error == "", Took: core.Duration(time.Since(began))}
+	out.Error, _ = core.CleanText(told.Error, task.MaxCheckMessage)
 	return out, nil
 }

@@ -10,7 +10,8 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/alert"
+	"github.com/belfry-run/belfry/core"
 )
 
 // channelFlags are the fields of a channel that have a flag.
@@ -30,7 +31,7 @@ var channelKinds = []struct{ flag, kind, settings string }{
 	{"ntfy", "ntfy", "access-token"}, {"exec", "command", "timeout"},
 }
 
-func (c *cli) channelFlags(fs *pflag.FlagSet) func(*conn, *pflag.FlagSet, *belfry.Channel, []string) error {
+func (c *cli) channelFlags(fs *pflag.FlagSet) func(*conn, *pflag.FlagSet, *alert.Channel, []string) error {
 	f := &channelFlags{c: c}
 	fs.StringVar(&f.webhook, "webhook", "", "URL that is sent the message as JSON"+secretHelp)
 	fs.StringVar(&f.slack, "slack", "", "URL of an incoming webhook of Slack, Mattermost and others"+secretHelp)
@@ -57,7 +58,7 @@ func (c *cli) channelFlags(fs *pflag.FlagSet) func(*conn, *pflag.FlagSet, *belfr
 	return f.apply
 }
 
-func (f *channelFlags) apply(_ *conn, fs *pflag.FlagSet, d *belfry.Channel, rest []string) error {
+func (f *channelFlags) apply(_ *conn, fs *pflag.FlagSet, d *alert.Channel, rest []string) error {
 	given := func(name string) bool { return fs.Changed(name) || name == "exec" && len(rest) > 0 }
 	f.exec = append(slices.Clone(f.exec), rest...)
 	set(given("description"), f.description, &d.Description)
@@ -68,7 +69,7 @@ func (f *channelFlags) apply(_ *conn, fs *pflag.FlagSet, d *belfry.Channel, rest
 	for _, k := range channelKinds {
 		for _, name := range strings.Fields(k.settings) {
 			if given(name) && !takes(kind, name) {
-				return belfry.InvalidField("--"+name, "", "does not belong to a channel of kind "+kind, "it belongs to --"+k.flag)
+				return core.InvalidField("--"+name, "", "does not belong to a channel of kind "+kind, "it belongs to --"+k.flag)
 			}
 		}
 	}
@@ -86,7 +87,7 @@ func takes(kind, setting string) bool {
 
 // kind is the kind that the flags ask for, or else the one that the channel
 // has. Another kind begins without the settings of the one before.
-func (f *channelFlags) kind(given func(string) bool, d *belfry.Channel) (string, error) {
+func (f *channelFlags) kind(given func(string) bool, d *alert.Channel) (string, error) {
 	asked, by := "", ""
 	var flags []string
 	for _, k := range channelKinds {
@@ -94,23 +95,23 @@ func (f *channelFlags) kind(given func(string) bool, d *belfry.Channel) (string,
 		switch {
 		case !given(k.flag):
 		case asked != "":
-			return "", belfry.InvalidField("--"+k.flag, "", "cannot stand beside --"+by, "a channel has exactly one kind; make two, and name both in the rule")
+			return "", core.InvalidField("--"+k.flag, "", "cannot stand beside --"+by, "a channel has exactly one kind; make two, and name both in the rule")
 		default:
 			asked, by = k.kind, k.flag
 		}
 	}
 	switch {
 	case asked == "" && d.Kind() == "":
-		return "", belfry.InvalidField("--webhook", "", "is missing, and so is every other kind", "say whom to tell: one of "+strings.Join(flags, ", "))
+		return "", core.InvalidField("--webhook", "", "is missing, and so is every other kind", "say whom to tell: one of "+strings.Join(flags, ", "))
 	case asked == "":
 		return d.Kind(), nil
 	case asked != d.Kind():
-		*d = belfry.Channel{Namespace: d.Namespace, Name: d.Name, Description: d.Description}
+		*d = alert.Channel{Namespace: d.Namespace, Name: d.Name, Description: d.Description}
 	}
 	return asked, nil
 }
 
-func (f *channelFlags) applyKind(given func(string) bool, kind string, d *belfry.Channel) error {
+func (f *channelFlags) applyKind(given func(string) bool, kind string, d *alert.Channel) error {
 	c := f.c
 	switch kind {
 	case "webhook":
@@ -154,12 +155,12 @@ func (f *channelFlags) applyKind(given func(string) bool, kind string, d *belfry
 	return nil
 }
 
-func (f *channelFlags) applyWebhook(given func(string) bool, w *belfry.WebhookChannel) error {
+func (f *channelFlags) applyWebhook(given func(string) bool, w *alert.WebhookChannel) error {
 	if err := f.c.setSecret(given, "webhook", f.webhook, &w.URL); err != nil {
 		return err
 	}
 	if given("secret") && given("secret-file") {
-		return belfry.InvalidField("--secret-file", f.secretFile, "cannot stand beside --secret", "keep one of them")
+		return core.InvalidField("--secret-file", f.secretFile, "cannot stand beside --secret", "keep one of them")
 	}
 	if err := f.c.setSecret(given, "secret", f.secret, &w.Secret); err != nil {
 		return err
@@ -177,7 +178,7 @@ func (f *channelFlags) applyWebhook(given func(string) bool, w *belfry.WebhookCh
 	if err != nil {
 		return err
 	}
-	w.Headers = map[string]belfry.Secret{}
+	w.Headers = map[string]core.Secret{}
 	for name, value := range headers {
 		if w.Headers[name], err = f.c.secret("--header", value); err != nil {
 			return err
@@ -186,7 +187,7 @@ func (f *channelFlags) applyWebhook(given func(string) bool, w *belfry.WebhookCh
 	return nil
 }
 
-func (f *channelFlags) applyEmail(given func(string) bool, e *belfry.EmailChannel) error {
+func (f *channelFlags) applyEmail(given func(string) bool, e *alert.EmailChannel) error {
 	if given("email") {
 		text, err := f.c.secret("--email", f.email)
 		if err != nil {
@@ -202,7 +203,7 @@ func (f *channelFlags) applyEmail(given func(string) bool, e *belfry.EmailChanne
 		if f.ca != "" {
 			pem, err := os.ReadFile(f.ca)
 			if err != nil {
-				return belfry.InvalidField("--email-ca", f.ca, "cannot be read", err.Error())
+				return core.InvalidField("--email-ca", f.ca, "cannot be read", err.Error())
 			}
 			e.CA = string(pem)
 		}
@@ -214,11 +215,11 @@ func (f *channelFlags) applyEmail(given func(string) bool, e *belfry.EmailChanne
 
 // mailServer reads where mail is handed in. What the URL does not say gets its
 // default, and a password stays.
-func mailServer(text string, e *belfry.EmailChannel) error {
+func mailServer(text string, e *alert.EmailChannel) error {
 	const hint = "such as smtp://belfry@mail.example.com:587, or smtps:// for TLS from the start"
 	u, err := url.Parse(text)
 	if err != nil || u.Host == "" || u.Scheme != "smtp" && u.Scheme != "smtps" || u.Path != "" && u.Path != "/" {
-		return belfry.InvalidField("--email", "", "is not the URL of a mail server", hint) // it may hold a password
+		return core.InvalidField("--email", "", "is not the URL of a mail server", hint) // it may hold a password
 	}
 	e.Host, e.Port, e.TLS, e.User = u.Hostname(), 0, "starttls", u.User.Username()
 	if u.Scheme == "smtps" {
@@ -226,11 +227,11 @@ func mailServer(text string, e *belfry.EmailChannel) error {
 	}
 	if u.Port() != "" {
 		if e.Port, err = strconv.Atoi(u.Port()); err != nil {
-			return belfry.InvalidField("--email", net.JoinHostPort(u.Hostname(), u.Port()), "has no number for a port", hint)
+			return core.InvalidField("--email", net.JoinHostPort(u.Hostname(), u.Port()), "has no number for a port", hint)
 		}
 	}
 	if password, has := u.User.Password(); has {
-		e.Password = belfry.Secret(password)
+		e.Password = core.Secret(password)
 	}
 	return nil
 }

@@ -15,8 +15,8 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/belfry-run/belfry"
 	"github.com/belfry-run/belfry/config"
+	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/internal/termtext"
 )
 
@@ -213,7 +213,7 @@ func (c *cli) logger(cfg config.Config) *slog.Logger {
 
 // usage makes an error of cobra's one of ours, with the next thing to try.
 func (c *cli) usage(root *cobra.Command, args []string, err error) error {
-	var be *belfry.Error
+	var be *core.Error
 	if errors.As(err, &be) {
 		return err
 	}
@@ -233,7 +233,7 @@ func (c *cli) usage(root *cobra.Command, args []string, err error) error {
 			hint = cmd.CommandPath() + " " + s
 		}
 	}
-	return belfry.Errorf(belfry.Invalid, "%s", text).WithHint("%s", hint)
+	return core.Errorf(core.Invalid, "%s", text).WithHint("%s", hint)
 }
 
 func firstWord(text string) string {

@@ -14,9 +14,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/access"
 	"github.com/belfry-run/belfry/app"
 	"github.com/belfry-run/belfry/config"
+	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/httpapi"
 )
 
@@ -44,7 +45,7 @@ func (c *cli) verb(fn func(ctx context.Context, s *conn, cmd *cobra.Command, arg
 			return err
 		}
 		if s.direct {
-			ctx = belfry.WithActor(ctx, localActor())
+			ctx = access.WithActor(ctx, localActor())
 		}
 		err = fn(ctx, s, cmd, args)
 		return errors.Join(err, closeConn())
@@ -82,7 +83,7 @@ func (c *cli) connect(ctx context.Context, cmd *cobra.Command) (*conn, func() er
 	case l.SQLitePath() == "" || l.Given("database") || exists(l.SQLitePath()):
 		return c.open(ctx, l)
 	}
-	return nil, nil, belfry.Errorf(belfry.Unavailable, "no server answers at %s, and there is no %s here", l.ServerURL(), l.SQLitePath()).
+	return nil, nil, core.Errorf(core.Unavailable, "no server answers at %s, and there is no %s here", l.ServerURL(), l.SQLitePath()).
 		WithHint("start one with: belfry serve; or name another with --server or --database")
 }
 
@@ -119,7 +120,7 @@ func (c *cli) clientToken(l *config.Loaded) (string, error) {
 		return l.Token, nil
 	}
 	if !l.Given("token_file") && !isLocal(l.ServerURL()) {
-		return "", belfry.Errorf(belfry.Unauthorized, "there is no token for %s", l.ServerURL()).
+		return "", core.Errorf(core.Unauthorized, "there is no token for %s", l.ServerURL()).
 			WithHint("give --token-file FILE, or set BELFRY_TOKEN")
 	}
 	path, err := app.TokenPath(l.Config)
@@ -131,7 +132,7 @@ func (c *cli) clientToken(l *config.Loaded) (string, error) {
 		return "", err
 	}
 	if token == "" && l.Given("token_file") {
-		return "", belfry.InvalidField("token_file", path, "does not exist or is empty", "give the file that holds the token")
+		return "", core.InvalidField("token_file", path, "does not exist or is empty", "give the file that holds the token")
 	}
 	if !l.Given("token_file") {
 		c.tokenFile = path
@@ -144,7 +145,7 @@ func (c *cli) clientToken(l *config.Loaded) (string, error) {
 	}
 	if token == "" {
 		c.tokenFile = ""
-		e := belfry.Errorf(belfry.Unauthorized, "there is no token for %s: no %s here", l.ServerURL(), path).
+		e := core.Errorf(core.Unauthorized, "there is no token for %s: no %s here", l.ServerURL(), path).
 			WithHint("run this in the folder where belfry serve was started, or give --token-file or BELFRY_TOKEN")
 		if file := l.SQLitePath(); file != "" && exists(file) {
 			e.Hint += "; or, if that server is not the one of this folder, --database " + l.Database
@@ -167,8 +168,8 @@ func userToken() string {
 // nameToken says which file an unwelcome token came from, which nobody named: it
 // may be that of another server.
 func (c *cli) nameToken(err error) error {
-	var e *belfry.Error
-	if c.tokenFile == "" || !errors.As(err, &e) || e.Code != belfry.Unauthorized {
+	var e *core.Error
+	if c.tokenFile == "" || !errors.As(err, &e) || e.Code != core.Unauthorized {
 		return err
 	}
 	hint := "the token of the server that answers, with --token-file or BELFRY_TOKEN: this one is from " + c.tokenFile
@@ -217,15 +218,15 @@ func localActor() string {
 
 // one is the namespace, where * makes no sense.
 func (s *conn) one() (string, error) {
-	if s.namespace == belfry.AnyNamespace {
-		return "", belfry.InvalidField("--namespace", "*", "names no single owner", "give the namespace itself")
+	if s.namespace == core.AnyNamespace {
+		return "", core.InvalidField("--namespace", "*", "names no single owner", "give the namespace itself")
 	}
 	return s.namespace, nil
 }
 
 // allPages reads pages until limit items are there. 0 means all of them.
-func allPages[T any](limit int, page func(belfry.Paging) (belfry.Page[T], error)) (belfry.Page[T], error) {
-	all := belfry.Page[T]{Items: []T{}}
+func allPages[T any](limit int, page func(core.Paging) (core.Page[T], error)) (core.Page[T], error) {
+	all := core.Page[T]{Items: []T{}}
 	if err := notNegative("--limit", limit, "0 shows all"); err != nil {
 		return all, err
 	}
@@ -234,7 +235,7 @@ func allPages[T any](limit int, page func(belfry.Paging) (belfry.Page[T], error)
 		if limit > 0 {
 			want = min(limit-len(all.Items), 1000)
 		}
-		p, err := page(belfry.Paging{Limit: want, Cursor: all.Next})
+		p, err := page(core.Paging{Limit: want, Cursor: all.Next})
 		if err != nil {
 			return all, err
 		}
@@ -259,7 +260,7 @@ func (c *cli) more(next string, shown int) {
 
 // label is a name, with its namespace when several are shown.
 func (s *conn) label(namespace, name string) string {
-	if s.namespace == belfry.AnyNamespace {
+	if s.namespace == core.AnyNamespace {
 		return namespace + "/" + name
 	}
 	return name

@@ -12,7 +12,12 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/cycle"
+	"github.com/belfry-run/belfry/job"
+	"github.com/belfry-run/belfry/schedule"
+	"github.com/belfry-run/belfry/task"
+	"github.com/belfry-run/belfry/view"
 )
 
 func (c *cli) cycleCmd() *cobra.Command {
@@ -24,8 +29,8 @@ func (c *cli) cycleList() *cobra.Command {
 	cmd := &cobra.Command{Use: "list", Aliases: []string{"ls"}, Short: "List cycles and where they stand", Args: cobra.NoArgs}
 	limit := limitFlag(cmd)
 	cmd.RunE = c.verb(func(ctx context.Context, s *conn, _ *cobra.Command, _ []string) error {
-		p, err := allPages(*limit, func(pg belfry.Paging) (belfry.Page[belfry.CycleStatus], error) {
-			return s.Cycles(ctx, belfry.DocumentFilter{Paging: pg, Namespace: s.namespace})
+		p, err := allPages(*limit, func(pg core.Paging) (core.Page[cycle.Status], error) {
+			return s.Cycles(ctx, view.DocumentFilter{Paging: pg, Namespace: s.namespace})
 		})
 		if err != nil {
 			return err
@@ -56,21 +61,21 @@ func (c *cli) cycleList() *cobra.Command {
 	return cmd
 }
 
-func (s *conn) cycle(ctx context.Context, name string) (belfry.CycleStatus, error) {
+func (s *conn) cycle(ctx context.Context, name string) (cycle.Status, error) {
 	ns, err := s.one()
 	if err != nil {
-		return belfry.CycleStatus{}, err
+		return cycle.Status{}, err
 	}
 	return s.CycleStatus(ctx, ns, name)
 }
 
 // tally is how the members of a run ended, in a line.
-func tally(o belfry.CycleOutput) string {
+func tally(o cycle.Output) string {
 	return fmt.Sprintf("%d ok, %d failed, %d skipped", o.OK, o.Failed, o.Skipped)
 }
 
 // runText is where the run under way is, in a line.
-func runText(v belfry.CycleStatus) string {
+func runText(v cycle.Status) string {
 	if v.Run == nil {
 		return ""
 	}
@@ -88,8 +93,8 @@ func (c *cli) cycleShow() *cobra.Command {
 			if c.output != "table" {
 				return c.emit(v, nil)
 			}
-			p, err := allPages(0, func(pg belfry.Paging) (belfry.Page[belfry.Schedule], error) {
-				return s.Schedules(ctx, belfry.ScheduleFilter{Paging: pg, Namespace: v.Task.Namespace, Task: v.Task.Name})
+			p, err := allPages(0, func(pg core.Paging) (core.Page[schedule.Schedule], error) {
+				return s.Schedules(ctx, schedule.Filter{Paging: pg, Namespace: v.Task.Namespace, Task: v.Task.Name})
 			})
 			if err != nil {
 				return err
@@ -108,7 +113,7 @@ func (c *cli) cycleShow() *cobra.Command {
 	}
 }
 
-func (c *cli) drawCycle(w io.Writer, s *conn, v belfry.CycleStatus, schedules []belfry.Schedule, last string) {
+func (c *cli) drawCycle(w io.Writer, s *conn, v cycle.Status, schedules []schedule.Schedule, last string) {
 	stagger := ""
 	if v.Task.Cycle != nil && v.Task.Cycle.Stagger > 0 {
 		stagger = "up to " + v.Task.Cycle.Stagger.String()
@@ -116,7 +121,7 @@ func (c *cli) drawCycle(w io.Writer, s *conn, v belfry.CycleStatus, schedules []
 	var times []string
 	for _, sc := range schedules {
 		text := fmt.Sprintf("%s (schedule %s)", sc.RuleText(), sc.Name)
-		if sc.State != belfry.ScheduleActive {
+		if sc.State != schedule.Active {
 			text += ", " + string(sc.State)
 		}
 		times = append(times, text)
@@ -159,7 +164,7 @@ func (c *cli) drawCycle(w io.Writer, s *conn, v belfry.CycleStatus, schedules []
 }
 
 // currentText is the member that runs, or is next, and what it waits for.
-func currentText(r belfry.CycleRun, now time.Time) string {
+func currentText(r cycle.Run, now time.Time) string {
 	switch {
 	case r.WaitsFor != 0:
 		return fmt.Sprintf("%s, waits for job %d of another cycle", r.Current, r.WaitsFor)
@@ -171,7 +176,7 @@ func currentText(r belfry.CycleRun, now time.Time) string {
 	return r.Current
 }
 
-func (c *cli) drawResults(w io.Writer, results []belfry.MemberResult) {
+func (c *cli) drawResults(w io.Writer, results []cycle.MemberResult) {
 	g := c.grid("MEMBER", "RESULT", "TOOK", "TRIES", "JOB", "NOTE")
 	for _, r := range results {
 		took, tries, job := "", "", ""
@@ -190,14 +195,14 @@ func (c *cli) drawResults(w io.Writer, results []belfry.MemberResult) {
 }
 
 // outputOf is what came of a cycle. One that was canceled has none.
-func outputOf(j belfry.Job) (o belfry.CycleOutput) {
+func outputOf(j job.Job) (o cycle.Output) {
 	_ = json.Unmarshal(j.Output, &o)
 	return o
 }
 
 // memberWhy is what why answers.
 type memberWhy struct {
-	belfry.MemberStatus
+	cycle.MemberStatus
 	Run string `json:"run,omitempty"` // what becomes of it in the run under way
 }
 
@@ -209,9 +214,9 @@ func (c *cli) cycleWhy() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			i := slices.IndexFunc(v.Members, func(m belfry.MemberStatus) bool { return m.Task == args[1] })
+			i := slices.IndexFunc(v.Members, func(m cycle.MemberStatus) bool { return m.Task == args[1] })
 			if i < 0 {
-				return belfry.Errorf(belfry.NotFound, "cycle %q has no member %q", v.Task.Name, args[1]).WithHint("see: belfry cycle show %s", v.Task.Name)
+				return core.Errorf(core.NotFound, "cycle %q has no member %q", v.Task.Name, args[1]).WithHint("see: belfry cycle show %s", v.Task.Name)
 			}
 			why := memberWhy{v.Members[i], inRun(v, args[1])}
 			return c.emit(why, func(w io.Writer) { c.drawMember(w, v, why, s.now) })
@@ -220,12 +225,12 @@ func (c *cli) cycleWhy() *cobra.Command {
 }
 
 // inRun is what becomes of a member in the run under way.
-func inRun(v belfry.CycleStatus, member string) string {
+func inRun(v cycle.Status, member string) string {
 	if v.Run == nil {
 		return ""
 	}
 	r := *v.Run
-	place := slices.IndexFunc(r.Members, func(m belfry.Member) bool { return m.Task == member })
+	place := slices.IndexFunc(r.Members, func(m task.Member) bool { return m.Task == member })
 	switch {
 	case place < 0:
 		return "it is no member of this run, which began before an edit"
@@ -241,7 +246,7 @@ func inRun(v belfry.CycleStatus, member string) string {
 	return fmt.Sprintf("its turn comes after %s", r.Members[place-1].Task)
 }
 
-func (c *cli) drawMember(w io.Writer, v belfry.CycleStatus, m memberWhy, now time.Time) {
+func (c *cli) drawMember(w io.Writer, v cycle.Status, m memberWhy, now time.Time) {
 	due, next := "is due", ""
 	if !m.Due {
 		due, next = "is not due", fmt.Sprintf("belfry cycle reset-timing %s %s", v.Task.Name, m.Task)

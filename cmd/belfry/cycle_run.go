@@ -8,7 +8,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/cycle"
+	"github.com/belfry-run/belfry/job"
 )
 
 func (c *cli) cycleRun() *cobra.Command {
@@ -34,7 +36,7 @@ went well or nothing was due, and 1 when not.`,
 			if w.wait {
 				return c.waitForCycle(ctx, s, j, w.timeout)
 			}
-			return c.emit(belfry.Enqueued{Job: j}, func(out io.Writer) {
+			return c.emit(job.Enqueued{Job: j}, func(out io.Writer) {
 				fmt.Fprintf(out, "job %d created, %s\n", j.ID, j.State)
 				fmt.Fprintf(c.stderr, "try: belfry cycle show %s\n", j.Task)
 			})
@@ -45,7 +47,7 @@ went well or nothing was due, and 1 when not.`,
 }
 
 // waitForCycle shows each member as it ends, and then how the cycle ended.
-func (c *cli) waitForCycle(ctx context.Context, s *conn, j belfry.Job, timeout waitTime) error {
+func (c *cli) waitForCycle(ctx context.Context, s *conn, j job.Job, timeout waitTime) error {
 	ctx, stop := c.patience(ctx, s, timeout)
 	defer stop()
 	shown := 0
@@ -62,7 +64,7 @@ func (c *cli) waitForCycle(ctx context.Context, s *conn, j belfry.Job, timeout w
 			err = sleep(ctx, followPace)
 		}
 		if errors.Is(ctx.Err(), context.DeadlineExceeded) {
-			return belfry.Errorf(belfry.Unavailable, "cycle %s has not ended", j.Task).WithHint("belfry cycle show %s", j.Task)
+			return core.Errorf(core.Unavailable, "cycle %s has not ended", j.Task).WithHint("belfry cycle show %s", j.Task)
 		}
 		if err != nil {
 			return err
@@ -71,7 +73,7 @@ func (c *cli) waitForCycle(ctx context.Context, s *conn, j belfry.Job, timeout w
 }
 
 // cycleSoFar is a cycle's job and what became of its members.
-func cycleSoFar(ctx context.Context, s *conn, j belfry.Job) (now belfry.Job, results []belfry.MemberResult, err error) {
+func cycleSoFar(ctx context.Context, s *conn, j job.Job) (now job.Job, results []cycle.MemberResult, err error) {
 	if now, err = s.Job(ctx, j.Namespace, j.ID); err != nil {
 		return now, nil, err
 	}
@@ -85,7 +87,7 @@ func cycleSoFar(ctx context.Context, s *conn, j belfry.Job) (now belfry.Job, res
 	return now, results, err
 }
 
-func (c *cli) drawEnded(results []belfry.MemberResult) {
+func (c *cli) drawEnded(results []cycle.MemberResult) {
 	paint := painter(c.colorOn(c.stdout))
 	for _, r := range results {
 		line := r.Task + " " + paint(stateStyle(string(r.State)), string(r.State))
@@ -105,7 +107,7 @@ func (c *cli) drawEnded(results []belfry.MemberResult) {
 	}
 }
 
-func (c *cli) cycleEnded(j belfry.Job) error {
+func (c *cli) cycleEnded(j job.Job) error {
 	err := c.emit(j, func(w io.Writer) {
 		paint := painter(c.colorOn(c.stdout))
 		fmt.Fprintf(w, "job %d %s", j.ID, paint(stateStyle(string(j.State)), string(j.State)))
@@ -118,7 +120,7 @@ func (c *cli) cycleEnded(j belfry.Job) error {
 		}
 		fmt.Fprintln(w)
 	})
-	if err == nil && j.State != belfry.JobSucceeded && j.Reason != belfry.ReasonNothingDue {
+	if err == nil && j.State != job.Succeeded && j.Reason != cycle.ReasonNothingDue {
 		return exitStatus(exitFailed)
 	}
 	return err
@@ -180,7 +182,7 @@ It is forgotten for every cycle that has them.`,
 				return err
 			}
 			if all == (len(args) > 1) {
-				return belfry.InvalidField("MEMBER", "", "is missing", "name members, or --all for all of the cycle")
+				return core.InvalidField("MEMBER", "", "is missing", "name members, or --all for all of the cycle")
 			}
 			reset, err := s.ResetTiming(ctx, ns, args[0], args[1:]...)
 			if err != nil {

@@ -13,8 +13,11 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/belfry-run/belfry"
 	"github.com/belfry-run/belfry/config"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/schedule"
+	"github.com/belfry-run/belfry/task"
+	"github.com/belfry-run/belfry/view"
 )
 
 // cycleFlags are the fields of a cycle that have a flag, and those of the
@@ -52,8 +55,8 @@ func (f *cycleFlags) timed(fs *pflag.FlagSet) bool {
 }
 
 // apply puts the flags that were given into a task.
-func (f *cycleFlags) apply(fs *pflag.FlagSet, t *belfry.Task) error {
-	var cycle belfry.Cycle
+func (f *cycleFlags) apply(fs *pflag.FlagSet, t *task.Task) error {
+	var cycle task.Cycle
 	if t.Cycle != nil {
 		cycle = *t.Cycle
 		cycle.Members = slices.Clone(cycle.Members)
@@ -80,14 +83,14 @@ func (f *cycleFlags) apply(fs *pflag.FlagSet, t *belfry.Task) error {
 	return duration(fs.Changed, "stagger", f.stagger, &cycle.Stagger)
 }
 
-func (f *cycleFlags) applyEdits(cycle *belfry.Cycle) error {
+func (f *cycleFlags) applyEdits(cycle *task.Cycle) error {
 	place := func(name string) int {
-		return slices.IndexFunc(cycle.Members, func(m belfry.Member) bool { return m.Task == name })
+		return slices.IndexFunc(cycle.Members, func(m task.Member) bool { return m.Task == name })
 	}
 	for _, name := range f.remove {
 		i := place(name)
 		if i < 0 {
-			return belfry.InvalidField("--remove-member", name, "is not a member", "see: belfry cycle show NAME")
+			return core.InvalidField("--remove-member", name, "is not a member", "see: belfry cycle show NAME")
 		}
 		cycle.Members = slices.Delete(cycle.Members, i, i+1)
 	}
@@ -109,11 +112,11 @@ var memberSettings = []string{"every", "timeout", "max-attempts", "on-failure", 
 
 // memberOf reads a member as it is written in a flag. What comes after input=
 // is all of it, because JSON has commas.
-func memberOf(flag, text string) (belfry.Member, error) {
+func memberOf(flag, text string) (task.Member, error) {
 	name, rest, _ := strings.Cut(text, ",")
-	m := belfry.Member{Task: strings.TrimSpace(name)}
+	m := task.Member{Task: strings.TrimSpace(name)}
 	if m.Task == "" || strings.Contains(m.Task, "=") {
-		return m, belfry.InvalidField(flag, text, "does not begin with the name of a task", "such as "+flag+" report,every=24h")
+		return m, core.InvalidField(flag, text, "does not begin with the name of a task", "such as "+flag+" report,every=24h")
 	}
 	for rest != "" {
 		var setting string
@@ -128,31 +131,31 @@ func memberOf(flag, text string) (belfry.Member, error) {
 			if s := config.Suggest(key, memberSettings); s != "" {
 				hint = "did you mean " + s + "?"
 			}
-			return m, belfry.InvalidField(flag, setting, "is not a setting of a member", hint)
+			return m, core.InvalidField(flag, setting, "is not a setting of a member", hint)
 		}
 		if !found || value == "" {
-			return m, belfry.InvalidField(flag, setting, "has no value", "such as "+key+"="+map[string]string{
+			return m, core.InvalidField(flag, setting, "has no value", "such as "+key+"="+map[string]string{
 				"every": "24h", "timeout": "10m", "max-attempts": "3", "on-failure": "stop", "input": `{"full": true}`}[key])
 		}
 		if err := setMember(&m, key, value); err != nil {
-			return m, belfry.InvalidField(flag, setting, err.Error(), "")
+			return m, core.InvalidField(flag, setting, err.Error(), "")
 		}
 	}
 	return m, nil
 }
 
-func setMember(m *belfry.Member, key, value string) (err error) {
+func setMember(m *task.Member, key, value string) (err error) {
 	switch key {
 	case "every":
-		m.Every, err = belfry.ParseDuration(value)
+		m.Every, err = core.ParseDuration(value)
 	case "timeout":
-		m.Timeout, err = belfry.ParseDuration(value)
+		m.Timeout, err = core.ParseDuration(value)
 	case "max-attempts":
 		if m.MaxAttempts, err = strconv.Atoi(value); err != nil || m.MaxAttempts < 1 {
 			err = errors.New("is not a number of attempts, at least 1")
 		}
 	case "on-failure":
-		if m.OnFailure = belfry.OnFailure(value); m.OnFailure != belfry.FailureContinue && m.OnFailure != belfry.FailureStop {
+		if m.OnFailure = task.OnFailure(value); m.OnFailure != task.FailureContinue && m.OnFailure != task.FailureStop {
 			err = errors.New("is neither continue nor stop")
 		}
 	case "input":
@@ -164,18 +167,18 @@ func setMember(m *belfry.Member, key, value string) (err error) {
 }
 
 // cycleFrom puts a cycle together from a file, a name and flags.
-func (c *cli) cycleFrom(s *conn, cmd *cobra.Command, f *cycleFlags, args []string) (belfry.Task, error) {
-	var t belfry.Task
+func (c *cli) cycleFrom(s *conn, cmd *cobra.Command, f *cycleFlags, args []string) (task.Task, error) {
+	var t task.Task
 	if err := c.draft(s, f.file, "task", args, &t, &t.Name, &t.Namespace); err != nil {
 		return t, err
 	}
 	switch {
 	case t.Name == "":
-		return t, belfry.InvalidField("NAME", "", "is missing", "write: belfry cycle create NAME --member TASK --member TASK")
+		return t, core.InvalidField("NAME", "", "is missing", "write: belfry cycle create NAME --member TASK --member TASK")
 	case f.file != "" && t.Cycle == nil:
-		return t, belfry.InvalidField("cycle", "", "is missing in "+f.file, "such as cycle: {members: [{task: backup}]}")
+		return t, core.InvalidField("cycle", "", "is missing in "+f.file, "such as cycle: {members: [{task: backup}]}")
 	case f.file == "" && len(f.members) == 0:
-		return t, belfry.InvalidField("--member", "", "is missing", "such as --member backup --member report,every=24h")
+		return t, core.InvalidField("--member", "", "is missing", "such as --member backup --member report,every=24h")
 	}
 	return t, f.apply(cmd.Flags(), &t)
 }
@@ -210,7 +213,7 @@ transaction. Without, it runs when a schedule or somebody asks for it.`,
 				}
 				return c.cycleSaved(ctx, s, t, "created")
 			}
-			sc := belfry.Schedule{Namespace: t.Namespace, Name: t.Name, Task: t.Name}
+			sc := schedule.Schedule{Namespace: t.Namespace, Name: t.Name, Task: t.Name}
 			return c.saveTimed(ctx, s, cmd, &f, t, sc, "created")
 		}),
 	}
@@ -219,27 +222,27 @@ transaction. Without, it runs when a schedule or somebody asks for it.`,
 }
 
 // saveTimed saves a cycle and its schedule in one transaction.
-func (c *cli) saveTimed(ctx context.Context, s *conn, cmd *cobra.Command, f *cycleFlags, t belfry.Task, sc belfry.Schedule, done string) error {
+func (c *cli) saveTimed(ctx context.Context, s *conn, cmd *cobra.Command, f *cycleFlags, t task.Task, sc schedule.Schedule, done string) error {
 	set(cmd.Flags().Changed("zone"), f.times.zone, &sc.Zone)
 	if err := f.times.applyRules(cmd.Flags().Changed, &sc); err != nil {
 		return err
 	}
 	if len(sc.Rules) == 0 {
-		return belfry.InvalidField("--zone", f.times.zone, "belongs to --cron", "such as --cron '0 3 * * *' --zone Europe/Sofia")
+		return core.InvalidField("--zone", f.times.zone, "belongs to --cron", "such as --cron '0 3 * * *' --zone Europe/Sofia")
 	}
-	m := belfry.Manifest{Tasks: []belfry.Task{t}, Schedules: []belfry.Schedule{sc}}
+	m := view.Manifest{Tasks: []task.Task{t}, Schedules: []schedule.Schedule{sc}}
 	if done == "created" {
-		plan, err := s.Apply(ctx, m, belfry.ApplyOptions{Namespace: t.Namespace, DryRun: true})
+		plan, err := s.Apply(ctx, m, view.ApplyOptions{Namespace: t.Namespace, DryRun: true})
 		if err != nil {
 			return withoutPlaces(err)
 		}
 		for _, ch := range plan.Changes {
-			if ch.Action != belfry.ActionCreate {
-				return belfry.Errorf(belfry.Conflict, "%s %q exists already", ch.Noun, ch.Name).WithHint("belfry cycle update %s, or another name", ch.Name)
+			if ch.Action != view.ActionCreate {
+				return core.Errorf(core.Conflict, "%s %q exists already", ch.Noun, ch.Name).WithHint("belfry cycle update %s, or another name", ch.Name)
 			}
 		}
 	}
-	if _, err := s.Apply(ctx, m, belfry.ApplyOptions{Namespace: t.Namespace}); err != nil {
+	if _, err := s.Apply(ctx, m, view.ApplyOptions{Namespace: t.Namespace}); err != nil {
 		return withoutPlaces(err)
 	}
 	return c.cycleSaved(ctx, s, t, done)
@@ -248,7 +251,7 @@ func (c *cli) saveTimed(ctx context.Context, s *conn, cmd *cobra.Command, f *cyc
 // withoutPlaces names the fields of what was applied as if it were alone:
 // nobody has seen a list of tasks.
 func withoutPlaces(err error) error {
-	var be *belfry.Error
+	var be *core.Error
 	if !errors.As(err, &be) {
 		return err
 	}
@@ -264,7 +267,7 @@ func withoutPlaces(err error) error {
 }
 
 // cycleSaved says what a cycle will do now.
-func (c *cli) cycleSaved(ctx context.Context, s *conn, t belfry.Task, done string) error {
+func (c *cli) cycleSaved(ctx context.Context, s *conn, t task.Task, done string) error {
 	v, err := s.CycleStatus(ctx, t.Namespace, t.Name)
 	if err != nil {
 		return err
@@ -308,12 +311,12 @@ kept.
 			}
 			sc, err := s.Schedule(ctx, t.Namespace, t.Name)
 			switch {
-			case belfry.CodeOf(err) == belfry.NotFound:
-				sc = belfry.Schedule{Namespace: t.Namespace, Name: t.Name, Task: t.Name}
+			case core.CodeOf(err) == core.NotFound:
+				sc = schedule.Schedule{Namespace: t.Namespace, Name: t.Name, Task: t.Name}
 			case err != nil:
 				return err
 			case sc.Task != t.Name:
-				return belfry.Errorf(belfry.Conflict, "schedule %q runs task %q", sc.Name, sc.Task).WithHint("belfry schedule create OTHER-NAME --task %s", t.Name)
+				return core.Errorf(core.Conflict, "schedule %q runs task %q", sc.Name, sc.Task).WithHint("belfry schedule create OTHER-NAME --task %s", t.Name)
 			}
 			return c.saveTimed(ctx, s, cmd, &f, t, sc, "updated")
 		}),
@@ -322,16 +325,16 @@ kept.
 	return cmd
 }
 
-func (c *cli) cycleToUpdate(ctx context.Context, s *conn, cmd *cobra.Command, f *cycleFlags, args []string) (belfry.Task, error) {
+func (c *cli) cycleToUpdate(ctx context.Context, s *conn, cmd *cobra.Command, f *cycleFlags, args []string) (task.Task, error) {
 	if f.file != "" {
 		return c.cycleFrom(s, cmd, f, args)
 	}
 	if len(args) == 0 {
-		return belfry.Task{}, belfry.InvalidField("NAME", "", "is missing", "see: belfry cycle list")
+		return task.Task{}, core.InvalidField("NAME", "", "is missing", "see: belfry cycle list")
 	}
 	v, err := s.cycle(ctx, args[0]) // which says that it is one
 	if err != nil {
-		return belfry.Task{}, err
+		return task.Task{}, err
 	}
 	return v.Task, f.apply(cmd.Flags(), &v.Task)
 }

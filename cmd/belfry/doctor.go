@@ -10,13 +10,16 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/belfry-run/belfry"
 	"github.com/belfry-run/belfry/app"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/job"
+	"github.com/belfry-run/belfry/task"
+	"github.com/belfry-run/belfry/view"
 )
 
 // finding is what the doctor found in one place.
 type finding struct {
-	belfry.Check
+	core.Check
 	Warning bool          `json:"warning,omitempty"`
 	Took    time.Duration `json:"took_ns,omitempty"`
 }
@@ -44,9 +47,9 @@ connections, and what holds the write-ahead log.`,
 		Example: `  belfry doctor
   belfry doctor --canary-only --queue default --within 5s -o json`,
 		RunE: c.verb(func(ctx context.Context, s *conn, _ *cobra.Command, _ []string) error {
-			limit, err := belfry.ParseDuration(within)
-			if err != nil || limit <= 0 || limit > belfry.Duration(time.Hour) {
-				return belfry.InvalidField("--within", within, "is not a span up to 1h", "such as 10s")
+			limit, err := core.ParseDuration(within)
+			if err != nil || limit <= 0 || limit > core.Duration(time.Hour) {
+				return core.InvalidField("--within", within, "is not a span up to 1h", "such as 10s")
 			}
 			d := diagnosis{Where: s.where}
 			if !canaryOnly {
@@ -64,11 +67,11 @@ connections, and what holds the write-ahead log.`,
 }
 
 func good(name, format string, args ...any) finding {
-	return finding{Check: belfry.Check{Name: name, OK: true, Detail: fmt.Sprintf(format, args...)}}
+	return finding{Check: core.Check{Name: name, OK: true, Detail: fmt.Sprintf(format, args...)}}
 }
 
 func bad(name, fix, format string, args ...any) finding {
-	return finding{Check: belfry.Check{Name: name, Detail: fmt.Sprintf(format, args...), Fix: fix}}
+	return finding{Check: core.Check{Name: name, Detail: fmt.Sprintf(format, args...), Fix: fix}}
 }
 
 func warning(name, fix, format string, args ...any) finding {
@@ -100,7 +103,7 @@ func (c *cli) examine(ctx context.Context, s *conn) []finding {
 func databaseFindings(ctx context.Context, s *conn) (found []finding) {
 	d, err := s.DatabaseHealth(ctx)
 	switch {
-	case belfry.CodeOf(err) == belfry.Forbidden:
+	case core.CodeOf(err) == core.Forbidden:
 		return []finding{good("inside the database", "not looked at, which needs a token with the scope admin for namespace *")}
 	case err != nil:
 		return []finding{bad("inside the database", "see the server's log", "%s", err)}
@@ -113,7 +116,7 @@ func databaseFindings(ctx context.Context, s *conn) (found []finding) {
 	return found
 }
 
-func schemaFinding(h belfry.Health) finding {
+func schemaFinding(h view.Health) finding {
 	if c := h.Schema().Check(); !c.OK {
 		return finding{Check: c}
 	}
@@ -125,16 +128,16 @@ func schemaFinding(h belfry.Health) finding {
 
 // clockFinding compares this machine with the clock that decides, giving the
 // answer half of its journey.
-func (c *cli) clockFinding(h belfry.Health, asked time.Time, took time.Duration) finding {
+func (c *cli) clockFinding(h view.Health, asked time.Time, took time.Duration) finding {
 	skew := asked.Add(took / 2).Sub(h.Now)
-	if skew.Abs() > belfry.MaxClockSkew+took {
+	if skew.Abs() > view.MaxClockSkew+took {
 		return warning("this machine's clock", "synchronise clocks, such as with NTP", "off by %s", skew.Round(time.Millisecond))
 	}
 	return good("this machine's clock", "within a second of the one that decides")
 }
 
-func nodeClock(h belfry.Health) finding {
-	if h.ClockSkew.Abs() > belfry.MaxClockSkew {
+func nodeClock(h view.Health) finding {
+	if h.ClockSkew.Abs() > view.MaxClockSkew {
 		return bad("node's clock", "synchronise the clocks of nodes and database, such as with NTP", "off by %s", h.ClockSkew.Round(time.Millisecond))
 	}
 	return good("node's clock", "off by %s", span(h.ClockSkew.Abs()))
@@ -142,7 +145,7 @@ func nodeClock(h belfry.Health) finding {
 
 // zonesFinding compares the node's data of time zones with that of the other nodes, and of the time when the schedules
 // were planned.
-func zonesFinding(h belfry.Health) finding {
+func zonesFinding(h view.Health) finding {
 	const name = "time zones"
 	switch z := h.Zones; {
 	case len(z.Adopted) > 0:
@@ -155,7 +158,7 @@ func zonesFinding(h belfry.Health) finding {
 	}
 }
 
-func wakeupFinding(h belfry.Health) finding {
+func wakeupFinding(h view.Health) finding {
 	if h.Wakeups == "poll" {
 		return warning("wake-ups", "set wakeups: notify, if no pooler stands in between", "by polling: jobs start up to a second late")
 	}
@@ -165,14 +168,14 @@ func wakeupFinding(h belfry.Health) finding {
 // maxLag is how late a schedule may be fired before something is wrong.
 const maxLag = 10 * time.Second
 
-func lagFinding(h belfry.Health) finding {
+func lagFinding(h view.Health) finding {
 	if h.ScheduleLag > maxLag {
 		return bad("schedules", "start a node with the role engine; if one runs, see its log and load", "the most overdue one waits for %s", span(h.ScheduleLag))
 	}
 	return good("schedules", "fired on time")
 }
 
-func workerFinding(h belfry.Health) finding {
+func workerFinding(h view.Health) finding {
 	if h.Workers == 0 {
 		return bad("workers", "start a node with the role worker, or belfry worker", "there is none")
 	}
@@ -186,8 +189,8 @@ func canaries(ctx context.Context, s *conn, only []string, within time.Duration)
 		return []finding{bad("canaries", "", "%s", err)}
 	}
 	namespace := s.namespace
-	if namespace == belfry.AnyNamespace {
-		namespace = belfry.DefaultNamespace
+	if namespace == core.AnyNamespace {
+		namespace = core.DefaultNamespace
 	}
 	limits, err := s.Namespace(ctx, namespace)
 	if err != nil {
@@ -200,7 +203,7 @@ func canaries(ctx context.Context, s *conn, only []string, within time.Duration)
 		switch {
 		case !q.PausedAt.IsZero():
 			found[i] = warning(name, "belfry queue resume "+q.Name, "not sent: the queue was paused by %s: %s", q.PausedBy, or(q.PausedReason, "no reason given"))
-		case limits.AllowQueue(q.Name, belfry.CanaryTask) != nil:
+		case limits.AllowQueue(q.Name, task.CanaryTask) != nil:
 			found[i] = warning(name, "belfry namespace set "+namespace+" --queue "+q.Name, "not sent: namespace %s may not use the queue", namespace)
 		case s.direct:
 			found[i] = bad(name, "start it with: belfry serve", "not sent: no server runs")
@@ -212,11 +215,11 @@ func canaries(ctx context.Context, s *conn, only []string, within time.Duration)
 	return found
 }
 
-func canaryQueues(ctx context.Context, s *conn, only []string) ([]belfry.QueueStats, error) {
+func canaryQueues(ctx context.Context, s *conn, only []string) ([]job.QueueStats, error) {
 	if len(only) == 0 {
 		return s.Queues(ctx)
 	}
-	var list []belfry.QueueStats
+	var list []job.QueueStats
 	for _, name := range only {
 		q, err := s.Queue(ctx, name)
 		if err != nil {

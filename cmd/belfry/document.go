@@ -8,8 +8,9 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/belfry-run/belfry"
 	"github.com/belfry-run/belfry/config"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/view"
 )
 
 // document is what channels, alert rules, windows and status pages have in
@@ -22,7 +23,7 @@ type document[T any] struct {
 	long       string // about set
 	example    string
 
-	list func(ctx context.Context, s *conn, f belfry.DocumentFilter) (belfry.Page[T], error)
+	list func(ctx context.Context, s *conn, f view.DocumentFilter) (core.Page[T], error)
 	show func(ctx context.Context, s *conn, ns, name string) (T, error)
 	save func(ctx context.Context, s *conn, d T) (T, error)
 	drop func(ctx context.Context, s *conn, ns, name string) error
@@ -49,8 +50,8 @@ func (d document[T]) listVerb() *cobra.Command {
 	cmd := &cobra.Command{Use: "list", Aliases: []string{"ls"}, Short: "List " + d.many, Args: cobra.NoArgs}
 	limit := limitFlag(cmd)
 	cmd.RunE = d.c.verb(func(ctx context.Context, s *conn, _ *cobra.Command, _ []string) error {
-		p, err := allPages(*limit, func(pg belfry.Paging) (belfry.Page[T], error) {
-			return d.list(ctx, s, belfry.DocumentFilter{Paging: pg, Namespace: s.namespace})
+		p, err := allPages(*limit, func(pg core.Paging) (core.Page[T], error) {
+			return d.list(ctx, s, view.DocumentFilter{Paging: pg, Namespace: s.namespace})
 		})
 		if err != nil {
 			return err
@@ -136,7 +137,7 @@ func (d document[T]) begin(ctx context.Context, s *conn, file, name string) (ite
 	case file != "":
 		err = d.c.definition(file, d.noun, &item)
 	case name != "":
-		if item, err = d.show(ctx, s, ns, name); belfry.CodeOf(err) == belfry.NotFound {
+		if item, err = d.show(ctx, s, ns, name); core.CodeOf(err) == core.NotFound {
 			var fresh T
 			item, err = fresh, nil
 		}
@@ -152,7 +153,7 @@ func (d document[T]) begin(ctx context.Context, s *conn, file, name string) (ite
 		*ownNamespace = ns
 	}
 	if *ownName == "" {
-		return item, belfry.InvalidField("NAME", "", "is missing", "write the name, or give a --file that has one")
+		return item, core.InvalidField("NAME", "", "is missing", "write the name, or give a --file that has one")
 	}
 	return item, nil
 }
@@ -192,7 +193,7 @@ func (c *cli) definition(path, what string, v any) error {
 		return err
 	}
 	if len(srcs) != 1 {
-		return belfry.InvalidField("--file", path, "is a folder", "name one file, or use: belfry apply -f FOLDER")
+		return core.InvalidField("--file", path, "is a folder", "name one file, or use: belfry apply -f FOLDER")
 	}
 	return config.Decode(srcs[0], what, v)
 }

@@ -7,8 +7,8 @@ import (
 	"io"
 	"strings"
 
-	"github.com/belfry-run/belfry"
 	"github.com/belfry-run/belfry/config"
+	"github.com/belfry-run/belfry/core"
 )
 
 // The exit codes. Scripts rely on them, so they never change.
@@ -43,24 +43,24 @@ func exitCode(err error) int {
 	if errors.As(err, &status) {
 		return int(status)
 	}
-	var be *belfry.Error
+	var be *core.Error
 	if err != nil && !errors.As(err, &be) {
 		return exitFailed
 	}
-	switch belfry.CodeOf(err) {
+	switch core.CodeOf(err) {
 	case "":
 		return exitOK
-	case belfry.Invalid, belfry.TooLarge:
+	case core.Invalid, core.TooLarge:
 		return exitUsage
-	case belfry.NotFound:
+	case core.NotFound:
 		return exitNotFound
-	case belfry.Conflict:
+	case core.Conflict:
 		return exitConflict
-	case belfry.Unauthorized, belfry.Forbidden:
+	case core.Unauthorized, core.Forbidden:
 		return exitUnauthorized
-	case belfry.Unavailable:
+	case core.Unavailable:
 		return exitUnavailable
-	case belfry.Unknown:
+	case core.Unknown:
 		return exitUnknown
 	}
 	return exitInternal
@@ -81,7 +81,7 @@ func report(w io.Writer, err error, color bool) {
 	paint := painter(color)
 	label := paint(styleBad, "error:")
 	var fe *config.FileError
-	var be *belfry.Error
+	var be *core.Error
 	switch {
 	case errors.As(err, &fe):
 		fmt.Fprintf(w, "%s %s is not valid\n", label, fe.What)
@@ -107,7 +107,7 @@ func report(w io.Writer, err error, color bool) {
 }
 
 // message is the sentence of an error with whatever was said around it.
-func message(err error, be *belfry.Error) string {
+func message(err error, be *core.Error) string {
 	around, _, found := strings.Cut(err.Error(), be.Error())
 	if found && around != "" {
 		return around + be.Message

@@ -9,8 +9,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/cron"
+	"github.com/belfry-run/belfry/task"
 )
 
 func set[T any](given bool, value T, to *T) {
@@ -19,13 +20,13 @@ func set[T any](given bool, value T, to *T) {
 	}
 }
 
-func duration(given func(string) bool, name, text string, to *belfry.Duration) error {
+func duration(given func(string) bool, name, text string, to *core.Duration) error {
 	if !given(name) {
 		return nil
 	}
-	d, err := belfry.ParseDuration(text)
+	d, err := core.ParseDuration(text)
 	if err != nil {
-		return belfry.InvalidField("--"+name, "", err.Error(), "")
+		return core.InvalidField("--"+name, "", err.Error(), "")
 	}
 	*to = d
 	return nil
@@ -39,7 +40,7 @@ func instant(given bool, field, text, zone string, to *time.Time) error {
 	}
 	loc, err := cron.LoadZone(or(zone, "UTC"))
 	if err != nil {
-		return belfry.InvalidField("--zone", zone, err.Error(), "an IANA name such as Europe/Sofia")
+		return core.InvalidField("--zone", zone, err.Error(), "an IANA name such as Europe/Sofia")
 	}
 	return instantIn(loc, field, text, to)
 }
@@ -53,7 +54,7 @@ func instantIn(loc *time.Location, field, text string, to *time.Time) error {
 			return nil
 		}
 	}
-	return belfry.InvalidField(field, text, "is not a time", "write '2026-12-24 18:00', or 2026-12-24T18:00:00+02:00")
+	return core.InvalidField(field, text, "is not a time", "write '2026-12-24 18:00', or 2026-12-24T18:00:00+02:00")
 }
 
 // before reads a time as it is called here, or how long ago it was.
@@ -70,7 +71,7 @@ func fromNow(now time.Time, sign time.Duration, field, text string, to *time.Tim
 	if text == "" {
 		return nil
 	}
-	if d, err := belfry.ParseDuration(text); err == nil {
+	if d, err := core.ParseDuration(text); err == nil {
 		*to = now.Add(sign * d.D())
 		return nil
 	}
@@ -80,13 +81,13 @@ func fromNow(now time.Time, sign time.Duration, field, text string, to *time.Tim
 // notNegative refuses a number below zero, which means nothing to its flag.
 func notNegative[N int | int64 | time.Duration](flag string, n N, hint string) error {
 	if n < 0 {
-		return belfry.InvalidField(flag, fmt.Sprint(n), "is negative", hint)
+		return core.InvalidField(flag, fmt.Sprint(n), "is negative", hint)
 	}
 	return nil
 }
 
 // retries reads --retries, the tries after the first one.
-func retries(given func(string) bool, n int, to *belfry.Retry) error {
+func retries(given func(string) bool, n int, to *task.Retry) error {
 	if err := notNegative("--retries", n, "0 never retries"); err != nil {
 		return err
 	}
@@ -100,7 +101,7 @@ func jsonText(given bool, text string, to *json.RawMessage) error {
 		return nil
 	}
 	if !json.Valid([]byte(text)) {
-		return belfry.InvalidField("--input", text, "is not JSON", `such as '{"name": "World"}', or '"text"'`)
+		return core.InvalidField("--input", text, "is not JSON", `such as '{"name": "World"}', or '"text"'`)
 	}
 	*to = json.RawMessage(text)
 	return nil
@@ -111,7 +112,7 @@ func table(flag string, entries []string, sep string) (map[string]string, error)
 	for _, e := range entries {
 		name, value, found := strings.Cut(e, sep)
 		if !found || name == "" {
-			return nil, belfry.InvalidField(flag, e, "is not a name and a value", "write NAME"+sep+"VALUE")
+			return nil, core.InvalidField(flag, e, "is not a name and a value", "write NAME"+sep+"VALUE")
 		}
 		if sep == ":" {
 			value = strings.TrimSpace(value)
@@ -128,7 +129,7 @@ func nameAndRest(cmd *cobra.Command, args []string) (name string, rest []string,
 		before, rest = args[:dash], args[dash:]
 	}
 	if len(before) > 1 {
-		return "", nil, belfry.InvalidField("NAME", before[1], "is one argument too many", "write a program and its arguments after --")
+		return "", nil, core.InvalidField("NAME", before[1], "is one argument too many", "write a program and its arguments after --")
 	}
 	if len(before) == 1 {
 		name = before[0]
@@ -139,14 +140,14 @@ func nameAndRest(cmd *cobra.Command, args []string) (name string, rest []string,
 // noRest refuses arguments where none mean anything.
 func noRest(args []string) error {
 	if len(args) > 0 {
-		return belfry.InvalidField("NAME", args[0], "is one argument too many", "")
+		return core.InvalidField("NAME", args[0], "is one argument too many", "")
 	}
 	return nil
 }
 
 // parseSize reads bytes as people write them: 256MiB, 2G, 1000.
 func parseSize(field, text string) (int64, error) {
-	wrong := belfry.InvalidField(field, text, "is not a size", "such as 256MiB, 2GiB, or a number of bytes")
+	wrong := core.InvalidField(field, text, "is not a size", "such as 256MiB, 2GiB, or a number of bytes")
 	digits := strings.TrimRight(text, "BbIiKkMmGgTt ")
 	n, err := strconv.ParseInt(digits, 10, 64)
 	if err != nil || n < 0 {

@@ -12,7 +12,10 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/alert"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/monitor"
+	"github.com/belfry-run/belfry/task"
 )
 
 func TestSettingsOfMonitorsAreFlags(t *testing.T) {
@@ -52,27 +55,27 @@ func TestSettingsOfMonitorsAreFlags(t *testing.T) {
 
 func TestFlagsMakeMonitors(t *testing.T) {
 	t.Parallel()
-	for line, want := range map[string]func(m belfry.Monitor) bool{
-		"--url https://a.example --method HEAD --header A:b --bearer x --expect-status 200,301-399": func(m belfry.Monitor) bool {
+	for line, want := range map[string]func(m monitor.Monitor) bool{
+		"--url https://a.example --method HEAD --header A:b --bearer x --expect-status 200,301-399": func(m monitor.Monitor) bool {
 			h := m.Check.HTTP
 			return h.Method == "HEAD" && h.Headers["A"] == "b" && h.Auth.Bearer == "x" && len(h.ExpectStatus) == 2
 		},
-		"--page https://a.example --xpath //li --mask numbers,dates --baseline pinned --recheck 5s": func(m belfry.Monitor) bool {
-			return m.Check.Page.XPath == "//li" && len(m.Check.Page.Mask) == 2 && m.Check.Page.Baseline == belfry.BaselinePinned
+		"--page https://a.example --xpath //li --mask numbers,dates --baseline pinned --recheck 5s": func(m monitor.Monitor) bool {
+			return m.Check.Page.XPath == "//li" && len(m.Check.Page.Mask) == 2 && m.Check.Page.Baseline == task.BaselinePinned
 		},
-		"--tcp a.example:25 --send EHLO --expect ^220": func(m belfry.Monitor) bool { return m.Check.TCP.Expect == "^220" },
-		"--dns a.example --record mx --answer x --exact --resolver 9.9.9.9": func(m belfry.Monitor) bool {
+		"--tcp a.example:25 --send EHLO --expect ^220": func(m monitor.Monitor) bool { return m.Check.TCP.Expect == "^220" },
+		"--dns a.example --record mx --answer x --exact --resolver 9.9.9.9": func(m monitor.Monitor) bool {
 			return m.Check.DNS.Exact && m.Check.DNS.Server == "9.9.9.9"
 		},
-		"--tls a.example --warn-days 30 --starttls smtp": func(m belfry.Monitor) bool { return m.Check.TLS.WarnDays == 30 },
-		"--ping a.example --count 5 --max-loss 20":       func(m belfry.Monitor) bool { return m.Check.Ping.MaxLoss == 20 },
-		"--grpc a.example:443 --service s --plaintext":   func(m belfry.Monitor) bool { return m.Check.GRPC.Plaintext },
-		"--websocket wss://a.example --header A:b":       func(m belfry.Monitor) bool { return m.Check.WebSocket.Headers["A"] == "b" },
-		"--command true --timeout 5s":                    func(m belfry.Monitor) bool { return m.Check.Command.Shell == "true" },
-		"--heartbeat --every 1h --grace 10m --max-runtime 2h": func(m belfry.Monitor) bool {
+		"--tls a.example --warn-days 30 --starttls smtp": func(m monitor.Monitor) bool { return m.Check.TLS.WarnDays == 30 },
+		"--ping a.example --count 5 --max-loss 20":       func(m monitor.Monitor) bool { return m.Check.Ping.MaxLoss == 20 },
+		"--grpc a.example:443 --service s --plaintext":   func(m monitor.Monitor) bool { return m.Check.GRPC.Plaintext },
+		"--websocket wss://a.example --header A:b":       func(m monitor.Monitor) bool { return m.Check.WebSocket.Headers["A"] == "b" },
+		"--command true --timeout 5s":                    func(m monitor.Monitor) bool { return m.Check.Command.Shell == "true" },
+		"--heartbeat --every 1h --grace 10m --max-runtime 2h": func(m monitor.Monitor) bool {
 			return m.Heartbeat.Grace.String() == "10m" && m.Every.String() == "1h"
 		},
-		"--url https://a.example --failing-for 2m --passing-for 1m --confirm-after=-1s --no-slow --no-flapping --muted": func(m belfry.Monitor) bool {
+		"--url https://a.example --failing-for 2m --passing-for 1m --confirm-after=-1s --no-slow --no-flapping --muted": func(m monitor.Monitor) bool {
 			return m.Confirm.For.String() == "2m" && m.Confirm.Retry < 0 && m.Slow.Off && m.Flap.Off && m.Muted
 		},
 	} {
@@ -82,7 +85,7 @@ func TestFlagsMakeMonitors(t *testing.T) {
 		if err := fs.Parse(strings.Fields(line)); err != nil {
 			t.Fatalf("%s: %v", line, err)
 		}
-		m := belfry.Monitor{Name: "m"}
+		m := monitor.Monitor{Name: "m"}
 		err := f.apply(newCLI(strings.NewReader(""), io.Discard, io.Discard, nil), fs, &m)
 		if err != nil || !want(m) {
 			t.Errorf("%s: %v, got %+v", line, err, m)
@@ -97,8 +100,8 @@ func TestFlagsMakeMonitors(t *testing.T) {
 
 func TestAnEditWritesToNothingShared(t *testing.T) {
 	t.Parallel()
-	shared := &belfry.HTTP{URL: "https://a.example", Auth: &belfry.HTTPAuth{Bearer: "old"}}
-	m := belfry.Monitor{Name: "m", Check: belfry.Task{Kind: belfry.KindHTTP, HTTP: shared}}
+	shared := &task.HTTP{URL: "https://a.example", Auth: &task.HTTPAuth{Bearer: "old"}}
+	m := monitor.Monitor{Name: "m", Check: task.Task{Kind: task.KindHTTP, HTTP: shared}}
 	var f monitorFlags
 	fs := pflag.NewFlagSet("", pflag.ContinueOnError)
 	f.add(fs)
@@ -136,27 +139,27 @@ func TestSecretsComeFromFilesAndStandardInput(t *testing.T) {
 		}
 	}
 	long := newCLI(strings.NewReader(strings.Repeat("x", maxSecret+1)), io.Discard, io.Discard, nil)
-	if _, err := long.secret("--secret", "-"); belfry.CodeOf(err) != belfry.Invalid {
+	if _, err := long.secret("--secret", "-"); core.CodeOf(err) != core.Invalid {
 		t.Errorf("too long: %v", err)
 	}
 }
 
 func TestMailServers(t *testing.T) {
 	t.Parallel()
-	for text, want := range map[string]belfry.EmailChannel{
+	for text, want := range map[string]alert.EmailChannel{
 		"smtp://mail.example.com":            {Host: "mail.example.com", TLS: "starttls"},
 		"smtp://me@mail.example.com:2525":    {Host: "mail.example.com", Port: 2525, TLS: "starttls", User: "me"},
 		"smtps://me:s%40x@mail.example.com/": {Host: "mail.example.com", TLS: "implicit", User: "me", Password: "s@x"},
 		"smtp://[2001:db8::1]:25":            {Host: "2001:db8::1", Port: 25, TLS: "starttls"},
 	} {
-		var got belfry.EmailChannel
+		var got alert.EmailChannel
 		if err := mailServer(text, &got); err != nil || got.Host != want.Host || got.Port != want.Port || got.TLS != want.TLS || got.User != want.User || got.Password != want.Password {
 			t.Errorf("%s: got %+v, %v", text, got, err)
 		}
 	}
 	for _, text := range []string{"", "mail.example.com", "http://mail.example.com", "smtp://", "smtp://me:hunter2@h:port", "smtp://me:hunter2@h/inbox"} {
-		err := mailServer(text, new(belfry.EmailChannel))
-		if belfry.CodeOf(err) != belfry.Invalid || strings.Contains(err.Error(), "hunter2") {
+		err := mailServer(text, new(alert.EmailChannel))
+		if core.CodeOf(err) != core.Invalid || strings.Contains(err.Error(), "hunter2") {
 			t.Errorf("%s: %v", text, err)
 		}
 	}
@@ -181,13 +184,13 @@ func TestSections(t *testing.T) {
 
 func TestFlagsMakeMembers(t *testing.T) {
 	t.Parallel()
-	for text, want := range map[string]belfry.Member{
+	for text, want := range map[string]task.Member{
 		"backup": {Task: "backup"},
 		"report,every=24h,timeout=10m,max-attempts=3,on-failure=stop": {
-			Task: "report", Every: belfry.Duration(24 * time.Hour), Timeout: belfry.Duration(10 * time.Minute), MaxAttempts: 3, OnFailure: belfry.FailureStop,
+			Task: "report", Every: core.Duration(24 * time.Hour), Timeout: core.Duration(10 * time.Minute), MaxAttempts: 3, OnFailure: task.FailureStop,
 		},
-		"a, every=7d, max_attempts=1":                   {Task: "a", Every: belfry.Duration(7 * 24 * time.Hour), MaxAttempts: 1},
-		`a,every=1h,input={"x": [1,2], "every=": "3h"}`: {Task: "a", Every: belfry.Duration(time.Hour), Input: []byte(`{"x": [1,2], "every=": "3h"}`)},
+		"a, every=7d, max_attempts=1":                   {Task: "a", Every: core.Duration(7 * 24 * time.Hour), MaxAttempts: 1},
+		`a,every=1h,input={"x": [1,2], "every=": "3h"}`: {Task: "a", Every: core.Duration(time.Hour), Input: []byte(`{"x": [1,2], "every=": "3h"}`)},
 		`a,input=1`: {Task: "a", Input: []byte("1")},
 	} {
 		if got, err := memberOf("--member", text); err != nil || !reflect.DeepEqual(got, want) {
@@ -202,7 +205,7 @@ func TestFlagsMakeMembers(t *testing.T) {
 			}
 			continue
 		}
-		if belfry.CodeOf(err) != belfry.Invalid || !strings.Contains(err.Error(), "--member") {
+		if core.CodeOf(err) != core.Invalid || !strings.Contains(err.Error(), "--member") {
 			t.Errorf("%q: %+v, %v", text, got, err)
 		}
 	}
@@ -230,7 +233,7 @@ func TestTimesFromNow(t *testing.T) {
 		}
 	}
 	var to time.Time
-	if err := before(now, "--since", "tomorrow", &to); belfry.CodeOf(err) != belfry.Invalid || !strings.Contains(err.Error(), "--since") {
+	if err := before(now, "--since", "tomorrow", &to); core.CodeOf(err) != core.Invalid || !strings.Contains(err.Error(), "--since") {
 		t.Errorf("tomorrow: %v", err)
 	}
 }

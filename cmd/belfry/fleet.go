@@ -11,7 +11,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/job"
+	"github.com/belfry-run/belfry/task"
 )
 
 func (c *cli) workerList() *cobra.Command {
@@ -23,7 +25,7 @@ func (c *cli) workerList() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return c.emit(belfry.Page[belfry.WorkerState]{Items: ws}, func(w io.Writer) {
+			return c.emit(core.Page[job.WorkerState]{Items: ws}, func(w io.Writer) {
 				if len(ws) == 0 {
 					fmt.Fprintln(c.stderr, "no workers; try: belfry serve, or belfry worker --server URL")
 					return
@@ -41,7 +43,7 @@ func (c *cli) workerList() *cobra.Command {
 	return cmd
 }
 
-func kindsText(w belfry.WorkerState) string {
+func kindsText(w job.WorkerState) string {
 	var kinds []string
 	for _, k := range w.Kinds {
 		kinds = append(kinds, string(k))
@@ -68,12 +70,12 @@ func labelsText(labels map[string]string) string {
 // workersNamed finds workers by their session, by its beginning, or by their
 // name: a machine may run several sessions under one. Those that have ended are
 // found only when no living one is.
-func workersNamed(all []belfry.WorkerState, arg string) ([]belfry.WorkerState, error) {
-	var living, ended, begins []belfry.WorkerState
+func workersNamed(all []job.WorkerState, arg string) ([]job.WorkerState, error) {
+	var living, ended, begins []job.WorkerState
 	for _, w := range all {
 		switch {
 		case w.Session == arg:
-			return []belfry.WorkerState{w}, nil
+			return []job.WorkerState{w}, nil
 		case w.Name == arg && w.EndedAt.IsZero():
 			living = append(living, w)
 		case w.Name == arg:
@@ -90,9 +92,9 @@ func workersNamed(all []belfry.WorkerState, arg string) ([]belfry.WorkerState, e
 	case len(begins) == 1:
 		return begins, nil
 	case len(begins) > 1:
-		return nil, belfry.Errorf(belfry.Conflict, "several sessions begin with %q", arg).WithHint("see: belfry worker list --ended")
+		return nil, core.Errorf(core.Conflict, "several sessions begin with %q", arg).WithHint("see: belfry worker list --ended")
 	}
-	return nil, belfry.Errorf(belfry.NotFound, "no worker %q", arg).WithHint("see: belfry worker list --ended")
+	return nil, core.Errorf(core.NotFound, "no worker %q", arg).WithHint("see: belfry worker list --ended")
 }
 
 // leastSession is how much of a session's id names it.
@@ -100,9 +102,9 @@ const leastSession = 8
 
 // workerDetail is a worker and what it had to do.
 type workerDetail struct {
-	belfry.WorkerState
-	Holds  []belfry.Job `json:"holds"`
-	Recent []belfry.Job `json:"recent"`
+	job.WorkerState
+	Holds  []job.Job `json:"holds"`
+	Recent []job.Job `json:"recent"`
 	// Promised is what the programs that it holds may use of its memory, by their tasks.
 	Promised int64 `json:"memory_promised,omitempty"`
 }
@@ -128,7 +130,7 @@ gone only the newest.`,
 					return err
 				}
 			}
-			return c.emit(belfry.Page[workerDetail]{Items: details}, func(w io.Writer) {
+			return c.emit(core.Page[workerDetail]{Items: details}, func(w io.Writer) {
 				for i, d := range details {
 					if i > 0 {
 						fmt.Fprintln(w)
@@ -143,25 +145,25 @@ gone only the newest.`,
 // recentJobs is how many jobs of a worker are shown that have left it.
 const recentJobs = 10
 
-func (s *conn) detail(ctx context.Context, w belfry.WorkerState) (workerDetail, error) {
-	d := workerDetail{WorkerState: w, Holds: []belfry.Job{}, Recent: []belfry.Job{}}
-	of := func(limit int, states ...belfry.JobState) ([]belfry.Job, error) {
-		p, err := s.Jobs(ctx, belfry.JobFilter{Namespace: belfry.AnyNamespace, Session: w.Session, States: states, Paging: belfry.Paging{Limit: limit}})
-		if belfry.CodeOf(err) == belfry.Forbidden { // the token is for one namespace
-			p, err = s.Jobs(ctx, belfry.JobFilter{Namespace: s.namespace, Session: w.Session, States: states, Paging: belfry.Paging{Limit: limit}})
+func (s *conn) detail(ctx context.Context, w job.WorkerState) (workerDetail, error) {
+	d := workerDetail{WorkerState: w, Holds: []job.Job{}, Recent: []job.Job{}}
+	of := func(limit int, states ...job.State) ([]job.Job, error) {
+		p, err := s.Jobs(ctx, job.Filter{Namespace: core.AnyNamespace, Session: w.Session, States: states, Paging: core.Paging{Limit: limit}})
+		if core.CodeOf(err) == core.Forbidden { // the token is for one namespace
+			p, err = s.Jobs(ctx, job.Filter{Namespace: s.namespace, Session: w.Session, States: states, Paging: core.Paging{Limit: limit}})
 		}
 		return p.Items, err
 	}
 	var err error
 	if w.Running > 0 {
-		if d.Holds, err = of(min(max(w.Running, recentJobs), 1000), belfry.JobRunning); err != nil {
+		if d.Holds, err = of(min(max(w.Running, recentJobs), 1000), job.Running); err != nil {
 			return d, err
 		}
 	}
 	if d.Promised, err = s.promised(ctx, d.Holds); err != nil {
 		return d, err
 	}
-	d.Recent, err = of(recentJobs, slices.DeleteFunc(slices.Clone(belfry.JobStates), func(st belfry.JobState) bool { return st == belfry.JobRunning })...)
+	d.Recent, err = of(recentJobs, slices.DeleteFunc(slices.Clone(job.States), func(st job.State) bool { return st == job.Running })...)
 	return d, err
 }
 
@@ -170,9 +172,9 @@ func memoryText(d workerDetail) string {
 	if d.Has.Memory == 0 {
 		return ""
 	}
-	text := belfry.SizeText(d.Has.Memory)
+	text := core.SizeText(d.Has.Memory)
 	if d.Promised > 0 {
-		text += ", " + belfry.SizeText(d.Promised) + " of it promised to those that run"
+		text += ", " + core.SizeText(d.Promised) + " of it promised to those that run"
 	}
 	return text
 }
@@ -185,16 +187,16 @@ func positive(v float64) string {
 }
 
 // promised is the sum of limits.memory of the programs that a worker holds, as their tasks say now.
-func (s *conn) promised(ctx context.Context, holds []belfry.Job) (sum int64, err error) {
+func (s *conn) promised(ctx context.Context, holds []job.Job) (sum int64, err error) {
 	limits := map[string]int64{}
 	for _, j := range holds {
-		if j.Kind != belfry.KindProgram {
+		if j.Kind != task.KindProgram {
 			continue
 		}
 		key := j.Namespace + "/" + j.Task
 		if _, known := limits[key]; !known {
 			t, err := s.Task(ctx, j.Namespace, j.Task)
-			if err != nil && belfry.CodeOf(err) != belfry.NotFound { // a task that is gone is counted by nothing
+			if err != nil && core.CodeOf(err) != core.NotFound { // a task that is gone is counted by nothing
 				return 0, err
 			}
 			if t.Program != nil {
@@ -220,7 +222,7 @@ func (c *cli) drawWorker(w io.Writer, s *conn, d workerDetail) {
 		"started", when(d.StartedAt, s.now), "last sign", when(d.RenewedAt, s.now), "ended", when(d.EndedAt, s.now), "holds", strconv.Itoa(d.Running))
 	for _, part := range []struct {
 		title string
-		jobs  []belfry.Job
+		jobs  []job.Job
 	}{{"holds", d.Holds}, {"last ran", d.Recent}} {
 		if len(part.jobs) == 0 {
 			continue

@@ -12,7 +12,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/job"
+	"github.com/belfry-run/belfry/monitor"
+	"github.com/belfry-run/belfry/view"
 )
 
 func (c *cli) incidentCmd() *cobra.Command {
@@ -20,16 +23,16 @@ func (c *cli) incidentCmd() *cobra.Command {
 }
 
 func (c *cli) incidentList() *cobra.Command {
-	var monitor string
+	var m string
 	var open, over bool
 	cmd := &cobra.Command{Use: "list", Aliases: []string{"ls"}, Short: "List incidents, the newest first", Args: cobra.NoArgs}
 	limit := limitFlag(cmd)
-	cmd.Flags().StringVar(&monitor, "monitor", "", "only those of a monitor")
+	cmd.Flags().StringVar(&m, "monitor", "", "only those of a monitor")
 	cmd.Flags().BoolVar(&open, "open", false, "only those that have not ended")
 	cmd.Flags().BoolVar(&over, "over", false, "only those that have")
 	cmd.RunE = c.verb(func(ctx context.Context, s *conn, _ *cobra.Command, _ []string) error {
-		p, err := allPages(*limit, func(pg belfry.Paging) (belfry.Page[belfry.Incident], error) {
-			return s.Incidents(ctx, belfry.IncidentFilter{Paging: pg, Namespace: s.namespace, Monitor: monitor, Open: open, Over: over})
+		p, err := allPages(*limit, func(pg core.Paging) (core.Page[monitor.Incident], error) {
+			return s.Incidents(ctx, view.IncidentFilter{Paging: pg, Namespace: s.namespace, Monitor: m, Open: open, Over: over})
 		})
 		if err != nil {
 			return err
@@ -51,14 +54,14 @@ func (c *cli) incidentList() *cobra.Command {
 	return cmd
 }
 
-func lasted(i belfry.Incident, now time.Time) string {
+func lasted(i monitor.Incident, now time.Time) string {
 	if i.EndedAt.IsZero() {
 		return span(now.Sub(i.StartedAt))
 	}
 	return span(i.EndedAt.Sub(i.StartedAt))
 }
 
-func incidentEnd(g *grid, i belfry.Incident) string {
+func incidentEnd(g *grid, i monitor.Incident) string {
 	if i.EndedAt.IsZero() {
 		return g.paint(styleBad, "open")
 	}
@@ -69,9 +72,9 @@ func (c *cli) incidentShow() *cobra.Command {
 	return &cobra.Command{
 		Use: "show ID", Aliases: []string{"get"}, Short: "Show an incident, and what came back instead", Args: cobra.ExactArgs(1),
 		RunE: c.verb(func(ctx context.Context, s *conn, _ *cobra.Command, args []string) error {
-			id, err := belfry.JobIDFromText("ID", args[0])
+			id, err := job.IDFromText("ID", args[0])
 			if err != nil {
-				return belfry.InvalidField("ID", args[0], "is not the number of an incident", "see: belfry incident list")
+				return core.InvalidField("ID", args[0], "is not the number of an incident", "see: belfry incident list")
 			}
 			i, err := s.Incident(ctx, s.namespace, id)
 			if err != nil {
@@ -82,7 +85,7 @@ func (c *cli) incidentShow() *cobra.Command {
 	}
 }
 
-func (c *cli) drawIncident(w io.Writer, i belfry.Incident, now time.Time) {
+func (c *cli) drawIncident(w io.Writer, i monitor.Incident, now time.Time) {
 	ended := "not yet"
 	if !i.EndedAt.IsZero() {
 		ended = when(i.EndedAt, now) + ", " + i.EndedBy

@@ -13,9 +13,10 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/belfry-run/belfry"
 	"github.com/belfry-run/belfry/config"
+	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/intake"
+	"github.com/belfry-run/belfry/view"
 )
 
 // intakeFlags are what reading other schedulers' files takes.
@@ -58,7 +59,7 @@ func (c *cli) intakeFile(path string) (io.Reader, error) {
 	}
 	text, err := os.ReadFile(path)
 	if err != nil {
-		return nil, belfry.InvalidField("FILE", path, err.Error(), "name a file, or - for standard input")
+		return nil, core.InvalidField("FILE", path, err.Error(), "name a file, or - for standard input")
 	}
 	return bytes.NewReader(text), nil
 }
@@ -108,9 +109,9 @@ func yamlFiles(path string) (names []string, err error) {
 	})
 	switch {
 	case err != nil:
-		return nil, belfry.InvalidField("FILE", path, err.Error(), "")
+		return nil, core.InvalidField("FILE", path, err.Error(), "")
 	case len(names) == 0:
-		return nil, belfry.InvalidField("FILE", path, "is a folder without a file that ends in .yaml or .yml", "")
+		return nil, core.InvalidField("FILE", path, "is a folder without a file that ends in .yaml or .yml", "")
 	}
 	return names, nil
 }
@@ -128,7 +129,7 @@ func gatusEnv(file string) (map[string]string, error) {
 	}
 	text, err := os.ReadFile(file)
 	if err != nil {
-		return nil, belfry.InvalidField("--env-file", file, err.Error(), "name a file of lines such as TOKEN=secret")
+		return nil, core.InvalidField("--env-file", file, err.Error(), "name a file of lines such as TOKEN=secret")
 	}
 	n := 0
 	for line := range strings.Lines(string(text)) {
@@ -139,7 +140,7 @@ func gatusEnv(file string) (map[string]string, error) {
 		case line == "" || line[0] == '#':
 			continue
 		case !isPair || strings.TrimSpace(name) == "":
-			return nil, belfry.InvalidField("--env-file", fmt.Sprintf("%s, line %d", file, n), "is not a line such as TOKEN=secret", "")
+			return nil, core.InvalidField("--env-file", fmt.Sprintf("%s, line %d", file, n), "is not a line such as TOKEN=secret", "")
 		}
 		env[strings.TrimSpace(name)] = unquoted(strings.TrimSpace(value))
 	}
@@ -229,7 +230,7 @@ apply; --print writes the definitions instead, to be kept and applied as a file.
   belfry schedule import crontab /etc/crontab --dry-run`,
 		RunE: c.verb(func(ctx context.Context, s *conn, _ *cobra.Command, args []string) error {
 			if args[0] != "crontab" && args[0] != "k8s" {
-				return belfry.InvalidField("KIND", args[0], "is not something to make schedules of", "crontab or k8s; for monitors: belfry import gatus|uptime-kuma FILE")
+				return core.InvalidField("KIND", args[0], "is not something to make schedules of", "crontab or k8s; for monitors: belfry import gatus|uptime-kuma FILE")
 			}
 			return c.imported(ctx, s, args[0], args[1:], f)
 		}),
@@ -259,7 +260,7 @@ func (c *cli) imported(ctx context.Context, s *conn, kind string, paths []string
 		return config.WriteYAML(c.stdout, r.Manifest)
 	}
 	defs := config.Definitions{Manifest: r.Manifest}
-	return c.apply(ctx, s, defs, belfry.ApplyOptions{Namespace: s.namespace, DryRun: f.dry}, f.yes)
+	return c.apply(ctx, s, defs, view.ApplyOptions{Namespace: s.namespace, DryRun: f.dry}, f.yes)
 }
 
 func (c *cli) importCmd() *cobra.Command {

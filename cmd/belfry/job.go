@@ -12,8 +12,10 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/internal/plainjson"
+	"github.com/belfry-run/belfry/job"
+	"github.com/belfry-run/belfry/task"
 )
 
 func (c *cli) jobCmd() *cobra.Command {
@@ -39,8 +41,8 @@ func (f *jobFilter) add(fs *pflag.FlagSet) {
 }
 
 // filter is what the flags and the words of a search choose together.
-func (f *jobFilter) filter(s *conn, search []string) (belfry.JobFilter, error) {
-	out, err := belfry.ParseJobFilter(strings.Join(search, " "), s.now.Local())
+func (f *jobFilter) filter(s *conn, search []string) (job.Filter, error) {
+	out, err := job.ParseJobFilter(strings.Join(search, " "), s.now.Local())
 	if err != nil {
 		return out, err
 	}
@@ -49,7 +51,7 @@ func (f *jobFilter) filter(s *conn, search []string) (belfry.JobFilter, error) {
 		set(*flag != "", *flag, to)
 	}
 	for _, st := range f.states {
-		out.States = append(out.States, belfry.JobState(st))
+		out.States = append(out.States, job.State(st))
 	}
 	err = errors.Join(before(s.now, "--since", f.since, &out.Since), before(s.now, "--until", f.until, &out.Until))
 	if err == nil {
@@ -81,8 +83,8 @@ func (c *cli) jobList() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		list := func() (belfry.Page[belfry.Job], error) {
-			return allPages(*limit, func(pg belfry.Paging) (belfry.Page[belfry.Job], error) {
+		list := func() (core.Page[job.Job], error) {
+			return allPages(*limit, func(pg core.Paging) (core.Page[job.Job], error) {
 				q := filter
 				q.Paging = pg
 				return s.Jobs(ctx, q)
@@ -111,7 +113,7 @@ func (c *cli) jobGrid() *grid {
 	return c.grid("ID", "TASK", "STATE", "TRY", "DUE", "TOOK", "SCHEDULE", "NOTE")
 }
 
-func drawJobs(w io.Writer, g *grid, s *conn, jobs []belfry.Job) {
+func drawJobs(w io.Writer, g *grid, s *conn, jobs []job.Job) {
 	now := time.Now()
 	for _, j := range jobs {
 		g.row(jobRow(g, s, j, now)...)
@@ -119,14 +121,14 @@ func drawJobs(w io.Writer, g *grid, s *conn, jobs []belfry.Job) {
 	g.write(w)
 }
 
-func jobRow(g *grid, s *conn, j belfry.Job, now time.Time) []string {
+func jobRow(g *grid, s *conn, j job.Job, now time.Time) []string {
 	took := ""
 	switch {
-	case j.State == belfry.JobRunning && !j.ClaimedAt.IsZero():
+	case j.State == job.Running && !j.ClaimedAt.IsZero():
 		took = span(now.Sub(j.ClaimedAt))
 	case !j.FinishedAt.IsZero() && !j.ClaimedAt.IsZero():
 		took = span(j.FinishedAt.Sub(j.ClaimedAt))
-	case j.Kind == belfry.KindCycle && len(j.Output) > 0: // which nobody claims
+	case j.Kind == task.KindCycle && len(j.Output) > 0: // which nobody claims
 		took = span(outputOf(j).Took.D())
 	}
 	note := string(j.Reason)
@@ -137,12 +139,12 @@ func jobRow(g *grid, s *conn, j belfry.Job, now time.Time) []string {
 }
 
 // tryText is which of its tries a job is at. Attempts that count against none, such as those that a machine spoiled, are no tries.
-func tryText(j belfry.Job) string {
+func tryText(j job.Job) string {
 	if j.Attempt == 0 {
 		return ""
 	}
 	n := j.Failures
-	if j.State == belfry.JobRunning || j.State == belfry.JobSucceeded {
+	if j.State == job.Running || j.State == job.Succeeded {
 		n++
 	}
 	return fmt.Sprintf("%d/%d", max(n, 1), j.MaxAttempts)
@@ -155,8 +157,8 @@ func wordOf(text string) string {
 }
 
 // stateText tells a retry from a first try that waits for its time.
-func stateText(j belfry.Job) string {
-	if j.State == belfry.JobScheduled && j.Failures > 0 {
+func stateText(j job.Job) string {
+	if j.State == job.Scheduled && j.Failures > 0 {
 		return "retrying"
 	}
 	return string(j.State)
@@ -166,7 +168,7 @@ func (c *cli) jobShow() *cobra.Command {
 	return &cobra.Command{
 		Use: "show ID", Aliases: []string{"get"}, Short: "Show a job and its attempts", Args: cobra.ExactArgs(1),
 		RunE: c.verb(func(ctx context.Context, s *conn, _ *cobra.Command, args []string) error {
-			id, err := belfry.JobIDFromText("ID", args[0])
+			id, err := job.IDFromText("ID", args[0])
 			if err != nil {
 				return err
 			}
@@ -179,14 +181,14 @@ func (c *cli) jobShow() *cobra.Command {
 				return err
 			}
 			return c.emit(struct {
-				belfry.Job
-				Attempts []belfry.Attempt `json:"attempts"`
+				job.Job
+				Attempts []job.Attempt `json:"attempts"`
 			}{j, attempts}, func(w io.Writer) { c.drawJob(w, j, attempts, s.now) })
 		}),
 	}
 }
 
-func (c *cli) drawJob(w io.Writer, j belfry.Job, attempts []belfry.Attempt, now time.Time) {
+func (c *cli) drawJob(w io.Writer, j job.Job, attempts []job.Attempt, now time.Time) {
 	canceled := ""
 	if !j.CancelAt.IsZero() {
 		canceled = "asked to end " + when(j.CancelAt, now)
@@ -198,7 +200,7 @@ func (c *cli) drawJob(w io.Writer, j belfry.Job, attempts []belfry.Attempt, now 
 		"created", when(j.CreatedAt, now), "claimed", when(j.ClaimedAt, now), "finished", when(j.FinishedAt, now),
 		"attempts", attemptsText(j), "timeout", j.Timeout.String(),
 		"tags", strings.Join(j.Tags, ", "), "key", j.Key, "active key", j.ActiveKey, "rerun of", idText(j.RerunOf), "reruns", idText(j.Reruns...), "input", string(plainjson.Unescape(j.Input)), "output", outputText(j))
-	if members := outputOf(j).Members; j.Kind == belfry.KindCycle && len(members) > 0 {
+	if members := outputOf(j).Members; j.Kind == task.KindCycle && len(members) > 0 {
 		fmt.Fprintln(w)
 		c.drawResults(w, members)
 	}
@@ -227,7 +229,7 @@ func (c *cli) drawJob(w io.Writer, j belfry.Job, attempts []belfry.Attempt, now 
 	}
 }
 
-func attemptsText(j belfry.Job) string {
+func attemptsText(j job.Job) string {
 	text := fmt.Sprintf("%d claimed, %d of %d spent", j.Attempt, j.Failures, j.MaxAttempts)
 	if j.Infra > 0 {
 		text += fmt.Sprintf(", %d spoiled by the machine", j.Infra)
@@ -247,8 +249,8 @@ func idText(ids ...int64) string {
 }
 
 // outputText is the output of a job. That of a cycle is shown by its members.
-func outputText(j belfry.Job) string {
-	if j.Kind == belfry.KindCycle && len(j.Output) > 0 {
+func outputText(j job.Job) string {
+	if j.Kind == task.KindCycle && len(j.Output) > 0 {
 		return tally(outputOf(j))
 	}
 	return clip(string(plainjson.Unescape(j.Output)), 2000)

@@ -7,11 +7,13 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/job"
+	"github.com/belfry-run/belfry/view"
 )
 
 // bulk is what cancel and redrive have in common.
-func (c *cli) bulk(use, short, done string, states []belfry.JobState, do func(ctx context.Context, s *conn, sel belfry.Selection) (belfry.Selected, error)) *cobra.Command {
+func (c *cli) bulk(use, short, done string, states []job.State, do func(ctx context.Context, s *conn, sel view.Selection) (view.Selected, error)) *cobra.Command {
 	var f jobFilter
 	var all, dry bool
 	var note string
@@ -31,25 +33,25 @@ func (c *cli) bulk(use, short, done string, states []belfry.JobState, do func(ct
 	return cmd
 }
 
-func selection(s *conn, f *jobFilter, args []string, all bool, states []belfry.JobState) (belfry.Selection, error) {
+func selection(s *conn, f *jobFilter, args []string, all bool, states []job.State) (view.Selection, error) {
 	if !all && len(args) == 0 {
-		return belfry.Selection{}, belfry.InvalidField("ID", "", "is missing", "give job ids, or --all with a search such as 'task:backup state:failed' or flags such as --task and --state")
+		return view.Selection{}, core.InvalidField("ID", "", "is missing", "give job ids, or --all with a search such as 'task:backup state:failed' or flags such as --task and --state")
 	}
 	if !all {
 		ids, err := jobIDs(args)
-		return belfry.Selection{IDs: ids}, err
+		return view.Selection{IDs: ids}, err
 	}
 	filter, err := f.filter(s, args)
 	if len(filter.States) == 0 {
 		filter.States = states
 	}
-	return belfry.Selection{Filter: &filter}, err
+	return view.Selection{Filter: &filter}, err
 }
 
 // selected repeats a bulk action until the filter finds no more. What was done
 // is shown also when it could not be done to all.
-func (c *cli) selected(ctx context.Context, s *conn, sel belfry.Selection, done string, do func(ctx context.Context, s *conn, sel belfry.Selection) (belfry.Selected, error)) error {
-	all := belfry.Selected{IDs: []int64{}, Left: map[int64]string{}}
+func (c *cli) selected(ctx context.Context, s *conn, sel view.Selection, done string, do func(ctx context.Context, s *conn, sel view.Selection) (view.Selected, error)) error {
+	all := view.Selected{IDs: []int64{}, Left: map[int64]string{}}
 	var broken error
 	for {
 		r, err := do(ctx, s, sel)
@@ -95,7 +97,7 @@ func (c *cli) selected(ctx context.Context, s *conn, sel belfry.Selection, done 
 func jobIDs(args []string) ([]int64, error) {
 	ids := make([]int64, len(args))
 	for i, a := range args {
-		id, err := belfry.JobIDFromText("ID", a)
+		id, err := job.IDFromText("ID", a)
 		if err != nil {
 			return nil, err
 		}
@@ -105,16 +107,16 @@ func jobIDs(args []string) ([]int64, error) {
 }
 
 func (c *cli) jobCancel() *cobra.Command {
-	live := []belfry.JobState{belfry.JobWaiting, belfry.JobScheduled, belfry.JobReady, belfry.JobRunning}
+	live := []job.State{job.Waiting, job.Scheduled, job.Ready, job.Running}
 	return c.bulk("cancel [ID...]", "End jobs: those that wait at once, those that run soon", "canceled", live,
-		func(ctx context.Context, s *conn, sel belfry.Selection) (belfry.Selected, error) {
+		func(ctx context.Context, s *conn, sel view.Selection) (view.Selected, error) {
 			return s.CancelJobs(ctx, s.namespace, sel)
 		})
 }
 
 func (c *cli) jobRedrive() *cobra.Command {
-	return c.bulk("redrive [ID...]", "Give failed and canceled jobs all their attempts again", "redriven", []belfry.JobState{belfry.JobFailed},
-		func(ctx context.Context, s *conn, sel belfry.Selection) (belfry.Selected, error) {
+	return c.bulk("redrive [ID...]", "Give failed and canceled jobs all their attempts again", "redriven", []job.State{job.Failed},
+		func(ctx context.Context, s *conn, sel view.Selection) (view.Selected, error) {
 			return s.RedriveJobs(ctx, s.namespace, sel)
 		})
 }

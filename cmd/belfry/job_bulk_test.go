@@ -5,26 +5,27 @@ import (
 	"context"
 	"testing"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/view"
 )
 
 func TestWhatWasDoneToManyJobsIsShownThoughTheRestFails(t *testing.T) {
 	t.Parallel()
-	away := belfry.Errorf(belfry.Unavailable, "the server is away")
+	away := core.Errorf(core.Unavailable, "the server is away")
 	for name, c := range map[string]struct {
-		answers []belfry.Selected // and then the server is away
+		answers []view.Selected // and then the server is away
 		shown   string
 	}{
 		"at once":     {nil, ""},
-		"on the way":  {[]belfry.Selected{{IDs: []int64{1, 2}, More: true, Next: "a"}, {IDs: []int64{3}, More: true, Next: "b"}}, "job 1 canceled\njob 2 canceled\njob 3 canceled\n"},
-		"some remain": {[]belfry.Selected{{Left: map[int64]string{7: "it runs"}, More: true, Next: "a"}}, ""},
+		"on the way":  {[]view.Selected{{IDs: []int64{1, 2}, More: true, Next: "a"}, {IDs: []int64{3}, More: true, Next: "b"}}, "job 1 canceled\njob 2 canceled\njob 3 canceled\n"},
+		"some remain": {[]view.Selected{{Left: map[int64]string{7: "it runs"}, More: true, Next: "a"}}, ""},
 	} {
 		var stdout, stderr bytes.Buffer
 		cli := newCLI(nil, &stdout, &stderr, nil)
 		cli.output = "table"
-		err := cli.selected(t.Context(), nil, belfry.Selection{}, "canceled", func(context.Context, *conn, belfry.Selection) (belfry.Selected, error) {
+		err := cli.selected(t.Context(), nil, view.Selection{}, "canceled", func(context.Context, *conn, view.Selection) (view.Selected, error) {
 			if len(c.answers) == 0 {
-				return belfry.Selected{}, away
+				return view.Selected{}, away
 			}
 			next := c.answers[0]
 			c.answers = c.answers[1:]

@@ -6,12 +6,13 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/job"
+	"github.com/belfry-run/belfry/task"
 )
 
 func (c *cli) jobEnqueue() *cobra.Command {
 	var (
-		n                      belfry.NewJob
+		n                      job.NewJob
 		input, delay, at, zone string
 		keyWindow, timeout     string
 		priority               int
@@ -31,13 +32,13 @@ func (c *cli) jobEnqueue() *cobra.Command {
 			n.Namespace, n.Task = ns, args[0]
 			given := cmd.Flags().Changed
 			set(given("priority"), &priority, &n.Priority)
-			set(fn, belfry.KindFunc, &n.Kind)
+			set(fn, task.KindFunc, &n.Kind)
 			err = errors.Join(jsonText(given("input"), input, &n.Input), duration(given, "delay", delay, &n.Delay), duration(given, "key-window", keyWindow, &n.KeyWindow),
 				duration(given, "timeout", timeout, &n.Timeout), instant(at != "", "--at", at, zone, &n.DueAt))
 			if err != nil {
 				return err
 			}
-			made, err := s.Enqueue(ctx, []belfry.NewJob{n})
+			made, err := s.Enqueue(ctx, []job.NewJob{n})
 			if err != nil {
 				return err
 			}
@@ -63,7 +64,7 @@ func (c *cli) jobEnqueue() *cobra.Command {
 }
 
 func (c *cli) jobRerun() *cobra.Command {
-	var r belfry.Rerun
+	var r job.Rerun
 	var input string
 	var w waitFlags
 	cmd := &cobra.Command{
@@ -74,7 +75,7 @@ the same job its attempts again, use: belfry job redrive.`,
 		Example: `  belfry job rerun 1042
   belfry job rerun 1042 --input '{"customer": 7}' --note 'wrong customer' --wait`,
 		RunE: c.verb(func(ctx context.Context, s *conn, cmd *cobra.Command, args []string) error {
-			id, err := belfry.JobIDFromText("ID", args[0])
+			id, err := job.IDFromText("ID", args[0])
 			if err != nil {
 				return err
 			}

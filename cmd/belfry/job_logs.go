@@ -11,17 +11,18 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/job"
 )
 
 func (c *cli) jobLogs() *cobra.Command {
 	var follow, times bool
 	var attempt int
-	var q belfry.LogQuery
+	var q job.LogQuery
 	cmd := &cobra.Command{
 		Use: "logs ID", Aliases: []string{"log"}, Short: "Show what a job wrote", Args: cobra.ExactArgs(1),
 		RunE: c.verb(func(ctx context.Context, s *conn, _ *cobra.Command, args []string) error {
-			id, err := belfry.JobIDFromText("ID", args[0])
+			id, err := job.IDFromText("ID", args[0])
 			if err != nil {
 				return err
 			}
@@ -31,9 +32,9 @@ func (c *cli) jobLogs() *cobra.Command {
 			}
 			if q.Tail > 0 || q.Grep != "" {
 				if times || follow && q.Grep != "" {
-					return belfry.InvalidField("--tail", "", "goes without --timestamps, and --grep without --follow too", "leave one of them out")
+					return core.InvalidField("--tail", "", "goes without --timestamps, and --grep without --follow too", "leave one of them out")
 				}
-				q.Attempt, q.Limit = attempt, belfry.MaxLogText
+				q.Attempt, q.Limit = attempt, job.MaxLogText
 				if follow {
 					return c.followTail(ctx, s, id, q)
 				}
@@ -57,7 +58,7 @@ func (c *cli) jobLogs() *cobra.Command {
 }
 
 // logText prints the last lines of a log, or those that a search finds.
-func (c *cli) logText(ctx context.Context, s *conn, id int64, q belfry.LogQuery) error {
+func (c *cli) logText(ctx context.Context, s *conn, id int64, q job.LogQuery) error {
 	if q.Grep != "" {
 		q.Tail = 0
 	}
@@ -79,7 +80,7 @@ func (c *cli) logText(ctx context.Context, s *conn, id int64, q belfry.LogQuery)
 }
 
 // followTail prints the last lines, and then what comes, until the job ends.
-func (c *cli) followTail(ctx context.Context, s *conn, id int64, q belfry.LogQuery) error {
+func (c *cli) followTail(ctx context.Context, s *conn, id int64, q job.LogQuery) error {
 	return c.untilEnd(ctx, s, id, func() error {
 		for {
 			t, err := s.LogText(ctx, s.namespace, id, q)
@@ -108,7 +109,7 @@ type logPrinter struct {
 // rest prints what there is after a cursor and answers the cursor after it.
 func (l *logPrinter) rest(ctx context.Context, s *conn, id int64, attempt int, cursor string) (string, error) {
 	for {
-		p, err := s.Logs(ctx, s.namespace, id, belfry.LogFilter{Paging: belfry.Paging{Limit: 500, Cursor: cursor}, Attempt: attempt})
+		p, err := s.Logs(ctx, s.namespace, id, job.LogFilter{Paging: core.Paging{Limit: 500, Cursor: cursor}, Attempt: attempt})
 		if err != nil {
 			return cursor, err
 		}
@@ -127,7 +128,7 @@ func (l *logPrinter) rest(ctx context.Context, s *conn, id int64, attempt int, c
 	}
 }
 
-func (l *logPrinter) print(line belfry.LogLine) error {
+func (l *logPrinter) print(line job.LogLine) error {
 	if l.c.output != "table" {
 		return json.NewEncoder(l.c.stdout).Encode(line)
 	}
@@ -174,7 +175,7 @@ func (c *cli) untilEnd(ctx context.Context, s *conn, id int64, print func() erro
 		}
 		if j.State.Final() {
 			fmt.Fprintf(c.stderr, "--- job %d %s\n", id, j.State)
-			if j.State != belfry.JobSucceeded {
+			if j.State != job.Succeeded {
 				return exitStatus(exitFailed)
 			}
 			return nil

@@ -17,9 +17,11 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/internal/exchange"
 	"github.com/belfry-run/belfry/internal/signed"
+	"github.com/belfry-run/belfry/job"
+	"github.com/belfry-run/belfry/task"
 )
 
 func (c *cli) jobOutputs() *cobra.Command {
@@ -35,7 +37,7 @@ same name the newest counts. A file that is there already is not overwritten.`,
 		Example: `  belfry job outputs 1042
   belfry job outputs 1042 --download results`,
 		RunE: c.verb(func(ctx context.Context, s *conn, cmd *cobra.Command, args []string) error {
-			id, err := belfry.JobIDFromText("ID", args[0])
+			id, err := job.IDFromText("ID", args[0])
 			if err != nil {
 				return err
 			}
@@ -55,14 +57,14 @@ same name the newest counts. A file that is there already is not overwritten.`,
 			if cmd.Flags().Changed("download") {
 				return c.download(ctx, s, newestByName(all), download)
 			}
-			return c.emit(belfry.Page[belfry.JobOutput]{Items: all}, func(w io.Writer) {
+			return c.emit(core.Page[task.JobOutput]{Items: all}, func(w io.Writer) {
 				if len(all) == 0 {
 					fmt.Fprintf(c.stderr, "job %d left no files\n", id)
 					return
 				}
 				g := c.grid("NAME", "SIZE", "TRY", "LEFT", "SHA256")
 				for _, o := range all {
-					g.row(o.Name, belfry.SizeText(o.Size), strconv.Itoa(numbers[o.Lease]), ago(o.At, s.now), o.SHA256)
+					g.row(o.Name, core.SizeText(o.Size), strconv.Itoa(numbers[o.Lease]), ago(o.At, s.now), o.SHA256)
 				}
 				g.write(w)
 			})
@@ -83,13 +85,13 @@ func attemptNumbers(ctx context.Context, s *conn, job int64) (map[int64]int, err
 	return numbers, err
 }
 
-func ofAttempt(all []belfry.JobOutput, numbers map[int64]int, attempt int) ([]belfry.JobOutput, error) {
-	known, some := false, []belfry.JobOutput{}
+func ofAttempt(all []task.JobOutput, numbers map[int64]int, attempt int) ([]task.JobOutput, error) {
+	known, some := false, []task.JobOutput{}
 	for _, n := range numbers {
 		known = known || n == attempt
 	}
 	if !known {
-		return nil, belfry.InvalidField("--attempt", strconv.Itoa(attempt), "is not an attempt that has ended", "see: belfry job show ID")
+		return nil, core.InvalidField("--attempt", strconv.Itoa(attempt), "is not an attempt that has ended", "see: belfry job show ID")
 	}
 	for _, o := range all {
 		if numbers[o.Lease] == attempt {
@@ -100,8 +102,8 @@ func ofAttempt(all []belfry.JobOutput, numbers map[int64]int, attempt int) ([]be
 }
 
 // newestByName keeps the last of each name, in the order of the first.
-func newestByName(all []belfry.JobOutput) []belfry.JobOutput {
-	at, out := map[string]int{}, []belfry.JobOutput{}
+func newestByName(all []task.JobOutput) []task.JobOutput {
+	at, out := map[string]int{}, []task.JobOutput{}
 	for _, o := range all {
 		if i, again := at[o.Name]; again {
 			out[i] = o
@@ -115,22 +117,22 @@ func newestByName(all []belfry.JobOutput) []belfry.JobOutput {
 
 // downloaded is what --download answers.
 type downloaded struct {
-	belfry.JobOutput
+	task.JobOutput
 	Path string `json:"path"`
 }
 
 // download fetches files into a folder. No name reaches out of it, whatever the
 // program called its files and whatever links stand in the folder.
-func (c *cli) download(ctx context.Context, s *conn, outputs []belfry.JobOutput, dir string) (err error) {
+func (c *cli) download(ctx context.Context, s *conn, outputs []task.JobOutput, dir string) (err error) {
 	if dir == "" {
-		return belfry.InvalidField("--download", "", "names no folder", "such as --download results, or --download .")
+		return core.InvalidField("--download", "", "names no folder", "such as --download results, or --download .")
 	}
 	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return belfry.InvalidField("--download", dir, "cannot be made: "+err.Error(), "")
+		return core.InvalidField("--download", dir, "cannot be made: "+err.Error(), "")
 	}
 	root, err := os.OpenRoot(dir)
 	if err != nil {
-		return belfry.InvalidField("--download", dir, "cannot be opened: "+err.Error(), "")
+		return core.InvalidField("--download", dir, "cannot be opened: "+err.Error(), "")
 	}
 	defer func() { err = errors.Join(err, root.Close()) }()
 	done := []downloaded{}
@@ -140,9 +142,9 @@ func (c *cli) download(ctx context.Context, s *conn, outputs []belfry.JobOutput,
 		}
 		done = append(done, downloaded{o, filepath.Join(dir, filepath.FromSlash(o.Name))})
 	}
-	return c.emit(belfry.Page[downloaded]{Items: done}, func(w io.Writer) {
+	return c.emit(core.Page[downloaded]{Items: done}, func(w io.Writer) {
 		for _, d := range done {
-			fmt.Fprintf(w, "%s  %s\n", d.Path, belfry.SizeText(d.Size))
+			fmt.Fprintf(w, "%s  %s\n", d.Path, core.SizeText(d.Size))
 		}
 		if len(done) == 0 {
 			fmt.Fprintln(c.stderr, "there were no files to fetch")
@@ -151,7 +153,7 @@ func (c *cli) download(ctx context.Context, s *conn, outputs []belfry.JobOutput,
 }
 
 // fetchOutput writes one file whole, or leaves none.
-func (s *conn) fetchOutput(ctx context.Context, root *os.Root, o belfry.JobOutput) error {
+func (s *conn) fetchOutput(ctx context.Context, root *os.Root, o task.JobOutput) error {
 	if err := o.Validate(); err != nil { // a server may say anything
 		return err
 	}
@@ -165,19 +167,19 @@ func (s *conn) fetchOutput(ctx context.Context, root *os.Root, o belfry.JobOutpu
 	defer func() { _ = from.Close() }() // only read
 	if parent := path.Dir(o.Name); parent != "." {
 		if err := root.MkdirAll(parent, 0o755); err != nil {
-			return belfry.Errorf(belfry.Conflict, "its folder cannot be made: %w", err)
+			return core.Errorf(core.Conflict, "its folder cannot be made: %w", err)
 		}
 	}
 	f, err := root.OpenFile(o.Name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
 	switch {
 	case errors.Is(err, fs.ErrExist):
-		return belfry.Errorf(belfry.Conflict, "a file of this name is there already").WithHint("remove it, or give another folder")
+		return core.Errorf(core.Conflict, "a file of this name is there already").WithHint("remove it, or give another folder")
 	case err != nil:
-		return belfry.Errorf(belfry.Conflict, "it cannot be written: %w", err)
+		return core.Errorf(core.Conflict, "it cannot be written: %w", err)
 	}
 	err = silent(caller, ctx, signed.Copy(f, from, o.SHA256, o.Size))
 	if errors.Is(err, signed.ErrOther) {
-		err = belfry.Errorf(belfry.Internal, "these are not the bytes that the job left: %w", err)
+		err = core.Errorf(core.Internal, "these are not the bytes that the job left: %w", err)
 	}
 	if err = errors.Join(err, f.Close()); err != nil {
 		return errors.Join(err, root.Remove(o.Name))
@@ -185,7 +187,7 @@ func (s *conn) fetchOutput(ctx context.Context, root *os.Root, o belfry.JobOutpu
 	return nil
 }
 
-func (s *conn) openOutput(ctx context.Context, o belfry.JobOutput) (io.ReadCloser, error) {
+func (s *conn) openOutput(ctx context.Context, o task.JobOutput) (io.ReadCloser, error) {
 	if s.artifacts != nil { // there is no server that would answer a link
 		return s.artifacts.Open(ctx, s.namespace+"/"+o.SHA256)
 	}
@@ -211,7 +213,7 @@ func silent(caller, transfer context.Context, err error) error {
 	if err == nil || caller.Err() != nil || transfer.Err() == nil {
 		return err
 	}
-	return belfry.Errorf(belfry.Unavailable, "the artifact store did not take or give the bytes in time")
+	return core.Errorf(core.Unavailable, "the artifact store did not take or give the bytes in time")
 }
 
 // links follows no redirect: a link is for one place.
@@ -221,7 +223,7 @@ var links = &http.Client{
 }
 
 // drawSandboxed is how a program was kept apart, what it used and left.
-func (c *cli) drawSandboxed(w io.Writer, s *belfry.Sandboxed) {
+func (c *cli) drawSandboxed(w io.Writer, s *task.Sandboxed) {
 	isolation := string(s.Isolation)
 	if len(s.Layers) > 0 {
 		isolation += " (" + strings.Join(s.Layers, ", ") + ")"
@@ -232,15 +234,15 @@ func (c *cli) drawSandboxed(w io.Writer, s *belfry.Sandboxed) {
 	}
 	var outputs []string
 	for _, o := range s.Outputs {
-		outputs = append(outputs, o.Name+"  "+belfry.SizeText(o.Size))
+		outputs = append(outputs, o.Name+"  "+core.SizeText(o.Size))
 	}
 	c.pairs(w, "artifact", s.SHA256, "isolation", isolation, "missing", strings.Join(s.Missing, "\n"), "network", s.Network,
 		"used", usageText(s.Usage), "out of memory", oom, "outputs", strings.Join(outputs, "\n"))
 }
 
-func usageText(u belfry.Usage) string {
-	if u == (belfry.Usage{}) {
+func usageText(u task.Usage) string {
+	if u == (task.Usage{}) {
 		return ""
 	}
-	return fmt.Sprintf("%s, processor %s in its code and %s in the kernel, memory %s", span(u.Wall.D()), span(u.User.D()), span(u.System.D()), belfry.SizeText(u.Memory))
+	return fmt.Sprintf("%s, processor %s in its code and %s in the kernel, memory %s", span(u.Wall.D()), span(u.User.D()), span(u.System.D()), core.SizeText(u.Memory))
 }

@@ -15,21 +15,23 @@ import (
 	"testing"
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/httpapi"
 	"github.com/belfry-run/belfry/internal/hostile"
+	"github.com/belfry-run/belfry/job"
+	"github.com/belfry-run/belfry/task"
 )
 
 // leftover is a server that says of a job's files what it is told to.
 type leftover struct{ httpapi.Service }
 
-func (l leftover) OutputLink(_ context.Context, _ string, _ int64, name string, _ int64) (belfry.SignedRequest, error) {
-	return belfry.SignedRequest{Method: http.MethodGet, URL: "/" + name}, nil
+func (l leftover) OutputLink(_ context.Context, _ string, _ int64, name string, _ int64) (task.SignedRequest, error) {
+	return task.SignedRequest{Method: http.MethodGet, URL: "/" + name}, nil
 }
 
-func outputNamed(name, content string, lease int64) belfry.JobOutput {
+func outputNamed(name, content string, lease int64) task.JobOutput {
 	sum := sha256.Sum256([]byte(content))
-	return belfry.JobOutput{JobID: 1, Lease: lease, Output: belfry.Output{Name: name, Size: int64(len(content)), SHA256: hex.EncodeToString(sum[:])}}
+	return task.JobOutput{JobID: 1, Lease: lease, Output: task.Output{Name: name, Size: int64(len(content)), SHA256: hex.EncodeToString(sum[:])}}
 }
 
 func TestDownloadsStayBelowTheirFolder(t *testing.T) {
@@ -77,7 +79,7 @@ func TestDownloadsStayBelowTheirFolder(t *testing.T) {
 			var out, errs bytes.Buffer
 			cmd := &cli{stdout: &out, stderr: &errs, output: "table"}
 			s := &conn{Service: leftover{}, where: server.URL, now: time.Now()}
-			err := cmd.download(t.Context(), s, []belfry.JobOutput{outputNamed(c.name, c.content, 1)}, dir)
+			err := cmd.download(t.Context(), s, []task.JobOutput{outputNamed(c.name, c.content, 1)}, dir)
 			if c.says == "" {
 				got, _ := os.ReadFile(filepath.Join(dir, c.name))
 				if err != nil || string(got) != c.content || !strings.Contains(out.String(), c.name) {
@@ -100,11 +102,11 @@ func TestDownloadsStayBelowTheirFolder(t *testing.T) {
 
 func TestTheNewestFileOfANameIsFetched(t *testing.T) {
 	t.Parallel()
-	got := newestByName([]belfry.JobOutput{outputNamed("a", "1", 1), outputNamed("b", "1", 1), outputNamed("a", "2", 2)})
+	got := newestByName([]task.JobOutput{outputNamed("a", "1", 1), outputNamed("b", "1", 1), outputNamed("a", "2", 2)})
 	if len(got) != 2 || got[0].Lease != 2 || got[1].Name != "b" {
 		t.Errorf("%+v", got)
 	}
-	if _, err := ofAttempt(got, map[int64]int{1: 1, 2: 2}, 3); belfry.CodeOf(err) != belfry.Invalid {
+	if _, err := ofAttempt(got, map[int64]int{1: 1, 2: 2}, 3); core.CodeOf(err) != core.Invalid {
 		t.Error(err)
 	}
 	some, err := ofAttempt(got, map[int64]int{1: 1, 2: 2}, 2)
@@ -117,12 +119,12 @@ func TestShowTellsHowAProgramWasKeptApart(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
 	cmd := &cli{stdout: &out, stderr: &out, output: "table"}
-	cmd.drawJob(&out, belfry.Job{ID: 7, Infra: 1, Attempt: 2, MaxAttempts: 3}, []belfry.Attempt{
-		{Number: 1, Outcome: belfry.OutcomeError, Error: "the machine is full"},
-		{Number: 2, Outcome: belfry.OutcomeOK, Sandboxed: &belfry.Sandboxed{
-			Isolation: belfry.IsolationUser, Layers: []string{"uid", "seccomp"}, Missing: []string{"memory: no control group"}, Network: "none", OOM: true,
-			Usage:   belfry.Usage{Wall: belfry.Duration(1500 * time.Millisecond), User: belfry.Duration(time.Second), Memory: 3 << 20},
-			Outputs: []belfry.Output{{Name: "report.csv", Size: 5}},
+	cmd.drawJob(&out, job.Job{ID: 7, Infra: 1, Attempt: 2, MaxAttempts: 3}, []job.Attempt{
+		{Number: 1, Outcome: job.OutcomeError, Error: "the machine is full"},
+		{Number: 2, Outcome: job.OutcomeOK, Sandboxed: &task.Sandboxed{
+			Isolation: task.IsolationUser, Layers: []string{"uid", "seccomp"}, Missing: []string{"memory: no control group"}, Network: "none", OOM: true,
+			Usage:   task.Usage{Wall: core.Duration(1500 * time.Millisecond), User: core.Duration(time.Second), Memory: 3 << 20},
+			Outputs: []task.Output{{Name: "report.csv", Size: 5}},
 		}},
 	}, time.Now())
 	for _, want := range []string{"1 spoiled by the machine", "\nattempt 2\n", "user (uid, seccomp)", "memory: no control group", "none", "1.5s, processor 1s in its code and 0s", "3 MiB", "the kernel killed", "report.csv  5 B"} {
@@ -156,14 +158,14 @@ func TestStoreThatStalls(t *testing.T) {
 			t.Fatal(err)
 		}
 		stalls := func(what string, err error) {
-			if belfry.CodeOf(err) != belfry.Unavailable || !strings.Contains(err.Error(), "in time") {
+			if core.CodeOf(err) != core.Unavailable || !strings.Contains(err.Error(), "in time") {
 				t.Errorf("%s, %s: %v", peer.Name, what, err)
 			}
 			store.Closed(t, what)
 		}
 		stalls("download", s.fetchOutput(t.Context(), root, outputNamed("report.csv", "1,2,3", 1)))
 		if peer.Name == hostile.HTTP[0].Name {
-			link := belfry.SignedRequest{Method: http.MethodPut, URL: "/put", Headers: map[string]string{"Content-Length": "5"}}
+			link := task.SignedRequest{Method: http.MethodPut, URL: "/put", Headers: map[string]string{"Content-Length": "5"}}
 			stalls("upload", cmd.send(t.Context(), s, "default", link, &executable{path: "program", file: file, size: 5}))
 		}
 		if err := root.Close(); err != nil {

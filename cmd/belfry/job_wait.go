@@ -10,8 +10,9 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/belfry-run/belfry"
 	"github.com/belfry-run/belfry/app"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/job"
 )
 
 // waitFlags are shared by what makes jobs.
@@ -29,7 +30,7 @@ func (t *waitTime) Type() string   { return "string" }
 
 // Set is asked for by pflag.
 func (t *waitTime) Set(text string) error {
-	d, err := belfry.ParseDuration(text)
+	d, err := core.ParseDuration(text)
 	if err == nil && d <= 0 {
 		err = errors.New("it is no time to wait, such as 30s")
 	}
@@ -43,7 +44,7 @@ func (w *waitFlags) add(fs *pflag.FlagSet) {
 }
 
 // jobMade shows a job that was just made, and waits for it if asked to.
-func (c *cli) jobMade(ctx context.Context, s *conn, e belfry.Enqueued, w waitFlags) error {
+func (c *cli) jobMade(ctx context.Context, s *conn, e job.Enqueued, w waitFlags) error {
 	if !w.wait {
 		return c.emit(e, func(out io.Writer) {
 			if e.Existing {
@@ -54,7 +55,7 @@ func (c *cli) jobMade(ctx context.Context, s *conn, e belfry.Enqueued, w waitFla
 			fmt.Fprintf(c.stderr, "try: belfry job logs -f %d\n", e.Job.ID)
 		})
 	}
-	return c.waitFor(ctx, s, []belfry.Job{e.Job}, w.timeout)
+	return c.waitFor(ctx, s, []job.Job{e.Job}, w.timeout)
 }
 
 // patience ends ctx when --wait-timeout says so, and warns where waiting is in
@@ -76,19 +77,19 @@ func (c *cli) noteIdle(s *conn) {
 
 // waitFor waits for jobs and shows each as it ends. The exit code is 1 when
 // one of them did not succeed.
-func (c *cli) waitFor(ctx context.Context, s *conn, jobs []belfry.Job, timeout waitTime) error {
+func (c *cli) waitFor(ctx context.Context, s *conn, jobs []job.Job, timeout waitTime) error {
 	ctx, stop := c.patience(ctx, s, timeout)
 	defer stop()
 	failed := false
 	for _, j := range jobs {
 		done, err := app.WaitJob(ctx, s, j.Namespace, j.ID)
 		if errors.Is(err, context.DeadlineExceeded) {
-			return belfry.Errorf(belfry.Unavailable, "job %d has not ended, it is %s", j.ID, done.State).WithHint("belfry job why %d", j.ID)
+			return core.Errorf(core.Unavailable, "job %d has not ended, it is %s", j.ID, done.State).WithHint("belfry job why %d", j.ID)
 		}
 		if err != nil {
 			return err
 		}
-		failed = failed || done.State != belfry.JobSucceeded
+		failed = failed || done.State != job.Succeeded
 		if err := c.emit(done, func(w io.Writer) { c.drawEnd(w, done) }); err != nil {
 			return err
 		}
@@ -99,7 +100,7 @@ func (c *cli) waitFor(ctx context.Context, s *conn, jobs []belfry.Job, timeout w
 	return nil
 }
 
-func (c *cli) drawEnd(w io.Writer, j belfry.Job) {
+func (c *cli) drawEnd(w io.Writer, j job.Job) {
 	paint := painter(c.colorOn(c.stdout))
 	fmt.Fprintf(w, "job %d %s", j.ID, paint(stateStyle(string(j.State)), string(j.State)))
 	if !j.ClaimedAt.IsZero() && !j.FinishedAt.IsZero() {
@@ -123,7 +124,7 @@ func (c *cli) jobWait() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			var jobs []belfry.Job
+			var jobs []job.Job
 			for _, id := range ids {
 				j, err := s.Job(ctx, s.namespace, id)
 				if err != nil {

@@ -7,12 +7,13 @@ import (
 	"slices"
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/job"
 )
 
 // watchJobs shows the list and then a line for every change, which works in a
 // pipe as well as on a terminal.
-func (c *cli) watchJobs(ctx context.Context, s *conn, list func() (belfry.Page[belfry.Job], error), f belfry.JobFilter) error {
+func (c *cli) watchJobs(ctx context.Context, s *conn, list func() (core.Page[job.Job], error), f job.Filter) error {
 	_, cursor, err := s.Events(ctx, s.namespace, "", 0)
 	if err != nil {
 		return err
@@ -32,7 +33,7 @@ func (c *cli) watchJobs(ctx context.Context, s *conn, list func() (belfry.Page[b
 		if ctx.Err() != nil {
 			return nil // whoever watches ends it, and that is no error
 		}
-		if belfry.CodeOf(err) == belfry.Unavailable {
+		if core.CodeOf(err) == core.Unavailable {
 			// A node that is restarted is back soon, and whoever watches can
 			// end it at any time.
 			fmt.Fprintf(c.stderr, "note: %s; trying again\n", err)

@@ -8,8 +8,10 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/httpapi"
+	"github.com/belfry-run/belfry/job"
+	"github.com/belfry-run/belfry/view"
 )
 
 // restarted is a server that is away once while it is watched.
@@ -19,19 +21,19 @@ type restarted struct {
 	leave context.CancelFunc
 }
 
-func (r *restarted) Jobs(context.Context, belfry.JobFilter) (belfry.Page[belfry.Job], error) {
-	return belfry.Page[belfry.Job]{}, nil
+func (r *restarted) Jobs(context.Context, job.Filter) (core.Page[job.Job], error) {
+	return core.Page[job.Job]{}, nil
 }
 
-func (r *restarted) Events(_ context.Context, _, cursor string, _ time.Duration) ([]belfry.Event, string, error) {
+func (r *restarted) Events(_ context.Context, _, cursor string, _ time.Duration) ([]view.Event, string, error) {
 	r.asked = append(r.asked, cursor)
 	switch len(r.asked) {
 	case 1:
 		return nil, "begin", nil
 	case 2:
-		return nil, "", belfry.Errorf(belfry.Unavailable, "the server is away")
+		return nil, "", core.Errorf(core.Unavailable, "the server is away")
 	case 3:
-		return []belfry.Event{{Type: "job", Job: &belfry.Job{ID: 42, Task: "meanwhile", State: belfry.JobSucceeded}}}, "later", nil
+		return []view.Event{{Type: "job", Job: &job.Job{ID: 42, Task: "meanwhile", State: job.Succeeded}}}, "later", nil
 	}
 	r.leave()
 	return nil, cursor, nil
@@ -45,8 +47,8 @@ func TestWhatHappensWhileTheServerIsAwayIsShownAfterwards(t *testing.T) {
 		c.output = "table"
 		server := &restarted{leave: leave}
 		s := &conn{Service: server, namespace: "default", now: time.Now()}
-		list := func() (belfry.Page[belfry.Job], error) { return server.Jobs(ctx, belfry.JobFilter{}) }
-		if err := c.watchJobs(ctx, s, list, belfry.JobFilter{}); err != nil {
+		list := func() (core.Page[job.Job], error) { return server.Jobs(ctx, job.Filter{}) }
+		if err := c.watchJobs(ctx, s, list, job.Filter{}); err != nil {
 			t.Fatal(err)
 		}
 		if got := strings.Join(server.asked, ","); got != ",begin,begin,later" || !strings.Contains(stdout.String(), "meanwhile") {

@@ -8,14 +8,14 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/job"
 )
 
 func (c *cli) jobWhy() *cobra.Command {
 	return &cobra.Command{
 		Use: "why ID", Short: "Say why a job is where it is, and what to do about it", Args: cobra.ExactArgs(1),
 		RunE: c.verb(func(ctx context.Context, s *conn, _ *cobra.Command, args []string) error {
-			id, err := belfry.JobIDFromText("ID", args[0])
+			id, err := job.IDFromText("ID", args[0])
 			if err != nil {
 				return err
 			}
@@ -28,7 +28,7 @@ func (c *cli) jobWhy() *cobra.Command {
 	}
 }
 
-func (c *cli) drawWhy(w io.Writer, y belfry.Why) {
+func (c *cli) drawWhy(w io.Writer, y job.Why) {
 	fmt.Fprintln(w, y.Summary)
 	paint := painter(c.colorOn(c.stdout))
 	for _, k := range y.Checks {

@@ -13,10 +13,12 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/access"
 	"github.com/belfry-run/belfry/app"
 	"github.com/belfry-run/belfry/config"
+	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/httpapi"
+	"github.com/belfry-run/belfry/job"
 )
 
 func (c *cli) tokenJoin() *cobra.Command {
@@ -24,7 +26,7 @@ func (c *cli) tokenJoin() *cobra.Command {
 }
 
 func (c *cli) joinCreate() *cobra.Command {
-	var t belfry.JoinToken
+	var t access.JoinToken
 	var forNamespace, expires string
 	var labels []string
 	cmd := &cobra.Command{
@@ -40,7 +42,7 @@ is used up or revoked: belfry token revoke ends it.`,
 		RunE: c.verb(func(ctx context.Context, s *conn, cmd *cobra.Command, args []string) (err error) {
 			t.Name, t.Namespace = args[0], s.namespace
 			if t.Uses == 0 { // which would mean the default
-				return belfry.InvalidField("--uses", "0", "lets no machine join", fmt.Sprintf("1 to %d", belfry.MaxJoinUses))
+				return core.InvalidField("--uses", "0", "lets no machine join", fmt.Sprintf("1 to %d", job.MaxJoinUses))
 			}
 			set(forNamespace != "", forNamespace, &t.Namespace)
 			if cmd.Flags().Changed("label") {
@@ -56,7 +58,7 @@ is used up or revoked: belfry token revoke ends it.`,
 				return err
 			}
 			return c.emit(struct {
-				belfry.JoinToken
+				access.JoinToken
 				Secret string `json:"secret"`
 			}{made, secret}, func(w io.Writer) {
 				c.showSecret(w, secret, fmt.Sprintf("join token %s created, for %d machines until %s", made.Name, made.Uses, stamp(made.ExpiresAt)))
@@ -79,7 +81,7 @@ func (c *cli) joinList() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return c.emit(belfry.Page[belfry.JoinToken]{Items: ts}, func(w io.Writer) {
+			return c.emit(core.Page[access.JoinToken]{Items: ts}, func(w io.Writer) {
 				g := c.grid("ID", "NAME", "NAMESPACE", "STATE", "USED", "EXPIRES", "LABELS", "LAST USED", "CREATED BY")
 				for _, t := range ts {
 					g.row(strconv.FormatInt(t.ID, 10), t.Name, t.Namespace, string(t.State(s.now)), fmt.Sprintf("%d/%d", t.Used, t.Uses),
@@ -96,7 +98,7 @@ func (c *cli) joinRevoke() *cobra.Command {
 		ts, err := s.JoinTokens(ctx)
 		all := make([]revocable, len(ts))
 		for i, t := range ts {
-			all[i] = revocable{t.ID, t.Name, t.State(s.now) == belfry.TokenRevoked}
+			all[i] = revocable{t.ID, t.Name, t.State(s.now) == access.TokenRevoked}
 		}
 		return all, err
 	}, func(ctx context.Context, s *conn, id int64) error { return s.RevokeJoinToken(ctx, id) })
@@ -146,7 +148,7 @@ func (c *cli) workerToken(ctx context.Context, l *config.Loaded) (string, error)
 	}
 	// What is asked for once must have a place. Programs pass through the folder.
 	if err := os.MkdirAll(filepath.Dir(path), 0o711); err != nil {
-		return "", belfry.InvalidField("state_dir", filepath.Dir(path), "cannot be made: "+err.Error(), "")
+		return "", core.InvalidField("state_dir", filepath.Dir(path), "cannot be made: "+err.Error(), "")
 	}
 	t, own, err := client.Join(ctx, strings.TrimSpace(string(secret)), l.NodeName())
 	if err != nil {

@@ -11,24 +11,25 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/schedule"
 )
 
 // ruleOf reads a rule as people write it on a command line. What cannot be a
 // name of a schedule is one.
-func ruleOf(text string) (belfry.Rule, bool) {
+func ruleOf(text string) (schedule.Rule, bool) {
 	switch {
 	case strings.Contains(text, "FREQ="), strings.Contains(text, "RRULE"):
-		return belfry.Rule{RRule: text}, true
+		return schedule.Rule{RRule: text}, true
 	case strings.HasPrefix(text, "every "):
-		if d, err := belfry.ParseDuration(strings.TrimPrefix(text, "every ")); err == nil {
-			return belfry.Rule{Every: d}, true
+		if d, err := core.ParseDuration(strings.TrimPrefix(text, "every ")); err == nil {
+			return schedule.Rule{Every: d}, true
 		}
-		return belfry.Rule{Cron: text}, true
+		return schedule.Rule{Cron: text}, true
 	case strings.ContainsAny(text, " @*"):
-		return belfry.Rule{Cron: text}, true
+		return schedule.Rule{Cron: text}, true
 	}
-	return belfry.Rule{}, false
+	return schedule.Rule{}, false
 }
 
 // lookFlags are what the verbs that look ahead share.
@@ -40,8 +41,8 @@ type lookFlags struct {
 }
 
 // query is the question about NAME or RULE. A rule is a draft that nobody saves.
-func (f *lookFlags) query(ctx context.Context, s *conn, arg string) (belfry.LookQuery, error) {
-	q := belfry.LookQuery{N: f.n, RunsOnly: f.runs}
+func (f *lookFlags) query(ctx context.Context, s *conn, arg string) (schedule.LookQuery, error) {
+	q := schedule.LookQuery{N: f.n, RunsOnly: f.runs}
 	ns, err := s.one()
 	if err != nil {
 		return q, err
@@ -49,7 +50,7 @@ func (f *lookFlags) query(ctx context.Context, s *conn, arg string) (belfry.Look
 	q.Namespace = ns
 	zone := f.zone
 	if rule, is := ruleOf(arg); is {
-		q.Draft = &belfry.Schedule{Rules: []belfry.Rule{rule}, Zone: f.zone}
+		q.Draft = &schedule.Schedule{Rules: []schedule.Rule{rule}, Zone: f.zone}
 	} else {
 		q.Name = arg
 		sc, err := s.Schedule(ctx, ns, arg)
@@ -90,7 +91,7 @@ func (c *cli) scheduleNext() *cobra.Command {
 	return cmd
 }
 
-func (c *cli) drawComing(w io.Writer, l belfry.Look, now time.Time) {
+func (c *cli) drawComing(w io.Writer, l schedule.Look, now time.Time) {
 	g := c.grid("NOMINAL ("+l.Schedule.Zone+")", "UTC", "AWAY", "NOTE")
 	for _, n := range l.Coming {
 		note := strings.Join(n.Notes, "; ")
@@ -103,7 +104,7 @@ func (c *cli) drawComing(w io.Writer, l belfry.Look, now time.Time) {
 		g.write(w)
 	}
 	switch {
-	case l.Schedule.State == belfry.SchedulePaused:
+	case l.Schedule.State == schedule.Paused:
 		fmt.Fprintln(c.stderr, "the schedule is paused: none of these run until it is resumed")
 	case len(l.Coming) == 0 && len(l.Schedule.Calendars()) > 0:
 		fmt.Fprintln(c.stderr, "no run is known: its calendars keep out all times")
@@ -168,7 +169,7 @@ func afterGap(at time.Time, asked string) (time.Time, string) {
 		asked, at.Location(), first.Format("2006-01-02 15:04:05 MST"))
 }
 
-func (c *cli) drawExplained(w io.Writer, l belfry.Look) {
+func (c *cli) drawExplained(w io.Writer, l schedule.Look) {
 	for _, line := range l.Explain {
 		fmt.Fprintln(w, line)
 	}
@@ -196,7 +197,7 @@ func (c *cli) scheduleDiff() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			q := belfry.LookQuery{Namespace: sc.Namespace, Name: sc.Name, Draft: &sc, N: n}
+			q := schedule.LookQuery{Namespace: sc.Namespace, Name: sc.Name, Draft: &sc, N: n}
 			if err := instant(from != "", "--from", from, sc.Zone, &q.From); err != nil {
 				return err
 			}
@@ -213,7 +214,7 @@ func (c *cli) scheduleDiff() *cobra.Command {
 	return cmd
 }
 
-func (c *cli) drawDiff(w io.Writer, l belfry.Look) {
+func (c *cli) drawDiff(w io.Writer, l schedule.Look) {
 	paint := painter(c.colorOn(c.stdout))
 	same := true
 	for _, d := range l.Diff {
@@ -245,11 +246,11 @@ func (f *aheadFlags) add(cmd *cobra.Command, within string) {
 	cmd.Flags().IntVar(&f.limit, "limit", 0, "show at most so many; default: 200")
 }
 
-func (f *aheadFlags) ahead(s *conn) (belfry.Ahead, error) {
-	a := belfry.Ahead{Namespace: s.namespace, Limit: f.limit}
-	d, err := belfry.ParseDuration(f.within)
+func (f *aheadFlags) ahead(s *conn) (schedule.Ahead, error) {
+	a := schedule.Ahead{Namespace: s.namespace, Limit: f.limit}
+	d, err := core.ParseDuration(f.within)
 	if err != nil {
-		return a, belfry.InvalidField("--within", f.within, err.Error(), "")
+		return a, core.InvalidField("--within", f.within, err.Error(), "")
 	}
 	a.Within = d.D()
 	return a, instant(f.from != "", "--from", f.from, "UTC", &a.From)
@@ -268,7 +269,7 @@ func (c *cli) scheduleUpcoming() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return c.emit(belfry.Page[belfry.Coming]{Items: list}, func(w io.Writer) {
+			return c.emit(core.Page[schedule.Coming]{Items: list}, func(w io.Writer) {
 				g := c.grid("NOMINAL", "AWAY", "SCHEDULE", "IN ITS ZONE", "NOTE")
 				for _, n := range list {
 					note := strings.Join(n.Notes, "; ")
@@ -318,13 +319,13 @@ func (c *cli) scheduleForecast() *cobra.Command {
 }
 
 // busiestFirst orders a copy by the number of starts, then by time.
-func busiestFirst(loads []belfry.Load) []belfry.Load {
+func busiestFirst(loads []schedule.Load) []schedule.Load {
 	out := slices.Clone(loads)
-	slices.SortStableFunc(out, func(a, b belfry.Load) int { return b.Starts - a.Starts })
+	slices.SortStableFunc(out, func(a, b schedule.Load) int { return b.Starts - a.Starts })
 	return out
 }
 
-func (c *cli) drawForecast(w io.Writer, fc belfry.Forecast, top int) {
+func (c *cli) drawForecast(w io.Writer, fc schedule.Forecast, top int) {
 	busiest := busiestFirst(fc.Loads)
 	total := 0
 	for _, l := range fc.Loads {

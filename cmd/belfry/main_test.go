@@ -16,9 +16,9 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/belfry-run/belfry"
 	"github.com/belfry-run/belfry/app"
 	"github.com/belfry-run/belfry/config"
+	"github.com/belfry-run/belfry/core"
 )
 
 func TestExitCodes(t *testing.T) {
@@ -26,13 +26,13 @@ func TestExitCodes(t *testing.T) {
 	for want, errs := range map[int][]error{
 		exitOK:           {nil},
 		exitFailed:       {exitStatus(exitFailed), errors.New("anything"), context.Canceled},
-		exitUsage:        {belfry.Errorf(belfry.Invalid, "x"), belfry.Errorf(belfry.TooLarge, "x"), &config.FileError{What: "manifest"}},
-		exitNotFound:     {belfry.Errorf(belfry.NotFound, "x")},
-		exitConflict:     {belfry.Errorf(belfry.Conflict, "x"), exitStatus(exitConflict)},
-		exitUnauthorized: {belfry.Errorf(belfry.Unauthorized, "x"), belfry.Errorf(belfry.Forbidden, "x")},
-		exitUnknown:      {belfry.Errorf(belfry.Unknown, "x")},
-		exitUnavailable:  {fmt.Errorf("around: %w", belfry.Errorf(belfry.Unavailable, "x"))},
-		exitInternal:     {belfry.Errorf(belfry.Internal, "x")},
+		exitUsage:        {core.Errorf(core.Invalid, "x"), core.Errorf(core.TooLarge, "x"), &config.FileError{What: "manifest"}},
+		exitNotFound:     {core.Errorf(core.NotFound, "x")},
+		exitConflict:     {core.Errorf(core.Conflict, "x"), exitStatus(exitConflict)},
+		exitUnauthorized: {core.Errorf(core.Unauthorized, "x"), core.Errorf(core.Forbidden, "x")},
+		exitUnknown:      {core.Errorf(core.Unknown, "x")},
+		exitUnavailable:  {fmt.Errorf("around: %w", core.Errorf(core.Unavailable, "x"))},
+		exitInternal:     {core.Errorf(core.Internal, "x")},
 		exitNothing:      {exitStatus(exitNothing)},
 	} {
 		for _, err := range errs {
@@ -69,7 +69,7 @@ func TestASecondSignalEndsAtOnceButNotTheEchoOfTheFirst(t *testing.T) {
 func TestErrorsAreReportedForPeople(t *testing.T) {
 	t.Parallel()
 	var b bytes.Buffer
-	cause := belfry.InvalidField("rules[0].cron", "99 * * * *", "is outside 0 to 59", "a minute is 0 to 59").WithHint("belfry schedule --help")
+	cause := core.InvalidField("rules[0].cron", "99 * * * *", "is outside 0 to 59", "a minute is 0 to 59").WithHint("belfry schedule --help")
 	report(&b, fmt.Errorf("create schedule: %w", cause), false)
 	want := `error: create schedule: invalid input
   rules[0].cron "99 * * * *": is outside 0 to 59 (a minute is 0 to 59)
@@ -111,7 +111,7 @@ func TestRunInputKeepsEverythingRight(t *testing.T) {
 		}
 	}
 	for _, args := range [][]string{{"name=World"}, {"-n", "5"}, {"--"}, {"--=x"}, {"--a=1", "stray", "x"}} {
-		if got, err := runInput(args, ""); belfry.CodeOf(err) != belfry.Invalid {
+		if got, err := runInput(args, ""); core.CodeOf(err) != core.Invalid {
 			t.Errorf("%q: got %s, %v", args, got, err)
 		}
 	}

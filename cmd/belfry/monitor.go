@@ -10,7 +10,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/monitor"
+	"github.com/belfry-run/belfry/task"
+	"github.com/belfry-run/belfry/view"
 )
 
 func (c *cli) monitorCmd() *cobra.Command {
@@ -29,11 +32,11 @@ func (c *cli) monitorList() *cobra.Command {
 	cmd.Flags().StringVar(&tag, "tag", "", "only with this tag")
 	cmd.Flags().StringVar(&search, "search", "", "only with this in the name")
 	cmd.RunE = c.verb(func(ctx context.Context, s *conn, _ *cobra.Command, _ []string) error {
-		if err := choice("--status", belfry.Status(status), belfry.StatusNew, belfry.StatusUp, belfry.StatusDown, belfry.StatusPaused); err != nil {
+		if err := choice("--status", monitor.Status(status), monitor.StatusNew, monitor.StatusUp, monitor.StatusDown, monitor.StatusPaused); err != nil {
 			return err
 		}
-		f := belfry.MonitorFilter{Namespace: s.namespace, Status: belfry.Status(status), Kind: belfry.Kind(kind), Tag: tag, Search: search}
-		p, err := allPages(*limit, func(pg belfry.Paging) (belfry.Page[belfry.MonitorView], error) {
+		f := view.MonitorFilter{Namespace: s.namespace, Status: monitor.Status(status), Kind: task.Kind(kind), Tag: tag, Search: search}
+		p, err := allPages(*limit, func(pg core.Paging) (core.Page[view.MonitorView], error) {
 			f.Paging = pg
 			return s.Monitors(ctx, f)
 		})
@@ -69,10 +72,10 @@ func choice[T ~string](flag string, word T, known ...T) error {
 	if word == "" {
 		return nil
 	}
-	return belfry.InvalidField(flag, string(word), "is not a choice", "one of "+strings.Join(texts, ", "))
+	return core.InvalidField(flag, string(word), "is not a choice", "one of "+strings.Join(texts, ", "))
 }
 
-func latency(d belfry.Duration) string {
+func latency(d core.Duration) string {
 	if d == 0 {
 		return ""
 	}
@@ -88,21 +91,21 @@ func took(d time.Duration) string {
 }
 
 // monitorNote is what there is to say besides the status.
-func monitorNote(v belfry.MonitorView) string {
+func monitorNote(v view.MonitorView) string {
 	notes := signs(v)
-	if v.Status == belfry.StatusDown {
+	if v.Status == monitor.StatusDown {
 		notes = append(notes, fault(v.State.FirstCode, v.State.FirstText))
 	}
 	return strings.Join(notes, ", ")
 }
 
 // signs are the states that a monitor can be in beside its status.
-func signs(v belfry.MonitorView) (list []string) {
+func signs(v view.MonitorView) (list []string) {
 	for _, sign := range []struct {
 		is   bool
 		name string
 	}{
-		{v.State.Verdict == belfry.VerdictConfirming, "failing, not confirmed yet"}, {v.State.Verdict == belfry.VerdictRecovering, "passing, not confirmed yet"},
+		{v.State.Verdict == monitor.VerdictConfirming, "failing, not confirmed yet"}, {v.State.Verdict == monitor.VerdictRecovering, "passing, not confirmed yet"},
 		{v.State.Degraded, "degraded"}, {v.State.Slow, "slow"}, {v.State.Flapping, "flapping"}, {v.State.Stale, "stale"},
 		{v.State.Maintenance != "", "maintenance " + v.State.Maintenance}, {v.Muted, "muted"},
 	} {
@@ -114,12 +117,12 @@ func signs(v belfry.MonitorView) (list []string) {
 }
 
 // fault is what was wrong: the stable name and the sentence.
-func fault(code belfry.CheckCode, text string) string {
+func fault(code task.CheckCode, text string) string {
 	return strings.TrimPrefix(strings.TrimSuffix(string(code)+": "+text, ": "), ": ")
 }
 
 // monitorTarget is what a monitor looks at, in a line.
-func monitorTarget(m belfry.Monitor) string {
+func monitorTarget(m monitor.Monitor) string {
 	if m.Heartbeat != nil {
 		return "heartbeat"
 	}
@@ -127,7 +130,7 @@ func monitorTarget(m belfry.Monitor) string {
 }
 
 // monitorTimes is when a monitor is checked.
-func monitorTimes(v belfry.MonitorView, now time.Time) string {
+func monitorTimes(v view.MonitorView, now time.Time) string {
 	text := v.Schedule().RuleText()
 	switch {
 	case v.Heartbeat != nil:
@@ -140,10 +143,10 @@ func monitorTimes(v belfry.MonitorView, now time.Time) string {
 
 // shownMonitor is what show answers.
 type shownMonitor struct {
-	belfry.MonitorView
-	BeatURL string                `json:"beat_url,omitempty"`
-	Uptime  []belfry.UptimeWindow `json:"uptime,omitempty"`
-	Outage  *belfry.Incident      `json:"outage,omitempty"`
+	view.MonitorView
+	BeatURL string              `json:"beat_url,omitempty"`
+	Uptime  []view.UptimeWindow `json:"uptime,omitempty"`
+	Outage  *monitor.Incident   `json:"outage,omitempty"`
 }
 
 func (c *cli) monitorShow() *cobra.Command {
@@ -183,7 +186,7 @@ func (c *cli) monitorShow() *cobra.Command {
 // beatURL is where a heartbeat is to be called. The node knows the path; that
 // people reach it elsewhere than this command does, only the configuration can
 // say.
-func (c *cli) beatURL(s *conn, v belfry.MonitorView) string {
+func (c *cli) beatURL(s *conn, v view.MonitorView) string {
 	if v.Beat == "" {
 		return ""
 	}
@@ -264,7 +267,7 @@ func ends(t, now time.Time) string {
 }
 
 // threshold is when a verdict changes.
-func threshold(n int, of string, span belfry.Duration) string {
+func threshold(n int, of string, span core.Duration) string {
 	if n != 1 {
 		of += "s"
 	}
@@ -295,16 +298,16 @@ func (c *cli) monitorPause() *cobra.Command {
 		RunE: c.verb(func(ctx context.Context, s *conn, cmd *cobra.Command, args []string) error {
 			given := cmd.Flags().Changed
 			var end time.Time
-			var d belfry.Duration
+			var d core.Duration
 			if given("for") && given("until") {
-				return belfry.InvalidField("--for", long, "cannot stand beside --until", "keep one of them")
+				return core.InvalidField("--for", long, "cannot stand beside --until", "keep one of them")
 			}
 			if err := duration(given, "for", long, &d); err != nil {
 				return err
 			}
 			if given("for") {
 				if d <= 0 {
-					return belfry.InvalidField("--for", long, "is not a time to come", "such as 2h")
+					return core.InvalidField("--for", long, "is not a time to come", "such as 2h")
 				}
 				end = s.now.Add(d.D())
 			}

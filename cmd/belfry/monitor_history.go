@@ -12,7 +12,11 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/job"
+	"github.com/belfry-run/belfry/monitor"
+	"github.com/belfry-run/belfry/task"
+	"github.com/belfry-run/belfry/view"
 )
 
 func (c *cli) monitorCheck() *cobra.Command {
@@ -46,12 +50,12 @@ func (c *cli) monitorCheck() *cobra.Command {
 
 // awaitCheck shows the result of a check when it has ended. One that could not
 // be made has none, and its job says why.
-func (c *cli) awaitCheck(ctx context.Context, s *conn, monitor string, j belfry.Job, timeout waitTime) error {
+func (c *cli) awaitCheck(ctx context.Context, s *conn, monitor string, j job.Job, timeout waitTime) error {
 	ctx, stop := c.patience(ctx, s, timeout)
 	defer stop()
 	for pace := 50 * time.Millisecond; ; pace = min(2*pace, time.Second) {
 		job, err := s.Job(ctx, j.Namespace, j.ID)
-		gone := belfry.CodeOf(err) == belfry.NotFound
+		gone := core.CodeOf(err) == core.NotFound
 		if err != nil && !gone && ctx.Err() == nil {
 			return err
 		}
@@ -59,7 +63,7 @@ func (c *cli) awaitCheck(ctx context.Context, s *conn, monitor string, j belfry.
 		r, found, err := s.resultOf(ctx, monitor, j)
 		switch {
 		case ctx.Err() != nil && timeout != 0:
-			return belfry.Errorf(belfry.Unavailable, "the check has not ended after %s", belfry.Duration(timeout)).WithHint("belfry job why %d", j.ID)
+			return core.Errorf(core.Unavailable, "the check has not ended after %s", core.Duration(timeout)).WithHint("belfry job why %d", j.ID)
 		case err != nil:
 			return err
 		case found:
@@ -68,7 +72,7 @@ func (c *cli) awaitCheck(ctx context.Context, s *conn, monitor string, j belfry.
 			}
 			return outcomeStatus(r.Outcome)
 		case gone:
-			return belfry.Errorf(belfry.NotFound, "the check was withdrawn").WithHint("belfry monitor show %s", monitor)
+			return core.Errorf(core.NotFound, "the check was withdrawn").WithHint("belfry monitor show %s", monitor)
 		case job.State.Final():
 			if err := c.emit(job, func(w io.Writer) { c.drawEnd(w, job) }); err != nil {
 				return err
@@ -80,19 +84,19 @@ func (c *cli) awaitCheck(ctx context.Context, s *conn, monitor string, j belfry.
 }
 
 // resultOf is the result of one check, if it is there.
-func (s *conn) resultOf(ctx context.Context, monitor string, j belfry.Job) (belfry.CheckResult, bool, error) {
-	p, err := s.Results(ctx, belfry.ResultFilter{Paging: belfry.Paging{Limit: 20}, Namespace: j.Namespace, Monitor: monitor})
+func (s *conn) resultOf(ctx context.Context, monitor string, j job.Job) (view.CheckResult, bool, error) {
+	p, err := s.Results(ctx, view.ResultFilter{Paging: core.Paging{Limit: 20}, Namespace: j.Namespace, Monitor: monitor})
 	for _, r := range p.Items {
 		if r.JobID == j.ID {
 			return r, true, err
 		}
 	}
-	return belfry.CheckResult{}, false, err
+	return view.CheckResult{}, false, err
 }
 
 // measureOf is what a result keeps of what was seen.
-func measureOf(r belfry.CheckResult) belfry.Measure {
-	return belfry.Measure{
+func measureOf(r view.CheckResult) task.Measure {
+	return task.Measure{
 		Outcome: r.Outcome, Code: r.Code, Message: r.Message, Latency: r.Latency, Phases: r.Phases, Hops: r.Hops, IP: r.IP,
 		Status: r.Status, Conditions: r.Conditions, Starved: r.Starved,
 	}
@@ -106,10 +110,10 @@ func (c *cli) monitorResults() *cobra.Command {
 	cmd.Flags().StringVar(&since, "since", "", "only at or after this time, or so long ago, such as 2h")
 	cmd.Flags().StringVar(&until, "until", "", "only before this time, or so long ago")
 	cmd.RunE = c.verb(func(ctx context.Context, s *conn, _ *cobra.Command, args []string) error {
-		if err := choice("--outcome", belfry.CheckOutcome(outcome), belfry.CheckOK, belfry.CheckDegraded, belfry.CheckFail, belfry.CheckError); err != nil {
+		if err := choice("--outcome", task.CheckOutcome(outcome), task.CheckOK, task.CheckDegraded, task.CheckFail, task.CheckError); err != nil {
 			return err
 		}
-		f := belfry.ResultFilter{Monitor: args[0], Outcome: belfry.CheckOutcome(outcome)}
+		f := view.ResultFilter{Monitor: args[0], Outcome: task.CheckOutcome(outcome)}
 		var err error
 		if f.Namespace, err = s.one(); err != nil {
 			return err
@@ -117,7 +121,7 @@ func (c *cli) monitorResults() *cobra.Command {
 		if err := errors.Join(before(s.now, "--since", since, &f.Since), before(s.now, "--until", until, &f.Until)); err != nil {
 			return err
 		}
-		p, err := allPages(*limit, func(pg belfry.Paging) (belfry.Page[belfry.CheckResult], error) {
+		p, err := allPages(*limit, func(pg core.Paging) (core.Page[view.CheckResult], error) {
 			f.Paging = pg
 			return s.Results(ctx, f)
 		})
@@ -167,7 +171,7 @@ pauses; the coverage is how much of the time was looked at.`,
 	}
 }
 
-func (c *cli) drawUptime(w io.Writer, spans []belfry.UptimeWindow) {
+func (c *cli) drawUptime(w io.Writer, spans []view.UptimeWindow) {
 	g := c.grid("LAST", "UPTIME", "COVERAGE", "DOWN", "OUTAGES", "P50", "P95", "P99")
 	for _, u := range spans {
 		down := ""
@@ -209,14 +213,14 @@ func (c *cli) monitorTimeline() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return c.emit(belfry.Page[belfry.Span]{Items: spans}, func(w io.Writer) { c.drawTimeline(w, spans, s.now) })
+			return c.emit(core.Page[monitor.Span]{Items: spans}, func(w io.Writer) { c.drawTimeline(w, spans, s.now) })
 		}),
 	}
 	cmd.Flags().StringVar(&since, "since", "7d", "from this time on, or so long ago; empty: all that is known")
 	return cmd
 }
 
-func (c *cli) drawTimeline(w io.Writer, spans []belfry.Span, now time.Time) {
+func (c *cli) drawTimeline(w io.Writer, spans []monitor.Span, now time.Time) {
 	if len(spans) == 0 {
 		fmt.Fprintln(c.stderr, "nothing is known of that time")
 		return

@@ -7,7 +7,9 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/monitor"
+	"github.com/belfry-run/belfry/task"
 )
 
 // checkFlags are what a monitor does each time: one flag that says the kind
@@ -93,52 +95,52 @@ func (f *checkFlags) add(fs *pflag.FlagSet) {
 // kindFlag is a flag that says what kind a monitor is of.
 type kindFlag struct {
 	name string
-	kind belfry.Kind
+	kind task.Kind
 }
 
 var kindFlags = []kindFlag{
-	{"url", belfry.KindHTTP}, {"page", belfry.KindPage}, {"tcp", belfry.KindTCP}, {"dns", belfry.KindDNS}, {"tls", belfry.KindTLS},
-	{"ping", belfry.KindPing}, {"grpc", belfry.KindGRPC}, {"websocket", belfry.KindWebSocket}, {"heartbeat", belfry.KindHeartbeat},
-	{"command", belfry.KindCommand},
+	{"url", task.KindHTTP}, {"page", task.KindPage}, {"tcp", task.KindTCP}, {"dns", task.KindDNS}, {"tls", task.KindTLS},
+	{"ping", task.KindPing}, {"grpc", task.KindGRPC}, {"websocket", task.KindWebSocket}, {"heartbeat", task.KindHeartbeat},
+	{"command", task.KindCommand},
 }
 
-var probed = []belfry.Kind{belfry.KindHTTP, belfry.KindPage, belfry.KindTCP, belfry.KindDNS, belfry.KindTLS, belfry.KindPing, belfry.KindGRPC, belfry.KindWebSocket}
+var probed = []task.Kind{task.KindHTTP, task.KindPage, task.KindTCP, task.KindDNS, task.KindTLS, task.KindPing, task.KindGRPC, task.KindWebSocket}
 
 // kindsOf says which kinds a setting belongs to.
-var kindsOf = func() map[string][]belfry.Kind {
-	all := map[string][]belfry.Kind{
-		"condition": probed, "warning": probed, "timeout": append(slices.Clone(probed), belfry.KindCommand), "queue": append(slices.Clone(probed), belfry.KindCommand),
-		"header": {belfry.KindHTTP, belfry.KindPage, belfry.KindWebSocket}, "skip-verify": {belfry.KindHTTP, belfry.KindGRPC},
-		"family":      {belfry.KindHTTP, belfry.KindTCP, belfry.KindTLS, belfry.KindPing},
-		"server-name": {belfry.KindHTTP, belfry.KindTLS, belfry.KindGRPC},
+var kindsOf = func() map[string][]task.Kind {
+	all := map[string][]task.Kind{
+		"condition": probed, "warning": probed, "timeout": append(slices.Clone(probed), task.KindCommand), "queue": append(slices.Clone(probed), task.KindCommand),
+		"header": {task.KindHTTP, task.KindPage, task.KindWebSocket}, "skip-verify": {task.KindHTTP, task.KindGRPC},
+		"family":      {task.KindHTTP, task.KindTCP, task.KindTLS, task.KindPing},
+		"server-name": {task.KindHTTP, task.KindTLS, task.KindGRPC},
 	}
-	for kinds, names := range map[[2]belfry.Kind]string{
-		{belfry.KindHTTP}:                      "method body expect-status expect-body user password bearer max-redirects",
-		{belfry.KindTCP, belfry.KindWebSocket}: "send expect",
-		{belfry.KindDNS}:                       "record answer exact resolver",
-		{belfry.KindTLS}:                       "warn-days fail-days starttls",
-		{belfry.KindPing}:                      "count max-loss",
-		{belfry.KindGRPC}:                      "service plaintext",
-		{belfry.KindPage}:                      "css xpath json-path ignore-css ignore mask keep-markup baseline allow-empty recheck",
-		{belfry.KindHeartbeat}:                 "grace max-runtime",
+	for kinds, names := range map[[2]task.Kind]string{
+		{task.KindHTTP}:                    "method body expect-status expect-body user password bearer max-redirects",
+		{task.KindTCP, task.KindWebSocket}: "send expect",
+		{task.KindDNS}:                     "record answer exact resolver",
+		{task.KindTLS}:                     "warn-days fail-days starttls",
+		{task.KindPing}:                    "count max-loss",
+		{task.KindGRPC}:                    "service plaintext",
+		{task.KindPage}:                    "css xpath json-path ignore-css ignore mask keep-markup baseline allow-empty recheck",
+		{task.KindHeartbeat}:               "grace max-runtime",
 	} {
 		for _, name := range strings.Fields(names) {
-			all[name] = slices.DeleteFunc(slices.Clone(kinds[:]), func(k belfry.Kind) bool { return k == "" })
+			all[name] = slices.DeleteFunc(slices.Clone(kinds[:]), func(k task.Kind) bool { return k == "" })
 		}
 	}
 	return all
 }()
 
 // kindOf is what a monitor is, as far as it is known, and otherwise empty.
-func kindOf(m belfry.Monitor) belfry.Kind {
-	if k := m.WithDefaults().Kind(); k != belfry.KindFunc {
+func kindOf(m monitor.Monitor) task.Kind {
+	if k := m.WithDefaults().Kind(); k != task.KindFunc {
 		return k
 	}
 	return ""
 }
 
 // applyCheck puts the flags that were given into a monitor.
-func (f *checkFlags) applyCheck(c *cli, fs *pflag.FlagSet, m *belfry.Monitor) error {
+func (f *checkFlags) applyCheck(c *cli, fs *pflag.FlagSet, m *monitor.Monitor) error {
 	given := fs.Changed
 	kind, err := f.kind(given, m)
 	if err != nil {
@@ -158,7 +160,7 @@ func (f *checkFlags) applyCheck(c *cli, fs *pflag.FlagSet, m *belfry.Monitor) er
 
 // kind is the kind that the flags ask for, or else the one that the monitor
 // has. Another kind begins without the settings of the one before.
-func (f *checkFlags) kind(given func(string) bool, m *belfry.Monitor) (belfry.Kind, error) {
+func (f *checkFlags) kind(given func(string) bool, m *monitor.Monitor) (task.Kind, error) {
 	before := kindOf(*m)
 	var asked []kindFlag
 	for _, k := range kindFlags {
@@ -168,15 +170,15 @@ func (f *checkFlags) kind(given func(string) bool, m *belfry.Monitor) (belfry.Ki
 	}
 	switch {
 	case len(asked) > 1:
-		return "", belfry.InvalidField("--"+asked[1].name, "", "cannot stand beside --"+asked[0].name, "a monitor has exactly one kind")
+		return "", core.InvalidField("--"+asked[1].name, "", "cannot stand beside --"+asked[0].name, "a monitor has exactly one kind")
 	case len(asked) == 0 && before == "":
-		return "", belfry.InvalidField("--url", "", "is missing, and so is every other kind", "say what to look at: one of "+kindNames(kindFlags))
+		return "", core.InvalidField("--url", "", "is missing, and so is every other kind", "say what to look at: one of "+kindNames(kindFlags))
 	case len(asked) == 0:
 		return before, nil
-	case asked[0].kind == belfry.KindHeartbeat && !f.heartbeat:
-		return "", belfry.InvalidField("--heartbeat", "false", "means nothing", "name another kind instead")
+	case asked[0].kind == task.KindHeartbeat && !f.heartbeat:
+		return "", core.InvalidField("--heartbeat", "false", "means nothing", "name another kind instead")
 	case asked[0].kind != before:
-		m.Check = belfry.Task{Queue: m.Check.Queue, Timeout: m.Check.Timeout}
+		m.Check = task.Task{Queue: m.Check.Queue, Timeout: m.Check.Timeout}
 		m.Heartbeat = nil
 	}
 	return asked[0].kind, nil
@@ -191,14 +193,14 @@ func kindNames(kinds []kindFlag) string {
 }
 
 // belongs refuses a setting of another kind.
-func belongs(fs *pflag.FlagSet, kind belfry.Kind) (err error) {
+func belongs(fs *pflag.FlagSet, kind task.Kind) (err error) {
 	fs.Visit(func(flag *pflag.Flag) {
 		kinds, is := kindsOf[flag.Name]
 		if !is || slices.Contains(kinds, kind) || err != nil {
 			return
 		}
 		fitting := slices.DeleteFunc(slices.Clone(kindFlags), func(k kindFlag) bool { return !slices.Contains(kinds, k.kind) })
-		err = belfry.InvalidField("--"+flag.Name, "", "does not belong to a monitor of kind "+string(kind), "it belongs to "+kindNames(fitting))
+		err = core.InvalidField("--"+flag.Name, "", "does not belong to a monitor of kind "+string(kind), "it belongs to "+kindNames(fitting))
 	})
 	return err
 }
@@ -212,71 +214,71 @@ func edited[T any](p *T) *T {
 	return &v
 }
 
-func (f *checkFlags) applyKind(c *cli, given func(string) bool, kind belfry.Kind, m *belfry.Monitor) error {
+func (f *checkFlags) applyKind(c *cli, given func(string) bool, kind task.Kind, m *monitor.Monitor) error {
 	t := &m.Check
-	if kind != belfry.KindHeartbeat {
+	if kind != task.KindHeartbeat {
 		t.Kind = kind
 	}
 	switch kind {
-	case belfry.KindHTTP:
+	case task.KindHTTP:
 		t.HTTP = edited(t.HTTP)
 		return f.applyHTTP(c, given, t.HTTP)
-	case belfry.KindPage:
+	case task.KindPage:
 		t.Page = edited(t.Page)
 		return f.applyPage(given, t.Page)
-	case belfry.KindTCP:
+	case task.KindTCP:
 		t.TCP = edited(t.TCP)
 		set(given("tcp"), f.tcp, &t.TCP.Address)
-		set(given("family"), belfry.IPFamily(f.family), &t.TCP.Family)
+		set(given("family"), task.IPFamily(f.family), &t.TCP.Family)
 		set(given("send"), f.send, &t.TCP.Send)
 		set(given("expect"), f.expect, &t.TCP.Expect)
-	case belfry.KindDNS:
+	case task.KindDNS:
 		t.DNS = edited(t.DNS)
 		set(given("dns"), f.dns, &t.DNS.Name)
 		set(given("record"), f.record, &t.DNS.Type)
 		set(given("answer"), f.answers, &t.DNS.Expect)
 		set(given("exact"), f.exact, &t.DNS.Exact)
 		set(given("resolver"), f.resolver, &t.DNS.Server)
-	case belfry.KindTLS:
+	case task.KindTLS:
 		t.TLS = edited(t.TLS)
 		set(given("tls"), f.tls, &t.TLS.Address)
 		set(given("server-name"), f.serverName, &t.TLS.ServerName)
-		set(given("family"), belfry.IPFamily(f.family), &t.TLS.Family)
+		set(given("family"), task.IPFamily(f.family), &t.TLS.Family)
 		set(given("starttls"), f.starttls, &t.TLS.StartTLS)
 		set(given("warn-days"), f.warnDays, &t.TLS.WarnDays)
 		set(given("fail-days"), f.failDays, &t.TLS.FailDays)
-	case belfry.KindPing:
+	case task.KindPing:
 		t.Ping = edited(t.Ping)
 		set(given("ping"), f.ping, &t.Ping.Host)
-		set(given("family"), belfry.IPFamily(f.family), &t.Ping.Family)
+		set(given("family"), task.IPFamily(f.family), &t.Ping.Family)
 		set(given("count"), f.count, &t.Ping.Count)
 		set(given("max-loss"), f.maxLoss, &t.Ping.MaxLoss)
-	case belfry.KindGRPC:
+	case task.KindGRPC:
 		t.GRPC = edited(t.GRPC)
 		set(given("grpc"), f.grpc, &t.GRPC.Address)
 		set(given("service"), f.service, &t.GRPC.Service)
 		set(given("plaintext"), f.plaintext, &t.GRPC.Plaintext)
 		set(given("server-name"), f.serverName, &t.GRPC.ServerName)
 		set(given("skip-verify"), f.skipVerify, &t.GRPC.SkipVerify)
-	case belfry.KindWebSocket:
+	case task.KindWebSocket:
 		t.WebSocket = edited(t.WebSocket)
 		set(given("websocket"), f.websocket, &t.WebSocket.URL)
 		set(given("send"), f.send, &t.WebSocket.Send)
 		set(given("expect"), f.expect, &t.WebSocket.Expect)
 		return f.applyHeaders(given, &t.WebSocket.Headers)
-	case belfry.KindCommand:
+	case task.KindCommand:
 		t.Command = edited(t.Command)
 		if given("command") {
 			t.Command.Shell, t.Command.Argv = f.command, nil
 		}
-	case belfry.KindHeartbeat:
+	case task.KindHeartbeat:
 		m.Heartbeat = edited(m.Heartbeat)
 		return errors.Join(duration(given, "grace", f.grace, &m.Heartbeat.Grace), duration(given, "max-runtime", f.maxRuntime, &m.Heartbeat.MaxRuntime))
 	}
 	return nil
 }
 
-func (f *checkFlags) applyHTTP(c *cli, given func(string) bool, h *belfry.HTTP) error {
+func (f *checkFlags) applyHTTP(c *cli, given func(string) bool, h *task.HTTP) error {
 	set(given("url"), f.url, &h.URL)
 	set(given("method"), f.method, &h.Method)
 	set(given("body"), f.body, &h.Body)
@@ -284,7 +286,7 @@ func (f *checkFlags) applyHTTP(c *cli, given func(string) bool, h *belfry.HTTP) 
 	set(given("expect-body"), f.expectBody, &h.ExpectBody)
 	set(given("max-redirects"), f.maxRedirects, &h.MaxRedirects)
 	set(given("skip-verify"), f.skipVerify, &h.SkipVerify)
-	set(given("family"), belfry.IPFamily(f.family), &h.Family)
+	set(given("family"), task.IPFamily(f.family), &h.Family)
 	set(given("server-name"), f.serverName, &h.ServerName)
 	if given("user") || given("password") || given("bearer") {
 		h.Auth = edited(h.Auth)
@@ -304,7 +306,7 @@ func (f *checkFlags) applyHeaders(given func(string) bool, to *map[string]string
 	return err
 }
 
-func (f *checkFlags) applyPage(given func(string) bool, g *belfry.PageCheck) error {
+func (f *checkFlags) applyPage(given func(string) bool, g *task.PageCheck) error {
 	set(given("page"), f.page, &g.URL)
 	if given("css") || given("xpath") || given("json-path") {
 		g.CSS, g.XPath, g.JSONPath = f.css, f.xpath, f.jsonPath // one way replaces another
@@ -313,7 +315,7 @@ func (f *checkFlags) applyPage(given func(string) bool, g *belfry.PageCheck) err
 	set(given("ignore"), f.ignore, &g.Ignore)
 	set(given("mask"), f.mask, &g.Mask)
 	set(given("keep-markup"), f.keepMarkup, &g.KeepMarkup)
-	set(given("baseline"), belfry.PageBaseline(f.baseline), &g.Baseline)
+	set(given("baseline"), task.PageBaseline(f.baseline), &g.Baseline)
 	set(given("allow-empty"), f.allowEmpty, &g.AllowEmpty)
 	if err := duration(given, "recheck", f.recheck, &g.Confirm); err != nil {
 		return err

@@ -9,9 +9,11 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/httpapi"
 	"github.com/belfry-run/belfry/internal/textdiff"
+	"github.com/belfry-run/belfry/monitor"
+	"github.com/belfry-run/belfry/view"
 )
 
 // versionHelp says how versions of a page are named.
@@ -27,7 +29,7 @@ func versionOf(text string) (int64, error) {
 	}
 	n, err := strconv.ParseInt(text, 10, 64)
 	if err != nil || n < 1 {
-		return 0, belfry.InvalidField("VERSION", text, "is not a version", "a number as belfry monitor versions shows it, newest, or baseline")
+		return 0, core.InvalidField("VERSION", text, "is not a version", "a number as belfry monitor versions shows it, newest, or baseline")
 	}
 	return n, nil
 }
@@ -40,8 +42,8 @@ func (c *cli) monitorVersions() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		p, err := allPages(*limit, func(pg belfry.Paging) (belfry.Page[belfry.PageVersion], error) {
-			return s.PageVersions(ctx, belfry.VersionFilter{Paging: pg, Namespace: ns, Monitor: args[0]})
+		p, err := allPages(*limit, func(pg core.Paging) (core.Page[monitor.PageVersion], error) {
+			return s.PageVersions(ctx, view.VersionFilter{Paging: pg, Namespace: ns, Monitor: args[0]})
 		})
 		if err != nil {
 			return err
@@ -62,7 +64,7 @@ func (c *cli) monitorVersions() *cobra.Command {
 	return cmd
 }
 
-func versionNote(v belfry.PageVersion) string {
+func versionNote(v monitor.PageVersion) string {
 	var notes []string
 	if v.Baseline {
 		notes = append(notes, "baseline")
@@ -91,18 +93,18 @@ func (c *cli) monitorVersion() *cobra.Command {
 }
 
 // version is one version of a page, with its text.
-func (s *conn) version(ctx context.Context, monitor, name string) (belfry.PageVersion, error) {
+func (s *conn) version(ctx context.Context, m, name string) (monitor.PageVersion, error) {
 	ns, err := s.one()
 	if err != nil {
-		return belfry.PageVersion{}, err
+		return monitor.PageVersion{}, err
 	}
 	seq, err := versionOf(name)
 	if err != nil {
-		return belfry.PageVersion{}, err
+		return monitor.PageVersion{}, err
 	}
-	v, err := s.PageVersion(ctx, ns, monitor, seq)
+	v, err := s.PageVersion(ctx, ns, m, seq)
 	if err == nil && v.Pruned {
-		err = belfry.Errorf(belfry.Conflict, "the text of version %d is not kept any more", v.Seq).WithHint("belfry monitor versions %s", monitor)
+		err = core.Errorf(core.Conflict, "the text of version %d is not kept any more", v.Seq).WithHint("belfry monitor versions %s", m)
 	}
 	return v, err
 }

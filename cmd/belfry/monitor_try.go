@@ -8,9 +8,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/belfry-run/belfry"
 	"github.com/belfry-run/belfry/app"
+	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/httpapi"
+	"github.com/belfry-run/belfry/task"
 )
 
 // tryFlags are what is tried: the check of a monitor, one of the flags, or a
@@ -28,7 +29,7 @@ func (f *tryFlags) add(cmd *cobra.Command) {
 // trial puts together what is to be tried, and says what kind it is of. Of a
 // monitor without flags only its name is needed: its secrets are known where it
 // is kept.
-func (c *cli) trial(ctx context.Context, s *conn, cmd *cobra.Command, f *tryFlags, args []string) (t httpapi.Trial, kind belfry.Kind, err error) {
+func (c *cli) trial(ctx context.Context, s *conn, cmd *cobra.Command, f *tryFlags, args []string) (t httpapi.Trial, kind task.Kind, err error) {
 	if t.Namespace, err = s.one(); err != nil {
 		return t, "", err
 	}
@@ -53,9 +54,9 @@ func (c *cli) trial(ctx context.Context, s *conn, cmd *cobra.Command, f *tryFlag
 	kind = kindOf(m.Monitor)
 	switch {
 	case m.Heartbeat != nil && t.Monitor != "":
-		return t, kind, belfry.Errorf(belfry.Conflict, "monitor %q is a heartbeat: it waits to be called", t.Monitor).WithHint("call its URL, see: belfry monitor show %s", t.Monitor)
+		return t, kind, core.Errorf(core.Conflict, "monitor %q is a heartbeat: it waits to be called", t.Monitor).WithHint("call its URL, see: belfry monitor show %s", t.Monitor)
 	case m.Heartbeat != nil:
-		return t, kind, belfry.InvalidField("--heartbeat", "", "cannot be tried", "it waits to be called")
+		return t, kind, core.InvalidField("--heartbeat", "", "cannot be tried", "it waits to be called")
 	case t.Monitor != "" && f.file == "" && !changesCheck(cmd):
 		return t, kind, nil
 	case kind != before:
@@ -90,11 +91,11 @@ func (c *cli) try(ctx context.Context, s *conn, t httpapi.Trial) (httpapi.Tried,
 	if server, is := s.Service.(trier); is {
 		return server.Try(ctx, t)
 	}
-	var task belfry.Task
+	var task task.Task
 	if t.Monitor != "" {
 		keeper, is := s.Service.(httpapi.Secrets)
 		if !is {
-			return httpapi.Tried{}, belfry.Errorf(belfry.Internal, "the secrets of monitors cannot be read here")
+			return httpapi.Tried{}, core.Errorf(core.Internal, "the secrets of monitors cannot be read here")
 		}
 		var err error
 		if task, err = keeper.CheckOf(ctx, t.Namespace, t.Monitor); err != nil {
@@ -108,14 +109,14 @@ func (c *cli) try(ctx context.Context, s *conn, t httpapi.Trial) (httpapi.Tried,
 	return c.tryHere(ctx, task)
 }
 
-func (c *cli) tryHere(ctx context.Context, t belfry.Task) (out httpapi.Tried, err error) {
+func (c *cli) tryHere(ctx context.Context, t task.Task) (out httpapi.Tried, err error) {
 	checks, err := app.NewChecks(c.loaded.Config, versionText())
 	if err != nil {
 		return out, err
 	}
 	defer checks.Close()
-	out.Started = belfry.Micro(time.Now())
-	if t.Kind != belfry.KindPage {
+	out.Started = core.Micro(time.Now())
+	if t.Kind != task.KindPage {
 		out.Measure, err = checks.Try(ctx, t)
 		return out, err
 	}
@@ -161,15 +162,15 @@ could not be looked at.`,
 }
 
 // outcomeStatus is what a check came to, for the exit code.
-func outcomeStatus(o belfry.CheckOutcome) error {
-	if o == belfry.CheckOK || o == belfry.CheckDegraded {
+func outcomeStatus(o task.CheckOutcome) error {
+	if o == task.CheckOK || o == task.CheckDegraded {
 		return nil
 	}
 	return exitStatus(exitFailed)
 }
 
 // drawMeasure shows what a check saw.
-func (c *cli) drawMeasure(w io.Writer, m belfry.Measure, now time.Time) {
+func (c *cli) drawMeasure(w io.Writer, m task.Measure, now time.Time) {
 	paint := painter(c.colorOn(c.stdout))
 	fmt.Fprint(w, paint(stateStyle(string(m.Outcome)), string(m.Outcome)))
 	if m.Latency > 0 {
@@ -201,7 +202,7 @@ func (c *cli) drawMeasure(w io.Writer, m belfry.Measure, now time.Time) {
 }
 
 // drawConditions marks what each condition came to, as doctor does.
-func (c *cli) drawConditions(w io.Writer, list []belfry.ConditionResult) {
+func (c *cli) drawConditions(w io.Writer, list []task.ConditionResult) {
 	paint := painter(c.colorOn(c.stdout))
 	for _, r := range list {
 		mark := paint(styleGood, "ok  ")
@@ -219,10 +220,10 @@ func (c *cli) drawConditions(w io.Writer, list []belfry.ConditionResult) {
 	}
 }
 
-func phasePairs(p belfry.Phases) (pairs []string) {
+func phasePairs(p task.Phases) (pairs []string) {
 	for _, part := range []struct {
 		name string
-		d    belfry.Duration
+		d    core.Duration
 	}{{"dns", p.DNS}, {"connect", p.Connect}, {"tls", p.TLS}, {"first byte", p.FirstByte}, {"transfer", p.Transfer}} {
 		if part.d > 0 {
 			pairs = append(pairs, part.name, took(part.d.D()))
@@ -247,8 +248,8 @@ an edit of that.
 			if err != nil {
 				return err
 			}
-			if kind != belfry.KindPage {
-				return belfry.InvalidField("--page", "", "is missing, and this is of kind "+string(kind), "only pages can be previewed; for the others: belfry monitor try")
+			if kind != task.KindPage {
+				return core.InvalidField("--page", "", "is missing, and this is of kind "+string(kind), "only pages can be previewed; for the others: belfry monitor try")
 			}
 			seen, err := c.try(ctx, s, t)
 			if err != nil {

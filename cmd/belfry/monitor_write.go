@@ -9,20 +9,23 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/monitor"
+	"github.com/belfry-run/belfry/schedule"
+	"github.com/belfry-run/belfry/view"
 )
 
 // monitorFile is a monitor as a file holds it. What show printed can be
 // written again: what only Belfry sets is passed over.
 type monitorFile struct {
-	belfry.Monitor
-	Status  belfry.Status         `json:"status" readOnly:"true"`
-	State   belfry.MonitorState   `json:"state" readOnly:"true"`
-	NextAt  time.Time             `json:"next_at" readOnly:"true"`
-	Beat    string                `json:"beat" readOnly:"true"`
-	BeatURL string                `json:"beat_url" readOnly:"true"`
-	Uptime  []belfry.UptimeWindow `json:"uptime" readOnly:"true"`
-	Outage  *belfry.Incident      `json:"outage" readOnly:"true"`
+	monitor.Monitor
+	Status  monitor.Status      `json:"status" readOnly:"true"`
+	State   monitor.State       `json:"state" readOnly:"true"`
+	NextAt  time.Time           `json:"next_at" readOnly:"true"`
+	Beat    string              `json:"beat" readOnly:"true"`
+	BeatURL string              `json:"beat_url" readOnly:"true"`
+	Uptime  []view.UptimeWindow `json:"uptime" readOnly:"true"`
+	Outage  *monitor.Incident   `json:"outage" readOnly:"true"`
 }
 
 // monitorFlags are the fields of a monitor that have a flag. Only flags that
@@ -60,7 +63,7 @@ func (f *monitorFlags) add(fs *pflag.FlagSet) {
 	fs.StringVar(&f.description, "description", "", "for people")
 }
 
-func (f *monitorFlags) apply(c *cli, fs *pflag.FlagSet, m *belfry.Monitor) error {
+func (f *monitorFlags) apply(c *cli, fs *pflag.FlagSet, m *monitor.Monitor) error {
 	given := fs.Changed
 	if err := f.applyCheck(c, fs, m); err != nil {
 		return err
@@ -80,7 +83,7 @@ func (f *monitorFlags) apply(c *cli, fs *pflag.FlagSet, m *belfry.Monitor) error
 	set(given("muted"), f.muted, &m.Muted)
 	for _, d := range []struct {
 		name, text string
-		to         *belfry.Duration
+		to         *core.Duration
 	}{
 		{"failing-for", f.failingFor, &m.Confirm.For}, {"confirm-after", f.retryDue, &m.Confirm.Retry}, {"passing-for", f.passingFor, &m.Recover.For},
 	} {
@@ -93,34 +96,34 @@ func (f *monitorFlags) apply(c *cli, fs *pflag.FlagSet, m *belfry.Monitor) error
 
 // applyTimes replaces the plan as a whole: an interval by rules, and rules by
 // an interval.
-func (f *monitorFlags) applyTimes(given func(string) bool, m *belfry.Monitor) error {
+func (f *monitorFlags) applyTimes(given func(string) bool, m *monitor.Monitor) error {
 	switch {
 	case given("every") && given("cron"):
-		return belfry.InvalidField("--every", f.every, "cannot stand beside --cron", "keep one of them")
+		return core.InvalidField("--every", f.every, "cannot stand beside --cron", "keep one of them")
 	case given("every"):
 		m.Rules = nil
 		if err := duration(given, "every", f.every, &m.Every); err != nil || m.Every > 0 {
 			return err
 		}
-		return belfry.InvalidField("--every", f.every, "is no time between two checks", "such as 30s")
+		return core.InvalidField("--every", f.every, "is no time between two checks", "such as 30s")
 	case given("cron"):
 		m.Every, m.Rules = 0, nil
 		for _, text := range f.cron {
-			m.Rules = append(m.Rules, belfry.Rule{Cron: text})
+			m.Rules = append(m.Rules, schedule.Rule{Cron: text})
 		}
 	}
 	return nil
 }
 
 // monitorFrom puts a monitor together from a file, a name and flags.
-func (c *cli) monitorFrom(s *conn, cmd *cobra.Command, f *monitorFlags, args []string) (belfry.Monitor, error) {
+func (c *cli) monitorFrom(s *conn, cmd *cobra.Command, f *monitorFlags, args []string) (monitor.Monitor, error) {
 	var read monitorFile
 	if err := c.draft(s, f.file, "monitor", args, &read, &read.Name, &read.Namespace); err != nil {
 		return read.Monitor, err
 	}
 	m := read.Monitor
 	if m.Name == "" {
-		return m, belfry.InvalidField("NAME", "", "is missing", "write: belfry monitor create NAME --url https://example.com")
+		return m, core.InvalidField("NAME", "", "is missing", "write: belfry monitor create NAME --url https://example.com")
 	}
 	return m, f.apply(c, cmd.Flags(), &m)
 }
@@ -158,7 +161,7 @@ Try a check before it is saved with: belfry monitor try --url URL`,
 }
 
 // monitorSaved says what a monitor will do now.
-func (c *cli) monitorSaved(ctx context.Context, s *conn, v belfry.MonitorView, done string) error {
+func (c *cli) monitorSaved(ctx context.Context, s *conn, v view.MonitorView, done string) error {
 	err := c.emit(shownMonitor{MonitorView: v, BeatURL: c.beatURL(s, v)}, func(w io.Writer) {
 		fmt.Fprintf(w, "monitor %s %s, %s, %s\n", v.Name, done, monitorTarget(v.Monitor), monitorTimes(v, s.now))
 		if url := c.beatURL(s, v); url != "" {
@@ -196,13 +199,13 @@ replaced; a secret that stands there as show prints it stays.`,
 	return cmd
 }
 
-func (c *cli) monitorToUpdate(ctx context.Context, s *conn, cmd *cobra.Command, f *monitorFlags, args []string) (belfry.Monitor, error) {
+func (c *cli) monitorToUpdate(ctx context.Context, s *conn, cmd *cobra.Command, f *monitorFlags, args []string) (monitor.Monitor, error) {
 	if f.file != "" || len(args) == 0 {
 		return c.monitorFrom(s, cmd, f, args)
 	}
 	ns, err := s.one()
 	if err != nil {
-		return belfry.Monitor{}, err
+		return monitor.Monitor{}, err
 	}
 	v, err := s.Monitor(ctx, ns, args[0])
 	if err != nil {

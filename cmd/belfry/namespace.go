@@ -9,7 +9,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/access"
+	"github.com/belfry-run/belfry/core"
 )
 
 func (c *cli) namespaceCmd() *cobra.Command {
@@ -25,7 +26,7 @@ func (c *cli) namespaceList() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return c.emit(belfry.Page[belfry.Namespace]{Items: all}, func(w io.Writer) {
+			return c.emit(core.Page[access.Namespace]{Items: all}, func(w io.Writer) {
 				g := c.grid("NAME", "QUEUES", "MAX PRIORITY", "UPDATED", "BY")
 				for _, n := range all {
 					g.row(n.Name, allowedQueues(n), maxPriorityText(n), ago(n.UpdatedAt, s.now), n.UpdatedBy)
@@ -36,14 +37,14 @@ func (c *cli) namespaceList() *cobra.Command {
 	}
 }
 
-func allowedQueues(n belfry.Namespace) string {
+func allowedQueues(n access.Namespace) string {
 	if len(n.Queues) == 0 {
 		return "all"
 	}
 	return strings.Join(n.Queues, ", ")
 }
 
-func maxPriorityText(n belfry.Namespace) string {
+func maxPriorityText(n access.Namespace) string {
 	if n.MaxPriority == nil {
 		return "no limit"
 	}
@@ -63,7 +64,7 @@ func (c *cli) namespaceShow() *cobra.Command {
 	}
 }
 
-func (c *cli) emitNamespace(s *conn, n belfry.Namespace) error {
+func (c *cli) emitNamespace(s *conn, n access.Namespace) error {
 	return c.emit(n, func(w io.Writer) {
 		c.pairs(w, "name", n.Name, "queues", allowedQueues(n), "max priority", maxPriorityText(n),
 			"updated", when(n.UpdatedAt, s.now), "updated by", n.UpdatedBy)
@@ -88,7 +89,7 @@ priority. Needs a token for all namespaces.`,
 		RunE: c.verb(func(ctx context.Context, s *conn, cmd *cobra.Command, args []string) error {
 			given := cmd.Flags().Changed
 			if !given("queue") && !given("max-priority") && !anyQueue && !anyPriority {
-				return belfry.Errorf(belfry.Invalid, "no limit was given").WithHint("use --queue, --max-priority, --any-queue or --any-priority")
+				return core.Errorf(core.Invalid, "no limit was given").WithHint("use --queue, --max-priority, --any-queue or --any-priority")
 			}
 			n, err := s.Namespace(ctx, args[0])
 			if err != nil {

@@ -10,9 +10,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/belfry-run/belfry"
 	"github.com/belfry-run/belfry/app"
 	"github.com/belfry-run/belfry/config"
+	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/cron"
 )
 
@@ -144,7 +144,7 @@ func (c *cli) completionCmd() *cobra.Command {
 			case "powershell":
 				return root.GenPowerShellCompletionWithDesc(c.stdout)
 			}
-			return belfry.InvalidField("SHELL", args[0], "is not a shell that is known", "bash, zsh, fish or powershell")
+			return core.InvalidField("SHELL", args[0], "is not a shell that is known", "bash, zsh, fish or powershell")
 		},
 	}
 }

@@ -11,9 +11,14 @@ import (
 
 	"charm.land/lipgloss/v2"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/alert"
 	"github.com/belfry-run/belfry/config"
+	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/internal/plainjson"
+	"github.com/belfry-run/belfry/job"
+	"github.com/belfry-run/belfry/monitor"
+	"github.com/belfry-run/belfry/schedule"
+	"github.com/belfry-run/belfry/task"
 )
 
 var (
@@ -48,7 +53,7 @@ func (c *cli) emit(v any, table func(w io.Writer)) error {
 // checkOutput refuses a value of -o that nobody knows, before anything is done.
 func (c *cli) checkOutput() error {
 	if !slices.Contains([]string{"table", "json", "yaml"}, c.output) {
-		return belfry.InvalidField("--output", c.output, "is not an output", "one of table, json, yaml")
+		return core.InvalidField("--output", c.output, "is not an output", "one of table, json, yaml")
 	}
 	return nil
 }
@@ -128,13 +133,13 @@ func (g *grid) state(s string) string { return g.paint(stateStyle(s), s) }
 
 func stateStyle(s string) lipgloss.Style {
 	switch s {
-	case string(belfry.JobSucceeded), string(belfry.ScheduleActive), string(belfry.OutcomeOK), string(belfry.StatusUp), string(belfry.AlertSent):
+	case string(job.Succeeded), string(schedule.Active), string(job.OutcomeOK), string(monitor.StatusUp), string(alert.Sent):
 		return styleGood
-	case string(belfry.JobFailed), string(belfry.OutcomeError), string(belfry.OutcomeTimeout), string(belfry.OutcomeLost), string(belfry.StatusDown), string(belfry.CheckFail):
+	case string(job.Failed), string(job.OutcomeError), string(job.OutcomeTimeout), string(job.OutcomeLost), string(monitor.StatusDown), string(task.CheckFail):
 		return styleBad
-	case string(belfry.JobRunning):
+	case string(job.Running):
 		return styleBusy
-	case string(belfry.SchedulePaused), string(belfry.JobCanceled), string(belfry.JobSkipped), string(belfry.CheckDegraded), string(belfry.SpanMaintenance):
+	case string(schedule.Paused), string(job.Canceled), string(job.Skipped), string(task.CheckDegraded), string(monitor.SpanMaintenance):
 		return styleWarn
 	}
 	return lipgloss.NewStyle()
@@ -176,17 +181,17 @@ func span(d time.Duration) string {
 	case d < time.Minute:
 		return d.Round(100 * time.Millisecond).String()
 	case d < time.Hour:
-		return belfry.Duration(d.Round(time.Second)).String()
+		return core.Duration(d.Round(time.Second)).String()
 	case d < 48*time.Hour:
-		return belfry.Duration(d.Round(time.Minute)).String()
+		return core.Duration(d.Round(time.Minute)).String()
 	}
 	return fmt.Sprintf("%dd", int(d.Hours()/24))
 }
 
 // count shows numbers that are only counted up to a limit.
 func count(n int) string {
-	if n > belfry.CountLimit {
-		return fmt.Sprintf(">%d", belfry.CountLimit)
+	if n > core.CountLimit {
+		return fmt.Sprintf(">%d", core.CountLimit)
 	}
 	return fmt.Sprint(n)
 }

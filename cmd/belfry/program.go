@@ -14,7 +14,11 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/job"
+	"github.com/belfry-run/belfry/schedule"
+	"github.com/belfry-run/belfry/task"
+	"github.com/belfry-run/belfry/view"
 )
 
 func (c *cli) programCmd() *cobra.Command {
@@ -24,13 +28,13 @@ func (c *cli) programCmd() *cobra.Command {
 }
 
 // programs shows tasks of one kind.
-func (c *cli) programs() document[belfry.Task] {
-	return document[belfry.Task]{
+func (c *cli) programs() document[task.Task] {
+	return document[task.Task]{
 		c: c, noun: "program", many: "programs", empty: "belfry program push ./bin --name hello",
-		list: func(ctx context.Context, s *conn, f belfry.DocumentFilter) (belfry.Page[belfry.Task], error) {
-			return s.Tasks(ctx, belfry.TaskFilter{Paging: f.Paging, Namespace: f.Namespace, Kind: belfry.KindProgram})
+		list: func(ctx context.Context, s *conn, f view.DocumentFilter) (core.Page[task.Task], error) {
+			return s.Tasks(ctx, task.Filter{Paging: f.Paging, Namespace: f.Namespace, Kind: task.KindProgram})
 		},
-		show: func(ctx context.Context, s *conn, ns, name string) (belfry.Task, error) {
+		show: func(ctx context.Context, s *conn, ns, name string) (task.Task, error) {
 			t, err := s.Task(ctx, ns, name)
 			if err == nil && t.Program == nil {
 				err = notAProgram(t)
@@ -47,21 +51,21 @@ func (c *cli) programs() document[belfry.Task] {
 			}
 			return s.DeleteTask(ctx, ns, name)
 		},
-		owner: func(t *belfry.Task) (namespace, name *string) { return &t.Namespace, &t.Name },
+		owner: func(t *task.Task) (namespace, name *string) { return &t.Namespace, &t.Name },
 		head:  []string{"ARCH", "SIZE", "ISOLATION", "QUEUE", "SHA256"},
-		row: func(_ *conn, t belfry.Task) []string {
-			return []string{t.Program.Arch, belfry.SizeText(t.Program.Size), string(t.Program.MinIsolation), t.Queue, t.Program.SHA256[:12]}
+		row: func(_ *conn, t task.Task) []string {
+			return []string{t.Program.Arch, core.SizeText(t.Program.Size), string(t.Program.MinIsolation), t.Queue, t.Program.SHA256[:12]}
 		},
-		draw: func(w io.Writer, _ *conn, t belfry.Task) { c.drawTask(w, t) },
+		draw: func(w io.Writer, _ *conn, t task.Task) { c.drawTask(w, t) },
 	}
 }
 
-func notAProgram(t belfry.Task) error {
-	return belfry.Errorf(belfry.Conflict, "task %q is of kind %s, not a program", t.Name, t.Kind).WithHint("see: belfry task show %s", t.Name)
+func notAProgram(t task.Task) error {
+	return core.Errorf(core.Conflict, "task %q is of kind %s, not a program", t.Name, t.Kind).WithHint("see: belfry task show %s", t.Name)
 }
 
 // programPairs is a program for people.
-func programPairs(t belfry.Task) []string {
+func programPairs(t task.Task) []string {
 	g := t.Program
 	var secrets []string
 	for _, name := range slices.Sorted(maps.Keys(g.Secrets)) {
@@ -73,10 +77,10 @@ func programPairs(t belfry.Task) []string {
 	}
 	l := g.Limits
 	return []string{
-		"artifact", g.SHA256, "size", belfry.SizeText(g.Size), "arch", g.Arch, "arguments", strings.Join(g.Args, " "), "env", entries(g.Env, "="),
+		"artifact", g.SHA256, "size", core.SizeText(g.Size), "arch", g.Arch, "arguments", strings.Join(g.Args, " "), "env", entries(g.Env, "="),
 		"secrets", strings.Join(secrets, "\n"), "stdin", g.Stdin, "network", network, "isolation", "at least " + string(g.MinIsolation),
-		"limits", fmt.Sprintf("memory %s, cpu %g, %d processes, %s of files, log %s, %d outputs of %s", belfry.SizeText(l.Memory), l.CPU, l.Processes, belfry.SizeText(l.Disk), belfry.SizeText(l.Log),
-			l.Outputs, belfry.SizeText(l.OutputSize)),
+		"limits", fmt.Sprintf("memory %s, cpu %g, %d processes, %s of files, log %s, %d outputs of %s", core.SizeText(l.Memory), l.CPU, l.Processes, core.SizeText(l.Disk), core.SizeText(l.Log),
+			l.Outputs, core.SizeText(l.OutputSize)),
 		"kill grace", g.KillGrace.String(),
 	}
 }
@@ -124,7 +128,7 @@ func (f *programFlags) add(fs *pflag.FlagSet) {
 }
 
 // apply puts the flags that were given into a task of kind program.
-func (f *programFlags) apply(fs *pflag.FlagSet, t *belfry.Task, after []string) (err error) {
+func (f *programFlags) apply(fs *pflag.FlagSet, t *task.Task, after []string) (err error) {
 	given, g := fs.Changed, t.Program
 	if args := append(append([]string{}, f.args...), after...); len(args) > 0 {
 		g.Args = args
@@ -154,7 +158,7 @@ func (f *programFlags) apply(fs *pflag.FlagSet, t *belfry.Task, after []string) 
 	}
 	set(given("stdin"), f.stdin, &g.Stdin)
 	set(given("network"), f.network, &g.Network)
-	set(given("min-isolation"), belfry.Isolation(f.isolation), &g.MinIsolation)
+	set(given("min-isolation"), task.Isolation(f.isolation), &g.MinIsolation)
 	set(given("cpu"), f.cpu, &g.Limits.CPU)
 	set(given("processes"), f.processes, &g.Limits.Processes)
 	set(given("outputs"), f.outputs, &g.Limits.Outputs)
@@ -172,25 +176,25 @@ func (f *programFlags) apply(fs *pflag.FlagSet, t *belfry.Task, after []string) 
 }
 
 // rule reads --schedule.
-func (f *programFlags) rule() belfry.Rule {
-	if d, err := belfry.ParseDuration(f.schedule); err == nil {
-		return belfry.Rule{Every: d}
+func (f *programFlags) rule() schedule.Rule {
+	if d, err := core.ParseDuration(f.schedule); err == nil {
+		return schedule.Rule{Every: d}
 	}
 	if r, is := ruleOf(f.schedule); is {
 		return r
 	}
-	return belfry.Rule{Cron: f.schedule}
+	return schedule.Rule{Cron: f.schedule}
 }
 
 // fresh is the schedule that --schedule makes where there is none yet.
-func (f *programFlags) fresh(t belfry.Task) belfry.Schedule {
-	return belfry.Schedule{Namespace: t.Namespace, Name: t.Name, Task: t.Name, Zone: f.zone, Rules: []belfry.Rule{f.rule()}}
+func (f *programFlags) fresh(t task.Task) schedule.Schedule {
+	return schedule.Schedule{Namespace: t.Namespace, Name: t.Name, Task: t.Name, Zone: f.zone, Rules: []schedule.Rule{f.rule()}}
 }
 
 // ofSchedule says of an error that it is about --schedule.
 func ofSchedule(err error) error {
-	var be *belfry.Error
-	if !errors.As(err, &be) || be.Code != belfry.Invalid {
+	var be *core.Error
+	if !errors.As(err, &be) || be.Code != core.Invalid {
 		return err
 	}
 	out := *be
@@ -217,7 +221,7 @@ again.`,
 			if n := cmd.ArgsLenAtDash(); n == 1 || n < 0 && len(args) == 1 {
 				return nil
 			}
-			return belfry.InvalidField("FILE", "", "is to be given once", "write: belfry program push FILE, and the program's arguments after --")
+			return core.InvalidField("FILE", "", "is to be given once", "write: belfry program push FILE, and the program's arguments after --")
 		},
 		RunE: c.verb(func(ctx context.Context, s *conn, cmd *cobra.Command, args []string) error {
 			ns, err := s.one()
@@ -227,7 +231,7 @@ again.`,
 			if f.name == "" {
 				f.name = filepath.Base(args[0])
 			}
-			if err := belfry.CheckName("--name", f.name); err != nil {
+			if err := core.ValidName("--name", f.name); err != nil {
 				return err
 			}
 			b, err := c.executableOf(args[0])
@@ -246,7 +250,7 @@ again.`,
 				return err
 			}
 			if f.at != "" {
-				if err := (belfry.NewJob{Namespace: ns, Task: f.name, DueAt: f.due}).Validate(s.now); err != nil {
+				if err := (job.NewJob{Namespace: ns, Task: f.name, DueAt: f.due}).Validate(s.now); err != nil {
 					return err
 				}
 			}
@@ -270,11 +274,11 @@ again.`,
 
 // programTask is the task that a program is for, as it is now and with the new
 // program.
-func programTask(ctx context.Context, s *conn, ns, name string, b *executable) (t belfry.Task, isNew bool, err error) {
+func programTask(ctx context.Context, s *conn, ns, name string, b *executable) (t task.Task, isNew bool, err error) {
 	t, err = s.Task(ctx, ns, name)
 	switch {
-	case belfry.CodeOf(err) == belfry.NotFound:
-		t, isNew = belfry.Task{Namespace: ns, Name: name, Kind: belfry.KindProgram, Program: &belfry.Program{}}, true
+	case core.CodeOf(err) == core.NotFound:
+		t, isNew = task.Task{Namespace: ns, Name: name, Kind: task.KindProgram, Program: &task.Program{}}, true
 	case err != nil:
 		return t, false, err
 	case t.Program == nil:
@@ -287,7 +291,7 @@ func programTask(ctx context.Context, s *conn, ns, name string, b *executable) (
 	return t, isNew, nil
 }
 
-func (c *cli) saveProgram(ctx context.Context, s *conn, t belfry.Task, isNew bool, f *programFlags) (err error) {
+func (c *cli) saveProgram(ctx context.Context, s *conn, t task.Task, isNew bool, f *programFlags) (err error) {
 	verb := "updated"
 	if isNew {
 		verb = "created"
@@ -303,14 +307,14 @@ func (c *cli) saveProgram(ctx context.Context, s *conn, t belfry.Task, isNew boo
 			return err
 		}
 	}
-	var made []belfry.Enqueued
+	var made []job.Enqueued
 	if f.at != "" {
-		if made, err = s.Enqueue(ctx, []belfry.NewJob{{Namespace: t.Namespace, Task: t.Name, DueAt: f.due}}); err != nil {
+		if made, err = s.Enqueue(ctx, []job.NewJob{{Namespace: t.Namespace, Task: t.Name, DueAt: f.due}}); err != nil {
 			return err
 		}
 	}
 	if err := c.emit(t, func(w io.Writer) {
-		fmt.Fprintf(w, "program %s %s: %s, %s, %s\n", t.Name, verb, t.Program.SHA256[:12], belfry.SizeText(t.Program.Size), t.Program.Arch)
+		fmt.Fprintf(w, "program %s %s: %s, %s, %s\n", t.Name, verb, t.Program.SHA256[:12], core.SizeText(t.Program.Size), t.Program.Arch)
 		for _, m := range made {
 			fmt.Fprintf(w, "job %d runs it at %s\n", m.Job.ID, inZone(m.Job.DueAt, f.zone))
 		}
@@ -325,12 +329,12 @@ func (c *cli) saveProgram(ctx context.Context, s *conn, t belfry.Task, isNew boo
 }
 
 // saveProgramSchedule makes the schedule of the task's name, or changes its rule.
-func saveProgramSchedule(ctx context.Context, s *conn, t belfry.Task, f *programFlags) error {
+func saveProgramSchedule(ctx context.Context, s *conn, t task.Task, f *programFlags) error {
 	sc, err := s.Schedule(ctx, t.Namespace, t.Name)
-	if belfry.CodeOf(err) == belfry.NotFound {
+	if core.CodeOf(err) == core.NotFound {
 		_, err = s.CreateSchedule(ctx, f.fresh(t))
 	} else if err == nil {
-		sc.Rules = []belfry.Rule{f.rule()}
+		sc.Rules = []schedule.Rule{f.rule()}
 		set(f.zone != "", f.zone, &sc.Zone)
 		_, err = s.UpdateSchedule(ctx, sc)
 	}

@@ -9,7 +9,8 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/job"
 )
 
 func (c *cli) queueCmd() *cobra.Command {
@@ -29,7 +30,7 @@ func (f *queueFlags) add(fs *pflag.FlagSet) {
 	fs.StringVar(&f.description, "description", "", "for people")
 }
 
-func (f *queueFlags) apply(given func(string) bool, q *belfry.Queue) {
+func (f *queueFlags) apply(given func(string) bool, q *job.Queue) {
 	set(given("concurrency"), f.concurrency, &q.Concurrency)
 	set(given("global-limit"), f.globalLimit, &q.GlobalLimit)
 	set(given("priority"), f.priority, &q.Priority)
@@ -41,14 +42,14 @@ func (c *cli) queueCreate() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "create NAME", Short: "Create a queue", Args: cobra.ExactArgs(1),
 		RunE: c.verb(func(ctx context.Context, s *conn, cmd *cobra.Command, args []string) error {
-			switch _, err := s.Queue(ctx, args[0]); belfry.CodeOf(err) {
-			case belfry.NotFound:
+			switch _, err := s.Queue(ctx, args[0]); core.CodeOf(err) {
+			case core.NotFound:
 			case "":
-				return belfry.Errorf(belfry.Conflict, "queue %q exists", args[0]).WithHint("belfry queue update %s", args[0])
+				return core.Errorf(core.Conflict, "queue %q exists", args[0]).WithHint("belfry queue update %s", args[0])
 			default:
 				return err
 			}
-			q := belfry.Queue{Name: args[0]}
+			q := job.Queue{Name: args[0]}
 			f.apply(cmd.Flags().Changed, &q)
 			return c.saveQueue(ctx, s, q, "created")
 		}),
@@ -57,7 +58,7 @@ func (c *cli) queueCreate() *cobra.Command {
 	return cmd
 }
 
-func (c *cli) saveQueue(ctx context.Context, s *conn, q belfry.Queue, done string) error {
+func (c *cli) saveQueue(ctx context.Context, s *conn, q job.Queue, done string) error {
 	q, err := s.SaveQueue(ctx, q)
 	if err != nil {
 		return err
@@ -92,7 +93,7 @@ func (c *cli) queueList() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return c.emit(belfry.Page[belfry.QueueStats]{Items: qs}, func(w io.Writer) {
+			return c.emit(core.Page[job.QueueStats]{Items: qs}, func(w io.Writer) {
 				g := c.grid("NAME", "STATE", "READY", "RUNNING", "LATER", "OLDEST", "PRIORITY", "PER WORKER", "IN ALL")
 				for _, q := range qs {
 					all := ""
@@ -108,7 +109,7 @@ func (c *cli) queueList() *cobra.Command {
 	}
 }
 
-func queueState(q belfry.Queue) string {
+func queueState(q job.Queue) string {
 	if q.PausedAt.IsZero() {
 		return "active"
 	}

@@ -10,9 +10,11 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/belfry-run/belfry"
 	"github.com/belfry-run/belfry/app"
+	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/internal/plainjson"
+	"github.com/belfry-run/belfry/job"
+	"github.com/belfry-run/belfry/task"
 )
 
 func (c *cli) runCmd() *cobra.Command {
@@ -54,10 +56,10 @@ commands of a server that is not on this machine want --allow-commands.`,
 			return err
 		}
 		switch t.Kind {
-		case belfry.KindFunc:
+		case task.KindFunc:
 			return c.runElsewhere(ctx, s, t, raw)
-		case belfry.KindCycle:
-			return belfry.Errorf(belfry.Invalid, "task %q is a cycle, whose members run where workers are", t.Name).WithHint("belfry cycle run %s --wait", t.Name)
+		case task.KindCycle:
+			return core.Errorf(core.Invalid, "task %q is a cycle, whose members run where workers are", t.Name).WithHint("belfry cycle run %s --wait", t.Name)
 		}
 		return c.runHere(ctx, s, t, raw)
 	})
@@ -68,7 +70,7 @@ commands of a server that is not on this machine want --allow-commands.`,
 func runInput(args []string, whole string) (json.RawMessage, error) {
 	if whole != "" {
 		if len(args) > 0 {
-			return nil, belfry.InvalidField("--input", whole, "cannot stand beside keys", "give one of them")
+			return nil, core.InvalidField("--input", whole, "cannot stand beside keys", "give one of them")
 		}
 		var raw json.RawMessage
 		err := jsonText(true, whole, &raw)
@@ -82,7 +84,7 @@ func runInput(args []string, whole string) (json.RawMessage, error) {
 	for i := 0; i < len(args); i++ {
 		key, value, found := strings.Cut(strings.TrimPrefix(args[i], "--"), "=")
 		if !strings.HasPrefix(args[i], "--") || key == "" {
-			return nil, belfry.InvalidField("TASK", args[i], "is not a key of the input", "write --key=value; flags of belfry stand before TASK")
+			return nil, core.InvalidField("TASK", args[i], "is not a key of the input", "write --key=value; flags of belfry stand before TASK")
 		}
 		text := json.RawMessage("true")
 		switch {
@@ -139,8 +141,8 @@ func asJSON(value string) json.RawMessage {
 	return text
 }
 
-func (c *cli) runElsewhere(ctx context.Context, s *conn, t belfry.Task, input json.RawMessage) error {
-	made, err := s.Enqueue(ctx, []belfry.NewJob{{Namespace: t.Namespace, Task: t.Name, Input: input}})
+func (c *cli) runElsewhere(ctx context.Context, s *conn, t task.Task, input json.RawMessage) error {
+	made, err := s.Enqueue(ctx, []job.NewJob{{Namespace: t.Namespace, Task: t.Name, Input: input}})
 	if err != nil {
 		return err
 	}
@@ -154,22 +156,22 @@ func (c *cli) runElsewhere(ctx context.Context, s *conn, t belfry.Task, input js
 	return err
 }
 
-func (c *cli) runHere(ctx context.Context, s *conn, t belfry.Task, input json.RawMessage) error {
+func (c *cli) runHere(ctx context.Context, s *conn, t task.Task, input json.RawMessage) error {
 	l := c.loaded
-	if t.Kind == belfry.KindCommand && !s.direct && !isLocal(s.where) && !l.AllowCommands {
-		return belfry.Errorf(belfry.Forbidden, "task %q is a command that %s defines", t.Name, s.where).
+	if t.Kind == task.KindCommand && !s.direct && !isLocal(s.where) && !l.AllowCommands {
+		return core.Errorf(core.Forbidden, "task %q is a command that %s defines", t.Name, s.where).
 			WithHint("look at it with: belfry task show %s; then: belfry run --allow-commands %s", t.Name, t.Name)
 	}
 	f, err := app.RunTask(ctx, l.Config, versionText(), t, input, c.stdout, c.stderr)
 	if err != nil {
 		return err
 	}
-	if t.Kind == belfry.KindHTTP && len(f.Output) > 0 {
+	if t.Kind == task.KindHTTP && len(f.Output) > 0 {
 		if err := writeJSON(c.stdout, f.Output); err != nil {
 			return err
 		}
 	}
-	if f.Outcome != belfry.OutcomeOK {
+	if f.Outcome != job.OutcomeOK {
 		return fmt.Errorf("task %s ended with %s: %s", t.Name, f.Outcome, or(f.Error, "it says no more"))
 	}
 	return nil

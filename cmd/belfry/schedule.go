@@ -12,9 +12,11 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/cron"
 	"github.com/belfry-run/belfry/internal/plainjson"
+	"github.com/belfry-run/belfry/job"
+	"github.com/belfry-run/belfry/schedule"
 )
 
 func (c *cli) scheduleCmd() *cobra.Command {
@@ -67,19 +69,19 @@ func (f *scheduleFlags) add(fs *pflag.FlagSet) {
 	fs.StringVar(&f.description, "description", "", "for people")
 }
 
-func (f *scheduleFlags) apply(fs *pflag.FlagSet, s *belfry.Schedule) error {
+func (f *scheduleFlags) apply(fs *pflag.FlagSet, s *schedule.Schedule) error {
 	given := fs.Changed
 	set(given("task"), f.task, &s.Task)
 	set(given("description"), f.description, &s.Description)
 	set(given("zone"), f.zone, &s.Zone)
 	set(given("max-runs"), f.maxRuns, &s.MaxRuns)
-	set(given("catchup"), belfry.Catchup(f.catchup), &s.Catchup)
+	set(given("catchup"), schedule.Catchup(f.catchup), &s.Catchup)
 	set(given("catchup-max"), f.catchupMax, &s.CatchupMax)
-	set(given("overlap"), belfry.Overlap(f.overlap), &s.Overlap)
+	set(given("overlap"), schedule.Overlap(f.overlap), &s.Overlap)
 	set(given("buffer-max"), f.bufferMax, &s.BufferMax)
 	set(given("blackout"), f.blackout, &s.Blackout)
 	set(given("only-within"), f.within, &s.Within)
-	set(given("on-blackout"), belfry.OnBlackout(f.onBlackout), &s.OnBlackout)
+	set(given("on-blackout"), schedule.OnBlackout(f.onBlackout), &s.OnBlackout)
 	set(given("dst-gap"), cron.Gap(f.dstGap), &s.DSTGap)
 	set(given("dst-fold"), cron.Fold(f.dstFold), &s.DSTFold)
 	if err := jsonText(given("input"), f.input, &s.Input); err != nil {
@@ -100,36 +102,36 @@ func (f *scheduleFlags) apply(fs *pflag.FlagSet, s *belfry.Schedule) error {
 	return f.applyRules(given, s)
 }
 
-func (f *scheduleFlags) applyRules(given func(string) bool, s *belfry.Schedule) error {
+func (f *scheduleFlags) applyRules(given func(string) bool, s *schedule.Schedule) error {
 	if !given("cron") && !given("every") && !given("at") && !given("rrule") {
 		if f.afterFinish {
-			return belfry.InvalidField("--after-finish", "", "belongs to --every", "such as --every 5s --after-finish")
+			return core.InvalidField("--after-finish", "", "belongs to --every", "such as --every 5s --after-finish")
 		}
 		return nil
 	}
-	var rules []belfry.Rule
+	var rules []schedule.Rule
 	for _, text := range f.cron {
-		rules = append(rules, belfry.Rule{Cron: text})
+		rules = append(rules, schedule.Rule{Cron: text})
 	}
 	for _, text := range f.rrule {
-		rules = append(rules, belfry.Rule{RRule: text})
+		rules = append(rules, schedule.Rule{RRule: text})
 	}
 	for _, text := range f.every {
-		d, err := belfry.ParseDuration(text)
+		d, err := core.ParseDuration(text)
 		if err != nil {
-			return belfry.InvalidField("--every", "", err.Error(), "")
+			return core.InvalidField("--every", "", err.Error(), "")
 		}
 		if d <= 0 {
-			return belfry.InvalidField("--every", text, "is no time between two runs", "such as 5s or 1h30m")
+			return core.InvalidField("--every", text, "is no time between two runs", "such as 5s or 1h30m")
 		}
-		r := belfry.Rule{Every: d}
+		r := schedule.Rule{Every: d}
 		if f.afterFinish {
-			r.Anchor = belfry.AnchorFinish
+			r.Anchor = schedule.AnchorFinish
 		}
 		rules = append(rules, r)
 	}
 	if len(f.at) > 0 {
-		var r belfry.Rule
+		var r schedule.Rule
 		for _, text := range f.at {
 			var t time.Time
 			if err := instant(true, "--at", text, s.Zone, &t); err != nil {
@@ -143,13 +145,13 @@ func (f *scheduleFlags) applyRules(given func(string) bool, s *belfry.Schedule) 
 	return nil
 }
 
-func (c *cli) scheduleFrom(s *conn, cmd *cobra.Command, f *scheduleFlags, args []string) (belfry.Schedule, error) {
-	var sc belfry.Schedule
+func (c *cli) scheduleFrom(s *conn, cmd *cobra.Command, f *scheduleFlags, args []string) (schedule.Schedule, error) {
+	var sc schedule.Schedule
 	if err := c.draft(s, f.file, "schedule", args, &sc, &sc.Name, &sc.Namespace); err != nil {
 		return sc, err
 	}
 	if sc.Name == "" {
-		return sc, belfry.InvalidField("NAME", "", "is missing", "write: belfry schedule create NAME --task TASK --every 5s")
+		return sc, core.InvalidField("NAME", "", "is missing", "write: belfry schedule create NAME --task TASK --every 5s")
 	}
 	return sc, f.apply(cmd.Flags(), &sc)
 }
@@ -172,10 +174,10 @@ func (c *cli) scheduleCreate() *cobra.Command {
 				return err
 			}
 			if reason != "" && !paused {
-				return belfry.InvalidField("--reason", "", "belongs to --paused", "add --paused")
+				return core.InvalidField("--reason", "", "belongs to --paused", "add --paused")
 			}
 			if paused {
-				sc.State, sc.PausedReason = belfry.SchedulePaused, reason
+				sc.State, sc.PausedReason = schedule.Paused, reason
 			}
 			sc, err = s.CreateSchedule(ctx, sc)
 			if err != nil {
@@ -194,15 +196,15 @@ func (c *cli) scheduleCreate() *cobra.Command {
 }
 
 // adviseCatchup says, on stderr, that not all missed runs are made up for.
-func (c *cli) adviseCatchup(s belfry.Schedule) {
+func (c *cli) adviseCatchup(s schedule.Schedule) {
 	if trap := s.CatchupTrap(); trap != "" {
 		fmt.Fprintf(c.stderr, "note: %s\ntry: belfry schedule update %s --overlap buffer_all\n", trap, s.Name)
 	}
 }
 
-func nextText(s belfry.Schedule, now time.Time) string {
+func nextText(s schedule.Schedule, now time.Time) string {
 	switch {
-	case s.State != belfry.ScheduleActive && s.State != "":
+	case s.State != schedule.Active && s.State != "":
 		return "none: " + string(s.State)
 	case !s.RunsAt().IsZero():
 		return inZone(s.RunsAt(), s.Zone) + " (" + ago(s.RunsAt(), now) + ")"
@@ -232,8 +234,8 @@ func (c *cli) scheduleList() *cobra.Command {
 	cmd.Flags().StringVar(&tag, "tag", "", "only those of tasks with a tag")
 	cmd.Flags().StringVar(&part, "part", "", "only those with this in their name")
 	cmd.RunE = c.verb(func(ctx context.Context, s *conn, _ *cobra.Command, _ []string) error {
-		p, err := allPages(*limit, func(pg belfry.Paging) (belfry.Page[belfry.Schedule], error) {
-			return s.Schedules(ctx, belfry.ScheduleFilter{Paging: pg, Namespace: s.namespace, State: belfry.ScheduleState(state), Task: task, Tag: tag, Part: part})
+		p, err := allPages(*limit, func(pg core.Paging) (core.Page[schedule.Schedule], error) {
+			return s.Schedules(ctx, schedule.Filter{Paging: pg, Namespace: s.namespace, State: schedule.State(state), Task: task, Tag: tag, Part: part})
 		})
 		if err != nil {
 			return err
@@ -275,7 +277,7 @@ func (c *cli) scheduleShow() *cobra.Command {
 	}
 }
 
-func (c *cli) drawSchedule(w io.Writer, s belfry.Schedule, now time.Time) {
+func (c *cli) drawSchedule(w io.Writer, s schedule.Schedule, now time.Time) {
 	paused := ""
 	if !s.PausedAt.IsZero() {
 		paused = fmt.Sprintf("%s by %s: %s", when(s.PausedAt, now), s.PausedBy, s.PausedReason)
@@ -325,13 +327,13 @@ func (c *cli) scheduleUpdate() *cobra.Command {
 	return cmd
 }
 
-func (c *cli) scheduleToUpdate(ctx context.Context, s *conn, cmd *cobra.Command, f *scheduleFlags, args []string) (belfry.Schedule, error) {
+func (c *cli) scheduleToUpdate(ctx context.Context, s *conn, cmd *cobra.Command, f *scheduleFlags, args []string) (schedule.Schedule, error) {
 	if f.file != "" || len(args) == 0 {
 		return c.scheduleFrom(s, cmd, f, args)
 	}
 	ns, err := s.one()
 	if err != nil {
-		return belfry.Schedule{}, err
+		return schedule.Schedule{}, err
 	}
 	sc, err := s.Schedule(ctx, ns, args[0])
 	if err != nil {
@@ -393,11 +395,11 @@ func (c *cli) scheduleTrigger() *cobra.Command {
 			if err := jsonText(input != "", input, &raw); err != nil {
 				return err
 			}
-			job, err := s.TriggerSchedule(ctx, ns, args[0], raw)
+			j, err := s.TriggerSchedule(ctx, ns, args[0], raw)
 			if err != nil {
 				return err
 			}
-			return c.jobMade(ctx, s, belfry.Enqueued{Job: job}, w)
+			return c.jobMade(ctx, s, job.Enqueued{Job: j}, w)
 		}),
 	}
 	cmd.Flags().StringVar(&input, "input", "", "JSON for the job; default: the schedule's input")
@@ -415,8 +417,8 @@ func (c *cli) scheduleOccurrences() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		p, err := allPages(*limit, func(pg belfry.Paging) (belfry.Page[belfry.Occurrence], error) {
-			return s.Occurrences(ctx, belfry.OccurrenceFilter{Paging: pg, Namespace: ns, Schedule: args[0], Decision: belfry.Decision(decision)})
+		p, err := allPages(*limit, func(pg core.Paging) (core.Page[schedule.Occurrence], error) {
+			return s.Occurrences(ctx, schedule.OccurrenceFilter{Paging: pg, Namespace: ns, Schedule: args[0], Decision: schedule.Decision(decision)})
 		})
 		if err != nil {
 			return err

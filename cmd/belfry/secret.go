@@ -5,7 +5,7 @@ import (
 	"os"
 	"strings"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
 )
 
 // maxSecret bounds what is read for a secret, in bytes. The longest are PEM.
@@ -17,34 +17,34 @@ const secretHelp = "; @FILE reads it from a file, - from standard input"
 // secret is the value of a flag that nobody else should see. Written out, it
 // stands in the list of processes and in the shell's history; so it may be
 // given as a file or through standard input.
-func (c *cli) secret(flag, text string) (belfry.Secret, error) {
+func (c *cli) secret(flag, text string) (core.Secret, error) {
 	var raw []byte
 	var err error
 	path, isFile := strings.CutPrefix(text, "@")
 	switch {
 	case text == "-" && c.stdinTaken:
-		return "", belfry.InvalidField(flag, "-", "cannot read what another flag has read", "only one secret can come from standard input; give the other as @FILE")
+		return "", core.InvalidField(flag, "-", "cannot read what another flag has read", "only one secret can come from standard input; give the other as @FILE")
 	case text == "-":
 		c.stdinTaken = true
 		raw, err = io.ReadAll(io.LimitReader(c.stdin, maxSecret+1))
 	case isFile:
 		raw, err = readSecret(path)
 	default:
-		return belfry.Secret(text), nil
+		return core.Secret(text), nil
 	}
 	return secretIn(flag, text, raw, err)
 }
 
 // secretIn is the secret that was read from a place, as a flag names it.
-func secretIn(flag, place string, raw []byte, err error) (belfry.Secret, error) {
+func secretIn(flag, place string, raw []byte, err error) (core.Secret, error) {
 	if err != nil {
-		return "", belfry.InvalidField(flag, place, err.Error(), "@FILE names a file that holds nothing but the secret")
+		return "", core.InvalidField(flag, place, err.Error(), "@FILE names a file that holds nothing but the secret")
 	}
 	found := strings.TrimRight(string(raw), "\r\n")
 	if found == "" || len(raw) > maxSecret {
-		return "", belfry.InvalidField(flag, place, "leads to no secret of 1 to 65536 bytes", "")
+		return "", core.InvalidField(flag, place, "leads to no secret of 1 to 65536 bytes", "")
 	}
-	return belfry.Secret(found), nil
+	return core.Secret(found), nil
 }
 
 func readSecret(path string) ([]byte, error) {
@@ -57,7 +57,7 @@ func readSecret(path string) ([]byte, error) {
 }
 
 // setSecret puts a secret where it belongs, if its flag was given.
-func (c *cli) setSecret(given func(string) bool, name, text string, to *belfry.Secret) error {
+func (c *cli) setSecret(given func(string) bool, name, text string, to *core.Secret) error {
 	if !given(name) {
 		return nil
 	}

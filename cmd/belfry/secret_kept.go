@@ -8,19 +8,21 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/task"
+	"github.com/belfry-run/belfry/view"
 )
 
 func (c *cli) secretCmd() *cobra.Command {
-	d := document[belfry.KeptSecret]{
+	d := document[task.KeptSecret]{
 		c: c, noun: "secret", many: "secrets", empty: "belfry secret set db-password @FILE",
-		list: func(ctx context.Context, s *conn, f belfry.DocumentFilter) (belfry.Page[belfry.KeptSecret], error) {
+		list: func(ctx context.Context, s *conn, f view.DocumentFilter) (core.Page[task.KeptSecret], error) {
 			return s.KeptSecrets(ctx, f)
 		},
 		drop:  func(ctx context.Context, s *conn, ns, name string) error { return s.DeleteSecret(ctx, ns, name) },
-		owner: func(k *belfry.KeptSecret) (namespace, name *string) { return &k.Namespace, &k.Name },
+		owner: func(k *task.KeptSecret) (namespace, name *string) { return &k.Namespace, &k.Name },
 		head:  []string{"UPDATED", "BY", "TASKS"},
-		row: func(s *conn, k belfry.KeptSecret) []string {
+		row: func(s *conn, k task.KeptSecret) []string {
 			return []string{ago(k.UpdatedAt, s.now), k.UpdatedBy, clip(strings.Join(k.Tasks, ", "), 60)}
 		},
 	}
@@ -45,7 +47,7 @@ would stand in the list of processes and in the shell's history.`,
 				return err
 			}
 			if args[1] != "-" && !strings.HasPrefix(args[1], "@") {
-				return belfry.InvalidField("VALUE", "", "is not taken from the command line, where others can see it", "write @FILE, or - and give it on standard input")
+				return core.InvalidField("VALUE", "", "is not taken from the command line, where others can see it", "write @FILE, or - and give it on standard input")
 			}
 			value, err := c.secret("VALUE", args[1])
 			if err != nil {

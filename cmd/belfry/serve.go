@@ -12,9 +12,12 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/access"
 	"github.com/belfry-run/belfry/app"
 	"github.com/belfry-run/belfry/config"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/task"
+	"github.com/belfry-run/belfry/view"
 )
 
 func (c *cli) serveCmd() *cobra.Command {
@@ -65,8 +68,8 @@ func (c *cli) firstDefinitions(l *config.Loaded, files []string) (config.Definit
 	if len(files) == 0 {
 		return config.Definitions{}, nil
 	}
-	if l.Namespace == belfry.AnyNamespace {
-		return config.Definitions{}, belfry.InvalidField("namespace", "*", "names no single owner for the definitions", "leave it out, or name one")
+	if l.Namespace == core.AnyNamespace {
+		return config.Definitions{}, core.InvalidField("namespace", "*", "names no single owner for the definitions", "leave it out, or name one")
 	}
 	srcs, err := config.ReadSources(files, c.stdin)
 	if err != nil {
@@ -76,25 +79,25 @@ func (c *cli) firstDefinitions(l *config.Loaded, files []string) (config.Definit
 }
 
 func (c *cli) begin(ctx context.Context, a *app.App, l *config.Loaded, defs config.Definitions) error {
-	var applied belfry.Applied
+	var applied view.Applied
 	if defs.Count() > 0 {
 		var err error
-		applied, err = a.Store().Apply(belfry.WithActor(ctx, localActor()), defs.Manifest, belfry.ApplyOptions{Namespace: l.Namespace})
+		applied, err = a.Store().Apply(access.WithActor(ctx, localActor()), defs.Manifest, view.ApplyOptions{Namespace: l.Namespace})
 		if err != nil {
 			return defs.Locate(err)
 		}
 	}
-	tasks, err := a.Store().Tasks(ctx, belfry.TaskFilter{Paging: belfry.Paging{Limit: 2}, Namespace: l.Namespace})
+	tasks, err := a.Store().Tasks(ctx, task.Filter{Paging: core.Paging{Limit: 2}, Namespace: l.Namespace})
 	if err != nil {
 		return err
 	}
 	// This node's worker is at work by now, and may have brought the canary.
-	own := func(t belfry.Task) bool { return t.Name == app.CanaryTask }
+	own := func(t task.Task) bool { return t.Name == app.CanaryTask }
 	return c.ready(a, l, applied, len(slices.DeleteFunc(tasks.Items, own)) == 0)
 }
 
 // ready says that the node is there and what to do next.
-func (c *cli) ready(a *app.App, l *config.Loaded, applied belfry.Applied, empty bool) error {
+func (c *cli) ready(a *app.App, l *config.Loaded, applied view.Applied, empty bool) error {
 	state := struct {
 		URL       string   `json:"url,omitempty"`
 		Database  string   `json:"database"`

@@ -9,15 +9,17 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/monitor"
+	"github.com/belfry-run/belfry/view"
 )
 
 func (c *cli) statusPageCmd() *cobra.Command {
 	return noun("status-page", "What is shown to everyone", []string{"status-pages"}, c.statusPages().verbs()...)
 }
 
-func (c *cli) statusPages() document[belfry.StatusPage] {
-	return document[belfry.StatusPage]{
+func (c *cli) statusPages() document[monitor.StatusPage] {
+	return document[monitor.StatusPage]{
 		c: c, noun: "status page", many: "status pages", empty: "belfry status-page set public --title 'How we are'",
 		arguments: "[--title TITLE] [--section TITLE=MONITOR,MONITOR]...",
 		long: `Make or change a status page. What its sections name is shown to everyone; without
@@ -25,13 +27,13 @@ a section it shows all monitors that are public. A monitor is named by its name,
 and all that have a tag as tag:TAG.`,
 		example: `  belfry status-page set public --title 'How we are' --section 'Shop=site,api' --section 'Inside=tag:infra'
   belfry status-page set public --off`,
-		list: func(ctx context.Context, s *conn, f belfry.DocumentFilter) (belfry.Page[belfry.StatusPage], error) {
+		list: func(ctx context.Context, s *conn, f view.DocumentFilter) (core.Page[monitor.StatusPage], error) {
 			return s.StatusPages(ctx, f)
 		},
-		show: func(ctx context.Context, s *conn, ns, name string) (belfry.StatusPage, error) {
+		show: func(ctx context.Context, s *conn, ns, name string) (monitor.StatusPage, error) {
 			return s.StatusPage(ctx, ns, name)
 		},
-		save: func(ctx context.Context, s *conn, d belfry.StatusPage) (belfry.StatusPage, error) {
+		save: func(ctx context.Context, s *conn, d monitor.StatusPage) (monitor.StatusPage, error) {
 			saved, err := s.SaveStatusPage(ctx, d)
 			if err == nil {
 				for _, section := range saved.Sections {
@@ -42,22 +44,22 @@ and all that have a tag as tag:TAG.`,
 		},
 		drop: func(ctx context.Context, s *conn, ns, name string) error { return s.DeleteStatusPage(ctx, ns, name) },
 
-		owner: func(d *belfry.StatusPage) (namespace, name *string) { return &d.Namespace, &d.Name },
+		owner: func(d *monitor.StatusPage) (namespace, name *string) { return &d.Namespace, &d.Name },
 		head:  []string{"STATE", "TITLE", "SHOWS"},
-		row: func(_ *conn, d belfry.StatusPage) []string {
+		row: func(_ *conn, d monitor.StatusPage) []string {
 			return []string{onOff(d.Off), clip(d.Title, 50), clip(strings.ReplaceAll(sections(d), "\n", "; "), 60)}
 		},
-		draw: func(w io.Writer, _ *conn, d belfry.StatusPage) {
+		draw: func(w io.Writer, _ *conn, d monitor.StatusPage) {
 			c.pairs(w, "name", d.Name, "namespace", d.Namespace, "title", d.Title, "description", d.Description, "state", onOff(d.Off),
 				"shows", sections(d), "generation", strconv.FormatInt(d.Generation, 10), "created", stamp(d.CreatedAt), "updated", stamp(d.UpdatedAt))
 		},
 		flags: statusPageFlags,
-		said:  func(*conn, belfry.StatusPage) string { return "" },
+		said:  func(*conn, monitor.StatusPage) string { return "" },
 	}
 }
 
 // sections is what a status page shows.
-func sections(d belfry.StatusPage) string {
+func sections(d monitor.StatusPage) string {
 	var lines []string
 	for _, s := range d.Sections {
 		lines = append(lines, strings.TrimPrefix(s.Title+": "+targets(s.Monitors, s.Tags), ": "))
@@ -65,7 +67,7 @@ func sections(d belfry.StatusPage) string {
 	return or(strings.Join(lines, "\n"), "all monitors that are public")
 }
 
-func statusPageFlags(fs *pflag.FlagSet) func(*conn, *pflag.FlagSet, *belfry.StatusPage, []string) error {
+func statusPageFlags(fs *pflag.FlagSet) func(*conn, *pflag.FlagSet, *monitor.StatusPage, []string) error {
 	var title, description string
 	var list []string
 	var off bool
@@ -73,7 +75,7 @@ func statusPageFlags(fs *pflag.FlagSet) func(*conn, *pflag.FlagSet, *belfry.Stat
 	fs.StringArrayVar(&list, "section", nil, "TITLE=MONITOR,tag:TAG,...; may be repeated; an empty one leaves only the monitors that are public")
 	fs.BoolVar(&off, "off", false, "nobody sees it; --off=false ends that")
 	fs.StringVar(&description, "description", "", "for people")
-	return func(_ *conn, fs *pflag.FlagSet, d *belfry.StatusPage, rest []string) error {
+	return func(_ *conn, fs *pflag.FlagSet, d *monitor.StatusPage, rest []string) error {
 		set(fs.Changed("title"), title, &d.Title)
 		set(fs.Changed("off"), off, &d.Off)
 		set(fs.Changed("description"), description, &d.Description)
@@ -95,10 +97,10 @@ func statusPageFlags(fs *pflag.FlagSet) func(*conn, *pflag.FlagSet, *belfry.Stat
 }
 
 // sectionOf reads "Shop=site,api,tag:infra".
-func sectionOf(text string) (s belfry.StatusSection, err error) {
+func sectionOf(text string) (s monitor.StatusSection, err error) {
 	title, names, found := strings.Cut(text, "=")
 	if !found {
-		return s, belfry.InvalidField("--section", text, "does not say what it shows", "write TITLE=MONITOR,MONITOR, or TITLE=tag:TAG")
+		return s, core.InvalidField("--section", text, "does not say what it shows", "write TITLE=MONITOR,MONITOR, or TITLE=tag:TAG")
 	}
 	s.Title = title
 	for name := range strings.SplitSeq(names, ",") {

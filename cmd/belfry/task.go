@@ -9,8 +9,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/internal/plainjson"
+	"github.com/belfry-run/belfry/task"
 )
 
 func (c *cli) taskCmd() *cobra.Command {
@@ -26,8 +27,8 @@ func (c *cli) taskList() *cobra.Command {
 	cmd.Flags().StringVar(&tag, "tag", "", "only with this tag")
 	cmd.Flags().StringVar(&part, "part", "", "only those with this in their name")
 	cmd.RunE = c.verb(func(ctx context.Context, s *conn, _ *cobra.Command, _ []string) error {
-		p, err := allPages(*limit, func(pg belfry.Paging) (belfry.Page[belfry.Task], error) {
-			return s.Tasks(ctx, belfry.TaskFilter{Paging: pg, Namespace: s.namespace, Kind: belfry.Kind(kind), Tag: tag, Part: part})
+		p, err := allPages(*limit, func(pg core.Paging) (core.Page[task.Task], error) {
+			return s.Tasks(ctx, task.Filter{Paging: pg, Namespace: s.namespace, Kind: task.Kind(kind), Tag: tag, Part: part})
 		})
 		if err != nil {
 			return err
@@ -49,7 +50,7 @@ func (c *cli) taskList() *cobra.Command {
 }
 
 // what is what a task does, in a line.
-func what(t belfry.Task) string {
+func what(t task.Task) string {
 	switch {
 	case t.Command != nil && t.Command.Shell != "":
 		return t.Command.Shell
@@ -100,7 +101,7 @@ func (c *cli) taskShow() *cobra.Command {
 	}
 }
 
-func (c *cli) drawTask(w io.Writer, t belfry.Task) {
+func (c *cli) drawTask(w io.Writer, t task.Task) {
 	pairs := []string{
 		"name", t.Name, "namespace", t.Namespace, "kind", string(t.Kind), "description", t.Description,
 		"queue", t.Queue, "priority", strconv.Itoa(t.Priority), "timeout", t.Timeout.String(),
@@ -119,9 +120,9 @@ func (c *cli) drawTask(w io.Writer, t belfry.Task) {
 	if t.Program != nil {
 		pairs = append(pairs, programPairs(t)...)
 	}
-	if t.Command == nil && t.HTTP == nil && t.Program == nil && t.Kind != belfry.KindFunc {
+	if t.Command == nil && t.HTTP == nil && t.Program == nil && t.Kind != task.KindFunc {
 		name := "target"
-		if t.Kind == belfry.KindCycle {
+		if t.Kind == task.KindCycle {
 			name = "members"
 		}
 		pairs = append(pairs, name, what(t))

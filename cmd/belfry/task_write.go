@@ -10,7 +10,8 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/task"
 )
 
 // taskFlags are the fields of a task that have a flag. Only flags that were
@@ -62,14 +63,14 @@ func addNeeds(fs *pflag.FlagSet, to *[]string) {
 }
 
 // apply puts the flags that were given into a task.
-func (f *taskFlags) apply(fs *pflag.FlagSet, t *belfry.Task, after []string) error {
+func (f *taskFlags) apply(fs *pflag.FlagSet, t *task.Task, after []string) error {
 	given := fs.Changed
 	if err := f.applyKind(given, t, after); err != nil {
 		return err
 	}
 	set(given("queue"), f.queue, &t.Queue)
 	set(given("description"), f.description, &t.Description)
-	set(given("kind"), belfry.Kind(f.kind), &t.Kind)
+	set(given("kind"), task.Kind(f.kind), &t.Kind)
 	set(given("priority"), f.priority, &t.Priority)
 	set(given("tag"), f.tags, &t.Tags)
 	if given("need") {
@@ -85,37 +86,37 @@ func (f *taskFlags) apply(fs *pflag.FlagSet, t *belfry.Task, after []string) err
 	if err := retries(given, f.retries, &t.Retry); err != nil {
 		return err
 	}
-	set(given("backoff"), belfry.Backoff(f.backoff), &t.Retry.Backoff)
-	set(f.noRetryLost, belfry.OnLostFail, &t.Retry.OnLost)
+	set(given("backoff"), task.Backoff(f.backoff), &t.Retry.Backoff)
+	set(f.noRetryLost, task.OnLostFail, &t.Retry.OnLost)
 	if err := duration(given, "timeout", f.timeout, &t.Timeout); err != nil {
 		return err
 	}
 	return duration(given, "retry-delay", f.retryDelay, &t.Retry.Delay)
 }
 
-func (f *taskFlags) applyKind(given func(string) bool, t *belfry.Task, after []string) error {
+func (f *taskFlags) applyKind(given func(string) bool, t *task.Task, after []string) error {
 	command := given("shell") || given("argv") || given("dir") || given("stdin") || given("env") || len(after) > 0
 	request := given("url") || given("method") || given("header") || given("body") || given("expect-status") || given("expect-body")
 	if command && request {
-		return belfry.Errorf(belfry.Invalid, "a task runs a command or makes a request, and not both").
+		return core.Errorf(core.Invalid, "a task runs a command or makes a request, and not both").
 			WithHint("make two tasks")
 	}
 	if command {
 		if t.Command == nil {
-			t.Command = &belfry.Command{}
+			t.Command = &task.Command{}
 		}
 		return f.applyCommand(given, t.Command, after)
 	}
 	if request {
 		if t.HTTP == nil {
-			t.HTTP = &belfry.HTTP{}
+			t.HTTP = &task.HTTP{}
 		}
 		return f.applyHTTP(given, t.HTTP)
 	}
 	return nil
 }
 
-func (f *taskFlags) applyCommand(given func(string) bool, cmd *belfry.Command, after []string) error {
+func (f *taskFlags) applyCommand(given func(string) bool, cmd *task.Command, after []string) error {
 	if given("shell") {
 		cmd.Shell, cmd.Argv = f.shell, nil
 	}
@@ -134,7 +135,7 @@ func (f *taskFlags) applyCommand(given func(string) bool, cmd *belfry.Command, a
 	return err
 }
 
-func (f *taskFlags) applyHTTP(given func(string) bool, h *belfry.HTTP) error {
+func (f *taskFlags) applyHTTP(given func(string) bool, h *task.HTTP) error {
 	set(given("url"), f.url, &h.URL)
 	set(given("method"), f.method, &h.Method)
 	set(given("body"), f.body, &h.Body)
@@ -176,8 +177,8 @@ func (c *cli) taskCreate() *cobra.Command {
 	return cmd
 }
 
-func (c *cli) taskFrom(s *conn, cmd *cobra.Command, f *taskFlags, args []string) (belfry.Task, error) {
-	var t belfry.Task
+func (c *cli) taskFrom(s *conn, cmd *cobra.Command, f *taskFlags, args []string) (task.Task, error) {
+	var t task.Task
 	name, rest, err := nameAndRest(cmd, args)
 	if err != nil {
 		return t, err
@@ -187,7 +188,7 @@ func (c *cli) taskFrom(s *conn, cmd *cobra.Command, f *taskFlags, args []string)
 	}
 	set(name != "", name, &t.Name)
 	if t.Name == "" {
-		return t, belfry.InvalidField("NAME", "", "is missing", "write: belfry task create NAME --shell 'echo hello'")
+		return t, core.InvalidField("NAME", "", "is missing", "write: belfry task create NAME --shell 'echo hello'")
 	}
 	return t, f.apply(cmd.Flags(), &t, rest)
 }
@@ -213,7 +214,7 @@ func (c *cli) taskUpdate() *cobra.Command {
 				return err
 			}
 			if name == "" {
-				return belfry.InvalidField("NAME", "", "is missing", "see: belfry task list")
+				return core.InvalidField("NAME", "", "is missing", "see: belfry task list")
 			}
 			t, err := s.Task(ctx, ns, name)
 			if err != nil {
@@ -229,7 +230,7 @@ func (c *cli) taskUpdate() *cobra.Command {
 	return cmd
 }
 
-func (c *cli) putTask(ctx context.Context, s *conn, t belfry.Task) error {
+func (c *cli) putTask(ctx context.Context, s *conn, t task.Task) error {
 	t, err := s.UpdateTask(ctx, t)
 	if err != nil {
 		return err
@@ -238,8 +239,8 @@ func (c *cli) putTask(ctx context.Context, s *conn, t belfry.Task) error {
 }
 
 // adviseWorkers says, on stderr, when nobody is there to run a new task.
-func (c *cli) adviseWorkers(ctx context.Context, s *conn, t belfry.Task) {
-	if s.direct || t.Kind == belfry.KindCycle {
+func (c *cli) adviseWorkers(ctx context.Context, s *conn, t task.Task) {
+	if s.direct || t.Kind == task.KindCycle {
 		return // nobody runs anything now, and that is no surprise; and cycles are run by no worker
 	}
 	workers, err := s.Workers(ctx, false)
@@ -262,11 +263,11 @@ func (c *cli) adviseWorkers(ctx context.Context, s *conn, t belfry.Task) {
 	}
 	hint := fmt.Sprintf("start a worker for queue %s", t.Queue)
 	switch t.Kind {
-	case belfry.KindCommand:
+	case task.KindCommand:
 		hint = "start a node or worker with --allow-commands"
-	case belfry.KindProgram:
+	case task.KindProgram:
 		hint = "start a worker that runs programs: belfry worker"
-	case belfry.KindFunc:
+	case task.KindFunc:
 		hint = "start the program that has a Go handler for it"
 	}
 	fmt.Fprintf(c.stderr, "note: no worker runs tasks of kind %s for it now, its jobs will wait\ntry: %s\n", t.Kind, hint)

@@ -9,8 +9,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/access"
 	"github.com/belfry-run/belfry/app"
+	"github.com/belfry-run/belfry/core"
 )
 
 func (c *cli) tokenCmd() *cobra.Command {
@@ -36,12 +37,12 @@ works on the SQLite file itself.`,
   belfry token create build-machine --scope worker > worker.token
   belfry token create me --scope admin --for '*' --save`,
 		RunE: c.verb(func(ctx context.Context, s *conn, _ *cobra.Command, args []string) error {
-			t := belfry.Token{Name: args[0], Namespace: forNamespace}
+			t := access.Token{Name: args[0], Namespace: forNamespace}
 			if forNamespace == "" {
 				t.Namespace = s.namespace
 			}
 			for _, sc := range scopes {
-				t.Scopes = append(t.Scopes, belfry.Scope(sc))
+				t.Scopes = append(t.Scopes, access.Scope(sc))
 			}
 			if err := expiry(s.now, expires, &t.ExpiresAt); err != nil {
 				return err
@@ -61,7 +62,7 @@ works on the SQLite file itself.`,
 	return cmd
 }
 
-func (c *cli) handOver(t belfry.Token, secret string, save bool) error {
+func (c *cli) handOver(t access.Token, secret string, save bool) error {
 	if save {
 		path, err := app.TokenPath(c.loaded.Config)
 		if err != nil {
@@ -74,7 +75,7 @@ func (c *cli) handOver(t belfry.Token, secret string, save bool) error {
 		return nil
 	}
 	return c.emit(struct {
-		belfry.Token
+		access.Token
 		Secret string `json:"secret"`
 	}{t, secret}, func(w io.Writer) { c.showSecret(w, secret, "token "+t.Name+" created") })
 }
@@ -93,7 +94,7 @@ func (c *cli) tokenList() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return c.emit(belfry.Page[belfry.Token]{Items: ts}, func(w io.Writer) {
+			return c.emit(core.Page[access.Token]{Items: ts}, func(w io.Writer) {
 				g := c.grid("ID", "NAME", "NAMESPACE", "SCOPES", "STATE", "EXPIRES", "LAST USED", "CREATED BY")
 				for _, t := range ts {
 					g.row(strconv.FormatInt(t.ID, 10), t.Name, t.Namespace, scopesText(t), string(t.State(s.now)),
@@ -110,10 +111,10 @@ func (c *cli) tokenWhoami() *cobra.Command {
 		Use: "whoami", Short: "Show the token that is used, and what it may do", Args: cobra.NoArgs,
 		RunE: c.verb(func(ctx context.Context, s *conn, _ *cobra.Command, _ []string) error {
 			asks, ok := s.Service.(interface {
-				Whoami(ctx context.Context) (belfry.Token, error)
+				Whoami(ctx context.Context) (access.Token, error)
 			})
 			if !ok {
-				return belfry.Errorf(belfry.Conflict, "%s is used without a server, and so without a token", s.where).
+				return core.Errorf(core.Conflict, "%s is used without a server, and so without a token", s.where).
 					WithHint("name a server with --server")
 			}
 			t, err := asks.Whoami(ctx)
@@ -127,7 +128,7 @@ func (c *cli) tokenWhoami() *cobra.Command {
 	}
 }
 
-func scopesText(t belfry.Token) string {
+func scopesText(t access.Token) string {
 	scopes := make([]string, len(t.Scopes))
 	for i, s := range t.Scopes {
 		scopes[i] = string(s)
@@ -140,7 +141,7 @@ func (c *cli) tokenRevoke() *cobra.Command {
 		ts, err := s.Tokens(ctx)
 		all := make([]revocable, len(ts))
 		for i, t := range ts {
-			all[i] = revocable{t.ID, t.Name, t.State(s.now) == belfry.TokenRevoked}
+			all[i] = revocable{t.ID, t.Name, t.State(s.now) == access.TokenRevoked}
 		}
 		return all, err
 	}, func(ctx context.Context, s *conn, id int64) error { return s.RevokeToken(ctx, id) })
@@ -193,7 +194,7 @@ func revocableID(known []revocable, noun, arg, list string) (int64, error) {
 	case 1:
 		return found[0], nil
 	case 0:
-		return 0, belfry.Errorf(belfry.NotFound, "no %s %q that could be revoked", noun, arg).WithHint("see: %s", list)
+		return 0, core.Errorf(core.NotFound, "no %s %q that could be revoked", noun, arg).WithHint("see: %s", list)
 	}
-	return 0, belfry.Errorf(belfry.Conflict, "several have the name %q", arg).WithHint("give the id, see: %s", list)
+	return 0, core.Errorf(core.Conflict, "several have the name %q", arg).WithHint("give the id, see: %s", list)
 }

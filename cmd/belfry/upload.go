@@ -12,8 +12,9 @@ import (
 
 	"github.com/schollz/progressbar/v3"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/internal/signed"
+	"github.com/belfry-run/belfry/task"
 	"github.com/belfry-run/belfry/worker/sandbox"
 )
 
@@ -33,7 +34,7 @@ func (b *executable) close() { _ = b.file.Close() } // only read
 func (c *cli) executableOf(path string) (*executable, error) {
 	file, err := os.Open(path)
 	if err != nil {
-		return nil, belfry.InvalidField("FILE", path, "cannot be read: "+errors.Unwrap(err).Error(), "")
+		return nil, core.InvalidField("FILE", path, "cannot be read: "+errors.Unwrap(err).Error(), "")
 	}
 	b := &executable{file: file, path: path}
 	if err := c.look(b); err != nil {
@@ -49,19 +50,19 @@ func (c *cli) look(b *executable) error {
 	case err != nil:
 		return err
 	case !info.Mode().IsRegular():
-		return belfry.InvalidField("FILE", b.path, "is no file", "name the program itself")
-	case info.Size() > belfry.MaxArtifact:
-		return belfry.InvalidField("FILE", b.path, "has "+belfry.SizeText(info.Size()), "at most "+belfry.SizeText(belfry.MaxArtifact)+"; strip it, or let it fetch its data")
+		return core.InvalidField("FILE", b.path, "is no file", "name the program itself")
+	case info.Size() > task.MaxArtifact:
+		return core.InvalidField("FILE", b.path, "has "+core.SizeText(info.Size()), "at most "+core.SizeText(task.MaxArtifact)+"; strip it, or let it fetch its data")
 	}
 	p, err := sandbox.Inspect(b.file)
 	var unfit *sandbox.Unfit
 	switch {
 	case errors.As(err, &unfit):
-		return belfry.InvalidField("FILE", b.path, "is not a program for Linux: "+unfit.Reason, "")
+		return core.InvalidField("FILE", b.path, "is not a program for Linux: "+unfit.Reason, "")
 	case err != nil:
-		return belfry.InvalidField("FILE", b.path, "cannot be read: "+err.Error(), "")
+		return core.InvalidField("FILE", b.path, "cannot be read: "+err.Error(), "")
 	case p.Arch == "":
-		return belfry.InvalidField("FILE", b.path, "is a script for "+p.Loader+", and programs are compiled",
+		return core.InvalidField("FILE", b.path, "is a script for "+p.Loader+", and programs are compiled",
 			"run it as a task of kind command: belfry task create NAME --shell …")
 	case p.Loader != "":
 		fmt.Fprintf(c.stderr, "note: %s is linked dynamically; it runs only where %s and its libraries are\ntry: link it statically (Go: CGO_ENABLED=0; C: -static; Rust: a musl target)\n", b.path, p.Loader)
@@ -72,7 +73,7 @@ func (c *cli) look(b *executable) error {
 		err = io.ErrUnexpectedEOF
 	}
 	if err != nil {
-		return belfry.InvalidField("FILE", b.path, "cannot be read: "+err.Error(), "")
+		return core.InvalidField("FILE", b.path, "cannot be read: "+err.Error(), "")
 	}
 	b.arch, b.size, b.digest = p.Arch, info.Size(), hex.EncodeToString(sum.Sum(nil))
 	return nil
@@ -83,7 +84,7 @@ const uploadTries = 3
 
 // upload brings the bytes of a program to where they lie, unless they are there.
 func (c *cli) upload(ctx context.Context, s *conn, ns string, b *executable) error {
-	up, err := s.CreateArtifact(ctx, belfry.Artifact{Namespace: ns, SHA256: b.digest, Size: b.size})
+	up, err := s.CreateArtifact(ctx, task.Artifact{Namespace: ns, SHA256: b.digest, Size: b.size})
 	if err != nil {
 		return err
 	}
@@ -100,7 +101,7 @@ func (c *cli) upload(ctx context.Context, s *conn, ns string, b *executable) err
 		if _, err := s.ConfirmArtifact(ctx, ns, b.digest); err == nil {
 			return nil
 		}
-		if try == uploadTries || ctx.Err() != nil || belfry.CodeOf(sent) != belfry.Unavailable {
+		if try == uploadTries || ctx.Err() != nil || core.CodeOf(sent) != core.Unavailable {
 			return sent
 		}
 		fmt.Fprintf(c.stderr, "the upload broke, trying again: %v\n", sent)
@@ -113,7 +114,7 @@ func (c *cli) upload(ctx context.Context, s *conn, ns string, b *executable) err
 }
 
 // send carries out one link, and shows how far it is.
-func (c *cli) send(ctx context.Context, s *conn, ns string, link belfry.SignedRequest, b *executable) error {
+func (c *cli) send(ctx context.Context, s *conn, ns string, link task.SignedRequest, b *executable) error {
 	body := io.Reader(io.NewSectionReader(b.file, 0, b.size))
 	if isTerminal(c.stderr) {
 		bar := progressbar.NewOptions64(b.size, progressbar.OptionSetWriter(c.bars), progressbar.OptionSetDescription("uploading "+b.path),
@@ -123,7 +124,7 @@ func (c *cli) send(ctx context.Context, s *conn, ns string, link belfry.SignedRe
 		read := progressbar.NewReader(body, bar)
 		body = &read
 	} else {
-		fmt.Fprintf(c.stderr, "uploading %s: %s\n", b.path, belfry.SizeText(b.size))
+		fmt.Fprintf(c.stderr, "uploading %s: %s\n", b.path, core.SizeText(b.size))
 	}
 	if s.artifacts != nil { // there is no server that would take the link
 		return s.artifacts.Put(ctx, ns+"/"+b.digest, b.size, body)

@@ -11,15 +11,18 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/monitor"
+	"github.com/belfry-run/belfry/schedule"
+	"github.com/belfry-run/belfry/view"
 )
 
 func (c *cli) windowCmd() *cobra.Command {
 	return noun("window", "Times of maintenance: nobody is told, and it does not count", []string{"windows", "maintenance"}, append(c.windows().verbs(), c.windowNext())...)
 }
 
-func (c *cli) windows() document[belfry.Window] {
-	return document[belfry.Window]{
+func (c *cli) windows() document[monitor.Window] {
+	return document[monitor.Window]{
 		c: c, noun: "window", many: "windows", empty: "belfry window set update --for 2h --monitor site",
 		arguments: "[--from TIME] --to TIME|--for SPAN | --cron RULE --lasts SPAN",
 		long: `Make or change a time of maintenance. What fails in it is recorded, told to nobody,
@@ -28,13 +31,13 @@ or again and again, by --cron or --rrule, and --lasts each time.`,
 		example: `  belfry window set update --for 2h --monitor site --monitor api
   belfry window set move --from '2026-12-24 18:00' --to '2026-12-24 22:00' --zone Europe/Sofia
   belfry window set nightly --cron '0 3 * * *' --lasts 30m --zone Europe/Sofia --tag infra`,
-		list: func(ctx context.Context, s *conn, f belfry.DocumentFilter) (belfry.Page[belfry.Window], error) {
+		list: func(ctx context.Context, s *conn, f view.DocumentFilter) (core.Page[monitor.Window], error) {
 			return s.Windows(ctx, f)
 		},
-		show: func(ctx context.Context, s *conn, ns, name string) (belfry.Window, error) {
+		show: func(ctx context.Context, s *conn, ns, name string) (monitor.Window, error) {
 			return s.Window(ctx, ns, name)
 		},
-		save: func(ctx context.Context, s *conn, d belfry.Window) (belfry.Window, error) {
+		save: func(ctx context.Context, s *conn, d monitor.Window) (monitor.Window, error) {
 			saved, err := s.SaveWindow(ctx, d)
 			if err == nil {
 				c.noteAbsent(ctx, s, saved.Namespace, saved.Monitors, nil, nil)
@@ -43,18 +46,18 @@ or again and again, by --cron or --rrule, and --lasts each time.`,
 		},
 		drop: func(ctx context.Context, s *conn, ns, name string) error { return s.DeleteWindow(ctx, ns, name) },
 
-		owner: func(d *belfry.Window) (namespace, name *string) { return &d.Namespace, &d.Name },
+		owner: func(d *monitor.Window) (namespace, name *string) { return &d.Namespace, &d.Name },
 		head:  []string{"STATE", "WHEN", "NEXT", "FOR"},
-		row: func(s *conn, d belfry.Window) []string {
+		row: func(s *conn, d monitor.Window) []string {
 			return []string{windowState(d, s.now), clip(windowTimes(d), 60), nextWindow(d, s.now), clip(targets(d.Monitors, d.Tags), 40)}
 		},
-		draw: func(w io.Writer, s *conn, d belfry.Window) {
+		draw: func(w io.Writer, s *conn, d monitor.Window) {
 			c.pairs(w, "name", d.Name, "namespace", d.Namespace, "description", d.Description, "state", windowState(d, s.now),
 				"when", windowTimes(d), "zone", d.Zone, "next", nextWindow(d, s.now), "monitors", targets(d.Monitors, d.Tags),
 				"generation", strconv.FormatInt(d.Generation, 10), "created", stamp(d.CreatedAt), "updated", stamp(d.UpdatedAt))
 		},
 		flags: windowFlags,
-		said:  func(s *conn, d belfry.Window) string { return ", " + windowState(d, s.now) + ", " + windowTimes(d) },
+		said:  func(s *conn, d monitor.Window) string { return ", " + windowState(d, s.now) + ", " + windowTimes(d) },
 	}
 }
 
@@ -68,23 +71,23 @@ func targets(monitors, tags []string) string {
 }
 
 // windowTimes is when a window holds, in a line.
-func windowTimes(d belfry.Window) string {
+func windowTimes(d monitor.Window) string {
 	if len(d.Rules) == 0 {
 		return inZone(d.From, d.Zone) + " to " + inZone(d.To, d.Zone)
 	}
-	return belfry.Schedule{Rules: d.Rules, Zone: d.Zone}.RuleText() + ", for " + d.Lasts.String()
+	return schedule.Schedule{Rules: d.Rules, Zone: d.Zone}.RuleText() + ", for " + d.Lasts.String()
 }
 
 // comingWindows is the next times at which a window holds.
-func comingWindows(d belfry.Window, from time.Time, n int) ([]belfry.ActiveWindow, error) {
-	plan, err := belfry.CompileWindow(d.WithDefaults())
+func comingWindows(d monitor.Window, from time.Time, n int) ([]monitor.ActiveWindow, error) {
+	plan, err := monitor.CompileWindow(d.WithDefaults())
 	if err != nil {
 		return nil, err
 	}
 	return plan.Upcoming(from, n), nil
 }
 
-func windowState(d belfry.Window, now time.Time) string {
+func windowState(d monitor.Window, now time.Time) string {
 	coming, err := comingWindows(d, now, 1)
 	switch {
 	case d.Off:
@@ -97,7 +100,7 @@ func windowState(d belfry.Window, now time.Time) string {
 	return "to come"
 }
 
-func nextWindow(d belfry.Window, now time.Time) string {
+func nextWindow(d monitor.Window, now time.Time) string {
 	coming, err := comingWindows(d, now, 1)
 	switch {
 	case err != nil || len(coming) == 0:
@@ -108,7 +111,7 @@ func nextWindow(d belfry.Window, now time.Time) string {
 	return ago(coming[0].From, now)
 }
 
-func windowFlags(fs *pflag.FlagSet) func(*conn, *pflag.FlagSet, *belfry.Window, []string) error {
+func windowFlags(fs *pflag.FlagSet) func(*conn, *pflag.FlagSet, *monitor.Window, []string) error {
 	var monitors, tags, cronRules, rrules []string
 	var from, to, long, lasts, zone, description string
 	var off bool
@@ -123,7 +126,7 @@ func windowFlags(fs *pflag.FlagSet) func(*conn, *pflag.FlagSet, *belfry.Window, 
 	fs.StringVar(&zone, "zone", "", "time zone of all these times; default: UTC")
 	fs.BoolVar(&off, "off", false, "it does not hold; --off=false ends that")
 	fs.StringVar(&description, "description", "", "for people")
-	return func(s *conn, fs *pflag.FlagSet, d *belfry.Window, rest []string) error {
+	return func(s *conn, fs *pflag.FlagSet, d *monitor.Window, rest []string) error {
 		given := fs.Changed
 		set(given("monitor"), monitors, &d.Monitors)
 		set(given("tag"), tags, &d.Tags)
@@ -134,16 +137,16 @@ func windowFlags(fs *pflag.FlagSet) func(*conn, *pflag.FlagSet, *belfry.Window, 
 		again := given("cron") || given("rrule")
 		switch {
 		case once && (again || given("lasts")):
-			return belfry.InvalidField("--from", from, "cannot stand beside --cron, --rrule and --lasts", "a window comes once, with --from and --to or --for, or again and again")
+			return core.InvalidField("--from", from, "cannot stand beside --cron, --rrule and --lasts", "a window comes once, with --from and --to or --for, or again and again")
 		case given("to") && given("for"):
-			return belfry.InvalidField("--for", long, "cannot stand beside --to", "keep one of them")
+			return core.InvalidField("--for", long, "cannot stand beside --to", "keep one of them")
 		case again:
 			d.From, d.To, d.Rules = time.Time{}, time.Time{}, nil
 			for _, text := range cronRules {
-				d.Rules = append(d.Rules, belfry.Rule{Cron: text})
+				d.Rules = append(d.Rules, schedule.Rule{Cron: text})
 			}
 			for _, text := range rrules {
-				d.Rules = append(d.Rules, belfry.Rule{RRule: text})
+				d.Rules = append(d.Rules, schedule.Rule{RRule: text})
 			}
 		case once:
 			d.Rules, d.Lasts = nil, 0
@@ -158,12 +161,12 @@ func windowFlags(fs *pflag.FlagSet) func(*conn, *pflag.FlagSet, *belfry.Window, 
 			return err
 		}
 		if given("for") {
-			var span belfry.Duration
+			var span core.Duration
 			if err := duration(given, "for", long, &span); err != nil {
 				return err
 			}
 			if !given("from") {
-				d.From = belfry.Micro(s.now)
+				d.From = core.Micro(s.now)
 			}
 			d.To = d.From.Add(span.D())
 		}
@@ -182,7 +185,7 @@ func (c *cli) windowNext() *cobra.Command {
 				return err
 			}
 			if n < 1 || n > 1000 {
-				return belfry.InvalidField("--count", strconv.Itoa(n), "is outside 1 to 1000", "")
+				return core.InvalidField("--count", strconv.Itoa(n), "is outside 1 to 1000", "")
 			}
 			d, err := s.Window(ctx, ns, args[0])
 			if err != nil {
@@ -196,7 +199,7 @@ func (c *cli) windowNext() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return c.emit(belfry.Page[belfry.ActiveWindow]{Items: coming}, func(w io.Writer) {
+			return c.emit(core.Page[monitor.ActiveWindow]{Items: coming}, func(w io.Writer) {
 				if len(coming) == 0 {
 					fmt.Fprintf(c.stderr, "it does not hold again: it is %s\n", windowState(d, begin))
 					return

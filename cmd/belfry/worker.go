@@ -5,9 +5,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/belfry-run/belfry"
 	"github.com/belfry-run/belfry/app"
 	"github.com/belfry-run/belfry/config"
+	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/httpapi"
 	"github.com/belfry-run/belfry/worker"
 )
@@ -54,10 +54,10 @@ func (c *cli) workers(ctx context.Context, l *config.Loaded) (*app.Workers, erro
 	log := c.logger(l.Config)
 	// A token that is wrong now will not get better. A server that is away may
 	// come back, and the worker waits for it.
-	switch _, err := client.Queues(ctx); belfry.CodeOf(err) {
-	case belfry.Unauthorized, belfry.NotFound, belfry.Invalid:
+	switch _, err := client.Queues(ctx); core.CodeOf(err) {
+	case core.Unauthorized, core.NotFound, core.Invalid:
 		return nil, err
-	case belfry.Unavailable:
+	case core.Unavailable:
 		log.Warn("the server does not answer yet", "server", l.ServerURL(), "error", err)
 	}
 	handlers := &worker.Handlers{}

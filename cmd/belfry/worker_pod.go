@@ -7,10 +7,11 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/belfry-run/belfry"
 	"github.com/belfry-run/belfry/app"
 	"github.com/belfry-run/belfry/config"
+	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/httpapi"
+	"github.com/belfry-run/belfry/job"
 	"github.com/belfry-run/belfry/worker/pod"
 )
 
@@ -70,7 +71,7 @@ follows is the server's to decide, and the pod is not to be started again.`,
 		Example: `  belfry worker main --dir /belfry`,
 		RunE: c.local(func(cmd *cobra.Command, l *config.Loaded) error {
 			w := app.Workers{Config: l.Config, Version: versionText(), Logger: c.logger(l.Config)}
-			return w.RunForPod(cmd.Context(), dir, func(h pod.Handover) (belfry.Broker, error) {
+			return w.RunForPod(cmd.Context(), dir, func(h pod.Handover) (job.Leaser, error) {
 				return httpapi.NewAttemptClient(h.Server, h.Session, h.Leased, workerClient(l))
 			})
 		}),
@@ -84,7 +85,7 @@ func podDir(cmd *cobra.Command, dir *string) {
 	cmd.Flags().StringVar(dir, "dir", defaultPodDir, "folder that both containers share")
 	cmd.PreRunE = func(*cobra.Command, []string) error {
 		if info, err := os.Stat(*dir); err != nil || !info.IsDir() {
-			return belfry.InvalidField("--dir", *dir, "is not a folder", "mount the volume that both containers share there")
+			return core.InvalidField("--dir", *dir, "is not a folder", "mount the volume that both containers share there")
 		}
 		return nil
 	}

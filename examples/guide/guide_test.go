@@ -146,12 +146,12 @@ func TestCancelAndLog(t *testing.T) {
 	if err := define(t.Context(), st); err != nil {
 		t.Fatal(err)
 	}
-	job, err := greet.New(Greeting{Name: "Ann"})
+	j, err := greet.New(Greeting{Name: "Ann"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	job.Delay = belfry.Duration(time.Hour)
-	made, err := st.Enqueue(t.Context(), []belfry.NewJob{job})
+	j.Delay = belfry.Duration(time.Hour)
+	made, err := st.Enqueue(t.Context(), []belfry.NewJob{j})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,6 +1,5 @@
-// Package arrows holds the layout to its word: cmd -> app -> siblings -> root -> cron, and siblings
-// never import each other. The linter says the same in .golangci.yml (depguard), earlier and in the
-// editor; change both together. Test files are free to import what they need.
+// Package arrows holds the layout to one ordered list: a package imports only what stands above it. Test files are free to
+// import what they need.
 package arrows
 
 import (
@@ -21,29 +20,33 @@ import (
 
 const module = "github.com/belfry-run/belfry"
 
-// may says which groups of packages a group may import, besides itself. A group is a folder of the
-// module with all below it; root is the module's own folder without any below it; bench is
-// internal/bench, a program.
-var may = func() map[string][]string {
-	words := []string{"root", "cron", "internal"}
-	siblings := []string{"blob", "config", "engine", "httpapi", "intake", "notify", "store", "transport", "ui", "worker"}
-	table := map[string][]string{
-		"cron":     {},
-		"root":     {"cron"},
-		"internal": {"root", "cron"},
-		"app":      slices.Concat(siblings, words),
-		"cmd":      slices.Concat([]string{"app"}, siblings, words),
-		"bench":    slices.Concat([]string{"app"}, siblings, words),
-		"examples": slices.Concat([]string{"app"}, siblings, words),
-	}
-	for _, sibling := range siblings {
-		table[sibling] = words
-	}
-	return table
-}()
+// order is the layout. A group is a folder of the module with all below it; root is the module's own folder without any
+// below it; bench is internal/bench, a program. A group imports groups of the lines above its own. Those that share a line
+// never import each other: one that needs an ability of another declares a small interface, and app plugs it in.
+var order = [][]string{
+	{"cron"},
+	{"core"},
+	{"task"},
+	{"schedule"},
+	{"job"},
+	{"access"},
+	{"alert"},
+	{"monitor"},
+	{"cycle"},
+	{"view"},
+	{"internal"},
+	{"blob", "config", "engine", "httpapi", "intake", "notify", "store", "transport", "ui", "worker"},
+	{"root", "app"},
+	{"cmd", "bench", "examples"},
+}
 
-// standardOnly are the groups that import nothing from other modules.
-var standardOnly = []string{"root", "cron"}
+// pure is how many lines of [order] import nothing from other modules, nor a group of the lines behind them.
+const pure = 10
+
+// lineOf returns the place of a group in [order], or -1.
+func lineOf(group string) int {
+	return slices.IndexFunc(order, func(line []string) bool { return slices.Contains(line, group) })
+}
 
 // apart are packages which may not import each other though their group could.
 var apart = map[string][]string{
@@ -55,19 +58,19 @@ var apart = map[string][]string{
 // verdict returns why the package in folder from may not import the path to, or nil.
 func verdict(from, to string) error {
 	group := groupOf(from)
-	allowed, known := may[group]
-	if !known {
-		return fmt.Errorf("%s is in no group: give it a place in the layout, in internal/arrows and in .golangci.yml", from)
+	line := lineOf(group)
+	if line < 0 {
+		return fmt.Errorf("%s has no place in the layout: add it to the list in internal/arrows", from)
 	}
 	folder, ours := folderOf(to)
 	if !ours {
-		if !isStandard(to) && slices.Contains(standardOnly, group) {
+		if !isStandard(to) && (line < pure || group == "root") {
 			return fmt.Errorf("%s imports %s: %s uses the standard library only", from, to, group)
 		}
 		return nil
 	}
-	if target := groupOf(folder); target != group && !slices.Contains(allowed, target) {
-		return fmt.Errorf("%s imports %s: %s may import %s", from, to, group, orNothing(allowed))
+	if target := groupOf(folder); target != group && lineOf(target) >= line || group == "root" && lineOf(target) >= pure {
+		return fmt.Errorf("%s imports %s: %s does not stand above %s in the layout", from, to, target, group)
 	}
 	if slices.Contains(apart[from], folder) {
 		return fmt.Errorf("%s imports %s: these are kept apart", from, to)
@@ -98,13 +101,6 @@ func folderOf(importPath string) (folder string, ours bool) {
 func isStandard(importPath string) bool {
 	first, _, _ := strings.Cut(importPath, "/")
 	return !strings.Contains(first, ".")
-}
-
-func orNothing(groups []string) string {
-	if len(groups) == 0 {
-		return "nothing of this module"
-	}
-	return strings.Join(groups, ", ")
 }
 
 func TestArrowsPointDown(t *testing.T) {
@@ -184,20 +180,22 @@ func TestVerdict(t *testing.T) {
 	t.Parallel()
 	const pgx = "github.com/jackc/pgx/v5"
 	allowed := map[string][]string{
-		".":                {"time", "encoding/json", module + "/cron"},
+		".":                {"time", module + "/job", module + "/view"},
+		"core":             {"time", module + "/cron"},
+		"monitor":          {"time", module + "/alert", module + "/task", module + "/cron"},
 		"cron":             {"time"},
-		"store":            {pgx, module, module + "/cron", module + "/internal/x"},
-		"store/sqlite":     {module, module + "/store"},
-		"store/postgres":   {pgx, module, module + "/store"},
-		"store/storetest":  {module, module + "/store", module + "/internal/pgtest"},
-		"engine":           {module, module + "/cron"},
+		"store":            {pgx, module + "/job", module + "/cron", module + "/internal/x"},
+		"store/sqlite":     {module + "/task", module + "/store"},
+		"store/postgres":   {pgx, module + "/job", module + "/store"},
+		"store/storetest":  {module + "/task", module + "/store", module + "/internal/pgtest"},
+		"engine":           {module + "/task", module + "/cron"},
 		"worker":           {module + "/worker/process", module + "/internal/x"},
-		"worker/process":   {module},
-		"httpapi":          {module, "github.com/danielgtaylor/huma/v2"},
-		"intake":           {module, module + "/cron", "github.com/goccy/go-yaml/parser"},
-		"app":              {module + "/store/sqlite", module + "/engine", module + "/worker/probe", module},
-		"cmd/belfry":       {module + "/app", module + "/httpapi", module},
-		"internal/pgtest":  {pgx, module, module + "/internal/x"},
+		"worker/process":   {module + "/job"},
+		"httpapi":          {module + "/task", "github.com/danielgtaylor/huma/v2"},
+		"intake":           {module + "/task", module + "/cron", "github.com/goccy/go-yaml/parser"},
+		"app":              {module + "/store/sqlite", module + "/engine", module + "/worker/probe", module + "/view"},
+		"cmd/belfry":       {module + "/app", module + "/httpapi", module + "/view"},
+		"internal/pgtest":  {pgx, module + "/job", module + "/internal/x"},
 		"internal/bench":   {module + "/app", module + "/store/postgres", module + "/internal/pgtest"},
 		"examples/embed":   {module + "/app", module + "/worker"},
 		"transport/nats":   {module + "/transport"},
@@ -215,8 +213,13 @@ func TestVerdict(t *testing.T) {
 			pgx, "golang.org/x/time/rate", module + "/store", module + "/internal/x", module + "/app",
 			module + "/worker",
 		},
+		"core":            {pgx, module, module + "/task", module + "/internal/x"},
+		"task":            {module + "/job", module + "/schedule"},
+		"schedule":        {module + "/job", module + "/store"},
+		"alert":           {module + "/monitor"},
+		"view":            {module, module + "/internal/x"},
 		"cron":            {pgx, module, module + "/store", module + "/internal/x"},
-		"store":           {module + "/engine", module + "/worker", module + "/httpapi", module + "/app", module + "/store/sqlite"},
+		"store":           {module, module + "/engine", module + "/worker", module + "/httpapi", module + "/app", module + "/store/sqlite"},
 		"store/sqlite":    {module + "/store/postgres", module + "/store/storetest", module + "/blob"},
 		"store/postgres":  {module + "/store/sqlite", module + "/app"},
 		"engine":          {module + "/store", module + "/worker", module + "/app", module + "/notify"},
@@ -230,7 +233,7 @@ func TestVerdict(t *testing.T) {
 		"blob":            {module + "/store"},
 		"app":             {module + "/cmd/belfry", module + "/examples/embed"},
 		"cmd/belfry":      {module + "/examples/embed"},
-		"internal/pgtest": {module + "/store", module + "/app", module + "/internal/bench"},
+		"internal/pgtest": {module, module + "/store", module + "/app", module + "/internal/bench"},
 		"newcomer":        {"time"},
 	}
 	for from, paths := range refused {

@@ -17,7 +17,9 @@ import (
 
 	"github.com/golang-jwt/jwt/v5"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/access"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/job"
 )
 
 const (
@@ -35,7 +37,7 @@ const (
 
 // Right is what a token gives.
 type Right struct {
-	Ref       belfry.Ref
+	Ref       job.Ref
 	Session   string
 	Namespace string
 	Expires   time.Time
@@ -54,7 +56,7 @@ type claims struct {
 
 // Sign makes a token for a right. Its end is Life from now, whatever the right
 // says.
-func Sign(key belfry.SigningKey, r Right, now time.Time) (string, error) {
+func Sign(key access.SigningKey, r Right, now time.Time) (string, error) {
 	token := jwt.NewWithClaims(jwt.SigningMethodEdDSA, claims{
 		RegisteredClaims: jwt.RegisteredClaims{
 			Issuer: issuer, Audience: jwt.ClaimStrings{audience},
@@ -67,7 +69,7 @@ func Sign(key belfry.SigningKey, r Right, now time.Time) (string, error) {
 	return token.SignedString(ed25519.NewKeyFromSeed(key.Seed))
 }
 
-func idOf(r belfry.Ref) string { return fmt.Sprintf("%d/%d", r.JobID, r.Lease) }
+func idOf(r job.Ref) string { return fmt.Sprintf("%d/%d", r.JobID, r.Lease) }
 
 // Verify answers the right that a token gives, or why it gives none. key finds
 // public keys by their names; its errors are handed on.
@@ -92,14 +94,14 @@ func Verify(text string, key func(id string) (ed25519.PublicKey, error), now tim
 		return public, fault
 	})
 	switch {
-	case fault != nil && belfry.CodeOf(fault) != belfry.NotFound:
+	case fault != nil && core.CodeOf(fault) != core.NotFound:
 		return Right{}, fault
 	case err != nil || !token.Valid:
 		return Right{}, refused("it is not good, or not any more", err)
 	}
-	job, err := strconv.ParseInt(c.Subject, 10, 64)
-	r := Right{Ref: belfry.Ref{JobID: job, Lease: c.Lease}, Session: c.Session, Namespace: c.Namespace, Expires: c.ExpiresAt.Time}
-	if err != nil || job < 1 || c.Lease < 1 || c.ID != idOf(r.Ref) || c.Session == "" || c.Scope != scope ||
+	j, err := strconv.ParseInt(c.Subject, 10, 64)
+	r := Right{Ref: job.Ref{JobID: j, Lease: c.Lease}, Session: c.Session, Namespace: c.Namespace, Expires: c.ExpiresAt.Time}
+	if err != nil || j < 1 || c.Lease < 1 || c.ID != idOf(r.Ref) || c.Session == "" || c.Scope != scope ||
 		c.IssuedAt == nil || c.ExpiresAt.Sub(c.IssuedAt.Time) > Life {
 		return Right{}, refused("it is no right to an attempt", err)
 	}
@@ -107,7 +109,7 @@ func Verify(text string, key func(id string) (ed25519.PublicKey, error), now tim
 }
 
 func refused(why string, err error) error {
-	e := belfry.Errorf(belfry.Unauthorized, "the attempt's token was refused: %s", why).
+	e := core.Errorf(core.Unauthorized, "the attempt's token was refused: %s", why).
 		WithHint("it is renewed by heartbeats, and ends with its attempt")
 	e.Err = err
 	return e

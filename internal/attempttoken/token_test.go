@@ -13,29 +13,31 @@ import (
 
 	"github.com/golang-jwt/jwt/v5"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/access"
+	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/internal/attempttoken"
+	"github.com/belfry-run/belfry/job"
 )
 
 var (
 	now   = time.Date(2026, 3, 2, 12, 0, 0, 0, time.UTC)
-	ours  = belfry.SigningKey{ID: "k1", Seed: []byte(strings.Repeat("a", 32))}
-	other = belfry.SigningKey{ID: "k2", Seed: []byte(strings.Repeat("b", 32))}
-	right = attempttoken.Right{Ref: belfry.Ref{JobID: 7, Lease: 9}, Session: "s", Namespace: "default"}
+	ours  = access.SigningKey{ID: "k1", Seed: []byte(strings.Repeat("a", 32))}
+	other = access.SigningKey{ID: "k2", Seed: []byte(strings.Repeat("b", 32))}
+	right = attempttoken.Right{Ref: job.Ref{JobID: 7, Lease: 9}, Session: "s", Namespace: "default"}
 )
 
-func public(k belfry.SigningKey) ed25519.PublicKey {
+func public(k access.SigningKey) ed25519.PublicKey {
 	return ed25519.NewKeyFromSeed(k.Seed).Public().(ed25519.PublicKey)
 }
 
 func keys(id string) (ed25519.PublicKey, error) {
 	if id != ours.ID {
-		return nil, belfry.Errorf(belfry.NotFound, "no key %s", id)
+		return nil, core.Errorf(core.NotFound, "no key %s", id)
 	}
 	return public(ours), nil
 }
 
-func sign(t *testing.T, k belfry.SigningKey) string {
+func sign(t *testing.T, k access.SigningKey) string {
 	t.Helper()
 	token, err := attempttoken.Sign(k, right, now)
 	if err != nil {
@@ -141,7 +143,7 @@ func TestAttacks(t *testing.T) {
 		"padding":                          good + "=",
 	} {
 		r, err := attempttoken.Verify(token, keys, now)
-		if belfry.CodeOf(err) != belfry.Unauthorized || r != (attempttoken.Right{}) {
+		if core.CodeOf(err) != core.Unauthorized || r != (attempttoken.Right{}) {
 			t.Errorf("%s: %+v, %v", name, r, err)
 		}
 		if err != nil && token != "" && strings.Contains(err.Error(), token) {
@@ -152,7 +154,7 @@ func TestAttacks(t *testing.T) {
 
 func TestAKeyThatCannotBeLookedUpIsNoVerdict(t *testing.T) {
 	t.Parallel()
-	away := belfry.Errorf(belfry.Unavailable, "the database is away")
+	away := core.Errorf(core.Unavailable, "the database is away")
 	_, err := attempttoken.Verify(sign(t, ours), func(string) (ed25519.PublicKey, error) { return nil, away }, now)
 	if !errors.Is(err, away) {
 		t.Errorf("%v", err)

@@ -16,9 +16,10 @@ import (
 	"sync"
 	"time"
 
-	"github.com/belfry-run/belfry"
 	"github.com/belfry-run/belfry/app"
 	"github.com/belfry-run/belfry/config"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/task"
 	"github.com/belfry-run/belfry/worker"
 )
 
@@ -73,7 +74,7 @@ func (c child) run() error {
 	}()
 	out := &teller{more: make(chan struct{}, 1)}
 	var h worker.Handlers
-	worker.Handle(&h, task, func(ctx context.Context, _ struct{}) (struct{}, error) {
+	worker.Handle(&h, noop, func(ctx context.Context, _ struct{}) (struct{}, error) {
 		now := time.Now()
 		j, _ := worker.JobFrom(ctx)
 		out.tell(started{j.Nominal.UnixNano(), j.CreatedAt.UnixNano(), now.UnixNano()})
@@ -82,12 +83,12 @@ func (c child) run() error {
 	o := app.Options{
 		Config: config.Config{
 			Database: c.Database, Listen: "127.0.0.1:0", TokenFile: c.TokenFile,
-			RetentionAge: belfry.Duration(keepAll.Age), RetentionJobs: keepAll.Jobs,
+			RetentionAge: core.Duration(keepAll.Age), RetentionJobs: keepAll.Jobs,
 		},
 		Handlers: &h, Logger: slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn})),
 	}
 	if c.Slots > 0 {
-		o.Queues = map[string]int{belfry.DefaultQueue: c.Slots}
+		o.Queues = map[string]int{task.DefaultQueue: c.Slots}
 	}
 	node, err := app.New(o)
 	if err != nil {

@@ -14,8 +14,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/job"
+	"github.com/belfry-run/belfry/schedule"
 	"github.com/belfry-run/belfry/store"
+	"github.com/belfry-run/belfry/task"
 )
 
 var shared struct {
@@ -126,13 +129,13 @@ func grown(before, after map[string]int64) string {
 func TestACopiedScheduleIsLikeItsModelAndFires(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *Site) {
 		ctx, st := t.Context(), open(t, s)
-		if _, err := st.CreateTask(ctx, belfry.Task{Name: task, Kind: belfry.KindFunc}); err != nil {
+		if _, err := st.CreateTask(ctx, task.Task{Name: noop, Kind: task.KindFunc}); err != nil {
 			t.Fatal(err)
 		}
 		before := rows(t, s, st)
 		at := time.Now().Add(200 * time.Millisecond).UTC()
 		for _, name := range []string{"due-a", "due-b"} {
-			if _, err := st.CreateSchedule(ctx, belfry.Schedule{Name: name, Task: task, Rules: []belfry.Rule{{Cron: "0 3 * * *"}, {At: []time.Time{at}}}}); err != nil {
+			if _, err := st.CreateSchedule(ctx, schedule.Schedule{Name: name, Task: noop, Rules: []schedule.Rule{{Cron: "0 3 * * *"}, {At: []time.Time{at}}}}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -169,7 +172,7 @@ func TestACopiedScheduleIsLikeItsModelAndFires(t *testing.T) {
 		if w, err := Burn(ctx, s, st, fired.Jobs, Tuning{}); err != nil || w.Jobs != fired.Jobs {
 			t.Errorf("%d of them ran, %v", w.Jobs, err)
 		}
-		fresh, err := st.CreateSchedule(ctx, belfry.Schedule{Name: "after", Task: task})
+		fresh, err := st.CreateSchedule(ctx, schedule.Schedule{Name: "after", Task: noop})
 		if err != nil || ids[fresh.ID] {
 			t.Errorf("the next schedule has the id %d of a copy, %v", fresh.ID, err)
 		}
@@ -192,9 +195,9 @@ func TestIdleSchedulesAreAsManyAsAsked(t *testing.T) {
 	})
 }
 
-func look(t *testing.T, st *store.Store, name string) belfry.Schedule {
+func look(t *testing.T, st *store.Store, name string) schedule.Schedule {
 	t.Helper()
-	sc, err := st.Schedule(t.Context(), belfry.DefaultNamespace, name)
+	sc, err := st.Schedule(t.Context(), core.DefaultNamespace, name)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -260,9 +263,9 @@ func TestACopiedFinishedJobIsLikeARealOne(t *testing.T) {
 }
 
 // finished lists jobs by id.
-func finished(t *testing.T, st *store.Store) []belfry.Job {
+func finished(t *testing.T, st *store.Store) []job.Job {
 	t.Helper()
-	p, err := st.Jobs(t.Context(), belfry.JobFilter{Paging: belfry.Paging{Limit: 1000}})
+	p, err := st.Jobs(t.Context(), job.Filter{Paging: core.Paging{Limit: 1000}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -271,9 +274,9 @@ func finished(t *testing.T, st *store.Store) []belfry.Job {
 }
 
 // told is all that the API says about a job but its id, with every instant moved.
-func told(t *testing.T, st *store.Store, j belfry.Job, by time.Duration) string {
+func told(t *testing.T, st *store.Store, j job.Job, by time.Duration) string {
 	t.Helper()
-	attempts, err := st.Attempts(t.Context(), belfry.DefaultNamespace, j.ID)
+	attempts, err := st.Attempts(t.Context(), core.DefaultNamespace, j.ID)
 	if err != nil || len(attempts) == 0 {
 		t.Fatalf("attempts of job %d: %v, %v", j.ID, attempts, err)
 	}

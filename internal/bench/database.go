@@ -14,11 +14,12 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"github.com/belfry-run/belfry"
 	"github.com/belfry-run/belfry/internal/pgtest"
+	"github.com/belfry-run/belfry/job"
 	"github.com/belfry-run/belfry/store"
 	"github.com/belfry-run/belfry/store/postgres"
 	"github.com/belfry-run/belfry/store/sqlite"
+	"github.com/belfry-run/belfry/task"
 )
 
 // settings of PostgreSQL beside its defaults. What a commit promises is as an operator has it. The WAL may grow so that
@@ -236,12 +237,12 @@ func (s *Site) DeadTuples(ctx context.Context) (n int64, err error) {
 var keepAll = store.Keep{Age: 100 * 365 * 24 * time.Hour, Jobs: 1 << 40}
 
 // task is what nearly all jobs here are of: a Go handler that does nothing.
-const task = "noop"
+const noop = "noop"
 
-func newJobs(n int) []belfry.NewJob {
-	jobs := make([]belfry.NewJob, n)
+func newJobs(n int) []job.NewJob {
+	jobs := make([]job.NewJob, n)
 	for i := range jobs {
-		jobs[i] = belfry.NewJob{Task: task, Kind: belfry.KindFunc}
+		jobs[i] = job.NewJob{Task: noop, Kind: task.KindFunc}
 	}
 	return jobs
 }

@@ -112,5 +112,5 @@ func (n *embedded) await(ctx context.Context, t *tally, jobs int64) error {
 
 // nothing is the handler of [task].
 func nothing(h *worker.Handlers) {
-	worker.Handle(h, task, func(context.Context, struct{}) (struct{}, error) { return struct{}{}, nil })
+	worker.Handle(h, noop, func(context.Context, struct{}) (struct{}, error) { return struct{}{}, nil })
 }

@@ -8,8 +8,10 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/schedule"
 	"github.com/belfry-run/belfry/store"
+	"github.com/belfry-run/belfry/task"
+	"github.com/belfry-run/belfry/view"
 )
 
 // How the names of schedules begin.
@@ -24,14 +26,14 @@ const (
 // is due while this program runs.
 func Idle(ctx context.Context, s *Site, st *store.Store, n int) error {
 	models := min(n, 1000)
-	m := belfry.Manifest{Tasks: []belfry.Task{{Name: task, Kind: belfry.KindFunc}}}
+	m := view.Manifest{Tasks: []task.Task{{Name: noop, Kind: task.KindFunc}}}
 	start := time.Now().Add(48 * time.Hour).UTC()
 	for i := range models {
 		minute := i * 1440 / models
-		m.Schedules = append(m.Schedules, belfry.Schedule{Name: fmt.Sprintf("%s%04d", idlePrefix, i), Task: task, Start: start,
-			Rules: []belfry.Rule{{Cron: fmt.Sprintf("%d %d * * *", minute%60, minute/60)}}})
+		m.Schedules = append(m.Schedules, schedule.Schedule{Name: fmt.Sprintf("%s%04d", idlePrefix, i), Task: noop, Start: start,
+			Rules: []schedule.Rule{{Cron: fmt.Sprintf("%d %d * * *", minute%60, minute/60)}}})
 	}
-	if _, err := st.Apply(ctx, m, belfry.ApplyOptions{}); err != nil {
+	if _, err := st.Apply(ctx, m, view.ApplyOptions{}); err != nil {
 		return err
 	}
 	if copies := n/models - 1; copies > 0 {
@@ -102,16 +104,16 @@ func (f Firing) try(ctx context.Context, s *Site) (out Fired, err error) {
 }
 
 func (f Firing) schedules(ctx context.Context, s *Site, st *store.Store, start, end time.Time) error {
-	m := belfry.Manifest{Tasks: []belfry.Task{{Name: task, Kind: belfry.KindFunc}}}
+	m := view.Manifest{Tasks: []task.Task{{Name: noop, Kind: task.KindFunc}}}
 	for i := range min(f.Seconds, 60) {
 		second := start.Add(time.Duration(i) * time.Second).Second()
-		m.Schedules = append(m.Schedules, belfry.Schedule{Name: fmt.Sprintf("%s%02d", eachPrefix, second), Task: task, Start: start,
-			Rules: []belfry.Rule{{Cron: fmt.Sprintf("%d * * * * *", second)}}})
+		m.Schedules = append(m.Schedules, schedule.Schedule{Name: fmt.Sprintf("%s%02d", eachPrefix, second), Task: noop, Start: start,
+			Rules: []schedule.Rule{{Cron: fmt.Sprintf("%d * * * * *", second)}}})
 	}
 	if f.Burst > 0 {
-		m.Schedules = append(m.Schedules, belfry.Schedule{Name: burstPrefix + "0", Task: task, Rules: []belfry.Rule{{At: []time.Time{end.Add(f.Gap)}}}})
+		m.Schedules = append(m.Schedules, schedule.Schedule{Name: burstPrefix + "0", Task: noop, Rules: []schedule.Rule{{At: []time.Time{end.Add(f.Gap)}}}})
 	}
-	if _, err := st.Apply(ctx, m, belfry.ApplyOptions{}); err != nil {
+	if _, err := st.Apply(ctx, m, view.ApplyOptions{}); err != nil {
 		return err
 	}
 	for prefix, n := range map[string]int{eachPrefix: f.PerSecond, burstPrefix: f.Burst} {

@@ -8,7 +8,9 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/job"
+	"github.com/belfry-run/belfry/schedule"
 	"github.com/belfry-run/belfry/store"
 	"github.com/belfry-run/belfry/worker"
 )
@@ -28,16 +30,16 @@ func Samples(ctx context.Context, st *store.Store) error {
 		}
 		return struct{}{}, nil
 	})
-	if err := st.EnsureFuncs(ctx, belfry.DefaultNamespace, h.Names()); err != nil {
+	if err := st.EnsureFuncs(ctx, core.DefaultNamespace, h.Names()); err != nil {
 		return err
 	}
-	jobs := append(newJobs(14), belfry.NewJob{Task: fails, MaxAttempts: 1}, belfry.NewJob{Task: again})
+	jobs := append(newJobs(14), job.NewJob{Task: fails, MaxAttempts: 1}, job.NewJob{Task: again})
 	if _, err := st.Enqueue(ctx, jobs); err != nil {
 		return err
 	}
 	soon := time.Now().Add(100 * time.Millisecond).UTC()
 	for i := range fired {
-		if _, err := st.CreateSchedule(ctx, belfry.Schedule{Name: fmt.Sprintf("sample-%d", i), Task: task, Rules: []belfry.Rule{{At: []time.Time{soon}}}}); err != nil {
+		if _, err := st.CreateSchedule(ctx, schedule.Schedule{Name: fmt.Sprintf("sample-%d", i), Task: noop, Rules: []schedule.Rule{{At: []time.Time{soon}}}}); err != nil {
 			return err
 		}
 	}

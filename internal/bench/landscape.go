@@ -10,9 +10,14 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/cron"
+	"github.com/belfry-run/belfry/job"
+	"github.com/belfry-run/belfry/monitor"
+	"github.com/belfry-run/belfry/schedule"
 	"github.com/belfry-run/belfry/store"
+	"github.com/belfry-run/belfry/task"
+	"github.com/belfry-run/belfry/view"
 )
 
 // Landscape is what a large installation keeps, for pages and lists to be measured on.
@@ -61,7 +66,7 @@ func (l Landscape) Build(ctx context.Context, s *Site, tell func(format string, 
 	if need := l.Bytes(); free < need {
 		return fmt.Errorf("it takes %d MB on disk, and %s has %d MB left", need>>20, s.folder, free>>20)
 	}
-	err = s.With(ctx, store.Options{Keep: keepAll, SessionTTL: belfry.MaxSessionTTL.D()}, func(st *store.Store) error {
+	err = s.With(ctx, store.Options{Keep: keepAll, SessionTTL: job.MaxSessionTTL.D()}, func(st *store.Store) error {
 		for _, step := range []struct {
 			name string
 			do   func(context.Context, *Site, *store.Store) error
@@ -84,31 +89,31 @@ func (l Landscape) Build(ctx context.Context, s *Site, tell func(format string, 
 }
 
 func (l Landscape) define(ctx context.Context, _ *Site, st *store.Store) error {
-	m := belfry.Manifest{
-		Queues:    []belfry.Queue{{Name: "billing", Concurrency: 20}, {Name: "media", Concurrency: 4}},
-		Calendars: []belfry.Calendar{{Name: "nights", CalendarSpec: cron.CalendarSpec{Closings: []cron.Closing{{Weekly: "* 22:00-06:00"}}}}},
+	m := view.Manifest{
+		Queues:    []job.Queue{{Name: "billing", Concurrency: 20}, {Name: "media", Concurrency: 4}},
+		Calendars: []schedule.Calendar{{Name: "nights", CalendarSpec: cron.CalendarSpec{Closings: []cron.Closing{{Weekly: "* 22:00-06:00"}}}}},
 	}
 	for _, t := range landTasks {
-		m.Tasks = append(m.Tasks, belfry.Task{Name: t.name, Kind: belfry.KindFunc, Queue: t.queue, Tags: []string{"team-" + t.queue}, Retry: belfry.Retry{MaxAttempts: 2}})
+		m.Tasks = append(m.Tasks, task.Task{Name: t.name, Kind: task.KindFunc, Queue: t.queue, Tags: []string{"team-" + t.queue}, Retry: task.Retry{MaxAttempts: 2}})
 	}
-	_, err := st.Apply(ctx, m, belfry.ApplyOptions{})
+	_, err := st.Apply(ctx, m, view.ApplyOptions{})
 	return err
 }
 
 func (l Landscape) schedule(ctx context.Context, s *Site, st *store.Store) error {
-	var m belfry.Manifest
+	var m view.Manifest
 	for i, rule := range landRules {
-		sc := belfry.Schedule{Name: fmt.Sprintf("%s%02d", landPrefix, i), Task: landTasks[i%len(landTasks)].name, Rules: []belfry.Rule{{Cron: rule}},
+		sc := schedule.Schedule{Name: fmt.Sprintf("%s%02d", landPrefix, i), Task: landTasks[i%len(landTasks)].name, Rules: []schedule.Rule{{Cron: rule}},
 			Zone: []string{"UTC", "Europe/Sofia", "America/New_York"}[i%3]}
 		if i == 12 {
-			sc.Jitter = belfry.Duration(10 * time.Minute)
+			sc.Jitter = core.Duration(10 * time.Minute)
 		}
 		if i == 14 {
 			sc.Blackout = []string{"nights"}
 		}
 		m.Schedules = append(m.Schedules, sc)
 	}
-	if _, err := st.Apply(ctx, m, belfry.ApplyOptions{}); err != nil {
+	if _, err := st.Apply(ctx, m, view.ApplyOptions{}); err != nil {
 		return err
 	}
 	if copies := l.Schedules/len(landRules) - 1; copies > 0 {
@@ -126,9 +131,9 @@ func (l Landscape) finish(ctx context.Context, s *Site, st *store.Store) error {
 	if err != nil {
 		return err
 	}
-	var jobs []belfry.NewJob
+	var jobs []job.NewJob
 	for i := range landModels {
-		jobs = append(jobs, belfry.NewJob{Task: landTasks[i%len(landTasks)].name, MaxAttempts: 1 + i%2, Input: json.RawMessage(fmt.Sprintf(`{"customer":%d,"dry":false}`, i))})
+		jobs = append(jobs, job.NewJob{Task: landTasks[i%len(landTasks)].name, MaxAttempts: 1 + i%2, Input: json.RawMessage(fmt.Sprintf(`{"customer":%d,"dry":false}`, i))})
 	}
 	made, err := st.Enqueue(ctx, jobs)
 	if err != nil {
@@ -140,28 +145,28 @@ func (l Landscape) finish(ctx context.Context, s *Site, st *store.Store) error {
 			cancel = append(cancel, j.Job.ID)
 		}
 	}
-	if _, err := st.CancelJobs(ctx, belfry.DefaultNamespace, belfry.Selection{IDs: cancel, Note: "not needed any more"}); err != nil {
+	if _, err := st.CancelJobs(ctx, core.DefaultNamespace, view.Selection{IDs: cancel, Note: "not needed any more"}); err != nil {
 		return err
 	}
 	for left := landModels - len(cancel); left > 0; {
-		claim, err := st.Claim(ctx, belfry.ClaimRequest{Session: w.ID, Want: landWant(landModels)})
+		claim, err := st.Claim(ctx, job.ClaimRequest{Session: w.ID, Want: landWant(landModels)})
 		if err != nil {
 			return err
 		}
 		if len(claim.Jobs) == 0 {
 			return fmt.Errorf("%d models were not handed out", left)
 		}
-		var fs []belfry.Finish
-		var logs []belfry.LogPiece
+		var fs []job.Finish
+		var logs []job.LogPiece
 		for _, j := range claim.Jobs {
-			ref := belfry.Ref{JobID: j.Job.ID, Lease: j.Job.Lease}
-			f := belfry.Finish{Ref: ref, Outcome: belfry.OutcomeOK, Output: json.RawMessage(`{"rows":1042,"took":"1.2s"}`)}
+			ref := job.Ref{JobID: j.Job.ID, Lease: j.Job.Lease}
+			f := job.Finish{Ref: ref, Outcome: job.OutcomeOK, Output: json.RawMessage(`{"rows":1042,"took":"1.2s"}`)}
 			if j.Job.ID%20 == 3 {
-				f = belfry.Finish{Ref: ref, Outcome: belfry.OutcomeError, Error: "connection refused: timed out after 30s", NoRetry: true}
+				f = job.Finish{Ref: ref, Outcome: job.OutcomeError, Error: "connection refused: timed out after 30s", NoRetry: true}
 			}
 			fs = append(fs, f)
 			for n := range 20 {
-				logs = append(logs, belfry.LogPiece{Ref: ref, Seq: n, Stream: belfry.Log, At: time.Now().UTC(), Text: fmt.Sprintf("step %d of 20 took %dms\n", n+1, n*7)})
+				logs = append(logs, job.LogPiece{Ref: ref, Seq: n, Stream: job.Log, At: time.Now().UTC(), Text: fmt.Sprintf("step %d of 20 took %dms\n", n+1, n*7)})
 			}
 		}
 		if err := st.Append(ctx, w.ID, logs); err != nil {
@@ -204,8 +209,8 @@ func (l Landscape) finish(ctx context.Context, s *Site, st *store.Store) error {
 	})
 }
 
-func landWorker(ctx context.Context, st *store.Store) (belfry.Session, error) {
-	info := belfry.WorkerInfo{Name: "land", Kinds: []belfry.Kind{belfry.KindFunc}, Queues: landWant(1000), TTL: belfry.MaxSessionTTL}
+func landWorker(ctx context.Context, st *store.Store) (job.Session, error) {
+	info := job.WorkerInfo{Name: "land", Kinds: []task.Kind{task.KindFunc}, Queues: landWant(1000), TTL: job.MaxSessionTTL}
 	for _, t := range landTasks {
 		info.Funcs = append(info.Funcs, t.name)
 	}
@@ -257,39 +262,39 @@ func (l Landscape) minutes(ctx context.Context, s *Site, st *store.Store) error 
 
 // watch makes monitors, each of which was checked a few times.
 func (l Landscape) watch(ctx context.Context, _ *Site, st *store.Store) error {
-	var m belfry.Manifest
+	var m view.Manifest
 	for i := range l.Monitors {
-		m.Monitors = append(m.Monitors, belfry.Monitor{Name: fmt.Sprintf("shop-%03d", i), Every: belfry.Duration(time.Minute), Confirm: belfry.Confirm{Failures: 1},
-			Check: belfry.Task{Kind: belfry.KindHTTP, HTTP: &belfry.HTTP{URL: fmt.Sprintf("https://shop-%03d.example/", i)}}})
+		m.Monitors = append(m.Monitors, monitor.Monitor{Name: fmt.Sprintf("shop-%03d", i), Every: core.Duration(time.Minute), Confirm: monitor.Confirm{Failures: 1},
+			Check: task.Task{Kind: task.KindHTTP, HTTP: &task.HTTP{URL: fmt.Sprintf("https://shop-%03d.example/", i)}}})
 	}
-	if _, err := st.Apply(ctx, m, belfry.ApplyOptions{}); err != nil {
+	if _, err := st.Apply(ctx, m, view.ApplyOptions{}); err != nil {
 		return err
 	}
-	w, err := st.OpenSession(ctx, belfry.WorkerInfo{Name: "prober", Kinds: []belfry.Kind{belfry.KindHTTP}, Queues: map[string]int{belfry.ChecksQueue: l.Monitors}, TTL: belfry.MaxSessionTTL})
+	w, err := st.OpenSession(ctx, job.WorkerInfo{Name: "prober", Kinds: []task.Kind{task.KindHTTP}, Queues: map[string]int{task.ChecksQueue: l.Monitors}, TTL: job.MaxSessionTTL})
 	if err != nil {
 		return err
 	}
 	for round := range 3 {
 		for _, one := range m.Monitors {
-			if _, err := st.CheckMonitor(ctx, belfry.DefaultNamespace, one.Name); err != nil {
+			if _, err := st.CheckMonitor(ctx, core.DefaultNamespace, one.Name); err != nil {
 				return err
 			}
 		}
 		for done := 0; done < l.Monitors; {
-			c, err := st.Claim(ctx, belfry.ClaimRequest{Session: w.ID, Want: map[string]int{belfry.ChecksQueue: l.Monitors}})
+			c, err := st.Claim(ctx, job.ClaimRequest{Session: w.ID, Want: map[string]int{task.ChecksQueue: l.Monitors}})
 			if err != nil {
 				return err
 			}
 			if len(c.Jobs) == 0 {
 				return errors.New("checks were not handed out")
 			}
-			var fs []belfry.Finish
+			var fs []job.Finish
 			for i, j := range c.Jobs {
-				seen := belfry.Measure{Outcome: belfry.CheckOK, Latency: belfry.Duration(time.Duration(50+i) * time.Millisecond)}
+				seen := task.Measure{Outcome: task.CheckOK, Latency: core.Duration(time.Duration(50+i) * time.Millisecond)}
 				if i%20 == 0 && round == 2 {
-					seen = belfry.Measure{Outcome: belfry.CheckFail, Code: belfry.CodeConnectRefused, Message: "nothing listens there"}
+					seen = task.Measure{Outcome: task.CheckFail, Code: task.CodeConnectRefused, Message: "nothing listens there"}
 				}
-				fs = append(fs, belfry.Finish{Ref: belfry.Ref{JobID: j.Job.ID, Lease: j.Job.Lease}, Outcome: belfry.OutcomeOK, Check: &seen})
+				fs = append(fs, job.Finish{Ref: job.Ref{JobID: j.Job.ID, Lease: j.Job.Lease}, Outcome: job.OutcomeOK, Check: &seen})
 			}
 			if _, err := st.Finish(ctx, w.ID, fs); err != nil {
 				return err
@@ -303,7 +308,7 @@ func (l Landscape) watch(ctx context.Context, _ *Site, st *store.Store) error {
 // past gives each monitor a day of checks each minute, a hundred days of hours, 400 days, and an outage every nine days,
 // rolled up as far as a node would have.
 func (l Landscape) past(ctx context.Context, s *Site, st *store.Store) error {
-	var sum belfry.Histogram
+	var sum job.Histogram
 	for i := range 60 {
 		sum.Add(time.Duration(40+3*i) * time.Millisecond)
 	}
@@ -346,11 +351,11 @@ func (l Landscape) past(ctx context.Context, s *Site, st *store.Store) error {
 // enqueue leaves jobs that run, wait, and are put off.
 func (l Landscape) enqueue(ctx context.Context, _ *Site, st *store.Store) error {
 	for done := 0; done < l.Live; {
-		var jobs []belfry.NewJob
+		var jobs []job.NewJob
 		for i := range min(1000, l.Live-done) {
-			j := belfry.NewJob{Task: landTasks[i%len(landTasks)].name}
+			j := job.NewJob{Task: landTasks[i%len(landTasks)].name}
 			if i%3 == 0 {
-				j.Delay = belfry.Duration(time.Duration(i+1) * time.Hour)
+				j.Delay = core.Duration(time.Duration(i+1) * time.Hour)
 			}
 			jobs = append(jobs, j)
 		}
@@ -363,6 +368,6 @@ func (l Landscape) enqueue(ctx context.Context, _ *Site, st *store.Store) error 
 	if err != nil {
 		return err
 	}
-	_, err = st.Claim(ctx, belfry.ClaimRequest{Session: w.ID, Want: map[string]int{"default": l.Running}})
+	_, err = st.Claim(ctx, job.ClaimRequest{Session: w.ID, Want: map[string]int{"default": l.Running}})
 	return err
 }

@@ -11,8 +11,10 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/job"
 	"github.com/belfry-run/belfry/store"
+	"github.com/belfry-run/belfry/task"
 	"github.com/belfry-run/belfry/worker"
 )
 
@@ -21,11 +23,11 @@ const probe = "probe"
 
 var epoch = time.Now()
 
-func probes(n int) []belfry.NewJob {
+func probes(n int) []job.NewJob {
 	asked := json.RawMessage(strconv.FormatInt(int64(time.Since(epoch)), 10))
-	jobs := make([]belfry.NewJob, n)
+	jobs := make([]job.NewJob, n)
 	for i := range jobs {
-		jobs[i] = belfry.NewJob{Task: probe, Kind: belfry.KindFunc, Input: asked}
+		jobs[i] = job.NewJob{Task: probe, Kind: task.KindFunc, Input: asked}
 	}
 	return jobs
 }
@@ -95,7 +97,7 @@ type load struct {
 // loadStep is how often the producer enqueues what has become due since.
 const loadStep = 5 * time.Millisecond
 
-func startLoad(ctx context.Context, st *store.Store, rate float64, jobs func(n int) []belfry.NewJob) *load {
+func startLoad(ctx context.Context, st *store.Store, rate float64, jobs func(n int) []job.NewJob) *load {
 	l := &load{ended: make(chan error, 1)}
 	ctx, l.cancel = context.WithCancel(ctx)
 	if rate <= 0 {
@@ -106,7 +108,7 @@ func startLoad(ctx context.Context, st *store.Store, rate float64, jobs func(n i
 	return l
 }
 
-func (l *load) produce(ctx context.Context, st *store.Store, rate float64, jobs func(n int) []belfry.NewJob) error {
+func (l *load) produce(ctx context.Context, st *store.Store, rate float64, jobs func(n int) []job.NewJob) error {
 	begun := time.Now()
 	again := time.NewTicker(loadStep)
 	defer again.Stop()
@@ -116,7 +118,7 @@ func (l *load) produce(ctx context.Context, st *store.Store, rate float64, jobs 
 			return nil
 		case <-again.C:
 		}
-		due := min(int(rate*time.Since(begun).Seconds())-int(l.jobs.Load()), belfry.MaxBatch)
+		due := min(int(rate*time.Since(begun).Seconds())-int(l.jobs.Load()), core.MaxBatch)
 		if due <= 0 {
 			continue
 		}

@@ -10,9 +10,12 @@ import (
 	"sync"
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/internal/guard"
+	"github.com/belfry-run/belfry/monitor"
 	"github.com/belfry-run/belfry/store"
+	"github.com/belfry-run/belfry/task"
+	"github.com/belfry-run/belfry/view"
 	checks "github.com/belfry-run/belfry/worker/probe"
 )
 
@@ -83,20 +86,20 @@ func (o Watch) Run(ctx context.Context, s *Site, program string) (w Watched, err
 }
 
 // Monitor is the one with this number.
-func (t *Target) Monitor(i int, every time.Duration) belfry.Monitor {
-	return belfry.Monitor{
-		Name: fmt.Sprintf("m-%05d", i), Every: belfry.Duration(every),
-		Check: belfry.Task{Kind: belfry.KindHTTP, HTTP: &belfry.HTTP{URL: t.URL(i)}},
+func (t *Target) Monitor(i int, every time.Duration) monitor.Monitor {
+	return monitor.Monitor{
+		Name: fmt.Sprintf("m-%05d", i), Every: core.Duration(every),
+		Check: task.Task{Kind: task.KindHTTP, HTTP: &task.HTTP{URL: t.URL(i)}},
 	}
 }
 
 func (o Watch) save(ctx context.Context, st *store.Store, t *Target) error {
-	var all []belfry.Monitor
+	var all []monitor.Monitor
 	for i := range o.Monitors {
 		all = append(all, t.Monitor(i, o.Every))
 	}
 	for some := range slices.Chunk(all, 1000) {
-		if _, err := st.Apply(ctx, belfry.Manifest{Monitors: some}, belfry.ApplyOptions{}); err != nil {
+		if _, err := st.Apply(ctx, view.Manifest{Monitors: some}, view.ApplyOptions{}); err != nil {
 			return err
 		}
 	}
@@ -144,7 +147,7 @@ func (o Watch) astray(all []result) (n int) {
 	times := map[int64]int{}
 	for _, r := range all {
 		times[r.monitor]++
-		if r.outcome != belfry.CheckOK {
+		if r.outcome != task.CheckOK {
 			n++
 		}
 	}

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/task"
 )
 
 func TestATargetRemembersWhoAsked(t *testing.T) {
@@ -86,8 +86,8 @@ func TestRequestsAreMeasuredByTheirDistances(t *testing.T) {
 
 func TestChecksThatAreNotAsTheyShouldBeAreCounted(t *testing.T) {
 	o := Watch{Monitors: 4, Every: time.Minute, For: 2 * time.Minute}
-	ok := func(monitor int64) result { return result{monitor: monitor, outcome: belfry.CheckOK} }
-	bad := result{monitor: 3, outcome: belfry.CheckFail}
+	ok := func(monitor int64) result { return result{monitor: monitor, outcome: task.CheckOK} }
+	bad := result{monitor: 3, outcome: task.CheckFail}
 	// The first is as it should be, the second was left out once, the third failed once, the fourth was never made.
 	if got := o.astray([]result{ok(1), ok(1), ok(2), ok(3), bad}); got != 1+1+2 {
 		t.Errorf("%d are astray", got)

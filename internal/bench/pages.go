@@ -18,9 +18,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/belfry-run/belfry"
 	"github.com/belfry-run/belfry/app"
 	"github.com/belfry-run/belfry/config"
+	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/ui/console"
 )
 
@@ -73,7 +73,7 @@ func (l Looks) at(p Paged) bool {
 // the database with this URL, as belfry serve takes it. Nothing has to be said here of a page that is added: it is found by the links that lead to it, and missed if none does.
 func Pages(ctx context.Context, url string, l Looks) (pages, reads []Paged, err error) {
 	a, err := app.New(app.Options{Version: "bench", Config: config.Config{Database: url, Listen: "127.0.0.1:0", Roles: []string{config.RoleAPI},
-		Grace: belfry.Duration(time.Second), Name: "pages"}})
+		Grace: core.Duration(time.Second), Name: "pages"}})
 	if err != nil {
 		return nil, nil, err
 	}

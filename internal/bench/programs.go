@@ -18,9 +18,13 @@ import (
 	"sync"
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/access"
+	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/httpapi"
 	"github.com/belfry-run/belfry/internal/signed"
+	"github.com/belfry-run/belfry/job"
+	"github.com/belfry-run/belfry/task"
+	"github.com/belfry-run/belfry/view"
 	"github.com/belfry-run/belfry/worker/sandbox"
 )
 
@@ -124,11 +128,11 @@ func (f *fleet) prepare(ctx context.Context, n int) error {
 	for name, args := range map[string][]string{"visit": nil, "stay": {"stay"}} {
 		g := program
 		g.Args = args
-		if _, err := f.api.CreateTask(ctx, belfry.Task{Name: name, Kind: belfry.KindProgram, Program: &g}); err != nil {
+		if _, err := f.api.CreateTask(ctx, task.Task{Name: name, Kind: task.KindProgram, Program: &g}); err != nil {
 			return err
 		}
 	}
-	_, secret, err := f.api.CreateToken(ctx, belfry.Token{Name: "fleet", Namespace: belfry.AnyNamespace, Scopes: []belfry.Scope{belfry.ScopeWorker}})
+	_, secret, err := f.api.CreateToken(ctx, access.Token{Name: "fleet", Namespace: core.AnyNamespace, Scopes: []access.Scope{access.ScopeWorker}})
 	if err != nil {
 		return err
 	}
@@ -150,7 +154,7 @@ func (f *fleet) allServe(ctx context.Context, n int) error {
 	})
 }
 
-func (f *fleet) upload(ctx context.Context, file string) (g belfry.Program, err error) {
+func (f *fleet) upload(ctx context.Context, file string) (g task.Program, err error) {
 	content, err := os.Open(file)
 	if err != nil {
 		return g, err
@@ -161,7 +165,7 @@ func (f *fleet) upload(ctx context.Context, file string) (g belfry.Program, err 
 		return g, err
 	}
 	g.SHA256, g.Arch = hex.EncodeToString(sum.Sum(nil)), runtime.GOARCH
-	up, err := f.api.CreateArtifact(ctx, belfry.Artifact{Namespace: belfry.DefaultNamespace, SHA256: g.SHA256, Size: g.Size})
+	up, err := f.api.CreateArtifact(ctx, task.Artifact{Namespace: core.DefaultNamespace, SHA256: g.SHA256, Size: g.Size})
 	if err != nil {
 		return g, err
 	}
@@ -172,7 +176,7 @@ func (f *fleet) upload(ctx context.Context, file string) (g belfry.Program, err 
 	if err := signed.Send(ctx, http.DefaultClient, link, io.NewSectionReader(content, 0, g.Size)); err != nil {
 		return g, err
 	}
-	_, err = f.api.ConfirmArtifact(ctx, belfry.DefaultNamespace, g.SHA256)
+	_, err = f.api.ConfirmArtifact(ctx, core.DefaultNamespace, g.SHA256)
 	return g, err
 }
 
@@ -227,21 +231,21 @@ func (f *fleet) startLags(ctx context.Context, p Programs) (q Quantiles, err err
 
 // startLag is from a job's due time until its worker begins it.
 func (f *fleet) startLag(ctx context.Context, ahead time.Duration) (time.Duration, error) {
-	made, err := f.api.Enqueue(ctx, []belfry.NewJob{{Task: "visit", DueAt: time.Now().Add(ahead)}})
+	made, err := f.api.Enqueue(ctx, []job.NewJob{{Task: "visit", DueAt: time.Now().Add(ahead)}})
 	if err != nil {
 		return 0, err
 	}
 	id := made[0].Job.ID
 	if err := f.until(ctx, fmt.Sprintf("job %d ends", id), func() (bool, error) {
-		j, err := f.api.Job(ctx, belfry.DefaultNamespace, id)
-		if err == nil && j.State != belfry.JobSucceeded && j.State.Final() {
+		j, err := f.api.Job(ctx, core.DefaultNamespace, id)
+		if err == nil && j.State != job.Succeeded && j.State.Final() {
 			err = fmt.Errorf("job %d is %s: %s", id, j.State, j.Error)
 		}
-		return j.State == belfry.JobSucceeded, err
+		return j.State == job.Succeeded, err
 	}); err != nil {
 		return 0, err
 	}
-	as, err := f.api.Attempts(ctx, belfry.DefaultNamespace, id)
+	as, err := f.api.Attempts(ctx, core.DefaultNamespace, id)
 	if err != nil {
 		return 0, err
 	}
@@ -251,14 +255,14 @@ func (f *fleet) startLag(ctx context.Context, ahead time.Duration) (time.Duratio
 // killOne kills the worker of a job that runs. Another takes its place, at once where there was only one: it clears away
 // what the dead one has left.
 func (f *fleet) killOne(ctx context.Context) (again time.Duration, err error) {
-	made, err := f.api.Enqueue(ctx, []belfry.NewJob{{Task: "stay"}})
+	made, err := f.api.Enqueue(ctx, []job.NewJob{{Task: "stay"}})
 	if err != nil {
 		return 0, err
 	}
 	id, worker := made[0].Job.ID, ""
 	if err := f.until(ctx, "the job runs", func() (bool, error) {
-		j, err := f.api.Job(ctx, belfry.DefaultNamespace, id)
-		if err != nil || j.State != belfry.JobRunning {
+		j, err := f.api.Job(ctx, core.DefaultNamespace, id)
+		if err != nil || j.State != job.Running {
 			return false, err
 		}
 		ws, err := f.api.Workers(ctx, false)
@@ -280,12 +284,12 @@ func (f *fleet) killOne(ctx context.Context) (again time.Duration, err error) {
 		}
 	}
 	err = f.until(ctx, "the second attempt runs", func() (bool, error) {
-		j, err := f.api.Job(ctx, belfry.DefaultNamespace, id)
+		j, err := f.api.Job(ctx, core.DefaultNamespace, id)
 		again = j.ClaimedAt.Sub(killed)
-		return j.State == belfry.JobRunning && j.Attempt == 2, err
+		return j.State == job.Running && j.Attempt == 2, err
 	})
 	if err == nil {
-		_, err = f.api.CancelJobs(ctx, belfry.DefaultNamespace, belfry.Selection{IDs: []int64{id}})
+		_, err = f.api.CancelJobs(ctx, core.DefaultNamespace, view.Selection{IDs: []int64{id}})
 	}
 	if err == nil && !alone {
 		if err = f.work(); err == nil {

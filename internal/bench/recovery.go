@@ -11,8 +11,10 @@ import (
 	"sync"
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/job"
 	"github.com/belfry-run/belfry/store"
+	"github.com/belfry-run/belfry/task"
 )
 
 // held is the task whose jobs are requests that we do not answer.
@@ -146,14 +148,14 @@ func Recover(ctx context.Context, d *Database, program string, n int, ttl time.D
 
 // holdJobs enqueues jobs that are tried again at once.
 func holdJobs(ctx context.Context, st *store.Store, url string, n int) error {
-	_, err := st.CreateTask(ctx, belfry.Task{
-		Name: held, Kind: belfry.KindHTTP, HTTP: &belfry.HTTP{URL: url},
-		Retry: belfry.Retry{MaxAttempts: 10, Backoff: belfry.BackoffFixed, Delay: belfry.Duration(10 * time.Millisecond), Jitter: -1},
+	_, err := st.CreateTask(ctx, task.Task{
+		Name: held, Kind: task.KindHTTP, HTTP: &task.HTTP{URL: url},
+		Retry: task.Retry{MaxAttempts: 10, Backoff: task.BackoffFixed, Delay: core.Duration(10 * time.Millisecond), Jitter: -1},
 	})
 	if err != nil {
 		return err
 	}
-	jobs := make([]belfry.NewJob, n)
+	jobs := make([]job.NewJob, n)
 	for i := range jobs {
 		jobs[i].Task = held
 	}

@@ -7,8 +7,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/belfry-run/belfry"
 	"github.com/belfry-run/belfry/store"
+	"github.com/belfry-run/belfry/task"
 )
 
 // result is a check as it is on record.
@@ -17,7 +17,7 @@ type result struct {
 	at      time.Time
 	delay   time.Duration
 	latency time.Duration
-	outcome belfry.CheckOutcome
+	outcome task.CheckOutcome
 }
 
 // veryLate is from when on a check counts from its start and not from its time, as package store says.

@@ -14,7 +14,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/job"
 )
 
 // Options say what is measured, and how long. [Long] and [Short] are complete.
@@ -75,7 +75,7 @@ func Short() Options {
 	o.Probes, o.Offer, o.Steps = 100, 500*time.Millisecond, 3
 	o.Idle, o.Rest = 100_000, 2*time.Second
 	o.Firing.Seconds, o.Firing.Lead = 5, 5*time.Second
-	o.TTLs = []time.Duration{belfry.MinSessionTTL.D()}
+	o.TTLs = []time.Duration{job.MinSessionTTL.D()}
 	o.Horizon.For, o.Horizon.Slice, o.Holds = 10*time.Second, 2*time.Second, Horizons[:2]
 	o.Watch.Monitors, o.Watch.Every = 1000, 6*time.Second // the same rate
 	o.Watch.Warm, o.Watch.For, o.Watch.Away, o.Watch.Back = 6*time.Second, 12*time.Second, 12*time.Second, 8*time.Second

@@ -15,9 +15,9 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"github.com/belfry-run/belfry"
 	"github.com/belfry-run/belfry/httpapi"
 	"github.com/belfry-run/belfry/internal/pgtest"
+	"github.com/belfry-run/belfry/view"
 )
 
 // sessionTTL is short, so that a node can be given up within a round.
@@ -242,7 +242,7 @@ func (c *chaos) begin() {
 	for _, n := range c.places {
 		n.api = c.site.client("http://" + n.address)
 	}
-	must[belfry.Applied](c.t)(c.places[0].api.Apply(c.t.Context(), definitions(c.history), httpapi.ApplyOptions{}))
+	must[view.Applied](c.t)(c.places[0].api.Apply(c.t.Context(), definitions(c.history), httpapi.ApplyOptions{}))
 	c.load = startLoad(c)
 }
 

@@ -12,8 +12,11 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/internal/pgtest"
+	"github.com/belfry-run/belfry/job"
+	"github.com/belfry-run/belfry/schedule"
+	"github.com/belfry-run/belfry/task"
 )
 
 // What the rounds found, each as a test of its own.
@@ -34,7 +37,7 @@ func TestChaosFoundATransactionThatWasEndedIsAnOutage(t *testing.T) {
 	answers := make(chan error, 1)
 	go func() {
 		for asked.Err() == nil {
-			if _, err := n.api.Enqueue(asked, []belfry.NewJob{{Task: "work"}}); err != nil && asked.Err() == nil {
+			if _, err := n.api.Enqueue(asked, []job.NewJob{{Task: "work"}}); err != nil && asked.Err() == nil {
 				answers <- err
 				return
 			}
@@ -65,7 +68,7 @@ func TestChaosFoundATransactionThatWasEndedIsAnOutage(t *testing.T) {
 		select {
 		case err := <-answers:
 			if !away(err) {
-				t.Errorf("the client is told %s: %v", belfry.CodeOf(err), err)
+				t.Errorf("the client is told %s: %v", core.CodeOf(err), err)
 			}
 			return
 		case <-time.After(5 * time.Second):
@@ -88,9 +91,9 @@ func TestChaosFoundAServerThatCannotTakeAConnectionIsAnOutage(t *testing.T) {
 	(&backends{kill: true}).Begin(c)
 	refused := func() bool { return strings.Contains(c.server.Log(), "could not write init file") }
 	eventually(t, patience, "PostgreSQL takes no connection", func() (bool, string) {
-		_, err := c.places[0].api.Enqueue(t.Context(), []belfry.NewJob{{Task: "quick"}})
+		_, err := c.places[0].api.Enqueue(t.Context(), []job.NewJob{{Task: "quick"}})
 		if err != nil && !away(err) {
-			t.Errorf("a client is told %s: %v", belfry.CodeOf(err), err)
+			t.Errorf("a client is told %s: %v", core.CodeOf(err), err)
 		}
 		return err != nil && refused(), fmt.Sprint(err)
 	})
@@ -151,18 +154,18 @@ func beforeAStep(t *testing.T, database string, ttl time.Duration) *chaos {
 func (c *chaos) someWaiting() (ids []int64) {
 	c.t.Helper()
 	api := c.places[0].api
-	late := belfry.Task{
-		Name: "late", Command: &belfry.Command{Shell: `[ "$BELFRY_ATTEMPT" -gt 1 ]`},
-		Retry: belfry.Retry{MaxAttempts: 5, Delay: belfry.Duration(3 * time.Second), Backoff: belfry.BackoffFixed},
+	late := task.Task{
+		Name: "late", Command: &task.Command{Shell: `[ "$BELFRY_ATTEMPT" -gt 1 ]`},
+		Retry: task.Retry{MaxAttempts: 5, Delay: core.Duration(3 * time.Second), Backoff: task.BackoffFixed},
 	}
-	if _, err := api.CreateTask(c.t.Context(), late); err != nil && belfry.CodeOf(err) != belfry.Conflict {
+	if _, err := api.CreateTask(c.t.Context(), late); err != nil && core.CodeOf(err) != core.Conflict {
 		c.t.Fatal(err)
 	}
 	for _, want := range []struct {
 		task  string
-		state belfry.JobState
-	}{{"late", belfry.JobScheduled}, {"long", belfry.JobRunning}} {
-		id := must[[]belfry.Enqueued](c.t)(api.Enqueue(c.t.Context(), []belfry.NewJob{{Task: want.task}}))[0].Job.ID
+		state job.State
+	}{{"late", job.Scheduled}, {"long", job.Running}} {
+		id := must[[]job.Enqueued](c.t)(api.Enqueue(c.t.Context(), []job.NewJob{{Task: want.task}}))[0].Job.ID
 		eventually(c.t, patience, "the job is "+string(want.state), func() (bool, string) {
 			j, err := api.Job(c.t.Context(), "default", id)
 			return err == nil && j.State == want.state, fmt.Sprint(j.State, err)
@@ -180,7 +183,7 @@ func (c *chaos) goesOn(waiting []int64) {
 		c.done(id)
 	}
 	for _, name := range loops {
-		before := must[belfry.Schedule](c.t)(api.Schedule(c.t.Context(), "default", name))
+		before := must[schedule.Schedule](c.t)(api.Schedule(c.t.Context(), "default", name))
 		eventually(c.t, patience, name+", which counts from the finish, goes on", func() (bool, string) {
 			now, err := api.Schedule(c.t.Context(), "default", name)
 			return err == nil && now.Runs >= before.Runs+3, fmt.Sprintf("%d runs, then %d, next %s, %v", before.Runs, now.Runs, now.NextAt, err)
@@ -204,7 +207,7 @@ func TestChaosFoundAClockThatIsSetForwardTakesNoJobFromWhoLives(t *testing.T) {
 				held := c.someWaiting()[1] // one that runs
 				c.setClock(c.off + time.Hour)
 				c.done(held)
-				as := must[[]belfry.Attempt](t)(api.Attempts(t.Context(), "default", held))
+				as := must[[]job.Attempt](t)(api.Attempts(t.Context(), "default", held))
 				if got := fmt.Sprint(outcomes(as)); got != "[ok]" {
 					t.Errorf("step %d: attempts %s", i, got)
 				}
@@ -217,6 +220,6 @@ func (c *chaos) done(id int64) {
 	c.t.Helper()
 	eventually(c.t, 2*patience, "the job is done", func() (bool, string) {
 		j, err := c.places[0].api.Job(c.t.Context(), "default", id)
-		return err == nil && j.State == belfry.JobSucceeded, fmt.Sprintf("%s is %s, due %s, %v", j.Task, j.State, j.DueAt, err)
+		return err == nil && j.State == job.Succeeded, fmt.Sprintf("%s is %s, due %s, %v", j.Task, j.State, j.DueAt, err)
 	})
 }

@@ -6,7 +6,9 @@ import (
 	"regexp"
 	"strings"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/job"
+	"github.com/belfry-run/belfry/schedule"
 )
 
 // check compares the history with the record.
@@ -37,10 +39,10 @@ func (c *chaos) check() {
 func (c *chaos) record() record {
 	c.t.Helper()
 	api := c.places[0].api
-	r := record{jobs: map[int64]belfry.Job{}, attempts: map[int64][]belfry.Attempt{}, occurrences: map[string][]belfry.Occurrence{}, grid: grid, limits: map[string]int{"strait": narrowLimit}, mayFail: mayFail}
-	for _, j := range allJobs(c.t, api, belfry.JobFilter{}) {
+	r := record{jobs: map[int64]job.Job{}, attempts: map[int64][]job.Attempt{}, occurrences: map[string][]schedule.Occurrence{}, grid: grid, limits: map[string]int{"strait": narrowLimit}, mayFail: mayFail}
+	for _, j := range allJobs(c.t, api, job.Filter{}) {
 		r.jobs[j.ID] = j
-		r.attempts[j.ID] = must[[]belfry.Attempt](c.t)(api.Attempts(c.t.Context(), "default", j.ID))
+		r.attempts[j.ID] = must[[]job.Attempt](c.t)(api.Attempts(c.t.Context(), "default", j.ID))
 	}
 	for name := range grid {
 		r.occurrences[name] = allOccurrences(c.t, api, name)
@@ -53,7 +55,7 @@ func (c *chaos) record() record {
 
 // summarize says what was gone through, and wants it to have been enough.
 func (c *chaos) summarize(v *verdict, r record, history []line) {
-	tries, reasons, runs, ends := map[belfry.Outcome]int{}, map[belfry.Reason]int{}, map[string]int{}, map[belfry.JobState]int{}
+	tries, reasons, runs, ends := map[job.Outcome]int{}, map[core.Reason]int{}, map[string]int{}, map[job.State]int{}
 	for _, as := range r.attempts {
 		for _, a := range as {
 			tries[a.Outcome]++
@@ -61,7 +63,7 @@ func (c *chaos) summarize(v *verdict, r record, history []line) {
 	}
 	for _, list := range r.occurrences {
 		for _, o := range list {
-			if o.Decision == belfry.DecidedSkipped {
+			if o.Decision == schedule.DecidedSkipped {
 				reasons[o.Reason] += o.Count
 			}
 		}
@@ -72,7 +74,7 @@ func (c *chaos) summarize(v *verdict, r record, history []line) {
 	}
 	c.t.Logf("%d jobs by schedule %v, by end %v; %d acknowledged to clients, %d asked to end; attempts %v, nominal times skipped %v, %d lines of history, the clock off by %s",
 		len(r.jobs), runs, ends, len(c.load.acked)+len(c.load.keyless), len(c.load.canceled), tries, reasons, len(history), c.off)
-	if tries[belfry.OutcomeError] == 0 || tries[belfry.OutcomeSnoozed] == 0 || len(c.load.acked) < 10 || len(c.load.keyless) == 0 {
+	if tries[job.OutcomeError] == 0 || tries[job.OutcomeSnoozed] == 0 || len(c.load.acked) < 10 || len(c.load.keyless) == 0 {
 		v.errorf("too little happened to prove anything")
 	}
 }

@@ -12,8 +12,12 @@ import (
 	"sync"
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/httpapi"
+	"github.com/belfry-run/belfry/job"
+	"github.com/belfry-run/belfry/schedule"
+	"github.com/belfry-run/belfry/task"
+	"github.com/belfry-run/belfry/view"
 	"github.com/belfry-run/belfry/worker"
 )
 
@@ -60,36 +64,36 @@ var mayFail = []string{"doomed", "rough"}
 
 // definitions cover every way in which a run may meet another and a missed
 // run be made up for.
-func definitions(history string) belfry.Manifest {
-	task := func(name, pace, beats string) belfry.Task {
-		return belfry.Task{
-			Name: name, Timeout: belfry.MaxTimeout, // or an attempt that was claimed while the clock was set back for a moment would have no time left
-			Retry:   belfry.Retry{MaxAttempts: 90, Delay: belfry.Duration(100 * time.Millisecond), Backoff: belfry.BackoffFixed},
-			Command: &belfry.Command{Shell: noteDown, Env: map[string]string{"PACE": pace, "BEATS": beats, "HISTORY": history}},
+func definitions(history string) view.Manifest {
+	tk := func(name, pace, beats string) task.Task {
+		return task.Task{
+			Name: name, Timeout: task.MaxTimeout, // or an attempt that was claimed while the clock was set back for a moment would have no time left
+			Retry:   task.Retry{MaxAttempts: 90, Delay: core.Duration(100 * time.Millisecond), Backoff: task.BackoffFixed},
+			Command: &task.Command{Shell: noteDown, Env: map[string]string{"PACE": pace, "BEATS": beats, "HISTORY": history}},
 		}
 	}
-	few := func(t belfry.Task, attempts int) belfry.Task {
+	few := func(t task.Task, attempts int) task.Task {
 		t.Retry.MaxAttempts = attempts
 		return t
 	}
-	strait := task("strait", "0.1", "1 2 3 4")
+	strait := tk("strait", "0.1", "1 2 3 4")
 	strait.Queue = narrow
-	nap := task("nap", "", "")
-	nap.Command, nap.Kind, nap.Queue = nil, belfry.KindFunc, "naps"
-	cron := []belfry.Rule{{Cron: "* * * * * *"}}
-	every := func(d time.Duration) []belfry.Rule { return []belfry.Rule{{Every: belfry.Duration(d)}} }
-	finish := []belfry.Rule{{Every: belfry.Duration(time.Second), Anchor: belfry.AnchorFinish}}
-	return belfry.Manifest{
-		Queues: []belfry.Queue{{Name: narrow, GlobalLimit: narrowLimit}, {Name: "naps"}},
-		Tasks: []belfry.Task{
-			task("quick", "0", ""), task("middling", "0.1", "1 2 3"), task("long", "0.35", "1 2 3 4"), task("flaky", "0", ""), strait, nap,
-			few(task("doomed", "0", ""), 2), few(task("rough", "0.2", "1"), 1),
+	nap := tk("nap", "", "")
+	nap.Command, nap.Kind, nap.Queue = nil, task.KindFunc, "naps"
+	cron := []schedule.Rule{{Cron: "* * * * * *"}}
+	every := func(d time.Duration) []schedule.Rule { return []schedule.Rule{{Every: core.Duration(d)}} }
+	finish := []schedule.Rule{{Every: core.Duration(time.Second), Anchor: schedule.AnchorFinish}}
+	return view.Manifest{
+		Queues: []job.Queue{{Name: narrow, GlobalLimit: narrowLimit}, {Name: "naps"}},
+		Tasks: []task.Task{
+			tk("quick", "0", ""), tk("middling", "0.1", "1 2 3"), tk("long", "0.35", "1 2 3 4"), tk("flaky", "0", ""), strait, nap,
+			few(tk("doomed", "0", ""), 2), few(tk("rough", "0.2", "1"), 1),
 		},
-		Schedules: []belfry.Schedule{
-			{Name: "tick", Task: "quick", Rules: cron, Overlap: belfry.OverlapAllow, Catchup: belfry.CatchupLatest},
-			{Name: "tock", Task: "middling", Rules: every(time.Second), Overlap: belfry.OverlapBufferAll, Catchup: belfry.CatchupAll, CatchupMax: 20},
-			{Name: "slow", Task: "long", Rules: every(time.Second), Overlap: belfry.OverlapSkip, Catchup: belfry.CatchupAll, CatchupMax: 20},
-			{Name: "flaky", Task: "flaky", Rules: every(2 * time.Second), Overlap: belfry.OverlapAllow, Catchup: belfry.CatchupNone},
+		Schedules: []schedule.Schedule{
+			{Name: "tick", Task: "quick", Rules: cron, Overlap: schedule.OverlapAllow, Catchup: schedule.CatchupLatest},
+			{Name: "tock", Task: "middling", Rules: every(time.Second), Overlap: schedule.OverlapBufferAll, Catchup: schedule.CatchupAll, CatchupMax: 20},
+			{Name: "slow", Task: "long", Rules: every(time.Second), Overlap: schedule.OverlapSkip, Catchup: schedule.CatchupAll, CatchupMax: 20},
+			{Name: "flaky", Task: "flaky", Rules: every(2 * time.Second), Overlap: schedule.OverlapAllow, Catchup: schedule.CatchupNone},
 			{Name: "loop", Task: "quick", Rules: finish},
 			{Name: "rough", Task: "rough", Rules: finish},
 		},
@@ -131,11 +135,11 @@ func (l *load) end() {
 func some(r *rand.Rand, d time.Duration) time.Duration { return time.Duration(r.Int64N(int64(d))) }
 
 // drawJob is a job under a key. Its memory outlives the steps of the clock.
-func drawJob(r *rand.Rand, key string) belfry.NewJob {
+func drawJob(r *rand.Rand, key string) job.NewJob {
 	tasks := []string{"quick", "quick", "middling", "flaky", "strait", "nap", "doomed"}
-	j := belfry.NewJob{Task: tasks[r.IntN(len(tasks))], Key: key, KeyWindow: belfry.MaxKeyWindow}
+	j := job.NewJob{Task: tasks[r.IntN(len(tasks))], Key: key, KeyWindow: job.MaxKeyWindow}
 	if r.IntN(4) == 0 {
-		j.Delay = belfry.Duration(some(r, 2*time.Second))
+		j.Delay = core.Duration(some(r, 2*time.Second))
 	}
 	return j
 }
@@ -151,7 +155,7 @@ func (l *load) single(ctx context.Context, r *rand.Rand) {
 // batches does the same with several at once.
 func (l *load) batches(ctx context.Context, r *rand.Rand) {
 	for i := range forever(ctx, time.Second) {
-		var list []belfry.NewJob
+		var list []job.NewJob
 		for n := range 2 + r.IntN(6) {
 			list = append(list, drawJob(r, fmt.Sprintf("batch-%d-%d", i, n)))
 		}
@@ -159,7 +163,7 @@ func (l *load) batches(ctx context.Context, r *rand.Rand) {
 	}
 }
 
-func (l *load) insist(ctx context.Context, r *rand.Rand, list ...belfry.NewJob) {
+func (l *load) insist(ctx context.Context, r *rand.Rand, list ...job.NewJob) {
 	for range forever(ctx, 80*time.Millisecond) {
 		if l.ask(ctx, r, list...) {
 			return
@@ -170,13 +174,13 @@ func (l *load) insist(ctx context.Context, r *rand.Rand, list ...belfry.NewJob) 
 // plain asks for jobs without a key, once.
 func (l *load) plain(ctx context.Context, r *rand.Rand) {
 	for range forever(ctx, 400*time.Millisecond) {
-		l.ask(ctx, r, belfry.NewJob{Task: "quick"})
+		l.ask(ctx, r, job.NewJob{Task: "quick"})
 	}
 }
 
 // ask reports whether the jobs were acknowledged.
-func (l *load) ask(ctx context.Context, r *rand.Rand, list ...belfry.NewJob) bool {
-	var made []belfry.Enqueued
+func (l *load) ask(ctx context.Context, r *rand.Rand, list ...job.NewJob) bool {
+	var made []job.Enqueued
 	told := l.tell(ctx, r, "enqueue", func(ctx context.Context, api *httpapi.Client) (err error) {
 		made, err = api.Enqueue(ctx, list)
 		return err
@@ -203,7 +207,7 @@ func (l *load) tell(ctx context.Context, r *rand.Rand, what string, do func(cont
 	if err != nil && ctx.Err() == nil && !away(err) {
 		l.mu.Lock()
 		defer l.mu.Unlock()
-		l.refused = append(l.refused, fmt.Sprintf("%s: %s: %v", what, belfry.CodeOf(err), err))
+		l.refused = append(l.refused, fmt.Sprintf("%s: %s: %v", what, core.CodeOf(err), err))
 	}
 	return err == nil
 }
@@ -211,8 +215,8 @@ func (l *load) tell(ctx context.Context, r *rand.Rand, what string, do func(cont
 // away reports that a node or its database was not reached, or that nobody knows
 // whether it was.
 func away(err error) bool {
-	code := belfry.CodeOf(err)
-	return code == belfry.Unavailable || code == belfry.Unknown
+	code := core.CodeOf(err)
+	return code == core.Unavailable || code == core.Unknown
 }
 
 // meddle cancels a job, or pauses for a moment what goes on.
@@ -222,7 +226,7 @@ func (l *load) meddle(ctx context.Context, r *rand.Rand) {
 		case 0:
 			if id := l.drawAcked(r); id > 0 {
 				l.tell(ctx, r, "cancel", func(ctx context.Context, api *httpapi.Client) error {
-					_, err := api.CancelJobs(ctx, "default", belfry.Selection{IDs: []int64{id}, Note: "chaos"})
+					_, err := api.CancelJobs(ctx, "default", view.Selection{IDs: []int64{id}, Note: "chaos"})
 					return err
 				})
 			}

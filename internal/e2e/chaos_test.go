@@ -10,7 +10,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/job"
+	"github.com/belfry-run/belfry/schedule"
 )
 
 // fewRounds belong to every run of all tests.
@@ -78,20 +79,20 @@ func (c *chaos) recovers() {
 	c.t.Helper()
 	for _, n := range c.places {
 		readyWithin(c.t, "http://"+n.address, patience, 200)
-		var made []belfry.Enqueued
+		var made []job.Enqueued
 		eventually(c.t, patience, n.id+" takes a job", func() (bool, string) {
 			var err error
-			made, err = n.api.Enqueue(c.t.Context(), []belfry.NewJob{{Task: "quick", Priority: new(100)}})
+			made, err = n.api.Enqueue(c.t.Context(), []job.NewJob{{Task: "quick", Priority: new(100)}})
 			return err == nil, fmt.Sprint(err)
 		})
 		eventually(c.t, patience, n.id+" sees a job done", func() (bool, string) {
 			j, err := n.api.Job(c.t.Context(), "default", made[0].Job.ID)
-			return err == nil && j.State == belfry.JobSucceeded, fmt.Sprintf("%s %v", j.State, err)
+			return err == nil && j.State == job.Succeeded, fmt.Sprintf("%s %v", j.State, err)
 		})
 	}
 	api := c.places[0].api
 	for _, name := range loops {
-		before := must[belfry.Schedule](c.t)(api.Schedule(c.t.Context(), "default", name))
+		before := must[schedule.Schedule](c.t)(api.Schedule(c.t.Context(), "default", name))
 		eventually(c.t, patience, name+", which counts from the finish, goes on", func() (bool, string) {
 			now, err := api.Schedule(c.t.Context(), "default", name)
 			return err == nil && now.Runs > before.Runs, fmt.Sprintf("%d runs, then %d, next %s, finish %s, %v", before.Runs, now.Runs, now.NextAt, now.FinishAt, err)
@@ -101,7 +102,7 @@ func (c *chaos) recovers() {
 		eventually(c.t, patience, name+" keeps to its plan", func() (bool, string) {
 			s, err := api.Schedule(c.t.Context(), "default", name)
 			late := time.Now().Add(c.off).Sub(s.NextAt)
-			return err == nil && (s.State != belfry.ScheduleActive || late.Abs() < 4*time.Second), fmt.Sprintf("%s is %s, next %s, late by %s, %v", name, s.State, s.NextAt, late, err)
+			return err == nil && (s.State != schedule.Active || late.Abs() < 4*time.Second), fmt.Sprintf("%s is %s, next %s, late by %s, %v", name, s.State, s.NextAt, late, err)
 		})
 	}
 }
@@ -112,14 +113,14 @@ func (c *chaos) end() {
 	c.load.end()
 	c.marks.Wait()
 	api := c.places[0].api
-	must[belfry.Queue](c.t)(api.ResumeQueue(c.t.Context(), narrow))
+	must[job.Queue](c.t)(api.ResumeQueue(c.t.Context(), narrow))
 	for name := range grid {
-		must[belfry.Schedule](c.t)(api.PauseSchedule(c.t.Context(), "default", name, "the end"))
+		must[schedule.Schedule](c.t)(api.PauseSchedule(c.t.Context(), "default", name, "the end"))
 	}
 	for _, name := range loops {
-		must[belfry.Schedule](c.t)(api.PauseSchedule(c.t.Context(), "default", name, "the end"))
+		must[schedule.Schedule](c.t)(api.PauseSchedule(c.t.Context(), "default", name, "the end"))
 	}
-	live := []belfry.JobState{belfry.JobWaiting, belfry.JobScheduled, belfry.JobReady, belfry.JobRunning}
+	live := []job.State{job.Waiting, job.Scheduled, job.Ready, job.Running}
 	for left := c.left(live); len(left) > 0; { // a backlog may take its time, and may not stand still
 		eventually(c.t, patience, "fewer jobs are left", func() (bool, string) {
 			now := c.left(live)
@@ -133,13 +134,13 @@ func (c *chaos) end() {
 	}
 }
 
-func (c *chaos) left(live []belfry.JobState) []belfry.Job {
+func (c *chaos) left(live []job.State) []job.Job {
 	c.t.Helper()
-	return allJobs(c.t, c.places[0].api, belfry.JobFilter{States: live})
+	return allJobs(c.t, c.places[0].api, job.Filter{States: live})
 }
 
 // why says of the first jobs why they have not ended.
-func (c *chaos) why(left []belfry.Job) (text string) {
+func (c *chaos) why(left []job.Job) (text string) {
 	for _, j := range left[:min(len(left), 20)] {
 		w, err := c.places[0].api.Why(c.t.Context(), "default", j.ID)
 		text += fmt.Sprintf("job %d of %s is %s, due %s: %s %v\n", j.ID, j.Task, j.State, j.DueAt, w.Summary, err)

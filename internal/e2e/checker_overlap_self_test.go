@@ -7,23 +7,23 @@ import (
 	"testing"
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/job"
 )
 
 // Two jobs of a task that may run once at a time: the first is lost with its
 // node A, and tried again on B.
 func crowded() (record, []line) {
-	try := func(n int, lease int64, session, worker string, o belfry.Outcome) belfry.Attempt {
-		return belfry.Attempt{Number: n, Lease: lease, Session: session, Worker: worker, Outcome: o}
+	try := func(n int, lease int64, session, worker string, o job.Outcome) job.Attempt {
+		return job.Attempt{Number: n, Lease: lease, Session: session, Worker: worker, Outcome: o}
 	}
 	r := record{
-		jobs: map[int64]belfry.Job{
-			1: {ID: 1, Task: "strait", State: belfry.JobSucceeded, Attempt: 2},
-			2: {ID: 2, Task: "strait", State: belfry.JobSucceeded, Attempt: 1},
+		jobs: map[int64]job.Job{
+			1: {ID: 1, Task: "strait", State: job.Succeeded, Attempt: 2},
+			2: {ID: 2, Task: "strait", State: job.Succeeded, Attempt: 1},
 		},
-		attempts: map[int64][]belfry.Attempt{
-			1: {try(1, 10, "a", "A", belfry.OutcomeLost), try(2, 12, "b", "B", belfry.OutcomeOK)},
-			2: {try(1, 11, "b", "B", belfry.OutcomeOK)},
+		attempts: map[int64][]job.Attempt{
+			1: {try(1, 10, "a", "A", job.OutcomeLost), try(2, 12, "b", "B", job.OutcomeOK)},
+			2: {try(1, 11, "b", "B", job.OutcomeOK)},
 		},
 		limits: map[string]int{"strait": 1},
 	}
@@ -61,7 +61,7 @@ func TestTheCheckerFindsOverlaps(t *testing.T) {
 			return insert(insert(h, 4, zombie), 2, mark(markLapse, "B"))
 		}, "2 of strait at the same time"},
 		"one more, that was not lost": {func(r *record, h []line) []line {
-			r.attempts[1][0].Outcome = belfry.OutcomeError
+			r.attempts[1][0].Outcome = job.OutcomeError
 			return insert(insert(h, 4, zombie), 2, mark(markLapse, "A"))
 		}, "2 of strait at the same time"},
 		"an attempt that outlives the next": {func(_ *record, h []line) []line { return insert(h, 6, zombie) },
@@ -86,10 +86,10 @@ func TestTheCheckerFindsOverlaps(t *testing.T) {
 func TestTheCheckerFindsBrokenPromises(t *testing.T) {
 	t.Parallel()
 	good := func() (record, promises) {
-		r := record{jobs: map[int64]belfry.Job{
-			1: {ID: 1, State: belfry.JobSucceeded, Key: "a"},
-			2: {ID: 2, State: belfry.JobSucceeded},
-			3: {ID: 3, State: belfry.JobCanceled, Key: "c"},
+		r := record{jobs: map[int64]job.Job{
+			1: {ID: 1, State: job.Succeeded, Key: "a"},
+			2: {ID: 2, State: job.Succeeded},
+			3: {ID: 3, State: job.Canceled, Key: "c"},
 		}}
 		return r, promises{map[string]int64{"a": 1, "c": 3}, []int64{2}, map[int64]bool{3: true}}
 	}
@@ -100,7 +100,7 @@ func TestTheCheckerFindsBrokenPromises(t *testing.T) {
 		"a good record":             {func(*record, *promises) {}, ""},
 		"a lost job":                {func(r *record, _ *promises) { delete(r.jobs, 1) }, "job 1 was acknowledged for a"},
 		"a lost job without a key":  {func(r *record, _ *promises) { delete(r.jobs, 2) }, "job 2 was acknowledged"},
-		"two jobs for one key":      {func(r *record, _ *promises) { r.jobs[4] = belfry.Job{ID: 4, Key: "a"} }, "key a has jobs"},
+		"two jobs for one key":      {func(r *record, _ *promises) { r.jobs[4] = job.Job{ID: 4, Key: "a"} }, "key a has jobs"},
 		"one job for two requests":  {func(_ *record, p *promises) { p.keyless = []int64{2, 2} }, "told of before: true"},
 		"canceled by nobody":        {func(_ *record, p *promises) { p.canceled = nil }, "nobody asked"},
 		"another's job for the key": {func(_ *record, p *promises) { p.acked["a"] = 2 }, "job 2 was acknowledged for a"},

@@ -2,7 +2,9 @@
 
 package e2e
 
-import "github.com/belfry-run/belfry"
+import (
+	"github.com/belfry-run/belfry/job"
+)
 
 // What a handler does cannot be undone, so what must not happen at the same
 // time is looked for in what the handlers wrote and nowhere else. An attempt
@@ -32,8 +34,8 @@ func (l line) mark() bool {
 type try struct{ job, lease int64 }
 
 // tries finds attempts in the record.
-func (r record) tries() map[try]belfry.Attempt {
-	all := map[try]belfry.Attempt{}
+func (r record) tries() map[try]job.Attempt {
+	all := map[try]job.Attempt{}
 	for id, as := range r.attempts {
 		for _, a := range as {
 			all[try{id, a.Lease}] = a
@@ -76,7 +78,7 @@ func checkOverlap(v *verdict, r record, history []line) {
 	free := func(t try, i int) bool {
 		a, known := all[t]
 		at, lapsed := from[a.Session]
-		return known && lapsed && at <= i && a.Outcome == belfry.OutcomeLost
+		return known && lapsed && at <= i && a.Outcome == job.OutcomeLost
 	}
 	newest, alive := map[int64]int64{}, map[string]map[try]bool{}
 	for i, l := range history {

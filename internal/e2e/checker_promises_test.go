@@ -2,7 +2,10 @@
 
 package e2e
 
-import "github.com/belfry-run/belfry"
+import (
+	"github.com/belfry-run/belfry/job"
+	"github.com/belfry-run/belfry/schedule"
+)
 
 // promises are what clients were told.
 type promises struct {
@@ -15,7 +18,7 @@ type promises struct {
 func checkPromises(v *verdict, r record, p promises) {
 	keys := map[string]int64{}
 	for id, j := range r.jobs {
-		if j.State == belfry.JobCanceled && j.Reason != belfry.ReasonPaused && !p.canceled[id] {
+		if j.State == job.Canceled && j.Reason != schedule.ReasonPaused && !p.canceled[id] {
 			v.errorf("job %d was canceled: %s %s, and nobody asked for that", id, j.Reason, j.Note)
 		}
 		if j.Key == "" {
@@ -27,13 +30,13 @@ func checkPromises(v *verdict, r record, p promises) {
 		keys[j.Key] = id
 	}
 	for key, id := range p.acked {
-		if j := r.jobs[id]; j.Key != key || !j.State.Final() || j.State == belfry.JobSkipped {
+		if j := r.jobs[id]; j.Key != key || !j.State.Final() || j.State == job.Skipped {
 			v.errorf("job %d was acknowledged for %s, and is %q for %q", id, key, j.State, j.Key)
 		}
 	}
 	seen := map[int64]bool{}
 	for _, id := range p.keyless {
-		if j := r.jobs[id]; seen[id] || j.State != belfry.JobSucceeded {
+		if j := r.jobs[id]; seen[id] || j.State != job.Succeeded {
 			v.errorf("job %d was acknowledged, and is %q (told of before: %t)", id, j.State, seen[id])
 		}
 		seen[id] = true

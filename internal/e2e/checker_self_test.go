@@ -8,7 +8,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/job"
+	"github.com/belfry-run/belfry/schedule"
 )
 
 // complaints collects what a checker says.
@@ -24,21 +25,21 @@ func TestTheCheckerFindsFaults(t *testing.T) {
 	t.Parallel()
 	second := func(n int) time.Time { return time.Unix(1_800_000_000+int64(n), 0).UTC() }
 	good := func() (record, []line) {
-		try := func(n int, lease int64, o belfry.Outcome) belfry.Attempt {
-			return belfry.Attempt{Number: n, Lease: lease, Outcome: o}
+		try := func(n int, lease int64, o job.Outcome) job.Attempt {
+			return job.Attempt{Number: n, Lease: lease, Outcome: o}
 		}
-		job := func(id int64, n, attempts int) belfry.Job {
-			return belfry.Job{ID: id, State: belfry.JobSucceeded, Schedule: "tick", Trigger: belfry.TriggerSchedule, Nominal: second(n), Attempt: attempts}
+		work := func(id int64, n, attempts int) job.Job {
+			return job.Job{ID: id, State: job.Succeeded, Schedule: "tick", Trigger: job.TriggerSchedule, Nominal: second(n), Attempt: attempts}
 		}
-		row := func(id int64, n int) belfry.Occurrence {
-			return belfry.Occurrence{Nominal: second(n), Count: 1, Decision: belfry.DecidedJob, JobID: id}
+		row := func(id int64, n int) schedule.Occurrence {
+			return schedule.Occurrence{Nominal: second(n), Count: 1, Decision: schedule.DecidedJob, JobID: id}
 		}
 		r := record{
-			jobs:     map[int64]belfry.Job{1: job(1, 0, 2), 2: job(2, 3, 1)},
-			attempts: map[int64][]belfry.Attempt{1: {try(1, 10, belfry.OutcomeLost), try(2, 12, belfry.OutcomeOK)}, 2: {try(1, 11, belfry.OutcomeOK)}},
-			occurrences: map[string][]belfry.Occurrence{"tick": {
+			jobs:     map[int64]job.Job{1: work(1, 0, 2), 2: work(2, 3, 1)},
+			attempts: map[int64][]job.Attempt{1: {try(1, 10, job.OutcomeLost), try(2, 12, job.OutcomeOK)}, 2: {try(1, 11, job.OutcomeOK)}},
+			occurrences: map[string][]schedule.Occurrence{"tick": {
 				row(1, 0),
-				{Nominal: second(1), Until: second(2), Count: 2, Decision: belfry.DecidedSkipped, Reason: belfry.ReasonCatchupLatest},
+				{Nominal: second(1), Until: second(2), Count: 2, Decision: schedule.DecidedSkipped, Reason: schedule.ReasonCatchupLatest},
 				row(2, 3),
 			}},
 			grid: map[string]time.Duration{"tick": time.Second},
@@ -56,7 +57,7 @@ func TestTheCheckerFindsFaults(t *testing.T) {
 	if found := hear(good()); len(found) > 0 {
 		t.Fatalf("a good history is found at fault: %s", found)
 	}
-	edit := func(id int64, change func(*belfry.Job)) func(*record, *[]line) {
+	edit := func(id int64, change func(*job.Job)) func(*record, *[]line) {
 		return func(r *record, _ *[]line) {
 			j := r.jobs[id]
 			change(&j)
@@ -67,18 +68,18 @@ func TestTheCheckerFindsFaults(t *testing.T) {
 		spoil func(r *record, history *[]line)
 		says  string
 	}{
-		"a nominal time with two jobs": {edit(2, func(j *belfry.Job) { j.Nominal = second(0) }), "has jobs"},
+		"a nominal time with two jobs": {edit(2, func(j *job.Job) { j.Nominal = second(0) }), "has jobs"},
 		"a nominal time that is lost": {func(r *record, _ *[]line) {
 			r.occurrences["tick"][1].Count, r.occurrences["tick"][1].Until = 1, time.Time{}
 		}, "should"},
 		"a skip without a reason":             {func(r *record, _ *[]line) { r.occurrences["tick"][1].Reason = "" }, "without a reason"},
 		"an occurrence whose job is gone":     {func(r *record, _ *[]line) { r.occurrences["tick"][0].JobID = 7 }, "does not exist"},
-		"an occurrence still in the buffer":   {func(r *record, _ *[]line) { r.occurrences["tick"][0].Decision = belfry.DecidedBuffered }, "still buffered"},
-		"a job that never ends":               {edit(2, func(j *belfry.Job) { j.State = belfry.JobRunning }), "has not ended"},
-		"a job that ends without a reason":    {edit(2, func(j *belfry.Job) { j.State = belfry.JobSkipped }), "without a reason"},
-		"two successes of one job":            {func(r *record, _ *[]line) { r.attempts[1][0].Outcome = belfry.OutcomeOK }, "with attempts"},
+		"an occurrence still in the buffer":   {func(r *record, _ *[]line) { r.occurrences["tick"][0].Decision = schedule.DecidedBuffered }, "still buffered"},
+		"a job that never ends":               {edit(2, func(j *job.Job) { j.State = job.Running }), "has not ended"},
+		"a job that ends without a reason":    {edit(2, func(j *job.Job) { j.State = job.Skipped }), "without a reason"},
+		"two successes of one job":            {func(r *record, _ *[]line) { r.attempts[1][0].Outcome = job.OutcomeOK }, "with attempts"},
 		"a success that never was":            {func(_ *record, h *[]line) { *h = (*h)[:4] }, "never came to its end"},
-		"a success recorded as a failure":     {func(r *record, _ *[]line) { r.attempts[2][0].Outcome = belfry.OutcomeTimeout }, "the record says timeout"},
+		"a success recorded as a failure":     {func(r *record, _ *[]line) { r.attempts[2][0].Outcome = job.OutcomeTimeout }, "the record says timeout"},
 		"leases that do not grow":             {func(r *record, h *[]line) { r.attempts[1][1].Lease = 9; (*h)[3].lease, (*h)[4].lease = 9, 9 }, "after lease 10"},
 		"an attempt that is not recorded":     {func(r *record, _ *[]line) { r.attempts[1] = r.attempts[1][1:] }, "are recorded"},
 		"a start that is not recorded":        {func(_ *record, h *[]line) { *h = append(*h, line{"start", "quick", 2, 2, 13, second(3)}) }, "ran as attempt 2"},

@@ -10,7 +10,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/job"
+	"github.com/belfry-run/belfry/schedule"
 )
 
 // line is what a command wrote down about itself.
@@ -49,9 +51,9 @@ func readHistory(t testing.TB, file string) (all []line) {
 
 // record is what Belfry says has happened.
 type record struct {
-	jobs        map[int64]belfry.Job
-	attempts    map[int64][]belfry.Attempt
-	occurrences map[string][]belfry.Occurrence
+	jobs        map[int64]job.Job
+	attempts    map[int64][]job.Attempt
+	occurrences map[string][]schedule.Occurrence
 
 	// What it should be like.
 	grid    map[string]time.Duration // schedule -> distance of its nominal times
@@ -94,10 +96,10 @@ func checkJobs(v *verdict, r record) {
 		if !j.State.Final() {
 			v.errorf("job %d has not ended: %s", id, j.State)
 		}
-		if j.State != belfry.JobSucceeded && j.Reason == "" {
+		if j.State != job.Succeeded && j.Reason == "" {
 			v.errorf("job %d is %s without a reason", id, j.State)
 		}
-		if j.State == belfry.JobFailed && !slices.Contains(r.mayFail, j.Task) {
+		if j.State == job.Failed && !slices.Contains(r.mayFail, j.Task) {
 			v.errorf("job %d of %s failed although every task succeeds in time: %s %s, %d of %d", id, j.Task, j.Reason, j.Error, j.Failures, j.MaxAttempts)
 		}
 		if j.Attempt != len(as) {
@@ -108,11 +110,11 @@ func checkJobs(v *verdict, r record) {
 			if a.Number != i+1 || i > 0 && a.Lease <= as[i-1].Lease {
 				v.errorf("job %d: attempt %d has number %d and lease %d, after lease %d", id, i+1, a.Number, a.Lease, as[max(i-1, 0)].Lease)
 			}
-			if a.Outcome == belfry.OutcomeOK {
+			if a.Outcome == job.OutcomeOK {
 				ok++
 			}
 		}
-		if (j.State == belfry.JobSucceeded) != (ok == 1) || ok > 1 || ok == 1 && as[len(as)-1].Outcome != belfry.OutcomeOK {
+		if (j.State == job.Succeeded) != (ok == 1) || ok > 1 || ok == 1 && as[len(as)-1].Outcome != job.OutcomeOK {
 			v.errorf("job %d is %s with attempts %v", id, j.State, outcomes(as))
 		}
 	}
@@ -147,7 +149,7 @@ func checkHistory(v *verdict, r record, history []line) {
 			}
 			started[at] = true
 		case "error":
-			if outcome == belfry.OutcomeOK {
+			if outcome == job.OutcomeOK {
 				v.errorf("job %d failed under lease %d, and the record says ok", l.job, l.lease)
 			}
 		case "end":
@@ -156,15 +158,15 @@ func checkHistory(v *verdict, r record, history []line) {
 			// to cancel, never turned into something else.
 			// One that was claimed ahead and had begun a moment before its worker was
 			// lost is handed back, see decision 0003.
-			forgiven := outcome == belfry.OutcomeHandedBack && strings.Contains(as[l.attempt-1].Error, "before it said that the job had begun")
-			if outcome != belfry.OutcomeOK && outcome != belfry.OutcomeLost && !forgiven && j.State != belfry.JobCanceled {
+			forgiven := outcome == job.OutcomeHandedBack && strings.Contains(as[l.attempt-1].Error, "before it said that the job had begun")
+			if outcome != job.OutcomeOK && outcome != job.OutcomeLost && !forgiven && j.State != job.Canceled {
 				v.errorf("job %d came to its end under lease %d, and the record says %s: %s", l.job, l.lease, outcome, as[l.attempt-1].Error)
 			}
 		}
 	}
 	for id, as := range r.attempts {
 		for _, a := range as {
-			if a.Outcome == belfry.OutcomeOK && !finished[try{id, a.Lease}] {
+			if a.Outcome == job.OutcomeOK && !finished[try{id, a.Lease}] {
 				v.errorf("job %d succeeded under lease %d in the record, and never came to its end", id, a.Lease)
 			}
 		}
@@ -172,7 +174,7 @@ func checkHistory(v *verdict, r record, history []line) {
 }
 
 // checkPlan wants every nominal time from the first to the last exactly once.
-func checkPlan(v *verdict, name string, list []belfry.Occurrence, step time.Duration) {
+func checkPlan(v *verdict, name string, list []schedule.Occurrence, step time.Duration) {
 	if len(list) == 0 {
 		v.errorf("schedule %s has no occurrence", name)
 		return
@@ -186,8 +188,8 @@ func checkPlan(v *verdict, name string, list []belfry.Occurrence, step time.Dura
 		if !o.Nominal.Equal(expect) {
 			v.errorf("schedule %s: %s stands where %s should", name, o.Nominal.Format(time.RFC3339Nano), expect.Format(time.RFC3339Nano))
 		}
-		// No further is counted: see belfry.CountLimit.
-		if n := min(int(last.Sub(o.Nominal)/step)+1, belfry.CountLimit+1); n != o.Count {
+		// No further is counted: see core.CountLimit.
+		if n := min(int(last.Sub(o.Nominal)/step)+1, core.CountLimit+1); n != o.Count {
 			v.errorf("schedule %s: the row from %s to %s counts %d and not %d", name, o.Nominal, last, o.Count, n)
 		}
 		expect = last.Add(step)
@@ -195,10 +197,10 @@ func checkPlan(v *verdict, name string, list []belfry.Occurrence, step time.Dura
 }
 
 // checkOccurrences wants a job, of this nominal time and no other, or a reason.
-func checkOccurrences(v *verdict, name string, list []belfry.Occurrence, r record) {
+func checkOccurrences(v *verdict, name string, list []schedule.Occurrence, r record) {
 	byTime := map[int64][]int64{}
 	for id, j := range r.jobs {
-		if j.Schedule == name && j.Trigger == belfry.TriggerSchedule {
+		if j.Schedule == name && j.Trigger == job.TriggerSchedule {
 			byTime[j.Nominal.UnixMicro()] = append(byTime[j.Nominal.UnixMicro()], id)
 		}
 	}
@@ -210,12 +212,12 @@ func checkOccurrences(v *verdict, name string, list []belfry.Occurrence, r recor
 	jobs := 0
 	for _, o := range list {
 		switch o.Decision {
-		case belfry.DecidedJob:
+		case schedule.DecidedJob:
 			jobs++
 			if j, ok := r.jobs[o.JobID]; !ok || !j.Nominal.Equal(o.Nominal) {
 				v.errorf("schedule %s: the job %d of %s does not exist, or is for %s", name, o.JobID, o.Nominal, j.Nominal)
 			}
-		case belfry.DecidedSkipped:
+		case schedule.DecidedSkipped:
 			if o.Reason == "" {
 				v.errorf("schedule %s: %s was skipped without a reason", name, o.Nominal)
 			}

@@ -19,8 +19,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/job"
+	"github.com/belfry-run/belfry/monitor"
+	"github.com/belfry-run/belfry/schedule"
 	"github.com/belfry-run/belfry/ui/console"
+	"github.com/belfry-run/belfry/view"
 )
 
 // leaves are how many requests are cut on each database by default.
@@ -81,13 +85,13 @@ func (d *departures) furnish() {
 	d.shellTask("talks", "while :; do echo word; sleep 0.2; done")
 	d.shellTask("once", "echo done")
 	d.job = d.enqueue("talks").ID
-	d.becomes(d.enqueue("once").ID, patience, belfry.JobSucceeded)
+	d.becomes(d.enqueue("once").ID, patience, job.Succeeded)
 	ctx := d.t.Context()
-	must[belfry.MonitorView](d.t)(d.api.CreateMonitor(ctx, belfry.Monitor{
-		Name: "m", Public: true, Every: belfry.Duration(time.Hour), Heartbeat: &belfry.Heartbeat{},
+	must[view.MonitorView](d.t)(d.api.CreateMonitor(ctx, monitor.Monitor{
+		Name: "m", Public: true, Every: core.Duration(time.Hour), Heartbeat: &monitor.Heartbeat{},
 	}))
-	must[belfry.Schedule](d.t)(d.api.CreateSchedule(ctx, belfry.Schedule{Name: "s", Task: "once", Rules: []belfry.Rule{{Cron: "0 0 1 1 *"}}}))
-	must[belfry.StatusPage](d.t)(d.api.SaveStatusPage(ctx, belfry.StatusPage{Name: "p"}))
+	must[schedule.Schedule](d.t)(d.api.CreateSchedule(ctx, schedule.Schedule{Name: "s", Task: "once", Rules: []schedule.Rule{{Cron: "0 0 1 1 *"}}}))
+	must[monitor.StatusPage](d.t)(d.api.SaveStatusPage(ctx, monitor.StatusPage{Name: "p"}))
 	d.signIn()
 }
 
@@ -266,7 +270,7 @@ func (d *departures) goesOn() {
 	if a := get(d.t, d.url+"/healthz", ""); a.StatusCode != http.StatusOK {
 		d.t.Errorf("healthz answers %d: %s", a.StatusCode, a.Body)
 	}
-	d.becomes(d.enqueue("once").ID, patience, belfry.JobSucceeded)
+	d.becomes(d.enqueue("once").ID, patience, job.Succeeded)
 	eventually(d.t, patience, "no stream is open", func() (bool, string) {
 		a := get(d.t, d.url+"/metrics", d.token)
 		open := regexp.MustCompile(`(?m)^belfry_streams.* (\d+)$`).FindAllStringSubmatch(a.Body, -1)

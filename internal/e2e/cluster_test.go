@@ -13,16 +13,19 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/internal/pgtest"
+	"github.com/belfry-run/belfry/job"
+	"github.com/belfry-run/belfry/schedule"
+	"github.com/belfry-run/belfry/task"
 )
 
 // soonLost is when the jobs of a node that was killed are with others: its
 // session ends, the grace for late signs ends, and an engine looks.
 const soonLost = 20 * time.Second
 
-func soon(name string, t *belfry.Task) { // retried at once
-	t.Name, t.Retry = name, belfry.Retry{MaxAttempts: 5, Delay: belfry.Duration(50 * time.Millisecond), Backoff: belfry.BackoffFixed}
+func soon(name string, t *task.Task) { // retried at once
+	t.Name, t.Retry = name, task.Retry{MaxAttempts: 5, Delay: core.Duration(50 * time.Millisecond), Backoff: task.BackoffFixed}
 }
 
 func TestThreeNodesShareTheWork(t *testing.T) {
@@ -43,7 +46,7 @@ func TestThreeNodesShareTheWork(t *testing.T) {
 	}
 	workers := map[string]int{}
 	for _, id := range ids {
-		n.becomes(id, patience, belfry.JobSucceeded)
+		n.becomes(id, patience, job.Succeeded)
 		as := n.attempts(id)
 		if len(as) != 1 {
 			t.Errorf("job %d has attempts %v", id, outcomes(as))
@@ -54,14 +57,14 @@ func TestThreeNodesShareTheWork(t *testing.T) {
 		t.Errorf("60 jobs went to %v", workers)
 	}
 	eventually(t, patience, "the schedule has run five times", func() (bool, string) {
-		jobs := allJobs(t, n.api, belfry.JobFilter{Schedule: "tick", States: []belfry.JobState{belfry.JobSucceeded}})
+		jobs := allJobs(t, n.api, job.Filter{Schedule: "tick", States: []job.State{job.Succeeded}})
 		return len(jobs) >= 5, fmt.Sprint(len(jobs))
 	})
-	must[belfry.Schedule](t)(n.api.PauseSchedule(t.Context(), "default", "tick", "seen enough"))
+	must[schedule.Schedule](t)(n.api.PauseSchedule(t.Context(), "default", "tick", "seen enough"))
 	v := &verdict{t: t}
 	checkPlan(v, "tick", allOccurrences(t, n.api, "tick"), time.Second)
 	seen := map[time.Time]int64{}
-	for _, j := range allJobs(t, nodes[2].api, belfry.JobFilter{Schedule: "tick"}) {
+	for _, j := range allJobs(t, nodes[2].api, job.Filter{Schedule: "tick"}) {
 		if other, twice := seen[j.Nominal]; twice {
 			t.Errorf("%s has jobs %d and %d", j.Nominal, other, j.ID)
 		}
@@ -76,10 +79,10 @@ func TestAKilledNodesJobsAreTriedAgainElsewhere(t *testing.T) {
 	s := newSite(t, pgtest.New(t))
 	one := s.serve("--allow-commands", "--session-ttl", "3s")
 	const forever = `[ "$BELFRY_ATTEMPT" -gt 1 ] || exec sleep 300`
-	one.shellTask("patient", forever, func(t *belfry.Task) { soon("patient", t) })
-	one.shellTask("once", forever, func(t *belfry.Task) {
+	one.shellTask("patient", forever, func(t *task.Task) { soon("patient", t) })
+	one.shellTask("once", forever, func(t *task.Task) {
 		soon("once", t)
-		t.Retry.OnLost = belfry.OnLostFail
+		t.Retry.OnLost = task.OnLostFail
 	})
 	var ids []int64
 	for range 4 {
@@ -87,7 +90,7 @@ func TestAKilledNodesJobsAreTriedAgainElsewhere(t *testing.T) {
 	}
 	fragile := one.enqueue("once").ID
 	for _, id := range append(ids, fragile) {
-		one.becomes(id, patience, belfry.JobRunning)
+		one.becomes(id, patience, job.Running)
 	}
 	two := s.serve("--allow-commands") // idle, and alive when the other is not
 	one.kill()
@@ -95,17 +98,17 @@ func TestAKilledNodesJobsAreTriedAgainElsewhere(t *testing.T) {
 
 	two.logs(soonLost, `msg="lost work released" sessions=1 jobs=5`)
 	if took := time.Since(killed); took < 5*time.Second {
-		t.Errorf("given up after %s, although a worker has %s", took, belfry.LostGrace)
+		t.Errorf("given up after %s, although a worker has %s", took, job.LostGrace)
 	}
 	for _, id := range ids {
-		two.becomes(id, patience, belfry.JobSucceeded)
+		two.becomes(id, patience, job.Succeeded)
 		as := two.attempts(id)
 		if got := fmt.Sprint(outcomes(as)); got != "[lost ok]" || as[1].Worker != "node-2" || as[1].Lease <= as[0].Lease {
 			t.Errorf("job %d has attempts %+v", id, as)
 		}
 	}
-	j := two.becomes(fragile, patience, belfry.JobFailed)
-	if j.Reason != belfry.ReasonLost {
+	j := two.becomes(fragile, patience, job.Failed)
+	if j.Reason != schedule.ReasonLost {
 		t.Errorf("the job that must not start twice failed for reason %q: %s", j.Reason, j.Error)
 	}
 	s.run("worker", "list", "--ended").says("node-1 +lost").says("node-2 +active")
@@ -118,16 +121,16 @@ func TestANodeThatSleptPastItsLeaseIsRefusedAndWorksAgain(t *testing.T) {
 	s := newSite(t, pgtest.New(t))
 	sleeper := s.serve("--allow-commands", "--session-ttl", "3s", "--log-level", "debug")
 	gate := filepath.Join(s.dir, "gate")
-	sleeper.shellTask("nap", "while [ ! -e "+gate+" ]; do sleep 0.05; done", func(t *belfry.Task) { soon("nap", t) })
+	sleeper.shellTask("nap", "while [ ! -e "+gate+" ]; do sleep 0.05; done", func(t *task.Task) { soon("nap", t) })
 	id := sleeper.enqueue("nap").ID
-	sleeper.becomes(id, patience, belfry.JobRunning)
-	lease := must[belfry.Job](t)(sleeper.api.Job(t.Context(), "default", id)).Lease
+	sleeper.becomes(id, patience, job.Running)
+	lease := must[job.Job](t)(sleeper.api.Job(t.Context(), "default", id)).Lease
 	awake := s.serve("--allow-commands") // whose own session a busy machine does not end
 
 	sleeper.signal(syscall.SIGSTOP)
 	s.write("gate", "") // the command ends, and nobody hears of it yet
 	awake.logs(soonLost, `msg="lost work released" sessions=1 jobs=1`)
-	awake.becomes(id, patience, belfry.JobSucceeded)
+	awake.becomes(id, patience, job.Succeeded)
 	sleeper.signal(syscall.SIGCONT)
 
 	// Whether its own clock or the answer to its report is first, it is told.
@@ -145,7 +148,7 @@ func TestANodeThatSleptPastItsLeaseIsRefusedAndWorksAgain(t *testing.T) {
 	}
 	s.server = sleeper.url
 	again := sleeper.enqueue("nap").ID
-	sleeper.becomes(again, patience, belfry.JobSucceeded)
+	sleeper.becomes(again, patience, job.Succeeded)
 	if as := sleeper.attempts(again); as[0].Worker != "node-1" {
 		t.Errorf("attempts: %+v", as)
 	}
@@ -162,11 +165,11 @@ func TestANodeFrozenInATransactionHoldsUpNobody(t *testing.T) {
 	s := newSite(t, url+"&application_name=frozen")
 	frozen := s.serve("--allow-commands", "--session-ttl", "1s")
 	s.database = url
-	frozen.shellTask("first", `[ "$BELFRY_ATTEMPT" -gt 1 ] || exec sleep 300`, func(t *belfry.Task) { soon("first", t) })
-	frozen.shellTask("quick", "true", func(t *belfry.Task) { soon("quick", t) })
+	frozen.shellTask("first", `[ "$BELFRY_ATTEMPT" -gt 1 ] || exec sleep 300`, func(t *task.Task) { soon("first", t) })
+	frozen.shellTask("quick", "true", func(t *task.Task) { soon("quick", t) })
 	s.run("schedule", "create", "tick", "--task", "quick", "--cron", "* * * * * *", "--overlap", "allow")
 	id := frozen.enqueue("first").ID
-	session := frozen.becomes(id, patience, belfry.JobRunning).Session
+	session := frozen.becomes(id, patience, job.Running).Session
 
 	busy, calm := context.WithCancel(t.Context())
 	defer calm()
@@ -211,11 +214,11 @@ func TestANodeFrozenInATransactionHoldsUpNobody(t *testing.T) {
 			where datname = current_database() and (cardinality(pg_blocking_pids(pid)) > 0 or application_name = 'frozen' and state <> 'idle')`)
 	}
 	eventually(t, soonLost, "the frozen node's job has been done by the other", func() (bool, string) {
-		j := must[belfry.Job](t)(other.api.Job(t.Context(), "default", id))
-		return j.State == belfry.JobSucceeded, fmt.Sprintf("it is %s; who waits for whom:\n%s", j.State, blocked())
+		j := must[job.Job](t)(other.api.Job(t.Context(), "default", id))
+		return j.State == job.Succeeded, fmt.Sprintf("it is %s; who waits for whom:\n%s", j.State, blocked())
 	})
 	eventually(t, patience, "the schedule goes on", func() (bool, string) {
-		jobs := must[belfry.Page[belfry.Job]](t)(other.api.Jobs(t.Context(), belfry.JobFilter{Schedule: "tick", States: []belfry.JobState{belfry.JobSucceeded}}))
+		jobs := must[core.Page[job.Job]](t)(other.api.Jobs(t.Context(), job.Filter{Schedule: "tick", States: []job.State{job.Succeeded}}))
 		return len(jobs.Items) > 0 && jobs.Items[0].Nominal.After(stopped.Add(5*time.Second)), blocked()
 	})
 	frozen.signal(syscall.SIGCONT)
@@ -228,29 +231,29 @@ func TestANodeFrozenInATransactionHoldsUpNobody(t *testing.T) {
 func TestALateFinishIsRefusedAndToldSo(t *testing.T) {
 	onEach(t, func(t *testing.T, s *site) {
 		n := s.serve("--roles", "api,engine", "--session-ttl", "1s")
-		n.shellTask("work", "true", func(t *belfry.Task) { soon("work", t) })
+		n.shellTask("work", "true", func(t *task.Task) { soon("work", t) })
 		id := n.enqueue("work").ID
-		open := func() belfry.Session {
-			return must[belfry.Session](t)(n.api.OpenSession(t.Context(), belfry.WorkerInfo{
-				Name: "by-hand", Kinds: []belfry.Kind{belfry.KindCommand}, Queues: map[string]int{"default": 1},
+		open := func() job.Session {
+			return must[job.Session](t)(n.api.OpenSession(t.Context(), job.WorkerInfo{
+				Name: "by-hand", Kinds: []task.Kind{task.KindCommand}, Queues: map[string]int{"default": 1},
 			}))
 		}
-		claim := func(session belfry.Session) belfry.Ref {
-			var got belfry.Claim
+		claim := func(session job.Session) job.Ref {
+			var got job.Claim
 			eventually(t, soonLost, "the job is claimed", func() (bool, string) {
 				var err error
-				got, err = n.api.Claim(t.Context(), belfry.ClaimRequest{Session: session.ID, Want: map[string]int{"default": 1}})
+				got, err = n.api.Claim(t.Context(), job.ClaimRequest{Session: session.ID, Want: map[string]int{"default": 1}})
 				return err == nil && len(got.Jobs) == 1, fmt.Sprint(err)
 			})
-			return belfry.Ref{JobID: got.Jobs[0].Job.ID, Lease: got.Lease}
+			return job.Ref{JobID: got.Jobs[0].Job.ID, Lease: got.Lease}
 		}
 		zombie := open()
 		old := claim(zombie)
 		n.logs(soonLost, `msg="lost work released" sessions=1 jobs=1`)
-		if _, err := n.api.Claim(t.Context(), belfry.ClaimRequest{Session: zombie.ID, Want: map[string]int{"default": 1}}); belfry.CodeOf(err) != belfry.Unauthorized {
+		if _, err := n.api.Claim(t.Context(), job.ClaimRequest{Session: zombie.ID, Want: map[string]int{"default": 1}}); core.CodeOf(err) != core.Unauthorized {
 			t.Errorf("a claim under a lost session: %v", err)
 		}
-		if r := must[belfry.Renewal](t)(n.api.Renew(t.Context(), zombie.ID, belfry.Held(old))); !r.Lost {
+		if r := must[job.Renewal](t)(n.api.Renew(t.Context(), zombie.ID, job.Held(old))); !r.Lost {
 			t.Errorf("a renewal of a lost session: %+v", r)
 		}
 
@@ -259,14 +262,14 @@ func TestALateFinishIsRefusedAndToldSo(t *testing.T) {
 		if fresh.JobID != id || fresh.Lease <= old.Lease {
 			t.Fatalf("claimed %+v after %+v", fresh, old)
 		}
-		finish := func(session belfry.Session, ref belfry.Ref) belfry.Finished {
-			return must[[]belfry.Finished](t)(n.api.Finish(t.Context(), session.ID, []belfry.Finish{{Ref: ref, Outcome: belfry.OutcomeOK}}))[0]
+		finish := func(session job.Session, ref job.Ref) job.Finished {
+			return must[[]job.Finished](t)(n.api.Finish(t.Context(), session.ID, []job.Finish{{Ref: ref, Outcome: job.OutcomeOK}}))[0]
 		}
 		if f := finish(zombie, old); !f.Stale {
 			t.Errorf("a late finish: %+v", f)
 		}
 		n.logs(patience, fmt.Sprintf(`msg="late finish refused" job=%d lease=%d`, old.JobID, old.Lease))
-		if f := finish(healthy, fresh); f.Stale || f.State != belfry.JobSucceeded {
+		if f := finish(healthy, fresh); f.Stale || f.State != job.Succeeded {
 			t.Errorf("the finish under the newer lease: %+v", f)
 		}
 		if f := finish(zombie, old); !f.Stale {
@@ -290,7 +293,7 @@ func TestRolesAreSplitOverNodes(t *testing.T) {
 
 	back := s.launchServe("--roles", "engine,worker", "--allow-commands")
 	back.says(back.stdout, patience, `^  roles +engine, worker$`)
-	front.becomes(id, patience, belfry.JobSucceeded)
+	front.becomes(id, patience, job.Succeeded)
 	s.awaits(`where +succeeded .* often`, "job", "list")
 	s.run("worker", "list").says("node-2 +active").says("command")
 	if strings.Contains(s.run("worker", "list").stdout, "node-1") {

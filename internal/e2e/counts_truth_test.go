@@ -12,7 +12,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/job"
+	"github.com/belfry-run/belfry/task"
+	"github.com/belfry-run/belfry/view"
 )
 
 // So many jobs end in each way, and run for as long as they write down themselves. The record, the counts of the API and
@@ -22,14 +25,14 @@ func TestKnownTruthOfJobs(t *testing.T) {
 		const good, bad, late, slow = 7, 3, 2, 4
 		n := s.serve("--allow-commands")
 		ran := filepath.Join(s.dir, "ran")
-		retry := func(attempts int) func(*belfry.Task) {
-			return func(task *belfry.Task) {
-				task.Retry = belfry.Retry{MaxAttempts: attempts, Delay: belfry.Duration(10 * time.Millisecond), Backoff: belfry.BackoffFixed, Jitter: -1}
+		retry := func(attempts int) func(*task.Task) {
+			return func(tk *task.Task) {
+				tk.Retry = task.Retry{MaxAttempts: attempts, Delay: core.Duration(10 * time.Millisecond), Backoff: task.BackoffFixed, Jitter: -1}
 			}
 		}
 		n.shellTask("good", "true")
 		n.shellTask("bad", "exit 3", retry(2))
-		n.shellTask("late", "sleep 600", retry(1), func(task *belfry.Task) { task.Timeout = belfry.Duration(time.Second) })
+		n.shellTask("late", "sleep 600", retry(1), func(task *task.Task) { task.Timeout = core.Duration(time.Second) })
 		n.shellTask("slow", fmt.Sprintf(`b=$(date +%%s.%%N); sleep 1; echo "$BELFRY_JOB_ID $b $(date +%%s.%%N)" >>%s`, ran))
 		n.shellTask("never", "true")
 		var ids []int64
@@ -38,13 +41,13 @@ func TestKnownTruthOfJobs(t *testing.T) {
 				ids = append(ids, n.enqueue(task).ID)
 			}
 		}
-		withdrawn := n.enqueue("never", func(j *belfry.NewJob) { j.Delay = belfry.Duration(time.Hour) })
-		must[belfry.Selected](t)(n.api.CancelJobs(t.Context(), "default", belfry.Selection{IDs: []int64{withdrawn.ID}}))
+		withdrawn := n.enqueue("never", func(j *job.NewJob) { j.Delay = core.Duration(time.Hour) })
+		must[view.Selected](t)(n.api.CancelJobs(t.Context(), "default", view.Selection{IDs: []int64{withdrawn.ID}}))
 		for _, id := range ids {
-			n.becomes(id, patience, belfry.JobSucceeded, belfry.JobFailed)
+			n.becomes(id, patience, job.Succeeded, job.Failed)
 		}
 
-		outcomes := map[belfry.Outcome]int{}
+		outcomes := map[job.Outcome]int{}
 		var lasted float64
 		for _, id := range ids {
 			for _, a := range n.attempts(id) {
@@ -52,7 +55,7 @@ func TestKnownTruthOfJobs(t *testing.T) {
 				lasted += a.EndedAt.Sub(a.BeganAt()).Seconds()
 			}
 		}
-		for outcome, want := range map[belfry.Outcome]int{belfry.OutcomeOK: good + slow, belfry.OutcomeError: 2 * bad, belfry.OutcomeTimeout: late} {
+		for outcome, want := range map[job.Outcome]int{job.OutcomeOK: good + slow, job.OutcomeError: 2 * bad, job.OutcomeTimeout: late} {
 			if outcomes[outcome] != want {
 				t.Errorf("the record has %d attempts that ended %s, and there were %d", outcomes[outcome], outcome, want)
 			}
@@ -75,8 +78,8 @@ func TestKnownTruthOfJobs(t *testing.T) {
 			}
 		}
 
-		for state, want := range map[belfry.JobState]int{belfry.JobSucceeded: good + slow, belfry.JobFailed: bad + late, belfry.JobCanceled: 1, belfry.JobReady: 0, belfry.JobRunning: 0} {
-			count := must[belfry.JobCount](t)(n.api.CountJobs(t.Context(), belfry.JobFilter{States: []belfry.JobState{state}}, belfry.CountOptions{}))
+		for state, want := range map[job.State]int{job.Succeeded: good + slow, job.Failed: bad + late, job.Canceled: 1, job.Ready: 0, job.Running: 0} {
+			count := must[job.Count](t)(n.api.CountJobs(t.Context(), job.Filter{States: []job.State{state}}, view.CountOptions{}))
 			if count.Count != want {
 				t.Errorf("%d jobs are %s, and %d are counted", want, state, count.Count)
 			}

@@ -12,8 +12,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/cycle"
 	"github.com/belfry-run/belfry/internal/pgtest"
+	"github.com/belfry-run/belfry/job"
+	"github.com/belfry-run/belfry/schedule"
+	"github.com/belfry-run/belfry/task"
 )
 
 // lines are those of a file that members append to: what really ran.
@@ -38,20 +42,20 @@ func (s *site) writes(file, line string) {
 // between for a file that lets them go on, and a cycle of them.
 func (n *node) members(held string) (names []string) {
 	n.t.Helper()
-	c := &belfry.Cycle{}
+	c := &task.Cycle{}
 	for _, name := range []string{"m1", "m2", "m3", "m4", "m5"} {
 		gate := ""
 		if name == held {
 			gate = "while [ ! -e go ]; do sleep 0.05; done\n"
 		}
 		script := fmt.Sprintf("cd %s\necho start %s $BELFRY_JOB_ID $BELFRY_ATTEMPT >>ran\n%secho end %s $BELFRY_JOB_ID $BELFRY_ATTEMPT >>ran", n.site.dir, name, gate, name)
-		n.shellTask(name, script, func(t *belfry.Task) {
-			t.Retry = belfry.Retry{MaxAttempts: 20, Delay: belfry.Duration(10 * time.Millisecond), Backoff: belfry.BackoffFixed, Jitter: -1}
+		n.shellTask(name, script, func(t *task.Task) {
+			t.Retry = task.Retry{MaxAttempts: 20, Delay: core.Duration(10 * time.Millisecond), Backoff: task.BackoffFixed, Jitter: -1}
 		})
-		c.Members = append(c.Members, belfry.Member{Task: name})
+		c.Members = append(c.Members, task.Member{Task: name})
 		names = append(names, name)
 	}
-	if _, err := n.api.CreateTask(n.t.Context(), belfry.Task{Name: "round", Cycle: c}); err != nil {
+	if _, err := n.api.CreateTask(n.t.Context(), task.Task{Name: "round", Cycle: c}); err != nil {
 		n.t.Fatal(err)
 	}
 	return names
@@ -61,8 +65,8 @@ func (n *node) members(held string) (names []string) {
 // were cut off, and the record to say what the file says.
 func (n *node) checkRound(id int64, names []string) {
 	n.t.Helper()
-	j := n.becomes(id, 2*patience, belfry.JobSucceeded)
-	var out belfry.CycleOutput
+	j := n.becomes(id, 2*patience, job.Succeeded)
+	var out cycle.Output
 	if err := json.Unmarshal(j.Output, &out); err != nil || len(out.Members) != len(names) {
 		n.t.Fatalf("%s: %v", j.Output, err)
 	}
@@ -76,40 +80,40 @@ func (n *node) checkRound(id int64, names []string) {
 		furthest = place
 	}
 	for i, m := range out.Members {
-		if m.Task != names[i] || m.State != belfry.MemberOK || m.JobID == 0 {
+		if m.Task != names[i] || m.State != cycle.MemberOK || m.JobID == 0 {
 			n.t.Errorf("result %d is %+v, want %s", i, m, names[i])
 		}
 		tries := n.attempts(m.JobID)
 		said := outcomes(tries)
 		for k, outcome := range said {
-			if (outcome == belfry.OutcomeOK) != (k == len(said)-1) || outcome != belfry.OutcomeOK && outcome != belfry.OutcomeLost {
+			if (outcome == job.OutcomeOK) != (k == len(said)-1) || outcome != job.OutcomeOK && outcome != job.OutcomeLost {
 				n.t.Errorf("%s: attempts ended %v", m.Task, said)
 			}
 		}
 		var starts, ends int
 		for _, l := range ran {
 			var what, name string
-			var job int64
+			var work int64
 			var try int
-			if _, err := fmt.Sscan(l, &what, &name, &job, &try); err != nil {
+			if _, err := fmt.Sscan(l, &what, &name, &work, &try); err != nil {
 				n.t.Fatalf("%q: %v", l, err)
 			}
 			if name != m.Task {
 				continue
 			}
-			if job != m.JobID || try > len(said) {
+			if work != m.JobID || try > len(said) {
 				n.t.Fatalf("%q, and the record says job %d with %d attempts", l, m.JobID, len(said))
 			}
 			if what == "start" {
 				starts++
-			} else if ends++; try != len(said) && said[try-1] != belfry.OutcomeLost {
+			} else if ends++; try != len(said) && said[try-1] != job.OutcomeLost {
 				n.t.Errorf("%q, and the record says %v", l, said)
 			}
 		}
 		if starts < 1 || starts > len(said) || ends < 1 {
 			n.t.Errorf("%s: %d starts and %d ends, %d attempts", m.Task, starts, ends, len(said))
 		}
-		if jobs := allJobs(n.t, n.api, belfry.JobFilter{Task: m.Task}); len(jobs) != 1 {
+		if jobs := allJobs(n.t, n.api, job.Filter{Task: m.Task}); len(jobs) != 1 {
 			n.t.Errorf("%s has %d jobs", m.Task, len(jobs))
 		}
 	}
@@ -148,7 +152,7 @@ func TestACycleSurvivesItsNodeAtEveryTransition(t *testing.T) {
 					before := len(s.lines("ran"))
 					restart()
 					next := n.enqueue("round").ID
-					n.becomes(next, patience, belfry.JobSucceeded)
+					n.becomes(next, patience, job.Succeeded)
 					if after := len(s.lines("ran")); after != before+2*len(names) {
 						t.Errorf("%d lines, and after another round %d", before, after)
 					}
@@ -221,7 +225,7 @@ func TestACycleGoesOnWhenTheClockIsSet(t *testing.T) {
 					t.Errorf("%s ran %d times: %v", file, len(ran), ran)
 				}
 			}
-			for _, j := range allJobs(t, n.api, belfry.JobFilter{States: []belfry.JobState{belfry.JobFailed, belfry.JobCanceled}}) {
+			for _, j := range allJobs(t, n.api, job.Filter{States: []job.State{job.Failed, job.Canceled}}) {
 				if j.Task != "beat-plan" && j.Task != "beat-loop" {
 					t.Errorf("job %d of %s is %s: %s %s", j.ID, j.Task, j.State, j.Reason, j.Error)
 				}
@@ -234,7 +238,7 @@ func TestACycleGoesOnWhenTheClockIsSet(t *testing.T) {
 func (n *node) standing(name string) string {
 	sc, err := n.api.Schedule(n.t.Context(), "default", name)
 	text := fmt.Sprintf("schedule %s: %s, next %s, %d runs, %v", name, sc.State, sc.NextAt, sc.Runs, err)
-	p, err := n.api.Jobs(n.t.Context(), belfry.JobFilter{States: []belfry.JobState{belfry.JobWaiting, belfry.JobScheduled, belfry.JobReady, belfry.JobRunning}})
+	p, err := n.api.Jobs(n.t.Context(), job.Filter{States: []job.State{job.Waiting, job.Scheduled, job.Ready, job.Running}})
 	for _, j := range p.Items {
 		text += fmt.Sprintf("\njob %d of %s is %s, due %s: %s", j.ID, j.Task, j.State, j.DueAt, j.Note)
 	}
@@ -247,18 +251,18 @@ func cyclesUnderway(n *node) {
 	n.t.Helper()
 	n.shellTask("hourly", "cd "+n.site.dir+"\necho start >>hourly\nwhile [ ! -e go ]; do sleep 0.05; done")
 	n.shellTask("daily", "cd "+n.site.dir+"\necho start >>daily")
-	for name, rule := range map[string]belfry.Rule{
-		"plan": {Every: belfry.Duration(time.Second)},
-		"loop": {Every: belfry.Duration(time.Second), Anchor: belfry.AnchorFinish},
+	for name, rule := range map[string]schedule.Rule{
+		"plan": {Every: core.Duration(time.Second)},
+		"loop": {Every: core.Duration(time.Second), Anchor: schedule.AnchorFinish},
 	} {
 		n.shellTask("beat-"+name, "cd "+n.site.dir+"\necho beat >>"+name)
-		c := &belfry.Cycle{Members: []belfry.Member{
-			{Task: "hourly", Every: belfry.Duration(time.Hour)}, {Task: "beat-" + name}, {Task: "daily", Every: belfry.Duration(24 * time.Hour)},
+		c := &task.Cycle{Members: []task.Member{
+			{Task: "hourly", Every: core.Duration(time.Hour)}, {Task: "beat-" + name}, {Task: "daily", Every: core.Duration(24 * time.Hour)},
 		}}
-		if _, err := n.api.CreateTask(n.t.Context(), belfry.Task{Name: name, Cycle: c}); err != nil {
+		if _, err := n.api.CreateTask(n.t.Context(), task.Task{Name: name, Cycle: c}); err != nil {
 			n.t.Fatal(err)
 		}
-		if _, err := n.api.CreateSchedule(n.t.Context(), belfry.Schedule{Name: name, Task: name, Rules: []belfry.Rule{rule}}); err != nil {
+		if _, err := n.api.CreateSchedule(n.t.Context(), schedule.Schedule{Name: name, Task: name, Rules: []schedule.Rule{rule}}); err != nil {
 			n.t.Fatal(err)
 		}
 	}

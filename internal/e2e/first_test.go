@@ -14,7 +14,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/job"
 )
 
 func TestFirstStartInAnEmptyFolder(t *testing.T) {
@@ -105,9 +106,9 @@ func TestFirstCommandOfTheReadmeDoesRealWorkOnTime(t *testing.T) {
 	s.run("task", "list").says(`^hello +command`).says(`^healthz +http +default`)
 	s.run("schedule", "list").says(`^nightly .*0 3 \* \* \* +Europe/Sofia`)
 	for task, want := range map[string]int{"hello": 2, "healthz": 1} {
-		var jobs []belfry.Job
+		var jobs []job.Job
 		eventually(t, patience, fmt.Sprintf("%d jobs of %s have succeeded", want, task), func() (bool, string) {
-			jobs = allJobs(t, n.api, belfry.JobFilter{Task: task, States: []belfry.JobState{belfry.JobSucceeded}})
+			jobs = allJobs(t, n.api, job.Filter{Task: task, States: []job.State{job.Succeeded}})
 			return len(jobs) >= want, s.run("job", "list").stdout
 		})
 		for _, j := range jobs {
@@ -121,7 +122,7 @@ func TestFirstCommandOfTheReadmeDoesRealWorkOnTime(t *testing.T) {
 		r := s.run("job", "list", "--task", "unlucky")
 		return strings.Contains(r.stdout, "1/4"), r.stdout
 	})
-	hello := allJobs(t, n.api, belfry.JobFilter{Task: "hello", States: []belfry.JobState{belfry.JobSucceeded}})[0]
+	hello := allJobs(t, n.api, job.Filter{Task: "hello", States: []job.State{job.Succeeded}})[0]
 	s.run("job", "logs", strconv.FormatInt(hello.ID, 10)).says(`^hello from \S+ at \d\d:\d\d:\d\d$`)
 	s.run("doctor").says("^all is well$")
 }
@@ -220,7 +221,7 @@ command:
 			s.run("task", "create", "broken", "--retries", "0", "--shell", "exit 3")
 			s.fails(1, "failed", "job", "enqueue", "broken", "--wait")
 			r := s.run("job", "list", "--task", "broken", "-o", "json")
-			id := strconv.FormatInt(as[belfry.Page[belfry.Job]](r).Items[0].ID, 10)
+			id := strconv.FormatInt(as[core.Page[job.Job]](r).Items[0].ID, 10)
 			s.run("job", "why", id).says("exit code 3").says("try: belfry job redrive " + id)
 			s.run("task", "update", "broken", "--shell", "true")
 			s.run("job", "redrive", "--all", "--task", "broken").says("job " + id + " redriven")
@@ -247,11 +248,11 @@ command:
 			}
 			since := time.Now()
 			eventually(t, patience, "the loop runs", func() (bool, string) {
-				jobs := allJobs(t, n.api, belfry.JobFilter{Schedule: "loop", Since: since, States: []belfry.JobState{belfry.JobSucceeded}})
+				jobs := allJobs(t, n.api, job.Filter{Schedule: "loop", Since: since, States: []job.State{job.Succeeded}})
 				return len(jobs) >= 3, fmt.Sprint(len(jobs), " jobs")
 			})
 			// One loop makes a job a second at most, because each counts from the end of the one before.
-			jobs := allJobs(t, n.api, belfry.JobFilter{Schedule: "loop", Since: since})
+			jobs := allJobs(t, n.api, job.Filter{Schedule: "loop", Since: since})
 			if most := int(time.Since(since)/time.Second) + 2; len(jobs) > most {
 				t.Errorf("%d jobs in %s", len(jobs), time.Since(since))
 			}

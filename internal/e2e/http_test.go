@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
 )
 
 // answer is what came back for a request made by hand.
@@ -54,11 +54,11 @@ func get(t testing.TB, url, token string) answer {
 
 // problem is a refusal as the API writes it.
 type problem struct {
-	Status int                 `json:"status"`
-	Code   belfry.Code         `json:"code"`
-	Detail string              `json:"detail"`
-	Hint   string              `json:"hint"`
-	Errors []belfry.FieldError `json:"errors"`
+	Status int               `json:"status"`
+	Code   core.Code         `json:"code"`
+	Detail string            `json:"detail"`
+	Hint   string            `json:"hint"`
+	Errors []core.FieldError `json:"errors"`
 }
 
 func (a answer) problem(t testing.TB) (p problem) {

@@ -10,7 +10,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/job"
+	"github.com/belfry-run/belfry/task"
 )
 
 // A node is killed that claims many short jobs ahead, each of which has a single
@@ -22,12 +24,12 @@ func TestJobsThatWaitedInAKilledNodeRunLater(t *testing.T) {
 		file := filepath.Join(s.dir, "ran")
 		serve := func() *node { return s.serve("--allow-commands", "--session-ttl", "2s") }
 		one := serve()
-		one.shellTask("line", `echo "$BELFRY_JOB_ID" >>`+file, func(task *belfry.Task) { task.Retry.MaxAttempts = 1 })
-		ns := make([]belfry.NewJob, jobs)
+		one.shellTask("line", `echo "$BELFRY_JOB_ID" >>`+file, func(task *task.Task) { task.Retry.MaxAttempts = 1 })
+		ns := make([]job.NewJob, jobs)
 		for i := range ns {
 			ns[i].Task = "line"
 		}
-		made := must[[]belfry.Enqueued](t)(one.api.Enqueue(t.Context(), ns))
+		made := must[[]job.Enqueued](t)(one.api.Enqueue(t.Context(), ns))
 		lines := func() (all []string) {
 			text, _ := os.ReadFile(file)
 			return strings.Fields(string(text))
@@ -40,7 +42,7 @@ func TestJobsThatWaitedInAKilledNodeRunLater(t *testing.T) {
 
 		two := serve()
 		eventually(t, soonLost, "all jobs have ended", func() (bool, string) {
-			left := allJobs(t, two.api, belfry.JobFilter{States: []belfry.JobState{belfry.JobScheduled, belfry.JobReady, belfry.JobRunning}})
+			left := allJobs(t, two.api, job.Filter{States: []job.State{job.Scheduled, job.Ready, job.Running}})
 			return len(left) == 0, strconv.Itoa(len(left)) + " are left"
 		})
 		times := map[string]int{}
@@ -50,11 +52,11 @@ func TestJobsThatWaitedInAKilledNodeRunLater(t *testing.T) {
 		unknown := 0
 		for _, e := range made {
 			id := strconv.FormatInt(e.Job.ID, 10)
-			j := must[belfry.Job](t)(two.api.Job(t.Context(), "default", e.Job.ID))
+			j := must[job.Job](t)(two.api.Job(t.Context(), "default", e.Job.ID))
 			switch {
 			case times[id] > 1:
 				t.Errorf("job %s has a single try and ran %d times", id, times[id])
-			case times[id] == 0 && j.State == belfry.JobFailed:
+			case times[id] == 0 && j.State == job.Failed:
 				unknown++
 			case times[id] == 0:
 				t.Errorf("job %s is %s and has not run", id, j.State)
@@ -73,18 +75,18 @@ func TestARestartTakesUpWhatAKilledNodeRan(t *testing.T) {
 	s := newSite(t, "sqlite:belfry.db")
 	serve := func() *node { return s.serve("--allow-commands", "--session-ttl", "10m") }
 	one := serve()
-	one.shellTask("long", "echo $BELFRY_ATTEMPT >>"+filepath.Join(s.dir, "ran")+"; while [ ! -e "+filepath.Join(s.dir, "go")+" ]; do sleep 0.05; done", func(task *belfry.Task) {
-		task.Retry = belfry.Retry{MaxAttempts: 2, Delay: belfry.Duration(10 * time.Millisecond)}
+	one.shellTask("long", "echo $BELFRY_ATTEMPT >>"+filepath.Join(s.dir, "ran")+"; while [ ! -e "+filepath.Join(s.dir, "go")+" ]; do sleep 0.05; done", func(tk *task.Task) {
+		tk.Retry = task.Retry{MaxAttempts: 2, Delay: core.Duration(10 * time.Millisecond)}
 	})
-	job := one.enqueue("long")
+	j := one.enqueue("long")
 	s.writes("ran", "1")
 	one.kill()
 	two := serve()
 	s.writes("ran", "2")
 	s.write("go", "")
-	two.becomes(job.ID, patience, belfry.JobSucceeded)
-	attempts := two.attempts(job.ID)
-	if len(attempts) != 2 || attempts[0].Outcome != belfry.OutcomeLost || !strings.Contains(attempts[0].Error, "has ended without a word") {
+	two.becomes(j.ID, patience, job.Succeeded)
+	attempts := two.attempts(j.ID)
+	if len(attempts) != 2 || attempts[0].Outcome != job.OutcomeLost || !strings.Contains(attempts[0].Error, "has ended without a word") {
 		t.Errorf("attempts %+v", attempts)
 	}
 }

@@ -11,9 +11,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/httpapi"
 	"github.com/belfry-run/belfry/internal/pgtest"
+	"github.com/belfry-run/belfry/monitor"
+	"github.com/belfry-run/belfry/view"
 )
 
 // town is many sites of one machine. They can be made to keep who asks waiting.
@@ -110,11 +112,11 @@ func (w *town) watch(s *site, houses int, every, hook string) {
 }
 
 // monitors reads every page.
-func monitors(t testing.TB, api *httpapi.Client) (all []belfry.MonitorView) {
+func monitors(t testing.TB, api *httpapi.Client) (all []view.MonitorView) {
 	t.Helper()
-	f := belfry.MonitorFilter{Paging: belfry.Paging{Limit: 1000}}
+	f := view.MonitorFilter{Paging: core.Paging{Limit: 1000}}
 	for {
-		p := must[belfry.Page[belfry.MonitorView]](t)(api.Monitors(t.Context(), f))
+		p := must[core.Page[view.MonitorView]](t)(api.Monitors(t.Context(), f))
 		all = append(all, p.Items...)
 		if f.Cursor = p.Next; p.Next == "" {
 			return all
@@ -123,7 +125,7 @@ func monitors(t testing.TB, api *httpapi.Client) (all []belfry.MonitorView) {
 }
 
 // allAre waits until every monitor is so.
-func allAre(t testing.TB, api *httpapi.Client, what string, so func(belfry.MonitorView) bool) {
+func allAre(t testing.TB, api *httpapi.Client, what string, so func(view.MonitorView) bool) {
 	t.Helper()
 	eventually(t, 2*patience, "every monitor "+what, func() (bool, string) {
 		left := ""
@@ -141,7 +143,7 @@ func allAre(t testing.TB, api *httpapi.Client, what string, so func(belfry.Monit
 // nobodyWasDown wants no outage recorded and nobody told of any.
 func nobodyWasDown(t testing.TB, api *httpapi.Client, hook *pager) {
 	t.Helper()
-	p := must[belfry.Page[belfry.Incident]](t)(api.Incidents(t.Context(), belfry.IncidentFilter{}))
+	p := must[core.Page[monitor.Incident]](t)(api.Incidents(t.Context(), view.IncidentFilter{}))
 	if len(p.Items) > 0 {
 		t.Errorf("%d incidents: %+v", len(p.Items), p.Items[0])
 	}
@@ -161,7 +163,7 @@ func TestANodeKilledAmidItsChecksTakesNobodyForDown(t *testing.T) {
 		flags := []string{"--allow-addresses", "loopback", "--session-ttl", "1s"}
 		n := s.serve(flags...)
 		w.watch(s, houses, "5s", hook.URL)
-		allAre(t, n.api, "is up", func(m belfry.MonitorView) bool { return m.Status == belfry.StatusUp })
+		allAre(t, n.api, "is up", func(m view.MonitorView) bool { return m.Status == monitor.StatusUp })
 		w.keepWaiting()
 		most := 0
 		eventually(t, patience, "many checks are under way", func() (bool, string) {
@@ -175,8 +177,8 @@ func TestANodeKilledAmidItsChecksTakesNobodyForDown(t *testing.T) {
 		for range 2 {
 			before := w.counts()
 			since := time.Now()
-			allAre(t, n.api, "is checked again", func(m belfry.MonitorView) bool {
-				return m.Status == belfry.StatusUp && m.State.LastGoodAt.After(since) && w.counts()["/"+m.Name] > before["/"+m.Name]
+			allAre(t, n.api, "is checked again", func(m view.MonitorView) bool {
+				return m.Status == monitor.StatusUp && m.State.LastGoodAt.After(since) && w.counts()["/"+m.Name] > before["/"+m.Name]
 			})
 		}
 		nobodyWasDown(t, n.api, hook)
@@ -200,9 +202,9 @@ func TestALostDatabaseTakesNobodyForDown(t *testing.T) {
 	w.watch(s, 20, "1s", hook.URL)
 	s.write("beat.yaml", "monitors: [{name: beat, every: 2s, heartbeat: {grace: 1s}}]\n")
 	s.run("apply", "-f", "beat.yaml")
-	beat := must[belfry.MonitorView](t)(n.api.Monitor(t.Context(), "default", "beat")).Beat
+	beat := must[view.MonitorView](t)(n.api.Monitor(t.Context(), "default", "beat")).Beat
 	caller := calling(t, n.url+beat)
-	up := func(m belfry.MonitorView) bool { return m.Status == belfry.StatusUp }
+	up := func(m view.MonitorView) bool { return m.Status == monitor.StatusUp }
 	allAre(t, n.api, "is up", up)
 	for _, end := range []func() error{server.Kill, server.Stop} {
 		if err := end(); err != nil {
@@ -218,7 +220,7 @@ func TestALostDatabaseTakesNobodyForDown(t *testing.T) {
 		}
 		back := time.Now()
 		readyWithin(t, n.url, patience, 200)
-		allAre(t, n.api, "goes on", func(m belfry.MonitorView) bool { return up(m) && m.State.LastGoodAt.After(back) })
+		allAre(t, n.api, "goes on", func(m view.MonitorView) bool { return up(m) && m.State.LastGoodAt.After(back) })
 	}
 	nobodyWasDown(t, n.api, hook)
 	if !n.running() {
@@ -283,24 +285,24 @@ func TestARemoteWorkerChecksForTheNode(t *testing.T) {
 		start := func(name string) *process {
 			return workerSite(t, secret).work(n.url, "--allow-addresses", "loopback", "--name", name)
 		}
-		status := func(what string, so func(belfry.MonitorView) bool) {
+		status := func(what string, so func(view.MonitorView) bool) {
 			t.Helper()
 			eventually(t, 2*patience, "the monitor is "+what, func() (bool, string) {
-				m := must[belfry.MonitorView](t)(n.api.Monitor(t.Context(), "default", "site"))
+				m := must[view.MonitorView](t)(n.api.Monitor(t.Context(), "default", "site"))
 				return so(m), fmt.Sprintf("%s %+v", m.Status, m.State)
 			})
 		}
-		up := func(m belfry.MonitorView) bool { return m.Status == belfry.StatusUp }
+		up := func(m view.MonitorView) bool { return m.Status == monitor.StatusUp }
 		first := start("far-1")
 		status("up", up)
 		first.kill()
 		n.logs(soonLost, `msg="lost work released" sessions=1`)
 		since := time.Now()
 		second := start("far-2")
-		status("checked by the other", func(m belfry.MonitorView) bool { return up(m) && m.State.LastGoodAt.After(since) })
+		status("checked by the other", func(m view.MonitorView) bool { return up(m) && m.State.LastGoodAt.After(since) })
 		nobodyWasDown(t, n.api, hook)
 		web.down.Store(true)
-		status("down", func(m belfry.MonitorView) bool { return m.Status == belfry.StatusDown })
+		status("down", func(m view.MonitorView) bool { return m.Status == monitor.StatusDown })
 		web.down.Store(false)
 		status("up", up)
 		eventually(t, patience, "the outage was told", func() (bool, string) {
@@ -318,8 +320,8 @@ func TestKeysOfHeartbeatsThatAreWrong(t *testing.T) {
 		n := s.serve()
 		s.write("beat.yaml", "monitors: [{name: beat, every: 1h, heartbeat: {grace: 1m}}]\n")
 		s.run("apply", "-f", "beat.yaml")
-		view := must[belfry.MonitorView](t)(n.api.Monitor(t.Context(), "default", "beat"))
-		key := strings.TrimPrefix(view.Beat, "/beat/")
+		v := must[view.MonitorView](t)(n.api.Monitor(t.Context(), "default", "beat"))
+		key := strings.TrimPrefix(v.Beat, "/beat/")
 		wrong := []string{
 			"", "x", strings.Repeat("0", 32), key[:31], key + "0", key[1:] + key[:1], "%00" + key, key + "%0a", "%27%20or%201=1--", "beat", "..%2f..%2fv1%2fmonitors",
 			strings.Repeat("a", 10_000), "%ff%fe", key + "/no-such-verb", key + "/start/start", key + "/999", key + "/-1",
@@ -336,7 +338,7 @@ func TestKeysOfHeartbeatsThatAreWrong(t *testing.T) {
 				}
 			}
 		}
-		if m := must[belfry.MonitorView](t)(n.api.Monitor(t.Context(), "default", "beat")); m.Status != belfry.StatusNew || !m.State.LastAt.IsZero() {
+		if m := must[view.MonitorView](t)(n.api.Monitor(t.Context(), "default", "beat")); m.Status != monitor.StatusNew || !m.State.LastAt.IsZero() {
 			t.Errorf("it is %s: %+v", m.Status, m.State)
 		}
 		if a, err := request(http.MethodGet, n.url+"/beat/"+strings.ToUpper(key), "", ""); err != nil || a.StatusCode != 200 {

@@ -10,7 +10,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/monitor"
+	"github.com/belfry-run/belfry/view"
 )
 
 // The disk of the database is full while checks go on. What they saw cannot be
@@ -28,8 +29,8 @@ func TestAFullDiskTakesNobodyForDown(t *testing.T) {
 	w.watch(s, 20, "1s", hook.URL)
 	s.write("beat.yaml", "monitors: [{name: beat, every: 2s, heartbeat: {grace: 1s}}]\n")
 	s.run("apply", "-f", "beat.yaml")
-	caller := calling(t, n.url+must[belfry.MonitorView](t)(n.api.Monitor(t.Context(), "default", "beat")).Beat)
-	up := func(m belfry.MonitorView) bool { return m.Status == belfry.StatusUp }
+	caller := calling(t, n.url+must[view.MonitorView](t)(n.api.Monitor(t.Context(), "default", "beat")).Beat)
+	up := func(m view.MonitorView) bool { return m.Status == monitor.StatusUp }
 	allAre(t, n.api, "is up", up)
 	filler := filepath.Join(disk, "ballast")
 	fill(t, filler)
@@ -42,7 +43,7 @@ func TestAFullDiskTakesNobodyForDown(t *testing.T) {
 		t.Fatal(err)
 	}
 	room := time.Now()
-	allAre(t, n.api, "goes on", func(m belfry.MonitorView) bool { return up(m) && m.State.LastGoodAt.After(room) })
+	allAre(t, n.api, "goes on", func(m view.MonitorView) bool { return up(m) && m.State.LastGoodAt.After(room) })
 	nobodyWasDown(t, n.api, hook)
 	if !n.running() {
 		t.Error("the node has ended")

@@ -16,7 +16,9 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/alert"
+	"github.com/belfry-run/belfry/monitor"
+	"github.com/belfry-run/belfry/view"
 )
 
 // target is a web site that can be taken down.
@@ -44,18 +46,18 @@ type pager struct {
 	*httptest.Server
 	deaf atomic.Bool
 	mu   sync.Mutex
-	told map[string]belfry.Message
+	told map[string]alert.Message
 	keys []string // every delivery, in order
 }
 
 func newPager(t testing.TB) *pager {
-	p := &pager{told: map[string]belfry.Message{}}
+	p := &pager{told: map[string]alert.Message{}}
 	p.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if p.deaf.Load() {
 			w.WriteHeader(http.StatusBadGateway)
 			return
 		}
-		var m belfry.Message
+		var m alert.Message
 		if err := json.NewDecoder(r.Body).Decode(&m); err != nil {
 			w.WriteHeader(http.StatusBadRequest)
 			return
@@ -120,21 +122,21 @@ func TestAnOutageThatOutlivesItsNodeIsToldOnce(t *testing.T) {
 		web, hook := newTarget(t), newPager(t)
 		n := s.serve("--allow-addresses", "loopback")
 		watching(s, web, hook)
-		status := func(want belfry.Status) {
+		status := func(want monitor.Status) {
 			t.Helper()
 			eventually(t, patience, "the monitor is "+string(want), func() (bool, string) {
 				m, err := s.client(s.server).Monitor(t.Context(), "default", "site")
 				return err == nil && m.Status == want, fmt.Sprintf("%+v %v", m.State, err)
 			})
 		}
-		status(belfry.StatusUp)
+		status(monitor.StatusUp)
 		web.down.Store(true)
 		hook.deaf.Store(true) // what cannot be told now is told later
-		status(belfry.StatusDown)
+		status(monitor.StatusDown)
 		// A message that is under way when its node dies is another one's after
 		// two minutes only. This one has come back.
 		eventually(t, patience, "a try to tell was written down", func() (bool, string) {
-			p, err := s.client(s.server).Alerts(t.Context(), belfry.AlertFilter{})
+			p, err := s.client(s.server).Alerts(t.Context(), alert.Filter{})
 			return err == nil && len(p.Items) == 1 && p.Items[0].Tries > 0, fmt.Sprintf("%+v %v", p.Items, err)
 		})
 		n.signal(syscall.SIGKILL)
@@ -145,11 +147,11 @@ func TestAnOutageThatOutlivesItsNodeIsToldOnce(t *testing.T) {
 			return strings.Join(hook.types(), ",") == "site down", fmt.Sprint(hook.types())
 		})
 		web.down.Store(false)
-		status(belfry.StatusUp)
+		status(monitor.StatusUp)
 		eventually(t, patience, "the end was told", func() (bool, string) {
 			return strings.Join(hook.types(), ",") == "site down,site up", fmt.Sprint(hook.types())
 		})
-		incidents, err := s.client(s.server).Incidents(t.Context(), belfry.IncidentFilter{})
+		incidents, err := s.client(s.server).Incidents(t.Context(), view.IncidentFilter{})
 		if err != nil || len(incidents.Items) != 1 || incidents.Items[0].EndedBy != "recovered" || incidents.Items[0].Snapshot == nil || incidents.Items[0].Snapshot.Body != "out of order" {
 			t.Fatalf("%+v %v", incidents.Items, err)
 		}
@@ -182,8 +184,8 @@ func TestAHeartbeatIsAUrlThatOthersCall(t *testing.T) {
 		}
 		for _, step := range []struct {
 			path   string
-			status belfry.Status
-		}{{"", belfry.StatusUp}, {"/start", belfry.StatusUp}, {"/3", belfry.StatusDown}, {"/0", belfry.StatusUp}, {"/fail", belfry.StatusDown}} {
+			status monitor.Status
+		}{{"", monitor.StatusUp}, {"/start", monitor.StatusUp}, {"/3", monitor.StatusDown}, {"/0", monitor.StatusUp}, {"/fail", monitor.StatusDown}} {
 			call(view.Beat+step.path, http.StatusOK)
 			if m, err := s.client(s.server).Monitor(t.Context(), "default", "backup"); err != nil || m.Status != step.status {
 				t.Errorf("after %q it is %s, want %s (%v)", step.path, m.Status, step.status, err)

@@ -8,8 +8,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/belfry-run/belfry"
 	"github.com/belfry-run/belfry/internal/pgtest"
+	"github.com/belfry-run/belfry/job"
+	"github.com/belfry-run/belfry/schedule"
+	"github.com/belfry-run/belfry/task"
 )
 
 // PostgreSQL is killed and started again under load, once for less than a
@@ -23,7 +25,7 @@ func TestPostgreSQLGoesAwayAndComesBack(t *testing.T) {
 		s.serve("--allow-commands", "--session-ttl", "4s"),
 	}
 	n := nodes[0]
-	n.shellTask("work", "sleep 0.5", func(t *belfry.Task) { soon("work", t); t.Retry.MaxAttempts = 20 })
+	n.shellTask("work", "sleep 0.5", func(t *task.Task) { soon("work", t); t.Retry.MaxAttempts = 20 })
 	s.run("schedule", "create", "tick", "--task", "work", "--cron", "* * * * * *", "--catchup", "all", "--overlap", "allow")
 
 	var acked map[string]int64
@@ -36,7 +38,7 @@ func TestPostgreSQLGoesAwayAndComesBack(t *testing.T) {
 		defer tick.Stop()
 		for i := 0; pumping.Err() == nil; <-tick.C {
 			key := fmt.Sprintf("key-%d", i)
-			made, err := nodes[i%2].api.Enqueue(pumping, []belfry.NewJob{{Task: "work", Key: key}})
+			made, err := nodes[i%2].api.Enqueue(pumping, []job.NewJob{{Task: "work", Key: key}})
 			if err == nil {
 				mine[key] = made[0].Job.ID
 				i++
@@ -72,7 +74,7 @@ func TestPostgreSQLGoesAwayAndComesBack(t *testing.T) {
 			readyWithin(t, n.url, patience, 200)
 		}
 		eventually(t, patience, "the schedule goes on", func() (bool, string) {
-			jobs, err := n.api.Jobs(t.Context(), belfry.JobFilter{Schedule: "tick", States: []belfry.JobState{belfry.JobSucceeded}})
+			jobs, err := n.api.Jobs(t.Context(), job.Filter{Schedule: "tick", States: []job.State{job.Succeeded}})
 			return err == nil && len(jobs.Items) > 0 && jobs.Items[0].Nominal.After(back), fmt.Sprint(jobs.Items, err)
 		})
 		s.run("doctor", "--within", "30s").says("^all is well$")
@@ -86,12 +88,12 @@ func TestPostgreSQLGoesAwayAndComesBack(t *testing.T) {
 	case <-time.After(patience):
 		t.Fatal("a client hangs")
 	}
-	must[belfry.Schedule](t)(n.api.PauseSchedule(t.Context(), "default", "tick", "the end"))
+	must[schedule.Schedule](t)(n.api.PauseSchedule(t.Context(), "default", "tick", "the end"))
 	if len(acked) < 10 {
 		t.Errorf("only %d jobs were acknowledged", len(acked))
 	}
 	for key, id := range acked {
-		j := n.becomes(id, patience, belfry.JobSucceeded)
+		j := n.becomes(id, patience, job.Succeeded)
 		if j.Key != key {
 			t.Errorf("job %d was acknowledged for %s and is for %s", id, key, j.Key)
 		}
@@ -100,7 +102,7 @@ func TestPostgreSQLGoesAwayAndComesBack(t *testing.T) {
 	list := allOccurrences(t, n.api, "tick")
 	checkPlan(v, "tick", list, time.Second)
 	for _, o := range list {
-		if o.Decision != belfry.DecidedJob && o.Reason != belfry.ReasonPaused {
+		if o.Decision != schedule.DecidedJob && o.Reason != schedule.ReasonPaused {
 			t.Errorf("%s was %s for reason %q, although all are made up for", o.Nominal, o.Decision, o.Reason)
 		}
 	}

@@ -14,8 +14,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/belfry-run/belfry"
 	"github.com/belfry-run/belfry/internal/pgtest"
+	"github.com/belfry-run/belfry/job"
 )
 
 // awayTTL is long enough that a program's end reaches its worker's disk before
@@ -100,7 +100,7 @@ func (p *pusher) outlivesAbsence(leave, back func()) {
 	}
 	p.nothingRuns()
 	eventually(t, 2*patience, "every session is overdue", func() (bool, string) {
-		return time.Since(left) > awayTTL+belfry.LostGrace+time.Second, ""
+		return time.Since(left) > awayTTL+job.LostGrace+time.Second, ""
 	})
 	back()
 
@@ -108,7 +108,7 @@ func (p *pusher) outlivesAbsence(leave, back func()) {
 		if !kept[id] {
 			continue
 		}
-		p.becomes(id, 2*patience, belfry.JobSucceeded)
+		p.becomes(id, 2*patience, job.Succeeded)
 		if got := fmt.Sprint(outcomes(p.attempts(id))); got != "[ok]" {
 			t.Errorf("the job that ended meanwhile has attempts %s", got)
 		}
@@ -116,7 +116,7 @@ func (p *pusher) outlivesAbsence(leave, back func()) {
 	for i, id := range slow {
 		eventually(t, 3*patience, "the job that was stopped ends in another attempt", func() (bool, string) {
 			p.wake("await-slow" + strconv.Itoa(i))
-			j := must[belfry.Job](t)(p.api.Job(t.Context(), "default", id))
+			j := must[job.Job](t)(p.api.Job(t.Context(), "default", id))
 			return j.State.Final(), string(j.State)
 		})
 		if got := fmt.Sprint(outcomes(p.attempts(id))); got != "[lost ok]" {

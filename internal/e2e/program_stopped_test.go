@@ -8,7 +8,7 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/job"
 )
 
 // A worker is stopped with SIGSTOP while it runs a program, as one that hangs. It can kill nothing then; the program's
@@ -26,7 +26,7 @@ func TestAProgramOfAStoppedWorkerEndsBeforeItsSuccessor(t *testing.T) {
 	p.works(p.machine(), "second")
 	eventually(t, 3*patience, "the second attempt ends well", func() (bool, string) {
 		p.wake("await-once")
-		j := must[belfry.Job](t)(p.api.Job(t.Context(), "default", id))
+		j := must[job.Job](t)(p.api.Job(t.Context(), "default", id))
 		return j.State.Final(), string(j.State)
 	})
 	first.signal(syscall.SIGCONT)

@@ -20,9 +20,10 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/belfry-run/belfry"
 	"github.com/belfry-run/belfry/httpapi"
 	"github.com/belfry-run/belfry/internal/signed"
+	"github.com/belfry-run/belfry/job"
+	"github.com/belfry-run/belfry/task"
 	"github.com/belfry-run/belfry/worker/sandbox"
 )
 
@@ -136,7 +137,7 @@ func (p *pusher) lingers(id int64) {
 	p.t.Helper()
 	eventually(p.t, patience, "the program lingers", func() (bool, string) {
 		n := len(p.processes())
-		return n >= 2, fmt.Sprint(n, " processes; job ", p.becomes(id, patience, belfry.JobRunning, belfry.JobReady, belfry.JobScheduled).State)
+		return n >= 2, fmt.Sprint(n, " processes; job ", p.becomes(id, patience, job.Running, job.Ready, job.Scheduled).State)
 	})
 }
 
@@ -151,8 +152,8 @@ func TestAProgramThatIsPushedRunsOnAMachineThatHoldsNothing(t *testing.T) {
 		s.step(t, "its log, end, files and isolation are on record", func(t *testing.T) {
 			s.shell("printf hunter2 > secret; belfry secret set vault @secret").exits(0)
 			p.push("report", "report", "--secret", "VAULT=vault", "--env", "REGION=eu")
-			j := p.enqueue("report", func(n *belfry.NewJob) { n.Input = []byte(`{"month":7}`) })
-			p.becomes(j.ID, patience, belfry.JobSucceeded)
+			j := p.enqueue("report", func(n *job.NewJob) { n.Input = []byte(`{"month":7}`) })
+			p.becomes(j.ID, patience, job.Succeeded)
 			log := p.log(j.ID)
 			for _, want := range []string{`input {"month":7}`, "REGION=eu", "reported"} {
 				if !strings.Contains(log, want) {
@@ -182,7 +183,7 @@ func TestAProgramThatIsPushedRunsOnAMachineThatHoldsNothing(t *testing.T) {
 		s.step(t, "what it fails with is on record", func(t *testing.T) {
 			p.push("fail", "fail", "--retries", "0")
 			j := p.enqueue("fail")
-			p.becomes(j.ID, patience, belfry.JobFailed)
+			p.becomes(j.ID, patience, job.Failed)
 			if a := p.attempts(j.ID)[0]; a.ExitCode == nil || *a.ExitCode != 3 || !strings.Contains(p.log(j.ID), "does not add up") {
 				t.Errorf("%+v %q", a, p.log(j.ID))
 			}
@@ -193,7 +194,7 @@ func TestAProgramThatIsPushedRunsOnAMachineThatHoldsNothing(t *testing.T) {
 			j := p.enqueue("linger")
 			p.lingers(j.ID)
 			s.run("job", "cancel", id(j.ID, 10))
-			p.becomes(j.ID, patience, belfry.JobCanceled)
+			p.becomes(j.ID, patience, job.Canceled)
 			p.nothingRuns()
 		})
 
@@ -202,7 +203,7 @@ func TestAProgramThatIsPushedRunsOnAMachineThatHoldsNothing(t *testing.T) {
 			j := p.enqueue("render")
 			s.awaits(`near lacks .*gpu`, "job", "why", id(j.ID, 10))
 			p.works(p.machine(), "strong", "--labels", "gpu=true,zone=eu")
-			p.becomes(j.ID, patience, belfry.JobSucceeded)
+			p.becomes(j.ID, patience, job.Succeeded)
 			if a := p.attempts(j.ID)[0]; a.Worker != "strong" {
 				t.Errorf("%+v", a)
 			}
@@ -219,15 +220,15 @@ func TestAProgramThatIsPushedRunsOnAMachineThatHoldsNothing(t *testing.T) {
 			p.nothingRuns() // before anybody has started it again
 			p.works(p.machine(), "second", "--labels", "doomed=true")
 			eventually(t, 2*patience, "the second attempt runs", func() (bool, string) {
-				now := must[belfry.Job](t)(p.api.Job(t.Context(), "default", j.ID))
+				now := must[job.Job](t)(p.api.Job(t.Context(), "default", j.ID))
 				return now.Attempt == 2 && len(p.processes()) >= 2, fmt.Sprintf("%+v", now)
 			})
-			if as := p.attempts(j.ID); len(as) == 0 || as[0].Outcome != belfry.OutcomeLost || as[0].Worker != "doomed" {
+			if as := p.attempts(j.ID); len(as) == 0 || as[0].Outcome != job.OutcomeLost || as[0].Worker != "doomed" {
 				t.Errorf("%+v", as)
 			}
 			p.works(first, "doomed").logs(patience, "cleared away what an earlier worker left")
 			s.run("job", "cancel", id(j.ID, 10))
-			p.becomes(j.ID, patience, belfry.JobCanceled)
+			p.becomes(j.ID, patience, job.Canceled)
 			p.nothingRuns()
 		})
 	})
@@ -237,15 +238,15 @@ func TestALateUploadRunsOnceItIsConfirmed(t *testing.T) {
 	onEach(t, func(t *testing.T, s *site) {
 		p := newPusher(t, s)
 		p.works(p.machine(), "far")
-		task := belfry.Task{Name: "late", Kind: belfry.KindProgram, Program: &belfry.Program{
+		tk := task.Task{Name: "late", Kind: task.KindProgram, Program: &task.Program{
 			SHA256: p.digest, Size: p.size, Arch: runtime.GOARCH, Args: []string{p.mark, "report"},
 		}}
-		must[belfry.Task](t)(p.api.CreateTask(t.Context(), task))
+		must[task.Task](t)(p.api.CreateTask(t.Context(), tk))
 		j := p.enqueue("late")
-		if j.State != belfry.JobWaiting {
+		if j.State != job.Waiting {
 			t.Errorf("before the upload the job is %s", j.State)
 		}
-		up := must[belfry.Upload](t)(p.api.CreateArtifact(t.Context(), belfry.Artifact{Namespace: "default", SHA256: p.digest, Size: p.size}))
+		up := must[task.Upload](t)(p.api.CreateArtifact(t.Context(), task.Artifact{Namespace: "default", SHA256: p.digest, Size: p.size}))
 		if up.Link == nil {
 			t.Fatalf("%+v", up)
 		}
@@ -257,15 +258,15 @@ func TestALateUploadRunsOnceItIsConfirmed(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer func() { _ = content.Close() }()
-		link := must[belfry.SignedRequest](t)(signed.At(p.url, *up.Link))
+		link := must[task.SignedRequest](t)(signed.At(p.url, *up.Link))
 		if err := signed.Send(t.Context(), http.DefaultClient, link, content); err != nil {
 			t.Fatal(err)
 		}
-		if now := must[belfry.Job](t)(p.api.Job(t.Context(), "default", j.ID)); now.State != belfry.JobWaiting {
+		if now := must[job.Job](t)(p.api.Job(t.Context(), "default", j.ID)); now.State != job.Waiting {
 			t.Errorf("before it is confirmed the job is %s", now.State)
 		}
-		must[belfry.Artifact](t)(p.api.ConfirmArtifact(t.Context(), "default", p.digest))
-		p.becomes(j.ID, patience, belfry.JobSucceeded)
+		must[task.Artifact](t)(p.api.ConfirmArtifact(t.Context(), "default", p.digest))
+		p.becomes(j.ID, patience, job.Succeeded)
 	})
 }
 
@@ -287,13 +288,13 @@ func TestAPodRunsOneProgramWithTheRightToThatAlone(t *testing.T) {
 		pod.fails(8, "nothing to do", start...)
 		one, two := p.enqueue("report").ID, p.enqueue("report").ID
 		pod.run(start...)
-		p.becomes(one, patience, belfry.JobRunning)
-		p.becomes(two, patience, belfry.JobReady)
+		p.becomes(one, patience, job.Running)
+		p.becomes(two, patience, job.Ready)
 		if err := os.Remove(filepath.Join(pod.dir, "worker.token")); err != nil {
 			t.Fatal(err)
 		}
 		pod.run("worker", "main", "--dir", volume)
-		p.becomes(one, patience, belfry.JobSucceeded)
+		p.becomes(one, patience, job.Succeeded)
 		s.run("job", "outputs", strconv.FormatInt(one, 10)).says("report.txt")
 		if a := p.attempts(one)[0]; a.Sandboxed == nil || a.Sandboxed.SHA256 != p.digest {
 			t.Errorf("%+v", a)
@@ -301,7 +302,7 @@ func TestAPodRunsOneProgramWithTheRightToThatAlone(t *testing.T) {
 		if left, err := os.ReadDir(volume); err != nil || len(left) > 0 {
 			t.Errorf("the volume has %v, %v", left, err)
 		}
-		if ws := must[[]belfry.WorkerState](t)(p.api.Workers(t.Context(), false)); len(ws) > 0 {
+		if ws := must[[]job.WorkerState](t)(p.api.Workers(t.Context(), false)); len(ws) > 0 {
 			t.Errorf("its session lives on: %+v", ws)
 		}
 	})
@@ -315,11 +316,11 @@ func TestAStolenTokenOfAnAttemptOpensNothingElse(t *testing.T) {
 		t.Cleanup(thief.CloseIdleConnections)
 		p.enqueue("report")
 		p.enqueue("report")
-		session := must[belfry.Session](t)(thief.OpenSession(t.Context(), belfry.WorkerInfo{
-			Name: "thief", Kinds: []belfry.Kind{belfry.KindProgram}, Queues: map[string]int{"default": 2},
-			Has: belfry.Has{OS: "linux", Arch: runtime.GOARCH, Isolation: belfry.IsolationNamespaces},
+		session := must[job.Session](t)(thief.OpenSession(t.Context(), job.WorkerInfo{
+			Name: "thief", Kinds: []task.Kind{task.KindProgram}, Queues: map[string]int{"default": 2},
+			Has: task.Has{OS: "linux", Arch: runtime.GOARCH, Isolation: task.IsolationNamespaces},
 		}))
-		claim := must[belfry.Claim](t)(thief.Claim(t.Context(), belfry.ClaimRequest{Session: session.ID, Want: map[string]int{"default": 2}}))
+		claim := must[job.Claim](t)(thief.Claim(t.Context(), job.ClaimRequest{Session: session.ID, Want: map[string]int{"default": 2}}))
 		if len(claim.Jobs) != 2 || claim.Jobs[0].Token == "" {
 			t.Fatalf("%+v", claim)
 		}
@@ -331,7 +332,7 @@ func TestAStolenTokenOfAnAttemptOpensNothingElse(t *testing.T) {
 				t.Errorf("%s %s: %d, want %d, %v\n%s", method, path, a.StatusCode, want, err, a.Body)
 			}
 		}
-		attempt := func(j belfry.LeasedJob, more int64) string {
+		attempt := func(j job.LeasedJob, more int64) string {
 			return fmt.Sprintf("/v1/attempts/%d/%d/", j.Job.ID, j.Job.Lease+more)
 		}
 		use(200, "POST", attempt(mine, 0)+"beat", `{"seq":1}`)
@@ -345,13 +346,13 @@ func TestAStolenTokenOfAnAttemptOpensNothingElse(t *testing.T) {
 		use(401, "POST", "/v1/sessions/"+session.ID+"/claim", `{"want":{"default":1}}`)
 		use(401, "POST", "/v1/sessions/"+session.ID+"/renew", `{"holding":[]}`)
 		use(200, "POST", attempt(mine, 0)+"finish", `{"outcome":"ok"}`)
-		p.becomes(mine.Job.ID, patience, belfry.JobSucceeded)
+		p.becomes(mine.Job.ID, patience, job.Succeeded)
 		for _, what := range [][2]string{{"beat", `{"seq":9}`}, {"logs", `{"pieces":[]}`}, {"outputs", `{"name":"a","size":1,"sha256":"` + p.digest + `"}`}} {
 			use(401, "POST", attempt(mine, 0)+what[0], what[1])
 		}
 		use(401, "GET", attempt(mine, 0)+"artifact", "")
 		use(409, "POST", attempt(mine, 0)+"finish", `{"outcome":"error","error":"no"}`)
-		if as := p.attempts(mine.Job.ID); !slices.Equal(outcomes(as), []belfry.Outcome{belfry.OutcomeOK}) {
+		if as := p.attempts(mine.Job.ID); !slices.Equal(outcomes(as), []job.Outcome{job.OutcomeOK}) {
 			t.Errorf("%+v", as)
 		}
 	})

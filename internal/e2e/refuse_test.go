@@ -16,7 +16,7 @@ import (
 	_ "github.com/jackc/pgx/v5/stdlib" // the driver pgx
 	_ "modernc.org/sqlite"             // the driver sqlite
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
 )
 
 // contents is everything that a refused input must leave as it was.
@@ -167,34 +167,34 @@ func TestBadInputOverHTTP(t *testing.T) {
 		for _, c := range []struct {
 			name, method, path, token, body string
 			status                          int
-			code                            belfry.Code
+			code                            core.Code
 			field, says                     string
 		}{
-			{"no token", "GET", "/v1/jobs", "", "", 401, belfry.Unauthorized, "", "token"},
-			{"an unknown token", "GET", "/v1/jobs", "belfry_unknown", "", 401, belfry.Unauthorized, "", "the token is unknown"},
-			{"an expired token", "GET", "/v1/jobs", brief, "", 401, belfry.Unauthorized, "", "expired"},
-			{"a token that may only read", "POST", "/v1/tasks", reader, `{"name":"b","command":{"shell":"true"}}`, 403, belfry.Forbidden, "", "scope admin"},
-			{"a token of another namespace", "GET", "/v1/jobs?namespace=other", reader, "", 403, belfry.Forbidden, "", "namespace"},
-			{"an unknown field", "POST", "/v1/tasks", admin, `{"name":"b","timout":"5s","command":{"shell":"true"}}`, 422, belfry.Invalid, "timout", "did you mean timeout"},
-			{"an unknown field inside", "POST", "/v1/tasks", admin, `{"name":"b","command":{"shel":"true"}}`, 422, belfry.Invalid, "command.shel", "did you mean shell"},
-			{"an unknown kind", "POST", "/v1/tasks", admin, `{"name":"b","kind":"teleport"}`, 422, belfry.Invalid, "kind", "command"},
-			{"a number for a duration", "POST", "/v1/tasks", admin, `{"name":"b","timeout":5,"command":{"shell":"true"}}`, 422, belfry.Invalid, "timeout", "unit"},
-			{"an unknown zone", "POST", "/v1/schedules", admin, `{"name":"b","task":"a","zone":"Mars/Olympus","rules":[{"cron":"@daily"}]}`, 422, belfry.Invalid, "zone", "Mars/Olympus"},
-			{"a cron rule that never matches", "POST", "/v1/schedules", admin, `{"name":"b","task":"a","rules":[{"cron":"0 0 30 2 *"}]}`, 422, belfry.Invalid, "rules", "never"},
-			{"a negative interval", "POST", "/v1/schedules", admin, `{"name":"b","task":"a","rules":[{"every":"-5s"}]}`, 422, belfry.Invalid, "rules[0].every", "outside"},
-			{"two rules in one", "POST", "/v1/schedules", admin, `{"name":"b","task":"a","rules":[{"every":"5s","cron":"@daily"}]}`, 422, belfry.Invalid, "rules[0]", "exactly one"},
-			{"a missing task", "POST", "/v1/schedules", admin, `{"name":"b","task":"nothing","rules":[{"every":"5s"}]}`, 422, belfry.Invalid, "task", "nothing"},
-			{"several faults at once", "POST", "/v1/apply", admin, `{"tasks":[{"name":"b","command":{"shell":"true"}}],"schedules":[{"name":"s","task":"b","rules":[{"every":"1ms"}],"overlap":"maybe"}]}`, 422, belfry.Invalid, "schedules[0].overlap", "one of skip"},
-			{"half a manifest that is good", "POST", "/v1/apply", admin, `{"tasks":[{"name":"b","command":{"shell":"true"}}],"schedules":[{"name":"s","task":"nothing","rules":[{"every":"5s"}]}]}`, 422, belfry.Invalid, "schedules[0].task", "nothing"},
-			{"a body that is no JSON", "POST", "/v1/tasks", admin, "{\n  \"name\": b}", 422, belfry.Invalid, "", "line 2, column 11"},
-			{"a body over the limit", "POST", "/v1/tasks", admin, big, 413, belfry.TooLarge, "", "4 MiB"},
-			{"a batch over the limit", "POST", "/v1/jobs", admin, `{"jobs":[` + strings.Repeat(`{"task":"a"},`, 100000) + `{"task":"a"}]}`, 413, belfry.TooLarge, "", "at once"},
-			{"a job in a batch that is wrong", "POST", "/v1/jobs", admin, `{"jobs":[{"task":"a"},{"task":"nothing"}]}`, 404, belfry.NotFound, "", "nothing"},
-			{"a job that is not a number", "GET", "/v1/jobs/first", admin, "", 422, belfry.Invalid, "id", ""},
-			{"a job that does not exist", "GET", "/v1/jobs/4711", admin, "", 404, belfry.NotFound, "", "4711"},
-			{"a state that is none", "GET", "/v1/jobs?state=sleeping", admin, "", 422, belfry.Invalid, "state", "sleeping"},
-			{"a path that is none", "GET", "/v1/nothing", admin, "", 404, belfry.NotFound, "", ""},
-			{"a cursor that is none", "GET", "/v1/jobs?cursor=%00x", admin, "", 422, belfry.Invalid, "cursor", ""},
+			{"no token", "GET", "/v1/jobs", "", "", 401, core.Unauthorized, "", "token"},
+			{"an unknown token", "GET", "/v1/jobs", "belfry_unknown", "", 401, core.Unauthorized, "", "the token is unknown"},
+			{"an expired token", "GET", "/v1/jobs", brief, "", 401, core.Unauthorized, "", "expired"},
+			{"a token that may only read", "POST", "/v1/tasks", reader, `{"name":"b","command":{"shell":"true"}}`, 403, core.Forbidden, "", "scope admin"},
+			{"a token of another namespace", "GET", "/v1/jobs?namespace=other", reader, "", 403, core.Forbidden, "", "namespace"},
+			{"an unknown field", "POST", "/v1/tasks", admin, `{"name":"b","timout":"5s","command":{"shell":"true"}}`, 422, core.Invalid, "timout", "did you mean timeout"},
+			{"an unknown field inside", "POST", "/v1/tasks", admin, `{"name":"b","command":{"shel":"true"}}`, 422, core.Invalid, "command.shel", "did you mean shell"},
+			{"an unknown kind", "POST", "/v1/tasks", admin, `{"name":"b","kind":"teleport"}`, 422, core.Invalid, "kind", "command"},
+			{"a number for a duration", "POST", "/v1/tasks", admin, `{"name":"b","timeout":5,"command":{"shell":"true"}}`, 422, core.Invalid, "timeout", "unit"},
+			{"an unknown zone", "POST", "/v1/schedules", admin, `{"name":"b","task":"a","zone":"Mars/Olympus","rules":[{"cron":"@daily"}]}`, 422, core.Invalid, "zone", "Mars/Olympus"},
+			{"a cron rule that never matches", "POST", "/v1/schedules", admin, `{"name":"b","task":"a","rules":[{"cron":"0 0 30 2 *"}]}`, 422, core.Invalid, "rules", "never"},
+			{"a negative interval", "POST", "/v1/schedules", admin, `{"name":"b","task":"a","rules":[{"every":"-5s"}]}`, 422, core.Invalid, "rules[0].every", "outside"},
+			{"two rules in one", "POST", "/v1/schedules", admin, `{"name":"b","task":"a","rules":[{"every":"5s","cron":"@daily"}]}`, 422, core.Invalid, "rules[0]", "exactly one"},
+			{"a missing task", "POST", "/v1/schedules", admin, `{"name":"b","task":"nothing","rules":[{"every":"5s"}]}`, 422, core.Invalid, "task", "nothing"},
+			{"several faults at once", "POST", "/v1/apply", admin, `{"tasks":[{"name":"b","command":{"shell":"true"}}],"schedules":[{"name":"s","task":"b","rules":[{"every":"1ms"}],"overlap":"maybe"}]}`, 422, core.Invalid, "schedules[0].overlap", "one of skip"},
+			{"half a manifest that is good", "POST", "/v1/apply", admin, `{"tasks":[{"name":"b","command":{"shell":"true"}}],"schedules":[{"name":"s","task":"nothing","rules":[{"every":"5s"}]}]}`, 422, core.Invalid, "schedules[0].task", "nothing"},
+			{"a body that is no JSON", "POST", "/v1/tasks", admin, "{\n  \"name\": b}", 422, core.Invalid, "", "line 2, column 11"},
+			{"a body over the limit", "POST", "/v1/tasks", admin, big, 413, core.TooLarge, "", "4 MiB"},
+			{"a batch over the limit", "POST", "/v1/jobs", admin, `{"jobs":[` + strings.Repeat(`{"task":"a"},`, 100000) + `{"task":"a"}]}`, 413, core.TooLarge, "", "at once"},
+			{"a job in a batch that is wrong", "POST", "/v1/jobs", admin, `{"jobs":[{"task":"a"},{"task":"nothing"}]}`, 404, core.NotFound, "", "nothing"},
+			{"a job that is not a number", "GET", "/v1/jobs/first", admin, "", 422, core.Invalid, "id", ""},
+			{"a job that does not exist", "GET", "/v1/jobs/4711", admin, "", 404, core.NotFound, "", "4711"},
+			{"a state that is none", "GET", "/v1/jobs?state=sleeping", admin, "", 422, core.Invalid, "state", "sleeping"},
+			{"a path that is none", "GET", "/v1/nothing", admin, "", 404, core.NotFound, "", ""},
+			{"a cursor that is none", "GET", "/v1/jobs?cursor=%00x", admin, "", 422, core.Invalid, "cursor", ""},
 		} {
 			t.Run(c.name, func(t *testing.T) {
 				a := send(t, c.method, n.url+c.path, c.token, c.body)

@@ -11,7 +11,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/job"
+	"github.com/belfry-run/belfry/task"
 )
 
 // workerSite is a machine that has a token and nothing else.
@@ -40,7 +41,7 @@ func TestARemoteWorkerRunsCommandsWithoutTheDatabase(t *testing.T) {
 
 		n.shellTask("show", "env; pwd; ls")
 		id := n.enqueue("show").ID
-		n.becomes(id, patience, belfry.JobSucceeded)
+		n.becomes(id, patience, job.Succeeded)
 		log := s.run("job", "logs", strconv.FormatInt(id, 10)).stdout
 		for _, secret := range []string{strings.TrimSpace(secret), s.token(), "postgres://", "belfry.db", "BELFRY_TOKEN"} {
 			if strings.Contains(log, secret) {
@@ -58,21 +59,21 @@ func TestARemoteWorkerRunsCommandsWithoutTheDatabase(t *testing.T) {
 
 		// The server goes away while a job runs, and comes back at its address:
 		// the job goes on meanwhile and its result is delivered.
-		n.shellTask("through", "sleep 2", func(t *belfry.Task) { soon("through", t) })
+		n.shellTask("through", "sleep 2", func(t *task.Task) { soon("through", t) })
 		id = n.enqueue("through").ID
-		n.becomes(id, patience, belfry.JobRunning)
+		n.becomes(id, patience, job.Running)
 		n.kill()
 		w.logs(patience, `broker call fails, trying again`)
 		n = s.serve(flags...)
-		n.becomes(id, patience, belfry.JobSucceeded)
+		n.becomes(id, patience, job.Succeeded)
 		// The server may have died before its claim was answered. Such a claim
 		// never arrived, and is handed back.
-		began := slices.DeleteFunc(outcomes(n.attempts(id)), func(o belfry.Outcome) bool { return o == belfry.OutcomeHandedBack })
-		if !slices.Equal(began, []belfry.Outcome{belfry.OutcomeOK}) {
+		began := slices.DeleteFunc(outcomes(n.attempts(id)), func(o job.Outcome) bool { return o == job.OutcomeHandedBack })
+		if !slices.Equal(began, []job.Outcome{job.OutcomeOK}) {
 			t.Errorf("the job that ran meanwhile: %v", began)
 		}
 		id = n.enqueue("show").ID
-		n.becomes(id, patience, belfry.JobSucceeded)
+		n.becomes(id, patience, job.Succeeded)
 
 		// A drained worker is asked for no more; an ended one leaves in order.
 		w.signal(syscall.SIGTERM)
@@ -127,7 +128,7 @@ func TestATokenThatIsNotGoodEndsAWorker(t *testing.T) {
 	far := workerSite(t, secret)
 	w := far.work(n.url, "--allow-commands", "--name", "far-1")
 	pid := filepath.Join(far.dir, "pid")
-	n.shellTask("long", "echo $$ > "+pid+"; exec sleep 300", func(t *belfry.Task) { soon("long", t) })
+	n.shellTask("long", "echo $$ > "+pid+"; exec sleep 300", func(t *task.Task) { soon("long", t) })
 	id := n.enqueue("long").ID
 	running := pidOf(t, pid)
 	s.run("token", "revoke", "later")
@@ -137,7 +138,7 @@ func TestATokenThatIsNotGoodEndsAWorker(t *testing.T) {
 	other := s.run("token", "create", "other", "--scope", "worker", "--for", "*").stdout
 	workerSite(t, other).work(n.url, "--allow-commands", "--name", "far-2")
 	eventually(t, patience, "the other worker has the job", func() (bool, string) {
-		j := must[belfry.Job](t)(n.api.Job(t.Context(), "default", id))
-		return j.State == belfry.JobRunning && j.Attempt == 2, string(j.State)
+		j := must[job.Job](t)(n.api.Job(t.Context(), "default", id))
+		return j.State == job.Running && j.Attempt == 2, string(j.State)
 	})
 }

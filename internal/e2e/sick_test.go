@@ -8,7 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/job"
+	"github.com/belfry-run/belfry/task"
 )
 
 // A node that is out of file descriptors fails at once whatever it begins, so it
@@ -27,22 +28,22 @@ func TestANodeThatIsOutOfFilesLeavesTheJobsToOthers(t *testing.T) {
 	argv := []string{belfryPath(), "worker", "--server", sick.url, "--token-file", filepath.Join(s.dir, "worker.token"), "--name", "healthy", "--allow-commands"}
 	launch(s.t, "worker", s.dir, s.environ(), argv, "")
 	s.awaits("healthy +active", "worker", "list")
-	sick.shellTask("work", "sleep 0.1", func(v *belfry.Task) { soon("work", v) })
-	ns := make([]belfry.NewJob, 150)
+	sick.shellTask("work", "sleep 0.1", func(v *task.Task) { soon("work", v) })
+	ns := make([]job.NewJob, 150)
 	for i := range ns {
 		ns[i].Task = "work"
 	}
-	made := must[[]belfry.Enqueued](t)(sick.api.Enqueue(t.Context(), ns))
+	made := must[[]job.Enqueued](t)(sick.api.Enqueue(t.Context(), ns))
 	handedBack := 0
 	for _, e := range made {
-		if j := sick.becomes(e.Job.ID, patience, belfry.JobSucceeded, belfry.JobFailed); j.State == belfry.JobFailed {
+		if j := sick.becomes(e.Job.ID, patience, job.Succeeded, job.Failed); j.State == job.Failed {
 			t.Fatalf("job %d failed: %s", j.ID, j.Error)
 		}
 		for _, a := range sick.attempts(e.Job.ID) {
 			switch a.Outcome {
-			case belfry.OutcomeHandedBack:
+			case job.OutcomeHandedBack:
 				handedBack++
-			case belfry.OutcomeOK:
+			case job.OutcomeOK:
 			default:
 				t.Errorf("job %d has an attempt that ended %s: %s", e.Job.ID, a.Outcome, a.Error)
 			}

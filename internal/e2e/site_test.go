@@ -15,9 +15,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/httpapi"
 	"github.com/belfry-run/belfry/internal/pgtest"
+	"github.com/belfry-run/belfry/job"
+	"github.com/belfry-run/belfry/schedule"
+	"github.com/belfry-run/belfry/task"
 )
 
 // databases are what every node can stand on.
@@ -233,13 +236,13 @@ func must[T any](t testing.TB) func(T, error) T {
 }
 
 // enqueue asks for a job by the API.
-func (n *node) enqueue(task string, change ...func(*belfry.NewJob)) belfry.Job {
+func (n *node) enqueue(task string, change ...func(*job.NewJob)) job.Job {
 	n.t.Helper()
-	j := belfry.NewJob{Task: task}
+	j := job.NewJob{Task: task}
 	for _, c := range change {
 		c(&j)
 	}
-	made, err := n.api.Enqueue(n.t.Context(), []belfry.NewJob{j})
+	made, err := n.api.Enqueue(n.t.Context(), []job.NewJob{j})
 	if err != nil {
 		n.t.Fatal(err)
 	}
@@ -247,9 +250,9 @@ func (n *node) enqueue(task string, change ...func(*belfry.NewJob)) belfry.Job {
 }
 
 // shellTask makes a task that runs a script.
-func (n *node) shellTask(name, script string, change ...func(*belfry.Task)) {
+func (n *node) shellTask(name, script string, change ...func(*task.Task)) {
 	n.t.Helper()
-	v := belfry.Task{Name: name, Command: &belfry.Command{Shell: script}, Timeout: belfry.Duration(time.Minute)}
+	v := task.Task{Name: name, Command: &task.Command{Shell: script}, Timeout: core.Duration(time.Minute)}
 	for _, c := range change {
 		c(&v)
 	}
@@ -259,9 +262,9 @@ func (n *node) shellTask(name, script string, change ...func(*belfry.Task)) {
 }
 
 // becomes waits until a job is in one of the states.
-func (n *node) becomes(id int64, within time.Duration, states ...belfry.JobState) belfry.Job {
+func (n *node) becomes(id int64, within time.Duration, states ...job.State) job.Job {
 	n.t.Helper()
-	var j belfry.Job
+	var j job.Job
 	eventually(n.t, within, "job "+strconv.FormatInt(id, 10)+" is "+join(states), func() (bool, string) {
 		var err error
 		if j, err = n.api.Job(n.t.Context(), "default", id); err != nil {
@@ -283,13 +286,13 @@ func join[T ~string](list []T) string {
 	return b.String()
 }
 
-func (n *node) attempts(id int64) []belfry.Attempt {
+func (n *node) attempts(id int64) []job.Attempt {
 	n.t.Helper()
-	return must[[]belfry.Attempt](n.t)(n.api.Attempts(n.t.Context(), "default", id))
+	return must[[]job.Attempt](n.t)(n.api.Attempts(n.t.Context(), "default", id))
 }
 
-func outcomes(as []belfry.Attempt) []belfry.Outcome {
-	var list []belfry.Outcome
+func outcomes(as []job.Attempt) []job.Outcome {
+	var list []job.Outcome
 	for _, a := range as {
 		list = append(list, a.Outcome)
 	}
@@ -297,11 +300,11 @@ func outcomes(as []belfry.Attempt) []belfry.Outcome {
 }
 
 // allJobs reads every page of a list.
-func allJobs(t testing.TB, api *httpapi.Client, f belfry.JobFilter) (all []belfry.Job) {
+func allJobs(t testing.TB, api *httpapi.Client, f job.Filter) (all []job.Job) {
 	t.Helper()
 	f.Limit = 1000
 	for {
-		p := must[belfry.Page[belfry.Job]](t)(api.Jobs(t.Context(), f))
+		p := must[core.Page[job.Job]](t)(api.Jobs(t.Context(), f))
 		all = append(all, p.Items...)
 		if f.Cursor = p.Next; p.Next == "" {
 			return all
@@ -310,11 +313,11 @@ func allJobs(t testing.TB, api *httpapi.Client, f belfry.JobFilter) (all []belfr
 }
 
 // allOccurrences reads every page, oldest first.
-func allOccurrences(t testing.TB, api *httpapi.Client, schedule string) (all []belfry.Occurrence) {
+func allOccurrences(t testing.TB, api *httpapi.Client, s string) (all []schedule.Occurrence) {
 	t.Helper()
-	f := belfry.OccurrenceFilter{Namespace: "default", Schedule: schedule, Paging: belfry.Paging{Limit: 1000}}
+	f := schedule.OccurrenceFilter{Namespace: "default", Schedule: s, Paging: core.Paging{Limit: 1000}}
 	for {
-		p := must[belfry.Page[belfry.Occurrence]](t)(api.Occurrences(t.Context(), f))
+		p := must[core.Page[schedule.Occurrence]](t)(api.Occurrences(t.Context(), f))
 		all = append(all, p.Items...)
 		if f.Cursor = p.Next; p.Next == "" {
 			slices.Reverse(all)

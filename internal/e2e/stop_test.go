@@ -13,7 +13,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/job"
+	"github.com/belfry-run/belfry/task"
 )
 
 // pidOf waits for a command to write down its process, and reads it.
@@ -35,9 +37,9 @@ func TestSIGTERMFinishesOrHandsBackAndBurnsNothing(t *testing.T) {
 		n := s.serve(flags...)
 		pid := filepath.Join(s.dir, "pid")
 		n.shellTask("short", "sleep 1.5")
-		n.shellTask("long", "echo $$ > "+pid+"; exec sleep 300", func(t *belfry.Task) { t.Timeout = belfry.Duration(10 * time.Minute) })
+		n.shellTask("long", "echo $$ > "+pid+"; exec sleep 300", func(t *task.Task) { t.Timeout = core.Duration(10 * time.Minute) })
 		short, long := n.enqueue("short").ID, n.enqueue("long").ID
-		n.becomes(short, patience, belfry.JobRunning)
+		n.becomes(short, patience, job.Running)
 		running := pidOf(t, pid)
 		waiting := n.enqueue("short").ID // no slot is free
 
@@ -56,19 +58,19 @@ func TestSIGTERMFinishesOrHandsBackAndBurnsNothing(t *testing.T) {
 		}
 
 		n = s.serve(flags...)
-		if as := n.attempts(short); !slices.Equal(outcomes(as), []belfry.Outcome{belfry.OutcomeOK}) {
+		if as := n.attempts(short); !slices.Equal(outcomes(as), []job.Outcome{job.OutcomeOK}) {
 			t.Errorf("the short job: %v", outcomes(as))
 		}
-		j := n.becomes(long, patience, belfry.JobRunning)
-		if as := n.attempts(long); j.Failures != 0 || !slices.Equal(outcomes(as), []belfry.Outcome{belfry.OutcomeHandedBack}) {
+		j := n.becomes(long, patience, job.Running)
+		if as := n.attempts(long); j.Failures != 0 || !slices.Equal(outcomes(as), []job.Outcome{job.OutcomeHandedBack}) {
 			t.Errorf("the long job has %d failures and attempts %+v", j.Failures, as)
 		}
-		n.becomes(waiting, patience, belfry.JobSucceeded)
+		n.becomes(waiting, patience, job.Succeeded)
 		if as := n.attempts(waiting); len(as) != 1 {
 			t.Errorf("the waiting job: %v", outcomes(as))
 		}
 		s.run("job", "cancel", strconv.FormatInt(long, 10))
-		n.becomes(long, patience, belfry.JobCanceled)
+		n.becomes(long, patience, job.Canceled)
 	})
 }
 
@@ -80,7 +82,7 @@ func TestASecondSignalForces(t *testing.T) {
 			s := newSite(t, "sqlite:belfry.db")
 			n := s.serve("--allow-commands", "--session-ttl", "1s")
 			pid := filepath.Join(s.dir, "pid")
-			n.shellTask("long", "echo $$ > "+pid+"; exec sleep 300", func(t *belfry.Task) { soon("long", t) })
+			n.shellTask("long", "echo $$ > "+pid+"; exec sleep 300", func(t *task.Task) { soon("long", t) })
 			id := n.enqueue("long").ID
 			running := pidOf(t, pid)
 			n.signal(syscall.SIGTERM)
@@ -104,7 +106,7 @@ func TestASecondSignalForces(t *testing.T) {
 			}
 			n = s.serve("--allow-commands", "--session-ttl", "1s")
 			pidOf(t, pid)
-			if as := n.attempts(id); !slices.Equal(outcomes(as), []belfry.Outcome{belfry.OutcomeLost}) {
+			if as := n.attempts(id); !slices.Equal(outcomes(as), []job.Outcome{job.OutcomeLost}) {
 				t.Errorf("attempts: %v", outcomes(as))
 			}
 		})

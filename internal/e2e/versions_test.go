@@ -17,8 +17,9 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"github.com/belfry-run/belfry"
 	"github.com/belfry-run/belfry/internal/pgtest"
+	"github.com/belfry-run/belfry/job"
+	"github.com/belfry-run/belfry/task"
 )
 
 // later builds the program of a version to come, with so many more migrations.
@@ -70,7 +71,7 @@ func (s *site) stream(task string, nodes ...*node) *stream {
 		for i := 0; ; i++ {
 			<-next.C
 			for try := 0; ; try++ {
-				made, err := nodes[(i+try)%len(nodes)].api.Enqueue(ctx, []belfry.NewJob{{Task: task, Key: nodes[0].name + "-" + strconv.Itoa(i)}})
+				made, err := nodes[(i+try)%len(nodes)].api.Enqueue(ctx, []job.NewJob{{Task: task, Key: nodes[0].name + "-" + strconv.Itoa(i)}})
 				if ctx.Err() != nil {
 					return
 				}
@@ -127,8 +128,8 @@ func TestTwoVersionsAtOneDatabase(t *testing.T) {
 	old1 := serve("")
 	old2 := serve("", "--only-queues", "default")
 	const noted = `echo "$BELFRY_JOB_ID $BELFRY_ATTEMPT" >> starts; `
-	old1.shellTask("work", noted+"sleep 0.05", func(t *belfry.Task) { soon("work", t); t.Command.Dir = s.dir })
-	old1.shellTask("long", noted+`while true; do echo . >> long; sleep 0.1; done`, func(t *belfry.Task) {
+	old1.shellTask("work", noted+"sleep 0.05", func(t *task.Task) { soon("work", t); t.Command.Dir = s.dir })
+	old1.shellTask("long", noted+`while true; do echo . >> long; sleep 0.1; done`, func(t *task.Task) {
 		soon("long", t)
 		t.Queue, t.Command.Dir = "long", s.dir
 	})
@@ -171,13 +172,13 @@ func TestTwoVersionsAtOneDatabase(t *testing.T) {
 
 	eventually(t, soonLost+patience, "what the old node ran is given up", func() (bool, string) {
 		as := fresh.attempts(held.ID)
-		return len(as) == 1 && as[0].Outcome == belfry.OutcomeLost, fmt.Sprint(outcomes(as))
+		return len(as) == 1 && as[0].Outcome == job.OutcomeLost, fmt.Sprint(outcomes(as))
 	})
 	ids := append(append([]int64{held.ID}, before.ids...), after.ids...)
 	recorded := map[string]bool{}
 	for _, id := range ids {
 		if id != held.ID {
-			fresh.becomes(id, soonLost+patience, belfry.JobSucceeded)
+			fresh.becomes(id, soonLost+patience, job.Succeeded)
 		}
 		for _, a := range fresh.attempts(id) {
 			recorded[fmt.Sprintf("%d %d", id, a.Number)] = true

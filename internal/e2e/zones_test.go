@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/schedule"
 )
 
 // A government moves a zone by an hour: a node with the new data starts, or comes beside one with the old.
@@ -32,12 +32,12 @@ func TestNewZoneDataMovesSchedulesOnEveryNode(t *testing.T) {
 		}
 		old, moved := zoneinfo("GMT-2", "2025c"), zoneinfo("GMT-3", "2026b")
 		next := func(n *node) time.Time {
-			return must[belfry.Schedule](t)(n.api.Schedule(t.Context(), "default", "gov")).NextAt
+			return must[schedule.Schedule](t)(n.api.Schedule(t.Context(), "default", "gov")).NextAt
 		}
 		s.env = []string{old}
 		n := s.serve()
 		n.shellTask("t", "echo ran")
-		made := must[belfry.Schedule](t)(n.api.CreateSchedule(t.Context(), belfry.Schedule{Name: "gov", Task: "t", Zone: "Test/Zone", Rules: []belfry.Rule{{Cron: "0 12 1 1 *"}}}))
+		made := must[schedule.Schedule](t)(n.api.CreateSchedule(t.Context(), schedule.Schedule{Name: "gov", Task: "t", Zone: "Test/Zone", Rules: []schedule.Rule{{Cron: "0 12 1 1 *"}}}))
 		s.env = []string{moved}
 		if s.postgres() {
 			other := s.serve()
@@ -60,7 +60,7 @@ func TestNewZoneDataMovesSchedulesOnEveryNode(t *testing.T) {
 			at := next(n)
 			return at.Equal(want), at.String()
 		})
-		if again := must[belfry.Schedule](t)(n.api.UpdateSchedule(t.Context(), belfry.Schedule{Name: "gov", Task: "t", Zone: "Test/Zone", Rules: []belfry.Rule{{Cron: "0 12 1 1 *"}}, Description: "edited"})); !again.NextAt.Equal(want) {
+		if again := must[schedule.Schedule](t)(n.api.UpdateSchedule(t.Context(), schedule.Schedule{Name: "gov", Task: "t", Zone: "Test/Zone", Rules: []schedule.Rule{{Cron: "0 12 1 1 *"}}, Description: "edited"})); !again.NextAt.Equal(want) {
 			t.Errorf("edited, it is %s", again.NextAt)
 		}
 	})

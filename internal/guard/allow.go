@@ -4,7 +4,7 @@ import (
 	"net/netip"
 	"strings"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
 )
 
 // keywords stand for ranges in ParseAllow.
@@ -49,11 +49,11 @@ func parseAllow(text string) ([]netip.Prefix, error) {
 	p, err := netip.ParsePrefix(text)
 	switch {
 	case err != nil:
-		return nil, belfry.InvalidField("allow_addresses", text, "is not a range of addresses", allowHint)
+		return nil, core.InvalidField("allow_addresses", text, "is not a range of addresses", allowHint)
 	case p.Addr().Is4In6():
-		return nil, belfry.InvalidField("allow_addresses", text, "is an IPv4 range written as IPv6", "write it as IPv4")
+		return nil, core.InvalidField("allow_addresses", text, "is an IPv4 range written as IPv6", "write it as IPv4")
 	case p != p.Masked():
-		return nil, belfry.InvalidField("allow_addresses", text, "has bits after its length", "did you mean "+p.Masked().String())
+		return nil, core.InvalidField("allow_addresses", text, "has bits after its length", "did you mean "+p.Masked().String())
 	}
 	return []netip.Prefix{p}, nil
 }

@@ -14,7 +14,7 @@ import (
 
 	"go.uber.org/goleak"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/internal/guard"
 )
 
@@ -122,7 +122,7 @@ func TestAllowTextsAreCheckedWithTheirValues(t *testing.T) {
 		"": "is not a range", "::ffff:10.0.0.0/104": "written as IPv6", "fe80::1%eth0": "is not a range", "example.com": "is not a range",
 	} {
 		_, err := guard.ParseAllow([]string{"private", text})
-		if belfry.CodeOf(err) != belfry.Invalid || !strings.Contains(err.Error(), want) {
+		if core.CodeOf(err) != core.Invalid || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v, want %q", text, err, want)
 		}
 	}

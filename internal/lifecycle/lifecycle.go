@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"sync"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
 )
 
 // Service runs one function at a time. The function returns when its context
@@ -42,7 +42,7 @@ func (s *Service) Start(ctx context.Context) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.current.running() {
-		return belfry.Errorf(belfry.Conflict, "the %s runs already", s.name).WithHint("stop it first, or make another one")
+		return core.Errorf(core.Conflict, "the %s runs already", s.name).WithHint("stop it first, or make another one")
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	t := &turn{cancel: cancel, ended: make(chan struct{})}

@@ -11,7 +11,7 @@ import (
 
 	"go.uber.org/goleak"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/internal/lifecycle"
 )
 
@@ -25,7 +25,7 @@ func TestOneRunsAtATimeAndAgain(t *testing.T) {
 			if err := s.Start(t.Context()); err != nil || !s.IsRunning() {
 				t.Fatal(err)
 			}
-			if err := s.Start(t.Context()); belfry.CodeOf(err) != belfry.Conflict {
+			if err := s.Start(t.Context()); core.CodeOf(err) != core.Conflict {
 				t.Error(err)
 			}
 			for range 2 {
@@ -57,7 +57,7 @@ func TestStopIsBoundedAndGoesOn(t *testing.T) {
 		if err := s.Stop(ctx); !errors.Is(err, context.DeadlineExceeded) {
 			t.Error(err)
 		}
-		if err := s.Start(t.Context()); belfry.CodeOf(err) != belfry.Conflict {
+		if err := s.Start(t.Context()); core.CodeOf(err) != core.Conflict {
 			t.Error("started while it stops:", err)
 		}
 		<-s.Ended()

@@ -3,16 +3,18 @@ package model
 import (
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/job"
+	"github.com/belfry-run/belfry/schedule"
 )
 
-var states = map[JobState]belfry.JobState{
-	Scheduled: belfry.JobScheduled, Ready: belfry.JobReady, Succeeded: belfry.JobSucceeded, Failed: belfry.JobFailed,
-	CanceledJob: belfry.JobCanceled, Skipped: belfry.JobSkipped,
+var states = map[JobState]job.State{
+	Scheduled: job.Scheduled, Ready: job.Ready, Succeeded: job.Succeeded, Failed: job.Failed,
+	CanceledJob: job.Canceled, Skipped: job.Skipped,
 }
 
-var scheduleStates = map[ScheduleState]belfry.ScheduleState{
-	Active: belfry.ScheduleActive, Paused: belfry.SchedulePaused, Completed: belfry.ScheduleCompleted,
+var scheduleStates = map[ScheduleState]schedule.State{
+	Active: schedule.Active, Paused: schedule.Paused, Completed: schedule.Completed,
 }
 
 // compare wants the rows to be what the model says.
@@ -40,7 +42,7 @@ func (r *replay) compareJob(j int, s State) {
 	r.ok(err)
 	state := states[want.State]
 	if s.leased(j) {
-		state = belfry.JobRunning
+		state = job.Running
 		if got.Session != r.leases[j].session || got.Lease != r.leases[j].ref.Lease || got.CancelAt.IsZero() == s.Leases[j][0].Cancel {
 			r.fatal("job %d is leased to %s under %d, cancel %v; want %+v", j+1, got.Session, got.Lease, got.CancelAt, r.leases[j])
 		}
@@ -142,7 +144,7 @@ func whenOf(t, now time.Time) When {
 
 // compareNominals wants what was decided for each nominal time, and its job.
 func (r *replay) compareNominals(s State) {
-	p, err := r.st.Occurrences(r.Context(), belfry.OccurrenceFilter{Namespace: r.name, Schedule: "s", Paging: belfry.Paging{Limit: 1000}})
+	p, err := r.st.Occurrences(r.Context(), schedule.OccurrenceFilter{Namespace: r.name, Schedule: "s", Paging: core.Paging{Limit: 1000}})
 	r.ok(err)
 	var got [Nominals]Decision
 	for _, o := range p.Items {
@@ -152,7 +154,7 @@ func (r *replay) compareNominals(s State) {
 		}
 		for t := o.Nominal; !t.After(last); t = t.Add(tick) {
 			n := int(t.Sub(r.base)/tick) - 1
-			d := Decision{Kind: map[belfry.Decision]Kind{belfry.DecidedSkipped: SkippedTime, belfry.DecidedBuffered: Buffered, belfry.DecidedJob: Started}[o.Decision]}
+			d := Decision{Kind: map[schedule.Decision]Kind{schedule.DecidedSkipped: SkippedTime, schedule.DecidedBuffered: Buffered, schedule.DecidedJob: Started}[o.Decision]}
 			if o.JobID > 0 {
 				d.Jobs = 1
 			}

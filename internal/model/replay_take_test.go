@@ -3,7 +3,10 @@ package model
 import (
 	"slices"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/job"
+	"github.com/belfry-run/belfry/task"
+	"github.com/belfry-run/belfry/view"
 )
 
 // take does with the real store what a step of the model does, and wants the
@@ -22,7 +25,7 @@ func (r *replay) take(from State, act Act, to State) {
 		r.sessions[w] = ""
 	case GiveUp:
 		_, err := r.st.Claim(ctx, r.want(w))
-		if belfry.CodeOf(err) != belfry.Unauthorized {
+		if core.CodeOf(err) != core.Unauthorized {
 			r.fatal("a claim of a session that has ended: %v", err)
 		}
 		r.sessions[w] = ""
@@ -33,11 +36,11 @@ func (r *replay) take(from State, act Act, to State) {
 	case RenewEmpty:
 		r.renew(w, from, to, false)
 	case Succeed:
-		r.finish(act, from, to, belfry.OutcomeOK)
+		r.finish(act, from, to, job.OutcomeOK)
 	case Fail:
-		r.finish(act, from, to, belfry.OutcomeError)
+		r.finish(act, from, to, job.OutcomeError)
 	case HandBack:
-		r.finish(act, from, to, belfry.OutcomeHandedBack)
+		r.finish(act, from, to, job.OutcomeHandedBack)
 	case Release:
 		got, err := r.st.ReleaseLost(ctx)
 		r.ok(err)
@@ -47,7 +50,7 @@ func (r *replay) take(from State, act Act, to State) {
 	case Promote:
 		r.must(r.st.Promote(ctx))
 	case Cancel:
-		got, err := r.st.CancelJobs(ctx, r.name, belfry.Selection{IDs: []int64{r.jobs[act.Job]}})
+		got, err := r.st.CancelJobs(ctx, r.name, view.Selection{IDs: []int64{r.jobs[act.Job]}})
 		r.ok(err)
 		if len(got.IDs) != 1 {
 			r.fatal("nothing is canceled: %v", got.Left)
@@ -56,7 +59,7 @@ func (r *replay) take(from State, act Act, to State) {
 		r.ask(int(act.Job))
 	case Pause:
 		_, err := r.st.PauseSchedule(ctx, r.name, "s", "")
-		if refused := to.Schedule.State == Active; refused != (belfry.CodeOf(err) == belfry.Conflict) || !refused && err != nil {
+		if refused := to.Schedule.State == Active; refused != (core.CodeOf(err) == core.Conflict) || !refused && err != nil {
 			r.fatal("pause: %v", err)
 		}
 	case Resume:
@@ -75,8 +78,8 @@ func (r *replay) take(from State, act Act, to State) {
 }
 
 func (r *replay) open(w int) {
-	s, err := r.st.OpenSession(r.Context(), belfry.WorkerInfo{
-		Name: "w", Namespace: r.name, Kinds: []belfry.Kind{belfry.KindFunc}, Funcs: []string{"t"}, Queues: map[string]int{r.queue(): 10},
+	s, err := r.st.OpenSession(r.Context(), job.WorkerInfo{
+		Name: "w", Namespace: r.name, Kinds: []task.Kind{task.KindFunc}, Funcs: []string{"t"}, Queues: map[string]int{r.queue(): 10},
 	})
 	r.ok(err)
 	r.sessions[w] = s.ID
@@ -87,11 +90,11 @@ func (r *replay) queue() string {
 	if r.Limit > 0 {
 		return "limited"
 	}
-	return belfry.DefaultQueue
+	return task.DefaultQueue
 }
 
-func (r *replay) want(w int) belfry.ClaimRequest {
-	return belfry.ClaimRequest{Session: r.sessions[w], Want: map[string]int{r.queue(): 10}}
+func (r *replay) want(w int) job.ClaimRequest {
+	return job.ClaimRequest{Session: r.sessions[w], Want: map[string]int{r.queue(): 10}}
 }
 
 // claim wants exactly the jobs that the model leases, under a number above all
@@ -112,7 +115,7 @@ func (r *replay) claim(w int, from, to State) {
 		if !slices.Contains(ids, r.jobs[j]) {
 			r.fatal("job %d is not claimed, but %v", j+1, ids)
 		}
-		ref := belfry.Ref{JobID: r.jobs[j], Lease: got.Lease}
+		ref := job.Ref{JobID: r.jobs[j], Lease: got.Lease}
 		r.refs[w][j], r.under[w][j], r.leases[j] = ref, r.sessions[w], realLease{r.sessions[w], ref}
 	}
 	if n != len(ids) || got.Lease <= r.highest {
@@ -124,8 +127,8 @@ func (r *replay) claim(w int, from, to State) {
 // renew names all that the worker ever had, or nothing, and wants to be told
 // what of it is not its own any more.
 func (r *replay) renew(w int, from, to State, all bool) {
-	var holding []belfry.Ref
-	var ended []belfry.Ref
+	var holding []job.Ref
+	var ended []job.Ref
 	for j, n := range from.Workers[w].Runs {
 		if !all || n == 0 {
 			continue
@@ -136,7 +139,7 @@ func (r *replay) renew(w int, from, to State, all bool) {
 			ended = append(ended, ref)
 		}
 	}
-	got, err := r.st.Renew(r.Context(), r.sessions[w], belfry.Held(holding...))
+	got, err := r.st.Renew(r.Context(), r.sessions[w], job.Held(holding...))
 	r.ok(err)
 	if lost := to.Workers[w].Session == 0; got.Lost != lost {
 		r.fatal("the session is lost: %v", got.Lost)
@@ -151,10 +154,10 @@ func (r *replay) renew(w int, from, to State, all bool) {
 
 // finish wants to hear Stale exactly if the model has another lease there, or
 // none. A worker reports for the session that it had when it claimed.
-func (r *replay) finish(act Act, from, to State, out belfry.Outcome) {
+func (r *replay) finish(act Act, from, to State, out job.Outcome) {
 	j := act.Job
 	ref := r.refs[act.Who][j]
-	got, err := r.st.Finish(r.Context(), r.under[act.Who][j], []belfry.Finish{{Ref: ref, Outcome: out, Error: "it broke"}})
+	got, err := r.st.Finish(r.Context(), r.under[act.Who][j], []job.Finish{{Ref: ref, Outcome: out, Error: "it broke"}})
 	r.ok(err)
 	stale := from.Leases[j][0].Number != from.Workers[act.Who].Runs[j]
 	if got[0].Stale != stale || !stale && got[0].State != states[to.Jobs[j].State] {
@@ -168,7 +171,7 @@ func (r *replay) noteJobs() {
 	if r.Plan == 0 && !r.Loop {
 		return
 	}
-	p, err := r.st.Jobs(r.Context(), belfry.JobFilter{Namespace: r.name, Schedule: "s", Paging: belfry.Paging{Limit: 1000}})
+	p, err := r.st.Jobs(r.Context(), job.Filter{Namespace: r.name, Schedule: "s", Paging: core.Paging{Limit: 1000}})
 	r.ok(err)
 	for _, j := range p.Items {
 		if r.known[j.ID] {
@@ -188,14 +191,14 @@ func (r *replay) noteJobs() {
 
 // noteEnds remembers the attempts that ended in a step.
 func (r *replay) noteEnds(from State, act Act, to State) {
-	out := map[Verb]belfry.Outcome{Succeed: belfry.OutcomeOK, Fail: belfry.OutcomeError, Release: belfry.OutcomeLost}[act.Verb]
+	out := map[Verb]job.Outcome{Succeed: job.OutcomeOK, Fail: job.OutcomeError, Release: job.OutcomeLost}[act.Verb]
 	if out == "" {
-		out = belfry.OutcomeHandedBack
+		out = job.OutcomeHandedBack
 	}
 	for j := range MaxJobs {
 		if from.leased(j) && !to.leased(j) {
 			l := r.leases[j]
-			r.attempts[j] = append(r.attempts[j], belfry.Attempt{JobID: r.jobs[j], Lease: l.ref.Lease, Session: l.session, Outcome: out})
+			r.attempts[j] = append(r.attempts[j], job.Attempt{JobID: r.jobs[j], Lease: l.ref.Lease, Session: l.session, Outcome: out})
 			r.leases[j] = realLease{}
 		}
 	}

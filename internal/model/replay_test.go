@@ -9,13 +9,17 @@ import (
 	"testing"
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/internal/model/check"
 	"github.com/belfry-run/belfry/internal/pgtest"
+	"github.com/belfry-run/belfry/job"
+	"github.com/belfry-run/belfry/schedule"
 	"github.com/belfry-run/belfry/store"
 	"github.com/belfry-run/belfry/store/postgres"
 	"github.com/belfry-run/belfry/store/sqlite"
 	"github.com/belfry-run/belfry/store/storetest"
+	"github.com/belfry-run/belfry/task"
+	"github.com/belfry-run/belfry/view"
 )
 
 func TestMain(m *testing.M) { os.Exit(pgtest.Main(m)) }
@@ -135,16 +139,16 @@ func replayAll(t *testing.T, packFrom int, open func(*testing.T, store.Options) 
 	}
 }
 
-// tick is how long a tick is. Sessions are given up [belfry.LostGrace] after
+// tick is how long a tick is. Sessions are given up [job.LostGrace] after
 // their time is over, and leases that were not named are handed back after
-// [belfry.ClaimSettled]: with these lengths both happen at ticks, as modelled.
+// [job.ClaimSettled]: with these lengths both happen at ticks, as modelled.
 const tick = 10 * time.Second
 
 func (c Config) sessionTTL() time.Duration {
-	return time.Duration(max(c.TTL, 1))*tick - belfry.LostGrace - time.Microsecond
+	return time.Duration(max(c.TTL, 1))*tick - job.LostGrace - time.Microsecond
 }
 
-var _ [settledAfter]struct{} = [belfry.ClaimSettled / tick]struct{}{}
+var _ [settledAfter]struct{} = [job.ClaimSettled / tick]struct{}{}
 
 // replay is one tour with the real store: who is who in it, and what it should
 // have by now.
@@ -160,10 +164,10 @@ type replay struct {
 	jobs     [MaxJobs]int64
 	known    map[int64]bool // jobs of the schedule
 	leases   [MaxJobs]realLease
-	attempts [MaxJobs][]belfry.Attempt
+	attempts [MaxJobs][]job.Attempt
 	sessions [MaxWorkers]string
 	opened   []string
-	refs     [MaxWorkers][MaxJobs]belfry.Ref
+	refs     [MaxWorkers][MaxJobs]job.Ref
 	under    [MaxWorkers][MaxJobs]string // sessions, of refs
 	highest  int64                       // lease number
 }
@@ -171,20 +175,20 @@ type replay struct {
 // realLease is who has a job, as the store should have it.
 type realLease struct {
 	session string
-	ref     belfry.Ref
+	ref     job.Ref
 }
 
 func newReplay(t *testing.T, c Config, st *store.Store, clock *storetest.Clock, n int) *replay {
 	clock.Move(time.Hour)
 	r := &replay{T: t, Config: c, st: st, clock: clock, base: clock.Now(), name: fmt.Sprint("tour-", n), known: map[int64]bool{}}
-	queue := belfry.DefaultQueue
+	queue := task.DefaultQueue
 	if c.Limit > 0 {
 		queue = "limited"
-		r.must(st.SaveQueue(t.Context(), belfry.Queue{Name: queue, Concurrency: 10, GlobalLimit: c.Limit}))
+		r.must(st.SaveQueue(t.Context(), job.Queue{Name: queue, Concurrency: 10, GlobalLimit: c.Limit}))
 	}
-	r.must(st.CreateTask(t.Context(), belfry.Task{
-		Namespace: r.name, Name: "t", Kind: belfry.KindFunc, Queue: queue, Timeout: belfry.MaxTimeout,
-		Retry: belfry.Retry{MaxAttempts: int(c.Attempts), Backoff: belfry.BackoffFixed, Delay: belfry.Duration(tick), Jitter: -1},
+	r.must(st.CreateTask(t.Context(), task.Task{
+		Namespace: r.name, Name: "t", Kind: task.KindFunc, Queue: queue, Timeout: task.MaxTimeout,
+		Retry: task.Retry{MaxAttempts: int(c.Attempts), Backoff: task.BackoffFixed, Delay: core.Duration(tick), Jitter: -1},
 	}))
 	for j := range c.Jobs {
 		r.ask(j)
@@ -203,21 +207,21 @@ func newReplay(t *testing.T, c Config, st *store.Store, clock *storetest.Clock, 
 // ask enqueues a job. Those that come first in order have the higher priority.
 func (r *replay) ask(j int) {
 	priority := 100 - j
-	made, err := r.st.Enqueue(r.Context(), []belfry.NewJob{{Namespace: r.name, Task: "t", Priority: &priority}})
+	made, err := r.st.Enqueue(r.Context(), []job.NewJob{{Namespace: r.name, Task: "t", Priority: &priority}})
 	r.ok(err)
 	r.jobs[j], r.attempts[j] = made[0].Job.ID, nil
 }
 
-func (r *replay) rules() belfry.Schedule {
-	s := belfry.Schedule{Namespace: r.name, Name: "s", Task: "t"}
+func (r *replay) rules() schedule.Schedule {
+	s := schedule.Schedule{Namespace: r.name, Name: "s", Task: "t"}
 	if r.Loop {
-		s.Rules = []belfry.Rule{{Every: belfry.Duration(tick), Anchor: belfry.AnchorFinish}}
+		s.Rules = []schedule.Rule{{Every: core.Duration(tick), Anchor: schedule.AnchorFinish}}
 		return s
 	}
-	s.Rules = []belfry.Rule{{Every: belfry.Duration(tick)}}
+	s.Rules = []schedule.Rule{{Every: core.Duration(tick)}}
 	s.Start, s.End = r.at(1), r.at(uint8(r.Plan))
 	if r.Overlap == BufferOne {
-		s.Overlap = belfry.OverlapBufferOne
+		s.Overlap = schedule.OverlapBufferOne
 	}
 	return s
 }
@@ -274,5 +278,5 @@ func (r *replay) tidy() {
 	if r.Plan > 0 || r.Loop {
 		r.ok(r.st.DeleteSchedule(ctx, r.name, "s"))
 	}
-	r.must(r.st.CancelJobs(ctx, r.name, belfry.Selection{Filter: &belfry.JobFilter{Namespace: r.name}}))
+	r.must(r.st.CancelJobs(ctx, r.name, view.Selection{Filter: &job.Filter{Namespace: r.name}}))
 }

@@ -7,7 +7,7 @@ import (
 	"path/filepath"
 	"sync"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
 )
 
 // File is a key file that is read when it is first needed, and again when
@@ -128,7 +128,7 @@ func (f *File) Check() error {
 	}
 	text, err := os.ReadFile(f.Path)
 	if err != nil {
-		return belfry.InvalidField("seal_key_file", f.Path, "cannot be read: "+err.Error(), "openssl rand -hex 32 prints a key")
+		return core.InvalidField("seal_key_file", f.Path, "cannot be read: "+err.Error(), "openssl rand -hex 32 prints a key")
 	}
 	_, err = Parse(string(text))
 	return err
@@ -147,7 +147,7 @@ func (f *File) load(again, create bool) (Keys, error) {
 		return f.keys, nil
 	}
 	if f.Path == "" {
-		return Keys{}, belfry.Errorf(belfry.Conflict, "there is no key to seal secrets with").
+		return Keys{}, core.Errorf(core.Conflict, "there is no key to seal secrets with").
 			WithHint("write one with openssl rand -hex 32 > belfry.key, give it to every node as seal_key_file, and keep a copy apart from the database")
 	}
 	text, err := os.ReadFile(f.Path)
@@ -189,8 +189,8 @@ func makeFile(path string) error {
 }
 
 func unreadable(path string, err error) error {
-	return &belfry.Error{
-		Code: belfry.Unavailable, Message: "the key that secrets are sealed with cannot be used: " + path, Err: err,
+	return &core.Error{
+		Code: core.Unavailable, Message: "the key that secrets are sealed with cannot be used: " + path, Err: err,
 		Hint: "see that the file of seal_key_file is there and that the node may read it; without the key, secrets must be set anew",
 	}
 }

@@ -17,7 +17,7 @@ import (
 	"errors"
 	"strings"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
 )
 
 const (
@@ -44,7 +44,7 @@ func Parse(text string) (Keys, error) {
 		}
 		raw, err := hex.DecodeString(line)
 		if err != nil || len(raw) != keySize {
-			return Keys{}, belfry.InvalidField("seal_key_file", "", "has a line that is not a key",
+			return Keys{}, core.InvalidField("seal_key_file", "", "has a line that is not a key",
 				"64 hexadecimal digits on a line, as openssl rand -hex 32 prints them; the first key seals, the others only open")
 		}
 		name := nameOf(raw)
@@ -56,7 +56,7 @@ func Parse(text string) (Keys, error) {
 		}
 	}
 	if k.first == "" {
-		return Keys{}, belfry.InvalidField("seal_key_file", "", "holds no key", "openssl rand -hex 32 prints one")
+		return Keys{}, core.InvalidField("seal_key_file", "", "holds no key", "openssl rand -hex 32 prints one")
 	}
 	return k, nil
 }
@@ -91,7 +91,7 @@ func (k Keys) Name() string { return k.first }
 func (k Keys) Seal(purpose string, plain []byte) (key, sealed string, err error) {
 	aead := k.aeads[k.first]
 	if aead == nil {
-		return "", "", belfry.Errorf(belfry.Internal, "there is no key to seal with")
+		return "", "", core.Errorf(core.Internal, "there is no key to seal with")
 	}
 	nonce := make([]byte, aead.NonceSize())
 	_, _ = rand.Read(nonce) // never fails
@@ -100,26 +100,26 @@ func (k Keys) Seal(purpose string, plain []byte) (key, sealed string, err error)
 }
 
 // Open gives back what was sealed for the same purpose. A key that is missing
-// is [belfry.Unavailable], for it may be found again.
+// is [core.Unavailable], for it may be found again.
 func (k Keys) Open(purpose, sealed string) ([]byte, error) {
 	parts := strings.Split(sealed, ".")
 	if len(parts) != 3 || parts[0] != version {
-		return nil, belfry.Errorf(belfry.Internal, "what was sealed for %s is damaged", purpose)
+		return nil, core.Errorf(core.Internal, "what was sealed for %s is damaged", purpose)
 	}
 	aead := k.aeads[parts[1]]
 	if aead == nil {
-		return nil, &belfry.Error{
-			Code: belfry.Unavailable, Message: purpose + " is sealed with key " + parts[1] + ", which seal_key_file does not hold",
+		return nil, &core.Error{
+			Code: core.Unavailable, Message: purpose + " is sealed with key " + parts[1] + ", which seal_key_file does not hold",
 			Hint: "add the key to the file, below the first one", Err: errNoKey,
 		}
 	}
 	box, err := encoding.DecodeString(parts[2])
 	if err != nil || len(box) < aead.NonceSize() {
-		return nil, belfry.Errorf(belfry.Internal, "what was sealed for %s is damaged", purpose)
+		return nil, core.Errorf(core.Internal, "what was sealed for %s is damaged", purpose)
 	}
 	plain, err := aead.Open(nil, box[:aead.NonceSize()], box[aead.NonceSize():], []byte(version+"\n"+purpose))
 	if err != nil {
-		return nil, belfry.Errorf(belfry.Internal, "what was sealed for %s is damaged, or was sealed for something else", purpose)
+		return nil, core.Errorf(core.Internal, "what was sealed for %s is damaged, or was sealed for something else", purpose)
 	}
 	return plain, nil
 }

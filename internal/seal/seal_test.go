@@ -7,7 +7,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
 )
 
 func open(t *testing.T, k interface {
@@ -65,7 +65,7 @@ func TestAKeyFileThatIsWrongIsRefusedAndNotRepeated(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{"", "# none\n", "hunter2", strings.Repeat("ab", 31), strings.Repeat("zz", 32), Generate() + "hunter2"} {
 		_, err := Parse(text)
-		if belfry.CodeOf(err) != belfry.Invalid || strings.Contains(err.Error(), "hunter2") {
+		if core.CodeOf(err) != core.Invalid || strings.Contains(err.Error(), "hunter2") {
 			t.Errorf("%q: %v", text, err)
 		}
 	}
@@ -92,7 +92,7 @@ func TestTheFileOfAnOperatorIsLookedAt(t *testing.T) {
 		"none is asked for": {&File{}, true},
 	} {
 		err := c.file.Check()
-		if c.good != (err == nil) || !c.good && (belfry.CodeOf(err) != belfry.Invalid || !strings.Contains(err.Error(), "seal_key_file")) {
+		if c.good != (err == nil) || !c.good && (core.CodeOf(err) != core.Invalid || !strings.Contains(err.Error(), "seal_key_file")) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -143,7 +143,7 @@ func TestAKeyIsChangedWithoutAMomentInWhichNothingOpens(t *testing.T) {
 	if err := ours.Forget(); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := ours.Open("p", old); belfry.CodeOf(err) != belfry.Unavailable || !strings.Contains(err.Error(), before) {
+	if _, err := ours.Open("p", old); core.CodeOf(err) != core.Unavailable || !strings.Contains(err.Error(), before) {
 		t.Fatalf("%v", err)
 	}
 	open(t, ours, "p", fresh, "y")

@@ -10,12 +10,13 @@ import (
 	"net/http"
 	"net/url"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/task"
 )
 
 // Open carries out a signed GET. Whoever reads the bytes must not believe them:
 // see [Copy]. The client should not follow redirects.
-func Open(ctx context.Context, client *http.Client, link belfry.SignedRequest) (io.ReadCloser, error) {
+func Open(ctx context.Context, client *http.Client, link task.SignedRequest) (io.ReadCloser, error) {
 	request, err := Request(ctx, link, nil)
 	if err != nil {
 		return nil, err
@@ -25,20 +26,20 @@ func Open(ctx context.Context, client *http.Client, link belfry.SignedRequest) (
 		if outer := (*url.Error)(nil); errors.As(err, &outer) {
 			err = outer.Err
 		}
-		return nil, belfry.Errorf(belfry.Unavailable, "its store does not answer: %w", err)
+		return nil, core.Errorf(core.Unavailable, "its store does not answer: %w", err)
 	}
 	if answer.StatusCode == http.StatusOK {
 		return answer.Body, nil
 	}
 	_ = answer.Body.Close() // it is not wanted
-	code := belfry.Unavailable
+	code := core.Unavailable
 	switch answer.StatusCode {
 	case http.StatusNotFound, http.StatusGone:
-		code = belfry.NotFound
+		code = core.NotFound
 	case http.StatusForbidden, http.StatusUnauthorized:
-		code = belfry.Forbidden
+		code = core.Forbidden
 	}
-	return nil, belfry.Errorf(code, "its store answers %s", answer.Status)
+	return nil, core.Errorf(code, "its store answers %s", answer.Status)
 }
 
 // ErrOther tells that these are other bytes than they should be. To fetch them

@@ -13,18 +13,19 @@ import (
 	"strings"
 	"unicode"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/task"
 )
 
 // At makes a link whole that is a path alone: it belongs to the server that
 // gave it, whose address is base.
-func At(base string, q belfry.SignedRequest) (belfry.SignedRequest, error) {
+func At(base string, q task.SignedRequest) (task.SignedRequest, error) {
 	if !strings.HasPrefix(q.URL, "/") {
 		return q, nil
 	}
 	u, err := url.Parse(base)
 	if err != nil || u.Host == "" {
-		return q, belfry.Errorf(belfry.Invalid, "the link to the artifact is a path, and its server is not known")
+		return q, core.Errorf(core.Invalid, "the link to the artifact is a path, and its server is not known")
 	}
 	q.URL = strings.TrimRight(base, "/") + q.URL
 	return q, nil
@@ -37,17 +38,17 @@ const expectAbove = 256 << 10
 
 // Request is the request of a link, with a body for PUT. A link that is a path
 // alone must have been made whole before: see [At].
-func Request(ctx context.Context, q belfry.SignedRequest, body io.Reader) (*http.Request, error) {
+func Request(ctx context.Context, q task.SignedRequest, body io.Reader) (*http.Request, error) {
 	r, err := http.NewRequestWithContext(ctx, q.Method, q.URL, body)
 	if err != nil {
-		return nil, belfry.Errorf(belfry.Invalid, "the link to the artifact is not a URL")
+		return nil, core.Errorf(core.Invalid, "the link to the artifact is not a URL")
 	}
 	for name, value := range q.Headers {
 		// net/http ignores these two among the headers and has fields for them.
 		switch http.CanonicalHeaderKey(name) {
 		case "Content-Length":
 			if r.ContentLength, err = strconv.ParseInt(value, 10, 64); err != nil {
-				return nil, belfry.Errorf(belfry.Invalid, "the link to the artifact has no valid length")
+				return nil, core.Errorf(core.Invalid, "the link to the artifact has no valid length")
 			}
 		case "Host":
 			r.Host = value
@@ -68,9 +69,9 @@ func Request(ctx context.Context, q belfry.SignedRequest, body io.Reader) (*http
 // error. The client should not follow redirects: a body is sent once.
 //
 // A service that answers before it has read the body may close the connection
-// under its own answer. So [belfry.Unavailable] may also be of an artifact that
+// under its own answer. So [core.Unavailable] may also be of an artifact that
 // is there; whoever confirms it tells.
-func Send(ctx context.Context, client *http.Client, to belfry.SignedRequest, body io.Reader) error {
+func Send(ctx context.Context, client *http.Client, to task.SignedRequest, body io.Reader) error {
 	r, err := Request(ctx, to, body)
 	if err != nil {
 		return err
@@ -92,28 +93,28 @@ func unsent(err error) error {
 	if errors.As(err, &outer) {
 		err = outer.Err
 	}
-	var ours *belfry.Error
+	var ours *core.Error
 	if errors.As(err, &ours) || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return err
 	}
-	return belfry.Errorf(belfry.Unavailable, "the artifact cannot be sent: %w", err)
+	return core.Errorf(core.Unavailable, "the artifact cannot be sent: %w", err)
 }
 
 // refusal is the answer of a store that did not take an artifact.
 func refusal(answer *http.Response) error {
-	code := belfry.Unavailable // 5xx, and 409 of S3: another upload of the same is on its way
+	code := core.Unavailable // 5xx, and 409 of S3: another upload of the same is on its way
 	switch answer.StatusCode {
 	case http.StatusBadRequest, http.StatusLengthRequired:
-		code = belfry.Invalid
+		code = core.Invalid
 	case http.StatusUnauthorized, http.StatusForbidden:
-		code = belfry.Forbidden
+		code = core.Forbidden
 	case http.StatusNotFound:
-		code = belfry.NotFound
+		code = core.NotFound
 	case http.StatusRequestEntityTooLarge:
-		code = belfry.TooLarge
+		code = core.TooLarge
 	}
-	err := belfry.Errorf(code, "the artifact store answers %d: %s", answer.StatusCode, said(answer))
-	if code == belfry.Forbidden {
+	err := core.Errorf(code, "the artifact store answers %d: %s", answer.StatusCode, said(answer))
+	if code == core.Forbidden {
 		return err.WithHint("the link may have expired: ask for a new one")
 	}
 	return err
@@ -137,7 +138,7 @@ func said(answer *http.Response) string {
 	case strings.HasPrefix(answer.Header.Get("Content-Type"), "text/plain"):
 		text = string(body)
 	}
-	text, _ = belfry.CleanText(strings.Join(strings.FieldsFunc(text, isSpaceOrControl), " "), saidShown)
+	text, _ = core.CleanText(strings.Join(strings.FieldsFunc(text, isSpaceOrControl), " "), saidShown)
 	if text == "" {
 		return http.StatusText(answer.StatusCode)
 	}

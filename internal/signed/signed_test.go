@@ -9,8 +9,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/internal/signed"
+	"github.com/belfry-run/belfry/task"
 )
 
 func TestSendExplainsWhatAStoreAnswers(t *testing.T) {
@@ -19,21 +20,21 @@ func TestSendExplainsWhatAStoreAnswers(t *testing.T) {
 	for _, c := range []struct {
 		status     int
 		kind, body string
-		code       belfry.Code
+		code       core.Code
 		text       string
 	}{
 		{200, "", "", "", ""},
 		{201, "", "", "", ""},
 		{412, "text/plain", "there", "", ""},
-		{403, "application/xml", xml, belfry.Forbidden, "SignatureDoesNotMatch: No match."},
-		{403, "text/plain; charset=utf-8", "this link\nhas \x1b[31mexpired", belfry.Forbidden, "this link has [31mexpired"},
-		{400, "text/plain", "", belfry.Invalid, "Bad Request"},
-		{404, "text/html", "<h1>hunter2</h1>", belfry.NotFound, "Not Found"},
-		{409, "", "", belfry.Unavailable, "Conflict"},
-		{411, "", "", belfry.Invalid, "Length Required"},
-		{413, "text/plain", strings.Repeat("x", 100_000), belfry.TooLarge, "xxx"},
-		{307, "", "", belfry.Unavailable, "Temporary Redirect"},
-		{507, "text/plain", "full", belfry.Unavailable, "full"},
+		{403, "application/xml", xml, core.Forbidden, "SignatureDoesNotMatch: No match."},
+		{403, "text/plain; charset=utf-8", "this link\nhas \x1b[31mexpired", core.Forbidden, "this link has [31mexpired"},
+		{400, "text/plain", "", core.Invalid, "Bad Request"},
+		{404, "text/html", "<h1>hunter2</h1>", core.NotFound, "Not Found"},
+		{409, "", "", core.Unavailable, "Conflict"},
+		{411, "", "", core.Invalid, "Length Required"},
+		{413, "text/plain", strings.Repeat("x", 100_000), core.TooLarge, "xxx"},
+		{307, "", "", core.Unavailable, "Temporary Redirect"},
+		{507, "text/plain", "full", core.Unavailable, "full"},
 	} {
 		url := newServer(t, func(w http.ResponseWriter, r *http.Request) {
 			_, _ = io.Copy(io.Discard, r.Body)
@@ -41,7 +42,7 @@ func TestSendExplainsWhatAStoreAnswers(t *testing.T) {
 			w.WriteHeader(c.status)
 			_, _ = io.WriteString(w, c.body)
 		})
-		q := belfry.SignedRequest{Method: http.MethodPut, URL: url + "/x?signature=hunter2", Headers: map[string]string{"Content-Length": "3"}}
+		q := task.SignedRequest{Method: http.MethodPut, URL: url + "/x?signature=hunter2", Headers: map[string]string{"Content-Length": "3"}}
 		err := signed.Send(t.Context(), http.DefaultClient, q, strings.NewReader("abc"))
 		wantCode(t, err, c.code)
 		if err == nil {
@@ -55,7 +56,7 @@ func TestSendExplainsWhatAStoreAnswers(t *testing.T) {
 
 func TestSendKeepsALinkToItself(t *testing.T) {
 	t.Parallel()
-	q := belfry.SignedRequest{Method: http.MethodPut, URL: "http://127.0.0.1:1/x?signature=hunter2", Headers: map[string]string{"Content-Length": "3"}}
+	q := task.SignedRequest{Method: http.MethodPut, URL: "http://127.0.0.1:1/x?signature=hunter2", Headers: map[string]string{"Content-Length": "3"}}
 	for _, url := range []string{q.URL, "http://[hunter2", "://hunter2"} {
 		q.URL = url
 		err := signed.Send(t.Context(), http.DefaultClient, q, strings.NewReader("abc"))
@@ -73,13 +74,13 @@ func TestSendKeepsALinkToItself(t *testing.T) {
 		t.Error(err)
 	}
 	q.Headers["Content-Length"] = "many"
-	wantCode(t, signed.Send(t.Context(), http.DefaultClient, q, strings.NewReader("abc")), belfry.Invalid)
+	wantCode(t, signed.Send(t.Context(), http.DefaultClient, q, strings.NewReader("abc")), core.Invalid)
 }
 
 func TestARequestSaysItsLengthAndAsksBeforeItSendsMuch(t *testing.T) {
 	t.Parallel()
 	for length, want := range map[string]string{"0": "", "3": "", "5000000": "100-continue"} {
-		q := belfry.SignedRequest{Method: http.MethodPut, URL: "http://x/", Headers: map[string]string{"content-length": length, "host": "elsewhere", "x-y": "z"}}
+		q := task.SignedRequest{Method: http.MethodPut, URL: "http://x/", Headers: map[string]string{"content-length": length, "host": "elsewhere", "x-y": "z"}}
 		r, err := signed.Request(t.Context(), q, strings.NewReader("abc"))
 		if err != nil {
 			t.Fatal(err)
@@ -93,9 +94,9 @@ func TestARequestSaysItsLengthAndAsksBeforeItSendsMuch(t *testing.T) {
 	}
 }
 
-func wantCode(t *testing.T, err error, want belfry.Code) {
+func wantCode(t *testing.T, err error, want core.Code) {
 	t.Helper()
-	if got := belfry.CodeOf(err); got != want {
+	if got := core.CodeOf(err); got != want {
 		t.Fatalf("got %q (%v), want %q", got, err, want)
 	}
 }
@@ -115,9 +116,9 @@ func TestALinkThatIsAPathBelongsToTheServerThatGaveIt(t *testing.T) {
 		{"", "https://s3.example.org/ab", "https://s3.example.org/ab"},
 		{"", "/artifacts/ab", ""},
 	} {
-		q, err := signed.At(c.base, belfry.SignedRequest{URL: c.url})
+		q, err := signed.At(c.base, task.SignedRequest{URL: c.url})
 		if c.want == "" {
-			wantCode(t, err, belfry.Invalid)
+			wantCode(t, err, core.Invalid)
 		} else if err != nil || q.URL != c.want {
 			t.Errorf("%s at %s: %s %v, want %s", c.url, c.base, q.URL, err, c.want)
 		}

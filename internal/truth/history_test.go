@@ -9,7 +9,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/monitor"
+	"github.com/belfry-run/belfry/task"
+	"github.com/belfry-run/belfry/view"
 )
 
 // TestKnownTruthHistory checks a target whose delays follow a script, and reads
@@ -25,14 +28,14 @@ func TestKnownTruthHistory(t *testing.T) {
 		}))
 		t.Cleanup(site.Close)
 		began := time.Now()
-		_, err := c.CreateMonitor(t.Context(), belfry.Monitor{
-			Name: "scripted", Every: belfry.Duration(24 * time.Hour), Check: belfry.Task{HTTP: &belfry.HTTP{URL: site.URL}},
+		_, err := c.CreateMonitor(t.Context(), monitor.Monitor{
+			Name: "scripted", Every: core.Duration(24 * time.Hour), Check: task.Task{HTTP: &task.HTTP{URL: site.URL}},
 		})
 		if err != nil {
 			t.Fatal(err)
 		}
-		results := func() []belfry.CheckResult {
-			page, err := c.Results(t.Context(), belfry.ResultFilter{Monitor: "scripted"})
+		results := func() []view.CheckResult {
+			page, err := c.Results(t.Context(), view.ResultFilter{Monitor: "scripted"})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -62,7 +65,7 @@ func TestKnownTruthHistory(t *testing.T) {
 		if day.Ratio == nil || *day.Ratio != 1 || day.Outages != 0 || day.Up.D() > time.Since(began) {
 			wrong = append(wrong, fmt.Sprintf("the day reads %+v, and in truth it was up all the time", day.Uptime))
 		}
-		points, err := c.Series(t.Context(), belfry.SeriesQuery{Monitor: "scripted", From: began.Add(-time.Minute), Step: belfry.Duration(time.Hour)})
+		points, err := c.Series(t.Context(), view.SeriesQuery{Monitor: "scripted", From: began.Add(-time.Minute), Step: core.Duration(time.Hour)})
 		if err != nil {
 			t.Fatal(err)
 		}

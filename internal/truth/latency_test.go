@@ -11,14 +11,16 @@ import (
 	"testing"
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/internal/guard"
+	"github.com/belfry-run/belfry/task"
+	"github.com/belfry-run/belfry/view"
 	"github.com/belfry-run/belfry/worker/probe"
 )
 
 // known is a check and what it must read: how many delays each phase takes.
 type known struct {
-	check                             belfry.Task
+	check                             task.Task
 	dns, tls, firstByte, transfer, of int // of: all together
 	hops                              int
 }
@@ -31,31 +33,31 @@ func TestKnownTruthLatencyOfEveryKind(t *testing.T) {
 	server, health := names(t), healthService(t)
 	socket := strings.Replace(site.URL, "http", "ws", 1) + "/socket"
 	kinds := map[string]known{
-		"http, first byte":     {check: belfry.Task{HTTP: &belfry.HTTP{URL: site.URL + "/late"}}, firstByte: 1},
-		"http, transfer":       {check: belfry.Task{HTTP: &belfry.HTTP{URL: site.URL + "/slow"}}, transfer: 1},
-		"http, redirect":       {check: belfry.Task{HTTP: &belfry.HTTP{URL: site.URL + "/hop"}}, firstByte: 2, hops: 2},
-		"http, kept":           {check: belfry.Task{HTTP: &belfry.HTTP{URL: site.URL + "/late", KeepAlive: true}}, firstByte: 1},
-		"http, TLS":            {check: belfry.Task{HTTP: &belfry.HTTP{URL: "https://" + secured, CA: ca}}, tls: 1},
-		"page, first byte":     {check: belfry.Task{Page: &belfry.PageCheck{URL: site.URL + "/late"}}, firstByte: 1},
-		"page, transfer":       {check: belfry.Task{Page: &belfry.PageCheck{URL: site.URL + "/slow"}}, transfer: 1},
-		"page, redirect":       {check: belfry.Task{Page: &belfry.PageCheck{URL: site.URL + "/hop"}}, firstByte: 2, hops: 2},
-		"tcp, answer":          {check: belfry.Task{TCP: &belfry.TCP{Address: lateAddress, Expect: "hello"}}, firstByte: 1},
-		"tls, handshake":       {check: belfry.Task{TLS: &belfry.TLS{Address: secured, CA: ca, WarnDays: -1}}, tls: 1},
-		"dns, over UDP":        {check: belfry.Task{DNS: &belfry.DNS{Name: "a.example", Server: server}}, firstByte: 1},
-		"dns, over TCP":        {check: belfry.Task{DNS: &belfry.DNS{Name: "a.example", Server: server, TCP: true}}, firstByte: 1},
-		"grpc, answer":         {check: belfry.Task{GRPC: &belfry.GRPC{Address: health, Plaintext: true}}, firstByte: 1},
-		"websocket, upgrade":   {check: belfry.Task{WebSocket: &belfry.WebSocket{URL: socket}}, firstByte: 1},
-		"websocket, a message": {check: belfry.Task{WebSocket: &belfry.WebSocket{URL: socket, Expect: "hello"}}, firstByte: 2},
+		"http, first byte":     {check: task.Task{HTTP: &task.HTTP{URL: site.URL + "/late"}}, firstByte: 1},
+		"http, transfer":       {check: task.Task{HTTP: &task.HTTP{URL: site.URL + "/slow"}}, transfer: 1},
+		"http, redirect":       {check: task.Task{HTTP: &task.HTTP{URL: site.URL + "/hop"}}, firstByte: 2, hops: 2},
+		"http, kept":           {check: task.Task{HTTP: &task.HTTP{URL: site.URL + "/late", KeepAlive: true}}, firstByte: 1},
+		"http, TLS":            {check: task.Task{HTTP: &task.HTTP{URL: "https://" + secured, CA: ca}}, tls: 1},
+		"page, first byte":     {check: task.Task{Page: &task.PageCheck{URL: site.URL + "/late"}}, firstByte: 1},
+		"page, transfer":       {check: task.Task{Page: &task.PageCheck{URL: site.URL + "/slow"}}, transfer: 1},
+		"page, redirect":       {check: task.Task{Page: &task.PageCheck{URL: site.URL + "/hop"}}, firstByte: 2, hops: 2},
+		"tcp, answer":          {check: task.Task{TCP: &task.TCP{Address: lateAddress, Expect: "hello"}}, firstByte: 1},
+		"tls, handshake":       {check: task.Task{TLS: &task.TLS{Address: secured, CA: ca, WarnDays: -1}}, tls: 1},
+		"dns, over UDP":        {check: task.Task{DNS: &task.DNS{Name: "a.example", Server: server}}, firstByte: 1},
+		"dns, over TCP":        {check: task.Task{DNS: &task.DNS{Name: "a.example", Server: server, TCP: true}}, firstByte: 1},
+		"grpc, answer":         {check: task.Task{GRPC: &task.GRPC{Address: health, Plaintext: true}}, firstByte: 1},
+		"websocket, upgrade":   {check: task.Task{WebSocket: &task.WebSocket{URL: socket}}, firstByte: 1},
+		"websocket, a message": {check: task.Task{WebSocket: &task.WebSocket{URL: socket, Expect: "hello"}}, firstByte: 2},
 	}
 	for name, k := range kinds {
 		k.of = k.tls + k.firstByte + k.transfer
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			truly(t, func() []string {
-				k.check.Timeout = belfry.Duration(20 * time.Second)
+				k.check.Timeout = core.Duration(20 * time.Second)
 				k.check.Conditions = []string{fmt.Sprintf("latency < %s", time.Duration(k.of)*delay*17/10)}
 				k.check.Warnings = []string{fmt.Sprintf("latency < %s", time.Duration(k.of)*delay*8/10)}
-				m, err := c.Try(t.Context(), belfry.Trial{Check: &k.check})
+				m, err := c.Try(t.Context(), view.Trial{Check: &k.check})
 				if err != nil {
 					return []string{err.Error()}
 				}
@@ -67,8 +69,8 @@ func TestKnownTruthLatencyOfEveryKind(t *testing.T) {
 
 // against compares what a check measured. Its condition holds and its warning
 // does not, so it is degraded.
-func (k known) against(m belfry.Measure) (wrong []string) {
-	if m.Outcome != belfry.CheckDegraded || m.Code != belfry.CodeAssertion {
+func (k known) against(m task.Measure) (wrong []string) {
+	if m.Outcome != task.CheckDegraded || m.Code != task.CodeAssertion {
 		wrong = append(wrong, fmt.Sprintf("it is %s %s: %s", m.Outcome, m.Code, m.Message))
 	}
 	p := m.Phases
@@ -111,14 +113,14 @@ func TestKnownTruthLookUp(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, task := range map[string]belfry.Task{
-		"http": {HTTP: &belfry.HTTP{URL: "http://slow.example:" + u.Port() + "/"}},
-		"tcp":  {TCP: &belfry.TCP{Address: "slow.example:" + port}},
+	for name, task := range map[string]task.Task{
+		"http": {HTTP: &task.HTTP{URL: "http://slow.example:" + u.Port() + "/"}},
+		"tcp":  {TCP: &task.TCP{Address: "slow.example:" + port}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			truly(t, func() []string {
-				task.Name, task.Timeout = "look", belfry.Duration(20*time.Second)
+				task.Name, task.Timeout = "look", core.Duration(20*time.Second)
 				m := ex.Measure(t.Context(), task)
 				k := known{dns: 1, of: 1}
 				return slices.DeleteFunc(k.against(m), func(text string) bool { return strings.HasPrefix(text, "it is ") })

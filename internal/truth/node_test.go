@@ -10,9 +10,9 @@ import (
 
 	"go.uber.org/goleak"
 
-	"github.com/belfry-run/belfry"
 	"github.com/belfry-run/belfry/app"
 	"github.com/belfry-run/belfry/config"
+	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/httpapi"
 )
 
@@ -23,7 +23,7 @@ func node(t *testing.T, change ...func(*app.Options)) (*app.App, *httpapi.Client
 	t.Helper()
 	o := app.Options{Config: config.Config{
 		Database: filepath.Join(t.TempDir(), "belfry.db"), Listen: "127.0.0.1:0", AllowCommands: true,
-		AllowAddresses: []string{"loopback"}, Grace: belfry.Duration(5 * time.Second), Name: t.Name(),
+		AllowAddresses: []string{"loopback"}, Grace: core.Duration(5 * time.Second), Name: t.Name(),
 	}}
 	for _, c := range change {
 		c(&o)
@@ -57,7 +57,7 @@ const slack = 60 * time.Millisecond
 
 // near says how got differs from a known time, or nothing. No timer rings
 // early, so less than the truth is a fault of any size.
-func near(name string, got belfry.Duration, want time.Duration) string {
+func near(name string, got core.Duration, want time.Duration) string {
 	least, most := want-want/50, want+want/5+slack
 	if got.D() < least || got.D() > most {
 		return fmt.Sprintf("%s is %s, and in truth %s", name, got, want)

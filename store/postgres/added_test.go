@@ -5,9 +5,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/job"
+	"github.com/belfry-run/belfry/monitor"
+	"github.com/belfry-run/belfry/schedule"
 	"github.com/belfry-run/belfry/store"
 	"github.com/belfry-run/belfry/store/postgres"
+	"github.com/belfry-run/belfry/task"
 )
 
 // A verdict that asks for a check while its monitor is being paused or deleted
@@ -30,7 +33,7 @@ func TestACheckThatAVerdictAddsWhileItsMonitorStopsIsWithdrawn(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			check.Check = &belfry.Measure{Outcome: belfry.CheckFail, Code: belfry.CodeStatus, Message: "got 503"}
+			check.Check = &task.Measure{Outcome: task.CheckFail, Code: task.CodeStatus, Message: "got 503"}
 			if _, err := st.FinishTx(t.Context(), tx, check); err != nil {
 				t.Fatal(err)
 			}
@@ -57,22 +60,22 @@ func TestACheckThatAVerdictAddsWhileItsMonitorStopsIsWithdrawn(t *testing.T) {
 }
 
 // claimedCheck makes monitor m and is the good end of a check of it that runs.
-func claimedCheck(t *testing.T, st *store.Store) belfry.Finish {
+func claimedCheck(t *testing.T, st *store.Store) job.Finish {
 	t.Helper()
-	w, err := st.OpenSession(t.Context(), belfry.WorkerInfo{Name: "w", Kinds: []belfry.Kind{belfry.KindHTTP}, Queues: map[string]int{belfry.ChecksQueue: 1}})
+	w, err := st.OpenSession(t.Context(), job.WorkerInfo{Name: "w", Kinds: []task.Kind{task.KindHTTP}, Queues: map[string]int{task.ChecksQueue: 1}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := st.CreateMonitor(t.Context(), belfry.Monitor{Name: "m", Rules: []belfry.Rule{{Cron: "* * * * *"}}, Check: belfry.Task{HTTP: &belfry.HTTP{URL: "https://example.org/"}}}); err != nil {
+	if _, err := st.CreateMonitor(t.Context(), monitor.Monitor{Name: "m", Rules: []schedule.Rule{{Cron: "* * * * *"}}, Check: task.Task{HTTP: &task.HTTP{URL: "https://example.org/"}}}); err != nil {
 		t.Fatal(err)
 	}
 	j, err := st.CheckMonitor(t.Context(), "default", "m")
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, err := st.Claim(t.Context(), belfry.ClaimRequest{Session: w.ID, Want: map[string]int{belfry.ChecksQueue: 1}})
+	c, err := st.Claim(t.Context(), job.ClaimRequest{Session: w.ID, Want: map[string]int{task.ChecksQueue: 1}})
 	if err != nil || len(c.Jobs) != 1 || c.Jobs[0].Job.ID != j.ID {
 		t.Fatal(c.Jobs, err)
 	}
-	return belfry.Finish{Ref: belfry.Ref{JobID: j.ID, Lease: c.Lease}, Outcome: belfry.OutcomeOK}
+	return job.Finish{Ref: job.Ref{JobID: j.ID, Lease: c.Lease}, Outcome: job.OutcomeOK}
 }

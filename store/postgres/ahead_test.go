@@ -12,8 +12,9 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/internal/pgtest"
+	"github.com/belfry-run/belfry/job"
 	"github.com/belfry-run/belfry/store"
 	"github.com/belfry-run/belfry/store/postgres"
 	"github.com/belfry-run/belfry/store/storetest"
@@ -94,17 +95,17 @@ func TestRoundTrips(t *testing.T) {
 	}
 	task := "t"
 	enqueue := func() error {
-		_, err := st.Enqueue(ctx, []belfry.NewJob{{Task: task}})
+		_, err := st.Enqueue(ctx, []job.NewJob{{Task: task}})
 		return err
 	}
-	var held []belfry.LeasedJob
+	var held []job.LeasedJob
 	claim := func() error {
-		got, err := st.Claim(ctx, belfry.ClaimRequest{Session: session, Want: map[string]int{"default": 1}})
+		got, err := st.Claim(ctx, job.ClaimRequest{Session: session, Want: map[string]int{"default": 1}})
 		held = got.Jobs
 		return err
 	}
 	finish := func() error {
-		_, err := st.Finish(ctx, session, []belfry.Finish{{Ref: belfry.Ref{JobID: held[0].Job.ID, Lease: held[0].Job.Lease}, Outcome: belfry.OutcomeOK}})
+		_, err := st.Finish(ctx, session, []job.Finish{{Ref: job.Ref{JobID: held[0].Job.ID, Lease: held[0].Job.Lease}, Outcome: job.OutcomeOK}})
 		return err
 	}
 	step("enqueue", 2, enqueue)
@@ -116,7 +117,7 @@ func TestRoundTrips(t *testing.T) {
 	step("another claim of the task", 3, claim)
 	step("a claim of nothing", 3, claim)
 	step("enqueue with a key", 4, func() error {
-		_, err := st.Enqueue(ctx, []belfry.NewJob{{Task: "t", Key: "k"}})
+		_, err := st.Enqueue(ctx, []job.NewJob{{Task: "t", Key: "k"}})
 		return err
 	})
 
@@ -134,7 +135,7 @@ func TestRoundTrips(t *testing.T) {
 	for along := false; !along; { // until the claim waits by the time of the enqueue
 		var waiting sync.WaitGroup
 		waiting.Go(func() {
-			got, err := st.Claim(ctx, belfry.ClaimRequest{Session: session, Want: map[string]int{"default": 1}, Wait: belfry.Duration(time.Minute)})
+			got, err := st.Claim(ctx, job.ClaimRequest{Session: session, Want: map[string]int{"default": 1}, Wait: core.Duration(time.Minute)})
 			if held = got.Jobs; err != nil {
 				t.Error(err)
 			}
@@ -180,7 +181,7 @@ func TestRoundTripsOfManyResults(t *testing.T) {
 	p := storetest.NewPacking(t, st, nil, 120)
 	for _, packs := range []int64{1, 0} {
 		c.take()
-		stale := p.Finish(belfry.OutcomeOK, p.Jobs[:60]...)
+		stale := p.Finish(job.OutcomeOK, p.Jobs[:60]...)
 		if got := c.take(); stale != 0 || len(got) != 4 {
 			t.Errorf("60 results, of which %d were stale, took %d round trips, want 4:\n%s", stale, len(got), strings.Join(got, "\n---\n"))
 		}
@@ -193,7 +194,7 @@ func TestRoundTripsOfManyResults(t *testing.T) {
 // which one is not, and then all of them, once.
 func TestAClaimThatExpectedOtherJobs(t *testing.T) {
 	t.Parallel()
-	for name, odd := range map[string]belfry.NewJob{
+	for name, odd := range map[string]job.NewJob{
 		"of another task": {Task: "rare"},
 		"with a tag":      {Task: "t", Tags: []string{"red"}},
 		"with a key":      {Task: "t", Key: "k"},
@@ -205,28 +206,28 @@ func TestAClaimThatExpectedOtherJobs(t *testing.T) {
 				t.Fatal(err)
 			}
 			session := worker(t, st, "t", "rare")
-			round := func(odds ...belfry.NewJob) {
+			round := func(odds ...job.NewJob) {
 				t.Helper()
 				jobs := odds
 				for len(jobs) < size {
-					jobs = append(jobs, belfry.NewJob{Task: "t"})
+					jobs = append(jobs, job.NewJob{Task: "t"})
 				}
 				if _, err := st.Enqueue(ctx, jobs); err != nil {
 					t.Fatal(err)
 				}
-				c, err := st.Claim(ctx, belfry.ClaimRequest{Session: session, Want: map[string]int{"default": 2 * size}})
+				c, err := st.Claim(ctx, job.ClaimRequest{Session: session, Want: map[string]int{"default": 2 * size}})
 				if err != nil || len(c.Jobs) != size {
 					t.Fatalf("an odd one %s among %d: claimed %d, %v", name, size, len(c.Jobs), err)
 				}
-				var fs []belfry.Finish
+				var fs []job.Finish
 				for i, j := range c.Jobs {
 					if j.Task == nil || j.Task.Name != j.Job.Task || i < len(odds) && (j.Job.Key != odds[i].Key || !slices.Equal(j.Job.Tags, odds[i].Tags)) {
 						t.Errorf("an odd one %s among %d: job %d is %+v of %+v", name, size, i, j.Job, j.Task)
 					}
-					fs = append(fs, belfry.Finish{Ref: belfry.Ref{JobID: j.Job.ID, Lease: j.Job.Lease}, Outcome: belfry.OutcomeOK})
+					fs = append(fs, job.Finish{Ref: job.Ref{JobID: j.Job.ID, Lease: j.Job.Lease}, Outcome: job.OutcomeOK})
 				}
 				done, err := st.Finish(ctx, session, fs)
-				if err != nil || slices.ContainsFunc(done, func(f belfry.Finished) bool { return f.Stale }) {
+				if err != nil || slices.ContainsFunc(done, func(f job.Finished) bool { return f.Stale }) {
 					t.Fatalf("an odd one %s among %d: %+v, %v", name, size, done, err)
 				}
 			}

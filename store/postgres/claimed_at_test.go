@@ -3,8 +3,8 @@ package postgres_test
 import (
 	"testing"
 
-	"github.com/belfry-run/belfry"
 	"github.com/belfry-run/belfry/internal/pgtest"
+	"github.com/belfry-run/belfry/job"
 	"github.com/belfry-run/belfry/store/postgres"
 )
 
@@ -24,7 +24,7 @@ func TestAClaimThatWaitedForALockIsOfItsEnd(t *testing.T) {
 			}
 			t.Cleanup(func() { _ = st.Close() })
 			ctx := t.Context()
-			if _, err := st.SaveQueue(ctx, belfry.Queue{Name: "default", Concurrency: 5, GlobalLimit: 5}); err != nil {
+			if _, err := st.SaveQueue(ctx, job.Queue{Name: "default", Concurrency: 5, GlobalLimit: 5}); err != nil {
 				t.Fatal(err)
 			}
 			session := worker(t, st, "t")
@@ -36,9 +36,9 @@ func TestAClaimThatWaitedForALockIsOfItsEnd(t *testing.T) {
 			if _, err := tx.Exec(ctx, `select name from belfry.queues where name = 'default' for update`); err != nil {
 				t.Fatal(err)
 			}
-			got := make(chan belfry.Claim, 1)
+			got := make(chan job.Claim, 1)
 			go func() {
-				c, err := st.Claim(ctx, belfry.ClaimRequest{Session: session, Want: queues})
+				c, err := st.Claim(ctx, job.ClaimRequest{Session: session, Want: queues})
 				if err != nil {
 					t.Error(err)
 				}
@@ -62,7 +62,7 @@ func TestAClaimThatWaitedForALockIsOfItsEnd(t *testing.T) {
 			if j.ClaimedAt.Before(j.CreatedAt) || j.ClaimedAt.Before(j.DueAt) || j.ClaimedAt.UnixMicro() < free {
 				t.Errorf("made at %s, due at %s, free since %d, and claimed at %s", j.CreatedAt, j.DueAt, free, j.ClaimedAt)
 			}
-			if want := j.ClaimedAt.Add(j.Timeout.D() + belfry.DeadlineGrace); !j.DeadlineAt.Equal(want) {
+			if want := j.ClaimedAt.Add(j.Timeout.D() + job.DeadlineGrace); !j.DeadlineAt.Equal(want) {
 				t.Errorf("its deadline is %s, want %s", j.DeadlineAt, want)
 			}
 			if claimed, ends := number(t, st, `select claimed_at from belfry.leases`), number(t, st, `select deadline_at from belfry.leases`); claimed != j.ClaimedAt.UnixMicro() || ends != j.DeadlineAt.UnixMicro() {

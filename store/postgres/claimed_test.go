@@ -5,10 +5,11 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/belfry-run/belfry"
 	"github.com/belfry-run/belfry/internal/pgtest"
+	"github.com/belfry-run/belfry/job"
 	"github.com/belfry-run/belfry/store"
 	"github.com/belfry-run/belfry/store/postgres"
+	"github.com/belfry-run/belfry/task"
 )
 
 // A session that ends while a claim of it is under way hands back what that
@@ -17,13 +18,13 @@ import (
 func TestASessionThatEndsDuringItsClaimLeavesNoLease(t *testing.T) {
 	t.Parallel()
 	st := open(t, store.Options{})
-	if _, err := st.SaveQueue(t.Context(), belfry.Queue{Name: "few", GlobalLimit: 5}); err != nil {
+	if _, err := st.SaveQueue(t.Context(), job.Queue{Name: "few", GlobalLimit: 5}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := st.Enqueue(t.Context(), []belfry.NewJob{{Task: "t", Kind: belfry.KindFunc, Queue: "few"}}); err != nil {
+	if _, err := st.Enqueue(t.Context(), []job.NewJob{{Task: "t", Kind: task.KindFunc, Queue: "few"}}); err != nil {
 		t.Fatal(err)
 	}
-	s, err := st.OpenSession(t.Context(), belfry.WorkerInfo{Name: "w", Kinds: []belfry.Kind{belfry.KindFunc}, Funcs: []string{"t"}, Queues: map[string]int{"few": 1}})
+	s, err := st.OpenSession(t.Context(), job.WorkerInfo{Name: "w", Kinds: []task.Kind{task.KindFunc}, Funcs: []string{"t"}, Queues: map[string]int{"few": 1}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -40,7 +41,7 @@ func TestASessionThatEndsDuringItsClaimLeavesNoLease(t *testing.T) {
 	}
 	claimed, closed := make(chan error, 1), make(chan error, 1)
 	go func() {
-		_, err := st.Claim(ctx, belfry.ClaimRequest{Session: s.ID, Want: map[string]int{"few": 1}})
+		_, err := st.Claim(ctx, job.ClaimRequest{Session: s.ID, Want: map[string]int{"few": 1}})
 		claimed <- err
 	}()
 	for waiting() < 1 { // it has read its session, and waits for the queue
@@ -71,17 +72,17 @@ func TestALargeClaimLeavesOutWhatOthersClaimedBehindItsMark(t *testing.T) {
 	t.Parallel()
 	dsn := pgtest.Migrated(t, postgres.Migrate)
 	here, there := openAt(t, dsn, postgres.Options{}), openAt(t, dsn, postgres.Options{})
-	if _, err := here.Enqueue(t.Context(), slices.Repeat([]belfry.NewJob{{Task: "t", Kind: belfry.KindFunc}}, 400)); err != nil {
+	if _, err := here.Enqueue(t.Context(), slices.Repeat([]job.NewJob{{Task: "t", Kind: task.KindFunc}}, 400)); err != nil {
 		t.Fatal(err)
 	}
 	seen := map[int64]bool{}
 	claimer := func(st *store.Store) func(n int) int {
-		s, err := st.OpenSession(t.Context(), belfry.WorkerInfo{Name: "w", Kinds: []belfry.Kind{belfry.KindFunc}, Funcs: []string{"t"}, Queues: map[string]int{"default": 1}})
+		s, err := st.OpenSession(t.Context(), job.WorkerInfo{Name: "w", Kinds: []task.Kind{task.KindFunc}, Funcs: []string{"t"}, Queues: map[string]int{"default": 1}})
 		if err != nil {
 			t.Fatal(err)
 		}
 		return func(n int) int {
-			c, err := st.Claim(t.Context(), belfry.ClaimRequest{Session: s.ID, Want: map[string]int{"default": n}})
+			c, err := st.Claim(t.Context(), job.ClaimRequest{Session: s.ID, Want: map[string]int{"default": n}})
 			if err != nil {
 				t.Fatal(err)
 			}

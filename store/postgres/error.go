@@ -8,13 +8,13 @@ import (
 
 	"github.com/jackc/pgx/v5/pgconn"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
 )
 
 // translate gives a driver's error a code, by its SQLSTATE and never by its
 // text.
 func translate(err error) error {
-	var own *belfry.Error
+	var own *core.Error
 	if err == nil || errors.As(err, &own) || errors.Is(err, context.Canceled) {
 		return err
 	}
@@ -27,14 +27,14 @@ func translate(err error) error {
 	switch {
 	case errors.As(err, &connect), errors.As(err, &network), pgconn.Timeout(err),
 		errors.Is(err, net.ErrClosed), pgconn.SafeToRetry(err):
-		return coded(belfry.Unavailable, err, "the database cannot be reached", "it is tried again; check the server and the address")
+		return coded(core.Unavailable, err, "the database cannot be reached", "it is tried again; check the server and the address")
 	}
 	if strings.Contains(err.Error(), "closed pool") {
-		return coded(belfry.Unavailable, err, "the pool is closed", "close it after the store")
+		return coded(core.Unavailable, err, "the pool is closed", "close it after the store")
 	}
 	if strings.Contains(err.Error(), "unexpected EOF") || strings.Contains(err.Error(), "conn closed") {
 		// pgx has no type for a connection that the server dropped.
-		return coded(belfry.Unavailable, err, "the connection to the database was cut", "it is tried again")
+		return coded(core.Unavailable, err, "the connection to the database was cut", "it is tried again")
 	}
 	return err
 }
@@ -42,23 +42,23 @@ func translate(err error) error {
 func translateState(err error, pg *pgconn.PgError) error {
 	switch class := pg.Code[:2]; {
 	case class == "08", class == "57", class == "53", pg.Code == "3D000", pg.Code == "25P03", pg.Code == "25P04":
-		return coded(belfry.Unavailable, err, "the database is not available: "+pg.Message, "it is tried again; check the server")
+		return coded(core.Unavailable, err, "the database is not available: "+pg.Message, "it is tried again; check the server")
 	case class == "28":
-		return coded(belfry.Unauthorized, err, "the database refused the login", "check user and password of the database address")
+		return coded(core.Unauthorized, err, "the database refused the login", "check user and password of the database address")
 	case class == "40":
-		return coded(belfry.Unavailable, err, "the database was too busy to settle who goes first", "try again")
+		return coded(core.Unavailable, err, "the database was too busy to settle who goes first", "try again")
 	case pg.Code == "55P03":
-		return coded(belfry.Unavailable, err, "somebody else holds a table of the database: "+pg.Message, "try again; a backup or a long transaction holds one until it ends")
+		return coded(core.Unavailable, err, "somebody else holds a table of the database: "+pg.Message, "try again; a backup or a long transaction holds one until it ends")
 	case pg.Code == "22021", pg.Code == "22P05":
-		return coded(belfry.Invalid, err, "a text holds a character that the database cannot keep, such as NUL", "leave it out")
+		return coded(core.Invalid, err, "a text holds a character that the database cannot keep, such as NUL", "leave it out")
 	case pg.Code == "42501":
-		return coded(belfry.Forbidden, err, "the database user lacks a right: "+pg.Message, "grant it, or migrate as another user")
+		return coded(core.Forbidden, err, "the database user lacks a right: "+pg.Message, "grant it, or migrate as another user")
 	case class == "58", class == "XX", errors.As(err, new(*pgconn.ConnectError)):
-		return coded(belfry.Unavailable, err, "the database is not available: "+pg.Message, "it is tried again; check the server")
+		return coded(core.Unavailable, err, "the database is not available: "+pg.Message, "it is tried again; check the server")
 	}
 	return err
 }
 
-func coded(code belfry.Code, err error, message, hint string) error {
-	return &belfry.Error{Code: code, Message: message, Hint: hint, Err: err}
+func coded(code core.Code, err error, message, hint string) error {
+	return &core.Error{Code: code, Message: message, Hint: hint, Err: err}
 }

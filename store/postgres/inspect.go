@@ -8,12 +8,13 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/view"
 )
 
 // Inspect asks the server's own books. They show no text of any statement: it
 // may carry data. What the role may not see is left out.
-func (db *DB) Inspect(ctx context.Context) (d belfry.DatabaseHealth, err error) {
+func (db *DB) Inspect(ctx context.Context) (d view.DatabaseHealth, err error) {
 	err = db.pool.QueryRow(ctx, `
 		select pg_database_size(current_database()),
 			(select count(*) from pg_stat_activity where backend_type = 'client backend'),
@@ -21,7 +22,7 @@ func (db *DB) Inspect(ctx context.Context) (d belfry.DatabaseHealth, err error) 
 	if err != nil {
 		return d, translate(fmt.Errorf("look at the server: %w", err))
 	}
-	for _, part := range []func(context.Context, *belfry.DatabaseHealth) error{db.inspectTables, db.inspectTransactions, db.inspectSlots} {
+	for _, part := range []func(context.Context, *view.DatabaseHealth) error{db.inspectTables, db.inspectTransactions, db.inspectSlots} {
 		if err := part(ctx, &d); err != nil {
 			return d, translate(err)
 		}
@@ -29,7 +30,7 @@ func (db *DB) Inspect(ctx context.Context) (d belfry.DatabaseHealth, err error) 
 	return d, nil
 }
 
-func (db *DB) inspectTables(ctx context.Context, d *belfry.DatabaseHealth) error {
+func (db *DB) inspectTables(ctx context.Context, d *view.DatabaseHealth) error {
 	rows, err := db.pool.Query(ctx, `
 		select coalesce(p.relname, c.relname)::text,
 			sum(greatest(c.reltuples, coalesce(s.n_live_tup, 0), 0))::bigint,
@@ -48,7 +49,7 @@ func (db *DB) inspectTables(ctx context.Context, d *belfry.DatabaseHealth) error
 	if err != nil {
 		return fmt.Errorf("look at tables: %w", err)
 	}
-	d.Tables, err = pgx.CollectRows(rows, func(r pgx.CollectableRow) (t belfry.TableHealth, err error) {
+	d.Tables, err = pgx.CollectRows(rows, func(r pgx.CollectableRow) (t view.TableHealth, err error) {
 		var at *time.Time
 		err = r.Scan(&t.Name, &t.Rows, &t.Size, &t.Parts, &t.Dead, &at)
 		t.Name, t.VacuumedAt = db.schema.of(t.Name), whole(at)
@@ -57,8 +58,8 @@ func (db *DB) inspectTables(ctx context.Context, d *belfry.DatabaseHealth) error
 	return err
 }
 
-func (db *DB) inspectTransactions(ctx context.Context, d *belfry.DatabaseHealth) error {
-	var t belfry.OldTransaction
+func (db *DB) inspectTransactions(ctx context.Context, d *view.DatabaseHealth) error {
+	var t view.OldTransaction
 	var since *time.Time
 	err := db.pool.QueryRow(ctx, `
 		select xact_start, application_name, state, usename = current_user and application_name = current_setting('application_name')
@@ -83,7 +84,7 @@ func (db *DB) inspectTransactions(ctx context.Context, d *belfry.DatabaseHealth)
 	return nil
 }
 
-func (db *DB) inspectSlots(ctx context.Context, d *belfry.DatabaseHealth) error {
+func (db *DB) inspectSlots(ctx context.Context, d *view.DatabaseHealth) error {
 	rows, err := db.pool.Query(ctx, `
 		select slot_name::text, active, coalesce(pg_wal_lsn_diff(pg_current_wal_lsn(), restart_lsn), 0)::bigint as held
 		from pg_replication_slots
@@ -92,7 +93,7 @@ func (db *DB) inspectSlots(ctx context.Context, d *belfry.DatabaseHealth) error 
 	if err != nil {
 		return fmt.Errorf("look at replication slots: %w", err)
 	}
-	d.Slots, err = pgx.CollectRows(rows, pgx.RowToStructByPos[belfry.WALSlot])
+	d.Slots, err = pgx.CollectRows(rows, pgx.RowToStructByPos[view.WALSlot])
 	return err
 }
 
@@ -101,5 +102,5 @@ func whole(t *time.Time) time.Time {
 	if t == nil {
 		return time.Time{}
 	}
-	return belfry.Micro(*t)
+	return core.Micro(*t)
 }

@@ -6,9 +6,9 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"github.com/belfry-run/belfry"
 	"github.com/belfry-run/belfry/internal/pgtest"
 	"github.com/belfry-run/belfry/store/postgres"
+	"github.com/belfry-run/belfry/view"
 )
 
 func TestTheServerIsLookedInto(t *testing.T) {
@@ -36,7 +36,7 @@ func TestTheServerIsLookedInto(t *testing.T) {
 	if d.File != nil || d.Size < 1<<20 || d.Connections < 1 || d.Most < d.Connections {
 		t.Errorf("%+v", d)
 	}
-	i := slices.IndexFunc(d.Tables, func(x belfry.TableHealth) bool { return x.Name == "belfry.jobs_done" })
+	i := slices.IndexFunc(d.Tables, func(x view.TableHealth) bool { return x.Name == "belfry.jobs_done" })
 	if i < 0 || d.Tables[i].Rows < 500 || d.Tables[i].Parts < 5 || d.Tables[i].Size == 0 {
 		t.Errorf("%+v", d.Tables)
 	}

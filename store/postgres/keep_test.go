@@ -10,7 +10,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/internal/pgtest"
 	"github.com/belfry-run/belfry/store"
 	"github.com/belfry-run/belfry/store/postgres"
@@ -165,7 +165,7 @@ func TestADayThatIsHeldUpIsMadeLater(t *testing.T) {
 	if !strings.Contains(log.String(), `msg="days of history could not be prepared yet"`) {
 		t.Errorf("the log says %q", log.String())
 	}
-	if _, _, err := postgres.Migrate(t.Context(), dsn); belfry.CodeOf(err) != belfry.Unavailable {
+	if _, _, err := postgres.Migrate(t.Context(), dsn); core.CodeOf(err) != core.Unavailable {
 		t.Errorf("who asks for nothing else is told %v", err)
 	}
 

@@ -5,22 +5,24 @@ import (
 	"testing"
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/job"
 	"github.com/belfry-run/belfry/store"
 	"github.com/belfry-run/belfry/store/postgres"
+	"github.com/belfry-run/belfry/task"
 )
 
 // late opens a store with one session for tasks t, whose mark is set.
 func late(t *testing.T) (st *store.Store, claim func(wait time.Duration) []int64) {
 	t.Helper()
 	st = open(t, store.Options{})
-	s, err := st.OpenSession(t.Context(), belfry.WorkerInfo{Name: "w", Kinds: []belfry.Kind{belfry.KindFunc}, Funcs: []string{"t"}, Queues: map[string]int{"default": 10}})
+	s, err := st.OpenSession(t.Context(), job.WorkerInfo{Name: "w", Kinds: []task.Kind{task.KindFunc}, Funcs: []string{"t"}, Queues: map[string]int{"default": 10}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	return st, func(wait time.Duration) (ids []int64) {
 		t.Helper()
-		c, err := st.Claim(t.Context(), belfry.ClaimRequest{Session: s.ID, Want: map[string]int{"default": 10}, Wait: belfry.Duration(wait)})
+		c, err := st.Claim(t.Context(), job.ClaimRequest{Session: s.ID, Want: map[string]int{"default": 10}, Wait: core.Duration(wait)})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -41,7 +43,7 @@ func TestAJobThatIsCommittedLateIsClaimedAtOnce(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		slow, err := st.EnqueueTx(t.Context(), tx, []belfry.NewJob{{Task: "t", Kind: belfry.KindFunc}})
+		slow, err := st.EnqueueTx(t.Context(), tx, []job.NewJob{{Task: "t", Kind: task.KindFunc}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -95,12 +97,12 @@ func TestAJobThatWasSteppedOverIsFoundAgain(t *testing.T) {
 func TestAFinishThatWaitedForItsRowEndsTheJobWhole(t *testing.T) {
 	t.Parallel()
 	st := open(t, store.Options{})
-	s, err := st.OpenSession(t.Context(), belfry.WorkerInfo{Name: "w", Kinds: []belfry.Kind{belfry.KindFunc}, Funcs: []string{"t"}, Queues: map[string]int{"default": 10}})
+	s, err := st.OpenSession(t.Context(), job.WorkerInfo{Name: "w", Kinds: []task.Kind{task.KindFunc}, Funcs: []string{"t"}, Queues: map[string]int{"default": 10}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	id := enqueue(t, st, "t")
-	c, err := st.Claim(t.Context(), belfry.ClaimRequest{Session: s.ID, Want: map[string]int{"default": 1}})
+	c, err := st.Claim(t.Context(), job.ClaimRequest{Session: s.ID, Want: map[string]int{"default": 1}})
 	if err != nil || len(c.Jobs) != 1 {
 		t.Fatal(c.Jobs, err)
 	}
@@ -114,7 +116,7 @@ func TestAFinishThatWaitedForItsRowEndsTheJobWhole(t *testing.T) {
 	}
 	ended := make(chan error, 1)
 	go func() {
-		_, err := st.Finish(context.WithoutCancel(t.Context()), s.ID, []belfry.Finish{{Ref: belfry.Ref{JobID: id, Lease: c.Lease}, Outcome: belfry.OutcomeOK}})
+		_, err := st.Finish(context.WithoutCancel(t.Context()), s.ID, []job.Finish{{Ref: job.Ref{JobID: id, Lease: c.Lease}, Outcome: job.OutcomeOK}})
 		ended <- err
 	}()
 	for waiting := int64(0); waiting == 0; {

@@ -7,8 +7,9 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/internal/pgtest"
+	"github.com/belfry-run/belfry/job"
 	"github.com/belfry-run/belfry/store/postgres"
 )
 
@@ -58,7 +59,7 @@ func TestAnIdleNodeAnnouncesWithTheCommit(t *testing.T) {
 	}
 
 	postgres.AnnouncesNoSooner(st.DB(), time.Time{})
-	if _, err := st.Enqueue(t.Context(), []belfry.NewJob{{Task: "t"}, {Task: "missing"}}); belfry.CodeOf(err) != belfry.NotFound {
+	if _, err := st.Enqueue(t.Context(), []job.NewJob{{Task: "t"}, {Task: "missing"}}); core.CodeOf(err) != core.NotFound {
 		t.Fatal(err)
 	}
 	if along, alone := told(c.take()); along+alone != 0 {

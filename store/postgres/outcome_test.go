@@ -10,10 +10,12 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/internal/pgtest"
+	"github.com/belfry-run/belfry/job"
 	"github.com/belfry-run/belfry/store"
 	"github.com/belfry-run/belfry/store/postgres"
+	"github.com/belfry-run/belfry/task"
 )
 
 // commits does something to the next that is sent.
@@ -88,17 +90,17 @@ func TestACommitThatIsCutOff(t *testing.T) {
 	} {
 		for moment, c := range map[string]struct {
 			do   func(leave func(), c *cuttable, sent []byte) (int, error)
-			code belfry.Code
+			code core.Code
 			made int64
 		}{
 			"before it arrives": {func(_ func(), c *cuttable, _ []byte) (int, error) {
 				_ = c.Close()
 				return 1, io.ErrUnexpectedEOF
-			}, belfry.Unknown, 0},
+			}, core.Unknown, 0},
 			"before it is answered": {func(_ func(), c *cuttable, sent []byte) (int, error) {
 				c.deaf.Store(true)
 				return c.Conn.Write(sent)
-			}, belfry.Unknown, 1},
+			}, core.Unknown, 1},
 			"and then its caller leaves": {func(leave func(), c *cuttable, sent []byte) (int, error) {
 				leave()
 				return c.Conn.Write(sent)
@@ -116,8 +118,8 @@ func TestACommitThatIsCutOff(t *testing.T) {
 				return write(ctx, tx, name, func() { cut.next.Store(&do) })
 			})
 			leave()
-			if belfry.CodeOf(err) != c.code || tries != 1 || cut.next.Load() != nil {
-				t.Errorf("%s: %v, code %q, after %d tries", name, err, belfry.CodeOf(err), tries)
+			if core.CodeOf(err) != c.code || tries != 1 || cut.next.Load() != nil {
+				t.Errorf("%s: %v, code %q, after %d tries", name, err, core.CodeOf(err), tries)
 			}
 			if err != nil && !strings.Contains(err.Error(), "unknown") {
 				t.Errorf("%s: it says %q", name, err)
@@ -147,10 +149,10 @@ func TestAnEnqueueThatIsCutOffIsAskedAgain(t *testing.T) {
 		return c.Conn.Write(sent)
 	}
 	cut.last.Store(&lose)
-	ask := []belfry.NewJob{{Task: "t", Kind: belfry.KindFunc, Key: "k"}}
+	ask := []job.NewJob{{Task: "t", Kind: task.KindFunc, Key: "k"}}
 	cut.next.Store(&lose)
 	_, err = st.Enqueue(t.Context(), ask)
-	wantCode(t, err, belfry.Unknown, "same idempotency key")
+	wantCode(t, err, core.Unknown, "same idempotency key")
 	again, err := st.Enqueue(t.Context(), ask)
 	if err != nil || !again[0].Existing || number(t, st, `select count(*) from belfry.jobs`) != 1 {
 		t.Errorf("asked again: %+v, %v", again, err)
@@ -167,7 +169,7 @@ func TestAFaultBehindTheCommit(t *testing.T) {
 			return err
 		}
 		rows.Close()
-		return errors.Join(rows.Err(), belfry.Errorf(belfry.Invalid, "it was not so"))
+		return errors.Join(rows.Err(), core.Errorf(core.Invalid, "it was not so"))
 	})
-	wantCode(t, err, belfry.Unknown)
+	wantCode(t, err, core.Unknown)
 }

@@ -5,7 +5,7 @@ import (
 
 	"github.com/jackc/pgx/v5/pgxpool"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/store"
 )
 
@@ -29,10 +29,10 @@ const fewestConns = 2
 // installation.
 func New(ctx context.Context, pool *pgxpool.Pool, o Options) (*store.Store, error) {
 	if pool == nil {
-		return nil, belfry.InvalidField("pool", "", "must not be nil", "make one with pgxpool.New")
+		return nil, core.InvalidField("pool", "", "must not be nil", "make one with pgxpool.New")
 	}
 	if most := pool.Config().MaxConns; most < fewestConns {
-		return nil, belfry.Errorf(belfry.Invalid, "pool must allow at least %d connections, and allows %d", fewestConns, most).
+		return nil, core.Errorf(core.Invalid, "pool must allow at least %d connections, and allows %d", fewestConns, most).
 			WithHint("set MaxConns of the pool's configuration, or pool_max_conns in its address")
 	}
 	db, err := wrap(pool, o)

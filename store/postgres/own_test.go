@@ -12,11 +12,13 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/internal/pgtest"
+	"github.com/belfry-run/belfry/job"
 	"github.com/belfry-run/belfry/store"
 	"github.com/belfry-run/belfry/store/postgres"
 	"github.com/belfry-run/belfry/store/storetest"
+	"github.com/belfry-run/belfry/view"
 )
 
 // everyday are names that the store's tables have and an application's may have.
@@ -104,7 +106,7 @@ func TestOwnPoolStaysAsItIs(t *testing.T) {
 	if err := st.EnsureFuncs(t.Context(), "", []string{"t"}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := st.Enqueue(t.Context(), []belfry.NewJob{{Task: "t"}}); err != nil {
+	if _, err := st.Enqueue(t.Context(), []job.NewJob{{Task: "t"}}); err != nil {
 		t.Fatal(err)
 	}
 	claimAndFinish(t, st)
@@ -134,11 +136,11 @@ func TestOwnPoolStaysAsItIs(t *testing.T) {
 func claimAndFinish(t *testing.T, st *store.Store) {
 	t.Helper()
 	s := worker(t, st, "t")
-	c, err := st.Claim(t.Context(), belfry.ClaimRequest{Session: s, Want: map[string]int{"default": 1}})
+	c, err := st.Claim(t.Context(), job.ClaimRequest{Session: s, Want: map[string]int{"default": 1}})
 	if err != nil || len(c.Jobs) != 1 {
 		t.Fatal(c, err)
 	}
-	if _, err := st.Finish(t.Context(), s, []belfry.Finish{{Ref: belfry.Ref{JobID: c.Jobs[0].Job.ID, Lease: c.Lease}, Outcome: belfry.OutcomeOK}}); err != nil {
+	if _, err := st.Finish(t.Context(), s, []job.Finish{{Ref: job.Ref{JobID: c.Jobs[0].Job.ID, Lease: c.Lease}, Outcome: job.OutcomeOK}}); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -147,17 +149,17 @@ func TestPoolsThatCannotServeAreRefused(t *testing.T) {
 	t.Parallel()
 	dsn := pgtest.New(t)
 	_, err := postgres.New(t.Context(), nil, postgres.Options{})
-	wantCode(t, err, belfry.Invalid, "pool", "nil")
+	wantCode(t, err, core.Invalid, "pool", "nil")
 	small := appPool(t, dsn, func(c *pgxpool.Config) { c.MaxConns = 1 })
 	_, err = postgres.New(t.Context(), small, postgres.Options{})
-	wantCode(t, err, belfry.Invalid, "at least 2 connections", "allows 1")
+	wantCode(t, err, core.Invalid, "at least 2 connections", "allows 1")
 	closed := appPool(t, dsn)
 	closed.Close()
 	_, err = postgres.New(t.Context(), closed, postgres.Options{})
-	wantCode(t, err, belfry.Unavailable, "pool is closed")
+	wantCode(t, err, core.Unavailable, "pool is closed")
 	for _, name := range []string{"Belfry", "pg_own", "a-b", `a"b`, "1a", "information_schema", strings.Repeat("a", 41), "order", "table"} {
 		_, err = postgres.New(t.Context(), appPool(t, dsn), postgres.Options{Schema: name})
-		wantCode(t, err, belfry.Invalid, "schema", "must")
+		wantCode(t, err, core.Invalid, "schema", "must")
 	}
 }
 
@@ -187,7 +189,7 @@ func TestTwoSchemasInOneDatabase(t *testing.T) {
 			t.Fatal(err)
 		}
 		for range i + 1 {
-			if _, err := st.Enqueue(t.Context(), []belfry.NewJob{{Task: "t"}}); err != nil {
+			if _, err := st.Enqueue(t.Context(), []job.NewJob{{Task: "t"}}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -208,7 +210,7 @@ func TestTwoSchemasInOneDatabase(t *testing.T) {
 				break
 			}
 		}
-		jobs, err := st.Jobs(t.Context(), belfry.JobFilter{})
+		jobs, err := st.Jobs(t.Context(), job.Filter{})
 		if err != nil || len(jobs.Items) != i+1 {
 			t.Errorf("store %d has %d jobs, %v", i, len(jobs.Items), err)
 		}
@@ -222,7 +224,7 @@ func TestTwoSchemasInOneDatabase(t *testing.T) {
 		}
 		own := []string{"belfry.jobs", "other.jobs"}
 		for k, name := range own {
-			if has := slices.ContainsFunc(d.Tables, func(x belfry.TableHealth) bool { return x.Name == name }); has != (k == i) {
+			if has := slices.ContainsFunc(d.Tables, func(x view.TableHealth) bool { return x.Name == name }); has != (k == i) {
 				t.Errorf("store %d looks at %s: %v", i, name, has)
 			}
 		}
@@ -257,5 +259,5 @@ func TestSchemaThatIsThereNeedsNoRightOnTheDatabase(t *testing.T) {
 		t.Error(err)
 	}
 	_, err = postgres.New(t.Context(), appPool(t, dsn, as), postgres.Options{Schema: "gongs"})
-	wantCode(t, err, belfry.Forbidden, "permission denied")
+	wantCode(t, err, core.Forbidden, "permission denied")
 }

@@ -8,10 +8,12 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/job"
 	"github.com/belfry-run/belfry/store"
 	"github.com/belfry-run/belfry/store/postgres"
 	"github.com/belfry-run/belfry/store/storetest"
+	"github.com/belfry-run/belfry/view"
 )
 
 func TestPacks(t *testing.T) { storetest.RunPacks(t, openPacking) }
@@ -70,7 +72,7 @@ func TestASuccessThatFindsItsPackGoneLeavesNoLease(t *testing.T) {
 		exec, commit := p.begin()
 		exec(`select from belfry.packs where number = $1 for update`, p.Lease)
 		ended := make(chan int, 1)
-		go func() { ended <- p.Finish(belfry.OutcomeOK, p.Jobs[1:]...) }()
+		go func() { ended <- p.Finish(job.OutcomeOK, p.Jobs[1:]...) }()
 		p.waits()
 		exec(takenApart, p.Lease)
 		commit()
@@ -91,7 +93,7 @@ func TestAPackThatWasWaitedForIsTakenApartAsItIsThen(t *testing.T) {
 	exec(`update belfry.packs set living = living - 1`)
 	canceled := make(chan error, 1)
 	go func() {
-		_, err := p.Store.CancelJobs(context.WithoutCancel(t.Context()), "default", belfry.Selection{IDs: p.Jobs[:1]})
+		_, err := p.Store.CancelJobs(context.WithoutCancel(t.Context()), "default", view.Selection{IDs: p.Jobs[:1]})
 		canceled <- err
 	}()
 	p.waits()
@@ -104,12 +106,12 @@ func TestAPackThatWasWaitedForIsTakenApartAsItIsThen(t *testing.T) {
 
 // finishedAround lets all jobs succeed while somebody holds one of them, who
 // takes the pack apart when it has been read, and does more.
-func (p *packing) finishedAround(job int64, more func(exec func(string, ...any))) (stale int) {
+func (p *packing) finishedAround(j int64, more func(exec func(string, ...any))) (stale int) {
 	p.Helper()
 	exec, commit := p.begin()
-	exec(`select from belfry.jobs where id = $1 for update`, job)
+	exec(`select from belfry.jobs where id = $1 for update`, j)
 	ended := make(chan int, 1)
-	go func() { ended <- p.Finish(belfry.OutcomeOK, p.Jobs...) }()
+	go func() { ended <- p.Finish(job.OutcomeOK, p.Jobs...) }()
 	p.waits()
 	exec(takenApart, p.Lease)
 	more(exec)
@@ -174,7 +176,7 @@ func TestAStaleSuccessInSomebodysSavepointLeavesNothing(t *testing.T) {
 	}
 	ended := make(chan error, 1)
 	go func() {
-		_, err := p.Store.FinishTx(context.WithoutCancel(t.Context()), tx, belfry.Finish{Ref: belfry.Ref{JobID: p.Jobs[3], Lease: p.Lease}, Outcome: belfry.OutcomeOK})
+		_, err := p.Store.FinishTx(context.WithoutCancel(t.Context()), tx, job.Finish{Ref: job.Ref{JobID: p.Jobs[3], Lease: p.Lease}, Outcome: job.OutcomeOK})
 		ended <- err
 	}()
 	p.waits()
@@ -182,7 +184,7 @@ func TestAStaleSuccessInSomebodysSavepointLeavesNothing(t *testing.T) {
 	exec(`update belfry.jobs set lease = $2, attempt = 1 where id = $1`, p.Jobs[3], p.Lease)
 	exec(`delete from belfry.leases where job_id = $1`, p.Jobs[3])
 	commit()
-	if err := <-ended; belfry.CodeOf(err) != belfry.Conflict {
+	if err := <-ended; core.CodeOf(err) != core.Conflict {
 		t.Fatal(err)
 	}
 	if err := tx.Commit(t.Context()); err != nil {
@@ -199,25 +201,25 @@ func TestARetryIsSettledTogetherWithOlderLeases(t *testing.T) {
 	t.Parallel()
 	p := newPacking(t, 60)
 	first := p.Lease
-	p.Finish(belfry.OutcomeHandedBack, p.Jobs[:30]...)
-	c, err := p.Store.Claim(t.Context(), belfry.ClaimRequest{Session: p.Session, Want: map[string]int{"default": 30}})
+	p.Finish(job.OutcomeHandedBack, p.Jobs[:30]...)
+	c, err := p.Store.Claim(t.Context(), job.ClaimRequest{Session: p.Session, Want: map[string]int{"default": 30}})
 	if err != nil || len(c.Jobs) != 30 {
 		t.Fatal(len(c.Jobs), err)
 	}
 	p.Holds(1, 30)
 	p.Lease = c.Lease
-	again := p.Enqueue(belfry.NewJob{})
-	d, err := p.Store.Claim(t.Context(), belfry.ClaimRequest{Session: p.Session, Want: map[string]int{"default": 1}})
+	again := p.Enqueue(job.NewJob{})
+	d, err := p.Store.Claim(t.Context(), job.ClaimRequest{Session: p.Session, Want: map[string]int{"default": 1}})
 	if err != nil || len(d.Jobs) != 1 || d.Jobs[0].Job.ID != again {
 		t.Fatal(d.Jobs, err)
 	}
-	fs := []belfry.Finish{{Ref: belfry.Ref{JobID: again, Lease: d.Lease}, Outcome: belfry.OutcomeOK}}
+	fs := []job.Finish{{Ref: job.Ref{JobID: again, Lease: d.Lease}, Outcome: job.OutcomeOK}}
 	for i, id := range p.Jobs {
 		lease := first
 		if i < 30 {
 			lease = c.Lease
 		}
-		fs = append(fs, belfry.Finish{Ref: belfry.Ref{JobID: id, Lease: lease}, Outcome: belfry.OutcomeOK})
+		fs = append(fs, job.Finish{Ref: job.Ref{JobID: id, Lease: lease}, Outcome: job.OutcomeOK})
 	}
 	out, err := p.Store.Finish(t.Context(), p.Session, fs)
 	if err != nil {
@@ -236,7 +238,7 @@ func TestARetryIsSettledTogetherWithOlderLeases(t *testing.T) {
 func TestUnleasedSeesWhatWasCommittedMeanwhile(t *testing.T) {
 	t.Parallel()
 	p := newPacking(t, 3)
-	free := p.Enqueue(belfry.NewJob{})
+	free := p.Enqueue(job.NewJob{})
 	rows, err := p.Store.DB().(*postgres.DB).Pool().Query(t.Context(), `select * from belfry.unleased($1) as t (id)`, append([]int64{free}, p.Jobs...))
 	if err != nil {
 		t.Fatal(err)
@@ -286,9 +288,9 @@ func TestAPackThatIsTakenApartBetweenTwoLooksHidesNobody(t *testing.T) {
 				commit()
 			}
 		}}, store.Options{Clock: p.Clock.Now})
-		fs := make([]belfry.Finish, len(p.Jobs))
+		fs := make([]job.Finish, len(p.Jobs))
 		for i, id := range p.Jobs {
-			fs[i] = belfry.Finish{Ref: belfry.Ref{JobID: id, Lease: p.Lease}, Outcome: belfry.OutcomeOK}
+			fs[i] = job.Finish{Ref: job.Ref{JobID: id, Lease: p.Lease}, Outcome: job.OutcomeOK}
 		}
 		out, err := p.Store.Finish(t.Context(), p.Session, fs)
 		if err != nil || !done {
@@ -318,33 +320,33 @@ func TestAFinishInSomebodysTransactionHoldsUpNobody(t *testing.T) {
 		}
 		finish := func(i int) {
 			t.Helper()
-			if _, err := p.Store.FinishTx(t.Context(), tx, belfry.Finish{Ref: belfry.Ref{JobID: p.Jobs[i], Lease: p.Lease}, Outcome: belfry.OutcomeOK}); err != nil {
+			if _, err := p.Store.FinishTx(t.Context(), tx, job.Finish{Ref: job.Ref{JobID: p.Jobs[i], Lease: p.Lease}, Outcome: job.OutcomeOK}); err != nil {
 				t.Fatalf("%s: %v", level, err)
 			}
 		}
 		finish(0)
 		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 		defer cancel()
-		if _, err := p.Store.Finish(ctx, p.Session, []belfry.Finish{{Ref: belfry.Ref{JobID: p.Jobs[1], Lease: p.Lease}, Outcome: belfry.OutcomeOK}}); err != nil {
+		if _, err := p.Store.Finish(ctx, p.Session, []job.Finish{{Ref: job.Ref{JobID: p.Jobs[1], Lease: p.Lease}, Outcome: job.OutcomeOK}}); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := p.Store.CancelJobs(ctx, "default", belfry.Selection{IDs: p.Jobs[2:3]}); err != nil {
+		if _, err := p.Store.CancelJobs(ctx, "default", view.Selection{IDs: p.Jobs[2:3]}); err != nil {
 			t.Fatal(err)
 		}
-		p.Clock.Move(belfry.ClaimSettled + time.Second)
-		var held []belfry.Ref
+		p.Clock.Move(job.ClaimSettled + time.Second)
+		var held []job.Ref
 		for _, id := range p.Jobs {
-			held = append(held, belfry.Ref{JobID: id, Lease: p.Lease})
+			held = append(held, job.Ref{JobID: id, Lease: p.Lease})
 		}
-		if _, err := p.Store.Renew(ctx, p.Session, belfry.Held(held...)); err != nil {
+		if _, err := p.Store.Renew(ctx, p.Session, job.Held(held...)); err != nil {
 			t.Fatal(err)
 		}
 		finish(59) // whose lease has a row by now, which the older view does not see
 		if err := tx.Commit(t.Context()); err != nil {
 			t.Fatalf("%s: %v", level, err)
 		}
-		p.Clock.Move(belfry.ClaimSettled + time.Second)
-		if _, err := p.Store.Renew(ctx, p.Session, belfry.Held(held[2:59]...)); err != nil {
+		p.Clock.Move(job.ClaimSettled + time.Second)
+		if _, err := p.Store.Renew(ctx, p.Session, job.Held(held[2:59]...)); err != nil {
 			t.Fatal(err)
 		}
 		p.Holds(0, 57)

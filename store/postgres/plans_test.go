@@ -10,11 +10,15 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/internal/pgtest"
+	"github.com/belfry-run/belfry/job"
+	"github.com/belfry-run/belfry/schedule"
 	"github.com/belfry-run/belfry/store"
 	"github.com/belfry-run/belfry/store/postgres"
 	"github.com/belfry-run/belfry/store/storetest"
+	"github.com/belfry-run/belfry/task"
+	"github.com/belfry-run/belfry/view"
 )
 
 var wholeTable = regexp.MustCompile(`Seq Scan on (jobs|jobs_done\w*|schedules|schedule_days|occurrences\w*|attempts\w*|logs\w*|job_keys)\b`)
@@ -35,9 +39,9 @@ func TestPlans(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	task, err := st.CreateTask(ctx, belfry.Task{Name: "t", Tags: []string{"red"}})
+	tk, err := st.CreateTask(ctx, task.Task{Name: "t", Tags: []string{"red"}})
 	try(err)
-	sc, err := st.CreateSchedule(ctx, belfry.Schedule{Name: "due", Task: "t", Rules: []belfry.Rule{{Cron: "* * * * *"}}, Overlap: belfry.OverlapBufferOne})
+	sc, err := st.CreateSchedule(ctx, schedule.Schedule{Name: "due", Task: "t", Rules: []schedule.Rule{{Cron: "* * * * *"}}, Overlap: schedule.OverlapBufferOne})
 	try(err)
 	pool := rec.DB.(*postgres.DB).Pool()
 	for _, s := range []struct {
@@ -49,11 +53,11 @@ func TestPlans(t *testing.T) {
 		{`update belfry.schedules set next_at = 1 where id = $1`, []any{sc.ID}},
 		{`insert into belfry.jobs (id, namespace, task_id, task, kind, queue, priority, state, origin, schedule_id, due_at, created_at, max_attempts, timeout)
 			select nextval('belfry.ids_job'), 'default', $1, 't', 'func', 'default', n % 3, case when n % 2 = 0 then 'ready' else 'scheduled' end, 'schedule', 1000000 + n, 4000000000000000 * (n % 2) + n, n, 3, 1000000
-			from generate_series(1, 200000) as n`, []any{task.ID}},
+			from generate_series(1, 200000) as n`, []any{tk.ID}},
 		// Spread over the table, where the planner would rather read all of one priority and sort it.
 		{`insert into belfry.jobs (id, namespace, task_id, task, kind, queue, priority, state, origin, due_at, ready_at, created_at, max_attempts, timeout)
 			select nextval('belfry.ids_job'), 'default', $1, 't', 'func', 'spread', n * 7919 % 6, 'ready', 'enqueue', n, n * 7919 % 100003, n, 3, 1000000
-			from generate_series(1, 10000) as n`, []any{task.ID}},
+			from generate_series(1, 10000) as n`, []any{tk.ID}},
 		{`insert into belfry.jobs_done select id, namespace, task_id, task, kind, queue, priority, 'succeeded', '', '', '', input, tags, origin, schedule, schedule_id, generation, nominal, due_at, created_at, 0, 0,
 			1, 0, 0, 3, 1000000, 1, '', null, '', (extract(epoch from now()) * 1000000)::bigint, null from belfry.jobs where state = 'ready'`, nil},
 		{`update belfry.jobs_done set id = id + 10000000`, nil},
@@ -65,14 +69,14 @@ func TestPlans(t *testing.T) {
 	}
 	_, err = pool.Exec(ctx, "vacuum analyze")
 	try(err)
-	_, err = st.SaveQueue(ctx, belfry.Queue{Name: "spread"})
+	_, err = st.SaveQueue(ctx, job.Queue{Name: "spread"})
 	try(err)
-	s, err := st.OpenSession(ctx, belfry.WorkerInfo{Name: "w", Kinds: []belfry.Kind{belfry.KindFunc}, Funcs: []string{"t"}, Queues: map[string]int{"default": 1}})
+	s, err := st.OpenSession(ctx, job.WorkerInfo{Name: "w", Kinds: []task.Kind{task.KindFunc}, Funcs: []string{"t"}, Queues: map[string]int{"default": 1}})
 	try(err)
-	some, err := st.Schedules(ctx, belfry.ScheduleFilter{Paging: belfry.Paging{Limit: 1}})
+	some, err := st.Schedules(ctx, schedule.Filter{Paging: core.Paging{Limit: 1}})
 	try(err)
 	// list reads the first page, and one behind something.
-	list := func(f belfry.ScheduleFilter) func() error {
+	list := func(f schedule.Filter) func() error {
 		return func() error {
 			_, err := st.Schedules(ctx, f)
 			f.Cursor = some.Next
@@ -80,7 +84,7 @@ func TestPlans(t *testing.T) {
 			return errors.Join(err, behind)
 		}
 	}
-	var held []belfry.LeasedJob
+	var held []job.LeasedJob
 	for _, hot := range []struct {
 		name string
 		uses []string // indexes, and | between those that are as good
@@ -88,12 +92,12 @@ func TestPlans(t *testing.T) {
 	}{
 		{"fire", []string{"schedules_due", "jobs_schedule", "occurrences"}, func() error { _, err := st.FireDue(ctx); return err }},
 		{"enqueue", []string{"job_keys_pkey"}, func() error {
-			_, err := st.Enqueue(ctx, []belfry.NewJob{{Task: "t", Key: "k", ActiveKey: "a"}, {Task: "t", Delay: 1e6}})
+			_, err := st.Enqueue(ctx, []job.NewJob{{Task: "t", Key: "k", ActiveKey: "a"}, {Task: "t", Delay: 1e6}})
 			return err
 		}},
 		{"claim, and behind the mark", []string{"jobs_ready", "hashed SubPlan"}, func() error {
 			for _, queue := range []string{"spread", "spread", "default", "default"} {
-				c, err := st.Claim(ctx, belfry.ClaimRequest{Session: s.ID, Want: map[string]int{queue: 10}})
+				c, err := st.Claim(ctx, job.ClaimRequest{Session: s.ID, Want: map[string]int{queue: 10}})
 				if err != nil {
 					return err
 				}
@@ -104,80 +108,80 @@ func TestPlans(t *testing.T) {
 		{"promote", []string{"jobs_scheduled"}, func() error { _, err := st.Promote(ctx); return err }},
 		{"renew", []string{"leases_session"}, func() error { _, err := st.Renew(ctx, s.ID, nil); return err }},
 		{"append", nil, func() error {
-			return st.Append(ctx, s.ID, []belfry.LogPiece{{Ref: belfry.Ref{JobID: held[0].Job.ID, Lease: held[0].Job.Lease}, Stream: belfry.Log, At: held[0].Job.ClaimedAt, Text: "x"}})
+			return st.Append(ctx, s.ID, []job.LogPiece{{Ref: job.Ref{JobID: held[0].Job.ID, Lease: held[0].Job.Lease}, Stream: job.Log, At: held[0].Job.ClaimedAt, Text: "x"}})
 		}},
 		{"finish", []string{"jobs_pkey"}, func() error {
-			var fs []belfry.Finish
+			var fs []job.Finish
 			for i, j := range held {
-				fs = append(fs, belfry.Finish{Ref: belfry.Ref{JobID: j.Job.ID, Lease: j.Job.Lease}, Outcome: []belfry.Outcome{belfry.OutcomeOK, belfry.OutcomeError}[i%2]})
+				fs = append(fs, job.Finish{Ref: job.Ref{JobID: j.Job.ID, Lease: j.Job.Lease}, Outcome: []job.Outcome{job.OutcomeOK, job.OutcomeError}[i%2]})
 			}
 			_, err := st.Finish(ctx, s.ID, fs)
 			return err
 		}},
 		{"claim a pack", []string{"jobs_ready"}, func() error {
-			if _, err := st.Enqueue(ctx, slices.Repeat([]belfry.NewJob{{Task: "t", Priority: new(100)}}, 50)); err != nil {
+			if _, err := st.Enqueue(ctx, slices.Repeat([]job.NewJob{{Task: "t", Priority: new(100)}}, 50)); err != nil {
 				return err
 			}
-			c, err := packing.Claim(ctx, belfry.ClaimRequest{Session: s.ID, Want: map[string]int{"default": 50}})
+			c, err := packing.Claim(ctx, job.ClaimRequest{Session: s.ID, Want: map[string]int{"default": 50}})
 			held = c.Jobs
 			return err
 		}},
 		{"list beside a pack", []string{"leases_pkey"}, func() error {
-			_, err := st.Jobs(ctx, belfry.JobFilter{States: belfry.JobStates[:4]})
+			_, err := st.Jobs(ctx, job.Filter{States: job.States[:4]})
 			return err
 		}},
 		{"finish a pack", []string{"jobs_pkey", "Full Join", "Hash Cond: (gone.id = t.job_id)"}, func() error {
-			var fs []belfry.Finish
+			var fs []job.Finish
 			for _, j := range held {
-				fs = append(fs, belfry.Finish{Ref: belfry.Ref{JobID: j.Job.ID, Lease: j.Job.Lease}, Outcome: belfry.OutcomeOK})
+				fs = append(fs, job.Finish{Ref: job.Ref{JobID: j.Job.ID, Lease: j.Job.Lease}, Outcome: job.OutcomeOK})
 			}
 			_, err := packing.Finish(ctx, s.ID, fs)
 			return err
 		}},
 		{"release", nil, func() error { _, err := st.ReleaseLost(ctx); return err }},
 		{"show", []string{"jobs_done"}, func() error { _, err := st.Attempts(ctx, "default", held[0].Job.ID); return err }},
-		{"list", []string{"jobs_pkey"}, func() error { _, err := st.Jobs(ctx, belfry.JobFilter{}); return err }},
+		{"list", []string{"jobs_pkey"}, func() error { _, err := st.Jobs(ctx, job.Filter{}); return err }},
 		{"dead jobs", []string{"id_idx"}, func() error {
-			_, err := st.Jobs(ctx, belfry.JobFilter{States: []belfry.JobState{belfry.JobFailed}})
+			_, err := st.Jobs(ctx, job.Filter{States: []job.State{job.Failed}})
 			return err
 		}},
 		{"search by task", []string{"task_id_idx"}, func() error {
-			_, err := st.Jobs(ctx, belfry.JobFilter{Task: "t", States: belfry.JobStates[4:]})
+			_, err := st.Jobs(ctx, job.Filter{Task: "t", States: job.States[4:]})
 			return err
 		}},
 		{"count the dead", []string{"id_idx"}, func() error {
-			_, err := st.CountJobs(ctx, belfry.JobFilter{States: []belfry.JobState{belfry.JobFailed}}, belfry.CountOptions{})
+			_, err := st.CountJobs(ctx, job.Filter{States: []job.State{job.Failed}}, view.CountOptions{})
 			return err
 		}},
 		{"strips", []string{"schedule_id"}, func() error {
-			_, err := st.Strips(ctx, belfry.StripQuery{Schedules: []string{"due"}})
+			_, err := st.Strips(ctx, view.StripQuery{Schedules: []string{"due"}})
 			return err
 		}},
 		{"days", []string{"schedule_days_pkey"}, func() error {
-			_, err := st.ScheduleDays(ctx, belfry.DaysQuery{Schedule: "due"})
+			_, err := st.ScheduleDays(ctx, view.DaysQuery{Schedule: "due"})
 			return err
 		}},
 		{"minutes", []string{"job_minutes"}, func() error {
-			_, err := st.JobMinutes(ctx, belfry.MinuteQuery{})
+			_, err := st.JobMinutes(ctx, job.MinuteQuery{})
 			return err
 		}},
 		{"forecast", []string{"schedules_due"}, func() error {
-			_, err := st.Forecast(ctx, belfry.Ahead{})
+			_, err := st.Forecast(ctx, schedule.Ahead{})
 			return err
 		}},
 		{"upcoming", []string{"schedules_due"}, func() error {
-			_, err := st.Upcoming(ctx, belfry.Ahead{})
+			_, err := st.Upcoming(ctx, schedule.Ahead{})
 			return err
 		}},
 		{"overview", []string{"schedules_due", "job_minutes"}, func() error { _, err := st.Overview(ctx, ""); return err }},
-		{"list schedules", []string{"schedules_namespace_name_key"}, list(belfry.ScheduleFilter{})},
-		{"list all schedules", []string{"schedules_namespace_name_key"}, list(belfry.ScheduleFilter{Namespace: belfry.AnyNamespace})},
-		{"list paused schedules", []string{"schedules_resting"}, list(belfry.ScheduleFilter{State: belfry.SchedulePaused})},
-		{"list all completed schedules", []string{"schedules_resting"}, list(belfry.ScheduleFilter{State: belfry.ScheduleCompleted, Namespace: belfry.AnyNamespace})},
-		{"list active schedules", []string{"schedules_namespace_name_key"}, list(belfry.ScheduleFilter{State: belfry.ScheduleActive})},
-		{"list schedules of a task", []string{"schedules_of_task"}, list(belfry.ScheduleFilter{Task: "t"})},
-		{"list schedules of a tag", []string{"schedules_of_task"}, list(belfry.ScheduleFilter{Tag: "red"})},
-		{"list schedules by a part of the name", []string{"schedules_namespace_name_key"}, list(belfry.ScheduleFilter{Part: "e"})},
+		{"list schedules", []string{"schedules_namespace_name_key"}, list(schedule.Filter{})},
+		{"list all schedules", []string{"schedules_namespace_name_key"}, list(schedule.Filter{Namespace: core.AnyNamespace})},
+		{"list paused schedules", []string{"schedules_resting"}, list(schedule.Filter{State: schedule.Paused})},
+		{"list all completed schedules", []string{"schedules_resting"}, list(schedule.Filter{State: schedule.Completed, Namespace: core.AnyNamespace})},
+		{"list active schedules", []string{"schedules_namespace_name_key"}, list(schedule.Filter{State: schedule.Active})},
+		{"list schedules of a task", []string{"schedules_of_task"}, list(schedule.Filter{Task: "t"})},
+		{"list schedules of a tag", []string{"schedules_of_task"}, list(schedule.Filter{Tag: "red"})},
+		{"list schedules by a part of the name", []string{"schedules_namespace_name_key"}, list(schedule.Filter{Part: "e"})},
 	} {
 		rec.Take()
 		try(hot.do())

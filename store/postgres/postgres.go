@@ -24,7 +24,7 @@ import (
 	"github.com/jackc/pgx/v5/pgtype"
 	"github.com/jackc/pgx/v5/pgxpool"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/store"
 )
 
@@ -96,12 +96,12 @@ func (o Options) Migrate(ctx context.Context, dsn string) (from, to int64, err e
 // unopened says besides which server it is that does not answer: nobody tries
 // again, and the address may be the mistake.
 func (db *DB) unopened(err error) error {
-	var away *belfry.Error
-	if err = translate(err); !errors.As(err, &away) || away.Code != belfry.Unavailable {
+	var away *core.Error
+	if err = translate(err); !errors.As(err, &away) || away.Code != core.Unavailable {
 		return err
 	}
 	c := db.pool.Config().ConnConfig
-	return coded(belfry.Unavailable, away.Err, fmt.Sprintf("database %q at %s: %s", c.Database, net.JoinHostPort(c.Host, strconv.Itoa(int(c.Port))), away.Message),
+	return coded(core.Unavailable, away.Err, fmt.Sprintf("database %q at %s: %s", c.Database, net.JoinHostPort(c.Host, strconv.Itoa(int(c.Port))), away.Message),
 		"check the address, and that the server runs there")
 }
 
@@ -121,7 +121,7 @@ func open(ctx context.Context, dsn string, o Options) (*DB, error) {
 	cfg, err := pgxpool.ParseConfig(dsn)
 	if err != nil {
 		// The text of a parse error repeats the password.
-		return nil, belfry.InvalidField("database", "", "is not a PostgreSQL address", "postgres://user:password@host:5432/name")
+		return nil, core.InvalidField("database", "", "is not a PostgreSQL address", "postgres://user:password@host:5432/name")
 	}
 	cfg.MaxConns = int32(o.MaxConns)
 	if o.MaxConns <= 0 {
@@ -167,7 +167,7 @@ func wrap(pool *pgxpool.Pool, o Options) (*DB, error) {
 	case "poll":
 		db.wakeups = poller{}
 	default:
-		return nil, belfry.InvalidField("wakeups", o.Wakeups, "is not a way to wake", "notify or poll")
+		return nil, core.InvalidField("wakeups", o.Wakeups, "is not a way to wake", "notify or poll")
 	}
 	return db, nil
 }
@@ -181,14 +181,14 @@ func (db *DB) ready(ctx context.Context, keepSchema bool) error {
 		return err
 	}
 	if version < oldest {
-		return belfry.Errorf(belfry.Invalid, "this PostgreSQL is version %d", version/10000).WithHint("Belfry needs 15 or newer")
+		return core.Errorf(core.Invalid, "this PostgreSQL is version %d", version/10000).WithHint("Belfry needs 15 or newer")
 	}
 	from, to, err := db.migrate(ctx, keepSchema)
 	if err != nil {
 		return err
 	}
 	if keepSchema && from < to {
-		return belfry.Errorf(belfry.Conflict, "the database has schema version %d, and this belfry needs %d", from, to).WithHint("run: belfry migrate")
+		return core.Errorf(core.Conflict, "the database has schema version %d, and this belfry needs %d", from, to).WithHint("run: belfry migrate")
 	}
 	return db.addPartitions(ctx, true)
 }
@@ -258,7 +258,7 @@ type beginError struct{ error }
 func (e beginError) Unwrap() error { return e.error }
 
 func passing(err error) bool {
-	if errors.Is(err, belfry.ErrOutdated) || belfry.CodeOf(err) == belfry.Unknown {
+	if errors.Is(err, core.ErrOutdated) || core.CodeOf(err) == core.Unknown {
 		return false
 	}
 	var begin beginError
@@ -289,7 +289,7 @@ func (db *DB) Adopt(ctx context.Context, tx any) (store.Tx, store.Dialect, time.
 	case *sql.Tx:
 		h = stdHandle{t, db.schema}
 	default:
-		return nil, nil, time.Time{}, belfry.Errorf(belfry.Invalid, "a transaction of type %T cannot be joined on PostgreSQL", tx).
+		return nil, nil, time.Time{}, core.Errorf(core.Invalid, "a transaction of type %T cannot be joined on PostgreSQL", tx).
 			WithHint("pass a pgx.Tx or a *sql.Tx of the pgx driver")
 	}
 	now, err := adopt(ctx, h)

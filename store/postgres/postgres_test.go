@@ -7,8 +7,8 @@ import (
 
 	"github.com/jackc/pgx/v5/stdlib"
 
-	"github.com/belfry-run/belfry"
 	"github.com/belfry-run/belfry/internal/pgtest"
+	"github.com/belfry-run/belfry/job"
 	"github.com/belfry-run/belfry/store"
 	"github.com/belfry-run/belfry/store/postgres"
 	"github.com/belfry-run/belfry/store/storetest"
@@ -132,7 +132,7 @@ func TestBehindPooler(t *testing.T) { runBehindPooler(t, 0) }
 func TestPacksBehindPooler(t *testing.T) { runBehindPooler(t, 1) }
 
 func runBehindPooler(t *testing.T, packFrom int) {
-	storetest.RunBroker(t, func(t *testing.T) (belfry.Broker, storetest.Admin) {
+	storetest.RunBroker(t, func(t *testing.T) (job.Leaser, storetest.Admin) {
 		clock := storetest.NewClock()
 		st, err := postgres.OpenForgetful(t.Context(), pgtest.Migrated(t, postgres.Migrate), postgres.Options{Options: store.Options{Clock: clock.Now, PackFrom: packFrom}, SimpleProtocol: true, Wakeups: "poll", MaxConns: 4})
 		if err != nil {

@@ -11,7 +11,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/store"
 )
 
@@ -222,7 +222,7 @@ func (db *DB) dropBefore(ctx context.Context, parent string, cutoff time.Time) e
 			_, err := tx.Exec(ctx, "drop table if exists "+pgx.Identifier{string(db.schema), d.name}.Sanitize())
 			return err
 		})
-		if errors.Is(err, belfry.ErrOutdated) {
+		if errors.Is(err, core.ErrOutdated) {
 			return err
 		}
 		if err != nil {

@@ -17,7 +17,7 @@ import (
 	"github.com/pressly/goose/v3"
 	"github.com/pressly/goose/v3/lock"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/store"
 )
 
@@ -38,7 +38,7 @@ var fitSchema = regexp.MustCompile(`^[a-z_][a-z0-9_]{0,39}$`)
 func schemaOf(name string) (schema, error) {
 	s := cmp.Or(name, string(homeSchema))
 	if !fitSchema.MatchString(s) || strings.HasPrefix(s, "pg_") || s == "information_schema" {
-		return "", belfry.InvalidField("schema", name, "must be up to 40 lower-case letters, digits and _, must not begin with a digit or pg_", "belfry")
+		return "", core.InvalidField("schema", name, "must be up to 40 lower-case letters, digits and _, must not begin with a digit or pg_", "belfry")
 	}
 	return schema(s), nil
 }
@@ -64,7 +64,7 @@ func (db *DB) makeSchema(ctx context.Context) error {
 		return err
 	}
 	if reserved {
-		return belfry.InvalidField("schema", string(db.schema), "must not be a reserved word of SQL", "belfry")
+		return core.InvalidField("schema", string(db.schema), "must not be a reserved word of SQL", "belfry")
 	}
 	if there {
 		return nil
@@ -118,8 +118,8 @@ var schemaKnown = store.LastMigration(migrations())
 // Schema is the version that is there and the one known. Without a floor, which
 // is so while one is being raised for who reads an older snapshot, it is the
 // version itself.
-func (db *DB) Schema(ctx context.Context) (belfry.Schema, error) {
-	schema := belfry.Schema{Known: schemaKnown}
+func (db *DB) Schema(ctx context.Context) (core.Schema, error) {
+	schema := core.Schema{Known: schemaKnown}
 	err := db.pool.QueryRow(ctx, db.schema.sql(`
 		select version, coalesce((`+store.FloorSQL+`), version)
 		from (select coalesce(max(version_id), 0) as version from belfry.migrations) as last`)).Scan(&schema.Version, &schema.Floor)
@@ -131,14 +131,14 @@ func (db *DB) Schema(ctx context.Context) (belfry.Schema, error) {
 // then the floor cannot be raised.
 func serves(floor *int64) error {
 	known := schemaKnown
-	schema := belfry.Schema{Known: known, Floor: known + 1}
+	schema := core.Schema{Known: known, Floor: known + 1}
 	if floor != nil {
 		schema.Floor = *floor
 	}
 	if schema.Serves() {
 		return nil
 	}
-	return schema.Refuse(belfry.Unavailable)
+	return schema.Refuse(core.Unavailable)
 }
 
 // mayWrite is the same for a transaction that did not begin with [beginSQL].

@@ -8,10 +8,12 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/internal/pgtest"
+	"github.com/belfry-run/belfry/job"
 	"github.com/belfry-run/belfry/store"
 	"github.com/belfry-run/belfry/store/postgres"
+	"github.com/belfry-run/belfry/task"
 )
 
 const (
@@ -19,9 +21,9 @@ const (
 	raisedFloor = "truncate belfry.schema_floor; insert into belfry.schema_floor (version) values (999)"
 )
 
-func wantOutdated(t *testing.T, what string, err error, code belfry.Code) {
+func wantOutdated(t *testing.T, what string, err error, code core.Code) {
 	t.Helper()
-	if !errors.Is(err, belfry.ErrOutdated) || belfry.CodeOf(err) != code {
+	if !errors.Is(err, core.ErrOutdated) || core.CodeOf(err) != code {
 		t.Errorf("%s: %v", what, err)
 	}
 }
@@ -34,7 +36,7 @@ func TestExpandedSchemaIsUsedByOlderPrograms(t *testing.T) {
 	if _, _, err := postgres.Migrate(t.Context(), dsn); err != nil {
 		t.Error(err)
 	}
-	if _, err := st.CreateTask(t.Context(), belfry.Task{Name: "t"}); err != nil {
+	if _, err := st.CreateTask(t.Context(), task.Task{Name: "t"}); err != nil {
 		t.Error(err)
 	}
 	h, err := st.Health(t.Context())
@@ -65,42 +67,42 @@ func TestRaisedFloorRefusesEveryWrite(t *testing.T) {
 	go func() { ended <- st.Run(ctx) }()
 	waited := make(chan error, 1)
 	go func() {
-		_, err := st.Claim(ctx, belfry.ClaimRequest{Session: session, Want: map[string]int{"default": 1}, Wait: belfry.MaxClaimWait})
+		_, err := st.Claim(ctx, job.ClaimRequest{Session: session, Want: map[string]int{"default": 1}, Wait: job.MaxClaimWait})
 		waited <- err
 	}()
 	nudged := st.Nudged(session)
 
 	exec(t, dsn, newerSchema, raisedFloor)
 
-	wantOutdated(t, "run", <-ended, belfry.Conflict)
-	wantOutdated(t, "a claim that waits", <-waited, belfry.Unavailable)
+	wantOutdated(t, "run", <-ended, core.Conflict)
+	wantOutdated(t, "a claim that waits", <-waited, core.Unavailable)
 	<-nudged // the worker renews and is told so
 	_, err = st.Renew(t.Context(), session, nil)
-	wantOutdated(t, "renew", err, belfry.Unavailable)
+	wantOutdated(t, "renew", err, core.Unavailable)
 
 	fresh, err := postgres.Open(t.Context(), dsn, postgres.Options{})
-	wantOutdated(t, "open", err, belfry.Conflict)
-	wantCode(t, err, belfry.Conflict, "schema_version", "must be 999 or newer", "start the belfry that migrated")
+	wantOutdated(t, "open", err, core.Conflict)
+	wantCode(t, err, core.Conflict, "schema_version", "must be 999 or newer", "start the belfry that migrated")
 	if fresh != nil {
 		t.Error("it was opened all the same")
 	}
 	_, _, err = postgres.Migrate(t.Context(), dsn)
-	wantOutdated(t, "migrate", err, belfry.Conflict)
+	wantOutdated(t, "migrate", err, core.Conflict)
 
 	exec(t, dsn, "update belfry.migrations set version_id = 0 where version_id = 999") // and now one that nobody has told yet
 	for what, act := range map[string]func(st *store.Store) error{
 		"enqueue": func(st *store.Store) error {
-			_, err := st.Enqueue(t.Context(), []belfry.NewJob{{Task: "t"}})
+			_, err := st.Enqueue(t.Context(), []job.NewJob{{Task: "t"}})
 			return err
 		},
 		"fire":    func(st *store.Store) error { _, err := st.FireDue(t.Context()); return err },
 		"release": func(st *store.Store) error { _, err := st.ReleaseLost(t.Context()); return err },
 		"session": func(st *store.Store) error {
-			_, err := st.OpenSession(t.Context(), belfry.WorkerInfo{Name: "w", Kinds: []belfry.Kind{belfry.KindCommand}, Queues: map[string]int{"default": 1}})
+			_, err := st.OpenSession(t.Context(), job.WorkerInfo{Name: "w", Kinds: []task.Kind{task.KindCommand}, Queues: map[string]int{"default": 1}})
 			return err
 		},
 		"finish": func(st *store.Store) error {
-			_, err := st.Finish(t.Context(), session, []belfry.Finish{{Ref: belfry.Ref{JobID: 1, Lease: 1}, Outcome: belfry.OutcomeOK}})
+			_, err := st.Finish(t.Context(), session, []job.Finish{{Ref: job.Ref{JobID: 1, Lease: 1}, Outcome: job.OutcomeOK}})
 			return err
 		},
 		"partition": func(st *store.Store) error {
@@ -109,13 +111,13 @@ func TestRaisedFloorRefusesEveryWrite(t *testing.T) {
 			return err
 		},
 		"snapshot": func(st *store.Store) error {
-			_, err := st.EnqueueTx(t.Context(), snapshot, []belfry.NewJob{{Task: "t"}})
+			_, err := st.EnqueueTx(t.Context(), snapshot, []job.NewJob{{Task: "t"}})
 			return err
 		},
 	} {
 		// Opened before, as far as the store can tell.
 		unaware := store.New(st.DB(), store.Options{})
-		wantOutdated(t, what, act(unaware), belfry.Unavailable)
+		wantOutdated(t, what, act(unaware), core.Unavailable)
 	}
 }
 
@@ -140,5 +142,5 @@ func TestRaisedFloorWaitsForTransitionsUnderWay(t *testing.T) {
 		t.Fatal(err)
 	}
 	exec(t, dsn, raisedFloor)
-	wantOutdated(t, "the next", st.DB().Write(t.Context(), func(store.Tx, store.Moment) error { return nil }), belfry.Unavailable)
+	wantOutdated(t, "the next", st.DB().Write(t.Context(), func(store.Tx, store.Moment) error { return nil }), core.Unavailable)
 }

@@ -12,16 +12,19 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/internal/pgtest"
+	"github.com/belfry-run/belfry/job"
 	"github.com/belfry-run/belfry/store"
 	"github.com/belfry-run/belfry/store/postgres"
+	"github.com/belfry-run/belfry/task"
+	"github.com/belfry-run/belfry/view"
 )
 
-func wantCode(t *testing.T, err error, code belfry.Code, words ...string) {
+func wantCode(t *testing.T, err error, code core.Code, words ...string) {
 	t.Helper()
-	if belfry.CodeOf(err) != code {
-		t.Fatalf("error %v has code %q, want %q", err, belfry.CodeOf(err), code)
+	if core.CodeOf(err) != code {
+		t.Fatalf("error %v has code %q, want %q", err, core.CodeOf(err), code)
 	}
 	for _, w := range words {
 		if !strings.Contains(err.Error(), w) {
@@ -54,16 +57,16 @@ func number(t *testing.T, st *store.Store, query string, args ...any) (n int64) 
 
 func worker(t *testing.T, st *store.Store, funcs ...string) string {
 	t.Helper()
-	s, err := st.OpenSession(t.Context(), belfry.WorkerInfo{Name: "w", Kinds: []belfry.Kind{belfry.KindFunc}, Funcs: funcs, Queues: map[string]int{"default": 1}})
+	s, err := st.OpenSession(t.Context(), job.WorkerInfo{Name: "w", Kinds: []task.Kind{task.KindFunc}, Funcs: funcs, Queues: map[string]int{"default": 1}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	return s.ID
 }
 
-func enqueue(t *testing.T, st *store.Store, task string) int64 {
+func enqueue(t *testing.T, st *store.Store, tk string) int64 {
 	t.Helper()
-	es, err := st.Enqueue(t.Context(), []belfry.NewJob{{Task: task, Kind: belfry.KindFunc}})
+	es, err := st.Enqueue(t.Context(), []job.NewJob{{Task: tk, Kind: task.KindFunc}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -93,7 +96,7 @@ func TestManyNodesMigrateAtTheSameMoment(t *testing.T) {
 			}
 		}
 		st := openAt(t, dsn, postgres.Options{})
-		if n := number(t, st, "select count(*) from belfry.queues"); n != int64(len(belfry.FirstQueues())) {
+		if n := number(t, st, "select count(*) from belfry.queues"); n != int64(len(job.FirstQueues())) {
 			t.Errorf("%d queues", n)
 		}
 	}
@@ -103,7 +106,7 @@ func TestSchemaVersions(t *testing.T) {
 	t.Parallel()
 	dsn := pgtest.New(t)
 	_, err := postgres.Open(t.Context(), dsn, postgres.Options{KeepSchema: true})
-	wantCode(t, err, belfry.Conflict, "version 0", "belfry migrate")
+	wantCode(t, err, core.Conflict, "version 0", "belfry migrate")
 	from, to, err := postgres.Migrate(t.Context(), dsn)
 	if err != nil || from != 0 || to == 0 {
 		t.Fatal(from, to, err)
@@ -120,29 +123,29 @@ func TestBadServersAreRefusedWithTheWayOut(t *testing.T) {
 	// An old server, as far as the question for its version can tell.
 	exec(t, dsn, "create schema old", "create function old.current_setting(text) returns text language sql as $$ select '140005' $$")
 	_, err := postgres.Open(t.Context(), dsn+"&search_path=old,pg_catalog,public", postgres.Options{})
-	wantCode(t, err, belfry.Invalid, "version 14", "15 or newer")
+	wantCode(t, err, core.Invalid, "version 14", "15 or newer")
 	_, err = postgres.Open(t.Context(), "postgres://user:secret@[::1/x", postgres.Options{})
-	wantCode(t, err, belfry.Invalid, "database")
+	wantCode(t, err, core.Invalid, "database")
 	if strings.Contains(err.Error(), "secret") {
 		t.Error("the error repeats the password")
 	}
 	_, err = postgres.Open(t.Context(), dsn, postgres.Options{Wakeups: "telepathy"})
-	wantCode(t, err, belfry.Invalid, "wakeups", "telepathy")
+	wantCode(t, err, core.Invalid, "wakeups", "telepathy")
 	_, err = postgres.Open(t.Context(), strings.Replace(dsn, "?", "_nowhere?", 1), postgres.Options{})
-	wantCode(t, err, belfry.Unavailable)
+	wantCode(t, err, core.Unavailable)
 	_, err = postgres.Open(t.Context(), "postgres://u:secret@127.0.0.1:1/x?sslmode=disable", postgres.Options{})
-	wantCode(t, err, belfry.Unavailable, `"x" at 127.0.0.1:1`, "cannot be reached")
+	wantCode(t, err, core.Unavailable, `"x" at 127.0.0.1:1`, "cannot be reached")
 }
 
 func TestTextsThatPostgresCannotKeepAreTheCallersFault(t *testing.T) {
 	t.Parallel()
 	st := open(t, store.Options{})
 	_, err := st.PauseQueue(t.Context(), "default", "nul \x00")
-	wantCode(t, err, belfry.Invalid, "NUL")
+	wantCode(t, err, core.Invalid, "NUL")
 	_, err = st.PauseQueue(t.Context(), "default", "half \xff")
-	wantCode(t, err, belfry.Invalid)
+	wantCode(t, err, core.Invalid)
 	_, err = st.Task(t.Context(), "default", "nul \x00")
-	wantCode(t, err, belfry.Invalid)
+	wantCode(t, err, core.Invalid)
 }
 
 func TestPassingFaultsAreTriedAgain(t *testing.T) {
@@ -152,8 +155,8 @@ func TestPassingFaultsAreTriedAgain(t *testing.T) {
 		state    string
 		failures int32
 		tries    int32
-		code     belfry.Code
-	}{{"40001", 2, 3, ""}, {"40P01", 1, 2, ""}, {"40001", 100, 4, belfry.Unavailable}, {"23505", 1, 1, belfry.Internal}} {
+		code     core.Code
+	}{{"40001", 2, 3, ""}, {"40P01", 1, 2, ""}, {"40001", 100, 4, core.Unavailable}, {"23505", 1, 1, core.Internal}} {
 		var tries atomic.Int32
 		fault := func(tx store.Tx, _ store.Moment) error {
 			if tries.Add(1) <= c.failures {
@@ -220,9 +223,9 @@ func TestDatabaseThatGoesAwayAndComesBack(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, call := range map[string]func() error{
-		"enqueue": func() error { _, err := st.Enqueue(t.Context(), []belfry.NewJob{{Task: "t"}}); return err },
+		"enqueue": func() error { _, err := st.Enqueue(t.Context(), []job.NewJob{{Task: "t"}}); return err },
 		"claim": func() error {
-			_, err := st.Claim(t.Context(), belfry.ClaimRequest{Session: s, Want: map[string]int{"default": 1}})
+			_, err := st.Claim(t.Context(), job.ClaimRequest{Session: s, Want: map[string]int{"default": 1}})
 			return err
 		},
 		"fire":   func() error { _, err := st.FireDue(t.Context()); return err },
@@ -232,8 +235,8 @@ func TestDatabaseThatGoesAwayAndComesBack(t *testing.T) {
 		"prune":  func() error { _, err := st.Prune(t.Context()); return err },
 	} {
 		for range 2 {
-			if err := call(); belfry.CodeOf(err) != belfry.Unavailable {
-				t.Errorf("%s while it is away: code %q: %v", name, belfry.CodeOf(err), err)
+			if err := call(); core.CodeOf(err) != core.Unavailable {
+				t.Errorf("%s while it is away: code %q: %v", name, core.CodeOf(err), err)
 			}
 		}
 	}
@@ -246,15 +249,15 @@ func TestDatabaseThatGoesAwayAndComesBack(t *testing.T) {
 			if err == nil {
 				break
 			}
-			if belfry.CodeOf(err) != belfry.Unavailable || try > 100 {
+			if core.CodeOf(err) != core.Unavailable || try > 100 {
 				t.Fatal("after the restart:", err)
 			}
 		}
-		if j, err := st.Job(t.Context(), "default", first); err != nil || j.State != belfry.JobReady {
+		if j, err := st.Job(t.Context(), "default", first); err != nil || j.State != job.Ready {
 			t.Fatal("after the restart:", j.State, err)
 		}
 	}
-	c, err := st.Claim(t.Context(), belfry.ClaimRequest{Session: s, Want: map[string]int{"default": 1}})
+	c, err := st.Claim(t.Context(), job.ClaimRequest{Session: s, Want: map[string]int{"default": 1}})
 	if err != nil || len(c.Jobs) != 1 {
 		t.Fatal(c, err)
 	}
@@ -286,7 +289,7 @@ func TestNodesWakeEachOther(t *testing.T) {
 	for range 5 {
 		claimed := make(chan int64, 1)
 		go func() {
-			c, err := z.Claim(t.Context(), belfry.ClaimRequest{Session: s, Want: map[string]int{"default": 1}, Wait: belfry.MaxClaimWait})
+			c, err := z.Claim(t.Context(), job.ClaimRequest{Session: s, Want: map[string]int{"default": 1}, Wait: job.MaxClaimWait})
 			if err != nil || len(c.Jobs) != 1 {
 				t.Error(c, err)
 				claimed <- 0
@@ -299,12 +302,12 @@ func TestNodesWakeEachOther(t *testing.T) {
 			t.Fatalf("claimed %d, want %d", got, id)
 		}
 		nudged := z.Nudged(s)
-		if _, err := a.CancelJobs(t.Context(), "default", belfry.Selection{IDs: []int64{id}}); err != nil {
+		if _, err := a.CancelJobs(t.Context(), "default", view.Selection{IDs: []int64{id}}); err != nil {
 			t.Fatal(err)
 		}
 		<-nudged
 		woken := z.Woken()
-		if _, err := a.Enqueue(t.Context(), []belfry.NewJob{{Task: "t", Delay: belfry.Duration(time.Hour)}}); err != nil {
+		if _, err := a.Enqueue(t.Context(), []job.NewJob{{Task: "t", Delay: core.Duration(time.Hour)}}); err != nil {
 			t.Fatal(err)
 		}
 		<-woken
@@ -338,7 +341,7 @@ func TestNodesThatOnlyPollFindTheWork(t *testing.T) {
 	s := worker(t, z, "t")
 	claimed := make(chan int, 1)
 	go func() {
-		c, _ := z.Claim(t.Context(), belfry.ClaimRequest{Session: s, Want: map[string]int{"default": 1}, Wait: belfry.MaxClaimWait})
+		c, _ := z.Claim(t.Context(), job.ClaimRequest{Session: s, Want: map[string]int{"default": 1}, Wait: job.MaxClaimWait})
 		claimed <- len(c.Jobs)
 	}()
 	enqueue(t, a, "t")

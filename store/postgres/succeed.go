@@ -5,7 +5,7 @@ import (
 	"context"
 	"slices"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/job"
 	"github.com/belfry-run/belfry/store"
 )
 
@@ -83,11 +83,11 @@ func idsOf(rows []store.Success) []int64 {
 
 // without leaves out what is done.
 func without(rows []store.Success, done []store.Succeeded) []store.Success {
-	refs := make(map[belfry.Ref]bool, len(done))
+	refs := make(map[job.Ref]bool, len(done))
 	for _, s := range done {
 		refs[s.Ref] = true
 	}
-	return slices.DeleteFunc(slices.Clone(rows), func(r store.Success) bool { return refs[belfry.Ref{JobID: r.JobID, Lease: r.Lease}] })
+	return slices.DeleteFunc(slices.Clone(rows), func(r store.Success) bool { return refs[job.Ref{JobID: r.JobID, Lease: r.Lease}] })
 }
 
 // packedSuccess is a success of a job in a pack, as a batch carries it. What is
@@ -187,7 +187,7 @@ func (d dialect) succeedPacked(ctx context.Context, tx store.Tx, p packedSuccess
 		return nil, err
 	}
 	defer res.Close()
-	s, at := store.Succeeded{Trigger: belfry.TriggerEnqueue}, -1
+	s, at := store.Succeeded{Trigger: job.TriggerEnqueue}, -1
 	for res.Next() {
 		if err := res.Scan(&s.Ref.JobID, &s.Queue); err != nil {
 			return nil, err

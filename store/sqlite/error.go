@@ -6,25 +6,25 @@ import (
 	"modernc.org/sqlite"
 	sqlite3 "modernc.org/sqlite/lib"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/store"
 )
 
 // translate gives a driver's error a code, by its number and never by its text.
 func translate(err error) error {
 	var e *sqlite.Error
-	if err == nil || belfry.CodeOf(err) == belfry.Unknown || !errors.As(err, &e) {
+	if err == nil || core.CodeOf(err) == core.Unknown || !errors.As(err, &e) {
 		return err
 	}
 	switch e.Code() & 0xff {
 	case sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED:
-		return coded(belfry.Unavailable, err, "the database is busy", "another program holds a transaction on the file open")
+		return coded(core.Unavailable, err, "the database is busy", "another program holds a transaction on the file open")
 	case sqlite3.SQLITE_FULL:
-		return coded(belfry.Unavailable, err, "the disk of the database is full", "make room; nothing was half written")
+		return coded(core.Unavailable, err, "the disk of the database is full", "make room; nothing was half written")
 	case sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY:
-		return coded(belfry.Unavailable, err, "the database file cannot be read or written", "check the disk and the file's permissions")
+		return coded(core.Unavailable, err, "the database file cannot be read or written", "check the disk and the file's permissions")
 	case sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB:
-		return coded(belfry.Unavailable, err, "the database file is damaged or is no SQLite file", "restore a backup")
+		return coded(core.Unavailable, err, "the database file is damaged or is no SQLite file", "restore a backup")
 	}
 	return err
 }
@@ -52,6 +52,6 @@ func interrupted(err error) bool {
 	return errors.As(err, &e) && e.Code()&0xff == sqlite3.SQLITE_INTERRUPT
 }
 
-func coded(code belfry.Code, err error, message, hint string) error {
-	return &belfry.Error{Code: code, Message: message, Hint: hint, Err: err}
+func coded(code core.Code, err error, message, hint string) error {
+	return &core.Error{Code: code, Message: message, Hint: hint, Err: err}
 }

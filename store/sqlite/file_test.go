@@ -13,9 +13,10 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/store"
 	"github.com/belfry-run/belfry/store/sqlite"
+	"github.com/belfry-run/belfry/task"
 )
 
 // secondEnv makes this test binary a second process that opens a file.
@@ -28,16 +29,16 @@ func second(path string) int {
 		_ = st.Close()
 		return 0
 	}
-	fmt.Println(belfry.CodeOf(err), err)
+	fmt.Println(core.CodeOf(err), err)
 	return 1
 }
 
 func file(t *testing.T) string { return filepath.Join(t.TempDir(), "belfry.db") }
 
-func wantCode(t *testing.T, err error, code belfry.Code, words ...string) {
+func wantCode(t *testing.T, err error, code core.Code, words ...string) {
 	t.Helper()
-	if belfry.CodeOf(err) != code {
-		t.Fatalf("error %v has code %q, want %q", err, belfry.CodeOf(err), code)
+	if core.CodeOf(err) != code {
+		t.Fatalf("error %v has code %q, want %q", err, core.CodeOf(err), code)
 	}
 	for _, w := range words {
 		if !strings.Contains(err.Error(), w) {
@@ -72,9 +73,9 @@ func TestSecondOpenIsRefused(t *testing.T) {
 	path := file(t)
 	st := openAt(t, path, sqlite.Options{})
 	_, err := sqlite.Open(t.Context(), path, sqlite.Options{})
-	wantCode(t, err, belfry.Conflict, path, "--server")
+	wantCode(t, err, core.Conflict, path, "--server")
 	_, _, err = sqlite.Migrate(t.Context(), path)
-	wantCode(t, err, belfry.Conflict, path)
+	wantCode(t, err, core.Conflict, path)
 	other := func() (string, error) {
 		cmd := exec.Command(os.Args[0])
 		cmd.Env = append(os.Environ(), secondEnv+"="+path)
@@ -85,7 +86,7 @@ func TestSecondOpenIsRefused(t *testing.T) {
 	if err == nil || !strings.Contains(out, "conflict") || !strings.Contains(out, "another process, or another store") {
 		t.Fatalf("a second process: %v %s", err, out)
 	}
-	if _, err := st.CreateTask(t.Context(), belfry.Task{Name: "t"}); err != nil {
+	if _, err := st.CreateTask(t.Context(), task.Task{Name: "t"}); err != nil {
 		t.Fatal(err)
 	}
 	if err := st.Close(); err != nil {
@@ -99,7 +100,7 @@ func TestSecondOpenIsRefused(t *testing.T) {
 func TestFilesAreTheOwnersAlone(t *testing.T) {
 	path := file(t)
 	st := openAt(t, path, sqlite.Options{})
-	if _, err := st.CreateTask(t.Context(), belfry.Task{Name: "t"}); err != nil {
+	if _, err := st.CreateTask(t.Context(), task.Task{Name: "t"}); err != nil {
 		t.Fatal(err)
 	}
 	for _, suffix := range []string{"", "-wal", "-shm", ".lock"} {
@@ -131,7 +132,7 @@ func TestWhatIsCommittedSurvivesAPowerCut(t *testing.T) {
 		}
 	}
 	_, err := sqlite.Open(t.Context(), file(t), sqlite.Options{Synchronous: "OFF"})
-	wantCode(t, err, belfry.Invalid, "synchronous", "OFF")
+	wantCode(t, err, core.Invalid, "synchronous", "OFF")
 }
 
 func TestExpandedSchemaIsUsedByOlderPrograms(t *testing.T) {
@@ -170,9 +171,9 @@ func TestNewerSchemaIsRefusedAndLeftAlone(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = sqlite.Open(t.Context(), path, sqlite.Options{})
-	wantCode(t, err, belfry.Conflict, "999", "newer one")
+	wantCode(t, err, core.Conflict, "999", "newer one")
 	_, _, err = sqlite.Migrate(t.Context(), path)
-	wantCode(t, err, belfry.Conflict, "999")
+	wantCode(t, err, core.Conflict, "999")
 	after, err := os.ReadFile(path)
 	if err != nil || string(after) != string(before) {
 		t.Fatalf("the file changed: %v", err)
@@ -182,7 +183,7 @@ func TestNewerSchemaIsRefusedAndLeftAlone(t *testing.T) {
 func TestOlderSchemaIsMigratedOrRefusedWhenKept(t *testing.T) {
 	path := file(t)
 	_, err := sqlite.Open(t.Context(), path, sqlite.Options{KeepSchema: true})
-	wantCode(t, err, belfry.Conflict, "version 0", "belfry migrate")
+	wantCode(t, err, core.Conflict, "version 0", "belfry migrate")
 	from, to, err := sqlite.Migrate(t.Context(), path)
 	if err != nil || from != 0 || to == 0 {
 		t.Fatal(from, to, err)
@@ -202,16 +203,16 @@ func TestBadFilesAreRefusedWithTheWayOut(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err := sqlite.Open(t.Context(), text, sqlite.Options{})
-	if err == nil || belfry.CodeOf(err) == belfry.Internal {
+	if err == nil || core.CodeOf(err) == core.Internal {
 		t.Errorf("a text file: %v", err)
 	}
 	_, err = sqlite.Open(t.Context(), t.TempDir(), sqlite.Options{})
-	if err == nil || belfry.CodeOf(err) == belfry.Internal {
+	if err == nil || core.CodeOf(err) == core.Internal {
 		t.Errorf("a folder: %v", err)
 	}
 	odd := filepath.Join(t.TempDir(), "a b#c?d%20e", "f&g.db")
 	st := openAt(t, odd, sqlite.Options{})
-	if _, err := st.CreateTask(t.Context(), belfry.Task{Name: "t"}); err != nil {
+	if _, err := st.CreateTask(t.Context(), task.Task{Name: "t"}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := os.Stat(odd); err != nil {
@@ -242,7 +243,7 @@ func TestCloseWaitsForWhatIsUnderWay(t *testing.T) {
 	closed := make(chan error)
 	go func() { closed <- st.Close() }()
 	for i := range 20 { // while it closes
-		all.Go(func() { _, results[i] = st.CreateTask(t.Context(), belfry.Task{Name: fmt.Sprint("t", i)}) })
+		all.Go(func() { _, results[i] = st.CreateTask(t.Context(), task.Task{Name: fmt.Sprint("t", i)}) })
 	}
 	close(goOn)
 	if err := <-closed; err != nil || !wrote.Load() {
@@ -257,16 +258,16 @@ func TestCloseWaitsForWhatIsUnderWay(t *testing.T) {
 		if err == nil {
 			done++
 		} else {
-			wantCode(t, err, belfry.Unavailable, "closed")
+			wantCode(t, err, core.Unavailable, "closed")
 		}
 	}
 	if err := st.Close(); err != nil {
 		t.Fatal("closing again:", err)
 	}
-	_, err := st.CreateTask(t.Context(), belfry.Task{Name: "late"})
-	wantCode(t, err, belfry.Unavailable, "closed")
+	_, err := st.CreateTask(t.Context(), task.Task{Name: "late"})
+	wantCode(t, err, core.Unavailable, "closed")
 	_, err = st.Task(t.Context(), "default", "t0")
-	wantCode(t, err, belfry.Unavailable, "closed")
+	wantCode(t, err, core.Unavailable, "closed")
 	st = openAt(t, path, sqlite.Options{})
 	if n := read(t, st, "select count(*) from belfry.tasks"); n != fmt.Sprint(done) {
 		t.Fatalf("%s tasks are there, %d were answered", n, done)
@@ -277,11 +278,11 @@ func TestCanceledContextIsAnAnswerAndNoHarm(t *testing.T) {
 	st := openAt(t, file(t), sqlite.Options{Synchronous: "NORMAL"})
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	_, err := st.CreateTask(ctx, belfry.Task{Name: "t"})
+	_, err := st.CreateTask(ctx, task.Task{Name: "t"})
 	if !errors.Is(err, context.Canceled) {
 		t.Fatal(err)
 	}
-	if _, err := st.CreateTask(t.Context(), belfry.Task{Name: "t"}); err != nil {
+	if _, err := st.CreateTask(t.Context(), task.Task{Name: "t"}); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"os"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/view"
 )
 
 // counted are the tables whose rows have numbers that only grow, and those.
@@ -16,8 +16,8 @@ var counted = []struct{ table, key string }{
 
 // Inspect looks at the file. The first and the last number of a table say how
 // many rows it has at most.
-func (db *DB) Inspect(ctx context.Context) (d belfry.DatabaseHealth, err error) {
-	f := &belfry.DatabaseFile{Synchronous: db.synchronous}
+func (db *DB) Inspect(ctx context.Context) (d view.DatabaseHealth, err error) {
+	f := &view.DatabaseFile{Synchronous: db.synchronous}
 	d.File = f
 	for pragma, to := range map[string]any{"page_size": &f.PageSize, "page_count": &f.Pages, "freelist_count": &f.Free, "journal_mode": &f.Journal} {
 		if err := db.ask(ctx, "pragma "+pragma, to); err != nil {
@@ -29,7 +29,7 @@ func (db *DB) Inspect(ctx context.Context) (d belfry.DatabaseHealth, err error) 
 	}
 	d.Size = f.Pages*f.PageSize + f.WAL
 	for _, c := range counted {
-		t := belfry.TableHealth{Name: string(db.names) + c.table}
+		t := view.TableHealth{Name: string(db.names) + c.table}
 		// Two look-ups: min and max in one would read the whole table.
 		query := fmt.Sprintf("select coalesce((select max(%[1]s) from belfry.%[2]s) - (select min(%[1]s) from belfry.%[2]s) + 1, 0)", c.key, c.table)
 		if err := db.ask(ctx, query, &t.Rows); err != nil {

@@ -5,9 +5,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/job"
+	"github.com/belfry-run/belfry/schedule"
 	"github.com/belfry-run/belfry/store"
 	"github.com/belfry-run/belfry/store/storetest"
+	"github.com/belfry-run/belfry/task"
+	"github.com/belfry-run/belfry/view"
 )
 
 // history makes days of finished jobs, each with an attempt, a piece of log
@@ -21,33 +24,33 @@ func history(t *testing.T, st *store.Store, clock *storetest.Clock, days int) {
 			t.Fatal(err)
 		}
 	}
-	_, err := st.CreateTask(ctx, belfry.Task{Name: "t"})
+	_, err := st.CreateTask(ctx, task.Task{Name: "t"})
 	try(err)
-	_, err = st.CreateSchedule(ctx, belfry.Schedule{Name: "s", Task: "t", Rules: []belfry.Rule{{Cron: "0 12 * * *"}}})
+	_, err = st.CreateSchedule(ctx, schedule.Schedule{Name: "s", Task: "t", Rules: []schedule.Rule{{Cron: "0 12 * * *"}}})
 	try(err)
-	_, err = st.Enqueue(ctx, []belfry.NewJob{{Task: "t", Delay: belfry.MaxDelay}})
+	_, err = st.Enqueue(ctx, []job.NewJob{{Task: "t", Delay: job.MaxDelay}})
 	try(err)
 	for day := range days {
 		clock.Move(24 * time.Hour)
 		_, err = st.FireDue(ctx)
 		try(err)
-		s, err := st.OpenSession(ctx, belfry.WorkerInfo{Name: "w", Kinds: []belfry.Kind{belfry.KindFunc}, Funcs: []string{"t"}, Queues: map[string]int{"default": 1}})
+		s, err := st.OpenSession(ctx, job.WorkerInfo{Name: "w", Kinds: []task.Kind{task.KindFunc}, Funcs: []string{"t"}, Queues: map[string]int{"default": 1}})
 		try(err)
-		c, err := st.Claim(ctx, belfry.ClaimRequest{Session: s.ID, Want: map[string]int{"default": 1}})
+		c, err := st.Claim(ctx, job.ClaimRequest{Session: s.ID, Want: map[string]int{"default": 1}})
 		try(err)
 		if len(c.Jobs) != 1 {
 			t.Fatalf("day %d: %d jobs", day, len(c.Jobs))
 		}
-		ref := belfry.Ref{JobID: c.Jobs[0].Job.ID, Lease: c.Lease}
-		try(st.Append(ctx, s.ID, []belfry.LogPiece{{Ref: ref, Stream: belfry.Log, At: clock.Now(), Text: fmt.Sprint("day ", day)}}))
+		ref := job.Ref{JobID: c.Jobs[0].Job.ID, Lease: c.Lease}
+		try(st.Append(ctx, s.ID, []job.LogPiece{{Ref: ref, Stream: job.Log, At: clock.Now(), Text: fmt.Sprint("day ", day)}}))
 		if day == days-1 {
 			return // this one runs
 		}
-		_, err = st.Finish(ctx, s.ID, []belfry.Finish{{Ref: ref, Outcome: belfry.OutcomeHandedBack}})
+		_, err = st.Finish(ctx, s.ID, []job.Finish{{Ref: ref, Outcome: job.OutcomeHandedBack}})
 		try(err)
-		c, err = st.Claim(ctx, belfry.ClaimRequest{Session: s.ID, Want: map[string]int{"default": 1}})
+		c, err = st.Claim(ctx, job.ClaimRequest{Session: s.ID, Want: map[string]int{"default": 1}})
 		try(err)
-		_, err = st.Finish(ctx, s.ID, []belfry.Finish{{Ref: belfry.Ref{JobID: ref.JobID, Lease: c.Lease}, Outcome: belfry.OutcomeOK}})
+		_, err = st.Finish(ctx, s.ID, []job.Finish{{Ref: job.Ref{JobID: ref.JobID, Lease: c.Lease}, Outcome: job.OutcomeOK}})
 		try(err)
 		try(st.CloseSession(ctx, s.ID))
 	}
@@ -136,14 +139,14 @@ func TestRetentionByCount(t *testing.T) {
 func TestRetentionKeepsTheNewestOfOneInstant(t *testing.T) {
 	clock := storetest.NewClock()
 	st := open(t, store.Options{Clock: clock.Now, Keep: store.Keep{Jobs: 5}})
-	ns := make([]belfry.NewJob, 20)
+	ns := make([]job.NewJob, 20)
 	for i := range ns {
-		ns[i] = belfry.NewJob{Task: "t", Kind: belfry.KindFunc}
+		ns[i] = job.NewJob{Task: "t", Kind: task.KindFunc}
 	}
 	if _, err := st.Enqueue(t.Context(), ns); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := st.CancelJobs(t.Context(), "default", belfry.Selection{Filter: &belfry.JobFilter{}}); err != nil {
+	if _, err := st.CancelJobs(t.Context(), "default", view.Selection{Filter: &job.Filter{}}); err != nil {
 		t.Fatal(err)
 	}
 	prune(t, st)
@@ -155,14 +158,14 @@ func TestRetentionKeepsTheNewestOfOneInstant(t *testing.T) {
 func TestPruningIsDoneInSteps(t *testing.T) {
 	clock := storetest.NewClock()
 	st := open(t, store.Options{Clock: clock.Now, Keep: store.Keep{Age: time.Hour}})
-	ns := make([]belfry.NewJob, 2500)
+	ns := make([]job.NewJob, 2500)
 	for i := range ns {
-		ns[i] = belfry.NewJob{Task: "t", Kind: belfry.KindFunc, Key: fmt.Sprint(i)}
+		ns[i] = job.NewJob{Task: "t", Kind: task.KindFunc, Key: fmt.Sprint(i)}
 	}
 	if _, err := st.Enqueue(t.Context(), ns); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := st.CancelJobs(t.Context(), "default", belfry.Selection{Filter: &belfry.JobFilter{}}); err != nil {
+	if _, err := st.CancelJobs(t.Context(), "default", view.Selection{Filter: &job.Filter{}}); err != nil {
 		t.Fatal(err)
 	}
 	clock.Move(48 * time.Hour)

@@ -9,7 +9,7 @@ import (
 
 	"modernc.org/sqlite"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/store"
 )
 
@@ -31,7 +31,7 @@ import (
 // tests open [Memory] and use [DB.SQL].
 func New(ctx context.Context, handle *sql.DB, o Options) (*store.Store, error) {
 	if handle == nil {
-		return nil, belfry.InvalidField("handle", "", "must not be nil", "make one with sql.Open")
+		return nil, core.InvalidField("handle", "", "must not be nil", "make one with sql.Open")
 	}
 	path, err := fileOf(ctx, handle)
 	if err != nil {
@@ -53,7 +53,7 @@ func fileOf(ctx context.Context, handle *sql.DB) (path string, err error) {
 	defer func() { err = errors.Join(err, conn.Close()) }()
 	if err := conn.Raw(func(driver any) error {
 		if _, ok := driver.(sqlite.FileControl); !ok {
-			return belfry.Errorf(belfry.Invalid, "handle must be of the driver modernc.org/sqlite, and its connections are %T", driver)
+			return core.Errorf(core.Invalid, "handle must be of the driver modernc.org/sqlite, and its connections are %T", driver)
 		}
 		return nil
 	}); err != nil {
@@ -67,11 +67,11 @@ func fileOf(ctx context.Context, handle *sql.DB) (path string, err error) {
 		return "", translate(err)
 	}
 	if path == "" {
-		return "", belfry.Errorf(belfry.Invalid, "handle must be of a file, and it is of a database in memory").
+		return "", core.Errorf(core.Invalid, "handle must be of a file, and it is of a database in memory").
 			WithHint("in tests open the store with sqlite.Memory and use the handle of its SQL method")
 	}
 	if timeout == 0 {
-		return "", belfry.Errorf(belfry.Invalid, "connections of the handle must wait for each other, and have no busy timeout").
+		return "", core.Errorf(core.Invalid, "connections of the handle must wait for each other, and have no busy timeout").
 			WithHint("add _pragma=busy_timeout(10000)&_txlock=immediate to its address")
 	}
 	return path, nil
@@ -92,10 +92,10 @@ func (db *DB) sameFile(ctx context.Context, tx *sql.Tx) error {
 	}
 	ours, err := os.Stat(db.path)
 	if err != nil {
-		return belfry.Errorf(belfry.Unavailable, "look at the database: %w", err)
+		return core.Errorf(core.Unavailable, "look at the database: %w", err)
 	}
 	if theirs, err := os.Stat(path); err != nil || !os.SameFile(ours, theirs) {
-		return belfry.Errorf(belfry.Invalid, "transaction is on %s, and the store is on %s", path, db.path).
+		return core.Errorf(core.Invalid, "transaction is on %s, and the store is on %s", path, db.path).
 			WithHint("begin it on a handle of the same file, such as that of the store's SQL method")
 	}
 	return nil

@@ -15,10 +15,13 @@ import (
 
 	"github.com/gofrs/flock"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/job"
 	"github.com/belfry-run/belfry/store"
 	"github.com/belfry-run/belfry/store/sqlite"
 	"github.com/belfry-run/belfry/store/storetest"
+	"github.com/belfry-run/belfry/task"
+	"github.com/belfry-run/belfry/view"
 )
 
 // everyday are names that the store's tables have and an application's may have.
@@ -99,7 +102,7 @@ func TestOwnHandleBesideTheWriter(t *testing.T) {
 	for range each {
 		all.Go(func() {
 			for range rounds {
-				_, err := st.Enqueue(t.Context(), []belfry.NewJob{{Task: "t"}})
+				_, err := st.Enqueue(t.Context(), []job.NewJob{{Task: "t"}})
 				errs <- err
 			}
 		})
@@ -110,7 +113,7 @@ func TestOwnHandleBesideTheWriter(t *testing.T) {
 					_, err = tx.Exec("insert into " + everyday[2] + " (own) values ('mine')")
 				}
 				if err == nil {
-					_, err = st.EnqueueTx(t.Context(), tx, []belfry.NewJob{{Task: "t"}})
+					_, err = st.EnqueueTx(t.Context(), tx, []job.NewJob{{Task: "t"}})
 				}
 				if err == nil {
 					err = tx.Commit()
@@ -126,7 +129,7 @@ func TestOwnHandleBesideTheWriter(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	jobs, err := st.CountJobs(t.Context(), belfry.JobFilter{}, belfry.CountOptions{})
+	jobs, err := st.CountJobs(t.Context(), job.Filter{}, view.CountOptions{})
 	if err != nil || jobs.Count != 2*each*rounds {
 		t.Errorf("%d jobs, want %d, %v", jobs.Count, 2*each*rounds, err)
 	}
@@ -151,15 +154,15 @@ func settings(t *testing.T, handle *sql.DB) (all []string) {
 }
 
 func TestHandlesThatCannotServeAreRefused(t *testing.T) {
-	refused := func(handle *sql.DB, o sqlite.Options, code belfry.Code, words ...string) {
+	refused := func(handle *sql.DB, o sqlite.Options, code core.Code, words ...string) {
 		t.Helper()
 		_, err := sqlite.New(t.Context(), handle, o)
 		wantCode(t, err, code, words...)
 	}
-	refused(nil, sqlite.Options{}, belfry.Invalid, "handle", "nil")
-	refused(handleOn(t, ":memory:", waiting), sqlite.Options{}, belfry.Invalid, "in memory")
-	refused(handleOn(t, file(t), ""), sqlite.Options{}, belfry.Invalid, "no busy timeout")
-	refused(sql.OpenDB(strange{}), sqlite.Options{}, belfry.Invalid, "modernc.org/sqlite")
+	refused(nil, sqlite.Options{}, core.Invalid, "handle", "nil")
+	refused(handleOn(t, ":memory:", waiting), sqlite.Options{}, core.Invalid, "in memory")
+	refused(handleOn(t, file(t), ""), sqlite.Options{}, core.Invalid, "no busy timeout")
+	refused(sql.OpenDB(strange{}), sqlite.Options{}, core.Invalid, "modernc.org/sqlite")
 	closed := handleOn(t, file(t), waiting)
 	if err := closed.Close(); err != nil {
 		t.Fatal(err)
@@ -168,7 +171,7 @@ func TestHandlesThatCannotServeAreRefused(t *testing.T) {
 		t.Error(err)
 	}
 	for _, prefix := range []string{"sqlite_", "Belfry", "a-", "1", strings.Repeat("a", 41)} {
-		refused(handleOn(t, file(t), waiting), sqlite.Options{Prefix: prefix}, belfry.Invalid, "prefix", "must")
+		refused(handleOn(t, file(t), waiting), sqlite.Options{Prefix: prefix}, core.Invalid, "prefix", "must")
 	}
 
 	handle := handleOn(t, file(t), waiting)
@@ -177,15 +180,15 @@ func TestHandlesThatCannotServeAreRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer st.Close() //nolint:errcheck // of a test
-	refused(handle, sqlite.Options{}, belfry.Conflict, "another store of this one")
-	refused(handle, sqlite.Options{Prefix: "other_"}, belfry.Conflict, "another store of this one")
+	refused(handle, sqlite.Options{}, core.Conflict, "another store of this one")
+	refused(handle, sqlite.Options{Prefix: "other_"}, core.Conflict, "another store of this one")
 	other, err := handleOn(t, file(t), waiting).Begin()
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer other.Rollback() //nolint:errcheck // of a test
-	_, err = st.EnqueueTx(t.Context(), other, []belfry.NewJob{{Task: "t", Kind: belfry.KindFunc}})
-	wantCode(t, err, belfry.Invalid, "transaction is on")
+	_, err = st.EnqueueTx(t.Context(), other, []job.NewJob{{Task: "t", Kind: task.KindFunc}})
+	wantCode(t, err, core.Invalid, "transaction is on")
 }
 
 // strange is a driver that is none of SQLite.
@@ -205,11 +208,11 @@ func TestTwoPrefixesInOneFile(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		jobs, err := st.CountJobs(t.Context(), belfry.JobFilter{}, belfry.CountOptions{})
+		jobs, err := st.CountJobs(t.Context(), job.Filter{}, view.CountOptions{})
 		if err != nil || jobs.Count != i/2 {
 			t.Errorf("opening %d finds %d jobs, %v", i, jobs.Count, err)
 		}
-		if _, err := st.Enqueue(t.Context(), []belfry.NewJob{{Task: "t", Kind: belfry.KindFunc}}); err != nil {
+		if _, err := st.Enqueue(t.Context(), []job.NewJob{{Task: "t", Kind: task.KindFunc}}); err != nil {
 			t.Error(err)
 		}
 		if err := st.Close(); err != nil {
@@ -222,11 +225,11 @@ func TestTwoPrefixesInOneFile(t *testing.T) {
 func TestAPathIsNoAddress(t *testing.T) {
 	t.Chdir(t.TempDir())
 	for _, path := range []string{"", "file::memory:", "file:x.db?mode=memory&cache=shared", "file:///x.db"} {
-		if st, err := sqlite.Open(t.Context(), path, sqlite.Options{}); belfry.CodeOf(err) != belfry.Invalid {
+		if st, err := sqlite.Open(t.Context(), path, sqlite.Options{}); core.CodeOf(err) != core.Invalid {
 			t.Errorf("open %q: %v, %v", path, st, err)
 		}
 	}
-	if _, _, err := sqlite.Migrate(t.Context(), sqlite.Memory); belfry.CodeOf(err) != belfry.Invalid {
+	if _, _, err := sqlite.Migrate(t.Context(), sqlite.Memory); core.CodeOf(err) != core.Invalid {
 		t.Errorf("migrate in memory: %v", err)
 	}
 	if left, err := os.ReadDir("."); err != nil || len(left) > 0 {
@@ -271,14 +274,14 @@ func TestMemory(t *testing.T) {
 			t.Fatal(err)
 		}
 		stores = append(stores, st)
-		if jobs, err := st.CountJobs(t.Context(), belfry.JobFilter{}, belfry.CountOptions{}); err != nil || jobs.Count != 0 {
+		if jobs, err := st.CountJobs(t.Context(), job.Filter{}, view.CountOptions{}); err != nil || jobs.Count != 0 {
 			t.Errorf("a new one has %d jobs, %v", jobs.Count, err)
 		}
 		tx, err := st.DB().(*sqlite.DB).SQL().Begin()
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, err = st.EnqueueTx(t.Context(), tx, []belfry.NewJob{{Task: "t", Kind: belfry.KindFunc}})
+		_, err = st.EnqueueTx(t.Context(), tx, []job.NewJob{{Task: "t", Kind: task.KindFunc}})
 		if err := errors.Join(err, tx.Commit()); err != nil {
 			t.Error(err)
 		}
@@ -295,5 +298,5 @@ func TestMemory(t *testing.T) {
 	}
 	t.Setenv("TMPDIR", filepath.Join(temporary, "nowhere"))
 	_, err := sqlite.Open(t.Context(), sqlite.Memory, sqlite.Options{})
-	wantCode(t, err, belfry.Unavailable, "temporary")
+	wantCode(t, err, core.Unavailable, "temporary")
 }

@@ -4,7 +4,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/job"
 	"github.com/belfry-run/belfry/store"
 	"github.com/belfry-run/belfry/store/sqlite"
 	"github.com/belfry-run/belfry/store/storetest"
@@ -27,10 +27,10 @@ func TestAPackOutlivesItsProcess(t *testing.T) {
 		t.Errorf("claimed %v twice", got)
 	}
 	p.Lease = lease
-	p.Finish(belfry.OutcomeOK, p.Jobs[:2]...)
-	p.Finish(belfry.OutcomeError, p.Jobs[2])
+	p.Finish(job.OutcomeOK, p.Jobs[:2]...)
+	p.Finish(job.OutcomeError, p.Jobs[2])
 	p.Holds(0, 1)
-	if stale := p.Finish(belfry.OutcomeOK, p.Jobs...); stale != 3 {
+	if stale := p.Finish(job.OutcomeOK, p.Jobs...); stale != 3 {
 		t.Errorf("%d are stale, want 3", stale)
 	}
 }

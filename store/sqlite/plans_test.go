@@ -8,10 +8,15 @@ import (
 	"testing"
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/job"
+	"github.com/belfry-run/belfry/monitor"
+	"github.com/belfry-run/belfry/schedule"
 	"github.com/belfry-run/belfry/store"
 	"github.com/belfry-run/belfry/store/sqlite"
 	"github.com/belfry-run/belfry/store/storetest"
+	"github.com/belfry-run/belfry/task"
+	"github.com/belfry-run/belfry/view"
 )
 
 // wholeTable is a step that reads every row there is. Reading a partial index
@@ -32,26 +37,26 @@ func TestPlans(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	_, err := st.CreateTask(ctx, belfry.Task{Name: "t", Tags: []string{"red"}})
+	_, err := st.CreateTask(ctx, task.Task{Name: "t", Tags: []string{"red"}})
 	try(err)
-	for _, o := range []belfry.Overlap{belfry.OverlapBufferOne, belfry.OverlapCancelOther} {
-		_, err = st.CreateSchedule(ctx, belfry.Schedule{Name: string(o), Task: "t", Rules: []belfry.Rule{{Cron: "* * * * *"}}, Overlap: o})
+	for _, o := range []schedule.Overlap{schedule.OverlapBufferOne, schedule.OverlapCancelOther} {
+		_, err = st.CreateSchedule(ctx, schedule.Schedule{Name: string(o), Task: "t", Rules: []schedule.Rule{{Cron: "* * * * *"}}, Overlap: o})
 		try(err)
 	}
-	s, err := st.OpenSession(ctx, belfry.WorkerInfo{Name: "w", Kinds: []belfry.Kind{belfry.KindFunc}, Funcs: []string{"t"}, Queues: map[string]int{"default": 1}})
+	s, err := st.OpenSession(ctx, job.WorkerInfo{Name: "w", Kinds: []task.Kind{task.KindFunc}, Funcs: []string{"t"}, Queues: map[string]int{"default": 1}})
 	try(err)
-	monitor := belfry.Monitor{Name: "m", Every: belfry.Duration(time.Minute), Check: belfry.Task{Kind: belfry.KindTCP, TCP: &belfry.TCP{Address: "db.example:5432"}}}
-	_, err = st.Apply(ctx, belfry.Manifest{Monitors: []belfry.Monitor{monitor}}, belfry.ApplyOptions{})
+	m := monitor.Monitor{Name: "m", Every: core.Duration(time.Minute), Check: task.Task{Kind: task.KindTCP, TCP: &task.TCP{Address: "db.example:5432"}}}
+	_, err = st.Apply(ctx, view.Manifest{Monitors: []monitor.Monitor{m}}, view.ApplyOptions{})
 	try(err)
 	inOrder := []string{"TEMP B-TREE"}
 	try(st.DB().Write(ctx, func(tx store.Tx, _ store.Moment) error {
 		_, err := tx.Exec(ctx, `update belfry.rolled set hour = $1 / 3600, day = $1 / 86400`, clock.Now().Unix())
 		return err
 	}))
-	some, err := st.Schedules(ctx, belfry.ScheduleFilter{Paging: belfry.Paging{Limit: 1}})
+	some, err := st.Schedules(ctx, schedule.Filter{Paging: core.Paging{Limit: 1}})
 	try(err)
 	// list reads the first page, and one behind something.
-	list := func(f belfry.ScheduleFilter) func() error {
+	list := func(f schedule.Filter) func() error {
 		return func() error {
 			_, err := st.Schedules(ctx, f)
 			f.Cursor = some.Next
@@ -59,7 +64,7 @@ func TestPlans(t *testing.T) {
 			return errors.Join(err, behind)
 		}
 	}
-	var held []belfry.LeasedJob
+	var held []job.LeasedJob
 	for _, hot := range []struct {
 		name   string
 		uses   []string // indexes that must appear
@@ -72,19 +77,19 @@ func TestPlans(t *testing.T) {
 			return err
 		}},
 		{"enqueue", []string{"k USING PRIMARY KEY (namespace=? AND name=?)"}, nil, func() error {
-			_, err := st.Enqueue(ctx, []belfry.NewJob{{Task: "t", Key: "k", ActiveKey: "a"}, {Task: "t", Delay: 1e6}})
+			_, err := st.Enqueue(ctx, []job.NewJob{{Task: "t", Key: "k", ActiveKey: "a"}, {Task: "t", Delay: 1e6}})
 			return err
 		}},
 		{"claim", []string{"jobs_ready (queue=?)"}, []string{"TEMP B-TREE FOR ORDER BY"}, func() error {
-			c, err := st.Claim(ctx, belfry.ClaimRequest{Session: s.ID, Want: map[string]int{"default": 3}})
+			c, err := st.Claim(ctx, job.ClaimRequest{Session: s.ID, Want: map[string]int{"default": 3}})
 			held = c.Jobs
 			return err
 		}},
 		{"claim under a global limit", []string{"jobs_ready (queue=? AND priority=? AND ready_at>?)", "jobs_ready (queue=? AND priority>?)", "jobs_ready (queue=? AND priority<?)", "leases_slot"}, nil, func() error {
-			if _, err := st.SaveQueue(ctx, belfry.Queue{Name: "default", GlobalLimit: 100}); err != nil {
+			if _, err := st.SaveQueue(ctx, job.Queue{Name: "default", GlobalLimit: 100}); err != nil {
 				return err
 			}
-			_, err := st.Claim(ctx, belfry.ClaimRequest{Session: s.ID, Want: map[string]int{"default": 3}})
+			_, err := st.Claim(ctx, job.ClaimRequest{Session: s.ID, Want: map[string]int{"default": 3}})
 			return err
 		}},
 		{"look at a queue", []string{"jobs_ready (queue=?)"}, []string{"TEMP B-TREE FOR ORDER BY"}, func() error {
@@ -109,13 +114,13 @@ func TestPlans(t *testing.T) {
 			return err
 		}},
 		{"append", []string{"logs_job", "l USING PRIMARY KEY (job_id=?) LEFT-JOIN", "jobs USING INTEGER PRIMARY KEY"}, nil, func() error {
-			return st.Append(ctx, s.ID, []belfry.LogPiece{{Ref: belfry.Ref{JobID: held[0].Job.ID, Lease: held[0].Job.Lease}, Stream: belfry.Log, At: clock.Now(), Text: "x"}})
+			return st.Append(ctx, s.ID, []job.LogPiece{{Ref: job.Ref{JobID: held[0].Job.ID, Lease: held[0].Job.Lease}, Stream: job.Log, At: clock.Now(), Text: "x"}})
 		}},
 		{"finish", nil, nil, func() error {
-			var fs []belfry.Finish
+			var fs []job.Finish
 			for i, j := range held {
-				outcome := []belfry.Outcome{belfry.OutcomeOK, belfry.OutcomeError}[i%2]
-				fs = append(fs, belfry.Finish{Ref: belfry.Ref{JobID: j.Job.ID, Lease: j.Job.Lease}, Outcome: outcome})
+				outcome := []job.Outcome{job.OutcomeOK, job.OutcomeError}[i%2]
+				fs = append(fs, job.Finish{Ref: job.Ref{JobID: j.Job.ID, Lease: j.Job.Lease}, Outcome: outcome})
 			}
 			_, err := st.Finish(ctx, s.ID, fs)
 			return err
@@ -132,60 +137,60 @@ func TestPlans(t *testing.T) {
 			return err
 		}},
 		{"logs", []string{"logs_job (job_id=?"}, []string{"TEMP B-TREE FOR ORDER BY"}, func() error {
-			_, err := st.Logs(ctx, "default", held[0].Job.ID, belfry.LogFilter{})
+			_, err := st.Logs(ctx, "default", held[0].Job.ID, job.LogFilter{})
 			return err
 		}},
 		{"dead jobs", []string{"jobs_done_failed"}, []string{"TEMP B-TREE FOR ORDER BY"}, func() error {
-			_, err := st.Jobs(ctx, belfry.JobFilter{States: []belfry.JobState{belfry.JobFailed}})
+			_, err := st.Jobs(ctx, job.Filter{States: []job.State{job.Failed}})
 			return err
 		}},
 		{"search by task", []string{"jobs_done_task (task=?"}, []string{"TEMP B-TREE FOR ORDER BY"}, func() error {
-			_, err := st.Jobs(ctx, belfry.JobFilter{Task: "t", States: belfry.JobStates[4:]})
+			_, err := st.Jobs(ctx, job.Filter{Task: "t", States: job.States[4:]})
 			return err
 		}},
 		{"count the dead", []string{"jobs_done_failed"}, nil, func() error {
-			_, err := st.CountJobs(ctx, belfry.JobFilter{States: []belfry.JobState{belfry.JobFailed}}, belfry.CountOptions{})
+			_, err := st.CountJobs(ctx, job.Filter{States: []job.State{job.Failed}}, view.CountOptions{})
 			return err
 		}},
 		{"strips", []string{"jobs_done_schedule (schedule_id=?)", "occurrences_identity (schedule_id=?)"}, nil, func() error {
-			_, err := st.Strips(ctx, belfry.StripQuery{Schedules: []string{string(belfry.OverlapBufferOne)}})
+			_, err := st.Strips(ctx, view.StripQuery{Schedules: []string{string(schedule.OverlapBufferOne)}})
 			return err
 		}},
 		{"days", []string{"schedule_days USING PRIMARY KEY (day=? AND schedule_id=?)"}, nil, func() error {
-			_, err := st.ScheduleDays(ctx, belfry.DaysQuery{Schedule: string(belfry.OverlapBufferOne)})
+			_, err := st.ScheduleDays(ctx, view.DaysQuery{Schedule: string(schedule.OverlapBufferOne)})
 			return err
 		}},
 		{"minutes", []string{"job_minutes USING PRIMARY KEY (minute>?)"}, nil, func() error {
-			_, err := st.JobMinutes(ctx, belfry.MinuteQuery{})
+			_, err := st.JobMinutes(ctx, job.MinuteQuery{})
 			return err
 		}},
 		{"forecast", []string{"schedules_due (next_at>? AND next_at<?)"}, nil, func() error {
-			_, err := st.Forecast(ctx, belfry.Ahead{})
+			_, err := st.Forecast(ctx, schedule.Ahead{})
 			return err
 		}},
 		{"upcoming", []string{"schedules_due (next_at>? AND next_at<?)"}, nil, func() error {
-			_, err := st.Upcoming(ctx, belfry.Ahead{})
+			_, err := st.Upcoming(ctx, schedule.Ahead{})
 			return err
 		}},
 		{"overview", []string{"schedules_due (next_at>?)", "jobs_done_failed", "job_minutes USING PRIMARY KEY (minute>?)", "jobs_ready (queue=?)"}, nil, func() error {
 			_, err := st.Overview(ctx, "")
 			return err
 		}},
-		{"list schedules", []string{"sqlite_autoindex_belfry_schedules_1 (namespace=? AND name>?)"}, inOrder, list(belfry.ScheduleFilter{})},
-		{"list all schedules", []string{"USING INDEX sqlite_autoindex_belfry_schedules_1", "sqlite_autoindex_belfry_schedules_1 ((namespace,name)>(?,?))"}, inOrder, list(belfry.ScheduleFilter{Namespace: belfry.AnyNamespace})},
-		{"list paused schedules", []string{"schedules_resting (state=? AND namespace=? AND name>?)"}, inOrder, list(belfry.ScheduleFilter{State: belfry.SchedulePaused})},
-		{"list all completed schedules", []string{"schedules_resting (state=? AND (namespace,name)>(?,?))"}, inOrder, list(belfry.ScheduleFilter{State: belfry.ScheduleCompleted, Namespace: belfry.AnyNamespace})},
-		{"list active schedules", []string{"sqlite_autoindex_belfry_schedules_1 (namespace=? AND name>?)"}, inOrder, list(belfry.ScheduleFilter{State: belfry.ScheduleActive})},
-		{"list schedules of a task", []string{"schedules_of_task (task_id=? AND name>?)"}, inOrder, list(belfry.ScheduleFilter{Task: "t"})},
-		{"list schedules of a tag", []string{"schedules_of_task (task_id=? AND name>?)"}, inOrder, list(belfry.ScheduleFilter{Tag: "red"})},
-		{"list paused schedules of a task", []string{"schedules_resting (state=? AND namespace=? AND name>?)"}, inOrder, list(belfry.ScheduleFilter{Task: "t", State: belfry.SchedulePaused})},
-		{"list schedules by a part of the name", []string{"sqlite_autoindex_belfry_schedules_1 (namespace=? AND name>?"}, inOrder, list(belfry.ScheduleFilter{Part: "e", State: belfry.ScheduleActive})},
+		{"list schedules", []string{"sqlite_autoindex_belfry_schedules_1 (namespace=? AND name>?)"}, inOrder, list(schedule.Filter{})},
+		{"list all schedules", []string{"USING INDEX sqlite_autoindex_belfry_schedules_1", "sqlite_autoindex_belfry_schedules_1 ((namespace,name)>(?,?))"}, inOrder, list(schedule.Filter{Namespace: core.AnyNamespace})},
+		{"list paused schedules", []string{"schedules_resting (state=? AND namespace=? AND name>?)"}, inOrder, list(schedule.Filter{State: schedule.Paused})},
+		{"list all completed schedules", []string{"schedules_resting (state=? AND (namespace,name)>(?,?))"}, inOrder, list(schedule.Filter{State: schedule.Completed, Namespace: core.AnyNamespace})},
+		{"list active schedules", []string{"sqlite_autoindex_belfry_schedules_1 (namespace=? AND name>?)"}, inOrder, list(schedule.Filter{State: schedule.Active})},
+		{"list schedules of a task", []string{"schedules_of_task (task_id=? AND name>?)"}, inOrder, list(schedule.Filter{Task: "t"})},
+		{"list schedules of a tag", []string{"schedules_of_task (task_id=? AND name>?)"}, inOrder, list(schedule.Filter{Tag: "red"})},
+		{"list paused schedules of a task", []string{"schedules_resting (state=? AND namespace=? AND name>?)"}, inOrder, list(schedule.Filter{Task: "t", State: schedule.Paused})},
+		{"list schedules by a part of the name", []string{"sqlite_autoindex_belfry_schedules_1 (namespace=? AND name>?"}, inOrder, list(schedule.Filter{Part: "e", State: schedule.Active})},
 		{"list occurrences", []string{"occurrences_identity (schedule_id=?)"}, inOrder, func() error {
-			_, err := st.Occurrences(ctx, belfry.OccurrenceFilter{Schedule: string(belfry.OverlapBufferOne)})
+			_, err := st.Occurrences(ctx, schedule.OccurrenceFilter{Schedule: string(schedule.OverlapBufferOne)})
 			return err
 		}},
 		{"bars", []string{"rollups USING PRIMARY KEY (monitor_id=? AND span=? AND at>? AND at<?)", "results USING PRIMARY KEY (hour=? AND monitor_id=? AND at>? AND at<?)"}, inOrder, func() error {
-			_, err := st.Bars(ctx, belfry.BarsQuery{Monitors: []string{"m"}})
+			_, err := st.Bars(ctx, monitor.BarsQuery{Monitors: []string{"m"}})
 			return err
 		}},
 	} {

@@ -11,7 +11,7 @@ import (
 
 	"github.com/pressly/goose/v3"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/store"
 )
 
@@ -38,7 +38,7 @@ var fitPrefix = regexp.MustCompile(`^[a-z_][a-z0-9_]{0,39}$`)
 func prefixOf(name string) (prefix, error) {
 	p := cmp.Or(name, "belfry_")
 	if !fitPrefix.MatchString(p) || strings.HasPrefix(p, "sqlite_") {
-		return "", belfry.InvalidField("prefix", name, "must be up to 40 lower-case letters, digits and _, must not begin with a digit or sqlite_", "belfry_")
+		return "", core.InvalidField("prefix", name, "must be up to 40 lower-case letters, digits and _, must not begin with a digit or sqlite_", "belfry_")
 	}
 	return prefix(p), nil
 }

@@ -6,7 +6,8 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/alert"
+	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/internal/seal"
 	"github.com/belfry-run/belfry/store"
 	"github.com/belfry-run/belfry/store/sqlite"
@@ -60,8 +61,8 @@ func TestSecretIsKeptWhileItsKeyIsAway(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	save := func(st *store.Store, url belfry.Secret, text string) error {
-		_, err := st.SaveChannel(t.Context(), belfry.Channel{Name: "c", Description: text, Slack: &belfry.SlackChannel{URL: url}})
+	save := func(st *store.Store, url core.Secret, text string) error {
+		_, err := st.SaveChannel(t.Context(), alert.Channel{Name: "c", Description: text, Slack: &alert.SlackChannel{URL: url}})
 		return err
 	}
 	const url = "https://hooks.slack.example/x"
@@ -75,12 +76,12 @@ func TestSecretIsKeptWhileItsKeyIsAway(t *testing.T) {
 		if err != nil || c.Description != "before" {
 			t.Errorf("without the key the channel is %+v, %v", c, err)
 		}
-		if err := save(st, belfry.Redacted, "meanwhile"); belfry.CodeOf(err) != belfry.Invalid {
+		if err := save(st, core.Redacted, "meanwhile"); core.CodeOf(err) != core.Invalid {
 			t.Errorf("a secret that cannot be opened is replaced by what stands for it: %v", err)
 		}
 	})
 	with("right", func(st *store.Store) {
-		if err := save(st, belfry.Redacted, "after"); err != nil {
+		if err := save(st, core.Redacted, "after"); err != nil {
 			t.Error(err)
 		}
 		if c, err := st.ChannelSecrets(t.Context(), "default", "c"); err != nil || c.Slack.URL != url {

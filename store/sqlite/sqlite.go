@@ -21,7 +21,7 @@ import (
 	"github.com/gofrs/flock"
 	_ "modernc.org/sqlite" // the driver, pure Go
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/store"
 )
 
@@ -47,14 +47,14 @@ type Options struct {
 const Memory = ":memory:"
 
 // Open opens or creates the file and brings its schema up to date. A file that
-// another process, or another store, has open is a [belfry.Conflict]. See
+// another process, or another store, has open is a [core.Conflict]. See
 // [Memory] for a path that leaves no file.
 func Open(ctx context.Context, path string, o Options) (*store.Store, error) {
 	temporary := ""
 	if path == Memory {
 		var err error
 		if temporary, err = os.MkdirTemp("", "belfry-memory-"); err != nil {
-			return nil, belfry.Errorf(belfry.Unavailable, "make a folder for a temporary database: %w", err)
+			return nil, core.Errorf(core.Unavailable, "make a folder for a temporary database: %w", err)
 		}
 		path, o.Synchronous = filepath.Join(temporary, "belfry.db"), "OFF"
 	}
@@ -68,7 +68,7 @@ func Open(ctx context.Context, path string, o Options) (*store.Store, error) {
 // storeOf makes a store. A fault closes the database.
 func (db *DB) storeOf(ctx context.Context, o Options) (*store.Store, error) {
 	if o.KeepSchema && db.schemaFrom < schemaKnown {
-		err := belfry.Errorf(belfry.Conflict, "the database has schema version %d, and this belfry needs %d", db.schemaFrom, schemaKnown).WithHint("run: belfry migrate")
+		err := core.Errorf(core.Conflict, "the database has schema version %d, and this belfry needs %d", db.schemaFrom, schemaKnown).WithHint("run: belfry migrate")
 		return nil, errors.Join(err, db.Close())
 	}
 	if o.PackFrom <= 0 {
@@ -92,7 +92,7 @@ func Migrate(ctx context.Context, path string) (from, to int64, err error) {
 // Migrate is the same under these options.
 func (o Options) Migrate(ctx context.Context, path string) (from, to int64, err error) {
 	db, err := open(ctx, path, Options{KeepSchema: true, Prefix: o.Prefix, Options: store.Options{Clock: time.Now}}, "")
-	if belfry.CodeOf(err) == belfry.Conflict || err != nil {
+	if core.CodeOf(err) == core.Conflict || err != nil {
 		return 0, 0, err
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
@@ -137,7 +137,7 @@ func open(ctx context.Context, path string, o Options, temporary string, users .
 	}
 	path, err = filepath.Abs(path)
 	if err != nil {
-		return nil, belfry.InvalidField("database", path, err.Error(), "")
+		return nil, core.InvalidField("database", path, err.Error(), "")
 	}
 	names, err := prefixOf(o.Prefix)
 	if err != nil {
@@ -173,11 +173,11 @@ func open(ctx context.Context, path string, o Options, temporary string, users .
 func checkPath(path string) error {
 	switch {
 	case path == "":
-		return belfry.InvalidField("database", "", "must name a file", "belfry.db, say")
+		return core.InvalidField("database", "", "must name a file", "belfry.db, say")
 	case path == Memory:
-		return belfry.InvalidField("database", path, "must name a file: nothing stays of a database in memory", "belfry.db, say")
+		return core.InvalidField("database", path, "must name a file: nothing stays of a database in memory", "belfry.db, say")
 	case strings.HasPrefix(path, "file:"):
-		return belfry.InvalidField("database", path, "must be a path, and not a URI", "leave out file: and what follows a question mark; the path of a database in memory is "+Memory)
+		return core.InvalidField("database", path, "must be a path, and not a URI", "leave out file: and what follows a question mark; the path of a database in memory is "+Memory)
 	}
 	return nil
 }
@@ -190,7 +190,7 @@ const lockPatience = time.Second
 // so there is nothing to clean up after a crash.
 func (db *DB) takeLock(ctx context.Context) error {
 	if err := os.MkdirAll(filepath.Dir(db.path), 0o700); err != nil {
-		return belfry.Errorf(belfry.Invalid, "make the folder of the database: %w", err)
+		return core.Errorf(core.Invalid, "make the folder of the database: %w", err)
 	}
 	db.lock = flock.New(db.path+".lock", flock.SetPermissions(0o600))
 	wait, cancel := context.WithTimeout(ctx, lockPatience)
@@ -200,11 +200,11 @@ func (db *DB) takeLock(ctx context.Context) error {
 		return ctx.Err()
 	}
 	if err != nil && wait.Err() == nil {
-		return belfry.Errorf(belfry.Invalid, "lock %s: %w", db.path, err).
+		return core.Errorf(core.Invalid, "lock %s: %w", db.path, err).
 			WithHint("the folder must exist and be writable")
 	}
 	if !got {
-		return belfry.Errorf(belfry.Conflict, "another process, or another store of this one, has %s open", db.path).
+		return core.Errorf(core.Conflict, "another process, or another store of this one, has %s open", db.path).
 			WithHint("share the store, talk to it with --server, or stop it first; for several nodes use PostgreSQL")
 	}
 	return nil
@@ -218,13 +218,13 @@ func (db *DB) connect(ctx context.Context, o Options) error {
 	case "FULL", "NORMAL", "EXTRA":
 	case "OFF":
 		if db.temporary == "" {
-			return belfry.InvalidField("synchronous", o.Synchronous, "must be FULL or NORMAL", "FULL")
+			return core.InvalidField("synchronous", o.Synchronous, "must be FULL or NORMAL", "FULL")
 		}
 	default:
-		return belfry.InvalidField("synchronous", o.Synchronous, "must be FULL or NORMAL", "FULL")
+		return core.InvalidField("synchronous", o.Synchronous, "must be FULL or NORMAL", "FULL")
 	}
 	if err := createPrivate(db.path); err != nil {
-		return belfry.Errorf(belfry.Invalid, "create %s: %w", db.path, err).
+		return core.Errorf(core.Invalid, "create %s: %w", db.path, err).
 			WithHint("name a file, in a folder that this user may write to")
 	}
 	db.synchronous = sync
@@ -244,7 +244,7 @@ func (db *DB) connect(ctx context.Context, o Options) error {
 		db.users.SetMaxOpenConns(1)
 	}
 	if err := db.writer.PingContext(ctx); err != nil {
-		return belfry.Errorf(belfry.Invalid, "open %s: %w", db.path, err).
+		return core.Errorf(core.Invalid, "open %s: %w", db.path, err).
 			WithHint("is it a SQLite file, and is the disk writable?")
 	}
 	return nil
@@ -302,7 +302,7 @@ func (db *DB) SQL() *sql.DB { return db.users }
 func (db *DB) Adopt(ctx context.Context, tx any) (store.Tx, store.Dialect, time.Time, error) {
 	t, ok := tx.(*sql.Tx)
 	if !ok {
-		return nil, nil, time.Time{}, belfry.Errorf(belfry.Invalid, "a transaction of type %T cannot be joined on SQLite", tx).
+		return nil, nil, time.Time{}, core.Errorf(core.Invalid, "a transaction of type %T cannot be joined on SQLite", tx).
 			WithHint("pass a *sql.Tx on the same file")
 	}
 	if err := db.sameFile(ctx, t); err != nil {
@@ -319,8 +319,8 @@ func (db *DB) Version(ctx context.Context) (string, error) {
 }
 
 // Schema is the version that is there and the one known.
-func (db *DB) Schema(ctx context.Context) (belfry.Schema, error) {
-	schema := belfry.Schema{Known: schemaKnown}
+func (db *DB) Schema(ctx context.Context) (core.Schema, error) {
+	schema := core.Schema{Known: schemaKnown}
 	if err := db.ask(ctx, "select coalesce(max(version_id), 0) from belfry.migrations", &schema.Version); err != nil {
 		return schema, err
 	}

@@ -4,7 +4,7 @@ import (
 	"context"
 	"slices"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/job"
 	"github.com/belfry-run/belfry/store"
 )
 
@@ -107,7 +107,7 @@ func inPacks(ctx context.Context, d store.Dialect, tx store.Tx, session string, 
 		}
 		of := &packed[k]
 		of.rows = append(of.rows, packedSuccess{r.JobID, r.Lease, p.claimedAt, r.Output, r.StartedIn, r.ExitCode, r.Signal, r.LogCut})
-		of.done = append(of.done, store.Succeeded{Ref: belfry.Ref{JobID: r.JobID, Lease: r.Lease}, Queue: p.queue, Trigger: belfry.TriggerEnqueue, ClaimedAt: p.claimedAt})
+		of.done = append(of.done, store.Succeeded{Ref: job.Ref{JobID: r.JobID, Lease: r.Lease}, Queue: p.queue, Trigger: job.TriggerEnqueue, ClaimedAt: p.claimedAt})
 	}
 	return packed, single, nil
 }

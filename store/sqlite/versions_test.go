@@ -7,9 +7,10 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/job"
 	"github.com/belfry-run/belfry/store"
 	"github.com/belfry-run/belfry/store/sqlite"
+	"github.com/belfry-run/belfry/task"
 )
 
 // version is the number of a table for a transition that does nothing.
@@ -102,15 +103,15 @@ func TestClaimsSeeWhatSomebodyElseWrites(t *testing.T) {
 	if err := st.EnsureFuncs(t.Context(), "", []string{"t"}); err != nil {
 		t.Fatal(err)
 	}
-	s, err := st.OpenSession(t.Context(), belfry.WorkerInfo{Name: "w", Kinds: []belfry.Kind{belfry.KindFunc}, Funcs: []string{"t"}, Queues: map[string]int{"default": 1}})
+	s, err := st.OpenSession(t.Context(), job.WorkerInfo{Name: "w", Kinds: []task.Kind{task.KindFunc}, Funcs: []string{"t"}, Queues: map[string]int{"default": 1}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	claimed := func() (string, error) {
-		if _, err := st.Enqueue(t.Context(), []belfry.NewJob{{Task: "t", Kind: belfry.KindFunc}}); err != nil {
+		if _, err := st.Enqueue(t.Context(), []job.NewJob{{Task: "t", Kind: task.KindFunc}}); err != nil {
 			return "", err
 		}
-		c, err := st.Claim(t.Context(), belfry.ClaimRequest{Session: s.ID, Want: map[string]int{"default": 1}})
+		c, err := st.Claim(t.Context(), job.ClaimRequest{Session: s.ID, Want: map[string]int{"default": 1}})
 		if len(c.Jobs) == 0 {
 			return "nothing", err
 		}
@@ -188,7 +189,7 @@ func TestIDsGoUpWithoutGaps(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	foreign, err := st.EnqueueTx(t.Context(), tx, []belfry.NewJob{{Task: "t", Kind: belfry.KindFunc}})
+	foreign, err := st.EnqueueTx(t.Context(), tx, []job.NewJob{{Task: "t", Kind: task.KindFunc}})
 	if err := errors.Join(err, tx.Commit()); err != nil {
 		t.Fatal(err)
 	}

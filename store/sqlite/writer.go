@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/store"
 )
 
@@ -27,7 +27,7 @@ type request struct {
 	done chan struct{}
 }
 
-var errClosed = belfry.Errorf(belfry.Unavailable, "the store is closed")
+var errClosed = core.Errorf(core.Unavailable, "the store is closed")
 
 // Write hands fn to the writer and waits for its commit.
 func (db *DB) Write(ctx context.Context, fn func(tx store.Tx, at store.Moment) error) error {

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/store"
 	"github.com/belfry-run/belfry/store/sqlite"
 )
@@ -148,8 +148,8 @@ func TestFullDiskFailsWhoFillsItAndNobodyElse(t *testing.T) {
 	if errs[0] != nil || errs[2] != nil {
 		t.Error(errs)
 	}
-	wantCode(t, errs[1], belfry.Unavailable, "full", "make room")
-	wantCode(t, st.DB().Write(t.Context(), fill), belfry.Unavailable, "full")
+	wantCode(t, errs[1], core.Unavailable, "full", "make room")
+	wantCode(t, st.DB().Write(t.Context(), fill), core.Unavailable, "full")
 	if got := things(t, st); got != "1 3" {
 		t.Errorf("things %s", got)
 	}

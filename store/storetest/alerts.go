@@ -6,16 +6,22 @@ import (
 	"strings"
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/alert"
+	"github.com/belfry-run/belfry/core"
 	rules "github.com/belfry-run/belfry/cron"
+	"github.com/belfry-run/belfry/job"
+	"github.com/belfry-run/belfry/monitor"
+	"github.com/belfry-run/belfry/schedule"
 	"github.com/belfry-run/belfry/store"
+	"github.com/belfry-run/belfry/task"
+	"github.com/belfry-run/belfry/view"
 )
 
 // channel saves a webhook and a rule that sends all there.
-func (b *bench) channel(name string, change ...func(*belfry.AlertRule)) {
+func (b *bench) channel(name string, change ...func(*alert.Rule)) {
 	b.Helper()
-	must(b.st.SaveChannel(b.ctx, belfry.Channel{Name: name, Webhook: &belfry.WebhookChannel{URL: "https://example.org/hook"}}))(b)
-	r := belfry.AlertRule{Name: "to-" + name, Channels: []string{name}}
+	must(b.st.SaveChannel(b.ctx, alert.Channel{Name: name, Webhook: &alert.WebhookChannel{URL: "https://example.org/hook"}}))(b)
+	r := alert.Rule{Name: "to-" + name, Channels: []string{name}}
 	for _, fn := range change {
 		fn(&r)
 	}
@@ -23,7 +29,7 @@ func (b *bench) channel(name string, change ...func(*belfry.AlertRule)) {
 }
 
 // deliver takes what is due now and settles it; it answers the titles.
-func (b *bench) deliver(told belfry.Told) (titles []string) {
+func (b *bench) deliver(told view.Told) (titles []string) {
 	b.Helper()
 	for _, t := range must(b.st.TakeAlerts(b.ctx, "", 32))(b).Messages {
 		titles = append(titles, t.Message.Title)
@@ -36,10 +42,10 @@ func (b *bench) deliver(told belfry.Told) (titles []string) {
 func (b *bench) later(d time.Duration) []string {
 	b.Helper()
 	b.clock.Move(d)
-	return b.deliver(belfry.Told{})
+	return b.deliver(view.Told{})
 }
 
-func (b *bench) alerts(f belfry.AlertFilter) (out string) {
+func (b *bench) alerts(f alert.Filter) (out string) {
 	b.Helper()
 	all := must(b.st.Alerts(b.ctx, f))(b).Items
 	slices.Reverse(all)
@@ -50,39 +56,39 @@ func (b *bench) alerts(f belfry.AlertFilter) (out string) {
 }
 
 // quietDays is a calendar of whole days, counted from today.
-func quietDays(now time.Time, first, last int) belfry.Calendar {
+func quietDays(now time.Time, first, last int) schedule.Calendar {
 	day := func(n int) string { return now.UTC().AddDate(0, 0, n).Format(time.DateOnly) }
-	return belfry.Calendar{Name: "night", CalendarSpec: rules.CalendarSpec{Closings: []rules.Closing{{Dates: day(first) + ".." + day(last)}}}}
+	return schedule.Calendar{Name: "night", CalendarSpec: rules.CalendarSpec{Closings: []rules.Closing{{Dates: day(first) + ".." + day(last)}}}}
 }
 
 func init() {
 	add("an outage is told once, and its end, to each channel", func(b *bench) {
 		w := b.checker()
 		b.channel("hook")
-		b.channel("other", func(r *belfry.AlertRule) { r.On = []belfry.NoticeType{belfry.NoticeDown} })
+		b.channel("other", func(r *alert.Rule) { r.On = []alert.NoticeType{alert.NoticeDown} })
 		b.monitor("site")
 		w.turn("site", passed)
 		w.turn("site", failed)
-		want(b, "alerts before it is confirmed", b.alerts(belfry.AlertFilter{}), "")
+		want(b, "alerts before it is confirmed", b.alerts(alert.Filter{}), "")
 		w.turn("site", failed)
-		want(b, "alerts", b.alerts(belfry.AlertFilter{}), "hook down pending\nother down pending\n")
-		want(b, "told within the group's wait", len(b.deliver(belfry.Told{})), 0)
+		want(b, "alerts", b.alerts(alert.Filter{}), "hook down pending\nother down pending\n")
+		want(b, "told within the group's wait", len(b.deliver(view.Told{})), 0)
 		if titles := b.later(31 * time.Second); len(titles) != 2 || !strings.Contains(titles[0], "site") {
 			b.Fatal(titles)
 		}
 		want(b, "told again", len(b.later(time.Hour)), 0)
 		w.turn("site", passed)
 		w.turn("site", passed)
-		if titles := b.deliver(belfry.Told{}); len(titles) != 1 || !strings.Contains(titles[0], "up") {
+		if titles := b.deliver(view.Told{}); len(titles) != 1 || !strings.Contains(titles[0], "up") {
 			b.Fatal(titles)
 		}
-		want(b, "alerts", b.alerts(belfry.AlertFilter{Monitor: "site"}), "hook down sent\nother down sent\nhook up sent\n")
-		over := belfry.IncidentFilter{Over: true}
+		want(b, "alerts", b.alerts(alert.Filter{Monitor: "site"}), "hook down sent\nother down sent\nhook up sent\n")
+		over := view.IncidentFilter{Over: true}
 		outage := must(b.st.Incidents(b.ctx, over))(b).Items
 		want(b, "outages that are over", len(outage), 1)
-		want(b, "alerts of the outage", b.alerts(belfry.AlertFilter{Incident: outage[0].ID}), "hook down sent\nother down sent\nhook up sent\n")
-		want(b, "alerts of another", b.alerts(belfry.AlertFilter{Incident: outage[0].ID + 1}), "")
-		tries := must(b.st.AlertTries(b.ctx, "default", must(b.st.Alerts(b.ctx, belfry.AlertFilter{}))(b).Items[0].ID))(b)
+		want(b, "alerts of the outage", b.alerts(alert.Filter{Incident: outage[0].ID}), "hook down sent\nother down sent\nhook up sent\n")
+		want(b, "alerts of another", b.alerts(alert.Filter{Incident: outage[0].ID + 1}), "")
+		tries := must(b.st.AlertTries(b.ctx, "default", must(b.st.Alerts(b.ctx, alert.Filter{}))(b).Items[0].ID))(b)
 		want(b, "tries", len(tries), 1)
 		want(b, "one try", tries[0].Error, "")
 		w.turn("site", failed)
@@ -92,14 +98,14 @@ func init() {
 
 	add("a channel without a failed try is taken before channels that fail", func(b *bench) {
 		w := b.checker()
-		at := func(r *belfry.AlertRule) { r.Group = -1 }
+		at := func(r *alert.Rule) { r.Group = -1 }
 		for i := range 3 {
 			b.channel(fmt.Sprint("dead", i), at)
 		}
 		b.monitor("site")
 		w.turn("site", failed)
 		w.turn("site", failed)
-		want(b, "messages that fail", len(b.deliver(belfry.Told{Error: "no answer"})), 3)
+		want(b, "messages that fail", len(b.deliver(view.Told{Error: "no answer"})), 3)
 		b.channel("healthy", at)
 		b.monitor("other")
 		w.turn("other", failed)
@@ -112,59 +118,59 @@ func init() {
 
 	add("a message that is not taken is tried again under its key, and then given up", func(b *bench) {
 		w := b.checker()
-		b.channel("hook", func(r *belfry.AlertRule) { r.Group = -1 })
+		b.channel("hook", func(r *alert.Rule) { r.Group = -1 })
 		b.monitor("site")
 		w.turn("site", failed)
 		w.turn("site", failed)
 		first := must(b.st.TakeAlerts(b.ctx, "", 32))(b).Messages
 		want(b, "messages", len(first), 1)
 		want(b, "taken by another node meanwhile", len(must(b.st.TakeAlerts(b.ctx, "", 32))(b).Messages), 0)
-		b.clock.Move(belfry.AlertTaken + time.Second) // the node died
+		b.clock.Move(view.AlertTaken + time.Second) // the node died
 		again := must(b.st.TakeAlerts(b.ctx, "", 32))(b).Messages
 		want(b, "messages", len(again), 1)
 		want(b, "key", again[0].Message.Key, first[0].Message.Key)
-		ok(b, b.st.SettleAlerts(b.ctx, again[0], belfry.Told{Error: "503"}))
+		ok(b, b.st.SettleAlerts(b.ctx, again[0], view.Told{Error: "503"}))
 		want(b, "messages at once", len(must(b.st.TakeAlerts(b.ctx, "", 32))(b).Messages), 0)
 		b.clock.Move(6 * time.Second)
 		third := must(b.st.TakeAlerts(b.ctx, "", 32))(b).Messages
 		want(b, "messages", len(third), 1)
 		want(b, "key", third[0].Message.Key, first[0].Message.Key)
 		want(b, "tries before", third[0].Tries, 1)
-		ok(b, b.st.SettleAlerts(b.ctx, third[0], belfry.Told{Error: "429", RetryAfter: belfry.Duration(time.Hour)}))
+		ok(b, b.st.SettleAlerts(b.ctx, third[0], view.Told{Error: "429", RetryAfter: core.Duration(time.Hour)}))
 		want(b, "messages", len(b.later(30*time.Minute)), 0)
 		b.clock.Move(31 * time.Minute)
-		want(b, "messages", len(b.deliver(belfry.Told{Error: "400", Permanent: true})), 1)
-		want(b, "alerts", b.alerts(belfry.AlertFilter{State: belfry.AlertFailed}), "hook down failed\n")
+		want(b, "messages", len(b.deliver(view.Told{Error: "400", Permanent: true})), 1)
+		want(b, "alerts", b.alerts(alert.Filter{State: alert.Failed}), "hook down failed\n")
 		want(b, "tries", len(must(b.st.AlertTries(b.ctx, "default", 1))(b)), 3)
-		wantCode(b, second(b.st.AlertTries(b.ctx, "other", 1)), belfry.NotFound)
+		wantCode(b, second(b.st.AlertTries(b.ctx, "other", 1)), core.NotFound)
 	})
 
 	add("what comes together is told together", func(b *bench) {
 		w := b.checker()
 		b.channel("hook")
 		for i := range 5 {
-			b.monitor(fmt.Sprintf("site-%d", i), func(m *belfry.Monitor) { m.Rules = []belfry.Rule{{Cron: "* * * * *"}} })
+			b.monitor(fmt.Sprintf("site-%d", i), func(m *monitor.Monitor) { m.Rules = []schedule.Rule{{Cron: "* * * * *"}} })
 		}
 		for range 2 {
 			b.clock.Move(time.Minute)
 			w.fire()
 			w.promote()
 			for _, j := range w.checks() {
-				w.finish(w.session, j, belfry.OutcomeOK, func(f *belfry.Finish) { m := failed; f.Check = &m })
+				w.finish(w.session, j, job.OutcomeOK, func(f *job.Finish) { m := failed; f.Check = &m })
 			}
 		}
-		want(b, "alerts", strings.Count(b.alerts(belfry.AlertFilter{}), "pending"), 5)
+		want(b, "alerts", strings.Count(b.alerts(alert.Filter{}), "pending"), 5)
 		titles := b.later(31 * time.Second)
 		want(b, "messages", fmt.Sprint(titles), "[5 down]")
 	})
 
 	add("reminders come while an outage lasts", func(b *bench) {
 		w := b.checker()
-		b.channel("hook", func(r *belfry.AlertRule) { r.Group, r.Remind, r.RemindMax = -1, belfry.Duration(10*time.Minute), 2 })
+		b.channel("hook", func(r *alert.Rule) { r.Group, r.Remind, r.RemindMax = -1, core.Duration(10*time.Minute), 2 })
 		b.monitor("site")
 		w.turn("site", failed)
 		w.turn("site", failed)
-		want(b, "down", len(b.deliver(belfry.Told{})), 1)
+		want(b, "down", len(b.deliver(view.Told{})), 1)
 		var told int
 		for range 12 * 8 {
 			for _, title := range b.later(5 * time.Minute) {
@@ -175,17 +181,17 @@ func init() {
 			}
 		}
 		if told != 2 {
-			b.Fatalf("%d reminders:\n%+v", told, must(b.st.Alerts(b.ctx, belfry.AlertFilter{}))(b).Items)
+			b.Fatalf("%d reminders:\n%+v", told, must(b.st.Alerts(b.ctx, alert.Filter{}))(b).Items)
 		}
 		w.turn("site", passed)
 		w.turn("site", passed)
-		want(b, "up", len(b.deliver(belfry.Told{})), 1)
+		want(b, "up", len(b.deliver(view.Told{})), 1)
 		w.turn("site", failed)
 		w.turn("site", failed)
-		want(b, "down", len(b.deliver(belfry.Told{})), 1)
+		want(b, "down", len(b.deliver(view.Told{})), 1)
 		w.turn("site", passed)
 		w.turn("site", passed)
-		b.deliver(belfry.Told{})
+		b.deliver(view.Told{})
 		want(b, "reminders of what is over", len(b.later(time.Hour)), 0)
 	})
 
@@ -193,7 +199,7 @@ func init() {
 		w := b.checker()
 		b.channel("hook")
 		b.monitor("router")
-		b.monitor("site", func(m *belfry.Monitor) { m.DependsOn = []string{"router"} })
+		b.monitor("site", func(m *monitor.Monitor) { m.DependsOn = []string{"router"} })
 		for range 4 {
 			for _, name := range []string{"router", "site"} {
 				w.turn(name, failed)
@@ -204,7 +210,7 @@ func init() {
 				b.Fatal(title)
 			}
 		}
-		want(b, "alerts of the other", b.alerts(belfry.AlertFilter{Monitor: "site"}), "hook down pending\n")
+		want(b, "alerts of the other", b.alerts(alert.Filter{Monitor: "site"}), "hook down pending\n")
 		for range 4 {
 			for _, name := range []string{"router", "site"} {
 				w.turn(name, passed)
@@ -217,28 +223,28 @@ func init() {
 				}
 			}
 		}
-		want(b, "alerts of the other", b.alerts(belfry.AlertFilter{Monitor: "site"}), "hook down suppressed\nhook up suppressed\n")
+		want(b, "alerts of the other", b.alerts(alert.Filter{Monitor: "site"}), "hook down suppressed\nhook up suppressed\n")
 	})
 
 	add("failed jobs and missed schedules go through the same channels", func(b *bench) {
-		b.channel("hook", func(r *belfry.AlertRule) { r.Group = -1 })
-		b.task("t", func(t *belfry.Task) { t.Retry.MaxAttempts = 2 })
+		b.channel("hook", func(r *alert.Rule) { r.Group = -1 })
+		b.task("t", func(t *task.Task) { t.Retry.MaxAttempts = 2 })
 		s := b.session("t")
-		b.enqueue(belfry.NewJob{Task: "t"})
-		b.finish(s, b.claim(s, 1).Jobs[0], belfry.OutcomeError)
-		want(b, "alerts before the last attempt", b.alerts(belfry.AlertFilter{}), "")
+		b.enqueue(job.NewJob{Task: "t"})
+		b.finish(s, b.claim(s, 1).Jobs[0], job.OutcomeError)
+		want(b, "alerts before the last attempt", b.alerts(alert.Filter{}), "")
 		b.clock.Move(time.Hour)
 		b.renew(s)
 		s = b.session("t")
 		b.promote()
-		b.finish(s, b.claim(s, 1).Jobs[0], belfry.OutcomeError)
-		if titles := b.deliver(belfry.Told{}); len(titles) != 1 || !strings.Contains(titles[0], "failed") {
+		b.finish(s, b.claim(s, 1).Jobs[0], job.OutcomeError)
+		if titles := b.deliver(view.Told{}); len(titles) != 1 || !strings.Contains(titles[0], "failed") {
 			b.Fatal(titles)
 		}
-		b.schedule("tick", "t", every(time.Minute), func(sc *belfry.Schedule) { sc.Catchup = belfry.CatchupNone })
+		b.schedule("tick", "t", every(time.Minute), func(sc *schedule.Schedule) { sc.Catchup = schedule.CatchupNone })
 		b.clock.Move(time.Hour)
 		b.fire()
-		if titles := b.deliver(belfry.Told{}); len(titles) != 1 || !strings.Contains(titles[0], "missed") {
+		if titles := b.deliver(view.Told{}); len(titles) != 1 || !strings.Contains(titles[0], "missed") {
 			b.Fatal(titles)
 		}
 	})
@@ -250,7 +256,7 @@ func init() {
 		b.monitor("site")
 		b.monitor("other")
 		for _, name := range []string{"site", "other"} {
-			for w.look(name).Status != belfry.StatusDown {
+			for w.look(name).Status != monitor.StatusDown {
 				w.turn(name, failed)
 			}
 		}
@@ -258,24 +264,24 @@ func init() {
 		ok(b, b.st.DeleteChannel(b.ctx, "default", "gone"))
 		ok(b, b.st.DeleteMonitor(b.ctx, "default", "other"))
 		want(b, "messages", len(b.later(time.Minute)), 1)
-		want(b, "left", strings.Count(b.alerts(belfry.AlertFilter{}), "pending"), 0)
-		want(b, "sent", b.alerts(belfry.AlertFilter{State: belfry.AlertSent}), "hook down sent\n")
+		want(b, "left", strings.Count(b.alerts(alert.Filter{}), "pending"), 0)
+		want(b, "sent", b.alerts(alert.Filter{State: alert.Sent}), "hook down sent\n")
 	})
 
 	add("gauges and counters of monitors and alerts are what happened", func(b *bench) {
 		w := b.checker()
-		b.channel("hook", func(r *belfry.AlertRule) { r.Group = -1 })
-		b.channel("later", func(r *belfry.AlertRule) { r.Group = belfry.Duration(time.Hour) })
+		b.channel("hook", func(r *alert.Rule) { r.Group = -1 })
+		b.channel("later", func(r *alert.Rule) { r.Group = core.Duration(time.Hour) })
 		for _, name := range []string{"a", "b", "c", "new", "paused"} {
-			b.monitor(name, func(m *belfry.Monitor) { m.Rules = []belfry.Rule{{Cron: "0 0 1 1 *"}} })
+			b.monitor(name, func(m *monitor.Monitor) { m.Rules = []schedule.Rule{{Cron: "0 0 1 1 *"}} })
 		}
-		check := func(name string, m belfry.Measure) {
+		check := func(name string, m task.Measure) {
 			b.clock.Move(time.Second)
 			must(b.st.CheckMonitor(b.ctx, "default", name))(b)
 			b.promote()
 			for _, j := range w.checks() {
-				if j.Job.Task == belfry.OwnedName(name) { // each is looked at once when it is made
-					w.finish(w.session, j, belfry.OutcomeOK, func(f *belfry.Finish) { f.Check = &m })
+				if j.Job.Task == task.OwnedName(name) { // each is looked at once when it is made
+					w.finish(w.session, j, job.OutcomeOK, func(f *job.Finish) { f.Check = &m })
 				}
 			}
 		}
@@ -292,19 +298,19 @@ func init() {
 		want(b, "monitors", fmt.Sprint(g.States), "[{default a true} {default b false} {default c true}]")
 		want(b, "backlog", fmt.Sprint(g.Channels), fmt.Sprint([]store.ChannelGauge{{Namespace: "default", Channel: "hook", Pending: 1, OldestAt: written}, {Namespace: "default", Channel: "later", Pending: 1}}))
 		bounded := must(b.st.Gauges(b.ctx, 2, 1))(b)
-		want(b, "bounded", fmt.Sprint(len(bounded.States), len(bounded.Channels), bounded.Monitors[belfry.StatusUp]), "2 1 2")
+		want(b, "bounded", fmt.Sprint(len(bounded.States), len(bounded.Channels), bounded.Monitors[monitor.StatusUp]), "2 1 2")
 		for what, n := range map[string]int{"check http ok": 2, "check http fail": 2, "check http error": 1, "latency http": 160} {
 			want(b, what, b.tally.of(what), n)
 		}
-		b.deliver(belfry.Told{Error: "503"})
+		b.deliver(view.Told{Error: "503"})
 		g = must(b.st.Gauges(b.ctx, 10, 10))(b)
 		want(b, "oldest while it is tried again", g.Channels[0].OldestAt, written)
 		b.clock.Move(10 * time.Second)
-		b.deliver(belfry.Told{})
+		b.deliver(view.Told{})
 		g = must(b.st.Gauges(b.ctx, 10, 10))(b)
 		want(b, "backlog when it is sent", len(g.Channels), 1)
 		b.clock.Move(time.Hour)
-		b.deliver(belfry.Told{Error: "404", Permanent: true})
+		b.deliver(view.Told{Error: "404", Permanent: true})
 		for what, n := range map[string]int{"tried webhook pending": 1, "tried webhook sent": 1, "tried webhook failed": 1} {
 			want(b, what, b.tally.of(what), n)
 		}
@@ -326,11 +332,11 @@ func init() {
 			must(b.st.SaveCalendar(b.ctx, quietDays(b.clock.Now(), -1, 1)))(b)
 		}, nil, "hook down pending\n", "quiet hours until "},
 		{"whose rule loses its quiet hours is sent at once", func(b *bench) {
-			must(b.st.SaveAlertRule(b.ctx, belfry.AlertRule{Name: "to-hook", Channels: []string{"hook"}}))(b)
+			must(b.st.SaveAlertRule(b.ctx, alert.Rule{Name: "to-hook", Channels: []string{"hook"}}))(b)
 		}, []string{"site is down"}, "hook down sent\n", ""},
 		{"whose rule has another channel goes there", func(b *bench) {
-			b.channel("phone", func(r *belfry.AlertRule) { r.Off = true })
-			must(b.st.SaveAlertRule(b.ctx, belfry.AlertRule{Name: "to-hook", Channels: []string{"phone"}, Group: -1}))(b)
+			b.channel("phone", func(r *alert.Rule) { r.Off = true })
+			must(b.st.SaveAlertRule(b.ctx, alert.Rule{Name: "to-hook", Channels: []string{"phone"}, Group: -1}))(b)
 		}, []string{"site is down"}, "hook down suppressed\nphone down sent\n", "alert rule to-hook no longer sends it here"},
 		{"whose rule is deleted is not sent", func(b *bench) {
 			ok(b, b.st.DeleteAlertRule(b.ctx, "default", "to-hook"))
@@ -338,13 +344,13 @@ func init() {
 		{"whose rule is pruned is not sent", func(b *bench) {
 			m := must(b.st.Export(b.ctx, "default"))(b)
 			m.AlertRules = nil
-			must(b.st.Apply(b.ctx, m, belfry.ApplyOptions{Prune: true}))(b)
+			must(b.st.Apply(b.ctx, m, view.ApplyOptions{Prune: true}))(b)
 		}, nil, "hook down suppressed\n", "alert rule to-hook was deleted"},
 	} {
 		add("an alert in quiet hours "+edit.name, func(b *bench) {
 			w := b.checker()
 			must(b.st.SaveCalendar(b.ctx, quietDays(b.clock.Now(), -1, 9)))(b)
-			b.channel("hook", func(r *belfry.AlertRule) { r.Quiet = []string{"night"} })
+			b.channel("hook", func(r *alert.Rule) { r.Quiet = []string{"night"} })
 			b.monitor("site")
 			w.turn("site", failed)
 			w.turn("site", failed)
@@ -355,28 +361,28 @@ func init() {
 				titles = append(titles, b.later(time.Second)...)
 			}
 			want(b, "messages", fmt.Sprint(titles), fmt.Sprint(edit.want))
-			want(b, "alerts", b.alerts(belfry.AlertFilter{Monitor: "site"}), edit.state)
-			all := must(b.st.Alerts(b.ctx, belfry.AlertFilter{}))(b).Items
+			want(b, "alerts", b.alerts(alert.Filter{Monitor: "site"}), edit.state)
+			all := must(b.st.Alerts(b.ctx, alert.Filter{}))(b).Items
 			first := all[len(all)-1]
 			if !strings.HasPrefix(first.Reason, edit.why) {
 				b.Fatalf("the reason is %q, want %q", first.Reason, edit.why)
 			}
-			if ends := b.clock.Now().UTC().Truncate(24*time.Hour).AddDate(0, 0, 2); edit.want == nil && first.State == belfry.AlertPending && !first.DueAt.Equal(ends) {
+			if ends := b.clock.Now().UTC().Truncate(24*time.Hour).AddDate(0, 0, 2); edit.want == nil && first.State == alert.Pending && !first.DueAt.Equal(ends) {
 				b.Fatalf("it is due at %s, want %s", first.DueAt, ends)
 			}
 		})
 	}
 
 	add("channels never show their secrets", func(b *bench) {
-		c := must(b.st.SaveChannel(b.ctx, belfry.Channel{Name: "chat", Telegram: &belfry.TelegramChannel{Token: "123456:hush-hush-hush-hush-hush-hush-hush", Chat: "1"}}))(b)
-		want(b, "saved", c.Telegram.Token, belfry.Redacted)
-		want(b, "read", must(b.st.Channel(b.ctx, "default", "chat"))(b).Telegram.Token, belfry.Redacted)
+		c := must(b.st.SaveChannel(b.ctx, alert.Channel{Name: "chat", Telegram: &alert.TelegramChannel{Token: "123456:hush-hush-hush-hush-hush-hush-hush", Chat: "1"}}))(b)
+		want(b, "saved", c.Telegram.Token, core.Redacted)
+		want(b, "read", must(b.st.Channel(b.ctx, "default", "chat"))(b).Telegram.Token, core.Redacted)
 		c.Description = "ours"
 		must(b.st.SaveChannel(b.ctx, c))(b)
-		want(b, "kept", must(b.st.ChannelSecrets(b.ctx, "default", "chat"))(b).Telegram.Token, belfry.Secret("123456:hush-hush-hush-hush-hush-hush-hush"))
+		want(b, "kept", must(b.st.ChannelSecrets(b.ctx, "default", "chat"))(b).Telegram.Token, core.Secret("123456:hush-hush-hush-hush-hush-hush-hush"))
 		want(b, "rows of the audit that show it", b.count(`select count(*) from belfry.audit where coalesce(after, '') like '%hush%' or coalesce(before, '') like '%hush%'`), 0)
 		c.Name = "copy"
-		wantCode(b, second(b.st.SaveChannel(b.ctx, c)), belfry.Invalid, "telegram.token")
-		wantCode(b, second(b.st.SaveChannel(b.ctx, belfry.Channel{Name: "none"})), belfry.Invalid)
+		wantCode(b, second(b.st.SaveChannel(b.ctx, c)), core.Invalid, "telegram.token")
+		wantCode(b, second(b.st.SaveChannel(b.ctx, alert.Channel{Name: "none"})), core.Invalid)
 	})
 }

@@ -8,22 +8,25 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/job"
+	"github.com/belfry-run/belfry/schedule"
 	"github.com/belfry-run/belfry/store"
+	"github.com/belfry-run/belfry/task"
 )
 
 // backfill starts a backfill of minutes since the epoch.
-func (b *bench) backfill(schedule string, from, to time.Duration, change ...func(*belfry.Backfill)) belfry.Backfill {
+func (b *bench) backfill(s string, from, to time.Duration, change ...func(*schedule.Backfill)) schedule.Backfill {
 	b.Helper()
-	f := belfry.Backfill{Schedule: schedule, From: Epoch.Add(from), To: Epoch.Add(to)}
+	f := schedule.Backfill{Schedule: s, From: Epoch.Add(from), To: Epoch.Add(to)}
 	for _, fn := range change {
 		fn(&f)
 	}
 	return must(b.st.StartBackfill(b.ctx, f))(b)
 }
 
-func sideBySide(f *belfry.Backfill)  { f.Overlap = belfry.OverlapAllow }
-func onlyMissing(f *belfry.Backfill) { f.OnlyMissing = true }
+func sideBySide(f *schedule.Backfill)  { f.Overlap = schedule.OverlapAllow }
+func onlyMissing(f *schedule.Backfill) { f.OnlyMissing = true }
 
 // refill lets backfills go on until there is no more to do at once.
 func (b *bench) refill() {
@@ -38,39 +41,39 @@ func (b *bench) refill() {
 
 // backfilled lists the nominal times of live backfilled jobs, in the order of
 // their ids.
-func (b *bench) backfilled(schedule string, states ...belfry.JobState) string {
+func (b *bench) backfilled(s string, states ...job.State) string {
 	b.Helper()
 	var all []string
-	for _, j := range b.jobsOf(schedule, states...) {
-		if j.Trigger == belfry.TriggerBackfill {
-			all = append(all, belfry.Duration(j.Nominal.Sub(Epoch)).String())
+	for _, j := range b.jobsOf(s, states...) {
+		if j.Trigger == schedule.TriggerBackfill {
+			all = append(all, core.Duration(j.Nominal.Sub(Epoch)).String())
 		}
 	}
 	return strings.Join(all, " ")
 }
 
-var live = []belfry.JobState{belfry.JobReady, belfry.JobRunning, belfry.JobScheduled}
+var live = []job.State{job.Ready, job.Running, job.Scheduled}
 
 // minutely makes a schedule of every minute since an hour ago, one of those
 // that has fired nothing yet.
-func (b *bench) minutely(change ...func(*belfry.Schedule)) belfry.Schedule {
+func (b *bench) minutely(change ...func(*schedule.Schedule)) schedule.Schedule {
 	b.Helper()
-	b.task("tick", func(t *belfry.Task) { t.Retry.MaxAttempts = 1 })
-	return b.schedule("tick", "tick", append([]func(*belfry.Schedule){cron("* * * * *")}, change...)...)
+	b.task("tick", func(t *task.Task) { t.Retry.MaxAttempts = 1 })
+	return b.schedule("tick", "tick", append([]func(*schedule.Schedule){cron("* * * * *")}, change...)...)
 }
 
-func (b *bench) state(f belfry.Backfill) belfry.Backfill {
+func (b *bench) state(f schedule.Backfill) schedule.Backfill {
 	b.Helper()
 	return must(b.st.Backfill(b.ctx, "default", f.ID))(b)
 }
 
 // row is a backfill's state as text.
-func (b *bench) row(f belfry.Backfill) string {
+func (b *bench) row(f schedule.Backfill) string {
 	b.Helper()
 	f = b.state(f)
 	done := "never"
 	if !f.Done.IsZero() {
-		done = belfry.Duration(f.Done.Sub(Epoch)).String()
+		done = core.Duration(f.Done.Sub(Epoch)).String()
 	}
 	return fmt.Sprintf("%s, done %s, made %d, left out %d", f.State, done, f.Made, f.LeftOut)
 }
@@ -81,15 +84,15 @@ func init() {
 		f := b.backfill("tick", -3*time.Minute, 0)
 		want(b, "defaults", fmt.Sprint(f.State, f.Overlap, f.Limit, f.OnlyMissing), "activebuffer_all1000 false")
 		s := b.session("tick")
-		for i, outcome := range []belfry.Outcome{belfry.OutcomeOK, belfry.OutcomeError, belfry.OutcomeLost} {
+		for i, outcome := range []job.Outcome{job.OutcomeOK, job.OutcomeError, job.OutcomeLost} {
 			b.refill()
 			b.refill()
-			want(b, "live", b.backfilled("tick", live...), belfry.Duration(time.Duration(i-3)*time.Minute).String())
+			want(b, "live", b.backfilled("tick", live...), core.Duration(time.Duration(i-3)*time.Minute).String())
 			c := b.claim(s, 5)
 			want(b, "claimed", len(c.Jobs), 1)
 			b.refill()
 			want(b, "live while it runs", len(b.jobsOf("tick", live...)), 1)
-			if outcome == belfry.OutcomeLost {
+			if outcome == job.OutcomeLost {
 				b.clock.Move(lost)
 				b.release()
 			} else {
@@ -108,19 +111,19 @@ func init() {
 		b.minutely()
 		f := b.backfill("tick", -249*time.Minute, 0, sideBySide)
 		b.refill()
-		want(b, "first step", len(b.jobsOf("tick", live...)), belfry.BackfillStep)
+		want(b, "first step", len(b.jobsOf("tick", live...)), schedule.BackfillStep)
 		b.refill()
-		want(b, "and no more", len(b.jobsOf("tick", live...)), belfry.BackfillStep)
+		want(b, "and no more", len(b.jobsOf("tick", live...)), schedule.BackfillStep)
 		s := b.session("tick")
 		for _, j := range b.claim(s, 100).Jobs {
-			b.finish(s, j, belfry.OutcomeOK)
+			b.finish(s, j, job.OutcomeOK)
 		}
 		b.refill()
 		want(b, "row", b.row(f), "completed, done 0s, made 250, left out 0")
 		want(b, "different times", b.count(`select count(*) from (select nominal from belfry.jobs union select nominal from belfry.jobs_done) as d`), 250)
 		want(b, "occurrences", b.count(`select count(*) from belfry.occurrences where decision = 'job'`), 250)
 		j := b.jobsOf("tick")[0]
-		if !j.Nominal.Equal(Epoch.Add(-249*time.Minute)) || !j.DueAt.Equal(Epoch) || j.Schedule != "tick" || j.Trigger != belfry.TriggerBackfill {
+		if !j.Nominal.Equal(Epoch.Add(-249*time.Minute)) || !j.DueAt.Equal(Epoch) || j.Schedule != "tick" || j.Trigger != schedule.TriggerBackfill {
 			b.Fatalf("%+v", j)
 		}
 	})
@@ -128,64 +131,64 @@ func init() {
 	add("a schedule has one backfill at a time, and another when it has ended", func(b *bench) {
 		b.minutely()
 		f := b.backfill("tick", -3*time.Minute, 0)
-		_, err := b.st.StartBackfill(b.ctx, belfry.Backfill{Schedule: "tick", From: Epoch, To: Epoch})
-		wantCode(b, err, belfry.Conflict, `schedule "tick" has a backfill under way`)
-		must(b.st.SetBackfill(b.ctx, "default", f.ID, belfry.BackfillPaused))(b)
-		_, err = b.st.StartBackfill(b.ctx, belfry.Backfill{Schedule: "tick", From: Epoch, To: Epoch})
-		wantCode(b, err, belfry.Conflict, "under way")
-		must(b.st.SetBackfill(b.ctx, "default", f.ID, belfry.BackfillCanceled))(b)
+		_, err := b.st.StartBackfill(b.ctx, schedule.Backfill{Schedule: "tick", From: Epoch, To: Epoch})
+		wantCode(b, err, core.Conflict, `schedule "tick" has a backfill under way`)
+		must(b.st.SetBackfill(b.ctx, "default", f.ID, schedule.BackfillPaused))(b)
+		_, err = b.st.StartBackfill(b.ctx, schedule.Backfill{Schedule: "tick", From: Epoch, To: Epoch})
+		wantCode(b, err, core.Conflict, "under way")
+		must(b.st.SetBackfill(b.ctx, "default", f.ID, schedule.BackfillCanceled))(b)
 		g := b.backfill("tick", -time.Minute, 0)
 		b.schedule("other", "tick", cron("* * * * *"))
-		h := b.backfill("other", -time.Minute, 0, func(f *belfry.Backfill) { f.Note = "beside" })
-		p := must(b.st.Backfills(b.ctx, belfry.BackfillFilter{}))(b)
-		if len(p.Items) != 3 || p.Items[0].ID != h.ID || p.Items[0].Note != "beside" || p.Items[1].ID != g.ID || p.Items[2].State != belfry.BackfillCanceled {
+		h := b.backfill("other", -time.Minute, 0, func(f *schedule.Backfill) { f.Note = "beside" })
+		p := must(b.st.Backfills(b.ctx, schedule.BackfillFilter{}))(b)
+		if len(p.Items) != 3 || p.Items[0].ID != h.ID || p.Items[0].Note != "beside" || p.Items[1].ID != g.ID || p.Items[2].State != schedule.BackfillCanceled {
 			b.Fatalf("%+v", p.Items)
 		}
-		p = must(b.st.Backfills(b.ctx, belfry.BackfillFilter{Schedule: "tick", Paging: belfry.Paging{Limit: 1}}))(b)
+		p = must(b.st.Backfills(b.ctx, schedule.BackfillFilter{Schedule: "tick", Paging: core.Paging{Limit: 1}}))(b)
 		want(b, "first page", p.Items[0].ID, g.ID)
-		p = must(b.st.Backfills(b.ctx, belfry.BackfillFilter{Schedule: "tick", Paging: belfry.Paging{Limit: 1, Cursor: p.Next}}))(b)
+		p = must(b.st.Backfills(b.ctx, schedule.BackfillFilter{Schedule: "tick", Paging: core.Paging{Limit: 1, Cursor: p.Next}}))(b)
 		want(b, "second page", p.Items[0].ID, f.ID)
 		want(b, "no third", p.Next, "")
-		want(b, "of another namespace", len(must(b.st.Backfills(b.ctx, belfry.BackfillFilter{Namespace: "other"}))(b).Items), 0)
+		want(b, "of another namespace", len(must(b.st.Backfills(b.ctx, schedule.BackfillFilter{Namespace: "other"}))(b).Items), 0)
 		_, err = b.st.Backfill(b.ctx, "other", f.ID)
-		wantCode(b, err, belfry.NotFound)
-		_, err = b.st.SetBackfill(b.ctx, "other", g.ID, belfry.BackfillPaused)
-		wantCode(b, err, belfry.NotFound)
+		wantCode(b, err, core.NotFound)
+		_, err = b.st.SetBackfill(b.ctx, "other", g.ID, schedule.BackfillPaused)
+		wantCode(b, err, core.NotFound)
 	})
 
 	add("a bad backfill is refused with its field and leaves nothing", func(b *bench) {
 		b.minutely()
 		b.schedule("hand", "tick")
 		b.schedule("loop", "tick", afterFinish(time.Minute))
-		good := belfry.Backfill{Schedule: "tick", From: Epoch.Add(-time.Hour), To: Epoch}
-		for field, change := range map[string]func(*belfry.Backfill){
-			"to":       func(f *belfry.Backfill) { f.To = Epoch.Add(time.Second) },
-			"from":     func(f *belfry.Backfill) { f.From = time.Time{} },
-			"overlap":  func(f *belfry.Backfill) { f.Overlap = belfry.OverlapSkip },
-			"limit":    func(f *belfry.Backfill) { f.Limit = belfry.MaxBackfillLimit + 1 },
-			"schedule": func(f *belfry.Backfill) { f.Schedule = "loop" },
+		good := schedule.Backfill{Schedule: "tick", From: Epoch.Add(-time.Hour), To: Epoch}
+		for field, change := range map[string]func(*schedule.Backfill){
+			"to":       func(f *schedule.Backfill) { f.To = Epoch.Add(time.Second) },
+			"from":     func(f *schedule.Backfill) { f.From = time.Time{} },
+			"overlap":  func(f *schedule.Backfill) { f.Overlap = schedule.OverlapSkip },
+			"limit":    func(f *schedule.Backfill) { f.Limit = schedule.MaxBackfillLimit + 1 },
+			"schedule": func(f *schedule.Backfill) { f.Schedule = "loop" },
 		} {
 			bad := good
 			change(&bad)
 			_, err := b.st.StartBackfill(b.ctx, bad)
-			wantCode(b, err, belfry.Invalid, field)
+			wantCode(b, err, core.Invalid, field)
 		}
 		bad := good
 		bad.Schedule = "hand"
 		_, err := b.st.StartBackfill(b.ctx, bad)
-		wantCode(b, err, belfry.Invalid, "schedule", "no planned times")
+		wantCode(b, err, core.Invalid, "schedule", "no planned times")
 		bad.Schedule = "nobody"
 		_, err = b.st.StartBackfill(b.ctx, bad)
-		wantCode(b, err, belfry.NotFound, "nobody")
-		_, err = b.st.SetBackfill(b.ctx, "default", 99, belfry.BackfillPaused)
-		wantCode(b, err, belfry.NotFound, "99")
-		_, err = b.st.SetBackfill(b.ctx, "default", 99, belfry.BackfillCompleted)
-		wantCode(b, err, belfry.Invalid, "state")
+		wantCode(b, err, core.NotFound, "nobody")
+		_, err = b.st.SetBackfill(b.ctx, "default", 99, schedule.BackfillPaused)
+		wantCode(b, err, core.NotFound, "99")
+		_, err = b.st.SetBackfill(b.ctx, "default", 99, schedule.BackfillCompleted)
+		wantCode(b, err, core.Invalid, "state")
 		want(b, "backfills", b.count(`select count(*) from belfry.backfills`), 0)
 	})
 
 	add("a backfill of what is missing leaves out what ran or waits, in any zone, and makes up for what was skipped", func(b *bench) {
-		b.minutely(overlap(belfry.OverlapBufferOne), func(s *belfry.Schedule) { s.Zone = "Europe/Sofia" })
+		b.minutely(overlap(schedule.OverlapBufferOne), func(s *schedule.Schedule) { s.Zone = "Europe/Sofia" })
 		for range 4 {
 			b.next()
 		}
@@ -197,11 +200,11 @@ func init() {
 		want(b, "after", b.said("tick"), "-1m job, 0s job, 1m job, 2m buffered, 3m job, 4m job")
 		o := b.occurrences("tick")[4]
 		want(b, "the row has its job", o.JobID, b.jobsOf("tick")[len(b.jobsOf("tick"))-2].ID)
-		want(b, "reason", o.Reason, belfry.Reason(""))
+		want(b, "reason", o.Reason, core.Reason(""))
 	})
 
 	add("a backfill of what is missing is not deceived by the many rows of a rule from before", func(b *bench) {
-		b.minutely(overlap(belfry.OverlapAllow), catchup(belfry.CatchupAll), func(s *belfry.Schedule) { s.CatchupMax, s.CatchupWindow = 1000, belfry.Duration(24*time.Hour) })
+		b.minutely(overlap(schedule.OverlapAllow), catchup(schedule.CatchupAll), func(s *schedule.Schedule) { s.CatchupMax, s.CatchupWindow = 1000, core.Duration(24*time.Hour) })
 		b.clock.Move(8 * time.Hour)
 		b.fire()
 		want(b, "before", len(b.occurrences("tick")), 480)
@@ -214,7 +217,7 @@ func init() {
 	})
 
 	add("a backfill of all runs again what ran, and the record of the job before stays", func(b *bench) {
-		b.minutely(overlap(belfry.OverlapAllow))
+		b.minutely(overlap(schedule.OverlapAllow))
 		b.next()
 		b.next()
 		before := jsonOf(b.occurrences("tick"))
@@ -228,11 +231,11 @@ func init() {
 
 	add("the limit completes a backfill before its end", func(b *bench) {
 		b.minutely()
-		f := b.backfill("tick", -time.Hour, 0, sideBySide, func(f *belfry.Backfill) { f.Limit = 3 })
+		f := b.backfill("tick", -time.Hour, 0, sideBySide, func(f *schedule.Backfill) { f.Limit = 3 })
 		b.refill()
 		want(b, "row", b.row(f), "completed, done -58m, made 3, left out 0")
-		_, err := b.st.SetBackfill(b.ctx, "default", f.ID, belfry.BackfillActive)
-		wantCode(b, err, belfry.Conflict, "is completed")
+		_, err := b.st.SetBackfill(b.ctx, "default", f.ID, schedule.BackfillActive)
+		wantCode(b, err, core.Conflict, "is completed")
 	})
 
 	add("a backfill is paused, resumed and canceled; its jobs stay", func(b *bench) {
@@ -243,35 +246,35 @@ func init() {
 			b.Helper()
 			c := b.claim(s, 1)
 			want(b, "claimed", len(c.Jobs), 1)
-			b.finish(s, c.Jobs[0], belfry.OutcomeOK)
+			b.finish(s, c.Jobs[0], job.OutcomeOK)
 		}
 		b.refill()
-		set := func(state belfry.BackfillState) {
+		set := func(state schedule.BackfillState) {
 			b.Helper()
 			want(b, "state", must(b.st.SetBackfill(b.ctx, "default", f.ID, state))(b).State, state)
 		}
-		set(belfry.BackfillActive) // as it is
-		set(belfry.BackfillPaused)
-		set(belfry.BackfillPaused)
+		set(schedule.BackfillActive) // as it is
+		set(schedule.BackfillPaused)
+		set(schedule.BackfillPaused)
 		end() // the job that was made goes on
 		b.refill()
 		want(b, "paused", b.row(f), "paused, done -5m, made 1, left out 0")
 		want(b, "live while paused", len(b.jobsOf("tick", live...)), 0)
-		set(belfry.BackfillActive)
+		set(schedule.BackfillActive)
 		b.refill()
 		want(b, "resumed", b.row(f), "active, done -4m, made 2, left out 0")
-		set(belfry.BackfillCanceled)
+		set(schedule.BackfillCanceled)
 		end()
 		b.refill()
 		want(b, "canceled", b.row(f), "canceled, done -4m, made 2, left out 0")
 		want(b, "ended", b.state(f).EndedAt, Epoch)
-		_, err := b.st.SetBackfill(b.ctx, "default", f.ID, belfry.BackfillActive)
-		wantCode(b, err, belfry.Conflict, "is canceled")
+		_, err := b.st.SetBackfill(b.ctx, "default", f.ID, schedule.BackfillActive)
+		wantCode(b, err, core.Conflict, "is canceled")
 		want(b, "audit", b.count(`select count(*) from belfry.audit where noun = 'backfill'`), 3)
 	})
 
 	add("a row that stands for several is parted where a backfill makes jobs, and counts and ends stay exact", func(b *bench) {
-		b.minutely(catchup(belfry.CatchupLatest), overlap(belfry.OverlapAllow), func(s *belfry.Schedule) { s.Zone = "Europe/Sofia" })
+		b.minutely(catchup(schedule.CatchupLatest), overlap(schedule.OverlapAllow), func(s *schedule.Schedule) { s.Zone = "Europe/Sofia" })
 		b.clock.Move(10 * time.Minute)
 		b.fire()
 		want(b, "before", b.said("tick"), "1m skipped catchup_latest x9, 10m job")
@@ -279,11 +282,11 @@ func init() {
 			b.Helper()
 			var all []string
 			for _, o := range b.occurrences("tick") {
-				text := fmt.Sprintf("%s..%s x%d %s", belfry.Duration(o.Nominal.Sub(Epoch)), belfry.Duration(o.Until.Sub(Epoch)), o.Count, o.Decision)
+				text := fmt.Sprintf("%s..%s x%d %s", core.Duration(o.Nominal.Sub(Epoch)), core.Duration(o.Until.Sub(Epoch)), o.Count, o.Decision)
 				if o.Until.IsZero() {
-					text = fmt.Sprintf("%s %s", belfry.Duration(o.Nominal.Sub(Epoch)), o.Decision)
+					text = fmt.Sprintf("%s %s", core.Duration(o.Nominal.Sub(Epoch)), o.Decision)
 				}
-				if (o.Decision == belfry.DecidedSkipped) != (o.Reason == belfry.ReasonCatchupLatest) {
+				if (o.Decision == schedule.DecidedSkipped) != (o.Reason == schedule.ReasonCatchupLatest) {
 					b.Fatalf("%+v", o)
 				}
 				all = append(all, text)
@@ -304,7 +307,7 @@ func init() {
 		}
 		b.refill()
 		want(b, "the first", rows(), "1m job, 2m..3m x2 skipped, 4m job, 5m job, 6m..9m x4 skipped, 10m job")
-		b.backfill("tick", 3*time.Minute, 9*time.Minute, sideBySide, onlyMissing, func(f *belfry.Backfill) { f.Limit = 3 })
+		b.backfill("tick", 3*time.Minute, 9*time.Minute, sideBySide, onlyMissing, func(f *schedule.Backfill) { f.Limit = 3 })
 		b.refill()
 		want(b, "over several", rows(), "1m job, 2m skipped, 3m job, 4m job, 5m job, 6m job, 7m job, 8m..9m x2 skipped, 10m job")
 		b.backfill("tick", 0, 10*time.Minute, sideBySide, onlyMissing)
@@ -322,16 +325,16 @@ func init() {
 		b.refill()
 		b.backfill("tick", 4*time.Minute, 4*time.Minute)
 		b.refill()
-		want(b, "state", b.get("tick").State, belfry.SchedulePaused)
+		want(b, "state", b.get("tick").State, schedule.Paused)
 		must(b.st.ResumeSchedule(b.ctx, "default", "tick", false))(b)
 		want(b, "occurrences", b.said("tick"), "1m job, 2m skipped paused x2, 4m job, 5m skipped paused x2")
 	})
 
 	add("a backfill leaves its schedule as it is, and neither holds up the other", func(b *bench) {
-		for i, o := range []belfry.Overlap{belfry.OverlapSkip, belfry.OverlapBufferOne, belfry.OverlapBufferAll, belfry.OverlapCancelOther, belfry.OverlapTerminateOther, belfry.OverlapAllow} {
+		for i, o := range []schedule.Overlap{schedule.OverlapSkip, schedule.OverlapBufferOne, schedule.OverlapBufferAll, schedule.OverlapCancelOther, schedule.OverlapTerminateOther, schedule.OverlapAllow} {
 			task, name := fmt.Sprint("t", i), string(o)
 			b.task(task)
-			b.schedule(name, task, cron("* * * * *"), overlap(o), func(s *belfry.Schedule) { s.MaxRuns = 9 })
+			b.schedule(name, task, cron("* * * * *"), overlap(o), func(s *schedule.Schedule) { s.MaxRuns = 9 })
 			before := jsonOf(b.get(name))
 			f := b.backfill(name, -10*time.Minute, 0, sideBySide)
 			b.refill()
@@ -339,9 +342,9 @@ func init() {
 			want(b, "schedule "+name, jsonOf(b.get(name)), before)
 		}
 		b.next()
-		for _, o := range []belfry.Overlap{belfry.OverlapSkip, belfry.OverlapBufferOne, belfry.OverlapBufferAll, belfry.OverlapCancelOther, belfry.OverlapTerminateOther, belfry.OverlapAllow} {
+		for _, o := range []schedule.Overlap{schedule.OverlapSkip, schedule.OverlapBufferOne, schedule.OverlapBufferAll, schedule.OverlapCancelOther, schedule.OverlapTerminateOther, schedule.OverlapAllow} {
 			os := b.occurrences(string(o))
-			want(b, "on time beside the backfill, "+string(o), os[len(os)-1].Decision, belfry.DecidedJob)
+			want(b, "on time beside the backfill, "+string(o), os[len(os)-1].Decision, schedule.DecidedJob)
 			want(b, "runs", b.get(string(o)).Runs, 1)
 			want(b, "live", len(b.jobsOf(string(o), live...)), 12)
 		}
@@ -360,7 +363,7 @@ func init() {
 			c := b.claim(s, 5)
 			want(b, "claimed", len(c.Jobs), 1)
 			want(b, "nominal", c.Jobs[0].Job.Nominal, Epoch.Add(time.Duration(m)*time.Minute))
-			b.finish(s, c.Jobs[0], belfry.OutcomeOK)
+			b.finish(s, c.Jobs[0], job.OutcomeOK)
 			b.refill()
 		}
 		want(b, "row", b.row(f), "completed, done 0s, made 3, left out 0")
@@ -368,8 +371,8 @@ func init() {
 
 	add("a loop from the finish is not disturbed by a backfill of the plan beside it", func(b *bench) {
 		b.task("tick")
-		b.schedule("mixed", "tick", func(s *belfry.Schedule) {
-			s.Rules = []belfry.Rule{{Cron: "0 * * * *"}, {Every: belfry.Duration(5 * time.Minute), Anchor: belfry.AnchorFinish}}
+		b.schedule("mixed", "tick", func(s *schedule.Schedule) {
+			s.Rules = []schedule.Rule{{Cron: "0 * * * *"}, {Every: core.Duration(5 * time.Minute), Anchor: schedule.AnchorFinish}}
 		})
 		before := b.get("mixed")
 		b.backfill("mixed", -2*time.Hour, -time.Hour)
@@ -378,7 +381,7 @@ func init() {
 		for range 2 {
 			c := b.claim(s, 5)
 			want(b, "claimed", len(c.Jobs), 1)
-			b.finish(s, c.Jobs[0], belfry.OutcomeOK)
+			b.finish(s, c.Jobs[0], job.OutcomeOK)
 			b.refill()
 		}
 		want(b, "schedule", jsonOf(b.get("mixed")), jsonOf(before))
@@ -411,7 +414,7 @@ func init() {
 		want(b, "row", b.row(f), "canceled, done -10m, made 1, left out 0")
 		want(b, "ended", b.state(f).EndedAt, Epoch)
 		s := b.session("tick")
-		want(b, "its job", b.finish(s, b.claim(s, 1).Jobs[0], belfry.OutcomeOK).State, belfry.JobSucceeded)
+		want(b, "its job", b.finish(s, b.claim(s, 1).Jobs[0], job.OutcomeOK).State, job.Succeeded)
 		b.refill()
 		want(b, "live jobs", b.count(`select count(*) from belfry.jobs`), 0)
 	})
@@ -451,13 +454,13 @@ func init() {
 				b.Fatalf("%d of buffer_all at once", seen["narrow"])
 			}
 			b.crowd(nodes, 1, func(ctx context.Context, st *store.Store, i int) error {
-				var fs []belfry.Finish
+				var fs []job.Finish
 				for k, j := range c.Jobs {
 					if k%len(nodes) == i {
-						fs = append(fs, belfry.Finish{Ref: refOf(j), Outcome: belfry.OutcomeOK})
+						fs = append(fs, job.Finish{Ref: refOf(j), Outcome: job.OutcomeOK})
 					}
 				}
-				for part := range slices.Chunk(fs, belfry.MaxBatch) {
+				for part := range slices.Chunk(fs, core.MaxBatch) {
 					if _, err := st.Finish(ctx, s.ID, part); err != nil {
 						return err
 					}

@@ -8,24 +8,27 @@ import (
 	"testing"
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/job"
 	"github.com/belfry-run/belfry/store"
+	"github.com/belfry-run/belfry/task"
+	"github.com/belfry-run/belfry/view"
 )
 
 // Admin is what the cases of [RunBroker] need of an operator, beside the
 // broker that is tried.
 type Admin interface {
-	CreateTask(ctx context.Context, t belfry.Task) (belfry.Task, error)
-	SaveQueue(ctx context.Context, q belfry.Queue) (belfry.Queue, error)
-	Enqueue(ctx context.Context, ns []belfry.NewJob) ([]belfry.Enqueued, error)
-	CancelJobs(ctx context.Context, namespace string, sel belfry.Selection) (belfry.Selected, error)
-	RedriveJobs(ctx context.Context, namespace string, sel belfry.Selection) (belfry.Selected, error)
+	CreateTask(ctx context.Context, t task.Task) (task.Task, error)
+	SaveQueue(ctx context.Context, q job.Queue) (job.Queue, error)
+	Enqueue(ctx context.Context, ns []job.NewJob) ([]job.Enqueued, error)
+	CancelJobs(ctx context.Context, namespace string, sel view.Selection) (view.Selected, error)
+	RedriveJobs(ctx context.Context, namespace string, sel view.Selection) (view.Selected, error)
 	DrainWorker(ctx context.Context, session string) error
-	Job(ctx context.Context, namespace string, id int64) (belfry.Job, error)
-	Attempts(ctx context.Context, namespace string, id int64) ([]belfry.Attempt, error)
-	Logs(ctx context.Context, namespace string, id int64, f belfry.LogFilter) (belfry.Page[belfry.LogLine], error)
-	Promote(ctx context.Context) (belfry.Promoted, error)
-	ReleaseLost(ctx context.Context) (belfry.Released, error)
+	Job(ctx context.Context, namespace string, id int64) (job.Job, error)
+	Attempts(ctx context.Context, namespace string, id int64) ([]job.Attempt, error)
+	Logs(ctx context.Context, namespace string, id int64, f job.LogFilter) (core.Page[job.LogLine], error)
+	Promote(ctx context.Context) (core.Promoted, error)
+	ReleaseLost(ctx context.Context) (core.Released, error)
 	// Move moves the clock that decides.
 	Move(d time.Duration)
 }
@@ -42,7 +45,7 @@ func (a admin) Move(d time.Duration) { a.clock.Move(d) }
 
 // RunBroker runs the cases of a broker. open makes a broker on a fresh store
 // with the usual session time, and a way to operate that store.
-func RunBroker(t *testing.T, open func(t *testing.T) (belfry.Broker, Admin)) {
+func RunBroker(t *testing.T, open func(t *testing.T) (job.Leaser, Admin)) {
 	for name, fn := range brokerCases {
 		t.Run("broker: "+name, func(t *testing.T) {
 			t.Parallel()
@@ -66,25 +69,25 @@ func addBroker(sentence string, fn func(*desk)) {
 type desk struct {
 	*testing.T
 	ctx context.Context
-	br  belfry.Broker
+	br  job.Leaser
 	ad  Admin
 }
 
 // lost is longer than a session lives without a renewal, grace included.
-const lost = 30*time.Second + belfry.LostGrace + time.Second
+const lost = 30*time.Second + job.LostGrace + time.Second
 
-func (d *desk) task(name string, change ...func(*belfry.Task)) {
+func (d *desk) task(name string, change ...func(*task.Task)) {
 	d.Helper()
-	t := belfry.Task{Name: name, Kind: belfry.KindFunc, Retry: belfry.Retry{Jitter: -1}}
+	t := task.Task{Name: name, Kind: task.KindFunc, Retry: task.Retry{Jitter: -1}}
 	for _, fn := range change {
 		fn(&t)
 	}
 	must(d.ad.CreateTask(d.ctx, t))(d)
 }
 
-func attempts(n int) func(*belfry.Task) { return func(t *belfry.Task) { t.Retry.MaxAttempts = n } }
+func attempts(n int) func(*task.Task) { return func(t *task.Task) { t.Retry.MaxAttempts = n } }
 
-func (d *desk) enqueue(ns ...belfry.NewJob) []int64 {
+func (d *desk) enqueue(ns ...job.NewJob) []int64 {
 	d.Helper()
 	var ids []int64
 	for _, e := range must(d.ad.Enqueue(d.ctx, ns))(d) {
@@ -95,32 +98,32 @@ func (d *desk) enqueue(ns ...belfry.NewJob) []int64 {
 
 func (d *desk) one(task string) int64 {
 	d.Helper()
-	return d.enqueue(belfry.NewJob{Task: task})[0]
+	return d.enqueue(job.NewJob{Task: task})[0]
 }
 
 func (d *desk) session(funcs ...string) string {
 	d.Helper()
-	return d.open(belfry.WorkerInfo{Kinds: []belfry.Kind{belfry.KindFunc}, Funcs: funcs, Queues: map[string]int{"default": 10}})
+	return d.open(job.WorkerInfo{Kinds: []task.Kind{task.KindFunc}, Funcs: funcs, Queues: map[string]int{"default": 10}})
 }
 
-func (d *desk) open(w belfry.WorkerInfo) string {
+func (d *desk) open(w job.WorkerInfo) string {
 	d.Helper()
 	w.Name = "tester"
 	return must(d.br.OpenSession(d.ctx, w))(d).ID
 }
 
-func (d *desk) claim(session string, n int) belfry.Claim {
+func (d *desk) claim(session string, n int) job.Claim {
 	d.Helper()
 	return d.claimFrom(session, map[string]int{"default": n})
 }
 
-func (d *desk) claimFrom(session string, want map[string]int) belfry.Claim {
+func (d *desk) claimFrom(session string, want map[string]int) job.Claim {
 	d.Helper()
-	return must(d.br.Claim(d.ctx, belfry.ClaimRequest{Session: session, Want: want}))(d)
+	return must(d.br.Claim(d.ctx, job.ClaimRequest{Session: session, Want: want}))(d)
 }
 
 // claimOne leases exactly one job.
-func (d *desk) claimOne(session string) belfry.Ref {
+func (d *desk) claimOne(session string) job.Ref {
 	d.Helper()
 	c := d.claim(session, 1)
 	want(d, "jobs claimed", len(c.Jobs), 1)
@@ -128,29 +131,29 @@ func (d *desk) claimOne(session string) belfry.Ref {
 	return refOf(c.Jobs[0])
 }
 
-func (d *desk) finish(session string, ref belfry.Ref, outcome belfry.Outcome, change ...func(*belfry.Finish)) belfry.Finished {
+func (d *desk) finish(session string, ref job.Ref, outcome job.Outcome, change ...func(*job.Finish)) job.Finished {
 	d.Helper()
-	f := belfry.Finish{Ref: ref, Outcome: outcome}
+	f := job.Finish{Ref: ref, Outcome: outcome}
 	for _, fn := range change {
 		fn(&f)
 	}
-	got := must(d.br.Finish(d.ctx, session, []belfry.Finish{f}))(d)
+	got := must(d.br.Finish(d.ctx, session, []job.Finish{f}))(d)
 	want(d, "answers", len(got), 1)
 	want(d, "answer is for", got[0].Ref, ref)
 	return got[0]
 }
 
-func (d *desk) renew(session string, refs ...belfry.Ref) belfry.Renewal {
+func (d *desk) renew(session string, refs ...job.Ref) job.Renewal {
 	d.Helper()
-	return must(d.br.Renew(d.ctx, session, belfry.Held(refs...)))(d)
+	return must(d.br.Renew(d.ctx, session, job.Held(refs...)))(d)
 }
 
-func (d *desk) job(id int64) belfry.Job {
+func (d *desk) job(id int64) job.Job {
 	d.Helper()
-	return must(d.ad.Job(d.ctx, belfry.AnyNamespace, id))(d)
+	return must(d.ad.Job(d.ctx, core.AnyNamespace, id))(d)
 }
 
-func (d *desk) wantState(id int64, state belfry.JobState) belfry.Job {
+func (d *desk) wantState(id int64, state job.State) job.Job {
 	d.Helper()
 	j := d.job(id)
 	want(d, fmt.Sprintf("state of job %d (%s %s)", id, j.Reason, j.Error), j.State, state)
@@ -161,7 +164,7 @@ func (d *desk) wantState(id int64, state belfry.JobState) belfry.Job {
 func (d *desk) outcomes(id int64) string {
 	d.Helper()
 	var all []string
-	for i, a := range must(d.ad.Attempts(d.ctx, belfry.AnyNamespace, id))(d) {
+	for i, a := range must(d.ad.Attempts(d.ctx, core.AnyNamespace, id))(d) {
 		want(d, "number of the attempt", a.Number, i+1)
 		all = append(all, string(a.Outcome))
 	}
@@ -171,7 +174,7 @@ func (d *desk) outcomes(id int64) string {
 func (d *desk) texts(id int64) string {
 	d.Helper()
 	var all []string
-	for _, l := range must(d.ad.Logs(d.ctx, belfry.AnyNamespace, id, belfry.LogFilter{}))(d).Items {
+	for _, l := range must(d.ad.Logs(d.ctx, core.AnyNamespace, id, job.LogFilter{}))(d).Items {
 		all = append(all, l.Text)
 	}
 	return strings.Join(all, "|")

@@ -5,27 +5,29 @@ import (
 	"slices"
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/job"
+	"github.com/belfry-run/belfry/task"
 )
 
 // claimAhead wants n jobs, of which all but so many would have to wait.
-func (d *desk) claimAhead(session string, n, slots int) belfry.Claim {
+func (d *desk) claimAhead(session string, n, slots int) job.Claim {
 	d.Helper()
-	return must(d.br.Claim(d.ctx, belfry.ClaimRequest{
+	return must(d.br.Claim(d.ctx, job.ClaimRequest{
 		Session: session, Want: map[string]int{"default": n}, Ahead: map[string]int{"default": n - slots},
 	}))(d)
 }
 
-func idsOf(c belfry.Claim) (ids []int64) {
+func idsOf(c job.Claim) (ids []int64) {
 	for _, j := range c.Jobs {
 		ids = append(ids, j.Job.ID)
 	}
 	return ids
 }
 
-func waiting(c belfry.Claim) (all []belfry.Holding) {
+func waiting(c job.Claim) (all []job.Holding) {
 	for _, j := range c.Jobs {
-		all = append(all, belfry.Holding{Ref: refOf(j), Waiting: true})
+		all = append(all, job.Holding{Ref: refOf(j), Waiting: true})
 	}
 	return all
 }
@@ -35,36 +37,36 @@ func init() {
 		for _, jobs := range []int{3, 120} { // leases of their own, and some that share a row
 			name := fmt.Sprintf("ahead-%d", jobs)
 			d.task(name)
-			ids := d.enqueue(slices.Repeat([]belfry.NewJob{{Task: name}}, jobs)...)
+			ids := d.enqueue(slices.Repeat([]job.NewJob{{Task: name}}, jobs)...)
 			s := d.session(name)
 			want(d, "jobs claimed", len(d.claimAhead(s, jobs, 0).Jobs), jobs)
 			want(d, "claimed ahead", d.job(ids[0]).Ahead, true)
 			d.Move(lost)
 			want(d, "released", must(d.ad.ReleaseLost(d.ctx))(d).Jobs, jobs)
-			j := d.wantState(ids[0], belfry.JobReady)
+			j := d.wantState(ids[0], job.Ready)
 			want(d, "failures", j.Failures+j.Infra, 0)
 			want(d, "outcomes", d.outcomes(ids[0]), "handed_back")
-			want(d, "started", must(d.ad.Attempts(d.ctx, belfry.AnyNamespace, ids[0]))(d)[0].StartedAt.IsZero(), true)
+			want(d, "started", must(d.ad.Attempts(d.ctx, core.AnyNamespace, ids[0]))(d)[0].StartedAt.IsZero(), true)
 			s = d.session(name)
 			c := d.claim(s, jobs)
 			want(d, "jobs claimed again", len(c.Jobs), jobs)
 			want(d, "claimed ahead again", d.job(ids[0]).Ahead, false)
 			for _, j := range c.Jobs {
-				d.finish(s, refOf(j), belfry.OutcomeOK)
+				d.finish(s, refOf(j), job.OutcomeOK)
 			}
-			d.wantState(ids[0], belfry.JobSucceeded)
+			d.wantState(ids[0], job.Succeeded)
 		}
 	})
 
 	addBroker("a job that was claimed ahead is lost with its worker once a renewal said that it has begun", func(d *desk) {
 		d.task("told")
-		ids := d.enqueue(slices.Repeat([]belfry.NewJob{{Task: "told"}}, 2)...)
+		ids := d.enqueue(slices.Repeat([]job.NewJob{{Task: "told"}}, 2)...)
 		s := d.session("told")
 		holding := waiting(d.claimAhead(s, 2, 0))
 		must(d.br.Renew(d.ctx, s, holding))(d)
 		want(d, "waits", d.job(ids[0]).Ahead, true)
 		holding[0].Waiting = false
-		d.Move(belfry.ClaimSettled + time.Second)
+		d.Move(job.ClaimSettled + time.Second)
 		for range 2 { // the first takes a pack apart, if they are in one
 			must(d.br.Renew(d.ctx, s, holding))(d)
 		}
@@ -78,7 +80,7 @@ func init() {
 
 	addBroker("what is claimed for a free slot is lost with its worker", func(d *desk) {
 		d.task("slot")
-		ids := d.enqueue(slices.Repeat([]belfry.NewJob{{Task: "slot"}}, 2)...)
+		ids := d.enqueue(slices.Repeat([]job.NewJob{{Task: "slot"}}, 2)...)
 		s := d.session("slot")
 		want(d, "jobs claimed", len(d.claimAhead(s, 5, 2).Jobs), 2)
 		d.Move(lost)
@@ -90,11 +92,11 @@ func init() {
 	addBroker("a job that is lost must not be tried again, or had a try, is not claimed ahead, and nothing behind it", func(d *desk) {
 		d.task("often")
 		d.task("single", attempts(1))
-		d.task("final", func(t *belfry.Task) { t.Retry.OnLost = belfry.OnLostFail })
-		d.task("tried", func(t *belfry.Task) { t.Retry.Delay = belfry.Duration(time.Second) })
+		d.task("final", func(t *task.Task) { t.Retry.OnLost = task.OnLostFail })
+		d.task("tried", func(t *task.Task) { t.Retry.Delay = core.Duration(time.Second) })
 		s := d.session("often", "single", "final", "tried")
 		tried := d.one("tried")
-		d.finish(s, d.claimOne(s), belfry.OutcomeError)
+		d.finish(s, d.claimOne(s), job.OutcomeError)
 		d.Move(time.Minute)
 		must(d.br.Renew(d.ctx, s, nil))(d)
 		must(d.ad.Promote(d.ctx))(d)
@@ -105,7 +107,7 @@ func init() {
 			want(d, "claimed ahead, of two", len(d.claimAhead(s, 10, 0).Jobs), 0)
 			c := d.claimAhead(s, 10, 1)
 			want(d, "claimed for a slot", c.Jobs[0].Job.ID, id)
-			d.finish(s, refOf(c.Jobs[0]), belfry.OutcomeOK)
+			d.finish(s, refOf(c.Jobs[0]), job.OutcomeOK)
 			if rest := first[i+1:]; len(rest) == 0 {
 				want(d, "claimed with it", len(c.Jobs), 4)
 				want(d, "of which waits", d.job(behind).Ahead, true)
@@ -121,14 +123,14 @@ func init() {
 		d.task("single", attempts(1))
 		s := d.session("usual", "single")
 		for range 4 { // claims learn what is usual
-			d.enqueue(slices.Repeat([]belfry.NewJob{{Task: "usual"}}, 12)...)
+			d.enqueue(slices.Repeat([]job.NewJob{{Task: "usual"}}, 12)...)
 			for _, j := range d.claimAhead(s, 12, 6).Jobs {
-				d.finish(s, refOf(j), belfry.OutcomeOK)
+				d.finish(s, refOf(j), job.OutcomeOK)
 			}
 		}
-		ids := d.enqueue(slices.Repeat([]belfry.NewJob{{Task: "usual"}}, 30)...)
+		ids := d.enqueue(slices.Repeat([]job.NewJob{{Task: "usual"}}, 30)...)
 		ids = append(ids, d.one("single"))
-		ids = append(ids, d.enqueue(slices.Repeat([]belfry.NewJob{{Task: "usual"}}, 30)...)...)
+		ids = append(ids, d.enqueue(slices.Repeat([]job.NewJob{{Task: "usual"}}, 30)...)...)
 		c := d.claimAhead(s, 100, 20)
 		want(d, "up to the one", slices.Equal(idsOf(c), ids[:30]), true)
 		c = d.claimAhead(s, 100, 1)
@@ -144,10 +146,10 @@ func init() {
 			task string
 			jobs int
 		}{{"single", 0}, {"often", 1}} {
-			answer := make(chan belfry.Claim, 1)
+			answer := make(chan job.Claim, 1)
 			go func() {
-				c, _ := d.br.Claim(d.ctx, belfry.ClaimRequest{
-					Session: s, Want: map[string]int{"default": 1}, Ahead: map[string]int{"default": 1}, Wait: belfry.Duration(300 * time.Millisecond),
+				c, _ := d.br.Claim(d.ctx, job.ClaimRequest{
+					Session: s, Want: map[string]int{"default": 1}, Ahead: map[string]int{"default": 1}, Wait: core.Duration(300 * time.Millisecond),
 				})
 				answer <- c
 			}()

@@ -7,15 +7,19 @@ import (
 	"strings"
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/job"
+	"github.com/belfry-run/belfry/schedule"
+	"github.com/belfry-run/belfry/task"
+	"github.com/belfry-run/belfry/view"
 )
 
 func init() {
 	addBroker("the lease numbers of a job only grow, through retry, snooze, handing back, loss, deadline and redrive", func(d *desk) {
-		d.task("worn", attempts(100), func(t *belfry.Task) { t.Timeout = belfry.Duration(time.Second) })
+		d.task("worn", attempts(100), func(t *task.Task) { t.Timeout = core.Duration(time.Second) })
 		id, last := d.one("worn"), int64(0)
 		s := d.session("worn")
-		claim := func() belfry.Ref {
+		claim := func() job.Ref {
 			d.Helper()
 			d.promote()
 			ref := d.claimOne(s)
@@ -25,12 +29,12 @@ func init() {
 			last = ref.Lease
 			return ref
 		}
-		d.finish(s, claim(), belfry.OutcomeError)
+		d.finish(s, claim(), job.OutcomeError)
 		d.Move(time.Minute)
 		d.renew(s)
-		d.finish(s, claim(), belfry.OutcomeSnoozed, func(f *belfry.Finish) { f.Snooze = belfry.Duration(time.Second) })
+		d.finish(s, claim(), job.OutcomeSnoozed, func(f *job.Finish) { f.Snooze = core.Duration(time.Second) })
 		d.Move(time.Second)
-		d.finish(s, claim(), belfry.OutcomeHandedBack)
+		d.finish(s, claim(), job.OutcomeHandedBack)
 		claim()
 		ok(d, d.br.CloseSession(d.ctx, s))
 		s = d.session("worn")
@@ -45,14 +49,14 @@ func init() {
 			d.Move(20 * time.Second)
 			d.renew(s, ref)
 		}
-		want(d, "ended at its deadline", d.job(id).State, belfry.JobScheduled)
+		want(d, "ended at its deadline", d.job(id).State, job.Scheduled)
 		d.Move(40 * time.Second)
 		d.renew(s)
 		d.promote()
-		d.finish(s, claim(), belfry.OutcomeError, func(f *belfry.Finish) { f.NoRetry = true })
-		d.wantState(id, belfry.JobFailed)
-		must(d.ad.RedriveJobs(d.ctx, "default", belfry.Selection{IDs: []int64{id}}))(d)
-		d.finish(s, claim(), belfry.OutcomeOK)
+		d.finish(s, claim(), job.OutcomeError, func(f *job.Finish) { f.NoRetry = true })
+		d.wantState(id, job.Failed)
+		must(d.ad.RedriveJobs(d.ctx, "default", view.Selection{IDs: []int64{id}}))(d)
+		d.finish(s, claim(), job.OutcomeOK)
 		want(d, "outcomes", d.outcomes(id), "error snoozed handed_back handed_back lost timeout error ok")
 	})
 
@@ -68,17 +72,17 @@ func init() {
 		s := d.session("slow")
 		ref := d.claimOne(s)
 		before := d.job(id)
-		for _, o := range []belfry.Outcome{belfry.OutcomeOK, belfry.OutcomeError, belfry.OutcomeCanceled, belfry.OutcomeHandedBack} {
-			if f := d.finish(zombie, old, o, func(f *belfry.Finish) { f.Output = json.RawMessage(`"late"`) }); !f.Stale || f.State != "" {
+		for _, o := range []job.Outcome{job.OutcomeOK, job.OutcomeError, job.OutcomeCanceled, job.OutcomeHandedBack} {
+			if f := d.finish(zombie, old, o, func(f *job.Finish) { f.Output = json.RawMessage(`"late"`) }); !f.Stale || f.State != "" {
 				d.Fatalf("%s: %+v", o, f)
 			}
 		}
-		f := d.finish(zombie, old, belfry.OutcomeSnoozed, func(f *belfry.Finish) { f.Snooze = belfry.Duration(time.Hour) })
+		f := d.finish(zombie, old, job.OutcomeSnoozed, func(f *job.Finish) { f.Snooze = core.Duration(time.Hour) })
 		want(d, "snooze is stale", f.Stale, true)
 		after := d.job(id)
 		want(d, "job before and after", jsonOf(after), jsonOf(before))
 		want(d, "outcomes", d.outcomes(id), "lost")
-		want(d, "the second worker's finish", d.finish(s, ref, belfry.OutcomeOK).State, belfry.JobSucceeded)
+		want(d, "the second worker's finish", d.finish(s, ref, job.OutcomeOK).State, job.Succeeded)
 	})
 
 	addBroker("a finish that comes twice is answered stale the second time, and the first stands", func(d *desk) {
@@ -86,9 +90,9 @@ func init() {
 		id := d.one("twice")
 		s := d.session("twice")
 		ref := d.claimOne(s)
-		want(d, "first", d.finish(s, ref, belfry.OutcomeOK).State, belfry.JobSucceeded)
-		want(d, "second is stale", d.finish(s, ref, belfry.OutcomeError).Stale, true)
-		d.wantState(id, belfry.JobSucceeded)
+		want(d, "first", d.finish(s, ref, job.OutcomeOK).State, job.Succeeded)
+		want(d, "second is stale", d.finish(s, ref, job.OutcomeError).Stale, true)
+		d.wantState(id, job.Succeeded)
 		want(d, "outcomes", d.outcomes(id), "ok")
 	})
 
@@ -97,30 +101,30 @@ func init() {
 		id := d.one("twice")
 		s := d.session("twice")
 		ref := d.claimOne(s)
-		fs := must(d.br.Finish(d.ctx, s, []belfry.Finish{{Ref: ref, Outcome: belfry.OutcomeOK}, {Ref: ref, Outcome: belfry.OutcomeError}}))(d)
+		fs := must(d.br.Finish(d.ctx, s, []job.Finish{{Ref: ref, Outcome: job.OutcomeOK}, {Ref: ref, Outcome: job.OutcomeError}}))(d)
 		if fs[0].Stale || !fs[1].Stale {
 			d.Fatalf("%+v", fs)
 		}
-		d.wantState(id, belfry.JobSucceeded)
+		d.wantState(id, job.Succeeded)
 		want(d, "outcomes", d.outcomes(id), "ok")
 	})
 
 	addBroker("answers stand in the order of the question, stale ones among good ones", func(d *desk) {
 		d.task("many")
-		d.enqueue(slices.Repeat([]belfry.NewJob{{Task: "many"}}, 6)...)
+		d.enqueue(slices.Repeat([]job.NewJob{{Task: "many"}}, 6)...)
 		s := d.session("many")
 		c := d.claim(s, 10)
 		want(d, "claimed", len(c.Jobs), 6)
-		var fs []belfry.Finish
+		var fs []job.Finish
 		for i, j := range c.Jobs {
-			f := belfry.Finish{Ref: refOf(j), Outcome: belfry.OutcomeOK}
+			f := job.Finish{Ref: refOf(j), Outcome: job.OutcomeOK}
 			if i%2 == 1 {
 				f.Lease--
 			}
 			fs = append(fs, f)
 		}
 		slices.Reverse(fs)
-		fs = append(fs, belfry.Finish{Ref: belfry.Ref{JobID: 1 << 40, Lease: 1 << 40}, Outcome: belfry.OutcomeOK})
+		fs = append(fs, job.Finish{Ref: job.Ref{JobID: 1 << 40, Lease: 1 << 40}, Outcome: job.OutcomeOK})
 		for i, got := range must(d.br.Finish(d.ctx, s, fs))(d) {
 			want(d, "place", got.Ref, fs[i].Ref)
 			want(d, fmt.Sprintf("answer %d is stale", i), got.Stale, fs[i].Lease != c.Lease)
@@ -133,8 +137,8 @@ func init() {
 		s := d.session("late")
 		ref := d.claimOne(s)
 		d.Move(lost)
-		want(d, "finish", d.finish(s, ref, belfry.OutcomeOK).State, belfry.JobSucceeded)
-		want(d, "again is stale", d.finish(s, ref, belfry.OutcomeOK).Stale, true)
+		want(d, "finish", d.finish(s, ref, job.OutcomeOK).State, job.Succeeded)
+		want(d, "again is stale", d.finish(s, ref, job.OutcomeOK).Stale, true)
 		want(d, "released", d.release(), 0)
 		want(d, "outcomes", d.outcomes(id), "ok")
 	})
@@ -146,8 +150,8 @@ func init() {
 		ref := d.claimOne(s)
 		d.Move(lost)
 		want(d, "released", d.release(), 1)
-		want(d, "finish is stale", d.finish(s, ref, belfry.OutcomeOK).Stale, true)
-		d.wantState(id, belfry.JobScheduled)
+		want(d, "finish is stale", d.finish(s, ref, job.OutcomeOK).Stale, true)
+		d.wantState(id, job.Scheduled)
 		want(d, "outcomes", d.outcomes(id), "lost")
 	})
 
@@ -159,7 +163,7 @@ func init() {
 		d.Move(lost)
 		want(d, "lost", d.renew(s, ref).Lost, false)
 		want(d, "released", d.release(), 0)
-		want(d, "finish", d.finish(s, ref, belfry.OutcomeOK).State, belfry.JobSucceeded)
+		want(d, "finish", d.finish(s, ref, job.OutcomeOK).State, job.Succeeded)
 	})
 
 	addBroker("a session that ended is told so, whatever it asks", func(d *desk) {
@@ -170,29 +174,29 @@ func init() {
 		d.Move(lost)
 		d.release()
 		want(d, "renewal says lost", d.renew(s, ref).Lost, true)
-		_, err := d.br.Claim(d.ctx, belfry.ClaimRequest{Session: s, Want: map[string]int{"default": 1}})
-		wantCode(d, err, belfry.Unauthorized)
-		ok(d, d.br.Append(d.ctx, s, []belfry.LogPiece{{Ref: ref, Stream: belfry.Log, At: Epoch, Text: "too late"}}))
+		_, err := d.br.Claim(d.ctx, job.ClaimRequest{Session: s, Want: map[string]int{"default": 1}})
+		wantCode(d, err, core.Unauthorized)
+		ok(d, d.br.Append(d.ctx, s, []job.LogPiece{{Ref: ref, Stream: job.Log, At: Epoch, Text: "too late"}}))
 		want(d, "log", d.texts(id), "")
 		ok(d, d.br.CloseSession(d.ctx, s))
 		want(d, "an unknown one is lost", d.renew("0195f2a4-0000-7000-8000-000000000000").Lost, true)
-		_, err = d.br.Claim(d.ctx, belfry.ClaimRequest{Session: "0195f2a4-0000-7000-8000-000000000000", Want: map[string]int{"default": 1}})
-		wantCode(d, err, belfry.Unauthorized)
+		_, err = d.br.Claim(d.ctx, job.ClaimRequest{Session: "0195f2a4-0000-7000-8000-000000000000", Want: map[string]int{"default": 1}})
+		wantCode(d, err, core.Unauthorized)
 	})
 
 	addBroker("an attempt is settled by the session that holds it alone", func(d *desk) {
 		d.task("held", attempts(5))
 		for _, n := range []int{1, 100} { // a claim of many may be kept otherwise
-			d.enqueue(slices.Repeat([]belfry.NewJob{{Task: "held"}}, n)...)
+			d.enqueue(slices.Repeat([]job.NewJob{{Task: "held"}}, n)...)
 			own, other := d.session("held"), d.session("held")
 			c := d.claim(own, n)
 			want(d, "jobs claimed", len(c.Jobs), n)
-			for _, outcome := range []belfry.Outcome{belfry.OutcomeOK, belfry.OutcomeError, belfry.OutcomeSnoozed, belfry.OutcomeHandedBack, belfry.OutcomeCanceled} {
-				fs := make([]belfry.Finish, n)
+			for _, outcome := range []job.Outcome{job.OutcomeOK, job.OutcomeError, job.OutcomeSnoozed, job.OutcomeHandedBack, job.OutcomeCanceled} {
+				fs := make([]job.Finish, n)
 				for i, j := range c.Jobs {
-					fs[i] = belfry.Finish{Ref: refOf(j), Outcome: outcome, Output: json.RawMessage(`"forged"`)}
-					if outcome == belfry.OutcomeSnoozed {
-						fs[i].Snooze = belfry.Duration(time.Second)
+					fs[i] = job.Finish{Ref: refOf(j), Outcome: outcome, Output: json.RawMessage(`"forged"`)}
+					if outcome == job.OutcomeSnoozed {
+						fs[i].Snooze = core.Duration(time.Second)
 					}
 				}
 				for _, f := range must(d.br.Finish(d.ctx, other, fs))(d) {
@@ -201,10 +205,10 @@ func init() {
 			}
 			for i, j := range c.Jobs {
 				if ref := refOf(j); i == 0 {
-					want(d, "its own", d.finish(own, ref, belfry.OutcomeOK).State, belfry.JobSucceeded)
+					want(d, "its own", d.finish(own, ref, job.OutcomeOK).State, job.Succeeded)
 					want(d, "output", string(d.job(ref.JobID).Output), "")
 				} else {
-					want(d, "attempts", d.wantState(ref.JobID, belfry.JobRunning).Failures, 0)
+					want(d, "attempts", d.wantState(ref.JobID, job.Running).Failures, 0)
 				}
 			}
 			ok(d, d.br.CloseSession(d.ctx, own))
@@ -214,75 +218,75 @@ func init() {
 
 	addBroker("jobs of a claim that never arrived are handed back once it must have, and not before", func(d *desk) {
 		d.task("void", attempts(1))
-		ids := d.enqueue(belfry.NewJob{Task: "void"}, belfry.NewJob{Task: "void"})
+		ids := d.enqueue(job.NewJob{Task: "void"}, job.NewJob{Task: "void"})
 		s := d.session("void")
 		held := d.claimOne(s)
 		missed := d.claimOne(s)
-		d.Move(belfry.ClaimSettled)
+		d.Move(job.ClaimSettled)
 		d.renew(s, held)
-		d.wantState(missed.JobID, belfry.JobRunning)
+		d.wantState(missed.JobID, job.Running)
 		d.Move(time.Second)
 		want(d, "nothing to cancel", len(d.renew(s, held).Cancel), 0)
-		j := d.wantState(missed.JobID, belfry.JobReady)
+		j := d.wantState(missed.JobID, job.Ready)
 		want(d, "failures", j.Failures, 0)
-		d.wantState(held.JobID, belfry.JobRunning)
+		d.wantState(held.JobID, job.Running)
 		want(d, "outcomes", d.outcomes(missed.JobID), "handed_back")
 		again := d.claimOne(s)
 		want(d, "claimed again", again.JobID, missed.JobID)
-		want(d, "stale", d.finish(s, missed, belfry.OutcomeOK).Stale, true)
-		d.finish(s, again, belfry.OutcomeOK)
+		want(d, "stale", d.finish(s, missed, job.OutcomeOK).Stale, true)
+		d.finish(s, again, job.OutcomeOK)
 		want(d, "jobs", len(ids), 2)
 	})
 
 	addBroker("a renewal lists what was asked to end and what ended over the worker's head", func(d *desk) {
 		d.task("busy")
-		d.enqueue(slices.Repeat([]belfry.NewJob{{Task: "busy"}}, 4)...)
+		d.enqueue(slices.Repeat([]job.NewJob{{Task: "busy"}}, 4)...)
 		s := d.session("busy")
 		c := d.claim(s, 4)
-		refs := make([]belfry.Ref, 4)
+		refs := make([]job.Ref, 4)
 		for i, j := range c.Jobs {
 			refs[i] = refOf(j)
 		}
 		want(d, "at first", len(d.renew(s, refs...).Cancel), 0)
-		must(d.ad.CancelJobs(d.ctx, "default", belfry.Selection{IDs: []int64{refs[1].JobID}}))(d)
-		d.finish(s, refs[2], belfry.OutcomeOK)
+		must(d.ad.CancelJobs(d.ctx, "default", view.Selection{IDs: []int64{refs[1].JobID}}))(d)
+		d.finish(s, refs[2], job.OutcomeOK)
 		got := d.renew(s, refs...).Cancel
-		if !slices.Equal(got, []belfry.Ref{refs[1], refs[2]}) {
+		if !slices.Equal(got, []job.Ref{refs[1], refs[2]}) {
 			d.Fatalf("to cancel: %+v of %+v", got, refs)
 		}
-		want(d, "canceled", d.finish(s, refs[1], belfry.OutcomeCanceled).State, belfry.JobCanceled)
-		want(d, "the others go on", d.finish(s, refs[0], belfry.OutcomeOK).State, belfry.JobSucceeded)
+		want(d, "canceled", d.finish(s, refs[1], job.OutcomeCanceled).State, job.Canceled)
+		want(d, "the others go on", d.finish(s, refs[0], job.OutcomeOK).State, job.Succeeded)
 	})
 
 	addBroker("a job asked to end counts as canceled whatever its worker says, but for a success", func(d *desk) {
 		d.task("asked")
-		for outcome, state := range map[belfry.Outcome]belfry.JobState{
-			belfry.OutcomeOK: belfry.JobSucceeded, belfry.OutcomeError: belfry.JobCanceled, belfry.OutcomeTimeout: belfry.JobCanceled,
-			belfry.OutcomeHandedBack: belfry.JobCanceled, belfry.OutcomeCanceled: belfry.JobCanceled,
+		for outcome, state := range map[job.Outcome]job.State{
+			job.OutcomeOK: job.Succeeded, job.OutcomeError: job.Canceled, job.OutcomeTimeout: job.Canceled,
+			job.OutcomeHandedBack: job.Canceled, job.OutcomeCanceled: job.Canceled,
 		} {
 			id := d.one("asked")
 			s := d.session("asked")
 			ref := d.claimOne(s)
-			must(d.ad.CancelJobs(d.ctx, "default", belfry.Selection{IDs: []int64{id}, Note: "wrong input"}))(d)
+			must(d.ad.CancelJobs(d.ctx, "default", view.Selection{IDs: []int64{id}, Note: "wrong input"}))(d)
 			want(d, string(outcome), d.finish(s, ref, outcome).State, state)
-			if j := d.job(id); state == belfry.JobCanceled && (j.Reason != belfry.ReasonCanceled || !strings.Contains(j.Note, "wrong input")) {
+			if j := d.job(id); state == job.Canceled && (j.Reason != schedule.ReasonCanceled || !strings.Contains(j.Note, "wrong input")) {
 				d.Fatalf("%s: %s %q", outcome, j.Reason, j.Note)
 			}
 		}
 		id := d.one("asked")
 		d.claimOne(d.session("asked"))
-		must(d.ad.CancelJobs(d.ctx, "default", belfry.Selection{IDs: []int64{id}}))(d)
+		must(d.ad.CancelJobs(d.ctx, "default", view.Selection{IDs: []int64{id}}))(d)
 		d.Move(lost)
 		d.release()
-		d.wantState(id, belfry.JobCanceled)
+		d.wantState(id, job.Canceled)
 	})
 
 	addBroker("a job whose deadline passed ends as timed out though its worker lives", func(d *desk) {
-		d.task("stuck", attempts(2), func(t *belfry.Task) { t.Timeout = belfry.Duration(10 * time.Second) })
+		d.task("stuck", attempts(2), func(t *task.Task) { t.Timeout = core.Duration(10 * time.Second) })
 		id := d.one("stuck")
 		s := d.session("stuck")
 		ref := d.claimOne(s)
-		want(d, "deadline", d.job(id).DeadlineAt, Epoch.Add(10*time.Second+belfry.DeadlineGrace))
+		want(d, "deadline", d.job(id).DeadlineAt, Epoch.Add(10*time.Second+job.DeadlineGrace))
 		for range 3 {
 			d.Move(20 * time.Second)
 			d.renew(s, ref)
@@ -290,11 +294,11 @@ func init() {
 		d.Move(10*time.Second - time.Microsecond)
 		want(d, "told before", len(d.renew(s, ref).Cancel), 0)
 		d.Move(time.Microsecond)
-		if got := d.renew(s, ref).Cancel; !slices.Equal(got, []belfry.Ref{ref}) {
+		if got := d.renew(s, ref).Cancel; !slices.Equal(got, []job.Ref{ref}) {
 			d.Fatalf("the worker was not told at the deadline: %+v", got)
 		}
-		d.wantState(id, belfry.JobScheduled)
-		want(d, "late finish is stale", d.finish(s, ref, belfry.OutcomeOK).Stale, true)
+		d.wantState(id, job.Scheduled)
+		want(d, "late finish is stale", d.finish(s, ref, job.OutcomeOK).Stale, true)
 		want(d, "outcomes", d.outcomes(id), "timeout")
 	})
 
@@ -305,24 +309,24 @@ func init() {
 		ref := d.claimOne(s)
 		ok(d, d.br.CloseSession(d.ctx, s))
 		ok(d, d.br.CloseSession(d.ctx, s))
-		j := d.wantState(id, belfry.JobReady)
+		j := d.wantState(id, job.Ready)
 		want(d, "failures", j.Failures, 0)
-		want(d, "stale", d.finish(s, ref, belfry.OutcomeOK).Stale, true)
+		want(d, "stale", d.finish(s, ref, job.OutcomeOK).Stale, true)
 		other := d.session("brief")
-		want(d, "by another", d.finish(other, d.claimOne(other), belfry.OutcomeError).State, belfry.JobFailed)
+		want(d, "by another", d.finish(other, d.claimOne(other), job.OutcomeError).State, job.Failed)
 		want(d, "outcomes", d.outcomes(id), "handed_back error")
 	})
 
 	addBroker("a draining worker is told, claims nothing more, and may finish", func(d *desk) {
 		d.task("calm")
-		d.enqueue(belfry.NewJob{Task: "calm"}, belfry.NewJob{Task: "calm"})
+		d.enqueue(job.NewJob{Task: "calm"}, job.NewJob{Task: "calm"})
 		s := d.session("calm")
 		ref := d.claimOne(s)
 		want(d, "before", d.renew(s, ref).Drain, false)
 		ok(d, d.ad.DrainWorker(d.ctx, s))
 		want(d, "told", d.renew(s, ref).Drain, true)
 		want(d, "claimed", len(d.claim(s, 5).Jobs), 0)
-		want(d, "finish", d.finish(s, ref, belfry.OutcomeOK).State, belfry.JobSucceeded)
-		wantCode(d, d.ad.DrainWorker(d.ctx, "0195f2a4-0000-7000-8000-000000000000"), belfry.NotFound)
+		want(d, "finish", d.finish(s, ref, job.OutcomeOK).State, job.Succeeded)
+		wantCode(d, d.ad.DrainWorker(d.ctx, "0195f2a4-0000-7000-8000-000000000000"), core.NotFound)
 	})
 }

@@ -5,14 +5,20 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/alert"
+	"github.com/belfry-run/belfry/core"
 	rules "github.com/belfry-run/belfry/cron"
+	"github.com/belfry-run/belfry/job"
+	"github.com/belfry-run/belfry/monitor"
+	"github.com/belfry-run/belfry/schedule"
 	"github.com/belfry-run/belfry/store"
+	"github.com/belfry-run/belfry/task"
+	"github.com/belfry-run/belfry/view"
 )
 
 // closes is a calendar that closes every week.
-func closes(name string, weekly ...string) belfry.Calendar {
-	c := belfry.Calendar{Name: name}
+func closes(name string, weekly ...string) schedule.Calendar {
+	c := schedule.Calendar{Name: name}
 	for _, w := range weekly {
 		c.Closings = append(c.Closings, rules.Closing{Weekly: w})
 	}
@@ -20,24 +26,24 @@ func closes(name string, weekly ...string) belfry.Calendar {
 }
 
 // calendar saves a calendar that closes every week.
-func (b *bench) calendar(name string, weekly ...string) belfry.Calendar {
+func (b *bench) calendar(name string, weekly ...string) schedule.Calendar {
 	b.Helper()
 	return must(b.st.SaveCalendar(b.ctx, closes(name, weekly...)))(b)
 }
 
-func blackout(names ...string) func(*belfry.Schedule) {
-	return func(s *belfry.Schedule) { s.Blackout = names }
+func blackout(names ...string) func(*schedule.Schedule) {
+	return func(s *schedule.Schedule) { s.Blackout = names }
 }
 
-func within(names ...string) func(*belfry.Schedule) {
-	return func(s *belfry.Schedule) { s.Within = names }
+func within(names ...string) func(*schedule.Schedule) {
+	return func(s *schedule.Schedule) { s.Within = names }
 }
 
-func beats(m *belfry.Monitor) {
-	m.Check, m.Heartbeat = belfry.Task{}, &belfry.Heartbeat{}
+func beats(m *monitor.Monitor) {
+	m.Check, m.Heartbeat = task.Task{}, &monitor.Heartbeat{}
 }
 
-func nextOpen(s *belfry.Schedule) { s.OnBlackout = belfry.BlackoutNextOpen }
+func nextOpen(s *schedule.Schedule) { s.OnBlackout = schedule.BlackoutNextOpen }
 
 func init() {
 	add("a calendar is saved, replaced, listed and deleted, and every edit is a generation", func(b *bench) {
@@ -56,7 +62,7 @@ func init() {
 		other.Namespace = "other"
 		must(b.st.SaveCalendar(b.ctx, other))(b)
 		b.calendar("annual")
-		list := func(f belfry.CalendarFilter) (names string) {
+		list := func(f schedule.CalendarFilter) (names string) {
 			for {
 				p := must(b.st.Calendars(b.ctx, f))(b)
 				for _, c := range p.Items {
@@ -67,28 +73,28 @@ func init() {
 				}
 			}
 		}
-		want(b, "list", list(belfry.CalendarFilter{}), "default/annual default/lunch ")
-		want(b, "all by ones", list(belfry.CalendarFilter{Namespace: belfry.AnyNamespace, Paging: belfry.Paging{Limit: 1}}), "default/annual default/lunch other/lunch ")
+		want(b, "list", list(schedule.CalendarFilter{}), "default/annual default/lunch ")
+		want(b, "all by ones", list(schedule.CalendarFilter{Namespace: core.AnyNamespace, Paging: core.Paging{Limit: 1}}), "default/annual default/lunch other/lunch ")
 		ok(b, b.st.DeleteCalendar(b.ctx, "default", "lunch"))
 		_, err := b.st.Calendar(b.ctx, "default", "lunch")
-		wantCode(b, err, belfry.NotFound, "lunch")
-		wantCode(b, b.st.DeleteCalendar(b.ctx, "default", "lunch"), belfry.NotFound, "lunch")
-		want(b, "the others stay", list(belfry.CalendarFilter{Namespace: belfry.AnyNamespace}), "default/annual other/lunch ")
+		wantCode(b, err, core.NotFound, "lunch")
+		wantCode(b, b.st.DeleteCalendar(b.ctx, "default", "lunch"), core.NotFound, "lunch")
+		want(b, "the others stay", list(schedule.CalendarFilter{Namespace: core.AnyNamespace}), "default/annual other/lunch ")
 		want(b, "audit", b.count(`select count(*) from belfry.audit where noun = 'calendar'`), 5)
 	})
 
 	add("a bad calendar is refused with its field and changes nothing", func(b *bench) {
 		good := b.calendar("lunch", "* 12:00-13:00")
-		for field, change := range map[string]func(*belfry.Calendar){
-			"weekday": func(c *belfry.Calendar) { c.Closings[0].Weekly = "FUNDAY" },
-			"zone":    func(c *belfry.Calendar) { c.Zone = "Mars/Olympus" },
-			"closing": func(c *belfry.Calendar) { c.Closings[0].Dates = "12-25" },
-			"name":    func(c *belfry.Calendar) { c.Name = "a b" },
+		for field, change := range map[string]func(*schedule.Calendar){
+			"weekday": func(c *schedule.Calendar) { c.Closings[0].Weekly = "FUNDAY" },
+			"zone":    func(c *schedule.Calendar) { c.Zone = "Mars/Olympus" },
+			"closing": func(c *schedule.Calendar) { c.Closings[0].Dates = "12-25" },
+			"name":    func(c *schedule.Calendar) { c.Name = "a b" },
 		} {
 			bad := closes("lunch", "* 12:00-13:00")
 			change(&bad)
 			_, err := b.st.SaveCalendar(b.ctx, bad)
-			wantCode(b, err, belfry.Invalid, field)
+			wantCode(b, err, core.Invalid, field)
 		}
 		want(b, "still", jsonOf(must(b.st.Calendar(b.ctx, "default", "lunch"))(b)), jsonOf(good))
 		want(b, "calendars", b.count(`select count(*) from belfry.calendars`), 1)
@@ -101,8 +107,8 @@ func init() {
 		b.calendar("tick", "MON")
 		b.schedule("out", "tick", cron("* * * * *"), blackout("lunch"))
 		b.schedule("in", "tick", cron("* * * * *"), within("day"))
-		wantCode(b, b.st.DeleteCalendar(b.ctx, "default", "lunch"), belfry.Conflict, `schedule "out" refers to calendar "lunch"`)
-		wantCode(b, b.st.DeleteCalendar(b.ctx, "default", "day"), belfry.Conflict, `schedule "in"`)
+		wantCode(b, b.st.DeleteCalendar(b.ctx, "default", "lunch"), core.Conflict, `schedule "out" refers to calendar "lunch"`)
+		wantCode(b, b.st.DeleteCalendar(b.ctx, "default", "day"), core.Conflict, `schedule "in"`)
 		ok(b, b.st.DeleteCalendar(b.ctx, "default", "tick")) // a task of that name is no calendar
 		sc := b.get("out")
 		sc.Blackout = nil
@@ -117,24 +123,24 @@ func init() {
 			b.calendar(name, "* 22:00-24:00")
 		}
 		b.calendar("spare", "MON")
-		b.monitor("site", func(m *belfry.Monitor) { m.Blackout = []string{"site"} })
-		b.monitor("backup", beats, func(m *belfry.Monitor) { m.Within = []string{"backup"} })
+		b.monitor("site", func(m *monitor.Monitor) { m.Blackout = []string{"site"} })
+		b.monitor("backup", beats, func(m *monitor.Monitor) { m.Within = []string{"backup"} })
 		b.monitor("spare", beats)
-		b.channel("pager", func(r *belfry.AlertRule) { r.Quiet = []string{"night"} })
+		b.channel("pager", func(r *alert.Rule) { r.Quiet = []string{"night"} })
 		for calendar, user := range map[string]string{"site": `"monitor:site"`, "backup": `monitor "backup"`, "night": `alert rule "to-pager"`} {
-			wantCode(b, b.st.DeleteCalendar(b.ctx, "default", calendar), belfry.Conflict, user)
+			wantCode(b, b.st.DeleteCalendar(b.ctx, "default", calendar), core.Conflict, user)
 		}
 		ok(b, b.st.DeleteCalendar(b.ctx, "default", "spare")) // a monitor of that name is no calendar
-		must(b.st.Apply(b.ctx, belfry.Manifest{}, belfry.ApplyOptions{Prune: true}))(b)
+		must(b.st.Apply(b.ctx, view.Manifest{}, view.ApplyOptions{Prune: true}))(b)
 		want(b, "calendars of an empty file", b.count(`select count(*) from belfry.calendars`), 0)
 	})
 
 	add("an alert rule or a heartbeat that names an unknown calendar is refused with the field", func(b *bench) {
 		b.channel("pager")
-		_, err := b.st.SaveAlertRule(b.ctx, belfry.AlertRule{Name: "quiet", Channels: []string{"pager"}, Quiet: []string{"nigth"}})
-		wantCode(b, err, belfry.Invalid, "quiet[0]", "is not a calendar in namespace default")
-		_, err = b.st.CreateMonitor(b.ctx, belfry.Monitor{Name: "backup", Heartbeat: &belfry.Heartbeat{}, Within: []string{"nobody"}})
-		wantCode(b, err, belfry.Invalid, "within[0]", "is not a calendar in namespace default")
+		_, err := b.st.SaveAlertRule(b.ctx, alert.Rule{Name: "quiet", Channels: []string{"pager"}, Quiet: []string{"nigth"}})
+		wantCode(b, err, core.Invalid, "quiet[0]", "is not a calendar in namespace default")
+		_, err = b.st.CreateMonitor(b.ctx, monitor.Monitor{Name: "backup", Heartbeat: &monitor.Heartbeat{}, Within: []string{"nobody"}})
+		wantCode(b, err, core.Invalid, "within[0]", "is not a calendar in namespace default")
 	})
 
 	add("a schedule that names an unknown calendar is refused with the field, and leaves nothing", func(b *bench) {
@@ -143,8 +149,8 @@ func init() {
 		other := closes("elsewhere", "MON")
 		other.Namespace = "other"
 		must(b.st.SaveCalendar(b.ctx, other))(b)
-		s := belfry.Schedule{Name: "tick", Task: "tick", Rules: []belfry.Rule{{Cron: "* * * * *"}}}
-		for field, change := range map[string]func(*belfry.Schedule){
+		s := schedule.Schedule{Name: "tick", Task: "tick", Rules: []schedule.Rule{{Cron: "* * * * *"}}}
+		for field, change := range map[string]func(*schedule.Schedule){
 			"blackout[0]": blackout("nobody"),
 			"blackout[1]": blackout("lunch", "elsewhere"), // it is in another namespace
 			"within[0]":   within("nobody"),
@@ -152,13 +158,13 @@ func init() {
 			bad := s
 			change(&bad)
 			_, err := b.st.CreateSchedule(b.ctx, bad)
-			wantCode(b, err, belfry.Invalid, field, "is not a calendar in namespace default")
+			wantCode(b, err, core.Invalid, field, "is not a calendar in namespace default")
 		}
 		want(b, "schedules", b.count(`select count(*) from belfry.schedules`), 0)
 		saved := must(b.st.CreateSchedule(b.ctx, s))(b)
 		saved.Within = []string{"nobody"}
 		_, err := b.st.UpdateSchedule(b.ctx, saved)
-		wantCode(b, err, belfry.Invalid, "within[0]")
+		wantCode(b, err, core.Invalid, "within[0]")
 		want(b, "after the refused edit", len(b.get("tick").Within), 0)
 	})
 
@@ -166,8 +172,8 @@ func init() {
 		b.task("tick")
 		b.calendar("lunch", "* 12:00-12:02")
 		b.calendar("tea", "* 12:03-12:10")
-		b.schedule("out", "tick", every(time.Minute), blackout("lunch"), overlap(belfry.OverlapAllow))
-		b.schedule("in", "tick", every(time.Minute), within("tea"), overlap(belfry.OverlapAllow))
+		b.schedule("out", "tick", every(time.Minute), blackout("lunch"), overlap(schedule.OverlapAllow))
+		b.schedule("in", "tick", every(time.Minute), within("tea"), overlap(schedule.OverlapAllow))
 		for range 4 {
 			b.fire()
 			b.clock.Move(time.Minute)
@@ -192,7 +198,7 @@ func init() {
 		want(b, "next fire", b.get("tick").NextAt, Epoch)
 		b.schedule("plain", "tick", every(time.Minute))
 		names := ""
-		for _, sc := range must(b.st.Schedules(b.ctx, belfry.ScheduleFilter{}))(b).Items {
+		for _, sc := range must(b.st.Schedules(b.ctx, schedule.Filter{}))(b).Items {
 			names += fmt.Sprintf("%s %v ", sc.Name, sc.RunsAt().Equal(one))
 		}
 		want(b, "listed", names, "moved true plain false shut false tick true ")
@@ -203,14 +209,14 @@ func init() {
 		want(b, "resumed", must(b.st.ResumeSchedule(b.ctx, "default", "tick", false))(b).NextRunAt, one)
 		made.Description = "edited"
 		want(b, "updated", must(b.st.UpdateSchedule(b.ctx, made))(b).NextRunAt, one)
-		l := must(b.st.Look(b.ctx, belfry.LookQuery{Name: "tick", N: 1, RunsOnly: true}))(b)
+		l := must(b.st.Look(b.ctx, schedule.LookQuery{Name: "tick", N: 1, RunsOnly: true}))(b)
 		want(b, "runs only", l.Coming[0].Nominal, one)
 	})
 
 	add("an edited calendar takes effect at the next run and moves no schedule's next time", func(b *bench) {
 		b.task("tick")
 		b.calendar("lunch", "* 14:00-15:00")
-		b.schedule("tick", "tick", every(time.Minute), blackout("lunch"), overlap(belfry.OverlapAllow))
+		b.schedule("tick", "tick", every(time.Minute), blackout("lunch"), overlap(schedule.OverlapAllow))
 		b.fire()
 		before := b.get("tick")
 		b.calendar("lunch", "* 12:00-12:02")
@@ -229,7 +235,7 @@ func init() {
 	add("a calendar with the name of one that was deleted is another calendar", func(b *bench) {
 		b.task("tick")
 		b.calendar("lunch", "* 12:00-13:00")
-		b.schedule("tick", "tick", every(time.Minute), blackout("lunch"), overlap(belfry.OverlapAllow))
+		b.schedule("tick", "tick", every(time.Minute), blackout("lunch"), overlap(schedule.OverlapAllow))
 		b.fire()
 		sc := b.get("tick")
 		sc.Blackout = nil
@@ -245,13 +251,13 @@ func init() {
 	add("next_open moves when a run is due and keeps its nominal time", func(b *bench) {
 		b.task("tick")
 		b.calendar("lunch", "* 12:00-12:30")
-		b.schedule("tick", "tick", cron("0 12 * * *"), blackout("lunch"), nextOpen, func(s *belfry.Schedule) { s.Start = Epoch })
+		b.schedule("tick", "tick", cron("0 12 * * *"), blackout("lunch"), nextOpen, func(s *schedule.Schedule) { s.Start = Epoch })
 		b.fire()
 		o, j := b.occurrences("tick")[0], b.jobsOf("tick")[0]
 		want(b, "due", o.DueAt, Epoch.Add(30*time.Minute))
 		want(b, "note", o.Note, "moved by calendar lunch: closed * 12:00-12:30")
-		want(b, "decision", o.Decision, belfry.DecidedJob)
-		want(b, "the job waits", j.State, belfry.JobScheduled)
+		want(b, "decision", o.Decision, schedule.DecidedJob)
+		want(b, "the job waits", j.State, job.Scheduled)
 		want(b, "nominal", j.Nominal, Epoch)
 		want(b, "the job is due", j.DueAt, Epoch.Add(30*time.Minute))
 		b.clock.Move(30*time.Minute - time.Second)
@@ -261,54 +267,54 @@ func init() {
 	})
 
 	add("a manifest carries calendars: applied before their schedules, exported, pruned after them", func(b *bench) {
-		m := func() belfry.Manifest {
-			return belfry.Manifest{
-				Calendars: []belfry.Calendar{closes("lunch", "* 12:00-13:00"), closes("spare", "MON")},
-				Tasks:     []belfry.Task{{Name: "a"}},
-				Schedules: []belfry.Schedule{{Name: "s", Task: "a", Rules: []belfry.Rule{{Cron: "0 * * * *"}}, Blackout: []string{"lunch"}}},
+		m := func() view.Manifest {
+			return view.Manifest{
+				Calendars: []schedule.Calendar{closes("lunch", "* 12:00-13:00"), closes("spare", "MON")},
+				Tasks:     []task.Task{{Name: "a"}},
+				Schedules: []schedule.Schedule{{Name: "s", Task: "a", Rules: []schedule.Rule{{Cron: "0 * * * *"}}, Blackout: []string{"lunch"}}},
 			}
 		}
-		want(b, "plan", b.apply(m(), belfry.ApplyOptions{}), "create calendar lunch, create calendar spare, create task a, create schedule s")
-		want(b, "again", b.apply(m(), belfry.ApplyOptions{}), "keep calendar lunch, keep calendar spare, keep task a, keep schedule s")
+		want(b, "plan", b.apply(m(), view.ApplyOptions{}), "create calendar lunch, create calendar spare, create task a, create schedule s")
+		want(b, "again", b.apply(m(), view.ApplyOptions{}), "keep calendar lunch, keep calendar spare, keep task a, keep schedule s")
 		edited := m()
 		edited.Calendars[0].Description = "d"
-		want(b, "edit", b.apply(edited, belfry.ApplyOptions{DryRun: true}), `update calendar lunch (description: (none) -> "d"), keep calendar spare, keep task a, keep schedule s`)
+		want(b, "edit", b.apply(edited, view.ApplyOptions{DryRun: true}), `update calendar lunch (description: (none) -> "d"), keep calendar spare, keep task a, keep schedule s`)
 		want(b, "after the dry run", must(b.st.Calendar(b.ctx, "default", "lunch"))(b).Generation, 1)
 		exported := must(b.st.Export(b.ctx, ""))(b)
 		want(b, "exported", len(exported.Calendars), 2)
 		want(b, "export", jsonOf(exported.Calendars[0]), jsonOf(closes("lunch", "* 12:00-13:00").WithDefaults()))
-		for _, c := range must(b.st.Apply(b.ctx, exported, belfry.ApplyOptions{Prune: true}))(b).Changes {
-			want(b, c.Noun+" "+c.Name, c.Action, belfry.ActionKeep)
+		for _, c := range must(b.st.Apply(b.ctx, exported, view.ApplyOptions{Prune: true}))(b).Changes {
+			want(b, c.Noun+" "+c.Name, c.Action, view.ActionKeep)
 		}
 		gone := m()
 		gone.Calendars = gone.Calendars[1:]
-		_, err := b.st.Apply(b.ctx, gone, belfry.ApplyOptions{Prune: true})
-		wantCode(b, err, belfry.Conflict, `schedule "s" refers to calendar "lunch"`)
+		_, err := b.st.Apply(b.ctx, gone, view.ApplyOptions{Prune: true})
+		wantCode(b, err, core.Conflict, `schedule "s" refers to calendar "lunch"`)
 		gone.Schedules = nil
-		want(b, "prune", b.apply(gone, belfry.ApplyOptions{Prune: true}), "keep calendar spare, keep task a, delete schedule s, delete calendar lunch")
+		want(b, "prune", b.apply(gone, view.ApplyOptions{Prune: true}), "keep calendar spare, keep task a, delete schedule s, delete calendar lunch")
 		bad := m()
 		bad.Calendars[0].Closings[0].Weekly = "FUNDAY"
-		_, err = b.st.Apply(b.ctx, bad, belfry.ApplyOptions{})
-		wantCode(b, err, belfry.Invalid, "calendars[0].weekday")
+		_, err = b.st.Apply(b.ctx, bad, view.ApplyOptions{})
+		wantCode(b, err, core.Invalid, "calendars[0].weekday")
 		bad = m()
 		bad.Schedules[0].Blackout = []string{"nobody"}
-		_, err = b.st.Apply(b.ctx, bad, belfry.ApplyOptions{})
-		wantCode(b, err, belfry.Invalid, "schedules[0].blackout[0]")
+		_, err = b.st.Apply(b.ctx, bad, view.ApplyOptions{})
+		wantCode(b, err, core.Invalid, "schedules[0].blackout[0]")
 		want(b, "nothing of it", b.count(`select count(*) from belfry.calendars`), 1)
 	})
 
 	add("what a dry run made of a calendar is forgotten by those who compute with it", func(b *bench) {
 		b.task("tick")
 		b.calendar("lunch", "* 12:00-12:01")
-		b.schedule("tick", "tick", every(time.Minute), blackout("lunch"), overlap(belfry.OverlapAllow))
+		b.schedule("tick", "tick", every(time.Minute), blackout("lunch"), overlap(schedule.OverlapAllow))
 		b.fire()
 		m := must(b.st.Export(b.ctx, ""))(b)
 		m.Calendars[0] = closes("lunch", "* 12:01-13:00")
 		m.Schedules[0].Description = "so that it is planned anew"
-		must(b.st.Apply(b.ctx, m, belfry.ApplyOptions{DryRun: true}))(b)
+		must(b.st.Apply(b.ctx, m, view.ApplyOptions{DryRun: true}))(b)
 		b.clock.Move(time.Millisecond)
 		m.Calendars[0] = closes("lunch", "* 12:02-13:00")
-		must(b.st.Apply(b.ctx, m, belfry.ApplyOptions{}))(b)
+		must(b.st.Apply(b.ctx, m, view.ApplyOptions{}))(b)
 		b.next()
 		b.next()
 		want(b, "occurrences", b.said("tick"), "0s skipped blackout, 1m job, 2m skipped blackout")
@@ -324,16 +330,16 @@ func init() {
 				if k%2 == 0 {
 					err = st.DeleteCalendar(ctx, "default", name)
 				} else {
-					_, err = st.CreateSchedule(ctx, belfry.Schedule{Name: fmt.Sprint("s", i, "-", k), Task: "t", Rules: []belfry.Rule{{Cron: "* * * * *"}}, Blackout: []string{name}})
+					_, err = st.CreateSchedule(ctx, schedule.Schedule{Name: fmt.Sprint("s", i, "-", k), Task: "t", Rules: []schedule.Rule{{Cron: "* * * * *"}}, Blackout: []string{name}})
 				}
-				switch belfry.CodeOf(err) {
-				case belfry.Conflict, belfry.NotFound, belfry.Invalid:
+				switch core.CodeOf(err) {
+				case core.Conflict, core.NotFound, core.Invalid:
 					return nil
 				}
 				return err
 			})
 		}
-		for _, sc := range must(b.st.Schedules(b.ctx, belfry.ScheduleFilter{Paging: belfry.Paging{Limit: 1000}}))(b).Items {
+		for _, sc := range must(b.st.Schedules(b.ctx, schedule.Filter{Paging: core.Paging{Limit: 1000}}))(b).Items {
 			if _, err := b.st.Calendar(b.ctx, "default", sc.Blackout[0]); err != nil {
 				b.Errorf("schedule %s: %v", sc.Name, err)
 			}
@@ -341,30 +347,30 @@ func init() {
 	})
 
 	add("a manifest whose one-shot has fired is applied again and changes nothing", func(b *bench) {
-		m := belfry.Manifest{Tasks: []belfry.Task{{Name: "a"}}, Schedules: []belfry.Schedule{
-			{Name: "once", Task: "a", Rules: []belfry.Rule{{At: []time.Time{Epoch.Add(time.Minute)}}}},
-			{Name: "until", Task: "a", Rules: []belfry.Rule{{Cron: "* * * * *"}}, End: Epoch.Add(time.Minute)},
+		m := view.Manifest{Tasks: []task.Task{{Name: "a"}}, Schedules: []schedule.Schedule{
+			{Name: "once", Task: "a", Rules: []schedule.Rule{{At: []time.Time{Epoch.Add(time.Minute)}}}},
+			{Name: "until", Task: "a", Rules: []schedule.Rule{{Cron: "* * * * *"}}, End: Epoch.Add(time.Minute)},
 		}}
-		must(b.st.Apply(b.ctx, m, belfry.ApplyOptions{}))(b)
+		must(b.st.Apply(b.ctx, m, view.ApplyOptions{}))(b)
 		b.next()
 		b.clock.Move(time.Hour)
 		for _, name := range []string{"once", "until"} {
-			want(b, name, b.get(name).State, belfry.ScheduleCompleted)
+			want(b, name, b.get(name).State, schedule.Completed)
 		}
 		before := b.everything()
-		want(b, "again", b.apply(m, belfry.ApplyOptions{Prune: true}), "keep task a, keep schedule once, keep schedule until")
+		want(b, "again", b.apply(m, view.ApplyOptions{Prune: true}), "keep task a, keep schedule once, keep schedule until")
 		want(b, "after it", b.everything(), before)
 		m.Schedules[0].Description = "done" // what does not touch the times is an edit like any
-		want(b, "described", b.apply(m, belfry.ApplyOptions{}), `keep task a, update schedule once (description: (none) -> "done"), keep schedule until`)
+		want(b, "described", b.apply(m, view.ApplyOptions{}), `keep task a, update schedule once (description: (none) -> "done"), keep schedule until`)
 		want(b, "jobs", b.fire().Jobs, 0)
 		want(b, "occurrences", b.said("once"), "1m job")
 	})
 
 	add("a completed schedule that is given a new time runs again, once", func(b *bench) {
 		b.task("once")
-		b.schedule("once", "once", at(Epoch.Add(time.Minute)), overlap(belfry.OverlapAllow))
+		b.schedule("once", "once", at(Epoch.Add(time.Minute)), overlap(schedule.OverlapAllow))
 		b.next()
-		want(b, "state", b.get("once").State, belfry.ScheduleCompleted)
+		want(b, "state", b.get("once").State, schedule.Completed)
 		sc := b.get("once")
 		sc.Rules[0].At = append(sc.Rules[0].At, Epoch.Add(3*time.Minute))
 		sc = must(b.st.UpdateSchedule(b.ctx, sc))(b)
@@ -373,16 +379,16 @@ func init() {
 			b.next()
 		}
 		want(b, "occurrences", b.said("once"), "1m job, 3m job")
-		want(b, "state", b.get("once").State, belfry.ScheduleCompleted)
+		want(b, "state", b.get("once").State, schedule.Completed)
 		sc = b.get("once")
 		sc.Rules[0].At = []time.Time{Epoch}
 		_, err := b.st.UpdateSchedule(b.ctx, sc)
-		wantCode(b, err, belfry.Invalid, "never match after")
+		wantCode(b, err, core.Invalid, "never match after")
 	})
 
 	add("overlap cancel_other: what replaces a run that has not started is a run as well, and max runs hold", func(b *bench) {
 		b.task("tick")
-		b.schedule("tick", "tick", every(time.Minute), overlap(belfry.OverlapCancelOther), func(s *belfry.Schedule) { s.MaxRuns = 3 })
+		b.schedule("tick", "tick", every(time.Minute), overlap(schedule.OverlapCancelOther), func(s *schedule.Schedule) { s.MaxRuns = 3 })
 		b.fire()
 		b.next()
 		b.clock.Move(time.Minute)
@@ -392,18 +398,18 @@ func init() {
 		b.next()
 		sc = b.get("tick")
 		want(b, "runs", sc.Runs, 3)
-		want(b, "state", sc.State, belfry.ScheduleCompleted)
+		want(b, "state", sc.State, schedule.Completed)
 		want(b, "occurrences", b.said("tick"), "0s job, 1m job, 2m job")
 		want(b, "live jobs", b.count(`select count(*) from belfry.jobs`), 1)
 	})
 
 	add("a completed schedule that is given more runs goes on, and what waits of it stays", func(b *bench) {
 		b.task("tick")
-		b.schedule("tick", "tick", every(time.Minute), overlap(belfry.OverlapAllow), func(s *belfry.Schedule) { s.MaxRuns = 1 })
+		b.schedule("tick", "tick", every(time.Minute), overlap(schedule.OverlapAllow), func(s *schedule.Schedule) { s.MaxRuns = 1 })
 		b.fire()
 		b.clock.Move(90 * time.Second)
 		sc := b.get("tick")
-		want(b, "state", sc.State, belfry.ScheduleCompleted)
+		want(b, "state", sc.State, schedule.Completed)
 		sc.MaxRuns = 2
 		sc = must(b.st.UpdateSchedule(b.ctx, sc))(b)
 		want(b, "next", sc.NextAt, Epoch.Add(2*time.Minute))
@@ -415,12 +421,12 @@ func init() {
 
 	add("an edit of a paused schedule's times leaves the row of what the pause kept out", func(b *bench) {
 		b.task("tick")
-		b.schedule("tick", "tick", every(time.Minute), overlap(belfry.OverlapAllow))
+		b.schedule("tick", "tick", every(time.Minute), overlap(schedule.OverlapAllow))
 		b.fire()
 		must(b.st.PauseSchedule(b.ctx, "default", "tick", ""))(b)
 		b.clock.Move(5*time.Minute + 30*time.Second)
 		sc := b.get("tick")
-		sc.Rules = []belfry.Rule{{Cron: "*/2 * * * *"}}
+		sc.Rules = []schedule.Rule{{Cron: "*/2 * * * *"}}
 		sc.Start = time.Time{}
 		must(b.st.UpdateSchedule(b.ctx, sc))(b)
 		want(b, "occurrences", b.said("tick"), "0s job, 1m skipped paused x5")

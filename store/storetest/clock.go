@@ -4,8 +4,10 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/job"
 	"github.com/belfry-run/belfry/store"
+	"github.com/belfry-run/belfry/task"
 )
 
 func init() {
@@ -18,7 +20,7 @@ func init() {
 
 	addNodes("a clock that is set forward takes no job from a worker that lives, whoever looks first", func(b *bench, nodes []*store.Store) {
 		b.task("t")
-		j := b.enqueue(belfry.NewJob{Task: "t"})
+		j := b.enqueue(job.NewJob{Task: "t"})
 		s := b.session("t")
 		c := b.claim(s, 1)
 		follow(b, nodes)
@@ -30,14 +32,14 @@ func init() {
 		r := b.renew(s, c.Jobs...)
 		want(b, "lost", r.Lost, false)
 		want(b, "told to end", len(r.Cancel), 0)
-		b.wantState(j.ID, belfry.JobRunning)
+		b.wantState(j.ID, job.Running)
 		want(b, "released once it is lost", b.lose(), 1)
 	})
 
 	addNodes("what was written after the clock was set is left as it is, whoever notices late", func(b *bench, nodes []*store.Store) {
 		b.task("t")
 		for range 2 {
-			b.enqueue(belfry.NewJob{Task: "t"})
+			b.enqueue(job.NewJob{Task: "t"})
 		}
 		old := b.session("t")
 		before := b.claim(old, 1)
@@ -51,8 +53,8 @@ func init() {
 			want(b, "the fresh one is lost", b.renew(fresh, c.Jobs...).Lost, false)
 			want(b, "the old one is lost", b.renew(old, before.Jobs...).Lost, false)
 			for _, j := range c.Jobs {
-				b.finish(fresh, j, belfry.OutcomeOK)
-				b.enqueue(belfry.NewJob{Task: "t"})
+				b.finish(fresh, j, job.OutcomeOK)
+				b.enqueue(job.NewJob{Task: "t"})
 			}
 			ok(b, b.st.CloseSession(b.ctx, fresh.ID))
 		}
@@ -60,14 +62,14 @@ func init() {
 	})
 
 	addNodes("a renewal that comes first after the clock was set forward ends nothing", func(b *bench, nodes []*store.Store) {
-		b.task("t", func(t *belfry.Task) { t.Timeout = belfry.Duration(time.Minute) })
-		j := b.enqueue(belfry.NewJob{Task: "t"})
+		b.task("t", func(t *task.Task) { t.Timeout = core.Duration(time.Minute) })
+		j := b.enqueue(job.NewJob{Task: "t"})
 		s := b.session("t")
 		c := b.claim(s, 1)
 		follow(b, nodes)
 		b.clock.Set(time.Hour)
 		want(b, "told to end", len(b.renew(s, c.Jobs...).Cancel), 0)
-		b.wantState(j.ID, belfry.JobRunning)
+		b.wantState(j.ID, job.Running)
 	})
 
 	addNodes("a clock that is set while a claim is being committed ends nothing of it", func(b *bench, nodes []*store.Store) {
@@ -76,7 +78,7 @@ func init() {
 		follow(b, nodes)
 		b.renew(s)
 		for range 2 {
-			b.enqueue(belfry.NewJob{Task: "t"})
+			b.enqueue(job.NewJob{Task: "t"})
 		}
 		late, held := b.claim(s, 1).Jobs[0], b.claim(s, 1).Jobs[0]
 		b.sql(`update belfry.leases set session = 'not to be seen yet' where job_id = $1`, late.Job.ID)
@@ -93,22 +95,22 @@ func init() {
 			for _, other := range nodes { // as each does every second
 				ok(b, other.FollowClock(b.ctx))
 			}
-			j := b.enqueue(belfry.NewJob{Task: "t"})
+			j := b.enqueue(job.NewJob{Task: "t"})
 			s := b.session("t")
 			c := b.claim(s, 1)
 			b.clock.Set(24 * time.Hour)
 			must(st.Renew(b.ctx, s.ID, nil))(b)
-			b.wantState(j.ID, belfry.JobRunning)
-			b.finish(s, c.Jobs[0], belfry.OutcomeOK)
+			b.wantState(j.ID, job.Running)
+			b.finish(s, c.Jobs[0], job.OutcomeOK)
 		}
 	})
 
 	addNodes("a clock that is set twice between two looks of a node is followed by both steps, whoever stops in between", func(b *bench, nodes []*store.Store) {
 		other := store.New(b.st.DB(), store.Options{Clock: b.clock.Now, Monotonic: b.clock.Mono})
 		dies := store.New(b.st.DB(), store.Options{Clock: b.clock.Now, Monotonic: b.clock.Mono})
-		b.task("t", func(t *belfry.Task) { t.Timeout = belfry.Duration(time.Minute) })
+		b.task("t", func(t *task.Task) { t.Timeout = core.Duration(time.Minute) })
 		for _, steps := range [][2]time.Duration{{time.Hour, 2 * time.Hour}, {-time.Hour, -2 * time.Hour}, {3 * time.Hour, -time.Hour}, {-time.Hour, time.Hour}} {
-			b.enqueue(belfry.NewJob{Task: "t"})
+			b.enqueue(job.NewJob{Task: "t"})
 			s := b.session("t")
 			c := b.claim(s, 1)
 			follow(b, []*store.Store{dies, other})
@@ -122,15 +124,15 @@ func init() {
 			}
 			want(b, "claimed", b.count(`select max(claimed_at) from belfry.leases`), at)
 			want(b, "renewed", b.count(`select max(renewed_at) from belfry.sessions where ended_at = 0`), at)
-			b.finish(s, c.Jobs[0], belfry.OutcomeOK)
+			b.finish(s, c.Jobs[0], job.OutcomeOK)
 			ok(b, b.st.CloseSession(b.ctx, s.ID))
 		}
 		want(b, "followed by", b.count(`select total from belfry.clock`), (4*time.Hour).Microseconds()-(2*time.Hour).Microseconds())
 	})
 
 	addNodes("what was under way when the clock was set forward, with a time from before, is taken from nobody", func(b *bench, nodes []*store.Store) {
-		b.task("t", func(t *belfry.Task) { t.Timeout = belfry.Duration(time.Minute) })
-		b.enqueue(belfry.NewJob{Task: "t"})
+		b.task("t", func(t *task.Task) { t.Timeout = core.Duration(time.Minute) })
+		b.enqueue(job.NewJob{Task: "t"})
 		s := b.session("t")
 		for range 10 { // so long that the nodes could give up what does not renew
 			follow(b, nodes)
@@ -150,7 +152,7 @@ func init() {
 		for _, st := range nodes {
 			want(b, "released", must(st.ReleaseLost(b.ctx))(b).Jobs, 0)
 			must(st.Renew(b.ctx, s.ID, nil))(b) // its answer is under way as well
-			r := must(st.Renew(b.ctx, s.ID, belfry.Held(refOf(c.Jobs[0]))))(b)
+			r := must(st.Renew(b.ctx, s.ID, job.Held(refOf(c.Jobs[0]))))(b)
 			want(b, "told to end", len(r.Cancel), 0)
 		}
 		b.clock.Move(3 * time.Minute) // beyond its deadline
@@ -159,13 +161,13 @@ func init() {
 	})
 
 	addNodes("a clock that is set back stalls no retry, and is followed once for all nodes", func(b *bench, nodes []*store.Store) {
-		b.task("t", func(t *belfry.Task) {
-			t.Retry = belfry.Retry{MaxAttempts: 2, Backoff: belfry.BackoffFixed, Delay: belfry.Duration(time.Minute), Jitter: -1}
+		b.task("t", func(t *task.Task) {
+			t.Retry = task.Retry{MaxAttempts: 2, Backoff: task.BackoffFixed, Delay: core.Duration(time.Minute), Jitter: -1}
 		})
-		j := b.enqueue(belfry.NewJob{Task: "t"})
+		j := b.enqueue(job.NewJob{Task: "t"})
 		s := b.session("t")
 		c := b.claim(s, 1)
-		b.finish(s, c.Jobs[0], belfry.OutcomeError)
+		b.finish(s, c.Jobs[0], job.OutcomeError)
 		follow(b, nodes)
 		due := b.job(j.ID).DueAt
 		b.clock.Set(-time.Hour)
@@ -180,14 +182,14 @@ func init() {
 	addNodes("what was ready before the clock was set back is still claimed, and before what comes now", func(b *bench, nodes []*store.Store) {
 		b.task("t")
 		s := b.session("t")
-		b.enqueue(belfry.NewJob{Task: "t"})
+		b.enqueue(job.NewJob{Task: "t"})
 		b.claim(s, 1) // the mark is here
 		b.clock.Move(time.Minute)
-		first := b.enqueue(belfry.NewJob{Task: "t"})
+		first := b.enqueue(job.NewJob{Task: "t"})
 		follow(b, nodes)
 		b.clock.Set(-time.Hour)
 		follow(b, nodes)
-		second := b.enqueue(belfry.NewJob{Task: "t"})
+		second := b.enqueue(job.NewJob{Task: "t"})
 		for _, id := range []int64{first.ID, second.ID} {
 			c := b.claim(s, 1)
 			want(b, "claimed", len(c.Jobs), 1)
@@ -205,7 +207,7 @@ func init() {
 			c := b.claim(s, 1)
 			want(b, fmt.Sprint("jobs after step ", i), len(c.Jobs), 1)
 			b.clock.Move(time.Second)
-			b.finish(s, c.Jobs[0], belfry.OutcomeOK)
+			b.finish(s, c.Jobs[0], job.OutcomeOK)
 			follow(b, nodes)
 			b.clock.Set(-time.Hour)
 			follow(b, nodes)

@@ -4,19 +4,21 @@ import (
 	"strings"
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/job"
 	"github.com/belfry-run/belfry/store"
+	"github.com/belfry-run/belfry/task"
 )
 
 // remake saves a cycle with other members.
-func (r ring) remake(cycle string, members ...belfry.Member) error {
-	_, err := r.st.UpdateTask(r.ctx, belfry.Task{Name: cycle, Cycle: &belfry.Cycle{Members: members}})
+func (r ring) remake(cycle string, members ...task.Member) error {
+	_, err := r.st.UpdateTask(r.ctx, task.Task{Name: cycle, Cycle: &task.Cycle{Members: members}})
 	return err
 }
 
-func members(names ...string) (all []belfry.Member) {
+func members(names ...string) (all []task.Member) {
 	for _, n := range names {
-		all = append(all, belfry.Member{Task: n})
+		all = append(all, task.Member{Task: n})
 	}
 	return all
 }
@@ -48,7 +50,7 @@ func init() {
 		r := b.ring("c1", members("a")...)
 		r.ring("c2", members("c1")...)
 		r.ring("c3", members("b", "c2")...)
-		wantCode(b, r.remake("c1", members("a", "c3")...), belfry.Invalid, "cycle.members[1].task", "has this one for a member")
+		wantCode(b, r.remake("c1", members("a", "c3")...), core.Invalid, "cycle.members[1].task", "has this one for a member")
 		ok(b, r.remake("c3", members("c1", "c2")...)) // the same one on two ways is no ring
 	})
 
@@ -70,16 +72,16 @@ func init() {
 		b.clock.Move(50 * time.Minute) // nobody works
 		want(b, "order", r.works(well), "a")
 		b.clock.Move(10 * time.Minute)
-		want(b, "state", b.job(r.run("all").ID).State, belfry.JobSkipped)
+		want(b, "state", b.job(r.run("all").ID).State, job.Skipped)
 		b.clock.Move(46 * time.Minute)
 		r.run("all")
 		want(b, "order", r.works(well), "a")
 		// A second try is no second run: the interval counts from the first.
 		b.clock.Move(time.Hour)
-		must(b.st.UpdateTask(b.ctx, belfry.Task{Name: "a", Kind: belfry.KindFunc, Retry: belfry.Retry{MaxAttempts: 2, Jitter: -1}}))(b)
+		must(b.st.UpdateTask(b.ctx, task.Task{Name: "a", Kind: task.KindFunc, Retry: task.Retry{MaxAttempts: 2, Jitter: -1}}))(b)
 		began := b.clock.Now()
 		r.run("all")
-		r.finish(r.session, r.claim(r.session, 1).Jobs[0], belfry.OutcomeError)
+		r.finish(r.session, r.claim(r.session, 1).Jobs[0], job.OutcomeError)
 		b.clock.Move(20 * time.Minute)
 		b.promote()
 		want(b, "order", r.works(well), "a")
@@ -95,10 +97,10 @@ func init() {
 			b.clock.Set(by)
 			ok(b, b.st.ShiftClock(b.ctx, by))
 			b.clock.Move(time.Minute)
-			r.finish(r.session, held, belfry.OutcomeOK)
-			b.wantState(r.run("all").ID, belfry.JobSkipped)
+			r.finish(r.session, held, job.OutcomeOK)
+			b.wantState(r.run("all").ID, job.Skipped)
 			b.clock.Move(52 * time.Minute)
-			b.wantState(r.run("all").ID, belfry.JobSkipped)
+			b.wantState(r.run("all").ID, job.Skipped)
 			b.clock.Move(2 * time.Minute)
 			r.run("all")
 			want(b, "order", r.works(well), "a")
@@ -110,16 +112,16 @@ func init() {
 		j := r.run("all")
 		ok(b, r.remake("all", members("c")...))
 		ok(b, b.st.DeleteTask(b.ctx, "default", "b"))
-		r.finish(r.session, r.claim(r.session, 1).Jobs[0], belfry.OutcomeOK)
+		r.finish(r.session, r.claim(r.session, 1).Jobs[0], job.OutcomeOK)
 		held := r.claim(r.session, 1).Jobs[0]
 		want(b, "next", held.Job.Task, "c")
 		ok(b, r.remake("all", members("a")...))
 		ok(b, b.st.DeleteTask(b.ctx, "default", "c")) // while it runs
-		r.finish(r.session, held, belfry.OutcomeError)
+		r.finish(r.session, held, job.OutcomeError)
 		want(b, "results", r.output(j.ID), "a ok; b skipped; c failed")
 		j = r.run("all")
 		want(b, "order", r.works(well), "a")
-		b.wantState(j.ID, belfry.JobSucceeded)
+		b.wantState(j.ID, job.Succeeded)
 	})
 
 	add("a cycle whose task becomes another kind under way ends as it began, and can be canceled", func(b *bench) {
@@ -127,7 +129,7 @@ func init() {
 		for _, cancel := range []bool{false, true} {
 			ok(b, r.remake("all", members("a", "b")...))
 			j := r.run("all")
-			must(b.st.UpdateTask(b.ctx, belfry.Task{Name: "all", Kind: belfry.KindFunc}))(b)
+			must(b.st.UpdateTask(b.ctx, task.Task{Name: "all", Kind: task.KindFunc}))(b)
 			if !cancel {
 				want(b, "order", r.works(well), "a b")
 				want(b, "results", r.output(j.ID), "a ok; b ok")
@@ -140,15 +142,15 @@ func init() {
 	})
 
 	add("a cycle that is redriven begins again, with the members that are due", func(b *bench) {
-		r := b.ring("all", hourly("a"), belfry.Member{Task: "b", OnFailure: belfry.FailureStop}, belfry.Member{Task: "c"})
+		r := b.ring("all", hourly("a"), task.Member{Task: "b", OnFailure: task.FailureStop}, task.Member{Task: "c"})
 		j := r.run("all")
-		r.works(func(task string) belfry.Outcome {
+		r.works(func(task string) job.Outcome {
 			if task == "b" {
-				return belfry.OutcomeError
+				return job.OutcomeError
 			}
-			return belfry.OutcomeOK
+			return job.OutcomeOK
 		})
-		b.wantState(j.ID, belfry.JobFailed)
+		b.wantState(j.ID, job.Failed)
 		woken := b.st.Woken()
 		b.redrive(j.ID)
 		select {
@@ -161,7 +163,7 @@ func init() {
 	})
 
 	addNodes("a clock that is set is noticed before a member is said to be due", func(b *bench, nodes []*store.Store) {
-		r := b.ring("all", hourly("a"), belfry.Member{Task: "b"})
+		r := b.ring("all", hourly("a"), task.Member{Task: "b"})
 		for _, st := range nodes {
 			ok(b, st.FollowClock(b.ctx))
 		}
@@ -174,11 +176,11 @@ func init() {
 			r.run("all") // no loop has looked at the clock yet
 			order += " " + r.works(well)
 			b.clock.Move(time.Second)
-			j := b.enqueue(belfry.NewJob{Task: "all"})
+			j := b.enqueue(job.NewJob{Task: "all"})
 			must(nodes[len(nodes)-1].StartCycles(b.ctx))(b)
 			b.clock.Set(-2 * time.Hour) // and now the settling of b is the first to see it
 			order += " " + r.works(well)
-			b.wantState(j.ID, belfry.JobSucceeded)
+			b.wantState(j.ID, job.Succeeded)
 		}
 		want(b, "order", strings.Join(strings.Fields(order), " "), "a b b b b b b b")
 	})

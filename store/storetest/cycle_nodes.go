@@ -10,15 +10,20 @@ import (
 	"sync"
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/cycle"
+	"github.com/belfry-run/belfry/job"
+	"github.com/belfry-run/belfry/schedule"
 	"github.com/belfry-run/belfry/store"
+	"github.com/belfry-run/belfry/task"
+	"github.com/belfry-run/belfry/view"
 )
 
 // carousel is several cycles over the same members, at several nodes.
 type carousel struct {
 	*bench
 	nodes    []*store.Store
-	sessions []belfry.Session
+	sessions []job.Session
 	cycles   []string
 	every    map[string]time.Duration
 
@@ -36,14 +41,14 @@ func newCarousel(b *bench, nodes []*store.Store) *carousel {
 	b.Helper()
 	c := &carousel{bench: b, nodes: nodes, now: map[string]int64{}, every: map[string]time.Duration{"b": time.Hour, "d": 3 * time.Hour}}
 	for _, name := range rides {
-		b.task(name, func(t *belfry.Task) { t.Retry.MaxAttempts = 2 })
+		b.task(name, func(t *task.Task) { t.Retry.MaxAttempts = 2 })
 	}
-	members := func(names ...string) *belfry.Cycle {
-		cy := &belfry.Cycle{}
+	members := func(names ...string) *task.Cycle {
+		cy := &task.Cycle{}
 		for i, n := range names {
-			m := belfry.Member{Task: n, Every: belfry.Duration(c.every[n])}
+			m := task.Member{Task: n, Every: core.Duration(c.every[n])}
 			if i%3 == 1 {
-				m.OnFailure = belfry.FailureStop
+				m.OnFailure = task.FailureStop
 			}
 			cy.Members = append(cy.Members, m)
 		}
@@ -56,19 +61,19 @@ func newCarousel(b *bench, nodes []*store.Store) *carousel {
 		{"up", rides}, {"down", []string{"e", "d", "c", "b", "a"}}, {"odd", []string{"c", "a", "e"}}, {"even", []string{"d", "b"}},
 		{"again", rides}, {"outer", []string{"b", "odd", "a"}}, {"over", []string{"even", "odd"}},
 	} {
-		must(b.st.CreateTask(b.ctx, belfry.Task{Name: d.name, Cycle: members(d.members...)}))(b)
+		must(b.st.CreateTask(b.ctx, task.Task{Name: d.name, Cycle: members(d.members...)}))(b)
 		c.cycles = append(c.cycles, d.name)
 	}
 	for range eachNode * len(nodes) {
-		c.sessions = append(c.sessions, must(b.st.OpenSession(b.ctx, belfry.WorkerInfo{
-			Name: "tester", Kinds: []belfry.Kind{belfry.KindFunc}, Funcs: rides, Queues: map[string]int{"default": 10}, TTL: belfry.MaxSessionTTL,
+		c.sessions = append(c.sessions, must(b.st.OpenSession(b.ctx, job.WorkerInfo{
+			Name: "tester", Kinds: []task.Kind{task.KindFunc}, Funcs: rides, Queues: map[string]int{"default": 10}, TTL: job.MaxSessionTTL,
 		}))(b))
 	}
 	return c
 }
 
 // begins notes that a member runs, and whether it ran already.
-func (c *carousel) begins(j belfry.Job) {
+func (c *carousel) begins(j job.Job) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if other := c.now[j.Task]; other != 0 {
@@ -77,7 +82,7 @@ func (c *carousel) begins(j belfry.Job) {
 	c.now[j.Task] = j.ID
 }
 
-func (c *carousel) ends(j belfry.Job) {
+func (c *carousel) ends(j job.Job) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	delete(c.now, j.Task)
@@ -86,21 +91,21 @@ func (c *carousel) ends(j belfry.Job) {
 // work claims what there is at a node and settles it, each job twice at once.
 func (c *carousel) work(ctx context.Context, st *store.Store, i int, r *rand.Rand) error {
 	session := c.sessions[i].ID
-	got, err := st.Claim(ctx, belfry.ClaimRequest{Session: session, Want: map[string]int{"default": 2}})
+	got, err := st.Claim(ctx, job.ClaimRequest{Session: session, Want: map[string]int{"default": 2}})
 	if err != nil {
 		return err
 	}
 	for _, j := range got.Jobs {
 		c.begins(j.Job)
 	}
-	var fs []belfry.Finish
+	var fs []job.Finish
 	for _, j := range got.Jobs {
-		f := belfry.Finish{Ref: refOf(j), Outcome: belfry.OutcomeOK}
+		f := job.Finish{Ref: refOf(j), Outcome: job.OutcomeOK}
 		switch r.IntN(6) {
 		case 0:
-			f.Outcome, f.Error = belfry.OutcomeError, "it broke"
+			f.Outcome, f.Error = job.OutcomeError, "it broke"
 		case 1:
-			f.Outcome, f.Error, f.NoRetry = belfry.OutcomeError, "it broke for good", true
+			f.Outcome, f.Error, f.NoRetry = job.OutcomeError, "it broke for good", true
 		}
 		fs = append(fs, f)
 		c.ends(j.Job)
@@ -111,7 +116,7 @@ func (c *carousel) work(ctx context.Context, st *store.Store, i int, r *rand.Ran
 	other := c.nodes[(i+1)%len(c.nodes)]
 	var errs [2]error
 	late := 0
-	var answers [2][]belfry.Finished
+	var answers [2][]job.Finished
 	together(2, func(k int) { answers[k], errs[k] = []*store.Store{st, other}[k].Finish(ctx, session, fs) })
 	for k := range fs {
 		if answers[0] != nil && answers[1] != nil && answers[0][k].Stale && answers[1][k].Stale {
@@ -160,7 +165,7 @@ func (c *carousel) rest(seed uint64) {
 		}
 		c.turn(seed+i, nil)
 	}
-	for _, j := range must(c.st.Jobs(c.ctx, belfry.JobFilter{States: []belfry.JobState{belfry.JobWaiting, belfry.JobReady, belfry.JobScheduled, belfry.JobRunning}}))(c).Items {
+	for _, j := range must(c.st.Jobs(c.ctx, job.Filter{States: []job.State{job.Waiting, job.Ready, job.Scheduled, job.Running}}))(c).Items {
 		c.Logf("job %d of %s is %s: %s", j.ID, j.Task, j.State, j.Note)
 	}
 	for _, name := range c.cycles {
@@ -177,7 +182,7 @@ func (c *carousel) judge() (ended int) {
 	steps := map[int64]string{}
 	starts := map[string][]time.Time{}
 	for _, name := range c.cycles {
-		for _, j := range must(c.st.Jobs(c.ctx, belfry.JobFilter{Task: name, Paging: belfry.Paging{Limit: 1000}}))(c).Items {
+		for _, j := range must(c.st.Jobs(c.ctx, job.Filter{Task: name, Paging: core.Paging{Limit: 1000}}))(c).Items {
 			if !j.State.Final() {
 				c.Fatalf("cycle %s, job %d, is %s", name, j.ID, j.State)
 			}
@@ -186,7 +191,7 @@ func (c *carousel) judge() (ended int) {
 				continue // canceled, or withdrawn before it began
 			}
 			ended++
-			var out belfry.CycleOutput
+			var out cycle.Output
 			ok(c, json.Unmarshal(output, &out))
 			seen := map[string]bool{}
 			for _, m := range out.Members {
@@ -201,7 +206,7 @@ func (c *carousel) judge() (ended int) {
 					c.Fatalf("job %d is a step of %s and of %s, job %d", m.JobID, by, name, j.ID)
 				}
 				steps[m.JobID] = name
-				if m.State == belfry.MemberOK {
+				if m.State == cycle.MemberOK {
 					starts[m.Task] = append(starts[m.Task], m.StartedAt)
 				}
 			}
@@ -210,13 +215,13 @@ func (c *carousel) judge() (ended int) {
 			}
 		}
 	}
-	for task, every := range c.every {
-		list := starts[task]
+	for t, every := range c.every {
+		list := starts[t]
 		slices.SortFunc(list, time.Time.Compare)
-		least := every - belfry.Member{Every: belfry.Duration(every)}.Slack().D()
+		least := every - task.Member{Every: core.Duration(every)}.Slack().D()
 		for i := 1; i < len(list); i++ {
 			if gap := list[i].Sub(list[i-1]); gap < least {
-				c.Fatalf("%s ran twice within %s, at %s and at %s", task, gap, list[i-1], list[i])
+				c.Fatalf("%s ran twice within %s, at %s and at %s", t, gap, list[i-1], list[i])
 			}
 		}
 	}
@@ -230,7 +235,7 @@ func init() {
 		const rounds = 5
 		for round := range uint64(rounds) {
 			for _, name := range c.cycles {
-				b.enqueue(belfry.NewJob{Task: name})
+				b.enqueue(job.NewJob{Task: name})
 			}
 			c.rest(1000 * round)
 			b.clock.Move(50 * time.Minute)
@@ -239,8 +244,8 @@ func init() {
 		want(b, "cycles that ended", int64(ended), b.count(`select count(*) from belfry.jobs_done where kind = 'cycle'`))
 		for _, name := range c.cycles {
 			members := must(b.st.Task(b.ctx, "default", name))(b).Cycle.Members
-			for _, j := range must(b.st.Jobs(b.ctx, belfry.JobFilter{Task: name, Paging: belfry.Paging{Limit: 1000}}))(b).Items {
-				var out belfry.CycleOutput
+			for _, j := range must(b.st.Jobs(b.ctx, job.Filter{Task: name, Paging: core.Paging{Limit: 1000}}))(b).Items {
+				var out cycle.Output
 				ok(b, json.Unmarshal(b.job(j.ID).Output, &out))
 				var got, wanted []string
 				for _, m := range out.Members {
@@ -257,7 +262,7 @@ func init() {
 
 	addNodes("cycles end whoever cancels, skips, pauses, edits, resets and redrives at the same moment", func(b *bench, nodes []*store.Store) {
 		c := newCarousel(b, nodes)
-		for i, o := range []belfry.Overlap{belfry.OverlapCancelOther, belfry.OverlapTerminateOther, belfry.OverlapBufferOne} {
+		for i, o := range []schedule.Overlap{schedule.OverlapCancelOther, schedule.OverlapTerminateOther, schedule.OverlapBufferOne} {
 			b.schedule(string(o), c.cycles[i], every(time.Minute), overlap(o))
 		}
 		b.schedule("loop", "outer", afterFinish(time.Minute))
@@ -289,12 +294,12 @@ func (c *carousel) meddle(ctx context.Context, st *store.Store, i int, r *rand.R
 	case 0:
 		_, err = st.SkipMember(ctx, "default", name, member)
 	case 1, 2:
-		var p belfry.Page[belfry.Job]
-		if p, err = st.Jobs(ctx, belfry.JobFilter{States: []belfry.JobState{belfry.JobWaiting, belfry.JobReady, belfry.JobRunning, belfry.JobScheduled}}); err == nil && len(p.Items) > 0 {
-			_, err = st.CancelJobs(ctx, "default", belfry.Selection{IDs: []int64{p.Items[r.IntN(len(p.Items))].ID}})
+		var p core.Page[job.Job]
+		if p, err = st.Jobs(ctx, job.Filter{States: []job.State{job.Waiting, job.Ready, job.Running, job.Scheduled}}); err == nil && len(p.Items) > 0 {
+			_, err = st.CancelJobs(ctx, "default", view.Selection{IDs: []int64{p.Items[r.IntN(len(p.Items))].ID}})
 		}
 	case 3:
-		var t belfry.Task
+		var t task.Task
 		if t, err = st.Task(ctx, "default", name); err == nil {
 			r.Shuffle(len(t.Cycle.Members), func(i, k int) {
 				t.Cycle.Members[i], t.Cycle.Members[k] = t.Cycle.Members[k], t.Cycle.Members[i]
@@ -310,19 +315,19 @@ func (c *carousel) meddle(ctx context.Context, st *store.Store, i int, r *rand.R
 			_, err = st.ResumeQueue(ctx, "default")
 		}
 	case 6:
-		_, err = st.Enqueue(ctx, []belfry.NewJob{{Task: name}})
+		_, err = st.Enqueue(ctx, []job.NewJob{{Task: name}})
 	case 7:
 		_, err = st.ResetTiming(ctx, "default", name)
 	case 8:
-		f := belfry.JobFilter{Task: name}
-		_, err = st.CancelJobs(ctx, "default", belfry.Selection{Filter: &f})
+		f := job.Filter{Task: name}
+		_, err = st.CancelJobs(ctx, "default", view.Selection{Filter: &f})
 	}
 	if r.IntN(4) == 0 && err == nil {
-		f := belfry.JobFilter{Task: []string{name, member}[r.IntN(2)]}
-		_, err = st.RedriveJobs(ctx, "default", belfry.Selection{Filter: &f})
+		f := job.Filter{Task: []string{name, member}[r.IntN(2)]}
+		_, err = st.RedriveJobs(ctx, "default", view.Selection{Filter: &f})
 	}
-	switch belfry.CodeOf(err) {
-	case belfry.Conflict, belfry.NotFound: // it was too late
+	switch core.CodeOf(err) {
+	case core.Conflict, core.NotFound: // it was too late
 		return nil
 	}
 	return err

@@ -6,39 +6,46 @@ import (
 	"strings"
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/access"
+	"github.com/belfry-run/belfry/alert"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/cycle"
+	"github.com/belfry-run/belfry/job"
+	"github.com/belfry-run/belfry/schedule"
+	"github.com/belfry-run/belfry/task"
+	"github.com/belfry-run/belfry/view"
 )
 
 // ring is a bench with a cycle of three members and a worker for them.
 type ring struct {
 	*bench
-	session belfry.Session
+	session job.Session
 }
 
-func (b *bench) ring(cycle string, members ...belfry.Member) ring {
+func (b *bench) ring(cycle string, members ...task.Member) ring {
 	b.Helper()
 	r := ring{bench: b}
 	for _, m := range members {
 		if _, err := b.st.Task(b.ctx, "default", m.Task); err != nil {
-			b.task(m.Task, func(t *belfry.Task) { t.Retry.MaxAttempts = 1 })
+			b.task(m.Task, func(t *task.Task) { t.Retry.MaxAttempts = 1 })
 		}
 	}
-	must(b.st.CreateTask(b.ctx, belfry.Task{Name: cycle, Cycle: &belfry.Cycle{Members: members}}))(b)
-	r.session = must(b.st.OpenSession(b.ctx, belfry.WorkerInfo{
-		Name: "tester", Kinds: []belfry.Kind{belfry.KindFunc}, Funcs: []string{"a", "b", "c", "d", "e"}, Queues: map[string]int{"default": 10}, TTL: belfry.MaxSessionTTL,
+	must(b.st.CreateTask(b.ctx, task.Task{Name: cycle, Cycle: &task.Cycle{Members: members}}))(b)
+	r.session = must(b.st.OpenSession(b.ctx, job.WorkerInfo{
+		Name: "tester", Kinds: []task.Kind{task.KindFunc}, Funcs: []string{"a", "b", "c", "d", "e"}, Queues: map[string]int{"default": 10}, TTL: job.MaxSessionTTL,
 	}))(b)
 	return r
 }
 
-func (r ring) run(cycle string) belfry.Job {
+func (r ring) run(cycle string) job.Job {
 	r.Helper()
-	j := r.enqueue(belfry.NewJob{Task: cycle})
+	j := r.enqueue(job.NewJob{Task: cycle})
 	must(r.st.StartCycles(r.ctx))(r)
 	return j
 }
 
 // works runs what there is to run, as it comes, and answers the order.
-func (r ring) works(outcome func(task string) belfry.Outcome) (order string) {
+func (r ring) works(outcome func(task string) job.Outcome) (order string) {
 	r.Helper()
 	for {
 		must(r.st.StartCycles(r.ctx))(r)
@@ -58,11 +65,11 @@ func (r ring) works(outcome func(task string) belfry.Outcome) (order string) {
 	}
 }
 
-func well(string) belfry.Outcome { return belfry.OutcomeOK }
+func well(string) job.Outcome { return job.OutcomeOK }
 
 func (r ring) output(id int64) (out string) {
 	r.Helper()
-	var o belfry.CycleOutput
+	var o cycle.Output
 	ok(r, json.Unmarshal(r.job(id).Output, &o))
 	for _, m := range o.Members {
 		out += fmt.Sprintf("%s %s; ", m.Task, m.State)
@@ -70,57 +77,57 @@ func (r ring) output(id int64) (out string) {
 	return strings.TrimSuffix(out, "; ")
 }
 
-func (r ring) status(cycle string) belfry.CycleStatus {
+func (r ring) status(cycle string) cycle.Status {
 	r.Helper()
 	return must(r.st.CycleStatus(r.ctx, "default", cycle))(r)
 }
 
-func hourly(task string) belfry.Member {
-	return belfry.Member{Task: task, Every: belfry.Duration(time.Hour)}
+func hourly(t string) task.Member {
+	return task.Member{Task: t, Every: core.Duration(time.Hour)}
 }
 
 func init() {
 	add("a cycle runs its members one after another, and its progress goes when it ends", func(b *bench) {
-		r := b.ring("all", belfry.Member{Task: "a"}, belfry.Member{Task: "b"}, belfry.Member{Task: "c"})
+		r := b.ring("all", task.Member{Task: "a"}, task.Member{Task: "b"}, task.Member{Task: "c"})
 		j := r.run("all")
-		b.wantState(j.ID, belfry.JobWaiting)
+		b.wantState(j.ID, job.Waiting)
 		s := r.status("all")
 		want(b, "current", s.Run.Current, "a")
 		want(b, "remaining", strings.Join(s.Run.Remaining(), ","), "b,c")
 		want(b, "members that wait for a worker at once", b.count(`select count(*) from belfry.jobs where origin = 'cycle'`), 1)
 		want(b, "order", r.works(well), "a b c")
-		b.wantState(j.ID, belfry.JobSucceeded)
+		b.wantState(j.ID, job.Succeeded)
 		want(b, "results", r.output(j.ID), "a ok; b ok; c ok")
 		want(b, "progress", b.count(`select count(*) from belfry.cycle_runs`), 0)
 		want(b, "last", r.status("all").Last.OK, 3)
 	})
 
 	add("a member that fails lets the others run, unless the cycle is to stop", func(b *bench) {
-		r := b.ring("all", belfry.Member{Task: "a"}, belfry.Member{Task: "b", OnFailure: belfry.FailureStop}, belfry.Member{Task: "c"})
-		fails := func(name string) func(string) belfry.Outcome {
-			return func(task string) belfry.Outcome {
+		r := b.ring("all", task.Member{Task: "a"}, task.Member{Task: "b", OnFailure: task.FailureStop}, task.Member{Task: "c"})
+		fails := func(name string) func(string) job.Outcome {
+			return func(task string) job.Outcome {
 				if task == name {
-					return belfry.OutcomeError
+					return job.OutcomeError
 				}
-				return belfry.OutcomeOK
+				return job.OutcomeOK
 			}
 		}
 		first := r.run("all")
 		want(b, "order", r.works(fails("a")), "a b c")
 		want(b, "results", r.output(first.ID), "a failed; b ok; c ok")
-		b.wantState(first.ID, belfry.JobFailed)
+		b.wantState(first.ID, job.Failed)
 		second := r.run("all")
 		want(b, "order", r.works(fails("b")), "a b")
 		want(b, "results", r.output(second.ID), "a ok; b failed; c skipped")
-		if j := b.wantState(second.ID, belfry.JobFailed); !strings.Contains(j.Error, "1 of 3 members failed: b") {
+		if j := b.wantState(second.ID, job.Failed); !strings.Contains(j.Error, "1 of 3 members failed: b") {
 			b.Fatal(j.Error)
 		}
 	})
 
 	add("members of different intervals run when each is due, and a cycle with nothing due ends at once", func(b *bench) {
-		r := b.ring("all", hourly("a"), belfry.Member{Task: "b", Every: belfry.Duration(24 * time.Hour)})
-		b.schedule("all", "all", func(s *belfry.Schedule) {
-			s.Rules = []belfry.Rule{{Every: belfry.Duration(30 * time.Minute)}}
+		r := b.ring("all", hourly("a"), task.Member{Task: "b", Every: core.Duration(24 * time.Hour)})
+		b.schedule("all", "all", func(s *schedule.Schedule) {
+			s.Rules = []schedule.Rule{{Every: core.Duration(30 * time.Minute)}}
 			s.Start = Epoch
 		})
 		runs := map[string]int{}
@@ -134,9 +141,9 @@ func init() {
 		}
 		want(b, "runs of the hourly one", runs["a"], 26)
 		want(b, "runs of the daily one", runs["b"], 2)
-		skipped := b.jobsOf("all", belfry.JobSkipped)
+		skipped := b.jobsOf("all", job.Skipped)
 		want(b, "cycles with nothing due", len(skipped), 25)
-		want(b, "why", skipped[0].Reason, belfry.ReasonNothingDue)
+		want(b, "why", skipped[0].Reason, cycle.ReasonNothingDue)
 		s := r.status("all")
 		if s.Members[0].Due && s.Members[1].Due || !strings.Contains(s.Members[1].Why, "due again at") {
 			b.Fatalf("%+v", s.Members)
@@ -157,8 +164,8 @@ func init() {
 	})
 
 	add("two cycles never run a member at the same time, nor twice within its interval", func(b *bench) {
-		r := b.ring("one", hourly("a"), belfry.Member{Task: "b"})
-		r.ring("two", hourly("a"), belfry.Member{Task: "b"}, belfry.Member{Task: "c"})
+		r := b.ring("one", hourly("a"), task.Member{Task: "b"})
+		r.ring("two", hourly("a"), task.Member{Task: "b"}, task.Member{Task: "c"})
 		one, two := r.run("one"), r.run("two")
 		want(b, "jobs of members", b.count(`select count(*) from belfry.jobs where origin = 'cycle'`), 1)
 		want(b, "waits", r.status("two").Run.WaitsFor > 0, true)
@@ -173,26 +180,26 @@ func init() {
 		r.run("one")
 		two = r.run("two")
 		times := 0
-		r.works(func(task string) belfry.Outcome {
+		r.works(func(task string) job.Outcome {
 			if task == "a" {
 				if times++; times == 1 {
-					return belfry.OutcomeError
+					return job.OutcomeError
 				}
 			}
-			return belfry.OutcomeOK
+			return job.OutcomeOK
 		})
 		want(b, "runs of it", times, 2)
 		want(b, "results of the other", r.output(two.ID), "a ok; b ok; c ok")
 	})
 
 	add("a cycle goes on after the worker of a member was lost", func(b *bench) {
-		r := b.ring("all", belfry.Member{Task: "a"}, belfry.Member{Task: "b", MaxAttempts: 2}, belfry.Member{Task: "c"})
+		r := b.ring("all", task.Member{Task: "a"}, task.Member{Task: "b", MaxAttempts: 2}, task.Member{Task: "c"})
 		j := r.run("all")
-		r.finish(r.session, r.claim(r.session, 1).Jobs[0], belfry.OutcomeOK)
+		r.finish(r.session, r.claim(r.session, 1).Jobs[0], job.OutcomeOK)
 		want(b, "claimed", r.claim(r.session, 1).Jobs[0].Job.Task, "b")
-		b.clock.Move(belfry.MaxSessionTTL.D() + belfry.LostGrace + time.Second)
+		b.clock.Move(job.MaxSessionTTL.D() + job.LostGrace + time.Second)
 		b.release()
-		r.session = must(b.st.OpenSession(b.ctx, belfry.WorkerInfo{Name: "next", Kinds: []belfry.Kind{belfry.KindFunc}, Funcs: []string{"a", "b", "c"}, Queues: map[string]int{"default": 10}}))(b)
+		r.session = must(b.st.OpenSession(b.ctx, job.WorkerInfo{Name: "next", Kinds: []task.Kind{task.KindFunc}, Funcs: []string{"a", "b", "c"}, Queues: map[string]int{"default": 10}}))(b)
 		b.clock.Move(time.Minute)
 		b.promote()
 		b.renew(r.session)
@@ -201,24 +208,24 @@ func init() {
 	})
 
 	add("a cycle that is canceled ends its member, and one under way survives a pause and an edit", func(b *bench) {
-		r := b.ring("all", belfry.Member{Task: "a"}, belfry.Member{Task: "b"})
+		r := b.ring("all", task.Member{Task: "a"}, task.Member{Task: "b"})
 		b.schedule("all", "all", every(time.Hour))
 		b.clock.Move(time.Hour)
 		b.fire()
 		must(b.st.StartCycles(b.ctx))(b)
 		must(b.st.PauseSchedule(b.ctx, "default", "all", ""))(b)
-		must(b.st.UpdateTask(b.ctx, belfry.Task{Name: "all", Cycle: &belfry.Cycle{Members: []belfry.Member{{Task: "b"}}}}))(b)
+		must(b.st.UpdateTask(b.ctx, task.Task{Name: "all", Cycle: &task.Cycle{Members: []task.Member{{Task: "b"}}}}))(b)
 		want(b, "order", r.works(well), "a b")
 		j := r.run("all")
 		held := r.claim(r.session, 1).Jobs[0]
 		want(b, "the edit counts", held.Job.Task, "b")
 		b.cancel(j.ID)
-		b.wantState(j.ID, belfry.JobCanceled)
+		b.wantState(j.ID, job.Canceled)
 		want(b, "progress", b.count(`select count(*) from belfry.cycle_runs`), 0)
 		if renewal := b.renew(r.session, held); len(renewal.Cancel) != 1 {
 			b.Fatalf("%+v", renewal)
 		}
-		b.finish(r.session, held, belfry.OutcomeCanceled)
+		b.finish(r.session, held, job.OutcomeCanceled)
 		want(b, "members held", b.count(`select count(*) from belfry.member_timing where running_job > 0`), 0)
 		r.run("all")
 		want(b, "order", r.works(well), "b")
@@ -227,28 +234,28 @@ func init() {
 	add("a member can be left out of the run under way, and made due again", func(b *bench) {
 		r := b.ring("all", hourly("a"), hourly("b"), hourly("c"))
 		j := r.run("all")
-		must(b.st.SkipMember(belfry.WithActor(b.ctx, "ann"), "default", "all", "c"))(b)
+		must(b.st.SkipMember(access.WithActor(b.ctx, "ann"), "default", "all", "c"))(b)
 		must(b.st.SkipMember(b.ctx, "default", "all", "a"))(b)
 		want(b, "order", r.works(well), "b")
 		want(b, "results", r.output(j.ID), "a skipped; b ok; c skipped")
-		wantCode(b, second(b.st.SkipMember(b.ctx, "default", "all", "a")), belfry.Conflict, "not under way")
+		wantCode(b, second(b.st.SkipMember(b.ctx, "default", "all", "a")), core.Conflict, "not under way")
 		want(b, "b is due", r.status("all").Members[1].Due, false)
 		want(b, "reset", strings.Join(must(b.st.ResetTiming(b.ctx, "default", "all", "b"))(b), ","), "b")
 		want(b, "b is due", r.status("all").Members[1].Due, true)
 		want(b, "and why", r.status("all").Members[1].Why, "its timing was reset at "+b.clock.Now().UTC().Format("2006-01-02 15:04:05 MST")+", and it has not succeeded since")
 		must(b.st.ResetTiming(b.ctx, "default", "all"))(b)
 		want(b, "what never succeeded", r.status("all").Members[2].Why, "it has never succeeded")
-		wantCode(b, second(b.st.ResetTiming(b.ctx, "default", "all", "x")), belfry.NotFound)
-		wantCode(b, second(b.st.CycleStatus(b.ctx, "default", "a")), belfry.Conflict, "no cycle")
+		wantCode(b, second(b.st.ResetTiming(b.ctx, "default", "all", "x")), core.NotFound)
+		wantCode(b, second(b.st.CycleStatus(b.ctx, "default", "a")), core.Conflict, "no cycle")
 	})
 
 	add("a member that is redriven holds back cycles that have it, and counts", func(b *bench) {
 		r := b.ring("all", hourly("a"), hourly("b"))
 		j := r.run("all")
 		failed := r.claim(r.session, 1).Jobs[0]
-		r.finish(r.session, failed, belfry.OutcomeError)
+		r.finish(r.session, failed, job.OutcomeError)
 		r.works(well)
-		b.wantState(j.ID, belfry.JobFailed)
+		b.wantState(j.ID, job.Failed)
 		b.clock.Move(2 * time.Hour)
 		want(b, "redriven", len(b.redrive(failed.Job.ID).IDs), 1)
 		r.run("all")
@@ -259,7 +266,7 @@ func init() {
 		b.clock.Move(2 * time.Hour)
 		r.run("all")
 		second := r.claim(r.session, 1).Jobs[0]
-		r.finish(r.session, second, belfry.OutcomeError)
+		r.finish(r.session, second, job.OutcomeError)
 		r.works(well)
 		r.run("all")
 		if left := b.redrive(second.Job.ID).Left[second.Job.ID]; !strings.Contains(left, "a cycle runs its task now") {
@@ -268,19 +275,19 @@ func init() {
 	})
 
 	add("a cycle may be a member, but not of itself", func(b *bench) {
-		r := b.ring("inner", belfry.Member{Task: "a"}, belfry.Member{Task: "b"})
-		r.ring("outer", belfry.Member{Task: "inner"}, belfry.Member{Task: "c"})
+		r := b.ring("inner", task.Member{Task: "a"}, task.Member{Task: "b"})
+		r.ring("outer", task.Member{Task: "inner"}, task.Member{Task: "c"})
 		j := r.run("outer")
 		want(b, "order", r.works(well), "a b c")
 		want(b, "results", r.output(j.ID), "inner ok; c ok")
-		wantCode(b, second(b.st.UpdateTask(b.ctx, belfry.Task{Name: "inner", Cycle: &belfry.Cycle{Members: []belfry.Member{{Task: "outer"}}}})), belfry.Invalid, "cycle.members[0].task")
-		wantCode(b, second(b.st.CreateTask(b.ctx, belfry.Task{Name: "x", Cycle: &belfry.Cycle{Members: []belfry.Member{{Task: "nobody"}}}})), belfry.Invalid, "nobody")
-		wantCode(b, b.st.DeleteTask(b.ctx, "default", "a"), belfry.Conflict, "inner")
+		wantCode(b, second(b.st.UpdateTask(b.ctx, task.Task{Name: "inner", Cycle: &task.Cycle{Members: []task.Member{{Task: "outer"}}}})), core.Invalid, "cycle.members[0].task")
+		wantCode(b, second(b.st.CreateTask(b.ctx, task.Task{Name: "x", Cycle: &task.Cycle{Members: []task.Member{{Task: "nobody"}}}})), core.Invalid, "nobody")
+		wantCode(b, b.st.DeleteTask(b.ctx, "default", "a"), core.Conflict, "inner")
 	})
 
 	add("a pause between members is kept, and a clock that is set runs no member twice", func(b *bench) {
 		r := b.ring("all", hourly("a"), hourly("b"))
-		must(b.st.UpdateTask(b.ctx, belfry.Task{Name: "all", Cycle: &belfry.Cycle{Stagger: belfry.Duration(10 * time.Minute), Members: []belfry.Member{hourly("a"), hourly("b")}}}))(b)
+		must(b.st.UpdateTask(b.ctx, task.Task{Name: "all", Cycle: &task.Cycle{Stagger: core.Duration(10 * time.Minute), Members: []task.Member{hourly("a"), hourly("b")}}}))(b)
 		j := r.run("all")
 		want(b, "order", r.works(well), "a")
 		want(b, "jobs that wait for their time", b.count(`select count(*) from belfry.jobs where state = 'scheduled' and origin = 'cycle'`), 1)
@@ -291,11 +298,11 @@ func init() {
 		b.clock.Set(time.Hour)
 		ok(b, b.st.ShiftClock(b.ctx, time.Hour))
 		j = r.run("all")
-		b.wantState(j.ID, belfry.JobSkipped)
+		b.wantState(j.ID, job.Skipped)
 		b.clock.Set(-2 * time.Hour)
 		ok(b, b.st.ShiftClock(b.ctx, -2*time.Hour))
 		j = r.run("all")
-		b.wantState(j.ID, belfry.JobSkipped)
+		b.wantState(j.ID, job.Skipped)
 		b.clock.Move(56 * time.Minute)
 		r.run("all")
 		if order := r.works(well); !strings.HasPrefix(order, "a") {
@@ -304,17 +311,17 @@ func init() {
 	})
 
 	add("a cycle is told once, with a line for each member", func(b *bench) {
-		b.channel("hook", func(rule *belfry.AlertRule) {
-			rule.On, rule.Group = []belfry.NoticeType{belfry.NoticeCycleEnded}, -1
+		b.channel("hook", func(rule *alert.Rule) {
+			rule.On, rule.Group = []alert.NoticeType{alert.NoticeCycleEnded}, -1
 		})
-		b.channel("pager", func(rule *belfry.AlertRule) { rule.On, rule.Group = []belfry.NoticeType{belfry.NoticeJobFailed}, -1 })
-		r := b.ring("all", belfry.Member{Task: "a", MaxAttempts: 1}, belfry.Member{Task: "b"})
+		b.channel("pager", func(rule *alert.Rule) { rule.On, rule.Group = []alert.NoticeType{alert.NoticeJobFailed}, -1 })
+		r := b.ring("all", task.Member{Task: "a", MaxAttempts: 1}, task.Member{Task: "b"})
 		r.run("all")
-		r.works(func(task string) belfry.Outcome {
+		r.works(func(task string) job.Outcome {
 			if task == "a" {
-				return belfry.OutcomeError
+				return job.OutcomeError
 			}
-			return belfry.OutcomeOK
+			return job.OutcomeOK
 		})
 		messages := must(b.st.TakeAlerts(b.ctx, "", 32))(b).Messages
 		want(b, "messages", len(messages), 2)
@@ -327,13 +334,13 @@ func init() {
 
 	add("cycles are listed by name, with their status", func(b *bench) {
 		r := b.ring("two", hourly("a"), hourly("b"))
-		r.ring("one", hourly("a"), belfry.Member{Task: "c"})
-		r.ring("three", belfry.Member{Task: "b"})
+		r.ring("one", hourly("a"), task.Member{Task: "c"})
+		r.ring("three", task.Member{Task: "b"})
 		r.run("two")
 		want(b, "order", r.works(well), "a b")
 		j := r.run("one")
-		list := func(cursor string) (names string, p belfry.Page[belfry.CycleStatus]) {
-			p = must(b.st.Cycles(b.ctx, belfry.DocumentFilter{Paging: belfry.Paging{Limit: 2, Cursor: cursor}}))(b)
+		list := func(cursor string) (names string, p core.Page[cycle.Status]) {
+			p = must(b.st.Cycles(b.ctx, view.DocumentFilter{Paging: core.Paging{Limit: 2, Cursor: cursor}}))(b)
 			for _, s := range p.Items {
 				names += s.Task.Name + " "
 			}
@@ -355,20 +362,20 @@ func init() {
 	})
 
 	add("a cycle is run beside its plan, once at a time, and canceled by its name", func(b *bench) {
-		r := b.ring("all", hourly("a"), belfry.Member{Task: "b"})
-		wantCode(b, second(b.st.CancelCycle(b.ctx, "default", "all", "")), belfry.Conflict, "not under way")
-		wantCode(b, second(b.st.RunCycle(b.ctx, "default", "a")), belfry.Conflict, "no cycle")
-		wantCode(b, second(b.st.RunCycle(b.ctx, "default", "none")), belfry.NotFound)
+		r := b.ring("all", hourly("a"), task.Member{Task: "b"})
+		wantCode(b, second(b.st.CancelCycle(b.ctx, "default", "all", "")), core.Conflict, "not under way")
+		wantCode(b, second(b.st.RunCycle(b.ctx, "default", "a")), core.Conflict, "no cycle")
+		wantCode(b, second(b.st.RunCycle(b.ctx, "default", "none")), core.NotFound)
 		ready := must(b.st.RunCycle(b.ctx, "", "all"))(b)
-		want(b, "trigger", ready.Trigger, belfry.TriggerManual)
-		wantCode(b, second(b.st.RunCycle(b.ctx, "default", "all")), belfry.Conflict, "under way")
+		want(b, "trigger", ready.Trigger, job.TriggerManual)
+		wantCode(b, second(b.st.RunCycle(b.ctx, "default", "all")), core.Conflict, "under way")
 		want(b, "canceled before it began", must(b.st.CancelCycle(b.ctx, "default", "all", ""))(b).IDs[0], ready.ID)
-		b.wantState(ready.ID, belfry.JobCanceled)
+		b.wantState(ready.ID, job.Canceled)
 		j := must(b.st.RunCycle(b.ctx, "default", "all"))(b)
 		must(b.st.StartCycles(b.ctx))(b)
-		wantCode(b, second(b.st.RunCycle(b.ctx, "default", "all")), belfry.Conflict, fmt.Sprintf("job %d", j.ID))
+		wantCode(b, second(b.st.RunCycle(b.ctx, "default", "all")), core.Conflict, fmt.Sprintf("job %d", j.ID))
 		want(b, "canceled", must(b.st.CancelCycle(b.ctx, "default", "all", "enough"))(b).IDs[0], j.ID)
-		if done := b.wantState(j.ID, belfry.JobCanceled); !strings.Contains(done.Note, "enough") {
+		if done := b.wantState(j.ID, job.Canceled); !strings.Contains(done.Note, "enough") {
 			b.Fatal(done.Note)
 		}
 		want(b, "order", r.works(well), "")

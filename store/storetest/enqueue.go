@@ -8,17 +8,22 @@ import (
 	"testing"
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/access"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/job"
+	"github.com/belfry-run/belfry/schedule"
+	"github.com/belfry-run/belfry/task"
+	"github.com/belfry-run/belfry/view"
 )
 
 // ask enqueues one job and answers all that comes back.
-func (b *bench) ask(n belfry.NewJob) belfry.Enqueued {
+func (b *bench) ask(n job.NewJob) job.Enqueued {
 	b.Helper()
-	return must(b.st.Enqueue(b.ctx, []belfry.NewJob{n}))(b)[0]
+	return must(b.st.Enqueue(b.ctx, []job.NewJob{n}))(b)[0]
 }
 
 // settle claims the one job that is ready and ends it.
-func (b *bench) settle(funcName string, outcome belfry.Outcome) belfry.Job {
+func (b *bench) settle(funcName string, outcome job.Outcome) job.Job {
 	b.Helper()
 	s := b.session(funcName)
 	c := b.claim(s, 1)
@@ -30,25 +35,25 @@ func (b *bench) settle(funcName string, outcome belfry.Outcome) belfry.Job {
 func init() {
 	add("a batch is enqueued whole or not at all", func(b *bench) {
 		b.task("good")
-		for name, bad := range map[string]belfry.NewJob{
+		for name, bad := range map[string]job.NewJob{
 			"task":         {Task: "nobody"},
 			"input":        {Task: "good", Input: json.RawMessage(`{`)},
 			"max_attempts": {Task: "good", MaxAttempts: 101},
 			"delay":        {Task: "good", Delay: -1},
 			"queue":        {Task: "good", Queue: "nowhere"},
-			"kind":         {Task: "good", Kind: belfry.KindCommand},
+			"kind":         {Task: "good", Kind: task.KindCommand},
 			"key":          {Task: "good", Key: "nul\x00"},
-			"active_key":   {Task: "good", ActiveKey: strings.Repeat("k", belfry.MaxKey+1)},
-			"key_window":   {Task: "good", Key: "k", KeyWindow: belfry.MaxKeyWindow + 1},
+			"active_key":   {Task: "good", ActiveKey: strings.Repeat("k", core.MaxKey+1)},
+			"key_window":   {Task: "good", Key: "k", KeyWindow: job.MaxKeyWindow + 1},
 			"due_at":       {Task: "good", DueAt: Epoch.Add(-time.Hour)},
-			"priority":     {Task: "good", Priority: new(belfry.MaxPriority + 1)},
+			"priority":     {Task: "good", Priority: new(core.MaxPriority + 1)},
 			"tags":         {Task: "good", Tags: []string{"no spaces"}},
 			"timeout":      {Task: "good", Timeout: 1},
 		} {
-			_, err := b.st.Enqueue(b.ctx, []belfry.NewJob{{Task: "good", Key: "first"}, bad, {Task: "good"}})
-			code := belfry.Invalid
+			_, err := b.st.Enqueue(b.ctx, []job.NewJob{{Task: "good", Key: "first"}, bad, {Task: "good"}})
+			code := core.Invalid
 			if name == "task" {
-				code = belfry.NotFound
+				code = core.NotFound
 			}
 			wantCode(b, err, code, name)
 		}
@@ -59,40 +64,40 @@ func init() {
 
 	add("inputs, batches and tags over their limits are refused, and at their limits accepted", func(b *bench) {
 		b.task("t")
-		full := json.RawMessage(`"` + strings.Repeat("x", belfry.MaxInput-2) + `"`)
-		j := b.enqueue(belfry.NewJob{Task: "t", Input: full})
-		want(b, "input kept", len(b.job(j.ID).Input), belfry.MaxInput)
-		_, err := b.st.Enqueue(b.ctx, []belfry.NewJob{{Task: "t", Input: append(full, ' ')}})
-		wantCode(b, err, belfry.Invalid, "input", "limit")
+		full := json.RawMessage(`"` + strings.Repeat("x", core.MaxInput-2) + `"`)
+		j := b.enqueue(job.NewJob{Task: "t", Input: full})
+		want(b, "input kept", len(b.job(j.ID).Input), core.MaxInput)
+		_, err := b.st.Enqueue(b.ctx, []job.NewJob{{Task: "t", Input: append(full, ' ')}})
+		wantCode(b, err, core.Invalid, "input", "limit")
 		var tags []string
-		for i := range belfry.MaxTags + 1 {
+		for i := range core.MaxTags + 1 {
 			tags = append(tags, fmt.Sprint("tag", i))
 		}
-		b.enqueue(belfry.NewJob{Task: "t", Tags: tags[1:]})
-		_, err = b.st.Enqueue(b.ctx, []belfry.NewJob{{Task: "t", Tags: tags}})
-		wantCode(b, err, belfry.Invalid, "tags")
-		_, err = b.st.Enqueue(b.ctx, slices.Repeat([]belfry.NewJob{{Task: "t"}}, belfry.MaxBatch+1))
-		wantCode(b, err, belfry.TooLarge)
-		most := belfry.MaxBatch
+		b.enqueue(job.NewJob{Task: "t", Tags: tags[1:]})
+		_, err = b.st.Enqueue(b.ctx, []job.NewJob{{Task: "t", Tags: tags}})
+		wantCode(b, err, core.Invalid, "tags")
+		_, err = b.st.Enqueue(b.ctx, slices.Repeat([]job.NewJob{{Task: "t"}}, core.MaxBatch+1))
+		wantCode(b, err, core.TooLarge)
+		most := core.MaxBatch
 		if testing.Short() {
 			most /= 10
 		}
-		want(b, "a full batch", len(must(b.st.Enqueue(b.ctx, slices.Repeat([]belfry.NewJob{{Task: "t"}}, most)))(b)), most)
+		want(b, "a full batch", len(must(b.st.Enqueue(b.ctx, slices.Repeat([]job.NewJob{{Task: "t"}}, most)))(b)), most)
 	})
 
 	add("what a job leaves out comes from its task, and what it says wins", func(b *bench) {
-		must(b.st.SaveQueue(b.ctx, belfry.Queue{Name: "q"}))(b)
-		b.task("t", func(t *belfry.Task) {
-			t.Priority, t.Queue, t.Timeout, t.Tags = 4, "q", belfry.Duration(time.Minute), []string{"of-task"}
+		must(b.st.SaveQueue(b.ctx, job.Queue{Name: "q"}))(b)
+		b.task("t", func(t *task.Task) {
+			t.Priority, t.Queue, t.Timeout, t.Tags = 4, "q", core.Duration(time.Minute), []string{"of-task"}
 			t.Input, t.Retry.MaxAttempts = json.RawMessage(`{"of":"task"}`), 7
 		})
-		j := b.enqueue(belfry.NewJob{Task: "t"})
-		if j.Priority != 4 || j.Queue != "q" || j.Timeout != belfry.Duration(time.Minute) || string(j.Input) != `{"of":"task"}` || j.MaxAttempts != 7 || !slices.Equal(j.Tags, []string{"of-task"}) {
+		j := b.enqueue(job.NewJob{Task: "t"})
+		if j.Priority != 4 || j.Queue != "q" || j.Timeout != core.Duration(time.Minute) || string(j.Input) != `{"of":"task"}` || j.MaxAttempts != 7 || !slices.Equal(j.Tags, []string{"of-task"}) {
 			b.Fatalf("%+v", j)
 		}
 		zero := 0
-		j = b.enqueue(belfry.NewJob{Task: "t", Priority: &zero, Queue: "default", Timeout: belfry.Duration(time.Second), Tags: []string{"own"}, Input: json.RawMessage(`1`), MaxAttempts: 1})
-		if j.Priority != 0 || j.Queue != "default" || j.Timeout != belfry.Duration(time.Second) || string(j.Input) != `1` || j.MaxAttempts != 1 || !slices.Equal(j.Tags, []string{"own"}) {
+		j = b.enqueue(job.NewJob{Task: "t", Priority: &zero, Queue: "default", Timeout: core.Duration(time.Second), Tags: []string{"own"}, Input: json.RawMessage(`1`), MaxAttempts: 1})
+		if j.Priority != 0 || j.Queue != "default" || j.Timeout != core.Duration(time.Second) || string(j.Input) != `1` || j.MaxAttempts != 1 || !slices.Equal(j.Tags, []string{"own"}) {
 			b.Fatalf("%+v", j)
 		}
 		want(b, "answer and row", jsonOf(b.job(j.ID)), jsonOf(j))
@@ -100,34 +105,34 @@ func init() {
 
 	add("a delayed job and one for an instant wait for their time", func(b *bench) {
 		b.task("t")
-		d := b.enqueue(belfry.NewJob{Task: "t", Delay: belfry.Duration(time.Minute)})
-		a := b.enqueue(belfry.NewJob{Task: "t", DueAt: Epoch.Add(2*time.Minute + 1)}) // a nanosecond more than is kept
-		now := b.enqueue(belfry.NewJob{Task: "t", DueAt: Epoch.Add(-time.Second)})
-		want(b, "in the near past", now.State, belfry.JobReady)
+		d := b.enqueue(job.NewJob{Task: "t", Delay: core.Duration(time.Minute)})
+		a := b.enqueue(job.NewJob{Task: "t", DueAt: Epoch.Add(2*time.Minute + 1)}) // a nanosecond more than is kept
+		now := b.enqueue(job.NewJob{Task: "t", DueAt: Epoch.Add(-time.Second)})
+		want(b, "in the near past", now.State, job.Ready)
 		want(b, "delay", d.DueAt, Epoch.Add(time.Minute))
 		want(b, "instant", a.DueAt, Epoch.Add(2*time.Minute))
 		p := must(b.st.Promote(b.ctx))(b)
 		want(b, "early", p.Jobs, 0)
 		want(b, "next", p.NextAt, Epoch.Add(time.Minute))
-		for _, j := range []belfry.Job{d, a} {
-			b.wantState(j.ID, belfry.JobScheduled)
+		for _, j := range []job.Job{d, a} {
+			b.wantState(j.ID, job.Scheduled)
 			b.clock.Move(time.Minute)
 			want(b, "on time", b.promote(), 1)
-			b.wantState(j.ID, belfry.JobReady)
+			b.wantState(j.ID, job.Ready)
 		}
 	})
 
 	add("a job for a handler without a task makes the task, once, and a job without either is refused", func(b *bench) {
-		_, err := b.st.Enqueue(b.ctx, []belfry.NewJob{{Task: "nobody"}})
-		wantCode(b, err, belfry.NotFound, "nobody", "belfry task list")
-		es := must(b.st.Enqueue(b.ctx, []belfry.NewJob{{Task: "fresh", Kind: belfry.KindFunc}, {Task: "fresh", Kind: belfry.KindFunc}, {Task: "fresh", Namespace: "other", Kind: belfry.KindFunc}}))(b)
+		_, err := b.st.Enqueue(b.ctx, []job.NewJob{{Task: "nobody"}})
+		wantCode(b, err, core.NotFound, "nobody", "belfry task list")
+		es := must(b.st.Enqueue(b.ctx, []job.NewJob{{Task: "fresh", Kind: task.KindFunc}, {Task: "fresh", Kind: task.KindFunc}, {Task: "fresh", Namespace: "other", Kind: task.KindFunc}}))(b)
 		want(b, "jobs", len(es), 3)
 		want(b, "tasks", b.count(`select count(*) from belfry.tasks where name = 'fresh'`), 2)
 		t := must(b.st.Task(b.ctx, "default", "fresh"))(b)
-		want(b, "kind", t.Kind, belfry.KindFunc)
+		want(b, "kind", t.Kind, task.KindFunc)
 		errs := make([]error, 8)
 		together(len(errs), func(i int) {
-			_, errs[i] = b.st.Enqueue(b.ctx, []belfry.NewJob{{Task: "rush", Kind: belfry.KindFunc}})
+			_, errs[i] = b.st.Enqueue(b.ctx, []job.NewJob{{Task: "rush", Kind: task.KindFunc}})
 		})
 		for _, err := range errs {
 			ok(b, err)
@@ -138,25 +143,25 @@ func init() {
 
 	add("within its window an idempotency key answers the first job, ended or not, and afterwards a new one", func(b *bench) {
 		b.task("t")
-		first := b.ask(belfry.NewJob{Task: "t", Key: "k", KeyWindow: belfry.Duration(time.Hour), Input: json.RawMessage(`1`)})
+		first := b.ask(job.NewJob{Task: "t", Key: "k", KeyWindow: core.Duration(time.Hour), Input: json.RawMessage(`1`)})
 		want(b, "first", first.Existing, false)
 		want(b, "key", first.Job.Key, "k")
-		for _, other := range []belfry.NewJob{{Task: "t", Key: "k", Input: json.RawMessage(`2`)}, {Task: "t", Key: "k"}, {Task: "t", Key: "k", Input: json.RawMessage(`1`), Tags: []string{"x"}}} {
-			_, err := b.st.Enqueue(b.ctx, []belfry.NewJob{other})
-			wantCode(b, err, belfry.Conflict, fmt.Sprint("belongs to job ", first.Job.ID))
+		for _, other := range []job.NewJob{{Task: "t", Key: "k", Input: json.RawMessage(`2`)}, {Task: "t", Key: "k"}, {Task: "t", Key: "k", Input: json.RawMessage(`1`), Tags: []string{"x"}}} {
+			_, err := b.st.Enqueue(b.ctx, []job.NewJob{other})
+			wantCode(b, err, core.Conflict, fmt.Sprint("belongs to job ", first.Job.ID))
 		}
-		_, err := b.st.Enqueue(b.ctx, []belfry.NewJob{{Task: "t", Key: "new", Input: json.RawMessage(`1`)}, {Task: "t", Key: "new", Input: json.RawMessage(`2`)}})
-		wantCode(b, err, belfry.Conflict, "new")
-		asked := belfry.NewJob{Task: "t", Key: "k", Input: json.RawMessage(`1`)}
+		_, err := b.st.Enqueue(b.ctx, []job.NewJob{{Task: "t", Key: "new", Input: json.RawMessage(`1`)}, {Task: "t", Key: "new", Input: json.RawMessage(`2`)}})
+		wantCode(b, err, core.Conflict, "new")
+		asked := job.NewJob{Task: "t", Key: "k", Input: json.RawMessage(`1`)}
 		again := b.ask(asked)
 		want(b, "again", again.Existing, true)
 		want(b, "the first one", jsonOf(again.Job), jsonOf(first.Job))
-		want(b, "in another namespace", b.ask(belfry.NewJob{Task: "t2", Kind: belfry.KindFunc, Namespace: "other", Key: "k"}).Existing, false)
-		b.settle("t", belfry.OutcomeOK)
+		want(b, "in another namespace", b.ask(job.NewJob{Task: "t2", Kind: task.KindFunc, Namespace: "other", Key: "k"}).Existing, false)
+		b.settle("t", job.OutcomeOK)
 		b.clock.Move(time.Hour - time.Microsecond)
 		again = b.ask(asked)
 		want(b, "after its end", again.Existing, true)
-		want(b, "its state", again.Job.State, belfry.JobSucceeded)
+		want(b, "its state", again.Job.State, job.Succeeded)
 		b.clock.Move(time.Microsecond)
 		fresh := b.ask(asked)
 		want(b, "after the window", fresh.Existing, false)
@@ -168,7 +173,7 @@ func init() {
 
 	add("the same key twice in one batch makes one job", func(b *bench) {
 		b.task("t")
-		es := must(b.st.Enqueue(b.ctx, []belfry.NewJob{{Task: "t", Key: "k"}, {Task: "t", Key: "other"}, {Task: "t", Key: "k"}, {Task: "t", ActiveKey: "a"}, {Task: "t", ActiveKey: "a"}}))(b)
+		es := must(b.st.Enqueue(b.ctx, []job.NewJob{{Task: "t", Key: "k"}, {Task: "t", Key: "other"}, {Task: "t", Key: "k"}, {Task: "t", ActiveKey: "a"}, {Task: "t", ActiveKey: "a"}}))(b)
 		for i, e := range es {
 			want(b, fmt.Sprint("existing ", i), e.Existing, i == 2 || i == 4)
 		}
@@ -179,10 +184,10 @@ func init() {
 
 	add("jobs asked for at once with the same key are one job", func(b *bench) {
 		b.task("t")
-		for _, n := range []belfry.NewJob{{Task: "t", Key: "k"}, {Task: "t", ActiveKey: "a"}, {Task: "t", Key: "both", ActiveKey: "both"}} {
+		for _, n := range []job.NewJob{{Task: "t", Key: "k"}, {Task: "t", ActiveKey: "a"}, {Task: "t", Key: "both", ActiveKey: "both"}} {
 			ids, errs := make([]int64, 12), make([]error, 12)
 			together(len(ids), func(i int) {
-				es, err := b.st.Enqueue(b.ctx, []belfry.NewJob{n})
+				es, err := b.st.Enqueue(b.ctx, []job.NewJob{n})
 				if errs[i] = err; err == nil {
 					ids[i] = es[0].Job.ID
 				}
@@ -199,9 +204,9 @@ func init() {
 		b.task("t")
 		errs := make([]error, 8)
 		together(len(errs), func(i int) {
-			var ns []belfry.NewJob
+			var ns []job.NewJob
 			for k := range 20 {
-				ns = append(ns, belfry.NewJob{Task: "t", Key: fmt.Sprint("k", k)})
+				ns = append(ns, job.NewJob{Task: "t", Key: fmt.Sprint("k", k)})
 			}
 			if i%2 == 1 {
 				slices.Reverse(ns)
@@ -215,89 +220,89 @@ func init() {
 	})
 
 	add("an active key lets one job live, whatever it goes through, and is free again after its end", func(b *bench) {
-		b.task("t", func(t *belfry.Task) { t.Retry.MaxAttempts = 3 })
+		b.task("t", func(t *task.Task) { t.Retry.MaxAttempts = 3 })
 		b.task("u")
-		n := belfry.NewJob{Task: "t", ActiveKey: "a"}
+		n := job.NewJob{Task: "t", ActiveKey: "a"}
 		first := b.ask(n)
-		held := func(state belfry.JobState) {
+		held := func(state job.State) {
 			b.Helper()
-			e := b.ask(belfry.NewJob{Task: "u", ActiveKey: "a"})
+			e := b.ask(job.NewJob{Task: "u", ActiveKey: "a"})
 			want(b, "existing", e.Existing, true)
 			want(b, "holder", e.Job.ID, first.Job.ID)
 			want(b, "its state", e.Job.State, state)
 		}
-		held(belfry.JobReady)
+		held(job.Ready)
 		s := b.session("t")
 		c := b.claim(s, 1)
-		held(belfry.JobRunning)
-		b.finish(s, c.Jobs[0], belfry.OutcomeError)
-		held(belfry.JobScheduled)
+		held(job.Running)
+		b.finish(s, c.Jobs[0], job.OutcomeError)
+		held(job.Scheduled)
 		b.clock.Move(10 * time.Second)
 		b.promote()
-		held(belfry.JobReady)
-		b.settle("t", belfry.OutcomeError)
-		held(belfry.JobScheduled)
+		held(job.Ready)
+		b.settle("t", job.OutcomeError)
+		held(job.Scheduled)
 		b.clock.Move(20 * time.Second)
 		b.promote()
-		want(b, "end", b.settle("t", belfry.OutcomeError).State, belfry.JobFailed)
+		want(b, "end", b.settle("t", job.OutcomeError).State, job.Failed)
 		second := b.ask(n)
 		want(b, "free again", second.Existing, false)
 		left := b.redrive(first.Job.ID).Left
 		if !strings.Contains(left[first.Job.ID], "active key") {
 			b.Fatalf("redriven beside another: %+v", left)
 		}
-		b.wantState(first.Job.ID, belfry.JobFailed)
+		b.wantState(first.Job.ID, job.Failed)
 		b.cancel(second.Job.ID)
 		want(b, "redriven", len(b.redrive(first.Job.ID).IDs), 1)
-		held(belfry.JobReady)
-		want(b, "other namespaces", b.ask(belfry.NewJob{Task: "t", Kind: belfry.KindFunc, Namespace: "other", ActiveKey: "a"}).Existing, false)
+		held(job.Ready)
+		want(b, "other namespaces", b.ask(job.NewJob{Task: "t", Kind: task.KindFunc, Namespace: "other", ActiveKey: "a"}).Existing, false)
 	})
 
 	add("a job asked for with both keys answers whoever has one of them, and the key remembers whom", func(b *bench) {
 		b.task("t")
-		live := b.ask(belfry.NewJob{Task: "t", ActiveKey: "a"})
-		es := must(b.st.Enqueue(b.ctx, []belfry.NewJob{{Task: "t", Key: "k", ActiveKey: "a"}, {Task: "t", Key: "k", ActiveKey: "a"}, {Task: "t", Key: "k", ActiveKey: "a"}}))(b)
+		live := b.ask(job.NewJob{Task: "t", ActiveKey: "a"})
+		es := must(b.st.Enqueue(b.ctx, []job.NewJob{{Task: "t", Key: "k", ActiveKey: "a"}, {Task: "t", Key: "k", ActiveKey: "a"}, {Task: "t", Key: "k", ActiveKey: "a"}}))(b)
 		for i, e := range es {
 			want(b, fmt.Sprint("existing ", i), e.Existing, true)
 			want(b, fmt.Sprint("holder ", i), jsonOf(e.Job), jsonOf(live.Job))
 		}
-		b.settle("t", belfry.OutcomeOK)
-		e := b.ask(belfry.NewJob{Task: "t", Key: "k", ActiveKey: "a"})
+		b.settle("t", job.OutcomeOK)
+		e := b.ask(job.NewJob{Task: "t", Key: "k", ActiveKey: "a"})
 		want(b, "the key outlives the job", e.Existing, true)
 		want(b, "whom it remembers", e.Job.ID, live.Job.ID)
-		e = b.ask(belfry.NewJob{Task: "t", Key: "k2", ActiveKey: "a"})
+		e = b.ask(job.NewJob{Task: "t", Key: "k2", ActiveKey: "a"})
 		want(b, "a new key", e.Existing, false)
 	})
 
 	add("bulk cancel and redrive do what fits, say why not for the rest, and change nothing in a dry run", func(b *bench) {
-		b.task("t", func(t *belfry.Task) { t.Retry.MaxAttempts = 1 })
-		dead := b.enqueue(belfry.NewJob{Task: "t", Tags: []string{"x"}}).ID
-		b.settle("t", belfry.OutcomeError)
-		done := b.enqueue(belfry.NewJob{Task: "t"}).ID
-		b.settle("t", belfry.OutcomeOK)
-		waits := b.enqueue(belfry.NewJob{Task: "t", Tags: []string{"x"}}).ID
-		other := b.ask(belfry.NewJob{Task: "t", Kind: belfry.KindFunc, Namespace: "other"}).Job.ID
-		dry := must(b.st.CancelJobs(b.ctx, "default", belfry.Selection{IDs: []int64{dead, waits, other, 1 << 40}, DryRun: true}))(b)
+		b.task("t", func(t *task.Task) { t.Retry.MaxAttempts = 1 })
+		dead := b.enqueue(job.NewJob{Task: "t", Tags: []string{"x"}}).ID
+		b.settle("t", job.OutcomeError)
+		done := b.enqueue(job.NewJob{Task: "t"}).ID
+		b.settle("t", job.OutcomeOK)
+		waits := b.enqueue(job.NewJob{Task: "t", Tags: []string{"x"}}).ID
+		other := b.ask(job.NewJob{Task: "t", Kind: task.KindFunc, Namespace: "other"}).Job.ID
+		dry := must(b.st.CancelJobs(b.ctx, "default", view.Selection{IDs: []int64{dead, waits, other, 1 << 40}, DryRun: true}))(b)
 		if !slices.Equal(dry.IDs, []int64{waits}) || len(dry.Left) != 3 || !strings.Contains(dry.Left[dead], "failed") {
 			b.Fatalf("%+v", dry)
 		}
-		b.wantState(waits, belfry.JobReady)
-		sel := must(b.st.CancelJobs(belfry.WithActor(b.ctx, "ada"), "default", belfry.Selection{Filter: &belfry.JobFilter{Tag: "x"}, Note: "no more"}))(b)
+		b.wantState(waits, job.Ready)
+		sel := must(b.st.CancelJobs(access.WithActor(b.ctx, "ada"), "default", view.Selection{Filter: &job.Filter{Tag: "x"}, Note: "no more"}))(b)
 		want(b, "canceled", fmt.Sprint(sel.IDs), fmt.Sprint([]int64{waits}))
-		j := b.wantState(waits, belfry.JobCanceled)
+		j := b.wantState(waits, job.Canceled)
 		want(b, "note", j.Note, "canceled by ada: no more")
-		b.wantState(other, belfry.JobReady)
-		got := must(b.st.RedriveJobs(b.ctx, "default", belfry.Selection{IDs: []int64{dead, done, waits}, DryRun: true}))(b)
+		b.wantState(other, job.Ready)
+		got := must(b.st.RedriveJobs(b.ctx, "default", view.Selection{IDs: []int64{dead, done, waits}, DryRun: true}))(b)
 		want(b, "dry redrive", fmt.Sprint(got.IDs), fmt.Sprint([]int64{dead, waits}))
-		b.wantState(dead, belfry.JobFailed)
-		want(b, "bulk redrive takes the dead", fmt.Sprint(must(b.st.RedriveJobs(b.ctx, "default", belfry.Selection{Filter: &belfry.JobFilter{}}))(b).IDs), fmt.Sprint([]int64{dead}))
-		b.wantState(waits, belfry.JobCanceled)
-		_, err := b.st.CancelJobs(b.ctx, "default", belfry.Selection{})
-		wantCode(b, err, belfry.Invalid, "ids")
+		b.wantState(dead, job.Failed)
+		want(b, "bulk redrive takes the dead", fmt.Sprint(must(b.st.RedriveJobs(b.ctx, "default", view.Selection{Filter: &job.Filter{}}))(b).IDs), fmt.Sprint([]int64{dead}))
+		b.wantState(waits, job.Canceled)
+		_, err := b.st.CancelJobs(b.ctx, "default", view.Selection{})
+		wantCode(b, err, core.Invalid, "ids")
 	})
 
 	add("a spent job is never claimed again by itself, and names its last error", func(b *bench) {
-		b.task("poison", func(t *belfry.Task) { t.Retry.MaxAttempts = 5; t.Retry.Delay = belfry.Duration(time.Second) })
+		b.task("poison", func(t *task.Task) { t.Retry.MaxAttempts = 5; t.Retry.Delay = core.Duration(time.Second) })
 		b.schedule("tick", "poison", every(24*time.Hour))
 		b.fire()
 		tries := 0
@@ -307,12 +312,12 @@ func init() {
 			s := b.session("poison")
 			for _, j := range b.claim(s, 5).Jobs {
 				tries++
-				b.finish(s, j, belfry.OutcomeError)
+				b.finish(s, j, job.OutcomeError)
 			}
 		}
 		want(b, "tries", tries, 5)
 		j := b.jobsOf("tick")[0]
-		if j.State != belfry.JobFailed || j.Reason != belfry.ReasonSpent || j.Error != "it broke" || j.FinishedAt.IsZero() {
+		if j.State != job.Failed || j.Reason != schedule.ReasonSpent || j.Error != "it broke" || j.FinishedAt.IsZero() {
 			b.Fatalf("%+v", j)
 		}
 		b.clock.Move(24*time.Hour - 200*time.Minute)
@@ -320,18 +325,18 @@ func init() {
 	})
 
 	add("a job that must not start twice fails when its worker is lost", func(b *bench) {
-		b.task("once", func(t *belfry.Task) { t.Retry.OnLost = belfry.OnLostFail; t.Retry.MaxAttempts = 9 })
-		j := b.enqueue(belfry.NewJob{Task: "once"})
+		b.task("once", func(t *task.Task) { t.Retry.OnLost = task.OnLostFail; t.Retry.MaxAttempts = 9 })
+		j := b.enqueue(job.NewJob{Task: "once"})
 		b.claim(b.session("once"), 1)
 		b.clock.Move(lost)
 		b.release()
-		want(b, "reason", b.wantState(j.ID, belfry.JobFailed).Reason, belfry.ReasonLost)
+		want(b, "reason", b.wantState(j.ID, job.Failed).Reason, schedule.ReasonLost)
 	})
 
 	add("more lost jobs than fit into one pass are all released", func(b *bench) {
-		b.task("t", func(t *belfry.Task) { t.Retry.MaxAttempts = 1 })
+		b.task("t", func(t *task.Task) { t.Retry.MaxAttempts = 1 })
 		const n = 600
-		must(b.st.Enqueue(b.ctx, slices.Repeat([]belfry.NewJob{{Task: "t"}}, n)))(b)
+		must(b.st.Enqueue(b.ctx, slices.Repeat([]job.NewJob{{Task: "t"}}, n)))(b)
 		s := b.session("t")
 		want(b, "claimed", len(b.claim(s, n).Jobs), n)
 		b.clock.Move(lost)
@@ -345,12 +350,12 @@ func init() {
 	})
 
 	add("every job ends in exactly one way, and the live table forgets it", func(b *bench) {
-		b.task("t", func(t *belfry.Task) { t.Retry.MaxAttempts = 1 })
+		b.task("t", func(t *task.Task) { t.Retry.MaxAttempts = 1 })
 		b.schedule("s", "t", every(time.Hour))
 		b.fire()
 		must(b.st.PauseSchedule(b.ctx, "default", "s", ""))(b)
-		for _, o := range []belfry.Outcome{belfry.OutcomeOK, belfry.OutcomeError, belfry.OutcomeCanceled} {
-			b.enqueue(belfry.NewJob{Task: "t"})
+		for _, o := range []job.Outcome{job.OutcomeOK, job.OutcomeError, job.OutcomeCanceled} {
+			b.enqueue(job.NewJob{Task: "t"})
 			b.settle("t", o)
 		}
 		want(b, "live", b.count(`select count(*) from belfry.jobs`), 0)

@@ -6,24 +6,28 @@ import (
 	"testing"
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/job"
+	"github.com/belfry-run/belfry/schedule"
+	"github.com/belfry-run/belfry/task"
+	"github.com/belfry-run/belfry/view"
 )
 
 // cron makes a schedule follow a cron expression.
-func cron(expr string) func(*belfry.Schedule) {
-	return func(s *belfry.Schedule) { s.Rules = []belfry.Rule{{Cron: expr}} }
+func cron(expr string) func(*schedule.Schedule) {
+	return func(s *schedule.Schedule) { s.Rules = []schedule.Rule{{Cron: expr}} }
 }
 
-func at(ts ...time.Time) func(*belfry.Schedule) {
-	return func(s *belfry.Schedule) { s.Rules = []belfry.Rule{{At: ts}} }
+func at(ts ...time.Time) func(*schedule.Schedule) {
+	return func(s *schedule.Schedule) { s.Rules = []schedule.Rule{{At: ts}} }
 }
 
-func overlap(o belfry.Overlap) func(*belfry.Schedule) {
-	return func(s *belfry.Schedule) { s.Overlap = o }
+func overlap(o schedule.Overlap) func(*schedule.Schedule) {
+	return func(s *schedule.Schedule) { s.Overlap = o }
 }
 
-func catchup(c belfry.Catchup) func(*belfry.Schedule) {
-	return func(s *belfry.Schedule) { s.Catchup = c }
+func catchup(c schedule.Catchup) func(*schedule.Schedule) {
+	return func(s *schedule.Schedule) { s.Catchup = c }
 }
 
 // fireTo walks from one next time to the next until the clock stands at end,
@@ -49,7 +53,7 @@ func (b *bench) said(schedule string) string {
 	b.Helper()
 	var all []string
 	for _, o := range b.occurrences(schedule) {
-		text := fmt.Sprintf("%s %s", belfry.Duration(o.Nominal.Sub(Epoch)), o.Decision)
+		text := fmt.Sprintf("%s %s", core.Duration(o.Nominal.Sub(Epoch)), o.Decision)
 		if o.Reason != "" {
 			text += " " + string(o.Reason)
 		}
@@ -76,7 +80,7 @@ func init() {
 		b.task("tick")
 		before := b.schedule("tick", "tick", every(time.Minute))
 		// A row in the way of the job's id makes the last step of the firing fail.
-		next := b.enqueue(belfry.NewJob{Task: "tick"}).ID + 1
+		next := b.enqueue(job.NewJob{Task: "tick"}).ID + 1
 		b.sql(`insert into belfry.jobs (id, namespace, task_id, task, kind, queue, priority, state, origin, due_at, created_at, max_attempts, timeout)
 			values ($1, 'default', 0, 'squatter', 'func', 'default', 0, 'scheduled', 'enqueue', 9000000000000000, 1, 1, 1)`, next)
 		if _, err := b.st.FireDue(b.ctx); err == nil {
@@ -91,7 +95,7 @@ func init() {
 
 	add("a nominal time that has a row is not fired again, even if the schedule's row were set back", func(b *bench) {
 		b.task("tick")
-		b.schedule("tick", "tick", every(time.Minute), overlap(belfry.OverlapAllow))
+		b.schedule("tick", "tick", every(time.Minute), overlap(schedule.OverlapAllow))
 		b.fire()
 		b.sql(`update belfry.schedules set next_at = $1, high_water = $2, runs = 0`, Epoch.UnixMicro(), Epoch.Add(-time.Hour).UnixMicro())
 		b.fire()
@@ -101,7 +105,7 @@ func init() {
 
 	add("nothing at or below the high-water mark is ever fired", func(b *bench) {
 		b.task("tick")
-		b.schedule("tick", "tick", every(time.Minute), overlap(belfry.OverlapAllow))
+		b.schedule("tick", "tick", every(time.Minute), overlap(schedule.OverlapAllow))
 		b.fire()
 		b.clock.Move(3 * time.Minute)
 		b.fire()
@@ -114,10 +118,10 @@ func init() {
 
 	add("missed runs: the latest is made up for and the others are one row with the reason", func(b *bench) {
 		b.task("tick")
-		b.schedule("latest", "tick", every(time.Minute), catchup(belfry.CatchupLatest), overlap(belfry.OverlapAllow))
-		b.schedule("none", "tick", every(time.Minute), catchup(belfry.CatchupNone), overlap(belfry.OverlapAllow))
-		b.schedule("all", "tick", every(time.Minute), catchup(belfry.CatchupAll), overlap(belfry.OverlapAllow),
-			func(s *belfry.Schedule) { s.CatchupWindow = belfry.Duration(5 * time.Minute); s.CatchupMax = 3 })
+		b.schedule("latest", "tick", every(time.Minute), catchup(schedule.CatchupLatest), overlap(schedule.OverlapAllow))
+		b.schedule("none", "tick", every(time.Minute), catchup(schedule.CatchupNone), overlap(schedule.OverlapAllow))
+		b.schedule("all", "tick", every(time.Minute), catchup(schedule.CatchupAll), overlap(schedule.OverlapAllow),
+			func(s *schedule.Schedule) { s.CatchupWindow = core.Duration(5 * time.Minute); s.CatchupMax = 3 })
 		b.clock.Move(10*time.Minute + 30*time.Second)
 		b.fire()
 		want(b, "latest", b.said("latest"), "0s skipped catchup_latest x10, 10m job")
@@ -130,8 +134,8 @@ func init() {
 
 	add("a five-minute rule is as true after ten thousand occurrences as after one", func(b *bench) {
 		b.task("tick")
-		b.schedule("tick", "tick", every(5*time.Minute), overlap(belfry.OverlapAllow), catchup(belfry.CatchupAll),
-			func(s *belfry.Schedule) { s.CatchupMax = 1000; s.CatchupWindow = belfry.Duration(366 * 24 * time.Hour) })
+		b.schedule("tick", "tick", every(5*time.Minute), overlap(schedule.OverlapAllow), catchup(schedule.CatchupAll),
+			func(s *schedule.Schedule) { s.CatchupMax = 1000; s.CatchupWindow = core.Duration(366 * 24 * time.Hour) })
 		want(b, "first", b.fire().Jobs, 1)
 		runs := int64(10_000)
 		if testing.Short() { // under the race detector, SQLite in pure Go takes half a minute for them
@@ -154,14 +158,14 @@ func init() {
 	add("a rule for Mondays and Fridays that begins on a Wednesday runs on Fridays and Mondays only", func(b *bench) {
 		b.clock.Move(48 * time.Hour) // Wednesday, 4 March
 		b.task("tick")
-		b.schedule("tick", "tick", cron("30 9 * * MON,FRI"), overlap(belfry.OverlapAllow))
+		b.schedule("tick", "tick", cron("30 9 * * MON,FRI"), overlap(schedule.OverlapAllow))
 		b.fireTo(Epoch.Add(20 * 24 * time.Hour))
 		want(b, "days", b.days("tick", "Mon-02"), "Fri-06 Mon-09 Fri-13 Mon-16 Fri-20")
 	})
 
 	add("a rule for the 31st skips the months that have none and comes back", func(b *bench) {
 		b.task("tick")
-		b.schedule("tick", "tick", cron("0 0 31 * *"), overlap(belfry.OverlapAllow))
+		b.schedule("tick", "tick", cron("0 0 31 * *"), overlap(schedule.OverlapAllow))
 		b.fireTo(Epoch.Add(366 * 24 * time.Hour))
 		want(b, "days", b.days("tick", "01-02"), "03-31 05-31 07-31 08-31 10-31 12-31 01-31")
 	})
@@ -172,7 +176,7 @@ func init() {
 		want(b, "too early", b.fire().Jobs, 0)
 		b.clock.Move(time.Hour)
 		want(b, "on time", b.fire().Jobs, 1)
-		want(b, "state", b.get("once").State, belfry.ScheduleCompleted)
+		want(b, "state", b.get("once").State, schedule.Completed)
 		for range 5 {
 			b.clock.Move(time.Minute)
 			if f := b.fire(); f.Schedules != 0 || !f.NextAt.IsZero() {
@@ -185,10 +189,10 @@ func init() {
 	add("a schedule that starts in 2099 stays quiet and costs nothing until then", func(b *bench) {
 		b.task("far")
 		start := time.Date(2099, 1, 1, 0, 0, 0, 0, time.UTC)
-		b.schedule("far", "far", func(s *belfry.Schedule) {
-			s.Rules, s.Start = []belfry.Rule{{Every: belfry.Duration(time.Minute)}}, start
+		b.schedule("far", "far", func(s *schedule.Schedule) {
+			s.Rules, s.Start = []schedule.Rule{{Every: core.Duration(time.Minute)}}, start
 		})
-		b.schedule("far-finish", "far", afterFinish(time.Minute), func(s *belfry.Schedule) { s.Start = start })
+		b.schedule("far-finish", "far", afterFinish(time.Minute), func(s *schedule.Schedule) { s.Start = start })
 		for range 5 {
 			f := b.fire()
 			want(b, "due", f.Schedules, 0)
@@ -218,7 +222,7 @@ func init() {
 			b.renew(s)
 			for _, j := range b.claim(s, 5).Jobs {
 				b.clock.Move(7 * time.Second)
-				b.finish(s, j, belfry.OutcomeOK)
+				b.finish(s, j, job.OutcomeOK)
 			}
 			b.clock.Move(-11 * time.Second)
 			b.clock.Move(7 * time.Second)
@@ -236,15 +240,15 @@ func init() {
 
 	add("max runs and the end complete a schedule in the pass that fires the last run", func(b *bench) {
 		b.task("tick")
-		b.schedule("three", "tick", every(time.Minute), overlap(belfry.OverlapAllow), func(s *belfry.Schedule) { s.MaxRuns = 3 })
-		b.schedule("until", "tick", every(time.Minute), overlap(belfry.OverlapAllow), func(s *belfry.Schedule) { s.End = Epoch.Add(2 * time.Minute) })
+		b.schedule("three", "tick", every(time.Minute), overlap(schedule.OverlapAllow), func(s *schedule.Schedule) { s.MaxRuns = 3 })
+		b.schedule("until", "tick", every(time.Minute), overlap(schedule.OverlapAllow), func(s *schedule.Schedule) { s.End = Epoch.Add(2 * time.Minute) })
 		for range 3 {
 			b.fire()
 			b.clock.Move(time.Minute)
 		}
 		for _, name := range []string{"three", "until"} {
 			sc := b.get(name)
-			want(b, name, sc.State, belfry.ScheduleCompleted)
+			want(b, name, sc.State, schedule.Completed)
 			want(b, name+" runs", sc.Runs, 3)
 			want(b, name+" next", sc.NextAt, time.Time{})
 		}
@@ -252,25 +256,25 @@ func init() {
 
 	add("a finish loop whose next run would come after its end is completed when the last run ends", func(b *bench) {
 		b.task("tick")
-		b.schedule("loop", "tick", afterFinish(time.Hour), func(s *belfry.Schedule) { s.End = Epoch.Add(90 * time.Minute) })
+		b.schedule("loop", "tick", afterFinish(time.Hour), func(s *schedule.Schedule) { s.End = Epoch.Add(90 * time.Minute) })
 		for range 2 {
 			b.fire()
 			s := b.session("tick")
-			b.finish(s, b.claim(s, 1).Jobs[0], belfry.OutcomeOK)
+			b.finish(s, b.claim(s, 1).Jobs[0], job.OutcomeOK)
 			b.clock.Move(time.Hour)
 		}
 		b.fire()
 		sc := b.get("loop")
 		want(b, "runs", sc.Runs, 2)
-		want(b, "state", sc.State, belfry.ScheduleCompleted)
+		want(b, "state", sc.State, schedule.Completed)
 	})
 
 	add("jitter puts a run off, the same way each time, and keeps its nominal time", func(b *bench) {
 		b.task("tick")
-		b.schedule("tick", "tick", every(time.Hour), func(s *belfry.Schedule) { s.Jitter = belfry.Duration(10 * time.Minute) })
+		b.schedule("tick", "tick", every(time.Hour), func(s *schedule.Schedule) { s.Jitter = core.Duration(10 * time.Minute) })
 		b.fire()
 		j := b.jobsOf("tick")[0]
-		if !j.Nominal.Equal(Epoch) || !j.DueAt.After(Epoch) || j.DueAt.Sub(Epoch) >= 10*time.Minute || j.State != belfry.JobScheduled {
+		if !j.Nominal.Equal(Epoch) || !j.DueAt.After(Epoch) || j.DueAt.Sub(Epoch) >= 10*time.Minute || j.State != job.Scheduled {
 			b.Fatalf("%+v", j)
 		}
 		b.clock.Move(j.DueAt.Sub(Epoch))
@@ -279,12 +283,12 @@ func init() {
 
 	add("more schedules than fit into one pass all fire, each once", func(b *bench) {
 		b.task("tick")
-		var m belfry.Manifest
+		var m view.Manifest
 		for i := range 600 {
-			m.Schedules = append(m.Schedules, belfry.Schedule{Name: fmt.Sprintf("s%04d", i), Task: "tick",
-				Rules: []belfry.Rule{{At: []time.Time{Epoch.Add(time.Minute)}}}})
+			m.Schedules = append(m.Schedules, schedule.Schedule{Name: fmt.Sprintf("s%04d", i), Task: "tick",
+				Rules: []schedule.Rule{{At: []time.Time{Epoch.Add(time.Minute)}}}})
 		}
-		must(b.st.Apply(b.ctx, m, belfry.ApplyOptions{}))(b)
+		must(b.st.Apply(b.ctx, m, view.ApplyOptions{}))(b)
 		b.clock.Move(time.Minute)
 		jobs, passes := 0, 0
 		for f := b.fire(); f.Schedules > 0; f = b.fire() {
@@ -332,16 +336,16 @@ func init() {
 		s := b.session("tick")
 		c := b.claim(s, 1)
 		b.sql(`update belfry.schedules set doc = replace(doc, '"UTC"', '"Nowhere/None"'), generation = generation + 1`)
-		want(b, "finish", b.finish(s, c.Jobs[0], belfry.OutcomeOK).State, belfry.JobSucceeded)
+		want(b, "finish", b.finish(s, c.Jobs[0], job.OutcomeOK).State, job.Succeeded)
 		b.sql(`update belfry.schedules set doc = replace(doc, '"Nowhere/None"', '"UTC"')`)
 		b.clock.Move(2 * time.Minute)
 		want(b, "the loop lives", b.fire().Jobs, 1)
 	})
 
 	add("a finish loop survives every way in which its run can end", func(b *bench) {
-		b.task("loop", func(t *belfry.Task) { t.Retry.MaxAttempts = 1; t.Timeout = belfry.Duration(time.Second) })
+		b.task("loop", func(t *task.Task) { t.Retry.MaxAttempts = 1; t.Timeout = core.Duration(time.Second) })
 		b.schedule("loop", "loop", afterFinish(10*time.Minute))
-		start := func() (belfry.Session, belfry.LeasedJob) {
+		start := func() (job.Session, job.LeasedJob) {
 			b.Helper()
 			want(b, "fired", b.fire().Jobs, 1)
 			s := b.session("loop")
@@ -362,7 +366,7 @@ func init() {
 			}
 			b.clock.Move(time.Millisecond)
 		}
-		for _, o := range []belfry.Outcome{belfry.OutcomeOK, belfry.OutcomeError, belfry.OutcomeTimeout, belfry.OutcomeCanceled} {
+		for _, o := range []job.Outcome{job.OutcomeOK, job.OutcomeError, job.OutcomeTimeout, job.OutcomeCanceled} {
 			s, j := start()
 			b.finish(s, j, o)
 			goesOn(string(o))
@@ -381,15 +385,15 @@ func init() {
 
 		s, j = start()
 		b.cancel(j.Job.ID)
-		b.finish(s, j, belfry.OutcomeCanceled)
+		b.finish(s, j, job.OutcomeCanceled)
 		goesOn("canceled while running")
 
 		want(b, "fired", b.fire().Jobs, 1)
-		b.cancel(b.jobsOf("loop", belfry.JobReady)[0].ID)
+		b.cancel(b.jobsOf("loop", job.Ready)[0].ID)
 		goesOn("canceled while waiting")
 
 		s, j = start()
-		b.finish(s, j, belfry.OutcomeSnoozed, func(f *belfry.Finish) { f.Snooze = belfry.Duration(time.Hour) })
+		b.finish(s, j, job.OutcomeSnoozed, func(f *job.Finish) { f.Snooze = core.Duration(time.Hour) })
 		want(b, "next while snoozed", b.get("loop").NextAt, time.Time{})
 		b.cancel(j.Job.ID)
 		goesOn("canceled while snoozed")
@@ -399,15 +403,15 @@ func init() {
 		sc := b.get("loop")
 		sc.Task = "other"
 		must(b.st.UpdateSchedule(b.ctx, sc))(b)
-		b.finish(s, j, belfry.OutcomeOK)
+		b.finish(s, j, job.OutcomeOK)
 		sc = b.get("loop")
 		sc.Task = "loop"
 		must(b.st.UpdateSchedule(b.ctx, sc))(b)
 		goesOn("task of the schedule changed")
 
 		s, j = start()
-		must(b.st.UpdateTask(b.ctx, belfry.Task{Name: "loop", Kind: belfry.KindFunc, Description: "edited", Retry: belfry.Retry{MaxAttempts: 1}, Timeout: belfry.Duration(time.Second)}))(b)
-		b.finish(s, j, belfry.OutcomeError)
+		must(b.st.UpdateTask(b.ctx, task.Task{Name: "loop", Kind: task.KindFunc, Description: "edited", Retry: task.Retry{MaxAttempts: 1}, Timeout: core.Duration(time.Second)}))(b)
+		b.finish(s, j, job.OutcomeError)
 		goesOn("task edited")
 
 		want(b, "fired", b.fire().Jobs, 1)
@@ -417,13 +421,13 @@ func init() {
 
 		s, j = start()
 		must(b.st.PauseSchedule(b.ctx, "default", "loop", "while it runs"))(b)
-		b.finish(s, j, belfry.OutcomeOK)
+		b.finish(s, j, job.OutcomeOK)
 		must(b.st.ResumeSchedule(b.ctx, "default", "loop", false))(b)
 		again("ended during a pause")
 
 		want(b, "fired", b.fire().Jobs, 1)
 		sc = b.get("loop")
-		sc.Rules[0].Every = belfry.Duration(11 * time.Minute)
+		sc.Rules[0].Every = core.Duration(11 * time.Minute)
 		must(b.st.UpdateSchedule(b.ctx, sc))(b)
 		again("withdrawn by an edit")
 	})
@@ -431,11 +435,11 @@ func init() {
 	add("soft-deleted and canceled things never run", func(b *bench) {
 		b.task("dead")
 		b.task("kept")
-		b.schedule("dead", "kept", every(time.Minute), overlap(belfry.OverlapAllow))
+		b.schedule("dead", "kept", every(time.Minute), overlap(schedule.OverlapAllow))
 		b.fire()
-		j := b.enqueue(belfry.NewJob{Task: "dead"})
-		k := b.enqueue(belfry.NewJob{Task: "kept"})
-		later := b.enqueue(belfry.NewJob{Task: "kept", Delay: belfry.Duration(time.Minute)})
+		j := b.enqueue(job.NewJob{Task: "dead"})
+		k := b.enqueue(job.NewJob{Task: "kept"})
+		later := b.enqueue(job.NewJob{Task: "kept", Delay: core.Duration(time.Minute)})
 		ok(b, b.st.DeleteTask(b.ctx, "default", "dead"))
 		ok(b, b.st.DeleteSchedule(b.ctx, "default", "dead"))
 		if sel := b.cancel(k.ID, later.ID); len(sel.IDs) != 2 {
@@ -446,21 +450,21 @@ func init() {
 		b.promote()
 		s := b.session("dead-too", "kept")
 		want(b, "claimed", len(b.claim(s, 10).Jobs), 0)
-		b.wantState(j.ID, belfry.JobSkipped)
-		b.wantState(k.ID, belfry.JobCanceled)
-		b.wantState(later.ID, belfry.JobCanceled)
+		b.wantState(j.ID, job.Skipped)
+		b.wantState(k.ID, job.Canceled)
+		b.wantState(later.ID, job.Canceled)
 		want(b, "live jobs", b.count(`select count(*) from belfry.jobs`), 0)
 	})
 
 	add("ids that a rolled-back change used do not lend their times to the next schedule", func(b *bench) {
 		b.task("tick")
-		m := belfry.Manifest{Schedules: []belfry.Schedule{{Name: "draft", Task: "tick", Rules: []belfry.Rule{{Cron: "0 3 * * *"}}}}}
-		must(b.st.Apply(b.ctx, m, belfry.ApplyOptions{DryRun: true}))(b)
+		m := view.Manifest{Schedules: []schedule.Schedule{{Name: "draft", Task: "tick", Rules: []schedule.Rule{{Cron: "0 3 * * *"}}}}}
+		must(b.st.Apply(b.ctx, m, view.ApplyOptions{DryRun: true}))(b)
 		sc := b.schedule("real", "tick", cron("30 12 * * *"))
 		want(b, "next", sc.NextAt, Epoch.Add(30*time.Minute))
 
-		m.Schedules[0] = belfry.Schedule{Name: "real", Task: "tick", Rules: []belfry.Rule{{Cron: "0 4 * * *"}}}
-		must(b.st.Apply(b.ctx, m, belfry.ApplyOptions{DryRun: true}))(b)
+		m.Schedules[0] = schedule.Schedule{Name: "real", Task: "tick", Rules: []schedule.Rule{{Cron: "0 4 * * *"}}}
+		must(b.st.Apply(b.ctx, m, view.ApplyOptions{DryRun: true}))(b)
 		sc.Rules[0].Cron = "45 12 * * *"
 		sc = must(b.st.UpdateSchedule(b.ctx, sc))(b)
 		want(b, "next after the edit", sc.NextAt, Epoch.Add(45*time.Minute))

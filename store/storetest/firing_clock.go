@@ -3,13 +3,16 @@ package storetest
 import (
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/job"
+	"github.com/belfry-run/belfry/schedule"
+	"github.com/belfry-run/belfry/task"
 )
 
 func init() {
 	add("a clock set back by an hour fires nothing twice, and what was put off does not wait an hour more", func(b *bench) {
-		b.task("tick", func(t *belfry.Task) { t.Retry.Delay = belfry.Duration(time.Minute) })
-		b.schedule("plan", "tick", every(10*time.Minute), overlap(belfry.OverlapAllow))
+		b.task("tick", func(t *task.Task) { t.Retry.Delay = core.Duration(time.Minute) })
+		b.schedule("plan", "tick", every(10*time.Minute), overlap(schedule.OverlapAllow))
 		b.schedule("loop", "tick", afterFinish(5*time.Minute))
 		b.fire()
 		s := b.session("tick")
@@ -17,9 +20,9 @@ func init() {
 		want(b, "claimed", len(c.Jobs), 2)
 		for _, j := range c.Jobs {
 			if j.Job.Schedule == "plan" {
-				b.finish(s, j, belfry.OutcomeError)
+				b.finish(s, j, job.OutcomeError)
 			} else {
-				b.finish(s, j, belfry.OutcomeOK)
+				b.finish(s, j, job.OutcomeOK)
 			}
 		}
 		b.clock.Move(-time.Hour)
@@ -40,7 +43,7 @@ func init() {
 
 	add("a clock set back does not lose the session of a worker, and lost ones are still noticed in time", func(b *bench) {
 		b.task("tick")
-		b.enqueue(belfry.NewJob{Task: "tick"})
+		b.enqueue(job.NewJob{Task: "tick"})
 		s := b.session("tick")
 		c := b.claim(s, 1)
 		b.clock.Move(-time.Hour)
@@ -52,19 +55,19 @@ func init() {
 
 	add("a claim that never arrived is handed back in time though the clock was set back meanwhile", func(b *bench) {
 		b.task("tick")
-		j := b.enqueue(belfry.NewJob{Task: "tick"})
+		j := b.enqueue(job.NewJob{Task: "tick"})
 		s := b.session("tick")
 		b.claim(s, 1)
 		b.clock.Move(-time.Hour)
 		ok(b, b.st.ShiftClock(b.ctx, -time.Hour))
-		b.clock.Move(belfry.ClaimSettled + time.Second)
+		b.clock.Move(job.ClaimSettled + time.Second)
 		b.renew(s)
-		b.wantState(j.ID, belfry.JobReady)
+		b.wantState(j.ID, job.Ready)
 	})
 
 	add("a clock set forward by an hour is missed runs like any others", func(b *bench) {
 		b.task("tick")
-		b.schedule("tick", "tick", every(10*time.Minute), overlap(belfry.OverlapAllow))
+		b.schedule("tick", "tick", every(10*time.Minute), overlap(schedule.OverlapAllow))
 		b.fire()
 		b.clock.Move(time.Hour)
 		want(b, "jobs", b.fire().Jobs, 1)

@@ -5,7 +5,8 @@ import (
 	"fmt"
 	"sync"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/job"
 	"github.com/belfry-run/belfry/store"
 )
 
@@ -18,14 +19,14 @@ func init() {
 		b.crowd(nodes, callers/len(nodes), func(ctx context.Context, st *store.Store, i int) error {
 			for k := range each {
 				if i%4 == 0 {
-					_, err := st.Enqueue(ctx, []belfry.NewJob{{Task: "t"}, {Task: "no-such"}})
-					if belfry.CodeOf(err) != belfry.NotFound {
+					_, err := st.Enqueue(ctx, []job.NewJob{{Task: "t"}, {Task: "no-such"}})
+					if core.CodeOf(err) != core.NotFound {
 						return fmt.Errorf("caller %d: %w", i, err)
 					}
 					continue
 				}
 				tag := fmt.Sprintf("c%d-%d", i, k)
-				out, err := st.Enqueue(ctx, []belfry.NewJob{{Task: "t", Tags: []string{tag}}, {Task: "t", Tags: []string{tag}}})
+				out, err := st.Enqueue(ctx, []job.NewJob{{Task: "t", Tags: []string{tag}}, {Task: "t", Tags: []string{tag}}})
 				if err != nil || len(out) != 2 {
 					return fmt.Errorf("caller %d: %d answers, %w", i, len(out), err)
 				}
@@ -57,7 +58,7 @@ func init() {
 				if (i+k)%2 == 0 {
 					cancel()
 				}
-				_, err := st.Enqueue(short, []belfry.NewJob{{Task: "t"}})
+				_, err := st.Enqueue(short, []job.NewJob{{Task: "t"}})
 				cancel()
 				if (i+k)%2 == 1 && err != nil {
 					return err
@@ -65,6 +66,6 @@ func init() {
 			}
 			return nil
 		})
-		must(b.st.Enqueue(b.ctx, []belfry.NewJob{{Task: "t"}}))(b)
+		must(b.st.Enqueue(b.ctx, []job.NewJob{{Task: "t"}}))(b)
 	})
 }

@@ -4,7 +4,11 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/job"
+	"github.com/belfry-run/belfry/schedule"
+	"github.com/belfry-run/belfry/task"
+	"github.com/belfry-run/belfry/view"
 )
 
 // rollUp rolls up all that is over.
@@ -20,7 +24,7 @@ func (b *bench) rollUp() {
 // days is what became of a schedule's runs, as text.
 func (b *bench) became(schedule string) (text string) {
 	b.Helper()
-	out := must(b.st.ScheduleDays(b.ctx, belfry.DaysQuery{Schedule: schedule}))(b)
+	out := must(b.st.ScheduleDays(b.ctx, view.DaysQuery{Schedule: schedule}))(b)
 	if out.Partial {
 		b.Fatal("partial")
 	}
@@ -40,10 +44,10 @@ func init() {
 			b.Helper()
 			must(b.st.TriggerSchedule(b.ctx, "default", "s", nil))(b)
 			s := b.session("t")
-			b.finish(s, b.claim(s, 1).Jobs[0], belfry.OutcomeOK)
+			b.finish(s, b.claim(s, 1).Jobs[0], job.OutcomeOK)
 			must(b.st.CheckMonitor(b.ctx, "default", "site"))(b)
 			for _, j := range w.checks() {
-				w.finish(w.session, j, belfry.OutcomeOK, func(f *belfry.Finish) { m := passed; f.Check = &m })
+				w.finish(w.session, j, job.OutcomeOK, func(f *job.Finish) { m := passed; f.Check = &m })
 			}
 		}
 		run()
@@ -73,11 +77,11 @@ func init() {
 		}
 		b.task("t")
 		b.schedule("s", "t", cron("0 13 * * *"))
-		b.enqueue(belfry.NewJob{Task: "t"})
+		b.enqueue(job.NewJob{Task: "t"})
 		s := b.session("t")
-		b.finish(s, b.claim(s, 1).Jobs[0], belfry.OutcomeOK)
+		b.finish(s, b.claim(s, 1).Jobs[0], job.OutcomeOK)
 		ended := b.clock.Now()
-		b.enqueue(belfry.NewJob{Task: "t"})
+		b.enqueue(job.NewJob{Task: "t"})
 		ready := b.clock.Now()
 		b.clock.Move(2 * time.Hour)
 		h = must(b.st.DatabaseHealth(b.ctx))(b)
@@ -98,7 +102,7 @@ func init() {
 	})
 
 	add("the days of a schedule are the same before and after they were rolled up, and outlive its jobs", func(b *bench) {
-		b.task("t", func(t *belfry.Task) { t.Retry.MaxAttempts = 1 })
+		b.task("t", func(t *task.Task) { t.Retry.MaxAttempts = 1 })
 		b.schedule("s", "t", every(6*time.Hour))
 		b.schedule("other", "t", every(24*time.Hour))
 		for i := range 12 {
@@ -109,11 +113,11 @@ func init() {
 					continue // runs into the next time, which is skipped
 				}
 				b.clock.Move(2 * time.Second)
-				b.finish(s, j, []belfry.Outcome{belfry.OutcomeOK, belfry.OutcomeError}[i%2])
+				b.finish(s, j, []job.Outcome{job.OutcomeOK, job.OutcomeError}[i%2])
 				b.clock.Move(-2 * time.Second)
 			}
 			if i%4 == 3 {
-				for _, j := range b.jobsOf("s", belfry.JobReady, belfry.JobScheduled) { // the one that was lost, and waits for its retry
+				for _, j := range b.jobsOf("s", job.Ready, job.Scheduled) { // the one that was lost, and waits for its retry
 					b.cancel(j.ID)
 				}
 			}
@@ -145,17 +149,17 @@ func init() {
 
 	add("a run counts on its nominal day in the schedule's zone, before and after it was rolled up", func(b *bench) {
 		b.task("t")
-		b.schedule("s", "t", cron("30 0 * * *"), func(s *belfry.Schedule) { s.Zone = "Europe/Sofia" }) // 22:30 UTC, in winter
+		b.schedule("s", "t", cron("30 0 * * *"), func(s *schedule.Schedule) { s.Zone = "Europe/Sofia" }) // 22:30 UTC, in winter
 		b.backfill("s", -4*24*time.Hour, -24*time.Hour, sideBySide)
 		b.refill()
 		s := b.session("t")
 		for _, j := range b.claim(s, 5).Jobs {
-			b.finish(s, j, belfry.OutcomeOK)
+			b.finish(s, j, job.OutcomeOK)
 		}
 		b.clock.Move(10*time.Hour + 45*time.Minute) // the third, in Sofia
 		must(b.st.TriggerSchedule(b.ctx, "default", "s", nil))(b)
 		s = b.session("t")
-		b.finish(s, b.claim(s, 1).Jobs[0], belfry.OutcomeOK)
+		b.finish(s, b.claim(s, 1).Jobs[0], job.OutcomeOK)
 		live := b.became("s")
 		b.clock.Move(time.Hour)
 		b.rollUp()
@@ -168,7 +172,7 @@ func init() {
 		b.schedule("s", "t", every(time.Hour))
 		b.fire()
 		s := b.session("t")
-		b.finish(s, b.claim(s, 1).Jobs[0], belfry.OutcomeOK)
+		b.finish(s, b.claim(s, 1).Jobs[0], job.OutcomeOK)
 		b.clock.Move(100 * 24 * time.Hour)
 		for range 3 {
 			must(b.st.Prune(b.ctx))(b)
@@ -182,20 +186,20 @@ func init() {
 	})
 
 	add("minutes say what ended, fresh and once more when they are final", func(b *bench) {
-		b.task("t", func(t *belfry.Task) { t.Retry.MaxAttempts = 1 })
+		b.task("t", func(t *task.Task) { t.Retry.MaxAttempts = 1 })
 		s := b.session("t")
 		for i := range 4 {
-			b.enqueue(belfry.NewJob{Task: "t"})
+			b.enqueue(job.NewJob{Task: "t"})
 			b.clock.Move(time.Second)
 			j := b.claim(s, 1).Jobs[0]
 			b.clock.Move(2 * time.Second)
-			b.finish(s, j, []belfry.Outcome{belfry.OutcomeOK, belfry.OutcomeError}[i/3])
+			b.finish(s, j, []job.Outcome{job.OutcomeOK, job.OutcomeError}[i/3])
 		}
 		b.rollUp()
-		want(b, "before its end", len(must(b.st.JobMinutes(b.ctx, belfry.MinuteQuery{}))(b)), 0)
+		want(b, "before its end", len(must(b.st.JobMinutes(b.ctx, job.MinuteQuery{}))(b)), 0)
 		check := func(when string) {
 			b.Helper()
-			ms := must(b.st.JobMinutes(b.ctx, belfry.MinuteQuery{Namespace: belfry.AnyNamespace, Queue: "default"}))(b)
+			ms := must(b.st.JobMinutes(b.ctx, job.MinuteQuery{Namespace: core.AnyNamespace, Queue: "default"}))(b)
 			if len(ms) != 1 || !ms[0].Minute.Equal(Epoch) || ms[0].OK != 3 || ms[0].Failed != 1 || ms[0].Started != 4 || ms[0].Ran.D() != 8*time.Second ||
 				ms[0].Lag.D() != 4*time.Second || ms[0].LagMost.D() != time.Second {
 				b.Fatalf("%s: %+v", when, ms)
@@ -208,9 +212,9 @@ func init() {
 		b.rollUp()
 		b.rollUp()
 		check("final")
-		want(b, "of another namespace", len(must(b.st.JobMinutes(b.ctx, belfry.MinuteQuery{Namespace: "other"}))(b)), 0)
-		_, err := b.st.JobMinutes(b.ctx, belfry.MinuteQuery{Within: 72 * time.Hour})
-		wantCode(b, err, belfry.Invalid, "within")
+		want(b, "of another namespace", len(must(b.st.JobMinutes(b.ctx, job.MinuteQuery{Namespace: "other"}))(b)), 0)
+		_, err := b.st.JobMinutes(b.ctx, job.MinuteQuery{Within: 72 * time.Hour})
+		wantCode(b, err, core.Invalid, "within")
 		o := must(b.st.Overview(b.ctx, ""))(b)
 		if o.Failures != 1 || len(o.Failed) != 1 || len(o.Minutes) != 1 || o.Minutes[0].OK != 3 {
 			b.Fatalf("%+v", o)
@@ -222,20 +226,20 @@ func init() {
 	})
 
 	add("strips show the last of each schedule: jobs, skips and what is under way", func(b *bench) {
-		b.task("t", func(t *belfry.Task) { t.Retry.MaxAttempts = 1 })
+		b.task("t", func(t *task.Task) { t.Retry.MaxAttempts = 1 })
 		b.schedule("a", "t", every(time.Hour))
 		b.schedule("b", "t", every(time.Hour))
-		b.schedule("never", "t", func(s *belfry.Schedule) { s.Rules = nil })
+		b.schedule("never", "t", func(s *schedule.Schedule) { s.Rules = nil })
 		for i := range 3 {
 			b.fire()
 			s := b.session("t")
-			var held []belfry.LeasedJob
+			var held []job.LeasedJob
 			for _, j := range b.claim(s, 5).Jobs {
 				if j.Job.Schedule == "a" && i == 2 {
 					held = append(held, j)
 					continue
 				}
-				b.finish(s, j, []belfry.Outcome{belfry.OutcomeOK, belfry.OutcomeError}[i%2])
+				b.finish(s, j, []job.Outcome{job.OutcomeOK, job.OutcomeError}[i%2])
 			}
 			for range 3 * 60 {
 				b.clock.Move(20 * time.Second)
@@ -244,11 +248,11 @@ func init() {
 		}
 		b.fire()
 		show := func(n int) (text string) {
-			for _, st := range must(b.st.Strips(b.ctx, belfry.StripQuery{Schedules: []string{"b", "a", "never", "nobody"}, N: n}))(b) {
+			for _, st := range must(b.st.Strips(b.ctx, view.StripQuery{Schedules: []string{"b", "a", "never", "nobody"}, N: n}))(b) {
 				text += st.Schedule + ":"
 				for _, r := range st.Results {
 					text += " " + string(r.State)
-					if r.Reason == belfry.ReasonOverlap {
+					if r.Reason == schedule.ReasonOverlap {
 						text += "!"
 					}
 				}
@@ -258,27 +262,27 @@ func init() {
 		}
 		want(b, "all", show(30), "a: running skipped! failed succeeded; b: ready succeeded failed succeeded; never:; ")
 		want(b, "two", show(2), "a: running skipped!; b: ready succeeded; never:; ")
-		_, err := b.st.Strips(b.ctx, belfry.StripQuery{})
-		wantCode(b, err, belfry.Invalid, "schedule")
+		_, err := b.st.Strips(b.ctx, view.StripQuery{})
+		wantCode(b, err, core.Invalid, "schedule")
 	})
 
 	add("an overview shows what runs, failed, waits and comes", func(b *bench) {
-		b.task("t", func(t *belfry.Task) { t.Retry.MaxAttempts = 1 })
-		b.schedule("s", "t", every(time.Hour), func(s *belfry.Schedule) { s.Start = Epoch.Add(time.Hour) })
+		b.task("t", func(t *task.Task) { t.Retry.MaxAttempts = 1 })
+		b.schedule("s", "t", every(time.Hour), func(s *schedule.Schedule) { s.Start = Epoch.Add(time.Hour) })
 		s := b.session("t")
-		b.enqueue(belfry.NewJob{Task: "t"})
-		b.finish(s, b.claim(s, 1).Jobs[0], belfry.OutcomeError)
-		first := b.enqueue(belfry.NewJob{Task: "t"}).ID
+		b.enqueue(job.NewJob{Task: "t"})
+		b.finish(s, b.claim(s, 1).Jobs[0], job.OutcomeError)
+		first := b.enqueue(job.NewJob{Task: "t"}).ID
 		held := b.claim(s, 1).Jobs
 		b.clock.Move(10 * time.Second)
-		b.enqueue(belfry.NewJob{Task: "t"})
+		b.enqueue(job.NewJob{Task: "t"})
 		held = append(held, b.claim(s, 1).Jobs...)
-		b.enqueue(belfry.NewJob{Task: "t"})
+		b.enqueue(job.NewJob{Task: "t"})
 		for range 6 {
 			b.clock.Move(20 * time.Second)
 			b.renew(s, held...)
 		}
-		b.enqueue(belfry.NewJob{Task: "t"})
+		b.enqueue(job.NewJob{Task: "t"})
 		o := must(b.st.Overview(b.ctx, "default"))(b)
 		if len(o.Running) != 2 || o.Running[0].ID != first || o.Running[0].Elapsed.D() != 130*time.Second || o.Runs.Count != 2 {
 			b.Fatalf("running: %+v of %+v", o.Running, o.Runs)

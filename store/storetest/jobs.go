@@ -3,44 +3,48 @@ package storetest
 import (
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/job"
+	"github.com/belfry-run/belfry/schedule"
+	"github.com/belfry-run/belfry/task"
+	"github.com/belfry-run/belfry/view"
 )
 
 func init() {
 	add("a job is enqueued, claimed, settled, and listed with its attempt", func(b *bench) {
 		b.task("greet")
-		j := b.enqueue(belfry.NewJob{Task: "greet", Input: []byte(`{"name":"Ada"}`), Tags: []string{"a", "b"}})
-		b.wantState(j.ID, belfry.JobReady)
+		j := b.enqueue(job.NewJob{Task: "greet", Input: []byte(`{"name":"Ada"}`), Tags: []string{"a", "b"}})
+		b.wantState(j.ID, job.Ready)
 		s := b.session("greet")
 		c := b.claim(s, 5)
 		if len(c.Jobs) != 1 || c.Jobs[0].Job.ID != j.ID || string(c.Jobs[0].Job.Input) != `{"name":"Ada"}` || c.Jobs[0].Task.Name != "greet" {
 			b.Fatalf("claimed %+v", c)
 		}
-		b.wantState(j.ID, belfry.JobRunning)
+		b.wantState(j.ID, job.Running)
 		b.clock.Move(time.Second)
-		f := b.finish(s, c.Jobs[0], belfry.OutcomeOK, func(f *belfry.Finish) { f.Output = []byte(`"hello"`) })
-		if f.Stale || f.State != belfry.JobSucceeded {
+		f := b.finish(s, c.Jobs[0], job.OutcomeOK, func(f *job.Finish) { f.Output = []byte(`"hello"`) })
+		if f.Stale || f.State != job.Succeeded {
 			b.Fatalf("finished %+v", f)
 		}
-		got := b.wantState(j.ID, belfry.JobSucceeded)
+		got := b.wantState(j.ID, job.Succeeded)
 		if string(got.Output) != `"hello"` || !got.FinishedAt.Equal(Epoch.Add(time.Second)) || len(got.Tags) != 2 {
 			b.Fatalf("job %+v", got)
 		}
 		as := must(b.st.Attempts(b.ctx, "default", j.ID))(b)
-		if len(as) != 1 || as[0].Outcome != belfry.OutcomeOK || as[0].Number != 1 || as[0].Worker != "tester" {
+		if len(as) != 1 || as[0].Outcome != job.OutcomeOK || as[0].Number != 1 || as[0].Worker != "tester" {
 			b.Fatalf("attempts %+v", as)
 		}
-		p := must(b.st.Jobs(b.ctx, belfry.JobFilter{Task: "greet", States: []belfry.JobState{belfry.JobSucceeded}, Tag: "a"}))(b)
+		p := must(b.st.Jobs(b.ctx, job.Filter{Task: "greet", States: []job.State{job.Succeeded}, Tag: "a"}))(b)
 		if len(p.Items) != 1 {
 			b.Fatalf("listed %+v", p)
 		}
 	})
 	add("a failed attempt is retried after its delay and a spent job is never claimed again", func(b *bench) {
-		b.task("poison", func(t *belfry.Task) { t.Retry.MaxAttempts = 2; t.Retry.Delay = belfry.Duration(10 * time.Second) })
-		j := b.enqueue(belfry.NewJob{Task: "poison"})
+		b.task("poison", func(t *task.Task) { t.Retry.MaxAttempts = 2; t.Retry.Delay = core.Duration(10 * time.Second) })
+		j := b.enqueue(job.NewJob{Task: "poison"})
 		s := b.session("poison")
-		b.finish(s, b.claim(s, 1).Jobs[0], belfry.OutcomeError)
-		got := b.wantState(j.ID, belfry.JobScheduled)
+		b.finish(s, b.claim(s, 1).Jobs[0], job.OutcomeError)
+		got := b.wantState(j.ID, job.Scheduled)
 		if !got.DueAt.Equal(Epoch.Add(10 * time.Second)) {
 			b.Fatalf("due at %s", got.DueAt)
 		}
@@ -52,9 +56,9 @@ func init() {
 		if p := must(b.st.Promote(b.ctx))(b); p.Jobs != 1 {
 			b.Fatalf("promoted %+v", p)
 		}
-		b.finish(s, b.claim(s, 1).Jobs[0], belfry.OutcomeError)
-		dead := b.wantState(j.ID, belfry.JobFailed)
-		if dead.Reason != belfry.ReasonSpent || dead.Error != "it broke" || dead.Failures != 2 {
+		b.finish(s, b.claim(s, 1).Jobs[0], job.OutcomeError)
+		dead := b.wantState(j.ID, job.Failed)
+		if dead.Reason != schedule.ReasonSpent || dead.Error != "it broke" || dead.Failures != 2 {
 			b.Fatalf("dead %+v", dead)
 		}
 		b.clock.Move(24 * time.Hour)
@@ -63,7 +67,7 @@ func init() {
 		if n := len(b.claim(s, 1).Jobs); n != 0 {
 			b.Fatalf("claimed a dead job")
 		}
-		sel := must(b.st.RedriveJobs(b.ctx, "default", belfry.Selection{Filter: &belfry.JobFilter{}}))(b)
+		sel := must(b.st.RedriveJobs(b.ctx, "default", view.Selection{Filter: &job.Filter{}}))(b)
 		if len(sel.IDs) != 1 {
 			b.Fatalf("redrove %+v", sel)
 		}
@@ -74,7 +78,7 @@ func init() {
 	})
 	add("a schedule fires each nominal time once", func(b *bench) {
 		b.task("tick")
-		b.schedule("tick", "tick", every(time.Minute), func(s *belfry.Schedule) { s.Overlap = belfry.OverlapAllow })
+		b.schedule("tick", "tick", every(time.Minute), func(s *schedule.Schedule) { s.Overlap = schedule.OverlapAllow })
 		for range 5 { // the first at its start, which is now
 			b.fire()
 			b.fire()
@@ -84,16 +88,16 @@ func init() {
 		if len(os) != 5 {
 			b.Fatalf("%d occurrences: %+v", len(os), os)
 		}
-		p := must(b.st.Jobs(b.ctx, belfry.JobFilter{Schedule: "tick"}))(b)
+		p := must(b.st.Jobs(b.ctx, job.Filter{Schedule: "tick"}))(b)
 		if len(p.Items) != 5 || p.Items[0].Nominal.IsZero() {
 			b.Fatalf("%d jobs: %+v", len(p.Items), p.Items)
 		}
 	})
 	add("a rule from the finish runs again after its interval, whatever came of the run", func(b *bench) {
-		b.task("poll", func(t *belfry.Task) { t.Retry.MaxAttempts = 1 })
+		b.task("poll", func(t *task.Task) { t.Retry.MaxAttempts = 1 })
 		b.schedule("poll", "poll", afterFinish(time.Minute))
 		s := b.session("poll")
-		for i, outcome := range []belfry.Outcome{belfry.OutcomeOK, belfry.OutcomeError, belfry.OutcomeOK} {
+		for i, outcome := range []job.Outcome{job.OutcomeOK, job.OutcomeError, job.OutcomeOK} {
 			if f := b.fire(); f.Jobs != 1 {
 				b.Fatalf("round %d fired %+v", i, f)
 			}
@@ -110,7 +114,7 @@ func init() {
 	})
 	add("a late finish under a lost lease is refused and told so", func(b *bench) {
 		b.task("slow")
-		j := b.enqueue(belfry.NewJob{Task: "slow"})
+		j := b.enqueue(job.NewJob{Task: "slow"})
 		zombie := b.session("slow")
 		old := b.claim(zombie, 1)
 		b.clock.Move(36 * time.Second)
@@ -125,22 +129,22 @@ func init() {
 		if len(c.Jobs) != 1 || c.Lease <= old.Lease {
 			b.Fatalf("claimed %+v after lease %d", c, old.Lease)
 		}
-		if f := b.finish(zombie, old.Jobs[0], belfry.OutcomeOK); !f.Stale {
+		if f := b.finish(zombie, old.Jobs[0], job.OutcomeOK); !f.Stale {
 			b.Fatalf("late finish accepted: %+v", f)
 		}
 		if r := must(b.st.Renew(b.ctx, zombie.ID, nil))(b); !r.Lost {
 			b.Fatal("the zombie was not told")
 		}
-		b.wantState(j.ID, belfry.JobRunning)
-		b.finish(s, c.Jobs[0], belfry.OutcomeOK)
+		b.wantState(j.ID, job.Running)
+		b.finish(s, c.Jobs[0], job.OutcomeOK)
 		as := must(b.st.Attempts(b.ctx, "default", j.ID))(b)
-		if len(as) != 2 || as[0].Outcome != belfry.OutcomeLost || as[1].Outcome != belfry.OutcomeOK {
+		if len(as) != 2 || as[0].Outcome != job.OutcomeLost || as[1].Outcome != job.OutcomeOK {
 			b.Fatalf("attempts %+v", as)
 		}
 	})
 	add("why says what is missing", func(b *bench) {
 		b.task("lonely")
-		j := b.enqueue(belfry.NewJob{Task: "lonely"})
+		j := b.enqueue(job.NewJob{Task: "lonely"})
 		w := must(b.st.Why(b.ctx, "default", j.ID))(b)
 		if w.Summary == "" || w.Next == "" || len(w.Checks) < 4 {
 			b.Fatalf("%+v", w)

@@ -6,21 +6,23 @@ import (
 	"sync"
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/access"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/job"
 )
 
 func init() {
 	add("machines join as often as a join token says, and each gets a token of its own", func(b *bench) {
-		ctx := belfry.WithActor(b.ctx, "ada")
-		t, secret, err := b.st.CreateJoinToken(ctx, belfry.JoinToken{Name: "builders", Namespace: "team", Uses: 3, Labels: map[string]string{"pool": "build"}})
+		ctx := access.WithActor(b.ctx, "ada")
+		t, secret, err := b.st.CreateJoinToken(ctx, access.JoinToken{Name: "builders", Namespace: "team", Uses: 3, Labels: map[string]string{"pool": "build"}})
 		ok(b, err)
-		if !strings.HasPrefix(secret, "belfry_join_") || t.CreatedBy != "ada" || !t.ExpiresAt.Equal(Epoch.Add(belfry.DefaultJoinLife)) {
+		if !strings.HasPrefix(secret, "belfry_join_") || t.CreatedBy != "ada" || !t.ExpiresAt.Equal(Epoch.Add(job.DefaultJoinLife)) {
 			b.Fatalf("%+v %d", t, len(secret))
 		}
 		want(b, "rows with the secret", b.count(`select count(*) from belfry.join_tokens where hash = $1 or name = $1`, secret), 0)
 		want(b, "audit rows with the secret", b.count(`select count(*) from belfry.audit where replace(after, $1, '') <> after`, secret), 0)
 		_, err = b.st.Authenticate(b.ctx, secret)
-		wantCode(b, err, belfry.Unauthorized, "unknown")
+		wantCode(b, err, core.Unauthorized, "unknown")
 
 		var wg sync.WaitGroup
 		var mu sync.Mutex
@@ -33,7 +35,7 @@ func init() {
 				switch {
 				case err == nil && strings.HasPrefix(own, "belfry_") && made.Namespace == "team" && made.Labels["pool"] == "build":
 					joined++
-				case belfry.CodeOf(err) == belfry.Unauthorized && strings.Contains(err.Error(), "3 times"):
+				case core.CodeOf(err) == core.Unauthorized && strings.Contains(err.Error(), "3 times"):
 					refused++
 				default:
 					b.Errorf("%+v, %v", made, err)
@@ -53,37 +55,37 @@ func init() {
 	})
 
 	add("a token that a machine got works on when its join token does not", func(b *bench) {
-		t, secret, err := b.st.CreateJoinToken(b.ctx, belfry.JoinToken{Name: "j", Uses: 9, ExpiresAt: Epoch.Add(time.Minute)})
+		t, secret, err := b.st.CreateJoinToken(b.ctx, access.JoinToken{Name: "j", Uses: 9, ExpiresAt: Epoch.Add(time.Minute)})
 		ok(b, err)
 		_, _, err = b.st.Join(b.ctx, secret, "not a name")
-		wantCode(b, err, belfry.Invalid, "name")
+		wantCode(b, err, core.Invalid, "name")
 		made, own, err := b.st.Join(b.ctx, secret, "m")
 		ok(b, err)
 		want(b, "used", must(b.st.JoinTokens(b.ctx))(b)[0].Used, 1)
 		b.clock.Move(time.Minute)
 		_, _, err = b.st.Join(b.ctx, secret, "m")
-		wantCode(b, err, belfry.Unauthorized, "expired")
+		wantCode(b, err, core.Unauthorized, "expired")
 		got := must(b.st.Authenticate(b.ctx, own))(b)
 		want(b, "token", got.ID, made.ID)
 		want(b, "scopes", len(got.Scopes), 1)
-		want(b, "scope", got.Scopes[0], belfry.ScopeWorker)
-		want(b, "namespace", got.Namespace, belfry.DefaultNamespace)
+		want(b, "scope", got.Scopes[0], access.ScopeWorker)
+		want(b, "namespace", got.Namespace, core.DefaultNamespace)
 		want(b, "made by", got.CreatedBy, "join:j")
 		ok(b, b.st.RevokeJoinToken(b.ctx, t.ID))
 		ok(b, b.st.RevokeJoinToken(b.ctx, t.ID))
 		_, _, err = b.st.Join(b.ctx, secret, "m")
-		wantCode(b, err, belfry.Unauthorized, "revoked")
+		wantCode(b, err, core.Unauthorized, "revoked")
 		must(b.st.Authenticate(b.ctx, own))(b)
 		_, _, err = b.st.Join(b.ctx, own, "m")
-		wantCode(b, err, belfry.Unauthorized, "unknown")
-		wantCode(b, b.st.RevokeJoinToken(b.ctx, 1<<40), belfry.NotFound)
+		wantCode(b, err, core.Unauthorized, "unknown")
+		wantCode(b, b.st.RevokeJoinToken(b.ctx, 1<<40), core.NotFound)
 		want(b, "audit rows", b.count(`select count(*) from belfry.audit where noun = 'join_token'`), 2)
 	})
 
 	add("a join token that could be used for ever is refused", func(b *bench) {
-		_, _, err := b.st.CreateJoinToken(b.ctx, belfry.JoinToken{Name: "a b", Uses: -1, ExpiresAt: Epoch.Add(31 * 24 * time.Hour), Labels: map[string]string{"x y": "z"}})
-		wantCode(b, err, belfry.Invalid, "name", "uses", "expires_at", "labels")
-		_, _, err = b.st.CreateJoinToken(b.ctx, belfry.JoinToken{Name: "late", ExpiresAt: Epoch})
-		wantCode(b, err, belfry.Invalid, "has passed")
+		_, _, err := b.st.CreateJoinToken(b.ctx, access.JoinToken{Name: "a b", Uses: -1, ExpiresAt: Epoch.Add(31 * 24 * time.Hour), Labels: map[string]string{"x y": "z"}})
+		wantCode(b, err, core.Invalid, "name", "uses", "expires_at", "labels")
+		_, _, err = b.st.CreateJoinToken(b.ctx, access.JoinToken{Name: "late", ExpiresAt: Epoch})
+		wantCode(b, err, core.Invalid, "has passed")
 	})
 }

@@ -5,8 +5,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/job"
 	"github.com/belfry-run/belfry/store"
+	"github.com/belfry-run/belfry/task"
 )
 
 func init() {
@@ -17,7 +18,7 @@ func init() {
 		s := b.session("a", "b")
 		job := func(task string, priority int) int64 {
 			b.clock.Move(time.Millisecond)
-			return b.enqueue(belfry.NewJob{Task: task, Priority: &priority}).ID
+			return b.enqueue(job.NewJob{Task: task, Priority: &priority}).ID
 		}
 		took := func(n int) (ids []int64) {
 			for _, j := range b.claim(s, n).Jobs {
@@ -79,10 +80,10 @@ func CannotRun(t *testing.T, open func() *store.Store, many int, slack int64, co
 	var other int64
 	with(func(st *store.Store) {
 		for _, name := range []string{"own", "others"} {
-			_, err := st.CreateTask(ctx, belfry.Task{Name: name})
+			_, err := st.CreateTask(ctx, task.Task{Name: name})
 			check(err)
 		}
-		made, err := st.Enqueue(ctx, []belfry.NewJob{{Task: "others"}})
+		made, err := st.Enqueue(ctx, []job.NewJob{{Task: "others"}})
 		check(err)
 		other = made[0].Job.ID
 	})
@@ -98,31 +99,31 @@ func CannotRun(t *testing.T, open func() *store.Store, many int, slack int64, co
 		next += int64(n)
 	}
 	work := func(st *store.Store) {
-		s, err := st.OpenSession(ctx, belfry.WorkerInfo{Name: "w", Kinds: []belfry.Kind{belfry.KindFunc}, Funcs: []string{"own"}, Queues: map[string]int{"default": 10}})
+		s, err := st.OpenSession(ctx, job.WorkerInfo{Name: "w", Kinds: []task.Kind{task.KindFunc}, Funcs: []string{"own"}, Queues: map[string]int{"default": 10}})
 		check(err)
 		for range 10 {
 			for _, task := range []string{"others", "own"} {
-				_, err := st.Enqueue(ctx, []belfry.NewJob{{Task: task}})
+				_, err := st.Enqueue(ctx, []job.NewJob{{Task: task}})
 				check(err)
 			}
-			c, err := st.Claim(ctx, belfry.ClaimRequest{Session: s.ID, Want: map[string]int{"default": 10}})
+			c, err := st.Claim(ctx, job.ClaimRequest{Session: s.ID, Want: map[string]int{"default": 10}})
 			check(err)
 			if len(c.Jobs) != 1 || c.Jobs[0].Job.Task != "own" {
 				t.Fatalf("claimed %+v", c.Jobs)
 			}
-			none, err := st.Claim(ctx, belfry.ClaimRequest{Session: s.ID, Want: map[string]int{"default": 10}})
+			none, err := st.Claim(ctx, job.ClaimRequest{Session: s.ID, Want: map[string]int{"default": 10}})
 			check(err)
 			if len(none.Jobs) > 0 {
 				t.Fatalf("claimed %+v", none.Jobs)
 			}
-			ref := belfry.Ref{JobID: c.Jobs[0].Job.ID, Lease: c.Lease}
-			_, err = st.Renew(ctx, s.ID, []belfry.Holding{{Ref: ref}})
+			ref := job.Ref{JobID: c.Jobs[0].Job.ID, Lease: c.Lease}
+			_, err = st.Renew(ctx, s.ID, []job.Holding{{Ref: ref}})
 			check(err)
 			_, err = st.PauseQueue(ctx, "default", "")
 			check(err)
 			_, err = st.ResumeQueue(ctx, "default")
 			check(err)
-			_, err = st.Finish(ctx, s.ID, []belfry.Finish{{Ref: ref, Outcome: belfry.OutcomeOK}})
+			_, err = st.Finish(ctx, s.ID, []job.Finish{{Ref: ref, Outcome: job.OutcomeOK}})
 			check(err)
 		}
 	}

@@ -4,7 +4,8 @@ import (
 	"reflect"
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/job"
 )
 
 func init() {
@@ -14,14 +15,14 @@ func init() {
 		s := b.session("t", "other")
 		for range 2 { // the second claim has something to compare with
 			for range 12 {
-				b.enqueue(belfry.NewJob{Task: "t", Input: []byte(`1`)})
+				b.enqueue(job.NewJob{Task: "t", Input: []byte(`1`)})
 			}
 			want(b, "claimed", len(b.claim(s, 20).Jobs), 12)
 		}
-		priority, timeout := 7, belfry.Duration(5*time.Second)
-		for _, n := range []belfry.NewJob{
+		priority, timeout := 7, core.Duration(5*time.Second)
+		for _, n := range []job.NewJob{
 			{}, {Input: []byte(`{"a":[1]}`)}, {Priority: &priority}, {Tags: []string{"red", "blue"}}, {Timeout: timeout},
-			{MaxAttempts: 9}, {ActiveKey: "a"}, {Key: "k"}, {Task: "other"}, {}, {Delay: belfry.Duration(time.Millisecond)},
+			{MaxAttempts: 9}, {ActiveKey: "a"}, {Key: "k"}, {Task: "other"}, {}, {Delay: core.Duration(time.Millisecond)},
 		} {
 			if n.Task == "" {
 				n.Task = "t"
@@ -31,7 +32,7 @@ func init() {
 		}
 		b.clock.Move(time.Second)
 		want(b, "promoted", b.promote(), 1)
-		asTheyAre := func(claimed []belfry.LeasedJob, n int) {
+		asTheyAre := func(claimed []job.LeasedJob, n int) {
 			b.Helper()
 			want(b, "claimed", len(claimed), n)
 			for _, j := range claimed {
@@ -42,9 +43,9 @@ func init() {
 		}
 		c := b.claim(s, 20)
 		asTheyAre(c.Jobs, 11)
-		b.enqueue(belfry.NewJob{Task: "t"})
+		b.enqueue(job.NewJob{Task: "t"})
 		asTheyAre(b.claim(s, 20).Jobs, 1)
-		b.finish(s, c.Jobs[1], belfry.OutcomeHandedBack) // and has an attempt behind it
+		b.finish(s, c.Jobs[1], job.OutcomeHandedBack) // and has an attempt behind it
 		asTheyAre(b.claim(s, 20).Jobs, 1)
 	})
 }

@@ -3,8 +3,9 @@ package storetest
 import (
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/job"
 	"github.com/belfry-run/belfry/store"
+	"github.com/belfry-run/belfry/task"
 )
 
 // front is two nodes with the API and an engine on one database, each a process
@@ -30,18 +31,18 @@ func newFront(b *bench) *front {
 
 // elsewhere opens the session of a worker that reaches the database through the
 // first node, and leases it a job.
-func (f *front) elsewhere() belfry.Session {
+func (f *front) elsewhere() job.Session {
 	f.Helper()
-	s := must(f.api[0].OpenSession(f.ctx, belfry.WorkerInfo{Name: "far", Kinds: []belfry.Kind{belfry.KindFunc}, Funcs: []string{"t"},
+	s := must(f.api[0].OpenSession(f.ctx, job.WorkerInfo{Name: "far", Kinds: []task.Kind{task.KindFunc}, Funcs: []string{"t"},
 		Queues: map[string]int{"default": 10}, Remote: true}))(f)
-	f.enqueue(belfry.NewJob{Task: "t"})
+	f.enqueue(job.NewJob{Task: "t"})
 	want(f, "jobs", len(f.claim(s, 1).Jobs), 1)
 	return s
 }
 
 // pass lets time pass, in which those nodes listen, those sessions renew, and
 // the engine looks. It answers the sessions that were given up.
-func (f *front) pass(d time.Duration, api []*store.Store, alive ...belfry.Session) (gone int) {
+func (f *front) pass(d time.Duration, api []*store.Store, alive ...job.Session) (gone int) {
 	f.Helper()
 	for until := f.clock.Now().Add(d); f.clock.Now().Before(until); {
 		f.clock.Move(2 * time.Second)
@@ -58,7 +59,7 @@ func (f *front) pass(d time.Duration, api []*store.Store, alive ...belfry.Sessio
 
 func init() {
 	const life = 30 * time.Second
-	const whole = life + belfry.LostGrace
+	const whole = life + job.LostGrace
 
 	add("workers elsewhere are not given up while no node could hear them, and the dead are once one can", func(b *bench) {
 		f := newFront(b)
@@ -75,7 +76,7 @@ func init() {
 	add("a worker with the database is given up though no node listens", func(b *bench) {
 		f := newFront(b)
 		ok(b, f.api[0].Listen(b.ctx))
-		s := must(f.api[0].OpenSession(b.ctx, belfry.WorkerInfo{Name: "near", Kinds: []belfry.Kind{belfry.KindFunc}, Funcs: []string{"t"}, Queues: map[string]int{"default": 1}}))(b)
+		s := must(f.api[0].OpenSession(b.ctx, job.WorkerInfo{Name: "near", Kinds: []task.Kind{task.KindFunc}, Funcs: []string{"t"}, Queues: map[string]int{"default": 1}}))(b)
 		want(b, "given up in time", f.pass(whole+2*time.Second, nil), 1)
 		want(b, "lost", must(f.engine.Renew(b.ctx, s.ID, nil))(b).Lost, true)
 	})
@@ -110,7 +111,7 @@ func init() {
 		f := newFront(b)
 		ok(b, f.api[0].Listen(b.ctx))
 		f.elsewhere()
-		want(b, "given up early", f.pass(30*time.Second+belfry.UnheardFor, nil), 0)
+		want(b, "given up early", f.pass(30*time.Second+job.UnheardFor, nil), 0)
 		want(b, "given up", f.pass(2*time.Second, nil), 1)
 	})
 

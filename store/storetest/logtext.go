@@ -5,59 +5,62 @@ import (
 	"strings"
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/access"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/job"
+	"github.com/belfry-run/belfry/task"
 )
 
 func init() {
 	add("a log is read by byte, by its last lines and by what is in it", func(b *bench) {
-		b.task("t", func(t *belfry.Task) { t.Retry.MaxAttempts = 1 })
-		j := b.enqueue(belfry.NewJob{Task: "t"})
+		b.task("t", func(t *task.Task) { t.Retry.MaxAttempts = 1 })
+		j := b.enqueue(job.NewJob{Task: "t"})
 		s := b.session("t")
 		c := b.claim(s, 1)
 		whole := ""
-		var pieces []belfry.LogPiece
+		var pieces []job.LogPiece
 		for i := range 50 {
 			text := fmt.Sprintf("line %d är here\nand", i)
 			whole += text
-			pieces = append(pieces, belfry.LogPiece{Ref: refOf(c.Jobs[0]), Seq: i, Stream: belfry.Stdout, At: b.clock.Now(), Text: text})
+			pieces = append(pieces, job.LogPiece{Ref: refOf(c.Jobs[0]), Seq: i, Stream: job.Stdout, At: b.clock.Now(), Text: text})
 		}
 		ok(b, b.st.Append(b.ctx, s.ID, pieces))
-		read := func(q belfry.LogQuery) belfry.LogText {
+		read := func(q job.LogQuery) job.LogText {
 			b.Helper()
 			return must(b.st.LogText(b.ctx, "default", j.ID, q))(b)
 		}
 		size := int64(len(whole))
 		for from := int64(0); from < size; from += 37 {
-			t := read(belfry.LogQuery{Offset: from, Limit: 100})
+			t := read(job.LogQuery{Offset: from, Limit: 100})
 			want(b, "text", t.Text, whole[from:min(size, from+100)])
 			want(b, "next", t.Next, min(size, from+100))
 			want(b, "size", t.Size, size)
 		}
-		want(b, "from the end", read(belfry.LogQuery{Offset: -10}).Text, whole[size-10:])
-		want(b, "beyond the end", read(belfry.LogQuery{Offset: size + 10}).Next, size)
-		want(b, "tail", read(belfry.LogQuery{Tail: 2}).Text, "andline 49 är here\nand")
-		want(b, "all lines", read(belfry.LogQuery{Tail: 1000}).Text, whole)
-		want(b, "another stream", read(belfry.LogQuery{Stream: belfry.Stderr}).Size, 0)
-		want(b, "another attempt", read(belfry.LogQuery{Attempt: 2}).Size, 0)
-		found := read(belfry.LogQuery{Grep: `line 4\d`, Regexp: true}).Found
+		want(b, "from the end", read(job.LogQuery{Offset: -10}).Text, whole[size-10:])
+		want(b, "beyond the end", read(job.LogQuery{Offset: size + 10}).Next, size)
+		want(b, "tail", read(job.LogQuery{Tail: 2}).Text, "andline 49 är here\nand")
+		want(b, "all lines", read(job.LogQuery{Tail: 1000}).Text, whole)
+		want(b, "another stream", read(job.LogQuery{Stream: job.Stderr}).Size, 0)
+		want(b, "another attempt", read(job.LogQuery{Attempt: 2}).Size, 0)
+		found := read(job.LogQuery{Grep: `line 4\d`, Regexp: true}).Found
 		want(b, "found", len(found), 10)
 		for _, f := range found {
 			want(b, "at its offset", strings.HasPrefix(whole[f.Offset:], f.Line), true)
 		}
-		want(b, "by text", len(read(belfry.LogQuery{Grep: "line 7 "}).Found), 1)
-		_, err := b.st.LogText(b.ctx, "default", j.ID, belfry.LogQuery{Grep: "(", Regexp: true})
-		wantCode(b, err, belfry.Invalid, "grep")
-		_, err = b.st.LogText(b.ctx, "other", j.ID, belfry.LogQuery{})
-		wantCode(b, err, belfry.NotFound)
+		want(b, "by text", len(read(job.LogQuery{Grep: "line 7 "}).Found), 1)
+		_, err := b.st.LogText(b.ctx, "default", j.ID, job.LogQuery{Grep: "(", Regexp: true})
+		wantCode(b, err, core.Invalid, "grep")
+		_, err = b.st.LogText(b.ctx, "other", j.ID, job.LogQuery{})
+		wantCode(b, err, core.NotFound)
 	})
 
 	add("the audit is searched by who and when", func(b *bench) {
 		b.task("a")
 		b.clock.Move(time.Minute)
-		must(b.st.CreateTask(belfry.WithActor(b.ctx, "token:x"), belfry.Task{Name: "b", Kind: belfry.KindFunc}))(b)
+		must(b.st.CreateTask(access.WithActor(b.ctx, "token:x"), task.Task{Name: "b", Kind: task.KindFunc}))(b)
 		b.clock.Move(time.Minute)
 		b.task("c")
-		for text, f := range map[string]belfry.AuditFilter{
+		for text, f := range map[string]access.AuditFilter{
 			"b": {Actor: "token:x"}, "cb": {Since: Epoch.Add(time.Minute)}, "a": {Until: Epoch.Add(time.Minute)},
 			"": {Actor: "token:x", Until: Epoch.Add(time.Minute)},
 		} {

@@ -5,19 +5,23 @@ import (
 	"strings"
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/job"
+	"github.com/belfry-run/belfry/monitor"
+	"github.com/belfry-run/belfry/schedule"
+	"github.com/belfry-run/belfry/task"
 )
 
 // ahead lists what is upcoming as minutes since the epoch and names.
-func (b *bench) ahead(a belfry.Ahead) string {
+func (b *bench) ahead(a schedule.Ahead) string {
 	b.Helper()
 	var all []string
 	for _, c := range must(b.st.Upcoming(b.ctx, a))(b) {
-		text := belfry.Duration(c.Nominal.Sub(Epoch)).String() + " " + c.Schedule
+		text := core.Duration(c.Nominal.Sub(Epoch)).String() + " " + c.Schedule
 		if c.Skipped != "" {
 			text += " " + string(c.Skipped)
 		} else if !c.DueAt.Equal(c.Nominal) {
-			text += " due " + belfry.Duration(c.DueAt.Sub(Epoch)).String()
+			text += " due " + core.Duration(c.DueAt.Sub(Epoch)).String()
 		}
 		all = append(all, text)
 	}
@@ -25,22 +29,22 @@ func (b *bench) ahead(a belfry.Ahead) string {
 }
 
 // load is a forecast as minutes since the epoch and starts.
-func (b *bench) load(a belfry.Ahead) string {
+func (b *bench) load(a schedule.Ahead) string {
 	b.Helper()
 	f := must(b.st.Forecast(b.ctx, a))(b)
 	want(b, "partial", f.Partial, false)
 	var all []string
 	for _, l := range f.Loads {
-		all = append(all, fmt.Sprintf("%s %d %s", belfry.Duration(l.Minute.Sub(Epoch)), l.Starts, strings.Join(l.Schedules, "+")))
+		all = append(all, fmt.Sprintf("%s %d %s", core.Duration(l.Minute.Sub(Epoch)), l.Starts, strings.Join(l.Schedules, "+")))
 	}
 	return strings.Join(all, ", ")
 }
 
 // listed are the next times of a look, as minutes since the epoch.
-func listed(l belfry.Look) string {
+func listed(l schedule.Look) string {
 	var all []string
 	for _, c := range l.Coming {
-		all = append(all, belfry.Duration(c.Nominal.Sub(Epoch)).String())
+		all = append(all, core.Duration(c.Nominal.Sub(Epoch)).String())
 	}
 	return strings.Join(all, " ")
 }
@@ -48,49 +52,49 @@ func listed(l belfry.Look) string {
 func init() {
 	add("upcoming lists what all schedules of a namespace do, soonest first, and leaves out those that rest", func(b *bench) {
 		b.task("t")
-		must(b.st.CreateTask(b.ctx, belfry.Task{Namespace: "other", Name: "t", Kind: belfry.KindFunc}))(b)
+		must(b.st.CreateTask(b.ctx, task.Task{Namespace: "other", Name: "t", Kind: task.KindFunc}))(b)
 		b.calendar("lunch", "* 12:20-12:30")
 		b.schedule("tens", "t", cron("*/10 * * * *"), blackout("lunch"))
 		b.schedule("quarters", "t", cron("5/15 * * * *"), blackout("lunch"), nextOpen)
-		b.schedule("twice", "t", cron("*/7 * * * *"), func(s *belfry.Schedule) { s.MaxRuns = 2 })
+		b.schedule("twice", "t", cron("*/7 * * * *"), func(s *schedule.Schedule) { s.MaxRuns = 2 })
 		b.schedule("paused", "t", cron("* * * * *"))
 		must(b.st.PauseSchedule(b.ctx, "default", "paused", ""))(b)
 		b.schedule("hand", "t")
 		b.schedule("loop", "t", afterFinish(8*time.Minute))
-		b.schedule("other", "t", cron("0 * * * *"), func(s *belfry.Schedule) { s.Namespace = "other" })
+		b.schedule("other", "t", cron("0 * * * *"), func(s *schedule.Schedule) { s.Namespace = "other" })
 		b.fire() // the loop's first run is under way
 		s := b.session("t")
-		b.finish(s, b.claim(s, 1).Jobs[0], belfry.OutcomeOK)
-		half := belfry.Ahead{Within: 30 * time.Minute}
+		b.finish(s, b.claim(s, 1).Jobs[0], job.OutcomeOK)
+		half := schedule.Ahead{Within: 30 * time.Minute}
 		want(b, "half an hour", b.ahead(half), "5m quarters, 7m twice, 8m loop, 10m tens, 14m twice, 20m quarters due 30m, 20m tens blackout, 30m tens")
-		want(b, "a limit", b.ahead(belfry.Ahead{Within: 30 * time.Minute, Limit: 3}), "5m quarters, 7m twice, 8m loop")
-		want(b, "later", b.ahead(belfry.Ahead{From: Epoch.Add(24 * time.Minute), Within: 10 * time.Minute}), "28m twice, 30m tens")
-		want(b, "a span holds its begin and not its end", b.ahead(belfry.Ahead{From: Epoch.Add(28 * time.Minute), Within: 2 * time.Minute}), "28m twice")
-		want(b, "another namespace", b.ahead(belfry.Ahead{Namespace: "other", Within: time.Hour}), "1h other")
-		want(b, "none", b.ahead(belfry.Ahead{Namespace: "nowhere"}), "")
-		if all := b.ahead(belfry.Ahead{Namespace: belfry.AnyNamespace, Within: time.Hour}); !strings.Contains(all, "1h other") || !strings.Contains(all, "1h tens") {
+		want(b, "a limit", b.ahead(schedule.Ahead{Within: 30 * time.Minute, Limit: 3}), "5m quarters, 7m twice, 8m loop")
+		want(b, "later", b.ahead(schedule.Ahead{From: Epoch.Add(24 * time.Minute), Within: 10 * time.Minute}), "28m twice, 30m tens")
+		want(b, "a span holds its begin and not its end", b.ahead(schedule.Ahead{From: Epoch.Add(28 * time.Minute), Within: 2 * time.Minute}), "28m twice")
+		want(b, "another namespace", b.ahead(schedule.Ahead{Namespace: "other", Within: time.Hour}), "1h other")
+		want(b, "none", b.ahead(schedule.Ahead{Namespace: "nowhere"}), "")
+		if all := b.ahead(schedule.Ahead{Namespace: core.AnyNamespace, Within: time.Hour}); !strings.Contains(all, "1h other") || !strings.Contains(all, "1h tens") {
 			b.Fatalf("of all namespaces: %s", all)
 		}
 		want(b, "load", b.load(half), "5m 1 quarters, 7m 1 twice, 8m 1 loop, 10m 1 tens, 14m 1 twice, 30m 2 quarters+tens")
-		for field, a := range map[string]belfry.Ahead{"within": {Within: 32 * 24 * time.Hour}, "limit": {Limit: -1}} {
+		for field, a := range map[string]schedule.Ahead{"within": {Within: 32 * 24 * time.Hour}, "limit": {Limit: -1}} {
 			_, err := b.st.Upcoming(b.ctx, a)
-			wantCode(b, err, belfry.Invalid, field)
+			wantCode(b, err, core.Invalid, field)
 			_, err = b.st.Forecast(b.ctx, a)
-			wantCode(b, err, belfry.Invalid, field)
+			wantCode(b, err, core.Invalid, field)
 		}
 	})
 
 	add("a forecast counts starts where they really are, jitter included, and is what then happens", func(b *bench) {
 		b.task("t")
 		for i := range 12 {
-			b.schedule(fmt.Sprintf("s%02d", i), "t", cron("30 12 * * *"), func(s *belfry.Schedule) { s.Jitter = belfry.Duration(20 * time.Minute) })
+			b.schedule(fmt.Sprintf("s%02d", i), "t", cron("30 12 * * *"), func(s *schedule.Schedule) { s.Jitter = core.Duration(20 * time.Minute) })
 		}
 		b.schedule("sharp", "t", cron("30 12 * * *"))
-		f := must(b.st.Forecast(b.ctx, belfry.Ahead{Within: time.Hour}))(b)
+		f := must(b.st.Forecast(b.ctx, schedule.Ahead{Within: time.Hour}))(b)
 		b.clock.Move(30 * time.Minute)
 		b.fire()
 		starts := map[time.Time]int{}
-		for _, j := range must(b.st.Jobs(b.ctx, belfry.JobFilter{Paging: belfry.Paging{Limit: 100}}))(b).Items {
+		for _, j := range must(b.st.Jobs(b.ctx, job.Filter{Paging: core.Paging{Limit: 100}}))(b).Items {
 			starts[j.DueAt.Truncate(time.Minute)]++
 		}
 		total := 0
@@ -108,12 +112,12 @@ func init() {
 		for i := range 12 { // more than are named
 			b.schedule(fmt.Sprint("more", i), "t", cron("0 14 * * *"))
 		}
-		f = must(b.st.Forecast(b.ctx, belfry.Ahead{From: Epoch.Add(119 * time.Minute), Within: 2 * time.Minute}))(b)
+		f = must(b.st.Forecast(b.ctx, schedule.Ahead{From: Epoch.Add(119 * time.Minute), Within: 2 * time.Minute}))(b)
 		want(b, "minutes", len(f.Loads), 1)
 		want(b, "starts", f.Loads[0].Starts, 12)
 		want(b, "named", len(f.Loads[0].Schedules), 10)
-		begin := must(b.st.Forecast(b.ctx, belfry.Ahead{From: Epoch.Add(2 * time.Hour), Within: time.Minute}))(b)
-		end := must(b.st.Forecast(b.ctx, belfry.Ahead{From: Epoch.Add(119 * time.Minute), Within: time.Minute}))(b)
+		begin := must(b.st.Forecast(b.ctx, schedule.Ahead{From: Epoch.Add(2 * time.Hour), Within: time.Minute}))(b)
+		end := must(b.st.Forecast(b.ctx, schedule.Ahead{From: Epoch.Add(119 * time.Minute), Within: time.Minute}))(b)
 		want(b, "loads of the span that begins with them, and of the one before", fmt.Sprint(len(begin.Loads), len(end.Loads)), "1 0")
 	})
 
@@ -121,17 +125,17 @@ func init() {
 		b.task("t")
 		b.schedule("tens", "t", cron("*/10 * * * *"))
 		for _, name := range []string{"a", "b"} {
-			must(b.st.CreateMonitor(b.ctx, belfry.Monitor{Name: name, Every: belfry.Duration(30 * time.Second), Check: belfry.Task{HTTP: &belfry.HTTP{URL: "https://example.org/"}}}))(b)
+			must(b.st.CreateMonitor(b.ctx, monitor.Monitor{Name: name, Every: core.Duration(30 * time.Second), Check: task.Task{HTTP: &task.HTTP{URL: "https://example.org/"}}}))(b)
 		}
-		starts := func(a belfry.Ahead) (n int) {
+		starts := func(a schedule.Ahead) (n int) {
 			a.Within = time.Hour
 			for _, h := range must(b.st.Forecast(b.ctx, a))(b).Hours {
 				n += h.Starts
 			}
 			return n
 		}
-		want(b, "without", starts(belfry.Ahead{}), 6)
-		want(b, "with", starts(belfry.Ahead{Checks: true}), 6+2*120)
+		want(b, "without", starts(schedule.Ahead{}), 6)
+		want(b, "with", starts(schedule.Ahead{Checks: true}), 6+2*120)
 		ahead := must(b.st.Overview(b.ctx, "default"))(b).Ahead
 		want(b, "of the overview", fmt.Sprint(ahead.Schedules, ahead.Partial), "1 false")
 	})
@@ -143,9 +147,9 @@ func init() {
 		}
 		b.schedule("tens", "t", cron("*/10 * * * *"))
 		b.schedule("hashed", "t", cron("H * * * *"))
-		b.schedule("thrice", "t", cron("*/7 * * * *"), func(s *belfry.Schedule) { s.MaxRuns = 3 })
-		b.schedule("seconds", "t", cron("* * * * * *"), func(s *belfry.Schedule) { s.End = Epoch.Add(5 * time.Second) })
-		a := belfry.Ahead{Within: 90 * time.Minute, ByHour: true}
+		b.schedule("thrice", "t", cron("*/7 * * * *"), func(s *schedule.Schedule) { s.MaxRuns = 3 })
+		b.schedule("seconds", "t", cron("* * * * * *"), func(s *schedule.Schedule) { s.End = Epoch.Add(5 * time.Second) })
+		a := schedule.Ahead{Within: 90 * time.Minute, ByHour: true}
 		f := must(b.st.Forecast(b.ctx, a))(b)
 		want(b, "schedules", f.Schedules, 16)
 		want(b, "minutes", len(f.Loads), 0)
@@ -153,7 +157,7 @@ func init() {
 		want(b, "busiest", fmt.Sprint(busy.Minute.Sub(Epoch), busy.Starts, len(busy.Schedules)), "30m0s 13 10")
 		var hours []string
 		for _, h := range f.Hours {
-			text := fmt.Sprintf("%s %d most %d at %s:", belfry.Duration(h.Hour.Sub(Epoch)), h.Starts, h.Most, belfry.Duration(h.Minute.Sub(Epoch)))
+			text := fmt.Sprintf("%s %d most %d at %s:", core.Duration(h.Hour.Sub(Epoch)), h.Starts, h.Most, core.Duration(h.Minute.Sub(Epoch)))
 			for _, top := range h.Top {
 				text += fmt.Sprintf(" %s/%s %d", top.Namespace, top.Schedule, top.Starts)
 			}
@@ -170,7 +174,7 @@ func init() {
 		want(b, "the second", f.Hours[1].Hour, Epoch.Add(30*time.Minute))
 		a.Zone = "Mars/Olympus"
 		_, err := b.st.Forecast(b.ctx, a)
-		wantCode(b, err, belfry.Invalid, "zone")
+		wantCode(b, err, core.Invalid, "zone")
 		o := must(b.st.Overview(b.ctx, "default"))(b)
 		want(b, "the overview is of 24 hours", len(o.Ahead.Hours), 25)
 		want(b, "counted", o.Ahead.Schedules, 16)
@@ -178,22 +182,22 @@ func init() {
 
 	add("a forecast of many schedules counts each hour as a look at every single time does", func(b *bench) {
 		b.task("t")
-		rates := func(name string, d time.Duration, change ...func(*belfry.Schedule)) {
-			b.schedule(name, "t", append([]func(*belfry.Schedule){func(s *belfry.Schedule) { s.Rules = []belfry.Rule{{Every: belfry.Duration(d)}} }}, change...)...)
+		rates := func(name string, d time.Duration, change ...func(*schedule.Schedule)) {
+			b.schedule(name, "t", append([]func(*schedule.Schedule){func(s *schedule.Schedule) { s.Rules = []schedule.Rule{{Every: core.Duration(d)}} }}, change...)...)
 		}
 		for i := range 30 {
 			rates(fmt.Sprintf("rate%02d", i), time.Duration(5+i*55/29)*time.Second)
 		}
-		rates("ends", 7*time.Second, func(s *belfry.Schedule) { s.End = Epoch.Add(150 * time.Minute) })
-		rates("begins", 11*time.Second, func(s *belfry.Schedule) { s.Start = Epoch.Add(3*time.Hour + time.Second) })
-		rates("some", 13*time.Second, func(s *belfry.Schedule) { s.MaxRuns = 1000 })
-		rates("spread", 90*time.Second, func(s *belfry.Schedule) { s.Jitter = belfry.Duration(20 * time.Second) })
+		rates("ends", 7*time.Second, func(s *schedule.Schedule) { s.End = Epoch.Add(150 * time.Minute) })
+		rates("begins", 11*time.Second, func(s *schedule.Schedule) { s.Start = Epoch.Add(3*time.Hour + time.Second) })
+		rates("some", 13*time.Second, func(s *schedule.Schedule) { s.MaxRuns = 1000 })
+		rates("spread", 90*time.Second, func(s *schedule.Schedule) { s.Jitter = core.Duration(20 * time.Second) })
 		for i := range 200 {
 			b.schedule(fmt.Sprintf("cron%03d", i), "t", cron(fmt.Sprintf("%d/%d %s * * *", i%7, 9+i%20, []string{"*", "*/2", "9-17"}[i%3])))
 		}
 		within := 24 * time.Hour
 		truth, all := map[time.Time]int{}, 0
-		for _, sc := range must(b.st.Schedules(b.ctx, belfry.ScheduleFilter{Paging: belfry.Paging{Limit: 1000}}))(b).Items {
+		for _, sc := range must(b.st.Schedules(b.ctx, schedule.Filter{Paging: core.Paging{Limit: 1000}}))(b).Items {
 			plan := must(sc.Plan())(b)
 			for n, at := int64(0), Epoch; sc.MaxRuns == 0 || n < sc.MaxRuns; n++ {
 				next := sc.Upcoming(plan, at, 1)
@@ -205,7 +209,7 @@ func init() {
 				all++
 			}
 		}
-		f := must(b.st.Forecast(b.ctx, belfry.Ahead{Within: within, ByHour: true}))(b)
+		f := must(b.st.Forecast(b.ctx, schedule.Ahead{Within: within, ByHour: true}))(b)
 		want(b, "partial", f.Partial, false)
 		want(b, "hours", len(f.Hours), len(truth))
 		for _, h := range f.Hours {
@@ -219,65 +223,65 @@ func init() {
 		b.task("t")
 		b.calendar("lunch", "* 12:20-12:30")
 		b.schedule("tens", "t", cron("*/10 * * * *"), blackout("lunch"))
-		l := must(b.st.Look(b.ctx, belfry.LookQuery{Name: "tens", N: 3}))(b)
+		l := must(b.st.Look(b.ctx, schedule.LookQuery{Name: "tens", N: 3}))(b)
 		want(b, "times", listed(l), "10m 20m 30m")
-		want(b, "skipped", l.Coming[1].Skipped, belfry.ReasonBlackout)
+		want(b, "skipped", l.Coming[1].Skipped, schedule.ReasonBlackout)
 		want(b, "sentence", l.Explain[0], "Every 10 minutes, UTC time.")
 		want(b, "schedule", jsonOf(l.Schedule), jsonOf(b.get("tens")))
 		if l.Is != nil || l.Diff != nil || l.Zones == "" {
 			b.Fatalf("%+v", l)
 		}
-		l = must(b.st.Look(b.ctx, belfry.LookQuery{Name: "tens", From: Epoch.Add(time.Hour), N: 1, At: Epoch.Add(20 * time.Minute)}))(b)
+		l = must(b.st.Look(b.ctx, schedule.LookQuery{Name: "tens", From: Epoch.Add(time.Hour), N: 1, At: Epoch.Add(20 * time.Minute)}))(b)
 		want(b, "from", listed(l), "1h")
 		want(b, "is", *l.Is, false)
 		want(b, "why", strings.Join(l.Why, "; "), "*/10 * * * *: yes; no: calendar lunch: closed * 12:20-12:30")
 		b.schedule("loop", "t", afterFinish(time.Minute))
-		want(b, "a loop at rest", listed(must(b.st.Look(b.ctx, belfry.LookQuery{Name: "loop", From: Epoch.Add(-time.Second)}))(b)), "0s")
+		want(b, "a loop at rest", listed(must(b.st.Look(b.ctx, schedule.LookQuery{Name: "loop", From: Epoch.Add(-time.Second)}))(b)), "0s")
 		b.fire()
-		want(b, "a loop under way", listed(must(b.st.Look(b.ctx, belfry.LookQuery{Name: "loop"}))(b)), "")
-		_, err := b.st.Look(b.ctx, belfry.LookQuery{Name: "nobody"})
-		wantCode(b, err, belfry.NotFound, "nobody")
-		_, err = b.st.Look(b.ctx, belfry.LookQuery{Namespace: "other", Name: "tens"})
-		wantCode(b, err, belfry.NotFound, "tens")
-		_, err = b.st.Look(b.ctx, belfry.LookQuery{})
-		wantCode(b, err, belfry.Invalid, "name")
+		want(b, "a loop under way", listed(must(b.st.Look(b.ctx, schedule.LookQuery{Name: "loop"}))(b)), "")
+		_, err := b.st.Look(b.ctx, schedule.LookQuery{Name: "nobody"})
+		wantCode(b, err, core.NotFound, "nobody")
+		_, err = b.st.Look(b.ctx, schedule.LookQuery{Namespace: "other", Name: "tens"})
+		wantCode(b, err, core.NotFound, "tens")
+		_, err = b.st.Look(b.ctx, schedule.LookQuery{})
+		wantCode(b, err, core.Invalid, "name")
 	})
 
 	add("a look at a draft needs neither name nor task, knows the calendars, and saves nothing", func(b *bench) {
 		b.calendar("lunch", "* 12:20-12:30")
-		q := belfry.LookQuery{N: 2, Draft: &belfry.Schedule{Rules: []belfry.Rule{{Cron: "*/20 * * * *"}}, Blackout: []string{"lunch"}}}
+		q := schedule.LookQuery{N: 2, Draft: &schedule.Schedule{Rules: []schedule.Rule{{Cron: "*/20 * * * *"}}, Blackout: []string{"lunch"}}}
 		l := must(b.st.Look(b.ctx, q))(b)
 		want(b, "times", listed(l), "20m 40m")
-		want(b, "skipped", l.Coming[0].Skipped, belfry.ReasonBlackout)
+		want(b, "skipped", l.Coming[0].Skipped, schedule.ReasonBlackout)
 		want(b, "no difference", len(l.Diff), 0)
 		want(b, "schedules", b.count(`select count(*) from belfry.schedules`), 0)
 		want(b, "the question is as it was", q.Draft.Name+q.Draft.Zone, "")
-		for field, change := range map[string]func(*belfry.Schedule){
+		for field, change := range map[string]func(*schedule.Schedule){
 			"rules[0].cron":    cron("never"),
-			"zone":             func(s *belfry.Schedule) { s.Zone = "Mars/Olympus" },
+			"zone":             func(s *schedule.Schedule) { s.Zone = "Mars/Olympus" },
 			"rules":            cron("0 0 30 2 *"),
 			"within[0]":        within("nobody"),
 			"overlap":          overlap("sometimes"),
-			"rules[0].dtstart": func(s *belfry.Schedule) { s.Rules = []belfry.Rule{{RRule: "FREQ=DAILY", DTStart: "soon"}} },
+			"rules[0].dtstart": func(s *schedule.Schedule) { s.Rules = []schedule.Rule{{RRule: "FREQ=DAILY", DTStart: "soon"}} },
 		} {
 			bad := *q.Draft
 			change(&bad)
-			_, err := b.st.Look(b.ctx, belfry.LookQuery{Draft: &bad})
-			wantCode(b, err, belfry.Invalid, field)
+			_, err := b.st.Look(b.ctx, schedule.LookQuery{Draft: &bad})
+			wantCode(b, err, core.Invalid, field)
 		}
 	})
 
 	add("a look at a draft of a saved schedule says what the edit changes", func(b *bench) {
 		b.task("t")
-		b.schedule("s", "t", cron("0 * * * *"), func(s *belfry.Schedule) { s.MaxRuns = 3 })
+		b.schedule("s", "t", cron("0 * * * *"), func(s *schedule.Schedule) { s.MaxRuns = 3 })
 		b.clock.Move(time.Hour)
 		b.fire()
 		before := b.get("s")
-		d := belfry.Schedule{Name: "ignored", Task: "t", Rules: []belfry.Rule{{Cron: "*/30 * * * *"}}, MaxRuns: 3}
-		l := must(b.st.Look(b.ctx, belfry.LookQuery{Name: "s", Draft: &d, N: 4}))(b)
+		d := schedule.Schedule{Name: "ignored", Task: "t", Rules: []schedule.Rule{{Cron: "*/30 * * * *"}}, MaxRuns: 3}
+		l := must(b.st.Look(b.ctx, schedule.LookQuery{Name: "s", Draft: &d, N: 4}))(b)
 		var diff []string
 		for _, s := range l.Diff {
-			diff = append(diff, s.Change+belfry.Duration(s.Nominal.Sub(Epoch)).String())
+			diff = append(diff, s.Change+core.Duration(s.Nominal.Sub(Epoch)).String())
 		}
 		want(b, "difference", strings.Join(diff, " "), "+1h30m =2h +2h30m =3h")
 		want(b, "times", listed(l), "1h30m 2h 2h30m 3h")
@@ -285,13 +289,13 @@ func init() {
 		want(b, "saved", jsonOf(b.get("s")), jsonOf(before))
 		// Phases hash the name, so that a draft of the same rule differs in nothing.
 		b.schedule("hashed", "t", cron("H * * * *"))
-		l = must(b.st.Look(b.ctx, belfry.LookQuery{Name: "hashed", Draft: &belfry.Schedule{Rules: []belfry.Rule{{Cron: "H * * * *"}}}, N: 5}))(b)
+		l = must(b.st.Look(b.ctx, schedule.LookQuery{Name: "hashed", Draft: &schedule.Schedule{Rules: []schedule.Rule{{Cron: "H * * * *"}}}, N: 5}))(b)
 		for _, s := range l.Diff {
 			want(b, "change", s.Change, "=")
 		}
-		_, err := b.st.Look(b.ctx, belfry.LookQuery{Name: "s", Draft: &belfry.Schedule{Rules: []belfry.Rule{{Cron: "x"}}}})
-		wantCode(b, err, belfry.Invalid, "rules[0].cron")
-		_, err = b.st.Look(b.ctx, belfry.LookQuery{Name: "nobody", Draft: &d})
-		wantCode(b, err, belfry.NotFound, "nobody")
+		_, err := b.st.Look(b.ctx, schedule.LookQuery{Name: "s", Draft: &schedule.Schedule{Rules: []schedule.Rule{{Cron: "x"}}}})
+		wantCode(b, err, core.Invalid, "rules[0].cron")
+		_, err = b.st.Look(b.ctx, schedule.LookQuery{Name: "nobody", Draft: &d})
+		wantCode(b, err, core.NotFound, "nobody")
 	})
 }

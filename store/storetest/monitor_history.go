@@ -5,13 +5,17 @@ import (
 	"strings"
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/access"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/monitor"
+	"github.com/belfry-run/belfry/task"
+	"github.com/belfry-run/belfry/view"
 )
 
 func init() {
 	add("results are rolled up, and what is pruned falsifies no uptime", func(b *bench) {
 		w := b.checker()
-		v := b.monitor("site", func(m *belfry.Monitor) { m.Every = belfry.Duration(10 * time.Minute) })
+		v := b.monitor("site", func(m *monitor.Monitor) { m.Every = core.Duration(10 * time.Minute) })
 		for range 3 * 24 * 6 {
 			w.turn("site", passed)
 		}
@@ -28,7 +32,7 @@ func init() {
 			b.Fatalf("%d checks in hours", n)
 		}
 		before := must(b.st.Uptime(b.ctx, "default", "site"))(b)
-		points := must(b.st.Series(b.ctx, belfry.SeriesQuery{Monitor: "site", From: v.CreatedAt, Step: belfry.Duration(24 * time.Hour)}))(b)
+		points := must(b.st.Series(b.ctx, view.SeriesQuery{Monitor: "site", From: v.CreatedAt, Step: core.Duration(24 * time.Hour)}))(b)
 		var sum int64
 		for _, p := range points {
 			sum += p.OK + p.Fail
@@ -49,36 +53,36 @@ func init() {
 				b.Fatalf("%+v, before %+v", after.Spans[i], u)
 			}
 		}
-		want(b, "checks in the series", must(b.st.Series(b.ctx, belfry.SeriesQuery{Monitor: "site", From: v.CreatedAt, Step: belfry.Duration(24 * time.Hour)}))(b)[0].OK, points[0].OK)
+		want(b, "checks in the series", must(b.st.Series(b.ctx, view.SeriesQuery{Monitor: "site", From: v.CreatedAt, Step: core.Duration(24 * time.Hour)}))(b)[0].OK, points[0].OK)
 	})
 
 	add("monitors are searched by a part of their names, counted, and shown as bars", func(b *bench) {
 		w := b.checker()
 		for _, name := range []string{"Shop-Sofia", "shop-berlin", "a_b"} {
-			b.monitor(name, func(m *belfry.Monitor) { m.Confirm.Failures = 1; m.Tags = []string{"t"} })
+			b.monitor(name, func(m *monitor.Monitor) { m.Confirm.Failures = 1; m.Tags = []string{"t"} })
 		}
 		for range 3 {
 			w.turn("shop-berlin", passed)
 		}
 		w.turn("Shop-Sofia", failed)
 		for search, n := range map[string]int{"SHOP": 2, "": 3, "%": 0, "_": 1, "berlin": 1} {
-			f := belfry.MonitorFilter{Tag: "t", Search: search}
+			f := view.MonitorFilter{Tag: "t", Search: search}
 			want(b, "found by "+search, len(must(b.st.Monitors(b.ctx, f))(b).Items), n)
 			want(b, "counted by "+search, must(b.st.CountMonitors(b.ctx, f))(b).Count, n)
 		}
-		counts := must(b.st.CountMonitors(b.ctx, belfry.MonitorFilter{}))(b)
-		listed := map[belfry.Status]int{}
-		for _, v := range must(b.st.Monitors(b.ctx, belfry.MonitorFilter{}))(b).Items {
+		counts := must(b.st.CountMonitors(b.ctx, view.MonitorFilter{}))(b)
+		listed := map[monitor.Status]int{}
+		for _, v := range must(b.st.Monitors(b.ctx, view.MonitorFilter{}))(b).Items {
 			listed[v.Status]++
 		}
 		want(b, "statuses", fmt.Sprint(counts.Statuses), fmt.Sprint(listed))
-		want(b, "down", listed[belfry.StatusDown] > 0, true)
+		want(b, "down", listed[monitor.StatusDown] > 0, true)
 		want(b, "more", counts.More, false)
-		_, err := b.st.Monitors(b.ctx, belfry.MonitorFilter{Search: strings.Repeat("x", belfry.MaxMonitorSearch+1)})
-		wantCode(b, err, belfry.Invalid, "bytes")
+		_, err := b.st.Monitors(b.ctx, view.MonitorFilter{Search: strings.Repeat("x", view.MaxMonitorSearch+1)})
+		wantCode(b, err, core.Invalid, "bytes")
 
 		b.clock.Move(50 * time.Hour)
-		bars := must(b.st.Bars(b.ctx, belfry.BarsQuery{Monitors: []string{"shop-berlin", "Shop-Sofia", "no-such"}}))(b)
+		bars := must(b.st.Bars(b.ctx, monitor.BarsQuery{Monitors: []string{"shop-berlin", "Shop-Sofia", "no-such"}}))(b)
 		want(b, "monitors with bars", len(bars), 2)
 		for _, of := range bars {
 			u := must(b.st.Uptime(b.ctx, "default", of.Monitor))(b).Spans[3]
@@ -86,39 +90,39 @@ func init() {
 				b.Fatalf("%s: %+v\nand %+v", of.Monitor, of, u)
 			}
 		}
-		want(b, "bars of a day", len(must(b.st.Bars(b.ctx, belfry.BarsQuery{Monitors: []string{"a_b"}, Span: belfry.BarsDay}))(b)[0].Bars), 48)
-		_, err = b.st.Bars(b.ctx, belfry.BarsQuery{Monitors: []string{"a_b"}, Span: "1h"})
-		wantCode(b, err, belfry.Invalid, "span")
+		want(b, "bars of a day", len(must(b.st.Bars(b.ctx, monitor.BarsQuery{Monitors: []string{"a_b"}, Span: monitor.BarsDay}))(b)[0].Bars), 48)
+		_, err = b.st.Bars(b.ctx, monitor.BarsQuery{Monitors: []string{"a_b"}, Span: "1h"})
+		wantCode(b, err, core.Invalid, "span")
 	})
 
 	add("versions of a page are kept by their text, and one can be accepted", func(b *bench) {
 		w := b.checker()
-		b.monitor("page", func(m *belfry.Monitor) {
-			m.Check = belfry.Task{Page: &belfry.PageCheck{URL: "https://example.org/", Baseline: belfry.BaselinePinned, KeepVersions: 2, Confirm: -1}}
+		b.monitor("page", func(m *monitor.Monitor) {
+			m.Check = task.Task{Page: &task.PageCheck{URL: "https://example.org/", Baseline: task.BaselinePinned, KeepVersions: 2, Confirm: -1}}
 		})
-		seen := func(text string) belfry.Measure {
-			return belfry.Measure{Outcome: belfry.CheckOK, Page: &belfry.PageSeen{Outcome: belfry.PageText, Digest: "d-" + text, ConfigHash: "c", Text: text, Matches: 1}}
+		seen := func(text string) task.Measure {
+			return task.Measure{Outcome: task.CheckOK, Page: &task.PageSeen{Outcome: task.PageText, Digest: "d-" + text, ConfigHash: "c", Text: text, Matches: 1}}
 		}
 		for _, text := range []string{"one", "one", "two", "one", "three", "four"} {
 			w.turn("page", seen(text))
 		}
-		vs := must(b.st.PageVersions(b.ctx, belfry.VersionFilter{Monitor: "page"}))(b).Items
+		vs := must(b.st.PageVersions(b.ctx, view.VersionFilter{Monitor: "page"}))(b).Items
 		if len(vs) < 4 || vs[0].Digest != "d-four" || vs[0].Text != "" {
 			b.Fatalf("%+v", vs)
 		}
 		first := vs[len(vs)-1]
-		if !first.Baseline || first.Pruned || first.Change != belfry.PageFirst {
+		if !first.Baseline || first.Pruned || first.Change != task.PageFirst {
 			b.Fatalf("%+v", first)
 		}
 		want(b, "baseline", must(b.st.PageVersion(b.ctx, "default", "page", -1))(b).Text, "one")
 		want(b, "newest", must(b.st.PageVersion(b.ctx, "default", "page", 0))(b).Text, "four")
 		want(b, "texts that are kept", b.count(`select count(*) from belfry.page_texts`), 3)
-		v := must(b.st.AcceptPage(belfry.WithActor(b.ctx, "ann"), "default", "page", 0))(b)
+		v := must(b.st.AcceptPage(access.WithActor(b.ctx, "ann"), "default", "page", 0))(b)
 		if !v.Baseline || v.AcceptedBy != "ann" || w.look("page").State.Baseline != "d-four" {
 			b.Fatalf("%+v", v)
 		}
-		wantCode(b, second(b.st.PageVersion(b.ctx, "default", "page", 99)), belfry.NotFound)
+		wantCode(b, second(b.st.PageVersion(b.ctx, "default", "page", 99)), core.NotFound)
 		b.monitor("site")
-		wantCode(b, second(b.st.PageVersion(b.ctx, "default", "site", 0)), belfry.Conflict)
+		wantCode(b, second(b.st.PageVersion(b.ctx, "default", "site", 0)), core.Conflict)
 	})
 }

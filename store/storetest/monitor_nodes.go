@@ -9,13 +9,19 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/alert"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/job"
+	"github.com/belfry-run/belfry/monitor"
+	"github.com/belfry-run/belfry/schedule"
 	"github.com/belfry-run/belfry/store"
+	"github.com/belfry-run/belfry/task"
+	"github.com/belfry-run/belfry/view"
 )
 
 // settleTwice has every check settled by two nodes at the same moment, and
 // answers how many finishes counted.
-func (w checker) settleTwice(nodes []*store.Store, jobs []belfry.LeasedJob, m belfry.Measure) (counted int64) {
+func (w checker) settleTwice(nodes []*store.Store, jobs []job.LeasedJob, m task.Measure) (counted int64) {
 	w.Helper()
 	var n atomic.Int64
 	w.crowd(nodes, 2, func(ctx context.Context, st *store.Store, i int) error {
@@ -23,7 +29,7 @@ func (w checker) settleTwice(nodes []*store.Store, jobs []belfry.LeasedJob, m be
 			if i%2 == 1 {
 				k = len(jobs) - 1 - k
 			}
-			got, err := st.Finish(ctx, w.session.ID, []belfry.Finish{{Ref: refOf(jobs[k]), Outcome: belfry.OutcomeOK, Check: &m}})
+			got, err := st.Finish(ctx, w.session.ID, []job.Finish{{Ref: refOf(jobs[k]), Outcome: job.OutcomeOK, Check: &m}})
 			if err != nil {
 				return err
 			}
@@ -37,12 +43,12 @@ func (w checker) settleTwice(nodes []*store.Store, jobs []belfry.LeasedJob, m be
 }
 
 // claimAll claims what checks there are on all nodes at the same moment.
-func (w checker) claimAll(nodes []*store.Store) (jobs []belfry.LeasedJob) {
+func (w checker) claimAll(nodes []*store.Store) (jobs []job.LeasedJob) {
 	w.Helper()
 	var mu sync.Mutex
 	w.crowd(nodes, 2, func(ctx context.Context, st *store.Store, _ int) error {
 		for {
-			c, err := st.Claim(ctx, belfry.ClaimRequest{Session: w.session.ID, Want: map[string]int{belfry.ChecksQueue: 7}})
+			c, err := st.Claim(ctx, job.ClaimRequest{Session: w.session.ID, Want: map[string]int{task.ChecksQueue: 7}})
 			if err != nil || len(c.Jobs) == 0 {
 				return err
 			}
@@ -78,7 +84,7 @@ func (b *bench) lapseAll(nodes []*store.Store) {
 }
 
 // onTheMinute has a monitor checked on the minute, whatever its name.
-func onTheMinute(m *belfry.Monitor) { m.Rules = []belfry.Rule{{Cron: "* * * * *"}} }
+func onTheMinute(m *monitor.Monitor) { m.Rules = []schedule.Rule{{Cron: "* * * * *"}} }
 
 func init() {
 	addNodes("each nominal time of a monitor is checked once, and a check counts once", func(b *bench, nodes []*store.Store) {
@@ -127,7 +133,7 @@ func init() {
 		names := make([]string, monitors)
 		for i := range names {
 			names[i] = fmt.Sprint("m", i)
-			b.monitor(names[i], onTheMinute, func(m *belfry.Monitor) { m.Confirm.Failures = 3 })
+			b.monitor(names[i], onTheMinute, func(m *monitor.Monitor) { m.Confirm.Failures = 3 })
 		}
 		b.clock.Move(time.Minute)
 		b.fireAll(nodes)
@@ -138,7 +144,7 @@ func init() {
 		want(b, "checks", len(jobs), 2*monitors)
 		want(b, "finishes that counted", w.settleTwice(nodes, jobs, failed), 2*monitors)
 		for _, name := range names {
-			if n := b.count(`select count(*) from belfry.jobs where task = $1`, belfry.OwnedName(name)); n != 1 {
+			if n := b.count(`select count(*) from belfry.jobs where task = $1`, task.OwnedName(name)); n != 1 {
 				b.Fatalf("%s is %+v and has %d checks that confirm", name, w.look(name).State, n)
 			}
 		}
@@ -163,7 +169,7 @@ func init() {
 			b.fireAll(nodes)
 			jobs := w.checks()
 			want(b, "checks", len(jobs), monitors)
-			slices.SortFunc(jobs, func(a, b belfry.LeasedJob) int { return strings.Compare(a.Job.Task, b.Job.Task) })
+			slices.SortFunc(jobs, func(a, b job.LeasedJob) int { return strings.Compare(a.Job.Task, b.Job.Task) })
 			b.crowd(nodes, 4, func(ctx context.Context, st *store.Store, place int) error {
 				for i := range monitors {
 					var err error
@@ -171,11 +177,11 @@ func init() {
 					case 0:
 						err = stop(ctx, st, i)
 					case 1: // a verdict asks for one that confirms
-						_, err = st.Finish(ctx, w.session.ID, []belfry.Finish{{Ref: refOf(jobs[i]), Outcome: belfry.OutcomeOK, Check: &failed}})
+						_, err = st.Finish(ctx, w.session.ID, []job.Finish{{Ref: refOf(jobs[i]), Outcome: job.OutcomeOK, Check: &failed}})
 					default:
 						_, err = st.CheckMonitor(ctx, "default", name(i))
 					}
-					if code := belfry.CodeOf(err); err != nil && code != belfry.NotFound && code != belfry.Conflict {
+					if code := core.CodeOf(err); err != nil && code != core.NotFound && code != core.Conflict {
 						return err
 					}
 				}
@@ -194,12 +200,12 @@ func init() {
 
 	addNodes("what time alone brings happens once", func(b *bench, nodes []*store.Store) {
 		const monitors = 10
-		b.channel("hook", func(r *belfry.AlertRule) { r.Group = -1 })
+		b.channel("hook", func(r *alert.Rule) { r.Group = -1 })
 		for i := range monitors {
-			v := b.monitor(fmt.Sprint("beat", i), func(m *belfry.Monitor) {
-				m.Check, m.Heartbeat, m.Every = belfry.Task{}, &belfry.Heartbeat{}, belfry.Duration(time.Hour)
+			v := b.monitor(fmt.Sprint("beat", i), func(m *monitor.Monitor) {
+				m.Check, m.Heartbeat, m.Every = task.Task{}, &monitor.Heartbeat{}, core.Duration(time.Hour)
 			})
-			must(b.st.Beat(b.ctx, strings.TrimPrefix(v.Beat, "/beat/"), belfry.Call{Kind: belfry.CallSuccess}))(b)
+			must(b.st.Beat(b.ctx, strings.TrimPrefix(v.Beat, "/beat/"), monitor.Call{Kind: monitor.CallSuccess}))(b)
 			b.monitor(fmt.Sprint("paused", i))
 			must(b.st.PauseMonitor(b.ctx, "default", fmt.Sprint("paused", i), b.clock.Now().Add(time.Hour), ""))(b)
 		}
@@ -218,11 +224,11 @@ func init() {
 		const monitors = 8
 		keys := make([]string, monitors)
 		for i := range keys {
-			v := b.monitor(fmt.Sprint("beat", i), func(m *belfry.Monitor) {
-				m.Check, m.Heartbeat, m.Every = belfry.Task{}, &belfry.Heartbeat{}, belfry.Duration(time.Hour)
+			v := b.monitor(fmt.Sprint("beat", i), func(m *monitor.Monitor) {
+				m.Check, m.Heartbeat, m.Every = task.Task{}, &monitor.Heartbeat{}, core.Duration(time.Hour)
 			})
 			keys[i] = strings.TrimPrefix(v.Beat, "/beat/")
-			must(b.st.Beat(b.ctx, keys[i], belfry.Call{Kind: belfry.CallSuccess}))(b)
+			must(b.st.Beat(b.ctx, keys[i], monitor.Call{Kind: monitor.CallSuccess}))(b)
 		}
 		for range 5 {
 			b.clock.Move(72 * time.Minute) // to the very end of the grace
@@ -232,7 +238,7 @@ func init() {
 					return err
 				}
 				for k := range keys {
-					if _, err := st.Beat(ctx, keys[(k+i)%len(keys)], belfry.Call{Kind: belfry.CallSuccess}); err != nil {
+					if _, err := st.Beat(ctx, keys[(k+i)%len(keys)], monitor.Call{Kind: monitor.CallSuccess}); err != nil {
 						return err
 					}
 				}
@@ -247,8 +253,8 @@ func init() {
 		const monitors, rounds = 6, 4
 		w := b.checker()
 		for i := range monitors {
-			b.monitor(fmt.Sprint("m", i), func(m *belfry.Monitor) {
-				m.Rules = []belfry.Rule{{Every: belfry.Duration(time.Minute), Anchor: belfry.AnchorFinish}}
+			b.monitor(fmt.Sprint("m", i), func(m *monitor.Monitor) {
+				m.Rules = []schedule.Rule{{Every: core.Duration(time.Minute), Anchor: schedule.AnchorFinish}}
 				m.Confirm.Retry = -1
 			})
 		}
@@ -258,10 +264,10 @@ func init() {
 			want(b, fmt.Sprintf("checks of round %d", round), len(jobs), monitors)
 			if round == 1 {
 				for _, j := range jobs {
-					w.finish(w.session, j, belfry.OutcomeError)
+					w.finish(w.session, j, job.OutcomeError)
 				}
 			} else {
-				w.settleTwice(nodes, jobs, []belfry.Measure{passed, passed, failed, ours}[round])
+				w.settleTwice(nodes, jobs, []task.Measure{passed, passed, failed, ours}[round])
 			}
 			want(b, "schedules with a next time", b.count(`select count(*) from belfry.schedules where next_at > 0`), monitors)
 			b.clock.Move(time.Minute)
@@ -291,14 +297,14 @@ func init() {
 						told[fmt.Sprint(t.Channel.Name, " ", n.Monitor, " ", n.Type, " ", n.Incident)]++
 					}
 					mu.Unlock()
-					if err := nodes[(i+1)%len(nodes)].SettleAlerts(ctx, t, belfry.Told{}); err != nil {
+					if err := nodes[(i+1)%len(nodes)].SettleAlerts(ctx, t, view.Told{}); err != nil {
 						return err
 					}
 				}
 				return nil
 			})
 		}
-		for _, m := range []belfry.Measure{failed, passed} {
+		for _, m := range []task.Measure{failed, passed} {
 			b.clock.Move(b.clock.Now().Truncate(time.Minute).Add(time.Minute).Sub(b.clock.Now()))
 			b.fireAll(nodes)
 			w.settleTwice(nodes, w.claimAll(nodes), m)
@@ -320,9 +326,9 @@ func init() {
 
 	addNodes("while one node tells a message the others leave its channel alone, and rest", func(b *bench, nodes []*store.Store) {
 		w := b.checker()
-		b.channel("hook", func(r *belfry.AlertRule) { r.Group = -1 })
-		b.monitor("one", onTheMinute, func(m *belfry.Monitor) { m.Confirm.Failures = 1 })
-		b.monitor("two", onTheMinute, func(m *belfry.Monitor) { m.Confirm.Failures = 2 })
+		b.channel("hook", func(r *alert.Rule) { r.Group = -1 })
+		b.monitor("one", onTheMinute, func(m *monitor.Monitor) { m.Confirm.Failures = 1 })
+		b.monitor("two", onTheMinute, func(m *monitor.Monitor) { m.Confirm.Failures = 2 })
 		for i := range 2 {
 			b.clock.Move(time.Minute)
 			b.fireAll(nodes)
@@ -337,7 +343,7 @@ func init() {
 				}
 			}
 		}
-		b.clock.Move(belfry.AlertTaken)
+		b.clock.Move(view.AlertTaken)
 		want(b, "messages", len(must(b.st.TakeAlerts(b.ctx, "", 32))(b).Messages), 2) // the first again, under its key
 	})
 }

@@ -8,23 +8,29 @@ import (
 	"sync"
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/alert"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/job"
+	"github.com/belfry-run/belfry/monitor"
+	"github.com/belfry-run/belfry/schedule"
 	"github.com/belfry-run/belfry/store"
+	"github.com/belfry-run/belfry/task"
+	"github.com/belfry-run/belfry/view"
 )
 
 func init() {
 	addNodes("monitors that are paused, edited and deleted beside their checks go on, and no two sides wait for each other", func(b *bench, nodes []*store.Store) {
 		const monitors, rounds = 10, 12
 		w := b.checker()
-		b.channel("hook", func(r *belfry.AlertRule) { r.Remind = belfry.Duration(time.Minute) })
-		must(b.st.SaveWindow(b.ctx, belfry.Window{Name: "window", From: Epoch.Add(time.Minute), To: Epoch.Add(2 * time.Minute)}))(b)
+		b.channel("hook", func(r *alert.Rule) { r.Remind = core.Duration(time.Minute) })
+		must(b.st.SaveWindow(b.ctx, monitor.Window{Name: "window", From: Epoch.Add(time.Minute), To: Epoch.Add(2 * time.Minute)}))(b)
 		name := func(i int) string { return fmt.Sprint("m", i%monitors) }
 		for i := range monitors {
 			b.monitor(name(i))
 		}
 		var held struct {
 			sync.Mutex
-			jobs []belfry.LeasedJob
+			jobs []job.LeasedJob
 		}
 		for round := range rounds {
 			b.clock.Move(time.Minute)
@@ -48,16 +54,16 @@ func init() {
 		// check, and only one loop.
 		for i := range monitors {
 			v, err := b.st.Monitor(b.ctx, "default", name(i))
-			if belfry.CodeOf(err) == belfry.NotFound {
+			if core.CodeOf(err) == core.NotFound {
 				v = b.monitor(name(i))
 			} else {
 				ok(b, err)
 			}
-			if v.Status == belfry.StatusPaused {
+			if v.Status == monitor.StatusPaused {
 				v = must(b.st.ResumeMonitor(b.ctx, "default", v.Name))(b)
 			}
-			sc := b.get(belfry.OwnedName(v.Name))
-			if v.NextAt.IsZero() || sc.NextAt.IsZero() || sc.State != belfry.ScheduleActive {
+			sc := b.get(task.OwnedName(v.Name))
+			if v.NextAt.IsZero() || sc.NextAt.IsZero() || sc.State != schedule.Active {
 				b.Fatalf("%s is dead: %+v, next %s; its schedule is %s, next %s", v.Name, v.State, v.NextAt, sc.State, sc.NextAt)
 			}
 		}
@@ -83,8 +89,8 @@ func init() {
 
 // disturb does one thing to a monitor, or to all. What is refused because
 // another was faster is no fault.
-func (w checker) disturb(ctx context.Context, st *store.Store, rng *rand.Rand, name string, jobs []belfry.LeasedJob) error {
-	measures := []belfry.Measure{passed, failed, failed, ours}
+func (w checker) disturb(ctx context.Context, st *store.Store, rng *rand.Rand, name string, jobs []job.LeasedJob) error {
+	measures := []task.Measure{passed, failed, failed, ours}
 	m := measures[rng.IntN(len(measures))]
 	var err error
 	switch rng.IntN(16) {
@@ -95,19 +101,19 @@ func (w checker) disturb(ctx context.Context, st *store.Store, rng *rand.Rand, n
 	case 2, 3:
 		_, err = st.ResumeMonitor(ctx, "default", name)
 	case 4:
-		var v belfry.MonitorView
+		var v view.MonitorView
 		if v, err = st.Monitor(ctx, "default", name); err == nil {
-			v.Monitor.Every = belfry.Duration(50+rng.IntN(20)) * belfry.Duration(time.Second)
+			v.Monitor.Every = core.Duration(50+rng.IntN(20)) * core.Duration(time.Second)
 			_, err = st.UpdateMonitor(ctx, v.Monitor)
 		}
 	case 5:
-		if err = st.DeleteMonitor(ctx, "default", name); err == nil || belfry.CodeOf(err) == belfry.NotFound {
-			_, err = st.CreateMonitor(ctx, belfry.Monitor{Name: name, Check: belfry.Task{HTTP: &belfry.HTTP{URL: "https://example.org/"}}})
+		if err = st.DeleteMonitor(ctx, "default", name); err == nil || core.CodeOf(err) == core.NotFound {
+			_, err = st.CreateMonitor(ctx, monitor.Monitor{Name: name, Check: task.Task{HTTP: &task.HTTP{URL: "https://example.org/"}}})
 		}
 	case 6:
 		_, err = st.CheckMonitor(ctx, "default", name)
 	case 7:
-		_, err = st.SaveWindow(ctx, belfry.Window{Name: "window", Monitors: []string{name}, From: w.clock.Now().Add(-time.Minute), To: w.clock.Now().Add(90 * time.Second)})
+		_, err = st.SaveWindow(ctx, monitor.Window{Name: "window", Monitors: []string{name}, From: w.clock.Now().Add(-time.Minute), To: w.clock.Now().Add(90 * time.Second)})
 	case 8:
 		_, err = st.LapseMonitors(ctx)
 	case 9:
@@ -115,19 +121,19 @@ func (w checker) disturb(ctx context.Context, st *store.Store, rng *rand.Rand, n
 			_, err = st.FireDue(ctx)
 		}
 	case 10:
-		var taken belfry.TakenAlerts
+		var taken view.TakenAlerts
 		taken, err = st.TakeAlerts(ctx, "", 32)
 		for _, t := range taken.Messages {
 			if err == nil {
-				err = st.SettleAlerts(ctx, t, belfry.Told{})
+				err = st.SettleAlerts(ctx, t, view.Told{})
 			}
 		}
 	default: // settle a few at once, of which some are settled already
-		var fs []belfry.Finish
+		var fs []job.Finish
 		for range min(5, len(jobs)) {
-			f := belfry.Finish{Ref: refOf(jobs[rng.IntN(len(jobs))]), Outcome: belfry.OutcomeOK, Check: &m}
+			f := job.Finish{Ref: refOf(jobs[rng.IntN(len(jobs))]), Outcome: job.OutcomeOK, Check: &m}
 			if rng.IntN(4) == 0 {
-				f.Outcome, f.Check, f.Error = belfry.OutcomeError, nil, "the worker broke"
+				f.Outcome, f.Check, f.Error = job.OutcomeError, nil, "the worker broke"
 			}
 			fs = append(fs, f)
 		}
@@ -135,8 +141,8 @@ func (w checker) disturb(ctx context.Context, st *store.Store, rng *rand.Rand, n
 			_, err = st.Finish(ctx, w.session.ID, fs)
 		}
 	}
-	switch belfry.CodeOf(err) {
-	case belfry.NotFound, belfry.Conflict:
+	switch core.CodeOf(err) {
+	case core.NotFound, core.Conflict:
 		return nil
 	}
 	return err

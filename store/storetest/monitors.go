@@ -5,54 +5,60 @@ import (
 	"strings"
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/alert"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/job"
+	"github.com/belfry-run/belfry/monitor"
+	"github.com/belfry-run/belfry/schedule"
+	"github.com/belfry-run/belfry/task"
+	"github.com/belfry-run/belfry/view"
 )
 
 // checker is a bench with a worker for checks.
 type checker struct {
 	*bench
-	session belfry.Session
+	session job.Session
 }
 
 func (b *bench) checker() checker {
 	b.Helper()
-	return checker{b, must(b.st.OpenSession(b.ctx, belfry.WorkerInfo{
-		Name: "checker", Kinds: []belfry.Kind{belfry.KindHTTP, belfry.KindCommand, belfry.KindPage}, Queues: map[string]int{belfry.ChecksQueue: 50},
-		TTL: belfry.MaxSessionTTL,
+	return checker{b, must(b.st.OpenSession(b.ctx, job.WorkerInfo{
+		Name: "checker", Kinds: []task.Kind{task.KindHTTP, task.KindCommand, task.KindPage}, Queues: map[string]int{task.ChecksQueue: 50},
+		TTL: job.MaxSessionTTL,
 	}))(b)}
 }
 
 // monitor saves a monitor that checks every minute.
-func (b *bench) monitor(name string, change ...func(*belfry.Monitor)) belfry.MonitorView {
+func (b *bench) monitor(name string, change ...func(*monitor.Monitor)) view.MonitorView {
 	b.Helper()
-	m := belfry.Monitor{Name: name, Check: belfry.Task{HTTP: &belfry.HTTP{URL: "https://example.org/"}}}
+	m := monitor.Monitor{Name: name, Check: task.Task{HTTP: &task.HTTP{URL: "https://example.org/"}}}
 	for _, fn := range change {
 		fn(&m)
 	}
 	return must(b.st.CreateMonitor(b.ctx, m))(b)
 }
 
-func (w checker) look(name string) belfry.MonitorView {
+func (w checker) look(name string) view.MonitorView {
 	w.Helper()
 	return must(w.st.Monitor(w.ctx, "default", name))(w)
 }
 
 // checks claims what checks there are.
-func (w checker) checks() []belfry.LeasedJob {
+func (w checker) checks() []job.LeasedJob {
 	w.Helper()
-	return must(w.st.Claim(w.ctx, belfry.ClaimRequest{Session: w.session.ID, Want: map[string]int{belfry.ChecksQueue: 50}}))(w).Jobs
+	return must(w.st.Claim(w.ctx, job.ClaimRequest{Session: w.session.ID, Want: map[string]int{task.ChecksQueue: 50}}))(w).Jobs
 }
 
 // turn moves the clock to the next check of a monitor, whether planned or to
 // confirm, and settles it with what it saw.
-func (w checker) turn(name string, m belfry.Measure) belfry.MonitorView {
+func (w checker) turn(name string, m task.Measure) view.MonitorView {
 	w.Helper()
 	for range 10 {
 		w.fire()
 		w.promote()
 		if jobs := w.checks(); len(jobs) > 0 {
 			for _, j := range jobs {
-				if got := w.finish(w.session, j, belfry.OutcomeOK, func(f *belfry.Finish) { f.Check = &m }); got.Stale {
+				if got := w.finish(w.session, j, job.OutcomeOK, func(f *job.Finish) { f.Check = &m }); got.Stale {
 					w.Fatal("the finish was stale")
 				}
 			}
@@ -61,7 +67,7 @@ func (w checker) turn(name string, m belfry.Measure) belfry.MonitorView {
 		w.clock.Move(w.nextCheck(name).Sub(w.clock.Now()))
 	}
 	w.Fatal("no check came")
-	return belfry.MonitorView{}
+	return view.MonitorView{}
 }
 
 // nextCheck is when something is due for a monitor.
@@ -75,40 +81,40 @@ func (w checker) nextCheck(name string) time.Time {
 }
 
 var (
-	passed = belfry.Measure{Outcome: belfry.CheckOK, Latency: belfry.Duration(80 * time.Millisecond), Status: 200}
-	failed = belfry.Measure{Outcome: belfry.CheckFail, Code: belfry.CodeStatus, Message: "got 503", Status: 503, Snapshot: &belfry.Snapshot{Status: "503", Body: "sorry"}}
-	ours   = belfry.Measure{Outcome: belfry.CheckError, Code: belfry.CodeBlocked, Message: "not allowed"}
+	passed = task.Measure{Outcome: task.CheckOK, Latency: core.Duration(80 * time.Millisecond), Status: 200}
+	failed = task.Measure{Outcome: task.CheckFail, Code: task.CodeStatus, Message: "got 503", Status: 503, Snapshot: &task.Snapshot{Status: "503", Body: "sorry"}}
+	ours   = task.Measure{Outcome: task.CheckError, Code: task.CodeBlocked, Message: "not allowed"}
 )
 
-func (w checker) results(name string) []belfry.CheckResult {
+func (w checker) results(name string) []view.CheckResult {
 	w.Helper()
-	return must(w.st.Results(w.ctx, belfry.ResultFilter{Monitor: name, Paging: belfry.Paging{Limit: 1000}}))(w).Items
+	return must(w.st.Results(w.ctx, view.ResultFilter{Monitor: name, Paging: core.Paging{Limit: 1000}}))(w).Items
 }
 
-func (w checker) incidents(name string) []belfry.Incident {
+func (w checker) incidents(name string) []monitor.Incident {
 	w.Helper()
-	return must(w.st.Incidents(w.ctx, belfry.IncidentFilter{Monitor: name}))(w).Items
+	return must(w.st.Incidents(w.ctx, view.IncidentFilter{Monitor: name}))(w).Items
 }
 
 func init() {
 	add("a heartbeat takes the token of another tool, which is for one monitor", func(b *bench) {
-		digest, other := belfry.PushDigest("token"), belfry.ExternalDigest("core_backup", "token")
-		beat := func(m *belfry.Monitor) { m.Check, m.Heartbeat = belfry.Task{}, &belfry.Heartbeat{TokenDigest: digest} }
+		digest, other := monitor.PushDigest("token"), monitor.ExternalDigest("core_backup", "token")
+		beat := func(m *monitor.Monitor) { m.Check, m.Heartbeat = task.Task{}, &monitor.Heartbeat{TokenDigest: digest} }
 		v := b.monitor("backup", beat)
-		out := must(b.st.Beat(b.ctx, digest, belfry.Call{Kind: belfry.CallSuccess}))(b)
+		out := must(b.st.Beat(b.ctx, digest, monitor.Call{Kind: monitor.CallSuccess}))(b)
 		want(b, "monitor", out.Monitor, "backup")
-		out = must(b.st.Beat(b.ctx, strings.TrimPrefix(v.Beat, "/beat/"), belfry.Call{Kind: belfry.CallSuccess}))(b)
+		out = must(b.st.Beat(b.ctx, strings.TrimPrefix(v.Beat, "/beat/"), monitor.Call{Kind: monitor.CallSuccess}))(b)
 		want(b, "its own URL", out.Monitor, "backup")
-		wantCode(b, second(b.st.Beat(b.ctx, other, belfry.Call{Kind: belfry.CallSuccess})), belfry.NotFound)
-		twin := belfry.Monitor{Name: "twin", Heartbeat: &belfry.Heartbeat{TokenDigest: digest}}
-		wantCode(b, second(b.st.CreateMonitor(b.ctx, twin)), belfry.Invalid, "heartbeat.token_digest")
+		wantCode(b, second(b.st.Beat(b.ctx, other, monitor.Call{Kind: monitor.CallSuccess})), core.NotFound)
+		twin := monitor.Monitor{Name: "twin", Heartbeat: &monitor.Heartbeat{TokenDigest: digest}}
+		wantCode(b, second(b.st.CreateMonitor(b.ctx, twin)), core.Invalid, "heartbeat.token_digest")
 		twin.Heartbeat.TokenDigest = "token"
-		wantCode(b, second(b.st.CreateMonitor(b.ctx, twin)), belfry.Invalid, "heartbeat.token_digest")
+		wantCode(b, second(b.st.CreateMonitor(b.ctx, twin)), core.Invalid, "heartbeat.token_digest")
 		m := v.Monitor
 		m.Heartbeat.TokenDigest = other
 		must(b.st.UpdateMonitor(b.ctx, m))(b)
-		wantCode(b, second(b.st.Beat(b.ctx, digest, belfry.Call{Kind: belfry.CallSuccess})), belfry.NotFound)
-		must(b.st.Beat(b.ctx, other, belfry.Call{Kind: belfry.CallSuccess}))(b)
+		wantCode(b, second(b.st.Beat(b.ctx, digest, monitor.Call{Kind: monitor.CallSuccess})), core.NotFound)
+		must(b.st.Beat(b.ctx, other, monitor.Call{Kind: monitor.CallSuccess}))(b)
 		ok(b, b.st.DeleteMonitor(b.ctx, "default", "backup"))
 		twin.Heartbeat.TokenDigest = other
 		must(b.st.CreateMonitor(b.ctx, twin))(b)
@@ -118,11 +124,11 @@ func init() {
 		w := b.checker()
 		b.monitor("site")
 		long := strings.Repeat("x", 1<<20)
-		w.turn("site", belfry.Measure{
-			Outcome: belfry.CheckFail, Code: belfry.CodeStatus, Message: long, Hops: []belfry.Hop{{URL: long}},
-			Conditions: []belfry.ConditionResult{{Text: long, Value: long}}, Snapshot: &belfry.Snapshot{Status: long, Headers: map[string]string{"X": long}},
+		w.turn("site", task.Measure{
+			Outcome: task.CheckFail, Code: task.CodeStatus, Message: long, Hops: []task.Hop{{URL: long}},
+			Conditions: []task.ConditionResult{{Text: long, Value: long}}, Snapshot: &task.Snapshot{Status: long, Headers: map[string]string{"X": long}},
 		})
-		w.turn("site", belfry.Measure{Outcome: belfry.CheckFail, Snapshot: &belfry.Snapshot{Status: long, Headers: map[string]string{"X": long}}})
+		w.turn("site", task.Measure{Outcome: task.CheckFail, Snapshot: &task.Snapshot{Status: long, Headers: map[string]string{"X": long}}})
 		want(b, "incidents", len(w.incidents("site")), 1)
 		if n := b.count(`select max(length(detail)) from belfry.results`) + b.count(`select max(length(doc)) from belfry.incidents`); n > 100_000 {
 			b.Fatalf("%d bytes are kept", n)
@@ -136,38 +142,38 @@ func init() {
 		b.clock.Move(time.Minute)
 		b.fire()
 		b.promote()
-		var ends []belfry.Finish
+		var ends []job.Finish
 		for _, j := range w.checks() {
-			ends = append(ends, belfry.Finish{Ref: belfry.Ref{JobID: j.Job.ID, Lease: j.Job.Lease}, Outcome: belfry.OutcomeOK, Check: &passed})
+			ends = append(ends, job.Finish{Ref: job.Ref{JobID: j.Job.ID, Lease: j.Job.Lease}, Outcome: job.OutcomeOK, Check: &passed})
 		}
 		b.sql(`update belfry.monitors set doc = replace(doc, '"UTC"', '"Nowhere/None"') where name = 'nowhere'`)
 		for _, f := range must(b.st.Finish(b.ctx, w.session.ID, ends))(b) {
-			want(b, "state", f.State, belfry.JobSucceeded)
+			want(b, "state", f.State, job.Succeeded)
 		}
-		want(b, "sound", w.look("sound").Status, belfry.StatusUp)
-		want(b, "nowhere", w.look("nowhere").Status, belfry.StatusNew)
+		want(b, "sound", w.look("sound").Status, monitor.StatusUp)
+		want(b, "nowhere", w.look("nowhere").Status, monitor.StatusNew)
 		want(b, "results of nowhere", len(w.results("nowhere")), 1)
 	})
 
 	add("a check leaves a result and a verdict, and no finished job", func(b *bench) {
 		w := b.checker()
 		v := b.monitor("site")
-		want(b, "status", v.Status, belfry.StatusNew)
+		want(b, "status", v.Status, monitor.StatusNew)
 		if v.NextAt.IsZero() || v.NextAt.After(Epoch.Add(time.Minute)) {
 			b.Fatalf("next check at %s", v.NextAt)
 		}
 		v = w.turn("site", passed)
-		want(b, "status", v.Status, belfry.StatusUp)
+		want(b, "status", v.Status, monitor.StatusUp)
 		want(b, "finished jobs", b.count(`select count(*) from belfry.jobs_done`), 0)
 		want(b, "live jobs", b.count(`select count(*) from belfry.jobs`), 0)
 		want(b, "leases", b.count(`select count(*) from belfry.leases`), 0)
 		want(b, "occurrences", b.count(`select count(*) from belfry.occurrences`), 0)
 		rs := w.results("site")
-		if len(rs) != 1 || rs[0].Outcome != belfry.CheckOK || rs[0].Latency != passed.Latency || rs[0].Status != 200 || rs[0].JobID == 0 {
+		if len(rs) != 1 || rs[0].Outcome != task.CheckOK || rs[0].Latency != passed.Latency || rs[0].Status != 200 || rs[0].JobID == 0 {
 			b.Fatalf("%+v", rs)
 		}
-		want(b, "tasks listed", len(must(b.st.Tasks(b.ctx, belfry.TaskFilter{}))(b).Items), 0)
-		want(b, "schedules listed", len(must(b.st.Schedules(b.ctx, belfry.ScheduleFilter{}))(b).Items), 0)
+		want(b, "tasks listed", len(must(b.st.Tasks(b.ctx, task.Filter{}))(b).Items), 0)
+		want(b, "schedules listed", len(must(b.st.Schedules(b.ctx, schedule.Filter{}))(b).Items), 0)
 	})
 
 	add("a target is down when failures are confirmed, from the first of them on, and up again likewise", func(b *bench) {
@@ -175,24 +181,24 @@ func init() {
 		b.monitor("site")
 		w.turn("site", passed)
 		v := w.turn("site", failed)
-		want(b, "verdict", v.State.Verdict, belfry.VerdictConfirming)
-		want(b, "status", v.Status, belfry.StatusUp)
+		want(b, "verdict", v.State.Verdict, monitor.VerdictConfirming)
+		want(b, "status", v.Status, monitor.StatusUp)
 		first := w.results("site")[0].At
 		want(b, "jobs that confirm", b.count(`select count(*) from belfry.jobs`), 1)
 		v = w.turn("site", failed)
-		want(b, "status", v.Status, belfry.StatusDown)
+		want(b, "status", v.Status, monitor.StatusDown)
 		if got := w.results("site")[0].At.Sub(first); got >= time.Minute {
 			b.Fatalf("confirmed after %s", got)
 		}
 		is := w.incidents("site")
-		if len(is) != 1 || !is[0].StartedAt.Equal(first) || is[0].Code != belfry.CodeStatus || is[0].Snapshot == nil || is[0].Snapshot.Body != "sorry" || !is[0].EndedAt.IsZero() {
+		if len(is) != 1 || !is[0].StartedAt.Equal(first) || is[0].Code != task.CodeStatus || is[0].Snapshot == nil || is[0].Snapshot.Body != "sorry" || !is[0].EndedAt.IsZero() {
 			b.Fatalf("%+v", is)
 		}
 		want(b, "open incident", v.State.Incident, is[0].ID)
 		w.turn("site", passed)
 		ended := w.results("site")[0].At
 		v = w.turn("site", passed)
-		want(b, "status", v.Status, belfry.StatusUp)
+		want(b, "status", v.Status, monitor.StatusUp)
 		is = w.incidents("site")
 		if len(is) != 1 || !is[0].EndedAt.Equal(ended) || is[0].EndedBy != "recovered" {
 			b.Fatalf("%+v", is)
@@ -214,16 +220,16 @@ func init() {
 			w.turn("site", ours)
 		}
 		v := w.look("site")
-		want(b, "status", v.Status, belfry.StatusUp)
+		want(b, "status", v.Status, monitor.StatusUp)
 		want(b, "stale", v.State.Stale, true)
 		// A worker that is lost in the middle of a check.
 		b.clock.Move(w.nextCheck("site").Sub(b.clock.Now()))
 		w.fire()
 		want(b, "checks", len(w.checks()), 1)
-		b.clock.Move(belfry.MaxSessionTTL.D() + belfry.LostGrace + time.Second)
+		b.clock.Move(job.MaxSessionTTL.D() + job.LostGrace + time.Second)
 		b.release()
-		want(b, "code", w.results("site")[0].Code, belfry.CodeLost)
-		want(b, "status", w.look("site").Status, belfry.StatusUp)
+		want(b, "code", w.results("site")[0].Code, task.CodeLost)
+		want(b, "status", w.look("site").Status, monitor.StatusUp)
 		w.session = b.checker().session
 		v = w.turn("site", passed)
 		want(b, "stale", v.State.Stale, false)
@@ -235,30 +241,30 @@ func init() {
 		b.clock.Move(time.Minute)
 		w.fire()
 		j := w.checks()[0]
-		with := func(m belfry.Measure) func(*belfry.Finish) { return func(f *belfry.Finish) { f.Check = &m } }
-		want(b, "stale", w.finish(w.session, j, belfry.OutcomeOK, with(passed)).Stale, false)
-		want(b, "stale", w.finish(w.session, j, belfry.OutcomeOK, with(failed)).Stale, true)
+		with := func(m task.Measure) func(*job.Finish) { return func(f *job.Finish) { f.Check = &m } }
+		want(b, "stale", w.finish(w.session, j, job.OutcomeOK, with(passed)).Stale, false)
+		want(b, "stale", w.finish(w.session, j, job.OutcomeOK, with(failed)).Stale, true)
 		want(b, "results", len(w.results("site")), 1)
 		// What no monitor asked for is a job like others.
 		b.task("plain")
 		s := b.session("plain")
-		plain := b.enqueue(belfry.NewJob{Task: "plain"})
-		b.finish(s, b.claim(s, 1).Jobs[0], belfry.OutcomeOK, with(failed))
-		b.wantState(plain.ID, belfry.JobSucceeded)
+		plain := b.enqueue(job.NewJob{Task: "plain"})
+		b.finish(s, b.claim(s, 1).Jobs[0], job.OutcomeOK, with(failed))
+		b.wantState(plain.ID, job.Succeeded)
 	})
 
 	add("a command's end is a check's outcome", func(b *bench) {
 		w := b.checker()
-		b.monitor("disk", func(m *belfry.Monitor) { m.Check = belfry.Task{Command: &belfry.Command{Shell: "df"}} })
+		b.monitor("disk", func(m *monitor.Monitor) { m.Check = task.Task{Command: &task.Command{Shell: "df"}} })
 		for _, step := range []struct {
-			outcome belfry.Outcome
-			status  belfry.Status
-		}{{belfry.OutcomeOK, belfry.StatusUp}, {belfry.OutcomeError, belfry.StatusUp}, {belfry.OutcomeError, belfry.StatusDown}, {belfry.OutcomeOK, belfry.StatusDown}, {belfry.OutcomeOK, belfry.StatusUp}} {
+			outcome job.Outcome
+			status  monitor.Status
+		}{{job.OutcomeOK, monitor.StatusUp}, {job.OutcomeError, monitor.StatusUp}, {job.OutcomeError, monitor.StatusDown}, {job.OutcomeOK, monitor.StatusDown}, {job.OutcomeOK, monitor.StatusUp}} {
 			b.clock.Move(w.nextCheck("disk").Sub(b.clock.Now()))
 			w.fire()
 			w.promote()
 			check := w.checks()[0]
-			ok(b, b.st.Append(b.ctx, w.session.ID, []belfry.LogPiece{{Ref: refOf(check), Stream: belfry.Stdout, At: b.clock.Now(), Text: "it writes this"}}))
+			ok(b, b.st.Append(b.ctx, w.session.ID, []job.LogPiece{{Ref: refOf(check), Stream: job.Stdout, At: b.clock.Now(), Text: "it writes this"}}))
 			w.finish(w.session, check, step.outcome)
 			want(b, fmt.Sprintf("status after %s", step.outcome), w.look("disk").Status, step.status)
 			for _, table := range []string{"jobs_done", "attempts", "leases", "logs"} {
@@ -266,7 +272,7 @@ func init() {
 			}
 		}
 		want(b, "results", len(w.results("disk")), 5)
-		if got := w.results("disk")[2]; got.Outcome != belfry.CheckFail || got.Code != belfry.CodeReported {
+		if got := w.results("disk")[2]; got.Outcome != task.CheckFail || got.Code != task.CodeReported {
 			b.Errorf("a command that failed left %+v", got)
 		}
 	})
@@ -277,7 +283,7 @@ func init() {
 		w.turn("site", passed)
 		w.turn("site", failed) // leaves a job that confirms
 		v := must(b.st.PauseMonitor(b.ctx, "default", "site", b.clock.Now().Add(time.Hour), "moving"))(b)
-		want(b, "status", v.Status, belfry.StatusPaused)
+		want(b, "status", v.Status, monitor.StatusPaused)
 		want(b, "live jobs", b.count(`select count(*) from belfry.jobs`), 0)
 		b.clock.Move(30 * time.Minute)
 		must(b.st.LapseMonitors(b.ctx))(b)
@@ -286,51 +292,51 @@ func init() {
 		want(b, "checks while paused", len(w.checks()), 0)
 		b.clock.Move(31 * time.Minute)
 		must(b.st.LapseMonitors(b.ctx))(b)
-		want(b, "status", w.look("site").Status, belfry.StatusNew)
-		want(b, "status", w.turn("site", passed).Status, belfry.StatusUp)
+		want(b, "status", w.look("site").Status, monitor.StatusNew)
+		want(b, "status", w.turn("site", passed).Status, monitor.StatusUp)
 		u := must(b.st.Uptime(b.ctx, "default", "site"))(b).Spans[0]
 		if u.Down != 0 || u.Paused.D() < time.Hour-time.Second || u.Paused.D() > time.Hour+2*time.Minute {
 			b.Fatalf("%+v", u)
 		}
 		must(b.st.PauseMonitor(b.ctx, "default", "site", time.Time{}, ""))(b)
 		_, err := b.st.CheckMonitor(b.ctx, "default", "site")
-		wantCode(b, err, belfry.Conflict, "paused")
+		wantCode(b, err, core.Conflict, "paused")
 		must(b.st.ResumeMonitor(b.ctx, "default", "site"))(b)
 		must(b.st.CheckMonitor(b.ctx, "default", "site"))(b)
 		want(b, "checks asked for", len(w.checks()), 1)
 		_, err = b.st.PauseMonitor(b.ctx, "default", "site", Epoch, "")
-		wantCode(b, err, belfry.Invalid, "until", "has passed")
+		wantCode(b, err, core.Invalid, "until", "has passed")
 	})
 
 	add("a heartbeat that does not come is down, and one that was never called is new", func(b *bench) {
 		w := b.checker()
-		v := b.monitor("backup", func(m *belfry.Monitor) {
-			m.Check, m.Heartbeat, m.Every = belfry.Task{}, &belfry.Heartbeat{}, belfry.Duration(time.Hour)
+		v := b.monitor("backup", func(m *monitor.Monitor) {
+			m.Check, m.Heartbeat, m.Every = task.Task{}, &monitor.Heartbeat{}, core.Duration(time.Hour)
 		})
 		key := strings.TrimPrefix(v.Beat, "/beat/")
 		want(b, "length of the key", len(key), 32)
 		b.clock.Move(3 * time.Hour)
 		must(b.st.LapseMonitors(b.ctx))(b)
-		want(b, "status", w.look("backup").Status, belfry.StatusNew)
-		want(b, "status", must(b.st.Beat(b.ctx, key, belfry.Call{Kind: belfry.CallSuccess}))(b).Status, belfry.StatusUp)
+		want(b, "status", w.look("backup").Status, monitor.StatusNew)
+		want(b, "status", must(b.st.Beat(b.ctx, key, monitor.Call{Kind: monitor.CallSuccess}))(b).Status, monitor.StatusUp)
 		next := must(b.st.LapseMonitors(b.ctx))(b).NextAt
 		b.clock.Move(next.Sub(b.clock.Now()))
 		must(b.st.LapseMonitors(b.ctx))(b)
-		want(b, "status", w.look("backup").Status, belfry.StatusDown)
-		want(b, "code", w.results("backup")[0].Code, belfry.CodeMissed)
-		must(b.st.Beat(b.ctx, strings.ToUpper(key), belfry.Call{Kind: belfry.CallStart}))(b)
+		want(b, "status", w.look("backup").Status, monitor.StatusDown)
+		want(b, "code", w.results("backup")[0].Code, task.CodeMissed)
+		must(b.st.Beat(b.ctx, strings.ToUpper(key), monitor.Call{Kind: monitor.CallStart}))(b)
 		b.clock.Move(90 * time.Second)
-		want(b, "status", must(b.st.Beat(b.ctx, key, belfry.Call{Kind: belfry.CallSuccess, Message: "12 files"}))(b).Status, belfry.StatusUp)
+		want(b, "status", must(b.st.Beat(b.ctx, key, monitor.Call{Kind: monitor.CallSuccess, Message: "12 files"}))(b).Status, monitor.StatusUp)
 		r := w.results("backup")[0]
 		if r.Latency.D() != 90*time.Second || r.Message != "12 files" {
 			b.Fatalf("%+v", r)
 		}
 		three := 3
-		want(b, "status", must(b.st.Beat(b.ctx, key, belfry.Call{Kind: belfry.CallSuccess, ExitCode: &three}))(b).Status, belfry.StatusDown)
-		_, err := b.st.Beat(b.ctx, "nobody", belfry.Call{Kind: belfry.CallSuccess})
-		wantCode(b, err, belfry.NotFound)
+		want(b, "status", must(b.st.Beat(b.ctx, key, monitor.Call{Kind: monitor.CallSuccess, ExitCode: &three}))(b).Status, monitor.StatusDown)
+		_, err := b.st.Beat(b.ctx, "nobody", monitor.Call{Kind: monitor.CallSuccess})
+		wantCode(b, err, core.NotFound)
 		_, err = b.st.CheckMonitor(b.ctx, "default", "backup")
-		wantCode(b, err, belfry.Conflict, "heartbeat")
+		wantCode(b, err, core.Conflict, "heartbeat")
 	})
 
 	add("what belongs to a monitor is changed through it alone", func(b *bench) {
@@ -338,17 +344,17 @@ func init() {
 		for _, err := range []error{
 			second(b.st.PauseSchedule(b.ctx, "default", "monitor:site", "")), second(b.st.ResumeSchedule(b.ctx, "default", "monitor:site", false)),
 			second(b.st.TriggerSchedule(b.ctx, "default", "monitor:site", nil)), b.st.DeleteSchedule(b.ctx, "default", "monitor:site"),
-			second(b.st.UpdateSchedule(b.ctx, belfry.Schedule{Name: "monitor:site", Task: "x"})), b.st.DeleteTask(b.ctx, "default", "monitor:site"),
+			second(b.st.UpdateSchedule(b.ctx, schedule.Schedule{Name: "monitor:site", Task: "x"})), b.st.DeleteTask(b.ctx, "default", "monitor:site"),
 		} {
-			wantCode(b, err, belfry.Conflict, `belongs to monitor "site"`)
+			wantCode(b, err, core.Conflict, `belongs to monitor "site"`)
 		}
-		wantCode(b, second(b.st.CreateTask(b.ctx, belfry.Task{Name: "monitor:x"})), belfry.Invalid, "name")
-		wantCode(b, second(b.st.Enqueue(b.ctx, []belfry.NewJob{{Task: "monitor:site"}})), belfry.Invalid, "task")
+		wantCode(b, second(b.st.CreateTask(b.ctx, task.Task{Name: "monitor:x"})), core.Invalid, "name")
+		wantCode(b, second(b.st.Enqueue(b.ctx, []job.NewJob{{Task: "monitor:site"}})), core.Invalid, "task")
 		ok(b, b.st.DeleteMonitor(b.ctx, "default", "site"))
 		want(b, "tasks", b.count(`select count(*) from belfry.tasks`), 0)
 		want(b, "schedules", b.count(`select count(*) from belfry.schedules`), 0)
 		want(b, "spans", b.count(`select count(*) from belfry.spans`), 0)
-		wantCode(b, second(b.st.Monitor(b.ctx, "default", "site")), belfry.NotFound, "site")
+		wantCode(b, second(b.st.Monitor(b.ctx, "default", "site")), core.NotFound, "site")
 		b.monitor("site")
 	})
 
@@ -357,25 +363,25 @@ func init() {
 		b.monitor("site")
 		w.turn("site", passed)
 		m := w.look("site").Monitor
-		m.Every = belfry.Duration(5 * time.Minute)
+		m.Every = core.Duration(5 * time.Minute)
 		m.Description = "slower"
 		v := must(b.st.UpdateMonitor(b.ctx, m))(b)
-		want(b, "status", v.Status, belfry.StatusUp)
+		want(b, "status", v.Status, monitor.StatusUp)
 		want(b, "generation", v.Generation, 2)
 		want(b, "generation", must(b.st.UpdateMonitor(b.ctx, m))(b).Generation, 2)
 		if s := b.get("monitor:site"); s.Rules[0].Every != m.Every {
 			b.Fatalf("%+v", s)
 		}
-		wantCode(b, second(b.st.UpdateMonitor(b.ctx, belfry.Monitor{Name: "site", Heartbeat: &belfry.Heartbeat{}})), belfry.Invalid, "heartbeat")
-		wantCode(b, second(b.st.CreateMonitor(b.ctx, m)), belfry.Conflict, "site")
-		wantCode(b, second(b.st.UpdateMonitor(b.ctx, belfry.Monitor{Name: "other", Heartbeat: &belfry.Heartbeat{}})), belfry.NotFound, "other")
-		wantCode(b, second(b.st.CreateMonitor(b.ctx, belfry.Monitor{Name: "child", Heartbeat: &belfry.Heartbeat{}, DependsOn: []string{"none"}})), belfry.Invalid, "depends_on[0]")
-		b.monitor("child", func(m *belfry.Monitor) { m.DependsOn = []string{"site"} })
-		wantCode(b, b.st.DeleteMonitor(b.ctx, "default", "site"), belfry.Conflict, "child")
+		wantCode(b, second(b.st.UpdateMonitor(b.ctx, monitor.Monitor{Name: "site", Heartbeat: &monitor.Heartbeat{}})), core.Invalid, "heartbeat")
+		wantCode(b, second(b.st.CreateMonitor(b.ctx, m)), core.Conflict, "site")
+		wantCode(b, second(b.st.UpdateMonitor(b.ctx, monitor.Monitor{Name: "other", Heartbeat: &monitor.Heartbeat{}})), core.NotFound, "other")
+		wantCode(b, second(b.st.CreateMonitor(b.ctx, monitor.Monitor{Name: "child", Heartbeat: &monitor.Heartbeat{}, DependsOn: []string{"none"}})), core.Invalid, "depends_on[0]")
+		b.monitor("child", func(m *monitor.Monitor) { m.DependsOn = []string{"site"} })
+		wantCode(b, b.st.DeleteMonitor(b.ctx, "default", "site"), core.Conflict, "child")
 	})
 
 	add("what is read can be changed where it lies, and saved", func(b *bench) {
-		b.task("t", func(t *belfry.Task) { t.Kind, t.HTTP = belfry.KindHTTP, &belfry.HTTP{URL: "https://example.org/"} })
+		b.task("t", func(t *task.Task) { t.Kind, t.HTTP = task.KindHTTP, &task.HTTP{URL: "https://example.org/"} })
 		b.monitor("site")
 		for i := range 3 {
 			url := fmt.Sprintf("https://example.org/%d", i)
@@ -390,13 +396,13 @@ func init() {
 
 	add("a monitor that is pointed at something else is checked soon, once", func(b *bench) {
 		w := b.checker()
-		b.monitor("site", func(m *belfry.Monitor) { m.Every = belfry.Duration(6 * time.Hour) })
+		b.monitor("site", func(m *monitor.Monitor) { m.Every = core.Duration(6 * time.Hour) })
 		w.turn("site", passed)
 		m := w.look("site").Monitor
 		for _, url := range []string{"https://other.example.org/", "https://third.example.org/"} {
 			m.Check.HTTP.URL = url
 			v := must(b.st.UpdateMonitor(b.ctx, m))(b)
-			want(b, "status", v.Status, belfry.StatusNew)
+			want(b, "status", v.Status, monitor.StatusNew)
 			want(b, "soon", v.NextAt.Sub(b.clock.Now()) <= 31*time.Second, true)
 		}
 		b.clock.Move(31 * time.Second)
@@ -408,31 +414,31 @@ func init() {
 	})
 
 	add("secrets of a check are kept when what was shown is saved again", func(b *bench) {
-		v := b.monitor("site", func(m *belfry.Monitor) { m.Check.HTTP.Auth = &belfry.HTTPAuth{User: "ann", Password: "hush"} })
-		want(b, "shown", v.Check.HTTP.Auth.Password, belfry.Redacted)
+		v := b.monitor("site", func(m *monitor.Monitor) { m.Check.HTTP.Auth = &task.HTTPAuth{User: "ann", Password: "hush"} })
+		want(b, "shown", v.Check.HTTP.Auth.Password, core.Redacted)
 		v.Monitor.Description = "new"
 		must(b.st.UpdateMonitor(b.ctx, v.Monitor))(b)
-		want(b, "kept", must(b.st.CheckOf(b.ctx, "default", "site"))(b).HTTP.Auth.Password, belfry.Secret("hush"))
+		want(b, "kept", must(b.st.CheckOf(b.ctx, "default", "site"))(b).HTTP.Auth.Password, core.Secret("hush"))
 		want(b, "rows of the audit that show it", b.count(`select count(*) from belfry.audit where coalesce(after, '') like '%hush%' or coalesce(before, '') like '%hush%'`), 0)
 		w := b.checker()
 		b.clock.Move(time.Minute)
 		w.fire()
-		want(b, "given to the worker", w.checks()[0].Task.HTTP.Auth.Password, belfry.Secret("hush"))
+		want(b, "given to the worker", w.checks()[0].Task.HTTP.Auth.Password, core.Secret("hush"))
 	})
 
 	add("in maintenance a target that fails has no downtime", func(b *bench) {
 		w := b.checker()
-		b.monitor("site", func(m *belfry.Monitor) { m.Tags = []string{"web"} })
+		b.monitor("site", func(m *monitor.Monitor) { m.Tags = []string{"web"} })
 		w.turn("site", passed)
 		from := b.clock.Now().Add(10 * time.Minute)
-		must(b.st.SaveWindow(b.ctx, belfry.Window{Name: "deploy", Tags: []string{"web"}, From: from, To: from.Add(time.Hour)}))(b)
+		must(b.st.SaveWindow(b.ctx, monitor.Window{Name: "deploy", Tags: []string{"web"}, From: from, To: from.Add(time.Hour)}))(b)
 		must(b.st.LapseMonitors(b.ctx))(b)
 		b.clock.Move(10*time.Minute + time.Second)
 		must(b.st.LapseMonitors(b.ctx))(b)
 		want(b, "maintenance", w.look("site").State.Maintenance, "deploy")
 		w.turn("site", failed)
 		w.turn("site", failed)
-		want(b, "status", w.look("site").Status, belfry.StatusDown)
+		want(b, "status", w.look("site").Status, monitor.StatusDown)
 		b.clock.Move(20 * time.Minute)
 		w.turn("site", passed)
 		w.turn("site", passed)
@@ -446,44 +452,44 @@ func init() {
 	})
 
 	add("a manifest holds monitors and what goes with them, and applied twice changes nothing", func(b *bench) {
-		m := belfry.Manifest{
-			Channels:    []belfry.Channel{{Name: "hook", Webhook: &belfry.WebhookChannel{URL: "https://example.org/hook", Secret: "hush"}}},
-			AlertRules:  []belfry.AlertRule{{Name: "all", Channels: []string{"hook"}}},
-			Windows:     []belfry.Window{{Name: "sunday", Rules: []belfry.Rule{{Cron: "0 3 * * SUN"}}, Lasts: belfry.Duration(time.Hour)}},
-			StatusPages: []belfry.StatusPage{{Name: "public"}},
-			Monitors: []belfry.Monitor{
-				{Name: "child", Check: belfry.Task{HTTP: &belfry.HTTP{URL: "https://example.org/a", Auth: &belfry.HTTPAuth{Bearer: "hush"}}}, DependsOn: []string{"parent"}},
-				{Name: "parent", Heartbeat: &belfry.Heartbeat{}, Every: belfry.Duration(time.Hour)},
+		m := view.Manifest{
+			Channels:    []alert.Channel{{Name: "hook", Webhook: &alert.WebhookChannel{URL: "https://example.org/hook", Secret: "hush"}}},
+			AlertRules:  []alert.Rule{{Name: "all", Channels: []string{"hook"}}},
+			Windows:     []monitor.Window{{Name: "sunday", Rules: []schedule.Rule{{Cron: "0 3 * * SUN"}}, Lasts: core.Duration(time.Hour)}},
+			StatusPages: []monitor.StatusPage{{Name: "public"}},
+			Monitors: []monitor.Monitor{
+				{Name: "child", Check: task.Task{HTTP: &task.HTTP{URL: "https://example.org/a", Auth: &task.HTTPAuth{Bearer: "hush"}}}, DependsOn: []string{"parent"}},
+				{Name: "parent", Heartbeat: &monitor.Heartbeat{}, Every: core.Duration(time.Hour)},
 			},
 		}
-		actions := func(a belfry.Applied) (out string) {
+		actions := func(a view.Applied) (out string) {
 			for _, c := range a.Changes {
 				out += string(c.Action) + " " + c.Noun + " " + c.Name + "\n"
 			}
 			return out
 		}
-		want(b, "first", actions(must(b.st.Apply(b.ctx, m, belfry.ApplyOptions{}))(b)),
+		want(b, "first", actions(must(b.st.Apply(b.ctx, m, view.ApplyOptions{}))(b)),
 			"create channel hook\ncreate alert_rule all\ncreate monitor parent\ncreate monitor child\ncreate window sunday\ncreate status_page public\n")
 		kept := "keep channel hook\nkeep alert_rule all\nkeep monitor parent\nkeep monitor child\nkeep window sunday\nkeep status_page public\n"
-		want(b, "second", actions(must(b.st.Apply(b.ctx, m, belfry.ApplyOptions{Prune: true}))(b)), kept)
+		want(b, "second", actions(must(b.st.Apply(b.ctx, m, view.ApplyOptions{Prune: true}))(b)), kept)
 		export := must(b.st.Export(b.ctx, "default"))(b)
 		export.Queues = nil
 		if s := fmt.Sprintf("%+v", export); strings.Contains(s, "hush") || len(export.Monitors) != 2 || len(export.Tasks)+len(export.Schedules) != 0 {
 			b.Fatal(s)
 		}
-		again := must(b.st.Apply(b.ctx, export, belfry.ApplyOptions{}))(b)
+		again := must(b.st.Apply(b.ctx, export, view.ApplyOptions{}))(b)
 		if s := actions(again); strings.Contains(s, "update") || strings.Contains(s, "create") {
 			b.Fatalf("what was exported differs:\n%+v", again.Changes)
 		}
-		m.Channels[0].Webhook = &belfry.WebhookChannel{URL: "https://example.org/hook", Secret: "other"}
-		changes := must(b.st.Apply(b.ctx, m, belfry.ApplyOptions{}))(b).Changes
-		if changes[0].Action != belfry.ActionUpdate || strings.Contains(fmt.Sprint(changes), "other") {
+		m.Channels[0].Webhook = &alert.WebhookChannel{URL: "https://example.org/hook", Secret: "other"}
+		changes := must(b.st.Apply(b.ctx, m, view.ApplyOptions{}))(b).Changes
+		if changes[0].Action != view.ActionUpdate || strings.Contains(fmt.Sprint(changes), "other") {
 			b.Fatalf("%+v", changes[0])
 		}
-		wantCode(b, b.st.DeleteChannel(b.ctx, "default", "hook"), belfry.Conflict, "all")
-		bad := belfry.Manifest{AlertRules: []belfry.AlertRule{{Name: "x", Channels: []string{"none"}}}}
-		wantCode(b, second(b.st.Apply(b.ctx, bad, belfry.ApplyOptions{})), belfry.Invalid, "alert_rules[0].channels[0]", "none")
-		gone := actions(must(b.st.Apply(b.ctx, belfry.Manifest{}, belfry.ApplyOptions{Prune: true}))(b))
+		wantCode(b, b.st.DeleteChannel(b.ctx, "default", "hook"), core.Conflict, "all")
+		bad := view.Manifest{AlertRules: []alert.Rule{{Name: "x", Channels: []string{"none"}}}}
+		wantCode(b, second(b.st.Apply(b.ctx, bad, view.ApplyOptions{})), core.Invalid, "alert_rules[0].channels[0]", "none")
+		gone := actions(must(b.st.Apply(b.ctx, view.Manifest{}, view.ApplyOptions{Prune: true}))(b))
 		want(b, "pruned", gone, "delete monitor child\ndelete monitor parent\ndelete status_page public\ndelete window sunday\ndelete alert_rule all\ndelete channel hook\n")
 	})
 }

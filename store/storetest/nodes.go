@@ -9,8 +9,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/alert"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/job"
+	"github.com/belfry-run/belfry/schedule"
 	"github.com/belfry-run/belfry/store"
+	"github.com/belfry-run/belfry/task"
+	"github.com/belfry-run/belfry/view"
 )
 
 // OpenNodes opens several stores on one fresh database, as nodes do. Where a
@@ -55,7 +60,7 @@ func init() {
 		const schedules, rounds = 30, 6
 		b.task("t")
 		for i := range schedules {
-			b.schedule(fmt.Sprint("s", i), "t", every(time.Minute), overlap(belfry.OverlapAllow))
+			b.schedule(fmt.Sprint("s", i), "t", every(time.Minute), overlap(schedule.OverlapAllow))
 		}
 		var jobs atomic.Int64
 		for range rounds {
@@ -90,8 +95,8 @@ func init() {
 
 	addNodes("firing, finishing, pausing and editing at the same moment lose no loop and double none", func(b *bench, nodes []*store.Store) {
 		const rounds = 12
-		b.task("t", func(t *belfry.Task) { t.Retry.MaxAttempts = 1 })
-		for _, o := range []belfry.Overlap{belfry.OverlapBufferOne, belfry.OverlapCancelOther, belfry.OverlapTerminateOther, belfry.OverlapSkip} {
+		b.task("t", func(t *task.Task) { t.Retry.MaxAttempts = 1 })
+		for _, o := range []schedule.Overlap{schedule.OverlapBufferOne, schedule.OverlapCancelOther, schedule.OverlapTerminateOther, schedule.OverlapSkip} {
 			b.schedule(string(o), "t", every(time.Minute), overlap(o))
 		}
 		b.schedule("loop", "t", afterFinish(time.Minute))
@@ -108,7 +113,7 @@ func init() {
 					_, err := st.ResumeSchedule(ctx, "default", "toggled", false)
 					return err
 				case 1:
-					sc, err := st.Schedule(ctx, "default", string(belfry.OverlapBufferOne))
+					sc, err := st.Schedule(ctx, "default", string(schedule.OverlapBufferOne))
 					if err != nil {
 						return err
 					}
@@ -121,7 +126,7 @@ func init() {
 				}
 				for k, j := range c.Jobs { // every job is finished by two, of whom one is late
 					if k%2 == i%2 {
-						if _, err := st.Finish(ctx, s.ID, []belfry.Finish{{Ref: refOf(j), Outcome: belfry.OutcomeOK}}); err != nil {
+						if _, err := st.Finish(ctx, s.ID, []job.Finish{{Ref: refOf(j), Outcome: job.OutcomeOK}}); err != nil {
 							return err
 						}
 					}
@@ -137,7 +142,7 @@ func init() {
 		want(b, "different nominal times", b.count(`select count(*) from (select distinct schedule_id, nominal from belfry.jobs union select distinct schedule_id, nominal from belfry.jobs_done) as d`),
 			b.count(`select count(*) from belfry.occurrences where decision = 'job'`))
 		for _, name := range []string{"buffer_one", "cancel_other", "terminate_other", "skip", "loop", "toggled"} {
-			live := len(b.jobsOf(name, belfry.JobReady, belfry.JobRunning, belfry.JobScheduled))
+			live := len(b.jobsOf(name, job.Ready, job.Running, job.Scheduled))
 			if live > 1 {
 				b.Fatalf("%s has %d live jobs", name, live)
 			}
@@ -150,16 +155,16 @@ func init() {
 	addNodes("lost sessions released at the same moment are settled once", func(b *bench, nodes []*store.Store) {
 		const jobs = 60
 		b.task("t")
-		must(b.st.Enqueue(b.ctx, slices.Repeat([]belfry.NewJob{{Task: "t"}}, jobs)))(b)
+		must(b.st.Enqueue(b.ctx, slices.Repeat([]job.NewJob{{Task: "t"}}, jobs)))(b)
 		s := b.session("t")
 		c := b.claim(s, jobs)
 		b.clock.Move(lost)
 		var stale, released atomic.Int64
 		b.crowd(nodes, 3, func(ctx context.Context, st *store.Store, i int) error {
 			if i%3 == 0 { // the worker's own finish comes at the same moment
-				var fs []belfry.Finish
+				var fs []job.Finish
 				for _, j := range c.Jobs {
-					fs = append(fs, belfry.Finish{Ref: refOf(j), Outcome: belfry.OutcomeOK})
+					fs = append(fs, job.Finish{Ref: refOf(j), Outcome: job.OutcomeOK})
 				}
 				got, err := st.Finish(ctx, s.ID, fs)
 				for _, f := range got {
@@ -184,7 +189,7 @@ func init() {
 	addNodes("delayed jobs made ready by several nodes at the same moment are made ready once", func(b *bench, nodes []*store.Store) {
 		const jobs = 200
 		b.task("t")
-		must(b.st.Enqueue(b.ctx, slices.Repeat([]belfry.NewJob{{Task: "t", Delay: belfry.Duration(time.Second)}}, jobs)))(b)
+		must(b.st.Enqueue(b.ctx, slices.Repeat([]job.NewJob{{Task: "t", Delay: core.Duration(time.Second)}}, jobs)))(b)
 		b.clock.Move(time.Second)
 		var promoted atomic.Int64
 		b.crowd(nodes, 3, func(ctx context.Context, st *store.Store, _ int) error {
@@ -198,23 +203,23 @@ func init() {
 
 	addNodes("claims at the same moment never take more places than a global limit has", func(b *bench, nodes []*store.Store) {
 		const limit, each = 3, 4
-		must(b.st.SaveQueue(b.ctx, belfry.Queue{Name: "default", GlobalLimit: limit}))(b)
+		must(b.st.SaveQueue(b.ctx, job.Queue{Name: "default", GlobalLimit: limit}))(b)
 		b.task("t")
-		must(b.st.Enqueue(b.ctx, slices.Repeat([]belfry.NewJob{{Task: "t"}}, 100)))(b)
-		sessions := make([]belfry.Session, each*len(nodes))
+		must(b.st.Enqueue(b.ctx, slices.Repeat([]job.NewJob{{Task: "t"}}, 100)))(b)
+		sessions := make([]job.Session, each*len(nodes))
 		for i := range sessions {
 			sessions[i] = b.session("t")
 		}
 		for range 10 {
-			claims := make([]belfry.Claim, len(sessions))
+			claims := make([]job.Claim, len(sessions))
 			b.crowd(nodes, each, func(ctx context.Context, st *store.Store, i int) (err error) {
-				claims[i], err = st.Claim(ctx, belfry.ClaimRequest{Session: sessions[i].ID, Want: map[string]int{"default": 2}})
+				claims[i], err = st.Claim(ctx, job.ClaimRequest{Session: sessions[i].ID, Want: map[string]int{"default": 2}})
 				return err
 			})
 			want(b, "running", b.count(`select count(*) from belfry.leases`), limit)
 			for i, c := range claims {
 				for _, j := range c.Jobs {
-					b.finish(sessions[i], j, belfry.OutcomeOK)
+					b.finish(sessions[i], j, job.OutcomeOK)
 				}
 			}
 		}
@@ -223,14 +228,14 @@ func init() {
 	addNodes("a job claimed at one node is renewed, logged and finished at another", func(b *bench, nodes []*store.Store) {
 		a, z := nodes[0], nodes[len(nodes)-1]
 		b.task("t")
-		j := b.enqueue(belfry.NewJob{Task: "t"})
+		j := b.enqueue(job.NewJob{Task: "t"})
 		s := b.session("t")
-		c := must(z.Claim(b.ctx, belfry.ClaimRequest{Session: s.ID, Want: map[string]int{"default": 1}}))(b)
+		c := must(z.Claim(b.ctx, job.ClaimRequest{Session: s.ID, Want: map[string]int{"default": 1}}))(b)
 		ref := refOf(c.Jobs[0])
-		want(b, "lost", must(a.Renew(b.ctx, s.ID, belfry.Held(ref)))(b).Lost, false)
-		ok(b, z.Append(b.ctx, s.ID, []belfry.LogPiece{{Ref: ref, Stream: belfry.Log, At: Epoch, Text: "hello"}}))
-		want(b, "finish", must(a.Finish(b.ctx, s.ID, []belfry.Finish{{Ref: ref, Outcome: belfry.OutcomeOK}}))(b)[0].State, belfry.JobSucceeded)
-		want(b, "seen by the other", must(z.Job(b.ctx, "default", j.ID))(b).State, belfry.JobSucceeded)
+		want(b, "lost", must(a.Renew(b.ctx, s.ID, job.Held(ref)))(b).Lost, false)
+		ok(b, z.Append(b.ctx, s.ID, []job.LogPiece{{Ref: ref, Stream: job.Log, At: Epoch, Text: "hello"}}))
+		want(b, "finish", must(a.Finish(b.ctx, s.ID, []job.Finish{{Ref: ref, Outcome: job.OutcomeOK}}))(b)[0].State, job.Succeeded)
+		want(b, "seen by the other", must(z.Job(b.ctx, "default", j.ID))(b).State, job.Succeeded)
 	})
 
 	addNodes("a schedule made while its task is deleted has a task or is refused", func(b *bench, nodes []*store.Store) {
@@ -242,10 +247,10 @@ func init() {
 				if k%2 == 0 {
 					err = st.DeleteTask(ctx, "default", name)
 				} else {
-					_, err = st.CreateSchedule(ctx, belfry.Schedule{Name: fmt.Sprint("s", i, "-", k), Task: name, Rules: []belfry.Rule{{Cron: "* * * * *"}}})
+					_, err = st.CreateSchedule(ctx, schedule.Schedule{Name: fmt.Sprint("s", i, "-", k), Task: name, Rules: []schedule.Rule{{Cron: "* * * * *"}}})
 				}
-				switch belfry.CodeOf(err) {
-				case belfry.Conflict, belfry.NotFound, belfry.Invalid:
+				switch core.CodeOf(err) {
+				case core.Conflict, core.NotFound, core.Invalid:
 					return nil
 				}
 				return err
@@ -257,20 +262,20 @@ func init() {
 	addNodes("a task saved while its queue is deleted has a queue or is refused", func(b *bench, nodes []*store.Store) {
 		for round := range 20 {
 			q := fmt.Sprint("q", round)
-			must(b.st.SaveQueue(b.ctx, belfry.Queue{Name: q}))(b)
-			must(b.st.SaveQueue(b.ctx, belfry.Queue{Name: "of-" + q}))(b)
-			moved := b.task("moved-"+q, func(t *belfry.Task) { t.Queue = "of-" + q })
+			must(b.st.SaveQueue(b.ctx, job.Queue{Name: q}))(b)
+			must(b.st.SaveQueue(b.ctx, job.Queue{Name: "of-" + q}))(b)
+			moved := b.task("moved-"+q, func(t *task.Task) { t.Queue = "of-" + q })
 			moved.Queue = q
 			b.crowd(nodes, 2, func(ctx context.Context, st *store.Store, i int) (err error) {
 				switch i {
 				case 0:
-					_, err = st.CreateTask(ctx, belfry.Task{Name: "made-" + q, Queue: q, Kind: belfry.KindFunc})
+					_, err = st.CreateTask(ctx, task.Task{Name: "made-" + q, Queue: q, Kind: task.KindFunc})
 				case 1:
 					_, err = st.UpdateTask(ctx, moved)
 				default:
 					err = st.DeleteQueue(ctx, q)
 				}
-				if code := belfry.CodeOf(err); code == belfry.Invalid || code == belfry.Conflict || code == belfry.NotFound {
+				if code := core.CodeOf(err); code == core.Invalid || code == core.Conflict || code == core.NotFound {
 					err = nil
 				}
 				return err
@@ -282,14 +287,14 @@ func init() {
 	addNodes("an alert rule saved while its channel is deleted has a channel or is refused", func(b *bench, nodes []*store.Store) {
 		for round := range 20 {
 			name := fmt.Sprint("c", round)
-			must(b.st.SaveChannel(b.ctx, belfry.Channel{Name: name, Webhook: &belfry.WebhookChannel{URL: "https://example.org/hook"}}))(b)
+			must(b.st.SaveChannel(b.ctx, alert.Channel{Name: name, Webhook: &alert.WebhookChannel{URL: "https://example.org/hook"}}))(b)
 			b.crowd(nodes, 1, func(ctx context.Context, st *store.Store, i int) (err error) {
 				if i == 0 {
-					_, err = st.SaveAlertRule(ctx, belfry.AlertRule{Name: "to-" + name, Channels: []string{name}})
+					_, err = st.SaveAlertRule(ctx, alert.Rule{Name: "to-" + name, Channels: []string{name}})
 				} else {
 					err = st.DeleteChannel(ctx, "default", name)
 				}
-				if code := belfry.CodeOf(err); code == belfry.Invalid || code == belfry.Conflict || code == belfry.NotFound {
+				if code := core.CodeOf(err); code == core.Invalid || code == core.Conflict || code == core.NotFound {
 					err = nil
 				}
 				return err
@@ -302,15 +307,15 @@ func init() {
 	})
 
 	addNodes("applies of one file at the same moment all succeed and make one of each", func(b *bench, nodes []*store.Store) {
-		var m belfry.Manifest
+		var m view.Manifest
 		for i := range 10 {
-			m.Queues = append(m.Queues, belfry.Queue{Name: fmt.Sprint("q", i)})
-			m.Tasks = append(m.Tasks, belfry.Task{Name: fmt.Sprint("t", i), Queue: fmt.Sprint("q", i)})
-			m.Schedules = append(m.Schedules, belfry.Schedule{Name: fmt.Sprint("s", i), Task: fmt.Sprint("t", i), Rules: []belfry.Rule{{Cron: "* * * * *"}}})
+			m.Queues = append(m.Queues, job.Queue{Name: fmt.Sprint("q", i)})
+			m.Tasks = append(m.Tasks, task.Task{Name: fmt.Sprint("t", i), Queue: fmt.Sprint("q", i)})
+			m.Schedules = append(m.Schedules, schedule.Schedule{Name: fmt.Sprint("s", i), Task: fmt.Sprint("t", i), Rules: []schedule.Rule{{Cron: "* * * * *"}}})
 		}
 		b.crowd(nodes, 3, func(ctx context.Context, st *store.Store, _ int) error {
-			_, err := st.Apply(ctx, m, belfry.ApplyOptions{Prune: true})
-			if belfry.CodeOf(err) == belfry.Conflict && strings.Contains(err.Error(), "already") {
+			_, err := st.Apply(ctx, m, view.ApplyOptions{Prune: true})
+			if core.CodeOf(err) == core.Conflict && strings.Contains(err.Error(), "already") {
 				return nil // another made it a moment before: told so, and nothing half done
 			}
 			return err
@@ -318,8 +323,8 @@ func init() {
 		for _, q := range []string{"tasks", "schedules"} {
 			want(b, q, b.count(`select count(*) from belfry.`+q), 10)
 		}
-		for _, line := range must(b.st.Apply(b.ctx, m, belfry.ApplyOptions{}))(b).Changes {
-			want(b, line.Noun+" "+line.Name, line.Action, belfry.ActionKeep)
+		for _, line := range must(b.st.Apply(b.ctx, m, view.ApplyOptions{}))(b).Changes {
+			want(b, line.Noun+" "+line.Name, line.Action, view.ActionKeep)
 		}
 	})
 }

@@ -6,19 +6,23 @@ import (
 	"strings"
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/access"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/job"
+	"github.com/belfry-run/belfry/schedule"
+	"github.com/belfry-run/belfry/task"
 )
 
 // overlapping makes a schedule of every minute whose first run is under way.
-func (b *bench) overlapping(o belfry.Overlap, change ...func(*belfry.Schedule)) (belfry.Session, belfry.LeasedJob) {
+func (b *bench) overlapping(o schedule.Overlap, change ...func(*schedule.Schedule)) (job.Session, job.LeasedJob) {
 	b.Helper()
-	b.task("tick", func(t *belfry.Task) { t.Retry.MaxAttempts = 1 })
-	b.schedule("tick", "tick", append([]func(*belfry.Schedule){every(time.Minute), overlap(o)}, change...)...)
+	b.task("tick", func(t *task.Task) { t.Retry.MaxAttempts = 1 })
+	b.schedule("tick", "tick", append([]func(*schedule.Schedule){every(time.Minute), overlap(o)}, change...)...)
 	return b.underWay()
 }
 
 // underWay fires and claims the one job that is ready.
-func (b *bench) underWay() (belfry.Session, belfry.LeasedJob) {
+func (b *bench) underWay() (job.Session, job.LeasedJob) {
 	b.Helper()
 	b.fire()
 	s := b.session("tick")
@@ -36,19 +40,19 @@ func (b *bench) next() {
 
 func init() {
 	add("overlap skip: a run whose predecessor has not ended is a row that names it", func(b *bench) {
-		s, j := b.overlapping(belfry.OverlapSkip)
+		s, j := b.overlapping(schedule.OverlapSkip)
 		b.next()
 		os := b.occurrences("tick")
-		if len(os) != 2 || os[1].Reason != belfry.ReasonOverlap || os[1].Note != fmt.Sprintf("job %d", j.Job.ID) || os[1].JobID != 0 {
+		if len(os) != 2 || os[1].Reason != schedule.ReasonOverlap || os[1].Note != fmt.Sprintf("job %d", j.Job.ID) || os[1].JobID != 0 {
 			b.Fatalf("%+v", os)
 		}
-		b.finish(s, j, belfry.OutcomeOK)
+		b.finish(s, j, job.OutcomeOK)
 		b.next()
 		want(b, "occurrences", b.said("tick"), "0s job, 1m skipped overlap, 2m job")
 	})
 
 	add("overlap skip: a lost worker frees the slot", func(b *bench) {
-		b.overlapping(belfry.OverlapSkip)
+		b.overlapping(schedule.OverlapSkip)
 		b.next()
 		b.release()
 		b.next()
@@ -56,34 +60,34 @@ func init() {
 	})
 
 	add("overlap allow: runs go side by side", func(b *bench) {
-		b.overlapping(belfry.OverlapAllow)
+		b.overlapping(schedule.OverlapAllow)
 		b.next()
 		b.next()
 		want(b, "occurrences", b.said("tick"), "0s job, 1m job, 2m job")
-		want(b, "live", len(b.jobsOf("tick", belfry.JobReady, belfry.JobRunning)), 3)
+		want(b, "live", len(b.jobsOf("tick", job.Ready, job.Running)), 3)
 	})
 
 	add("overlap buffer_one: one run waits, the next finds the buffer full, and it starts however the run before ends", func(b *bench) {
-		b.task("tick", func(t *belfry.Task) { t.Retry.MaxAttempts = 1 })
-		b.schedule("tick", "tick", every(time.Minute), overlap(belfry.OverlapBufferOne))
+		b.task("tick", func(t *task.Task) { t.Retry.MaxAttempts = 1 })
+		b.schedule("tick", "tick", every(time.Minute), overlap(schedule.OverlapBufferOne))
 		s, j := b.underWay()
 		for i, end := range []func(){
-			func() { b.finish(s, j, belfry.OutcomeOK) },
-			func() { b.finish(s, j, belfry.OutcomeError) },
+			func() { b.finish(s, j, job.OutcomeOK) },
+			func() { b.finish(s, j, job.OutcomeError) },
 			func() { b.clock.Move(lost); b.release() },
-			func() { b.cancel(j.Job.ID); b.finish(s, j, belfry.OutcomeError) },
+			func() { b.cancel(j.Job.ID); b.finish(s, j, job.OutcomeError) },
 			func() { ok(b, b.st.CloseSession(b.ctx, s.ID)); b.cancel(j.Job.ID) },
 		} {
 			b.next()
 			b.next()
 			b.renew(s, j)
 			os := b.occurrences("tick")
-			if last := os[len(os)-1]; last.Reason != belfry.ReasonBufferFull || os[len(os)-2].Decision != belfry.DecidedBuffered {
+			if last := os[len(os)-1]; last.Reason != schedule.ReasonBufferFull || os[len(os)-2].Decision != schedule.DecidedBuffered {
 				b.Fatalf("round %d: %s", i, b.said("tick"))
 			}
 			want(b, "live jobs", b.count(`select count(*) from belfry.jobs`), 1)
 			end()
-			ready := b.jobsOf("tick", belfry.JobReady)
+			ready := b.jobsOf("tick", job.Ready)
 			if len(ready) != 1 || !ready[0].Nominal.Equal(os[len(os)-2].Nominal) {
 				b.Fatalf("round %d: after the end %+v", i, ready)
 			}
@@ -93,14 +97,14 @@ func init() {
 	})
 
 	add("overlap buffer_all: runs wait in their order, up to the bound", func(b *bench) {
-		s, j := b.overlapping(belfry.OverlapBufferAll, func(s *belfry.Schedule) { s.BufferMax = 3 })
+		s, j := b.overlapping(schedule.OverlapBufferAll, func(s *schedule.Schedule) { s.BufferMax = 3 })
 		for range 5 {
 			b.next()
 			b.renew(s, j)
 		}
 		want(b, "occurrences", b.said("tick"), "0s job, 1m buffered, 2m buffered, 3m buffered, 4m skipped buffer_full, 5m skipped buffer_full")
 		for n := 1; n <= 3; n++ {
-			b.finish(s, j, belfry.OutcomeOK)
+			b.finish(s, j, job.OutcomeOK)
 			want(b, "live jobs", b.count(`select count(*) from belfry.jobs`), 1)
 			s, j = b.underWay()
 			want(b, "nominal", j.Job.Nominal, Epoch.Add(time.Duration(n)*time.Minute))
@@ -108,7 +112,7 @@ func init() {
 	})
 
 	add("overlap cancel_other: the run under way is asked to end, and the newest starts when it has", func(b *bench) {
-		s, j := b.overlapping(belfry.OverlapCancelOther)
+		s, j := b.overlapping(schedule.OverlapCancelOther)
 		nudged := b.st.Nudged(s.ID)
 		b.next()
 		<-nudged
@@ -117,7 +121,7 @@ func init() {
 		}
 		b.next()
 		want(b, "occurrences", b.said("tick"), "0s job, 1m skipped replaced, 2m buffered")
-		want(b, "end", b.finish(s, j, belfry.OutcomeCanceled).State, belfry.JobCanceled)
+		want(b, "end", b.finish(s, j, job.OutcomeCanceled).State, job.Canceled)
 		want(b, "occurrences", b.said("tick"), "0s job, 1m skipped replaced, 2m job")
 		if old := b.job(j.Job.ID); !strings.Contains(old.Note, "later run") {
 			b.Fatalf("%+v", old)
@@ -127,43 +131,43 @@ func init() {
 
 	add("overlap cancel_other: a run that has not started is simply replaced", func(b *bench) {
 		b.task("tick")
-		b.schedule("tick", "tick", every(time.Minute), overlap(belfry.OverlapCancelOther))
+		b.schedule("tick", "tick", every(time.Minute), overlap(schedule.OverlapCancelOther))
 		b.fire()
 		first := b.jobsOf("tick")[0].ID
 		b.next()
-		old := b.wantState(first, belfry.JobSkipped)
-		want(b, "reason", old.Reason, belfry.ReasonReplaced)
-		ready := b.jobsOf("tick", belfry.JobReady)
+		old := b.wantState(first, job.Skipped)
+		want(b, "reason", old.Reason, schedule.ReasonReplaced)
+		ready := b.jobsOf("tick", job.Ready)
 		if len(ready) != 1 || !ready[0].Nominal.Equal(Epoch.Add(time.Minute)) {
 			b.Fatalf("%s: %+v", b.said("tick"), ready)
 		}
 	})
 
 	add("overlap terminate_other: the run before ends here and now, and its worker is stale", func(b *bench) {
-		s, j := b.overlapping(belfry.OverlapTerminateOther)
+		s, j := b.overlapping(schedule.OverlapTerminateOther)
 		b.next()
-		old := b.wantState(j.Job.ID, belfry.JobCanceled)
-		want(b, "reason", old.Reason, belfry.ReasonReplaced)
-		if as := must(b.st.Attempts(b.ctx, "default", j.Job.ID))(b); len(as) != 1 || as[0].Outcome != belfry.OutcomeCanceled || as[0].Lease != j.Job.Lease {
+		old := b.wantState(j.Job.ID, job.Canceled)
+		want(b, "reason", old.Reason, schedule.ReasonReplaced)
+		if as := must(b.st.Attempts(b.ctx, "default", j.Job.ID))(b); len(as) != 1 || as[0].Outcome != job.OutcomeCanceled || as[0].Lease != j.Job.Lease {
 			b.Fatalf("%+v", as)
 		}
 		if got := b.renew(s, j).Cancel; len(got) != 1 || got[0] != refOf(j) {
 			b.Fatalf("the worker was not told: %+v", got)
 		}
-		want(b, "late finish is stale", b.finish(s, j, belfry.OutcomeOK).Stale, true)
+		want(b, "late finish is stale", b.finish(s, j, job.OutcomeOK).Stale, true)
 		want(b, "occurrences", b.said("tick"), "0s job, 1m job")
-		want(b, "ready", len(b.jobsOf("tick", belfry.JobReady)), 1)
+		want(b, "ready", len(b.jobsOf("tick", job.Ready)), 1)
 	})
 
 	add("an edit of the overlap policy reaches the runs that wait already", func(b *bench) {
-		s, j := b.overlapping(belfry.OverlapBufferAll)
+		s, j := b.overlapping(schedule.OverlapBufferAll)
 		b.next()
 		b.next()
 		sc := b.get("tick")
-		sc.Overlap = belfry.OverlapAllow
+		sc.Overlap = schedule.OverlapAllow
 		must(b.st.UpdateSchedule(b.ctx, sc))(b)
 		want(b, "occurrences", b.said("tick"), "0s job, 1m job, 2m job")
-		want(b, "goes on", b.finish(s, j, belfry.OutcomeOK).State, belfry.JobSucceeded)
+		want(b, "goes on", b.finish(s, j, job.OutcomeOK).State, job.Succeeded)
 	})
 
 	add("pausing and resuming a hundred times leaves one loop, of either anchor", func(b *bench) {
@@ -188,21 +192,21 @@ func init() {
 				b.Fatalf("%d jobs at once", len(c.Jobs))
 			}
 			for _, j := range c.Jobs {
-				b.finish(s, j, belfry.OutcomeOK)
+				b.finish(s, j, job.OutcomeOK)
 			}
 		}
-		want(b, "runs of the plan", len(b.jobsOf("plan", belfry.JobSucceeded)), 5)
-		want(b, "runs of the loop", len(b.jobsOf("loop", belfry.JobSucceeded)), 5)
+		want(b, "runs of the plan", len(b.jobsOf("plan", job.Succeeded)), 5)
+		want(b, "runs of the loop", len(b.jobsOf("loop", job.Succeeded)), 5)
 		want(b, "generation", b.get("plan").Generation, 101)
 	})
 
 	add("a pause withdraws what waits with its reason, keeps who and why, and lets what runs go on", func(b *bench) {
-		s, j := b.overlapping(belfry.OverlapBufferAll)
+		s, j := b.overlapping(schedule.OverlapBufferAll)
 		b.next()
 		must(b.st.TriggerSchedule(b.ctx, "default", "tick", nil))(b)
-		ctx := belfry.WithActor(b.ctx, "ada")
+		ctx := access.WithActor(b.ctx, "ada")
 		sc := must(b.st.PauseSchedule(ctx, "default", "tick", "the disk is full"))(b)
-		if sc.State != belfry.SchedulePaused || sc.PausedBy != "ada" || sc.PausedReason != "the disk is full" || !sc.PausedAt.Equal(b.clock.Now()) || !sc.NextAt.IsZero() || sc.Generation != 2 {
+		if sc.State != schedule.Paused || sc.PausedBy != "ada" || sc.PausedReason != "the disk is full" || !sc.PausedAt.Equal(b.clock.Now()) || !sc.NextAt.IsZero() || sc.Generation != 2 {
 			b.Fatalf("%+v", sc)
 		}
 		want(b, "answer and row", jsonOf(b.get("tick")), jsonOf(sc))
@@ -210,32 +214,32 @@ func init() {
 		if o := b.occurrences("tick")[1]; !strings.Contains(o.Note, "the disk is full") {
 			b.Fatalf("%+v", o)
 		}
-		again := must(b.st.PauseSchedule(belfry.WithActor(b.ctx, "eve"), "default", "tick", "me too"))(b)
+		again := must(b.st.PauseSchedule(access.WithActor(b.ctx, "eve"), "default", "tick", "me too"))(b)
 		want(b, "pausing again changes nothing", jsonOf(again), jsonOf(sc))
 		b.next()
 		want(b, "nothing fires", b.said("tick"), "0s job, 1m skipped paused")
-		want(b, "the running one", b.finish(s, j, belfry.OutcomeOK).State, belfry.JobSucceeded)
-		want(b, "the manual one is not withdrawn", len(b.jobsOf("tick", belfry.JobReady)), 1)
+		want(b, "the running one", b.finish(s, j, job.OutcomeOK).State, job.Succeeded)
+		want(b, "the manual one is not withdrawn", len(b.jobsOf("tick", job.Ready)), 1)
 	})
 
 	add("a pause withdraws a waiting job as skipped, and one that was tried before as canceled", func(b *bench) {
-		b.task("tick", func(t *belfry.Task) { t.Retry.MaxAttempts = 5 })
+		b.task("tick", func(t *task.Task) { t.Retry.MaxAttempts = 5 })
 		b.schedule("fresh", "tick", every(time.Minute))
 		b.schedule("tried", "tick", every(time.Minute))
 		b.fire()
 		s := b.session("tick")
 		for _, j := range b.claim(s, 5).Jobs {
 			if j.Job.Schedule == "tried" {
-				b.finish(s, j, belfry.OutcomeError)
+				b.finish(s, j, job.OutcomeError)
 			} else {
-				b.finish(s, j, belfry.OutcomeHandedBack)
+				b.finish(s, j, job.OutcomeHandedBack)
 			}
 		}
 		b.sql(`update belfry.jobs set attempt = 0 where schedule = 'fresh'`)
-		for name, state := range map[string]belfry.JobState{"fresh": belfry.JobSkipped, "tried": belfry.JobCanceled} {
+		for name, state := range map[string]job.State{"fresh": job.Skipped, "tried": job.Canceled} {
 			must(b.st.PauseSchedule(b.ctx, "default", name, "why not"))(b)
 			j := b.jobsOf(name)[0]
-			if j.State != state || j.Reason != belfry.ReasonPaused || !strings.Contains(j.Note, "why not") || j.FinishedAt.IsZero() {
+			if j.State != state || j.Reason != schedule.ReasonPaused || !strings.Contains(j.Note, "why not") || j.FinishedAt.IsZero() {
 				b.Fatalf("%+v", j)
 			}
 		}
@@ -243,18 +247,18 @@ func init() {
 
 	add("a schedule that is created paused fires after it is resumed, and not before", func(b *bench) {
 		b.task("tick")
-		paused := func(s *belfry.Schedule) { s.State, s.PausedReason = belfry.SchedulePaused, "not yet" }
-		after := func(s *belfry.Schedule) {
-			s.Rules = []belfry.Rule{{Every: belfry.Duration(time.Minute), Anchor: belfry.AnchorFinish}}
+		paused := func(s *schedule.Schedule) { s.State, s.PausedReason = schedule.Paused, "not yet" }
+		after := func(s *schedule.Schedule) {
+			s.Rules = []schedule.Rule{{Every: core.Duration(time.Minute), Anchor: schedule.AnchorFinish}}
 		}
 		ctx := b.ctx
-		b.ctx = belfry.WithActor(ctx, "ann")
+		b.ctx = access.WithActor(ctx, "ann")
 		b.schedule("loop", "tick", after, paused)
-		sc := b.schedule("tick", "tick", every(time.Minute), paused, overlap(belfry.OverlapAllow))
+		sc := b.schedule("tick", "tick", every(time.Minute), paused, overlap(schedule.OverlapAllow))
 		b.ctx = ctx
 		want(b, "state", fmt.Sprintf("%s %v %s %s", sc.State, sc.NextAt.IsZero(), sc.PausedBy, sc.PausedReason), "paused true ann not yet")
 		want(b, "kept", jsonOf(b.get("tick")), jsonOf(sc))
-		audit := must(b.st.Audit(b.ctx, belfry.AuditFilter{Namespace: "default", Noun: "schedule", Name: "tick"}))(b).Items
+		audit := must(b.st.Audit(b.ctx, access.AuditFilter{Namespace: "default", Noun: "schedule", Name: "tick"}))(b).Items
 		want(b, "audit", fmt.Sprintf("%d %s %s", len(audit), audit[0].Action, audit[0].Note), "1 create not yet")
 		b.clock.Move(3 * time.Minute)
 		want(b, "fired while paused", b.fire().Schedules, 0)
@@ -266,13 +270,13 @@ func init() {
 		b.clock.Move(time.Minute)
 		b.fire()
 		want(b, "tick", b.said("tick"), "1m skipped paused x3, 4m job")
-		wantCode(b, second(b.st.CreateSchedule(b.ctx, belfry.Schedule{Name: "long", Task: "tick", State: belfry.SchedulePaused, PausedReason: strings.Repeat("x", belfry.MaxDescription+1)})), belfry.Invalid)
+		wantCode(b, second(b.st.CreateSchedule(b.ctx, schedule.Schedule{Name: "long", Task: "tick", State: schedule.Paused, PausedReason: strings.Repeat("x", core.MaxDescription+1)})), core.Invalid)
 	})
 
 	add("resuming leaves one row for the times of the pause, or makes up for them if asked", func(b *bench) {
 		b.task("tick")
 		for _, name := range []string{"quiet", "eager"} {
-			b.schedule(name, "tick", every(time.Minute), overlap(belfry.OverlapAllow), catchup(belfry.CatchupAll), func(s *belfry.Schedule) { s.CatchupMax = 2 })
+			b.schedule(name, "tick", every(time.Minute), overlap(schedule.OverlapAllow), catchup(schedule.CatchupAll), func(s *schedule.Schedule) { s.CatchupMax = 2 })
 		}
 		b.fire()
 		for _, name := range []string{"quiet", "eager"} {
@@ -303,7 +307,7 @@ func init() {
 		want(b, "next", sc.NextAt, before.NextAt)
 		want(b, "high water", sc.HighWater, before.HighWater)
 		want(b, "generation", sc.Generation, before.Generation)
-		want(b, "waiting jobs", len(b.jobsOf("tick", belfry.JobReady)), 1)
+		want(b, "waiting jobs", len(b.jobsOf("tick", job.Ready)), 1)
 		want(b, "row", jsonOf(b.get("tick")), jsonOf(sc))
 		same := must(b.st.UpdateSchedule(b.ctx, sc))(b)
 		want(b, "an edit of nothing", jsonOf(same), jsonOf(sc))
@@ -316,29 +320,29 @@ func init() {
 		waiting := b.jobsOf("tick")[0].ID
 		b.clock.Move(25 * time.Minute)
 		sc := b.get("tick")
-		sc.Rules[0].Every = belfry.Duration(time.Minute)
-		sc.Overlap = belfry.OverlapAllow
+		sc.Rules[0].Every = core.Duration(time.Minute)
+		sc.Overlap = schedule.OverlapAllow
 		sc = must(b.st.UpdateSchedule(b.ctx, sc))(b)
 		want(b, "generation", sc.Generation, 2)
 		want(b, "next", sc.NextAt, Epoch.Add(26*time.Minute))
-		old := b.wantState(waiting, belfry.JobSkipped)
-		want(b, "reason", old.Reason, belfry.ReasonEdited)
+		old := b.wantState(waiting, job.Skipped)
+		want(b, "reason", old.Reason, schedule.ReasonEdited)
 		want(b, "decided under the old rule", b.said("tick"), "0s job, 10m skipped catchup_latest, 20m skipped overlap")
 		want(b, "fired at once", b.fire().Jobs, 0)
 		b.clock.Move(time.Minute)
 		b.fire()
 		want(b, "afterwards", b.said("tick"), "0s job, 10m skipped catchup_latest, 20m skipped overlap, 26m job")
-		want(b, "generation of the job", b.jobsOf("tick", belfry.JobReady)[0].Generation, 2)
+		want(b, "generation of the job", b.jobsOf("tick", job.Ready)[0].Generation, 2)
 	})
 
 	add("an edit of the times empties the buffer with the reason and lets what runs go on", func(b *bench) {
-		s, j := b.overlapping(belfry.OverlapBufferOne)
+		s, j := b.overlapping(schedule.OverlapBufferOne)
 		b.next()
 		sc := b.get("tick")
-		sc.Rules = []belfry.Rule{{Cron: "0 13 * * *"}}
+		sc.Rules = []schedule.Rule{{Cron: "0 13 * * *"}}
 		must(b.st.UpdateSchedule(b.ctx, sc))(b)
 		want(b, "occurrences", b.said("tick"), "0s job, 1m skipped edited")
-		want(b, "the running one", b.finish(s, j, belfry.OutcomeOK).State, belfry.JobSucceeded)
+		want(b, "the running one", b.finish(s, j, job.OutcomeOK).State, job.Succeeded)
 		want(b, "live jobs", b.count(`select count(*) from belfry.jobs`), 0)
 		want(b, "next", b.get("tick").NextAt, Epoch.Add(time.Hour))
 	})
@@ -348,9 +352,9 @@ func init() {
 		b.schedule("tick", "tick", every(time.Minute))
 		must(b.st.PauseSchedule(b.ctx, "default", "tick", "wait"))(b)
 		sc := b.get("tick")
-		sc.Rules[0].Every = belfry.Duration(2 * time.Minute)
+		sc.Rules[0].Every = core.Duration(2 * time.Minute)
 		sc = must(b.st.UpdateSchedule(b.ctx, sc))(b)
-		if sc.State != belfry.SchedulePaused || sc.PausedReason != "wait" || !sc.NextAt.IsZero() {
+		if sc.State != schedule.Paused || sc.PausedReason != "wait" || !sc.NextAt.IsZero() {
 			b.Fatalf("%+v", sc)
 		}
 		b.next()
@@ -362,81 +366,81 @@ func init() {
 		b.task("once")
 		b.schedule("once", "once", at(Epoch.Add(time.Minute)))
 		b.next()
-		want(b, "state", b.get("once").State, belfry.ScheduleCompleted)
+		want(b, "state", b.get("once").State, schedule.Completed)
 		_, err := b.st.PauseSchedule(b.ctx, "default", "once", "")
-		wantCode(b, err, belfry.Conflict, "completed")
+		wantCode(b, err, core.Conflict, "completed")
 		sc := b.get("once")
-		sc.Rules = []belfry.Rule{{At: []time.Time{Epoch.Add(5 * time.Minute)}}}
+		sc.Rules = []schedule.Rule{{At: []time.Time{Epoch.Add(5 * time.Minute)}}}
 		sc = must(b.st.UpdateSchedule(b.ctx, sc))(b)
-		want(b, "state", sc.State, belfry.ScheduleActive)
+		want(b, "state", sc.State, schedule.Active)
 		want(b, "next", sc.NextAt, Epoch.Add(5*time.Minute))
 	})
 
 	add("deleting a schedule withdraws what waits and lets what runs go on", func(b *bench) {
 		b.task("tick")
-		b.schedule("tick", "tick", every(time.Minute), overlap(belfry.OverlapAllow))
+		b.schedule("tick", "tick", every(time.Minute), overlap(schedule.OverlapAllow))
 		s, j := b.underWay()
 		b.next()
-		waiting := b.jobsOf("tick", belfry.JobReady)[0].ID
+		waiting := b.jobsOf("tick", job.Ready)[0].ID
 		ok(b, b.st.DeleteSchedule(b.ctx, "default", "tick"))
-		want(b, "reason", b.wantState(waiting, belfry.JobSkipped).Reason, belfry.ReasonDeleted)
-		want(b, "the running one", b.finish(s, j, belfry.OutcomeOK).State, belfry.JobSucceeded)
+		want(b, "reason", b.wantState(waiting, job.Skipped).Reason, schedule.ReasonDeleted)
+		want(b, "the running one", b.finish(s, j, job.OutcomeOK).State, job.Succeeded)
 		b.next()
 		want(b, "live jobs", b.count(`select count(*) from belfry.jobs`), 0)
-		wantCode(b, b.st.DeleteSchedule(b.ctx, "default", "tick"), belfry.NotFound, "tick")
+		wantCode(b, b.st.DeleteSchedule(b.ctx, "default", "tick"), core.NotFound, "tick")
 		_, err := b.st.Schedule(b.ctx, "default", "tick")
-		wantCode(b, err, belfry.NotFound, "tick")
+		wantCode(b, err, core.NotFound, "tick")
 	})
 
 	add("a trigger runs beside the plan and moves none of it", func(b *bench) {
-		b.task("tick", func(t *belfry.Task) { t.Input = json.RawMessage(`"task"`) })
-		b.schedule("tick", "tick", every(time.Minute), func(s *belfry.Schedule) { s.Input = json.RawMessage(`"schedule"`); s.MaxRuns = 5 })
+		b.task("tick", func(t *task.Task) { t.Input = json.RawMessage(`"task"`) })
+		b.schedule("tick", "tick", every(time.Minute), func(s *schedule.Schedule) { s.Input = json.RawMessage(`"schedule"`); s.MaxRuns = 5 })
 		s, j := b.underWay()
 		before := b.get("tick")
 		m := must(b.st.TriggerSchedule(b.ctx, "default", "tick", json.RawMessage(`"hand"`)))(b)
-		if m.Trigger != belfry.TriggerManual || m.Schedule != "tick" || !m.Nominal.IsZero() || string(m.Input) != `"hand"` {
+		if m.Trigger != job.TriggerManual || m.Schedule != "tick" || !m.Nominal.IsZero() || string(m.Input) != `"hand"` {
 			b.Fatalf("%+v", m)
 		}
 		m = must(b.st.TriggerSchedule(b.ctx, "default", "tick", nil))(b)
 		want(b, "its input", string(m.Input), `"schedule"`)
 		want(b, "schedule", jsonOf(b.get("tick")), jsonOf(before))
 		want(b, "claimed beside", len(b.claim(s, 5).Jobs), 2)
-		b.finish(s, j, belfry.OutcomeOK)
+		b.finish(s, j, job.OutcomeOK)
 		want(b, "occurrences", b.said("tick"), "0s job")
 		_, err := b.st.TriggerSchedule(b.ctx, "default", "nobody", nil)
-		wantCode(b, err, belfry.NotFound, "nobody")
+		wantCode(b, err, core.NotFound, "nobody")
 		_, err = b.st.TriggerSchedule(b.ctx, "default", "tick", json.RawMessage(`{`))
-		wantCode(b, err, belfry.Invalid, "input")
+		wantCode(b, err, core.Invalid, "input")
 	})
 
 	add("bad schedules are refused with the field and the value, and leave nothing", func(b *bench) {
 		b.task("tick")
-		for field, change := range map[string]func(*belfry.Schedule){
+		for field, change := range map[string]func(*schedule.Schedule){
 			"rules[0].cron":  cron("61 * * * *"),
 			"rules":          cron("0 0 30 2 *"),
-			"zone":           func(s *belfry.Schedule) { s.Zone = "Mars/Olympus" },
+			"zone":           func(s *schedule.Schedule) { s.Zone = "Mars/Olympus" },
 			"rules[0].every": every(-time.Second),
-			"task":           func(s *belfry.Schedule) { s.Task = "nobody" },
-			"end":            func(s *belfry.Schedule) { s.End = Epoch.Add(-time.Hour) },
+			"task":           func(s *schedule.Schedule) { s.Task = "nobody" },
+			"end":            func(s *schedule.Schedule) { s.End = Epoch.Add(-time.Hour) },
 			"overlap":        overlap("sometimes"),
 			"catchup":        catchup("always"),
-			"name":           func(s *belfry.Schedule) { s.Name = "no spaces" },
-			"rules[0]":       func(s *belfry.Schedule) { s.Rules = []belfry.Rule{{Cron: "* * * * *", Every: 5}} },
-			"input":          func(s *belfry.Schedule) { s.Input = json.RawMessage(`{`) },
+			"name":           func(s *schedule.Schedule) { s.Name = "no spaces" },
+			"rules[0]":       func(s *schedule.Schedule) { s.Rules = []schedule.Rule{{Cron: "* * * * *", Every: 5}} },
+			"input":          func(s *schedule.Schedule) { s.Input = json.RawMessage(`{`) },
 		} {
-			sc := belfry.Schedule{Name: "bad", Task: "tick"}
+			sc := schedule.Schedule{Name: "bad", Task: "tick"}
 			change(&sc)
 			_, err := b.st.CreateSchedule(b.ctx, sc)
-			wantCode(b, err, belfry.Invalid, field)
+			wantCode(b, err, core.Invalid, field)
 		}
-		_, err := b.st.CreateSchedule(b.ctx, belfry.Schedule{Name: "past", Task: "tick", Rules: []belfry.Rule{{At: []time.Time{Epoch.Add(-time.Hour)}}}})
-		wantCode(b, err, belfry.Invalid, "never match")
+		_, err := b.st.CreateSchedule(b.ctx, schedule.Schedule{Name: "past", Task: "tick", Rules: []schedule.Rule{{At: []time.Time{Epoch.Add(-time.Hour)}}}})
+		wantCode(b, err, core.Invalid, "never match")
 		want(b, "schedules", b.count(`select count(*) from belfry.schedules`), 0)
 		want(b, "audit rows", b.count(`select count(*) from belfry.audit where noun = 'schedule'`), 0)
 		b.schedule("twin", "tick", cron("* * * * *"))
-		_, err = b.st.CreateSchedule(b.ctx, belfry.Schedule{Name: "twin", Task: "tick"})
-		wantCode(b, err, belfry.Conflict, "twin")
-		_, err = b.st.UpdateSchedule(b.ctx, belfry.Schedule{Name: "nobody", Task: "tick"})
-		wantCode(b, err, belfry.NotFound, "nobody")
+		_, err = b.st.CreateSchedule(b.ctx, schedule.Schedule{Name: "twin", Task: "tick"})
+		wantCode(b, err, core.Conflict, "twin")
+		_, err = b.st.UpdateSchedule(b.ctx, schedule.Schedule{Name: "nobody", Task: "tick"})
+		wantCode(b, err, core.NotFound, "nobody")
 	})
 }

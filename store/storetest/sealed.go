@@ -6,22 +6,27 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/alert"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/job"
+	"github.com/belfry-run/belfry/monitor"
 	"github.com/belfry-run/belfry/store"
+	"github.com/belfry-run/belfry/task"
+	"github.com/belfry-run/belfry/view"
 )
 
 // secretAuth has every secret of a check.
-func secretAuth(n string) *belfry.HTTPAuth {
-	return &belfry.HTTPAuth{User: "u", Password: belfry.Secret("needle-password-" + n)}
+func secretAuth(n string) *task.HTTPAuth {
+	return &task.HTTPAuth{User: "u", Password: core.Secret("needle-password-" + n)}
 }
 
-func secretCheck(n string) belfry.Task {
-	return belfry.Task{Kind: belfry.KindHTTP, HTTP: &belfry.HTTP{URL: "https://example.com", Auth: secretAuth(n)}}
+func secretCheck(n string) task.Task {
+	return task.Task{Kind: task.KindHTTP, HTTP: &task.HTTP{URL: "https://example.com", Auth: secretAuth(n)}}
 }
 
-func secretChannel(n string) belfry.Channel {
-	return belfry.Channel{Name: "c", Webhook: &belfry.WebhookChannel{URL: belfry.Secret("https://hooks.example/needle-url-" + n), Secret: belfry.Secret("needle-key-" + n),
-		Headers: map[string]belfry.Secret{"X-Key": belfry.Secret("needle-header-" + n)}}}
+func secretChannel(n string) alert.Channel {
+	return alert.Channel{Name: "c", Webhook: &alert.WebhookChannel{URL: core.Secret("https://hooks.example/needle-url-" + n), Secret: core.Secret("needle-key-" + n),
+		Headers: map[string]core.Secret{"X-Key": core.Secret("needle-header-" + n)}}}
 }
 
 // KeepNeedles writes secrets by every way there is. All of them hold the word
@@ -36,27 +41,27 @@ func KeepNeedles(t *testing.T, st *store.Store) {
 		}
 	}
 	for _, n := range []string{"1", "2"} { // created, and replaced
-		m := belfry.Monitor{Name: "m", Check: secretCheck(n)}
-		task := secretCheck(n)
-		task.Name = "t"
+		m := monitor.Monitor{Name: "m", Check: secretCheck(n)}
+		tk := secretCheck(n)
+		tk.Name = "t"
 		if n == "1" {
 			ok(st.CreateMonitor(ctx, m))
-			ok(st.CreateTask(ctx, task))
+			ok(st.CreateTask(ctx, tk))
 		} else {
 			ok(st.UpdateMonitor(ctx, m))
-			ok(st.UpdateTask(ctx, task))
+			ok(st.UpdateTask(ctx, tk))
 		}
 		ok(st.SaveChannel(ctx, secretChannel(n)))
-		m.Name, task.Name = "applied", "applied-task"
+		m.Name, tk.Name = "applied", "applied-task"
 		c := secretChannel(n)
 		c.Name = "applied"
-		ok(st.Apply(ctx, belfry.Manifest{Monitors: []belfry.Monitor{m}, Tasks: []belfry.Task{task}, Channels: []belfry.Channel{c}}, belfry.ApplyOptions{}))
+		ok(st.Apply(ctx, view.Manifest{Monitors: []monitor.Monitor{m}, Tasks: []task.Task{tk}, Channels: []alert.Channel{c}}, view.ApplyOptions{}))
 	}
-	key := belfry.Task{Name: "key", Kind: belfry.KindHTTP, HTTP: &belfry.HTTP{URL: "https://example.com", Auth: &belfry.HTTPAuth{Bearer: "needle-bearer"}}}
+	key := task.Task{Name: "key", Kind: task.KindHTTP, HTTP: &task.HTTP{URL: "https://example.com", Auth: &task.HTTPAuth{Bearer: "needle-bearer"}}}
 	ok(st.CreateTask(ctx, key))
-	ok(st.SaveChannel(ctx, belfry.Channel{Name: "slack", Slack: &belfry.SlackChannel{URL: "https://hooks.slack.example/needle-slack"}}))
+	ok(st.SaveChannel(ctx, alert.Channel{Name: "slack", Slack: &alert.SlackChannel{URL: "https://hooks.slack.example/needle-slack"}}))
 	ok(st.SetSecret(ctx, "default", "s", "needle-secret"))
-	ok(st.Enqueue(ctx, []belfry.NewJob{{Task: "t"}, {Task: "applied-task"}}))
+	ok(st.Enqueue(ctx, []job.NewJob{{Task: "t"}, {Task: "applied-task"}}))
 	ok(st.RotateSecrets(ctx))
 	ok(nil, st.DeleteMonitor(ctx, "default", "applied"))
 }
@@ -71,20 +76,20 @@ func init() {
 				`"https://hooks.example/needle-url-`+n+`" "needle-key-`+n+`" "needle-header-`+n+`"`)
 		}
 		opened("2")
-		s := must(b.st.OpenSession(b.ctx, belfry.WorkerInfo{Name: "w", Kinds: []belfry.Kind{belfry.KindHTTP}, Queues: map[string]int{"default": 5}}))(b)
-		jobs := must(b.st.Claim(b.ctx, belfry.ClaimRequest{Session: s.ID, Want: map[string]int{"default": 5}}))(b).Jobs
+		s := must(b.st.OpenSession(b.ctx, job.WorkerInfo{Name: "w", Kinds: []task.Kind{task.KindHTTP}, Queues: map[string]int{"default": 5}}))(b)
+		jobs := must(b.st.Claim(b.ctx, job.ClaimRequest{Session: s.ID, Want: map[string]int{"default": 5}}))(b).Jobs
 		want(b, "jobs", len(jobs), 2)
 		for _, j := range jobs {
 			want(b, "password that the worker gets", string(j.Task.HTTP.Auth.Password), "needle-password-2")
 		}
-		want(b, "password that is shown", must(b.st.Task(b.ctx, "default", "t"))(b).HTTP.Auth.Password, belfry.Redacted)
+		want(b, "password that is shown", must(b.st.Task(b.ctx, "default", "t"))(b).HTTP.Auth.Password, core.Redacted)
 
 		plan := func(n string, compare bool) []string {
 			b.Helper()
-			task := secretCheck(n)
-			task.Name = "t"
-			out := must(b.st.Apply(b.ctx, belfry.Manifest{Tasks: []belfry.Task{task}, Channels: []belfry.Channel{secretChannel(n)}, Monitors: []belfry.Monitor{{Name: "m", Check: secretCheck(n)}}},
-				belfry.ApplyOptions{DryRun: true, CompareSecrets: compare}))(b)
+			t := secretCheck(n)
+			t.Name = "t"
+			out := must(b.st.Apply(b.ctx, view.Manifest{Tasks: []task.Task{t}, Channels: []alert.Channel{secretChannel(n)}, Monitors: []monitor.Monitor{{Name: "m", Check: secretCheck(n)}}},
+				view.ApplyOptions{DryRun: true, CompareSecrets: compare}))(b)
 			var actions []string
 			for _, ch := range out.Changes {
 				actions = append(actions, string(ch.Action))

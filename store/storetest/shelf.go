@@ -10,9 +10,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/internal/seal"
 	"github.com/belfry-run/belfry/store"
+	"github.com/belfry-run/belfry/task"
 )
 
 // Shelf is a store of artifacts in memory, without their bytes: what is put
@@ -32,7 +33,7 @@ func named(name string) string {
 	if strings.Contains(name, "/") {
 		return name
 	}
-	return belfry.DefaultNamespace + "/" + name
+	return core.DefaultNamespace + "/" + name
 }
 
 // Put brings bytes of a name, or of a digest in the default namespace.
@@ -57,13 +58,13 @@ func (s *Shelf) Digests() []string {
 }
 
 // SignPut implements [store.Bytes].
-func (s *Shelf) SignPut(_ context.Context, digest string, _ int64, _ time.Duration) (belfry.SignedRequest, error) {
-	return belfry.SignedRequest{Method: "PUT", URL: "/artifacts/" + digest}, nil
+func (s *Shelf) SignPut(_ context.Context, digest string, _ int64, _ time.Duration) (task.SignedRequest, error) {
+	return task.SignedRequest{Method: "PUT", URL: "/artifacts/" + digest}, nil
 }
 
 // SignGet implements [store.Bytes].
-func (s *Shelf) SignGet(_ context.Context, digest string, _ time.Duration) (belfry.SignedRequest, error) {
-	return belfry.SignedRequest{Method: "GET", URL: "/artifacts/" + digest}, nil
+func (s *Shelf) SignGet(_ context.Context, digest string, _ time.Duration) (task.SignedRequest, error) {
+	return task.SignedRequest{Method: "GET", URL: "/artifacts/" + digest}, nil
 }
 
 // Has implements [store.Bytes].
@@ -81,9 +82,9 @@ func (s *Shelf) Verify(_ context.Context, digest string, size int64) error {
 	have, there := s.sizes[named(digest)]
 	switch {
 	case !there:
-		return belfry.Errorf(belfry.NotFound, "there is no artifact %s", digest)
+		return core.Errorf(core.NotFound, "there is no artifact %s", digest)
 	case have != size:
-		return belfry.Errorf(belfry.Conflict, "the artifact has %d bytes, not %d", have, size)
+		return core.Errorf(core.Conflict, "the artifact has %d bytes, not %d", have, size)
 	}
 	return nil
 }

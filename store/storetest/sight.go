@@ -3,16 +3,16 @@ package storetest
 import (
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/job"
 	"github.com/belfry-run/belfry/store"
 )
 
 func init() {
 	add("after an outage of our own no session is given up before its workers could have renewed", func(b *bench) {
 		b.task("t")
-		held := map[string]belfry.Session{"lives": b.session("t"), "dead": b.session("t")}
+		held := map[string]job.Session{"lives": b.session("t"), "dead": b.session("t")}
 		for range 2 {
-			b.enqueue(belfry.NewJob{Task: "t"})
+			b.enqueue(job.NewJob{Task: "t"})
 		}
 		for _, s := range held {
 			want(b, "jobs", len(b.claim(s, 1).Jobs), 1)

@@ -6,8 +6,13 @@ import (
 	"strings"
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/access"
+	"github.com/belfry-run/belfry/alert"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/schedule"
 	"github.com/belfry-run/belfry/store"
+	"github.com/belfry-run/belfry/task"
+	"github.com/belfry-run/belfry/view"
 )
 
 // many counts to n in a statement: i is 1 to n.
@@ -23,7 +28,7 @@ func (b *bench) paused(name string, span time.Duration, others int, from int64) 
 	must(b.st.PauseMonitor(b.ctx, "default", name, b.clock.Now().Add(span), ""))(b)
 	b.sql(`insert into belfry.schedules (id, namespace, name, task_id, doc, state, generation, next_at, high_water, finish_at, runs, created_at, updated_at) `+many(others)+`
 		select $1 + i, namespace, name || '-' || i, task_id, doc, state, generation, next_at, high_water, finish_at, runs, created_at, updated_at
-		from belfry.schedules, many where name = $2`, from, belfry.OwnedName(name))
+		from belfry.schedules, many where name = $2`, from, task.OwnedName(name))
 	b.sql(`insert into belfry.monitors (id, namespace, name, kind, generation, doc, schedule_id, status, state, wake_at, created_at, updated_at) `+many(others)+`
 		select $1 + i, namespace, name || '-' || i, kind, generation, doc, $1 + i, status, state, wake_at, created_at, updated_at
 		from belfry.monitors, many where name = $2`, from, name)
@@ -32,14 +37,14 @@ func (b *bench) paused(name string, span time.Duration, others int, from int64) 
 func init() {
 	add("what waits in the outbox for long keeps nothing from being told that is due", func(b *bench) {
 		w := b.checker()
-		b.channel("hook", func(r *belfry.AlertRule) { r.Group = -1 })
+		b.channel("hook", func(r *alert.Rule) { r.Group = -1 })
 		b.sql(`insert into belfry.alerts (namespace, channel, rule, type, notice, state, reason, created_at, due_at) `+many(1500)+`
 			select 'default', 'hook', 'to-hook', 'job_failed', '{"type":"job_failed","title":"later"}', 'pending', 'quiet hours', $1, $2 from many`,
 			Epoch.UnixMicro(), Epoch.Add(1000*time.Hour).UnixMicro())
 		b.monitor("site")
 		w.turn("site", failed)
 		w.turn("site", failed)
-		if titles := b.deliver(belfry.Told{}); len(titles) != 1 || !strings.Contains(titles[0], "site") {
+		if titles := b.deliver(view.Told{}); len(titles) != 1 || !strings.Contains(titles[0], "site") {
 			b.Fatalf("told: %q", titles)
 		}
 	})
@@ -57,12 +62,12 @@ func init() {
 	})
 
 	add("what nobody can use any more leaves in the end", func(b *bench) {
-		must2 := func(_ belfry.JoinToken, _ string, err error) { ok(b, err) }
-		must2(b.st.CreateJoinToken(b.ctx, belfry.JoinToken{Name: "m", Uses: 1}))
+		must2 := func(_ access.JoinToken, _ string, err error) { ok(b, err) }
+		must2(b.st.CreateJoinToken(b.ctx, access.JoinToken{Name: "m", Uses: 1}))
 		must(b.st.BeginRemoval(b.ctx, []string{bytesOf("one")}))(b)
 		b.minutely()
 		f := b.backfill("tick", -time.Hour, -time.Minute)
-		must(b.st.SetBackfill(b.ctx, "default", f.ID, belfry.BackfillCanceled))(b)
+		must(b.st.SetBackfill(b.ctx, "default", f.ID, schedule.BackfillCanceled))(b)
 		for _, step := range []struct {
 			after                      time.Duration
 			joins, removals, backfills int64
@@ -77,18 +82,18 @@ func init() {
 	})
 
 	addNodes("edits at the same moment lose no secret that one of them brings", func(b *bench, nodes []*store.Store) {
-		save := func(st *store.Store, secret, note belfry.Secret) error {
-			_, err := st.SaveChannel(b.ctx, belfry.Channel{Name: "hook", Webhook: &belfry.WebhookChannel{URL: "https://example.org/hook", Secret: secret, Headers: map[string]belfry.Secret{"X-Note": note}}})
+		save := func(st *store.Store, secret, note core.Secret) error {
+			_, err := st.SaveChannel(b.ctx, alert.Channel{Name: "hook", Webhook: &alert.WebhookChannel{URL: "https://example.org/hook", Secret: secret, Headers: map[string]core.Secret{"X-Note": note}}})
 			return err
 		}
 		for round := range 20 {
-			fresh := belfry.Secret(fmt.Sprint("fresh-", round))
+			fresh := core.Secret(fmt.Sprint("fresh-", round))
 			ok(b, save(b.st, "old", ""))
 			b.crowd(nodes, 2, func(_ context.Context, st *store.Store, i int) error {
 				if i == 0 {
 					return save(st, fresh, "")
 				}
-				return save(st, belfry.Redacted, belfry.Secret(fmt.Sprint("edit ", round, " ", i)))
+				return save(st, core.Redacted, core.Secret(fmt.Sprint("edit ", round, " ", i)))
 			})
 			want(b, "secret", must(b.st.ChannelSecrets(b.ctx, "default", "hook"))(b).Webhook.Secret, fresh)
 		}

@@ -3,7 +3,7 @@
 // test's; the suite brings the cases, each a sentence.
 //
 // [Run] is the whole of it. [RunBroker] is the part that a worker sees and
-// needs no more than a [belfry.Broker] and a few verbs of an operator, so that
+// needs no more than a [job.Leaser] and a few verbs of an operator, so that
 // the same cases pass through HTTP. [RunNodes] is what must hold when several
 // stores share a database, and [RunTx] what joins a caller's transaction.
 package storetest
@@ -16,8 +16,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/job"
+	"github.com/belfry-run/belfry/schedule"
 	"github.com/belfry-run/belfry/store"
+	"github.com/belfry-run/belfry/task"
+	"github.com/belfry-run/belfry/view"
 )
 
 // Open opens a store on a fresh database. It is closed by the test's cleanup.
@@ -83,7 +87,7 @@ func Run(t *testing.T, open Open) {
 			fn(newBench(t, open))
 		})
 	}
-	RunBroker(t, func(t *testing.T) (belfry.Broker, Admin) {
+	RunBroker(t, func(t *testing.T) (job.Leaser, Admin) {
 		b := newBench(t, open)
 		return b.st, NewAdmin(b.st, b.clock)
 	})
@@ -132,10 +136,10 @@ func ok(t failer, err error) {
 }
 
 // wantCode fails unless err has the code and, in its text, all the words.
-func wantCode(t failer, err error, code belfry.Code, words ...string) {
+func wantCode(t failer, err error, code core.Code, words ...string) {
 	t.Helper()
-	if belfry.CodeOf(err) != code {
-		t.Fatalf("error %v has code %q, want %q", err, belfry.CodeOf(err), code)
+	if core.CodeOf(err) != code {
+		t.Fatalf("error %v has code %q, want %q", err, core.CodeOf(err), code)
 	}
 	for _, w := range words {
 		if !strings.Contains(err.Error(), w) {
@@ -153,9 +157,9 @@ func want[T comparable](t failer, what string, got, wanted T) {
 }
 
 // task saves a func task.
-func (b *bench) task(name string, change ...func(*belfry.Task)) belfry.Task {
+func (b *bench) task(name string, change ...func(*task.Task)) task.Task {
 	b.Helper()
-	t := belfry.Task{Name: name, Kind: belfry.KindFunc, Retry: belfry.Retry{Jitter: -1}}
+	t := task.Task{Name: name, Kind: task.KindFunc, Retry: task.Retry{Jitter: -1}}
 	for _, fn := range change {
 		fn(&t)
 	}
@@ -163,63 +167,63 @@ func (b *bench) task(name string, change ...func(*belfry.Task)) belfry.Task {
 }
 
 // schedule saves a schedule of a task.
-func (b *bench) schedule(name, task string, change ...func(*belfry.Schedule)) belfry.Schedule {
+func (b *bench) schedule(name, task string, change ...func(*schedule.Schedule)) schedule.Schedule {
 	b.Helper()
-	s := belfry.Schedule{Name: name, Task: task}
+	s := schedule.Schedule{Name: name, Task: task}
 	for _, fn := range change {
 		fn(&s)
 	}
 	return must(b.st.CreateSchedule(b.ctx, s))(b)
 }
 
-func every(d time.Duration) func(*belfry.Schedule) {
-	return func(s *belfry.Schedule) {
-		s.Rules = []belfry.Rule{{Every: belfry.Duration(d)}}
+func every(d time.Duration) func(*schedule.Schedule) {
+	return func(s *schedule.Schedule) {
+		s.Rules = []schedule.Rule{{Every: core.Duration(d)}}
 		s.Start = Epoch
 	}
 }
 
-func afterFinish(d time.Duration) func(*belfry.Schedule) {
-	return func(s *belfry.Schedule) {
-		s.Rules = []belfry.Rule{{Every: belfry.Duration(d), Anchor: belfry.AnchorFinish}}
+func afterFinish(d time.Duration) func(*schedule.Schedule) {
+	return func(s *schedule.Schedule) {
+		s.Rules = []schedule.Rule{{Every: core.Duration(d), Anchor: schedule.AnchorFinish}}
 	}
 }
 
 // session opens a session that runs the given funcs, in the default queue.
-func (b *bench) session(funcs ...string) belfry.Session {
+func (b *bench) session(funcs ...string) job.Session {
 	b.Helper()
-	return must(b.st.OpenSession(b.ctx, belfry.WorkerInfo{
-		Name: "tester", Kinds: []belfry.Kind{belfry.KindFunc}, Funcs: funcs, Queues: map[string]int{"default": 10},
+	return must(b.st.OpenSession(b.ctx, job.WorkerInfo{
+		Name: "tester", Kinds: []task.Kind{task.KindFunc}, Funcs: funcs, Queues: map[string]int{"default": 10},
 	}))(b)
 }
 
 // enqueue asks for one job.
-func (b *bench) enqueue(n belfry.NewJob) belfry.Job {
+func (b *bench) enqueue(n job.NewJob) job.Job {
 	b.Helper()
-	return must(b.st.Enqueue(b.ctx, []belfry.NewJob{n}))(b)[0].Job
+	return must(b.st.Enqueue(b.ctx, []job.NewJob{n}))(b)[0].Job
 }
 
 // claim leases up to n jobs, without waiting.
-func (b *bench) claim(s belfry.Session, n int) belfry.Claim {
+func (b *bench) claim(s job.Session, n int) job.Claim {
 	b.Helper()
-	return must(b.st.Claim(b.ctx, belfry.ClaimRequest{Session: s.ID, Want: map[string]int{"default": n}}))(b)
+	return must(b.st.Claim(b.ctx, job.ClaimRequest{Session: s.ID, Want: map[string]int{"default": n}}))(b)
 }
 
 // finish settles one leased job.
-func (b *bench) finish(s belfry.Session, j belfry.LeasedJob, outcome belfry.Outcome, change ...func(*belfry.Finish)) belfry.Finished {
+func (b *bench) finish(s job.Session, j job.LeasedJob, outcome job.Outcome, change ...func(*job.Finish)) job.Finished {
 	b.Helper()
-	f := belfry.Finish{Ref: belfry.Ref{JobID: j.Job.ID, Lease: j.Job.Lease}, Outcome: outcome}
-	if outcome == belfry.OutcomeError {
+	f := job.Finish{Ref: job.Ref{JobID: j.Job.ID, Lease: j.Job.Lease}, Outcome: outcome}
+	if outcome == job.OutcomeError {
 		f.Error = "it broke"
 	}
 	for _, fn := range change {
 		fn(&f)
 	}
-	return must(b.st.Finish(b.ctx, s.ID, []belfry.Finish{f}))(b)[0]
+	return must(b.st.Finish(b.ctx, s.ID, []job.Finish{f}))(b)[0]
 }
 
 // fire fires what is due.
-func (b *bench) fire() belfry.Fired {
+func (b *bench) fire() core.Fired {
 	b.Helper()
 	return must(b.st.FireDue(b.ctx))(b)
 }
@@ -237,41 +241,41 @@ func (b *bench) release() int {
 }
 
 // renew keeps a session alive whose worker holds these jobs.
-func (b *bench) renew(s belfry.Session, jobs ...belfry.LeasedJob) belfry.Renewal {
+func (b *bench) renew(s job.Session, jobs ...job.LeasedJob) job.Renewal {
 	b.Helper()
-	refs := make([]belfry.Ref, len(jobs))
+	refs := make([]job.Ref, len(jobs))
 	for i, j := range jobs {
 		refs[i] = refOf(j)
 	}
-	return must(b.st.Renew(b.ctx, s.ID, belfry.Held(refs...)))(b)
+	return must(b.st.Renew(b.ctx, s.ID, job.Held(refs...)))(b)
 }
 
-func refOf(j belfry.LeasedJob) belfry.Ref {
-	return belfry.Ref{JobID: j.Job.ID, Lease: j.Job.Lease}
+func refOf(j job.LeasedJob) job.Ref {
+	return job.Ref{JobID: j.Job.ID, Lease: j.Job.Lease}
 }
 
 // get reads a schedule.
-func (b *bench) get(schedule string) belfry.Schedule {
+func (b *bench) get(schedule string) schedule.Schedule {
 	b.Helper()
 	return must(b.st.Schedule(b.ctx, "default", schedule))(b)
 }
 
 // cancel cancels jobs by id.
-func (b *bench) cancel(ids ...int64) belfry.Selected {
+func (b *bench) cancel(ids ...int64) view.Selected {
 	b.Helper()
-	return must(b.st.CancelJobs(b.ctx, "default", belfry.Selection{IDs: ids}))(b)
+	return must(b.st.CancelJobs(b.ctx, "default", view.Selection{IDs: ids}))(b)
 }
 
 // redrive redrives jobs by id.
-func (b *bench) redrive(ids ...int64) belfry.Selected {
+func (b *bench) redrive(ids ...int64) view.Selected {
 	b.Helper()
-	return must(b.st.RedriveJobs(b.ctx, "default", belfry.Selection{IDs: ids}))(b)
+	return must(b.st.RedriveJobs(b.ctx, "default", view.Selection{IDs: ids}))(b)
 }
 
 // jobsOf lists the jobs of a schedule, oldest first.
-func (b *bench) jobsOf(schedule string, states ...belfry.JobState) []belfry.Job {
+func (b *bench) jobsOf(schedule string, states ...job.State) []job.Job {
 	b.Helper()
-	p := must(b.st.Jobs(b.ctx, belfry.JobFilter{Schedule: schedule, States: states, Paging: belfry.Paging{Limit: 1000}}))(b)
+	p := must(b.st.Jobs(b.ctx, job.Filter{Schedule: schedule, States: states, Paging: core.Paging{Limit: 1000}}))(b)
 	slices.Reverse(p.Items)
 	return p.Items
 }
@@ -325,13 +329,13 @@ func together(n int, fn func(i int)) {
 }
 
 // job reads a job.
-func (b *bench) job(id int64) belfry.Job {
+func (b *bench) job(id int64) job.Job {
 	b.Helper()
-	return must(b.st.Job(b.ctx, belfry.AnyNamespace, id))(b)
+	return must(b.st.Job(b.ctx, core.AnyNamespace, id))(b)
 }
 
 // wantState fails unless the job is in the state.
-func (b *bench) wantState(id int64, want belfry.JobState) belfry.Job {
+func (b *bench) wantState(id int64, want job.State) job.Job {
 	b.Helper()
 	j := b.job(id)
 	if j.State != want {
@@ -341,9 +345,9 @@ func (b *bench) wantState(id int64, want belfry.JobState) belfry.Job {
 }
 
 // occurrences lists what was decided for a schedule, oldest first.
-func (b *bench) occurrences(name string) []belfry.Occurrence {
+func (b *bench) occurrences(name string) []schedule.Occurrence {
 	b.Helper()
-	p := must(b.st.Occurrences(b.ctx, belfry.OccurrenceFilter{Namespace: "default", Schedule: name, Paging: belfry.Paging{Limit: 1000}}))(b)
+	p := must(b.st.Occurrences(b.ctx, schedule.OccurrenceFilter{Namespace: "default", Schedule: name, Paging: core.Paging{Limit: 1000}}))(b)
 	for i, k := 0, len(p.Items)-1; i < k; i, k = i+1, k-1 {
 		p.Items[i], p.Items[k] = p.Items[k], p.Items[i]
 	}

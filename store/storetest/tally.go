@@ -7,7 +7,11 @@ import (
 	"sync"
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/alert"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/job"
+	"github.com/belfry-run/belfry/schedule"
+	"github.com/belfry-run/belfry/task"
 )
 
 // tally counts what a store tells its observer.
@@ -30,24 +34,24 @@ func (t *tally) of(what string) int {
 	return t.counts[what]
 }
 
-func (t *tally) Claimed(_ string, n int)                 { t.add("claimed", n) }
-func (*tally) Waited(string, belfry.Kind, time.Duration) {}
-func (t *tally) Settled(_ string, o belfry.Outcome, s belfry.JobState, ran time.Duration) {
+func (t *tally) Claimed(_ string, n int)               { t.add("claimed", n) }
+func (*tally) Waited(string, task.Kind, time.Duration) {}
+func (t *tally) Settled(_ string, o job.Outcome, s job.State, ran time.Duration) {
 	t.add("attempt "+string(o), 1)
 	t.add("job "+string(s), 1)
 	if ran >= 0 {
 		t.add("ran", 1)
 	}
 }
-func (*tally) Fired(belfry.Decision, belfry.Reason, time.Duration) {}
+func (*tally) Fired(schedule.Decision, core.Reason, time.Duration) {}
 func (t *tally) Stale(n int)                                       { t.add("stale", n) }
 func (t *tally) Lost(n int)                                        { t.add("lost", n) }
 func (*tally) Released(int, time.Duration)                         {}
-func (t *tally) Checked(kind belfry.Kind, o belfry.CheckOutcome, latency time.Duration) {
+func (t *tally) Checked(kind task.Kind, o task.CheckOutcome, latency time.Duration) {
 	t.add("check "+string(kind)+" "+string(o), 1)
 	t.add("latency "+string(kind), int(latency/time.Millisecond))
 }
-func (t *tally) Tried(channel string, became belfry.AlertState) {
+func (t *tally) Tried(channel string, became alert.State) {
 	t.add("tried "+channel+" "+string(became), 1)
 }
 func (t *tally) Took(_ string, _ time.Duration, failed bool) {
@@ -58,16 +62,16 @@ func (t *tally) Took(_ string, _ time.Duration, failed bool) {
 
 func init() {
 	add("what a caller asks for and does not get is no fault of the store", func(b *bench) {
-		_, err := b.st.UpdateTask(b.ctx, belfry.Task{Name: "none", Kind: belfry.KindFunc})
-		wantCode(b, err, belfry.NotFound, "none")
-		_, err = b.st.CreateTask(b.ctx, belfry.Task{Name: "not a name", Kind: belfry.KindFunc})
-		wantCode(b, err, belfry.Invalid, "name")
+		_, err := b.st.UpdateTask(b.ctx, task.Task{Name: "none", Kind: task.KindFunc})
+		wantCode(b, err, core.NotFound, "none")
+		_, err = b.st.CreateTask(b.ctx, task.Task{Name: "not a name", Kind: task.KindFunc})
+		wantCode(b, err, core.Invalid, "name")
 		b.task("t")
-		_, err = b.st.CreateTask(b.ctx, belfry.Task{Name: "t", Kind: belfry.KindFunc})
-		wantCode(b, err, belfry.Conflict, "t")
+		_, err = b.st.CreateTask(b.ctx, task.Task{Name: "t", Kind: task.KindFunc})
+		wantCode(b, err, core.Conflict, "t")
 		left, leave := context.WithCancel(b.ctx)
 		leave()
-		_, err = b.st.CreateTask(left, belfry.Task{Name: "u", Kind: belfry.KindFunc})
+		_, err = b.st.CreateTask(left, task.Task{Name: "u", Kind: task.KindFunc})
 		want(b, "of who has left", err != nil, true)
 		b.sql(`drop table belfry.secrets`)
 		want(b, "faults", b.tally.of("faults"), 0)
@@ -79,41 +83,41 @@ func init() {
 	add("what is counted of attempts is what is in their record, however they end", func(b *bench) {
 		b.task("work", attempts(2))
 		s := b.session("work")
-		for _, outcome := range []belfry.Outcome{belfry.OutcomeOK, belfry.OutcomeError, belfry.OutcomeTimeout, belfry.OutcomeCanceled, belfry.OutcomeSnoozed, belfry.OutcomeHandedBack} {
-			b.enqueue(belfry.NewJob{Task: "work"})
-			b.finish(s, b.claim(s, 1).Jobs[0], outcome, func(f *belfry.Finish) {
-				if f.StartedIn = belfry.Duration(time.Millisecond); outcome == belfry.OutcomeSnoozed {
-					f.Snooze = belfry.Duration(time.Hour)
+		for _, outcome := range []job.Outcome{job.OutcomeOK, job.OutcomeError, job.OutcomeTimeout, job.OutcomeCanceled, job.OutcomeSnoozed, job.OutcomeHandedBack} {
+			b.enqueue(job.NewJob{Task: "work"})
+			b.finish(s, b.claim(s, 1).Jobs[0], outcome, func(f *job.Finish) {
+				if f.StartedIn = core.Duration(time.Millisecond); outcome == job.OutcomeSnoozed {
+					f.Snooze = core.Duration(time.Hour)
 				}
 			})
 		}
 		b.claim(s, 1) // the one that was handed back, which is lost
-		b.enqueue(belfry.NewJob{Task: "work"})
-		must(b.st.Claim(b.ctx, belfry.ClaimRequest{Session: s.ID, Want: map[string]int{"default": 1}, Ahead: map[string]int{"default": 1}}))(b)
+		b.enqueue(job.NewJob{Task: "work"})
+		must(b.st.Claim(b.ctx, job.ClaimRequest{Session: s.ID, Want: map[string]int{"default": 1}, Ahead: map[string]int{"default": 1}}))(b)
 		b.clock.Move(lost)
 		b.release()
 
 		// A run that is terminated by the next, and says so when it hears of it.
 		b.task("loop")
-		b.schedule("loop", "loop", every(time.Hour), func(s *belfry.Schedule) { s.Overlap = belfry.OverlapTerminateOther })
+		b.schedule("loop", "loop", every(time.Hour), func(s *schedule.Schedule) { s.Overlap = schedule.OverlapTerminateOther })
 		s = b.session("loop")
 		b.clock.Move(time.Hour)
 		b.fire()
 		first := b.claim(s, 1).Jobs[0]
 		b.clock.Move(time.Hour)
-		must(b.st.Renew(b.ctx, s.ID, belfry.Held(refOf(first))))(b)
+		must(b.st.Renew(b.ctx, s.ID, job.Held(refOf(first))))(b)
 		b.fire()
-		want(b, "told to end", len(must(b.st.Renew(b.ctx, s.ID, belfry.Held(refOf(first))))(b).Cancel), 1)
-		want(b, "too late", b.finish(s, first, belfry.OutcomeCanceled).Stale, true)
+		want(b, "told to end", len(must(b.st.Renew(b.ctx, s.ID, job.Held(refOf(first))))(b).Cancel), 1)
+		want(b, "too late", b.finish(s, first, job.OutcomeCanceled).Stale, true)
 		want(b, "which is no surprise", b.tally.of("stale"), 0)
-		want(b, "a result that is one", b.finish(s, first, belfry.OutcomeOK).Stale, true)
+		want(b, "a result that is one", b.finish(s, first, job.OutcomeOK).Stale, true)
 		want(b, "is counted", b.tally.of("stale"), 1)
 
 		record := map[string]int{}
-		for _, j := range must(b.st.Jobs(b.ctx, belfry.JobFilter{Paging: belfry.Paging{Limit: 1000}}))(b).Items {
+		for _, j := range must(b.st.Jobs(b.ctx, job.Filter{Paging: core.Paging{Limit: 1000}}))(b).Items {
 			for _, a := range must(b.st.Attempts(b.ctx, "default", j.ID))(b) {
 				record["attempt "+string(a.Outcome)]++
-				if a.Outcome != belfry.OutcomeHandedBack || !a.StartedAt.IsZero() {
+				if a.Outcome != job.OutcomeHandedBack || !a.StartedAt.IsZero() {
 					record["ran"]++
 				}
 			}

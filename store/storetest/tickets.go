@@ -5,19 +5,21 @@ import (
 	"slices"
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/job"
 	"github.com/belfry-run/belfry/store"
+	"github.com/belfry-run/belfry/task"
+	"github.com/belfry-run/belfry/view"
 )
 
-func (b *bench) tickets(n int) []belfry.Ticket {
+func (b *bench) tickets(n int) []job.Ticket {
 	b.Helper()
 	return must(b.st.MakeTickets(b.ctx, "default", n))(b)
 }
 
 // show claims by tickets.
-func (b *bench) show(s belfry.Session, ts ...belfry.Ticket) (jobs, spent []int64, c belfry.Claim) {
+func (b *bench) show(s job.Session, ts ...job.Ticket) (jobs, spent []int64, c job.Claim) {
 	b.Helper()
-	c = must(b.st.Claim(b.ctx, belfry.ClaimRequest{Session: s.ID, Tickets: ts, Want: map[string]int{"default": len(ts)}}))(b)
+	c = must(b.st.Claim(b.ctx, job.ClaimRequest{Session: s.ID, Tickets: ts, Want: map[string]int{"default": len(ts)}}))(b)
 	for _, j := range c.Jobs {
 		jobs = append(jobs, j.Job.ID)
 	}
@@ -30,15 +32,15 @@ func init() {
 		b.task("t")
 		var ids []int64
 		for range 4 {
-			ids = append(ids, b.enqueue(belfry.NewJob{Task: "t"}).ID)
+			ids = append(ids, b.enqueue(job.NewJob{Task: "t"}).ID)
 		}
 		ts := b.tickets(3)
 		want(b, "tickets", len(ts), 3)
 		want(b, "tickets for the rest", len(b.tickets(10)), 1)
 		want(b, "tickets for nothing more", len(b.tickets(10)), 0)
 		s := b.session("t")
-		wrong := belfry.Ticket{JobID: ts[2].JobID, Secret: ts[1].Secret}
-		jobs, spent, _ := b.show(s, ts[1], ts[0], ts[1], wrong, belfry.Ticket{JobID: 999, Secret: "x"})
+		wrong := job.Ticket{JobID: ts[2].JobID, Secret: ts[1].Secret}
+		jobs, spent, _ := b.show(s, ts[1], ts[0], ts[1], wrong, job.Ticket{JobID: 999, Secret: "x"})
 		want(b, "jobs", fmt.Sprint(jobs), fmt.Sprint(ids[:2]))
 		want(b, "spent", fmt.Sprint(spent), fmt.Sprint([]int64{ids[2], 999}))
 		jobs, spent, _ = b.show(s, ts[0], ts[1], ts[2])
@@ -50,7 +52,7 @@ func init() {
 
 	add("a ticket that nobody shows is made again, the same and ever later", func(b *bench) {
 		b.task("t")
-		b.enqueue(belfry.NewJob{Task: "t"})
+		b.enqueue(job.NewJob{Task: "t"})
 		first := b.tickets(1)[0]
 		for _, wait := range []time.Duration{30 * time.Second, time.Minute, 2 * time.Minute} {
 			b.clock.Move(wait - time.Millisecond)
@@ -63,7 +65,7 @@ func init() {
 		s := b.session("t")
 		jobs, _, c := b.show(s, first)
 		want(b, "jobs", len(jobs), 1)
-		b.finish(s, c.Jobs[0], belfry.OutcomeHandedBack)
+		b.finish(s, c.Jobs[0], job.OutcomeHandedBack)
 		_, spent, _ := b.show(s, first)
 		want(b, "a used ticket is spent, though its job is ready again", len(spent), 1)
 		next := b.tickets(1)
@@ -78,8 +80,8 @@ func init() {
 	add("a ticket is kept for later when its queue, its worker or its demand says so", func(b *bench) {
 		b.task("t")
 		b.task("gpu", needs(map[string]string{"gpu": "true"}))
-		b.enqueue(belfry.NewJob{Task: "t"})
-		b.enqueue(belfry.NewJob{Task: "gpu"})
+		b.enqueue(job.NewJob{Task: "t"})
+		b.enqueue(job.NewJob{Task: "gpu"})
 		ts := b.tickets(2)
 		s := b.session("t", "gpu")
 		must(b.st.PauseQueue(b.ctx, "default", "x"))(b)
@@ -87,14 +89,14 @@ func init() {
 		want(b, "jobs and spent of a paused queue", len(jobs)+len(spent), 0)
 		want(b, "tickets of a paused queue", len(b.tickets(2)), 0)
 		must(b.st.ResumeQueue(b.ctx, "default"))(b)
-		must(b.st.SaveQueue(b.ctx, belfry.Queue{Name: "default", GlobalLimit: 1}))(b)
+		must(b.st.SaveQueue(b.ctx, job.Queue{Name: "default", GlobalLimit: 1}))(b)
 		jobs, spent, c := b.show(s, ts...)
 		want(b, "jobs and spent where the demand is not met", fmt.Sprint(len(jobs), len(spent)), "1 0")
-		gpu := must(b.st.OpenSession(b.ctx, belfry.WorkerInfo{Name: "gpu", Kinds: []belfry.Kind{belfry.KindFunc}, Funcs: []string{"gpu"},
-			Queues: map[string]int{"default": 10}, Has: belfry.Has{Labels: map[string]string{"gpu": "true"}}}))(b)
+		gpu := must(b.st.OpenSession(b.ctx, job.WorkerInfo{Name: "gpu", Kinds: []task.Kind{task.KindFunc}, Funcs: []string{"gpu"},
+			Queues: map[string]int{"default": 10}, Has: task.Has{Labels: map[string]string{"gpu": "true"}}}))(b)
 		jobs, spent, _ = b.show(gpu, ts[1])
 		want(b, "jobs and spent at the limit", len(jobs)+len(spent), 0)
-		b.finish(s, c.Jobs[0], belfry.OutcomeOK)
+		b.finish(s, c.Jobs[0], job.OutcomeOK)
 		ok(b, b.st.DrainWorker(b.ctx, s.ID))
 		jobs, spent, _ = b.show(s, ts[1])
 		want(b, "jobs and spent of a worker that drains", len(jobs)+len(spent), 0)
@@ -105,12 +107,12 @@ func init() {
 	add("a ticket of a job that ended or waits for its retry is spent", func(b *bench) {
 		b.task("t")
 		for range 3 {
-			b.enqueue(belfry.NewJob{Task: "t"})
+			b.enqueue(job.NewJob{Task: "t"})
 		}
 		ts := b.tickets(3)
 		s := b.session("t")
-		must(b.st.CancelJobs(b.ctx, "default", belfry.Selection{IDs: []int64{ts[0].JobID}}))(b)
-		b.finish(s, b.claim(s, 1).Jobs[0], belfry.OutcomeError)
+		must(b.st.CancelJobs(b.ctx, "default", view.Selection{IDs: []int64{ts[0].JobID}}))(b)
+		b.finish(s, b.claim(s, 1).Jobs[0], job.OutcomeError)
 		b.claim(s, 1)
 		jobs, spent, _ := b.show(s, ts...)
 		want(b, "jobs and spent", fmt.Sprint(len(jobs), len(spent)), "0 3")
@@ -123,13 +125,13 @@ func init() {
 		b.task("t")
 		const n = 60
 		for range n {
-			b.enqueue(belfry.NewJob{Task: "t"})
+			b.enqueue(job.NewJob{Task: "t"})
 		}
 		must(b.st.SigningKeys(b.ctx))(b)
-		results := make(chan []belfry.Ticket, len(nodes))
+		results := make(chan []job.Ticket, len(nodes))
 		for _, st := range nodes {
 			go func() {
-				var all []belfry.Ticket
+				var all []job.Ticket
 				for {
 					ts, err := st.MakeTickets(b.ctx, "default", 7)
 					if err != nil || len(ts) == 0 {

@@ -4,8 +4,10 @@ import (
 	"encoding/json"
 	"testing"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/job"
 	"github.com/belfry-run/belfry/store"
+	"github.com/belfry-run/belfry/task"
 )
 
 // UserTx is a transaction that a user of the library began, on the database
@@ -35,8 +37,8 @@ var txCases = map[string]func(*bench, func() UserTx){
 		b.task("t")
 		tx := begin()
 		ok(b, tx.Exec(`insert into things (n) values (1)`))
-		es := must(b.st.EnqueueTx(b.ctx, tx.Tx, []belfry.NewJob{{Task: "t", Input: json.RawMessage(`{"n":1}`), Tags: []string{"a"}, Key: "k", ActiveKey: "a"},
-			{Task: "fresh", Kind: belfry.KindFunc}, {Task: "t", Input: json.RawMessage(`{"n":1}`), Tags: []string{"a"}, Key: "k", ActiveKey: "a"}}))(b)
+		es := must(b.st.EnqueueTx(b.ctx, tx.Tx, []job.NewJob{{Task: "t", Input: json.RawMessage(`{"n":1}`), Tags: []string{"a"}, Key: "k", ActiveKey: "a"},
+			{Task: "fresh", Kind: task.KindFunc}, {Task: "t", Input: json.RawMessage(`{"n":1}`), Tags: []string{"a"}, Key: "k", ActiveKey: "a"}}))(b)
 		want(b, "before the commit", b.count(`select count(*) from belfry.jobs`), 0)
 		ok(b, tx.Commit())
 		b.st.Wake("default")
@@ -50,23 +52,23 @@ var txCases = map[string]func(*bench, func() UserTx){
 		b.task("t")
 		tx := begin()
 		ok(b, tx.Exec(`insert into things (n) values (1)`))
-		must(b.st.EnqueueTx(b.ctx, tx.Tx, []belfry.NewJob{{Task: "t", Key: "k", ActiveKey: "a"}, {Task: "fresh", Kind: belfry.KindFunc}}))(b)
+		must(b.st.EnqueueTx(b.ctx, tx.Tx, []job.NewJob{{Task: "t", Key: "k", ActiveKey: "a"}, {Task: "fresh", Kind: task.KindFunc}}))(b)
 		ok(b, tx.Rollback())
 		for _, table := range []string{"belfry.jobs", "things", "belfry.job_keys"} {
 			want(b, table, b.count(`select count(*) from `+table), 0)
 		}
 		want(b, "tasks", b.count(`select count(*) from belfry.tasks`), 1)
-		want(b, "the keys are free", b.ask(belfry.NewJob{Task: "t", Key: "k", ActiveKey: "a"}).Existing, false)
+		want(b, "the keys are free", b.ask(job.NewJob{Task: "t", Key: "k", ActiveKey: "a"}).Existing, false)
 	},
 	"a transaction whose enqueue was refused can still roll back, and the store goes on": func(b *bench, begin func() UserTx) {
 		b.task("t")
 		tx := begin()
-		_, err := b.st.EnqueueTx(b.ctx, tx.Tx, []belfry.NewJob{{Task: "nobody"}})
-		wantCode(b, err, belfry.NotFound, "nobody")
+		_, err := b.st.EnqueueTx(b.ctx, tx.Tx, []job.NewJob{{Task: "nobody"}})
+		wantCode(b, err, core.NotFound, "nobody")
 		ok(b, tx.Rollback())
-		b.enqueue(belfry.NewJob{Task: "t"})
-		_, err = b.st.EnqueueTx(b.ctx, "not a transaction", []belfry.NewJob{{Task: "t"}})
-		wantCode(b, err, belfry.Invalid, "string")
+		b.enqueue(job.NewJob{Task: "t"})
+		_, err = b.st.EnqueueTx(b.ctx, "not a transaction", []job.NewJob{{Task: "t"}})
+		wantCode(b, err, core.Invalid, "string")
 		want(b, "jobs", b.count(`select count(*) from belfry.jobs`), 1)
 	},
 	"a finish in a transaction counts when it commits, with what else it wrote": func(b *bench, begin func() UserTx) {
@@ -77,43 +79,43 @@ var txCases = map[string]func(*bench, func() UserTx){
 		j := b.claim(s, 1).Jobs[0]
 		tx := begin()
 		ok(b, tx.Exec(`insert into things (n) values (1)`))
-		f := must(b.st.FinishTx(b.ctx, tx.Tx, belfry.Finish{Ref: refOf(j), Outcome: belfry.OutcomeOK, Output: json.RawMessage(`1`)}))(b)
-		want(b, "answer", f.State, belfry.JobSucceeded)
-		b.wantState(j.Job.ID, belfry.JobRunning)
+		f := must(b.st.FinishTx(b.ctx, tx.Tx, job.Finish{Ref: refOf(j), Outcome: job.OutcomeOK, Output: json.RawMessage(`1`)}))(b)
+		want(b, "answer", f.State, job.Succeeded)
+		b.wantState(j.Job.ID, job.Running)
 		ok(b, tx.Commit())
-		b.wantState(j.Job.ID, belfry.JobSucceeded)
+		b.wantState(j.Job.ID, job.Succeeded)
 		want(b, "things", b.count(`select count(*) from things`), 1)
 		want(b, "the loop goes on", b.get("loop").NextAt.IsZero(), false)
-		want(b, "again is stale", b.finish(s, j, belfry.OutcomeOK).Stale, true)
+		want(b, "again is stale", b.finish(s, j, job.OutcomeOK).Stale, true)
 	},
 	"a finish in a transaction that rolls back leaves the job running, to be finished again": func(b *bench, begin func() UserTx) {
 		b.task("t")
-		b.enqueue(belfry.NewJob{Task: "t"})
+		b.enqueue(job.NewJob{Task: "t"})
 		s := b.session("t")
 		j := b.claim(s, 1).Jobs[0]
 		tx := begin()
 		ok(b, tx.Exec(`insert into things (n) values (1)`))
-		must(b.st.FinishTx(b.ctx, tx.Tx, belfry.Finish{Ref: refOf(j), Outcome: belfry.OutcomeOK}))(b)
+		must(b.st.FinishTx(b.ctx, tx.Tx, job.Finish{Ref: refOf(j), Outcome: job.OutcomeOK}))(b)
 		ok(b, tx.Rollback())
-		b.wantState(j.Job.ID, belfry.JobRunning)
+		b.wantState(j.Job.ID, job.Running)
 		want(b, "attempts", len(must(b.st.Attempts(b.ctx, "default", j.Job.ID))(b)), 0)
 		want(b, "things", b.count(`select count(*) from things`), 0)
-		want(b, "finish", b.finish(s, j, belfry.OutcomeError).State, belfry.JobScheduled)
+		want(b, "finish", b.finish(s, j, job.OutcomeError).State, job.Scheduled)
 	},
 	"a finish in a transaction under a lost lease is a conflict, so that the handler rolls back": func(b *bench, begin func() UserTx) {
 		b.task("t")
-		b.enqueue(belfry.NewJob{Task: "t"})
+		b.enqueue(job.NewJob{Task: "t"})
 		s := b.session("t")
 		j := b.claim(s, 1).Jobs[0]
 		b.clock.Move(lost)
 		b.release()
 		tx := begin()
 		ok(b, tx.Exec(`insert into things (n) values (1)`))
-		f, err := b.st.FinishTx(b.ctx, tx.Tx, belfry.Finish{Ref: refOf(j), Outcome: belfry.OutcomeOK})
-		wantCode(b, err, belfry.Conflict, "lease", "roll back")
+		f, err := b.st.FinishTx(b.ctx, tx.Tx, job.Finish{Ref: refOf(j), Outcome: job.OutcomeOK})
+		wantCode(b, err, core.Conflict, "lease", "roll back")
 		want(b, "stale", f.Stale, true)
 		ok(b, tx.Rollback())
 		want(b, "things", b.count(`select count(*) from things`), 0)
-		b.wantState(j.Job.ID, belfry.JobScheduled)
+		b.wantState(j.Job.ID, job.Scheduled)
 	},
 }

@@ -4,7 +4,13 @@ import (
 	"context"
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/access"
+	"github.com/belfry-run/belfry/alert"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/job"
+	"github.com/belfry-run/belfry/monitor"
+	"github.com/belfry-run/belfry/schedule"
+	"github.com/belfry-run/belfry/task"
 )
 
 // editor edits one definition: save writes a description and answers the version.
@@ -20,27 +26,27 @@ func versionOf[T interface{ Version() string }](v T, err error) (string, error) 
 // editors are of each noun that people edit, all of which are there.
 func (b *bench) editors() map[string]editor {
 	b.Helper()
-	hourly := []belfry.Rule{{Cron: "0 * * * *"}}
-	must(b.st.CreateTask(b.ctx, belfry.Task{Name: "task"}))(b)
-	must(b.st.CreateTask(b.ctx, belfry.Task{Name: "scheduled"}))(b)
-	must(b.st.CreateSchedule(b.ctx, belfry.Schedule{Name: "schedule", Task: "scheduled", Rules: hourly}))(b)
-	check := belfry.Task{HTTP: &belfry.HTTP{URL: "https://example.org/"}}
-	must(b.st.CreateMonitor(b.ctx, belfry.Monitor{Name: "monitor", Check: check}))(b)
-	must(b.st.CreateMonitor(b.ctx, belfry.Monitor{Name: "heartbeat", Heartbeat: &belfry.Heartbeat{}, Every: belfry.Duration(time.Minute)}))(b)
-	must(b.st.SaveChannel(b.ctx, belfry.Channel{Name: "told", Webhook: &belfry.WebhookChannel{URL: "https://example.org/"}}))(b)
+	hourly := []schedule.Rule{{Cron: "0 * * * *"}}
+	must(b.st.CreateTask(b.ctx, task.Task{Name: "task"}))(b)
+	must(b.st.CreateTask(b.ctx, task.Task{Name: "scheduled"}))(b)
+	must(b.st.CreateSchedule(b.ctx, schedule.Schedule{Name: "schedule", Task: "scheduled", Rules: hourly}))(b)
+	check := task.Task{HTTP: &task.HTTP{URL: "https://example.org/"}}
+	must(b.st.CreateMonitor(b.ctx, monitor.Monitor{Name: "monitor", Check: check}))(b)
+	must(b.st.CreateMonitor(b.ctx, monitor.Monitor{Name: "heartbeat", Heartbeat: &monitor.Heartbeat{}, Every: core.Duration(time.Minute)}))(b)
+	must(b.st.SaveChannel(b.ctx, alert.Channel{Name: "told", Webhook: &alert.WebhookChannel{URL: "https://example.org/"}}))(b)
 	st, ns := b.st, "default"
 	return map[string]editor{
 		"task": {func(ctx context.Context, d string) (string, error) {
-			return versionOf(st.UpdateTask(ctx, belfry.Task{Name: "task", Description: d}))
+			return versionOf(st.UpdateTask(ctx, task.Task{Name: "task", Description: d}))
 		}, func(ctx context.Context) error { return st.DeleteTask(ctx, ns, "task") }},
 		"schedule": {func(ctx context.Context, d string) (string, error) {
-			return versionOf(st.UpdateSchedule(ctx, belfry.Schedule{Name: "schedule", Task: "scheduled", Rules: hourly, Description: d}))
+			return versionOf(st.UpdateSchedule(ctx, schedule.Schedule{Name: "schedule", Task: "scheduled", Rules: hourly, Description: d}))
 		}, func(ctx context.Context) error { return st.DeleteSchedule(ctx, ns, "schedule") }},
 		"monitor": {func(ctx context.Context, d string) (string, error) {
-			return versionOf(st.UpdateMonitor(ctx, belfry.Monitor{Name: "monitor", Check: check, Description: d}))
+			return versionOf(st.UpdateMonitor(ctx, monitor.Monitor{Name: "monitor", Check: check, Description: d}))
 		}, func(ctx context.Context) error { return st.DeleteMonitor(ctx, ns, "monitor") }},
 		"heartbeat": {func(ctx context.Context, d string) (string, error) {
-			return versionOf(st.UpdateMonitor(ctx, belfry.Monitor{Name: "heartbeat", Heartbeat: &belfry.Heartbeat{}, Every: belfry.Duration(time.Minute), Description: d}))
+			return versionOf(st.UpdateMonitor(ctx, monitor.Monitor{Name: "heartbeat", Heartbeat: &monitor.Heartbeat{}, Every: core.Duration(time.Minute), Description: d}))
 		}, func(ctx context.Context) error { return st.DeleteMonitor(ctx, ns, "heartbeat") }},
 		"calendar": {func(ctx context.Context, d string) (string, error) {
 			cal := closes("calendar", "SAT-SUN")
@@ -48,25 +54,25 @@ func (b *bench) editors() map[string]editor {
 			return versionOf(st.SaveCalendar(ctx, cal))
 		}, func(ctx context.Context) error { return st.DeleteCalendar(ctx, ns, "calendar") }},
 		"channel": {func(ctx context.Context, d string) (string, error) {
-			return versionOf(st.SaveChannel(ctx, belfry.Channel{Name: "channel", Description: d, Webhook: &belfry.WebhookChannel{URL: "https://example.org/"}}))
+			return versionOf(st.SaveChannel(ctx, alert.Channel{Name: "channel", Description: d, Webhook: &alert.WebhookChannel{URL: "https://example.org/"}}))
 		}, func(ctx context.Context) error { return st.DeleteChannel(ctx, ns, "channel") }},
 		"queue": {func(ctx context.Context, d string) (string, error) {
-			return versionOf(st.SaveQueue(ctx, belfry.Queue{Name: "queue", Description: d}))
+			return versionOf(st.SaveQueue(ctx, job.Queue{Name: "queue", Description: d}))
 		}, func(ctx context.Context) error { return st.DeleteQueue(ctx, "queue") }},
 		"alert rule": {func(ctx context.Context, d string) (string, error) {
-			return versionOf(st.SaveAlertRule(ctx, belfry.AlertRule{Name: "rule", Description: d, Channels: []string{"told"}}))
+			return versionOf(st.SaveAlertRule(ctx, alert.Rule{Name: "rule", Description: d, Channels: []string{"told"}}))
 		}, func(ctx context.Context) error { return st.DeleteAlertRule(ctx, ns, "rule") }},
 		"window": {func(ctx context.Context, d string) (string, error) {
-			return versionOf(st.SaveWindow(ctx, belfry.Window{Name: "window", Description: d, From: Epoch.Add(time.Hour), To: Epoch.Add(2 * time.Hour)}))
+			return versionOf(st.SaveWindow(ctx, monitor.Window{Name: "window", Description: d, From: Epoch.Add(time.Hour), To: Epoch.Add(2 * time.Hour)}))
 		}, func(ctx context.Context) error { return st.DeleteWindow(ctx, ns, "window") }},
 		"namespace": {func(ctx context.Context, d string) (string, error) {
-			return versionOf(st.SaveNamespace(ctx, belfry.Namespace{Name: "limited", MaxPriority: new(len(d))}))
+			return versionOf(st.SaveNamespace(ctx, access.Namespace{Name: "limited", MaxPriority: new(len(d))}))
 		}, func(ctx context.Context) error {
-			_, err := st.SaveNamespace(ctx, belfry.Namespace{Name: "limited"})
+			_, err := st.SaveNamespace(ctx, access.Namespace{Name: "limited"})
 			return err
 		}},
 		"status page": {func(ctx context.Context, d string) (string, error) {
-			return versionOf(st.SaveStatusPage(ctx, belfry.StatusPage{Name: "page", Description: d}))
+			return versionOf(st.SaveStatusPage(ctx, monitor.StatusPage{Name: "page", Description: d}))
 		}, func(ctx context.Context) error { return st.DeleteStatusPage(ctx, ns, "page") }},
 	}
 }
@@ -77,18 +83,18 @@ func init() {
 			b.clock.Move(time.Second)
 			first := must(e.save(b.ctx, "first"))(b)
 			b.clock.Move(time.Second)
-			of := belfry.WithVersion(b.ctx, first)
+			of := core.WithVersion(b.ctx, first)
 			second := must(e.save(of, "second"))(b)
 			if second == first {
 				b.Errorf("%s: an edit keeps version %s", noun, first)
 			}
 			b.clock.Move(12 * time.Second)
 			_, err := e.save(of, "lost")
-			wantCode(b, err, belfry.Conflict, "was changed 12s ago", first, second)
+			wantCode(b, err, core.Conflict, "was changed 12s ago", first, second)
 			want(b, noun+": the same edit again", must(e.save(of, "second"))(b), second)
-			wantCode(b, e.remove(of), belfry.Conflict, "was changed", second)
-			ok(b, e.remove(belfry.WithVersion(b.ctx, second)))
-			if _, err := e.save(belfry.WithVersion(b.ctx, second), "gone"); err == nil {
+			wantCode(b, e.remove(of), core.Conflict, "was changed", second)
+			ok(b, e.remove(core.WithVersion(b.ctx, second)))
+			if _, err := e.save(core.WithVersion(b.ctx, second), "gone"); err == nil {
 				b.Errorf("%s: an edit brings back what was deleted", noun)
 			}
 		}

@@ -6,7 +6,12 @@ import (
 	"strings"
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/access"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/job"
+	"github.com/belfry-run/belfry/schedule"
+	"github.com/belfry-run/belfry/task"
+	"github.com/belfry-run/belfry/view"
 )
 
 // watcher follows events the way a stream does.
@@ -14,7 +19,7 @@ type watcher struct {
 	b         *bench
 	namespace string
 	cursor    string
-	jobs      map[int64][]belfry.JobState
+	jobs      map[int64][]job.State
 	edits     []string
 	checks    []string
 }
@@ -24,7 +29,7 @@ func (b *bench) watch(namespace string) *watcher {
 	events, cursor, err := b.st.Events(b.ctx, namespace, "", 0)
 	ok(b, err)
 	want(b, "events of the past", len(events), 0)
-	return &watcher{b: b, namespace: namespace, cursor: cursor, jobs: map[int64][]belfry.JobState{}}
+	return &watcher{b: b, namespace: namespace, cursor: cursor, jobs: map[int64][]job.State{}}
 }
 
 // look reads all that happened since the last look, page by page.
@@ -54,39 +59,39 @@ func (w *watcher) look() {
 func init() {
 	add("who watches sees a job made, claimed and ended, once each, and nothing of the past", func(b *bench) {
 		b.task("t")
-		b.enqueue(belfry.NewJob{Task: "t"})
-		b.settle("t", belfry.OutcomeOK)
+		b.enqueue(job.NewJob{Task: "t"})
+		b.settle("t", job.OutcomeOK)
 		w := b.watch("default")
-		j := b.enqueue(belfry.NewJob{Task: "t"})
+		j := b.enqueue(job.NewJob{Task: "t"})
 		w.look()
 		b.clock.Move(time.Second)
 		s := b.session("t")
 		c := b.claim(s, 1)
 		w.look()
 		b.clock.Move(time.Second)
-		b.finish(s, c.Jobs[0], belfry.OutcomeOK)
+		b.finish(s, c.Jobs[0], job.OutcomeOK)
 		w.look()
-		want(b, "states", fmt.Sprint(w.jobs), fmt.Sprint(map[int64][]belfry.JobState{j.ID: {belfry.JobReady, belfry.JobRunning, belfry.JobSucceeded}}))
+		want(b, "states", fmt.Sprint(w.jobs), fmt.Sprint(map[int64][]job.State{j.ID: {job.Ready, job.Running, job.Succeeded}}))
 	})
 
 	add("who watches misses nothing when hundreds change in one instant", func(b *bench) {
 		const n = 500
 		b.task("t")
 		w := b.watch("default")
-		must(b.st.Enqueue(b.ctx, slices.Repeat([]belfry.NewJob{{Task: "t"}}, n)))(b)
+		must(b.st.Enqueue(b.ctx, slices.Repeat([]job.NewJob{{Task: "t"}}, n)))(b)
 		w.look()
 		s := b.session("t")
 		c := b.claim(s, n)
 		w.look()
-		fs := make([]belfry.Finish, n)
+		fs := make([]job.Finish, n)
 		for i, j := range c.Jobs {
-			fs[i] = belfry.Finish{Ref: refOf(j), Outcome: belfry.OutcomeOK}
+			fs[i] = job.Finish{Ref: refOf(j), Outcome: job.OutcomeOK}
 		}
 		must(b.st.Finish(b.ctx, s.ID, fs))(b)
 		w.look()
 		want(b, "jobs seen", len(w.jobs), n)
 		for id, states := range w.jobs {
-			if !slices.Equal(states, []belfry.JobState{belfry.JobReady, belfry.JobRunning, belfry.JobSucceeded}) {
+			if !slices.Equal(states, []job.State{job.Ready, job.Running, job.Succeeded}) {
 				b.Fatalf("job %d was seen %v", id, states)
 			}
 		}
@@ -97,22 +102,22 @@ func init() {
 		w := b.watch("default")
 		var ids []int64
 		for range 3 {
-			ids = append(ids, b.enqueue(belfry.NewJob{Task: "t"}).ID)
-			b.settle("t", belfry.OutcomeOK)
+			ids = append(ids, b.enqueue(job.NewJob{Task: "t"}).ID)
+			b.settle("t", job.OutcomeOK)
 		}
 		w.look()
 		for _, id := range ids {
-			if states := w.jobs[id]; len(states) == 0 || states[len(states)-1] != belfry.JobSucceeded {
+			if states := w.jobs[id]; len(states) == 0 || states[len(states)-1] != job.Succeeded {
 				b.Fatalf("job %d was seen %v", id, states)
 			}
 		}
 	})
 
 	add("who watches sees the edits of its namespace and none of another", func(b *bench) {
-		w, all := b.watch("default"), b.watch(belfry.AnyNamespace)
+		w, all := b.watch("default"), b.watch(core.AnyNamespace)
 		b.task("t")
-		b.task("u", func(t *belfry.Task) { t.Namespace = "other" })
-		b.ask(belfry.NewJob{Task: "u", Namespace: "other"})
+		b.task("u", func(t *task.Task) { t.Namespace = "other" })
+		b.ask(job.NewJob{Task: "u", Namespace: "other"})
 		w.look()
 		all.look()
 		want(b, "seen", strings.Join(w.edits, ","), "create task t")
@@ -156,15 +161,15 @@ func init() {
 		want(b, "events", <-got, 1)
 		for _, cursor := range []string{"!", "bm9uZQ", "WyJhIiwiYiIsImMiLCJkIl0"} {
 			_, _, err := b.st.Events(b.ctx, "default", cursor, 0)
-			wantCode(b, err, belfry.Invalid, "cursor")
+			wantCode(b, err, core.Invalid, "cursor")
 		}
 	})
 
 	add("why names each thing that can stand in a job's way, and the way out", func(b *bench) {
-		must(b.st.SaveQueue(b.ctx, belfry.Queue{Name: "one", GlobalLimit: 1}))(b)
-		b.task("t", func(t *belfry.Task) { t.Retry.MaxAttempts = 2; t.Retry.Delay = belfry.Duration(time.Hour) })
-		b.task("shell", func(t *belfry.Task) { t.Kind = belfry.KindCommand; t.Command = &belfry.Command{Shell: "true"} })
-		why := func(id int64, words ...string) belfry.Why {
+		must(b.st.SaveQueue(b.ctx, job.Queue{Name: "one", GlobalLimit: 1}))(b)
+		b.task("t", func(t *task.Task) { t.Retry.MaxAttempts = 2; t.Retry.Delay = core.Duration(time.Hour) })
+		b.task("shell", func(t *task.Task) { t.Kind = task.KindCommand; t.Command = &task.Command{Shell: "true"} })
+		why := func(id int64, words ...string) job.Why {
 			b.Helper()
 			w := must(b.st.Why(b.ctx, "default", id))(b)
 			for _, word := range words {
@@ -174,17 +179,17 @@ func init() {
 			}
 			return w
 		}
-		id := b.enqueue(belfry.NewJob{Task: "t"}).ID
+		id := b.enqueue(job.NewJob{Task: "t"}).ID
 		why(id, "a worker lives", "belfry serve")
-		later := b.enqueue(belfry.NewJob{Task: "t", Delay: belfry.Duration(time.Hour)}).ID
+		later := b.enqueue(job.NewJob{Task: "t", Delay: core.Duration(time.Hour)}).ID
 		why(later, "its time has come", "2026-03-02T13:00:00Z", "wait")
-		must(b.st.OpenSession(b.ctx, belfry.WorkerInfo{Name: "w", Namespace: "other", Kinds: []belfry.Kind{belfry.KindFunc}, Queues: map[string]int{"checks": 1}}))(b)
+		must(b.st.OpenSession(b.ctx, job.WorkerInfo{Name: "w", Namespace: "other", Kinds: []task.Kind{task.KindFunc}, Queues: map[string]int{"checks": 1}}))(b)
 		why(id, "a worker serves the queue")
-		must(b.st.OpenSession(b.ctx, belfry.WorkerInfo{Name: "w", Namespace: "other", Kinds: []belfry.Kind{belfry.KindFunc}, Queues: map[string]int{"default": 1}}))(b)
+		must(b.st.OpenSession(b.ctx, job.WorkerInfo{Name: "w", Namespace: "other", Kinds: []task.Kind{task.KindFunc}, Queues: map[string]int{"default": 1}}))(b)
 		why(id, "a worker runs the namespace")
-		must(b.st.OpenSession(b.ctx, belfry.WorkerInfo{Name: "w", Kinds: []belfry.Kind{belfry.KindHTTP}, Queues: map[string]int{"default": 1}}))(b)
+		must(b.st.OpenSession(b.ctx, job.WorkerInfo{Name: "w", Kinds: []task.Kind{task.KindHTTP}, Queues: map[string]int{"default": 1}}))(b)
 		why(id, "a worker runs the kind func")
-		why(b.enqueue(belfry.NewJob{Task: "shell"}).ID, "a worker runs the kind command", "--allow-commands")
+		why(b.enqueue(job.NewJob{Task: "shell"}).ID, "a worker runs the kind command", "--allow-commands")
 		b.session("another")
 		why(id, "a worker has the handler", "t")
 		s := b.session("t")
@@ -195,47 +200,47 @@ func init() {
 		ok(b, b.st.DrainWorker(b.ctx, s.ID))
 		why(id, "a worker does not drain")
 		s = b.session("t")
-		must(b.st.PauseQueue(belfry.WithActor(b.ctx, "ada"), "default", "rack move"))(b)
+		must(b.st.PauseQueue(access.WithActor(b.ctx, "ada"), "default", "rack move"))(b)
 		why(id, "queue is not paused", "ada", "rack move", "belfry queue resume default")
 		must(b.st.ResumeQueue(b.ctx, "default"))(b)
-		behind := b.enqueue(belfry.NewJob{Task: "t"}).ID
+		behind := b.enqueue(job.NewJob{Task: "t"}).ID
 		why(behind, "no job goes first", "2 ahead")
 
 		c := b.claim(s, 1)
 		why(id, "It runs", "attempt 1", "tester", fmt.Sprint("belfry job logs -f ", id))
 		b.cancel(id)
 		why(id, "asked to end")
-		b.finish(s, c.Jobs[0], belfry.OutcomeCanceled)
+		b.finish(s, c.Jobs[0], job.OutcomeCanceled)
 		why(id, "was canceled", "belfry job redrive")
 
-		must(b.st.OpenSession(b.ctx, belfry.WorkerInfo{Name: "w", Kinds: []belfry.Kind{belfry.KindFunc}, Funcs: []string{"t"}, Queues: map[string]int{"one": 5}}))(b)
-		must(b.st.Enqueue(b.ctx, []belfry.NewJob{{Task: "t", Queue: "one"}}))(b)
-		limited := b.enqueue(belfry.NewJob{Task: "t", Queue: "one"}).ID
-		must(b.st.Claim(b.ctx, belfry.ClaimRequest{Session: s.ID, Want: map[string]int{"one": 1}}))(b)
+		must(b.st.OpenSession(b.ctx, job.WorkerInfo{Name: "w", Kinds: []task.Kind{task.KindFunc}, Funcs: []string{"t"}, Queues: map[string]int{"one": 5}}))(b)
+		must(b.st.Enqueue(b.ctx, []job.NewJob{{Task: "t", Queue: "one"}}))(b)
+		limited := b.enqueue(job.NewJob{Task: "t", Queue: "one"}).ID
+		must(b.st.Claim(b.ctx, job.ClaimRequest{Session: s.ID, Want: map[string]int{"one": 1}}))(b)
 		why(limited, "queue is under its global limit", "1 of 1 running")
 
 		c = b.claim(s, 1)
-		b.finish(s, c.Jobs[0], belfry.OutcomeError)
+		b.finish(s, c.Jobs[0], job.OutcomeError)
 		why(behind, "for its next try after 1 failed", "it broke")
 		b.clock.Move(2 * time.Hour)
 		why(behind, "which has passed", "engine")
 		_, err := b.st.Why(b.ctx, "other", id)
-		wantCode(b, err, belfry.NotFound)
+		wantCode(b, err, core.NotFound)
 	})
 
 	add("who watches one namespace is told of its own and of queues, and of no token of another", func(b *bench) {
 		cursors := map[string]string{}
-		for _, ns := range []string{"default", belfry.AnyNamespace} {
+		for _, ns := range []string{"default", core.AnyNamespace} {
 			_, cursors[ns], _ = b.st.Events(b.ctx, ns, "", 0)
 		}
-		t, _, err := b.st.CreateToken(b.ctx, belfry.Token{Name: "secret-plan", Namespace: "other", Scopes: []belfry.Scope{belfry.ScopeRead}})
+		t, _, err := b.st.CreateToken(b.ctx, access.Token{Name: "secret-plan", Namespace: "other", Scopes: []access.Scope{access.ScopeRead}})
 		ok(b, err)
 		ok(b, b.st.RevokeToken(b.ctx, t.ID))
-		own, _, err := b.st.CreateToken(b.ctx, belfry.Token{Name: "ours", Scopes: []belfry.Scope{belfry.ScopeRead}})
+		own, _, err := b.st.CreateToken(b.ctx, access.Token{Name: "ours", Scopes: []access.Scope{access.ScopeRead}})
 		ok(b, err)
-		must(b.st.SaveQueue(b.ctx, belfry.Queue{Name: "heavy"}))(b)
-		must(b.st.CreateTask(b.ctx, belfry.Task{Name: "theirs", Namespace: "other"}))(b)
-		for ns, told := range map[string]string{"default": "create token 2, create queue heavy", belfry.AnyNamespace: "create token 1, revoke token 1, create token 2, create queue heavy, create task theirs"} {
+		must(b.st.SaveQueue(b.ctx, job.Queue{Name: "heavy"}))(b)
+		must(b.st.CreateTask(b.ctx, task.Task{Name: "theirs", Namespace: "other"}))(b)
+		for ns, told := range map[string]string{"default": "create token 2, create queue heavy", core.AnyNamespace: "create token 1, revoke token 1, create token 2, create queue heavy, create task theirs"} {
 			events, _, err := b.st.Events(b.ctx, ns, cursors[ns], 0)
 			ok(b, err)
 			var got []string
@@ -243,7 +248,7 @@ func init() {
 				got = append(got, strings.TrimSpace(fmt.Sprintf("%s %s %s", e.Edit.Action, e.Edit.Noun, strings.NewReplacer(fmt.Sprint(t.ID), "1", fmt.Sprint(own.ID), "2").Replace(e.Edit.Name))))
 			}
 			want(b, ns, strings.Join(got, ", "), told)
-			want(b, "plans that "+ns+" is told", strings.Count(jsonOf(events), "secret-plan"), map[string]int{"default": 0, belfry.AnyNamespace: 2}[ns])
+			want(b, "plans that "+ns+" is told", strings.Count(jsonOf(events), "secret-plan"), map[string]int{"default": 0, core.AnyNamespace: 2}[ns])
 		}
 	})
 
@@ -263,10 +268,10 @@ func init() {
 	})
 
 	add("every change leaves a row that says who, what, before and after, and a refused one leaves none", func(b *bench) {
-		ctx := belfry.WithActor(b.ctx, "ada")
-		t := must(b.st.CreateTask(ctx, belfry.Task{Name: "t"}))(b)
-		t2 := must(b.st.UpdateTask(ctx, belfry.Task{Name: "t", Description: "x"}))(b)
-		sc := must(b.st.CreateSchedule(ctx, belfry.Schedule{Name: "s", Task: "t", Rules: []belfry.Rule{{Cron: "0 3 * * *"}}}))(b)
+		ctx := access.WithActor(b.ctx, "ada")
+		t := must(b.st.CreateTask(ctx, task.Task{Name: "t"}))(b)
+		t2 := must(b.st.UpdateTask(ctx, task.Task{Name: "t", Description: "x"}))(b)
+		sc := must(b.st.CreateSchedule(ctx, schedule.Schedule{Name: "s", Task: "t", Rules: []schedule.Rule{{Cron: "0 3 * * *"}}}))(b)
 		sc2 := sc
 		sc2.Description = "y"
 		sc2 = must(b.st.UpdateSchedule(ctx, sc2))(b)
@@ -274,14 +279,14 @@ func init() {
 		must(b.st.PauseSchedule(ctx, "default", "s", "twice"))(b)
 		must(b.st.ResumeSchedule(ctx, "default", "s", false))(b)
 		must(b.st.TriggerSchedule(ctx, "default", "s", nil))(b)
-		j := b.enqueue(belfry.NewJob{Task: "t"})
-		must(b.st.CancelJobs(ctx, "default", belfry.Selection{IDs: []int64{j.ID}, Note: "oops"}))(b)
-		must(b.st.RedriveJobs(ctx, "default", belfry.Selection{IDs: []int64{j.ID}}))(b)
+		j := b.enqueue(job.NewJob{Task: "t"})
+		must(b.st.CancelJobs(ctx, "default", view.Selection{IDs: []int64{j.ID}, Note: "oops"}))(b)
+		must(b.st.RedriveJobs(ctx, "default", view.Selection{IDs: []int64{j.ID}}))(b)
 		ok(b, b.st.DeleteSchedule(ctx, "default", "s"))
-		_, err := b.st.CreateTask(ctx, belfry.Task{Name: "t"})
-		wantCode(b, err, belfry.Conflict)
+		_, err := b.st.CreateTask(ctx, task.Task{Name: "t"})
+		wantCode(b, err, core.Conflict)
 		ok(b, b.st.DeleteTask(ctx, "default", "t"))
-		p := must(b.st.Audit(b.ctx, belfry.AuditFilter{}))(b)
+		p := must(b.st.Audit(b.ctx, access.AuditFilter{}))(b)
 		slices.Reverse(p.Items)
 		var got []string
 		for _, a := range p.Items {
@@ -297,21 +302,21 @@ func init() {
 		}
 		want(b, "note", p.Items[4].Note, "why not")
 		want(b, "deleted", string(p.Items[10].Before), docOf(t2))
-		want(b, "filter by noun and name", len(must(b.st.Audit(b.ctx, belfry.AuditFilter{Noun: "schedule", Name: "s"}))(b).Items), 6)
+		want(b, "filter by noun and name", len(must(b.st.Audit(b.ctx, access.AuditFilter{Noun: "schedule", Name: "s"}))(b).Items), 6)
 
-		must(b.st.SaveQueue(ctx, belfry.Queue{Name: "q"}))(b)
-		must(b.st.SaveQueue(ctx, belfry.Queue{Name: "q"}))(b)
-		must(b.st.SaveQueue(ctx, belfry.Queue{Name: "q", Priority: 1}))(b)
+		must(b.st.SaveQueue(ctx, job.Queue{Name: "q"}))(b)
+		must(b.st.SaveQueue(ctx, job.Queue{Name: "q"}))(b)
+		must(b.st.SaveQueue(ctx, job.Queue{Name: "q", Priority: 1}))(b)
 		must(b.st.PauseQueue(ctx, "q", ""))(b)
 		must(b.st.ResumeQueue(ctx, "q"))(b)
 		ok(b, b.st.DeleteQueue(ctx, "q"))
 		ok(b, b.st.DrainWorker(ctx, b.session().ID))
-		want(b, "queues and workers", len(must(b.st.Audit(b.ctx, belfry.AuditFilter{Namespace: belfry.AnyNamespace}))(b).Items), len(got)+6)
+		want(b, "queues and workers", len(must(b.st.Audit(b.ctx, access.AuditFilter{Namespace: core.AnyNamespace}))(b).Items), len(got)+6)
 	})
 
 	add("a token is shown once and kept as a hash; unknown, expired and revoked ones are told apart", func(b *bench) {
-		ctx := belfry.WithActor(b.ctx, "ada")
-		t, secret, err := b.st.CreateToken(ctx, belfry.Token{Name: "ci", Scopes: []belfry.Scope{belfry.ScopeRead}, ExpiresAt: Epoch.Add(time.Hour)})
+		ctx := access.WithActor(b.ctx, "ada")
+		t, secret, err := b.st.CreateToken(ctx, access.Token{Name: "ci", Scopes: []access.Scope{access.ScopeRead}, ExpiresAt: Epoch.Add(time.Hour)})
 		ok(b, err)
 		if !strings.HasPrefix(secret, "belfry_") || len(secret) < 40 || t.CreatedBy != "ada" || !t.LastUsedAt.IsZero() {
 			b.Fatalf("%+v %d", t, len(secret))
@@ -327,31 +332,31 @@ func init() {
 		all := must(b.st.Tokens(b.ctx))(b)
 		want(b, "last used, to the minute", all[0].LastUsedAt, Epoch.Add(time.Minute))
 		_, err = b.st.Authenticate(b.ctx, secret+"x")
-		wantCode(b, err, belfry.Unauthorized, "unknown")
+		wantCode(b, err, core.Unauthorized, "unknown")
 		_, err = b.st.Authenticate(b.ctx, "")
-		wantCode(b, err, belfry.Unauthorized, "unknown")
+		wantCode(b, err, core.Unauthorized, "unknown")
 		b.clock.Move(time.Hour)
 		_, err = b.st.Authenticate(b.ctx, secret)
-		wantCode(b, err, belfry.Unauthorized, "expired", "ci")
-		t, secret, err = b.st.CreateToken(ctx, belfry.Token{Name: "gone", Scopes: []belfry.Scope{belfry.ScopeAdmin}, Namespace: belfry.AnyNamespace})
+		wantCode(b, err, core.Unauthorized, "expired", "ci")
+		t, secret, err = b.st.CreateToken(ctx, access.Token{Name: "gone", Scopes: []access.Scope{access.ScopeAdmin}, Namespace: core.AnyNamespace})
 		ok(b, err)
 		ok(b, b.st.RevokeToken(ctx, t.ID))
 		ok(b, b.st.RevokeToken(ctx, t.ID))
 		_, err = b.st.Authenticate(b.ctx, secret)
-		wantCode(b, err, belfry.Unauthorized, "revoked", "gone")
-		wantCode(b, b.st.RevokeToken(ctx, 1<<40), belfry.NotFound)
+		wantCode(b, err, core.Unauthorized, "revoked", "gone")
+		wantCode(b, b.st.RevokeToken(ctx, 1<<40), core.NotFound)
 		want(b, "tokens", len(must(b.st.Tokens(b.ctx))(b)), 2)
 		want(b, "audit rows", b.count(`select count(*) from belfry.audit where noun = 'token'`), 3)
-		_, _, err = b.st.CreateToken(ctx, belfry.Token{Name: "bad", Scopes: []belfry.Scope{"root"}, ExpiresAt: Epoch})
-		wantCode(b, err, belfry.Invalid, "scopes", "expires_at")
+		_, _, err = b.st.CreateToken(ctx, access.Token{Name: "bad", Scopes: []access.Scope{"root"}, ExpiresAt: Epoch})
+		wantCode(b, err, core.Invalid, "scopes", "expires_at")
 	})
 
 	add("tokens that nobody can use any more are pruned after a month", func(b *bench) {
-		for _, t := range []belfry.Token{
+		for _, t := range []access.Token{
 			{Name: "good"}, {Name: "long", ExpiresAt: Epoch.Add(60 * 24 * time.Hour)},
 			{Name: "expired", ExpiresAt: Epoch.Add(time.Hour)}, {Name: "revoked", ExpiresAt: Epoch.Add(60 * 24 * time.Hour)}, {Name: "gone"},
 		} {
-			t.Scopes = []belfry.Scope{belfry.ScopeRead}
+			t.Scopes = []access.Scope{access.ScopeRead}
 			t, _, err := b.st.CreateToken(b.ctx, t)
 			ok(b, err)
 			if t.Name == "revoked" || t.Name == "gone" {

@@ -4,12 +4,13 @@ import (
 	"context"
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/job"
 	"github.com/belfry-run/belfry/store"
 )
 
 func init() {
-	priority := func(p int) belfry.NewJob { return belfry.NewJob{Task: "t", Priority: &p} }
+	priority := func(p int) job.NewJob { return job.NewJob{Task: "t", Priority: &p} }
 
 	add("a claim that begins at its mark finds what is more urgent and what is less", func(b *bench) {
 		b.task("t")
@@ -33,17 +34,17 @@ func init() {
 	add("jobs that wait again after the mark was set are found, in the order of their times", func(b *bench) {
 		b.task("t")
 		s := b.session("t")
-		var delayed []belfry.Job
+		var delayed []job.Job
 		for _, d := range []time.Duration{3 * time.Second, time.Second, 2 * time.Second} {
-			delayed = append(delayed, b.enqueue(belfry.NewJob{Task: "t", Delay: belfry.Duration(d)}))
+			delayed = append(delayed, b.enqueue(job.NewJob{Task: "t", Delay: core.Duration(d)}))
 		}
-		b.enqueue(belfry.NewJob{Task: "t"})
+		b.enqueue(job.NewJob{Task: "t"})
 		c := b.claim(s, 10)
 		b.clock.Move(5 * time.Second)
-		b.enqueue(belfry.NewJob{Task: "t"})
+		b.enqueue(job.NewJob{Task: "t"})
 		want(b, "claimed beside", len(b.claim(s, 10).Jobs), 1)
 		want(b, "promoted", b.promote(), 3)
-		b.finish(s, c.Jobs[0], belfry.OutcomeHandedBack)
+		b.finish(s, c.Jobs[0], job.OutcomeHandedBack)
 		c = b.claim(s, 10)
 		want(b, "claimed", len(c.Jobs), 4)
 		for i, k := range []int{1, 2, 0} {
@@ -63,8 +64,8 @@ func init() {
 		b.task("a")
 		b.task("z")
 		s := b.session("a")
-		other := b.enqueue(belfry.NewJob{Task: "z"})
-		b.enqueue(belfry.NewJob{Task: "a"})
+		other := b.enqueue(job.NewJob{Task: "z"})
+		b.enqueue(job.NewJob{Task: "a"})
 		want(b, "its own", len(b.claim(s, 10).Jobs), 1)
 		b.clock.Move(time.Minute)
 		want(b, "nothing more", len(b.claim(s, 10).Jobs), 0)
@@ -74,20 +75,20 @@ func init() {
 	})
 
 	addNodes("a place that is freed under a queue's limit is taken at once by who waits for it", func(b *bench, nodes []*store.Store) {
-		must(b.st.SaveQueue(b.ctx, belfry.Queue{Name: "default", GlobalLimit: 1}))(b)
+		must(b.st.SaveQueue(b.ctx, job.Queue{Name: "default", GlobalLimit: 1}))(b)
 		b.task("t")
-		b.enqueue(belfry.NewJob{Task: "t"})
-		next := b.enqueue(belfry.NewJob{Task: "t"})
+		b.enqueue(job.NewJob{Task: "t"})
+		next := b.enqueue(job.NewJob{Task: "t"})
 		s := b.session("t")
 		held := b.claim(s, 1)
 		waits, stop := context.WithTimeout(b.ctx, 10*time.Second)
 		defer stop()
-		got := make(chan belfry.Claim, 1)
+		got := make(chan job.Claim, 1)
 		go func() {
-			c, _ := b.st.Claim(waits, belfry.ClaimRequest{Session: s.ID, Want: map[string]int{"default": 1}, Wait: belfry.MaxClaimWait})
+			c, _ := b.st.Claim(waits, job.ClaimRequest{Session: s.ID, Want: map[string]int{"default": 1}, Wait: job.MaxClaimWait})
 			got <- c
 		}()
-		b.finish(s, held.Jobs[0], belfry.OutcomeOK)
+		b.finish(s, held.Jobs[0], job.OutcomeOK)
 		c := <-got
 		want(b, "claimed", len(c.Jobs), 1)
 		want(b, "job", c.Jobs[0].Job.ID, next.ID)

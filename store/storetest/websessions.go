@@ -5,18 +5,19 @@ import (
 	"strings"
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/access"
+	"github.com/belfry-run/belfry/core"
 )
 
 func init() {
-	l := belfry.WebSessionLimits{Idle: belfry.Duration(time.Hour), Life: belfry.Duration(3 * time.Hour)}
-	session := func(digit string) belfry.WebSession {
-		return belfry.WebSession{Hash: strings.Repeat(digit, 64), Sealed: []byte{0, 1, 255}}
+	l := access.WebSessionLimits{Idle: core.Duration(time.Hour), Life: core.Duration(3 * time.Hour)}
+	session := func(digit string) access.WebSession {
+		return access.WebSession{Hash: strings.Repeat(digit, 64), Sealed: []byte{0, 1, 255}}
 	}
-	ended := func(b *bench, w belfry.WebSession) {
+	ended := func(b *bench, w access.WebSession) {
 		b.Helper()
 		_, err := b.st.WebSession(b.ctx, w.Hash, l)
-		wantCode(b, err, belfry.NotFound, "has ended", "sign in again")
+		wantCode(b, err, core.NotFound, "has ended", "sign in again")
 	}
 
 	add("a web session lasts while it is used, and not beyond its life", func(b *bench) {
@@ -53,17 +54,17 @@ func init() {
 	})
 
 	add("who signs in and out stands in the audit, and so does what is recorded of requests", func(b *bench) {
-		by := belfry.WithActor(b.ctx, "token:ann")
+		by := access.WithActor(b.ctx, "token:ann")
 		w := must(b.st.OpenWebSession(by, session("a"), l))(b)
 		for range 2 {
 			ok(b, b.st.CloseWebSession(by, w.Hash))
 		}
-		ok(b, b.st.RecordAudit(b.ctx, []belfry.Audit{
+		ok(b, b.st.RecordAudit(b.ctx, []access.Audit{
 			{Actor: "unknown", Action: "refuse", Noun: "token", Name: "192.0.2.1", Note: "3 times"},
 			{Namespace: "team-a", Actor: "token:bob", Action: "enqueue", Noun: "task", Name: "t"},
 		}))
 		told := func(namespace string) (lines []string) {
-			for _, a := range must(b.st.Audit(b.ctx, belfry.AuditFilter{Namespace: namespace}))(b).Items {
+			for _, a := range must(b.st.Audit(b.ctx, access.AuditFilter{Namespace: namespace}))(b).Items {
 				lines = append(lines, strings.Join([]string{a.Actor, a.Action, a.Noun, a.Name, a.Note}, " "))
 			}
 			slices.Reverse(lines)

@@ -4,9 +4,13 @@ import (
 	"strings"
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/access"
+	"github.com/belfry-run/belfry/alert"
 	rules "github.com/belfry-run/belfry/cron"
+	"github.com/belfry-run/belfry/monitor"
+	"github.com/belfry-run/belfry/schedule"
 	"github.com/belfry-run/belfry/store"
+	"github.com/belfry-run/belfry/task"
 )
 
 // node is the same database under a process that has just started on a machine
@@ -32,8 +36,8 @@ const (
 	threeAhead = "Etc/GMT-3"
 )
 
-func daily(zone string) func(*belfry.Schedule) {
-	return func(s *belfry.Schedule) { s.Zone, s.Rules = zone, []belfry.Rule{{Cron: "19 0 * * *"}} }
+func daily(zone string) func(*schedule.Schedule) {
+	return func(s *schedule.Schedule) { s.Zone, s.Rules = zone, []schedule.Rule{{Cron: "19 0 * * *"}} }
 }
 
 func init() {
@@ -45,13 +49,13 @@ func init() {
 		b.st = b.zoneNode(zone, twoAhead, "2025c")
 		b.task("t")
 		want(b, "planned", b.schedule("gov", "t", daily(zone)).NextAt.UTC(), old)
-		b.schedule("rule", "t", func(s *belfry.Schedule) { s.Rules = []belfry.Rule{{Cron: "CRON_TZ=" + zone + " 19 0 * * *"}} })
+		b.schedule("rule", "t", func(s *schedule.Schedule) { s.Rules = []schedule.Rule{{Cron: "CRON_TZ=" + zone + " 19 0 * * *"}} })
 		b.schedule("utc", "t", daily("UTC"))
 		b.schedule("paused", "t", daily(zone))
 		must(b.st.PauseSchedule(b.ctx, "default", "paused", ""))(b)
-		beat := must(b.st.CreateMonitor(b.ctx, belfry.Monitor{Name: "beat", Zone: zone, Rules: []belfry.Rule{{Cron: "19 0 * * *"}}, Heartbeat: &belfry.Heartbeat{}}))(b)
-		must(b.st.Beat(b.ctx, strings.TrimPrefix(beat.Beat, "/beat/"), belfry.Call{Kind: belfry.CallSuccess}))(b)
-		must(b.st.CreateMonitor(b.ctx, belfry.Monitor{Name: "web", Zone: zone, Rules: []belfry.Rule{{Cron: "19 0 * * *"}}, Check: belfry.Task{HTTP: &belfry.HTTP{URL: "https://example.org/"}}}))(b)
+		beat := must(b.st.CreateMonitor(b.ctx, monitor.Monitor{Name: "beat", Zone: zone, Rules: []schedule.Rule{{Cron: "19 0 * * *"}}, Heartbeat: &monitor.Heartbeat{}}))(b)
+		must(b.st.Beat(b.ctx, strings.TrimPrefix(beat.Beat, "/beat/"), monitor.Call{Kind: monitor.CallSuccess}))(b)
+		must(b.st.CreateMonitor(b.ctx, monitor.Monitor{Name: "web", Zone: zone, Rules: []schedule.Rule{{Cron: "19 0 * * *"}}, Check: task.Task{HTTP: &task.HTTP{URL: "https://example.org/"}}}))(b)
 		wakes := b.count(`select wake_at from belfry.monitors where name = 'beat'`)
 
 		b.st = b.zoneNode(zone, threeAhead, "2026b")
@@ -63,7 +67,7 @@ func init() {
 		want(b, "with the checks of a monitor", b.count(`select count(*) from belfry.schedules where next_at = $1`, moved.UnixMicro()), 3)
 		must(b.st.LapseMonitors(b.ctx))(b)
 		want(b, "heartbeat is expected earlier by microseconds", wakes-b.count(`select wake_at from belfry.monitors where name = 'beat'`), time.Hour.Microseconds())
-		log := must(b.st.Audit(b.ctx, belfry.AuditFilter{Namespace: "default", Noun: "schedule"}))(b)
+		log := must(b.st.Audit(b.ctx, access.AuditFilter{Namespace: "default", Noun: "schedule"}))(b)
 		var told []string
 		for _, a := range log.Items {
 			if a.Action == "replan" {
@@ -84,15 +88,15 @@ func init() {
 		const zone = "Test/Quiet"
 		b.st = b.zoneNode(zone, twoAhead, "2025c")
 		w := b.checker()
-		night := belfry.Calendar{Name: "night", CalendarSpec: rules.CalendarSpec{Zone: zone, Closings: []rules.Closing{{Weekly: "* 00:00-16:00"}}}}
+		night := schedule.Calendar{Name: "night", CalendarSpec: rules.CalendarSpec{Zone: zone, Closings: []rules.Closing{{Weekly: "* 00:00-16:00"}}}}
 		must(b.st.SaveCalendar(b.ctx, night))(b)
-		b.channel("hook", func(r *belfry.AlertRule) { r.Quiet = []string{"night"} })
+		b.channel("hook", func(r *alert.Rule) { r.Quiet = []string{"night"} })
 		b.monitor("site")
 		w.turn("site", failed)
 		w.turn("site", failed)
 		due := func() time.Time {
 			b.later(time.Second) // what is decided about again is, when it is taken
-			return must(b.st.Alerts(b.ctx, belfry.AlertFilter{}))(b).Items[0].DueAt
+			return must(b.st.Alerts(b.ctx, alert.Filter{}))(b).Items[0].DueAt
 		}
 		want(b, "due by the old data", due(), Epoch.Add(2*time.Hour))
 		b.st = b.zoneNode(zone, threeAhead, "2026b")

@@ -12,12 +12,15 @@ import (
 	"testing"
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/access"
+	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/httpapi"
 	"github.com/belfry-run/belfry/internal/pgtest"
+	"github.com/belfry-run/belfry/job"
 	"github.com/belfry-run/belfry/store"
 	"github.com/belfry-run/belfry/store/postgres"
 	"github.com/belfry-run/belfry/store/sqlite"
+	"github.com/belfry-run/belfry/task"
 	"github.com/belfry-run/belfry/transport"
 	"github.com/belfry-run/belfry/worker"
 )
@@ -61,9 +64,9 @@ func TestJobsBehindAnUnrulyBrokerAreRecordedOnceEach(t *testing.T) {
 
 func runJobs(t *testing.T, st *store.Store, p *place) {
 	loop(t, st.Run)
-	_, err := st.SaveQueue(t.Context(), belfry.Queue{Name: "render", Concurrency: 50})
+	_, err := st.SaveQueue(t.Context(), job.Queue{Name: "render", Concurrency: 50})
 	must(t, err)
-	_, err = st.CreateTask(t.Context(), belfry.Task{Name: "work", Kind: belfry.KindFunc, Queue: "render"})
+	_, err = st.CreateTask(t.Context(), task.Task{Name: "work", Kind: task.KindFunc, Queue: "render"})
 	must(t, err)
 	ids := enqueue(t, st)
 	bell := newUnruly(p.client(t), 1)
@@ -71,13 +74,13 @@ func runJobs(t *testing.T, st *store.Store, p *place) {
 		loop(t, transport.Ringer{Queue: "render", Desk: st, Publisher: bell, Look: 50 * time.Millisecond, Logger: p.log.logger()}.Run)
 	}
 	var ran seen
-	for i, b := range []belfry.Broker{st, st, overHTTP(t, st)} {
+	for i, b := range []job.Leaser{st, st, overHTTP(t, st)} {
 		listen(t, fmt.Sprint("worker-", i), b, newUnruly(p.client(t), uint64(i)+2), &ran, p.log.logger())
 	}
 	eventually(t, "all jobs are done", func() bool {
 		all, err := st.Queues(t.Context())
 		must(t, err)
-		at := slices.IndexFunc(all, func(q belfry.QueueStats) bool { return q.Name == "render" })
+		at := slices.IndexFunc(all, func(q job.QueueStats) bool { return q.Name == "render" })
 		return all[at].Ready+all[at].Scheduled+all[at].Running == 0
 	})
 	for _, id := range ids {
@@ -92,9 +95,9 @@ func runJobs(t *testing.T, st *store.Store, p *place) {
 }
 
 // overHTTP is the store for a worker that has a token and no database.
-func overHTTP(t *testing.T, st *store.Store) belfry.Broker {
+func overHTTP(t *testing.T, st *store.Store) job.Leaser {
 	t.Helper()
-	_, secret, err := st.CreateToken(t.Context(), belfry.Token{Name: "far", Namespace: belfry.AnyNamespace, Scopes: []belfry.Scope{belfry.ScopeWorker}})
+	_, secret, err := st.CreateToken(t.Context(), access.Token{Name: "far", Namespace: core.AnyNamespace, Scopes: []access.Scope{access.ScopeWorker}})
 	must(t, err)
 	server, err := httpapi.New(httpapi.Options{Service: st, Auth: st, Attempts: st})
 	must(t, err)
@@ -130,7 +133,7 @@ type seen struct {
 	twice atomic.Int32
 }
 
-func listen(t *testing.T, name string, b belfry.Broker, bell worker.Doorbell, ran *seen, log *slog.Logger) {
+func listen(t *testing.T, name string, b job.Leaser, bell worker.Doorbell, ran *seen, log *slog.Logger) {
 	t.Helper()
 	handlers := &worker.Handlers{}
 	worker.Handle(handlers, "work", func(ctx context.Context, _ struct{}) (struct{}, error) {
@@ -154,7 +157,7 @@ func listen(t *testing.T, name string, b belfry.Broker, bell worker.Doorbell, ra
 
 func enqueue(t *testing.T, st *store.Store) (ids []int64) {
 	t.Helper()
-	batch := make([]belfry.NewJob, jobs)
+	batch := make([]job.NewJob, jobs)
 	for i := range batch {
 		batch[i].Task = "work"
 	}
@@ -169,9 +172,9 @@ func enqueue(t *testing.T, st *store.Store) (ids []int64) {
 // checkRecord wants one attempt, which succeeded and which a handler saw.
 func checkRecord(t *testing.T, st *store.Store, id int64, ran *seen) {
 	t.Helper()
-	attempts, err := st.Attempts(t.Context(), belfry.AnyNamespace, id)
+	attempts, err := st.Attempts(t.Context(), core.AnyNamespace, id)
 	must(t, err)
-	if len(attempts) != 1 || attempts[0].Outcome != belfry.OutcomeOK {
+	if len(attempts) != 1 || attempts[0].Outcome != job.OutcomeOK {
 		t.Errorf("job %d has attempts %+v", id, attempts)
 	}
 	if n, ok := ran.times.Load(id); !ok || n.(*atomic.Int32).Load() != 1 {

@@ -11,7 +11,7 @@ import (
 	client "github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/transport"
 	"github.com/belfry-run/belfry/transport/nats"
 )
@@ -89,7 +89,7 @@ func openNATS(t *testing.T, address, name string, hold time.Duration, log *logs)
 	s, err := nats.Open(where, nats.Options{Hold: hold, Logger: log.logger()})
 	must(t, err)
 	t.Cleanup(func() { _ = s.Close() })
-	eventually(t, "connected", func() bool { return belfry.CodeOf(s.Check(t.Context())) != belfry.Unavailable })
+	eventually(t, "connected", func() bool { return core.CodeOf(s.Check(t.Context())) != core.Unavailable })
 	return s
 }
 
@@ -108,7 +108,7 @@ func TestTicketsOutliveARestartOfNATS(t *testing.T) {
 	s.Shutdown()
 	s.WaitForShutdown()
 	_, err = c.Publish(t.Context(), tickets(21, 21))
-	wantCode(t, err, belfry.Unavailable)
+	wantCode(t, err, core.Unavailable)
 
 	g.shut()
 	s, err = newServer(folder, -1)
@@ -134,7 +134,7 @@ func TestAStreamOfAnotherKindIsRefused(t *testing.T) {
 	_, err = js.CreateStream(t.Context(), jetstream.StreamConfig{Name: name, Subjects: []string{"other." + name}})
 	must(t, err)
 	c := openNATS(t, p.address, name, long, p.log)
-	wantCode(t, c.Check(t.Context()), belfry.Invalid)
+	wantCode(t, c.Check(t.Context()), core.Invalid)
 }
 
 func TestATicketThatIsSentTwiceAtOnceIsOneMessageOfNATS(t *testing.T) {
@@ -161,13 +161,13 @@ func TestANodeStartsBeforeNATS(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	_, err = s.Receive(ctx, 1, time.Second)
-	wantCode(t, err, belfry.Unavailable)
+	wantCode(t, err, core.Unavailable)
 	left, err := s.Publish(ctx, tickets(1, 3))
-	wantCode(t, err, belfry.Unavailable)
+	wantCode(t, err, core.Unavailable)
 	if len(left) != 3 {
 		t.Error(left)
 	}
-	wantCode(t, s.Check(ctx), belfry.Unavailable)
-	wantCode(t, s.Setup(ctx), belfry.Unavailable)
+	wantCode(t, s.Check(ctx), core.Unavailable)
+	wantCode(t, s.Setup(ctx), core.Unavailable)
 	must(t, s.Close())
 }

@@ -11,8 +11,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/internal/pgtest"
+	"github.com/belfry-run/belfry/job"
 	"github.com/belfry-run/belfry/transport"
 )
 
@@ -85,15 +86,15 @@ func (l *logs) String() string {
 
 func (l *logs) logger() *slog.Logger { return slog.New(slog.NewTextHandler(l, nil)) }
 
-func tickets(from, to int64) (ts []belfry.Ticket) {
+func tickets(from, to int64) (ts []job.Ticket) {
 	for id := from; id <= to; id++ {
-		ts = append(ts, belfry.Ticket{JobID: id, Secret: fmt.Sprintf("secret-%d", id)})
+		ts = append(ts, job.Ticket{JobID: id, Secret: fmt.Sprintf("secret-%d", id)})
 	}
 	return ts
 }
 
 // receive waits for n messages.
-func receive(t *testing.T, c transport.Source, n int) (rings []belfry.Ring) {
+func receive(t *testing.T, c transport.Source, n int) (rings []job.Ring) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
@@ -134,9 +135,9 @@ func must(t *testing.T, err error) {
 	}
 }
 
-func wantCode(t *testing.T, err error, want belfry.Code) {
+func wantCode(t *testing.T, err error, want core.Code) {
 	t.Helper()
-	if got := belfry.CodeOf(err); got != want {
+	if got := core.CodeOf(err); got != want {
 		t.Fatalf("got %q (%v), want %q", got, err, want)
 	}
 }

@@ -26,7 +26,7 @@ import (
 	api "github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/transport"
 	"github.com/belfry-run/belfry/transport/sqs"
 )
@@ -192,25 +192,25 @@ func TestAQueueOfSQSWithoutAFitDeadLetterQueueIsRefused(t *testing.T) {
 	must(t, err)
 	q := openSQS(t, p.address, name, long, p.log)
 	err = q.Check(t.Context())
-	wantCode(t, err, belfry.Invalid)
+	wantCode(t, err, core.Invalid)
 	if !strings.Contains(err.Error(), "dead-letter queue") {
 		t.Error(err)
 	}
 	must(t, q.Setup(t.Context())) // ties what is there
 	must(t, q.Check(t.Context()))
 	setPolicy(t, name, fmt.Sprintf(`{"deadLetterTargetArn":"arn:aws:sqs:%s:000000000000:%s-dead","maxReceiveCount":"3"}`, region, name))
-	wantCode(t, q.Check(t.Context()), belfry.Invalid)
+	wantCode(t, q.Check(t.Context()), core.Invalid)
 	must(t, q.Setup(t.Context())) // and leaves alone what somebody chose
-	wantCode(t, q.Check(t.Context()), belfry.Invalid)
+	wantCode(t, q.Check(t.Context()), core.Invalid)
 }
 
 func TestANodeStartsBeforeSQS(t *testing.T) {
 	t.Parallel()
 	q := openSQS(t, "127.0.0.1:1", "render", long, &logs{})
 	left, err := q.Publish(t.Context(), tickets(1, 3))
-	wantCode(t, err, belfry.Unavailable)
+	wantCode(t, err, core.Unavailable)
 	if len(left) != 3 || strings.Contains(err.Error(), "127.0.0.1:1/") {
 		t.Error(left, err)
 	}
-	wantCode(t, q.Check(t.Context()), belfry.Unavailable)
+	wantCode(t, q.Check(t.Context()), core.Unavailable)
 }

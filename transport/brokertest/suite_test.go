@@ -8,7 +8,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/job"
 	"github.com/belfry-run/belfry/transport"
 )
 
@@ -19,13 +20,13 @@ func TestEveryTicketArrivesOnceWhenAllIsWell(t *testing.T) {
 		if err != nil || len(left) > 0 {
 			t.Fatal(left, err)
 		}
-		got := map[belfry.Ticket]int{}
+		got := map[job.Ticket]int{}
 		for _, r := range receive(t, p.client(t), len(sent)) {
 			got[r.Ticket]++
 			if r.Deliveries != 1 {
 				t.Errorf("%+v", r)
 			}
-			must(t, c.Ack(t.Context(), []belfry.Ring{r}))
+			must(t, c.Ack(t.Context(), []job.Ring{r}))
 		}
 		for _, want := range sent {
 			if got[want] != 1 {
@@ -55,7 +56,7 @@ func TestAReceiverIsWokenByTheFirstTicket(t *testing.T) {
 	onEach(t, long, func(t *testing.T, p *place, c transport.Carrier) {
 		ctx, cancel := context.WithTimeout(t.Context(), patience)
 		defer cancel()
-		got := make(chan []belfry.Ring)
+		got := make(chan []job.Ring)
 		go func() {
 			for ctx.Err() == nil {
 				rings, err := c.Receive(ctx, 50, 20*time.Second)
@@ -121,10 +122,10 @@ func TestALateAcknowledgementHarmsNothing(t *testing.T) {
 		late := receive(t, c, 1)
 		must(t, c.Ack(t.Context(), receive(t, c, 1)))
 		if err := c.Ack(t.Context(), late); err != nil {
-			wantCode(t, err, belfry.Unavailable)
+			wantCode(t, err, core.Unavailable)
 		}
 		if err := c.Later(t.Context(), late, time.Second); err != nil {
-			wantCode(t, err, belfry.Unavailable)
+			wantCode(t, err, core.Unavailable)
 		}
 		_, err = c.Publish(t.Context(), tickets(2, 2))
 		must(t, err)
@@ -139,7 +140,7 @@ func TestLaterIsNotNow(t *testing.T) {
 		must(t, err)
 		got := receive(t, c, 11)
 		far, soon := got[0], got[1:]
-		must(t, c.Later(t.Context(), []belfry.Ring{far}, time.Hour)) // bounded by a quarter
+		must(t, c.Later(t.Context(), []job.Ring{far}, time.Hour)) // bounded by a quarter
 		must(t, c.Later(t.Context(), soon, 0))
 		for _, r := range receive(t, c, 10) {
 			if r.JobID == far.JobID || r.Deliveries != 2 {
@@ -230,7 +231,7 @@ func TestOneMessageOfABatchThatIsRefusedIsNamed(t *testing.T) {
 	onEach(t, long, func(t *testing.T, p *place, c transport.Carrier) {
 		p.refuse(t)
 		left, err := c.Publish(t.Context(), tickets(1, 3))
-		wantCode(t, err, belfry.Unavailable)
+		wantCode(t, err, core.Unavailable)
 		if len(left) != 1 {
 			t.Fatal(left, err)
 		}
@@ -259,15 +260,15 @@ func TestABrokerThatWasAwayIsUsedAgain(t *testing.T) {
 			if len(rings) > 0 {
 				t.Fatal("received from nowhere")
 			}
-			return belfry.CodeOf(err) == belfry.Unavailable
+			return core.CodeOf(err) == core.Unavailable
 		})
 		left, err := c.Publish(ctx, tickets(6, 30))
-		wantCode(t, err, belfry.Unavailable)
+		wantCode(t, err, core.Unavailable)
 		if len(left) != 25 {
 			t.Errorf("%d of 25 are left", len(left))
 		}
-		wantCode(t, c.Ack(ctx, held), belfry.Unavailable)
-		wantCode(t, c.Check(ctx), belfry.Unavailable)
+		wantCode(t, c.Ack(ctx, held), core.Unavailable)
+		wantCode(t, c.Check(ctx), core.Unavailable)
 		p.open(t)
 		eventually(t, "it is found again", func() bool {
 			left, err = c.Publish(ctx, left)
@@ -293,7 +294,7 @@ func TestAPlaceThatIsMissingSaysSoAndCanBeMade(t *testing.T) {
 				"receive": second(c.Receive(t.Context(), 1, time.Second)),
 				"publish": second(c.Publish(t.Context(), tickets(1, 1))),
 			} {
-				if belfry.CodeOf(err) != belfry.Invalid || !strings.Contains(err.Error(), "belfry broker setup") && !strings.Contains(hint(err), "belfry broker setup") {
+				if core.CodeOf(err) != core.Invalid || !strings.Contains(err.Error(), "belfry broker setup") && !strings.Contains(hint(err), "belfry broker setup") {
 					t.Errorf("%s: %v", what, err)
 				}
 			}
@@ -310,7 +311,7 @@ func TestAPlaceThatIsMissingSaysSoAndCanBeMade(t *testing.T) {
 func second[T any](_ T, err error) error { return err }
 
 func hint(err error) string {
-	var e *belfry.Error
+	var e *core.Error
 	if errors.As(err, &e) {
 		return e.Hint
 	}

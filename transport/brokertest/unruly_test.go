@@ -8,7 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/job"
 	"github.com/belfry-run/belfry/transport"
 )
 
@@ -21,7 +21,7 @@ type unruly struct {
 
 	mu   sync.Mutex
 	rnd  *rand.Rand
-	past []belfry.Ticket // to be replayed
+	past []job.Ticket // to be replayed
 
 	lost, doubled, replayed, forgotten int
 }
@@ -31,7 +31,7 @@ func newUnruly(c transport.Carrier, seed uint64) *unruly {
 }
 
 // Publish says that all went well, whatever became of them.
-func (u *unruly) Publish(ctx context.Context, ts []belfry.Ticket) (left []belfry.Ticket, err error) {
+func (u *unruly) Publish(ctx context.Context, ts []job.Ticket) (left []job.Ticket, err error) {
 	left, err = u.Carrier.Publish(ctx, u.spoil(ts))
 	if err != nil {
 		return ts, err // and so some come twice
@@ -39,7 +39,7 @@ func (u *unruly) Publish(ctx context.Context, ts []belfry.Ticket) (left []belfry
 	return nil, nil
 }
 
-func (u *unruly) spoil(ts []belfry.Ticket) (sent []belfry.Ticket) {
+func (u *unruly) spoil(ts []job.Ticket) (sent []job.Ticket) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	for _, t := range ts {
@@ -65,7 +65,7 @@ func (u *unruly) spoil(ts []belfry.Ticket) (sent []belfry.Ticket) {
 }
 
 // Receive may deliver some a second time, as one message of two.
-func (u *unruly) Receive(ctx context.Context, n int, wait time.Duration) ([]belfry.Ring, error) {
+func (u *unruly) Receive(ctx context.Context, n int, wait time.Duration) ([]job.Ring, error) {
 	rings, err := u.Carrier.Receive(ctx, n, wait)
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -80,9 +80,9 @@ func (u *unruly) Receive(ctx context.Context, n int, wait time.Duration) ([]belf
 }
 
 // Ack may not arrive.
-func (u *unruly) Ack(ctx context.Context, rs []belfry.Ring) error {
+func (u *unruly) Ack(ctx context.Context, rs []job.Ring) error {
 	u.mu.Lock()
-	var heard []belfry.Ring
+	var heard []job.Ring
 	for _, r := range rs {
 		if u.calm.Load() || u.rnd.IntN(10) > 0 {
 			heard = append(heard, r)

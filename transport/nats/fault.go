@@ -7,7 +7,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
 )
 
 const (
@@ -21,9 +21,9 @@ func (s *Stream) connected() error {
 		return nil
 	}
 	if err := s.conn.LastError(); err != nil {
-		return belfry.Errorf(belfry.Unavailable, "stream %s: NATS is not connected: %w", s.place.Stream, err).WithHint(accessHint)
+		return core.Errorf(core.Unavailable, "stream %s: NATS is not connected: %w", s.place.Stream, err).WithHint(accessHint)
 	}
-	return belfry.Errorf(belfry.Unavailable, "stream %s: NATS is not connected", s.place.Stream).WithHint(accessHint)
+	return core.Errorf(core.Unavailable, "stream %s: NATS is not connected", s.place.Stream).WithHint(accessHint)
 }
 
 // fault translates what the client says.
@@ -34,9 +34,9 @@ func (s *Stream) fault(doing string, err error) error {
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		return err
 	case isMissing(err):
-		return belfry.Errorf(belfry.Invalid, "%s stream %s of NATS: it or its consumer does not exist", doing, s.place.Stream).WithHint(setupHint)
+		return core.Errorf(core.Invalid, "%s stream %s of NATS: it or its consumer does not exist", doing, s.place.Stream).WithHint(setupHint)
 	}
-	return belfry.Errorf(belfry.Unavailable, "%s stream %s of NATS: %w", doing, s.place.Stream, err).WithHint(accessHint)
+	return core.Errorf(core.Unavailable, "%s stream %s of NATS: %w", doing, s.place.Stream, err).WithHint(accessHint)
 }
 
 // isMissing knows the ways in which JetStream says that there is nothing. The

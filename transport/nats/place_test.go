@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/transport/nats"
 )
 
@@ -30,7 +30,7 @@ func TestAddresses(t *testing.T) {
 		"nats://n/r?servers=a,,b", "nats://n/r#hunter2", "nats://n/" + strings.Repeat("x", 65),
 	} {
 		_, err := nats.Parse(address)
-		if belfry.CodeOf(err) != belfry.Invalid || strings.Contains(err.Error(), "hunter2") {
+		if core.CodeOf(err) != core.Invalid || strings.Contains(err.Error(), "hunter2") {
 			t.Errorf("%s: %v", address, err)
 		}
 	}
@@ -50,7 +50,7 @@ func TestFilesThatCannotBeReadAreRefusedAtOnce(t *testing.T) {
 			t.Fatal(err)
 		}
 		s, err := nats.Open(place, nats.Options{})
-		if belfry.CodeOf(err) != belfry.Invalid {
+		if core.CodeOf(err) != core.Invalid {
 			t.Errorf("%s: %v", option, err)
 		}
 		if err == nil {

@@ -9,7 +9,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/job"
 	"github.com/belfry-run/belfry/transport/nats"
 )
 
@@ -25,9 +26,9 @@ func TestTicketsThatCannotBeSentAreLeft(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer s.Close() //nolint:errcheck // nothing was kept
-	tickets := []belfry.Ticket{{JobID: 1, Secret: "a"}, {JobID: 2, Secret: strings.Repeat("b", 5000)}, {JobID: 3, Secret: "c"}, {JobID: 4, Secret: "d"}}
+	tickets := []job.Ticket{{JobID: 1, Secret: "a"}, {JobID: 2, Secret: strings.Repeat("b", 5000)}, {JobID: 3, Secret: "c"}, {JobID: 4, Secret: "d"}}
 	left, err := s.Publish(t.Context(), tickets)
-	if belfry.CodeOf(err) != belfry.Unavailable || !slices.Equal(left, tickets[1:]) {
+	if core.CodeOf(err) != core.Unavailable || !slices.Equal(left, tickets[1:]) {
 		t.Errorf("left %d, %v", len(left), err)
 	}
 	if left, err = s.Publish(t.Context(), tickets[2:]); err != nil || len(left) != 0 {

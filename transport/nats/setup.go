@@ -8,7 +8,7 @@ import (
 
 	"github.com/nats-io/nats.go/jetstream"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/transport"
 )
 
@@ -91,6 +91,6 @@ func (s *Stream) Check(ctx context.Context) error {
 }
 
 func (s *Stream) unfit(why string) error {
-	return belfry.Errorf(belfry.Invalid, "stream %s of NATS: %s", s.place.Stream, why).
+	return core.Errorf(core.Invalid, "stream %s of NATS: %s", s.place.Stream, why).
 		WithHint("take the name of a stream that does not exist yet, and: belfry broker setup")
 }

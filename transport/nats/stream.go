@@ -26,7 +26,8 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/job"
 	"github.com/belfry-run/belfry/transport"
 )
 
@@ -85,12 +86,12 @@ func Open(place Place, o Options) (*Stream, error) {
 	}
 	conn, err := nats.Connect(place.urls(), append(settings, nats.Name(o.Name))...)
 	if err != nil {
-		return nil, belfry.Errorf(belfry.Invalid, "the client of NATS cannot be made: %w", err)
+		return nil, core.Errorf(core.Invalid, "the client of NATS cannot be made: %w", err)
 	}
 	js, err := jetstream.New(conn, jetstream.WithPublishAsyncMaxPending(publishing), jetstream.WithPublishAsyncTimeout(shortWait))
 	if err != nil {
 		conn.Close()
-		return nil, belfry.Errorf(belfry.Invalid, "the client of JetStream cannot be made: %w", err)
+		return nil, core.Errorf(core.Invalid, "the client of JetStream cannot be made: %w", err)
 	}
 	return &Stream{place: place, hold: o.Hold, log: o.Logger, conn: conn, js: js}, nil
 }
@@ -138,7 +139,7 @@ func (s *Stream) Close() error {
 
 // Publish sends tickets. A ticket that is sent again within two minutes is one
 // message.
-func (s *Stream) Publish(ctx context.Context, ts []belfry.Ticket) (left []belfry.Ticket, err error) {
+func (s *Stream) Publish(ctx context.Context, ts []job.Ticket) (left []job.Ticket, err error) {
 	if err := s.connected(); err != nil {
 		return ts, err
 	}
@@ -176,14 +177,14 @@ func await(ctx context.Context, f jetstream.PubAckFuture) error {
 }
 
 // messageID tells tickets apart without their secrets.
-func messageID(t belfry.Ticket) string {
+func messageID(t job.Ticket) string {
 	sum := sha256.Sum256([]byte(t.Secret))
 	return strconv.FormatInt(t.JobID, 10) + "." + hex.EncodeToString(sum[:8])
 }
 
 // Receive takes messages. One that cannot be read is moved to the stream of the
 // dead.
-func (s *Stream) Receive(ctx context.Context, n int, wait time.Duration) (rings []belfry.Ring, err error) {
+func (s *Stream) Receive(ctx context.Context, n int, wait time.Duration) (rings []job.Ring, err error) {
 	workers, err := s.find(ctx)
 	if err != nil {
 		return nil, err
@@ -207,7 +208,7 @@ func (s *Stream) Receive(ctx context.Context, n int, wait time.Duration) (rings 
 }
 
 // take reads one batch to its end. What arrived counts, whatever came after it.
-func (s *Stream) take(ctx context.Context, fetch func() (jetstream.MessageBatch, error)) (rings []belfry.Ring, err error) {
+func (s *Stream) take(ctx context.Context, fetch func() (jetstream.MessageBatch, error)) (rings []job.Ring, err error) {
 	batch, err := fetch()
 	if err != nil {
 		return nil, s.ended(ctx, err)
@@ -234,17 +235,17 @@ func (s *Stream) ended(ctx context.Context, err error) error {
 	return s.fault("receive from", err)
 }
 
-func (s *Stream) read(ctx context.Context, m jetstream.Msg) (belfry.Ring, bool) {
+func (s *Stream) read(ctx context.Context, m jetstream.Msg) (job.Ring, bool) {
 	meta, err := m.Metadata()
 	if err != nil {
-		return belfry.Ring{}, false // no message of JetStream
+		return job.Ring{}, false // no message of JetStream
 	}
 	t, err := transport.Decode(m.Data())
 	if err != nil {
 		s.bury(ctx, m, meta.Sequence.Stream, err)
-		return belfry.Ring{}, false
+		return job.Ring{}, false
 	}
-	return belfry.Ring{Ticket: t, Deliveries: int(meta.NumDelivered), Receipt: m.Reply()}, true
+	return job.Ring{Ticket: t, Deliveries: int(meta.NumDelivered), Receipt: m.Reply()}, true
 }
 
 // bury moves a message to the dead. If it cannot, the message comes again.
@@ -295,19 +296,19 @@ func (s *Stream) lost(err error) error {
 
 // Ack says that messages need not come again. Those that come nevertheless,
 // because this was lost, find their tickets spent.
-func (s *Stream) Ack(ctx context.Context, rs []belfry.Ring) error {
+func (s *Stream) Ack(ctx context.Context, rs []job.Ring) error {
 	return s.reply(ctx, rs, "+ACK")
 }
 
 // Later lets messages come again after d.
-func (s *Stream) Later(ctx context.Context, rs []belfry.Ring, d time.Duration) error {
+func (s *Stream) Later(ctx context.Context, rs []job.Ring, d time.Duration) error {
 	d = min(max(d, 0), transport.MaxLater)
 	return s.reply(ctx, rs, fmt.Sprintf(`-NAK {"delay": %d}`, d.Nanoseconds()))
 }
 
 // reply answers deliveries in JetStream's own words, which the client speaks only
 // through the message that it was given.
-func (s *Stream) reply(ctx context.Context, rs []belfry.Ring, word string) error {
+func (s *Stream) reply(ctx context.Context, rs []job.Ring, word string) error {
 	if err := s.connected(); err != nil {
 		return err
 	}

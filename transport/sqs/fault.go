@@ -8,7 +8,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/internal/awsfault"
 )
 
@@ -27,13 +27,13 @@ func (q *Queue) fault(doing string, err error) error {
 	var gone *types.QueueDoesNotExist
 	switch {
 	case errors.As(err, &gone):
-		return belfry.Errorf(belfry.Invalid, "%s: it does not exist in %s", name, q.place.Region).WithHint(setupHint)
+		return core.Errorf(core.Invalid, "%s: it does not exist in %s", name, q.place.Region).WithHint(setupHint)
 	case status == http.StatusUnauthorized || status == http.StatusForbidden || code == "AccessDenied":
-		return belfry.Errorf(belfry.Unavailable, "%s: the service refuses the credentials (%d %s)", name, status, code).WithHint(accessHint)
+		return core.Errorf(core.Unavailable, "%s: the service refuses the credentials (%d %s)", name, status, code).WithHint(accessHint)
 	case status != 0:
-		return belfry.Errorf(belfry.Unavailable, "%s: the service answers %d %s", name, status, code)
+		return core.Errorf(core.Unavailable, "%s: the service answers %d %s", name, status, code)
 	}
-	return belfry.Errorf(belfry.Unavailable, "%s: %w", name, awsfault.Bare(err)).WithHint(accessHint)
+	return core.Errorf(core.Unavailable, "%s: %w", name, awsfault.Bare(err)).WithHint(accessHint)
 }
 
 // refused names the entries of a batch that the service did not take.
@@ -44,6 +44,6 @@ func (q *Queue) refused(doing string, failed []types.BatchResultErrorEntry) (ids
 	for _, f := range failed {
 		ids = append(ids, aws.ToString(f.Id))
 	}
-	return ids, belfry.Errorf(belfry.Unavailable, "%s queue %s of SQS: the service refuses %d of a batch (%s)",
+	return ids, core.Errorf(core.Unavailable, "%s queue %s of SQS: the service refuses %d of a batch (%s)",
 		doing, q.place.Queue, len(failed), aws.ToString(failed[0].Code))
 }

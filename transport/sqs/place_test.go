@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/transport/sqs"
 )
 
@@ -27,7 +27,7 @@ func TestAddresses(t *testing.T) {
 		"sqs://eu-central-1/render?endpoint=hunter2", "sqs://eu-central-1/render?endpoint=http://hunter2@x", "sqs://eu-central-1/render?%zz=hunter2",
 	} {
 		_, err := sqs.Parse(address)
-		if belfry.CodeOf(err) != belfry.Invalid || strings.Contains(err.Error(), "hunter2") {
+		if core.CodeOf(err) != core.Invalid || strings.Contains(err.Error(), "hunter2") {
 			t.Errorf("%s: %v", address, err)
 		}
 	}

@@ -27,8 +27,9 @@ import (
 	api "github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/internal/exchange"
+	"github.com/belfry-run/belfry/job"
 	"github.com/belfry-run/belfry/transport"
 )
 
@@ -79,7 +80,7 @@ func Open(ctx context.Context, place Place, o Options) (*Queue, error) {
 		return nil
 	})
 	if err != nil {
-		return nil, belfry.Errorf(belfry.Invalid, "the settings of the AWS tools cannot be read: %w", err)
+		return nil, core.Errorf(core.Invalid, "the settings of the AWS tools cannot be read: %w", err)
 	}
 	carrier := http.DefaultTransport.(*http.Transport).Clone()
 	client := api.NewFromConfig(settings, func(so *api.Options) {
@@ -116,12 +117,12 @@ func (q *Queue) find(ctx context.Context) (*string, error) {
 }
 
 // Publish sends tickets.
-func (q *Queue) Publish(ctx context.Context, ts []belfry.Ticket) (left []belfry.Ticket, err error) {
+func (q *Queue) Publish(ctx context.Context, ts []job.Ticket) (left []job.Ticket, err error) {
 	url, err := q.find(ctx)
 	if err != nil {
 		return ts, err
 	}
-	return inBatches(ts, func(part []belfry.Ticket) ([]string, error) {
+	return inBatches(ts, func(part []job.Ticket) ([]string, error) {
 		entries := make([]types.SendMessageBatchRequestEntry, len(part))
 		for i, t := range part {
 			entries[i] = types.SendMessageBatchRequestEntry{Id: id(i), MessageBody: aws.String(string(transport.Encode(t)))}
@@ -136,12 +137,12 @@ func (q *Queue) Publish(ctx context.Context, ts []belfry.Ticket) (left []belfry.
 
 // Receive takes messages. One that cannot be read is logged and left for the
 // dead-letter queue.
-func (q *Queue) Receive(ctx context.Context, n int, wait time.Duration) ([]belfry.Ring, error) {
+func (q *Queue) Receive(ctx context.Context, n int, wait time.Duration) ([]job.Ring, error) {
 	url, err := q.find(ctx)
 	if err != nil {
 		return nil, err
 	}
-	var rings []belfry.Ring
+	var rings []job.Ring
 	for left := n; left > 0; {
 		ask := min(left, maxBatch)
 		out, err := q.client.ReceiveMessage(ctx, &api.ReceiveMessageInput{
@@ -169,7 +170,7 @@ func (q *Queue) Receive(ctx context.Context, n int, wait time.Duration) ([]belfr
 	return rings, nil
 }
 
-func (q *Queue) read(m types.Message) (belfry.Ring, bool) {
+func (q *Queue) read(m types.Message) (job.Ring, bool) {
 	times, _ := strconv.Atoi(m.Attributes[string(types.MessageSystemAttributeNameApproximateReceiveCount)])
 	t, err := transport.Decode([]byte(aws.ToString(m.Body)))
 	if err != nil {
@@ -177,18 +178,18 @@ func (q *Queue) read(m types.Message) (belfry.Ring, bool) {
 			q.log.Warn("message of broker cannot be read and is left for the dead-letter queue",
 				"broker_queue", q.place.Queue, "message", aws.ToString(m.MessageId), "why", err)
 		}
-		return belfry.Ring{}, false
+		return job.Ring{}, false
 	}
-	return belfry.Ring{Ticket: t, Deliveries: times, Receipt: aws.ToString(m.ReceiptHandle)}, true
+	return job.Ring{Ticket: t, Deliveries: times, Receipt: aws.ToString(m.ReceiptHandle)}, true
 }
 
 // Ack deletes messages.
-func (q *Queue) Ack(ctx context.Context, rs []belfry.Ring) error {
+func (q *Queue) Ack(ctx context.Context, rs []job.Ring) error {
 	url, err := q.find(ctx)
 	if err != nil {
 		return err
 	}
-	_, err = inBatches(rs, func(part []belfry.Ring) ([]string, error) {
+	_, err = inBatches(rs, func(part []job.Ring) ([]string, error) {
 		entries := make([]types.DeleteMessageBatchRequestEntry, len(part))
 		for i, r := range part {
 			entries[i] = types.DeleteMessageBatchRequestEntry{Id: id(i), ReceiptHandle: aws.String(r.Receipt)}
@@ -203,13 +204,13 @@ func (q *Queue) Ack(ctx context.Context, rs []belfry.Ring) error {
 }
 
 // Later makes messages visible again after d.
-func (q *Queue) Later(ctx context.Context, rs []belfry.Ring, d time.Duration) error {
+func (q *Queue) Later(ctx context.Context, rs []job.Ring, d time.Duration) error {
 	url, err := q.find(ctx)
 	if err != nil {
 		return err
 	}
 	seconds := int32((min(max(d, 0), transport.MaxLater) + time.Second - 1) / time.Second)
-	_, err = inBatches(rs, func(part []belfry.Ring) ([]string, error) {
+	_, err = inBatches(rs, func(part []job.Ring) ([]string, error) {
 		entries := make([]types.ChangeMessageVisibilityBatchRequestEntry, len(part))
 		for i, r := range part {
 			entries[i] = types.ChangeMessageVisibilityBatchRequestEntry{Id: id(i), ReceiptHandle: aws.String(r.Receipt), VisibilityTimeout: seconds}

@@ -10,7 +10,7 @@ import (
 	api "github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/transport"
 )
 
@@ -44,10 +44,10 @@ func (q *Queue) Check(ctx context.Context) error {
 	}
 	switch {
 	case policy.Target == "":
-		return belfry.Errorf(belfry.Invalid, "queue %s of SQS has no dead-letter queue: a message that nobody can read would come back for days", q.place.Queue).
+		return core.Errorf(core.Invalid, "queue %s of SQS has no dead-letter queue: a message that nobody can read would come back for days", q.place.Queue).
 			WithHint("give it one with a maxReceiveCount of at least %d, or: belfry broker setup", transport.MinDeliveries)
 	case policy.Most < transport.MinDeliveries:
-		return belfry.Errorf(belfry.Invalid, "queue %s of SQS gives a message up after %d deliveries; workers put tickets off more often than that", q.place.Queue, policy.Most).
+		return core.Errorf(core.Invalid, "queue %s of SQS gives a message up after %d deliveries; workers put tickets off more often than that", q.place.Queue, policy.Most).
 			WithHint("set maxReceiveCount to at least %d", transport.MinDeliveries)
 	}
 	return nil
@@ -69,7 +69,7 @@ func (q *Queue) redrive(ctx context.Context) (policy redrive, err error) {
 		return policy, nil
 	}
 	if err := json.Unmarshal([]byte(text), &policy); err != nil {
-		return policy, belfry.Errorf(belfry.Unavailable, "the redrive policy of queue %s of SQS cannot be read: %w", q.place.Queue, err)
+		return policy, core.Errorf(core.Unavailable, "the redrive policy of queue %s of SQS cannot be read: %w", q.place.Queue, err)
 	}
 	return policy, nil
 }
@@ -86,9 +86,9 @@ const (
 // them together, if the queue has none.
 func (q *Queue) Setup(ctx context.Context) error {
 	_, err := q.find(ctx)
-	switch belfry.CodeOf(err) {
+	switch core.CodeOf(err) {
 	case "":
-	case belfry.Invalid:
+	case core.Invalid:
 		if _, err := q.make(ctx, q.place.Queue, keepTickets); err != nil {
 			return err
 		}

@@ -7,16 +7,18 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/alert"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/view"
 )
 
 type alertAPI interface {
-	Alerts(ctx context.Context, f belfry.AlertFilter) (belfry.Page[belfry.Alert], error)
-	AlertTries(ctx context.Context, namespace string, alert int64) ([]belfry.AlertTry, error)
-	SaveAlertRule(ctx context.Context, d belfry.AlertRule) (belfry.AlertRule, error)
+	Alerts(ctx context.Context, f alert.Filter) (core.Page[alert.Alert], error)
+	AlertTries(ctx context.Context, namespace string, alert int64) ([]alert.Try, error)
+	SaveAlertRule(ctx context.Context, d alert.Rule) (alert.Rule, error)
 	DeleteAlertRule(ctx context.Context, namespace, name string) error
-	AlertRule(ctx context.Context, namespace, name string) (belfry.AlertRule, error)
-	AlertRules(ctx context.Context, f belfry.DocumentFilter) (belfry.Page[belfry.AlertRule], error)
+	AlertRule(ctx context.Context, namespace, name string) (alert.Rule, error)
+	AlertRules(ctx context.Context, f view.DocumentFilter) (core.Page[alert.Rule], error)
 }
 
 var alertRoutes = []route{
@@ -31,22 +33,22 @@ var alertRoutes = []route{
 
 // alertLog is the part "alerts": what was to be told, and what came of it.
 type alertLog struct {
-	Page  belfry.Page[belfry.Alert]
-	Tries map[int64][]belfry.AlertTry
+	Page  core.Page[alert.Alert]
+	Tries map[int64][]alert.Try
 }
 
 // alertLog reads a page of alerts with their tries.
-func (p *page) alertLog(f belfry.AlertFilter) (l alertLog, err error) {
+func (p *page) alertLog(f alert.Filter) (l alertLog, err error) {
 	ctx := p.r.Context()
 	if l.Page, err = p.api.Alerts(ctx, f); err != nil {
 		return l, err
 	}
-	l.Tries = map[int64][]belfry.AlertTry{}
-	tries := make([][]belfry.AlertTry, len(l.Page.Items))
+	l.Tries = map[int64][]alert.Try{}
+	tries := make([][]alert.Try, len(l.Page.Items))
 	var reads []func() error
 	for i, a := range l.Page.Items {
 		if a.Tries > 0 {
-			reads = append(reads, get(&tries[i], func() ([]belfry.AlertTry, error) { return p.api.AlertTries(ctx, a.Namespace, a.ID) }))
+			reads = append(reads, get(&tries[i], func() ([]alert.Try, error) { return p.api.AlertTries(ctx, a.Namespace, a.ID) }))
 		}
 	}
 	if err := p.together(reads...); err != nil {
@@ -60,12 +62,12 @@ func (p *page) alertLog(f belfry.AlertFilter) (l alertLog, err error) {
 
 type alertsData struct {
 	alertLog
-	Filter belfry.AlertFilter
+	Filter alert.Filter
 }
 
 func alertList(p *page) error {
-	d := alertsData{Filter: belfry.AlertFilter{
-		Paging: belfry.Paging{Cursor: p.Query("cursor")}, Namespace: p.Namespace, Channel: p.Query("channel"), Monitor: p.Query("monitor"), State: belfry.AlertState(p.Query("state")),
+	d := alertsData{Filter: alert.Filter{
+		Paging: core.Paging{Cursor: p.Query("cursor")}, Namespace: p.Namespace, Channel: p.Query("channel"), Monitor: p.Query("monitor"), State: alert.State(p.Query("state")),
 	}}
 	var err error
 	if d.alertLog, err = p.alertLog(d.Filter); err != nil {
@@ -78,7 +80,7 @@ func alertList(p *page) error {
 func (p *page) AlertTabs(d alertsData) []tab {
 	at := d.Filter.State
 	tabs := []tab{newTab("All", p.Here("state", "", "cursor", ""), at == "", "")}
-	for _, s := range []belfry.AlertState{belfry.AlertPending, belfry.AlertSent, belfry.AlertFailed, belfry.AlertSuppressed} {
+	for _, s := range []alert.State{alert.Pending, alert.Sent, alert.Failed, alert.Suppressed} {
 		tabs = append(tabs, newTab(sentenceCase(string(s)), p.Here("state", s, "cursor", ""), at == s, ""))
 	}
 	return tabs
@@ -98,7 +100,7 @@ func alertRuleList(p *page) error {
 }
 
 // RuleFor is what a rule is about.
-func (p *page) RuleFor(a belfry.AlertRule) string {
+func (p *page) RuleFor(a alert.Rule) string {
 	var parts []string
 	for _, t := range []struct {
 		noun  string
@@ -123,7 +125,7 @@ func (p *page) RuleFor(a belfry.AlertRule) string {
 }
 
 // Notices are the types of a rule in words.
-func (p *page) Notices(list []belfry.NoticeType) string {
+func (p *page) Notices(list []alert.NoticeType) string {
 	texts := make([]string, len(list))
 	for i, n := range list {
 		texts[i] = words(n)
@@ -136,8 +138,8 @@ func alertRuleGroups(isNew bool, channels []string) []inputGroup {
 	if isNew {
 		name = []input{{Path: "name", Label: "Name", Need: true}}
 	}
-	types := make([]string, len(belfry.NoticeTypes))
-	for i, n := range belfry.NoticeTypes {
+	types := make([]string, len(alert.NoticeTypes))
+	for i, n := range alert.NoticeTypes {
 		types[i] = string(n)
 	}
 	to := input{Path: "channels", Label: "Channels", Kind: asSet, Options: channels}
@@ -169,7 +171,7 @@ type alertRuleData struct {
 
 // channelNames are those that a rule may name, as many as a form can show.
 func (p *page) channelNames(also []string) ([]string, error) {
-	all, err := p.api.Channels(p.r.Context(), belfry.DocumentFilter{Paging: belfry.Paging{Limit: 1000}, Namespace: p.Namespace})
+	all, err := p.api.Channels(p.r.Context(), view.DocumentFilter{Paging: core.Paging{Limit: 1000}, Namespace: p.Namespace})
 	if err != nil {
 		return nil, err
 	}
@@ -204,7 +206,7 @@ func newAlertRule(p *page) error {
 		return err
 	}
 	values := url.Values{}
-	for _, n := range belfry.DefaultNotices {
+	for _, n := range alert.DefaultNotices {
 		values.Add("on", string(n))
 	}
 	return p.show("alert-rule", p.alertRuleForm("", channels, values, nil))
@@ -228,7 +230,7 @@ func saveAlertRule(p *page) error {
 	if err != nil {
 		return err
 	}
-	var a belfry.AlertRule
+	var a alert.Rule
 	if err = doc.read(inputsOf(alertRuleGroups(name == "", channels)), p.r.PostForm); err == nil {
 		err = doc.to(&a)
 	}
@@ -242,7 +244,7 @@ func saveAlertRule(p *page) error {
 		_, err = p.api.SaveAlertRule(p.expecting(), a)
 	}
 	if err != nil {
-		e, shown := meanwhile(p, err, "alert_rule", name, p.Link("alert-rules", name), a, func() (belfry.AlertRule, error) { return p.api.AlertRule(ctx, p.Namespace, name) })
+		e, shown := meanwhile(p, err, "alert_rule", name, p.Link("alert-rules", name), a, func() (alert.Rule, error) { return p.api.AlertRule(ctx, p.Namespace, name) })
 		d := p.alertRuleForm(name, channels, p.r.PostForm, shown)
 		d.edit = e
 		return p.again("alert-rule", d, err)
@@ -264,7 +266,7 @@ func (l alertLog) Log() alertLog { return l }
 // Sent is how many of them went out.
 func (l alertLog) Sent() (n int) {
 	for _, a := range l.Page.Items {
-		if a.State == belfry.AlertSent {
+		if a.State == alert.Sent {
 			n++
 		}
 	}

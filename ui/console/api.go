@@ -4,7 +4,8 @@ import (
 	"context"
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/access"
+	"github.com/belfry-run/belfry/view"
 )
 
 // API is what the pages read and change through: the API of the node itself,
@@ -49,17 +50,17 @@ type API interface {
 
 type whoAPI interface {
 	// Whoami answers the token itself.
-	Whoami(ctx context.Context) (belfry.Token, error)
+	Whoami(ctx context.Context) (access.Token, error)
 }
 
 type watchAPI interface {
-	Events(ctx context.Context, namespace, cursor string, wait time.Duration) ([]belfry.Event, string, error)
+	Events(ctx context.Context, namespace, cursor string, wait time.Duration) ([]view.Event, string, error)
 }
 
 // Sessions keeps who is signed in.
 type Sessions interface {
-	OpenWebSession(ctx context.Context, w belfry.WebSession, l belfry.WebSessionLimits) (belfry.WebSession, error)
+	OpenWebSession(ctx context.Context, w access.WebSession, l access.WebSessionLimits) (access.WebSession, error)
 	// WebSession answers a NotFound error for one that has ended.
-	WebSession(ctx context.Context, hash string, l belfry.WebSessionLimits) (belfry.WebSession, error)
+	WebSession(ctx context.Context, hash string, l access.WebSessionLimits) (access.WebSession, error)
 	CloseWebSession(ctx context.Context, hash string) error
 }

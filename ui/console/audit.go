@@ -8,12 +8,14 @@ import (
 	"strings"
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/access"
+	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/internal/textdiff"
+	"github.com/belfry-run/belfry/job"
 )
 
 type auditAPI interface {
-	Audit(ctx context.Context, f belfry.AuditFilter) (belfry.Page[belfry.Audit], error)
+	Audit(ctx context.Context, f access.AuditFilter) (core.Page[access.Audit], error)
 }
 
 var auditRoutes = []route{{"GET /audit", auditPage}}
@@ -22,7 +24,7 @@ var auditRoutes = []route{{"GET /audit", auditPage}}
 var auditNouns = []string{"", "alert_rule", "artifact", "backfill", "calendar", "channel", "cycle", "job", "join_token", "monitor", "page_version", "queue", "schedule", "secret", "status_page", "task", "token", "window", "worker"}
 
 type auditData struct {
-	Filter  belfry.AuditFilter
+	Filter  access.AuditFilter
 	Since   string // as they were written
 	Until   string
 	Changes []auditChange
@@ -32,7 +34,7 @@ type auditData struct {
 
 // auditChange is one change, with what it made of what was there.
 type auditChange struct {
-	belfry.Audit
+	access.Audit
 	Diff  textdiff.Result
 	Whole string // of what is not text to compare, or came or went as a whole
 }
@@ -41,7 +43,7 @@ func auditPage(p *page) error {
 	q := p.r.URL.Query()
 	value := func(name string) string { return strings.TrimSpace(q.Get(name)) }
 	d := auditData{Since: value("since"), Until: value("until")}
-	d.Filter = belfry.AuditFilter{Namespace: p.Namespace, Noun: value("noun"), Name: value("name"), Actor: value("actor"), Paging: belfry.Paging{Cursor: q.Get("cursor")}}
+	d.Filter = access.AuditFilter{Namespace: p.Namespace, Noun: value("noun"), Name: value("name"), Actor: value("actor"), Paging: core.Paging{Cursor: q.Get("cursor")}}
 	if d.Err = d.readTimes(p.Now); d.Err != nil {
 		return p.again("audit", d, d.Err)
 	}
@@ -64,9 +66,9 @@ func (d *auditData) readTimes(now time.Time) error {
 		if t.text == "" {
 			continue
 		}
-		at, err := belfry.ParseWhen(t.text, now.UTC())
+		at, err := job.ParseWhen(t.text, now.UTC())
 		if err != nil {
-			return belfry.InvalidField(t.name, t.text, err.Error(), "")
+			return core.InvalidField(t.name, t.text, err.Error(), "")
 		}
 		*t.to = at
 	}
@@ -76,13 +78,13 @@ func (d *auditData) readTimes(now time.Time) error {
 // quietFields are fields that every change changes, and that say nothing.
 var quietFields = []string{"updated_at", "generation"}
 
-func newAuditChange(a belfry.Audit) auditChange {
+func newAuditChange(a access.Audit) auditChange {
 	before, after := auditText(a.Before), auditText(a.After)
 	c := auditChange{Audit: a}
 	if before != "" && after != "" {
 		c.Diff = textdiff.Diff(before, after, textdiff.Options{MaxHunks: 40, MaxBytes: 64 << 10})
 	} else {
-		c.Whole, _ = belfry.CleanText(before+after, 64<<10)
+		c.Whole, _ = core.CleanText(before+after, 64<<10)
 	}
 	return c
 }
@@ -137,12 +139,12 @@ func (p *page) AuditNouns() string { return strings.TrimSpace(strings.Join(audit
 
 // ThingLink is where something that was changed is shown; empty where it has
 // no page.
-func (p *page) ThingLink(a belfry.Audit) string {
+func (p *page) ThingLink(a access.Audit) string {
 	switch a.Noun {
 	case "task":
 		return p.TaskLink(a.Namespace, a.Name)
 	case "job":
-		if _, err := belfry.JobIDFromText("id", a.Name); err != nil {
+		if _, err := job.IDFromText("id", a.Name); err != nil {
 			return "" // several
 		}
 		return p.LinkIn(a.Namespace, "jobs", a.Name)

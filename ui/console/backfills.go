@@ -7,14 +7,15 @@ import (
 	"strings"
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/schedule"
 )
 
 type backfillsAPI interface {
-	StartBackfill(ctx context.Context, b belfry.Backfill) (belfry.Backfill, error)
-	SetBackfill(ctx context.Context, namespace string, id int64, state belfry.BackfillState) (belfry.Backfill, error)
-	Backfills(ctx context.Context, f belfry.BackfillFilter) (belfry.Page[belfry.Backfill], error)
-	Look(ctx context.Context, q belfry.LookQuery) (belfry.Look, error)
+	StartBackfill(ctx context.Context, b schedule.Backfill) (schedule.Backfill, error)
+	SetBackfill(ctx context.Context, namespace string, id int64, state schedule.BackfillState) (schedule.Backfill, error)
+	Backfills(ctx context.Context, f schedule.BackfillFilter) (core.Page[schedule.Backfill], error)
+	Look(ctx context.Context, q schedule.LookQuery) (schedule.Look, error)
 }
 
 var backfillRoutes = []route{
@@ -26,7 +27,7 @@ var backfillRoutes = []route{
 // backfillData is the form of a backfill and, once it can be read, what the
 // backfill would run.
 type backfillData struct {
-	Schedule belfry.Schedule
+	Schedule schedule.Schedule
 	From, To string
 	Overlap  string
 	Missing  bool
@@ -35,12 +36,12 @@ type backfillData struct {
 	Err      error
 	Asked    bool
 	Preview  backfillPreview
-	ask      belfry.Backfill
+	ask      schedule.Backfill
 }
 
 // backfillPreview is how many nominal times a backfill is about.
 type backfillPreview struct {
-	Times  int // counted up to belfry.CountLimit
+	Times  int // counted up to core.CountLimit
 	Closed int // that a calendar keeps out
 	First  []comingRow
 	Last   moment
@@ -62,8 +63,8 @@ func (p *page) readBackfill(value func(string) string) (d backfillData, err erro
 	if !d.Asked { // a day is a good guess
 		d.From, d.To, d.Missing = inZone(p.Now.Add(-24*time.Hour), d.Schedule.Zone), inZone(p.Now, d.Schedule.Zone), true
 	}
-	d.ask = belfry.Backfill{Namespace: d.Schedule.Namespace, Schedule: d.Schedule.Name, Overlap: belfry.Overlap(d.Overlap), OnlyMissing: d.Missing, Note: d.Note}
-	var faults []belfry.FieldError
+	d.ask = schedule.Backfill{Namespace: d.Schedule.Namespace, Schedule: d.Schedule.Name, Overlap: schedule.Overlap(d.Overlap), OnlyMissing: d.Missing, Note: d.Note}
+	var faults []core.FieldError
 	fault := func(err error) { faults = append(faults, faultsOf(err)...) }
 	if d.ask.From, err = readTime("from", d.From, d.Schedule.Zone); err != nil {
 		fault(err)
@@ -73,13 +74,13 @@ func (p *page) readBackfill(value func(string) string) (d backfillData, err erro
 	}
 	if d.Limit != "" {
 		if d.ask.Limit, err = strconv.Atoi(d.Limit); err != nil {
-			fault(belfry.InvalidField("limit", d.Limit, "is not a number", ""))
+			fault(core.InvalidField("limit", d.Limit, "is not a number", ""))
 		}
 	}
 	d.ask = d.ask.WithDefaults()
 	d.Overlap, d.Limit = string(d.ask.Overlap), strconv.Itoa(d.ask.Limit)
 	if len(faults) > 0 {
-		d.Err = &belfry.Error{Code: belfry.Invalid, Message: "this backfill cannot be read", Fields: faults}
+		d.Err = &core.Error{Code: core.Invalid, Message: "this backfill cannot be read", Fields: faults}
 	} else {
 		d.Err = d.ask.Validate(p.Now)
 	}
@@ -104,8 +105,8 @@ func backfillPage(p *page) error {
 
 // previewBackfill counts the nominal times of a span.
 func (p *page) previewBackfill(d backfillData) (v backfillPreview, err error) {
-	for from := d.ask.From; v.Times <= belfry.CountLimit; {
-		look, err := p.api.Look(p.r.Context(), belfry.LookQuery{Namespace: d.ask.Namespace, Name: d.ask.Schedule, From: from, N: belfry.MaxLook})
+	for from := d.ask.From; v.Times <= core.CountLimit; {
+		look, err := p.api.Look(p.r.Context(), schedule.LookQuery{Namespace: d.ask.Namespace, Name: d.ask.Schedule, From: from, N: schedule.MaxLook})
 		if err != nil {
 			return v, err
 		}
@@ -118,7 +119,7 @@ func (p *page) previewBackfill(d backfillData) (v backfillPreview, err error) {
 				v.Short = true
 				return v, nil
 			}
-			if c.Skipped == belfry.ReasonMaxRuns { // a backfill does not count
+			if c.Skipped == schedule.ReasonMaxRuns { // a backfill does not count
 				c.Skipped, c.DueAt = "", c.Nominal
 			}
 			v.Times, n = v.Times+1, n+1
@@ -128,11 +129,11 @@ func (p *page) previewBackfill(d backfillData) (v backfillPreview, err error) {
 			}
 			if len(v.First) < backfillShown {
 				c.DueAt = time.Time{} // they start one after another, or at once
-				v.First = append(v.First, p.comingRows([]belfry.Coming{c}, d.Schedule.Zone)...)
+				v.First = append(v.First, p.comingRows([]schedule.Coming{c}, d.Schedule.Zone)...)
 			}
 			from = c.Nominal.Add(time.Microsecond)
 		}
-		if n < belfry.MaxLook {
+		if n < schedule.MaxLook {
 			break
 		}
 	}
@@ -144,7 +145,7 @@ func startBackfill(p *page) error {
 	if err != nil {
 		return err
 	}
-	var b belfry.Backfill
+	var b schedule.Backfill
 	if d.Err == nil {
 		b, d.Err = p.api.StartBackfill(p.r.Context(), d.ask)
 	}
@@ -157,17 +158,17 @@ func startBackfill(p *page) error {
 // changeBackfill pauses one, lets it go on, or ends it.
 func changeBackfill(p *page) error {
 	verbs := map[string]struct {
-		state belfry.BackfillState
+		state schedule.BackfillState
 		said  string
 	}{
-		"pause":  {belfry.BackfillPaused, "is paused: it makes no more jobs"},
-		"resume": {belfry.BackfillActive, "goes on"},
-		"cancel": {belfry.BackfillCanceled, "is canceled. Jobs that it made stay"},
+		"pause":  {schedule.BackfillPaused, "is paused: it makes no more jobs"},
+		"resume": {schedule.BackfillActive, "goes on"},
+		"cancel": {schedule.BackfillCanceled, "is canceled. Jobs that it made stay"},
 	}
 	verb, known := verbs[p.r.PathValue("verb")]
 	id, err := strconv.ParseInt(p.r.PathValue("id"), 10, 64)
 	if !known || err != nil {
-		return belfry.Errorf(belfry.NotFound, "there is nothing at %s", p.r.URL.Path).WithHint("go back to the schedule")
+		return core.Errorf(core.NotFound, "there is nothing at %s", p.r.URL.Path).WithHint("go back to the schedule")
 	}
 	b, err := p.api.SetBackfill(p.r.Context(), p.Namespace, id, verb.state)
 	if err != nil {
@@ -180,7 +181,7 @@ func changeBackfill(p *page) error {
 func (p *page) BackfillFields(d backfillData) []field {
 	zone := "In " + d.Schedule.Zone + ", such as 2026-12-24 18:00."
 	overlap := newField("overlap", "Order", "", d.Overlap, "buffer_all runs one after another, allow starts all of them without waiting.", d.Err).
-		Among(string(belfry.OverlapBufferAll), string(belfry.OverlapAllow))
+		Among(string(schedule.OverlapBufferAll), string(schedule.OverlapAllow))
 	return []field{
 		newField("from", "From", "text", d.From, zone, d.Err).Need(), newField("to", "To", "text", d.To, zone+" Not after now.", d.Err).Need(),
 		overlap, newField("only_missing", "Only missing runs", "check", strconv.FormatBool(d.Missing), "", nil),
@@ -205,7 +206,7 @@ func (p *page) BackfillCommand(d backfillData) command {
 }
 
 // CancelBackfill asks before a backfill ends.
-func (p *page) CancelBackfill(b belfry.Backfill) confirm {
+func (p *page) CancelBackfill(b schedule.Backfill) confirm {
 	id := strconv.FormatInt(b.ID, 10)
 	cmd := p.Command("POST", p.V1("backfills", b.ID, "cancel"), "", "backfill", "cancel", id)
 	return confirm{ID: "cancel-" + id, Button: "Cancel", Do: "Cancel the backfill", Danger: true, Title: "Cancel backfill " + id + "?",
@@ -213,7 +214,7 @@ func (p *page) CancelBackfill(b belfry.Backfill) confirm {
 }
 
 // BackfillBar is how far a backfill is.
-func (p *page) BackfillBar(b belfry.Backfill) bar {
+func (p *page) BackfillBar(b schedule.Backfill) bar {
 	share, span := 0.0, b.To.Sub(b.From).Seconds()
 	if !b.Done.IsZero() {
 		share = b.Done.Sub(b.From).Seconds()
@@ -221,7 +222,7 @@ func (p *page) BackfillBar(b belfry.Backfill) bar {
 	if span <= 0 {
 		span = 1
 	}
-	if b.State == belfry.BackfillCompleted && b.Made < b.Limit {
+	if b.State == schedule.BackfillCompleted && b.Made < b.Limit {
 		share = span
 	}
 	text := plural(b.Made, "job", "jobs")

@@ -8,14 +8,15 @@ import (
 	"strings"
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/cron"
+	"github.com/belfry-run/belfry/schedule"
 )
 
 type calendarsAPI interface {
-	Calendar(ctx context.Context, namespace, name string) (belfry.Calendar, error)
-	Calendars(ctx context.Context, f belfry.CalendarFilter) (belfry.Page[belfry.Calendar], error)
-	SaveCalendar(ctx context.Context, c belfry.Calendar) (belfry.Calendar, error)
+	Calendar(ctx context.Context, namespace, name string) (schedule.Calendar, error)
+	Calendars(ctx context.Context, f schedule.CalendarFilter) (core.Page[schedule.Calendar], error)
+	SaveCalendar(ctx context.Context, c schedule.Calendar) (schedule.Calendar, error)
 	DeleteCalendar(ctx context.Context, namespace, name string) error
 }
 
@@ -30,12 +31,12 @@ var calendarRoutes = []route{
 }
 
 type calendarListData struct {
-	Items []belfry.Calendar
+	Items []schedule.Calendar
 	Pager pager
 }
 
 func calendarList(p *page) error {
-	found, err := p.api.Calendars(p.r.Context(), belfry.CalendarFilter{Paging: belfry.Paging{Cursor: p.Query("cursor")}, Namespace: p.Namespace})
+	found, err := p.api.Calendars(p.r.Context(), schedule.CalendarFilter{Paging: core.Paging{Cursor: p.Query("cursor")}, Namespace: p.Namespace})
 	if err != nil {
 		return err
 	}
@@ -44,7 +45,7 @@ func calendarList(p *page) error {
 
 // calendarData is a calendar and what it comes to.
 type calendarData struct {
-	belfry.Calendar
+	schedule.Calendar
 	Closed bool   // now
 	Why    string // it is closed now
 	Change moment // when that ends or begins
@@ -162,7 +163,7 @@ func beginOf(day time.Time, zone *time.Location) time.Time {
 // calendarForm is a calendar as somebody writes it.
 type calendarForm struct {
 	edit
-	Saved       *belfry.Calendar
+	Saved       *schedule.Calendar
 	Name        string
 	Description string
 	Zone        string
@@ -174,7 +175,7 @@ type calendarForm struct {
 type closingRow struct {
 	N                       int
 	Reason, Kind, Text, For string
-	Faults                  []belfry.FieldError
+	Faults                  []core.FieldError
 }
 
 // closingKinds are the ways to write a closing.
@@ -245,7 +246,7 @@ func saveCalendar(p *page) error {
 		name = strings.TrimSpace(v.Get("name"))
 	}
 	f.Name, f.Description, f.Zone = name, strings.TrimSpace(v.Get("description")), strings.TrimSpace(v.Get("zone"))
-	c := belfry.Calendar{Namespace: p.Namespace, Name: name, Description: f.Description, CalendarSpec: cron.CalendarSpec{Zone: f.Zone, Closings: []cron.Closing{}}}
+	c := schedule.Calendar{Namespace: p.Namespace, Name: name, Description: f.Description, CalendarSpec: cron.CalendarSpec{Zone: f.Zone, Closings: []cron.Closing{}}}
 	at := func(key string, i int) string {
 		if i < len(v[key]) {
 			return strings.TrimSpace(strings.ReplaceAll(v[key][i], "\r\n", "\n"))
@@ -276,7 +277,7 @@ func saveCalendar(p *page) error {
 		_, f.Err = p.api.SaveCalendar(p.expecting(), c)
 	}
 	if refused := f.Err; refused != nil {
-		f.edit, f.Err = meanwhile(p, refused, "calendar", name, p.Link("calendars", name, "edit"), c, func() (belfry.Calendar, error) {
+		f.edit, f.Err = meanwhile(p, refused, "calendar", name, p.Link("calendars", name, "edit"), c, func() (schedule.Calendar, error) {
 			return p.api.Calendar(p.r.Context(), p.Namespace, name)
 		})
 		for _, fault := range faultsOf(f.Err) {
@@ -294,21 +295,21 @@ func saveCalendar(p *page) error {
 // checkCalendar says which closings cannot be read, which the API says of the
 // first alone and without its place, and refuses to replace a calendar that
 // somebody did not mean.
-func (p *page) checkCalendar(f calendarForm, c belfry.Calendar) error {
-	var faults []belfry.FieldError
+func (p *page) checkCalendar(f calendarForm, c schedule.Calendar) error {
+	var faults []core.FieldError
 	for i, cl := range c.Closings {
 		if _, err := cron.NewCalendar(cron.CalendarSpec{Zone: "UTC", Closings: []cron.Closing{cl}}); err != nil {
-			faults = append(faults, belfry.FieldError{Field: fmt.Sprintf("closings[%d]", i), Message: err.Error()})
+			faults = append(faults, core.FieldError{Field: fmt.Sprintf("closings[%d]", i), Message: err.Error()})
 		}
 	}
 	if len(faults) > 0 {
-		return &belfry.Error{Code: belfry.Invalid, Message: "this calendar cannot be read", Fields: faults}
+		return &core.Error{Code: core.Invalid, Message: "this calendar cannot be read", Fields: faults}
 	}
-	if f.Saved != nil || belfry.CheckName("name", c.Name) != nil {
+	if f.Saved != nil || core.ValidName("name", c.Name) != nil {
 		return nil
 	}
 	if _, err := p.api.Calendar(p.r.Context(), p.Namespace, c.Name); err == nil {
-		return belfry.InvalidField("name", c.Name, "is taken", "edit that calendar, or choose another name")
+		return core.InvalidField("name", c.Name, "is taken", "edit that calendar, or choose another name")
 	}
 	return nil
 }
@@ -322,7 +323,7 @@ func deleteCalendar(p *page) error {
 }
 
 // DeleteCalendar asks before a calendar is deleted.
-func (p *page) DeleteCalendar(c belfry.Calendar) confirm {
+func (p *page) DeleteCalendar(c schedule.Calendar) confirm {
 	cmd := p.Command("DELETE", p.V1("calendars", c.Name), "", "calendar", "delete", c.Name)
 	return confirm{ID: "delete", Button: "Delete", Danger: true, Title: "Delete calendar " + c.Name + "?",
 		Text: "One that a schedule names is kept.", Action: p.Link("calendars", c.Name, "delete"), Cmd: &cmd}

@@ -6,15 +6,17 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/alert"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/view"
 )
 
 type channelAPI interface {
-	SaveChannel(ctx context.Context, d belfry.Channel) (belfry.Channel, error)
+	SaveChannel(ctx context.Context, d alert.Channel) (alert.Channel, error)
 	DeleteChannel(ctx context.Context, namespace, name string) error
-	Channel(ctx context.Context, namespace, name string) (belfry.Channel, error)
-	Channels(ctx context.Context, f belfry.DocumentFilter) (belfry.Page[belfry.Channel], error)
-	TestChannel(ctx context.Context, namespace, name string) (belfry.ChannelTest, error)
+	Channel(ctx context.Context, namespace, name string) (alert.Channel, error)
+	Channels(ctx context.Context, f view.DocumentFilter) (core.Page[alert.Channel], error)
+	TestChannel(ctx context.Context, namespace, name string) (alert.ChannelTest, error)
 }
 
 var channelRoutes = []route{
@@ -79,7 +81,7 @@ func channelList(p *page) error {
 }
 
 // ChannelGoal is where a channel leads, as far as that is no secret.
-func (p *page) ChannelGoal(c belfry.Channel) string {
+func (p *page) ChannelGoal(c alert.Channel) string {
 	switch {
 	case c.Email != nil:
 		return strings.Join(c.Email.To, ", ")
@@ -94,7 +96,7 @@ func (p *page) ChannelGoal(c belfry.Channel) string {
 }
 
 // ChannelKind is the name of a channel's kind.
-func (p *page) ChannelKind(c belfry.Channel) string { return channelTitle(c.Kind()) }
+func (p *page) ChannelKind(c alert.Channel) string { return channelTitle(c.Kind()) }
 
 func channelTitle(kind string) string {
 	for _, k := range channelKinds {
@@ -166,9 +168,9 @@ func saveChannel(p *page) error {
 		kind, doc = old.Kind(), documentOf(old)
 	}
 	if channelInputs[kind] == nil {
-		return belfry.InvalidField("kind", kind, "is not a kind of channel", "")
+		return core.InvalidField("kind", kind, "is not a kind of channel", "")
 	}
-	var c belfry.Channel
+	var c alert.Channel
 	err := doc.read(inputsOf(channelGroups(kind, name == "")), p.r.PostForm)
 	if doc.at(kind) == nil {
 		doc[kind] = map[string]any{}
@@ -186,7 +188,7 @@ func saveChannel(p *page) error {
 		_, err = p.api.SaveChannel(p.expecting(), c)
 	}
 	if err != nil {
-		e, shown := meanwhile(p, err, "channel", name, p.Link("settings", "channels", name), c, func() (belfry.Channel, error) { return p.api.Channel(ctx, p.Namespace, name) })
+		e, shown := meanwhile(p, err, "channel", name, p.Link("settings", "channels", name), c, func() (alert.Channel, error) { return p.api.Channel(ctx, p.Namespace, name) })
 		d := p.channelForm(kind, name, p.r.PostForm, shown)
 		d.edit = e
 		return p.again("channel", d, err)

@@ -12,7 +12,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/access"
 	"github.com/belfry-run/belfry/ui/signin"
 )
 
@@ -26,7 +26,7 @@ type Options struct {
 	Provider *signin.Provider
 	Tokens   Tokens
 
-	Limits  belfry.WebSessionLimits // how long somebody stays signed in
+	Limits  access.WebSessionLimits // how long somebody stays signed in
 	Logger  *slog.Logger            // default: the default logger
 	Version string                  // shown at the foot of pages
 	Now     func() time.Time        // default: time.Now

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/job"
 )
 
 // course is how a job came to where it is: its time in legs, one after the
@@ -37,14 +37,14 @@ type point struct {
 // There reports that the job has come there.
 func (p point) There() bool { return !p.At.IsZero() }
 
-var outcomeTones = map[belfry.Outcome]string{
-	belfry.OutcomeOK: "good", belfry.OutcomeError: "bad", belfry.OutcomeTimeout: "bad", belfry.OutcomeLost: "bad",
-	belfry.OutcomeCanceled: "idle", belfry.OutcomeSnoozed: "idle", belfry.OutcomeHandedBack: "idle",
+var outcomeTones = map[job.Outcome]string{
+	job.OutcomeOK: "good", job.OutcomeError: "bad", job.OutcomeTimeout: "bad", job.OutcomeLost: "bad",
+	job.OutcomeCanceled: "idle", job.OutcomeSnoozed: "idle", job.OutcomeHandedBack: "idle",
 }
 
 // newCourse is the way of a job as of now. Attempts are those that have ended,
 // oldest first.
-func newCourse(j belfry.Job, attempts []belfry.Attempt, now time.Time) course {
+func newCourse(j job.Job, attempts []job.Attempt, now time.Time) course {
 	c := course{From: j.CreatedAt, To: now}
 	if !j.FinishedAt.IsZero() {
 		c.To = j.FinishedAt
@@ -74,7 +74,7 @@ func newCourse(j belfry.Job, attempts []belfry.Attempt, now time.Time) course {
 		wait = "Waits for its next try"
 	}
 	switch {
-	case j.State == belfry.JobRunning:
+	case j.State == job.Running:
 		pass(wait, "wait", j.ClaimedAt)
 		pass(fmt.Sprintf("Attempt %d runs", j.Attempt), "busy", c.To)
 	case !j.State.Final() && j.DueAt.After(now):
@@ -87,10 +87,10 @@ func newCourse(j belfry.Job, attempts []belfry.Attempt, now time.Time) course {
 }
 
 // points are due, claimed, started and finished of the last attempt.
-func points(j belfry.Job, attempts []belfry.Attempt, now time.Time) []point {
+func points(j job.Job, attempts []job.Attempt, now time.Time) []point {
 	var claimed, started time.Time
 	switch n := len(attempts); {
-	case j.State == belfry.JobRunning:
+	case j.State == job.Running:
 		claimed = j.ClaimedAt
 	case j.State.Final() && n > 0:
 		claimed, started = attempts[n-1].ClaimedAt, attempts[n-1].StartedAt
@@ -115,7 +115,7 @@ func points(j belfry.Job, attempts []belfry.Attempt, now time.Time) []point {
 		all, ran = append(all, point{"Started", started, after(claimed, started, "starting up")}), started
 	}
 	end := point{"Finished", j.FinishedAt, after(ran, j.FinishedAt, "running")}
-	if j.State == belfry.JobRunning {
+	if j.State == job.Running {
 		end.Took = after(claimed, now.Truncate(time.Second), "so far")
 	}
 	return append(all, end)

@@ -10,15 +10,17 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/access"
+	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/internal/plainjson"
+	"github.com/belfry-run/belfry/task"
 )
 
 type cycleFormAPI interface {
-	Tasks(ctx context.Context, f belfry.TaskFilter) (belfry.Page[belfry.Task], error)
-	Task(ctx context.Context, namespace, name string) (belfry.Task, error)
-	CreateTask(ctx context.Context, t belfry.Task) (belfry.Task, error)
-	UpdateTask(ctx context.Context, t belfry.Task) (belfry.Task, error)
+	Tasks(ctx context.Context, f task.Filter) (core.Page[task.Task], error)
+	Task(ctx context.Context, namespace, name string) (task.Task, error)
+	CreateTask(ctx context.Context, t task.Task) (task.Task, error)
+	UpdateTask(ctx context.Context, t task.Task) (task.Task, error)
 }
 
 var cycleFormRoutes = []route{
@@ -44,7 +46,7 @@ type cycleForm struct {
 // memberRow is a member as it was typed.
 type memberRow struct{ Task, Every, OnFailure, Timeout, MaxAttempts, Input string }
 
-func rowOf(m belfry.Member) memberRow {
+func rowOf(m task.Member) memberRow {
 	r := memberRow{Task: m.Task, Every: durationInput(m.Every), OnFailure: string(m.OnFailure), Timeout: durationInput(m.Timeout), Input: string(plainjson.Unescape(m.Input))}
 	if m.MaxAttempts > 0 {
 		r.MaxAttempts = strconv.Itoa(m.MaxAttempts)
@@ -53,7 +55,7 @@ func rowOf(m belfry.Member) memberRow {
 }
 
 // durationInput is a length of time as it is typed; none is empty.
-func durationInput(d belfry.Duration) string {
+func durationInput(d core.Duration) string {
 	if d == 0 {
 		return ""
 	}
@@ -71,7 +73,7 @@ func editCycle(p *page) error {
 		return err
 	}
 	if t.Cycle == nil {
-		return belfry.Errorf(belfry.Conflict, "task %q is of kind %s, not a cycle", t.Name, t.Kind).WithHint("see its own page")
+		return core.Errorf(core.Conflict, "task %q is of kind %s, not a cycle", t.Name, t.Kind).WithHint("see its own page")
 	}
 	f := cycleForm{edit: edit{Version: t.Version()}, Saved: t.Name, name: t.Name, description: t.Description, stagger: durationInput(t.Cycle.Stagger), timeout: durationInput(t.Timeout)}
 	for _, m := range t.Cycle.Members {
@@ -82,10 +84,10 @@ func editCycle(p *page) error {
 
 // show shows the form, with what was wrong with it.
 func (f *cycleForm) show(p *page, refused error) error {
-	if err := p.allow(belfry.ScopeAdmin); err != nil {
+	if err := p.allow(access.ScopeAdmin); err != nil {
 		return err
 	}
-	all, err := p.api.Tasks(p.r.Context(), belfry.TaskFilter{Namespace: p.Namespace, Paging: belfry.Paging{Limit: 1000}})
+	all, err := p.api.Tasks(p.r.Context(), task.Filter{Namespace: p.Namespace, Paging: core.Paging{Limit: 1000}})
 	if err != nil {
 		return err
 	}
@@ -116,7 +118,7 @@ func saveCycle(p *page) error {
 		_, err = p.api.UpdateTask(p.expecting(), t)
 	}
 	if err != nil {
-		f.edit, f.Err = meanwhile(p, err, "task", t.Name, p.Link("cycles", t.Name, "edit"), t, func() (belfry.Task, error) {
+		f.edit, f.Err = meanwhile(p, err, "task", t.Name, p.Link("cycles", t.Name, "edit"), t, func() (task.Task, error) {
 			return p.api.Task(p.r.Context(), p.Namespace, t.Name)
 		})
 		return f.show(p, err)
@@ -129,7 +131,7 @@ func saveCycle(p *page) error {
 
 func (f *cycleForm) readRows(form url.Values) {
 	n, _ := strconv.Atoi(form.Get("rows"))
-	for i := range min(max(n, 0), belfry.MaxMembers) {
+	for i := range min(max(n, 0), task.MaxMembers) {
 		at := func(name string) string { return strings.TrimSpace(form.Get(memberField(i, name))) }
 		f.Rows = append(f.Rows, memberRow{at("task"), at("every"), at("on_failure"), at("timeout"), at("max_attempts"), at("input")})
 	}
@@ -159,7 +161,7 @@ func (f *cycleForm) change(verb string, i int) bool {
 			f.Focus = "add"
 		}
 	case "add":
-		if len(f.Rows) < belfry.MaxMembers {
+		if len(f.Rows) < task.MaxMembers {
 			f.Rows = append(f.Rows, memberRow{})
 			f.Focus = "task"
 		}
@@ -172,38 +174,38 @@ func (f *cycleForm) change(verb string, i int) bool {
 
 // task is the cycle that the form describes: the saved one with what the form
 // shows of it changed.
-func (f *cycleForm) task(p *page) (t belfry.Task, err error) {
-	t = belfry.Task{Namespace: p.Namespace, Name: strings.TrimSpace(f.name), Kind: belfry.KindCycle}
+func (f *cycleForm) task(p *page) (t task.Task, err error) {
+	t = task.Task{Namespace: p.Namespace, Name: strings.TrimSpace(f.name), Kind: task.KindCycle}
 	if f.Saved != "" {
 		if t, err = p.api.Task(p.r.Context(), p.Namespace, f.Saved); err != nil {
 			return t, err
 		}
 	}
 	t.Description = f.description
-	c := belfry.Cycle{}
-	faults := &belfry.Error{Code: belfry.Invalid, Message: "the cycle is not saved"}
-	length := func(name, text string) (d belfry.Duration) {
+	c := task.Cycle{}
+	faults := &core.Error{Code: core.Invalid, Message: "the cycle is not saved"}
+	length := func(name, text string) (d core.Duration) {
 		if text == "" {
 			return 0
 		}
-		d, err := belfry.ParseDuration(text)
+		d, err := core.ParseDuration(text)
 		if err != nil {
-			faults.Fields = append(faults.Fields, belfry.FieldError{Field: name, Value: text, Message: "is not a length of time", Hint: "such as 90s, 15m, 6h or 7d"})
+			faults.Fields = append(faults.Fields, core.FieldError{Field: name, Value: text, Message: "is not a length of time", Hint: "such as 90s, 15m, 6h or 7d"})
 		}
 		return d
 	}
 	c.Stagger = length("cycle.stagger", strings.TrimSpace(f.stagger))
 	t.Timeout = length("timeout", strings.TrimSpace(f.timeout))
 	for i, r := range f.Rows {
-		m := belfry.Member{Task: r.Task, Every: length(memberField(i, "every"), r.Every), Timeout: length(memberField(i, "timeout"), r.Timeout), OnFailure: belfry.OnFailure(r.OnFailure)}
+		m := task.Member{Task: r.Task, Every: length(memberField(i, "every"), r.Every), Timeout: length(memberField(i, "timeout"), r.Timeout), OnFailure: task.OnFailure(r.OnFailure)}
 		if r.MaxAttempts != "" {
 			if m.MaxAttempts, err = strconv.Atoi(r.MaxAttempts); err != nil {
-				faults.Fields = append(faults.Fields, belfry.FieldError{Field: memberField(i, "max_attempts"), Value: r.MaxAttempts, Message: "is not a number"})
+				faults.Fields = append(faults.Fields, core.FieldError{Field: memberField(i, "max_attempts"), Value: r.MaxAttempts, Message: "is not a number"})
 			}
 		}
 		if r.Input != "" {
 			if !json.Valid([]byte(r.Input)) {
-				faults.Fields = append(faults.Fields, belfry.FieldError{Field: memberField(i, "input"), Message: "is not JSON", Hint: `such as {"day": "today"}`})
+				faults.Fields = append(faults.Fields, core.FieldError{Field: memberField(i, "input"), Message: "is not JSON", Hint: `such as {"day": "today"}`})
 			} else {
 				m.Input = json.RawMessage(r.Input)
 			}
@@ -276,7 +278,7 @@ func (p *page) SaveCycleCommand(f *cycleForm) command {
 	for _, r := range f.Rows {
 		text := r.Task
 		for _, s := range [][2]string{{"every", r.Every}, {"on-failure", r.OnFailure}, {"timeout", r.Timeout}, {"max-attempts", r.MaxAttempts}} {
-			if s[1] != "" && s[1] != string(belfry.FailureContinue) {
+			if s[1] != "" && s[1] != string(task.FailureContinue) {
 				text += "," + s[0] + "=" + s[1]
 			}
 		}

@@ -4,27 +4,29 @@ import (
 	"encoding/json"
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/cycle"
+	"github.com/belfry-run/belfry/job"
 )
 
 // memberBar is a member of a cycle's run as a bar in the time of the run.
 type memberBar struct {
-	belfry.MemberResult
+	cycle.MemberResult
 	Leg leg
 }
 
-var memberTones = map[belfry.MemberState]string{belfry.MemberOK: "good", belfry.MemberFailed: "bad", belfry.MemberSkipped: "idle"}
+var memberTones = map[cycle.MemberState]string{cycle.MemberOK: "good", cycle.MemberFailed: "bad", cycle.MemberSkipped: "idle"}
 
 // cycleBars are the members of a cycle's job that have had their turn.
-func (p *page) cycleBars(j belfry.Job) (bars []memberBar, err error) {
-	var out belfry.CycleOutput
+func (p *page) cycleBars(j job.Job) (bars []memberBar, err error) {
+	var out cycle.Output
 	if j.State.Final() {
 		if len(j.Output) > 0 && json.Unmarshal(j.Output, &out) != nil {
 			return nil, nil // of an end that no run came to
 		}
 	} else {
 		s, err := p.api.CycleStatus(p.r.Context(), j.Namespace, j.Task)
-		if belfry.CodeOf(err) == belfry.NotFound {
+		if core.CodeOf(err) == core.NotFound {
 			return nil, nil
 		}
 		if err != nil {
@@ -33,7 +35,7 @@ func (p *page) cycleBars(j belfry.Job) (bars []memberBar, err error) {
 		if s.Run != nil && s.Run.JobID == j.ID {
 			out = s.Run.Output(p.Now)
 			if s.Run.MemberJob != 0 {
-				out.Members = append(out.Members, belfry.MemberResult{Task: s.Run.Current, State: "running", JobID: s.Run.MemberJob, StartedAt: s.Run.TurnAt})
+				out.Members = append(out.Members, cycle.MemberResult{Task: s.Run.Current, State: "running", JobID: s.Run.MemberJob, StartedAt: s.Run.TurnAt})
 			}
 		}
 	}
@@ -49,7 +51,7 @@ func (p *page) cycleBars(j belfry.Job) (bars []memberBar, err error) {
 
 // newCycleCourse is the way of a cycle's job: the turns of its members. No
 // worker runs the job itself.
-func newCycleCourse(j belfry.Job, bars []memberBar, now time.Time) course {
+func newCycleCourse(j job.Job, bars []memberBar, now time.Time) course {
 	c := course{From: j.CreatedAt, To: now}
 	if !j.FinishedAt.IsZero() {
 		c.To = j.FinishedAt

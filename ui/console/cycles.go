@@ -7,19 +7,23 @@ import (
 	"net/url"
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/cycle"
+	"github.com/belfry-run/belfry/job"
+	"github.com/belfry-run/belfry/schedule"
+	"github.com/belfry-run/belfry/view"
 )
 
 type cycleAPI interface {
-	Cycles(ctx context.Context, f belfry.DocumentFilter) (belfry.Page[belfry.CycleStatus], error)
-	CycleStatus(ctx context.Context, namespace, name string) (belfry.CycleStatus, error)
-	RunCycle(ctx context.Context, namespace, name string) (belfry.Job, error)
-	CancelCycle(ctx context.Context, namespace, name, note string) (belfry.Selected, error)
-	SkipMember(ctx context.Context, namespace, cycle, member string) (belfry.CycleRun, error)
+	Cycles(ctx context.Context, f view.DocumentFilter) (core.Page[cycle.Status], error)
+	CycleStatus(ctx context.Context, namespace, name string) (cycle.Status, error)
+	RunCycle(ctx context.Context, namespace, name string) (job.Job, error)
+	CancelCycle(ctx context.Context, namespace, name, note string) (view.Selected, error)
+	SkipMember(ctx context.Context, namespace, cycle, member string) (cycle.Run, error)
 	ResetTiming(ctx context.Context, namespace, cycle string, members ...string) ([]string, error)
-	Job(ctx context.Context, namespace string, id int64) (belfry.Job, error)
-	Jobs(ctx context.Context, f belfry.JobFilter) (belfry.Page[belfry.Job], error)
-	Schedules(ctx context.Context, f belfry.ScheduleFilter) (belfry.Page[belfry.Schedule], error)
+	Job(ctx context.Context, namespace string, id int64) (job.Job, error)
+	Jobs(ctx context.Context, f job.Filter) (core.Page[job.Job], error)
+	Schedules(ctx context.Context, f schedule.Filter) (core.Page[schedule.Schedule], error)
 }
 
 var cycleRoutes = []route{
@@ -35,12 +39,12 @@ var cycleRoutes = []route{
 const cycleRuns = 10
 
 type cyclesData struct {
-	Cycles belfry.Page[belfry.CycleStatus]
+	Cycles core.Page[cycle.Status]
 	Pager  pager
 }
 
 func cycleList(p *page) error {
-	all, err := p.api.Cycles(p.r.Context(), belfry.DocumentFilter{Namespace: p.Namespace, Paging: belfry.Paging{Cursor: p.Query("cursor")}})
+	all, err := p.api.Cycles(p.r.Context(), view.DocumentFilter{Namespace: p.Namespace, Paging: core.Paging{Cursor: p.Query("cursor")}})
 	if err != nil {
 		return err
 	}
@@ -48,11 +52,11 @@ func cycleList(p *page) error {
 }
 
 type cycleData struct {
-	belfry.CycleStatus
+	cycle.Status
 	Steps     []cycleStep // of the run under way, or of the last one
 	Runs      []cycleEnd
 	More      string // cursor of the jobs that are not shown
-	Schedules []belfry.Schedule
+	Schedules []schedule.Schedule
 }
 
 // cycleStep is a member in a run.
@@ -69,23 +73,23 @@ type cycleStep struct {
 
 // cycleEnd is a run that ended.
 type cycleEnd struct {
-	Job    belfry.Job
-	Output belfry.CycleOutput
+	Job    job.Job
+	Output cycle.Output
 }
 
 func cyclePage(p *page) error {
 	ctx, name := p.r.Context(), p.r.PathValue("name")
 	var d cycleData
-	var jobs belfry.Page[belfry.Job]
-	var schedules belfry.Page[belfry.Schedule]
+	var jobs core.Page[job.Job]
+	var schedules core.Page[schedule.Schedule]
 	err := p.together(
-		get(&d.CycleStatus, func() (belfry.CycleStatus, error) { return p.api.CycleStatus(ctx, p.Namespace, name) }),
-		get(&jobs, func() (belfry.Page[belfry.Job], error) {
-			return p.api.Jobs(ctx, belfry.JobFilter{Namespace: p.Namespace, Task: name, Paging: belfry.Paging{Limit: cycleRuns + 1},
-				States: []belfry.JobState{belfry.JobSucceeded, belfry.JobFailed, belfry.JobCanceled, belfry.JobSkipped}})
+		get(&d.Status, func() (cycle.Status, error) { return p.api.CycleStatus(ctx, p.Namespace, name) }),
+		get(&jobs, func() (core.Page[job.Job], error) {
+			return p.api.Jobs(ctx, job.Filter{Namespace: p.Namespace, Task: name, Paging: core.Paging{Limit: cycleRuns + 1},
+				States: []job.State{job.Succeeded, job.Failed, job.Canceled, job.Skipped}})
 		}),
-		get(&schedules, func() (belfry.Page[belfry.Schedule], error) {
-			return p.api.Schedules(ctx, belfry.ScheduleFilter{Namespace: p.Namespace, Task: name, Paging: belfry.Paging{Limit: 20}})
+		get(&schedules, func() (core.Page[schedule.Schedule], error) {
+			return p.api.Schedules(ctx, schedule.Filter{Namespace: p.Namespace, Task: name, Paging: core.Paging{Limit: 20}})
 		}),
 	)
 	if err != nil {
@@ -109,18 +113,18 @@ func cyclePage(p *page) error {
 
 // cycleEnds reads what came of the runs that ended: lists of jobs go without
 // their outputs.
-func (p *page) cycleEnds(d *cycleData, jobs []belfry.Job) error {
+func (p *page) cycleEnds(d *cycleData, jobs []job.Job) error {
 	d.Runs = make([]cycleEnd, min(len(jobs), cycleRuns))
 	reads := make([]func() error, len(d.Runs))
 	for i := range d.Runs {
 		end := &d.Runs[i]
 		end.Job = jobs[i]
 		reads[i] = func() (err error) {
-			if end.Job.State == belfry.JobCanceled {
+			if end.Job.State == job.Canceled {
 				return nil // which has none
 			}
 			end.Job, err = p.api.Job(p.r.Context(), end.Job.Namespace, end.Job.ID)
-			if belfry.CodeOf(err) == belfry.NotFound { // swept meanwhile
+			if core.CodeOf(err) == core.NotFound { // swept meanwhile
 				return nil
 			}
 			if err == nil && len(end.Job.Output) > 0 {
@@ -133,19 +137,19 @@ func (p *page) cycleEnds(d *cycleData, jobs []belfry.Job) error {
 }
 
 // cycleNow is the job of the member that runs, or is next.
-func (p *page) cycleNow(r belfry.CycleRun) (j belfry.Job, err error) {
+func (p *page) cycleNow(r cycle.Run) (j job.Job, err error) {
 	if r.MemberJob == 0 {
 		return j, nil
 	}
 	j, err = p.api.Job(p.r.Context(), r.Namespace, r.MemberJob)
-	if belfry.CodeOf(err) == belfry.NotFound {
-		return belfry.Job{}, nil
+	if core.CodeOf(err) == core.NotFound {
+		return job.Job{}, nil
 	}
 	return j, err
 }
 
 // resultSteps are members that are done.
-func resultSteps(results []belfry.MemberResult) []cycleStep {
+func resultSteps(results []cycle.MemberResult) []cycleStep {
 	steps := make([]cycleStep, len(results))
 	for i, m := range results {
 		s := cycleStep{Number: i + 1, Member: m.Task, State: string(m.State), Note: m.Reason, Job: m.JobID, At: m.EndedAt}
@@ -165,7 +169,7 @@ func resultSteps(results []belfry.MemberResult) []cycleStep {
 
 // cycleSteps are all members of a run under way; now is the job of the one
 // whose turn it is, if it has one.
-func (p *page) cycleSteps(r belfry.CycleRun, now belfry.Job) []cycleStep {
+func (p *page) cycleSteps(r cycle.Run, now job.Job) []cycleStep {
 	left := map[string]bool{}
 	for _, name := range r.Skip {
 		left[name] = true
@@ -185,11 +189,11 @@ func (p *page) cycleSteps(r belfry.CycleRun, now belfry.Job) []cycleStep {
 	return steps
 }
 
-func (p *page) currentStep(s *cycleStep, r belfry.CycleRun, now belfry.Job) {
+func (p *page) currentStep(s *cycleStep, r cycle.Run, now job.Job) {
 	switch {
 	case r.WaitsFor != 0:
 		s.Note = fmt.Sprintf("job %d of another cycle runs this member now", r.WaitsFor)
-	case now.State == belfry.JobRunning:
+	case now.State == job.Running:
 		s.State, s.Note = string(now.State), spanText(p.Elapsed(now))+" so far"
 		if now.Attempt > 1 {
 			s.Note += fmt.Sprintf(", attempt %d of %d", now.Attempt, now.MaxAttempts)
@@ -218,11 +222,11 @@ func (d cycleData) Progress() strip {
 }
 
 // Tally counts the members that are done, for people.
-func (d cycleData) Tally() belfry.CycleOutput {
+func (d cycleData) Tally() cycle.Output {
 	if d.Run != nil {
 		return d.Run.Output(d.Run.StartedAt)
 	}
-	return belfry.CycleOutput{}
+	return cycle.Output{}
 }
 
 // Strip is what became of the members of a run.
@@ -239,7 +243,7 @@ func (e cycleEnd) Strip() strip {
 }
 
 // CycleState is the word for a cycle's chip.
-func (p *page) CycleState(s belfry.CycleStatus) string {
+func (p *page) CycleState(s cycle.Status) string {
 	if s.Run != nil {
 		return "running"
 	}
@@ -247,13 +251,13 @@ func (p *page) CycleState(s belfry.CycleStatus) string {
 }
 
 // CycleProgress is where the run under way is.
-func (p *page) CycleProgress(s belfry.CycleStatus) bar {
+func (p *page) CycleProgress(s cycle.Status) bar {
 	of := len(s.Run.Members)
 	return newBar("Progress of "+s.Task.Name, float64(s.Done), float64(of), fmt.Sprintf("%s of %s", numberText(s.Done), numberText(of)), "busy")
 }
 
 // DueMembers counts the members that the next run would not leave out.
-func (p *page) DueMembers(s belfry.CycleStatus) int {
+func (p *page) DueMembers(s cycle.Status) int {
 	n := 0
 	for _, m := range s.Members {
 		if m.Due {
@@ -328,7 +332,7 @@ func (p *page) RunCycle(d cycleData) confirm {
 	cmd := p.Command("POST", p.apiPath(cyclePath(name, "/run")), "", "cycle", "run", name)
 	return confirm{
 		ID: "run", Button: "Run now", Title: "Run " + name + " now?",
-		Text:   dueText(p.DueMembers(d.CycleStatus), len(d.Members)),
+		Text:   dueText(p.DueMembers(d.Status), len(d.Members)),
 		Action: p.Link("cycles", name, "run"), Cmd: &cmd,
 	}
 }

@@ -6,21 +6,23 @@ import (
 	"testing"
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/job"
+	"github.com/belfry-run/belfry/task"
 )
 
 // cycle makes one that is under way: its first member is done, its second runs.
 func (s *site) cycle(name string) {
 	s.Helper()
 	ctx := s.Context()
-	for _, task := range []string{"fetch", "report", "mail"} {
-		must(s.CreateTask(ctx, belfry.Task{Name: task, Kind: belfry.KindFunc}))(s)
+	for _, t := range []string{"fetch", "report", "mail"} {
+		must(s.CreateTask(ctx, task.Task{Name: t, Kind: task.KindFunc}))(s)
 	}
-	day := belfry.Duration(24 * time.Hour)
-	must(s.CreateTask(ctx, belfry.Task{Name: name, Description: "Figures for the morning", Cycle: &belfry.Cycle{Members: []belfry.Member{
-		{Task: "fetch", Every: belfry.Duration(time.Hour)}, {Task: "report", Every: day}, {Task: "mail", Every: day, OnFailure: belfry.FailureStop}}}}))(s)
+	day := core.Duration(24 * time.Hour)
+	must(s.CreateTask(ctx, task.Task{Name: name, Description: "Figures for the morning", Cycle: &task.Cycle{Members: []task.Member{
+		{Task: "fetch", Every: core.Duration(time.Hour)}, {Task: "report", Every: day}, {Task: "mail", Every: day, OnFailure: task.FailureStop}}}}))(s)
 	s.begin(name)
-	s.member("fetch", belfry.OutcomeOK)
+	s.member("fetch", job.OutcomeOK)
 	s.hold("report")
 }
 
@@ -32,27 +34,27 @@ func (s *site) begin(cycle string) {
 }
 
 // hold lets a worker run the job of a task that is ready.
-func (s *site) hold(task string) (session string, ref belfry.Ref) {
+func (s *site) hold(t string) (session string, ref job.Ref) {
 	s.Helper()
 	ctx := s.Context()
-	w := must(s.OpenSession(ctx, belfry.WorkerInfo{Name: "runner", Kinds: []belfry.Kind{belfry.KindFunc}, Funcs: []string{task},
-		Queues: map[string]int{"default": 1}, TTL: belfry.MaxSessionTTL}))(s)
-	c := must(s.Claim(ctx, belfry.ClaimRequest{Session: w.ID, Want: map[string]int{"default": 1}}))(s)
+	w := must(s.OpenSession(ctx, job.WorkerInfo{Name: "runner", Kinds: []task.Kind{task.KindFunc}, Funcs: []string{t},
+		Queues: map[string]int{"default": 1}, TTL: job.MaxSessionTTL}))(s)
+	c := must(s.Claim(ctx, job.ClaimRequest{Session: w.ID, Want: map[string]int{"default": 1}}))(s)
 	if len(c.Jobs) != 1 {
-		s.Fatalf("claimed %d jobs of %s", len(c.Jobs), task)
+		s.Fatalf("claimed %d jobs of %s", len(c.Jobs), t)
 	}
-	return w.ID, belfry.Ref{JobID: c.Jobs[0].Job.ID, Lease: c.Lease}
+	return w.ID, job.Ref{JobID: c.Jobs[0].Job.ID, Lease: c.Lease}
 }
 
 // member lets a member of a cycle whose turn it is end.
-func (s *site) member(task string, outcome belfry.Outcome) {
+func (s *site) member(task string, outcome job.Outcome) {
 	s.Helper()
 	session, ref := s.hold(task)
-	f := belfry.Finish{Ref: ref, Outcome: outcome, NoRetry: true}
-	if outcome != belfry.OutcomeOK {
+	f := job.Finish{Ref: ref, Outcome: outcome, NoRetry: true}
+	if outcome != job.OutcomeOK {
 		f.Error = "no more paper"
 	}
-	must(s.Finish(s.Context(), session, []belfry.Finish{f}))(s)
+	must(s.Finish(s.Context(), session, []job.Finish{f}))(s)
 	if err := s.CloseSession(s.Context(), session); err != nil {
 		s.Fatal(err)
 	}
@@ -62,9 +64,9 @@ func (s *site) member(task string, outcome belfry.Outcome) {
 func TestCycleMoves(t *testing.T) {
 	s := newSite(t)
 	s.cycle("other")
-	must(s.CreateTask(t.Context(), belfry.Task{Name: "first", Kind: belfry.KindFunc}))(s)
-	must(s.CreateTask(t.Context(), belfry.Task{Name: "second", Kind: belfry.KindFunc}))(s)
-	must(s.CreateTask(t.Context(), belfry.Task{Name: "two", Cycle: &belfry.Cycle{Members: []belfry.Member{{Task: "first"}, {Task: "second", Every: belfry.Duration(time.Hour)}}}}))(s)
+	must(s.CreateTask(t.Context(), task.Task{Name: "first", Kind: task.KindFunc}))(s)
+	must(s.CreateTask(t.Context(), task.Task{Name: "second", Kind: task.KindFunc}))(s)
+	must(s.CreateTask(t.Context(), task.Task{Name: "two", Cycle: &task.Cycle{Members: []task.Member{{Task: "first"}, {Task: "second", Every: core.Duration(time.Hour)}}}}))(s)
 	b := s.at("/cycles/two")
 	b.Shows("Not run yet", "No finished runs yet.", "only by hand")
 	b.Until(`document.getElementById('live').dataset.state === 'on'`)
@@ -77,17 +79,17 @@ func TestCycleMoves(t *testing.T) {
 	b.Until(`document.getElementById('live').dataset.state === 'on'`)
 	must(s.node.Store().StartCycles(t.Context()))(s)
 	b.Until(`document.querySelector('#step-first[aria-current]')`)
-	s.member("first", belfry.OutcomeOK)
+	s.member("first", job.OutcomeOK)
 	b.Until(`document.querySelector('#step-second[aria-current]') && document.getElementById('step-first').classList.contains('ok')`)
 	b.Shows("1 of 2", "1 ok")
-	s.member("second", belfry.OutcomeError)
+	s.member("second", job.OutcomeError)
 	b.Until(`document.getElementById('step-second')?.classList.contains('failed')`)
 	b.Until(`document.querySelector('#runs ~ table tbody tr')`)
 	b.Shows("Last run", "1 ok", "1 failed", "no more paper")
 	picture(b, "cycle-done")
 	b.Quiet(s.url)
 	// Its job shows the members, and no wait for a worker that nothing waited for.
-	run := must(s.Jobs(t.Context(), belfry.JobFilter{Task: "two"}))(s).Items[0]
+	run := must(s.Jobs(t.Context(), job.Filter{Task: "two"}))(s).Items[0]
 	b.Visit(fmt.Sprint(s.url, "/jobs/", run.ID))
 	b.Shows("Members", "first", "second", "no more paper")
 	says(b, "#members ~ table", "ok", "failed")
@@ -150,7 +152,7 @@ func TestCycleIsMadeAndEdited(t *testing.T) {
 	b.Follow("#add")
 	b.Type("#f-cycle-members-2-task", "report")
 	s.sends(b, "button.main", "Created cycle weekly.", "Not run yet", "only by hand")
-	want := []belfry.Member{{Task: "fetch", Every: belfry.Duration(6 * time.Hour)}, {Task: "mail"}, {Task: "report"}}
+	want := []task.Member{{Task: "fetch", Every: core.Duration(6 * time.Hour)}, {Task: "mail"}, {Task: "report"}}
 	members := must(s.Task(t.Context(), "default", "weekly"))(s).Cycle.Members
 	if len(members) != len(want) {
 		t.Fatalf("%+v", members)
@@ -168,7 +170,7 @@ func TestCycleIsMadeAndEdited(t *testing.T) {
 	b.Follow("button.main")
 	b.Shows("Cycle weekly is saved.", "a pause of up to 30 s", "the cycle stops")
 	c := must(s.Task(t.Context(), "default", "weekly"))(s).Cycle
-	if len(c.Members) != 2 || c.Members[1].Task != "report" || c.Members[0].OnFailure != belfry.FailureStop || c.Stagger != belfry.Duration(30*time.Second) {
+	if len(c.Members) != 2 || c.Members[1].Task != "report" || c.Members[0].OnFailure != task.FailureStop || c.Stagger != core.Duration(30*time.Second) {
 		t.Errorf("%+v", c)
 	}
 	b.Quiet(s.url)

@@ -4,17 +4,18 @@ import (
 	"context"
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/view"
 )
 
 type databaseAPI interface {
-	DatabaseHealth(ctx context.Context) (belfry.DatabaseHealth, error)
+	DatabaseHealth(ctx context.Context) (view.DatabaseHealth, error)
 }
 
 var databaseRoutes = []route{{"GET /settings/database", databasePage}}
 
 type databaseData struct {
-	belfry.DatabaseHealth
+	view.DatabaseHealth
 }
 
 func databasePage(p *page) error {
@@ -60,7 +61,7 @@ func (d databaseData) Numbers(p *page) []stat {
 		first.Note, first.Link = "in "+d.ReadyQueue, p.Link("queues", d.ReadyQueue)
 	}
 	all := []stat{
-		newStat("On disk", belfry.SizeText(d.Size), "", "", ""), first,
+		newStat("On disk", core.SizeText(d.Size), "", "", ""), first,
 		newStat("Scheduler lag", d.since(d.DueAt), "", "", d.tone("schedules")),
 		newStat("History goes back", d.since(d.OldestAt), "of "+spanText(d.Retention.Age), "", d.tone("history")),
 	}
@@ -76,8 +77,8 @@ func (d databaseData) Numbers(p *page) []stat {
 	}
 	if f := d.File; f != nil {
 		all = append(all,
-			newStat("Write-ahead log", belfry.SizeText(f.WAL), "", "", d.tone("write-ahead log")),
-			newStat("Free within the file", belfry.SizeText(f.Free*f.PageSize), "used before it grows", "", ""))
+			newStat("Write-ahead log", core.SizeText(f.WAL), "", "", d.tone("write-ahead log")),
+			newStat("Free within the file", core.SizeText(f.Free*f.PageSize), "used before it grows", "", ""))
 	}
 	return all
 }
@@ -93,7 +94,7 @@ func (d databaseData) dead() (n int64) {
 func (d databaseData) Server() bool { return d.Most > 0 }
 
 // CheckWord is the word for a check's chip.
-func (d databaseData) CheckWord(c belfry.Check) string { return yesNo(c.OK, "ok", "bad") }
+func (d databaseData) CheckWord(c core.Check) string { return yesNo(c.OK, "ok", "bad") }
 
 // DatabaseCommand is the same without this page. The command looks at the rest
 // of the installation too.

@@ -7,7 +7,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/access"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/view"
 )
 
 // What a server says more than a file, and what is bad of it.
@@ -18,17 +20,17 @@ func TestDatabaseOfAServer(t *testing.T) {
 	}
 	defer c.Close()
 	now := time.Date(2026, 3, 2, 12, 0, 0, 0, time.UTC)
-	d := belfry.DatabaseHealth{
+	d := view.DatabaseHealth{
 		Now: now, Database: "postgres 17.2", Size: 5 << 30, ReadyQueue: "mail", ReadyAt: now.Add(-time.Hour), Most: 100, Connections: 96,
-		Tables:      []belfry.TableHealth{{Name: "jobs", Rows: 1_000_000, Size: 3 << 30, Parts: 4, Dead: 900_000, VacuumedAt: now.Add(-30 * time.Hour)}},
-		Transaction: &belfry.OldTransaction{Since: now.Add(-2 * time.Hour), Application: "<b>psql</b>", State: "idle in transaction"},
-		Slots:       []belfry.WALSlot{{Name: "replica", Held: 3 << 30}},
-		Retention:   belfry.Retention{Age: belfry.Duration(30 * 24 * time.Hour), Jobs: 1000, Results: belfry.Duration(7 * 24 * time.Hour)},
+		Tables:      []view.TableHealth{{Name: "jobs", Rows: 1_000_000, Size: 3 << 30, Parts: 4, Dead: 900_000, VacuumedAt: now.Add(-30 * time.Hour)}},
+		Transaction: &view.OldTransaction{Since: now.Add(-2 * time.Hour), Application: "<b>psql</b>", State: "idle in transaction"},
+		Slots:       []view.WALSlot{{Name: "replica", Held: 3 << 30}},
+		Retention:   view.Retention{Age: core.Duration(30 * 24 * time.Hour), Jobs: 1000, Results: core.Duration(7 * 24 * time.Hour)},
 	}
 	d.Checks = d.Judge()
 	w := httptest.NewRecorder()
 	p := c.newPage(w, httptest.NewRequest(http.MethodGet, "/settings/database", nil))
-	p.Token = belfry.Token{Name: "admin", Namespace: belfry.AnyNamespace, Scopes: []belfry.Scope{belfry.ScopeAdmin}}
+	p.Token = access.Token{Name: "admin", Namespace: core.AnyNamespace, Scopes: []access.Scope{access.ScopeAdmin}}
 	if err := p.show("database", databaseData{d}); err != nil {
 		t.Fatal(err)
 	}

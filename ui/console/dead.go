@@ -5,7 +5,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/job"
+	"github.com/belfry-run/belfry/view"
 )
 
 var deadRoutes = []route{{"GET /dead", deadPage}}
@@ -26,7 +28,7 @@ type deadGroup struct {
 	Jobs      int
 	Newest    time.Time
 	Oldest    time.Time
-	Some      []belfry.Job // the newest
+	Some      []job.Job // the newest
 }
 
 type deadData struct {
@@ -35,7 +37,7 @@ type deadData struct {
 	Looked int
 	More   bool // there are more dead jobs than were looked at
 	Rest   int  // groups that are not shown
-	Count  belfry.Counted
+	Count  core.Counted
 }
 
 func deadPage(p *page) error {
@@ -45,15 +47,15 @@ func deadPage(p *page) error {
 		return p.again("dead", d, d.Search.Err)
 	}
 	f := d.Search.Filter
-	f.States = []belfry.JobState{belfry.JobFailed}
-	var dead belfry.Page[belfry.Job]
-	var n belfry.JobCount
+	f.States = []job.State{job.Failed}
+	var dead core.Page[job.Job]
+	var n job.Count
 	listed := f
-	listed.Paging = belfry.Paging{Limit: deadLook, Cursor: p.Query("cursor")}
+	listed.Paging = core.Paging{Limit: deadLook, Cursor: p.Query("cursor")}
 	ctx := p.r.Context()
 	err := p.together(
-		get(&dead, func() (belfry.Page[belfry.Job], error) { return p.api.Jobs(ctx, listed) }),
-		get(&n, func() (belfry.JobCount, error) { return p.api.CountJobs(ctx, f, belfry.CountOptions{}) }),
+		get(&dead, func() (core.Page[job.Job], error) { return p.api.Jobs(ctx, listed) }),
+		get(&n, func() (job.Count, error) { return p.api.CountJobs(ctx, f, view.CountOptions{}) }),
 	)
 	if err != nil {
 		return err
@@ -71,7 +73,7 @@ func deadPage(p *page) error {
 
 // groupDead groups jobs, newest first, by task and what they said. The largest
 // group comes first.
-func groupDead(jobs []belfry.Job) (groups []deadGroup) {
+func groupDead(jobs []job.Job) (groups []deadGroup) {
 	type of struct{ namespace, task, said string }
 	at := map[of]int{}
 	for _, j := range jobs {
@@ -100,8 +102,8 @@ func groupDead(jobs []belfry.Job) (groups []deadGroup) {
 
 // GroupSearch finds the jobs of a group, those too that were not looked at.
 func (p *page) GroupSearch(d deadData, g deadGroup) string {
-	f := belfry.JobFilter{Task: g.Task, States: []belfry.JobState{belfry.JobFailed}}
-	f.Error, _ = belfry.CleanText(g.Error, deadTerm)
+	f := job.Filter{Task: g.Task, States: []job.State{job.Failed}}
+	f.Error, _ = core.CleanText(g.Error, deadTerm)
 	text := f.String()
 	for _, name := range []string{"task", "error"} {
 		d.Search.Text = withoutTerm(d.Search.Text, name)
@@ -111,7 +113,7 @@ func (p *page) GroupSearch(d deadData, g deadGroup) string {
 
 // AllDead finds all dead jobs that the search of the page is for.
 func (d deadData) AllDead() string {
-	return strings.TrimSpace(d.Search.Text + stateTerm([]belfry.JobState{belfry.JobFailed}))
+	return strings.TrimSpace(d.Search.Text + stateTerm([]job.State{job.Failed}))
 }
 
 // DeadSearch is the input of the search.

@@ -11,9 +11,10 @@ import (
 	"strings"
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/cron"
 	"github.com/belfry-run/belfry/internal/plainjson"
+	"github.com/belfry-run/belfry/schedule"
 )
 
 // input is a field of a form about a thing of the API. Its path is the field's
@@ -74,7 +75,7 @@ func (d jsonThing) to(v any) error {
 		err = json.Unmarshal(text, v)
 	}
 	if err != nil {
-		return belfry.Errorf(belfry.Invalid, "the form could not be read: %v", err)
+		return core.Errorf(core.Invalid, "the form could not be read: %v", err)
 	}
 	return nil
 }
@@ -222,7 +223,7 @@ func ruleLine(r any) string {
 func readRuleLine(line string) any {
 	switch {
 	case strings.HasPrefix(line, "{"):
-		if json.Unmarshal([]byte(line), &belfry.Rule{}) == nil {
+		if json.Unmarshal([]byte(line), &schedule.Rule{}) == nil {
 			return json.RawMessage(line)
 		}
 	case strings.HasPrefix(strings.ToUpper(line), "FREQ=") || strings.HasPrefix(strings.ToUpper(line), "RRULE:"):
@@ -234,7 +235,7 @@ func readRuleLine(line string) any {
 // read puts what a form says into a thing. Faults are what cannot be read at
 // all; the API finds the others.
 func (d jsonThing) read(inputs []input, form url.Values) error {
-	var faults []belfry.FieldError
+	var faults []core.FieldError
 	zone := zoneOf(form.Get("zone"))
 	for _, in := range inputs {
 		if in.Kind == asTime && form.Get(in.Path) == in.show(d.at(in.Path), zone) {
@@ -242,7 +243,7 @@ func (d jsonThing) read(inputs []input, form url.Values) error {
 		}
 		value, err := in.value(form, zone)
 		if err != nil {
-			faults = append(faults, belfry.FieldError{Field: in.Path, Value: form.Get(in.Path), Message: err.Error()})
+			faults = append(faults, core.FieldError{Field: in.Path, Value: form.Get(in.Path), Message: err.Error()})
 			continue
 		}
 		d.set(in.Path, value)
@@ -250,7 +251,7 @@ func (d jsonThing) read(inputs []input, form url.Values) error {
 	if len(faults) == 0 {
 		return nil
 	}
-	return &belfry.Error{Code: belfry.Invalid, Message: "something in the form cannot be read", Fields: faults}
+	return &core.Error{Code: core.Invalid, Message: "something in the form cannot be read", Fields: faults}
 }
 
 func (in input) value(form url.Values, zone *time.Location) (any, error) {
@@ -272,7 +273,7 @@ func (in input) value(form url.Values, zone *time.Location) (any, error) {
 		}
 		return n, nil
 	case asDuration:
-		if _, err := belfry.ParseDuration(text); err != nil {
+		if _, err := core.ParseDuration(text); err != nil {
 			return nil, errors.New("is not a length of time, such as 90s, 1h30m or 7d")
 		}
 	case asCheck:

@@ -5,12 +5,13 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/monitor"
+	"github.com/belfry-run/belfry/task"
 )
 
 // What cannot be read stands at its field, in words for people.
 func TestDocumentFormSaysWhatItCannotRead(t *testing.T) {
-	inputs := append(inputsOf(monitorGroups(belfry.KindHTTP, false)), inputsOf(windowGroups(false))...)
+	inputs := append(inputsOf(monitorGroups(task.KindHTTP, false)), inputsOf(windowGroups(false))...)
 	for _, tt := range []struct{ path, text, says string }{
 		{"check.http.max_redirects", "1.5", "whole number"}, {"check.http.max_redirects", "NaN", "whole number"}, {"confirm.failures", "1e30", "whole number"},
 		{"confirm.failures", "99999999999", "whole number"}, {"every", "soon", "length of time"}, {"check.http.headers", "X-Key", "colon"}, {"from", "tomorrow", "not a time"},
@@ -22,7 +23,7 @@ func TestDocumentFormSaysWhatItCannotRead(t *testing.T) {
 	}
 	// What a rule cannot be is refused as a rule, with its place.
 	for _, line := range []string{`{"cron":5}`, `{"cron"`, "soon"} {
-		var m belfry.Monitor
+		var m monitor.Monitor
 		d := jsonThing{}
 		if err := d.read(inputs, url.Values{"rules": {"0 9 * * *\n" + line}}); err != nil {
 			t.Fatal(err)
@@ -31,7 +32,7 @@ func TestDocumentFormSaysWhatItCannotRead(t *testing.T) {
 			t.Errorf("%s: %v, %+v", line, err, m.Rules)
 		}
 	}
-	var m belfry.Monitor
+	var m monitor.Monitor
 	d := jsonThing{}
 	if err := d.read(inputs, url.Values{"check.http.max_redirects": {"-1"}, "rules": {`{"every":"1h"}`}}); err != nil {
 		t.Fatal(err)

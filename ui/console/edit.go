@@ -10,7 +10,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/access"
+	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/internal/plainjson"
 	"github.com/belfry-run/belfry/internal/textdiff"
 )
@@ -61,7 +62,7 @@ func versioned(values url.Values, of interface{ Version() string }) url.Values {
 
 // expecting is the context of a save of the version that the form was filled from.
 func (p *page) expecting() context.Context {
-	return belfry.WithVersion(p.r.Context(), p.r.PostFormValue("version"))
+	return core.WithVersion(p.r.Context(), p.r.PostFormValue("version"))
 }
 
 // meanwhile looks at why a save was refused. If the definition was changed since
@@ -69,7 +70,7 @@ func (p *page) expecting() context.Context {
 // is then of the version that is there, so that the next save overwrites that.
 func meanwhile[T editable[T]](p *page, refused error, noun, name, theirs string, typed T, read func() (T, error)) (edit, error) {
 	e := edit{Version: p.r.PostFormValue("version")}
-	if e.Version == "" || belfry.CodeOf(refused) != belfry.Conflict {
+	if e.Version == "" || core.CodeOf(refused) != core.Conflict {
 		return e, refused
 	}
 	now, err := read()
@@ -99,9 +100,9 @@ func clashing[T editable[T]](p *page, version, noun, name, theirs string, now, t
 // look finds in the audit who changed the definition last, and the definition
 // that the form was filled from, or nil.
 func (c *clash) look(p *page, noun, name string, is func(json.RawMessage) bool) json.RawMessage {
-	f := belfry.AuditFilter{Namespace: p.Namespace, Noun: noun, Name: name, Paging: belfry.Paging{Limit: clashEdits}}
+	f := access.AuditFilter{Namespace: p.Namespace, Noun: noun, Name: name, Paging: core.Paging{Limit: clashEdits}}
 	if noun == "queue" {
-		f.Namespace = belfry.AnyNamespace
+		f.Namespace = core.AnyNamespace
 	}
 	changes, err := p.api.Audit(p.r.Context(), f)
 	if err != nil {

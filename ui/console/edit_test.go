@@ -6,7 +6,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/alert"
+	"github.com/belfry-run/belfry/job"
+	"github.com/belfry-run/belfry/monitor"
+	"github.com/belfry-run/belfry/task"
 )
 
 // Of two tabs in which the same definition is edited the second is told, keeps
@@ -14,12 +17,12 @@ import (
 func TestTwoTabsEditOneDefinition(t *testing.T) {
 	s := filledSite(t)
 	ctx := t.Context()
-	must(s.CreateTask(ctx, belfry.Task{Name: "sync", Command: &belfry.Command{Shell: "echo one\necho two"}}))(s)
-	must(s.SaveChannel(ctx, belfry.Channel{Name: "pager", Webhook: &belfry.WebhookChannel{URL: "https://example.org/hook"}}))(s)
-	must(s.SaveAlertRule(ctx, belfry.AlertRule{Name: "loud", Channels: []string{"pager"}}))(s)
-	must(s.SaveWindow(ctx, belfry.Window{Name: "move", From: time.Now().Add(time.Hour), To: time.Now().Add(2 * time.Hour)}))(s)
-	must(s.SaveQueue(ctx, belfry.Queue{Name: "slow"}))(s)
-	must(s.SaveStatusPage(ctx, belfry.StatusPage{Name: "front"}))(s)
+	must(s.CreateTask(ctx, task.Task{Name: "sync", Command: &task.Command{Shell: "echo one\necho two"}}))(s)
+	must(s.SaveChannel(ctx, alert.Channel{Name: "pager", Webhook: &alert.WebhookChannel{URL: "https://example.org/hook"}}))(s)
+	must(s.SaveAlertRule(ctx, alert.Rule{Name: "loud", Channels: []string{"pager"}}))(s)
+	must(s.SaveWindow(ctx, monitor.Window{Name: "move", From: time.Now().Add(time.Hour), To: time.Now().Add(2 * time.Hour)}))(s)
+	must(s.SaveQueue(ctx, job.Queue{Name: "slow"}))(s)
+	must(s.SaveStatusPage(ctx, monitor.StatusPage{Name: "front"}))(s)
 	description := func(form []string, text string) []string { return with(form, "description", text) }
 	for _, tt := range []struct {
 		path string

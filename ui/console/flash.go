@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 	"net/http"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
 )
 
 const (
@@ -22,7 +22,7 @@ type flash struct {
 }
 
 func (p *page) setFlash(f flash) {
-	f.Text, _ = belfry.CleanText(f.Text, maxFlash)
+	f.Text, _ = core.CleanText(f.Text, maxFlash)
 	text, _ := json.Marshal(f) // two plain fields
 	p.c.setCookie(p.w, p.r, ofPort(flashCookie, p.r), base64.RawURLEncoding.EncodeToString(text), 60)
 }

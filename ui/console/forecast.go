@@ -7,12 +7,13 @@ import (
 	"strings"
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/cron"
+	"github.com/belfry-run/belfry/schedule"
 )
 
 type forecastAPI interface {
-	Forecast(ctx context.Context, a belfry.Ahead) (belfry.Forecast, error)
+	Forecast(ctx context.Context, a schedule.Ahead) (schedule.Forecast, error)
 }
 
 var forecastRoutes = []route{{"GET /forecast", forecastPage}}
@@ -48,10 +49,10 @@ func forecastPage(p *page) error {
 	}
 	zone, err := cron.LoadZone(d.Zone)
 	if err != nil {
-		d.ZoneErr = belfry.InvalidField("zone", d.Zone, "is not a time zone", "an IANA name such as Europe/Sofia")
+		d.ZoneErr = core.InvalidField("zone", d.Zone, "is not a time zone", "an IANA name such as Europe/Sofia")
 		zone = time.UTC
 	}
-	f, err := p.api.Forecast(p.r.Context(), belfry.Ahead{Namespace: p.Namespace, From: p.Now, Within: forecastWithin, Zone: zone.String(), ByHour: true, Checks: d.Checks})
+	f, err := p.api.Forecast(p.r.Context(), schedule.Ahead{Namespace: p.Namespace, From: p.Now, Within: forecastWithin, Zone: zone.String(), ByHour: true, Checks: d.Checks})
 	if err != nil {
 		return err
 	}
@@ -78,7 +79,7 @@ func (p *page) scheduleNamed(name string) named {
 	if monitor, owned := owner(name); owned {
 		kind, name, called = "monitors", monitor, "monitor "+monitor
 	}
-	if p.Namespace == belfry.AnyNamespace { // whose it is, is not said
+	if p.Namespace == core.AnyNamespace { // whose it is, is not said
 		return named{Name: called}
 	}
 	return named{called, p.Link(kind, name)}
@@ -109,7 +110,7 @@ func usualOf(counts map[time.Time][24]int64) int64 {
 }
 
 // hourHeat is how many runs start in each hour, a row for each day.
-func hourHeat(f belfry.Forecast, now time.Time, zone *time.Location) heat {
+func hourHeat(f schedule.Forecast, now time.Time, zone *time.Location) heat {
 	h := heat{Title: "Starts by day and hour", Head: []string{"Day"}, Width: hourLeft + 24*hourWidth}
 	for hour := range 24 {
 		h.Head = append(h.Head, fmt.Sprintf("%02d", hour))

@@ -5,7 +5,7 @@ import (
 	"math"
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
 )
 
 // A page with every part as it is used and as it is seldom seen, at /parts.
@@ -29,7 +29,7 @@ type galleryData struct {
 }
 
 func gallery(p *page) error {
-	err := belfry.InvalidField("rules[0].cron", "61 * * * *", "has no minute 61", "0 to 59").WithHint("see the guide about rules")
+	err := core.InvalidField("rules[0].cron", "61 * * * *", "has no minute 61", "0 to 59").WithHint("see the guide about rules")
 	at := p.When(p.Now.Add(-time.Hour))
 	cmd := p.Command("DELETE", "/v1/tasks/it's", "", "task", "delete", "it's")
 	d := galleryData{
@@ -66,5 +66,5 @@ func gallery(p *page) error {
 
 // refused shows the form again.
 func refused(p *page) error {
-	return p.again("gallery", galleryData{}, belfry.Errorf(belfry.Conflict, "no"))
+	return p.again("gallery", galleryData{}, core.Errorf(core.Conflict, "no"))
 }

@@ -5,11 +5,14 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/job"
+	"github.com/belfry-run/belfry/schedule"
+	"github.com/belfry-run/belfry/view"
 )
 
 type homeAPI interface {
-	Overview(ctx context.Context, namespace string) (belfry.Overview, error)
+	Overview(ctx context.Context, namespace string) (view.Overview, error)
 }
 
 var homeRoutes = []route{{"GET /{$}", home}}
@@ -26,7 +29,7 @@ func home(p *page) error {
 	}
 	d := homeData{o, p.Query("checks") == "true"}
 	if d.Checks {
-		if d.Ahead, err = p.api.Forecast(p.r.Context(), belfry.Ahead{Namespace: p.Namespace, Within: homeAhead, ByHour: true, Checks: true}); err != nil {
+		if d.Ahead, err = p.api.Forecast(p.r.Context(), schedule.Ahead{Namespace: p.Namespace, Within: homeAhead, ByHour: true, Checks: true}); err != nil {
 			return err
 		}
 	}
@@ -34,7 +37,7 @@ func home(p *page) error {
 }
 
 type homeData struct {
-	belfry.Overview
+	view.Overview
 	Checks bool // of monitors are counted among what is ahead
 }
 
@@ -68,9 +71,9 @@ func (d homeData) Ended() int64 {
 }
 
 // Throughput is what ended in each minute of the last hour.
-func (p *page) Throughput(minutes []belfry.JobMinute) chart {
+func (p *page) Throughput(minutes []job.MinuteTotals) chart {
 	c := chart{Title: "Jobs that ended, by minute", Kind: "stacked", Unit: "jobs", X: "Minute", Series: []string{"succeeded", "failed", "canceled or skipped"}, Tones: "good bad idle"}
-	byMinute := map[int64]belfry.JobMinute{}
+	byMinute := map[int64]job.MinuteTotals{}
 	for _, m := range minutes {
 		byMinute[m.Minute.Unix()] = m
 	}
@@ -87,7 +90,7 @@ func (p *page) Throughput(minutes []belfry.JobMinute) chart {
 }
 
 // Counted writes a number that was counted up to a cap.
-func (p *page) Counted(c belfry.Counted) string {
+func (p *page) Counted(c core.Counted) string {
 	if c.More {
 		return "over " + numberText(c.Count)
 	}
@@ -95,7 +98,7 @@ func (p *page) Counted(c belfry.Counted) string {
 }
 
 // LoadWord is the word for the chip of a queue that is looked at for how it keeps up.
-func (p *page) LoadWord(q belfry.QueueLoad) string {
+func (p *page) LoadWord(q job.QueueLoad) string {
 	switch {
 	case !q.PausedAt.IsZero():
 		return "paused"
@@ -106,7 +109,7 @@ func (p *page) LoadWord(q belfry.QueueLoad) string {
 }
 
 // LoadRate is how many jobs of a queue ended per minute.
-func (p *page) LoadRate(q belfry.QueueLoad) string {
+func (p *page) LoadRate(q job.QueueLoad) string {
 	n := q.Rate.OK + q.Rate.Failed
 	if n == 0 {
 		return "–"
@@ -118,7 +121,7 @@ func (p *page) LoadRate(q belfry.QueueLoad) string {
 }
 
 // LoadLag is how long jobs of a queue waited from due to start.
-func (p *page) LoadLag(q belfry.QueueLoad) string {
+func (p *page) LoadLag(q job.QueueLoad) string {
 	if q.Rate.Started == 0 {
 		return "–"
 	}
@@ -126,7 +129,7 @@ func (p *page) LoadLag(q belfry.QueueLoad) string {
 }
 
 // LoadWaits is how long the first in line waits.
-func (p *page) LoadWaits(q belfry.QueueLoad) string {
+func (p *page) LoadWaits(q job.QueueLoad) string {
 	if q.OldestAt.IsZero() {
 		return "–"
 	}
@@ -134,7 +137,7 @@ func (p *page) LoadWaits(q belfry.QueueLoad) string {
 }
 
 // Elapsed is how long a job has been running.
-func (p *page) Elapsed(j belfry.Job) time.Duration { return max(0, p.Now.Sub(j.ClaimedAt)) }
+func (p *page) Elapsed(j job.Job) time.Duration { return max(0, p.Now.Sub(j.ClaimedAt)) }
 
 // Share is that as a part of its timeout.
 func (p *page) Share(id int64, elapsed, timeout time.Duration) bar {
@@ -147,8 +150,8 @@ func (p *page) Share(id int64, elapsed, timeout time.Duration) bar {
 }
 
 // Waits is how long the oldest ready job of a queue has been waiting.
-func (p *page) Waits(q belfry.QueueStats) string {
-	return p.LoadWaits(belfry.QueueLoad{OldestAt: q.OldestAt})
+func (p *page) Waits(q job.QueueStats) string {
+	return p.LoadWaits(job.QueueLoad{OldestAt: q.OldestAt})
 }
 
 // Hours are the starts of the next 24 hours.
@@ -165,10 +168,10 @@ type timeline struct {
 type slot struct {
 	From, To time.Time
 	Cut      bool // some of its starts are not counted
-	belfry.LoadHour
+	schedule.LoadHour
 }
 
-func newTimeline(f belfry.Forecast, now time.Time) timeline {
+func newTimeline(f schedule.Forecast, now time.Time) timeline {
 	t := timeline{Partial: f.Partial}
 	first := now.UTC().Truncate(time.Hour)
 	for at := first; at.Before(now.Add(homeAhead)); at = at.Add(time.Hour) {

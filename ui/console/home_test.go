@@ -5,14 +5,15 @@ import (
 	"testing"
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/job"
+	"github.com/belfry-run/belfry/schedule"
 )
 
 var homeNow = time.Date(2026, 11, 21, 12, 43, 5, 0, time.UTC)
 
 func TestThroughputHasEveryMinute(t *testing.T) {
 	p := &page{Now: homeNow}
-	c := p.Throughput([]belfry.JobMinute{{Minute: homeNow.Add(-time.Minute).Truncate(time.Minute), OK: 3, Failed: 2, Skipped: 1, Canceled: 4}, {Minute: homeNow.Add(-2 * time.Hour).Truncate(time.Minute), OK: 9}})
+	c := p.Throughput([]job.MinuteTotals{{Minute: homeNow.Add(-time.Minute).Truncate(time.Minute), OK: 3, Failed: 2, Skipped: 1, Canceled: 4}, {Minute: homeNow.Add(-2 * time.Hour).Truncate(time.Minute), OK: 9}})
 	if len(c.Rows) != 60 {
 		t.Fatalf("%d rows", len(c.Rows))
 	}
@@ -29,8 +30,8 @@ func TestThroughputHasEveryMinute(t *testing.T) {
 
 func TestTimelineOfHours(t *testing.T) {
 	at := func(d time.Duration) time.Time { return homeNow.Add(d).Truncate(time.Hour) }
-	line := newTimeline(belfry.Forecast{Partial: true, Until: at(10 * time.Hour), Hours: []belfry.LoadHour{
-		{Hour: at(0), Starts: 7, Most: 5, Minute: homeNow.Truncate(time.Minute), Top: []belfry.LoadOf{{Schedule: "a"}}}, {Hour: at(20 * time.Hour), Starts: 1}, {Hour: at(48 * time.Hour), Starts: 9},
+	line := newTimeline(schedule.Forecast{Partial: true, Until: at(10 * time.Hour), Hours: []schedule.LoadHour{
+		{Hour: at(0), Starts: 7, Most: 5, Minute: homeNow.Truncate(time.Minute), Top: []schedule.LoadOf{{Schedule: "a"}}}, {Hour: at(20 * time.Hour), Starts: 1}, {Hour: at(48 * time.Hour), Starts: 9},
 	}}, homeNow)
 	if line.Total != 8 || line.Most != 7 || !line.Partial || line.Slots[0].Starts != 7 || line.Slots[0].Most != 5 || len(line.Slots[0].Often()) != 1 {
 		t.Errorf("%+v", line)

@@ -8,13 +8,16 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/alert"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/monitor"
+	"github.com/belfry-run/belfry/view"
 )
 
 type incidentAPI interface {
-	Incidents(ctx context.Context, f belfry.IncidentFilter) (belfry.Page[belfry.Incident], error)
-	Incident(ctx context.Context, namespace string, id int64) (belfry.Incident, error)
-	Alerts(ctx context.Context, f belfry.AlertFilter) (belfry.Page[belfry.Alert], error)
+	Incidents(ctx context.Context, f view.IncidentFilter) (core.Page[monitor.Incident], error)
+	Incident(ctx context.Context, namespace string, id int64) (monitor.Incident, error)
+	Alerts(ctx context.Context, f alert.Filter) (core.Page[alert.Alert], error)
 }
 
 var incidentRoutes = []route{
@@ -25,8 +28,8 @@ var incidentRoutes = []route{
 type incidentsData struct {
 	Monitor string
 	State   string // open, over, or empty for both beside each other
-	Open    belfry.Page[belfry.Incident]
-	Past    belfry.Page[belfry.Incident]
+	Open    core.Page[monitor.Incident]
+	Past    core.Page[monitor.Incident]
 }
 
 func incidentList(p *page) error {
@@ -34,13 +37,13 @@ func incidentList(p *page) error {
 	switch d.State {
 	case "", "open", "over":
 	default:
-		return belfry.InvalidField("state", d.State, "is no state of an incident", "open or over")
+		return core.InvalidField("state", d.State, "is no state of an incident", "open or over")
 	}
-	f := belfry.IncidentFilter{Paging: belfry.Paging{Cursor: p.Query("cursor")}, Namespace: p.Namespace, Monitor: d.Monitor}
-	read := func(to *belfry.Page[belfry.Incident], open bool) func() error {
+	f := view.IncidentFilter{Paging: core.Paging{Cursor: p.Query("cursor")}, Namespace: p.Namespace, Monitor: d.Monitor}
+	read := func(to *core.Page[monitor.Incident], open bool) func() error {
 		f := f
 		f.Open, f.Over = open, !open
-		return get(to, func() (belfry.Page[belfry.Incident], error) { return p.api.Incidents(p.r.Context(), f) })
+		return get(to, func() (core.Page[monitor.Incident], error) { return p.api.Incidents(p.r.Context(), f) })
 	}
 	var reads []func() error
 	if d.State != "over" {
@@ -89,7 +92,7 @@ func (p *page) IncidentsCommand(d incidentsData) command {
 
 // incidentRow is an incident for the part "incident-rows".
 type incidentRow struct {
-	I                 belfry.Incident
+	I                 monitor.Incident
 	Link, MonitorLink string
 	In                string // namespace, where several are shown
 	State, Lasted     string
@@ -98,13 +101,13 @@ type incidentRow struct {
 }
 
 // IncidentRows are incidents in a table.
-func (p *page) IncidentRows(all []belfry.Incident) (rows []incidentRow) {
+func (p *page) IncidentRows(all []monitor.Incident) (rows []incidentRow) {
 	for _, i := range all {
 		r := incidentRow{
 			I: i, Link: p.LinkIn(i.Namespace, "incidents", i.ID), MonitorLink: p.LinkIn(i.Namespace, "monitors", i.Monitor),
 			State: p.IncidentState(i), Lasted: p.Lasted(i), Began: p.When(i.StartedAt), Cause: p.Cause(i.Code),
 		}
-		if p.Namespace == belfry.AnyNamespace {
+		if p.Namespace == core.AnyNamespace {
 			r.In = i.Namespace
 		}
 		rows = append(rows, r)
@@ -122,7 +125,7 @@ func (p *page) AlertCount(d incidentData) string {
 }
 
 // Lasted is how long an incident lasted, or lasts so far.
-func (p *page) Lasted(i belfry.Incident) string {
+func (p *page) Lasted(i monitor.Incident) string {
 	if i.EndedAt.IsZero() {
 		return spanText(max(0, p.Now.Sub(i.StartedAt))) + " so far"
 	}
@@ -130,19 +133,19 @@ func (p *page) Lasted(i belfry.Incident) string {
 }
 
 // IncidentState is the word for an incident's chip.
-func (p *page) IncidentState(i belfry.Incident) string {
+func (p *page) IncidentState(i monitor.Incident) string {
 	return yesNo(i.EndedAt.IsZero(), "ongoing", "over")
 }
 
 // EndedBy is why an incident ended, in words.
-func (p *page) EndedBy(i belfry.Incident) string {
+func (p *page) EndedBy(i monitor.Incident) string {
 	return map[string]string{
 		"recovered": "the target was good again", "paused": "the monitor was paused", "edited": "the monitor was pointed elsewhere", "deleted": "the monitor was deleted",
 	}[i.EndedBy]
 }
 
 type incidentData struct {
-	belfry.Incident
+	monitor.Incident
 	alertLog
 	Headers []string
 }
@@ -151,13 +154,13 @@ func incidentPage(p *page) error {
 	ctx := p.r.Context()
 	id, err := strconv.ParseInt(p.r.PathValue("id"), 10, 64)
 	if err != nil {
-		return belfry.Errorf(belfry.NotFound, "there is no incident %q", p.r.PathValue("id")).WithHint("see the list of incidents")
+		return core.Errorf(core.NotFound, "there is no incident %q", p.r.PathValue("id")).WithHint("see the list of incidents")
 	}
 	var d incidentData
 	if d.Incident, err = p.api.Incident(ctx, p.Namespace, id); err != nil {
 		return err
 	}
-	d.alertLog, err = p.alertLog(belfry.AlertFilter{Paging: belfry.Paging{Cursor: p.Query("cursor")}, Namespace: d.Namespace, Incident: id})
+	d.alertLog, err = p.alertLog(alert.Filter{Paging: core.Paging{Cursor: p.Query("cursor")}, Namespace: d.Namespace, Incident: id})
 	if err != nil {
 		return err
 	}
@@ -168,7 +171,7 @@ func incidentPage(p *page) error {
 }
 
 // IncidentTitle is what an incident is called.
-func (p *page) IncidentTitle(i belfry.Incident) string {
+func (p *page) IncidentTitle(i monitor.Incident) string {
 	return fmt.Sprintf("%s, %s", i.Monitor, i.StartedAt.UTC().Format("2 Jan 2006, 15:04"))
 }
 

@@ -11,19 +11,22 @@ import (
 	"strings"
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/internal/plainjson"
+	"github.com/belfry-run/belfry/job"
+	"github.com/belfry-run/belfry/task"
+	"github.com/belfry-run/belfry/view"
 )
 
 type jobAPI interface {
-	Job(ctx context.Context, namespace string, id int64) (belfry.Job, error)
-	Attempts(ctx context.Context, namespace string, id int64) ([]belfry.Attempt, error)
-	Logs(ctx context.Context, namespace string, id int64, f belfry.LogFilter) (belfry.Page[belfry.LogLine], error)
-	LogText(ctx context.Context, namespace string, id int64, q belfry.LogQuery) (belfry.LogText, error)
-	Why(ctx context.Context, namespace string, id int64) (belfry.Why, error)
-	Task(ctx context.Context, namespace, name string) (belfry.Task, error)
-	Tasks(ctx context.Context, f belfry.TaskFilter) (belfry.Page[belfry.Task], error)
-	Enqueue(ctx context.Context, ns []belfry.NewJob) ([]belfry.Enqueued, error)
+	Job(ctx context.Context, namespace string, id int64) (job.Job, error)
+	Attempts(ctx context.Context, namespace string, id int64) ([]job.Attempt, error)
+	Logs(ctx context.Context, namespace string, id int64, f job.LogFilter) (core.Page[job.LogLine], error)
+	LogText(ctx context.Context, namespace string, id int64, q job.LogQuery) (job.LogText, error)
+	Why(ctx context.Context, namespace string, id int64) (job.Why, error)
+	Task(ctx context.Context, namespace, name string) (task.Task, error)
+	Tasks(ctx context.Context, f task.Filter) (core.Page[task.Task], error)
+	Enqueue(ctx context.Context, ns []job.NewJob) ([]job.Enqueued, error)
 }
 
 var jobRoutes = []route{
@@ -38,57 +41,57 @@ var jobRoutes = []route{
 }
 
 type jobData struct {
-	Job      belfry.Job
-	Attempts []belfry.Attempt
-	Why      belfry.Why
+	Job      job.Job
+	Attempts []job.Attempt
+	Why      job.Why
 	Course   course
-	Members  []memberBar  // of a cycle
-	Task     *belfry.Task // as it is now; nil when it is gone
+	Members  []memberBar // of a cycle
+	Task     *task.Task  // as it is now; nil when it is gone
 	Log      logPart
 }
 
-func (p *page) jobID() (int64, error) { return belfry.JobIDFromText("id", p.r.PathValue("id")) }
+func (p *page) jobID() (int64, error) { return job.IDFromText("id", p.r.PathValue("id")) }
 
 // job is the job of the request's path.
-func (p *page) job() (belfry.Job, error) {
+func (p *page) job() (job.Job, error) {
 	id, err := p.jobID()
 	if err != nil {
-		return belfry.Job{}, belfry.Errorf(belfry.NotFound, "%q is not the id of a job", p.r.PathValue("id")).WithHint("an id is a number, such as 1042")
+		return job.Job{}, core.Errorf(core.NotFound, "%q is not the id of a job", p.r.PathValue("id")).WithHint("an id is a number, such as 1042")
 	}
 	return p.api.Job(p.r.Context(), p.Namespace, id)
 }
 
 func jobPage(p *page) error {
-	job, err := p.job()
+	j, err := p.job()
 	if err != nil {
 		return err
 	}
-	ctx, d := p.r.Context(), jobData{Job: job}
+	ctx, d := p.r.Context(), jobData{Job: j}
 	err = p.together(
-		get(&d.Attempts, func() ([]belfry.Attempt, error) { return p.api.Attempts(ctx, p.Namespace, job.ID) }),
-		get(&d.Why, func() (belfry.Why, error) { return p.api.Why(ctx, p.Namespace, job.ID) }),
-		get(&d.Task, func() (*belfry.Task, error) {
-			if _, owned := owner(job.Task); owned { // what its monitor shows
+		get(&d.Attempts, func() ([]job.Attempt, error) { return p.api.Attempts(ctx, p.Namespace, j.ID) }),
+		get(&d.Why, func() (job.Why, error) { return p.api.Why(ctx, p.Namespace, j.ID) }),
+		get(&d.Task, func() (*task.Task, error) {
+			if _, owned := owner(j.Task); owned { // what its monitor shows
 				return nil, nil
 			}
-			t, err := p.api.Task(ctx, job.Namespace, job.Task)
-			if belfry.CodeOf(err) == belfry.NotFound {
+			t, err := p.api.Task(ctx, j.Namespace, j.Task)
+			if core.CodeOf(err) == core.NotFound {
 				return nil, nil
 			}
 			return &t, err
 		}),
-		get(&d.Log, func() (logPart, error) { return p.readLog(job) }),
+		get(&d.Log, func() (logPart, error) { return p.readLog(j) }),
 	)
 	if err != nil {
 		return err
 	}
-	d.Course = newCourse(job, d.Attempts, p.Now)
-	if job.Kind == belfry.KindCycle {
-		if d.Members, err = p.cycleBars(job); err != nil {
+	d.Course = newCourse(j, d.Attempts, p.Now)
+	if j.Kind == task.KindCycle {
+		if d.Members, err = p.cycleBars(j); err != nil {
 			return err
 		}
 		if len(d.Members) > 0 {
-			d.Course = newCycleCourse(job, d.Members, p.Now)
+			d.Course = newCycleCourse(j, d.Members, p.Now)
 		}
 	}
 	return p.show("job", d)
@@ -96,17 +99,17 @@ func jobPage(p *page) error {
 
 // Waits reports that the job is not running and will not have ended by itself:
 // then why is the question.
-func (d jobData) Waits() bool { return !d.Job.State.Final() && d.Job.State != belfry.JobRunning }
+func (d jobData) Waits() bool { return !d.Job.State.Final() && d.Job.State != job.Running }
 
 // CanCancel and CanRedrive say what can be done to the job.
 func (d jobData) CanCancel() bool {
-	return !d.Job.State.Final() && (d.Job.State != belfry.JobRunning || d.Job.CancelAt.IsZero())
+	return !d.Job.State.Final() && (d.Job.State != job.Running || d.Job.CancelAt.IsZero())
 }
-func (d jobData) CanRedrive() bool { return bulkVerbs["redrive"].Fits([]belfry.JobState{d.Job.State}) }
+func (d jobData) CanRedrive() bool { return bulkVerbs["redrive"].Fits([]job.State{d.Job.State}) }
 
 // Worker is who runs a job that runs: the name that its attempts will have.
 func (d jobData) Worker() string {
-	if n := len(d.Why.Workers); n > 0 && d.Job.State == belfry.JobRunning {
+	if n := len(d.Why.Workers); n > 0 && d.Job.State == job.Running {
 		name, _, _ := strings.Cut(d.Why.Workers[0], " ")
 		return name
 	}
@@ -158,7 +161,7 @@ func (p *page) Said(text string) (out []said) {
 }
 
 // CheckLink is where something that stands in a job's way is mended.
-func (p *page) CheckLink(j belfry.Job, c belfry.Check) string {
+func (p *page) CheckLink(j job.Job, c core.Check) string {
 	switch {
 	case strings.Contains(c.Name, "queue is "), strings.Contains(c.Name, "ahead"), strings.Contains(c.Name, "before it"):
 		return p.LinkIn(j.Namespace, "queues", j.Queue)
@@ -184,7 +187,7 @@ func (p *page) Document(id, title string, raw json.RawMessage) *document {
 	}
 	d := &document{ID: id, Title: title, Text: pretty(raw)}
 	if len(d.Text) > maxDocument {
-		d.Text, _ = belfry.CleanText(d.Text[:maxDocument], maxDocument)
+		d.Text, _ = core.CleanText(d.Text[:maxDocument], maxDocument)
 		d.Cut = true
 	}
 	return d
@@ -201,7 +204,7 @@ var secretRule = regexp.MustCompile(`(?i)(pass|secret|token|key|credential|auth|
 
 // Environment is what a task adds to the environment, without what is secret:
 // what is of the secrets of the namespace, and what has a name like one.
-func (p *page) Environment(t *belfry.Task) (out []variable) {
+func (p *page) Environment(t *task.Task) (out []variable) {
 	if t == nil {
 		return nil
 	}
@@ -226,7 +229,7 @@ func (p *page) Environment(t *belfry.Task) (out []variable) {
 }
 
 // CommandLine is what a task runs, as it would be typed.
-func (p *page) CommandLine(t *belfry.Task) string {
+func (p *page) CommandLine(t *task.Task) string {
 	switch {
 	case t == nil:
 		return ""
@@ -251,10 +254,10 @@ func (p *page) CommandLine(t *belfry.Task) string {
 }
 
 // Typed is the command line of a task.
-func (p *page) Typed(t belfry.Task) string { return p.CommandLine(&t) }
+func (p *page) Typed(t task.Task) string { return p.CommandLine(&t) }
 
 // AttemptRan is how long an attempt ran, where that is known.
-func (p *page) AttemptRan(a belfry.Attempt) string {
+func (p *page) AttemptRan(a job.Attempt) string {
 	from := a.BeganAt()
 	if from.IsZero() {
 		return "–"
@@ -263,7 +266,7 @@ func (p *page) AttemptRan(a belfry.Attempt) string {
 }
 
 // Exit is how the process of an attempt ended.
-func (p *page) Exit(a belfry.Attempt) string {
+func (p *page) Exit(a job.Attempt) string {
 	switch {
 	case a.Signal != "":
 		return a.Signal
@@ -274,7 +277,7 @@ func (p *page) Exit(a belfry.Attempt) string {
 }
 
 // settled answers what came of doing something to one job.
-func (p *page) settled(id int64, r belfry.Selected, format string, args ...any) error {
+func (p *page) settled(id int64, r view.Selected, format string, args ...any) error {
 	link := p.Link("jobs", id)
 	if why, left := r.Left[id]; left {
 		return p.doneBadly(link, "Job %d was left as it is: %s.", id, why)
@@ -287,7 +290,7 @@ func cancelJob(p *page) error {
 	if err != nil {
 		return err
 	}
-	r, err := p.api.CancelJobs(p.r.Context(), p.Namespace, belfry.Selection{IDs: []int64{id}, Note: p.r.PostFormValue("note")})
+	r, err := p.api.CancelJobs(p.r.Context(), p.Namespace, view.Selection{IDs: []int64{id}, Note: p.r.PostFormValue("note")})
 	if err != nil {
 		return err
 	}
@@ -302,7 +305,7 @@ func redriveJob(p *page) error {
 	if err != nil {
 		return err
 	}
-	r, err := p.api.RedriveJobs(p.r.Context(), p.Namespace, belfry.Selection{IDs: []int64{id}, Note: p.r.PostFormValue("note")})
+	r, err := p.api.RedriveJobs(p.r.Context(), p.Namespace, view.Selection{IDs: []int64{id}, Note: p.r.PostFormValue("note")})
 	if err != nil {
 		return err
 	}
@@ -311,27 +314,27 @@ func redriveJob(p *page) error {
 
 // jobAgain enqueues another job like one.
 func jobAgain(p *page) error {
-	job, err := p.job()
+	j, err := p.job()
 	if err != nil {
 		return err
 	}
-	done, err := p.api.Enqueue(p.r.Context(), []belfry.NewJob{likeJob(job)})
+	done, err := p.api.Enqueue(p.r.Context(), []job.NewJob{likeJob(j)})
 	if err != nil {
 		return err
 	}
-	return p.done(p.LinkIn(job.Namespace, "jobs", done[0].Job.ID), "Job %d is enqueued, like job %d.", done[0].Job.ID, job.ID)
+	return p.done(p.LinkIn(j.Namespace, "jobs", done[0].Job.ID), "Job %d is enqueued, like job %d.", done[0].Job.ID, j.ID)
 }
 
 // likeJob is a new job that does what another did.
-func likeJob(j belfry.Job) belfry.NewJob {
-	n := belfry.NewJob{Namespace: j.Namespace, Task: j.Task, Input: j.Input, Queue: j.Queue, Priority: &j.Priority, Tags: j.Tags, MaxAttempts: j.MaxAttempts, Timeout: j.Timeout}
-	if j.Kind == belfry.KindFunc {
+func likeJob(j job.Job) job.NewJob {
+	n := job.NewJob{Namespace: j.Namespace, Task: j.Task, Input: j.Input, Queue: j.Queue, Priority: &j.Priority, Tags: j.Tags, MaxAttempts: j.MaxAttempts, Timeout: j.Timeout}
+	if j.Kind == task.KindFunc {
 		n.Kind = j.Kind
 	}
 	return n
 }
 
-func (p *page) jobDo(j belfry.Job, verb string) (command, string) {
+func (p *page) jobDo(j job.Job, verb string) (command, string) {
 	body, _ := json.Marshal(map[string]string{"note": "why"}) // plain words
 	return p.Command("POST", p.apiPath(fmt.Sprintf("/v1/jobs/%d/%s", j.ID, verb)), string(body), "job", verb, fmt.Sprint(j.ID), "--note", "why"), p.Link("jobs", j.ID, verb)
 }
@@ -341,17 +344,17 @@ func noteField() field {
 }
 
 // CancelJob asks before a job is canceled.
-func (p *page) CancelJob(j belfry.Job) confirm {
+func (p *page) CancelJob(j job.Job) confirm {
 	cmd, link := p.jobDo(j, "cancel")
 	text := "It does not start any more."
-	if j.State == belfry.JobRunning {
+	if j.State == job.Running {
 		text = "Its worker is told to stop it: it has the time to end well that its task gives, and is killed then."
 	}
 	return confirm{ID: "cancel", Button: "Cancel", Danger: true, Title: fmt.Sprintf("Cancel job %d?", j.ID), Text: text, Action: link, Do: "Cancel the job", Fields: []field{noteField()}, Cmd: &cmd}
 }
 
 // RedriveJob asks before a job is made ready again.
-func (p *page) RedriveJob(j belfry.Job) confirm {
+func (p *page) RedriveJob(j job.Job) confirm {
 	cmd, link := p.jobDo(j, "redrive")
 	return confirm{ID: "redrive", Button: "Retry", Title: fmt.Sprintf("Retry job %d?", j.ID),
 		Text:   "It becomes ready again with all its attempts back and the same input, and runs as its task is now.",
@@ -359,7 +362,7 @@ func (p *page) RedriveJob(j belfry.Job) confirm {
 }
 
 // AgainJob asks before another job like one is enqueued.
-func (p *page) AgainJob(j belfry.Job) confirm {
+func (p *page) AgainJob(j job.Job) confirm {
 	n := likeJob(j)
 	cmd := p.enqueueCommand(n)
 	return confirm{ID: "again", Button: "Run again", Title: fmt.Sprintf("Run job %d again?", j.ID),
@@ -368,16 +371,16 @@ func (p *page) AgainJob(j belfry.Job) confirm {
 }
 
 // JobCommand is reading the job without this page.
-func (p *page) JobCommand(j belfry.Job) command {
+func (p *page) JobCommand(j job.Job) command {
 	return p.Command("GET", p.apiPath(fmt.Sprintf("/v1/jobs/%d", j.ID)), "", "job", "show", fmt.Sprint(j.ID))
 }
 
 // WhyCommand is asking why without this page.
-func (p *page) WhyCommand(j belfry.Job) command {
+func (p *page) WhyCommand(j job.Job) command {
 	return p.Command("GET", p.apiPath(fmt.Sprintf("/v1/jobs/%d/why", j.ID)), "", "job", "why", fmt.Sprint(j.ID))
 }
 
 // LogCommand is following the log without this page.
-func (p *page) LogCommand(j belfry.Job) command {
+func (p *page) LogCommand(j job.Job) command {
 	return p.Command("GET", p.apiPath(fmt.Sprintf("/v1/jobs/%d/logs", j.ID), "follow", "true"), "", "job", "logs", "--follow", fmt.Sprint(j.ID))
 }

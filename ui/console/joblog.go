@@ -8,7 +8,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/job"
 )
 
 const (
@@ -19,21 +20,21 @@ const (
 
 // logPart is a part of a job's log, as it is added to what is shown.
 type logPart struct {
-	Job     belfry.Job
+	Job     job.Job
 	Attempt int // 0: all
 	Lines   []logLine
 	Next    string // where the next part begins
 	More    bool   // there is more to read now
 	Size    int64  // of a log that is too large to begin with its first line; 0: it is not
 	Find    string // what was searched for in all of it
-	Found   *belfry.LogText
-	Streams []belfry.Stream
+	Found   *job.LogText
+	Streams []job.Stream
 }
 
 // logLine is a line of a log.
 type logLine struct {
 	Attempt int
-	Stream  belfry.Stream
+	Stream  job.Stream
 	At      time.Time
 	Inks    []inked
 	Open    bool // it has no end yet
@@ -47,12 +48,12 @@ func (l *logLine) Time() string { return l.At.UTC().Format("15:04:05.000") }
 func (l *logLine) Full() string { return l.At.UTC().Format("Mon 2 Jan 2006, 15:04:05.000 MST") }
 
 // readLog reads the part of a log that the request asks for.
-func (p *page) readLog(job belfry.Job) (logPart, error) {
-	part := logPart{Job: job, Next: p.Query("cursor")}
+func (p *page) readLog(j job.Job) (logPart, error) {
+	part := logPart{Job: j, Next: p.Query("cursor")}
 	if text := p.Query("attempt"); text != "" {
 		n, err := strconv.Atoi(text)
 		if err != nil || n < 1 {
-			return part, belfry.InvalidField("attempt", text, "is not the number of an attempt", "a number from 1")
+			return part, core.InvalidField("attempt", text, "is not the number of an attempt", "a number from 1")
 		}
 		part.Attempt = n
 	}
@@ -65,14 +66,14 @@ func (p *page) readLog(job belfry.Job) (logPart, error) {
 		}
 	}
 	if offset, ok := byteOf(part.Next); ok {
-		return part, p.textLog(&part, belfry.LogQuery{Offset: offset}, false)
+		return part, p.textLog(&part, job.LogQuery{Offset: offset}, false)
 	}
 	if part.Next == logStart {
 		part.Next = ""
 	}
-	var pieces []belfry.LogLine
+	var pieces []job.LogLine
 	for size := 0; size < logFirst; {
-		got, err := p.api.Logs(p.r.Context(), p.Namespace, job.ID, belfry.LogFilter{Attempt: part.Attempt, Paging: belfry.Paging{Limit: logPage, Cursor: part.Next}})
+		got, err := p.api.Logs(p.r.Context(), p.Namespace, j.ID, job.LogFilter{Attempt: part.Attempt, Paging: core.Paging{Limit: logPage, Cursor: part.Next}})
 		if err != nil {
 			return part, err
 		}
@@ -109,16 +110,16 @@ func byteOf(cursor string) (offset int64, ok bool) {
 
 // tailLog reads the end of a log that is too large to begin at its beginning.
 func (p *page) tailLog(part *logPart) error {
-	head, err := p.api.LogText(p.r.Context(), p.Namespace, part.Job.ID, belfry.LogQuery{Attempt: part.Attempt, Limit: 1})
+	head, err := p.api.LogText(p.r.Context(), p.Namespace, part.Job.ID, job.LogQuery{Attempt: part.Attempt, Limit: 1})
 	if err != nil || head.Size <= logFirst {
 		return err
 	}
 	part.Size = head.Size
-	return p.textLog(part, belfry.LogQuery{Offset: -logFirst / 2}, true)
+	return p.textLog(part, job.LogQuery{Offset: -logFirst / 2}, true)
 }
 
 // textLog reads a part by byte; within is that it may begin within a line.
-func (p *page) textLog(part *logPart, q belfry.LogQuery, within bool) error {
+func (p *page) textLog(part *logPart, q job.LogQuery, within bool) error {
 	q.Attempt, q.Limit = part.Attempt, logFirst
 	got, err := p.api.LogText(p.r.Context(), p.Namespace, part.Job.ID, q)
 	if err != nil {
@@ -129,7 +130,7 @@ func (p *page) textLog(part *logPart, q belfry.LogQuery, within bool) error {
 		text = rest
 	}
 	part.Next, part.More = logByte+strconv.FormatInt(got.Next, 10), got.Next < got.Size
-	part.add([]belfry.LogLine{{LogPiece: belfry.LogPiece{Text: text}}})
+	part.add([]job.LogLine{{LogPiece: job.LogPiece{Text: text}}})
 	return nil
 }
 
@@ -139,7 +140,7 @@ func (p *page) searchLog(part *logPart) error {
 		return nil
 	}
 	from, _ := byteOf(part.Next)
-	found, err := p.api.LogText(p.r.Context(), p.Namespace, part.Job.ID, belfry.LogQuery{Attempt: part.Attempt, Grep: part.Find, Offset: from})
+	found, err := p.api.LogText(p.r.Context(), p.Namespace, part.Job.ID, job.LogQuery{Attempt: part.Attempt, Grep: part.Find, Offset: from})
 	if err != nil {
 		return err
 	}
@@ -149,12 +150,12 @@ func (p *page) searchLog(part *logPart) error {
 }
 
 // FoundLink is the log around a line that a search found.
-func (p *page) FoundLink(f belfry.LogFound) string {
+func (p *page) FoundLink(f job.LogFound) string {
 	return p.Here("find", "", "cursor", logByte+strconv.FormatInt(f.Offset, 10)) + "#log"
 }
 
 // FoundText is such a line without its colours.
-func (p *page) FoundText(f belfry.LogFound) string {
+func (p *page) FoundText(f job.LogFound) string {
 	var b strings.Builder
 	for _, piece := range new(ink).paint(f.Line) {
 		b.WriteString(piece.Text)
@@ -170,10 +171,10 @@ func (part logPart) Timed() bool {
 
 // add makes lines of pieces: one may hold several, and the rest of one that
 // began before on its stream.
-func (part *logPart) add(pieces []belfry.LogLine) {
+func (part *logPart) add(pieces []job.LogLine) {
 	type of struct {
 		attempt int
-		stream  belfry.Stream
+		stream  job.Stream
 	}
 	var lines []*logLine
 	open := map[of]*logLine{}
@@ -194,7 +195,7 @@ func (part *logPart) add(pieces []belfry.LogLine) {
 			}
 		}
 	}
-	inks, seen := map[of]*ink{}, map[belfry.Stream]bool{}
+	inks, seen := map[of]*ink{}, map[job.Stream]bool{}
 	for _, line := range lines {
 		key := of{line.Attempt, line.Stream}
 		if inks[key] == nil {
@@ -265,25 +266,25 @@ func jobLogPart(p *page) error {
 // jobLogText answers the whole log as a file: as it was written, or with times
 // and streams before each line.
 func jobLogText(p *page) error {
-	job, err := p.job()
+	j, err := p.job()
 	if err != nil {
 		return err
 	}
 	attempt, _ := strconv.Atoi(p.Query("attempt"))
-	f := belfry.LogFilter{Attempt: attempt, Paging: belfry.Paging{Limit: logPage}}
-	got, err := p.api.Logs(p.r.Context(), p.Namespace, job.ID, f)
+	f := job.LogFilter{Attempt: attempt, Paging: core.Paging{Limit: logPage}}
+	got, err := p.api.Logs(p.r.Context(), p.Namespace, j.ID, f)
 	if err != nil {
 		return err
 	}
-	name := fmt.Sprintf("job-%d.log", job.ID)
+	name := fmt.Sprintf("job-%d.log", j.ID)
 	if attempt > 0 {
-		name = fmt.Sprintf("job-%d-attempt-%d.log", job.ID, attempt)
+		name = fmt.Sprintf("job-%d-attempt-%d.log", j.ID, attempt)
 	}
 	h := p.w.Header()
 	h.Set("Content-Type", "text/plain; charset=utf-8")
 	h.Set("Content-Disposition", `attachment; filename="`+name+`"`)
 	out := http.NewResponseController(p.w)
-	stream, times := belfry.Stream(p.Query("stream")), p.Query("times") != ""
+	stream, times := job.Stream(p.Query("stream")), p.Query("times") != ""
 	for {
 		_ = out.SetWriteDeadline(time.Now().Add(liveWrite))
 		for _, piece := range got.Items {
@@ -302,9 +303,9 @@ func jobLogText(p *page) error {
 			return nil
 		}
 		f.Cursor = got.Next
-		if got, err = p.api.Logs(p.r.Context(), p.Namespace, job.ID, f); err != nil {
+		if got, err = p.api.Logs(p.r.Context(), p.Namespace, j.ID, f); err != nil {
 			if p.r.Context().Err() == nil { // or the reader has left
-				p.c.log.Warn("log not sent to its end", "job", job.ID, "error", err)
+				p.c.log.Warn("log not sent to its end", "job", j.ID, "error", err)
 			}
 			panic(http.ErrAbortHandler) // a cut file must not look like a whole one
 		}
@@ -312,7 +313,7 @@ func jobLogText(p *page) error {
 }
 
 // stamped is a piece with its time and stream before each line.
-func stamped(piece belfry.LogLine) string {
+func stamped(piece job.LogLine) string {
 	var b strings.Builder
 	for line := range strings.Lines(piece.Text) {
 		fmt.Fprintf(&b, "%s %s %s\n", piece.At.UTC().Format(time.RFC3339Nano), piece.Stream, strings.TrimSuffix(line, "\n"))

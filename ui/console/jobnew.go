@@ -10,8 +10,11 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/access"
+	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/internal/plainjson"
+	"github.com/belfry-run/belfry/job"
+	"github.com/belfry-run/belfry/task"
 )
 
 // tasksOffered is how many tasks a form offers by name; others can be typed.
@@ -20,7 +23,7 @@ const tasksOffered = 500
 // newJobData is the form for a job that somebody enqueues by hand, as it was
 // filled in.
 type newJobData struct {
-	Like  *belfry.Job // the job that it is to be like
+	Like  *job.Job // the job that it is to be like
 	Tasks []string
 	Err   error
 
@@ -33,12 +36,12 @@ func (d newJobData) Field(name, label, kind, value, hint string) field {
 }
 
 func newJobForm(p *page) error {
-	if err := p.allow(belfry.ScopeOperate); err != nil {
+	if err := p.allow(access.ScopeOperate); err != nil {
 		return err
 	}
 	d := newJobData{Task: p.Query("task"), Input: p.Query("input")}
 	if text := p.Query("like"); text != "" {
-		id, err := belfry.JobIDFromText("like", text)
+		id, err := job.IDFromText("like", text)
 		if err != nil {
 			return err
 		}
@@ -49,7 +52,7 @@ func newJobForm(p *page) error {
 		d.Like, d.Task, d.Input = &j, j.Task, pretty(j.Input)
 		d.Queue, d.Priority, d.Tags = j.Queue, strconv.Itoa(j.Priority), strings.Join(j.Tags, ", ")
 		d.Attempts, d.Timeout = strconv.Itoa(j.MaxAttempts), j.Timeout.String()
-		if j.Kind == belfry.KindFunc {
+		if j.Kind == task.KindFunc {
 			d.Kind = string(j.Kind)
 		}
 	}
@@ -60,12 +63,12 @@ func newJobForm(p *page) error {
 }
 
 func (p *page) offerTasks(d *newJobData) error {
-	tasks, err := p.api.Tasks(p.r.Context(), belfry.TaskFilter{Namespace: p.Namespace, Paging: belfry.Paging{Limit: tasksOffered}})
+	tasks, err := p.api.Tasks(p.r.Context(), task.Filter{Namespace: p.Namespace, Paging: core.Paging{Limit: tasksOffered}})
 	if err != nil {
 		return err
 	}
 	for _, t := range tasks.Items {
-		if _, owned := owner(t.Name); !owned && t.Name != belfry.CanaryTask {
+		if _, owned := owner(t.Name); !owned && t.Name != task.CanaryTask {
 			d.Tasks = append(d.Tasks, t.Name)
 		}
 		if t.Name == d.Task && d.Like == nil && d.Input == "" && d.Err == nil {
@@ -83,8 +86,8 @@ func enqueueJob(p *page) error {
 	}
 	n, err := d.newJob(p.Namespace)
 	if err == nil {
-		var done []belfry.Enqueued
-		if done, err = p.api.Enqueue(p.r.Context(), []belfry.NewJob{n}); err == nil {
+		var done []job.Enqueued
+		if done, err = p.api.Enqueue(p.r.Context(), []job.NewJob{n}); err == nil {
 			link := p.LinkIn(done[0].Job.Namespace, "jobs", done[0].Job.ID)
 			if done[0].Existing {
 				return p.done(link, "Job %d was there already, under the same key.", done[0].Job.ID)
@@ -100,17 +103,17 @@ func enqueueJob(p *page) error {
 }
 
 // newJob reads the form.
-func (d newJobData) newJob(namespace string) (belfry.NewJob, error) {
-	n := belfry.NewJob{Namespace: namespace, Task: d.Task, Queue: d.Queue, Key: d.Key}
-	if namespace == belfry.AnyNamespace {
+func (d newJobData) newJob(namespace string) (job.NewJob, error) {
+	n := job.NewJob{Namespace: namespace, Task: d.Task, Queue: d.Queue, Key: d.Key}
+	if namespace == core.AnyNamespace {
 		n.Namespace = ""
 	}
-	var faults []belfry.FieldError
+	var faults []core.FieldError
 	fault := func(name, value, message, hint string) {
-		faults = append(faults, belfry.FieldError{Field: name, Value: short(100, value), Message: message, Hint: hint})
+		faults = append(faults, core.FieldError{Field: name, Value: short(100, value), Message: message, Hint: hint})
 	}
-	if d.Kind == string(belfry.KindFunc) {
-		n.Kind = belfry.KindFunc
+	if d.Kind == string(task.KindFunc) {
+		n.Kind = task.KindFunc
 	}
 	if d.Input != "" {
 		if message := jsonFault(d.Input); message != "" {
@@ -135,12 +138,12 @@ func (d newJobData) newJob(namespace string) (belfry.NewJob, error) {
 	n.MaxAttempts = whole("max_attempts", d.Attempts)
 	for _, t := range []struct {
 		name, text string
-		to         *belfry.Duration
+		to         *core.Duration
 	}{{"delay", d.Delay, &n.Delay}, {"timeout", d.Timeout, &n.Timeout}} {
 		if t.text == "" {
 			continue
 		}
-		v, err := belfry.ParseDuration(t.text)
+		v, err := core.ParseDuration(t.text)
 		if err != nil {
 			fault(t.name, t.text, "is not a length of time", "such as 30s, 10m or 2h")
 		}
@@ -152,7 +155,7 @@ func (d newJobData) newJob(namespace string) (belfry.NewJob, error) {
 		}
 	}
 	if len(faults) > 0 {
-		e := belfry.Errorf(belfry.Invalid, "the job was not enqueued")
+		e := core.Errorf(core.Invalid, "the job was not enqueued")
 		e.Fields = faults
 		return n, e
 	}
@@ -184,7 +187,7 @@ func place(text string, offset int64) string {
 }
 
 // enqueueCommand is enqueueing without this page.
-func (p *page) enqueueCommand(n belfry.NewJob) command {
+func (p *page) enqueueCommand(n job.NewJob) command {
 	n.Namespace = ""
 	body, _ := plainjson.Marshal(n) // it was JSON before
 	cli := []string{"job", "enqueue", n.Task}
@@ -207,7 +210,7 @@ func (p *page) enqueueCommand(n belfry.NewJob) command {
 func (p *page) NewJobCommand(d newJobData) command {
 	n, err := d.newJob(p.Namespace)
 	if err != nil || n.Task == "" {
-		n = belfry.NewJob{Task: cmp.Or(d.Task, "TASK"), Input: json.RawMessage(`{}`)}
+		n = job.NewJob{Task: cmp.Or(d.Task, "TASK"), Input: json.RawMessage(`{}`)}
 	}
 	return p.enqueueCommand(n)
 }

@@ -7,14 +7,16 @@ import (
 	"strings"
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/job"
+	"github.com/belfry-run/belfry/view"
 )
 
 type jobsAPI interface {
-	Jobs(ctx context.Context, f belfry.JobFilter) (belfry.Page[belfry.Job], error)
-	CountJobs(ctx context.Context, f belfry.JobFilter, o belfry.CountOptions) (belfry.JobCount, error)
-	CancelJobs(ctx context.Context, namespace string, s belfry.Selection) (belfry.Selected, error)
-	RedriveJobs(ctx context.Context, namespace string, s belfry.Selection) (belfry.Selected, error)
+	Jobs(ctx context.Context, f job.Filter) (core.Page[job.Job], error)
+	CountJobs(ctx context.Context, f job.Filter, o view.CountOptions) (job.Count, error)
+	CancelJobs(ctx context.Context, namespace string, s view.Selection) (view.Selected, error)
+	RedriveJobs(ctx context.Context, namespace string, s view.Selection) (view.Selected, error)
 }
 
 var jobsRoutes = []route{
@@ -27,34 +29,34 @@ var jobsRoutes = []route{
 // address and the input show.
 type jobSearch struct {
 	Text   string
-	Filter belfry.JobFilter
+	Filter job.Filter
 	Err    error
 }
 
 func (p *page) jobSearch() jobSearch {
 	s := jobSearch{Text: strings.TrimSpace(p.Query("q"))}
-	s.Filter, s.Err = belfry.ParseJobFilter(s.Text, p.Now.UTC())
+	s.Filter, s.Err = job.ParseJobFilter(s.Text, p.Now.UTC())
 	s.Filter.Namespace = p.Namespace
 	return s
 }
 
 // Faults are what is wrong with the search.
-func (s jobSearch) Faults() []belfry.FieldError {
+func (s jobSearch) Faults() []core.FieldError {
 	if s.Err == nil {
 		return nil
 	}
 	if faults := faultsOf(s.Err); len(faults) > 0 {
 		return faults
 	}
-	return []belfry.FieldError{{Field: "q", Message: s.Err.Error()}}
+	return []core.FieldError{{Field: "q", Message: s.Err.Error()}}
 }
 
 // In is the search for other states: for all when there are none.
-func (s jobSearch) In(states ...belfry.JobState) string {
+func (s jobSearch) In(states ...job.State) string {
 	return withoutTerm(s.Text, "state") + stateTerm(states)
 }
 
-func stateTerm(states []belfry.JobState) string {
+func stateTerm(states []job.State) string {
 	if len(states) == 0 {
 		return ""
 	}
@@ -90,8 +92,8 @@ func withoutTerm(search, name string) string {
 
 type jobsData struct {
 	Search jobSearch
-	Jobs   belfry.Page[belfry.Job]
-	Count  belfry.JobCount
+	Jobs   core.Page[job.Job]
+	Count  job.Count
 	Fresh  bool // nobody searched for anything
 }
 
@@ -102,15 +104,15 @@ func jobList(p *page) error {
 		return p.again("jobs", d, d.Search.Err)
 	}
 	ctx, listed, counted := p.r.Context(), d.Search.Filter, d.Search.Filter
-	listed.Paging = belfry.Paging{Cursor: p.Query("cursor")}
+	listed.Paging = core.Paging{Cursor: p.Query("cursor")}
 	counted.States = nil
 	err := p.together(
-		get(&d.Jobs, func() (belfry.Page[belfry.Job], error) { return p.api.Jobs(ctx, listed) }),
-		get(&d.Count, func() (belfry.JobCount, error) {
-			return p.api.CountJobs(ctx, counted, belfry.CountOptions{ByState: true})
+		get(&d.Jobs, func() (core.Page[job.Job], error) { return p.api.Jobs(ctx, listed) }),
+		get(&d.Count, func() (job.Count, error) {
+			return p.api.CountJobs(ctx, counted, view.CountOptions{ByState: true})
 		}),
 	)
-	if belfry.CodeOf(err) == belfry.Invalid {
+	if core.CodeOf(err) == core.Invalid {
 		d.Search.Err = err
 		return p.again("jobs", d, err)
 	}
@@ -121,7 +123,7 @@ func jobList(p *page) error {
 }
 
 // counted is a number that was counted no further than a cap.
-func counted(c belfry.Counted) string {
+func counted(c core.Counted) string {
 	if c.More {
 		return numberText(c.Count) + "+"
 	}
@@ -131,11 +133,11 @@ func counted(c belfry.Counted) string {
 // StateTabs are the views of the list: all jobs, and those of each state.
 func (p *page) StateTabs(d jobsData) []tab {
 	at := d.Search.Filter.States
-	link := func(states ...belfry.JobState) string {
+	link := func(states ...job.State) string {
 		return p.With(p.Link("jobs"), "q", strings.TrimSpace(d.Search.In(states...)))
 	}
 	all := []tab{newTab("All", link(), len(at) == 0, counted(d.Count.Counted))}
-	for _, st := range belfry.JobStates {
+	for _, st := range job.States {
 		count, known := d.Count.States[st]
 		text := ""
 		if known {
@@ -151,24 +153,24 @@ func (p *page) StateTabs(d jobsData) []tab {
 func (p *page) JobPager(d jobsData) pager { return p.pager(d.Jobs.Next) }
 
 // JobTook is how long the last attempt of a job ran, or has been running.
-func (p *page) JobTook(j belfry.Job) string {
+func (p *page) JobTook(j job.Job) string {
 	switch {
 	case j.ClaimedAt.IsZero():
 		return "–"
 	case !j.FinishedAt.IsZero():
 		return spanText(max(0, j.FinishedAt.Sub(j.ClaimedAt)))
-	case j.State == belfry.JobRunning:
+	case j.State == job.Running:
 		return spanText(max(0, p.Now.Sub(j.ClaimedAt)).Truncate(time.Second))
 	}
 	return "–"
 }
 
 // JobChip is the state of a job: one that waits for another try says so.
-func (p *page) JobChip(j belfry.Job) chip {
+func (p *page) JobChip(j job.Job) chip {
 	switch {
-	case j.State == belfry.JobScheduled && j.Attempt > 0 && j.Failures > 0:
+	case j.State == job.Scheduled && j.Attempt > 0 && j.Failures > 0:
 		return newChip("retrying")
-	case j.State == belfry.JobRunning && !j.CancelAt.IsZero():
+	case j.State == job.Running && !j.CancelAt.IsZero():
 		return chip{"to be canceled", "warn", "!"}
 	}
 	return newChip(j.State)
@@ -229,8 +231,8 @@ type bulkVerb struct {
 	Done   string
 	Asks   string
 	What   string
-	fits   []belfry.JobState
-	usual  []belfry.JobState // when the search names no states
+	fits   []job.State
+	usual  []job.State // when the search names no states
 	Danger bool
 }
 
@@ -238,19 +240,19 @@ var bulkVerbs = map[string]bulkVerb{
 	"cancel": {
 		Name: "cancel", Done: "canceled", Asks: "Cancel", Danger: true,
 		What: "Those that wait end at once. Those that run are asked to end, and end when their worker has stopped them.",
-		fits: belfry.JobStates[:4], usual: belfry.JobStates[:4],
+		fits: job.States[:4], usual: job.States[:4],
 	},
 	"redrive": {
 		Name: "redrive", Done: "retried", Asks: "Retry",
 		What: "They become ready again with all their attempts back, and run as their tasks are now.",
-		fits: []belfry.JobState{belfry.JobFailed, belfry.JobCanceled, belfry.JobSkipped}, usual: []belfry.JobState{belfry.JobFailed},
+		fits: []job.State{job.Failed, job.Canceled, job.Skipped}, usual: []job.State{job.Failed},
 	},
 }
 
 // Fits reports that it can be done to some job in one of these states; no
 // states are all.
-func (v bulkVerb) Fits(states []belfry.JobState) bool {
-	return len(states) == 0 || slices.ContainsFunc(states, func(s belfry.JobState) bool { return slices.Contains(v.fits, s) })
+func (v bulkVerb) Fits(states []job.State) bool {
+	return len(states) == 0 || slices.ContainsFunc(states, func(s job.State) bool { return slices.Contains(v.fits, s) })
 }
 
 // BulkLink is the dry run of doing something to all that the search finds.
@@ -271,7 +273,7 @@ func (p *page) BulkVerbs(d jobsData) []bulkVerb {
 
 // JobSearch is the input of a search for jobs that is shown at a link.
 func (p *page) JobSearch(link string, s jobSearch) search {
-	in := search{Action: link, Label: "Search", Text: s.Text, Like: "task:backup state:failed since:2h", Most: belfry.MaxJobQuery, Faults: s.Faults(), Terms: jobTerms()}
+	in := search{Action: link, Label: "Search", Text: s.Text, Like: "task:backup state:failed since:2h", Most: job.MaxJobQuery, Faults: s.Faults(), Terms: jobTerms()}
 	if p.Elsewhere() {
 		in.Namespace = p.Namespace
 	}
@@ -282,13 +284,13 @@ func (p *page) JobSearch(link string, s jobSearch) search {
 func jobTerms() []searchTerm {
 	return []searchTerm{
 		{"1042, id:1042", "the job with this id"},
-		{"state:failed,canceled", fmt.Sprintf("in one of these states: %s; or live, done, dead", strings.Trim(fmt.Sprint(belfry.JobStates), "[]"))},
+		{"state:failed,canceled", fmt.Sprintf("in one of these states: %s; or live, done, dead", strings.Trim(fmt.Sprint(job.States), "[]"))},
 		{"task:backup", "of this task"},
 		{"schedule:nightly", "that this schedule asked for"},
 		{"queue:default", "of this queue"},
 		{"tag:weekly", "with this tag"},
 		{"kind:http", "whose task is of this kind"},
-		{"trigger:manual", "asked for in this way: " + strings.Trim(fmt.Sprint(belfry.Triggers), "[]")},
+		{"trigger:manual", "asked for in this way: " + strings.Trim(fmt.Sprint(job.Triggers), "[]")},
 		{"session:0198…", "that this session of a worker runs or ran last"},
 		{"attempt>1", "with so many attempts begun; also >=, <, <= and :"},
 		{`error:"timed out"`, "whose last attempt said this"},

@@ -11,8 +11,11 @@ import (
 	"strings"
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/access"
+	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/internal/plainjson"
+	"github.com/belfry-run/belfry/job"
+	"github.com/belfry-run/belfry/view"
 )
 
 const (
@@ -35,8 +38,8 @@ type bulk struct {
 	More bool
 
 	Said   string // the search as it was written
-	Sample []belfry.Job
-	Count  belfry.Counted
+	Sample []job.Job
+	Count  core.Counted
 	Err    error
 }
 
@@ -62,37 +65,37 @@ func (b bulk) Counted() string {
 func (b bulk) None() bool { return b.Count.Count == 0 && !b.Count.More }
 
 // do is the verb's method of the API.
-func (b bulk) do(p *page) func(context.Context, string, belfry.Selection) (belfry.Selected, error) {
+func (b bulk) do(p *page) func(context.Context, string, view.Selection) (view.Selected, error) {
 	if b.Verb.Name == "cancel" {
 		return p.api.CancelJobs
 	}
 	return p.api.RedriveJobs
 }
 
-func (b bulk) selection() belfry.Selection {
+func (b bulk) selection() view.Selection {
 	if b.All() {
-		return belfry.Selection{Query: b.Search, Cursor: b.Cursor, Note: b.Note}
+		return view.Selection{Query: b.Search, Cursor: b.Cursor, Note: b.Note}
 	}
-	return belfry.Selection{IDs: b.IDs, Note: b.Note}
+	return view.Selection{IDs: b.IDs, Note: b.Note}
 }
 
 // readBulk reads one from an address or a form.
 func readBulk(p *page, from url.Values) (bulk, error) {
 	v, ok := bulkVerbs[from.Get("do")]
 	if !ok {
-		return bulk{}, belfry.InvalidField("do", from.Get("do"), "is nothing that can be done to many jobs", "cancel or redrive")
+		return bulk{}, core.InvalidField("do", from.Get("do"), "is nothing that can be done to many jobs", "cancel or redrive")
 	}
 	b := bulk{Verb: v, Search: strings.TrimSpace(from.Get("q")), Note: from.Get("note"), Cursor: from.Get("cursor")}
 	b.Said = b.Search
 	for _, text := range from["job"] {
-		id, err := belfry.JobIDFromText("job", text)
+		id, err := job.IDFromText("job", text)
 		if err != nil {
 			return b, err
 		}
 		b.IDs = append(b.IDs, id)
 	}
 	if len(b.IDs) == 0 && from.Has("selected") {
-		return b, belfry.InvalidField("job", "", "is missing: no job was selected", "go back and select some, or do it to all that the search finds")
+		return b, core.InvalidField("job", "", "is missing: no job was selected", "go back and select some, or do it to all that the search finds")
 	}
 	return b, nil
 }
@@ -100,16 +103,16 @@ func readBulk(p *page, from url.Values) (bulk, error) {
 // fix makes a search mean the same later on: for the states that the verb
 // fits, made until now.
 func (b *bulk) fix(now time.Time) error {
-	f, err := belfry.ParseJobFilter(b.Search, now.UTC())
+	f, err := job.ParseJobFilter(b.Search, now.UTC())
 	if err != nil {
 		return err
 	}
 	if len(f.States) == 0 {
 		f.States = b.Verb.usual
 	}
-	f.States = slices.DeleteFunc(slices.Clone(f.States), func(s belfry.JobState) bool { return !slices.Contains(b.Verb.fits, s) })
+	f.States = slices.DeleteFunc(slices.Clone(f.States), func(s job.State) bool { return !slices.Contains(b.Verb.fits, s) })
 	if len(f.States) == 0 {
-		return belfry.InvalidField("q", b.Search, "finds only jobs that cannot be "+b.Verb.Done, "those that can are "+strings.TrimSpace(stateTerm(b.Verb.fits)))
+		return core.InvalidField("q", b.Search, "finds only jobs that cannot be "+b.Verb.Done, "those that can are "+strings.TrimSpace(stateTerm(b.Verb.fits)))
 	}
 	if f.Until.IsZero() {
 		f.Until = now.Truncate(time.Second).Add(time.Second) // or the jobs that come while it is done would never end
@@ -120,7 +123,7 @@ func (b *bulk) fix(now time.Time) error {
 
 // jobsDryRun shows which jobs it would be, and asks.
 func jobsDryRun(p *page) error {
-	if err := p.allow(belfry.ScopeOperate); err != nil {
+	if err := p.allow(access.ScopeOperate); err != nil {
 		return err
 	}
 	b, err := readBulk(p, p.r.URL.Query())
@@ -141,12 +144,12 @@ func jobsDryRun(p *page) error {
 		return err
 	}
 	b.Left = addLeft(nil, found.Left)
-	if b.Count = (belfry.Counted{Count: len(found.IDs)}); found.Count != nil {
+	if b.Count = (core.Counted{Count: len(found.IDs)}); found.Count != nil {
 		b.Count = *found.Count
 	}
 	for _, id := range found.IDs[:min(len(found.IDs), bulkSample)] {
 		j, err := p.api.Job(ctx, p.Namespace, id)
-		if belfry.CodeOf(err) == belfry.NotFound {
+		if core.CodeOf(err) == core.NotFound {
 			continue // pruned since
 		}
 		if err != nil {
@@ -168,7 +171,7 @@ func jobsBulk(p *page) error {
 	b.Done, _ = strconv.Atoi(p.r.PostFormValue("done"))
 	_ = json.Unmarshal([]byte(p.r.PostFormValue("left")), &b.Left) // what this page wrote itself; only shown
 	if b.All() && b.Search == "" {
-		return belfry.InvalidField("q", "", "is missing", "begin at the list of jobs")
+		return core.InvalidField("q", "", "is missing", "begin at the list of jobs")
 	}
 	for began := time.Now(); ; {
 		r, err := b.do(p)(p.r.Context(), p.Namespace, b.selection())
@@ -226,7 +229,7 @@ func (b bulk) LeftJobs() (n int) {
 
 // BulkCommand is the same without these pages.
 func (p *page) BulkCommand(b bulk) command {
-	sel := belfry.Selection{IDs: b.IDs, Note: "why"}
+	sel := view.Selection{IDs: b.IDs, Note: "why"}
 	cli := []string{"job", b.Verb.Name}
 	for _, id := range b.IDs {
 		cli = append(cli, fmt.Sprint(id))

@@ -9,48 +9,52 @@ import (
 	"testing"
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/access"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/job"
+	"github.com/belfry-run/belfry/task"
+	"github.com/belfry-run/belfry/view"
 )
 
 // report makes a task of a command, and a job of it that has had two attempts:
 // one that was handed back, and one that runs, wrote colours and has an input.
-func (s *site) report() (session string, job belfry.Job, lease int64) {
+func (s *site) report() (session string, j job.Job, lease int64) {
 	s.Helper()
 	ctx := s.Context()
-	must(s.CreateTask(ctx, belfry.Task{Name: "report", Timeout: belfry.Duration(10 * time.Minute), Retry: belfry.Retry{MaxAttempts: 1},
-		Command: &belfry.Command{Argv: []string{"/usr/local/bin/report", "--title", "Q 1"}, Env: map[string]string{"REGION": "eu <west>", "DB_PASSWORD": "hunter2"}}}))(s)
-	must(s.Enqueue(ctx, []belfry.NewJob{{Task: "report", Input: json.RawMessage(`{"month":"2026-10","rows":[1,2,3]}`), Tags: []string{"weekly"}, Priority: new(7)}}))(s)
-	w := must(s.OpenSession(ctx, belfry.WorkerInfo{Name: "builder", Kinds: []belfry.Kind{belfry.KindCommand}, Queues: map[string]int{"default": 1}, TTL: belfry.MaxSessionTTL}))(s)
-	for _, outcome := range []belfry.Outcome{belfry.OutcomeHandedBack, ""} {
-		c := must(s.Claim(ctx, belfry.ClaimRequest{Session: w.ID, Want: map[string]int{"default": 1}}))(s)
+	must(s.CreateTask(ctx, task.Task{Name: "report", Timeout: core.Duration(10 * time.Minute), Retry: task.Retry{MaxAttempts: 1},
+		Command: &task.Command{Argv: []string{"/usr/local/bin/report", "--title", "Q 1"}, Env: map[string]string{"REGION": "eu <west>", "DB_PASSWORD": "hunter2"}}}))(s)
+	must(s.Enqueue(ctx, []job.NewJob{{Task: "report", Input: json.RawMessage(`{"month":"2026-10","rows":[1,2,3]}`), Tags: []string{"weekly"}, Priority: new(7)}}))(s)
+	w := must(s.OpenSession(ctx, job.WorkerInfo{Name: "builder", Kinds: []task.Kind{task.KindCommand}, Queues: map[string]int{"default": 1}, TTL: job.MaxSessionTTL}))(s)
+	for _, outcome := range []job.Outcome{job.OutcomeHandedBack, ""} {
+		c := must(s.Claim(ctx, job.ClaimRequest{Session: w.ID, Want: map[string]int{"default": 1}}))(s)
 		if len(c.Jobs) != 1 {
 			s.Fatalf("claimed %d jobs", len(c.Jobs))
 		}
-		job, lease = c.Jobs[0].Job, c.Lease
-		ref := belfry.Ref{JobID: job.ID, Lease: lease}
-		s.write(w.ID, ref, 0, belfry.Log, "started\n")
-		s.write(w.ID, ref, 1, belfry.Stdout, "\x1b[32mall\x1b[0m <b>is</b> well\nhalf a li")
-		s.write(w.ID, ref, 2, belfry.Stderr, "\x1b[1;31mno disk\x1b[0m \x1b]0;title\x07left\n10 %\r50 %\r90 %\n")
+		j, lease = c.Jobs[0].Job, c.Lease
+		ref := job.Ref{JobID: j.ID, Lease: lease}
+		s.write(w.ID, ref, 0, job.Log, "started\n")
+		s.write(w.ID, ref, 1, job.Stdout, "\x1b[32mall\x1b[0m <b>is</b> well\nhalf a li")
+		s.write(w.ID, ref, 2, job.Stderr, "\x1b[1;31mno disk\x1b[0m \x1b]0;title\x07left\n10 %\r50 %\r90 %\n")
 		if outcome != "" {
-			must(s.Finish(ctx, w.ID, []belfry.Finish{{Ref: ref, Outcome: outcome}}))(s)
+			must(s.Finish(ctx, w.ID, []job.Finish{{Ref: ref, Outcome: outcome}}))(s)
 		}
 	}
-	return w.ID, job, lease
+	return w.ID, j, lease
 }
 
-func (s *site) write(session string, ref belfry.Ref, seq int, stream belfry.Stream, text string) {
+func (s *site) write(session string, ref job.Ref, seq int, stream job.Stream, text string) {
 	s.Helper()
-	if err := s.Append(s.Context(), session, []belfry.LogPiece{{Ref: ref, Seq: seq, Stream: stream, At: time.Now(), Text: text}}); err != nil {
+	if err := s.Append(s.Context(), session, []job.LogPiece{{Ref: ref, Seq: seq, Stream: stream, At: time.Now(), Text: text}}); err != nil {
 		s.Fatal(err)
 	}
 }
 
 func TestJobIsFollowedToItsEnd(t *testing.T) {
 	s := newSite(t)
-	session, job, lease := s.report()
-	ref := belfry.Ref{JobID: job.ID, Lease: lease}
+	session, j, lease := s.report()
+	ref := job.Ref{JobID: j.ID, Lease: lease}
 	b := s.tab(s.admin)
-	b.Visit(fmt.Sprintf("%s/jobs/%d", s.url, job.ID))
+	b.Visit(fmt.Sprintf("%s/jobs/%d", s.url, j.ID))
 	b.Until(`document.getElementById('live').dataset.state === 'on'`)
 	b.Shows("running", "It runs: attempt 2", "handed back", "/usr/local/bin/report --title 'Q 1'", "REGION", "eu <west>", "DB_PASSWORD", "not shown", `"month": "2026-10"`, "weekly",
 		"no disk left", "90 %", "<b>is</b> well", "Waits for a worker")
@@ -62,7 +66,7 @@ func TestJobIsFollowedToItsEnd(t *testing.T) {
 	look(b, s, "job-log")
 
 	// What is written shows up by itself, and goes on with a line that was begun.
-	s.write(session, ref, 3, belfry.Stdout, "ne, and its end\nthe next\n")
+	s.write(session, ref, 3, job.Stdout, "ne, and its end\nthe next\n")
 	b.Until(`[...document.querySelectorAll('.line')].some(e => e.innerText.endsWith('half a line, and its end'))`)
 	b.Until(`document.querySelector('[data-log-state]').innerText === 'Followed as it is written.'`)
 	var red string
@@ -74,7 +78,7 @@ func TestJobIsFollowedToItsEnd(t *testing.T) {
 	// Who pauses it reads on in peace.
 	b.Click("[data-follow]")
 	b.Until(`document.querySelector('[data-log-state]').innerText === 'Paused.'`)
-	s.write(session, ref, 4, belfry.Stdout, "while nobody looked\n")
+	s.write(session, ref, 4, job.Stdout, "while nobody looked\n")
 	b.Click("[data-follow]")
 	b.Until(`document.querySelector('.lines').innerText.includes('while nobody looked')`)
 
@@ -96,21 +100,21 @@ func TestJobIsFollowedToItsEnd(t *testing.T) {
 		t.Errorf("without stderr: %q", said)
 	}
 
-	must(s.Finish(t.Context(), session, []belfry.Finish{{Ref: ref, Outcome: belfry.OutcomeError, Error: "no disk left\nat line 7", ExitCode: new(3)}}))(s)
+	must(s.Finish(t.Context(), session, []job.Finish{{Ref: ref, Outcome: job.OutcomeError, Error: "no disk left\nat line 7", ExitCode: new(3)}}))(s)
 	b.Until(`document.querySelector('h1').innerText.includes('failed') && document.querySelector('[data-log-state]').innerText === 'The end.'`)
 	b.Shows("exit code 3", "no disk left\nat line 7", "Ran and failed", "Retry")
 	b.Quiet(s.url)
 
 	// The log of one attempt, and all of it as a file.
-	b.Visit(fmt.Sprintf("%s/jobs/%d?attempt=1", s.url, job.ID))
+	b.Visit(fmt.Sprintf("%s/jobs/%d?attempt=1", s.url, j.ID))
 	if said := b.Text(".lines"); strings.Contains(said, "the next") || !strings.Contains(said, "well") {
 		t.Errorf("the first attempt: %q", said)
 	}
 	v := s.visitor(s.admin)
-	if status, body := v.get(fmt.Sprintf("/jobs/%d/log.txt", job.ID)); status != http.StatusOK || !strings.HasSuffix(body, "while nobody looked\n") || !strings.Contains(body, "\x1b[32mall") {
+	if status, body := v.get(fmt.Sprintf("/jobs/%d/log.txt", j.ID)); status != http.StatusOK || !strings.HasSuffix(body, "while nobody looked\n") || !strings.Contains(body, "\x1b[32mall") {
 		t.Errorf("%d %q", status, body)
 	}
-	if _, body := v.get(fmt.Sprintf("/jobs/%d/log.txt?times=yes&stream=stderr&attempt=2", job.ID)); strings.Count(body, "Z stderr ") != 2 || strings.Contains(body, "stdout") {
+	if _, body := v.get(fmt.Sprintf("/jobs/%d/log.txt?times=yes&stream=stderr&attempt=2", j.ID)); strings.Count(body, "Z stderr ") != 2 || strings.Contains(body, "stdout") {
 		t.Errorf("%q", body)
 	}
 }
@@ -119,21 +123,21 @@ func TestJobIsFollowedToItsEnd(t *testing.T) {
 // by byte, and searched where it is.
 func TestLargeLogIsShownFromItsEnd(t *testing.T) {
 	s := newSite(t)
-	session, job, lease := s.report()
-	ref := belfry.Ref{JobID: job.ID, Lease: lease}
-	s.write(session, ref, 3, belfry.Stdout, "\na needle \x1b[32mnear the\x1b[0m beginning\n")
+	session, j, lease := s.report()
+	ref := job.Ref{JobID: j.ID, Lease: lease}
+	s.write(session, ref, 3, job.Stdout, "\na needle \x1b[32mnear the\x1b[0m beginning\n")
 	for i := range 12 {
-		s.write(session, ref, 4+i, belfry.Stdout, strings.Repeat(fmt.Sprintf("line of piece %d <i>%s\n", i, strings.Repeat(" and on", 500)), belfry.MaxLogPiece/3600))
+		s.write(session, ref, 4+i, job.Stdout, strings.Repeat(fmt.Sprintf("line of piece %d <i>%s\n", i, strings.Repeat(" and on", 500)), job.MaxLogPiece/3600))
 	}
 	b := s.tab(s.admin)
-	b.Visit(fmt.Sprintf("%s/jobs/%d", s.url, job.ID))
+	b.Visit(fmt.Sprintf("%s/jobs/%d", s.url, j.ID))
 	b.Shows("This is its end", "line of piece 11 <i>")
 	b.Until(`document.querySelector('[data-log-state]').innerText === 'Followed as it is written.'`)
 	if strings.Contains(b.Text(".lines"), "needle") {
 		t.Error("it begins at its beginning")
 	}
 	look(b, s, "job-log-large")
-	s.write(session, ref, 16, belfry.Stderr, "the last words\n")
+	s.write(session, ref, 16, job.Stderr, "the last words\n")
 	b.Until(`[...document.querySelectorAll('.line')].at(-1).innerText.endsWith('the last words')`)
 	b.Type("[data-find]", "needle")
 	b.Follow(".tools button")
@@ -141,7 +145,7 @@ func TestLargeLogIsShownFromItsEnd(t *testing.T) {
 	look(b, s, "job-log-found")
 	b.Follow(".line a")
 	b.Until(`document.querySelector('.line').innerText === 'a needle near the beginning'`)
-	b.Visit(fmt.Sprintf("%s/jobs/%d?cursor=start", s.url, job.ID))
+	b.Visit(fmt.Sprintf("%s/jobs/%d?cursor=start", s.url, j.ID))
 	b.Until(`document.querySelector('.line').innerText.includes('started') && document.querySelector('.lines').innerText.includes('the last words')`)
 	b.Quiet(s.url)
 }
@@ -159,7 +163,7 @@ func TestJobIsCanceledRedrivenAndEnqueuedAgain(t *testing.T) {
 	opens(b, "redrive")
 	b.Follow("#redrive button.main")
 	b.Shows("Job 4 is ready again", "Why is it not running?")
-	if j := must(s.Job(t.Context(), "default", 4))(s); j.State != belfry.JobReady {
+	if j := must(s.Job(t.Context(), "default", 4))(s); j.State != job.Ready {
 		t.Errorf("%s", j.State)
 	}
 	opens(b, "again")
@@ -239,7 +243,7 @@ func TestJobsAreFound(t *testing.T) {
 	b.Until(`document.getElementById('live').dataset.state === 'on'`)
 	b.Click("#job-5 input")
 	b.Until(`document.querySelector('#job-5 input').checked`)
-	must(s.Enqueue(t.Context(), []belfry.NewJob{{Task: "later"}}))(s)
+	must(s.Enqueue(t.Context(), []job.NewJob{{Task: "later"}}))(s)
 	b.Until(`document.querySelector('.held').innerText === '1 new'`)
 	var early bool
 	if b.Eval(`document.getElementById('job-7') !== null`, &early); early {
@@ -258,7 +262,7 @@ func TestJobsAreFound(t *testing.T) {
 func TestJobsArePaged(t *testing.T) {
 	s := newSite(t)
 	s.someJobs()
-	must(s.Enqueue(t.Context(), slices.Repeat([]belfry.NewJob{{Task: "later"}}, 60)))(s)
+	must(s.Enqueue(t.Context(), slices.Repeat([]job.NewJob{{Task: "later"}}, 60)))(s)
 	b := s.at("/jobs?q=task:later")
 	b.Shows("All 63")
 	b.Follow("a[rel=next]")
@@ -281,7 +285,7 @@ func TestBulkOnSelected(t *testing.T) {
 	b.Follow("#selected button[value=cancel]")
 	b.Shows("Cancel 4 jobs?", "has ended already: failed: 1 (2)", "Nothing has been done yet")
 	look(b, s, "jobs-dry-run-selected")
-	if j := must(s.Job(t.Context(), "default", 4))(s); j.State != belfry.JobReady {
+	if j := must(s.Job(t.Context(), "default", 4))(s); j.State != job.Ready {
 		t.Errorf("a dry run made it %s", j.State)
 	}
 	b.Type("#f-note", "too many")
@@ -289,7 +293,7 @@ func TestBulkOnSelected(t *testing.T) {
 	b.Shows("4 jobs were canceled", "has ended already: failed: 1")
 	look(b, s, "jobs-done")
 	for _, id := range []int64{4, 5, 6} {
-		if j := must(s.Job(t.Context(), "default", id))(s); j.State != belfry.JobCanceled || !strings.Contains(j.Note, "too many") {
+		if j := must(s.Job(t.Context(), "default", id))(s); j.State != job.Canceled || !strings.Contains(j.Note, "too many") {
 			t.Errorf("job %d: %s %q", id, j.State, j.Note)
 		}
 	}
@@ -301,9 +305,9 @@ func TestBulkOnSelected(t *testing.T) {
 func TestBulkOnAllThatMatch(t *testing.T) {
 	s := newSite(t)
 	s.someJobs()
-	n := belfry.MaxBatch + 200
+	n := core.MaxBatch + 200
 	for left := n; left > 0; left -= min(left, 5000) {
-		must(s.Enqueue(t.Context(), slices.Repeat([]belfry.NewJob{{Task: "later", Tags: []string{"bulk"}}}, min(left, 5000))))(s)
+		must(s.Enqueue(t.Context(), slices.Repeat([]job.NewJob{{Task: "later", Tags: []string{"bulk"}}}, min(left, 5000))))(s)
 	}
 	b := s.at("/jobs?q=tag:bulk")
 	b.Shows("1 000+")
@@ -317,7 +321,7 @@ func TestBulkOnAllThatMatch(t *testing.T) {
 	}
 	b.Shows("No job was left out.")
 	b.Quiet(s.url)
-	count := must(s.CountJobs(t.Context(), belfry.JobFilter{Namespace: "default", Task: "later", States: []belfry.JobState{belfry.JobReady}}, belfry.CountOptions{}))(s)
+	count := must(s.CountJobs(t.Context(), job.Filter{Namespace: "default", Task: "later", States: []job.State{job.Ready}}, view.CountOptions{}))(s)
 	if count.Count != 3 {
 		t.Errorf("%d others are ready", count.Count)
 	}
@@ -326,7 +330,7 @@ func TestBulkOnAllThatMatch(t *testing.T) {
 func TestReaderMayDoNothingToJobs(t *testing.T) {
 	s := newSite(t)
 	s.someJobs()
-	secret, _ := s.token("viewer", "default", belfry.ScopeRead)
+	secret, _ := s.token("viewer", "default", access.ScopeRead)
 	v := s.visitor(secret)
 	for _, path := range []string{"/jobs/4/cancel", "/jobs/4/redrive", "/jobs/4/again", "/jobs/-new", "/jobs/-bulk", "/tasks/-new", "/tasks/hello/edit", "/tasks/hello/delete"} {
 		status, body := v.post(path, "do", "cancel", "job", "4", "q", "task:later", "task", "later", "definition", `{"name": "x", "command": {"argv": ["x"]}}`)
@@ -371,9 +375,9 @@ func TestAuditShowsWhatChanged(t *testing.T) {
 	s := newSite(t)
 	s.someJobs()
 	task := must(s.Task(t.Context(), "default", "hello"))(s)
-	task.Description, task.Timeout = "says <hello>", belfry.Duration(5*time.Minute)
+	task.Description, task.Timeout = "says <hello>", core.Duration(5*time.Minute)
 	must(s.UpdateTask(t.Context(), task))(s)
-	secret, _ := s.token("ada", "default", belfry.ScopeOperate)
+	secret, _ := s.token("ada", "default", access.ScopeOperate)
 	other := s.visitor(secret)
 	other.post("/jobs/4/cancel", "note", "why not")
 

@@ -8,12 +8,13 @@ import (
 	"strings"
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/access"
+	"github.com/belfry-run/belfry/core"
 )
 
 type joinTokenAPI interface {
-	JoinTokens(ctx context.Context) ([]belfry.JoinToken, error)
-	CreateJoinToken(ctx context.Context, t belfry.JoinToken) (belfry.JoinToken, string, error)
+	JoinTokens(ctx context.Context) ([]access.JoinToken, error)
+	CreateJoinToken(ctx context.Context, t access.JoinToken) (access.JoinToken, string, error)
 	RevokeJoinToken(ctx context.Context, id int64) error
 }
 
@@ -24,8 +25,8 @@ var joinTokenRoutes = []route{
 }
 
 type joinTokensData struct {
-	Tokens []belfry.JoinToken
-	Made   *belfry.JoinToken // and its secret, which is shown this once
+	Tokens []access.JoinToken
+	Made   *access.JoinToken // and its secret, which is shown this once
 	Secret string
 	Err    error
 
@@ -46,7 +47,7 @@ func (d joinTokensData) show(p *page) (err error) {
 	if d.Tokens, err = p.api.JoinTokens(p.r.Context()); err != nil {
 		return err
 	}
-	slices.SortStableFunc(d.Tokens, func(a, b belfry.JoinToken) int { // those that work first
+	slices.SortStableFunc(d.Tokens, func(a, b access.JoinToken) int { // those that work first
 		return boolOrder(b.Refusal(p.Now) == nil, a.Refusal(p.Now) == nil)
 	})
 	if d.Err != nil {
@@ -74,20 +75,20 @@ func createJoinToken(p *page) error {
 }
 
 // token is what the form asks for.
-func (d joinTokensData) token(now time.Time) (t belfry.JoinToken, err error) {
-	t = belfry.JoinToken{Name: d.name, Namespace: d.namespace}
+func (d joinTokensData) token(now time.Time) (t access.JoinToken, err error) {
+	t = access.JoinToken{Name: d.name, Namespace: d.namespace}
 	if d.uses != "" {
 		if t.Uses, err = strconv.Atoi(d.uses); err != nil {
-			return t, belfry.InvalidField("uses", d.uses, "is not a whole number", "")
+			return t, core.InvalidField("uses", d.uses, "is not a whole number", "")
 		}
 	}
-	if life, err := belfry.ParseDuration(d.life); err == nil {
+	if life, err := core.ParseDuration(d.life); err == nil {
 		t.ExpiresAt = now.Add(life.D())
 	}
 	for _, line := range lines(d.labels) {
 		name, value, is := strings.Cut(line, "=")
 		if !is {
-			return t, belfry.InvalidField("labels", line, "is not a label", "one a line: name=value")
+			return t, core.InvalidField("labels", line, "is not a label", "one a line: name=value")
 		}
 		if t.Labels == nil {
 			t.Labels = map[string]string{}
@@ -120,13 +121,13 @@ func (d joinTokensData) Fields() []field {
 }
 
 // JoinTokenState is the word for a join token's chip.
-func (p *page) JoinTokenState(t belfry.JoinToken) belfry.TokenState { return t.State(p.Now) }
+func (p *page) JoinTokenState(t access.JoinToken) access.TokenState { return t.State(p.Now) }
 
 // LabelNames are labels in a row.
 func (p *page) LabelNames(labels map[string]string) []string { return assignments(labels) }
 
 // RevokeJoinToken asks before a join token ends.
-func (p *page) RevokeJoinToken(t belfry.JoinToken) confirm {
+func (p *page) RevokeJoinToken(t access.JoinToken) confirm {
 	id := strconv.FormatInt(t.ID, 10)
 	cmd := p.Command("DELETE", "/v1/join-tokens/"+id, "", "token", "join", "revoke", id)
 	return confirm{

@@ -4,22 +4,22 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/task"
 )
 
 // What Belfry does for itself is in nobody's way.
 func TestCanaryTaskIsListedWhenAskedFor(t *testing.T) {
 	s := newSite(t)
-	must(s.CreateTask(t.Context(), belfry.Task{Name: belfry.CanaryTask, Kind: belfry.KindFunc}))(s)
+	must(s.CreateTask(t.Context(), task.Task{Name: task.CanaryTask, Kind: task.KindFunc}))(s)
 	v := s.visitor(s.admin)
-	link := `href="/tasks/` + belfry.CanaryTask + `"`
+	link := `href="/tasks/` + task.CanaryTask + `"`
 	for path, listed := range map[string]bool{"/tasks": false, "/tasks?own=true": true, "/tasks?part=canary": true} {
 		if _, body := v.get(path); strings.Contains(body, link) != listed {
 			t.Errorf("%s lists it: %v", path, !listed)
 		}
 	}
 	for _, path := range []string{"/tasks", "/jobs/-new", "/schedules/-new"} {
-		if _, body := v.get(path); strings.Contains(body, belfry.CanaryTask) {
+		if _, body := v.get(path); strings.Contains(body, task.CanaryTask) {
 			t.Errorf("%s offers it", path)
 		}
 	}
@@ -81,9 +81,9 @@ func TestTaskIsCreatedByForm(t *testing.T) {
 	put(b, "#f-timeout", "5m")
 	put(b, "#f-retry-max_attempts", "2")
 	s.sends(b, "button[value=save]", "Created task backup.", "pg_dump main > /backup/main && echo done")
-	task := must(s.Task(t.Context(), "default", "backup"))(s)
-	if task.Kind != belfry.KindCommand || task.Command.Shell != "pg_dump main > /backup/main && echo done" || task.Timeout.String() != "5m" || task.Retry.MaxAttempts != 2 {
-		t.Errorf("%+v", task)
+	tk := must(s.Task(t.Context(), "default", "backup"))(s)
+	if tk.Kind != task.KindCommand || tk.Command.Shell != "pg_dump main > /backup/main && echo done" || tk.Timeout.String() != "5m" || tk.Retry.MaxAttempts != 2 {
+		t.Errorf("%+v", tk)
 	}
 	v := s.visitor(s.admin)
 	for kind, fields := range map[string][]string{
@@ -98,7 +98,7 @@ func TestTaskIsCreatedByForm(t *testing.T) {
 	if hook.HTTP == nil || hook.HTTP.Method != "POST" || hook.HTTP.Headers["X-Key"] != "1" || string(hook.Input) != `{"a":[1,2]}` {
 		t.Errorf("%+v %s", hook.HTTP, hook.Input)
 	}
-	if f := must(s.Task(t.Context(), "default", "a-func"))(s); f.Kind != belfry.KindFunc || len(f.Tags) != 2 || f.Retry.Backoff != belfry.BackoffFixed {
+	if f := must(s.Task(t.Context(), "default", "a-func"))(s); f.Kind != task.KindFunc || len(f.Tags) != 2 || f.Retry.Backoff != task.BackoffFixed {
 		t.Errorf("%+v", f)
 	}
 	if status, body := v.post("/tasks/-new?kind=func", "do", "save", "name", "b", "input", "{"); status != 422 || strings.Count(body, "is not JSON") != 1 {

@@ -9,7 +9,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/view"
 )
 
 const (
@@ -29,7 +30,7 @@ const (
 func live(p *page) error {
 	if p.c.streams.Add(1) > maxStreams {
 		p.c.streams.Add(-1)
-		return belfry.Errorf(belfry.Unavailable, "too many pages are being kept up to date").WithHint("reload to see what is new")
+		return core.Errorf(core.Unavailable, "too many pages are being kept up to date").WithHint("reload to see what is new")
 	}
 	defer p.c.streams.Add(-1)
 	ctx, cancel := context.WithCancel(p.r.Context())
@@ -65,7 +66,7 @@ func live(p *page) error {
 }
 
 // nouns is what events are about, each once.
-func nouns(events []belfry.Event) string {
+func nouns(events []view.Event) string {
 	found := map[string]bool{}
 	for _, e := range events {
 		switch {

@@ -6,7 +6,11 @@ import (
 	"strings"
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/alert"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/monitor"
+	"github.com/belfry-run/belfry/task"
+	"github.com/belfry-run/belfry/view"
 )
 
 // How much the page of a monitor shows of each.
@@ -21,7 +25,7 @@ const (
 
 // monitorHead is what all pages of a monitor begin with.
 type monitorHead struct {
-	V  belfry.MonitorView
+	V  view.MonitorView
 	At string // the page: empty, results, versions, alerts or settings
 }
 
@@ -29,7 +33,7 @@ type monitorHead struct {
 func (p *page) MonitorTabs(h monitorHead) []tab {
 	tabs := []tab{newTab("Overview", p.Link("monitors", h.V.Name), h.At == "", "")}
 	all := []string{"results", "versions", "alerts", "settings"}
-	if h.V.Kind() != belfry.KindPage {
+	if h.V.Kind() != task.KindPage {
 		all = slices.DeleteFunc(all, func(s string) bool { return s == "versions" })
 	}
 	for _, at := range all {
@@ -40,15 +44,15 @@ func (p *page) MonitorTabs(h monitorHead) []tab {
 
 type monitorData struct {
 	monitorHead
-	Uptime    belfry.UptimeReport
-	Bars      []belfry.MonitorBars
+	Uptime    view.UptimeReport
+	Bars      []monitor.Bars
 	Now       time.Time
 	Range     chartRange
 	From      time.Time // of the range
-	Series    belfry.Series
-	Phases    []belfry.CheckResult
+	Series    monitor.Series
+	Phases    []view.CheckResult
 	Timeline  []heldSpan // newest first
-	Incidents belfry.Page[belfry.Incident]
+	Incidents core.Page[monitor.Incident]
 }
 
 // chartRange is how far back charts go.
@@ -77,11 +81,11 @@ func rangeOf(name string, age time.Duration) chartRange {
 }
 
 // barsFor are the bars that a monitor of this age has something to show in.
-func barsFor(age time.Duration) belfry.BarSpan {
+func barsFor(age time.Duration) monitor.BarSpan {
 	if age < 7*24*time.Hour {
-		return belfry.BarsDay
+		return monitor.BarsDay
 	}
-	return belfry.BarsQuarter
+	return monitor.BarsQuarter
 }
 
 // ChartRanges lead to the same page with other charts.
@@ -104,21 +108,21 @@ func monitorPage(p *page) error {
 	d.Range = rangeOf(p.Query("range"), age)
 	from := p.Now.Add(-d.Range.Span)
 	d.From = from
-	var spans []belfry.Span
+	var spans []monitor.Span
 	err = p.together(
-		get(&d.Uptime, func() (belfry.UptimeReport, error) { return p.api.Uptime(ctx, p.Namespace, name) }),
-		get(&d.Bars, func() ([]belfry.MonitorBars, error) {
-			return p.api.Bars(ctx, belfry.BarsQuery{Namespace: p.Namespace, Monitors: []string{name}, Span: barsFor(age)})
+		get(&d.Uptime, func() (view.UptimeReport, error) { return p.api.Uptime(ctx, p.Namespace, name) }),
+		get(&d.Bars, func() ([]monitor.Bars, error) {
+			return p.api.Bars(ctx, monitor.BarsQuery{Namespace: p.Namespace, Monitors: []string{name}, Span: barsFor(age)})
 		}),
-		get(&d.Series, func() (belfry.Series, error) {
-			return p.api.Series(ctx, belfry.SeriesQuery{Namespace: p.Namespace, Monitor: name, From: from})
+		get(&d.Series, func() (monitor.Series, error) {
+			return p.api.Series(ctx, view.SeriesQuery{Namespace: p.Namespace, Monitor: name, From: from})
 		}),
-		get(&d.Phases, func() ([]belfry.CheckResult, error) { return p.resultsSince(name, d.Range, from) }),
-		get(&spans, func() ([]belfry.Span, error) {
+		get(&d.Phases, func() ([]view.CheckResult, error) { return p.resultsSince(name, d.Range, from) }),
+		get(&spans, func() ([]monitor.Span, error) {
 			return p.api.Timeline(ctx, p.Namespace, name, p.Now.Add(-monitorTimeline))
 		}),
-		get(&d.Incidents, func() (belfry.Page[belfry.Incident], error) {
-			return p.api.Incidents(ctx, belfry.IncidentFilter{Paging: belfry.Paging{Limit: monitorIncidents}, Namespace: p.Namespace, Monitor: name})
+		get(&d.Incidents, func() (core.Page[monitor.Incident], error) {
+			return p.api.Incidents(ctx, view.IncidentFilter{Paging: core.Paging{Limit: monitorIncidents}, Namespace: p.Namespace, Monitor: name})
 		}),
 	)
 	if err != nil {
@@ -129,8 +133,8 @@ func monitorPage(p *page) error {
 }
 
 // resultsSince are single checks, newest first, for a chart of a short range.
-func (p *page) resultsSince(name string, r chartRange, from time.Time) (all []belfry.CheckResult, err error) {
-	f := belfry.ResultFilter{Paging: belfry.Paging{Limit: 1000}, Namespace: p.Namespace, Monitor: name, Since: from}
+func (p *page) resultsSince(name string, r chartRange, from time.Time) (all []view.CheckResult, err error) {
+	f := view.ResultFilter{Paging: core.Paging{Limit: 1000}, Namespace: p.Namespace, Monitor: name, Since: from}
 	for r.Phases && len(all) < phaseResults {
 		part, err := p.api.Results(p.r.Context(), f)
 		if err != nil {
@@ -146,12 +150,12 @@ func (p *page) resultsSince(name string, r chartRange, from time.Time) (all []be
 
 // heldSpan is what held of a target, and how long.
 type heldSpan struct {
-	belfry.Span
+	monitor.Span
 	Lasted time.Duration
 	Now    bool // it is not over
 }
 
-func heldSpans(spans []belfry.Span, now time.Time) []heldSpan {
+func heldSpans(spans []monitor.Span, now time.Time) []heldSpan {
 	var out []heldSpan
 	end := now
 	for i := len(spans) - 1; i >= 0 && len(out) < monitorSpans; i-- {
@@ -204,12 +208,12 @@ func (p *page) UptimeStats(d monitorData) []stat {
 // UptimeBars are those of the page of one monitor.
 func (d monitorData) UptimeBars() uptimeBars {
 	if len(d.Bars) == 0 {
-		return newUptimeBars(belfry.MonitorBars{Monitor: d.V.Name}, d.V.CreatedAt, d.Now)
+		return newUptimeBars(monitor.Bars{Monitor: d.V.Name}, d.V.CreatedAt, d.Now)
 	}
 	return newUptimeBars(d.Bars[0], d.V.CreatedAt, d.Now)
 }
 
-func millis(d belfry.Duration) *float64 {
+func millis(d core.Duration) *float64 {
 	if d == 0 {
 		return nil
 	}
@@ -268,12 +272,12 @@ func (d monitorData) PhasesChart() *chart {
 	c := chart{Title: "Mean time by phase", Kind: "stacked", Unit: "ms", X: "When", Series: phaseNames}
 	step := d.Range.Span / chartPoints
 	type sum struct {
-		phases [5]belfry.Duration
+		phases [5]core.Duration
 		n      int
 	}
 	sums, any := map[time.Time]*sum{}, false
 	for _, r := range d.Phases {
-		if r.Outcome != belfry.CheckOK && r.Outcome != belfry.CheckDegraded || r.Starved {
+		if r.Outcome != task.CheckOK && r.Outcome != task.CheckDegraded || r.Starved {
 			continue
 		}
 		at := r.At.Truncate(step)
@@ -292,7 +296,7 @@ func (d monitorData) PhasesChart() *chart {
 	for at, s := range sums {
 		row := chartRow{At: at, Values: make([]*float64, 5)}
 		for i, v := range s.phases {
-			ms := float64((v / belfry.Duration(s.n)).D().Round(10*time.Microsecond)) / float64(time.Millisecond)
+			ms := float64((v / core.Duration(s.n)).D().Round(10*time.Microsecond)) / float64(time.Millisecond)
 			row.Values[i] = &ms
 		}
 		c.Rows = append(c.Rows, row)
@@ -310,9 +314,9 @@ func monitorAlerts(p *page) error {
 	ctx, name := p.r.Context(), p.r.PathValue("name")
 	d := monitorAlertsData{monitorHead: monitorHead{At: "alerts"}}
 	err := p.together(
-		get(&d.V, func() (belfry.MonitorView, error) { return p.api.Monitor(ctx, p.Namespace, name) }),
+		get(&d.V, func() (view.MonitorView, error) { return p.api.Monitor(ctx, p.Namespace, name) }),
 		get(&d.alertLog, func() (alertLog, error) {
-			return p.alertLog(belfry.AlertFilter{Paging: belfry.Paging{Cursor: p.Query("cursor")}, Namespace: p.Namespace, Monitor: name})
+			return p.alertLog(alert.Filter{Paging: core.Paging{Cursor: p.Query("cursor")}, Namespace: p.Namespace, Monitor: name})
 		}),
 	)
 	if err != nil {

@@ -6,7 +6,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/view"
 )
 
 func pauseFields(span, reason string, err error) []field {
@@ -21,9 +22,9 @@ func (p *page) pausedUntil(span string) (until time.Time, err error) {
 	if span = strings.TrimSpace(span); span == "" {
 		return until, nil
 	}
-	d, err := belfry.ParseDuration(span)
+	d, err := core.ParseDuration(span)
 	if err != nil || d <= 0 {
-		return until, belfry.InvalidField("for", span, "is not a length of time", "such as 2h or 3d")
+		return until, core.InvalidField("for", span, "is not a length of time", "such as 2h or 3d")
 	}
 	return p.Now.Add(d.D()), nil
 }
@@ -66,7 +67,7 @@ func deleteMonitor(p *page) error {
 }
 
 // PauseMonitor asks before a monitor is paused.
-func (p *page) PauseMonitor(v belfry.MonitorView) confirm {
+func (p *page) PauseMonitor(v view.MonitorView) confirm {
 	body, _ := json.Marshal(map[string]string{"for": "2h", "reason": "why"}) // plain words
 	cmd := p.Command("POST", p.apiPath("/v1/monitors/"+url.PathEscape(v.Name)+"/pause"), string(body), "monitor", "pause", v.Name, "--for", "2h", "--reason", "why")
 	return confirm{
@@ -77,7 +78,7 @@ func (p *page) PauseMonitor(v belfry.MonitorView) confirm {
 }
 
 // DeleteMonitor asks before a monitor is deleted.
-func (p *page) DeleteMonitor(v belfry.MonitorView) confirm {
+func (p *page) DeleteMonitor(v view.MonitorView) confirm {
 	cmd := p.Command("DELETE", p.apiPath("/v1/monitors/"+url.PathEscape(v.Name)), "", "monitor", "delete", v.Name)
 	return confirm{
 		ID: "delete", Button: "Delete", Danger: true, Title: "Delete monitor " + v.Name + "?",

@@ -6,13 +6,17 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/access"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/monitor"
+	"github.com/belfry-run/belfry/task"
+	"github.com/belfry-run/belfry/view"
 )
 
 type monitorFormAPI interface {
-	CreateMonitor(ctx context.Context, m belfry.Monitor) (belfry.MonitorView, error)
-	UpdateMonitor(ctx context.Context, m belfry.Monitor) (belfry.MonitorView, error)
-	Try(ctx context.Context, t belfry.Trial) (belfry.Tried, error)
+	CreateMonitor(ctx context.Context, m monitor.Monitor) (view.MonitorView, error)
+	UpdateMonitor(ctx context.Context, m monitor.Monitor) (view.MonitorView, error)
+	Try(ctx context.Context, t view.Trial) (view.Tried, error)
 }
 
 var monitorFormRoutes = []route{
@@ -24,9 +28,9 @@ var monitorFormRoutes = []route{
 
 type monitorFormData struct {
 	form
-	Kind  belfry.Kind
+	Kind  task.Kind
 	Name  string // of one that is edited
-	Tried *belfry.Tried
+	Tried *view.Tried
 }
 
 // KindTabs lead to the forms of other kinds.
@@ -38,24 +42,24 @@ func (p *page) KindTabs(d monitorFormData) []tab {
 	return tabs
 }
 
-var kindWords = map[belfry.Kind]string{
-	belfry.KindHTTP: "HTTP", belfry.KindTCP: "TCP", belfry.KindDNS: "DNS", belfry.KindTLS: "Certificate", belfry.KindPing: "Ping", belfry.KindGRPC: "gRPC",
-	belfry.KindWebSocket: "WebSocket", belfry.KindHeartbeat: "Heartbeat", belfry.KindPage: "Page", belfry.KindCommand: "Command",
+var kindWords = map[task.Kind]string{
+	task.KindHTTP: "HTTP", task.KindTCP: "TCP", task.KindDNS: "DNS", task.KindTLS: "Certificate", task.KindPing: "Ping", task.KindGRPC: "gRPC",
+	task.KindWebSocket: "WebSocket", task.KindHeartbeat: "Heartbeat", task.KindPage: "Page", task.KindCommand: "Command",
 }
 
 // KindText says what a kind of monitor does.
 func (d monitorFormData) KindText() string {
-	return map[belfry.Kind]string{
-		belfry.KindHTTP: "Asks an address, and looks at the answer.", belfry.KindTCP: "Opens a connection, and may talk.", belfry.KindDNS: "Asks for a record of a name.",
-		belfry.KindTLS: "Looks at a certificate and its chain, and when they end.", belfry.KindPing: "Sends echo requests.", belfry.KindGRPC: "Asks the standard health service.",
-		belfry.KindWebSocket: "Opens a WebSocket, and may talk.", belfry.KindHeartbeat: "Waits to be called by a cron job, a backup or a device, and is down when no call comes.",
-		belfry.KindPage: "Remembers what a part of a page was like, and says when it changes.", belfry.KindCommand: "Runs a command on a worker. Its operator has to allow that.",
+	return map[task.Kind]string{
+		task.KindHTTP: "Asks an address, and looks at the answer.", task.KindTCP: "Opens a connection, and may talk.", task.KindDNS: "Asks for a record of a name.",
+		task.KindTLS: "Looks at a certificate and its chain, and when they end.", task.KindPing: "Sends echo requests.", task.KindGRPC: "Asks the standard health service.",
+		task.KindWebSocket: "Opens a WebSocket, and may talk.", task.KindHeartbeat: "Waits to be called by a cron job, a backup or a device, and is down when no call comes.",
+		task.KindPage: "Remembers what a part of a page was like, and says when it changes.", task.KindCommand: "Runs a command on a worker. Its operator has to allow that.",
 	}[d.Kind]
 }
 
 // kindInputs are the settings of a kind: those that matter, and the others.
-var kindInputs = map[belfry.Kind][2][]input{
-	belfry.KindHTTP: {{
+var kindInputs = map[task.Kind][2][]input{
+	task.KindHTTP: {{
 		{Path: "check.http.url", Label: "Address", Need: true, Hint: "https://example.com/health"},
 		{Path: "check.http.method", Label: "Method", Kind: asChoice, Options: []string{"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"}},
 		{Path: "check.http.expect_status", Label: "Good status", Kind: asWords, Hint: "Codes and ranges, such as 200-299, 404. Default: 200-299."},
@@ -71,12 +75,12 @@ var kindInputs = map[belfry.Kind][2][]input{
 		{Path: "check.http.server_name", Label: "Name for TLS", Hint: "Default: the host of the address."},
 		{Path: "check.http.skip_verify", Label: "Accept any certificate", Kind: asCheck},
 	}},
-	belfry.KindTCP: {{
+	task.KindTCP: {{
 		{Path: "check.tcp.address", Label: "Address", Need: true, Hint: "host:port, such as db.example.com:5432"},
 		{Path: "check.tcp.send", Label: "Send", Hint: `Text sent after connecting; \r, \n and \x00 are read as in Go.`},
 		{Path: "check.tcp.expect", Label: "Answer matches", Hint: "A regular expression (RE2). Empty: a connection is enough."},
 	}, {{Path: "check.tcp.family", Label: "Addresses", Kind: asChoice, Options: []string{"any", "ipv4", "ipv6"}}}},
-	belfry.KindDNS: {{
+	task.KindDNS: {{
 		{Path: "check.dns.name", Label: "Name", Need: true, Hint: "Such as example.com"},
 		{Path: "check.dns.type", Label: "Record", Kind: asChoice, Options: []string{"A", "AAAA", "CNAME", "MX", "NS", "TXT", "SOA", "SRV", "CAA", "PTR"}},
 		{Path: "check.dns.expect", Label: "Answers", Kind: asLines, Hint: "One a line; all of them must come, in any order. Empty: any answer."},
@@ -85,7 +89,7 @@ var kindInputs = map[belfry.Kind][2][]input{
 		{Path: "check.dns.server", Label: "Resolver", Hint: "Such as 9.9.9.9. Default: the worker's own."},
 		{Path: "check.dns.tcp", Label: "Ask over TCP", Kind: asCheck},
 	}},
-	belfry.KindTLS: {{
+	task.KindTLS: {{
 		{Path: "check.tls.address", Label: "Address", Need: true, Hint: "host:port; port 443 if left out"},
 		{Path: "check.tls.warn_days", Label: "Degraded within", Kind: asNumber, Hint: "Days before a certificate of the chain ends. Default: 14; -1: never."},
 		{Path: "check.tls.fail_days", Label: "Failed within", Kind: asNumber, Hint: "Days before a certificate of the chain ends. Default: when it has ended."},
@@ -93,12 +97,12 @@ var kindInputs = map[belfry.Kind][2][]input{
 		{Path: "check.tls.server_name", Label: "Name", Hint: "Default: the host of the address."},
 		{Path: "check.tls.starttls", Label: "Ask for TLS first", Kind: asChoice, Options: []string{"", "smtp", "imap", "pop3", "ftp", "postgres"}},
 	}},
-	belfry.KindPing: {{
+	task.KindPing: {{
 		{Path: "check.ping.host", Label: "Host", Need: true, Hint: "A name or an address"},
 		{Path: "check.ping.count", Label: "Requests", Kind: asNumber, Hint: "Default: 3."},
 		{Path: "check.ping.max_loss", Label: "Loss", Kind: asNumber, Hint: "Per cent of the requests that may stay unanswered. Default: 0."},
 	}, {{Path: "check.ping.family", Label: "Addresses", Kind: asChoice, Options: []string{"any", "ipv4", "ipv6"}}}},
-	belfry.KindGRPC: {{
+	task.KindGRPC: {{
 		{Path: "check.grpc.address", Label: "Address", Need: true, Hint: "host:port"},
 		{Path: "check.grpc.service", Label: "Service", Hint: "Default: the server as a whole."},
 	}, {
@@ -106,12 +110,12 @@ var kindInputs = map[belfry.Kind][2][]input{
 		{Path: "check.grpc.server_name", Label: "Name for TLS"},
 		{Path: "check.grpc.skip_verify", Label: "Accept any certificate", Kind: asCheck},
 	}},
-	belfry.KindWebSocket: {{
+	task.KindWebSocket: {{
 		{Path: "check.websocket.url", Label: "Address", Need: true, Hint: "wss://example.com/socket"},
 		{Path: "check.websocket.send", Label: "Send", Hint: "A text message, after the upgrade."},
 		{Path: "check.websocket.expect", Label: "A message matches", Hint: "A regular expression (RE2)."},
 	}, {{Path: "check.websocket.headers", Label: "Headers", Kind: asPairs, Hint: "One a line: Name: value."}}},
-	belfry.KindPage: {{
+	task.KindPage: {{
 		{Path: "check.page.url", Label: "Address", Need: true, Hint: "https://example.com/prices"},
 		{Path: "check.page.css", Label: "CSS selector", Hint: "Such as main .price. All elements that match are looked at. Empty, with XPath and JSON path: the whole text."},
 		{Path: "check.page.xpath", Label: "or XPath", Hint: "Such as //table[1]//tr"},
@@ -127,11 +131,11 @@ var kindInputs = map[belfry.Kind][2][]input{
 		{Path: "check.page.keep_versions", Label: "Texts kept", Kind: asNumber, Hint: "Default: 50."},
 		{Path: "check.page.headers", Label: "Headers", Kind: asPairs, Hint: "One a line: Name: value."},
 	}},
-	belfry.KindCommand: {{
+	task.KindCommand: {{
 		{Path: "check.command.shell", Label: "Script", Kind: asArea, Hint: "For /bin/sh. It is good when it ends with 0."},
 		{Path: "check.command.argv", Label: "or program", Kind: asLines, Hint: "Without a shell: the program and its arguments, one a line."},
 	}, {{Path: "check.command.env", Label: "Environment", Kind: asPairs, Hint: "One a line: NAME: value."}}},
-	belfry.KindHeartbeat: {{
+	task.KindHeartbeat: {{
 		{Path: "heartbeat.grace", Label: "Grace", Kind: asDuration, Hint: "How late a call may be. Default: a fifth of the time between two, at least 10s."},
 		{Path: "heartbeat.max_runtime", Label: "Longest run", Kind: asDuration, Hint: "From a start to its end. Default: no limit."},
 	}},
@@ -140,7 +144,7 @@ var kindInputs = map[belfry.Kind][2][]input{
 const secretHint = "It is never shown. Empty it to take it away."
 
 // monitorGroups is the form of a kind.
-func monitorGroups(kind belfry.Kind, isNew bool) []inputGroup {
+func monitorGroups(kind task.Kind, isNew bool) []inputGroup {
 	own := kindInputs[kind]
 	var name []input
 	if isNew {
@@ -166,7 +170,7 @@ func monitorGroups(kind belfry.Kind, isNew bool) []inputGroup {
 		{Path: "within", Label: "Only within calendars", Kind: asWords},
 		{Path: "blackout", Label: "Not within calendars", Kind: asWords},
 	}}
-	if kind != belfry.KindHeartbeat {
+	if kind != task.KindHeartbeat {
 		when.Inputs = append(when.Inputs, input{Path: "check.timeout", Label: "Timeout", Kind: asDuration, Hint: "Default: 10s."})
 		verdict.Inputs = slices.Insert(verdict.Inputs, 2, input{Path: "confirm.retry", Label: "Look again after", Kind: asDuration, Hint: "How soon a failure is looked at again until it is confirmed. Default: a third of the time between checks, at most 20s."})
 		verdict.Inputs = append(verdict.Inputs,
@@ -174,7 +178,7 @@ func monitorGroups(kind belfry.Kind, isNew bool) []inputGroup {
 			input{Path: "stale_after", Label: "Stale after", Kind: asNumber, Hint: "Checks in a row that could not be made. Default: 3."})
 	}
 	var hold inputGroup
-	if kind != belfry.KindHeartbeat && kind != belfry.KindCommand {
+	if kind != task.KindHeartbeat && kind != task.KindCommand {
 		hold = inputGroup{Title: "Conditions", Text: "Expressions about the answer, such as status == 200, latency < 500ms or body contains \"ok\". Try it to see what each comes to.", Inputs: []input{
 			{Path: "check.conditions", Label: "Must hold", Kind: asLines, Hint: "One a line. One that does not makes the check fail."},
 			{Path: "check.warnings", Label: "Should hold", Kind: asLines, Hint: "One a line. One that does not makes it degraded."},
@@ -192,24 +196,24 @@ func monitorGroups(kind belfry.Kind, isNew bool) []inputGroup {
 }
 
 func newMonitor(p *page) error {
-	kind := belfry.Kind(p.Query("kind"))
+	kind := task.Kind(p.Query("kind"))
 	if !slices.Contains(monitorKinds, kind) {
-		kind = belfry.KindHTTP
+		kind = task.KindHTTP
 	}
 	values := url.Values{"every": {"1m"}, "check.http.method": {"GET"}, "check.dns.type": {"A"}}
-	if kind == belfry.KindHeartbeat {
+	if kind == task.KindHeartbeat {
 		values.Set("every", "1h")
 	}
 	return p.show("monitor-form", p.monitorForm(kind, "", values, nil))
 }
 
-func (p *page) monitorForm(kind belfry.Kind, name string, values url.Values, err error) monitorFormData {
+func (p *page) monitorForm(kind task.Kind, name string, values url.Values, err error) monitorFormData {
 	d := monitorFormData{Kind: kind, Name: name, form: form{
 		edit: edit{Version: values.Get("version")}, Title: "New monitor", New: name == "", Action: p.With(p.Link("monitors", "-new"), "kind", kind), Back: p.Link("monitors"), Err: err,
 		Groups: fill(monitorGroups(kind, name == ""), values, err), Save: "Create monitor",
 		Command: p.Command("POST", p.apiPath("/v1/monitors"), `{"name":"shop","check":{"http":{"url":"https://example.com"}}}`, "monitor", "create", "shop", "--url", "https://example.com"),
 	}}
-	if kind != belfry.KindHeartbeat && kind != belfry.KindCommand && p.Can(belfry.ScopeAdmin) {
+	if kind != task.KindHeartbeat && kind != task.KindCommand && p.Can(access.ScopeAdmin) {
 		d.Try = "Try it"
 	}
 	if name != "" {
@@ -230,7 +234,7 @@ func editMonitor(p *page) error {
 
 // saveMonitor saves a monitor or tries its check, whichever button was used.
 func saveMonitor(p *page) error {
-	name, kind := p.r.PathValue("name"), belfry.Kind(p.Query("kind"))
+	name, kind := p.r.PathValue("name"), task.Kind(p.Query("kind"))
 	doc := jsonThing{}
 	if name != "" {
 		v, err := p.api.Monitor(p.r.Context(), p.Namespace, name)
@@ -240,13 +244,13 @@ func saveMonitor(p *page) error {
 		kind, doc = v.Kind(), documentOf(v.Monitor)
 	}
 	if !slices.Contains(monitorKinds, kind) {
-		return belfry.InvalidField("kind", string(kind), "is not a kind of monitor", "")
+		return core.InvalidField("kind", string(kind), "is not a kind of monitor", "")
 	}
 	m, err := p.readMonitor(doc, kind, name)
 	if err == nil && p.r.PostFormValue("do") == "try" {
 		return p.tryMonitor(m, kind, name)
 	}
-	var v belfry.MonitorView
+	var v view.MonitorView
 	switch {
 	case err != nil:
 	case name == "":
@@ -255,7 +259,7 @@ func saveMonitor(p *page) error {
 		v, err = p.api.UpdateMonitor(p.expecting(), m)
 	}
 	if err != nil {
-		e, shown := meanwhile(p, err, "monitor", name, p.Link("monitors", name, "edit"), m, func() (belfry.Monitor, error) {
+		e, shown := meanwhile(p, err, "monitor", name, p.Link("monitors", name, "edit"), m, func() (monitor.Monitor, error) {
 			v, err := p.api.Monitor(p.r.Context(), p.Namespace, name)
 			return v.Monitor, err
 		})
@@ -272,9 +276,9 @@ func saveMonitor(p *page) error {
 	return p.done(p.Link("monitors", v.Name), "Created monitor %s. Its first check tells its state.", v.Name)
 }
 
-func (p *page) readMonitor(doc jsonThing, kind belfry.Kind, name string) (m belfry.Monitor, err error) {
+func (p *page) readMonitor(doc jsonThing, kind task.Kind, name string) (m monitor.Monitor, err error) {
 	err = doc.read(inputsOf(monitorGroups(kind, name == "")), p.r.PostForm)
-	if kind == belfry.KindHeartbeat {
+	if kind == task.KindHeartbeat {
 		if doc.at("heartbeat") == nil {
 			doc["heartbeat"] = map[string]any{}
 		}
@@ -297,9 +301,9 @@ func (p *page) readMonitor(doc jsonThing, kind belfry.Kind, name string) (m belf
 }
 
 // tryMonitor shows the form again, with what the check saw.
-func (p *page) tryMonitor(m belfry.Monitor, kind belfry.Kind, name string) error {
+func (p *page) tryMonitor(m monitor.Monitor, kind task.Kind, name string) error {
 	check := m.Check
-	tried, err := p.api.Try(p.r.Context(), belfry.Trial{Namespace: p.Namespace, Monitor: name, Check: &check})
+	tried, err := p.api.Try(p.r.Context(), view.Trial{Namespace: p.Namespace, Monitor: name, Check: &check})
 	d := p.monitorForm(kind, name, p.r.PostForm, err)
 	if err != nil {
 		return p.again("monitor-form", d, err)

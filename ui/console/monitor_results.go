@@ -3,29 +3,31 @@ package console
 import (
 	"strings"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/task"
+	"github.com/belfry-run/belfry/view"
 )
 
 var phaseNames = []string{"look-up", "connect", "TLS", "first byte", "transfer"}
 
-func phaseValues(p belfry.Phases) []belfry.Duration {
-	return []belfry.Duration{p.DNS, p.Connect, p.TLS, p.FirstByte, p.Transfer}
+func phaseValues(p task.Phases) []core.Duration {
+	return []core.Duration{p.DNS, p.Connect, p.TLS, p.FirstByte, p.Transfer}
 }
 
 type resultsData struct {
 	monitorHead
-	Results belfry.Page[belfry.CheckResult]
-	Outcome belfry.CheckOutcome
+	Results core.Page[view.CheckResult]
+	Outcome task.CheckOutcome
 }
 
 func monitorResults(p *page) error {
 	ctx, name := p.r.Context(), p.r.PathValue("name")
-	d := resultsData{monitorHead: monitorHead{At: "results"}, Outcome: belfry.CheckOutcome(p.Query("outcome"))}
+	d := resultsData{monitorHead: monitorHead{At: "results"}, Outcome: task.CheckOutcome(p.Query("outcome"))}
 	err := p.together(
-		get(&d.V, func() (belfry.MonitorView, error) { return p.api.Monitor(ctx, p.Namespace, name) }),
-		get(&d.Results, func() (belfry.Page[belfry.CheckResult], error) {
-			return p.api.Results(ctx, belfry.ResultFilter{
-				Paging: belfry.Paging{Limit: resultsPerPage, Cursor: p.Query("cursor")}, Namespace: p.Namespace, Monitor: name, Outcome: d.Outcome,
+		get(&d.V, func() (view.MonitorView, error) { return p.api.Monitor(ctx, p.Namespace, name) }),
+		get(&d.Results, func() (core.Page[view.CheckResult], error) {
+			return p.api.Results(ctx, view.ResultFilter{
+				Paging: core.Paging{Limit: resultsPerPage, Cursor: p.Query("cursor")}, Namespace: p.Namespace, Monitor: name, Outcome: d.Outcome,
 			})
 		}),
 	)
@@ -38,20 +40,20 @@ func monitorResults(p *page) error {
 // OutcomeTabs are the views of results.
 func (p *page) OutcomeTabs(d resultsData) []tab {
 	tabs := []tab{newTab("All", p.Here("outcome", "", "cursor", ""), d.Outcome == "", "")}
-	for _, o := range []belfry.CheckOutcome{belfry.CheckOK, belfry.CheckDegraded, belfry.CheckFail, belfry.CheckError} {
+	for _, o := range []task.CheckOutcome{task.CheckOK, task.CheckDegraded, task.CheckFail, task.CheckError} {
 		tabs = append(tabs, newTab(outcomeWords[o], p.Here("outcome", o, "cursor", ""), d.Outcome == o, ""))
 	}
 	return tabs
 }
 
-var outcomeWords = map[belfry.CheckOutcome]string{
-	belfry.CheckOK: "Good", belfry.CheckDegraded: "Degraded", belfry.CheckFail: "Failed", belfry.CheckError: "Not made",
+var outcomeWords = map[task.CheckOutcome]string{
+	task.CheckOK: "Good", task.CheckDegraded: "Degraded", task.CheckFail: "Failed", task.CheckError: "Not made",
 }
 
 // OutcomeChip is what a check came to.
-func (p *page) OutcomeChip(o belfry.CheckOutcome) chip {
+func (p *page) OutcomeChip(o task.CheckOutcome) chip {
 	c := newChip(o)
-	if o == belfry.CheckError {
+	if o == task.CheckError {
 		c = newChip("stale")
 	}
 	c.Word = strings.ToLower(outcomeWords[o])
@@ -59,29 +61,29 @@ func (p *page) OutcomeChip(o belfry.CheckOutcome) chip {
 }
 
 // Cause is what was wrong, in words.
-func (p *page) Cause(code belfry.CheckCode) string {
+func (p *page) Cause(code task.CheckCode) string {
 	if text, is := causes[code]; is {
 		return text
 	}
 	return words(code)
 }
 
-var causes = map[belfry.CheckCode]string{
-	belfry.CodeDNSNotFound: "DNS name not found", belfry.CodeDNSTimeout: "DNS timeout", belfry.CodeDNSFailed: "DNS lookup failed",
-	belfry.CodeConnectRefused: "connection refused", belfry.CodeConnectTimeout: "connection timeout", belfry.CodeConnectFailed: "connection failed",
-	belfry.CodeTLSHandshake: "TLS handshake failed", belfry.CodeTLSTimeout: "TLS timeout", belfry.CodeTLSExpired: "certificate expired",
-	belfry.CodeTLSExpiring: "certificate expires soon", belfry.CodeTLSName: "certificate name mismatch", belfry.CodeTLSUntrusted: "certificate not trusted",
-	belfry.CodeWrite: "request not sent", belfry.CodeFirstByte: "no response in time", belfry.CodeProtocol: "protocol error",
-	belfry.CodeStatus: "unexpected status", belfry.CodeRedirectLimit: "too many redirects", belfry.CodeRedirectLoop: "redirect loop", belfry.CodeRedirectBlocked: "redirect to a private address",
-	belfry.CodeBodyTimeout: "response body timeout", belfry.CodeBodyTooLarge: "response too large", belfry.CodeBodyBroken: "response cut off",
-	belfry.CodeExpect: "unexpected response", belfry.CodeAssertion: "condition failed", belfry.CodeLoss: "packet loss", belfry.CodeTimeout: "timeout",
-	belfry.CodeMissed: "missed heartbeat", belfry.CodeReported: "reported failure", belfry.CodeSelectorMissing: "selector found nothing", belfry.CodeEmpty: "no text",
-	belfry.CodeBlocked: "address not allowed", belfry.CodeUnsupported: "not supported by the worker", belfry.CodeConfig: "invalid settings",
-	belfry.CodeLost: "worker lost", belfry.CodeLate: "started too late", belfry.CodeNetwork: "worker has no network", belfry.CodeInternal: "internal error",
+var causes = map[task.CheckCode]string{
+	task.CodeDNSNotFound: "DNS name not found", task.CodeDNSTimeout: "DNS timeout", task.CodeDNSFailed: "DNS lookup failed",
+	task.CodeConnectRefused: "connection refused", task.CodeConnectTimeout: "connection timeout", task.CodeConnectFailed: "connection failed",
+	task.CodeTLSHandshake: "TLS handshake failed", task.CodeTLSTimeout: "TLS timeout", task.CodeTLSExpired: "certificate expired",
+	task.CodeTLSExpiring: "certificate expires soon", task.CodeTLSName: "certificate name mismatch", task.CodeTLSUntrusted: "certificate not trusted",
+	task.CodeWrite: "request not sent", task.CodeFirstByte: "no response in time", task.CodeProtocol: "protocol error",
+	task.CodeStatus: "unexpected status", task.CodeRedirectLimit: "too many redirects", task.CodeRedirectLoop: "redirect loop", task.CodeRedirectBlocked: "redirect to a private address",
+	task.CodeBodyTimeout: "response body timeout", task.CodeBodyTooLarge: "response too large", task.CodeBodyBroken: "response cut off",
+	task.CodeExpect: "unexpected response", task.CodeAssertion: "condition failed", task.CodeLoss: "packet loss", task.CodeTimeout: "timeout",
+	task.CodeMissed: "missed heartbeat", task.CodeReported: "reported failure", task.CodeSelectorMissing: "selector found nothing", task.CodeEmpty: "no text",
+	task.CodeBlocked: "address not allowed", task.CodeUnsupported: "not supported by the worker", task.CodeConfig: "invalid settings",
+	task.CodeLost: "worker lost", task.CodeLate: "started too late", task.CodeNetwork: "worker has no network", task.CodeInternal: "internal error",
 }
 
 // Phases are the parts of a latency, in words.
-func (p *page) Phases(ph belfry.Phases) string {
+func (p *page) Phases(ph task.Phases) string {
 	var parts []string
 	for i, v := range phaseValues(ph) {
 		if v > 0 {

@@ -7,7 +7,10 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/monitor"
+	"github.com/belfry-run/belfry/task"
+	"github.com/belfry-run/belfry/view"
 )
 
 type monitorSettingsData struct {
@@ -58,7 +61,7 @@ func monitorSettings(p *page) error {
 }
 
 // monitorFacts are the settings of a monitor in words.
-func monitorFacts(v belfry.MonitorView) []factGroup {
+func monitorFacts(v view.MonitorView) []factGroup {
 	m := v.Monitor
 	var look, when, verdict, tell factGroup
 	look.Title, when.Title, verdict.Title, tell.Title = "Target", "When", "Down and up", "Alerts"
@@ -103,7 +106,7 @@ func yesNo(is bool, yes, no string) string {
 	return no
 }
 
-func threshold(n int, one, many string, span belfry.Duration, doing string) string {
+func threshold(n int, one, many string, span core.Duration, doing string) string {
 	var parts []string
 	if n > 0 {
 		parts = append(parts, "after "+plural(n, one, many+" in a row"))
@@ -115,7 +118,7 @@ func threshold(n int, one, many string, span belfry.Duration, doing string) stri
 }
 
 // checkFacts are the settings of a kind that matter to people.
-func checkFacts(g *factGroup, m belfry.Monitor, add func(g *factGroup, is bool, name, format string, args ...any)) {
+func checkFacts(g *factGroup, m monitor.Monitor, add func(g *factGroup, is bool, name, format string, args ...any)) {
 	c := m.Check
 	switch {
 	case c.HTTP != nil:
@@ -131,7 +134,7 @@ func checkFacts(g *factGroup, m belfry.Monitor, add func(g *factGroup, is bool, 
 			add(g, a.Key != "", "Signs in", "with a certificate whose key is kept secret")
 		}
 		add(g, h.SkipVerify, "Certificate", "any is accepted")
-		add(g, h.MaxRedirects != belfry.DefaultMaxRedirects, "Redirects", "%s", yesNo(h.MaxRedirects < 0, "not followed", fmt.Sprintf("at most %d", h.MaxRedirects)))
+		add(g, h.MaxRedirects != task.DefaultMaxRedirects, "Redirects", "%s", yesNo(h.MaxRedirects < 0, "not followed", fmt.Sprintf("at most %d", h.MaxRedirects)))
 	case c.Page != nil:
 		g2 := c.Page
 		add(g, g2.CSS != "", "Selector", "%s", g2.CSS)
@@ -140,7 +143,7 @@ func checkFacts(g *factGroup, m belfry.Monitor, add func(g *factGroup, is bool, 
 		add(g, len(g2.IgnoreCSS) > 0, "Left out", "%s", strings.Join(g2.IgnoreCSS, "\n"))
 		add(g, len(g2.Ignore) > 0, "Ignored", "%s", strings.Join(g2.Ignore, "\n"))
 		add(g, len(g2.Mask) > 0, "Masked", "%s", strings.Join(g2.Mask, ", "))
-		add(g, true, "Compared with", "%s", yesNo(g2.Baseline == belfry.BaselinePinned, "the version that was accepted", "the version before"))
+		add(g, true, "Compared with", "%s", yesNo(g2.Baseline == task.BaselinePinned, "the version that was accepted", "the version before"))
 		add(g, g2.Confirm > 0, "A change counts", "when it is still there after %s", spanText(g2.Confirm))
 		add(g, true, "Texts kept", "%d", g2.KeepVersions)
 	case c.DNS != nil:

@@ -6,22 +6,26 @@ import (
 	"strings"
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/job"
+	"github.com/belfry-run/belfry/monitor"
+	"github.com/belfry-run/belfry/task"
+	"github.com/belfry-run/belfry/view"
 )
 
 type monitorsAPI interface {
-	Monitors(ctx context.Context, f belfry.MonitorFilter) (belfry.Page[belfry.MonitorView], error)
-	CountMonitors(ctx context.Context, f belfry.MonitorFilter) (belfry.MonitorCount, error)
-	Bars(ctx context.Context, q belfry.BarsQuery) ([]belfry.MonitorBars, error)
-	Monitor(ctx context.Context, namespace, name string) (belfry.MonitorView, error)
-	PauseMonitor(ctx context.Context, namespace, name string, until time.Time, reason string) (belfry.MonitorView, error)
-	ResumeMonitor(ctx context.Context, namespace, name string) (belfry.MonitorView, error)
-	CheckMonitor(ctx context.Context, namespace, name string) (belfry.Job, error)
+	Monitors(ctx context.Context, f view.MonitorFilter) (core.Page[view.MonitorView], error)
+	CountMonitors(ctx context.Context, f view.MonitorFilter) (view.MonitorCount, error)
+	Bars(ctx context.Context, q monitor.BarsQuery) ([]monitor.Bars, error)
+	Monitor(ctx context.Context, namespace, name string) (view.MonitorView, error)
+	PauseMonitor(ctx context.Context, namespace, name string, until time.Time, reason string) (view.MonitorView, error)
+	ResumeMonitor(ctx context.Context, namespace, name string) (view.MonitorView, error)
+	CheckMonitor(ctx context.Context, namespace, name string) (job.Job, error)
 	DeleteMonitor(ctx context.Context, namespace, name string) error
-	Uptime(ctx context.Context, namespace, monitor string) (belfry.UptimeReport, error)
-	Series(ctx context.Context, q belfry.SeriesQuery) (belfry.Series, error)
-	Timeline(ctx context.Context, namespace, monitor string, from time.Time) ([]belfry.Span, error)
-	Results(ctx context.Context, f belfry.ResultFilter) (belfry.Page[belfry.CheckResult], error)
+	Uptime(ctx context.Context, namespace, monitor string) (view.UptimeReport, error)
+	Series(ctx context.Context, q view.SeriesQuery) (monitor.Series, error)
+	Timeline(ctx context.Context, namespace, monitor string, from time.Time) ([]monitor.Span, error)
+	Results(ctx context.Context, f view.ResultFilter) (core.Page[view.CheckResult], error)
 }
 
 var monitorRoutes = []route{
@@ -39,21 +43,21 @@ var monitorRoutes = []route{
 }
 
 // monitorKinds are those that a monitor may have, in the order of the form.
-var monitorKinds = []belfry.Kind{
-	belfry.KindHTTP, belfry.KindTCP, belfry.KindDNS, belfry.KindTLS, belfry.KindPing, belfry.KindGRPC, belfry.KindWebSocket,
-	belfry.KindHeartbeat, belfry.KindPage, belfry.KindCommand,
+var monitorKinds = []task.Kind{
+	task.KindHTTP, task.KindTCP, task.KindDNS, task.KindTLS, task.KindPing, task.KindGRPC, task.KindWebSocket,
+	task.KindHeartbeat, task.KindPage, task.KindCommand,
 }
 
 // monitorsPerPage is so few because each has its bars.
 const monitorsPerPage = 25
 
 type monitorsData struct {
-	Filter   belfry.MonitorFilter
-	Monitors belfry.Page[belfry.MonitorView]
-	Count    belfry.MonitorCount
-	Bars     map[string]belfry.MonitorBars // by namespace and name
-	View     string                        // list or grid
-	Span     belfry.BarSpan
+	Filter   view.MonitorFilter
+	Monitors core.Page[view.MonitorView]
+	Count    view.MonitorCount
+	Bars     map[string]monitor.Bars // by namespace and name
+	View     string                  // list or grid
+	Span     monitor.BarSpan
 	Asked    bool // somebody chose the span
 	Now      time.Time
 }
@@ -67,10 +71,10 @@ func (d monitorsData) Filtered() bool {
 	return f.Status != "" || f.Kind != "" || f.Tag != "" || f.Search != "" || f.Cursor != ""
 }
 
-func (p *page) monitorFilter() belfry.MonitorFilter {
-	return belfry.MonitorFilter{
-		Paging: belfry.Paging{Limit: monitorsPerPage, Cursor: p.Query("cursor")}, Namespace: p.Namespace,
-		Status: belfry.Status(p.Query("status")), Kind: belfry.Kind(p.Query("kind")), Tag: p.Query("tag"), Search: strings.TrimSpace(p.Query("search")),
+func (p *page) monitorFilter() view.MonitorFilter {
+	return view.MonitorFilter{
+		Paging: core.Paging{Limit: monitorsPerPage, Cursor: p.Query("cursor")}, Namespace: p.Namespace,
+		Status: monitor.Status(p.Query("status")), Kind: task.Kind(p.Query("kind")), Tag: p.Query("tag"), Search: strings.TrimSpace(p.Query("search")),
 	}
 }
 
@@ -80,16 +84,16 @@ func monitorList(p *page) error {
 		d.View = "grid"
 	}
 	ctx, counted := p.r.Context(), d.Filter
-	counted.Status, counted.Paging = "", belfry.Paging{}
+	counted.Status, counted.Paging = "", core.Paging{}
 	err := p.together(
-		get(&d.Monitors, func() (belfry.Page[belfry.MonitorView], error) { return p.api.Monitors(ctx, d.Filter) }),
-		get(&d.Count, func() (belfry.MonitorCount, error) { return p.api.CountMonitors(ctx, counted) }),
+		get(&d.Monitors, func() (core.Page[view.MonitorView], error) { return p.api.Monitors(ctx, d.Filter) }),
+		get(&d.Count, func() (view.MonitorCount, error) { return p.api.CountMonitors(ctx, counted) }),
 	)
 	if err != nil {
 		return err
 	}
 	d.Span = d.usualSpan()
-	if asked := belfry.BarSpan(p.Query("span")); asked == belfry.BarsDay || asked == belfry.BarsQuarter {
+	if asked := monitor.BarSpan(p.Query("span")); asked == monitor.BarsDay || asked == monitor.BarsQuarter {
 		d.Span, d.Asked = asked, true
 	}
 	if d.Bars, err = p.barsOf(d.Monitors.Items, d.Span); err != nil {
@@ -99,14 +103,14 @@ func monitorList(p *page) error {
 }
 
 // barsOf reads the bars of monitors, one call for each of their namespaces.
-func (p *page) barsOf(all []belfry.MonitorView, span belfry.BarSpan) (map[string]belfry.MonitorBars, error) {
+func (p *page) barsOf(all []view.MonitorView, span monitor.BarSpan) (map[string]monitor.Bars, error) {
 	names := map[string][]string{}
 	for _, v := range all {
 		names[v.Namespace] = append(names[v.Namespace], v.Name)
 	}
-	found := map[string]belfry.MonitorBars{}
+	found := map[string]monitor.Bars{}
 	for namespace, list := range names {
-		bars, err := p.api.Bars(p.r.Context(), belfry.BarsQuery{Namespace: namespace, Monitors: list, Span: span})
+		bars, err := p.api.Bars(p.r.Context(), monitor.BarsQuery{Namespace: namespace, Monitors: list, Span: span})
 		if err != nil {
 			return nil, err
 		}
@@ -118,12 +122,12 @@ func (p *page) barsOf(all []belfry.MonitorView, span belfry.BarSpan) (map[string
 }
 
 // BarsOf are those of one monitor of the list.
-func (d monitorsData) BarsOf(v belfry.MonitorView) uptimeBars {
+func (d monitorsData) BarsOf(v view.MonitorView) uptimeBars {
 	return newUptimeBars(d.Bars[v.Namespace+"/"+v.Name], v.CreatedAt, d.Now)
 }
 
 // usualSpan is what the bars of the oldest monitor of the list fill.
-func (d monitorsData) usualSpan() belfry.BarSpan {
+func (d monitorsData) usualSpan() monitor.BarSpan {
 	var oldest time.Duration
 	for _, v := range d.Monitors.Items {
 		oldest = max(oldest, d.Now.Sub(v.CreatedAt))
@@ -141,14 +145,14 @@ func (p *page) StatusTabs(d monitorsData) []tab {
 	}
 	at := d.Filter.Status
 	all := []tab{newTab("All", p.Here("status", "", "cursor", ""), at == "", count(d.Count.Count))}
-	for _, s := range []belfry.Status{belfry.StatusUp, belfry.StatusDown, belfry.StatusPaused, belfry.StatusNew} {
+	for _, s := range []monitor.Status{monitor.StatusUp, monitor.StatusDown, monitor.StatusPaused, monitor.StatusNew} {
 		all = append(all, newTab(sentenceCase(string(s)), p.Here("status", s, "cursor", ""), at == s, count(d.Count.Statuses[s])))
 	}
 	return all
 }
 
 // MonitorKinds are the choices of the filter.
-func (p *page) MonitorKinds() []belfry.Kind { return monitorKinds }
+func (p *page) MonitorKinds() []task.Kind { return monitorKinds }
 
 // MonitorsCommand is the list, without this page.
 func (p *page) MonitorsCommand(d monitorsData) command {
@@ -173,7 +177,7 @@ func (p *page) ApiPath(path string, query ...any) string {
 }
 
 // Signs are what there is to say of a monitor besides its status.
-func (p *page) Signs(v belfry.MonitorView) (signs []chip) {
+func (p *page) Signs(v view.MonitorView) (signs []chip) {
 	s := v.State
 	add := func(is bool, state, word string) {
 		if is {
@@ -184,8 +188,8 @@ func (p *page) Signs(v belfry.MonitorView) (signs []chip) {
 			signs = append(signs, c)
 		}
 	}
-	add(s.Verdict == belfry.VerdictConfirming, "confirming", fmt.Sprintf("failing %d×, not confirmed yet", s.Failures))
-	add(s.Verdict == belfry.VerdictRecovering, "recovering", fmt.Sprintf("passing %d×, not confirmed yet", s.Passes))
+	add(s.Verdict == monitor.VerdictConfirming, "confirming", fmt.Sprintf("failing %d×, not confirmed yet", s.Failures))
+	add(s.Verdict == monitor.VerdictRecovering, "recovering", fmt.Sprintf("passing %d×, not confirmed yet", s.Passes))
 	add(s.Degraded, "degraded", "")
 	add(s.Slow, "slow", "")
 	add(s.Flapping, "flapping", "")
@@ -196,45 +200,45 @@ func (p *page) Signs(v belfry.MonitorView) (signs []chip) {
 }
 
 // Target is what a monitor looks at, in a line.
-func (p *page) Target(m belfry.Monitor) string { return targetText(m) }
+func (p *page) Target(m monitor.Monitor) string { return targetText(m) }
 
-func targetText(m belfry.Monitor) string {
+func targetText(m monitor.Monitor) string {
 	c := m.Check
 	switch m.Kind() {
-	case belfry.KindHeartbeat:
+	case task.KindHeartbeat:
 		return "waits to be called"
-	case belfry.KindHTTP:
+	case task.KindHTTP:
 		if c.HTTP.Method != "GET" {
 			return c.HTTP.Method + " " + c.HTTP.URL
 		}
 		return c.HTTP.URL
-	case belfry.KindPage:
+	case task.KindPage:
 		return c.Page.URL
-	case belfry.KindTCP:
+	case task.KindTCP:
 		return c.TCP.Address
-	case belfry.KindDNS:
+	case task.KindDNS:
 		return c.DNS.Type + " of " + c.DNS.Name
-	case belfry.KindTLS:
+	case task.KindTLS:
 		return c.TLS.Address
-	case belfry.KindPing:
+	case task.KindPing:
 		return c.Ping.Host
-	case belfry.KindGRPC:
+	case task.KindGRPC:
 		return c.GRPC.Address
-	case belfry.KindWebSocket:
+	case task.KindWebSocket:
 		return c.WebSocket.URL
-	case belfry.KindCommand:
+	case task.KindCommand:
 		if c.Command.Shell != "" {
 			return c.Command.Shell
 		}
 		return strings.Join(c.Command.Argv, " ")
-	case belfry.KindProgram:
+	case task.KindProgram:
 		return "an uploaded program"
 	}
 	return string(m.Kind())
 }
 
 // Latency is how long something took, if anybody measured it.
-func (p *page) Latency(d belfry.Duration) string {
+func (p *page) Latency(d core.Duration) string {
 	if d == 0 {
 		return "–"
 	}

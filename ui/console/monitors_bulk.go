@@ -6,7 +6,11 @@ import (
 	"strings"
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/access"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/monitor"
+	"github.com/belfry-run/belfry/task"
+	"github.com/belfry-run/belfry/view"
 )
 
 // bulkMonitors is something to be done to many monitors: to those that are
@@ -14,9 +18,9 @@ import (
 type bulkMonitors struct {
 	Do       string
 	Names    []string // as namespace/name
-	Filter   belfry.MonitorFilter
+	Filter   view.MonitorFilter
 	All      bool // that the filter finds
-	Monitors []belfry.MonitorView
+	Monitors []view.MonitorView
 	More     bool // there are more than can be done at once
 	For      string
 	Reason   string
@@ -50,20 +54,20 @@ const (
 func (p *page) readBulkMonitors(from url.Values) (b bulkMonitors, err error) {
 	b = bulkMonitors{Do: from.Get("do"), Names: from["m"], All: from.Has("all"), For: from.Get("for"), Reason: from.Get("reason")}
 	if b.Verb() == "" {
-		return b, belfry.InvalidField("do", b.Do, "is nothing that can be done to many monitors", "one of pause, resume, check")
+		return b, core.InvalidField("do", b.Do, "is nothing that can be done to many monitors", "one of pause, resume, check")
 	}
-	if !p.Can(belfry.ScopeOperate) {
-		return b, belfry.Errorf(belfry.Forbidden, "your token may not %s monitors", b.Do).WithHint("it takes one with the scope operate")
+	if !p.Can(access.ScopeOperate) {
+		return b, core.Errorf(core.Forbidden, "your token may not %s monitors", b.Do).WithHint("it takes one with the scope operate")
 	}
-	b.Filter = belfry.MonitorFilter{
-		Paging: belfry.Paging{Limit: maxBulkMonitors}, Namespace: p.Namespace,
-		Status: belfry.Status(from.Get("status")), Kind: belfry.Kind(from.Get("kind")), Tag: from.Get("tag"), Search: from.Get("search"),
+	b.Filter = view.MonitorFilter{
+		Paging: core.Paging{Limit: maxBulkMonitors}, Namespace: p.Namespace,
+		Status: monitor.Status(from.Get("status")), Kind: task.Kind(from.Get("kind")), Tag: from.Get("tag"), Search: from.Get("search"),
 	}
 	if !b.All && len(b.Names) == 0 {
-		return b, belfry.InvalidField("m", "", "is missing: no monitor was selected", "go back and select some")
+		return b, core.InvalidField("m", "", "is missing: no monitor was selected", "go back and select some")
 	}
 	if len(b.Names) > maxBulkMonitors {
-		return b, belfry.InvalidField("m", fmt.Sprint(len(b.Names)), fmt.Sprintf("are more than %d monitors", maxBulkMonitors), "")
+		return b, core.InvalidField("m", fmt.Sprint(len(b.Names)), fmt.Sprintf("are more than %d monitors", maxBulkMonitors), "")
 	}
 	return b, b.find(p)
 }
@@ -118,7 +122,7 @@ func monitorsBulk(p *page) error {
 	for i, v := range b.Monitors {
 		if time.Since(began) > bulkMonitorsSpan {
 			for _, v := range b.Monitors[i:] {
-				b.Left = append(b.Left, bulkLeft{v.Namespace, v.Name, belfry.Errorf(belfry.Unavailable, "there was no more time")})
+				b.Left = append(b.Left, bulkLeft{v.Namespace, v.Name, core.Errorf(core.Unavailable, "there was no more time")})
 			}
 			break
 		}
@@ -135,7 +139,7 @@ func monitorsBulk(p *page) error {
 	return p.show("monitors-bulk", b)
 }
 
-func (b *bulkMonitors) do(p *page, v belfry.MonitorView, until time.Time) (err error) {
+func (b *bulkMonitors) do(p *page, v view.MonitorView, until time.Time) (err error) {
 	ctx := p.r.Context()
 	switch b.Do {
 	case "pause":

@@ -10,8 +10,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/access"
 	"github.com/belfry-run/belfry/config"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/job"
+	"github.com/belfry-run/belfry/monitor"
+	"github.com/belfry-run/belfry/task"
 )
 
 func TestMonitorIsPausedResumedCheckedAndDeleted(t *testing.T) {
@@ -24,7 +28,7 @@ func TestMonitorIsPausedResumedCheckedAndDeleted(t *testing.T) {
 	b.Axe()
 	s.sends(b, "#pause button.main", "Monitor api is paused", "we <b>paint</b> it", "until", "Resume")
 	v := must(s.Monitor(t.Context(), "default", "api"))(s)
-	if v.Status != belfry.StatusPaused || v.State.PausedUntil.IsZero() {
+	if v.Status != monitor.StatusPaused || v.State.PausedUntil.IsZero() {
 		t.Errorf("%+v", v.State)
 	}
 	b.Follow("form[action$='/resume'] button")
@@ -35,7 +39,7 @@ func TestMonitorIsPausedResumedCheckedAndDeleted(t *testing.T) {
 	b.Follow("#delete button.danger")
 	b.Quiet(s.url, http.StatusNotFound) // the page may look once more at what it was about
 	b.Shows("Monitor api is deleted")
-	if _, err := s.Monitor(t.Context(), "default", "api"); belfry.CodeOf(err) != belfry.NotFound {
+	if _, err := s.Monitor(t.Context(), "default", "api"); core.CodeOf(err) != core.NotFound {
 		t.Errorf("it is there: %v", err)
 	}
 	if status, body := s.visitor(s.admin).post("/monitors/shop/pause", "for", "tomorrow"); status != http.StatusUnprocessableEntity || !strings.Contains(body, "length of time") {
@@ -67,7 +71,7 @@ func TestManyMonitorsAtOnce(t *testing.T) {
 	if status, body := v.get("/monitors/-bulk?do=pause"); status != http.StatusUnprocessableEntity || !strings.Contains(body, "no monitor was selected") {
 		t.Errorf("%d %s", status, body)
 	}
-	reader, _ := s.token("viewer", "default", belfry.ScopeRead)
+	reader, _ := s.token("viewer", "default", access.ScopeRead)
 	if status, _ := s.visitor(reader).get("/monitors/-bulk?do=pause&m=default/api"); status != http.StatusForbidden {
 		t.Errorf("a reader gets %d", status)
 	}
@@ -104,7 +108,7 @@ func TestMonitorPageIsLive(t *testing.T) {
 	s := filledSite(t)
 	b := s.at("/monitors/api/results")
 	b.Until(`document.getElementById('live').dataset.state === 'on'`)
-	s.check("api", belfry.Measure{Outcome: belfry.CheckFail, Code: belfry.CodeTimeout, Message: "no answer within a blink"})
+	s.check("api", task.Measure{Outcome: task.CheckFail, Code: task.CodeTimeout, Message: "no answer within a blink"})
 	b.Until(`document.body.innerText.includes('no answer within a blink')`)
 	b.Until(`document.querySelector('h1').innerText.includes('down')`)
 	b.Quiet(s.url)
@@ -164,7 +168,7 @@ func TestMonitorIsMadeAndEdited(t *testing.T) {
 	if b.Eval(`document.documentElement.outerHTML`, &page); strings.Contains(page, "t0p") {
 		t.Error("a secret is shown")
 	}
-	reader, _ := s.token("viewer", "default", belfry.ScopeRead)
+	reader, _ := s.token("viewer", "default", access.ScopeRead)
 	if _, body := s.visitor(reader).get("/monitors/-new"); strings.Contains(body, "Create monitor") || !strings.Contains(body, "scope admin") {
 		t.Error("a reader is offered a form")
 	}
@@ -253,17 +257,17 @@ func TestIncidentsArePagedThrough(t *testing.T) {
 	const all = 55 // more than a page
 	for i := range all {
 		name := fmt.Sprintf("m%02d", i)
-		must(s.CreateMonitor(ctx, belfry.Monitor{Name: name, Confirm: belfry.Confirm{Failures: 1}, Recover: belfry.Recover{Passes: 1}, Check: belfry.Task{TCP: &belfry.TCP{Address: name + ".example:22"}}}))(s)
+		must(s.CreateMonitor(ctx, monitor.Monitor{Name: name, Confirm: monitor.Confirm{Failures: 1}, Recover: monitor.Recover{Passes: 1}, Check: task.Task{TCP: &task.TCP{Address: name + ".example:22"}}}))(s)
 	}
-	turn := func(m belfry.Measure) {
-		w := must(s.OpenSession(ctx, belfry.WorkerInfo{Name: "prober", Kinds: []belfry.Kind{belfry.KindTCP}, Queues: map[string]int{belfry.ChecksQueue: all}}))(s)
+	turn := func(m task.Measure) {
+		w := must(s.OpenSession(ctx, job.WorkerInfo{Name: "prober", Kinds: []task.Kind{task.KindTCP}, Queues: map[string]int{task.ChecksQueue: all}}))(s)
 		for i := range all {
 			must(s.CheckMonitor(ctx, "default", fmt.Sprintf("m%02d", i)))(s)
 		}
-		var fs []belfry.Finish
-		c := must(s.Claim(ctx, belfry.ClaimRequest{Session: w.ID, Want: map[string]int{belfry.ChecksQueue: all}}))(s)
+		var fs []job.Finish
+		c := must(s.Claim(ctx, job.ClaimRequest{Session: w.ID, Want: map[string]int{task.ChecksQueue: all}}))(s)
 		for _, j := range c.Jobs {
-			fs = append(fs, belfry.Finish{Ref: belfry.Ref{JobID: j.Job.ID, Lease: c.Lease}, Outcome: belfry.OutcomeOK, Check: &m})
+			fs = append(fs, job.Finish{Ref: job.Ref{JobID: j.Job.ID, Lease: c.Lease}, Outcome: job.OutcomeOK, Check: &m})
 		}
 		must(s.Finish(ctx, w.ID, fs))(s)
 	}
@@ -279,11 +283,11 @@ func TestIncidentsArePagedThrough(t *testing.T) {
 		}
 		return n
 	}
-	turn(belfry.Measure{Outcome: belfry.CheckFail, Code: belfry.CodeConnectRefused, Message: "nothing listens there"})
+	turn(task.Measure{Outcome: task.CheckFail, Code: task.CodeConnectRefused, Message: "nothing listens there"})
 	if n := pages("/incidents"); n != all {
 		t.Errorf("%d incidents are open", n)
 	}
-	turn(belfry.Measure{Outcome: belfry.CheckOK})
+	turn(task.Measure{Outcome: task.CheckOK})
 	for _, path := range []string{"/incidents", "/incidents?state=over"} {
 		if n := pages(path); n != all {
 			t.Errorf("%s shows %d incidents that are over", path, n)
@@ -297,7 +301,7 @@ func TestIncidentsArePagedThrough(t *testing.T) {
 // A check is a job, of a task and a schedule that have no pages of their own.
 func TestWhatBelongsToAMonitorLeadsToIt(t *testing.T) {
 	s := newSite(t)
-	must(s.CreateMonitor(t.Context(), belfry.Monitor{Name: "api", Every: belfry.Duration(time.Minute), Check: belfry.Task{TCP: &belfry.TCP{Address: "db.example:22"}}}))(s)
+	must(s.CreateMonitor(t.Context(), monitor.Monitor{Name: "api", Every: core.Duration(time.Minute), Check: task.Task{TCP: &task.TCP{Address: "db.example:22"}}}))(s)
 	check := must(s.CheckMonitor(t.Context(), "default", "api"))(s)
 	v := s.visitor(s.admin)
 	for path, says := range map[string]string{

@@ -7,14 +7,15 @@ import (
 	"net/http"
 	"slices"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/access"
+	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/ui/signin"
 )
 
 // Tokens makes the tokens of people who sign in through a provider, and ends
 // them with their sessions.
 type Tokens interface {
-	CreateToken(ctx context.Context, t belfry.Token) (belfry.Token, string, error)
+	CreateToken(ctx context.Context, t access.Token) (access.Token, string, error)
 	RevokeToken(ctx context.Context, id int64) error
 }
 
@@ -52,7 +53,7 @@ func (c *Console) trip(r *http.Request) (t trip) {
 // beforehand and accepts no other.
 func (c *Console) callback(r *http.Request) (string, error) {
 	if c.origin == "" && !isLoopback(r.Host) {
-		return "", belfry.Errorf(belfry.Conflict, "this node does not know its own address").WithHint("an operator sets public_url")
+		return "", core.Errorf(core.Conflict, "this node does not know its own address").WithHint("an operator sets public_url")
 	}
 	return c.base(r) + "/sign-in/oidc/callback", nil
 }
@@ -88,9 +89,9 @@ func (c *Console) arrive(w http.ResponseWriter, r *http.Request) {
 	if err == nil {
 		who, err = c.opt.Provider.Finish(r.Context(), t.Flow, back, r.URL.Query())
 	}
-	var grant belfry.Grant
+	var grant access.Grant
 	if err == nil {
-		chosen := slices.IndexFunc(who.Grants, func(g belfry.Grant) bool { return g.Namespace == t.Namespace })
+		chosen := slices.IndexFunc(who.Grants, func(g access.Grant) bool { return g.Namespace == t.Namespace })
 		switch {
 		case chosen >= 0:
 			grant = who.Grants[chosen]
@@ -121,10 +122,10 @@ func actorOf(name string) string { return "oidc:" + name }
 
 // admit opens a session for somebody, with a token of their name that ends with
 // it: so rights, limits and the audit are those of any other token.
-func (p *page) admit(name string, g belfry.Grant) error {
-	ctx := belfry.WithActor(p.r.Context(), actorOf(name))
-	t, secret, err := p.c.opt.Tokens.CreateToken(ctx, belfry.Token{
-		Name: name, Namespace: g.Namespace, Scopes: []belfry.Scope{g.Scope}, ExpiresAt: p.c.opt.Now().Add(p.c.opt.Limits.Life.D()),
+func (p *page) admit(name string, g access.Grant) error {
+	ctx := access.WithActor(p.r.Context(), actorOf(name))
+	t, secret, err := p.c.opt.Tokens.CreateToken(ctx, access.Token{
+		Name: name, Namespace: g.Namespace, Scopes: []access.Scope{g.Scope}, ExpiresAt: p.c.opt.Now().Add(p.c.opt.Limits.Life.D()),
 	})
 	if err != nil {
 		return err

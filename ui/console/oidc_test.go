@@ -9,8 +9,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/access"
 	"github.com/belfry-run/belfry/config"
+	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/ui/internal/browser"
 	"github.com/belfry-run/belfry/ui/internal/idp"
 )
@@ -29,7 +30,7 @@ func newSiteWith(t *testing.T, p *idp.Server, change ...func(*config.Config)) *s
 }
 
 // tokensOf are those that a person has, whatever became of them.
-func (s *site) tokensOf(name string) (list []belfry.Token) {
+func (s *site) tokensOf(name string) (list []access.Token) {
 	s.Helper()
 	for _, t := range must(s.Tokens(s.Context()))(s) {
 		if t.Name == name {
@@ -54,11 +55,11 @@ func TestSignInThroughProvider(t *testing.T) {
 	if _, body = v.post("/queues/default/pause", "note", "why not"); !strings.Contains(body, "paused") {
 		t.Fatal(body)
 	}
-	if last := must(s.Audit(t.Context(), belfry.AuditFilter{Namespace: belfry.AnyNamespace, Noun: "queue"}))(s).Items[0]; last.Actor != "token:ann@example.com" || last.Action != "pause" {
+	if last := must(s.Audit(t.Context(), access.AuditFilter{Namespace: core.AnyNamespace, Noun: "queue"}))(s).Items[0]; last.Actor != "token:ann@example.com" || last.Action != "pause" {
 		t.Errorf("%+v", last)
 	}
 	made := s.tokensOf("ann@example.com")
-	if len(made) != 1 || made[0].Namespace != "*" || made[0].CreatedBy != "oidc:ann@example.com" || made[0].ExpiresAt.Sub(made[0].CreatedAt).Round(1e10) != belfry.DefaultWebLife.D() {
+	if len(made) != 1 || made[0].Namespace != "*" || made[0].CreatedBy != "oidc:ann@example.com" || made[0].ExpiresAt.Sub(made[0].CreatedAt).Round(1e10) != access.DefaultWebLife.D() {
 		t.Fatalf("%+v", made)
 	}
 	// Who signs in again has one session, and signs out of it.
@@ -68,7 +69,7 @@ func TestSignInThroughProvider(t *testing.T) {
 	if len(made) != 2 || made[0].RevokedAt.IsZero() || made[1].RevokedAt.IsZero() {
 		t.Errorf("%+v", made)
 	}
-	if last := must(s.Audit(t.Context(), belfry.AuditFilter{Namespace: belfry.AnyNamespace, Noun: "token"}))(s).Items[0]; last.Actor != "oidc:ann@example.com" || last.Action != "revoke" {
+	if last := must(s.Audit(t.Context(), access.AuditFilter{Namespace: core.AnyNamespace, Noun: "token"}))(s).Items[0]; last.Actor != "oidc:ann@example.com" || last.Action != "revoke" {
 		t.Errorf("%+v", last)
 	}
 	if _, body := v.get("/"); !strings.Contains(body, `name="token"`) {
@@ -78,7 +79,7 @@ func TestSignInThroughProvider(t *testing.T) {
 
 func TestSigningOutLeavesTokensOfOthersAlone(t *testing.T) {
 	s := newSiteWith(t, idp.New(t))
-	secret, _ := s.token("ci", "default", belfry.ScopeRead)
+	secret, _ := s.token("ci", "default", access.ScopeRead)
 	s.visitor(secret).post("/sign-out")
 	if ci := s.tokensOf("ci"); len(ci) != 1 || !ci[0].RevokedAt.IsZero() {
 		t.Errorf("%+v", ci)
@@ -97,7 +98,7 @@ func TestSomebodyWithSeveralGrantsChooses(t *testing.T) {
 	if _, body = v.get("/sign-in/oidc?next=%2Fqueues&to=shop"); !strings.Contains(body, "Namespace <b>shop</b>") {
 		t.Errorf("%s", body)
 	}
-	if made := s.tokensOf("ann@example.com"); len(made) != 1 || made[0].Namespace != "shop" || len(made[0].Scopes) != 1 || made[0].Scopes[0] != belfry.ScopeRead {
+	if made := s.tokensOf("ann@example.com"); len(made) != 1 || made[0].Namespace != "shop" || len(made[0].Scopes) != 1 || made[0].Scopes[0] != access.ScopeRead {
 		t.Errorf("%+v", made)
 	}
 	// Nobody chooses what they were not given.

@@ -10,7 +10,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/access"
+	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/ui/internal/asset"
 )
 
@@ -22,7 +23,7 @@ type page struct {
 	r   *http.Request
 	api API
 
-	Token     belfry.Token // of who is signed in; without a name: nobody
+	Token     access.Token // of who is signed in; without a name: nobody
 	Namespace string       // that is shown; * for all
 	Theme     string       // light, dark, or auto
 	Flash     *flash       // what the last action came to
@@ -33,7 +34,7 @@ type page struct {
 }
 
 func (c *Console) newPage(w http.ResponseWriter, r *http.Request) *page {
-	p := &page{c: c, w: w, r: r, Now: c.opt.Now(), Namespace: belfry.DefaultNamespace, Theme: "auto"}
+	p := &page{c: c, w: w, r: r, Now: c.opt.Now(), Namespace: core.DefaultNamespace, Theme: "auto"}
 	if cookie, err := r.Cookie(themeCookie); err == nil && (cookie.Value == "light" || cookie.Value == "dark") {
 		p.Theme = cookie.Value
 	}
@@ -57,8 +58,8 @@ func (p *page) enter(secret string) (err error) {
 
 // home is the namespace that is meant when nobody names one.
 func (p *page) home() string {
-	if p.Token.Namespace == belfry.AnyNamespace {
-		return belfry.DefaultNamespace
+	if p.Token.Namespace == core.AnyNamespace {
+		return core.DefaultNamespace
 	}
 	return p.Token.Namespace
 }
@@ -131,7 +132,7 @@ func (p *page) fail(err error) {
 	switch {
 	case p.r.Context().Err() != nil: // the reader has left
 		p.c.log.Debug("page abandoned", "path", p.r.URL.Path, "error", err)
-	case belfry.CodeOf(err) == belfry.Internal:
+	case core.CodeOf(err) == core.Internal:
 		p.c.log.Error("page failed", "path", p.r.URL.Path, "error", err)
 	}
 	d := errorData{Err: err, Status: p.status, Back: p.Link()}
@@ -168,19 +169,19 @@ func get[T any](to *T, read func() (T, error)) func() error {
 
 // Can reports whether who is signed in has a scope. What they cannot do is not
 // offered; the API would refuse it anyhow.
-func (p *page) Can(scope belfry.Scope) bool { return belfry.Allows(p.Token.Scopes, scope) }
+func (p *page) Can(scope access.Scope) bool { return access.Allows(p.Token.Scopes, scope) }
 
 // allow refuses a form to who could not send it.
-func (p *page) allow(scope belfry.Scope) error {
+func (p *page) allow(scope access.Scope) error {
 	if !p.Can(scope) {
-		return belfry.Errorf(belfry.Forbidden, "your token may not do that").WithHint("it takes one with the scope %s", scope)
+		return core.Errorf(core.Forbidden, "your token may not do that").WithHint("it takes one with the scope %s", scope)
 	}
 	return nil
 }
 
 // CanEverywhere is Can for what belongs to no namespace, such as queues.
-func (p *page) CanEverywhere(scope belfry.Scope) bool {
-	return p.Can(scope) && p.Token.Namespace == belfry.AnyNamespace
+func (p *page) CanEverywhere(scope access.Scope) bool {
+	return p.Can(scope) && p.Token.Namespace == core.AnyNamespace
 }
 
 // pathID is the number of something in the address.
@@ -188,7 +189,7 @@ func (p *page) pathID(noun string) (int64, error) {
 	text := p.r.PathValue("id")
 	id, err := strconv.ParseInt(text, 10, 64)
 	if err != nil {
-		return 0, belfry.InvalidField("id", text, "is not the number of a "+noun, "")
+		return 0, core.InvalidField("id", text, "is not the number of a "+noun, "")
 	}
 	return id, nil
 }

@@ -6,7 +6,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/access"
+	"github.com/belfry-run/belfry/alert"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/job"
+	"github.com/belfry-run/belfry/monitor"
+	"github.com/belfry-run/belfry/schedule"
+	"github.com/belfry-run/belfry/task"
 	"github.com/belfry-run/belfry/ui/internal/browser"
 )
 
@@ -16,30 +22,30 @@ var everyPage = []struct {
 	name, path string
 	says       []string
 	status     int          // default: 200
-	scope      belfry.Scope // that the page takes, if it is more than to read
+	scope      access.Scope // that the page takes, if it is more than to read
 }{
 	{name: "home", path: "/", says: []string{"Running now", "hello", "the disk is full", "Next 24 hours", "hourly", "shop"}},
 	{name: "home-empty", path: "/?namespace=nobody", says: []string{"Nothing happens here yet.", "belfry task create"}},
 	{name: "home-all", path: "/?namespace=*", says: []string{"All namespaces", "the disk is full"}},
 	{name: "queues", path: "/queues", says: []string{"default", "checks", "system", "active"}},
 	{name: "queue", path: "/queues/default", says: []string{"Jobs that name no other queue", "Ready", "3", "Pause"}},
-	{name: "queue-new", path: "/queues/-new", says: []string{"New queue", "Priority among queues"}, scope: belfry.ScopeAdmin},
-	{name: "queue-edit", path: "/queues/default/edit", says: []string{"Edit default"}, scope: belfry.ScopeAdmin},
+	{name: "queue-new", path: "/queues/-new", says: []string{"New queue", "Priority among queues"}, scope: access.ScopeAdmin},
+	{name: "queue-edit", path: "/queues/default/edit", says: []string{"Edit default"}, scope: access.ScopeAdmin},
 	{name: "programs", path: "/programs", says: []string{"There is no program yet.", "belfry program push"}},
-	{name: "program-new", path: "/programs/-new", says: []string{"Drop a file here", "Upload and save"}, scope: belfry.ScopeAdmin},
+	{name: "program-new", path: "/programs/-new", says: []string{"Drop a file here", "Upload and save"}, scope: access.ScopeAdmin},
 	{name: "workers", path: "/workers", says: []string{"builder", "active", "default 1", "Alive"}},
 	{name: "workers-ended", path: "/workers?ended=yes", says: []string{"prober", "ended"}},
 	{name: "no-worker", path: "/workers/nobody", says: []string{"Not here", "list of workers"}, status: 404},
 	{name: "settings", path: "/settings", says: []string{"About", "sqlite", "retention_age", "Clock skew", "Secrets"}},
-	{name: "database", path: "/settings/database", says: []string{"All checks passed", "Oldest waiting", "write-ahead log", "Free within the file", "jobs_done", "30 d"}, scope: belfry.ScopeAdmin},
-	{name: "join-tokens", path: "/settings/join-tokens", says: []string{"builders", "0 of 10", "pool=build", "New join token", "Machines that may join"}, scope: belfry.ScopeAdmin},
-	{name: "tokens", path: "/settings/tokens", says: []string{"(yours)", "New token", "see everything but secrets", "Limits of namespaces", "team-limited", "no limit"}, scope: belfry.ScopeAdmin},
+	{name: "database", path: "/settings/database", says: []string{"All checks passed", "Oldest waiting", "write-ahead log", "Free within the file", "jobs_done", "30 d"}, scope: access.ScopeAdmin},
+	{name: "join-tokens", path: "/settings/join-tokens", says: []string{"builders", "0 of 10", "pool=build", "New join token", "Machines that may join"}, scope: access.ScopeAdmin},
+	{name: "tokens", path: "/settings/tokens", says: []string{"(yours)", "New token", "see everything but secrets", "Limits of namespaces", "team-limited", "no limit"}, scope: access.ScopeAdmin},
 	{name: "secrets", path: "/settings/secrets", says: []string{"There is no secret yet."}},
 	{name: "cycles", path: "/cycles", says: []string{"nightly", "report", "1 of 3", "New cycle"}},
 	{name: "cycles-empty", path: "/cycles?namespace=nobody", says: []string{"There is no cycle yet.", "belfry cycle create"}},
 	{name: "cycle", path: "/cycles/nightly", says: []string{"Running: job", "1 of 3", "fetch", "It has never succeeded", "At most every", "Skip", "Cancel the run"}},
-	{name: "cycle-new", path: "/cycles/-new", says: []string{"New cycle", "Members, in the order", "Save"}, scope: belfry.ScopeAdmin},
-	{name: "cycle-edit", path: "/cycles/nightly/edit", says: []string{"Edit nightly", "Stagger"}, scope: belfry.ScopeAdmin},
+	{name: "cycle-new", path: "/cycles/-new", says: []string{"New cycle", "Members, in the order", "Save"}, scope: access.ScopeAdmin},
+	{name: "cycle-edit", path: "/cycles/nightly/edit", says: []string{"Edit nightly", "Stagger"}, scope: access.ScopeAdmin},
 	{name: "no-cycle", path: "/cycles/nothing", says: []string{"Not here"}, status: 404},
 
 	{name: "monitors", path: "/monitors", says: []string{"shop", "api", "backup", "prices", "paused", "connection refused", "With the selected", "core"}},
@@ -47,7 +53,7 @@ var everyPage = []struct {
 	{name: "monitors-none", path: "/monitors?search=nothing&status=up", says: []string{"No matching monitor.", "Show all"}},
 	{name: "monitors-empty", path: "/monitors?namespace=nobody", says: []string{"There is no monitor yet.", "belfry monitor create"}},
 	{name: "monitors-all", path: "/monitors?namespace=*", says: []string{"in default", "api"}},
-	{name: "monitors-bulk", path: "/monitors/-bulk?do=pause&m=default/shop&m=default/api", says: []string{"Pause 2 monitors?", "For how long"}, scope: belfry.ScopeOperate},
+	{name: "monitors-bulk", path: "/monitors/-bulk?do=pause&m=default/shop&m=default/api", says: []string{"Pause 2 monitors?", "For how long"}, scope: access.ScopeOperate},
 	{name: "monitor", path: "/monitors/api", says: []string{"What the shop asks", "Uptime 90d", "Latency of good checks", "Mean time by phase", "unexpected status"}},
 	{name: "monitor-week", path: "/monitors/api?range=7d", says: []string{"Latency of good checks", "for up to 24 hours"}},
 	{name: "monitor-down", path: "/monitors/shop", says: []string{"Down since", "nothing listens there", "The incident"}},
@@ -93,14 +99,14 @@ var everyPage = []struct {
 	{name: "jobs-state", path: "/jobs?q=task%3Alater+state%3Aready", says: []string{"later", "ready", "Cancel all"}},
 	{name: "jobs-none", path: "/jobs?q=task%3Anothing", says: []string{"No matching job."}},
 	{name: "jobs-wrong", path: "/jobs?q=state%3Abroken+zince%3A2h", says: []string{"is not a job state", "zince:2h", "All jobs"}, status: 422},
-	{name: "jobs-dry-run", path: "/jobs/-bulk?do=cancel&q=task%3Alater", says: []string{"Cancel 3 jobs?", "Nothing has been done yet", "Cancel"}, scope: belfry.ScopeOperate},
-	{name: "jobs-dry-run-none", path: "/jobs/-bulk?do=redrive&q=task%3Alater", says: []string{"There is no job to be retried."}, scope: belfry.ScopeOperate},
+	{name: "jobs-dry-run", path: "/jobs/-bulk?do=cancel&q=task%3Alater", says: []string{"Cancel 3 jobs?", "Nothing has been done yet", "Cancel"}, scope: access.ScopeOperate},
+	{name: "jobs-dry-run-none", path: "/jobs/-bulk?do=redrive&q=task%3Alater", says: []string{"There is no job to be retried."}, scope: access.ScopeOperate},
 	{name: "job-failed", path: "/jobs/2", says: []string{"Job 2", "failed", "the disk is full", "Retry", "Timeline", "builder"}},
 	{name: "job-running", path: "/jobs/3", says: []string{"running", "It runs: attempt 1", "Cancel"}},
 	{name: "job-ready", path: "/jobs/4", says: []string{"Why is it not running?", "a worker", "Next step"}},
 	{name: "no-job", path: "/jobs/999", says: []string{"Not here"}, status: 404},
-	{name: "job-new", path: "/jobs/-new?task=later", says: []string{"Enqueue a job", "Input", "Not before"}, scope: belfry.ScopeOperate},
-	{name: "job-like", path: "/jobs/-new?like=2", says: []string{"Enqueue a job like 2"}, scope: belfry.ScopeOperate},
+	{name: "job-new", path: "/jobs/-new?task=later", says: []string{"Enqueue a job", "Input", "Not before"}, scope: access.ScopeOperate},
+	{name: "job-like", path: "/jobs/-new?like=2", says: []string{"Enqueue a job like 2"}, scope: access.ScopeOperate},
 	{name: "dead", path: "/dead", says: []string{"1 dead job", "the disk is full", "Retry"}},
 	{name: "dead-none", path: "/dead?q=task%3Ahello", says: []string{"No job is dead."}},
 	{name: "audit", path: "/audit?noun=schedule", says: []string{"create", "hourly", "token:"}},
@@ -111,11 +117,11 @@ var everyPage = []struct {
 	{name: "tasks-none", path: "/tasks?part=nothing", says: []string{"No matching task."}},
 	{name: "tasks-empty", path: "/tasks?namespace=nobody", says: []string{"There is no task yet."}},
 	{name: "task", path: "/tasks/hello", says: []string{"hourly", "Details", "Newest jobs", "running"}},
-	{name: "task-new", path: "/tasks/-new", says: []string{"New task", "Script", "Maximum attempts", "Go handler"}, scope: belfry.ScopeAdmin},
-	{name: "task-new-http", path: "/tasks/-new?kind=http", says: []string{"New task", "Good status"}, scope: belfry.ScopeAdmin},
-	{name: "task-new-func", path: "/tasks/-new?kind=func", says: []string{"New task"}, scope: belfry.ScopeAdmin},
-	{name: "task-new-json", path: "/tasks/-new?kind=json", says: []string{"New task", "Definition"}, scope: belfry.ScopeAdmin},
-	{name: "task-edit", path: "/tasks/hello/edit", says: []string{"Edit task hello"}, scope: belfry.ScopeAdmin},
+	{name: "task-new", path: "/tasks/-new", says: []string{"New task", "Script", "Maximum attempts", "Go handler"}, scope: access.ScopeAdmin},
+	{name: "task-new-http", path: "/tasks/-new?kind=http", says: []string{"New task", "Good status"}, scope: access.ScopeAdmin},
+	{name: "task-new-func", path: "/tasks/-new?kind=func", says: []string{"New task"}, scope: access.ScopeAdmin},
+	{name: "task-new-json", path: "/tasks/-new?kind=json", says: []string{"New task", "Definition"}, scope: access.ScopeAdmin},
+	{name: "task-edit", path: "/tasks/hello/edit", says: []string{"Edit task hello"}, scope: access.ScopeAdmin},
 	{name: "schedules", path: "/schedules", says: []string{"hourly", "0 * * * *", "Europe/Sofia", "runs hello", "nothing yet", "New schedule"}},
 	{name: "schedules-part", path: "/schedules?part=HOUR&task=hello", says: []string{"hourly", "All of them"}},
 	{name: "schedules-none", path: "/schedules?state=paused", says: []string{"No matching schedule."}},
@@ -173,7 +179,7 @@ func look(b *browser.Tab, s *site, name string, statuses ...int) {
 
 func TestEveryPageWithoutRights(t *testing.T) {
 	s := filledSite(t)
-	secret, _ := s.token("viewer", "default", belfry.ScopeRead)
+	secret, _ := s.token("viewer", "default", access.ScopeRead)
 	b := s.tab(secret)
 	for _, tt := range everyPage {
 		if strings.Contains(tt.path, "namespace=") {
@@ -209,20 +215,20 @@ func TestWhatIsCalledNewCanBeOpened(t *testing.T) {
 	s := newSite(t)
 	ctx := t.Context()
 	for _, name := range []string{"new", "bulk"} {
-		must(s.CreateTask(ctx, belfry.Task{Name: name, Kind: belfry.KindFunc}))(s)
-		must(s.CreateTask(ctx, belfry.Task{Name: "c-" + name, Cycle: &belfry.Cycle{Members: []belfry.Member{{Task: name}}}}))(s)
-		must(s.CreateSchedule(ctx, belfry.Schedule{Name: name, Task: name, Rules: []belfry.Rule{{Cron: "0 * * * *"}}}))(s)
-		must(s.SaveQueue(ctx, belfry.Queue{Name: name}))(s)
-		must(s.SaveCalendar(ctx, belfry.Calendar{Name: name}))(s)
-		must(s.CreateMonitor(ctx, belfry.Monitor{Name: name, Check: belfry.Task{TCP: &belfry.TCP{Address: "db.example:22"}}}))(s)
-		must(s.SaveChannel(ctx, belfry.Channel{Name: name, Webhook: &belfry.WebhookChannel{URL: "https://hooks.example/x"}}))(s)
-		must(s.SaveAlertRule(ctx, belfry.AlertRule{Name: name, Channels: []string{name}}))(s)
-		must(s.SaveStatusPage(ctx, belfry.StatusPage{Name: name}))(s)
-		must(s.SaveWindow(ctx, belfry.Window{Name: name, Rules: []belfry.Rule{{Cron: "30 2 * * SAT"}}, Lasts: belfry.Duration(time.Hour)}))(s)
+		must(s.CreateTask(ctx, task.Task{Name: name, Kind: task.KindFunc}))(s)
+		must(s.CreateTask(ctx, task.Task{Name: "c-" + name, Cycle: &task.Cycle{Members: []task.Member{{Task: name}}}}))(s)
+		must(s.CreateSchedule(ctx, schedule.Schedule{Name: name, Task: name, Rules: []schedule.Rule{{Cron: "0 * * * *"}}}))(s)
+		must(s.SaveQueue(ctx, job.Queue{Name: name}))(s)
+		must(s.SaveCalendar(ctx, schedule.Calendar{Name: name}))(s)
+		must(s.CreateMonitor(ctx, monitor.Monitor{Name: name, Check: task.Task{TCP: &task.TCP{Address: "db.example:22"}}}))(s)
+		must(s.SaveChannel(ctx, alert.Channel{Name: name, Webhook: &alert.WebhookChannel{URL: "https://hooks.example/x"}}))(s)
+		must(s.SaveAlertRule(ctx, alert.Rule{Name: name, Channels: []string{name}}))(s)
+		must(s.SaveStatusPage(ctx, monitor.StatusPage{Name: name}))(s)
+		must(s.SaveWindow(ctx, monitor.Window{Name: name, Rules: []schedule.Rule{{Cron: "30 2 * * SAT"}}, Lasts: core.Duration(time.Hour)}))(s)
 	}
-	must(s.CreateTask(ctx, belfry.Task{Namespace: "programs", Name: "new", Program: &belfry.Program{SHA256: digest([]byte("x")), Size: 1}}))(s)
-	must(s.CreateTask(ctx, belfry.Task{Namespace: "cycles", Name: "first", Kind: belfry.KindFunc}))(s)
-	must(s.CreateTask(ctx, belfry.Task{Namespace: "cycles", Name: "new", Cycle: &belfry.Cycle{Members: []belfry.Member{{Task: "first"}}}}))(s)
+	must(s.CreateTask(ctx, task.Task{Namespace: "programs", Name: "new", Program: &task.Program{SHA256: digest([]byte("x")), Size: 1}}))(s)
+	must(s.CreateTask(ctx, task.Task{Namespace: "cycles", Name: "first", Kind: task.KindFunc}))(s)
+	must(s.CreateTask(ctx, task.Task{Namespace: "cycles", Name: "new", Cycle: &task.Cycle{Members: []task.Member{{Task: "first"}}}}))(s)
 	v := s.visitor(s.admin)
 	for path, says := range map[string]string{
 		"/tasks/new": "<h1>new", "/schedules/new": "<h1>new", "/schedules/bulk": "<h1>bulk", "/queues/new": "<h1>new", "/calendars/new": "<h1>new",

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
 )
 
 // What stands here is the data of templates/parts.html, one type per part.
@@ -83,7 +83,7 @@ type field struct {
 	Required                           bool
 	List                               string   // ID of a datalist with what to choose from
 	Options                            []string // of a choice
-	Faults                             []belfry.FieldError
+	Faults                             []core.FieldError
 }
 
 // newField is an input by its name in the API. Faults are those of err about it.
@@ -106,7 +106,7 @@ func (f field) Among(options ...string) field { f.Type, f.Options = "select", op
 // From offers what a datalist has.
 func (f field) From(list string) field { f.List = list; return f }
 
-func faultsOf(err error) []belfry.FieldError {
+func faultsOf(err error) []core.FieldError {
 	if e := asError(err); e != nil {
 		return e.Fields
 	}
@@ -114,8 +114,8 @@ func faultsOf(err error) []belfry.FieldError {
 }
 
 // asError is what the API said, or nil if it was something else.
-func asError(err error) *belfry.Error {
-	var e *belfry.Error
+func asError(err error) *core.Error {
+	var e *core.Error
 	if errors.As(err, &e) {
 		return e
 	}
@@ -126,7 +126,7 @@ func asError(err error) *belfry.Error {
 type problem struct {
 	Message string
 	Hint    string
-	Faults  []belfry.FieldError
+	Faults  []core.FieldError
 }
 
 // Problem says what happened and what next.
@@ -134,7 +134,7 @@ func (p *page) Problem(err error) *problem {
 	if err == nil {
 		return nil
 	}
-	var e *belfry.Error
+	var e *core.Error
 	if !errors.As(err, &e) {
 		return &problem{Message: "Something went wrong on our side.", Hint: "The server's log says more."}
 	}
@@ -149,7 +149,7 @@ func (p *page) Above(err error, shown ...any) *problem {
 		return nil
 	}
 	var names []string
-	add := func(faults []belfry.FieldError) {
+	add := func(faults []core.FieldError) {
 		for _, fault := range faults {
 			names = append(names, fault.Field)
 		}
@@ -183,7 +183,7 @@ func (p *page) Above(err error, shown ...any) *problem {
 		}
 	}
 	all := e.Faults
-	e.Faults = slices.DeleteFunc(slices.Clone(all), func(fault belfry.FieldError) bool { return slices.Contains(names, fault.Field) })
+	e.Faults = slices.DeleteFunc(slices.Clone(all), func(fault core.FieldError) bool { return slices.Contains(names, fault.Field) })
 	if len(e.Faults) < len(all) && e.Hint == "" {
 		e.Hint = "Correct the marked fields."
 	}
@@ -315,7 +315,7 @@ func (p *page) Command(method, path, body string, cli ...string) command {
 		cli[i] = quote(word)
 	}
 	text := "belfry " + strings.Join(cli, " ")
-	if p.Namespace != belfry.DefaultNamespace {
+	if p.Namespace != core.DefaultNamespace {
 		text += " --namespace " + quote(p.Namespace)
 	}
 	return command{Curl: b.String(), CLI: text}
@@ -375,7 +375,7 @@ type search struct {
 	Action, Namespace string
 	Label, Text, Like string
 	Most              int // bytes
-	Faults            []belfry.FieldError
+	Faults            []core.FieldError
 	Terms             []searchTerm
 }
 

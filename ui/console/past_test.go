@@ -10,12 +10,14 @@ import (
 	"testing"
 	"time"
 
-	"github.com/belfry-run/belfry"
 	"github.com/belfry-run/belfry/app"
 	"github.com/belfry-run/belfry/config"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/job"
 	"github.com/belfry-run/belfry/store"
 	"github.com/belfry-run/belfry/store/sqlite"
 	"github.com/belfry-run/belfry/store/storetest"
+	"github.com/belfry-run/belfry/task"
 )
 
 // past is an installation that has run for a while, made in no time: a store
@@ -38,13 +40,13 @@ type past struct {
 // run is a job that the worker has, and what will become of it.
 type run struct {
 	ends time.Time
-	fin  belfry.Finish
+	fin  job.Finish
 }
 
 // outage is when a monitor's target does not work.
 type outage struct {
 	from, to time.Time
-	measure  belfry.Measure
+	measure  task.Measure
 }
 
 // newPast begins one that ends now.
@@ -131,16 +133,16 @@ func (p *past) work() (did bool) {
 	p.Helper()
 	now := p.clock.Now()
 	if p.session != "" && !now.Before(p.renewed.Add(5*time.Minute)) {
-		var holding []belfry.Ref
+		var holding []job.Ref
 		for _, r := range p.runs {
 			holding = append(holding, r.fin.Ref)
 		}
-		_, err := p.st.Renew(p.ctx, p.session, belfry.Held(holding...))
+		_, err := p.st.Renew(p.ctx, p.session, job.Held(holding...))
 		p.ok(err)
 		p.renewed = now
 	}
 	for len(p.runs) > 0 && !p.runs[0].ends.After(now) {
-		_, err := p.st.Finish(p.ctx, p.session, []belfry.Finish{p.runs[0].fin})
+		_, err := p.st.Finish(p.ctx, p.session, []job.Finish{p.runs[0].fin})
 		p.ok(err)
 		p.runs, did = p.runs[1:], true
 	}
@@ -149,21 +151,21 @@ func (p *past) work() (did bool) {
 		p.ok(err)
 		p.session, p.renewed = w.ID, now
 	}
-	c, err := p.st.Claim(p.ctx, belfry.ClaimRequest{Session: p.session, Want: map[string]int{"default": 20, "backups": 2, "programs": 4, belfry.ChecksQueue: 50}})
+	c, err := p.st.Claim(p.ctx, job.ClaimRequest{Session: p.session, Want: map[string]int{"default": 20, "backups": 2, "programs": 4, task.ChecksQueue: 50}})
 	p.ok(err)
 	for _, j := range c.Jobs {
-		p.runs = append(p.runs, p.run(j.Job, belfry.Ref{JobID: j.Job.ID, Lease: c.Lease}))
+		p.runs = append(p.runs, p.run(j.Job, job.Ref{JobID: j.Job.ID, Lease: c.Lease}))
 		did = true
 	}
 	slices.SortStableFunc(p.runs, func(a, b run) int { return a.ends.Compare(b.ends) })
 	return did
 }
 
-func worksHere(name string) belfry.WorkerInfo {
-	return belfry.WorkerInfo{
-		Name: name, Kinds: []belfry.Kind{belfry.KindCommand, belfry.KindHTTP, belfry.KindTCP, belfry.KindTLS, belfry.KindPage, belfry.KindProgram},
-		Queues: map[string]int{"default": 20, "backups": 2, "programs": 4, belfry.ChecksQueue: 50}, TTL: belfry.MaxSessionTTL, Version: "1.0.0",
-		Has: belfry.Has{Labels: map[string]string{"site": "west", "disk": "fast"}, OS: "linux", Arch: "amd64", Isolation: belfry.IsolationNamespaces, Network: true},
+func worksHere(name string) job.WorkerInfo {
+	return job.WorkerInfo{
+		Name: name, Kinds: []task.Kind{task.KindCommand, task.KindHTTP, task.KindTCP, task.KindTLS, task.KindPage, task.KindProgram},
+		Queues: map[string]int{"default": 20, "backups": 2, "programs": 4, task.ChecksQueue: 50}, TTL: job.MaxSessionTTL, Version: "1.0.0",
+		Has: task.Has{Labels: map[string]string{"site": "west", "disk": "fast"}, OS: "linux", Arch: "amd64", Isolation: task.IsolationNamespaces, Network: true},
 	}
 }
 
@@ -173,16 +175,16 @@ func (p *past) about(d time.Duration) time.Duration {
 }
 
 // run decides what becomes of a job.
-func (p *past) run(j belfry.Job, ref belfry.Ref) run {
+func (p *past) run(j job.Job, ref job.Ref) run {
 	now := p.clock.Now()
-	if j.Trigger == belfry.TriggerCheck {
+	if j.Trigger == job.TriggerCheck {
 		m := p.measure(strings.TrimPrefix(j.Task, "monitor:"), now)
-		return run{now.Add(m.Latency.D()), belfry.Finish{Ref: ref, Outcome: belfry.OutcomeOK, Check: &m}}
+		return run{now.Add(m.Latency.D()), job.Finish{Ref: ref, Outcome: job.OutcomeOK, Check: &m}}
 	}
 	lasts := p.about(takes[j.Task])
-	f := belfry.Finish{Ref: ref, Outcome: belfry.OutcomeOK, ExitCode: new(int), StartedIn: belfry.Duration(8 * time.Millisecond)}
+	f := job.Finish{Ref: ref, Outcome: job.OutcomeOK, ExitCode: new(int), StartedIn: core.Duration(8 * time.Millisecond)}
 	if bad := fails[j.Task]; p.dice.IntN(100) < bad.often {
-		f.Outcome, f.Error, *f.ExitCode = belfry.OutcomeError, bad.why, bad.exit
+		f.Outcome, f.Error, *f.ExitCode = job.OutcomeError, bad.why, bad.exit
 		lasts /= 3
 	}
 	p.ok(p.st.Append(p.ctx, p.session, logOf(j, ref, now, lasts, f.Error)))
@@ -190,26 +192,26 @@ func (p *past) run(j belfry.Job, ref belfry.Ref) run {
 }
 
 // logOf is what a run says.
-func logOf(j belfry.Job, ref belfry.Ref, began time.Time, lasts time.Duration, bad string) (all []belfry.LogPiece) {
-	say := func(stream belfry.Stream, part float64, format string, args ...any) {
-		all = append(all, belfry.LogPiece{Ref: ref, Seq: len(all), Stream: stream, At: began.Add(time.Duration(part * float64(lasts))), Text: fmt.Sprintf(format, args...) + "\n"})
+func logOf(j job.Job, ref job.Ref, began time.Time, lasts time.Duration, bad string) (all []job.LogPiece) {
+	say := func(stream job.Stream, part float64, format string, args ...any) {
+		all = append(all, job.LogPiece{Ref: ref, Seq: len(all), Stream: stream, At: began.Add(time.Duration(part * float64(lasts))), Text: fmt.Sprintf(format, args...) + "\n"})
 	}
 	switch j.Task {
 	case "nightly-backup":
-		say(belfry.Stdout, 0.01, "\x1b[1mdumping database main\x1b[0m to /backup/main-%s.dump", began.UTC().Format("2006-01-02"))
+		say(job.Stdout, 0.01, "\x1b[1mdumping database main\x1b[0m to /backup/main-%s.dump", began.UTC().Format("2006-01-02"))
 		for i, table := range []string{"accounts", "orders", "order_lines", "payments", "events"} {
-			say(belfry.Stdout, 0.05+0.15*float64(i), "\x1b[32mdone\x1b[0m  public.%-12s %8d rows", table, 40_000*(i*i+1)+117*i)
+			say(job.Stdout, 0.05+0.15*float64(i), "\x1b[32mdone\x1b[0m  public.%-12s %8d rows", table, 40_000*(i*i+1)+117*i)
 		}
 		if bad == "" {
-			say(belfry.Stdout, 0.85, "verifying checksum of 3.4 GiB …")
-			say(belfry.Stdout, 0.97, "\x1b[32mok\x1b[0m    sha256 9f2c41d7")
-			say(belfry.Stderr, 0.98, "\x1b[33mwarning\x1b[0m: 11 GiB free on /backup, under 10 %%")
+			say(job.Stdout, 0.85, "verifying checksum of 3.4 GiB …")
+			say(job.Stdout, 0.97, "\x1b[32mok\x1b[0m    sha256 9f2c41d7")
+			say(job.Stderr, 0.98, "\x1b[33mwarning\x1b[0m: 11 GiB free on /backup, under 10 %%")
 		}
 	default:
-		say(belfry.Stdout, 0.05, "starting %s", j.Task)
+		say(job.Stdout, 0.05, "starting %s", j.Task)
 	}
 	if bad != "" {
-		say(belfry.Stderr, 0.99, "\x1b[31merror\x1b[0m: %s", bad)
+		say(job.Stderr, 0.99, "\x1b[31merror\x1b[0m: %s", bad)
 	}
 	return all
 }
@@ -218,7 +220,7 @@ func logOf(j belfry.Job, ref belfry.Ref, began time.Time, lasts time.Duration, b
 var bases = map[string]float64{"api": 46, "docs": 120, "database": 3, "certificate": 38, "search": 88, "price-list": 210}
 
 // measure is what a check sees.
-func (p *past) measure(monitor string, at time.Time) belfry.Measure {
+func (p *past) measure(monitor string, at time.Time) task.Measure {
 	for _, o := range p.outages[monitor] {
 		if !at.Before(o.from) && at.Before(o.to) {
 			m := o.measure
@@ -234,18 +236,18 @@ func (p *past) measure(monitor string, at time.Time) belfry.Measure {
 	if p.dice.IntN(60) == 0 {
 		ms *= 2.5
 	}
-	all := belfry.Duration(ms * float64(time.Millisecond))
-	return belfry.Measure{
-		Outcome: belfry.CheckOK, Status: 200, IP: "192.0.2.7", Latency: all,
-		Phases:     belfry.Phases{DNS: all / 20, Connect: all * 3 / 20, TLS: all * 4 / 20, FirstByte: all * 9 / 20, Transfer: all * 3 / 20},
-		Conditions: []belfry.ConditionResult{{Text: "status == 200", Holds: true, Value: "status = 200"}},
+	all := core.Duration(ms * float64(time.Millisecond))
+	return task.Measure{
+		Outcome: task.CheckOK, Status: 200, IP: "192.0.2.7", Latency: all,
+		Phases:     task.Phases{DNS: all / 20, Connect: all * 3 / 20, TLS: all * 4 / 20, FirstByte: all * 9 / 20, Transfer: all * 3 / 20},
+		Conditions: []task.ConditionResult{{Text: "status == 200", Holds: true, Value: "status = 200"}},
 	}
 }
 
 // fail has the target of a monitor not work for a while, so long ago.
-func (p *past) fail(monitor string, ago, lasts time.Duration, code belfry.CheckCode, message string) {
+func (p *past) fail(monitor string, ago, lasts time.Duration, code task.CheckCode, message string) {
 	from := time.Now().Add(-ago)
-	p.outages[monitor] = append(p.outages[monitor], outage{from, from.Add(lasts), belfry.Measure{Outcome: belfry.CheckFail, Code: code, Message: message}})
+	p.outages[monitor] = append(p.outages[monitor], outage{from, from.Add(lasts), task.Measure{Outcome: task.CheckFail, Code: code, Message: message}})
 }
 
 // settle brings the history up to date, leaves what runs to a worker that is

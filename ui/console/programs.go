@@ -9,17 +9,20 @@ import (
 	"strings"
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/access"
+	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/internal/plainjson"
+	"github.com/belfry-run/belfry/job"
+	"github.com/belfry-run/belfry/task"
 )
 
 type programAPI interface {
-	Tasks(ctx context.Context, f belfry.TaskFilter) (belfry.Page[belfry.Task], error)
-	Task(ctx context.Context, namespace, name string) (belfry.Task, error)
-	Artifact(ctx context.Context, namespace, digest string) (belfry.Artifact, error)
-	Jobs(ctx context.Context, f belfry.JobFilter) (belfry.Page[belfry.Job], error)
-	Audit(ctx context.Context, f belfry.AuditFilter) (belfry.Page[belfry.Audit], error)
-	Enqueue(ctx context.Context, ns []belfry.NewJob) ([]belfry.Enqueued, error)
+	Tasks(ctx context.Context, f task.Filter) (core.Page[task.Task], error)
+	Task(ctx context.Context, namespace, name string) (task.Task, error)
+	Artifact(ctx context.Context, namespace, digest string) (task.Artifact, error)
+	Jobs(ctx context.Context, f job.Filter) (core.Page[job.Job], error)
+	Audit(ctx context.Context, f access.AuditFilter) (core.Page[access.Audit], error)
+	Enqueue(ctx context.Context, ns []job.NewJob) ([]job.Enqueued, error)
 }
 
 var programRoutes = []route{
@@ -41,13 +44,13 @@ type programsData struct {
 
 // programRow is a program with its bytes and its last runs.
 type programRow struct {
-	belfry.Task
-	Artifact belfry.Artifact
-	Runs     []belfry.Job // newest first
+	task.Task
+	Artifact task.Artifact
+	Runs     []job.Job // newest first
 }
 
 func programList(p *page) error {
-	all, err := p.api.Tasks(p.r.Context(), belfry.TaskFilter{Namespace: p.Namespace, Kind: belfry.KindProgram, Paging: belfry.Paging{Limit: programsShown, Cursor: p.Query("cursor")}})
+	all, err := p.api.Tasks(p.r.Context(), task.Filter{Namespace: p.Namespace, Kind: task.KindProgram, Paging: core.Paging{Limit: programsShown, Cursor: p.Query("cursor")}})
 	if err != nil {
 		return err
 	}
@@ -68,13 +71,13 @@ func (r *programRow) reads(p *page) []func() error {
 	return []func() error{
 		func() (err error) {
 			r.Artifact, err = p.api.Artifact(p.r.Context(), r.Namespace, r.Program.SHA256)
-			if belfry.CodeOf(err) == belfry.NotFound {
+			if core.CodeOf(err) == core.NotFound {
 				return nil
 			}
 			return err
 		},
 		func() error {
-			jobs, err := p.api.Jobs(p.r.Context(), belfry.JobFilter{Namespace: r.Namespace, Task: r.Name, Paging: belfry.Paging{Limit: programRuns}})
+			jobs, err := p.api.Jobs(p.r.Context(), job.Filter{Namespace: r.Namespace, Task: r.Name, Paging: core.Paging{Limit: programRuns}})
 			r.Runs = jobs.Items
 			return err
 		},
@@ -103,7 +106,7 @@ type programVersion struct {
 	At    time.Time
 	Actor string
 	What  string
-	belfry.Program
+	task.Program
 	Other bool // other bytes than before
 }
 
@@ -119,9 +122,9 @@ func programPage(p *page) error {
 		return err
 	}
 	d := programData{programRow: programRow{Task: t}}
-	var edits belfry.Page[belfry.Audit]
-	err = p.together(append(d.reads(p), get(&edits, func() (belfry.Page[belfry.Audit], error) {
-		return p.api.Audit(p.r.Context(), belfry.AuditFilter{Namespace: t.Namespace, Noun: "task", Name: t.Name, Paging: belfry.Paging{Limit: programEdits}})
+	var edits core.Page[access.Audit]
+	err = p.together(append(d.reads(p), get(&edits, func() (core.Page[access.Audit], error) {
+		return p.api.Audit(p.r.Context(), access.AuditFilter{Namespace: t.Namespace, Noun: "task", Name: t.Name, Paging: core.Paging{Limit: programEdits}})
 	}))...)
 	if err != nil {
 		return err
@@ -131,19 +134,19 @@ func programPage(p *page) error {
 }
 
 // program is the one that the address names.
-func (p *page) program() (belfry.Task, error) {
+func (p *page) program() (task.Task, error) {
 	t, err := p.api.Task(p.r.Context(), p.Namespace, p.r.PathValue("name"))
 	if err == nil && t.Program == nil {
-		err = belfry.Errorf(belfry.Conflict, "task %q is of kind %s, not a program", t.Name, t.Kind).WithHint("see its own page")
+		err = core.Errorf(core.Conflict, "task %q is of kind %s, not a program", t.Name, t.Kind).WithHint("see its own page")
 	}
 	return t, err
 }
 
 // programVersions are the edits that left a program, newest first.
-func programVersions(edits []belfry.Audit) []programVersion {
+func programVersions(edits []access.Audit) []programVersion {
 	var all []programVersion
 	for _, e := range edits {
-		var was, is struct{ Program *belfry.Program }
+		var was, is struct{ Program *task.Program }
 		if json.Unmarshal(e.After, &is) != nil || is.Program == nil {
 			continue
 		}
@@ -171,7 +174,7 @@ func (d programData) Settings() []pair {
 	pairs := []pair{
 		{"Arguments", strings.Join(g.Args, " ")}, {"Environment", strings.Join(assignments(g.Env), "\n")}, {"Secrets", strings.Join(secrets, "\n")},
 		{"Standard input", g.Stdin}, {"Network", network}, {"Needs of a worker", strings.Join(assignments(d.Needs.Labels), ", ")},
-		{"May use", fmt.Sprintf("%s of memory, %g processors, %s processes, %s of files", belfry.SizeText(l.Memory), l.CPU, numberText(l.Processes), belfry.SizeText(l.Disk))},
+		{"May use", fmt.Sprintf("%s of memory, %g processors, %s processes, %s of files", core.SizeText(l.Memory), l.CPU, numberText(l.Processes), core.SizeText(l.Disk))},
 		{"Queue", d.Queue}, {"Timeout", spanText(d.Timeout)},
 	}
 	return slices.DeleteFunc(pairs, func(f pair) bool { return f.Value == "" })
@@ -182,7 +185,7 @@ type pair struct{ Name, Value string }
 
 func runProgram(p *page) error {
 	name := p.r.PathValue("name")
-	made, err := p.api.Enqueue(p.r.Context(), []belfry.NewJob{{Namespace: p.Namespace, Task: name}})
+	made, err := p.api.Enqueue(p.r.Context(), []job.NewJob{{Namespace: p.Namespace, Task: name}})
 	if err != nil {
 		return err
 	}
@@ -190,7 +193,7 @@ func runProgram(p *page) error {
 }
 
 // RunProgram asks before a program runs.
-func (p *page) RunProgram(t belfry.Task) confirm {
+func (p *page) RunProgram(t task.Task) confirm {
 	body, _ := plainjson.Marshal(map[string]string{"task": t.Name}) // plain words
 	cmd := p.Command("POST", p.apiPath("/v1/jobs"), string(body), "job", "enqueue", t.Name)
 	return confirm{ID: "run", Button: "Run now", Title: "Run " + t.Name + " now?", Text: "A worker that may runs it once, with the input of the task.", Action: p.Link("programs", t.Name, "run"), Cmd: &cmd}

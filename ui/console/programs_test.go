@@ -15,8 +15,8 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/belfry-run/belfry"
 	"github.com/belfry-run/belfry/config"
+	"github.com/belfry-run/belfry/task"
 	"github.com/belfry-run/belfry/ui/internal/browser"
 )
 
@@ -87,7 +87,7 @@ func TestProgramIsDroppedAndRuns(t *testing.T) {
 
 func TestProgramThatWaitsSaysSo(t *testing.T) {
 	s := newSite(t)
-	must(s.CreateTask(t.Context(), belfry.Task{Name: "early", Program: &belfry.Program{SHA256: digest([]byte("x")), Size: 1}}))(s)
+	must(s.CreateTask(t.Context(), task.Task{Name: "early", Program: &task.Program{SHA256: digest([]byte("x")), Size: 1}}))(s)
 	b := s.at("/programs/early")
 	b.Shows("Its bytes are not here yet", "upload them", "waiting")
 	b.Quiet(s.url)

@@ -7,18 +7,20 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/access"
+	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/internal/plainjson"
+	"github.com/belfry-run/belfry/job"
 )
 
 type queueAPI interface {
-	Queues(ctx context.Context) ([]belfry.QueueStats, error)
-	Queue(ctx context.Context, name string) (belfry.QueueStats, error)
-	SaveQueue(ctx context.Context, q belfry.Queue) (belfry.Queue, error)
+	Queues(ctx context.Context) ([]job.QueueStats, error)
+	Queue(ctx context.Context, name string) (job.QueueStats, error)
+	SaveQueue(ctx context.Context, q job.Queue) (job.Queue, error)
 	DeleteQueue(ctx context.Context, name string) error
-	PauseQueue(ctx context.Context, name, reason string) (belfry.Queue, error)
-	ResumeQueue(ctx context.Context, name string) (belfry.Queue, error)
-	JobMinutes(ctx context.Context, q belfry.MinuteQuery) ([]belfry.JobMinute, error)
+	PauseQueue(ctx context.Context, name, reason string) (job.Queue, error)
+	ResumeQueue(ctx context.Context, name string) (job.Queue, error)
+	JobMinutes(ctx context.Context, q job.MinuteQuery) ([]job.MinuteTotals, error)
 }
 
 var queueRoutes = []route{
@@ -42,18 +44,18 @@ func queueList(p *page) error {
 }
 
 type queueData struct {
-	belfry.QueueStats
-	Minutes []belfry.JobMinute
-	Hour    belfry.JobMinute // all of them
+	job.QueueStats
+	Minutes []job.MinuteTotals
+	Hour    job.MinuteTotals // all of them
 }
 
 func queuePage(p *page) error {
 	ctx, name := p.r.Context(), p.r.PathValue("name")
 	var d queueData
 	err := p.together(
-		get(&d.QueueStats, func() (belfry.QueueStats, error) { return p.api.Queue(ctx, name) }),
-		get(&d.Minutes, func() ([]belfry.JobMinute, error) {
-			return p.api.JobMinutes(ctx, belfry.MinuteQuery{Namespace: p.Token.Namespace, Queue: name})
+		get(&d.QueueStats, func() (job.QueueStats, error) { return p.api.Queue(ctx, name) }),
+		get(&d.Minutes, func() ([]job.MinuteTotals, error) {
+			return p.api.JobMinutes(ctx, job.MinuteQuery{Namespace: p.Token.Namespace, Queue: name})
 		}),
 	)
 	if err != nil {
@@ -73,7 +75,7 @@ func (d queueData) Lag() string {
 	if d.Hour.Started == 0 {
 		return "–"
 	}
-	return spanText(d.Hour.Lag / belfry.Duration(d.Hour.Started))
+	return spanText(d.Hour.Lag / core.Duration(d.Hour.Started))
 }
 
 // queueForm is a queue as somebody edits it.
@@ -86,7 +88,7 @@ type queueForm struct {
 }
 
 func newQueue(p *page) error {
-	return queueForm{concurrency: strconv.Itoa(belfry.DefaultConcurrency)}.show(p, nil)
+	return queueForm{concurrency: strconv.Itoa(job.DefaultConcurrency)}.show(p, nil)
 }
 
 func editQueue(p *page) error {
@@ -102,8 +104,8 @@ func editQueue(p *page) error {
 }
 
 func (f queueForm) show(p *page, refused error) error {
-	if !p.CanEverywhere(belfry.ScopeAdmin) {
-		return belfry.Errorf(belfry.Forbidden, "your token may not change queues").WithHint("it takes one with the scope admin, for all namespaces")
+	if !p.CanEverywhere(access.ScopeAdmin) {
+		return core.Errorf(core.Forbidden, "your token may not change queues").WithHint("it takes one with the scope admin, for all namespaces")
 	}
 	if refused != nil {
 		return p.again("queue-form", f, refused)
@@ -120,7 +122,7 @@ func saveQueue(p *page) error {
 		_, err = p.api.SaveQueue(p.expecting(), q)
 	}
 	if err != nil {
-		f.edit, f.Err = meanwhile(p, err, "queue", f.Saved, p.Link("queues", f.Saved, "edit"), q, func() (belfry.Queue, error) {
+		f.edit, f.Err = meanwhile(p, err, "queue", f.Saved, p.Link("queues", f.Saved, "edit"), q, func() (job.Queue, error) {
 			s, err := p.api.Queue(p.r.Context(), f.Saved)
 			return s.Queue, err
 		})
@@ -130,15 +132,15 @@ func saveQueue(p *page) error {
 }
 
 // queue is what the form describes. A new one is not to replace another.
-func (f queueForm) queue(p *page) (q belfry.Queue, err error) {
+func (f queueForm) queue(p *page) (q job.Queue, err error) {
 	if f.Saved == "" {
 		q.Name = f.name
 		switch _, err := p.api.Queue(p.r.Context(), q.Name); {
-		case q.Name == "" || belfry.CodeOf(err) == belfry.NotFound:
+		case q.Name == "" || core.CodeOf(err) == core.NotFound:
 		case err != nil:
 			return q, err
 		default:
-			return q, belfry.Errorf(belfry.Conflict, "there is a queue %s already", q.Name).WithHint("edit that one, or take another name")
+			return q, core.Errorf(core.Conflict, "there is a queue %s already", q.Name).WithHint("edit that one, or take another name")
 		}
 	} else {
 		s, err := p.api.Queue(p.r.Context(), f.Saved)
@@ -148,7 +150,7 @@ func (f queueForm) queue(p *page) (q belfry.Queue, err error) {
 		q = s.Queue
 	}
 	q.Description = f.description
-	faults := &belfry.Error{Code: belfry.Invalid, Message: "the queue is not saved"}
+	faults := &core.Error{Code: core.Invalid, Message: "the queue is not saved"}
 	for _, n := range []struct {
 		name, text string
 		to         *int
@@ -158,7 +160,7 @@ func (f queueForm) queue(p *page) (q belfry.Queue, err error) {
 			continue
 		}
 		if *n.to, err = strconv.Atoi(n.text); err != nil {
-			faults.Fields = append(faults.Fields, belfry.FieldError{Field: n.name, Value: n.text, Message: "is not a whole number"})
+			faults.Fields = append(faults.Fields, core.FieldError{Field: n.name, Value: n.text, Message: "is not a whole number"})
 		}
 	}
 	if len(faults.Fields) > 0 {
@@ -231,7 +233,7 @@ func resumeQueue(p *page) error {
 }
 
 // QueueState is the word for a queue's chip.
-func (p *page) QueueState(q belfry.Queue) string {
+func (p *page) QueueState(q job.Queue) string {
 	if q.PausedAt.IsZero() {
 		return "active"
 	}
@@ -239,7 +241,7 @@ func (p *page) QueueState(q belfry.Queue) string {
 }
 
 // PauseQueue asks before a queue is paused.
-func (p *page) PauseQueue(q belfry.Queue) confirm {
+func (p *page) PauseQueue(q job.Queue) confirm {
 	reason, _ := json.Marshal(map[string]string{"reason": "why"}) // plain words
 	cmd := p.Command("POST", "/v1/queues/"+url.PathEscape(q.Name)+"/pause", string(reason), "queue", "pause", q.Name, "--reason", "why")
 	return confirm{
@@ -252,7 +254,7 @@ func (p *page) PauseQueue(q belfry.Queue) confirm {
 }
 
 // DeleteQueue asks before a queue is deleted.
-func (p *page) DeleteQueue(q belfry.Queue) confirm {
+func (p *page) DeleteQueue(q job.Queue) confirm {
 	cmd := p.Command("DELETE", "/v1/queues/"+url.PathEscape(q.Name), "", "queue", "delete", q.Name)
 	return confirm{
 		ID: "delete", Button: "Delete", Danger: true, Title: "Delete queue " + q.Name + "?",
@@ -262,6 +264,6 @@ func (p *page) DeleteQueue(q belfry.Queue) confirm {
 }
 
 // ResumeQueueCommand is resuming, without this page.
-func (p *page) ResumeQueueCommand(q belfry.Queue) command {
+func (p *page) ResumeQueueCommand(q job.Queue) command {
 	return p.Command("POST", "/v1/queues/"+url.PathEscape(q.Name)+"/resume", "", "queue", "resume", q.Name)
 }

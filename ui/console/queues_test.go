@@ -3,7 +3,7 @@ package console_test
 import (
 	"testing"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/job"
 )
 
 func TestQueueIsPausedAndResumed(t *testing.T) {
@@ -29,7 +29,7 @@ func TestPageKeepsItselfUpToDate(t *testing.T) {
 	b.Until(`document.getElementById('live').dataset.state === 'on'`)
 	opens(b, "pause")
 	b.Type("#f-reason", "half a wor")
-	must(s.Enqueue(t.Context(), []belfry.NewJob{{Task: "later"}}))(s)
+	must(s.Enqueue(t.Context(), []job.NewJob{{Task: "later"}}))(s)
 	b.Until(`[...document.querySelectorAll('.stats dd')].some(e => e.textContent === '4')`)
 	var typed string
 	b.Eval(`document.activeElement.value`, &typed)

@@ -4,7 +4,7 @@ import (
 	"net/http"
 	"testing"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/ui/internal/browser"
 )
 
@@ -79,7 +79,7 @@ func TestAnEndedSessionOverwritesNobody(t *testing.T) {
 	b := s.at("/monitors/shop/edit")
 	put(b, "#f-description", "mine")
 	m := must(s.Monitor(t.Context(), "default", "shop"))(s).Monitor
-	m.Every = belfry.Duration(77e9)
+	m.Every = core.Duration(77e9)
 	must(s.UpdateMonitor(t.Context(), m))(s)
 	b.Call("Network.clearBrowserCookies", nil, nil)
 	b.Follow("button.main")

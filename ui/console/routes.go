@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
 )
 
 // handler shows a page or does what a form asks for. What it returns as an
@@ -81,7 +81,7 @@ func (c *Console) register(all []route) {
 	c.mux.HandleFunc("POST /theme", c.setTheme)
 	c.mux.HandleFunc("GET /live", c.signedIn(live))
 	c.mux.HandleFunc("/", c.signedIn(func(p *page) error {
-		return belfry.Errorf(belfry.NotFound, "there is nothing at %s", p.r.URL.Path).WithHint("start again at the home page")
+		return core.Errorf(core.NotFound, "there is nothing at %s", p.r.URL.Path).WithHint("start again at the home page")
 	}))
 }
 

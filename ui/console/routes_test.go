@@ -4,7 +4,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/access"
+	"github.com/belfry-run/belfry/core"
 )
 
 // No page stands where the page of something with a name would: what is called
@@ -13,7 +14,7 @@ func TestNoRouteHidesAName(t *testing.T) {
 	all := routes()
 	for _, named := range all {
 		for _, other := range all {
-			if segment := hides(named.pattern, other.pattern); segment != "" && belfry.CheckName("name", segment) == nil {
+			if segment := hides(named.pattern, other.pattern); segment != "" && core.ValidName("name", segment) == nil {
 				t.Errorf("%s hides what is called %s from %s: let it begin with a dash", other.pattern, segment, named.pattern)
 			}
 		}
@@ -42,7 +43,7 @@ func hides(named, other string) (segment string) {
 
 // The audit leads to the page of whatever has one under its name.
 func TestAuditLeadsToPages(t *testing.T) {
-	p := &page{c: &Console{}, Namespace: belfry.DefaultNamespace, Token: belfry.Token{Namespace: belfry.AnyNamespace}}
+	p := &page{c: &Console{}, Namespace: core.DefaultNamespace, Token: access.Token{Namespace: core.AnyNamespace}}
 	for _, rt := range routes() {
 		at, named := strings.CutSuffix(rt.pattern, "/{name}")
 		at, shown := strings.CutPrefix(at, "GET ")
@@ -53,7 +54,7 @@ func TestAuditLeadsToPages(t *testing.T) {
 		if noun == "program" { // which is a task, for the audit
 			continue
 		}
-		if link := p.ThingLink(belfry.Audit{Namespace: belfry.DefaultNamespace, Noun: noun, Name: "team"}); link != at+"/team" {
+		if link := p.ThingLink(access.Audit{Namespace: core.DefaultNamespace, Noun: noun, Name: "team"}); link != at+"/team" {
 			t.Errorf("%s %q leads to %q, not %s/team", noun, "team", link, at)
 		}
 	}

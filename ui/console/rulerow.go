@@ -5,15 +5,16 @@ import (
 	"strings"
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/cron"
+	"github.com/belfry-run/belfry/schedule"
 )
 
 // ruleRow is one rule as it is written.
 type ruleRow struct {
 	N          int // from 1
 	Kind, Text string
-	Faults     []belfry.FieldError
+	Faults     []core.FieldError
 }
 
 // ruleKinds are the ways to write a rule.
@@ -26,11 +27,11 @@ var ruleKinds = []struct{ Value, Name, Like string }{
 func (p *page) RuleKinds() any { return ruleKinds }
 
 // writeRule makes a row of a rule.
-func writeRule(r belfry.Rule, zone string) (kind, text string) {
+func writeRule(r schedule.Rule, zone string) (kind, text string) {
 	switch {
 	case r.Cron != "":
 		return "cron", r.Cron
-	case r.Every != 0 && r.Anchor == belfry.AnchorFinish:
+	case r.Every != 0 && r.Anchor == schedule.AnchorFinish:
 		return "finish", r.Every.String()
 	case r.Every != 0:
 		return "every", r.Every.String()
@@ -64,7 +65,7 @@ func writeRule(r belfry.Rule, zone string) (kind, text string) {
 var icalStamp = strings.NewReplacer("-", "", ":", "")
 
 // readRule makes a rule of a row. What is as it was saved stays what it was.
-func readRule(row ruleRow, field, zone string, saved []belfry.Rule) (belfry.Rule, error) {
+func readRule(row ruleRow, field, zone string, saved []schedule.Rule) (schedule.Rule, error) {
 	for _, r := range saved {
 		if kind, text := writeRule(r, zone); kind == row.Kind && text == row.Text {
 			return r, nil
@@ -72,18 +73,18 @@ func readRule(row ruleRow, field, zone string, saved []belfry.Rule) (belfry.Rule
 	}
 	switch row.Kind {
 	case "every", "finish":
-		d, err := belfry.ParseDuration(row.Text)
+		d, err := core.ParseDuration(row.Text)
 		if err != nil {
-			return belfry.Rule{}, belfry.InvalidField(field+".every", row.Text, "is not a length of time", "such as 90s, 1h30m or 7d")
+			return schedule.Rule{}, core.InvalidField(field+".every", row.Text, "is not a length of time", "such as 90s, 1h30m or 7d")
 		}
 		if row.Kind == "finish" {
-			return belfry.Rule{Every: d, Anchor: belfry.AnchorFinish}, nil
+			return schedule.Rule{Every: d, Anchor: schedule.AnchorFinish}, nil
 		}
-		return belfry.Rule{Every: d}, nil
+		return schedule.Rule{Every: d}, nil
 	case "rrule":
-		return belfry.Rule{RRule: row.Text}, nil
+		return schedule.Rule{RRule: row.Text}, nil
 	case "at":
-		var r belfry.Rule
+		var r schedule.Rule
 		for line := range strings.Lines(row.Text) {
 			if line = strings.TrimSpace(line); line == "" {
 				continue
@@ -96,5 +97,5 @@ func readRule(row ruleRow, field, zone string, saved []belfry.Rule) (belfry.Rule
 		}
 		return r, nil
 	}
-	return belfry.Rule{Cron: row.Text}, nil
+	return schedule.Rule{Cron: row.Text}, nil
 }

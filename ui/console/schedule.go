@@ -10,19 +10,23 @@ import (
 	"strings"
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/cron"
 	"github.com/belfry-run/belfry/internal/plainjson"
+	"github.com/belfry-run/belfry/job"
+	"github.com/belfry-run/belfry/schedule"
+	"github.com/belfry-run/belfry/task"
+	"github.com/belfry-run/belfry/view"
 )
 
 type scheduleAPI interface {
-	Look(ctx context.Context, q belfry.LookQuery) (belfry.Look, error)
-	Occurrences(ctx context.Context, f belfry.OccurrenceFilter) (belfry.Page[belfry.Occurrence], error)
-	ScheduleDays(ctx context.Context, q belfry.DaysQuery) (belfry.ScheduleDays, error)
-	TriggerSchedule(ctx context.Context, namespace, name string, input json.RawMessage) (belfry.Job, error)
+	Look(ctx context.Context, q schedule.LookQuery) (schedule.Look, error)
+	Occurrences(ctx context.Context, f schedule.OccurrenceFilter) (core.Page[schedule.Occurrence], error)
+	ScheduleDays(ctx context.Context, q view.DaysQuery) (view.ScheduleDays, error)
+	TriggerSchedule(ctx context.Context, namespace, name string, input json.RawMessage) (job.Job, error)
 	DeleteSchedule(ctx context.Context, namespace, name string) error
-	Jobs(ctx context.Context, f belfry.JobFilter) (belfry.Page[belfry.Job], error)
-	Task(ctx context.Context, namespace, name string) (belfry.Task, error)
+	Jobs(ctx context.Context, f job.Filter) (core.Page[job.Job], error)
+	Task(ctx context.Context, namespace, name string) (task.Task, error)
 }
 
 var scheduleRoutes = []route{
@@ -43,20 +47,20 @@ const (
 )
 
 type scheduleData struct {
-	belfry.Schedule
+	schedule.Schedule
 	Lately
 	Explain   []string
 	Coming    []comingRow
 	Zones     string
-	Jobs      belfry.Page[belfry.Job]
-	Occurred  belfry.Page[belfry.Occurrence]
+	Jobs      core.Page[job.Job]
+	Occurred  core.Page[schedule.Occurrence]
 	Pager     pager
 	Decision  string
 	Year      heat
 	Partial   bool
-	Backfills belfry.Page[belfry.Backfill]
-	Filled    belfry.Counted // jobs that backfills made
-	Task      belfry.Task
+	Backfills core.Page[schedule.Backfill]
+	Filled    core.Counted // jobs that backfills made
+	Task      task.Task
 	At        instant
 }
 
@@ -73,7 +77,7 @@ func (i instant) Yes() bool { return i.Is != nil && *i.Is }
 
 // comingRow is a nominal time that is still to come.
 type comingRow struct {
-	belfry.Coming
+	schedule.Coming
 	When moment
 	Due  *moment // when it differs
 	Why  string  // it will not run
@@ -86,32 +90,32 @@ func schedulePage(p *page) error {
 		return err
 	}
 	d := scheduleData{Schedule: s, Decision: p.Query("decision")}
-	q := belfry.LookQuery{Namespace: s.Namespace, Name: name, N: scheduleComing}
+	q := schedule.LookQuery{Namespace: s.Namespace, Name: name, N: scheduleComing}
 	if d.At.Text = strings.TrimSpace(p.Query("at")); d.At.Text != "" {
 		q.At, d.At.Err = readTime("at", d.At.Text, s.Zone)
 	}
-	var look belfry.Look
-	var days belfry.ScheduleDays
-	var strips []belfry.Strip
+	var look schedule.Look
+	var days view.ScheduleDays
+	var strips []view.Strip
 	err = p.together(
-		get(&look, func() (belfry.Look, error) { return p.api.Look(ctx, q) }),
-		get(&strips, func() ([]belfry.Strip, error) {
-			return p.api.Strips(ctx, belfry.StripQuery{Namespace: s.Namespace, Schedules: []string{name}})
+		get(&look, func() (schedule.Look, error) { return p.api.Look(ctx, q) }),
+		get(&strips, func() ([]view.Strip, error) {
+			return p.api.Strips(ctx, view.StripQuery{Namespace: s.Namespace, Schedules: []string{name}})
 		}),
-		get(&days, func() (belfry.ScheduleDays, error) {
-			return p.api.ScheduleDays(ctx, belfry.DaysQuery{Namespace: s.Namespace, Schedule: name})
+		get(&days, func() (view.ScheduleDays, error) {
+			return p.api.ScheduleDays(ctx, view.DaysQuery{Namespace: s.Namespace, Schedule: name})
 		}),
-		get(&d.Jobs, func() (belfry.Page[belfry.Job], error) {
-			return p.api.Jobs(ctx, belfry.JobFilter{Paging: belfry.Paging{Limit: scheduleJobs}, Namespace: s.Namespace, Schedule: name})
+		get(&d.Jobs, func() (core.Page[job.Job], error) {
+			return p.api.Jobs(ctx, job.Filter{Paging: core.Paging{Limit: scheduleJobs}, Namespace: s.Namespace, Schedule: name})
 		}),
-		get(&d.Occurred, func() (belfry.Page[belfry.Occurrence], error) {
-			return p.api.Occurrences(ctx, belfry.OccurrenceFilter{Paging: belfry.Paging{Limit: scheduleRows, Cursor: p.Query("cursor")},
-				Namespace: s.Namespace, Schedule: name, Decision: belfry.Decision(d.Decision)})
+		get(&d.Occurred, func() (core.Page[schedule.Occurrence], error) {
+			return p.api.Occurrences(ctx, schedule.OccurrenceFilter{Paging: core.Paging{Limit: scheduleRows, Cursor: p.Query("cursor")},
+				Namespace: s.Namespace, Schedule: name, Decision: schedule.Decision(d.Decision)})
 		}),
-		get(&d.Backfills, func() (belfry.Page[belfry.Backfill], error) {
-			return p.api.Backfills(ctx, belfry.BackfillFilter{Paging: belfry.Paging{Limit: scheduleFills}, Namespace: s.Namespace, Schedule: name})
+		get(&d.Backfills, func() (core.Page[schedule.Backfill], error) {
+			return p.api.Backfills(ctx, schedule.BackfillFilter{Paging: core.Paging{Limit: scheduleFills}, Namespace: s.Namespace, Schedule: name})
 		}),
-		get(&d.Task, func() (belfry.Task, error) { return p.api.Task(ctx, s.Namespace, s.Task) }),
+		get(&d.Task, func() (task.Task, error) { return p.api.Task(ctx, s.Namespace, s.Task) }),
 	)
 	if err != nil {
 		return err
@@ -142,7 +146,7 @@ func (r comingRow) Said() []string {
 // Special reports that there is more to say than its time.
 func (r comingRow) Special() bool { return r.Skipped != "" || len(r.Notes) > 0 || r.Due != nil }
 
-func (p *page) comingRows(all []belfry.Coming, zone string) []comingRow {
+func (p *page) comingRows(all []schedule.Coming, zone string) []comingRow {
 	rows := make([]comingRow, len(all))
 	for i, c := range all {
 		r := comingRow{Coming: c, When: p.WhenIn(zone, c.Nominal), Why: reasonText(c.Skipped)}
@@ -172,7 +176,7 @@ func readTime(fieldName, text, zone string) (time.Time, error) {
 			return cron.FirstOf(t), nil
 		}
 	}
-	return time.Time{}, belfry.InvalidField(fieldName, text, "is not a time", "write 2026-12-24 18:00 for "+at.String()+", or 2026-12-24T18:00:00Z")
+	return time.Time{}, core.InvalidField(fieldName, text, "is not a time", "write 2026-12-24 18:00 for "+at.String()+", or 2026-12-24T18:00:00Z")
 }
 
 // inZone writes an instant as readTime reads it.
@@ -193,27 +197,27 @@ func inZone(t time.Time, zone string) string {
 // fact is a setting, in words.
 type fact struct{ Name, Value string }
 
-var overlapTexts = map[belfry.Overlap]string{
-	belfry.OverlapSkip: "skip the new run", belfry.OverlapBufferOne: "one run waits, others are skipped",
-	belfry.OverlapBufferAll: "new runs wait in line", belfry.OverlapCancelOther: "cancel the previous run, then start the new one",
-	belfry.OverlapTerminateOther: "terminate the previous run and start the new one at once", belfry.OverlapAllow: "run both",
+var overlapTexts = map[schedule.Overlap]string{
+	schedule.OverlapSkip: "skip the new run", schedule.OverlapBufferOne: "one run waits, others are skipped",
+	schedule.OverlapBufferAll: "new runs wait in line", schedule.OverlapCancelOther: "cancel the previous run, then start the new one",
+	schedule.OverlapTerminateOther: "terminate the previous run and start the new one at once", schedule.OverlapAllow: "run both",
 }
 
-var catchupTexts = map[belfry.Catchup]string{
-	belfry.CatchupNone: "not made up", belfry.CatchupLatest: "only the latest is made up", belfry.CatchupAll: "all are made up",
+var catchupTexts = map[schedule.Catchup]string{
+	schedule.CatchupNone: "not made up", schedule.CatchupLatest: "only the latest is made up", schedule.CatchupAll: "all are made up",
 }
 
 // settings are everything that somebody can choose about a schedule.
-func settings(s belfry.Schedule) []fact {
+func settings(s schedule.Schedule) []fact {
 	catchup := catchupTexts[s.Catchup]
 	switch s.Catchup {
-	case belfry.CatchupAll:
+	case schedule.CatchupAll:
 		catchup += fmt.Sprintf(", up to %s within %s", plural(s.CatchupMax, "run", "runs"), s.CatchupWindow)
-	case belfry.CatchupLatest:
+	case schedule.CatchupLatest:
 		catchup += fmt.Sprintf(", within %s", s.CatchupWindow)
 	}
 	overlap := overlapTexts[s.Overlap]
-	if s.Overlap == belfry.OverlapBufferAll {
+	if s.Overlap == schedule.OverlapBufferAll {
 		overlap += fmt.Sprintf(", up to %d", s.BufferMax)
 	}
 	runs := "no limit"
@@ -232,13 +236,13 @@ func settings(s belfry.Schedule) []fact {
 		facts = append(facts, fact{c.Name, cmp.Or(c.Value, "none")})
 	}
 	if len(s.Calendars()) > 0 {
-		facts = append(facts, fact{"When a calendar says no", map[belfry.OnBlackout]string{belfry.BlackoutSkip: "the run is skipped", belfry.BlackoutNextOpen: "the run moves to when it may"}[s.OnBlackout]})
+		facts = append(facts, fact{"When a calendar says no", map[schedule.OnBlackout]string{schedule.BlackoutSkip: "the run is skipped", schedule.BlackoutNextOpen: "the run moves to when it may"}[s.OnBlackout]})
 	}
 	return append(facts, fact{"Input", cmp.Or(string(plainjson.Unescape(s.Input)), "the task's")})
 }
 
 // ScheduleSettings are those of a schedule, in words.
-func (p *page) ScheduleSettings(s belfry.Schedule) []fact { return settings(s) }
+func (p *page) ScheduleSettings(s schedule.Schedule) []fact { return settings(s) }
 
 // DecisionTabs are the decisions to look at.
 func (p *page) DecisionTabs(d scheduleData) []tab {
@@ -255,7 +259,7 @@ func (p *page) ScheduleJobs(schedule string) string {
 }
 
 // RanFor is how long a job ran.
-func (p *page) RanFor(j belfry.Job) string {
+func (p *page) RanFor(j job.Job) string {
 	if j.ClaimedAt.IsZero() || j.FinishedAt.IsZero() {
 		return "–"
 	}
@@ -263,7 +267,7 @@ func (p *page) RanFor(j belfry.Job) string {
 }
 
 // PauseSchedule asks before a schedule is paused.
-func (p *page) PauseSchedule(s belfry.Schedule) confirm {
+func (p *page) PauseSchedule(s schedule.Schedule) confirm {
 	cmd := p.Command("POST", p.V1("schedules", s.Name, "pause"), jsonText(map[string]string{"reason": "why"}), "schedule", "pause", s.Name, "--reason", "why")
 	return confirm{
 		ID: "pause", Button: "Pause", Title: "Pause schedule " + s.Name + "?",
@@ -275,7 +279,7 @@ func (p *page) PauseSchedule(s belfry.Schedule) confirm {
 }
 
 // ResumeSchedule asks whether to make up for the pause.
-func (p *page) ResumeSchedule(s belfry.Schedule) confirm {
+func (p *page) ResumeSchedule(s schedule.Schedule) confirm {
 	cmd := p.Command("POST", p.V1("schedules", s.Name, "resume"), jsonText(map[string]bool{"catch_up": true}), "schedule", "resume", s.Name, "--catch-up")
 	return confirm{
 		ID: "resume", Button: "Resume", Title: "Resume schedule " + s.Name + "?",
@@ -287,7 +291,7 @@ func (p *page) ResumeSchedule(s belfry.Schedule) confirm {
 }
 
 // DeleteSchedule asks before a schedule is deleted.
-func (p *page) DeleteSchedule(s belfry.Schedule) confirm {
+func (p *page) DeleteSchedule(s schedule.Schedule) confirm {
 	cmd := p.Command("DELETE", p.V1("schedules", s.Name), "", "schedule", "delete", s.Name)
 	return confirm{
 		ID: "delete", Button: "Delete", Danger: true, Title: "Delete schedule " + s.Name + "?",
@@ -350,7 +354,7 @@ func triggerPage(p *page) error {
 func triggerSchedule(p *page) error {
 	d := triggerData{Name: p.r.PathValue("name"), Text: p.r.PostFormValue("input")}
 	input, err := readJSON("input", d.Text)
-	var job belfry.Job
+	var job job.Job
 	if err == nil {
 		job, err = p.api.TriggerSchedule(p.r.Context(), p.Namespace, d.Name, input)
 	}
@@ -367,7 +371,7 @@ func readJSON(fieldName, text string) (json.RawMessage, error) {
 		return nil, nil
 	}
 	if fault := jsonFault(text); fault != "" {
-		return nil, belfry.InvalidField(fieldName, "", "is not JSON: "+fault, `write it like {"day": 1}`)
+		return nil, core.InvalidField(fieldName, "", "is not JSON: "+fault, `write it like {"day": 1}`)
 	}
 	return json.RawMessage(strings.TrimSpace(text)), nil
 }

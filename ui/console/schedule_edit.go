@@ -4,7 +4,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/schedule"
 )
 
 // review is what an edit changes, shown before it is saved.
@@ -33,7 +34,7 @@ func changeSchedule(p *page) error {
 	f := p.readPosted(&saved)
 	do, seen := f.Values.Get("do"), f.Values.Get("seen")
 	if changed := f.Version != "" && f.Version != saved.Version(); changed && (do == "review" || do == "save") && f.Err == nil {
-		return p.overtaken(f, saved, belfry.CheckVersion(p.expecting(), "schedule", saved.Name, saved.Version(), saved.UpdatedAt, p.Now))
+		return p.overtaken(f, saved, core.CheckVersion(p.expecting(), "schedule", saved.Name, saved.Version(), saved.UpdatedAt, p.Now))
 	}
 	switch {
 	case do == "review" || do == "save" && seen != saved.Version():
@@ -59,7 +60,7 @@ func changeSchedule(p *page) error {
 
 // overtaken shows the form with what was changed since it was filled. Who saves
 // from there has seen what their edit changes.
-func (p *page) overtaken(f *scheduleForm, now belfry.Schedule, refused error) error {
+func (p *page) overtaken(f *scheduleForm, now schedule.Schedule, refused error) error {
 	f.edit = clashing(p, f.Version, "schedule", now.Name, p.Link("schedules", now.Name, "edit"), now, f.draft)
 	f.Saved = &now
 	return p.showForm(f, refused)
@@ -69,8 +70,8 @@ func (p *page) reviewEdit(f *scheduleForm) error {
 	if f.Err != nil {
 		return p.showForm(f, f.Err)
 	}
-	look, err := p.api.Look(p.r.Context(), belfry.LookQuery{Namespace: p.Namespace, Name: f.Saved.Name, Draft: &f.draft, N: diffComing})
-	if belfry.CodeOf(err) == belfry.Invalid {
+	look, err := p.api.Look(p.r.Context(), schedule.LookQuery{Namespace: p.Namespace, Name: f.Saved.Name, Draft: &f.draft, N: diffComing})
+	if core.CodeOf(err) == core.Invalid {
 		return p.showForm(f, err)
 	}
 	if err != nil {
@@ -98,7 +99,7 @@ func (p *page) reviewEdit(f *scheduleForm) error {
 }
 
 // changes are the settings that differ.
-func changes(before, after belfry.Schedule) (out []change) {
+func changes(before, after schedule.Schedule) (out []change) {
 	was := map[string]string{}
 	for _, f := range settings(before) {
 		was[f.Name] = f.Value

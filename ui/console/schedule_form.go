@@ -10,15 +10,17 @@ import (
 	"strings"
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/cron"
+	"github.com/belfry-run/belfry/schedule"
+	"github.com/belfry-run/belfry/task"
 )
 
 type scheduleFormAPI interface {
-	CreateSchedule(ctx context.Context, s belfry.Schedule) (belfry.Schedule, error)
-	UpdateSchedule(ctx context.Context, s belfry.Schedule) (belfry.Schedule, error)
-	Tasks(ctx context.Context, f belfry.TaskFilter) (belfry.Page[belfry.Task], error)
-	Calendars(ctx context.Context, f belfry.CalendarFilter) (belfry.Page[belfry.Calendar], error)
+	CreateSchedule(ctx context.Context, s schedule.Schedule) (schedule.Schedule, error)
+	UpdateSchedule(ctx context.Context, s schedule.Schedule) (schedule.Schedule, error)
+	Tasks(ctx context.Context, f task.Filter) (core.Page[task.Task], error)
+	Calendars(ctx context.Context, f schedule.CalendarFilter) (core.Page[schedule.Calendar], error)
 }
 
 var scheduleFormRoutes = []route{
@@ -38,7 +40,7 @@ const (
 // scheduleForm is a schedule as somebody writes it.
 type scheduleForm struct {
 	edit
-	Saved     *belfry.Schedule // that is edited
+	Saved     *schedule.Schedule // that is edited
 	Values    url.Values
 	Rules     []ruleRow
 	Err       error
@@ -46,7 +48,7 @@ type scheduleForm struct {
 	tasks     []string // to choose from
 	NoTask    bool
 	calendars []string
-	draft     belfry.Schedule
+	draft     schedule.Schedule
 }
 
 // schedulePreview is what the schedule of a form would do.
@@ -57,7 +59,7 @@ type schedulePreview struct {
 }
 
 // formOf writes a schedule as a form.
-func formOf(s belfry.Schedule) url.Values {
+func formOf(s schedule.Schedule) url.Values {
 	v := url.Values{
 		"name": {s.Name}, "task": {s.Task}, "description": {s.Description}, "zone": {s.Zone}, "overlap": {string(s.Overlap)},
 		"buffer_max": {strconv.Itoa(s.BufferMax)}, "catchup": {string(s.Catchup)}, "catchup_window": {s.CatchupWindow.String()},
@@ -83,16 +85,16 @@ func noneEmpty(n int64) string {
 
 // readForm reads what was written. Its faults stand at the fields that they are about.
 func (f *scheduleForm) readForm(namespace string) {
-	var faults []belfry.FieldError
+	var faults []core.FieldError
 	check := func(err error) { faults = append(faults, faultsOf(err)...) }
 	text := func(name string) string {
 		return strings.TrimSpace(strings.ReplaceAll(f.Values.Get(name), "\r\n", "\n"))
 	}
-	length := func(name string) (d belfry.Duration) {
+	length := func(name string) (d core.Duration) {
 		if t := text(name); t != "" {
 			var err error
-			if d, err = belfry.ParseDuration(t); err != nil {
-				check(belfry.InvalidField(name, t, "is not a length of time", "such as 90s, 1h30m or 7d"))
+			if d, err = core.ParseDuration(t); err != nil {
+				check(core.InvalidField(name, t, "is not a length of time", "such as 90s, 1h30m or 7d"))
 			}
 		}
 		return d
@@ -101,7 +103,7 @@ func (f *scheduleForm) readForm(namespace string) {
 		if t := text(name); t != "" {
 			var err error
 			if n, err = strconv.ParseInt(t, 10, 32); err != nil {
-				check(belfry.InvalidField(name, t, "is not a number", ""))
+				check(core.InvalidField(name, t, "is not a number", ""))
 			}
 		}
 		return n
@@ -109,14 +111,14 @@ func (f *scheduleForm) readForm(namespace string) {
 	list := func(name string) []string {
 		return strings.FieldsFunc(text(name), func(r rune) bool { return strings.ContainsRune(", \n", r) })
 	}
-	s := belfry.Schedule{
+	s := schedule.Schedule{
 		Namespace: namespace, Name: text("name"), Description: text("description"), Task: text("task"), Zone: text("zone"),
 		DSTGap: cron.Gap(text("dst_gap")), DSTFold: cron.Fold(text("dst_fold")), MaxRuns: number("max_runs"), Jitter: length("jitter"),
-		Catchup: belfry.Catchup(text("catchup")), CatchupWindow: length("catchup_window"), CatchupMax: int(number("catchup_max")),
-		Overlap: belfry.Overlap(text("overlap")), BufferMax: int(number("buffer_max")),
-		Blackout: list("blackout"), Within: list("within"), OnBlackout: belfry.OnBlackout(text("on_blackout")),
+		Catchup: schedule.Catchup(text("catchup")), CatchupWindow: length("catchup_window"), CatchupMax: int(number("catchup_max")),
+		Overlap: schedule.Overlap(text("overlap")), BufferMax: int(number("buffer_max")),
+		Blackout: list("blackout"), Within: list("within"), OnBlackout: schedule.OnBlackout(text("on_blackout")),
 	}
-	saved := belfry.Schedule{}
+	saved := schedule.Schedule{}
 	if f.Saved != nil {
 		saved = *f.Saved
 		s.Name = saved.Name
@@ -150,7 +152,7 @@ func (f *scheduleForm) readForm(namespace string) {
 	}
 	f.draft = s
 	if len(faults) > 0 {
-		f.Err = &belfry.Error{Code: belfry.Invalid, Message: "this schedule cannot be read", Fields: faults}
+		f.Err = &core.Error{Code: core.Invalid, Message: "this schedule cannot be read", Fields: faults}
 	}
 }
 
@@ -180,7 +182,7 @@ func (f *scheduleForm) place() {
 
 // newSchedule shows an empty form.
 func newSchedule(p *page) error {
-	s := belfry.Schedule{Task: p.Query("task"), Zone: "UTC"}.WithDefaults()
+	s := schedule.Schedule{Task: p.Query("task"), Zone: "UTC"}.WithDefaults()
 	f := scheduleForm{Values: formOf(s)}
 	return p.showForm(&f, nil)
 }
@@ -200,17 +202,17 @@ func editSchedule(p *page) error {
 
 // showForm shows the form, and if it was refused why.
 func (p *page) showForm(f *scheduleForm, refused error) error {
-	tasks, err := p.api.Tasks(p.r.Context(), belfry.TaskFilter{Paging: belfry.Paging{Limit: formNames}, Namespace: p.Namespace})
+	tasks, err := p.api.Tasks(p.r.Context(), task.Filter{Paging: core.Paging{Limit: formNames}, Namespace: p.Namespace})
 	if err != nil {
 		return err
 	}
-	calendars, err := p.api.Calendars(p.r.Context(), belfry.CalendarFilter{Paging: belfry.Paging{Limit: formChoices}, Namespace: p.Namespace})
+	calendars, err := p.api.Calendars(p.r.Context(), schedule.CalendarFilter{Paging: core.Paging{Limit: formChoices}, Namespace: p.Namespace})
 	if err != nil {
 		return err
 	}
 	f.NoTask = len(tasks.Items) == 0
 	for _, t := range tasks.Items {
-		if _, owned := owner(t.Name); !owned && (t.Name != belfry.CanaryTask || f.Values.Get("task") == t.Name) {
+		if _, owned := owner(t.Name); !owned && (t.Name != task.CanaryTask || f.Values.Get("task") == t.Name) {
 			f.tasks = append(f.tasks, t.Name)
 		}
 	}
@@ -236,12 +238,12 @@ func (p *page) previewForm(f *scheduleForm) error {
 	if f.Err != nil {
 		return nil
 	}
-	q := belfry.LookQuery{Namespace: p.Namespace, Draft: &f.draft, N: previewComing}
+	q := schedule.LookQuery{Namespace: p.Namespace, Draft: &f.draft, N: previewComing}
 	if f.Saved != nil {
 		q.Name = f.Saved.Name
 	}
 	look, err := p.api.Look(p.r.Context(), q)
-	if belfry.CodeOf(err) == belfry.Invalid {
+	if core.CodeOf(err) == core.Invalid {
 		f.Err, f.Preview.Err = err, err
 		return nil
 	}
@@ -253,7 +255,7 @@ func (p *page) previewForm(f *scheduleForm) error {
 }
 
 // readPosted is the form that was sent.
-func (p *page) readPosted(saved *belfry.Schedule) *scheduleForm {
+func (p *page) readPosted(saved *schedule.Schedule) *scheduleForm {
 	f := &scheduleForm{edit: edit{Version: p.r.PostFormValue("version")}, Saved: saved, Values: p.r.PostForm}
 	f.readForm(p.Namespace)
 	return f
@@ -268,7 +270,7 @@ func createSchedule(p *page) error {
 		return p.showForm(f, nil)
 	}
 	refused := f.Err
-	var made belfry.Schedule
+	var made schedule.Schedule
 	if refused == nil {
 		made, refused = p.api.CreateSchedule(p.r.Context(), f.draft)
 	}
@@ -345,7 +347,7 @@ func (f *scheduleForm) Input() field {
 }
 
 // RuleFaults are those of no single rule.
-func (f *scheduleForm) RuleFaults() (out []belfry.FieldError) {
+func (f *scheduleForm) RuleFaults() (out []core.FieldError) {
 	for _, fault := range faultsOf(f.Err) {
 		if fault.Field == "rules" {
 			out = append(out, fault)
@@ -370,7 +372,7 @@ func (p *page) NewScheduleCommand(f *scheduleForm) command {
 		s.Name, s.Task = "nightly", "backup"
 	}
 	if len(s.Rules) == 0 {
-		s.Rules = []belfry.Rule{{Cron: "0 3 * * *"}}
+		s.Rules = []schedule.Rule{{Cron: "0 3 * * *"}}
 	}
 	cli := []string{"schedule", "create", s.Name, "--task", s.Task}
 	for _, r := range s.Rules {

@@ -6,16 +6,18 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/internal/plainjson"
+	"github.com/belfry-run/belfry/schedule"
+	"github.com/belfry-run/belfry/view"
 )
 
 type schedulesAPI interface {
-	Schedule(ctx context.Context, namespace, name string) (belfry.Schedule, error)
-	Schedules(ctx context.Context, f belfry.ScheduleFilter) (belfry.Page[belfry.Schedule], error)
-	PauseSchedule(ctx context.Context, namespace, name, reason string) (belfry.Schedule, error)
-	ResumeSchedule(ctx context.Context, namespace, name string, catchUp bool) (belfry.Schedule, error)
-	Strips(ctx context.Context, q belfry.StripQuery) ([]belfry.Strip, error)
+	Schedule(ctx context.Context, namespace, name string) (schedule.Schedule, error)
+	Schedules(ctx context.Context, f schedule.Filter) (core.Page[schedule.Schedule], error)
+	PauseSchedule(ctx context.Context, namespace, name, reason string) (schedule.Schedule, error)
+	ResumeSchedule(ctx context.Context, namespace, name string, catchUp bool) (schedule.Schedule, error)
+	Strips(ctx context.Context, q view.StripQuery) ([]view.Strip, error)
 }
 
 var schedulesRoutes = []route{
@@ -24,7 +26,7 @@ var schedulesRoutes = []route{
 }
 
 // schedulesPerPage is a page of the list, whose strips one question answers.
-const schedulesPerPage = belfry.MaxStrips
+const schedulesPerPage = view.MaxStrips
 
 type scheduleListData struct {
 	Rows   []scheduleRow
@@ -39,7 +41,7 @@ type scheduleListData struct {
 
 // scheduleRow is a schedule of the list, and how it went lately.
 type scheduleRow struct {
-	belfry.Schedule
+	schedule.Schedule
 	Words []string
 	Lately
 }
@@ -47,16 +49,16 @@ type scheduleRow struct {
 // Lately is the last results of a schedule.
 type Lately struct {
 	Strip strip
-	Last  belfry.StripResult // that ended
-	Ended bool               // there is one
+	Last  view.StripResult // that ended
+	Ended bool             // there is one
 }
 
 func scheduleList(p *page) error {
 	d := scheduleListData{State: p.Query("state"), Task: strings.TrimSpace(p.Query("task")), Tag: strings.TrimSpace(p.Query("tag")), Part: strings.TrimSpace(p.Query("part"))}
 	d.Strict = d.State+d.Task+d.Tag+d.Part+p.Query("cursor") != ""
-	found, err := p.api.Schedules(p.r.Context(), belfry.ScheduleFilter{
-		Paging:    belfry.Paging{Limit: schedulesPerPage, Cursor: p.Query("cursor")},
-		Namespace: p.Namespace, State: belfry.ScheduleState(d.State), Task: d.Task, Tag: d.Tag, Part: d.Part,
+	found, err := p.api.Schedules(p.r.Context(), schedule.Filter{
+		Paging:    core.Paging{Limit: schedulesPerPage, Cursor: p.Query("cursor")},
+		Namespace: p.Namespace, State: schedule.State(d.State), Task: d.Task, Tag: d.Tag, Part: d.Part,
 	})
 	if err != nil {
 		return err
@@ -73,14 +75,14 @@ func scheduleList(p *page) error {
 }
 
 // lately reads the last results of schedules, by the id of each.
-func (p *page) lately(all []belfry.Schedule) (map[int64]Lately, error) {
+func (p *page) lately(all []schedule.Schedule) (map[int64]Lately, error) {
 	names := map[string][]string{} // strips are asked for by namespace
 	for _, s := range all {
 		names[s.Namespace] = append(names[s.Namespace], s.Name)
 	}
 	found := map[int64]Lately{}
 	for namespace, of := range names {
-		strips, err := p.api.Strips(p.r.Context(), belfry.StripQuery{Namespace: namespace, Schedules: of})
+		strips, err := p.api.Strips(p.r.Context(), view.StripQuery{Namespace: namespace, Schedules: of})
 		if err != nil {
 			return nil, err
 		}
@@ -91,7 +93,7 @@ func (p *page) lately(all []belfry.Schedule) (map[int64]Lately, error) {
 	return found, nil
 }
 
-func newLately(s belfry.Strip) Lately {
+func newLately(s view.Strip) Lately {
 	l := Lately{Strip: strip{Label: "Last results of " + s.Schedule}}
 	for _, r := range slices.Backward(s.Results) {
 		l.Strip.Cells = append(l.Strip.Cells, resultCell(r))
@@ -103,7 +105,7 @@ func newLately(s belfry.Strip) Lately {
 }
 
 // resultCell is one bar of a strip.
-func resultCell(r belfry.StripResult) cell {
+func resultCell(r view.StripResult) cell {
 	c := cell{Tone: tones[string(r.State)][0]}
 	c.Title = words(r.State)
 	if r.Reason != "" {
@@ -124,7 +126,7 @@ func resultCell(r belfry.StripResult) cell {
 }
 
 // ruleWords is when a schedule runs, in words: a line for each rule.
-func ruleWords(s belfry.Schedule) []string {
+func ruleWords(s schedule.Schedule) []string {
 	s.Blackout, s.Within = nil, nil // whose calendars are not at hand, and are no rules
 	plan, err := s.Plan()
 	if err != nil {
@@ -138,27 +140,27 @@ func ruleWords(s belfry.Schedule) []string {
 }
 
 // reasonTexts say why something did not run.
-var reasonTexts = map[belfry.Reason]string{
-	belfry.ReasonOverlap:       "the previous run was still going",
-	belfry.ReasonBufferFull:    "the buffer was full",
-	belfry.ReasonCatchupNone:   "missed, and missed runs are not made up",
-	belfry.ReasonCatchupLatest: "missed, and only the latest is made up",
-	belfry.ReasonCatchupWindow: "missed too long ago to be made up",
-	belfry.ReasonCatchupMax:    "missed, and the limit of made-up runs was reached",
-	belfry.ReasonBlackout:      "a calendar kept it out",
-	belfry.ReasonMaxRuns:       "maximum runs reached",
-	belfry.ReasonPaused:        "the schedule was paused",
-	belfry.ReasonEdited:        "the times of the schedule were edited",
-	belfry.ReasonDeleted:       "the schedule or its task was deleted",
-	belfry.ReasonCanceled:      "canceled by hand",
-	belfry.ReasonReplaced:      "a later run took its place",
-	belfry.ReasonSpent:         "out of retries",
-	belfry.ReasonNoRetry:       "the job asked for no retry",
-	belfry.ReasonLost:          "its worker was lost",
-	belfry.ReasonSnoozes:       "snoozed too often",
+var reasonTexts = map[core.Reason]string{
+	schedule.ReasonOverlap:       "the previous run was still going",
+	schedule.ReasonBufferFull:    "the buffer was full",
+	schedule.ReasonCatchupNone:   "missed, and missed runs are not made up",
+	schedule.ReasonCatchupLatest: "missed, and only the latest is made up",
+	schedule.ReasonCatchupWindow: "missed too long ago to be made up",
+	schedule.ReasonCatchupMax:    "missed, and the limit of made-up runs was reached",
+	schedule.ReasonBlackout:      "a calendar kept it out",
+	schedule.ReasonMaxRuns:       "maximum runs reached",
+	schedule.ReasonPaused:        "the schedule was paused",
+	schedule.ReasonEdited:        "the times of the schedule were edited",
+	schedule.ReasonDeleted:       "the schedule or its task was deleted",
+	schedule.ReasonCanceled:      "canceled by hand",
+	schedule.ReasonReplaced:      "a later run took its place",
+	schedule.ReasonSpent:         "out of retries",
+	schedule.ReasonNoRetry:       "the job asked for no retry",
+	schedule.ReasonLost:          "its worker was lost",
+	schedule.ReasonSnoozes:       "snoozed too often",
 }
 
-func reasonText(r belfry.Reason) string {
+func reasonText(r core.Reason) string {
 	if text, ok := reasonTexts[r]; ok {
 		return text
 	}
@@ -166,12 +168,12 @@ func reasonText(r belfry.Reason) string {
 }
 
 // Reason is why something did not run, in words.
-func (p *page) Reason(r belfry.Reason) string { return reasonText(r) }
+func (p *page) Reason(r core.Reason) string { return reasonText(r) }
 
 // ScheduleTabs are the states to look at.
 func (p *page) ScheduleTabs(d scheduleListData) []tab {
 	tabs := []tab{newTab("All", p.Here("state", "", "cursor", ""), d.State == "", "")}
-	for _, s := range []belfry.ScheduleState{belfry.ScheduleActive, belfry.SchedulePaused, belfry.ScheduleCompleted} {
+	for _, s := range []schedule.State{schedule.Active, schedule.Paused, schedule.Completed} {
 		tabs = append(tabs, newTab(sentenceCase(string(s)), p.Here("state", s, "cursor", ""), d.State == string(s), ""))
 	}
 	return tabs
@@ -198,8 +200,8 @@ func (p *page) V1(parts ...any) string {
 // bulkData is what an action on several schedules would do.
 type bulkData struct {
 	Do      string // pause or resume
-	Found   []belfry.Schedule
-	Already []belfry.Schedule // to which it would do nothing
+	Found   []schedule.Schedule
+	Already []schedule.Schedule // to which it would do nothing
 	Gone    []string
 	Reason  string
 	CatchUp bool
@@ -218,24 +220,24 @@ func (d bulkData) Names() (names []string) {
 func bulkSchedules(p *page) error {
 	d := bulkData{Do: p.r.PostForm.Get("do"), Reason: p.r.PostForm.Get("reason"), CatchUp: p.r.PostForm.Get("catch_up") == "true"}
 	if d.Do != "pause" && d.Do != "resume" {
-		return belfry.InvalidField("do", d.Do, "cannot be done to several schedules", "pause or resume")
+		return core.InvalidField("do", d.Do, "cannot be done to several schedules", "pause or resume")
 	}
 	names := p.r.PostForm["name"]
 	if len(names) == 0 {
-		return belfry.InvalidField("name", "", "none is selected", "tick those that are meant")
+		return core.InvalidField("name", "", "none is selected", "tick those that are meant")
 	}
 	if len(names) > schedulesPerPage {
-		return belfry.InvalidField("name", fmt.Sprint(len(names)), "are more than one page of the list", "")
+		return core.InvalidField("name", fmt.Sprint(len(names)), "are more than one page of the list", "")
 	}
 	for _, full := range names {
 		namespace, name, _ := strings.Cut(full, "/")
 		s, err := p.api.Schedule(p.r.Context(), namespace, name)
 		switch {
-		case belfry.CodeOf(err) == belfry.NotFound:
+		case core.CodeOf(err) == core.NotFound:
 			d.Gone = append(d.Gone, name)
 		case err != nil:
 			return err
-		case (s.State == belfry.SchedulePaused) == (d.Do == "pause") || s.State == belfry.ScheduleCompleted:
+		case (s.State == schedule.Paused) == (d.Do == "pause") || s.State == schedule.Completed:
 			d.Already = append(d.Already, s)
 		default:
 			d.Found = append(d.Found, s)

@@ -7,8 +7,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/belfry-run/belfry"
 	"github.com/belfry-run/belfry/config"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/job"
+	"github.com/belfry-run/belfry/schedule"
+	"github.com/belfry-run/belfry/task"
 )
 
 func TestScheduleIsPausedAndResumed(t *testing.T) {
@@ -28,7 +31,7 @@ func TestScheduleIsPausedAndResumed(t *testing.T) {
 	b.Axe()
 	b.Click("#f-catch_up")
 	s.sends(b, "#resume button.main", "is resumed, and catches up", "active")
-	if sc := must(s.Schedule(t.Context(), "", "hourly"))(s); sc.State != belfry.ScheduleActive {
+	if sc := must(s.Schedule(t.Context(), "", "hourly"))(s); sc.State != schedule.Active {
 		t.Errorf("%+v", sc)
 	}
 }
@@ -36,7 +39,7 @@ func TestScheduleIsPausedAndResumed(t *testing.T) {
 func TestSchedulesArePausedAndResumedTogether(t *testing.T) {
 	s := filledSite(t)
 	for _, name := range []string{"morning", "evening"} {
-		must(s.CreateSchedule(t.Context(), belfry.Schedule{Name: name, Task: "hello", Rules: []belfry.Rule{{Every: belfry.Duration(time.Hour)}}}))(s)
+		must(s.CreateSchedule(t.Context(), schedule.Schedule{Name: name, Task: "hello", Rules: []schedule.Rule{{Every: core.Duration(time.Hour)}}}))(s)
 	}
 	must(s.PauseSchedule(t.Context(), "", "morning", "before"))(s)
 	b := s.at("/schedules")
@@ -47,7 +50,7 @@ func TestSchedulesArePausedAndResumedTogether(t *testing.T) {
 	picture(b, "schedules-bulk")
 	b.Layout()
 	b.Axe()
-	if sc := must(s.Schedule(t.Context(), "", "hourly"))(s); sc.State != belfry.ScheduleActive {
+	if sc := must(s.Schedule(t.Context(), "", "hourly"))(s); sc.State != schedule.Active {
 		t.Error("paused before it was said so")
 	}
 	b.Type("#f-reason", "moving house")
@@ -56,7 +59,7 @@ func TestSchedulesArePausedAndResumedTogether(t *testing.T) {
 	b.Follow("button[value=resume]")
 	b.Shows("Resume 1 schedule?", "moving house")
 	s.sends(b, "button.main", "1 schedule is resumed.")
-	for name, want := range map[string]belfry.ScheduleState{"morning": belfry.SchedulePaused, "hourly": belfry.SchedulePaused, "evening": belfry.ScheduleActive} {
+	for name, want := range map[string]schedule.State{"morning": schedule.Paused, "hourly": schedule.Paused, "evening": schedule.Active} {
 		if sc := must(s.Schedule(t.Context(), "", name))(s); sc.State != want {
 			t.Errorf("%s is %s", name, sc.State)
 		}
@@ -77,7 +80,7 @@ func TestScheduleIsTriggeredWithOtherInput(t *testing.T) {
 	b.Axe()
 	put(b, "#f-input", `{"day": 1}`)
 	s.sends(b, "button.main", "Schedule hourly created job", "by hand", "ready")
-	jobs := must(s.Jobs(t.Context(), belfry.JobFilter{Schedule: "hourly"}))(s)
+	jobs := must(s.Jobs(t.Context(), job.Filter{Schedule: "hourly"}))(s)
 	if len(jobs.Items) != 1 || string(jobs.Items[0].Input) != `{"day": 1}` && string(jobs.Items[0].Input) != `{"day":1}` {
 		t.Errorf("%+v", jobs.Items)
 	}
@@ -121,7 +124,7 @@ func TestScheduleIsMadeWhileItsTimesShow(t *testing.T) {
 	picture(b, "schedule-new")
 	s.sends(b, "button.main[value=save]", "Created schedule weekly.", "30 2 * * MON + every 1h30m", "run both", "nights")
 	sc := must(s.Schedule(t.Context(), "", "weekly"))(s)
-	if len(sc.Rules) != 2 || sc.Zone != "Europe/Sofia" || sc.Overlap != belfry.OverlapAllow || len(sc.Blackout) != 1 ||
+	if len(sc.Rules) != 2 || sc.Zone != "Europe/Sofia" || sc.Overlap != schedule.OverlapAllow || len(sc.Blackout) != 1 ||
 		!sc.Start.Equal(time.Date(2026, 12, 31, 22, 0, 0, 0, time.UTC)) || len(sc.Input) == 0 {
 		t.Errorf("%+v", sc)
 	}
@@ -163,10 +166,10 @@ func TestEditShowsWhatChanges(t *testing.T) {
 // of seconds.
 func TestEditKeepsTimes(t *testing.T) {
 	s := filledSite(t)
-	sc := must(s.CreateSchedule(t.Context(), belfry.Schedule{Name: "fine", Task: "hello", Zone: "Europe/Sofia", Start: time.Date(2026, 1, 31, 7, 0, 0, 1000, time.UTC),
+	sc := must(s.CreateSchedule(t.Context(), schedule.Schedule{Name: "fine", Task: "hello", Zone: "Europe/Sofia", Start: time.Date(2026, 1, 31, 7, 0, 0, 1000, time.UTC),
 		Input: []byte(`{"b":1,"a":[1,2]}`),
-		Rules: []belfry.Rule{{RRule: "FREQ=MONTHLY;BYDAY=-1FR", DTStart: "2026-01-31T09:00:00", ExDate: []string{"2027-01-29T09:00:00"}},
-			{Every: belfry.Duration(time.Hour), Anchor: belfry.AnchorFinish}, {At: []time.Time{time.Date(2030, 10, 27, 1, 30, 0, 0, time.UTC)}}}}))(s)
+		Rules: []schedule.Rule{{RRule: "FREQ=MONTHLY;BYDAY=-1FR", DTStart: "2026-01-31T09:00:00", ExDate: []string{"2027-01-29T09:00:00"}},
+			{Every: core.Duration(time.Hour), Anchor: schedule.AnchorFinish}, {At: []time.Time{time.Date(2030, 10, 27, 1, 30, 0, 0, time.UTC)}}}}))(s)
 	b := s.at("/schedules/fine/edit")
 	put(b, "#f-description", "the last Friday")
 	s.sends(b, "button.main[value=review]", "Its times stay as they are")
@@ -204,7 +207,7 @@ func TestBackfillIsSeenBeforeItStarts(t *testing.T) {
 	b.Layout()
 	b.Axe()
 	s.sends(b, "form[method=post][action$=backfill] button.main", "has started.", "the outage", "active", "0 jobs")
-	all := must(s.Backfills(t.Context(), belfry.BackfillFilter{Schedule: "hourly"}))(s).Items
+	all := must(s.Backfills(t.Context(), schedule.BackfillFilter{Schedule: "hourly"}))(s).Items
 	if len(all) != 1 || all[0].Note != "the outage" || all[0].OnlyMissing {
 		t.Fatalf("%+v", all)
 	}
@@ -221,11 +224,11 @@ func TestBackfillIsSeenBeforeItStarts(t *testing.T) {
 func TestScheduleShowsWhatBecameOfItsTimes(t *testing.T) {
 	s := newSite(t, func(c *config.Config) { c.Roles = []string{config.RoleAPI, config.RoleEngine} })
 	ctx := t.Context()
-	must(s.CreateTask(ctx, belfry.Task{Name: "hello", Kind: belfry.KindFunc, Retry: belfry.Retry{MaxAttempts: 1}}))(s)
+	must(s.CreateTask(ctx, task.Task{Name: "hello", Kind: task.KindFunc, Retry: task.Retry{MaxAttempts: 1}}))(s)
 	b := s.tab(s.admin)
-	must(s.CreateSchedule(ctx, belfry.Schedule{Name: "pulse", Task: "hello", Rules: []belfry.Rule{{Cron: "* * * * * *"}}}))(s)
+	must(s.CreateSchedule(ctx, schedule.Schedule{Name: "pulse", Task: "hello", Rules: []schedule.Rule{{Cron: "* * * * * *"}}}))(s)
 	// No worker runs the first, so the next are skipped.
-	skipped := belfry.OccurrenceFilter{Schedule: "pulse", Decision: belfry.DecidedSkipped}
+	skipped := schedule.OccurrenceFilter{Schedule: "pulse", Decision: schedule.DecidedSkipped}
 	for look := time.NewTicker(50 * time.Millisecond); len(must(s.Occurrences(ctx, skipped))(s).Items) == 0; {
 		<-look.C
 	}

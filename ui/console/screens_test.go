@@ -15,7 +15,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/access"
+	"github.com/belfry-run/belfry/alert"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/job"
+	"github.com/belfry-run/belfry/monitor"
+	"github.com/belfry-run/belfry/schedule"
+	"github.com/belfry-run/belfry/task"
 	"github.com/belfry-run/belfry/ui/internal/browser"
 )
 
@@ -101,13 +107,13 @@ func takeScreens(t *testing.T) {
 	job := p.fill()
 	s := p.site(database)
 	second := worksHere("builder-2")
-	second.Kinds, second.Queues = []belfry.Kind{belfry.KindProgram}, map[string]int{"programs": 8}
+	second.Kinds, second.Queues = []task.Kind{task.KindProgram}, map[string]int{"programs": 8}
 	second.Has.Arch, second.Has.Labels = "arm64", map[string]string{"site": "east", "gpu": "true"}
 	must(s.OpenSession(t.Context(), second))(s)
 	if err := os.MkdirAll(imagesFolder, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	person, _ := s.token("on-call", belfry.AnyNamespace, belfry.ScopeAdmin)
+	person, _ := s.token("on-call", core.AnyNamespace, access.ScopeAdmin)
 	b := s.tab(person)
 	for _, shot := range screens {
 		b.Emulate(shot.scheme, shot.width)
@@ -188,102 +194,102 @@ func apart(palette color.Palette, c color.RGBA) bool {
 }
 
 // fill lets four months pass, and answers a job whose log is worth a look.
-func (p *past) fill() (job int64) {
+func (p *past) fill() (j int64) {
 	p.Helper()
 	end := time.Now()
-	by := belfry.WithActor(p.ctx, "token:deploy")
-	task := func(name, description, shell, queue string, attempts int, tags ...string) {
-		t := belfry.Task{Name: name, Description: description, Kind: belfry.KindCommand, Command: &belfry.Command{Shell: shell}, Queue: queue, Tags: tags,
-			Timeout: belfry.Duration(time.Hour), Retry: belfry.Retry{MaxAttempts: attempts, Delay: belfry.Duration(2 * time.Minute)}}
+	by := access.WithActor(p.ctx, "token:deploy")
+	tk := func(name, description, shell, queue string, attempts int, tags ...string) {
+		t := task.Task{Name: name, Description: description, Kind: task.KindCommand, Command: &task.Command{Shell: shell}, Queue: queue, Tags: tags,
+			Timeout: core.Duration(time.Hour), Retry: task.Retry{MaxAttempts: attempts, Delay: core.Duration(2 * time.Minute)}}
 		_, err := p.st.CreateTask(by, t)
 		p.ok(err)
 	}
-	plan := func(name, task, zone string, rule belfry.Rule, change ...func(*belfry.Schedule)) {
-		s := belfry.Schedule{Name: name, Task: task, Zone: zone, Rules: []belfry.Rule{rule}}
+	plan := func(name, task, zone string, rule schedule.Rule, change ...func(*schedule.Schedule)) {
+		s := schedule.Schedule{Name: name, Task: task, Zone: zone, Rules: []schedule.Rule{rule}}
 		for _, fn := range change {
 			fn(&s)
 		}
 		_, err := p.st.CreateSchedule(by, s)
 		p.ok(err)
 	}
-	watch := func(m belfry.Monitor) {
-		m.Every, m.Public = belfry.Duration(4*time.Hour), true
+	watch := func(m monitor.Monitor) {
+		m.Every, m.Public = core.Duration(4*time.Hour), true
 		_, err := p.st.CreateMonitor(by, m)
 		p.ok(err)
 	}
-	_, err := p.st.SaveQueue(by, belfry.Queue{Name: "backups", Description: "Long and heavy on the disk", Concurrency: 2, GlobalLimit: 2})
+	_, err := p.st.SaveQueue(by, job.Queue{Name: "backups", Description: "Long and heavy on the disk", Concurrency: 2, GlobalLimit: 2})
 	p.ok(err)
-	task("nightly-backup", "Dump of the main database, with its checksum", "pg_dump -Fc main > /backup/main-$(date -I).dump", "backups", 1, "database")
-	plan("nightly-backup", "nightly-backup", "Europe/Sofia", belfry.Rule{Cron: "0 3 * * *"}, func(s *belfry.Schedule) { s.Jitter = belfry.Duration(5 * time.Minute) })
-	_, err = p.st.SaveChannel(by, belfry.Channel{Name: "on-call", Webhook: &belfry.WebhookChannel{URL: "https://hooks.example.com/belfry"}})
+	tk("nightly-backup", "Dump of the main database, with its checksum", "pg_dump -Fc main > /backup/main-$(date -I).dump", "backups", 1, "database")
+	plan("nightly-backup", "nightly-backup", "Europe/Sofia", schedule.Rule{Cron: "0 3 * * *"}, func(s *schedule.Schedule) { s.Jitter = core.Duration(5 * time.Minute) })
+	_, err = p.st.SaveChannel(by, alert.Channel{Name: "on-call", Webhook: &alert.WebhookChannel{URL: "https://hooks.example.com/belfry"}})
 	p.ok(err)
-	_, err = p.st.SaveAlertRule(by, belfry.AlertRule{Name: "everything", Channels: []string{"on-call"}, Group: -1})
+	_, err = p.st.SaveAlertRule(by, alert.Rule{Name: "everything", Channels: []string{"on-call"}, Group: -1})
 	p.ok(err)
-	for _, m := range []belfry.Monitor{
-		{Name: "api", Description: "What all clients ask", Tags: []string{"core"}, Check: belfry.Task{HTTP: &belfry.HTTP{URL: "https://api.example.com/health"}, Conditions: []string{"status == 200"}}},
-		{Name: "docs", Check: belfry.Task{HTTP: &belfry.HTTP{URL: "https://docs.example.com/"}}},
-		{Name: "database", Tags: []string{"core"}, Check: belfry.Task{TCP: &belfry.TCP{Address: "db.example.com:5432"}}},
-		{Name: "certificate", Check: belfry.Task{TLS: &belfry.TLS{Address: "example.com:443"}}},
-		{Name: "search", Tags: []string{"core"}, Check: belfry.Task{HTTP: &belfry.HTTP{URL: "https://search.example.com/status"}}},
+	for _, m := range []monitor.Monitor{
+		{Name: "api", Description: "What all clients ask", Tags: []string{"core"}, Check: task.Task{HTTP: &task.HTTP{URL: "https://api.example.com/health"}, Conditions: []string{"status == 200"}}},
+		{Name: "docs", Check: task.Task{HTTP: &task.HTTP{URL: "https://docs.example.com/"}}},
+		{Name: "database", Tags: []string{"core"}, Check: task.Task{TCP: &task.TCP{Address: "db.example.com:5432"}}},
+		{Name: "certificate", Check: task.Task{TLS: &task.TLS{Address: "example.com:443"}}},
+		{Name: "search", Tags: []string{"core"}, Check: task.Task{HTTP: &task.HTTP{URL: "https://search.example.com/status"}}},
 	} {
 		watch(m)
 	}
 	day := 24 * time.Hour
-	p.fail("search", 71*day, 9*time.Hour, belfry.CodeTimeout, "no answer within 10s")
-	p.fail("api", 40*day, 5*time.Hour, belfry.CodeStatus, "status 502, not 200-299")
-	p.fail("docs", 23*day, 13*time.Hour, belfry.CodeConnectRefused, "connection refused")
-	p.fail("docs", 5*day, 6*time.Hour, belfry.CodeConnectRefused, "connection refused")
+	p.fail("search", 71*day, 9*time.Hour, task.CodeTimeout, "no answer within 10s")
+	p.fail("api", 40*day, 5*time.Hour, task.CodeStatus, "status 502, not 200-299")
+	p.fail("docs", 23*day, 13*time.Hour, task.CodeConnectRefused, "connection refused")
+	p.fail("docs", 5*day, 6*time.Hour, task.CodeConnectRefused, "connection refused")
 	p.until(end.Add(-40 * time.Hour))
 
 	// What is near is dense.
 	for _, name := range []string{"api", "docs", "database", "certificate", "search"} {
 		v, err := p.st.Monitor(p.ctx, "default", name)
 		p.ok(err)
-		v.Every = belfry.Duration(5 * time.Minute)
+		v.Every = core.Duration(5 * time.Minute)
 		_, err = p.st.UpdateMonitor(by, v.Monitor)
 		p.ok(err)
 	}
-	p.fail("api", 15*time.Hour, 17*time.Minute, belfry.CodeStatus, "status 503, not 200-299")
-	p.fail("search", 26*time.Minute, time.Hour, belfry.CodeTimeout, "no answer within 10s")
-	task("sync-inventory", "Stock levels, both ways", "sync-inventory --both", "default", 3)
-	task("import-prices", "", "import-prices --from sftp://prices.example.com/today.csv", "default", 1, "prices")
-	task("rotate-logs", "", "logrotate /etc/logrotate.d/services", "default", 1)
-	task("send-digest", "", "send-digest --since yesterday", "default", 3)
-	task("rebuild-index", "Search index from scratch", "rebuild-index --all", "default", 1, "search")
-	task("vacuum-analyze", "", "vacuumdb --analyze main", "backups", 1, "database")
-	task("cleanup-temp", "", "find /tmp/jobs -mtime +2 -delete", "default", 1)
+	p.fail("api", 15*time.Hour, 17*time.Minute, task.CodeStatus, "status 503, not 200-299")
+	p.fail("search", 26*time.Minute, time.Hour, task.CodeTimeout, "no answer within 10s")
+	tk("sync-inventory", "Stock levels, both ways", "sync-inventory --both", "default", 3)
+	tk("import-prices", "", "import-prices --from sftp://prices.example.com/today.csv", "default", 1, "prices")
+	tk("rotate-logs", "", "logrotate /etc/logrotate.d/services", "default", 1)
+	tk("send-digest", "", "send-digest --since yesterday", "default", 3)
+	tk("rebuild-index", "Search index from scratch", "rebuild-index --all", "default", 1, "search")
+	tk("vacuum-analyze", "", "vacuumdb --analyze main", "backups", 1, "database")
+	tk("cleanup-temp", "", "find /tmp/jobs -mtime +2 -delete", "default", 1)
 	for _, name := range []string{"fetch-orders", "rebuild-totals", "render-report", "publish-report"} {
-		task(name, "", name, "default", 2)
+		tk(name, "", name, "default", 2)
 	}
-	member := func(task string, every time.Duration) belfry.Member {
-		return belfry.Member{Task: task, Every: belfry.Duration(every)}
+	member := func(tk string, every time.Duration) task.Member {
+		return task.Member{Task: tk, Every: core.Duration(every)}
 	}
-	_, err = p.st.CreateTask(by, belfry.Task{Name: "morning-figures", Description: "The report that is read at eight", Cycle: &belfry.Cycle{Members: []belfry.Member{
+	_, err = p.st.CreateTask(by, task.Task{Name: "morning-figures", Description: "The report that is read at eight", Cycle: &task.Cycle{Members: []task.Member{
 		member("fetch-orders", time.Hour), member("rebuild-totals", 0), member("render-report", 0), member("publish-report", 6*time.Hour),
 	}}})
 	p.ok(err)
-	_, err = p.st.SaveQueue(by, belfry.Queue{Name: "programs"})
+	_, err = p.st.SaveQueue(by, job.Queue{Name: "programs"})
 	p.ok(err)
 	p.upload("image-resize", 3<<20)
 	p.upload("log-parser", 900<<10)
 	p.upload("tax-tables", 7<<20)
-	plan("image-resize", "image-resize", "UTC", belfry.Rule{Every: belfry.Duration(2 * time.Hour)})
-	plan("log-parser", "log-parser", "UTC", belfry.Rule{Every: belfry.Duration(time.Hour)})
-	plan("tax-tables", "tax-tables", "Europe/Berlin", belfry.Rule{Cron: "0 */6 * * *"})
-	plan("sync-inventory", "sync-inventory", "UTC", belfry.Rule{Every: belfry.Duration(10 * time.Minute)})
-	plan("import-prices", "import-prices", "Europe/Sofia", belfry.Rule{Cron: "*/20 6-20 * * *"})
-	plan("rotate-logs", "rotate-logs", "UTC", belfry.Rule{Cron: "15 * * * *"})
-	plan("send-digest", "send-digest", "Europe/Berlin", belfry.Rule{Cron: "0 8 * * MON-FRI"})
-	plan("rebuild-index", "rebuild-index", "UTC", belfry.Rule{Cron: "30 2 * * SUN"})
-	plan("month-end", "render-report", "America/New_York", belfry.Rule{RRule: "FREQ=MONTHLY;BYDAY=MO,TU,WE,TH,FR;BYSETPOS=-1;BYHOUR=18;BYMINUTE=0;BYSECOND=0"})
-	plan("vacuum-analyze", "vacuum-analyze", "UTC", belfry.Rule{Cron: "45 3 * * *"})
-	plan("cleanup-temp", "cleanup-temp", "UTC", belfry.Rule{Cron: "H H(1-5) * * *"})
-	plan("morning-figures", "morning-figures", "Europe/Sofia", belfry.Rule{Cron: "30 */3 * * *"})
+	plan("image-resize", "image-resize", "UTC", schedule.Rule{Every: core.Duration(2 * time.Hour)})
+	plan("log-parser", "log-parser", "UTC", schedule.Rule{Every: core.Duration(time.Hour)})
+	plan("tax-tables", "tax-tables", "Europe/Berlin", schedule.Rule{Cron: "0 */6 * * *"})
+	plan("sync-inventory", "sync-inventory", "UTC", schedule.Rule{Every: core.Duration(10 * time.Minute)})
+	plan("import-prices", "import-prices", "Europe/Sofia", schedule.Rule{Cron: "*/20 6-20 * * *"})
+	plan("rotate-logs", "rotate-logs", "UTC", schedule.Rule{Cron: "15 * * * *"})
+	plan("send-digest", "send-digest", "Europe/Berlin", schedule.Rule{Cron: "0 8 * * MON-FRI"})
+	plan("rebuild-index", "rebuild-index", "UTC", schedule.Rule{Cron: "30 2 * * SUN"})
+	plan("month-end", "render-report", "America/New_York", schedule.Rule{RRule: "FREQ=MONTHLY;BYDAY=MO,TU,WE,TH,FR;BYSETPOS=-1;BYHOUR=18;BYMINUTE=0;BYSECOND=0"})
+	plan("vacuum-analyze", "vacuum-analyze", "UTC", schedule.Rule{Cron: "45 3 * * *"})
+	plan("cleanup-temp", "cleanup-temp", "UTC", schedule.Rule{Cron: "H H(1-5) * * *"})
+	plan("morning-figures", "morning-figures", "Europe/Sofia", schedule.Rule{Cron: "30 */3 * * *"})
 	p.until(end.Add(-20 * time.Hour))
-	_, err = p.st.PauseSchedule(belfry.WithActor(p.ctx, "token:on-call"), "default", "vacuum-analyze", "the disk of the replica is replaced")
+	_, err = p.st.PauseSchedule(access.WithActor(p.ctx, "token:on-call"), "default", "vacuum-analyze", "the disk of the replica is replaced")
 	p.ok(err)
 	p.until(end.Add(-9 * time.Minute))
-	_, err = p.st.TriggerSchedule(belfry.WithActor(p.ctx, "token:on-call"), "default", "rebuild-index", nil)
+	_, err = p.st.TriggerSchedule(access.WithActor(p.ctx, "token:on-call"), "default", "rebuild-index", nil)
 	p.ok(err)
 	p.until(end.Add(-4 * time.Minute))
 	_, err = p.st.TriggerSchedule(by, "default", "morning-figures", nil)
@@ -292,7 +298,7 @@ func (p *past) fill() (job int64) {
 		end = time.Now()
 		p.until(end)
 	}
-	found, err := p.st.Jobs(p.ctx, belfry.JobFilter{Task: "nightly-backup", States: []belfry.JobState{belfry.JobSucceeded}, Paging: belfry.Paging{Limit: 1}})
+	found, err := p.st.Jobs(p.ctx, job.Filter{Task: "nightly-backup", States: []job.State{job.Succeeded}, Paging: core.Paging{Limit: 1}})
 	p.ok(err)
 	return found.Items[0].ID
 }
@@ -301,12 +307,12 @@ func (p *past) fill() (job int64) {
 func (p *past) upload(name string, size int) {
 	p.Helper()
 	bytes := elf(strings.Repeat(name, size/len(name)))
-	_, err := p.st.CreateArtifact(p.ctx, belfry.Artifact{SHA256: digest(bytes), Size: int64(len(bytes))})
+	_, err := p.st.CreateArtifact(p.ctx, task.Artifact{SHA256: digest(bytes), Size: int64(len(bytes))})
 	p.ok(err)
 	p.ok(p.bytes.Put(p.ctx, "default/"+digest(bytes), int64(len(bytes)), strings.NewReader(string(bytes))))
 	_, err = p.st.ConfirmArtifact(p.ctx, "default", digest(bytes))
 	p.ok(err)
-	_, err = p.st.CreateTask(p.ctx, belfry.Task{Name: name, Queue: "programs", Retry: belfry.Retry{MaxAttempts: 1},
-		Program: &belfry.Program{SHA256: digest(bytes), Size: int64(len(bytes)), Arch: "amd64", MinIsolation: belfry.IsolationConfined}})
+	_, err = p.st.CreateTask(p.ctx, task.Task{Name: name, Queue: "programs", Retry: task.Retry{MaxAttempts: 1},
+		Program: &task.Program{SHA256: digest(bytes), Size: int64(len(bytes)), Arch: "amd64", MinIsolation: task.IsolationConfined}})
 	p.ok(err)
 }

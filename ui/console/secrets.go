@@ -6,12 +6,14 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/task"
+	"github.com/belfry-run/belfry/view"
 )
 
 type secretAPI interface {
-	KeptSecrets(ctx context.Context, f belfry.DocumentFilter) (belfry.Page[belfry.KeptSecret], error)
-	SetSecret(ctx context.Context, namespace, name string, value belfry.Secret) (belfry.KeptSecret, error)
+	KeptSecrets(ctx context.Context, f view.DocumentFilter) (core.Page[task.KeptSecret], error)
+	SetSecret(ctx context.Context, namespace, name string, value core.Secret) (task.KeptSecret, error)
 	DeleteSecret(ctx context.Context, namespace, name string) error
 }
 
@@ -22,7 +24,7 @@ var secretRoutes = []route{
 }
 
 type secretsData struct {
-	Secrets belfry.Page[belfry.KeptSecret]
+	Secrets core.Page[task.KeptSecret]
 	Pager   pager
 	Err     error
 	name    string // of the form; its value is never shown again
@@ -31,7 +33,7 @@ type secretsData struct {
 func secretList(p *page) error { return secretsData{}.show(p) }
 
 func (d secretsData) show(p *page) (err error) {
-	d.Secrets, err = p.api.KeptSecrets(p.r.Context(), belfry.DocumentFilter{Namespace: p.Namespace, Paging: belfry.Paging{Cursor: p.Query("cursor")}})
+	d.Secrets, err = p.api.KeptSecrets(p.r.Context(), view.DocumentFilter{Namespace: p.Namespace, Paging: core.Paging{Cursor: p.Query("cursor")}})
 	if err != nil {
 		return err
 	}
@@ -49,7 +51,7 @@ func setSecret(p *page) error {
 	if form.Get("line") != "" {
 		value = strings.TrimSpace(value)
 	}
-	k, err := p.api.SetSecret(p.r.Context(), p.Namespace, name, belfry.Secret(value))
+	k, err := p.api.SetSecret(p.r.Context(), p.Namespace, name, core.Secret(value))
 	if err != nil {
 		return secretsData{Err: err, name: name}.show(p)
 	}
@@ -84,7 +86,7 @@ func (p *page) SetSecretCommand(d secretsData) command {
 }
 
 // DeleteSecret asks before a secret is forgotten.
-func (p *page) DeleteSecret(i int, k belfry.KeptSecret) confirm {
+func (p *page) DeleteSecret(i int, k task.KeptSecret) confirm {
 	cmd := p.Command("DELETE", p.apiPath("/v1/secrets/"+url.PathEscape(k.Name)), "", "secret", "delete", k.Name)
 	return confirm{
 		ID: "delete-" + numberText(i), Button: "Delete", Danger: true, Title: "Delete secret " + k.Name + "?",
@@ -94,9 +96,9 @@ func (p *page) DeleteSecret(i int, k belfry.KeptSecret) confirm {
 }
 
 // OneNamespace reports that forms know whose things they make.
-func (p *page) OneNamespace() bool { return p.Namespace != belfry.AnyNamespace }
+func (p *page) OneNamespace() bool { return p.Namespace != core.AnyNamespace }
 
 // UsedBy are tasks in a row.
-func (d secretsData) UsedBy(k belfry.KeptSecret) []string {
+func (d secretsData) UsedBy(k task.KeptSecret) []string {
 	return slices.Sorted(slices.Values(k.Tasks))
 }

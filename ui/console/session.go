@@ -16,7 +16,8 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/access"
+	"github.com/belfry-run/belfry/core"
 )
 
 // key is what the cookie of a session holds: 256 random bits. The database has
@@ -129,7 +130,7 @@ func (c *Console) session(r *http.Request) (k key, s sealed, ok bool, err error)
 		return nil, s, false, nil
 	}
 	w, err := c.opt.Sessions.WebSession(r.Context(), k.hash(), c.opt.Limits)
-	if belfry.CodeOf(err) == belfry.NotFound {
+	if core.CodeOf(err) == core.NotFound {
 		return k, s, false, nil
 	}
 	if err != nil {
@@ -162,7 +163,7 @@ func (c *Console) signedIn(h handler) http.HandlerFunc {
 		if err == nil {
 			err = h(p)
 		}
-		if belfry.CodeOf(err) == belfry.Unauthorized {
+		if core.CodeOf(err) == core.Unauthorized {
 			_ = c.opt.Sessions.CloseWebSession(r.Context(), k.hash()) // it would end by itself
 			c.setCookie(w, r, c.cookieName(r), "", -1)
 			p.askToSignIn("refused")
@@ -187,9 +188,9 @@ func (p *page) readForm() error {
 	case p.r.Method != http.MethodPost || err == nil:
 		return nil
 	case errors.As(err, &big):
-		return belfry.Errorf(belfry.TooLarge, "the form is over its limit of %s", belfry.SizeText(big.Limit)).WithHint("write less")
+		return core.Errorf(core.TooLarge, "the form is over its limit of %s", core.SizeText(big.Limit)).WithHint("write less")
 	}
-	return belfry.Errorf(belfry.Invalid, "the form could not be read: %v", err).WithHint("go back and send it again")
+	return core.Errorf(core.Invalid, "the form could not be read: %v", err).WithHint("go back and send it again")
 }
 
 // askToSignIn goes to the sign-in page and comes back to what was asked for.
@@ -222,7 +223,7 @@ type signInData struct {
 	Why       string // ended, refused or out: why somebody is not signed in any more
 	Err       error
 	TokenFile string
-	Choices   []belfry.Grant // of somebody who has several, of which a session holds one
+	Choices   []access.Grant // of somebody who has several, of which a session holds one
 }
 
 // localPath is a path of this console that somebody asked to come back to, or
@@ -263,13 +264,13 @@ func (c *Console) signIn(w http.ResponseWriter, r *http.Request) {
 
 func (p *page) trySignIn(secret string) error {
 	if secret == "" || strings.ContainsAny(secret, " \t\r\n\x00") {
-		return belfry.InvalidField("token", "", "is missing, or is not a token", "it is one line that begins with belfry_")
+		return core.InvalidField("token", "", "is missing, or is not a token", "it is one line that begins with belfry_")
 	}
 	if err := p.enter(secret); err != nil {
 		return err
 	}
 	if !p.Can("read") {
-		return belfry.Errorf(belfry.Forbidden, "the token %q may not read", p.Token.Name).
+		return core.Errorf(core.Forbidden, "the token %q may not read", p.Token.Name).
 			WithHint("create one with the scope read, operate or admin")
 	}
 	return p.open("token:"+p.Token.Name, sealed{Secret: secret})
@@ -285,7 +286,7 @@ func (p *page) open(who string, s sealed) error {
 	if err := p.c.end(p.r); err != nil {
 		return err
 	}
-	if _, err := p.c.opt.Sessions.OpenWebSession(belfry.WithActor(p.r.Context(), who), belfry.WebSession{Hash: k.hash(), Sealed: box}, p.c.opt.Limits); err != nil {
+	if _, err := p.c.opt.Sessions.OpenWebSession(access.WithActor(p.r.Context(), who), access.WebSession{Hash: k.hash(), Sealed: box}, p.c.opt.Limits); err != nil {
 		return err
 	}
 	p.c.setCookie(p.w, p.r, p.c.cookieName(p.r), k.String(), int(p.c.opt.Limits.Life.D().Seconds()))
@@ -307,13 +308,13 @@ func (c *Console) end(r *http.Request) error {
 	}
 	if s.Own != 0 && c.opt.Tokens != nil {
 		if err = entered; err == nil {
-			err = c.opt.Tokens.RevokeToken(belfry.WithActor(r.Context(), actorOf(p.Token.Name)), s.Own)
+			err = c.opt.Tokens.RevokeToken(access.WithActor(r.Context(), actorOf(p.Token.Name)), s.Own)
 		}
-		if err != nil && belfry.CodeOf(err) != belfry.Unauthorized { // which it was ended before
+		if err != nil && core.CodeOf(err) != core.Unauthorized { // which it was ended before
 			return err
 		}
 	}
-	return c.opt.Sessions.CloseWebSession(belfry.WithActor(r.Context(), who), k.hash())
+	return c.opt.Sessions.CloseWebSession(access.WithActor(r.Context(), who), k.hash())
 }
 
 func (c *Console) signOut(w http.ResponseWriter, r *http.Request) {

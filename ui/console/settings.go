@@ -4,17 +4,18 @@ import (
 	"context"
 	"strings"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/access"
+	"github.com/belfry-run/belfry/view"
 )
 
 type settingsAPI interface {
-	Health(ctx context.Context) (belfry.Health, error)
+	Health(ctx context.Context) (view.Health, error)
 }
 
 var settingsRoutes = []route{{"GET /settings", settingsPage}}
 
 type settingsData struct {
-	belfry.Health
+	view.Health
 	Behind bool // the clock of the node is not that of the database
 }
 
@@ -23,26 +24,26 @@ func settingsPage(p *page) error {
 	if err != nil {
 		return err
 	}
-	return p.show("settings", settingsData{h, h.ClockSkew.Abs() > belfry.MaxClockSkew})
+	return p.show("settings", settingsData{h, h.ClockSkew.Abs() > view.MaxClockSkew})
 }
 
 // settingsPages are the pages below the settings, in the order of their tabs.
 // Those of others show up once they are there.
 var settingsPages = []struct {
 	Name, Path string
-	Scope      belfry.Scope
+	Scope      access.Scope
 	Everywhere bool // only for a token of all namespaces
 }{
-	{"About", "settings", belfry.ScopeRead, false},
-	{"Database", "settings/database", belfry.ScopeAdmin, true},
-	{"Tokens", "settings/tokens", belfry.ScopeAdmin, false},
-	{"Join tokens", "settings/join-tokens", belfry.ScopeAdmin, false},
-	{"Secrets", "settings/secrets", belfry.ScopeRead, false},
-	{"Alert rules", "alert-rules", belfry.ScopeRead, false},
-	{"Channels", "settings/channels", belfry.ScopeRead, false},
-	{"Maintenance", "settings/windows", belfry.ScopeRead, false},
-	{"Status pages", "status-pages", belfry.ScopeRead, false},
-	{"Calendars", "calendars", belfry.ScopeRead, false},
+	{"About", "settings", access.ScopeRead, false},
+	{"Database", "settings/database", access.ScopeAdmin, true},
+	{"Tokens", "settings/tokens", access.ScopeAdmin, false},
+	{"Join tokens", "settings/join-tokens", access.ScopeAdmin, false},
+	{"Secrets", "settings/secrets", access.ScopeRead, false},
+	{"Alert rules", "alert-rules", access.ScopeRead, false},
+	{"Channels", "settings/channels", access.ScopeRead, false},
+	{"Maintenance", "settings/windows", access.ScopeRead, false},
+	{"Status pages", "status-pages", access.ScopeRead, false},
+	{"Calendars", "calendars", access.ScopeRead, false},
 }
 
 // SettingsTabs lead to all settings, for the part "settings-nav".

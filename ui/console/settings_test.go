@@ -6,7 +6,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/access"
+	"github.com/belfry-run/belfry/core"
 )
 
 func TestTokenIsShownOnceAndRevoked(t *testing.T) {
@@ -31,8 +32,8 @@ func TestTokenIsShownOnceAndRevoked(t *testing.T) {
 		t.Error("the secret is shown again")
 	}
 	all := must(s.Tokens(t.Context()))(s)
-	i := slices.IndexFunc(all, func(t belfry.Token) bool { return t.Name == "ci" })
-	if i < 0 || !slices.Equal(all[i].Scopes, []belfry.Scope{belfry.ScopeRead, belfry.ScopeOperate}) || all[i].ExpiresAt.Before(time.Now().Add(89*24*time.Hour)) {
+	i := slices.IndexFunc(all, func(t access.Token) bool { return t.Name == "ci" })
+	if i < 0 || !slices.Equal(all[i].Scopes, []access.Scope{access.ScopeRead, access.ScopeOperate}) || all[i].ExpiresAt.Before(time.Now().Add(89*24*time.Hour)) {
 		t.Fatalf("%+v", all)
 	}
 	id := numberText(all[i].ID)
@@ -82,7 +83,7 @@ func TestJoinTokenIsShownOnceUsedAndRevoked(t *testing.T) {
 	b.Axe()
 	secret := strings.TrimSpace(b.Text("#secret"))
 	joined, _, err := s.Join(t.Context(), secret, "machine-1")
-	if err != nil || joined.Labels["pool"] != "build" || !slices.Equal(joined.Scopes, []belfry.Scope{belfry.ScopeWorker}) {
+	if err != nil || joined.Labels["pool"] != "build" || !slices.Equal(joined.Scopes, []access.Scope{access.ScopeWorker}) {
 		t.Fatalf("%+v %v", joined, err)
 	}
 	b.Visit(s.url + "/settings/join-tokens")
@@ -95,7 +96,7 @@ func TestJoinTokenIsShownOnceUsedAndRevoked(t *testing.T) {
 	b.Shows("Revoke the join token builders?", "1 machine got by it stays good")
 	says(b, "#revoke-"+id, "belfry token join revoke "+id, "/v1/join-tokens/"+id)
 	s.sends(b, "#revoke-"+id+" button.danger", "no machine can join with it", "revoked")
-	if _, _, err := s.Join(t.Context(), secret, "machine-2"); belfry.CodeOf(err) != belfry.Unauthorized {
+	if _, _, err := s.Join(t.Context(), secret, "machine-2"); core.CodeOf(err) != core.Unauthorized {
 		t.Errorf("a machine joins: %v", err)
 	}
 	b.Visit(s.url + "/audit?noun=join_token&namespace=*")
@@ -106,7 +107,7 @@ func TestJoinTokenIsShownOnceUsedAndRevoked(t *testing.T) {
 // the database nothing.
 func TestSettingsOfOneNamespace(t *testing.T) {
 	s := filledSite(t)
-	secret, _ := s.token("team", "default", belfry.ScopeAdmin)
+	secret, _ := s.token("team", "default", access.ScopeAdmin)
 	v := s.visitor(secret)
 	if status, body := v.get("/settings/join-tokens"); status != 200 || !strings.Contains(body, "builders") || strings.Contains(body, "Make it") || strings.Contains(body, "Revoke") {
 		t.Errorf("%d %s", status, body)

@@ -6,8 +6,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/access"
 	"github.com/belfry-run/belfry/config"
+	"github.com/belfry-run/belfry/schedule"
 )
 
 func TestSignIn(t *testing.T) {
@@ -17,7 +18,7 @@ func TestSignIn(t *testing.T) {
 	if status, body := v.get("/queues/default"); status != http.StatusOK || !strings.Contains(body, `value="/queues/default"`) || !strings.Contains(body, s.node.TokenFile()) {
 		t.Errorf("who is not signed in is asked to: %d %s", status, body)
 	}
-	worker, _ := s.token("w", "*", belfry.ScopeWorker)
+	worker, _ := s.token("w", "*", access.ScopeWorker)
 	for name, tt := range map[string]struct {
 		secret string
 		status int
@@ -67,7 +68,7 @@ func TestSignInGoesNowhereElse(t *testing.T) {
 
 func TestRevokedTokenIsSignedOut(t *testing.T) {
 	s := newSite(t)
-	secret, id := s.token("short", "default", belfry.ScopeRead)
+	secret, id := s.token("short", "default", access.ScopeRead)
 	v := s.visitor(secret)
 	if err := s.RevokeToken(t.Context(), id); err != nil {
 		t.Fatal(err)
@@ -207,7 +208,7 @@ func TestFormThatCannotBeReadDoesNothing(t *testing.T) {
 	if m := must(s.Monitor(t.Context(), "default", "shop"))(s); !m.State.PausedAt.IsZero() {
 		t.Error("the monitor is paused")
 	}
-	if sc := must(s.Schedule(t.Context(), "", "hourly"))(s); sc.State != belfry.ScheduleActive {
+	if sc := must(s.Schedule(t.Context(), "", "hourly"))(s); sc.State != schedule.Active {
 		t.Error("the schedule is paused")
 	}
 }

@@ -13,11 +13,16 @@ import (
 	"testing"
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/access"
 	"github.com/belfry-run/belfry/app"
 	"github.com/belfry-run/belfry/config"
+	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/cron"
 	"github.com/belfry-run/belfry/httpapi"
+	"github.com/belfry-run/belfry/job"
+	"github.com/belfry-run/belfry/monitor"
+	"github.com/belfry-run/belfry/schedule"
+	"github.com/belfry-run/belfry/task"
 	"github.com/belfry-run/belfry/ui/internal/browser"
 )
 
@@ -38,7 +43,7 @@ func newSite(t *testing.T, change ...func(*config.Config)) *site {
 	t.Helper()
 	c := config.Config{
 		Database: filepath.Join(t.TempDir(), "belfry.db"), Listen: "127.0.0.1:0",
-		Roles: []string{config.RoleAPI}, Grace: belfry.Duration(time.Second), Name: "node",
+		Roles: []string{config.RoleAPI}, Grace: core.Duration(time.Second), Name: "node",
 	}
 	for _, fn := range change {
 		fn(&c)
@@ -67,9 +72,9 @@ func newSite(t *testing.T, change ...func(*config.Config)) *site {
 }
 
 // token makes one and answers its secret.
-func (s *site) token(name, namespace string, scopes ...belfry.Scope) (secret string, id int64) {
+func (s *site) token(name, namespace string, scopes ...access.Scope) (secret string, id int64) {
 	s.Helper()
-	t, secret, err := s.CreateToken(s.Context(), belfry.Token{Name: name, Namespace: namespace, Scopes: scopes})
+	t, secret, err := s.CreateToken(s.Context(), access.Token{Name: name, Namespace: namespace, Scopes: scopes})
 	if err != nil {
 		s.Fatal(err)
 	}
@@ -101,7 +106,7 @@ func (s *site) fill() {
 	s.someJobs()
 	s.cycle("nightly")
 	s.watched()
-	if _, _, err := s.CreateJoinToken(s.Context(), belfry.JoinToken{Name: "builders", Uses: 10, Labels: map[string]string{"pool": "build"}}); err != nil {
+	if _, _, err := s.CreateJoinToken(s.Context(), access.JoinToken{Name: "builders", Uses: 10, Labels: map[string]string{"pool": "build"}}); err != nil {
 		s.Fatal(err)
 	}
 }
@@ -118,28 +123,28 @@ func filledSite(t *testing.T) *site {
 func (s *site) someJobs() {
 	s.Helper()
 	ctx := s.Context()
-	must(s.SaveNamespace(ctx, belfry.Namespace{Name: "team-limited", Queues: []string{belfry.DefaultQueue}}))(s)
+	must(s.SaveNamespace(ctx, access.Namespace{Name: "team-limited", Queues: []string{task.DefaultQueue}}))(s)
 	for _, name := range []string{"hello", "broken", "later"} {
-		must(s.CreateTask(ctx, belfry.Task{Name: name, Kind: belfry.KindFunc, Timeout: belfry.Duration(10 * time.Minute),
-			Retry: belfry.Retry{MaxAttempts: 1}}))(s)
+		must(s.CreateTask(ctx, task.Task{Name: name, Kind: task.KindFunc, Timeout: core.Duration(10 * time.Minute),
+			Retry: task.Retry{MaxAttempts: 1}}))(s)
 	}
-	must(s.CreateSchedule(ctx, belfry.Schedule{Name: "hourly", Task: "hello", Rules: []belfry.Rule{{Cron: "0 * * * *"}}, Zone: "Europe/Sofia"}))(s)
-	must(s.SaveCalendar(ctx, belfry.Calendar{Name: "nights", CalendarSpec: cron.CalendarSpec{Zone: "Europe/Sofia",
+	must(s.CreateSchedule(ctx, schedule.Schedule{Name: "hourly", Task: "hello", Rules: []schedule.Rule{{Cron: "0 * * * *"}}, Zone: "Europe/Sofia"}))(s)
+	must(s.SaveCalendar(ctx, schedule.Calendar{Name: "nights", CalendarSpec: cron.CalendarSpec{Zone: "Europe/Sofia",
 		Closings: []cron.Closing{{Name: "people sleep", Weekly: "MON-FRI 22:00-06:00"}, {Name: "Christmas", Dates: "12-24..12-26"}}}}))(s)
 	s.down("shop")
 	s.fail("broken", "the disk is full")
 	s.run("hello")
-	must(s.Enqueue(ctx, []belfry.NewJob{{Task: "later"}, {Task: "later"}, {Task: "later"}}))(s)
+	must(s.Enqueue(ctx, []job.NewJob{{Task: "later"}, {Task: "later"}, {Task: "later"}}))(s)
 }
 
 // claim enqueues a job of a task and claims it, and nothing else.
-func (s *site) claim(task string) (session string, job belfry.Job, lease int64) {
+func (s *site) claim(t string) (session string, j job.Job, lease int64) {
 	s.Helper()
 	ctx := s.Context()
-	must(s.Enqueue(ctx, []belfry.NewJob{{Task: task}}))(s)
-	w := must(s.OpenSession(ctx, belfry.WorkerInfo{Name: "builder", Kinds: []belfry.Kind{belfry.KindFunc}, Funcs: []string{task},
-		Queues: map[string]int{"default": 1}, TTL: belfry.MaxSessionTTL}))(s)
-	c := must(s.Claim(ctx, belfry.ClaimRequest{Session: w.ID, Want: map[string]int{"default": 1}}))(s)
+	must(s.Enqueue(ctx, []job.NewJob{{Task: t}}))(s)
+	w := must(s.OpenSession(ctx, job.WorkerInfo{Name: "builder", Kinds: []task.Kind{task.KindFunc}, Funcs: []string{t},
+		Queues: map[string]int{"default": 1}, TTL: job.MaxSessionTTL}))(s)
+	c := must(s.Claim(ctx, job.ClaimRequest{Session: w.ID, Want: map[string]int{"default": 1}}))(s)
 	if len(c.Jobs) != 1 {
 		s.Fatalf("claimed %d jobs", len(c.Jobs))
 	}
@@ -147,37 +152,37 @@ func (s *site) claim(task string) (session string, job belfry.Job, lease int64) 
 }
 
 // run leaves a job of a task running.
-func (s *site) run(task string) belfry.Job {
+func (s *site) run(task string) job.Job {
 	s.Helper()
 	_, job, _ := s.claim(task)
 	return job
 }
 
 // fail lets a job of a task fail.
-func (s *site) fail(task, why string) belfry.Job {
+func (s *site) fail(task, why string) job.Job {
 	s.Helper()
-	session, job, lease := s.claim(task)
-	must(s.Finish(s.Context(), session, []belfry.Finish{{Ref: belfry.Ref{JobID: job.ID, Lease: lease}, Outcome: belfry.OutcomeError, Error: why, NoRetry: true}}))(s)
+	session, j, lease := s.claim(task)
+	must(s.Finish(s.Context(), session, []job.Finish{{Ref: job.Ref{JobID: j.ID, Lease: lease}, Outcome: job.OutcomeError, Error: why, NoRetry: true}}))(s)
 	if err := s.CloseSession(s.Context(), session); err != nil {
 		s.Fatal(err)
 	}
-	return job
+	return j
 }
 
 // down makes a monitor whose target is down.
 func (s *site) down(name string) {
 	s.Helper()
 	ctx := s.Context()
-	must(s.CreateMonitor(ctx, belfry.Monitor{Name: name, Confirm: belfry.Confirm{Failures: 1},
-		Check: belfry.Task{HTTP: &belfry.HTTP{URL: "https://" + name + ".example/"}}}))(s)
+	must(s.CreateMonitor(ctx, monitor.Monitor{Name: name, Confirm: monitor.Confirm{Failures: 1},
+		Check: task.Task{HTTP: &task.HTTP{URL: "https://" + name + ".example/"}}}))(s)
 	must(s.CheckMonitor(ctx, "default", name))(s)
-	w := must(s.OpenSession(ctx, belfry.WorkerInfo{Name: "prober", Kinds: []belfry.Kind{belfry.KindHTTP}, Queues: map[string]int{belfry.ChecksQueue: 1}}))(s)
-	c := must(s.Claim(ctx, belfry.ClaimRequest{Session: w.ID, Want: map[string]int{belfry.ChecksQueue: 1}}))(s)
+	w := must(s.OpenSession(ctx, job.WorkerInfo{Name: "prober", Kinds: []task.Kind{task.KindHTTP}, Queues: map[string]int{task.ChecksQueue: 1}}))(s)
+	c := must(s.Claim(ctx, job.ClaimRequest{Session: w.ID, Want: map[string]int{task.ChecksQueue: 1}}))(s)
 	if len(c.Jobs) != 1 {
 		s.Fatalf("claimed %d checks", len(c.Jobs))
 	}
-	must(s.Finish(ctx, w.ID, []belfry.Finish{{Ref: belfry.Ref{JobID: c.Jobs[0].Job.ID, Lease: c.Lease}, Outcome: belfry.OutcomeOK,
-		Check: &belfry.Measure{Outcome: belfry.CheckFail, Code: belfry.CodeConnectRefused, Message: "nothing listens there"}}}))(s)
+	must(s.Finish(ctx, w.ID, []job.Finish{{Ref: job.Ref{JobID: c.Jobs[0].Job.ID, Lease: c.Lease}, Outcome: job.OutcomeOK,
+		Check: &task.Measure{Outcome: task.CheckFail, Code: task.CodeConnectRefused, Message: "nothing listens there"}}}))(s)
 	if err := s.CloseSession(ctx, w.ID); err != nil {
 		s.Fatal(err)
 	}
@@ -254,15 +259,15 @@ func (s *site) tab(secret string) *browser.Tab {
 }
 
 // failNext lets the job of a task that is ready already fail.
-func (s *site) failNext(task, why string) {
+func (s *site) failNext(t, why string) {
 	s.Helper()
 	ctx := s.Context()
-	w := must(s.OpenSession(ctx, belfry.WorkerInfo{Name: "builder", Kinds: []belfry.Kind{belfry.KindFunc}, Funcs: []string{task}, Queues: map[string]int{"default": 1}}))(s)
-	c := must(s.Claim(ctx, belfry.ClaimRequest{Session: w.ID, Want: map[string]int{"default": 1}}))(s)
+	w := must(s.OpenSession(ctx, job.WorkerInfo{Name: "builder", Kinds: []task.Kind{task.KindFunc}, Funcs: []string{t}, Queues: map[string]int{"default": 1}}))(s)
+	c := must(s.Claim(ctx, job.ClaimRequest{Session: w.ID, Want: map[string]int{"default": 1}}))(s)
 	if len(c.Jobs) != 1 {
 		s.Fatalf("claimed %d jobs", len(c.Jobs))
 	}
-	must(s.Finish(ctx, w.ID, []belfry.Finish{{Ref: belfry.Ref{JobID: c.Jobs[0].Job.ID, Lease: c.Lease}, Outcome: belfry.OutcomeError, Error: why, NoRetry: true}}))(s)
+	must(s.Finish(ctx, w.ID, []job.Finish{{Ref: job.Ref{JobID: c.Jobs[0].Job.ID, Lease: c.Lease}, Outcome: job.OutcomeError, Error: why, NoRetry: true}}))(s)
 	if err := s.CloseSession(ctx, w.ID); err != nil {
 		s.Fatal(err)
 	}

@@ -6,14 +6,16 @@ import (
 	"net/url"
 	"strings"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/monitor"
+	"github.com/belfry-run/belfry/view"
 )
 
 type statusPageAPI interface {
-	SaveStatusPage(ctx context.Context, d belfry.StatusPage) (belfry.StatusPage, error)
+	SaveStatusPage(ctx context.Context, d monitor.StatusPage) (monitor.StatusPage, error)
 	DeleteStatusPage(ctx context.Context, namespace, name string) error
-	StatusPage(ctx context.Context, namespace, name string) (belfry.StatusPage, error)
-	StatusPages(ctx context.Context, f belfry.DocumentFilter) (belfry.Page[belfry.StatusPage], error)
+	StatusPage(ctx context.Context, namespace, name string) (monitor.StatusPage, error)
+	StatusPages(ctx context.Context, f view.DocumentFilter) (core.Page[monitor.StatusPage], error)
 }
 
 var statusPageRoutes = []route{
@@ -25,8 +27,8 @@ var statusPageRoutes = []route{
 	{"POST /status-pages/{name}/delete", deleteStatusPage},
 }
 
-func (p *page) documentFilter() belfry.DocumentFilter {
-	return belfry.DocumentFilter{Paging: belfry.Paging{Cursor: p.Query("cursor")}, Namespace: p.Namespace}
+func (p *page) documentFilter() view.DocumentFilter {
+	return view.DocumentFilter{Paging: core.Paging{Cursor: p.Query("cursor")}, Namespace: p.Namespace}
 }
 
 func statusPageList(p *page) error {
@@ -38,16 +40,16 @@ func statusPageList(p *page) error {
 }
 
 // PublicPage is where everyone sees a status page.
-func (p *page) PublicPage(s belfry.StatusPage) string {
+func (p *page) PublicPage(s monitor.StatusPage) string {
 	path := p.c.prefix + "/status/"
-	if s.Namespace != belfry.DefaultNamespace {
+	if s.Namespace != core.DefaultNamespace {
 		path += url.PathEscape(s.Namespace) + "/"
 	}
 	return path + url.PathEscape(s.Name)
 }
 
 // StatusPageShows says what a status page shows.
-func (p *page) StatusPageShows(s belfry.StatusPage) string {
+func (p *page) StatusPageShows(s monitor.StatusPage) string {
 	if len(s.Sections) == 0 {
 		return "all public monitors"
 	}
@@ -95,7 +97,7 @@ func statusPageGroups(isNew bool, sections int) []inputGroup {
 }
 
 func (p *page) statusPageForm(name string, sections int, values url.Values, err error) form {
-	sections = min(sections, belfry.MaxSections)
+	sections = min(sections, monitor.MaxSections)
 	f := form{
 		edit: edit{Version: values.Get("version")}, Title: "New status page", New: name == "", Action: p.Link("status-pages", "-new"), Back: p.Link("status-pages"), Save: "Create status page", Err: err,
 		Groups: fill(statusPageGroups(name == "", sections), values, err), Try: "One more section",
@@ -112,7 +114,7 @@ func (p *page) statusPageForm(name string, sections int, values url.Values, err 
 
 type statusPageData struct {
 	form
-	Page belfry.StatusPage
+	Page monitor.StatusPage
 }
 
 func newStatusPage(p *page) error {
@@ -131,21 +133,21 @@ func editStatusPage(p *page) error {
 func saveStatusPage(p *page) error {
 	name := p.r.PathValue("name")
 	n := 0
-	for ; n < belfry.MaxSections && p.r.PostForm.Has(fmt.Sprintf("sections[%d].title", n)); n++ {
+	for ; n < monitor.MaxSections && p.r.PostForm.Has(fmt.Sprintf("sections[%d].title", n)); n++ {
 		continue
 	}
 	if p.r.PostFormValue("do") == "try" {
-		return p.show("status-page", statusPageData{p.statusPageForm(name, n+1, p.r.PostForm, nil), belfry.StatusPage{Namespace: p.Namespace, Name: name}})
+		return p.show("status-page", statusPageData{p.statusPageForm(name, n+1, p.r.PostForm, nil), monitor.StatusPage{Namespace: p.Namespace, Name: name}})
 	}
 	doc := jsonThing{}
 	err := doc.read(statusPageGroups(name == "", 0)[0].Inputs, p.r.PostForm)
-	s := belfry.StatusPage{}
+	s := monitor.StatusPage{}
 	if err == nil {
 		err = doc.to(&s)
 	}
 	for i := range n {
 		at := fmt.Sprintf("sections[%d].", i)
-		section := belfry.StatusSection{
+		section := monitor.StatusSection{
 			Title: strings.TrimSpace(p.r.PostForm.Get(at + "title")), Monitors: partsOf(p.r.PostForm.Get(at+"monitors"), ", \t\r\n"), Tags: partsOf(p.r.PostForm.Get(at+"tags"), ", \t\r\n"),
 		}
 		if len(section.Monitors)+len(section.Tags) > 0 {
@@ -162,7 +164,7 @@ func saveStatusPage(p *page) error {
 		_, err = p.api.SaveStatusPage(p.expecting(), s)
 	}
 	if err != nil {
-		e, shown := meanwhile(p, err, "status_page", name, p.Link("status-pages", name), s, func() (belfry.StatusPage, error) {
+		e, shown := meanwhile(p, err, "status_page", name, p.Link("status-pages", name), s, func() (monitor.StatusPage, error) {
 			return p.api.StatusPage(p.r.Context(), p.Namespace, name)
 		})
 		d := statusPageData{p.statusPageForm(name, max(n, 1), p.r.PostForm, shown), s}
@@ -176,16 +178,16 @@ func saveStatusPage(p *page) error {
 // replace the other one.
 func isFree(name, noun string, read func() error) error {
 	if name == "" {
-		return belfry.InvalidField("name", "", "is missing", "")
+		return core.InvalidField("name", "", "is missing", "")
 	}
 	switch err := read(); {
-	case belfry.CodeOf(err) == belfry.NotFound:
+	case core.CodeOf(err) == core.NotFound:
 		return nil
 	case err != nil:
 		return err
 	}
-	e := belfry.Errorf(belfry.Conflict, "there is a %s %q already", noun, name).WithHint("edit that one, or choose another name")
-	e.Fields = []belfry.FieldError{{Field: "name", Value: name, Message: "is taken"}}
+	e := core.Errorf(core.Conflict, "there is a %s %q already", noun, name).WithHint("edit that one, or choose another name")
+	e.Fields = []core.FieldError{{Field: "name", Value: name, Message: "is taken"}}
 	return e
 }
 

@@ -5,24 +5,25 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/task"
 )
 
 // taskKinds are the forms that a new task may be written in. Programs and cycles
 // have pages of their own, and what has no form is written as JSON.
 var taskKinds = []struct {
-	kind  belfry.Kind // empty: JSON
+	kind  task.Kind // empty: JSON
 	title string
 	text  string
 }{
-	{belfry.KindCommand, "Command", "Runs a script or a program on a worker."},
-	{belfry.KindHTTP, "HTTP request", "Sends a request, and succeeds with a good status."},
-	{belfry.KindFunc, "Go handler", "Runs the handler that has the name of the task, in a worker of your own program."},
+	{task.KindCommand, "Command", "Runs a script or a program on a worker."},
+	{task.KindHTTP, "HTTP request", "Sends a request, and succeeds with a good status."},
+	{task.KindFunc, "Go handler", "Runs the handler that has the name of the task, in a worker of your own program."},
 	{"", "JSON", "Takes a definition as the API has it, of every kind."},
 }
 
 // taskGroups is the form of a kind.
-func taskGroups(kind belfry.Kind) []inputGroup {
+func taskGroups(kind task.Kind) []inputGroup {
 	first := []input{{Path: "name", Label: "Name", Need: true, Hint: "Letters, digits, dots, dashes and underscores."}}
 	var own [2][]input
 	for i, all := range kindInputs[kind] {
@@ -31,7 +32,7 @@ func taskGroups(kind belfry.Kind) []inputGroup {
 			own[i] = append(own[i], in)
 		}
 	}
-	if kind == belfry.KindCommand {
+	if kind == task.KindCommand {
 		own[0][0].Hint = "For /bin/sh. It succeeds with exit code 0."
 	}
 	return []inputGroup{
@@ -59,11 +60,11 @@ func taskGroups(kind belfry.Kind) []inputGroup {
 // newTaskData is the form of a new task.
 type newTaskData struct {
 	form
-	Kind belfry.Kind
+	Kind task.Kind
 }
 
 // TaskKindTabs lead to the forms of other kinds.
-func (p *page) TaskKindTabs(kind belfry.Kind) []tab {
+func (p *page) TaskKindTabs(kind task.Kind) []tab {
 	tabs := make([]tab, len(taskKinds))
 	for i, k := range taskKinds {
 		name := string(k.kind)
@@ -76,7 +77,7 @@ func (p *page) TaskKindTabs(kind belfry.Kind) []tab {
 }
 
 // TaskKindText says what a kind does.
-func (p *page) TaskKindText(kind belfry.Kind) string {
+func (p *page) TaskKindText(kind task.Kind) string {
 	for _, k := range taskKinds {
 		if k.kind == kind {
 			return k.text
@@ -86,18 +87,18 @@ func (p *page) TaskKindText(kind belfry.Kind) string {
 }
 
 // newTaskKind is the kind whose form is asked for, or none for JSON.
-func newTaskKind(name string) belfry.Kind {
-	kind := belfry.Kind(name)
+func newTaskKind(name string) task.Kind {
+	kind := task.Kind(name)
 	switch kind {
 	case "":
-		return belfry.KindCommand
-	case belfry.KindCommand, belfry.KindHTTP, belfry.KindFunc:
+		return task.KindCommand
+	case task.KindCommand, task.KindHTTP, task.KindFunc:
 		return kind
 	}
 	return ""
 }
 
-func (p *page) newTask(kind belfry.Kind, values url.Values, err error) newTaskData {
+func (p *page) newTask(kind task.Kind, values url.Values, err error) newTaskData {
 	return newTaskData{Kind: kind, form: form{
 		Title: "New task", New: true, Action: p.With(p.Link("tasks", "-new"), "kind", kind), Back: p.Link("tasks"), Save: "Create task", Err: err,
 		Groups:  fill(taskGroups(kind), values, err),
@@ -106,18 +107,18 @@ func (p *page) newTask(kind belfry.Kind, values url.Values, err error) newTaskDa
 }
 
 // createByForm creates a task from the form of a kind.
-func createByForm(p *page, kind belfry.Kind) error {
+func createByForm(p *page, kind task.Kind) error {
 	doc := jsonThing{"kind": string(kind)}
 	err := doc.read(inputsOf(taskGroups(kind)), p.r.PostForm)
-	if kind != belfry.KindFunc && doc.at(string(kind)) == nil {
+	if kind != task.KindFunc && doc.at(string(kind)) == nil {
 		doc[string(kind)] = map[string]any{}
 	}
-	var t belfry.Task
+	var t task.Task
 	if err == nil {
 		err = doc.to(&t)
 	}
 	if err == nil {
-		if p.Namespace != belfry.AnyNamespace {
+		if p.Namespace != core.AnyNamespace {
 			t.Namespace = p.Namespace
 		}
 		if t, err = p.api.CreateTask(p.r.Context(), t); err == nil {

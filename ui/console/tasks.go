@@ -12,18 +12,23 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/access"
+	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/internal/nearest"
 	"github.com/belfry-run/belfry/internal/plainjson"
+	"github.com/belfry-run/belfry/job"
+	"github.com/belfry-run/belfry/schedule"
+	"github.com/belfry-run/belfry/task"
+	"github.com/belfry-run/belfry/view"
 )
 
 type taskAPI interface {
-	Tasks(ctx context.Context, f belfry.TaskFilter) (belfry.Page[belfry.Task], error)
-	Task(ctx context.Context, namespace, name string) (belfry.Task, error)
-	CreateTask(ctx context.Context, t belfry.Task) (belfry.Task, error)
-	UpdateTask(ctx context.Context, t belfry.Task) (belfry.Task, error)
+	Tasks(ctx context.Context, f task.Filter) (core.Page[task.Task], error)
+	Task(ctx context.Context, namespace, name string) (task.Task, error)
+	CreateTask(ctx context.Context, t task.Task) (task.Task, error)
+	UpdateTask(ctx context.Context, t task.Task) (task.Task, error)
 	DeleteTask(ctx context.Context, namespace, name string) error
-	Schedules(ctx context.Context, f belfry.ScheduleFilter) (belfry.Page[belfry.Schedule], error)
+	Schedules(ctx context.Context, f schedule.Filter) (core.Page[schedule.Schedule], error)
 }
 
 var taskRoutes = []route{
@@ -40,21 +45,21 @@ var taskRoutes = []route{
 const taskShown = 10
 
 type tasksData struct {
-	Tasks  belfry.Page[belfry.Task]
-	Filter belfry.TaskFilter
+	Tasks  core.Page[task.Task]
+	Filter task.Filter
 	Hidden bool // Belfry's own task is there and not shown
 	Err    error
 }
 
 func taskList(p *page) error {
-	d := tasksData{Filter: belfry.TaskFilter{Namespace: p.Namespace, Kind: belfry.Kind(p.Query("kind")), Tag: strings.TrimSpace(p.Query("tag")), Part: strings.TrimSpace(p.Query("part")), Paging: belfry.Paging{Cursor: p.Query("cursor")}}}
+	d := tasksData{Filter: task.Filter{Namespace: p.Namespace, Kind: task.Kind(p.Query("kind")), Tag: strings.TrimSpace(p.Query("tag")), Part: strings.TrimSpace(p.Query("part")), Paging: core.Paging{Cursor: p.Query("cursor")}}}
 	var err error
 	if d.Tasks, err = p.api.Tasks(p.r.Context(), d.Filter); err != nil {
 		return err
 	}
 	if d.Filter.Part == "" && p.Query("own") == "" {
 		all := len(d.Tasks.Items)
-		d.Tasks.Items = slices.DeleteFunc(d.Tasks.Items, func(t belfry.Task) bool { return t.Name == belfry.CanaryTask })
+		d.Tasks.Items = slices.DeleteFunc(d.Tasks.Items, func(t task.Task) bool { return t.Name == task.CanaryTask })
 		d.Hidden = len(d.Tasks.Items) < all
 	}
 	return p.show("tasks", d)
@@ -63,7 +68,7 @@ func taskList(p *page) error {
 // Fields are those of the filter.
 func (d tasksData) Fields() []field {
 	kinds := []string{""}
-	for _, k := range belfry.TaskKinds {
+	for _, k := range task.TaskKinds {
 		kinds = append(kinds, string(k))
 	}
 	return []field{
@@ -82,22 +87,22 @@ func (d tasksData) Unfiltered() bool {
 func (p *page) TaskPager(d tasksData) pager { return p.pager(d.Tasks.Next) }
 
 type taskData struct {
-	Task      belfry.Task
-	Jobs      belfry.Page[belfry.Job]
-	Count     belfry.JobCount
-	Schedules belfry.Page[belfry.Schedule]
+	Task      task.Task
+	Jobs      core.Page[job.Job]
+	Count     job.Count
+	Schedules core.Page[schedule.Schedule]
 }
 
 func taskPage(p *page) error {
 	ctx, name := p.r.Context(), p.r.PathValue("name")
 	var d taskData
-	f := belfry.JobFilter{Namespace: p.Namespace, Task: name, Paging: belfry.Paging{Limit: taskShown}}
+	f := job.Filter{Namespace: p.Namespace, Task: name, Paging: core.Paging{Limit: taskShown}}
 	err := p.together(
-		get(&d.Task, func() (belfry.Task, error) { return p.api.Task(ctx, p.Namespace, name) }),
-		get(&d.Jobs, func() (belfry.Page[belfry.Job], error) { return p.api.Jobs(ctx, f) }),
-		get(&d.Count, func() (belfry.JobCount, error) { return p.api.CountJobs(ctx, f, belfry.CountOptions{ByState: true}) }),
-		get(&d.Schedules, func() (belfry.Page[belfry.Schedule], error) {
-			return p.api.Schedules(ctx, belfry.ScheduleFilter{Namespace: p.Namespace, Task: name, Paging: belfry.Paging{Limit: taskShown}})
+		get(&d.Task, func() (task.Task, error) { return p.api.Task(ctx, p.Namespace, name) }),
+		get(&d.Jobs, func() (core.Page[job.Job], error) { return p.api.Jobs(ctx, f) }),
+		get(&d.Count, func() (job.Count, error) { return p.api.CountJobs(ctx, f, view.CountOptions{ByState: true}) }),
+		get(&d.Schedules, func() (core.Page[schedule.Schedule], error) {
+			return p.api.Schedules(ctx, schedule.Filter{Namespace: p.Namespace, Task: name, Paging: core.Paging{Limit: taskShown}})
 		}),
 	)
 	if err != nil {
@@ -108,18 +113,18 @@ func taskPage(p *page) error {
 
 // JobsOf is the list of a task's jobs, in some states.
 func (p *page) JobsOf(task string, states ...string) string {
-	f := belfry.JobFilter{Task: task}
+	f := job.Filter{Task: task}
 	for _, s := range states {
-		f.States = append(f.States, belfry.JobState(s))
+		f.States = append(f.States, job.State(s))
 	}
 	return p.With(p.Link("jobs"), "q", f.String())
 }
 
 // In is how many of its jobs are in a state.
-func (d taskData) In(state string) string { return counted(d.Count.States[belfry.JobState(state)]) }
+func (d taskData) In(state string) string { return counted(d.Count.States[job.State(state)]) }
 
 // Settings are those of the task's kind, as JSON.
-func (p *page) Settings(t belfry.Task) *document {
+func (p *page) Settings(t task.Task) *document {
 	fields, err := fieldsOf(t)
 	if err != nil {
 		return nil
@@ -139,7 +144,7 @@ func (p *page) Settings(t belfry.Task) *document {
 	return p.Document("settings", "Settings of kind "+string(t.Kind), settings)
 }
 
-func fieldsOf(t belfry.Task) (map[string]json.RawMessage, error) {
+func fieldsOf(t task.Task) (map[string]json.RawMessage, error) {
 	raw, err := plainjson.Marshal(t)
 	if err != nil {
 		return nil, err
@@ -153,7 +158,7 @@ var taskFields = []string{"name", "kind", "description", "tags", "queue", "prior
 	"command", "program", "http", "page", "tcp", "dns", "tls", "ping", "grpc", "websocket", "cycle", "conditions", "warnings"}
 
 // definition is a task as it is edited: without what Belfry itself writes.
-func definition(t belfry.Task) (string, error) {
+func definition(t task.Task) (string, error) {
 	fields, err := fieldsOf(t)
 	if err != nil {
 		return "", err
@@ -202,7 +207,7 @@ const firstTask = `{
 }`
 
 func newTaskForm(p *page) error {
-	if err := p.allow(belfry.ScopeAdmin); err != nil {
+	if err := p.allow(access.ScopeAdmin); err != nil {
 		return err
 	}
 	if kind := newTaskKind(p.Query("kind")); kind != "" {
@@ -212,7 +217,7 @@ func newTaskForm(p *page) error {
 }
 
 func editTaskForm(p *page) error {
-	if err := p.allow(belfry.ScopeAdmin); err != nil {
+	if err := p.allow(access.ScopeAdmin); err != nil {
 		return err
 	}
 	t, err := p.api.Task(p.r.Context(), p.Namespace, p.r.PathValue("name"))
@@ -231,14 +236,14 @@ func editTaskForm(p *page) error {
 }
 
 // readTask reads a definition and knows every field of it.
-func readTask(text string) (t belfry.Task, err error) {
+func readTask(text string) (t task.Task, err error) {
 	dec := json.NewDecoder(strings.NewReader(text))
 	dec.DisallowUnknownFields()
 	if err = dec.Decode(&t); err == nil {
 		if _, more := dec.Token(); more == io.EOF {
 			return t, nil
 		}
-		return t, belfry.InvalidField("definition", "", "goes on behind its end", "one JSON object")
+		return t, core.InvalidField("definition", "", "goes on behind its end", "one JSON object")
 	}
 	message, hint := jsonFault(text), ""
 	if message == "" {
@@ -249,11 +254,11 @@ func readTask(text string) (t belfry.Task, err error) {
 			}
 		}
 	}
-	return t, belfry.InvalidField("definition", "", "is not a task: "+message, hint)
+	return t, core.InvalidField("definition", "", "is not a task: "+message, hint)
 }
 
 // taskNames are the names of all fields of a task.
-var taskNames = jsonNames(reflect.TypeFor[belfry.Task](), map[reflect.Type]bool{})
+var taskNames = jsonNames(reflect.TypeFor[task.Task](), map[reflect.Type]bool{})
 
 func jsonNames(t reflect.Type, seen map[reflect.Type]bool) (names []string) {
 	for t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice || t.Kind() == reflect.Map {
@@ -281,7 +286,7 @@ func createTask(p *page) error {
 	f := taskForm{Text: p.r.PostFormValue("definition")}
 	t, err := readTask(f.Text)
 	if err == nil {
-		if t.Namespace == "" && p.Namespace != belfry.AnyNamespace {
+		if t.Namespace == "" && p.Namespace != core.AnyNamespace {
 			t.Namespace = p.Namespace
 		}
 		if t, err = p.api.CreateTask(p.r.Context(), t); err == nil {
@@ -297,7 +302,7 @@ func updateTask(p *page) error {
 	t, err := readTask(f.Text)
 	if err == nil {
 		if f.Script != "" && t.Command == nil {
-			t.Command = &belfry.Command{}
+			t.Command = &task.Command{}
 		}
 		if f.Script != "" && t.Command.Shell == "" {
 			t.Command.Shell = f.Script
@@ -307,7 +312,7 @@ func updateTask(p *page) error {
 			return p.done(p.Link("tasks", t.Name), "Task %s is changed: jobs that start from now on run as it is now.", t.Name)
 		}
 	}
-	f.edit, f.Err = meanwhile(p, err, "task", f.Name, p.Link("tasks", f.Name, "edit"), t, func() (belfry.Task, error) {
+	f.edit, f.Err = meanwhile(p, err, "task", f.Name, p.Link("tasks", f.Name, "edit"), t, func() (task.Task, error) {
 		return p.api.Task(p.r.Context(), p.Namespace, f.Name)
 	})
 	return p.again("task-edit", f, err)
@@ -322,7 +327,7 @@ func deleteTask(p *page) error {
 }
 
 // DeleteTask asks before a task is deleted.
-func (p *page) DeleteTask(t belfry.Task) confirm {
+func (p *page) DeleteTask(t task.Task) confirm {
 	cmd := p.Command("DELETE", p.apiPath("/v1/tasks/"+url.PathEscape(t.Name)), "", "task", "delete", t.Name)
 	return confirm{ID: "delete", Button: "Delete", Danger: true, Title: "Delete task " + t.Name + "?", Do: "Delete the task",
 		Text:   "Waiting jobs are canceled. What its jobs did stays until retention ends. A task that a schedule uses is not deleted.",
@@ -341,7 +346,7 @@ func (p *page) TasksCommand(d tasksData) command {
 }
 
 // TaskCommand is reading a task without this page.
-func (p *page) TaskCommand(t belfry.Task) command {
+func (p *page) TaskCommand(t task.Task) command {
 	return p.Command("GET", p.apiPath("/v1/tasks/"+url.PathEscape(t.Name)), "", "task", "show", t.Name)
 }
 

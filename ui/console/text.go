@@ -10,13 +10,13 @@ import (
 	"strings"
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
 )
 
 // funcs are what all templates may call besides the methods of [page]. Each is
 // a plain function of its arguments.
 var funcs = template.FuncMap{
-	"number": func(n any) string { return numberText(whole(n)) }, "count": countText, "bytes": belfry.SizeText, "percent": percentText,
+	"number": func(n any) string { return numberText(whole(n)) }, "count": countText, "bytes": core.SizeText, "percent": percentText,
 	"span":    func(d any) string { return spanText(whole(d)) },
 	"latency": func(d any) string { return latencyText(whole(d)) },
 	"join":    strings.Join, "words": words, "short": short,
@@ -48,10 +48,10 @@ func numberText[T ~int | ~int64](n T) string {
 	return sign + b.String()
 }
 
-// countText writes a number that was counted up to belfry.CountLimit.
+// countText writes a number that was counted up to core.CountLimit.
 func countText(n int) string {
-	if n > belfry.CountLimit {
-		return "over " + numberText(belfry.CountLimit)
+	if n > core.CountLimit {
+		return "over " + numberText(core.CountLimit)
 	}
 	return numberText(n)
 }
@@ -118,7 +118,7 @@ func words(v any) string { return strings.ReplaceAll(fmt.Sprint(v), "_", " ") }
 
 // short cuts a text for a table.
 func short(n int, text string) string {
-	cut, was := belfry.CleanText(text, n)
+	cut, was := core.CleanText(text, n)
 	if was && len(text) > n {
 		return cut + "…"
 	}

@@ -9,14 +9,15 @@ import (
 	"strings"
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/access"
+	"github.com/belfry-run/belfry/core"
 )
 
 type tokenAPI interface {
-	Tokens(ctx context.Context) ([]belfry.Token, error)
-	CreateToken(ctx context.Context, t belfry.Token) (belfry.Token, string, error)
+	Tokens(ctx context.Context) ([]access.Token, error)
+	CreateToken(ctx context.Context, t access.Token) (access.Token, string, error)
 	RevokeToken(ctx context.Context, id int64) error
-	Namespaces(ctx context.Context) ([]belfry.Namespace, error)
+	Namespaces(ctx context.Context) ([]access.Namespace, error)
 }
 
 var tokenRoutes = []route{
@@ -26,14 +27,14 @@ var tokenRoutes = []route{
 }
 
 type tokensData struct {
-	Tokens []belfry.Token
-	Made   *belfry.Token // and its secret, which is shown this once
+	Tokens []access.Token
+	Made   *access.Token // and its secret, which is shown this once
 	Secret string
 	Err    error
 
-	Namespaces []belfry.Namespace // that have limits
+	Namespaces []access.Namespace // that have limits
 
-	asked belfry.Token // of the form
+	asked access.Token // of the form
 	life  string
 }
 
@@ -41,7 +42,7 @@ type tokensData struct {
 var tokenLives = []string{"90d", "1d", "7d", "30d", "365d", "forever"}
 
 func tokenList(p *page) error {
-	d := tokensData{asked: belfry.Token{Namespace: p.Namespace, Scopes: []belfry.Scope{belfry.ScopeRead}}, life: tokenLives[0]}
+	d := tokensData{asked: access.Token{Namespace: p.Namespace, Scopes: []access.Scope{access.ScopeRead}}, life: tokenLives[0]}
 	return d.show(p)
 }
 
@@ -53,7 +54,7 @@ func (d tokensData) show(p *page) (err error) {
 	if d.Namespaces, err = p.api.Namespaces(p.r.Context()); err != nil {
 		return err
 	}
-	slices.SortStableFunc(d.Tokens, func(a, b belfry.Token) int { // those that work first
+	slices.SortStableFunc(d.Tokens, func(a, b access.Token) int { // those that work first
 		return boolOrder(p.tokenWorks(b), p.tokenWorks(a))
 	})
 	if d.Err != nil {
@@ -74,11 +75,11 @@ func boolOrder(a, b bool) int {
 
 func createToken(p *page) error {
 	form := p.r.PostForm
-	d := tokensData{life: form.Get("life"), asked: belfry.Token{Name: strings.TrimSpace(form.Get("name")), Namespace: strings.TrimSpace(form.Get("namespace"))}}
+	d := tokensData{life: form.Get("life"), asked: access.Token{Name: strings.TrimSpace(form.Get("name")), Namespace: strings.TrimSpace(form.Get("namespace"))}}
 	for _, s := range form["scopes"] {
-		d.asked.Scopes = append(d.asked.Scopes, belfry.Scope(s))
+		d.asked.Scopes = append(d.asked.Scopes, access.Scope(s))
 	}
-	if life, err := belfry.ParseDuration(d.life); err == nil {
+	if life, err := core.ParseDuration(d.life); err == nil {
 		d.asked.ExpiresAt = p.Now.Add(life.D())
 	}
 	t, secret, err := p.api.CreateToken(p.r.Context(), d.asked)
@@ -87,7 +88,7 @@ func createToken(p *page) error {
 		return d.show(p)
 	}
 	// Not on another page: the secret would have to wait for it somewhere.
-	d = tokensData{Made: &t, Secret: secret, asked: belfry.Token{Namespace: p.Namespace}, life: tokenLives[0]}
+	d = tokensData{Made: &t, Secret: secret, asked: access.Token{Namespace: p.Namespace}, life: tokenLives[0]}
 	return d.show(p)
 }
 
@@ -113,7 +114,7 @@ func (d tokensData) Fields() []field {
 
 // scopeChoice is a right that a token may have.
 type scopeChoice struct {
-	Scope belfry.Scope
+	Scope access.Scope
 	Words string
 	On    bool
 }
@@ -122,19 +123,19 @@ type scopeChoice struct {
 func (d tokensData) Scopes() []scopeChoice {
 	var all []scopeChoice
 	for i, words := range []string{"see everything but secrets", "trigger, enqueue, pause, cancel and retry too", "create, edit and delete too, and create tokens", "run jobs: for workers"} {
-		s := belfry.Scopes[i]
+		s := access.Scopes[i]
 		all = append(all, scopeChoice{s, words, slices.Contains(d.asked.Scopes, s)})
 	}
 	return all
 }
 
-func (p *page) tokenWorks(t belfry.Token) bool { return p.TokenState(t) == belfry.TokenActive }
+func (p *page) tokenWorks(t access.Token) bool { return p.TokenState(t) == access.TokenActive }
 
 // TokenState is the word for a token's chip.
-func (p *page) TokenState(t belfry.Token) belfry.TokenState { return t.State(p.Now) }
+func (p *page) TokenState(t access.Token) access.TokenState { return t.State(p.Now) }
 
 // ScopeNames are rights in a row.
-func (p *page) ScopeNames(t belfry.Token) string {
+func (p *page) ScopeNames(t access.Token) string {
 	names := make([]string, len(t.Scopes))
 	for i, s := range t.Scopes {
 		names[i] = string(s)
@@ -143,7 +144,7 @@ func (p *page) ScopeNames(t belfry.Token) string {
 }
 
 // RevokeToken asks before a token ends.
-func (p *page) RevokeToken(t belfry.Token) confirm {
+func (p *page) RevokeToken(t access.Token) confirm {
 	cmd := p.Command("DELETE", fmt.Sprintf("/v1/tokens/%d", t.ID), "", "token", "revoke", strconv.FormatInt(t.ID, 10))
 	c := confirm{
 		ID: fmt.Sprintf("revoke-%d", t.ID), Button: "Revoke", Danger: true, Title: "Revoke the token " + t.Name + "?",

@@ -14,9 +14,15 @@ import (
 	"testing"
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/access"
 	"github.com/belfry-run/belfry/config"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/job"
+	"github.com/belfry-run/belfry/monitor"
+	"github.com/belfry-run/belfry/schedule"
+	"github.com/belfry-run/belfry/task"
 	"github.com/belfry-run/belfry/ui/internal/browser"
+	"github.com/belfry-run/belfry/view"
 )
 
 //go:embed testdata/person.js
@@ -132,27 +138,27 @@ func busySite(t *testing.T) *site {
 		}
 	}))
 	t.Cleanup(target.Close)
-	task := func(name, shell string) {
-		must(s.CreateTask(ctx, belfry.Task{Name: name, Kind: belfry.KindCommand, Command: &belfry.Command{Shell: shell}, Retry: belfry.Retry{MaxAttempts: 1}}))(s)
+	tk := func(name, shell string) {
+		must(s.CreateTask(ctx, task.Task{Name: name, Kind: task.KindCommand, Command: &task.Command{Shell: shell}, Retry: task.Retry{MaxAttempts: 1}}))(s)
 	}
 	every := func(name, task string, d time.Duration) {
-		must(s.CreateSchedule(ctx, belfry.Schedule{Name: name, Task: task, Rules: []belfry.Rule{{Every: belfry.Duration(d)}}, Overlap: belfry.OverlapAllow}))(s)
+		must(s.CreateSchedule(ctx, schedule.Schedule{Name: name, Task: task, Rules: []schedule.Rule{{Every: core.Duration(d)}}, Overlap: schedule.OverlapAllow}))(s)
 	}
-	task("quick", "echo done")
-	task("slow", "sleep 2")
-	task("faulty", "echo it cannot >&2; exit 3")
-	task("talks", "i=0; while [ $i -lt 4000 ]; do echo line $i; i=$((i+1)); sleep 0.3; done")
+	tk("quick", "echo done")
+	tk("slow", "sleep 2")
+	tk("faulty", "echo it cannot >&2; exit 3")
+	tk("talks", "i=0; while [ $i -lt 4000 ]; do echo line $i; i=$((i+1)); sleep 0.3; done")
 	every("quick", "quick", time.Second)
 	every("slow", "slow", 3*time.Second)
 	every("faulty", "faulty", 2*time.Second)
-	must(s.CreateTask(ctx, belfry.Task{Name: "round", Cycle: &belfry.Cycle{Members: []belfry.Member{{Task: "quick"}, {Task: "slow"}}}}))(s)
+	must(s.CreateTask(ctx, task.Task{Name: "round", Cycle: &task.Cycle{Members: []task.Member{{Task: "quick"}, {Task: "slow"}}}}))(s)
 	every("round", "round", 4*time.Second)
 	for i := range 3 {
-		must(s.CreateMonitor(ctx, belfry.Monitor{Name: fmt.Sprint("web-", i), Every: belfry.Duration(time.Second), Confirm: belfry.Confirm{Failures: 1}, Recover: belfry.Recover{Passes: 1},
-			Check: belfry.Task{HTTP: &belfry.HTTP{URL: target.URL}}}))(s)
+		must(s.CreateMonitor(ctx, monitor.Monitor{Name: fmt.Sprint("web-", i), Every: core.Duration(time.Second), Confirm: monitor.Confirm{Failures: 1}, Recover: monitor.Recover{Passes: 1},
+			Check: task.Task{HTTP: &task.HTTP{URL: target.URL}}}))(s)
 	}
-	must(s.CreateMonitor(ctx, belfry.Monitor{Name: "script", Every: belfry.Duration(2 * time.Second), Confirm: belfry.Confirm{Failures: 1}, Recover: belfry.Recover{Passes: 1},
-		Check: belfry.Task{Kind: belfry.KindCommand, Command: &belfry.Command{Shell: "test $(($(date +%s) / 5 % 2)) = 0"}}}))(s)
+	must(s.CreateMonitor(ctx, monitor.Monitor{Name: "script", Every: core.Duration(2 * time.Second), Confirm: monitor.Confirm{Failures: 1}, Recover: monitor.Recover{Passes: 1},
+		Check: task.Task{Kind: task.KindCommand, Command: &task.Command{Shell: "test $(($(date +%s) / 5 % 2)) = 0"}}}))(s)
 	return s
 }
 
@@ -162,13 +168,13 @@ func (s *site) busyPages() (pages []struct {
 	name, path string
 	says       []string
 	status     int
-	scope      belfry.Scope
+	scope      access.Scope
 }) {
 	s.Helper()
-	jobs := must(s.Enqueue(s.Context(), []belfry.NewJob{{Task: "talks"}}))(s)
+	jobs := must(s.Enqueue(s.Context(), []job.NewJob{{Task: "talks"}}))(s)
 	for cursor := ""; ; {
-		failed := must(s.Jobs(s.Context(), belfry.JobFilter{Task: "faulty", States: []belfry.JobState{belfry.JobFailed}}))(s)
-		down := must(s.Incidents(s.Context(), belfry.IncidentFilter{Monitor: "web-1"}))(s)
+		failed := must(s.Jobs(s.Context(), job.Filter{Task: "faulty", States: []job.State{job.Failed}}))(s)
+		down := must(s.Incidents(s.Context(), view.IncidentFilter{Monitor: "web-1"}))(s)
 		if len(failed.Items) > 0 && len(down.Items) > 0 {
 			break
 		}

@@ -8,14 +8,16 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/access"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/task"
 )
 
 type uploadAPI interface {
-	CreateArtifact(ctx context.Context, a belfry.Artifact) (belfry.Upload, error)
-	ConfirmArtifact(ctx context.Context, namespace, digest string) (belfry.Artifact, error)
-	CreateTask(ctx context.Context, t belfry.Task) (belfry.Task, error)
-	UpdateTask(ctx context.Context, t belfry.Task) (belfry.Task, error)
+	CreateArtifact(ctx context.Context, a task.Artifact) (task.Upload, error)
+	ConfirmArtifact(ctx context.Context, namespace, digest string) (task.Artifact, error)
+	CreateTask(ctx context.Context, t task.Task) (task.Task, error)
+	UpdateTask(ctx context.Context, t task.Task) (task.Task, error)
 }
 
 var uploadRoutes = []route{
@@ -39,7 +41,7 @@ type uploadForm struct {
 }
 
 func newProgram(p *page) error {
-	return uploadForm{arch: belfry.DefaultArch, isolation: string(belfry.DefaultIsolation)}.show(p)
+	return uploadForm{arch: task.DefaultArch, isolation: string(task.DefaultIsolation)}.show(p)
 }
 
 func newVersion(p *page) error {
@@ -51,7 +53,7 @@ func newVersion(p *page) error {
 }
 
 func (f uploadForm) show(p *page) error {
-	if err := p.allow(belfry.ScopeAdmin); err != nil {
+	if err := p.allow(access.ScopeAdmin); err != nil {
 		return err
 	}
 	f.Elsewhere = p.allowUploads()
@@ -83,9 +85,9 @@ func (p *page) allowUploads() string {
 func announceProgram(p *page) error {
 	size, err := strconv.ParseInt(p.r.PostFormValue("size"), 10, 64)
 	if err != nil {
-		return p.tell(nil, belfry.InvalidField("size", p.r.PostFormValue("size"), "is not a number", ""))
+		return p.tell(nil, core.InvalidField("size", p.r.PostFormValue("size"), "is not a number", ""))
 	}
-	up, err := p.api.CreateArtifact(p.r.Context(), belfry.Artifact{Namespace: p.Namespace, SHA256: p.r.PostFormValue("sha256"), Size: size})
+	up, err := p.api.CreateArtifact(p.r.Context(), task.Artifact{Namespace: p.Namespace, SHA256: p.r.PostFormValue("sha256"), Size: size})
 	if up.Link != nil && strings.HasPrefix(up.Link.URL, "/") {
 		up.Link.URL = p.c.prefix + up.Link.URL
 	}
@@ -102,7 +104,7 @@ func confirmProgram(p *page) error {
 func (p *page) tell(v any, err error) error {
 	p.w.Header().Set("Content-Type", "application/json")
 	if err != nil {
-		if belfry.CodeOf(err) == belfry.Unauthorized {
+		if core.CodeOf(err) == core.Unauthorized {
 			return err // as everywhere
 		}
 		p.w.WriteHeader(p.c.opt.Status(err))
@@ -132,10 +134,10 @@ func saveProgram(p *page) error {
 }
 
 // task is what the form describes: of a saved one the bytes alone change.
-func (f uploadForm) task(p *page) (t belfry.Task, err error) {
+func (f uploadForm) task(p *page) (t task.Task, err error) {
 	size, err := strconv.ParseInt(f.size, 10, 64)
 	if err != nil || f.digest == "" {
-		return t, belfry.Errorf(belfry.Invalid, "no program was uploaded").WithHint("choose a file, and let the script of this page send it; without scripts: belfry program push FILE")
+		return t, core.Errorf(core.Invalid, "no program was uploaded").WithHint("choose a file, and let the script of this page send it; without scripts: belfry program push FILE")
 	}
 	if f.Saved != "" {
 		if t, err = p.program(); err != nil {
@@ -144,8 +146,8 @@ func (f uploadForm) task(p *page) (t belfry.Task, err error) {
 		t.Program.SHA256, t.Program.Size, t.Program.Arch = f.digest, size, f.arch
 		return t, nil
 	}
-	return belfry.Task{Namespace: p.Namespace, Name: f.name, Kind: belfry.KindProgram, Program: &belfry.Program{
-		SHA256: f.digest, Size: size, Arch: f.arch, Args: lines(f.args), Network: f.network, MinIsolation: belfry.Isolation(f.isolation),
+	return task.Task{Namespace: p.Namespace, Name: f.name, Kind: task.KindProgram, Program: &task.Program{
+		SHA256: f.digest, Size: size, Arch: f.arch, Args: lines(f.args), Network: f.network, MinIsolation: task.Isolation(f.isolation),
 	}}, nil
 }
 
@@ -162,7 +164,7 @@ func lines(text string) []string {
 
 // Fields are the inputs beside the file.
 func (f uploadForm) Fields() []field {
-	arch := newField("program.arch", "Machine", "select", f.arch, "Found in the file.", f.Err).Among(belfry.Arches...)
+	arch := newField("program.arch", "Machine", "select", f.arch, "Found in the file.", f.Err).Among(task.Arches...)
 	if f.Saved != "" {
 		return []field{arch}
 	}
@@ -171,7 +173,7 @@ func (f uploadForm) Fields() []field {
 		network = "true"
 	}
 	var tiers []string
-	for _, i := range belfry.Isolations {
+	for _, i := range task.Isolations {
 		tiers = append(tiers, string(i))
 	}
 	return []field{
@@ -189,7 +191,7 @@ func (f uploadForm) Sent() (digest string) { return f.digest }
 func (f uploadForm) Size() string { return f.size }
 
 // Most is the largest program.
-func (f uploadForm) Most() int64 { return belfry.MaxArtifact }
+func (f uploadForm) Most() int64 { return task.MaxArtifact }
 
 // UploadCommand is uploading, without this page.
 func (p *page) UploadCommand(f uploadForm) command {

@@ -5,7 +5,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/monitor"
 )
 
 // uptimeBars is the part "uptime": how a target was lately.
@@ -14,7 +15,7 @@ type uptimeBars struct {
 	Ratio  string // up, in words
 	Seen   string // since when, or how much of it was seen; empty when all of it was
 	Days   bool   // a bar is a day
-	P95    belfry.Duration
+	P95    core.Duration
 	Rects  []uptimeRect
 	Width  int
 	Height int
@@ -30,7 +31,7 @@ type uptimeRect struct {
 }
 
 // newUptimeBars are the bars of a monitor that was created at some time.
-func newUptimeBars(b belfry.MonitorBars, created, now time.Time) uptimeBars {
+func newUptimeBars(b monitor.Bars, created, now time.Time) uptimeBars {
 	u := uptimeBars{P95: b.P95, Width: max(len(b.Bars)*uptimeStep-1, 1), Height: uptimeHeight, Ratio: upText(b.Ratio), None: b.Ratio == nil}
 	switch {
 	case u.None:
@@ -56,7 +57,7 @@ func newUptimeBars(b belfry.MonitorBars, created, now time.Time) uptimeBars {
 	return u
 }
 
-func (u *uptimeBars) add(x int, b belfry.UptimeBar, step belfry.Duration) {
+func (u *uptimeBars) add(x int, b monitor.UptimeBar, step core.Duration) {
 	layout := "Mon 2 Jan"
 	if step.D() < 24*time.Hour {
 		layout = "15:04"
@@ -88,7 +89,7 @@ func (u *uptimeBars) add(x int, b belfry.UptimeBar, step belfry.Duration) {
 	}
 }
 
-func seenText(b belfry.UptimeBar) string {
+func seenText(b monitor.UptimeBar) string {
 	if b.Coverage >= allSeen {
 		return ""
 	}

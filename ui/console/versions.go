@@ -6,22 +6,25 @@ import (
 	"net/url"
 	"strconv"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/access"
+	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/internal/textdiff"
+	"github.com/belfry-run/belfry/monitor"
+	"github.com/belfry-run/belfry/view"
 )
 
 type versionAPI interface {
-	PageVersions(ctx context.Context, f belfry.VersionFilter) (belfry.Page[belfry.PageVersion], error)
-	PageVersion(ctx context.Context, namespace, monitor string, seq int64) (belfry.PageVersion, error)
-	AcceptPage(ctx context.Context, namespace, monitor string, seq int64) (belfry.PageVersion, error)
+	PageVersions(ctx context.Context, f view.VersionFilter) (core.Page[monitor.PageVersion], error)
+	PageVersion(ctx context.Context, namespace, monitor string, seq int64) (monitor.PageVersion, error)
+	AcceptPage(ctx context.Context, namespace, monitor string, seq int64) (monitor.PageVersion, error)
 	PageDiff(ctx context.Context, namespace, monitor string, from, to int64) (PageDiff, error)
 	LastChange(ctx context.Context, namespace, monitor string) (PageDiff, error)
 }
 
 // PageDiff is how one version of a page became another.
 type PageDiff struct {
-	From belfry.PageVersion // without its text
-	To   belfry.PageVersion // without its text
+	From monitor.PageVersion // without its text
+	To   monitor.PageVersion // without its text
 	textdiff.Result
 }
 
@@ -34,8 +37,8 @@ var versionRoutes = []route{
 
 type versionsData struct {
 	monitorHead
-	Versions belfry.Page[belfry.PageVersion]
-	One      belfry.PageVersion
+	Versions core.Page[monitor.PageVersion]
+	One      monitor.PageVersion
 	Diff     PageDiff
 	Side     bool // by side
 	Accept   *confirm
@@ -43,16 +46,16 @@ type versionsData struct {
 
 func (p *page) versionsOf(reads ...func() error) (d versionsData, err error) {
 	d.At = "versions"
-	reads = append(reads, get(&d.V, func() (belfry.MonitorView, error) {
+	reads = append(reads, get(&d.V, func() (view.MonitorView, error) {
 		return p.api.Monitor(p.r.Context(), p.Namespace, p.r.PathValue("name"))
 	}))
 	return d, p.together(reads...)
 }
 
 func versionList(p *page) error {
-	var list belfry.Page[belfry.PageVersion]
-	d, err := p.versionsOf(get(&list, func() (belfry.Page[belfry.PageVersion], error) {
-		return p.api.PageVersions(p.r.Context(), belfry.VersionFilter{Paging: belfry.Paging{Cursor: p.Query("cursor")}, Namespace: p.Namespace, Monitor: p.r.PathValue("name")})
+	var list core.Page[monitor.PageVersion]
+	d, err := p.versionsOf(get(&list, func() (core.Page[monitor.PageVersion], error) {
+		return p.api.PageVersions(p.r.Context(), view.VersionFilter{Paging: core.Paging{Cursor: p.Query("cursor")}, Namespace: p.Namespace, Monitor: p.r.PathValue("name")})
 	}))
 	if err != nil {
 		return err
@@ -73,7 +76,7 @@ func versionNumber(text string, fallback int64) (int64, error) {
 	}
 	n, err := strconv.ParseInt(text, 10, 64)
 	if err != nil || n < 1 {
-		return 0, belfry.Errorf(belfry.NotFound, "there is no version %q", text).WithHint("see the list of versions")
+		return 0, core.Errorf(core.NotFound, "there is no version %q", text).WithHint("see the list of versions")
 	}
 	return n, nil
 }
@@ -83,8 +86,8 @@ func versionPage(p *page) error {
 	if err != nil {
 		return err
 	}
-	var one belfry.PageVersion
-	d, err := p.versionsOf(get(&one, func() (belfry.PageVersion, error) {
+	var one monitor.PageVersion
+	d, err := p.versionsOf(get(&one, func() (monitor.PageVersion, error) {
 		return p.api.PageVersion(p.r.Context(), p.Namespace, p.r.PathValue("name"), seq)
 	}))
 	if err != nil {
@@ -129,7 +132,7 @@ func (p *page) DiffViews(d versionsData) []tab {
 }
 
 // DiffLink compares a version with the one before it.
-func (p *page) DiffLink(d versionsData, v belfry.PageVersion) string {
+func (p *page) DiffLink(d versionsData, v monitor.PageVersion) string {
 	if v.Seq <= 1 {
 		return ""
 	}
@@ -137,8 +140,8 @@ func (p *page) DiffLink(d versionsData, v belfry.PageVersion) string {
 }
 
 // accept asks before a version becomes the baseline.
-func (p *page) accept(v belfry.MonitorView, version belfry.PageVersion) *confirm {
-	if version.Baseline || !p.Can(belfry.ScopeOperate) {
+func (p *page) accept(v view.MonitorView, version monitor.PageVersion) *confirm {
+	if version.Baseline || !p.Can(access.ScopeOperate) {
 		return nil
 	}
 	seq := fmt.Sprint(version.Seq)
@@ -151,7 +154,7 @@ func (p *page) accept(v belfry.MonitorView, version belfry.PageVersion) *confirm
 }
 
 // AcceptOf is accept for a version of the list; none where its text is gone.
-func (p *page) AcceptOf(d versionsData, v belfry.PageVersion) *confirm {
+func (p *page) AcceptOf(d versionsData, v monitor.PageVersion) *confirm {
 	if v.Pruned {
 		return nil
 	}

@@ -10,8 +10,9 @@ import (
 
 	"golang.org/x/net/html"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/alert"
 	"github.com/belfry-run/belfry/config"
+	"github.com/belfry-run/belfry/monitor"
 )
 
 // formOf is what a browser would send of the last form that edits something on
@@ -106,7 +107,7 @@ func TestWindowKeepsItsSeconds(t *testing.T) {
 	s := newSite(t)
 	v := s.visitor(s.admin)
 	from := time.Date(2026, 12, 24, 20, 0, 30, 0, time.UTC)
-	must(s.SaveWindow(t.Context(), belfry.Window{Name: "move", From: from, To: from.Add(time.Hour), Zone: "Europe/Sofia"}))(s)
+	must(s.SaveWindow(t.Context(), monitor.Window{Name: "move", From: from, To: from.Add(time.Hour), Zone: "Europe/Sofia"}))(s)
 	v.post("/settings/windows/move", "do", "save", "when", "once", "description", "Moving house", "from", "2026-12-24T22:00", "to", "2026-12-24T23:00", "zone", "Europe/Sofia")
 	if w := must(s.Window(t.Context(), "default", "move"))(s); w.Description != "Moving house" || !w.From.Equal(from) || !w.To.Equal(from.Add(time.Hour)) {
 		t.Errorf("%+v", w)
@@ -227,7 +228,7 @@ func TestAlertRuleIsMadeAndEdited(t *testing.T) {
 	b.Type("#f-remind", "1h")
 	s.sends(b, "button[value=save]", "Alert rule night is saved", "everything tagged core", "after 1 h, at most 10")
 	a := must(s.AlertRule(t.Context(), "default", "night"))(s)
-	if a.Channels[0] != "team" || len(a.On) != len(belfry.DefaultNotices)+1 {
+	if a.Channels[0] != "team" || len(a.On) != len(alert.DefaultNotices)+1 {
 		t.Errorf("%+v", a)
 	}
 	b.Visit(s.url + "/alert-rules/night")

@@ -9,16 +9,18 @@ import (
 	"strings"
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/monitor"
+	"github.com/belfry-run/belfry/view"
 )
 
 type windowAPI interface {
-	SaveWindow(ctx context.Context, d belfry.Window) (belfry.Window, error)
+	SaveWindow(ctx context.Context, d monitor.Window) (monitor.Window, error)
 	DeleteWindow(ctx context.Context, namespace, name string) error
-	Window(ctx context.Context, namespace, name string) (belfry.Window, error)
-	Windows(ctx context.Context, f belfry.DocumentFilter) (belfry.Page[belfry.Window], error)
-	WindowNext(ctx context.Context, namespace, name string, from time.Time, n int) ([]belfry.ActiveWindow, error)
-	PreviewWindow(ctx context.Context, d belfry.Window, from time.Time, n int) ([]belfry.ActiveWindow, error)
+	Window(ctx context.Context, namespace, name string) (monitor.Window, error)
+	Windows(ctx context.Context, f view.DocumentFilter) (core.Page[monitor.Window], error)
+	WindowNext(ctx context.Context, namespace, name string, from time.Time, n int) ([]monitor.ActiveWindow, error)
+	PreviewWindow(ctx context.Context, d monitor.Window, from time.Time, n int) ([]monitor.ActiveWindow, error)
 }
 
 var windowRoutes = []route{
@@ -33,13 +35,13 @@ var windowRoutes = []route{
 const windowTimes = 5 // that are shown of one that is edited
 
 type windowRow struct {
-	belfry.Window
-	Next *belfry.ActiveWindow
+	monitor.Window
+	Next *monitor.ActiveWindow
 	Now  bool // it holds
 }
 
 type windowsData struct {
-	Page belfry.Page[belfry.Window]
+	Page core.Page[monitor.Window]
 	Rows []windowRow
 }
 
@@ -68,7 +70,7 @@ func windowList(p *page) error {
 }
 
 // WindowFor is what a window is about.
-func (p *page) WindowFor(w belfry.Window) string {
+func (p *page) WindowFor(w monitor.Window) string {
 	var parts []string
 	if len(w.Monitors) > 0 {
 		parts = append(parts, strings.Join(w.Monitors, ", "))
@@ -83,7 +85,7 @@ func (p *page) WindowFor(w belfry.Window) string {
 }
 
 // WindowWhen is when it holds, in words.
-func (p *page) WindowWhen(w belfry.Window) string {
+func (p *page) WindowWhen(w monitor.Window) string {
 	if len(w.Rules) == 0 {
 		return "once"
 	}
@@ -160,7 +162,7 @@ type windowData struct {
 	form
 	Name string
 	Zone string
-	Next []belfry.ActiveWindow
+	Next []monitor.ActiveWindow
 	Seen bool // next was asked for
 }
 
@@ -198,7 +200,7 @@ func editWindow(p *page) error {
 }
 
 // windowValues are what the form shows of a window.
-func windowValues(w belfry.Window) url.Values {
+func windowValues(w monitor.Window) url.Values {
 	values := documentOf(w).values(inputsOf(windowGroups(false)))
 	values = versioned(values, w)
 	values.Set("when", windowOnce)
@@ -218,7 +220,7 @@ func windowValues(w belfry.Window) url.Values {
 
 // readWindow makes a window of a form and of what was saved. What belongs to
 // another way to say when it holds is not kept.
-func (p *page) readWindow(doc jsonThing, name string, form url.Values) (w belfry.Window, err error) {
+func (p *page) readWindow(doc jsonThing, name string, form url.Values) (w monitor.Window, err error) {
 	err = doc.read(inputsOf(windowGroups(name == "")), form)
 	when, days, at := form.Get("when"), form["days"], strings.TrimSpace(form.Get("at"))
 	for _, own := range []string{"when", "days", "at"} {
@@ -251,7 +253,7 @@ func (p *page) readWindow(doc jsonThing, name string, form url.Values) (w belfry
 func weeklyCron(days []string, at string) (string, error) {
 	t, err := time.Parse("15:04", at)
 	if err != nil {
-		return "", belfry.InvalidField("at", at, "is not a time of day", "such as 22:00")
+		return "", core.InvalidField("at", at, "is not a time of day", "such as 22:00")
 	}
 	var codes []string
 	for _, d := range weekdays {
@@ -260,7 +262,7 @@ func weeklyCron(days []string, at string) (string, error) {
 		}
 	}
 	if len(codes) == 0 {
-		return "", belfry.InvalidField("days", "", "is missing", "on which days does it begin?")
+		return "", core.InvalidField("days", "", "is missing", "on which days does it begin?")
 	}
 	return fmt.Sprintf("%d %d * * %s", t.Minute(), t.Hour(), strings.Join(codes, ",")), nil
 }
@@ -292,7 +294,7 @@ func saveWindow(p *page) error {
 		_, err = p.api.SaveWindow(p.expecting(), w)
 	}
 	if err != nil {
-		e, shown := meanwhile(p, err, "window", name, p.Link("settings", "windows", name), w, func() (belfry.Window, error) { return p.api.Window(ctx, p.Namespace, name) })
+		e, shown := meanwhile(p, err, "window", name, p.Link("settings", "windows", name), w, func() (monitor.Window, error) { return p.api.Window(ctx, p.Namespace, name) })
 		d := p.windowForm(name, p.r.PostForm, shown)
 		d.edit = e
 		return p.again("window", d, err)

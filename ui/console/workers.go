@@ -9,13 +9,15 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/job"
+	"github.com/belfry-run/belfry/task"
 )
 
 type workerAPI interface {
-	Workers(ctx context.Context, ended bool) ([]belfry.WorkerState, error)
+	Workers(ctx context.Context, ended bool) ([]job.WorkerState, error)
 	DrainWorker(ctx context.Context, session string) error
-	Jobs(ctx context.Context, f belfry.JobFilter) (belfry.Page[belfry.Job], error)
+	Jobs(ctx context.Context, f job.Filter) (core.Page[job.Job], error)
 }
 
 var workerRoutes = []route{
@@ -28,7 +30,7 @@ var workerRoutes = []route{
 const workerJobs = 20
 
 type workersData struct {
-	Workers []belfry.WorkerState
+	Workers []job.WorkerState
 	Ended   bool // they are shown too
 	Slots   map[string]int
 }
@@ -36,7 +38,7 @@ type workersData struct {
 func workerList(p *page) error {
 	d := workersData{Ended: p.Query("ended") != ""}
 	err := p.together(
-		get(&d.Workers, func() ([]belfry.WorkerState, error) { return p.api.Workers(p.r.Context(), d.Ended) }),
+		get(&d.Workers, func() ([]job.WorkerState, error) { return p.api.Workers(p.r.Context(), d.Ended) }),
 		get(&d.Slots, p.queueSlots),
 	)
 	if err != nil {
@@ -46,9 +48,9 @@ func workerList(p *page) error {
 }
 
 type workerData struct {
-	belfry.WorkerState
-	Holds belfry.Page[belfry.Job]
-	Ran   belfry.Page[belfry.Job]
+	job.WorkerState
+	Holds core.Page[job.Job]
+	Ran   core.Page[job.Job]
 	Slots map[string]int
 }
 
@@ -65,24 +67,24 @@ func (p *page) queueSlots() (map[string]int, error) {
 func workerPage(p *page) error {
 	ctx, session := p.r.Context(), p.r.PathValue("session")
 	var d workerData
-	var all []belfry.WorkerState
-	jobs := func(states ...belfry.JobState) func() (belfry.Page[belfry.Job], error) {
-		return func() (belfry.Page[belfry.Job], error) {
-			return p.api.Jobs(ctx, belfry.JobFilter{Namespace: p.Namespace, Session: session, States: states, Paging: belfry.Paging{Limit: workerJobs}})
+	var all []job.WorkerState
+	jobs := func(states ...job.State) func() (core.Page[job.Job], error) {
+		return func() (core.Page[job.Job], error) {
+			return p.api.Jobs(ctx, job.Filter{Namespace: p.Namespace, Session: session, States: states, Paging: core.Paging{Limit: workerJobs}})
 		}
 	}
 	err := p.together(
-		get(&all, func() ([]belfry.WorkerState, error) { return p.api.Workers(ctx, true) }),
+		get(&all, func() ([]job.WorkerState, error) { return p.api.Workers(ctx, true) }),
 		get(&d.Slots, p.queueSlots),
-		get(&d.Holds, jobs(belfry.JobRunning)),
-		get(&d.Ran, jobs(belfry.JobSucceeded, belfry.JobFailed, belfry.JobCanceled)),
+		get(&d.Holds, jobs(job.Running)),
+		get(&d.Ran, jobs(job.Succeeded, job.Failed, job.Canceled)),
 	)
 	if err != nil {
 		return err
 	}
-	i := slices.IndexFunc(all, func(w belfry.WorkerState) bool { return w.Session == session })
+	i := slices.IndexFunc(all, func(w job.WorkerState) bool { return w.Session == session })
 	if i < 0 {
-		return belfry.Errorf(belfry.NotFound, "no worker has the session %s", session).WithHint("it has ended and is not kept any more, or never was; see the list of workers")
+		return core.Errorf(core.NotFound, "no worker has the session %s", session).WithHint("it has ended and is not kept any more, or never was; see the list of workers")
 	}
 	d.WorkerState = all[i]
 	return p.show("worker", d)
@@ -97,11 +99,11 @@ func drainWorker(p *page) error {
 }
 
 // WorkerWord is the word for a worker's chip.
-func (p *page) WorkerWord(w belfry.WorkerState) string { return w.State() }
+func (p *page) WorkerWord(w job.WorkerState) string { return w.State() }
 
 // Twin is what tells a worker from others of a list with the same name: the end
 // of its session. It is empty where the name alone does.
-func (p *page) Twin(all []belfry.WorkerState, w belfry.WorkerState) string {
+func (p *page) Twin(all []job.WorkerState, w job.WorkerState) string {
 	same := 0
 	for _, o := range all {
 		if o.Name == w.Name {
@@ -116,7 +118,7 @@ func (p *page) Twin(all []belfry.WorkerState, w belfry.WorkerState) string {
 
 // WorkerSlots are a worker's queues with its slots in each: its own, or those
 // that the queue has.
-func (p *page) WorkerSlots(w belfry.WorkerState, usual map[string]int) string {
+func (p *page) WorkerSlots(w job.WorkerState, usual map[string]int) string {
 	var parts []string
 	for _, name := range slices.Sorted(maps.Keys(w.Queues)) {
 		text := name
@@ -129,22 +131,22 @@ func (p *page) WorkerSlots(w belfry.WorkerState, usual map[string]int) string {
 }
 
 // WorkerMachine is what it runs on.
-func (p *page) WorkerMachine(w belfry.WorkerState) string {
+func (p *page) WorkerMachine(w job.WorkerState) string {
 	return strings.Trim(w.Has.OS+"/"+w.Has.Arch, "/")
 }
 
 // isolationWords say what the tiers promise.
-var isolationWords = map[belfry.Isolation]string{
-	"":                         "runs no programs",
-	belfry.IsolationNone:       "none: limits and a clean environment, as the worker's own user",
-	belfry.IsolationUser:       "user: a user of its own",
-	belfry.IsolationConfined:   "confined: a user of its own, Landlock and seccomp",
-	belfry.IsolationNamespaces: "namespaces: a root, processes and a network of its own",
-	belfry.IsolationGVisor:     "gvisor: a kernel of its own in user space",
+var isolationWords = map[task.Isolation]string{
+	"":                       "runs no programs",
+	task.IsolationNone:       "none: limits and a clean environment, as the worker's own user",
+	task.IsolationUser:       "user: a user of its own",
+	task.IsolationConfined:   "confined: a user of its own, Landlock and seccomp",
+	task.IsolationNamespaces: "namespaces: a root, processes and a network of its own",
+	task.IsolationGVisor:     "gvisor: a kernel of its own in user space",
 }
 
 // IsolationWords says what a tier promises.
-func (p *page) IsolationWords(i belfry.Isolation) string {
+func (p *page) IsolationWords(i task.Isolation) string {
 	if text, known := isolationWords[i]; known {
 		return text
 	}
@@ -152,18 +154,18 @@ func (p *page) IsolationWords(i belfry.Isolation) string {
 }
 
 // OfferedMemory is what a worker offers to programs that run at once.
-func (p *page) OfferedMemory(h belfry.Has) string {
+func (p *page) OfferedMemory(h task.Has) string {
 	if h.Memory == 0 {
 		return "not bounded"
 	}
-	return belfry.SizeText(h.Memory)
+	return core.SizeText(h.Memory)
 }
 
 // HeldLimits are the limits of programs that hold for all processes of a run together.
-func (p *page) HeldLimits(h belfry.Has) string { return strings.Join(h.Limits, ", ") }
+func (p *page) HeldLimits(h task.Has) string { return strings.Join(h.Limits, ", ") }
 
 // DrainWorker asks before a worker is drained.
-func (p *page) DrainWorker(w belfry.WorkerState) confirm {
+func (p *page) DrainWorker(w job.WorkerState) confirm {
 	cmd := p.Command("POST", "/v1/workers/"+url.PathEscape(w.Session)+"/drain", "", "worker", "drain", w.Session)
 	return confirm{
 		ID: "drain", Button: "Drain", Danger: true, Title: "Drain " + w.Name + "?",
@@ -183,7 +185,7 @@ func (p *page) SessionJobs(session string) string {
 }
 
 // KindNames are kinds in a row.
-func (p *page) KindNames(kinds []belfry.Kind) string {
+func (p *page) KindNames(kinds []task.Kind) string {
 	names := make([]string, len(kinds))
 	for i, k := range kinds {
 		names[i] = string(k)
@@ -195,13 +197,13 @@ func (p *page) KindNames(kinds []belfry.Kind) string {
 type jobRows struct{ Items []jobRow }
 
 type jobRow struct {
-	Job            belfry.Job
+	Job            job.Job
 	Link           string
 	Claimed, Ended moment
 }
 
 // WorkerRows are jobs in a table, or nil for none.
-func (p *page) WorkerRows(jobs []belfry.Job) *jobRows {
+func (p *page) WorkerRows(jobs []job.Job) *jobRows {
 	if len(jobs) == 0 {
 		return nil
 	}

@@ -3,13 +3,14 @@ package console_test
 import (
 	"testing"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/job"
+	"github.com/belfry-run/belfry/task"
 )
 
 func TestWorkerIsDrained(t *testing.T) {
 	s := filledSite(t)
-	w := must(s.OpenSession(t.Context(), belfry.WorkerInfo{Name: "gpu-1", Kinds: []belfry.Kind{belfry.KindProgram}, Queues: map[string]int{"default": 4}, Version: "test",
-		TTL: belfry.MaxSessionTTL, Has: belfry.Has{Labels: map[string]string{"gpu": "true"}, OS: "linux", Arch: "arm64", Isolation: belfry.IsolationConfined}}))(s)
+	w := must(s.OpenSession(t.Context(), job.WorkerInfo{Name: "gpu-1", Kinds: []task.Kind{task.KindProgram}, Queues: map[string]int{"default": 4}, Version: "test",
+		TTL: job.MaxSessionTTL, Has: task.Has{Labels: map[string]string{"gpu": "true"}, OS: "linux", Arch: "arm64", Isolation: task.IsolationConfined}}))(s)
 	b := s.at("/workers")
 	b.Shows("gpu-1", "linux/arm64", "gpu=true", "confined")
 	b.Follow("#worker-" + w.ID + " a")
@@ -53,7 +54,7 @@ func TestQueueIsMadeEditedAndDeleted(t *testing.T) {
 	b.Visit(s.url + "/queues/mail/edit")
 	b.Type("#f-description", "Letters")
 	s.sends(b, "form[action='/queues/mail/edit'] button.main", "Letters")
-	if q := must(s.Queue(t.Context(), "mail"))(s); q.GlobalLimit != 3 || q.Priority != 5 || q.Concurrency != belfry.DefaultConcurrency || q.Description != "Letters" {
+	if q := must(s.Queue(t.Context(), "mail"))(s); q.GlobalLimit != 3 || q.Priority != 5 || q.Concurrency != job.DefaultConcurrency || q.Description != "Letters" {
 		t.Errorf("%+v", q)
 	}
 	opens(b, "delete")

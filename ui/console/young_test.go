@@ -5,22 +5,25 @@ import (
 	"testing"
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/job"
+	"github.com/belfry-run/belfry/monitor"
+	"github.com/belfry-run/belfry/view"
 )
 
 // A monitor of six minutes says since when it is watched, once.
 func TestUptimeOfAYoungMonitor(t *testing.T) {
 	now := time.Date(2026, 11, 23, 20, 37, 0, 0, time.UTC)
 	all := 1.0
-	report := func(created time.Time) belfry.UptimeReport {
-		var r belfry.UptimeReport
+	report := func(created time.Time) view.UptimeReport {
+		var r view.UptimeReport
 		for _, w := range []struct {
 			name string
 			span time.Duration
 		}{{"24h", 24 * time.Hour}, {"7d", 7 * 24 * time.Hour}, {"30d", 30 * 24 * time.Hour}} {
-			u := belfry.UptimeOf([]belfry.Span{{State: belfry.SpanUp, From: created}}, now.Add(-w.span), now, now)
+			u := monitor.UptimeOf([]monitor.Span{{State: monitor.SpanUp, From: created}}, now.Add(-w.span), now, now)
 			u.Ratio = &all
-			r.Spans = append(r.Spans, belfry.UptimeWindow{Name: w.name, Uptime: u})
+			r.Spans = append(r.Spans, view.UptimeWindow{Name: w.name, Uptime: u})
 		}
 		return r
 	}
@@ -47,9 +50,9 @@ func TestUptimeOfAYoungMonitor(t *testing.T) {
 func TestBarsAndChartsBeginWithWhatHasData(t *testing.T) {
 	for _, tt := range []struct {
 		age   time.Duration
-		bars  belfry.BarSpan
+		bars  monitor.BarSpan
 		chart string
-	}{{6 * time.Minute, belfry.BarsDay, "1h"}, {6 * time.Hour, belfry.BarsDay, "24h"}, {30 * 24 * time.Hour, belfry.BarsQuarter, "24h"}} {
+	}{{6 * time.Minute, monitor.BarsDay, "1h"}, {6 * time.Hour, monitor.BarsDay, "24h"}, {30 * 24 * time.Hour, monitor.BarsQuarter, "24h"}} {
 		if bars, chart := barsFor(tt.age), rangeOf("", tt.age).Name; bars != tt.bars || chart != tt.chart {
 			t.Errorf("%v: bars of %s, chart of %s", tt.age, bars, chart)
 		}
@@ -59,7 +62,7 @@ func TestBarsAndChartsBeginWithWhatHasData(t *testing.T) {
 	}
 	now := time.Date(2026, 11, 23, 20, 37, 0, 0, time.UTC)
 	one := 1.0
-	b := belfry.MonitorBars{Monitor: "m", Ratio: &one, Coverage: 0.004, Step: belfry.Duration(30 * time.Minute), Bars: []belfry.UptimeBar{{From: now.Add(-24 * time.Hour)}}}
+	b := monitor.Bars{Monitor: "m", Ratio: &one, Coverage: 0.004, Step: core.Duration(30 * time.Minute), Bars: []monitor.UptimeBar{{From: now.Add(-24 * time.Hour)}}}
 	if u := newUptimeBars(b, now.Add(-6*time.Minute), now); u.Seen != "since 20:31 UTC" || !strings.HasSuffix(u.Label, "last 24 hours: 100 %, 0 outages, since 20:31 UTC") {
 		t.Errorf("%q %q", u.Seen, u.Label)
 	}
@@ -70,7 +73,7 @@ func TestBarsAndChartsBeginWithWhatHasData(t *testing.T) {
 
 // Each fault is printed once: at its field, or above the form.
 func TestFaultsStandOnce(t *testing.T) {
-	err := &belfry.Error{Code: belfry.Invalid, Message: "the queue is not saved", Fields: []belfry.FieldError{{Field: "name", Message: "is missing"}, {Field: "other", Message: "is wrong"}}}
+	err := &core.Error{Code: core.Invalid, Message: "the queue is not saved", Fields: []core.FieldError{{Field: "name", Message: "is missing"}, {Field: "other", Message: "is wrong"}}}
 	p := &page{}
 	above := p.Above(err, []field{newField("name", "Name", "text", "", "", err)})
 	if len(above.Faults) != 1 || above.Faults[0].Field != "other" || above.Hint != "Correct the marked fields." {
@@ -85,10 +88,10 @@ func TestFaultsStandOnce(t *testing.T) {
 }
 
 func TestWorkersOfOneNameAreToldApart(t *testing.T) {
-	worker := func(name, session string) belfry.WorkerState {
-		return belfry.WorkerState{WorkerInfo: belfry.WorkerInfo{Name: name}, Session: session}
+	worker := func(name, session string) job.WorkerState {
+		return job.WorkerState{WorkerInfo: job.WorkerInfo{Name: name}, Session: session}
 	}
-	all := []belfry.WorkerState{worker("vm", "0198aaaa-1111-7000-8000-000000000001"), worker("vm", "0198aaaa-1111-7000-8000-000000000002"), worker("gpu", "0198aaaa-1111-7000-8000-000000000003")}
+	all := []job.WorkerState{worker("vm", "0198aaaa-1111-7000-8000-000000000001"), worker("vm", "0198aaaa-1111-7000-8000-000000000002"), worker("gpu", "0198aaaa-1111-7000-8000-000000000003")}
 	p := &page{}
 	for i, want := range []string{"…00000001", "…00000002", ""} {
 		if got := p.Twin(all, all[i]); got != want {
@@ -98,7 +101,7 @@ func TestWorkersOfOneNameAreToldApart(t *testing.T) {
 }
 
 func TestWorkerSlots(t *testing.T) {
-	w := belfry.WorkerState{WorkerInfo: belfry.WorkerInfo{Queues: map[string]int{"default": 0, "checks": 4, "odd": 0}}}
+	w := job.WorkerState{WorkerInfo: job.WorkerInfo{Queues: map[string]int{"default": 0, "checks": 4, "odd": 0}}}
 	if got := (&page{}).WorkerSlots(w, map[string]int{"default": 10, "checks": 200}); got != "checks 4 · default 10 · odd" {
 		t.Error(got)
 	}
@@ -107,7 +110,7 @@ func TestWorkerSlots(t *testing.T) {
 // The map ends with today where the schedule is, and every day has a cell.
 func TestYearHeatIsOfTheSchedulesZone(t *testing.T) {
 	now := time.Date(2026, 11, 23, 23, 30, 0, 0, time.UTC) // the 24th in Sofia
-	h := yearHeat([]belfry.ScheduleDay{{Day: time.Date(2026, 11, 24, 0, 0, 0, 0, time.UTC), OK: 2}}, "Europe/Sofia", now)
+	h := yearHeat([]view.ScheduleDay{{Day: time.Date(2026, 11, 24, 0, 0, 0, 0, time.UTC), OK: 2}}, "Europe/Sofia", now)
 	last := h.Cells[len(h.Cells)-1]
 	if last.Title != "Tue 24 Nov 2026: 2 succeeded" || last.Level == 0 || !strings.Contains(h.Note, "in Europe/Sofia") {
 		t.Errorf("%+v %s", last, h.Note)

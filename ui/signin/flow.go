@@ -14,7 +14,8 @@ import (
 	"github.com/coreos/go-oidc/v3/oidc"
 	"golang.org/x/oauth2"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/access"
+	"github.com/belfry-run/belfry/core"
 )
 
 // Flow is one way to the provider and back. The browser that began it keeps it,
@@ -29,7 +30,7 @@ type Flow struct {
 type Person struct {
 	Name   string         // as tokens are called
 	Groups []string       // as the provider names them
-	Grants []belfry.Grant // at least one
+	Grants []access.Grant // at least one
 }
 
 // Begin answers where to send somebody, who comes back to redirect.
@@ -57,7 +58,7 @@ func (p *Provider) Finish(ctx context.Context, f Flow, redirect string, answer u
 	case p.calls <- struct{}{}:
 		defer func() { <-p.calls }()
 	default:
-		return Person{}, refuse(belfry.Unavailable, nil, "try again in a few seconds", "too many people sign in just now")
+		return Person{}, refuse(core.Unavailable, nil, "try again in a few seconds", "too many people sign in just now")
 	}
 	e, err := p.find(ctx)
 	if err != nil {
@@ -85,20 +86,20 @@ func (p *Provider) Finish(ctx context.Context, f Flow, redirect string, answer u
 func (p *Provider) checkAnswer(f Flow, answer url.Values) error {
 	state := answer.Get("state")
 	if f.State == "" || f.Nonce == "" || f.Verifier == "" || subtle.ConstantTimeCompare([]byte(state), []byte(f.State)) != 1 {
-		return refuse(belfry.Unauthorized, nil, "begin again, and end it in the same browser within ten minutes",
+		return refuse(core.Unauthorized, nil, "begin again, and end it in the same browser within ten minutes",
 			"this answer belongs to no sign-in that was begun here")
 	}
 	if iss := answer.Get("iss"); iss != "" && iss != p.opt.Issuer { // RFC 9207
-		return refuse(belfry.Unauthorized, nil, "begin again", "this answer comes from another provider, %q", brief(iss))
+		return refuse(core.Unauthorized, nil, "begin again", "this answer comes from another provider, %q", brief(iss))
 	}
 	switch code := answer.Get("error"); {
 	case code == "access_denied":
-		return refuse(belfry.Forbidden, nil, "ask whoever looks after it", "%s did not let you in%s", p.host, described(answer))
+		return refuse(core.Forbidden, nil, "ask whoever looks after it", "%s did not let you in%s", p.host, described(answer))
 	case code != "":
-		return refuse(belfry.Unauthorized, nil, "begin again; if it stays, an operator compares the client's settings at the provider with oidc_*",
+		return refuse(core.Unauthorized, nil, "begin again; if it stays, an operator compares the client's settings at the provider with oidc_*",
 			"%s refused: %q%s", p.host, brief(code), described(answer))
 	case answer.Get("code") == "":
-		return refuse(belfry.Unauthorized, nil, "begin again", "%s sent no code", p.host)
+		return refuse(core.Unauthorized, nil, "begin again", "%s sent no code", p.host)
 	}
 	return nil
 }
@@ -115,16 +116,16 @@ func (p *Provider) exchange(ctx context.Context, e *endpoint, f Flow, redirect, 
 	if p.opt.Secret != nil {
 		var err error
 		if secret, err = p.opt.Secret(); err != nil {
-			return nil, refuse(belfry.Internal, err, "the server's log says more", "the secret for %s cannot be read", p.host)
+			return nil, refuse(core.Internal, err, "the server's log says more", "the secret for %s cannot be read", p.host)
 		}
 	}
 	token, err := p.config(e, redirect, secret).Exchange(ctx, code, oauth2.VerifierOption(f.Verifier))
 	var refused *oauth2.RetrieveError
 	switch {
 	case errors.As(err, &refused) && refused.ErrorCode == "invalid_grant":
-		return nil, refuse(belfry.Unauthorized, err, "begin again", "%s does not know this code: it was used before, or is too old", p.host)
+		return nil, refuse(core.Unauthorized, err, "begin again", "%s does not know this code: it was used before, or is too old", p.host)
 	case errors.As(err, &refused) && refused.ErrorCode != "":
-		return nil, refuse(belfry.Unauthorized, err, "an operator compares the client's settings at the provider with oidc_*",
+		return nil, refuse(core.Unauthorized, err, "an operator compares the client's settings at the provider with oidc_*",
 			"%s refused this node: %q", p.host, brief(refused.ErrorCode))
 	case err != nil:
 		return nil, p.unreachable(err)
@@ -137,7 +138,7 @@ const ahead = 5 * time.Minute
 
 func (p *Provider) verify(ctx context.Context, e *endpoint, f Flow, raw string) (*oidc.IDToken, error) {
 	clock := func(cause error, format string, args ...any) error {
-		return refuse(belfry.Unauthorized, cause, "begin again; if it stays, the clock of this node or of the provider is wrong, and an operator sets it, such as with NTP",
+		return refuse(core.Unauthorized, cause, "begin again; if it stays, the clock of this node or of the provider is wrong, and an operator sets it, such as with NTP",
 			format, args...)
 	}
 	now := p.opt.Now()
@@ -170,7 +171,7 @@ func (p *Provider) verify(ctx context.Context, e *endpoint, f Flow, raw string) 
 func instant(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05 UTC") }
 
 func (p *Provider) unbelievable(err error) error {
-	return refuse(belfry.Unauthorized, err, "begin again; if it stays, the server's log says why", "what %s said cannot be believed", p.host)
+	return refuse(core.Unauthorized, err, "begin again; if it stays, the server's log says why", "what %s said cannot be believed", p.host)
 }
 
 // claims is what the ID token says of somebody. Some providers tell groups, or
@@ -212,14 +213,14 @@ func (p *Provider) person(claims map[string]any) (Person, error) {
 	who.Name, _ = claims[p.opt.NameClaim].(string)
 	switch {
 	case who.Name == "":
-		return who, refuse(belfry.Forbidden, nil, "an operator chooses another oidc_name_claim, or adds what it needs to oidc_scopes",
+		return who, refuse(core.Forbidden, nil, "an operator chooses another oidc_name_claim, or adds what it needs to oidc_scopes",
 			"%s does not say who you are: it sends no %q", p.host, p.opt.NameClaim)
 	case p.opt.NameClaim == "email" && slices.Contains([]any{false, "false"}, claims["email_verified"]):
-		return who, refuse(belfry.Forbidden, nil, "confirm it there, and begin again", "%s has not verified the address %q", p.host, brief(who.Name))
+		return who, refuse(core.Forbidden, nil, "confirm it there, and begin again", "%s has not verified the address %q", p.host, brief(who.Name))
 	}
 	who.Grants = p.opt.Admission.Grants(who.Groups)
 	if len(who.Grants) == 0 {
-		return who, refuse(belfry.Forbidden, nil, "an operator lets a group in with oidc_groups, or everybody with oidc_default",
+		return who, refuse(core.Forbidden, nil, "an operator lets a group in with oidc_groups, or everybody with oidc_default",
 			"you are %s, and %s", brief(who.Name), inGroups(who.Groups))
 	}
 	return who, nil

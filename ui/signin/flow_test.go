@@ -11,7 +11,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/access"
+	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/ui/internal/idp"
 	"github.com/belfry-run/belfry/ui/signin"
 )
@@ -23,7 +24,7 @@ func newProvider(t *testing.T, s *idp.Server, change ...func(*signin.Options)) *
 	t.Helper()
 	o := signin.Options{
 		Issuer: s.URL, ClientID: idp.ClientID, Secret: func() (string, error) { return idp.Secret, nil },
-		Admission: belfry.Admission{Groups: map[string][]belfry.Grant{"ops": {{Namespace: "*", Scope: belfry.ScopeAdmin}}}},
+		Admission: access.Admission{Groups: map[string][]access.Grant{"ops": {{Namespace: "*", Scope: access.ScopeAdmin}}}},
 		Logger:    slog.New(slog.DiscardHandler),
 	}
 	for _, fn := range change {
@@ -117,7 +118,7 @@ func TestAttacks(t *testing.T) {
 	tests := map[string]struct {
 		provider func(*idp.Server)
 		browser  func(*signin.Flow, url.Values)
-		code     belfry.Code
+		code     core.Code
 		says     string // to people
 		because  string // to the log
 		asked    bool   // whether a code may have been spent
@@ -157,18 +158,18 @@ func TestAttacks(t *testing.T) {
 			says: "cannot be believed", because: "different provider", asked: true},
 		"user info of another": {provider: func(s *idp.Server) { s.Info = ann("sub", "2"); delete(s.Claims, "groups") },
 			says: "cannot be believed", because: `told of "2"`, asked: true},
-		"denied": {provider: func(s *idp.Server) { s.Deny = true }, code: belfry.Forbidden, says: `did not let you in, because of "not today <b>"`},
-		"no group fits": {provider: func(s *idp.Server) { s.Claims["groups"] = []string{"a", "b"} }, code: belfry.Forbidden,
+		"denied": {provider: func(s *idp.Server) { s.Deny = true }, code: core.Forbidden, says: `did not let you in, because of "not today <b>"`},
+		"no group fits": {provider: func(s *idp.Server) { s.Claims["groups"] = []string{"a", "b"} }, code: core.Forbidden,
 			says: "none of your groups may use this node: a, b", asked: true},
-		"no groups": {provider: func(s *idp.Server) { delete(s.Claims, "groups") }, code: belfry.Forbidden, says: "names no group of yours", asked: true},
-		"no name":   {provider: func(s *idp.Server) { delete(s.Claims, "email") }, code: belfry.Forbidden, says: `sends no "email"`, asked: true},
-		"somebody else's address": {provider: func(s *idp.Server) { s.Claims["email_verified"] = false }, code: belfry.Forbidden,
+		"no groups": {provider: func(s *idp.Server) { delete(s.Claims, "groups") }, code: core.Forbidden, says: "names no group of yours", asked: true},
+		"no name":   {provider: func(s *idp.Server) { delete(s.Claims, "email") }, code: core.Forbidden, says: `sends no "email"`, asked: true},
+		"somebody else's address": {provider: func(s *idp.Server) { s.Claims["email_verified"] = false }, code: core.Forbidden,
 			says: "has not verified", asked: true},
 		"user info says it is not verified": {provider: func(s *idp.Server) {
 			s.Claims = map[string]any{"email": "ann@example.com"}
 			s.Info = ann("email_verified", "false")
 		},
-			code: belfry.Forbidden, says: "has not verified", asked: true},
+			code: core.Forbidden, says: "has not verified", asked: true},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -177,10 +178,10 @@ func TestAttacks(t *testing.T) {
 				tt.provider(s)
 			}
 			if tt.code == "" {
-				tt.code = belfry.Unauthorized
+				tt.code = core.Unauthorized
 			}
 			who, err := walk(t, newProvider(t, s), tt.browser)
-			if belfry.CodeOf(err) != tt.code || !strings.Contains(err.Error(), tt.says) || !strings.Contains(signin.Cause(err), tt.because) {
+			if core.CodeOf(err) != tt.code || !strings.Contains(err.Error(), tt.says) || !strings.Contains(signin.Cause(err), tt.because) {
 				t.Errorf("%+v %v, because of %v", who, err, signin.Cause(err))
 			}
 			if (s.Tokens > 0) != tt.asked {
@@ -198,7 +199,7 @@ func TestCodeCountsOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err := walk(t, p, func(_ *signin.Flow, a url.Values) { a.Set("code", old) })
-	if belfry.CodeOf(err) != belfry.Unauthorized || !strings.Contains(err.Error(), "used before") {
+	if core.CodeOf(err) != core.Unauthorized || !strings.Contains(err.Error(), "used before") {
 		t.Error(err)
 	}
 }
@@ -219,11 +220,11 @@ func TestProviderThatIsDownIsFoundLater(t *testing.T) {
 		_, _, err := p.Begin(t.Context(), redirect)
 		return err
 	}
-	if err := begin(); belfry.CodeOf(err) != belfry.Unavailable || strings.Contains(err.Error(), "lunch") || !strings.Contains(signin.Cause(err), "lunch") {
+	if err := begin(); core.CodeOf(err) != core.Unavailable || strings.Contains(err.Error(), "lunch") || !strings.Contains(signin.Cause(err), "lunch") {
 		t.Errorf("%v, because of %v", err, signin.Cause(err))
 	}
 	s.Set(func(s *idp.Server) { s.Down = false })
-	if err := begin(); belfry.CodeOf(err) != belfry.Unavailable {
+	if err := begin(); core.CodeOf(err) != core.Unavailable {
 		t.Errorf("asked again at once: %v", err)
 	}
 	now = now.Add(3 * time.Second)
@@ -235,7 +236,7 @@ func TestProviderThatIsDownIsFoundLater(t *testing.T) {
 func TestProviderThatCallsItselfOtherwise(t *testing.T) {
 	s := idp.New(t)
 	p := newProvider(t, s, func(o *signin.Options) { o.Issuer += "/" })
-	if _, _, err := p.Begin(t.Context(), redirect); belfry.CodeOf(err) != belfry.Unavailable || !strings.Contains(err.Error(), s.URL) || !strings.Contains(err.Error(), "last slash") {
+	if _, _, err := p.Begin(t.Context(), redirect); core.CodeOf(err) != core.Unavailable || !strings.Contains(err.Error(), s.URL) || !strings.Contains(err.Error(), "last slash") {
 		t.Error(err)
 	}
 }

@@ -14,7 +14,8 @@ import (
 	"github.com/coreos/go-oidc/v3/oidc"
 	"golang.org/x/oauth2"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/access"
+	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/internal/exchange"
 	"github.com/belfry-run/belfry/internal/patience"
 )
@@ -30,7 +31,7 @@ type Options struct {
 	Scopes      []string // to ask for; default: openid, profile, email
 	NameClaim   string   // who somebody is, for the audit; default: email
 	GroupsClaim string   // default: groups
-	Admission   belfry.Admission
+	Admission   access.Admission
 
 	Logger *slog.Logger     // default: the default logger
 	Now    func() time.Time // default: time.Now
@@ -155,7 +156,7 @@ func (p *Provider) discover(ctx context.Context) (*endpoint, error) {
 	found, err := oidc.NewProvider(ctx, p.opt.Issuer)
 	var other *oidc.IssuerMismatchError
 	if errors.As(err, &other) {
-		return nil, refuse(belfry.Unavailable, err, "if it is the same, an operator writes it into oidc_issuer exactly so, to the last slash",
+		return nil, refuse(core.Unavailable, err, "if it is the same, an operator writes it into oidc_issuer exactly so, to the last slash",
 			"the provider at %s calls itself %q", p.host, brief(other.Discovered))
 	}
 	if err != nil {
@@ -173,7 +174,7 @@ func (p *Provider) discover(ctx context.Context) (*endpoint, error) {
 	})}
 	for _, address := range []string{e.AuthURL, e.TokenURL, says.Keys} {
 		if !Confidential(address) {
-			return nil, refuse(belfry.Unavailable, nil, "an operator sees to the provider's settings",
+			return nil, refuse(core.Unavailable, nil, "an operator sees to the provider's settings",
 				"the provider at %s names the address %q, which is not https", p.host, brief(address))
 		}
 	}
@@ -186,14 +187,14 @@ func (p *Provider) discover(ctx context.Context) (*endpoint, error) {
 }
 
 func (p *Provider) unreachable(err error) error {
-	return refuse(belfry.Unavailable, err, "try again in a minute, or sign in with a token; the server's log says more",
+	return refuse(core.Unavailable, err, "try again in a minute, or sign in with a token; the server's log says more",
 		"the provider at %s cannot be asked just now", p.host)
 }
 
 // refuse says to people what went wrong. The cause is for the log alone: it may
 // hold what foreigners wrote, or addresses that are nobody's business.
-func refuse(code belfry.Code, cause error, hint, format string, args ...any) error {
-	e := belfry.Errorf(code, format, args...).WithHint("%s", hint)
+func refuse(code core.Code, cause error, hint, format string, args ...any) error {
+	e := core.Errorf(code, format, args...).WithHint("%s", hint)
 	e.Err = cause
 	return e
 }
@@ -209,7 +210,7 @@ func Cause(err error) string {
 
 // brief bounds what somebody else wrote.
 func brief(text string) string {
-	text, _ = belfry.CleanText(text, 500)
+	text, _ = core.CleanText(text, 500)
 	return text
 }
 

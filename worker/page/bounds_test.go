@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/task"
 )
 
 func rep(text string, size int) string { return strings.Repeat(text, size/len(text)) }
@@ -62,7 +62,7 @@ func TestHostilePagesAreBounded(t *testing.T) {
 		"combining marks":           "a" + rep("\u0301", 2*mb),
 		"what the rules do not end": rep("a", 2*mb) + rep("b", 2*mb),
 	}
-	checks := map[string]belfry.PageCheck{
+	checks := map[string]task.PageCheck{
 		"whole":      {Ignore: []string{"ab", `(?:[a-z0-9 ]{1,80}){1,5}!`}, Mask: []string{"numbers", "dates"}},
 		"everything": {CSS: "*", KeepMarkup: true},
 		"looks far":  {CSS: "* * * * * * * .none, * ~ * ~ * ~ * ~ .none, p:nth-last-child(2), :has(.none), div:contains('none')"},
@@ -80,7 +80,7 @@ func TestHostilePagesAreBounded(t *testing.T) {
 				if err != nil && !errors.As(err, new(tooComplex)) && !errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, errTooManySteps) {
 					t.Error(err)
 				}
-				if len(out.seen.Text) > belfry.MaxPageText {
+				if len(out.seen.Text) > task.MaxPageText {
 					t.Errorf("%d bytes of text", len(out.seen.Text))
 				}
 				t.Logf("%v, %d matches, %d MB in use, %d MB allocated", err, out.seen.Matches, after.HeapInuse>>20, (after.TotalAlloc-before.TotalAlloc)>>20)

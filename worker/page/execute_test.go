@@ -10,20 +10,23 @@ import (
 	"testing"
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/job"
+	"github.com/belfry-run/belfry/schedule"
+	"github.com/belfry-run/belfry/task"
 	"github.com/belfry-run/belfry/worker"
 )
 
-func run(t *testing.T, g belfry.PageCheck, trigger belfry.Trigger) *worker.Run {
+func run(t *testing.T, g task.PageCheck, trigger schedule.Trigger) *worker.Run {
 	t.Helper()
-	return &worker.Run{Job: &belfry.Job{ID: 1, Trigger: trigger}, Task: new(task(g)), Lease: 2, Log: io.Discard}
+	return &worker.Run{Job: &job.Job{ID: 1, Trigger: trigger}, Task: new(pageTask(g)), Lease: 2, Log: io.Discard}
 }
 
 func TestACheckEndsWithWhatItSaw(t *testing.T) {
 	t.Parallel()
 	url := serve(t, func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "no", http.StatusNotFound) })
-	f := executor(t).Execute(t.Context(), run(t, belfry.PageCheck{URL: url}, belfry.TriggerCheck))
-	if f.Outcome != belfry.OutcomeOK || f.Check == nil || f.Check.Code != belfry.CodeStatus || f.Output != nil || f.JobID != 1 || f.Lease != 2 {
+	f := executor(t).Execute(t.Context(), run(t, task.PageCheck{URL: url}, job.TriggerCheck))
+	if f.Outcome != job.OutcomeOK || f.Check == nil || f.Check.Code != task.CodeStatus || f.Output != nil || f.JobID != 1 || f.Lease != 2 {
 		t.Errorf("%+v", f)
 	}
 }
@@ -34,24 +37,24 @@ func TestAPlainJobEndsWithTheText(t *testing.T) {
 		_, _ = io.WriteString(w, "<p>"+strings.Repeat("<b>&lt;&amp;", 3)+strings.Repeat("é ", 300_000))
 	})
 	e := executor(t)
-	f := e.Execute(t.Context(), run(t, belfry.PageCheck{URL: url, CSS: "p"}, belfry.TriggerEnqueue))
+	f := e.Execute(t.Context(), run(t, task.PageCheck{URL: url, CSS: "p"}, job.TriggerEnqueue))
 	var out struct {
 		Outcome, Digest, Text string
 		Matches               int
 		Cut                   bool
 	}
-	if err := json.Unmarshal(f.Output, &out); err != nil || f.Outcome != belfry.OutcomeOK || f.Check != nil {
+	if err := json.Unmarshal(f.Output, &out); err != nil || f.Outcome != job.OutcomeOK || f.Check != nil {
 		t.Fatal(err, f)
 	}
 	if out.Outcome != "seen" || out.Matches != 1 || len(out.Text) > 256<<10 || !out.Cut || !strings.HasPrefix(out.Text, "<&<&<&é") || len(out.Digest) != 64 {
 		t.Errorf("%d bytes of text, %+v", len(out.Text), out.Outcome)
 	}
-	f = e.Execute(t.Context(), run(t, belfry.PageCheck{URL: url, CSS: ".no"}, belfry.TriggerEnqueue))
-	if f.Outcome != belfry.OutcomeError || f.NoRetry || !strings.Contains(f.Error, "finds nothing") {
+	f = e.Execute(t.Context(), run(t, task.PageCheck{URL: url, CSS: ".no"}, job.TriggerEnqueue))
+	if f.Outcome != job.OutcomeError || f.NoRetry || !strings.Contains(f.Error, "finds nothing") {
 		t.Errorf("%+v", f)
 	}
-	f = e.Execute(t.Context(), run(t, belfry.PageCheck{URL: url, CSS: "p["}, belfry.TriggerEnqueue))
-	if f.Outcome != belfry.OutcomeError || !f.NoRetry || !strings.Contains(f.Error, "page.css") {
+	f = e.Execute(t.Context(), run(t, task.PageCheck{URL: url, CSS: "p["}, job.TriggerEnqueue))
+	if f.Outcome != job.OutcomeError || !f.NoRetry || !strings.Contains(f.Error, "page.css") {
 		t.Errorf("%+v", f)
 	}
 }
@@ -69,15 +72,15 @@ func TestALookThatIsEndedByUsSaysNothingOfThePage(t *testing.T) {
 	for _, cause := range []error{worker.ErrCanceled, worker.ErrShutdown, worker.ErrLost} {
 		ctx, cancel := context.WithCancelCause(t.Context())
 		go func() { <-asked; cancel(cause) }()
-		f := e.Execute(ctx, run(t, belfry.PageCheck{URL: url}, belfry.TriggerCheck))
-		if f.Outcome == belfry.OutcomeOK || f.Check != nil {
+		f := e.Execute(ctx, run(t, task.PageCheck{URL: url}, job.TriggerCheck))
+		if f.Outcome == job.OutcomeOK || f.Check != nil {
 			t.Errorf("%v: %+v", cause, f)
 		}
 	}
 	ctx, cancel := context.WithTimeoutCause(t.Context(), 50*time.Millisecond, worker.ErrTimeout)
 	defer cancel()
-	f := e.Execute(ctx, run(t, belfry.PageCheck{URL: url}, belfry.TriggerCheck))
-	if f.Outcome != belfry.OutcomeOK || f.Check == nil || f.Check.Code != belfry.CodeFirstByte {
+	f := e.Execute(ctx, run(t, task.PageCheck{URL: url}, job.TriggerCheck))
+	if f.Outcome != job.OutcomeOK || f.Check == nil || f.Check.Code != task.CodeFirstByte {
 		t.Errorf("%+v", f)
 	}
 }
@@ -86,16 +89,16 @@ func TestConditionsAreJudged(t *testing.T) {
 	t.Parallel()
 	url := serve(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "<p>10</p>") })
 	e := executor(t)
-	page := task(belfry.PageCheck{URL: url, CSS: "p"})
+	page := pageTask(task.PageCheck{URL: url, CSS: "p"})
 	page.Conditions, page.Warnings = []string{"int(text) < 20", "elements == 1"}, []string{`header('Content-Type') startsWith 'text/'`}
-	if m := e.Measure(t.Context(), page); m.Outcome != belfry.CheckOK || len(m.Conditions) != 3 {
+	if m := e.Measure(t.Context(), page); m.Outcome != task.CheckOK || len(m.Conditions) != 3 {
 		t.Errorf("%+v", m)
 	}
 	page.Warnings = append(page.Warnings, "int(text) < 5")
-	want(t, e.Measure(t.Context(), page), belfry.CheckDegraded, belfry.CodeAssertion)
+	want(t, e.Measure(t.Context(), page), task.CheckDegraded, task.CodeAssertion)
 	page.Conditions = append(page.Conditions, "int(text) > 10")
 	m := e.Measure(t.Context(), page)
-	want(t, m, belfry.CheckFail, belfry.CodeAssertion)
+	want(t, m, task.CheckFail, task.CodeAssertion)
 	if m.Snapshot == nil || m.Page == nil || !strings.Contains(m.Message, "int(text) > 10") {
 		t.Errorf("%+v", m)
 	}
@@ -107,25 +110,25 @@ func TestAPreviewShowsItsWork(t *testing.T) {
 		_, _ = io.WriteString(w, strings.Repeat("<li>one <i class=ad>buy</i> seen 12 times", 20)+"<li>"+strings.Repeat("long ", 1000))
 	})
 	e := executor(t)
-	p := e.Preview(t.Context(), task(belfry.PageCheck{URL: url, CSS: "li", IgnoreCSS: []string{".ad"}, Ignore: []string{"seen"}, Mask: []string{"numbers"}}))
-	if p.Outcome != belfry.CheckOK || p.Page.Matches != 21 || len(p.First) != 10 || p.First[0] != "one seen 12 times" || !strings.HasPrefix(p.Page.Text, "one # times\none # times") {
+	p := e.Preview(t.Context(), pageTask(task.PageCheck{URL: url, CSS: "li", IgnoreCSS: []string{".ad"}, Ignore: []string{"seen"}, Mask: []string{"numbers"}}))
+	if p.Outcome != task.CheckOK || p.Page.Matches != 21 || len(p.First) != 10 || p.First[0] != "one seen 12 times" || !strings.HasPrefix(p.Page.Text, "one # times\none # times") {
 		t.Errorf("%+v", p)
 	}
 	counts, _ := json.Marshal(p.Removed)
 	if string(counts) != `[{"rule":"ignore_css[0]","text":".ad","count":20},{"rule":"ignore[0]","text":"seen","count":20},{"rule":"mask","text":"numbers","count":20}]` {
 		t.Error(string(counts))
 	}
-	if p := e.Preview(t.Context(), task(belfry.PageCheck{URL: url, CSS: "li["})); p.Code != belfry.CodeConfig {
+	if p := e.Preview(t.Context(), pageTask(task.PageCheck{URL: url, CSS: "li["})); p.Code != task.CodeConfig {
 		t.Errorf("%+v", p)
 	}
-	if p := e.Preview(t.Context(), task(belfry.PageCheck{URL: url, CSS: ".no"})); p.Code != belfry.CodeSelectorMissing || len(p.First) != 0 {
+	if p := e.Preview(t.Context(), pageTask(task.PageCheck{URL: url, CSS: ".no"})); p.Code != task.CodeSelectorMissing || len(p.First) != 0 {
 		t.Errorf("%+v", p)
 	}
 }
 
 func TestVetNamesTheField(t *testing.T) {
 	t.Parallel()
-	for field, g := range map[string]belfry.PageCheck{
+	for field, g := range map[string]task.PageCheck{
 		"page.css":           {CSS: "p["},
 		"page.css ":          {CSS: "p::before"},
 		"page.css  ":         {CSS: strings.Repeat("a ", 2000)},
@@ -161,24 +164,24 @@ func TestVetNamesTheField(t *testing.T) {
 		"page.ignore[0]":     {Ignore: []string{"("}},
 		"page.ignore[1]":     {Ignore: []string{"a", "(a{1,500}){1,2}b{1,500}"}},
 	} {
-		err := Vet(task(g))
-		var e *belfry.Error
-		if !errors.As(err, &e) || len(e.Fields) != 1 || e.Fields[0].Field != strings.Fields(field)[0] || e.Code != belfry.Invalid {
+		err := Vet(pageTask(g))
+		var e *core.Error
+		if !errors.As(err, &e) || len(e.Fields) != 1 || e.Fields[0].Field != strings.Fields(field)[0] || e.Code != core.Invalid {
 			t.Errorf("%s: %v", field, err)
 		}
 	}
-	for _, g := range []belfry.PageCheck{
+	for _, g := range []task.PageCheck{
 		{}, {CSS: "body > div:nth-child(2) a[href*='>']:not(.x, .y > b) + p ~ span, h1"}, {CSS: `p:haschild(a), p:contains("a (b")`}, {CSS: `#a\,b, a[title="x, y"]`},
 		{XPath: "normalize-space(//p[@class='x']/following-sibling::*[1])"},
 		{JSONPath: ".items[0].price"}, {JSONPath: `.items[] | select(.name | test("^a")) | "\(.name): \(.price)"`},
 		{JSONPath: "[.. | .price? // empty] | sort | join(\", \")"}, {JSONPath: ".a // .b | to_entries | map(.key)"}, {JSONPath: ".[2:4] | length"},
 		{Ignore: []string{`(?i)^updated .*$`}},
 	} {
-		if err := Vet(task(g)); err != nil {
+		if err := Vet(pageTask(g)); err != nil {
 			t.Errorf("%+v: %v", g, err)
 		}
 	}
-	if err := Vet(belfry.Task{Name: "x"}); err != nil {
+	if err := Vet(task.Task{Name: "x"}); err != nil {
 		t.Error(err)
 	}
 }

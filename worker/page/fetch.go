@@ -5,7 +5,7 @@ import (
 	"net/http"
 	"strings"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/task"
 	"github.com/belfry-run/belfry/worker/internal/reach"
 )
 
@@ -16,7 +16,7 @@ func fetch(ctx context.Context, l *reach.Look, agent string) (reach.Answer, *rea
 	l.Secrets.AddURL(g.URL)
 	req, err := request(g, agent)
 	if err != nil {
-		return reach.Answer{}, reach.Ours(belfry.CodeConfig, "the request cannot be made: %s", reach.Reason(err))
+		return reach.Answer{}, reach.Ours(task.CodeConfig, "the request cannot be made: %s", reach.Reason(err))
 	}
 	a, f := l.Fetch(ctx, reach.Fetch{Request: req, MaxBody: g.MaxBody})
 	encoding := a.Header.Get("Content-Encoding")
@@ -30,14 +30,14 @@ func fetch(ctx context.Context, l *reach.Look, agent string) (reach.Answer, *rea
 	case f != nil:
 		return a, f
 	case isEncoded:
-		return a, reach.Failing(belfry.CodeBodyBroken, "the body is encoded as %q, which was not asked for", encoding)
+		return a, reach.Failing(task.CodeBodyBroken, "the body is encoded as %q, which was not asked for", encoding)
 	case a.Status < 200 || a.Status > 299:
-		return a, reach.Failing(belfry.CodeStatus, "the page answered %d %s", a.Status, http.StatusText(a.Status))
+		return a, reach.Failing(task.CodeStatus, "the page answered %d %s", a.Status, http.StatusText(a.Status))
 	}
 	return a, nil
 }
 
-func request(g *belfry.PageCheck, agent string) (*http.Request, error) {
+func request(g *task.PageCheck, agent string) (*http.Request, error) {
 	req, err := http.NewRequestWithContext(context.Background(), http.MethodGet, g.URL, http.NoBody)
 	if err != nil {
 		return nil, err

@@ -11,7 +11,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/txtar"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/task"
 )
 
 var update = flag.Bool("update", false, "write the golden files anew")
@@ -36,7 +36,7 @@ func TestGoldenTexts(t *testing.T) {
 			if len(a.Files) != 3 || a.Files[2].Name != "text" {
 				t.Fatal("want the files settings.json, page.*, text")
 			}
-			var g belfry.PageCheck
+			var g task.PageCheck
 			if err := json.Unmarshal(a.Files[0].Data, &g); err != nil {
 				t.Fatal(err)
 			}
@@ -54,7 +54,7 @@ func TestGoldenTexts(t *testing.T) {
 	}
 }
 
-func show(t *testing.T, g belfry.PageCheck, d content) string {
+func show(t *testing.T, g task.PageCheck, d content) string {
 	t.Helper()
 	r, faults := compile(g)
 	if len(faults) > 0 {

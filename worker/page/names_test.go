@@ -19,8 +19,8 @@ import (
 
 	"github.com/miekg/dns"
 
-	"github.com/belfry-run/belfry"
 	"github.com/belfry-run/belfry/internal/guard"
+	"github.com/belfry-run/belfry/task"
 	"github.com/belfry-run/belfry/worker/internal/reach"
 )
 
@@ -54,23 +54,23 @@ func TestNamesThatCannotBeLookedUp(t *testing.T) {
 		return c, err
 	}}}})
 	defer e.Close()
-	for name, code := range map[string]belfry.CheckCode{
-		"missing": belfry.CodeDNSNotFound, "broken": belfry.CodeDNSFailed, "silent": belfry.CodeDNSTimeout,
+	for name, code := range map[string]task.CheckCode{
+		"missing": task.CodeDNSNotFound, "broken": task.CodeDNSFailed, "silent": task.CodeDNSTimeout,
 	} {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-		m := e.Measure(ctx, task(belfry.PageCheck{URL: "http://" + name + ".example./"}))
+		m := e.Measure(ctx, pageTask(task.PageCheck{URL: "http://" + name + ".example./"}))
 		cancel()
-		want(t, m, belfry.CheckFail, code)
+		want(t, m, task.CheckFail, code)
 	}
 }
 
 func TestCertificates(t *testing.T) {
 	t.Parallel()
-	for code, change := range map[belfry.CheckCode]func(c *x509.Certificate){
-		"":                      func(*x509.Certificate) {},
-		belfry.CodeTLSName:      func(c *x509.Certificate) { c.IPAddresses, c.DNSNames = nil, []string{"other.example"} },
-		belfry.CodeTLSExpired:   func(c *x509.Certificate) { c.NotAfter = time.Now().Add(-time.Hour) },
-		belfry.CodeTLSUntrusted: nil,
+	for code, change := range map[task.CheckCode]func(c *x509.Certificate){
+		"":                    func(*x509.Certificate) {},
+		task.CodeTLSName:      func(c *x509.Certificate) { c.IPAddresses, c.DNSNames = nil, []string{"other.example"} },
+		task.CodeTLSExpired:   func(c *x509.Certificate) { c.NotAfter = time.Now().Add(-time.Hour) },
+		task.CodeTLSUntrusted: nil,
 	} {
 		cert, root := certificate(t, change)
 		s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "x") }))
@@ -85,10 +85,10 @@ func TestCertificates(t *testing.T) {
 		}
 		e := over(reach.New(reach.Options{Guard: loopback, Roots: roots}))
 		t.Cleanup(e.Close)
-		m := e.Measure(t.Context(), task(belfry.PageCheck{URL: s.URL}))
-		outcome := belfry.CheckFail
+		m := e.Measure(t.Context(), pageTask(task.PageCheck{URL: s.URL}))
+		outcome := task.CheckFail
 		if code == "" {
-			outcome = belfry.CheckOK
+			outcome = task.CheckOK
 			if m.CertEnd.IsZero() || m.Phases.TLS <= 0 {
 				t.Errorf("%+v", m)
 			}

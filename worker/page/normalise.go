@@ -11,7 +11,7 @@ import (
 
 	"golang.org/x/text/unicode/norm"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/task"
 )
 
 // maxRounds is how often the rules are applied to their own result. Taking
@@ -52,8 +52,8 @@ func (r *rules) normalise(ctx context.Context, raw string) (text string, counts 
 		if text != before {
 			text = tidy(text)
 		}
-		if len(text) > belfry.MaxPageText {
-			text, cut = cutText(text, belfry.MaxPageText), true
+		if len(text) > task.MaxPageText {
+			text, cut = cutText(text, task.MaxPageText), true
 		}
 		if text == before {
 			return text, counts, cut, nil

@@ -23,8 +23,10 @@ import (
 	"runtime"
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/internal/guard"
+	"github.com/belfry-run/belfry/job"
+	"github.com/belfry-run/belfry/task"
 	"github.com/belfry-run/belfry/worker"
 	"github.com/belfry-run/belfry/worker/internal/reach"
 )
@@ -61,7 +63,7 @@ func (e *Executor) Close() { e.net.Close() }
 // Execute looks at the page of the attempt's task. Of a monitor's check the
 // end is what was seen; of any other job, whether the page could be read, and
 // its text.
-func (e *Executor) Execute(ctx context.Context, r *worker.Run) belfry.Finish {
+func (e *Executor) Execute(ctx context.Context, r *worker.Run) job.Finish {
 	if r.Task.Page == nil {
 		return r.Refused("task %q has no page", r.Task.Name)
 	}
@@ -70,18 +72,18 @@ func (e *Executor) Execute(ctx context.Context, r *worker.Run) belfry.Finish {
 	if cut := reach.CutShort(ctx); cut != nil {
 		return r.Failed("%s", cut) // ended by us: nothing was seen
 	}
-	if r.Job.Trigger == belfry.TriggerCheck {
-		return belfry.Finish{Ref: r.Ref(), Outcome: belfry.OutcomeOK, Check: &m}
+	if r.Job.Trigger == job.TriggerCheck {
+		return job.Finish{Ref: r.Ref(), Outcome: job.OutcomeOK, Check: &m}
 	}
-	if m.Outcome != belfry.CheckOK && m.Outcome != belfry.CheckDegraded {
+	if m.Outcome != task.CheckOK && m.Outcome != task.CheckDegraded {
 		f := r.Failed("%s", m.Message)
-		f.NoRetry = m.Code == belfry.CodeConfig || m.Code == belfry.CodeBlocked || m.Code == belfry.CodeRedirectBlocked
+		f.NoRetry = m.Code == task.CodeConfig || m.Code == task.CodeBlocked || m.Code == task.CodeRedirectBlocked
 		return f
 	}
-	return belfry.Finish{Ref: r.Ref(), Outcome: belfry.OutcomeOK, Output: output(m.Page)}
+	return job.Finish{Ref: r.Ref(), Outcome: job.OutcomeOK, Output: output(m.Page)}
 }
 
-func summary(m belfry.Measure) string {
+func summary(m task.Measure) string {
 	switch {
 	case m.Message != "":
 		return m.Message
@@ -94,42 +96,42 @@ func summary(m belfry.Measure) string {
 // keptText is how much of the text the output of a job holds, in bytes.
 const keptText = 256 << 10
 
-func output(p *belfry.PageSeen) json.RawMessage {
-	text, cut := belfry.CleanText(p.Text, keptText)
+func output(p *task.PageSeen) json.RawMessage {
+	text, cut := core.CleanText(p.Text, keptText)
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false) // markup would grow sixfold
 	_ = enc.Encode(struct {
-		Outcome belfry.PageOutcome `json:"outcome"`
-		Digest  string             `json:"digest"`
-		Matches int                `json:"matches"`
-		Text    string             `json:"text"`
-		Cut     bool               `json:"cut,omitempty"`
+		Outcome task.PageOutcome `json:"outcome"`
+		Digest  string           `json:"digest"`
+		Matches int              `json:"matches"`
+		Text    string           `json:"text"`
+		Cut     bool             `json:"cut,omitempty"`
 	}{p.Outcome, p.Digest, p.Matches, text, cut || p.Cut})
 	return bytes.TrimSpace(b.Bytes())
 }
 
 // Measure looks at the page once.
-func (e *Executor) Measure(ctx context.Context, t belfry.Task) belfry.Measure {
+func (e *Executor) Measure(ctx context.Context, t task.Task) task.Measure {
 	m, _, _ := e.look(ctx, t)
 	return m
 }
 
 // look also gives the reading, for a preview.
-func (e *Executor) look(ctx context.Context, t belfry.Task) (m belfry.Measure, out reading, ok bool) {
+func (e *Executor) look(ctx context.Context, t task.Task) (m task.Measure, out reading, ok bool) {
 	ctx, cancel := reach.Bounded(ctx, t)
 	defer cancel()
 	t = t.WithDefaults()
 	if t.Page == nil {
-		return belfry.Measure{Outcome: belfry.CheckError, Code: belfry.CodeConfig, Message: "the task has no page"}, out, false
+		return task.Measure{Outcome: task.CheckError, Code: task.CodeConfig, Message: "the task has no page"}, out, false
 	}
 	r, faults := compile(*t.Page)
 	if len(faults) > 0 {
-		return belfry.Measure{Outcome: belfry.CheckError, Code: belfry.CodeConfig, Message: faults[0].String()}, out, false
+		return task.Measure{Outcome: task.CheckError, Code: task.CodeConfig, Message: faults[0].String()}, out, false
 	}
 	l := e.net.Begin(ctx, t)
 	defer l.Free()
-	l.Secrets.Mark = string(belfry.Redacted)
+	l.Secrets.Mark = string(core.Redacted)
 	m = l.Run(ctx, func(ctx context.Context) *reach.Fault {
 		a, f := fetch(ctx, l, e.net.Agent())
 		l.Rest()

@@ -16,8 +16,9 @@ import (
 
 	"go.uber.org/goleak"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/internal/guard"
+	"github.com/belfry-run/belfry/task"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -40,24 +41,24 @@ func serve(t *testing.T, h http.HandlerFunc) string {
 	return s.URL
 }
 
-func task(g belfry.PageCheck) belfry.Task {
-	return belfry.Task{Name: "shop", Page: &g}.WithDefaults()
+func pageTask(g task.PageCheck) task.Task {
+	return task.Task{Name: "shop", Page: &g}.WithDefaults()
 }
 
-func measure(t *testing.T, g belfry.PageCheck) belfry.Measure {
+func measure(t *testing.T, g task.PageCheck) task.Measure {
 	t.Helper()
-	return executor(t).Measure(t.Context(), task(g))
+	return executor(t).Measure(t.Context(), pageTask(g))
 }
 
 // soon measures with a deadline, for servers that have no end.
-func soon(t *testing.T, g belfry.PageCheck) belfry.Measure {
+func soon(t *testing.T, g task.PageCheck) task.Measure {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
 	defer cancel()
-	return executor(t).Measure(ctx, task(g))
+	return executor(t).Measure(ctx, pageTask(g))
 }
 
-func want(t *testing.T, m belfry.Measure, outcome belfry.CheckOutcome, code belfry.CheckCode) {
+func want(t *testing.T, m task.Measure, outcome task.CheckOutcome, code task.CheckCode) {
 	t.Helper()
 	if m.Outcome != outcome || m.Code != code || (code != "") != (m.Message != "") {
 		t.Errorf("%s, %s: %q; want %s, %s", m.Outcome, m.Code, m.Message, outcome, code)
@@ -72,8 +73,8 @@ func TestAPageIsSeen(t *testing.T) {
 		}
 		_, _ = io.WriteString(w, "<p class=price>10 €</p><p class=price>12 €</p>")
 	})
-	m := measure(t, belfry.PageCheck{URL: url, CSS: ".price", Headers: map[string]string{"X-Token": "abc", "host": "other.example"}})
-	want(t, m, belfry.CheckOK, "")
+	m := measure(t, task.PageCheck{URL: url, CSS: ".price", Headers: map[string]string{"X-Token": "abc", "host": "other.example"}})
+	want(t, m, task.CheckOK, "")
 	if m.Page == nil || m.Page.Text != "10 €\n12 €" || m.Page.Matches != 2 || m.Page.Digest != digest([]byte(m.Page.Text)) || m.Page.RawDigest == "" || m.Page.ConfigHash == "" {
 		t.Errorf("%+v", m.Page)
 	}
@@ -97,20 +98,20 @@ func TestWhatAPageCanLackIsItsFault(t *testing.T) {
 			http.Error(w, "gone fishing", http.StatusServiceUnavailable)
 		}
 	})
-	m := measure(t, belfry.PageCheck{URL: url + "/robot", CSS: ".price"})
-	want(t, m, belfry.CheckFail, belfry.CodeSelectorMissing)
-	if m.Page == nil || m.Page.Outcome != belfry.PageSelectorMissing || m.Snapshot == nil || !strings.Contains(m.Snapshot.Body, "robot") {
+	m := measure(t, task.PageCheck{URL: url + "/robot", CSS: ".price"})
+	want(t, m, task.CheckFail, task.CodeSelectorMissing)
+	if m.Page == nil || m.Page.Outcome != task.PageSelectorMissing || m.Snapshot == nil || !strings.Contains(m.Snapshot.Body, "robot") {
 		t.Errorf("%+v, %+v", m.Page, m.Snapshot)
 	}
-	want(t, measure(t, belfry.PageCheck{URL: url + "/empty", CSS: ".price"}), belfry.CheckFail, belfry.CodeEmpty)
-	want(t, measure(t, belfry.PageCheck{URL: url + "/empty", CSS: ".price", AllowEmpty: true}), belfry.CheckOK, "")
-	want(t, measure(t, belfry.PageCheck{URL: url + "/robot", JSONPath: ".a"}), belfry.CheckFail, belfry.CodeBodyBroken)
-	m = measure(t, belfry.PageCheck{URL: url + "/down"})
-	want(t, m, belfry.CheckFail, belfry.CodeStatus)
+	want(t, measure(t, task.PageCheck{URL: url + "/empty", CSS: ".price"}), task.CheckFail, task.CodeEmpty)
+	want(t, measure(t, task.PageCheck{URL: url + "/empty", CSS: ".price", AllowEmpty: true}), task.CheckOK, "")
+	want(t, measure(t, task.PageCheck{URL: url + "/robot", JSONPath: ".a"}), task.CheckFail, task.CodeBodyBroken)
+	m = measure(t, task.PageCheck{URL: url + "/down"})
+	want(t, m, task.CheckFail, task.CodeStatus)
 	if m.Status != 503 || m.Page != nil || m.Snapshot.Status != "503 Service Unavailable" || !strings.Contains(m.Snapshot.Body, "fishing") {
 		t.Errorf("%+v", m)
 	}
-	want(t, measure(t, belfry.PageCheck{URL: url + "/pdf"}), belfry.CheckError, belfry.CodeUnsupported)
+	want(t, measure(t, task.PageCheck{URL: url + "/pdf"}), task.CheckError, task.CodeUnsupported)
 }
 
 func TestASnapshotHoldsNoSecrets(t *testing.T) {
@@ -122,12 +123,12 @@ func TestASnapshotHoldsNoSecrets(t *testing.T) {
 		_, _ = fmt.Fprintf(w, "you said %s to %s", r.Header.Get("Authorization"), r.URL)
 		_, _ = io.WriteString(w, strings.Repeat("x", 100_000))
 	})
-	m := measure(t, belfry.PageCheck{URL: url + "/?token=topsecret2&page=1", Headers: map[string]string{"Authorization": "Bearer topsecret3topsecret3"}})
+	m := measure(t, task.PageCheck{URL: url + "/?token=topsecret2&page=1", Headers: map[string]string{"Authorization": "Bearer topsecret3topsecret3"}})
 	text, _ := json.Marshal(m)
-	if strings.Contains(string(text), "topsecret") || m.Snapshot == nil || !m.Snapshot.Cut || len(m.Snapshot.Body) > belfry.MaxSnapshot {
+	if strings.Contains(string(text), "topsecret") || m.Snapshot == nil || !m.Snapshot.Cut || len(m.Snapshot.Body) > task.MaxSnapshot {
 		t.Error(string(text))
 	}
-	if !strings.Contains(m.Snapshot.Body, string(belfry.Redacted)) {
+	if !strings.Contains(m.Snapshot.Body, string(core.Redacted)) {
 		t.Error(m.Snapshot.Body[:100])
 	}
 }
@@ -152,18 +153,18 @@ func TestRedirects(t *testing.T) {
 			_, _ = io.WriteString(w, "<p>arrived</p>")
 		}
 	})
-	m := measure(t, belfry.PageCheck{URL: url + "/a"})
-	want(t, m, belfry.CheckOK, "")
+	m := measure(t, task.PageCheck{URL: url + "/a"})
+	want(t, m, task.CheckOK, "")
 	if len(m.Hops) != 3 || m.Hops[0].Status != 302 || m.Hops[2].Status != 200 || m.Hops[1].URL != url+"/b?…" || m.Latency < m.Hops[0].Took+m.Hops[1].Took+m.Hops[2].Took {
 		t.Errorf("%+v", m.Hops)
 	}
-	want(t, measure(t, belfry.PageCheck{URL: url + "/cookie"}), belfry.CheckOK, "")
-	want(t, measure(t, belfry.PageCheck{URL: url + "/loop"}), belfry.CheckFail, belfry.CodeRedirectLoop)
-	want(t, measure(t, belfry.PageCheck{URL: url + "/far"}), belfry.CheckFail, belfry.CodeRedirectLimit)
-	want(t, measure(t, belfry.PageCheck{URL: url + "/file"}), belfry.CheckFail, belfry.CodeProtocol)
-	want(t, measure(t, belfry.PageCheck{URL: url + "/bad"}), belfry.CheckFail, belfry.CodeProtocol)
-	want(t, measure(t, belfry.PageCheck{URL: url + "/metadata"}), belfry.CheckFail, belfry.CodeRedirectBlocked)
-	want(t, measure(t, belfry.PageCheck{URL: url + "/local"}), belfry.CheckFail, belfry.CodeRedirectBlocked)
+	want(t, measure(t, task.PageCheck{URL: url + "/cookie"}), task.CheckOK, "")
+	want(t, measure(t, task.PageCheck{URL: url + "/loop"}), task.CheckFail, task.CodeRedirectLoop)
+	want(t, measure(t, task.PageCheck{URL: url + "/far"}), task.CheckFail, task.CodeRedirectLimit)
+	want(t, measure(t, task.PageCheck{URL: url + "/file"}), task.CheckFail, task.CodeProtocol)
+	want(t, measure(t, task.PageCheck{URL: url + "/bad"}), task.CheckFail, task.CodeProtocol)
+	want(t, measure(t, task.PageCheck{URL: url + "/metadata"}), task.CheckFail, task.CodeRedirectBlocked)
+	want(t, measure(t, task.PageCheck{URL: url + "/local"}), task.CheckFail, task.CodeRedirectBlocked)
 }
 
 func TestHeadersStayWithTheirHost(t *testing.T) {
@@ -174,8 +175,8 @@ func TestHeadersStayWithTheirHost(t *testing.T) {
 		_, _ = io.WriteString(w, "x")
 	})
 	url := serve(t, func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, other, http.StatusFound) })
-	m := measure(t, belfry.PageCheck{URL: url, Headers: map[string]string{"X-Secret": "abc", "Authorization": "b", "Cookie": "c=d", "Accept-Language": "de"}})
-	want(t, m, belfry.CheckOK, "")
+	m := measure(t, task.PageCheck{URL: url, Headers: map[string]string{"X-Secret": "abc", "Authorization": "b", "Cookie": "c=d", "Accept-Language": "de"}})
+	want(t, m, task.CheckOK, "")
 	if got.Get("X-Secret")+got.Get("Authorization")+got.Get("Cookie") != "" || got.Get("Accept-Language") != "de" {
 		t.Errorf("%v", got)
 	}
@@ -197,8 +198,8 @@ func TestServersThatHaveNoEnd(t *testing.T) {
 			}
 		}
 	})
-	want(t, soon(t, belfry.PageCheck{URL: url + "/drip"}), belfry.CheckFail, belfry.CodeBodyTimeout)
-	want(t, soon(t, belfry.PageCheck{URL: url + "/silent"}), belfry.CheckFail, belfry.CodeFirstByte)
+	want(t, soon(t, task.PageCheck{URL: url + "/drip"}), task.CheckFail, task.CodeBodyTimeout)
+	want(t, soon(t, task.PageCheck{URL: url + "/silent"}), task.CheckFail, task.CodeFirstByte)
 	headers := raw(t, func(c net.Conn) {
 		_, _ = c.Read(make([]byte, 1))
 		_, _ = io.WriteString(c, "HTTP/1.1 200 OK\r\n")
@@ -208,9 +209,9 @@ func TestServersThatHaveNoEnd(t *testing.T) {
 			}
 		}
 	})
-	want(t, soon(t, belfry.PageCheck{URL: "http://" + headers}), belfry.CheckFail, belfry.CodeProtocol)
+	want(t, soon(t, task.PageCheck{URL: "http://" + headers}), task.CheckFail, task.CodeProtocol)
 	mute := raw(t, func(c net.Conn) { _, _ = io.Copy(io.Discard, c) })
-	want(t, soon(t, belfry.PageCheck{URL: "https://" + mute}), belfry.CheckFail, belfry.CodeTLSTimeout)
+	want(t, soon(t, task.PageCheck{URL: "https://" + mute}), task.CheckFail, task.CodeTLSTimeout)
 }
 
 // raw serves connections without any protocol.
@@ -258,18 +259,18 @@ func TestBrokenAnswers(t *testing.T) {
 			_, _ = io.WriteString(w, "short")
 		}
 	})
-	for path, code := range map[string]belfry.CheckCode{
-		"/large": belfry.CodeBodyTooLarge, "/bomb": belfry.CodeBodyTooLarge, "/brotli": belfry.CodeBodyBroken,
-		"/badgzip": belfry.CodeBodyBroken, "/short": belfry.CodeBodyBroken,
+	for path, code := range map[string]task.CheckCode{
+		"/large": task.CodeBodyTooLarge, "/bomb": task.CodeBodyTooLarge, "/brotli": task.CodeBodyBroken,
+		"/badgzip": task.CodeBodyBroken, "/short": task.CodeBodyBroken,
 	} {
-		want(t, measure(t, belfry.PageCheck{URL: url + path, MaxBody: 1000, Headers: map[string]string{"Accept-Encoding": "br"}}), belfry.CheckFail, code)
+		want(t, measure(t, task.PageCheck{URL: url + path, MaxBody: 1000, Headers: map[string]string{"Accept-Encoding": "br"}}), task.CheckFail, code)
 	}
-	for text, code := range map[string]belfry.CheckCode{"": belfry.CodeProtocol, "SSH-2.0-x\r\n": belfry.CodeProtocol, "HTTP/1.1 abc\r\n\r\n": belfry.CodeProtocol} {
+	for text, code := range map[string]task.CheckCode{"": task.CodeProtocol, "SSH-2.0-x\r\n": task.CodeProtocol, "HTTP/1.1 abc\r\n\r\n": task.CodeProtocol} {
 		at := raw(t, func(c net.Conn) {
 			_, _ = c.Read(make([]byte, 1))
 			_, _ = io.WriteString(c, text)
 		})
-		if m := soon(t, belfry.PageCheck{URL: "http://" + at}); m.Outcome != belfry.CheckFail || m.Code != code && !(text == "" && m.Code == belfry.CodeFirstByte) {
+		if m := soon(t, task.PageCheck{URL: "http://" + at}); m.Outcome != task.CheckFail || m.Code != code && !(text == "" && m.Code == task.CodeFirstByte) {
 			t.Errorf("%q: %s %s", text, m.Code, m.Message)
 		}
 	}
@@ -277,16 +278,16 @@ func TestBrokenAnswers(t *testing.T) {
 		_, _ = io.WriteString(c, "220 mail.example ESMTP\r\n")
 		_, _ = io.Copy(io.Discard, c)
 	})
-	want(t, measure(t, belfry.PageCheck{URL: "http://" + banner}), belfry.CheckFail, belfry.CodeProtocol)
+	want(t, measure(t, task.PageCheck{URL: "http://" + banner}), task.CheckFail, task.CodeProtocol)
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
 	_ = l.Close()
-	want(t, measure(t, belfry.PageCheck{URL: "http://" + l.Addr().String()}), belfry.CheckFail, belfry.CodeConnectRefused)
-	want(t, measure(t, belfry.PageCheck{URL: "http://127.0.0.2/"}), belfry.CheckError, belfry.CodeBlocked)
+	want(t, measure(t, task.PageCheck{URL: "http://" + l.Addr().String()}), task.CheckFail, task.CodeConnectRefused)
+	want(t, measure(t, task.PageCheck{URL: "http://127.0.0.2/"}), task.CheckError, task.CodeBlocked)
 	plain := strings.Replace(url, "http://", "https://", 1)
-	want(t, measure(t, belfry.PageCheck{URL: plain}), belfry.CheckFail, belfry.CodeTLSHandshake)
+	want(t, measure(t, task.PageCheck{URL: plain}), task.CheckFail, task.CodeTLSHandshake)
 }
 
 type zeros struct{}

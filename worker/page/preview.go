@@ -4,13 +4,14 @@ import (
 	"context"
 	"strings"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/task"
 )
 
 // PreviewResult is what a page's settings make of it now, for whoever is
 // writing them.
 type PreviewResult struct {
-	belfry.Measure
+	task.Measure
 	First   []string `json:"first,omitempty" doc:"Texts of the first elements that the selector found, before the ignore rules"`
 	Removed []Taken  `json:"removed,omitempty" doc:"What each rule took out or masked"`
 }
@@ -23,7 +24,7 @@ const (
 
 // Preview looks at the page once and shows its work. What was wrong, of the
 // page or of its settings, stands in the measure.
-func (e *Executor) Preview(ctx context.Context, t belfry.Task) PreviewResult {
+func (e *Executor) Preview(ctx context.Context, t task.Task) PreviewResult {
 	m, out, ok := e.look(ctx, t)
 	p := PreviewResult{Measure: m}
 	if !ok {
@@ -31,7 +32,7 @@ func (e *Executor) Preview(ctx context.Context, t belfry.Task) PreviewResult {
 	}
 	p.Removed = out.removed
 	for _, it := range out.found.items[:min(previewMatches, len(out.found.items))] {
-		text, cut := belfry.CleanText(tidy(shown(it, t.Page.KeepMarkup)), previewText)
+		text, cut := core.CleanText(tidy(shown(it, t.Page.KeepMarkup)), previewText)
 		if cut {
 			text += "…"
 		}

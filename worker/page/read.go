@@ -8,12 +8,12 @@ import (
 
 	"golang.org/x/net/html"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/task"
 )
 
 // reading is what became of a document under its rules.
 type reading struct {
-	seen    belfry.PageSeen
+	seen    task.PageSeen
 	found   found
 	why     string  // about a selector that found nothing
 	removed []Taken // per rule, in the order of the settings
@@ -46,7 +46,7 @@ type item struct {
 }
 
 // maxCollected bounds the text before rules make it shorter.
-const maxCollected = 8 * belfry.MaxPageText
+const maxCollected = 8 * task.MaxPageText
 
 func (f *found) value(text string) {
 	f.matches++
@@ -68,7 +68,7 @@ type (
 // read makes the text of a document that is compared. It is pure: equal
 // documents and settings give equal results.
 func (r *rules) read(ctx context.Context, d content) (reading, error) {
-	out := reading{seen: belfry.PageSeen{Outcome: belfry.PageText, RawDigest: digest(d.body), ConfigHash: configHash(r.check)}}
+	out := reading{seen: task.PageSeen{Outcome: task.PageText, RawDigest: digest(d.body), ConfigHash: configHash(r.check)}}
 	doc, err := r.parse(ctx, d)
 	if err != nil {
 		return out, err
@@ -84,7 +84,7 @@ func (r *rules) read(ctx context.Context, d content) (reading, error) {
 	}
 	out.seen.Matches, out.why = out.found.matches, out.found.why
 	if out.found.matches == 0 {
-		out.seen.Outcome = belfry.PageSelectorMissing
+		out.seen.Outcome = task.PageSelectorMissing
 		return out, nil
 	}
 	raw, cut := r.collect(out.found.items)
@@ -95,7 +95,7 @@ func (r *rules) read(ctx context.Context, d content) (reading, error) {
 	out.removed = append(out.removed, counts...)
 	out.seen.Text, out.seen.Cut, out.seen.Digest = text, cut || alsoCut, digest([]byte(text))
 	if text == "" && !r.check.AllowEmpty {
-		out.seen.Outcome = belfry.PageEmpty
+		out.seen.Outcome = task.PageEmpty
 	}
 	return out, nil
 }

@@ -9,13 +9,14 @@ import (
 	"regexp/syntax"
 	"slices"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/task"
 	"github.com/belfry-run/belfry/worker/probe/condition"
 )
 
 // rules are the settings of a page, ready to be used.
 type rules struct {
-	check     belfry.PageCheck
+	check     task.PageCheck
 	selector  selector // nil: the whole text
 	ignoreCSS []*css
 	ignore    []*regexp.Regexp
@@ -30,7 +31,7 @@ type rules struct {
 const normaliser = 1
 
 // configHash names the settings that a text depends on.
-func configHash(g belfry.PageCheck) string {
+func configHash(g task.PageCheck) string {
 	masks := slices.Compact(slices.Sorted(slices.Values(g.Mask)))
 	b, _ := json.Marshal([]any{normaliser, g.URL, g.CSS, g.XPath, g.JSONPath, nonNil(g.IgnoreCSS), nonNil(g.Ignore), nonNil(masks), g.KeepMarkup})
 	return digest(b)
@@ -50,13 +51,13 @@ const (
 )
 
 // compile makes rules of settings, and says everything that is wrong with them.
-func compile(g belfry.PageCheck) (*rules, []belfry.FieldError) {
+func compile(g task.PageCheck) (*rules, []core.FieldError) {
 	r := &rules{check: g, masks: masksOf(g.Mask)}
-	var faults []belfry.FieldError
+	var faults []core.FieldError
 	add := func(field, value string, err error) {
 		if err != nil {
-			shown, _ := belfry.CleanText(value, 120)
-			faults = append(faults, belfry.FieldError{Field: "page." + field, Value: shown, Message: err.Error()})
+			shown, _ := core.CleanText(value, 120)
+			faults = append(faults, core.FieldError{Field: "page." + field, Value: shown, Message: err.Error()})
 		}
 	}
 	var err error
@@ -106,13 +107,13 @@ func compileIgnore(text string) (re *regexp.Regexp, size int, err error) {
 
 // Vet says whether a page's selectors and expressions can be used, before they
 // are saved. It is nil for tasks of other kinds.
-func Vet(t belfry.Task) error {
+func Vet(t task.Task) error {
 	if t.Page == nil {
 		return nil
 	}
 	_, faults := compile(*t.Page)
 	if faults = append(faults, condition.Vet(t)...); len(faults) > 0 {
-		return &belfry.Error{Code: belfry.Invalid, Message: fmt.Sprintf("task %q", t.Name), Fields: faults}
+		return &core.Error{Code: core.Invalid, Message: fmt.Sprintf("task %q", t.Name), Fields: faults}
 	}
 	return nil
 }

@@ -9,13 +9,13 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/task"
 )
 
 func rulesOf(t interface {
 	Helper()
 	Fatal(...any)
-}, g belfry.PageCheck) *rules {
+}, g task.PageCheck) *rules {
 	t.Helper()
 	r, faults := compile(g)
 	if len(faults) > 0 {
@@ -35,7 +35,7 @@ func odd() *rapid.Generator[string] {
 	})
 }
 
-var someRules = []belfry.PageCheck{
+var someRules = []task.PageCheck{
 	{}, {Ignore: []string{"ab"}}, {Ignore: []string{`^a.*$`, `\(x\)`, ` +b`}}, {Mask: []string{"numbers"}}, {Mask: []string{"dates"}},
 	{Mask: []string{"numbers", "dates"}, Ignore: []string{"#", `\d`, "é"}}, {Ignore: []string{`e`, "Price #"}, Mask: []string{"numbers"}},
 	{Ignore: []string{`\s+a`, "\n"}},
@@ -86,7 +86,7 @@ func TestTheSamePageWrittenOtherwiseHasTheSameDigest(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		page := drawElement(t, 3)
-		for _, g := range []belfry.PageCheck{{}, {KeepMarkup: true}, {CSS: "p, li"}, {XPath: "//div"}, {CSS: "div", KeepMarkup: true}} {
+		for _, g := range []task.PageCheck{{}, {KeepMarkup: true}, {CSS: "p, li"}, {XPath: "//div"}, {CSS: "div", KeepMarkup: true}} {
 			var digests []string
 			for i := range 2 {
 				var b strings.Builder
@@ -142,17 +142,17 @@ func (e element) write(b *strings.Builder, v variant) {
 
 func TestTheConfigHashIsOfWhatMatters(t *testing.T) {
 	t.Parallel()
-	base := belfry.PageCheck{URL: "https://example.com/"}
+	base := task.PageCheck{URL: "https://example.com/"}
 	seen := map[string]string{configHash(base): "base"}
-	for name, change := range map[string]func(g *belfry.PageCheck){
-		"url":        func(g *belfry.PageCheck) { g.URL += "x" },
-		"css":        func(g *belfry.PageCheck) { g.CSS = "p" },
-		"xpath":      func(g *belfry.PageCheck) { g.XPath = "p" },
-		"json_path":  func(g *belfry.PageCheck) { g.JSONPath = ".p" },
-		"ignore_css": func(g *belfry.PageCheck) { g.IgnoreCSS = []string{"p"} },
-		"ignore":     func(g *belfry.PageCheck) { g.Ignore = []string{"p"} },
-		"mask":       func(g *belfry.PageCheck) { g.Mask = []string{"numbers"} },
-		"markup":     func(g *belfry.PageCheck) { g.KeepMarkup = true },
+	for name, change := range map[string]func(g *task.PageCheck){
+		"url":        func(g *task.PageCheck) { g.URL += "x" },
+		"css":        func(g *task.PageCheck) { g.CSS = "p" },
+		"xpath":      func(g *task.PageCheck) { g.XPath = "p" },
+		"json_path":  func(g *task.PageCheck) { g.JSONPath = ".p" },
+		"ignore_css": func(g *task.PageCheck) { g.IgnoreCSS = []string{"p"} },
+		"ignore":     func(g *task.PageCheck) { g.Ignore = []string{"p"} },
+		"mask":       func(g *task.PageCheck) { g.Mask = []string{"numbers"} },
+		"markup":     func(g *task.PageCheck) { g.KeepMarkup = true },
 	} {
 		g := base
 		change(&g)
@@ -189,7 +189,7 @@ func TestCharsets(t *testing.T) {
 		{"json", "application/json", "[\"caf\xc3\xa9\"]", "[\n\"café\"\n]"},
 		{"broken", "text/html; charset=utf-8", "caf\xff!", "caf\uFFFD!"},
 	} {
-		out, err := rulesOf(t, belfry.PageCheck{}).read(t.Context(), content{body: []byte(c.body), kind: c.kind})
+		out, err := rulesOf(t, task.PageCheck{}).read(t.Context(), content{body: []byte(c.body), kind: c.kind})
 		if err != nil || out.seen.Text != c.want {
 			t.Errorf("%s: %q, %v", c.name, out.seen.Text, err)
 		}
@@ -198,8 +198,8 @@ func TestCharsets(t *testing.T) {
 
 func TestALongTextIsCutAtAWholeCharacter(t *testing.T) {
 	t.Parallel()
-	out, err := rulesOf(t, belfry.PageCheck{}).read(t.Context(), content{body: []byte(strings.Repeat("é", 700_001)), kind: "text/plain; charset=utf-8"})
-	if err != nil || !out.seen.Cut || len(out.seen.Text) > belfry.MaxPageText || len(out.seen.Text) < belfry.MaxPageText-4 || !utf8.ValidString(out.seen.Text) {
+	out, err := rulesOf(t, task.PageCheck{}).read(t.Context(), content{body: []byte(strings.Repeat("é", 700_001)), kind: "text/plain; charset=utf-8"})
+	if err != nil || !out.seen.Cut || len(out.seen.Text) > task.MaxPageText || len(out.seen.Text) < task.MaxPageText-4 || !utf8.ValidString(out.seen.Text) {
 		t.Error(len(out.seen.Text), out.seen.Cut, err)
 	}
 }
@@ -210,7 +210,7 @@ func FuzzRead(f *testing.F) {
 	f.Add("{\"a\": [1, 2]}", ".a[]", "1", 2)
 	f.Add("<svg><style><b>x</svg>", "//svg", "", 3)
 	f.Fuzz(func(t *testing.T, body, selector, ignore string, way int) {
-		g := belfry.PageCheck{Mask: []string{"numbers", "dates"}}
+		g := task.PageCheck{Mask: []string{"numbers", "dates"}}
 		switch ((way % 5) + 5) % 5 {
 		case 0:
 			g.CSS, g.IgnoreCSS = selector, []string{"b"}

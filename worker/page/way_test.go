@@ -12,8 +12,8 @@ import (
 
 	"github.com/miekg/dns"
 
-	"github.com/belfry-run/belfry"
 	"github.com/belfry-run/belfry/internal/guard"
+	"github.com/belfry-run/belfry/task"
 	"github.com/belfry-run/belfry/worker"
 )
 
@@ -27,18 +27,18 @@ func TestOneHostIsNotAskedByManyAtOnce(t *testing.T) {
 	})
 	e := New(Options{Guard: loopback, PerHost: 1})
 	defer e.Close()
-	first := make(chan belfry.Measure)
-	go func() { first <- e.Measure(t.Context(), task(belfry.PageCheck{URL: url})) }()
+	first := make(chan task.Measure)
+	go func() { first <- e.Measure(t.Context(), pageTask(task.PageCheck{URL: url})) }()
 	<-arrived
 	ctx, cancel := context.WithTimeoutCause(t.Context(), 30*time.Millisecond, worker.ErrTimeout)
 	defer cancel()
-	m := e.Measure(ctx, task(belfry.PageCheck{URL: url + "/second"}))
-	want(t, m, belfry.CheckError, belfry.CodeLate)
+	m := e.Measure(ctx, pageTask(task.PageCheck{URL: url + "/second"}))
+	want(t, m, task.CheckError, task.CodeLate)
 	if m.Latency != 0 {
 		t.Errorf("a wait of ours is a latency of %s", m.Latency)
 	}
 	close(release)
-	want(t, <-first, belfry.CheckOK, "")
+	want(t, <-first, task.CheckOK, "")
 }
 
 // Half up is not up: the address that is dialed is the first, and there is no
@@ -52,9 +52,9 @@ func TestOneAddressIsDialed(t *testing.T) {
 		Resolver: resolver(t, "dead.example. 1 IN A 127.0.0.2", "dead.example. 1 IN A 127.0.0.1", "good.example. 1 IN A 127.0.0.1"),
 	}})
 	defer e.Close()
-	want(t, e.Measure(t.Context(), task(belfry.PageCheck{URL: "http://good.example.:" + port})), belfry.CheckOK, "")
-	m := e.Measure(t.Context(), task(belfry.PageCheck{URL: "http://dead.example.:" + port}))
-	want(t, m, belfry.CheckFail, belfry.CodeConnectRefused)
+	want(t, e.Measure(t.Context(), pageTask(task.PageCheck{URL: "http://good.example.:" + port})), task.CheckOK, "")
+	m := e.Measure(t.Context(), pageTask(task.PageCheck{URL: "http://dead.example.:" + port}))
+	want(t, m, task.CheckFail, task.CodeConnectRefused)
 	if m.IP != "127.0.0.2" {
 		t.Errorf("%+v", m)
 	}

@@ -8,16 +8,18 @@ import (
 	"slices"
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/job"
+	"github.com/belfry-run/belfry/task"
 )
 
 // ClaimOptions of the first process.
 type ClaimOptions struct {
-	Broker  belfry.Broker
+	Broker  job.Leaser
 	Fetcher Fetcher
-	Worker  belfry.WorkerInfo // Kinds and Once are set here
-	Server  string            // where the second finds the broker
-	Dir     string            // that both share
+	Worker  job.WorkerInfo // Kinds and Once are set here
+	Server  string         // where the second finds the broker
+	Dir     string         // that both share
 	// Wait is how long to wait for a job. Zero looks once.
 	Wait   time.Duration
 	Logger *slog.Logger
@@ -33,7 +35,7 @@ const claimPatience = 10 * time.Second
 // in time. When it fails after it has claimed, the job is given back as a fault
 // of the machine, and when the context ends, as one that was not started.
 func Claim(ctx context.Context, o ClaimOptions) (bool, error) {
-	o.Worker.Kinds, o.Worker.Once = []belfry.Kind{belfry.KindProgram}, true
+	o.Worker.Kinds, o.Worker.Once = []task.Kind{task.KindProgram}, true
 	for name := range o.Worker.Queues {
 		o.Worker.Queues[name] = 1
 	}
@@ -71,7 +73,7 @@ func (o ClaimOptions) wait(ctx context.Context, h *Handover) (found bool, err er
 	renewed := time.Now()
 	for round := 0; ; round++ {
 		for _, queue := range queues {
-			wait := min(time.Until(end), belfry.MaxClaimWait.D(), h.Session.TTL.D()/3)
+			wait := min(time.Until(end), job.MaxClaimWait.D(), h.Session.TTL.D()/3)
 			if len(queues) > 1 {
 				wait = min(wait, turn)
 			}
@@ -99,10 +101,10 @@ func (o ClaimOptions) wait(ctx context.Context, h *Handover) (found bool, err er
 	}
 }
 
-func (o ClaimOptions) claim(ctx context.Context, session, queue string, wait time.Duration) (belfry.Claim, error) {
+func (o ClaimOptions) claim(ctx context.Context, session, queue string, wait time.Duration) (job.Claim, error) {
 	ctx, cancel := context.WithTimeout(ctx, wait+claimPatience)
 	defer cancel()
-	return o.Broker.Claim(ctx, belfry.ClaimRequest{Session: session, Want: map[string]int{queue: 1}, Wait: belfry.Duration(wait)})
+	return o.Broker.Claim(ctx, job.ClaimRequest{Session: session, Want: map[string]int{queue: 1}, Wait: core.Duration(wait)})
 }
 
 // prepare fetches the artifact while the lease is renewed, and writes the
@@ -110,7 +112,7 @@ func (o ClaimOptions) claim(ctx context.Context, session, queue string, wait tim
 // has a whole lease to start in.
 func (o ClaimOptions) prepare(ctx context.Context, h Handover) error {
 	if h.Leased.Token == "" {
-		return belfry.Errorf(belfry.Invalid, "the server gave no token for this attempt, and without it nobody else can hold it")
+		return core.Errorf(core.Invalid, "the server gave no token for this attempt, and without it nobody else can hold it")
 	}
 	work, cancel := context.WithCancelCause(ctx)
 	renewing := make(chan struct{})
@@ -127,7 +129,7 @@ func (o ClaimOptions) prepare(ctx context.Context, h Handover) error {
 	if err != nil {
 		return fmt.Errorf("fetch the program of job %d: %w", h.Leased.Job.ID, err)
 	}
-	r, err := o.Broker.Renew(ctx, h.Session.ID, belfry.Held(h.Ref()))
+	r, err := o.Broker.Renew(ctx, h.Session.ID, job.Held(h.Ref()))
 	switch {
 	case err != nil:
 		return err
@@ -140,7 +142,7 @@ func (o ClaimOptions) prepare(ctx context.Context, h Handover) error {
 	return h.write(o.Dir)
 }
 
-var errEnded = belfry.Errorf(belfry.Conflict, "the job was asked to end, or the session was lost, before it could start")
+var errEnded = core.Errorf(core.Conflict, "the job was asked to end, or the session was lost, before it could start")
 
 func (o ClaimOptions) renew(ctx context.Context, h Handover, stop context.CancelCauseFunc) {
 	tick := time.NewTicker(max(h.Session.TTL.D()/6, 100*time.Millisecond))
@@ -151,7 +153,7 @@ func (o ClaimOptions) renew(ctx context.Context, h Handover, stop context.Cancel
 			return
 		case <-tick.C:
 		}
-		r, err := o.Broker.Renew(ctx, h.Session.ID, belfry.Held(h.Ref()))
+		r, err := o.Broker.Renew(ctx, h.Session.ID, job.Held(h.Ref()))
 		if err == nil && (r.Lost || slices.Contains(r.Cancel, h.Ref())) {
 			stop(errEnded)
 		}
@@ -166,7 +168,7 @@ func (o ClaimOptions) giveBack(ctx context.Context, h Handover, why error) error
 	f := h.unstarted(ctx, why)
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), endWait)
 	defer cancel()
-	if _, err := o.Broker.Finish(ctx, h.Session.ID, []belfry.Finish{f}); err != nil {
+	if _, err := o.Broker.Finish(ctx, h.Session.ID, []job.Finish{f}); err != nil {
 		o.Logger.Warn("job was not given back and waits for the end of its lease", "job", h.Leased.Job.ID, "error", err)
 	}
 	return o.close(ctx, h.Session.ID)

@@ -20,29 +20,30 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/job"
 	"github.com/belfry-run/belfry/worker/sandbox"
 )
 
 // Handover is what the first process leaves to the second.
 type Handover struct {
-	Server  string           `json:"server"`
-	Session belfry.Session   `json:"session"`
-	Lease   int64            `json:"lease"`
-	Leased  belfry.LeasedJob `json:"leased"` // with the attempt's token
+	Server  string        `json:"server"`
+	Session job.Session   `json:"session"`
+	Lease   int64         `json:"lease"`
+	Leased  job.LeasedJob `json:"leased"` // with the attempt's token
 }
 
 // Ref names the attempt.
-func (h Handover) Ref() belfry.Ref { return belfry.Ref{JobID: h.Leased.Job.ID, Lease: h.Lease} }
+func (h Handover) Ref() job.Ref { return job.Ref{JobID: h.Leased.Job.ID, Lease: h.Lease} }
 
 // unstarted is the result of an attempt that did not begin: handed back where
 // its process was told to stop, and else a fault of the machine.
-func (h Handover) unstarted(ctx context.Context, why error) belfry.Finish {
+func (h Handover) unstarted(ctx context.Context, why error) job.Finish {
 	if ctx.Err() != nil {
-		return belfry.Finish{Ref: h.Ref(), Outcome: belfry.OutcomeHandedBack}
+		return job.Finish{Ref: h.Ref(), Outcome: job.OutcomeHandedBack}
 	}
-	text, _ := belfry.CleanText(why.Error(), belfry.MaxError)
-	return belfry.Finish{Ref: h.Ref(), Outcome: belfry.OutcomeError, Error: text, Infra: true}
+	text, _ := core.CleanText(why.Error(), core.MaxError)
+	return job.Finish{Ref: h.Ref(), Outcome: job.OutcomeError, Error: text, Infra: true}
 }
 
 const fileName = "attempt.json"
@@ -75,14 +76,14 @@ func take(dir string) (h Handover, err error) {
 	file := filepath.Join(dir, fileName)
 	info, err := os.Lstat(file)
 	if errors.Is(err, fs.ErrNotExist) {
-		return h, belfry.Errorf(belfry.NotFound, "nothing was handed over in %s", dir).
+		return h, core.Errorf(core.NotFound, "nothing was handed over in %s", dir).
 			WithHint("run belfry worker init with the same --dir first; it exits with 8 when there is nothing to do")
 	}
 	if err != nil {
 		return h, err
 	}
 	if !info.Mode().IsRegular() || info.Mode().Perm()&0o077 != 0 {
-		return h, belfry.Errorf(belfry.Forbidden, "%s can be read by others than its owner", file).WithHint("both containers must run as one user")
+		return h, core.Errorf(core.Forbidden, "%s can be read by others than its owner", file).WithHint("both containers must run as one user")
 	}
 	text, err := os.ReadFile(file)
 	if err := errors.Join(err, os.Remove(file)); err != nil {
@@ -109,5 +110,5 @@ func Clear(dir string) error {
 
 // Fetcher puts the artifact of a job to where it will be run from.
 type Fetcher interface {
-	Prefetch(ctx context.Context, j belfry.LeasedJob) error
+	Prefetch(ctx context.Context, j job.LeasedJob) error
 }

@@ -15,7 +15,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/job"
+	"github.com/belfry-run/belfry/task"
 	"github.com/belfry-run/belfry/worker"
 	"github.com/belfry-run/belfry/worker/internal/brokertest"
 	"github.com/belfry-run/belfry/worker/pod"
@@ -61,10 +63,10 @@ func newPod(t *testing.T, script string) *twoContainers {
 	}))
 	t.Cleanup(store.Close)
 	sum := sha256.Sum256([]byte(script))
-	p.AddTask(belfry.Task{Name: "prog", Program: &belfry.Program{SHA256: hex.EncodeToString(sum[:]), Size: int64(len(script))}, Retry: belfry.Retry{MaxAttempts: 1}}.WithDefaults())
-	p.Leased = func(j *belfry.LeasedJob) {
+	p.AddTask(task.Task{Name: "prog", Program: &task.Program{SHA256: hex.EncodeToString(sum[:]), Size: int64(len(script))}, Retry: task.Retry{MaxAttempts: 1}}.WithDefaults())
+	p.Leased = func(j *job.LeasedJob) {
 		j.Token = "for-this-attempt"
-		j.Artifact = &belfry.SignedRequest{Method: http.MethodGet, URL: store.URL}
+		j.Artifact = &task.SignedRequest{Method: http.MethodGet, URL: store.URL}
 	}
 	return p
 }
@@ -88,7 +90,7 @@ func (p *twoContainers) init(t *testing.T) (bool, error) {
 	}()
 	return pod.Claim(t.Context(), pod.ClaimOptions{
 		Broker: p, Fetcher: ex, Server: "http://server", Dir: p.dir, Logger: slog.New(slog.DiscardHandler),
-		Worker: belfry.WorkerInfo{Name: "pod", Queues: map[string]int{"default": 5}, Has: ex.Has()},
+		Worker: job.WorkerInfo{Name: "pod", Queues: map[string]int{"default": 5}, Has: ex.Has()},
 	})
 }
 
@@ -104,13 +106,13 @@ func (p *twoContainers) main(t *testing.T) error {
 	}()
 	return pod.Run(t.Context(), pod.RunOptions{
 		Dir: p.dir, Name: "pod",
-		Connect: func(h pod.Handover) (belfry.Broker, error) {
+		Connect: func(h pod.Handover) (job.Leaser, error) {
 			if h.Server != "http://server" || h.Leased.Token != "for-this-attempt" {
 				t.Errorf("%+v", h)
 			}
-			return &attempt{Broker: p, handover: h}, nil
+			return &attempt{Leaser: p, handover: h}, nil
 		},
-		Executor: func(ctx context.Context, _ pod.Handover) (worker.Executor, belfry.Has, error) {
+		Executor: func(ctx context.Context, _ pod.Handover) (worker.Executor, task.Has, error) {
 			ex = p.executor(ctx, t)
 			return ex, ex.Has(), nil
 		},
@@ -119,8 +121,8 @@ func (p *twoContainers) main(t *testing.T) error {
 
 func TestTheFirstContainerPreparesWhatTheSecondRuns(t *testing.T) {
 	p := newPod(t, "#!/bin/sh\nfor f in "+"$BELFRY_INPUT_DIR"+"/attempt.json /belfry/*; do cat $f 2>/dev/null | grep -c for-this-at[t]empt; done\necho ran\n")
-	p.id = p.Enqueue(belfry.NewJob{Task: "prog", Input: []byte(`{"dir":"` + p.dir + `"}`)}).ID
-	p.Enqueue(belfry.NewJob{Task: "prog"})
+	p.id = p.Enqueue(job.NewJob{Task: "prog", Input: []byte(`{"dir":"` + p.dir + `"}`)}).ID
+	p.Enqueue(job.NewJob{Task: "prog"})
 	if found, err := p.init(t); err != nil || !found {
 		t.Fatal(found, err)
 	}
@@ -132,13 +134,13 @@ func TestTheFirstContainerPreparesWhatTheSecondRuns(t *testing.T) {
 	if err := p.main(t); err != nil {
 		t.Fatal(err)
 	}
-	if as := p.Attempts(p.id); len(as) != 1 || as[0].Outcome != belfry.OutcomeOK || as[0].Sandboxed == nil || !strings.HasSuffix(p.Text(p.id), "ran\n") || strings.Contains(p.Text(p.id), "1\n") {
+	if as := p.Attempts(p.id); len(as) != 1 || as[0].Outcome != job.OutcomeOK || as[0].Sandboxed == nil || !strings.HasSuffix(p.Text(p.id), "ran\n") || strings.Contains(p.Text(p.id), "1\n") {
 		t.Errorf("%+v %q", as, p.Text(p.id))
 	}
 	if _, err := os.Stat(file); !os.IsNotExist(err) {
 		t.Error("the token's file is left:", err)
 	}
-	if j, _ := p.Job(t.Context(), "", p.id+1); j.State != belfry.JobReady {
+	if j, _ := p.Job(t.Context(), "", p.id+1); j.State != job.Ready {
 		t.Errorf("another job is %s", j.State)
 	}
 	if err := pod.Clear(p.dir); err != nil {
@@ -157,7 +159,7 @@ func TestNothingToDoIsNoError(t *testing.T) {
 	if found, err := p.init(t); err != nil || found {
 		t.Error(found, err)
 	}
-	if err := p.main(t); belfry.CodeOf(err) != belfry.NotFound {
+	if err := p.main(t); core.CodeOf(err) != core.NotFound {
 		t.Error(err)
 	}
 }
@@ -169,7 +171,7 @@ func TestWhatCannotBePreparedIsGivenBackAsAFaultOfTheMachine(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := newPod(t, "#!/bin/sh\n")
-			p.id = p.Enqueue(belfry.NewJob{Task: "prog"}).ID
+			p.id = p.Enqueue(job.NewJob{Task: "prog"}).ID
 			spoil(p)
 			if found, err := p.init(t); err == nil || found {
 				t.Error(found, err)
@@ -184,7 +186,7 @@ func TestWhatCannotBePreparedIsGivenBackAsAFaultOfTheMachine(t *testing.T) {
 // stopped is a fetcher whose process is told to stop meanwhile.
 type stopped func()
 
-func (stop stopped) Prefetch(ctx context.Context, _ belfry.LeasedJob) error {
+func (stop stopped) Prefetch(ctx context.Context, _ job.LeasedJob) error {
 	stop()
 	<-ctx.Done()
 	return ctx.Err()
@@ -192,38 +194,38 @@ func (stop stopped) Prefetch(ctx context.Context, _ belfry.LeasedJob) error {
 
 func TestAStopBeforeTheStartCountsAsNoFault(t *testing.T) {
 	p := newPod(t, "#!/bin/sh\n")
-	p.id = p.Enqueue(belfry.NewJob{Task: "prog"}).ID
+	p.id = p.Enqueue(job.NewJob{Task: "prog"}).ID
 	ctx, stop := context.WithCancel(t.Context())
 	found, err := pod.Claim(ctx, pod.ClaimOptions{
 		Broker: p, Fetcher: stopped(stop), Server: "http://server", Dir: p.dir, Logger: slog.New(slog.DiscardHandler),
-		Worker: belfry.WorkerInfo{Name: "pod", Queues: map[string]int{"default": 1}, Has: belfry.Has{Arch: "amd64", Isolation: belfry.IsolationGVisor}},
+		Worker: job.WorkerInfo{Name: "pod", Queues: map[string]int{"default": 1}, Has: task.Has{Arch: "amd64", Isolation: task.IsolationGVisor}},
 	})
 	if !errors.Is(err, context.Canceled) || found {
 		t.Error(found, err)
 	}
-	if as := p.Attempts(p.id); len(as) != 1 || as[0].Outcome != belfry.OutcomeHandedBack {
+	if as := p.Attempts(p.id); len(as) != 1 || as[0].Outcome != job.OutcomeHandedBack {
 		t.Errorf("%+v", as)
 	}
-	if j, _ := p.Job(t.Context(), "", p.id); j.State != belfry.JobReady {
+	if j, _ := p.Job(t.Context(), "", p.id); j.State != job.Ready {
 		t.Errorf("the job is %s", j.State)
 	}
 }
 
 func TestALeaseThatIsLostIsNotStarted(t *testing.T) {
 	p := newPod(t, "#!/bin/sh\necho ran\n")
-	p.id = p.Enqueue(belfry.NewJob{Task: "prog"}).ID
+	p.id = p.Enqueue(job.NewJob{Task: "prog"}).ID
 	if found, err := p.init(t); err != nil || !found {
 		t.Fatal(found, err)
 	}
 	p.Lose()
-	if err := p.main(t); belfry.CodeOf(err) != belfry.Unauthorized || p.Text(p.id) != "" {
+	if err := p.main(t); core.CodeOf(err) != core.Unauthorized || p.Text(p.id) != "" {
 		t.Error(err, p.Text(p.id))
 	}
 }
 
 func TestAResultIsOfferedUntilTheServerIsBack(t *testing.T) {
 	p := newPod(t, "#!/bin/sh\nexit 3\n")
-	p.id = p.Enqueue(belfry.NewJob{Task: "prog"}).ID
+	p.id = p.Enqueue(job.NewJob{Task: "prog"}).ID
 	if found, err := p.init(t); err != nil || !found {
 		t.Fatal(found, err)
 	}
@@ -246,22 +248,22 @@ func TestAResultIsOfferedUntilTheServerIsBack(t *testing.T) {
 
 // attempt is the broker of exactly one, as the client of the server is.
 type attempt struct {
-	belfry.Broker
+	job.Leaser
 	handover pod.Handover
 	given    atomic.Bool
 }
 
-func (a *attempt) OpenSession(ctx context.Context, _ belfry.WorkerInfo) (belfry.Session, error) {
-	r, err := a.Renew(ctx, a.handover.Session.ID, belfry.Held(a.handover.Ref()))
+func (a *attempt) OpenSession(ctx context.Context, _ job.WorkerInfo) (job.Session, error) {
+	r, err := a.Renew(ctx, a.handover.Session.ID, job.Held(a.handover.Ref()))
 	if err == nil && r.Lost {
-		err = belfry.Errorf(belfry.Unauthorized, "the attempt has ended")
+		err = core.Errorf(core.Unauthorized, "the attempt has ended")
 	}
 	return a.handover.Session, err
 }
 
-func (a *attempt) Claim(context.Context, belfry.ClaimRequest) (belfry.Claim, error) {
+func (a *attempt) Claim(context.Context, job.ClaimRequest) (job.Claim, error) {
 	if a.given.Swap(true) {
-		return belfry.Claim{}, nil
+		return job.Claim{}, nil
 	}
-	return belfry.Claim{Lease: a.handover.Lease, Jobs: []belfry.LeasedJob{a.handover.Leased}}, nil
+	return job.Claim{Lease: a.handover.Lease, Jobs: []job.LeasedJob{a.handover.Leased}}, nil
 }

@@ -5,7 +5,8 @@ import (
 	"log/slog"
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/job"
+	"github.com/belfry-run/belfry/task"
 	"github.com/belfry-run/belfry/worker"
 )
 
@@ -14,10 +15,10 @@ type RunOptions struct {
 	Dir string // that both share
 	// Connect makes the broker for exactly this attempt, by its token: it takes
 	// over the session, hands the job out once, and renews tokens by itself.
-	Connect func(Handover) (belfry.Broker, error)
+	Connect func(Handover) (job.Leaser, error)
 	// Executor makes what runs the program. It is called when the file with the
 	// token is gone.
-	Executor func(ctx context.Context, h Handover) (worker.Executor, belfry.Has, error)
+	Executor func(ctx context.Context, h Handover) (worker.Executor, task.Has, error)
 	Spool    *worker.Spool
 	Name     string
 	Version  string
@@ -49,7 +50,7 @@ func Run(ctx context.Context, o RunOptions) error {
 	w, err := worker.New(worker.Options{
 		Broker: b, Name: o.Name, Version: o.Version, Has: has, Spool: o.Spool,
 		Queues:    h.Session.Queues,
-		Executors: map[belfry.Kind]worker.Executor{belfry.KindProgram: ex},
+		Executors: map[task.Kind]worker.Executor{task.KindProgram: ex},
 		Grace:     o.Grace, Prefetch: -1, Linger: reportFor, Logger: o.Logger,
 	})
 	if err != nil {
@@ -61,11 +62,11 @@ func Run(ctx context.Context, o RunOptions) error {
 
 // failed says that this machine cannot run the program, so that nobody has to
 // wait for the end of the lease.
-func failed(ctx context.Context, b belfry.Broker, h Handover, why error) error {
+func failed(ctx context.Context, b job.Leaser, h Handover, why error) error {
 	f := h.unstarted(ctx, why)
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), endWait)
 	defer cancel()
-	if _, err := b.Finish(ctx, h.Session.ID, []belfry.Finish{f}); err != nil {
+	if _, err := b.Finish(ctx, h.Session.ID, []job.Finish{f}); err != nil {
 		return err
 	}
 	return why

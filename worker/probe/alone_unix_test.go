@@ -19,7 +19,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/task"
 	"github.com/belfry-run/belfry/worker/probe"
 )
 
@@ -109,18 +109,18 @@ func inChild(b *testing.B, ca authority) (plain, secure string) {
 func BenchmarkAlone(b *testing.B) {
 	ca := newAuthority(b)
 	plain, secure := inChild(b, ca)
-	for name, http := range map[string]belfry.HTTP{
+	for name, http := range map[string]task.HTTP{
 		"plain": {URL: "http://" + plain}, "tls": {URL: "https://" + secure, CA: ca.pem},
 	} {
 		for way, run := range map[string]func(n int, check func()){"one": oneByOne, "many": manyAtOnce, "paced": paced} {
 			b.Run(name+"/"+way, func(b *testing.B) {
 				ex := probe.New(probe.Options{Guard: local, PerHost: 1000})
 				defer ex.Close()
-				task := belfry.Task{HTTP: &http, Conditions: []string{"status == 200 and latency < 5s", "body contains 'well'"}}
+				t := task.Task{HTTP: &http, Conditions: []string{"status == 200 and latency < 5s", "body contains 'well'"}}
 				b.ReportAllocs()
 				before := processor(b)
 				run(b.N, func() {
-					if m := ex.Measure(b.Context(), task); m.Outcome != belfry.CheckOK {
+					if m := ex.Measure(b.Context(), t); m.Outcome != task.CheckOK {
 						b.Errorf("%+v", m)
 					}
 				})

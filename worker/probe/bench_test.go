@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/task"
 	"github.com/belfry-run/belfry/worker/probe"
 )
 
@@ -21,16 +21,16 @@ func BenchmarkHTTPCold(b *testing.B) {
 	plain := httptest.NewServer(http.HandlerFunc(handle))
 	defer plain.Close()
 	secure := serveTLS(b, with(ca.server(b)), handle)
-	for name, http := range map[string]belfry.HTTP{
+	for name, http := range map[string]task.HTTP{
 		"plain": {URL: plain.URL}, "tls": {URL: secure.URL, CA: ca.pem}, "warm": {URL: plain.URL, KeepAlive: true},
 	} {
 		b.Run(name, func(b *testing.B) {
 			ex := probe.New(probe.Options{Guard: local})
 			defer ex.Close()
-			task := belfry.Task{HTTP: &http, Conditions: []string{"status == 200 and latency < 5s", "body contains 'well'"}}
+			t := task.Task{HTTP: &http, Conditions: []string{"status == 200 and latency < 5s", "body contains 'well'"}}
 			b.ReportAllocs()
 			for b.Loop() {
-				if m := ex.Measure(b.Context(), task); m.Outcome != belfry.CheckOK {
+				if m := ex.Measure(b.Context(), t); m.Outcome != task.CheckOK {
 					b.Fatalf("%+v", m)
 				}
 			}
@@ -44,10 +44,10 @@ func BenchmarkTCP(b *testing.B) {
 	defer s.Close()
 	ex := probe.New(probe.Options{Guard: local})
 	defer ex.Close()
-	task := belfry.Task{TCP: &belfry.TCP{Address: addressOf(s)}}
+	t := task.Task{TCP: &task.TCP{Address: addressOf(s)}}
 	b.ReportAllocs()
 	for b.Loop() {
-		if m := ex.Measure(b.Context(), task); m.Outcome != belfry.CheckOK {
+		if m := ex.Measure(b.Context(), t); m.Outcome != task.CheckOK {
 			b.Fatalf("%+v", m)
 		}
 	}

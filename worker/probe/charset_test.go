@@ -4,7 +4,7 @@ import (
 	"net/http"
 	"testing"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/task"
 )
 
 // TestABodyIsDecodedBeforeItIsJudged has one text in several charsets, named by a
@@ -26,12 +26,12 @@ func TestABodyIsDecodedBeforeItIsJudged(t *testing.T) {
 		_, _ = w.Write([]byte(bodies[r.URL.Path].body))
 	})
 	for path, b := range bodies {
-		task := belfry.Task{HTTP: &belfry.HTTP{URL: s.URL + path, ExpectBody: b.want}}
+		tk := task.Task{HTTP: &task.HTTP{URL: s.URL + path, ExpectBody: b.want}}
 		if path != "/octet-stream" && path != "/mark" {
-			task.Conditions = []string{"body contains '" + b.want + "'"}
+			tk.Conditions = []string{"body contains '" + b.want + "'"}
 		}
-		m := look(t, task)
-		if m.Outcome != belfry.CheckOK {
+		m := look(t, tk)
+		if m.Outcome != task.CheckOK {
 			t.Errorf("%s: %s %s", path, m.Outcome, m.Message)
 		}
 	}

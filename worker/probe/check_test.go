@@ -13,7 +13,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/job"
+	"github.com/belfry-run/belfry/schedule"
+	"github.com/belfry-run/belfry/task"
 	"github.com/belfry-run/belfry/worker"
 	"github.com/belfry-run/belfry/worker/probe"
 )
@@ -33,10 +36,10 @@ func together(t *testing.T, addresses []string) (ex *probe.Executor, cancel, don
 	return ex, stop, all.Wait
 }
 
-func run(task belfry.Task, trigger belfry.Trigger) *worker.Run {
+func run(task task.Task, trigger schedule.Trigger) *worker.Run {
 	task.Name = "a"
 	task = task.WithDefaults()
-	return &worker.Run{Task: &task, Job: &belfry.Job{ID: 7, Kind: task.Kind, Trigger: trigger, Attempt: 1}, Lease: 3, Log: io.Discard}
+	return &worker.Run{Task: &task, Job: &job.Job{ID: 7, Kind: task.Kind, Trigger: trigger, Attempt: 1}, Lease: 3, Log: io.Discard}
 }
 
 func TestACheckReportsWhatItSawAndHasSucceeded(t *testing.T) {
@@ -44,10 +47,10 @@ func TestACheckReportsWhatItSawAndHasSucceeded(t *testing.T) {
 	s := serve(t, func(w http.ResponseWriter, r *http.Request) { w.WriteHeader(500) })
 	ex := probe.New(probe.Options{Guard: local})
 	defer ex.Close()
-	for _, task := range []belfry.Task{get(s.URL), {TCP: &belfry.TCP{Address: addressOf(s), Send: "x\r\n\r\n", Expect: "^220"}}, {GRPC: &belfry.GRPC{Address: addressOf(s), Plaintext: true}}} {
-		r := run(task, belfry.TriggerCheck)
+	for _, tk := range []task.Task{get(s.URL), {TCP: &task.TCP{Address: addressOf(s), Send: "x\r\n\r\n", Expect: "^220"}}, {GRPC: &task.GRPC{Address: addressOf(s), Plaintext: true}}} {
+		r := run(tk, job.TriggerCheck)
 		f := ex.Kinds()[r.Task.Kind].Execute(t.Context(), r)
-		if f.Outcome != belfry.OutcomeOK || f.Error != "" || f.Check == nil || f.Check.Outcome != belfry.CheckFail || f.Ref != r.Ref() || f.Output != nil || f.Validate() != nil {
+		if f.Outcome != job.OutcomeOK || f.Error != "" || f.Check == nil || f.Check.Outcome != task.CheckFail || f.Ref != r.Ref() || f.Output != nil || f.Validate() != nil {
 			t.Errorf("%s: %+v", r.Task.Kind, f)
 		}
 	}
@@ -58,19 +61,19 @@ func TestAJobOfAnyKindFailsWhenTheAnswerIsNotGood(t *testing.T) {
 	address := raw(t, func(c net.Conn) { _, _ = io.WriteString(c, "220 ready\r\n") })
 	ex := probe.New(probe.Options{Guard: local})
 	defer ex.Close()
-	for want, task := range map[string]belfry.Task{
-		"": {TCP: &belfry.TCP{Address: address, Expect: "^220"}},
-		"expect: expected an answer that matches": {TCP: &belfry.TCP{Address: address, Expect: "^221"}},
-		"blocked_policy: ":                        {TCP: &belfry.TCP{Address: "127.0.0.2:1"}},
+	for want, tk := range map[string]task.Task{
+		"": {TCP: &task.TCP{Address: address, Expect: "^220"}},
+		"expect: expected an answer that matches": {TCP: &task.TCP{Address: address, Expect: "^221"}},
+		"blocked_policy: ":                        {TCP: &task.TCP{Address: "127.0.0.2:1"}},
 	} {
-		task.Name = "a"
+		tk.Name = "a"
 		var log bytes.Buffer
-		f := worker.Direct(t.Context(), ex.Kinds(), task, nil, io.Discard, &log)
-		var m belfry.Measure
-		if err := json.Unmarshal(f.Output, &m); err != nil || f.Check != nil || (f.Outcome == belfry.OutcomeOK) != (want == "") || !strings.HasPrefix(f.Error, want) {
+		f := worker.Direct(t.Context(), ex.Kinds(), tk, nil, io.Discard, &log)
+		var m task.Measure
+		if err := json.Unmarshal(f.Output, &m); err != nil || f.Check != nil || (f.Outcome == job.OutcomeOK) != (want == "") || !strings.HasPrefix(f.Error, want) {
 			t.Errorf("%+v %v", f, err)
 		}
-		if f.NoRetry != (m.Outcome == belfry.CheckError) || m.Snapshot != nil || log.Len() == 0 {
+		if f.NoRetry != (m.Outcome == task.CheckError) || m.Snapshot != nil || log.Len() == 0 {
 			t.Errorf("%+v, log %s", f, log.String())
 		}
 	}
@@ -79,13 +82,13 @@ func TestAJobOfAnyKindFailsWhenTheAnswerIsNotGood(t *testing.T) {
 func TestConditionsHoldForJobsToo(t *testing.T) {
 	t.Parallel()
 	s := serve(t, func(w http.ResponseWriter, r *http.Request) { _, _ = io.WriteString(w, "fine") })
-	conditions := func(task *belfry.Task) {
+	conditions := func(task *task.Task) {
 		task.Conditions, task.Warnings = []string{"body == 'bad'"}, []string{"status == 1"}
 	}
-	if r := ask(t, belfry.HTTP{URL: s.URL}, conditions); r.Outcome != belfry.OutcomeError || !strings.Contains(r.Error, `condition body == 'bad' does not hold (body = "fine")`) || r.value.Status != 200 {
+	if r := ask(t, task.HTTP{URL: s.URL}, conditions); r.Outcome != job.OutcomeError || !strings.Contains(r.Error, `condition body == 'bad' does not hold (body = "fine")`) || r.value.Status != 200 {
 		t.Errorf("%+v", r)
 	}
-	if r := ask(t, belfry.HTTP{URL: s.URL}, func(task *belfry.Task) { task.Warnings = []string{"status == 1"} }); r.Outcome != belfry.OutcomeOK {
+	if r := ask(t, task.HTTP{URL: s.URL}, func(task *task.Task) { task.Warnings = []string{"status == 1"} }); r.Outcome != job.OutcomeOK {
 		t.Errorf("%+v", r)
 	}
 }
@@ -100,16 +103,16 @@ func TestACheckThatIsCutShort(t *testing.T) {
 	})
 	ex := probe.New(probe.Options{Guard: local})
 	defer ex.Close()
-	for _, task := range []belfry.Task{get(s.URL), {WebSocket: &belfry.WebSocket{URL: strings.Replace(s.URL, "http", "ws", 1)}}} {
+	for _, tk := range []task.Task{get(s.URL), {WebSocket: &task.WebSocket{URL: strings.Replace(s.URL, "http", "ws", 1)}}} {
 		for _, cause := range []error{worker.ErrShutdown, worker.ErrLost, worker.ErrCanceled, worker.ErrTimeout} {
 			ctx, cancel := context.WithCancelCause(t.Context())
 			go func() { <-arrived; cancel(cause) }()
-			f := ex.Execute(ctx, run(task, belfry.TriggerCheck))
+			f := ex.Execute(ctx, run(tk, job.TriggerCheck))
 			if errors.Is(cause, worker.ErrTimeout) {
-				if f.Outcome != belfry.OutcomeOK || f.Check.Outcome != belfry.CheckFail || f.Check.Code != belfry.CodeFirstByte && f.Check.Code != belfry.CodeWrite {
+				if f.Outcome != job.OutcomeOK || f.Check.Outcome != task.CheckFail || f.Check.Code != task.CodeFirstByte && f.Check.Code != task.CodeWrite {
 					t.Errorf("%v: %+v %+v", cause, f, f.Check)
 				}
-			} else if f.Outcome != belfry.OutcomeError || f.Check != nil || f.Error != cause.Error() {
+			} else if f.Outcome != job.OutcomeError || f.Check != nil || f.Error != cause.Error() {
 				t.Errorf("%v: %+v", cause, f)
 			}
 			cancel(nil)
@@ -117,18 +120,18 @@ func TestACheckThatIsCutShort(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	go func() { <-arrived; cancel() }()
-	wants(t, ex.Measure(ctx, get(s.URL)), belfry.CheckError, belfry.CodeLost, "cut short")
+	wants(t, ex.Measure(ctx, get(s.URL)), task.CheckError, task.CodeLost, "cut short")
 }
 
 func TestAKindThatIsNoNetworkCheck(t *testing.T) {
 	t.Parallel()
-	wants(t, look(t, belfry.Task{Command: &belfry.Command{Argv: []string{"true"}}}), belfry.CheckError, belfry.CodeUnsupported, "command")
+	wants(t, look(t, task.Task{Command: &task.Command{Argv: []string{"true"}}}), task.CheckError, task.CodeUnsupported, "command")
 }
 
 func TestWithoutADeadlineTheTasksTimeoutHolds(t *testing.T) {
 	t.Parallel()
-	task := belfry.Task{TCP: &belfry.TCP{Address: raw(t, hold), Expect: "x"}, Timeout: belfry.Duration(50 * time.Millisecond)}
-	if m := look(t, task); m.Outcome != belfry.CheckFail {
+	tk := task.Task{TCP: &task.TCP{Address: raw(t, hold), Expect: "x"}, Timeout: core.Duration(50 * time.Millisecond)}
+	if m := look(t, tk); m.Outcome != task.CheckFail {
 		t.Errorf("%+v", m)
 	}
 }
@@ -136,22 +139,22 @@ func TestWithoutADeadlineTheTasksTimeoutHolds(t *testing.T) {
 func TestVet(t *testing.T) {
 	t.Parallel()
 	ca := newAuthority(t)
-	good := belfry.Task{HTTP: &belfry.HTTP{URL: "https://example.com", CA: ca.pem}, Conditions: []string{"status == 200"}, Warnings: []string{"latency < 500ms"}}
+	good := task.Task{HTTP: &task.HTTP{URL: "https://example.com", CA: ca.pem}, Conditions: []string{"status == 200"}, Warnings: []string{"latency < 500ms"}}
 	if err := probe.Vet(good); err != nil {
 		t.Error(err)
 	}
-	for want, task := range map[string]belfry.Task{
-		`conditions[0] "status = 200"`:           {HTTP: &belfry.HTTP{}, Conditions: []string{"status = 200"}},
-		`warnings[1] "loss > 5": unknown name`:   {HTTP: &belfry.HTTP{}, Warnings: []string{"status > 1", "loss > 5"}},
-		"http.ca: has no certificate in PEM":     {HTTP: &belfry.HTTP{CA: "x"}},
-		"http.auth.cert: and key cannot be read": {HTTP: &belfry.HTTP{Auth: &belfry.HTTPAuth{Cert: "x", Key: "y"}}},
-		"http.server_name: cannot stand beside":  {HTTP: &belfry.HTTP{Proxy: "https://p", ServerName: "x"}},
-		"tls.ca: has no certificate in PEM":      {TLS: &belfry.TLS{CA: "x"}},
-		"grpc.ca: has no certificate in PEM":     {GRPC: &belfry.GRPC{CA: "x"}},
-		"dns.name: dns.name:":                    {DNS: &belfry.DNS{Name: "a..b"}},
+	for want, task := range map[string]task.Task{
+		`conditions[0] "status = 200"`:           {HTTP: &task.HTTP{}, Conditions: []string{"status = 200"}},
+		`warnings[1] "loss > 5": unknown name`:   {HTTP: &task.HTTP{}, Warnings: []string{"status > 1", "loss > 5"}},
+		"http.ca: has no certificate in PEM":     {HTTP: &task.HTTP{CA: "x"}},
+		"http.auth.cert: and key cannot be read": {HTTP: &task.HTTP{Auth: &task.HTTPAuth{Cert: "x", Key: "y"}}},
+		"http.server_name: cannot stand beside":  {HTTP: &task.HTTP{Proxy: "https://p", ServerName: "x"}},
+		"tls.ca: has no certificate in PEM":      {TLS: &task.TLS{CA: "x"}},
+		"grpc.ca: has no certificate in PEM":     {GRPC: &task.GRPC{CA: "x"}},
+		"dns.name: dns.name:":                    {DNS: &task.DNS{Name: "a..b"}},
 	} {
 		err := probe.Vet(task)
-		if belfry.CodeOf(err) != belfry.Invalid || !strings.Contains(err.Error(), want) {
+		if core.CodeOf(err) != core.Invalid || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %s", err, want)
 		}
 	}

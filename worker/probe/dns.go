@@ -12,7 +12,8 @@ import (
 
 	"github.com/miekg/dns"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/monitor"
+	"github.com/belfry-run/belfry/task"
 	"github.com/belfry-run/belfry/worker/internal/reach"
 )
 
@@ -41,17 +42,17 @@ func (l *look) dns(ctx context.Context) *reach.Fault {
 	return l.answers(reply, question)
 }
 
-func questionOf(c *belfry.DNS) (*dns.Msg, *reach.Fault) {
+func questionOf(c *task.DNS) (*dns.Msg, *reach.Fault) {
 	kind, known := dns.StringToType[c.Type]
 	if !known {
-		return nil, reach.Ours(belfry.CodeConfig, "dns.type: %s is not a record type", c.Type)
+		return nil, reach.Ours(task.CodeConfig, "dns.type: %s is not a record type", c.Type)
 	}
 	name := dns.Fqdn(c.Name)
 	if addr, err := netip.ParseAddr(c.Name); err == nil && kind == dns.TypePTR {
 		name, _ = dns.ReverseAddr(addr.String())
 	}
 	if _, valid := dns.IsDomainName(name); !valid {
-		return nil, reach.Ours(belfry.CodeConfig, "dns.name: %q is not a domain name", c.Name)
+		return nil, reach.Ours(task.CodeConfig, "dns.name: %q is not a domain name", c.Name)
 	}
 	m := new(dns.Msg)
 	m.SetQuestion(name, kind)
@@ -73,13 +74,13 @@ func (l *look) servers(given string) ([]server, *reach.Fault) {
 			host, port = strings.Trim(given, "[]"), "53"
 		}
 		if host == "" {
-			return nil, reach.Ours(belfry.CodeConfig, "dns.server: %q has no host", given)
+			return nil, reach.Ours(task.CodeConfig, "dns.server: %q has no host", given)
 		}
 		return []server{{address: net.JoinHostPort(host, port)}}, nil
 	}
 	conf, err := dns.ClientConfigFromFile(l.e.resolvConf)
 	if err != nil || len(conf.Servers) == 0 {
-		return nil, reach.Ours(belfry.CodeNetwork, "this machine has no resolver in %s: name one in server", l.e.resolvConf)
+		return nil, reach.Ours(task.CodeNetwork, "this machine has no resolver in %s: name one in server", l.e.resolvConf)
 	}
 	var list []server
 	for _, host := range conf.Servers {
@@ -151,7 +152,7 @@ func (l *look) exchange(ctx context.Context, trip *reach.Trip, network string, s
 			trip.Dials(addr)
 		}
 	} else {
-		conn, err = l.Connect(ctx, trip, network, host, port, belfry.FamilyAny)
+		conn, err = l.Connect(ctx, trip, network, host, port, task.FamilyAny)
 	}
 	if err != nil {
 		return nil, err
@@ -159,7 +160,7 @@ func (l *look) exchange(ctx context.Context, trip *reach.Trip, network string, s
 	defer func() { _ = conn.Close() }()
 	defer context.AfterFunc(ctx, func() { _ = conn.SetDeadline(reach.Past) })()
 	trip.Enter(reach.StageWait)
-	timeout := belfry.MaxCheckTimeout.D() // never reached: the context ends before
+	timeout := monitor.MaxCheckTimeout.D() // never reached: the context ends before
 	if deadline, bounded := ctx.Deadline(); bounded {
 		timeout = time.Until(deadline)
 	}
@@ -178,17 +179,17 @@ func (l *look) exchange(ctx context.Context, trip *reach.Trip, network string, s
 func (l *look) serverFault(ctx context.Context, trip *reach.Trip, s server, err error) *reach.Fault {
 	f := l.NetFault(ctx, trip, err)
 	switch {
-	case f.Outcome != belfry.CheckFail || trip.At() < reach.StageConnect:
-	case f.Code == belfry.CodeFirstByte, f.Code == belfry.CodeConnectTimeout:
-		f.Code, f.Text = belfry.CodeDNSTimeout, fmt.Sprintf("the server did not answer within the timeout of %s", reach.Short(l.Budget))
+	case f.Outcome != task.CheckFail || trip.At() < reach.StageConnect:
+	case f.Code == task.CodeFirstByte, f.Code == task.CodeConnectTimeout:
+		f.Code, f.Text = task.CodeDNSTimeout, fmt.Sprintf("the server did not answer within the timeout of %s", reach.Short(l.Budget))
 	case trip.At() == reach.StageWait:
-		f.Code, f.Text = belfry.CodeDNSFailed, "the server's answer cannot be used: "+reach.Cause(err)
+		f.Code, f.Text = task.CodeDNSFailed, "the server's answer cannot be used: "+reach.Cause(err)
 		if strings.Contains(f.Text, "refused") { // UDP learns of it late
-			f.Code, f.Text = belfry.CodeConnectRefused, "the server does not listen on this port"
+			f.Code, f.Text = task.CodeConnectRefused, "the server does not listen on this port"
 		}
 	}
-	if s.own && f.Code == belfry.CodeConnectRefused {
-		return reach.Ours(belfry.CodeNetwork, "this machine's resolver %s cannot be reached: it refused", s.address)
+	if s.own && f.Code == task.CodeConnectRefused {
+		return reach.Ours(task.CodeNetwork, "this machine's resolver %s cannot be reached: it refused", s.address)
 	}
 	return f
 }
@@ -208,22 +209,22 @@ func (l *look) answers(reply, question *dns.Msg) *reach.Fault {
 	}
 	slices.Sort(l.Facts.Answers)
 	l.Answered = true
-	l.Snapshot = func() *belfry.Snapshot {
+	l.Snapshot = func() *task.Snapshot {
 		return l.Secrets.Keep(l.Facts.RCode, nil, []byte(strings.Join(l.Facts.Answers, "\n")))
 	}
 	got := strings.Join(l.Facts.Answers, ", ")
 	switch missing := missing(c.Expect, l.Facts.Answers); {
 	case reply.Rcode == dns.RcodeNameError:
-		return reach.Failing(belfry.CodeDNSNotFound, "the name %s does not exist", c.Name)
+		return reach.Failing(task.CodeDNSNotFound, "the name %s does not exist", c.Name)
 	case reply.Rcode != dns.RcodeSuccess:
-		return reach.Failing(belfry.CodeDNSFailed, "the server answered %s", l.Facts.RCode)
+		return reach.Failing(task.CodeDNSFailed, "the server answered %s", l.Facts.RCode)
 	case len(l.Facts.Answers) == 0:
-		return reach.Failing(belfry.CodeExpect, "the name %s has no record of type %s", c.Name, c.Type)
+		return reach.Failing(task.CodeExpect, "the name %s has no record of type %s", c.Name, c.Type)
 	case len(missing) > 0:
-		return reach.Failing(belfry.CodeExpect, "expected %s, got %s", strings.Join(missing, ", "), got)
+		return reach.Failing(task.CodeExpect, "expected %s, got %s", strings.Join(missing, ", "), got)
 	case c.Exact:
 		if more := l.unexpected(); len(more) > 0 {
-			return reach.Failing(belfry.CodeExpect, "did not expect %s beside %s", strings.Join(more, ", "), strings.Join(c.Expect, ", "))
+			return reach.Failing(task.CodeExpect, "did not expect %s beside %s", strings.Join(more, ", "), strings.Join(c.Expect, ", "))
 		}
 	}
 	return nil

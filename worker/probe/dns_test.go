@@ -14,7 +14,7 @@ import (
 
 	"github.com/miekg/dns"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/task"
 	"github.com/belfry-run/belfry/worker/probe"
 )
 
@@ -77,35 +77,35 @@ func TestDNS(t *testing.T) {
 		"_sip._tcp.example.com. IN SRV 1 2 5060 sip.example.com.", "www.example.com. IN CNAME example.com.", "1.2.0.192.in-addr.arpa. IN PTR example.com.",
 	)
 	for name, c := range map[string]struct {
-		dns     belfry.DNS
+		dns     task.DNS
 		holds   string
-		outcome belfry.CheckOutcome
-		code    belfry.CheckCode
+		outcome task.CheckOutcome
+		code    task.CheckCode
 		text    string
 	}{
-		"A":            {belfry.DNS{Name: "example.com"}, "len(answers) == 2 and ttl == 60 and rcode == 'NOERROR'", belfry.CheckOK, "", ""},
-		"some":         {belfry.DNS{Name: "Example.COM.", Expect: []string{"192.0.2.2"}}, "", belfry.CheckOK, "", ""},
-		"all":          {belfry.DNS{Name: "example.com", Expect: []string{"192.0.2.2", "192.0.2.1"}, Exact: true}, "", belfry.CheckOK, "", ""},
-		"too many":     {belfry.DNS{Name: "example.com", Expect: []string{"192.0.2.2"}, Exact: true}, "", belfry.CheckFail, belfry.CodeExpect, "did not expect 192.0.2.1"},
-		"other":        {belfry.DNS{Name: "example.com", Expect: []string{"192.0.2.3"}}, "", belfry.CheckFail, belfry.CodeExpect, "expected 192.0.2.3, got 192.0.2.1, 192.0.2.2"},
-		"AAAA":         {belfry.DNS{Name: "example.com", Type: "AAAA", Expect: []string{"2001:DB8:0::1"}}, "", belfry.CheckOK, "", ""},
-		"MX":           {belfry.DNS{Name: "example.com", Type: "mx", Expect: []string{"10 MAIL.example.com"}}, "", belfry.CheckOK, "", ""},
-		"NS":           {belfry.DNS{Name: "example.com", Type: "NS", Expect: []string{"ns1.example.com"}}, "", belfry.CheckOK, "", ""},
-		"TXT":          {belfry.DNS{Name: "example.com", Type: "TXT", Expect: []string{"v=spf1 -all"}}, "answers[0] matches '^v=spf1'", belfry.CheckOK, "", ""},
-		"SOA":          {belfry.DNS{Name: "example.com", Type: "SOA", Expect: []string{"ns1.example.com. root.example.com. 1 2 3 4 5"}}, "", belfry.CheckOK, "", ""},
-		"CAA":          {belfry.DNS{Name: "example.com", Type: "CAA", Expect: []string{`0 issue "ca.example"`}}, "", belfry.CheckOK, "", ""},
-		"SRV":          {belfry.DNS{Name: "_sip._tcp.example.com", Type: "SRV", Expect: []string{"1 2 5060 sip.example.com."}}, "", belfry.CheckOK, "", ""},
-		"CNAME":        {belfry.DNS{Name: "www.example.com", Type: "CNAME", Expect: []string{"example.com"}}, "", belfry.CheckOK, "", ""},
-		"PTR":          {belfry.DNS{Name: "192.0.2.1", Type: "PTR", Expect: []string{"example.com"}}, "", belfry.CheckOK, "", ""},
-		"over TCP":     {belfry.DNS{Name: "example.com", TCP: true}, "", belfry.CheckOK, "", ""},
-		"no such name": {belfry.DNS{Name: "none.example.com"}, "", belfry.CheckFail, belfry.CodeDNSNotFound, "does not exist"},
-		"no such type": {belfry.DNS{Name: "www.example.com", Type: "MX"}, "", belfry.CheckFail, belfry.CodeExpect, "has no record of type MX"},
-		"condition":    {belfry.DNS{Name: "example.com"}, "ttl >= 300", belfry.CheckFail, belfry.CodeAssertion, "ttl = 60"},
+		"A":            {task.DNS{Name: "example.com"}, "len(answers) == 2 and ttl == 60 and rcode == 'NOERROR'", task.CheckOK, "", ""},
+		"some":         {task.DNS{Name: "Example.COM.", Expect: []string{"192.0.2.2"}}, "", task.CheckOK, "", ""},
+		"all":          {task.DNS{Name: "example.com", Expect: []string{"192.0.2.2", "192.0.2.1"}, Exact: true}, "", task.CheckOK, "", ""},
+		"too many":     {task.DNS{Name: "example.com", Expect: []string{"192.0.2.2"}, Exact: true}, "", task.CheckFail, task.CodeExpect, "did not expect 192.0.2.1"},
+		"other":        {task.DNS{Name: "example.com", Expect: []string{"192.0.2.3"}}, "", task.CheckFail, task.CodeExpect, "expected 192.0.2.3, got 192.0.2.1, 192.0.2.2"},
+		"AAAA":         {task.DNS{Name: "example.com", Type: "AAAA", Expect: []string{"2001:DB8:0::1"}}, "", task.CheckOK, "", ""},
+		"MX":           {task.DNS{Name: "example.com", Type: "mx", Expect: []string{"10 MAIL.example.com"}}, "", task.CheckOK, "", ""},
+		"NS":           {task.DNS{Name: "example.com", Type: "NS", Expect: []string{"ns1.example.com"}}, "", task.CheckOK, "", ""},
+		"TXT":          {task.DNS{Name: "example.com", Type: "TXT", Expect: []string{"v=spf1 -all"}}, "answers[0] matches '^v=spf1'", task.CheckOK, "", ""},
+		"SOA":          {task.DNS{Name: "example.com", Type: "SOA", Expect: []string{"ns1.example.com. root.example.com. 1 2 3 4 5"}}, "", task.CheckOK, "", ""},
+		"CAA":          {task.DNS{Name: "example.com", Type: "CAA", Expect: []string{`0 issue "ca.example"`}}, "", task.CheckOK, "", ""},
+		"SRV":          {task.DNS{Name: "_sip._tcp.example.com", Type: "SRV", Expect: []string{"1 2 5060 sip.example.com."}}, "", task.CheckOK, "", ""},
+		"CNAME":        {task.DNS{Name: "www.example.com", Type: "CNAME", Expect: []string{"example.com"}}, "", task.CheckOK, "", ""},
+		"PTR":          {task.DNS{Name: "192.0.2.1", Type: "PTR", Expect: []string{"example.com"}}, "", task.CheckOK, "", ""},
+		"over TCP":     {task.DNS{Name: "example.com", TCP: true}, "", task.CheckOK, "", ""},
+		"no such name": {task.DNS{Name: "none.example.com"}, "", task.CheckFail, task.CodeDNSNotFound, "does not exist"},
+		"no such type": {task.DNS{Name: "www.example.com", Type: "MX"}, "", task.CheckFail, task.CodeExpect, "has no record of type MX"},
+		"condition":    {task.DNS{Name: "example.com"}, "ttl >= 300", task.CheckFail, task.CodeAssertion, "ttl = 60"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			c.dns.Server = server
-			task := belfry.Task{DNS: &c.dns}
+			task := task.Task{DNS: &c.dns}
 			if c.holds != "" {
 				task.Conditions = []string{c.holds}
 			}
@@ -147,21 +147,21 @@ func TestNameserversThatMisbehave(t *testing.T) {
 		m.Answer = append(m.Answer, rr)
 		_ = w.WriteMsg(m)
 	})
-	ask := func(server string) belfry.Task {
-		return belfry.Task{DNS: &belfry.DNS{Name: "example.com", Server: server}}
+	ask := func(server string) task.Task {
+		return task.Task{DNS: &task.DNS{Name: "example.com", Server: server}}
 	}
 	closed, err := net.ListenPacket("udp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
 	_ = closed.Close()
-	wants(t, look(t, ask(rcode(dns.RcodeServerFailure))), belfry.CheckFail, belfry.CodeDNSFailed, "SERVFAIL")
-	wants(t, look(t, ask(rcode(dns.RcodeRefused))), belfry.CheckFail, belfry.CodeDNSFailed, "REFUSED")
-	wants(t, look(t, ask(other)), belfry.CheckFail, belfry.CodeDNSFailed, "another question")
-	wants(t, look(t, ask(cut)), belfry.CheckOK, "", "")
-	wants(t, look(t, ask(closed.LocalAddr().String())), belfry.CheckFail, belfry.CodeConnectRefused, "")
-	wants(t, look(t, ask("127.0.0.2")), belfry.CheckError, belfry.CodeBlocked, "")
-	wants(t, stalls(t, ask(nameserver(t, func(dns.ResponseWriter, *dns.Msg) {})), belfry.CodeDNSTimeout), belfry.CheckFail, belfry.CodeDNSTimeout, "did not answer")
+	wants(t, look(t, ask(rcode(dns.RcodeServerFailure))), task.CheckFail, task.CodeDNSFailed, "SERVFAIL")
+	wants(t, look(t, ask(rcode(dns.RcodeRefused))), task.CheckFail, task.CodeDNSFailed, "REFUSED")
+	wants(t, look(t, ask(other)), task.CheckFail, task.CodeDNSFailed, "another question")
+	wants(t, look(t, ask(cut)), task.CheckOK, "", "")
+	wants(t, look(t, ask(closed.LocalAddr().String())), task.CheckFail, task.CodeConnectRefused, "")
+	wants(t, look(t, ask("127.0.0.2")), task.CheckError, task.CodeBlocked, "")
+	wants(t, stalls(t, ask(nameserver(t, func(dns.ResponseWriter, *dns.Msg) {})), task.CodeDNSTimeout), task.CheckFail, task.CodeDNSTimeout, "did not answer")
 	stalls(t, ask(lossy), "") // two of three packets are lost: good in the end
 }
 
@@ -170,13 +170,13 @@ func TestDNSAsksTheSystemsServers(t *testing.T) {
 	t.Parallel()
 	conf := filepath.Join(t.TempDir(), "resolv.conf")
 	use := func(o *probe.Options) { o.ResolvConf = conf }
-	wants(t, look(t, belfry.Task{DNS: &belfry.DNS{Name: "example.com"}}, use), belfry.CheckError, belfry.CodeNetwork, "no resolver")
+	wants(t, look(t, task.Task{DNS: &task.DNS{Name: "example.com"}}, use), task.CheckError, task.CodeNetwork, "no resolver")
 	if err := os.WriteFile(conf, []byte("nameserver 127.0.0.9\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	// A file of this kind has no ports, and nobody listens on this one.
-	m := look(t, belfry.Task{DNS: &belfry.DNS{Name: "example.com"}}, use)
-	if wants(t, m, belfry.CheckError, belfry.CodeNetwork, "127.0.0.9:53 cannot be reached"); m.IP != "127.0.0.9" {
+	m := look(t, task.Task{DNS: &task.DNS{Name: "example.com"}}, use)
+	if wants(t, m, task.CheckError, task.CodeNetwork, "127.0.0.9:53 cannot be reached"); m.IP != "127.0.0.9" {
 		t.Errorf("%+v", m)
 	}
 }
@@ -207,19 +207,19 @@ func TestNamesThatCannotBeLookedUp(t *testing.T) {
 			}}
 		}
 	}
-	tasks := []belfry.Task{
-		get("http://target.example/"), {TCP: &belfry.TCP{Address: "target.example:80"}}, {TLS: &belfry.TLS{Address: "target.example"}},
-		{Ping: &belfry.Ping{Host: "target.example"}}, {GRPC: &belfry.GRPC{Address: "target.example:80", Plaintext: true}},
-		{WebSocket: &belfry.WebSocket{URL: "ws://target.example/"}}, {DNS: &belfry.DNS{Name: "a.example", Server: "target.example"}},
+	tasks := []task.Task{
+		get("http://target.example/"), {TCP: &task.TCP{Address: "target.example:80"}}, {TLS: &task.TLS{Address: "target.example"}},
+		{Ping: &task.Ping{Host: "target.example"}}, {GRPC: &task.GRPC{Address: "target.example:80", Plaintext: true}},
+		{WebSocket: &task.WebSocket{URL: "ws://target.example/"}}, {DNS: &task.DNS{Name: "a.example", Server: "target.example"}},
 	}
 	notFound, failing, gone, cutOff := rcode(dns.RcodeNameError), rcode(dns.RcodeServerFailure), broken(syscall.ECONNREFUSED), broken(syscall.ENETUNREACH)
 	silent := resolver(nameserver(t, func(dns.ResponseWriter, *dns.Msg) {}))
-	for _, task := range tasks {
-		wants(t, look(t, task, notFound), belfry.CheckFail, belfry.CodeDNSNotFound, "target.example")
-		wants(t, look(t, task, failing), belfry.CheckFail, belfry.CodeDNSFailed, "target.example")
-		wants(t, look(t, task, gone), belfry.CheckError, belfry.CodeNetwork, "resolver")
-		wants(t, look(t, task, cutOff), belfry.CheckError, belfry.CodeNetwork, "unreachable")
-		wants(t, stalls(t, task, belfry.CodeDNSTimeout, silent), belfry.CheckFail, belfry.CodeDNSTimeout, "")
+	for _, tk := range tasks {
+		wants(t, look(t, tk, notFound), task.CheckFail, task.CodeDNSNotFound, "target.example")
+		wants(t, look(t, tk, failing), task.CheckFail, task.CodeDNSFailed, "target.example")
+		wants(t, look(t, tk, gone), task.CheckError, task.CodeNetwork, "resolver")
+		wants(t, look(t, tk, cutOff), task.CheckError, task.CodeNetwork, "unreachable")
+		wants(t, stalls(t, tk, task.CodeDNSTimeout, silent), task.CheckFail, task.CodeDNSTimeout, "")
 	}
 }
 
@@ -248,15 +248,15 @@ func TestANameThatChangesItsAnswer(t *testing.T) {
 	})
 	s := serve(t, nothing)
 	_, port, _ := net.SplitHostPort(addressOf(s))
-	for i, task := range []belfry.Task{
-		get("http://name0.example:" + port), {TCP: &belfry.TCP{Address: "name1.example:" + port}},
-		{GRPC: &belfry.GRPC{Address: "name2.example:" + port, Plaintext: true}}, {WebSocket: &belfry.WebSocket{URL: "ws://name3.example:" + port}},
+	for i, tk := range []task.Task{
+		get("http://name0.example:" + port), {TCP: &task.TCP{Address: "name1.example:" + port}},
+		{GRPC: &task.GRPC{Address: "name2.example:" + port, Plaintext: true}}, {WebSocket: &task.WebSocket{URL: "ws://name3.example:" + port}},
 	} {
-		first, second := look(t, task, resolver(flips)), look(t, task, resolver(flips))
-		if first.Outcome == belfry.CheckError || first.IP != "127.0.0.1" {
+		first, second := look(t, tk, resolver(flips)), look(t, tk, resolver(flips))
+		if first.Outcome == task.CheckError || first.IP != "127.0.0.1" {
 			t.Errorf("%+v", first)
 		}
-		wants(t, second, belfry.CheckError, belfry.CodeBlocked, "may not be reached")
+		wants(t, second, task.CheckError, task.CodeBlocked, "may not be reached")
 		if second.IP != "" {
 			t.Errorf("it shows what the name stands for within the network: %s", second.IP)
 		}

@@ -6,7 +6,7 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/task"
 )
 
 func TestASystemThatForbidsPings(t *testing.T) {
@@ -14,9 +14,9 @@ func TestASystemThatForbidsPings(t *testing.T) {
 	e := New(Options{})
 	defer e.Close()
 	for _, n := range []syscall.Errno{syscall.EPERM, syscall.EACCES, syscall.EPROTONOSUPPORT} {
-		l := e.begin(t.Context(), belfry.Task{})
+		l := e.begin(t.Context(), task.Task{})
 		refused := &net.OpError{Op: "dial", Net: "tcp", Err: os.NewSyscallError("connect", n)}
-		if f := l.pingFault(t.Context(), l.Trip(), refused); f.Outcome != belfry.CheckError || f.Code != belfry.CodeUnsupported {
+		if f := l.pingFault(t.Context(), l.Trip(), refused); f.Outcome != task.CheckError || f.Code != task.CodeUnsupported {
 			t.Errorf("%v: %s %s", n, f.Outcome, f.Code)
 		}
 	}

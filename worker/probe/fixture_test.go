@@ -21,12 +21,13 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/task"
 	"github.com/belfry-run/belfry/worker/probe"
 )
 
 // look measures once, with time enough for everything that comes to an end.
-func look(t *testing.T, task belfry.Task, change ...func(*probe.Options)) belfry.Measure {
+func look(t *testing.T, task task.Task, change ...func(*probe.Options)) task.Measure {
 	t.Helper()
 	o := probe.Options{Guard: local, Version: "1.2.3"}
 	for _, c := range change {
@@ -36,7 +37,7 @@ func look(t *testing.T, task belfry.Task, change ...func(*probe.Options)) belfry
 	defer ex.Close()
 	task.Name = "look"
 	if task.Timeout == 0 {
-		task.Timeout = belfry.Duration(30 * time.Second)
+		task.Timeout = core.Duration(30 * time.Second)
 	}
 	m := ex.Measure(t.Context(), task)
 	checkShape(t, m)
@@ -46,10 +47,10 @@ func look(t *testing.T, task belfry.Task, change ...func(*probe.Options)) belfry
 // stalls measures what never ends by itself. How far a check comes within a
 // timeout is the machine's business, so a check that came less far than wanted
 // gets more of it.
-func stalls(t *testing.T, task belfry.Task, want belfry.CheckCode, change ...func(*probe.Options)) (m belfry.Measure) {
+func stalls(t *testing.T, task task.Task, want task.CheckCode, change ...func(*probe.Options)) (m task.Measure) {
 	t.Helper()
 	for _, d := range []time.Duration{150 * time.Millisecond, time.Second, 8 * time.Second} {
-		task.Timeout = belfry.Duration(d)
+		task.Timeout = core.Duration(d)
 		if m = look(t, task, change...); m.Code == want {
 			return m
 		}
@@ -59,37 +60,37 @@ func stalls(t *testing.T, task belfry.Task, want belfry.CheckCode, change ...fun
 }
 
 // checkShape is what holds of every measure.
-func checkShape(t *testing.T, m belfry.Measure) {
+func checkShape(t *testing.T, m task.Measure) {
 	t.Helper()
-	own := map[belfry.CheckCode]bool{
-		belfry.CodeBlocked: true, belfry.CodeUnsupported: true, belfry.CodeConfig: true, belfry.CodeLost: true,
-		belfry.CodeLate: true, belfry.CodeNetwork: true, belfry.CodeInternal: true,
+	own := map[task.CheckCode]bool{
+		task.CodeBlocked: true, task.CodeUnsupported: true, task.CodeConfig: true, task.CodeLost: true,
+		task.CodeLate: true, task.CodeNetwork: true, task.CodeInternal: true,
 	}
-	if (m.Outcome == belfry.CheckError) != own[m.Code] || (m.Outcome == belfry.CheckOK) != (m.Code == "") || (m.Code == "") != (m.Message == "") {
+	if (m.Outcome == task.CheckError) != own[m.Code] || (m.Outcome == task.CheckOK) != (m.Code == "") || (m.Code == "") != (m.Message == "") {
 		t.Errorf("outcome %s does not fit to code %q and message %q", m.Outcome, m.Code, m.Message)
 	}
-	if len(m.Message) > belfry.MaxCheckMessage || !utf8.ValidString(m.Message) || strings.Contains(m.Message, "\n") {
+	if len(m.Message) > task.MaxCheckMessage || !utf8.ValidString(m.Message) || strings.Contains(m.Message, "\n") {
 		t.Errorf("message %q", m.Message)
 	}
-	if s := m.Snapshot; s != nil && (len(s.Body) > belfry.MaxSnapshot || !utf8.ValidString(s.Body) || len(s.Headers) > belfry.MaxSnapshotLines || m.Outcome == belfry.CheckOK) {
+	if s := m.Snapshot; s != nil && (len(s.Body) > task.MaxSnapshot || !utf8.ValidString(s.Body) || len(s.Headers) > task.MaxSnapshotLines || m.Outcome == task.CheckOK) {
 		t.Errorf("snapshot %+v", s)
 	}
 	if m.Latency < 0 || m.Phases.DNS < 0 || m.Phases.Connect < 0 || m.Phases.TLS < 0 || m.Phases.FirstByte < 0 || m.Phases.Transfer < 0 {
 		t.Errorf("times %s, %+v", m.Latency, m.Phases)
 	}
-	if sum := m.Phases.DNS + m.Phases.Connect + m.Phases.TLS + m.Phases.FirstByte + m.Phases.Transfer; m.Latency > 0 && sum > m.Latency+belfry.Duration(time.Millisecond) && m.Code != belfry.CodeLoss {
+	if sum := m.Phases.DNS + m.Phases.Connect + m.Phases.TLS + m.Phases.FirstByte + m.Phases.Transfer; m.Latency > 0 && sum > m.Latency+core.Duration(time.Millisecond) && m.Code != task.CodeLoss {
 		t.Errorf("the phases %+v are %s together, the latency is %s", m.Phases, sum, m.Latency)
 	}
 }
 
-func wants(t *testing.T, m belfry.Measure, outcome belfry.CheckOutcome, code belfry.CheckCode, text string) {
+func wants(t *testing.T, m task.Measure, outcome task.CheckOutcome, code task.CheckCode, text string) {
 	t.Helper()
 	if m.Outcome != outcome || m.Code != code || !strings.Contains(m.Message, text) {
 		t.Errorf("got %s %q: %s\nwant %s %q: %s", m.Outcome, m.Code, m.Message, outcome, code, text)
 	}
 }
 
-func get(url string) belfry.Task { return belfry.Task{HTTP: &belfry.HTTP{URL: url}} }
+func get(url string) task.Task { return task.Task{HTTP: &task.HTTP{URL: url}} }
 
 // raw serves connections by hand. The handler's connection is closed when it
 // returns.

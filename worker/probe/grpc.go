@@ -16,7 +16,8 @@ import (
 	health "google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/status"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/task"
 	"github.com/belfry-run/belfry/worker/internal/reach"
 )
 
@@ -46,7 +47,7 @@ func (l *look) grpc(ctx context.Context) *reach.Fault {
 	word := reply.GetStatus().String()
 	l.Facts.Status, l.Answered = word, true
 	if reply.GetStatus() != health.HealthCheckResponse_SERVING {
-		return reach.Failing(belfry.CodeExpect, "the health service says %s", word)
+		return reach.Failing(task.CodeExpect, "the health service says %s", word)
 	}
 	return nil
 }
@@ -95,7 +96,7 @@ func (w *grpcWay) dial(context.Context, string) (net.Conn, error) {
 	if w.failed() != nil {
 		return nil, w.failed()
 	}
-	conn, f := w.look.Open(w.ctx, w.trip, "tcp", w.look.Task.GRPC.Address, belfry.FamilyAny)
+	conn, f := w.look.Open(w.ctx, w.trip, "tcp", w.look.Task.GRPC.Address, task.FamilyAny)
 	if f != nil {
 		return nil, w.fail(f)
 	}
@@ -121,7 +122,7 @@ func (w *grpcWay) ClientHandshake(_ context.Context, _ string, conn net.Conn) (n
 	w.mu.Unlock()
 	if state.NegotiatedProtocol != "h2" {
 		_ = secured.Close()
-		return nil, nil, w.fail(reach.Failing(belfry.CodeProtocol, "the target does not speak HTTP/2, and so not gRPC"))
+		return nil, nil, w.fail(reach.Failing(task.CodeProtocol, "the target does not speak HTTP/2, and so not gRPC"))
 	}
 	w.trip.Enter(reach.StageWait)
 	info := credentials.TLSInfo{State: state, CommonAuthInfo: credentials.CommonAuthInfo{SecurityLevel: credentials.PrivacyAndIntegrity}}
@@ -184,20 +185,20 @@ func (w *grpcWay) fault(err error) *reach.Fault {
 	w.mu.Unlock()
 	s, _ := status.FromError(err)
 	g := w.look.Task.GRPC
-	said, _ := belfry.CleanText(w.look.Secrets.Redact(s.Message()), shownBody)
+	said, _ := core.CleanText(w.look.Secrets.Redact(s.Message()), shownBody)
 	switch {
 	case first != nil:
 		return first
 	case w.ctx.Err() != nil:
 		return w.look.NetFault(w.ctx, w.trip, context.Cause(w.ctx))
 	case s.Code() == codes.Unimplemented:
-		return reach.Failing(belfry.CodeExpect, "the server has no health service: it does not implement grpc.health.v1.Health/Check")
+		return reach.Failing(task.CodeExpect, "the server has no health service: it does not implement grpc.health.v1.Health/Check")
 	case s.Code() == codes.NotFound:
-		return reach.Failing(belfry.CodeExpect, "the health service does not know the service %q", g.Service)
+		return reach.Failing(task.CodeExpect, "the health service does not know the service %q", g.Service)
 	case s.Code() == codes.Unauthenticated, s.Code() == codes.PermissionDenied:
-		return reach.Failing(belfry.CodeExpect, "the server does not let everybody ask for its health: %s", said)
+		return reach.Failing(task.CodeExpect, "the server does not let everybody ask for its health: %s", said)
 	case s.Code() == codes.Unavailable:
-		return reach.Failing(belfry.CodeProtocol, "the target does not speak gRPC, or ended the connection: %s", said)
+		return reach.Failing(task.CodeProtocol, "the target does not speak gRPC, or ended the connection: %s", said)
 	}
-	return reach.Failing(belfry.CodeProtocol, "the call ended with %s: %s", s.Code(), said)
+	return reach.Failing(task.CodeProtocol, "the call ended with %s: %s", s.Code(), said)
 }

@@ -13,7 +13,7 @@ import (
 	healthpb "google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/status"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/task"
 )
 
 func serveGRPC(t *testing.T, register func(*grpc.Server), options ...grpc.ServerOption) string {
@@ -48,33 +48,33 @@ func TestGRPC(t *testing.T) {
 	web := serve(t, nothing)
 	http1 := serveTLS(t, &tls.Config{Certificates: with(ca.server(t)).Certificates, NextProtos: []string{"http/1.1"}}, nothing)
 	for name, c := range map[string]struct {
-		grpc    belfry.GRPC
-		outcome belfry.CheckOutcome
-		code    belfry.CheckCode
+		grpc    task.GRPC
+		outcome task.CheckOutcome
+		code    task.CheckCode
 		text    string
 	}{
-		"serving":       {belfry.GRPC{Address: plain, Plaintext: true}, belfry.CheckOK, "", ""},
-		"over TLS":      {belfry.GRPC{Address: secure, CA: ca.pem}, belfry.CheckOK, "", ""},
-		"anybody":       {belfry.GRPC{Address: secure, SkipVerify: true}, belfry.CheckOK, "", ""},
-		"not serving":   {belfry.GRPC{Address: plain, Plaintext: true, Service: "sick"}, belfry.CheckFail, belfry.CodeExpect, "NOT_SERVING"},
-		"unknown":       {belfry.GRPC{Address: plain, Plaintext: true, Service: "none"}, belfry.CheckFail, belfry.CodeExpect, `does not know the service "none"`},
-		"unimplemented": {belfry.GRPC{Address: without, Plaintext: true}, belfry.CheckFail, belfry.CodeExpect, "has no health service"},
-		"shut":          {belfry.GRPC{Address: shut, Plaintext: true}, belfry.CheckFail, belfry.CodeExpect, "who are you"},
-		"no gRPC":       {belfry.GRPC{Address: addressOf(web), Plaintext: true}, belfry.CheckFail, belfry.CodeProtocol, "does not speak gRPC"},
-		"HTTP/1":        {belfry.GRPC{Address: addressOf(http1), CA: ca.pem}, belfry.CheckFail, belfry.CodeTLSHandshake, ""},
-		"not plain":     {belfry.GRPC{Address: secure, Plaintext: true}, belfry.CheckFail, belfry.CodeProtocol, ""},
-		"denied":        {belfry.GRPC{Address: "127.0.0.2:1", Plaintext: true}, belfry.CheckError, belfry.CodeBlocked, ""},
-		"refused":       {belfry.GRPC{Address: "127.0.0.1:1", Plaintext: true}, belfry.CheckFail, belfry.CodeConnectRefused, ""},
+		"serving":       {task.GRPC{Address: plain, Plaintext: true}, task.CheckOK, "", ""},
+		"over TLS":      {task.GRPC{Address: secure, CA: ca.pem}, task.CheckOK, "", ""},
+		"anybody":       {task.GRPC{Address: secure, SkipVerify: true}, task.CheckOK, "", ""},
+		"not serving":   {task.GRPC{Address: plain, Plaintext: true, Service: "sick"}, task.CheckFail, task.CodeExpect, "NOT_SERVING"},
+		"unknown":       {task.GRPC{Address: plain, Plaintext: true, Service: "none"}, task.CheckFail, task.CodeExpect, `does not know the service "none"`},
+		"unimplemented": {task.GRPC{Address: without, Plaintext: true}, task.CheckFail, task.CodeExpect, "has no health service"},
+		"shut":          {task.GRPC{Address: shut, Plaintext: true}, task.CheckFail, task.CodeExpect, "who are you"},
+		"no gRPC":       {task.GRPC{Address: addressOf(web), Plaintext: true}, task.CheckFail, task.CodeProtocol, "does not speak gRPC"},
+		"HTTP/1":        {task.GRPC{Address: addressOf(http1), CA: ca.pem}, task.CheckFail, task.CodeTLSHandshake, ""},
+		"not plain":     {task.GRPC{Address: secure, Plaintext: true}, task.CheckFail, task.CodeProtocol, ""},
+		"denied":        {task.GRPC{Address: "127.0.0.2:1", Plaintext: true}, task.CheckError, task.CodeBlocked, ""},
+		"refused":       {task.GRPC{Address: "127.0.0.1:1", Plaintext: true}, task.CheckFail, task.CodeConnectRefused, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			task := belfry.Task{GRPC: &c.grpc}
-			if c.outcome == belfry.CheckOK {
-				task.Conditions = []string{"status == 'SERVING'"}
+			tk := task.Task{GRPC: &c.grpc}
+			if c.outcome == task.CheckOK {
+				tk.Conditions = []string{"status == 'SERVING'"}
 			}
-			wants(t, look(t, task), c.outcome, c.code, c.text)
+			wants(t, look(t, tk), c.outcome, c.code, c.text)
 		})
 	}
-	silent := belfry.Task{GRPC: &belfry.GRPC{Address: raw(t, hold), Plaintext: true}}
-	wants(t, stalls(t, silent, belfry.CodeFirstByte), belfry.CheckFail, belfry.CodeFirstByte, "waiting for the first byte")
+	silent := task.Task{GRPC: &task.GRPC{Address: raw(t, hold), Plaintext: true}}
+	wants(t, stalls(t, silent, task.CodeFirstByte), task.CheckFail, task.CodeFirstByte, "waiting for the first byte")
 }

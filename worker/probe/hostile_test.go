@@ -8,8 +8,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/internal/hostile"
+	"github.com/belfry-run/belfry/task"
 	"github.com/belfry-run/belfry/worker/page"
 	"github.com/belfry-run/belfry/worker/probe"
 )
@@ -22,7 +23,7 @@ const (
 )
 
 // ours are the codes that do not blame the target.
-var ours = map[belfry.CheckCode]bool{belfry.CodeInternal: true, belfry.CodeLost: true, belfry.CodeNetwork: true, belfry.CodeConfig: true, belfry.CodeBlocked: true}
+var ours = map[task.CheckCode]bool{task.CodeInternal: true, task.CodeLost: true, task.CodeNetwork: true, task.CodeConfig: true, task.CodeBlocked: true}
 
 // TestHostilePeers tries each kind of check on each peer that it can talk to: it
 // ends in time, with a verdict about the target, and lets go of its socket.
@@ -32,36 +33,36 @@ func TestHostilePeers(t *testing.T) {
 	t.Cleanup(ex.Close)
 	t.Cleanup(pages.Close)
 	url := func(address string) string { return "http://" + address + "/" }
-	over := map[string]func(address string) belfry.Task{
-		"http":       func(a string) belfry.Task { return get(url(a)) },
-		"http, kept": func(a string) belfry.Task { return belfry.Task{HTTP: &belfry.HTTP{URL: url(a), KeepAlive: true}} },
-		"page":       func(a string) belfry.Task { return belfry.Task{Page: &belfry.PageCheck{URL: url(a)}} },
-		"websocket": func(a string) belfry.Task {
-			return belfry.Task{WebSocket: &belfry.WebSocket{URL: "ws://" + a + "/", Expect: "never"}}
+	over := map[string]func(address string) task.Task{
+		"http":       func(a string) task.Task { return get(url(a)) },
+		"http, kept": func(a string) task.Task { return task.Task{HTTP: &task.HTTP{URL: url(a), KeepAlive: true}} },
+		"page":       func(a string) task.Task { return task.Task{Page: &task.PageCheck{URL: url(a)}} },
+		"websocket": func(a string) task.Task {
+			return task.Task{WebSocket: &task.WebSocket{URL: "ws://" + a + "/", Expect: "never"}}
 		},
 	}
-	streams := map[string]func(address string) belfry.Task{
-		"https":     func(a string) belfry.Task { return get("https://" + a + "/") },
-		"tcp":       func(a string) belfry.Task { return belfry.Task{TCP: &belfry.TCP{Address: a, Expect: "never"}} },
-		"tls":       func(a string) belfry.Task { return belfry.Task{TLS: &belfry.TLS{Address: a}} },
-		"starttls":  func(a string) belfry.Task { return belfry.Task{TLS: &belfry.TLS{Address: a, StartTLS: "smtp"}} },
-		"grpc":      func(a string) belfry.Task { return belfry.Task{GRPC: &belfry.GRPC{Address: a, Plaintext: true}} },
-		"grpc, TLS": func(a string) belfry.Task { return belfry.Task{GRPC: &belfry.GRPC{Address: a}} },
-		"dns": func(a string) belfry.Task {
-			return belfry.Task{DNS: &belfry.DNS{Name: "example.com", Server: a, TCP: true}}
+	streams := map[string]func(address string) task.Task{
+		"https":     func(a string) task.Task { return get("https://" + a + "/") },
+		"tcp":       func(a string) task.Task { return task.Task{TCP: &task.TCP{Address: a, Expect: "never"}} },
+		"tls":       func(a string) task.Task { return task.Task{TLS: &task.TLS{Address: a}} },
+		"starttls":  func(a string) task.Task { return task.Task{TLS: &task.TLS{Address: a, StartTLS: "smtp"}} },
+		"grpc":      func(a string) task.Task { return task.Task{GRPC: &task.GRPC{Address: a, Plaintext: true}} },
+		"grpc, TLS": func(a string) task.Task { return task.Task{GRPC: &task.GRPC{Address: a}} },
+		"dns": func(a string) task.Task {
+			return task.Task{DNS: &task.DNS{Name: "example.com", Server: a, TCP: true}}
 		},
 	}
 	var all sync.WaitGroup
 	defer all.Wait()
 	slots := make(chan struct{}, 12) // most of what is tried waits
-	try := func(kind string, p hostile.Peer, task func(string) belfry.Task) {
+	try := func(kind string, p hostile.Peer, tk func(string) task.Task) {
 		slots <- struct{}{}
 		all.Go(func() {
 			defer func() { <-slots }()
 			what := kind + ", " + p.Name
 			s := hostile.Serve(t, p)
-			check := task(s.Address)
-			check.Name, check.Timeout = "look", belfry.Duration(hostileBudget)
+			check := tk(s.Address)
+			check.Name, check.Timeout = "look", core.Duration(hostileBudget)
 			began := time.Now()
 			measure := ex.Measure
 			if check.Page != nil {
@@ -71,7 +72,7 @@ func TestHostilePeers(t *testing.T) {
 			if took := time.Since(began); took > hostileBound {
 				t.Errorf("%s: it took %s, with a timeout of %s", what, took, hostileBudget)
 			}
-			if m.Outcome == belfry.CheckError && ours[m.Code] || m.Outcome == belfry.CheckFail && m.Message == "" {
+			if m.Outcome == task.CheckError && ours[m.Code] || m.Outcome == task.CheckFail && m.Message == "" {
 				t.Errorf("%s: the verdict is %s %s: %q", what, m.Outcome, m.Code, m.Message)
 			}
 			checkShape(t, m)
@@ -99,12 +100,12 @@ func TestHostilePeers(t *testing.T) {
 func TestHostilePeersSwitchingProtocols(t *testing.T) {
 	t.Parallel()
 	s := hostile.Serve(t, hostile.HTTP[1])
-	task := get("http://" + s.Address + "/")
-	wants(t, look(t, task), belfry.CheckFail, belfry.CodeProtocol, "switched to another protocol (101 Switching Protocols) without being asked")
-	asked := belfry.Task{HTTP: &belfry.HTTP{URL: "http://" + s.Address + "/", Headers: map[string]string{"Upgrade": "foo", "Connection": "Upgrade"}}}
-	wants(t, look(t, asked), belfry.CheckFail, belfry.CodeStatus, "got 101 Switching Protocols")
+	tk := get("http://" + s.Address + "/")
+	wants(t, look(t, tk), task.CheckFail, task.CodeProtocol, "switched to another protocol (101 Switching Protocols) without being asked")
+	asked := task.Task{HTTP: &task.HTTP{URL: "http://" + s.Address + "/", Headers: map[string]string{"Upgrade": "foo", "Connection": "Upgrade"}}}
+	wants(t, look(t, asked), task.CheckFail, task.CodeStatus, "got 101 Switching Protocols")
 	asked.HTTP.ExpectStatus = []string{"101"}
-	wants(t, look(t, asked), belfry.CheckOK, "", "")
+	wants(t, look(t, asked), task.CheckOK, "", "")
 	s.Closed(t, "101")
 }
 
@@ -127,22 +128,22 @@ func TestHostilePeersHoldNoTurn(t *testing.T) {
 	ex := probe.New(probe.Options{Guard: local})
 	t.Cleanup(ex.Close)
 	before := runtime.NumGoroutine()
-	done := make(chan belfry.Measure, 2*probe.DefaultPerHost)
+	done := make(chan task.Measure, 2*probe.DefaultPerHost)
 	for range cap(done) {
 		go func() {
 			task := get(site.URL + "/101")
-			task.Name, task.Timeout = "bad", belfry.Duration(hostileBudget)
+			task.Name, task.Timeout = "bad", core.Duration(hostileBudget)
 			done <- ex.Measure(t.Context(), task)
 		}()
 	}
 	for range cap(done) {
-		if m := <-done; m.Outcome != belfry.CheckFail {
+		if m := <-done; m.Outcome != task.CheckFail {
 			t.Errorf("%s %s: %s", m.Outcome, m.Code, m.Message)
 		}
 	}
-	task := get(site.URL + "/fine")
-	task.Name, task.Timeout = "good", belfry.Duration(hostileBound)
-	if m := ex.Measure(t.Context(), task); m.Outcome != belfry.CheckOK {
+	tk := get(site.URL + "/fine")
+	tk.Name, tk.Timeout = "good", core.Duration(hostileBound)
+	if m := ex.Measure(t.Context(), tk); m.Outcome != task.CheckOK {
 		t.Errorf("%s %s: %s", m.Outcome, m.Code, m.Message)
 	}
 	if now := runtime.NumGoroutine(); now > before+200 {

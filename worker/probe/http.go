@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/task"
 	"github.com/belfry-run/belfry/worker/internal/reach"
 )
 
@@ -68,16 +68,16 @@ func (e *Executor) optional(text string) (*pattern, error) {
 // expectation is what the task wants of an answer.
 type expectation struct {
 	texts  []string
-	status []belfry.StatusRange
+	status []task.StatusRange
 	body   *pattern // nil: anything
 }
 
-func (e *Executor) expectation(h *belfry.HTTP) (w expectation, err error) {
+func (e *Executor) expectation(h *task.HTTP) (w expectation, err error) {
 	w.texts = h.ExpectStatus
 	if len(w.texts) == 0 {
 		w.texts = []string{"200-299"}
 	}
-	if w.status, err = belfry.ParseStatusRanges(w.texts); err != nil {
+	if w.status, err = task.ParseStatusRanges(w.texts); err != nil {
 		return w, err
 	}
 	w.body, err = e.optional(h.ExpectBody)
@@ -86,12 +86,12 @@ func (e *Executor) expectation(h *belfry.HTTP) (w expectation, err error) {
 
 // fault is nil for an answer that is as expected.
 func (w expectation) fault(a reach.Answer) *reach.Fault {
-	fits := func(s belfry.StatusRange) bool { return a.Status >= s.From && a.Status <= s.To }
+	fits := func(s task.StatusRange) bool { return a.Status >= s.From && a.Status <= s.To }
 	switch {
 	case !slices.ContainsFunc(w.status, fits):
-		return reach.Failing(belfry.CodeStatus, "expected status %s, got %d %s", strings.Join(w.texts, ", "), a.Status, http.StatusText(a.Status))
+		return reach.Failing(task.CodeStatus, "expected status %s, got %d %s", strings.Join(w.texts, ", "), a.Status, http.StatusText(a.Status))
 	case w.body != nil && !w.body.Match(a.Text):
-		return reach.Failing(belfry.CodeAssertion, "expected a body that matches %q, got %d bytes", w.body, len(a.Body))
+		return reach.Failing(task.CodeAssertion, "expected a body that matches %q, got %d bytes", w.body, len(a.Body))
 	}
 	return nil
 }

@@ -14,7 +14,8 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/task"
 )
 
 func TestACheckSaysWhatItSaw(t *testing.T) {
@@ -26,11 +27,11 @@ func TestACheckSaysWhatItSaw(t *testing.T) {
 		agent.Store(r.Header.Get("User-Agent") + "|" + r.Header.Get("Belfry-Job"))
 		_, _ = io.WriteString(w, `{"ready":true}`)
 	})
-	m := look(t, belfry.Task{
-		HTTP:       &belfry.HTTP{URL: strings.Replace(s.URL, "127.0.0.1", "localhost", 1), CA: ca.pem, Family: belfry.FamilyIPv4},
+	m := look(t, task.Task{
+		HTTP:       &task.HTTP{URL: strings.Replace(s.URL, "127.0.0.1", "localhost", 1), CA: ca.pem, Family: task.FamilyIPv4},
 		Conditions: []string{"status == 200", "json.ready", "cert_days == 90", "latency < 10s", "ip == '127.0.0.1'"},
 	})
-	if m.Outcome != belfry.CheckOK || m.Status != 200 || m.IP != "127.0.0.1" || m.Hops != nil || m.Snapshot != nil || len(m.Conditions) != 5 {
+	if m.Outcome != task.CheckOK || m.Status != 200 || m.IP != "127.0.0.1" || m.Hops != nil || m.Snapshot != nil || len(m.Conditions) != 5 {
 		t.Errorf("%+v", m)
 	}
 	if m.Latency <= 0 || m.Phases.DNS <= 0 || m.Phases.Connect <= 0 || m.Phases.TLS <= 0 || m.Phases.FirstByte <= 0 || m.Phases.Transfer <= 0 {
@@ -47,22 +48,22 @@ func TestACheckSaysWhatItSaw(t *testing.T) {
 func TestConditionsAndWarnings(t *testing.T) {
 	t.Parallel()
 	s := serve(t, func(w http.ResponseWriter, r *http.Request) { _, _ = io.WriteString(w, "fine") })
-	task := get(s.URL)
-	task.Conditions = []string{"body == 'fine'"}
-	task.Warnings = []string{"latency < 0.000001ms", "status == 200"}
-	m := look(t, task)
-	wants(t, m, belfry.CheckDegraded, belfry.CodeAssertion, "warning latency < 0.000001ms does not hold (latency = ")
+	tk := get(s.URL)
+	tk.Conditions = []string{"body == 'fine'"}
+	tk.Warnings = []string{"latency < 0.000001ms", "status == 200"}
+	m := look(t, tk)
+	wants(t, m, task.CheckDegraded, task.CodeAssertion, "warning latency < 0.000001ms does not hold (latency = ")
 	if len(m.Conditions) != 3 || !m.Conditions[0].Holds || m.Conditions[0].Warning || m.Conditions[1].Holds || !m.Conditions[1].Warning || !m.Conditions[2].Holds || m.Snapshot == nil {
 		t.Errorf("%+v", m)
 	}
-	task.Conditions = append(task.Conditions, "json.ready", "cert_days > 3")
-	m = look(t, task)
-	wants(t, m, belfry.CheckFail, belfry.CodeAssertion, "condition json.ready does not hold: json: the body is not JSON")
+	tk.Conditions = append(tk.Conditions, "json.ready", "cert_days > 3")
+	m = look(t, tk)
+	wants(t, m, task.CheckFail, task.CodeAssertion, "condition json.ready does not hold: json: the body is not JSON")
 	if len(m.Conditions) != 5 || m.Conditions[2].Error == "" {
 		t.Errorf("%+v", m.Conditions)
 	}
-	task.Conditions = []string{"status ="}
-	wants(t, look(t, task), belfry.CheckError, belfry.CodeConfig, "cannot be read")
+	tk.Conditions = []string{"status ="}
+	wants(t, look(t, tk), task.CheckError, task.CodeConfig, "cannot be read")
 }
 
 func TestAStatusIsJudgedAndItsAnswerKept(t *testing.T) {
@@ -75,19 +76,19 @@ func TestAStatusIsJudgedAndItsAnswerKept(t *testing.T) {
 		w.WriteHeader(503)
 		_, _ = fmt.Fprintf(w, "no database; you sent %s, try https://example.com/?access_token=verysecret&a=1 or ftp://bob:verysecret@h/ \xff", r.Header.Get("Authorization"))
 	})
-	task := get(s.URL + "/?api_key=queryverysecret")
-	task.HTTP.Auth = &belfry.HTTPAuth{Bearer: "bearerverysecret"}
-	task.HTTP.Headers = map[string]string{"X-Custom": "customverysecret"}
-	task.Conditions = []string{"header('X-Echo') == 'none'"}
-	m := look(t, task)
-	wants(t, m, belfry.CheckFail, belfry.CodeStatus, "expected status 200-299, got 503 Service Unavailable")
+	tk := get(s.URL + "/?api_key=queryverysecret")
+	tk.HTTP.Auth = &task.HTTPAuth{Bearer: "bearerverysecret"}
+	tk.HTTP.Headers = map[string]string{"X-Custom": "customverysecret"}
+	tk.Conditions = []string{"header('X-Echo') == 'none'"}
+	m := look(t, tk)
+	wants(t, m, task.CheckFail, task.CodeStatus, "expected status 200-299, got 503 Service Unavailable")
 	if strings.Contains(fmt.Sprintf("%+v %+v", m, m.Snapshot), "verysecret") {
 		t.Errorf("%+v %+v", m, m.Snapshot)
 	}
 	if snap := m.Snapshot; snap.Status != "503 Service Unavailable" || !strings.HasPrefix(snap.Body, "no database; you sent Bearer (secret), try") || !strings.Contains(snap.Body, "&a=1") || snap.Headers["Content-Length"] == "" {
 		t.Errorf("%+v", snap)
 	}
-	wants(t, look(t, belfry.Task{HTTP: &belfry.HTTP{URL: s.URL, ExpectStatus: []string{"503"}, ExpectBody: "^fine"}}), belfry.CheckFail, belfry.CodeAssertion, "expected a body that matches")
+	wants(t, look(t, task.Task{HTTP: &task.HTTP{URL: s.URL, ExpectStatus: []string{"503"}, ExpectBody: "^fine"}}), task.CheckFail, task.CodeAssertion, "expected a body that matches")
 }
 
 func TestServersThatMisbehave(t *testing.T) {
@@ -102,24 +103,24 @@ func TestServersThatMisbehave(t *testing.T) {
 	closed.Close()
 	for name, c := range map[string]struct {
 		url, text string
-		code      belfry.CheckCode
+		code      task.CheckCode
 	}{
-		"refused":         {closed.URL, "refused", belfry.CodeConnectRefused},
-		"silence":         {answer(""), "closed the connection", belfry.CodeProtocol},
-		"half a line":     {answer("HTTP/1.1 2"), "malformed HTTP status code", belfry.CodeProtocol},
-		"half headers":    {answer("HTTP/1.1 200 OK\r\nA: b\r\n"), "closed the connection", belfry.CodeProtocol},
-		"no HTTP":         {answer("SSH-2.0-OpenSSH_9.6\r\n"), "cannot be read", belfry.CodeProtocol},
-		"broken header":   {answer("HTTP/1.1 200 OK\r\nno colon\r\n\r\n"), "cannot be read", belfry.CodeProtocol},
-		"two lengths":     {answer("HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nab"), "cannot be read", belfry.CodeProtocol},
-		"short body":      {answer("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nab"), "broke off", belfry.CodeBodyBroken},
-		"broken chunks":   {answer("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n"), "broke off", belfry.CodeBodyBroken},
-		"broken gzip":     {answer("HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: 4\r\n\r\nabcd"), "broke off", belfry.CodeBodyBroken},
-		"redirect no URL": {answer("HTTP/1.1 302 Found\r\nLocation: http://%zz/\r\n\r\n"), "not a URL", belfry.CodeProtocol},
-		"redirect scheme": {answer("HTTP/1.1 302 Found\r\nLocation: file:///etc/passwd\r\n\r\n"), `"file"`, belfry.CodeProtocol},
+		"refused":         {closed.URL, "refused", task.CodeConnectRefused},
+		"silence":         {answer(""), "closed the connection", task.CodeProtocol},
+		"half a line":     {answer("HTTP/1.1 2"), "malformed HTTP status code", task.CodeProtocol},
+		"half headers":    {answer("HTTP/1.1 200 OK\r\nA: b\r\n"), "closed the connection", task.CodeProtocol},
+		"no HTTP":         {answer("SSH-2.0-OpenSSH_9.6\r\n"), "cannot be read", task.CodeProtocol},
+		"broken header":   {answer("HTTP/1.1 200 OK\r\nno colon\r\n\r\n"), "cannot be read", task.CodeProtocol},
+		"two lengths":     {answer("HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nab"), "cannot be read", task.CodeProtocol},
+		"short body":      {answer("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nab"), "broke off", task.CodeBodyBroken},
+		"broken chunks":   {answer("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n"), "broke off", task.CodeBodyBroken},
+		"broken gzip":     {answer("HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: 4\r\n\r\nabcd"), "broke off", task.CodeBodyBroken},
+		"redirect no URL": {answer("HTTP/1.1 302 Found\r\nLocation: http://%zz/\r\n\r\n"), "not a URL", task.CodeProtocol},
+		"redirect scheme": {answer("HTTP/1.1 302 Found\r\nLocation: file:///etc/passwd\r\n\r\n"), `"file"`, task.CodeProtocol},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			wants(t, look(t, get(c.url)), belfry.CheckFail, c.code, c.text)
+			wants(t, look(t, get(c.url)), task.CheckFail, c.code, c.text)
 		})
 	}
 }
@@ -138,19 +139,19 @@ func TestServersThatStall(t *testing.T) {
 	}
 	for name, c := range map[string]struct {
 		url, text string
-		code      belfry.CheckCode
+		code      task.CheckCode
 	}{
-		"never answers":  {"http://" + raw(t, hold), "waiting for the first byte", belfry.CodeFirstByte},
-		"drips its body": {drip("HTTP/1.1 200 OK\r\n\r\n", "x"), "in the middle of the body", belfry.CodeBodyTimeout},
-		"drips headers":  {drip("HTTP/1.1 200 OK\r\n", "A: b\r\n"), "in the middle of the headers", belfry.CodeTimeout},
-		"drips a line":   {drip("HTTP/1.1 200 OK", "x"), "in the middle of the headers", belfry.CodeTimeout},
-		"drips chunks":   {drip("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", "1\r\nx\r\n"), "in the middle of the body", belfry.CodeBodyTimeout},
-		"drips hints":    {drip("HTTP/1.1 103 Early Hints\r\n\r\n", "HTTP/1.1 103 Early Hints\r\n\r\n"), "in the middle of the headers", belfry.CodeTimeout},
-		"drips on, gone": {drip("HTTP/1.1 302 Found\r\nLocation: http://"+raw(t, hold)+"/\r\n\r\n", "x"), "waiting for the first byte", belfry.CodeFirstByte},
+		"never answers":  {"http://" + raw(t, hold), "waiting for the first byte", task.CodeFirstByte},
+		"drips its body": {drip("HTTP/1.1 200 OK\r\n\r\n", "x"), "in the middle of the body", task.CodeBodyTimeout},
+		"drips headers":  {drip("HTTP/1.1 200 OK\r\n", "A: b\r\n"), "in the middle of the headers", task.CodeTimeout},
+		"drips a line":   {drip("HTTP/1.1 200 OK", "x"), "in the middle of the headers", task.CodeTimeout},
+		"drips chunks":   {drip("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", "1\r\nx\r\n"), "in the middle of the body", task.CodeBodyTimeout},
+		"drips hints":    {drip("HTTP/1.1 103 Early Hints\r\n\r\n", "HTTP/1.1 103 Early Hints\r\n\r\n"), "in the middle of the headers", task.CodeTimeout},
+		"drips on, gone": {drip("HTTP/1.1 302 Found\r\nLocation: http://"+raw(t, hold)+"/\r\n\r\n", "x"), "waiting for the first byte", task.CodeFirstByte},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			wants(t, stalls(t, get(c.url), c.code), belfry.CheckFail, c.code, c.text)
+			wants(t, stalls(t, get(c.url), c.code), task.CheckFail, c.code, c.text)
 		})
 	}
 }
@@ -168,15 +169,15 @@ func TestServersThatSendTooMuch(t *testing.T) {
 		head, text string
 		body       io.Reader
 		most       int64
-		code       belfry.CheckCode
+		code       task.CheckCode
 	}{
-		"a gigabyte":        {"HTTP/1.1 200 OK\r\nContent-Length: 1073741824\r\n\r\n", "1048576 bytes", zeros{}, socket, belfry.CodeBodyTooLarge},
-		"without an end":    {"HTTP/1.1 200 OK\r\n\r\n", "1048576 bytes", zeros{}, socket, belfry.CodeBodyTooLarge},
-		"a bomb":            {"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\n\r\n", "1048576 bytes", &bomb, 1 << 20, belfry.CodeBodyTooLarge},
-		"headers for ever":  {"HTTP/1.1 200 OK\r\nX: ", "headers are over", letters{}, socket, belfry.CodeProtocol},
-		"lines for ever":    {"HTTP/1.1 200 OK\r\n", "headers are over", lines{}, socket, belfry.CodeProtocol},
-		"one line of 5 MB":  {"HTTP/1.1 200 OK\r\n\r\n", "1048576 bytes", io.LimitReader(letters{}, 5<<20), socket, belfry.CodeBodyTooLarge},
-		"a status for ever": {"HTTP/1.1 200 ", "headers are over", letters{}, socket, belfry.CodeProtocol},
+		"a gigabyte":        {"HTTP/1.1 200 OK\r\nContent-Length: 1073741824\r\n\r\n", "1048576 bytes", zeros{}, socket, task.CodeBodyTooLarge},
+		"without an end":    {"HTTP/1.1 200 OK\r\n\r\n", "1048576 bytes", zeros{}, socket, task.CodeBodyTooLarge},
+		"a bomb":            {"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\n\r\n", "1048576 bytes", &bomb, 1 << 20, task.CodeBodyTooLarge},
+		"headers for ever":  {"HTTP/1.1 200 OK\r\nX: ", "headers are over", letters{}, socket, task.CodeProtocol},
+		"lines for ever":    {"HTTP/1.1 200 OK\r\n", "headers are over", lines{}, socket, task.CodeProtocol},
+		"one line of 5 MB":  {"HTTP/1.1 200 OK\r\n\r\n", "1048576 bytes", io.LimitReader(letters{}, 5<<20), socket, task.CodeBodyTooLarge},
+		"a status for ever": {"HTTP/1.1 200 ", "headers are over", letters{}, socket, task.CodeProtocol},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -189,7 +190,7 @@ func TestServersThatSendTooMuch(t *testing.T) {
 				n, _ := io.Copy(conn, struct{ io.Reader }{c.body})
 				sent.Store(n)
 			})
-			wants(t, look(t, get(url)), belfry.CheckFail, c.code, c.text)
+			wants(t, look(t, get(url)), task.CheckFail, c.code, c.text)
 			<-ended
 			if sent.Load() > c.most {
 				t.Errorf("%d bytes were taken", sent.Load())
@@ -218,17 +219,17 @@ func TestOddBodiesAreText(t *testing.T) {
 			_, _ = w.Write([]byte("a\xff\xfeb\x00c \xe2\x82"))
 		}
 	})
-	task := get(s.URL + "/line")
-	task.HTTP.MaxBody = 6 << 20
-	task.HTTP.ExpectBody = "xend$"
-	task.Conditions = []string{"len(body) == 5242883", "body matches 'x+end$'"}
-	if m := look(t, task); m.Outcome != belfry.CheckOK || len(m.Conditions[1].Value) > 200 {
+	tk := get(s.URL + "/line")
+	tk.HTTP.MaxBody = 6 << 20
+	tk.HTTP.ExpectBody = "xend$"
+	tk.Conditions = []string{"len(body) == 5242883", "body matches 'x+end$'"}
+	if m := look(t, tk); m.Outcome != task.CheckOK || len(m.Conditions[1].Value) > 200 {
 		t.Errorf("%+v", m)
 	}
-	task = get(s.URL)
-	task.Conditions = []string{"body contains 'b' and body == 'x'"}
-	m := look(t, task)
-	wants(t, m, belfry.CheckFail, belfry.CodeAssertion, "a\uFFFD")
+	tk = get(s.URL)
+	tk.Conditions = []string{"body contains 'b' and body == 'x'"}
+	m := look(t, tk)
+	wants(t, m, task.CheckFail, task.CodeAssertion, "a\uFFFD")
 	if !utf8.ValidString(m.Conditions[0].Value) || !strings.HasPrefix(m.Snapshot.Body, "a\uFFFDbc ") {
 		t.Errorf("%+v %+v", m, m.Snapshot)
 	}
@@ -257,13 +258,13 @@ func TestRedirects(t *testing.T) {
 			http.Redirect(w, r, "http://127.0.0.2:1/", http.StatusFound)
 		}
 	})
-	task := get(s.URL + "/3")
-	task.Conditions = []string{"redirects == 3", "final_url startsWith '" + s.URL + "/0'"}
-	m := look(t, task)
-	if m.Outcome != belfry.CheckOK || len(m.Hops) != 4 || m.Hops[0].Status != 302 || m.Hops[3].Status != 200 || m.Hops[3].IP != "127.0.0.1" || m.Hops[3].Phases.Connect <= 0 {
+	tk := get(s.URL + "/3")
+	tk.Conditions = []string{"redirects == 3", "final_url startsWith '" + s.URL + "/0'"}
+	m := look(t, tk)
+	if m.Outcome != task.CheckOK || len(m.Hops) != 4 || m.Hops[0].Status != 302 || m.Hops[3].Status != 200 || m.Hops[3].IP != "127.0.0.1" || m.Hops[3].Phases.Connect <= 0 {
 		t.Errorf("%+v", m)
 	}
-	var sum belfry.Duration
+	var sum core.Duration
 	for _, h := range m.Hops {
 		sum += h.Took
 		if strings.Contains(h.URL, "verysecret") {
@@ -273,26 +274,26 @@ func TestRedirects(t *testing.T) {
 	if sum != m.Latency {
 		t.Errorf("the hops took %s together, the latency is %s", sum, m.Latency)
 	}
-	wants(t, look(t, get(s.URL+"/11")), belfry.CheckFail, belfry.CodeRedirectLimit, "stopped after 10 redirects")
+	wants(t, look(t, get(s.URL+"/11")), task.CheckFail, task.CodeRedirectLimit, "stopped after 10 redirects")
 	m = look(t, get(s.URL+"/ever"))
-	wants(t, m, belfry.CheckFail, belfry.CodeRedirectLimit, "stopped after 10 redirects")
+	wants(t, m, task.CheckFail, task.CodeRedirectLimit, "stopped after 10 redirects")
 	if len(m.Hops) != 11 {
 		t.Errorf("%d hops", len(m.Hops))
 	}
-	wants(t, look(t, get(s.URL+"/circle")), belfry.CheckFail, belfry.CodeRedirectLoop, "/circle")
-	wants(t, look(t, get(s.URL+"/self")), belfry.CheckFail, belfry.CodeRedirectLoop, "/self")
-	wants(t, look(t, belfry.Task{HTTP: &belfry.HTTP{URL: s.URL + "/self", MaxRedirects: -1, ExpectStatus: []string{"307"}}}), belfry.CheckOK, "", "")
+	wants(t, look(t, get(s.URL+"/circle")), task.CheckFail, task.CodeRedirectLoop, "/circle")
+	wants(t, look(t, get(s.URL+"/self")), task.CheckFail, task.CodeRedirectLoop, "/self")
+	wants(t, look(t, task.Task{HTTP: &task.HTTP{URL: s.URL + "/self", MaxRedirects: -1, ExpectStatus: []string{"307"}}}), task.CheckOK, "", "")
 	metadata, inside := look(t, get(s.URL+"/metadata")), look(t, get(s.URL+"/inside"))
-	wants(t, metadata, belfry.CheckFail, belfry.CodeRedirectBlocked, "redirects to an address that is not public")
+	wants(t, metadata, task.CheckFail, task.CodeRedirectBlocked, "redirects to an address that is not public")
 	if metadata.Message != inside.Message {
 		t.Errorf("%q and %q tell denied addresses apart", metadata.Message, inside.Message)
 	}
-	for _, m := range []belfry.Measure{metadata, inside} {
+	for _, m := range []task.Measure{metadata, inside} {
 		if last := m.Hops[len(m.Hops)-1]; last.IP != "" {
 			t.Errorf("the address is shown: %+v", last)
 		}
 	}
-	wants(t, look(t, get("http://169.254.169.254/")), belfry.CheckError, belfry.CodeBlocked, "may not be reached")
+	wants(t, look(t, get("http://169.254.169.254/")), task.CheckError, task.CodeBlocked, "may not be reached")
 }
 
 // TestCookiesAreKeptOverRedirects is about targets that want one before they let
@@ -314,7 +315,7 @@ func TestCookiesAreKeptOverRedirects(t *testing.T) {
 	})
 	for range 2 {
 		met = nil
-		wants(t, look(t, get(s.URL+"/")), belfry.CheckOK, "", "")
+		wants(t, look(t, get(s.URL+"/")), task.CheckOK, "", "")
 		if got := strings.Join(met, "|"); got != "|seen=1" {
 			t.Errorf("cookies were %q", got)
 		}

@@ -3,7 +3,7 @@ package probe
 import (
 	"context"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/task"
 	"github.com/belfry-run/belfry/worker"
 	"github.com/belfry-run/belfry/worker/internal/reach"
 	"github.com/belfry-run/belfry/worker/probe/condition"
@@ -16,25 +16,25 @@ type look struct {
 	run *worker.Run // of a job that is no check
 }
 
-func (e *Executor) begin(ctx context.Context, t belfry.Task) *look {
+func (e *Executor) begin(ctx context.Context, t task.Task) *look {
 	return &look{Look: e.net.Begin(ctx, t), e: e}
 }
 
 // looks are the kinds and how each is looked at.
-var looks = map[belfry.Kind]func(*look, context.Context) *reach.Fault{
-	belfry.KindHTTP:      (*look).http,
-	belfry.KindTCP:       (*look).tcp,
-	belfry.KindDNS:       (*look).dns,
-	belfry.KindTLS:       (*look).tls,
-	belfry.KindPing:      (*look).ping,
-	belfry.KindGRPC:      (*look).grpc,
-	belfry.KindWebSocket: (*look).websocket,
+var looks = map[task.Kind]func(*look, context.Context) *reach.Fault{
+	task.KindHTTP:      (*look).http,
+	task.KindTCP:       (*look).tcp,
+	task.KindDNS:       (*look).dns,
+	task.KindTLS:       (*look).tls,
+	task.KindPing:      (*look).ping,
+	task.KindGRPC:      (*look).grpc,
+	task.KindWebSocket: (*look).websocket,
 }
 
 // Measure looks once at the target of a task. There need be no job: it is also
 // what a dry run does. The context's deadline is the check's; without one the
-// task's timeout is, or else [belfry.DefaultCheckTimeout].
-func (e *Executor) Measure(ctx context.Context, t belfry.Task) belfry.Measure {
+// task's timeout is, or else [task.DefaultCheckTimeout].
+func (e *Executor) Measure(ctx context.Context, t task.Task) task.Measure {
 	ctx, cancel := reach.Bounded(ctx, t)
 	defer cancel()
 	l := e.begin(ctx, t.WithDefaults())
@@ -42,7 +42,7 @@ func (e *Executor) Measure(ctx context.Context, t belfry.Task) belfry.Measure {
 	return l.Run(ctx, func(ctx context.Context) *reach.Fault {
 		how := looks[l.Task.Kind]
 		if how == nil {
-			return reach.Ours(belfry.CodeUnsupported, "kind %s is not a network check", l.Task.Kind)
+			return reach.Ours(task.CodeUnsupported, "kind %s is not a network check", l.Task.Kind)
 		}
 		return how(l, ctx)
 	})

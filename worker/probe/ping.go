@@ -14,7 +14,7 @@ import (
 	"golang.org/x/net/ipv4"
 	"golang.org/x/net/ipv6"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/task"
 	"github.com/belfry-run/belfry/worker/internal/reach"
 )
 
@@ -86,14 +86,14 @@ func (l *look) judgePings(times []time.Duration) *reach.Fault {
 		l.Mean = l.Facts.RTT
 	}
 	if lost > 0 && 100*lost > g.MaxLoss*g.Count {
-		return reach.Failing(belfry.CodeLoss, "%d of %d requests had no answer", lost, g.Count)
+		return reach.Failing(task.CodeLoss, "%d of %d requests had no answer", lost, g.Count)
 	}
 	return nil
 }
 
 func (l *look) pingFault(ctx context.Context, trip *reach.Trip, err error) *reach.Fault {
 	if reach.Is(err, syscall.EPERM, syscall.EACCES, syscall.EPROTONOSUPPORT, syscall.EAFNOSUPPORT) {
-		f := reach.Ours(belfry.CodeUnsupported, "this machine does not let the worker send pings: allow its group (sysctl net.ipv4.ping_group_range), or give it CAP_NET_RAW")
+		f := reach.Ours(task.CodeUnsupported, "this machine does not let the worker send pings: allow its group (sysctl net.ipv4.ping_group_range), or give it CAP_NET_RAW")
 		f.Err = err
 		return f
 	}

@@ -1,6 +1,6 @@
 // Package probe runs network checks: HTTP, TCP, DNS, TLS, ping, gRPC and
 // WebSocket. A check looks once at a target and says what it saw, as a
-// [belfry.Measure]; as a job, a measure that is not good is a failed attempt.
+// [task.Measure]; as a job, a measure that is not good is a failed attempt.
 //
 // Every connection goes through the guarded dialer, those of redirects too, and
 // all denied addresses read the same, so that a check is no port scanner. A
@@ -28,8 +28,8 @@ package probe
 import (
 	"maps"
 
-	"github.com/belfry-run/belfry"
 	"github.com/belfry-run/belfry/internal/guard"
+	"github.com/belfry-run/belfry/task"
 	"github.com/belfry-run/belfry/worker"
 	"github.com/belfry-run/belfry/worker/internal/cache"
 	"github.com/belfry-run/belfry/worker/internal/reach"
@@ -71,8 +71,8 @@ func New(o Options) *Executor {
 func (e *Executor) Close() { e.net.Close() }
 
 // Kinds is what the executor runs.
-func (e *Executor) Kinds() map[belfry.Kind]worker.Executor {
-	kinds := map[belfry.Kind]worker.Executor{}
+func (e *Executor) Kinds() map[task.Kind]worker.Executor {
+	kinds := map[task.Kind]worker.Executor{}
 	for kind := range maps.Keys(looks) {
 		kinds[kind] = e
 	}

@@ -17,8 +17,10 @@ import (
 
 	"go.uber.org/goleak"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/internal/guard"
+	"github.com/belfry-run/belfry/job"
+	"github.com/belfry-run/belfry/task"
 	"github.com/belfry-run/belfry/worker"
 	"github.com/belfry-run/belfry/worker/internal/brokertest"
 	"github.com/belfry-run/belfry/worker/probe"
@@ -30,7 +32,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 var local = guard.Options{Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")}}
 
 type result struct {
-	belfry.Finish
+	job.Finish
 	value struct {
 		Status   int
 		Bytes    int
@@ -41,16 +43,16 @@ type result struct {
 	log string
 }
 
-func ask(t *testing.T, h belfry.HTTP, change ...func(*belfry.Task)) (r result) {
+func ask(t *testing.T, h task.HTTP, change ...func(*task.Task)) (r result) {
 	t.Helper()
 	ex := probe.New(probe.Options{Guard: local, Version: "1.2.3"})
 	defer ex.Close()
-	task := belfry.Task{Name: "ask", HTTP: &h}
+	tk := task.Task{Name: "ask", HTTP: &h}
 	for _, c := range change {
-		c(&task)
+		c(&tk)
 	}
 	var log bytes.Buffer
-	r.Finish = worker.Direct(t.Context(), map[belfry.Kind]worker.Executor{belfry.KindHTTP: ex}, task, nil, io.Discard, &log)
+	r.Finish = worker.Direct(t.Context(), map[task.Kind]worker.Executor{task.KindHTTP: ex}, tk, nil, io.Discard, &log)
 	r.log = log.String()
 	if len(r.Output) > 0 {
 		if err := json.Unmarshal(r.Output, &r.value); err != nil {
@@ -60,12 +62,12 @@ func ask(t *testing.T, h belfry.HTTP, change ...func(*belfry.Task)) (r result) {
 	return r
 }
 
-func input(text string) func(*belfry.Task) {
-	return func(t *belfry.Task) { t.Input = json.RawMessage(text) }
+func input(text string) func(*task.Task) {
+	return func(t *task.Task) { t.Input = json.RawMessage(text) }
 }
 
-func within(d time.Duration) func(*belfry.Task) {
-	return func(t *belfry.Task) { t.Timeout = belfry.Duration(d) }
+func within(d time.Duration) func(*task.Task) {
+	return func(t *task.Task) { t.Timeout = core.Duration(d) }
 }
 
 func serve(t *testing.T, h http.HandlerFunc) *httptest.Server {
@@ -84,8 +86,8 @@ func TestTheRequestSaysWhoAsks(t *testing.T) {
 		got, body = r.Clone(context.Background()), string(b)
 		_, _ = io.WriteString(w, "fine")
 	})
-	r := ask(t, belfry.HTTP{Method: "post", URL: s.URL + "/hook?key=secret", Headers: map[string]string{"X-Api-Key": "secret", "Host": "other.example"}}, input(`{"a":1}`))
-	if r.Outcome != belfry.OutcomeOK || r.value.Status != 200 || r.value.Bytes != 4 || r.value.Body != "fine" || r.value.FinalURL != "" {
+	r := ask(t, task.HTTP{Method: "post", URL: s.URL + "/hook?key=secret", Headers: map[string]string{"X-Api-Key": "secret", "Host": "other.example"}}, input(`{"a":1}`))
+	if r.Outcome != job.OutcomeOK || r.value.Status != 200 || r.value.Bytes != 4 || r.value.Body != "fine" || r.value.FinalURL != "" {
 		t.Errorf("%+v", r)
 	}
 	for name, want := range map[string]string{
@@ -110,7 +112,7 @@ func TestAGetCarriesNoBodyAndABodyMayBeGiven(t *testing.T) {
 		b, _ := io.ReadAll(r.Body)
 		_, _ = fmt.Fprintf(w, "%s|%s|%s", r.Method, r.Header.Get("Content-Type"), b)
 	})
-	for want, h := range map[string]belfry.HTTP{
+	for want, h := range map[string]task.HTTP{
 		"GET||":                 {URL: s.URL},
 		"DELETE||":              {URL: s.URL, Method: "DELETE"},
 		"PUT||text":             {URL: s.URL, Method: "PUT", Body: "text"},
@@ -137,11 +139,11 @@ func TestAllAttemptsOfAJobHaveOneKey(t *testing.T) {
 		}
 	})
 	b := brokertest.New()
-	b.AddTask(belfry.Task{Name: "ask", HTTP: &belfry.HTTP{URL: s.URL}, Retry: belfry.Retry{Delay: belfry.Duration(time.Millisecond)}})
-	id := b.Enqueue(belfry.NewJob{Task: "ask"}).ID
+	b.AddTask(task.Task{Name: "ask", HTTP: &task.HTTP{URL: s.URL}, Retry: task.Retry{Delay: core.Duration(time.Millisecond)}})
+	id := b.Enqueue(job.NewJob{Task: "ask"}).ID
 	ex := probe.New(probe.Options{Guard: local})
 	defer ex.Close()
-	w, err := worker.New(worker.Options{Broker: b, Executors: map[belfry.Kind]worker.Executor{belfry.KindHTTP: ex}})
+	w, err := worker.New(worker.Options{Broker: b, Executors: map[task.Kind]worker.Executor{task.KindHTTP: ex}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -151,7 +153,7 @@ func TestAllAttemptsOfAJobHaveOneKey(t *testing.T) {
 		}
 		time.Sleep(5 * time.Millisecond) // the delay of the retry
 	}
-	if j, _ := b.Job(t.Context(), "", id); j.State != belfry.JobSucceeded || len(keys) != 1 || fmt.Sprint(attempts) != "[1 2 3]" {
+	if j, _ := b.Job(t.Context(), "", id); j.State != job.Succeeded || len(keys) != 1 || fmt.Sprint(attempts) != "[1 2 3]" {
 		t.Errorf("%s %v %v", j.State, keys, attempts)
 	}
 }
@@ -164,7 +166,7 @@ func TestAnAnswerIsJudged(t *testing.T) {
 		}
 		_, _ = io.WriteString(w, "the database is down")
 	})
-	for want, h := range map[string]belfry.HTTP{
+	for want, h := range map[string]task.HTTP{
 		"": {URL: s.URL},
 		"GET " + s.URL + `/sick: expected status 200-299, got 503 Service Unavailable saying "the database is down"`: {URL: s.URL + "/sick"},
 		"GET " + s.URL + `: expected status 204, 301-302, got 200 OK saying "the database is down"`:                  {URL: s.URL, ExpectStatus: []string{"204", "301-302"}},
@@ -174,7 +176,7 @@ func TestAnAnswerIsJudged(t *testing.T) {
 			t.Errorf("%+v, want %q", r, want)
 		}
 	}
-	if r := ask(t, belfry.HTTP{URL: s.URL + "/sick", ExpectStatus: []string{"500-599"}, ExpectBody: "database"}); r.Outcome != belfry.OutcomeOK {
+	if r := ask(t, task.HTTP{URL: s.URL + "/sick", ExpectStatus: []string{"500-599"}, ExpectBody: "database"}); r.Outcome != job.OutcomeOK {
 		t.Errorf("%+v", r)
 	}
 }
@@ -189,12 +191,12 @@ func TestAServerThatDripsIsEndedByTheTimeout(t *testing.T) {
 			time.Sleep(10 * time.Millisecond)
 		}
 	})
-	r := ask(t, belfry.HTTP{URL: s.URL}, within(300*time.Millisecond))
-	if r.Outcome != belfry.OutcomeTimeout || !strings.Contains(r.Error, "reading the body") || !strings.Contains(r.Error, "status 200") {
+	r := ask(t, task.HTTP{URL: s.URL}, within(300*time.Millisecond))
+	if r.Outcome != job.OutcomeTimeout || !strings.Contains(r.Error, "reading the body") || !strings.Contains(r.Error, "status 200") {
 		t.Errorf("%+v", r)
 	}
 	silent := serve(t, func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
-	if r := ask(t, belfry.HTTP{URL: silent.URL}, within(100*time.Millisecond)); r.Outcome != belfry.OutcomeTimeout || !strings.Contains(r.Error, "waiting for the answer") {
+	if r := ask(t, task.HTTP{URL: silent.URL}, within(100*time.Millisecond)); r.Outcome != job.OutcomeTimeout || !strings.Contains(r.Error, "waiting for the answer") {
 		t.Errorf("%+v", r)
 	}
 }
@@ -204,10 +206,10 @@ func TestABodyOverTheCapIsAnErrorThatSaysTheCap(t *testing.T) {
 	s := serve(t, func(w http.ResponseWriter, r *http.Request) {
 		_, _ = w.Write(make([]byte, 1001))
 	})
-	if r := ask(t, belfry.HTTP{URL: s.URL, MaxBody: 1000}); !strings.Contains(r.Error, "over the limit of 1000 bytes (max_body)") {
+	if r := ask(t, task.HTTP{URL: s.URL, MaxBody: 1000}); !strings.Contains(r.Error, "over the limit of 1000 bytes (max_body)") {
 		t.Errorf("%+v", r)
 	}
-	if r := ask(t, belfry.HTTP{URL: s.URL, MaxBody: 1001}); r.Outcome != belfry.OutcomeOK {
+	if r := ask(t, task.HTTP{URL: s.URL, MaxBody: 1001}); r.Outcome != job.OutcomeOK {
 		t.Errorf("%+v", r)
 	}
 }
@@ -222,7 +224,7 @@ func TestACompressedBombCountsAsWhatItBecomes(t *testing.T) {
 		w.Header().Set("Content-Encoding", "gzip")
 		_, _ = w.Write(bomb.Bytes())
 	})
-	if r := ask(t, belfry.HTTP{URL: s.URL}); !strings.Contains(r.Error, "over the limit of 1048576 bytes") {
+	if r := ask(t, task.HTTP{URL: s.URL}); !strings.Contains(r.Error, "over the limit of 1048576 bytes") {
 		t.Errorf("%+v", r)
 	}
 }
@@ -236,13 +238,13 @@ func TestTheKeptBodyIsBoundedText(t *testing.T) {
 	s := serve(t, func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.WriteString(w, "\x00é"+strings.Repeat("\x01", 300_000))
 	})
-	if r := ask(t, belfry.HTTP{URL: s.URL, KeepBodyBytes: 3}); r.value.Body != "é\x01" || !r.value.BodyCut || r.value.Bytes != 300_003 {
+	if r := ask(t, task.HTTP{URL: s.URL, KeepBodyBytes: 3}); r.value.Body != "é\x01" || !r.value.BodyCut || r.value.Bytes != 300_003 {
 		t.Errorf("%+v", r)
 	}
-	if r := ask(t, belfry.HTTP{URL: s.URL, KeepBodyBytes: -1}); r.value.Body != "" {
+	if r := ask(t, task.HTTP{URL: s.URL, KeepBodyBytes: -1}); r.value.Body != "" {
 		t.Errorf("%+v", r)
 	}
-	if r := ask(t, belfry.HTTP{URL: s.URL, KeepBodyBytes: belfry.MaxInput}); r.Outcome != belfry.OutcomeOK || len(r.Output) > belfry.MaxOutput || len(r.value.Body) < 100_000 {
+	if r := ask(t, task.HTTP{URL: s.URL, KeepBodyBytes: core.MaxInput}); r.Outcome != job.OutcomeOK || len(r.Output) > core.MaxOutput || len(r.value.Body) < 100_000 {
 		t.Errorf("%d bytes", len(r.Output))
 	}
 }
@@ -256,16 +258,16 @@ func TestRedirectsAreFollowedWithinTheirLimit(t *testing.T) {
 			http.Redirect(w, r, fmt.Sprintf("%s/%d?token=secret", s.URL, n-1), http.StatusFound)
 		}
 	})
-	if r := ask(t, belfry.HTTP{URL: s.URL + "/10"}); r.Outcome != belfry.OutcomeOK || r.value.FinalURL != s.URL+"/0?…" {
+	if r := ask(t, task.HTTP{URL: s.URL + "/10"}); r.Outcome != job.OutcomeOK || r.value.FinalURL != s.URL+"/0?…" {
 		t.Errorf("%+v", r)
 	}
-	if r := ask(t, belfry.HTTP{URL: s.URL + "/11"}); !strings.Contains(r.Error, "stopped after 10 redirects") || strings.Contains(r.Error+r.log, "secret") {
+	if r := ask(t, task.HTTP{URL: s.URL + "/11"}); !strings.Contains(r.Error, "stopped after 10 redirects") || strings.Contains(r.Error+r.log, "secret") {
 		t.Errorf("%+v", r)
 	}
-	if r := ask(t, belfry.HTTP{URL: s.URL + "/2", MaxRedirects: 1}); r.Outcome != belfry.OutcomeError {
+	if r := ask(t, task.HTTP{URL: s.URL + "/2", MaxRedirects: 1}); r.Outcome != job.OutcomeError {
 		t.Errorf("%+v", r)
 	}
-	if r := ask(t, belfry.HTTP{URL: s.URL + "/2", MaxRedirects: -1, ExpectStatus: []string{"302"}}); r.Outcome != belfry.OutcomeOK || r.value.Status != 302 {
+	if r := ask(t, task.HTTP{URL: s.URL + "/2", MaxRedirects: -1, ExpectStatus: []string{"302"}}); r.Outcome != job.OutcomeOK || r.value.Status != 302 {
 		t.Errorf("%+v", r)
 	}
 }
@@ -294,8 +296,8 @@ func TestSecretsDoNotFollowToAnotherHost(t *testing.T) {
 		http.Redirect(w, r, first.URL+"/back", http.StatusFound)
 	})
 	headers := map[string]string{"Authorization": "secret", "X-Api-Key": "secret", "Cookie": "secret", "Accept": "text/html"}
-	ask(t, belfry.HTTP{URL: first.URL + "/away?q=secret", Headers: headers})
-	ask(t, belfry.HTTP{URL: first.URL + "/here?q=secret", Headers: headers})
+	ask(t, task.HTTP{URL: first.URL + "/away?q=secret", Headers: headers})
+	ask(t, task.HTTP{URL: first.URL + "/here?q=secret", Headers: headers})
 	for _, name := range []string{"other", "/back"} {
 		if text := fmt.Sprint(seen[name]); strings.Contains(text, "secret") || seen[name].Get("Accept") != "text/html" || seen[name].Get("Belfry-Task") != "ask" {
 			t.Errorf("%s got %s", name, text)
@@ -311,18 +313,18 @@ func TestAddressesAreGuardedOnEveryHop(t *testing.T) {
 	s := serve(t, func(w http.ResponseWriter, r *http.Request) {
 		http.Redirect(w, r, "http://127.0.0.2:1/?token=secret", http.StatusFound)
 	})
-	r := ask(t, belfry.HTTP{URL: s.URL})
-	if r.Outcome != belfry.OutcomeError || !r.NoRetry || !strings.Contains(r.Error, "address 127.0.0.2 is loopback") || !strings.Contains(r.Error, "--allow-addresses") || strings.Contains(r.Error+r.log, "secret") {
+	r := ask(t, task.HTTP{URL: s.URL})
+	if r.Outcome != job.OutcomeError || !r.NoRetry || !strings.Contains(r.Error, "address 127.0.0.2 is loopback") || !strings.Contains(r.Error, "--allow-addresses") || strings.Contains(r.Error+r.log, "secret") {
 		t.Errorf("%+v", r)
 	}
-	if r := ask(t, belfry.HTTP{URL: "http://169.254.169.254/latest/meta-data"}); !r.NoRetry || !strings.Contains(r.Error, "metadata") {
+	if r := ask(t, task.HTTP{URL: "http://169.254.169.254/latest/meta-data"}); !r.NoRetry || !strings.Contains(r.Error, "metadata") {
 		t.Errorf("%+v", r)
 	}
 	odd := serve(t, func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Location", "file:///etc/passwd")
 		w.WriteHeader(302)
 	})
-	if r := ask(t, belfry.HTTP{URL: odd.URL}); !strings.Contains(r.Error, `redirect to "file" is not followed`) {
+	if r := ask(t, task.HTTP{URL: odd.URL}); !strings.Contains(r.Error, `redirect to "file" is not followed`) {
 		t.Errorf("%+v", r)
 	}
 }
@@ -336,12 +338,12 @@ func TestErrorsDoNotRepeatSecrets(t *testing.T) {
 		w.WriteHeader(302)
 	})
 	for _, url := range []string{closed.URL + "/x?key=secret", bad.URL + "/?key=secret", "http://%zz/?key=secret"} {
-		r := ask(t, belfry.HTTP{URL: url, Headers: map[string]string{"Authorization": "secret"}})
-		if r.Outcome != belfry.OutcomeError || strings.Contains(r.Error+r.log+string(r.Output), "secret") {
+		r := ask(t, task.HTTP{URL: url, Headers: map[string]string{"Authorization": "secret"}})
+		if r.Outcome != job.OutcomeError || strings.Contains(r.Error+r.log+string(r.Output), "secret") {
 			t.Errorf("%s: %+v", url, r)
 		}
 	}
-	if r := ask(t, belfry.HTTP{URL: closed.URL + "/x?key=secret"}); !strings.Contains(r.Error, closed.URL+"/x?…: waiting for the answer: ") || !strings.Contains(r.Error, "connection refused") {
+	if r := ask(t, task.HTTP{URL: closed.URL + "/x?key=secret"}); !strings.Contains(r.Error, closed.URL+"/x?…: waiting for the answer: ") || !strings.Contains(r.Error, "connection refused") {
 		t.Errorf("%+v", r)
 	}
 }
@@ -358,7 +360,7 @@ func TestConnectionsAreKept(t *testing.T) {
 	ex := probe.New(probe.Options{Guard: local})
 	defer ex.Close()
 	for range 10 {
-		worker.Direct(t.Context(), map[belfry.Kind]worker.Executor{belfry.KindHTTP: ex}, belfry.Task{Name: "a", HTTP: &belfry.HTTP{URL: s.URL}}, nil, io.Discard, io.Discard)
+		worker.Direct(t.Context(), map[task.Kind]worker.Executor{task.KindHTTP: ex}, task.Task{Name: "a", HTTP: &task.HTTP{URL: s.URL}}, nil, io.Discard, io.Discard)
 	}
 	if len(from) != 1 {
 		t.Errorf("%v", from)

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/task"
 	"github.com/belfry-run/belfry/worker"
 	"github.com/belfry-run/belfry/worker/internal/reach"
 )
@@ -16,7 +16,7 @@ import (
 // the server of a job learns which job asks, with a key that is the same on
 // every attempt, so that it can tell a retry from a new request. A check says
 // no more than who asks.
-func (l *look) request(h *belfry.HTTP) (*http.Request, error) {
+func (l *look) request(h *task.HTTP) (*http.Request, error) {
 	body, isInput := l.bodyOf(h)
 	method := h.Method
 	if method == "" {
@@ -52,7 +52,7 @@ func (l *look) request(h *belfry.HTTP) (*http.Request, error) {
 	return req, nil
 }
 
-func (l *look) bodyOf(h *belfry.HTTP) (body string, isInput bool) {
+func (l *look) bodyOf(h *task.HTTP) (body string, isInput bool) {
 	if h.Body != "" {
 		return h.Body, false
 	}

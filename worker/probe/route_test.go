@@ -15,7 +15,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/task"
 	"github.com/belfry-run/belfry/worker"
 	"github.com/belfry-run/belfry/worker/probe"
 )
@@ -39,9 +40,9 @@ func TestWhoAsksIsNotToldToAnotherHost(t *testing.T) {
 		note(r)
 		http.Redirect(w, r, other.URL+"/away", http.StatusFound)
 	})
-	auth := &belfry.HTTPAuth{User: "bob", Password: "verysecret", Cert: pemOf(client.Leaf), Key: belfry.Secret(keyPEM(t, client.PrivateKey.(*ecdsa.PrivateKey)))}
-	m := look(t, belfry.Task{HTTP: &belfry.HTTP{URL: first.URL + "/here", CA: ca.pem, Auth: auth, Headers: map[string]string{"X-Api": "verysecret", "Cookie": "verysecret", "Host": "virtual.example"}}})
-	wants(t, m, belfry.CheckOK, "", "")
+	auth := &task.HTTPAuth{User: "bob", Password: "verysecret", Cert: pemOf(client.Leaf), Key: core.Secret(keyPEM(t, client.PrivateKey.(*ecdsa.PrivateKey)))}
+	m := look(t, task.Task{HTTP: &task.HTTP{URL: first.URL + "/here", CA: ca.pem, Auth: auth, Headers: map[string]string{"X-Api": "verysecret", "Cookie": "verysecret", "Host": "virtual.example"}}})
+	wants(t, m, task.CheckOK, "", "")
 	if here := seen["/here"]; !strings.Contains(here, "Basic Ym9iOnZlcnlzZWNyZXQ=") || !strings.Contains(here, "virtual.example 1") {
 		t.Errorf("%s", here)
 	}
@@ -71,7 +72,7 @@ func TestChecksAreColdUnlessAsked(t *testing.T) {
 	warm := get(s.URL)
 	warm.HTTP.KeepAlive = true
 	for range 3 {
-		if m := ex.Measure(t.Context(), warm); m.Outcome != belfry.CheckOK || m.IP != "127.0.0.1" {
+		if m := ex.Measure(t.Context(), warm); m.Outcome != task.CheckOK || m.IP != "127.0.0.1" {
 			t.Errorf("%+v", m)
 		}
 	}
@@ -89,21 +90,21 @@ func TestOneHostIsNotAskedByManyAtOnce(t *testing.T) {
 	})
 	ex := probe.New(probe.Options{Guard: local, PerHost: 1})
 	defer ex.Close()
-	first := make(chan belfry.Measure)
+	first := make(chan task.Measure)
 	go func() { first <- ex.Measure(t.Context(), get(s.URL)) }()
 	<-arrived
 	ctx, cancel := context.WithTimeoutCause(t.Context(), 30*time.Millisecond, worker.ErrTimeout)
 	defer cancel()
 	m := ex.Measure(ctx, get(s.URL+"/second"))
-	wants(t, m, belfry.CheckError, belfry.CodeLate, "waited its whole timeout for its turn")
+	wants(t, m, task.CheckError, task.CodeLate, "waited its whole timeout for its turn")
 	if m.Latency != 0 {
 		t.Errorf("a wait of ours is a latency of %s", m.Latency)
 	}
 	other := serve(t, func(http.ResponseWriter, *http.Request) {})
-	wants(t, ex.Measure(t.Context(), get(other.URL)), belfry.CheckOK, "", "")
+	wants(t, ex.Measure(t.Context(), get(other.URL)), task.CheckOK, "", "")
 	close(release)
-	wants(t, <-first, belfry.CheckOK, "", "")
-	wants(t, ex.Measure(t.Context(), get(s.URL)), belfry.CheckOK, "", "")
+	wants(t, <-first, task.CheckOK, "", "")
+	wants(t, ex.Measure(t.Context(), get(s.URL)), task.CheckOK, "", "")
 }
 
 func TestProxies(t *testing.T) {
@@ -132,28 +133,28 @@ func TestProxies(t *testing.T) {
 		tunnel(w, r.Host)
 	})
 	defer http.DefaultClient.CloseIdleConnections()
-	via := func(url, through string) belfry.Measure {
-		return look(t, belfry.Task{HTTP: &belfry.HTTP{URL: url, Proxy: through, CA: ca.pem, ExpectBody: "plain|secure"}})
+	via := func(url, through string) task.Measure {
+		return look(t, task.Task{HTTP: &task.HTTP{URL: url, Proxy: through, CA: ca.pem, ExpectBody: "plain|secure"}})
 	}
-	wants(t, via(plain.URL, proxy.URL), belfry.CheckOK, "", "")
-	wants(t, via(secure.URL, proxy.URL), belfry.CheckOK, "", "")
+	wants(t, via(plain.URL, proxy.URL), task.CheckOK, "", "")
+	wants(t, via(secure.URL, proxy.URL), task.CheckOK, "", "")
 	if asked.Load() != 2 {
 		t.Errorf("the proxy was asked %d times", asked.Load())
 	}
 	// The proxy could reach these, and is not asked.
-	wants(t, via("http://127.0.0.2:1/", proxy.URL), belfry.CheckError, belfry.CodeBlocked, "")
-	wants(t, via("http://169.254.169.254/", proxy.URL), belfry.CheckError, belfry.CodeBlocked, "")
+	wants(t, via("http://127.0.0.2:1/", proxy.URL), task.CheckError, task.CodeBlocked, "")
+	wants(t, via("http://169.254.169.254/", proxy.URL), task.CheckError, task.CodeBlocked, "")
 	if asked.Load() != 2 {
 		t.Errorf("the proxy was asked for a denied address")
 	}
-	wants(t, via(plain.URL, "http://127.0.0.2:1"), belfry.CheckError, belfry.CodeBlocked, "")
+	wants(t, via(plain.URL, "http://127.0.0.2:1"), task.CheckError, task.CodeBlocked, "")
 	gone := httptest.NewServer(http.NotFoundHandler())
 	gone.Close()
-	wants(t, via(plain.URL, gone.URL), belfry.CheckError, belfry.CodeNetwork, "the proxy cannot be reached")
+	wants(t, via(plain.URL, gone.URL), task.CheckError, task.CodeNetwork, "the proxy cannot be reached")
 	status = http.StatusBadGateway
-	wants(t, via(secure.URL, proxy.URL), belfry.CheckFail, belfry.CodeConnectFailed, "it answered 502")
+	wants(t, via(secure.URL, proxy.URL), task.CheckFail, task.CodeConnectFailed, "it answered 502")
 	status = http.StatusForbidden
-	wants(t, via(secure.URL, proxy.URL), belfry.CheckError, belfry.CodeConfig, "it answered 403")
+	wants(t, via(secure.URL, proxy.URL), task.CheckError, task.CodeConfig, "it answered 403")
 }
 
 func tunnel(w http.ResponseWriter, host string) {
@@ -174,9 +175,9 @@ func tunnel(w http.ResponseWriter, host string) {
 func TestTheFamilyIsHeldTo(t *testing.T) {
 	t.Parallel()
 	s := serve(t, func(http.ResponseWriter, *http.Request) {})
-	task := get(s.URL)
-	task.HTTP.Family = belfry.FamilyIPv6
-	wants(t, look(t, task), belfry.CheckError, belfry.CodeConfig, "not of the family")
-	task.HTTP.Family = belfry.FamilyIPv4
-	wants(t, look(t, task), belfry.CheckOK, "", "")
+	tk := get(s.URL)
+	tk.HTTP.Family = task.FamilyIPv6
+	wants(t, look(t, tk), task.CheckError, task.CodeConfig, "not of the family")
+	tk.HTTP.Family = task.FamilyIPv4
+	wants(t, look(t, tk), task.CheckOK, "", "")
 }

@@ -8,14 +8,14 @@ import (
 	"net"
 	"strings"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
 )
 
 // errStartTLS is a target that speaks, and does not want TLS.
 type errStartTLS struct{ said string }
 
 func (e *errStartTLS) Error() string {
-	said, _ := belfry.CleanText(strings.TrimSpace(e.said), 200)
+	said, _ := core.CleanText(strings.TrimSpace(e.said), 200)
 	return fmt.Sprintf("it said %q", said)
 }
 

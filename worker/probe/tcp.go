@@ -11,7 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/task"
 	"github.com/belfry-run/belfry/worker/internal/reach"
 )
 
@@ -32,7 +32,7 @@ func (l *look) tcp(ctx context.Context) *reach.Fault {
 
 // connect opens a connection when it is the address's turn. What it took is told
 // and given back by leave.
-func (l *look) connect(ctx context.Context, address string, family belfry.IPFamily) (trip *reach.Trip, conn net.Conn, leave func(), f *reach.Fault) {
+func (l *look) connect(ctx context.Context, address string, family task.IPFamily) (trip *reach.Trip, conn net.Conn, leave func(), f *reach.Fault) {
 	next, f := l.Turn(ctx, address)
 	if f != nil {
 		return nil, nil, nil, f
@@ -69,8 +69,8 @@ func (l *look) talk(ctx context.Context, trip *reach.Trip, conn net.Conn, want *
 	trip.Enter(reach.StageWait)
 	f := l.listen(ctx, trip, conn, want)
 	trip.End()
-	l.Answered = f == nil || f.Code == belfry.CodeExpect
-	l.Snapshot = func() *belfry.Snapshot { return l.Secrets.Keep("", nil, l.Facts.Body) }
+	l.Answered = f == nil || f.Code == task.CodeExpect
+	l.Snapshot = func() *task.Snapshot { return l.Secrets.Keep("", nil, l.Facts.Body) }
 	return f
 }
 
@@ -81,7 +81,7 @@ const settle = 20 * time.Millisecond
 // listen reads until what came is as expected, or there is no more. Without an
 // expectation the first piece is enough.
 func (l *look) listen(ctx context.Context, trip *reach.Trip, conn net.Conn, want *pattern) *reach.Fault {
-	to, most := l.Buffer(), cmp.Or(l.Task.TCP.MaxRead, belfry.DefaultMaxRead)
+	to, most := l.Buffer(), cmp.Or(l.Task.TCP.MaxRead, task.DefaultMaxRead)
 	chunk := make([]byte, 4<<10)
 	tried := 0
 	matches := func() bool {
@@ -114,18 +114,18 @@ func (l *look) listen(ctx context.Context, trip *reach.Trip, conn net.Conn, want
 		case err == nil, reach.IsTimeout(err) && ctx.Err() == nil && (deadline.IsZero() || time.Now().Before(deadline)):
 			continue
 		case errors.Is(err, io.EOF) && to.Len() > 0:
-			return reach.Failing(belfry.CodeExpect, "expected an answer that matches %q, got %d bytes and the end of the connection%s", want, to.Len(), saying(to.Bytes()))
+			return reach.Failing(task.CodeExpect, "expected an answer that matches %q, got %d bytes and the end of the connection%s", want, to.Len(), saying(to.Bytes()))
 		case errors.Is(err, io.EOF):
-			return reach.Failing(belfry.CodeExpect, "the target closed the connection without a word")
+			return reach.Failing(task.CodeExpect, "the target closed the connection without a word")
 		}
 		f := l.NetFault(ctx, trip, err)
-		if to.Len() > 0 && f.Outcome == belfry.CheckFail {
+		if to.Len() > 0 && f.Outcome == task.CheckFail {
 			f.Text = fmt.Sprintf("expected an answer that matches %q: %s, after %d bytes%s", want, f.Text, to.Len(), saying(to.Bytes()))
-			f.Code = belfry.CodeExpect
+			f.Code = task.CodeExpect
 		}
 		return f
 	}
-	return reach.Failing(belfry.CodeExpect, "expected an answer that matches %q, and it is not in the first %d bytes (max_read)%s", want, most, saying(to.Bytes()))
+	return reach.Failing(task.CodeExpect, "expected an answer that matches %q, and it is not in the first %d bytes (max_read)%s", want, most, saying(to.Bytes()))
 }
 
 // unescape reads \r, \n, \t, \x00 and the like as Go does. A text that Go

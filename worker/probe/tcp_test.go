@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/task"
 )
 
 func TestTCP(t *testing.T) {
@@ -29,34 +29,34 @@ func TestTCP(t *testing.T) {
 		hold(c)
 	})
 	for name, c := range map[string]struct {
-		tcp     belfry.TCP
+		tcp     task.TCP
 		holds   string
-		outcome belfry.CheckOutcome
-		code    belfry.CheckCode
+		outcome task.CheckOutcome
+		code    task.CheckCode
 		text    string
 	}{
-		"opens":        {belfry.TCP{Address: banner}, "", belfry.CheckOK, "", ""},
-		"banner":       {belfry.TCP{Address: banner, Expect: "^220 "}, "body startsWith '220'", belfry.CheckOK, "", ""},
-		"first piece":  {belfry.TCP{Address: banner}, "body contains 'mail'", belfry.CheckOK, "", ""},
-		"a late match": {belfry.TCP{Address: late, Expect: "ready$"}, "", belfry.CheckOK, "", ""},
-		"talks":        {belfry.TCP{Address: polite, Send: `hi\r\n`, Expect: "you said hi"}, "", belfry.CheckOK, "", ""},
-		"bytes":        {belfry.TCP{Address: echo, Send: `\x00\x01"`, Expect: `^\x00\x01"$`}, "", belfry.CheckOK, "", ""},
-		"lines":        {belfry.TCP{Address: echo, Send: "a\nb\"", Expect: "^a\nb\"$"}, "", belfry.CheckOK, "", ""},
-		"no word":      {belfry.TCP{Address: closed, Expect: "x"}, "", belfry.CheckFail, belfry.CodeExpect, "without a word"},
-		"other words":  {belfry.TCP{Address: polite, Send: "hi\n", Expect: "bye"}, "", belfry.CheckFail, belfry.CodeExpect, `saying "you said hi"`},
-		"a flood":      {belfry.TCP{Address: flood, Expect: "y", MaxRead: 10_000}, "", belfry.CheckFail, belfry.CodeExpect, "the first 10000 bytes"},
-		"denied":       {belfry.TCP{Address: "10.0.0.1:22"}, "", belfry.CheckError, belfry.CodeBlocked, "may not be reached"},
-		"condition":    {belfry.TCP{Address: banner, Expect: "220"}, "body contains 'ftp'", belfry.CheckFail, belfry.CodeAssertion, `body = "220 mail`},
+		"opens":        {task.TCP{Address: banner}, "", task.CheckOK, "", ""},
+		"banner":       {task.TCP{Address: banner, Expect: "^220 "}, "body startsWith '220'", task.CheckOK, "", ""},
+		"first piece":  {task.TCP{Address: banner}, "body contains 'mail'", task.CheckOK, "", ""},
+		"a late match": {task.TCP{Address: late, Expect: "ready$"}, "", task.CheckOK, "", ""},
+		"talks":        {task.TCP{Address: polite, Send: `hi\r\n`, Expect: "you said hi"}, "", task.CheckOK, "", ""},
+		"bytes":        {task.TCP{Address: echo, Send: `\x00\x01"`, Expect: `^\x00\x01"$`}, "", task.CheckOK, "", ""},
+		"lines":        {task.TCP{Address: echo, Send: "a\nb\"", Expect: "^a\nb\"$"}, "", task.CheckOK, "", ""},
+		"no word":      {task.TCP{Address: closed, Expect: "x"}, "", task.CheckFail, task.CodeExpect, "without a word"},
+		"other words":  {task.TCP{Address: polite, Send: "hi\n", Expect: "bye"}, "", task.CheckFail, task.CodeExpect, `saying "you said hi"`},
+		"a flood":      {task.TCP{Address: flood, Expect: "y", MaxRead: 10_000}, "", task.CheckFail, task.CodeExpect, "the first 10000 bytes"},
+		"denied":       {task.TCP{Address: "10.0.0.1:22"}, "", task.CheckError, task.CodeBlocked, "may not be reached"},
+		"condition":    {task.TCP{Address: banner, Expect: "220"}, "body contains 'ftp'", task.CheckFail, task.CodeAssertion, `body = "220 mail`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			task := belfry.Task{TCP: &c.tcp}
+			tk := task.Task{TCP: &c.tcp}
 			if c.holds != "" {
-				task.Conditions = []string{c.holds}
+				tk.Conditions = []string{c.holds}
 			}
-			m := look(t, task)
+			m := look(t, tk)
 			wants(t, m, c.outcome, c.code, c.text)
-			if c.outcome != belfry.CheckError && (m.IP != "127.0.0.1" || m.Phases.Connect <= 0) {
+			if c.outcome != task.CheckError && (m.IP != "127.0.0.1" || m.Phases.Connect <= 0) {
 				t.Errorf("%+v", m)
 			}
 		})
@@ -65,13 +65,13 @@ func TestTCP(t *testing.T) {
 
 func TestTCPThatStalls(t *testing.T) {
 	t.Parallel()
-	silent := stalls(t, belfry.Task{TCP: &belfry.TCP{Address: raw(t, hold), Expect: "x"}}, belfry.CodeFirstByte)
-	wants(t, silent, belfry.CheckFail, belfry.CodeFirstByte, "waiting for the first byte")
-	wrong := stalls(t, belfry.Task{TCP: &belfry.TCP{Address: raw(t, func(c net.Conn) {
+	silent := stalls(t, task.Task{TCP: &task.TCP{Address: raw(t, hold), Expect: "x"}}, task.CodeFirstByte)
+	wants(t, silent, task.CheckFail, task.CodeFirstByte, "waiting for the first byte")
+	wrong := stalls(t, task.Task{TCP: &task.TCP{Address: raw(t, func(c net.Conn) {
 		_, _ = io.WriteString(c, "230 other\xff")
 		hold(c)
-	}), Expect: "^220"}}, belfry.CodeExpect)
-	wants(t, wrong, belfry.CheckFail, belfry.CodeExpect, "saying \"230 other")
+	}), Expect: "^220"}}, task.CodeExpect)
+	wants(t, wrong, task.CheckFail, task.CodeExpect, "saying \"230 other")
 	if !strings.HasPrefix(wrong.Snapshot.Body, "230 other") {
 		t.Errorf("%+v", wrong.Snapshot)
 	}

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/task"
 	"github.com/belfry-run/belfry/worker/internal/reach"
 )
 
@@ -39,7 +39,7 @@ func (l *look) tls(ctx context.Context) *reach.Fault {
 	trip.End()
 	if len(seen.PeerCertificates) == 0 {
 		if err == nil {
-			return reach.Failing(belfry.CodeTLSHandshake, "the target showed no certificate")
+			return reach.Failing(task.CodeTLSHandshake, "the target showed no certificate")
 		}
 		return l.NetFault(ctx, trip, err)
 	}
@@ -70,11 +70,11 @@ func (l *look) shakeHands(ctx context.Context, trip *reach.Trip, conn net.Conn, 
 func (l *look) startFault(ctx context.Context, trip *reach.Trip, err error) *reach.Fault {
 	var refused *errStartTLS
 	if errors.As(err, &refused) {
-		return reach.Failing(belfry.CodeProtocol, "the target does not go over to TLS: %s", l.Secrets.Redact(refused.Error()))
+		return reach.Failing(task.CodeProtocol, "the target does not go over to TLS: %s", l.Secrets.Redact(refused.Error()))
 	}
 	f := l.NetFault(ctx, trip, err)
-	if f.Code == belfry.CodeTLSHandshake {
-		f.Code, f.Text = belfry.CodeProtocol, "the target ended the conversation before TLS: "+reach.Cause(err)
+	if f.Code == task.CodeTLSHandshake {
+		f.Code, f.Text = task.CodeProtocol, "the target ended the conversation before TLS: "+reach.Cause(err)
 	}
 	return f
 }
@@ -88,14 +88,14 @@ func (l *look) judgeChain(seen tls.ConnectionState, name string, roots *x509.Cer
 	seen.VerifiedChains = chain
 	l.Saw(&seen)
 	l.Answered = true
-	l.Snapshot = func() *belfry.Snapshot {
+	l.Snapshot = func() *task.Snapshot {
 		return l.Secrets.Keep(tls.VersionName(seen.Version), nil, []byte(describe(seen.PeerCertificates)))
 	}
 	if late := outOfTime(seen.PeerCertificates, roots, verifyErr, now); late != nil {
-		return reach.Failing(belfry.CodeTLSExpired, "the certificate of %s is out of its time: it holds from %s to %s", subject(late), day(late.NotBefore), day(late.NotAfter))
+		return reach.Failing(task.CodeTLSExpired, "the certificate of %s is out of its time: it holds from %s to %s", subject(late), day(late.NotBefore), day(late.NotAfter))
 	}
 	if err := leaf.VerifyHostname(name); err != nil {
-		return reach.Failing(belfry.CodeTLSName, "the certificate is for another name: it is for %s, and not for %s", reach.NamesOf(leaf), name)
+		return reach.Failing(task.CodeTLSName, "the certificate is for another name: it is for %s, and not for %s", reach.NamesOf(leaf), name)
 	}
 	if verifyErr != nil {
 		f := reach.TLSFault(verifyErr)
@@ -113,9 +113,9 @@ func (l *look) judgeEnd(now time.Time) *reach.Fault {
 	text := fmt.Sprintf("a certificate of the chain ends on %s, in %d days", day(l.Facts.CertEnd), int(left/(24*time.Hour)))
 	switch {
 	case within(c.FailDays):
-		return reach.Failing(belfry.CodeTLSExpiring, "%s", text)
+		return reach.Failing(task.CodeTLSExpiring, "%s", text)
 	case within(c.WarnDays):
-		return &reach.Fault{Outcome: belfry.CheckDegraded, Code: belfry.CodeTLSExpiring, Text: text}
+		return &reach.Fault{Outcome: task.CheckDegraded, Code: task.CodeTLSExpiring, Text: text}
 	}
 	return nil
 }

@@ -13,7 +13,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/task"
 )
 
 func nothing(http.ResponseWriter, *http.Request) {}
@@ -38,39 +39,39 @@ func TestBrokenTLS(t *testing.T) {
 	plain := serve(t, nothing)
 	for name, c := range map[string]struct {
 		address, text string
-		code          belfry.CheckCode
+		code          task.CheckCode
 	}{
-		"expired":     {server(nil, ends(-hours)), "out of its time", belfry.CodeTLSExpired},
-		"not yet":     {server(nil, func(c *x509.Certificate) { c.NotBefore = time.Now().Add(hours) }), "out of its time", belfry.CodeTLSExpired},
-		"wrong name":  {server(nil, func(c *x509.Certificate) { c.IPAddresses, c.DNSNames = nil, []string{"example.com"} }), "it is for example.com, and not for 127.0.0.1", belfry.CodeTLSName},
-		"self-signed": {addressOf(serveTLS(t, with(selfSigned(t)), nothing)), "signed by itself", belfry.CodeTLSUntrusted},
-		"unknown CA":  {addressOf(serveTLS(t, with(other.server(t)), nothing)), "not trusted", belfry.CodeTLSUntrusted},
+		"expired":     {server(nil, ends(-hours)), "out of its time", task.CodeTLSExpired},
+		"not yet":     {server(nil, func(c *x509.Certificate) { c.NotBefore = time.Now().Add(hours) }), "out of its time", task.CodeTLSExpired},
+		"wrong name":  {server(nil, func(c *x509.Certificate) { c.IPAddresses, c.DNSNames = nil, []string{"example.com"} }), "it is for example.com, and not for 127.0.0.1", task.CodeTLSName},
+		"self-signed": {addressOf(serveTLS(t, with(selfSigned(t)), nothing)), "signed by itself", task.CodeTLSUntrusted},
+		"unknown CA":  {addressOf(serveTLS(t, with(other.server(t)), nothing)), "not trusted", task.CodeTLSUntrusted},
 		"no cipher": {server(func(c *tls.Config) {
 			c.MaxVersion, c.CipherSuites = tls.VersionTLS12, []uint16{tls.TLS_RSA_WITH_AES_128_CBC_SHA} //nolint:gosec // on purpose
-		}), "handshake failure", belfry.CodeTLSHandshake},
-		"no TLS": {addressOf(plain), "does not speak TLS", belfry.CodeTLSHandshake},
-		"silent": {raw(t, func(c net.Conn) { _, _ = c.Read(make([]byte, 1)) }), "closed the connection in the TLS handshake", belfry.CodeTLSHandshake},
+		}), "handshake failure", task.CodeTLSHandshake},
+		"no TLS": {addressOf(plain), "does not speak TLS", task.CodeTLSHandshake},
+		"silent": {raw(t, func(c net.Conn) { _, _ = c.Read(make([]byte, 1)) }), "closed the connection in the TLS handshake", task.CodeTLSHandshake},
 		"garbage": {raw(t, func(c net.Conn) {
 			_, _ = c.Read(make([]byte, 1))
 			_, _ = io.WriteString(c, strings.Repeat("\x16\x03\x03\xff\xff", 20000))
-		}), "", belfry.CodeTLSHandshake},
+		}), "", task.CodeTLSHandshake},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			for kind, task := range map[string]belfry.Task{
-				"http":      {HTTP: &belfry.HTTP{URL: "https://" + c.address, CA: ca.pem}},
-				"tls":       {TLS: &belfry.TLS{Address: c.address, CA: ca.pem}},
-				"grpc":      {GRPC: &belfry.GRPC{Address: c.address, CA: ca.pem}},
-				"websocket": {WebSocket: &belfry.WebSocket{URL: "wss://" + c.address}},
+			for kind, tk := range map[string]task.Task{
+				"http":      {HTTP: &task.HTTP{URL: "https://" + c.address, CA: ca.pem}},
+				"tls":       {TLS: &task.TLS{Address: c.address, CA: ca.pem}},
+				"grpc":      {GRPC: &task.GRPC{Address: c.address, CA: ca.pem}},
+				"websocket": {WebSocket: &task.WebSocket{URL: "wss://" + c.address}},
 			} {
-				m := look(t, task)
-				if kind == "websocket" && (c.code == belfry.CodeTLSName || c.code == belfry.CodeTLSUntrusted) {
+				m := look(t, tk)
+				if kind == "websocket" && (c.code == task.CodeTLSName || c.code == task.CodeTLSUntrusted) {
 					continue // it has no ca: nobody here is trusted
 				}
-				if m.Outcome != belfry.CheckFail || m.Code != c.code || !strings.Contains(m.Message, c.text) {
+				if m.Outcome != task.CheckFail || m.Code != c.code || !strings.Contains(m.Message, c.text) {
 					t.Errorf("%s: %s %s: %s", kind, m.Outcome, m.Code, m.Message)
 				}
-				if seen := c.code == belfry.CodeTLSExpired || c.code == belfry.CodeTLSName || c.code == belfry.CodeTLSUntrusted; seen == m.CertEnd.IsZero() {
+				if seen := c.code == task.CodeTLSExpired || c.code == task.CodeTLSName || c.code == task.CodeTLSUntrusted; seen == m.CertEnd.IsZero() {
 					t.Errorf("%s: the certificate's end is %s", kind, m.CertEnd)
 				}
 			}
@@ -84,21 +85,21 @@ func TestATLSVersionThatIsTooOld(t *testing.T) {
 	config := with(ca.server(t))
 	config.MinVersion, config.MaxVersion = tls.VersionTLS10, tls.VersionTLS11 //nolint:gosec // on purpose
 	s := serveTLS(t, config, nothing)
-	wants(t, look(t, belfry.Task{HTTP: &belfry.HTTP{URL: s.URL, CA: ca.pem}}), belfry.CheckFail, belfry.CodeTLSHandshake, "protocol version")
-	wants(t, look(t, belfry.Task{GRPC: &belfry.GRPC{Address: addressOf(s), CA: ca.pem}}), belfry.CheckFail, belfry.CodeTLSHandshake, "protocol version")
+	wants(t, look(t, task.Task{HTTP: &task.HTTP{URL: s.URL, CA: ca.pem}}), task.CheckFail, task.CodeTLSHandshake, "protocol version")
+	wants(t, look(t, task.Task{GRPC: &task.GRPC{Address: addressOf(s), CA: ca.pem}}), task.CheckFail, task.CodeTLSHandshake, "protocol version")
 	// Kind tls is about the certificate. The version is there to be judged.
-	task := belfry.Task{TLS: &belfry.TLS{Address: addressOf(s), CA: ca.pem}, Conditions: []string{"tls_version in ['TLS 1.2', 'TLS 1.3']"}}
-	wants(t, look(t, task), belfry.CheckFail, belfry.CodeAssertion, `tls_version = "TLS 1.1"`)
+	tk := task.Task{TLS: &task.TLS{Address: addressOf(s), CA: ca.pem}, Conditions: []string{"tls_version in ['TLS 1.2', 'TLS 1.3']"}}
+	wants(t, look(t, tk), task.CheckFail, task.CodeAssertion, `tls_version = "TLS 1.1"`)
 }
 
 func TestAHandshakeThatStalls(t *testing.T) {
 	t.Parallel()
 	address := raw(t, hold)
-	for _, task := range []belfry.Task{
-		get("https://" + address), {TLS: &belfry.TLS{Address: address}}, {GRPC: &belfry.GRPC{Address: address}}, {WebSocket: &belfry.WebSocket{URL: "wss://" + address}},
+	for _, tk := range []task.Task{
+		get("https://" + address), {TLS: &task.TLS{Address: address}}, {GRPC: &task.GRPC{Address: address}}, {WebSocket: &task.WebSocket{URL: "wss://" + address}},
 	} {
-		m := stalls(t, task, belfry.CodeTLSTimeout)
-		wants(t, m, belfry.CheckFail, belfry.CodeTLSTimeout, "it stalled in the TLS handshake")
+		m := stalls(t, tk, task.CodeTLSTimeout)
+		wants(t, m, task.CheckFail, task.CodeTLSTimeout, "it stalled in the TLS handshake")
 	}
 }
 
@@ -120,7 +121,7 @@ func TestHandshakesThatStallDoNotKeepOthersWaiting(t *testing.T) {
 	for range 4 * len(stalled) {
 		<-arrived
 	}
-	wants(t, ex.Measure(t.Context(), belfry.Task{HTTP: &belfry.HTTP{URL: good.URL, CA: ca.pem}}), belfry.CheckOK, "", "")
+	wants(t, ex.Measure(t.Context(), task.Task{HTTP: &task.HTTP{URL: good.URL, CA: ca.pem}}), task.CheckOK, "", "")
 	cancel()
 	done()
 }
@@ -129,20 +130,20 @@ func TestSkipVerifyReportsTheEndAllTheSame(t *testing.T) {
 	t.Parallel()
 	ca := newAuthority(t)
 	s := serveTLS(t, with(ca.server(t, ends(-hours))), nothing)
-	m := look(t, belfry.Task{HTTP: &belfry.HTTP{URL: s.URL, SkipVerify: true}, Conditions: []string{"cert_days >= 0"}})
-	wants(t, m, belfry.CheckFail, belfry.CodeAssertion, "cert_days = -1")
-	wants(t, look(t, belfry.Task{HTTP: &belfry.HTTP{URL: s.URL, SkipVerify: true}}), belfry.CheckOK, "", "")
+	m := look(t, task.Task{HTTP: &task.HTTP{URL: s.URL, SkipVerify: true}, Conditions: []string{"cert_days >= 0"}})
+	wants(t, m, task.CheckFail, task.CodeAssertion, "cert_days = -1")
+	wants(t, look(t, task.Task{HTTP: &task.HTTP{URL: s.URL, SkipVerify: true}}), task.CheckOK, "", "")
 }
 
 func TestTheServerNameMayDiffer(t *testing.T) {
 	t.Parallel()
 	ca := newAuthority(t)
 	s := serveTLS(t, with(ca.server(t, func(c *x509.Certificate) { c.IPAddresses, c.DNSNames = nil, []string{"virtual.example"} })), nothing)
-	for _, task := range []belfry.Task{
-		{HTTP: &belfry.HTTP{URL: s.URL, CA: ca.pem, ServerName: "virtual.example"}},
-		{TLS: &belfry.TLS{Address: addressOf(s), CA: ca.pem, ServerName: "virtual.example"}},
+	for _, tk := range []task.Task{
+		{HTTP: &task.HTTP{URL: s.URL, CA: ca.pem, ServerName: "virtual.example"}},
+		{TLS: &task.TLS{Address: addressOf(s), CA: ca.pem, ServerName: "virtual.example"}},
 	} {
-		wants(t, look(t, task), belfry.CheckOK, "", "")
+		wants(t, look(t, tk), task.CheckOK, "", "")
 	}
 }
 
@@ -155,12 +156,12 @@ func TestAClientWithoutACertificate(t *testing.T) {
 		config := with(ca.server(t))
 		config.ClientAuth, config.ClientCAs, config.MaxVersion = tls.RequireAndVerifyClientCert, pool, version
 		s := serveTLS(t, config, nothing)
-		wants(t, look(t, belfry.Task{HTTP: &belfry.HTTP{URL: s.URL, CA: ca.pem}}), belfry.CheckFail, belfry.CodeTLSHandshake, "")
+		wants(t, look(t, task.Task{HTTP: &task.HTTP{URL: s.URL, CA: ca.pem}}), task.CheckFail, task.CodeTLSHandshake, "")
 		// What the server shows can be judged all the same.
-		wants(t, look(t, belfry.Task{TLS: &belfry.TLS{Address: addressOf(s), CA: ca.pem}}), belfry.CheckOK, "", "")
+		wants(t, look(t, task.Task{TLS: &task.TLS{Address: addressOf(s), CA: ca.pem}}), task.CheckOK, "", "")
 		client := ca.server(t)
-		auth := &belfry.HTTPAuth{Cert: pemOf(client.Leaf), Key: belfry.Secret(keyPEM(t, client.PrivateKey.(*ecdsa.PrivateKey)))}
-		wants(t, look(t, belfry.Task{HTTP: &belfry.HTTP{URL: s.URL, CA: ca.pem, Auth: auth}}), belfry.CheckOK, "", "")
+		auth := &task.HTTPAuth{Cert: pemOf(client.Leaf), Key: core.Secret(keyPEM(t, client.PrivateKey.(*ecdsa.PrivateKey)))}
+		wants(t, look(t, task.Task{HTTP: &task.HTTP{URL: s.URL, CA: ca.pem, Auth: auth}}), task.CheckOK, "", "")
 	}
 }
 
@@ -182,24 +183,24 @@ func TestTheWholeChainIsLookedAt(t *testing.T) {
 		return addressOf(serveTLS(t, with(cert), nothing))
 	}
 	const day = 24 * time.Hour
-	ask := func(address string, change func(*belfry.TLS)) belfry.Measure {
-		c := belfry.TLS{Address: address, CA: root.pem}
+	ask := func(address string, change func(*task.TLS)) task.Measure {
+		c := task.TLS{Address: address, CA: root.pem}
 		if change != nil {
 			change(&c)
 		}
-		return look(t, belfry.Task{TLS: &c})
+		return look(t, task.Task{TLS: &c})
 	}
 	m := ask(chain(60*day+hours), nil)
-	wants(t, m, belfry.CheckOK, "", "")
+	wants(t, m, task.CheckOK, "", "")
 	if left := time.Until(m.CertEnd) / day; left != 60 {
 		t.Errorf("the first certificate ends in %d days", left)
 	}
 	soon := chain(5*day + hours)
-	wants(t, ask(soon, nil), belfry.CheckDegraded, belfry.CodeTLSExpiring, "in 5 days")
-	wants(t, ask(soon, func(c *belfry.TLS) { c.WarnDays = -1 }), belfry.CheckOK, "", "")
-	wants(t, ask(soon, func(c *belfry.TLS) { c.FailDays = 7 }), belfry.CheckFail, belfry.CodeTLSExpiring, "in 5 days")
+	wants(t, ask(soon, nil), task.CheckDegraded, task.CodeTLSExpiring, "in 5 days")
+	wants(t, ask(soon, func(c *task.TLS) { c.WarnDays = -1 }), task.CheckOK, "", "")
+	wants(t, ask(soon, func(c *task.TLS) { c.FailDays = 7 }), task.CheckFail, task.CodeTLSExpiring, "in 5 days")
 	ended := ask(chain(-hours), nil)
-	wants(t, ended, belfry.CheckFail, belfry.CodeTLSExpired, "the certificate of Between is out of its time")
+	wants(t, ended, task.CheckFail, task.CodeTLSExpired, "the certificate of Between is out of its time")
 	if !strings.Contains(ended.Snapshot.Body, "Between, by CN=Test Authority") {
 		t.Errorf("%+v", ended.Snapshot)
 	}
@@ -208,11 +209,11 @@ func TestTheWholeChainIsLookedAt(t *testing.T) {
 	short := newAuthority(t, ends(3*day))
 	cert := short.server(t)
 	cert.Certificate = append(cert.Certificate, newAuthority(t, ends(-hours)).cert.Raw)
-	m = look(t, belfry.Task{TLS: &belfry.TLS{Address: addressOf(serveTLS(t, with(cert), nothing)), CA: short.pem}})
-	wants(t, m, belfry.CheckOK, "", "")
+	m = look(t, task.Task{TLS: &task.TLS{Address: addressOf(serveTLS(t, with(cert), nothing)), CA: short.pem}})
+	wants(t, m, task.CheckOK, "", "")
 	// A part that is missing.
 	lone := between(60 * day)
-	wants(t, ask(addressOf(serveTLS(t, with(lone.server(t)), nothing)), nil), belfry.CheckFail, belfry.CodeTLSUntrusted, "a part of its chain is missing")
+	wants(t, ask(addressOf(serveTLS(t, with(lone.server(t)), nothing)), nil), task.CheckFail, task.CodeTLSUntrusted, "a part of its chain is missing")
 }
 
 func TestStartTLS(t *testing.T) {
@@ -246,42 +247,42 @@ func TestStartTLS(t *testing.T) {
 		"ftp":      server("220 ready\r\n", "AUTH TLS\r\n", "234 go\r\n"),
 		"postgres": server("", "\x00\x00\x00\x08\x04\xd2\x16\x2f", "S"),
 	} {
-		m := look(t, belfry.Task{TLS: &belfry.TLS{Address: address, CA: ca.pem, StartTLS: protocol}})
-		if m.Outcome != belfry.CheckOK {
+		m := look(t, task.Task{TLS: &task.TLS{Address: address, CA: ca.pem, StartTLS: protocol}})
+		if m.Outcome != task.CheckOK {
 			t.Errorf("%s: %+v", protocol, m)
 		}
 	}
 	for name, c := range map[string]struct {
 		protocol, address, text string
-		code                    belfry.CheckCode
+		code                    task.CheckCode
 	}{
-		"not offered":   {"smtp", server("220 ready\r\n", "EHLO belfry\r\n", "250 mail\r\n", "STARTTLS\r\n", "502 what?\r\n"), "502 what?", belfry.CodeProtocol},
-		"not wanted":    {"postgres", server("", "\x00\x00\x00\x08\x04\xd2\x16\x2f", "N"), `"N"`, belfry.CodeProtocol},
-		"other words":   {"imap", server("220 I am SMTP\r\n"), "220 I am SMTP", belfry.CodeProtocol},
-		"a long line":   {"pop3", server(strings.Repeat("x", 100_000)), "it said", belfry.CodeProtocol},
-		"many lines":    {"ftp", server(strings.Repeat("220-x\r\n", 5000)), "without end", belfry.CodeProtocol},
-		"goes away":     {"smtp", raw(t, func(net.Conn) {}), "before TLS", belfry.CodeProtocol},
-		"says too much": {"pop3", server("+OK ready\r\n", "STLS\r\n", "+OK go\r\n+OK and more\r\n"), "more than was asked for", belfry.CodeProtocol},
+		"not offered":   {"smtp", server("220 ready\r\n", "EHLO belfry\r\n", "250 mail\r\n", "STARTTLS\r\n", "502 what?\r\n"), "502 what?", task.CodeProtocol},
+		"not wanted":    {"postgres", server("", "\x00\x00\x00\x08\x04\xd2\x16\x2f", "N"), `"N"`, task.CodeProtocol},
+		"other words":   {"imap", server("220 I am SMTP\r\n"), "220 I am SMTP", task.CodeProtocol},
+		"a long line":   {"pop3", server(strings.Repeat("x", 100_000)), "it said", task.CodeProtocol},
+		"many lines":    {"ftp", server(strings.Repeat("220-x\r\n", 5000)), "without end", task.CodeProtocol},
+		"goes away":     {"smtp", raw(t, func(net.Conn) {}), "before TLS", task.CodeProtocol},
+		"says too much": {"pop3", server("+OK ready\r\n", "STLS\r\n", "+OK go\r\n+OK and more\r\n"), "more than was asked for", task.CodeProtocol},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			m := look(t, belfry.Task{TLS: &belfry.TLS{Address: c.address, CA: ca.pem, StartTLS: c.protocol}})
-			wants(t, m, belfry.CheckFail, c.code, c.text)
+			m := look(t, task.Task{TLS: &task.TLS{Address: c.address, CA: ca.pem, StartTLS: c.protocol}})
+			wants(t, m, task.CheckFail, c.code, c.text)
 		})
 	}
-	wants(t, stalls(t, belfry.Task{TLS: &belfry.TLS{Address: raw(t, hold), StartTLS: "smtp"}}, belfry.CodeTLSTimeout), belfry.CheckFail, belfry.CodeTLSTimeout, "")
+	wants(t, stalls(t, task.Task{TLS: &task.TLS{Address: raw(t, hold), StartTLS: "smtp"}}, task.CodeTLSTimeout), task.CheckFail, task.CodeTLSTimeout, "")
 }
 
 func TestPEMsThatAreNone(t *testing.T) {
 	t.Parallel()
-	for field, task := range map[string]belfry.Task{
-		"ca":      {HTTP: &belfry.HTTP{URL: "https://127.0.0.1:1", CA: "x"}},
-		"auth":    {HTTP: &belfry.HTTP{URL: "https://127.0.0.1:1", Auth: &belfry.HTTPAuth{Cert: "x", Key: "verysecret"}}},
-		"tls.ca":  {TLS: &belfry.TLS{Address: "127.0.0.1:1", CA: "x"}},
-		"grpc.ca": {GRPC: &belfry.GRPC{Address: "127.0.0.1:1", CA: "x"}},
+	for field, tk := range map[string]task.Task{
+		"ca":      {HTTP: &task.HTTP{URL: "https://127.0.0.1:1", CA: "x"}},
+		"auth":    {HTTP: &task.HTTP{URL: "https://127.0.0.1:1", Auth: &task.HTTPAuth{Cert: "x", Key: "verysecret"}}},
+		"tls.ca":  {TLS: &task.TLS{Address: "127.0.0.1:1", CA: "x"}},
+		"grpc.ca": {GRPC: &task.GRPC{Address: "127.0.0.1:1", CA: "x"}},
 	} {
-		m := look(t, task)
-		wants(t, m, belfry.CheckError, belfry.CodeConfig, field)
+		m := look(t, tk)
+		wants(t, m, task.CheckError, task.CodeConfig, field)
 		if strings.Contains(fmt.Sprint(m), "verysecret") {
 			t.Errorf("%+v", m)
 		}

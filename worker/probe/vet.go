@@ -3,7 +3,8 @@ package probe
 import (
 	"net/url"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/task"
 	"github.com/belfry-run/belfry/worker/internal/reach"
 	"github.com/belfry-run/belfry/worker/probe/condition"
 )
@@ -11,11 +12,11 @@ import (
 // Vet says what is wrong with a task that its own rules cannot see: whether
 // its expressions can be compiled, and its certificates be read. A task that
 // is edited has its secrets put back before.
-func Vet(t belfry.Task) error {
+func Vet(t task.Task) error {
 	t = t.WithDefaults()
 	faults := condition.Vet(t)
 	refuse := func(field, message, hint string) {
-		faults = append(faults, belfry.FieldError{Field: field, Message: message, Hint: hint})
+		faults = append(faults, core.FieldError{Field: field, Message: message, Hint: hint})
 	}
 	checkCA := func(field, ca string) {
 		if ca == "" {
@@ -50,5 +51,5 @@ func Vet(t belfry.Task) error {
 	if len(faults) == 0 {
 		return nil
 	}
-	return &belfry.Error{Code: belfry.Invalid, Message: "task cannot run as it is", Fields: faults}
+	return &core.Error{Code: core.Invalid, Message: "task cannot run as it is", Fields: faults}
 }

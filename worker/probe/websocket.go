@@ -12,8 +12,8 @@ import (
 
 	"github.com/coder/websocket"
 
-	"github.com/belfry-run/belfry"
 	"github.com/belfry-run/belfry/internal/exchange"
+	"github.com/belfry-run/belfry/task"
 	"github.com/belfry-run/belfry/worker/internal/reach"
 )
 
@@ -34,11 +34,11 @@ func (l *look) websocket(ctx context.Context) *reach.Fault {
 	}
 	u, err := url.Parse(w.URL)
 	if err != nil {
-		return reach.Ours(belfry.CodeConfig, "websocket.url: is not a URL")
+		return reach.Ours(task.CodeConfig, "websocket.url: is not a URL")
 	}
 	l.Secrets.AddHeaders(w.Headers)
 	l.Secrets.AddURL(w.URL)
-	transport, f := l.e.net.Transport(reach.Route{HTTP1: true, Family: belfry.FamilyAny})
+	transport, f := l.e.net.Transport(reach.Route{HTTP1: true, Family: task.FamilyAny})
 	if f != nil {
 		return f
 	}
@@ -90,9 +90,9 @@ func (l *look) upgrade(ctx context.Context, trip *reach.Trip, transport *http.Tr
 	body, _ := io.ReadAll(io.LimitReader(resp.Body, reach.Drained)) // the library has read it already
 	l.KeepAnswer(reach.Answer{Status: resp.StatusCode, Header: resp.Header, Text: append([]byte(nil), body...)})
 	if resp.StatusCode != http.StatusSwitchingProtocols {
-		return nil, reach.Failing(belfry.CodeStatus, "expected an upgrade (101), got %d %s%s", resp.StatusCode, http.StatusText(resp.StatusCode), saying(body))
+		return nil, reach.Failing(task.CodeStatus, "expected an upgrade (101), got %d %s%s", resp.StatusCode, http.StatusText(resp.StatusCode), saying(body))
 	}
-	return nil, reach.Failing(belfry.CodeProtocol, "the upgrade is not one of WebSocket: %s", reach.Cause(err))
+	return nil, reach.Failing(task.CodeProtocol, "the upgrade is not one of WebSocket: %s", reach.Cause(err))
 }
 
 // upgrading keeps what stands behind an upgrade from the library until it has
@@ -144,7 +144,7 @@ func (l *look) converse(ctx context.Context, trip *reach.Trip, conn *websocket.C
 	f := l.await(ctx, trip, conn, want)
 	trip.End()
 	l.Answered = f == nil
-	l.Snapshot = func() *belfry.Snapshot { return l.Secrets.Keep("", nil, l.Facts.Body) }
+	l.Snapshot = func() *task.Snapshot { return l.Secrets.Keep("", nil, l.Facts.Body) }
 	return f
 }
 
@@ -161,16 +161,16 @@ func (l *look) await(ctx context.Context, trip *reach.Trip, conn *websocket.Conn
 				return nil
 			}
 		case errors.Is(err, websocket.ErrMessageTooBig):
-			return reach.Failing(belfry.CodeBodyTooLarge, "a message is over the limit of %d bytes", maxMessage)
+			return reach.Failing(task.CodeBodyTooLarge, "a message is over the limit of %d bytes", maxMessage)
 		case websocket.CloseStatus(err) != -1:
-			return reach.Failing(belfry.CodeExpect, "the target ended the conversation (%d) before a message that matches %q", websocket.CloseStatus(err), want)
+			return reach.Failing(task.CodeExpect, "the target ended the conversation (%d) before a message that matches %q", websocket.CloseStatus(err), want)
 		default:
 			f := l.NetFault(ctx, trip, err)
-			if l.Facts.Body != nil && f.Outcome == belfry.CheckFail {
-				f.Code, f.Text = belfry.CodeExpect, fmt.Sprintf("no message matches %q: %s", want, f.Text)
+			if l.Facts.Body != nil && f.Outcome == task.CheckFail {
+				f.Code, f.Text = task.CodeExpect, fmt.Sprintf("no message matches %q: %s", want, f.Text)
 			}
 			return f
 		}
 	}
-	return reach.Failing(belfry.CodeExpect, "none of %d messages matches %q", maxMessages, want)
+	return reach.Failing(task.CodeExpect, "none of %d messages matches %q", maxMessages, want)
 }

@@ -11,7 +11,8 @@ import (
 
 	"github.com/coder/websocket"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/task"
 )
 
 func TestWebSocket(t *testing.T) {
@@ -60,26 +61,26 @@ func TestWebSocket(t *testing.T) {
 	})
 	url := strings.Replace(s.URL, "http", "ws", 1)
 	for name, c := range map[string]struct {
-		ws      belfry.WebSocket
+		ws      task.WebSocket
 		holds   string
-		outcome belfry.CheckOutcome
-		code    belfry.CheckCode
+		outcome task.CheckOutcome
+		code    task.CheckCode
 		text    string
 	}{
-		"upgrades":   {belfry.WebSocket{URL: url}, "status == 101", belfry.CheckOK, "", ""},
-		"talks":      {belfry.WebSocket{URL: url, Send: "ping", Expect: "^echo ping$"}, "", belfry.CheckOK, "", ""},
-		"greets":     {belfry.WebSocket{URL: url}, "json.hello == 1", belfry.CheckOK, "", ""},
-		"shut":       {belfry.WebSocket{URL: url + "/shut", Headers: map[string]string{"X-Token": "verysecret"}}, "", belfry.CheckFail, belfry.CodeStatus, "got 403 Forbidden"},
-		"moved":      {belfry.WebSocket{URL: url + "/moved"}, "", belfry.CheckFail, belfry.CodeStatus, "got 302"},
-		"no socket":  {belfry.WebSocket{URL: url + "/fake"}, "", belfry.CheckFail, belfry.CodeProtocol, "not one of WebSocket"},
-		"too big":    {belfry.WebSocket{URL: url + "/big", Expect: "x"}, "", belfry.CheckFail, belfry.CodeBodyTooLarge, ""},
-		"never ends": {belfry.WebSocket{URL: url + "/many", Expect: "other"}, "", belfry.CheckFail, belfry.CodeExpect, "none of 1000 messages"},
-		"goes away":  {belfry.WebSocket{URL: url + "/bye", Expect: "x"}, "", belfry.CheckFail, belfry.CodeExpect, "1001"},
-		"denied":     {belfry.WebSocket{URL: "ws://127.0.0.2:1/"}, "", belfry.CheckError, belfry.CodeBlocked, ""},
+		"upgrades":   {task.WebSocket{URL: url}, "status == 101", task.CheckOK, "", ""},
+		"talks":      {task.WebSocket{URL: url, Send: "ping", Expect: "^echo ping$"}, "", task.CheckOK, "", ""},
+		"greets":     {task.WebSocket{URL: url}, "json.hello == 1", task.CheckOK, "", ""},
+		"shut":       {task.WebSocket{URL: url + "/shut", Headers: map[string]string{"X-Token": "verysecret"}}, "", task.CheckFail, task.CodeStatus, "got 403 Forbidden"},
+		"moved":      {task.WebSocket{URL: url + "/moved"}, "", task.CheckFail, task.CodeStatus, "got 302"},
+		"no socket":  {task.WebSocket{URL: url + "/fake"}, "", task.CheckFail, task.CodeProtocol, "not one of WebSocket"},
+		"too big":    {task.WebSocket{URL: url + "/big", Expect: "x"}, "", task.CheckFail, task.CodeBodyTooLarge, ""},
+		"never ends": {task.WebSocket{URL: url + "/many", Expect: "other"}, "", task.CheckFail, task.CodeExpect, "none of 1000 messages"},
+		"goes away":  {task.WebSocket{URL: url + "/bye", Expect: "x"}, "", task.CheckFail, task.CodeExpect, "1001"},
+		"denied":     {task.WebSocket{URL: "ws://127.0.0.2:1/"}, "", task.CheckError, task.CodeBlocked, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			task := belfry.Task{WebSocket: &c.ws}
+			task := task.Task{WebSocket: &c.ws}
 			if c.holds != "" {
 				task.Conditions = []string{c.holds}
 			}
@@ -90,9 +91,9 @@ func TestWebSocket(t *testing.T) {
 			}
 		})
 	}
-	for path, code := range map[string]belfry.CheckCode{"/silent": belfry.CodeFirstByte, "/": belfry.CodeExpect} {
-		m := stalls(t, belfry.Task{WebSocket: &belfry.WebSocket{URL: url + path, Send: "x", Expect: "other"}}, code)
-		wants(t, m, belfry.CheckFail, code, "")
+	for path, code := range map[string]task.CheckCode{"/silent": task.CodeFirstByte, "/": task.CodeExpect} {
+		m := stalls(t, task.Task{WebSocket: &task.WebSocket{URL: url + path, Send: "x", Expect: "other"}}, code)
+		wants(t, m, task.CheckFail, code, "")
 	}
 }
 
@@ -106,8 +107,8 @@ func TestWebSocketThatIsNone(t *testing.T) {
 		hold(c)
 	})
 	const budget = 2 * time.Second
-	m := look(t, belfry.Task{WebSocket: &belfry.WebSocket{URL: "ws://" + address + "/"}, Timeout: belfry.Duration(budget)})
-	wants(t, m, belfry.CheckFail, belfry.CodeProtocol, "the upgrade is not one of WebSocket")
+	m := look(t, task.Task{WebSocket: &task.WebSocket{URL: "ws://" + address + "/"}, Timeout: core.Duration(budget)})
+	wants(t, m, task.CheckFail, task.CodeProtocol, "the upgrade is not one of WebSocket")
 	if m.Latency.D() > budget/2 {
 		t.Errorf("the latency is %s, with phases %+v", m.Latency, m.Phases)
 	}

@@ -6,17 +6,18 @@ import (
 	"io"
 	"testing"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/job"
+	"github.com/belfry-run/belfry/task"
 	"github.com/belfry-run/belfry/worker"
 	"github.com/belfry-run/belfry/worker/process"
 )
 
 // BenchmarkTrue is what a command costs that does nothing.
 func BenchmarkTrue(b *testing.B) {
-	ex := map[belfry.Kind]worker.Executor{belfry.KindCommand: process.New(process.Options{Allow: true})}
-	task := belfry.Task{Name: "x", Command: &belfry.Command{Argv: []string{"true"}}}
+	ex := map[task.Kind]worker.Executor{task.KindCommand: process.New(process.Options{Allow: true})}
+	task := task.Task{Name: "x", Command: &task.Command{Argv: []string{"true"}}}
 	for b.Loop() {
-		if f := worker.Direct(b.Context(), ex, task, nil, io.Discard, io.Discard); f.Outcome != belfry.OutcomeOK {
+		if f := worker.Direct(b.Context(), ex, task, nil, io.Discard, io.Discard); f.Outcome != job.OutcomeOK {
 			b.Fatal(f)
 		}
 	}

@@ -6,7 +6,7 @@ import (
 	"io/fs"
 	"os"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/job"
 	"github.com/belfry-run/belfry/worker"
 )
 
@@ -32,7 +32,7 @@ func removeDir(r *worker.Run, dir string) {
 
 // dirFailed: a named directory that is missing stays missing; a full disk may
 // have room later.
-func dirFailed(r *worker.Run, err error) belfry.Finish {
+func dirFailed(r *worker.Run, err error) job.Finish {
 	if worker.MachineFault(err) {
 		return r.Unable(fmt.Errorf("working directory: %w", err))
 	}

@@ -40,7 +40,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/job"
+	"github.com/belfry-run/belfry/task"
 	"github.com/belfry-run/belfry/worker"
 	"github.com/belfry-run/belfry/worker/internal/said"
 )
@@ -69,7 +70,7 @@ func New(o Options) *Executor { return &Executor{o} }
 const outputWait = 2 * time.Second
 
 // Execute runs the command of the attempt's task.
-func (e *Executor) Execute(ctx context.Context, r *worker.Run) belfry.Finish {
+func (e *Executor) Execute(ctx context.Context, r *worker.Run) job.Finish {
 	c := r.Task.Command
 	switch {
 	case !e.options.Allow:
@@ -92,7 +93,7 @@ func (e *Executor) Execute(ctx context.Context, r *worker.Run) belfry.Finish {
 }
 
 // command is the program to start, with nothing of the worker's own.
-func command(c *belfry.Command, dir string, env []string) (*exec.Cmd, error) {
+func command(c *task.Command, dir string, env []string) (*exec.Cmd, error) {
 	argv := c.Argv
 	if c.Shell != "" {
 		argv = []string{"/bin/sh", "-c", c.Shell}
@@ -108,7 +109,7 @@ func command(c *belfry.Command, dir string, env []string) (*exec.Cmd, error) {
 }
 
 // run starts the program and sees it to its end.
-func run(ctx context.Context, r *worker.Run, cmd *exec.Cmd, mark string) belfry.Finish {
+func run(ctx context.Context, r *worker.Run, cmd *exec.Cmd, mark string) job.Finish {
 	last := &said.Tail{}
 	cmd.Stdout, cmd.Stderr = r.Stdout, io.MultiWriter(r.Stderr, last)
 	if in := stdin(r); in != "" {
@@ -137,7 +138,7 @@ func killGrace(r *worker.Run) time.Duration {
 	if g := r.Task.Command.KillGrace; g > 0 {
 		return g.D()
 	}
-	return belfry.DefaultKillGrace.D()
+	return task.DefaultKillGrace.D()
 }
 
 // output is the value of a job of kind command.
@@ -147,23 +148,23 @@ type output struct {
 }
 
 // ended is what the end of a program means.
-func ended(r *worker.Run, state *os.ProcessState, took time.Duration, last *said.Tail) belfry.Finish {
+func ended(r *worker.Run, state *os.ProcessState, took time.Duration, last *said.Tail) job.Finish {
 	code, signal := state.ExitCode(), signalOf(state)
-	f := belfry.Finish{Ref: r.Ref(), Outcome: belfry.OutcomeOK, Signal: signal}
+	f := job.Finish{Ref: r.Ref(), Outcome: job.OutcomeOK, Signal: signal}
 	if signal == "" {
 		f.ExitCode = &code
 	}
 	f.Output, _ = json.Marshal(output{code, took.Milliseconds()})
 	switch {
 	case signal != "":
-		f.Outcome, f.Error = belfry.OutcomeError, last.After("killed by "+signal)
+		f.Outcome, f.Error = job.OutcomeError, last.After("killed by "+signal)
 	case !succeeded(r.Task.Command, code):
-		f.Outcome, f.Error = belfry.OutcomeError, last.After(fmt.Sprintf("exit code %d", code))
+		f.Outcome, f.Error = job.OutcomeError, last.After(fmt.Sprintf("exit code %d", code))
 	}
 	return f
 }
 
-func succeeded(c *belfry.Command, code int) bool {
+func succeeded(c *task.Command, code int) bool {
 	if len(c.SuccessCodes) == 0 {
 		return code == 0
 	}

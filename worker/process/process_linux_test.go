@@ -7,7 +7,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/task"
 )
 
 // What only Linux can promise: that a command dies with its worker, and that
@@ -45,7 +46,7 @@ func TestASetsidGrandchildIsKilledToo(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			r := runTask(t.Context(), t, belfry.Task{Name: "cmd", Timeout: belfry.Duration(500 * time.Millisecond), Command: &belfry.Command{Shell: script}}, "")
+			r := runTask(t.Context(), t, task.Task{Name: "cmd", Timeout: core.Duration(500 * time.Millisecond), Command: &task.Command{Shell: script}}, "")
 			wantNotHeld(t, r)
 			wantGone(t, 1, r.out)
 		})

@@ -19,7 +19,9 @@ import (
 
 	"go.uber.org/goleak"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/job"
+	"github.com/belfry-run/belfry/task"
 	"github.com/belfry-run/belfry/worker"
 	"github.com/belfry-run/belfry/worker/internal/brokertest"
 	"github.com/belfry-run/belfry/worker/process"
@@ -35,55 +37,55 @@ func TestMain(m *testing.M) {
 
 // actAsWorker runs a command until somebody kills this process.
 func actAsWorker(script string) {
-	ex := map[belfry.Kind]worker.Executor{belfry.KindCommand: process.New(process.Options{Allow: true})}
-	worker.Direct(context.Background(), ex, belfry.Task{Name: "cmd", Command: &belfry.Command{Shell: script, Dir: "/"}}, nil, os.Stdout, os.Stderr)
+	ex := map[task.Kind]worker.Executor{task.KindCommand: process.New(process.Options{Allow: true})}
+	worker.Direct(context.Background(), ex, task.Task{Name: "cmd", Command: &task.Command{Shell: script, Dir: "/"}}, nil, os.Stdout, os.Stderr)
 }
 
 // result is what came of a command.
 type result struct {
-	belfry.Finish
+	job.Finish
 	out, err string
 }
 
-func run(ctx context.Context, t *testing.T, c belfry.Command, input string) result {
+func run(ctx context.Context, t *testing.T, c task.Command, input string) result {
 	t.Helper()
-	return runTask(ctx, t, belfry.Task{Name: "cmd", Command: &c}, input)
+	return runTask(ctx, t, task.Task{Name: "cmd", Command: &c}, input)
 }
 
-func runTask(ctx context.Context, t *testing.T, task belfry.Task, input string) (r result) {
+func runTask(ctx context.Context, t *testing.T, tk task.Task, input string) (r result) {
 	t.Helper()
 	var out, errs bytes.Buffer
-	ex := map[belfry.Kind]worker.Executor{belfry.KindCommand: process.New(process.Options{Allow: true, TempDir: t.TempDir()})}
-	r.Finish = worker.Direct(ctx, ex, task, json.RawMessage(input), &out, &errs)
+	ex := map[task.Kind]worker.Executor{task.KindCommand: process.New(process.Options{Allow: true, TempDir: t.TempDir()})}
+	r.Finish = worker.Direct(ctx, ex, tk, json.RawMessage(input), &out, &errs)
 	r.out, r.err = out.String(), errs.String()
 	return r
 }
 
-func shell(script string) belfry.Command { return belfry.Command{Shell: script} }
+func shell(script string) task.Command { return task.Command{Shell: script} }
 
 func TestCommandsAreRefusedUnlessAllowed(t *testing.T) {
 	t.Parallel()
-	ex := map[belfry.Kind]worker.Executor{belfry.KindCommand: process.New(process.Options{})}
-	f := worker.Direct(t.Context(), ex, belfry.Task{Name: "x", Command: &belfry.Command{Argv: []string{"true"}}}, nil, nil, nil)
-	if f.Outcome != belfry.OutcomeError || !f.NoRetry || f.Error != process.Refusal || !strings.Contains(f.Error, "--allow-commands") {
+	ex := map[task.Kind]worker.Executor{task.KindCommand: process.New(process.Options{})}
+	f := worker.Direct(t.Context(), ex, task.Task{Name: "x", Command: &task.Command{Argv: []string{"true"}}}, nil, nil, nil)
+	if f.Outcome != job.OutcomeError || !f.NoRetry || f.Error != process.Refusal || !strings.Contains(f.Error, "--allow-commands") {
 		t.Errorf("%+v", f)
 	}
 }
 
 func TestExitCodesAndOutput(t *testing.T) {
 	t.Parallel()
-	r := run(t.Context(), t, belfry.Command{Argv: []string{"echo", "$HOME", "a b"}}, "")
-	if r.Outcome != belfry.OutcomeOK || r.out != "$HOME a b\n" || *r.ExitCode != 0 || !strings.HasPrefix(string(r.Output), `{"exit_code":0,"duration_ms":`) {
+	r := run(t.Context(), t, task.Command{Argv: []string{"echo", "$HOME", "a b"}}, "")
+	if r.Outcome != job.OutcomeOK || r.out != "$HOME a b\n" || *r.ExitCode != 0 || !strings.HasPrefix(string(r.Output), `{"exit_code":0,"duration_ms":`) {
 		t.Errorf("%+v", r)
 	}
 	r = run(t.Context(), t, shell("echo one; echo two >&2; echo 'disk is full' >&2; exit 3"), "")
-	if r.Outcome != belfry.OutcomeError || r.NoRetry || r.Error != "exit code 3: disk is full" || *r.ExitCode != 3 || r.out != "one\n" || r.err != "two\ndisk is full\n" {
+	if r.Outcome != job.OutcomeError || r.NoRetry || r.Error != "exit code 3: disk is full" || *r.ExitCode != 3 || r.out != "one\n" || r.err != "two\ndisk is full\n" {
 		t.Errorf("%+v", r)
 	}
-	if r = run(t.Context(), t, belfry.Command{Shell: "exit 3", SuccessCodes: []int{0, 3}}, ""); r.Outcome != belfry.OutcomeOK || *r.ExitCode != 3 {
+	if r = run(t.Context(), t, task.Command{Shell: "exit 3", SuccessCodes: []int{0, 3}}, ""); r.Outcome != job.OutcomeOK || *r.ExitCode != 3 {
 		t.Errorf("%+v", r)
 	}
-	if r = run(t.Context(), t, shell("kill -SEGV $$"), ""); r.Outcome != belfry.OutcomeError || r.Signal != "SIGSEGV" || r.ExitCode != nil || r.Error != "killed by SIGSEGV" {
+	if r = run(t.Context(), t, shell("kill -SEGV $$"), ""); r.Outcome != job.OutcomeError || r.Signal != "SIGSEGV" || r.ExitCode != nil || r.Error != "killed by SIGSEGV" {
 		t.Errorf("%+v", r)
 	}
 }
@@ -93,7 +95,7 @@ func TestTheEnvironmentIsCleanAndSaysWhatRuns(t *testing.T) {
 	t.Setenv("BELFRY_TOKEN", "secret")
 	t.Setenv("TZ", "Europe/Berlin")
 	input := `{"name":"Ann","big-id":12345678901234567890,"yes":true,"list":[1],"none":null,"":1,"nul":"a\u0000b"}`
-	r := run(t.Context(), t, belfry.Command{Argv: []string{"env", "-0"}, Env: map[string]string{"LANG": "de_DE", "EXTRA": "a\nb"}}, input)
+	r := run(t.Context(), t, task.Command{Argv: []string{"env", "-0"}, Env: map[string]string{"LANG": "de_DE", "EXTRA": "a\nb"}}, input)
 	got := map[string]string{}
 	for _, kv := range strings.Split(strings.TrimSuffix(r.out, "\x00"), "\x00") {
 		name, value, _ := strings.Cut(kv, "=")
@@ -118,20 +120,20 @@ func TestTheEnvironmentIsCleanAndSaysWhatRuns(t *testing.T) {
 
 func TestStandardInput(t *testing.T) {
 	t.Parallel()
-	if r := run(t.Context(), t, belfry.Command{Argv: []string{"cat"}}, `{"a":1}`); r.out != `{"a":1}` {
+	if r := run(t.Context(), t, task.Command{Argv: []string{"cat"}}, `{"a":1}`); r.out != `{"a":1}` {
 		t.Errorf("%+v", r)
 	}
-	if r := run(t.Context(), t, belfry.Command{Argv: []string{"cat"}, Stdin: "given"}, `{"a":1}`); r.out != "given" {
+	if r := run(t.Context(), t, task.Command{Argv: []string{"cat"}, Stdin: "given"}, `{"a":1}`); r.out != "given" {
 		t.Errorf("%+v", r)
 	}
-	if r := run(t.Context(), t, belfry.Command{Argv: []string{"cat"}}, ""); r.out != "" || r.Outcome != belfry.OutcomeOK {
+	if r := run(t.Context(), t, task.Command{Argv: []string{"cat"}}, ""); r.out != "" || r.Outcome != job.OutcomeOK {
 		t.Errorf("%+v", r)
 	}
 	huge := `"` + strings.Repeat("x", 250<<10) + `"` // more than a variable can hold, and than a pipe
 	if r := run(t.Context(), t, shell("wc -c; echo ${BELFRY_INPUT:-none}"), huge); strings.Fields(r.out)[0] != strconv.Itoa(len(huge)) || strings.Fields(r.out)[1] != "none" {
 		t.Errorf("%+v", r)
 	}
-	if r := run(t.Context(), t, belfry.Command{Argv: []string{"true"}}, huge); r.Outcome != belfry.OutcomeOK {
+	if r := run(t.Context(), t, task.Command{Argv: []string{"true"}}, huge); r.Outcome != job.OutcomeOK {
 		t.Errorf("a program that does not read: %+v", r)
 	}
 }
@@ -147,7 +149,7 @@ func TestTheDirectoryIsFreshAndRemoved(t *testing.T) {
 		t.Errorf("%s is left: %v", dir, err)
 	}
 	given := t.TempDir()
-	if r := run(t.Context(), t, belfry.Command{Shell: "pwd; touch kept", Dir: given}, ""); r.out != given+"\n" {
+	if r := run(t.Context(), t, task.Command{Shell: "pwd; touch kept", Dir: given}, ""); r.out != given+"\n" {
 		t.Errorf("%+v", r)
 	}
 	if _, err := os.Stat(filepath.Join(given, "kept")); err != nil {
@@ -165,7 +167,7 @@ func TestWhatCannotStartSaysWhy(t *testing.T) {
 		}
 		return path
 	}
-	for want, c := range map[string]belfry.Command{
+	for want, c := range map[string]task.Command{
 		`program "no-such-program" was not found in PATH /usr/bin:/bin`: {Argv: []string{"no-such-program"}, Env: map[string]string{"PATH": "/usr/bin:/bin"}},
 		`program ./missing was not found`:                               {Argv: []string{"./missing"}},
 		`may not be executed`:                                           {Argv: []string{file("plain", "x", 0o644)}},
@@ -175,7 +177,7 @@ func TestWhatCannotStartSaysWhy(t *testing.T) {
 		`not a directory`:                                               {Shell: "true", Dir: filepath.Join(dir, "plain")},
 		`too large for this machine`:                                    {Argv: []string{"true", strings.Repeat("x", 200<<10)}},
 	} {
-		if r := run(t.Context(), t, c, ""); r.Outcome != belfry.OutcomeError || !r.NoRetry || !strings.Contains(r.Error, want) {
+		if r := run(t.Context(), t, c, ""); r.Outcome != job.OutcomeError || !r.NoRetry || !strings.Contains(r.Error, want) {
 			t.Errorf("%q: %+v", want, r.Finish)
 		}
 	}
@@ -227,12 +229,12 @@ func alive(pid int) bool {
 
 func TestATimeoutKillsTheWholeGroup(t *testing.T) {
 	t.Parallel()
-	task := belfry.Task{Name: "cmd", Timeout: belfry.Duration(300 * time.Millisecond), Command: &belfry.Command{
+	task := task.Task{Name: "cmd", Timeout: core.Duration(300 * time.Millisecond), Command: &task.Command{
 		Shell:     "trap '' TERM; echo $$; (trap '' TERM; sh -c 'echo $$; exec sleep 60') & sleep 60",
-		KillGrace: belfry.Duration(100 * time.Millisecond),
+		KillGrace: core.Duration(100 * time.Millisecond),
 	}}
 	r := runTask(t.Context(), t, task, "")
-	if r.Outcome != belfry.OutcomeTimeout || r.Signal != "SIGKILL" || !strings.Contains(r.Error, "ran longer than its timeout of 300ms") {
+	if r.Outcome != job.OutcomeTimeout || r.Signal != "SIGKILL" || !strings.Contains(r.Error, "ran longer than its timeout of 300ms") {
 		t.Errorf("%+v", r.Finish)
 	}
 	wantNotHeld(t, r)
@@ -241,11 +243,11 @@ func TestATimeoutKillsTheWholeGroup(t *testing.T) {
 
 func TestSIGTERMGivesAProgramTheChanceToEnd(t *testing.T) {
 	t.Parallel()
-	task := belfry.Task{Name: "cmd", Timeout: belfry.Duration(300 * time.Millisecond), Command: &belfry.Command{
+	task := task.Task{Name: "cmd", Timeout: core.Duration(300 * time.Millisecond), Command: &task.Command{
 		Shell: "trap 'echo bye; exit 7' TERM; sleep 60 & wait",
 	}}
 	r := runTask(t.Context(), t, task, "")
-	if r.Outcome != belfry.OutcomeTimeout || r.out != "bye\n" || r.ExitCode == nil || *r.ExitCode != 7 {
+	if r.Outcome != job.OutcomeTimeout || r.out != "bye\n" || r.ExitCode == nil || *r.ExitCode != 7 {
 		t.Errorf("%+v", r)
 	}
 }
@@ -255,7 +257,7 @@ func TestCancelingStopsTheCommand(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	time.AfterFunc(200*time.Millisecond, cancel)
 	r := run(ctx, t, shell("echo $$; exec sleep 60"), "")
-	if r.Outcome != belfry.OutcomeCanceled || r.Signal != "SIGTERM" {
+	if r.Outcome != job.OutcomeCanceled || r.Signal != "SIGTERM" {
 		t.Errorf("%+v", r)
 	}
 	wantGone(t, 1, r.out)
@@ -264,7 +266,7 @@ func TestCancelingStopsTheCommand(t *testing.T) {
 func TestWhatACommandLeavesBehindIsKilled(t *testing.T) {
 	t.Parallel()
 	r := run(t.Context(), t, shell("sleep 60 & echo $!; echo done"), "")
-	if r.Outcome != belfry.OutcomeOK {
+	if r.Outcome != job.OutcomeOK {
 		t.Errorf("%+v", r)
 	}
 	wantNotHeld(t, r)
@@ -275,7 +277,7 @@ func TestWhatACommandLeavesBehindIsKilled(t *testing.T) {
 func TestAnEscapedProcessDoesNotHoldTheAttemptUp(t *testing.T) {
 	t.Parallel()
 	r := run(t.Context(), t, shell("setsid env -i /bin/sh -c 'echo $$; exec sleep 600' & sleep 0.3; echo done"), "")
-	if r.Outcome != belfry.OutcomeOK || !strings.Contains(r.out, "done") || !strings.Contains(r.err, "held its output open") {
+	if r.Outcome != job.OutcomeOK || !strings.Contains(r.out, "done") || !strings.Contains(r.err, "held its output open") {
 		t.Errorf("%+v", r)
 	}
 	for _, pid := range pids(r.out) {
@@ -287,15 +289,15 @@ func TestAnEscapedProcessDoesNotHoldTheAttemptUp(t *testing.T) {
 }
 
 // served runs one command through a worker and a broker.
-func served(t *testing.T, c belfry.Command, ttl time.Duration, before func(context.Context, string) error) (b *brokertest.Broker, id int64, stop func()) {
+func served(t *testing.T, c task.Command, ttl time.Duration, before func(context.Context, string) error) (b *brokertest.Broker, id int64, stop func()) {
 	t.Helper()
 	b = brokertest.New()
 	b.TTL, b.Before = ttl, before
-	b.AddTask(belfry.Task{Name: "cmd", Command: &c, Retry: belfry.Retry{MaxAttempts: 1}})
-	id = b.Enqueue(belfry.NewJob{Task: "cmd"}).ID
+	b.AddTask(task.Task{Name: "cmd", Command: &c, Retry: task.Retry{MaxAttempts: 1}})
+	id = b.Enqueue(job.NewJob{Task: "cmd"}).ID
 	w, err := worker.New(worker.Options{
 		Broker: b, Grace: -1,
-		Executors: map[belfry.Kind]worker.Executor{belfry.KindCommand: process.New(process.Options{Allow: true, TempDir: t.TempDir()})},
+		Executors: map[task.Kind]worker.Executor{task.KindCommand: process.New(process.Options{Allow: true, TempDir: t.TempDir()})},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -321,12 +323,12 @@ func TestALostSessionKillsChildrenAtOnce(t *testing.T) {
 	t.Parallel()
 	var mu sync.Mutex
 	away := false
-	b, id, stop := served(t, belfry.Command{Shell: "trap '' TERM; echo $$; while :; do sleep 1; done", KillGrace: belfry.Duration(time.Minute)}, 2*time.Second,
+	b, id, stop := served(t, task.Command{Shell: "trap '' TERM; echo $$; while :; do sleep 1; done", KillGrace: core.Duration(time.Minute)}, 2*time.Second,
 		func(context.Context, string) error {
 			mu.Lock()
 			defer mu.Unlock()
 			if away {
-				return belfry.Errorf(belfry.Unavailable, "away")
+				return core.Errorf(core.Unavailable, "away")
 			}
 			return nil
 		})
@@ -350,18 +352,18 @@ func TestShutdownHandsACommandBack(t *testing.T) {
 	stop()
 	wantGone(t, 1, out)
 	j, _ := b.Job(t.Context(), "", id)
-	if a := b.Attempts(id); len(a) != 1 || a[0].Outcome != belfry.OutcomeHandedBack || j.State != belfry.JobReady || j.Failures != 0 {
+	if a := b.Attempts(id); len(a) != 1 || a[0].Outcome != job.OutcomeHandedBack || j.State != job.Ready || j.Failures != 0 {
 		t.Errorf("%+v %+v", a, j)
 	}
 }
 
 func TestHugeOutputOfARealProgramIsCutAndDoesNotBlockIt(t *testing.T) {
 	t.Parallel()
-	b, id, _ := served(t, belfry.Command{Shell: "yes 0123456789abcde | head -c 50000000; echo end >&2", OutputLimit: 100_000}, 0, nil)
+	b, id, _ := served(t, task.Command{Shell: "yes 0123456789abcde | head -c 50000000; echo end >&2", OutputLimit: 100_000}, 0, nil)
 	eventually(t, "the command ends", func() bool { j, _ := b.Job(t.Context(), "", id); return j.State.Final() })
 	a := b.Attempts(id)
 	text := b.Text(id)
-	if len(a) != 1 || a[0].Outcome != belfry.OutcomeOK || !a[0].LogCut || !strings.Contains(text, "belfry: 49900004 bytes of output over the limit of 100000 were cut") {
+	if len(a) != 1 || a[0].Outcome != job.OutcomeOK || !a[0].LogCut || !strings.Contains(text, "belfry: 49900004 bytes of output over the limit of 100000 were cut") {
 		t.Errorf("%+v …%q", a, text[max(0, len(text)-100):])
 	}
 	if breaches := b.Breaches(); len(breaches) > 0 {

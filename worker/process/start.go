@@ -10,7 +10,7 @@ import (
 	"strings"
 	"syscall"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/job"
 	"github.com/belfry-run/belfry/worker"
 )
 
@@ -65,7 +65,7 @@ func lastValue(env []string, name string) string {
 
 // startFailed says why a program did not start. What is a property of the file
 // is not tried again; what the machine lacks at the moment is.
-func startFailed(r *worker.Run, cmd *exec.Cmd, err error) belfry.Finish {
+func startFailed(r *worker.Run, cmd *exec.Cmd, err error) job.Finish {
 	name := cmd.Args[0]
 	switch {
 	case worker.MachineFault(err):

@@ -13,7 +13,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/task"
 )
 
 // cache keeps artifacts that were fetched, called by their digests. A run gets
@@ -119,7 +119,7 @@ func (c *cache) shrink() error {
 	var held []fs.FileInfo
 	var sum int64
 	for _, entry := range entries {
-		if info, err := entry.Info(); err == nil && belfry.IsDigest(info.Name()) {
+		if info, err := entry.Info(); err == nil && task.IsDigest(info.Name()) {
 			held = append(held, info)
 			sum += info.Size()
 		}

@@ -5,7 +5,7 @@ import (
 	"io"
 	"sync"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/job"
 	"github.com/belfry-run/belfry/worker"
 	"github.com/belfry-run/belfry/worker/internal/said"
 )
@@ -28,7 +28,7 @@ type capture struct {
 	last           said.Tail // of stderr, masked
 
 	mu    sync.Mutex
-	out   map[belfry.Stream]io.Writer
+	out   map[job.Stream]io.Writer
 	limit int64
 	head  int64 // bytes that may still go out
 	tail  int64 // bytes that are kept
@@ -39,25 +39,25 @@ type capture struct {
 }
 
 type piece struct {
-	stream belfry.Stream
+	stream job.Stream
 	data   []byte
 }
 
 func newCapture(r *worker.Run, limit int64, secrets map[string]string) *capture {
 	tail := min(limit/2, maxTail)
 	c := &capture{
-		out:   map[belfry.Stream]io.Writer{belfry.Stdout: r.Stdout, belfry.Stderr: r.Stderr, belfry.Log: r.Log},
+		out:   map[job.Stream]io.Writer{job.Stdout: r.Stdout, job.Stderr: r.Stderr, job.Log: r.Log},
 		limit: limit, head: limit - tail, tail: tail,
 	}
 	values := secretValues(secrets)
-	c.stdout = masker{to: stream{c, belfry.Stdout}, values: values}
-	c.stderr = masker{to: io.MultiWriter(stream{c, belfry.Stderr}, &c.last), values: values}
+	c.stdout = masker{to: stream{c, job.Stdout}, values: values}
+	c.stderr = masker{to: io.MultiWriter(stream{c, job.Stderr}, &c.last), values: values}
 	return c
 }
 
 type stream struct {
 	capture *capture
-	name    belfry.Stream
+	name    job.Stream
 }
 
 func (s stream) Write(p []byte) (int, error) {
@@ -65,7 +65,7 @@ func (s stream) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-func (c *capture) write(s belfry.Stream, p []byte) {
+func (c *capture) write(s job.Stream, p []byte) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if n := min(c.head, int64(len(p))); n > 0 {
@@ -85,7 +85,7 @@ func (c *capture) write(s belfry.Stream, p []byte) {
 
 // keep puts the begin of what came to the end of what is kept, and returns the
 // rest. It needs the lock, as does trim.
-func (c *capture) keep(s belfry.Stream, p []byte) (rest []byte) {
+func (c *capture) keep(s job.Stream, p []byte) (rest []byte) {
 	n := min(len(p), maxPiece)
 	c.kept += int64(n)
 	if i := len(c.end) - 1; i >= 0 && c.end[i].stream == s && len(c.end[i].data)+n <= maxPiece {
@@ -117,7 +117,7 @@ func (c *capture) trim() {
 
 // note writes a line of the worker's own words, which may hold the program's.
 func (c *capture) note(format string, args ...any) {
-	m := masker{to: c.out[belfry.Log], values: c.stdout.values}
+	m := masker{to: c.out[job.Log], values: c.stdout.values}
 	_, _ = fmt.Fprintf(&m, "belfry: "+format+"\n", args...)
 	m.flush()
 }

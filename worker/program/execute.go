@@ -8,13 +8,14 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/job"
+	"github.com/belfry-run/belfry/task"
 	"github.com/belfry-run/belfry/worker"
 	"github.com/belfry-run/belfry/worker/sandbox"
 )
 
 // Execute runs the program of the attempt's task.
-func (e *Executor) Execute(ctx context.Context, r *worker.Run) belfry.Finish {
+func (e *Executor) Execute(ctx context.Context, r *worker.Run) job.Finish {
 	if err := e.accepts(r); err != nil {
 		return notRun(r, err)
 	}
@@ -64,7 +65,7 @@ func (e *Executor) accepts(r *worker.Run) error {
 }
 
 // hasFor leaves labels out: who gave the job compared them.
-func (e *Executor) hasFor(t belfry.Task) belfry.Has {
+func (e *Executor) hasFor(t task.Task) task.Has {
 	has := e.Has()
 	has.Labels = t.Needs.Labels
 	return has
@@ -82,7 +83,7 @@ type running struct {
 }
 
 // run starts the program and sees it to its end.
-func (e *Executor) run(ctx context.Context, r *worker.Run, f *folder) belfry.Finish {
+func (e *Executor) run(ctx context.Context, r *worker.Run, f *folder) job.Finish {
 	spec, err := e.spec(r, f)
 	if err != nil {
 		return notRun(r, err)
@@ -150,7 +151,7 @@ func (e *Executor) giveSystem(s *sandbox.Spec, f *folder) error {
 }
 
 // least is the stronger of what the task asks for and what the operator does.
-func (e *Executor) least(task belfry.Isolation) (sandbox.Tier, error) {
+func (e *Executor) least(task task.Isolation) (sandbox.Tier, error) {
 	if task == "" || e.options.MinIsolation.AtLeast(task) {
 		task = e.options.MinIsolation
 	}
@@ -246,9 +247,9 @@ func (n *running) endInTime(ctx context.Context, run *sandbox.Run, kill func()) 
 	<-run.Done()
 }
 
-func killGrace(g *belfry.Program) time.Duration {
+func killGrace(g *task.Program) time.Duration {
 	if g.KillGrace > 0 {
 		return g.KillGrace.D()
 	}
-	return belfry.DefaultKillGrace.D()
+	return task.DefaultKillGrace.D()
 }

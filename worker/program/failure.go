@@ -4,7 +4,7 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/job"
 	"github.com/belfry-run/belfry/worker"
 	"github.com/belfry-run/belfry/worker/sandbox"
 )
@@ -36,7 +36,7 @@ func unfit(format string, args ...any) error {
 
 // notRun is the result of a program that did not run. What is the program's own
 // fault no further try can mend.
-func notRun(r *worker.Run, err error) belfry.Finish {
+func notRun(r *worker.Run, err error) job.Finish {
 	f := r.Failed("%s", err)
 	var own *failure
 	var unfit *sandbox.Unfit

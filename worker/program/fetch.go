@@ -14,18 +14,20 @@ import (
 	"strings"
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/internal/signed"
+	"github.com/belfry-run/belfry/job"
+	"github.com/belfry-run/belfry/task"
 	"github.com/belfry-run/belfry/worker"
 )
 
 // order is what the child that fetches is told. Without a link the bytes follow
 // on its standard input.
 type order struct {
-	Link   *belfry.SignedRequest `json:"link,omitempty"`
-	Digest string                `json:"digest"`
-	Size   int64                 `json:"size"`
-	Into   string                `json:"into"` // where they are to be, in a folder of the worker's
+	Link   *task.SignedRequest `json:"link,omitempty"`
+	Digest string              `json:"digest"`
+	Size   int64               `json:"size"`
+	Into   string              `json:"into"` // where they are to be, in a folder of the worker's
 }
 
 // fetched is what it answers.
@@ -92,7 +94,7 @@ func (e *Executor) fetchOnce(ctx context.Context, r *worker.Run, into string) (f
 	case e.options.Source != nil:
 		content, err := e.options.Source.Open(ctx, r.Job.Namespace+"/"+g.SHA256)
 		if err != nil {
-			return fetched{Error: err.Error(), Final: belfry.CodeOf(err) == belfry.NotFound}, nil
+			return fetched{Error: err.Error(), Final: core.CodeOf(err) == core.NotFound}, nil
 		}
 		defer func() { _ = content.Close() }() // only read
 		bytesOf = io.LimitReader(content, g.Size+1)
@@ -139,7 +141,7 @@ func runChild(ctx context.Context, in io.Reader) (answer fetched, err error) {
 	if err == nil {
 		err = errors.New("no answer")
 	}
-	text, _ := belfry.CleanText(said.String(), 500)
+	text, _ := core.CleanText(said.String(), 500)
 	return fetched{Error: fmt.Sprintf("the process that fetches it ended: %v %s", err, text)}, nil
 }
 
@@ -159,7 +161,7 @@ func passedOn() (env []string) {
 // Prefetch puts the artifact of a job into the cache, for an executor that
 // shares the state folder. Where programs are not kept apart from it, nothing is
 // cached, and this only finds out that the artifact can be had.
-func (e *Executor) Prefetch(ctx context.Context, j belfry.LeasedJob) error {
+func (e *Executor) Prefetch(ctx context.Context, j job.LeasedJob) error {
 	r := &worker.Run{Job: &j.Job, Task: j.Task, Artifact: j.Artifact, Secrets: j.Secrets}
 	if err := e.accepts(r); err != nil {
 		return err

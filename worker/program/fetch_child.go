@@ -11,9 +11,10 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/internal/exchange"
 	"github.com/belfry-run/belfry/internal/signed"
+	"github.com/belfry-run/belfry/task"
 )
 
 // fetchName is what the child is called. Nobody starts belfry by it.
@@ -61,12 +62,12 @@ func obey(ctx context.Context, in io.Reader) fetched {
 }
 
 func refused(err error) fetched {
-	code := belfry.CodeOf(err)
-	return fetched{Error: err.Error(), Final: code == belfry.NotFound || code == belfry.Forbidden || code == belfry.Invalid}
+	code := core.CodeOf(err)
+	return fetched{Error: err.Error(), Final: code == core.NotFound || code == core.Forbidden || code == core.Invalid}
 }
 
 // get opens a signed link.
-func get(ctx context.Context, link belfry.SignedRequest) (io.ReadCloser, error) {
+func get(ctx context.Context, link task.SignedRequest) (io.ReadCloser, error) {
 	transport := http.DefaultTransport.(*http.Transport).Clone()
 	transport.ResponseHeaderTimeout = headerWait
 	return signed.Open(ctx, &http.Client{

@@ -13,7 +13,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/job"
+	"github.com/belfry-run/belfry/task"
 	"github.com/belfry-run/belfry/worker"
 	"github.com/belfry-run/belfry/worker/internal/brokertest"
 	"github.com/belfry-run/belfry/worker/program"
@@ -21,15 +22,15 @@ import (
 
 // serve runs one job through a broker, which adds to the claim what a server
 // would.
-func (w *world) serve(t *testing.T, p belfry.Program, add func(*belfry.LeasedJob)) (*brokertest.Broker, int64) {
+func (w *world) serve(t *testing.T, p task.Program, add func(*job.LeasedJob)) (*brokertest.Broker, int64) {
 	t.Helper()
 	b := brokertest.New()
 	b.Leased = add
-	b.AddTask(belfry.Task{Name: "prog", Program: &p, Retry: belfry.Retry{MaxAttempts: 1}}.WithDefaults())
-	id := b.Enqueue(belfry.NewJob{Task: "prog"}).ID
+	b.AddTask(task.Task{Name: "prog", Program: &p, Retry: task.Retry{MaxAttempts: 1}}.WithDefaults())
+	id := b.Enqueue(job.NewJob{Task: "prog"}).ID
 	one, err := worker.New(worker.Options{
 		Broker: b, Has: w.exe.Has(),
-		Executors: map[belfry.Kind]worker.Executor{belfry.KindProgram: w.exe},
+		Executors: map[task.Kind]worker.Executor{task.KindProgram: w.exe},
 	})
 	must(t, err)
 	_, err = one.RunOnce(t.Context())
@@ -41,7 +42,7 @@ func (w *world) serve(t *testing.T, p belfry.Program, add func(*belfry.LeasedJob
 	return b, id
 }
 
-func last(t *testing.T, b *brokertest.Broker, id int64) belfry.Finish {
+func last(t *testing.T, b *brokertest.Broker, id int64) job.Finish {
 	t.Helper()
 	as := b.Attempts(id)
 	if len(as) == 0 {
@@ -85,17 +86,17 @@ func TestAnArtifactIsFetchedByItsLink(t *testing.T) {
 			w := newWorld(t, func(o *program.Options) { o.Source, o.Server = nil, srv.URL })
 			fails.Store(c.fails)
 			status.Store(int32(c.status))
-			b, id := w.serve(t, w.addBytes(t, script), func(j *belfry.LeasedJob) {
-				j.Artifact = &belfry.SignedRequest{Method: http.MethodGet, URL: c.url, Headers: map[string]string{"X-Signed": "yes"}, Expires: time.Now().Add(time.Minute)}
+			b, id := w.serve(t, w.addBytes(t, script), func(j *job.LeasedJob) {
+				j.Artifact = &task.SignedRequest{Method: http.MethodGet, URL: c.url, Headers: map[string]string{"X-Signed": "yes"}, Expires: time.Now().Add(time.Minute)}
 			})
 			f := last(t, b, id)
 			if c.says == "" {
-				if f.Outcome != belfry.OutcomeOK || b.Text(id) != "ran\n" {
+				if f.Outcome != job.OutcomeOK || b.Text(id) != "ran\n" {
 					t.Errorf("%+v %q", f, b.Text(id))
 				}
 				return
 			}
-			if f.Outcome != belfry.OutcomeError || !f.Infra || f.NoRetry || !strings.Contains(f.Error, c.says) || strings.Contains(f.Error, "hidden") {
+			if f.Outcome != job.OutcomeError || !f.Infra || f.NoRetry || !strings.Contains(f.Error, c.says) || strings.Contains(f.Error, "hidden") {
 				t.Errorf("%+v", f)
 			}
 		})
@@ -107,7 +108,7 @@ func TestSecretsAreGivenAndNotTold(t *testing.T) {
 	w := newWorld(t)
 	p := w.being(t, "secret")
 	p.Secrets = map[string]string{"KEY": "api-key"}
-	b, id := w.serve(t, p, func(j *belfry.LeasedJob) { j.Secrets = map[string]string{"KEY": "swordfish99"} })
+	b, id := w.serve(t, p, func(j *job.LeasedJob) { j.Secrets = map[string]string{"KEY": "swordfish99"} })
 	f := last(t, b, id)
 	if f.Error != "exit code 3: key is ***" || !strings.Contains(b.Text(id), "<***>") || strings.Contains(b.Text(id), "swordfish99") {
 		t.Errorf("%+v %q", f, b.Text(id))
@@ -146,7 +147,7 @@ func TestAPrefetchThatIsBrokenOffLeavesNothing(t *testing.T) {
 		o.Source = stuck{ctx, cancel, func() bool { return len(w.files(t, "*.coming")) > 0 }}
 	})
 	p := w.addBytes(t, script)
-	if err := w.exe.Prefetch(ctx, belfry.LeasedJob{Task: new(belfry.Task{Name: "prog", Program: &p}.WithDefaults())}); err == nil {
+	if err := w.exe.Prefetch(ctx, job.LeasedJob{Task: new(task.Task{Name: "prog", Program: &p}.WithDefaults())}); err == nil {
 		t.Error("it was fetched")
 	}
 	w.nothingIsLeft(t)

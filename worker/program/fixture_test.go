@@ -14,7 +14,9 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/job"
+	"github.com/belfry-run/belfry/task"
 	"github.com/belfry-run/belfry/worker"
 	"github.com/belfry-run/belfry/worker/program"
 	"github.com/belfry-run/belfry/worker/sandbox"
@@ -36,12 +38,12 @@ func (s *store) Open(_ context.Context, name string) (io.ReadCloser, error) {
 	s.opened++
 	file, is := s.held[digest]
 	if !is {
-		return nil, belfry.Errorf(belfry.NotFound, "there is no artifact %s", digest)
+		return nil, core.Errorf(core.NotFound, "there is no artifact %s", digest)
 	}
 	return os.Open(file)
 }
 
-func (s *store) Upload(_ context.Context, _ program.Attempt, o belfry.Output, content io.Reader) error {
+func (s *store) Upload(_ context.Context, _ program.Attempt, o task.Output, content io.Reader) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.refuse != nil {
@@ -53,7 +55,7 @@ func (s *store) Upload(_ context.Context, _ program.Attempt, o belfry.Output, co
 }
 
 // add makes a file an artifact.
-func (s *store) add(t testing.TB, file string) belfry.Program {
+func (s *store) add(t testing.TB, file string) task.Program {
 	t.Helper()
 	f, err := os.Open(file)
 	must(t, err)
@@ -65,10 +67,10 @@ func (s *store) add(t testing.TB, file string) belfry.Program {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.held[digest] = file
-	return belfry.Program{SHA256: digest, Size: n}
+	return task.Program{SHA256: digest, Size: n}
 }
 
-func (s *store) addBytes(t testing.TB, content string) belfry.Program {
+func (s *store) addBytes(t testing.TB, content string) task.Program {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "artifact")
 	must(t, os.WriteFile(file, []byte(content), 0o600))
@@ -104,15 +106,15 @@ func (w *world) open(t testing.TB, change ...func(*program.Options)) *program.Ex
 }
 
 // without leaves layers out, so that a weaker tier is the strongest.
-func without(tier belfry.Isolation, layers ...sandbox.Layer) func(*program.Options) {
+func without(tier task.Isolation, layers ...sandbox.Layer) func(*program.Options) {
 	return func(o *program.Options) { o.Sandbox.Without, o.MinIsolation = layers, tier }
 }
 
 // eachTier runs a test under each tier that programs may have by default.
 func eachTier(t *testing.T, test func(t *testing.T, w *world)) {
-	t.Run("namespaces", func(t *testing.T) { test(t, newWorld(t, without(belfry.IsolationNamespaces))) })
+	t.Run("namespaces", func(t *testing.T) { test(t, newWorld(t, without(task.IsolationNamespaces))) })
 	t.Run("confined", func(t *testing.T) {
-		test(t, newWorld(t, without(belfry.IsolationConfined, sandbox.LayerNamespaces)))
+		test(t, newWorld(t, without(task.IsolationConfined, sandbox.LayerNamespaces)))
 	})
 }
 
@@ -134,7 +136,7 @@ func must(t testing.TB, err error) {
 }
 
 // being is this test binary as a program that does what its name says.
-func (w *world) being(t testing.TB, name string, args ...string) belfry.Program {
+func (w *world) being(t testing.TB, name string, args ...string) task.Program {
 	t.Helper()
 	self, err := os.Executable()
 	must(t, err)
@@ -145,7 +147,7 @@ func (w *world) being(t testing.TB, name string, args ...string) belfry.Program 
 
 // ran is what came of an attempt.
 type ran struct {
-	belfry.Finish
+	job.Finish
 	out, err string
 }
 
@@ -166,15 +168,15 @@ func (b *lockedBuffer) text() string {
 	return b.String()
 }
 
-func (w *world) run(t testing.TB, p belfry.Program) ran {
+func (w *world) run(t testing.TB, p task.Program) ran {
 	t.Helper()
-	return w.runTask(t.Context(), t, belfry.Task{Name: "prog", Program: &p}, "")
+	return w.runTask(t.Context(), t, task.Task{Name: "prog", Program: &p}, "")
 }
 
-func (w *world) runTask(ctx context.Context, t testing.TB, task belfry.Task, input string) ran {
+func (w *world) runTask(ctx context.Context, t testing.TB, tk task.Task, input string) ran {
 	t.Helper()
 	var out, errs lockedBuffer
-	f := worker.Direct(ctx, map[belfry.Kind]worker.Executor{belfry.KindProgram: w.exe}, task, json.RawMessage(input), &out, &errs)
+	f := worker.Direct(ctx, map[task.Kind]worker.Executor{task.KindProgram: w.exe}, tk, json.RawMessage(input), &out, &errs)
 	w.nothingIsLeft(t)
 	return ran{f, out.text(), errs.text()}
 }
@@ -231,6 +233,6 @@ func (w *readyWriter) Write(p []byte) (int, error) {
 	return n, err
 }
 
-func direct(ctx context.Context, exe worker.Executor, task belfry.Task, out io.Writer) belfry.Finish {
-	return worker.Direct(ctx, map[belfry.Kind]worker.Executor{belfry.KindProgram: exe}, task, nil, out, io.Discard)
+func direct(ctx context.Context, exe worker.Executor, t task.Task, out io.Writer) job.Finish {
+	return worker.Direct(ctx, map[task.Kind]worker.Executor{task.KindProgram: exe}, t, nil, out, io.Discard)
 }

@@ -6,7 +6,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/task"
 	"github.com/belfry-run/belfry/worker"
 	"github.com/belfry-run/belfry/worker/internal/home"
 	"github.com/belfry-run/belfry/worker/sandbox"
@@ -79,9 +79,9 @@ func clearHome(h *home.Home) (runs int, err error) {
 
 // watch returns when done is closed, or true as soon as the output is over its
 // limits.
-func (f *folder) watch(done <-chan struct{}, l belfry.Limits) (over bool) {
+func (f *folder) watch(done <-chan struct{}, l task.Limits) (over bool) {
 	return sandbox.Watch(done, f.output(), l.OutputSize, maxEntries(l))
 }
 
 // maxEntries bounds files and folders: each output may stand in a few of them.
-func maxEntries(l belfry.Limits) int { return 4*l.Outputs + 16 }
+func maxEntries(l task.Limits) int { return 4*l.Outputs + 16 }

@@ -4,7 +4,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/job"
+	"github.com/belfry-run/belfry/task"
 	"github.com/belfry-run/belfry/worker/program"
 )
 
@@ -12,12 +13,12 @@ import (
 func TestAProgramRunsInGVisor(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, func(o *program.Options) {
-		o.MinIsolation, o.Sandbox.Runsc = belfry.IsolationGVisor, "runsc" // make setup installs it
+		o.MinIsolation, o.Sandbox.Runsc = task.IsolationGVisor, "runsc" // make setup installs it
 	})
 	p := w.being(t, "files", "3")
-	p.MinIsolation = belfry.IsolationGVisor
+	p.MinIsolation = task.IsolationGVisor
 	r := w.run(t, p)
-	if r.Outcome != belfry.OutcomeOK || r.Sandboxed.Isolation != belfry.IsolationGVisor || len(r.Sandboxed.Outputs) != 3 || w.kept["f002"] != "2" {
+	if r.Outcome != job.OutcomeOK || r.Sandboxed.Isolation != task.IsolationGVisor || len(r.Sandboxed.Outputs) != 3 || w.kept["f002"] != "2" {
 		t.Errorf("%+v %+v\n%s", r.Finish, r.Sandboxed, r.err)
 	}
 	if r := w.run(t, w.being(t, "exit", "3")); r.Error != "exit code 3: the last word" {
@@ -25,7 +26,7 @@ func TestAProgramRunsInGVisor(t *testing.T) {
 	}
 	p = w.being(t, "fill", "output")
 	p.Limits.OutputSize = 1 << 20
-	if r := w.run(t, p); r.Outcome != belfry.OutcomeError || !strings.Contains(r.Error, "no space left") {
+	if r := w.run(t, p); r.Outcome != job.OutcomeError || !strings.Contains(r.Error, "no space left") {
 		t.Errorf("%+v", r.Finish)
 	}
 }

@@ -8,11 +8,13 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/job"
+	"github.com/belfry-run/belfry/task"
 )
 
 // inC is the hostile program of the sandbox's own tests, as an artifact.
-func (w *world) inC(t *testing.T, name string) belfry.Program {
+func (w *world) inC(t *testing.T, name string) task.Program {
 	t.Helper()
 	bin := filepath.Join(t.TempDir(), "hostile")
 	out, err := exec.Command("cc", "-pthread", "-o", bin, "../sandbox/testdata/hostile.c").CombinedOutput()
@@ -47,9 +49,9 @@ func TestTheElusiveDoNotOutliveTheAttempt(t *testing.T) {
 			defer cancel()
 			out := readyWriter{cancel: cancel}
 			p := w.inC(t, name)
-			p.KillGrace = belfry.Duration(1)
-			f := direct(ctx, w.exe, belfry.Task{Name: "prog", Program: &p}, &out)
-			if f.Outcome != belfry.OutcomeCanceled && (name != "comet" || f.Outcome != belfry.OutcomeOK) {
+			p.KillGrace = core.Duration(1)
+			f := direct(ctx, w.exe, task.Task{Name: "prog", Program: &p}, &out)
+			if f.Outcome != job.OutcomeCanceled && (name != "comet" || f.Outcome != job.OutcomeOK) {
 				t.Errorf("%+v", f)
 			}
 			w.nothingIsLeft(t)
@@ -66,7 +68,7 @@ func BenchmarkOutput(b *testing.B) {
 	p.Limits.Log = 1 << 20
 	b.SetBytes(each)
 	b.ResetTimer()
-	if r := w.run(b, p); r.Outcome != belfry.OutcomeOK {
+	if r := w.run(b, p); r.Outcome != job.OutcomeOK {
 		b.Fatal(r)
 	}
 }

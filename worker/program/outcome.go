@@ -5,7 +5,9 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/job"
+	"github.com/belfry-run/belfry/task"
 )
 
 // output is the value of a job of kind program.
@@ -15,9 +17,9 @@ type output struct {
 }
 
 // outcome is what the end of a program means.
-func (n *running) outcome() belfry.Finish {
+func (n *running) outcome() job.Finish {
 	g, code := n.Task.Program, n.result.ExitCode
-	f := belfry.Finish{Ref: n.Ref(), Outcome: belfry.OutcomeOK, Signal: n.result.Signal, Sandboxed: n.sandboxed()}
+	f := job.Finish{Ref: n.Ref(), Outcome: job.OutcomeOK, Signal: n.result.Signal, Sandboxed: n.sandboxed()}
 	if f.Signal == "" {
 		f.ExitCode = &code
 	}
@@ -25,12 +27,12 @@ func (n *running) outcome() belfry.Finish {
 	if f.Signal == "" && succeeded(g, code) && !n.over {
 		return f
 	}
-	f.Outcome, f.Error = belfry.OutcomeError, n.capture.last.After(n.why())
+	f.Outcome, f.Error = job.OutcomeError, n.capture.last.After(n.why())
 	f.NoRetry = f.Signal == "" && slices.Contains(g.FatalCodes, code)
 	return f
 }
 
-func succeeded(g *belfry.Program, code int) bool {
+func succeeded(g *task.Program, code int) bool {
 	if len(g.SuccessCodes) == 0 {
 		return code == 0
 	}
@@ -48,26 +50,26 @@ func (n *running) why() string {
 	case n.over:
 		return fmt.Sprintf("killed because it left more than %d bytes or %d files in BELFRY_OUTPUT_DIR (limits.output_size, limits.outputs)", l.OutputSize, l.Outputs)
 	case n.result.TmpOver:
-		return fmt.Sprintf("killed because it left more than %s in its TMPDIR (limits.disk)", belfry.SizeText(l.Disk))
+		return fmt.Sprintf("killed because it left more than %s in its TMPDIR (limits.disk)", core.SizeText(l.Disk))
 	case n.result.OOM:
-		return fmt.Sprintf("ran out of memory: it may use %s (limits.memory); %s", belfry.SizeText(l.Memory), text)
+		return fmt.Sprintf("ran out of memory: it may use %s (limits.memory); %s", core.SizeText(l.Memory), text)
 	case n.result.PIDsRefused > 0:
 		return fmt.Sprintf("%s, after it wanted more than %d processes and threads (limits.processes)", text, l.Processes)
 	case n.result.Signal == "SIGSYS":
 		return text + ": it made a system call that the sandbox forbids"
 	case n.result.Signal == "SIGXFSZ":
-		return fmt.Sprintf("%s: a file grew over %s (the larger of limits.disk and limits.output_size)", text, belfry.SizeText(max(l.Disk, l.OutputSize)))
+		return fmt.Sprintf("%s: a file grew over %s (the larger of limits.disk and limits.output_size)", text, core.SizeText(max(l.Disk, l.OutputSize)))
 	}
 	return text
 }
 
 // sandboxed is what people and the record get to see of a run.
-func (n *running) sandboxed() *belfry.Sandboxed {
+func (n *running) sandboxed() *task.Sandboxed {
 	a, u := n.result.Applied, n.result.Usage
-	s := &belfry.Sandboxed{
-		SHA256: n.Task.Program.SHA256, Isolation: belfry.Isolation(a.Tier.String()), Network: a.Network, OOM: n.result.OOM,
-		Usage: belfry.Usage{
-			Wall: belfry.Duration(n.took), User: belfry.Duration(u.User), System: belfry.Duration(u.System),
+	s := &task.Sandboxed{
+		SHA256: n.Task.Program.SHA256, Isolation: task.Isolation(a.Tier.String()), Network: a.Network, OOM: n.result.OOM,
+		Usage: task.Usage{
+			Wall: core.Duration(n.took), User: core.Duration(u.User), System: core.Duration(u.System),
 			Memory: max(u.MemoryPeak, 0),
 		},
 	}

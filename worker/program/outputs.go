@@ -9,20 +9,21 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/belfry-run/belfry"
 	"github.com/belfry-run/belfry/internal/exchange"
 	"github.com/belfry-run/belfry/internal/signed"
+	"github.com/belfry-run/belfry/job"
+	"github.com/belfry-run/belfry/task"
 	"github.com/belfry-run/belfry/worker/sandbox"
 )
 
 // Uploader keeps a file that an attempt left.
 type Uploader interface {
-	Upload(ctx context.Context, a Attempt, o belfry.Output, content io.Reader) error
+	Upload(ctx context.Context, a Attempt, o task.Output, content io.Reader) error
 }
 
 // Attempt is whose output it is.
 type Attempt struct {
-	belfry.Ref
+	job.Ref
 	Session   string
 	Namespace string
 }
@@ -31,7 +32,7 @@ type Attempt struct {
 // exactly these bytes can be, or none when they are there already. It refuses
 // an attempt that has lost its lease. A store is one, and so are the clients.
 type Declarer interface {
-	DeclareOutput(ctx context.Context, session string, ref belfry.Ref, o belfry.Output) (*belfry.SignedRequest, error)
+	DeclareOutput(ctx context.Context, session string, ref job.Ref, o task.Output) (*task.SignedRequest, error)
 }
 
 // Keeper takes bytes where the worker is beside the artifacts. Their name is a
@@ -57,7 +58,7 @@ type declared struct {
 	client   *http.Client
 }
 
-func (d *declared) Upload(ctx context.Context, a Attempt, o belfry.Output, content io.Reader) error {
+func (d *declared) Upload(ctx context.Context, a Attempt, o task.Output, content io.Reader) error {
 	given, err := d.declarer.DeclareOutput(ctx, a.Session, a.Ref, o)
 	switch {
 	case err != nil || given == nil:
@@ -78,7 +79,7 @@ const uploadTime = 10 * time.Minute
 // takeOutputs reads what the program left, sends it, and notes it. What cannot
 // be sent is told, and changes nothing of how the program ended: to run it again
 // would do all it did a second time.
-func (n *running) takeOutputs(ctx context.Context, into *belfry.Sandboxed) {
+func (n *running) takeOutputs(ctx context.Context, into *task.Sandboxed) {
 	note := n.capture.note
 	missing := func(format string, args ...any) {
 		text := fmt.Sprintf(format, args...)
@@ -123,7 +124,7 @@ func (n *running) outputLimits() sandbox.OutputLimits {
 }
 
 // listOutputs reads every file once, for its digest.
-func (n *running) listOutputs() (outs []belfry.Output, left sandbox.Left, err error) {
+func (n *running) listOutputs() (outs []task.Output, left sandbox.Left, err error) {
 	most := n.Task.Program.Limits.Outputs
 	over := 0
 	left, err = sandbox.Outputs(n.folder.output(), n.outputLimits(), func(name string, size int64, content io.Reader) error {
@@ -135,7 +136,7 @@ func (n *running) listOutputs() (outs []belfry.Output, left sandbox.Left, err er
 		if _, err := io.Copy(hash, content); err != nil {
 			return fmt.Errorf("%s: %w", name, err)
 		}
-		outs = append(outs, belfry.Output{Name: name, Size: size, SHA256: hex.EncodeToString(hash.Sum(nil))})
+		outs = append(outs, task.Output{Name: name, Size: size, SHA256: hex.EncodeToString(hash.Sum(nil))})
 		return nil
 	})
 	left.Truncated = left.Truncated || over > 0
@@ -143,7 +144,7 @@ func (n *running) listOutputs() (outs []belfry.Output, left sandbox.Left, err er
 }
 
 // send reads them a second time. Nothing writes there any more.
-func (n *running) send(ctx context.Context, outs []belfry.Output) (sent []belfry.Output, err error) {
+func (n *running) send(ctx context.Context, outs []task.Output) (sent []task.Output, err error) {
 	ctx, cancel := context.WithTimeout(ctx, uploadTime)
 	defer cancel()
 	_, err = sandbox.Outputs(n.folder.output(), n.outputLimits(), func(name string, size int64, content io.Reader) error {

@@ -14,7 +14,8 @@ import (
 	"strings"
 	"sync/atomic"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/task"
 	"github.com/belfry-run/belfry/worker/internal/home"
 	"github.com/belfry-run/belfry/worker/sandbox"
 )
@@ -46,7 +47,7 @@ type Options struct {
 	Memory int64
 	CPU    float64
 	// MinIsolation is the weakest that the operator accepts. Default: confined.
-	MinIsolation belfry.Isolation
+	MinIsolation task.Isolation
 	// CacheSize bounds the artifacts that are kept for the next run, in bytes.
 	// Negative: none are. Default: 1 GiB.
 	CacheSize int64
@@ -74,7 +75,7 @@ var ErrNoInit = errors.New("program.Init is not called in main, and without it n
 type Executor struct {
 	options  Options
 	sandbox  *sandbox.Sandbox
-	tier     belfry.Isolation
+	tier     task.Isolation
 	noNet    string // why programs do not get the network, though it is allowed
 	cache    *cache
 	home     *home.Home
@@ -106,11 +107,11 @@ func Open(ctx context.Context, o Options) (*Executor, error) {
 	}
 	if o.Server != "" {
 		if u, err := url.Parse(o.Server); err != nil || u.Host == "" {
-			return nil, belfry.InvalidField("server", o.Server, "is not a URL", "")
+			return nil, core.InvalidField("server", o.Server, "is not a URL", "")
 		}
 	}
 	if o.MinIsolation == "" {
-		o.MinIsolation = belfry.DefaultIsolation
+		o.MinIsolation = task.DefaultIsolation
 	}
 	if o.CacheSize == 0 {
 		o.CacheSize = defaultCacheSize
@@ -139,14 +140,14 @@ func (e *Executor) open(ctx context.Context) (err error) {
 		return err
 	}
 	report := e.sandbox.Report()
-	e.tier = belfry.Isolation(report.Tier.String())
+	e.tier = task.Isolation(report.Tier.String())
 	if o.AllowNetwork && !o.UnguardedNetwork && !report.Has(sandbox.LayerEgress) {
 		e.noNet = report.Finding(sandbox.LayerEgress).Detail
 	}
 	if !e.tier.AtLeast(o.MinIsolation) {
 		want, err := sandbox.ParseTier(string(o.MinIsolation))
 		if err != nil {
-			return belfry.InvalidField("min_isolation", string(o.MinIsolation), "is not an isolation", fmt.Sprint("one of ", belfry.Isolations))
+			return core.InvalidField("min_isolation", string(o.MinIsolation), "is not an isolation", fmt.Sprint("one of ", task.Isolations))
 		}
 		return fmt.Errorf("%w: isolation %s is wanted and %s works: %s", ErrWeak, o.MinIsolation, e.tier, report.Why(want))
 	}
@@ -188,14 +189,14 @@ var groupLimits = []sandbox.Layer{sandbox.LayerMemory, sandbox.LayerPIDs, sandbo
 func (e *Executor) Unlimited() []string { return e.unheld }
 
 // Isolation is the strongest that works on this machine.
-func (e *Executor) Isolation() belfry.Isolation { return e.tier }
+func (e *Executor) Isolation() task.Isolation { return e.tier }
 
 // Cleared is how many runs an earlier worker had left behind, which are gone now.
 func (e *Executor) Cleared() int { return e.leftOver }
 
 // Has is what this machine offers to programs.
-func (e *Executor) Has() belfry.Has {
-	return belfry.Has{OS: runtime.GOOS, Arch: runtime.GOARCH, Isolation: e.tier, Network: e.options.AllowNetwork && e.noNet == "", Limits: e.held,
+func (e *Executor) Has() task.Has {
+	return task.Has{OS: runtime.GOOS, Arch: runtime.GOARCH, Isolation: e.tier, Network: e.options.AllowNetwork && e.noNet == "", Limits: e.held,
 		Memory: e.options.Memory, CPU: e.options.CPU}
 }
 
@@ -208,7 +209,7 @@ func (e *Executor) Close() error { return e.home.Close() }
 
 // isolates tells that what a program can write to is apart from what the next
 // one is started from.
-func (e *Executor) isolates() bool { return e.tier.AtLeast(belfry.IsolationUser) }
+func (e *Executor) isolates() bool { return e.tier.AtLeast(task.IsolationUser) }
 
 // ownRoot tells that programs see paths of their own.
-func (e *Executor) ownRoot() bool { return e.tier.AtLeast(belfry.IsolationNamespaces) }
+func (e *Executor) ownRoot() bool { return e.tier.AtLeast(task.IsolationNamespaces) }

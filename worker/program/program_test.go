@@ -15,7 +15,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/job"
+	"github.com/belfry-run/belfry/task"
 	"github.com/belfry-run/belfry/worker/program"
 	"github.com/belfry-run/belfry/worker/sandbox"
 )
@@ -25,8 +27,8 @@ func TestAProgramGetsWhatItIsGivenAndNothingElse(t *testing.T) {
 	eachTier(t, func(t *testing.T, w *world) {
 		p := w.being(t, "echo", "a", "b c")
 		p.Env = map[string]string{"EXTRA": "x=y", "LANG": "de_DE"}
-		r := w.runTask(t.Context(), t, belfry.Task{Name: "prog", Program: &p}, `{"n":1}`)
-		if r.Outcome != belfry.OutcomeOK || r.ExitCode == nil || *r.ExitCode != 0 {
+		r := w.runTask(t.Context(), t, task.Task{Name: "prog", Program: &p}, `{"n":1}`)
+		if r.Outcome != job.OutcomeOK || r.ExitCode == nil || *r.ExitCode != 0 {
 			t.Fatalf("%+v", r)
 		}
 		lines := strings.Split(strings.TrimSpace(r.out), "\n")
@@ -64,19 +66,19 @@ func TestHowAProgramEndsIsToldInWords(t *testing.T) {
 	w := newWorld(t)
 	for _, c := range []struct {
 		args  []string
-		set   func(*belfry.Program)
+		set   func(*task.Program)
 		error string
 		final bool
 		oom   bool
 		layer string // by which it is known
 	}{
 		{args: []string{"exit", "3"}, error: "exit code 3: the last word"},
-		{args: []string{"exit", "3"}, set: func(p *belfry.Program) { p.SuccessCodes = []int{0, 3} }},
-		{args: []string{"exit", "4"}, set: func(p *belfry.Program) { p.FatalCodes = []int{4} }, error: "exit code 4: the last word", final: true},
+		{args: []string{"exit", "3"}, set: func(p *task.Program) { p.SuccessCodes = []int{0, 3} }},
+		{args: []string{"exit", "4"}, set: func(p *task.Program) { p.FatalCodes = []int{4} }, error: "exit code 4: the last word", final: true},
 		{args: []string{"kill-itself"}, error: "killed by SIGKILL"},
-		{args: []string{"hog"}, set: func(p *belfry.Program) { p.Limits.Memory = 64 << 20 }, error: "ran out of memory: it may use 64 MiB (limits.memory); killed by SIGKILL", oom: true, layer: "memory"},
-		{args: []string{"bomb"}, set: func(p *belfry.Program) { p.Limits.Processes = 40 }, error: "(limits.processes)", layer: "pids"},
-		{args: []string{"fill", "tmp"}, set: func(p *belfry.Program) { p.Limits.Disk = 1 << 20 }, error: "no space left on device"},
+		{args: []string{"hog"}, set: func(p *task.Program) { p.Limits.Memory = 64 << 20 }, error: "ran out of memory: it may use 64 MiB (limits.memory); killed by SIGKILL", oom: true, layer: "memory"},
+		{args: []string{"bomb"}, set: func(p *task.Program) { p.Limits.Processes = 40 }, error: "(limits.processes)", layer: "pids"},
+		{args: []string{"fill", "tmp"}, set: func(p *task.Program) { p.Limits.Disk = 1 << 20 }, error: "no space left on device"},
 	} {
 		t.Run(strings.Join(c.args, " "), func(t *testing.T) {
 			p := w.being(t, c.args[0], c.args[1:]...)
@@ -84,9 +86,9 @@ func TestHowAProgramEndsIsToldInWords(t *testing.T) {
 				c.set(&p)
 			}
 			r := w.run(t, p)
-			want := belfry.OutcomeError
+			want := job.OutcomeError
 			if c.error == "" {
-				want = belfry.OutcomeOK
+				want = job.OutcomeOK
 			}
 			if c.layer != "" && r.Sandboxed != nil && !slices.Contains(r.Sandboxed.Layers, c.layer) {
 				// Without a control group nobody knows why; it is held all the same.
@@ -122,7 +124,7 @@ func TestWhatCannotRunSaysWhyToAPerson(t *testing.T) {
 		"it is built for Windows":              "MZ\x90\x00",
 	} {
 		r := w.run(t, w.addBytes(t, content))
-		if r.Outcome != belfry.OutcomeError || !r.NoRetry || r.Infra || !strings.Contains(r.Error, want) {
+		if r.Outcome != job.OutcomeError || !r.NoRetry || r.Infra || !strings.Contains(r.Error, want) {
 			t.Errorf("%q: %+v", want, r.Finish)
 		}
 	}
@@ -149,7 +151,7 @@ func TestAnArtifactThatIsNotWhatWasUploadedNeverRuns(t *testing.T) {
 			w.held[good.SHA256] = filepath.Join(t.TempDir(), "x")
 			must(t, os.WriteFile(w.held[good.SHA256], []byte(c.content), 0o600))
 			r := w.run(t, good)
-			if r.Outcome != belfry.OutcomeError || !strings.Contains(r.Error, c.says) || r.Infra != c.infra || r.NoRetry == c.infra || r.out != "" {
+			if r.Outcome != job.OutcomeError || !strings.Contains(r.Error, c.says) || r.Infra != c.infra || r.NoRetry == c.infra || r.out != "" {
 				t.Errorf("%+v", r)
 			}
 		})
@@ -159,7 +161,7 @@ func TestAnArtifactThatIsNotWhatWasUploadedNeverRuns(t *testing.T) {
 func TestTheCacheIsUsedComparedAndBounded(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, func(o *program.Options) { o.CacheSize = 45 })
-	script := func(say string) belfry.Program { return w.addBytes(t, "#!/bin/sh\necho "+say+"\n") } // 17 bytes and say
+	script := func(say string) task.Program { return w.addBytes(t, "#!/bin/sh\necho "+say+"\n") } // 17 bytes and say
 	cached := func() (names []string) {
 		files, err := filepath.Glob(filepath.Join(w.dir, "programs", "*"))
 		must(t, err)
@@ -199,7 +201,7 @@ func TestOutputIsKeptWithItsBeginAndItsEnd(t *testing.T) {
 	p := w.being(t, "flood", strconv.Itoa(64<<20))
 	p.Limits.Log = 1 << 20
 	r := w.run(t, p)
-	if r.Outcome != belfry.OutcomeOK || !r.LogCut || len(r.out) != 1<<20 || !strings.HasPrefix(r.out, "the first\n") || !strings.HasSuffix(r.out, "the last\n") {
+	if r.Outcome != job.OutcomeOK || !r.LogCut || len(r.out) != 1<<20 || !strings.HasPrefix(r.out, "the first\n") || !strings.HasSuffix(r.out, "the last\n") {
 		t.Errorf("%+v, %d bytes", r.Finish, len(r.out))
 	}
 	if want := fmt.Sprintf("here %d bytes of output are left out", 63<<20+19); !strings.Contains(r.err, want) {
@@ -207,12 +209,12 @@ func TestOutputIsKeptWithItsBeginAndItsEnd(t *testing.T) {
 	}
 	line := w.being(t, "endless-line")
 	line.Limits.Log = 100
-	if r := w.run(t, line); r.Outcome != belfry.OutcomeOK || r.out != strings.Repeat("x", 100) {
+	if r := w.run(t, line); r.Outcome != job.OutcomeOK || r.out != strings.Repeat("x", 100) {
 		t.Errorf("%+v", r.Finish)
 	}
 	none := w.being(t, "echo")
 	none.Limits.Log = 5
-	if r := w.run(t, none); r.Outcome != belfry.OutcomeOK || len(r.out) != 5 {
+	if r := w.run(t, none); r.Outcome != job.OutcomeOK || len(r.out) != 5 {
 		t.Errorf("%+v", r)
 	}
 }
@@ -221,7 +223,7 @@ func TestOutputsAreTakenAndTricksAreNot(t *testing.T) {
 	t.Parallel()
 	eachTier(t, func(t *testing.T, w *world) {
 		r := w.run(t, w.being(t, "tricks"))
-		if r.Outcome != belfry.OutcomeOK || r.Sandboxed == nil {
+		if r.Outcome != job.OutcomeOK || r.Sandboxed == nil {
 			t.Fatalf("%+v %s", r.Finish, r.err)
 		}
 		names := []string{}
@@ -253,14 +255,14 @@ func TestOutputsHaveLimits(t *testing.T) {
 			}
 			many := w.being(t, "files", "8")
 			many.Limits.Outputs = 3
-			if r := w.run(t, many); r.Outcome != belfry.OutcomeOK || len(r.Sandboxed.Outputs) != 3 || !strings.Contains(strings.Join(r.Sandboxed.Missing, "\n"), "limits.outputs") {
+			if r := w.run(t, many); r.Outcome != job.OutcomeOK || len(r.Sandboxed.Outputs) != 3 || !strings.Contains(strings.Join(r.Sandboxed.Missing, "\n"), "limits.outputs") {
 				t.Errorf("%+v %+v", r.Finish, r.Sandboxed)
 			}
 			for _, how := range [][]string{{"output"}, {"output", "unseen"}} {
 				big := w.being(t, "fill", how...)
 				big.Limits.OutputSize, big.Limits.Disk = 2<<20, 1<<20
 				r := w.run(t, big)
-				if r.Outcome != belfry.OutcomeError || !strings.Contains(r.Error, "no space left on device") && !strings.Contains(r.Error, "limits.output_size") && !strings.Contains(r.Error, "file too large") {
+				if r.Outcome != job.OutcomeError || !strings.Contains(r.Error, "no space left on device") && !strings.Contains(r.Error, "limits.output_size") && !strings.Contains(r.Error, "file too large") {
 					t.Errorf("%+v", r.Finish)
 				}
 			}
@@ -273,21 +275,21 @@ func TestAnUploadThatFailsLosesNoResult(t *testing.T) {
 	w := newWorld(t)
 	w.refuse = errAway
 	r := w.run(t, w.being(t, "files", "2"))
-	if r.Outcome != belfry.OutcomeOK || len(r.Sandboxed.Outputs) != 0 || !strings.Contains(strings.Join(r.Sandboxed.Missing, "\n"), "2 of 2 files are not kept: f000: the store is away") {
+	if r.Outcome != job.OutcomeOK || len(r.Sandboxed.Outputs) != 0 || !strings.Contains(strings.Join(r.Sandboxed.Missing, "\n"), "2 of 2 files are not kept: f000: the store is away") {
 		t.Errorf("%+v %+v", r.Finish, r.Sandboxed)
 	}
 }
 
 // cancelWhen ends a context when the program says that it is ready.
-func cancelWhenReady(t *testing.T, w *world, p belfry.Program) ran {
+func cancelWhenReady(t *testing.T, w *world, p task.Program) ran {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	p.KillGrace = belfry.Duration(300 * time.Millisecond)
+	p.KillGrace = core.Duration(300 * time.Millisecond)
 	if p.Args[1] == "polite" {
-		p.KillGrace = belfry.Duration(time.Minute)
+		p.KillGrace = core.Duration(time.Minute)
 	}
-	task := belfry.Task{Name: "prog", Program: &p}
+	task := task.Task{Name: "prog", Program: &p}
 	exe := w.exe
 	out := readyWriter{cancel: cancel}
 	f := direct(ctx, exe, task, &out)
@@ -298,10 +300,10 @@ func cancelWhenReady(t *testing.T, w *world, p belfry.Program) ran {
 func TestCancelAsksFirstAndThenKillsEverything(t *testing.T) {
 	t.Parallel()
 	eachTier(t, func(t *testing.T, w *world) {
-		if r := cancelWhenReady(t, w, w.being(t, "polite")); r.Outcome != belfry.OutcomeCanceled || !strings.Contains(r.out, "bye") || r.ExitCode == nil || *r.ExitCode != 7 {
+		if r := cancelWhenReady(t, w, w.being(t, "polite")); r.Outcome != job.OutcomeCanceled || !strings.Contains(r.out, "bye") || r.ExitCode == nil || *r.ExitCode != 7 {
 			t.Errorf("%+v", r)
 		}
-		if r := cancelWhenReady(t, w, w.being(t, "stubborn")); r.Outcome != belfry.OutcomeCanceled || r.Signal != "SIGKILL" {
+		if r := cancelWhenReady(t, w, w.being(t, "stubborn")); r.Outcome != job.OutcomeCanceled || r.Signal != "SIGKILL" {
 			t.Errorf("%+v", r)
 		}
 	})
@@ -311,9 +313,9 @@ func TestATimeoutIsATimeout(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	p := w.being(t, "stubborn")
-	p.KillGrace = belfry.Duration(50 * time.Millisecond)
-	r := w.runTask(t.Context(), t, belfry.Task{Name: "prog", Timeout: belfry.Duration(2 * time.Second), Program: &p}, "")
-	if r.Outcome != belfry.OutcomeTimeout || !strings.Contains(r.Error, "ran longer than its timeout of 2s") {
+	p.KillGrace = core.Duration(50 * time.Millisecond)
+	r := w.runTask(t.Context(), t, task.Task{Name: "prog", Timeout: core.Duration(2 * time.Second), Program: &p}, "")
+	if r.Outcome != job.OutcomeTimeout || !strings.Contains(r.Error, "ran longer than its timeout of 2s") {
 		t.Errorf("%+v", r)
 	}
 }
@@ -324,7 +326,7 @@ func TestAProgramFindsNothingOfTheWorkers(t *testing.T) {
 		token := filepath.Join(w.dir, "attempt.json")
 		must(t, os.WriteFile(token, []byte(`{"token":"secret"}`), 0o600))
 		r := w.run(t, w.being(t, "spy", token, w.dir, filepath.Join(w.dir, "programs"), filepath.Join(w.dir, "runs"), "/root", "/etc/ssl/private"))
-		if r.Outcome != belfry.OutcomeOK || r.out != "looked\n" {
+		if r.Outcome != job.OutcomeOK || r.out != "looked\n" {
 			t.Errorf("%+v", r)
 		}
 	})
@@ -347,7 +349,7 @@ func TestTheNetworkWantsBothToAllowIt(t *testing.T) {
 		p := w.being(t, "call", address)
 		p.Network = c.asks
 		r := w.run(t, p)
-		if (r.Outcome == belfry.OutcomeOK) != c.runs || strings.Contains(r.out, "REACHED") != c.reaches {
+		if (r.Outcome == job.OutcomeOK) != c.runs || strings.Contains(r.out, "REACHED") != c.reaches {
 			t.Errorf("%+v: %+v", c, r)
 		}
 		if !c.runs && (!r.Infra || !strings.Contains(r.Error, "a network for programs")) {
@@ -377,7 +379,7 @@ func TestTheNetworkFailsClosed(t *testing.T) {
 		p := w.being(t, "call", l.Addr().String())
 		p.Network = true
 		r := w.run(t, p)
-		if (r.Outcome == belfry.OutcomeOK) != unguarded || strings.Contains(r.out, "REACHED") != unguarded || unguarded && r.Sandboxed.Network != "machine" {
+		if (r.Outcome == job.OutcomeOK) != unguarded || strings.Contains(r.out, "REACHED") != unguarded || unguarded && r.Sandboxed.Network != "machine" {
 			t.Errorf("unguarded %v: %+v", unguarded, r)
 		}
 	}
@@ -401,13 +403,13 @@ func TestTheNetworkIsGuarded(t *testing.T) {
 
 func TestIsolationFailsClosed(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, without(belfry.IsolationConfined, "namespaces"))
+	w := newWorld(t, without(task.IsolationConfined, "namespaces"))
 	p := w.being(t, "echo")
-	p.MinIsolation = belfry.IsolationNamespaces
-	if r := w.run(t, p); r.Outcome != belfry.OutcomeError || !r.Infra || r.NoRetry || !strings.Contains(r.Error, "isolation namespaces (it has confined)") {
+	p.MinIsolation = task.IsolationNamespaces
+	if r := w.run(t, p); r.Outcome != job.OutcomeError || !r.Infra || r.NoRetry || !strings.Contains(r.Error, "isolation namespaces (it has confined)") {
 		t.Errorf("%+v", r)
 	}
-	_, err := program.Open(t.Context(), program.Options{StateDir: public(t), MinIsolation: belfry.IsolationGVisor})
+	_, err := program.Open(t.Context(), program.Options{StateDir: public(t), MinIsolation: task.IsolationGVisor})
 	if err == nil || !strings.Contains(err.Error(), "isolation gvisor is wanted") {
 		t.Error(err)
 	}
@@ -417,8 +419,8 @@ func TestIsolationFailsClosed(t *testing.T) {
 // files there.
 func TestWhatIsOfferedIsWhatTheSandboxGives(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, without(belfry.IsolationConfined, sandbox.LayerUID))
-	if r := w.run(t, w.being(t, "echo")); r.Outcome != belfry.OutcomeOK || r.Sandboxed.Isolation != w.exe.Isolation() {
+	w := newWorld(t, without(task.IsolationConfined, sandbox.LayerUID))
+	if r := w.run(t, w.being(t, "echo")); r.Outcome != job.OutcomeOK || r.Sandboxed.Isolation != w.exe.Isolation() {
 		t.Errorf("%s is offered: %+v", w.exe.Isolation(), r)
 	}
 }
@@ -440,7 +442,7 @@ func TestOutputValueOfAJob(t *testing.T) {
 func TestLimitsThatNothingHoldsAreToldBeforehand(t *testing.T) {
 	t.Parallel()
 	off := program.Options{StateDir: public(t), Sandbox: sandbox.Options{StateDir: t.TempDir(), Without: []sandbox.Layer{sandbox.LayerMemory, sandbox.LayerCPU}}}
-	off.MinIsolation = belfry.IsolationNone
+	off.MinIsolation = task.IsolationNone
 	exe, err := program.Open(t.Context(), off)
 	if err != nil {
 		t.Fatal(err)

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"sync"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
 )
 
 // room is the memory that the worker offers to programs. Each takes its limit
@@ -24,7 +24,7 @@ func (m *room) take(want int64) (leave func(), err error) {
 	if m.offered > 0 && want > m.offered-m.taken {
 		m.waiting = want
 		return nil, fmt.Errorf("it may use %s (limits.memory), and programs that run here have %s of %s",
-			belfry.SizeText(want), belfry.SizeText(m.taken), belfry.SizeText(m.offered))
+			core.SizeText(want), core.SizeText(m.taken), core.SizeText(m.offered))
 	}
 	m.taken += want
 	if want >= m.waiting {

@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/task"
 	"github.com/belfry-run/belfry/worker/program"
 	"github.com/belfry-run/belfry/worker/sandbox"
 )
@@ -31,8 +31,8 @@ func beWorker(args []string) int {
 		_, _ = fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
-	p := belfry.Program{SHA256: digest, Size: size, Args: []string{"be", "stubborn", args[4]}}
-	f := direct(context.Background(), exe, belfry.Task{Name: "prog", Program: &p}, os.Stdout)
+	p := task.Program{SHA256: digest, Size: size, Args: []string{"be", "stubborn", args[4]}}
+	f := direct(context.Background(), exe, task.Task{Name: "prog", Program: &p}, os.Stdout)
 	_, _ = fmt.Fprintf(os.Stderr, "%+v\n", f)
 	return 0
 }

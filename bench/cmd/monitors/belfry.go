@@ -8,9 +8,11 @@ import (
 	"slices"
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/httpapi"
 	"github.com/belfry-run/belfry/internal/bench"
+	"github.com/belfry-run/belfry/monitor"
+	"github.com/belfry-run/belfry/view"
 )
 
 // contenders are the lines of the table, in its order.
@@ -58,21 +60,21 @@ func (f *field) belfry(keepAlive bool) func(context.Context, *contender) (*runni
 		if err != nil {
 			return nil, err
 		}
-		var all []belfry.Monitor
+		var all []monitor.Monitor
 		for i := range c.monitors {
 			m := f.target.Monitor(i, c.every)
 			m.Check.HTTP.KeepAlive = keepAlive
 			all = append(all, m)
 		}
 		for some := range slices.Chunk(all, 1000) {
-			if _, err := client.Apply(ctx, belfry.Manifest{Monitors: some}, httpapi.ApplyOptions{}); err != nil {
+			if _, err := client.Apply(ctx, view.Manifest{Monitors: some}, httpapi.ApplyOptions{}); err != nil {
 				return nil, err
 			}
 		}
 		r.lags = func(ctx context.Context, from time.Time) (list []time.Duration, err error) {
 			to := time.Now().Add(-time.Second) // what is due now may not have begun
 			for _, m := range all {
-				page, err := client.Results(ctx, belfry.ResultFilter{Monitor: m.Name, Since: from, Until: to, Paging: belfry.Paging{Limit: 1000}})
+				page, err := client.Results(ctx, view.ResultFilter{Monitor: m.Name, Since: from, Until: to, Paging: core.Paging{Limit: 1000}})
 				if err != nil {
 					return nil, err
 				}

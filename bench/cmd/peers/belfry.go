@@ -10,12 +10,13 @@ import (
 	"strconv"
 	"sync"
 
-	"github.com/belfry-run/belfry"
 	"github.com/belfry-run/belfry/bench/load"
 	"github.com/belfry-run/belfry/engine"
+	"github.com/belfry-run/belfry/job"
 	"github.com/belfry-run/belfry/store"
 	"github.com/belfry-run/belfry/store/postgres"
 	"github.com/belfry-run/belfry/store/sqlite"
+	"github.com/belfry-run/belfry/task"
 	"github.com/belfry-run/belfry/worker"
 )
 
@@ -112,9 +113,9 @@ func (q *belfryQueue) Enqueue(ctx context.Context, job int64) error {
 
 // EnqueueMany is the only way there is: it is meant for one and for many.
 func (q *belfryQueue) EnqueueMany(ctx context.Context, jobs []int64) error {
-	list := make([]belfry.NewJob, len(jobs))
-	for i, job := range jobs {
-		list[i] = belfry.NewJob{Task: "noop", Kind: belfry.KindFunc, Input: strconv.AppendInt(nil, job, 10)}
+	list := make([]job.NewJob, len(jobs))
+	for i, j := range jobs {
+		list[i] = job.NewJob{Task: "noop", Kind: task.KindFunc, Input: strconv.AppendInt(nil, j, 10)}
 	}
 	_, err := q.caller.Enqueue(ctx, list)
 	return err
@@ -129,7 +130,7 @@ func (q *belfryQueue) Work(_ context.Context, ran func(int64)) (func() error, er
 	set := belfrySettings[q.base]
 	w, err := worker.New(worker.Options{
 		Broker: q.worker, Handlers: &handlers,
-		Queues: map[string]int{belfry.DefaultQueue: set.slots},
+		Queues: map[string]int{task.DefaultQueue: set.slots},
 	})
 	if err != nil {
 		return nil, err
@@ -164,11 +165,11 @@ func (q *belfryQueue) Unsettled(ctx context.Context) (bool, error) {
 		return false, err
 	}
 	for _, s := range queues {
-		if s.Name == belfry.DefaultQueue {
+		if s.Name == task.DefaultQueue {
 			return s.Ready+s.Running+s.Scheduled > 0, nil
 		}
 	}
-	return false, fmt.Errorf("there is no queue %q", belfry.DefaultQueue)
+	return false, fmt.Errorf("there is no queue %q", task.DefaultQueue)
 }
 
 func (q *belfryQueue) Close() error {

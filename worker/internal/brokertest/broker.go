@@ -1,5 +1,5 @@
 // Package brokertest is a broker in memory for tests of workers. It keeps the
-// contract of [belfry.Broker] and decides with [belfry.Settle], and it fails,
+// contract of [job.Leaser] and decides with [job.Settle], and it fails,
 // stalls and loses sessions on command.
 package brokertest
 
@@ -12,7 +12,9 @@ import (
 	"sync"
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/job"
+	"github.com/belfry-run/belfry/task"
 )
 
 // Broker keeps jobs in memory. Set the fields before its first use.
@@ -26,24 +28,24 @@ type Broker struct {
 	After func(ctx context.Context, call string) error
 
 	// Leased is shown each job that a claim gives out, to add to it.
-	Leased func(*belfry.LeasedJob)
+	Leased func(*job.LeasedJob)
 
 	mu       sync.Mutex
-	jobs     map[int64]*belfry.Job
-	tasks    map[string]belfry.Task
+	jobs     map[int64]*job.Job
+	tasks    map[string]task.Task
 	sessions map[string]*session
 	lease    int64
 	changed  chan struct{}
-	logs     map[belfry.Ref][]belfry.LogPiece
+	logs     map[job.Ref][]job.LogPiece
 	calls    map[string]int
-	batches  [][]belfry.Finish
-	attempts map[int64][]belfry.Finish
-	tickets  map[belfry.Ticket]bool
+	batches  [][]job.Finish
+	attempts map[int64][]job.Finish
+	tickets  map[job.Ticket]bool
 	refused  []string
 }
 
 type session struct {
-	info    belfry.WorkerInfo
+	info    job.WorkerInfo
 	expires time.Time
 	over    bool
 	drain   bool
@@ -53,32 +55,32 @@ type session struct {
 // New makes a broker whose jobs wait for a worker.
 func New() *Broker {
 	return &Broker{
-		jobs: map[int64]*belfry.Job{}, tasks: map[string]belfry.Task{}, sessions: map[string]*session{},
-		changed: make(chan struct{}), logs: map[belfry.Ref][]belfry.LogPiece{}, calls: map[string]int{},
-		attempts: map[int64][]belfry.Finish{}, tickets: map[belfry.Ticket]bool{},
+		jobs: map[int64]*job.Job{}, tasks: map[string]task.Task{}, sessions: map[string]*session{},
+		changed: make(chan struct{}), logs: map[job.Ref][]job.LogPiece{}, calls: map[string]int{},
+		attempts: map[int64][]job.Finish{}, tickets: map[job.Ticket]bool{},
 	}
 }
 
 // AddTask makes a task known.
-func (b *Broker) AddTask(t belfry.Task) {
+func (b *Broker) AddTask(t task.Task) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.tasks[t.Name] = t.WithDefaults()
 }
 
 // Enqueue makes a job.
-func (b *Broker) Enqueue(n belfry.NewJob) belfry.Job {
+func (b *Broker) Enqueue(n job.NewJob) job.Job {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	t, ok := b.tasks[n.Task]
 	if !ok {
-		t = belfry.Task{Name: n.Task}.WithDefaults()
+		t = task.Task{Name: n.Task}.WithDefaults()
 		b.tasks[n.Task] = t
 	}
 	now := time.Now()
-	j := &belfry.Job{
+	j := &job.Job{
 		ID: int64(len(b.jobs) + 1), Namespace: t.Namespace, Task: t.Name, Kind: t.Kind, Queue: t.Queue,
-		State: belfry.JobReady, Input: n.Input, Trigger: belfry.TriggerEnqueue, DueAt: now.Add(n.Delay.D()), CreatedAt: now,
+		State: job.Ready, Input: n.Input, Trigger: job.TriggerEnqueue, DueAt: now.Add(n.Delay.D()), CreatedAt: now,
 		MaxAttempts: t.Retry.MaxAttempts, Timeout: t.Timeout,
 	}
 	if n.Queue != "" {
@@ -96,22 +98,22 @@ func (b *Broker) Enqueue(n belfry.NewJob) belfry.Job {
 }
 
 // MakeTicket makes a ticket of a job. Those it had stay good.
-func (b *Broker) MakeTicket(id int64) belfry.Ticket {
+func (b *Broker) MakeTicket(id int64) job.Ticket {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	t := belfry.Ticket{JobID: id, Secret: fmt.Sprint("secret-", len(b.tickets))}
+	t := job.Ticket{JobID: id, Secret: fmt.Sprint("secret-", len(b.tickets))}
 	b.tickets[t] = true
 	return t
 }
 
 // Job finds a job.
-func (b *Broker) Job(_ context.Context, _ string, id int64) (belfry.Job, error) {
+func (b *Broker) Job(_ context.Context, _ string, id int64) (job.Job, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.releaseLost()
 	j := b.jobs[id]
 	if j == nil {
-		return belfry.Job{}, belfry.Errorf(belfry.NotFound, "no job %d", id)
+		return job.Job{}, core.Errorf(core.NotFound, "no job %d", id)
 	}
 	return *j, nil
 }
@@ -133,7 +135,7 @@ func (b *Broker) Lose() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for id, s := range b.sessions {
-		b.end(id, s, belfry.OutcomeLost)
+		b.end(id, s, job.OutcomeLost)
 	}
 }
 
@@ -149,7 +151,7 @@ func (b *Broker) Drain(on bool) {
 }
 
 // Log is all that an attempt wrote, in the order of its numbers.
-func (b *Broker) Log(ref belfry.Ref) []belfry.LogPiece {
+func (b *Broker) Log(ref job.Ref) []job.LogPiece {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return slices.Clone(b.logs[ref])
@@ -158,7 +160,7 @@ func (b *Broker) Log(ref belfry.Ref) []belfry.LogPiece {
 // Text is the log of a job's only attempt, or of its last.
 func (b *Broker) Text(id int64) (text string) {
 	b.mu.Lock()
-	ref := belfry.Ref{JobID: id, Lease: b.jobs[id].Lease}
+	ref := job.Ref{JobID: id, Lease: b.jobs[id].Lease}
 	b.mu.Unlock()
 	for _, p := range b.Log(ref) {
 		text += p.Text
@@ -167,14 +169,14 @@ func (b *Broker) Text(id int64) (text string) {
 }
 
 // Attempts is what was recorded for a job.
-func (b *Broker) Attempts(id int64) []belfry.Finish {
+func (b *Broker) Attempts(id int64) []job.Finish {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return slices.Clone(b.attempts[id])
 }
 
 // Batches is what each Finish call carried.
-func (b *Broker) Batches() [][]belfry.Finish {
+func (b *Broker) Batches() [][]job.Finish {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return slices.Clone(b.batches)
@@ -216,17 +218,17 @@ func (b *Broker) wake() {
 	b.changed = make(chan struct{})
 }
 
-// OpenSession implements [belfry.Broker].
-func (b *Broker) OpenSession(ctx context.Context, w belfry.WorkerInfo) (belfry.Session, error) {
+// OpenSession implements [job.Leaser].
+func (b *Broker) OpenSession(ctx context.Context, w job.WorkerInfo) (job.Session, error) {
 	if err := b.before(ctx, "open"); err != nil {
-		return belfry.Session{}, err
+		return job.Session{}, err
 	}
 	if err := w.Validate(); err != nil {
-		return belfry.Session{}, err
+		return job.Session{}, err
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	out := belfry.Session{ID: fmt.Sprintf("s%d", len(b.sessions)+1), TTL: belfry.Duration(b.ttl()), Queues: maps.Clone(w.Queues)}
+	out := job.Session{ID: fmt.Sprintf("s%d", len(b.sessions)+1), TTL: core.Duration(b.ttl()), Queues: maps.Clone(w.Queues)}
 	for q, n := range out.Queues {
 		if n == 0 {
 			out.Queues[q] = b.slots(q)
@@ -238,13 +240,13 @@ func (b *Broker) OpenSession(ctx context.Context, w belfry.WorkerInfo) (belfry.S
 
 func (b *Broker) ttl() time.Duration {
 	if b.TTL == 0 {
-		return belfry.DefaultSessionTTL.D()
+		return job.DefaultSessionTTL.D()
 	}
 	return b.TTL
 }
 
-// Claim implements [belfry.Broker].
-func (b *Broker) Claim(ctx context.Context, r belfry.ClaimRequest) (c belfry.Claim, err error) {
+// Claim implements [job.Leaser].
+func (b *Broker) Claim(ctx context.Context, r job.ClaimRequest) (c job.Claim, err error) {
 	if err := b.before(ctx, "claim"); err != nil {
 		return c, err
 	}
@@ -269,13 +271,13 @@ func (b *Broker) Claim(ctx context.Context, r belfry.ClaimRequest) (c belfry.Cla
 	}
 }
 
-func (b *Broker) claim(r belfry.ClaimRequest) (c belfry.Claim, changed <-chan struct{}, next time.Duration, err error) {
+func (b *Broker) claim(r job.ClaimRequest) (c job.Claim, changed <-chan struct{}, next time.Duration, err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.releaseLost()
 	s := b.sessions[r.Session]
 	if s == nil || s.over {
-		return c, nil, 0, belfry.Errorf(belfry.Unauthorized, "session %s has ended", r.Session)
+		return c, nil, 0, core.Errorf(core.Unauthorized, "session %s has ended", r.Session)
 	}
 	next = time.Hour
 	now := time.Now()
@@ -303,12 +305,12 @@ func (b *Broker) claim(r belfry.ClaimRequest) (c belfry.Claim, changed <-chan st
 			continue
 		}
 		r.Want[j.Queue]--
-		j.State, j.Lease, j.Session, j.ClaimedAt = belfry.JobRunning, c.Lease, r.Session, now
+		j.State, j.Lease, j.Session, j.ClaimedAt = job.Running, c.Lease, r.Session, now
 		j.Ahead = slots[j.Queue] < 0
 		j.Attempt++
-		maps.DeleteFunc(b.tickets, func(t belfry.Ticket, _ bool) bool { return t.JobID == id })
+		maps.DeleteFunc(b.tickets, func(t job.Ticket, _ bool) bool { return t.JobID == id })
 		task := b.tasks[j.Task]
-		c.Jobs = append(c.Jobs, belfry.LeasedJob{Job: *j, Task: &task})
+		c.Jobs = append(c.Jobs, job.LeasedJob{Job: *j, Task: &task})
 		if b.Leased != nil {
 			b.Leased(&c.Jobs[len(c.Jobs)-1])
 		}
@@ -316,13 +318,13 @@ func (b *Broker) claim(r belfry.ClaimRequest) (c belfry.Claim, changed <-chan st
 	return c, b.changed, next, nil
 }
 
-func isOpen(j *belfry.Job) bool {
-	return j.State == belfry.JobReady || j.State == belfry.JobScheduled
+func isOpen(j *job.Job) bool {
+	return j.State == job.Ready || j.State == job.Scheduled
 }
 
 // shown sorts tickets into jobs that may be claimed and those that are spent.
-func (b *Broker) shown(ts []belfry.Ticket, c *belfry.Claim) (ids []int64) {
-	if len(ts) > belfry.MaxTickets {
+func (b *Broker) shown(ts []job.Ticket, c *job.Claim) (ids []int64) {
+	if len(ts) > job.MaxTickets {
 		b.refused = append(b.refused, "more tickets than a claim may have")
 	}
 	for _, t := range ts {
@@ -336,8 +338,8 @@ func (b *Broker) shown(ts []belfry.Ticket, c *belfry.Claim) (ids []int64) {
 	return ids
 }
 
-// Renew implements [belfry.Broker].
-func (b *Broker) Renew(ctx context.Context, id string, holding []belfry.Holding) (r belfry.Renewal, err error) {
+// Renew implements [job.Leaser].
+func (b *Broker) Renew(ctx context.Context, id string, holding []job.Holding) (r job.Renewal, err error) {
 	if err := b.before(ctx, "renew"); err != nil {
 		return r, err
 	}
@@ -354,31 +356,31 @@ func (b *Broker) Renew(ctx context.Context, id string, holding []belfry.Holding)
 	return r, b.after(ctx, "renew")
 }
 
-func (b *Broker) reconcile(id string, holding []belfry.Holding, r *belfry.Renewal) {
+func (b *Broker) reconcile(id string, holding []job.Holding, r *job.Renewal) {
 	for _, j := range b.jobs {
-		ref := belfry.Ref{JobID: j.ID, Lease: j.Lease}
-		i := slices.IndexFunc(holding, func(h belfry.Holding) bool { return h.Ref == ref })
+		ref := job.Ref{JobID: j.ID, Lease: j.Lease}
+		i := slices.IndexFunc(holding, func(h job.Holding) bool { return h.Ref == ref })
 		j.Ahead = j.Ahead && (i < 0 || holding[i].Waiting)
-		if j.Session != id || j.State != belfry.JobRunning {
+		if j.Session != id || j.State != job.Running {
 			continue
 		}
-		if i < 0 && time.Since(j.ClaimedAt) > belfry.ClaimSettled {
-			b.settle(j, belfry.Finish{Ref: ref, Outcome: belfry.OutcomeHandedBack})
+		if i < 0 && time.Since(j.ClaimedAt) > job.ClaimSettled {
+			b.settle(j, job.Finish{Ref: ref, Outcome: job.OutcomeHandedBack})
 		} else if !j.CancelAt.IsZero() {
 			r.Cancel = append(r.Cancel, ref)
 		}
 	}
 }
 
-// Finish implements [belfry.Broker].
-func (b *Broker) Finish(ctx context.Context, _ string, fs []belfry.Finish) ([]belfry.Finished, error) {
+// Finish implements [job.Leaser].
+func (b *Broker) Finish(ctx context.Context, _ string, fs []job.Finish) ([]job.Finished, error) {
 	if err := b.before(ctx, "finish"); err != nil {
 		return nil, err
 	}
 	b.mu.Lock()
 	b.releaseLost()
 	b.batches = append(b.batches, slices.Clone(fs))
-	out := make([]belfry.Finished, len(fs))
+	out := make([]job.Finished, len(fs))
 	for i, f := range fs {
 		out[i] = b.finish(f)
 	}
@@ -386,34 +388,34 @@ func (b *Broker) Finish(ctx context.Context, _ string, fs []belfry.Finish) ([]be
 	return out, b.after(ctx, "finish")
 }
 
-func (b *Broker) finish(f belfry.Finish) belfry.Finished {
+func (b *Broker) finish(f job.Finish) job.Finished {
 	j := b.jobs[f.JobID]
-	if j == nil || j.State != belfry.JobRunning || j.Lease != f.Lease {
-		return belfry.Finished{Ref: f.Ref, Stale: true}
+	if j == nil || j.State != job.Running || j.Lease != f.Lease {
+		return job.Finished{Ref: f.Ref, Stale: true}
 	}
 	if len(f.Output) > 0 && !json.Valid(f.Output) {
 		b.refused = append(b.refused, "output that is not JSON")
 	}
 	b.settle(j, f)
-	return belfry.Finished{Ref: f.Ref, State: j.State}
+	return job.Finished{Ref: f.Ref, State: j.State}
 }
 
 // FinishTx settles like a store's, for a handler's own transaction.
-func (b *Broker) FinishTx(f belfry.Finish) belfry.Finished {
+func (b *Broker) FinishTx(f job.Finish) job.Finished {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.finish(f)
 }
 
-func (b *Broker) settle(j *belfry.Job, f belfry.Finish) {
-	s := belfry.Settle(*j, b.tasks[j.Task].Retry, f, time.Now())
+func (b *Broker) settle(j *job.Job, f job.Finish) {
+	s := job.Settle(*j, b.tasks[j.Task].Retry, f, time.Now())
 	j.State, j.Reason, j.DueAt, j.Failures, j.Infra, j.Snoozes, j.Error, j.Output = s.State, s.Reason, s.DueAt, s.Failures, s.Infra, s.Snoozes, s.Error, f.Output
 	b.attempts[j.ID] = append(b.attempts[j.ID], f)
 	b.wake()
 }
 
-// Append implements [belfry.Broker].
-func (b *Broker) Append(ctx context.Context, _ string, ls []belfry.LogPiece) error {
+// Append implements [job.Leaser].
+func (b *Broker) Append(ctx context.Context, _ string, ls []job.LogPiece) error {
 	if err := b.before(ctx, "append"); err != nil {
 		return err
 	}
@@ -425,20 +427,20 @@ func (b *Broker) Append(ctx context.Context, _ string, ls []belfry.LogPiece) err
 	return b.after(ctx, "append")
 }
 
-func (b *Broker) append(l belfry.LogPiece) {
-	clean, cut := belfry.CleanText(l.Text, belfry.MaxLogPiece)
+func (b *Broker) append(l job.LogPiece) {
+	clean, cut := core.CleanText(l.Text, job.MaxLogPiece)
 	if cut || clean != l.Text || clean == "" {
 		b.refused = append(b.refused, fmt.Sprintf("log piece of %d bytes that is empty, unclean or too large", len(l.Text)))
 	}
 	j := b.jobs[l.JobID]
 	have := b.logs[l.Ref]
-	if j.State != belfry.JobRunning || j.Lease != l.Lease || len(have) > 0 && l.Seq <= have[len(have)-1].Seq {
+	if j.State != job.Running || j.Lease != l.Lease || len(have) > 0 && l.Seq <= have[len(have)-1].Seq {
 		return // stale, or seen before
 	}
 	b.logs[l.Ref] = append(have, l)
 }
 
-// CloseSession implements [belfry.Broker].
+// CloseSession implements [job.Leaser].
 func (b *Broker) CloseSession(ctx context.Context, id string) error {
 	if err := b.before(ctx, "close"); err != nil {
 		return err
@@ -446,28 +448,28 @@ func (b *Broker) CloseSession(ctx context.Context, id string) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if s := b.sessions[id]; s != nil {
-		b.end(id, s, belfry.OutcomeHandedBack)
+		b.end(id, s, job.OutcomeHandedBack)
 	}
 	return nil
 }
 
 // end needs the lock, as do all below.
-func (b *Broker) end(id string, s *session, outcome belfry.Outcome) {
+func (b *Broker) end(id string, s *session, outcome job.Outcome) {
 	if s.over {
 		return
 	}
 	s.over = true
 	for _, j := range b.jobs {
-		if j.Session == id && j.State == belfry.JobRunning {
-			b.settle(j, belfry.Finish{Ref: belfry.Ref{JobID: j.ID, Lease: j.Lease}, Outcome: outcome})
+		if j.Session == id && j.State == job.Running {
+			b.settle(j, job.Finish{Ref: job.Ref{JobID: j.ID, Lease: j.Lease}, Outcome: outcome})
 		}
 	}
 }
 
 func (b *Broker) releaseLost() {
 	for id, s := range b.sessions {
-		if time.Now().After(s.expires.Add(belfry.LostGrace)) {
-			b.end(id, s, belfry.OutcomeLost)
+		if time.Now().After(s.expires.Add(job.LostGrace)) {
+			b.end(id, s, job.OutcomeLost)
 		}
 	}
 }
@@ -475,7 +477,7 @@ func (b *Broker) releaseLost() {
 // Nudging is the broker with the optional ability.
 type Nudging struct{ *Broker }
 
-// Nudged implements [belfry.Nudger].
+// Nudged implements [job.CancelNotifier].
 func (n Nudging) Nudged(id string) <-chan struct{} {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -486,5 +488,5 @@ func (b *Broker) slots(queue string) int {
 	if n := b.Slots[queue]; n > 0 {
 		return n
 	}
-	return belfry.DefaultConcurrency
+	return job.DefaultConcurrency
 }

@@ -7,14 +7,14 @@ import (
 	"net"
 	"net/netip"
 
-	"github.com/belfry-run/belfry"
 	"github.com/belfry-run/belfry/internal/guard"
+	"github.com/belfry-run/belfry/task"
 )
 
 // connect looks a host up, chooses the first of its addresses that is of the
 // family, and dials that one. The guard looks at the address again in the
 // moment of the dial, so it does not matter what a name said before.
-func (n *Net) connect(ctx context.Context, t *Trip, network, host, port string, family belfry.IPFamily) (net.Conn, error) {
+func (n *Net) connect(ctx context.Context, t *Trip, network, host, port string, family task.IPFamily) (net.Conn, error) {
 	t.Enter(StageDNS)
 	addr, err := n.Resolve(ctx, host, family)
 	if err != nil {
@@ -32,7 +32,7 @@ func (n *Net) connect(ctx context.Context, t *Trip, network, host, port string, 
 
 // Resolve is the address to dial. The resolver sorts: an address of a family
 // that this machine has no route for comes last.
-func (n *Net) Resolve(ctx context.Context, host string, family belfry.IPFamily) (netip.Addr, error) {
+func (n *Net) Resolve(ctx context.Context, host string, family task.IPFamily) (netip.Addr, error) {
 	addrs, err := n.lookup(ctx, host, family)
 	if err != nil {
 		return netip.Addr{}, err
@@ -40,10 +40,10 @@ func (n *Net) Resolve(ctx context.Context, host string, family belfry.IPFamily) 
 	return addrs[0], nil
 }
 
-func (n *Net) lookup(ctx context.Context, host string, family belfry.IPFamily) ([]netip.Addr, error) {
+func (n *Net) lookup(ctx context.Context, host string, family task.IPFamily) ([]netip.Addr, error) {
 	if addr, err := netip.ParseAddr(host); err == nil {
 		addr = addr.Unmap()
-		if family == belfry.FamilyIPv4 && !addr.Is4() || family == belfry.FamilyIPv6 && addr.Is4() {
+		if family == task.FamilyIPv4 && !addr.Is4() || family == task.FamilyIPv6 && addr.Is4() {
 			return nil, errFamily
 		}
 		return []netip.Addr{addr}, nil
@@ -60,22 +60,22 @@ func (n *Net) lookup(ctx context.Context, host string, family belfry.IPFamily) (
 
 var errFamily = errors.New("the address is not of the family that is asked for")
 
-func lookupNetwork(family belfry.IPFamily) string {
+func lookupNetwork(family task.IPFamily) string {
 	switch family {
-	case belfry.FamilyIPv4:
+	case task.FamilyIPv4:
 		return "ip4"
-	case belfry.FamilyIPv6:
+	case task.FamilyIPv6:
 		return "ip6"
 	}
 	return "ip"
 }
 
 // dialNetwork is the network for a dialer that looks up by itself.
-func dialNetwork(network string, family belfry.IPFamily) string {
+func dialNetwork(network string, family task.IPFamily) string {
 	switch family {
-	case belfry.FamilyIPv4:
+	case task.FamilyIPv4:
 		return network + "4"
-	case belfry.FamilyIPv6:
+	case task.FamilyIPv6:
 		return network + "6"
 	}
 	return network
@@ -93,15 +93,15 @@ func (n *Net) Permit(addrs ...netip.Addr) error {
 }
 
 // Connect is a guarded connection to one address of a host.
-func (l *Look) Connect(ctx context.Context, t *Trip, network, host, port string, family belfry.IPFamily) (net.Conn, error) {
+func (l *Look) Connect(ctx context.Context, t *Trip, network, host, port string, family task.IPFamily) (net.Conn, error) {
 	return l.net.connect(ctx, t, network, host, port, family)
 }
 
 // Open is a guarded connection whose end is the context's.
-func (l *Look) Open(ctx context.Context, t *Trip, network, address string, family belfry.IPFamily) (net.Conn, *Fault) {
+func (l *Look) Open(ctx context.Context, t *Trip, network, address string, family task.IPFamily) (net.Conn, *Fault) {
 	host, port, err := net.SplitHostPort(address)
 	if err != nil {
-		return nil, Ours(belfry.CodeConfig, "address: %s", err)
+		return nil, Ours(task.CodeConfig, "address: %s", err)
 	}
 	conn, err := l.net.connect(ctx, t, network, host, port, family)
 	if err != nil {

@@ -13,8 +13,8 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/belfry-run/belfry"
 	"github.com/belfry-run/belfry/internal/guard"
+	"github.com/belfry-run/belfry/task"
 )
 
 // Past is a deadline that is over.
@@ -22,8 +22,8 @@ var Past = time.Unix(1, 0)
 
 // Fault is why a look did not come to what was wanted.
 type Fault struct {
-	Outcome belfry.CheckOutcome
-	Code    belfry.CheckCode
+	Outcome task.CheckOutcome
+	Code    task.CheckCode
 	Text    string
 	Err     error // what caused it, if anything did
 }
@@ -32,25 +32,25 @@ func (f *Fault) Error() string { return f.Text }
 func (f *Fault) Unwrap() error { return f.Err }
 
 // Failing is a fault of the target.
-func Failing(code belfry.CheckCode, format string, args ...any) *Fault {
-	return &Fault{Outcome: belfry.CheckFail, Code: code, Text: fmt.Sprintf(format, args...)}
+func Failing(code task.CheckCode, format string, args ...any) *Fault {
+	return &Fault{Outcome: task.CheckFail, Code: code, Text: fmt.Sprintf(format, args...)}
 }
 
 // Ours is a fault that says nothing of the target.
-func Ours(code belfry.CheckCode, format string, args ...any) *Fault {
-	return &Fault{Outcome: belfry.CheckError, Code: code, Text: fmt.Sprintf(format, args...)}
+func Ours(code task.CheckCode, format string, args ...any) *Fault {
+	return &Fault{Outcome: task.CheckError, Code: code, Text: fmt.Sprintf(format, args...)}
 }
 
 // Misconfigured is a setting that cannot be used.
 func Misconfigured(field string, err error) *Fault {
-	f := Ours(belfry.CodeConfig, "%s: %s", field, err)
+	f := Ours(task.CodeConfig, "%s: %s", field, err)
 	f.Err = err
 	return f
 }
 
 // worse is the worse of two faults; of equals the first.
 func worse(a, b *Fault) *Fault {
-	rank := map[belfry.CheckOutcome]int{belfry.CheckOK: 0, belfry.CheckDegraded: 1, belfry.CheckFail: 2, belfry.CheckError: 3}
+	rank := map[task.CheckOutcome]int{task.CheckOK: 0, task.CheckDegraded: 1, task.CheckFail: 2, task.CheckError: 3}
 	switch {
 	case a == nil:
 		return b
@@ -72,11 +72,11 @@ const redirectBlockedText = "the target redirects to an address that is not publ
 func (l *Look) NetFault(ctx context.Context, t *Trip, err error) *Fault {
 	at := t.At()
 	f := ownFault(err)
-	if f != nil && f.Code == belfry.CodeBlocked {
+	if f != nil && f.Code == task.CodeBlocked {
 		t.Dials(netip.Addr{}) // what a name stands for within a network is nobody's business
 	}
 	if f == nil && CutShort(ctx) != nil {
-		f = Ours(belfry.CodeLost, "the check was cut short: %s", CutShort(ctx))
+		f = Ours(task.CodeLost, "the check was cut short: %s", CutShort(ctx))
 	}
 	if f == nil && (ctx.Err() != nil || IsTimeout(err)) {
 		f = l.stalled(t, at)
@@ -92,17 +92,17 @@ func (l *Look) NetFault(ctx context.Context, t *Trip, err error) *Fault {
 func ownFault(err error) *Fault {
 	switch {
 	case errors.As(err, new(*guard.Denied)):
-		return Ours(belfry.CodeBlocked, blockedText)
+		return Ours(task.CodeBlocked, blockedText)
 	case errors.Is(err, errFamily):
-		return Ours(belfry.CodeConfig, "%s", err)
+		return Ours(task.CodeConfig, "%s", err)
 	case Is(err, syscall.ENETUNREACH, syscall.ENETDOWN), strings.Contains(err.Error(), "network is unreachable"):
-		return Ours(belfry.CodeNetwork, "this machine has no route to the target: the network is unreachable")
+		return Ours(task.CodeNetwork, "this machine has no route to the target: the network is unreachable")
 	case Is(err, syscall.EPERM, syscall.EACCES):
-		return Ours(belfry.CodeNetwork, "this machine does not let the worker send there: %s", Cause(err))
+		return Ours(task.CodeNetwork, "this machine does not let the worker send there: %s", Cause(err))
 	case Is(err, syscall.EMFILE, syscall.ENFILE, syscall.ENOBUFS, syscall.ENOMEM, syscall.EADDRNOTAVAIL):
-		return Ours(belfry.CodeInternal, "this machine has run out of something: %s", Cause(err))
+		return Ours(task.CodeInternal, "this machine has run out of something: %s", Cause(err))
 	case isResolverGone(err):
-		return Ours(belfry.CodeNetwork, "this machine's resolver cannot be reached: %s", Cause(err))
+		return Ours(task.CodeNetwork, "this machine's resolver cannot be reached: %s", Cause(err))
 	}
 	return nil
 }
@@ -132,12 +132,12 @@ func IsTimeout(err error) bool {
 
 // stalled names the stage that took the rest of the time.
 func (l *Look) stalled(t *Trip, at Stage) *Fault {
-	code := map[Stage]belfry.CheckCode{
-		StageDNS: belfry.CodeDNSTimeout, StageConnect: belfry.CodeConnectTimeout, StageTLS: belfry.CodeTLSTimeout,
-		StageWrite: belfry.CodeWrite, StageWait: belfry.CodeFirstByte, StageBody: belfry.CodeBodyTimeout,
+	code := map[Stage]task.CheckCode{
+		StageDNS: task.CodeDNSTimeout, StageConnect: task.CodeConnectTimeout, StageTLS: task.CodeTLSTimeout,
+		StageWrite: task.CodeWrite, StageWait: task.CodeFirstByte, StageBody: task.CodeBodyTimeout,
 	}[at]
 	if code == "" {
-		code = belfry.CodeTimeout
+		code = task.CodeTimeout
 	}
 	f := Failing(code, "no end within the timeout of %s: it stalled %s", Short(l.Budget), words[at])
 	t.mu.Lock()
@@ -159,41 +159,41 @@ func stageFault(at Stage, err error) *Fault {
 		return dnsFault(err)
 	case StageConnect:
 		if errors.Is(err, syscall.ECONNREFUSED) {
-			return Failing(belfry.CodeConnectRefused, "the target refused the connection")
+			return Failing(task.CodeConnectRefused, "the target refused the connection")
 		}
-		return Failing(belfry.CodeConnectFailed, "no connection: %s", Cause(err))
+		return Failing(task.CodeConnectFailed, "no connection: %s", Cause(err))
 	case StageTLS:
 		return TLSFault(err)
 	case StageBody:
-		return Failing(belfry.CodeBodyBroken, "the body broke off: %s", Cause(err))
+		return Failing(task.CodeBodyBroken, "the body broke off: %s", Cause(err))
 	}
 	if isAlert(err) {
 		return TLSFault(err) // TLS 1.3 refuses a client after the handshake
 	}
 	switch {
 	case strings.Contains(err.Error(), "client conn could not be established"): // HTTP/2 says no more
-		return Failing(belfry.CodeProtocol, "the target closed the connection before it was asked anything")
+		return Failing(task.CodeProtocol, "the target closed the connection before it was asked anything")
 	case isUnasked(err):
-		return Failing(belfry.CodeProtocol, "the target spoke or closed the connection before it was asked: it does not speak HTTP on this port")
+		return Failing(task.CodeProtocol, "the target spoke or closed the connection before it was asked: it does not speak HTTP on this port")
 	case at == StageWrite:
-		return Failing(belfry.CodeWrite, "the request could not be sent: %s", Cause(err))
+		return Failing(task.CodeWrite, "the request could not be sent: %s", Cause(err))
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), Is(err, syscall.ECONNRESET, syscall.EPIPE):
-		return Failing(belfry.CodeProtocol, "the target closed the connection %s", words[at])
+		return Failing(task.CodeProtocol, "the target closed the connection %s", words[at])
 	}
-	return Failing(belfry.CodeProtocol, "the answer cannot be read: %s", Cause(err))
+	return Failing(task.CodeProtocol, "the answer cannot be read: %s", Cause(err))
 }
 
 func dnsFault(err error) *Fault {
 	var dns *net.DNSError
 	switch {
 	case !errors.As(err, &dns):
-		return Failing(belfry.CodeDNSFailed, "the name cannot be looked up: %s", Cause(err))
+		return Failing(task.CodeDNSFailed, "the name cannot be looked up: %s", Cause(err))
 	case dns.IsNotFound:
-		return Failing(belfry.CodeDNSNotFound, "the name %s does not exist, or has no address of the family", dns.Name)
+		return Failing(task.CodeDNSNotFound, "the name %s does not exist, or has no address of the family", dns.Name)
 	case dns.IsTimeout:
-		return Failing(belfry.CodeDNSTimeout, "the look-up of %s had no answer in time", dns.Name)
+		return Failing(task.CodeDNSTimeout, "the look-up of %s had no answer in time", dns.Name)
 	}
-	return Failing(belfry.CodeDNSFailed, "the look-up of %s failed: %s", dns.Name, dns.Err)
+	return Failing(task.CodeDNSFailed, "the look-up of %s failed: %s", dns.Name, dns.Err)
 }
 
 // isUnasked knows what came before the request was written. The words are

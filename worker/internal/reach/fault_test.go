@@ -10,8 +10,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/belfry-run/belfry"
 	"github.com/belfry-run/belfry/internal/guard"
+	"github.com/belfry-run/belfry/task"
 	"github.com/belfry-run/belfry/worker"
 )
 
@@ -20,7 +20,7 @@ func dialError(n syscall.Errno) error {
 }
 
 func begun(at Stage) (*Look, *Trip) {
-	l := new(Net).Begin(context.Background(), belfry.Task{})
+	l := new(Net).Begin(context.Background(), task.Task{})
 	l.Budget = 10 * time.Second
 	t := l.Trip()
 	t.Enter(at)
@@ -35,25 +35,25 @@ func TestWhatTheSystemSays(t *testing.T) {
 	for name, c := range map[string]struct {
 		at      Stage
 		err     error
-		outcome belfry.CheckOutcome
-		code    belfry.CheckCode
+		outcome task.CheckOutcome
+		code    task.CheckCode
 	}{
-		"denied":                 {StageConnect, &net.OpError{Op: "dial", Err: denied}, belfry.CheckError, belfry.CodeBlocked},
-		"no route at all":        {StageConnect, dialError(syscall.ENETUNREACH), belfry.CheckError, belfry.CodeNetwork},
-		"no route, as text":      {StageDNS, &net.DNSError{Err: "dial udp: connect: network is unreachable"}, belfry.CheckError, belfry.CodeNetwork},
-		"interface down":         {StageConnect, dialError(syscall.ENETDOWN), belfry.CheckError, belfry.CodeNetwork},
-		"own firewall":           {StageConnect, dialError(syscall.EPERM), belfry.CheckError, belfry.CodeNetwork},
-		"no more files":          {StageConnect, dialError(syscall.EMFILE), belfry.CheckError, belfry.CodeInternal},
-		"no more ports":          {StageConnect, dialError(syscall.EADDRNOTAVAIL), belfry.CheckError, belfry.CodeInternal},
-		"resolver refuses":       {StageDNS, &net.DNSError{Err: "read udp: read: connection refused"}, belfry.CheckError, belfry.CodeNetwork},
-		"one host without route": {StageConnect, dialError(syscall.EHOSTUNREACH), belfry.CheckFail, belfry.CodeConnectFailed},
-		"refused":                {StageConnect, dialError(syscall.ECONNREFUSED), belfry.CheckFail, belfry.CodeConnectRefused},
-		"no answer to SYN":       {StageConnect, dialError(syscall.ETIMEDOUT), belfry.CheckFail, belfry.CodeConnectTimeout},
-		"out of time connecting": {StageConnect, os.ErrDeadlineExceeded, belfry.CheckFail, belfry.CodeConnectTimeout},
-		"out of time sending":    {StageWrite, os.ErrDeadlineExceeded, belfry.CheckFail, belfry.CodeWrite},
-		"reset while sending":    {StageWrite, dialError(syscall.ECONNRESET), belfry.CheckFail, belfry.CodeWrite},
-		"reset before an answer": {StageWait, dialError(syscall.ECONNRESET), belfry.CheckFail, belfry.CodeProtocol},
-		"reset in the body":      {StageBody, dialError(syscall.ECONNRESET), belfry.CheckFail, belfry.CodeBodyBroken},
+		"denied":                 {StageConnect, &net.OpError{Op: "dial", Err: denied}, task.CheckError, task.CodeBlocked},
+		"no route at all":        {StageConnect, dialError(syscall.ENETUNREACH), task.CheckError, task.CodeNetwork},
+		"no route, as text":      {StageDNS, &net.DNSError{Err: "dial udp: connect: network is unreachable"}, task.CheckError, task.CodeNetwork},
+		"interface down":         {StageConnect, dialError(syscall.ENETDOWN), task.CheckError, task.CodeNetwork},
+		"own firewall":           {StageConnect, dialError(syscall.EPERM), task.CheckError, task.CodeNetwork},
+		"no more files":          {StageConnect, dialError(syscall.EMFILE), task.CheckError, task.CodeInternal},
+		"no more ports":          {StageConnect, dialError(syscall.EADDRNOTAVAIL), task.CheckError, task.CodeInternal},
+		"resolver refuses":       {StageDNS, &net.DNSError{Err: "read udp: read: connection refused"}, task.CheckError, task.CodeNetwork},
+		"one host without route": {StageConnect, dialError(syscall.EHOSTUNREACH), task.CheckFail, task.CodeConnectFailed},
+		"refused":                {StageConnect, dialError(syscall.ECONNREFUSED), task.CheckFail, task.CodeConnectRefused},
+		"no answer to SYN":       {StageConnect, dialError(syscall.ETIMEDOUT), task.CheckFail, task.CodeConnectTimeout},
+		"out of time connecting": {StageConnect, os.ErrDeadlineExceeded, task.CheckFail, task.CodeConnectTimeout},
+		"out of time sending":    {StageWrite, os.ErrDeadlineExceeded, task.CheckFail, task.CodeWrite},
+		"reset while sending":    {StageWrite, dialError(syscall.ECONNRESET), task.CheckFail, task.CodeWrite},
+		"reset before an answer": {StageWait, dialError(syscall.ECONNRESET), task.CheckFail, task.CodeProtocol},
+		"reset in the body":      {StageBody, dialError(syscall.ECONNRESET), task.CheckFail, task.CodeBodyBroken},
 	} {
 		l, trip := begun(c.at)
 		if f := l.NetFault(t.Context(), trip, c.err); f.Outcome != c.outcome || f.Code != c.code || !errors.Is(f, c.err) {
@@ -65,8 +65,8 @@ func TestWhatTheSystemSays(t *testing.T) {
 // A deadline is the target's to keep; any other end of the context is ours.
 func TestAnEndOfTheContext(t *testing.T) {
 	t.Parallel()
-	for cause, code := range map[error]belfry.CheckCode{
-		worker.ErrTimeout: belfry.CodeConnectTimeout, worker.ErrShutdown: belfry.CodeLost, worker.ErrLost: belfry.CodeLost, worker.ErrCanceled: belfry.CodeLost,
+	for cause, code := range map[error]task.CheckCode{
+		worker.ErrTimeout: task.CodeConnectTimeout, worker.ErrShutdown: task.CodeLost, worker.ErrLost: task.CodeLost, worker.ErrCanceled: task.CodeLost,
 	} {
 		ctx, cancel := context.WithCancelCause(t.Context())
 		cancel(cause)
@@ -79,13 +79,13 @@ func TestAnEndOfTheContext(t *testing.T) {
 
 func TestATimeoutIsOursWhenWeWaitedForHalfOfIt(t *testing.T) {
 	t.Parallel()
-	for waited, code := range map[time.Duration]belfry.CheckCode{4 * time.Second: belfry.CodeFirstByte, 5 * time.Second: belfry.CodeLate} {
+	for waited, code := range map[time.Duration]task.CheckCode{4 * time.Second: task.CodeFirstByte, 5 * time.Second: task.CodeLate} {
 		l, _ := begun(StageWait)
 		l.watch.idle = waited
-		if f := l.late(Failing(belfry.CodeFirstByte, "slow")); f.Code != code {
+		if f := l.late(Failing(task.CodeFirstByte, "slow")); f.Code != code {
 			t.Errorf("after %s: %s, want %s", waited, f.Code, code)
 		}
-		if f := l.late(Failing(belfry.CodeStatus, "500")); f.Code != belfry.CodeStatus {
+		if f := l.late(Failing(task.CodeStatus, "500")); f.Code != task.CodeStatus {
 			t.Errorf("an answer is an answer, however late: %s", f.Code)
 		}
 	}

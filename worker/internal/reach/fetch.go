@@ -12,8 +12,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/internal/exchange"
+	"github.com/belfry-run/belfry/task"
 )
 
 // Fetch is a document to ask for, over its redirects.
@@ -52,9 +53,9 @@ func (l *Look) Fetch(ctx context.Context, what Fetch) (a Answer, f *Fault) {
 		a.Hops++
 		req, f = l.hop(ctx, &a, what, req, &path)
 	}
-	if f != nil && f.Code == belfry.CodeBlocked && a.Hops > 1 {
+	if f != nil && f.Code == task.CodeBlocked && a.Hops > 1 {
 		// Its visitors cannot go there either: that is the target's fault.
-		f.Outcome, f.Code, f.Text = belfry.CheckFail, belfry.CodeRedirectBlocked, redirectBlockedText
+		f.Outcome, f.Code, f.Text = task.CheckFail, task.CodeRedirectBlocked, redirectBlockedText
 	}
 	a.Took = l.watch.now() - begun
 	a.Text = TextOf(a.Body, a.Header.Get("Content-Type"))
@@ -77,7 +78,7 @@ func (l *Look) keep(a Answer) {
 
 // KeepAnswer makes the snapshot one of this answer.
 func (l *Look) KeepAnswer(a Answer) {
-	l.Snapshot = func() *belfry.Snapshot {
+	l.Snapshot = func() *task.Snapshot {
 		return l.Secrets.Keep(strings.TrimSpace(fmt.Sprintf("%d %s", a.Status, http.StatusText(a.Status))), a.Header, a.Text)
 	}
 }
@@ -116,7 +117,7 @@ func (l *Look) hop(ctx context.Context, a *Answer, what Fetch, req *http.Request
 		return nil, nil
 	}
 	trip.Enter(StageBody)
-	f = l.read(ctx, trip, a, resp.Body, cmp.Or(what.MaxBody, belfry.DefaultMaxBody))
+	f = l.read(ctx, trip, a, resp.Body, cmp.Or(what.MaxBody, task.DefaultMaxBody))
 	return nil, f
 }
 
@@ -133,7 +134,7 @@ func (l *Look) read(ctx context.Context, trip *Trip, a *Answer, from io.Reader, 
 	switch {
 	case to.Len() > limit:
 		a.Body = a.Body[:limit]
-		f = Failing(belfry.CodeBodyTooLarge, "the body is over the limit of %d bytes (max_body)", limit)
+		f = Failing(task.CodeBodyTooLarge, "the body is over the limit of %d bytes (max_body)", limit)
 		f.Err = errors.New(f.Text)
 	case err != nil:
 		f = l.HTTPFault(ctx, trip, err)
@@ -145,8 +146,8 @@ func (l *Look) read(ctx context.Context, trip *Trip, a *Answer, from io.Reader, 
 // landed ends a hop's trip, and lists the hop.
 func (l *Look) landed(req *http.Request, trip *Trip, status int) {
 	phases, took, ip := trip.measured()
-	if len(l.Measure.Hops) < belfry.MaxHops {
-		l.Measure.Hops = append(l.Measure.Hops, belfry.Hop{URL: l.Secrets.Hide(RedactURL(req.URL)), Status: status, IP: ip, Phases: phases, Took: belfry.Duration(took)})
+	if len(l.Measure.Hops) < task.MaxHops {
+		l.Measure.Hops = append(l.Measure.Hops, task.Hop{URL: l.Secrets.Hide(RedactURL(req.URL)), Status: status, IP: ip, Phases: phases, Took: core.Duration(took)})
 	}
 }
 
@@ -179,21 +180,21 @@ func (l *Look) HTTPFault(ctx context.Context, t *Trip, err error) *Fault {
 	var op *net.OpError
 	switch {
 	case errors.As(err, &proxy) && (proxy.status == http.StatusForbidden || proxy.status == http.StatusProxyAuthRequired):
-		return &Fault{belfry.CheckError, belfry.CodeConfig, fmt.Sprintf("the proxy refused: it answered %d", proxy.status), err}
+		return &Fault{task.CheckError, task.CodeConfig, fmt.Sprintf("the proxy refused: it answered %d", proxy.status), err}
 	case errors.As(err, &proxy):
-		return &Fault{belfry.CheckFail, belfry.CodeConnectFailed, fmt.Sprintf("the proxy could not reach the target: it answered %d", proxy.status), err}
+		return &Fault{task.CheckFail, task.CodeConnectFailed, fmt.Sprintf("the proxy could not reach the target: it answered %d", proxy.status), err}
 	case errors.As(err, &op) && op.Op == "proxyconnect" && ownFault(err) == nil && CutShort(ctx) == nil:
-		return &Fault{belfry.CheckError, belfry.CodeNetwork, "the proxy cannot be reached: " + Cause(op.Err), err}
+		return &Fault{task.CheckError, task.CodeNetwork, "the proxy cannot be reached: " + Cause(op.Err), err}
 	case errors.Is(err, exchange.ErrSwitched):
-		return &Fault{belfry.CheckFail, belfry.CodeProtocol, "the target switched to another protocol (101 Switching Protocols) without being asked to", err}
+		return &Fault{task.CheckFail, task.CodeProtocol, "the target switched to another protocol (101 Switching Protocols) without being asked to", err}
 	case strings.Contains(err.Error(), "response headers exceeded"):
-		return &Fault{belfry.CheckFail, belfry.CodeProtocol, "the headers are over the limit of 64 KiB", err}
+		return &Fault{task.CheckFail, task.CodeProtocol, "the headers are over the limit of 64 KiB", err}
 	}
 	f := l.NetFault(ctx, t, err)
-	if f.Outcome == belfry.CheckFail && t.isAsked() && (f.Code == belfry.CodeWrite && !IsTimeout(err) || f.Code == belfry.CodeProtocol) {
+	if f.Outcome == task.CheckFail && t.isAsked() && (f.Code == task.CodeWrite && !IsTimeout(err) || f.Code == task.CodeProtocol) {
 		// TLS 1.3 refuses a client after the handshake. Whether its words or the
 		// end of the connection are seen first is chance.
-		f.Code, f.Text = belfry.CodeTLSHandshake, "the target asked for a certificate of the client (auth.cert) and then ended the connection: "+Cause(err)
+		f.Code, f.Text = task.CodeTLSHandshake, "the target asked for a certificate of the client (auth.cert) and then ended the connection: "+Cause(err)
 	}
 	return f
 }

@@ -5,7 +5,7 @@ import (
 	"net"
 	"sync"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/task"
 )
 
 // gate lets so many through at once.
@@ -76,7 +76,7 @@ func (l *Look) Turn(ctx context.Context, name string) (leave func(), f *Fault) {
 		return err
 	})
 	if err != nil {
-		return nil, Ours(belfry.CodeLate, "the check waited its whole timeout for its turn: %d others look at %s", l.net.hosts.limit, name)
+		return nil, Ours(task.CodeLate, "the check waited its whole timeout for its turn: %d others look at %s", l.net.hosts.limit, name)
 	}
 	once := sync.OnceFunc(leave)
 	stop := context.AfterFunc(ctx, once)

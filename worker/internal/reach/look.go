@@ -9,7 +9,9 @@ import (
 	"sync"
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/monitor"
+	"github.com/belfry-run/belfry/task"
 	"github.com/belfry-run/belfry/worker"
 	"github.com/belfry-run/belfry/worker/probe/condition"
 )
@@ -17,14 +19,14 @@ import (
 // Look is one look at a target, under way. It is for one goroutine; only its
 // trips are told things by others.
 type Look struct {
-	Task     belfry.Task // with its defaults
+	Task     task.Task // with its defaults
 	Budget   time.Duration
-	Measure  belfry.Measure
+	Measure  task.Measure
 	Facts    condition.Facts // what conditions may ask for
 	Secrets  Secrets
-	Answered bool                    // there is an answer that conditions can judge
-	Mean     time.Duration           // of several requests that are one look; the latency, where it is set
-	Snapshot func() *belfry.Snapshot // of the answer, when it is not as wanted; may be nil
+	Answered bool                  // there is an answer that conditions can judge
+	Mean     time.Duration         // of several requests that are one look; the latency, where it is set
+	Snapshot func() *task.Snapshot // of the answer, when it is not as wanted; may be nil
 
 	net   *Net
 	began time.Time
@@ -35,7 +37,7 @@ type Look struct {
 }
 
 // Begin begins a look at the target of a task, which has its defaults.
-func (n *Net) Begin(ctx context.Context, t belfry.Task) *Look {
+func (n *Net) Begin(ctx context.Context, t task.Task) *Look {
 	l := &Look{Task: t, net: n, began: time.Now()}
 	l.watch.start = l.began
 	if deadline, bounded := ctx.Deadline(); bounded {
@@ -45,26 +47,26 @@ func (n *Net) Begin(ctx context.Context, t belfry.Task) *Look {
 }
 
 // Bounded gives a context without an end the one of a task, which is as it was
-// given: what it says itself, or else [belfry.DefaultCheckTimeout].
-func Bounded(ctx context.Context, t belfry.Task) (context.Context, context.CancelFunc) {
+// given: what it says itself, or else [task.DefaultCheckTimeout].
+func Bounded(ctx context.Context, t task.Task) (context.Context, context.CancelFunc) {
 	if _, bounded := ctx.Deadline(); bounded {
 		return ctx, func() {}
 	}
-	limit := belfry.DefaultCheckTimeout
+	limit := task.DefaultCheckTimeout
 	if t.Timeout > 0 {
-		limit = min(t.Timeout, belfry.MaxCheckTimeout)
+		limit = min(t.Timeout, monitor.MaxCheckTimeout)
 	}
 	return context.WithTimeoutCause(ctx, limit.D(), worker.ErrTimeout)
 }
 
 // Run looks, judges what came by the task's conditions, and is the measure of
 // it. A panic in here is our fault, and not the target's.
-func (l *Look) Run(ctx context.Context, how func(context.Context) *Fault) (m belfry.Measure) {
+func (l *Look) Run(ctx context.Context, how func(context.Context) *Fault) (m task.Measure) {
 	l.rest = l.net.pulse.watch(l.began, func() { l.Measure.Starved = true })
 	defer l.Rest()
 	defer func() {
 		if v := recover(); v != nil {
-			m = belfry.Measure{Outcome: belfry.CheckError, Code: belfry.CodeInternal, Message: "the check ended in a panic: " + l.Clean(fmt.Sprint(v))}
+			m = task.Measure{Outcome: task.CheckError, Code: task.CodeInternal, Message: "the check ended in a panic: " + l.Clean(fmt.Sprint(v))}
 		}
 	}()
 	f := how(ctx)
@@ -90,19 +92,19 @@ func (l *Look) Judge() *Fault {
 	l.tally()
 	came := condition.All(l.Task, &l.Facts, time.Now(), l.Secrets.Hide)
 	l.Measure.Conditions = came.Results
-	if came.Outcome == belfry.CheckOK {
+	if came.Outcome == task.CheckOK {
 		return nil
 	}
 	return &Fault{Outcome: came.Outcome, Code: came.Code, Text: came.Message}
 }
 
 // end fills the measure.
-func (l *Look) end(ctx context.Context, f *Fault) belfry.Measure {
+func (l *Look) end(ctx context.Context, f *Fault) task.Measure {
 	l.tally()
-	l.Measure.Outcome = belfry.CheckOK
+	l.Measure.Outcome = task.CheckOK
 	if f = l.late(f); f != nil {
-		if cut := CutShort(ctx); cut != nil && f.Outcome != belfry.CheckDegraded {
-			f = Ours(belfry.CodeLost, "the check was cut short: %s", cut)
+		if cut := CutShort(ctx); cut != nil && f.Outcome != task.CheckDegraded {
+			f = Ours(task.CodeLost, "the check was cut short: %s", cut)
 		}
 		l.Measure.Outcome, l.Measure.Code, l.Measure.Message = f.Outcome, f.Code, l.Clean(f.Text)
 		if l.Snapshot != nil {
@@ -115,19 +117,19 @@ func (l *Look) end(ctx context.Context, f *Fault) belfry.Measure {
 
 // Clean makes a text fit to be shown.
 func (l *Look) Clean(text string) string {
-	text, _ = belfry.CleanText(l.Secrets.Hide(text), belfry.MaxCheckMessage)
+	text, _ = core.CleanText(l.Secrets.Hide(text), task.MaxCheckMessage)
 	return text
 }
 
 // late turns a timeout into our own fault when we took half of the time
 // ourselves, waiting for the look's turn.
 func (l *Look) late(f *Fault) *Fault {
-	if f == nil || f.Outcome != belfry.CheckFail || 2*l.watch.waited() < l.Budget || l.Budget == 0 {
+	if f == nil || f.Outcome != task.CheckFail || 2*l.watch.waited() < l.Budget || l.Budget == 0 {
 		return f
 	}
 	switch f.Code {
-	case belfry.CodeTimeout, belfry.CodeDNSTimeout, belfry.CodeConnectTimeout, belfry.CodeTLSTimeout, belfry.CodeFirstByte, belfry.CodeBodyTimeout, belfry.CodeLoss:
-		return Ours(belfry.CodeLate, "the check waited %s of its %s for its turn, and then: %s", Short(l.watch.waited()), Short(l.Budget), f.Text)
+	case task.CodeTimeout, task.CodeDNSTimeout, task.CodeConnectTimeout, task.CodeTLSTimeout, task.CodeFirstByte, task.CodeBodyTimeout, task.CodeLoss:
+		return Ours(task.CodeLate, "the check waited %s of its %s for its turn, and then: %s", Short(l.watch.waited()), Short(l.Budget), f.Text)
 	}
 	return f
 }

@@ -9,7 +9,9 @@ import (
 
 	"go.uber.org/goleak"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/monitor"
+	"github.com/belfry-run/belfry/task"
 	"github.com/belfry-run/belfry/worker"
 )
 
@@ -22,17 +24,17 @@ func TestALookSaysThatTheProcessHadNoTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := New(Options{})
 		starve := func() { n.pulse.note(n.pulse.beat.Load() + int64(beatEvery+beatLate+1)) }
-		run := func(how func(*Look)) belfry.Measure {
+		run := func(how func(*Look)) task.Measure {
 			time.Sleep(time.Second) // so that what was before is over
-			l := n.Begin(t.Context(), belfry.Task{})
+			l := n.Begin(t.Context(), task.Task{})
 			m := l.Run(t.Context(), func(context.Context) *Fault { how(l); return nil })
 			synctest.Wait()
 			return m
 		}
-		if m := run(func(*Look) {}); m.Starved || m.Outcome != belfry.CheckOK {
+		if m := run(func(*Look) {}); m.Starved || m.Outcome != task.CheckOK {
 			t.Errorf("%+v", m)
 		}
-		if m := run(func(*Look) { starve() }); !m.Starved || m.Outcome != belfry.CheckOK {
+		if m := run(func(*Look) { starve() }); !m.Starved || m.Outcome != task.CheckOK {
 			t.Errorf("%+v", m)
 		}
 		if m := run(func(l *Look) { l.Rest(); starve() }); m.Starved {
@@ -43,10 +45,10 @@ func TestALookSaysThatTheProcessHadNoTime(t *testing.T) {
 
 func TestAPanicIsOurs(t *testing.T) {
 	t.Parallel()
-	l := New(Options{}).Begin(t.Context(), belfry.Task{})
+	l := New(Options{}).Begin(t.Context(), task.Task{})
 	l.Secrets.Add("verysecret")
 	m := l.Run(t.Context(), func(context.Context) *Fault { panic("at verysecret") })
-	if m.Outcome != belfry.CheckError || m.Code != belfry.CodeInternal || m.Message != "the check ended in a panic: at (secret)" {
+	if m.Outcome != task.CheckError || m.Code != task.CodeInternal || m.Message != "the check ended in a panic: at (secret)" {
 		t.Errorf("%+v", m)
 	}
 }
@@ -54,16 +56,16 @@ func TestAPanicIsOurs(t *testing.T) {
 func TestALookWithoutADeadlineHasTheTasks(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		for given, want := range map[belfry.Duration]belfry.Duration{
-			0: belfry.DefaultCheckTimeout, belfry.Duration(time.Second): belfry.Duration(time.Second), 10 * belfry.MaxCheckTimeout: belfry.MaxCheckTimeout,
+		for given, want := range map[core.Duration]core.Duration{
+			0: task.DefaultCheckTimeout, core.Duration(time.Second): core.Duration(time.Second), 10 * monitor.MaxCheckTimeout: monitor.MaxCheckTimeout,
 		} {
-			ctx, cancel := Bounded(t.Context(), belfry.Task{Timeout: given})
+			ctx, cancel := Bounded(t.Context(), task.Task{Timeout: given})
 			begun := time.Now()
 			<-ctx.Done()
-			if took := belfry.Duration(time.Since(begun)); took != want || !errors.Is(context.Cause(ctx), worker.ErrTimeout) || CutShort(ctx) != nil {
+			if took := core.Duration(time.Since(begun)); took != want || !errors.Is(context.Cause(ctx), worker.ErrTimeout) || CutShort(ctx) != nil {
 				t.Errorf("%s for %s: %v", took, given, context.Cause(ctx))
 			}
-			again, end := Bounded(ctx, belfry.Task{})
+			again, end := Bounded(ctx, task.Task{})
 			if again != ctx {
 				t.Error("what has a deadline has another")
 			}
@@ -71,7 +73,7 @@ func TestALookWithoutADeadlineHasTheTasks(t *testing.T) {
 			cancel()
 		}
 	})
-	if (New(Options{}).Begin(t.Context(), belfry.Task{})).Run(t.Context(), ok).Outcome != belfry.CheckOK {
+	if (New(Options{}).Begin(t.Context(), task.Task{})).Run(t.Context(), ok).Outcome != task.CheckOK {
 		t.Error("a look without a fault is not ok")
 	}
 }

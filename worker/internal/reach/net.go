@@ -4,7 +4,7 @@
 //
 // A [Net] is what looks share: the guarded dialer, connections that are kept,
 // and whose turn it is. A [Look] is one look; it has trips, a [Trip] for each
-// connection, and ends in a [belfry.Measure] with a [Fault] or without. Over
+// connection, and ends in a [task.Measure] with a [Fault] or without. Over
 // HTTP a look fetches one document, hop by hop, with [Look.Fetch].
 package reach
 
@@ -14,8 +14,8 @@ import (
 	"net/http"
 	"runtime"
 
-	"github.com/belfry-run/belfry"
 	"github.com/belfry-run/belfry/internal/guard"
+	"github.com/belfry-run/belfry/monitor"
 	"github.com/belfry-run/belfry/worker/internal/cache"
 )
 
@@ -65,7 +65,7 @@ func New(o Options) *Net {
 		n.resolver = net.DefaultResolver
 	}
 	if o.Guard.ConnectTimeout <= 0 {
-		o.Guard.ConnectTimeout = belfry.MaxCheckTimeout.D()
+		o.Guard.ConnectTimeout = monitor.MaxCheckTimeout.D()
 	}
 	n.dialer = guard.NewDialer(o.Guard)
 	n.transports.Evicted = func(t *http.Transport) { t.CloseIdleConnections() }

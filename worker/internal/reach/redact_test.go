@@ -6,7 +6,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/task"
 )
 
 func TestRedactAddress(t *testing.T) {
@@ -45,7 +45,7 @@ func TestWhatIsSecret(t *testing.T) {
 func FuzzKeep(f *testing.F) {
 	f.Add("200 OK", "X-Echo", "verysecret", []byte("you said verysecret"))
 	f.Add("very\x00secret", "Location", "https://u:verysecret@h/?a=verysecret", []byte("very\xffsecret ftp://verysecret@h ?token=verysecret"))
-	f.Add("", "", "", []byte(strings.Repeat("x", 2*belfry.MaxSnapshot-4)+"verysecret"))
+	f.Add("", "", "", []byte(strings.Repeat("x", 2*task.MaxSnapshot-4)+"verysecret"))
 	f.Fuzz(func(t *testing.T, status, name, value string, body []byte) {
 		var s Secrets
 		s.Add("verysecret")
@@ -57,7 +57,7 @@ func FuzzKeep(f *testing.F) {
 				t.Errorf("a header of %d bytes", len(value))
 			}
 		}
-		if strings.Contains(all, "verysecret") || !utf8.ValidString(all) || len(kept.Body) > belfry.MaxSnapshot {
+		if strings.Contains(all, "verysecret") || !utf8.ValidString(all) || len(kept.Body) > task.MaxSnapshot {
 			t.Errorf("%q", all)
 		}
 	})

@@ -9,7 +9,7 @@ import (
 	"net/url"
 	"strings"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/task"
 )
 
 // journey is the way over redirects.
@@ -30,22 +30,22 @@ func (j *journey) next(req *http.Request, resp *http.Response) (*http.Request, *
 	}
 	u, err := req.URL.Parse(to)
 	if err != nil {
-		return nil, Failing(belfry.CodeProtocol, "redirect to something that is not a URL")
+		return nil, Failing(task.CodeProtocol, "redirect to something that is not a URL")
 	}
 	if u.Scheme != "http" && u.Scheme != "https" {
-		return nil, Failing(belfry.CodeProtocol, "redirect to %q is not followed", u.Scheme)
+		return nil, Failing(task.CodeProtocol, "redirect to %q is not followed", u.Scheme)
 	}
 	if u.Host == "" {
-		return nil, Failing(belfry.CodeProtocol, "redirect to a URL without a host")
+		return nil, Failing(task.CodeProtocol, "redirect to a URL without a host")
 	}
 	u.User = nil // a target does not choose who we are
 	next := follow(req, resp.StatusCode, u)
 	if j.seen[j.key(next)] {
-		return nil, Failing(belfry.CodeRedirectLoop, "the redirects lead in a circle, back to %s", RedactURL(u))
+		return nil, Failing(task.CodeRedirectLoop, "the redirects lead in a circle, back to %s", RedactURL(u))
 	}
-	most := cmp.Or(j.most, belfry.DefaultMaxRedirects)
+	most := cmp.Or(j.most, task.DefaultMaxRedirects)
 	if j.hops++; j.hops > most {
-		return nil, Failing(belfry.CodeRedirectLimit, "stopped after %d redirects", most)
+		return nil, Failing(task.CodeRedirectLimit, "stopped after %d redirects", most)
 	}
 	if !strings.EqualFold(u.Host, j.first.Host) || j.first.Scheme == "https" && u.Scheme != "https" {
 		j.left = true // and so it stays, also if a later hop leads back

@@ -7,21 +7,22 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/task"
 )
 
 const (
 	maxStatusShown = 200
 	maxHeaderShown = 512
-	maxLookedAt    = 2 * belfry.MaxSnapshot
+	maxLookedAt    = 2 * task.MaxSnapshot
 )
 
 // Keep makes a snapshot of an answer.
-func (s *Secrets) Keep(status string, header http.Header, body []byte) *belfry.Snapshot {
-	snap := &belfry.Snapshot{}
+func (s *Secrets) Keep(status string, header http.Header, body []byte) *task.Snapshot {
+	snap := &task.Snapshot{}
 	snap.Status, _ = s.show(status, maxStatusShown)
 	snap.Headers, snap.Cut = s.keepHeaders(header)
-	text, cut := s.show(string(body[:min(len(body), maxLookedAt+1)]), belfry.MaxSnapshot)
+	text, cut := s.show(string(body[:min(len(body), maxLookedAt+1)]), task.MaxSnapshot)
 	snap.Body, snap.Cut = text, snap.Cut || cut
 	return snap
 }
@@ -32,12 +33,12 @@ func (s *Secrets) Keep(status string, header http.Header, body []byte) *belfry.S
 // as half of one.
 func (s *Secrets) show(text string, most int) (shown string, cut bool) {
 	cut = len(text) > maxLookedAt
-	text, short := belfry.CleanText(text[:min(len(text), maxLookedAt)], maxLookedAt)
+	text, short := core.CleanText(text[:min(len(text), maxLookedAt)], maxLookedAt)
 	text, cut = s.Hide(text), cut || short
 	if cut {
 		text = text[:max(0, len(text)-s.longest())]
 	}
-	shown, short = belfry.CleanText(s.Redact(text), most)
+	shown, short = core.CleanText(s.Redact(text), most)
 	return shown, cut || short
 }
 
@@ -47,8 +48,8 @@ func (s *Secrets) keepHeaders(header http.Header) (kept map[string]string, cut b
 	}
 	kept = map[string]string{}
 	names := slices.Sorted(maps.Keys(header))
-	if len(names) > belfry.MaxSnapshotLines {
-		names, cut = names[:belfry.MaxSnapshotLines], true
+	if len(names) > task.MaxSnapshotLines {
+		names, cut = names[:task.MaxSnapshotLines], true
 	}
 	for _, name := range names {
 		if private.MatchString(name) {

@@ -9,7 +9,7 @@ import (
 	"sync"
 	"syscall"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/task"
 )
 
 // TLSFault tells apart what people mend in different places.
@@ -23,26 +23,26 @@ func TLSFault(err error) *Fault {
 	)
 	switch {
 	case errors.As(err, &roots), errors.As(err, &authority) && noRoots():
-		return Ours(belfry.CodeInternal, "this machine has no certificates of authorities, and so can trust nobody: install them, or give ca")
+		return Ours(task.CodeInternal, "this machine has no certificates of authorities, and so can trust nobody: install them, or give ca")
 	case errors.As(err, &invalid) && invalid.Reason == x509.Expired:
-		return Failing(belfry.CodeTLSExpired, "the certificate is out of its time: %s", invalid.Detail)
+		return Failing(task.CodeTLSExpired, "the certificate is out of its time: %s", invalid.Detail)
 	case errors.As(err, &name):
-		return Failing(belfry.CodeTLSName, "the certificate is for another name: it is for %s, and not for %s", NamesOf(name.Certificate), name.Host)
+		return Failing(task.CodeTLSName, "the certificate is for another name: it is for %s, and not for %s", NamesOf(name.Certificate), name.Host)
 	case errors.As(err, &authority):
 		if c := authority.Cert; c != nil && c.Subject.String() == c.Issuer.String() {
-			return Failing(belfry.CodeTLSUntrusted, "the certificate is signed by itself, or by an authority that is not trusted: %s", c.Issuer)
+			return Failing(task.CodeTLSUntrusted, "the certificate is signed by itself, or by an authority that is not trusted: %s", c.Issuer)
 		}
-		return Failing(belfry.CodeTLSUntrusted, "the certificate is signed by an authority that is not trusted, or a part of its chain is missing")
+		return Failing(task.CodeTLSUntrusted, "the certificate is signed by an authority that is not trusted, or a part of its chain is missing")
 	case errors.As(err, &invalid):
-		return Failing(belfry.CodeTLSUntrusted, "the certificate cannot be trusted: %s", invalid.Error())
+		return Failing(task.CodeTLSUntrusted, "the certificate cannot be trusted: %s", invalid.Error())
 	case errors.As(err, new(*tls.CertificateVerificationError)):
-		return Failing(belfry.CodeTLSUntrusted, "the certificate cannot be trusted: %s", Cause(err))
+		return Failing(task.CodeTLSUntrusted, "the certificate cannot be trusted: %s", Cause(err))
 	case errors.As(err, &record), strings.Contains(err.Error(), "HTTP response to HTTPS client"):
-		return Failing(belfry.CodeTLSHandshake, "the target does not speak TLS on this port")
+		return Failing(task.CodeTLSHandshake, "the target does not speak TLS on this port")
 	case errors.Is(err, io.EOF), Is(err, syscall.ECONNRESET, syscall.EPIPE):
-		return Failing(belfry.CodeTLSHandshake, "the target closed the connection in the TLS handshake")
+		return Failing(task.CodeTLSHandshake, "the target closed the connection in the TLS handshake")
 	}
-	return Failing(belfry.CodeTLSHandshake, "no TLS: %s", Cause(err))
+	return Failing(task.CodeTLSHandshake, "no TLS: %s", Cause(err))
 }
 
 // noRoots reports that the system trusts nobody.

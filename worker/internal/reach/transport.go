@@ -7,8 +7,8 @@ import (
 	"net/http"
 	"net/url"
 
-	"github.com/belfry-run/belfry"
 	"github.com/belfry-run/belfry/internal/guard"
+	"github.com/belfry-run/belfry/task"
 )
 
 // Route is what makes one transport different from another. Transports are
@@ -18,7 +18,7 @@ type Route struct {
 	Warm       bool // keeps connections
 	Racing     bool // tries all addresses: for jobs
 	HTTP1      bool // no HTTP/2: for WebSocket
-	Family     belfry.IPFamily
+	Family     task.IPFamily
 	Proxy      string
 	ServerName string
 	SkipVerify bool

@@ -5,7 +5,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/task"
 )
 
 // watch is a clock that stands still while a check waits for its turn.
@@ -70,7 +71,7 @@ type Trip struct {
 	at     Stage
 	since  time.Duration
 	begun  time.Duration
-	phases belfry.Phases
+	phases task.Phases
 	addr   netip.Addr
 	line   *line
 	asked  bool // for a certificate of ours
@@ -106,7 +107,7 @@ func (t *Trip) enterLocked(next Stage) {
 		return
 	}
 	now := t.watch.now()
-	took := belfry.Duration(max(now-t.since, 0))
+	took := core.Duration(max(now-t.since, 0))
 	switch t.at {
 	case StageDNS:
 		t.phases.DNS += took
@@ -167,7 +168,7 @@ func (t *Trip) current() *line {
 func (t *Trip) End() { t.measured() }
 
 // measured ends the trip and says how long each stage and the whole took.
-func (t *Trip) measured() (p belfry.Phases, took time.Duration, ip string) {
+func (t *Trip) measured() (p task.Phases, took time.Duration, ip string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.enterLocked(t.at)
@@ -181,7 +182,7 @@ func (t *Trip) measured() (p belfry.Phases, took time.Duration, ip string) {
 // tally ends all trips of the look and makes the measure what they measured:
 // it is computed anew from the trips each time, so nothing counts twice.
 func (l *Look) tally() {
-	var sum belfry.Phases
+	var sum task.Phases
 	var whole time.Duration
 	for _, t := range l.trips {
 		p, took, ip := t.measured()
@@ -195,6 +196,6 @@ func (l *Look) tally() {
 	if l.Mean > 0 {
 		whole = l.Mean
 	}
-	l.Measure.Phases, l.Measure.Latency = sum, belfry.Duration(whole)
+	l.Measure.Phases, l.Measure.Latency = sum, core.Duration(whole)
 	l.Facts.Latency, l.Facts.Phases, l.Facts.IP = whole, sum, l.Measure.IP
 }

@@ -4,14 +4,14 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/task"
 )
 
 // Came is what the conditions and warnings of a task come to together.
 type Came struct {
-	Results []belfry.ConditionResult
-	Outcome belfry.CheckOutcome
-	Code    belfry.CheckCode // when the outcome is not ok
+	Results []task.ConditionResult
+	Outcome task.CheckOutcome
+	Code    task.CheckCode // when the outcome is not ok
 	Message string
 }
 
@@ -19,8 +19,8 @@ type Came struct {
 // each was. The first of the worst is what is said: one that cannot be read,
 // then a condition that does not hold, then a warning. hide takes secrets out
 // of what is shown.
-func All(t belfry.Task, f *Facts, now time.Time, hide func(string) string) (c Came) {
-	c.Outcome = belfry.CheckOK
+func All(t task.Task, f *Facts, now time.Time, hide func(string) string) (c Came) {
+	c.Outcome = task.CheckOK
 	if len(t.Conditions)+len(t.Warnings) == 0 {
 		return c
 	}
@@ -28,22 +28,22 @@ func All(t belfry.Task, f *Facts, now time.Time, hide func(string) string) (c Ca
 	for _, list := range []struct {
 		what  string
 		texts []string
-		came  belfry.CheckOutcome
-	}{{"condition", t.Conditions, belfry.CheckFail}, {"warning", t.Warnings, belfry.CheckDegraded}} {
+		came  task.CheckOutcome
+	}{{"condition", t.Conditions, task.CheckFail}, {"warning", t.Warnings, task.CheckDegraded}} {
 		for _, text := range list.texts {
-			r := belfry.ConditionResult{Text: text, Warning: list.came == belfry.CheckDegraded}
+			r := task.ConditionResult{Text: text, Warning: list.came == task.CheckDegraded}
 			p, err := Get(t.Kind, text)
 			if err != nil {
 				// Refused when it was saved, or saved by another version: it
 				// says nothing of the target.
 				r.Error = hide(err.Error())
-				c.take(belfry.CheckError, belfry.CodeConfig, fmt.Sprintf("%s %s cannot be read: %s", list.what, text, r.Error))
+				c.take(task.CheckError, task.CodeConfig, fmt.Sprintf("%s %s cannot be read: %s", list.what, text, r.Error))
 			} else {
 				warning := r.Warning
 				r = p.Judge(on)
 				r.Warning, r.Value, r.Error = warning, hide(r.Value), hide(r.Error)
 				if !r.Holds {
-					c.take(list.came, belfry.CodeAssertion, broken(list.what, r))
+					c.take(list.came, task.CodeAssertion, broken(list.what, r))
 				}
 			}
 			c.Results = append(c.Results, r)
@@ -52,16 +52,16 @@ func All(t belfry.Task, f *Facts, now time.Time, hide func(string) string) (c Ca
 	return c
 }
 
-var gravity = map[belfry.CheckOutcome]int{belfry.CheckDegraded: 1, belfry.CheckFail: 2, belfry.CheckError: 3}
+var gravity = map[task.CheckOutcome]int{task.CheckDegraded: 1, task.CheckFail: 2, task.CheckError: 3}
 
-func (c *Came) take(outcome belfry.CheckOutcome, code belfry.CheckCode, message string) {
+func (c *Came) take(outcome task.CheckOutcome, code task.CheckCode, message string) {
 	if gravity[outcome] > gravity[c.Outcome] {
 		c.Outcome, c.Code, c.Message = outcome, code, message
 	}
 }
 
 // broken says of a condition that it does not hold.
-func broken(what string, r belfry.ConditionResult) string {
+func broken(what string, r task.ConditionResult) string {
 	text := what + " " + r.Text + " does not hold"
 	if r.Error != "" {
 		text += ": " + r.Error

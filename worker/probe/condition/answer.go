@@ -10,14 +10,14 @@ import (
 	"github.com/expr-lang/expr/types"
 	"github.com/expr-lang/expr/vm"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/task"
 )
 
 // Facts are what is known of one answer. What a kind has no variable for is
 // not looked at.
 type Facts struct {
 	Latency time.Duration
-	Phases  belfry.Phases
+	Phases  task.Phases
 	IP      string
 
 	Status    any // a number of HTTP, or the word of a health service
@@ -90,30 +90,30 @@ var variables = map[string]variable{
 }
 
 // known are the variables of each kind.
-var known = map[belfry.Kind][]string{
-	belfry.KindHTTP:      names("latency dns_time connect_time tls_time first_byte transfer ip status header body json jq redirects final_url cert_days"),
-	belfry.KindPage:      names("latency dns_time connect_time tls_time first_byte transfer ip status header body json jq redirects final_url cert_days text elements"),
-	belfry.KindTCP:       names("latency dns_time connect_time ip body"),
-	belfry.KindDNS:       names("latency dns_time connect_time ip answers rcode ttl"),
-	belfry.KindTLS:       names("latency dns_time connect_time tls_time ip cert_days issuer tls_version"),
-	belfry.KindPing:      names("latency dns_time ip loss rtt rtt_min rtt_max"),
-	belfry.KindGRPC:      names("latency dns_time connect_time tls_time ip status cert_days"),
-	belfry.KindWebSocket: names("latency dns_time connect_time tls_time first_byte ip status header body json jq cert_days"),
+var known = map[task.Kind][]string{
+	task.KindHTTP:      names("latency dns_time connect_time tls_time first_byte transfer ip status header body json jq redirects final_url cert_days"),
+	task.KindPage:      names("latency dns_time connect_time tls_time first_byte transfer ip status header body json jq redirects final_url cert_days text elements"),
+	task.KindTCP:       names("latency dns_time connect_time ip body"),
+	task.KindDNS:       names("latency dns_time connect_time ip answers rcode ttl"),
+	task.KindTLS:       names("latency dns_time connect_time tls_time ip cert_days issuer tls_version"),
+	task.KindPing:      names("latency dns_time ip loss rtt rtt_min rtt_max"),
+	task.KindGRPC:      names("latency dns_time connect_time tls_time ip status cert_days"),
+	task.KindWebSocket: names("latency dns_time connect_time tls_time first_byte ip status header body json jq cert_days"),
 }
 
 func names(text string) []string { return strings.Fields(text) }
 
 // Names are the variables and functions that conditions of a kind may use,
 // beside those of the language.
-func Names(kind belfry.Kind) []string { return known[kind] }
+func Names(kind task.Kind) []string { return known[kind] }
 
 // schema are the types of what a kind's expressions may name.
-func schema(kind belfry.Kind) types.Map {
+func schema(kind task.Kind) types.Map {
 	m := types.Map{}
 	for _, name := range known[kind] {
 		m[name] = variables[name].is
 	}
-	if kind == belfry.KindGRPC {
+	if kind == task.KindGRPC {
 		m["status"] = types.String
 	}
 	for name, f := range metered {

@@ -25,7 +25,8 @@ import (
 	"github.com/expr-lang/expr/file"
 	"github.com/expr-lang/expr/vm"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/task"
 )
 
 // Program is one compiled expression. It is safe for concurrent use.
@@ -49,9 +50,9 @@ var builtins = []string{
 const maxNodes = 1000
 
 // Compile makes a program for answers of a kind.
-func Compile(kind belfry.Kind, text string) (*Program, error) {
-	if len(text) > belfry.MaxCondition {
-		return nil, fmt.Errorf("is over %d bytes", belfry.MaxCondition)
+func Compile(kind task.Kind, text string) (*Program, error) {
+	if len(text) > task.MaxCondition {
+		return nil, fmt.Errorf("is over %d bytes", task.MaxCondition)
 	}
 	plain := spellNumbers(text)
 	program, err := compile(kind, plain, expr.AsBool())
@@ -70,7 +71,7 @@ func Compile(kind belfry.Kind, text string) (*Program, error) {
 	return p, nil
 }
 
-func compile(kind belfry.Kind, text string, options ...expr.Option) (*vm.Program, error) {
+func compile(kind task.Kind, text string, options ...expr.Option) (*vm.Program, error) {
 	options = append(options, expr.Env(schema(kind)), expr.MaxNodes(maxNodes), expr.DisableAllBuiltins(), expr.Patch(metering{}))
 	for _, name := range builtins {
 		options = append(options, expr.EnableBuiltin(name))
@@ -98,8 +99,8 @@ func (p *Program) Uses(name string) bool { return p.uses[name] }
 // Judge says whether the expression holds of an answer. One that cannot be
 // evaluated, for a field that is not there or because it takes too long, does
 // not hold.
-func (p *Program) Judge(a *Answer) belfry.ConditionResult {
-	r := belfry.ConditionResult{Text: p.text}
+func (p *Program) Judge(a *Answer) task.ConditionResult {
+	r := task.ConditionResult{Text: p.text}
 	a.prepare(p.uses)
 	out, err := a.run(p.program)
 	switch holds := out.(type) {
@@ -111,7 +112,7 @@ func (p *Program) Judge(a *Answer) belfry.ConditionResult {
 		}
 	}
 	if err != nil {
-		r.Error, _ = belfry.CleanText(err.Error(), maxShown)
+		r.Error, _ = core.CleanText(err.Error(), maxShown)
 	}
 	r.Value = p.value(a)
 	return r
@@ -125,17 +126,17 @@ func typeName(v any) string {
 }
 
 // Vet says which expressions of a task cannot be compiled.
-func Vet(t belfry.Task) []belfry.FieldError {
-	var faults []belfry.FieldError
+func Vet(t task.Task) []core.FieldError {
+	var faults []core.FieldError
 	for _, list := range []struct {
 		field string
 		texts []string
 	}{{"conditions", t.Conditions}, {"warnings", t.Warnings}} {
 		for i, text := range list.texts {
 			if _, err := Compile(t.Kind, text); err != nil {
-				message, _ := belfry.CleanText(err.Error(), maxShown)
-				shown, _ := belfry.CleanText(text, maxShown)
-				faults = append(faults, belfry.FieldError{
+				message, _ := core.CleanText(err.Error(), maxShown)
+				shown, _ := core.CleanText(text, maxShown)
+				faults = append(faults, core.FieldError{
 					Field: fmt.Sprintf("%s[%d]", list.field, i), Value: shown, Message: message, Hint: hint(t.Kind),
 				})
 			}
@@ -144,7 +145,7 @@ func Vet(t belfry.Task) []belfry.FieldError {
 	return faults
 }
 
-func hint(kind belfry.Kind) string {
+func hint(kind task.Kind) string {
 	names := Names(kind)
 	text := "kind " + string(kind) + " has "
 	for i, name := range slices.Sorted(slices.Values(names)) {

@@ -6,7 +6,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/task"
 	"github.com/belfry-run/belfry/worker/probe/condition"
 )
 
@@ -15,14 +16,14 @@ var now = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 func answer() *condition.Facts {
 	return &condition.Facts{
 		Status: 503, Latency: 812*time.Millisecond + 345*time.Microsecond, IP: "192.0.2.1", Redirects: 1, FinalURL: "https://example.com/",
-		Phases:  belfry.Phases{DNS: belfry.Duration(2 * time.Millisecond)},
+		Phases:  task.Phases{DNS: core.Duration(2 * time.Millisecond)},
 		Header:  http.Header{"Content-Type": {"application/json"}, "X-Two": {"a", "b"}},
 		Body:    []byte(`{"items":[{"name":"pen","price":3},{"name":"ink","price":12.5}],"ok":true,"note":"5ms later"}`),
 		CertEnd: now.Add(20*24*time.Hour + time.Hour),
 	}
 }
 
-func judge(t *testing.T, kind belfry.Kind, f *condition.Facts, text string) belfry.ConditionResult {
+func judge(t *testing.T, kind task.Kind, f *condition.Facts, text string) task.ConditionResult {
 	t.Helper()
 	p, err := condition.Compile(kind, text)
 	if err != nil {
@@ -70,7 +71,7 @@ func TestConditionsOfHTTP(t *testing.T) {
 		{"json.items[0].price + json.items[1].price == 15.5", "", true},
 		{"// a comment of 5ms\nstatus == 503", "status = 503", true},
 	} {
-		r := judge(t, belfry.KindHTTP, answer(), c.text)
+		r := judge(t, task.KindHTTP, answer(), c.text)
 		if r.Holds != c.holds || r.Error != "" || c.value != "" && r.Value != c.value || r.Text != c.text || r.Value == "" {
 			t.Errorf("%s: %+v\nwant %v, %q", c.text, r, c.holds, c.value)
 		}
@@ -93,7 +94,7 @@ func TestBigIntegers(t *testing.T) {
 		"json.small < 18446744073709551615.5 and status == 503":         true,
 		"string(json.small) != '9223372036854775808' /* 2**63 or so */": true,
 	} {
-		if r := judge(t, belfry.KindHTTP, f, text); r.Holds != holds || r.Error != "" {
+		if r := judge(t, task.KindHTTP, f, text); r.Holds != holds || r.Error != "" {
 			t.Errorf("%s: %+v", text, r)
 		}
 	}
@@ -105,12 +106,12 @@ func TestConditionsOfOtherKinds(t *testing.T) {
 		Latency: time.Millisecond, Answers: []string{"192.0.2.1", "192.0.2.2"}, RCode: "NOERROR", TTL: 300,
 		Loss: 33.3, RTT: 4 * time.Millisecond, Status: "SERVING", Body: []byte("220 ready"), CertEnd: now.Add(-time.Hour), TLS: "TLS 1.3",
 	}
-	for text, kind := range map[string]belfry.Kind{
-		"'192.0.2.2' in answers and len(answers) == 2 and rcode == 'NOERROR' and ttl >= 60": belfry.KindDNS,
-		"loss < 50 and rtt < 5ms":                      belfry.KindPing,
-		"status == 'SERVING'":                          belfry.KindGRPC,
-		"body startsWith '220'":                        belfry.KindTCP,
-		"cert_days == -1 and tls_version == 'TLS 1.3'": belfry.KindTLS,
+	for text, kind := range map[string]task.Kind{
+		"'192.0.2.2' in answers and len(answers) == 2 and rcode == 'NOERROR' and ttl >= 60": task.KindDNS,
+		"loss < 50 and rtt < 5ms":                      task.KindPing,
+		"status == 'SERVING'":                          task.KindGRPC,
+		"body startsWith '220'":                        task.KindTCP,
+		"cert_days == -1 and tls_version == 'TLS 1.3'": task.KindTLS,
 	} {
 		if r := judge(t, kind, f, text); !r.Holds || r.Error != "" {
 			t.Errorf("%s: %+v", text, r)
@@ -145,7 +146,7 @@ func TestWhatCannotBeCompiledIsRefused(t *testing.T) {
 		strings.Repeat("(", 300) + "status == 1": "",
 		strings.Repeat("a", 3000):                "is over 2048 bytes",
 	} {
-		_, err := condition.Compile(belfry.KindHTTP, text)
+		_, err := condition.Compile(task.KindHTTP, text)
 		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%.60s: %v, want %q", text, err, want)
 		}
@@ -175,12 +176,12 @@ func TestWhatIsMissingDoesNotHoldAndSaysWhy(t *testing.T) {
 		{html, "jq('.ok')", "the body is not JSON"},
 		{big, "json.ok", "over the limit"},
 	} {
-		r := judge(t, belfry.KindHTTP, c.f, c.text)
+		r := judge(t, task.KindHTTP, c.f, c.text)
 		if r.Holds || c.want != "" && !strings.Contains(r.Error, c.want) || strings.Contains(r.Error, "\n") {
 			t.Errorf("%s: %+v, want %q", c.text, r, c.want)
 		}
 	}
-	if r := judge(t, belfry.KindHTTP, html, "status == 503"); !r.Holds {
+	if r := judge(t, task.KindHTTP, html, "status == 503"); !r.Holds {
 		t.Errorf("a body that is not JSON is none of a condition's business that does not ask: %+v", r)
 	}
 }
@@ -202,7 +203,7 @@ func TestWorkIsBounded(t *testing.T) {
 		"all(1..100000, jq('.[] | select(. == 2)') == nil)",
 		"count(json, body matches string(#) + 'y') > 0",
 	} {
-		r := judge(t, belfry.KindHTTP, f, text)
+		r := judge(t, task.KindHTTP, f, text)
 		if r.Holds || !strings.Contains(r.Error, "too much work") && !strings.Contains(r.Error, "memory budget") {
 			t.Errorf("%s: %+v", text, r)
 		}
@@ -216,7 +217,7 @@ func TestLengthsAreSpelledOutsideOfStringsOnly(t *testing.T) {
 	for _, text := range []string{
 		"body contains '5ms'", "body contains \"\\\"5ms\\\"\"", "body contains `\"5ms\"`", "/* 5ms */ latency > 5ms", `body != 'it\'s 5ms'`,
 	} {
-		if r := judge(t, belfry.KindHTTP, f, text); !r.Holds {
+		if r := judge(t, task.KindHTTP, f, text); !r.Holds {
 			t.Errorf("%s: %+v", text, r)
 		}
 	}
@@ -224,7 +225,7 @@ func TestLengthsAreSpelledOutsideOfStringsOnly(t *testing.T) {
 
 func TestVetNamesTheField(t *testing.T) {
 	t.Parallel()
-	faults := condition.Vet(belfry.Task{Kind: belfry.KindPing, Conditions: []string{"loss < 50", "stauts == 1"}, Warnings: []string{"rtt <"}})
+	faults := condition.Vet(task.Task{Kind: task.KindPing, Conditions: []string{"loss < 50", "stauts == 1"}, Warnings: []string{"rtt <"}})
 	if len(faults) != 2 || faults[0].Field != "conditions[1]" || faults[1].Field != "warnings[0]" || !strings.Contains(faults[0].Hint, "kind ping has dns_time, ip, latency, loss") {
 		t.Errorf("%+v", faults)
 	}
@@ -232,8 +233,8 @@ func TestVetNamesTheField(t *testing.T) {
 
 func TestProgramsAreKept(t *testing.T) {
 	t.Parallel()
-	a, err := condition.Get(belfry.KindHTTP, "status == 299")
-	b, _ := condition.Get(belfry.KindHTTP, "status == 299")
+	a, err := condition.Get(task.KindHTTP, "status == 299")
+	b, _ := condition.Get(task.KindHTTP, "status == 299")
 	if err != nil || a != b {
 		t.Error("compiled twice", err)
 	}
@@ -246,7 +247,7 @@ func FuzzCondition(f *testing.F) {
 	}
 	facts := answer()
 	f.Fuzz(func(t *testing.T, text string) {
-		p, err := condition.Compile(belfry.KindHTTP, text)
+		p, err := condition.Compile(task.KindHTTP, text)
 		if err != nil {
 			return
 		}
@@ -257,7 +258,7 @@ func FuzzCondition(f *testing.F) {
 }
 
 func BenchmarkJudge(b *testing.B) {
-	p, err := condition.Compile(belfry.KindHTTP, "status in [200, 503] and latency < 900ms and body contains 'pen'")
+	p, err := condition.Compile(task.KindHTTP, "status in [200, 503] and latency < 900ms and body contains 'pen'")
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -11,7 +11,8 @@ import (
 	"github.com/expr-lang/expr/parser"
 	"github.com/expr-lang/expr/vm"
 
-	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/task"
 )
 
 // part of an expression whose value is shown: a variable, a call that reads
@@ -32,7 +33,7 @@ const (
 
 // collector finds the parts and names of an expression.
 type collector struct {
-	kind  belfry.Kind
+	kind  task.Kind
 	found map[ast.Node]part
 	names []string
 	count int
@@ -139,7 +140,7 @@ func (p *Program) value(a *Answer) string {
 		}
 		b.WriteString(part.text + " = " + part.value(a))
 	}
-	text, cut := belfry.CleanText(b.String(), maxShown)
+	text, cut := core.CleanText(b.String(), maxShown)
 	if cut {
 		text += "…"
 	}
@@ -166,7 +167,7 @@ func show(v any) string {
 	case time.Duration:
 		return round(v).String()
 	case string:
-		clean, cut := belfry.CleanText(v[:min(len(v), maxValue+8)], maxValue)
+		clean, cut := core.CleanText(v[:min(len(v), maxValue+8)], maxValue)
 		if cut || len(v) > maxValue+8 {
 			clean += "…"
 		}
@@ -185,7 +186,7 @@ func show(v any) string {
 	default:
 		text = fmt.Sprint(v)
 	}
-	clean, cut := belfry.CleanText(text, maxValue)
+	clean, cut := core.CleanText(text, maxValue)
 	if cut {
 		clean += "…"
 	}

@@ -1,0 +1,85 @@
+package alert
+
+import (
+	"time"
+
+	"github.com/belfry-run/belfry/core"
+)
+
+// Alert is one notice on its way to one channel: a row of the outbox.
+type Alert struct {
+	ID        int64     `json:"id"`
+	Namespace string    `json:"namespace"`
+	Channel   string    `json:"channel"`
+	Rule      string    `json:"rule"`
+	Notice    Notice    `json:"notice"`
+	State     State     `json:"state" enum:"pending,sent,failed,suppressed"`
+	Reason    string    `json:"reason,omitempty" doc:"Why it waits or was suppressed, or what the last try said"`
+	CreatedAt time.Time `json:"created_at"`
+	DueAt     time.Time `json:"due_at"`
+	EndedAt   time.Time `json:"ended_at,omitzero"`
+	Tries     int       `json:"tries"`
+	Message   string    `json:"message,omitempty" doc:"Key of the message that it went with"`
+}
+
+// State is what became of an alert.
+type State string
+
+// The states.
+const (
+	Pending    State = "pending"
+	Sent       State = "sent"
+	Failed     State = "failed"
+	Suppressed State = "suppressed"
+)
+
+// Try is one attempt to deliver a message.
+type Try struct {
+	Message string        `json:"message"`
+	Channel string        `json:"channel"`
+	At      time.Time     `json:"at"`
+	Took    core.Duration `json:"took"`
+	Alerts  int           `json:"alerts" doc:"That went together"`
+	Error   string        `json:"error,omitempty" doc:"Empty: it was taken"`
+	Final   bool          `json:"final,omitempty" doc:"It will not be tried again"`
+}
+
+// MaxBundle is how many alerts go in one message.
+const MaxBundle = 200
+
+// Bundle says which alerts go together. Those that were tried before go with
+// whom they went, so that a message is the same in all its tries.
+func Bundle(alerts []Alert) [][]Alert {
+	var out [][]Alert
+	place := map[string]int{}
+	for _, a := range alerts {
+		i, is := place[a.Message]
+		if !is || len(out[i]) == MaxBundle {
+			i = len(out)
+			place[a.Message] = i
+			out = append(out, nil)
+		}
+		out[i] = append(out[i], a)
+	}
+	return out
+}
+
+// Times of trying again.
+const (
+	firstBackoff = 5 * time.Second
+	maxBackoff   = 15 * time.Minute
+	maxTries     = 101 // some 24 hours
+)
+
+// Backoff is how long a message waits after so many tries that failed:
+// three times as long each time, up to 15 minutes. It is given up after a day.
+func Backoff(tries int) (wait time.Duration, giveUp bool) {
+	if tries >= maxTries {
+		return 0, true
+	}
+	wait = firstBackoff
+	for i := 1; i < tries && wait < maxBackoff; i++ {
+		wait *= 3
+	}
+	return min(wait, maxBackoff), false
+}

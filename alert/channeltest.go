@@ -1,0 +1,12 @@
+package alert
+
+import (
+	"github.com/belfry-run/belfry/core"
+)
+
+// ChannelTest is what came of a test message.
+type ChannelTest struct {
+	OK    bool          `json:"ok" doc:"It was taken by whoever passes it on"`
+	Error string        `json:"error,omitempty" doc:"Why it was not"`
+	Took  core.Duration `json:"took" doc:"Until it was taken or not"`
+}

@@ -1,0 +1,3 @@
+// Package alert decides who is notified: an [Alert] is one message on its way to
+// one [Channel], and alert rules route a [Notice] to channels.
+package alert

@@ -1,0 +1,230 @@
+package alert
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/belfry-run/belfry/core"
+)
+
+// Message is what a channel is to tell: one notice, or several that came
+// together.
+type Message struct {
+	Key       string   `json:"key" doc:"The same for every try of this message and for no other"`
+	Namespace string   `json:"namespace"`
+	Channel   string   `json:"channel"`
+	Title     string   `json:"title"`
+	Text      string   `json:"text,omitempty"`
+	Severity  string   `json:"severity" enum:"critical,warning,info,ok"`
+	URL       string   `json:"url,omitempty" doc:"Where to see more, if the node knows its public address"`
+	Notices   []Notice `json:"notices"`
+}
+
+// Severities of a message, the worst first.
+const (
+	SeverityCritical = "critical"
+	SeverityWarning  = "warning"
+	SeverityInfo     = "info"
+	SeverityOK       = "ok"
+)
+
+var severities = []string{SeverityCritical, SeverityWarning, SeverityInfo, SeverityOK}
+
+// Severity is how bad a notice of this type is.
+func (n NoticeType) Severity() string {
+	switch n {
+	case NoticeDown, NoticeReminder:
+		return SeverityCritical
+	case NoticeDegraded, NoticeSlow, NoticeFlapping, NoticeStale, NoticeCertificate, NoticeJobFailed, NoticeScheduleMissed:
+		return SeverityWarning
+	case NoticeUp, NoticeRecovered, NoticeNormal, NoticeSteady, NoticeFresh:
+		return SeverityOK
+	}
+	return SeverityInfo
+}
+
+const MaxMessageText = 16 << 10 // bytes
+
+// Compose is what a channel is to tell of alerts that go together. They are
+// told worst first, and oldest first among equals. Of publicURL, which is
+// where people reach the node, nothing is said when it is empty.
+func Compose(channel Channel, alerts []Alert, publicURL string, now time.Time) Message {
+	alerts = slices.Clone(alerts)
+	slices.SortStableFunc(alerts, func(a, b Alert) int {
+		return cmp.Or(slices.Index(severities, a.Notice.Type.Severity())-slices.Index(severities, b.Notice.Type.Severity()), cmp.Compare(a.ID, b.ID))
+	})
+	m := Message{Namespace: channel.Namespace, Channel: channel.Name, Severity: SeverityInfo}
+	if len(alerts) == 0 {
+		return m
+	}
+	m.Key = messageKey(channel, alerts)
+	for i, a := range alerts {
+		if i == 0 {
+			m.Severity = a.Notice.Type.Severity()
+			m.URL = pageOf(publicURL, a.Notice)
+		} else if m.URL != pageOf(publicURL, a.Notice) {
+			m.URL = strings.TrimRight(publicURL, "/") // of several things there is no one page
+		}
+		m.Notices = append(m.Notices, a.Notice)
+	}
+	if len(alerts) == 1 {
+		m.Title, m.Text = titleOf(alerts[0].Notice), textOf(alerts[0].Notice, now)
+	} else {
+		m.Title, m.Text = counts(m.Notices), lines(m.Notices, now)
+	}
+	m.Text, _ = core.CleanText(m.Text, MaxMessageText)
+	return m
+}
+
+// messageKey is a hash of who is told what, whatever the order. What was tried
+// before keeps its key, even if part of it has since come to nothing: whoever
+// did take it then, though that could not be seen, knows it again.
+func messageKey(channel Channel, alerts []Alert) string {
+	if key := alerts[0].Message; key != "" && !slices.ContainsFunc(alerts, func(a Alert) bool { return a.Message != key }) {
+		return key
+	}
+	ids := make([]int64, len(alerts))
+	for i, a := range alerts {
+		ids[i] = a.ID
+	}
+	slices.Sort(ids)
+	sum := sha256.Sum256(fmt.Appendf(nil, "%s/%s %v", channel.Namespace, channel.Name, ids))
+	return hex.EncodeToString(sum[:16])
+}
+
+// pageOf is where a person sees more of a notice.
+func pageOf(publicURL string, n Notice) string {
+	base := strings.TrimRight(publicURL, "/")
+	path := ""
+	switch {
+	case n.Monitor != "":
+		path = "/monitors/" + url.PathEscape(n.Monitor)
+	case n.JobID != 0:
+		path = fmt.Sprintf("/jobs/%d", n.JobID)
+	case n.Schedule != "":
+		path = "/schedules/" + url.PathEscape(n.Schedule)
+	}
+	if base == "" || path == "" {
+		return base
+	}
+	if n.Namespace != "" && n.Namespace != core.DefaultNamespace {
+		path += "?namespace=" + url.QueryEscape(n.Namespace)
+	}
+	return base + path
+}
+
+// subject is what a notice is about, for one that brings no title.
+func subject(n Notice) string {
+	switch {
+	case n.Monitor != "":
+		return n.Monitor
+	case n.JobID != 0:
+		return fmt.Sprintf("job %d of %s", n.JobID, n.Task)
+	case n.Schedule != "":
+		return n.Schedule
+	}
+	return n.Namespace
+}
+
+func titleOf(n Notice) string {
+	title, cut := core.CleanText(core.OneLine(n.Title), core.MaxTitle)
+	if cut {
+		title += "…"
+	}
+	return core.Or(title, subject(n)+": "+strings.ReplaceAll(string(n.Type), "_", " "))
+}
+
+// textOf is all that there is to say of one notice.
+func textOf(n Notice, now time.Time) string {
+	parts := []string{n.Text}
+	if when := period(n, now); when != "" {
+		parts = append(parts, strings.ToUpper(when[:1])+when[1:]+".")
+	}
+	parts = append(parts, n.Diff)
+	parts = slices.DeleteFunc(parts, func(s string) bool { return s == "" })
+	return strings.Join(parts, "\n")
+}
+
+// period is when it was, as far as that is worth saying: an outage that is over
+// was told with its begin alone, late, or not at all.
+func period(n Notice, now time.Time) string {
+	switch {
+	case n.Since.IsZero():
+		return ""
+	case n.Type == NoticeUp:
+		end := n.At
+		if n.Lasted > 0 {
+			end = n.Since.Add(n.Lasted.D())
+		}
+		return fmt.Sprintf("was down %s to %s, for %s", clock(n.Since, now), clock(end, n.Since), core.Roughly(end.Sub(n.Since)))
+	case n.Type == NoticeDown || n.Type == NoticeReminder:
+		return fmt.Sprintf("down since %s, for %s", clock(n.Since, now), core.Roughly(now.Sub(n.Since)))
+	}
+	return ""
+}
+
+// clock is a time of day, with its date when it is not the other's.
+func clock(t, other time.Time) string {
+	t = t.UTC()
+	if t.Format(time.DateOnly) == other.UTC().Format(time.DateOnly) {
+		return t.Format("15:04:05 UTC")
+	}
+	return t.Format("2006-01-02 15:04:05 UTC")
+}
+
+// lines is one line for each notice, the first ones.
+func lines(all []Notice, now time.Time) string {
+	var b strings.Builder
+	for i, n := range all {
+		line := titleOf(n)
+		if when := period(n, now); when != "" {
+			line += " (" + when + ")"
+		}
+		if i == core.MaxLines || b.Len()+len(line)+len("and 12345 more\n") > MaxMessageText {
+			fmt.Fprintf(&b, "and %d more\n", len(all)-i)
+			break
+		}
+		b.WriteString(line + "\n")
+	}
+	return strings.TrimRight(b.String(), "\n")
+}
+
+// tally is how so many notices of a type are counted, one and several.
+var tally = map[NoticeType][2]string{
+	NoticeReminder:       {"still down", "still down"},
+	NoticeNormal:         {"no longer slow", "no longer slow"},
+	NoticeSteady:         {"no longer flapping", "no longer flapping"},
+	NoticeFresh:          {"no longer stale", "no longer stale"},
+	NoticeCertificate:    {"certificate", "certificates"},
+	NoticeJobFailed:      {"job failed", "jobs failed"},
+	NoticeScheduleMissed: {"schedule missed", "schedules missed"},
+	NoticeCycleEnded:     {"cycle ended", "cycles ended"},
+}
+
+// counts is a title for several notices, such as "3 down, 1 up".
+func counts(all []Notice) string {
+	var parts []string
+	for _, kind := range append(slices.Clone(NoticeTypes), NoticeTest) {
+		count := 0
+		for _, n := range all {
+			if n.Type == kind {
+				count++
+			}
+		}
+		if count == 0 {
+			continue
+		}
+		word := string(kind)
+		if both, is := tally[kind]; is {
+			word = both[min(count-1, 1)]
+		}
+		parts = append(parts, fmt.Sprintf("%d %s", count, word))
+	}
+	return strings.Join(parts, ", ")
+}

@@ -1,0 +1,119 @@
+package alert
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/schedule"
+)
+
+// Rule says who is told of what. A notice goes to the channels of every
+// rule that it fits, once to each channel.
+//
+// A rule that names no monitor, task or schedule is about all of them. One that
+// names some is about those alone: a rule for a monitor says nothing of jobs.
+type Rule struct {
+	Namespace   string        `json:"namespace,omitempty" doc:"Owner; default: default"`
+	Name        string        `json:"name" doc:"Unique in the namespace"`
+	Description string        `json:"description,omitempty"`
+	On          []NoticeType  `json:"on,omitempty" doc:"Types of notices; default: down, up, flapping, steady, stale, fresh, changed, certificate, job_failed, schedule_missed"`
+	Monitors    []string      `json:"monitors,omitempty" doc:"Monitors by name; default: all, unless tasks or schedules are named"`
+	Tasks       []string      `json:"tasks,omitempty" doc:"Tasks by name, for job_failed and schedule_missed; default: all, unless monitors or schedules are named"`
+	Schedules   []string      `json:"schedules,omitempty" doc:"Schedules by name, for job_failed and schedule_missed; default: all, unless monitors or tasks are named"`
+	Tags        []string      `json:"tags,omitempty" doc:"Only of what has one of these tags"`
+	Channels    []string      `json:"channels" doc:"Where to: channels by name"`
+	Group       core.Duration `json:"group,omitempty" doc:"How long to wait for more of the same channel, to tell it at once; default: 30s; negative: not at all. What is over is told at once"`
+	Remind      core.Duration `json:"remind,omitempty" doc:"While it is down: tell again after so long, then after twice as long, and so on; default: never"`
+	RemindMax   int           `json:"remind_max,omitempty" doc:"Most reminders of one outage; default: 10"`
+	Quiet       []string      `json:"quiet,omitempty" doc:"Calendars in whose times nobody is told; what is still so afterwards is told then"`
+	Off         bool          `json:"off,omitempty"`
+
+	ID         int64     `json:"id,omitempty" readOnly:"true"`
+	Generation int64     `json:"generation,omitempty" readOnly:"true"`
+	CreatedAt  time.Time `json:"created_at,omitzero" readOnly:"true"`
+	UpdatedAt  time.Time `json:"updated_at,omitzero" readOnly:"true"`
+}
+
+// Defaults and limits of an alert rule.
+const (
+	DefaultGroup     = core.Duration(30 * time.Second)
+	MaxGroup         = core.Duration(time.Hour)
+	DefaultRemindMax = 10
+	MaxRemindMax     = 100
+	MinRemind        = core.Duration(time.Minute)
+	MaxRemind        = core.Duration(7 * 24 * time.Hour)
+	MaxRuleChannels  = 20
+	MaxRuleTargets   = 1000 // monitors, tasks or schedules that one rule names
+)
+
+// DefaultNotices are the types that a rule is about which names none.
+var DefaultNotices = []NoticeType{NoticeDown, NoticeUp, NoticeFlapping, NoticeSteady, NoticeStale, NoticeFresh, NoticeChanged, NoticeCertificate, NoticeJobFailed, NoticeScheduleMissed}
+
+// WithDefaults fills what was left out.
+func (a Rule) WithDefaults() Rule {
+	a.Namespace = core.Or(a.Namespace, core.DefaultNamespace)
+	if len(a.On) == 0 {
+		a.On = slices.Clone(DefaultNotices)
+	}
+	a.Group = core.Or(a.Group, DefaultGroup)
+	a.RemindMax = core.Or(a.RemindMax, DefaultRemindMax)
+	return a
+}
+
+// Validate says everything that is wrong with a rule that has its defaults.
+// Whether the channels and calendars exist is found when it is saved.
+func (a Rule) Validate(_ time.Time) error {
+	var p core.Problems
+	core.CheckDocument(&p, a.Namespace, a.Name, a.Description)
+	a.validateOn(&p)
+	core.CheckNames(&p, "monitors", a.Monitors, MaxRuleTargets)
+	core.CheckNames(&p, "tasks", a.Tasks, MaxRuleTargets)
+	core.CheckNames(&p, "schedules", a.Schedules, MaxRuleTargets)
+	core.CheckTags(&p, a.Tags)
+	if len(a.Channels) == 0 {
+		p.Add("channels", "", "is missing", "name at least one channel")
+	}
+	core.CheckNames(&p, "channels", a.Channels, MaxRuleChannels)
+	core.CheckNames(&p, "quiet", a.Quiet, schedule.MaxCalendars)
+	if a.Group > MaxGroup {
+		p.Addf("group", a.Group, "is over %s", MaxGroup)
+	}
+	if a.Remind != 0 && (a.Remind < MinRemind || a.Remind > MaxRemind) {
+		p.Addf("remind", a.Remind, "is outside %s to %s", MinRemind, MaxRemind)
+	}
+	if a.RemindMax < 1 || a.RemindMax > MaxRemindMax {
+		p.Addf("remind_max", a.RemindMax, "is outside 1 to %d", MaxRemindMax)
+	}
+	return p.Err(fmt.Sprintf("alert rule %q", a.Name))
+}
+
+func (a Rule) validateOn(p *core.Problems) {
+	for i, n := range a.On {
+		path := fmt.Sprintf("on[%d]", i)
+		switch {
+		case !slices.Contains(NoticeTypes, n):
+			p.Add(path, string(n), "is not something that is told", "one of "+noticeList())
+		case slices.Contains(a.On[:i], n):
+			p.Add(path, string(n), "is named twice", "")
+		case n == NoticeReminder && a.Remind == 0:
+			p.Add(path, string(n), "needs remind", "after how long is it told again, such as remind: 1h?")
+		}
+	}
+}
+
+func noticeList() string {
+	texts := make([]string, len(NoticeTypes))
+	for i, n := range NoticeTypes {
+		texts[i] = string(n)
+	}
+	return strings.Join(texts, ", ")
+}
+
+// Version names a state of the channel.
+func (c Channel) Version() string { return core.Version(c.Generation, c.UpdatedAt) }
+
+// Version names a state of the alert rule.
+func (a Rule) Version() string { return core.Version(a.Generation, a.UpdatedAt) }

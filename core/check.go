@@ -1,0 +1,98 @@
+package core
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/url"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// CheckDocument checks what channels, alert rules, windows and status pages
+// begin with.
+func CheckDocument(p *Problems, namespace, name, description string) {
+	CheckName(p, "name", name)
+	CheckName(p, "namespace", namespace)
+	if len(description) > MaxDescription {
+		p.Addf("description", len(description), "has more than %d bytes", MaxDescription)
+	}
+}
+
+// CheckNames checks a list of names of other things.
+func CheckNames(p *Problems, field string, names []string, most int) {
+	if len(names) > most {
+		p.Addf(field, len(names), "has more than %d entries", most)
+		return
+	}
+	seen := make(map[string]bool, len(names))
+	for i, name := range names {
+		path := fmt.Sprintf("%s[%d]", field, i)
+		CheckName(p, path, name)
+		if seen[name] {
+			p.Add(path, name, "is named twice", "")
+		}
+		seen[name] = true
+	}
+}
+
+// HostOf is the scheme and host of a URL.
+func HostOf(text Secret) string {
+	u, err := url.Parse(string(text))
+	if err != nil {
+		return string(text)
+	}
+	return u.Scheme + "://" + u.Host
+}
+
+// Defaulted is a copy with its defaults; what is not given stays so.
+func Defaulted[T any](given *T, fill func(T) T) *T {
+	if given == nil {
+		return nil
+	}
+	full := fill(*given)
+	return &full
+}
+
+func CheckURL(p *Problems, field, text string, schemes ...string) {
+	u, err := url.Parse(text)
+	switch {
+	case text == "":
+		p.Add(field, "", "is missing", "")
+	case err != nil || u.Host == "":
+		p.Add(field, text, "is not an absolute URL", "write "+schemes[len(schemes)-1]+"://host/path")
+	case !slices.Contains(schemes, u.Scheme):
+		p.Add(field, text, "is neither "+strings.Join(schemes, " nor "), "")
+	case u.User != nil:
+		p.Add(field, u.Redacted(), "carries a user or password", "put them into auth, or an Authorization header into headers")
+	}
+}
+
+func CheckHeaders(p *Problems, headers map[string]string) {
+	for name, value := range headers {
+		if !headerRule.MatchString(name) || strings.ContainsAny(value, "\r\n\x00") {
+			p.Add("headers", name, "is not a header", "")
+		}
+	}
+}
+
+var headerRule = regexp.MustCompile("^[!#$%&'*+.^_`|~0-9A-Za-z-]+$")
+
+// CheckInput wants one whole JSON value within the limit.
+func CheckInput(p *Problems, field string, input json.RawMessage) {
+	if len(input) > MaxInput {
+		p.Addf(field, strconv.Itoa(len(input))+" bytes", "is over the limit of %d bytes", MaxInput)
+	} else if len(input) > 0 && !json.Valid(input) {
+		p.Add(field, string(input), "is not JSON", "")
+	}
+}
+
+// Or is the first of two that is not zero.
+func Or[T comparable](given, fallback T) T {
+	var zero T
+	if given == zero {
+		return fallback
+	}
+	return given
+}

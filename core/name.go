@@ -1,0 +1,96 @@
+package core
+
+import (
+	"regexp"
+	"strings"
+	"unicode/utf8"
+)
+
+// DefaultNamespace owns everything when nobody asks for more.
+const DefaultNamespace = "default"
+
+// AnyNamespace is what a token or a worker has that serves all of them.
+const AnyNamespace = "*"
+
+// NameRule is what names of tasks, schedules, queues and namespaces look like.
+// They appear in URLs, metrics and file names, so they stay plain.
+var NameRule = regexp.MustCompile(`^[a-zA-Z0-9][a-zA-Z0-9._-]{0,127}$`)
+
+const NameHint = "use 1 to 128 letters, digits, dots, dashes and underscores, starting with a letter or digit"
+
+func CheckName(p *Problems, field, name string) {
+	switch {
+	case name == "":
+		p.Add(field, "", "is missing", NameHint)
+	case !NameRule.MatchString(name):
+		p.Add(field, name, "is not a name", NameHint)
+	}
+}
+
+// ValidName says what is wrong with a name given in field, or nil.
+func ValidName(field, name string) error {
+	var p Problems
+	CheckName(&p, field, name)
+	return p.Err("invalid name")
+}
+
+// Limits of what people write. Each is large enough not to be met by accident
+// and small enough that a thousand of them do not hurt.
+const (
+	MaxDescription = 4 << 10   // bytes of a description or note
+	MaxTags        = 32        // tags of a task or job
+	MaxInput       = 256 << 10 // bytes of a job's input
+	MaxOutput      = 1 << 20   // bytes of a job's output value
+	MaxError       = 16 << 10  // bytes of an attempt's error text
+	MaxKey         = 256       // bytes of an idempotency key or active key
+	MaxBatch       = 10_000    // jobs in one enqueue, claim or finish
+	MinPriority    = -1000
+	MaxPriority    = 1000
+)
+
+func CheckTags(p *Problems, tags []string) {
+	if len(tags) > MaxTags {
+		p.Addf("tags", len(tags), "has more than %d entries", MaxTags)
+	}
+	for _, tag := range tags {
+		if !NameRule.MatchString(tag) {
+			p.Add("tags", tag, "is not a tag", NameHint)
+		}
+	}
+}
+
+func CheckPriority(p *Problems, n int) {
+	if n < MinPriority || n > MaxPriority {
+		p.Addf("priority", n, "is outside %d to %d", MinPriority, MaxPriority)
+	}
+}
+
+// CheckNUL refuses what no program can be given as an argument or a variable.
+func CheckNUL(p *Problems, field, text string) {
+	if strings.ContainsRune(text, 0) {
+		p.Add(field, "", "contains a NUL byte", "")
+	}
+}
+
+// CleanText makes foreign bytes fit for a text column: invalid UTF-8 becomes
+// the replacement character and NUL, which PostgreSQL refuses, disappears.
+// The result has at most limit bytes and ends at a whole character.
+func CleanText(s string, limit int) (text string, cut bool) {
+	if !utf8.ValidString(s) {
+		s = strings.ToValidUTF8(s, "\uFFFD")
+	}
+	s = strings.ReplaceAll(s, "\x00", "")
+	if len(s) <= limit {
+		return s, false
+	}
+	for limit > 0 && !utf8.RuneStart(s[limit]) {
+		limit--
+	}
+	return s[:limit], true
+}
+
+// CountLimit is how far Belfry counts rows for people: a number over it is
+// shown as "more than".
+const CountLimit = 10_000
+
+const MaxTitle = 200 // bytes

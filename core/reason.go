@@ -1,0 +1,4 @@
+package core
+
+// Reason says why something did not run.
+type Reason string

@@ -1,0 +1,24 @@
+package core
+
+// Secret is text that is never shown: it is written and not read.
+type Secret string
+
+// Redacted stands for a secret where one is shown. Saved again, it means the
+// one that is there.
+const Redacted Secret = "(kept secret)"
+
+func (s Secret) String() string { return string(s.Redacted()) }
+
+func (s Secret) Redacted() Secret {
+	if s == "" {
+		return ""
+	}
+	return Redacted
+}
+
+func (s Secret) Kept(old Secret) Secret {
+	if s == Redacted {
+		return old
+	}
+	return s
+}

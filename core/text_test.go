@@ -1,0 +1,174 @@
+package core
+
+import (
+	"encoding/json"
+	"math"
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+)
+
+func TestDurationsAsText(t *testing.T) {
+	t.Parallel()
+	const day = 24 * time.Hour
+	for _, row := range []struct {
+		text string
+		want time.Duration
+		back string
+	}{
+		{"90s", 90 * time.Second, "1m30s"},
+		{"5m", 5 * time.Minute, "5m"},
+		{"1h30m", 90 * time.Minute, "1h30m"},
+		{"10m0s", 10 * time.Minute, "10m"},
+		{"10h", 10 * time.Hour, "10h"},
+		{"100h", 100 * time.Hour, "100h"},
+		{"24h", day, "1d"},
+		{"25h", 25 * time.Hour, "25h"},
+		{"7d", 7 * day, "7d"},
+		{"2w", 14 * day, "14d"},
+		{"1w2d", 9 * day, "9d"},
+		{"1d12h", 36 * time.Hour, "36h"},
+		{"1w1d1h1m1s", 8*day + time.Hour + time.Minute + time.Second, "193h1m1s"},
+		{" 7d ", 7 * day, "7d"},
+		{"0d", 0, "0s"},
+		{"0", 0, "0s"},
+		{"0s", 0, "0s"},
+		{"-5m", -5 * time.Minute, "-5m"},
+		{"-24h", -day, "-24h"},
+		{"1.5h", 90 * time.Minute, "1h30m"},
+		{"250ms", 250 * time.Millisecond, "250ms"},
+		{"10us", 10 * time.Microsecond, "10µs"},
+		{"106751d", 106_751 * day, "106751d"},
+	} {
+		d, err := ParseDuration(row.text)
+		if err != nil || d.D() != row.want || d.String() != row.back {
+			t.Errorf("%q is %s (%v), want %s written as %s", row.text, d, err, row.want, row.back)
+		}
+	}
+}
+
+func TestTextsThatAreNotDurations(t *testing.T) {
+	t.Parallel()
+	for text, says := range map[string]string{
+		"5":           `write "5s" or "5m"`,
+		"1.5":         `write "1.5s" or "1.5m"`,
+		"":            "such as 90s, 1h30m or 7d",
+		"   ":         "such as",
+		"d":           "such as",
+		"w":           "such as",
+		"-1d":         "such as",
+		"1d-1h":       "such as",
+		"1.5d":        "such as",
+		"2d1w":        "such as",
+		"1d1d":        "such as",
+		"1d 1h":       "such as",
+		"soon":        "such as",
+		"1y":          "such as",
+		"3mo":         "such as",
+		"15251w":      "such as",
+		"65535w":      "such as",
+		"106752d":     "such as",
+		"15250w800h":  "such as",
+		"9999999999w": "such as",
+	} {
+		if d, err := ParseDuration(text); err == nil || !strings.Contains(err.Error(), says) {
+			t.Errorf("%q is %s (%v), want an error that says %s", text, d, err, says)
+		}
+	}
+}
+
+func TestDurationsInJSON(t *testing.T) {
+	t.Parallel()
+	var v struct{ D Duration }
+	if err := json.Unmarshal([]byte(`{"D":"2w"}`), &v); err != nil || v.D != span("14d") {
+		t.Error(v, err)
+	}
+	if b, err := json.Marshal(v); err != nil || string(b) != `{"D":"14d"}` {
+		t.Error(string(b), err)
+	}
+	for _, bad := range []string{`{"D":"5"}`, `{"D":5}`} {
+		if err := json.Unmarshal([]byte(bad), &v); err == nil {
+			t.Errorf("%s is a duration", bad)
+		}
+	}
+}
+
+func FuzzParseDuration(f *testing.F) {
+	for _, text := range []string{"90s", "1h30m", "7d", "2w", "1w2d3h", "5", "", " ", "-5m", "65535w", "106751d23h47m16.854775807s", "0.5h", "1d\x00"} {
+		f.Add(text, int64(len(text))*int64(time.Hour))
+	}
+	f.Add("x", int64(math.MinInt64))
+	f.Add("x", int64(math.MaxInt64))
+	f.Fuzz(func(t *testing.T, text string, n int64) {
+		for _, d := range []Duration{Duration(n), parsedOr0(text)} {
+			back, err := ParseDuration(d.String())
+			if err != nil || back != d {
+				t.Errorf("%d is written as %q and read as %d (%v)", d, d.String(), back, err)
+			}
+		}
+		if d := parsedOr0(text); d < 0 && !strings.HasPrefix(text, "-") {
+			t.Errorf("%q is %s", text, d)
+		}
+	})
+}
+
+func parsedOr0(text string) Duration {
+	d, err := ParseDuration(text)
+	if err != nil {
+		return 0
+	}
+	return d
+}
+
+func TestCleanText(t *testing.T) {
+	t.Parallel()
+	for _, row := range []struct {
+		text  string
+		limit int
+		want  string
+		cut   bool
+	}{
+		{"plain", 10, "plain", false},
+		{"plain", 5, "plain", false},
+		{"plain", 4, "plai", true},
+		{"plain", 0, "", true},
+		{"", 0, "", false},
+		{"a\x00b\x00", 10, "ab", false},
+		{"a\x00b", 2, "ab", false},
+		{"a\xffb", 10, "a\uFFFDb", false},
+		{"a\xff\xfeb", 10, "a\uFFFDb", false},
+		{"жж", 3, "ж", true},
+		{"жж", 1, "", true},
+		{"a😀", 4, "a", true},
+		{"a\xff", 2, "a", true},
+	} {
+		if got, cut := CleanText(row.text, row.limit); got != row.want || cut != row.cut {
+			t.Errorf("%q to %d is %q, cut %t", row.text, row.limit, got, cut)
+		}
+	}
+}
+
+func FuzzCleanText(f *testing.F) {
+	f.Add("plain", uint16(3))
+	f.Add("a\x00b\xff\xfe", uint16(4))
+	f.Add("жж😀", uint16(5))
+	f.Fuzz(func(t *testing.T, text string, limit uint16) {
+		got, cut := CleanText(text, int(limit))
+		switch {
+		case len(got) > int(limit):
+			t.Errorf("%d bytes of %d", len(got), limit)
+		case !utf8.ValidString(got) || strings.ContainsRune(got, 0):
+			t.Errorf("%q is not clean", got)
+		case utf8.ValidString(text) && !strings.ContainsRune(text, 0) && !strings.HasPrefix(text, got):
+			t.Errorf("%q is no part of %q", got, text)
+		case !cut && utf8.ValidString(text) && strings.ReplaceAll(text, "\x00", "") != got:
+			t.Errorf("%q lost something", text)
+		case cut && len(got)+utf8.UTFMax <= int(limit):
+			t.Errorf("cut to %d bytes, %d were allowed", len(got), limit)
+		}
+		if again, cut := CleanText(got, int(limit)); again != got || cut {
+			t.Errorf("%q is cleaned again to %q", got, again)
+		}
+	})
+}

@@ -1,0 +1,381 @@
+package job
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/task"
+)
+
+// Leaser hands jobs to workers and takes back what came of them. The store is
+// one, for workers beside the database; the HTTP client is the other, for
+// workers that hold no database credentials. A worker cannot tell which.
+//
+// Calls return when their context ends. What a call that returned an error did
+// is unknown; for a claim it is handed back when a renewal does not name it.
+//
+// Every call but OpenSession names a session. A session that was given up, because it
+// closed or did not renew in time, gets [core.Unauthorized] from Claim and a
+// Renewal with Lost set: its worker stops all it runs and opens a new one.
+type Leaser interface {
+	// OpenSession begins a session.
+	OpenSession(ctx context.Context, w WorkerInfo) (Session, error)
+	// Claim leases up to the asked number of ready jobs per queue. When there
+	// are none it waits, up to Wait, and may return early and empty.
+	Claim(ctx context.Context, c ClaimRequest) (Claim, error)
+	// Renew keeps the session alive and answers which of its jobs were asked
+	// to end. Holding is every attempt the worker has: what was leased to it
+	// more than [ClaimSettled] ago and is not among them never arrived, and is
+	// handed back. What it says of those that were claimed ahead decides what
+	// becomes of them if the worker is lost.
+	Renew(ctx context.Context, session string, holding []Holding) (Renewal, error)
+	// Finish settles attempts. The answers stand in the order of the question.
+	// A stale lease is an answer, not an error. Calling again with the same
+	// question is harmless. The list is the caller's again when it returns.
+	Finish(ctx context.Context, session string, fs []Finish) ([]Finished, error)
+	// Append keeps pieces of attempts' logs. Pieces under a stale lease and
+	// pieces seen before are dropped without an error.
+	Append(ctx context.Context, session string, ls []LogPiece) error
+	// CloseSession ends the session. Jobs it still holds are handed back.
+	CloseSession(ctx context.Context, session string) error
+}
+
+// CancelNotifier is a [Leaser] that can tell a worker to renew its session now,
+// because one of its jobs was asked to end. Without it the worker learns at
+// its next renewal.
+type CancelNotifier interface {
+	Nudged(session string) <-chan struct{}
+}
+
+// WorkerInfo is what a worker says about itself when it opens a session.
+type WorkerInfo struct {
+	Name      string         `json:"name" doc:"Host or node name"`
+	Namespace string         `json:"namespace,omitempty" doc:"Whose jobs it runs; default: the token's, or all"`
+	Kinds     []task.Kind    `json:"kinds" doc:"What it can run"`
+	Funcs     []string       `json:"funcs,omitempty" doc:"Names of the tasks it has Go handlers for"`
+	Queues    map[string]int `json:"queues" doc:"Queues it serves and its slots in each; 0: as many as the queue says"`
+	ByTicket  []string       `json:"by_ticket,omitempty" doc:"Those of its queues whose jobs it claims by the tickets of a broker"`
+	Version   string         `json:"version,omitempty"`
+	Has       task.Has       `json:"has,omitzero" doc:"What its machine offers, which a task may need"`
+	Once      bool           `json:"once,omitempty" doc:"The session is for one job, whose attempt reports by itself, and ends with that report"`
+	TTL       core.Duration  `json:"ttl,omitempty" doc:"How long the session is to live without being renewed, 1s to 10m; default: the server's, 30s"`
+	Remote    bool           `json:"-"` // it reaches the store through a node, who says so
+	Token     int64          `json:"-"` // ID of the token that opened the session; 0: the session is a node's own
+}
+
+// Session is one life of a worker.
+type Session struct {
+	ID     string         `json:"id"`
+	TTL    core.Duration  `json:"ttl" doc:"How long it lives without being renewed"`
+	Queues map[string]int `json:"queues" doc:"Slots per queue"`
+	Order  []string       `json:"order" doc:"Queues by priority, the first to be served first"`
+}
+
+// Defaults and limits of a session.
+const (
+	DefaultSessionTTL = core.Duration(30 * time.Second)
+	MinSessionTTL     = core.Duration(time.Second)
+	MaxSessionTTL     = core.Duration(10 * time.Minute)
+	// LostGrace is how long after its end a session is given up. A worker
+	// stops itself before the end, so that the two never run together.
+	LostGrace = 5 * time.Second
+	// DeadlineGrace is how long after a job's timeout the server ends the
+	// attempt itself. The worker's own timer comes first; this one is for a
+	// worker that is alive but stuck.
+	DeadlineGrace = time.Minute
+)
+
+// ClaimRequest asks for jobs.
+type ClaimRequest struct {
+	Session string         `json:"session"`
+	Tickets []Ticket       `json:"tickets,omitempty" doc:"Jobs that a broker rang for. They alone are claimed, as far as they can be; at most 100"`
+	Want    map[string]int `json:"want" doc:"Most jobs wanted per queue"`
+	Ahead   map[string]int `json:"ahead,omitempty" doc:"How many of those wanted are more than the worker has free slots, and would wait in it; default: none"`
+	Without []task.Kind    `json:"without,omitempty" doc:"Kinds of jobs that the worker runs and cannot begin just now"`
+	Wait    core.Duration  `json:"wait,omitempty" doc:"How long to wait when there are none; at most 30s"`
+}
+
+// Of is a worker without the kinds that it cannot begin just now.
+func (c *ClaimRequest) Of(w WorkerState) WorkerState {
+	if len(c.Without) > 0 {
+		w.Kinds = slices.DeleteFunc(slices.Clone(w.Kinds), func(k task.Kind) bool { return slices.Contains(c.Without, k) })
+	}
+	return w
+}
+
+// Slots is how many of n jobs of a queue a claim has free slots for. What it
+// leases beyond these is claimed ahead, and is only what [Job.MayWait] allows.
+func (c *ClaimRequest) Slots(queue string, n int) int { return max(0, n-max(0, c.Ahead[queue])) }
+
+// MaxTickets bounds the tickets of one claim.
+const MaxTickets = 100
+
+// MaxClaimWait bounds how long a claim may wait.
+const MaxClaimWait = core.Duration(30 * time.Second)
+
+// ClaimSettled is how long after a lease was given its claim's answer has
+// arrived or never will. A client gives up a claim sooner than this after its
+// wait ends.
+const ClaimSettled = 20 * time.Second
+
+// Claim is a batch of jobs under one lease number. The number is larger than
+// any number that any of these jobs had before.
+type Claim struct {
+	Lease int64       `json:"lease"`
+	Jobs  []LeasedJob `json:"jobs"`
+	Spent []int64     `json:"spent,omitempty" doc:"Of the tickets that were shown and did not bring their job: the jobs for which they never will. For the others it is too early"`
+}
+
+// LeasedJob is a job with all a worker needs to run it.
+type LeasedJob struct {
+	Job  Job        `json:"job"`
+	Task *task.Task `json:"task" doc:"As it stands at the claim"` // shared by the jobs of a claim: not to be changed
+
+	Token    string              `json:"token,omitempty" doc:"Of a program: a right to this attempt alone, for a short time; renewals bring new ones"`
+	Artifact *task.SignedRequest `json:"artifact,omitempty" doc:"Of a program: where its bytes are"`
+	Secrets  map[string]string   `json:"secrets,omitempty" doc:"Of a program: environment variables with the values of its secrets"`
+}
+
+// Ticket is what a broker carries: which job is ready, and a secret that lets
+// its bearer claim it once. It holds nothing of the job itself.
+type Ticket struct {
+	JobID  int64  `json:"job_id"`
+	Secret string `json:"secret"`
+}
+
+// Ref names one attempt: a job under a lease.
+type Ref struct {
+	JobID int64 `json:"job_id"`
+	Lease int64 `json:"lease"`
+}
+
+// Holding is an attempt that a worker has, as it says in a renewal.
+type Holding struct {
+	Ref
+	Waiting bool `json:"waiting,omitempty" doc:"It was claimed ahead and has not begun"`
+}
+
+// Held are attempts that have begun.
+func Held(refs ...Ref) []Holding {
+	all := make([]Holding, len(refs))
+	for i, ref := range refs {
+		all[i].Ref = ref
+	}
+	return all
+}
+
+// Renewal is the answer to a renewal.
+type Renewal struct {
+	Lost   bool             `json:"lost,omitempty" doc:"The session was given up; stop everything"`
+	Drain  bool             `json:"drain,omitempty" doc:"Finish what runs and claim no more"`
+	Cancel []Ref            `json:"cancel,omitempty" doc:"Attempts that were asked to end"`
+	Queues map[string]int   `json:"queues,omitempty" doc:"Slots per queue as they are now, for queues where the worker leaves the number to the queue"`
+	Tokens map[int64]string `json:"tokens,omitempty" doc:"By job: new tokens of attempts whose old ones end soon"`
+}
+
+// Finish is what came of an attempt.
+type Finish struct {
+	Ref
+	Outcome   Outcome         `json:"outcome" enum:"ok,error,timeout,canceled,snoozed,handed_back"`
+	Error     string          `json:"error,omitempty"`
+	Output    json.RawMessage `json:"output,omitempty" doc:"JSON; at most 1 MiB"`
+	ExitCode  *int            `json:"exit_code,omitempty"`
+	Signal    string          `json:"signal,omitempty"`
+	NoRetry   bool            `json:"no_retry,omitempty" doc:"Do not try again, whatever the policy says"`
+	Snooze    core.Duration   `json:"snooze,omitempty" doc:"With outcome snoozed: how long to put the job off"`
+	StartedIn core.Duration   `json:"started_in,omitempty" doc:"Time from the claim's arrival to the start, by the worker's monotonic clock"`
+	LogCut    bool            `json:"log_cut,omitempty"`
+	Check     *task.Measure   `json:"check,omitempty" doc:"Of a monitor's check: what it saw; the outcome is then ok"`
+	Sandboxed *task.Sandboxed `json:"sandboxed,omitempty" doc:"Of a program: how it was kept apart, what it used and left"`
+	Infra     bool            `json:"infra,omitempty" doc:"It was the fault of the machine and not of the task, such as a download that broke: spends an infrastructure retry and none of the task's own"`
+}
+
+// Finished is the answer to one [Finish].
+type Finished struct {
+	Ref
+	Stale bool  `json:"stale,omitempty" doc:"The lease was lost before; nothing was written"`
+	State State `json:"state,omitempty" doc:"What the job became"`
+}
+
+// LogPiece is a part of what an attempt wrote.
+type LogPiece struct {
+	Ref
+	Seq    int       `json:"seq" doc:"From 0, growing; a piece with a number seen before is dropped"`
+	Stream Stream    `json:"stream" enum:"stdout,stderr,log"`
+	At     time.Time `json:"at"`
+	Text   string    `json:"text"`
+}
+
+// Stream is where a piece of log comes from.
+type Stream string
+
+// The streams.
+const (
+	Stdout Stream = "stdout"
+	Stderr Stream = "stderr"
+	Log    Stream = "log" // the worker itself, or a handler's logger
+)
+
+const MaxLogPiece = 64 << 10
+
+// RunsIn reports that a worker takes jobs of a namespace.
+func (w WorkerInfo) RunsIn(namespace string) bool {
+	return w.Namespace == core.AnyNamespace || w.Namespace == namespace
+}
+
+// Runs reports that a worker takes jobs of a kind.
+func (w WorkerInfo) Runs(kind task.Kind) bool { return slices.Contains(w.Kinds, kind) }
+
+// Handles reports that a worker has the handler of a task, where its kind has one.
+func (w WorkerInfo) Handles(kind task.Kind, t string) bool {
+	return kind != task.KindFunc || slices.Contains(w.Funcs, t)
+}
+
+// WorkerState is a session as people see it.
+type WorkerState struct {
+	WorkerInfo
+	Session   string    `json:"session"`
+	StartedAt time.Time `json:"started_at"`
+	RenewedAt time.Time `json:"renewed_at"`
+	ExpiresAt time.Time `json:"expires_at"`
+	EndedAt   time.Time `json:"ended_at,omitzero"`
+	Lost      bool      `json:"lost,omitempty" doc:"It ended because it did not renew"`
+	Drain     bool      `json:"drain,omitempty"`
+	Running   int       `json:"running" doc:"Jobs it holds"`
+}
+
+// State is the word for how the session stands: active, draining, ended or lost.
+func (w WorkerState) State() string {
+	switch {
+	case w.Lost:
+		return "lost"
+	case !w.EndedAt.IsZero():
+		return "ended"
+	case w.Drain:
+		return "draining"
+	}
+	return "active"
+}
+
+// Limits of a worker.
+const (
+	MaxFuncs  = 10_000
+	MaxQueues = 1000
+)
+
+// Validate says what is wrong with a worker's words about itself.
+func (w WorkerInfo) Validate() error {
+	var p core.Problems
+	core.CheckName(&p, "name", w.Name)
+	if w.Namespace != "" && w.Namespace != core.AnyNamespace {
+		core.CheckName(&p, "namespace", w.Namespace)
+	}
+	for _, k := range w.Kinds {
+		if !slices.Contains(task.Kinds, k) {
+			p.Add("kinds", string(k), "is not a kind that this Belfry knows", "")
+		}
+	}
+	if len(w.Kinds) == 0 {
+		p.Add("kinds", "", "is missing", "a worker runs at least one kind")
+	}
+	if len(w.Funcs) > MaxFuncs {
+		p.Addf("funcs", len(w.Funcs), "has more than %d entries", MaxFuncs)
+	}
+	for _, f := range w.Funcs {
+		core.CheckName(&p, "funcs", f)
+	}
+	if len(w.Queues) == 0 || len(w.Queues) > MaxQueues {
+		p.Addf("queues", len(w.Queues), "has not between 1 and %d entries", MaxQueues)
+	}
+	if w.TTL != 0 && (w.TTL < MinSessionTTL || w.TTL > MaxSessionTTL) {
+		p.Addf("ttl", w.TTL, "is outside %s to %s", MinSessionTTL, MaxSessionTTL)
+	}
+	p.Nest("has", w.Has.Validate())
+	for name, slots := range w.Queues {
+		core.CheckName(&p, "queues", name)
+		if slots < 0 || slots > MaxConcurrency {
+			p.Addf("queues."+name, slots, "is outside 0 to %d", MaxConcurrency)
+		}
+	}
+	if len(w.ByTicket) > len(w.Queues) {
+		p.Addf("by_ticket", len(w.ByTicket), "has more entries than there are queues")
+	}
+	return p.Err("worker")
+}
+
+// Validate says what is wrong with a claim.
+func (c ClaimRequest) Validate() error {
+	var p core.Problems
+	for name, n := range c.Want {
+		if n < 0 || n > core.MaxBatch {
+			p.Addf("want."+name, n, "is outside 0 to %d", core.MaxBatch)
+		}
+	}
+	for name, n := range c.Ahead {
+		if n < 0 || n > core.MaxBatch {
+			p.Addf("ahead."+name, n, "is outside 0 to %d", core.MaxBatch)
+		}
+	}
+	if len(c.Without) > len(task.Kinds) {
+		p.Addf("without", len(c.Without), "has more entries than there are kinds")
+	}
+	if len(c.Tickets) > MaxTickets {
+		p.Addf("tickets", len(c.Tickets), "has more than %d entries", MaxTickets)
+	}
+	if len(c.Want) > MaxQueues {
+		p.Addf("want", len(c.Want), "has more than %d entries", MaxQueues)
+	}
+	if len(c.Ahead) > MaxQueues {
+		p.Addf("ahead", len(c.Ahead), "has more than %d entries", MaxQueues)
+	}
+	return p.Err("claim")
+}
+
+// Validate says what is wrong with what a worker says of an attempt.
+func (f Finish) Validate() error {
+	var p core.Problems
+	switch f.Outcome {
+	case OutcomeOK, OutcomeError, OutcomeTimeout, OutcomeCanceled, OutcomeSnoozed, OutcomeHandedBack:
+	default:
+		p.Add("outcome", string(f.Outcome), "is not an outcome", "one of ok, error, timeout, canceled, snoozed, handed_back")
+	}
+	if len(f.Output) > core.MaxOutput {
+		p.Addf("output", fmt.Sprint(len(f.Output), " bytes"), "is over the limit of %d bytes", core.MaxOutput)
+	} else if len(f.Output) > 0 && !json.Valid(f.Output) {
+		p.Add("output", string(f.Output), "is not JSON", "")
+	}
+	if f.Outcome == OutcomeSnoozed && f.Snooze <= 0 {
+		p.Addf("snooze", f.Snooze, "is not a time to put the job off")
+	}
+	p.Nest("sandboxed", f.Sandboxed.Validate())
+	if len(p) == 0 {
+		return nil // of a thousand results, nearly all
+	}
+	return p.Err(fmt.Sprintf("finish of job %d", f.JobID))
+}
+
+// Validate says what is wrong with a piece of log.
+func (l LogPiece) Validate() error {
+	var p core.Problems
+	if l.Seq < 0 {
+		p.Addf("seq", l.Seq, "is negative")
+	}
+	if l.Stream != Stdout && l.Stream != Stderr && l.Stream != Log {
+		p.Add("stream", string(l.Stream), "is not a stream", "one of stdout, stderr, log")
+	}
+	if len(l.Text) > MaxLogPiece {
+		p.Addf("text", fmt.Sprint(len(l.Text), " bytes"), "is over the limit of %d bytes", MaxLogPiece)
+	}
+	return p.Err(fmt.Sprintf("log of job %d", l.JobID))
+}
+
+// Defaults and limits of join tokens.
+const (
+	DefaultJoinLife = time.Hour
+	MaxJoinLife     = 30 * 24 * time.Hour
+	MaxJoinUses     = 10_000
+)

@@ -1,0 +1,93 @@
+package job
+
+import (
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/belfry-run/belfry/core"
+)
+
+// LogQuery asks for a part of a job's log as plain text, by byte.
+type LogQuery struct {
+	Attempt int    // 0: all
+	Stream  Stream // default: all
+	Offset  int64  // from where on; negative: so many bytes before the end
+	Limit   int    // bytes; default: 64 KiB; at most 1 MiB
+	Tail    int    // instead of an offset: the last lines, as far as the limit
+	// Grep answers the lines that have this text instead of the text: Found.
+	// With Regexp it is an expression of Go's regexp. A search reads up to 8 MiB
+	// at a time.
+	Grep   string
+	Regexp bool
+}
+
+// Limits of a [LogQuery].
+const (
+	MaxLogText   = 1 << 20
+	MaxLogSearch = 8 << 20
+	MaxLogFound  = 1000
+)
+
+// Bound is how many bytes to answer.
+func (q LogQuery) Bound() int { return min(max(core.Or(q.Limit, 64<<10), 1), MaxLogText) }
+
+// Match is what the lines are looked for with, or nil without a search.
+func (q LogQuery) Match() (func(line string) bool, error) {
+	switch {
+	case q.Attempt < 0 || q.Limit < 0 || q.Tail < 0:
+		return nil, core.InvalidField("limit", "", "attempt, limit and tail are not negative", "")
+	case q.Grep == "":
+		return nil, nil
+	case len(q.Grep) > MaxJobQuery:
+		return nil, core.InvalidField("grep", q.Grep, "is too long", "")
+	case !q.Regexp:
+		return func(line string) bool { return strings.Contains(line, q.Grep) }, nil
+	}
+	re, err := regexp.Compile(q.Grep)
+	if err != nil {
+		return nil, core.InvalidField("grep", q.Grep, err.Error(), "an expression of Go's regexp")
+	}
+	return re.MatchString, nil
+}
+
+// LogText is a part of a log. Bytes are counted over the pieces that the
+// question is about, attempt by attempt.
+type LogText struct {
+	Offset int64      `json:"offset" doc:"Where the text begins"`
+	Next   int64      `json:"next" doc:"Where to go on; the size at the end"`
+	Size   int64      `json:"size" doc:"Of the log as far as it is written"`
+	Text   string     `json:"text,omitempty"`
+	Found  []LogFound `json:"found,omitempty" doc:"Lines that a search found"`
+	At     time.Time  `json:"at,omitzero" doc:"Of the first piece that the text is from"`
+}
+
+// LogFound is a line that a search found.
+type LogFound struct {
+	Offset int64  `json:"offset" doc:"Where the line begins"`
+	Line   string `json:"line" doc:"Up to 1000 bytes of it"`
+}
+
+// Find looks for lines in the text from t.Offset on and answers where to go on:
+// before a line whose end is not there yet, unless nothing else is.
+func (t *LogText) Find(text string, match func(line string) bool) int64 {
+	at := 0
+	for at < len(text) && len(t.Found) < MaxLogFound {
+		end := strings.IndexByte(text[at:], '\n')
+		whole := end >= 0
+		if !whole {
+			if at > 0 && t.Offset+int64(len(text)) < t.Size {
+				break
+			}
+			end = len(text) - at
+		}
+		if line := text[at : at+end]; match(line) {
+			line, _ = core.CleanText(line, 1000)
+			t.Found = append(t.Found, LogFound{t.Offset + int64(at), line})
+		}
+		if at += end; whole {
+			at++
+		}
+	}
+	return t.Offset + int64(at)
+}

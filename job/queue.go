@@ -1,0 +1,78 @@
+package job
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/task"
+)
+
+// Queue is a lane of jobs. Lanes do not wait for each other: each has slots of
+// its own on every worker, so a busy low lane never delays a high one.
+type Queue struct {
+	Name        string `json:"name"`
+	Description string `json:"description,omitempty"`
+	Priority    int    `json:"priority,omitempty" minimum:"-1000" maximum:"1000" doc:"Order in which a worker with few free slots serves its queues; higher first; default: 0"`
+	Concurrency int    `json:"concurrency,omitempty" doc:"Jobs at the same time on each worker; default: 10"`
+	GlobalLimit int    `json:"global_limit,omitempty" doc:"Jobs at the same time on all workers together; 0: no limit"`
+
+	PausedAt     time.Time `json:"paused_at,omitzero" readOnly:"true"`
+	PausedBy     string    `json:"paused_by,omitempty" readOnly:"true"`
+	PausedReason string    `json:"paused_reason,omitempty" readOnly:"true"`
+	CreatedAt    time.Time `json:"created_at,omitzero" readOnly:"true"`
+	UpdatedAt    time.Time `json:"updated_at,omitzero" readOnly:"true"`
+}
+
+const SystemQueue = "system" // of Belfry's own work alone
+
+// Defaults and limits of a queue.
+const (
+	DefaultConcurrency = 10
+	MaxConcurrency     = 10_000
+)
+
+// FirstQueues are the queues of a new database.
+func FirstQueues() []Queue {
+	return []Queue{
+		{Name: task.DefaultQueue, Description: "Jobs that name no other queue", Concurrency: DefaultConcurrency},
+		{Name: task.ChecksQueue, Description: "Monitors and other checks", Concurrency: 200, Priority: 50},
+		{Name: SystemQueue, Description: "Belfry's own work, such as canary jobs", Concurrency: 5, Priority: 100},
+	}
+}
+
+// WithDefaults fills what was left out.
+func (q Queue) WithDefaults() Queue {
+	q.Concurrency = core.Or(q.Concurrency, DefaultConcurrency)
+	return q
+}
+
+// Validate says everything that is wrong with a queue that has its defaults.
+func (q Queue) Validate() error {
+	var p core.Problems
+	core.CheckName(&p, "name", q.Name)
+	core.CheckPriority(&p, q.Priority)
+	if q.Concurrency < 1 || q.Concurrency > MaxConcurrency {
+		p.Addf("concurrency", q.Concurrency, "is outside 1 to %d", MaxConcurrency)
+	}
+	if q.GlobalLimit < 0 || q.GlobalLimit > 1_000_000 {
+		p.Addf("global_limit", q.GlobalLimit, "is outside 0 to 1000000")
+	}
+	if len(q.Description) > core.MaxDescription {
+		p.Addf("description", len(q.Description), "has more than %d bytes", core.MaxDescription)
+	}
+	return p.Err(fmt.Sprintf("queue %q", q.Name))
+}
+
+// QueueStats is what a queue looks like now. Depths are counted up to
+// [core.CountLimit] and no further.
+type QueueStats struct {
+	Queue
+	Ready     int       `json:"ready" doc:"Jobs that could start now; 10001 means more than 10000"`
+	Scheduled int       `json:"scheduled" doc:"Jobs for later; 10001 means more than 10000"`
+	Running   int       `json:"running"`
+	OldestAt  time.Time `json:"oldest_at,omitzero" doc:"Since when the oldest ready job waits"`
+}
+
+// Version names a state of the queue. A pause does not change it.
+func (q Queue) Version() string { return core.Version(0, q.UpdatedAt) }

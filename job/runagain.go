@@ -1,0 +1,39 @@
+package job
+
+import (
+	"encoding/json"
+
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/task"
+)
+
+// Rerun asks for a new job like a finished one.
+type Rerun struct {
+	Input json.RawMessage `json:"input,omitempty" doc:"Default: that of the finished job"`
+	Note  string          `json:"note,omitempty" doc:"Why; kept in the audit"`
+	Key   string          `json:"key,omitempty" doc:"Idempotency key, as of a job that is enqueued"`
+}
+
+// Of is the new job: what the finished one was asked for with, and the task as
+// it is now. It stands by itself: no schedule, cycle or active key goes over.
+func (r Rerun) Of(j Job) (NewJob, error) {
+	var p core.Problems
+	if len(r.Note) > core.MaxDescription {
+		p.Addf("note", len(r.Note), "has more than %d bytes", core.MaxDescription)
+	}
+	if err := p.Err("rerun"); err != nil {
+		return NewJob{}, err
+	}
+	if monitor, owned := task.OwnerOf(j.Task); owned {
+		return NewJob{}, core.Errorf(core.Conflict, "job %d is a check of monitor %q", j.ID, monitor).WithHint("check it now: belfry monitor check %s", monitor)
+	}
+	if !j.State.Final() {
+		return NewJob{}, core.Errorf(core.Conflict, "job %d has not ended, it is %s", j.ID, j.State).WithHint("wait for its end, or enqueue another: belfry job enqueue %s", j.Task)
+	}
+	n := NewJob{Namespace: j.Namespace, Task: j.Task, Input: j.Input, Queue: j.Queue, Priority: &j.Priority,
+		MaxAttempts: j.MaxAttempts, Timeout: j.Timeout, Tags: j.Tags, Key: r.Key}
+	if len(r.Input) > 0 {
+		n.Input = r.Input
+	}
+	return n, nil
+}

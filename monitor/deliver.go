@@ -1,0 +1,356 @@
+package monitor
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/belfry-run/belfry/alert"
+)
+
+// Dispatch is what [Deliver] decides for one alert: it is sent now, or waits
+// until an instant, or is never sent; and for the last two why.
+type Dispatch struct {
+	ID     int64
+	Send   bool
+	Until  time.Time // it stays pending and becomes due then; zero: it is suppressed, or sent
+	Reason string    // to be kept in the alert's row
+	// Instead are the channels that the rule of a suppressed alert names now.
+	Instead []alert.Delivery
+}
+
+// DeliveryFacts is what is so at the moment in which alerts of a channel are
+// due.
+type DeliveryFacts struct {
+	// Monitors holds every monitor that the alerts are about, by name. One that
+	// is missing was deleted.
+	Monitors map[string]Facts
+	// Told is what became of the alerts on this channel that say down, or still
+	// down, of an incident: sent if any of them was, pending if one is on its
+	// way, otherwise the state of the last. Empty: there was none. It is asked
+	// for ends alone.
+	Told func(incident int64) alert.State
+	// Rules are those of the namespace, and Quiet answers as for [alert.Route]: both
+	// may have changed since an alert was written.
+	Rules []alert.Rule
+	Quiet func(rule alert.Rule, at time.Time) (until time.Time)
+}
+
+// Facts is what is so of a monitor.
+type Facts struct {
+	State       State
+	Muted       bool
+	Maintenance ActiveWindow // the occurrence that it is in, if any
+	Parent      string       // a monitor that it depends on and that is down, if any
+}
+
+// Times of delivery.
+const (
+	// waitParent is how soon an alert is looked at again whose cause may lie in
+	// another monitor, and settleParent how long its target has, once that one
+	// is up, to be seen up as well: two checks and a bit.
+	waitParent   = time.Minute
+	settleParent = 3 * time.Minute
+	// waitBegin is how soon an end is looked at again whose begin is being told
+	// at this moment.
+	waitBegin = 5 * time.Second
+)
+
+// Why an alert is not sent.
+const (
+	whyMuted    = "the monitor is muted"
+	whyDeleted  = "the monitor was deleted"
+	whyPaused   = "the monitor is paused"
+	whyOver     = "over before it was told"
+	whyWithEnd  = "told with its end"
+	whyUntold   = "nobody was told that it began"
+	whyTwice    = "told by another alert"
+	whyBegin    = "its begin is being told"
+	whyParent   = ", which it depends on, is down"
+	whySettling = ", which it depends on, was down until now"
+)
+
+// Deliver decides about the pending alerts of one channel, due and not due,
+// but for those that a node is telling at this moment. An alert without an
+// answer stays as it is. Those to be sent go together: see [alert.Bundle].
+//
+//   - Who waits for its group goes along with the first of it that is sent.
+//   - What is over before it was told is not told, but for an outage: its up is
+//     sent, which says from when to when it was, and its down is not.
+//   - What was tried once is tried on: what decided it may have gone since.
+//   - An up goes only where its down went, or where there was no down to go.
+//   - What waited for the end of quiet hours is told if it is still so.
+//   - What waited for more than its group is routed again: see [alert.Reroute]. It
+//     is not sent when no rule sends it to this channel now, but the end
+//     of an outage goes where its begin was told.
+//   - In maintenance, and while a monitor it depends on is down, nobody is told
+//     that something began. What is still so afterwards is told then. Pages
+//     are meant to change in maintenance, so that is not told at all.
+//   - Of a monitor that is muted nobody is told anything, but that is over what
+//     they were told: else a pager would ring on for what has long been mended.
+func Deliver(alerts []alert.Alert, facts DeliveryFacts, now time.Time) []Dispatch {
+	d := dispatcher{facts: facts, now: now, decided: map[int64]Dispatch{}}
+	d.alerts = slices.SortedFunc(slices.Values(alerts), func(a, b alert.Alert) int { return cmp.Compare(a.ID, b.ID) })
+	isDue := func(a alert.Alert) bool { return !a.DueAt.After(now) }
+	for _, a := range d.alerts {
+		if isDue(a) && a.Notice.Type.Over() {
+			d.end(a)
+		}
+	}
+	flush := false
+	for _, a := range d.alerts {
+		if isDue(a) && d.open(a) {
+			d.begin(a)
+			flush = flush || d.decided[a.ID].Send && a.Tries == 0 && a.Notice.Type != alert.NoticeTest
+		}
+	}
+	for _, a := range d.alerts { // the rest of the group
+		if flush && d.open(a) && inGroup(a) {
+			d.begin(a)
+		}
+	}
+	var out []Dispatch
+	for _, a := range d.alerts {
+		if answer, is := d.decided[a.ID]; is {
+			out = append(out, answer)
+		}
+	}
+	return out
+}
+
+// inGroup reports that an alert waits for nothing but its group. A reminder is
+// planned long before it is due.
+func inGroup(a alert.Alert) bool {
+	return a.Tries == 0 && a.Reason == "" && !a.Notice.Type.Over() && a.Notice.Type != alert.NoticeReminder
+}
+
+// dispatcher is one call of Deliver.
+type dispatcher struct {
+	facts   DeliveryFacts
+	now     time.Time
+	alerts  []alert.Alert // in the order of their ids
+	decided map[int64]Dispatch
+}
+
+func (d *dispatcher) open(a alert.Alert) bool {
+	_, is := d.decided[a.ID]
+	return !is
+}
+
+func (d *dispatcher) send(a alert.Alert) { d.decided[a.ID] = Dispatch{ID: a.ID, Send: true} }
+
+func (d *dispatcher) suppress(a alert.Alert, why string) {
+	d.decided[a.ID] = Dispatch{ID: a.ID, Reason: why}
+}
+
+func (d *dispatcher) wait(a alert.Alert, until time.Time, why string) {
+	d.decided[a.ID] = Dispatch{ID: a.ID, Until: until, Reason: why}
+}
+
+// end decides about an alert that says that something is over, and with it
+// about those that say that it began.
+func (d *dispatcher) end(a alert.Alert) {
+	m, known := d.facts.Monitors[a.Notice.Monitor]
+	begins, reminders := d.untold(a)
+	hidden, why := hiddenBy(m), whyOver
+	switch {
+	case !known:
+		hidden, why = whyDeleted, whyDeleted
+	case m.Muted:
+		hidden, why = whyMuted, whyMuted
+	}
+	told := alert.State("")
+	if a.Notice.Type == alert.NoticeUp && d.facts.Told != nil {
+		told = d.facts.Told(a.Notice.Incident)
+	}
+	again := d.reroute(a)
+	switch {
+	case known && m.Muted && told != alert.Sent:
+		d.suppress(a, whyMuted)
+	case again.Gone != "" && told != alert.Sent:
+		d.suppress(a, again.Gone)
+	case again.Gone == "" && again.DueAt.After(d.now):
+		d.wait(a, again.DueAt, again.Held)
+		return // what began is decided for itself
+	case a.Tries > 0: // it was to be told before, and was not taken
+		d.send(a)
+		why = whyWithEnd
+	case told == alert.Sent || told == alert.Failed: // who was told, or should have been, hears the end
+		d.send(a)
+		why = whyWithEnd
+	case len(begins) > 0:
+		if a.Notice.Type == alert.NoticeUp && hidden == "" && !slices.ContainsFunc(begins, waited) {
+			d.send(a)
+			why = whyWithEnd
+		} else {
+			d.suppress(a, whyUntold)
+		}
+	case told == alert.Pending:
+		d.wait(a, d.now.Add(waitBegin), whyBegin)
+	case told == alert.Suppressed:
+		d.suppress(a, whyUntold)
+	case hidden != "":
+		d.suppress(a, hidden)
+	default:
+		d.send(a)
+	}
+	for _, b := range begins {
+		d.suppress(b, why)
+	}
+	for _, b := range reminders {
+		d.suppress(b, whyOver)
+	}
+}
+
+// reroute routes an alert again that waits for more than its group. All others
+// go as they were routed.
+func (d *dispatcher) reroute(a alert.Alert) alert.Rerouted {
+	if a.Tries > 0 || a.Notice.Type != alert.NoticeReminder && !waited(a) {
+		return alert.Rerouted{}
+	}
+	return alert.Reroute(a, d.facts.Rules, d.facts.Quiet, d.now)
+}
+
+// untold are the alerts that are pending and say that it began what a says is
+// over, and the reminders of it.
+func (d *dispatcher) untold(a alert.Alert) (begins, reminders []alert.Alert) {
+	for _, b := range d.alerts {
+		if !d.open(b) || b.ID > a.ID && b.Notice.Type != alert.NoticeReminder || b.Notice.Monitor != a.Notice.Monitor || b.Notice.Incident != a.Notice.Incident {
+			continue
+		}
+		switch {
+		case b.Notice.Type == alert.BeginOf[a.Notice.Type]:
+			begins = append(begins, b)
+		case b.Notice.Type == alert.NoticeReminder && a.Notice.Type == alert.NoticeUp:
+			reminders = append(reminders, b)
+		}
+	}
+	return begins, reminders
+}
+
+// waited reports that an alert was kept back for more than its group.
+func waited(a alert.Alert) bool {
+	return strings.HasPrefix(a.Reason, alert.HeldQuiet) || strings.HasPrefix(a.Reason, heldWindow) ||
+		strings.HasSuffix(a.Reason, whyParent) || strings.HasSuffix(a.Reason, whySettling)
+}
+
+// heldWindow is how the reason of an alert begins that waits for the end of a
+// maintenance.
+const heldWindow = "maintenance "
+
+// hiddenBy says why nobody is told of a monitor now; empty when they are.
+func hiddenBy(m Facts) string {
+	switch {
+	case m.Maintenance.Name != "":
+		return heldWindow + m.Maintenance.Name
+	case m.Parent != "":
+		return m.Parent + whyParent
+	}
+	return ""
+}
+
+// begin decides about an alert that says that something begins, goes on, or
+// just happened.
+func (d *dispatcher) begin(a alert.Alert) {
+	again := d.reroute(a)
+	switch {
+	case again.Gone != "":
+		d.decided[a.ID] = Dispatch{ID: a.ID, Reason: again.Gone, Instead: again.Instead}
+		return
+	case a.Notice.Monitor == "" && again.DueAt.After(d.now):
+		d.wait(a, again.DueAt, again.Held)
+		return
+	case a.Notice.Monitor == "" || a.Notice.Type == alert.NoticeTest:
+		d.send(a)
+		return
+	}
+	m, known := d.facts.Monitors[a.Notice.Monitor]
+	switch why := hiddenBy(m); {
+	case !known:
+		d.suppress(a, whyDeleted)
+	case m.Muted:
+		d.suppress(a, whyMuted)
+	case !stillSo(a.Notice, m.State):
+		d.suppress(a, overReason(m.State))
+	case d.toldByOther(a):
+		d.suppress(a, whyTwice)
+	case why != "" && a.Notice.Type == alert.NoticeReminder:
+		d.suppress(a, why)
+	case m.Maintenance.Name != "":
+		d.inMaintenance(a, m.Maintenance)
+	case again.DueAt.After(d.now):
+		d.wait(a, again.DueAt, again.Held)
+	case m.Parent != "":
+		d.wait(a, d.now.Add(waitParent), why)
+	case strings.HasSuffix(a.Reason, whyParent):
+		d.wait(a, d.now.Add(settleParent), strings.TrimSuffix(a.Reason, whyParent)+whySettling)
+	default:
+		d.send(a)
+	}
+}
+
+func (d *dispatcher) inMaintenance(a alert.Alert, w ActiveWindow) {
+	why := heldWindow + w.Name
+	if a.Notice.Type == alert.NoticeChanged {
+		d.suppress(a, why)
+		return
+	}
+	until := w.To
+	if !until.After(d.now) {
+		until = d.now.Add(waitParent)
+	}
+	d.wait(a, until, fmt.Sprintf("%s until %s", why, until.UTC().Format(time.RFC3339)))
+}
+
+// stillSo reports whether what a notice says holds of the monitor now. What
+// happened once stays so.
+func stillSo(n alert.Notice, s State) bool {
+	if !s.PausedAt.IsZero() {
+		return n.Type == alert.NoticeChanged || n.Type == alert.NoticeCertificate
+	}
+	switch n.Type {
+	case alert.NoticeDown, alert.NoticeReminder:
+		return s.Status() == StatusDown && s.Incident == n.Incident
+	case alert.NoticeDegraded:
+		return s.Degraded || slices.Contains(s.Told, alert.NoticeDegraded) // one good check does not end it
+	case alert.NoticeSlow:
+		return s.Slow
+	case alert.NoticeFlapping:
+		return s.Flapping
+	case alert.NoticeStale:
+		return s.Stale
+	}
+	return true
+}
+
+func overReason(s State) string {
+	if !s.PausedAt.IsZero() {
+		return whyPaused
+	}
+	return whyOver
+}
+
+// toldByOther reports that another pending alert tells the same: for a down an
+// earlier one of its incident, for a reminder the down itself, or a later one
+// that is due as well.
+func (d *dispatcher) toldByOther(a alert.Alert) bool {
+	return slices.ContainsFunc(d.alerts, func(b alert.Alert) bool {
+		if b.ID == a.ID || b.Notice.Monitor != a.Notice.Monitor || b.Notice.Incident != a.Notice.Incident || d.suppressed(b) {
+			return false
+		}
+		switch a.Notice.Type {
+		case alert.NoticeDown:
+			return b.Notice.Type == alert.NoticeDown && b.ID < a.ID
+		case alert.NoticeReminder:
+			return b.Notice.Type == alert.NoticeDown || b.Notice.Type == alert.NoticeReminder && b.ID > a.ID && !b.DueAt.After(d.now)
+		}
+		return false
+	})
+}
+
+func (d *dispatcher) suppressed(a alert.Alert) bool {
+	answer, is := d.decided[a.ID]
+	return is && !answer.Send && answer.Until.IsZero()
+}

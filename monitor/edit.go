@@ -1,0 +1,175 @@
+package monitor
+
+import (
+	"reflect"
+	"time"
+
+	"github.com/belfry-run/belfry/core"
+)
+
+// Enroll is the first state of a new monitor: nothing is known, and a heartbeat
+// is not awaited until it was called once.
+func Enroll(m Monitor, env JudgeContext, now time.Time) Judgement {
+	h := hear(m, State{}, env, now)
+	h.s.Since, h.s.Floor = h.now, h.now
+	h.line.hold(h.now, SpanUnknown, "")
+	h.maintain()
+	return h.done()
+}
+
+// PauseMonitor stops a monitor until a time, or until it is resumed when until
+// is zero. What was wrong is over as far as anybody is concerned. Paused again,
+// it takes the new end and reason.
+func PauseMonitor(m Monitor, s State, until time.Time, by, reason string, now time.Time) Judgement {
+	h := hear(m, s, JudgeContext{}, now)
+	if h.s.PausedAt.IsZero() {
+		h.pause()
+	}
+	h.s.PausedUntil, h.s.PausedBy, h.s.PausedReason = core.Micro(until), by, reason
+	return h.done()
+}
+
+func (h *hearing) pause() {
+	s := &h.s
+	if s.Maintenance != "" {
+		h.leaveMaintenance()
+	}
+	h.unseen()
+	h.closeIncident(h.now, "paused")
+	h.line.cover(h.now, SpanPaused)
+	s.PausedAt, s.Since = h.now, h.now
+	s.Told, s.ToldIncident = nil, 0
+	s.GapAt, s.SeenUntil = time.Time{}, time.Time{}
+}
+
+// unseen notes that nothing was seen any more when something else begins.
+func (h *hearing) unseen() {
+	if s := &h.s; !s.SeenUntil.IsZero() && h.now.After(s.SeenUntil) {
+		h.line.gap(s.GapAt, h.now)
+	}
+}
+
+// ResumeMonitor ends a pause. The verdict is made anew, so that nobody is told
+// of a target that is up, and somebody of one that is down.
+func ResumeMonitor(m Monitor, s State, env JudgeContext, now time.Time) Judgement {
+	h := hear(m, s, env, now)
+	if !h.s.PausedAt.IsZero() {
+		end := h.now
+		if until := h.s.PausedUntil; !until.IsZero() && until.Before(end) {
+			end = until
+		}
+		h.resume(end)
+	}
+	h.lapse()
+	return h.done()
+}
+
+func (h *hearing) resume(at time.Time) {
+	s := &h.s
+	at = core.Later(at, s.PausedAt)
+	s.PausedAt, s.PausedUntil, s.PausedBy, s.PausedReason = time.Time{}, time.Time{}, "", ""
+	h.line.cover(at, "")
+	h.anew(at)
+	if h.m.Heartbeat != nil && !s.LastAt.IsZero() {
+		s.ExpectAt = h.turn(at)
+	}
+	h.edge = true
+}
+
+// anew forgets what is held of the target. What was seen before at does not
+// count any more.
+func (h *hearing) anew(at time.Time) {
+	s := &h.s
+	h.line.hold(at, SpanUnknown, "")
+	s.Verdict, s.Floor = VerdictNew, at
+	if s.PausedAt.IsZero() {
+		s.Since = at
+	}
+	s.Failures, s.Passes, s.Errors = 0, 0, 0
+	s.FirstFailAt, s.FirstPassAt, s.FirstCode, s.FirstText, s.OutageAt = time.Time{}, time.Time{}, "", "", time.Time{}
+	s.Degraded, s.DegradedRun, s.Flapping, s.Stale, s.Slow, s.SlowRun = false, 0, false, false, false, 0
+	s.Recent, s.Turns, s.Told, s.ToldIncident = Recent{}, Recent{}, nil, 0
+	s.GapAt, s.SeenUntil = time.Time{}, time.Time{}
+	s.StartedAt, s.RunID = time.Time{}, ""
+}
+
+// EditMonitor decides what an edit changes. One that points the monitor at
+// something else begins anew; any other keeps what is known, and new thresholds
+// hold from the next check on.
+func EditMonitor(m, before Monitor, s State, env JudgeContext, now time.Time) Judgement {
+	h := hear(m, s, env, now)
+	switch {
+	case m.Kind() != before.Kind(), !reflect.DeepEqual(m.target(), before.target()):
+		h.retarget()
+	case !reflect.DeepEqual(m.times(), before.times()):
+		h.retime()
+	}
+	if m.Slow.Off {
+		h.s.Slow, h.s.SlowRun = false, 0
+	}
+	if m.Flap.Off {
+		h.s.Flapping = false
+	}
+	h.lapse()
+	h.edge = true
+	return h.done()
+}
+
+func (h *hearing) retarget() {
+	s := &h.s
+	h.unseen()
+	h.closeIncident(h.now, "edited")
+	h.anew(h.now)
+	s.LastAt, s.LastOutcome, s.LastCode, s.LastMessage, s.LastLatency = time.Time{}, "", "", "", 0
+	s.LastSeenAt, s.LastGoodAt = time.Time{}, time.Time{}
+	s.CertEnd, s.CertWarned, s.CertsWarned = time.Time{}, time.Time{}, nil
+	s.Typical, s.ExpectAt = Baseline{}, time.Time{}
+	s.BaselineHash = ""
+	h.rebase("", "")
+}
+
+// retime keeps what was promised under the old times, where it is longer: the
+// first check of the new ones may come later than the old ones said.
+func (h *hearing) retime() {
+	s := &h.s
+	switch {
+	case h.m.Heartbeat != nil && !s.ExpectAt.IsZero():
+		s.ExpectAt = h.turn(h.now)
+	case !s.SeenUntil.IsZero() && !h.now.After(s.SeenUntil):
+		gapAt, until := h.reach(h.now)
+		s.GapAt, s.SeenUntil = core.Later(s.GapAt, gapAt), core.Later(s.SeenUntil, until)
+	}
+}
+
+// times is what an edit must leave alone for the cadence to stay.
+func (m Monitor) times() any {
+	return []any{m.Every, m.Rules, m.Zone, m.Within, m.Blackout}
+}
+
+// target is what the monitor looks at, apart from how.
+func (m Monitor) target() []any {
+	c := m.Check
+	switch {
+	case m.Heartbeat != nil:
+		return nil
+	case c.HTTP != nil:
+		return []any{c.HTTP.URL}
+	case c.Page != nil:
+		return []any{c.Page.URL}
+	case c.TCP != nil:
+		return []any{c.TCP.Address}
+	case c.DNS != nil:
+		return []any{c.DNS.Name, c.DNS.Type, c.DNS.Server}
+	case c.TLS != nil:
+		return []any{c.TLS.Address, c.TLS.ServerName}
+	case c.Ping != nil:
+		return []any{c.Ping.Host}
+	case c.GRPC != nil:
+		return []any{c.GRPC.Address, c.GRPC.Service}
+	case c.WebSocket != nil:
+		return []any{c.WebSocket.URL}
+	case c.Command != nil:
+		return []any{c.Command.Argv, c.Command.Shell}
+	}
+	return nil
+}

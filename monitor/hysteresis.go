@@ -1,0 +1,221 @@
+package monitor
+
+import (
+	"fmt"
+	"net/url"
+	"path"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/belfry-run/belfry/alert"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/task"
+)
+
+// tell compares what is wrong with what people were told is wrong, and tells
+// the difference. So each notice has its counterpart, and what was kept from
+// people during maintenance or while the target flapped is told afterwards if
+// it is still so.
+func (h *hearing) tell() {
+	s := &h.s
+	h.pair(alert.NoticeStale, alert.NoticeFresh, s.Stale, !s.Stale)
+	h.pair(alert.NoticeFlapping, alert.NoticeSteady, s.Flapping, !s.Flapping)
+	if !s.Flapping {
+		// A target that passes again is not told as down because it was
+		// before: it is told if it fails once more.
+		isDown := s.Verdict == VerdictDown && s.LastOutcome == task.CheckFail
+		h.pair(alert.NoticeDown, alert.NoticeUp, isDown, s.Verdict == VerdictUp || s.Verdict == VerdictConfirming)
+		h.pair(alert.NoticeDegraded, alert.NoticeRecovered, s.DegradedRun >= 2, s.DegradedRun <= -2)
+	}
+	h.pair(alert.NoticeSlow, alert.NoticeNormal, s.Slow, !s.Slow)
+}
+
+// pair tells that something is wrong, if it is and nobody knows, or that it is
+// over, if it is and somebody does.
+func (h *hearing) pair(wrong, over alert.NoticeType, is, isOver bool) {
+	s := &h.s
+	told := slices.Contains(s.Told, wrong)
+	switch {
+	case is && !told && !h.quiet():
+		s.Told = append(s.Told, wrong)
+		h.j.Notices = append(h.j.Notices, h.notice(wrong))
+	case isOver && told:
+		s.Told = slices.DeleteFunc(s.Told, func(t alert.NoticeType) bool { return t == wrong })
+		if !h.m.Muted {
+			h.j.Notices = append(h.j.Notices, h.notice(over))
+		}
+		if wrong == alert.NoticeDown {
+			s.ToldIncident = 0
+		}
+	}
+}
+
+// quiet is whether nobody is to be told that something is wrong. That something
+// is over is told to those who know of it, maintenance or not.
+func (h *hearing) quiet() bool {
+	return h.m.Muted || h.s.Maintenance != "" || h.env.DependsDown != ""
+}
+
+// certsKept bounds the ends of certificates that are remembered as told: as
+// many servers behind one name may have certificates of their own.
+const certsKept = 4
+
+// certificate tells once of each certificate that ends soon.
+func (h *hearing) certificate(o Observation) {
+	s := &h.s
+	if o.CertEnd.IsZero() {
+		return
+	}
+	s.CertEnd = core.Micro(o.CertEnd)
+	days := task.DefaultWarnDays
+	if h.m.Check.TLS != nil && h.m.Check.TLS.WarnDays != 0 {
+		days = h.m.Check.TLS.WarnDays
+	}
+	told := s.CertEnd.Equal(s.CertWarned) || slices.ContainsFunc(s.CertsWarned, s.CertEnd.Equal)
+	if days < 0 || told || h.quiet() || s.CertEnd.Sub(h.now) > time.Duration(days)*24*time.Hour {
+		return
+	}
+	if !s.CertWarned.IsZero() {
+		s.CertsWarned = append(s.CertsWarned, s.CertWarned)
+		s.CertsWarned = s.CertsWarned[max(0, len(s.CertsWarned)-certsKept+1):]
+	}
+	s.CertWarned = s.CertEnd
+	h.j.Notices = append(h.j.Notices, h.notice(alert.NoticeCertificate))
+}
+
+// notice is what people are told. Begin and length of an outage are facts of
+// the notice, and written out when it is sent, which may be later.
+func (h *hearing) notice(t alert.NoticeType) alert.Notice {
+	s := &h.s
+	n := alert.Notice{
+		Type: t, At: h.now, Namespace: h.m.Namespace, Monitor: h.m.Name, Tags: slices.Clone(h.m.Tags),
+		Incident: s.Incident, Code: s.LastCode, Target: h.m.toldTarget(), About: about(h.m.Description),
+	}
+	var text []string
+	say := func(format string, args ...any) { text = append(text, fmt.Sprintf(format, args...)) }
+	switch t {
+	case alert.NoticeDown:
+		n.At, n.Since, n.Code, n.Title = s.Since, s.Since, s.FirstCode, "is down"
+		say("%s", cause(s.FirstCode, s.FirstText))
+		if s.LastMessage != "" && s.LastMessage != s.FirstText {
+			say("Last: %s", cause(s.LastCode, s.LastMessage))
+		}
+		say("%s in a row failed.", core.Plural(s.Failures, "check"))
+		if !s.LastGoodAt.IsZero() {
+			say("Last good: %s.", core.Stamp(s.LastGoodAt))
+		}
+	case alert.NoticeUp:
+		n.At, n.Since, n.Lasted, n.Title = s.Since, s.OutageAt, core.Duration(s.Since.Sub(s.OutageAt)), "is up again"
+		n.Incident, n.Code = s.ToldIncident, ""
+		say("It was: %s", cause(s.FirstCode, s.FirstText))
+	case alert.NoticeDegraded:
+		n.Title = "is degraded"
+		say("%s", cause(s.LastCode, s.LastMessage))
+	case alert.NoticeRecovered:
+		n.Title = "is not degraded any more"
+	case alert.NoticeSlow:
+		n.Title = "is slow"
+		say("The last check took %s. It takes %s on average.", core.Brief(s.LastLatency.D()), core.Brief(time.Duration(s.Typical.Mean*float64(time.Microsecond))))
+	case alert.NoticeNormal:
+		n.Title = "is not slow any more"
+		say("The last check took %s.", core.Brief(s.LastLatency.D()))
+	case alert.NoticeFlapping:
+		n.Title = "changes too often"
+		if turns := s.Turns.Among(flapChecks); turns >= flapTurns {
+			say("It went down or came up %d times in the last %d checks.", turns, min(s.Turns.Count, flapChecks))
+		} else {
+			say("The last %d checks changed between good and failed at %.0f%% of the chances.", s.Recent.Count, s.Recent.Changes())
+		}
+		say("It is %s now. Single changes are not told until it is steady.", s.Status())
+	case alert.NoticeSteady:
+		n.Title = "is steady again"
+		say("It is %s since %s.", s.Status(), core.Stamp(s.Since))
+	case alert.NoticeStale:
+		n.Title = "cannot be checked"
+		say("%s in a row could not be made: %s", core.Plural(s.Errors, "check"), cause(s.LastCode, s.LastMessage))
+		if !s.LastSeenAt.IsZero() {
+			say("Last known: %s, at %s.", s.Status(), core.Stamp(s.LastSeenAt))
+		}
+	case alert.NoticeFresh:
+		n.Title = "can be checked again"
+		say("It is %s.", s.Status())
+	case alert.NoticeChanged:
+		n.Title = "has changed"
+		n.Code = ""
+	case alert.NoticeCertificate:
+		n.Title = fmt.Sprintf("has a certificate that ends on %s", s.CertEnd.Format(time.DateOnly))
+		if left := s.CertEnd.Sub(h.now); left > 0 {
+			say("It ends in %s, at %s.", core.Plural(int(left/(24*time.Hour)), "day"), core.Stamp(s.CertEnd))
+		} else {
+			say("It ended at %s.", core.Stamp(s.CertEnd))
+		}
+	}
+	n.Title = h.m.Name + " " + n.Title
+	n.Text = strings.Join(text, "\n")
+	return n
+}
+
+// toldTarget is what a monitor looks at, for people who may not see the monitor:
+// an address without user, query and fragment, and of a command its name alone.
+func (m Monitor) toldTarget() string {
+	c := m.Check
+	switch {
+	case c.HTTP != nil:
+		return toldURL(c.HTTP.URL)
+	case c.Page != nil:
+		return toldURL(c.Page.URL)
+	case c.TCP != nil:
+		return c.TCP.Address
+	case c.DNS != nil:
+		return c.DNS.Type + " of " + c.DNS.Name
+	case c.TLS != nil:
+		return c.TLS.Address
+	case c.Ping != nil:
+		return c.Ping.Host
+	case c.GRPC != nil:
+		return strings.TrimSuffix(c.GRPC.Address+" "+c.GRPC.Service, " ")
+	case c.WebSocket != nil:
+		return toldURL(c.WebSocket.URL)
+	case c.Command != nil && len(c.Command.Argv) > 0:
+		return path.Base(c.Command.Argv[0])
+	}
+	return ""
+}
+
+func toldURL(address string) string {
+	u, err := url.Parse(address)
+	if err != nil {
+		return ""
+	}
+	return (&url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path, RawPath: u.RawPath}).String()
+}
+
+// aboutMost bounds what a notice repeats of a description, in runes.
+const aboutMost = 200
+
+func about(description string) string {
+	text := strings.Join(strings.Fields(description), " ")
+	if r := []rune(text); len(r) > aboutMost {
+		return string(r[:aboutMost]) + "…"
+	}
+	return text
+}
+
+// causeMost bounds what a notice repeats of an answer, in runes.
+const causeMost = 300
+
+// cause is a code and its message in one line.
+func cause(code task.CheckCode, message string) string {
+	message = strings.Join(strings.Fields(message), " ")
+	if r := []rune(message); len(r) > causeMost {
+		message = string(r[:causeMost]) + "…"
+	}
+	switch {
+	case message == "":
+		return core.Or(string(code), "unknown")
+	case code == "":
+		return message
+	}
+	return string(code) + ": " + message
+}

@@ -1,0 +1,71 @@
+package monitor
+
+import (
+	"flag"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/belfry-run/belfry/core"
+)
+
+// The tables of this package write decisions as text. A time of Monday,
+// 2 March 2026 is its time of day, one of another day of that March has the
+// day before a T, and any other is written out:
+//
+//	10:00   10:00:05   05T10:00   2099-01-01T00:00
+
+// at reads a time of the tables.
+func at(text string) time.Time {
+	day, clock, ok := strings.Cut(text, "T")
+	switch {
+	case !ok:
+		day, clock = "2026-03-02", text
+	case len(day) == 2:
+		day = "2026-03-" + day
+	}
+	for _, layout := range []string{"15:04", "15:04:05"} {
+		if t, err := time.Parse("2006-01-02 "+layout, day+" "+clock); err == nil {
+			return t
+		}
+	}
+	panic("not a time: " + text)
+}
+
+// in writes what at reads.
+func in(t time.Time) string {
+	if t.IsZero() {
+		return "never"
+	}
+	t = t.UTC()
+	layout := "15:04"
+	if t.Second() != 0 || t.Nanosecond() != 0 {
+		layout = "15:04:05.999999"
+	}
+	switch {
+	case t.Format(time.DateOnly) == "2026-03-02":
+		return t.Format(layout)
+	case t.Format("2006-01") == "2026-03":
+		return t.Format("02T" + layout)
+	}
+	return t.Format("2006-01-02T" + layout)
+}
+
+func span(text string) core.Duration {
+	d, err := core.ParseDuration(text)
+	if err != nil {
+		panic(err)
+	}
+	return d
+}
+
+// TestMain asks the properties of this package more often than rapid does by
+// itself, because a question costs next to nothing here.
+func TestMain(m *testing.M) {
+	flag.Parse()
+	if checks := flag.Lookup("rapid.checks"); checks.Value.String() == checks.DefValue {
+		_ = flag.Set("rapid.checks", "2000")
+	}
+	os.Exit(m.Run())
+}

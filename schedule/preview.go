@@ -1,0 +1,124 @@
+package schedule
+
+import (
+	"time"
+
+	"github.com/belfry-run/belfry/core"
+)
+
+// LookQuery asks what a schedule will do: a saved one by its name, a draft
+// that is not saved, or both to compare them before an edit.
+type LookQuery struct {
+	Namespace string    `json:"namespace,omitempty"`
+	Name      string    `json:"name,omitempty" doc:"A saved schedule"`
+	Draft     *Schedule `json:"draft,omitempty" doc:"A schedule that is not saved; beside a name: the edit to compare with"`
+	From      time.Time `json:"from,omitzero" doc:"From this time on; default: after now"`
+	N         int       `json:"n,omitempty" doc:"How many nominal times; default: 10; at most 1000"`
+	RunsOnly  bool      `json:"runs_only,omitempty" doc:"List only times that run, and leave out those that calendars or max_runs skip"`
+	At        time.Time `json:"at,omitzero" doc:"An instant to explain: is it one of its times, and why or why not"`
+}
+
+// MaxLook bounds the nominal times of one look.
+const MaxLook = 1000
+
+// Bound is how many nominal times to list.
+func (q LookQuery) Bound() int { return min(max(core.Or(q.N, 10), 1), MaxLook) }
+
+// Validate says what is wrong with a query.
+func (q LookQuery) Validate() error {
+	var p core.Problems
+	if q.Name == "" && q.Draft == nil {
+		p.Add("name", "", "neither a name nor a draft is given", "name a saved schedule, or give a draft with rules")
+	}
+	if q.N < 0 || q.N > MaxLook {
+		p.Addf("n", q.N, "is outside 1 to %d", MaxLook)
+	}
+	return p.Err("look")
+}
+
+// Look is the answer to a [LookQuery].
+type Look struct {
+	Schedule Schedule `json:"schedule"`
+	Explain  []string `json:"explain" doc:"When it runs, in plain sentences"`
+	Coming   []Coming `json:"coming"`
+	Is       *bool    `json:"is,omitempty" doc:"Whether the asked instant is one of its times"`
+	Why      []string `json:"why,omitempty" doc:"Why it is, or is not"`
+	Diff     []Shift  `json:"diff,omitempty" doc:"What an edit changes in the next times"`
+	Zones    string   `json:"zones" doc:"Version of the time zone data in use"`
+}
+
+// Look answers a query about s; before is the saved version that an edit is
+// compared with, if there is one.
+func (s Schedule) Look(plan Plan, before *Schedule, beforePlan Plan, q LookQuery, now time.Time, zones string) Look {
+	from := now
+	if !q.From.IsZero() {
+		from = q.From.Add(-time.Microsecond) // which is one of its times, if it is one
+	}
+	l := Look{Schedule: s, Explain: s.Explain(plan), Coming: s.Coming(plan, from, q.Bound()), Zones: zones}
+	if q.RunsOnly {
+		l.Coming = s.ComingRuns(plan, from, q.Bound())
+	}
+	if l.Coming == nil {
+		l.Coming = []Coming{}
+	}
+	if !q.At.IsZero() {
+		is, why := s.WhyAt(plan, q.At)
+		l.Is, l.Why = &is, why
+	}
+	if before != nil {
+		l.Diff = DiffTimes(*before, beforePlan, s, plan, from, q.Bound())
+	}
+	return l
+}
+
+// Ahead asks what all schedules of a namespace will do within a span.
+type Ahead struct {
+	Namespace string        // * for all
+	From      time.Time     // the begin, which is of the span; default: now, which is not
+	Within    time.Duration // default: 24h; at most 31 days
+	Limit     int           // most entries; default: 200; at most 10,000
+
+	// Of a forecast:
+	Zone   string // whose hours to count in; default: UTC
+	ByHour bool   // leave out minutes, but for the busiest
+	Checks bool   // count checks of monitors too
+}
+
+// Limits of looking ahead.
+const (
+	MaxAhead     = 31 * 24 * time.Hour
+	MaxAheadRows = 10_000
+)
+
+// WithDefaults fills what was left out.
+func (a Ahead) WithDefaults(now time.Time) Ahead {
+	a.Namespace = core.Or(a.Namespace, core.DefaultNamespace)
+	if a.From.IsZero() {
+		a.From = now
+	}
+	a.Within = core.Or(a.Within, 24*time.Hour)
+	a.Limit = core.Or(a.Limit, 200)
+	return a
+}
+
+// Span is the time that is asked about, for what looks for times after one and
+// up to another: the next span of the same length has none of its times.
+func (a Ahead) Span(now time.Time) Ahead {
+	given := !a.From.IsZero()
+	if a = a.WithDefaults(now); given {
+		a.From = a.From.Add(-time.Microsecond)
+	}
+	return a
+}
+
+// Validate says what is wrong with the question.
+func (a Ahead) Validate() error {
+	var p core.Problems
+	if a.Within <= 0 || a.Within > MaxAhead {
+		p.Addf("within", core.Duration(a.Within), "is outside 0s to %s", core.Duration(MaxAhead))
+	}
+	if a.Limit < 1 || a.Limit > MaxAheadRows {
+		p.Addf("limit", a.Limit, "is outside 1 to %d", MaxAheadRows)
+	}
+	return p.Err("look ahead")
+}

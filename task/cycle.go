@@ -1,0 +1,130 @@
+package task
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/belfry-run/belfry/core"
+)
+
+// Cycle is a list of tasks that run strictly one after another. When the cycle
+// runs is a matter of its schedules; which of its members are due then is told
+// by when each of them last succeeded.
+type Cycle struct {
+	Members []Member      `json:"members" doc:"In the order in which they run; at most 500"`
+	Stagger core.Duration `json:"stagger,omitempty" doc:"Longest pause before a member, the first excepted; how long is spread evenly; default: none; at most 1h"`
+}
+
+// Member is a task in a cycle. It may be in other cycles too, and is never run
+// by two of them at the same time, nor twice within its interval.
+type Member struct {
+	Task        string          `json:"task" doc:"Name of the task, in the namespace of the cycle"`
+	Every       core.Duration   `json:"every,omitempty" doc:"Least time between two runs that succeeded, from start to start; default: it is due each time"`
+	Timeout     core.Duration   `json:"timeout,omitempty" doc:"Instead of the task's own"`
+	MaxAttempts int             `json:"max_attempts,omitempty" doc:"Instead of the task's own"`
+	OnFailure   OnFailure       `json:"on_failure,omitempty" enum:"continue,stop" doc:"What becomes of the members behind it when it fails; default: continue"`
+	Input       json.RawMessage `json:"input,omitempty" doc:"Instead of the task's own"`
+}
+
+// OnFailure is what becomes of a cycle when a member fails.
+type OnFailure string
+
+// A cycle that stops leaves out the members that are left.
+const (
+	FailureContinue OnFailure = "continue"
+	FailureStop     OnFailure = "stop"
+)
+
+const MaxMembers = 500
+
+const MaxStagger = core.Duration(time.Hour)
+
+func (c Cycle) WithDefaults() Cycle {
+	c.Members = slices.Clone(c.Members)
+	for i := range c.Members {
+		c.Members[i].OnFailure = core.Or(c.Members[i].OnFailure, FailureContinue)
+	}
+	return c
+}
+
+func (c Cycle) validate() error {
+	var p core.Problems
+	if len(c.Members) == 0 || len(c.Members) > MaxMembers {
+		p.Addf("members", len(c.Members), "has not between 1 and %d entries", MaxMembers)
+	}
+	if c.Stagger < 0 || c.Stagger > MaxStagger {
+		p.Addf("stagger", c.Stagger, "is outside 0s to %s", MaxStagger)
+	}
+	seen := map[string]bool{}
+	for i, m := range c.Members {
+		path := fmt.Sprintf("members[%d]", i)
+		core.CheckName(&p, path+".task", m.Task)
+		if seen[m.Task] {
+			p.Add(path+".task", m.Task, "is in the list twice", "")
+		}
+		seen[m.Task] = true
+		if m.Every < 0 || m.Every > MaxEvery {
+			p.Addf(path+".every", m.Every, "is outside 0s to %s", MaxEvery)
+		}
+		if m.Timeout != 0 && (m.Timeout < MinTimeout || m.Timeout > MaxTimeout) {
+			p.Addf(path+".timeout", m.Timeout, "is outside %s to %s", MinTimeout, MaxTimeout)
+		}
+		if m.MaxAttempts < 0 || m.MaxAttempts > 100 {
+			p.Addf(path+".max_attempts", m.MaxAttempts, "is outside 1 to 100")
+		}
+		if m.OnFailure != FailureContinue && m.OnFailure != FailureStop {
+			p.Add(path+".on_failure", string(m.OnFailure), "is not a choice", "one of continue, stop")
+		}
+		core.CheckInput(&p, path+".input", m.Input)
+	}
+	return p.Err("cycle")
+}
+
+// MemberTiming is when a member last succeeded, in whatever cycle. It is kept
+// for ever, and written in the transaction that settles a success and nowhere
+// else.
+type MemberTiming struct {
+	Task        string    `json:"task"`
+	StartedAt   time.Time `json:"started_at,omitzero" doc:"Start of the last run that succeeded; its interval counts from here"`
+	CycleAt     time.Time `json:"cycle_at,omitzero" doc:"Time of the cycle in which that was"`
+	SucceededAt time.Time `json:"succeeded_at,omitzero"`
+	ResetAt     time.Time `json:"reset_at,omitzero" doc:"When an earlier success was last forgotten, by a reset of its timing"`
+	RunningJob  int64     `json:"running_job,omitempty" doc:"The job that runs it now, of whatever cycle"`
+}
+
+// Slack is how much less than its interval may lie between two starts of a
+// member: a tenth of it, at most five minutes. Members start some moments after
+// their cycle, and not always as many: without it, an hourly member of an
+// hourly cycle would run every other hour. From cycle to cycle there is none.
+func (m Member) Slack() core.Duration { return min(m.Every/10, core.Duration(5*time.Minute)) }
+
+// DueAt is when the member is due, as far as its interval goes. Zero: now.
+func (m Member) DueAt(t MemberTiming) time.Time {
+	if m.Every <= 0 || t.StartedAt.IsZero() {
+		return time.Time{}
+	}
+	at := t.StartedAt.Add((m.Every - m.Slack()).D())
+	if !t.CycleAt.IsZero() {
+		at = core.Later(at, t.CycleAt.Add(m.Every.D()))
+	}
+	return at
+}
+
+// Due says whether the member is due now, in a cycle whose time is at, and why:
+// its interval must have passed since the cycle in which it last succeeded,
+// and, but for the slack, since it started then.
+func (m Member) Due(t MemberTiming, at, now time.Time) (due bool, why string) {
+	switch {
+	case t.StartedAt.IsZero() && !t.ResetAt.IsZero():
+		return true, fmt.Sprintf("its timing was reset at %s, and it has not succeeded since", core.Stamp(t.ResetAt))
+	case t.StartedAt.IsZero():
+		return true, "it has never succeeded"
+	case m.Every <= 0:
+		return true, "it has no interval"
+	case now.Before(t.StartedAt.Add((m.Every - m.Slack()).D())) || !t.CycleAt.IsZero() && at.Before(t.CycleAt.Add(m.Every.D())):
+		return false, fmt.Sprintf("it last succeeded in a run of %s, and is due again at %s", core.Stamp(t.StartedAt), core.Stamp(m.DueAt(t)))
+	}
+	return true, fmt.Sprintf("it last succeeded in a run of %s, at least %s ago", core.Stamp(t.StartedAt), m.Every)
+}

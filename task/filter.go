@@ -1,0 +1,14 @@
+package task
+
+import (
+	"github.com/belfry-run/belfry/core"
+)
+
+// Filter selects tasks, by name.
+type Filter struct {
+	core.Paging
+	Namespace string // * for all
+	Kind      Kind
+	Tag       string
+	Part      string // of the name, whatever its case
+}

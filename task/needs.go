@@ -1,0 +1,159 @@
+package task
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/belfry-run/belfry/core"
+)
+
+// Needs is what a worker must have to run a task. The zero value needs nothing.
+type Needs struct {
+	Labels map[string]string `json:"labels,omitempty" doc:"Labels a worker must have with just these values, such as gpu: true; at most 16"`
+}
+
+// Has is what a worker's machine offers.
+type Has struct {
+	Labels    map[string]string `json:"labels,omitempty" doc:"Set by its operator, such as gpu: true; at most 64"`
+	OS        string            `json:"os,omitempty" doc:"In Go's words, such as linux"`
+	Arch      string            `json:"arch,omitempty" doc:"In Go's words, such as amd64"`
+	Isolation Isolation         `json:"isolation,omitempty" doc:"Strongest isolation that works there; empty: it runs no programs"`
+	Network   bool              `json:"network,omitempty" doc:"Programs that ask for the network get it there"`
+	Memory    int64             `json:"memory,omitempty" doc:"Bytes of memory for programs: the limits of those that run there at once stay within it in sum; absent: not bounded"`
+	CPU       float64           `json:"cpu,omitempty" doc:"Processors for programs: one whose limit is higher does not run there; absent: not bounded"`
+	Limits    []string          `json:"limits,omitempty" doc:"Limits of programs that hold there for all processes of a run together: of memory, pids and cpu. The others are not held, or for each process alone"`
+}
+
+// Limits of labels.
+const (
+	MaxNeeds  = 16
+	MaxLabels = 64
+)
+
+func (n Needs) validate() error {
+	var p core.Problems
+	CheckLabels(&p, n.Labels, MaxNeeds)
+	return p.Err("needs")
+}
+
+func (h Has) Validate() error {
+	var p core.Problems
+	CheckLabels(&p, h.Labels, MaxLabels)
+	if h.Memory < 0 {
+		p.Addf("memory", h.Memory, "is below 0")
+	}
+	if !(h.CPU >= 0) { // so that NaN is refused
+		p.Addf("cpu", h.CPU, "is below 0")
+	}
+	if h.Isolation != "" && !slices.Contains(Isolations, h.Isolation) {
+		p.Add("isolation", string(h.Isolation), "is not an isolation", fmt.Sprint("one of ", Isolations))
+	}
+	return p.Err("has")
+}
+
+// ValidLabels says what is wrong with the labels of a worker, or nil.
+func ValidLabels(labels map[string]string) error {
+	var p core.Problems
+	CheckLabels(&p, labels, MaxLabels)
+	return p.Err("labels")
+}
+
+func CheckLabels(p *core.Problems, labels map[string]string, most int) {
+	if len(labels) > most {
+		p.Addf("labels", len(labels), "has more than %d entries", most)
+	}
+	for name, value := range labels {
+		if !core.NameRule.MatchString(name) {
+			p.Add("labels", name, "is not the name of a label", core.NameHint)
+		}
+		if value != "" && !core.NameRule.MatchString(value) {
+			p.Add("labels."+name, value, "is not the value of a label", core.NameHint)
+		}
+	}
+}
+
+// Demand is all that a task needs of a worker: what it says, and what follows
+// from its kind. It is the same text for tasks that need the same, and empty
+// for one that any worker with its kind can run.
+func (t Task) Demand() Demand {
+	d := Demand{Labels: t.Needs.Labels}
+	if g := t.Program; g != nil {
+		d.Arch, d.Isolation, d.Network = g.Arch, g.MinIsolation, g.Network
+		d.Memory, d.CPU = g.Limits.Memory, g.Limits.CPU
+	}
+	return d
+}
+
+// Demand is what is asked of a worker.
+type Demand struct {
+	Labels    map[string]string `json:"labels,omitempty"`
+	Arch      string            `json:"arch,omitempty"`
+	Isolation Isolation         `json:"isolation,omitempty"`
+	Network   bool              `json:"network,omitempty"`
+	Memory    int64             `json:"memory,omitempty"`
+	CPU       float64           `json:"cpu,omitempty"`
+}
+
+// Unmet says what a worker lacks, in words for a person; empty when it lacks
+// nothing.
+func (d Demand) Unmet(h Has) []string {
+	var lacks []string
+	for _, name := range slices.Sorted(maps.Keys(d.Labels)) {
+		want := d.Labels[name]
+		switch have, is := h.Labels[name]; {
+		case !is:
+			lacks = append(lacks, "label "+name+"="+want)
+		case have != want:
+			lacks = append(lacks, fmt.Sprintf("label %s=%s (it has %s)", name, want, have))
+		}
+	}
+	if d.Arch != "" && d.Arch != h.Arch {
+		lacks = append(lacks, fmt.Sprintf("a machine of %s (it is %s)", d.Arch, core.Or(h.Arch, "unknown")))
+	}
+	if d.Isolation != "" && (h.Isolation == "" || !h.Isolation.AtLeast(d.Isolation)) {
+		lacks = append(lacks, fmt.Sprintf("isolation %s (it has %s)", d.Isolation, core.Or(h.Isolation, "no sandbox")))
+	}
+	if d.Network && !h.Network {
+		lacks = append(lacks, "a network for programs, which its operator has to allow")
+	}
+	if h.Memory > 0 && d.Memory > h.Memory {
+		lacks = append(lacks, fmt.Sprintf("memory of %s for a program (it offers %s)", core.SizeText(d.Memory), core.SizeText(h.Memory)))
+	}
+	if h.CPU > 0 && d.CPU > h.CPU {
+		lacks = append(lacks, fmt.Sprintf("%v processors for a program (it offers %v)", d.CPU, h.CPU))
+	}
+	return lacks
+}
+
+// Meets reports whether a worker lacks nothing.
+func (d Demand) Meets(h Has) bool { return len(d.Unmet(h)) == 0 }
+
+// IsZero reports whether any worker will do.
+func (d Demand) IsZero() bool {
+	return len(d.Labels) == 0 && d.Arch == "" && d.Isolation == "" && !d.Network && d.Memory == 0 && d.CPU == 0
+}
+
+// String is the demand in one line, the same for the same demand.
+func (d Demand) String() string {
+	var parts []string
+	for _, name := range slices.Sorted(maps.Keys(d.Labels)) {
+		parts = append(parts, name+"="+d.Labels[name])
+	}
+	for _, p := range []struct{ name, value string }{{"arch", d.Arch}, {"isolation", string(d.Isolation)}} {
+		if p.value != "" {
+			parts = append(parts, p.name+":"+p.value)
+		}
+	}
+	if d.Network {
+		parts = append(parts, "network")
+	}
+	if d.Memory > 0 {
+		parts = append(parts, fmt.Sprintf("memory:%d", d.Memory))
+	}
+	if d.CPU > 0 {
+		parts = append(parts, fmt.Sprintf("cpu:%v", d.CPU))
+	}
+	return strings.Join(parts, " ")
+}

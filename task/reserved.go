@@ -1,0 +1,5 @@
+package task
+
+// CanaryTask is the name of the task of kind func that every worker of Belfry
+// handles. A job of it proves that its queue is alive from end to end.
+const CanaryTask = "belfry.canary"

@@ -1,0 +1,111 @@
+package task
+
+import (
+	"math"
+	"strconv"
+	"time"
+
+	"github.com/belfry-run/belfry/core"
+)
+
+// Retry is what happens after an attempt that did not succeed. The zero value
+// tries three times with an exponential backoff from 10 s.
+type Retry struct {
+	MaxAttempts int           `json:"max_attempts,omitempty" minimum:"0" maximum:"100" doc:"Tries in all, the first included; default: 3; 1 never retries"`
+	Backoff     Backoff       `json:"backoff,omitempty" enum:"exponential,linear,fixed" doc:"How the delay grows; default: exponential"`
+	Delay       core.Duration `json:"delay,omitempty" doc:"Delay before the first retry; default: 10s"`
+	MaxDelay    core.Duration `json:"max_delay,omitempty" doc:"Longest delay; default: 1h"`
+	Jitter      float64       `json:"jitter,omitempty" minimum:"-1" maximum:"1" doc:"Part of the delay that is spread at random, 0 to 1; default: 0.2; -1 for none"`
+	Infra       int           `json:"infra,omitempty" minimum:"-1" maximum:"100" doc:"Further tries after a fault of the machine: a lost worker, a download that broke; they do not count in max_attempts; default: 0 for most kinds, so that such faults count like others; 3 for programs; -1 for none"`
+	OnLost      OnLost        `json:"on_lost,omitempty" enum:"retry,fail" doc:"When the worker was lost and nobody knows how far it came; default: retry"`
+}
+
+// Backoff is how the delay grows from one retry to the next.
+type Backoff string
+
+// Delays before retry n (from 1): d·2ⁿ⁻¹, d·n, and d.
+const (
+	BackoffExponential Backoff = "exponential"
+	BackoffLinear      Backoff = "linear"
+	BackoffFixed       Backoff = "fixed"
+)
+
+// OnLost says whether a job may start again when its worker disappeared.
+type OnLost string
+
+// A job that must not start twice fails instead, and a person decides.
+const (
+	OnLostRetry OnLost = "retry"
+	OnLostFail  OnLost = "fail"
+)
+
+// MaxRetryDelay is the longest delay that may be asked for.
+const MaxRetryDelay = core.Duration(7 * 24 * time.Hour)
+
+func (r Retry) WithDefaults() Retry {
+	r.MaxAttempts = core.Or(r.MaxAttempts, 3)
+	r.Backoff = core.Or(r.Backoff, BackoffExponential)
+	r.Delay = core.Or(r.Delay, core.Duration(10*time.Second))
+	r.MaxDelay = core.Or(r.MaxDelay, core.Duration(time.Hour))
+	r.MaxDelay = max(r.MaxDelay, r.Delay)
+	r.Jitter = core.Or(r.Jitter, 0.2)
+	r.OnLost = core.Or(r.OnLost, OnLostRetry)
+	return r
+}
+
+func (r Retry) validate() error {
+	var p core.Problems
+	if r.MaxAttempts < 1 || r.MaxAttempts > 100 {
+		p.Addf("max_attempts", r.MaxAttempts, "is outside 1 to 100")
+	}
+	switch r.Backoff {
+	case BackoffExponential, BackoffLinear, BackoffFixed:
+	default:
+		p.Add("backoff", string(r.Backoff), "is not a backoff", "one of exponential, linear, fixed")
+	}
+	if r.Infra < -1 || r.Infra > 100 {
+		p.Addf("infra", r.Infra, "is outside -1 to 100")
+	}
+	if r.Delay < 0 || r.Delay > MaxRetryDelay {
+		p.Addf("delay", r.Delay, "is outside 0s to %s", MaxRetryDelay)
+	}
+	if r.MaxDelay < 0 || r.MaxDelay > MaxRetryDelay {
+		p.Addf("max_delay", r.MaxDelay, "is outside 0s to %s", MaxRetryDelay)
+	}
+	if math.IsNaN(r.Jitter) || r.Jitter != -1 && (r.Jitter < 0 || r.Jitter > 1) {
+		p.Addf("jitter", r.Jitter, "is outside 0 to 1 (or -1 for none)")
+	}
+	if r.OnLost != OnLostRetry && r.OnLost != OnLostFail {
+		p.Add("on_lost", string(r.OnLost), "is not an answer to a lost worker", "one of retry, fail")
+	}
+	return p.Err("retry")
+}
+
+// After is the delay before the next try, once failures tries of job have
+// failed. The jitter is a hash of job and try, so that computing it again
+// After a crash gives the same instant.
+func (r Retry) After(job int64, failures int) time.Duration {
+	n := float64(max(failures, 1))
+	d := float64(r.Delay)
+	switch r.Backoff {
+	case BackoffLinear:
+		d *= n
+	case BackoffExponential:
+		d *= math.Pow(2, n-1)
+	}
+	d = min(d, float64(r.MaxDelay))
+	if r.Jitter > 0 {
+		d *= 1 - r.Jitter*core.Spread(strconv.FormatInt(job, 10), int64(failures))
+	}
+	return time.Duration(d).Truncate(time.Microsecond)
+}
+
+// AfterFault is the delay before the next try, once the machine spoiled faults
+// tries. A worker that was lost has been waited for already, for as long as its
+// session lived, so the first such retry is due at once.
+func (r Retry) AfterFault(job int64, faults int, lost bool) time.Duration {
+	if lost && faults == 1 {
+		return 0
+	}
+	return r.After(job, faults)
+}

@@ -1,0 +1,101 @@
+package view
+
+import (
+	"time"
+
+	"github.com/belfry-run/belfry/access"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/job"
+	"github.com/belfry-run/belfry/monitor"
+	"github.com/belfry-run/belfry/task"
+)
+
+// CountOptions says how far to count. The zero value works.
+type CountOptions struct {
+	Cap     int  // default: 1,000; at most [core.CountLimit]
+	ByState bool // each state too
+}
+
+// Bound is how far to count.
+func (o CountOptions) Bound() int { return min(max(core.Or(o.Cap, 1000), 1), core.CountLimit) }
+
+// Selection names the jobs of a bulk action: by id, or all that a filter
+// finds, oldest first, up to [core.MaxBatch] in one call.
+type Selection struct {
+	IDs    []int64     `json:"ids,omitempty"`
+	Filter *job.Filter `json:"filter,omitempty" doc:"Instead of ids"`
+	Query  string      `json:"query,omitempty" doc:"A search instead of ids or a filter, such as: task:backup state:failed since:2h"`
+	Cursor string      `json:"cursor,omitempty" doc:"With a filter or search: next of the answer before, to go on behind what it was about"`
+	DryRun bool        `json:"dry_run,omitempty" doc:"Only say which jobs it would be"`
+	Sample int         `json:"sample,omitempty" doc:"With a dry run: answer so many ids and a count, instead of up to 10000 ids"`
+	Note   string      `json:"note,omitempty" doc:"Why; kept with the jobs and in the audit"`
+}
+
+// Read is the selection with its search read as a filter, as of now.
+func (s Selection) Read(now time.Time) (Selection, error) {
+	if s.Query == "" {
+		return s, nil
+	}
+	f, err := job.ParseJobFilter(s.Query, now)
+	if err != nil {
+		return s, err
+	}
+	if s.Filter != nil || len(s.IDs) > 0 {
+		return s, core.InvalidField("query", s.Query, "stands beside ids or a filter", "keep one of them")
+	}
+	s.Filter, s.Query = &f, ""
+	return s, nil
+}
+
+// Validate says what is wrong with a selection.
+func (s Selection) Validate() error {
+	var p core.Problems
+	if (len(s.IDs) == 0) == (s.Filter == nil) {
+		p.Add("ids", "", "either ids or a filter must be given", "and not both")
+	}
+	if s.Cursor != "" && s.Filter == nil {
+		p.Add("cursor", s.Cursor, "goes with a filter", "leave it out")
+	}
+	if s.Sample != 0 && (!s.DryRun || s.Sample < 0) {
+		p.Addf("sample", s.Sample, "goes with a dry run, and is a number of ids")
+	}
+	if len(s.IDs) > core.MaxBatch {
+		p.Addf("ids", len(s.IDs), "has more than %d entries", core.MaxBatch)
+	}
+	if len(s.Note) > core.MaxDescription {
+		p.Addf("note", len(s.Note), "has more than %d bytes", core.MaxDescription)
+	}
+	if s.Filter != nil {
+		p.Nest("filter", s.Filter.Validate())
+	}
+	return p.Err("selection")
+}
+
+// Selected is the answer to a bulk action.
+type Selected struct {
+	IDs  []int64          `json:"ids" doc:"Jobs it was done to"`
+	Left map[int64]string `json:"left,omitempty" doc:"Jobs it was not done to, and why"`
+	More bool             `json:"more,omitempty" doc:"The filter may find more; call again with next as the cursor"`
+	Next string           `json:"next,omitempty" doc:"Cursor to go on with"`
+	// Count is what a dry run with a sample would be done to, counted no
+	// further than its cap.
+	Count *core.Counted `json:"count,omitempty" doc:"Of a dry run with a sample: how many jobs it would be, as far as they are counted"`
+}
+
+// Event is something that changed, for those who watch.
+type Event struct {
+	Type  string        `json:"type" enum:"job,change,check" doc:"job: a job's row changed; change: somebody changed a definition; check: a monitor was judged, which the node alone tells that did it"`
+	At    time.Time     `json:"at"`
+	Job   *job.Job      `json:"job,omitempty"`
+	Edit  *access.Audit `json:"edit,omitempty"`
+	Check *CheckEvent   `json:"check,omitempty"`
+}
+
+// CheckEvent is a monitor that was judged: by a check that ended, or by one
+// that did not come.
+type CheckEvent struct {
+	Namespace string            `json:"namespace"`
+	Monitor   string            `json:"monitor"`
+	Outcome   task.CheckOutcome `json:"outcome,omitempty" doc:"Of the check; empty when none came"`
+	Status    monitor.Status    `json:"status" doc:"Of the monitor from now on"`
+}

@@ -1,0 +1,37 @@
+package view
+
+import (
+	"time"
+
+	"github.com/belfry-run/belfry/core"
+)
+
+// Health is what a node says about its database and itself.
+type Health struct {
+	Database      string        `json:"database" doc:"sqlite or postgres, and its version"`
+	SchemaVersion int64         `json:"schema_version"`
+	SchemaWanted  int64         `json:"schema_wanted" doc:"The newest that this Belfry knows"`
+	SchemaFloor   int64         `json:"schema_floor" doc:"The oldest that a Belfry must know to use this database"`
+	Now           time.Time     `json:"now" doc:"By the clock that decides"`
+	ClockSkew     time.Duration `json:"clock_skew_ns" doc:"This node's clock less the database's, in nanoseconds"`
+	ScheduleLag   time.Duration `json:"schedule_lag_ns" doc:"How long the most overdue schedule waits to be fired, in nanoseconds; 0 when none does"`
+	Wakeups       string        `json:"wakeups" doc:"How waiting workers learn of new jobs: in process, notify, or poll"`
+	Workers       int           `json:"workers" doc:"Living sessions"`
+	Zones         ZonesHealth   `json:"zones" doc:"Time zone data of this node"`
+}
+
+// Schema is what it says of the schema.
+func (h Health) Schema() core.Schema {
+	return core.Schema{Version: h.SchemaVersion, Floor: h.SchemaFloor, Known: h.SchemaWanted}
+}
+
+// MaxClockSkew is the difference between a node's clock and the database's
+// that is worth a warning.
+const MaxClockSkew = time.Second
+
+// ZonesHealth is what a node says about the time zones that schedules of its database name.
+type ZonesHealth struct {
+	Data    string   `json:"data" doc:"The zone data of this machine: its release and where it comes from"`
+	Adopted []string `json:"adopted,omitempty" doc:"Zones of which this machine's data is older than another node's, which is used instead; at most 20"`
+	Moving  []string `json:"moving,omitempty" doc:"Zones that changed, whose schedules are being planned anew"`
+}

@@ -1,0 +1,156 @@
+package view
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/job"
+	"github.com/belfry-run/belfry/monitor"
+	"github.com/belfry-run/belfry/schedule"
+)
+
+// StripQuery asks for the last results of schedules.
+type StripQuery struct {
+	Namespace string
+	Schedules []string // at most [MaxStrips]
+	N         int      // results of each; default: 30; at most 100
+}
+
+// MaxStrips bounds the schedules of one [StripQuery].
+const MaxStrips = 50
+
+// Bound is how many results of each schedule to answer.
+func (q StripQuery) Bound() int { return min(max(core.Or(q.N, 30), 1), 100) }
+
+// Validate says what is wrong with the question.
+func (q StripQuery) Validate() error {
+	var p core.Problems
+	if len(q.Schedules) == 0 || len(q.Schedules) > MaxStrips {
+		p.Add("schedule", fmt.Sprint(len(q.Schedules)), fmt.Sprintf("are not 1 to %d names", MaxStrips), "")
+	}
+	if q.N < 0 || q.N > 100 {
+		p.Addf("n", q.N, "is outside 1 to 100")
+	}
+	return p.Err("strips")
+}
+
+// Strip is how a schedule went lately.
+type Strip struct {
+	Schedule   string         `json:"schedule"`
+	ScheduleID int64          `json:"schedule_id"`
+	State      schedule.State `json:"state"`
+	LastAt     time.Time      `json:"last_at,omitzero" doc:"When its last run ended"`
+	NextAt     time.Time      `json:"next_at,omitzero"`
+	Results    []StripResult  `json:"results" doc:"Newest first: jobs, and nominal times that were skipped"`
+}
+
+// StripResult is one job of a schedule, or one nominal time that became none.
+type StripResult struct {
+	JobID   int64         `json:"job_id,omitempty" doc:"Empty where no job was made"`
+	State   job.State     `json:"state" enum:"waiting,scheduled,ready,running,succeeded,failed,canceled,skipped"`
+	Reason  core.Reason   `json:"reason,omitempty"`
+	Nominal time.Time     `json:"nominal,omitzero" doc:"Empty for a run beside the plan"`
+	At      time.Time     `json:"at" doc:"When it ended, or was decided; of a live job, when it is due"`
+	Took    core.Duration `json:"took,omitempty" doc:"From the last claim to the end"`
+	Missed  int           `json:"missed,omitempty" doc:"Nominal times that one decision skipped, if several"`
+}
+
+// DaysQuery asks what became of a schedule's runs, day by day.
+type DaysQuery struct {
+	Namespace string
+	Schedule  string
+	From      time.Time // default: a year before to
+	To        time.Time // default: now
+}
+
+// MaxDays bounds a [DaysQuery].
+const MaxDays = 400
+
+// WithDefaults fills what was left out, and makes whole days of it.
+func (q DaysQuery) WithDefaults(now time.Time) DaysQuery {
+	q.Namespace = core.Or(q.Namespace, core.DefaultNamespace)
+	if q.To.IsZero() {
+		q.To = now
+	}
+	if q.From.IsZero() {
+		q.From = q.To.AddDate(-1, 0, 0)
+	}
+	q.From, q.To = q.From.UTC().Truncate(24*time.Hour), q.To.UTC()
+	return q
+}
+
+// Validate says what is wrong with a question that has its defaults.
+func (q DaysQuery) Validate() error {
+	var p core.Problems
+	core.CheckName(&p, "schedule", q.Schedule)
+	if d := q.To.Sub(q.From); d < 0 || d > MaxDays*24*time.Hour {
+		p.Add("from", q.From.Format(time.DateOnly), fmt.Sprintf("is not up to %d days before to", MaxDays), "")
+	}
+	return p.Err("days")
+}
+
+// ScheduleDay is what became of a schedule's runs on one day of its zone: that of
+// the nominal time, and for a run beside the plan that of its end. One decision
+// about several nominal times counts on the day of the first. What was rolled up
+// stays where it is when the zone is edited.
+type ScheduleDay struct {
+	Day      time.Time     `json:"day" doc:"The date in the zone of the schedule, as midnight UTC"`
+	OK       int64         `json:"ok"`
+	Failed   int64         `json:"failed"`
+	Canceled int64         `json:"canceled"`
+	Skipped  int64         `json:"skipped" doc:"Nominal times without a run too"`
+	Ran      core.Duration `json:"ran" doc:"From claim to end, added up"`
+}
+
+// Tally counts an end.
+func (d *ScheduleDay) Tally(state job.State, n int64, ran core.Duration) {
+	switch state {
+	case job.Succeeded:
+		d.OK += n
+	case job.Failed:
+		d.Failed += n
+	case job.Canceled:
+		d.Canceled += n
+	default:
+		d.Skipped += n
+	}
+	d.Ran += ran
+}
+
+// ScheduleDays is the answer to a [DaysQuery].
+type ScheduleDays struct {
+	Days    []ScheduleDay `json:"days" doc:"Oldest first; days on which nothing ended are left out"`
+	Partial bool          `json:"partial,omitempty" doc:"More has ended since the last roll-up than is counted at once"`
+}
+
+// Overview is the state of things on one page.
+type Overview struct {
+	Now      time.Time          `json:"now"`
+	Running  []job.RunningJob   `json:"running" doc:"Those that run longest, of the oldest 1000"`
+	Runs     core.Counted       `json:"runs" doc:"How many run"`
+	Failed   []job.FailedJob    `json:"failed" doc:"Failed within 24 hours, newest first"`
+	Failures int64              `json:"failures" doc:"How many failed within 24 hours, up to the last complete minute"`
+	Queues   []job.QueueLoad    `json:"queues" doc:"Those that fall behind first, then by name; at most 100"`
+	Minutes  []job.MinuteTotals `json:"minutes" doc:"What ended in each minute of the last hour, oldest first; empty minutes are left out"`
+
+	ScheduleLag core.Duration      `json:"schedule_lag" doc:"How long the most overdue schedule waits to be fired"`
+	Next        []Next             `json:"next" doc:"Schedules that are due next"`
+	Ahead       schedule.Forecast  `json:"ahead" doc:"What starts in the next 24 hours but for checks of monitors, by hour in UTC"`
+	Incidents   []monitor.Incident `json:"incidents" doc:"Outages that are not over, newest first"`
+	Workers     []job.WorkerState  `json:"workers" doc:"Living sessions, newest first; at most 100"`
+}
+
+// BehindAfter is how long the first job in line waits in a queue that falls
+// behind.
+const BehindAfter = time.Minute
+
+// Next is a schedule that is due.
+type Next struct {
+	Namespace string    `json:"namespace"`
+	Schedule  string    `json:"schedule"`
+	NextAt    time.Time `json:"next_at"`
+}
+
+// LiveResult reports that the result is a job that has not ended.
+func (r StripResult) LiveResult() bool { return !r.State.Final() }
