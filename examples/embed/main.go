@@ -74,11 +74,11 @@ func run(ctx context.Context, path string, out io.Writer) error {
 	defer schedules.Stop(context.WithoutCancel(ctx)) //nolint:errcheck // likewise
 
 	// Ask for one execution, and wait for what it returns.
-	work, err := greet.New(Greeting{Name: "World"})
+	job, err := greet.New(Greeting{Name: "World"})
 	if err != nil {
 		return err
 	}
-	made, err := st.Enqueue(ctx, []belfry.NewJob{work})
+	made, err := st.Enqueue(ctx, []belfry.NewJob{job})
 	if err != nil {
 		return err
 	}

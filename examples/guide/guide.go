@@ -87,12 +87,12 @@ func serve(ctx context.Context, st *store.Store, handlers *worker.Handlers) erro
 
 // ask enqueues a job and waits for its result.
 func ask(ctx context.Context, st *store.Store, greet worker.TaskOf[Greeting, string]) (string, error) {
-	j, err := greet.New(Greeting{Name: "World"})
+	job, err := greet.New(Greeting{Name: "World"})
 	if err != nil {
 		return "", err
 	}
-	j.Key = "greet-world-1" // asked again under this key, it is still one job
-	made, err := st.Enqueue(ctx, []belfry.NewJob{j})
+	job.Key = "greet-world-1" // asked again under this key, it is still one job
+	made, err := st.Enqueue(ctx, []belfry.NewJob{job})
 	if err != nil {
 		return "", err
 	}
@@ -132,7 +132,7 @@ func timed[In, Out any](log *slog.Logger, fn func(context.Context, In) (Out, err
 
 // order writes an order and enqueues its greeting in one transaction.
 func order(ctx context.Context, db *sql.DB, st *store.Store, greet worker.TaskOf[Greeting, string], name string) error {
-	j, err := greet.New(Greeting{Name: name})
+	job, err := greet.New(Greeting{Name: name})
 	if err != nil {
 		return err
 	}
@@ -144,7 +144,7 @@ func order(ctx context.Context, db *sql.DB, st *store.Store, greet worker.TaskOf
 	if _, err := tx.ExecContext(ctx, `insert into orders (name) values ($1)`, name); err != nil {
 		return err
 	}
-	if _, err := st.EnqueueTx(ctx, tx, []belfry.NewJob{j}); err != nil {
+	if _, err := st.EnqueueTx(ctx, tx, []belfry.NewJob{job}); err != nil {
 		return err
 	}
 	if err := tx.Commit(); err != nil {

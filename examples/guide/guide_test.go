@@ -146,12 +146,12 @@ func TestCancelAndLog(t *testing.T) {
 	if err := define(t.Context(), st); err != nil {
 		t.Fatal(err)
 	}
-	j, err := greet.New(Greeting{Name: "Ann"})
+	job, err := greet.New(Greeting{Name: "Ann"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	j.Delay = belfry.Duration(time.Hour)
-	made, err := st.Enqueue(t.Context(), []belfry.NewJob{j})
+	job.Delay = belfry.Duration(time.Hour)
+	made, err := st.Enqueue(t.Context(), []belfry.NewJob{job})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -86,7 +86,7 @@ func run(ctx context.Context, path string, out io.Writer) error {
 
 // order writes the order and asks for its shipping in one transaction.
 func (s *shop) order(ctx context.Context, name string, second error) error {
-	j, err := s.ship.New(Parcel{Order: name})
+	job, err := s.ship.New(Parcel{Order: name})
 	if err != nil {
 		return err
 	}
@@ -98,7 +98,7 @@ func (s *shop) order(ctx context.Context, name string, second error) error {
 	if _, err := tx.ExecContext(ctx, `insert into orders (name) values ($1)`, name); err != nil {
 		return err
 	}
-	if _, err := s.st.EnqueueTx(ctx, tx, []belfry.NewJob{j}); err != nil {
+	if _, err := s.st.EnqueueTx(ctx, tx, []belfry.NewJob{job}); err != nil {
 		return err
 	}
 	if second != nil {
