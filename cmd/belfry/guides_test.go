@@ -41,7 +41,7 @@ func TestComingFromNamesCommandsThatExist(t *testing.T) {
 func TestPagesNameFilesAndTestsThatExist(t *testing.T) {
 	t.Parallel()
 	sources := sourcesOf(t, "../..")
-	path := regexp.MustCompile("`([a-z0-9_.-]+/[A-Za-z0-9_./-]+\\.(?:go|sql|txtar|md))`")
+	path := regexp.MustCompile("`((?:[a-z0-9_.-]+/[A-Za-z0-9_./-]+|[a-z_]+_test)\\.(?:go|sql|txtar|md))`")
 	name := regexp.MustCompile(`\bTest[A-Z]\w*`)
 	sentence := regexp.MustCompile(`"[a-z][^"|]{20,}"`)
 	fenced := regexp.MustCompile("(?ms)^```.*?^```")
