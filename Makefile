@@ -130,6 +130,10 @@ test-brokers: setup-brokers ## Test brokers against real servers (module transpo
 lint: ## Lint, with the arrows of the layout (the first run builds the linter)
 	$(LINT) run ./...
 
+.PHONY: shape
+shape: ## Show each package: lines, exported names, imports, the type with most methods, the longest function
+	go run ./internal/shape/cmd/shape
+
 .PHONY: notice
 notice: ## Write NOTICE: the modules that are compiled in, with their licences
 	go run ./internal/notice > NOTICE.new

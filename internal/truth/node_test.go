@@ -65,8 +65,8 @@ func near(name string, got core.Duration, want time.Duration) string {
 	return ""
 }
 
-// truly compares once, and once more when that failed: the machine may have been
-// short of time, which the second comparison says.
+// truly compares once, and up to four times more when that failed: the machine may have been
+// short of time, which the last comparison says.
 func truly(t *testing.T, compare func() []string) {
 	t.Helper()
 	wrong := compare()
