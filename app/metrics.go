@@ -32,6 +32,7 @@ type Metric struct {
 	Name   string
 	Labels []string
 	Help   string
+	kind   string // counter, histogram or gauge
 }
 
 // Metrics lists what /metrics shows, besides the metrics of Go and of the
@@ -50,22 +51,22 @@ func Metrics() []Metric {
 // catalogue makes metrics and remembers them for people.
 type catalogue []Metric
 
-func (c *catalogue) add(name, help string, labels []string) {
-	*c = append(*c, Metric{Name: name, Labels: labels, Help: help})
+func (c *catalogue) add(kind, name, help string, labels []string) {
+	*c = append(*c, Metric{Name: name, Labels: labels, Help: help, kind: kind})
 }
 
 func (c *catalogue) counter(name, help string, labels ...string) *prometheus.CounterVec {
-	c.add(name, help, labels)
+	c.add("counter", name, help, labels)
 	return prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, labels)
 }
 
 func (c *catalogue) histogram(name, help string, buckets []float64, labels ...string) *prometheus.HistogramVec {
-	c.add(name, help, labels)
+	c.add("histogram", name, help, labels)
 	return prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: name, Help: help, Buckets: buckets}, labels)
 }
 
 func (c *catalogue) gauge(name, help string, labels ...string) *prometheus.Desc {
-	c.add(name, help, labels)
+	c.add("gauge", name, help, labels)
 	return prometheus.NewDesc(name, help, labels, nil)
 }
 
