@@ -193,6 +193,9 @@ The file is ` + "`" + config.DefaultFile + "`" + ` in the current directory, or 
 keys are errors, with line and column. Lists are written with commas in the environment and in flags, tables as
 ` + "`name=number,name=number`" + `. ` + "`DATABASE_URL`" + ` counts when nothing else names a database.
 
+[belfry.schema.json](belfry.schema.json) describes the file for editors. With an editor that has yaml-language-server, begin the
+file with ` + "`# yaml-language-server: $schema=PATH`" + `, a path or URL of that file.
+
 | key | default | meaning | for |
 |---|---|---|---|
 `)
