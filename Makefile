@@ -36,6 +36,10 @@ setup: ## Install what "make test" needs and is missing (Debian packages: postgr
 build: ## Build the static binary bin/belfry
 	CGO_ENABLED=0 go build -trimpath -ldflags '-s -w -X main.version=$(VERSION)' -o bin/belfry ./cmd/belfry
 
+.PHONY: release
+release: ## Make the files of a release in dist (VERSION=v0.1.0): archives, completions, bills of materials, SHA256SUMS
+	go run ./internal/release -version '$(VERSION)' -out dist
+
 .PHONY: test
 test: setup ## Test everything but the lanes, on SQLite and on PostgreSQL; installs what it needs; "make lint" vets
 	go test -vet=off -timeout 20m -skip '^Test($(subst $(space),|,$(LANES)))' ./...
