@@ -55,6 +55,7 @@ func Defaulted[T any](given *T, fill func(T) T) *T {
 	return &full
 }
 
+// CheckURL wants an absolute URL of one of the schemes, without a user or password.
 func CheckURL(p *Problems, field, text string, schemes ...string) {
 	u, err := url.Parse(text)
 	switch {
@@ -69,6 +70,7 @@ func CheckURL(p *Problems, field, text string, schemes ...string) {
 	}
 }
 
+// CheckHeaders wants names and values that HTTP allows.
 func CheckHeaders(p *Problems, headers map[string]string) {
 	for name, value := range headers {
 		if !headerRule.MatchString(name) || strings.ContainsAny(value, "\r\n\x00") {

@@ -116,6 +116,7 @@ type Problems []FieldError
 // shownValue bounds how much of a refused value an error repeats, in bytes.
 const shownValue = 120
 
+// Add notes a fault of a field: its value, cut to what is shown, what is wrong and the way out.
 func (p *Problems) Add(field, value, message, hint string) {
 	if shown, cut := CleanText(value, shownValue); cut {
 		value = shown + "…"
@@ -123,6 +124,7 @@ func (p *Problems) Add(field, value, message, hint string) {
 	*p = append(*p, FieldError{Field: field, Value: value, Message: message, Hint: hint})
 }
 
+// Addf is [Problems.Add] with a formatted message and no hint.
 func (p *Problems) Addf(field string, value any, format string, args ...any) {
 	p.Add(field, fmt.Sprint(value), fmt.Sprintf(format, args...), "")
 }
@@ -145,6 +147,7 @@ func (p *Problems) Nest(path string, err error) {
 	}
 }
 
+// Err is an [Invalid] error with all faults, or nil when there is none.
 func (p Problems) Err(message string) error {
 	if len(p) == 0 {
 		return nil

@@ -18,6 +18,7 @@ var NameRule = regexp.MustCompile(`^[a-zA-Z0-9][a-zA-Z0-9._-]{0,127}$`)
 
 const NameHint = "use 1 to 128 letters, digits, dots, dashes and underscores, starting with a letter or digit"
 
+// CheckName wants a name as all nouns have it.
 func CheckName(p *Problems, field, name string) {
 	switch {
 	case name == "":
@@ -48,6 +49,7 @@ const (
 	MaxPriority    = 1000
 )
 
+// CheckTags wants at most [MaxTags] names.
 func CheckTags(p *Problems, tags []string) {
 	if len(tags) > MaxTags {
 		p.Addf("tags", len(tags), "has more than %d entries", MaxTags)
@@ -59,6 +61,7 @@ func CheckTags(p *Problems, tags []string) {
 	}
 }
 
+// CheckPriority wants a priority from [MinPriority] to [MaxPriority].
 func CheckPriority(p *Problems, n int) {
 	if n < MinPriority || n > MaxPriority {
 		p.Addf("priority", n, "is outside %d to %d", MinPriority, MaxPriority)

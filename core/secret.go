@@ -9,6 +9,7 @@ const Redacted Secret = "(kept secret)"
 
 func (s Secret) String() string { return string(s.Redacted()) }
 
+// Redacted is a placeholder for a secret, and empty for none.
 func (s Secret) Redacted() Secret {
 	if s == "" {
 		return ""
@@ -16,6 +17,7 @@ func (s Secret) Redacted() Secret {
 	return Redacted
 }
 
+// Kept is the old secret where the placeholder came back unchanged, or else the secret itself.
 func (s Secret) Kept(old Secret) Secret {
 	if s == Redacted {
 		return old

@@ -24,8 +24,10 @@ func OneLine(s string) string {
 	return strings.Join(strings.FieldsFunc(s, func(r rune) bool { return r < ' ' || r == 0x7f || r == 0x85 || r == 0x2028 || r == 0x2029 }), " ")
 }
 
+// Stamp is an instant as messages show it.
 func Stamp(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05 UTC") }
 
+// Plural is a number and a noun, with an s for all numbers but one.
 func Plural(n int, noun string) string {
 	if n == 1 {
 		return "1 " + noun

@@ -7,6 +7,7 @@ import (
 	"time"
 )
 
+// Later is the later of two instants.
 func Later(a, b time.Time) time.Time {
 	if a.After(b) {
 		return a

@@ -126,6 +126,7 @@ func (s Schedule) WithDefaults() Schedule {
 	return s
 }
 
+// RuleDefaults is rules with their defaults.
 func RuleDefaults(given []Rule) []Rule {
 	rules := make([]Rule, len(given))
 	for i, r := range given {

@@ -60,6 +60,7 @@ func ValidLabels(labels map[string]string) error {
 	return p.Err("labels")
 }
 
+// CheckLabels checks labels of a task or a worker.
 func CheckLabels(p *core.Problems, labels map[string]string, most int) {
 	if len(labels) > most {
 		p.Addf("labels", len(labels), "has more than %d entries", most)

@@ -243,6 +243,7 @@ func (t Task) validateConditions(p *core.Problems) {
 	}
 }
 
+// KindList is kinds as an error names them.
 func KindList(kinds []Kind) string {
 	texts := make([]string, len(kinds))
 	for i, k := range kinds {
