@@ -39,7 +39,7 @@ type Scope string
 // The scopes. Operate includes read, admin includes all but worker.
 const (
 	ScopeRead    Scope = "read"    // see everything but secrets
-	ScopeOperate Scope = "operate" // trigger, enqueue, pause, cancel, redrive
+	ScopeOperate Scope = "operate" // trigger, enqueue, pause, cancel, retry
 	ScopeAdmin   Scope = "admin"   // create, edit and delete; tokens; queues
 	ScopeWorker  Scope = "worker"  // claim jobs and settle them
 )
@@ -136,7 +136,7 @@ type Audit struct {
 	At        time.Time       `json:"at"`
 	Namespace string          `json:"namespace,omitempty"`
 	Actor     string          `json:"actor" doc:"Token, local user, or belfry itself"`
-	Action    string          `json:"action" doc:"create, update, delete, pause, resume, cancel, redrive, …"`
+	Action    string          `json:"action" doc:"create, update, delete, pause, resume, cancel, retry, …"`
 	Noun      string          `json:"noun" doc:"task, schedule, queue, job, token, …"`
 	Name      string          `json:"name"`
 	Note      string          `json:"note,omitempty"`

@@ -182,7 +182,7 @@ func TestATokenOfOneNamespaceStaysThere(t *testing.T) {
 		{"POST", "/v1/jobs", `{"jobs":[{"task":"t"},{"task":"t","namespace":"team-b"}]}`, 403, ""},
 		{"POST", "/v1/jobs/cancel", `{"filter":{"namespace":"team-b"}}`, 403, ""},
 		{"POST", "/v1/jobs/cancel?namespace=team-b", `{"ids":[1]}`, 403, ""},
-		{"POST", "/v1/jobs/redrive", `{"ids":[1]}`, 200, "team-a"},
+		{"POST", "/v1/jobs/retry", `{"ids":[1]}`, 200, "team-a"},
 		{"POST", "/v1/apply", `{"tasks":[{"name":"t","namespace":"team-b"}]}`, 403, ""},
 		{"POST", "/v1/apply?dry_run=true", `{"schedules":[{"name":"t","namespace":"team-b"}]}`, 403, ""},
 		{"POST", "/v1/apply?namespace=team-b", `{}`, 403, ""},

@@ -252,15 +252,15 @@ func (c *Client) CancelJobs(ctx context.Context, namespace string, s view.Select
 	return put[view.Selected](ctx, c, http.MethodPost, "/v1/jobs/cancel", words("namespace", namespace), s)
 }
 
-// RedriveJobs implements [Jobs].
-func (c *Client) RedriveJobs(ctx context.Context, namespace string, s view.Selection) (view.Selected, error) {
-	return put[view.Selected](ctx, c, http.MethodPost, "/v1/jobs/redrive", words("namespace", namespace), s)
+// RetryJobs implements [Jobs].
+func (c *Client) RetryJobs(ctx context.Context, namespace string, s view.Selection) (view.Selected, error) {
+	return put[view.Selected](ctx, c, http.MethodPost, "/v1/jobs/retry", words("namespace", namespace), s)
 }
 
-// RerunJob implements [Jobs]. It is repeated when the server cannot be reached
+// RunJobAgain implements [Jobs]. It is repeated when the server cannot be reached
 // only with an idempotency key.
-func (c *Client) RerunJob(ctx context.Context, namespace string, id int64, r job.Rerun) (e job.Enqueued, err error) {
-	err = c.do(ctx, ask{method: http.MethodPost, path: numbered("jobs", id, "rerun"), query: words("namespace", namespace), body: r, again: r.Key != ""}, &e)
+func (c *Client) RunJobAgain(ctx context.Context, namespace string, id int64, r job.RunAgain) (e job.Enqueued, err error) {
+	err = c.do(ctx, ask{method: http.MethodPost, path: numbered("jobs", id, "run-again"), query: words("namespace", namespace), body: r, again: r.Key != ""}, &e)
 	return e, err
 }
 

@@ -437,7 +437,7 @@ func TestRefusalsComeBeforeValidationAndPages(t *testing.T) {
 			return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/sign-in", http.StatusSeeOther) }), nil
 		}
 	})
-	for _, verb := range []string{"cancel", "redrive"} {
+	for _, verb := range []string{"cancel", "retry"} {
 		for _, body := range []string{`{}`, `{"ids":[]}`, `{"ids":[0]}`, `{"filter":{"namespace":"team-b"},"ids":[1]}`} {
 			query := map[bool]string{true: "", false: "?namespace=team-b"}[strings.Contains(body, "team-b")]
 			if status, _, text := b.raw(t, "POST", "/v1/jobs/"+verb+query, body, "Authorization", "Bearer team"); status != 403 {

@@ -277,16 +277,16 @@ func (s *Server) jobRoutes() {
 		return ownWhy(c.token, w), err
 	})
 
-	type rerunning struct {
+	type runningAgain struct {
 		ID        int64  `path:"id"`
 		Namespace string `query:"namespace" doc:"Default: the token's namespace, or default; * for wherever it is"`
 		Key       string `header:"Idempotency-Key" doc:"The same as the key in the body. The same request again makes no second job; another request with it is refused"`
 	}
 	serveBody(s, endpoint{
-		id: "job-rerun", method: http.MethodPost, path: "/v1/jobs/{id}/rerun", scope: access.ScopeOperate, bare: true, created: true,
+		id: "job-run-again", method: http.MethodPost, path: "/v1/jobs/{id}/run-again", scope: access.ScopeOperate, bare: true, created: true,
 		summary: "Make a new job of a finished one, with the same input or another",
 		doc:     "Queue, priority, attempts, timeout and tags are those of the finished job; what is run is the task as it is now. The new job belongs to no schedule.",
-	}, func(ctx context.Context, c *call, in *rerunning, r job.Rerun) (e job.Enqueued, err error) {
+	}, func(ctx context.Context, c *call, in *runningAgain, r job.RunAgain) (e job.Enqueued, err error) {
 		ns, err := (&jobByID{in.ID, in.Namespace}).resolve(c)
 		if err != nil {
 			return e, err
@@ -294,13 +294,13 @@ func (s *Server) jobRoutes() {
 		if r.Key, err = agree("key", in.Key, r.Key); err != nil {
 			return e, err
 		}
-		return s.service.RerunJob(ctx, ns, in.ID, r)
+		return s.service.RunJobAgain(ctx, ns, in.ID, r)
 	})
 
 	s.jobLogRoute()
 	s.logTextRoutes()
 	s.bulkRoutes("cancel", "End jobs that wait or run", s.service.CancelJobs)
-	s.bulkRoutes("redrive", "Make failed and canceled jobs ready again, with all their attempts back", s.service.RedriveJobs)
+	s.bulkRoutes("retry", "Make failed and canceled jobs ready again, with all their attempts back", s.service.RetryJobs)
 }
 
 type bulk func(ctx context.Context, namespace string, sel view.Selection) (view.Selected, error)

@@ -213,10 +213,10 @@ func TestEveryCallArrivesAsItWasMadeAndComesBackAsItWasAnswered(t *testing.T) {
 			func(ctx context.Context) (any, error) { return c.CancelJobs(ctx, "ns", selection) }},
 		{[]any{"CancelJobs", "*", ids}, filled[view.Selected](),
 			func(ctx context.Context) (any, error) { return c.CancelJobs(ctx, "*", ids) }},
-		{[]any{"RedriveJobs", "ns", ids}, filled[view.Selected](),
-			func(ctx context.Context) (any, error) { return c.RedriveJobs(ctx, "ns", ids) }},
-		{[]any{"RerunJob", "ns", int64(9), filled[job.Rerun]()}, filled[job.Enqueued](),
-			func(ctx context.Context) (any, error) { return c.RerunJob(ctx, "ns", 9, filled[job.Rerun]()) }},
+		{[]any{"RetryJobs", "ns", ids}, filled[view.Selected](),
+			func(ctx context.Context) (any, error) { return c.RetryJobs(ctx, "ns", ids) }},
+		{[]any{"RunJobAgain", "ns", int64(9), filled[job.RunAgain]()}, filled[job.Enqueued](),
+			func(ctx context.Context) (any, error) { return c.RunJobAgain(ctx, "ns", 9, filled[job.RunAgain]()) }},
 		{[]any{"Why", "ns", int64(9)}, filled[job.Why](),
 			func(ctx context.Context) (any, error) { return c.Why(ctx, "ns", 9) }},
 		{[]any{"SaveNamespace", filled[access.Namespace]()}, filled[access.Namespace](),
@@ -323,8 +323,8 @@ func TestEveryCallArrivesAsItWasMadeAndComesBackAsItWasAnswered(t *testing.T) {
 	// What the client has no call for, or another way.
 	b.raw(t, "POST", "/v1/jobs/9/cancel?namespace=ns", `{"note":"n"}`)
 	same(t, "cancel one", b.last(), []any{"CancelJobs", "ns", view.Selection{IDs: []int64{9}, Note: "n"}})
-	b.raw(t, "POST", "/v1/jobs/9/redrive", "")
-	same(t, "redrive one", b.last(), []any{"RedriveJobs", "default", view.Selection{IDs: []int64{9}}})
+	b.raw(t, "POST", "/v1/jobs/9/retry", "")
+	same(t, "retry one", b.last(), []any{"RetryJobs", "default", view.Selection{IDs: []int64{9}}})
 	b.raw(t, "POST", "/v1/schedules/n/backfill?namespace=ns", `{"from":"2026-01-31T00:00:00Z","to":"2026-01-31T12:30:45.123456Z","limit":7}`)
 	same(t, "backfill of a schedule", b.last(), []any{"StartBackfill",
 		schedule.Backfill{Namespace: "ns", Schedule: "n", From: time.Date(2026, 1, 31, 0, 0, 0, 0, time.UTC), To: at, Limit: 7}})

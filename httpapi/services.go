@@ -214,11 +214,11 @@ type Jobs interface {
 	// that a search finds.
 	LogText(ctx context.Context, namespace string, id int64, q job.LogQuery) (job.LogText, error)
 	CancelJobs(ctx context.Context, namespace string, s view.Selection) (view.Selected, error)
-	// RedriveJobs makes failed and canceled jobs ready again, under the task
+	// RetryJobs makes failed and canceled jobs ready again, under the task
 	// as it is now and with all their attempts back.
-	RedriveJobs(ctx context.Context, namespace string, s view.Selection) (view.Selected, error)
-	// RerunJob makes a new job of a finished one, with the same input or another.
-	RerunJob(ctx context.Context, namespace string, id int64, r job.Rerun) (job.Enqueued, error)
+	RetryJobs(ctx context.Context, namespace string, s view.Selection) (view.Selected, error)
+	// RunJobAgain makes a new job of a finished one, with the same input or another.
+	RunJobAgain(ctx context.Context, namespace string, id int64, r job.RunAgain) (job.Enqueued, error)
 	Why(ctx context.Context, namespace string, id int64) (job.Why, error)
 	Outputs
 }

@@ -254,11 +254,11 @@ func (f *fake) Logs(ctx context.Context, ns string, id int64, q job.LogFilter) (
 func (f *fake) CancelJobs(ctx context.Context, ns string, s view.Selection) (view.Selected, error) {
 	return reply[view.Selected](ctx, f, "CancelJobs", ns, s)
 }
-func (f *fake) RedriveJobs(ctx context.Context, ns string, s view.Selection) (view.Selected, error) {
-	return reply[view.Selected](ctx, f, "RedriveJobs", ns, s)
+func (f *fake) RetryJobs(ctx context.Context, ns string, s view.Selection) (view.Selected, error) {
+	return reply[view.Selected](ctx, f, "RetryJobs", ns, s)
 }
-func (f *fake) RerunJob(ctx context.Context, ns string, id int64, r job.Rerun) (job.Enqueued, error) {
-	return reply[job.Enqueued](ctx, f, "RerunJob", ns, id, r)
+func (f *fake) RunJobAgain(ctx context.Context, ns string, id int64, r job.RunAgain) (job.Enqueued, error) {
+	return reply[job.Enqueued](ctx, f, "RunJobAgain", ns, id, r)
 }
 func (f *fake) Why(ctx context.Context, ns string, id int64) (job.Why, error) {
 	return reply[job.Why](ctx, f, "Why", ns, id)

@@ -49,8 +49,8 @@ type Job struct {
 	Ahead       bool             `json:"ahead,omitempty" doc:"Its worker claimed it beyond its free slots and has not yet said that it began"`
 	ActiveKey   string           `json:"active_key,omitempty" doc:"No other live job of the namespace has this key"`
 	Key         string           `json:"key,omitempty" doc:"Idempotency key it was asked for with"`
-	RerunOf     int64            `json:"rerun_of,omitempty" doc:"Of one job that is shown: the finished job that it was made from"`
-	Reruns      []int64          `json:"reruns,omitempty" doc:"Of one job that is shown: the last ten that were made from it, newest first"`
+	RunAgainOf  int64            `json:"run_again_of,omitempty" doc:"Of one job that is shown: the finished job that it was made from"`
+	RunAgainAs  []int64          `json:"run_again_as,omitempty" doc:"Of one job that is shown: the last ten that were made from it, newest first"`
 }
 
 // State is where a job stands.

@@ -7,8 +7,8 @@ import (
 	"github.com/belfry-run/belfry/task"
 )
 
-// Rerun asks for a new job like a finished one.
-type Rerun struct {
+// RunAgain asks for a new job like a finished one.
+type RunAgain struct {
 	Input json.RawMessage `json:"input,omitempty" doc:"Default: that of the finished job"`
 	Note  string          `json:"note,omitempty" doc:"Why; kept in the audit"`
 	Key   string          `json:"key,omitempty" doc:"Idempotency key, as of a job that is enqueued"`
@@ -16,12 +16,12 @@ type Rerun struct {
 
 // Of is the new job: what the finished one was asked for with, and the task as
 // it is now. It stands by itself: no schedule, cycle or active key goes over.
-func (r Rerun) Of(j Job) (NewJob, error) {
+func (r RunAgain) Of(j Job) (NewJob, error) {
 	var p core.Problems
 	if len(r.Note) > core.MaxDescription {
 		p.Addf("note", len(r.Note), "has more than %d bytes", core.MaxDescription)
 	}
-	if err := p.Err("rerun"); err != nil {
+	if err := p.Err("run again"); err != nil {
 		return NewJob{}, err
 	}
 	if monitor, owned := task.OwnerOf(j.Task); owned {

@@ -213,9 +213,9 @@ func (c *change) auditJobs(action string, rows []jobRow, note string) error {
 	return nil
 }
 
-// RedriveJobs makes failed, canceled and skipped jobs ready again, with all
+// RetryJobs makes failed, canceled and skipped jobs ready again, with all
 // their attempts back and under the task as it is now.
-func (s *Store) RedriveJobs(ctx context.Context, namespace string, sel view.Selection) (out view.Selected, err error) {
+func (s *Store) RetryJobs(ctx context.Context, namespace string, sel view.Selection) (out view.Selected, err error) {
 	if sel, err = s.readSelection(ctx, sel); err != nil {
 		return out, err
 	}
@@ -225,8 +225,8 @@ func (s *Store) RedriveJobs(ctx context.Context, namespace string, sel view.Sele
 		f.States = []job.State{job.Failed} // dead jobs; others only when asked for
 		sel.Filter = &f
 	}
-	err = s.bulk(ctx, "redrive", sel.DryRun, func(c *change) error {
-		rows, selected, err := c.selectJobs(namespace, sel, unfit, "cannot be redriven")
+	err = s.bulk(ctx, "retry", sel.DryRun, func(c *change) error {
+		rows, selected, err := c.selectJobs(namespace, sel, unfit, "cannot be retried")
 		if err != nil {
 			return err
 		}
@@ -248,7 +248,7 @@ func (s *Store) RedriveJobs(ctx context.Context, namespace string, sel view.Sele
 			out.IDs = append(out.IDs, r.ID)
 			done = append(done, r)
 		}
-		return c.auditJobs("redrive", done, sel.Note)
+		return c.auditJobs("retry", done, sel.Note)
 	})
 	return out, err
 }

@@ -292,7 +292,7 @@ func (c *change) memberSucceeded(e memberEnd, run cycle.Run) error {
 	}
 	// What is in attempts does not follow a clock that is set; the turn does.
 	began = min(max(began, turn), micros(c.now))
-	// Zero for a cycle that was asked for, and for a member that was redriven.
+	// Zero for a cycle that was asked for, and for a member that was retried.
 	// Of a clock that was set back meanwhile, the start knows and this does not.
 	cycle := min(micros(run.At), began)
 	_, err = c.tx.Exec(c.ctx, `

@@ -92,7 +92,7 @@ func (s *Store) Prune(ctx context.Context) (more bool, err error) {
 			{`delete from belfry.join_tokens where id in (select id from belfry.join_tokens where expires_at > 0 and expires_at <= $1 or revoked_at > 0 and revoked_at <= $1 order by id limit $2)`, micros(c.now.Add(-keepTokens))},
 			{`delete from belfry.artifact_removals where name in (select name from belfry.artifact_removals where begun_at <= $1 limit $2)`, micros(c.now.Add(-keepRemovals))},
 			{`delete from belfry.backfills where id in (select id from belfry.backfills where ended_at > 0 and ended_at <= $1 order by id limit $2)`, micros(c.now.Add(-keepAudit))},
-			{`delete from belfry.reruns where job_id in (select job_id from belfry.reruns where at <= $1 order by job_id limit $2)`, micros(c.now.Add(-keepAudit))},
+			{`delete from belfry.runs_again where job_id in (select job_id from belfry.runs_again where at <= $1 order by job_id limit $2)`, micros(c.now.Add(-keepAudit))},
 			{`delete from belfry.audit where seq in (select seq from belfry.audit where at <= $1 order by seq limit $2)`, micros(c.now.Add(-keepAudit))},
 			{`delete from belfry.attempt_details where seq in (select seq from belfry.attempt_details where at <= $1 order by at limit $2)`, micros(c.now.Add(-s.opt.Keep.Age))},
 			{`delete from belfry.tickets where job_id in (select job_id from belfry.tickets where next_at <= $1 order by next_at limit $2)`, micros(c.now.Add(-keepTickets))},

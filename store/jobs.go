@@ -186,7 +186,7 @@ func (s *Store) Job(ctx context.Context, namespace string, id int64) (j job.Job,
 		if j = row.Job; err != nil {
 			return err
 		}
-		return addReruns(ctx, tx, &j)
+		return addRunAgain(ctx, tx, &j)
 	})
 	return j, err
 }

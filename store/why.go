@@ -54,7 +54,7 @@ func whyEnded(j job.Job) (summary, next string) {
 		summary += ". The last attempt said: " + j.Error
 	}
 	if j.State != job.Succeeded {
-		next = fmt.Sprintf("belfry job redrive %d", j.ID)
+		next = fmt.Sprintf("belfry job retry %d", j.ID)
 	}
 	return summary, next
 }

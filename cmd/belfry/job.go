@@ -20,7 +20,7 @@ import (
 
 func (c *cli) jobCmd() *cobra.Command {
 	return noun("job", "What was asked for and what came of it", []string{"jobs"},
-		c.jobList(), c.jobShow(), c.jobLogs(), c.jobOutputs(), c.jobWhy(), c.jobEnqueue(), c.jobWait(), c.jobCancel(), c.jobRedrive(), c.jobRerun())
+		c.jobList(), c.jobShow(), c.jobLogs(), c.jobOutputs(), c.jobWhy(), c.jobEnqueue(), c.jobWait(), c.jobCancel(), c.jobRetry(), c.jobRunAgain())
 }
 
 // jobFilter are the flags that choose jobs.
@@ -199,7 +199,7 @@ func (c *cli) drawJob(w io.Writer, j job.Job, attempts []job.Attempt, now time.T
 		"queue", j.Queue, "priority", strconv.Itoa(j.Priority), "due", when(j.DueAt, now),
 		"created", when(j.CreatedAt, now), "claimed", when(j.ClaimedAt, now), "finished", when(j.FinishedAt, now),
 		"attempts", attemptsText(j), "timeout", j.Timeout.String(),
-		"tags", strings.Join(j.Tags, ", "), "key", j.Key, "active key", j.ActiveKey, "rerun of", idText(j.RerunOf), "reruns", idText(j.Reruns...), "input", string(plainjson.Unescape(j.Input)), "output", outputText(j))
+		"tags", strings.Join(j.Tags, ", "), "key", j.Key, "active key", j.ActiveKey, "run again of", idText(j.RunAgainOf), "run again as", idText(j.RunAgainAs...), "input", string(plainjson.Unescape(j.Input)), "output", outputText(j))
 	if members := outputOf(j).Members; j.Kind == task.KindCycle && len(members) > 0 {
 		fmt.Fprintln(w)
 		c.drawResults(w, members)

@@ -12,7 +12,7 @@ import (
 	"github.com/belfry-run/belfry/view"
 )
 
-// bulk is what cancel and redrive have in common.
+// bulk is what cancel and retry have in common.
 func (c *cli) bulk(use, short, done string, states []job.State, do func(ctx context.Context, s *conn, sel view.Selection) (view.Selected, error)) *cobra.Command {
 	var f jobFilter
 	var all, dry bool
@@ -114,9 +114,9 @@ func (c *cli) jobCancel() *cobra.Command {
 		})
 }
 
-func (c *cli) jobRedrive() *cobra.Command {
-	return c.bulk("redrive [ID...]", "Give failed and canceled jobs all their attempts again", "redriven", []job.State{job.Failed},
+func (c *cli) jobRetry() *cobra.Command {
+	return c.bulk("retry [ID...]", "Give failed and canceled jobs all their attempts again", "retried", []job.State{job.Failed},
 		func(ctx context.Context, s *conn, sel view.Selection) (view.Selected, error) {
-			return s.RedriveJobs(ctx, s.namespace, sel)
+			return s.RetryJobs(ctx, s.namespace, sel)
 		})
 }

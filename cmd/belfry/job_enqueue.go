@@ -63,17 +63,17 @@ func (c *cli) jobEnqueue() *cobra.Command {
 	return cmd
 }
 
-func (c *cli) jobRerun() *cobra.Command {
-	var r job.Rerun
+func (c *cli) jobRunAgain() *cobra.Command {
+	var r job.RunAgain
 	var input string
 	var w waitFlags
 	cmd := &cobra.Command{
-		Use: "rerun ID", Short: "Make a new job of a finished one, with the same input or another", Args: cobra.ExactArgs(1),
+		Use: "run-again ID", Short: "Make a new job of a finished one, with the same input or another", Args: cobra.ExactArgs(1),
 		Long: `Make a new job of a finished one, however it ended. It has the queue, priority,
 attempts, timeout and tags of that one, and runs the task as it is now. To give
-the same job its attempts again, use: belfry job redrive.`,
-		Example: `  belfry job rerun 1042
-  belfry job rerun 1042 --input '{"customer": 7}' --note 'wrong customer' --wait`,
+the same job its attempts again, use: belfry job retry.`,
+		Example: `  belfry job run-again 1042
+  belfry job run-again 1042 --input '{"customer": 7}' --note 'wrong customer' --wait`,
 		RunE: c.verb(func(ctx context.Context, s *conn, cmd *cobra.Command, args []string) error {
 			id, err := job.IDFromText("ID", args[0])
 			if err != nil {
@@ -82,7 +82,7 @@ the same job its attempts again, use: belfry job redrive.`,
 			if err := jsonText(cmd.Flags().Changed("input"), input, &r.Input); err != nil {
 				return err
 			}
-			made, err := s.RerunJob(ctx, s.namespace, id, r)
+			made, err := s.RunJobAgain(ctx, s.namespace, id, r)
 			if err != nil {
 				return err
 			}

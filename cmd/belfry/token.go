@@ -28,7 +28,7 @@ func (c *cli) tokenCreate() *cobra.Command {
 with it, and kept only as a hash.
 
 Scopes: read sees everything but secrets; operate also triggers, enqueues,
-pauses, cancels and redrives; admin also creates, edits and deletes; worker
+pauses, cancels and retries; admin also creates, edits and deletes; worker
 claims jobs and settles them.
 
 Without a token for the server, stop it and run this in its folder: it then

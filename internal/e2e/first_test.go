@@ -217,16 +217,16 @@ command:
 			s.run("job", "why", id).says("not today")
 		})
 
-		s.step(t, "a dead job is redriven", func(t *testing.T) {
+		s.step(t, "a dead job is retried", func(t *testing.T) {
 			s.run("task", "create", "broken", "--retries", "0", "--shell", "exit 3")
 			s.fails(1, "failed", "job", "enqueue", "broken", "--wait")
 			r := s.run("job", "list", "--task", "broken", "-o", "json")
 			id := strconv.FormatInt(as[core.Page[job.Job]](r).Items[0].ID, 10)
-			s.run("job", "why", id).says("exit code 3").says("try: belfry job redrive " + id)
+			s.run("job", "why", id).says("exit code 3").says("try: belfry job retry " + id)
 			s.run("task", "update", "broken", "--shell", "true")
-			s.run("job", "redrive", "--all", "--task", "broken").says("job " + id + " redriven")
+			s.run("job", "retry", "--all", "--task", "broken").says("job " + id + " retried")
 			s.run("job", "wait", id).says("succeeded")
-			s.fails(4, "left as it is", "job", "redrive", id)
+			s.fails(4, "left as it is", "job", "retry", id)
 		})
 
 		s.step(t, "a paused queue holds jobs, says why, and lets them go", func(t *testing.T) {

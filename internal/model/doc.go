@@ -74,7 +74,7 @@
 //
 // Deadlocks, and the order of locks: PostgreSQL ends one of the two and the
 // store tries again. The low-water mark of claims, which only says where a look
-// begins. Deadlines of jobs, snoozing, backfills, redriving, calendars, edits of
+// begins. Deadlines of jobs, snoozing, backfills, retries by hand, calendars, edits of
 // schedules, max_runs, the overlaps beyond skip and buffer_one, catch-up beyond
 // the latest. They have their cases in store/storetest, and their decisions have
 // tests in the root.

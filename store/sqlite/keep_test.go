@@ -125,7 +125,7 @@ func TestRetentionByCount(t *testing.T) {
 		t.Error(got)
 	}
 	if err := st.DB().Write(t.Context(), func(tx store.Tx, _ store.Moment) error {
-		_, err := tx.Exec(t.Context(), "delete from belfry.jobs_done where seq = (select min(seq) + 1 from belfry.jobs_done)") // as a redrive does
+		_, err := tx.Exec(t.Context(), "delete from belfry.jobs_done where seq = (select min(seq) + 1 from belfry.jobs_done)") // as a retry does
 		return err
 	}); err != nil {
 		t.Fatal(err)

@@ -113,7 +113,7 @@ func init() {
 		s := b.session("t")
 		want(b, "claimed", len(b.claim(s, 2).Jobs), 2)
 		before := b.everything()
-		var canceled, redriven view.Selected
+		var canceled, retried view.Selected
 		ok(b, b.st.DB().Write(b.ctx, func(tx store.Tx, _ store.Moment) error {
 			if _, err := tx.Exec(b.ctx, `update belfry.jobs set due_at = due_at`); err != nil {
 				return err
@@ -125,11 +125,11 @@ func init() {
 			if canceled, err = b.st.CancelJobs(ctx, "default", sel); err != nil {
 				return err
 			}
-			redriven, err = b.st.RedriveJobs(ctx, "default", sel)
+			retried, err = b.st.RetryJobs(ctx, "default", sel)
 			return err
 		}))
 		want(b, "to cancel", fmt.Sprint(canceled.IDs, len(canceled.Left)), fmt.Sprint([]int64{waits.ID, runs.ID}, 1))
-		want(b, "to redrive", fmt.Sprint(redriven.IDs, len(redriven.Left)), fmt.Sprint([]int64{ended.ID}, 2))
+		want(b, "to retry", fmt.Sprint(retried.IDs, len(retried.Left)), fmt.Sprint([]int64{ended.ID}, 2))
 		want(b, "after the dry runs", b.everything(), before)
 	})
 

@@ -22,7 +22,7 @@ type Admin interface {
 	SaveQueue(ctx context.Context, q job.Queue) (job.Queue, error)
 	Enqueue(ctx context.Context, ns []job.NewJob) ([]job.Enqueued, error)
 	CancelJobs(ctx context.Context, namespace string, sel view.Selection) (view.Selected, error)
-	RedriveJobs(ctx context.Context, namespace string, sel view.Selection) (view.Selected, error)
+	RetryJobs(ctx context.Context, namespace string, sel view.Selection) (view.Selected, error)
 	DrainWorker(ctx context.Context, session string) error
 	Job(ctx context.Context, namespace string, id int64) (job.Job, error)
 	Attempts(ctx context.Context, namespace string, id int64) ([]job.Attempt, error)

@@ -15,7 +15,7 @@ import (
 )
 
 func init() {
-	addBroker("the lease numbers of a job only grow, through retry, snooze, handing back, loss, deadline and redrive", func(d *desk) {
+	addBroker("the lease numbers of a job only grow, through retry, snooze, handing back, loss, deadline and retry by hand", func(d *desk) {
 		d.task("worn", attempts(100), func(t *task.Task) { t.Timeout = core.Duration(time.Second) })
 		id, last := d.one("worn"), int64(0)
 		s := d.session("worn")
@@ -55,7 +55,7 @@ func init() {
 		d.promote()
 		d.finish(s, claim(), job.OutcomeError, func(f *job.Finish) { f.NoRetry = true })
 		d.wantState(id, job.Failed)
-		must(d.ad.RedriveJobs(d.ctx, "default", view.Selection{IDs: []int64{id}}))(d)
+		must(d.ad.RetryJobs(d.ctx, "default", view.Selection{IDs: []int64{id}}))(d)
 		d.finish(s, claim(), job.OutcomeOK)
 		want(d, "outcomes", d.outcomes(id), "error snoozed handed_back handed_back lost timeout error ok")
 	})

@@ -141,7 +141,7 @@ func init() {
 		}
 	})
 
-	add("a cycle that is redriven begins again, with the members that are due", func(b *bench) {
+	add("a cycle that is retried begins again, with the members that are due", func(b *bench) {
 		r := b.ring("all", hourly("a"), task.Member{Task: "b", OnFailure: task.FailureStop}, task.Member{Task: "c"})
 		j := r.run("all")
 		r.works(func(task string) job.Outcome {
@@ -152,7 +152,7 @@ func init() {
 		})
 		b.wantState(j.ID, job.Failed)
 		woken := b.st.Woken()
-		b.redrive(j.ID)
+		b.retry(j.ID)
 		select {
 		case <-woken:
 		default:

@@ -260,7 +260,7 @@ func init() {
 		want(b, "steps", b.count(`select count(*) from belfry.jobs_done where origin = 'cycle'`) > int64(2*rounds), true)
 	})
 
-	addNodes("cycles end whoever cancels, skips, pauses, edits, resets and redrives at the same moment", func(b *bench, nodes []*store.Store) {
+	addNodes("cycles end whoever cancels, skips, pauses, edits, resets and retries at the same moment", func(b *bench, nodes []*store.Store) {
 		c := newCarousel(b, nodes)
 		for i, o := range []schedule.Overlap{schedule.OverlapCancelOther, schedule.OverlapTerminateOther, schedule.OverlapBufferOne} {
 			b.schedule(string(o), c.cycles[i], every(time.Minute), overlap(o))
@@ -324,7 +324,7 @@ func (c *carousel) meddle(ctx context.Context, st *store.Store, i int, r *rand.R
 	}
 	if r.IntN(4) == 0 && err == nil {
 		f := job.Filter{Task: []string{name, member}[r.IntN(2)]}
-		_, err = st.RedriveJobs(ctx, "default", view.Selection{Filter: &f})
+		_, err = st.RetryJobs(ctx, "default", view.Selection{Filter: &f})
 	}
 	switch core.CodeOf(err) {
 	case core.Conflict, core.NotFound: // it was too late

@@ -249,7 +249,7 @@ func init() {
 		wantCode(b, second(b.st.CycleStatus(b.ctx, "default", "a")), core.Conflict, "no cycle")
 	})
 
-	add("a member that is redriven holds back cycles that have it, and counts", func(b *bench) {
+	add("a member that is retried holds back cycles that have it, and counts", func(b *bench) {
 		r := b.ring("all", hourly("a"), hourly("b"))
 		j := r.run("all")
 		failed := r.claim(r.session, 1).Jobs[0]
@@ -257,19 +257,19 @@ func init() {
 		r.works(well)
 		b.wantState(j.ID, job.Failed)
 		b.clock.Move(2 * time.Hour)
-		want(b, "redriven", len(b.redrive(failed.Job.ID).IDs), 1)
+		want(b, "retried", len(b.retry(failed.Job.ID).IDs), 1)
 		r.run("all")
 		want(b, "waits", r.status("all").Run.WaitsFor, failed.Job.ID)
 		want(b, "order", r.works(well), "a b")
 		want(b, "last", r.status("all").Last.Skipped, 1)
-		// While a cycle runs it, it is not redriven.
+		// While a cycle runs it, it is not retried.
 		b.clock.Move(2 * time.Hour)
 		r.run("all")
 		second := r.claim(r.session, 1).Jobs[0]
 		r.finish(r.session, second, job.OutcomeError)
 		r.works(well)
 		r.run("all")
-		if left := b.redrive(second.Job.ID).Left[second.Job.ID]; !strings.Contains(left, "a cycle runs its task now") {
+		if left := b.retry(second.Job.ID).Left[second.Job.ID]; !strings.Contains(left, "a cycle runs its task now") {
 			b.Fatal(left)
 		}
 	})

@@ -94,7 +94,7 @@ func init() {
 		want(b, "jobs for a fitting worker", len(b.claim(gpu, 10).Jobs), 2)
 	})
 
-	add("a demand that nobody met is met by who comes later, on schedules and redrives too", func(b *bench) {
+	add("a demand that nobody met is met by who comes later, on schedules and retries too", func(b *bench) {
 		b.task("t", needs(map[string]string{"gpu": "true"}), func(t *task.Task) { t.Retry.MaxAttempts = 1 })
 		b.schedule("s", "t", every(time.Minute))
 		b.clock.Move(time.Minute)
@@ -111,9 +111,9 @@ func init() {
 			fs = append(fs, job.Finish{Ref: refOf(j), Outcome: job.OutcomeError})
 		}
 		must(b.st.Finish(b.ctx, gpu.ID, fs))(b)
-		must(b.st.RedriveJobs(b.ctx, "default", view.Selection{IDs: []int64{held[0].Job.ID}}))(b)
-		want(b, "redriven jobs for a plain worker", len(b.claim(b.session("t"), 10).Jobs), 0)
-		want(b, "redriven jobs for a fitting one", len(b.claim(gpu, 10).Jobs), 1)
+		must(b.st.RetryJobs(b.ctx, "default", view.Selection{IDs: []int64{held[0].Job.ID}}))(b)
+		want(b, "retried jobs for a plain worker", len(b.claim(b.session("t"), 10).Jobs), 0)
+		want(b, "retried jobs for a fitting one", len(b.claim(gpu, 10).Jobs), 1)
 	})
 
 	add("a demand that was taken back leaves its number to another and no trace", func(b *bench) {

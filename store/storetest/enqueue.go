@@ -247,13 +247,13 @@ func init() {
 		want(b, "end", b.settle("t", job.OutcomeError).State, job.Failed)
 		second := b.ask(n)
 		want(b, "free again", second.Existing, false)
-		left := b.redrive(first.Job.ID).Left
+		left := b.retry(first.Job.ID).Left
 		if !strings.Contains(left[first.Job.ID], "active key") {
-			b.Fatalf("redriven beside another: %+v", left)
+			b.Fatalf("retried beside another: %+v", left)
 		}
 		b.wantState(first.Job.ID, job.Failed)
 		b.cancel(second.Job.ID)
-		want(b, "redriven", len(b.redrive(first.Job.ID).IDs), 1)
+		want(b, "retried", len(b.retry(first.Job.ID).IDs), 1)
 		held(job.Ready)
 		want(b, "other namespaces", b.ask(job.NewJob{Task: "t", Kind: task.KindFunc, Namespace: "other", ActiveKey: "a"}).Existing, false)
 	})
@@ -274,7 +274,7 @@ func init() {
 		want(b, "a new key", e.Existing, false)
 	})
 
-	add("bulk cancel and redrive do what fits, say why not for the rest, and change nothing in a dry run", func(b *bench) {
+	add("bulk cancel and retry do what fits, say why not for the rest, and change nothing in a dry run", func(b *bench) {
 		b.task("t", func(t *task.Task) { t.Retry.MaxAttempts = 1 })
 		dead := b.enqueue(job.NewJob{Task: "t", Tags: []string{"x"}}).ID
 		b.settle("t", job.OutcomeError)
@@ -292,10 +292,10 @@ func init() {
 		j := b.wantState(waits, job.Canceled)
 		want(b, "note", j.Note, "canceled by ada: no more")
 		b.wantState(other, job.Ready)
-		got := must(b.st.RedriveJobs(b.ctx, "default", view.Selection{IDs: []int64{dead, done, waits}, DryRun: true}))(b)
-		want(b, "dry redrive", fmt.Sprint(got.IDs), fmt.Sprint([]int64{dead, waits}))
+		got := must(b.st.RetryJobs(b.ctx, "default", view.Selection{IDs: []int64{dead, done, waits}, DryRun: true}))(b)
+		want(b, "dry retry", fmt.Sprint(got.IDs), fmt.Sprint([]int64{dead, waits}))
 		b.wantState(dead, job.Failed)
-		want(b, "bulk redrive takes the dead", fmt.Sprint(must(b.st.RedriveJobs(b.ctx, "default", view.Selection{Filter: &job.Filter{}}))(b).IDs), fmt.Sprint([]int64{dead}))
+		want(b, "bulk retry takes the dead", fmt.Sprint(must(b.st.RetryJobs(b.ctx, "default", view.Selection{Filter: &job.Filter{}}))(b).IDs), fmt.Sprint([]int64{dead}))
 		b.wantState(waits, job.Canceled)
 		_, err := b.st.CancelJobs(b.ctx, "default", view.Selection{})
 		wantCode(b, err, core.Invalid, "ids")

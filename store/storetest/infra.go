@@ -33,7 +33,7 @@ func init() {
 		s = d.session("t")
 		d.finish(s, d.claimOne(s), job.OutcomeError, spoiled)
 		counts(job.Failed, 3, 1, 2)
-		must(d.ad.RedriveJobs(d.ctx, "default", view.Selection{IDs: []int64{id}}))(d)
+		must(d.ad.RetryJobs(d.ctx, "default", view.Selection{IDs: []int64{id}}))(d)
 		counts(job.Ready, 3, 0, 0)
 		d.finish(s, d.claimOne(s), job.OutcomeOK)
 		counts(job.Succeeded, 4, 0, 0)

@@ -67,13 +67,13 @@ func init() {
 		if n := len(b.claim(s, 1).Jobs); n != 0 {
 			b.Fatalf("claimed a dead job")
 		}
-		sel := must(b.st.RedriveJobs(b.ctx, "default", view.Selection{Filter: &job.Filter{}}))(b)
+		sel := must(b.st.RetryJobs(b.ctx, "default", view.Selection{Filter: &job.Filter{}}))(b)
 		if len(sel.IDs) != 1 {
 			b.Fatalf("redrove %+v", sel)
 		}
 		c := b.claim(s, 1)
 		if len(c.Jobs) != 1 || c.Jobs[0].Job.Failures != 0 || c.Jobs[0].Job.Attempt != 3 {
-			b.Fatalf("claimed after redrive %+v", c)
+			b.Fatalf("claimed after retry %+v", c)
 		}
 	})
 	add("a schedule fires each nominal time once", func(b *bench) {

@@ -61,7 +61,7 @@ func init() {
 		wantCode(b, b.st.EnsureFuncs(b.ctx, "a", []string{"registered"}), core.Invalid, queueSays)
 
 		must(b.st.Enqueue(b.ctx, []job.NewJob{{Namespace: "a", Task: "t"}, {Namespace: "a", Task: "t", Queue: "render", Priority: &most}}))(b)
-		again := must(b.st.RerunJob(b.ctx, "a", old.ID, job.Rerun{}))(b).Job
+		again := must(b.st.RunJobAgain(b.ctx, "a", old.ID, job.RunAgain{}))(b).Job
 		want(b, "queue of the job that runs again", again.Queue, "render")
 		want(b, "its priority", again.Priority, 5)
 		must(b.st.CreateTask(b.ctx, task.Task{Namespace: "b", Name: "t", Kind: task.KindFunc, Queue: "other", Priority: high}))(b)

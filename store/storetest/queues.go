@@ -185,9 +185,9 @@ func init() {
 		for _, own := range job.FirstQueues() {
 			wantCode(b, b.st.DeleteQueue(b.ctx, own.Name), core.Conflict, own.Name)
 		}
-		left := b.redrive(j.ID).Left
+		left := b.retry(j.ID).Left
 		if !strings.Contains(left[j.ID], "queue") {
-			b.Fatalf("redriven into a queue that is gone: %+v", left)
+			b.Fatalf("retried into a queue that is gone: %+v", left)
 		}
 		b.wantState(j.ID, job.Canceled)
 	})

@@ -184,12 +184,12 @@ func init() {
 			ids = append(ids, b.enqueue(job.NewJob{Task: "t", ActiveKey: "one"}).ID)
 			b.cancel(ids[len(ids)-1])
 		}
-		dry := must(b.st.RedriveJobs(b.ctx, "default", view.Selection{Query: "state:canceled since:1h", DryRun: true, Sample: 3}))(b)
+		dry := must(b.st.RetryJobs(b.ctx, "default", view.Selection{Query: "state:canceled since:1h", DryRun: true, Sample: 3}))(b)
 		if dry.Count == nil || dry.Count.Count != 7 || dry.Count.More || len(dry.IDs) != 3 || !slices.Equal(dry.IDs, ids[:3]) {
 			b.Fatalf("%+v", dry)
 		}
 		// Only the first can come back: the others would have its active key.
-		r := must(b.st.RedriveJobs(b.ctx, "default", view.Selection{Query: "state:canceled"}))(b)
+		r := must(b.st.RetryJobs(b.ctx, "default", view.Selection{Query: "state:canceled"}))(b)
 		if len(r.IDs) != 1 || len(r.Left) != 6 || r.More {
 			b.Fatalf("%+v", r)
 		}
@@ -197,7 +197,7 @@ func init() {
 		var done []int64
 		cursor, calls := "", 0
 		for more := true; more; calls++ {
-			r := must(b.st.RedriveJobs(b.ctx, "default", view.Selection{Query: "state:canceled", Cursor: cursor}))(b)
+			r := must(b.st.RetryJobs(b.ctx, "default", view.Selection{Query: "state:canceled", Cursor: cursor}))(b)
 			for _, id := range r.IDs {
 				if n := len(done); n > 0 && id <= done[n-1] {
 					b.Fatalf("job %d after %d", id, done[n-1])
@@ -206,7 +206,7 @@ func init() {
 			}
 			cursor, more = r.Next, r.More
 		}
-		want(b, "redriven", len(done), 12_001) // the one that came back was canceled with the many
+		want(b, "retried", len(done), 12_001) // the one that came back was canceled with the many
 		want(b, "calls", calls, 2)
 		_, err := b.st.CancelJobs(b.ctx, "default", view.Selection{IDs: ids, Cursor: "x"})
 		wantCode(b, err, core.Invalid, "cursor")

@@ -266,10 +266,10 @@ func (b *bench) cancel(ids ...int64) view.Selected {
 	return must(b.st.CancelJobs(b.ctx, "default", view.Selection{IDs: ids}))(b)
 }
 
-// redrive redrives jobs by id.
-func (b *bench) redrive(ids ...int64) view.Selected {
+// retry retries jobs by id.
+func (b *bench) retry(ids ...int64) view.Selected {
 	b.Helper()
-	return must(b.st.RedriveJobs(b.ctx, "default", view.Selection{IDs: ids}))(b)
+	return must(b.st.RetryJobs(b.ctx, "default", view.Selection{IDs: ids}))(b)
 }
 
 // jobsOf lists the jobs of a schedule, oldest first.

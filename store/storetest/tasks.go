@@ -60,7 +60,7 @@ func init() {
 		want(b, "handed back", b.finish(s, handed, job.OutcomeHandedBack).State, job.Ready)
 		want(b, "claimed", len(b.claim(s, 5).Jobs), 0)
 		want(b, "ends at the claim", b.wantState(handed.Job.ID, job.Canceled).Reason, schedule.ReasonDeleted)
-		left := b.redrive(waits.ID).Left
+		left := b.retry(waits.ID).Left
 		if !strings.Contains(left[waits.ID], "deleted") {
 			b.Fatalf("%+v", left)
 		}

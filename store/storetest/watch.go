@@ -211,7 +211,7 @@ func init() {
 		b.cancel(id)
 		why(id, "asked to end")
 		b.finish(s, c.Jobs[0], job.OutcomeCanceled)
-		why(id, "was canceled", "belfry job redrive")
+		why(id, "was canceled", "belfry job retry")
 
 		must(b.st.OpenSession(b.ctx, job.WorkerInfo{Name: "w", Kinds: []task.Kind{task.KindFunc}, Funcs: []string{"t"}, Queues: map[string]int{"one": 5}}))(b)
 		must(b.st.Enqueue(b.ctx, []job.NewJob{{Task: "t", Queue: "one"}}))(b)
@@ -281,7 +281,7 @@ func init() {
 		must(b.st.TriggerSchedule(ctx, "default", "s", nil))(b)
 		j := b.enqueue(job.NewJob{Task: "t"})
 		must(b.st.CancelJobs(ctx, "default", view.Selection{IDs: []int64{j.ID}, Note: "oops"}))(b)
-		must(b.st.RedriveJobs(ctx, "default", view.Selection{IDs: []int64{j.ID}}))(b)
+		must(b.st.RetryJobs(ctx, "default", view.Selection{IDs: []int64{j.ID}}))(b)
 		ok(b, b.st.DeleteSchedule(ctx, "default", "s"))
 		_, err := b.st.CreateTask(ctx, task.Task{Name: "t"})
 		wantCode(b, err, core.Conflict)
@@ -295,7 +295,7 @@ func init() {
 			got = append(got, a.Action+" "+a.Noun+" "+a.Name)
 		}
 		want(b, "rows", strings.Join(got, ", "), strings.Join([]string{"create task t", "update task t", "create schedule s", "update schedule s", "pause schedule s",
-			"resume schedule s", "trigger schedule s", fmt.Sprint("cancel job ", j.ID), fmt.Sprint("redrive job ", j.ID), "delete schedule s", "delete task t"}, ", "))
+			"resume schedule s", "trigger schedule s", fmt.Sprint("cancel job ", j.ID), fmt.Sprint("retry job ", j.ID), "delete schedule s", "delete task t"}, ", "))
 		for i, c := range []struct{ before, after any }{{nil, t}, {t, t2}, {nil, sc}, {sc, sc2}} {
 			want(b, "before", string(p.Items[i].Before), docOf(c.before))
 			want(b, "after", string(p.Items[i].After), docOf(c.after))

@@ -126,7 +126,7 @@ func (p *page) DeadSearch(s jobSearch) search {
 // DeadCount is how many dead jobs there are.
 func (d deadData) DeadCount() string { return counted(d.Count) }
 
-// DeadCommand is redriving a group without this page.
+// DeadCommand is retrying a group without this page.
 func (p *page) DeadCommand(search string) command {
-	return p.BulkCommand(bulk{Verb: bulkVerbs["redrive"], Search: search})
+	return p.BulkCommand(bulk{Verb: bulkVerbs["retry"], Search: search})
 }

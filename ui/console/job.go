@@ -36,7 +36,7 @@ var jobRoutes = []route{
 	{"GET /jobs/{id}/log", jobLogPart},
 	{"GET /jobs/{id}/log.txt", jobLogText},
 	{"POST /jobs/{id}/cancel", cancelJob},
-	{"POST /jobs/{id}/redrive", redriveJob},
+	{"POST /jobs/{id}/retry", retryJob},
 	{"POST /jobs/{id}/again", jobAgain},
 }
 
@@ -101,11 +101,11 @@ func jobPage(p *page) error {
 // then why is the question.
 func (d jobData) Waits() bool { return !d.Job.State.Final() && d.Job.State != job.Running }
 
-// CanCancel and CanRedrive say what can be done to the job.
+// CanCancel and CanRetry say what can be done to the job.
 func (d jobData) CanCancel() bool {
 	return !d.Job.State.Final() && (d.Job.State != job.Running || d.Job.CancelAt.IsZero())
 }
-func (d jobData) CanRedrive() bool { return bulkVerbs["redrive"].Fits([]job.State{d.Job.State}) }
+func (d jobData) CanRetry() bool { return bulkVerbs["retry"].Fits([]job.State{d.Job.State}) }
 
 // Worker is who runs a job that runs: the name that its attempts will have.
 func (d jobData) Worker() string {
@@ -300,12 +300,12 @@ func cancelJob(p *page) error {
 	return p.settled(id, r, "Job %d is canceled.", id)
 }
 
-func redriveJob(p *page) error {
+func retryJob(p *page) error {
 	id, err := p.jobID()
 	if err != nil {
 		return err
 	}
-	r, err := p.api.RedriveJobs(p.r.Context(), p.Namespace, view.Selection{IDs: []int64{id}, Note: p.r.PostFormValue("note")})
+	r, err := p.api.RetryJobs(p.r.Context(), p.Namespace, view.Selection{IDs: []int64{id}, Note: p.r.PostFormValue("note")})
 	if err != nil {
 		return err
 	}
@@ -353,10 +353,10 @@ func (p *page) CancelJob(j job.Job) confirm {
 	return confirm{ID: "cancel", Button: "Cancel", Danger: true, Title: fmt.Sprintf("Cancel job %d?", j.ID), Text: text, Action: link, Do: "Cancel the job", Fields: []field{noteField()}, Cmd: &cmd}
 }
 
-// RedriveJob asks before a job is made ready again.
-func (p *page) RedriveJob(j job.Job) confirm {
-	cmd, link := p.jobDo(j, "redrive")
-	return confirm{ID: "redrive", Button: "Retry", Title: fmt.Sprintf("Retry job %d?", j.ID),
+// RetryJob asks before a job is made ready again.
+func (p *page) RetryJob(j job.Job) confirm {
+	cmd, link := p.jobDo(j, "retry")
+	return confirm{ID: "retry", Button: "Retry", Title: fmt.Sprintf("Retry job %d?", j.ID),
 		Text:   "It becomes ready again with all its attempts back and the same input, and runs as its task is now.",
 		Action: link, Fields: []field{noteField()}, Cmd: &cmd}
 }

@@ -16,7 +16,7 @@ type jobsAPI interface {
 	Jobs(ctx context.Context, f job.Filter) (core.Page[job.Job], error)
 	CountJobs(ctx context.Context, f job.Filter, o view.CountOptions) (job.Count, error)
 	CancelJobs(ctx context.Context, namespace string, s view.Selection) (view.Selected, error)
-	RedriveJobs(ctx context.Context, namespace string, s view.Selection) (view.Selected, error)
+	RetryJobs(ctx context.Context, namespace string, s view.Selection) (view.Selected, error)
 }
 
 var jobsRoutes = []route{
@@ -242,8 +242,8 @@ var bulkVerbs = map[string]bulkVerb{
 		What: "Those that wait end at once. Those that run are asked to end, and end when their worker has stopped them.",
 		fits: job.States[:4], usual: job.States[:4],
 	},
-	"redrive": {
-		Name: "redrive", Done: "retried", Asks: "Retry",
+	"retry": {
+		Name: "retry", Done: "retried", Asks: "Retry",
 		What: "They become ready again with all their attempts back, and run as their tasks are now.",
 		fits: []job.State{job.Failed, job.Canceled, job.Skipped}, usual: []job.State{job.Failed},
 	},
@@ -263,7 +263,7 @@ func (p *page) BulkLink(verb, search string) string {
 // BulkVerbs are those that the list offers.
 func (p *page) BulkVerbs(d jobsData) []bulkVerb {
 	var out []bulkVerb
-	for _, name := range []string{"cancel", "redrive"} {
+	for _, name := range []string{"cancel", "retry"} {
 		if v := bulkVerbs[name]; v.Fits(d.Search.Filter.States) {
 			out = append(out, v)
 		}

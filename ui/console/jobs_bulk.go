@@ -69,7 +69,7 @@ func (b bulk) do(p *page) func(context.Context, string, view.Selection) (view.Se
 	if b.Verb.Name == "cancel" {
 		return p.api.CancelJobs
 	}
-	return p.api.RedriveJobs
+	return p.api.RetryJobs
 }
 
 func (b bulk) selection() view.Selection {
@@ -83,7 +83,7 @@ func (b bulk) selection() view.Selection {
 func readBulk(p *page, from url.Values) (bulk, error) {
 	v, ok := bulkVerbs[from.Get("do")]
 	if !ok {
-		return bulk{}, core.InvalidField("do", from.Get("do"), "is nothing that can be done to many jobs", "cancel or redrive")
+		return bulk{}, core.InvalidField("do", from.Get("do"), "is nothing that can be done to many jobs", "cancel or retry")
 	}
 	b := bulk{Verb: v, Search: strings.TrimSpace(from.Get("q")), Note: from.Get("note"), Cursor: from.Get("cursor")}
 	b.Said = b.Search

@@ -150,7 +150,7 @@ func TestLargeLogIsShownFromItsEnd(t *testing.T) {
 	b.Quiet(s.url)
 }
 
-func TestJobIsCanceledRedrivenAndEnqueuedAgain(t *testing.T) {
+func TestJobIsCanceledRetriedAndEnqueuedAgain(t *testing.T) {
 	s := newSite(t)
 	s.someJobs()
 	b := s.at("/jobs/4")
@@ -160,8 +160,8 @@ func TestJobIsCanceledRedrivenAndEnqueuedAgain(t *testing.T) {
 	b.Type("#cancel #f-note", "not <i>now</i>")
 	b.Follow("#cancel button.danger")
 	b.Shows("Job 4 is canceled", "canceled by token:", "not <i>now</i>", "Retry")
-	opens(b, "redrive")
-	b.Follow("#redrive button.main")
+	opens(b, "retry")
+	b.Follow("#retry button.main")
 	b.Shows("Job 4 is ready again", "Why is it not running?")
 	if j := must(s.Job(t.Context(), "default", 4))(s); j.State != job.Ready {
 		t.Errorf("%s", j.State)
@@ -172,7 +172,7 @@ func TestJobIsCanceledRedrivenAndEnqueuedAgain(t *testing.T) {
 	b.Quiet(s.url)
 
 	v := s.visitor(s.admin)
-	if _, body := v.post("/jobs/4/redrive"); !strings.Contains(body, "was left as it is: cannot be redriven: ready") {
+	if _, body := v.post("/jobs/4/retry"); !strings.Contains(body, "was left as it is: cannot be retried: ready") {
 		t.Errorf("%s", body)
 	}
 }
@@ -332,7 +332,7 @@ func TestReaderMayDoNothingToJobs(t *testing.T) {
 	s.someJobs()
 	secret, _ := s.token("viewer", "default", access.ScopeRead)
 	v := s.visitor(secret)
-	for _, path := range []string{"/jobs/4/cancel", "/jobs/4/redrive", "/jobs/4/again", "/jobs/-new", "/jobs/-bulk", "/tasks/-new", "/tasks/hello/edit", "/tasks/hello/delete"} {
+	for _, path := range []string{"/jobs/4/cancel", "/jobs/4/retry", "/jobs/4/again", "/jobs/-new", "/jobs/-bulk", "/tasks/-new", "/tasks/hello/edit", "/tasks/hello/delete"} {
 		status, body := v.post(path, "do", "cancel", "job", "4", "q", "task:later", "task", "later", "definition", `{"name": "x", "command": {"argv": ["x"]}}`)
 		if status != http.StatusForbidden {
 			t.Errorf("%s: %d %s", path, status, body)
@@ -345,7 +345,7 @@ func TestReaderMayDoNothingToJobs(t *testing.T) {
 	}
 }
 
-func TestDeadJobsAreRedrivenByGroup(t *testing.T) {
+func TestDeadJobsAreRetriedByGroup(t *testing.T) {
 	s := newSite(t)
 	s.someJobs()
 	s.fail("broken", "the disk is full\nat line 7")

@@ -100,7 +100,7 @@ var everyPage = []struct {
 	{name: "jobs-none", path: "/jobs?q=task%3Anothing", says: []string{"No matching job."}},
 	{name: "jobs-wrong", path: "/jobs?q=state%3Abroken+zince%3A2h", says: []string{"is not a job state", "zince:2h", "All jobs"}, status: 422},
 	{name: "jobs-dry-run", path: "/jobs/-bulk?do=cancel&q=task%3Alater", says: []string{"Cancel 3 jobs?", "Nothing has been done yet", "Cancel"}, scope: access.ScopeOperate},
-	{name: "jobs-dry-run-none", path: "/jobs/-bulk?do=redrive&q=task%3Alater", says: []string{"There is no job to be retried."}, scope: access.ScopeOperate},
+	{name: "jobs-dry-run-none", path: "/jobs/-bulk?do=retry&q=task%3Alater", says: []string{"There is no job to be retried."}, scope: access.ScopeOperate},
 	{name: "job-failed", path: "/jobs/2", says: []string{"Job 2", "failed", "the disk is full", "Retry", "Timeline", "builder"}},
 	{name: "job-running", path: "/jobs/3", says: []string{"running", "It runs: attempt 1", "Cancel"}},
 	{name: "job-ready", path: "/jobs/4", says: []string{"Why is it not running?", "a worker", "Next step"}},

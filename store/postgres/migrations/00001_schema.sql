@@ -242,14 +242,14 @@ create table belfry.job_keys (
 
 create index job_keys_expiry on belfry.job_keys (expires_at);
 
--- Jobs that were made from finished ones. Writer: Rerun.
-create table belfry.reruns (
+-- Jobs that were made from finished ones. Writer: RunAgain.
+create table belfry.runs_again (
 	job_id bigint primary key,
 	of_id  bigint not null,
 	at     bigint not null
 );
 
-create index reruns_of on belfry.reruns (of_id);
+create index runs_again_of on belfry.runs_again (of_id);
 
 -- Lives of workers. Writers: OpenSession, Renew, CloseSession; ReleaseLost ends those of lost
 -- workers.
