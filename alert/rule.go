@@ -28,7 +28,7 @@ type Rule struct {
 	Group       core.Duration `json:"group,omitempty" doc:"How long to wait for more of the same channel, to tell it at once; default: 30s; negative: not at all. What is over is told at once"`
 	Remind      core.Duration `json:"remind,omitempty" doc:"While it is down: tell again after so long, then after twice as long, and so on; default: never"`
 	RemindMax   int           `json:"remind_max,omitempty" doc:"Most reminders of one outage; default: 10"`
-	Quiet       []string      `json:"quiet,omitempty" doc:"Calendars in whose times nobody is told; what is still so afterwards is told then"`
+	Quiet       []string      `json:"quiet,omitempty" doc:"Calendars during which no notification is sent; what is still so afterwards is sent then"`
 	Off         bool          `json:"off,omitempty"`
 
 	ID         int64     `json:"id,omitempty" readOnly:"true"`

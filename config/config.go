@@ -28,7 +28,7 @@ type Config struct {
 	Database         string            `json:"database" default:"sqlite:belfry.db" group:"node,client" doc:"Where state is kept: sqlite:PATH, a plain path, or postgres://…; also DATABASE_URL"`
 	Listen           string            `json:"listen" default:"127.0.0.1:7420" group:"node" doc:"Address of the API"`
 	Roles            []string          `json:"roles" default:"api,engine,worker" group:"node" doc:"What this node does"`
-	AllowCommands    bool              `json:"allow_commands" default:"false" group:"node,worker" doc:"Run tasks of kind command here. Whoever may create tasks may then run any program as this user"`
+	AllowCommands    bool              `json:"allow_commands" default:"false" group:"node,worker" doc:"Run tasks of kind command here. Users who may create tasks may then run any program as this user"`
 	RefusePrograms   bool              `json:"refuse_programs" default:"false" group:"node,worker" doc:"Run no uploaded programs here. Otherwise they run in a sandbox, where it is as strong as min_isolation"`
 	MinIsolation     string            `json:"min_isolation" default:"confined" group:"node,worker" doc:"Weakest isolation under which uploaded programs run here: none, user, confined, namespaces or gvisor; a task may ask for more"`
 	RequireLimits    bool              `json:"require_limits" default:"false" group:"node,worker" doc:"Run no uploaded programs where memory, processes or processors of a run cannot be limited for all its processes together, which takes control groups"`
@@ -55,15 +55,15 @@ type Config struct {
 	SealKeyFile      string        `json:"seal_key_file" group:"node" doc:"File with the key that secrets are sealed with, 64 hexadecimal digits; the first line seals, the others only open. Default: belfry.key beside the SQLite file, made when it is first needed; nodes on PostgreSQL must be given one"`
 	PublicURL        string        `json:"public_url" group:"node" doc:"Where others reach this node, for links in alerts, the URLs of heartbeats and the feeds of status pages, such as https://belfry.example.com or https://example.com/belfry"`
 	NoConsole        bool          `json:"no_console" default:"false" group:"node" doc:"Serve the API without the web interface"`
-	ConsoleIdle      core.Duration `json:"console_idle" default:"24h" group:"node" doc:"How long somebody stays signed in to the web interface without a request"`
-	ConsoleLife      core.Duration `json:"console_life" default:"14d" group:"node" doc:"How long somebody stays signed in to the web interface in all"`
+	ConsoleIdle      core.Duration `json:"console_idle" default:"24h" group:"node" doc:"How long a user stays signed in to the web interface without a request"`
+	ConsoleLife      core.Duration `json:"console_life" default:"14d" group:"node" doc:"How long a user stays signed in to the web interface in all"`
 
 	OIDCIssuer      string            `json:"oidc_issuer" group:"node" doc:"URL of a provider of OpenID Connect through which people may sign in to the web interface, as it writes itself, to the last slash. The node must have a public_url with https, or be for its own machine"`
 	OIDCClientID    string            `json:"oidc_client_id" group:"node" doc:"What the provider calls this client. It sends people back to public_url with /sign-in/oidc/callback behind it"`
 	OIDCSecretFile  string            `json:"oidc_client_secret_file" group:"node" doc:"File with the client's secret; default: it has none"`
 	OIDCScopes      []string          `json:"oidc_scopes" default:"openid,profile,email" group:"node" doc:"What to ask the provider for; some need another scope, often groups, to send groups"`
-	OIDCGroupsClaim string            `json:"oidc_groups_claim" default:"groups" group:"node" doc:"The claim that names somebody's groups"`
-	OIDCNameClaim   string            `json:"oidc_name_claim" default:"email" group:"node" doc:"The claim that names somebody in the audit, such as email or preferred_username; take one that people cannot choose for themselves"`
+	OIDCGroupsClaim string            `json:"oidc_groups_claim" default:"groups" group:"node" doc:"The claim that names the groups of a user"`
+	OIDCNameClaim   string            `json:"oidc_name_claim" default:"email" group:"node" doc:"The claim that names a user in the audit, such as email or preferred_username; take one that people cannot choose for themselves"`
 	OIDCGroups      map[string]string `json:"oidc_groups" group:"node" doc:"What groups may do, as group=namespace:scope with read, operate or admin, such as ops=*:admin; several with spaces between"`
 	OIDCDefault     string            `json:"oidc_default" group:"node" doc:"What everybody may do whom the provider lets in, such as default:read; default: groups alone count"`
 

@@ -28,7 +28,7 @@ type Run struct {
 	Stagger   core.Duration  `json:"stagger,omitempty"`
 	Depth     int            `json:"depth,omitempty"`
 	Results   []MemberResult `json:"results" doc:"Of the members that are done, in their order"`
-	Skip      []string       `json:"skip,omitempty" doc:"Members that somebody wants to be left out"`
+	Skip      []string       `json:"skip,omitempty" doc:"Members to be left out, as requested"`
 	SkippedBy string         `json:"skipped_by,omitempty"`
 
 	Current   string    `json:"current,omitempty" doc:"The member that runs, or is next"`

@@ -293,7 +293,7 @@ func (s *Server) attemptRoutes() {
 		done, err := s.signing.from.FinishAttempt(ctx, c.right.Session, f)
 		if err == nil && done.Stale {
 			err = core.Errorf(core.Conflict, "the lease %d on job %d was lost before", in.Lease, in.Job).
-				WithHint("stop: the report changes nothing, and somebody else may have the job")
+				WithHint("stop: the report changes nothing, and another worker may have the job")
 		}
 		return done, err
 	})

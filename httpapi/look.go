@@ -27,7 +27,7 @@ func ahead(c *call, namespace string, from time.Time, within string, limit int) 
 			return a, core.InvalidField("within", shorten(within), "is not a duration", "such as 24h or 7d")
 		}
 		if d <= 0 { // 0 would mean the default
-			return a, core.InvalidField("within", shorten(within), "is not longer than nothing", "such as 24h or 7d")
+			return a, core.InvalidField("within", shorten(within), "must be greater than 0", "such as 24h or 7d")
 		}
 		a.Within = d.D()
 	}

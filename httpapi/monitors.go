@@ -27,7 +27,7 @@ type monitorBody struct {
 type pauseOptions struct {
 	Until  time.Time     `json:"until,omitzero" doc:"When it goes on by itself; default: when it is resumed"`
 	For    core.Duration `json:"for,omitempty" doc:"Instead of until: for how long"`
-	Reason string        `json:"reason,omitempty" doc:"Why; shown to whoever asks"`
+	Reason string        `json:"reason,omitempty" doc:"Reason, shown beside the state"`
 }
 
 func (p pauseOptions) end(now time.Time) (time.Time, error) {

@@ -155,7 +155,7 @@ func (s *Server) diff(ctx context.Context, namespace, monitor, from, to string) 
 func (s *Server) textOf(ctx context.Context, namespace, monitor string, seq int64) (monitor.PageVersion, error) {
 	v, err := s.service.PageVersion(ctx, namespace, monitor, seq)
 	if err == nil && v.Pruned {
-		err = core.Errorf(core.Conflict, "the text of version %d is not kept any more", v.Seq).WithHint("compare newer ones")
+		err = core.Errorf(core.Conflict, "the text of version %d is no longer kept", v.Seq).WithHint("compare newer ones")
 	}
 	return v, err
 }

@@ -14,7 +14,7 @@ import (
 
 // pauseReason is why something is paused.
 type pauseReason struct {
-	Reason string `json:"reason,omitempty" doc:"Why; shown to whoever asks"`
+	Reason string `json:"reason,omitempty" doc:"Reason, shown beside the state"`
 }
 
 // resumeOptions is how a schedule is taken up again.
@@ -55,7 +55,7 @@ func (s *Server) scheduleRoutes() {
 	type creating struct {
 		Namespace string `query:"namespace" doc:"Default: as the body says, the token's namespace, or default"`
 		Paused    bool   `query:"paused" doc:"Create it paused: it runs once it is resumed"`
-		Reason    string `query:"reason" doc:"Why it is paused; shown to whoever asks"`
+		Reason    string `query:"reason" doc:"Why it is paused, shown beside the state"`
 	}
 	serveBody(s, endpoint{
 		id: "schedule-create", method: http.MethodPost, path: "/v1/schedules", scope: access.ScopeAdmin, created: true,

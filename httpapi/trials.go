@@ -69,7 +69,7 @@ func (s *Server) trialRoutes() {
 	serveBody(s, endpoint{
 		id: "check-try", method: http.MethodPost, path: "/v1/checks/try", scope: access.ScopeOperate, timeout: trialTimeout + 10*time.Second,
 		summary: "Look at a target once, and say what was seen",
-		doc: "Nothing is written, and nobody is told. The answer has what each condition came to, and for kind page what the selector finds. " +
+		doc: "Nothing is written, and no notification is sent. The answer has what each condition came to, and for kind page what the selector finds. " +
 			"A check of the caller's own needs the scope admin, as saving it would. It ends after a minute, whatever its timeout.",
 	}, func(ctx context.Context, c *call, in *trying, body Trial) (Tried, error) {
 		ns, err := c.owner(in.Namespace, body.Namespace)

@@ -120,7 +120,7 @@ func (g *gatus) externalEndpoint(t *tree) {
 		m.Heartbeat.TokenDigest = monitor.ExternalDigest(gatusKey(group, name), token)
 		e.notef("its callers go on at /api/v1/endpoints/%s/external with their token, when their host leads here; it has a URL of its own too", clip(gatusKey(group, name)))
 	} else {
-		e.notef("whoever calls it needs its new URL, which is made with the monitor; its token is not known")
+		e.notef("its caller needs its new URL, which is made with the monitor; its token is not known")
 	}
 	e.leave(t, "", "enabled", "name", "group", "token", "heartbeat", "alerts")
 	if g.add(e, m) {
@@ -140,7 +140,7 @@ func gatusKey(group, name string) string {
 func (g *gatus) disabled(e *entry, t *tree, m *monitor.Monitor) {
 	if strings.EqualFold(t.get("enabled").text, "false") {
 		m.Muted = true
-		e.notef("it is disabled there: here it is muted, so that nobody is told; pause it to stop its checks, or unmute it")
+		e.notef("it is disabled there: here it is muted, so that no notification is sent; pause it to stop its checks, or unmute it")
 	}
 }
 

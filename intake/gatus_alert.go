@@ -42,7 +42,7 @@ func (g *gatus) alerts(e *entry, t *tree, group string, m *monitor.Monitor) []to
 		path := numbered("alerts", i)
 		p := g.providers[a.get("type").text]
 		if p == nil {
-			e.notef("%s: nobody is told, because %s is not set up under alerting", path, orWord(clip(a.get("type").text), "its type"))
+			e.notef("%s: no notification is sent, because %s is not set up under alerting", path, orWord(clip(a.get("type").text), "its type"))
 			continue
 		}
 		l := layered{a, p.base.get("default-alert")}
@@ -62,7 +62,7 @@ func (g *gatus) alerts(e *entry, t *tree, group string, m *monitor.Monitor) []to
 			if sub.Err != nil {
 				why += ": " + sub.Err.Message
 			}
-			e.notef("%s: nobody is told, because the channel %s %s", path, clip(p.kind), why)
+			e.notef("%s: no notification is sent, because the channel %s %s", path, clip(p.kind), why)
 			continue
 		}
 		failures[g.count(e, path+".failure-threshold", l.get("failure-threshold"), 3)] = true

@@ -266,12 +266,12 @@ func TestAlertsBecomeRules(t *testing.T) {
 
 	base := endpoint("https://x", "[STATUS] == 200")
 	for _, tc := range []struct{ alerts, note string }{
-		{"[{type: pagerduty}]", "x: alerts[0]: nobody is told, because pagerduty is not set up under alerting"},
-		{"[{}]", "x: alerts[0]: nobody is told, because its type is not set up under alerting"},
+		{"[{type: pagerduty}]", "x: alerts[0]: no notification is sent, because pagerduty is not set up under alerting"},
+		{"[{}]", "x: alerts[0]: no notification is sent, because its type is not set up under alerting"},
 		{"[{type: slack, enabled: false}]", "x: alerts[0] is disabled and left out"},
 		{"[{type: slack, failure-threshold: 1000}]", "x: alerts[0].failure-threshold is 1000, which Belfry takes as 100"},
 		{"[{type: slack, minimum-reminder-interval: 1000h}]", "x: alerts[0].minimum-reminder-interval is 1000h, which Belfry takes as 7d"},
-		{"[{type: slack, provider-override: {webhook-url: nowhere}}]", "x: alerts[0]: nobody is told, because the channel slack could not be carried over: is not an absolute URL"},
+		{"[{type: slack, provider-override: {webhook-url: nowhere}}]", "x: alerts[0]: no notification is sent, because the channel slack could not be carried over: is not an absolute URL"},
 		{"[{type: slack}, {type: slack, success-threshold: 5}]", "x: its alerts have different values of success-threshold: 2, 5; a monitor has one, and it is 2"},
 	} {
 		r := read(t, intake.Gatus, "alerting: {slack: {webhook-url: https://hooks.example.com/a}}\n"+base+"    alerts: "+tc.alerts+"\n")

@@ -125,7 +125,7 @@ func (k *kuma) monitor(t *tree) {
 			m.Heartbeat.TokenDigest = monitor.PushDigest(token)
 			e.notef("its callers go on at /api/push/ with their token, when their host leads here; it has a URL of its own too")
 		} else {
-			e.notef("whoever calls it needs its new URL, which is made with the monitor")
+			e.notef("its caller needs its new URL, which is made with the monitor")
 		}
 	} else {
 		m.Check = k.check(e, t, kind)
@@ -135,7 +135,7 @@ func (k *kuma) monitor(t *tree) {
 	}
 	if active := t.get("active"); active.kind == scalar && !isTrue(active) {
 		m.Muted = true
-		e.notef("it is paused there: here it is muted, so that nobody is told; pause it to stop its checks, or unmute it")
+		e.notef("it is paused there: here it is muted, so that no notification is sent; pause it to stop its checks, or unmute it")
 	}
 	k.untold(e, t)
 	if k.add(e, m) {
@@ -233,9 +233,9 @@ func (k *kuma) untold(e *entry, t *tree) {
 	for _, id := range notified(t) {
 		k.unheard = k.unheard || !k.telling
 		if name, left := k.silent[id]; left {
-			e.notef("nobody is told through %s, which could not be carried over", clip(name))
+			e.notef("nothing is sent through %s, which could not be carried over", clip(name))
 		} else if k.told[id] == "" && k.telling {
-			e.notef("nobody is told through the notification %s, which is not in the file: make a channel, and a rule for it", clip(id))
+			e.notef("nothing is sent through the notification %s, which is not in the file: make a channel, and a rule for it", clip(id))
 		}
 	}
 }

@@ -134,8 +134,8 @@ func TestKumaNotifications(t *testing.T) {
 		{`{"type": "smtp", "smtpHost": "h", "smtpPort": 25, "smtpIgnoreSTARTTLS": true, "smtpFrom": "a@b.c", "smtpTo": "d@e.f, g@h.i"}`, `"email":{"host":"h","port":25,"tls":"none","from":"a@b.c","to":["d@e.f","g@h.i"]}`, ""},
 		{`{"type": "webhook", "webhookURL": "https://h", "webhookAdditionalHeaders": "x"}`, `"webhook":{"url":"https://h"}`, "webhookAdditionalHeaders are not carried over: they are not a JSON object"},
 		{`{"type": "telegram", "telegramBotToken": " 1:a ", "telegramChatID": "@ops", "telegramServerUrl": "https://t/"}`, `"telegram":{"token":"1:a","chat":"@ops","api":"https://t"}`, ""},
-		{`{"type": "discord", "discordWebhookUrl": "here"}`, "", "nobody is told through N, which could not be carried over"},
-		{`nonsense`, "", "nobody is told through N, which could not be carried over"},
+		{`{"type": "discord", "discordWebhookUrl": "here"}`, "", "nothing is sent through N, which could not be carried over"},
+		{`nonsense`, "", "nothing is sent through N, which could not be carried over"},
 	} {
 		backup, err := json.Marshal(map[string]any{
 			"notificationList": []any{map[string]any{"id": 7, "name": "N", "active": 1, "config": tc.config}},

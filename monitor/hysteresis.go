@@ -113,12 +113,12 @@ func (h *hearing) notice(t alert.NoticeType) alert.Notice {
 		n.Title = "is degraded"
 		say("%s", cause(s.LastCode, s.LastMessage))
 	case alert.NoticeRecovered:
-		n.Title = "is not degraded any more"
+		n.Title = "is no longer degraded"
 	case alert.NoticeSlow:
 		n.Title = "is slow"
 		say("The last check took %s. It takes %s on average.", core.Brief(s.LastLatency.D()), core.Brief(time.Duration(s.Typical.Mean*float64(time.Microsecond))))
 	case alert.NoticeNormal:
-		n.Title = "is not slow any more"
+		n.Title = "is no longer slow"
 		say("The last check took %s.", core.Brief(s.LastLatency.D()))
 	case alert.NoticeFlapping:
 		n.Title = "changes too often"

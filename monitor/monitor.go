@@ -22,16 +22,16 @@ type Monitor struct {
 	Every    core.Duration   `json:"every,omitempty" doc:"Time between two checks; default: 1m; at least 1s"`
 	Rules    []schedule.Rule `json:"rules,omitempty" doc:"Instead of every: when it is checked, or when a heartbeat is to come"`
 	Zone     string          `json:"zone,omitempty" doc:"Of the rules; default: UTC"`
-	Within   []string        `json:"within,omitempty" doc:"Calendars in whose times alone it is checked"`
-	Blackout []string        `json:"blackout,omitempty" doc:"Calendars in whose times it is not checked"`
+	Within   []string        `json:"within,omitempty" doc:"Calendars during which alone it is checked"`
+	Blackout []string        `json:"blackout,omitempty" doc:"Calendars during which it is not checked"`
 
 	Confirm    Confirm  `json:"confirm,omitzero" doc:"When a failing target counts as down"`
 	Recover    Recover  `json:"recover,omitzero" doc:"When a target that is down counts as up"`
 	Flap       Flap     `json:"flap,omitzero" doc:"When a target changes too often for an alert each time"`
-	Slow       Slow     `json:"slow,omitzero" doc:"When a target is slower than it uses to be"`
+	Slow       Slow     `json:"slow,omitzero" doc:"When a target is slower than usual"`
 	StaleAfter int      `json:"stale_after,omitempty" doc:"Checks in a row that could not be made until the monitor is stale; default: 3"`
-	DependsOn  []string `json:"depends_on,omitempty" doc:"Monitors of the namespace: while one is down, nobody is told of this one"`
-	Muted      bool     `json:"muted,omitempty" doc:"Nobody is told anything"`
+	DependsOn  []string `json:"depends_on,omitempty" doc:"Monitors of the namespace: while one is down, no notification is sent for this one"`
+	Muted      bool     `json:"muted,omitempty" doc:"No notification is sent"`
 	Public     bool     `json:"public,omitempty" doc:"Its badges can be seen by everyone"`
 
 	ID         int64     `json:"id,omitempty" readOnly:"true"`
@@ -74,13 +74,13 @@ type Flap struct {
 	Low  int  `json:"low,omitempty" doc:"Per cent of changes below which it ends; default: 25"`
 }
 
-// Slow is when a target is slower than it uses to be. The baseline is made of
+// Slow is when a target is slower than usual. The baseline is made of
 // its own good checks.
 type Slow struct {
 	Off     bool          `json:"off,omitempty"`
 	Sigma   float64       `json:"sigma,omitempty" doc:"Standard deviations above the mean; default: 3"`
 	Samples int           `json:"samples,omitempty" doc:"Good checks before anything is judged; default: 20"`
-	Checks  int           `json:"checks,omitempty" doc:"Slow checks in a row until somebody is told, and quick ones until it is over; default: 5"`
+	Checks  int           `json:"checks,omitempty" doc:"Slow checks in a row until a notification is sent, and quick ones until it is over; default: 5"`
 	AtLeast core.Duration `json:"at_least,omitempty" doc:"What takes less is never slow; default: 50ms"`
 }
 

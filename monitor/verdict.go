@@ -59,8 +59,8 @@ type State struct {
 	Degraded     bool      `json:"degraded,omitempty" doc:"The last check broke a warning"`
 	DegradedRun  int       `json:"degraded_run,omitempty" doc:"Degraded checks in a row, up to two; below zero: ones that were ok"`
 	Flapping     bool      `json:"flapping,omitempty"`
-	Stale        bool      `json:"stale,omitempty" doc:"Nothing is known any more, through no fault of the target"`
-	Slow         bool      `json:"slow,omitempty" doc:"Slower than it uses to be"`
+	Stale        bool      `json:"stale,omitempty" doc:"Nothing is known now, through no fault of the target"`
+	Slow         bool      `json:"slow,omitempty" doc:"Slower than usual"`
 
 	LastAt      time.Time         `json:"last_at,omitzero" doc:"Nominal time of the last check"`
 	LastOutcome task.CheckOutcome `json:"last_outcome,omitempty" enum:"ok,degraded,fail,error"`
@@ -199,7 +199,7 @@ type PageVersion struct {
 	ConfigHash string          `json:"config_hash"`
 	Change     task.PageChange `json:"change" enum:"first,changed,reset"`
 	Size       int             `json:"size" doc:"Bytes of the text"`
-	Pruned     bool            `json:"pruned,omitempty" doc:"The text itself is not kept any more"`
+	Pruned     bool            `json:"pruned,omitempty" doc:"The text itself is no longer kept"`
 	Baseline   bool            `json:"baseline,omitempty" doc:"What versions are compared with"`
 	AcceptedBy string          `json:"accepted_by,omitempty"`
 	AcceptedAt time.Time       `json:"accepted_at,omitzero"`

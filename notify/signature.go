@@ -21,7 +21,7 @@ const (
 var (
 	ErrNotSigned    = errors.New("the request has no Belfry-Signature of the form t=UNIX,v1=HEX")
 	ErrBadSignature = errors.New("the signature is not of this body and this secret")
-	ErrTooOld       = errors.New("the signature is from another time: a request sent again by somebody else, or a clock that is off")
+	ErrTooOld       = errors.New("the signature is from another time: a request replayed by another sender, or a clock that is off")
 )
 
 // DefaultTolerance is how old a signature may be, or how far in the future.

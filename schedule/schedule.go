@@ -33,8 +33,8 @@ type Schedule struct {
 	CatchupMax    int             `json:"catchup_max,omitempty" doc:"Most runs made up for at once with catchup all, the newest ones; default: 100"`
 	Overlap       Overlap         `json:"overlap,omitempty" enum:"skip,buffer_one,buffer_all,cancel_other,terminate_other,allow" doc:"When the run before has not ended; default: skip"`
 	BufferMax     int             `json:"buffer_max,omitempty" doc:"Most waiting runs with overlap buffer_all; default: 100"`
-	Blackout      []string        `json:"blackout,omitempty" doc:"Calendars in whose times it does not run"`
-	Within        []string        `json:"within,omitempty" doc:"Calendars in whose times alone it runs"`
+	Blackout      []string        `json:"blackout,omitempty" doc:"Calendars during which it does not run"`
+	Within        []string        `json:"within,omitempty" doc:"Calendars during which alone it runs"`
 	OnBlackout    OnBlackout      `json:"on_blackout,omitempty" enum:"skip,next_open" doc:"A run on which a calendar says no: skipped, or moved to when the calendars let it; default: skip"`
 	Input         json.RawMessage `json:"input,omitempty" doc:"JSON for its jobs; default: the task's input"`
 

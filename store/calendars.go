@@ -117,7 +117,7 @@ func (c *change) insertCalendar(cal schedule.Calendar) (schedule.Calendar, error
 		return cal, err
 	}
 	if n == 0 {
-		return cal, core.Errorf(core.Unavailable, "somebody else creates calendar %q at this moment", cal.Name).WithHint("try again")
+		return cal, core.Errorf(core.Unavailable, "another client creates calendar %q at this moment", cal.Name).WithHint("try again")
 	}
 	return cal, c.audit("create", "calendar", cal.Namespace, cal.Name, "", nil, cal)
 }

@@ -57,7 +57,7 @@ func (c *change) startCycle(j jobRow) error {
 	}
 	task, ok := tasks[j.TaskID]
 	if !ok || task.Cycle == nil {
-		return c.end([]ending{{row: j, settled: job.Withdraw(j.Job, schedule.ReasonDeleted, "its task is no cycle any more")}}, true)
+		return c.end([]ending{{row: j, settled: job.Withdraw(j.Job, schedule.ReasonDeleted, "its task is no longer a cycle")}}, true)
 	}
 	if other, found, err := first(c.ctx, c.tx, scanInt, `select job_id from belfry.cycle_runs where task_id = $1`, j.TaskID); err != nil || found {
 		if err != nil || j.Trigger == job.TriggerCycle { // as a member it waits for the other run
@@ -133,7 +133,7 @@ func (c *change) advance(run cycle.Run) error {
 			}
 			switch {
 			case !found && turn.Skip == "":
-				turn.Skip, turn.Wait = "there is no such task any more", 0
+				turn.Skip, turn.Wait = "the task no longer exists", 0
 			case turn.Wait != 0:
 				run.Current, run.MemberJob, run.WaitsFor = turn.Member.Task, 0, turn.Wait
 				return c.saveRun(run, t.taskID)

@@ -229,7 +229,7 @@ func (k docKind[T]) insert(c *change, d T) (T, error) {
 		return d, err
 	}
 	if n == 0 {
-		return d, core.Errorf(core.Unavailable, "somebody else creates %s %q at this moment", spoken(k.noun), *h.name).WithHint("try again")
+		return d, core.Errorf(core.Unavailable, "another client creates %s %q at this moment", spoken(k.noun), *h.name).WithHint("try again")
 	}
 	return d, c.audit("create", k.noun, *h.namespace, *h.name, "", nil, k.shown(d))
 }

@@ -100,7 +100,7 @@ func (c *change) attemptTask(session string, ref job.Ref) (task.Task, error) {
 // errAttempt says that a lease is no more.
 func errAttempt(ref job.Ref) error {
 	return core.Errorf(core.Unauthorized, "the attempt of job %d under lease %d has ended", ref.JobID, ref.Lease).
-		WithHint("stop what it runs: somebody else may have the job by now")
+		WithHint("stop what it runs: another worker may have the job by now")
 }
 
 // withOutputs looks whether the files are there that reports name, and leaves

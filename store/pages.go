@@ -205,7 +205,7 @@ func (s *Store) AcceptPage(ctx context.Context, namespace, m string, seq int64) 
 			return err
 		}
 		if v.Pruned {
-			return core.Errorf(core.Conflict, "the text of version %d is not kept any more", v.Seq).WithHint("accept a newer one")
+			return core.Errorf(core.Conflict, "the text of version %d is no longer kept", v.Seq).WithHint("accept a newer one")
 		}
 		kept := v
 		kept.AcceptedBy, kept.AcceptedAt, kept.Text = access.ActorOf(ctx), c.now, ""

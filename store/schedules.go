@@ -341,7 +341,7 @@ func (c *change) pauseSchedule(namespace, name, reason string) (out schedule.Sch
 	case schedule.Paused:
 		return row.Schedule, nil
 	case schedule.Completed:
-		return out, core.Errorf(core.Conflict, "schedule %q is completed and does not run any more", name)
+		return out, core.Errorf(core.Conflict, "schedule %q is completed and no longer runs", name)
 	}
 	before := row.Schedule
 	c.pause(&row.Schedule, reason)

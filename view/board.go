@@ -31,7 +31,7 @@ type BoardEntry struct {
 	Status      monitor.Status `json:"status,omitempty" enum:"new,up,down,paused"`
 	Degraded    bool           `json:"degraded,omitempty"`
 	Maintenance bool           `json:"maintenance,omitempty"`
-	Stale       bool           `json:"stale,omitempty" doc:"Nothing is known any more, through no fault of the target"`
+	Stale       bool           `json:"stale,omitempty" doc:"Nothing is known now, through no fault of the target"`
 	Since       time.Time      `json:"since,omitzero"`
 	Uptime      *float64       `json:"uptime,omitempty" doc:"Over the days, 0 to 1; absent when nothing is known"`
 	Days        []BoardDay     `json:"days,omitempty" doc:"90 days, oldest first"`

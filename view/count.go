@@ -84,7 +84,7 @@ type Selected struct {
 
 // Event is something that changed, for those who watch.
 type Event struct {
-	Type  string        `json:"type" enum:"job,change,check" doc:"job: a job's row changed; change: somebody changed a definition; check: a monitor was judged, which the node alone tells that did it"`
+	Type  string        `json:"type" enum:"job,change,check" doc:"job: a job's row changed; change: a definition was changed; check: a monitor was judged, which the node alone tells that did it"`
 	At    time.Time     `json:"at"`
 	Job   *job.Job      `json:"job,omitempty"`
 	Edit  *access.Audit `json:"edit,omitempty"`

@@ -162,5 +162,5 @@ func (d DatabaseHealth) judgeServer(add func(name string, ok bool, fix, format s
 		most := d.Slots[0]
 		held, ok = fmt.Sprintf("slot %s holds %s", most.Name, core.SizeText(most.Held)), most.Held <= muchWAL
 	}
-	add("write-ahead log", ok, "see why its replica does not follow; if there is none any more: select pg_drop_replication_slot('…')", "%s", held)
+	add("write-ahead log", ok, "see why its replica does not follow; if there is no longer one: select pg_drop_replication_slot('…')", "%s", held)
 }

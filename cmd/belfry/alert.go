@@ -210,7 +210,7 @@ func ruleFlags(fs *pflag.FlagSet) func(*conn, *pflag.FlagSet, *alert.Rule, []str
 	fs.StringVar(&group, "group", "", "how long to wait for more, to tell a channel at once; negative: not at all; default: 30s")
 	fs.StringVar(&remind, "remind", "", "while it is down, tell again after so long, then after twice as long; default: never")
 	fs.IntVar(&remindMax, "remind-max", 0, "most reminders of one outage; default: 10")
-	fs.StringSliceVar(&quiet, "quiet", nil, "calendars in whose times nobody is told; what is still so afterwards is told then")
+	fs.StringSliceVar(&quiet, "quiet", nil, "calendars during which no notification is sent; what is still so afterwards is sent then")
 	fs.BoolVar(&off, "off", false, "tell nobody; --off=false ends that")
 	fs.StringVar(&description, "description", "", "for people")
 	return func(_ *conn, fs *pflag.FlagSet, d *alert.Rule, rest []string) error {

@@ -198,7 +198,7 @@ flags. Settings of a member count in this cycle, instead of the task's own:
   input         JSON for its job; the last setting, because JSON has commas
 
 With --every or --cron a schedule of the same name is created with it, in one
-transaction. Without, it runs when a schedule or somebody asks for it.`,
+transaction. Without, it runs when a schedule or a request starts it.`,
 		Example: `  belfry cycle create nightly --member backup --member report,every=24h,timeout=10m,max-attempts=3,on-failure=stop --member cleanup --cron '0 3 * * *' --zone Europe/Sofia
   belfry cycle create sync --member pull --member 'push,input={"full": true}' --stagger 30s --every 10m --after-finish
   belfry cycle create -f cycle.yaml`,

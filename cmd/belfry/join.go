@@ -94,7 +94,7 @@ func (c *cli) joinList() *cobra.Command {
 }
 
 func (c *cli) joinRevoke() *cobra.Command {
-	return c.revokeVerb("join token", "Let nobody join with these tokens any more", "belfry token join list", func(ctx context.Context, s *conn) ([]revocable, error) {
+	return c.revokeVerb("join token", "Revoke join tokens: no worker can join with them", "belfry token join list", func(ctx context.Context, s *conn) ([]revocable, error) {
 		ts, err := s.JoinTokens(ctx)
 		all := make([]revocable, len(ts))
 		for i, t := range ts {

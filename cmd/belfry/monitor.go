@@ -327,7 +327,7 @@ func (c *cli) monitorPause() *cobra.Command {
 	cmd.Flags().StringVar(&long, "for", "", "go on by itself after this long")
 	cmd.Flags().StringVar(&until, "until", "", "go on by itself at this time")
 	cmd.Flags().StringVar(&zone, "zone", "", "time zone of --until; default: UTC")
-	cmd.Flags().StringVar(&reason, "reason", "", "why; shown to whoever wonders")
+	cmd.Flags().StringVar(&reason, "reason", "", "reason, shown beside the state")
 	return cmd
 }
 

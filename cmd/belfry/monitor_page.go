@@ -73,7 +73,7 @@ func versionNote(v monitor.PageVersion) string {
 		notes = append(notes, "accepted by "+v.AcceptedBy)
 	}
 	if v.Pruned {
-		notes = append(notes, "its text is not kept any more")
+		notes = append(notes, "its text is no longer kept")
 	}
 	return strings.Join(notes, ", ")
 }
@@ -104,7 +104,7 @@ func (s *conn) version(ctx context.Context, m, name string) (monitor.PageVersion
 	}
 	v, err := s.PageVersion(ctx, ns, m, seq)
 	if err == nil && v.Pruned {
-		err = core.Errorf(core.Conflict, "the text of version %d is not kept any more", v.Seq).WithHint("belfry monitor versions %s", m)
+		err = core.Errorf(core.Conflict, "the text of version %d is no longer kept", v.Seq).WithHint("belfry monitor versions %s", m)
 	}
 	return v, err
 }

@@ -130,9 +130,9 @@ the allow_addresses of its configuration.`
 func (c *cli) monitorTry() *cobra.Command {
 	var f tryFlags
 	cmd := &cobra.Command{
-		Use: "try NAME|--url URL|--tcp HOST:PORT|... [flags]", Short: "Look at a target once and say what is seen; nothing is kept, and nobody is told", Args: cobra.MaximumNArgs(1),
+		Use: "try NAME|--url URL|--tcp HOST:PORT|... [flags]", Short: "Check a target once and show the result; nothing is kept, no notification is sent", Args: cobra.MaximumNArgs(1),
 		Long: `Look at a target once, and say what is seen: the outcome, how long each part took,
-and what each condition came to. Nothing is kept, and nobody is told. A NAME
+and what each condition came to. Nothing is kept, and no notification is sent. A NAME
 tries the check of a monitor; flags beside it try an edit of that.
 
 ` + tryHelp + `

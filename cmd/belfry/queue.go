@@ -171,7 +171,7 @@ func (c *cli) queuePause() *cobra.Command {
 			})
 		}),
 	}
-	cmd.Flags().StringVar(&reason, "reason", "", "why; shown to whoever wonders")
+	cmd.Flags().StringVar(&reason, "reason", "", "reason, shown beside the state")
 	return cmd
 }
 

@@ -62,8 +62,8 @@ func (f *scheduleFlags) add(fs *pflag.FlagSet) {
 	fs.IntVar(&f.bufferMax, "buffer-max", 0, "most waiting runs with buffer_all; default: 100")
 	fs.StringVar(&f.dstGap, "dst-gap", "", "a time that a clock change removes: run_after or skip; default: run_after")
 	fs.StringVar(&f.dstFold, "dst-fold", "", "a time that a clock change repeats: first, second or both; default: first")
-	fs.StringArrayVar(&f.blackout, "blackout", nil, "calendar in whose times it does not run; may be repeated")
-	fs.StringArrayVar(&f.within, "only-within", nil, "calendar in whose times alone it runs; may be repeated")
+	fs.StringArrayVar(&f.blackout, "blackout", nil, "calendar during which it does not run; may be repeated")
+	fs.StringArrayVar(&f.within, "only-within", nil, "calendar during which alone it runs; may be repeated")
 	fs.StringVar(&f.onBlackout, "on-blackout", "", "a run that a calendar keeps out: skip, or next_open to move it; default: skip")
 	fs.StringVar(&f.input, "input", "", "JSON for its jobs; default: the task's input")
 	fs.StringVar(&f.description, "description", "", "for people")
@@ -362,7 +362,7 @@ func (c *cli) schedulePause() *cobra.Command {
 			})
 		}),
 	}
-	cmd.Flags().StringVar(&reason, "reason", "", "why; shown to whoever wonders")
+	cmd.Flags().StringVar(&reason, "reason", "", "reason, shown beside the state")
 	return cmd
 }
 

@@ -31,7 +31,7 @@ once.
 The first start on this machine creates an admin token and writes it to
 belfry.token beside the database, where the other commands find it.
 
-Tasks of kind command run only with --allow-commands: whoever may create tasks
+Tasks of kind command run only with --allow-commands: users who may create tasks
 may then run any program as the user of this node.`,
 		Example: `  belfry serve --allow-commands
   belfry serve --allow-commands --apply definitions/

@@ -18,7 +18,7 @@ import (
 )
 
 func (c *cli) windowCmd() *cobra.Command {
-	return noun("window", "Times of maintenance: nobody is told, and it does not count", []string{"windows", "maintenance"}, append(c.windows().verbs(), c.windowNext())...)
+	return noun("window", "Maintenance windows: no notifications are sent, and downtime does not count", []string{"windows", "maintenance"}, append(c.windows().verbs(), c.windowNext())...)
 }
 
 func (c *cli) windows() document[monitor.Window] {

@@ -97,7 +97,7 @@ func Verify(text string, key func(id string) (ed25519.PublicKey, error), now tim
 	case fault != nil && core.CodeOf(fault) != core.NotFound:
 		return Right{}, fault
 	case err != nil || !token.Valid:
-		return Right{}, refused("it is not good, or not any more", err)
+		return Right{}, refused("it is not valid, or no longer valid", err)
 	}
 	j, err := strconv.ParseInt(c.Subject, 10, 64)
 	r := Right{Ref: job.Ref{JobID: j, Lease: c.Lease}, Session: c.Session, Namespace: c.Namespace, Expires: c.ExpiresAt.Time}

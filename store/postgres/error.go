@@ -48,7 +48,7 @@ func translateState(err error, pg *pgconn.PgError) error {
 	case class == "40":
 		return coded(core.Unavailable, err, "the database was too busy to settle who goes first", "try again")
 	case pg.Code == "55P03":
-		return coded(core.Unavailable, err, "somebody else holds a table of the database: "+pg.Message, "try again; a backup or a long transaction holds one until it ends")
+		return coded(core.Unavailable, err, "another client holds a table of the database: "+pg.Message, "try again; a backup or a long transaction holds one until it ends")
 	case pg.Code == "22021", pg.Code == "22P05":
 		return coded(core.Invalid, err, "a text holds a character that the database cannot keep, such as NUL", "leave it out")
 	case pg.Code == "42501":

@@ -277,7 +277,7 @@ func unlease(ctx context.Context, tx store.Tx, done []store.Succeeded, numbers [
 	_, err := tx.Exec(ctx, `
 		with freed as (delete from belfry.leases where job_id = any ($1) returning job_id, cancel_at)
 		update belfry.jobs_done
-		set cancel_at = freed.cancel_at -- somebody wanted it to end, which is why there was a row
+		set cancel_at = freed.cancel_at -- its end was asked for, which is why there was a row
 		from freed
 		where freed.cancel_at > 0 and id = freed.job_id and finished_at = $2 and id = any ($1)`, ids, now)
 	return err

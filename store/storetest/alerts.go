@@ -195,7 +195,7 @@ func init() {
 		want(b, "reminders of what is over", len(b.later(time.Hour)), 0)
 	})
 
-	add("while what a monitor depends on is down, nobody is told of it", func(b *bench) {
+	add("while what a monitor depends on is down, no notification is sent for it", func(b *bench) {
 		w := b.checker()
 		b.channel("hook")
 		b.monitor("router")

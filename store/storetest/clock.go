@@ -18,7 +18,7 @@ func init() {
 		}
 	}
 
-	addNodes("a clock that is set forward takes no job from a worker that lives, whoever looks first", func(b *bench, nodes []*store.Store) {
+	addNodes("a clock that is set forward takes no job from a worker that lives, whichever node looks first", func(b *bench, nodes []*store.Store) {
 		b.task("t")
 		j := b.enqueue(job.NewJob{Task: "t"})
 		s := b.session("t")
@@ -105,7 +105,7 @@ func init() {
 		}
 	})
 
-	addNodes("a clock that is set twice between two looks of a node is followed by both steps, whoever stops in between", func(b *bench, nodes []*store.Store) {
+	addNodes("a clock that is set twice between two looks of a node is followed by both steps, whichever node stops in between", func(b *bench, nodes []*store.Store) {
 		other := store.New(b.st.DB(), store.Options{Clock: b.clock.Now, Monotonic: b.clock.Mono})
 		dies := store.New(b.st.DB(), store.Options{Clock: b.clock.Now, Monotonic: b.clock.Mono})
 		b.task("t", func(t *task.Task) { t.Timeout = core.Duration(time.Minute) })

@@ -329,7 +329,7 @@ func init() {
 		want(b, "nothing hangs on", b.fire().Schedules, 0)
 	})
 
-	add("a job can end although its schedule cannot be computed any more", func(b *bench) {
+	add("a job can end although its schedule can no longer be computed", func(b *bench) {
 		b.task("tick")
 		b.schedule("tick", "tick", afterFinish(time.Minute))
 		b.fire()

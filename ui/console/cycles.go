@@ -283,7 +283,7 @@ func cancelCycle(p *page) error {
 		return err
 	}
 	if len(done.IDs) == 0 {
-		return p.done(p.Link("cycles", name), "Cycle %s was not under way any more.", name)
+		return p.done(p.Link("cycles", name), "Cycle %s was no longer under way.", name)
 	}
 	return p.done(p.Link("cycles", name), "Cycle %s is asked to end, with the member that runs.", name)
 }

@@ -346,7 +346,7 @@ func noteField() field {
 // CancelJob asks before a job is canceled.
 func (p *page) CancelJob(j job.Job) confirm {
 	cmd, link := p.jobDo(j, "cancel")
-	text := "It does not start any more."
+	text := "It no longer starts."
 	if j.State == job.Running {
 		text = "Its worker is told to stop it: it has the time to end well that its task gives, and is killed then."
 	}

@@ -155,7 +155,7 @@ func TestJobIsCanceledRetriedAndEnqueuedAgain(t *testing.T) {
 	s.someJobs()
 	b := s.at("/jobs/4")
 	opens(b, "cancel")
-	b.Shows("Cancel job 4?", "It does not start any more.")
+	b.Shows("Cancel job 4?", "It no longer starts.")
 	b.Axe()
 	b.Type("#cancel #f-note", "not <i>now</i>")
 	b.Follow("#cancel button.danger")

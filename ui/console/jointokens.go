@@ -132,7 +132,7 @@ func (p *page) RevokeJoinToken(t access.JoinToken) confirm {
 	cmd := p.Command("DELETE", "/v1/join-tokens/"+id, "", "token", "join", "revoke", id)
 	return confirm{
 		ID: "revoke-" + id, Button: "Revoke", Danger: true, Title: "Revoke the join token " + t.Name + "?",
-		Text:   fmt.Sprintf("No machine joins with it any more. What %s got by it stays good: revoke those tokens too if they are not to work.", plural(t.Used, "machine", "machines")),
+		Text:   fmt.Sprintf("No machine can join with it. What %s got by it stays good: revoke those tokens too if they are not to work.", plural(t.Used, "machine", "machines")),
 		Action: p.Link("settings", "join-tokens", t.ID, "revoke"), Cmd: &cmd,
 	}
 }

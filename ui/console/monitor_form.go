@@ -174,7 +174,7 @@ func monitorGroups(kind task.Kind, isNew bool) []inputGroup {
 		when.Inputs = append(when.Inputs, input{Path: "check.timeout", Label: "Timeout", Kind: asDuration, Hint: "Default: 10s."})
 		verdict.Inputs = slices.Insert(verdict.Inputs, 2, input{Path: "confirm.retry", Label: "Look again after", Kind: asDuration, Hint: "How soon a failure is looked at again until it is confirmed. Default: a third of the time between checks, at most 20s."})
 		verdict.Inputs = append(verdict.Inputs,
-			input{Path: "slow.off", Label: "Never slow", Kind: asCheck, Hint: "It is not compared with how quick it uses to be."},
+			input{Path: "slow.off", Label: "Never slow", Kind: asCheck, Hint: "It is not compared with its usual speed."},
 			input{Path: "stale_after", Label: "Stale after", Kind: asNumber, Hint: "Checks in a row that could not be made. Default: 3."})
 	}
 	var hold inputGroup

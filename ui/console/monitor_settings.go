@@ -82,7 +82,7 @@ func monitorFacts(v view.MonitorView) []factGroup {
 		add(&when, true, "Rule", "%s, %s", r, m.Zone)
 	}
 	if h := m.Heartbeat; h != nil {
-		add(&when, true, "Grace", "a call may be late by %s", spanText(h.Grace))
+		add(&when, true, "Grace", "a call is overdue after %s", spanText(h.Grace))
 		add(&when, h.MaxRuntime > 0, "Longest run", "%s", spanText(h.MaxRuntime))
 	}
 	add(&when, len(m.Within) > 0, "Only within", "%s", strings.Join(m.Within, ", "))

@@ -62,7 +62,7 @@ var everyPage = []struct {
 	{name: "monitor-results-failed", path: "/monitors/api/results?outcome=fail", says: []string{"unexpected status"}},
 	{name: "monitor-alerts", path: "/monitors/api/alerts", says: []string{"team", "1 try", "sent", "pending"}},
 	{name: "monitor-settings", path: "/monitors/api/settings", says: []string{"https://api.example/health", "status == 200", "kept secret", "after 1 failure", "api/uptime.svg"}},
-	{name: "monitor-settings-beat", path: "/monitors/backup/settings", says: []string{"waits to be called", "a call may be late by"}},
+	{name: "monitor-settings-beat", path: "/monitors/backup/settings", says: []string{"waits to be called", "a call is overdue after"}},
 	{name: "monitor-versions", path: "/monitors/prices/versions", says: []string{"baseline", "changed", "Show changes"}},
 	{name: "monitor-version", path: "/monitors/prices/versions/3", says: []string{"<b>Figs</b> 20 EUR"}},
 	{name: "monitor-diff", path: "/monitors/prices/diff?from=1&to=3", says: []string{"Pears 12 EUR", "Pears 14 EUR a kilo", "+3 −2 lines"}},

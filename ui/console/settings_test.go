@@ -39,7 +39,7 @@ func TestTokenIsShownOnceAndRevoked(t *testing.T) {
 	id := numberText(all[i].ID)
 	opens(b, "revoke-"+id)
 	b.Shows("Revoke the token ci?", "cannot be undone")
-	s.sends(b, "#revoke-"+id+" button.danger", "is revoked: it opens nothing any more")
+	s.sends(b, "#revoke-"+id+" button.danger", "is revoked: it no longer opens anything")
 }
 
 func TestSecretIsSetAndForgotten(t *testing.T) {

@@ -73,7 +73,7 @@ func TestRevokedTokenIsSignedOut(t *testing.T) {
 	if err := s.RevokeToken(t.Context(), id); err != nil {
 		t.Fatal(err)
 	}
-	if _, body := v.get("/queues"); !strings.Contains(body, "Your token is not valid any more") {
+	if _, body := v.get("/queues"); !strings.Contains(body, "Your token is no longer valid") {
 		t.Errorf("%s", body)
 	}
 }

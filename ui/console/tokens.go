@@ -100,7 +100,7 @@ func revokeToken(p *page) error {
 	if err := p.api.RevokeToken(p.r.Context(), id); err != nil {
 		return err
 	}
-	return p.done(p.Link("settings", "tokens"), "Token %d is revoked: it opens nothing any more.", id)
+	return p.done(p.Link("settings", "tokens"), "Token %d is revoked: it no longer opens anything.", id)
 }
 
 // Fields are those of a new token.
@@ -148,7 +148,7 @@ func (p *page) RevokeToken(t access.Token) confirm {
 	cmd := p.Command("DELETE", fmt.Sprintf("/v1/tokens/%d", t.ID), "", "token", "revoke", strconv.FormatInt(t.ID, 10))
 	c := confirm{
 		ID: fmt.Sprintf("revoke-%d", t.ID), Button: "Revoke", Danger: true, Title: "Revoke the token " + t.Name + "?",
-		Text:   "Whoever has it is refused from now on. It cannot be undone.",
+		Text:   "Requests with it are refused from now on. It cannot be undone.",
 		Action: p.Link("settings", "tokens", t.ID, "revoke"), Cmd: &cmd,
 	}
 	if t.ID == p.Token.ID {

@@ -84,7 +84,7 @@ func workerPage(p *page) error {
 	}
 	i := slices.IndexFunc(all, func(w job.WorkerState) bool { return w.Session == session })
 	if i < 0 {
-		return core.Errorf(core.NotFound, "no worker has the session %s", session).WithHint("it has ended and is not kept any more, or never was; see the list of workers")
+		return core.Errorf(core.NotFound, "no worker has the session %s", session).WithHint("it has ended and is no longer kept, or never was; see the list of workers")
 	}
 	d.WorkerState = all[i]
 	return p.show("worker", d)

@@ -94,7 +94,7 @@ func (p *Provider) checkAnswer(f Flow, answer url.Values) error {
 	}
 	switch code := answer.Get("error"); {
 	case code == "access_denied":
-		return refuse(core.Forbidden, nil, "ask whoever looks after it", "%s did not let you in%s", p.host, described(answer))
+		return refuse(core.Forbidden, nil, "ask its administrator", "%s did not let you in%s", p.host, described(answer))
 	case code != "":
 		return refuse(core.Unauthorized, nil, "begin again; if it stays, an operator compares the client's settings at the provider with oidc_*",
 			"%s refused: %q%s", p.host, brief(code), described(answer))

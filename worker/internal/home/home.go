@@ -40,7 +40,7 @@ func Open(dir string) (own *Home, left []*Home, err error) {
 	}
 	own, err = take(filepath.Join(dir, strings.ToLower(rand.Text())))
 	if err == nil && own == nil {
-		err = errors.New("a new folder is somebody else's already") // impossible but for a broken lock
+		err = errors.New("a new folder already belongs to another user") // impossible but for a broken lock
 	}
 	if err != nil {
 		return nil, nil, errors.Join(err, closeAll(left))
