@@ -117,7 +117,7 @@ func TestAPauseForATimeEnds(t *testing.T) {
 func TestTextsThatAreNotKeptCannotBeCompared(t *testing.T) {
 	t.Parallel()
 	b := setup(t) // a filled version is pruned
-	if _, err := b.client.LastChange(t.Context(), "ns", "n"); core.CodeOf(err) != core.Conflict || !strings.Contains(err.Error(), "is not kept") {
+	if _, err := b.client.LastChange(t.Context(), "ns", "n"); core.CodeOf(err) != core.Conflict || !strings.Contains(err.Error(), "no longer kept") {
 		t.Error(err)
 	}
 }
