@@ -311,7 +311,7 @@ func (s *Server) attemptRoutes() {
 		doc:     "The report of the attempt must name it, or it is forgotten.",
 	}, func(ctx context.Context, c *call, in *attemptOf, o task.Output) (outputPlace, error) {
 		link, err := s.service.DeclareOutput(ctx, c.right.Session, in.ref(), o)
-		return outputPlace{link}, err
+		return outputPlace{Link: link}, err
 	})
 }
 

@@ -58,10 +58,7 @@ type Client struct {
 	streamIdle time.Duration // a stream silent for so long is dead
 }
 
-var (
-	_ Service    = (*Client)(nil)
-	_ job.Leaser = (*Client)(nil)
-)
+var _ job.Leaser = (*Client)(nil)
 
 const (
 	// claimMargin is how long a claim may take beyond its wait. It must stay

@@ -65,7 +65,7 @@ func (c *Client) SetSecret(ctx context.Context, namespace, name string, value co
 	if err := checked("name", name); err != nil {
 		return task.KeptSecret{}, err
 	}
-	return put[task.KeptSecret](ctx, c, http.MethodPut, named(secretNoun, name), words("namespace", namespace), secretValue{value})
+	return put[task.KeptSecret](ctx, c, http.MethodPut, named(secretNoun, name), words("namespace", namespace), secretValue{Value: value})
 }
 
 // KeptSecrets implements [KeptSecrets].

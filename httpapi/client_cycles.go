@@ -43,7 +43,7 @@ func (c *Client) SkipMember(ctx context.Context, namespace, cy, member string) (
 
 // ResetTiming implements [Cycles].
 func (c *Client) ResetTiming(ctx context.Context, namespace, cycle string, members ...string) ([]string, error) {
-	done, err := toCycle[timingReset](ctx, c, namespace, cycle, memberNames{members}, "reset-timing")
+	done, err := toCycle[timingReset](ctx, c, namespace, cycle, memberNames{Members: members}, "reset-timing")
 	return done.Members, err
 }
 

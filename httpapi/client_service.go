@@ -223,7 +223,7 @@ func (c *Client) DeclareOutput(ctx context.Context, session string, ref job.Ref,
 		return nil, err
 	}
 	var place outputPlace
-	err := c.do(ctx, ask{method: http.MethodPost, path: named("sessions", session, "outputs"), body: sessionOutput{ref, o}, again: true}, &place)
+	err := c.do(ctx, ask{method: http.MethodPost, path: named("sessions", session, "outputs"), body: sessionOutput{Ref: ref, Output: o}, again: true}, &place)
 	return place.Link, err
 }
 
@@ -397,7 +397,7 @@ func (c *Client) JoinTokens(ctx context.Context) ([]access.JoinToken, error) {
 // repeated: whether a call without an answer counted is not known.
 func (c *Client) Join(ctx context.Context, secret, machine string) (access.Token, string, error) {
 	var made newToken
-	err := c.do(ctx, ask{method: http.MethodPost, path: "/v1/join", body: joining{machine}, token: secret}, &made)
+	err := c.do(ctx, ask{method: http.MethodPost, path: "/v1/join", body: joining{Name: machine}, token: secret}, &made)
 	return made.Token, made.Secret, err
 }
 

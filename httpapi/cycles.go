@@ -140,6 +140,6 @@ func (s *Server) cycleActions() {
 			return timingReset{}, err
 		}
 		reset, err := s.service.ResetTiming(ctx, ns, in.Name, body.Members...)
-		return timingReset{list(reset)}, err
+		return timingReset{Members: list(reset)}, err
 	})
 }

@@ -77,7 +77,7 @@ func (s *Server) monitorHistory() {
 			}
 		}
 		points, err := s.service.Series(ctx, q)
-		return pointList{list(points)}, err
+		return pointList{Items: list(points)}, err
 	})
 
 	serve(s, endpoint{
@@ -108,7 +108,7 @@ func (s *Server) monitorHistory() {
 			return spanList{}, err
 		}
 		spans, err := s.service.Timeline(ctx, ns, in.Name, in.From)
-		return spanList{list(spans)}, err
+		return spanList{Items: list(spans)}, err
 	})
 
 	type suffering struct {

@@ -21,6 +21,9 @@ import (
 	"github.com/belfry-run/belfry/view"
 )
 
+// The client offers what the server serves.
+var _ Service = (*Client)(nil)
+
 // holidays is what holidaysICS says.
 var holidays = cron.CalendarSpec{Zone: "Europe/Sofia", Closings: []cron.Closing{{Name: "New Year", Dates: "2027-01-01"}}}
 

@@ -128,7 +128,7 @@ func (s *Server) sessionRoutes() {
 			return sessionFinished{}, err
 		}
 		done, err := s.service.Finish(ctx, in.ID, body.Attempts)
-		return sessionFinished{list(done)}, err
+		return sessionFinished{Attempts: list(done)}, err
 	})
 
 	serveBody(s, endpoint{
@@ -154,7 +154,7 @@ func (s *Server) sessionRoutes() {
 			return outputPlace{}, err
 		}
 		link, err := s.service.DeclareOutput(ctx, in.ID, o.Ref, o.Output)
-		return outputPlace{link}, err
+		return outputPlace{Link: link}, err
 	})
 
 	serve(s, endpoint{

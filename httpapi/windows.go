@@ -76,5 +76,5 @@ func occasions(w monitor.Window, from time.Time, n int) (occasionList, error) {
 	if from.IsZero() {
 		from = time.Now()
 	}
-	return occasionList{list(plan.Upcoming(from, cmp.Or(n, shownOccasions)))}, nil
+	return occasionList{Items: list(plan.Upcoming(from, cmp.Or(n, shownOccasions)))}, nil
 }
