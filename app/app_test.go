@@ -28,6 +28,7 @@ import (
 	"github.com/belfry-run/belfry/config"
 	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/httpapi"
+	"github.com/belfry-run/belfry/httpapi/client"
 	"github.com/belfry-run/belfry/internal/pgtest"
 	"github.com/belfry-run/belfry/job"
 	"github.com/belfry-run/belfry/monitor"
@@ -75,13 +76,13 @@ func start(t *testing.T, o Options) *App {
 	return a
 }
 
-func client(t *testing.T, a *App) *httpapi.Client {
+func dial(t *testing.T, a *App) *client.Client {
 	t.Helper()
 	token, err := ReadToken(a.TokenFile())
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, err := httpapi.NewClient(a.URL(), token, httpapi.ClientOptions{})
+	c, err := client.New(a.URL(), token, client.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -109,7 +110,7 @@ func TestANodeRunsJobsAndStops(t *testing.T) {
 	o.Handlers = &worker.Handlers{}
 	greet := worker.Handle(o.Handlers, "greet", func(_ context.Context, name string) (string, error) { return "hello " + name, nil })
 	a := start(t, o)
-	ctx, c := within(t), client(t, a)
+	ctx, c := within(t), dial(t, a)
 
 	j, err := greet.New("you")
 	if err != nil {
@@ -201,7 +202,7 @@ func TestASecondNodeOnTheFileIsRefused(t *testing.T) {
 	if err := second.Start(t.Context()); core.CodeOf(err) != core.Conflict {
 		t.Fatalf("got %v", err)
 	}
-	if _, err := client(t, first).Health(within(t)); err != nil {
+	if _, err := dial(t, first).Health(within(t)); err != nil {
 		t.Errorf("the first one was hurt: %v", err)
 	}
 }
@@ -267,7 +268,7 @@ func TestStopHandsRunningJobsBackAfterTheGrace(t *testing.T) {
 	o := options(t)
 	o.Grace = core.Duration(50 * time.Millisecond)
 	a := start(t, o)
-	ctx, c := within(t), client(t, a)
+	ctx, c := within(t), dial(t, a)
 	if _, err := c.CreateTask(ctx, task.Task{Name: "long", Command: &task.Command{Shell: "sleep 60"}}); err != nil {
 		t.Fatal(err)
 	}
@@ -378,7 +379,7 @@ func TestMayListen(t *testing.T) {
 func TestCanary(t *testing.T) {
 	t.Parallel()
 	a := start(t, options(t))
-	ctx, c := within(t), client(t, a)
+	ctx, c := within(t), dial(t, a)
 	if k := SendCanary(ctx, c, core.DefaultNamespace, job.SystemQueue, 10*time.Second); !k.OK {
 		t.Errorf("got %+v", k)
 	}
@@ -400,7 +401,7 @@ func TestCanary(t *testing.T) {
 func TestAQueueThatIsCreatedLaterIsServed(t *testing.T) {
 	t.Parallel()
 	a := start(t, options(t))
-	ctx, c := within(t), client(t, a)
+	ctx, c := within(t), dial(t, a)
 	if _, err := c.SaveQueue(ctx, job.Queue{Name: "later"}); err != nil {
 		t.Fatal(err)
 	}
@@ -459,7 +460,7 @@ func TestMetricsOfMonitors(t *testing.T) {
 func TestMetrics(t *testing.T) {
 	t.Parallel()
 	a := start(t, options(t))
-	ctx, c := within(t), client(t, a)
+	ctx, c := within(t), dial(t, a)
 	SendCanary(ctx, c, core.DefaultNamespace, job.SystemQueue, 10*time.Second)
 	token, _ := ReadToken(a.TokenFile())
 	get := func(path, token string) (int, string) {
@@ -522,7 +523,7 @@ func TestTwoNodesOnOnePostgreSQL(t *testing.T) {
 		}})
 	}
 	front := node("front", config.RoleAPI, config.RoleEngine)
-	ctx, c := within(t), client(t, front)
+	ctx, c := within(t), dial(t, front)
 	echo(ctx, t, c)
 	made, err := c.Enqueue(ctx, []job.NewJob{{Task: "echo"}})
 	if err != nil {
@@ -542,7 +543,7 @@ func TestTwoNodesOnOnePostgreSQL(t *testing.T) {
 	if third.TokenFile() != front.TokenFile() {
 		t.Errorf("the third node has the token in %s", third.TokenFile())
 	}
-	if _, err := client(t, third).Health(ctx); err != nil {
+	if _, err := dial(t, third).Health(ctx); err != nil {
 		t.Errorf("the token of the first node is not good on the third: %v", err)
 	}
 }
@@ -556,7 +557,7 @@ func TestAPostgreSQLThatGoesAwayAndComesBack(t *testing.T) {
 	}})
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
-	c := client(t, a)
+	c := dial(t, a)
 	if k := SendCanary(ctx, c, "default", job.SystemQueue, 20*time.Second); !k.OK {
 		t.Fatalf("before: %+v", k)
 	}
@@ -604,7 +605,7 @@ func TestTLS(t *testing.T) {
 		t.Fatalf("got %s", a.URL())
 	}
 	token, _ := ReadToken(a.TokenFile())
-	c, err := httpapi.NewClient(a.URL(), token, httpapi.ClientOptions{CAFile: o.TLSCert})
+	c, err := client.New(a.URL(), token, client.Options{CAFile: o.TLSCert})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -30,7 +30,7 @@ func TestAProgramIsUploadedAndFetchedByLinksAlone(t *testing.T) {
 	t.Parallel()
 	o := options(t)
 	a := start(t, o)
-	c, ctx := client(t, a), within(t)
+	c, ctx := dial(t, a), within(t)
 	body, art := artifactOf('a')
 	web := &http.Client{Transport: &http.Transport{}}
 	t.Cleanup(web.CloseIdleConnections)
@@ -130,7 +130,7 @@ func TestOnPostgreSQLArtifactsAndTheKeyHaveToBeNamed(t *testing.T) {
 	o.Database = pgtest.New(t)
 	o.TokenFile = filepath.Join(t.TempDir(), "token")
 	a := start(t, o)
-	c, ctx := client(t, a), within(t)
+	c, ctx := dial(t, a), within(t)
 	_, art := artifactOf('a')
 	for what, try := range map[string]func() error{
 		"artifacts":     func() error { _, err := c.CreateArtifact(ctx, art); return err },

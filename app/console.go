@@ -6,6 +6,7 @@ import (
 
 	"github.com/belfry-run/belfry/config"
 	"github.com/belfry-run/belfry/httpapi"
+	"github.com/belfry-run/belfry/httpapi/client"
 	"github.com/belfry-run/belfry/ui/console"
 )
 
@@ -20,7 +21,7 @@ func (a *App) console(s *httpapi.Server) (http.Handler, error) {
 	c, err := console.New(console.Options{
 		API: func(token string) (console.API, error) {
 			// The address is a name and nothing more: no call leaves the process.
-			client, err := httpapi.NewClient("http://localhost", token, httpapi.ClientOptions{Transport: calls, UserAgent: "belfry console"})
+			client, err := client.New("http://localhost", token, client.Options{Transport: calls, UserAgent: "belfry console"})
 			return consoleAPI{client}, err
 		},
 		Sessions: a.store, Status: httpapi.StatusOf, Logger: a.log, Version: a.opt.Version, PublicURL: a.opt.PublicURL,
@@ -39,7 +40,7 @@ func (a *App) console(s *httpapi.Server) (http.Handler, error) {
 
 // consoleAPI answers with the console's own types where the API's are not the
 // root's.
-type consoleAPI struct{ *httpapi.Client }
+type consoleAPI struct{ *client.Client }
 
 // PageDiff is that of the client.
 func (c consoleAPI) PageDiff(ctx context.Context, namespace, monitor string, from, to int64) (console.PageDiff, error) {

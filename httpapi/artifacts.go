@@ -3,16 +3,12 @@ package httpapi
 import (
 	"context"
 	"net/http"
-	"time"
 
 	"github.com/belfry-run/belfry/access"
 	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/httpapi/wire"
 	"github.com/belfry-run/belfry/task"
 )
-
-// confirmTimeout is how long a node may read an artifact that its store has not
-// compared itself.
-const confirmTimeout = 10 * time.Minute
 
 // byDigest names an artifact of a namespace.
 type byDigest struct {
@@ -79,7 +75,7 @@ func (s *Server) artifactRoutes() {
 	})
 
 	serve(s, endpoint{
-		id: "artifact-confirm", method: http.MethodPost, path: "/v1/artifacts/{sha256}/confirm", scope: access.ScopeAdmin, timeout: confirmTimeout,
+		id: "artifact-confirm", method: http.MethodPost, path: "/v1/artifacts/{sha256}/confirm", scope: access.ScopeAdmin, timeout: wire.ConfirmTimeout,
 		summary: "Say that the bytes of an artifact were sent",
 		doc: "They are compared with the digest. Jobs that waited for them are let go: at once, or when they are due. " +
 			"It is a conflict when they have not arrived, or are others. The same question may be asked again.",

@@ -11,6 +11,7 @@ import (
 
 	"github.com/belfry-run/belfry/access"
 	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/httpapi/wire"
 	"github.com/belfry-run/belfry/internal/attempttoken"
 	"github.com/belfry-run/belfry/job"
 	"github.com/belfry-run/belfry/task"
@@ -234,19 +235,6 @@ type attemptOf struct {
 
 func (in *attemptOf) ref() job.Ref { return job.Ref{JobID: in.Job, Lease: in.Lease} }
 
-// The bodies of an attempt's own routes. Client and server share them.
-type (
-	beatNumber struct {
-		Seq int64 `json:"seq" minimum:"0" doc:"Larger than that of any heartbeat before"`
-	}
-	attemptLog struct {
-		Pieces []job.LogPiece `json:"pieces" doc:"Of this attempt, whatever they say; at most 10000, of at most 64 KiB each"`
-	}
-	outputPlace struct {
-		Link *task.SignedRequest `json:"link,omitempty" doc:"Where to send the bytes; missing when they are there already"`
-	}
-)
-
 // attemptRoutes are for programs of strangers: whoever runs one holds the token
 // of its attempt and nothing else.
 func (s *Server) attemptRoutes() {
@@ -255,7 +243,7 @@ func (s *Server) attemptRoutes() {
 		id: "attempt-beat", method: http.MethodPost, path: path + "/beat", attempt: true,
 		summary: "Keep an attempt alive, and learn what it is to do",
 		doc:     "Renews its session. A number that was seen before is a conflict and renews nothing.",
-	}, func(ctx context.Context, c *call, in *attemptOf, body beatNumber) (job.AttemptBeat, error) {
+	}, func(ctx context.Context, c *call, in *attemptOf, body wire.BeatNumber) (job.AttemptBeat, error) {
 		out, err := s.signing.from.BeatAttempt(ctx, c.right.Session, in.ref(), body.Seq)
 		if err != nil || out.Action == job.BeatCancel {
 			return out, err
@@ -271,7 +259,7 @@ func (s *Server) attemptRoutes() {
 		id: "attempt-logs", method: http.MethodPost, path: path + "/logs", attempt: true,
 		summary: "Keep pieces of an attempt's log",
 		doc:     "The same pieces may be sent again.",
-	}, func(ctx context.Context, c *call, in *attemptOf, body attemptLog) (none, error) {
+	}, func(ctx context.Context, c *call, in *attemptOf, body wire.AttemptLog) (none, error) {
 		for i := range body.Pieces {
 			body.Pieces[i].Ref = in.ref()
 		}
@@ -309,9 +297,9 @@ func (s *Server) attemptRoutes() {
 		id: "attempt-output", method: http.MethodPost, path: path + "/outputs", attempt: true,
 		summary: "Announce a file that an attempt leaves, and get a link to send it",
 		doc:     "The report of the attempt must name it, or it is forgotten.",
-	}, func(ctx context.Context, c *call, in *attemptOf, o task.Output) (outputPlace, error) {
+	}, func(ctx context.Context, c *call, in *attemptOf, o task.Output) (wire.OutputPlace, error) {
 		link, err := s.service.DeclareOutput(ctx, c.right.Session, in.ref(), o)
-		return outputPlace{Link: link}, err
+		return wire.OutputPlace{Link: link}, err
 	})
 }
 

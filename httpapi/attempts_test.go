@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/belfry-run/belfry/access"
+	"github.com/belfry-run/belfry/httpapi/client"
 	"github.com/belfry-run/belfry/internal/attempttoken"
 	"github.com/belfry-run/belfry/internal/pgtest"
 	"github.com/belfry-run/belfry/job"
@@ -32,12 +33,15 @@ type place struct{}
 func (place) SignPut(_ context.Context, digest string, size int64, _ time.Duration) (task.SignedRequest, error) {
 	return task.SignedRequest{Method: "PUT", URL: fmt.Sprintf("/%s/%d", digest, size)}, nil
 }
+
 func (place) SignGet(_ context.Context, digest string, _ time.Duration) (task.SignedRequest, error) {
 	return task.SignedRequest{Method: "GET", URL: "/" + digest}, nil
 }
+
 func (place) Has(_ context.Context, digest string, _ int64) (bool, error) {
 	return !strings.HasSuffix(digest, strings.Repeat("f", 64)), nil
 }
+
 func (place) Verify(context.Context, string, int64) error { return nil }
 
 // strangers are nodes, reached in turns, whose programs are run by who holds no
@@ -48,7 +52,7 @@ type strangers struct {
 	clock  *storetest.Clock
 	nodes  []*Server
 	url    string
-	worker *Client
+	worker *client.Client
 	secret string // of the worker's token
 }
 
@@ -89,7 +93,7 @@ func newStrangersAt(t *testing.T, open func(store.Options) []*store.Store) *stra
 		s.nodes[turn.Add(1)%uint64(len(s.nodes))].Handler().ServeHTTP(w, r)
 	}))
 	s.url = front.URL
-	if s.worker, err = NewClient(front.URL, secret, ClientOptions{}); err != nil {
+	if s.worker, err = client.New(front.URL, secret, client.Options{}); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
@@ -154,14 +158,14 @@ func (s *strangers) beat(token string, ref job.Ref, seq int) int {
 }
 
 // claimed is a job of a program with its own client.
-func (s *strangers) claimed() (job.Session, job.LeasedJob, *AttemptClient) {
+func (s *strangers) claimed() (job.Session, job.LeasedJob, *client.AttemptClient) {
 	s.Helper()
 	ctx := s.Context()
 	if _, err := s.st.Enqueue(ctx, []job.NewJob{{Task: "p"}}); err != nil {
 		s.Fatal(err)
 	}
 	session, job := s.take()
-	a, err := NewAttemptClient(s.url, session, job, ClientOptions{})
+	a, err := client.NewAttemptClient(s.url, session, job, client.Options{})
 	if err != nil {
 		s.Fatal(err)
 	}
@@ -227,7 +231,7 @@ func TestAnAttemptLivesOnItsOwnTokenAlone(t *testing.T) {
 	if again, err := a.Claim(ctx, job.ClaimRequest{Session: session.ID, Want: map[string]int{"default": 1}}); err != nil || len(again.Jobs) != 0 {
 		t.Fatal("the job is handed out twice", err)
 	}
-	first := a.current()
+	first := a.Current()
 	for range 40 { // for a quarter of an hour and more
 		s.move(25 * time.Second)
 		r, err := a.Renew(ctx, session.ID, job.Held(ref))
@@ -238,7 +242,7 @@ func TestAnAttemptLivesOnItsOwnTokenAlone(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if a.current() == first {
+	if a.Current() == first {
 		t.Error("the token was never renewed")
 	}
 	if got := s.status(first, "POST", fmt.Sprintf("/v1/attempts/%d/%d/beat", ref.JobID, ref.Lease), `{"seq":9000000000000000}`); got != 401 {
@@ -272,14 +276,14 @@ func TestAnAttemptLivesOnItsOwnTokenAlone(t *testing.T) {
 		}
 	}
 	body := fmt.Sprintf(`{"outcome":"error","job_id":%d}`, ref.JobID)
-	if got := s.status(a.current(), "POST", fmt.Sprintf("/v1/attempts/%d/%d/finish", ref.JobID, ref.Lease), body); got != 409 {
+	if got := s.status(a.Current(), "POST", fmt.Sprintf("/v1/attempts/%d/%d/finish", ref.JobID, ref.Lease), body); got != 409 {
 		t.Errorf("another report is answered %d", got)
 	}
 	for _, use := range []struct{ method, what, body string }{
 		{"POST", "beat", `{"seq":9000000000000000}`}, {"POST", "logs", `{"pieces":[]}`}, {"GET", "artifact", ""},
 		{"POST", "outputs", fmt.Sprintf(`{"name":"x","size":1,"sha256":%q}`, out.SHA256)},
 	} {
-		if got := s.status(a.current(), use.method, fmt.Sprintf("/v1/attempts/%d/%d/%s", ref.JobID, ref.Lease, use.what), use.body); got != 401 {
+		if got := s.status(a.Current(), use.method, fmt.Sprintf("/v1/attempts/%d/%d/%s", ref.JobID, ref.Lease, use.what), use.body); got != 401 {
 			t.Errorf("%s after the end is answered %d", use.what, got)
 		}
 	}
@@ -311,13 +315,13 @@ func TestATokenOfAnAttemptOpensNoOtherDoor(t *testing.T) {
 		}
 		return token
 	}
-	own := strings.Split(a.current(), ".")
+	own := strings.Split(a.Current(), ".")
 	none := base64.RawURLEncoding.EncodeToString([]byte(`{"alg":"none","typ":"JWT"}`)) + "." + own[1] + "."
 	for name, c := range map[string]struct {
 		token, method, path, body string
 	}{
-		"its own beat under another job":     {b.current(), "POST", mine, `{"seq":1}`},
-		"under another lease":                {a.current(), "POST", path(one, two.Job.Lease), `{"seq":1}`},
+		"its own beat under another job":     {b.Current(), "POST", mine, `{"seq":1}`},
+		"under another lease":                {a.Current(), "POST", path(one, two.Job.Lease), `{"seq":1}`},
 		"a worker's token":                   {s.secret, "POST", mine, `{"seq":1}`},
 		"no algorithm":                       {none, "POST", mine, `{"seq":1}`},
 		"a key of somebody else":             {forged(access.SigningKey{ID: keys[0].ID, Seed: make([]byte, 32)}, one.Job.Session, s.clock.Now()), "POST", mine, `{"seq":1}`},
@@ -325,21 +329,21 @@ func TestATokenOfAnAttemptOpensNoOtherDoor(t *testing.T) {
 		"another session under our own key":  {forged(keys[0], two.Job.Session, s.clock.Now()), "POST", mine, `{"seq":1}`},
 		"an old one":                         {forged(keys[0], one.Job.Session, s.clock.Now().Add(-16*time.Minute)), "POST", mine, `{"seq":1}`},
 		"one from a clock ten minutes ahead": {forged(keys[0], one.Job.Session, s.clock.Now().Add(10*time.Minute)), "POST", mine, `{"seq":1}`},
-		"jobs":                               {a.current(), "GET", "/v1/jobs", ""},
-		"its own job":                        {a.current(), "GET", fmt.Sprintf("/v1/jobs/%d", one.Job.ID), ""},
-		"claims":                             {a.current(), "POST", "/v1/sessions/" + one.Job.Session + "/claim", `{"want":{"default":1}}`},
-		"finishes of its session":            {a.current(), "POST", "/v1/sessions/" + one.Job.Session + "/finish", `{"attempts":[]}`},
-		"its session's end":                  {a.current(), "DELETE", "/v1/sessions/" + one.Job.Session, ""},
-		"tokens":                             {a.current(), "POST", "/v1/tokens", `{"name":"x","scopes":["admin"]}`},
+		"jobs":                               {a.Current(), "GET", "/v1/jobs", ""},
+		"its own job":                        {a.Current(), "GET", fmt.Sprintf("/v1/jobs/%d", one.Job.ID), ""},
+		"claims":                             {a.Current(), "POST", "/v1/sessions/" + one.Job.Session + "/claim", `{"want":{"default":1}}`},
+		"finishes of its session":            {a.Current(), "POST", "/v1/sessions/" + one.Job.Session + "/finish", `{"attempts":[]}`},
+		"its session's end":                  {a.Current(), "DELETE", "/v1/sessions/" + one.Job.Session, ""},
+		"tokens":                             {a.Current(), "POST", "/v1/tokens", `{"name":"x","scopes":["admin"]}`},
 	} {
 		if got := s.status(c.token, c.method, c.path, c.body); got != 401 {
 			t.Errorf("%s: %d", name, got)
 		}
 	}
-	if got := s.status(a.current(), "POST", mine, `{"seq":1}`); got != 200 {
+	if got := s.status(a.Current(), "POST", mine, `{"seq":1}`); got != 200 {
 		t.Errorf("its own beat: %d", got)
 	}
-	if got := s.status(a.current(), "POST", mine, `{"seq":1}`); got != 409 {
+	if got := s.status(a.Current(), "POST", mine, `{"seq":1}`); got != 409 {
 		t.Errorf("the same beat again: %d", got)
 	}
 }
@@ -362,7 +366,7 @@ func TestAZombieIsToldAndItsReportRefused(t *testing.T) {
 	if err != nil || !done[0].Stale {
 		t.Errorf("%+v, %v", done, err)
 	}
-	if got := s.status(a.current(), "POST", fmt.Sprintf("/v1/attempts/%d/%d/finish", ref.JobID, ref.Lease), `{"outcome":"ok"}`); got != 409 {
+	if got := s.status(a.Current(), "POST", fmt.Sprintf("/v1/attempts/%d/%d/finish", ref.JobID, ref.Lease), `{"outcome":"ok"}`); got != 409 {
 		t.Errorf("a late report is answered %d", got)
 	}
 	audit, err := s.st.Audit(ctx, access.AuditFilter{Noun: "job"})

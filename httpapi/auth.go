@@ -11,6 +11,7 @@ import (
 
 	"github.com/belfry-run/belfry/access"
 	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/httpapi/wire"
 )
 
 // Bounds of what is remembered about tokens.
@@ -19,8 +20,6 @@ const (
 	maxBelieved = 1024
 	maxSecret   = 512 // bytes
 )
-
-const tokenHint = "send the header Authorization: Bearer SECRET; the command line takes --token, BELFRY_TOKEN or a token file"
 
 // guard knows who asks. It hashes every secret before it looks at it, so that
 // no comparison takes longer for a secret that is nearly right.
@@ -87,9 +86,9 @@ func bearerOf(r *http.Request, most int) (string, error) {
 	secret = strings.TrimSpace(secret)
 	switch {
 	case header == "":
-		return "", core.Errorf(core.Unauthorized, "no token was given").WithHint("%s", tokenHint)
+		return "", core.Errorf(core.Unauthorized, "no token was given").WithHint("%s", wire.TokenHint)
 	case !strings.EqualFold(scheme, "Bearer") || secret == "":
-		return "", core.Errorf(core.Unauthorized, "the Authorization header holds no bearer token").WithHint("%s", tokenHint)
+		return "", core.Errorf(core.Unauthorized, "the Authorization header holds no bearer token").WithHint("%s", wire.TokenHint)
 	case len(secret) > most:
 		return "", core.Errorf(core.Unauthorized, "the token is unknown").WithHint("it is longer than any token")
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/belfry-run/belfry/access"
 	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/httpapi/wire"
 	"github.com/belfry-run/belfry/job"
 	"github.com/belfry-run/belfry/schedule"
 	"github.com/belfry-run/belfry/task"
@@ -200,7 +201,7 @@ func TestATokenOfOneNamespaceStaysThere(t *testing.T) {
 		b.fake.mu.Unlock()
 		kind := ""
 		if c.body != "" {
-			kind = map[bool]string{true: icsType, false: "application/json"}[strings.HasSuffix(strings.Split(c.path, "?")[0], "/ics")]
+			kind = map[bool]string{true: wire.IcsType, false: "application/json"}[strings.HasSuffix(strings.Split(c.path, "?")[0], "/ics")]
 		}
 		status, _, body := b.raw(t, c.method, c.path, c.body, "Authorization", "Bearer team", "Content-Type", kind)
 		if status != c.status {

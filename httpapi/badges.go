@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/httpapi/wire"
 	"github.com/belfry-run/belfry/monitor"
 	"github.com/belfry-run/belfry/view"
 )
@@ -49,13 +50,13 @@ func (s *Server) badgeOf(ctx context.Context, r *http.Request) (badge, error) {
 	namespace, name, file := r.PathValue("namespace"), r.PathValue("monitor"), r.PathValue("file")
 	kind, isSVG := strings.CutSuffix(file, ".svg")
 	if !isSVG || !slices.Contains([]string{"uptime", "latency", "status"}, kind) {
-		return badge{}, core.Errorf(core.NotFound, "there is no badge %q", shorten(file)).WithHint("one of uptime.svg, latency.svg, status.svg")
+		return badge{}, core.Errorf(core.NotFound, "there is no badge %q", wire.Shorten(file)).WithHint("one of uptime.svg, latency.svg, status.svg")
 	}
 	window := cmp.Or(r.URL.Query().Get("window"), badgeWindow)
 	if !slices.Contains(badgeWindows, window) {
-		return badge{}, core.InvalidField("window", shorten(window), "is not a span that is counted", "one of "+strings.Join(badgeWindows, ", "))
+		return badge{}, core.InvalidField("window", wire.Shorten(window), "is not a span that is counted", "one of "+strings.Join(badgeWindows, ", "))
 	}
-	unknown := core.Errorf(core.NotFound, "there is no public monitor %q in namespace %q", shorten(name), shorten(namespace))
+	unknown := core.Errorf(core.NotFound, "there is no public monitor %q in namespace %q", wire.Shorten(name), wire.Shorten(namespace))
 	if core.ValidName("monitor", name) != nil || core.ValidName("namespace", namespace) != nil {
 		return badge{}, unknown
 	}

@@ -104,7 +104,7 @@ func TestBadgesThatAreNotShown(t *testing.T) {
 		"/badge/default/shop/deeper/uptime.svg?x=1": {404, "nothing at"},
 	} {
 		p := b.refused(t, c.status, "GET", path, "", "Authorization", "")
-		if text := p.asError().Error(); !strings.Contains(text, c.says) {
+		if text := p.AsError().Error(); !strings.Contains(text, c.says) {
 			t.Errorf("%s says %s", path, text)
 		}
 	}

@@ -11,14 +11,10 @@ import (
 	"strings"
 
 	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/httpapi/wire"
 	"github.com/belfry-run/belfry/monitor"
 	"github.com/belfry-run/belfry/view"
 )
-
-// beatPrefix is where heartbeats call. The rest of the path is a key, so
-// these routes want no token, answer to any host name and let pages of any
-// origin call.
-const beatPrefix = "/beat/"
 
 // maxBeatBody is how much is read of what a caller says, in bytes. What is
 // more is not kept, and is no fault of the call.
@@ -80,7 +76,7 @@ func callSaid(text string) (monitor.Call, error) {
 	}
 	code, err := strconv.ParseUint(text, 10, 8)
 	if err != nil {
-		return monitor.Call{}, core.Errorf(core.Invalid, "%q is nothing that a heartbeat can say", shorten(text)).
+		return monitor.Call{}, core.Errorf(core.Invalid, "%q is nothing that a heartbeat can say", wire.Shorten(text)).
 			WithHint("one of start, success, fail, log, or an exit code from 0 to 255")
 	}
 	exit := int(code)

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/httpapi/wire"
 	"github.com/belfry-run/belfry/monitor"
 )
 
@@ -25,12 +26,12 @@ const maxForeignToken = 1 << 10
 // isBeat reports that a path is one of heartbeats, which bring a key and nothing
 // that a browser adds by itself.
 func isBeat(path string) bool {
-	return strings.HasPrefix(path, beatPrefix) || strings.HasPrefix(path, pushPrefix) || strings.HasPrefix(path, externalPrefix)
+	return strings.HasPrefix(path, wire.BeatPrefix) || strings.HasPrefix(path, pushPrefix) || strings.HasPrefix(path, externalPrefix)
 }
 
 // withoutKey is a path as it may be logged.
 func withoutKey(path string) string {
-	for _, prefix := range []string{beatPrefix, pushPrefix} {
+	for _, prefix := range []string{wire.BeatPrefix, pushPrefix} {
 		if strings.HasPrefix(path, prefix) {
 			return prefix + "…" // the rest is a key
 		}

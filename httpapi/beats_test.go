@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/httpapi/wire"
 	"github.com/belfry-run/belfry/monitor"
 	"github.com/belfry-run/belfry/view"
 )
@@ -190,7 +191,7 @@ func FuzzCallSaid(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) {
 		call, err := callSaid(text)
 		if err != nil {
-			if statusOf(core.CodeOf(err)) != http.StatusUnprocessableEntity {
+			if wire.StatusOf(core.CodeOf(err)) != http.StatusUnprocessableEntity {
 				t.Error(err)
 			}
 			return

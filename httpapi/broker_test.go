@@ -9,6 +9,7 @@ import (
 	"github.com/belfry-run/belfry/access"
 	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/httpapi"
+	"github.com/belfry-run/belfry/httpapi/client"
 	"github.com/belfry-run/belfry/job"
 	"github.com/belfry-run/belfry/store"
 	"github.com/belfry-run/belfry/store/sqlite"
@@ -34,7 +35,7 @@ func TestBrokerSuiteOverHTTP(t *testing.T) {
 			t.Fatal(err)
 		}
 		srv := httptest.NewServer(api.Handler())
-		client, err := httpapi.NewClient(srv.URL, secret, httpapi.ClientOptions{})
+		client, err := client.New(srv.URL, secret, client.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}

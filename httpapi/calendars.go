@@ -10,10 +10,9 @@ import (
 	"github.com/belfry-run/belfry/access"
 	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/cron"
+	"github.com/belfry-run/belfry/httpapi/wire"
 	"github.com/belfry-run/belfry/schedule"
 )
-
-const icsType = "text/calendar"
 
 func (s *Server) calendarRoutes() {
 	serve(s, endpoint{
@@ -77,7 +76,7 @@ func (s *Server) calendarImport() {
 		id: "calendar-import", method: http.MethodPost, path: "/v1/calendars/{name}/ics", scope: access.ScopeAdmin, maxBody: schedule.MaxICS,
 		summary: "Create a calendar from an iCalendar file, or replace its closings",
 		doc:     "It is closed during each event of the file (RFC 5545), for the reason that its SUMMARY says. A description is kept.",
-	}, icsType, func(ctx context.Context, c *call, in *importing, body []byte) (schedule.Calendar, error) {
+	}, wire.IcsType, func(ctx context.Context, c *call, in *importing, body []byte) (schedule.Calendar, error) {
 		ns, err := (&byName{in.Name, in.Namespace}).resolve(c)
 		if err != nil {
 			return schedule.Calendar{}, err

@@ -16,6 +16,7 @@ import (
 
 	"github.com/belfry-run/belfry/access"
 	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/httpapi/wire"
 	"github.com/belfry-run/belfry/internal/attempttoken"
 )
 
@@ -84,7 +85,7 @@ func (s *Server) wrap(h http.Handler) (http.Handler, error) {
 		}
 	}
 	// Who calls a heartbeat brings its key, and nothing that a browser adds by itself.
-	for _, prefix := range []string{beatPrefix, pushPrefix, externalPrefix} {
+	for _, prefix := range []string{wire.BeatPrefix, pushPrefix, externalPrefix} {
 		cross.AddInsecureBypassPattern(prefix)
 	}
 	cross.SetDenyHandler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -189,7 +190,7 @@ func (s *Server) knownHost(h http.Handler) http.Handler {
 		// guarding. Who calls a heartbeat by whatever name brings its key.
 		open := r.URL.Path == "/healthz" || r.URL.Path == "/readyz" || isBeat(r.URL.Path)
 		if !open && !slices.ContainsFunc(s.opts.Hosts, func(known string) bool { return strings.EqualFold(hostOnly(known), host) }) {
-			e := core.Errorf(core.Forbidden, "this server does not answer to the host name %q", shorten(host)).
+			e := core.Errorf(core.Forbidden, "this server does not answer to the host name %q", wire.Shorten(host)).
 				WithHint("use one of %s, or add the name to the server's hosts", strings.Join(s.opts.Hosts, ", "))
 			s.refuse(r.Context(), w, newProblem(http.StatusMisdirectedRequest, e))
 			return
@@ -222,11 +223,11 @@ func (s *Server) route(w http.ResponseWriter, r *http.Request) {
 	if probe.status == http.StatusMethodNotAllowed {
 		allow := probe.header.Get("Allow")
 		w.Header().Set("Allow", allow)
-		e := core.Errorf(core.Invalid, "%s does not work on %s", r.Method, shorten(r.URL.Path)).WithHint("it takes %s", allow)
+		e := core.Errorf(core.Invalid, "%s does not work on %s", r.Method, wire.Shorten(r.URL.Path)).WithHint("it takes %s", allow)
 		s.refuse(r.Context(), w, newProblem(http.StatusMethodNotAllowed, e))
 		return
 	}
-	s.refuse(r.Context(), w, core.Errorf(core.NotFound, "there is nothing at %s", shorten(r.URL.Path)).
+	s.refuse(r.Context(), w, core.Errorf(core.NotFound, "there is nothing at %s", wire.Shorten(r.URL.Path)).
 		WithHint("/docs lists what there is"))
 }
 
@@ -247,8 +248,10 @@ type probe struct {
 	status int
 }
 
-func (p *probe) Header() http.Header         { return p.header }
-func (p *probe) WriteHeader(status int)      { p.status = status }
+func (p *probe) Header() http.Header { return p.header }
+
+func (p *probe) WriteHeader(status int) { p.status = status }
+
 func (p *probe) Write(b []byte) (int, error) { return len(b), nil }
 
 // refuse answers with an error. It is the one place that logs them.
@@ -256,7 +259,7 @@ func (s *Server) refuse(ctx context.Context, w http.ResponseWriter, err error) {
 	writeProblem(w, s.fail(ctx, err))
 }
 
-func (s *Server) fail(ctx context.Context, err error) *problem {
+func (s *Server) fail(ctx context.Context, err error) *wire.Problem {
 	c := callOf(ctx)
 	p := describe(err, c.id)
 	s.noteRefusal(c, p)

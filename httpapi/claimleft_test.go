@@ -9,6 +9,7 @@ import (
 	"github.com/belfry-run/belfry/access"
 	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/httpapi"
+	"github.com/belfry-run/belfry/httpapi/client"
 	"github.com/belfry-run/belfry/job"
 	"github.com/belfry-run/belfry/task"
 )
@@ -48,7 +49,7 @@ func TestJobsOfAClaimWhoseWorkerHasLeftAreHandedBack(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	client, err := httpapi.NewClient(srv.URL, secret, httpapi.ClientOptions{})
+	client, err := client.New(srv.URL, secret, client.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

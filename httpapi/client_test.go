@@ -5,8 +5,6 @@ import (
 	"encoding/json"
 	"encoding/pem"
 	"errors"
-	"io"
-	"log"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -22,19 +20,20 @@ import (
 	"time"
 
 	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/httpapi/client"
 	"github.com/belfry-run/belfry/job"
 	"github.com/belfry-run/belfry/task"
 	"github.com/belfry-run/belfry/view"
 )
 
 // dial makes a client of any server.
-func dial(t *testing.T, base string, o ClientOptions) *Client {
+func dial(t *testing.T, base string, o client.Options) *client.Client {
 	t.Helper()
-	c, err := NewClient(base, "root", o)
+	c, err := client.New(base, "root", o)
 	if err != nil {
 		t.Fatal(err)
 	}
-	c.retryWait = time.Millisecond
+	c.RetryWait = time.Millisecond
 	t.Cleanup(c.CloseIdleConnections)
 	return c
 }
@@ -44,92 +43,6 @@ func serveFunc(t *testing.T, h http.HandlerFunc) *httptest.Server {
 	s := httptest.NewServer(h)
 	t.Cleanup(s.Close)
 	return s
-}
-
-func TestAddressesAndTokensThatCannotBe(t *testing.T) {
-	t.Parallel()
-	for _, c := range []struct{ base, token, field string }{
-		{"", "x", "server"}, {"localhost:8350", "x", "server"}, {"ftp://host", "x", "server"}, {"http://", "x", "server"},
-		{"http://user:secret@host", "x", "server"}, {"http://host?x=1", "x", "server"}, {"http://host", "a\nb", "token"},
-	} {
-		_, err := NewClient(c.base, c.token, ClientOptions{})
-		var e *core.Error
-		if !errors.As(err, &e) || e.Fields[0].Field != c.field || strings.Contains(err.Error(), "secret") {
-			t.Errorf("%q %q: %v", c.base, c.token, err)
-		}
-	}
-	if _, err := NewClient("http://host", "", ClientOptions{CAFile: filepath.Join(t.TempDir(), "none.pem")}); core.CodeOf(err) != core.Invalid {
-		t.Errorf("a missing authority: %v", err)
-	}
-	c := dial(t, "http://host", ClientOptions{})
-	for _, name := range []string{"", "..", "a/b", "a?b", "*"} {
-		if _, err := c.Task(t.Context(), "ns", name); core.CodeOf(err) != core.Invalid {
-			t.Errorf("the name %q: %v", name, err)
-		}
-	}
-}
-
-func TestAServerThatCannotBeReached(t *testing.T) {
-	t.Parallel()
-	const nobody = "http://127.0.0.1:1" // a port that was free a moment ago may be another test's by now
-	secure := httptest.NewUnstartedServer(http.NotFoundHandler())
-	secure.Config.ErrorLog = log.New(io.Discard, "", 0)
-	secure.StartTLS()
-	defer secure.Close()
-	plain := serveFunc(t, http.NotFound)
-	stuck := make(chan struct{})
-	slow := serveFunc(t, func(http.ResponseWriter, *http.Request) { <-stuck })
-	defer close(stuck)
-	hang := serveFunc(t, func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Content-Length", "100")
-		_, _ = io.WriteString(w, "{")
-	})
-	proxy := serveFunc(t, func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "upstream", http.StatusBadGateway) })
-	website := serveFunc(t, func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Content-Type", "text/html")
-		_, _ = io.WriteString(w, "<html>")
-	})
-	moved := serveFunc(t, func(w http.ResponseWriter, r *http.Request) {
-		http.Redirect(w, r, "https://elsewhere.example/", http.StatusFound)
-	})
-	big := serveFunc(t, func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Content-Type", "application/json")
-		_, _ = io.WriteString(w, `{"name":"`+strings.Repeat("x", 2000)+`"}`)
-	})
-	garbage := serveFunc(t, func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Content-Type", "application/json")
-		_, _ = io.WriteString(w, `{"name":7}`)
-	})
-	for _, c := range []struct {
-		base string
-		code core.Code
-		says string
-	}{
-		{nobody, core.Unavailable, "nothing listens at " + nobody + "; start it with belfry serve"},
-		{secure.URL, core.Unavailable, "not trusted; name its authority with --ca-file"},
-		{strings.Replace(plain.URL, "http:", "https:", 1), core.Unavailable, "write http:// instead of https://"},
-		{slow.URL, core.Unavailable, "did not answer within 50ms"},
-		{hang.URL, core.Unavailable, "cannot reach the server at " + hang.URL},
-		{proxy.URL, core.Unavailable, "answered 502 Bad Gateway, and not as Belfry does"},
-		{plain.URL, core.NotFound, "answered 404 Not Found, and not as Belfry does"},
-		{website.URL, core.Unavailable, "is not Belfry"},
-		{moved.URL, core.Internal, "it points to https://elsewhere.example/"},
-		{big.URL, core.TooLarge, "the answer is over the limit of 1 KiB"},
-		{garbage.URL, core.Internal, "of the same version?"},
-	} {
-		o := ClientOptions{MaxResponse: 1 << 10}
-		if c.base == slow.URL {
-			o.Timeout = 50 * time.Millisecond
-		}
-		_, err := dial(t, c.base, o).Task(t.Context(), "ns", "n")
-		if core.CodeOf(err) != c.code || !strings.Contains(err.Error(), c.says) {
-			t.Errorf("%s:\n got %s: %v\nwant %s: %s", c.base, core.CodeOf(err), err, c.code, c.says)
-		}
-	}
-	dns := &net.DNSError{Err: "no such host", Name: "belfry.example", IsNotFound: true}
-	if err := dial(t, nobody, ClientOptions{}).unreachable(t.Context(), dns, 0); core.CodeOf(err) != core.Unavailable || !strings.Contains(err.Error(), "does not resolve") {
-		t.Error(err)
-	}
 }
 
 func TestAnAuthorityOfOnesOwnIsTrusted(t *testing.T) {
@@ -142,13 +55,13 @@ func TestAnAuthorityOfOnesOwnIsTrusted(t *testing.T) {
 	if err := os.WriteFile(file, data, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := dial(t, secure.URL, ClientOptions{CAFile: file}).Queues(t.Context()); err != nil {
+	if _, err := dial(t, secure.URL, client.Options{CAFile: file}).Queues(t.Context()); err != nil {
 		t.Error(err)
 	}
 	if err := os.WriteFile(file, []byte("no certificate"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := NewClient(secure.URL, "", ClientOptions{CAFile: file}); core.CodeOf(err) != core.Invalid {
+	if _, err := client.New(secure.URL, "", client.Options{CAFile: file}); core.CodeOf(err) != core.Invalid {
 		t.Error(err)
 	}
 }
@@ -178,7 +91,7 @@ func TestOnlyWhatDoesNoHarmTwiceIsRepeated(t *testing.T) {
 		asked.Add(1)
 		writeProblem(w, describe(core.Errorf(core.Unavailable, "not now"), "id"))
 	})
-	c := dial(t, s.URL, ClientOptions{})
+	c := dial(t, s.URL, client.Options{})
 	ctx := t.Context()
 	for name, call := range map[string]struct {
 		tries int64
@@ -210,60 +123,6 @@ func TestOnlyWhatDoesNoHarmTwiceIsRepeated(t *testing.T) {
 	}
 }
 
-// A change whose answer is lost may have been made: the client says so, and repeats
-// it where that does no harm. A read has no outcome.
-func TestAnAnswerThatIsLost(t *testing.T) {
-	t.Parallel()
-	var asked atomic.Int64
-	cutOff := serveFunc(t, func(w http.ResponseWriter, _ *http.Request) {
-		asked.Add(1)
-		conn, _, err := http.NewResponseController(w).Hijack()
-		if err != nil {
-			t.Error(err)
-			return
-		}
-		_ = conn.Close()
-	})
-	halfway := serveFunc(t, func(w http.ResponseWriter, _ *http.Request) {
-		asked.Add(1)
-		w.Header().Set("Content-Length", "100")
-		_, _ = w.Write([]byte("{"))
-	})
-	gateway := serveFunc(t, func(w http.ResponseWriter, _ *http.Request) {
-		asked.Add(1)
-		http.Error(w, "no answer from upstream", http.StatusGatewayTimeout)
-	})
-	nobody := "http://127.0.0.1:1"
-	for name, at := range map[string]string{"cut off": cutOff.URL, "cut off halfway": halfway.URL, "a proxy that waited in vain": gateway.URL, "nobody": nobody} {
-		c := dial(t, at, ClientOptions{})
-		c.retryWait = time.Millisecond
-		ctx := t.Context()
-		for call, want := range map[string]struct {
-			do   func() error
-			code core.Code
-			asks int64
-		}{
-			"read":           {func() error { _, err := c.Queue(ctx, "q"); return err }, core.Unavailable, 3},
-			"create":         {func() error { _, err := c.CreateTask(ctx, task.Task{Name: "t"}); return err }, core.Unknown, 1},
-			"enqueue":        {func() error { _, err := c.Enqueue(ctx, make([]job.NewJob, 1)); return err }, core.Unknown, 1},
-			"enqueue by key": {func() error { _, err := c.Enqueue(ctx, []job.NewJob{{Key: "a"}}); return err }, core.Unknown, 3},
-			"finish":         {func() error { _, err := c.Finish(ctx, "s", make([]job.Finish, 1)); return err }, core.Unknown, 3},
-		} {
-			if at == nobody {
-				want.code, want.asks = core.Unavailable, 0
-			}
-			asked.Store(0)
-			err := want.do()
-			if core.CodeOf(err) != want.code {
-				t.Errorf("%s, %s: %v, code %s, want %s", name, call, err, core.CodeOf(err), want.code)
-			}
-			if n := asked.Load(); n < want.asks || want.asks == 1 && n > 1 {
-				t.Errorf("%s, %s: asked %d times, want %d", name, call, n, want.asks)
-			}
-		}
-	}
-}
-
 func TestARepetitionThatSucceedsIsAllTheCallerSees(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -286,8 +145,8 @@ func TestNobodyWaitsForRepetitionsOnceTheyGaveUp(t *testing.T) {
 		cancel()
 		writeProblem(w, describe(core.Errorf(core.Unavailable, "not now"), "id"))
 	})
-	c := dial(t, s.URL, ClientOptions{})
-	c.retryWait = time.Hour
+	c := dial(t, s.URL, client.Options{})
+	c.RetryWait = time.Hour
 	if _, err := c.Queues(ctx); err == nil {
 		t.Error("no error")
 	}
@@ -362,7 +221,7 @@ func TestRenewalsHaveConnectionsOfTheirOwn(t *testing.T) {
 		by[r.RemoteAddr] += r.URL.Path[strings.LastIndexByte(r.URL.Path, '/')+1:] + " "
 		writeJSON(w, 200, struct{}{})
 	})
-	c := dial(t, s.URL, ClientOptions{})
+	c := dial(t, s.URL, client.Options{})
 	for range 3 {
 		_, errC := c.Claim(t.Context(), job.ClaimRequest{Session: "s"})
 		_, errR := c.Renew(t.Context(), "s", nil)
@@ -378,16 +237,16 @@ func TestRenewalsHaveConnectionsOfTheirOwn(t *testing.T) {
 			t.Errorf("a connection carried %s", paths)
 		}
 	}
-	if job.MaxClaimWait.D()+claimMargin >= job.MaxClaimWait.D()+job.ClaimSettled {
+	if job.MaxClaimWait.D()+client.ClaimMargin >= job.MaxClaimWait.D()+job.ClaimSettled {
 		t.Error("a claim's answer may come after it is said to have settled")
 	}
-	if tries*renewTimeout >= job.DefaultSessionTTL.D()/2 {
+	if client.Tries*client.RenewTimeout >= job.DefaultSessionTTL.D()/2 {
 		t.Error("the tries of one renewal leave no room in a session")
 	}
 }
 
 // dialPipes makes a client of a handler whose connections stay in memory, so that a test may run in a synctest bubble.
-func dialPipes(t *testing.T, h http.HandlerFunc) *Client {
+func dialPipes(t *testing.T, h http.HandlerFunc) *client.Client {
 	t.Helper()
 	l := &pipeListener{conns: make(chan net.Conn), closed: make(chan struct{})}
 	s := &http.Server{Handler: h}
@@ -399,8 +258,8 @@ func dialPipes(t *testing.T, h http.HandlerFunc) *Client {
 			t.Error(err)
 		}
 	})
-	c := dial(t, "http://pipe", ClientOptions{})
-	c.calls.Transport = &http.Transport{DialContext: l.dial, DisableKeepAlives: true}
+	c := dial(t, "http://pipe", client.Options{})
+	c.Calls.Transport = &http.Transport{DialContext: l.dial, DisableKeepAlives: true}
 	return c
 }
 
@@ -456,19 +315,8 @@ func TestASilentStreamIsTakenUpAgain(t *testing.T) {
 		if err := c.Watch(t.Context(), "*", func(view.Event) error { return enough }); !errors.Is(err, enough) {
 			t.Error(err)
 		}
-		if silent := time.Since(began); silent < c.streamIdle || silent > c.streamIdle+time.Second {
+		if silent := time.Since(began); silent < c.StreamIdle || silent > c.StreamIdle+time.Second {
 			t.Errorf("the silent stream was left after %s", silent)
-		}
-	})
-}
-
-func TestAServerThatNeverOpensAStreamIsSaidToBeSilent(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		c := dialPipes(t, func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
-		err := c.Watch(t.Context(), "*", func(view.Event) error { return nil })
-		if core.CodeOf(err) != core.Unavailable || !strings.Contains(err.Error(), "did not answer within 45s") {
-			t.Error(err)
 		}
 	})
 }

@@ -7,19 +7,10 @@ import (
 	"github.com/belfry-run/belfry/access"
 	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/cycle"
+	"github.com/belfry-run/belfry/httpapi/wire"
 	"github.com/belfry-run/belfry/job"
 	"github.com/belfry-run/belfry/view"
 )
-
-// memberNames are those of a cycle's members.
-type memberNames struct {
-	Members []string `json:"members,omitempty" doc:"Default: all members of the cycle"`
-}
-
-// timingReset is whose timing was forgotten.
-type timingReset struct {
-	Members []string `json:"members" doc:"They are due"`
-}
 
 // byMember names one member of a cycle.
 type byMember struct {
@@ -108,7 +99,7 @@ func (s *Server) cycleActions() {
 	serveBody(s, endpoint{
 		id: "cycle-cancel", method: http.MethodPost, path: "/v1/cycles/{name}/cancel", scope: access.ScopeOperate, bare: true,
 		summary: "End the run of a cycle that is under way, and the member that runs",
-	}, func(ctx context.Context, c *call, in *byName, body jobNote) (view.Selected, error) {
+	}, func(ctx context.Context, c *call, in *byName, body wire.JobNote) (view.Selected, error) {
 		ns, err := in.resolve(c)
 		if err != nil {
 			return view.Selected{}, err
@@ -134,12 +125,12 @@ func (s *Server) cycleActions() {
 		id: "cycle-reset", method: http.MethodPost, path: "/v1/cycles/{name}/reset-timing", scope: access.ScopeOperate, bare: true,
 		summary: "Forget when members last succeeded, so that they are due",
 		doc:     "It is forgotten for every cycle that has them.",
-	}, func(ctx context.Context, c *call, in *byName, body memberNames) (timingReset, error) {
+	}, func(ctx context.Context, c *call, in *byName, body wire.MemberNames) (wire.TimingReset, error) {
 		ns, err := in.resolve(c)
 		if err != nil {
-			return timingReset{}, err
+			return wire.TimingReset{}, err
 		}
 		reset, err := s.service.ResetTiming(ctx, ns, in.Name, body.Members...)
-		return timingReset{Members: list(reset)}, err
+		return wire.TimingReset{Members: list(reset)}, err
 	})
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/cycle"
+	"github.com/belfry-run/belfry/httpapi/client"
 	"github.com/belfry-run/belfry/job"
 	"github.com/belfry-run/belfry/view"
 )
@@ -16,24 +17,29 @@ import (
 func (f *fake) CycleStatus(ctx context.Context, ns, name string) (cycle.Status, error) {
 	return reply[cycle.Status](ctx, f, "CycleStatus", ns, name)
 }
+
 func (f *fake) Cycles(ctx context.Context, q view.DocumentFilter) (core.Page[cycle.Status], error) {
 	return reply[core.Page[cycle.Status]](ctx, f, "Cycles", q)
 }
+
 func (f *fake) RunCycle(ctx context.Context, ns, name string) (job.Job, error) {
 	return reply[job.Job](ctx, f, "RunCycle", ns, name)
 }
+
 func (f *fake) CancelCycle(ctx context.Context, ns, name, note string) (view.Selected, error) {
 	return reply[view.Selected](ctx, f, "CancelCycle", ns, name, note)
 }
+
 func (f *fake) SkipMember(ctx context.Context, ns, c, member string) (cycle.Run, error) {
 	return reply[cycle.Run](ctx, f, "SkipMember", ns, c, member)
 }
+
 func (f *fake) ResetTiming(ctx context.Context, ns, cycle string, members ...string) ([]string, error) {
 	return reply[[]string](ctx, f, "ResetTiming", ns, cycle, members)
 }
 
 // cycleCalls are those about cycles.
-func cycleCalls(c *Client) []exchange {
+func cycleCalls(c *client.Client) []exchange {
 	shown := filled[cycle.Status]()
 	shown.Task = shown.Task.Redacted()
 	all := view.DocumentFilter{Paging: core.Paging{Limit: 7, Cursor: "a/b+c=&"}, Namespace: "*"}

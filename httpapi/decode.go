@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/httpapi/wire"
 )
 
 // selfReading is a body that more than one shape may have.
@@ -79,7 +80,7 @@ func (f *faults) add(path string, raw []byte, message, hint string) {
 	if text := ""; json.Unmarshal(raw, &text) == nil {
 		value = text
 	}
-	*f = append(*f, core.FieldError{Field: path, Value: shorten(value), Message: message, Hint: hint})
+	*f = append(*f, core.FieldError{Field: path, Value: wire.Shorten(value), Message: message, Hint: hint})
 }
 
 func (f *faults) value(path string, t reflect.Type, raw json.RawMessage) {
@@ -215,17 +216,6 @@ func kindName(t reflect.Type) string {
 		return "a number"
 	}
 	return "a whole number"
-}
-
-// shownValue bounds how much of a refused value an error repeats, in bytes.
-const shownValue = 120
-
-func shorten(s string) string {
-	text, cut := core.CleanText(s, shownValue)
-	if cut {
-		text += "…"
-	}
-	return text
 }
 
 func nearHint(name string, known []string) string {

@@ -11,14 +11,12 @@ import (
 	"github.com/belfry-run/belfry/access"
 	"github.com/belfry-run/belfry/alert"
 	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/httpapi/wire"
 	"github.com/belfry-run/belfry/monitor"
 	"github.com/belfry-run/belfry/schedule"
 	"github.com/belfry-run/belfry/task"
 	"github.com/belfry-run/belfry/view"
 )
-
-// applyTimeout bounds one apply, which may be a hundred thousand definitions.
-const applyTimeout = 2 * time.Minute
 
 func (s *Server) definitionRoutes() {
 	type applying struct {
@@ -29,7 +27,7 @@ func (s *Server) definitionRoutes() {
 	serveBody(s, endpoint{
 		// The handler asks for admin, unless it is a dry run.
 		id: "definition-apply", method: http.MethodPost, path: "/v1/apply", scope: access.ScopeRead,
-		timeout: applyTimeout, maxBody: s.opts.MaxApply,
+		timeout: wire.ApplyTimeout, maxBody: s.opts.MaxApply,
 		summary: "Make queues, calendars, tasks, schedules, monitors and who is told of them as a manifest says",
 		doc: "All of it or nothing, in one transaction, which changes at most 10,000 definitions. Without dry_run it needs the scope admin; queues need a token for all namespaces. " +
 			"A dry run writes nothing. For a token without the scope admin it says of every secret that it is not compared.",
@@ -52,7 +50,7 @@ func (s *Server) definitionRoutes() {
 		Namespace string `query:"namespace" doc:"Default: the token's namespace, or default; * for all"`
 	}
 	serve(s, endpoint{
-		id: "definition-export", method: http.MethodGet, path: "/v1/export", scope: access.ScopeRead, timeout: applyTimeout,
+		id: "definition-export", method: http.MethodGet, path: "/v1/export", scope: access.ScopeRead, timeout: wire.ApplyTimeout,
 		summary: "Write queues, calendars, tasks, schedules, monitors and who is told of them as a manifest, without secrets",
 		doc:     "A namespace with more than 100,000 tasks, schedules or monitors is refused: a manifest holds no more.",
 	}, func(ctx context.Context, c *call, in *exporting) (view.Manifest, error) {

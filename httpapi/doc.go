@@ -1,9 +1,10 @@
-// Package httpapi serves Belfry over HTTP, and is the client of what it serves.
+// Package httpapi serves Belfry over HTTP.
 //
 // [Server] puts a [Service], which is the store, behind versioned routes under
 // /v1. It describes them in OpenAPI 3.1, generated from the same Go types that
-// it reads and writes. [Client] is the same [Service] on the other side of the
-// network, so that a command or a worker cannot tell which of the two it has.
+// it reads and writes. Package httpapi/client has the same [Service] on the other
+// side of the network, so that a command or a worker cannot tell which of the two
+// it has, and package httpapi/wire what both sides agree on.
 //
 // # Who may do what
 //

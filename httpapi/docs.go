@@ -13,6 +13,8 @@ import (
 	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/belfry-run/belfry/httpapi/wire"
 )
 
 //go:embed docs.html
@@ -84,11 +86,11 @@ func renderDocs(doc *huma.OpenAPI) ([]byte, error) {
 		data.Types = append(data.Types, docsType{name, fieldsOfSchema(types[name])})
 	}
 	seen := map[string]bool{}
-	for _, row := range statuses {
-		if !seen[string(row.code)] {
-			data.Statuses = append(data.Statuses, docsStatus{string(row.code), row.status})
+	for _, row := range wire.Statuses {
+		if !seen[string(row.Code)] {
+			data.Statuses = append(data.Statuses, docsStatus{string(row.Code), row.Status})
 		}
-		seen[string(row.code)] = true
+		seen[string(row.Code)] = true
 	}
 	var b bytes.Buffer
 	err := docsPage.Execute(&b, data)
@@ -119,7 +121,7 @@ func describeOperation(method, path string, op *huma.Operation) docsOperation {
 func curl(method, path string, op *huma.Operation) string {
 	var b strings.Builder
 	b.WriteString(`curl -H "Authorization: Bearer $BELFRY_TOKEN"`)
-	stream := op.Responses["200"] != nil && op.Responses["200"].Content[sseType] != nil
+	stream := op.Responses["200"] != nil && op.Responses["200"].Content[wire.SseType] != nil
 	if stream {
 		b.WriteString(" -N")
 	}

@@ -11,16 +11,16 @@ import (
 	"strings"
 	"time"
 
-	"github.com/belfry-run/belfry/alert"
-	"github.com/belfry-run/belfry/cycle"
-	"github.com/belfry-run/belfry/job"
-	"github.com/belfry-run/belfry/monitor"
-
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
 
 	"github.com/belfry-run/belfry/access"
+	"github.com/belfry-run/belfry/alert"
 	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/cycle"
+	"github.com/belfry-run/belfry/httpapi/wire"
+	"github.com/belfry-run/belfry/job"
+	"github.com/belfry-run/belfry/monitor"
 )
 
 // endpoint is one route as it is registered and documented. Huma describes it,
@@ -72,7 +72,7 @@ func schemaName(t reflect.Type, hint string) string {
 // newAPI is an empty API on a mux.
 func newAPI(mux *http.ServeMux, version string) huma.API {
 	registry := huma.NewMapRegistry("#/components/schemas/", schemaName)
-	registry.RegisterTypeAlias(reflect.TypeFor[huma.ErrorModel](), reflect.TypeFor[problem]())
+	registry.RegisterTypeAlias(reflect.TypeFor[huma.ErrorModel](), reflect.TypeFor[wire.Problem]())
 	registry.RegisterTypeAlias(reflect.TypeFor[core.Duration](), reflect.TypeFor[durationText]())
 	format := huma.DefaultJSONFormat
 	return humago.New(mux, huma.Config{
@@ -358,7 +358,7 @@ func orWords(s, words string) string {
 	if s == "" {
 		return words
 	}
-	return shorten(s)
+	return wire.Shorten(s)
 }
 
 func (c *call) readAll(limit int64) ([]byte, error) {

@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/httpapi/client"
+	"github.com/belfry-run/belfry/httpapi/wire"
 	"github.com/belfry-run/belfry/schedule"
 	"github.com/belfry-run/belfry/task"
 	"github.com/belfry-run/belfry/view"
@@ -24,18 +26,18 @@ func TestEveryCodeHasItsOwnStatusAndComesBackFromIt(t *testing.T) {
 	t.Parallel()
 	seen := map[int]bool{}
 	for _, code := range allCodes {
-		status := statusOf(code)
-		if seen[status] || codeOf(status) != code || titleOf(status) == "" {
-			t.Errorf("%s: status %d, and back %s", code, status, codeOf(status))
+		status := wire.StatusOf(code)
+		if seen[status] || wire.CodeOf(status) != code || titleOf(status) == "" {
+			t.Errorf("%s: status %d, and back %s", code, status, wire.CodeOf(status))
 		}
 		seen[status] = true
 	}
 	for status, code := range map[int]core.Code{400: core.Invalid, 418: core.Invalid, 502: core.Unknown, 501: core.Internal, 302: core.Internal} {
-		if codeOf(status) != code {
-			t.Errorf("status %d is %s, want %s", status, codeOf(status), code)
+		if wire.CodeOf(status) != code {
+			t.Errorf("status %d is %s, want %s", status, wire.CodeOf(status), code)
 		}
 	}
-	if statusOf("of another version") != http.StatusInternalServerError {
+	if wire.StatusOf("of another version") != http.StatusInternalServerError {
 		t.Error("an unknown code is not our fault")
 	}
 }
@@ -235,19 +237,19 @@ func TestAnICalendarFileIsRefusedWhereItIsWrong(t *testing.T) {
 		{"", event, "ics", `event "New Year"`},
 		{"?name=x", holidaysICS, "name", "is not a parameter here"},
 	} {
-		p := b.refused(t, 422, "POST", "/v1/calendars/c/ics"+c.query, c.body, "Content-Type", icsType)
+		p := b.refused(t, 422, "POST", "/v1/calendars/c/ics"+c.query, c.body, "Content-Type", wire.IcsType)
 		if len(p.Errors) != 1 || p.Errors[0].Field != c.field || !strings.Contains(p.Errors[0].String(), c.says) {
 			t.Errorf("%s %q: %+v", c.query, c.body, p)
 		}
 	}
 	b.refused(t, 415, "POST", "/v1/calendars/c/ics", holidaysICS)
-	b.refused(t, 422, "POST", "/v1/calendars/c/ics", "", "Content-Type", icsType)
-	b.refused(t, 422, "POST", "/v1/calendars/-c/ics", holidaysICS, "Content-Type", icsType)
+	b.refused(t, 422, "POST", "/v1/calendars/c/ics", "", "Content-Type", wire.IcsType)
+	b.refused(t, 422, "POST", "/v1/calendars/-c/ics", holidaysICS, "Content-Type", wire.IcsType)
 	if b.last() != nil {
 		t.Errorf("a bad file reached the service: %v", b.last())
 	}
 	large := strings.Repeat("x", schedule.MaxICS+1)
-	if p := b.refused(t, 413, "POST", "/v1/calendars/c/ics", large, "Content-Type", icsType); !strings.Contains(p.Detail, "4 MiB") {
+	if p := b.refused(t, 413, "POST", "/v1/calendars/c/ics", large, "Content-Type", wire.IcsType); !strings.Contains(p.Detail, "4 MiB") {
 		t.Errorf("the limit is not named: %+v", p)
 	}
 	if _, err := b.client.ImportICS(t.Context(), "ns", "c", strings.NewReader(large), ""); core.CodeOf(err) != core.TooLarge {
@@ -268,7 +270,7 @@ func TestAnICalendarFileIsRefusedWhereItIsWrong(t *testing.T) {
 	}
 	same(t, "a new calendar", b.last(), []any{"SaveCalendar", schedule.Calendar{Namespace: "default", Name: "c", CalendarSpec: holidays}})
 	b.when("Calendar", func(context.Context, []any) (any, error) { return nil, errors.New("disk") })
-	b.refused(t, 500, "POST", "/v1/calendars/c/ics", holidaysICS, "Content-Type", icsType)
+	b.refused(t, 500, "POST", "/v1/calendars/c/ics", holidaysICS, "Content-Type", wire.IcsType)
 }
 
 func TestBodiesAreLimited(t *testing.T) {
@@ -325,15 +327,15 @@ func TestAPanicIsAnsweredAndTheServerLives(t *testing.T) {
 	// Once a stream has begun there is nothing left to answer but to cut it off.
 	b.when("Events", func(_ context.Context, args []any) (any, error) {
 		if args[1] == "" {
-			return eventPage{Next: "1"}, nil
+			return wire.EventPage{Next: "1"}, nil
 		}
 		panic("in the stream")
 	})
 	resp := b.open(t, "/v1/events")
 	defer resp.Body.Close()
-	r := newSSEReader(resp.Body, func() {})
+	r := client.NewSSEReader(resp.Body, func() {})
 	for {
-		if _, err := r.next(); err != nil {
+		if _, err := r.Next(); err != nil {
 			break
 		}
 	}
@@ -413,7 +415,7 @@ func FuzzDecode(f *testing.F) {
 		f.Add([]byte(text))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		for _, v := range []any{new(schedule.Schedule), new(task.Task), new(view.Manifest), new(schedule.LookQuery), new(newJobs), new(sessionFinish)} {
+		for _, v := range []any{new(schedule.Schedule), new(task.Task), new(view.Manifest), new(schedule.LookQuery), new(newJobs), new(wire.SessionFinish)} {
 			err := decode(data, v)
 			var e *core.Error
 			switch {
@@ -446,7 +448,7 @@ func TestRefusalsComeBeforeValidationAndPages(t *testing.T) {
 		}
 	}
 	for _, path := range []string{"/v2/x", "/V1/x", "/v1/nowhere", "/v2"} {
-		if status, h, _ := b.raw(t, "GET", path, "", "Authorization", ""); status != 404 || h.Get("Content-Type") != problemType {
+		if status, h, _ := b.raw(t, "GET", path, "", "Authorization", ""); status != 404 || h.Get("Content-Type") != wire.ProblemType {
 			t.Errorf("%s: %d %s", path, status, h.Get("Content-Type"))
 		}
 	}

@@ -8,23 +8,15 @@ import (
 
 	"github.com/belfry-run/belfry/access"
 	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/httpapi/wire"
 	"github.com/belfry-run/belfry/monitor"
 	"github.com/belfry-run/belfry/task"
 	"github.com/belfry-run/belfry/view"
 )
 
-// Lists that have no pages.
-type (
-	pointList struct {
-		Items []monitor.SeriesPoint `json:"items" doc:"Oldest first; times in which nothing was checked are left out"`
-	}
-	barList struct {
-		Items []monitor.Bars `json:"items" doc:"By name"`
-	}
-	spanList struct {
-		Items []monitor.Span `json:"items" doc:"Oldest first; each holds until the next"`
-	}
-)
+type barList struct {
+	Items []monitor.Bars `json:"items" doc:"By name"`
+}
 
 // monitorHistory is what was seen of a monitor's target.
 func (s *Server) monitorHistory() {
@@ -65,19 +57,19 @@ func (s *Server) monitorHistory() {
 	serve(s, endpoint{
 		id: "monitor-series", method: http.MethodGet, path: "/v1/monitors/{name}/series", scope: access.ScopeRead,
 		summary: "Count its outcomes and sum up its latencies over time",
-	}, func(ctx context.Context, c *call, in *plotting) (pointList, error) {
+	}, func(ctx context.Context, c *call, in *plotting) (wire.PointList, error) {
 		ns, err := (&byName{in.Name, in.Namespace}).resolve(c)
 		if err != nil {
-			return pointList{}, err
+			return wire.PointList{}, err
 		}
 		q := view.SeriesQuery{Namespace: ns, Monitor: in.Name, From: in.From, To: in.To}
 		if in.Step != "" {
 			if q.Step, err = core.ParseDuration(in.Step); err != nil || q.Step <= 0 { // 0 would mean the default
-				return pointList{}, core.InvalidField("step", shorten(in.Step), "is not a length of time", "such as 5m or 1h")
+				return wire.PointList{}, core.InvalidField("step", wire.Shorten(in.Step), "is not a length of time", "such as 5m or 1h")
 			}
 		}
 		points, err := s.service.Series(ctx, q)
-		return pointList{Items: list(points)}, err
+		return wire.PointList{Items: list(points)}, err
 	})
 
 	serve(s, endpoint{
@@ -102,13 +94,13 @@ func (s *Server) monitorHistory() {
 	serve(s, endpoint{
 		id: "monitor-timeline", method: http.MethodGet, path: "/v1/monitors/{name}/timeline", scope: access.ScopeRead,
 		summary: "List what held of its target, one entry for each change",
-	}, func(ctx context.Context, c *call, in *tracing) (spanList, error) {
+	}, func(ctx context.Context, c *call, in *tracing) (wire.SpanList, error) {
 		ns, err := (&byName{in.Name, in.Namespace}).resolve(c)
 		if err != nil {
-			return spanList{}, err
+			return wire.SpanList{}, err
 		}
 		spans, err := s.service.Timeline(ctx, ns, in.Name, in.From)
-		return spanList{Items: list(spans)}, err
+		return wire.SpanList{Items: list(spans)}, err
 	})
 
 	type suffering struct {

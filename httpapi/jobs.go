@@ -13,6 +13,7 @@ import (
 
 	"github.com/belfry-run/belfry/access"
 	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/httpapi/wire"
 	"github.com/belfry-run/belfry/job"
 	"github.com/belfry-run/belfry/task"
 	"github.com/belfry-run/belfry/view"
@@ -37,13 +38,9 @@ type newJobs struct {
 	batch bool
 }
 
-type newJobBatch struct {
-	Jobs []job.NewJob `json:"jobs" doc:"Made in one transaction; at most 10000"`
-}
-
 // Schema is asked for by huma.
 func (newJobs) Schema(r huma.Registry) *huma.Schema {
-	return eitherOf[job.NewJob, newJobBatch](r)
+	return eitherOf[job.NewJob, wire.NewJobBatch](r)
 }
 
 func eitherOf[A, B any](r huma.Registry) *huma.Schema {
@@ -56,7 +53,7 @@ func (n *newJobs) readBody(data []byte) error {
 		_, n.batch = top["jobs"]
 	}
 	if n.batch {
-		var b newJobBatch
+		var b wire.NewJobBatch
 		err := decode(data, &b)
 		n.jobs = b.Jobs
 		return err
@@ -73,11 +70,7 @@ type enqueued struct {
 
 // Schema is asked for by huma.
 func (enqueued) Schema(r huma.Registry) *huma.Schema {
-	return eitherOf[job.Enqueued, enqueuedBatch](r)
-}
-
-type enqueuedBatch struct {
-	Jobs []job.Enqueued `json:"jobs" doc:"In the order of the question"`
+	return eitherOf[job.Enqueued, wire.EnqueuedBatch](r)
 }
 
 // MarshalJSON writes one answer to one job, and a list to a list.
@@ -89,7 +82,7 @@ func (e enqueued) MarshalJSON() ([]byte, error) {
 		err := enc.Encode(e.Jobs[0])
 		return b.Bytes(), err
 	}
-	err := enc.Encode(enqueuedBatch{Jobs: list(e.Jobs)})
+	err := enc.Encode(wire.EnqueuedBatch{Jobs: list(e.Jobs)})
 	return b.Bytes(), err
 }
 
@@ -102,7 +95,7 @@ func (n *newJobs) prepare(c *call, namespace, key string) error {
 		return core.Errorf(core.TooLarge, "%d jobs are over the limit of %d at once", len(n.jobs), core.MaxBatch)
 	}
 	if n.batch && key != "" {
-		return core.InvalidField("Idempotency-Key", shorten(key), "goes with one job", "give each job of a batch its own key")
+		return core.InvalidField("Idempotency-Key", wire.Shorten(key), "goes with one job", "give each job of a batch its own key")
 	}
 	for i := range n.jobs {
 		ns, err := c.owner(namespace, n.jobs[i].Namespace)
@@ -305,11 +298,6 @@ func (s *Server) jobRoutes() {
 
 type bulk func(ctx context.Context, namespace string, sel view.Selection) (view.Selected, error)
 
-// jobNote is why it is done.
-type jobNote struct {
-	Note string `json:"note,omitempty" doc:"Why; kept with the job and in the audit"`
-}
-
 // bulkRoutes serves one thing that can be done to many jobs, and to one.
 func (s *Server) bulkRoutes(verb, summary string, do bulk) {
 	type selecting struct {
@@ -333,7 +321,7 @@ func (s *Server) bulkRoutes(verb, summary string, do bulk) {
 		id: "job-" + verb, method: http.MethodPost, path: "/v1/jobs/{id}/" + verb, scope: access.ScopeOperate, bare: true,
 		summary: summary + ": this one",
 		doc:     "A job it cannot be done to is answered under left, with the reason.",
-	}, func(ctx context.Context, c *call, in *jobByID, body jobNote) (view.Selected, error) {
+	}, func(ctx context.Context, c *call, in *jobByID, body wire.JobNote) (view.Selected, error) {
 		ns, err := in.resolve(c)
 		if err != nil {
 			return view.Selected{}, err

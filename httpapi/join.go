@@ -7,18 +7,8 @@ import (
 
 	"github.com/belfry-run/belfry/access"
 	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/httpapi/wire"
 )
-
-// newJoinToken is a join token and its secret, which is shown this once.
-type newJoinToken struct {
-	Token  access.JoinToken `json:"token"`
-	Secret string           `json:"secret" doc:"Keep it; it cannot be had again"`
-}
-
-// joining is who joins.
-type joining struct {
-	Name string `json:"name" doc:"What the machine is called; its token gets the same name"`
-}
 
 func (s *Server) joinRoutes() {
 	type joinTokenList struct {
@@ -40,12 +30,12 @@ func (s *Server) joinRoutes() {
 		id: "join-token-create", method: http.MethodPost, path: "/v1/join-tokens", scope: access.ScopeAdmin, created: true,
 		summary: "Create a join token, with which machines get tokens for workers",
 		doc:     "The secret is answered this once. Needs a token for all namespaces.",
-	}, func(ctx context.Context, c *call, _ *struct{}, t access.JoinToken) (newJoinToken, error) {
+	}, func(ctx context.Context, c *call, _ *struct{}, t access.JoinToken) (wire.NewJoinToken, error) {
 		if err := everywhere(c.token, "join tokens"); err != nil {
-			return newJoinToken{}, err
+			return wire.NewJoinToken{}, err
 		}
 		made, secret, err := s.service.CreateJoinToken(ctx, t)
-		return newJoinToken{Token: made, Secret: secret}, err
+		return wire.NewJoinToken{Token: made, Secret: secret}, err
 	})
 
 	type byID struct {
@@ -66,18 +56,18 @@ func (s *Server) joinRoutes() {
 		id: "join-machine", method: http.MethodPost, path: "/v1/join", join: true, created: true,
 		summary: "Get a token for the worker of a machine",
 		doc:     "Counts as a use of the join token. The token has the scope worker; its secret is answered this once.",
-	}, func(ctx context.Context, c *call, _ *struct{}, who joining) (newToken, error) {
+	}, func(ctx context.Context, c *call, _ *struct{}, who wire.Joining) (wire.NewToken, error) {
 		guess := guesserOf(c.addr, c.join)
 		leave, err := s.guard.guesses.enter(ctx, guess)
 		if err != nil {
-			return newToken{}, err
+			return wire.NewToken{}, err
 		}
 		defer leave()
 		made, secret, err := s.service.Join(ctx, c.join, who.Name)
 		if core.CodeOf(err) == core.Unauthorized {
-			return newToken{}, notLetIn(s.guard.guesses.failed(guess, err))
+			return wire.NewToken{}, notLetIn(s.guard.guesses.failed(guess, err))
 		}
-		return newToken{Token: made, Secret: secret}, err
+		return wire.NewToken{Token: made, Secret: secret}, err
 	})
 }
 

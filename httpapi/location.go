@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/belfry-run/belfry/httpapi/wire"
 	"github.com/belfry-run/belfry/job"
 	"github.com/belfry-run/belfry/schedule"
 	"github.com/belfry-run/belfry/task"
@@ -53,9 +54,9 @@ func located(v any) string {
 		if len(v.Jobs) == 1 {
 			return in(v.Jobs[0].Job.Namespace, "jobs", number(v.Jobs[0].Job.ID))
 		}
-	case newToken:
+	case wire.NewToken:
 		return "/v1/tokens/" + number(v.Token.ID)
-	case newJoinToken:
+	case wire.NewJoinToken:
 		return "/v1/join-tokens/" + number(v.Token.ID)
 	case job.Session:
 		return "/v1/sessions/" + url.PathEscape(v.ID)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/belfry-run/belfry/access"
 	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/httpapi/wire"
 	"github.com/belfry-run/belfry/schedule"
 )
 
@@ -24,10 +25,10 @@ func ahead(c *call, namespace string, from time.Time, within string, limit int) 
 	if within != "" {
 		d, err := core.ParseDuration(within)
 		if err != nil {
-			return a, core.InvalidField("within", shorten(within), "is not a duration", "such as 24h or 7d")
+			return a, core.InvalidField("within", wire.Shorten(within), "is not a duration", "such as 24h or 7d")
 		}
 		if d <= 0 { // 0 would mean the default
-			return a, core.InvalidField("within", shorten(within), "must be greater than 0", "such as 24h or 7d")
+			return a, core.InvalidField("within", wire.Shorten(within), "must be greater than 0", "such as 24h or 7d")
 		}
 		a.Within = d.D()
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/belfry-run/belfry/access"
 	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/httpapi/wire"
 	"github.com/belfry-run/belfry/store"
 )
 
@@ -40,8 +41,8 @@ var placeholder = regexp.MustCompile(`\{[a-z_0-9]+\}`)
 func asked(path string, op *huma.Operation) (address, body, kind string) {
 	if op.RequestBody != nil {
 		body, kind = "{}", "application/json"
-		if op.RequestBody.Content[icsType] != nil {
-			body, kind = "x", icsType
+		if op.RequestBody.Content[wire.IcsType] != nil {
+			body, kind = "x", wire.IcsType
 		}
 	}
 	path = strings.ReplaceAll(path, "{sha256}", strings.Repeat("ab", 32))

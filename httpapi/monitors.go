@@ -7,6 +7,7 @@ import (
 
 	"github.com/belfry-run/belfry/access"
 	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/httpapi/wire"
 	"github.com/belfry-run/belfry/job"
 	"github.com/belfry-run/belfry/monitor"
 	"github.com/belfry-run/belfry/task"
@@ -21,25 +22,6 @@ type monitorBody struct {
 	State  monitor.State  `json:"state,omitzero" readOnly:"true" doc:"As it was shown; nothing comes of it"`
 	NextAt time.Time      `json:"next_at,omitzero" readOnly:"true" doc:"As it was shown; nothing comes of it"`
 	Beat   string         `json:"beat,omitempty" readOnly:"true" doc:"As it was shown; nothing comes of it"`
-}
-
-// pauseOptions is for how long and why a monitor is paused.
-type pauseOptions struct {
-	Until  time.Time     `json:"until,omitzero" doc:"When it goes on by itself; default: when it is resumed"`
-	For    core.Duration `json:"for,omitempty" doc:"Instead of until: for how long"`
-	Reason string        `json:"reason,omitempty" doc:"Reason, shown beside the state"`
-}
-
-func (p pauseOptions) end(now time.Time) (time.Time, error) {
-	switch {
-	case p.For < 0:
-		return time.Time{}, core.InvalidField("for", p.For.String(), "is negative", "")
-	case p.For > 0 && !p.Until.IsZero():
-		return time.Time{}, core.InvalidField("for", p.For.String(), "cannot stand beside until", "keep one of them")
-	case p.For > 0:
-		return now.Add(p.For.D()), nil
-	}
-	return p.Until, nil
 }
 
 // shownTo is a monitor as the caller may see it. The key of a heartbeat is for
@@ -204,12 +186,12 @@ func (s *Server) monitorActions() {
 		id: "monitor-pause", method: http.MethodPost, path: "/v1/monitors/{name}/pause", scope: access.ScopeOperate, bare: true,
 		summary: "Pause a monitor, for a time or until it is resumed",
 		doc:     "Time that is paused does not count for uptime.",
-	}, func(ctx context.Context, c *call, in *byName, body pauseOptions) (view.MonitorView, error) {
+	}, func(ctx context.Context, c *call, in *byName, body wire.PauseOptions) (view.MonitorView, error) {
 		ns, err := in.resolve(c)
 		if err != nil {
 			return view.MonitorView{}, err
 		}
-		until, err := body.end(time.Now())
+		until, err := body.End(time.Now())
 		if err != nil {
 			return view.MonitorView{}, err
 		}

@@ -17,6 +17,7 @@ import (
 	"github.com/belfry-run/belfry/alert"
 	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/httpapi"
+	"github.com/belfry-run/belfry/httpapi/client"
 	"github.com/belfry-run/belfry/job"
 	"github.com/belfry-run/belfry/monitor"
 	"github.com/belfry-run/belfry/schedule"
@@ -62,7 +63,7 @@ func newScene(t *testing.T, overHTTP bool) *scene {
 		t.Fatal(err)
 	}
 	srv := httptest.NewServer(api.Handler())
-	client, err := httpapi.NewClient(srv.URL, secret, httpapi.ClientOptions{})
+	client, err := client.New(srv.URL, secret, client.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

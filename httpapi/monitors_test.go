@@ -11,6 +11,7 @@ import (
 
 	"github.com/belfry-run/belfry/access"
 	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/httpapi/wire"
 	"github.com/belfry-run/belfry/monitor"
 	"github.com/belfry-run/belfry/view"
 )
@@ -100,7 +101,7 @@ func TestAnAnswerCanBeSentBack(t *testing.T) {
 func TestAPauseForATimeEnds(t *testing.T) {
 	t.Parallel()
 	now := filled[time.Time]()
-	end, err := pauseOptions{For: core.Duration(time.Hour)}.end(now)
+	end, err := wire.PauseOptions{For: core.Duration(time.Hour)}.End(now)
 	if err != nil || !end.Equal(now.Add(time.Hour)) {
 		t.Errorf("%s %v", end, err)
 	}

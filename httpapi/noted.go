@@ -9,6 +9,7 @@ import (
 
 	"github.com/belfry-run/belfry/access"
 	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/httpapi/wire"
 	"github.com/belfry-run/belfry/job"
 )
 
@@ -105,7 +106,7 @@ func (n *notes) flush() {
 }
 
 // noteRefusal records that a request was refused for want of a right.
-func (s *Server) noteRefusal(c *call, p *problem) {
+func (s *Server) noteRefusal(c *call, p *wire.Problem) {
 	switch {
 	case c.r == nil:
 	case p.Status == 401 || p.Status == 429:

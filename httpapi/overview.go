@@ -7,6 +7,7 @@ import (
 
 	"github.com/belfry-run/belfry/access"
 	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/httpapi/wire"
 	"github.com/belfry-run/belfry/job"
 	"github.com/belfry-run/belfry/view"
 )
@@ -56,7 +57,7 @@ func (s *Server) historyRoutes() {
 		if in.Within != "" {
 			d, err := core.ParseDuration(in.Within)
 			if err != nil || d <= 0 {
-				return out, core.InvalidField("within", shorten(in.Within), "is not a length of time", "such as 1h")
+				return out, core.InvalidField("within", wire.Shorten(in.Within), "is not a length of time", "such as 1h")
 			}
 			q.Within = d.D()
 		}

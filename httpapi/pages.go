@@ -7,48 +7,25 @@ import (
 
 	"github.com/belfry-run/belfry/access"
 	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/httpapi/wire"
 	"github.com/belfry-run/belfry/internal/textdiff"
 	"github.com/belfry-run/belfry/monitor"
 	"github.com/belfry-run/belfry/view"
 )
 
-// PageDiff is how one version of a page became another.
-type PageDiff struct {
-	From monitor.PageVersion `json:"from" doc:"Without its text"`
-	To   monitor.PageVersion `json:"to" doc:"Without its text"`
-	textdiff.Result
-}
-
-// Names of versions by what they are.
-const (
-	newestVersion   = "newest"
-	baselineVersion = "baseline"
-)
-
 // versionNumber reads a version as the service numbers them.
 func versionNumber(field, text string) (int64, error) {
 	switch text {
-	case newestVersion:
+	case wire.NewestVersion:
 		return 0, nil
-	case baselineVersion:
+	case wire.BaselineVersion:
 		return -1, nil
 	}
 	n, err := strconv.ParseInt(text, 10, 64)
 	if err != nil || n < 1 {
-		return 0, core.InvalidField(field, shorten(text), "is not a version", "a number as the list of versions shows it, newest or baseline")
+		return 0, core.InvalidField(field, wire.Shorten(text), "is not a version", "a number as the list of versions shows it, newest or baseline")
 	}
 	return n, nil
-}
-
-// versionText is the other way round.
-func versionText(seq int64) string {
-	switch seq {
-	case 0:
-		return newestVersion
-	case -1:
-		return baselineVersion
-	}
-	return strconv.FormatInt(seq, 10)
 }
 
 // byVersion names one version of a page.
@@ -117,16 +94,16 @@ func (s *Server) pageRoutes() {
 	serve(s, endpoint{
 		id: "monitor-diff", method: http.MethodGet, path: "/v1/monitors/{name}/diff", scope: access.ScopeRead,
 		summary: "Compare two versions of its page",
-	}, func(ctx context.Context, c *call, in *comparing) (PageDiff, error) {
+	}, func(ctx context.Context, c *call, in *comparing) (wire.PageDiff, error) {
 		ns, err := (&byName{in.Name, in.Namespace}).resolve(c)
 		if err != nil {
-			return PageDiff{}, err
+			return wire.PageDiff{}, err
 		}
 		return s.diff(ctx, ns, in.Name, in.From, in.To)
 	})
 }
 
-func (s *Server) diff(ctx context.Context, namespace, monitor, from, to string) (d PageDiff, err error) {
+func (s *Server) diff(ctx context.Context, namespace, monitor, from, to string) (d wire.PageDiff, err error) {
 	var first, second int64 = -1, 0
 	if from != "" {
 		if first, err = versionNumber("from", from); err != nil {

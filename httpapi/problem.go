@@ -8,131 +8,31 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
-	"strconv"
 	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/httpapi/wire"
 )
 
-// statuses is the one place where codes and HTTP statuses meet. The first row
-// of a code is what the server answers with. The others are statuses that HTTP
-// itself gives (this server's router and guards, a proxy in front of it), so
-// that the client knows them too.
-var statuses = []struct {
-	code   core.Code
-	status int
-	title  string
-}{
-	{core.Invalid, http.StatusUnprocessableEntity, "Invalid input"},
-	{core.NotFound, http.StatusNotFound, "Not found"},
-	{core.Conflict, http.StatusConflict, "Conflict"},
-	{core.Unauthorized, http.StatusUnauthorized, "Not authenticated"},
-	{core.Forbidden, http.StatusForbidden, "Not allowed"},
-	{core.TooLarge, http.StatusRequestEntityTooLarge, "Too large"},
-	{core.Unavailable, http.StatusServiceUnavailable, "Not available now"},
-	{core.Unknown, http.StatusGatewayTimeout, "Outcome unknown"},
-	{core.Internal, http.StatusInternalServerError, "Internal error"},
-
-	{core.Invalid, http.StatusBadRequest, "Invalid request"},
-	{core.Invalid, http.StatusMethodNotAllowed, "Method not allowed"},
-	{core.Invalid, http.StatusUnsupportedMediaType, "Not of a type that can be read"},
-	{core.Forbidden, http.StatusMisdirectedRequest, "Unknown host"},
-	{core.TooLarge, http.StatusRequestHeaderFieldsTooLarge, "Headers too large"},
-	{core.Unavailable, http.StatusRequestTimeout, "Request took too long"},
-	{core.Unavailable, http.StatusTooManyRequests, "Too many requests"},
-	{core.Unknown, http.StatusBadGateway, "Bad gateway"},
-}
-
-// statusOf is the status that a code is answered with.
-func statusOf(code core.Code) int {
-	for _, row := range statuses {
-		if row.code == code {
-			return row.status
-		}
-	}
-	return http.StatusInternalServerError
-}
-
 // StatusOf is the HTTP status that the API answers an error with. One that a
-// [Client] got keeps the status that it came with.
+// [client.Client] got keeps the status that it came with.
 func StatusOf(err error) int {
-	var status answered
+	var status wire.Answered
 	if errors.As(err, &status) {
 		return int(status)
 	}
-	return statusOf(core.CodeOf(err))
-}
-
-// answered is the status that an error came with, as its cause.
-type answered int
-
-func (a answered) Error() string { return "the server answered " + strconv.Itoa(int(a)) }
-
-// codeOf is what a status means when nothing but the status is known.
-func codeOf(status int) core.Code {
-	for _, row := range statuses {
-		if row.status == status {
-			return row.code
-		}
-	}
-	if status >= 400 && status < 500 {
-		return core.Invalid
-	}
-	return core.Internal
+	return wire.StatusOf(core.CodeOf(err))
 }
 
 func titleOf(status int) string {
-	for _, row := range statuses {
-		if row.status == status {
-			return row.title
+	for _, row := range wire.Statuses {
+		if row.Status == status {
+			return row.Title
 		}
 	}
 	return http.StatusText(status)
-}
-
-const problemType = "application/problem+json"
-
-// problem is an error as the API answers it (RFC 9457).
-type problem struct {
-	Type      string            `json:"type" doc:"urn:belfry:error: and the code"`
-	Title     string            `json:"title" doc:"What kind of error it is"`
-	Status    int               `json:"status" doc:"HTTP status"`
-	Detail    string            `json:"detail,omitempty" doc:"What went wrong this time"`
-	Code      core.Code         `json:"code" enum:"invalid,not_found,conflict,unauthorized,forbidden,too_large,unavailable,unknown,internal" doc:"For machines"`
-	Errors    []core.FieldError `json:"errors,omitempty" doc:"Which inputs were at fault"`
-	Hint      string            `json:"hint,omitempty" doc:"The next thing to try"`
-	RequestID string            `json:"request_id,omitempty" doc:"What the server's log knows this request by"`
-
-	ofToken bool // the caller's token is what is wrong
-}
-
-// GetStatus and ContentType are how huma writes it.
-func (p *problem) GetStatus() int            { return p.Status }
-func (p *problem) ContentType(string) string { return problemType }
-func (p *problem) Error() string             { return p.asError().Error() }
-
-// A 401 must carry a challenge. The one of the guard means the token; any
-// other means that the thing asked about is over, such as a worker's session.
-const (
-	tokenChallenge = `Bearer realm="belfry"`
-	otherChallenge = `Bearer realm="belfry session"`
-)
-
-// GetHeaders is what an error says in headers. Huma asks for it too.
-func (p *problem) GetHeaders() http.Header {
-	h := http.Header{}
-	switch p.Status {
-	case http.StatusUnauthorized:
-		h.Set("WWW-Authenticate", otherChallenge)
-		if p.ofToken {
-			h.Set("WWW-Authenticate", tokenChallenge)
-		}
-	case http.StatusTooManyRequests, http.StatusServiceUnavailable:
-		h.Set("Retry-After", "1")
-	}
-	return h
 }
 
 // notLetIn marks what an error of the guard is about.
@@ -141,12 +41,12 @@ func notLetIn(err error) error {
 		return err
 	}
 	p := describe(err, "")
-	p.ofToken = true
+	p.OfToken = true
 	return p
 }
 
-func newProblem(status int, e *core.Error) *problem {
-	return &problem{
+func newProblem(status int, e *core.Error) *wire.Problem {
+	return &wire.Problem{
 		Type:   "urn:belfry:error:" + string(e.Code),
 		Title:  titleOf(status),
 		Status: status,
@@ -157,36 +57,31 @@ func newProblem(status int, e *core.Error) *problem {
 	}
 }
 
-// asError is the error again that the problem was made of.
-func (p *problem) asError() *core.Error {
-	return &core.Error{Code: p.Code, Message: p.Detail, Fields: p.Errors, Hint: p.Hint}
-}
-
 // describe turns any error into what a caller may know of it. The text of an
 // error that is not a [core.Error], or an internal one, stays here.
-func describe(err error, requestID string) *problem {
-	var p *problem
+func describe(err error, requestID string) *wire.Problem {
+	var p *wire.Problem
 	if errors.As(err, &p) {
 		p.RequestID = requestID
 		return p
 	}
 	var e *core.Error
 	switch {
-	case errors.As(err, &e) && e.Code != core.Internal && statusOf(e.Code) != http.StatusInternalServerError:
+	case errors.As(err, &e) && e.Code != core.Internal && wire.StatusOf(e.Code) != http.StatusInternalServerError:
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
 		e = core.Errorf(core.Unavailable, "the server did not finish this in time").WithHint("try again")
 	default:
 		e = core.Errorf(core.Internal, "internal error, see request id %s", requestID).
 			WithHint("the server's log says more under this request id")
 	}
-	p = newProblem(statusOf(e.Code), e)
+	p = newProblem(wire.StatusOf(e.Code), e)
 	p.RequestID = requestID
 	return p
 }
 
-func writeProblem(w http.ResponseWriter, p *problem) {
+func writeProblem(w http.ResponseWriter, p *wire.Problem) {
 	maps.Copy(w.Header(), p.GetHeaders())
-	w.Header().Set("Content-Type", problemType)
+	w.Header().Set("Content-Type", wire.ProblemType)
 	w.WriteHeader(p.Status)
 	_ = json.NewEncoder(w).Encode(p) // who is not there any more does not read it
 }
@@ -198,7 +93,7 @@ func ownErrors(ctx huma.Context, _ string, v any) (any, error) {
 	if !ok {
 		return v, nil
 	}
-	e := &core.Error{Code: codeOf(m.Status), Message: "invalid parameters"}
+	e := &core.Error{Code: wire.CodeOf(m.Status), Message: "invalid parameters"}
 	if len(m.Errors) == 0 {
 		e.Message = m.Detail
 	}
@@ -217,7 +112,7 @@ func ownField(op *huma.Operation, d *huma.ErrorDetail) core.FieldError {
 		f.Field = d.Location
 	}
 	if d.Value != nil {
-		f.Value = shorten(fmt.Sprint(d.Value))
+		f.Value = wire.Shorten(fmt.Sprint(d.Value))
 	}
 	switch {
 	case d.Message == "unknown query parameter":

@@ -7,6 +7,7 @@ import (
 
 	"github.com/belfry-run/belfry/access"
 	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/httpapi/wire"
 	"github.com/belfry-run/belfry/job"
 )
 
@@ -80,7 +81,7 @@ func (s *Server) queueRoutes() {
 		id: "queue-pause", method: http.MethodPost, path: "/v1/queues/{name}/pause", scope: access.ScopeOperate, bare: true,
 		summary: "Start no more jobs of a queue",
 		doc:     "Needs a token for all namespaces.",
-	}, func(ctx context.Context, c *call, in *queueByName, body pauseReason) (job.Queue, error) {
+	}, func(ctx context.Context, c *call, in *queueByName, body wire.PauseReason) (job.Queue, error) {
 		if err := in.check(c); err != nil {
 			return job.Queue{}, err
 		}
@@ -143,12 +144,6 @@ func runsFor(worker, namespace string) bool {
 	return namespace == core.AnyNamespace || worker == "" || worker == core.AnyNamespace || worker == namespace
 }
 
-// newToken is a token and its secret, which is shown this once.
-type newToken struct {
-	Token  access.Token `json:"token"`
-	Secret string       `json:"secret" doc:"Keep it; it cannot be had again"`
-}
-
 func (s *Server) tokenRoutes() {
 	type tokenList struct {
 		Items []access.Token `json:"items"`
@@ -169,13 +164,13 @@ func (s *Server) tokenRoutes() {
 		id: "token-create", method: http.MethodPost, path: "/v1/tokens", scope: access.ScopeAdmin, created: true,
 		summary: "Create a token",
 		doc:     "The secret is answered this once. A token for one namespace makes tokens for the same, with scopes that it has itself.",
-	}, func(ctx context.Context, c *call, _ *struct{}, t access.Token) (newToken, error) {
+	}, func(ctx context.Context, c *call, _ *struct{}, t access.Token) (wire.NewToken, error) {
 		t, err := delegated(c.token, t)
 		if err != nil {
-			return newToken{}, err
+			return wire.NewToken{}, err
 		}
 		made, secret, err := s.service.CreateToken(ctx, t)
-		return newToken{Token: made, Secret: secret}, err
+		return wire.NewToken{Token: made, Secret: secret}, err
 	})
 
 	serve(s, endpoint{

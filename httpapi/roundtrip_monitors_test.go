@@ -7,6 +7,8 @@ import (
 
 	"github.com/belfry-run/belfry/alert"
 	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/httpapi/client"
+	"github.com/belfry-run/belfry/httpapi/wire"
 	"github.com/belfry-run/belfry/job"
 	"github.com/belfry-run/belfry/monitor"
 	"github.com/belfry-run/belfry/task"
@@ -23,7 +25,7 @@ func shownView() view.MonitorView {
 }
 
 // monitorCalls are those about monitors and who is told of them.
-func monitorCalls(c *Client) []exchange {
+func monitorCalls(c *client.Client) []exchange {
 	at := filled[time.Time]()
 	paging := core.Paging{Limit: 7, Cursor: "a/b+c=&"}
 	results := view.ResultFilter{Paging: paging, Namespace: "ns", Monitor: "n", Outcome: "fail", Since: at, Until: at}
@@ -87,7 +89,7 @@ func monitorCalls(c *Client) []exchange {
 	return append(calls, documentCalls(c, view.DocumentFilter{Paging: paging, Namespace: "*"})...)
 }
 
-func documentCalls(c *Client, all view.DocumentFilter) []exchange {
+func documentCalls(c *client.Client, all view.DocumentFilter) []exchange {
 	channel := filled[alert.Channel]()
 	window := monitor.Window{From: time.Now().Add(time.Hour).UTC().Truncate(time.Second), To: time.Now().Add(2 * time.Hour).UTC().Truncate(time.Second)}
 	return []exchange{
@@ -156,11 +158,11 @@ func whatTheServerComputes(t *testing.T, b *bench) {
 	for _, call := range []struct {
 		from, to int64
 		want     [4]int // numbers of the versions, lines added and removed
-		do       func() (PageDiff, error)
+		do       func() (wire.PageDiff, error)
 	}{
-		{2, 3, [4]int{2, 3, 1, 0}, func() (PageDiff, error) { return c.PageDiff(t.Context(), "ns", "n", 2, 3) }},
-		{-1, 2, [4]int{1, 2, 1, 1}, func() (PageDiff, error) { return c.PageDiff(t.Context(), "ns", "n", -1, 2) }},
-		{-1, 0, [4]int{1, 3, 2, 1}, func() (PageDiff, error) { return c.LastChange(t.Context(), "ns", "n") }},
+		{2, 3, [4]int{2, 3, 1, 0}, func() (wire.PageDiff, error) { return c.PageDiff(t.Context(), "ns", "n", 2, 3) }},
+		{-1, 2, [4]int{1, 2, 1, 1}, func() (wire.PageDiff, error) { return c.PageDiff(t.Context(), "ns", "n", -1, 2) }},
+		{-1, 0, [4]int{1, 3, 2, 1}, func() (wire.PageDiff, error) { return c.LastChange(t.Context(), "ns", "n") }},
 	} {
 		d, err := call.do()
 		if err != nil || d.From.Text != "" || d.To.Text != "" || len(d.Hunks) != 1 {
@@ -169,7 +171,7 @@ func whatTheServerComputes(t *testing.T, b *bench) {
 		same(t, "diff", [4]int{int(d.From.Seq), int(d.To.Seq), d.Added, d.Removed}, call.want)
 	}
 
-	tried, err := c.Try(t.Context(), Trial{Namespace: "ns", Monitor: "n"})
+	tried, err := c.Try(t.Context(), wire.Trial{Namespace: "ns", Monitor: "n"})
 	if err != nil {
 		t.Error(err)
 	}

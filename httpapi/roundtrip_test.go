@@ -14,6 +14,8 @@ import (
 	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/cron"
 	"github.com/belfry-run/belfry/cycle"
+	"github.com/belfry-run/belfry/httpapi/client"
+	"github.com/belfry-run/belfry/httpapi/wire"
 	"github.com/belfry-run/belfry/job"
 	"github.com/belfry-run/belfry/monitor"
 	"github.com/belfry-run/belfry/schedule"
@@ -22,7 +24,7 @@ import (
 )
 
 // The client offers what the server serves.
-var _ Service = (*Client)(nil)
+var _ Service = (*client.Client)(nil)
 
 // holidays is what holidaysICS says.
 var holidays = cron.CalendarSpec{Zone: "Europe/Sofia", Closings: []cron.Closing{{Name: "New Year", Dates: "2027-01-01"}}}
@@ -377,7 +379,7 @@ func TestListsAreNeverNull(t *testing.T) {
 		"Audit": core.Page[access.Audit]{}, "Logs": core.Page[job.LogLine]{}, "Occurrences": core.Page[schedule.Occurrence]{},
 		"Calendars": core.Page[schedule.Calendar]{}, "Backfills": core.Page[schedule.Backfill]{}, "Look": schedule.Look{},
 		"Upcoming": []schedule.Coming(nil), "Forecast": schedule.Forecast{}, "Queues": []job.QueueStats(nil), "Workers": []job.WorkerState(nil), "Tokens": []access.Token(nil),
-		"Attempts": []job.Attempt(nil), "Events": eventPage{}, "Claim": job.Claim{},
+		"Attempts": []job.Attempt(nil), "Events": wire.EventPage{}, "Claim": job.Claim{},
 		"Monitors": core.Page[view.MonitorView]{}, "Bars": []monitor.Bars(nil), "Results": core.Page[view.CheckResult]{}, "Series": monitor.Series(nil), "Uptime": view.UptimeReport{},
 		"Timeline": []monitor.Span(nil), "Incidents": core.Page[monitor.Incident]{}, "PageVersions": core.Page[monitor.PageVersion]{},
 		"Channels": core.Page[alert.Channel]{}, "AlertRules": core.Page[alert.Rule]{}, "Windows": core.Page[monitor.Window]{},
@@ -442,7 +444,7 @@ func TestTheClientWorksUnderAPrefix(t *testing.T) {
 	b := setup(t)
 	b.server.handler = stripped("/some/prefix", b.server.handler)
 	front, _ := listen(t, b.server)
-	c, err := NewClient(front+"/some/prefix/", "root", ClientOptions{})
+	c, err := client.New(front+"/some/prefix/", "root", client.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -2,30 +2,15 @@ package httpapi
 
 import (
 	"context"
-	"encoding/json"
 	"net/http"
 	"time"
 
 	"github.com/belfry-run/belfry/access"
 	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/httpapi/wire"
 	"github.com/belfry-run/belfry/job"
 	"github.com/belfry-run/belfry/schedule"
 )
-
-// pauseReason is why something is paused.
-type pauseReason struct {
-	Reason string `json:"reason,omitempty" doc:"Reason, shown beside the state"`
-}
-
-// resumeOptions is how a schedule is taken up again.
-type resumeOptions struct {
-	CatchUp bool `json:"catch_up,omitempty" doc:"Make up for the runs of the pause, as the schedule's catchup says"`
-}
-
-// triggerInput is what a triggered job gets.
-type triggerInput struct {
-	Input json.RawMessage `json:"input,omitempty" doc:"Default: the schedule's input"`
-}
 
 func (s *Server) scheduleRoutes() {
 	type listing struct {
@@ -119,7 +104,7 @@ func (s *Server) scheduleActions() {
 		id: "schedule-pause", method: http.MethodPost, path: "/v1/schedules/{name}/pause", scope: access.ScopeOperate, bare: true,
 		summary: "Pause a schedule",
 		doc:     "Jobs of it that wait are withdrawn.",
-	}, func(ctx context.Context, c *call, in *byName, body pauseReason) (schedule.Schedule, error) {
+	}, func(ctx context.Context, c *call, in *byName, body wire.PauseReason) (schedule.Schedule, error) {
 		ns, err := in.resolve(c)
 		if err != nil {
 			return schedule.Schedule{}, err
@@ -131,7 +116,7 @@ func (s *Server) scheduleActions() {
 		id: "schedule-resume", method: http.MethodPost, path: "/v1/schedules/{name}/resume", scope: access.ScopeOperate, bare: true,
 		summary: "Resume a paused schedule",
 		doc:     "The runs of the pause are not made up for unless asked.",
-	}, func(ctx context.Context, c *call, in *byName, body resumeOptions) (schedule.Schedule, error) {
+	}, func(ctx context.Context, c *call, in *byName, body wire.ResumeOptions) (schedule.Schedule, error) {
 		ns, err := in.resolve(c)
 		if err != nil {
 			return schedule.Schedule{}, err
@@ -142,7 +127,7 @@ func (s *Server) scheduleActions() {
 	serveBody(s, endpoint{
 		id: "schedule-trigger", method: http.MethodPost, path: "/v1/schedules/{name}/trigger", scope: access.ScopeOperate, bare: true, created: true,
 		summary: "Make a job now, beside the plan",
-	}, func(ctx context.Context, c *call, in *byName, body triggerInput) (job.Job, error) {
+	}, func(ctx context.Context, c *call, in *byName, body wire.TriggerInput) (job.Job, error) {
 		ns, err := in.resolve(c)
 		if err != nil {
 			return job.Job{}, err

@@ -6,13 +6,9 @@ import (
 
 	"github.com/belfry-run/belfry/access"
 	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/httpapi/wire"
 	"github.com/belfry-run/belfry/task"
 )
-
-// secretValue is the body that sets a secret. No answer has one.
-type secretValue struct {
-	Value core.Secret `json:"value" doc:"At most 32 KiB, without NUL bytes"`
-}
 
 func (s *Server) secretRoutes() {
 	serve(s, endpoint{
@@ -31,7 +27,7 @@ func (s *Server) secretRoutes() {
 		id: "secret-set", method: http.MethodPut, path: "/v1/secrets/{name}", scope: access.ScopeAdmin,
 		summary: "Keep a secret, or replace its value",
 		doc:     "Programs that start from now on get it, if their task names it.",
-	}, func(ctx context.Context, c *call, in *byName, body secretValue) (task.KeptSecret, error) {
+	}, func(ctx context.Context, c *call, in *byName, body wire.SecretValue) (task.KeptSecret, error) {
 		ns, err := in.resolve(c)
 		if err != nil {
 			return task.KeptSecret{}, err
@@ -51,7 +47,7 @@ func (s *Server) secretRoutes() {
 	})
 
 	serve(s, endpoint{
-		id: "secret-rotate", method: http.MethodPost, path: "/v1/secrets/rotate", scope: access.ScopeAdmin, timeout: applyTimeout,
+		id: "secret-rotate", method: http.MethodPost, path: "/v1/secrets/rotate", scope: access.ScopeAdmin, timeout: wire.ApplyTimeout,
 		summary: "Change the key that secrets are sealed with",
 		doc:     "Needs a token for all namespaces. Where the key is in a file that an operator named, the first key in it seals from now on.",
 	}, func(ctx context.Context, c *call, _ *struct{}) (task.ResealedSecrets, error) {

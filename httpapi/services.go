@@ -9,6 +9,7 @@ import (
 	"github.com/belfry-run/belfry/alert"
 	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/cycle"
+	"github.com/belfry-run/belfry/httpapi/wire"
 	"github.com/belfry-run/belfry/job"
 	"github.com/belfry-run/belfry/monitor"
 	"github.com/belfry-run/belfry/schedule"
@@ -16,7 +17,7 @@ import (
 	"github.com/belfry-run/belfry/view"
 )
 
-// The services, per noun. The store has all of them, and so has the [Client],
+// The services, per noun. The store has all of them, and so has the [client.Client],
 // so that a command works the same on a local database and on a server.
 //
 // A namespace argument of [core.AnyNamespace] means all of them, where a
@@ -297,12 +298,9 @@ type Definitions interface {
 	// the manifest does not name is left alone, unless prune is set: then all
 	// but queues that it does not name is deleted from the namespace.
 	// A dry run changes nothing and answers the same plan.
-	Apply(ctx context.Context, m view.Manifest, o ApplyOptions) (view.Applied, error)
+	Apply(ctx context.Context, m view.Manifest, o wire.ApplyOptions) (view.Applied, error)
 	Export(ctx context.Context, namespace string) (view.Manifest, error)
 }
-
-// ApplyOptions says how to apply.
-type ApplyOptions = view.ApplyOptions
 
 // Audits shows who changed what.
 type Audits interface {

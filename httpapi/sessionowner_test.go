@@ -6,12 +6,13 @@ import (
 
 	"github.com/belfry-run/belfry/access"
 	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/httpapi/client"
 	"github.com/belfry-run/belfry/job"
 	"github.com/belfry-run/belfry/task"
 )
 
 // sessionCalls are all calls that name a session.
-func sessionCalls(t *testing.T, c *Client, session string) map[string]error {
+func sessionCalls(t *testing.T, c *client.Client, session string) map[string]error {
 	t.Helper()
 	ctx, ref := t.Context(), job.Ref{JobID: 1, Lease: 1}
 	_, claim := c.Claim(ctx, job.ClaimRequest{Session: session, Want: map[string]int{"default": 1}})
@@ -63,7 +64,7 @@ func TestAWorkersTokenDoesNotReachAnothersSession(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		thief, err := NewClient(s.url, secret, ClientOptions{})
+		thief, err := client.New(s.url, secret, client.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}

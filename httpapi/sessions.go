@@ -12,36 +12,8 @@ import (
 
 	"github.com/belfry-run/belfry/access"
 	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/httpapi/wire"
 	"github.com/belfry-run/belfry/job"
-	"github.com/belfry-run/belfry/task"
-)
-
-// The bodies of the worker protocol. Client and server share them.
-type (
-	sessionClaim struct {
-		Tickets []job.Ticket `json:"tickets,omitempty" doc:"Jobs that a broker rang for. They alone are claimed, as far as they can be; at most 100"`
-
-		Want    map[string]int `json:"want,omitempty" doc:"Most jobs wanted per queue"`
-		Ahead   map[string]int `json:"ahead,omitempty" doc:"How many of those wanted are more than the worker has free slots, and would wait in it; default: none"`
-		Without []task.Kind    `json:"without,omitempty" doc:"Kinds of jobs that the worker runs and cannot begin just now"`
-		Wait    core.Duration  `json:"wait,omitempty" doc:"How long to wait when there are none; at most 30s"`
-	}
-	sessionRenewal struct {
-		Holding []job.Holding `json:"holding,omitempty" doc:"Every attempt the worker has"`
-	}
-	sessionFinish struct {
-		Attempts []job.Finish `json:"attempts" doc:"What came of them; at most 10000"`
-	}
-	sessionFinished struct {
-		Attempts []job.Finished `json:"attempts" doc:"In the order of the question"`
-	}
-	sessionOutput struct {
-		job.Ref
-		task.Output
-	}
-	sessionLog struct {
-		Pieces []job.LogPiece `json:"pieces" doc:"At most 10000, of at most 64 KiB each"`
-	}
 )
 
 // sessionByID names a worker's session.
@@ -79,7 +51,7 @@ func (s *Server) sessionRoutes() {
 		timeout: job.MaxClaimWait.D() + 10*time.Second,
 		summary: "Lease ready jobs, and wait for some when there are none",
 		doc:     "The answer may be empty.",
-	}, func(ctx context.Context, c *call, in *sessionByID, body sessionClaim) (job.Claim, error) {
+	}, func(ctx context.Context, c *call, in *sessionByID, body wire.SessionClaim) (job.Claim, error) {
 		if err := s.ownSession(ctx, c.token, in.ID); err != nil {
 			return job.Claim{}, err
 		}
@@ -107,7 +79,7 @@ func (s *Server) sessionRoutes() {
 	serveBody(s, endpoint{
 		id: "session-renew", method: http.MethodPost, path: "/v1/sessions/{id}/renew", scope: access.ScopeWorker,
 		summary: "Keep a session alive, and learn which of its jobs are to end",
-	}, func(ctx context.Context, c *call, in *sessionByID, body sessionRenewal) (job.Renewal, error) {
+	}, func(ctx context.Context, c *call, in *sessionByID, body wire.SessionRenewal) (job.Renewal, error) {
 		if err := s.ownSession(ctx, c.token, in.ID); err != nil {
 			return job.Renewal{}, err
 		}
@@ -120,22 +92,22 @@ func (s *Server) sessionRoutes() {
 		id: "session-finish", method: http.MethodPost, path: "/v1/sessions/{id}/finish", scope: access.ScopeWorker,
 		summary: "Settle attempts",
 		doc:     "An attempt whose lease was lost is answered with stale: true. The same question may be asked again.",
-	}, func(ctx context.Context, c *call, in *sessionByID, body sessionFinish) (sessionFinished, error) {
+	}, func(ctx context.Context, c *call, in *sessionByID, body wire.SessionFinish) (wire.SessionFinished, error) {
 		if err := s.ownSession(ctx, c.token, in.ID); err != nil {
-			return sessionFinished{}, err
+			return wire.SessionFinished{}, err
 		}
 		if err := checkEach("attempts", body.Attempts); err != nil {
-			return sessionFinished{}, err
+			return wire.SessionFinished{}, err
 		}
 		done, err := s.service.Finish(ctx, in.ID, body.Attempts)
-		return sessionFinished{Attempts: list(done)}, err
+		return wire.SessionFinished{Attempts: list(done)}, err
 	})
 
 	serveBody(s, endpoint{
 		id: "session-logs", method: http.MethodPost, path: "/v1/sessions/{id}/logs", scope: access.ScopeWorker,
 		summary: "Keep pieces of attempts' logs",
 		doc:     "Pieces under a stale lease and pieces seen before are dropped. The same pieces may be sent again.",
-	}, func(ctx context.Context, c *call, in *sessionByID, body sessionLog) (none, error) {
+	}, func(ctx context.Context, c *call, in *sessionByID, body wire.SessionLog) (none, error) {
 		if err := s.ownSession(ctx, c.token, in.ID); err != nil {
 			return none{}, err
 		}
@@ -149,12 +121,12 @@ func (s *Server) sessionRoutes() {
 		id: "session-output", method: http.MethodPost, path: "/v1/sessions/{id}/outputs", scope: access.ScopeWorker,
 		summary: "Announce a file that an attempt leaves, and get a link to send it",
 		doc:     "The report of the attempt must name it, or it is forgotten.",
-	}, func(ctx context.Context, c *call, in *sessionByID, o sessionOutput) (outputPlace, error) {
+	}, func(ctx context.Context, c *call, in *sessionByID, o wire.SessionOutput) (wire.OutputPlace, error) {
 		if err := s.ownSession(ctx, c.token, in.ID); err != nil {
-			return outputPlace{}, err
+			return wire.OutputPlace{}, err
 		}
 		link, err := s.service.DeclareOutput(ctx, in.ID, o.Ref, o.Output)
-		return outputPlace{Link: link}, err
+		return wire.OutputPlace{Link: link}, err
 	})
 
 	serve(s, endpoint{
@@ -248,7 +220,7 @@ func (s *Server) ownSession(ctx context.Context, t access.Token, id string) erro
 		s.sessions.put(id, owner)
 	}
 	if owner == 0 || owner != t.ID {
-		return core.Errorf(core.Forbidden, "session %q belongs to another token", shorten(id)).
+		return core.Errorf(core.Forbidden, "session %q belongs to another token", wire.Shorten(id)).
 			WithHint("open a session with this token: a session ends with the token that opened it")
 	}
 	return nil

@@ -17,6 +17,8 @@ import (
 
 	"github.com/belfry-run/belfry/access"
 	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/httpapi/client"
+	"github.com/belfry-run/belfry/httpapi/wire"
 	"github.com/belfry-run/belfry/job"
 	"github.com/belfry-run/belfry/schedule"
 	"github.com/belfry-run/belfry/task"
@@ -98,253 +100,335 @@ func only(_ none, err error) error { return err }
 func (f *fake) CreateTask(ctx context.Context, t task.Task) (task.Task, error) {
 	return reply[task.Task](ctx, f, "CreateTask", t)
 }
+
 func (f *fake) UpdateTask(ctx context.Context, t task.Task) (task.Task, error) {
 	return reply[task.Task](ctx, f, "UpdateTask", t)
 }
+
 func (f *fake) DeleteTask(ctx context.Context, ns, name string) error {
 	return only(reply[none](ctx, f, "DeleteTask", ns, name))
 }
+
 func (f *fake) Task(ctx context.Context, ns, name string) (task.Task, error) {
 	return reply[task.Task](ctx, f, "Task", ns, name)
 }
+
 func (f *fake) Tasks(ctx context.Context, q task.Filter) (core.Page[task.Task], error) {
 	return reply[core.Page[task.Task]](ctx, f, "Tasks", q)
 }
+
 func (f *fake) CreateArtifact(ctx context.Context, a task.Artifact) (task.Upload, error) {
 	return reply[task.Upload](ctx, f, "CreateArtifact", a)
 }
+
 func (f *fake) ArtifactUpload(ctx context.Context, ns, digest string) (task.Upload, error) {
 	return reply[task.Upload](ctx, f, "ArtifactUpload", ns, digest)
 }
+
 func (f *fake) ConfirmArtifact(ctx context.Context, ns, digest string) (task.Artifact, error) {
 	return reply[task.Artifact](ctx, f, "ConfirmArtifact", ns, digest)
 }
+
 func (f *fake) Artifact(ctx context.Context, ns, digest string) (task.Artifact, error) {
 	return reply[task.Artifact](ctx, f, "Artifact", ns, digest)
 }
+
 func (f *fake) Artifacts(ctx context.Context, q view.DocumentFilter) (core.Page[task.Artifact], error) {
 	return reply[core.Page[task.Artifact]](ctx, f, "Artifacts", q)
 }
+
 func (f *fake) DeleteArtifact(ctx context.Context, ns, digest string) error {
 	return only(reply[none](ctx, f, "DeleteArtifact", ns, digest))
 }
+
 func (f *fake) SetSecret(ctx context.Context, ns, name string, value core.Secret) (task.KeptSecret, error) {
 	return reply[task.KeptSecret](ctx, f, "SetSecret", ns, name, value)
 }
+
 func (f *fake) KeptSecrets(ctx context.Context, q view.DocumentFilter) (core.Page[task.KeptSecret], error) {
 	return reply[core.Page[task.KeptSecret]](ctx, f, "KeptSecrets", q)
 }
+
 func (f *fake) DeleteSecret(ctx context.Context, ns, name string) error {
 	return only(reply[none](ctx, f, "DeleteSecret", ns, name))
 }
+
 func (f *fake) RotateSecrets(ctx context.Context) (task.ResealedSecrets, error) {
 	return reply[task.ResealedSecrets](ctx, f, "RotateSecrets")
 }
+
 func (f *fake) SaveNamespace(ctx context.Context, n access.Namespace) (access.Namespace, error) {
 	return reply[access.Namespace](ctx, f, "SaveNamespace", n)
 }
+
 func (f *fake) Namespace(ctx context.Context, name string) (access.Namespace, error) {
 	return reply[access.Namespace](ctx, f, "Namespace", name)
 }
+
 func (f *fake) Namespaces(ctx context.Context) ([]access.Namespace, error) {
 	return reply[[]access.Namespace](ctx, f, "Namespaces")
 }
+
 func (f *fake) CreateSchedule(ctx context.Context, s schedule.Schedule) (schedule.Schedule, error) {
 	return reply[schedule.Schedule](ctx, f, "CreateSchedule", s)
 }
+
 func (f *fake) UpdateSchedule(ctx context.Context, s schedule.Schedule) (schedule.Schedule, error) {
 	return reply[schedule.Schedule](ctx, f, "UpdateSchedule", s)
 }
+
 func (f *fake) DeleteSchedule(ctx context.Context, ns, name string) error {
 	return only(reply[none](ctx, f, "DeleteSchedule", ns, name))
 }
+
 func (f *fake) Schedule(ctx context.Context, ns, name string) (schedule.Schedule, error) {
 	return reply[schedule.Schedule](ctx, f, "Schedule", ns, name)
 }
+
 func (f *fake) Schedules(ctx context.Context, q schedule.Filter) (core.Page[schedule.Schedule], error) {
 	return reply[core.Page[schedule.Schedule]](ctx, f, "Schedules", q)
 }
+
 func (f *fake) PauseSchedule(ctx context.Context, ns, name, reason string) (schedule.Schedule, error) {
 	return reply[schedule.Schedule](ctx, f, "PauseSchedule", ns, name, reason)
 }
+
 func (f *fake) ResumeSchedule(ctx context.Context, ns, name string, catchUp bool) (schedule.Schedule, error) {
 	return reply[schedule.Schedule](ctx, f, "ResumeSchedule", ns, name, catchUp)
 }
+
 func (f *fake) TriggerSchedule(ctx context.Context, ns, name string, input json.RawMessage) (job.Job, error) {
 	return reply[job.Job](ctx, f, "TriggerSchedule", ns, name, input)
 }
+
 func (f *fake) Occurrences(ctx context.Context, q schedule.OccurrenceFilter) (core.Page[schedule.Occurrence], error) {
 	return reply[core.Page[schedule.Occurrence]](ctx, f, "Occurrences", q)
 }
+
 func (f *fake) SaveCalendar(ctx context.Context, c schedule.Calendar) (schedule.Calendar, error) {
 	return reply[schedule.Calendar](ctx, f, "SaveCalendar", c)
 }
+
 func (f *fake) DeleteCalendar(ctx context.Context, ns, name string) error {
 	return only(reply[none](ctx, f, "DeleteCalendar", ns, name))
 }
+
 func (f *fake) Calendar(ctx context.Context, ns, name string) (schedule.Calendar, error) {
 	return reply[schedule.Calendar](ctx, f, "Calendar", ns, name)
 }
+
 func (f *fake) Calendars(ctx context.Context, q schedule.CalendarFilter) (core.Page[schedule.Calendar], error) {
 	return reply[core.Page[schedule.Calendar]](ctx, f, "Calendars", q)
 }
+
 func (f *fake) StartBackfill(ctx context.Context, b schedule.Backfill) (schedule.Backfill, error) {
 	return reply[schedule.Backfill](ctx, f, "StartBackfill", b)
 }
+
 func (f *fake) SetBackfill(ctx context.Context, ns string, id int64, state schedule.BackfillState) (schedule.Backfill, error) {
 	return reply[schedule.Backfill](ctx, f, "SetBackfill", ns, id, state)
 }
+
 func (f *fake) Backfill(ctx context.Context, ns string, id int64) (schedule.Backfill, error) {
 	return reply[schedule.Backfill](ctx, f, "Backfill", ns, id)
 }
+
 func (f *fake) Backfills(ctx context.Context, q schedule.BackfillFilter) (core.Page[schedule.Backfill], error) {
 	return reply[core.Page[schedule.Backfill]](ctx, f, "Backfills", q)
 }
+
 func (f *fake) Look(ctx context.Context, q schedule.LookQuery) (schedule.Look, error) {
 	return reply[schedule.Look](ctx, f, "Look", q)
 }
+
 func (f *fake) Upcoming(ctx context.Context, a schedule.Ahead) ([]schedule.Coming, error) {
 	return reply[[]schedule.Coming](ctx, f, "Upcoming", a)
 }
+
 func (f *fake) Forecast(ctx context.Context, a schedule.Ahead) (schedule.Forecast, error) {
 	return reply[schedule.Forecast](ctx, f, "Forecast", a)
 }
+
 func (f *fake) Enqueue(ctx context.Context, ns []job.NewJob) ([]job.Enqueued, error) {
 	return reply[[]job.Enqueued](ctx, f, "Enqueue", ns)
 }
+
 func (f *fake) Job(ctx context.Context, ns string, id int64) (job.Job, error) {
 	return reply[job.Job](ctx, f, "Job", ns, id)
 }
+
 func (f *fake) Jobs(ctx context.Context, q job.Filter) (core.Page[job.Job], error) {
 	return reply[core.Page[job.Job]](ctx, f, "Jobs", q)
 }
+
 func (f *fake) CountJobs(ctx context.Context, q job.Filter, o view.CountOptions) (job.Count, error) {
 	return reply[job.Count](ctx, f, "CountJobs", q, o)
 }
+
 func (f *fake) Overview(ctx context.Context, ns string) (view.Overview, error) {
 	return reply[view.Overview](ctx, f, "Overview", ns)
 }
+
 func (f *fake) JobMinutes(ctx context.Context, q job.MinuteQuery) ([]job.MinuteTotals, error) {
 	return reply[[]job.MinuteTotals](ctx, f, "JobMinutes", q)
 }
+
 func (f *fake) Strips(ctx context.Context, q view.StripQuery) ([]view.Strip, error) {
 	return reply[[]view.Strip](ctx, f, "Strips", q)
 }
+
 func (f *fake) ScheduleDays(ctx context.Context, q view.DaysQuery) (view.ScheduleDays, error) {
 	return reply[view.ScheduleDays](ctx, f, "ScheduleDays", q)
 }
+
 func (f *fake) LogText(ctx context.Context, ns string, id int64, q job.LogQuery) (job.LogText, error) {
 	return reply[job.LogText](ctx, f, "LogText", ns, id, q)
 }
+
 func (f *fake) Attempts(ctx context.Context, ns string, id int64) ([]job.Attempt, error) {
 	return reply[[]job.Attempt](ctx, f, "Attempts", ns, id)
 }
+
 func (f *fake) Outputs(ctx context.Context, ns string, id int64) ([]task.JobOutput, error) {
 	return reply[[]task.JobOutput](ctx, f, "Outputs", ns, id)
 }
+
 func (f *fake) OutputLink(ctx context.Context, ns string, id int64, name string, lease int64) (task.SignedRequest, error) {
 	return reply[task.SignedRequest](ctx, f, "OutputLink", ns, id, name, lease)
 }
+
 func (f *fake) DeclareOutput(ctx context.Context, session string, ref job.Ref, o task.Output) (*task.SignedRequest, error) {
 	return reply[*task.SignedRequest](ctx, f, "DeclareOutput", session, ref, o)
 }
+
 func (f *fake) Logs(ctx context.Context, ns string, id int64, q job.LogFilter) (core.Page[job.LogLine], error) {
 	return reply[core.Page[job.LogLine]](ctx, f, "Logs", ns, id, q)
 }
+
 func (f *fake) CancelJobs(ctx context.Context, ns string, s view.Selection) (view.Selected, error) {
 	return reply[view.Selected](ctx, f, "CancelJobs", ns, s)
 }
+
 func (f *fake) RetryJobs(ctx context.Context, ns string, s view.Selection) (view.Selected, error) {
 	return reply[view.Selected](ctx, f, "RetryJobs", ns, s)
 }
+
 func (f *fake) RunJobAgain(ctx context.Context, ns string, id int64, r job.RunAgain) (job.Enqueued, error) {
 	return reply[job.Enqueued](ctx, f, "RunJobAgain", ns, id, r)
 }
+
 func (f *fake) Why(ctx context.Context, ns string, id int64) (job.Why, error) {
 	return reply[job.Why](ctx, f, "Why", ns, id)
 }
+
 func (f *fake) SaveQueue(ctx context.Context, q job.Queue) (job.Queue, error) {
 	return reply[job.Queue](ctx, f, "SaveQueue", q)
 }
+
 func (f *fake) DeleteQueue(ctx context.Context, name string) error {
 	return only(reply[none](ctx, f, "DeleteQueue", name))
 }
+
 func (f *fake) Queue(ctx context.Context, name string) (job.QueueStats, error) {
 	return reply[job.QueueStats](ctx, f, "Queue", name)
 }
+
 func (f *fake) Queues(ctx context.Context) ([]job.QueueStats, error) {
 	return reply[[]job.QueueStats](ctx, f, "Queues")
 }
+
 func (f *fake) PauseQueue(ctx context.Context, name, reason string) (job.Queue, error) {
 	return reply[job.Queue](ctx, f, "PauseQueue", name, reason)
 }
+
 func (f *fake) ResumeQueue(ctx context.Context, name string) (job.Queue, error) {
 	return reply[job.Queue](ctx, f, "ResumeQueue", name)
 }
+
 func (f *fake) Workers(ctx context.Context, ended bool) ([]job.WorkerState, error) {
 	return reply[[]job.WorkerState](ctx, f, "Workers", ended)
 }
+
 func (f *fake) DrainWorker(ctx context.Context, session string) error {
 	return only(reply[none](ctx, f, "DrainWorker", session))
 }
+
 func (f *fake) CreateToken(ctx context.Context, t access.Token) (access.Token, string, error) {
 	made, err := reply[access.Token](ctx, f, "CreateToken", t)
 	return made, "secret-of-it", err
 }
+
 func (f *fake) CreateJoinToken(ctx context.Context, t access.JoinToken) (access.JoinToken, string, error) {
 	made, err := reply[access.JoinToken](ctx, f, "CreateJoinToken", t)
 	return made, "secret-of-it", err
 }
+
 func (f *fake) RevokeJoinToken(ctx context.Context, id int64) error {
 	return only(reply[none](ctx, f, "RevokeJoinToken", id))
 }
+
 func (f *fake) JoinTokens(ctx context.Context) ([]access.JoinToken, error) {
 	return reply[[]access.JoinToken](ctx, f, "JoinTokens")
 }
+
 func (f *fake) Join(ctx context.Context, secret, machine string) (access.Token, string, error) {
 	made, err := reply[access.Token](ctx, f, "Join", secret, machine)
 	return made, "secret-of-it", err
 }
+
 func (f *fake) RevokeToken(ctx context.Context, id int64) error {
 	return only(reply[none](ctx, f, "RevokeToken", id))
 }
+
 func (f *fake) Tokens(ctx context.Context) ([]access.Token, error) {
 	return reply[[]access.Token](ctx, f, "Tokens")
 }
-func (f *fake) Apply(ctx context.Context, m view.Manifest, o ApplyOptions) (view.Applied, error) {
+
+func (f *fake) Apply(ctx context.Context, m view.Manifest, o wire.ApplyOptions) (view.Applied, error) {
 	return reply[view.Applied](ctx, f, "Apply", m, o)
 }
+
 func (f *fake) Export(ctx context.Context, ns string) (view.Manifest, error) {
 	return reply[view.Manifest](ctx, f, "Export", ns)
 }
+
 func (f *fake) Audit(ctx context.Context, q access.AuditFilter) (core.Page[access.Audit], error) {
 	return reply[core.Page[access.Audit]](ctx, f, "Audit", q)
 }
+
 func (f *fake) Events(ctx context.Context, ns, cursor string, wait time.Duration) ([]view.Event, string, error) {
-	e, err := reply[eventPage](ctx, f, "Events", ns, cursor, wait)
+	e, err := reply[wire.EventPage](ctx, f, "Events", ns, cursor, wait)
 	return e.Events, e.Next, err
 }
+
 func (f *fake) Health(ctx context.Context) (view.Health, error) {
 	return reply[view.Health](ctx, f, "Health")
 }
+
 func (f *fake) DatabaseHealth(ctx context.Context) (view.DatabaseHealth, error) {
 	return reply[view.DatabaseHealth](ctx, f, "DatabaseHealth")
 }
+
 func (f *fake) OpenSession(ctx context.Context, w job.WorkerInfo) (job.Session, error) {
 	return reply[job.Session](ctx, f, "OpenSession", w)
 }
+
 func (f *fake) Claim(ctx context.Context, c job.ClaimRequest) (job.Claim, error) {
 	return reply[job.Claim](ctx, f, "Claim", c)
 }
+
 func (f *fake) Renew(ctx context.Context, session string, holding []job.Holding) (job.Renewal, error) {
 	return reply[job.Renewal](ctx, f, "Renew", session, holding)
 }
+
 func (f *fake) Finish(ctx context.Context, session string, fs []job.Finish) ([]job.Finished, error) {
 	return reply[[]job.Finished](ctx, f, "Finish", session, fs)
 }
+
 func (f *fake) Append(ctx context.Context, session string, ls []job.LogPiece) error {
 	return only(reply[none](ctx, f, "Append", session, ls))
 }
+
 func (f *fake) CloseSession(ctx context.Context, session string) error {
 	return only(reply[none](ctx, f, "CloseSession", session))
 }
@@ -453,7 +537,7 @@ type bench struct {
 	tokens *tokens
 	server *Server
 	url    string
-	client *Client
+	client *client.Client
 	cut    func() // breaks every connection
 	http   *http.Client
 	logged *logged
@@ -487,7 +571,7 @@ func setup(t *testing.T, change ...func(*Options)) *bench {
 			"reader": {ID: 3, Name: "reader", Namespace: "*", Scopes: []access.Scope{access.ScopeRead}},
 		}},
 		logged: &logged{},
-		http:   &http.Client{Transport: &http.Transport{}, CheckRedirect: refuseRedirect},
+		http:   &http.Client{Transport: &http.Transport{}, CheckRedirect: client.RefuseRedirect},
 	}
 	o := Options{
 		Service: b.fake, Auth: b.tokens, Version: "test", Prober: b.fake, Notifier: b.fake, Secrets: b.fake, PublicURL: "https://belfry.example",
@@ -556,13 +640,13 @@ func listen(t *testing.T, s *Server) (url string, cut func()) {
 }
 
 // as is a client with another token.
-func (b *bench) as(t *testing.T, secret string) *Client {
+func (b *bench) as(t *testing.T, secret string) *client.Client {
 	t.Helper()
-	c, err := NewClient(b.url, secret, ClientOptions{})
+	c, err := client.New(b.url, secret, client.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	c.retryWait = time.Millisecond
+	c.RetryWait = time.Millisecond
 	t.Cleanup(c.CloseIdleConnections)
 	return c
 }
@@ -600,16 +684,16 @@ func (b *bench) raw(t *testing.T, method, path, body string, headers ...string) 
 }
 
 // refused sends a request that must fail, and reads the problem.
-func (b *bench) refused(t *testing.T, status int, method, path, body string, headers ...string) problem {
+func (b *bench) refused(t *testing.T, status int, method, path, body string, headers ...string) wire.Problem {
 	t.Helper()
 	got, h, text := b.raw(t, method, path, body, headers...)
 	if got != status {
 		t.Fatalf("%s %s: status %d, want %d: %s", method, path, got, status, text)
 	}
-	if h.Get("Content-Type") != problemType {
+	if h.Get("Content-Type") != wire.ProblemType {
 		t.Errorf("%s %s: content type %q", method, path, h.Get("Content-Type"))
 	}
-	var p problem
+	var p wire.Problem
 	if err := json.Unmarshal([]byte(text), &p); err != nil {
 		t.Fatalf("%s %s: %v in %s", method, path, err, text)
 	}

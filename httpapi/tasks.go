@@ -8,6 +8,7 @@ import (
 
 	"github.com/belfry-run/belfry/access"
 	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/httpapi/wire"
 	"github.com/belfry-run/belfry/task"
 	"github.com/belfry-run/belfry/view"
 )
@@ -53,7 +54,7 @@ func oneOf[T ~string](field string, given T, known ...T) error {
 	if given == "" || slices.Contains(known, given) {
 		return nil
 	}
-	return core.InvalidField(field, shorten(string(given)), "is not known", fmt.Sprint("one of ", known))
+	return core.InvalidField(field, wire.Shorten(string(given)), "is not known", fmt.Sprint("one of ", known))
 }
 
 // page is a list as JSON has it: never null.

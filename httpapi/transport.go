@@ -8,7 +8,7 @@ import (
 	"sync"
 )
 
-// Transport carries the calls of a [Client] to the server in this process,
+// Transport carries the calls of a [client.Client] to the server in this process,
 // without a socket. They are authenticated, checked, limited and measured as
 // any other. What calls while it answers a request of a browser does so from
 // the browser's address, as it was found out there. The host name of a call does not matter.

@@ -9,13 +9,14 @@ import (
 
 	"github.com/belfry-run/belfry/access"
 	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/httpapi/client"
 	"github.com/belfry-run/belfry/view"
 )
 
 // within is a client that calls without a socket.
-func (b *bench) within(t *testing.T, secret string) *Client {
+func (b *bench) within(t *testing.T, secret string) *client.Client {
 	t.Helper()
-	c, err := NewClient("http://any.name", secret, ClientOptions{Transport: b.server.Transport()})
+	c, err := client.New("http://any.name", secret, client.Options{Transport: b.server.Transport()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -25,7 +26,7 @@ func (b *bench) within(t *testing.T, secret string) *Client {
 func TestWhoami(t *testing.T) {
 	b := setup(t)
 	b.tokens.known["worker"] = access.Token{ID: 9, Name: "worker", Namespace: "a", Scopes: []access.Scope{access.ScopeWorker}}
-	for name, c := range map[string]*Client{"worker": b.as(t, "worker"), "reader": b.within(t, "reader")} {
+	for name, c := range map[string]*client.Client{"worker": b.as(t, "worker"), "reader": b.within(t, "reader")} {
 		if who, err := c.Whoami(t.Context()); err != nil || who.Name != name {
 			t.Errorf("%+v, %v", who, err)
 		}

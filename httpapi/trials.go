@@ -10,6 +10,7 @@ import (
 	"github.com/belfry-run/belfry/access"
 	"github.com/belfry-run/belfry/alert"
 	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/httpapi/wire"
 	"github.com/belfry-run/belfry/task"
 	"github.com/belfry-run/belfry/view"
 )
@@ -37,22 +38,13 @@ type Secrets interface {
 	CheckOf(ctx context.Context, namespace, monitor string) (task.Task, error)
 }
 
-// What is tried, and what comes of it.
-type (
-	PagePreview = view.PagePreview
-	PageRemoval = view.PageRemoval
-	Trial       = view.Trial
-	Tried       = view.Tried
-	ChannelTest = alert.ChannelTest
-)
+type PagePreview = view.PagePreview
 
-// Bounds of what is sent out because somebody asked. Without them the server
-// would be a proxy for whoever holds a token.
-const (
-	trialsPerSecond = 5
-	trialsAtOnce    = 10
-	trialTimeout    = time.Minute
-)
+type PageRemoval = view.PageRemoval
+
+const trialsPerSecond = 5
+
+const trialsAtOnce = 10
 
 func (s *Server) mayTry() error {
 	if s.trials.Allow() {
@@ -67,32 +59,32 @@ func (s *Server) trialRoutes() {
 		Namespace string `query:"namespace" doc:"Default: as the body says, the token's namespace, or default"`
 	}
 	serveBody(s, endpoint{
-		id: "check-try", method: http.MethodPost, path: "/v1/checks/try", scope: access.ScopeOperate, timeout: trialTimeout + 10*time.Second,
+		id: "check-try", method: http.MethodPost, path: "/v1/checks/try", scope: access.ScopeOperate, timeout: wire.TrialTimeout + 10*time.Second,
 		summary: "Look at a target once, and say what was seen",
 		doc: "Nothing is written, and no notification is sent. The answer has what each condition came to, and for kind page what the selector finds. " +
 			"A check of the caller's own needs the scope admin, as saving it would. It ends after a minute, whatever its timeout.",
-	}, func(ctx context.Context, c *call, in *trying, body Trial) (Tried, error) {
+	}, func(ctx context.Context, c *call, in *trying, body wire.Trial) (wire.Tried, error) {
 		ns, err := c.owner(in.Namespace, body.Namespace)
 		if err != nil {
-			return Tried{}, err
+			return wire.Tried{}, err
 		}
 		if s.opts.Prober == nil {
-			return Tried{}, core.Errorf(core.Unavailable, "this node runs no checks").WithHint("ask a node with the role worker")
+			return wire.Tried{}, core.Errorf(core.Unavailable, "this node runs no checks").WithHint("ask a node with the role worker")
 		}
 		t, err := s.trialOf(ctx, c, ns, body)
 		if err != nil {
-			return Tried{}, err
+			return wire.Tried{}, err
 		}
 		if err := s.mayTry(); err != nil {
-			return Tried{}, err
+			return wire.Tried{}, err
 		}
 		s.opts.Logger.Info("check is tried", "request", c.id, "token", c.token.Name, "kind", t.Kind, "namespace", ns, "monitor", body.Monitor)
 		return s.try(ctx, t)
 	})
 }
 
-func (s *Server) try(ctx context.Context, t task.Task) (out Tried, err error) {
-	t.Timeout = min(t.Timeout, core.Duration(trialTimeout))
+func (s *Server) try(ctx context.Context, t task.Task) (out wire.Tried, err error) {
+	t.Timeout = min(t.Timeout, core.Duration(wire.TrialTimeout))
 	out.Started = core.Micro(time.Now())
 	if t.Kind != task.KindPage {
 		out.Measure, err = s.opts.Prober.Try(ctx, t)
@@ -118,7 +110,7 @@ func ofCheck(err error) error {
 }
 
 // trialOf is the task that a trial asks for, with its secrets.
-func (s *Server) trialOf(ctx context.Context, c *call, namespace string, body Trial) (t task.Task, err error) {
+func (s *Server) trialOf(ctx context.Context, c *call, namespace string, body wire.Trial) (t task.Task, err error) {
 	if body.Check != nil {
 		if err := allow(c.token, access.ScopeAdmin); err != nil {
 			return t, err
@@ -150,27 +142,27 @@ func (s *Server) channelTest() {
 		id: "channel-test", method: http.MethodPost, path: "/v1/channels/{name}/test", scope: access.ScopeOperate, timeout: view.AlertTimeout + 10*time.Second,
 		summary: "Send a test message through a channel, and say what came of it",
 		doc:     "The answer is ok or has the error, in either case under 200.",
-	}, func(ctx context.Context, c *call, in *byName) (ChannelTest, error) {
+	}, func(ctx context.Context, c *call, in *byName) (wire.ChannelTest, error) {
 		ns, err := in.resolve(c)
 		if err != nil {
-			return ChannelTest{}, err
+			return wire.ChannelTest{}, err
 		}
 		if s.opts.Notifier == nil || s.opts.Secrets == nil {
-			return ChannelTest{}, core.Errorf(core.Unavailable, "this node tells nobody anything").WithHint("ask a node with the role engine")
+			return wire.ChannelTest{}, core.Errorf(core.Unavailable, "this node tells nobody anything").WithHint("ask a node with the role engine")
 		}
 		channel, err := s.opts.Secrets.ChannelSecrets(ctx, ns, in.Name)
 		if err != nil {
-			return ChannelTest{}, err
+			return wire.ChannelTest{}, err
 		}
 		if err := s.mayTry(); err != nil {
-			return ChannelTest{}, err
+			return wire.ChannelTest{}, err
 		}
 		s.opts.Logger.Info("channel is tested", "request", c.id, "token", c.token.Name, "namespace", ns, "channel", in.Name)
 		return s.tell(ctx, channel), nil
 	})
 }
 
-func (s *Server) tell(ctx context.Context, channel alert.Channel) ChannelTest {
+func (s *Server) tell(ctx context.Context, channel alert.Channel) wire.ChannelTest {
 	ctx, cancel := context.WithTimeout(ctx, view.AlertTimeout)
 	defer cancel()
 	now := time.Now()
@@ -182,7 +174,7 @@ func (s *Server) tell(ctx context.Context, channel alert.Channel) ChannelTest {
 		},
 	}}, s.opts.PublicURL, now)
 	err := s.opts.Notifier.Send(ctx, channel, m)
-	out := ChannelTest{OK: err == nil, Took: core.Duration(time.Since(now))}
+	out := wire.ChannelTest{OK: err == nil, Took: core.Duration(time.Since(now))}
 	if err != nil {
 		out.Error, _ = core.CleanText(err.Error(), task.MaxCheckMessage)
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/belfry-run/belfry/alert"
 	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/httpapi/wire"
 	"github.com/belfry-run/belfry/monitor"
 	"github.com/belfry-run/belfry/task"
 )
@@ -23,14 +24,14 @@ func TestACheckIsTried(t *testing.T) {
 		return task.Measure{Outcome: task.CheckFail, Conditions: []task.ConditionResult{{Text: "status == 200", Value: "status = 503"}}}, nil
 	})
 	before := core.Micro(time.Now())
-	tried, err := b.client.Try(t.Context(), Trial{Namespace: "ns", Check: &task.Task{
+	tried, err := b.client.Try(t.Context(), wire.Trial{Namespace: "ns", Check: &task.Task{
 		HTTP: &task.HTTP{URL: "https://shop.example/"}, Conditions: []string{"status == 200"}, Timeout: core.Duration(5 * time.Minute),
 	}})
 	if err != nil || tried.Outcome != task.CheckFail || tried.Conditions[0].Value != "status = 503" || tried.Started.Before(before) {
 		t.Fatalf("%+v %v", tried, err)
 	}
 	tk := b.last()[1].(task.Task)
-	if tk.Kind != task.KindHTTP || tk.Namespace != "ns" || tk.HTTP.Method != "GET" || tk.Timeout.D() != trialTimeout || len(tk.Conditions) != 1 {
+	if tk.Kind != task.KindHTTP || tk.Namespace != "ns" || tk.HTTP.Method != "GET" || tk.Timeout.D() != wire.TrialTimeout || len(tk.Conditions) != 1 {
 		t.Errorf("what is tried is %+v", tk)
 	}
 
@@ -41,14 +42,14 @@ func TestACheckIsTried(t *testing.T) {
 			Removed: []PageRemoval{{Rule: "ignore[0]", Text: "EUR", Count: 2}},
 		}, nil
 	})
-	tried, err = b.client.Try(t.Context(), Trial{Check: &task.Task{Page: &task.PageCheck{URL: "https://shop.example/", CSS: "b"}}})
+	tried, err = b.client.Try(t.Context(), wire.Trial{Check: &task.Task{Page: &task.PageCheck{URL: "https://shop.example/", CSS: "b"}}})
 	if err != nil || b.last()[0] != "Preview" || tried.Page.Matches != 2 || tried.First[1] != "8.99" || tried.Removed[0].Count != 2 {
 		t.Errorf("a page: %+v %v", tried, err)
 	}
 	b.when("Try", func(context.Context, []any) (any, error) {
 		return nil, core.InvalidField("conditions[0]", "x", "is no expression", "")
 	})
-	if _, err := b.client.Try(t.Context(), Trial{Check: &task.Task{TCP: &task.TCP{Address: "x:1"}}}); core.CodeOf(err) != core.Invalid || !strings.Contains(err.Error(), "check.conditions[0]") {
+	if _, err := b.client.Try(t.Context(), wire.Trial{Check: &task.Task{TCP: &task.TCP{Address: "x:1"}}}); core.CodeOf(err) != core.Invalid || !strings.Contains(err.Error(), "check.conditions[0]") {
 		t.Errorf("what the prober says: %v", err)
 	}
 }
@@ -67,7 +68,7 @@ func TestAnEditIsTriedWithTheSecretsOfItsMonitor(t *testing.T) {
 		}
 		return monitor.Monitor{Namespace: "ns", Name: "m", Check: ownTask()}.WithDefaults().Task(), nil
 	})
-	tried := func(body Trial) (core.Secret, error) {
+	tried := func(body wire.Trial) (core.Secret, error) {
 		t.Helper()
 		body.Namespace, body.Monitor = "ns", "m"
 		if _, err := b.client.Try(t.Context(), body); err != nil {
@@ -75,13 +76,13 @@ func TestAnEditIsTriedWithTheSecretsOfItsMonitor(t *testing.T) {
 		}
 		return b.last()[1].(task.Task).HTTP.Auth.Password, nil
 	}
-	if got, err := tried(Trial{}); err != nil || got != "hunter2" {
+	if got, err := tried(wire.Trial{}); err != nil || got != "hunter2" {
 		t.Errorf("the monitor's own check has %q, %v", string(got), err)
 	}
 	edit := ownTask().Redacted()
 	edit.HTTP.URL += "other/path?q=1"
 	edit.Conditions = []string{"status == 404"}
-	if got, err := tried(Trial{Check: &edit}); err != nil || got != "hunter2" || b.last()[1].(task.Task).HTTP.URL != edit.HTTP.URL {
+	if got, err := tried(wire.Trial{Check: &edit}); err != nil || got != "hunter2" || b.last()[1].(task.Task).HTTP.URL != edit.HTTP.URL {
 		t.Errorf("an edit has %q, %v", string(got), err)
 	}
 	for name, change := range map[string]func(*task.HTTP){
@@ -97,11 +98,11 @@ func TestAnEditIsTriedWithTheSecretsOfItsMonitor(t *testing.T) {
 		h := *edit.HTTP
 		change(&h)
 		edit.HTTP = &h
-		if got, err := tried(Trial{Check: &edit}); core.CodeOf(err) != core.Invalid || !strings.Contains(err.Error(), "check.http.auth.password") {
+		if got, err := tried(wire.Trial{Check: &edit}); core.CodeOf(err) != core.Invalid || !strings.Contains(err.Error(), "check.http.auth.password") {
 			t.Errorf("%s: sends %q, %v", name, string(got), err)
 		}
 	}
-	if _, err := b.client.Try(t.Context(), Trial{Namespace: "ns", Monitor: "other"}); core.CodeOf(err) != core.NotFound {
+	if _, err := b.client.Try(t.Context(), wire.Trial{Namespace: "ns", Monitor: "other"}); core.CodeOf(err) != core.NotFound {
 		t.Error(err)
 	}
 }

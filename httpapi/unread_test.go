@@ -5,9 +5,8 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
-	"testing"
-
 	"syscall"
+	"testing"
 
 	"github.com/belfry-run/belfry/job"
 )

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/httpapi/wire"
 )
 
 var typeOfVersioned = reflect.TypeFor[versioned]()
@@ -34,11 +35,11 @@ func (s *Server) expecting(ctx context.Context, c *call, e endpoint, body any) (
 	}
 	match, fresh := c.r.Header.Get("If-Match"), c.r.Header.Get("If-None-Match")
 	if !s.versioned[e.path] && (match != "" && match != "*" || fresh != "") {
-		return ctx, core.InvalidField("If-Match", shorten(match+fresh), "is for definitions, and this has no version", "leave it out")
+		return ctx, core.InvalidField("If-Match", wire.Shorten(match+fresh), "is for definitions, and this has no version", "leave it out")
 	}
 	if fresh != "" {
 		if fresh != "*" || match != "" || len(c.r.Header.Values("If-None-Match")) > 1 {
-			return ctx, core.InvalidField("If-None-Match", shorten(fresh), "must be * alone, which creates a definition and changes none", "name the version to change in If-Match")
+			return ctx, core.InvalidField("If-None-Match", wire.Shorten(fresh), "must be * alone, which creates a definition and changes none", "name the version to change in If-Match")
 		}
 		return core.WithVersion(ctx, core.NotThere), nil
 	}
@@ -49,7 +50,7 @@ func (s *Server) expecting(ctx context.Context, c *call, e endpoint, body any) (
 		quoted, found := strings.CutPrefix(match, `"`)
 		quoted, ends := strings.CutSuffix(quoted, `"`)
 		if !found || !ends || quoted == "" || strings.Contains(quoted, `"`) || len(c.r.Header.Values("If-Match")) > 1 {
-			return ctx, core.InvalidField("If-Match", shorten(match), "must be one ETag in quotes", "send the ETag that the definition was answered with")
+			return ctx, core.InvalidField("If-Match", wire.Shorten(match), "must be one ETag in quotes", "send the ETag that the definition was answered with")
 		}
 		version = quoted
 	}

@@ -14,17 +14,10 @@ import (
 
 	"github.com/belfry-run/belfry/access"
 	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/httpapi/wire"
 	"github.com/belfry-run/belfry/job"
 	"github.com/belfry-run/belfry/view"
 )
-
-const sseType = "text/event-stream"
-
-// eventPage is the answer to a poll for events.
-type eventPage struct {
-	Events []view.Event `json:"events"`
-	Next   string       `json:"next" doc:"Cursor for what comes after"`
-}
 
 func (s *Server) watchRoutes() {
 	type watching struct {
@@ -37,7 +30,7 @@ func (s *Server) watchRoutes() {
 		summary: "Stream what changes, as server-sent events",
 		doc: "Each event is of type job, change or check, with the JSON of an Event as its data. " +
 			"The last of a group carries an id to come back with. Events are hints: after a gap, read again what you show.",
-	}, map[string]reflect.Type{sseType: reflect.TypeFor[view.Event]()},
+	}, map[string]reflect.Type{wire.SseType: reflect.TypeFor[view.Event]()},
 		func(ctx context.Context, c *call, in *watching) (func(http.ResponseWriter), error) {
 			ns, err := inNamespace(c.token, "namespace", in.Namespace)
 			if err != nil {
@@ -55,14 +48,14 @@ func (s *Server) watchRoutes() {
 		id: "event-poll", method: http.MethodGet, path: "/v1/events/poll", scope: access.ScopeRead,
 		timeout: job.MaxClaimWait.D() + 10*time.Second,
 		summary: "Answer what changed since a cursor",
-	}, func(ctx context.Context, c *call, in *polling) (eventPage, error) {
+	}, func(ctx context.Context, c *call, in *polling) (wire.EventPage, error) {
 		ns, err := inNamespace(c.token, "namespace", in.Namespace)
 		if err != nil {
-			return eventPage{}, err
+			return wire.EventPage{}, err
 		}
 		wait, err := parseWait(in.Wait)
 		if err != nil {
-			return eventPage{}, err
+			return wire.EventPage{}, err
 		}
 		return s.poll(ctx, ns, in.Cursor, wait)
 	})
@@ -74,22 +67,22 @@ func parseWait(text string) (time.Duration, error) {
 	}
 	d, err := core.ParseDuration(text)
 	if err != nil {
-		return 0, core.InvalidField("wait", shorten(text), "is not a duration", "such as 10s")
+		return 0, core.InvalidField("wait", wire.Shorten(text), "is not a duration", "such as 10s")
 	}
 	if d < 0 {
-		return 0, core.InvalidField("wait", shorten(text), "is negative", "")
+		return 0, core.InvalidField("wait", wire.Shorten(text), "is negative", "")
 	}
 	return min(d, job.MaxClaimWait).D(), nil
 }
 
-func (s *Server) poll(ctx context.Context, ns, cursor string, wait time.Duration) (eventPage, error) {
+func (s *Server) poll(ctx context.Context, ns, cursor string, wait time.Duration) (wire.EventPage, error) {
 	waiting, cancel := s.until(ctx)
 	defer cancel()
 	evs, next, err := s.service.Events(waiting, ns, cursor, wait)
 	if err != nil && s.stopping.Err() != nil && ctx.Err() == nil && waiting.Err() != nil {
-		return eventPage{Events: []view.Event{}, Next: cursor}, nil
+		return wire.EventPage{Events: []view.Event{}, Next: cursor}, nil
 	}
-	return eventPage{Events: list(evs), Next: next}, err
+	return wire.EventPage{Events: list(evs), Next: next}, err
 }
 
 // watch looks once, so that a bad cursor is refused in the usual way, and
@@ -150,7 +143,7 @@ func (s *Server) sendEvents(ctx context.Context, out *sse, ns string, evs []view
 				return err
 			}
 			// Whoever answers at once that there is nothing must not make us spin.
-			if err := pause(ctx, min(s.beat, s.look)-time.Since(asked)); err != nil {
+			if err := wire.Pause(ctx, min(s.beat, s.look)-time.Since(asked)); err != nil {
 				return err
 			}
 		}
@@ -166,20 +159,6 @@ func (s *Server) end(ctx context.Context, out *sse, err error) {
 	_ = out.send("error", "", s.fail(ctx, err)) // if it cannot be told, the connection ends all the same
 }
 
-func pause(ctx context.Context, d time.Duration) error {
-	if d <= 0 {
-		return ctx.Err()
-	}
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-}
-
 // sse writes server-sent events, each at once and within sendTimeout.
 type sse struct {
 	w       http.ResponseWriter
@@ -188,7 +167,7 @@ type sse struct {
 }
 
 func newSSE(w http.ResponseWriter) *sse {
-	w.Header().Set("Content-Type", sseType)
+	w.Header().Set("Content-Type", wire.SseType)
 	w.Header().Set("X-Accel-Buffering", "no") // nginx would hold pieces back
 	w.WriteHeader(http.StatusOK)
 	return &sse{w: w, control: http.NewResponseController(w)}
@@ -266,7 +245,7 @@ func (s *Server) jobLogRoute() {
 		summary: "Read or follow a job's log, oldest first",
 	}, map[string]reflect.Type{
 		"application/json": reflect.TypeFor[core.Page[job.LogLine]](),
-		sseType:            reflect.TypeFor[job.LogLine](),
+		wire.SseType:       reflect.TypeFor[job.LogLine](),
 	}, func(ctx context.Context, c *call, in *reading) (func(http.ResponseWriter), error) {
 		ns, err := (&jobByID{in.ID, in.Namespace}).resolve(c)
 		if err != nil {
@@ -311,7 +290,7 @@ func parsePosition(text string) (position, error) {
 	l, errL := strconv.ParseInt(lease, 10, 64)
 	n, errN := strconv.Atoi(seq)
 	if !found || errL != nil || errN != nil || l < 0 || n < -1 {
-		return position{}, core.InvalidField("cursor", shorten(text), "is not the id of an event of this stream", "leave it out to begin anew")
+		return position{}, core.InvalidField("cursor", wire.Shorten(text), "is not the id of an event of this stream", "leave it out to begin anew")
 	}
 	return position{lease: l, seq: n, cursor: cursor}, nil
 }
@@ -395,7 +374,7 @@ func (f *follower) run(ctx context.Context, out *sse) error {
 				}
 				beaten = time.Now()
 			}
-			if err := pause(ctx, f.s.look); err != nil {
+			if err := wire.Pause(ctx, f.s.look); err != nil {
 				return err
 			}
 		}

@@ -16,6 +16,8 @@ import (
 
 	"github.com/belfry-run/belfry/access"
 	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/httpapi/client"
+	"github.com/belfry-run/belfry/httpapi/wire"
 	"github.com/belfry-run/belfry/job"
 	"github.com/belfry-run/belfry/view"
 )
@@ -35,7 +37,7 @@ func (b *bench) open(t *testing.T, path string, headers ...string) *http.Respons
 	if err != nil {
 		t.Fatal(err)
 	}
-	if resp.StatusCode != 200 || resp.Header.Get("Content-Type") != sseType {
+	if resp.StatusCode != 200 || resp.Header.Get("Content-Type") != wire.SseType {
 		resp.Body.Close()
 		t.Fatalf("%s: %s %s", path, resp.Status, resp.Header.Get("Content-Type"))
 	}
@@ -80,7 +82,7 @@ func (f *feed) since(ctx context.Context, cursor string, wait time.Duration) (an
 			f.mu.Unlock()
 			return nil, core.InvalidField("cursor", cursor, "is not a cursor", "")
 		}
-		page := eventPage{Events: slices.Clone(f.events[from:]), Next: strconv.Itoa(len(f.events))}
+		page := wire.EventPage{Events: slices.Clone(f.events[from:]), Next: strconv.Itoa(len(f.events))}
 		grown := f.grown
 		f.mu.Unlock()
 		if len(page.Events) > 0 || wait == 0 {
@@ -102,23 +104,23 @@ func TestEventsAreResumedWhereTheyBrokeOff(t *testing.T) {
 	f := newFeed(b)
 	f.add("job", "job") // before anybody looks
 	resp := b.open(t, "/v1/events")
-	r := newSSEReader(resp.Body, func() {})
-	first, err := r.next()
-	if err != nil || first.id != "2" || first.data != nil {
+	r := client.NewSSEReader(resp.Body, func() {})
+	first, err := r.Next()
+	if err != nil || first.Id != "2" || first.Data != nil {
 		t.Fatalf("a stream begins with %+v, %v; want the id it begins at", first, err)
 	}
 	f.add("job", "change")
-	third, _ := r.next()
-	fourth, err := r.next()
-	if err != nil || third.name != "job" || third.hasID || fourth.name != "change" || fourth.id != "4" {
+	third, _ := r.Next()
+	fourth, err := r.Next()
+	if err != nil || third.Name != "job" || third.HasID || fourth.Name != "change" || fourth.Id != "4" {
 		t.Fatalf("%+v %+v %v", third, fourth, err)
 	}
 	resp.Body.Close()
 	f.add("job")
 	for _, resumed := range []*http.Response{b.open(t, "/v1/events?cursor=4"), b.open(t, "/v1/events?cursor=1", "Last-Event-ID", "4")} {
-		e, err := newSSEReader(resumed.Body, func() {}).next()
-		if err != nil || e.id != "5" || !bytes.Contains(e.data, []byte(`"id":5`)) {
-			t.Errorf("resumed with %+v %s, %v", e, e.data, err)
+		e, err := client.NewSSEReader(resumed.Body, func() {}).Next()
+		if err != nil || e.Id != "5" || !bytes.Contains(e.Data, []byte(`"id":5`)) {
+			t.Errorf("resumed with %+v %s, %v", e, e.Data, err)
 		}
 		resumed.Body.Close()
 	}
@@ -196,7 +198,7 @@ func TestWatchEndsWithItsContextAndWithRefusals(t *testing.T) {
 	// An error in the middle of a stream is told, not guessed from its end.
 	b.when("Events", func(_ context.Context, args []any) (any, error) {
 		if args[1] == "" {
-			return eventPage{Next: "1"}, nil
+			return wire.EventPage{Next: "1"}, nil
 		}
 		return nil, core.Errorf(core.Conflict, "too far behind").WithHint("begin anew")
 	})
@@ -423,7 +425,7 @@ func TestAClaimOutlivesTheTimeToReadABody(t *testing.T) {
 	b := setup(t)
 	b.server.body = 50 * time.Millisecond
 	b.when("Claim", func(ctx context.Context, _ []any) (any, error) {
-		return job.Claim{Lease: 5}, pause(ctx, 4*b.server.body)
+		return job.Claim{Lease: 5}, wire.Pause(ctx, 4*b.server.body)
 	})
 	// The second one comes on the connection of the first.
 	for range 2 {
@@ -494,9 +496,9 @@ func FuzzEventReader(f *testing.F) {
 	f.Add([]byte("id: 1\nevent: log\ndata: {}\n\n: beat\n\n"), "x")
 	f.Add([]byte("data\n\ndata:a\r\ndata: b\r\n\r\n"), "multi\nline")
 	f.Fuzz(func(t *testing.T, raw []byte, text string) {
-		r := newSSEReader(bytes.NewReader(raw), func() {})
+		r := client.NewSSEReader(bytes.NewReader(raw), func() {})
 		for n := 0; ; n++ {
-			if _, err := r.next(); err != nil {
+			if _, err := r.Next(); err != nil {
 				break
 			}
 			if n > len(raw) {
@@ -508,8 +510,8 @@ func FuzzEventReader(f *testing.F) {
 		if err := newSSE(w).send("log", "7", text); err != nil {
 			t.Fatal(err)
 		}
-		e, err := newSSEReader(&w.Buffer, func() {}).next()
-		if err != nil || e.id != "7" || e.name != "log" {
+		e, err := client.NewSSEReader(&w.Buffer, func() {}).Next()
+		if err != nil || e.Id != "7" || e.Name != "log" {
 			t.Errorf("%q came as %+v, %v", text, e, err)
 		}
 	})
@@ -519,5 +521,7 @@ func FuzzEventReader(f *testing.F) {
 type streamBuffer struct{ bytes.Buffer }
 
 func (b *streamBuffer) Header() http.Header { return http.Header{} }
-func (b *streamBuffer) WriteHeader(int)     {}
-func (b *streamBuffer) Flush()              {}
+
+func (b *streamBuffer) WriteHeader(int) {}
+
+func (b *streamBuffer) Flush() {}

@@ -7,13 +7,9 @@ import (
 	"time"
 
 	"github.com/belfry-run/belfry/access"
+	"github.com/belfry-run/belfry/httpapi/wire"
 	"github.com/belfry-run/belfry/monitor"
 )
-
-// occasionList is when a window of maintenance holds.
-type occasionList struct {
-	Items []monitor.ActiveWindow `json:"items" doc:"Soonest first; the one under way included"`
-}
 
 // shownOccasions is how many occurrences of a window are shown when nobody
 // says.
@@ -38,14 +34,14 @@ func (s *Server) windowRoutes() {
 		id: "window-next", method: http.MethodGet, path: "/v1/windows/{name}/next", scope: access.ScopeRead,
 		summary: "Compute when it holds next",
 		doc:     "One that is off never does.",
-	}, func(ctx context.Context, c *call, in *looking) (occasionList, error) {
+	}, func(ctx context.Context, c *call, in *looking) (wire.OccasionList, error) {
 		ns, err := (&byName{in.Name, in.Namespace}).resolve(c)
 		if err != nil {
-			return occasionList{}, err
+			return wire.OccasionList{}, err
 		}
 		w, err := s.service.Window(ctx, ns, in.Name)
 		if err != nil {
-			return occasionList{}, err
+			return wire.OccasionList{}, err
 		}
 		return occasions(w, in.From, in.N)
 	})
@@ -58,23 +54,23 @@ func (s *Server) windowRoutes() {
 		id: "window-preview", method: http.MethodPost, path: "/v1/windows/preview", scope: access.ScopeRead,
 		summary: "Compute when a window that is not saved would hold",
 		doc:     "Nothing is written. It needs no name.",
-	}, func(_ context.Context, _ *call, in *previewing, w monitor.Window) (occasionList, error) {
+	}, func(_ context.Context, _ *call, in *previewing, w monitor.Window) (wire.OccasionList, error) {
 		w.Name = cmp.Or(w.Name, "preview")
 		w = w.WithDefaults()
 		if err := w.Validate(time.Now()); err != nil {
-			return occasionList{}, err
+			return wire.OccasionList{}, err
 		}
 		return occasions(w, in.From, in.N)
 	})
 }
 
-func occasions(w monitor.Window, from time.Time, n int) (occasionList, error) {
+func occasions(w monitor.Window, from time.Time, n int) (wire.OccasionList, error) {
 	plan, err := monitor.CompileWindow(w)
 	if err != nil {
-		return occasionList{}, err
+		return wire.OccasionList{}, err
 	}
 	if from.IsZero() {
 		from = time.Now()
 	}
-	return occasionList{Items: list(plan.Upcoming(from, cmp.Or(n, shownOccasions)))}, nil
+	return wire.OccasionList{Items: list(plan.Upcoming(from, cmp.Or(n, shownOccasions)))}, nil
 }

@@ -138,7 +138,7 @@ func (o Options) withHandlers() Options {
 func (o Options) validate() error {
 	switch {
 	case o.Broker == nil:
-		return core.InvalidField("broker", "", "is missing", "give a store or an httpapi.Client")
+		return core.InvalidField("broker", "", "is missing", "give a store or a client of the HTTP API")
 	case len(o.Executors) == 0:
 		return core.InvalidField("executors", "", "is missing", "give Handlers, Executors or both")
 	case o.Poll < minPoll || o.Poll > maxPoll:

@@ -15,6 +15,7 @@ import (
 	"github.com/belfry-run/belfry/app"
 	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/httpapi"
+	"github.com/belfry-run/belfry/httpapi/wire"
 	"github.com/belfry-run/belfry/task"
 	"github.com/belfry-run/belfry/view"
 )
@@ -109,7 +110,7 @@ func (c *cli) drawChannel(w io.Writer, _ *conn, d alert.Channel) {
 
 // tester sends a test message from where the server is.
 type tester interface {
-	TestChannel(ctx context.Context, namespace, name string) (httpapi.ChannelTest, error)
+	TestChannel(ctx context.Context, namespace, name string) (wire.ChannelTest, error)
 }
 
 func (c *cli) channelTest() *cobra.Command {
@@ -124,7 +125,7 @@ not taken.`,
 			if err != nil {
 				return err
 			}
-			var out httpapi.ChannelTest
+			var out wire.ChannelTest
 			if server, is := s.Service.(tester); is {
 				out, err = server.TestChannel(ctx, ns, args[0])
 			} else {
@@ -144,7 +145,7 @@ not taken.`,
 	}
 }
 
-func (c *cli) drawTest(w io.Writer, name string, t httpapi.ChannelTest) {
+func (c *cli) drawTest(w io.Writer, name string, t wire.ChannelTest) {
 	paint := painter(c.colorOn(c.stdout))
 	if t.OK {
 		fmt.Fprintf(w, "%s  channel %s took the message in %s\n", paint(styleGood, "ok  "), name, took(t.Took.D()))
@@ -153,7 +154,7 @@ func (c *cli) drawTest(w io.Writer, name string, t httpapi.ChannelTest) {
 	fmt.Fprintf(w, "%s  channel %s did not take the message: %s\n", paint(styleBad, "FAIL"), name, t.Error)
 }
 
-func (c *cli) testHere(ctx context.Context, s *conn, ns, name string) (out httpapi.ChannelTest, err error) {
+func (c *cli) testHere(ctx context.Context, s *conn, ns, name string) (out wire.ChannelTest, err error) {
 	keeper, is := s.Service.(httpapi.Secrets)
 	if !is {
 		return out, core.Errorf(core.Internal, "the secrets of channels cannot be read here")
@@ -178,7 +179,7 @@ func (c *cli) testHere(ctx context.Context, s *conn, ns, name string) (out httpa
 		},
 	}}, c.loaded.PublicURL, began)
 	told := teller.Send(ctx, channel, m)
-	out = httpapi.ChannelTest{OK: told.Error == "", Took: core.Duration(time.Since(began))}
+	out = wire.ChannelTest{OK: told.Error == "", Took: core.Duration(time.Since(began))}
 	out.Error, _ = core.CleanText(told.Error, task.MaxCheckMessage)
 	return out, nil
 }

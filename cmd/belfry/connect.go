@@ -19,6 +19,7 @@ import (
 	"github.com/belfry-run/belfry/config"
 	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/httpapi"
+	"github.com/belfry-run/belfry/httpapi/client"
 )
 
 // conn is what a verb works on: a server, or the database itself. A verb
@@ -92,7 +93,7 @@ func (c *cli) dial(l *config.Loaded) (*conn, func() error, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	client, err := httpapi.NewClient(l.ServerURL(), token, httpapi.ClientOptions{CAFile: l.CAFile})
+	client, err := client.New(l.ServerURL(), token, client.Options{CAFile: l.CAFile})
 	if err != nil {
 		return nil, nil, err
 	}

@@ -17,7 +17,7 @@ import (
 	"github.com/belfry-run/belfry/app"
 	"github.com/belfry-run/belfry/config"
 	"github.com/belfry-run/belfry/core"
-	"github.com/belfry-run/belfry/httpapi"
+	"github.com/belfry-run/belfry/httpapi/client"
 	"github.com/belfry-run/belfry/job"
 )
 
@@ -142,7 +142,7 @@ func (c *cli) workerToken(ctx context.Context, l *config.Loaded) (string, error)
 	if err != nil {
 		return "", err
 	}
-	client, err := httpapi.NewClient(l.ServerURL(), "", workerClient(l))
+	client, err := client.New(l.ServerURL(), "", workerClient(l))
 	if err != nil {
 		return "", err
 	}

@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/belfry-run/belfry/core"
-	"github.com/belfry-run/belfry/httpapi"
+	"github.com/belfry-run/belfry/httpapi/wire"
 	"github.com/belfry-run/belfry/internal/textdiff"
 	"github.com/belfry-run/belfry/monitor"
 	"github.com/belfry-run/belfry/view"
@@ -138,7 +138,7 @@ before it. ` + versionHelp,
 
 // pageDiff compares two versions here, so that it is the same with a server
 // and without.
-func (s *conn) pageDiff(ctx context.Context, monitor string, names []string) (d httpapi.PageDiff, err error) {
+func (s *conn) pageDiff(ctx context.Context, monitor string, names []string) (d wire.PageDiff, err error) {
 	from, to := "baseline", "newest"
 	if len(names) > 1 {
 		to = names[1]
@@ -160,7 +160,7 @@ func (s *conn) pageDiff(ctx context.Context, monitor string, names []string) (d 
 	return d, nil
 }
 
-func (c *cli) drawPageDiff(w io.Writer, d httpapi.PageDiff) {
+func (c *cli) drawPageDiff(w io.Writer, d wire.PageDiff) {
 	if d.Added+d.Removed == 0 {
 		fmt.Fprintf(c.stderr, "versions %d and %d have the same text\n", d.From.Seq, d.To.Seq)
 		return

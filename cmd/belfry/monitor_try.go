@@ -11,6 +11,7 @@ import (
 	"github.com/belfry-run/belfry/app"
 	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/httpapi"
+	"github.com/belfry-run/belfry/httpapi/wire"
 	"github.com/belfry-run/belfry/task"
 )
 
@@ -29,7 +30,7 @@ func (f *tryFlags) add(cmd *cobra.Command) {
 // trial puts together what is to be tried, and says what kind it is of. Of a
 // monitor without flags only its name is needed: its secrets are known where it
 // is kept.
-func (c *cli) trial(ctx context.Context, s *conn, cmd *cobra.Command, f *tryFlags, args []string) (t httpapi.Trial, kind task.Kind, err error) {
+func (c *cli) trial(ctx context.Context, s *conn, cmd *cobra.Command, f *tryFlags, args []string) (t wire.Trial, kind task.Kind, err error) {
 	if t.Namespace, err = s.one(); err != nil {
 		return t, "", err
 	}
@@ -83,11 +84,11 @@ func changesCheck(cmd *cobra.Command) bool {
 
 // trier looks at a target from where the server is.
 type trier interface {
-	Try(ctx context.Context, t httpapi.Trial) (httpapi.Tried, error)
+	Try(ctx context.Context, t wire.Trial) (wire.Tried, error)
 }
 
 // try asks the server to look, or looks from here when there is none.
-func (c *cli) try(ctx context.Context, s *conn, t httpapi.Trial) (httpapi.Tried, error) {
+func (c *cli) try(ctx context.Context, s *conn, t wire.Trial) (wire.Tried, error) {
 	if server, is := s.Service.(trier); is {
 		return server.Try(ctx, t)
 	}
@@ -95,21 +96,21 @@ func (c *cli) try(ctx context.Context, s *conn, t httpapi.Trial) (httpapi.Tried,
 	if t.Monitor != "" {
 		keeper, is := s.Service.(httpapi.Secrets)
 		if !is {
-			return httpapi.Tried{}, core.Errorf(core.Internal, "the secrets of monitors cannot be read here")
+			return wire.Tried{}, core.Errorf(core.Internal, "the secrets of monitors cannot be read here")
 		}
 		var err error
 		if task, err = keeper.CheckOf(ctx, t.Namespace, t.Monitor); err != nil {
-			return httpapi.Tried{}, err
+			return wire.Tried{}, err
 		}
 	}
 	task, err := t.Task(task)
 	if err != nil {
-		return httpapi.Tried{}, err
+		return wire.Tried{}, err
 	}
 	return c.tryHere(ctx, task)
 }
 
-func (c *cli) tryHere(ctx context.Context, t task.Task) (out httpapi.Tried, err error) {
+func (c *cli) tryHere(ctx context.Context, t task.Task) (out wire.Tried, err error) {
 	checks, err := app.NewChecks(c.loaded.Config, versionText())
 	if err != nil {
 		return out, err
@@ -265,7 +266,7 @@ an edit of that.
 	return cmd
 }
 
-func (c *cli) drawPreview(w io.Writer, seen httpapi.Tried) {
+func (c *cli) drawPreview(w io.Writer, seen wire.Tried) {
 	paint := painter(c.colorOn(c.stdout))
 	fmt.Fprintf(w, "%s in %s\n", paint(stateStyle(string(seen.Outcome)), string(seen.Outcome)), took(seen.Latency.D()))
 	if problem := fault(seen.Code, seen.Message); problem != "" {

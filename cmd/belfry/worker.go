@@ -8,7 +8,7 @@ import (
 	"github.com/belfry-run/belfry/app"
 	"github.com/belfry-run/belfry/config"
 	"github.com/belfry-run/belfry/core"
-	"github.com/belfry-run/belfry/httpapi"
+	"github.com/belfry-run/belfry/httpapi/client"
 	"github.com/belfry-run/belfry/worker"
 )
 
@@ -37,8 +37,8 @@ func (c *cli) remoteWorker(ctx context.Context, l *config.Loaded) error {
 }
 
 // workerClient is how a worker talks to its server.
-func workerClient(l *config.Loaded) httpapi.ClientOptions {
-	return httpapi.ClientOptions{CAFile: l.CAFile, UserAgent: "belfry-worker/" + versionText()}
+func workerClient(l *config.Loaded) client.Options {
+	return client.Options{CAFile: l.CAFile, UserAgent: "belfry-worker/" + versionText()}
 }
 
 // workers are those of a machine that has a server elsewhere.
@@ -47,7 +47,7 @@ func (c *cli) workers(ctx context.Context, l *config.Loaded) (*app.Workers, erro
 	if err != nil {
 		return nil, err
 	}
-	client, err := httpapi.NewClient(l.ServerURL(), token, workerClient(l))
+	client, err := client.New(l.ServerURL(), token, workerClient(l))
 	if err != nil {
 		return nil, err
 	}

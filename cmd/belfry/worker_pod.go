@@ -10,7 +10,7 @@ import (
 	"github.com/belfry-run/belfry/app"
 	"github.com/belfry-run/belfry/config"
 	"github.com/belfry-run/belfry/core"
-	"github.com/belfry-run/belfry/httpapi"
+	"github.com/belfry-run/belfry/httpapi/client"
 	"github.com/belfry-run/belfry/job"
 	"github.com/belfry-run/belfry/worker/pod"
 )
@@ -72,7 +72,7 @@ follows is the server's to decide, and the pod is not to be started again.`,
 		RunE: c.local(func(cmd *cobra.Command, l *config.Loaded) error {
 			w := app.Workers{Config: l.Config, Version: versionText(), Logger: c.logger(l.Config)}
 			return w.RunForPod(cmd.Context(), dir, func(h pod.Handover) (job.Leaser, error) {
-				return httpapi.NewAttemptClient(h.Server, h.Session, h.Leased, workerClient(l))
+				return client.NewAttemptClient(h.Server, h.Session, h.Leased, workerClient(l))
 			})
 		}),
 	}

@@ -53,6 +53,9 @@ var apart = map[string][]string{
 	"store":          {"store/sqlite", "store/postgres", "store/storetest"},
 	"store/sqlite":   {"store/postgres", "store/storetest"},
 	"store/postgres": {"store/sqlite", "store/storetest"},
+	"httpapi":        {"httpapi/client"},
+	"httpapi/client": {"httpapi"},
+	"httpapi/wire":   {"httpapi", "httpapi/client"},
 }
 
 // verdict returns why the package in folder from may not import the path to, or nil.

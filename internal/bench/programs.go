@@ -20,7 +20,7 @@ import (
 
 	"github.com/belfry-run/belfry/access"
 	"github.com/belfry-run/belfry/core"
-	"github.com/belfry-run/belfry/httpapi"
+	"github.com/belfry-run/belfry/httpapi/client"
 	"github.com/belfry-run/belfry/internal/signed"
 	"github.com/belfry-run/belfry/job"
 	"github.com/belfry-run/belfry/task"
@@ -78,7 +78,7 @@ func RunPrograms(ctx context.Context, d *Database, belfryPath string, n int, p P
 	}
 	defer func() { err = errors.Join(err, server.stop()) }()
 	f.url = server.url
-	if f.api, err = httpapi.NewClient(server.url, server.token, httpapi.ClientOptions{}); err != nil {
+	if f.api, err = client.New(server.url, server.token, client.Options{}); err != nil {
 		return out, err
 	}
 	defer f.api.CloseIdleConnections()
@@ -97,7 +97,7 @@ func RunPrograms(ctx context.Context, d *Database, belfryPath string, n int, p P
 type fleet struct {
 	*Site
 	belfry, url, dir string
-	api              *httpapi.Client
+	api              *client.Client
 	workers          map[string]*process // by name
 }
 

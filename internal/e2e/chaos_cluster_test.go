@@ -15,7 +15,8 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"github.com/belfry-run/belfry/httpapi"
+	"github.com/belfry-run/belfry/httpapi/client"
+	"github.com/belfry-run/belfry/httpapi/wire"
 	"github.com/belfry-run/belfry/internal/pgtest"
 	"github.com/belfry-run/belfry/view"
 )
@@ -56,7 +57,7 @@ type place struct {
 	id      string
 	address string
 	link    *link
-	api     *httpapi.Client
+	api     *client.Client
 	killed  bool
 }
 
@@ -242,7 +243,7 @@ func (c *chaos) begin() {
 	for _, n := range c.places {
 		n.api = c.site.client("http://" + n.address)
 	}
-	must[view.Applied](c.t)(c.places[0].api.Apply(c.t.Context(), definitions(c.history), httpapi.ApplyOptions{}))
+	must[view.Applied](c.t)(c.places[0].api.Apply(c.t.Context(), definitions(c.history), wire.ApplyOptions{}))
 	c.load = startLoad(c)
 }
 

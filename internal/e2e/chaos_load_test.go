@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/belfry-run/belfry/core"
-	"github.com/belfry-run/belfry/httpapi"
+	"github.com/belfry-run/belfry/httpapi/client"
 	"github.com/belfry-run/belfry/job"
 	"github.com/belfry-run/belfry/schedule"
 	"github.com/belfry-run/belfry/task"
@@ -181,7 +181,7 @@ func (l *load) plain(ctx context.Context, r *rand.Rand) {
 // ask reports whether the jobs were acknowledged.
 func (l *load) ask(ctx context.Context, r *rand.Rand, list ...job.NewJob) bool {
 	var made []job.Enqueued
-	told := l.tell(ctx, r, "enqueue", func(ctx context.Context, api *httpapi.Client) (err error) {
+	told := l.tell(ctx, r, "enqueue", func(ctx context.Context, api *client.Client) (err error) {
 		made, err = api.Enqueue(ctx, list)
 		return err
 	})
@@ -199,7 +199,7 @@ func (l *load) ask(ctx context.Context, r *rand.Rand, list ...job.NewJob) bool {
 
 // tell goes to any node with something to do, and reports whether it was
 // done. A node may be away; it may not refuse.
-func (l *load) tell(ctx context.Context, r *rand.Rand, what string, do func(context.Context, *httpapi.Client) error) bool {
+func (l *load) tell(ctx context.Context, r *rand.Rand, what string, do func(context.Context, *client.Client) error) bool {
 	api := l.c.places[r.IntN(len(l.c.places))].api
 	ctx, stop := context.WithTimeout(ctx, 5*time.Second)
 	defer stop()
@@ -225,27 +225,27 @@ func (l *load) meddle(ctx context.Context, r *rand.Rand) {
 		switch r.IntN(3) {
 		case 0:
 			if id := l.drawAcked(r); id > 0 {
-				l.tell(ctx, r, "cancel", func(ctx context.Context, api *httpapi.Client) error {
+				l.tell(ctx, r, "cancel", func(ctx context.Context, api *client.Client) error {
 					_, err := api.CancelJobs(ctx, "default", view.Selection{IDs: []int64{id}, Note: "chaos"})
 					return err
 				})
 			}
 		case 1:
-			l.tell(ctx, r, "pause queue", func(ctx context.Context, api *httpapi.Client) error {
+			l.tell(ctx, r, "pause queue", func(ctx context.Context, api *client.Client) error {
 				_, err := api.PauseQueue(ctx, narrow, "chaos")
 				return err
 			})
-			l.resume(ctx, r, "resume queue", func(ctx context.Context, api *httpapi.Client) error {
+			l.resume(ctx, r, "resume queue", func(ctx context.Context, api *client.Client) error {
 				_, err := api.ResumeQueue(ctx, narrow)
 				return err
 			})
 		case 2:
-			l.tell(ctx, r, "pause schedule", func(ctx context.Context, api *httpapi.Client) error {
+			l.tell(ctx, r, "pause schedule", func(ctx context.Context, api *client.Client) error {
 				_, err := api.PauseSchedule(ctx, "default", "tick", "chaos")
 				return err
 			})
 			catchUp := r.IntN(2) == 0
-			l.resume(ctx, r, "resume schedule", func(ctx context.Context, api *httpapi.Client) error {
+			l.resume(ctx, r, "resume schedule", func(ctx context.Context, api *client.Client) error {
 				_, err := api.ResumeSchedule(ctx, "default", "tick", catchUp)
 				return err
 			})
@@ -254,7 +254,7 @@ func (l *load) meddle(ctx context.Context, r *rand.Rand) {
 }
 
 // resume insists: what is paused now would stay so.
-func (l *load) resume(ctx context.Context, r *rand.Rand, what string, do func(context.Context, *httpapi.Client) error) {
+func (l *load) resume(ctx context.Context, r *rand.Rand, what string, do func(context.Context, *client.Client) error) {
 	for range forever(ctx, 200*time.Millisecond) {
 		if l.tell(ctx, r, what, do) {
 			return

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/belfry-run/belfry/core"
-	"github.com/belfry-run/belfry/httpapi"
+	"github.com/belfry-run/belfry/httpapi/client"
 	"github.com/belfry-run/belfry/internal/pgtest"
 	"github.com/belfry-run/belfry/monitor"
 	"github.com/belfry-run/belfry/view"
@@ -112,7 +112,7 @@ func (w *town) watch(s *site, houses int, every, hook string) {
 }
 
 // monitors reads every page.
-func monitors(t testing.TB, api *httpapi.Client) (all []view.MonitorView) {
+func monitors(t testing.TB, api *client.Client) (all []view.MonitorView) {
 	t.Helper()
 	f := view.MonitorFilter{Paging: core.Paging{Limit: 1000}}
 	for {
@@ -125,7 +125,7 @@ func monitors(t testing.TB, api *httpapi.Client) (all []view.MonitorView) {
 }
 
 // allAre waits until every monitor is so.
-func allAre(t testing.TB, api *httpapi.Client, what string, so func(view.MonitorView) bool) {
+func allAre(t testing.TB, api *client.Client, what string, so func(view.MonitorView) bool) {
 	t.Helper()
 	eventually(t, 2*patience, "every monitor "+what, func() (bool, string) {
 		left := ""
@@ -141,7 +141,7 @@ func allAre(t testing.TB, api *httpapi.Client, what string, so func(view.Monitor
 }
 
 // nobodyWasDown wants no outage recorded and nobody told of any.
-func nobodyWasDown(t testing.TB, api *httpapi.Client, hook *pager) {
+func nobodyWasDown(t testing.TB, api *client.Client, hook *pager) {
 	t.Helper()
 	p := must[core.Page[monitor.Incident]](t)(api.Incidents(t.Context(), view.IncidentFilter{}))
 	if len(p.Items) > 0 {

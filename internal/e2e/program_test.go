@@ -20,7 +20,7 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/belfry-run/belfry/httpapi"
+	"github.com/belfry-run/belfry/httpapi/client"
 	"github.com/belfry-run/belfry/internal/signed"
 	"github.com/belfry-run/belfry/job"
 	"github.com/belfry-run/belfry/task"
@@ -312,7 +312,7 @@ func TestAStolenTokenOfAnAttemptOpensNothingElse(t *testing.T) {
 	onEach(t, func(t *testing.T, s *site) {
 		p := newPusher(t, s)
 		p.push("report", "report")
-		thief := must[*httpapi.Client](t)(httpapi.NewClient(p.url, strings.TrimSpace(p.secret), httpapi.ClientOptions{}))
+		thief := must[*client.Client](t)(client.New(p.url, strings.TrimSpace(p.secret), client.Options{}))
 		t.Cleanup(thief.CloseIdleConnections)
 		p.enqueue("report")
 		p.enqueue("report")

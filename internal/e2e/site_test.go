@@ -16,7 +16,7 @@ import (
 	"time"
 
 	"github.com/belfry-run/belfry/core"
-	"github.com/belfry-run/belfry/httpapi"
+	"github.com/belfry-run/belfry/httpapi/client"
 	"github.com/belfry-run/belfry/internal/pgtest"
 	"github.com/belfry-run/belfry/job"
 	"github.com/belfry-run/belfry/schedule"
@@ -90,7 +90,7 @@ type node struct {
 	*process
 	site *site
 	url  string
-	api  *httpapi.Client // as admin
+	api  *client.Client // as admin
 }
 
 // serve starts a node on any free port, unless the flags name one, and waits
@@ -140,9 +140,9 @@ func (s *site) token() string {
 }
 
 // client is the API as the token of the first start may use it.
-func (s *site) client(url string) *httpapi.Client {
+func (s *site) client(url string) *client.Client {
 	s.t.Helper()
-	c, err := httpapi.NewClient(url, s.token(), httpapi.ClientOptions{Timeout: patience})
+	c, err := client.New(url, s.token(), client.Options{Timeout: patience})
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -300,7 +300,7 @@ func outcomes(as []job.Attempt) []job.Outcome {
 }
 
 // allJobs reads every page of a list.
-func allJobs(t testing.TB, api *httpapi.Client, f job.Filter) (all []job.Job) {
+func allJobs(t testing.TB, api *client.Client, f job.Filter) (all []job.Job) {
 	t.Helper()
 	f.Limit = 1000
 	for {
@@ -313,7 +313,7 @@ func allJobs(t testing.TB, api *httpapi.Client, f job.Filter) (all []job.Job) {
 }
 
 // allOccurrences reads every page, oldest first.
-func allOccurrences(t testing.TB, api *httpapi.Client, s string) (all []schedule.Occurrence) {
+func allOccurrences(t testing.TB, api *client.Client, s string) (all []schedule.Occurrence) {
 	t.Helper()
 	f := schedule.OccurrenceFilter{Namespace: "default", Schedule: s, Paging: core.Paging{Limit: 1000}}
 	for {

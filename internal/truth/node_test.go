@@ -13,13 +13,13 @@ import (
 	"github.com/belfry-run/belfry/app"
 	"github.com/belfry-run/belfry/config"
 	"github.com/belfry-run/belfry/core"
-	"github.com/belfry-run/belfry/httpapi"
+	"github.com/belfry-run/belfry/httpapi/client"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // node is a whole node in this process, on SQLite, and its client.
-func node(t *testing.T, change ...func(*app.Options)) (*app.App, *httpapi.Client) {
+func node(t *testing.T, change ...func(*app.Options)) (*app.App, *client.Client) {
 	t.Helper()
 	o := app.Options{Config: config.Config{
 		Database: filepath.Join(t.TempDir(), "belfry.db"), Listen: "127.0.0.1:0", AllowCommands: true,
@@ -44,7 +44,7 @@ func node(t *testing.T, change ...func(*app.Options)) (*app.App, *httpapi.Client
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, err := httpapi.NewClient(a.URL(), token, httpapi.ClientOptions{})
+	c, err := client.New(a.URL(), token, client.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/belfry-run/belfry/access"
 	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/httpapi"
+	"github.com/belfry-run/belfry/httpapi/client"
 	"github.com/belfry-run/belfry/internal/pgtest"
 	"github.com/belfry-run/belfry/job"
 	"github.com/belfry-run/belfry/store"
@@ -106,7 +107,7 @@ func overHTTP(t *testing.T, st *store.Store) job.Leaser {
 		server.Close()
 		front.Close()
 	})
-	client, err := httpapi.NewClient(front.URL, secret, httpapi.ClientOptions{})
+	client, err := client.New(front.URL, secret, client.Options{})
 	must(t, err)
 	t.Cleanup(client.CloseIdleConnections)
 	return client

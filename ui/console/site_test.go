@@ -18,7 +18,7 @@ import (
 	"github.com/belfry-run/belfry/config"
 	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/cron"
-	"github.com/belfry-run/belfry/httpapi"
+	"github.com/belfry-run/belfry/httpapi/client"
 	"github.com/belfry-run/belfry/job"
 	"github.com/belfry-run/belfry/monitor"
 	"github.com/belfry-run/belfry/schedule"
@@ -32,7 +32,7 @@ func TestMain(m *testing.M) { os.Exit(browser.Main(m).Run()) }
 // engine and no worker runs, so that everything stands still.
 type site struct {
 	*testing.T
-	*httpapi.Client // with the admin's token
+	*client.Client // with the admin's token
 
 	url   string
 	admin string // secrets
@@ -64,7 +64,7 @@ func newSite(t *testing.T, change ...func(*config.Config)) *site {
 	if s.admin, err = app.ReadToken(a.TokenFile()); err != nil {
 		t.Fatal(err)
 	}
-	if s.Client, err = httpapi.NewClient(a.URL(), s.admin, httpapi.ClientOptions{}); err != nil {
+	if s.Client, err = client.New(a.URL(), s.admin, client.Options{}); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(s.Client.CloseIdleConnections)

@@ -9,7 +9,8 @@ import (
 	"time"
 
 	"github.com/belfry-run/belfry/core"
-	"github.com/belfry-run/belfry/httpapi"
+	"github.com/belfry-run/belfry/httpapi/client"
+	"github.com/belfry-run/belfry/httpapi/wire"
 	"github.com/belfry-run/belfry/internal/bench"
 	"github.com/belfry-run/belfry/monitor"
 	"github.com/belfry-run/belfry/view"
@@ -56,7 +57,7 @@ func (f *field) belfry(keepAlive bool) func(context.Context, *contender) (*runni
 				err = errors.Join(err, r.stop())
 			}
 		}()
-		client, err := httpapi.NewClient(node.URL, node.Token, httpapi.ClientOptions{})
+		client, err := client.New(node.URL, node.Token, client.Options{})
 		if err != nil {
 			return nil, err
 		}
@@ -67,7 +68,7 @@ func (f *field) belfry(keepAlive bool) func(context.Context, *contender) (*runni
 			all = append(all, m)
 		}
 		for some := range slices.Chunk(all, 1000) {
-			if _, err := client.Apply(ctx, view.Manifest{Monitors: some}, httpapi.ApplyOptions{}); err != nil {
+			if _, err := client.Apply(ctx, view.Manifest{Monitors: some}, wire.ApplyOptions{}); err != nil {
 				return nil, err
 			}
 		}

@@ -1,4 +1,4 @@
-package httpapi
+package client
 
 import (
 	"context"
@@ -8,22 +8,22 @@ import (
 	"github.com/belfry-run/belfry/view"
 )
 
-// Overview implements [History].
+// Overview implements [httpapi.History].
 func (c *Client) Overview(ctx context.Context, namespace string) (view.Overview, error) {
 	return get[view.Overview](ctx, c, "/v1/overview", words("namespace", namespace))
 }
 
-// JobMinutes implements [History].
+// JobMinutes implements [httpapi.History].
 func (c *Client) JobMinutes(ctx context.Context, q job.MinuteQuery) ([]job.MinuteTotals, error) {
 	return items[job.MinuteTotals](ctx, c, "/v1/minutes", words("namespace", q.Namespace, "queue", q.Queue, "within", spanText(q.Within)))
 }
 
-// Strips implements [History].
+// Strips implements [httpapi.History].
 func (c *Client) Strips(ctx context.Context, q view.StripQuery) ([]view.Strip, error) {
 	return items[view.Strip](ctx, c, "/v1/strips", words("namespace", q.Namespace, "schedule", strings.Join(q.Schedules, ","), "n", numberText(q.N)))
 }
 
-// ScheduleDays implements [History].
+// ScheduleDays implements [httpapi.History].
 func (c *Client) ScheduleDays(ctx context.Context, q view.DaysQuery) (view.ScheduleDays, error) {
 	if err := checked("schedule", q.Schedule); err != nil {
 		return view.ScheduleDays{}, err
@@ -32,7 +32,7 @@ func (c *Client) ScheduleDays(ctx context.Context, q view.DaysQuery) (view.Sched
 		words("namespace", q.Namespace, "from", timeText(q.From), "to", timeText(q.To)))
 }
 
-// LogText implements [Jobs].
+// LogText implements [httpapi.Jobs].
 func (c *Client) LogText(ctx context.Context, namespace string, id int64, q job.LogQuery) (job.LogText, error) {
 	v := words("namespace", namespace, "attempt", numberText(q.Attempt), "stream", string(q.Stream), "offset", numberText(int(q.Offset)),
 		"limit", numberText(q.Limit), "tail", numberText(q.Tail), "grep", q.Grep)

@@ -1,4 +1,4 @@
-package httpapi
+package client
 
 import (
 	"context"
@@ -6,6 +6,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/httpapi/wire"
 	"github.com/belfry-run/belfry/job"
 )
 
@@ -29,8 +30,8 @@ func (c *Client) Claim(ctx context.Context, req job.ClaimRequest) (job.Claim, er
 	wait := min(max(req.Wait, 0), job.MaxClaimWait)
 	var claim job.Claim
 	err := c.do(ctx, ask{
-		method: http.MethodPost, path: named("sessions", req.Session, "claim"), timeout: wait.D() + claimMargin,
-		body: sessionClaim{Tickets: req.Tickets, Want: req.Want, Ahead: req.Ahead, Without: req.Without, Wait: wait},
+		method: http.MethodPost, path: named("sessions", req.Session, "claim"), timeout: wait.D() + ClaimMargin,
+		body: wire.SessionClaim{Tickets: req.Tickets, Want: req.Want, Ahead: req.Ahead, Without: req.Without, Wait: wait},
 	}, &claim)
 	return claim, err
 }
@@ -42,8 +43,8 @@ func (c *Client) Renew(ctx context.Context, session string, holding []job.Holdin
 	}
 	var renewal job.Renewal
 	err := c.do(ctx, ask{
-		method: http.MethodPost, path: named("sessions", session, "renew"), timeout: renewTimeout,
-		body: sessionRenewal{Holding: holding}, again: true, renewal: true,
+		method: http.MethodPost, path: named("sessions", session, "renew"), timeout: RenewTimeout,
+		body: wire.SessionRenewal{Holding: holding}, again: true, renewal: true,
 	}, &renewal)
 	return renewal, err
 }
@@ -56,9 +57,9 @@ func (c *Client) Finish(ctx context.Context, session string, fs []job.Finish) ([
 	}
 	var all []job.Finished
 	for chunk := range chunks(fs, sizeOfFinish) {
-		var done sessionFinished
+		var done wire.SessionFinished
 		err := c.do(ctx, ask{
-			method: http.MethodPost, path: named("sessions", session, "finish"), body: sessionFinish{Attempts: chunk}, again: true,
+			method: http.MethodPost, path: named("sessions", session, "finish"), body: wire.SessionFinish{Attempts: chunk}, again: true,
 		}, &done)
 		if err == nil && len(done.Attempts) != len(chunk) {
 			err = core.Errorf(core.Internal, "the server answered %d finishes with %d", len(chunk), len(done.Attempts))
@@ -87,7 +88,7 @@ func (c *Client) Append(ctx context.Context, session string, ls []job.LogPiece) 
 	}
 	for chunk := range chunks(ls, sizeOfPiece) {
 		err := c.do(ctx, ask{
-			method: http.MethodPost, path: named("sessions", session, "logs"), body: sessionLog{Pieces: chunk}, again: true,
+			method: http.MethodPost, path: named("sessions", session, "logs"), body: wire.SessionLog{Pieces: chunk}, again: true,
 		}, nil)
 		if err != nil {
 			return err

@@ -1,4 +1,4 @@
-package httpapi_test
+package client_test
 
 import (
 	"context"
@@ -6,13 +6,13 @@ import (
 	"fmt"
 
 	"github.com/belfry-run/belfry"
-	"github.com/belfry-run/belfry/httpapi"
+	"github.com/belfry-run/belfry/httpapi/client"
 )
 
 // Errors come back with the code, the fields and the hint that the server gave
 // them. What keeps the client from reaching it is an error of the same kind.
 func ExampleClient() {
-	client, err := httpapi.NewClient("http://127.0.0.1:1", "a-token", httpapi.ClientOptions{})
+	client, err := client.New("http://127.0.0.1:1", "a-token", client.Options{})
 	if err != nil {
 		fmt.Println(err)
 		return

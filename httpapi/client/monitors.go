@@ -1,4 +1,4 @@
-package httpapi
+package client
 
 import (
 	"cmp"
@@ -10,17 +10,18 @@ import (
 	"time"
 
 	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/httpapi/wire"
 	"github.com/belfry-run/belfry/job"
 	"github.com/belfry-run/belfry/monitor"
 	"github.com/belfry-run/belfry/view"
 )
 
-// CreateMonitor implements [Monitors].
+// CreateMonitor implements [httpapi.Monitors].
 func (c *Client) CreateMonitor(ctx context.Context, m monitor.Monitor) (view.MonitorView, error) {
 	return put[view.MonitorView](ctx, c, http.MethodPost, "/v1/monitors", nil, m)
 }
 
-// UpdateMonitor implements [Monitors].
+// UpdateMonitor implements [httpapi.Monitors].
 func (c *Client) UpdateMonitor(ctx context.Context, m monitor.Monitor) (view.MonitorView, error) {
 	if err := checked("name", m.Name); err != nil {
 		return view.MonitorView{}, err
@@ -28,7 +29,7 @@ func (c *Client) UpdateMonitor(ctx context.Context, m monitor.Monitor) (view.Mon
 	return put[view.MonitorView](ctx, c, http.MethodPut, named("monitors", m.Name), nil, m)
 }
 
-// DeleteMonitor implements [Monitors].
+// DeleteMonitor implements [httpapi.Monitors].
 func (c *Client) DeleteMonitor(ctx context.Context, namespace, name string) error {
 	return c.drop(ctx, "monitors", namespace, name)
 }
@@ -41,7 +42,7 @@ func (c *Client) drop(ctx context.Context, noun, namespace, name string) error {
 	return c.delete(ctx, named(noun, name), words("namespace", namespace))
 }
 
-// Monitor implements [Monitors].
+// Monitor implements [httpapi.Monitors].
 func (c *Client) Monitor(ctx context.Context, namespace, name string) (view.MonitorView, error) {
 	return about[view.MonitorView](ctx, c, name, "", words("namespace", namespace))
 }
@@ -59,13 +60,13 @@ func about[T any](ctx context.Context, c *Client, monitor, part string, query ur
 	return get[T](ctx, c, path, query)
 }
 
-// Monitors implements [Monitors].
+// Monitors implements [httpapi.Monitors].
 func (c *Client) Monitors(ctx context.Context, f view.MonitorFilter) (core.Page[view.MonitorView], error) {
 	return get[core.Page[view.MonitorView]](ctx, c, "/v1/monitors",
 		paged(f.Paging, monitorQuery(f)))
 }
 
-// CountMonitors implements [Monitors].
+// CountMonitors implements [httpapi.Monitors].
 func (c *Client) CountMonitors(ctx context.Context, f view.MonitorFilter) (view.MonitorCount, error) {
 	return get[view.MonitorCount](ctx, c, "/v1/monitor-counts", monitorQuery(f))
 }
@@ -74,22 +75,22 @@ func monitorQuery(f view.MonitorFilter) url.Values {
 	return words("namespace", f.Namespace, "status", string(f.Status), "kind", string(f.Kind), "tag", f.Tag, "search", f.Search)
 }
 
-// Bars implements [Monitors].
+// Bars implements [httpapi.Monitors].
 func (c *Client) Bars(ctx context.Context, q monitor.BarsQuery) ([]monitor.Bars, error) {
 	return items[monitor.Bars](ctx, c, "/v1/monitor-bars", words("namespace", q.Namespace, "monitor", strings.Join(q.Monitors, ","), "span", string(q.Span)))
 }
 
-// PauseMonitor implements [Monitors].
+// PauseMonitor implements [httpapi.Monitors].
 func (c *Client) PauseMonitor(ctx context.Context, namespace, name string, until time.Time, reason string) (view.MonitorView, error) {
-	return toMonitor[view.MonitorView](ctx, c, namespace, name, "pause", pauseOptions{Until: until, Reason: reason})
+	return toMonitor[view.MonitorView](ctx, c, namespace, name, "pause", wire.PauseOptions{Until: until, Reason: reason})
 }
 
-// ResumeMonitor implements [Monitors].
+// ResumeMonitor implements [httpapi.Monitors].
 func (c *Client) ResumeMonitor(ctx context.Context, namespace, name string) (view.MonitorView, error) {
 	return toMonitor[view.MonitorView](ctx, c, namespace, name, "resume", nil)
 }
 
-// CheckMonitor implements [Monitors].
+// CheckMonitor implements [httpapi.Monitors].
 func (c *Client) CheckMonitor(ctx context.Context, namespace, name string) (job.Job, error) {
 	return toMonitor[job.Job](ctx, c, namespace, name, "check", nil)
 }
@@ -102,31 +103,31 @@ func toMonitor[T any](ctx context.Context, c *Client, namespace, monitor, verb s
 	return put[T](ctx, c, http.MethodPost, named("monitors", monitor)+"/"+verb, words("namespace", namespace), body)
 }
 
-// Results implements [Monitors].
+// Results implements [httpapi.Monitors].
 func (c *Client) Results(ctx context.Context, f view.ResultFilter) (core.Page[view.CheckResult], error) {
 	return about[core.Page[view.CheckResult]](ctx, c, f.Monitor, "results", paged(f.Paging, words(
 		"namespace", f.Namespace, "outcome", string(f.Outcome), "since", timeText(f.Since), "until", timeText(f.Until))))
 }
 
-// Series implements [Monitors].
+// Series implements [httpapi.Monitors].
 func (c *Client) Series(ctx context.Context, q view.SeriesQuery) (monitor.Series, error) {
-	p, err := about[pointList](ctx, c, q.Monitor, "series", words(
+	p, err := about[wire.PointList](ctx, c, q.Monitor, "series", words(
 		"namespace", q.Namespace, "from", timeText(q.From), "to", timeText(q.To), "step", spanText(q.Step.D())))
 	return p.Items, err
 }
 
-// Uptime implements [Monitors].
+// Uptime implements [httpapi.Monitors].
 func (c *Client) Uptime(ctx context.Context, namespace, monitor string) (view.UptimeReport, error) {
 	return about[view.UptimeReport](ctx, c, monitor, "uptime", words("namespace", namespace))
 }
 
-// Timeline implements [Monitors].
+// Timeline implements [httpapi.Monitors].
 func (c *Client) Timeline(ctx context.Context, namespace, monitor string, from time.Time) ([]monitor.Span, error) {
-	l, err := about[spanList](ctx, c, monitor, "timeline", words("namespace", namespace, "from", timeText(from)))
+	l, err := about[wire.SpanList](ctx, c, monitor, "timeline", words("namespace", namespace, "from", timeText(from)))
 	return l.Items, err
 }
 
-// Incidents implements [Monitors].
+// Incidents implements [httpapi.Monitors].
 func (c *Client) Incidents(ctx context.Context, f view.IncidentFilter) (core.Page[monitor.Incident], error) {
 	query := words("namespace", f.Namespace, "monitor", f.Monitor)
 	if f.Open {
@@ -138,43 +139,43 @@ func (c *Client) Incidents(ctx context.Context, f view.IncidentFilter) (core.Pag
 	return get[core.Page[monitor.Incident]](ctx, c, "/v1/incidents", paged(f.Paging, query))
 }
 
-// Incident implements [Monitors].
+// Incident implements [httpapi.Monitors].
 func (c *Client) Incident(ctx context.Context, namespace string, id int64) (monitor.Incident, error) {
 	return get[monitor.Incident](ctx, c, numbered("incidents", id), words("namespace", namespace))
 }
 
-// PageVersions implements [Monitors].
+// PageVersions implements [httpapi.Monitors].
 func (c *Client) PageVersions(ctx context.Context, f view.VersionFilter) (core.Page[monitor.PageVersion], error) {
 	return about[core.Page[monitor.PageVersion]](ctx, c, f.Monitor, "versions", paged(f.Paging, words("namespace", f.Namespace)))
 }
 
-// PageVersion implements [Monitors].
+// PageVersion implements [httpapi.Monitors].
 func (c *Client) PageVersion(ctx context.Context, namespace, m string, seq int64) (monitor.PageVersion, error) {
-	return about[monitor.PageVersion](ctx, c, m, "versions/"+versionText(seq), words("namespace", namespace))
+	return about[monitor.PageVersion](ctx, c, m, "versions/"+wire.VersionText(seq), words("namespace", namespace))
 }
 
-// AcceptPage implements [Monitors].
+// AcceptPage implements [httpapi.Monitors].
 func (c *Client) AcceptPage(ctx context.Context, namespace, m string, seq int64) (monitor.PageVersion, error) {
-	return toMonitor[monitor.PageVersion](ctx, c, namespace, m, "versions/"+versionText(seq)+"/accept", nil)
+	return toMonitor[monitor.PageVersion](ctx, c, namespace, m, "versions/"+wire.VersionText(seq)+"/accept", nil)
 }
 
 // PageDiff is how one version of a page became another, as the numbers of
-// PageVersion name them. It is no part of [Service]: the server compares.
-func (c *Client) PageDiff(ctx context.Context, namespace, monitor string, from, to int64) (PageDiff, error) {
-	return about[PageDiff](ctx, c, monitor, "diff", words("namespace", namespace, "from", versionText(from), "to", versionText(to)))
+// PageVersion name them. It is no part of [httpapi.Service]: the server compares.
+func (c *Client) PageDiff(ctx context.Context, namespace, monitor string, from, to int64) (wire.PageDiff, error) {
+	return about[wire.PageDiff](ctx, c, monitor, "diff", words("namespace", namespace, "from", wire.VersionText(from), "to", wire.VersionText(to)))
 }
 
 // LastChange compares the newest version of a page with its baseline, or, where
 // that is the same, with the version before it.
-func (c *Client) LastChange(ctx context.Context, namespace, monitor string) (PageDiff, error) {
-	return about[PageDiff](ctx, c, monitor, "diff", words("namespace", namespace))
+func (c *Client) LastChange(ctx context.Context, namespace, monitor string) (wire.PageDiff, error) {
+	return about[wire.PageDiff](ctx, c, monitor, "diff", words("namespace", namespace))
 }
 
-// Beat implements [Monitors]. It needs no token. It is repeated when the server
+// Beat implements [httpapi.Monitors]. It needs no token. It is repeated when the server
 // cannot be reached: a call that comes twice does less harm than one that does
 // not come.
 func (c *Client) Beat(ctx context.Context, key string, call monitor.Call) (view.Beaten, error) {
-	path := beatPrefix + url.PathEscape(key)
+	path := wire.BeatPrefix + url.PathEscape(key)
 	said := string(cmp.Or(call.Kind, monitor.CallSuccess))
 	if call.ExitCode != nil && (said == string(monitor.CallSuccess) || call.Kind == monitor.CallFail && *call.ExitCode != 0) {
 		said = strconv.Itoa(*call.ExitCode)
@@ -187,9 +188,9 @@ func (c *Client) Beat(ctx context.Context, key string, call monitor.Call) (view.
 	return out, err
 }
 
-// Try looks at a target once. It is no part of [Service]: a worker looks.
-func (c *Client) Try(ctx context.Context, t Trial) (Tried, error) {
-	var out Tried
-	err := c.do(ctx, ask{method: http.MethodPost, path: "/v1/checks/try", body: t, timeout: trialTimeout + 30*time.Second}, &out)
+// Try looks at a target once. It is no part of [httpapi.Service]: a worker looks.
+func (c *Client) Try(ctx context.Context, t wire.Trial) (wire.Tried, error) {
+	var out wire.Tried
+	err := c.do(ctx, ask{method: http.MethodPost, path: "/v1/checks/try", body: t, timeout: wire.TrialTimeout + 30*time.Second}, &out)
 	return out, err
 }

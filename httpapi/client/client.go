@@ -1,4 +1,4 @@
-package httpapi
+package client
 
 import (
 	"bytes"
@@ -20,23 +20,24 @@ import (
 	"time"
 
 	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/httpapi/wire"
 	bounded "github.com/belfry-run/belfry/internal/exchange"
 	"github.com/belfry-run/belfry/job"
 )
 
-// ClientOptions says how a [Client] talks. The zero value works.
-type ClientOptions struct {
+// Options says how a [Client] talks. The zero value works.
+type Options struct {
 	CAFile      string        // PEM file of authorities to trust besides the system's
 	Timeout     time.Duration // for one ordinary call; default: 60s
 	MaxResponse int64         // bytes of one answer; default: 256 MiB
 	UserAgent   string        // default: belfry
 
 	// Transport carries the calls instead of the network, see
-	// [Server.Transport]. It must be good for many at a time.
+	// [httpapi.Server.Transport]. It must be good for many at a time.
 	Transport http.RoundTripper
 }
 
-// Client is a [Service] at the other end of a network.
+// Client is a [httpapi.Service] at the other end of a network.
 //
 // Calls that may be repeated without harm (reads, renewals, finishes, logs,
 // and enqueueing under keys) are repeated up to twice when the server cannot
@@ -47,15 +48,15 @@ type Client struct {
 	base  string
 	token string
 	fresh func() string // if set, the token as it is now
-	opts  ClientOptions
+	opts  Options
 
 	// Renewals have connections of their own, so that no transfer, however
 	// large, stands between a worker and the life of its session.
-	calls  *http.Client
+	Calls  *http.Client
 	renews *http.Client
 
-	retryWait  time.Duration // before the first repetition; doubles
-	streamIdle time.Duration // a stream silent for so long is dead
+	RetryWait  time.Duration // before the first repetition; doubles
+	StreamIdle time.Duration // a stream silent for so long is dead
 }
 
 var _ job.Leaser = (*Client)(nil)
@@ -63,17 +64,17 @@ var _ job.Leaser = (*Client)(nil)
 const (
 	// claimMargin is how long a claim may take beyond its wait. It must stay
 	// below job.ClaimSettled.
-	claimMargin = 10 * time.Second
+	ClaimMargin = 10 * time.Second
 	// renewTimeout is for one try. Three of them and the pauses between fit
 	// into the default session TTL with room to stop what runs.
-	renewTimeout = 4 * time.Second
-	tries        = 3
+	RenewTimeout = 4 * time.Second
+	Tries        = 3
 )
 
-// NewClient makes a client for the server at base, such as
+// New makes a client for the server at base, such as
 // https://belfry.example.com or http://127.0.0.1:8350/some/prefix. It does not
 // call it yet.
-func NewClient(base, token string, o ClientOptions) (*Client, error) {
+func New(base, token string, o Options) (*Client, error) {
 	u, err := url.Parse(base)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
 		return nil, core.InvalidField("server", base, "is not an address of a server", "write http://127.0.0.1:8350 or https://host")
@@ -103,10 +104,10 @@ func NewClient(base, token string, o ClientOptions) (*Client, error) {
 	}
 	return &Client{
 		base: strings.TrimRight(u.String(), "/"), token: token, opts: o,
-		calls:      &http.Client{Transport: bounded.Transport{RoundTripper: calls}, CheckRedirect: refuseRedirect},
-		renews:     &http.Client{Transport: bounded.Transport{RoundTripper: renews}, CheckRedirect: refuseRedirect},
-		retryWait:  100 * time.Millisecond,
-		streamIdle: 45 * time.Second,
+		Calls:      &http.Client{Transport: bounded.Transport{RoundTripper: calls}, CheckRedirect: RefuseRedirect},
+		renews:     &http.Client{Transport: bounded.Transport{RoundTripper: renews}, CheckRedirect: RefuseRedirect},
+		RetryWait:  100 * time.Millisecond,
+		StreamIdle: 45 * time.Second,
 	}, nil
 }
 
@@ -142,16 +143,16 @@ func newTransport(roots *x509.CertPool) *http.Transport {
 	}
 }
 
-// refuseRedirect keeps a body from being sent as a GET and a token from being
+// RefuseRedirect keeps a body from being sent as a GET and a token from being
 // sent elsewhere.
-func refuseRedirect(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+func RefuseRedirect(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 
 // Server is the address that the client talks to.
 func (c *Client) Server() string { return c.base }
 
 // CloseIdleConnections gives back connections that no call uses.
 func (c *Client) CloseIdleConnections() {
-	c.calls.CloseIdleConnections()
+	c.Calls.CloseIdleConnections()
 	c.renews.CloseIdleConnections()
 }
 
@@ -175,11 +176,11 @@ func (c *Client) do(ctx context.Context, a ask, out any) error {
 	}
 	for try := 1; ; try++ {
 		err := c.try(ctx, a, body, out)
-		if err == nil || !a.again || try == tries || !passing(err) || ctx.Err() != nil {
+		if err == nil || !a.again || try == Tries || !passing(err) || ctx.Err() != nil {
 			return err
 		}
-		wait := c.retryWait << (try - 1)
-		if pause(ctx, wait/2+rand.N(wait+1)) != nil {
+		wait := c.RetryWait << (try - 1)
+		if wire.Pause(ctx, wait/2+rand.N(wait+1)) != nil {
 			return err
 		}
 	}
@@ -296,23 +297,23 @@ func (c *Client) send(ctx context.Context, a ask, body bodyText) (*http.Response
 	if a.renewal {
 		return c.renews.Do(req)
 	}
-	return c.calls.Do(req)
+	return c.Calls.Do(req)
 }
 
 // refusal reads an error of the server.
 func (c *Client) refusal(resp *http.Response, data []byte) error {
-	var p problem
+	var p wire.Problem
 	kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
-	if kind != problemType || json.Unmarshal(data, &p) != nil || p.Code == "" {
+	if kind != wire.ProblemType || json.Unmarshal(data, &p) != nil || p.Code == "" {
 		return c.notBelfry(resp)
 	}
-	e := p.asError()
-	if resp.StatusCode != statusOf(e.Code) {
-		e.Err = answered(resp.StatusCode)
+	e := p.AsError()
+	if resp.StatusCode != wire.StatusOf(e.Code) {
+		e.Err = wire.Answered(resp.StatusCode)
 	}
-	if e.Hint == "" || e.Hint == tokenHint {
+	if e.Hint == "" || e.Hint == wire.TokenHint {
 		// A worker whose session is over is unauthorized as well, and its token is fine.
-		if resp.Header.Get("WWW-Authenticate") == tokenChallenge {
+		if resp.Header.Get("WWW-Authenticate") == wire.TokenChallenge {
 			e.Hint = "give a token that is good at " + c.base + " with --token, BELFRY_TOKEN or a token file"
 		}
 	}
@@ -324,13 +325,13 @@ func (c *Client) notBelfry(resp *http.Response) error {
 	if resp.StatusCode < 300 {
 		return core.Errorf(core.Unavailable, "what answers at %s is not Belfry", c.base).WithHint("check the address and its path")
 	}
-	code := codeOf(resp.StatusCode)
+	code := wire.CodeOf(resp.StatusCode)
 	if r := resp.Request; code == core.Unknown && r != nil && !changes(r.Method) { // whatever became of it
 		code = core.Unavailable
 	}
 	e := core.Errorf(code, "%s answered %s, and not as Belfry does", c.base, resp.Status)
 	if location := resp.Header.Get("Location"); location != "" {
-		return e.WithHint("it points to %s", shorten(location))
+		return e.WithHint("it points to %s", wire.Shorten(location))
 	}
 	return e.WithHint("is there a proxy in between, or another program at this address?")
 }

@@ -1,4 +1,4 @@
-package httpapi
+package client
 
 import (
 	"context"
@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/httpapi/wire"
 	"github.com/belfry-run/belfry/job"
 	"github.com/belfry-run/belfry/task"
 )
@@ -41,11 +42,11 @@ var _ job.Leaser = (*AttemptClient)(nil)
 
 // NewAttemptClient makes a client for an attempt that was claimed. It does not
 // call the server yet.
-func NewAttemptClient(server string, session job.Session, j job.LeasedJob, o ClientOptions) (*AttemptClient, error) {
+func NewAttemptClient(server string, session job.Session, j job.LeasedJob, o Options) (*AttemptClient, error) {
 	if j.Token == "" {
 		return nil, core.InvalidField("token", "", "is missing", "only programs that were claimed through a server have one")
 	}
-	client, err := NewClient(server, j.Token, o)
+	client, err := New(server, j.Token, o)
 	if err != nil {
 		return nil, err
 	}
@@ -53,13 +54,13 @@ func NewAttemptClient(server string, session job.Session, j job.LeasedJob, o Cli
 		client: client, session: session, job: j, token: j.Token,
 		ref: job.Ref{JobID: j.Job.ID, Lease: j.Job.Lease},
 	}
-	client.fresh = a.current
+	client.fresh = a.Current
 	// Numbers must grow over a restart of the process that counts them.
 	a.seq.Store(time.Now().UnixMicro())
 	return a, nil
 }
 
-func (a *AttemptClient) current() string {
+func (a *AttemptClient) Current() string {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.token
@@ -74,7 +75,7 @@ func (a *AttemptClient) only(session string) error {
 	if session == a.session.ID {
 		return nil
 	}
-	return core.Errorf(core.Unauthorized, "session %s has ended", shorten(session))
+	return core.Errorf(core.Unauthorized, "session %s has ended", wire.Shorten(session))
 }
 
 // OpenSession answers the session that was handed over, if it can be renewed.
@@ -98,7 +99,7 @@ func (a *AttemptClient) Claim(ctx context.Context, c job.ClaimRequest) (job.Clai
 	if c.Want[a.job.Job.Queue] > 0 && a.claimed.CompareAndSwap(false, true) {
 		return job.Claim{Lease: a.ref.Lease, Jobs: []job.LeasedJob{a.job}}, nil
 	}
-	return empty, pause(ctx, min(c.Wait, job.MaxClaimWait).D())
+	return empty, wire.Pause(ctx, min(c.Wait, job.MaxClaimWait).D())
 }
 
 // Renew is the attempt's heartbeat.
@@ -128,7 +129,7 @@ func (a *AttemptClient) Renew(ctx context.Context, session string, _ []job.Holdi
 func (a *AttemptClient) beat(ctx context.Context) (job.AttemptBeat, error) {
 	var out job.AttemptBeat
 	err := a.client.do(ctx, ask{
-		method: http.MethodPost, path: a.path("beat"), timeout: renewTimeout, renewal: true, body: beatNumber{Seq: a.seq.Add(1)},
+		method: http.MethodPost, path: a.path("beat"), timeout: RenewTimeout, renewal: true, body: wire.BeatNumber{Seq: a.seq.Add(1)},
 	}, &out)
 	if core.CodeOf(err) == core.Conflict {
 		// This machine's clock was set back before the process that counts was
@@ -175,7 +176,7 @@ func (a *AttemptClient) Append(ctx context.Context, session string, ls []job.Log
 		return err
 	}
 	for chunk := range chunks(ls, sizeOfPiece) {
-		err := a.client.do(ctx, ask{method: http.MethodPost, path: a.path("logs"), body: attemptLog{Pieces: chunk}, again: true}, nil)
+		err := a.client.do(ctx, ask{method: http.MethodPost, path: a.path("logs"), body: wire.AttemptLog{Pieces: chunk}, again: true}, nil)
 		if core.CodeOf(err) == core.Unauthorized {
 			return nil // as pieces under a stale lease are dropped anywhere
 		}
@@ -195,7 +196,7 @@ func (a *AttemptClient) DeclareOutput(ctx context.Context, session string, ref j
 	if err := a.only(session); err != nil || ref != a.ref {
 		return nil, core.Errorf(core.Unauthorized, "this is another attempt")
 	}
-	var place outputPlace
+	var place wire.OutputPlace
 	err := a.client.do(ctx, ask{method: http.MethodPost, path: a.path("outputs"), body: o, again: true}, &place)
 	return place.Link, err
 }

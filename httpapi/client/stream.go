@@ -1,4 +1,4 @@
-package httpapi
+package client
 
 import (
 	"bufio"
@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/httpapi/wire"
 	"github.com/belfry-run/belfry/job"
 	"github.com/belfry-run/belfry/view"
 )
@@ -36,7 +37,7 @@ func (c *Client) FollowLogs(ctx context.Context, namespace string, id int64, eac
 	query := words("namespace", namespace)
 	query.Set("follow", "true")
 	err := c.stream(ctx, numbered("jobs", id, "logs"), query, func(e sseEvent) error {
-		if e.name == "end" {
+		if e.Name == "end" {
 			return errEnded
 		}
 		return pass(e, "log", each)
@@ -58,11 +59,11 @@ func (c *Client) Watch(ctx context.Context, namespace string, each func(view.Eve
 
 // pass reads an event's data. Events of other names are for newer clients.
 func pass[T any](e sseEvent, name string, each func(T) error) error {
-	if name != "" && e.name != name {
+	if name != "" && e.Name != name {
 		return nil
 	}
 	var v T
-	if err := json.Unmarshal(e.data, &v); err != nil {
+	if err := json.Unmarshal(e.Data, &v); err != nil {
 		return core.Errorf(core.Internal, "an event cannot be read: %w", err).WithHint("are client and server of the same version?")
 	}
 	return each(v)
@@ -70,13 +71,13 @@ func pass[T any](e sseEvent, name string, each func(T) error) error {
 
 // stream keeps a stream open and remembers how far it came.
 func (c *Client) stream(ctx context.Context, path string, query url.Values, each func(sseEvent) error) error {
-	last, wait, connected := "", c.retryWait, false
+	last, wait, connected := "", c.RetryWait, false
 	for {
 		began := time.Now()
 		opened, err := c.streamOnce(ctx, path, query, &last, each)
 		connected = connected || opened
 		if time.Since(began) > maxStreamWait { // one that ends at once is no reason to hurry
-			wait = c.retryWait
+			wait = c.RetryWait
 		}
 		var stopped *eachError
 		switch {
@@ -87,7 +88,7 @@ func (c *Client) stream(ctx context.Context, path string, query url.Values, each
 		case !connected, core.CodeOf(err) != core.Unavailable:
 			return err
 		}
-		if pause(ctx, wait) != nil {
+		if wire.Pause(ctx, wait) != nil {
 			return context.Cause(ctx)
 		}
 		wait = min(2*wait, maxStreamWait)
@@ -98,19 +99,20 @@ func (c *Client) stream(ctx context.Context, path string, query url.Values, each
 type eachError struct{ err error }
 
 func (e *eachError) Error() string { return e.err.Error() }
+
 func (e *eachError) Unwrap() error { return e.err }
 
 // streamOnce reads one connection to its end, which is always an error.
 func (c *Client) streamOnce(ctx context.Context, path string, query url.Values, last *string, each func(sseEvent) error) (opened bool, err error) {
 	reading, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	idle := time.AfterFunc(c.streamIdle, func() { cancel(os.ErrDeadlineExceeded) })
+	idle := time.AfterFunc(c.StreamIdle, func() { cancel(os.ErrDeadlineExceeded) })
 	defer idle.Stop()
 	req, err := http.NewRequestWithContext(reading, http.MethodGet, c.base+path+"?"+query.Encode(), nil)
 	if err != nil {
 		return false, err
 	}
-	req.Header.Set("Accept", sseType)
+	req.Header.Set("Accept", wire.SseType)
 	req.Header.Set("User-Agent", c.opts.UserAgent)
 	if c.token != "" {
 		req.Header.Set("Authorization", "Bearer "+c.token)
@@ -118,55 +120,55 @@ func (c *Client) streamOnce(ctx context.Context, path string, query url.Values, 
 	if *last != "" {
 		req.Header.Set("Last-Event-ID", *last)
 	}
-	resp, err := c.calls.Do(req)
+	resp, err := c.Calls.Do(req)
 	if err != nil {
-		return false, c.unreachable(ctx, err, c.streamIdle)
+		return false, c.unreachable(ctx, err, c.StreamIdle)
 	}
 	defer resp.Body.Close()
 	if resp.StatusCode != http.StatusOK {
 		data, _ := io.ReadAll(io.LimitReader(resp.Body, 1<<20))
 		return false, c.refusal(resp, data)
 	}
-	if kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type")); kind != sseType {
+	if kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type")); kind != wire.SseType {
 		return false, c.notBelfry(resp)
 	}
-	return true, c.readEvents(ctx, resp.Body, last, func() { idle.Reset(c.streamIdle) }, each)
+	return true, c.readEvents(ctx, resp.Body, last, func() { idle.Reset(c.StreamIdle) }, each)
 }
 
 func (c *Client) readEvents(ctx context.Context, body io.Reader, last *string, alive func(), each func(sseEvent) error) error {
-	events := newSSEReader(body, alive)
+	events := NewSSEReader(body, alive)
 	for {
-		e, err := events.next()
+		e, err := events.Next()
 		if err != nil {
 			if errors.Is(err, errEventSize) {
 				return core.Errorf(core.TooLarge, "an event is over the limit of %s", core.SizeText(maxEvent))
 			}
-			return c.unreachable(ctx, fmt.Errorf("the stream broke off: %w", err), c.streamIdle)
+			return c.unreachable(ctx, fmt.Errorf("the stream broke off: %w", err), c.StreamIdle)
 		}
-		if e.name == "error" {
-			var p problem
-			if json.Unmarshal(e.data, &p) != nil || p.Code == "" {
+		if e.Name == "error" {
+			var p wire.Problem
+			if json.Unmarshal(e.Data, &p) != nil || p.Code == "" {
 				return core.Errorf(core.Internal, "the server ended the stream with an error that cannot be read")
 			}
-			return p.asError()
+			return p.AsError()
 		}
-		if len(e.data) > 0 {
+		if len(e.Data) > 0 {
 			if err := each(e); err != nil {
 				return &eachError{err}
 			}
 		}
-		if e.hasID {
-			*last = e.id // only now: it was passed on
+		if e.HasID {
+			*last = e.Id // only now: it was passed on
 		}
 	}
 }
 
 // sseEvent is one server-sent event. Without data it only carries an id.
 type sseEvent struct {
-	name  string
-	id    string
-	hasID bool
-	data  []byte
+	Name  string
+	Id    string
+	HasID bool
+	Data  []byte
 }
 
 var errEventSize = errors.New("event too large")
@@ -178,13 +180,13 @@ type sseReader struct {
 	alive func()
 }
 
-func newSSEReader(r io.Reader, alive func()) *sseReader {
+func NewSSEReader(r io.Reader, alive func()) *sseReader {
 	return &sseReader{lines: bufio.NewReader(r), alive: alive}
 }
 
 // next is the next event that has data or an id. A last one that is cut off
 // is dropped.
-func (r *sseReader) next() (sseEvent, error) {
+func (r *sseReader) Next() (sseEvent, error) {
 	var e sseEvent
 	var data []byte
 	hasData, size := false, 0
@@ -194,8 +196,8 @@ func (r *sseReader) next() (sseEvent, error) {
 			return sseEvent{}, err
 		}
 		if line == "" {
-			if hasData || e.hasID {
-				e.data = data
+			if hasData || e.HasID {
+				e.Data = data
 				return e, nil
 			}
 			e, size = sseEvent{}, 0
@@ -207,10 +209,10 @@ func (r *sseReader) next() (sseEvent, error) {
 		case "": // a comment, and a sign of life
 			size = len(data)
 		case "event":
-			e.name = value
+			e.Name = value
 		case "id":
 			if !strings.ContainsRune(value, 0) {
-				e.id, e.hasID = value, true
+				e.Id, e.HasID = value, true
 			}
 		case "data":
 			if hasData {

@@ -1,4 +1,4 @@
-package httpapi
+package client
 
 import (
 	"context"
@@ -6,11 +6,12 @@ import (
 
 	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/cycle"
+	"github.com/belfry-run/belfry/httpapi/wire"
 	"github.com/belfry-run/belfry/job"
 	"github.com/belfry-run/belfry/view"
 )
 
-// CycleStatus implements [Cycles].
+// CycleStatus implements [httpapi.Cycles].
 func (c *Client) CycleStatus(ctx context.Context, namespace, name string) (cycle.Status, error) {
 	if err := checked("name", name); err != nil {
 		return cycle.Status{}, err
@@ -18,22 +19,22 @@ func (c *Client) CycleStatus(ctx context.Context, namespace, name string) (cycle
 	return get[cycle.Status](ctx, c, named("cycles", name), words("namespace", namespace))
 }
 
-// Cycles implements [Cycles].
+// Cycles implements [httpapi.Cycles].
 func (c *Client) Cycles(ctx context.Context, f view.DocumentFilter) (core.Page[cycle.Status], error) {
 	return get[core.Page[cycle.Status]](ctx, c, "/v1/cycles", paged(f.Paging, words("namespace", f.Namespace)))
 }
 
-// RunCycle implements [Cycles].
+// RunCycle implements [httpapi.Cycles].
 func (c *Client) RunCycle(ctx context.Context, namespace, name string) (job.Job, error) {
 	return toCycle[job.Job](ctx, c, namespace, name, nil, "run")
 }
 
-// CancelCycle implements [Cycles].
+// CancelCycle implements [httpapi.Cycles].
 func (c *Client) CancelCycle(ctx context.Context, namespace, name, note string) (view.Selected, error) {
-	return toCycle[view.Selected](ctx, c, namespace, name, jobNote{Note: note}, "cancel")
+	return toCycle[view.Selected](ctx, c, namespace, name, wire.JobNote{Note: note}, "cancel")
 }
 
-// SkipMember implements [Cycles].
+// SkipMember implements [httpapi.Cycles].
 func (c *Client) SkipMember(ctx context.Context, namespace, cy, member string) (cycle.Run, error) {
 	if err := checked("member", member); err != nil {
 		return cycle.Run{}, err
@@ -41,13 +42,13 @@ func (c *Client) SkipMember(ctx context.Context, namespace, cy, member string) (
 	return toCycle[cycle.Run](ctx, c, namespace, cy, nil, "members", member, "skip")
 }
 
-// ResetTiming implements [Cycles].
+// ResetTiming implements [httpapi.Cycles].
 func (c *Client) ResetTiming(ctx context.Context, namespace, cycle string, members ...string) ([]string, error) {
-	done, err := toCycle[timingReset](ctx, c, namespace, cycle, memberNames{Members: members}, "reset-timing")
+	done, err := toCycle[wire.TimingReset](ctx, c, namespace, cycle, wire.MemberNames{Members: members}, "reset-timing")
 	return done.Members, err
 }
 
-// CycleMember says why a member is due or not. It is no part of [Service]:
+// CycleMember says why a member is due or not. It is no part of [httpapi.Service]:
 // CycleStatus says the same and more.
 func (c *Client) CycleMember(ctx context.Context, namespace, cy, member string) (cycle.MemberStatus, error) {
 	if err := checked("name", cy); err != nil {

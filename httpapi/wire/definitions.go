@@ -1,0 +1,8 @@
+package wire
+
+import (
+	"time"
+)
+
+// ApplyTimeout bounds one apply, which may be a hundred thousand definitions.
+const ApplyTimeout = 2 * time.Minute

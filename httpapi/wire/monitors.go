@@ -1,0 +1,26 @@
+package wire
+
+import (
+	"time"
+
+	"github.com/belfry-run/belfry/core"
+)
+
+// PauseOptions is for how long and why a monitor is paused.
+type PauseOptions struct {
+	Until  time.Time     `json:"until,omitzero" doc:"When it goes on by itself; default: when it is resumed"`
+	For    core.Duration `json:"for,omitempty" doc:"Instead of until: for how long"`
+	Reason string        `json:"reason,omitempty" doc:"Reason, shown beside the state"`
+}
+
+func (p PauseOptions) End(now time.Time) (time.Time, error) {
+	switch {
+	case p.For < 0:
+		return time.Time{}, core.InvalidField("for", p.For.String(), "is negative", "")
+	case p.For > 0 && !p.Until.IsZero():
+		return time.Time{}, core.InvalidField("for", p.For.String(), "cannot stand beside until", "keep one of them")
+	case p.For > 0:
+		return now.Add(p.For.D()), nil
+	}
+	return p.Until, nil
+}
