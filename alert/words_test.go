@@ -49,10 +49,7 @@ func refuses[T any](t *testing.T, good func() T, validate func(T) error, rows []
 	}
 }
 
-var (
-	long     = strings.Repeat("x", 5000)
-	longName = strings.Repeat("x", 129)
-)
+var long = strings.Repeat("x", 5000)
 
 func manyOf(n int, text string) (out []string) {
 	return slices.Repeat([]string{text}, n)

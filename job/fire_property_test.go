@@ -1,8 +1,6 @@
 package job
 
 import (
-	"fmt"
-	"maps"
 	"reflect"
 	"slices"
 	"testing"
@@ -50,143 +48,6 @@ func (n naive) minutes(after, upTo time.Time) (list []time.Time) {
 		}
 	}
 	return list
-}
-
-// nextMinute is the first that matches after t; no rule here rests longer than
-// a day.
-func (n naive) nextMinute(t time.Time) time.Time {
-	if t.Before(n.s.Start) {
-		t = n.s.Start.Add(-time.Minute)
-	}
-	list := n.minutes(t, t.Add(25*time.Hour))
-	if len(list) == 0 {
-		return time.Time{}
-	}
-	return list[0]
-}
-
-// verdict is a decision of the model.
-type verdict struct {
-	Became    map[time.Time]string // every nominal time decided now
-	Waited    map[time.Time]string // those that waited and were decided now
-	Cancel    []int64
-	Terminate []int64
-	HighWater time.Time
-	NextAt    time.Time
-	Runs      int64
-	State     schedule.State
-}
-
-// fire says what Fire should say.
-func (n naive) fire(now time.Time) verdict {
-	v := verdict{Became: map[time.Time]string{}, Waited: map[time.Time]string{}, HighWater: n.s.HighWater, Runs: n.s.Runs, State: n.s.State}
-	pending := n.minutes(n.s.HighWater, now)
-	kept := n.catchUp(pending, now, v.Became)
-	if len(pending) > 0 {
-		v.HighWater = pending[len(pending)-1]
-	}
-	active, waiting := slices.Clone(n.facts.Active), []time.Time(nil)
-	for _, o := range n.facts.Buffered {
-		waiting = append(waiting, o.Nominal)
-	}
-	var started []time.Time // now, in order
-	takeBack := func() {
-		for _, t := range started {
-			v.Became[t] = "skipped replaced"
-			v.Runs--
-		}
-		started = nil
-	}
-	begin := func(t time.Time) {
-		v.Became[t] = "job"
-		v.Runs++
-		started = append(started, t)
-	}
-	for _, t := range kept {
-		busy := len(active)+len(started) > 0
-		room := map[schedule.Overlap]int{schedule.OverlapBufferOne: 1, schedule.OverlapBufferAll: n.s.BufferMax}[n.s.Overlap]
-		switch {
-		case n.s.MaxRuns > 0 && v.Runs+int64(len(waiting)) >= n.s.MaxRuns:
-			v.Became[t] = "skipped max_runs"
-		case !busy, n.s.Overlap == schedule.OverlapAllow:
-			begin(t)
-		case n.s.Overlap == schedule.OverlapSkip:
-			v.Became[t] = "skipped overlap"
-		case n.s.Overlap == schedule.OverlapTerminateOther:
-			v.Terminate = append(v.Terminate, active...)
-			active = nil
-			takeBack()
-			begin(t)
-		case n.s.Overlap == schedule.OverlapCancelOther && len(active) == 0:
-			takeBack()
-			begin(t)
-		case n.s.Overlap == schedule.OverlapCancelOther:
-			v.Cancel = active
-			for _, w := range waiting {
-				if _, now := v.Became[w]; now {
-					v.Became[w] = "skipped replaced"
-				} else {
-					v.Waited[w] = "skipped replaced"
-				}
-			}
-			v.Became[t], waiting = "buffered", []time.Time{t}
-		case len(waiting) < room:
-			v.Became[t], waiting = "buffered", append(waiting, t)
-		default:
-			v.Became[t] = "skipped buffer_full"
-		}
-	}
-	spent := n.s.MaxRuns > 0 && v.Runs+int64(len(waiting)) >= n.s.MaxRuns
-	if !spent {
-		v.NextAt = n.nextMinute(v.HighWater)
-	}
-	if v.NextAt.IsZero() && len(waiting) == 0 {
-		v.State = schedule.Completed
-	}
-	return v
-}
-
-// catchUp parts what was missed: the answer may run, the others are skipped.
-func (n naive) catchUp(pending []time.Time, now time.Time, became map[time.Time]string) []time.Time {
-	window, most, old, young := n.s.CatchupWindow.D(), 1, "skipped catchup_window", "skipped catchup_latest"
-	switch n.s.Catchup {
-	case schedule.CatchupAll:
-		most, young = n.s.CatchupMax, "skipped catchup_max"
-	case schedule.CatchupNone:
-		window, old = 10*time.Second, "skipped catchup_none"
-	}
-	var kept []time.Time
-	for _, t := range pending {
-		if now.Sub(t) > window {
-			became[t] = old
-		} else {
-			kept = append(kept, t)
-		}
-	}
-	for len(kept) > most {
-		became[kept[0]] = young
-		kept = kept[1:]
-	}
-	return kept
-}
-
-// spread out is a decision of Belfry in the words of the model: rows that stand
-// for several times become as many.
-func (n naive) spreadOut(t *rapid.T, f schedule.Firing) verdict {
-	v := verdict{Became: map[time.Time]string{}, Waited: map[time.Time]string{}, Cancel: f.Cancel, Terminate: f.Terminate,
-		HighWater: f.HighWater, NextAt: f.NextAt, Runs: f.Runs, State: f.State}
-	for _, o := range f.Occurrences {
-		for _, at := range n.timesOf(t, o) {
-			if _, twice := v.Became[at]; twice {
-				t.Fatalf("%s is decided twice in one firing", in(at))
-			}
-			v.Became[at] = said(o)
-		}
-	}
-	for _, o := range f.Unbuffered {
-		v.Waited[o.Nominal] = said(o)
-	}
-	return v
 }
 
 // timesOf are the nominal times that a row stands for.
@@ -251,17 +112,6 @@ func drawTimes(t *rapid.T, n *naive, now time.Time, finish bool) {
 		s.End = minutesAfter(t, core.Later(now, s.Start), 1, 3000, "end")
 	}
 	*s = s.WithDefaults()
-}
-
-func (v verdict) String() string {
-	text := ""
-	for _, m := range []map[time.Time]string{v.Became, v.Waited} {
-		for _, t := range slices.SortedFunc(maps.Keys(m), time.Time.Compare) {
-			text += in(t) + " " + m[t] + "; "
-		}
-		text += "| "
-	}
-	return text + fmt.Sprintf("cancel %v terminate %v mark %s next %s runs %d %s", v.Cancel, v.Terminate, in(v.HighWater), in(v.NextAt), v.Runs, v.State)
 }
 
 // history is one schedule in a store that keeps what the root decides, and a

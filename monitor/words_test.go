@@ -48,7 +48,4 @@ func refuses[T any](t *testing.T, good func() T, validate func(T) error, rows []
 	}
 }
 
-var (
-	long     = strings.Repeat("x", 5000)
-	longName = strings.Repeat("x", 129)
-)
+var long = strings.Repeat("x", 5000)

@@ -54,10 +54,7 @@ func refuses[T any](t *testing.T, good func() T, validate func(T) error, rows []
 	}
 }
 
-var (
-	long     = strings.Repeat("x", 5000)
-	longName = strings.Repeat("x", 129)
-)
+var long = strings.Repeat("x", 5000)
 
 func TestSelectionsAreChecked(t *testing.T) {
 	refuses(t, func() Selection { return Selection{IDs: []int64{1}} }, Selection.Validate, []refusal[Selection]{
