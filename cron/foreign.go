@@ -8,8 +8,8 @@ import (
 // cronLike is a hint for what cannot be translated word by word.
 const cronLike = `write minute hour day month weekday, such as "0 9 * * MON-FRI"`
 
-// foreign knows the spellings of other schedulers, to say how the same is written here. It answers nil for everything
-// else.
+// foreign knows the spellings of other schedulers, to say how the same is written here. It is asked about what is no rule,
+// and answers nil for everything else.
 func foreign(text string) *Error {
 	text = strings.TrimSpace(text)
 	lower := strings.ToLower(text)
@@ -50,7 +50,7 @@ func eventBridgeRate(inner string) string {
 }
 
 var (
-	onCalendar  = regexp.MustCompile(`(?i)[a-z]\.\.[a-z]|[0-9*]-[0-9*/,]+-[0-9*/,]+( |$)|^[a-z,]+ [0-9*]{1,2}:[0-9*/]{1,2}`)
+	onCalendar  = regexp.MustCompile(`(?i)[a-z]\.\.[a-z]|(^| )[0-9*]+-[0-9*/,]+-[0-9*/,]+ .*:|^[a-z,]+ [0-9*]{1,2}:[0-9*/]{1,2}`)
 	systemdTime = regexp.MustCompile(`^(?:([A-Za-z]+(?:(?:\.\.|,)[A-Za-z]+)*) )?(?:\*-\*-(\*|[0-9]{1,2}) )?([0-9]{1,2}|\*):([0-9]{1,2})(?::00)?$`)
 )
 

@@ -57,3 +57,19 @@ func TestAZoneWithoutAName(t *testing.T) {
 		}
 	}
 }
+
+// Lists of ranges look like dates of systemd.
+func TestRulesAreNoSpellingsOfOthers(t *testing.T) {
+	t.Parallel()
+	for _, text := range []string{"* */15 5-16/2,8-25/10,6 * *", "1-5,10-15 * * * *", "0 9-17/2,20-22 1-3,5-7 * *", "10 8-20/4,14,6-9 * 12,5 * */6"} {
+		if _, err := Parse(text, Options{}); err != nil {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
+	for _, text := range []string{"1-5,10-99 * * * *", "0 9-17/2,20-22 1-3,5-7 *"} {
+		_, err := Parse(text, Options{})
+		if err == nil || strings.Contains(err.Error(), "systemd") {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
+}

@@ -71,13 +71,17 @@ func (p *parser) parse() (*Expr, error) {
 	if len(words) == 0 {
 		return nil, &Error{Field: "expression", Msg: "is empty", Hint: `try "0 9 * * MON-FRI" or "@daily"`}
 	}
-	if err := foreign(p.text); err != nil {
-		return nil, err
-	}
+	read := p.fields
 	if words[0].text[0] == '@' {
-		return p.macro(words)
+		read = p.macro
 	}
-	return p.fields(words)
+	e, err := read(words)
+	if err != nil {
+		if other := foreign(p.text); other != nil {
+			return nil, other
+		}
+	}
+	return e, err
 }
 
 // split cuts at white space, keeping columns.
