@@ -10,7 +10,7 @@ import (
 	"github.com/belfry-run/belfry/schedule"
 )
 
-// Rule says who is told of what. A notice goes to the channels of every
+// Rule decides which notifications go where. A notice goes to the channels of every
 // rule that it fits, once to each channel.
 //
 // A rule that names no monitor, task or schedule is about all of them. One that
