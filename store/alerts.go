@@ -10,7 +10,9 @@ import (
 
 	"github.com/belfry-run/belfry/alert"
 	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/cycle"
 	"github.com/belfry-run/belfry/job"
+	"github.com/belfry-run/belfry/monitor"
 	"github.com/belfry-run/belfry/schedule"
 	"github.com/belfry-run/belfry/task"
 )
@@ -24,7 +26,7 @@ func scanAlert(rows Rows) (a alert.Alert, err error) {
 
 // tell writes what people are to be told of a monitor into the outbox, in the
 // transaction in which it happened.
-func (c *change) tell(row monitorRow, notices []alert.Notice, incident int64) error {
+func (c *change) tell(row monitor.Monitor, notices []alert.Notice, incident int64) error {
 	for _, n := range notices {
 		n.Namespace, n.Monitor, n.Tags = row.Namespace, row.Name, row.Tags
 		if n.Incident < 0 { // opened just now
@@ -70,8 +72,12 @@ type rules struct {
 	quiet func(alert.Rule, time.Time) time.Time
 }
 
+// rulesRead are those that a transition has read, by namespace.
+type rulesRead struct{ of map[string]rules }
+
 func (c *change) rulesOf(namespace string) (r rules, err error) {
-	if known, ok := c.rules[namespace]; ok {
+	read := kept[rulesRead](c)
+	if known, ok := read.of[namespace]; ok {
 		return known, nil
 	}
 	if r.all, err = alertRules.all(c.ctx, c.tx, namespace); err != nil {
@@ -95,10 +101,10 @@ func (c *change) rulesOf(namespace string) (r rules, err error) {
 		// this machine does not know. Better to tell at night than never.
 		c.s.opt.Logger.Error("quiet hours cannot be computed", "namespace", namespace, "error", err)
 	}
-	if c.rules == nil {
-		c.rules = map[string]rules{}
+	if read.of == nil {
+		read.of = map[string]rules{}
 	}
-	c.rules[namespace] = r
+	read.of[namespace] = r
 	return r, nil
 }
 
@@ -311,6 +317,59 @@ func freeChannel(c *change, channel alert.Channel) error {
 	}
 	if len(users) > 0 {
 		return core.Errorf(core.Conflict, "alert rule %s goes to channel %q", strings.Join(users, ", "), channel.Name).WithHint("edit the rule first")
+	}
+	return nil
+}
+
+// rerouteQuiet has alerts decided about again that wait for a calendar, if it is
+// the quiet hours of any rule.
+func (c *change) rerouteQuiet(cal schedule.Calendar) error {
+	rules, err := alertRules.all(c.ctx, c.tx, cal.Namespace)
+	if err != nil {
+		return err
+	}
+	if slices.ContainsFunc(rules, func(r alert.Rule) bool { return slices.Contains(r.Quiet, cal.Name) }) {
+		return c.rerouteAlerts(cal.Namespace)
+	}
+	return nil
+}
+
+// freeOfRules refuses to delete a calendar that is the quiet hours of a rule.
+func (c *change) freeOfRules(cal schedule.Calendar) error {
+	rules, err := alertRules.all(c.ctx, c.tx, cal.Namespace)
+	if err != nil {
+		return err
+	}
+	for _, rule := range rules {
+		if slices.Contains(rule.Quiet, cal.Name) {
+			return core.Errorf(core.Conflict, "alert rule %q refers to calendar %q", rule.Name, cal.Name).WithHint("edit the rule first")
+		}
+	}
+	return nil
+}
+
+// tellCycle tells of a cycle once: its summary to those who want it, and to the
+// others, if it failed, that it did.
+func (c *change) tellCycle(run cycle.Run, j job.Job, s job.Settlement) error {
+	n, any := cycle.EndedNotice(run, c.now)
+	if !any {
+		return nil
+	}
+	n.Tags = j.Tags
+	if err := c.route(n, 0); err != nil || s.State != job.Failed {
+		return err
+	}
+	r, err := c.rulesOf(n.Namespace)
+	if err != nil {
+		return err
+	}
+	failed := n
+	failed.Type, failed.Title = alert.NoticeJobFailed, "Cycle "+run.Cycle+" failed: "+s.Error
+	rest := slices.DeleteFunc(slices.Clone(r.all), func(rule alert.Rule) bool { return rule.Fits(n) })
+	for _, d := range alert.Route(failed, rest, r.quiet, c.now) {
+		if err := c.insertAlert(failed, d, 0); err != nil {
+			return err
+		}
 	}
 	return nil
 }

@@ -68,7 +68,7 @@ func (a *along) carry(c *change, ins []*insertion) error {
 		return nil
 	}
 	task := a.tasks[taskName{ins[0].Namespace, ins[0].Task}]
-	a.tried, a.claim, c.usual = true, w, &task
+	a.tried, a.claim, kept[claiming](c).usual = true, w, &task
 	got, err := c.claimNew(w, ins)
 	if core.CodeOf(err) == core.Unauthorized { // its session has ended
 		return nil
@@ -167,4 +167,10 @@ func (a *along) goOn() {
 		a.claim.answer <- a.answer
 	}
 	a.claim, a.answer, a.took = nil, answer{}, nil
+}
+
+// claiming is what a transition keeps that may lease jobs.
+type claiming struct {
+	along *along     // a claim that may go with this enqueue
+	usual *task.Task // of which all jobs of a claim are expected to be
 }

@@ -20,7 +20,7 @@ func (c *change) audit(action, noun, namespace, name, note string, before, after
 	if err != nil || doc == nil {
 		return err
 	}
-	return c.noteZones(*doc)
+	return c.s.audited(c, *doc)
 }
 
 // RecordAudit keeps what happened outside of a transition, such as refusals.

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/belfry-run/belfry/alert"
 	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/schedule"
 )
@@ -84,23 +83,10 @@ func (c *change) saveCalendar(cal schedule.Calendar) (saved, old schedule.Calend
 		where id = $1`, cal.ID, cal.Generation, calendarDoc(cal), micros(c.now)); err != nil {
 		return cal, old, err
 	}
-	if err := c.rerouteQuiet(cal); err != nil {
+	if err := c.s.scheduleHooks.CalendarSaved(c, cal); err != nil {
 		return cal, old, err
 	}
 	return cal, old, c.audit("update", "calendar", cal.Namespace, cal.Name, "", old, cal)
-}
-
-// rerouteQuiet has alerts decided about again that wait for a calendar, if it is
-// the quiet hours of any rule.
-func (c *change) rerouteQuiet(cal schedule.Calendar) error {
-	rules, err := alertRules.all(c.ctx, c.tx, cal.Namespace)
-	if err != nil {
-		return err
-	}
-	if slices.ContainsFunc(rules, func(r alert.Rule) bool { return slices.Contains(r.Quiet, cal.Name) }) {
-		return c.rerouteAlerts(cal.Namespace)
-	}
-	return nil
 }
 
 func (c *change) insertCalendar(cal schedule.Calendar) (schedule.Calendar, error) {
@@ -155,41 +141,13 @@ func (c *change) deleteCalendar(cal schedule.Calendar) error {
 			return core.Errorf(core.Conflict, "schedule %q refers to calendar %q", u.Name, cal.Name).WithHint("edit the schedule first")
 		}
 	}
-	if err := c.freeCalendar(cal); err != nil {
+	if err := c.s.scheduleHooks.CalendarFree(c, cal); err != nil {
 		return err
 	}
 	if _, err := c.tx.Exec(c.ctx, `delete from belfry.calendars where id = $1`, cal.ID); err != nil {
 		return err
 	}
 	return c.audit("delete", "calendar", cal.Namespace, cal.Name, "", cal, nil)
-}
-
-// freeCalendar refuses to delete a calendar that is named by what has no
-// schedule: heartbeats, and alert rules for their quiet hours.
-func (c *change) freeCalendar(cal schedule.Calendar) error {
-	beats, err := collect(c.ctx, c.tx, c.s.scanMonitor, `
-		select `+monitorColumns+`
-		from belfry.monitors m
-		where m.namespace = $1 and m.kind = 'heartbeat' and m.doc like $2
-		order by m.name`, cal.Namespace, `%"`+cal.Name+`"%`)
-	if err != nil {
-		return err
-	}
-	for _, m := range beats {
-		if slices.Contains(m.Schedule().Calendars(), cal.Name) {
-			return core.Errorf(core.Conflict, "monitor %q refers to calendar %q", m.Name, cal.Name).WithHint("edit the monitor first")
-		}
-	}
-	rules, err := alertRules.all(c.ctx, c.tx, cal.Namespace)
-	if err != nil {
-		return err
-	}
-	for _, rule := range rules {
-		if slices.Contains(rule.Quiet, cal.Name) {
-			return core.Errorf(core.Conflict, "alert rule %q refers to calendar %q", rule.Name, cal.Name).WithHint("edit the rule first")
-		}
-	}
-	return nil
 }
 
 // lockCalendars keeps calendars from being deleted, and waits for those that

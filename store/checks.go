@@ -146,8 +146,8 @@ func measureOfEnd(e ending) (m task.Measure, seen bool) {
 // Monitors are locked last in a transition, once and in one order. So a batch
 // of finishes gathers what it has seen until its jobs and schedules are done.
 func (c *change) judge(all []checked) error {
-	if c.gathers {
-		c.gathered = append(c.gathered, all...)
+	if g := kept[gathered](c); g.gathers {
+		g.checks = append(g.checks, all...)
 		return nil
 	}
 	if len(all) == 0 {
@@ -195,6 +195,21 @@ func (c *change) judge(all []checked) error {
 	return c.saveMonitors(rows)
 }
 
+// gathered are checks that are judged at the end of a batch.
+type gathered struct {
+	gathers bool
+	checks  []checked
+}
+
+// gatherChecks has what is seen from now on judged by judgeGathered.
+func (c *change) gatherChecks() { kept[gathered](c).gathers = true }
+
+func (c *change) judgeGathered() error {
+	g := kept[gathered](c)
+	g.gathers = false
+	return c.judge(g.checks)
+}
+
 // followChecks goes on with monitors whose next check counts from the end of
 // the last one. Of all others the next time stands already.
 func (c *change) followChecks(all []checked) error {
@@ -239,7 +254,8 @@ func (c *change) surroundings(row monitorRow) (env monitor.JudgeContext, err err
 // windowsOf are the windows that concern a monitor and are under way or come
 // next. They are read once in a transition.
 func (c *change) windowsOf(m monitor.Monitor) ([]monitor.ActiveWindow, error) {
-	known, ok := c.windows[m.Namespace]
+	read := kept[windowsRead](c)
+	known, ok := read.of[m.Namespace]
 	if !ok {
 		all, err := windows.all(c.ctx, c.tx, m.Namespace)
 		if err != nil {
@@ -253,10 +269,10 @@ func (c *change) windowsOf(m monitor.Monitor) ([]monitor.ActiveWindow, error) {
 			}
 			known = append(known, window{w, plan})
 		}
-		if c.windows == nil {
-			c.windows = map[string][]window{}
+		if read.of == nil {
+			read.of = map[string][]window{}
 		}
-		c.windows[m.Namespace] = known
+		read.of[m.Namespace] = known
 	}
 	var out []monitor.ActiveWindow
 	for _, w := range known {
@@ -267,6 +283,9 @@ func (c *change) windowsOf(m monitor.Monitor) ([]monitor.ActiveWindow, error) {
 	}
 	return out, nil
 }
+
+// windowsRead are those that a transition has read, by namespace.
+type windowsRead struct{ of map[string][]window }
 
 // window is a window of maintenance made ready to compute with.
 type window struct {
@@ -308,7 +327,7 @@ func (c *change) takeJudgement(row *monitorRow, j monitor.Judgement, o *monitor.
 	if err := c.showChange(*row, j, o); err != nil {
 		return err
 	}
-	if err := c.tell(*row, j.Notices, incident); err != nil {
+	if err := c.s.monitorHooks.Tell(c, row.Monitor, j.Notices, incident); err != nil {
 		return err
 	}
 	if earlier { // what is later than it was is found when the engine looks for what it was

@@ -249,7 +249,7 @@ func (s *Store) claimed(ctx context.Context, woken *bell, session string, a answ
 	if a.left == leftNone {
 		woken.empty(session, a.seen)
 	}
-	s.link(ctx, a.Jobs)
+	s.jobHooks.Link(ctx, a.Jobs)
 	perQueue := map[string]int{}
 	for i := range a.Jobs {
 		j := &a.Jobs[i].Job
@@ -271,7 +271,7 @@ func (c *change) claimable(want map[string]int) ([]job.Queue, error) {
 	}
 	slices.Sort(names) // the same again where it was foreseen
 	if len(names) == 1 {
-		q, found, err := c.s.queues.one(c, "queues", names[0], func() (job.Queue, bool, error) {
+		q, found, err := c.s.queuesRead.one(c, "queues", names[0], func() (job.Queue, bool, error) {
 			return first(c.ctx, c.tx, scanQueue, `select `+queueColumns+` from belfry.queues where paused_at = 0 and name = $1`, names[0])
 		})
 		if !found {

@@ -340,8 +340,8 @@ func (c *change) shiftClock(d time.Duration) error {
 		}
 	}
 	c.wake(topicEngine)
-	c.after(c.s.water.drain)
-	c.after(c.s.due.drain)
-	c.after(c.s.delayed.drain)
+	for _, fn := range c.s.clockSet {
+		c.after(fn)
+	}
 	return nil
 }

@@ -68,7 +68,7 @@ func (c *change) endLateCycle(row jobRow, member int64) (int, error) {
 	}
 	run, settled := run.TimeOut(row.Timeout, c.now)
 	settled.DueAt = row.DueAt
-	if err := c.tellCycle(run, row.Job, settled); err != nil {
+	if err := c.s.cycleHooks.Tell(c, run, row.Job, settled); err != nil {
 		return 0, err
 	}
 	return 1, c.end([]ending{{row: row, settled: settled, fin: job.Finish{Output: []byte(text(run.Output(c.now)))}}}, true)

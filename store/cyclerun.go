@@ -6,7 +6,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/belfry-run/belfry/alert"
 	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/cycle"
 	"github.com/belfry-run/belfry/job"
@@ -351,36 +350,10 @@ func (c *change) endCycle(run cycle.Run, s job.Settlement) error {
 		return err
 	}
 	s.DueAt = rows[0].DueAt
-	if err := c.tellCycle(run, rows[0].Job, s); err != nil {
+	if err := c.s.cycleHooks.Tell(c, run, rows[0].Job, s); err != nil {
 		return err
 	}
 	return c.end([]ending{{row: rows[0], settled: s, fin: job.Finish{Output: []byte(text(run.Output(c.now)))}}}, true)
-}
-
-// tellCycle tells of a cycle once: its summary to those who want it, and to the
-// others, if it failed, that it did.
-func (c *change) tellCycle(run cycle.Run, j job.Job, s job.Settlement) error {
-	n, any := cycle.EndedNotice(run, c.now)
-	if !any {
-		return nil
-	}
-	n.Tags = j.Tags
-	if err := c.route(n, 0); err != nil || s.State != job.Failed {
-		return err
-	}
-	r, err := c.rulesOf(n.Namespace)
-	if err != nil {
-		return err
-	}
-	failed := n
-	failed.Type, failed.Title = alert.NoticeJobFailed, "Cycle "+run.Cycle+" failed: "+s.Error
-	rest := slices.DeleteFunc(slices.Clone(r.all), func(rule alert.Rule) bool { return rule.Fits(n) })
-	for _, d := range alert.Route(failed, rest, r.quiet, c.now) {
-		if err := c.insertAlert(failed, d, 0); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // abandonCycles ends what is under way of cycles whose jobs were ended from

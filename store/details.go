@@ -22,7 +22,7 @@ func (c *change) keepDetails(fs []job.Finish, out []job.Finished) error {
 			on conflict (job_id, lease) do nothing`, f.JobID, f.Lease, micros(c.now), doc); err != nil {
 			return err
 		}
-		if err := c.confirmOutputs(f); err != nil {
+		if err := c.s.jobHooks.ConfirmOutputs(c, f); err != nil {
 			return err
 		}
 	}

@@ -71,7 +71,7 @@ func (c *change) enqueue(ns []job.NewJob) ([]job.Enqueued, error) {
 			fresh = append(fresh, &ins[i])
 		}
 	}
-	if err := c.oneRun(fresh); err != nil {
+	if err := c.s.jobHooks.OneRun(c, fresh); err != nil {
 		return nil, err
 	}
 	written, held, err := c.writeJobs(fresh)
@@ -81,10 +81,11 @@ func (c *change) enqueue(ns []job.NewJob) ([]job.Enqueued, error) {
 	if err := c.answer(ins, taken, held, out); err != nil {
 		return nil, err
 	}
-	if err := c.along.carry(c, written); err != nil { // which may commit, so nothing is asked behind it
+	along := kept[claiming](c).along
+	if err := along.carry(c, written); err != nil { // which may commit, so nothing is asked behind it
 		return nil, err
 	}
-	c.wakeForNew(c.along.left(written))
+	c.wakeForNew(along.left(written))
 	return out, nil
 }
 
@@ -129,7 +130,7 @@ func (c *change) prepare(ns []job.NewJob) ([]insertion, error) {
 		}
 		ins[i] = insertion{c.newJob(ids[i], n, t), n.KeyWindow, askedFor(n)}
 	}
-	c.along.know(tasks)
+	kept[claiming](c).along.know(tasks)
 	return ins, nil
 }
 
@@ -338,7 +339,7 @@ func (c *change) writeJobs(ins []*insertion) (written []*insertion, held map[[2]
 	if len(ins) == 0 {
 		return nil, nil, nil
 	}
-	if err := c.holdNew(ins); err != nil {
+	if err := c.s.jobHooks.HoldNew(c, ins); err != nil {
 		return nil, nil, err
 	}
 	rows := make([]newJobRow, len(ins))

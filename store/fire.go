@@ -270,7 +270,7 @@ func (c *change) writeOccurrences(all []decided) (map[identity]bool, error) {
 			if err != nil {
 				return nil, err
 			}
-			if err := c.tellMissed(d.row.Schedule, o); err != nil {
+			if err := c.s.scheduleHooks.Missed(c, d.row.Schedule, o); err != nil {
 				return nil, err
 			}
 			fresh = append(fresh, rows...)

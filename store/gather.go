@@ -142,7 +142,7 @@ func (s *Store) enqueueOnce(ctx context.Context, jobs func() []job.NewJob) (out 
 		}
 	}
 	err = s.writeAhead(ctx, "enqueue", ahead, func(c *change) error {
-		c.along = a.begin()
+		kept[claiming](c).along = a.begin()
 		out, err = c.enqueue(jobs())
 		return err
 	})

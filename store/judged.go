@@ -66,11 +66,21 @@ func (j *judged) since(namespace string, n *seen) (events []view.Event) {
 	return slices.Clip(events)
 }
 
+// judgedNow are the events of a transition.
+type judgedNow struct{ events []view.Event }
+
 // toldJudged has those who watch hear of a monitor's check once this is committed.
 func (c *change) toldJudged(row monitorRow, o *monitor.Observation) {
 	e := view.CheckEvent{Namespace: row.Namespace, Monitor: row.Name, Status: row.state.Status()}
 	if o != nil {
 		e.Outcome = o.Outcome
 	}
-	c.judged = append(c.judged, view.Event{Type: "check", At: c.now, Check: &e})
+	told := kept[judgedNow](c)
+	if len(told.events) == 0 {
+		c.after(func() {
+			c.s.judged.put(told.events)
+			c.s.hub.wake(topicJudged)
+		})
+	}
+	told.events = append(told.events, view.Event{Type: "check", At: c.now, Check: &e})
 }

@@ -97,7 +97,7 @@ func (c *change) leaseAtOnce(w job.WorkerState, q job.Queue, p picking) (a answe
 	var number, picked, at int64
 	var differ []int64
 	like := p.like(c.s.likeness.like(q.Name))
-	if c.usual != nil {
+	if kept[claiming](c).usual != nil {
 		like = nil // these may be others than before
 	}
 	scan, shares := scanReady(&number, &picked, &at), readyShares
@@ -197,8 +197,8 @@ func (c *change) leaseFewer(w job.WorkerState, p picking, number, at int64, rows
 // hopeful saves more than a round trip.
 func (c *change) foretold(queue string, p picking, like *jobRow) (Tx, *task.Task, error) {
 	last, can := c.tx.(Closer)
-	if can && c.usual != nil {
-		return lastQuery{c.tx, last}, c.usual, nil
+	if usual := kept[claiming](c).usual; can && usual != nil {
+		return lastQuery{Tx: c.tx, last: last}, usual, nil
 	}
 	u := c.s.habit.of(queue)
 	if !can || u.times < settled || p.hopeful && p.n >= likeFrom || like != nil && (like.TaskID != u.task || like.Kind == task.KindProgram) {
@@ -222,7 +222,7 @@ func (c *change) leased(w job.WorkerState, number, at int64, rows []jobRow) (job
 	if err != nil {
 		return job.Claim{}, err
 	}
-	rows, secrets, err := c.equip(rows, tasks)
+	rows, secrets, err := c.s.jobHooks.Equip(c, rows, tasks)
 	if err != nil {
 		return job.Claim{}, err
 	}

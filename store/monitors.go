@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"encoding/hex"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/belfry-run/belfry/core"
@@ -457,4 +458,22 @@ func orderBy(n int, name func(i int) string, needs func(i int) []string) []int {
 		put(i)
 	}
 	return order
+}
+
+// freeOfHeartbeats refuses to delete a calendar that a heartbeat names, which has no schedule.
+func (c *change) freeOfHeartbeats(cal schedule.Calendar) error {
+	beats, err := collect(c.ctx, c.tx, c.s.scanMonitor, `
+		select `+monitorColumns+`
+		from belfry.monitors m
+		where m.namespace = $1 and m.kind = 'heartbeat' and m.doc like $2
+		order by m.name`, cal.Namespace, `%"`+cal.Name+`"%`)
+	if err != nil {
+		return err
+	}
+	for _, m := range beats {
+		if slices.Contains(m.Schedule().Calendars(), cal.Name) {
+			return core.Errorf(core.Conflict, "monitor %q refers to calendar %q", m.Name, cal.Name).WithHint("edit the monitor first")
+		}
+	}
+	return nil
 }

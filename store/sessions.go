@@ -97,7 +97,7 @@ func errSession(id string) error {
 // session reads a living session and keeps it from being ended before this
 // transaction is: what is leased to it here is seen by whoever ends it.
 func (c *change) session(id string) (job.WorkerState, error) {
-	w, found, err := c.s.sessions.one(c, "sessions", id, func() (job.WorkerState, bool, error) {
+	w, found, err := c.s.sessionsRead.one(c, "sessions", id, func() (job.WorkerState, bool, error) {
 		return first(c.ctx, c.tx, c.s.scanSession, `
 			select `+sessionColumns+`
 			from belfry.sessions

@@ -27,7 +27,7 @@ func (s *Store) Finish(ctx context.Context, session string, fs []job.Finish) (ou
 	if session == "" {
 		return nil, core.InvalidField("session", "", "is missing", "")
 	}
-	fs = s.withOutputs(ctx, fs)
+	fs = s.jobHooks.CheckOutputs(ctx, fs)
 	ahead := func(c *change) { c.foreseeFinish(fs) }
 	err = s.writeAhead(ctx, "finish", ahead, func(c *change) error {
 		out, err = c.finish(session, fs)
@@ -124,8 +124,9 @@ func (c *change) finish(session string, fs []job.Finish) ([]job.Finished, error)
 			settled(ref, state)
 		}
 	}
-	c.gathers = true
-	judged, plain, err := c.settleChecks(session, checks)
+	h := &c.s.jobHooks
+	h.GatherChecks(c)
+	judged, plain, err := h.SettleChecks(c, session, checks)
 	if err != nil {
 		return nil, err
 	}
@@ -145,8 +146,7 @@ func (c *change) finish(session string, fs []job.Finish) ([]job.Finished, error)
 	if err := c.keepDetails(fs, out); err != nil {
 		return nil, err
 	}
-	c.gathers = false
-	return out, c.judge(c.gathered)
+	return out, h.JudgeChecks(c)
 }
 
 func jobIDs(fs []job.Finish) []int64 {
@@ -369,18 +369,10 @@ func (c *change) end(ends []ending, follow bool) error {
 			return err
 		}
 	}
-	if err := c.tellFailed(ends); err != nil {
-		return err
+	if !follow {
+		scheduled = nil
 	}
-	if err := c.followCycles(ends); err != nil {
-		return err
-	}
-	if follow && len(scheduled) > 0 {
-		if err := c.follow(unique(scheduled)); err != nil {
-			return err
-		}
-	}
-	return c.judgeEnds(ends) // last, because monitors are locked behind schedules
+	return c.s.jobHooks.Ended(c, ends, unique(scheduled))
 }
 
 // observeEnd counts the end of an attempt, whoever ended it. One that was handed
@@ -466,6 +458,9 @@ func endIDs(rows []endRow) []int64 {
 // the next run of a rule that counts from the finish, a run from the buffer, an
 // end that was waited for.
 func (c *change) follow(ids []int64) error {
+	if len(ids) == 0 {
+		return nil
+	}
 	// Locked before it is judged whether anything can follow: a pause, a resume
 	// or an edit that runs beside us either sees that the job has ended, or is
 	// seen by us. Judged by an earlier look, each could leave the next run to

@@ -26,7 +26,6 @@ import (
 	"github.com/belfry-run/belfry/monitor"
 	"github.com/belfry-run/belfry/schedule"
 	"github.com/belfry-run/belfry/task"
-	"github.com/belfry-run/belfry/view"
 )
 
 // Options says how a store behaves. The zero value works.
@@ -161,18 +160,27 @@ type Store struct {
 	closing context.Context // ends with Close
 	close   context.CancelFunc
 
-	rows        rowPool
-	habit       habit
-	likeness    likeness
-	queues      known[string, job.Queue]
-	tasksNamed  known[taskName, task.Task]
-	tasks       known[int64, task.Task]
-	sessions    known[string, job.WorkerState]
-	taskDocs    docs[int64, task.Task]
-	sessionDocs docs[string, job.WorkerInfo]
-	monitorDocs docs[int64, monitor.Monitor]
-	windowPlans windowPlans
-	unopened    rate.Sometimes // tells of secrets that cannot be opened
+	rows         rowPool
+	habit        habit
+	likeness     likeness
+	queuesRead   known[string, job.Queue]
+	taskNames    known[taskName, task.Task]
+	taskIDs      known[int64, task.Task]
+	sessionsRead known[string, job.WorkerState]
+	taskDocs     docs[int64, task.Task]
+	sessionDocs  docs[string, job.WorkerInfo]
+	monitorDocs  docs[int64, monitor.Monitor]
+	windowPlans  windowPlans
+	unopened     rate.Sometimes // tells of secrets that cannot be opened
+
+	audited  func(c *change, doc string) error // what a definition that is written asks of others
+	clockSet []func()                          // after a shift
+
+	jobHooks      jobHooks
+	taskHooks     taskHooks
+	scheduleHooks scheduleHooks
+	cycleHooks    cycleHooks
+	monitorHooks  monitorHooks
 }
 
 // New wraps an open database. Packages sqlite and postgres call it.
@@ -181,6 +189,7 @@ func New(db DB, o Options) *Store {
 	s := &Store{db: db, far: far, sql: db.Dialect(), opt: o.WithDefaults(), hub: newHub(), judged: newJudged(), plans: newPlans(), zones: newZones(), water: newLowWater(), unopened: rate.Sometimes{Interval: time.Minute}, gather: newGathering(far), rows: make(rowPool, spareRows), lanes: lanes{mixed: map[waterKey]*mixture{}}}
 	s.hearing.since = s.processNow()
 	s.closing, s.close = context.WithCancel(context.Background())
+	s.join()
 	return s
 }
 
@@ -255,10 +264,6 @@ func (s *Store) writeAhead(ctx context.Context, name string, ahead func(c *chang
 		if !c.announced {
 			s.db.Wakeups().Announce(c.wakes...)
 		}
-		if len(c.judged) > 0 {
-			s.judged.put(c.judged)
-			s.hub.wake(topicJudged)
-		}
 	}
 	return err
 }
@@ -317,8 +322,6 @@ type change struct {
 	then      []func()
 	// foreign is set in a transaction that its caller commits.
 	foreign bool
-	along   *along     // a claim that may go with this enqueue
-	usual   *task.Task // of which all jobs of a claim are expected to be
 	// clock is what was known of it when it was compared; zero before.
 	clock clockRow
 	// wakesEarly is set where claims are woken within the transaction: one that
@@ -326,13 +329,19 @@ type change struct {
 	wakesEarly bool
 	unsure     bool // a clock that was set is no reason to begin again, but nothing is trusted
 
-	gathers  bool      // what was seen is judged later, see judge
-	gathered []checked // that
+	kept []any // see kept
+}
 
-	judged []view.Event // for those who watch
-
-	windows map[string][]window // of maintenance, by namespace, once they were read
-	rules   map[string]rules    // for alerts, likewise
+// kept answers what a room keeps for the length of a transition, a T of its own. It is zero when it is first asked for.
+func kept[T any](c *change) *T {
+	for _, k := range c.kept {
+		if v, is := k.(*T); is {
+			return v
+		}
+	}
+	v := new(T)
+	c.kept = append(c.kept, v)
+	return v
 }
 
 // wakeEarly wakes claims before the commit, where they can join it.

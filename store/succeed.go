@@ -134,16 +134,7 @@ func (c *change) succeed(session string, fs []job.Finish) ([]Succeeded, error) {
 	if err := c.unkeep(checks); err != nil {
 		return nil, err
 	}
-	if err := c.judgeEnds(checks); err != nil {
-		return nil, err
-	}
-	if err := c.membersEnded(members); err != nil {
-		return nil, err
-	}
-	if len(scheduled) == 0 {
-		return done, nil
-	}
-	return done, c.follow(unique(scheduled))
+	return done, c.s.jobHooks.Succeeded(c, checks, members, unique(scheduled))
 }
 
 // unkeep takes checks out of the finished jobs, where they have just been put

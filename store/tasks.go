@@ -7,7 +7,6 @@ import (
 
 	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/job"
-	"github.com/belfry-run/belfry/schedule"
 	"github.com/belfry-run/belfry/task"
 )
 
@@ -49,7 +48,7 @@ func (c *change) tasksByName(names []taskName) (map[taskName]task.Task, error) {
 	if len(names) == 0 {
 		return map[taskName]task.Task{}, nil
 	}
-	return c.s.tasksNamed.of(c, "tasks", unique(names), func(names []taskName) (map[taskName]task.Task, error) {
+	return c.s.taskNames.of(c, "tasks", unique(names), func(names []taskName) (map[taskName]task.Task, error) {
 		if len(names) == 1 {
 			t, found, err := first(c.ctx, c.tx, c.s.scanTask, `select `+taskColumns+` from belfry.tasks where namespace = $1 and name = $2`, names[0].Namespace, names[0].Name)
 			if !found {
@@ -71,7 +70,7 @@ func (c *change) tasksByName(names []taskName) (map[taskName]task.Task, error) {
 }
 
 func (c *change) tasksByID(ids []int64) (map[int64]task.Task, error) {
-	return c.s.tasks.of(c, "tasks", unique(ids), func(ids []int64) (map[int64]task.Task, error) {
+	return c.s.taskIDs.of(c, "tasks", unique(ids), func(ids []int64) (map[int64]task.Task, error) {
 		return c.s.tasksByID(c.ctx, c.tx, ids)
 	})
 }
@@ -166,7 +165,7 @@ func (c *change) insertTask(t task.Task, note string) (task.Task, error) {
 	if err := c.mayUseQueue(t); err != nil {
 		return t, err
 	}
-	if err := c.referTask(t); err != nil {
+	if err := c.s.taskHooks.Saving(c, t); err != nil {
 		return t, err
 	}
 	demand, err := c.demandOf(t)
@@ -250,7 +249,7 @@ func (c *change) updateTask(t task.Task) (task.Task, error) {
 	if err := c.checkCycle(t); err != nil {
 		return t, err
 	}
-	if err := c.referTask(t); err != nil {
+	if err := c.s.taskHooks.Saving(c, t); err != nil {
 		return t, err
 	}
 	demand, err := c.demandOf(t)
@@ -268,26 +267,8 @@ func (c *change) updateTask(t task.Task) (task.Task, error) {
 		where id = $1`, t.ID, string(t.Kind), t.Queue, joinTags(t.Tags), doc, micros(c.now), artifactOf(t), demand); err != nil {
 		return t, err
 	}
-	another := artifactOf(old) != artifactOf(t)
-	if another && old.Kind == task.KindProgram {
-		if err := c.leaveArtifact(old); err != nil {
-			return t, err
-		}
-	}
-	if was := old.Demand(); old.Kind != t.Kind || was.String() != t.Demand().String() { // which say who may claim its jobs; a cycle under way stays one
-		c.after(c.s.water.drain)
-		if _, err := c.tx.Exec(c.ctx, `
-			update belfry.jobs
-			set kind = $2, demand = $3
-			where task_id = $1 and not (kind = 'cycle' and state = 'waiting') and `+c.s.unleased(), t.ID, string(t.Kind), demand); err != nil {
-			return t, err
-		}
-		c.wake(topicQueue(t.Queue))
-	}
-	if another && t.Kind == task.KindProgram {
-		if err := c.holdOf(t); err != nil {
-			return t, err
-		}
+	if err := c.s.taskHooks.Saved(c, old, t, demand); err != nil {
+		return t, err
 	}
 	return t, c.audit("update", "task", t.Namespace, t.Name, "", old.Redacted(), t.Redacted())
 }
@@ -321,13 +302,13 @@ func (c *change) deleteTask(t task.Task) error {
 	if err := c.freeMember(t); err != nil {
 		return err
 	}
-	if err := c.withdraw(`task_id = $1`, t.ID, schedule.ReasonDeleted, fmt.Sprintf("task %s deleted", t.Name)); err != nil {
+	if err := c.s.taskHooks.Deleting(c, t); err != nil {
 		return err
 	}
 	if _, err := c.tx.Exec(c.ctx, `delete from belfry.tasks where id = $1`, t.ID); err != nil {
 		return err
 	}
-	if err := c.letGo(t); err != nil {
+	if err := c.s.taskHooks.Deleted(c, t); err != nil {
 		return err
 	}
 	return c.audit("delete", "task", t.Namespace, t.Name, "", t.Redacted(), nil)

@@ -174,3 +174,19 @@ func (c *change) releaseUploads(tasks string, args ...any) error {
 	}
 	return nil
 }
+
+// leaveForAnother and holdForAnother are for a task that was edited, before and after its jobs follow it: those that
+// waited for an artifact that it does not run any more go, and wait for the new one if that is not there.
+func (c *change) leaveForAnother(old, t task.Task) error {
+	if artifactOf(old) == artifactOf(t) || old.Kind != task.KindProgram {
+		return nil
+	}
+	return c.leaveArtifact(old)
+}
+
+func (c *change) holdForAnother(old, t task.Task) error {
+	if artifactOf(old) == artifactOf(t) || t.Kind != task.KindProgram {
+		return nil
+	}
+	return c.holdOf(t)
+}

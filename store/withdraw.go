@@ -1,9 +1,12 @@
 package store
 
 import (
+	"fmt"
+
 	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/job"
 	"github.com/belfry-run/belfry/schedule"
+	"github.com/belfry-run/belfry/task"
 )
 
 // withdraw ends jobs that have not started.
@@ -68,4 +71,26 @@ func (c *change) terminate(ids []int64) error {
 		ends[i] = ending{row: j, settled: s}
 	}
 	return c.end(ends, false)
+}
+
+// withdrawTask ends the jobs of a task that is deleted.
+func (c *change) withdrawTask(t task.Task) error {
+	return c.withdraw(`task_id = $1`, t.ID, schedule.ReasonDeleted, fmt.Sprintf("task %s deleted", t.Name))
+}
+
+// followTask gives the jobs of a task that was edited, and that nobody has leased, what says who may claim them. A cycle
+// under way stays one.
+func (c *change) followTask(old, t task.Task, demand int64) error {
+	if was := old.Demand(); old.Kind == t.Kind && was.String() == t.Demand().String() {
+		return nil
+	}
+	c.after(c.s.water.drain)
+	if _, err := c.tx.Exec(c.ctx, `
+		update belfry.jobs
+		set kind = $2, demand = $3
+		where task_id = $1 and not (kind = 'cycle' and state = 'waiting') and `+c.s.unleased(), t.ID, string(t.Kind), demand); err != nil {
+		return err
+	}
+	c.wake(topicQueue(t.Queue))
+	return nil
 }
