@@ -12,6 +12,7 @@ import (
 	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/job"
 	"github.com/belfry-run/belfry/store"
+	"github.com/belfry-run/belfry/store/internal/both"
 	"github.com/belfry-run/belfry/store/postgres"
 	"github.com/belfry-run/belfry/store/sqlite"
 	"github.com/belfry-run/belfry/task"
@@ -110,7 +111,7 @@ func recorded(t *testing.T, st *store.Store, session string, c job.Claim) {
 
 func TestAClaimThatWaitsGoesAlongWithAnEnqueue(t *testing.T) {
 	t.Parallel()
-	onBoth(t, func(t *testing.T, st *store.Store) {
+	both.Run(t, func(t *testing.T, st *store.Store) {
 		if err := st.EnsureFuncs(t.Context(), "", []string{"t"}); err != nil {
 			t.Fatal(err)
 		}
@@ -171,7 +172,7 @@ func (w *waits) expect(t *testing.T, st *store.Store, n int) (along bool) {
 
 func TestWhoWaitsLongestGoesAlongAndNobodyElseIsWoken(t *testing.T) {
 	t.Parallel()
-	onBothWith(t, heard, func(t *testing.T, st *store.Store) {
+	both.With(t, heard, func(t *testing.T, st *store.Store) {
 		w := twoWaiting(t, st, []string{"t"}, []string{"t"})
 		since := st.WaitsSince("default")
 		enqueueFuncs(t, st, 1, job.NewJob{Task: "t"})
@@ -201,7 +202,7 @@ func TestWhatAClaimThatGoesAlongLeavesIsForOthers(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			onBothWith(t, heard, func(t *testing.T, st *store.Store) {
+			both.With(t, heard, func(t *testing.T, st *store.Store) {
 				w := twoWaiting(t, st, c.first, []string{"t"})
 				enqueueFuncs(t, st, c.enqueue, job.NewJob{Task: c.task})
 				for i, n := range c.got {
@@ -244,7 +245,7 @@ func silently(t *testing.T, st *store.Store, n job.NewJob) {
 // What else waits in the queue comes first where it is ready for longer.
 func TestAClaimThatGoesAlongTakesWhatIsFirst(t *testing.T) {
 	t.Parallel()
-	onBothWith(t, heard, func(t *testing.T, st *store.Store) {
+	both.With(t, heard, func(t *testing.T, st *store.Store) {
 		w := twoWaiting(t, st, []string{"t", "u"}, []string{"t", "u"})
 		high := 9
 		silently(t, st, job.NewJob{Task: "t", Kind: task.KindFunc, Input: []byte("2")})
@@ -285,7 +286,7 @@ func TestAnEnqueueDoesNotMindAClaimThatCannotGoAlong(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			onBothWith(t, heard, func(t *testing.T, st *store.Store) {
+			both.With(t, heard, func(t *testing.T, st *store.Store) {
 				ctx, cancel := context.WithCancel(t.Context())
 				defer cancel()
 				if err := st.EnsureFuncs(ctx, "", []string{"t"}); err != nil {
@@ -326,7 +327,7 @@ func TestAnEnqueueDoesNotMindAClaimThatCannotGoAlong(t *testing.T) {
 
 func TestARefusedEnqueueLeavesTheClaimThatWaits(t *testing.T) {
 	t.Parallel()
-	onBoth(t, func(t *testing.T, st *store.Store) {
+	both.Run(t, func(t *testing.T, st *store.Store) {
 		w := twoWaiting(t, st, []string{"t"}, []string{"t"})
 		if _, err := st.Enqueue(t.Context(), []job.NewJob{{Task: "t"}, {Task: "missing"}}); core.CodeOf(err) != core.NotFound {
 			t.Fatalf("enqueue: %v", err)
@@ -345,7 +346,7 @@ func TestARefusedEnqueueLeavesTheClaimThatWaits(t *testing.T) {
 // to the claim that has its lease, or still there for another.
 func TestNothingIsLostBetweenClaimsThatGiveUpAndEnqueues(t *testing.T) {
 	t.Parallel()
-	onBoth(t, func(t *testing.T, st *store.Store) {
+	both.Run(t, func(t *testing.T, st *store.Store) {
 		w := twoWaiting(t, st, []string{"t"}, []string{"t"})
 		ctx, cancel := context.WithCancel(t.Context())
 		var claimants, makers sync.WaitGroup

@@ -6,6 +6,7 @@ import (
 
 	"github.com/belfry-run/belfry/job"
 	"github.com/belfry-run/belfry/store"
+	"github.com/belfry-run/belfry/store/internal/both"
 	"github.com/belfry-run/belfry/task"
 )
 
@@ -42,7 +43,7 @@ func TestABatchOfNewAndExistingJobs(t *testing.T) {
 		for _, waiting := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s, a claim waits %v", name, waiting), func(t *testing.T) {
 				t.Parallel()
-				onBothWith(t, heard, func(t *testing.T, st *store.Store) {
+				both.With(t, heard, func(t *testing.T, st *store.Store) {
 					mixed(t, st, batch.ask, batch.same, waiting)
 				})
 			})

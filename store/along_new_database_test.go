@@ -13,6 +13,7 @@ import (
 	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/job"
 	"github.com/belfry-run/belfry/store"
+	"github.com/belfry-run/belfry/store/internal/both"
 	"github.com/belfry-run/belfry/store/sqlite"
 	"github.com/belfry-run/belfry/task"
 )
@@ -149,7 +150,7 @@ func TestAClaimThatMayHaveMissedSomethingLooks(t *testing.T) {
 // What a claim is told of a job that was handed over is what it would have read.
 func TestAJobThatIsHandedOverIsAsInTheRecord(t *testing.T) {
 	t.Parallel()
-	onBothWith(t, heard, func(t *testing.T, st *store.Store) {
+	both.With(t, heard, func(t *testing.T, st *store.Store) {
 		seven := 7
 		if _, err := st.CreateTask(t.Context(), task.Task{
 			Name: "t", Kind: task.KindFunc, Priority: 2, Timeout: core.Duration(90 * time.Second), Tags: []string{"a"}, Input: []byte(`{"of": "task"}`),

@@ -1,49 +1,15 @@
 package store_test
 
 import (
-	"os"
-	"path/filepath"
 	"testing"
 	"time"
 
 	"github.com/belfry-run/belfry/core"
-	"github.com/belfry-run/belfry/internal/pgtest"
 	"github.com/belfry-run/belfry/job"
 	"github.com/belfry-run/belfry/schedule"
 	"github.com/belfry-run/belfry/store"
-	"github.com/belfry-run/belfry/store/postgres"
-	"github.com/belfry-run/belfry/store/sqlite"
+	"github.com/belfry-run/belfry/store/internal/both"
 )
-
-func TestMain(m *testing.M) { os.Exit(pgtest.Main(m)) }
-
-// onBoth runs a test on a new store of each database.
-func onBoth(t *testing.T, test func(t *testing.T, st *store.Store)) {
-	t.Helper()
-	onBothWith(t, store.Options{}, test)
-}
-
-func onBothWith(t *testing.T, o store.Options, test func(t *testing.T, st *store.Store)) {
-	t.Helper()
-	for name, open := range map[string]func(t *testing.T) (*store.Store, error){
-		"sqlite": func(t *testing.T) (*store.Store, error) {
-			return sqlite.Open(t.Context(), filepath.Join(t.TempDir(), "belfry.db"), sqlite.Options{Options: o})
-		},
-		"postgres": func(t *testing.T) (*store.Store, error) {
-			return postgres.Open(t.Context(), pgtest.Migrated(t, postgres.Migrate), postgres.Options{Options: o})
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			st, err := open(t)
-			if err != nil {
-				t.Fatal(err)
-			}
-			t.Cleanup(func() { _ = st.Close() })
-			test(t, st)
-		})
-	}
-}
 
 // due is how many schedules a pass finds due.
 func due(t *testing.T, st *store.Store) int {
@@ -57,7 +23,7 @@ func due(t *testing.T, st *store.Store) int {
 
 func TestAPassThatBeginsAtTheMarkFindsWhatIsDue(t *testing.T) {
 	t.Parallel()
-	onBoth(t, func(t *testing.T, st *store.Store) {
+	both.Run(t, func(t *testing.T, st *store.Store) {
 		due(t, st)
 		st.LooksAreDear(true)
 		due(t, st)
@@ -112,7 +78,7 @@ func promoted(t *testing.T, st *store.Store) int {
 
 func TestAPassThatBeginsAtTheMarkFindsDelayedJobs(t *testing.T) {
 	t.Parallel()
-	onBoth(t, func(t *testing.T, st *store.Store) {
+	both.Run(t, func(t *testing.T, st *store.Store) {
 		promoted(t, st)
 		st.LooksAreDear(true)
 		promoted(t, st)

@@ -8,12 +8,13 @@ import (
 	"github.com/belfry-run/belfry/monitor"
 	"github.com/belfry-run/belfry/schedule"
 	"github.com/belfry-run/belfry/store"
+	"github.com/belfry-run/belfry/store/internal/both"
 	"github.com/belfry-run/belfry/task"
 )
 
 func TestAForecastOfPartOfTheSchedulesSaysHowFarItIsWhole(t *testing.T) {
 	t.Parallel()
-	onBoth(t, func(t *testing.T, st *store.Store) {
+	both.Run(t, func(t *testing.T, st *store.Store) {
 		ctx := t.Context()
 		if err := st.EnsureFuncs(ctx, "", []string{"t"}); err != nil {
 			t.Fatal(err)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/belfry-run/belfry/job"
 	"github.com/belfry-run/belfry/store"
+	"github.com/belfry-run/belfry/store/internal/both"
 	"github.com/belfry-run/belfry/store/postgres"
 	"github.com/belfry-run/belfry/store/sqlite"
 	"github.com/belfry-run/belfry/task"
@@ -33,7 +34,7 @@ func putBefore(t *testing.T, st *store.Store, job int64) {
 // it is found meanwhile.
 func TestAJobBeforeTheMarkIsFoundBesideTheClaims(t *testing.T) {
 	t.Parallel()
-	onBoth(t, func(t *testing.T, st *store.Store) {
+	both.Run(t, func(t *testing.T, st *store.Store) {
 		session := openWaiting(t, st, "t")
 		next := func() (ids []int64) {
 			t.Helper()

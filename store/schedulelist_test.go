@@ -9,6 +9,7 @@ import (
 	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/schedule"
 	"github.com/belfry-run/belfry/store"
+	"github.com/belfry-run/belfry/store/internal/both"
 	"github.com/belfry-run/belfry/task"
 	"github.com/belfry-run/belfry/view"
 )
@@ -17,7 +18,7 @@ import (
 // together are what a look at every schedule finds, once each and in order.
 func TestPagesOfSchedulesAreAllThatFit(t *testing.T) {
 	t.Parallel()
-	onBoth(t, func(t *testing.T, st *store.Store) {
+	both.Run(t, func(t *testing.T, st *store.Store) {
 		ctx := t.Context()
 		tags := map[string][]string{}
 		for _, ns := range []string{"a", "b"} {

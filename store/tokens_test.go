@@ -9,6 +9,7 @@ import (
 	"github.com/belfry-run/belfry/access"
 	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/store"
+	"github.com/belfry-run/belfry/store/internal/both"
 )
 
 // full is a database that has no room for anything more.
@@ -20,7 +21,7 @@ func (full) Write(context.Context, func(store.Tx, store.Moment) error) error {
 
 func TestWhoMayReadIsNotRefusedBecauseNothingCanBeWritten(t *testing.T) {
 	t.Parallel()
-	onBoth(t, func(t *testing.T, st *store.Store) {
+	both.Run(t, func(t *testing.T, st *store.Store) {
 		ctx := t.Context()
 		_, secret, err := st.CreateToken(ctx, access.Token{Name: "ops", Scopes: []access.Scope{access.ScopeRead}})
 		if err != nil {
