@@ -348,3 +348,13 @@ func (p rowPool) giveBack(rows []jobRow) {
 	default:
 	}
 }
+
+func (s *Store) initJobs() {
+	s.water = newLowWater()
+	s.gather = newGathering(s.far)
+	s.rows = make(rowPool, spareRows)
+	s.lanes = lanes{mixed: map[waterKey]*mixture{}}
+	s.onClose(s.water.close)
+	s.onClockSet(s.water.drain)
+	s.onClockSet(s.delayed.drain)
+}

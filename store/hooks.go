@@ -69,8 +69,6 @@ type monitorHooks struct {
 // join plugs the rooms into each other, and says in which order they follow an end: monitors come last, because they are
 // locked behind schedules.
 func (s *Store) join() {
-	s.audited = (*change).noteZones
-	s.clockSet = []func(){s.water.drain, s.due.drain, s.delayed.drain}
 	s.jobHooks = jobHooks{
 		OneRun:         (*change).oneRun,
 		HoldNew:        (*change).holdNew,

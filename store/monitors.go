@@ -477,3 +477,5 @@ func (c *change) freeOfHeartbeats(cal schedule.Calendar) error {
 	}
 	return nil
 }
+
+func (s *Store) initMonitors() { s.judged = newJudged() }

@@ -467,3 +467,8 @@ func (s *Store) Schedule(ctx context.Context, namespace, name string) (sc schedu
 	})
 	return sc, err
 }
+
+func (s *Store) initSchedules() {
+	s.plans = newPlans()
+	s.onClockSet(s.due.drain)
+}

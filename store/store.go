@@ -175,6 +175,7 @@ type Store struct {
 
 	audited  func(c *change, doc string) error // what a definition that is written asks of others
 	clockSet []func()                          // after a shift
+	closers  []func()
 
 	jobHooks      jobHooks
 	taskHooks     taskHooks
@@ -185,18 +186,36 @@ type Store struct {
 
 // New wraps an open database. Packages sqlite and postgres call it.
 func New(db DB, o Options) *Store {
-	_, far := db.(Foreseer)
-	s := &Store{db: db, far: far, sql: db.Dialect(), opt: o.WithDefaults(), hub: newHub(), judged: newJudged(), plans: newPlans(), zones: newZones(), water: newLowWater(), unopened: rate.Sometimes{Interval: time.Minute}, gather: newGathering(far), rows: make(rowPool, spareRows), lanes: lanes{mixed: map[waterKey]*mixture{}}}
-	s.hearing.since = s.processNow()
-	s.closing, s.close = context.WithCancel(context.Background())
+	s := newBase(db, o)
+	s.initJobs()
+	s.initSchedules()
+	s.initMonitors()
+	s.initZones()
 	s.join()
 	return s
 }
 
+// newBase is a store without any noun.
+func newBase(db DB, o Options) *Store {
+	_, far := db.(Foreseer)
+	s := &Store{db: db, far: far, sql: db.Dialect(), opt: o.WithDefaults(), hub: newHub(), unopened: rate.Sometimes{Interval: time.Minute}}
+	s.hearing.since = s.processNow()
+	s.closing, s.close = context.WithCancel(context.Background())
+	return s
+}
+
+// onClose has fn run when the store is closed, onClockSet after a clock that was set has been followed, and onAudit in
+// a transition that writes a definition.
+func (s *Store) onClose(fn func())                            { s.closers = append(s.closers, fn) }
+func (s *Store) onClockSet(fn func())                         { s.clockSet = append(s.clockSet, fn) }
+func (s *Store) onAudit(fn func(c *change, doc string) error) { s.audited = fn }
+
 // Close closes the database. What it was doing is committed or rolled back.
 func (s *Store) Close() error {
 	s.close()
-	s.water.close()
+	for _, fn := range s.closers {
+		fn()
+	}
 	return s.db.Close()
 }
 

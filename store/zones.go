@@ -403,3 +403,8 @@ func (s *Store) zonesHealth() view.ZonesHealth {
 	h.Adopted = h.Adopted[:min(len(h.Adopted), 20)]
 	return h
 }
+
+func (s *Store) initZones() {
+	s.zones = newZones()
+	s.onAudit((*change).noteZones)
+}
