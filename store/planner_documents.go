@@ -25,7 +25,7 @@ func compared[T any](o view.ApplyOptions, d T, shown func(T) T) (fresh T, hidden
 // planDocuments plans what stands before monitors, and planLast what stands
 // behind them.
 func (p *planner) planDocuments() error {
-	there, err := channels.named(p, p.m.Channels)
+	there, err := namedDocs(p, channels, p.m.Channels)
 	if err != nil {
 		return err
 	}
@@ -41,7 +41,7 @@ func (p *planner) planDocuments() error {
 	}); err != nil {
 		return err
 	}
-	rules, err := alertRules.named(p, p.m.AlertRules)
+	rules, err := namedDocs(p, alertRules, p.m.AlertRules)
 	if err != nil {
 		return err
 	}
@@ -49,22 +49,22 @@ func (p *planner) planDocuments() error {
 }
 
 func (p *planner) planLast() error {
-	lapses, err := windows.named(p, p.m.Windows)
+	lapses, err := namedDocs(p, windows, p.m.Windows)
 	if err != nil {
 		return err
 	}
 	if err := planDocs(p, windows, "windows", p.m.Windows, lapses, nil); err != nil {
 		return err
 	}
-	pages, err := statusPages.named(p, p.m.StatusPages)
+	pages, err := namedDocs(p, statusPages, p.m.StatusPages)
 	if err != nil {
 		return err
 	}
 	return planDocs(p, statusPages, "status_pages", p.m.StatusPages, pages, nil)
 }
 
-// named reads those that a manifest defines.
-func (k docKind[T]) named(p *planner, ds []T) (map[taskName]T, error) {
+// namedDocs reads those that a manifest defines.
+func namedDocs[T document](p *planner, k docKind[T], ds []T) (map[taskName]T, error) {
 	names := make([]taskName, len(ds))
 	for i := range ds {
 		h := k.head(&ds[i])

@@ -67,9 +67,9 @@ type Succeeded struct {
 	Attempt    int
 }
 
-// ending is the end of a check that brought nothing but its success, such as a
+// endingOf is the end of a check that brought nothing but its success, such as a
 // command's.
-func (s *Succeeded) ending() ending {
+func endingOf(s *Succeeded) ending {
 	j := jobRow{Job: job.Job{ID: s.Ref.JobID, Kind: task.KindCommand, State: job.Running, Trigger: s.Trigger, ScheduleID: s.ScheduleID,
 		Nominal: instant(s.Nominal), DueAt: instant(s.DueAt), ClaimedAt: instant(s.ClaimedAt)}}
 	return ending{row: j, settled: job.Settlement{State: job.Succeeded, Outcome: job.OutcomeOK}}
@@ -119,7 +119,7 @@ func (c *change) succeed(session string, fs []job.Finish) ([]Succeeded, error) {
 		}
 		switch d.Trigger {
 		case job.TriggerCheck:
-			checks = append(checks, d.ending())
+			checks = append(checks, endingOf(d))
 		case job.TriggerCycle:
 			members = append(members, memberEnd{jobID: d.Ref.JobID, taskID: d.TaskID, state: job.Succeeded, attempts: d.Attempt, claimedAt: instant(d.ClaimedAt)})
 		}
