@@ -20,8 +20,8 @@ import (
 const alertColumns = `id, namespace, channel, rule, notice, state, reason, created_at, due_at, ended_at, tries, message`
 
 func scanAlert(rows Rows) (a alert.Alert, err error) {
-	return a, rows.Scan(&a.ID, &a.Namespace, &a.Channel, &a.Rule, scanDoc{&a.Notice}, &a.State, &a.Reason, scanTime{&a.CreatedAt},
-		scanTime{&a.DueAt}, scanTime{&a.EndedAt}, &a.Tries, &a.Message)
+	return a, rows.Scan(&a.ID, &a.Namespace, &a.Channel, &a.Rule, scanDoc(&a.Notice), &a.State, &a.Reason, scanTime(&a.CreatedAt),
+		scanTime(&a.DueAt), scanTime(&a.EndedAt), &a.Tries, &a.Message)
 }
 
 // tell writes what people are to be told of a monitor into the outbox, in the
@@ -254,7 +254,7 @@ func (s *Store) AlertTries(ctx context.Context, namespace string, al int64) (tri
 		tries, err = collect(ctx, tx, func(r Rows) (t alert.Try, err error) {
 			var took int64
 			var final int
-			err = r.Scan(&t.Message, &t.Channel, scanTime{&t.At}, &took, &t.Alerts, &t.Error, &final)
+			err = r.Scan(&t.Message, &t.Channel, scanTime(&t.At), &took, &t.Alerts, &t.Error, &final)
 			t.Took, t.Final = core.Duration(time.Duration(took)*time.Microsecond), final != 0
 			return t, err
 		}, `

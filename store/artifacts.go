@@ -42,7 +42,7 @@ func (s *Store) bytes() (Bytes, error) {
 const artifactColumns = `a.namespace, a.sha256, a.size, a.created_at, a.posted_at, a.posted_by`
 
 func scanArtifact(rows Rows) (a task.Artifact, err error) {
-	return a, rows.Scan(&a.Namespace, &a.SHA256, &a.Size, scanTime{&a.CreatedAt}, scanTime{&a.PostedAt}, &a.PostedBy)
+	return a, rows.Scan(&a.Namespace, &a.SHA256, &a.Size, scanTime(&a.CreatedAt), scanTime(&a.PostedAt), &a.PostedBy)
 }
 
 func noArtifact(namespace, digest string) error {

@@ -49,7 +49,7 @@ func docOrNull(v any) *string {
 const auditColumns = `seq, at, namespace, actor, action, noun, name, note, before, after`
 
 func scanAudit(rows Rows) (a access.Audit, err error) {
-	return a, rows.Scan(&a.Seq, scanTime{&a.At}, &a.Namespace, &a.Actor, &a.Action, &a.Noun, &a.Name, &a.Note, scanJSON{&a.Before}, scanJSON{&a.After})
+	return a, rows.Scan(&a.Seq, scanTime(&a.At), &a.Namespace, &a.Actor, &a.Action, &a.Noun, &a.Name, &a.Note, scanJSON(&a.Before), scanJSON(&a.After))
 }
 
 // Audit lists who changed what, newest first.

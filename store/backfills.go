@@ -15,8 +15,8 @@ const backfillColumns = `b.id, b.namespace, b.schedule_id, b.doc, b.state, b.don
 
 func scanBackfill(rows Rows) (b schedule.Backfill, err error) {
 	var r schedule.Backfill
-	err = rows.Scan(&r.ID, &r.Namespace, &r.ScheduleID, scanDoc{&b}, &r.State, scanTime{&r.Done}, &r.Made, &r.LeftOut,
-		scanTime{&r.CreatedAt}, &r.CreatedBy, scanTime{&r.EndedAt})
+	err = rows.Scan(&r.ID, &r.Namespace, &r.ScheduleID, scanDoc(&b), &r.State, scanTime(&r.Done), &r.Made, &r.LeftOut,
+		scanTime(&r.CreatedAt), &r.CreatedBy, scanTime(&r.EndedAt))
 	b.ID, b.Namespace, b.ScheduleID, b.State, b.Done = r.ID, r.Namespace, r.ScheduleID, r.State, r.Done
 	b.Made, b.LeftOut, b.CreatedAt, b.CreatedBy, b.EndedAt = r.Made, r.LeftOut, r.CreatedAt, r.CreatedBy, r.EndedAt
 	return b, err

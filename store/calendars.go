@@ -16,7 +16,7 @@ func scanCalendar(rows Rows) (c schedule.Calendar, err error) {
 	var id, generation int64
 	var namespace, name string
 	var created, updated int64
-	err = rows.Scan(&id, &namespace, &name, &generation, scanDoc{&c}, &created, &updated)
+	err = rows.Scan(&id, &namespace, &name, &generation, scanDoc(&c), &created, &updated)
 	c.ID, c.Namespace, c.Name, c.Generation = id, namespace, name, generation
 	c.CreatedAt, c.UpdatedAt = instant(created), instant(updated)
 	return c, err

@@ -238,7 +238,7 @@ func plausible(by time.Duration, now, seenAt time.Time) time.Duration {
 func (c *change) readClock(lock string) (clockRow, error) {
 	row, _, err := first(c.ctx, c.tx, func(r Rows) (row clockRow, err error) {
 		var total, by int64
-		err = r.Scan(&row.shifts, scanTime{&row.seenAt}, &total, scanTime{&row.setAt}, &by)
+		err = r.Scan(&row.shifts, scanTime(&row.seenAt), &total, scanTime(&row.setAt), &by)
 		row.total, row.setBy = time.Duration(total)*time.Microsecond, time.Duration(by)*time.Microsecond
 		return row, err
 	}, `select shifts, seen_at, total, set_at, set_by from belfry.clock`+lock)

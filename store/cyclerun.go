@@ -92,7 +92,7 @@ func (c *change) startCycle(j jobRow) error {
 	return c.advance(run)
 }
 
-func scanRun(rows Rows) (r cycle.Run, err error) { return r, rows.Scan(scanDoc{&r}) }
+func scanRun(rows Rows) (r cycle.Run, err error) { return r, rows.Scan(scanDoc(&r)) }
 
 // lockCycles lets one transaction at a time take cycles further. Those that
 // share members lock the timings of these in any order, and would wait for each

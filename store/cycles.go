@@ -103,7 +103,7 @@ func (s *Store) cycleStatus(ctx context.Context, tx Tx, t task.Task, now time.Ti
 	}
 	if found {
 		out.LastJob, out.Last = last.ID, &cycle.Output{}
-		if err := (scanDoc{out.Last}).Scan(string(last.Output)); err != nil {
+		if err := scanDoc(out.Last).Scan(string(last.Output)); err != nil {
 			return out, err
 		}
 	}

@@ -49,7 +49,7 @@ type demandRow struct {
 }
 
 func scanDemand(rows Rows) (d demandRow, err error) {
-	return d, rows.Scan(&d.id, &d.text, scanDoc{&d.d}, &d.idle)
+	return d, rows.Scan(&d.id, &d.text, scanDoc(&d.d), &d.idle)
 }
 
 // demandOf is the number of what a task needs, and 0 when it needs nothing. A

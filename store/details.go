@@ -36,7 +36,7 @@ func addDetails(ctx context.Context, tx Tx, j int64, attempts []job.Attempt) err
 		doc   *task.Sandboxed
 	}
 	all, err := collect(ctx, tx, func(r Rows) (d detail, err error) {
-		return d, r.Scan(&d.lease, scanDoc{&d.doc})
+		return d, r.Scan(&d.lease, scanDoc(&d.doc))
 	}, `
 		select lease, doc
 		from belfry.attempt_details

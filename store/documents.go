@@ -102,7 +102,7 @@ const documentColumns = `id, namespace, name, generation, doc, created_at, updat
 func (k docKind[T]) scan(rows Rows) (d T, err error) {
 	var id, generation, created, updated int64
 	var namespace, name string
-	err = rows.Scan(&id, &namespace, &name, &generation, scanDoc{&d}, &created, &updated)
+	err = rows.Scan(&id, &namespace, &name, &generation, scanDoc(&d), &created, &updated)
 	h := k.head(&d)
 	*h.id, *h.namespace, *h.name, *h.generation = id, namespace, name, generation
 	*h.createdAt, *h.updatedAt = instant(created), instant(updated)

@@ -137,7 +137,7 @@ func (t timed) schedule() (sc schedule.Schedule, err error) {
 const timedColumns = `s.id, s.namespace, s.name, s.doc, s.finish_at, s.runs`
 
 func scanTimed(r Rows) (t timed, err error) {
-	return t, r.Scan(&t.id, &t.Namespace, &t.Schedule, &t.doc, scanTime{&t.finishAt}, &t.runs)
+	return t, r.Scan(&t.id, &t.Namespace, &t.Schedule, &t.doc, scanTime(&t.finishAt), &t.runs)
 }
 
 // timedGroup is schedules with the same times.

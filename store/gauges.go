@@ -63,7 +63,7 @@ func (s *Store) Gauges(ctx context.Context, monitors, channels int) (g Gauges, e
 			return err
 		}
 		g.Channels, err = collect(ctx, tx, func(r Rows) (c ChannelGauge, err error) {
-			return c, r.Scan(&c.Namespace, &c.Channel, &c.Pending, scanTime{&c.OldestAt})
+			return c, r.Scan(&c.Namespace, &c.Channel, &c.Pending, scanTime(&c.OldestAt))
 		}, `
 			select namespace, channel, count(*), coalesce(min(case when tries > 0 or due_at <= $1 then created_at end), 0)
 			from belfry.alerts

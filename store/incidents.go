@@ -50,7 +50,7 @@ func (c *change) writeSpans(monitor int64, spans []monitor.Span) error {
 // spansOf reads the timeline from an instant on, with the entry that holds then.
 func (s *Store) spansOf(ctx context.Context, tx Tx, m int64, from time.Time) ([]monitor.Span, error) {
 	return collect(ctx, tx, func(r Rows) (sp monitor.Span, err error) {
-		return sp, r.Scan(scanTime{&sp.From}, &sp.State, &sp.Cause)
+		return sp, r.Scan(scanTime(&sp.From), &sp.State, &sp.Cause)
 	}, `
 		select at, state, cause
 		from belfry.spans
@@ -62,7 +62,7 @@ const incidentColumns = `id, namespace, monitor, started_at, ended_at, ended_by,
 
 func scanIncident(rows Rows) (i monitor.Incident, err error) {
 	var r monitor.Incident
-	err = rows.Scan(&r.ID, &r.Namespace, &r.Monitor, scanTime{&r.StartedAt}, scanTime{&r.EndedAt}, &r.EndedBy, scanDoc{&i})
+	err = rows.Scan(&r.ID, &r.Namespace, &r.Monitor, scanTime(&r.StartedAt), scanTime(&r.EndedAt), &r.EndedBy, scanDoc(&i))
 	i.ID, i.Namespace, i.Monitor, i.StartedAt, i.EndedAt, i.EndedBy = r.ID, r.Namespace, r.Monitor, r.StartedAt, r.EndedAt, r.EndedBy
 	return i, err
 }

@@ -265,7 +265,7 @@ func (s *Store) zonesOf(ctx context.Context, tx Tx, ids []int64) (map[int64]*tim
 	slices.Sort(ids)
 	_, err := collect(ctx, tx, func(r Rows) (sc schedule.Schedule, err error) {
 		var id int64
-		if err = r.Scan(&id, scanDoc{&sc}); err != nil {
+		if err = r.Scan(&id, scanDoc(&sc)); err != nil {
 			return sc, err
 		}
 		zones[id], _ = cron.LoadZone(sc.Zone) // one that is not known here any more counts as UTC

@@ -272,7 +272,7 @@ const lastAttempt = `id, attempt, lease, session, worker, claimed_at, started_at
 func scanAttempt(rows Rows) (a job.Attempt, err error) {
 	var exit *int64
 	var cut int64
-	err = rows.Scan(&a.JobID, &a.Number, &a.Lease, &a.Session, &a.Worker, scanTime{&a.ClaimedAt}, scanTime{&a.StartedAt}, scanTime{&a.EndedAt},
+	err = rows.Scan(&a.JobID, &a.Number, &a.Lease, &a.Session, &a.Worker, scanTime(&a.ClaimedAt), scanTime(&a.StartedAt), scanTime(&a.EndedAt),
 		&a.Outcome, &a.Error, &exit, &a.Signal, &cut)
 	if exit != nil {
 		code := int(*exit)

@@ -14,8 +14,8 @@ const joinPrefix = secretPrefix + "join_"
 const joinColumns = `id, name, namespace, labels, uses, used, expires_at, created_at, created_by, last_used_at, revoked_at`
 
 func scanJoin(rows Rows) (t access.JoinToken, err error) {
-	return t, rows.Scan(&t.ID, &t.Name, &t.Namespace, scanDoc{&t.Labels}, &t.Uses, &t.Used, scanTime{&t.ExpiresAt}, scanTime{&t.CreatedAt},
-		&t.CreatedBy, scanTime{&t.LastUsedAt}, scanTime{&t.RevokedAt})
+	return t, rows.Scan(&t.ID, &t.Name, &t.Namespace, scanDoc(&t.Labels), &t.Uses, &t.Used, scanTime(&t.ExpiresAt), scanTime(&t.CreatedAt),
+		&t.CreatedBy, scanTime(&t.LastUsedAt), scanTime(&t.RevokedAt))
 }
 
 // CreateJoinToken makes a join token and answers its secret, which cannot be had

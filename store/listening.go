@@ -53,7 +53,7 @@ func (l *listening) does() bool {
 // heard is when workers could last be heard through nodes.
 func (c *change) heard() (job.Listening, error) {
 	spans, err := collect(c.ctx, c.tx, func(r Rows) (l job.Listening, err error) {
-		return l, r.Scan(scanTime{&l.Since}, scanTime{&l.Until})
+		return l, r.Scan(scanTime(&l.Since), scanTime(&l.Until))
 	}, `select since, until from belfry.listening order by until desc limit 1000`)
 	if err != nil {
 		return job.Listening{}, err

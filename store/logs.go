@@ -99,7 +99,7 @@ func (s *Store) Logs(ctx context.Context, namespace string, id int64, f job.LogF
 			return err
 		}
 		lines, err := collect(ctx, tx, func(r Rows) (l job.LogLine, err error) {
-			return l, r.Scan(&l.JobID, &l.Lease, &l.Attempt, &l.Seq, &l.Stream, scanTime{&l.At}, scanLog{&l.Text})
+			return l, r.Scan(&l.JobID, &l.Lease, &l.Attempt, &l.Seq, &l.Stream, scanTime(&l.At), scanLog{&l.Text})
 		}, `
 			select job_id, lease, attempt, seq, stream, at, body
 			from belfry.logs

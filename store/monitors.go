@@ -35,7 +35,7 @@ const monitorColumns = `m.id, m.namespace, m.name, m.generation, m.doc, m.schedu
 func (s *Store) scanMonitor(rows Rows) (m monitorRow, err error) {
 	var id, generation, created, updated int64
 	var namespace, name, doc string
-	if err = rows.Scan(&id, &namespace, &name, &generation, &doc, &m.scheduleID, &m.beatKey, scanDoc{&m.state}, &created, &updated, &m.nextAt, &m.againAt); err != nil {
+	if err = rows.Scan(&id, &namespace, &name, &generation, &doc, &m.scheduleID, &m.beatKey, scanDoc(&m.state), &created, &updated, &m.nextAt, &m.againAt); err != nil {
 		return m, err
 	}
 	m.Monitor, err = s.monitorDocs.decodeWith(id, doc, func(m monitor.Monitor) (monitor.Monitor, bool) {

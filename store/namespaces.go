@@ -12,7 +12,7 @@ import (
 )
 
 func scanNamespace(rows Rows) (n access.Namespace, err error) {
-	return n, rows.Scan(scanDoc{&n})
+	return n, rows.Scan(scanDoc(&n))
 }
 
 // namespace is what a namespace may do: everything, unless it has a row.

@@ -49,6 +49,6 @@ func (s *Store) Occurrences(ctx context.Context, f schedule.OccurrenceFilter) (p
 const occurrenceColumns = `schedule_id, nominal, until, count, decision, reason, note, job_id, due_at, decided_at`
 
 func scanOccurrence(rows Rows) (o schedule.Occurrence, err error) {
-	return o, rows.Scan(&o.ScheduleID, scanTime{&o.Nominal}, scanTime{&o.Until}, &o.Count, &o.Decision, &o.Reason, &o.Note, &o.JobID,
-		scanTime{&o.DueAt}, scanTime{&o.DecidedAt})
+	return o, rows.Scan(&o.ScheduleID, scanTime(&o.Nominal), scanTime(&o.Until), &o.Count, &o.Decision, &o.Reason, &o.Note, &o.JobID,
+		scanTime(&o.DueAt), scanTime(&o.DecidedAt))
 }

@@ -26,7 +26,7 @@ func (s *Store) TakeAlerts(ctx context.Context, publicURL string, channels int) 
 		out = view.TakenAlerts{Now: c.now}
 		// A message under way keeps its channel: what comes later is told later.
 		waiting, err := collect(ctx, c.tx, func(r Rows) (w alert.WaitingChannel, err error) {
-			return w, r.Scan(&w.Namespace, &w.Channel, scanTime{&w.Due}, scanTime{&w.Taken}, &w.Tries)
+			return w, r.Scan(&w.Namespace, &w.Channel, scanTime(&w.Due), scanTime(&w.Taken), &w.Tries)
 		}, `
 			select namespace, channel, min(due_at), max(taken_until), max(tries)
 			from belfry.alerts
@@ -87,8 +87,8 @@ func (c *change) takeChannel(name taskName, publicURL string) ([]view.TakenAlert
 	}
 	rows, err := collect(c.ctx, c.tx, func(r Rows) (p pending, err error) {
 		a := &p.Alert
-		return p, r.Scan(&a.ID, &a.Namespace, &a.Channel, &a.Rule, scanDoc{&a.Notice}, &a.State, &a.Reason, scanTime{&a.CreatedAt},
-			scanTime{&a.DueAt}, scanTime{&a.EndedAt}, &a.Tries, &a.Message, &p.taken, &p.monitor)
+		return p, r.Scan(&a.ID, &a.Namespace, &a.Channel, &a.Rule, scanDoc(&a.Notice), &a.State, &a.Reason, scanTime(&a.CreatedAt),
+			scanTime(&a.DueAt), scanTime(&a.EndedAt), &a.Tries, &a.Message, &p.taken, &p.monitor)
 	}, `
 		select `+alertColumns+`, taken_until, monitor_id
 		from belfry.alerts
@@ -294,7 +294,7 @@ func (c *change) remindAll(ids []int64) error {
 		monitor int64
 	}
 	rows, err := collect(c.ctx, c.tx, func(r Rows) (t told, err error) {
-		return t, r.Scan(&t.Namespace, &t.Rule, scanDoc{&t.Notice}, &t.monitor)
+		return t, r.Scan(&t.Namespace, &t.Rule, scanDoc(&t.Notice), &t.monitor)
 	}, `
 		select namespace, rule, notice, monitor_id
 		from belfry.alerts

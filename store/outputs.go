@@ -194,7 +194,7 @@ func (s *Store) Outputs(ctx context.Context, namespace string, job int64) (all [
 			return err
 		}
 		all, err = collect(ctx, tx, func(r Rows) (o task.JobOutput, err error) {
-			return o, r.Scan(&o.JobID, &o.Lease, &o.Name, &o.Size, &o.SHA256, scanTime{&o.At})
+			return o, r.Scan(&o.JobID, &o.Lease, &o.Name, &o.Size, &o.SHA256, scanTime(&o.At))
 		}, `
 			select job_id, lease, name, size, sha256, at
 			from belfry.outputs

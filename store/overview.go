@@ -86,7 +86,7 @@ func (s *Store) overviewFailed(ctx context.Context, tx Tx, namespace string, o *
 	w.and("finished_at >= ?", micros(o.Now.Add(-oneDay)))
 	var err error
 	o.Failed, err = collect(ctx, tx, func(r Rows) (f job.FailedJob, err error) {
-		err = r.Scan(&f.ID, &f.Namespace, &f.Task, &f.Schedule, (*string)(&f.Reason), &f.Error, &f.Attempt, scanTime{&f.FinishedAt})
+		err = r.Scan(&f.ID, &f.Namespace, &f.Task, &f.Schedule, (*string)(&f.Reason), &f.Error, &f.Attempt, scanTime(&f.FinishedAt))
 		f.Error, _ = core.CleanText(f.Error, 500)
 		return f, err
 	}, `

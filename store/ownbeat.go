@@ -61,7 +61,7 @@ type ownHeld struct {
 
 func ownLease(ctx context.Context, tx Tx, session string, ref job.Ref) (ownHeld, error) {
 	h, found, err := first(ctx, tx, func(r Rows) (h ownHeld, err error) {
-		return h, r.Scan(&h.ref.JobID, &h.ref.Lease, scanTime{&h.claimedAt}, scanTime{&h.deadlineAt}, scanTime{&h.cancelAt}, &h.beat)
+		return h, r.Scan(&h.ref.JobID, &h.ref.Lease, scanTime(&h.claimedAt), scanTime(&h.deadlineAt), scanTime(&h.cancelAt), &h.beat)
 	}, `
 		select job_id, number, claimed_at, deadline_at, cancel_at, coalesce(beat, -1)
 		from belfry.leases

@@ -130,7 +130,7 @@ func (s *Store) PageVersions(ctx context.Context, f view.VersionFilter) (p core.
 		}
 		all, err := collect(ctx, tx, func(r Rows) (v monitor.PageVersion, err error) {
 			var kept int
-			err = r.Scan(scanDoc{&v}, &kept)
+			err = r.Scan(scanDoc(&v), &kept)
 			v.Pruned, v.Baseline = kept == 0, v.Digest == row.state.Baseline
 			return v, err
 		}, `
@@ -167,7 +167,7 @@ func (s *Store) pageVersion(ctx context.Context, tx Tx, row monitorRow, seq int6
 	case -1:
 		cond, arg = `digest = $2`, row.state.Baseline
 	}
-	v, found, err := first(ctx, tx, func(r Rows) (v monitor.PageVersion, err error) { return v, r.Scan(scanDoc{&v}) }, `
+	v, found, err := first(ctx, tx, func(r Rows) (v monitor.PageVersion, err error) { return v, r.Scan(scanDoc(&v)) }, `
 		select doc
 		from belfry.page_versions
 		where monitor_id = $1 and `+cond+`

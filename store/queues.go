@@ -13,7 +13,7 @@ const queueColumns = `name, description, priority, concurrency, global_limit, pa
 
 func scanQueue(rows Rows) (q job.Queue, err error) {
 	return q, rows.Scan(&q.Name, &q.Description, &q.Priority, &q.Concurrency, &q.GlobalLimit,
-		scanTime{&q.PausedAt}, &q.PausedBy, &q.PausedReason, scanTime{&q.CreatedAt}, scanTime{&q.UpdatedAt})
+		scanTime(&q.PausedAt), &q.PausedBy, &q.PausedReason, scanTime(&q.CreatedAt), scanTime(&q.UpdatedAt))
 }
 
 func (s *Store) queue(ctx context.Context, tx Tx, name string) (job.Queue, error) {
@@ -224,7 +224,7 @@ func (s *Store) Queues(ctx context.Context) (all []job.QueueStats, err error) {
 // that has not been asked before plans each for longer than it takes.
 func (s *Store) queueStats(ctx context.Context, tx Tx, q job.Queue) (job.QueueStats, error) {
 	stats, _, err := first(ctx, tx, func(rows Rows) (stats job.QueueStats, err error) {
-		return stats, rows.Scan(&stats.Ready, scanTime{&stats.OldestAt}, &stats.Scheduled, &stats.Running)
+		return stats, rows.Scan(&stats.Ready, scanTime(&stats.OldestAt), &stats.Scheduled, &stats.Running)
 	}, fmt.Sprintf(`
 		select ready.jobs, ready.oldest, scheduled.jobs, running.jobs
 		from (

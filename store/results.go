@@ -81,8 +81,8 @@ func scanResult(rows Rows) (r view.CheckResult, err error) {
 	var latency, dns, connect, tls, firstByte, transfer, delay int64
 	var starved int
 	var d resultDetail
-	err = rows.Scan(&hour, &monitor, scanTime{&r.At}, &r.Outcome, &r.Code, &latency, &dns, &connect, &tls, &firstByte, &transfer, &delay,
-		&r.Status, &starved, &r.JobID, scanDoc{&d})
+	err = rows.Scan(&hour, &monitor, scanTime(&r.At), &r.Outcome, &r.Code, &latency, &dns, &connect, &tls, &firstByte, &transfer, &delay,
+		&r.Status, &starved, &r.JobID, scanDoc(&d))
 	span := func(us int64) core.Duration { return core.Duration(time.Duration(us) * time.Microsecond) }
 	r.Latency, r.QueueDelay, r.Starved = span(latency), span(delay), starved != 0
 	r.Phases = task.Phases{DNS: span(dns), Connect: span(connect), TLS: span(tls), FirstByte: span(firstByte), Transfer: span(transfer)}

@@ -56,7 +56,7 @@ type monitorRollup struct {
 func scanRollup(rows Rows) (r monitorRollup, err error) {
 	var span, total, least, most int64
 	var latency string
-	if err = rows.Scan(&r.monitor, &span, scanTime{&r.From}, &r.OK, &r.Degraded, &r.Fail, &r.Error, &total, &least, &most, &latency); err != nil {
+	if err = rows.Scan(&r.monitor, &span, scanTime(&r.From), &r.OK, &r.Degraded, &r.Fail, &r.Error, &total, &least, &most, &latency); err != nil {
 		return r, err
 	}
 	us := func(n int64) core.Duration { return core.Duration(time.Duration(n) * time.Microsecond) }
@@ -274,7 +274,7 @@ func (s *Store) rawOf(ctx context.Context, tx Tx, monitors []int64, step time.Du
 		span := hoursAtOnce / int64(len(some))
 		for hour := hourOf(from); hour <= hourOf(to); hour += span {
 			rows, err := collect(ctx, tx, func(r Rows) (v seen, err error) {
-				return v, r.Scan(&v.monitor, scanTime{&v.at}, (*string)(&v.outcome), &v.latency, &v.starved)
+				return v, r.Scan(&v.monitor, scanTime(&v.at), (*string)(&v.outcome), &v.latency, &v.starved)
 			}, `
 				select monitor_id, at, outcome, latency, starved
 				from belfry.results

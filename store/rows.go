@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"database/sql"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
@@ -28,9 +29,11 @@ func instant(us int64) time.Time {
 }
 
 // scanTime reads an instant.
-type scanTime struct{ t *time.Time }
+func scanTime(t *time.Time) sql.Scanner { return timeScanner{t} }
 
-func (s scanTime) Scan(v any) error {
+type timeScanner struct{ t *time.Time }
+
+func (s timeScanner) Scan(v any) error {
 	us, ok := v.(int64)
 	if !ok {
 		return fmt.Errorf("an instant is kept as %T", v)
@@ -40,9 +43,11 @@ func (s scanTime) Scan(v any) error {
 }
 
 // scanJSON reads a JSON text, or nothing.
-type scanJSON struct{ to *json.RawMessage }
+func scanJSON(to *json.RawMessage) sql.Scanner { return jsonScanner{to} }
 
-func (s scanJSON) Scan(v any) error {
+type jsonScanner struct{ to *json.RawMessage }
+
+func (s jsonScanner) Scan(v any) error {
 	switch v := v.(type) {
 	case nil:
 		*s.to = nil
@@ -57,11 +62,13 @@ func (s scanJSON) Scan(v any) error {
 }
 
 // scanDoc decodes a JSON text into a value.
-type scanDoc struct{ to any }
+func scanDoc(to any) sql.Scanner { return docScanner{to} }
 
-func (s scanDoc) Scan(v any) error {
+type docScanner struct{ to any }
+
+func (s docScanner) Scan(v any) error {
 	var raw json.RawMessage
-	if err := (scanJSON{&raw}).Scan(v); err != nil || len(raw) == 0 {
+	if err := (scanJSON(&raw)).Scan(v); err != nil || len(raw) == 0 {
 		return err
 	}
 	return json.Unmarshal(raw, s.to)

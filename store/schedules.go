@@ -24,9 +24,9 @@ const scheduleColumns = `s.id, s.namespace, s.name, s.task_id, s.doc, s.state, s
 
 func scanSchedule(rows Rows) (s scheduleRow, err error) {
 	var r schedule.Schedule
-	err = rows.Scan(&r.ID, &r.Namespace, &r.Name, &s.TaskID, scanDoc{&s.Schedule}, &r.State, &r.Generation, scanTime{&r.NextAt},
-		scanTime{&r.HighWater}, scanTime{&r.FinishAt}, &r.Runs, scanTime{&r.PausedAt}, &r.PausedBy, &r.PausedReason,
-		scanTime{&r.CreatedAt}, scanTime{&r.UpdatedAt})
+	err = rows.Scan(&r.ID, &r.Namespace, &r.Name, &s.TaskID, scanDoc(&s.Schedule), &r.State, &r.Generation, scanTime(&r.NextAt),
+		scanTime(&r.HighWater), scanTime(&r.FinishAt), &r.Runs, scanTime(&r.PausedAt), &r.PausedBy, &r.PausedReason,
+		scanTime(&r.CreatedAt), scanTime(&r.UpdatedAt))
 	d := &s.Schedule
 	d.ID, d.Namespace, d.Name, d.State, d.Generation = r.ID, r.Namespace, r.Name, r.State, r.Generation
 	d.NextAt, d.HighWater, d.FinishAt, d.Runs = r.NextAt, r.HighWater, r.FinishAt, r.Runs

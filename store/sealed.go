@@ -135,7 +135,7 @@ func (s *Store) resealDocs(ctx context.Context, key string) (n int, err error) {
 // resealDoc is a document with its secrets sealed with a key.
 func resealDoc[T secretive[T]](c *change, key, purpose, doc string) (string, error) {
 	var v T
-	if err := (scanDoc{&v}).Scan(doc); err != nil {
+	if err := scanDoc(&v).Scan(doc); err != nil {
 		return doc, err
 	}
 	var first error

@@ -48,7 +48,7 @@ func purposeOfSecret(namespace, name string) string { return "secret/" + namespa
 const secretColumns = `namespace, name, created_at, updated_at, updated_by`
 
 func scanSecret(rows Rows) (k task.KeptSecret, err error) {
-	return k, rows.Scan(&k.Namespace, &k.Name, scanTime{&k.CreatedAt}, scanTime{&k.UpdatedAt}, &k.UpdatedBy)
+	return k, rows.Scan(&k.Namespace, &k.Name, scanTime(&k.CreatedAt), scanTime(&k.UpdatedAt), &k.UpdatedBy)
 }
 
 // SetSecret keeps a value under a name, instead of the one before. Programs that

@@ -19,8 +19,8 @@ const sessionColumns = `id, name, namespace, token, doc, started_at, renewed_at,
 func (s *Store) scanSession(rows Rows) (w job.WorkerState, err error) {
 	var name, namespace, doc string
 	var token, lost, drain int64
-	err = rows.Scan(&w.Session, &name, &namespace, &token, &doc, scanTime{&w.StartedAt}, scanTime{&w.RenewedAt},
-		scanTime{&w.ExpiresAt}, scanTime{&w.EndedAt}, &lost, &drain)
+	err = rows.Scan(&w.Session, &name, &namespace, &token, &doc, scanTime(&w.StartedAt), scanTime(&w.RenewedAt),
+		scanTime(&w.ExpiresAt), scanTime(&w.EndedAt), &lost, &drain)
 	if err == nil {
 		w.WorkerInfo, err = s.sessionDocs.decode(w.Session, doc)
 	}
@@ -162,7 +162,7 @@ type held struct {
 
 func scanHeld(rows Rows) (h held, err error) {
 	var ahead int64
-	err = rows.Scan(&h.ref.JobID, &h.ref.Lease, scanTime{&h.claimedAt}, scanTime{&h.deadlineAt}, scanTime{&h.cancelAt}, &ahead)
+	err = rows.Scan(&h.ref.JobID, &h.ref.Lease, scanTime(&h.claimedAt), scanTime(&h.deadlineAt), scanTime(&h.cancelAt), &ahead)
 	h.ahead = ahead != 0
 	return h, err
 }
@@ -376,7 +376,7 @@ type silent struct {
 }
 
 func scanSilent(rows Rows) (x silent, err error) {
-	return x, rows.Scan(&x.session, scanTime{&x.renewedAt})
+	return x, rows.Scan(&x.session, scanTime(&x.renewedAt))
 }
 
 // sight is since when this process looks for lost sessions without a gap.

@@ -29,7 +29,7 @@ const (
 )
 
 func scanSigningKey(rows Rows) (k signingRow, err error) {
-	return k, rows.Scan(&k.ID, &k.kept, scanTime{&k.CreatedAt})
+	return k, rows.Scan(&k.ID, &k.kept, scanTime(&k.CreatedAt))
 }
 
 type signingRow struct {

@@ -23,7 +23,7 @@ func (s *Store) Strips(ctx context.Context, q view.StripQuery) (all []view.Strip
 	}
 	err = s.db.Read(ctx, func(tx Tx) (err error) {
 		all, err = collect(ctx, tx, func(r Rows) (st view.Strip, err error) {
-			return st, r.Scan(&st.ScheduleID, &st.Schedule, (*string)(&st.State), scanTime{&st.NextAt})
+			return st, r.Scan(&st.ScheduleID, &st.Schedule, (*string)(&st.State), scanTime(&st.NextAt))
 		}, `select id, name, state, next_at from belfry.schedules where namespace = $1 and `+s.sql.In("name", 2)+` order by name`, namespaceOr(q.Namespace), s.sql.List(q.Schedules))
 		if err != nil || len(all) == 0 {
 			return err

@@ -18,7 +18,7 @@ type timingRow struct {
 }
 
 func scanTiming(rows Rows) (t timingRow, err error) {
-	return t, rows.Scan(&t.taskID, &t.Task, scanTime{&t.StartedAt}, scanTime{&t.CycleAt}, scanTime{&t.SucceededAt}, &t.RunningJob, scanTime{&t.turnAt}, scanTime{&t.ResetAt})
+	return t, rows.Scan(&t.taskID, &t.Task, scanTime(&t.StartedAt), scanTime(&t.CycleAt), scanTime(&t.SucceededAt), &t.RunningJob, scanTime(&t.turnAt), scanTime(&t.ResetAt))
 }
 
 const timingColumns = `t.id, t.name, coalesce(m.started_at, 0), coalesce(m.cycle_at, 0), coalesce(m.succeeded_at, 0), coalesce(m.running_job, 0), coalesce(m.turn_at, 0), coalesce(m.reset_at, 0)`

@@ -26,8 +26,8 @@ func hashSecret(secret string) string {
 const tokenColumns = `id, name, namespace, scopes, labels, expires_at, created_at, created_by, last_used_at, revoked_at`
 
 func scanToken(rows Rows) (t access.Token, err error) {
-	return t, rows.Scan(&t.ID, &t.Name, &t.Namespace, scanDoc{&t.Scopes}, scanDoc{&t.Labels}, scanTime{&t.ExpiresAt}, scanTime{&t.CreatedAt}, &t.CreatedBy,
-		scanTime{&t.LastUsedAt}, scanTime{&t.RevokedAt})
+	return t, rows.Scan(&t.ID, &t.Name, &t.Namespace, scanDoc(&t.Scopes), scanDoc(&t.Labels), scanTime(&t.ExpiresAt), scanTime(&t.CreatedAt), &t.CreatedBy,
+		scanTime(&t.LastUsedAt), scanTime(&t.RevokedAt))
 }
 
 // CreateToken makes a token and answers its secret, which cannot be had again.

@@ -10,7 +10,7 @@ import (
 const webSessionColumns = `hash, sealed, created_at, seen_at, expires_at`
 
 func scanWebSession(rows Rows) (w access.WebSession, err error) {
-	return w, rows.Scan(&w.Hash, &w.Sealed, scanTime{&w.CreatedAt}, scanTime{&w.SeenAt}, scanTime{&w.ExpiresAt})
+	return w, rows.Scan(&w.Hash, &w.Sealed, scanTime(&w.CreatedAt), scanTime(&w.SeenAt), scanTime(&w.ExpiresAt))
 }
 
 // OpenWebSession keeps a new session; of what is given, hash and sealed count.
