@@ -102,7 +102,7 @@ func (h *habit) of(queue string) usual {
 }
 
 // goes notes the queue of a new job.
-func (h *habit) goes(j jobRow) { h.queues.Store(taskName{j.Namespace, j.Task}, j.Queue) }
+func (h *habit) goes(j jobRow) { h.queues.Store(taskName{Namespace: j.Namespace, Name: j.Task}, j.Queue) }
 
 // queueOf is where new jobs may go.
 func (h *habit) queueOf(ns []job.NewJob) (string, bool) {

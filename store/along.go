@@ -67,7 +67,7 @@ func (a *along) carry(c *change, ins []*insertion) error {
 	if w == nil || a.tried || !a.s.hub.take(w) {
 		return nil
 	}
-	task := a.tasks[taskName{ins[0].Namespace, ins[0].Task}]
+	task := a.tasks[taskName{Namespace: ins[0].Namespace, Name: ins[0].Task}]
 	a.tried, a.claim, kept[claiming](c).usual = true, w, &task
 	got, err := c.claimNew(w, ins)
 	if core.CodeOf(err) == core.Unauthorized { // its session has ended

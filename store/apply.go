@@ -139,7 +139,7 @@ func (c *change) applyCalendars(m view.Manifest) ([]view.Change, error) {
 func (c *change) applyTasks(m view.Manifest) ([]view.Change, error) {
 	names := make([]taskName, len(m.Tasks))
 	for i, t := range m.Tasks {
-		names[i] = taskName{t.Namespace, t.Name}
+		names[i] = taskName{Namespace: t.Namespace, Name: t.Name}
 	}
 	there, err := c.tasksByName(names)
 	if err != nil {
@@ -148,7 +148,7 @@ func (c *change) applyTasks(m view.Manifest) ([]view.Change, error) {
 	var changes []view.Change
 	for _, i := range membersFirst(m.Tasks) {
 		t := m.Tasks[i]
-		old, exists := there[taskName{t.Namespace, t.Name}]
+		old, exists := there[taskName{Namespace: t.Namespace, Name: t.Name}]
 		var saved task.Task
 		if exists {
 			saved, err = c.updateTask(t)

@@ -21,7 +21,7 @@ func checkMembers(t task.Task, tasks func([]taskName) (map[taskName]task.Task, e
 	}
 	names := make([]taskName, len(t.Cycle.Members))
 	for i, m := range t.Cycle.Members {
-		names[i] = taskName{t.Namespace, m.Task}
+		names[i] = taskName{Namespace: t.Namespace, Name: m.Task}
 	}
 	there, err := tasks(names)
 	if err != nil {
@@ -29,7 +29,7 @@ func checkMembers(t task.Task, tasks func([]taskName) (map[taskName]task.Task, e
 	}
 	for i, m := range t.Cycle.Members {
 		field := fmt.Sprintf("cycle.members[%d].task", i)
-		member, ok := there[taskName{t.Namespace, m.Task}]
+		member, ok := there[taskName{Namespace: t.Namespace, Name: m.Task}]
 		use(m.Task)
 		switch {
 		case m.Task == t.Name:
@@ -56,7 +56,7 @@ func within(t task.Task, other string, named func([]taskName) (map[taskName]task
 	for level := []string{other}; len(level) > 0; {
 		names := make([]taskName, len(level))
 		for i, name := range level {
-			names[i] = taskName{t.Namespace, name}
+			names[i] = taskName{Namespace: t.Namespace, Name: name}
 		}
 		tasks, err := named(names)
 		if err != nil {

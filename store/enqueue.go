@@ -117,7 +117,7 @@ func (c *change) prepare(ns []job.NewJob) ([]insertion, error) {
 	}
 	ins := make([]insertion, len(ns))
 	for i, n := range ns {
-		name := taskName{n.Namespace, n.Task}
+		name := taskName{Namespace: n.Namespace, Name: n.Task}
 		t, ok := tasks[name]
 		if !ok {
 			if n.Kind != task.KindFunc {
@@ -137,7 +137,7 @@ func (c *change) prepare(ns []job.NewJob) ([]insertion, error) {
 func taskNames(ns []job.NewJob) []taskName {
 	names := make([]taskName, len(ns))
 	for i := range ns {
-		names[i] = taskName{cmp.Or(ns[i].Namespace, core.DefaultNamespace), ns[i].Task}
+		names[i] = taskName{Namespace: cmp.Or(ns[i].Namespace, core.DefaultNamespace), Name: ns[i].Task}
 	}
 	return names
 }

@@ -64,7 +64,7 @@ func (s *Store) plan(ctx context.Context, tx Tx, m view.Manifest, o view.ApplyOp
 func (p *planner) read() error {
 	names := map[string][]taskName{}
 	add := func(noun, namespace, name string) {
-		names[noun] = append(names[noun], taskName{namespace, name})
+		names[noun] = append(names[noun], taskName{Namespace: namespace, Name: name})
 	}
 	for _, c := range p.m.Calendars {
 		add("calendars", c.Namespace, c.Name)
@@ -107,7 +107,7 @@ func (p *planner) read() error {
 	for _, q := range queues {
 		p.queues[q.Name] = q
 	}
-	of := func(namespace, name string) taskName { return taskName{namespace, name} }
+	of := func(namespace, name string) taskName { return taskName{Namespace: namespace, Name: name} }
 	if p.calendars, err = readNamed(p, names["calendars"], scanCalendar, `select `+calendarColumns+` from belfry.calendars where `,
 		func(c schedule.Calendar) taskName { return of(c.Namespace, c.Name) }); err != nil {
 		return err
@@ -168,7 +168,7 @@ func (p *planner) planQueues() error {
 
 func (p *planner) planCalendars() error {
 	for _, cal := range p.m.Calendars {
-		key := taskName{cal.Namespace, cal.Name}
+		key := taskName{Namespace: cal.Namespace, Name: cal.Name}
 		old, exists := p.calendars[key]
 		p.calendars[key] = cal
 		p.changes = append(p.changes, changed("calendar", cal.Namespace, cal.Name, !exists, old, cal))
@@ -186,7 +186,7 @@ func (p *planner) planTasks() error {
 }
 
 func (p *planner) planTask(t task.Task) error {
-	key := taskName{t.Namespace, t.Name}
+	key := taskName{Namespace: t.Namespace, Name: t.Name}
 	old, exists := p.tasks[key]
 	fresh, hidden := compared(p.o, t, task.Task.Redacted)
 	if exists {
@@ -266,17 +266,17 @@ func (p *planner) tasksNamed(names []taskName) (map[taskName]task.Task, error) {
 		}
 	}
 	more, err := readNamed(p, missing, p.s.scanTask, `select `+taskColumns+` from belfry.tasks where `,
-		func(t task.Task) taskName { return taskName{t.Namespace, t.Name} })
+		func(t task.Task) taskName { return taskName{Namespace: t.Namespace, Name: t.Name} })
 	maps.Copy(p.tasks, more)
 	return p.tasks, err
 }
 
 func (p *planner) planSchedules() error {
 	for i, sc := range p.m.Schedules {
-		key := taskName{sc.Namespace, sc.Name}
+		key := taskName{Namespace: sc.Namespace, Name: sc.Name}
 		old, exists := p.schedules[key]
 		if !exists || scheduleDoc(old.Schedule) != scheduleDoc(sc) {
-			_, there := p.tasks[taskName{sc.Namespace, sc.Task}]
+			_, there := p.tasks[taskName{Namespace: sc.Namespace, Name: sc.Task}]
 			err := p.checkSchedule(sc, old.Schedule, exists)
 			if err == nil && !there {
 				err = noTaskOf(sc)
@@ -308,7 +308,7 @@ func (p *planner) checkSchedule(sc, old schedule.Schedule, exists bool) error {
 	}
 	var calendars []schedule.Calendar
 	for _, name := range sc.Calendars() {
-		if cal, there := p.calendars[taskName{sc.Namespace, name}]; there {
+		if cal, there := p.calendars[taskName{Namespace: sc.Namespace, Name: name}]; there {
 			calendars = append(calendars, cal)
 		}
 	}
@@ -326,7 +326,7 @@ func (p *planner) planMonitors() error {
 }
 
 func (p *planner) planMonitor(m monitor.Monitor) error {
-	key := taskName{m.Namespace, m.Name}
+	key := taskName{Namespace: m.Namespace, Name: m.Name}
 	old, exists := p.monitors[key]
 	fresh, hidden := compared(p.o, m, monitor.Monitor.Redacted)
 	if exists {
@@ -359,7 +359,7 @@ func (p *planner) checkMonitor(m, old monitor.Monitor, exists, secrets bool) err
 		return err
 	}
 	for i, name := range m.DependsOn {
-		if _, there := p.monitors[taskName{m.Namespace, name}]; !there {
+		if _, there := p.monitors[taskName{Namespace: m.Namespace, Name: name}]; !there {
 			return core.InvalidField(fmt.Sprintf("depends_on[%d]", i), name, "is not a monitor in namespace "+m.Namespace, "create it first, or apply both in one file")
 		}
 	}

@@ -31,7 +31,7 @@ func (p *planner) planDocuments() error {
 	}
 	p.channels = map[taskName]bool{}
 	for _, d := range p.m.Channels {
-		p.channels[taskName{d.Namespace, d.Name}] = true
+		p.channels[taskName{Namespace: d.Namespace, Name: d.Name}] = true
 	}
 	if err := planDocs(p, channels, "channels", p.m.Channels, there, func(d alert.Channel, secrets bool) error {
 		if secrets {
@@ -68,18 +68,18 @@ func namedDocs[T document](p *planner, k docKind[T], ds []T) (map[taskName]T, er
 	names := make([]taskName, len(ds))
 	for i := range ds {
 		h := k.head(&ds[i])
-		names[i] = taskName{*h.namespace, *h.name}
+		names[i] = taskName{Namespace: *h.namespace, Name: *h.name}
 	}
 	return readNamed(p, names, k.scan, `select `+documentColumns+` from belfry.documents where noun = '`+k.noun+`' and `, func(d T) taskName {
 		h := k.head(&d)
-		return taskName{*h.namespace, *h.name}
+		return taskName{Namespace: *h.namespace, Name: *h.name}
 	})
 }
 
 func planDocs[T document](p *planner, k docKind[T], list string, ds []T, there map[taskName]T, check func(d T, secrets bool) error) error {
 	for i, d := range ds {
 		h := k.head(&d)
-		key := taskName{*h.namespace, *h.name}
+		key := taskName{Namespace: *h.namespace, Name: *h.name}
 		old, exists := there[key]
 		old = k.open(p.s, old)
 		fresh, hidden := compared(p.o, d, k.shown)
@@ -111,7 +111,7 @@ func (p *planner) checkRule(rule alert.Rule) error {
 	by := fmt.Sprintf("alert rule %q", rule.Name)
 	for i, name := range rule.Channels {
 		p.use("channel", rule.Namespace, name, by)
-		if p.channels[taskName{rule.Namespace, name}] {
+		if p.channels[taskName{Namespace: rule.Namespace, Name: name}] {
 			continue
 		}
 		if _, err := channels.read(p.ctx, p.tx, rule.Namespace, name, ""); core.CodeOf(err) == core.NotFound {
@@ -119,11 +119,11 @@ func (p *planner) checkRule(rule alert.Rule) error {
 		} else if err != nil {
 			return err
 		}
-		p.channels[taskName{rule.Namespace, name}] = true
+		p.channels[taskName{Namespace: rule.Namespace, Name: name}] = true
 	}
 	for i, name := range rule.Quiet {
 		p.use("calendar", rule.Namespace, name, by)
-		if _, there := p.calendars[taskName{rule.Namespace, name}]; !there {
+		if _, there := p.calendars[taskName{Namespace: rule.Namespace, Name: name}]; !there {
 			return core.InvalidField(fmt.Sprintf("quiet[%d]", i), name, "is not a calendar in namespace "+rule.Namespace, "create it first, or apply both in one file")
 		}
 	}

@@ -111,7 +111,7 @@ func (s *Store) KeptSecrets(ctx context.Context, f view.DocumentFilter) (p core.
 			return err
 		}
 		for i, k := range all {
-			tasks := users[taskName{k.Namespace, k.Name}]
+			tasks := users[taskName{Namespace: k.Namespace, Name: k.Name}]
 			all[i].Tasks = tasks[:min(len(tasks), shownTasks)]
 		}
 		p = page(all, limit, func(k task.KeptSecret) string { return encodeCursor(k.Namespace, k.Name) })
@@ -135,7 +135,7 @@ func (s *Store) secretUsers(ctx context.Context, tx Tx, namespace string) (map[t
 	users := map[taskName][]string{}
 	for _, t := range tasks {
 		for _, name := range slices.Compact(slices.Sorted(maps.Values(t.Program.Secrets))) {
-			of := taskName{t.Namespace, name}
+			of := taskName{Namespace: t.Namespace, Name: name}
 			users[of] = append(users[of], t.Name)
 		}
 	}
@@ -149,7 +149,7 @@ func (s *Store) DeleteSecret(ctx context.Context, namespace, name string) error 
 		if err != nil {
 			return err
 		}
-		if tasks := users[taskName{namespace, name}]; len(tasks) > 0 {
+		if tasks := users[taskName{Namespace: namespace, Name: name}]; len(tasks) > 0 {
 			return core.Errorf(core.Conflict, "task %q uses secret %q", tasks[0], name).WithHint("take it out of the task first")
 		}
 		n, err := c.tx.Exec(ctx, `delete from belfry.secrets where namespace = $1 and name = $2`, namespace, name)

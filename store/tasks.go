@@ -63,7 +63,7 @@ func (c *change) tasksByName(names []taskName) (map[taskName]task.Task, error) {
 			where (namespace, name) in (select namespace, name from `+from+`)`, args...)
 		byName := make(map[taskName]task.Task, len(tasks))
 		for _, t := range tasks {
-			byName[taskName{t.Namespace, t.Name}] = t
+			byName[taskName{Namespace: t.Namespace, Name: t.Name}] = t
 		}
 		return byName, err
 	})
@@ -400,7 +400,7 @@ func (s *Store) EnsureFuncs(ctx context.Context, namespace string, names []strin
 	return s.write(ctx, "ensure funcs", func(c *change) error {
 		asked := make([]taskName, len(names))
 		for i, n := range names {
-			asked[i] = taskName{namespace, n}
+			asked[i] = taskName{Namespace: namespace, Name: n}
 		}
 		there, err := c.tasksByName(asked)
 		if err != nil {
