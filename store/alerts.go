@@ -133,7 +133,7 @@ func (c *change) route(n alert.Notice, monitor int64) error {
 // rerouteAlerts has the alerts of a namespace that wait for more than their group
 // decided about again, because a rule or its quiet hours changed. It is done
 // when they are taken, a bounded part at a time.
-func (c *change) rerouteAlerts(namespace string) error {
+func rerouteAlerts(c *change, namespace string) error {
 	c.wake(topicEngine)
 	_, err := c.tx.Exec(c.ctx, `
 		update belfry.alerts
@@ -329,7 +329,7 @@ func (c *change) rerouteQuiet(cal schedule.Calendar) error {
 		return err
 	}
 	if slices.ContainsFunc(rules, func(r alert.Rule) bool { return slices.Contains(r.Quiet, cal.Name) }) {
-		return c.rerouteAlerts(cal.Namespace)
+		return rerouteAlerts(c, cal.Namespace)
 	}
 	return nil
 }

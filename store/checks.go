@@ -389,7 +389,7 @@ func (c *change) saveMonitors(rows []monitorRow) error {
 
 // wakeMonitors has the monitors of a namespace, or of all if it is "", looked at
 // soon, because a window of maintenance came, went or changed, or a time zone did.
-func (c *change) wakeMonitors(namespace string) error {
+func wakeMonitors(c *change, namespace string) error {
 	c.wake(topicEngine)
 	w := &where{args: []any{micros(c.now)}}
 	w.equals("m.namespace", namespace)

@@ -109,7 +109,7 @@ func (c *change) none() nothing {
 	if c.version == nil {
 		return nothing{at: c.begun}
 	}
-	return nothing{c.begun, c.version("queues")}
+	return nothing{at: c.begun, version: c.version("queues")}
 }
 
 // claim is one transition, or one more where the first was for nothing.

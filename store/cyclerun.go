@@ -403,7 +403,7 @@ func (c *change) followCycles(ends []ending) error {
 			cycles, note = append(cycles, e.row.ID), "its cycle ended: "+e.settled.Note
 		}
 		if e.row.Trigger == job.TriggerCycle {
-			members = append(members, memberEnd{e.row.ID, e.row.TaskID, e.settled.State, e.row.Attempt, e.row.ClaimedAt, e.settled.Error})
+			members = append(members, memberEnd{jobID: e.row.ID, taskID: e.row.TaskID, state: e.settled.State, attempts: e.row.Attempt, claimedAt: e.row.ClaimedAt, error: e.settled.Error})
 		}
 	}
 	if err := c.abandonCycles(cycles, note); err != nil {

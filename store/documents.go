@@ -56,7 +56,7 @@ func older[T any](fresh, _ T) T { return fresh }
 var channels = docKind[alert.Channel]{
 	noun: "channel", list: "belfry channel list",
 	head: func(d *alert.Channel) head {
-		return head{&d.Namespace, &d.Name, &d.ID, &d.Generation, &d.CreatedAt, &d.UpdatedAt}
+		return head{namespace: &d.Namespace, name: &d.Name, id: &d.ID, generation: &d.Generation, createdAt: &d.CreatedAt, updatedAt: &d.UpdatedAt}
 	},
 	defaults: alert.Channel.WithDefaults, validate: alert.Channel.Validate,
 	keep: alert.Channel.KeepSecrets, shown: alert.Channel.Redacted,
@@ -73,25 +73,25 @@ var channels = docKind[alert.Channel]{
 var alertRules = docKind[alert.Rule]{
 	noun: "alert_rule", list: "belfry alert rule list",
 	head: func(d *alert.Rule) head {
-		return head{&d.Namespace, &d.Name, &d.ID, &d.Generation, &d.CreatedAt, &d.UpdatedAt}
+		return head{namespace: &d.Namespace, name: &d.Name, id: &d.ID, generation: &d.Generation, createdAt: &d.CreatedAt, updatedAt: &d.UpdatedAt}
 	},
 	defaults: alert.Rule.WithDefaults, validate: alert.Rule.Validate,
-	keep: older[alert.Rule], shown: same[alert.Rule], check: checkRule, touch: (*change).rerouteAlerts,
+	keep: older[alert.Rule], shown: same[alert.Rule], check: checkRule, touch: rerouteAlerts,
 }
 
 var windows = docKind[monitor.Window]{
 	noun: "window", list: "belfry window list",
 	head: func(d *monitor.Window) head {
-		return head{&d.Namespace, &d.Name, &d.ID, &d.Generation, &d.CreatedAt, &d.UpdatedAt}
+		return head{namespace: &d.Namespace, name: &d.Name, id: &d.ID, generation: &d.Generation, createdAt: &d.CreatedAt, updatedAt: &d.UpdatedAt}
 	},
 	defaults: monitor.Window.WithDefaults, validate: monitor.Window.Validate,
-	keep: older[monitor.Window], shown: same[monitor.Window], touch: (*change).wakeMonitors,
+	keep: older[monitor.Window], shown: same[monitor.Window], touch: wakeMonitors,
 }
 
 var statusPages = docKind[monitor.StatusPage]{
 	noun: "status_page", list: "belfry status-page list",
 	head: func(d *monitor.StatusPage) head {
-		return head{&d.Namespace, &d.Name, &d.ID, &d.Generation, &d.CreatedAt, &d.UpdatedAt}
+		return head{namespace: &d.Namespace, name: &d.Name, id: &d.ID, generation: &d.Generation, createdAt: &d.CreatedAt, updatedAt: &d.UpdatedAt}
 	},
 	defaults: monitor.StatusPage.WithDefaults, validate: monitor.StatusPage.Validate,
 	keep: older[monitor.StatusPage], shown: same[monitor.StatusPage],

@@ -209,7 +209,7 @@ func (c *change) foretold(queue string, p picking, like *jobRow) (Tx, *task.Task
 	if err != nil || !there {
 		return c.tx, nil, err
 	}
-	return lastQuery{c.tx, last}, &t, nil
+	return lastQuery{Tx: c.tx, last: last}, &t, nil
 }
 
 func deadline(claimedAt int64, timeout core.Duration) time.Time {

@@ -101,7 +101,7 @@ func (c *change) succeed(session string, fs []job.Finish) ([]Succeeded, error) {
 	for i := range fs {
 		f := &fs[i]
 		signal, _ := core.CleanText(f.Signal, maxSignal)
-		rows[i] = Success{f.JobID, f.Lease, jsonText(f.Output), f.StartedIn.D().Microseconds(), f.ExitCode, signal, bit(f.LogCut)}
+		rows[i] = Success{JobID: f.JobID, Lease: f.Lease, Output: jsonText(f.Output), StartedIn: f.StartedIn.D().Microseconds(), ExitCode: f.ExitCode, Signal: signal, LogCut: bit(f.LogCut)}
 	}
 	// In one order, so that two batches cannot wait for each other.
 	slices.SortFunc(rows, func(a, b Success) int { return cmp.Compare(a.JobID, b.JobID) })

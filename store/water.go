@@ -413,7 +413,7 @@ func (c *change) parts(p picking, like *jobRow) (parts []Part, args []any) {
 		// What was claimed just now is most of what it steps over. To look for each of
 		// these in its pack took 30 us, and 40 ms for a claim of a thousand.
 		recent := c.sql.UnpackedSince("id", placeholder(next+1))
-		return []Part{{"everywhere", c.part(columns, p, c.s.unleased()+recent, "", limit)}}, args
+		return []Part{{Name: "everywhere", Query: c.part(columns, p, c.s.unleased()+recent, "", limit)}}, args
 	}
 	higher, same, lower := ranges(next + 1)
 	unleased := ownLeaseless
@@ -424,8 +424,8 @@ func (c *change) parts(p picking, like *jobRow) (parts []Part, args []any) {
 		unleased = "true"
 	}
 	return []Part{
-		{"higher", c.part(columns, p, c.s.unleased(), higher, limit)},
-		{"same", c.part(columns, p, unleased, same, limit+` - (select count(*) from higher)`)},
-		{"lower", c.part(columns, p, c.s.unleased(), lower, limit+` - (select count(*) from higher) - (select count(*) from same)`)},
+		{Name: "higher", Query: c.part(columns, p, c.s.unleased(), higher, limit)},
+		{Name: "same", Query: c.part(columns, p, unleased, same, limit+` - (select count(*) from higher)`)},
+		{Name: "lower", Query: c.part(columns, p, c.s.unleased(), lower, limit+` - (select count(*) from higher) - (select count(*) from same)`)},
 	}, args
 }

@@ -370,7 +370,7 @@ func (c *change) reexpect(zone string) error {
 	if err := c.saveMonitors(rows); err != nil {
 		return err
 	}
-	return c.wakeMonitors("")
+	return wakeMonitors(c, "")
 }
 
 // requiet has alerts decided about again that wait for quiet hours in a zone.
