@@ -286,11 +286,11 @@ func checkRule(c *change, rule alert.Rule) error {
 			return core.InvalidField(fmt.Sprintf("channels[%d]", i), name, "is not a channel in namespace "+rule.Namespace, "create it first, or apply both in one file")
 		}
 	}
-	if err := c.lockCalendars(rule.Namespace, rule.Quiet...); err != nil {
+	if err := lockCalendars(c, rule.Namespace, rule.Quiet...); err != nil {
 		return err
 	}
 	for i, name := range rule.Quiet {
-		_, err := c.s.calendar(c.ctx, c.tx, rule.Namespace, name, "")
+		_, err := readCalendar(c.ctx, c.tx, rule.Namespace, name, "")
 		if core.CodeOf(err) == core.NotFound {
 			err = core.InvalidField(fmt.Sprintf("quiet[%d]", i), name, "is not a calendar in namespace "+rule.Namespace, "create it first, or apply both in one file")
 		}

@@ -34,7 +34,7 @@ func noCalendar(namespace, name string) error {
 		WithHint("see: belfry calendar list")
 }
 
-func (s *Store) calendar(ctx context.Context, tx Tx, namespace, name, lock string) (schedule.Calendar, error) {
+func readCalendar(ctx context.Context, tx Tx, namespace, name, lock string) (schedule.Calendar, error) {
 	c, found, err := first(ctx, tx, scanCalendar, `
 		select `+calendarColumns+`
 		from belfry.calendars
@@ -61,7 +61,7 @@ func (s *Store) SaveCalendar(ctx context.Context, cal schedule.Calendar) (schedu
 
 // saveCalendar writes a calendar that is valid, and answers the one before.
 func (c *change) saveCalendar(cal schedule.Calendar) (saved, old schedule.Calendar, err error) {
-	old, err = c.s.calendar(c.ctx, c.tx, cal.Namespace, cal.Name, c.sql.ForUpdate("calendars"))
+	old, err = readCalendar(c.ctx, c.tx, cal.Namespace, cal.Name, c.sql.ForUpdate("calendars"))
 	if missing := core.CodeOf(err) == core.NotFound; missing || err == nil && calendarDoc(old) != calendarDoc(cal) {
 		if err := c.expect("calendar", cal.Name, old.Version(), old.UpdatedAt); err != nil {
 			return cal, old, err
@@ -111,7 +111,7 @@ func (c *change) insertCalendar(cal schedule.Calendar) (schedule.Calendar, error
 // DeleteCalendar removes a calendar that nothing refers to.
 func (s *Store) DeleteCalendar(ctx context.Context, namespace, name string) error {
 	return s.write(ctx, "delete calendar", func(c *change) error {
-		cal, err := s.calendar(ctx, c.tx, namespace, name, c.sql.ForUpdate("calendars"))
+		cal, err := readCalendar(ctx, c.tx, namespace, name, c.sql.ForUpdate("calendars"))
 		if err == nil {
 			err = c.expect("calendar", name, cal.Version(), cal.UpdatedAt)
 		}
@@ -123,7 +123,7 @@ func (s *Store) DeleteCalendar(ctx context.Context, namespace, name string) erro
 }
 
 func (c *change) deleteCalendar(cal schedule.Calendar) error {
-	if err := c.lockCalendars(cal.Namespace, cal.Name); err != nil { // a schedule that is being saved is waited for
+	if err := lockCalendars(c, cal.Namespace, cal.Name); err != nil { // a schedule that is being saved is waited for
 		return err
 	}
 	// Calendars are few and deleted rarely; a look at the schedules of the
@@ -152,7 +152,7 @@ func (c *change) deleteCalendar(cal schedule.Calendar) error {
 
 // lockCalendars keeps calendars from being deleted, and waits for those that
 // are, until this transaction ends.
-func (c *change) lockCalendars(namespace string, names ...string) error {
+func lockCalendars(c *change, namespace string, names ...string) error {
 	if len(names) == 0 {
 		return nil
 	}
@@ -167,7 +167,7 @@ func (c *change) lockCalendars(namespace string, names ...string) error {
 // Calendar is one calendar.
 func (s *Store) Calendar(ctx context.Context, namespace, name string) (c schedule.Calendar, err error) {
 	err = s.db.Read(ctx, func(tx Tx) error {
-		c, err = s.calendar(ctx, tx, namespace, name, "")
+		c, err = readCalendar(ctx, tx, namespace, name, "")
 		return err
 	})
 	return c, err

@@ -75,7 +75,7 @@ func (s *Store) draft(ctx context.Context, tx Tx, q schedule.LookQuery, saved sc
 	}
 	var cals []schedule.Calendar
 	for _, name := range d.Calendars() {
-		c, err := s.calendar(ctx, tx, d.Namespace, name, "")
+		c, err := readCalendar(ctx, tx, d.Namespace, name, "")
 		if core.CodeOf(err) == core.NotFound {
 			continue // the plan names the field
 		}

@@ -187,7 +187,7 @@ func (c *change) checkMonitor(m monitor.Monitor) error {
 		if err := c.freeDigest(m); err != nil {
 			return err
 		}
-		return c.lockCalendars(m.Namespace, m.Schedule().Calendars()...)
+		return lockCalendars(c, m.Namespace, m.Schedule().Calendars()...)
 	}
 	return under("check", c.s.vet(m.Check))
 }

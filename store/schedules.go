@@ -143,7 +143,7 @@ func begun(sc *schedule.Schedule, f schedule.Firing) {
 
 // taskOf locks what a schedule refers to: its task, and its calendars.
 func (c *change) taskOf(sc schedule.Schedule) (task.Task, error) {
-	if err := c.lockCalendars(sc.Namespace, sc.Calendars()...); err != nil {
+	if err := lockCalendars(c, sc.Namespace, sc.Calendars()...); err != nil {
 		return task.Task{}, err
 	}
 	t, err := c.lockTask(sc.Namespace, sc.Task) // a task that is being deleted is waited for
