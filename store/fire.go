@@ -74,7 +74,7 @@ func (c *change) fire(rows []scheduleRow, out *core.Fired) error {
 		}
 		f := schedule.Fire(row.Schedule, plan, facts[row.ID], c.now)
 		out.Jobs += jobsOf(f)
-		all = append(all, decided{row, f})
+		all = append(all, decided{row: row, out: f})
 	}
 	return c.applyFirings(all)
 }

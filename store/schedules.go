@@ -250,7 +250,7 @@ func (c *change) recordPause(row scheduleRow) error {
 		return err
 	}
 	f := schedule.Resume(row.Schedule, plan, schedule.Facts{}, c.now, false)
-	_, err = c.writeOccurrences([]decided{{row, schedule.Firing{Occurrences: f.Occurrences}}})
+	_, err = c.writeOccurrences([]decided{{row: row, out: schedule.Firing{Occurrences: f.Occurrences}}})
 	return err
 }
 
@@ -265,7 +265,7 @@ func (c *change) decideOne(row scheduleRow, decide func(schedule.Schedule, sched
 		return row.Schedule, err
 	}
 	f := decide(row.Schedule, plan, facts[row.ID], c.now)
-	err = c.applyFirings([]decided{{row, f}})
+	err = c.applyFirings([]decided{{row: row, out: f}})
 	begun(&row.Schedule, f)
 	if err == nil && len(f.Cancel) > 0 { // the end of a job that had not started led to more
 		row, err = c.s.schedule(c.ctx, c.tx, row.Namespace, row.Name, false)

@@ -170,7 +170,10 @@ func noSecret(namespace, name string) error {
 // resealers seal anew, a bounded number at a time, what is sealed with another
 // key than this, and answer how many secrets of people that were. What is sealed
 // in a table of its own adds itself here.
-var resealers = []func(c *change, key string) (int, error){resealSecrets, resealSigningKeys}
+var resealers = []func(c *change, key string) (int, error){
+	func(c *change, key string) (int, error) { return resealSecrets(c, key) },
+	func(c *change, key string) (int, error) { return resealSigningKeys(c, key) },
+}
 
 // resealBatch bounds what is sealed anew in one transaction.
 const resealBatch = 500

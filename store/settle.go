@@ -492,7 +492,7 @@ func (c *change) follow(ids []int64) error {
 			}
 			continue
 		}
-		all = append(all, decided{r, schedule.Ended(r.Schedule, plan, facts[r.ID], c.now)})
+		all = append(all, decided{row: r, out: schedule.Ended(r.Schedule, plan, facts[r.ID], c.now)})
 	}
 	return c.applyFirings(all)
 }

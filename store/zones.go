@@ -327,7 +327,7 @@ func (c *change) replan(rows []scheduleRow) error {
 		if f.NextAt.Equal(row.NextAt) && f.State == row.State {
 			continue
 		}
-		all = append(all, decided{row, f})
+		all = append(all, decided{row: row, out: f})
 		if _, owned := task.OwnerOf(row.Name); owned {
 			continue
 		}
@@ -406,5 +406,5 @@ func (s *Store) zonesHealth() view.ZonesHealth {
 
 func (s *Store) initZones() {
 	s.zones = newZones()
-	s.onAudit((*change).noteZones)
+	s.onAudit(func(c *change, doc string) error { return c.noteZones(doc) })
 }
