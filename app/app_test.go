@@ -33,7 +33,7 @@ import (
 	"github.com/belfry-run/belfry/job"
 	"github.com/belfry-run/belfry/monitor"
 	"github.com/belfry-run/belfry/schedule"
-	"github.com/belfry-run/belfry/store"
+	"github.com/belfry-run/belfry/store/views"
 	"github.com/belfry-run/belfry/task"
 	"github.com/belfry-run/belfry/worker"
 )
@@ -421,10 +421,10 @@ func TestMetricsOfMonitors(t *testing.T) {
 	}
 	now := time.Now()
 	read := func(context.Context) (figures, error) {
-		return figures{store: store.Gauges{
+		return figures{store: views.Gauges{
 			Now: now, Monitors: map[monitor.Status]int64{monitor.StatusUp: 1, monitor.StatusDown: 2},
-			States:   []store.MonitorGauge{{Namespace: "default", Name: "shop", Up: true}, {Namespace: "team", Name: "shop"}},
-			Channels: []store.ChannelGauge{{Namespace: "default", Channel: "ops", Pending: 3, OldestAt: now.Add(-90 * time.Second)}, {Namespace: "team", Channel: "ops", Pending: 1}},
+			States:   []views.MonitorGauge{{Namespace: "default", Name: "shop", Up: true}, {Namespace: "team", Name: "shop"}},
+			Channels: []views.ChannelGauge{{Namespace: "default", Channel: "ops", Pending: 3, OldestAt: now.Add(-90 * time.Second)}, {Namespace: "team", Channel: "ops", Pending: 1}},
 		}}, nil
 	}
 	if err := r.Register(newGauges(new(catalogue), read, func() leftBehind { return leftBehind{Attempts: 2, Alerts: 1} })); err != nil {

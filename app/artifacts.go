@@ -129,7 +129,7 @@ func (a *Artifacts) Close() (err error) {
 	return err
 }
 
-// SignPut implements [store.Bytes].
+// SignPut implements [base.Bytes].
 func (a *Artifacts) SignPut(ctx context.Context, name string, size int64, expires time.Duration) (task.SignedRequest, error) {
 	st, digest, err := a.named(ctx, name)
 	if err != nil {
@@ -138,7 +138,7 @@ func (a *Artifacts) SignPut(ctx context.Context, name string, size int64, expire
 	return st.SignPut(ctx, blob.Upload{Digest: digest, Size: size}, expires)
 }
 
-// SignGet implements [store.Bytes].
+// SignGet implements [base.Bytes].
 func (a *Artifacts) SignGet(ctx context.Context, name string, expires time.Duration) (task.SignedRequest, error) {
 	st, digest, err := a.named(ctx, name)
 	if err != nil {
@@ -147,7 +147,7 @@ func (a *Artifacts) SignGet(ctx context.Context, name string, expires time.Durat
 	return st.SignGet(ctx, digest, expires)
 }
 
-// Has implements [store.Bytes].
+// Has implements [base.Bytes].
 func (a *Artifacts) Has(ctx context.Context, name string, size int64) (bool, error) {
 	st, digest, err := a.named(ctx, name)
 	if err != nil {
@@ -160,7 +160,7 @@ func (a *Artifacts) Has(ctx context.Context, name string, size int64) (bool, err
 	return err == nil && info.Size == size, err
 }
 
-// Verify implements [store.Bytes].
+// Verify implements [base.Bytes].
 func (a *Artifacts) Verify(ctx context.Context, name string, size int64) error {
 	st, digest, err := a.named(ctx, name)
 	if err != nil {

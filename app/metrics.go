@@ -16,7 +16,7 @@ import (
 	"github.com/belfry-run/belfry/job"
 	"github.com/belfry-run/belfry/monitor"
 	"github.com/belfry-run/belfry/schedule"
-	"github.com/belfry-run/belfry/store"
+	"github.com/belfry-run/belfry/store/views"
 	"github.com/belfry-run/belfry/task"
 	"github.com/belfry-run/belfry/view"
 )
@@ -189,7 +189,7 @@ func (o *observer) Took(transition string, d time.Duration, failed bool) {
 type figures struct {
 	health view.Health
 	queues []job.QueueStats
-	store  store.Gauges
+	store  views.Gauges
 }
 
 // leftBehind is how much runs on this node that did not stop when it had to.

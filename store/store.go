@@ -1,10 +1,14 @@
 // Package store keeps Belfry's state in SQL. Each exported method is one whole
-// transition: it reads facts, asks package belfry what they mean, and writes
-// the answer, in one transaction. Lower-case helpers take the transaction and
-// never open, commit or roll back one.
+// transition: it reads facts, asks the package of the noun what they mean, and
+// writes the answer, in one transaction.
+//
+// Store is thin. Each noun has a package of its own on package base, which has
+// the transaction, the dialect and the clock; they are listed in Store in the
+// order in which they know each other. What one does within another's
+// transition is plugged in by join.
 //
 // The SQL stands beside its method and is one text for SQLite and PostgreSQL.
-// What differs goes through [Dialect].
+// What differs goes through [base.Dialect].
 //
 // What it guarantees: a nominal time of a schedule becomes at most one job,
 // whatever crashes; a lease that was lost cannot write any more; a job that
@@ -13,408 +17,95 @@
 package store
 
 import (
-	"context"
-	"errors"
-	"log/slog"
-	"time"
-
-	"golang.org/x/time/rate"
-
-	"github.com/belfry-run/belfry/alert"
-	"github.com/belfry-run/belfry/core"
-	"github.com/belfry-run/belfry/job"
-	"github.com/belfry-run/belfry/monitor"
-	"github.com/belfry-run/belfry/schedule"
-	"github.com/belfry-run/belfry/task"
+	"github.com/belfry-run/belfry/store/alerts"
+	"github.com/belfry-run/belfry/store/base"
+	"github.com/belfry-run/belfry/store/cycles"
+	"github.com/belfry-run/belfry/store/definitions"
+	"github.com/belfry-run/belfry/store/history"
+	"github.com/belfry-run/belfry/store/jobs"
+	"github.com/belfry-run/belfry/store/monitors"
+	"github.com/belfry-run/belfry/store/programs"
+	"github.com/belfry-run/belfry/store/queues"
+	"github.com/belfry-run/belfry/store/remote"
+	"github.com/belfry-run/belfry/store/schedules"
+	"github.com/belfry-run/belfry/store/search"
+	"github.com/belfry-run/belfry/store/tasks"
+	"github.com/belfry-run/belfry/store/tokens"
+	"github.com/belfry-run/belfry/store/views"
+	"github.com/belfry-run/belfry/store/workers"
+	"github.com/belfry-run/belfry/store/zones"
 )
 
-// Options says how a store behaves. The zero value works.
-type Options struct {
-	// SessionTTL is how long a worker's session lives without a renewal.
-	// Default: 30s.
-	SessionTTL time.Duration
-	// Poll is how often a waiting claim looks for jobs that nobody announced.
-	// Default: 1s, with a jitter of a fifth.
-	Poll time.Duration
-	// Keep is the retention. Default: 30 days and a million finished jobs.
-	Keep Keep
-	// Clock, if set, decides instead of the database's or the system's clock.
-	// Tests use it.
-	Clock func() time.Time
-	// Vet, if set, says what is wrong with a task beyond what the root can
-	// tell: expressions and selectors that do not compile.
-	Vet func(task.Task) error
-	// Bytes is where artifacts lie. Without it programs cannot be uploaded.
-	Bytes Bytes
-	// Sealer hides secrets. Without it none can be kept.
-	Sealer Sealer
-	// RingAgain is how long after a ticket was made it is made again, if nobody
-	// claimed its job; twice as long after each time, up to 32 times as long.
-	// Default: 30s.
-	RingAgain time.Duration
-	// PackFrom is how many jobs a claim must have got for their leases to share a
-	// row. Default: 50 on PostgreSQL, 10 on SQLite.
-	PackFrom int
-	// Monotonic, if set, is read beside the clock to notice that it was set.
-	// Default: this process's, or nothing where Clock is set.
-	Monotonic func() time.Duration
-	// ZoneRelease is the release of this machine's time zone data, such as
-	// "2026b". Default: [cron.ZoneRelease].
-	ZoneRelease string
-	// Logger gets what heals by itself at warn. Default: discarded.
-	Logger *slog.Logger
-	// Observer hears what happens, for metrics. Default: nobody.
-	Observer Observer
-}
+// Names of package base that programs use.
+type (
+	Options  = base.Options
+	Keep     = base.Keep
+	Observer = base.Observer
+	Bytes    = base.Bytes
+	Sealer   = base.Sealer
+)
 
-// Observer hears what happens in a store. Its methods must not block.
-type Observer interface {
-	Claimed(queue string, jobs int)
-	// Waited is told, of each job that was claimed, how long after its due time
-	// that was.
-	Waited(queue string, kind task.Kind, lag time.Duration)
-	Settled(queue string, outcome job.Outcome, state job.State, ran time.Duration)
-	Fired(decision schedule.Decision, reason core.Reason, lag time.Duration)
-	Stale(jobs int)
-	Lost(sessions int)
-	// Released is told how many jobs a lost session held, and how long after its
-	// last sign they were released.
-	Released(jobs int, silent time.Duration)
-	// Checked is told of each check of a monitor that was judged. What has no
-	// latency took 0.
-	Checked(kind task.Kind, outcome task.CheckOutcome, latency time.Duration)
-	// Tried is told of each try to deliver a message to a channel of a kind, and
-	// what its alerts became.
-	Tried(channel string, became alert.State)
-	// Took is told of each transition. It failed by a fault of the store, and not
-	// because what was asked for cannot be.
-	Took(transition string, d time.Duration, failed bool)
-}
-
-// WithDefaults fills what was left out.
-func (o Options) WithDefaults() Options {
-	if o.SessionTTL == 0 {
-		o.SessionTTL = job.DefaultSessionTTL.D()
-	}
-	if o.Poll == 0 {
-		o.Poll = time.Second
-	}
-	if o.PackFrom <= 0 {
-		o.PackFrom = packFrom
-	}
-	if o.RingAgain == 0 {
-		o.RingAgain = 30 * time.Second
-	}
-	if o.Keep.Age == 0 {
-		o.Keep.Age = 30 * 24 * time.Hour
-	}
-	if o.Keep.Jobs == 0 {
-		o.Keep.Jobs = 1_000_000
-	}
-	if o.Keep.Uploads == 0 {
-		o.Keep.Uploads = task.DefaultUploadWait
-	}
-	if o.Keep.Results == 0 {
-		o.Keep.Results = 7 * 24 * time.Hour
-	}
-	if o.Monotonic == nil && o.Clock == nil {
-		o.Monotonic = monotonic()
-	}
-	if o.Logger == nil {
-		o.Logger = slog.New(slog.DiscardHandler)
-	}
-	if o.Observer == nil {
-		o.Observer = deaf{}
-	}
-	return o
-}
+// The parts of a store. Their names keep them from hiding methods that are
+// called like them.
+type (
+	tokenStore      = tokens.Store
+	queueStore      = queues.Store
+	taskStore       = tasks.Store
+	jobStore        = jobs.Store
+	workerStore     = workers.Store
+	programStore    = programs.Store
+	remoteStore     = remote.Store
+	cycleStore      = cycles.Store
+	scheduleStore   = schedules.Store
+	searchStore     = search.Store
+	historyStore    = history.Store
+	monitorStore    = monitors.Store
+	alertStore      = alerts.Store
+	zoneStore       = zones.Store
+	viewStore       = views.Store
+	definitionStore = definitions.Store
+)
 
 // Store is Belfry's state. It is safe for use by many goroutines.
 type Store struct {
-	db      DB
-	far     bool // it is a [Foreseer]
-	sql     Dialect
-	opt     Options
-	hub     *hub
-	judged  *judged
-	plans   *plans
-	zones   *zones
-	water   *lowWater
-	due     dueMark // of schedules
-	delayed dueMark // of jobs
-	watch   watch
-
-	logSizes  logSizes
-	hearing   hearing
-	listening listening
-
-	floors floors
-	sight  sight
-	gather gathering
-
-	demands demands
-	lanes   lanes
-
-	outdated outdated
-
-	closing context.Context // ends with Close
-	close   context.CancelFunc
-
-	rows         rowPool
-	habit        habit
-	likeness     likeness
-	queuesRead   known[string, job.Queue]
-	taskNames    known[taskName, task.Task]
-	taskIDs      known[int64, task.Task]
-	sessionsRead known[string, job.WorkerState]
-	taskDocs     docs[int64, task.Task]
-	sessionDocs  docs[string, job.WorkerInfo]
-	monitorDocs  docs[int64, monitor.Monitor]
-	windowPlans  windowPlans
-	unopened     rate.Sometimes // tells of secrets that cannot be opened
-
-	audited  func(c *change, doc string) error // what a definition that is written asks of others
-	clockSet []func()                          // after a shift
-	closers  []func()
-
-	jobHooks      jobHooks
-	taskHooks     taskHooks
-	scheduleHooks scheduleHooks
-	cycleHooks    cycleHooks
-	monitorHooks  monitorHooks
+	*base.Store
+	*tokenStore
+	*queueStore
+	*taskStore
+	*jobStore
+	*workerStore
+	*programStore
+	*remoteStore
+	*cycleStore
+	*scheduleStore
+	*searchStore
+	*historyStore
+	*monitorStore
+	*alertStore
+	*zoneStore
+	*viewStore
+	*definitionStore
 }
 
 // New wraps an open database. Packages sqlite and postgres call it.
-func New(db DB, o Options) *Store {
-	s := newBase(db, o)
-	s.initJobs()
-	s.initSchedules()
-	s.initMonitors()
-	s.initZones()
+func New(db base.DB, o Options) *Store {
+	s := &Store{Store: base.New(db, o)}
+	s.tokenStore = tokens.New(s.Store)
+	s.queueStore = queues.New(s.Store)
+	s.taskStore = tasks.New(s.Store, s.queueStore)
+	s.jobStore = jobs.New(s.Store, s.queueStore, s.taskStore)
+	s.workerStore = workers.New(s.Store, s.jobStore, s.taskStore, s.tokenStore)
+	s.programStore = programs.New(s.Store, s.jobStore, s.taskStore)
+	s.remoteStore = remote.New(s.Store, s.jobStore, s.programStore, s.taskStore, s.workerStore)
+	s.cycleStore = cycles.New(s.Store, s.jobStore, s.taskStore)
+	s.scheduleStore = schedules.New(s.Store, s.cycleStore, s.jobStore, s.taskStore)
+	s.searchStore = search.New(s.Store, s.cycleStore, s.jobStore, s.programStore, s.queueStore, s.taskStore)
+	s.historyStore = history.New(s.Store, s.jobStore, s.queueStore, s.scheduleStore, s.taskStore)
+	s.monitorStore = monitors.New(s.Store, s.historyStore, s.jobStore, s.scheduleStore, s.taskStore)
+	s.alertStore = alerts.New(s.Store, s.monitorStore, s.scheduleStore)
+	s.zoneStore = zones.New(s.Store, s.alertStore, s.monitorStore, s.scheduleStore)
+	s.viewStore = views.New(s.Store, s.historyStore, s.monitorStore, s.scheduleStore, s.searchStore, s.taskStore, s.workerStore, s.zoneStore)
+	s.definitionStore = definitions.New(s.Store, s.monitorStore, s.programStore, s.queueStore, s.scheduleStore, s.taskStore)
 	s.join()
 	return s
 }
-
-// newBase is a store without any noun.
-func newBase(db DB, o Options) *Store {
-	_, far := db.(Foreseer)
-	s := &Store{db: db, far: far, sql: db.Dialect(), opt: o.WithDefaults(), hub: newHub(), unopened: rate.Sometimes{Interval: time.Minute}}
-	s.hearing.since = s.processNow()
-	s.closing, s.close = context.WithCancel(context.Background())
-	return s
-}
-
-// onClose has fn run when the store is closed, onClockSet after a clock that was set has been followed, and onAudit in
-// a transition that writes a definition.
-func (s *Store) onClose(fn func())                            { s.closers = append(s.closers, fn) }
-func (s *Store) onClockSet(fn func())                         { s.clockSet = append(s.clockSet, fn) }
-func (s *Store) onAudit(fn func(c *change, doc string) error) { s.audited = fn }
-
-// Close closes the database. What it was doing is committed or rolled back.
-func (s *Store) Close() error {
-	s.close()
-	for _, fn := range s.closers {
-		fn()
-	}
-	return s.db.Close()
-}
-
-// DB is the database underneath, for what only one of the two can do.
-func (s *Store) DB() DB { return s.db }
-
-// Run carries wake-ups between this process and others until ctx ends, or until
-// this program is found to be too old for the database, which is the error. A
-// store without it works, at the pace of [Options.Poll].
-func (s *Store) Run(ctx context.Context) error {
-	if !s.far { // no other process can migrate it meanwhile
-		return s.db.Wakeups().Run(ctx, s.hub.heard)
-	}
-	ctx, stop := context.WithCancel(ctx)
-	defer stop()
-	heard := make(chan error, 1)
-	go func() {
-		defer stop()
-		heard <- s.db.Wakeups().Run(ctx, s.hub.heard)
-	}()
-	err := s.followSchema(ctx)
-	stop()
-	return errors.Join(err, <-heard)
-}
-
-// write runs a transition, tells the observer, and after the commit wakes whom
-// it concerns. One that finds the clock set is begun again once it was followed.
-func (s *Store) write(ctx context.Context, name string, fn func(c *change) error) error {
-	return s.writeAhead(ctx, name, nil, fn)
-}
-
-// isFault tells what went wrong here from what a caller asked for and did not
-// get, or did not wait for.
-func isFault(err error) bool {
-	if err == nil || errors.Is(err, context.Canceled) {
-		return false
-	}
-	switch core.CodeOf(err) {
-	case core.Invalid, core.NotFound, core.Conflict, core.Unauthorized, core.Forbidden, core.TooLarge:
-		return false
-	}
-	return true
-}
-
-// writeAhead is write where it is known what fn asks first: ahead asks the same.
-func (s *Store) writeAhead(ctx context.Context, name string, ahead func(c *change), fn func(c *change) error) error {
-	begun := time.Now()
-	if err := s.outdated.as(core.Unavailable); err != nil {
-		return err
-	}
-	c, err := s.try(ctx, name, ahead, fn, false)
-	for tries := 1; errors.Is(err, errClockSet) && tries <= followTries; tries++ {
-		if err = s.FollowClock(ctx); err == nil {
-			c, err = s.try(ctx, name, ahead, fn, tries == followTries)
-		}
-	}
-	s.opt.Observer.Took(name, time.Since(begun), isFault(err))
-	s.hears(ctx, err)
-	s.sawOutdated(err)
-	if err == nil {
-		for _, fn := range c.then {
-			fn()
-		}
-		s.hub.wake(c.wakes...)
-		if !c.announced {
-			s.db.Wakeups().Announce(c.wakes...)
-		}
-	}
-	return err
-}
-
-// try runs a transition once; unsure is [change.unsure].
-func (s *Store) try(ctx context.Context, name string, ahead func(c *change), fn func(c *change) error, unsure bool) (c *change, err error) {
-	asked := s.begin(ctx)
-	asked.unsure = unsure
-	write := s.db.Write
-	if db, far := s.db.(Foreseer); far {
-		write = func(ctx context.Context, fn func(Tx, Moment) error) error {
-			return db.WriteAhead(ctx, name, s.foresee(asked, ahead), fn)
-		}
-	}
-	err = write(ctx, func(tx Tx, at Moment) error {
-		again := *asked // what an earlier try has gathered is gone with it
-		c = &again
-		c.tx, c.sql, c.now, c.stable = tx, s.sql, core.Micro(at.Now), core.Micro(at.Stable)
-		c.version, c.wakesEarly = at.Version, at.Woke != nil
-		if err := fn(c); err != nil {
-			return err
-		}
-		c.wakeEarly(at.Woke)
-		if tx, ok := tx.(Announcer); ok {
-			c.announced = tx.Announce(c.wakes)
-		}
-		return nil
-	})
-	return c, err
-}
-
-// begin is a transition that is asked for now and has no transaction yet.
-func (s *Store) begin(ctx context.Context) *change {
-	c := &change{ctx: ctx, begun: time.Now(), s: s}
-	if s.opt.Monotonic != nil {
-		c.asked = s.opt.Monotonic()
-	}
-	return c
-}
-
-// change is one transition under way: its transaction, its one instant, and
-// whom to wake when it has been committed.
-type change struct {
-	ctx     context.Context
-	tx      Tx
-	sql     Dialect
-	now     time.Time
-	stable  time.Time                // [Moment.Stable]
-	version func(table string) int64 // [Moment.Version]
-	begun   time.Time                // when it was asked for, by the monotonic clock
-	asked   time.Duration            // the same by [Options.Monotonic]
-	s       *Store
-	wakes   []string
-	// announced is set when other processes hear of them with the commit.
-	announced bool
-	then      []func()
-	// foreign is set in a transaction that its caller commits.
-	foreign bool
-	// clock is what was known of it when it was compared; zero before.
-	clock clockRow
-	// wakesEarly is set where claims are woken within the transaction: one that
-	// waits has been told of all that any transaction before has done.
-	wakesEarly bool
-	unsure     bool // a clock that was set is no reason to begin again, but nothing is trusted
-
-	kept []any // see kept
-}
-
-// kept answers what a room keeps for the length of a transition, a T of its own. It is zero when it is first asked for.
-func kept[T any](c *change) *T {
-	for _, k := range c.kept {
-		if v, is := k.(*T); is {
-			return v
-		}
-	}
-	v := new(T)
-	c.kept = append(c.kept, v)
-	return v
-}
-
-// wakeEarly wakes claims before the commit, where they can join it.
-func (c *change) wakeEarly(woke func(int)) {
-	if woke == nil {
-		return
-	}
-	late, n := c.wakes[:0], 0
-	for _, t := range c.wakes {
-		if forClaims(t) {
-			n += c.s.hub.wake(t)
-		} else {
-			late = append(late, t)
-		}
-	}
-	c.wakes = late
-	if n > 0 {
-		woke(n)
-	}
-}
-
-// after runs fn when the transition has been committed. In a transaction of the
-// caller's nobody learns of that, and it does not run.
-func (c *change) after(fn func()) { c.then = append(c.then, fn) }
-
-// observe tells the observer of what has happened once it has: what is begun
-// again after a fault is counted once, and what is taken back is not. In a
-// transaction of the caller's it is told at once.
-func (c *change) observe(fn func(o Observer)) {
-	if c.foreign {
-		fn(c.s.opt.Observer)
-		return
-	}
-	c.after(func() { fn(c.s.opt.Observer) })
-}
-
-func (c *change) wake(topic string) {
-	for _, t := range c.wakes {
-		if t == topic {
-			return
-		}
-	}
-	c.wakes = append(c.wakes, topic)
-}
-
-type deaf struct{}
-
-func (deaf) Claimed(string, int)                                   {}
-func (deaf) Waited(string, task.Kind, time.Duration)               {}
-func (deaf) Released(int, time.Duration)                           {}
-func (deaf) Settled(string, job.Outcome, job.State, time.Duration) {}
-func (deaf) Fired(schedule.Decision, core.Reason, time.Duration)   {}
-func (deaf) Stale(int)                                             {}
-func (deaf) Lost(int)                                              {}
-func (deaf) Checked(task.Kind, task.CheckOutcome, time.Duration)   {}
-func (deaf) Tried(string, alert.State)                             {}
-func (deaf) Took(string, time.Duration, bool)                      {}

@@ -48,9 +48,27 @@ func lineOf(group string) int {
 	return slices.IndexFunc(order, func(line []string) bool { return slices.Contains(line, group) })
 }
 
+// nouns are the packages of package store, in the order in which they know each other; store itself, which plugs them into
+// each other, stands below them all.
+var nouns = []string{
+	"base", "tokens", "queues", "tasks", "jobs", "workers", "programs", "remote", "cycles", "schedules", "search", "history", "monitors",
+	"alerts", "zones", "views", "definitions", "",
+}
+
+// nounOf returns the place of a folder in [nouns], or -1.
+func nounOf(folder string) int {
+	if folder == "store" {
+		return len(nouns) - 1
+	}
+	noun, inside := strings.CutPrefix(folder, "store/")
+	if !inside || noun == "" {
+		return -1
+	}
+	return slices.Index(nouns, noun)
+}
+
 // apart are packages which may not import each other though their group could.
 var apart = map[string][]string{
-	"store":          {"store/sqlite", "store/postgres", "store/storetest"},
 	"store/sqlite":   {"store/postgres", "store/storetest"},
 	"store/postgres": {"store/sqlite", "store/storetest"},
 	"httpapi":        {"httpapi/client"},
@@ -74,6 +92,9 @@ func verdict(from, to string) error {
 	}
 	if target := groupOf(folder); target != group && lineOf(target) >= line || group == "root" && lineOf(target) >= pure {
 		return fmt.Errorf("%s imports %s: %s does not stand above %s in the layout", from, to, target, group)
+	}
+	if noun := nounOf(from); noun >= 0 && (nounOf(folder) >= noun || nounOf(folder) < 0 && strings.HasPrefix(folder, "store/")) {
+		return fmt.Errorf("%s imports %s: it does not stand above %s in the store", from, folder, from)
 	}
 	if slices.Contains(apart[from], folder) {
 		return fmt.Errorf("%s imports %s: these are kept apart", from, to)
@@ -189,6 +210,8 @@ func TestVerdict(t *testing.T) {
 		"cron":             {"time"},
 		"store":            {pgx, module + "/job", module + "/cron", module + "/internal/x"},
 		"store/sqlite":     {module + "/task", module + "/store"},
+		"store/base":       {module + "/task", module + "/core"},
+		"store/monitors":   {module + "/monitor", module + "/store/base", module + "/store/jobs", module + "/store/schedules"},
 		"store/postgres":   {pgx, module + "/job", module + "/store"},
 		"store/storetest":  {module + "/task", module + "/store", module + "/internal/pgtest"},
 		"engine":           {module + "/task", module + "/cron"},
@@ -224,6 +247,8 @@ func TestVerdict(t *testing.T) {
 		"cron":            {pgx, module, module + "/store", module + "/internal/x"},
 		"store":           {module, module + "/engine", module + "/worker", module + "/httpapi", module + "/app", module + "/store/sqlite"},
 		"store/sqlite":    {module + "/store/postgres", module + "/store/storetest", module + "/blob"},
+		"store/base":      {module + "/store", module + "/store/jobs", module + "/store/sqlite"},
+		"store/jobs":      {module + "/store", module + "/store/monitors", module + "/store/postgres", module + "/store/storetest"},
 		"store/postgres":  {module + "/store/sqlite", module + "/app"},
 		"engine":          {module + "/store", module + "/worker", module + "/app", module + "/notify"},
 		"worker":          {module + "/store/sqlite", module + "/httpapi", module + "/transport"},

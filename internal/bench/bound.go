@@ -11,6 +11,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/belfry-run/belfry/store"
+	"github.com/belfry-run/belfry/store/jobs"
 )
 
 // Bare is the fewest statements that take jobs through a PostgreSQL queue which keeps its history and survives a crash:
@@ -56,7 +57,7 @@ const (
 	bareMove = `
 		with gone as (delete from belfry.jobs where id = any($2) returning *),
 		freed as (delete from bare_leases where number = $1)
-		insert into %s (` + store.DoneColumns + `)` + bareEnded + `
+		insert into %s (` + jobs.DoneColumns + `)` + bareEnded + `
 		from gone`
 	// bareEnded is a job as it ends, of lease $1 and session $3, at $4.
 	bareEnded = `

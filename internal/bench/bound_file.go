@@ -9,6 +9,8 @@ import (
 	"strconv"
 
 	"github.com/belfry-run/belfry/store"
+	"github.com/belfry-run/belfry/store/base"
+	"github.com/belfry-run/belfry/store/jobs"
 )
 
 // bareFile is [Bare] with whole jobs and Belfry's history on SQLite: the same connection does one after the other, since
@@ -23,7 +25,7 @@ const (
 		where state = 'ready' and queue = 'default' and priority = 0 and (ready_at, id) > ($1, $2)
 		order by priority desc, ready_at, id
 		limit $3`
-	bareFileMove = `insert into belfry.jobs_done (` + store.DoneColumns + `)` + bareEnded + ` from belfry.jobs where `
+	bareFileMove = `insert into belfry.jobs_done (` + jobs.DoneColumns + `)` + bareEnded + ` from belfry.jobs where `
 )
 
 func (b bareFile) run(ctx context.Context, d *Database, n int) (w Work, err error) {
@@ -36,7 +38,7 @@ func (b bareFile) run(ctx context.Context, d *Database, n int) (w Work, err erro
 		if _, err := EnqueueBulk(ctx, s, st, n); err != nil {
 			return err
 		}
-		return st.DB().Write(ctx, func(tx store.Tx, _ store.Moment) error { _, err := tx.Exec(ctx, bareFileSchema); return err })
+		return st.DB().Write(ctx, func(tx base.Tx, _ base.Moment) error { _, err := tx.Exec(ctx, bareFileSchema); return err })
 	}
 	if err := s.With(ctx, store.Options{}, fill); err != nil {
 		return w, err
@@ -50,7 +52,7 @@ func (b bareFile) run(ctx context.Context, d *Database, n int) (w Work, err erro
 		for number := int64(1); w.Jobs < n; number++ {
 			var ids []int64
 			var now int64
-			err := st.DB().Write(ctx, func(tx store.Tx, at store.Moment) (err error) {
+			err := st.DB().Write(ctx, func(tx base.Tx, at base.Moment) (err error) {
 				now = at.Now.UnixMicro()
 				ids, readyAt, id, err = b.claim(ctx, tx, st.DB().Dialect(), number, readyAt, id)
 				return err
@@ -59,7 +61,7 @@ func (b bareFile) run(ctx context.Context, d *Database, n int) (w Work, err erro
 				err = fmt.Errorf("%d jobs are missing", n-w.Jobs)
 			}
 			if err == nil {
-				err = st.DB().Write(ctx, func(tx store.Tx, _ store.Moment) error { return b.end(ctx, tx, st.DB().Dialect(), number, ids, now) })
+				err = st.DB().Write(ctx, func(tx base.Tx, _ base.Moment) error { return b.end(ctx, tx, st.DB().Dialect(), number, ids, now) })
 			}
 			if err != nil {
 				return err
@@ -71,7 +73,7 @@ func (b bareFile) run(ctx context.Context, d *Database, n int) (w Work, err erro
 	})
 }
 
-func (b bareFile) claim(ctx context.Context, tx store.Tx, sql store.Dialect, number, readyAt, id int64) (ids []int64, _, _ int64, err error) {
+func (b bareFile) claim(ctx context.Context, tx base.Tx, sql base.Dialect, number, readyAt, id int64) (ids []int64, _, _ int64, err error) {
 	rows, err := tx.Query(ctx, bareFilePick, readyAt, id, b.batch)
 	if err != nil {
 		return nil, 0, 0, err
@@ -96,7 +98,7 @@ func (b bareFile) claim(ctx context.Context, tx store.Tx, sql store.Dialect, num
 	return ids, readyAt, id, err
 }
 
-func (b bareFile) end(ctx context.Context, tx store.Tx, sql store.Dialect, number int64, ids []int64, now int64) error {
+func (b bareFile) end(ctx context.Context, tx base.Tx, sql base.Dialect, number int64, ids []int64, now int64) error {
 	moved, err := tx.Exec(ctx, bareFileMove+sql.In("id", 2), number, sql.List(ids), bareSession, now)
 	if err == nil && int(moved) != len(ids) {
 		err = errors.New(strconv.FormatInt(moved, 10) + " jobs ended")

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/belfry-run/belfry/store"
+	"github.com/belfry-run/belfry/store/base"
 )
 
 // Copies of rows. All that these generators know of the schema stands in this file:
@@ -29,7 +30,7 @@ var ofJobs = []string{"attempts", "occurrences"}
 // dialect is what the two databases say differently here.
 type dialect struct {
 	postgres bool
-	store    store.Dialect
+	store    base.Dialect
 }
 
 // numbers is a from-item with the numbers from one parameter to another, as g.n.
@@ -41,7 +42,7 @@ func (d dialect) numbers(from, to string) string {
 }
 
 // columns of a table, without the number that SQLite gives each row by itself.
-func (d dialect) columns(ctx context.Context, tx store.Tx, table string) ([]string, error) {
+func (d dialect) columns(ctx context.Context, tx base.Tx, table string) ([]string, error) {
 	query := "select name from pragma_table_info('belfry_" + table + "') where name <> 'seq' order by cid"
 	if d.postgres {
 		query = "select column_name::text from information_schema.columns where table_schema = 'belfry' and table_name = '" + table + "' and is_identity = 'NO' order by ordinal_position"
@@ -64,7 +65,7 @@ func (d dialect) columns(ctx context.Context, tx store.Tx, table string) ([]stri
 
 // reserve takes n ids of a sequence, and answers the one before the first. On
 // SQLite the store draws ahead, so it is the one to ask.
-func (d dialect) reserve(ctx context.Context, tx store.Tx, sequence string, n int) (before int64, err error) {
+func (d dialect) reserve(ctx context.Context, tx base.Tx, sequence string, n int) (before int64, err error) {
 	if d.postgres {
 		last, err := number(ctx, tx, "select setval('belfry.ids_"+sequence+"', nextval('belfry.ids_"+sequence+"') + $1)", n)
 		return last - int64(n), err
@@ -76,7 +77,7 @@ func (d dialect) reserve(ctx context.Context, tx store.Tx, sequence string, n in
 	return ids[0] - 1, nil
 }
 
-func number(ctx context.Context, tx store.Tx, query string, args ...any) (n int64, err error) {
+func number(ctx context.Context, tx base.Tx, query string, args ...any) (n int64, err error) {
 	rows, err := tx.Query(ctx, query, args...)
 	if err != nil {
 		return 0, err
@@ -92,8 +93,8 @@ func number(ctx context.Context, tx store.Tx, query string, args ...any) (n int6
 }
 
 // change is one transaction of ours.
-func change(ctx context.Context, st *store.Store, fn func(tx store.Tx) error) error {
-	return st.DB().Write(ctx, func(tx store.Tx, _ store.Moment) error { return fn(tx) })
+func change(ctx context.Context, st *store.Store, fn func(tx base.Tx) error) error {
+	return st.DB().Write(ctx, func(tx base.Tx, _ base.Moment) error { return fn(tx) })
 }
 
 // copyStep bounds the rows of one transaction.
@@ -104,7 +105,7 @@ const copyStep = 100_000
 func (s *Site) CloneSchedules(ctx context.Context, st *store.Store, prefix string, n int) error {
 	d := dialect{s.Postgres(), st.DB().Dialect()}
 	var models, last int64
-	if err := st.DB().Read(ctx, func(tx store.Tx) (err error) {
+	if err := st.DB().Read(ctx, func(tx base.Tx) (err error) {
 		from := " from belfry.schedules where name like '" + prefix + "%'"
 		if models, err = number(ctx, tx, "select count(*)"+from); err == nil {
 			last, err = number(ctx, tx, "select coalesce(max(id), 0)"+from)
@@ -118,7 +119,7 @@ func (s *Site) CloneSchedules(ctx context.Context, st *store.Store, prefix strin
 	}
 	for done := 0; done < n; {
 		step := min(n-done, max(copyStep/int(models), 1))
-		err := change(ctx, st, func(tx store.Tx) error {
+		err := change(ctx, st, func(tx base.Tx) error {
 			before, err := d.reserve(ctx, tx, "definition", step*int(models))
 			if err != nil {
 				return err
@@ -167,7 +168,7 @@ func copyOfSchedules(d dialect, prefix string, columns []string) string {
 
 // DeleteSchedules removes those whose name begins with prefix, and says nothing to anybody.
 func DeleteSchedules(ctx context.Context, st *store.Store, prefix string) error {
-	return change(ctx, st, func(tx store.Tx) error {
+	return change(ctx, st, func(tx base.Tx) error {
 		_, err := tx.Exec(ctx, "delete from belfry.schedules where name like '"+prefix+"%'")
 		return err
 	})
@@ -184,7 +185,7 @@ func (s *Site) CloneHistory(ctx context.Context, st *store.Store, n int, span ti
 func (s *Site) cloneHistory(ctx context.Context, st *store.Store, n int, span time.Duration, otherwise map[string]string) error {
 	d := dialect{s.Postgres(), st.DB().Dialect()}
 	var models, first int64
-	if err := st.DB().Read(ctx, func(tx store.Tx) (err error) {
+	if err := st.DB().Read(ctx, func(tx base.Tx) (err error) {
 		for query, to := range map[string]*int64{"count(*)": &models, "min(finished_at)": &first} {
 			if *to, err = number(ctx, tx, "select coalesce("+query+", 0) from belfry.jobs_done"); err != nil {
 				return err
@@ -204,18 +205,18 @@ func (s *Site) cloneHistory(ctx context.Context, st *store.Store, n int, span ti
 	}
 	h := history{d: d, models: models, first: first, copies: (n + int(models) - 1) / int(models), gap: max(int(span.Microseconds())/n, 1), otherwise: otherwise}
 	tables := append([]string{"jobs_done"}, ofJobs...)
-	if err := change(ctx, st, func(tx store.Tx) error { return h.begin(ctx, tx, tables) }); err != nil {
+	if err := change(ctx, st, func(tx base.Tx) error { return h.begin(ctx, tx, tables) }); err != nil {
 		return fmt.Errorf("copy history: %w", err)
 	}
 	for done := 0; done < h.copies; {
 		step := min(h.copies-done, max(copyStep/int(models), 1))
-		if err := change(ctx, st, func(tx store.Tx) error { return h.copy(ctx, tx, done, step, tables) }); err != nil {
+		if err := change(ctx, st, func(tx base.Tx) error { return h.copy(ctx, tx, done, step, tables) }); err != nil {
 			return fmt.Errorf("copy history: %w", err)
 		}
 		done += step
 	}
 	for _, statement := range h.end {
-		if err := change(ctx, st, func(tx store.Tx) error { _, err := tx.Exec(ctx, statement); return err }); err != nil {
+		if err := change(ctx, st, func(tx base.Tx) error { _, err := tx.Exec(ctx, statement); return err }); err != nil {
 			return fmt.Errorf("%s: %w", statement, err)
 		}
 	}
@@ -237,7 +238,7 @@ type history struct {
 func modelsOf(table string) string { return "bench_models_" + table }
 
 // begin puts the models aside and takes the indexes away.
-func (h *history) begin(ctx context.Context, tx store.Tx, tables []string) error {
+func (h *history) begin(ctx context.Context, tx base.Tx, tables []string) error {
 	for _, table := range tables {
 		indexes, err := h.d.indexes(ctx, tx, table)
 		if err != nil {
@@ -267,7 +268,7 @@ func (d dialect) index(name string) string {
 }
 
 // indexes of a table, but for that of its primary key: how each is made, by its name.
-func (d dialect) indexes(ctx context.Context, tx store.Tx, table string) (map[string]string, error) {
+func (d dialect) indexes(ctx context.Context, tx base.Tx, table string) (map[string]string, error) {
 	query := "select name, sql from sqlite_master where type = 'index' and sql is not null and tbl_name = 'belfry_" + table + "'"
 	if d.postgres {
 		query = "select indexname::text, replace(indexdef, ' ON ONLY ', ' ON ') from pg_indexes where schemaname = 'belfry' and tablename = '" + table + "'"
@@ -289,7 +290,7 @@ func (d dialect) indexes(ctx context.Context, tx store.Tx, table string) (map[st
 }
 
 // copy makes so many copies of all models beyond those that are done.
-func (h *history) copy(ctx context.Context, tx store.Tx, done, step int, tables []string) error {
+func (h *history) copy(ctx context.Context, tx base.Tx, done, step int, tables []string) error {
 	before, err := h.d.reserve(ctx, tx, "job", step*int(h.models))
 	if err != nil {
 		return err

@@ -18,6 +18,7 @@ import (
 	"github.com/belfry-run/belfry/job"
 	"github.com/belfry-run/belfry/schedule"
 	"github.com/belfry-run/belfry/store"
+	"github.com/belfry-run/belfry/store/base"
 	"github.com/belfry-run/belfry/task"
 )
 
@@ -84,7 +85,7 @@ func rows(t *testing.T, s *Site, st *store.Store) map[string]int64 {
 		query = "select relname::text from pg_class where relnamespace = 'belfry'::regnamespace and relkind in ('r', 'p') and not relispartition"
 	}
 	counts := map[string]int64{}
-	err := st.DB().Read(t.Context(), func(tx store.Tx) error {
+	err := st.DB().Read(t.Context(), func(tx base.Tx) error {
 		names, err := tx.Query(t.Context(), query)
 		if err != nil {
 			return err

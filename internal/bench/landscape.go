@@ -16,6 +16,7 @@ import (
 	"github.com/belfry-run/belfry/monitor"
 	"github.com/belfry-run/belfry/schedule"
 	"github.com/belfry-run/belfry/store"
+	"github.com/belfry-run/belfry/store/base"
 	"github.com/belfry-run/belfry/task"
 	"github.com/belfry-run/belfry/view"
 )
@@ -178,7 +179,7 @@ func (l Landscape) finish(ctx context.Context, s *Site, st *store.Store) error {
 		left -= len(fs)
 	}
 	var lo, hi int64
-	err = st.DB().Read(ctx, func(tx store.Tx) (err error) {
+	err = st.DB().Read(ctx, func(tx base.Tx) (err error) {
 		if lo, err = number(ctx, tx, "select min(id) from belfry.schedules"); err == nil {
 			hi, err = number(ctx, tx, "select max(id) from belfry.schedules")
 		}
@@ -199,7 +200,7 @@ func (l Landscape) finish(ctx context.Context, s *Site, st *store.Store) error {
 	if err != nil {
 		return err
 	}
-	return change(ctx, st, func(tx store.Tx) error {
+	return change(ctx, st, func(tx base.Tx) error {
 		_, err := tx.Exec(ctx, `
 			insert into belfry.occurrences (schedule_id, nominal, decision, job_id, due_at, decided_at)
 			select schedule_id, nominal, 'job', id, due_at, created_at
@@ -219,7 +220,7 @@ func landWorker(ctx context.Context, st *store.Store) (job.Session, error) {
 		return session, err
 	}
 	// It is one elsewhere, or the next process on SQLite would give up what it runs.
-	return session, change(ctx, st, func(tx store.Tx) error {
+	return session, change(ctx, st, func(tx base.Tx) error {
 		_, err := tx.Exec(ctx, `update belfry.sessions set remote = 1 where id = $1`, session.ID)
 		return err
 	})
@@ -232,7 +233,7 @@ func (l Landscape) days(ctx context.Context, s *Site, st *store.Store) error {
 	d := dialect{postgres: s.Postgres()}
 	today := time.Now().Unix() / 86400
 	for from := int64(1); from <= 365; from += 50 {
-		err := change(ctx, st, func(tx store.Tx) error {
+		err := change(ctx, st, func(tx base.Tx) error {
 			_, err := tx.Exec(ctx, `
 				insert into belfry.schedule_days (day, schedule_id, ok, failed, canceled, skipped, ran)
 				select $1 - g.n, s.id, 20 + (s.id + g.n) % 5, (s.id * g.n) % 3, 0, (s.id + g.n) % 2, 60000000
@@ -250,7 +251,7 @@ func (l Landscape) days(ctx context.Context, s *Site, st *store.Store) error {
 
 // minutes gives each queue two days of rates.
 func (l Landscape) minutes(ctx context.Context, s *Site, st *store.Store) error {
-	return change(ctx, st, func(tx store.Tx) error {
+	return change(ctx, st, func(tx base.Tx) error {
 		_, err := tx.Exec(ctx, `
 			insert into belfry.job_minutes (minute, namespace, queue, ok, failed, canceled, skipped, ran, started, lag, lag_most)
 			select $3 - g.n, 'default', q.name, 200 + g.n % 50, g.n % 7, 0, 0, 900000000, 207, 50000000, 900000
@@ -341,7 +342,7 @@ func (l Landscape) past(ctx context.Context, s *Site, st *store.Store) error {
 			from belfry.monitors m cross join ` + d.numbers("$1", "$2"), []any{1, r.n, r.span, r.until, base64.StdEncoding.EncodeToString(packed)}})
 	}
 	for _, one := range statements {
-		if err := change(ctx, st, func(tx store.Tx) error { _, err := tx.Exec(ctx, one.sql, one.args...); return err }); err != nil {
+		if err := change(ctx, st, func(tx base.Tx) error { _, err := tx.Exec(ctx, one.sql, one.args...); return err }); err != nil {
 			return fmt.Errorf("%s: %w", one.sql, err)
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/belfry-run/belfry/store"
+	"github.com/belfry-run/belfry/store/base"
 )
 
 // small is a landscape as a test can make it.
@@ -91,7 +92,7 @@ func indexesOf(t *testing.T, s *Site) map[string]string {
 	t.Helper()
 	all := map[string]string{}
 	err := s.With(t.Context(), store.Options{}, func(st *store.Store) error {
-		return st.DB().Read(t.Context(), func(tx store.Tx) error {
+		return st.DB().Read(t.Context(), func(tx base.Tx) error {
 			for _, table := range append([]string{"jobs_done"}, ofJobs...) {
 				some, err := dialect{postgres: s.Postgres()}.indexes(t.Context(), tx, table)
 				if err != nil {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/belfry-run/belfry/store"
+	"github.com/belfry-run/belfry/store/base"
 	"github.com/belfry-run/belfry/task"
 )
 
@@ -40,7 +41,7 @@ func delays(all []result) (list []time.Duration) {
 // results are those that count in a span. On SQLite no node may run.
 func (s *Site) results(ctx context.Context, from, to time.Time) (all []result, err error) {
 	err = s.With(ctx, store.Options{Keep: keepAll}, func(st *store.Store) error {
-		return st.DB().Read(ctx, func(tx store.Tx) error {
+		return st.DB().Read(ctx, func(tx base.Tx) error {
 			rows, err := tx.Query(ctx, `select monitor_id, at, queue_delay, latency, outcome from belfry.results where at >= $1 and at < $2`, from.UnixMicro(), to.UnixMicro())
 			if err != nil {
 				return err

@@ -9,7 +9,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgtype"
 
-	"github.com/belfry-run/belfry/store"
+	"github.com/belfry-run/belfry/store/base"
 )
 
 // foreseen are answers that came with the begin of a transaction.
@@ -20,13 +20,13 @@ type foreseen struct {
 
 // answer is what a query found, as it came.
 type answer struct {
-	store.Statement
+	base.Statement
 	fields []pgconn.FieldDescription
 	rows   [][][]byte
 }
 
 // collect reads the next answer of a batch.
-func (f *foreseen) collect(s store.Statement, res pgx.BatchResults) error {
+func (f *foreseen) collect(s base.Statement, res pgx.BatchResults) error {
 	rows, err := res.Query()
 	a := answer{Statement: s}
 	if err == nil {
@@ -49,7 +49,7 @@ func (f *foreseen) collect(s store.Statement, res pgx.BatchResults) error {
 }
 
 // take is the answer to a query, once.
-func (f *foreseen) take(query string, args []any) (store.Rows, bool) {
+func (f *foreseen) take(query string, args []any) (base.Rows, bool) {
 	if f == nil {
 		return nil, false
 	}
@@ -89,4 +89,4 @@ func (r *answerRows) Scan(dest ...any) error {
 func (r *answerRows) Err() error { return nil }
 func (r *answerRows) Close()     {}
 
-var _ store.Foreseer = (*DB)(nil)
+var _ base.Foreseer = (*DB)(nil)

@@ -16,6 +16,7 @@ import (
 	"github.com/belfry-run/belfry/internal/pgtest"
 	"github.com/belfry-run/belfry/job"
 	"github.com/belfry-run/belfry/store"
+	"github.com/belfry-run/belfry/store/base"
 	"github.com/belfry-run/belfry/store/postgres"
 	"github.com/belfry-run/belfry/store/storetest"
 )
@@ -258,9 +259,9 @@ func TestTheLastStatementIsNotHalfDone(t *testing.T) {
 	}
 	insert := `insert into belfry.queues (name, description, priority, concurrency, global_limit, paused_at, paused_by, paused_reason, created_at, updated_at)
 		select $1, description, priority, concurrency, global_limit, paused_at, paused_by, paused_reason, created_at, updated_at from belfry.queues where name = 'default'`
-	for form, last := range map[string]func(tx store.Tx, name string) (int64, error){
-		"query": func(tx store.Tx, name string) (n int64, err error) {
-			rows, err := tx.(store.Closer).QueryLast(ctx, insert+" returning name", name)
+	for form, last := range map[string]func(tx base.Tx, name string) (int64, error){
+		"query": func(tx base.Tx, name string) (n int64, err error) {
+			rows, err := tx.(base.Closer).QueryLast(ctx, insert+" returning name", name)
 			if err != nil {
 				return 0, err
 			}
@@ -273,8 +274,8 @@ func TestTheLastStatementIsNotHalfDone(t *testing.T) {
 			}
 			return n, rows.Err()
 		},
-		"query that is not read to its end": func(tx store.Tx, name string) (int64, error) {
-			rows, err := tx.(store.Closer).QueryLast(ctx, insert+" returning name", name)
+		"query that is not read to its end": func(tx base.Tx, name string) (int64, error) {
+			rows, err := tx.(base.Closer).QueryLast(ctx, insert+" returning name", name)
 			if err != nil {
 				return 0, err
 			}
@@ -283,7 +284,7 @@ func TestTheLastStatementIsNotHalfDone(t *testing.T) {
 		},
 	} {
 		before := count()
-		err := db.Write(ctx, func(tx store.Tx, _ store.Moment) error {
+		err := db.Write(ctx, func(tx base.Tx, _ base.Moment) error {
 			if _, err := tx.Exec(ctx, insert, form+" first"); err != nil {
 				return err
 			}
@@ -293,7 +294,7 @@ func TestTheLastStatementIsNotHalfDone(t *testing.T) {
 		if err == nil || count() != before {
 			t.Errorf("%s: %v, %d queues more", form, err, count()-before)
 		}
-		if err := db.Write(ctx, func(tx store.Tx, _ store.Moment) error {
+		if err := db.Write(ctx, func(tx base.Tx, _ base.Moment) error {
 			n, err := last(tx, form+" second")
 			if n != 1 {
 				t.Errorf("%s: %d rows", form, n)
@@ -325,7 +326,7 @@ func TestWhatTravelsWithTheNext(t *testing.T) {
 	if _, err := st.DB().(*postgres.DB).Pool().Exec(ctx, `create table marks (name text, rings_at bigint check (rings_at < 100))`); err != nil {
 		t.Fatal(err)
 	}
-	query := func(rows store.Rows, err error) (n int64, _ error) {
+	query := func(rows base.Rows, err error) (n int64, _ error) {
 		if err != nil {
 			return 0, err
 		}
@@ -338,17 +339,17 @@ func TestWhatTravelsWithTheNext(t *testing.T) {
 		return n, rows.Err()
 	}
 	for name, then := range map[string]struct {
-		do    func(tx store.Tx) (int64, error) // answers what it has seen
+		do    func(tx base.Tx) (int64, error) // answers what it has seen
 		want  int64
 		trips int // with the begin
 	}{
-		"nothing": {func(store.Tx) (int64, error) { return 0, nil }, 0, 2},
-		"a statement": {func(tx store.Tx) (int64, error) {
+		"nothing": {func(base.Tx) (int64, error) { return 0, nil }, 0, 2},
+		"a statement": {func(tx base.Tx) (int64, error) {
 			return tx.Exec(ctx, `update marks set name = name`)
 		}, 2, 3},
-		"a query": {func(tx store.Tx) (int64, error) { return query(tx.Query(ctx, mark, "x")) }, 3, 3},
-		"the last query": {func(tx store.Tx) (int64, error) {
-			return query(tx.(store.Closer).QueryLast(ctx, mark, "x"))
+		"a query": {func(tx base.Tx) (int64, error) { return query(tx.Query(ctx, mark, "x")) }, 3, 3},
+		"the last query": {func(tx base.Tx) (int64, error) {
+			return query(tx.(base.Closer).QueryLast(ctx, mark, "x"))
 		}, 3, 2},
 	} {
 		for _, fails := range []bool{false, true} {
@@ -356,12 +357,12 @@ func TestWhatTravelsWithTheNext(t *testing.T) {
 				t.Fatal(err)
 			}
 			c.take()
-			err := st.DB().Write(ctx, func(tx store.Tx, _ store.Moment) error {
-				tx.(store.Closer).ExecSoon(mark, "first")
+			err := st.DB().Write(ctx, func(tx base.Tx, _ base.Moment) error {
+				tx.(base.Closer).ExecSoon(mark, "first")
 				if fails {
-					tx.(store.Closer).ExecSoon(`insert into marks (rings_at) values ($1)`, int64(100))
+					tx.(base.Closer).ExecSoon(`insert into marks (rings_at) values ($1)`, int64(100))
 				} else {
-					tx.(store.Closer).ExecSoon(mark, "second")
+					tx.(base.Closer).ExecSoon(mark, "second")
 				}
 				got, err := then.do(tx)
 				if err == nil && got != then.want {
@@ -388,7 +389,7 @@ func TestWhatIsForeseenIsAnsweredOnceAndNeedNotBeAsked(t *testing.T) {
 	t.Parallel()
 	db := open(t, store.Options{}).DB()
 	ctx := t.Context()
-	number := func(tx store.Tx, query string, args ...any) (n int64) {
+	number := func(tx base.Tx, query string, args ...any) (n int64) {
 		t.Helper()
 		rows, err := tx.Query(ctx, query, args...)
 		if err != nil {
@@ -406,8 +407,8 @@ func TestWhatIsForeseenIsAnsweredOnceAndNeedNotBeAsked(t *testing.T) {
 		return n
 	}
 	const draw = `select nextval('belfry.ids_job') + $1`
-	ahead := []store.Statement{{SQL: draw, Args: []any{int64(0)}}, {SQL: draw, Args: []any{int64(1000)}}, {SQL: `select null::bigint where false`}}
-	err := db.(store.Foreseer).WriteAhead(ctx, "test", ahead, func(tx store.Tx, _ store.Moment) error {
+	ahead := []base.Statement{{SQL: draw, Args: []any{int64(0)}}, {SQL: draw, Args: []any{int64(1000)}}, {SQL: `select null::bigint where false`}}
+	err := db.(base.Foreseer).WriteAhead(ctx, "test", ahead, func(tx base.Tx, _ base.Moment) error {
 		second, third := number(tx, draw, int64(1000)), number(tx, draw, int64(1000))
 		if third != second+1 {
 			t.Errorf("%d, and then %d", second, third)
@@ -417,13 +418,13 @@ func TestWhatIsForeseenIsAnsweredOnceAndNeedNotBeAsked(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	wrong := []store.Statement{{SQL: `select 1 / $1::bigint`, Args: []any{int64(0)}}}
+	wrong := []base.Statement{{SQL: `select 1 / $1::bigint`, Args: []any{int64(0)}}}
 	ran := false
-	err = db.(store.Foreseer).WriteAhead(ctx, "test", wrong, func(store.Tx, store.Moment) error { ran = true; return nil })
+	err = db.(base.Foreseer).WriteAhead(ctx, "test", wrong, func(base.Tx, base.Moment) error { ran = true; return nil })
 	if err == nil || ran || errors.Is(err, context.Canceled) {
 		t.Errorf("ran: %t, %v", ran, err)
 	}
-	if err := db.Write(ctx, func(tx store.Tx, _ store.Moment) error { number(tx, draw, int64(0)); return nil }); err != nil {
+	if err := db.Write(ctx, func(tx base.Tx, _ base.Moment) error { number(tx, draw, int64(0)); return nil }); err != nil {
 		t.Errorf("afterwards: %v", err)
 	}
 }

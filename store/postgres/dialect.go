@@ -7,19 +7,19 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/belfry-run/belfry/store"
+	"github.com/belfry-run/belfry/store/base"
 )
 
 // Dialect is what PostgreSQL says differently.
-func (db *DB) Dialect() store.Dialect { return dialect{clocked: db.clock != nil} }
+func (db *DB) Dialect() base.Dialect { return dialect{clocked: db.clock != nil} }
 
 type dialect struct {
 	adopted bool // in a transaction of somebody else
-	clocked bool // [store.Options.Clock] decides
+	clocked bool // [base.Options.Clock] decides
 }
 
 // Table unpacks one array for each column.
-func (dialect) Table(n int, alias string, b store.Batch) (from string, args []any) {
+func (dialect) Table(n int, alias string, b base.Batch) (from string, args []any) {
 	cols := b.Cols()
 	names, arrays := make([]string, len(cols)), make([]string, len(cols))
 	for i, c := range cols {
@@ -38,7 +38,7 @@ func (dialect) Table(n int, alias string, b store.Batch) (from string, args []an
 // cannot know.
 //
 // Many leases of plain jobs go into one row of packs, others into a row each.
-func (d dialect) Lease(parts []store.Part, shares, expected string, n int) string {
+func (d dialect) Lease(parts []base.Part, shares, expected string, n int) string {
 	with, picked := make([]string, len(parts)), make([]string, len(parts))
 	for i, p := range parts {
 		with[i] = p.Name + " as materialized (" + p.Query + ")"
@@ -80,7 +80,7 @@ func (d dialect) later(n int) string {
 }
 
 // LeaseNumber draws from the sequence, and reads the clock again.
-func (d dialect) LeaseNumber(ctx context.Context, tx store.Tx, now int64) (number, at int64, err error) {
+func (d dialect) LeaseNumber(ctx context.Context, tx base.Tx, now int64) (number, at int64, err error) {
 	rows, err := tx.Query(ctx, `select nextval('belfry.ids_lease'), `+d.later(1), now)
 	if err != nil {
 		return 0, 0, err
@@ -120,7 +120,7 @@ func (dialect) ForUpdate(of string) string { return " for update of " + of }
 func (dialect) ForKeyShare(of string) string { return " for key share of " + of }
 
 // NextIDs draws from a sequence.
-func (dialect) NextIDs(ctx context.Context, tx store.Tx, sequence string, n int) ([]int64, error) {
+func (dialect) NextIDs(ctx context.Context, tx base.Tx, sequence string, n int) ([]int64, error) {
 	rows, err := tx.Query(ctx, `select nextval('belfry.ids_`+sequence+`') from generate_series(1, $1)`, n)
 	if err != nil {
 		return nil, err

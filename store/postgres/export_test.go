@@ -9,6 +9,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/belfry-run/belfry/store"
+	"github.com/belfry-run/belfry/store/base"
 )
 
 // OpenTraced is Open with a tracer on its connections.
@@ -41,7 +42,7 @@ func OpenForgetful(ctx context.Context, dsn string, o Options) (*store.Store, er
 }
 
 // AnnouncesNoSooner sets when a transition may announce with its commit again.
-func AnnouncesNoSooner(db store.DB, at time.Time) {
+func AnnouncesNoSooner(db base.DB, at time.Time) {
 	n := db.(*DB).wakeups.(*notifier)
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -49,7 +50,7 @@ func AnnouncesNoSooner(db store.DB, at time.Time) {
 }
 
 // AnnouncesFrom is when it may.
-func AnnouncesFrom(db store.DB) time.Time {
+func AnnouncesFrom(db base.DB) time.Time {
 	n := db.(*DB).wakeups.(*notifier)
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -57,4 +58,4 @@ func AnnouncesFrom(db store.DB) time.Time {
 }
 
 // KeepIdle sets for how long connections are kept that nobody uses.
-func KeepIdle(db store.DB, d time.Duration) { db.(*DB).seats.idle = d }
+func KeepIdle(db base.DB, d time.Duration) { db.(*DB).seats.idle = d }

@@ -13,6 +13,7 @@ import (
 	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/internal/pgtest"
 	"github.com/belfry-run/belfry/store"
+	"github.com/belfry-run/belfry/store/base"
 	"github.com/belfry-run/belfry/store/postgres"
 )
 
@@ -186,7 +187,7 @@ func TestNoTransactionIsWithoutABound(t *testing.T) {
 	t.Parallel()
 	dsn := pgtest.Migrated(t, postgres.Migrate)
 	st := openAt(t, dsn, postgres.Options{})
-	bound := func(tx store.Tx) error {
+	bound := func(tx base.Tx) error {
 		rows, err := tx.Query(t.Context(), "select 1 where current_setting('idle_in_transaction_session_timeout') = '5s'")
 		if err != nil {
 			return err
@@ -200,7 +201,7 @@ func TestNoTransactionIsWithoutABound(t *testing.T) {
 	if err := st.DB().Read(t.Context(), bound); err != nil {
 		t.Fatal(err)
 	}
-	if err := st.DB().Write(t.Context(), func(tx store.Tx, _ store.Moment) error { return bound(tx) }); err != nil {
+	if err := st.DB().Write(t.Context(), func(tx base.Tx, _ base.Moment) error { return bound(tx) }); err != nil {
 		t.Fatal(err)
 	}
 

@@ -12,7 +12,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
-	"github.com/belfry-run/belfry/store"
+	"github.com/belfry-run/belfry/store/base"
 )
 
 // How long announcements gather after one was sent. NOTIFY takes a lock of the
@@ -22,7 +22,7 @@ import (
 // [transition.Announce], which saves who waits for the job a journey.
 const (
 	settle = 2 * time.Millisecond
-	// settleSlow is the same for what no job waits for, [store.CanGather]. A busy
+	// settleSlow is the same for what no job waits for, [base.CanGather]. A busy
 	// node has such news with each of its calls.
 	settleSlow = 25 * time.Millisecond
 )
@@ -69,7 +69,7 @@ func (n *notifier) Announce(topics ...string) {
 }
 
 // hasty reports that a job may wait for a topic.
-func hasty(topic string) bool { return !store.CanGather(topic) }
+func hasty(topic string) bool { return !base.CanGather(topic) }
 
 // Run sends and hears until ctx ends.
 func (n *notifier) Run(ctx context.Context, heard func(string)) error {

@@ -9,7 +9,7 @@ import (
 
 	"github.com/jackc/pgx/v5/pgconn"
 
-	"github.com/belfry-run/belfry/store"
+	"github.com/belfry-run/belfry/store/base"
 )
 
 // errRolledBack is a commit of a transaction in which something had failed.
@@ -29,7 +29,7 @@ func (t *transition) outcome(err error) error {
 	if err == nil || notDone(err) || t.open() {
 		return err
 	}
-	return store.OutcomeUnknown(err)
+	return base.OutcomeUnknown(err)
 }
 
 // notDone reports that the server answered and says that the transaction has

@@ -14,6 +14,7 @@ import (
 	"github.com/belfry-run/belfry/internal/pgtest"
 	"github.com/belfry-run/belfry/job"
 	"github.com/belfry-run/belfry/store"
+	"github.com/belfry-run/belfry/store/base"
 	"github.com/belfry-run/belfry/store/postgres"
 	"github.com/belfry-run/belfry/task"
 )
@@ -63,19 +64,19 @@ func TestACommitThatIsCutOff(t *testing.T) {
 	t.Cleanup(func() { _ = st.Close() })
 	insert := `insert into belfry.queues (name, description, priority, concurrency, global_limit, paused_at, paused_by, paused_reason, created_at, updated_at)
 		select $1, description, priority, concurrency, global_limit, paused_at, paused_by, paused_reason, created_at, updated_at from belfry.queues where name = 'default'`
-	for form, write := range map[string]func(ctx context.Context, tx store.Tx, name string, last func()) error{
-		"commit": func(ctx context.Context, tx store.Tx, name string, last func()) error {
+	for form, write := range map[string]func(ctx context.Context, tx base.Tx, name string, last func()) error{
+		"commit": func(ctx context.Context, tx base.Tx, name string, last func()) error {
 			_, err := tx.Exec(ctx, insert, name)
 			last()
 			return err
 		},
-		"commit behind a statement": func(ctx context.Context, tx store.Tx, name string, last func()) error {
+		"commit behind a statement": func(ctx context.Context, tx base.Tx, name string, last func()) error {
 			last()
-			return store.ExecSoon(ctx, tx, insert, name)
+			return base.ExecSoon(ctx, tx, insert, name)
 		},
-		"last query": func(ctx context.Context, tx store.Tx, name string, last func()) error {
+		"last query": func(ctx context.Context, tx base.Tx, name string, last func()) error {
 			last()
-			rows, err := tx.(store.Closer).QueryLast(ctx, insert+" returning name", name)
+			rows, err := tx.(base.Closer).QueryLast(ctx, insert+" returning name", name)
 			if err != nil {
 				return err
 			}
@@ -109,11 +110,11 @@ func TestACommitThatIsCutOff(t *testing.T) {
 			name, tries := form+" "+moment, 0
 			ctx, leave := context.WithCancel(t.Context())
 			do := func(conn *cuttable, sent []byte) (int, error) { return c.do(leave, conn, sent) }
-			before := func(tx store.Tx, _ store.Moment) error { return write(ctx, tx, name+", prepared", func() {}) }
+			before := func(tx base.Tx, _ base.Moment) error { return write(ctx, tx, name+", prepared", func() {}) }
 			if err := st.DB().Write(ctx, before); err != nil { // after which the statements travel alone
 				t.Fatal(err)
 			}
-			err := st.DB().Write(ctx, func(tx store.Tx, _ store.Moment) error {
+			err := st.DB().Write(ctx, func(tx base.Tx, _ base.Moment) error {
 				tries++
 				return write(ctx, tx, name, func() { cut.next.Store(&do) })
 			})
@@ -163,8 +164,8 @@ func TestAnEnqueueThatIsCutOffIsAskedAgain(t *testing.T) {
 func TestAFaultBehindTheCommit(t *testing.T) {
 	t.Parallel()
 	db := open(t, store.Options{}).DB()
-	err := db.Write(t.Context(), func(tx store.Tx, _ store.Moment) error {
-		rows, err := tx.(store.Closer).QueryLast(t.Context(), `select 1`)
+	err := db.Write(t.Context(), func(tx base.Tx, _ base.Moment) error {
+		rows, err := tx.(base.Closer).QueryLast(t.Context(), `select 1`)
 		if err != nil {
 			return err
 		}

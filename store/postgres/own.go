@@ -16,7 +16,7 @@ const fewestConns = 2
 // New is Open on a pool of the caller's, which Close of the store leaves open.
 //
 // The pool needs at least two connections; four are better, and one more is
-// taken out of it for as long as [store.Store.Run] hears announcements. What the
+// taken out of it for as long as [base.Store.Run] hears announcements. What the
 // pool is configured with holds for the store too: BeforeConnect, tracers, TLS,
 // the way in which queries are sent. MaxConns and SimpleProtocol of the options
 // mean nothing here. Each transaction sets what it needs for itself alone, so a

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/belfry-run/belfry/store"
+	"github.com/belfry-run/belfry/store/base"
 )
 
 // pack is a row of packs: the leases of one claim.
@@ -22,7 +22,7 @@ func (p pack) has(job int64) bool {
 	return found
 }
 
-func scanPacks(rows store.Rows) (all []pack, err error) {
+func scanPacks(rows base.Rows) (all []pack, err error) {
 	defer rows.Close()
 	for rows.Next() {
 		var p pack
@@ -40,7 +40,7 @@ func selectPacks(jobs, cond string) string {
 
 // packsWith reads packs, and of their jobs those among some. Of many jobs the
 // lists are looked into here, and of few where they lie.
-func packsWith(ctx context.Context, tx store.Tx, jobs []int64, cond string, args ...any) ([]pack, error) {
+func packsWith(ctx context.Context, tx base.Tx, jobs []int64, cond string, args ...any) ([]pack, error) {
 	list := `jobs`
 	if len(jobs) < fewSuccesses {
 		args = append(args, jobs)
@@ -63,7 +63,7 @@ func (dialect) Unleased(column string) string {
 }
 
 // Pack has nothing to do: Lease packs.
-func (dialect) Pack(context.Context, store.Tx, store.Pack) (bool, error) { return false, nil }
+func (dialect) Pack(context.Context, base.Tx, base.Pack) (bool, error) { return false, nil }
 
 // UnpackedSince takes them all together: no more than a few packs are there at a
 // time, and an index leads past those that a long transaction elsewhere keeps
@@ -86,7 +86,7 @@ func (dialect) UnpackedSince(column, instant string) string {
 // whoever holds them may be about to remove them, in a transaction that is not
 // ours and may last (see [dialect.leave]), and a row of leases made now would
 // outlive its job.
-func (dialect) Unpack(ctx context.Context, tx store.Tx, w store.Packed) error {
+func (dialect) Unpack(ctx context.Context, tx base.Tx, w base.Packed) error {
 	query, args := `select number from belfry.packs`, []any(nil)
 	switch {
 	case w.Session != "": // by who keeps house, and need not wait for anybody
@@ -149,7 +149,7 @@ func (dialect) Unpack(ctx context.Context, tx store.Tx, w store.Packed) error {
 	return err
 }
 
-func scanNumbers(rows store.Rows) (all []int64, err error) {
+func scanNumbers(rows base.Rows) (all []int64, err error) {
 	defer rows.Close()
 	for rows.Next() {
 		var n int64

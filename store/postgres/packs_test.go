@@ -11,6 +11,7 @@ import (
 	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/job"
 	"github.com/belfry-run/belfry/store"
+	"github.com/belfry-run/belfry/store/base"
 	"github.com/belfry-run/belfry/store/postgres"
 	"github.com/belfry-run/belfry/store/storetest"
 	"github.com/belfry-run/belfry/view"
@@ -259,16 +260,16 @@ type meddler struct {
 	before func(query string)
 }
 
-func (m meddler) WriteAhead(ctx context.Context, name string, ahead []store.Statement, fn func(tx store.Tx, at store.Moment) error) error {
-	return m.DB.WriteAhead(ctx, name, ahead, func(tx store.Tx, at store.Moment) error { return fn(meddled{tx, m.before}, at) })
+func (m meddler) WriteAhead(ctx context.Context, name string, ahead []base.Statement, fn func(tx base.Tx, at base.Moment) error) error {
+	return m.DB.WriteAhead(ctx, name, ahead, func(tx base.Tx, at base.Moment) error { return fn(meddled{tx, m.before}, at) })
 }
 
 type meddled struct {
-	store.Tx
+	base.Tx
 	before func(query string)
 }
 
-func (m meddled) Query(ctx context.Context, query string, args ...any) (store.Rows, error) {
+func (m meddled) Query(ctx context.Context, query string, args ...any) (base.Rows, error) {
 	m.before(query)
 	return m.Tx.Query(ctx, query, args...)
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/belfry-run/belfry/job"
 	"github.com/belfry-run/belfry/schedule"
 	"github.com/belfry-run/belfry/store"
+	"github.com/belfry-run/belfry/store/base"
 	"github.com/belfry-run/belfry/store/postgres"
 	"github.com/belfry-run/belfry/store/storetest"
 	"github.com/belfry-run/belfry/task"
@@ -231,13 +232,13 @@ func explain(t *testing.T, st *store.Store, s storetest.Statement) (plan string)
 	ctx := t.Context()
 	var err error
 	if !s.Writes {
-		err = db.Read(ctx, func(tx store.Tx) error {
+		err = db.Read(ctx, func(tx base.Tx) error {
 			plan, err = lines(tx.Query(ctx, "explain "+s.SQL, simply...))
 			return err
 		})
 	} else {
 		looked := errors.New("looked")
-		err = db.Write(ctx, func(tx store.Tx, _ store.Moment) error {
+		err = db.Write(ctx, func(tx base.Tx, _ base.Moment) error {
 			if _, err := tx.Exec(ctx, "prepare looked as "+s.SQL); err != nil {
 				return err
 			}
@@ -264,7 +265,7 @@ func explain(t *testing.T, st *store.Store, s storetest.Statement) (plan string)
 	return plan
 }
 
-func lines(rows store.Rows, err error) (all string, _ error) {
+func lines(rows base.Rows, err error) (all string, _ error) {
 	if err != nil {
 		return "", err
 	}
@@ -286,7 +287,7 @@ func TestNoPlanIsCompiled(t *testing.T) {
 	t.Parallel()
 	db := open(t, store.Options{}).DB()
 	ctx := t.Context()
-	setting := func(tx store.Tx) error {
+	setting := func(tx base.Tx) error {
 		rows, err := tx.Query(ctx, `select current_setting('jit')`)
 		if err != nil {
 			return err
@@ -306,7 +307,7 @@ func TestNoPlanIsCompiled(t *testing.T) {
 	if err := db.Read(ctx, setting); err != nil {
 		t.Fatal(err)
 	}
-	if err := db.Write(ctx, func(tx store.Tx, _ store.Moment) error { return setting(tx) }); err != nil {
+	if err := db.Write(ctx, func(tx base.Tx, _ base.Moment) error { return setting(tx) }); err != nil {
 		t.Fatal(err)
 	}
 }

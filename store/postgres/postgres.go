@@ -26,6 +26,7 @@ import (
 
 	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/store"
+	"github.com/belfry-run/belfry/store/base"
 )
 
 // Options says how to open a database. The zero value works.
@@ -113,7 +114,7 @@ type DB struct {
 	seats   *seats
 	clock   func() time.Time
 	log     *slog.Logger
-	wakeups store.Wakeups
+	wakeups base.Wakeups
 	horizon horizon
 }
 
@@ -221,7 +222,7 @@ const attempts = 4
 const beginRead = "begin isolation level repeatable read read only; set local jit = off; set local idle_in_transaction_session_timeout = " + frozenAfter
 
 // Read runs fn in a read-only transaction.
-func (db *DB) Read(ctx context.Context, fn func(tx store.Tx) error) error {
+func (db *DB) Read(ctx context.Context, fn func(tx base.Tx) error) error {
 	return db.retry(ctx, func() error {
 		seat, err := db.seats.take(ctx, "")
 		if err != nil {
@@ -278,11 +279,11 @@ const clockSQL = "select (extract(epoch from clock_timestamp()) * 1000000)::bigi
 
 // adoptSQL is the same for a transaction that may make jobs ready: its number
 // is drawn before the clock is read, as [horizon] needs it.
-const adoptSQL = "select (extract(epoch from clock_timestamp()) * 1000000)::bigint, (" + store.FloorSQL + ") from (select pg_current_xact_id() offset 0) as numbered"
+const adoptSQL = "select (extract(epoch from clock_timestamp()) * 1000000)::bigint, (" + base.FloorSQL + ") from (select pg_current_xact_id() offset 0) as numbered"
 
 // Adopt wraps the caller's transaction, of pgx or of database/sql.
-func (db *DB) Adopt(ctx context.Context, tx any) (store.Tx, store.Dialect, time.Time, error) {
-	var h store.Tx
+func (db *DB) Adopt(ctx context.Context, tx any) (base.Tx, base.Dialect, time.Time, error) {
+	var h base.Tx
 	switch t := tx.(type) {
 	case pgx.Tx:
 		h = handle{q: t, schema: db.schema}
@@ -300,7 +301,7 @@ func (db *DB) Adopt(ctx context.Context, tx any) (store.Tx, store.Dialect, time.
 }
 
 // adopt is what [adoptSQL] answers, if the transaction may write.
-func adopt(ctx context.Context, tx store.Tx) (time.Time, error) {
+func adopt(ctx context.Context, tx base.Tx) (time.Time, error) {
 	rows, err := tx.Query(ctx, adoptSQL)
 	if err != nil {
 		return time.Time{}, translate(err)
@@ -339,7 +340,7 @@ func (db *DB) Skew(ctx context.Context) (time.Duration, error) {
 }
 
 // Wakeups is NOTIFY or nothing.
-func (db *DB) Wakeups() store.Wakeups { return db.wakeups }
+func (db *DB) Wakeups() base.Wakeups { return db.wakeups }
 
 type queryer interface {
 	Exec(ctx context.Context, sql string, args ...any) (pgconn.CommandTag, error)
@@ -361,7 +362,7 @@ func (h handle) Exec(ctx context.Context, query string, args ...any) (int64, err
 	return tag.RowsAffected(), nil
 }
 
-func (h handle) Query(ctx context.Context, query string, args ...any) (store.Rows, error) {
+func (h handle) Query(ctx context.Context, query string, args ...any) (base.Rows, error) {
 	if rows, ok := h.ahead.take(query, args); ok {
 		return rows, nil
 	}
@@ -386,7 +387,7 @@ func (h stdHandle) Exec(ctx context.Context, query string, args ...any) (int64, 
 	return res.RowsAffected()
 }
 
-func (h stdHandle) Query(ctx context.Context, query string, args ...any) (store.Rows, error) {
+func (h stdHandle) Query(ctx context.Context, query string, args ...any) (base.Rows, error) {
 	rows, err := h.tx.QueryContext(ctx, h.schema.sql(query), args...)
 	if err != nil {
 		return nil, fmt.Errorf("%w\n%s", err, query)

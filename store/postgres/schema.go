@@ -18,14 +18,14 @@ import (
 	"github.com/pressly/goose/v3/lock"
 
 	"github.com/belfry-run/belfry/core"
-	"github.com/belfry-run/belfry/store"
+	"github.com/belfry-run/belfry/store/base"
 )
 
 //go:embed migrations/*.sql
 var files embed.FS
 
 // schema is the name of the schema that has the tables. Texts of SQL name
-// the default one, see [store.Home].
+// the default one, see [base.Home].
 type schema string
 
 // homeSchema is the schema that the texts name as they stand.
@@ -48,7 +48,7 @@ func (s schema) sql(query string) string {
 	if s == homeSchema {
 		return query
 	}
-	return strings.ReplaceAll(query, store.Home, string(s)+".")
+	return strings.ReplaceAll(query, base.Home, string(s)+".")
 }
 
 // of is the full name of a table.
@@ -91,8 +91,8 @@ func (db *DB) migrate(ctx context.Context, dry bool) (from, to int64, err error)
 	}
 	std := stdlib.OpenDBFromPool(db.pool)
 	defer std.Close() //nolint:errcheck // the pool stays open
-	m := store.Migrations{Dialect: goose.DialectPostgres, Files: migrations(), Table: db.schema.of("migrations"), Name: db.schema.sql}
-	from, to, err = store.Migrate(ctx, std, m, true)
+	m := base.Migrations{Dialect: goose.DialectPostgres, Files: migrations(), Table: db.schema.of("migrations"), Name: db.schema.sql}
+	from, to, err = base.Migrate(ctx, std, m, true)
 	if err != nil || dry || from == to {
 		return from, to, err
 	}
@@ -101,7 +101,7 @@ func (db *DB) migrate(ctx context.Context, dry bool) (from, to int64, err error)
 	if err != nil {
 		return 0, 0, fmt.Errorf("make the migration lock: %w", err)
 	}
-	return store.Migrate(ctx, std, m, false, goose.WithLocker(locker))
+	return base.Migrate(ctx, std, m, false, goose.WithLocker(locker))
 }
 
 func migrations() fs.FS {
@@ -113,7 +113,7 @@ func migrations() fs.FS {
 }
 
 // schemaKnown is the number of the last migration.
-var schemaKnown = store.LastMigration(migrations())
+var schemaKnown = base.LastMigration(migrations())
 
 // Schema is the version that is there and the one known. Without a floor, which
 // is so while one is being raised for who reads an older snapshot, it is the
@@ -121,7 +121,7 @@ var schemaKnown = store.LastMigration(migrations())
 func (db *DB) Schema(ctx context.Context) (core.Schema, error) {
 	schema := core.Schema{Known: schemaKnown}
 	err := db.pool.QueryRow(ctx, db.schema.sql(`
-		select version, coalesce((`+store.FloorSQL+`), version)
+		select version, coalesce((`+base.FloorSQL+`), version)
 		from (select coalesce(max(version_id), 0) as version from belfry.migrations) as last`)).Scan(&schema.Version, &schema.Floor)
 	return schema, translate(err)
 }
@@ -144,7 +144,7 @@ func serves(floor *int64) error {
 // mayWrite is the same for a transaction that did not begin with [beginSQL].
 func (db *DB) mayWrite(ctx context.Context, tx pgx.Tx) error {
 	var floor *int64
-	if err := tx.QueryRow(ctx, db.schema.sql(`select max(version) from (`+store.FloorSQL+`) as floor`)).Scan(&floor); err != nil {
+	if err := tx.QueryRow(ctx, db.schema.sql(`select max(version) from (`+base.FloorSQL+`) as floor`)).Scan(&floor); err != nil {
 		return fmt.Errorf("read the schema's floor: %w", err)
 	}
 	return serves(floor)

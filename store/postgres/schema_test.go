@@ -12,6 +12,7 @@ import (
 	"github.com/belfry-run/belfry/internal/pgtest"
 	"github.com/belfry-run/belfry/job"
 	"github.com/belfry-run/belfry/store"
+	"github.com/belfry-run/belfry/store/base"
 	"github.com/belfry-run/belfry/store/postgres"
 	"github.com/belfry-run/belfry/task"
 )
@@ -127,7 +128,7 @@ func TestRaisedFloorWaitsForTransitionsUnderWay(t *testing.T) {
 	t.Parallel()
 	dsn := pgtest.Migrated(t, postgres.Migrate)
 	st := openAt(t, dsn, postgres.Options{})
-	err := st.DB().Write(t.Context(), func(store.Tx, store.Moment) error {
+	err := st.DB().Write(t.Context(), func(base.Tx, base.Moment) error {
 		conn, err := pgx.Connect(t.Context(), dsn)
 		if err != nil {
 			return err
@@ -142,5 +143,5 @@ func TestRaisedFloorWaitsForTransitionsUnderWay(t *testing.T) {
 		t.Fatal(err)
 	}
 	exec(t, dsn, raisedFloor)
-	wantOutdated(t, "the next", st.DB().Write(t.Context(), func(store.Tx, store.Moment) error { return nil }), core.Unavailable)
+	wantOutdated(t, "the next", st.DB().Write(t.Context(), func(base.Tx, base.Moment) error { return nil }), core.Unavailable)
 }

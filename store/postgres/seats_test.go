@@ -7,14 +7,15 @@ import (
 
 	"github.com/belfry-run/belfry/internal/pgtest"
 	"github.com/belfry-run/belfry/store"
+	"github.com/belfry-run/belfry/store/base"
 	"github.com/belfry-run/belfry/store/postgres"
 )
 
 // backend is the process of the server that carries out a transition of a name,
 // in which more may be done.
-func backend(t *testing.T, db store.DB, name string, more ...func()) (pid int64) {
+func backend(t *testing.T, db base.DB, name string, more ...func()) (pid int64) {
 	t.Helper()
-	err := db.(store.Foreseer).WriteAhead(t.Context(), name, nil, func(tx store.Tx, _ store.Moment) error {
+	err := db.(base.Foreseer).WriteAhead(t.Context(), name, nil, func(tx base.Tx, _ base.Moment) error {
 		rows, err := tx.Query(t.Context(), `select pg_backend_pid()`)
 		if err != nil {
 			return err
@@ -35,14 +36,14 @@ func backend(t *testing.T, db store.DB, name string, more ...func()) (pid int64)
 	return pid
 }
 
-func keeping(t *testing.T, idle time.Duration, conns int) (*store.Store, store.DB) {
+func keeping(t *testing.T, idle time.Duration, conns int) (*store.Store, base.DB) {
 	t.Helper()
 	st := openAt(t, pgtest.Migrated(t, postgres.Migrate), postgres.Options{MaxConns: conns})
 	postgres.KeepIdle(st.DB(), idle)
 	return st, st.DB()
 }
 
-func inUse(db store.DB) int { return int(db.(*postgres.DB).Pool().Stat().AcquiredConns()) }
+func inUse(db base.DB) int { return int(db.(*postgres.DB).Pool().Stat().AcquiredConns()) }
 
 func TestMoreOfTheSameIsDoneByTheConnectionThatDidIt(t *testing.T) {
 	t.Parallel()

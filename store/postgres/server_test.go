@@ -16,6 +16,7 @@ import (
 	"github.com/belfry-run/belfry/internal/pgtest"
 	"github.com/belfry-run/belfry/job"
 	"github.com/belfry-run/belfry/store"
+	"github.com/belfry-run/belfry/store/base"
 	"github.com/belfry-run/belfry/store/postgres"
 	"github.com/belfry-run/belfry/task"
 	"github.com/belfry-run/belfry/view"
@@ -158,7 +159,7 @@ func TestPassingFaultsAreTriedAgain(t *testing.T) {
 		code     core.Code
 	}{{"40001", 2, 3, ""}, {"40P01", 1, 2, ""}, {"40001", 100, 4, core.Unavailable}, {"23505", 1, 1, core.Internal}} {
 		var tries atomic.Int32
-		fault := func(tx store.Tx, _ store.Moment) error {
+		fault := func(tx base.Tx, _ base.Moment) error {
 			if tries.Add(1) <= c.failures {
 				_, err := tx.Exec(t.Context(), fmt.Sprintf("do $$ begin raise exception 'made up' using errcode = '%s'; end $$", c.state))
 				return err
@@ -171,7 +172,7 @@ func TestPassingFaultsAreTriedAgain(t *testing.T) {
 		}
 		if c.state == "40001" && c.code == "" {
 			tries.Store(0)
-			wantCode(t, st.DB().Read(t.Context(), func(tx store.Tx) error { return fault(tx, store.Moment{}) }), "")
+			wantCode(t, st.DB().Read(t.Context(), func(tx base.Tx) error { return fault(tx, base.Moment{}) }), "")
 		}
 	}
 }
@@ -185,7 +186,7 @@ func TestDeadlockIsSettledAndBothGetThrough(t *testing.T) {
 	var all sync.WaitGroup
 	for i := range 2 {
 		all.Go(func() {
-			errs[i] = st.DB().Write(t.Context(), func(tx store.Tx, _ store.Moment) error {
+			errs[i] = st.DB().Write(t.Context(), func(tx base.Tx, _ base.Moment) error {
 				first, second := []string{"default", "checks"}[i], []string{"checks", "default"}[i]
 				if _, err := tx.Exec(t.Context(), "set local deadlock_timeout = '10ms'"); err != nil {
 					return err

@@ -6,7 +6,8 @@ import (
 	"slices"
 
 	"github.com/belfry-run/belfry/job"
-	"github.com/belfry-run/belfry/store"
+	"github.com/belfry-run/belfry/store/base"
+	"github.com/belfry-run/belfry/store/jobs"
 )
 
 // fewSuccesses are looked for among the leases that have a row each before the
@@ -15,7 +16,7 @@ const fewSuccesses = 20
 
 // Succeed ends jobs that are leased in a pack by one statement, and others by
 // another. Packs are locked when all jobs are: see [dialect.Unpack].
-func (d dialect) Succeed(ctx context.Context, tx store.Tx, session string, rows []store.Success, now int64) (done []store.Succeeded, err error) {
+func (d dialect) Succeed(ctx context.Context, tx base.Tx, session string, rows []base.Success, now int64) (done []base.Succeeded, err error) {
 	if len(rows) < fewSuccesses {
 		if done, err = d.succeedSingle(ctx, tx, session, rows, now); err != nil || len(done) == len(rows) {
 			return done, err
@@ -38,7 +39,7 @@ func (d dialect) Succeed(ctx context.Context, tx store.Tx, session string, rows 
 	}
 	done = slices.Grow(append(done, ended...), len(rows)-len(single))
 	alone := len(done)
-	var left []store.Success
+	var left []base.Success
 	for _, p := range packed {
 		before := len(done)
 		if done, err = d.succeedPacked(ctx, tx, p, now, done); err != nil {
@@ -55,7 +56,7 @@ func (d dialect) Succeed(ctx context.Context, tx store.Tx, session string, rows 
 	if err := d.leave(ctx, tx, done[alone:], now); err != nil || len(left) == 0 {
 		return done, err
 	}
-	if err := d.Unpack(ctx, tx, store.Packed{Jobs: idsOf(left)}); err != nil {
+	if err := d.Unpack(ctx, tx, base.Packed{Jobs: idsOf(left)}); err != nil {
 		return nil, err
 	}
 	ended, err = d.succeedSingle(ctx, tx, session, left, now)
@@ -67,13 +68,13 @@ const numbered = `number = any ($1)`
 
 // ForeseeSucceed asks for the packs. It may miss that one was taken apart before
 // the jobs are locked, as any look at them before may.
-func (dialect) ForeseeSucceed(ctx context.Context, tx store.Tx, n int, leases []int64) {
+func (dialect) ForeseeSucceed(ctx context.Context, tx base.Tx, n int, leases []int64) {
 	if n >= fewSuccesses {
 		_, _ = tx.Query(ctx, selectPacks(`jobs`, numbered), leases)
 	}
 }
 
-func idsOf(rows []store.Success) []int64 {
+func idsOf(rows []base.Success) []int64 {
 	ids := make([]int64, len(rows))
 	for i, r := range rows {
 		ids[i] = r.JobID
@@ -82,12 +83,12 @@ func idsOf(rows []store.Success) []int64 {
 }
 
 // without leaves out what is done.
-func without(rows []store.Success, done []store.Succeeded) []store.Success {
+func without(rows []base.Success, done []base.Succeeded) []base.Success {
 	refs := make(map[job.Ref]bool, len(done))
 	for _, s := range done {
 		refs[s.Ref] = true
 	}
-	return slices.DeleteFunc(slices.Clone(rows), func(r store.Success) bool { return refs[job.Ref{JobID: r.JobID, Lease: r.Lease}] })
+	return slices.DeleteFunc(slices.Clone(rows), func(r base.Success) bool { return refs[job.Ref{JobID: r.JobID, Lease: r.Lease}] })
 }
 
 // packedSuccess is a success of a job in a pack, as a batch carries it. What is
@@ -107,13 +108,13 @@ type packedSuccess struct {
 type packedSuccesses struct {
 	session string
 	rows    []packedSuccess
-	of      []store.Success
+	of      []base.Success
 }
 
 // unpacked tells what is leased in a pack from the rest, and leaves out what
 // another session has in one.
-func unpacked(ctx context.Context, tx store.Tx, session string, rows []store.Success) (packed []packedSuccesses, single []store.Success, err error) {
-	packs, err := packsWith(ctx, tx, idsOf(rows), numbered, store.LeasesOf(rows))
+func unpacked(ctx context.Context, tx base.Tx, session string, rows []base.Success) (packed []packedSuccesses, single []base.Success, err error) {
+	packs, err := packsWith(ctx, tx, idsOf(rows), numbered, jobs.LeasesOf(rows))
 	if err != nil || len(packs) == 0 {
 		return nil, rows, err
 	}
@@ -132,7 +133,7 @@ func unpacked(ctx context.Context, tx store.Tx, session string, rows []store.Suc
 		k := slices.IndexFunc(packed, func(s packedSuccesses) bool { return s.session == p.session })
 		if k < 0 {
 			k = len(packed)
-			packed = append(packed, packedSuccesses{p.session, make([]packedSuccess, 0, len(rows)), make([]store.Success, 0, len(rows))})
+			packed = append(packed, packedSuccesses{p.session, make([]packedSuccess, 0, len(rows)), make([]base.Success, 0, len(rows))})
 		}
 		packed[k].rows = append(packed[k].rows, packedSuccess{r.JobID, r.Lease, p.claimedAt, r.Output, r.StartedIn, r.ExitCode, unless(r.Signal), unless(r.LogCut)})
 		packed[k].of = append(packed[k].of, r)
@@ -165,15 +166,15 @@ const movedColumns = `id, namespace, task_id, task, kind, queue, priority, input
 // row of the other: the planner takes both for ten rows. It hashes the side that
 // it takes for the smaller one. Conditions that always hold make that the batch,
 // whose rows are narrow, and not the jobs, all of which would be copied once more.
-func (d dialect) succeedPacked(ctx context.Context, tx store.Tx, p packedSuccesses, now int64, done []store.Succeeded) ([]store.Succeeded, error) {
+func (d dialect) succeedPacked(ctx context.Context, tx base.Tx, p packedSuccesses, now int64, done []base.Succeeded) ([]base.Succeeded, error) {
 	oldest := p.rows[0].Lease
 	for _, r := range p.rows {
 		oldest = min(oldest, r.Lease)
 	}
-	from, args := d.Table(4, "t", store.BatchOf(p.rows))
+	from, args := d.Table(4, "t", base.BatchOf(p.rows))
 	res, err := tx.Query(ctx, `
 		with gone as (delete from belfry.jobs where id = any ($4) and lease < $3 returning `+movedColumns+`)
-		insert into belfry.jobs_done (`+store.DoneColumns+`)
+		insert into belfry.jobs_done (`+jobs.DoneColumns+`)
 		select id, namespace, task_id, task, kind, queue, priority, 'succeeded', '', '', '', input, tags, origin,
 			schedule, schedule_id, generation, nominal, due_at, created_at, t.claimed_at, 0,
 			attempt + 1, failures, snoozes, max_attempts, timeout, t.lease, $2, active_key, idem_key, $1, t.output,
@@ -187,7 +188,7 @@ func (d dialect) succeedPacked(ctx context.Context, tx store.Tx, p packedSuccess
 		return nil, err
 	}
 	defer res.Close()
-	s, at := store.Succeeded{Trigger: job.TriggerEnqueue}, -1
+	s, at := base.Succeeded{Trigger: job.TriggerEnqueue}, -1
 	for res.Next() {
 		if err := res.Scan(&s.Ref.JobID, &s.Queue); err != nil {
 			return nil, err
@@ -207,7 +208,7 @@ func (d dialect) succeedPacked(ctx context.Context, tx store.Tx, p packedSuccess
 // A transaction that is not ours counts nobody out: it may last, and all others
 // that end a job of the claim would wait for it. The next renewal finds the pack
 // with less in it than it says.
-func (d dialect) leave(ctx context.Context, tx store.Tx, done []store.Succeeded, now int64) error {
+func (d dialect) leave(ctx context.Context, tx base.Tx, done []base.Succeeded, now int64) error {
 	if len(done) == 0 {
 		return nil
 	}
@@ -256,7 +257,7 @@ func (d dialect) leave(ctx context.Context, tx store.Tx, done []store.Succeeded,
 		return err
 	}
 	if len(empty) > 0 {
-		if err := store.ExecSoon(ctx, tx, `delete from belfry.packs where number = any ($1)`, empty); err != nil {
+		if err := base.ExecSoon(ctx, tx, `delete from belfry.packs where number = any ($1)`, empty); err != nil {
 			return err
 		}
 	}
@@ -267,7 +268,7 @@ func (d dialect) leave(ctx context.Context, tx store.Tx, done []store.Succeeded,
 }
 
 // unlease removes the rows that leases of some numbers have by now.
-func unlease(ctx context.Context, tx store.Tx, done []store.Succeeded, numbers []int64, now int64) error {
+func unlease(ctx context.Context, tx base.Tx, done []base.Succeeded, numbers []int64, now int64) error {
 	var ids []int64
 	for _, s := range done {
 		if slices.Contains(numbers, s.Ref.Lease) {
@@ -284,13 +285,13 @@ func unlease(ctx context.Context, tx store.Tx, done []store.Succeeded, numbers [
 }
 
 // lockThere answers those whose jobs are there.
-func lockThere(ctx context.Context, tx store.Tx, rows []store.Success) ([]store.Success, error) {
+func lockThere(ctx context.Context, tx base.Tx, rows []base.Success) ([]base.Success, error) {
 	res, err := tx.Query(ctx, `select id from belfry.jobs where id = any ($1) order by id for update`, idsOf(rows))
 	if err != nil {
 		return nil, err
 	}
 	there, err := scanNumbers(res)
-	return slices.DeleteFunc(rows, func(r store.Success) bool { return !slices.Contains(there, r.JobID) }), err
+	return slices.DeleteFunc(rows, func(r base.Success) bool { return !slices.Contains(there, r.JobID) }), err
 }
 
 // succeedSingle is one statement. Each job's row is locked and, if that had to wait,
@@ -305,11 +306,11 @@ func lockThere(ctx context.Context, tx store.Tx, rows []store.Success) ([]store.
 // from the batch, row by row, through the keys. Left to itself it may begin
 // with leases, which it remembers as empty, and was seen to take 300 ms in
 // place of 5.
-func (d dialect) succeedSingle(ctx context.Context, tx store.Tx, session string, rows []store.Success, now int64) ([]store.Succeeded, error) {
+func (d dialect) succeedSingle(ctx context.Context, tx base.Tx, session string, rows []base.Success, now int64) ([]base.Succeeded, error) {
 	if len(rows) == 0 {
 		return nil, nil
 	}
-	from, args := d.Table(3, "t", store.BatchOf(rows))
+	from, args := d.Table(3, "t", base.BatchOf(rows))
 	res, err := tx.Query(ctx, `
 		with ended as materialized (
 			select j.*, l.*, t.output, t.started_in, t.exit_code, t.signal, t.log_cut
@@ -328,16 +329,16 @@ func (d dialect) succeedSingle(ctx context.Context, tx store.Tx, session string,
 		first as materialized (select ended.session as id, (select s.name from belfry.sessions s where s.id = ended.session) as name from ended limit 1),
 		gone as (delete from belfry.jobs where id = any (array(select id from ended))),
 		freed as (delete from belfry.leases where job_id = any (array(select id from ended)))
-		insert into belfry.jobs_done (`+store.DoneColumns+`)
+		insert into belfry.jobs_done (`+jobs.DoneColumns+`)
 		select id, namespace, task_id, task, kind, queue, priority, 'succeeded', '', '', '', input, tags, origin,
 			schedule, schedule_id, generation, nominal, due_at, created_at, claimed_at, cancel_at,
 			attempt + 1, failures, snoozes, max_attempts, timeout, number, session, active_key, idem_key, $1, output,
 			'ok', coalesce(case when session = (select first.id from first) then (select first.name from first) else (select s.name from belfry.sessions s where s.id = ended.session) end, ''),
 			case when started_in > 0 then least(claimed_at + started_in, $1) else 0 end, exit_code, signal, log_cut, infra
 		from ended
-		returning `+store.SucceededColumns, append([]any{now, session}, args...)...)
+		returning `+jobs.SucceededColumns, append([]any{now, session}, args...)...)
 	if err != nil {
 		return nil, err
 	}
-	return store.ScanSucceeded(res)
+	return jobs.ScanSucceeded(res)
 }

@@ -10,17 +10,17 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
-	"github.com/belfry-run/belfry/store"
+	"github.com/belfry-run/belfry/store/base"
 )
 
 // Write runs fn in one transaction under the database's clock.
-func (db *DB) Write(ctx context.Context, fn func(tx store.Tx, at store.Moment) error) error {
+func (db *DB) Write(ctx context.Context, fn func(tx base.Tx, at base.Moment) error) error {
 	return db.WriteAhead(ctx, "", nil, fn)
 }
 
-// WriteAhead implements [store.Foreseer]. Begin, the question for the time and
+// WriteAhead implements [base.Foreseer]. Begin, the question for the time and
 // what is asked ahead travel together.
-func (db *DB) WriteAhead(ctx context.Context, name string, ahead []store.Statement, fn func(tx store.Tx, at store.Moment) error) error {
+func (db *DB) WriteAhead(ctx context.Context, name string, ahead []base.Statement, fn func(tx base.Tx, at base.Moment) error) error {
 	return db.retry(ctx, func() error {
 		seat, err := db.seats.take(ctx, name)
 		if err != nil {
@@ -41,7 +41,7 @@ func (db *DB) WriteAhead(ctx context.Context, name string, ahead []store.Stateme
 		case err == nil:
 			return nil
 		case tx.committed:
-			return store.OutcomeUnknown(err)
+			return base.OutcomeUnknown(err)
 		}
 		db.rollback(conn)
 		return err
@@ -52,9 +52,9 @@ func (db *DB) WriteAhead(ctx context.Context, name string, ahead []store.Stateme
 type transition struct {
 	handle
 	conn      *pgxpool.Conn
-	wakeups   store.Wakeups
-	soon      []store.Statement // that travel with the next
-	announces *notifier         // that has to know how long the commit takes
+	wakeups   base.Wakeups
+	soon      []base.Statement // that travel with the next
+	announces *notifier        // that has to know how long the commit takes
 	committed bool
 }
 
@@ -73,7 +73,7 @@ func (t *transition) Exec(ctx context.Context, query string, args ...any) (int64
 	return rows.CommandTag().RowsAffected(), rows.Err()
 }
 
-func (t *transition) Query(ctx context.Context, query string, args ...any) (store.Rows, error) {
+func (t *transition) Query(ctx context.Context, query string, args ...any) (base.Rows, error) {
 	if len(t.soon) == 0 && !t.committed {
 		return t.handle.Query(ctx, query, args...)
 	}
@@ -83,14 +83,14 @@ func (t *transition) Query(ctx context.Context, query string, args ...any) (stor
 	return t.send(ctx, false, query, args)
 }
 
-// ExecSoon implements [store.Closer].
+// ExecSoon implements [base.Closer].
 func (t *transition) ExecSoon(query string, args ...any) {
-	t.soon = append(t.soon, store.Statement{SQL: query, Args: args})
+	t.soon = append(t.soon, base.Statement{SQL: query, Args: args})
 }
 
-// QueryLast implements [store.Closer]. A statement that fails keeps the commit
+// QueryLast implements [base.Closer]. A statement that fails keeps the commit
 // behind it from being carried out.
-func (t *transition) QueryLast(ctx context.Context, query string, args ...any) (store.Rows, error) {
+func (t *transition) QueryLast(ctx context.Context, query string, args ...any) (base.Rows, error) {
 	if err := t.maySend(ctx); err != nil {
 		return nil, err
 	}
@@ -104,7 +104,7 @@ func (t *transition) QueryLast(ctx context.Context, query string, args ...any) (
 	return rows, nil
 }
 
-// Announce implements [store.Announcer], for what jobs wait for and where others
+// Announce implements [base.Announcer], for what jobs wait for and where others
 // are not held up.
 func (t *transition) Announce(topics []string) bool {
 	n, ok := t.wakeups.(*notifier)
@@ -217,7 +217,7 @@ func (r *sentRows) end() {
 	r.of.committed = r.last
 }
 
-func (db *DB) begin(ctx context.Context, conn *pgxpool.Conn, ahead []store.Statement) (at store.Moment, answers *foreseen, err error) {
+func (db *DB) begin(ctx context.Context, conn *pgxpool.Conn, ahead []base.Statement) (at base.Moment, answers *foreseen, err error) {
 	var batch pgx.Batch
 	batch.Queue("begin")
 	batch.Queue(db.schema.sql(beginSQL))
@@ -285,7 +285,7 @@ const beginSQL = `
 		(extract(epoch from clock_timestamp()) * 1000000)::bigint,
 		(extract(epoch from transaction_timestamp()) * 1000000)::bigint,
 		pg_snapshot_xmin(pg_current_snapshot())::text::bigint,
-		(` + store.FloorSQL + `),
+		(` + base.FloorSQL + `),
 		concat(
 			set_config('idle_in_transaction_session_timeout', ` + frozenAfter + `, true),
 			set_config('enable_seqscan', 'off', true),

@@ -6,17 +6,18 @@ import (
 	"testing"
 
 	"github.com/belfry-run/belfry/store"
+	"github.com/belfry-run/belfry/store/base"
 	"github.com/belfry-run/belfry/store/storetest"
 )
 
 // again carries out each transition twice, and takes the first back, as a
 // database may after a passing fault.
-type again struct{ store.DB }
+type again struct{ base.DB }
 
 var errAgain = errors.New("a passing fault")
 
-func (a again) Write(ctx context.Context, fn func(tx store.Tx, at store.Moment) error) error {
-	err := a.DB.Write(ctx, func(tx store.Tx, at store.Moment) error {
+func (a again) Write(ctx context.Context, fn func(tx base.Tx, at base.Moment) error) error {
+	err := a.DB.Write(ctx, func(tx base.Tx, at base.Moment) error {
 		if err := fn(tx, at); err != nil {
 			return err
 		}

@@ -8,7 +8,7 @@ import (
 
 	"modernc.org/sqlite/vtab"
 
-	"github.com/belfry-run/belfry/store"
+	"github.com/belfry-run/belfry/store/base"
 )
 
 // A batch is read by SQLite where it lies, through a virtual table: unpacking
@@ -35,9 +35,9 @@ var (
 )
 
 // batchArg is a batch on its way to the writer, which gives it a number.
-type batchArg struct{ batch store.Batch }
+type batchArg struct{ batch base.Batch }
 
-func lend(b store.Batch) int64 {
+func lend(b base.Batch) int64 {
 	n := batchLast.Add(1)
 	batches.Store(n, b.Columns())
 	return n

@@ -6,11 +6,11 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/belfry-run/belfry/store"
+	"github.com/belfry-run/belfry/store/base"
 )
 
 // Dialect is what SQLite says differently.
-func (db *DB) Dialect() store.Dialect { return dialect{&db.sequences} }
+func (db *DB) Dialect() base.Dialect { return dialect{&db.sequences} }
 
 // dialect is that of the writer; foreign that of a connection which is not ours.
 type (
@@ -19,7 +19,7 @@ type (
 )
 
 // Table is a view of the batch where it lies.
-func (dialect) Table(n int, alias string, b store.Batch) (from string, args []any) {
+func (dialect) Table(n int, alias string, b base.Batch) (from string, args []any) {
 	cols := b.Cols()
 	fields := make([]string, len(cols))
 	for i, c := range cols {
@@ -32,7 +32,7 @@ func (dialect) Table(n int, alias string, b store.Batch) (from string, args []an
 func (dialect) Walks() string { return "" }
 
 // Table unpacks a JSON array with json_each.
-func (foreign) Table(n int, alias string, b store.Batch) (from string, args []any) {
+func (foreign) Table(n int, alias string, b base.Batch) (from string, args []any) {
 	cols := b.Cols()
 	fields := make([]string, len(cols))
 	for i, c := range cols {
@@ -42,16 +42,16 @@ func (foreign) Table(n int, alias string, b store.Batch) (from string, args []an
 }
 
 // Succeed is the same with the other Table.
-func (foreign) Succeed(ctx context.Context, tx store.Tx, session string, rows []store.Success, now int64) ([]store.Succeeded, error) {
+func (foreign) Succeed(ctx context.Context, tx base.Tx, session string, rows []base.Success, now int64) ([]base.Succeeded, error) {
 	return succeed(ctx, foreign{}, tx, session, rows, now)
 }
 
 // Lease is nothing: the database is in this process, and a statement no journey.
-func (dialect) Lease([]store.Part, string, string, int) string { return "" }
+func (dialect) Lease([]base.Part, string, string, int) string { return "" }
 
 // LeaseNumber draws from the sequence. Nobody else writes meanwhile, so it is still
 // now.
-func (d dialect) LeaseNumber(ctx context.Context, tx store.Tx, now int64) (number, at int64, err error) {
+func (d dialect) LeaseNumber(ctx context.Context, tx base.Tx, now int64) (number, at int64, err error) {
 	drawn, err := d.NextIDs(ctx, tx, "lease", 1)
 	if err != nil {
 		return 0, 0, err
@@ -99,13 +99,13 @@ func (dialect) ForUpdate(string) string   { return "" }
 func (dialect) ForKeyShare(string) string { return "" }
 
 // NextIDs gives out what was drawn ahead.
-func (d dialect) NextIDs(ctx context.Context, tx store.Tx, sequence string, n int) ([]int64, error) {
+func (d dialect) NextIDs(ctx context.Context, tx base.Tx, sequence string, n int) ([]int64, error) {
 	return d.sequences.take(ctx, tx, sequence, n)
 }
 
 // NextIDs draws what is asked for: nobody learns whether a transaction that is
 // not ours is committed.
-func (foreign) NextIDs(ctx context.Context, tx store.Tx, sequence string, n int) ([]int64, error) {
+func (foreign) NextIDs(ctx context.Context, tx base.Tx, sequence string, n int) ([]int64, error) {
 	last, err := draw(ctx, tx, sequence, int64(n))
 	ids := make([]int64, n)
 	for i := range ids {

@@ -7,7 +7,7 @@ import (
 	sqlite3 "modernc.org/sqlite/lib"
 
 	"github.com/belfry-run/belfry/core"
-	"github.com/belfry-run/belfry/store"
+	"github.com/belfry-run/belfry/store/base"
 )
 
 // translate gives a driver's error a code, by its number and never by its text.
@@ -34,7 +34,7 @@ func translate(err error) error {
 func ofCommit(err error) error {
 	var e *sqlite.Error
 	if errors.As(err, &e) && e.Code()&0xff == sqlite3.SQLITE_IOERR {
-		return store.OutcomeUnknown(err)
+		return base.OutcomeUnknown(err)
 	}
 	return err
 }

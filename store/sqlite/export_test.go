@@ -3,15 +3,15 @@ package sqlite
 import (
 	"context"
 
-	"github.com/belfry-run/belfry/store"
+	"github.com/belfry-run/belfry/store/base"
 )
 
 // Waiting is how many transitions wait for the writer.
-func Waiting(db store.DB) int { return len(db.(*DB).queue) }
+func Waiting(db base.DB) int { return len(db.(*DB).queue) }
 
 // KeptStatements is how many its connections for reads keep, all of which are
 // at rest.
-func KeptStatements(db store.DB) (n int) {
+func KeptStatements(db base.DB) (n int) {
 	all := db.(*DB).readers
 	for range cap(all) {
 		r := <-all
@@ -22,7 +22,7 @@ func KeptStatements(db store.DB) (n int) {
 }
 
 // LeaveOpen begins a transaction on each connection for reads, which nobody ends.
-func LeaveOpen(ctx context.Context, db store.DB) (err error) {
+func LeaveOpen(ctx context.Context, db base.DB) (err error) {
 	all := db.(*DB).readers
 	for range cap(all) {
 		r := <-all

@@ -15,6 +15,7 @@ import (
 
 	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/store"
+	"github.com/belfry-run/belfry/store/base"
 	"github.com/belfry-run/belfry/store/sqlite"
 	"github.com/belfry-run/belfry/task"
 )
@@ -49,13 +50,13 @@ func wantCode(t *testing.T, err error, code core.Code, words ...string) {
 
 func read(t *testing.T, st *store.Store, query string) (v string) {
 	t.Helper()
-	if err := st.DB().Read(t.Context(), func(tx store.Tx) error { return scanText(t.Context(), tx, query, &v) }); err != nil {
+	if err := st.DB().Read(t.Context(), func(tx base.Tx) error { return scanText(t.Context(), tx, query, &v) }); err != nil {
 		t.Fatal(err)
 	}
 	return v
 }
 
-func scanText(ctx context.Context, tx store.Tx, query string, to *string) error {
+func scanText(ctx context.Context, tx base.Tx, query string, to *string) error {
 	rows, err := tx.Query(ctx, query)
 	if err != nil {
 		return err
@@ -118,7 +119,7 @@ func TestWhatIsCommittedSurvivesAPowerCut(t *testing.T) {
 	for o, want := range map[string]string{"": "2", "full": "2", "NORMAL": "1", "EXTRA": "3"} {
 		st := openAt(t, file(t), sqlite.Options{Synchronous: o})
 		var got, journal string
-		err := st.DB().Write(t.Context(), func(tx store.Tx, _ store.Moment) error {
+		err := st.DB().Write(t.Context(), func(tx base.Tx, _ base.Moment) error {
 			return errors.Join(scanText(t.Context(), tx, "pragma synchronous", &got), scanText(t.Context(), tx, "pragma journal_mode", &journal))
 		})
 		if err != nil || got != want || journal != "wal" {
@@ -151,7 +152,7 @@ func newerSchema(t *testing.T, floor int64) (path string) {
 	t.Helper()
 	path = file(t)
 	st := openAt(t, path, sqlite.Options{})
-	err := st.DB().Write(t.Context(), func(tx store.Tx, _ store.Moment) error {
+	err := st.DB().Write(t.Context(), func(tx base.Tx, _ base.Moment) error {
 		_, err := tx.Exec(t.Context(), "insert into belfry.migrations (version_id, is_applied) values (999, 1)")
 		if err == nil {
 			_, err = tx.Exec(t.Context(), "update belfry.schema_floor set version = $1", floor)
@@ -231,7 +232,7 @@ func TestCloseWaitsForWhatIsUnderWay(t *testing.T) {
 	var all sync.WaitGroup
 	results := make([]error, 21)
 	all.Go(func() {
-		results[20] = st.DB().Write(t.Context(), func(tx store.Tx, _ store.Moment) error {
+		results[20] = st.DB().Write(t.Context(), func(tx base.Tx, _ base.Moment) error {
 			close(began)
 			<-goOn
 			wrote.Store(true)

@@ -8,6 +8,7 @@ import (
 	"github.com/belfry-run/belfry/job"
 	"github.com/belfry-run/belfry/schedule"
 	"github.com/belfry-run/belfry/store"
+	"github.com/belfry-run/belfry/store/base"
 	"github.com/belfry-run/belfry/store/storetest"
 	"github.com/belfry-run/belfry/task"
 	"github.com/belfry-run/belfry/view"
@@ -102,7 +103,7 @@ func TestRetentionByAge(t *testing.T) {
 func TestRetentionGetsPastWhatTheFutureLeft(t *testing.T) {
 	clock := storetest.NewClock()
 	st := open(t, store.Options{Clock: clock.Now, Keep: store.Keep{Age: 10 * 24 * time.Hour}})
-	if err := st.DB().Write(t.Context(), func(tx store.Tx, at store.Moment) error {
+	if err := st.DB().Write(t.Context(), func(tx base.Tx, at base.Moment) error {
 		_, err := tx.Exec(t.Context(), `with recursive many(i) as (select 1 union all select i + 1 from many where i < 2500)
 			insert into belfry.logs (job_id, lease, attempt, seq, stream, at, size, body) select i, 1, 1, 1, 'log', $1, 0, x'00' from many`, at.Now.AddDate(100, 0, 0).UnixMicro())
 		return err
@@ -124,7 +125,7 @@ func TestRetentionByCount(t *testing.T) {
 	if got := counts(t, st); got != "5 done, 5 attempts, 6 logs, 6 occurrences, 2 live, 7 sessions" {
 		t.Error(got)
 	}
-	if err := st.DB().Write(t.Context(), func(tx store.Tx, _ store.Moment) error {
+	if err := st.DB().Write(t.Context(), func(tx base.Tx, _ base.Moment) error {
 		_, err := tx.Exec(t.Context(), "delete from belfry.jobs_done where seq = (select min(seq) + 1 from belfry.jobs_done)") // as a retry does
 		return err
 	}); err != nil {

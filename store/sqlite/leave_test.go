@@ -6,7 +6,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/belfry-run/belfry/store"
+	"github.com/belfry-run/belfry/store/base"
 	"github.com/belfry-run/belfry/store/sqlite"
 )
 
@@ -51,10 +51,10 @@ func TestAReadWhoseCallerLeaves(t *testing.T) {
 	for range 50 {
 		for n := range 40 { // more looks than there are
 			ctx := leaveAt(t.Context(), n+1)
-			_ = st.DB().Read(ctx, func(tx store.Tx) error { _, err := queues(ctx, tx); return err })
+			_ = st.DB().Read(ctx, func(tx base.Tx) error { _, err := queues(ctx, tx); return err })
 		}
 		for range 5 { // one after the other: more than there are connections
-			if err := st.DB().Read(t.Context(), func(tx store.Tx) error { _, err := queues(t.Context(), tx); return err }); err != nil {
+			if err := st.DB().Read(t.Context(), func(tx base.Tx) error { _, err := queues(t.Context(), tx); return err }); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -73,7 +73,7 @@ func TestAReadOnAConnectionThatWasLeftOpen(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range 8 {
-		if err := st.DB().Read(t.Context(), func(tx store.Tx) error { _, err := queues(t.Context(), tx); return err }); err != nil {
+		if err := st.DB().Read(t.Context(), func(tx base.Tx) error { _, err := queues(t.Context(), tx); return err }); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/belfry-run/belfry/store"
+	"github.com/belfry-run/belfry/store/base"
 )
 
 // pack is a row of packs: the leases of one claim.
@@ -23,7 +23,7 @@ func (p pack) has(job int64) bool {
 	return found
 }
 
-func packsFrom(ctx context.Context, tx store.Tx, from string, args ...any) (all []pack, err error) {
+func packsFrom(ctx context.Context, tx base.Tx, from string, args ...any) (all []pack, err error) {
 	rows, err := tx.Query(ctx, `select number, session, queue, claimed_at, living, jobs from `+from, args...)
 	if err != nil {
 		return nil, err
@@ -66,7 +66,7 @@ func parseJobs(list string) ([]int64, error) {
 }
 
 // Pack writes the leases of a claim as one row.
-func (dialect) Pack(ctx context.Context, tx store.Tx, p store.Pack) (bool, error) {
+func (dialect) Pack(ctx context.Context, tx base.Tx, p base.Pack) (bool, error) {
 	slices.Sort(p.Jobs)
 	_, err := tx.Exec(ctx, `
 		insert into belfry.packs (number, session, queue, claimed_at, first_job, last_job, living, jobs, ahead)
@@ -77,7 +77,7 @@ func (dialect) Pack(ctx context.Context, tx store.Tx, p store.Pack) (bool, error
 
 // Unpack gives jobs that are leased in a pack, and all the others in it, a row
 // of leases each.
-func (dialect) Unpack(ctx context.Context, tx store.Tx, w store.Packed) error {
+func (dialect) Unpack(ctx context.Context, tx base.Tx, w base.Packed) error {
 	var packs []pack
 	var err error
 	switch {

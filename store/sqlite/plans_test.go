@@ -13,6 +13,7 @@ import (
 	"github.com/belfry-run/belfry/monitor"
 	"github.com/belfry-run/belfry/schedule"
 	"github.com/belfry-run/belfry/store"
+	"github.com/belfry-run/belfry/store/base"
 	"github.com/belfry-run/belfry/store/sqlite"
 	"github.com/belfry-run/belfry/store/storetest"
 	"github.com/belfry-run/belfry/task"
@@ -49,7 +50,7 @@ func TestPlans(t *testing.T) {
 	_, err = st.Apply(ctx, view.Manifest{Monitors: []monitor.Monitor{m}}, view.ApplyOptions{})
 	try(err)
 	inOrder := []string{"TEMP B-TREE"}
-	try(st.DB().Write(ctx, func(tx store.Tx, _ store.Moment) error {
+	try(st.DB().Write(ctx, func(tx base.Tx, _ base.Moment) error {
 		_, err := tx.Exec(ctx, `update belfry.rolled set hour = $1 / 3600, day = $1 / 86400`, clock.Now().Unix())
 		return err
 	}))
@@ -234,7 +235,7 @@ var plannedAnew = regexp.MustCompile(`limit \$\d+\s*(\)|$)|(next_at|wake_at) > \
 func explain(t *testing.T, st *store.Store, s storetest.Statement) (plan string) {
 	t.Helper()
 	db := st.DB().(*storetest.Recorder).DB.(*sqlite.DB)
-	err := db.Write(t.Context(), func(tx store.Tx, _ store.Moment) error {
+	err := db.Write(t.Context(), func(tx base.Tx, _ base.Moment) error {
 		rows, err := tx.Query(context.Background(), "explain query plan "+s.SQL, s.Args...)
 		if err != nil {
 			return err

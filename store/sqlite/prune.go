@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/belfry-run/belfry/store"
+	"github.com/belfry-run/belfry/store/base"
 )
 
 // pruneStep bounds the rows that one transaction removes, so that nobody waits
@@ -22,7 +23,7 @@ var histories = []struct{ table, row, at string }{
 
 // Prune removes the oldest rows by the range of their row numbers.
 func (db *DB) Prune(ctx context.Context, k store.Keep) (more bool, err error) {
-	err = db.Write(ctx, func(tx store.Tx, at store.Moment) error {
+	err = db.Write(ctx, func(tx base.Tx, at base.Moment) error {
 		more = false
 		cutoff, err := pruneBefore(ctx, tx, k, at.Now)
 		if err != nil {
@@ -54,7 +55,7 @@ func (db *DB) Prune(ctx context.Context, k store.Keep) (more bool, err error) {
 // pruneBefore is the instant before which nothing is kept: by age, or the end
 // of the oldest finished job that is still one of the newest. Those that ended
 // in the same instant stay with it.
-func pruneBefore(ctx context.Context, tx store.Tx, k store.Keep, now time.Time) (int64, error) {
+func pruneBefore(ctx context.Context, tx base.Tx, k store.Keep, now time.Time) (int64, error) {
 	cutoff := now.Add(-k.Age).UnixMicro()
 	rows, err := tx.Query(ctx, `
 		select finished_at

@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/belfry-run/belfry/store"
+	"github.com/belfry-run/belfry/store/base"
 )
 
 // readers is how many reads run at a time. They are short and the machine's
@@ -32,7 +32,7 @@ func newReaders(pool *sql.DB, names prefix) chan *reader {
 }
 
 // Read runs fn on a snapshot.
-func (db *DB) Read(ctx context.Context, fn func(tx store.Tx) error) error {
+func (db *DB) Read(ctx context.Context, fn func(tx base.Tx) error) error {
 	select {
 	case <-db.closing:
 		return errClosed
@@ -54,7 +54,7 @@ func (db *DB) Read(ctx context.Context, fn func(tx store.Tx) error) error {
 
 // ask reads one row with one column.
 func (db *DB) ask(ctx context.Context, query string, to any) error {
-	return db.Read(ctx, func(tx store.Tx) error {
+	return db.Read(ctx, func(tx base.Tx) error {
 		rows, err := tx.Query(ctx, query)
 		if err != nil {
 			return err
@@ -67,7 +67,7 @@ func (db *DB) ask(ctx context.Context, query string, to any) error {
 	})
 }
 
-func (r *reader) read(ctx context.Context, fn func(tx store.Tx) error) error {
+func (r *reader) read(ctx context.Context, fn func(tx base.Tx) error) error {
 	if err := r.begin(context.WithoutCancel(ctx)); err != nil {
 		return fmt.Errorf("begin a read: %w", err)
 	}
@@ -130,7 +130,7 @@ func (r *reader) Exec(ctx context.Context, query string, args ...any) (int64, er
 	return res.RowsAffected()
 }
 
-func (r *reader) Query(ctx context.Context, query string, args ...any) (store.Rows, error) {
+func (r *reader) Query(ctx context.Context, query string, args ...any) (base.Rows, error) {
 	s, err := r.prepared(ctx, query)
 	if err != nil {
 		return nil, err

@@ -8,12 +8,12 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/belfry-run/belfry/store"
+	"github.com/belfry-run/belfry/store/base"
 	"github.com/belfry-run/belfry/store/sqlite"
 )
 
 // queues counts the rows of a table, within a read.
-func queues(ctx context.Context, tx store.Tx) (n int64, err error) {
+func queues(ctx context.Context, tx base.Tx) (n int64, err error) {
 	rows, err := tx.Query(ctx, `select count(*) from belfry.queues`)
 	if err != nil {
 		return 0, err
@@ -29,29 +29,29 @@ func queues(ctx context.Context, tx store.Tx) (n int64, err error) {
 // snapshot but their own.
 func TestAReadLeavesNothingToTheNext(t *testing.T) {
 	t.Parallel()
-	for name, read := range map[string]func(ctx context.Context, db store.DB) error{
-		"that fails": func(ctx context.Context, db store.DB) error {
-			return db.Read(ctx, func(tx store.Tx) error { _, err := tx.Query(ctx, `select nothing`); return err })
+	for name, read := range map[string]func(ctx context.Context, db base.DB) error{
+		"that fails": func(ctx context.Context, db base.DB) error {
+			return db.Read(ctx, func(tx base.Tx) error { _, err := tx.Query(ctx, `select nothing`); return err })
 		},
-		"that writes": func(ctx context.Context, db store.DB) error {
-			return db.Read(ctx, func(tx store.Tx) error { _, err := tx.Exec(ctx, `delete from belfry.queues`); return err })
+		"that writes": func(ctx context.Context, db base.DB) error {
+			return db.Read(ctx, func(tx base.Tx) error { _, err := tx.Exec(ctx, `delete from belfry.queues`); return err })
 		},
-		"whose context ends": func(ctx context.Context, db store.DB) error {
+		"whose context ends": func(ctx context.Context, db base.DB) error {
 			ctx, cancel := context.WithCancel(ctx)
-			return db.Read(ctx, func(tx store.Tx) error {
+			return db.Read(ctx, func(tx base.Tx) error {
 				_, _ = queues(ctx, tx)
 				cancel()
 				_, err := queues(ctx, tx)
 				return err
 			})
 		},
-		"whose context has ended": func(ctx context.Context, db store.DB) error {
+		"whose context has ended": func(ctx context.Context, db base.DB) error {
 			ctx, cancel := context.WithCancel(ctx)
 			cancel()
-			return db.Read(ctx, func(tx store.Tx) error { _, err := queues(ctx, tx); return err })
+			return db.Read(ctx, func(tx base.Tx) error { _, err := queues(ctx, tx); return err })
 		},
-		"that leaves a query open": func(ctx context.Context, db store.DB) error {
-			return db.Read(ctx, func(tx store.Tx) error {
+		"that leaves a query open": func(ctx context.Context, db base.DB) error {
+			return db.Read(ctx, func(tx base.Tx) error {
 				rows, err := tx.Query(ctx, `select name from belfry.queues`)
 				if err == nil && !rows.Next() {
 					err = errors.New("no queue is there")
@@ -60,9 +60,9 @@ func TestAReadLeavesNothingToTheNext(t *testing.T) {
 				return errors.Join(err, errors.New("it had enough"))
 			})
 		},
-		"that panics": func(ctx context.Context, db store.DB) (err error) {
+		"that panics": func(ctx context.Context, db base.DB) (err error) {
 			defer func() { err = fmt.Errorf("%v", recover()) }()
-			return db.Read(ctx, func(store.Tx) error { panic("in a read") })
+			return db.Read(ctx, func(base.Tx) error { panic("in a read") })
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -73,14 +73,14 @@ func TestAReadLeavesNothingToTheNext(t *testing.T) {
 			}
 			t.Cleanup(func() { _ = st.Close() })
 			var there int64
-			if err := st.DB().Read(t.Context(), func(tx store.Tx) (err error) { there, err = queues(t.Context(), tx); return err }); err != nil {
+			if err := st.DB().Read(t.Context(), func(tx base.Tx) (err error) { there, err = queues(t.Context(), tx); return err }); err != nil {
 				t.Fatal(err)
 			}
 			for i := range int64(12) { // more than connections
 				if err := read(t.Context(), st.DB()); err == nil {
 					t.Fatal("it went well")
 				}
-				if err := st.DB().Write(t.Context(), func(tx store.Tx, _ store.Moment) error {
+				if err := st.DB().Write(t.Context(), func(tx base.Tx, _ base.Moment) error {
 					_, err := tx.Exec(t.Context(), `
 						insert into belfry.queues (name, description, priority, concurrency, global_limit, paused_at, paused_by, paused_reason, created_at, updated_at)
 						select name || $1, description, priority, concurrency, global_limit, paused_at, paused_by, paused_reason, created_at, updated_at
@@ -89,7 +89,7 @@ func TestAReadLeavesNothingToTheNext(t *testing.T) {
 				}); err != nil {
 					t.Fatal(err)
 				}
-				if err := st.DB().Read(t.Context(), func(tx store.Tx) error {
+				if err := st.DB().Read(t.Context(), func(tx base.Tx) error {
 					n, err := queues(t.Context(), tx)
 					if n != there+i+1 {
 						t.Errorf("%d queues are seen, want %d", n, there+i+1)
@@ -115,7 +115,7 @@ func TestManyReadsOfManyTexts(t *testing.T) {
 	for who := range int64(8) {
 		all.Go(func() {
 			for i := range int64(300) {
-				if err := st.DB().Read(t.Context(), func(tx store.Tx) error {
+				if err := st.DB().Read(t.Context(), func(tx base.Tx) error {
 					for _, text := range []string{`select $1 + 0`, fmt.Sprintf(`select $1 + %d`, who*300+i)} {
 						rows, err := tx.Query(t.Context(), text, who)
 						if err != nil {
@@ -147,7 +147,7 @@ func TestManyReadsOfManyTexts(t *testing.T) {
 	if err := st.Close(); err != nil {
 		t.Error(err)
 	}
-	if err := st.DB().Read(t.Context(), func(store.Tx) error { return nil }); err == nil {
+	if err := st.DB().Read(t.Context(), func(base.Tx) error { return nil }); err == nil {
 		t.Error("a closed store was read")
 	}
 }

@@ -12,14 +12,14 @@ import (
 	"github.com/pressly/goose/v3"
 
 	"github.com/belfry-run/belfry/core"
-	"github.com/belfry-run/belfry/store"
+	"github.com/belfry-run/belfry/store/base"
 )
 
 //go:embed migrations/*.sql
 var files embed.FS
 
 // schemaKnown is the number of the last migration.
-var schemaKnown = store.LastMigration(migrations())
+var schemaKnown = base.LastMigration(migrations())
 
 func migrations() fs.FS {
 	sub, err := fs.Sub(files, "migrations")
@@ -30,7 +30,7 @@ func migrations() fs.FS {
 }
 
 // prefix is what the names of the tables in the file begin with. Texts of SQL
-// say [store.Home] in its place.
+// say [base.Home] in its place.
 type prefix string
 
 var fitPrefix = regexp.MustCompile(`^[a-z_][a-z0-9_]{0,39}$`)
@@ -44,9 +44,9 @@ func prefixOf(name string) (prefix, error) {
 }
 
 // sql gives a text of SQL the names of this file.
-func (p prefix) sql(query string) string { return strings.ReplaceAll(query, store.Home, string(p)) }
+func (p prefix) sql(query string) string { return strings.ReplaceAll(query, base.Home, string(p)) }
 
 func (p prefix) migrate(ctx context.Context, db *sql.DB, dry bool) (from, to int64, err error) {
-	m := store.Migrations{Dialect: goose.DialectSQLite3, Files: migrations(), Table: string(p) + "migrations", Name: p.sql}
-	return store.Migrate(ctx, db, m, dry)
+	m := base.Migrations{Dialect: goose.DialectSQLite3, Files: migrations(), Table: string(p) + "migrations", Name: p.sql}
+	return base.Migrate(ctx, db, m, dry)
 }

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"maps"
 
-	"github.com/belfry-run/belfry/store"
+	"github.com/belfry-run/belfry/store/base"
 )
 
 // sequences gives out ids. The writer alone uses it.
@@ -23,7 +23,7 @@ type ids struct{ next, end int64 }
 const drawAhead = 32
 
 // take gives out n ids, larger than all that were given out before.
-func (s *sequences) take(ctx context.Context, tx store.Tx, sequence string, n int) ([]int64, error) {
+func (s *sequences) take(ctx context.Context, tx base.Tx, sequence string, n int) ([]int64, error) {
 	d := s.drawn[sequence]
 	if left := d.end - d.next; int64(n) > left {
 		more := max(int64(n)-left, drawAhead)
@@ -49,7 +49,7 @@ func (s *sequences) take(ctx context.Context, tx store.Tx, sequence string, n in
 }
 
 // draw counts on in the table, and answers the last of n ids.
-func draw(ctx context.Context, tx store.Tx, sequence string, n int64) (last int64, err error) {
+func draw(ctx context.Context, tx base.Tx, sequence string, n int64) (last int64, err error) {
 	rows, err := tx.Query(ctx, `
 		update belfry.sequences
 		set value = value + $1
@@ -78,7 +78,7 @@ func (s *sequences) begin(changed bool) {
 func (s *sequences) rollBack() { s.drawn = maps.Clone(s.begun) }
 
 // giveBack lets the next who opens the file go on with what is left.
-func (s *sequences) giveBack(tx store.Tx) {
+func (s *sequences) giveBack(tx base.Tx) {
 	for sequence, d := range s.drawn {
 		if d.next < d.end {
 			_, _ = tx.Exec(context.Background(), `update belfry.sequences set value = $1 where name = $2 and value = $3`, d.next-1, sequence, d.end-1)

@@ -23,6 +23,7 @@ import (
 
 	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/store"
+	"github.com/belfry-run/belfry/store/base"
 )
 
 // Options says how to open a file. The zero value works.
@@ -299,7 +300,7 @@ func (db *DB) release() error {
 func (db *DB) SQL() *sql.DB { return db.users }
 
 // Adopt wraps the caller's transaction.
-func (db *DB) Adopt(ctx context.Context, tx any) (store.Tx, store.Dialect, time.Time, error) {
+func (db *DB) Adopt(ctx context.Context, tx any) (base.Tx, base.Dialect, time.Time, error) {
 	t, ok := tx.(*sql.Tx)
 	if !ok {
 		return nil, nil, time.Time{}, core.Errorf(core.Invalid, "a transaction of type %T cannot be joined on SQLite", tx).
@@ -324,7 +325,7 @@ func (db *DB) Schema(ctx context.Context) (core.Schema, error) {
 	if err := db.ask(ctx, "select coalesce(max(version_id), 0) from belfry.migrations", &schema.Version); err != nil {
 		return schema, err
 	}
-	return schema, db.ask(ctx, store.FloorSQL, &schema.Floor)
+	return schema, db.ask(ctx, base.FloorSQL, &schema.Floor)
 }
 
 // Alive reads from the file.
@@ -337,7 +338,7 @@ func (db *DB) Alive(ctx context.Context) error {
 func (db *DB) Skew(context.Context) (time.Duration, error) { return 0, nil }
 
 // Wakeups carries nothing, because no other process may have the file.
-func (db *DB) Wakeups() store.Wakeups { return alone{} }
+func (db *DB) Wakeups() base.Wakeups { return alone{} }
 
 type alone struct{}
 
@@ -362,7 +363,7 @@ func (h *handle) Exec(ctx context.Context, query string, args ...any) (int64, er
 	return res.RowsAffected()
 }
 
-func (h *handle) Query(ctx context.Context, query string, args ...any) (store.Rows, error) {
+func (h *handle) Query(ctx context.Context, query string, args ...any) (base.Rows, error) {
 	rows, err := h.tx.QueryContext(ctx, h.names.sql(query), args...)
 	if err != nil {
 		return nil, fmt.Errorf("%w\n%s", err, query)

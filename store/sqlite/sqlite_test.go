@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/belfry-run/belfry/store"
+	"github.com/belfry-run/belfry/store/base"
 	"github.com/belfry-run/belfry/store/sqlite"
 	"github.com/belfry-run/belfry/store/storetest"
 )
@@ -94,7 +95,7 @@ func checkLeases(t *testing.T, st *store.Store) {
 
 // named gives a text the names that the file has, for what does not go through
 // the store.
-func named(query string) string { return strings.ReplaceAll(query, store.Home, "belfry_") }
+func named(query string) string { return strings.ReplaceAll(query, base.Home, "belfry_") }
 
 func count(t *testing.T, st *store.Store, query string) (n int) {
 	t.Helper()

@@ -5,19 +5,20 @@ import (
 	"slices"
 
 	"github.com/belfry-run/belfry/job"
-	"github.com/belfry-run/belfry/store"
+	"github.com/belfry-run/belfry/store/base"
+	"github.com/belfry-run/belfry/store/jobs"
 )
 
 // Succeed is several statements: SQLite cannot move a row in one. With one
 // writer nothing can come between them.
-func (d dialect) Succeed(ctx context.Context, tx store.Tx, session string, rows []store.Success, now int64) ([]store.Succeeded, error) {
+func (d dialect) Succeed(ctx context.Context, tx base.Tx, session string, rows []base.Success, now int64) ([]base.Succeeded, error) {
 	return succeed(ctx, d, tx, session, rows, now)
 }
 
 // ForeseeSucceed has nothing to foresee: the database is in this process.
-func (d dialect) ForeseeSucceed(context.Context, store.Tx, int, []int64) {}
+func (d dialect) ForeseeSucceed(context.Context, base.Tx, int, []int64) {}
 
-func succeed(ctx context.Context, d store.Dialect, tx store.Tx, session string, rows []store.Success, now int64) (done []store.Succeeded, err error) {
+func succeed(ctx context.Context, d base.Dialect, tx base.Tx, session string, rows []base.Success, now int64) (done []base.Succeeded, err error) {
 	packed, single, err := inPacks(ctx, d, tx, session, rows)
 	if err != nil {
 		return nil, err
@@ -36,10 +37,10 @@ func succeed(ctx context.Context, d store.Dialect, tx store.Tx, session string, 
 	return append(done, ended...), err
 }
 
-func succeedSingle(ctx context.Context, d store.Dialect, tx store.Tx, session string, rows []store.Success, now int64) ([]store.Succeeded, error) {
-	from, args := d.Table(3, "t", store.BatchOf(rows))
+func succeedSingle(ctx context.Context, d base.Dialect, tx base.Tx, session string, rows []base.Success, now int64) ([]base.Succeeded, error) {
+	from, args := d.Table(3, "t", base.BatchOf(rows))
 	res, err := tx.Query(ctx, `
-		insert into belfry.jobs_done (`+store.DoneColumns+`)
+		insert into belfry.jobs_done (`+jobs.DoneColumns+`)
 		select j.id, j.namespace, j.task_id, j.task, j.kind, j.queue, j.priority, 'succeeded', '', '', '', j.input, j.tags, j.origin,
 			j.schedule, j.schedule_id, j.generation, j.nominal, j.due_at, j.created_at, l.claimed_at, l.cancel_at,
 			j.attempt + 1, j.failures, j.snoozes, j.max_attempts, j.timeout, l.number, l.session, j.active_key, j.idem_key, $1, t.output,
@@ -47,11 +48,11 @@ func succeedSingle(ctx context.Context, d store.Dialect, tx store.Tx, session st
 		from `+from+`
 		cross join belfry.leases l on l.job_id = t.job_id and l.number = t.lease and (l.session = $2 or $2 = '')
 		cross join belfry.jobs j on j.id = l.job_id
-		returning `+store.SucceededColumns, append([]any{now, session}, args...)...)
+		returning `+jobs.SucceededColumns, append([]any{now, session}, args...)...)
 	if err != nil {
 		return nil, err
 	}
-	done, err := store.ScanSucceeded(res)
+	done, err := jobs.ScanSucceeded(res)
 	if err != nil || len(done) == 0 {
 		return nil, err
 	}
@@ -80,13 +81,13 @@ type packedSuccesses struct {
 	session string
 	packs   []pack
 	rows    []packedSuccess
-	done    []store.Succeeded
+	done    []base.Succeeded
 }
 
 // inPacks tells what is leased in a pack from the rest, and leaves out what
 // another session has in one.
-func inPacks(ctx context.Context, d store.Dialect, tx store.Tx, session string, rows []store.Success) (packed []packedSuccesses, single []store.Success, err error) {
-	packs, err := packsFrom(ctx, tx, `json_each($1) cross join belfry.packs on number = value`, d.List(store.LeasesOf(rows)))
+func inPacks(ctx context.Context, d base.Dialect, tx base.Tx, session string, rows []base.Success) (packed []packedSuccesses, single []base.Success, err error) {
+	packs, err := packsFrom(ctx, tx, `json_each($1) cross join belfry.packs on number = value`, d.List(jobs.LeasesOf(rows)))
 	if err != nil || len(packs) == 0 {
 		return nil, rows, err
 	}
@@ -103,11 +104,11 @@ func inPacks(ctx context.Context, d store.Dialect, tx store.Tx, session string, 
 		k := slices.IndexFunc(packed, func(of packedSuccesses) bool { return of.session == p.session })
 		if k < 0 {
 			k = len(packed)
-			packed = append(packed, packedSuccesses{session: p.session, packs: packs, rows: make([]packedSuccess, 0, len(rows)), done: make([]store.Succeeded, 0, len(rows))})
+			packed = append(packed, packedSuccesses{session: p.session, packs: packs, rows: make([]packedSuccess, 0, len(rows)), done: make([]base.Succeeded, 0, len(rows))})
 		}
 		of := &packed[k]
 		of.rows = append(of.rows, packedSuccess{r.JobID, r.Lease, p.claimedAt, r.Output, r.StartedIn, r.ExitCode, r.Signal, r.LogCut})
-		of.done = append(of.done, store.Succeeded{Ref: job.Ref{JobID: r.JobID, Lease: r.Lease}, Queue: p.queue, Trigger: job.TriggerEnqueue, ClaimedAt: p.claimedAt})
+		of.done = append(of.done, base.Succeeded{Ref: job.Ref{JobID: r.JobID, Lease: r.Lease}, Queue: p.queue, Trigger: job.TriggerEnqueue, ClaimedAt: p.claimedAt})
 	}
 	return packed, single, nil
 }
@@ -115,10 +116,10 @@ func inPacks(ctx context.Context, d store.Dialect, tx store.Tx, session string, 
 // succeedPacked asks for nothing back: all that follows from a success of such
 // jobs is known from their packs. A job of a pack runs for as long as its row is
 // there.
-func succeedPacked(ctx context.Context, d store.Dialect, tx store.Tx, of packedSuccesses, now int64) ([]store.Succeeded, error) {
-	from, args := d.Table(3, "t", store.BatchOf(of.rows))
+func succeedPacked(ctx context.Context, d base.Dialect, tx base.Tx, of packedSuccesses, now int64) ([]base.Succeeded, error) {
+	from, args := d.Table(3, "t", base.BatchOf(of.rows))
 	n, err := tx.Exec(ctx, `
-		insert into belfry.jobs_done (`+store.DoneColumns+`)
+		insert into belfry.jobs_done (`+jobs.DoneColumns+`)
 		select j.id, j.namespace, j.task_id, j.task, j.kind, j.queue, j.priority, 'succeeded', '', '', '', j.input, j.tags, j.origin,
 			j.schedule, j.schedule_id, j.generation, j.nominal, j.due_at, j.created_at, t.claimed_at, 0,
 			j.attempt + 1, j.failures, j.snoozes, j.max_attempts, j.timeout, t.lease, $2, j.active_key, j.idem_key, $1, t.output,
@@ -144,7 +145,7 @@ func succeedPacked(ctx context.Context, d store.Dialect, tx store.Tx, of packedS
 // deleteJobs removes jobs from the live ones. Those of one claim mostly end one
 // after the other, and a range is removed as it is walked through, where a list
 // is walked through first: three quarters of the time.
-func deleteJobs(ctx context.Context, d store.Dialect, tx store.Tx, ids []int64) error {
+func deleteJobs(ctx context.Context, d base.Dialect, tx base.Tx, ids []int64) error {
 	var runs [][2]int64
 	for _, id := range ids {
 		if k := len(runs) - 1; k >= 0 && id == runs[k][1]+1 {
@@ -169,7 +170,7 @@ func deleteJobs(ctx context.Context, d store.Dialect, tx store.Tx, ids []int64) 
 const longRun = 10
 
 // there keeps those whose jobs are there.
-func there(ctx context.Context, d store.Dialect, tx store.Tx, all []store.Succeeded) ([]store.Succeeded, error) {
+func there(ctx context.Context, d base.Dialect, tx base.Tx, all []base.Succeeded) ([]base.Succeeded, error) {
 	rows, err := tx.Query(ctx, `select id from belfry.jobs where `+d.In("id", 1), d.List(jobIDs(all)))
 	if err != nil {
 		return nil, err
@@ -183,11 +184,11 @@ func there(ctx context.Context, d store.Dialect, tx store.Tx, all []store.Succee
 		}
 		live[id] = true
 	}
-	return slices.DeleteFunc(all, func(s store.Succeeded) bool { return !live[s.Ref.JobID] }), rows.Err()
+	return slices.DeleteFunc(all, func(s base.Succeeded) bool { return !live[s.Ref.JobID] }), rows.Err()
 }
 
 // leave counts jobs out of their packs.
-func leave(ctx context.Context, tx store.Tx, packs []pack, done []store.Succeeded) error {
+func leave(ctx context.Context, tx base.Tx, packs []pack, done []base.Succeeded) error {
 	for _, p := range packs {
 		n := 0
 		for i := range done {
@@ -210,7 +211,7 @@ func leave(ctx context.Context, tx store.Tx, packs []pack, done []store.Succeede
 	return nil
 }
 
-func jobIDs(done []store.Succeeded) []int64 {
+func jobIDs(done []base.Succeeded) []int64 {
 	ids := make([]int64, len(done))
 	for i := range done {
 		ids[i] = done[i].Ref.JobID

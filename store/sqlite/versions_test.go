@@ -9,14 +9,15 @@ import (
 
 	"github.com/belfry-run/belfry/job"
 	"github.com/belfry-run/belfry/store"
+	"github.com/belfry-run/belfry/store/base"
 	"github.com/belfry-run/belfry/store/sqlite"
 	"github.com/belfry-run/belfry/task"
 )
 
 // version is the number of a table for a transition that does nothing.
-func version(t *testing.T, db store.DB, table string) (v int64) {
+func version(t *testing.T, db base.DB, table string) (v int64) {
 	t.Helper()
-	if err := db.Write(t.Context(), func(_ store.Tx, at store.Moment) error {
+	if err := db.Write(t.Context(), func(_ base.Tx, at base.Moment) error {
 		v = at.Version(table)
 		return nil
 	}); err != nil {
@@ -41,7 +42,7 @@ func TestVersionStaysWhileNobodyWritesToATable(t *testing.T) {
 
 func TestVersionMovesWithATable(t *testing.T) {
 	st := grouped(t)
-	pause := func(tx store.Tx, _ store.Moment) error {
+	pause := func(tx base.Tx, _ base.Moment) error {
 		_, err := tx.Exec(t.Context(), "update belfry.queues set paused_at = paused_at + 1")
 		return err
 	}
@@ -49,7 +50,7 @@ func TestVersionMovesWithATable(t *testing.T) {
 	for name, write := range map[string]func(){
 		"by a transition": func() { _ = st.DB().Write(t.Context(), pause) },
 		"by a transition that answers": func() {
-			_ = st.DB().Write(t.Context(), func(tx store.Tx, _ store.Moment) error {
+			_ = st.DB().Write(t.Context(), func(tx base.Tx, _ base.Moment) error {
 				rows, err := tx.Query(t.Context(), "update belfry.queues set paused_at = paused_at + 1 returning name")
 				if err == nil {
 					rows.Close()
@@ -58,7 +59,7 @@ func TestVersionMovesWithATable(t *testing.T) {
 			})
 		},
 		"within the transition": func() {
-			_ = st.DB().Write(t.Context(), func(tx store.Tx, at store.Moment) error {
+			_ = st.DB().Write(t.Context(), func(tx base.Tx, at base.Moment) error {
 				before := at.Version("queues")
 				err := pause(tx, at)
 				if at.Version("queues") == before {
@@ -84,7 +85,7 @@ func TestVersionMovesWithATable(t *testing.T) {
 	// What was seen of what is taken back has a number of its own, alone, in a
 	// savepoint and where all begin anew.
 	var seen []int64
-	fails := func(tx store.Tx, at store.Moment) error {
+	fails := func(tx base.Tx, at base.Moment) error {
 		err := pause(tx, at)
 		seen = append(seen, at.Version("queues"))
 		return errors.Join(refused, err)
@@ -145,7 +146,7 @@ func TestClaimsSeeWhatSomebodyElseWrites(t *testing.T) {
 // take draws ids as a transition does.
 func take(t *testing.T, st *store.Store, n int, fail error) (ids []int64) {
 	t.Helper()
-	err := st.DB().Write(t.Context(), func(tx store.Tx, _ store.Moment) (err error) {
+	err := st.DB().Write(t.Context(), func(tx base.Tx, _ base.Moment) (err error) {
 		ids, err = st.DB().Dialect().NextIDs(t.Context(), tx, "job", n)
 		return errors.Join(err, fail)
 	})
@@ -206,7 +207,7 @@ func TestIDsAreGivenOutOnceInAGroup(t *testing.T) {
 	refused := errors.New("refused")
 	var given []int64
 	draws := func(fail error) transition {
-		return func(tx store.Tx, at store.Moment) error {
+		return func(tx base.Tx, at base.Moment) error {
 			ids, err := st.DB().Dialect().NextIDs(t.Context(), tx, "job", 1)
 			if fail == nil {
 				given = append(given, ids...)
@@ -214,7 +215,7 @@ func TestIDsAreGivenOutOnceInAGroup(t *testing.T) {
 			return errors.Join(err, insert(int(ids[0]))(tx, at), fail)
 		}
 	}
-	begins := func(store.Tx, store.Moment) error { given = nil; return nil } // anew, with savepoints
+	begins := func(base.Tx, base.Moment) error { given = nil; return nil } // anew, with savepoints
 	if errs := inOneGroup(t, st.DB(), begins, draws(nil), draws(refused), draws(nil)); errors.Join(errs...) == nil {
 		t.Error("nobody was refused")
 	}

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/belfry-run/belfry/core"
-	"github.com/belfry-run/belfry/store"
+	"github.com/belfry-run/belfry/store/base"
 )
 
 // maxGroup bounds how many transitions share a commit. A group grows only
@@ -22,7 +22,7 @@ const maxGroup = 256
 // request is a transition that waits for the writer.
 type request struct {
 	ctx  context.Context
-	fn   func(tx store.Tx, at store.Moment) error
+	fn   func(tx base.Tx, at base.Moment) error
 	err  error
 	done chan struct{}
 }
@@ -30,7 +30,7 @@ type request struct {
 var errClosed = core.Errorf(core.Unavailable, "the store is closed")
 
 // Write hands fn to the writer and waits for its commit.
-func (db *DB) Write(ctx context.Context, fn func(tx store.Tx, at store.Moment) error) error {
+func (db *DB) Write(ctx context.Context, fn func(tx base.Tx, at base.Moment) error) error {
 	r := &request{ctx: ctx, fn: fn, done: make(chan struct{})}
 	select {
 	case <-db.closing:
@@ -152,7 +152,7 @@ func (w *writer) Exec(_ context.Context, query string, args ...any) (int64, erro
 }
 
 // Query is Exec for statements with an answer.
-func (w *writer) Query(_ context.Context, query string, args ...any) (store.Rows, error) {
+func (w *writer) Query(_ context.Context, query string, args ...any) (base.Rows, error) {
 	w.wrote = w.wrote || !reads(query)
 	ctx := context.Background()
 	s, err := w.prepared(ctx, query)
@@ -397,12 +397,12 @@ func (w *writer) takeBack() {
 
 // guarded turns a panic of a transition into its error, because the goroutine
 // that runs it belongs to everybody.
-func (w *writer) guarded(fn func(store.Tx, store.Moment) error, now time.Time) (err error) {
+func (w *writer) guarded(fn func(base.Tx, base.Moment) error, now time.Time) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = fmt.Errorf("transition panicked: %v\n%s", p, debug.Stack())
 		}
 	}()
 	// One writes at a time, so all that came before has ended.
-	return fn(w, store.Moment{Now: now, Stable: now, Woke: func(n int) { w.woken += n }, Version: w.tables.version})
+	return fn(w, base.Moment{Now: now, Stable: now, Woke: func(n int) { w.woken += n }, Version: w.tables.version})
 }

@@ -11,19 +11,20 @@ import (
 
 	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/store"
+	"github.com/belfry-run/belfry/store/base"
 	"github.com/belfry-run/belfry/store/sqlite"
 )
 
-type transition = func(tx store.Tx, at store.Moment) error
+type transition = func(tx base.Tx, at base.Moment) error
 
 // inOneGroup runs transitions so that they share a commit: they arrive while
 // the writer is held up by another.
-func inOneGroup(t *testing.T, db store.DB, fns ...transition) []error {
+func inOneGroup(t *testing.T, db base.DB, fns ...transition) []error {
 	t.Helper()
 	began, goOn := make(chan struct{}), make(chan struct{})
 	var all sync.WaitGroup
 	all.Go(func() {
-		_ = db.Write(t.Context(), func(store.Tx, store.Moment) error {
+		_ = db.Write(t.Context(), func(base.Tx, base.Moment) error {
 			close(began)
 			<-goOn
 			return nil
@@ -43,7 +44,7 @@ func inOneGroup(t *testing.T, db store.DB, fns ...transition) []error {
 }
 
 func insert(n int) transition {
-	return func(tx store.Tx, _ store.Moment) error {
+	return func(tx base.Tx, _ base.Moment) error {
 		_, err := tx.Exec(context.Background(), "insert into things (n) values ($1)", n)
 		return err
 	}
@@ -52,7 +53,7 @@ func insert(n int) transition {
 func grouped(t *testing.T) *store.Store {
 	t.Helper()
 	st := openAt(t, file(t), sqlite.Options{Synchronous: "NORMAL"})
-	if err := st.DB().Write(t.Context(), func(tx store.Tx, _ store.Moment) error {
+	if err := st.DB().Write(t.Context(), func(tx base.Tx, _ base.Moment) error {
 		_, err := tx.Exec(t.Context(), "create table things (n integer unique, data text)")
 		return err
 	}); err != nil {
@@ -72,7 +73,7 @@ func TestGroupSharesOneCommitAndOneInstant(t *testing.T) {
 	instants := map[time.Time]int{}
 	var fns []transition
 	for i := range 50 {
-		fns = append(fns, func(tx store.Tx, at store.Moment) error {
+		fns = append(fns, func(tx base.Tx, at base.Moment) error {
 			mu.Lock()
 			instants[at.Now]++
 			mu.Unlock()
@@ -97,11 +98,11 @@ func TestOneFailingTransitionTakesNobodyWithIt(t *testing.T) {
 	broken := errors.New("broken")
 	errs := inOneGroup(t, st.DB(),
 		insert(1),
-		func(tx store.Tx, at store.Moment) error { return errors.Join(insert(2)(tx, at), broken) },
+		func(tx base.Tx, at base.Moment) error { return errors.Join(insert(2)(tx, at), broken) },
 		insert(3),
-		func(tx store.Tx, at store.Moment) error { return errors.Join(insert(4)(tx, at), insert(1)(tx, at)) }, // not unique
-		func(tx store.Tx, at store.Moment) error { _ = insert(5)(tx, at); panic("oh") },
-		func(tx store.Tx, _ store.Moment) error {
+		func(tx base.Tx, at base.Moment) error { return errors.Join(insert(4)(tx, at), insert(1)(tx, at)) }, // not unique
+		func(tx base.Tx, at base.Moment) error { _ = insert(5)(tx, at); panic("oh") },
+		func(tx base.Tx, _ base.Moment) error {
 			_, err := tx.Exec(context.Background(), "this is no SQL")
 			return err
 		},
@@ -124,7 +125,7 @@ func TestFullDiskFailsWhoFillsItAndNobodyElse(t *testing.T) {
 	st := grouped(t)
 	limit := func(pages string) {
 		t.Helper()
-		if err := st.DB().Write(t.Context(), func(tx store.Tx, _ store.Moment) error {
+		if err := st.DB().Write(t.Context(), func(tx base.Tx, _ base.Moment) error {
 			var got string
 			return scanText(t.Context(), tx, "pragma max_page_count = "+pages, &got)
 		}); err != nil {
@@ -133,7 +134,7 @@ func TestFullDiskFailsWhoFillsItAndNobodyElse(t *testing.T) {
 	}
 	pages := read(t, st, "pragma page_count")
 	limit(pages)
-	fill := func(tx store.Tx, at store.Moment) error {
+	fill := func(tx base.Tx, at base.Moment) error {
 		var got string // a connection that is new has no limit
 		if err := scanText(t.Context(), tx, "pragma max_page_count = "+pages, &got); err != nil {
 			return err
@@ -167,7 +168,7 @@ func TestFullDiskFailsWhoFillsItAndNobodyElse(t *testing.T) {
 // whole transaction back.
 func TestATransactionThatIsGoneTakesNobodyAlong(t *testing.T) {
 	st := grouped(t)
-	gone := func(tx store.Tx, at store.Moment) error {
+	gone := func(tx base.Tx, at base.Moment) error {
 		_ = insert(2)(tx, at)
 		_, _ = tx.Exec(context.Background(), "insert or rollback into things (n) values (2)")
 		return nil

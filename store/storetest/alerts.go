@@ -12,7 +12,7 @@ import (
 	"github.com/belfry-run/belfry/job"
 	"github.com/belfry-run/belfry/monitor"
 	"github.com/belfry-run/belfry/schedule"
-	"github.com/belfry-run/belfry/store"
+	"github.com/belfry-run/belfry/store/views"
 	"github.com/belfry-run/belfry/task"
 	"github.com/belfry-run/belfry/view"
 )
@@ -296,7 +296,7 @@ func init() {
 		g := must(b.st.Gauges(b.ctx, 10, 10))(b)
 		want(b, "monitors by status", fmt.Sprint(g.Monitors), "map[down:1 new:1 paused:1 up:2]")
 		want(b, "monitors", fmt.Sprint(g.States), "[{default a true} {default b false} {default c true}]")
-		want(b, "backlog", fmt.Sprint(g.Channels), fmt.Sprint([]store.ChannelGauge{{Namespace: "default", Channel: "hook", Pending: 1, OldestAt: written}, {Namespace: "default", Channel: "later", Pending: 1}}))
+		want(b, "backlog", fmt.Sprint(g.Channels), fmt.Sprint([]views.ChannelGauge{{Namespace: "default", Channel: "hook", Pending: 1, OldestAt: written}, {Namespace: "default", Channel: "later", Pending: 1}}))
 		bounded := must(b.st.Gauges(b.ctx, 2, 1))(b)
 		want(b, "bounded", fmt.Sprint(len(bounded.States), len(bounded.Channels), bounded.Monitors[monitor.StatusUp]), "2 1 2")
 		for what, n := range map[string]int{"check http ok": 2, "check http fail": 2, "check http error": 1, "latency http": 160} {

@@ -11,7 +11,7 @@ import (
 	"github.com/belfry-run/belfry/job"
 	"github.com/belfry-run/belfry/monitor"
 	"github.com/belfry-run/belfry/schedule"
-	"github.com/belfry-run/belfry/store"
+	"github.com/belfry-run/belfry/store/base"
 	"github.com/belfry-run/belfry/task"
 	"github.com/belfry-run/belfry/view"
 )
@@ -93,7 +93,7 @@ func init() {
 		m := manifest()
 		m.Tasks[0].Description = "edited"
 		var planned view.Applied
-		ok(b, b.st.DB().Write(b.ctx, func(tx store.Tx, _ store.Moment) error {
+		ok(b, b.st.DB().Write(b.ctx, func(tx base.Tx, _ base.Moment) error {
 			if _, err := tx.Exec(b.ctx, `update belfry.tasks set updated_at = updated_at where name = 'a'`); err != nil {
 				return err
 			}
@@ -114,7 +114,7 @@ func init() {
 		want(b, "claimed", len(b.claim(s, 2).Jobs), 2)
 		before := b.everything()
 		var canceled, retried view.Selected
-		ok(b, b.st.DB().Write(b.ctx, func(tx store.Tx, _ store.Moment) error {
+		ok(b, b.st.DB().Write(b.ctx, func(tx base.Tx, _ base.Moment) error {
 			if _, err := tx.Exec(b.ctx, `update belfry.jobs set due_at = due_at`); err != nil {
 				return err
 			}

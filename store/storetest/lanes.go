@@ -7,6 +7,7 @@ import (
 
 	"github.com/belfry-run/belfry/job"
 	"github.com/belfry-run/belfry/store"
+	"github.com/belfry-run/belfry/store/base"
 	"github.com/belfry-run/belfry/task"
 )
 
@@ -91,7 +92,7 @@ func CannotRun(t *testing.T, open func() *store.Store, many int, slack int64, co
 	// fill adds jobs of a task, which is an expression on n.
 	fill := func(n int, task string) {
 		with(func(st *store.Store) {
-			check(st.DB().Write(ctx, func(tx store.Tx, _ store.Moment) error {
+			check(st.DB().Write(ctx, func(tx base.Tx, _ base.Moment) error {
 				_, err := tx.Exec(ctx, fmt.Sprintf(`insert into belfry.jobs (id, task, %s) select %d + n, %s, %s from belfry.jobs, %s where id = %d`, copied, next, task, copied, series(n), other))
 				return err
 			}))

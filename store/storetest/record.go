@@ -5,19 +5,19 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/belfry-run/belfry/store"
+	"github.com/belfry-run/belfry/store/base"
 )
 
 // Statement is one statement of a transition, as the database got it.
 type Statement struct {
-	store.Statement
+	base.Statement
 	Writes bool // in a transaction that may write
 }
 
 // Recorder is a database that notes every statement that passes, so that tests
 // can ask for its plan.
 type Recorder struct {
-	store.DB
+	base.DB
 
 	mu  sync.Mutex
 	all []Statement
@@ -43,17 +43,17 @@ func (r *Recorder) Take() []Statement {
 func (s Statement) Line() string { return strings.Join(strings.Fields(s.SQL), " ") }
 
 // Read notes what fn reads.
-func (r *Recorder) Read(ctx context.Context, fn func(tx store.Tx) error) error {
-	return r.DB.Read(ctx, func(tx store.Tx) error { return fn(noting{tx, r, false}) })
+func (r *Recorder) Read(ctx context.Context, fn func(tx base.Tx) error) error {
+	return r.DB.Read(ctx, func(tx base.Tx) error { return fn(noting{tx, r, false}) })
 }
 
 // Write notes what fn does.
-func (r *Recorder) Write(ctx context.Context, fn func(tx store.Tx, at store.Moment) error) error {
-	return r.DB.Write(ctx, func(tx store.Tx, at store.Moment) error { return fn(noting{tx, r, true}, at) })
+func (r *Recorder) Write(ctx context.Context, fn func(tx base.Tx, at base.Moment) error) error {
+	return r.DB.Write(ctx, func(tx base.Tx, at base.Moment) error { return fn(noting{tx, r, true}, at) })
 }
 
 type noting struct {
-	store.Tx
+	base.Tx
 	r      *Recorder
 	writes bool
 }
@@ -61,7 +61,7 @@ type noting struct {
 func (n noting) note(sql string, args []any) {
 	n.r.mu.Lock()
 	defer n.r.mu.Unlock()
-	n.r.all = append(n.r.all, Statement{store.Statement{SQL: sql, Args: args}, n.writes})
+	n.r.all = append(n.r.all, Statement{base.Statement{SQL: sql, Args: args}, n.writes})
 }
 
 func (n noting) Exec(ctx context.Context, sql string, args ...any) (int64, error) {
@@ -69,7 +69,7 @@ func (n noting) Exec(ctx context.Context, sql string, args ...any) (int64, error
 	return n.Tx.Exec(ctx, sql, args...)
 }
 
-func (n noting) Query(ctx context.Context, sql string, args ...any) (store.Rows, error) {
+func (n noting) Query(ctx context.Context, sql string, args ...any) (base.Rows, error) {
 	n.note(sql, args)
 	return n.Tx.Query(ctx, sql, args...)
 }

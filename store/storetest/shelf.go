@@ -57,17 +57,17 @@ func (s *Shelf) Digests() []string {
 	return slices.Sorted(maps.Keys(s.sizes))
 }
 
-// SignPut implements [store.Bytes].
+// SignPut implements [base.Bytes].
 func (s *Shelf) SignPut(_ context.Context, digest string, _ int64, _ time.Duration) (task.SignedRequest, error) {
 	return task.SignedRequest{Method: "PUT", URL: "/artifacts/" + digest}, nil
 }
 
-// SignGet implements [store.Bytes].
+// SignGet implements [base.Bytes].
 func (s *Shelf) SignGet(_ context.Context, digest string, _ time.Duration) (task.SignedRequest, error) {
 	return task.SignedRequest{Method: "GET", URL: "/artifacts/" + digest}, nil
 }
 
-// Has implements [store.Bytes].
+// Has implements [base.Bytes].
 func (s *Shelf) Has(_ context.Context, digest string, size int64) (bool, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -75,7 +75,7 @@ func (s *Shelf) Has(_ context.Context, digest string, size int64) (bool, error) 
 	return there && have == size, nil
 }
 
-// Verify implements [store.Bytes].
+// Verify implements [base.Bytes].
 func (s *Shelf) Verify(_ context.Context, digest string, size int64) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -20,6 +20,7 @@ import (
 	"github.com/belfry-run/belfry/job"
 	"github.com/belfry-run/belfry/schedule"
 	"github.com/belfry-run/belfry/store"
+	"github.com/belfry-run/belfry/store/base"
 	"github.com/belfry-run/belfry/task"
 	"github.com/belfry-run/belfry/view"
 )
@@ -283,7 +284,7 @@ func (b *bench) jobsOf(schedule string, states ...job.State) []job.Job {
 // sql changes rows behind the store's back, the way nothing of Belfry does.
 func (b *bench) sql(statement string, args ...any) {
 	b.Helper()
-	ok(b, b.st.DB().Write(b.ctx, func(tx store.Tx, _ store.Moment) error {
+	ok(b, b.st.DB().Write(b.ctx, func(tx base.Tx, _ base.Moment) error {
 		_, err := tx.Exec(b.ctx, statement, args...)
 		return err
 	}))
@@ -297,7 +298,7 @@ func (b *bench) count(query string, args ...any) int64 {
 
 func count(t failer, ctx context.Context, st *store.Store, query string, args ...any) (n int64) {
 	t.Helper()
-	ok(t, st.DB().Read(ctx, func(tx store.Tx) error {
+	ok(t, st.DB().Read(ctx, func(tx base.Tx) error {
 		rows, err := tx.Query(ctx, query, args...)
 		if err != nil {
 			return err

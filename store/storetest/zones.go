@@ -10,6 +10,7 @@ import (
 	"github.com/belfry-run/belfry/monitor"
 	"github.com/belfry-run/belfry/schedule"
 	"github.com/belfry-run/belfry/store"
+	"github.com/belfry-run/belfry/store/base"
 	"github.com/belfry-run/belfry/task"
 )
 
@@ -156,7 +157,7 @@ func init() {
 		b.st = b.zoneNode(zone, twoAhead, "2026b")
 		b.task("t")
 		done, left := b.schedule("done", "t", daily(zone)), b.schedule("left", "t", daily(zone))
-		ok(b, b.st.DB().Write(b.ctx, func(tx store.Tx, _ store.Moment) error {
+		ok(b, b.st.DB().Write(b.ctx, func(tx base.Tx, _ base.Moment) error {
 			if _, err := tx.Exec(b.ctx, `update belfry.zones set replan_from = $2 where name = $1`, zone, done.ID); err != nil {
 				return err
 			}

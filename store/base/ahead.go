@@ -1,0 +1,88 @@
+package base
+
+import (
+	"context"
+)
+
+// Statement is a text with its parameters.
+type Statement struct {
+	SQL  string
+	Args []any
+}
+
+// Foreseer is a database that is far enough away to be told what a transition
+// will ask first.
+type Foreseer interface {
+	// WriteAhead is [DB.Write]. The queries travel with the begin of the
+	// transaction, in their order, and fn finds the answers there when it asks
+	// for them. It need not. Transitions of one name ask much the same, for which
+	// the database may use the same connection.
+	WriteAhead(ctx context.Context, name string, ahead []Statement, fn func(tx Tx, at Moment) error) error
+}
+
+// Closer is a transaction in which statements travel together, and the commit
+// with the last.
+type Closer interface {
+	// ExecSoon is Exec for a statement of which nothing is asked but that it is
+	// carried out. It travels with the next, or else with the commit, and that
+	// fails if it does.
+	ExecSoon(sql string, args ...any)
+	// QueryLast is Query for a statement that nothing follows. Whether all was
+	// committed is known when the answer has been read.
+	QueryLast(ctx context.Context, sql string, args ...any) (Rows, error)
+}
+
+// ExecSoon runs a statement of which nothing is asked, where that is possible
+// together with the next.
+func ExecSoon(ctx context.Context, tx Tx, sql string, args ...any) error {
+	if tx, ok := tx.(Closer); ok {
+		tx.ExecSoon(sql, args...)
+		return nil
+	}
+	_, err := tx.Exec(ctx, sql, args...)
+	return err
+}
+
+// LastQuery is a transaction whose next query is its last.
+type LastQuery struct {
+	Tx
+	Last Closer
+}
+
+func (q LastQuery) Query(ctx context.Context, sql string, args ...any) (Rows, error) {
+	return q.Last.QueryLast(ctx, sql, args...)
+}
+
+// foresee notes what ahead asks. It finds nothing and knows no time.
+func (s *Store) foresee(asked *Change, ahead func(c *Change)) []Statement {
+	if ahead == nil {
+		return nil
+	}
+	var n notes
+	c := *asked
+	c.Tx, c.SQL = &n, s.SQL
+	ahead(&c)
+	return n
+}
+
+// notes are a transaction in which there is nothing.
+type notes []Statement
+
+func (n *notes) Exec(context.Context, string, ...any) (int64, error) {
+	panic("only queries are foreseen")
+}
+
+func (n *notes) Query(_ context.Context, sql string, args ...any) (Rows, error) {
+	*n = append(*n, Statement{sql, args})
+	return noRows{}, nil
+}
+
+type noRows struct{}
+
+func (noRows) Next() bool { return false }
+
+func (noRows) Scan(...any) error { return nil }
+
+func (noRows) Err() error { return nil }
+
+func (noRows) Close() {}

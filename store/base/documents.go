@@ -1,0 +1,343 @@
+package base
+
+import (
+	"context"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/belfry-run/belfry/alert"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/monitor"
+	"github.com/belfry-run/belfry/view"
+)
+
+// Document is a definition that is kept as a whole: a channel, an alert rule, a
+// window of maintenance, a status page.
+type Document interface {
+	alert.Channel | alert.Rule | monitor.Window | monitor.StatusPage
+}
+
+// kind of document: what the store has to know about a type of them.
+type DocKind[T Document] struct {
+	Noun     string // in the table, the audit and texts
+	List     string // the command that lists them
+	Head     func(*T) Head
+	Defaults func(T) T
+	Validate func(T, time.Time) error
+	// keep puts back the secrets of the old one where the new one has none of
+	// its own.
+	Keep func(fresh, old T) T
+	// sealed is the document as it lies in the database, and opened undoes that.
+	// Both are nil where there is no secret.
+	Sealed func(*Store, T) (T, error)
+	Opened func(*Store, T) T
+	// shown is the document as the audit may show it.
+	Shown func(T) T
+	// check refuses one that names what is not there, free one that others name.
+	// Either may be nil.
+	Check, Free func(c *Change, d T) error
+	// touch has looked at again what a change of one in a namespace may concern.
+	// It may be nil.
+	Touch func(c *Change, namespace string) error
+}
+
+// Head is where a document keeps what the store gives it.
+type Head struct {
+	Namespace, Name      *string
+	Id, Generation       *int64
+	CreatedAt, UpdatedAt *time.Time
+}
+
+func Same[T any](v T) T { return v }
+
+func Older[T any](fresh, _ T) T { return fresh }
+
+const DocumentColumns = `id, namespace, name, generation, doc, created_at, updated_at`
+
+func (k DocKind[T]) Scan(rows Rows) (d T, err error) {
+	var id, generation, created, updated int64
+	var namespace, name string
+	err = rows.Scan(&id, &namespace, &name, &generation, ScanDoc(&d), &created, &updated)
+	h := k.Head(&d)
+	*h.Id, *h.Namespace, *h.Name, *h.Generation = id, namespace, name, generation
+	*h.CreatedAt, *h.UpdatedAt = Instant(created), Instant(updated)
+	return d, err
+}
+
+// Written is the document without what the store adds.
+func (k DocKind[T]) Written(d T) T {
+	h := k.Head(&d)
+	*h.Id, *h.Generation = 0, 0
+	*h.CreatedAt, *h.UpdatedAt = Instant(0), Instant(0)
+	return d
+}
+
+func (k DocKind[T]) Read(ctx context.Context, tx Tx, namespace, name, lock string) (d T, err error) {
+	d, found, err := First(ctx, tx, k.Scan, `
+		select `+DocumentColumns+`
+		from belfry.documents
+		where noun = $1 and namespace = $2 and name = $3`+lock, k.Noun, namespace, name)
+	if err == nil && !found {
+		err = core.Errorf(core.NotFound, "no %s %q in namespace %q", Spoken(k.Noun), name, namespace).WithHint("see: %s", k.List)
+	}
+	return d, err
+}
+
+// Open is the document with its secrets. As it is read it has them sealed.
+func (k DocKind[T]) Open(s *Store, d T) T {
+	if k.Opened == nil {
+		return d
+	}
+	return k.Opened(s, d)
+}
+
+// doc is the document as it lies in the database.
+func (k DocKind[T]) doc(s *Store, d T) (doc string, err error) {
+	if k.Sealed != nil {
+		if d, err = k.Sealed(s, d); err != nil {
+			return "", err
+		}
+	}
+	return Text(k.Written(d)), nil
+}
+
+// All reads those of a namespace, by name.
+func (k DocKind[T]) All(ctx context.Context, tx Tx, namespace string) ([]T, error) {
+	w := &Where{}
+	w.And("noun = ?", k.Noun)
+	w.Namespace("namespace", namespace)
+	return Collect(ctx, tx, k.Scan, `
+		select `+DocumentColumns+`
+		from belfry.documents
+		where `+w.Sql()+`
+		order by namespace, name`, w.Args...)
+}
+
+// save creates or replaces one, and answers the one before.
+func (k DocKind[T]) save(c *Change, d T) (saved, old T, err error) {
+	h := k.Head(&d)
+	// Locked, or what is kept of it could be what another edit has just replaced.
+	old, err = k.Read(c.Ctx, c.Tx, *h.Namespace, *h.Name, c.SQL.ForUpdate("documents"))
+	isNew := core.CodeOf(err) == core.NotFound
+	if err != nil && !isNew {
+		return d, old, err
+	}
+	if !isNew {
+		old = k.Open(c.s, old)
+		d = k.Keep(d, old)
+		h = k.Head(&d)
+	}
+	if err := k.Validate(d, c.Now); err != nil {
+		return d, old, err
+	}
+	if k.Check != nil {
+		if err := k.Check(c, d); err != nil {
+			return d, old, err
+		}
+	}
+	if !isNew && Text(k.Written(old)) == Text(k.Written(d)) {
+		return old, old, nil
+	}
+	if err := k.expect(c, *h.Name, old); err != nil {
+		return d, old, err
+	}
+	if k.Touch != nil {
+		if err := k.Touch(c, *h.Namespace); err != nil {
+			return d, old, err
+		}
+	}
+	if isNew {
+		saved, err = k.insert(c, d)
+		return saved, old, err
+	}
+	o := k.Head(&old)
+	*h.Id, *h.Generation, *h.CreatedAt, *h.UpdatedAt = *o.Id, *o.Generation+1, *o.CreatedAt, c.Now
+	doc, err := k.doc(c.s, d)
+	if err != nil {
+		return d, old, err
+	}
+	if _, err := c.Tx.Exec(c.Ctx, `
+		update belfry.documents
+		set generation = $2, doc = $3, updated_at = $4
+		where id = $1`, *h.Id, *h.Generation, doc, Micros(c.Now)); err != nil {
+		return d, old, err
+	}
+	return d, old, c.Audit("update", k.Noun, *h.Namespace, *h.Name, "", k.Shown(old), k.Shown(d))
+}
+
+func (k DocKind[T]) insert(c *Change, d T) (T, error) {
+	ids, err := c.SQL.NextIDs(c.Ctx, c.Tx, "definition", 1)
+	if err != nil {
+		return d, err
+	}
+	h := k.Head(&d)
+	*h.Id, *h.Generation, *h.CreatedAt, *h.UpdatedAt = ids[0], 1, c.Now, c.Now
+	doc, err := k.doc(c.s, d)
+	if err != nil {
+		return d, err
+	}
+	n, err := c.Tx.Exec(c.Ctx, `
+		insert into belfry.documents (id, noun, namespace, name, generation, doc, created_at, updated_at)
+		values ($1, $2, $3, $4, 1, $5, $6, $6)
+		on conflict (noun, namespace, name) do nothing`, *h.Id, k.Noun, *h.Namespace, *h.Name, doc, Micros(c.Now))
+	if err != nil {
+		return d, err
+	}
+	if n == 0 {
+		return d, core.Errorf(core.Unavailable, "another client creates %s %q at this moment", Spoken(k.Noun), *h.Name).WithHint("try again")
+	}
+	return d, c.Audit("create", k.Noun, *h.Namespace, *h.Name, "", nil, k.Shown(d))
+}
+
+func (k DocKind[T]) delete(c *Change, d T) error {
+	h := k.Head(&d)
+	if k.Free != nil {
+		// Locked before it is judged: what is being saved that names it is waited for.
+		if _, err := k.Read(c.Ctx, c.Tx, *h.Namespace, *h.Name, c.SQL.ForUpdate("documents")); err != nil {
+			return err
+		}
+		if err := k.Free(c, d); err != nil {
+			return err
+		}
+	}
+	if k.Touch != nil {
+		if err := k.Touch(c, *h.Namespace); err != nil {
+			return err
+		}
+	}
+	if _, err := c.Tx.Exec(c.Ctx, `delete from belfry.documents where id = $1`, *h.Id); err != nil {
+		return err
+	}
+	return c.Audit("delete", k.Noun, *h.Namespace, *h.Name, "", k.Shown(d), nil)
+}
+
+// SaveDoc is a whole transition around save.
+func SaveDoc[T Document](ctx context.Context, s *Store, k DocKind[T], d T) (saved T, err error) {
+	d = k.Defaults(d)
+	err = s.Write(ctx, "save "+Spoken(k.Noun), func(c *Change) error {
+		saved, _, err = k.save(c, d)
+		return err
+	})
+	return k.Shown(saved), err
+}
+
+func DeleteDoc[T Document](ctx context.Context, s *Store, k DocKind[T], namespace, name string) error {
+	return s.Write(ctx, "delete "+Spoken(k.Noun), func(c *Change) error {
+		d, err := k.Read(ctx, c.Tx, namespace, name, c.SQL.ForUpdate("documents"))
+		if err == nil {
+			err = k.expect(c, name, d)
+		}
+		if err != nil {
+			return err
+		}
+		return k.delete(c, d)
+	})
+}
+
+func ReadDoc[T Document](ctx context.Context, s *Store, k DocKind[T], namespace, name string) (d T, err error) {
+	err = s.db.Read(ctx, func(tx Tx) error {
+		d, err = k.Read(ctx, tx, namespace, name, "")
+		return err
+	})
+	return d, err
+}
+
+func ListDocs[T Document](ctx context.Context, s *Store, k DocKind[T], f view.DocumentFilter) (p core.Page[T], err error) {
+	w, limit, err := NameWhere(f.Namespace, f.Paging)
+	if err != nil {
+		return p, err
+	}
+	w.And("noun = ?", k.Noun)
+	err = s.db.Read(ctx, func(tx Tx) error {
+		all, err := Collect(ctx, tx, k.Scan, `
+			select `+DocumentColumns+`
+			from belfry.documents
+			where `+w.Sql()+`
+			order by namespace, name
+			limit `+strconv.Itoa(limit+1), w.Args...)
+		for i := range all {
+			all[i] = k.Shown(all[i])
+		}
+		p = Page(all, limit, func(d T) string { h := k.Head(&d); return EncodeCursor(*h.Namespace, *h.Name) })
+		return err
+	})
+	return p, err
+}
+
+// Apply writes those of a manifest.
+func (k DocKind[T]) Apply(c *Change, list string, ds []T) ([]view.Change, error) {
+	var changes []view.Change
+	for i, d := range ds {
+		saved, old, err := k.save(c, d)
+		if err != nil {
+			return nil, Under(list+"["+strconv.Itoa(i)+"]", err)
+		}
+		h := k.Head(&saved)
+		ch := Changed(k.Noun, *h.Namespace, *h.Name, *k.Head(&old).Id == 0, k.Shown(old), k.Shown(saved))
+		if *k.Head(&old).Id != 0 {
+			ch = WithSecrets(ch, Differences(k.Written(old), k.Written(saved)), nil)
+		}
+		changes = append(changes, ch)
+	}
+	return changes, nil
+}
+
+// WithSecrets adds to a line of the plan the fields that differ in what is not
+// shown, without what they hold, and those that hold secrets which were not
+// compared.
+func WithSecrets(ch view.Change, really, hidden []string) view.Change {
+	shown := map[string]bool{}
+	for _, f := range ch.Fields {
+		name, _, _ := strings.Cut(f, ":")
+		shown[name] = true
+	}
+	add := func(fields []string, text string) {
+		for _, f := range fields {
+			if name, _, _ := strings.Cut(f, ":"); !shown[name] {
+				shown[name] = true
+				ch.Action, ch.Fields = view.ActionUpdate, append(ch.Fields, name+": a secret, which is not "+text)
+			}
+		}
+	}
+	add(hidden, "compared")
+	add(really, "shown")
+	return ch
+}
+
+// Prune deletes those of a namespace that a manifest does not name.
+func (k DocKind[T]) Prune(c *Change, namespace string, named []T) ([]view.Change, error) {
+	keep := map[string]bool{}
+	for _, d := range named {
+		if h := k.Head(&d); *h.Namespace == namespace {
+			keep[*h.Name] = true
+		}
+	}
+	there, err := k.All(c.Ctx, c.Tx, namespace)
+	if err != nil {
+		return nil, err
+	}
+	var changes []view.Change
+	for _, d := range there {
+		name := *k.Head(&d).Name
+		if keep[name] {
+			continue
+		}
+		if err := k.delete(c, d); err != nil {
+			return nil, err
+		}
+		changes = append(changes, view.Change{Action: view.ActionDelete, Noun: k.Noun, Namespace: namespace, Name: name})
+	}
+	return changes, nil
+}
+
+// Spoken is a noun as it stands in a sentence.
+func Spoken(noun string) string {
+	out := []byte(noun)
+	for i := range out {
+		if out[i] == '_' {
+			out[i] = ' '
+		}
+	}
+	return string(out)
+}

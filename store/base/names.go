@@ -1,0 +1,108 @@
+package base
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/task"
+)
+
+// TaskName is how people name a task.
+type TaskName struct {
+	Namespace string `json:"namespace"`
+	Name      string `json:"name"`
+}
+
+func Unique[T comparable](all []T) []T {
+	seen := map[T]bool{}
+	var out []T
+	for i, v := range all {
+		if i > 0 && v == all[i-1] { // as in most lists
+			continue
+		}
+		if !seen[v] {
+			seen[v] = true
+			out = append(out, v)
+		}
+	}
+	return out
+}
+
+// NameWhere selects a namespace and, after a cursor, the names beyond it.
+func NameWhere(namespace string, p core.Paging) (*Where, int, error) {
+	return PairWhere(namespace, "name", p)
+}
+
+// PairWhere is nameWhere for what is called by another column.
+func PairWhere(namespace, column string, p core.Paging) (*Where, int, error) {
+	if namespace == "" {
+		namespace = core.DefaultNamespace
+	}
+	after, err := DecodeCursor(p.Cursor, 2)
+	if err != nil {
+		return nil, 0, err
+	}
+	w := &Where{}
+	w.Namespace("namespace", namespace)
+	w.Pair(namespace, column, ">", after)
+	return w, p.Bound(), nil
+}
+
+// Pair compares namespace and name with those of a row. Within one namespace it
+// is the name alone, or SQLite walks to it from the first.
+func (w *Where) Pair(namespace, column, sign string, row []string) {
+	switch {
+	case row == nil:
+	case row[0] == namespace:
+		w.And(column+" "+sign+" ?", row[1])
+	default:
+		w.Args = append(w.Args, row[0], row[1])
+		w.Conds = append(w.Conds, fmt.Sprintf("(namespace, %s) %s ($%d, $%d)", column, sign, len(w.Args)-1, len(w.Args)))
+	}
+}
+
+// RefuseOwned refuses a change of what belongs to a monitor.
+func RefuseOwned(noun, name string) error {
+	if monitor, owned := task.OwnerOf(name); owned {
+		return core.Errorf(core.Conflict, "%s %q belongs to monitor %q", noun, name, monitor).WithHint("change the monitor: belfry monitor show %s", monitor)
+	}
+	return nil
+}
+
+// OrderBy is the order in which n things come behind those that they name. What
+// goes in a circle keeps its place.
+func OrderBy(n int, name func(i int) string, needs func(i int) []string) []int {
+	place := make(map[string]int, n)
+	for i := range n {
+		place[name(i)] = i
+	}
+	order := make([]int, 0, n)
+	done := make([]bool, n)
+	var put func(i int)
+	put = func(i int) {
+		if done[i] {
+			return
+		}
+		done[i] = true
+		for _, need := range needs(i) {
+			if p, ok := place[need]; ok {
+				put(p)
+			}
+		}
+		order = append(order, i)
+	}
+	for i := range n {
+		put(i)
+	}
+	return order
+}
+
+// Tags are kept as one text, with a comma on both ends so that one of them can
+// be found by its whole name.
+func JoinTags(tags []string) string {
+	if len(tags) == 0 {
+		return ""
+	}
+	return "," + strings.Join(tags, ",") + ","
+}

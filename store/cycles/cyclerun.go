@@ -1,0 +1,406 @@
+package cycles
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/cycle"
+	"github.com/belfry-run/belfry/job"
+	"github.com/belfry-run/belfry/schedule"
+	"github.com/belfry-run/belfry/store/base"
+	"github.com/belfry-run/belfry/store/jobs"
+	"github.com/belfry-run/belfry/task"
+)
+
+// cycleBatch bounds the cycles that begin in one transaction.
+const cycleBatch = 50
+
+// StartCycles begins cycles whose jobs are ready, and answers when the next run under way is late, for
+// [base.Store.EndLateCycles]. A cycle has one run at a time: a second one is skipped, whatever its schedule, or waits if it is a
+// member of another cycle. Every node may call it at the same time. The job of a cycle waits for its members from then on: no worker
+// has it, and nothing about it is kept in any process.
+func (s *Store) StartCycles(ctx context.Context) (out core.Promoted, err error) {
+	err = s.write(ctx, "start cycles", func(c *Change) error {
+		out = core.Promoted{Now: c.Now}
+		rows, err := base.CollectInto(ctx, c.Tx, nil, jobs.ScanReady(), jobs.SelectReady+`
+			where kind = 'cycle' and state = 'ready' and queue not in (select name from belfry.queues where paused_at > 0)
+				and (origin <> 'cycle' or task_id not in (select r.task_id from belfry.cycle_runs r))
+			order by ready_at
+			limit $1 + 0`+s.SQL.SkipLocked("jobs"), cycleBatch)
+		if err != nil {
+			return err
+		}
+		deadline, _, err := base.First(ctx, c.Tx, base.ScanInt, `select deadline_at from belfry.cycle_runs order by deadline_at limit 1`)
+		out.NextAt = base.Instant(deadline)
+		if out.Jobs = len(rows); err != nil || out.Jobs == 0 {
+			return err
+		}
+		if err := c.lockCycles(); err != nil {
+			return err
+		}
+		for _, j := range rows {
+			if err := c.startCycle(j); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	return out, err
+}
+
+func (c *Change) startCycle(j jobs.JobRow) error {
+	tasks, err := c.tasks().TasksByID([]int64{j.TaskID})
+	if err != nil {
+		return err
+	}
+	task, ok := tasks[j.TaskID]
+	if !ok || task.Cycle == nil {
+		return c.jobs().End([]jobs.Ending{{Row: j, Settled: job.Withdraw(j.Job, schedule.ReasonDeleted, "its task is no longer a cycle")}}, true)
+	}
+	if other, found, err := base.First(c.Ctx, c.Tx, base.ScanInt, `select job_id from belfry.cycle_runs where task_id = $1`, j.TaskID); err != nil || found {
+		if err != nil || j.Trigger == job.TriggerCycle { // as a member it waits for the other run
+			return err
+		}
+		return c.jobs().End([]jobs.Ending{{Row: j, Settled: job.Withdraw(j.Job, schedule.ReasonOverlap, fmt.Sprintf("job %d is a run of this cycle that is under way", other))}}, true)
+	}
+	run := cycle.Run{
+		JobID: j.ID, Namespace: j.Namespace, Cycle: j.Task, Schedule: j.Schedule, At: j.Nominal, StartedAt: c.Now,
+		Members: task.Cycle.Members, Stagger: task.Cycle.Stagger, Depth: 1, Results: []cycle.MemberResult{},
+	}
+	if j.Trigger == job.TriggerCycle {
+		above, found, err := base.First(c.Ctx, c.Tx, ScanRun, `select doc from belfry.cycle_runs where member_job = $1`, j.ID)
+		if err != nil {
+			return err
+		}
+		if found {
+			run.Depth = above.Depth + 1
+		}
+	}
+	if _, err := c.Tx.Exec(c.Ctx, `update belfry.jobs set state = 'waiting', ready_at = 0, note = 'its members run' where id = $1`, j.ID); err != nil {
+		return err
+	}
+	c.Wake(base.TopicEngine) // which sleeps until the next run is late
+	if _, err := c.Tx.Exec(c.Ctx, `
+		insert into belfry.cycle_runs (job_id, task_id, started_at, deadline_at, doc)
+		values ($1, $2, $3, $4, $5)`, j.ID, j.TaskID, base.Micros(c.Now), base.Micros(c.Now.Add(j.Timeout.D())), base.Text(run)); err != nil {
+		return err
+	}
+	if run.Depth > cycle.MaxCycleDeep {
+		return c.endCycle(run, job.Settlement{State: job.Failed, Reason: schedule.ReasonNoRetry, Error: fmt.Sprintf("it is a cycle within more than %d others", cycle.MaxCycleDeep)})
+	}
+	return c.advance(run)
+}
+
+func ScanRun(rows base.Rows) (r cycle.Run, err error) { return r, rows.Scan(base.ScanDoc(&r)) }
+
+// lockCycles lets one transaction at a time take cycles further. Those that
+// share members lock the timings of these in any order, and would wait for each
+// other.
+func (c *Change) lockCycles() error {
+	lock := c.SQL.ForUpdate("member_timing")
+	if lock == "" {
+		return nil
+	}
+	_, err := c.Tx.Exec(c.Ctx, `select task_id from belfry.member_timing where task_id = 0`+lock)
+	return err
+}
+
+// advance takes a cycle as far as it goes in this transaction: members that are
+// left out are passed over, until one runs, or has to wait for another cycle,
+// or none is left.
+func (c *Change) advance(run cycle.Run) error {
+	for {
+		if i := run.Position(); i < len(run.Members) {
+			t, found, err := c.lockTiming(run.Namespace, run.Members[i].Task)
+			if err != nil {
+				return err
+			}
+			if t.StartedAt, err = c.sinceSet(t.StartedAt); err != nil {
+				return err
+			}
+			if t.CycleAt, err = c.sinceSet(t.CycleAt); err != nil {
+				return err
+			}
+			turn := run.Next(func(string) task.MemberTiming { return t.MemberTiming }, c.Now)
+			if turn.Wait != 0 {
+				if loop, err := c.waitsFor(turn.Wait, run.JobID); err != nil {
+					return err
+				} else if loop {
+					turn.Skip, turn.Wait = "it runs around this cycle, and each would wait for the other", 0
+				}
+			}
+			switch {
+			case !found && turn.Skip == "":
+				turn.Skip, turn.Wait = "the task no longer exists", 0
+			case turn.Wait != 0:
+				run.Current, run.MemberJob, run.WaitsFor = turn.Member.Task, 0, turn.Wait
+				return c.saveRun(run, t.taskID)
+			}
+			if turn.Skip == "" {
+				return c.runMember(run, turn, t)
+			}
+			run.Results = append(run.Results, cycle.MemberResult{Task: turn.Member.Task, State: cycle.MemberSkipped, Reason: turn.Skip})
+			run.Current, run.MemberJob, run.WaitsFor = "", 0, 0
+			continue
+		}
+		return c.endCycle(run, run.End(c.Now))
+	}
+}
+
+// sinceSet is an instant as it will be when somebody has made up for a clock
+// that was set a moment ago, as [base.Change.shiftClock] does. Whoever settles a
+// member does not do that himself: he has locks that others wait for who do.
+func (c *Change) sinceSet(t time.Time) (time.Time, error) {
+	if t.IsZero() {
+		return t, nil
+	}
+	by, err := c.ClockSet()
+	if by > 0 && t.Before(c.Now.Add(-by/2)) || by < 0 && t.After(c.Now) {
+		t = t.Add(by)
+	}
+	return t, err
+}
+
+// waitsFor reports that a job ends only after another one, because it is a
+// cycle that the other is a part of. Cycles that have each other for members
+// are refused when they are saved, but one that was edited under way goes on as
+// it began.
+func (c *Change) waitsFor(job, other int64) (bool, error) {
+	for range 10 * cycle.MaxCycleDeep {
+		if job == other {
+			return true, nil
+		}
+		run, found, err := base.First(c.Ctx, c.Tx, ScanRun, `select doc from belfry.cycle_runs where job_id = $1`, job)
+		if err != nil || !found {
+			return false, err
+		}
+		job = max(run.MemberJob, run.WaitsFor) // it has one of them
+	}
+	return false, nil
+}
+
+// HoldMember keeps cycles from running a member while a job of it that was
+// brought back does. It answers false if a cycle runs it.
+func (c *Change) HoldMember(j jobs.JobRow) (bool, error) {
+	n, err := c.Tx.Exec(c.Ctx, `
+		insert into belfry.member_timing (task_id, running_job, turn_at)
+		values ($1, $2, $3)
+		on conflict (task_id) do update
+		set running_job = excluded.running_job, turn_at = excluded.turn_at
+		where belfry.member_timing.running_job = 0`, j.TaskID, j.ID, base.Micros(c.Now))
+	return n == 1, err
+}
+
+// saveRun writes the progress of a cycle.
+func (c *Change) saveRun(run cycle.Run, waitsForTask int64) error {
+	if run.WaitsFor == 0 {
+		waitsForTask = 0
+	}
+	_, err := c.Tx.Exec(c.Ctx, `update belfry.cycle_runs set member_job = $2, waits_for_task = $3, doc = $4 where job_id = $1`, run.JobID, run.MemberJob, waitsForTask, base.Text(run))
+	return err
+}
+
+// runMember writes the job of the member whose turn it is, and with it that no
+// other cycle may.
+func (c *Change) runMember(run cycle.Run, turn cycle.Turn, t timingRow) error {
+	tasks, err := c.tasks().TasksByID([]int64{t.taskID})
+	if err != nil {
+		return err
+	}
+	ids, err := c.SQL.NextIDs(c.Ctx, c.Tx, "job", 1)
+	if err != nil {
+		return err
+	}
+	m := turn.Member
+	j := c.jobs().NewJob(ids[0], job.NewJob{Input: m.Input, Timeout: m.Timeout, MaxAttempts: m.MaxAttempts}, tasks[t.taskID])
+	j.Trigger, j.DueAt = job.TriggerCycle, core.Micro(turn.At)
+	j.State = jobs.StateFor(j.DueAt.After(c.Now))
+	if err := c.jobs().InsertJobs([]*jobs.Insertion{{JobRow: j}}); err != nil {
+		return err
+	}
+	if _, err := c.Tx.Exec(c.Ctx, `update belfry.member_timing set running_job = $2, turn_at = $3 where task_id = $1`, t.taskID, j.ID, base.Micros(j.DueAt)); err != nil {
+		return err
+	}
+	run.Current, run.MemberJob, run.TurnAt, run.WaitsFor = m.Task, j.ID, j.DueAt, 0
+	return c.saveRun(run, 0)
+}
+
+// MembersEnded goes on with the cycles whose members ended, and with those that
+// waited for one of these. The timing of a member is written here, when it
+// succeeded, and nowhere else.
+func (c *Change) MembersEnded(ends []jobs.MemberEnd) error {
+	if len(ends) == 0 {
+		return nil
+	}
+	if err := c.lockCycles(); err != nil {
+		return err
+	}
+	for _, e := range ends {
+		run, found, err := base.First(c.Ctx, c.Tx, ScanRun, `select doc from belfry.cycle_runs where member_job = $1`+c.SQL.ForUpdate("cycle_runs"), e.JobID)
+		if err != nil {
+			return err
+		}
+		if e.State == job.Succeeded {
+			if err := c.memberSucceeded(e, run); err != nil {
+				return err
+			}
+		}
+		if _, err := c.Tx.Exec(c.Ctx, `update belfry.member_timing set running_job = 0 where task_id = $1 and running_job = $2`, e.TaskID, e.JobID); err != nil {
+			return err
+		}
+		if found {
+			run.Results = append(run.Results, resultOfMember(run, e, c.Now))
+			run.Current, run.MemberJob = "", 0
+			if err := c.advance(run); err != nil {
+				return err
+			}
+		}
+		if err := c.goOnWaiting(e.TaskID); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// memberSucceeded writes when the run of a member began that succeeded: with
+// its first attempt, however long it waited for a worker after its turn.
+func (c *Change) memberSucceeded(e jobs.MemberEnd, run cycle.Run) error {
+	began := base.Micros(e.ClaimedAt)
+	if e.Attempts > 1 {
+		earliest, found, err := base.First(c.Ctx, c.Tx, base.ScanInt, `select claimed_at from belfry.attempts where job_id = $1 order by number limit 1`, e.JobID)
+		if err != nil {
+			return err
+		}
+		if found {
+			began = earliest
+		}
+	}
+	turn, _, err := base.First(c.Ctx, c.Tx, base.ScanInt, `select turn_at from belfry.member_timing where task_id = $1 and running_job = $2`, e.TaskID, e.JobID)
+	if err != nil {
+		return err
+	}
+	// What is in attempts does not follow a clock that is set; the turn does.
+	began = min(max(began, turn), base.Micros(c.Now))
+	// Zero for a cycle that was asked for, and for a member that was retried.
+	// Of a clock that was set back meanwhile, the start knows and this does not.
+	cycle := min(base.Micros(run.At), began)
+	_, err = c.Tx.Exec(c.Ctx, `
+		insert into belfry.member_timing (task_id, started_at, cycle_at, succeeded_at)
+		values ($1, $2, $3, $4)
+		on conflict (task_id) do update
+		set started_at = excluded.started_at, cycle_at = excluded.cycle_at, succeeded_at = excluded.succeeded_at`,
+		e.TaskID, began, cycle, base.Micros(c.Now))
+	return err
+}
+
+func resultOfMember(run cycle.Run, e jobs.MemberEnd, now time.Time) cycle.MemberResult {
+	r := cycle.MemberResult{Task: run.Current, State: cycle.MemberOK, JobID: e.JobID, Attempts: e.Attempts, StartedAt: e.ClaimedAt, EndedAt: now}
+	if e.Attempts > 1 { // its attempts before count too
+		r.StartedAt = run.TurnAt
+	}
+	switch {
+	case e.State == job.Failed:
+		r.State, r.Error = cycle.MemberFailed, e.Error
+	case e.State != job.Succeeded:
+		r.State, r.Reason = cycle.MemberSkipped, "its job was "+string(e.State)
+		if slices.Contains(run.Skip, run.Current) {
+			r.Reason = "left out by " + run.SkippedBy
+		}
+	}
+	return r
+}
+
+// goOnWaiting goes on with cycles that waited until another one was done with a
+// member.
+func (c *Change) goOnWaiting(task int64) error {
+	runs, err := base.Collect(c.Ctx, c.Tx, ScanRun, `
+		select doc
+		from belfry.cycle_runs
+		where waits_for_task > 0 and waits_for_task = $1
+		order by job_id`+c.SQL.ForUpdate("cycle_runs"), task)
+	if err != nil {
+		return err
+	}
+	for _, run := range runs {
+		if err := c.advance(run); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// endCycle ends the job of a cycle. Its progress goes, and what came of its
+// members is the job's output.
+func (c *Change) endCycle(run cycle.Run, s job.Settlement) error {
+	if _, err := c.Tx.Exec(c.Ctx, `delete from belfry.cycle_runs where job_id = $1`, run.JobID); err != nil {
+		return err
+	}
+	rows, err := c.jobs().LockJobs([]int64{run.JobID})
+	if err != nil || len(rows) == 0 {
+		return err
+	}
+	s.DueAt = rows[0].DueAt
+	if err := c.s.Hooks.Tell(c, run, rows[0].Job, s); err != nil {
+		return err
+	}
+	return c.jobs().End([]jobs.Ending{{Row: rows[0], Settled: s, Fin: job.Finish{Output: []byte(base.Text(run.Output(c.Now)))}}}, true)
+}
+
+// abandonCycles ends what is under way of cycles whose jobs were ended from
+// outside: their progress goes, and the member that runs is asked to end.
+func (c *Change) abandonCycles(ids []int64, note string) error {
+	if len(ids) == 0 {
+		return nil
+	}
+	if err := c.lockCycles(); err != nil {
+		return err
+	}
+	for _, id := range ids {
+		run, found, err := base.First(c.Ctx, c.Tx, ScanRun, `select doc from belfry.cycle_runs where job_id = $1`+c.SQL.ForUpdate("cycle_runs"), id)
+		if err != nil {
+			return err
+		}
+		if !found {
+			continue
+		}
+		if _, err := c.Tx.Exec(c.Ctx, `delete from belfry.cycle_runs where job_id = $1`, id); err != nil {
+			return err
+		}
+		if run.MemberJob == 0 {
+			continue
+		}
+		rows, err := c.jobs().LockJobs([]int64{run.MemberJob})
+		if err != nil {
+			return err
+		}
+		if err := c.jobs().CancelRows(rows, schedule.ReasonCanceled, note); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// FollowCycles does what the ends of jobs mean for cycles.
+func (c *Change) FollowCycles(ends []jobs.Ending) error {
+	var members []jobs.MemberEnd
+	var cycles []int64
+	note := ""
+	for _, e := range ends {
+		if !e.Settled.State.Final() {
+			continue
+		}
+		if e.Row.Kind == task.KindCycle {
+			cycles, note = append(cycles, e.Row.ID), "its cycle ended: "+e.Settled.Note
+		}
+		if e.Row.Trigger == job.TriggerCycle {
+			members = append(members, jobs.MemberEnd{JobID: e.Row.ID, TaskID: e.Row.TaskID, State: e.Settled.State, Attempts: e.Row.Attempt, ClaimedAt: e.Row.ClaimedAt, Error: e.Settled.Error})
+		}
+	}
+	if err := c.abandonCycles(cycles, note); err != nil {
+		return err
+	}
+	return c.MembersEnded(members)
+}

@@ -1,0 +1,425 @@
+package definitions
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/job"
+	"github.com/belfry-run/belfry/monitor"
+	"github.com/belfry-run/belfry/schedule"
+	"github.com/belfry-run/belfry/store/alerts"
+	"github.com/belfry-run/belfry/store/base"
+	"github.com/belfry-run/belfry/store/monitors"
+	"github.com/belfry-run/belfry/store/queues"
+	"github.com/belfry-run/belfry/store/schedules"
+	"github.com/belfry-run/belfry/store/tasks"
+	"github.com/belfry-run/belfry/task"
+	"github.com/belfry-run/belfry/view"
+)
+
+// Apply makes the database as the manifest says. It is planned on a read of the
+// database, outside of any write: a plan that is refused, and a dry run, write
+// nothing and hold up nobody. What the plan changes is then written in one
+// transaction, all of it or nothing; what it keeps is not touched again.
+func (s *Store) Apply(ctx context.Context, m view.Manifest, o view.ApplyOptions) (out view.Applied, err error) {
+	if o.Namespace == "" {
+		o.Namespace = core.DefaultNamespace
+	}
+	m = m.WithDefaults(o.Namespace)
+	out = view.Applied{DryRun: o.DryRun}
+	if err := m.Validate(); err != nil {
+		return out, err
+	}
+	if !o.DryRun {
+		o.CompareSecrets = true // what differs is written
+	}
+	now, err := s.Now(ctx)
+	if err != nil {
+		return out, err
+	}
+	if err := s.DB().Read(ctx, func(tx base.Tx) error {
+		out.Changes, err = s.plan(ctx, tx, m, o, now)
+		return err
+	}); err != nil || o.DryRun {
+		return out, err
+	}
+	rest := actionsOf(out.Changes)
+	if len(rest) > view.MaxApply {
+		return out, core.Errorf(core.TooLarge, "the manifest changes %d definitions, and one apply changes at most %d", len(rest), view.MaxApply).
+			WithHint("apply it in parts; what stays as it is does not count")
+	}
+	if len(rest) == 0 {
+		return out, nil
+	}
+	done, err := s.writeApply(ctx, m, m.Only(rest), o)
+	if err != nil {
+		return view.Applied{}, err
+	}
+	out.Changes = merge(out.Changes, done)
+	return out, nil
+}
+
+// actionsOf is the keys of the lines of a plan that change something.
+func actionsOf(changes []view.Change) (keys []string) {
+	for _, ch := range changes {
+		if ch.Action != view.ActionKeep {
+			keys = append(keys, ch.Key())
+		}
+	}
+	return keys
+}
+
+// merge puts what was done in the place of what was planned.
+func merge(planned, done []view.Change) []view.Change {
+	place := make(map[string]int, len(planned))
+	for i, ch := range planned {
+		place[ch.Key()] = i
+	}
+	for _, ch := range done {
+		if i, there := place[ch.Key()]; there {
+			planned[i] = ch
+			continue
+		}
+		planned = append(planned, ch)
+	}
+	return planned
+}
+
+// writeApply writes the part of a manifest that changes.
+func (s *Store) writeApply(ctx context.Context, m, part view.Manifest, o view.ApplyOptions) (done []view.Change, err error) {
+	err = s.write(ctx, "apply", func(c *Change) error {
+		done = nil
+		for _, step := range []func(view.Manifest) ([]view.Change, error){c.applyQueues, c.applyCalendars, c.applyTasks, c.applySchedules,
+			c.applyChannels, c.applyAlertRules, c.monitors().ApplyMonitors, c.applyWindows, c.applyStatusPages} {
+			changes, err := step(part)
+			if err != nil {
+				return err
+			}
+			done = append(done, changes...)
+		}
+		if !o.Prune {
+			return nil
+		}
+		deleted, err := c.prune(m, o.Namespace)
+		done = append(done, deleted...)
+		return err
+	})
+	return done, err
+}
+
+func (c *Change) applyQueues(m view.Manifest) ([]view.Change, error) {
+	var changes []view.Change
+	for i, q := range m.Queues {
+		old, err := c.s.queues.ReadQueue(c.Ctx, c.Tx, q.Name)
+		isNew := core.CodeOf(err) == core.NotFound
+		if err != nil && !isNew {
+			return nil, err
+		}
+		saved, _, err := c.queues().SaveQueue(q)
+		if err != nil {
+			return nil, base.Under(fmt.Sprintf("queues[%d]", i), err)
+		}
+		changes = append(changes, base.Changed("queue", "", q.Name, isNew, old, saved))
+	}
+	return changes, nil
+}
+
+func (c *Change) applyCalendars(m view.Manifest) ([]view.Change, error) {
+	var changes []view.Change
+	for i, cal := range m.Calendars {
+		saved, old, err := c.schedules().SaveCalendar(cal)
+		if err != nil {
+			return nil, base.Under(fmt.Sprintf("calendars[%d]", i), err)
+		}
+		changes = append(changes, base.Changed("calendar", cal.Namespace, cal.Name, old.ID == 0, old, saved))
+	}
+	return changes, nil
+}
+
+func (c *Change) applyTasks(m view.Manifest) ([]view.Change, error) {
+	names := make([]base.TaskName, len(m.Tasks))
+	for i, t := range m.Tasks {
+		names[i] = base.TaskName{Namespace: t.Namespace, Name: t.Name}
+	}
+	there, err := c.tasks().TasksByName(names)
+	if err != nil {
+		return nil, err
+	}
+	var changes []view.Change
+	for _, i := range tasks.MembersFirst(m.Tasks) {
+		t := m.Tasks[i]
+		old, exists := there[base.TaskName{Namespace: t.Namespace, Name: t.Name}]
+		var saved task.Task
+		if exists {
+			saved, err = c.tasks().UpdateTask(t)
+		} else {
+			saved, err = c.tasks().InsertTask(t, "")
+		}
+		if err != nil {
+			return nil, base.Under(fmt.Sprintf("tasks[%d]", i), err)
+		}
+		ch := base.Changed("task", t.Namespace, t.Name, !exists, old.Redacted(), saved.Redacted())
+		if exists {
+			ch = base.WithSecrets(ch, base.Differences(old, saved), nil)
+		}
+		changes = append(changes, ch)
+	}
+	return changes, nil
+}
+
+func (c *Change) applySchedules(m view.Manifest) ([]view.Change, error) {
+	var changes []view.Change
+	for i, sc := range m.Schedules {
+		old, err := c.s.schedules.ReadSchedule(c.Ctx, c.Tx, sc.Namespace, sc.Name, true)
+		isNew := core.CodeOf(err) == core.NotFound
+		if err != nil && !isNew {
+			return nil, err
+		}
+		var saved schedule.Schedule
+		if isNew {
+			saved, err = c.schedules().InsertSchedule(sc, false)
+		} else {
+			saved, err = c.schedules().UpdateSchedule(sc)
+		}
+		if err != nil {
+			return nil, base.Under(fmt.Sprintf("schedules[%d]", i), err)
+		}
+		changes = append(changes, base.Changed("schedule", sc.Namespace, sc.Name, isNew, asWritten(old.Schedule), asWritten(saved)))
+	}
+	return changes, nil
+}
+
+func (c *Change) applyChannels(m view.Manifest) ([]view.Change, error) {
+	return alerts.Channels.Apply(c.Change, "channels", m.Channels)
+}
+
+func (c *Change) applyAlertRules(m view.Manifest) ([]view.Change, error) {
+	return alerts.AlertRules.Apply(c.Change, "alert_rules", m.AlertRules)
+}
+
+func (c *Change) applyWindows(m view.Manifest) ([]view.Change, error) {
+	return monitors.Windows.Apply(c.Change, "windows", m.Windows)
+}
+
+func (c *Change) applyStatusPages(m view.Manifest) ([]view.Change, error) {
+	return monitors.StatusPages.Apply(c.Change, "status_pages", m.StatusPages)
+}
+
+// asWritten is a schedule without its state, which no manifest has.
+func asWritten(s schedule.Schedule) schedule.Schedule {
+	var out schedule.Schedule
+	if err := json.Unmarshal([]byte(schedules.ScheduleDoc(s)), &out); err != nil {
+		panic(err) // it was written by us a line ago
+	}
+	return out
+}
+
+// prune deletes what the manifest does not name: schedules first, because
+// they hold on to tasks.
+func (c *Change) prune(m view.Manifest, namespace string) ([]view.Change, error) {
+	named := map[string]bool{}
+	for _, t := range m.Tasks {
+		named["task/"+t.Namespace+"/"+t.Name] = true
+	}
+	for _, cal := range m.Calendars {
+		named["calendar/"+cal.Namespace+"/"+cal.Name] = true
+	}
+	for _, sc := range m.Schedules {
+		named["schedule/"+sc.Namespace+"/"+sc.Name] = true
+	}
+	changes, err := c.pruneMonitors(m, namespace)
+	if err != nil {
+		return nil, err
+	}
+	ss, err := base.Collect(c.Ctx, c.Tx, schedules.ScanSchedule, `
+		select `+schedules.ScheduleColumns+`
+		from belfry.schedules s
+		where s.namespace = $1 and substr(s.name, 1, 8) <> 'monitor:'
+		order by s.name`+c.SQL.ForUpdate("s"), namespace)
+	if err != nil {
+		return nil, err
+	}
+	for _, row := range ss {
+		if !named["schedule/"+namespace+"/"+row.Name] {
+			if err := c.schedules().DeleteSchedule(row); err != nil {
+				return nil, err
+			}
+			changes = append(changes, view.Change{Action: view.ActionDelete, Noun: "schedule", Namespace: namespace, Name: row.Name})
+		}
+	}
+	ts, err := base.Collect(c.Ctx, c.Tx, c.s.tasks.ScanTask, `select `+tasks.TaskColumns+` from belfry.tasks where namespace = $1 order by name`+c.SQL.ForUpdate("tasks"), namespace)
+	if err != nil {
+		return nil, err
+	}
+	for _, i := range slices.Backward(tasks.MembersFirst(ts)) { // cycles before their members
+		t := ts[i]
+		if _, owned := task.OwnerOf(t.Name); !owned && !named["task/"+namespace+"/"+t.Name] && !base.Ours(t.Name) {
+			if err := c.tasks().DeleteTask(t); err != nil {
+				return nil, err
+			}
+			changes = append(changes, view.Change{Action: view.ActionDelete, Noun: "task", Namespace: namespace, Name: t.Name})
+		}
+	}
+	calendars, err := base.Collect(c.Ctx, c.Tx, schedules.ScanCalendar, `select `+schedules.CalendarColumns+` from belfry.calendars where namespace = $1 order by name`, namespace)
+	if err != nil {
+		return nil, err
+	}
+	for _, cal := range calendars {
+		if !named["calendar/"+namespace+"/"+cal.Name] {
+			if err := c.schedules().DeleteCalendar(cal); err != nil {
+				return nil, err
+			}
+			changes = append(changes, view.Change{Action: view.ActionDelete, Noun: "calendar", Namespace: namespace, Name: cal.Name})
+		}
+	}
+	return changes, nil
+}
+
+// pruneMonitors deletes the monitors that the manifest does not name, and what
+// goes with monitors.
+func (c *Change) pruneMonitors(m view.Manifest, namespace string) (changes []view.Change, err error) {
+	named := map[string]bool{}
+	for _, mon := range m.Monitors {
+		named[mon.Namespace+"/"+mon.Name] = true
+	}
+	rows, err := base.Collect(c.Ctx, c.Tx, c.s.monitors.ScanMonitor, `select `+monitors.MonitorColumns+` from belfry.monitors m where m.namespace = $1 order by m.name`, namespace)
+	if err != nil {
+		return nil, err
+	}
+	var gone []monitors.MonitorRow
+	for _, row := range rows {
+		if !named[namespace+"/"+row.Name] {
+			gone = append(gone, row)
+		}
+	}
+	for _, row := range childrenFirst(gone) {
+		if err := c.monitors().DeleteMonitor(row); err != nil {
+			return nil, err
+		}
+		changes = append(changes, view.Change{Action: view.ActionDelete, Noun: "monitor", Namespace: namespace, Name: row.Name})
+	}
+	for _, step := range []func() ([]view.Change, error){
+		func() ([]view.Change, error) { return monitors.StatusPages.Prune(c.Change, namespace, m.StatusPages) },
+		func() ([]view.Change, error) { return monitors.Windows.Prune(c.Change, namespace, m.Windows) },
+		func() ([]view.Change, error) { return alerts.AlertRules.Prune(c.Change, namespace, m.AlertRules) },
+		func() ([]view.Change, error) { return alerts.Channels.Prune(c.Change, namespace, m.Channels) },
+	} {
+		more, err := step()
+		if err != nil {
+			return nil, err
+		}
+		changes = append(changes, more...)
+	}
+	return changes, nil
+}
+
+// childrenFirst puts monitors before those that they depend on.
+func childrenFirst(rows []monitors.MonitorRow) []monitors.MonitorRow {
+	all := make([]monitor.Monitor, len(rows))
+	for i, r := range rows {
+		all[i] = r.Monitor
+	}
+	order := monitors.ParentsFirst(all)
+	out := make([]monitors.MonitorRow, 0, len(rows))
+	for _, i := range slices.Backward(order) {
+		out = append(out, rows[i])
+	}
+	return out
+}
+
+// Export is everything of a namespace that a manifest can hold, and all queues.
+// What would be more than one may hold is refused before it is read.
+func (s *Store) Export(ctx context.Context, namespace string) (m view.Manifest, err error) {
+	if namespace == "" {
+		namespace = core.DefaultNamespace
+	}
+	err = s.DB().Read(ctx, func(tx base.Tx) error {
+		m = view.Manifest{}
+		queues, err := base.Collect(ctx, tx, queues.ScanQueue, `select `+queues.QueueColumns+` from belfry.queues order by name`)
+		if err != nil {
+			return err
+		}
+		for _, q := range queues {
+			m.Queues = append(m.Queues, job.Queue{Name: q.Name, Description: q.Description, Priority: q.Priority, Concurrency: q.Concurrency, GlobalLimit: q.GlobalLimit})
+		}
+		w := &base.Where{}
+		w.Namespace("namespace", namespace)
+		for _, table := range []string{"tasks", "schedules", "monitors"} {
+			_, more, err := base.First(ctx, tx, base.ScanInt, `select 1 from `+base.Home+table+` where `+w.Sql()+` order by namespace, name limit 1 offset `+strconv.Itoa(view.MaxManifest), w.Args...)
+			if err != nil {
+				return err
+			}
+			if more {
+				return core.Errorf(core.TooLarge, "there are more than %d %s, and a file holds no more", view.MaxManifest, table).
+					WithHint("export one namespace, or read the list page by page")
+			}
+		}
+		tasks, err := base.Collect(ctx, tx, s.tasks.ScanTask, `select `+tasks.TaskColumns+` from belfry.tasks where `+w.Sql()+` order by namespace, name`, w.Args...)
+		if err != nil {
+			return err
+		}
+		for _, t := range tasks {
+			if _, owned := task.OwnerOf(t.Name); owned || base.Ours(t.Name) {
+				continue
+			}
+			t.ID, t.Generation, t.CreatedAt, t.UpdatedAt = 0, 0, base.Instant(0), base.Instant(0)
+			m.Tasks = append(m.Tasks, t.Redacted())
+		}
+		calendars, err := base.Collect(ctx, tx, schedules.ScanCalendar, `select `+schedules.CalendarColumns+` from belfry.calendars where `+w.Sql()+` order by namespace, name`, w.Args...)
+		if err != nil {
+			return err
+		}
+		for _, cal := range calendars {
+			cal.ID, cal.Generation, cal.CreatedAt, cal.UpdatedAt = 0, 0, base.Instant(0), base.Instant(0)
+			m.Calendars = append(m.Calendars, cal)
+		}
+		rows, err := base.Collect(ctx, tx, schedules.ScanSchedule, `select `+schedules.ScheduleColumns+` from belfry.schedules s where `+w.Sql()+` order by namespace, name`, w.Args...)
+		if err != nil {
+			return err
+		}
+		for _, r := range rows {
+			if _, owned := task.OwnerOf(r.Name); !owned {
+				m.Schedules = append(m.Schedules, asWritten(r.Schedule))
+			}
+		}
+		return s.exportMonitors(ctx, tx, namespace, &m)
+	})
+	return m, err
+}
+
+// exportMonitors adds monitors and what goes with them. Secrets stand as
+// [core.Redacted]: applied to where they came from, they stay what they are.
+func (s *Store) exportMonitors(ctx context.Context, tx base.Tx, namespace string, m *view.Manifest) error {
+	w := &base.Where{}
+	w.Namespace("m.namespace", namespace)
+	ms, err := base.Collect(ctx, tx, s.monitors.ScanMonitor, `select `+monitors.MonitorColumns+` from belfry.monitors m where `+w.Sql()+` order by m.namespace, m.name`, w.Args...)
+	if err != nil {
+		return err
+	}
+	for _, row := range ms {
+		m.Monitors = append(m.Monitors, monitors.WrittenMonitor(row.Redacted()))
+	}
+	if m.Channels, err = exportDocs(ctx, tx, alerts.Channels, namespace); err != nil {
+		return err
+	}
+	if m.AlertRules, err = exportDocs(ctx, tx, alerts.AlertRules, namespace); err != nil {
+		return err
+	}
+	if m.Windows, err = exportDocs(ctx, tx, monitors.Windows, namespace); err != nil {
+		return err
+	}
+	m.StatusPages, err = exportDocs(ctx, tx, monitors.StatusPages, namespace)
+	return err
+}
+
+func exportDocs[T base.Document](ctx context.Context, tx base.Tx, k base.DocKind[T], namespace string) ([]T, error) {
+	all, err := k.All(ctx, tx, namespace)
+	for i := range all {
+		all[i] = k.Written(k.Shown(all[i]))
+	}
+	return all, err
+}

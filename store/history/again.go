@@ -1,0 +1,26 @@
+package history
+
+import (
+	"context"
+	"time"
+
+	"github.com/belfry-run/belfry/store/base"
+)
+
+// RollBatch bounds the rows that one transaction writes.
+const RollBatch = 1000
+
+// RollAgain sets marks back that lie ahead: they were moved while the clock was,
+// and until it has passed them nothing would be rolled up. Hours come to the same
+// however often that is. For the days of schedules, what has ended while the
+// clock was ahead counts twice.
+func (s *Store) RollAgain(ctx context.Context) error {
+	return s.write(ctx, "roll up again", func(c *Change) error {
+		hour := c.Now.Add(-time.Hour - base.RollGrace).Truncate(time.Hour)
+		if _, err := c.Tx.Exec(ctx, `update belfry.rolled set hour = $1, day = $2 where hour > $3`, base.HourOf(hour), hour.Unix()/86400, base.HourOf(c.Now)); err != nil {
+			return err
+		}
+		_, err := c.Tx.Exec(ctx, `update belfry.rolled_jobs set minute = $1, after = 0 where minute > $2`, MinuteOf(c.Now.Add(-jobGrace)), MinuteOf(c.Now))
+		return err
+	})
+}

@@ -1,0 +1,313 @@
+package history
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/job"
+	"github.com/belfry-run/belfry/store/base"
+	"github.com/belfry-run/belfry/store/cycles"
+	"github.com/belfry-run/belfry/store/jobs"
+	"github.com/belfry-run/belfry/store/programs"
+	"github.com/belfry-run/belfry/task"
+)
+
+// Why explains why a job is where it is: everything that has to be right for
+// it to run, in the order it is looked at, and the first thing that is not.
+func (s *Store) Why(ctx context.Context, namespace string, id int64) (w job.Why, err error) {
+	now, err := s.Now(ctx)
+	if err != nil {
+		return w, err
+	}
+	err = s.DB().Read(ctx, func(tx base.Tx) error {
+		row, err := s.jobs.ReadJob(ctx, tx, namespace, id)
+		if err != nil {
+			return err
+		}
+		w = job.Why{Job: row.Job, Checks: []core.Check{}}
+		switch {
+		case row.State.Final():
+			w.Summary, w.Next = whyEnded(row.Job)
+			return nil
+		case row.State == job.Running:
+			return s.whyRunning(ctx, tx, row.Job, now, &w)
+		case row.Kind == task.KindCycle && row.State == job.Waiting:
+			return s.whyCycle(ctx, tx, row.Job, &w)
+		}
+		return s.whyWaiting(ctx, tx, row, now, &w)
+	})
+	return w, err
+}
+
+func whyEnded(j job.Job) (summary, next string) {
+	summary = fmt.Sprintf("It %s at %s", map[job.State]string{
+		job.Succeeded: "succeeded", job.Failed: "failed", job.Canceled: "was canceled", job.Skipped: "was skipped",
+	}[j.State], j.FinishedAt.Format(time.RFC3339))
+	if j.Reason != "" {
+		summary += fmt.Sprintf(", reason %s", j.Reason)
+	}
+	if j.Note != "" {
+		summary += " (" + j.Note + ")"
+	}
+	if j.Error != "" {
+		summary += ". The last attempt said: " + j.Error
+	}
+	if j.State != job.Succeeded {
+		next = fmt.Sprintf("belfry job retry %d", j.ID)
+	}
+	return summary, next
+}
+
+func (s *Store) whyRunning(ctx context.Context, tx base.Tx, j job.Job, now time.Time, w *job.Why) error {
+	session, found, err := base.First(ctx, tx, s.jobs.ScanSession, `select `+jobs.SessionColumns+` from belfry.sessions where id = $1`, j.Session)
+	if err != nil {
+		return err
+	}
+	alive := found && session.EndedAt.IsZero() && session.ExpiresAt.After(now)
+	w.Checks = append(w.Checks, core.Check{Name: "worker renews its session", OK: alive,
+		Detail: fmt.Sprintf("session %s on %s, good until %s", j.Session, session.Name, session.ExpiresAt.Format(time.RFC3339)),
+		Fix:    fmt.Sprintf("wait: it is given up %s after its end and the job tried again", job.LostGrace)})
+	late := now.After(j.DeadlineAt)
+	w.Checks = append(w.Checks, core.Check{Name: "within its deadline", OK: !late, Detail: "until " + j.DeadlineAt.Format(time.RFC3339),
+		Fix: "the server ends the attempt at its next look"})
+	w.Summary = fmt.Sprintf("It runs: attempt %d since %s on %s.", j.Attempt, j.ClaimedAt.Format(time.RFC3339), session.Name)
+	w.Next = fmt.Sprintf("belfry job logs -f %d", j.ID)
+	if !j.CancelAt.IsZero() {
+		w.Summary = fmt.Sprintf("It was asked to end at %s and its worker has not answered yet.", j.CancelAt.Format(time.RFC3339))
+	}
+	return nil
+}
+
+// whyCycle says which member a cycle is at, and what that one waits for.
+func (s *Store) whyCycle(ctx context.Context, tx base.Tx, j job.Job, w *job.Why) error {
+	run, found, err := base.First(ctx, tx, cycles.ScanRun, `select doc from belfry.cycle_runs where job_id = $1`, j.ID)
+	if err != nil {
+		return err
+	}
+	w.Next = "belfry cycle show " + j.Task
+	if !found || run.Current == "" {
+		w.Summary = "Its members run."
+		return nil
+	}
+	id := run.MemberJob
+	if id == 0 {
+		id = run.WaitsFor
+	}
+	member, err := s.jobs.ReadJob(ctx, tx, core.AnyNamespace, id)
+	if err != nil {
+		return err
+	}
+	at := string(member.State)
+	switch member.State {
+	case job.Scheduled:
+		at += ", due at " + member.DueAt.Format(time.RFC3339)
+	case job.Running:
+		at += " since " + member.ClaimedAt.Format(time.RFC3339)
+	}
+	done := fmt.Sprintf("%d of %d members are done", run.Position(), len(run.Members))
+	check := core.Check{Name: "member " + run.Current + " runs", OK: member.State == job.Running || member.State == job.Waiting && member.Kind == task.KindCycle, Detail: fmt.Sprintf("job %d is %s", id, at), Fix: fmt.Sprintf("belfry job why %d", id)}
+	w.Summary = fmt.Sprintf("Its members run: %s, and it is at %s: job %d is %s.", done, run.Current, id, at)
+	if run.WaitsFor != 0 {
+		check = core.Check{Name: "no other cycle runs member " + run.Current, Detail: check.Detail, Fix: fmt.Sprintf("wait until it ends: belfry job wait %d", id)}
+		w.Summary = fmt.Sprintf("Its members run: %s, and it waits until another cycle has run %s: job %d is %s.", done, run.Current, id, at)
+	}
+	w.Checks = append(w.Checks, check)
+	return nil
+}
+
+// whyWaiting walks through what stands between a job and its start.
+func (s *Store) whyWaiting(ctx context.Context, tx base.Tx, row jobs.JobRow, now time.Time, w *job.Why) error {
+	queue, err := s.queues.ReadQueue(ctx, tx, row.Queue)
+	missing := core.CodeOf(err) == core.NotFound
+	if err != nil && !missing {
+		return err
+	}
+	stats, err := s.queues.QueueStats(ctx, tx, queue)
+	if err != nil {
+		return err
+	}
+	workers, err := base.Collect(ctx, tx, s.jobs.ScanSession, `select `+jobs.SessionColumns+` from belfry.sessions where ended_at = 0 and expires_at > $1 order by started_at`, base.Micros(now))
+	if err != nil {
+		return err
+	}
+	if row.Kind == task.KindProgram {
+		if err := s.whyProgram(ctx, tx, row, w); err != nil {
+			return err
+		}
+	}
+	w.Checks = append(w.Checks,
+		dueCheck(row.Job, now),
+		core.Check{Name: "queue exists", OK: !missing, Detail: row.Queue, Fix: "belfry queue create " + row.Queue},
+		core.Check{Name: "queue is not paused", OK: queue.PausedAt.IsZero(), Detail: pausedText(queue), Fix: "belfry queue resume " + row.Queue},
+	)
+	if row.Kind != task.KindCycle { // which no worker takes, and no limit of a queue holds back
+		w.Checks = append(w.Checks, core.Check{Name: "queue is under its global limit", OK: queue.GlobalLimit == 0 || stats.Running < queue.GlobalLimit,
+			Detail: limitText(queue, stats), Fix: "wait, or raise the limit with belfry queue update"})
+		tasks, err := s.tasks.TasksByID(ctx, tx, []int64{row.TaskID})
+		if err != nil {
+			return err
+		}
+		w.Checks = append(w.Checks, workerChecks(row.Job, tasks[row.TaskID].Demand(), workers, w)...)
+		if err := s.whyBehind(ctx, tx, row.Job, stats, w); err != nil {
+			return err
+		}
+	}
+	for _, c := range w.Checks {
+		if !c.OK {
+			w.Summary, w.Next = fmt.Sprintf("It waits because this is not so: %s (%s).", c.Name, c.Detail), c.Fix
+			return nil
+		}
+	}
+	if row.Kind == task.KindCycle {
+		w.Summary, w.Next = "Nothing stands in its way: a node with the role engine begins it.", "belfry cycle show "+row.Task
+		return nil
+	}
+	w.Summary, w.Next = "Nothing stands in its way: a worker should claim it now.", fmt.Sprintf("belfry job show %d", row.ID)
+	return nil
+}
+
+func dueCheck(j job.Job, now time.Time) core.Check {
+	c := core.Check{Name: "its time has come", OK: j.State == job.Ready || j.State == job.Waiting && !j.DueAt.After(now), Detail: "due at " + j.DueAt.Format(time.RFC3339), Fix: "wait until then"}
+	if j.Failures+j.Infra > 0 && !c.OK {
+		c.Detail += fmt.Sprintf(", for its next try after %s: %s", spent(j), j.Error)
+	}
+	if !c.OK && now.After(j.DueAt) {
+		c.Detail += ", which has passed"
+		c.Fix = "an engine should make it ready: is a node with the role engine running?"
+	}
+	return c
+}
+
+// spent says how many tries a job has behind it that did not go well.
+func spent(j job.Job) string {
+	text := fmt.Sprintf("%d failed", j.Failures)
+	if j.Infra > 0 {
+		text += fmt.Sprintf(" and %d were spoiled by the machine", j.Infra)
+	}
+	return text
+}
+
+func pausedText(q job.Queue) string {
+	if q.PausedAt.IsZero() {
+		return q.Name
+	}
+	return fmt.Sprintf("%s paused by %s at %s: %s", q.Name, q.PausedBy, q.PausedAt.Format(time.RFC3339), q.PausedReason)
+}
+
+func limitText(q job.Queue, s job.QueueStats) string {
+	if q.GlobalLimit == 0 {
+		return "it has none"
+	}
+	return fmt.Sprintf("%d of %d running", s.Running, q.GlobalLimit)
+}
+
+// workerChecks narrows the living workers down to those that could run a job.
+func workerChecks(j job.Job, d task.Demand, workers []job.WorkerState, w *job.Why) []core.Check {
+	var checks []core.Check
+	left := workers
+	for _, step := range []struct {
+		name, fix string
+		fits      func(job.WorkerState) bool
+	}{
+		{"a worker lives", "start one: belfry serve, or belfry worker", func(job.WorkerState) bool { return true }},
+		{"a worker serves the queue", "start one with this queue", func(x job.WorkerState) bool { _, ok := x.Queues[j.Queue]; return ok }},
+		{"a worker runs the namespace", "start one for it", func(x job.WorkerState) bool { return x.RunsIn(j.Namespace) }},
+		{"a worker runs the kind " + string(j.Kind), kindFix(j), func(x job.WorkerState) bool { return x.Runs(j.Kind) }},
+		{"a worker has the handler", "start the program that registers " + j.Task, func(x job.WorkerState) bool { return x.Handles(j.Kind, j.Task) }},
+		{"a worker has what the task needs", "start one that has it, or let the task need less", func(x job.WorkerState) bool { return d.Meets(x.Has) }},
+		{"a worker does not drain", "start another", func(x job.WorkerState) bool { return !x.Drain }},
+	} {
+		var fit []job.WorkerState
+		for _, x := range left {
+			if step.fits(x) {
+				fit = append(fit, x)
+			}
+		}
+		detail := fmt.Sprintf("%d of %d", len(fit), len(workers))
+		if len(fit) == 0 {
+			detail += lacking(d, left)
+		}
+		left = fit
+		checks = append(checks, core.Check{Name: step.name, OK: len(fit) > 0, Detail: detail, Fix: step.fix})
+		if len(fit) == 0 {
+			break
+		}
+	}
+	for _, x := range left {
+		w.Workers = append(w.Workers, x.Name+" "+x.Session)
+	}
+	return checks
+}
+
+// lacking says what the first of the workers lack.
+func lacking(d task.Demand, workers []job.WorkerState) string {
+	const shown = 5
+	var b strings.Builder
+	for i, x := range workers {
+		unmet := d.Unmet(x.Has)
+		switch {
+		case len(unmet) == 0:
+		case i >= shown:
+			return b.String() + "; and so on"
+		default:
+			b.WriteString("; " + x.Name + " lacks " + strings.Join(unmet, ", "))
+		}
+	}
+	return b.String()
+}
+
+func kindFix(j job.Job) string {
+	if j.Kind == task.KindCommand {
+		return "commands are off unless an operator turns them on: belfry serve --allow-commands"
+	}
+	return "start a worker that runs it"
+}
+
+// whyBehind says how many jobs go first.
+func (s *Store) whyBehind(ctx context.Context, tx base.Tx, j job.Job, stats job.QueueStats, w *job.Why) error {
+	if j.State != job.Ready {
+		return nil
+	}
+	ahead, _, err := base.First(ctx, tx, base.ScanInt, fmt.Sprintf(`
+		select count(*)
+		from (select 1 from belfry.jobs where queue = $1 and state = 'ready' and %s and (priority > $2 or priority = $2 and (ready_at, id) < ((select ready_at from belfry.jobs where id = $3), $3)) limit %d) as bounded`,
+		s.UnleasedOfMany(), core.CountLimit+1), j.Queue, j.Priority, j.ID)
+	w.Checks = append(w.Checks, core.Check{Name: "no job goes first", OK: ahead == 0,
+		Detail: fmt.Sprintf("%d ahead in queue %s, %d running", ahead, j.Queue, stats.Running), Fix: "wait, raise its priority, or add workers"})
+	return err
+}
+
+// whyProgram looks for what a program cannot start without.
+func (s *Store) whyProgram(ctx context.Context, tx base.Tx, row jobs.JobRow, w *job.Why) error {
+	tasks, err := s.tasks.TasksByID(ctx, tx, []int64{row.TaskID})
+	if err != nil {
+		return err
+	}
+	g := tasks[row.TaskID].Program
+	if g == nil {
+		return nil
+	}
+	uploaded := core.Check{Name: "its program is uploaded", OK: row.State != job.Waiting, Detail: "artifact " + g.SHA256,
+		Fix: fmt.Sprintf("belfry program push FILE --name %s", row.Task)}
+	if !uploaded.OK {
+		uploaded.Detail = fmt.Sprintf("it waits for the upload of %s, %d bytes", g.SHA256, g.Size)
+	}
+	w.Checks = append(w.Checks, uploaded)
+	if len(g.Secrets) == 0 {
+		return nil
+	}
+	names := slices.Compact(slices.Sorted(maps.Values(g.Secrets)))
+	there, err := base.Collect(ctx, tx, base.ScanString, `select name from belfry.secrets where namespace = $1 and `+s.SQL.In("name", 2), row.Namespace, s.SQL.List(names))
+	if err != nil {
+		return err
+	}
+	for _, name := range programs.Without(names, there) {
+		w.Checks = append(w.Checks, core.Check{Name: "secret " + name + " is there", Detail: "its program wants it", Fix: "belfry secret set " + name})
+	}
+	return nil
+}

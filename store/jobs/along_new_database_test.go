@@ -1,0 +1,193 @@
+package jobs_test
+
+import (
+	"context"
+	"path/filepath"
+	"reflect"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/job"
+	"github.com/belfry-run/belfry/store"
+	"github.com/belfry-run/belfry/store/base"
+	"github.com/belfry-run/belfry/store/internal/both"
+	"github.com/belfry-run/belfry/store/sqlite"
+	"github.com/belfry-run/belfry/task"
+)
+
+// noted is a database that notes what transitions ask it.
+type noted struct {
+	base.DB
+	mu    sync.Mutex
+	asked []string
+}
+
+func (n *noted) Write(ctx context.Context, fn func(base.Tx, base.Moment) error) error {
+	return n.DB.Write(ctx, func(tx base.Tx, at base.Moment) error { return fn(notedTx{tx, n}, at) })
+}
+
+type notedTx struct {
+	base.Tx
+	n *noted
+}
+
+func (t notedTx) Query(ctx context.Context, query string, args ...any) (base.Rows, error) {
+	t.n.mu.Lock()
+	t.n.asked = append(t.n.asked, query)
+	t.n.mu.Unlock()
+	return t.Tx.Query(ctx, query, args...)
+}
+
+// looked reports that somebody has looked for ready jobs since the last call.
+func (n *noted) looked() (looked bool) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for _, query := range n.asked {
+		looked = looked || strings.Contains(query, "from belfry.jobs") && strings.Contains(query, "where state = 'ready'")
+	}
+	n.asked = nil
+	return looked
+}
+
+func openNoted(t *testing.T) (*noted, *store.Store) {
+	t.Helper()
+	under, err := sqlite.Open(t.Context(), filepath.Join(t.TempDir(), "belfry.db"), sqlite.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := &noted{DB: under.DB()}
+	st := store.New(n, heard)
+	t.Cleanup(func() { _ = st.Close() })
+	if err := st.EnsureFuncs(t.Context(), "", []string{"t"}); err != nil {
+		t.Fatal(err)
+	}
+	return n, st
+}
+
+// A claim that has seen nothing and heard nothing since gets new jobs as they
+// are, one after the other, and has not looked any later for that.
+func TestNobodyLooksForJobsThatAreHandedOver(t *testing.T) {
+	t.Parallel()
+	n, st := openNoted(t)
+	session := openWaiting(t, st, "t")
+	w := claimAndWait(t.Context(), t, st, session, 3)
+	seen := st.SeenNothingAt("default")
+	for i := range 5 {
+		n.looked()
+		enqueueFuncs(t, st, 1+i%3, job.NewJob{Task: "t"})
+		if !w.expect(t, st, 1+i%3) {
+			t.Error("the claim did not go along")
+		}
+		w = claimAndWait(t.Context(), t, st, session, 3)
+		if n.looked() {
+			t.Errorf("round %d: somebody looked", i)
+		}
+		if at := st.SeenNothingAt("default"); !at.Equal(seen) || at.IsZero() {
+			t.Errorf("round %d: nothing was seen at %s, and in truth at %s", i, at, seen)
+		}
+	}
+	enqueueFuncs(t, st, 4, job.NewJob{Task: "t"})
+	w.expect(t, st, 3) // with room for no more, it looks, and so does the next
+	if !n.looked() {
+		t.Error("nobody looked")
+	}
+	if c, err := st.Claim(t.Context(), job.ClaimRequest{Session: session, Want: map[string]int{"default": 3}}); err != nil || len(c.Jobs) != 1 {
+		t.Errorf("claimed %+v, %v", c, err)
+	}
+}
+
+// What makes it unknown whether there is nothing has a claim look.
+func TestAClaimThatMayHaveMissedSomethingLooks(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		job   job.NewJob
+		spoil func(ctx context.Context, st *store.Store) error
+	}{
+		"the file was written by somebody else": {job.NewJob{Task: "t"}, func(ctx context.Context, st *store.Store) error {
+			db := st.DB().(*noted).DB.(*sqlite.DB).SQL()
+			_, err := db.ExecContext(ctx, "create table own (x)")
+			return err
+		}},
+		"it has not looked for long": {job.NewJob{Task: "t"}, func(_ context.Context, st *store.Store) error {
+			st.SeesNothingEarlier("default", heard.Poll)
+			return nil
+		}},
+		"the queue has a limit": {job.NewJob{Task: "t"}, func(ctx context.Context, st *store.Store) error {
+			_, err := st.SaveQueue(ctx, job.Queue{Name: "default", Concurrency: 10, GlobalLimit: 5})
+			return err
+		}},
+		"the job needs something": {job.NewJob{Task: "needy"}, func(ctx context.Context, st *store.Store) error {
+			_, err := st.UpdateTask(ctx, task.Task{Name: "needy", Kind: task.KindFunc, Needs: task.Needs{Labels: map[string]string{"x": "y"}}})
+			return err
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			n, st := openNoted(t)
+			ctx, cancel := context.WithCancel(t.Context())
+			session := openWaiting(t, st, "t", "needy")
+			w := claimAndWait(ctx, t, st, session, 3)
+			if err := c.spoil(ctx, st); err != nil {
+				t.Fatal(err)
+			}
+			for st.WaitingClaims("default") == 0 { // it may have been woken, and then waits again
+				runtime.Gosched()
+			}
+			n.looked()
+			enqueueFuncs(t, st, 1, c.job)
+			if !n.looked() {
+				t.Error("nobody looked")
+			}
+			cancel()
+			<-w.got
+		})
+	}
+}
+
+// What a claim is told of a job that was handed over is what it would have read.
+func TestAJobThatIsHandedOverIsAsInTheRecord(t *testing.T) {
+	t.Parallel()
+	both.With(t, heard, func(t *testing.T, st *store.Store) {
+		seven := 7
+		if _, err := st.CreateTask(t.Context(), task.Task{
+			Name: "t", Kind: task.KindFunc, Priority: 2, Timeout: core.Duration(90 * time.Second), Tags: []string{"a"}, Input: []byte(`{"of": "task"}`),
+			Retry: task.Retry{MaxAttempts: 4},
+		}); err != nil {
+			t.Fatal(err)
+		}
+		session := openWaiting(t, st, "t")
+		input := []byte(`[1,  2]`)
+		for name, job := range map[string]job.NewJob{
+			"as its task says": {},
+			"with its own":     {Input: input, Tags: []string{"b", "c"}, Priority: &seven, MaxAttempts: 2, Timeout: core.Duration(time.Second + 7*time.Nanosecond)},
+		} {
+			w := claimAndWait(t.Context(), t, st, session, 2)
+			job.Task = "t"
+			enqueueFuncs(t, st, 1, job)
+			c := <-w.got
+			if w.err != nil || len(c.Jobs) != 1 {
+				t.Fatalf("%s: claimed %+v, %v", name, c, w.err)
+			}
+			want, err := st.Job(t.Context(), core.DefaultNamespace, c.Jobs[0].Job.ID)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := c.Jobs[0].Job; !reflect.DeepEqual(got, want) {
+				t.Errorf("%s: told of\n%+v\nwhere the record has\n%+v", name, got, want)
+			}
+			if name == "with its own" {
+				if input[0] = '{'; c.Jobs[0].Job.Input[0] != '[' {
+					t.Error("the job shares memory with who made it")
+				}
+				if input[0] = '['; c.Jobs[0].Task == nil {
+					t.Error("the job came without its task")
+				}
+			}
+			recorded(t, st, session, c)
+		}
+	})
+}

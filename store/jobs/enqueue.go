@@ -1,0 +1,508 @@
+package jobs
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/job"
+	"github.com/belfry-run/belfry/store/base"
+	"github.com/belfry-run/belfry/store/tasks"
+	"github.com/belfry-run/belfry/task"
+)
+
+// EnqueueTx is [base.Store.Enqueue] inside the caller's transaction: a *sql.Tx, or
+// on PostgreSQL a pgx.Tx. The jobs exist when, and only if, it commits. Call
+// [base.Store.Wake] after the commit, or workers find them at their next look.
+func (s *Store) EnqueueTx(ctx context.Context, tx any, ns []job.NewJob) ([]job.Enqueued, error) {
+	c, err := s.adopt(ctx, tx)
+	if err != nil {
+		return nil, err
+	}
+	return c.Enqueue(ns)
+}
+
+// adopt joins the caller's transaction.
+func (s *Store) adopt(ctx context.Context, tx any) (*Change, error) {
+	c := s.begin(ctx)
+	t, sql, now, err := s.DB().Adopt(ctx, tx)
+	if err != nil {
+		s.SawOutdated(err)
+		return nil, err
+	}
+	c.Tx, c.SQL, c.Now, c.Foreign = t, sql, core.Micro(now), true
+	return c, nil
+}
+
+// Wake tells workers that their queues have new jobs. It is only needed after
+// the commit of a transaction that Belfry did not commit itself.
+func (s *Store) Wake(queues ...string) {
+	topics := []string{base.TopicEngine, base.TopicJobs}
+	for _, q := range queues {
+		topics = append(topics, base.TopicQueue(q))
+	}
+	s.Hub.Wake(topics...)
+	s.DB().Wakeups().Announce(topics...)
+}
+
+// Insertion is a job on its way into the table.
+type Insertion struct {
+	JobRow
+	window core.Duration // of its idempotency key
+	asked  string        // what was asked for under it
+}
+
+func (c *Change) Enqueue(ns []job.NewJob) ([]job.Enqueued, error) {
+	if len(ns) > core.MaxBatch {
+		return nil, core.Errorf(core.TooLarge, "%d jobs in one call", len(ns)).WithHint("send at most %d", core.MaxBatch)
+	}
+	ins, err := c.Prepare(ns)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]job.Enqueued, len(ins))
+	taken, err := c.takeKeys(ins)
+	if err != nil {
+		return nil, err
+	}
+	var fresh []*Insertion
+	for i := range ins {
+		if _, ok := taken[i]; !ok {
+			fresh = append(fresh, &ins[i])
+		}
+	}
+	if err := c.s.Hooks.OneRun(c, fresh); err != nil {
+		return nil, err
+	}
+	written, held, err := c.writeJobs(fresh)
+	if err != nil {
+		return nil, err
+	}
+	if err := c.answer(ins, taken, held, out); err != nil {
+		return nil, err
+	}
+	along := base.Kept[claiming](c.Change).along
+	if err := along.carry(c, written); err != nil { // which may commit, so nothing is asked behind it
+		return nil, err
+	}
+	c.wakeForNew(along.left(written))
+	return out, nil
+}
+
+// Prepare checks what was asked for and completes it from its tasks.
+func (c *Change) Prepare(ns []job.NewJob) ([]Insertion, error) {
+	names := taskNames(ns)
+	for i := range ns {
+		ns[i].Namespace = names[i].Namespace
+		if err := ns[i].Validate(c.Now); err != nil {
+			return nil, err
+		}
+		if err := job.CheckReserved(ns[i].Queue, ns[i].Task, ""); err != nil {
+			return nil, err
+		}
+	}
+	ts, err := c.tasks().TasksByName(names)
+	if err != nil {
+		return nil, err
+	}
+	if err := c.checkQueues(ns); err != nil {
+		return nil, err
+	}
+	if err := c.tasks().AllowJobs(ns); err != nil {
+		return nil, err
+	}
+	ids, err := c.SQL.NextIDs(c.Ctx, c.Tx, "job", len(ns))
+	if err != nil {
+		return nil, err
+	}
+	ins := make([]Insertion, len(ns))
+	for i, n := range ns {
+		name := base.TaskName{Namespace: n.Namespace, Name: n.Task}
+		t, ok := ts[name]
+		if !ok {
+			if n.Kind != task.KindFunc {
+				return nil, tasks.NoTask(n.Namespace, n.Task)
+			}
+			if t, err = c.implyTask(n); err != nil {
+				return nil, err
+			}
+			ts[name] = t
+		}
+		ins[i] = Insertion{c.NewJob(ids[i], n, t), n.KeyWindow, base.AskedFor(n)}
+	}
+	base.Kept[claiming](c.Change).along.know(ts)
+	return ins, nil
+}
+
+func taskNames(ns []job.NewJob) []base.TaskName {
+	names := make([]base.TaskName, len(ns))
+	for i := range ns {
+		names[i] = base.TaskName{Namespace: cmp.Or(ns[i].Namespace, core.DefaultNamespace), Name: ns[i].Task}
+	}
+	return names
+}
+
+// checkQueues looks up the queues that jobs name themselves. Those of tasks
+// were checked when the task was saved.
+func (c *Change) checkQueues(ns []job.NewJob) error {
+	asked := map[string]bool{}
+	for _, n := range ns {
+		if n.Queue != "" {
+			asked[n.Queue] = true
+		}
+	}
+	for name := range asked {
+		if err := c.queues().CheckQueue("queue", name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// implyTask makes the task of a Go handler that someone enqueues for before
+// any worker has announced it.
+func (c *Change) implyTask(n job.NewJob) (task.Task, error) {
+	t := task.Task{Namespace: n.Namespace, Name: n.Task, Kind: task.KindFunc}.WithDefaults()
+	return c.tasks().InsertTask(t, "implied by an enqueue")
+}
+
+func (c *Change) NewJob(id int64, n job.NewJob, t task.Task) JobRow {
+	j := job.Job{
+		ID: id, Namespace: t.Namespace, Task: t.Name, Kind: t.Kind, Queue: t.Queue, Priority: t.Priority,
+		Input: t.Input, Tags: n.Tags, Trigger: job.TriggerEnqueue, CreatedAt: c.Now, DueAt: c.Now,
+		MaxAttempts: t.Retry.MaxAttempts, Timeout: t.Timeout, ActiveKey: n.ActiveKey, Key: n.Key,
+	}
+	if n.Queue != "" {
+		j.Queue = n.Queue
+	}
+	if n.Priority != nil {
+		j.Priority = *n.Priority
+	}
+	if len(n.Input) > 0 {
+		j.Input = n.Input
+	}
+	if n.MaxAttempts > 0 {
+		j.MaxAttempts = n.MaxAttempts
+	}
+	if n.Timeout > 0 {
+		j.Timeout = n.Timeout
+	}
+	if len(n.Tags) == 0 {
+		j.Tags = t.Tags
+	}
+	if n.Delay > 0 {
+		j.DueAt = c.Now.Add(n.Delay.D())
+	} else if due := core.Micro(n.DueAt); due.After(c.Now) {
+		j.DueAt = due
+	}
+	j.State = StateFor(j.DueAt.After(c.Now))
+	return JobRow{Job: j, TaskID: t.ID, needs: t.Demand()}
+}
+
+func StateFor(future bool) job.State {
+	if future {
+		return job.Scheduled
+	}
+	return job.Ready
+}
+
+// takeKeys claims the idempotency keys of a batch. It answers, by place in the
+// batch, the job that has a key already: an earlier one of the batch counts.
+func (c *Change) takeKeys(ins []Insertion) (map[int]int64, error) {
+	type keyRow struct {
+		Namespace string `json:"namespace"`
+		Name      string `json:"name"`
+		JobID     int64  `json:"job_id"`
+		ExpiresAt int64  `json:"expires_at"`
+		Asked     string `json:"asked"`
+	}
+	taken, places := map[int]int64{}, map[[2]string]int{}
+	var rows []keyRow
+	for i, in := range ins {
+		if in.Key == "" {
+			continue
+		}
+		key := [2]string{in.Namespace, in.Key}
+		if k, dup := places[key]; dup {
+			if ins[k].asked != in.asked {
+				return nil, base.ErrOtherRequest(in.Key, ins[k].ID)
+			}
+			taken[i] = ins[k].ID
+			continue
+		}
+		places[key] = i
+		window := in.window
+		if window == 0 {
+			window = job.DefaultKeyWindow
+		}
+		rows = append(rows, keyRow{in.Namespace, in.Key, in.ID, base.Micros(c.Now.Add(window.D())), in.asked})
+	}
+	if len(rows) == 0 {
+		return taken, nil
+	}
+	// In one order, so that two batches with the same keys do not wait for each
+	// other.
+	slices.SortFunc(rows, func(a, b keyRow) int {
+		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
+	})
+	keys, args := c.SQL.Table(2, "t", base.BatchOf(rows))
+	// A second transaction with the same key waits here for the first.
+	if _, err := c.Tx.Exec(c.Ctx, `
+		insert into belfry.job_keys (namespace, name, job_id, expires_at, asked)
+		select namespace, name, job_id, expires_at, asked
+		from `+keys+`
+		where true
+		on conflict (namespace, name) do update
+		set job_id = excluded.job_id, expires_at = excluded.expires_at, asked = excluded.asked
+		where belfry.job_keys.expires_at <= $1`, append([]any{base.Micros(c.Now)}, args...)...); err != nil {
+		return nil, err
+	}
+	keys, args = c.SQL.Table(1, "t", base.BatchOf(rows))
+	holders, err := base.Collect(c.Ctx, c.Tx, func(r base.Rows) (k keyRow, err error) {
+		return k, r.Scan(&k.Namespace, &k.Name, &k.JobID, &k.Asked)
+	}, `
+		select namespace, name, (select k.job_id from belfry.job_keys k where k.namespace = t.namespace and k.name = t.name),
+			(select k.asked from belfry.job_keys k where k.namespace = t.namespace and k.name = t.name)
+		from `+keys, args...)
+	if err != nil {
+		return nil, err
+	}
+	first := map[int64]int64{} // id that was meant for a key -> id that has it
+	for _, h := range holders {
+		i := places[[2]string{h.Namespace, h.Name}]
+		if h.JobID != ins[i].ID {
+			if h.Asked != ins[i].asked {
+				return nil, base.ErrOtherRequest(h.Name, h.JobID)
+			}
+			taken[i] = h.JobID
+			first[ins[i].ID] = h.JobID
+		}
+	}
+	for i, id := range taken {
+		if holder, ok := first[id]; ok {
+			taken[i] = holder
+		}
+	}
+	return taken, nil
+}
+
+// newJobRow is what a new job's row is made of.
+type newJobRow struct {
+	ID          int64   `json:"id"`
+	Namespace   string  `json:"namespace"`
+	TaskID      int64   `json:"task_id"`
+	Task        string  `json:"task"`
+	Kind        string  `json:"kind"`
+	Queue       string  `json:"queue"`
+	Priority    int     `json:"priority"`
+	State       string  `json:"state"`
+	Input       *string `json:"input"`
+	Tags        string  `json:"tags"`
+	Origin      string  `json:"origin"`
+	Schedule    string  `json:"schedule"`
+	ScheduleID  int64   `json:"schedule_id"`
+	Generation  int64   `json:"generation"`
+	Nominal     int64   `json:"nominal"`
+	DueAt       int64   `json:"due_at"`
+	ReadyAt     int64   `json:"ready_at"`
+	CreatedAt   int64   `json:"created_at"`
+	MaxAttempts int     `json:"max_attempts"`
+	Timeout     int64   `json:"timeout"`
+	ActiveKey   *string `json:"active_key"`
+	IdemKey     string  `json:"idem_key"`
+	Demand      int64   `json:"demand"`
+}
+
+func rowOf(j JobRow) newJobRow {
+	r := newJobRow{
+		ID: j.ID, Namespace: j.Namespace, TaskID: j.TaskID, Task: j.Task, Kind: string(j.Kind), Queue: j.Queue, Priority: j.Priority,
+		State: string(j.State), Input: base.JsonText(j.Input), Tags: base.JoinTags(j.Tags), Origin: string(j.Trigger),
+		Schedule: j.Schedule, ScheduleID: j.ScheduleID, Generation: j.Generation, Nominal: base.Micros(j.Nominal),
+		DueAt: base.Micros(j.DueAt), CreatedAt: base.Micros(j.CreatedAt), MaxAttempts: j.MaxAttempts, Timeout: j.Timeout.D().Microseconds(), IdemKey: j.Key,
+	}
+	if j.ActiveKey != "" {
+		r.ActiveKey = &j.ActiveKey
+	}
+	return r
+}
+
+// InsertJobs writes new jobs and wakes whom they concern.
+func (c *Change) InsertJobs(ins []*Insertion) error {
+	written, _, err := c.writeJobs(ins)
+	c.wakeForNew(written)
+	return err
+}
+
+// writeJobs writes new jobs, and answers those that were written and the jobs that
+// hold the active keys of the others.
+func (c *Change) writeJobs(ins []*Insertion) (written []*Insertion, held map[[2]string]int64, err error) {
+	if len(ins) == 0 {
+		return nil, nil, nil
+	}
+	if err := c.s.Hooks.HoldNew(c, ins); err != nil {
+		return nil, nil, err
+	}
+	rows := make([]newJobRow, len(ins))
+	for i, in := range ins {
+		if in.Kind == "" { // nobody would ever take it
+			return nil, nil, core.Errorf(core.Internal, "job %d has no task", in.ID)
+		}
+		rows[i] = rowOf(in.JobRow)
+		if in.State == job.Ready {
+			rows[i].ReadyAt = base.Micros(c.Now)
+		}
+		if !in.needs.IsZero() {
+			if rows[i].Demand, err = c.tasks().DemandID(in.needs); err != nil {
+				return nil, nil, err
+			}
+		}
+	}
+	from, args := c.newJobs(rows)
+	insert := `
+		insert into belfry.jobs (id, namespace, task_id, task, kind, queue, priority, state, input, tags, origin, schedule, schedule_id,
+			generation, nominal, due_at, ready_at, created_at, max_attempts, timeout, active_key, idem_key, demand)
+		select id, namespace, task_id, task, kind, queue, priority, state, input, tags, origin, schedule, schedule_id,
+			generation, nominal, due_at, ready_at, created_at, max_attempts, timeout, active_key, idem_key, demand
+		from ` + from + `
+		where true`
+	if !slices.ContainsFunc(ins, func(in *Insertion) bool { return in.ActiveKey != "" }) { // nothing can be in the way
+		if err := base.ExecSoon(c.Ctx, c.Tx, insert, args...); err != nil {
+			return nil, nil, fmt.Errorf("insert jobs: %w", err)
+		}
+		return ins, nil, nil
+	}
+	ids, err := base.Collect(c.Ctx, c.Tx, base.ScanInt, insert+`
+		on conflict (namespace, active_key) where active_key is not null do nothing
+		returning id`, args...)
+	if err != nil {
+		return nil, nil, fmt.Errorf("insert jobs: %w", err)
+	}
+	there := make(map[int64]bool, len(ids))
+	for _, id := range ids {
+		there[id] = true
+	}
+	var blocked []*Insertion
+	for _, in := range ins {
+		if there[in.ID] {
+			written = append(written, in)
+		} else {
+			blocked = append(blocked, in)
+		}
+	}
+	held, err = c.holders(blocked)
+	return written, held, err
+}
+
+// newJobs is a from-item of new jobs and its parameters. Most batches are of one
+// task and differ in their input alone: what they share travels once.
+func (c *Change) newJobs(rows []newJobRow) (from string, args []any) {
+	if len(rows) == 1 || slices.ContainsFunc(rows, func(r newJobRow) bool { return !r.likeOf(rows[0]) }) {
+		return base.Spread(c.SQL, 1, rows)
+	}
+	own := make([]ownRow, len(rows))
+	for i := range rows {
+		own[i] = ownRow{rows[i].ID, rows[i].Input}
+	}
+	shared, args := base.Constants(1, rows[0], "id", "input")
+	table, batch := c.SQL.Table(len(args)+1, "t", base.BatchOf(own))
+	return "(select id, input, " + shared + " from " + table + ") as t", append(args, batch...)
+}
+
+// ownRow is what a new job has to itself in a batch of jobs that are alike.
+type ownRow struct {
+	ID    int64   `json:"id"`
+	Input *string `json:"input"`
+}
+
+// likeOf reports that two rows differ in their own alone.
+func (r newJobRow) likeOf(o newJobRow) bool {
+	r.ID, r.Input = o.ID, o.Input
+	return r == o
+}
+
+func (c *Change) wakeForNew(ins []*Insertion) {
+	for _, in := range ins {
+		if in.State == job.Ready && in.Kind != task.KindCycle {
+			c.Wake(base.TopicQueue(in.Queue))
+		} else {
+			c.Wake(base.TopicEngine)
+		}
+	}
+	if len(ins) > 0 {
+		c.Wake(base.TopicJobs)
+	}
+}
+
+// holders finds who has the active keys of jobs that were not written, and
+// passes on to them the idempotency keys that were taken for those.
+func (c *Change) holders(blocked []*Insertion) (map[[2]string]int64, error) {
+	held := map[[2]string]int64{}
+	for _, in := range blocked {
+		id, found, err := base.First(c.Ctx, c.Tx, base.ScanInt, `
+			select id
+			from belfry.jobs
+			where namespace = $1 and active_key = $2`, in.Namespace, in.ActiveKey)
+		if err != nil {
+			return nil, err
+		}
+		if !found {
+			// It ended between our insert and this look. Asking again makes a
+			// new job.
+			return nil, core.Errorf(core.Unavailable, "the job with active key %q ended just now", in.ActiveKey).WithHint("try again")
+		}
+		held[[2]string{in.Namespace, in.ActiveKey}] = id
+		if in.Key != "" {
+			if _, err := c.Tx.Exec(c.Ctx, `
+				update belfry.job_keys
+				set job_id = $3
+				where namespace = $1 and name = $2`, in.Namespace, in.Key, id); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return held, nil
+}
+
+// answer fills in the jobs that were there already.
+func (c *Change) answer(ins []Insertion, taken map[int]int64, held map[[2]string]int64, out []job.Enqueued) error {
+	existing := map[int]int64{}
+	instead := map[int64]int64{} // id that was not written -> id that holds its active key
+	for i, in := range ins {
+		out[i].Job = in.Job
+		if id, ok := taken[i]; ok {
+			existing[i] = id
+		} else if id, ok := held[[2]string{in.Namespace, in.ActiveKey}]; ok && in.ActiveKey != "" && id != in.ID {
+			existing[i], instead[in.ID] = id, id
+		}
+	}
+	for i, id := range existing {
+		if holder, ok := instead[id]; ok {
+			existing[i] = holder
+		}
+	}
+	if len(existing) == 0 {
+		return nil
+	}
+	ids := make([]int64, 0, len(existing))
+	for _, id := range existing {
+		ids = append(ids, id)
+	}
+	found, err := c.s.JobsByID(c.Ctx, c.Tx, ids)
+	if err != nil {
+		return err
+	}
+	byID := map[int64]job.Job{}
+	for _, j := range found {
+		byID[j.ID] = j.Job
+	}
+	for i, id := range existing {
+		j, ok := byID[id]
+		if !ok { // retention took the row; its id still says that it ran
+			j = job.Job{ID: id, Namespace: ins[i].Namespace, Task: ins[i].Task}
+		}
+		out[i] = job.Enqueued{Job: j, Existing: true}
+	}
+	return nil
+}

@@ -1,0 +1,57 @@
+package jobs
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"testing"
+
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/store/base"
+	"github.com/belfry-run/belfry/store/queues"
+	"github.com/belfry-run/belfry/store/tasks"
+)
+
+// faulty answers every transaction of more than one call with a fault.
+type faulty struct {
+	base.DB
+	err   error
+	tries atomic.Int64
+}
+
+func (f *faulty) Write(context.Context, func(base.Tx, base.Moment) error) error {
+	f.tries.Add(1)
+	return f.err
+}
+
+func (*faulty) Dialect() base.Dialect { return nil }
+
+// A commit whose answer was lost may have happened: asking again for each call
+// would make its jobs twice.
+func TestCallsThatCameTogetherAreNotRepeatedAfterAFault(t *testing.T) {
+	for _, c := range []struct {
+		err   error
+		tries int64
+	}{
+		{core.Errorf(core.Unknown, "the answer to the commit was lost"), 1},
+		{errors.New("unexpected"), 1},
+		{context.DeadlineExceeded, 1},
+		{core.Errorf(core.NotFound, "no task"), 3}, // together, and each alone
+	} {
+		db := &faulty{err: c.err}
+		b := base.New(db, base.Options{})
+		q := queues.New(b)
+		s := New(b, q, tasks.New(b, q))
+		calls := []*asking{{done: make(chan struct{})}, {done: make(chan struct{})}}
+		s.enqueueTogether(t.Context(), calls)
+		if n := db.tries.Load(); n != c.tries {
+			t.Errorf("%v: %d transactions, want %d", c.err, n, c.tries)
+		}
+		for _, a := range calls {
+			<-a.done
+			if !errors.Is(a.err, c.err) {
+				t.Errorf("answered %v, want %v", a.err, c.err)
+			}
+		}
+	}
+}

@@ -1,0 +1,235 @@
+package jobs
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/job"
+	"github.com/belfry-run/belfry/store/base"
+	"github.com/belfry-run/belfry/task"
+)
+
+// SelectLive reads live jobs with what their leases add, selectHeld those whose leases have a row each,
+// selectReady those that have none, with the numbers that most have not begun to count as one text,
+// selectDone the finished ones. A live job runs if it has a lease: job_id is not null then.
+const (
+	SelectLive = SelectLeased + `
+		from belfry.live`
+	selectHeld = SelectLeased + `
+		from belfry.jobs
+		left join belfry.leases on job_id = id`
+	SelectLeased = `
+		select id, namespace, task_id, task, kind, queue, priority, case when job_id is null then state else 'running' end,
+			reason, case when cancel_at > 0 then cancel_note else note end, error, input, tags, origin, schedule, schedule_id, generation, nominal,
+			due_at, created_at, coalesce(claimed_at, 0), coalesce(deadline_at, 0), coalesce(cancel_at, 0),
+			case when job_id is null then attempt else attempt + 1 end, failures, infra, snoozes, max_attempts, timeout,
+			coalesce(number, lease), coalesce(session, ''), active_key, idem_key, 0, null, coalesce(ahead, 0)`
+	SelectReady = `
+		select id, namespace, task_id, task, kind, queue, priority, reason, note, error, input, tags, origin, schedule, schedule_id,
+			due_at, created_at, max_attempts, timeout, active_key, idem_key, ready_at,
+			case when generation | nominal | attempt | failures | infra | snoozes | lease = 0 then null
+				else generation || ',' || nominal || ',' || attempt || ',' || failures || ',' || infra || ',' || snoozes || ',' || lease end as numbers
+		from belfry.jobs`
+	SelectDone = `
+		select id, namespace, task_id, task, kind, queue, priority, state, reason, note, error, input, tags, origin, schedule, schedule_id,
+			generation, nominal, due_at, created_at, claimed_at, 0, cancel_at, attempt, failures, infra, snoozes, max_attempts, timeout,
+			lease, session, active_key, idem_key, finished_at, output, 0
+		from belfry.jobs_done`
+)
+
+// DoneColumns are the columns of a finished job, in the order of their values in
+// the statements that write one.
+const DoneColumns = `id, namespace, task_id, task, kind, queue, priority, state, reason, note, error, input, tags, origin,
+	schedule, schedule_id, generation, nominal, due_at, created_at, claimed_at, cancel_at,
+	attempt, failures, snoozes, max_attempts, timeout, lease, session, active_key, idem_key, finished_at, output,
+	outcome, worker, started_at, exit_code, signal, log_cut, infra`
+
+// JobRow is a job with what only the store needs.
+type JobRow struct {
+	job.Job
+	TaskID int64
+
+	readyAt int64       // of a job that was read to be claimed
+	needs   task.Demand // of a new one
+}
+
+func ScanJob(rows base.Rows) (j JobRow, err error) {
+	var t jobTexts
+	var claimed, deadline, cancel, finished, ahead int64
+	err = rows.Scan(&j.ID, &j.Namespace, &j.TaskID, &j.Task, (*string)(&j.Kind), &j.Queue, &j.Priority, (*string)(&j.State),
+		(*string)(&j.Reason), &j.Note, &j.Error, &t.input, &t.tags, (*string)(&j.Trigger), &j.Schedule, &j.ScheduleID, &j.Generation,
+		&t.nominal, &t.dueAt, &t.createdAt, &claimed, &deadline, &cancel, &j.Attempt, &j.Failures, &j.Infra, &j.Snoozes, &j.MaxAttempts, &t.timeout,
+		&j.Lease, &j.Session, &t.activeKey, &j.Key, &finished, &t.output, &ahead)
+	j.Ahead = ahead != 0
+	j.ClaimedAt, j.DeadlineAt, j.CancelAt, j.FinishedAt = base.Instant(claimed), base.Instant(deadline), base.Instant(cancel), base.Instant(finished)
+	t.complete(&j)
+	return j, err
+}
+
+// ScanReady scans ready jobs, and more columns behind those of each. A claim
+// reads many, so all rows go through the same places.
+func ScanReady(more ...any) func(base.Rows, *JobRow) error {
+	var j JobRow
+	var t jobTexts
+	var numbers *string
+	places := append([]any{&j.ID, &j.Namespace, &j.TaskID, &j.Task, (*string)(&j.Kind), &j.Queue, &j.Priority,
+		(*string)(&j.Reason), &j.Note, &j.Error, &t.input, &t.tags, (*string)(&j.Trigger), &j.Schedule, &j.ScheduleID,
+		&t.dueAt, &t.createdAt, &j.MaxAttempts, &t.timeout, &t.activeKey, &j.Key, &j.readyAt, &numbers}, more...)
+	return func(rows base.Rows, row *JobRow) error {
+		j, t, numbers = JobRow{}, jobTexts{}, nil
+		err := rows.Scan(places...)
+		if err == nil && numbers != nil {
+			err = t.count(&j, *numbers)
+		}
+		*row = j
+		row.State = job.Ready
+		t.complete(row)
+		return err
+	}
+}
+
+// jobTexts is what of a job is kept in another form than it is used in.
+type jobTexts struct {
+	input, activeKey, output           *string
+	tags                               string
+	nominal, dueAt, createdAt, timeout int64
+}
+
+func (t *jobTexts) complete(j *JobRow) {
+	j.Input, j.Output = base.RawJSON(t.input), base.RawJSON(t.output)
+	j.Tags = splitTags(t.tags)
+	j.Nominal, j.DueAt, j.CreatedAt = base.Instant(t.nominal), base.Instant(t.dueAt), base.Instant(t.createdAt)
+	j.Timeout = core.Duration(t.timeout * 1000)
+	if t.activeKey != nil {
+		j.ActiveKey = *t.activeKey
+	}
+}
+
+// count reads the numbers of [SelectReady].
+func (t *jobTexts) count(j *JobRow, numbers string) error {
+	var all [7]int64
+	parts := strings.Split(numbers, ",")
+	for i := range all {
+		var err error
+		if len(parts) != len(all) {
+			return fmt.Errorf("%d numbers of a job", len(parts))
+		}
+		if all[i], err = strconv.ParseInt(parts[i], 10, 64); err != nil {
+			return fmt.Errorf("a number of a job: %w", err)
+		}
+	}
+	j.Generation, t.nominal, j.Attempt, j.Failures = all[0], all[1], int(all[2]), int(all[3])
+	j.Infra, j.Snoozes, j.Lease = int(all[4]), int(all[5]), all[6]
+	return nil
+}
+
+func splitTags(s string) []string {
+	if s == "" {
+		return nil
+	}
+	return strings.Split(strings.Trim(s, ","), ",")
+}
+
+// JobsByID finds jobs, live or finished, in the order of their ids.
+func (s *Store) JobsByID(ctx context.Context, tx base.Tx, ids []int64) ([]JobRow, error) {
+	if len(ids) == 0 {
+		return nil, nil
+	}
+	in := ` where ` + s.SQL.In("id", 1)
+	live, err := base.Collect(ctx, tx, ScanJob, SelectLive+in, s.SQL.List(ids))
+	if err != nil {
+		return nil, err
+	}
+	if len(live) < len(ids) {
+		done, err := base.Collect(ctx, tx, ScanJob, SelectDone+in, s.SQL.List(ids))
+		if err != nil {
+			return nil, err
+		}
+		live = append(live, done...)
+	}
+	slices.SortFunc(live, func(a, b JobRow) int { return int(a.ID - b.ID) })
+	return live, nil
+}
+
+func noJob(id int64) error {
+	return core.Errorf(core.NotFound, "no job %d", id).
+		WithHint("it may be older than retention; see: belfry job list")
+}
+
+func (s *Store) ReadJob(ctx context.Context, tx base.Tx, namespace string, id int64) (JobRow, error) {
+	found, err := s.JobsByID(ctx, tx, []int64{id})
+	if err != nil {
+		return JobRow{}, err
+	}
+	if len(found) == 0 || namespace != core.AnyNamespace && found[0].Namespace != namespace {
+		return JobRow{}, noJob(id)
+	}
+	return found[0], nil
+}
+
+// InState is the condition on the states, all live or all final. They are
+// Belfry's own words, and written out so that partial indexes apply.
+func InState(states []job.State) string {
+	if len(states) == 0 {
+		return "true"
+	}
+	var any []string
+	for _, st := range states {
+		switch {
+		case st.Final():
+			any = append(any, "state = '"+string(st)+"'")
+		case st == job.Running:
+			any = append(any, "job_id is not null")
+		default:
+			any = append(any, "state = '"+string(st)+"' and job_id is null")
+		}
+	}
+	return "(" + strings.Join(any, " or ") + ")"
+}
+
+// Attempts lists the ended attempts of a job, oldest first. The one that ended
+// the job stands in the job's own row.
+func (s *Store) Attempts(ctx context.Context, namespace string, id int64) (all []job.Attempt, err error) {
+	err = s.DB().Read(ctx, func(tx base.Tx) error {
+		if _, err := s.ReadJob(ctx, tx, namespace, id); err != nil {
+			return err
+		}
+		all, err = base.Collect(ctx, tx, scanAttempt, `
+			select job_id, number, lease, session, worker, claimed_at, started_at, ended_at, outcome, error, exit_code, signal, log_cut
+			from belfry.attempts
+			where job_id = $1
+			union all
+			select `+LastAttempt+`
+			from belfry.jobs_done
+			where id = $1 and outcome <> ''
+			order by 2, 3`, id)
+		if err != nil {
+			return err
+		}
+		return addDetails(ctx, tx, id, all)
+	})
+	if all == nil {
+		all = []job.Attempt{}
+	}
+	return all, err
+}
+
+// LastAttempt are the columns of a finished job that make up its last attempt.
+const LastAttempt = `id, attempt, lease, session, worker, claimed_at, started_at, finished_at, outcome, error, exit_code, signal, log_cut`
+
+func scanAttempt(rows base.Rows) (a job.Attempt, err error) {
+	var exit *int64
+	var cut int64
+	err = rows.Scan(&a.JobID, &a.Number, &a.Lease, &a.Session, &a.Worker, base.ScanTime(&a.ClaimedAt), base.ScanTime(&a.StartedAt), base.ScanTime(&a.EndedAt),
+		&a.Outcome, &a.Error, &exit, &a.Signal, &cut)
+	if exit != nil {
+		code := int(*exit)
+		a.ExitCode = &code
+	}
+	a.LogCut = cut != 0
+	return a, err
+}

@@ -1,0 +1,63 @@
+package jobs
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/belfry-run/belfry/job"
+	"github.com/belfry-run/belfry/task"
+)
+
+// From lane to lane, a session finds those that it can run and no others, with
+// look-ups that those it cannot run do not add to.
+func TestLanesAreFoundWithoutALookAtOthers(t *testing.T) {
+	t.Parallel()
+	r := rand.New(rand.NewPCG(1, 2))
+	pick := func(from ...string) string { return from[r.IntN(len(from))] }
+	for range 300 {
+		var all []string
+		for range 400 {
+			kind, handler := task.Kind(pick("command", "func", "http", "program")), ""
+			if kind == task.KindFunc {
+				handler = fmt.Sprintf("f%d%s", r.IntN(40), pick("", "-x", ".y"))
+			}
+			lane := "q" + laneEnd + string(kind) + laneEnd + handler + laneEnd + pick("a", "b", "b-1", "c") + laneEnd + fmt.Sprint(r.IntN(30))
+			if !slices.Contains(all, lane) {
+				all = append(all, lane)
+			}
+		}
+		slices.Sort(all)
+		w := job.WorkerState{WorkerInfo: job.WorkerInfo{
+			Namespace: pick("*", "b"), Kinds: []task.Kind{task.KindFunc, task.Kind(pick("command", "http"))},
+			Funcs: []string{"f7", fmt.Sprintf("f%d", r.IntN(40)), "f3-x"},
+		}}
+		met := []int64{int64(r.IntN(30)), 2}
+		var want, got []string
+		for _, lane := range all {
+			if own, _ := seek(w, met, lane); own {
+				want = append(want, lane)
+			}
+		}
+		seeks := 0
+		for i := 0; i < len(all); seeks++ {
+			own, next := seek(w, met, all[i])
+			if own {
+				got = append(got, all[i])
+			}
+			if next <= all[i] {
+				t.Fatalf("from %q back to %q", all[i], next)
+			}
+			i, _ = slices.BinarySearch(all, next)
+		}
+		if !slices.Equal(got, want) {
+			t.Fatalf("%+v with %v finds %q of %q, want %q", w.WorkerInfo, met, got, all, want)
+		}
+		// Of each kind, handler and namespace that it can run, it meets one lane more
+		// for each gap between the demands that it meets.
+		if most := 4 * (2 + 3) * 4 * (3 + 1); seeks > most {
+			t.Errorf("%d look-ups for %d lanes of %d", seeks, len(got), len(all))
+		}
+	}
+}

@@ -1,0 +1,283 @@
+package jobs
+
+import (
+	"slices"
+	"time"
+
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/job"
+	"github.com/belfry-run/belfry/schedule"
+	"github.com/belfry-run/belfry/store/base"
+	"github.com/belfry-run/belfry/task"
+)
+
+// leaseRow is a lease as a batch carries it.
+type leaseRow struct {
+	JobID      int64   `json:"job_id"`
+	SlotOf     *string `json:"slot_of"`
+	DeadlineAt int64   `json:"deadline_at"`
+	Ahead      int     `json:"ahead"` // of its worker's free slots
+}
+
+func slotOf(q job.Queue) *string {
+	if q.GlobalLimit == 0 {
+		return nil
+	}
+	return &q.Name
+}
+
+// lease hands locked jobs to a session under one new number. The number is
+// drawn after the rows were locked: whoever had one of them before drew his
+// before he committed, so ours is larger.
+//
+// The rows of the jobs are not touched. That a job has no lease was seen by the
+// statement that picked it, which on PostgreSQL may have begun before another
+// claim was committed; so the primary key of the leases has the last word.
+func (c *Change) lease(w job.WorkerState, rows []JobRow, leases []leaseRow) (job.Claim, error) {
+	number, at, err := c.SQL.LeaseNumber(c.Ctx, c.Tx, base.Micros(c.Now))
+	if err != nil {
+		return job.Claim{}, err
+	}
+	if len(rows) >= c.s.Opt.PackFrom && canShare(rows, leases) {
+		p := base.Pack{Number: number, Session: w.Session, Queue: rows[0].Queue, ClaimedAt: at, Jobs: make([]int64, len(rows))}
+		for i, j := range rows {
+			p.Jobs[i] = j.ID
+			p.Ahead = max(p.Ahead, leases[i].Ahead) // of the whole pack, if some of it has to wait
+		}
+		ok, err := c.SQL.Pack(c.Ctx, c.Tx, p)
+		if err != nil {
+			return job.Claim{}, err
+		}
+		if ok {
+			return c.leased(w, number, at, rows)
+		}
+	}
+	for i, j := range rows {
+		leases[i].JobID, leases[i].DeadlineAt = j.ID, base.Micros(deadline(at, j.Timeout))
+	}
+	from, args := base.Spread(c.SQL, 4, leases)
+	n, err := c.Tx.Exec(c.Ctx, `
+		insert into belfry.leases (job_id, number, session, slot_of, claimed_at, deadline_at, ahead)
+		select t.job_id, $1, $2, t.slot_of, $3, t.deadline_at, t.ahead
+		from `+from+`
+		where `+c.SQL.Unleased("t.job_id")+`
+		on conflict (job_id) do nothing`, append([]any{number, w.Session, at}, args...)...)
+	if err != nil {
+		return job.Claim{}, err
+	}
+	if int(n) < len(rows) { // another claim was faster with some
+		leased, err := base.Collect(c.Ctx, c.Tx, base.ScanInt, `select job_id from belfry.leases where session = $1 and number = $2`, w.Session, number)
+		if err != nil {
+			return job.Claim{}, err
+		}
+		got := make(map[int64]bool, len(leased))
+		for _, id := range leased {
+			got[id] = true
+		}
+		rows = slices.DeleteFunc(rows, func(j JobRow) bool { return !got[j.ID] })
+	}
+	return c.leased(w, number, at, rows)
+}
+
+// canShare reports that the leases of jobs can share a row: they are of one
+// queue, without a limit over all workers, and nothing follows from their ends.
+func canShare(rows []JobRow, leases []leaseRow) bool {
+	for i := range rows {
+		j := &rows[i].Job
+		if leases[i].SlotOf != nil || j.Queue != rows[0].Queue || j.Kind == task.KindProgram || j.ScheduleID != 0 || j.Trigger != job.TriggerEnqueue {
+			return false
+		}
+	}
+	return true
+}
+
+// leaseAtOnce picks and leases in one statement, which takes the commit along
+// where nothing is expected to follow.
+func (c *Change) leaseAtOnce(w job.WorkerState, q job.Queue, p picking) (a base.Answer, err error) {
+	a.Claim.Jobs = []job.LeasedJob{}
+	var number, picked, at int64
+	var differ []int64
+	like := p.like(c.s.likeness.like(q.Name))
+	if base.Kept[claiming](c.Change).usual != nil {
+		like = nil // these may be others than before
+	}
+	scan, shares := ScanReady(&number, &picked, &at), readyShares
+	if like != nil {
+		scan, shares = scanLike(like, &differ, &number, &picked, &at), like.shares()
+	}
+	tx, usual, err := c.foretold(q.Name, p, like)
+	if err != nil {
+		return a, err
+	}
+	if usual != nil && p.n > p.slots && (usual.Retry.OnLost == task.OnLostFail || like != nil && like.MaxAttempts < 2) { // none of them may wait
+		if p.n = p.slots; p.n == 0 {
+			return a, nil
+		}
+	}
+	p.hopeful = p.hopeful && usual == nil // there is no second look
+	parts, args := c.parts(p, like)
+	own, expected := len(args)+1, ""
+	args = append(args, w.Session, slotOf(q), base.Micros(c.Now), job.DeadlineGrace.Microseconds(), c.s.Opt.PackFrom, p.slots)
+	switch {
+	case usual == nil:
+	case like != nil:
+		expected = "same > 1"
+	default:
+		args = append(args, usual.ID)
+		expected = "kind <> 'program' and task_id = " + base.Placeholder(len(args))
+		if p.n > p.slots { // that is [job.Job.MayWait] of this task
+			expected += " and max_attempts > 1 and (numbers is null or split_part(numbers, ',', 3) = '0')"
+		}
+	}
+	rows, err := base.CollectInto(c.Ctx, tx, c.s.rows.take(p.n), scan, c.SQL.Lease(parts, shares, expected, own), args...)
+	if err != nil {
+		return a, err
+	}
+	defer c.s.rows.giveBack(rows)
+	if len(rows) > 0 && number == 0 {
+		c.s.habit.broke(q.Name)
+		a.Left = base.LeftUnexpected
+		return a, nil
+	}
+	if len(rows) == 0 && p.hopeful { // perhaps another node was faster with all that was picked
+		p.hopeful = false
+		return c.leaseAtOnce(w, q, p)
+	}
+	if err := c.others(rows, differ); err != nil {
+		return a, err
+	}
+	if usual == nil {
+		may, err := c.spare(rows, p.slots)
+		if err != nil {
+			return a, err
+		}
+		if may < len(rows) {
+			a.Claim, err = c.leaseFewer(w, p, number, at, rows, may)
+			return a, err
+		}
+	}
+	if int(picked) < p.n {
+		a.None(c.none())
+	}
+	c.picked(p, rows, int(picked) == p.n)
+	c.s.habit.note(q.Name, rows)
+	c.s.likeness.note(q.Name, rows)
+	switch {
+	case len(rows) == 0:
+	case usual != nil:
+		a.Claim = c.handOut(w, number, at, rows, map[int64]task.Task{usual.ID: *usual}, nil)
+	default:
+		a.Claim, err = c.leased(w, number, at, rows)
+	}
+	return a, err
+}
+
+// leaseFewer keeps the first n of the jobs that were leased.
+func (c *Change) leaseFewer(w job.WorkerState, p picking, number, at int64, rows []JobRow, n int) (job.Claim, error) {
+	if err := c.unlease(rows[n:]); err != nil {
+		return job.Claim{}, err
+	}
+	c.pickedOf(p, rows, n, true)
+	if n == 0 {
+		return job.Claim{Jobs: []job.LeasedJob{}}, nil
+	}
+	if n <= p.slots { // none of them waits
+		if _, err := c.Tx.Exec(c.Ctx, `update belfry.leases set ahead = 0 where session = $1 and number = $2`, w.Session, number); err != nil {
+			return job.Claim{}, err
+		}
+		if _, err := c.Tx.Exec(c.Ctx, `update belfry.packs set ahead = 0 where number = $1`, number); err != nil {
+			return job.Claim{}, err
+		}
+	}
+	return c.leased(w, number, at, rows[:n])
+}
+
+// foretold answers the task of which all jobs of a claim are expected to be, if
+// their lease is all that has to be written then, and the transaction that is
+// committed with it. Where many jobs are likely to be there, a look that is
+// hopeful saves more than a round trip.
+func (c *Change) foretold(queue string, p picking, like *JobRow) (base.Tx, *task.Task, error) {
+	last, can := c.Tx.(base.Closer)
+	if usual := base.Kept[claiming](c.Change).usual; can && usual != nil {
+		return base.LastQuery{Tx: c.Tx, Last: last}, usual, nil
+	}
+	u := c.s.habit.of(queue)
+	if !can || u.times < settled || p.hopeful && p.n >= likeFrom || like != nil && (like.TaskID != u.task || like.Kind == task.KindProgram) {
+		return c.Tx, nil, nil
+	}
+	tasks, err := c.tasks().TasksByID([]int64{u.task})
+	t, there := tasks[u.task]
+	if err != nil || !there {
+		return c.Tx, nil, err
+	}
+	return base.LastQuery{Tx: c.Tx, Last: last}, &t, nil
+}
+
+func deadline(claimedAt int64, timeout core.Duration) time.Time {
+	return base.Instant(claimedAt).Add(timeout.D() + job.DeadlineGrace)
+}
+
+// leased is the answer to a claim: jobs that have their lease.
+func (c *Change) leased(w job.WorkerState, number, at int64, rows []JobRow) (job.Claim, error) {
+	rows, tasks, err := c.withTasks(rows)
+	if err != nil {
+		return job.Claim{}, err
+	}
+	rows, secrets, err := c.s.Hooks.Equip(c, rows, tasks)
+	if err != nil {
+		return job.Claim{}, err
+	}
+	return c.handOut(w, number, at, rows, tasks, secrets), nil
+}
+
+// handOut asks for nothing any more.
+func (c *Change) handOut(w job.WorkerState, number, at int64, rows []JobRow, tasks map[int64]task.Task, secrets map[int64]map[string]string) job.Claim {
+	out := job.Claim{Lease: number, Jobs: make([]job.LeasedJob, len(rows))}
+	shared := make(map[int64]*task.Task, len(tasks))
+	for id, t := range tasks {
+		shared[id] = &t
+	}
+	for i := range rows {
+		l := &out.Jobs[i]
+		l.Job, l.Task, l.Secrets = rows[i].Job, shared[rows[i].TaskID], secrets[rows[i].ID]
+		j := &l.Job
+		j.State, j.Lease, j.Session, j.ClaimedAt, j.DeadlineAt = job.Running, number, w.Session, base.Instant(at), deadline(at, j.Timeout)
+		j.Attempt++
+	}
+	c.Wake(base.TopicJobs)
+	return out
+}
+
+// withTasks reads the tasks of leased jobs. A job whose task was deleted while
+// an attempt ran, and that was handed back since, ends here.
+func (c *Change) withTasks(rows []JobRow) ([]JobRow, map[int64]task.Task, error) {
+	ids := make([]int64, len(rows))
+	for i := range rows {
+		ids[i] = rows[i].TaskID
+	}
+	ids = base.Unique(ids)
+	tasks, err := c.tasks().TasksByID(ids)
+	if err != nil {
+		return nil, nil, err
+	}
+	if len(tasks) == len(ids) {
+		return rows, tasks, nil
+	}
+	var gone []Ending
+	kept := rows[:0]
+	for _, j := range rows {
+		if _, ok := tasks[j.TaskID]; ok {
+			kept = append(kept, j)
+			continue
+		}
+		gone = append(gone, Ending{Row: j, Settled: job.Withdraw(j.Job, schedule.ReasonDeleted, "task "+j.Task+" deleted")})
+	}
+	left := make([]JobRow, len(gone))
+	for i, e := range gone {
+		left[i] = e.Row
+	}
+	if err := c.unlease(left); err != nil {
+		return nil, nil, err
+	}
+	return kept, tasks, c.End(gone, true)
+}

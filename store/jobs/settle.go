@@ -1,0 +1,433 @@
+package jobs
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/job"
+	"github.com/belfry-run/belfry/schedule"
+	"github.com/belfry-run/belfry/store/base"
+	"github.com/belfry-run/belfry/task"
+)
+
+// finishing is a locked job and what came of its attempt.
+type finishing struct {
+	row JobRow
+	fin job.Finish
+}
+
+// Finish settles attempts of a session. A finish under a lease that was lost, or
+// that another session holds, answers Stale and writes nothing.
+func (s *Store) Finish(ctx context.Context, session string, fs []job.Finish) (out []job.Finished, err error) {
+	if session == "" {
+		return nil, core.InvalidField("session", "", "is missing", "")
+	}
+	fs = s.Hooks.CheckOutputs(ctx, fs)
+	ahead := func(c *Change) { c.foreseeFinish(fs) }
+	err = s.writeAhead(ctx, "finish", ahead, func(c *Change) error {
+		out, err = c.Finish(session, fs)
+		return err
+	})
+	if err == nil {
+		s.TellStale(session, fs, out)
+	}
+	return out, err
+}
+
+// FinishTx is [base.Store.Finish] for one attempt inside the caller's transaction,
+// so that what the handler wrote and the end of its job are one. A stale lease
+// is a [core.Conflict] here: roll back, somebody else has the job.
+func (s *Store) FinishTx(ctx context.Context, tx any, f job.Finish) (job.Finished, error) {
+	c, err := s.adopt(ctx, tx)
+	if err != nil {
+		return job.Finished{}, err
+	}
+	out, err := c.Finish(base.AnySession, []job.Finish{f})
+	if err != nil {
+		return job.Finished{}, err
+	}
+	if out[0].Stale {
+		return out[0], core.Errorf(core.Conflict, "the lease on job %d was lost", f.JobID).WithHint("roll back: another attempt has the job")
+	}
+	return out[0], nil
+}
+
+// TellStale warns of results that came under a lease that was lost. A worker that
+// says canceled was told to end, because its job was terminated, and obeys: what
+// it says is as late as it must be.
+func (s *Store) TellStale(session string, fs []job.Finish, out []job.Finished) {
+	n := 0
+	for i, f := range out {
+		if f.Stale && fs[i].Outcome != job.OutcomeCanceled {
+			n++
+			s.Opt.Logger.Warn("late finish refused", "job", f.JobID, "lease", f.Lease, "session", session)
+		}
+	}
+	if n > 0 {
+		s.Opt.Observer.Stale(n)
+	}
+}
+
+// holds reports that a session is one that a lease may be settled by.
+func holds(session, of string) bool { return session == base.AnySession || session == of }
+
+func (c *Change) Finish(session string, fs []job.Finish) ([]job.Finished, error) {
+	if len(fs) > core.MaxBatch {
+		return nil, core.Errorf(core.TooLarge, "%d finishes in one call", len(fs)).WithHint("send at most %d", core.MaxBatch)
+	}
+	out := make([]job.Finished, len(fs))
+	var checks, other, well []job.Finish
+	for i := range fs {
+		if err := fs[i].Validate(); err != nil {
+			return nil, err
+		}
+		out[i] = job.Finished{Ref: fs[i].Ref, Stale: true}
+	}
+	places := base.PlacesOf(out)
+	for i := range fs {
+		f := &fs[i]
+		if places.Of(f.Ref) != i {
+			continue // the same attempt twice in one batch is stale the second time
+		}
+		switch {
+		case f.Outcome != job.OutcomeOK:
+			other = append(other, *f)
+		case f.Check != nil:
+			checks = append(checks, *f)
+		case len(well) < i:
+			well = append(well, *f)
+		default: // as most calls: nothing but these so far
+			well = fs[: i+1 : i+1]
+		}
+	}
+	if len(checks) > 0 && len(well)+len(other) > 0 || len(well) > 0 && len(other) > 0 {
+		// Each kind is locked below; locked together, no two batches wait for each other.
+		if err := c.holdJobs(base.JobIDs(fs)); err != nil {
+			return nil, err
+		}
+	}
+	settled := func(ref job.Ref, state job.State) {
+		f := &out[places.Of(ref)]
+		f.Stale, f.State = false, state
+	}
+	settledAll := func(states map[job.Ref]job.State) {
+		for ref, state := range states {
+			settled(ref, state)
+		}
+	}
+	h := &c.s.Hooks
+	h.GatherChecks(c)
+	judged, plain, err := h.SettleChecks(c, session, checks)
+	if err != nil {
+		return nil, err
+	}
+	settledAll(judged)
+	succeeded, err := c.succeed(session, append(well, plain...))
+	if err != nil {
+		return nil, err
+	}
+	for i := range succeeded {
+		settled(succeeded[i].Ref, job.Succeeded)
+	}
+	ends, err := c.SettleOther(session, other)
+	if err != nil {
+		return nil, err
+	}
+	settledAll(ends)
+	if err := c.keepDetails(fs, out); err != nil {
+		return nil, err
+	}
+	return out, h.JudgeChecks(c)
+}
+
+// ended notes what an end may have to be followed by.
+func (c *Change) ended(trigger schedule.Trigger, s int64, scheduled []int64) []int64 {
+	if trigger == schedule.TriggerBackfill {
+		c.Wake(base.TopicEngine) // the next one may be waiting for it
+	}
+	if s > 0 {
+		scheduled = append(scheduled, s)
+	}
+	return scheduled
+}
+
+// SettleOther settles attempts that did not go well, or not to their end.
+func (c *Change) SettleOther(session string, fs []job.Finish) (map[job.Ref]job.State, error) {
+	byRef, err := c.LockAttempts(session, fs)
+	if err != nil {
+		return nil, err
+	}
+	var valid []finishing
+	for _, f := range fs {
+		if row, ok := byRef[f.Ref]; ok {
+			valid = append(valid, finishing{row, f})
+		}
+	}
+	ends, err := c.settle(valid)
+	states := make(map[job.Ref]job.State, len(valid))
+	for _, v := range valid {
+		states[v.fin.Ref] = ends[v.row.ID].State
+	}
+	return states, err
+}
+
+// LockAttempts locks the jobs of attempts and answers those that run under just
+// the lease that they are settled under, and for the session that settles them.
+func (c *Change) LockAttempts(session string, fs []job.Finish) (map[job.Ref]JobRow, error) {
+	rows, err := c.LockJobs(base.JobIDs(fs))
+	byRef := make(map[job.Ref]JobRow, len(rows))
+	for _, j := range rows {
+		if j.State == job.Running && holds(session, j.Session) {
+			byRef[job.Ref{JobID: j.ID, Lease: j.Lease}] = j
+		}
+	}
+	return byRef, err
+}
+
+// LockJobs locks live jobs by id, in one order, so that two batches cannot
+// wait for each other, and reads them. They are read after they are locked: a
+// statement that waits for a row sees its newest version, but what it joins to
+// it, the lease, as it was before the wait.
+func (c *Change) LockJobs(ids []int64) ([]JobRow, error) {
+	if len(ids) == 0 {
+		return nil, nil
+	}
+	if err := c.holdJobs(ids); err != nil {
+		return nil, err
+	}
+	if err := c.SQL.Unpack(c.Ctx, c.Tx, base.Packed{Jobs: ids}); err != nil {
+		return nil, err
+	}
+	return base.Collect(c.Ctx, c.Tx, ScanJob, selectHeld+` where `+c.SQL.In("id", 1)+` order by id`, c.SQL.List(ids))
+}
+
+// holdJobs locks live jobs without a look at them.
+func (c *Change) holdJobs(ids []int64) error {
+	lock := c.SQL.ForUpdate("jobs")
+	if lock == "" {
+		return nil
+	}
+	_, err := c.Tx.Exec(c.Ctx, `select id from belfry.jobs where `+c.SQL.In("id", 1)+` order by id`+lock, c.SQL.List(ids))
+	return err
+}
+
+// maxSignal bounds the name of a signal, in bytes. The longest is SIGVTALRM.
+const maxSignal = 64
+
+// settle asks the root what the ends of attempts mean and writes the answers.
+func (c *Change) settle(fs []finishing) (map[int64]job.Settlement, error) {
+	if len(fs) == 0 {
+		return nil, nil
+	}
+	policies, err := c.policies(fs)
+	if err != nil {
+		return nil, err
+	}
+	answers := make(map[int64]job.Settlement, len(fs))
+	ends := make([]Ending, len(fs))
+	for i, f := range fs {
+		task, known := policies[f.row.TaskID]
+		if f.fin.Error, _ = core.CleanText(f.fin.Error, core.MaxError); !known {
+			f.fin.NoRetry = true // its task was deleted meanwhile
+		}
+		f.fin.Signal, _ = core.CleanText(f.fin.Signal, maxSignal)
+		s := job.Settle(f.row.Job, task.Retry, f.fin, c.Now)
+		answers[f.row.ID] = s
+		ends[i] = Ending{Row: f.row, Settled: s, Fin: f.fin}
+	}
+	return answers, c.End(ends, true)
+}
+
+// policies reads the tasks of attempts that failed. Those that went well need
+// none.
+func (c *Change) policies(fs []finishing) (map[int64]task.Task, error) {
+	var ids []int64
+	for _, f := range fs {
+		if f.fin.Outcome != job.OutcomeOK && f.fin.Outcome != job.OutcomeHandedBack {
+			ids = append(ids, f.row.TaskID)
+		}
+	}
+	if len(ids) == 0 {
+		return nil, nil
+	}
+	return c.tasks().TasksByID(ids)
+}
+
+// Ending is what becomes of a job's row, and of the attempt that it was under.
+type Ending struct {
+	Row     JobRow
+	Settled job.Settlement
+	Fin     job.Finish
+}
+
+// endRow is an ending as a batch carries it.
+type endRow struct {
+	ID        int64   `json:"id"`
+	State     string  `json:"state"`
+	Reason    string  `json:"reason"`
+	Note      string  `json:"note"`
+	Error     string  `json:"error"`
+	Output    *string `json:"output"`
+	DueAt     int64   `json:"due_at"`
+	ReadyAt   int64   `json:"ready_at"`
+	Failures  int     `json:"failures"`
+	Infra     int     `json:"infra"`
+	Snoozes   int     `json:"snoozes"`
+	Attempt   int     `json:"attempt"`
+	Lease     int64   `json:"lease"`
+	Session   string  `json:"session"`
+	ClaimedAt int64   `json:"claimed_at"`
+	CancelAt  int64   `json:"cancel_at"`
+	StartedAt int64   `json:"started_at"`
+	Outcome   string  `json:"outcome"` // of the attempt; empty if there was none
+	Failure   string  `json:"failure"` // what the attempt said
+	ExitCode  *int    `json:"exit_code"`
+	Signal    string  `json:"signal"`
+	LogCut    int     `json:"log_cut"`
+}
+
+func endRowOf(e Ending, now time.Time) endRow {
+	s, j := e.Settled, e.Row
+	row := endRow{ID: j.ID, State: string(s.State), Reason: string(s.Reason), Note: s.Note, Error: s.Error, Output: base.JsonText(e.Fin.Output),
+		DueAt: base.Micros(s.DueAt), Failures: s.Failures, Infra: s.Infra, Snoozes: s.Snoozes, Attempt: j.Attempt, Lease: j.Lease}
+	if j.State != job.Running {
+		return row
+	}
+	row.Session, row.ClaimedAt, row.CancelAt = j.Session, base.Micros(j.ClaimedAt), base.Micros(j.CancelAt)
+	row.Outcome, row.Failure = string(s.Outcome), s.Error
+	row.ExitCode, row.Signal, row.LogCut = e.Fin.ExitCode, e.Fin.Signal, base.Bit(e.Fin.LogCut)
+	if e.Fin.StartedIn > 0 {
+		row.StartedAt = min(base.Micros(j.ClaimedAt.Add(e.Fin.StartedIn.D())), base.Micros(now))
+	}
+	return row
+}
+
+// End writes what becomes of jobs: those that ended move to the finished ones,
+// the others wait again. With follow, what follows from an end for its
+// schedule is decided and written too.
+func (c *Change) End(ends []Ending, follow bool) error {
+	var done, again []endRow
+	var scheduled, leased, checks []int64
+	for _, e := range ends {
+		if e.Row.State == job.Running {
+			leased = append(leased, e.Row.ID)
+			c.Wake(base.TopicPlace(e.Row.Queue))
+			c.observeEnd(e)
+		}
+		row := endRowOf(e, c.Now)
+		if !e.Settled.State.Final() {
+			if e.Settled.State == job.Ready {
+				row.ReadyAt = base.Micros(c.Now)
+			}
+			again = append(again, row)
+			c.wakeFor(e.Row.Queue, e.Settled.State)
+			continue
+		}
+		if e.LeavesResult() {
+			checks = append(checks, e.Row.ID)
+		} else {
+			done = append(done, row)
+		}
+		scheduled = c.ended(e.Row.Trigger, e.Row.ScheduleID, scheduled)
+	}
+	c.Wake(base.TopicJobs)
+	if err := c.putBack(again); err != nil {
+		return err
+	}
+	if err := c.putAway(done); err != nil {
+		return err
+	}
+	if err := c.forgetChecks(checks); err != nil {
+		return err
+	}
+	if len(leased) > 0 {
+		if _, err := c.Tx.Exec(c.Ctx, `delete from belfry.leases where `+c.SQL.In("job_id", 1), c.SQL.List(leased)); err != nil {
+			return err
+		}
+	}
+	if !follow {
+		scheduled = nil
+	}
+	return c.s.Hooks.Ended(c, ends, base.Unique(scheduled))
+}
+
+// observeEnd counts the end of an attempt, whoever ended it. One that was handed
+// back before it began took no time.
+func (c *Change) observeEnd(e Ending) {
+	s, ran := e.Settled, c.Now.Sub(e.Row.ClaimedAt)
+	if s.Outcome == "" {
+		return
+	}
+	if s.Outcome == job.OutcomeHandedBack && e.Fin.StartedIn == 0 {
+		ran = -1
+	}
+	c.Observe(func(o base.Observer) { o.Settled(e.Row.Queue, s.Outcome, s.State, ran) })
+}
+
+func (c *Change) wakeFor(queue string, state job.State) {
+	if state == job.Ready {
+		c.Wake(base.TopicQueue(queue))
+		return
+	}
+	c.Wake(base.TopicEngine)
+}
+
+// putBack records attempts that did not end their jobs, and makes the jobs
+// wait again.
+func (c *Change) putBack(rows []endRow) error {
+	if len(rows) == 0 {
+		return nil
+	}
+	from, args := c.SQL.Table(2, "t", base.BatchOf(rows))
+	if _, err := c.Tx.Exec(c.Ctx, `
+		insert into belfry.attempts (job_id, number, lease, session, worker, claimed_at, started_at, ended_at, outcome, error, exit_code, signal, log_cut)
+		select t.id, t.attempt, t.lease, t.session, coalesce((select s.name from belfry.sessions s where s.id = t.session), ''), t.claimed_at, t.started_at, $1, t.outcome, t.failure, t.exit_code, t.signal, t.log_cut
+		from `+from, append([]any{base.Micros(c.Now)}, args...)...); err != nil {
+		return err
+	}
+	from, args = c.SQL.Table(2, "t", base.BatchOf(rows))
+	_, err := c.Tx.Exec(c.Ctx, `
+		update belfry.jobs
+		set state = t.state, reason = t.reason, error = t.error, due_at = t.due_at, ready_at = t.ready_at, failures = t.failures, infra = t.infra, snoozes = t.snoozes,
+			attempt = t.attempt, lease = t.lease, (kind, demand) = (select coalesce(max(k.kind), belfry.jobs.kind), coalesce(max(k.demand), belfry.jobs.demand) from belfry.tasks k where k.id = belfry.jobs.task_id)
+		from `+from+`
+		where belfry.jobs.id = t.id and `+c.SQL.Among("belfry.jobs.id", 1), append([]any{c.SQL.List(endIDs(rows))}, args...)...)
+	return err
+}
+
+// putAway moves jobs that ended, with the attempt that ended them, to the
+// finished ones.
+func (c *Change) putAway(rows []endRow) error {
+	if len(rows) == 0 {
+		return nil
+	}
+	from, args := c.SQL.Table(3, "t", base.BatchOf(rows))
+	ids := c.SQL.List(endIDs(rows))
+	n, err := c.Tx.Exec(c.Ctx, `
+		insert into belfry.jobs_done (`+DoneColumns+`)
+		select j.id, j.namespace, j.task_id, j.task, j.kind, j.queue, j.priority, t.state, t.reason, t.note, t.error, j.input, j.tags, j.origin,
+			j.schedule, j.schedule_id, j.generation, j.nominal, j.due_at, j.created_at, t.claimed_at, t.cancel_at,
+			t.attempt, t.failures, t.snoozes, j.max_attempts, j.timeout, t.lease, t.session, j.active_key, j.idem_key, $1, t.output,
+			t.outcome, coalesce((select s.name from belfry.sessions s where s.id = t.session), ''), t.started_at, t.exit_code, t.signal, t.log_cut, t.infra
+		from `+from+`
+		join belfry.jobs j on j.id = t.id
+		where `+c.SQL.Among("j.id", 2), append([]any{base.Micros(c.Now), ids}, args...)...)
+	if err != nil {
+		return err
+	}
+	if int(n) != len(rows) {
+		return fmt.Errorf("%d of %d jobs to put away are there", n, len(rows))
+	}
+	_, err = c.Tx.Exec(c.Ctx, `delete from belfry.jobs where `+c.SQL.In("id", 1), ids)
+	return err
+}
+
+func endIDs(rows []endRow) []int64 {
+	ids := make([]int64, len(rows))
+	for i, r := range rows {
+		ids[i] = r.ID
+	}
+	return ids
+}

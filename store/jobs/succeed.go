@@ -1,0 +1,129 @@
+package jobs
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/job"
+	"github.com/belfry-run/belfry/store/base"
+	"github.com/belfry-run/belfry/task"
+)
+
+// LeasesOf are the numbers of the leases of successes, each once and in order.
+// They are few.
+func LeasesOf(rows []base.Success) (numbers []int64) {
+	for i := range rows {
+		numbers = withLease(numbers, rows[i].Lease)
+	}
+	return numbers
+}
+
+func withLease(numbers []int64, lease int64) []int64 {
+	i, found := slices.BinarySearch(numbers, lease)
+	if found {
+		return numbers
+	}
+	return slices.Insert(numbers, i, lease)
+}
+
+// foreseeFinish asks what a finish of attempts asks first if all went well.
+func (c *Change) foreseeFinish(fs []job.Finish) {
+	if len(fs) > core.MaxBatch { // it will be refused
+		return
+	}
+	var leases []int64
+	for i := range fs {
+		if fs[i].Outcome != job.OutcomeOK || fs[i].Check != nil {
+			return
+		}
+		leases = withLease(leases, fs[i].Lease)
+	}
+	c.SQL.ForeseeSucceed(c.Ctx, c.Tx, len(fs), leases)
+}
+
+// endingOf is the end of a check that brought nothing but its success, such as a
+// command's.
+func endingOf(s *base.Succeeded) Ending {
+	j := JobRow{Job: job.Job{ID: s.Ref.JobID, Kind: task.KindCommand, State: job.Running, Trigger: s.Trigger, ScheduleID: s.ScheduleID,
+		Nominal: base.Instant(s.Nominal), DueAt: base.Instant(s.DueAt), ClaimedAt: base.Instant(s.ClaimedAt)}}
+	return Ending{Row: j, Settled: job.Settlement{State: job.Succeeded, Outcome: job.OutcomeOK}}
+}
+
+// SucceededColumns are the columns of a [base.Succeeded].
+const SucceededColumns = `id, lease, queue, origin, schedule_id, claimed_at, nominal, due_at, task_id, attempt`
+
+// ScanSucceeded reads them, and closes the answer.
+func ScanSucceeded(rows base.Rows) (all []base.Succeeded, err error) {
+	defer rows.Close()
+	var s base.Succeeded
+	for rows.Next() {
+		if err := rows.Scan(&s.Ref.JobID, &s.Ref.Lease, &s.Queue, (*string)(&s.Trigger), &s.ScheduleID, &s.ClaimedAt, &s.Nominal, &s.DueAt, &s.TaskID, &s.Attempt); err != nil {
+			return nil, err
+		}
+		all = append(all, s)
+	}
+	return all, rows.Err()
+}
+
+// succeed settles attempts that went well. It answers those whose lease was
+// good, and held by the session.
+func (c *Change) succeed(session string, fs []job.Finish) ([]base.Succeeded, error) {
+	if len(fs) == 0 {
+		return nil, nil
+	}
+	rows := make([]base.Success, len(fs))
+	for i := range fs {
+		f := &fs[i]
+		signal, _ := core.CleanText(f.Signal, maxSignal)
+		rows[i] = base.Success{JobID: f.JobID, Lease: f.Lease, Output: base.JsonText(f.Output), StartedIn: f.StartedIn.D().Microseconds(), ExitCode: f.ExitCode, Signal: signal, LogCut: base.Bit(f.LogCut)}
+	}
+	// In one order, so that two batches cannot wait for each other.
+	slices.SortFunc(rows, func(a, b base.Success) int { return cmp.Compare(a.JobID, b.JobID) })
+	done, err := c.SQL.Succeed(c.Ctx, c.Tx, session, rows, base.Micros(c.Now))
+	if err != nil {
+		return nil, err
+	}
+	var scheduled []int64
+	var checks []Ending
+	var members []MemberEnd
+	for i := range done {
+		d := &done[i]
+		if i == 0 || d.Queue != done[i-1].Queue {
+			c.Wake(base.TopicPlace(d.Queue))
+		}
+		switch d.Trigger {
+		case job.TriggerCheck:
+			checks = append(checks, endingOf(d))
+		case job.TriggerCycle:
+			members = append(members, MemberEnd{JobID: d.Ref.JobID, TaskID: d.TaskID, State: job.Succeeded, Attempts: d.Attempt, ClaimedAt: base.Instant(d.ClaimedAt)})
+		}
+		scheduled = c.ended(d.Trigger, d.ScheduleID, scheduled)
+	}
+	c.Wake(base.TopicJobs)
+	c.Observe(func(o base.Observer) {
+		for i := range done {
+			o.Settled(done[i].Queue, job.OutcomeOK, job.Succeeded, c.Now.Sub(base.Instant(done[i].ClaimedAt)))
+		}
+	})
+	if err := c.unkeep(checks); err != nil {
+		return nil, err
+	}
+	return done, c.s.Hooks.Succeeded(c, checks, members, base.Unique(scheduled))
+}
+
+// unkeep takes checks out of the finished jobs, where they have just been put
+// with all others of their batch: whether something is a check is known then.
+func (c *Change) unkeep(checks []Ending) error {
+	if len(checks) == 0 {
+		return nil
+	}
+	ids := make([]int64, len(checks))
+	for i, e := range checks {
+		ids[i] = e.Row.ID
+	}
+	if _, err := c.Tx.Exec(c.Ctx, `delete from belfry.jobs_done where finished_at = $2 and `+c.SQL.In("id", 1), c.SQL.List(ids), base.Micros(c.Now)); err != nil {
+		return err
+	}
+	return c.forgetChecks(ids)
+}

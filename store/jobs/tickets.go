@@ -1,0 +1,127 @@
+package jobs
+
+import (
+	"cmp"
+	"slices"
+	"strconv"
+
+	"github.com/belfry-run/belfry/job"
+	"github.com/belfry-run/belfry/store/base"
+)
+
+// presented is a ticket with what is known of its job.
+type presented struct {
+	id            int64
+	ready, leased bool
+	queue, hash   string // hash is that of the ticket for just this claim, or nothing
+}
+
+// claimShown leases the jobs of tickets, as far as they can be, and answers
+// besides which of the others are worth nothing any more.
+func (c *Change) claimShown(w job.WorkerState, r job.ClaimRequest) (out job.Claim, err error) {
+	out.Jobs = []job.LeasedJob{}
+	secrets := make(map[int64]string, len(r.Tickets))
+	ids := make([]int64, 0, len(r.Tickets))
+	for _, t := range r.Tickets {
+		if _, twice := secrets[t.JobID]; !twice {
+			secrets[t.JobID] = base.HashSecret(t.Secret)
+			ids = append(ids, t.JobID)
+		}
+	}
+	known, err := base.Collect(c.Ctx, c.Tx, func(r base.Rows) (s presented, err error) {
+		var ready, leased int64
+		err = r.Scan(&s.id, &ready, &leased, &s.queue, &s.hash)
+		s.ready, s.leased = ready != 0, leased != 0
+		return s, err
+	}, `
+		select id, case when state = 'ready' then 1 else 0 end, case when `+c.s.Unleased()+` then 0 else 1 end, queue,
+			coalesce((select t.secret_hash from belfry.tickets t where t.job_id = id and t.lease = belfry.jobs.lease), '')
+		from belfry.jobs
+		where `+c.SQL.In("id", 1), c.SQL.List(ids))
+	if err != nil {
+		return out, err
+	}
+	good := make(map[int64]presented, len(known))
+	for _, s := range known {
+		if s.ready && !s.leased && s.hash != "" && s.hash == secrets[s.id] {
+			good[s.id] = s
+		}
+	}
+	for _, id := range ids {
+		if _, ok := good[id]; !ok {
+			out.Spent = append(out.Spent, id)
+		}
+	}
+	if len(good) == 0 || w.Drain {
+		return out, nil
+	}
+	spent := out.Spent
+	if out, err = c.claimGood(w, r, good); err != nil {
+		return out, err
+	}
+	out.Spent = spent
+	done := make([]int64, len(out.Jobs))
+	for i, j := range out.Jobs {
+		done[i] = j.Job.ID
+	}
+	if len(done) > 0 {
+		_, err = c.Tx.Exec(c.Ctx, `delete from belfry.tickets where `+c.SQL.In("job_id", 1), c.SQL.List(done))
+	}
+	return out, err
+}
+
+// claimGood leases those jobs of good tickets that the session can run, as far
+// as their queues allow.
+func (c *Change) claimGood(w job.WorkerState, r job.ClaimRequest, good map[int64]presented) (job.Claim, error) {
+	empty := job.Claim{Jobs: []job.LeasedJob{}}
+	want, ids := map[string]int{}, make([]int64, 0, len(good))
+	for id, s := range good {
+		want[s.queue]++
+		ids = append(ids, id)
+	}
+	slices.Sort(ids)
+	queues, err := c.Claimable(want)
+	if err != nil {
+		return empty, err
+	}
+	met, err := c.tasks().MetBy(w)
+	if err != nil {
+		return empty, err
+	}
+	cond := c.runnableBy(w, met)
+	cond.And(c.SQL.In("id", len(cond.Args)+1), c.SQL.List(ids))
+	found, err := base.CollectInto(c.Ctx, c.Tx, nil, ScanReady(), SelectReady+`
+		where state = 'ready' and `+c.s.Unleased()+` and `+cond.Sql()+`
+		order by priority desc, ready_at, id
+		limit `+strconv.Itoa(len(ids))+c.SQL.SkipLocked("jobs"), cond.Args...)
+	if err != nil {
+		return empty, err
+	}
+	var rows []JobRow
+	var slots []leaseRow
+	for _, q := range queues {
+		allowed, err := c.withinLimit(q, want[q.Name])
+		if err != nil {
+			return empty, err
+		}
+		var of []JobRow
+		for _, j := range found {
+			if j.Queue == q.Name && allowed > 0 {
+				allowed--
+				of = append(of, j)
+			}
+		}
+		free := r.Slots(q.Name, cmp.Or(r.Want[q.Name], len(r.Tickets)))
+		may, err := c.spare(of, free)
+		if err != nil {
+			return empty, err
+		}
+		for i, j := range of[:may] {
+			rows, slots = append(rows, j), append(slots, leaseRow{SlotOf: slotOf(q), Ahead: base.Bit(i >= free)})
+		}
+	}
+	if len(rows) == 0 {
+		return empty, nil
+	}
+	return c.lease(w, rows, slots)
+}

@@ -1,0 +1,81 @@
+package monitors
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/monitor"
+	"github.com/belfry-run/belfry/store/base"
+	"github.com/belfry-run/belfry/task"
+	"github.com/belfry-run/belfry/view"
+)
+
+// Beat takes a call of a heartbeat's URL, by its key, or one with a token of
+// another tool, by its digest.
+func (s *Store) Beat(ctx context.Context, key string, call monitor.Call) (out view.Beaten, err error) {
+	column := "beat_key"
+	if len(key) == monitor.BeatDigestSize {
+		column = "beat_digest"
+	}
+	// Looked up by a reader first: who tries keys is not to hold up writers.
+	if err := s.DB().Read(ctx, func(tx base.Tx) error {
+		n, _, err := base.First(ctx, tx, base.ScanInt, `select count(*) from belfry.monitors where `+column+` = $1`, strings.ToLower(key))
+		if err == nil && n == 0 {
+			err = noBeat()
+		}
+		return err
+	}); err != nil {
+		s.Hears(ctx, err)
+		return out, err
+	}
+	err = s.write(ctx, "beat", func(c *Change) error {
+		row, found, err := base.First(ctx, c.Tx, s.ScanMonitor, `
+			select `+MonitorColumns+`
+			from belfry.monitors m
+			where m.`+column+` = $1`+s.SQL.ForUpdate("m"), strings.ToLower(key))
+		if err != nil {
+			return err
+		}
+		if !found {
+			return noBeat()
+		}
+		env, err := c.Surroundings(row)
+		if err != nil {
+			return err
+		}
+		call.Message, _ = core.CleanText(call.Message, task.MaxCheckMessage)
+		call.RunID, _ = core.CleanText(call.RunID, 128)
+		before := row.State
+		if err := c.applyJudgement(&row, monitor.Beat(row.Monitor, row.State, call, env, c.Now), nil); err != nil {
+			return err
+		}
+		out = view.Beaten{Monitor: row.Name, Status: row.State.Status()}
+		if res, is := beatResult(before, row.State, call, c.Now); is {
+			return c.writeResults([]resultRow{resultRowOf(row.ID, res)})
+		}
+		return nil
+	})
+	return out, err
+}
+
+func noBeat() error {
+	return core.Errorf(core.NotFound, "no heartbeat has this key").WithHint("see: belfry monitor show NAME")
+}
+
+// beatResult is the row of a call that says how it went, or of one that only
+// logs.
+func beatResult(before, after monitor.State, call monitor.Call, now time.Time) (checked, bool) {
+	o := checked{Observation: monitor.Observation{At: now, Measure: task.Measure{Outcome: task.CheckOK, Message: call.Message}}}
+	switch {
+	case call.Kind == monitor.CallStart:
+		return o, false
+	case call.Kind == monitor.CallFail || call.ExitCode != nil && *call.ExitCode != 0:
+		o.Outcome, o.Code, o.Message = task.CheckFail, task.CodeReported, after.LastMessage
+	}
+	if !before.StartedAt.IsZero() && after.StartedAt.IsZero() {
+		o.Latency = core.Duration(now.Sub(before.StartedAt))
+	}
+	return o, true
+}

@@ -1,0 +1,171 @@
+package monitors
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/monitor"
+	"github.com/belfry-run/belfry/store/base"
+	"github.com/belfry-run/belfry/view"
+)
+
+// Bounds of a status page.
+const (
+	boardMonitors  = 500
+	boardIncidents = 50
+	boardSince     = 14 * base.OneDay
+	boardAhead     = 7 * base.OneDay
+)
+
+// Board is a status page with what it shows. A page that is off is not found,
+// so that nobody learns that there is one.
+func (s *Store) Board(ctx context.Context, namespace, name string) (b view.Board, err error) {
+	now, err := s.Now(ctx)
+	if err != nil {
+		return b, err
+	}
+	err = s.DB().Read(ctx, func(tx base.Tx) error {
+		b = view.Board{At: now, Incidents: []view.BoardEntry{}, Sections: []view.BoardSection{}}
+		page, err := StatusPages.Read(ctx, tx, base.NamespaceOr(namespace), name, "")
+		if err != nil {
+			return err
+		}
+		if page.Off {
+			return core.Errorf(core.NotFound, "no status page %q in namespace %q", name, base.NamespaceOr(namespace))
+		}
+		b.Title, b.Description = page.Title, page.Description
+		if b.Title == "" {
+			b.Title = page.Name
+		}
+		all, err := base.Collect(ctx, tx, s.ScanMonitor, `
+			select `+MonitorColumns+`
+			from belfry.monitors m
+			where m.namespace = $1
+			order by m.name`, page.Namespace)
+		if err != nil {
+			return err
+		}
+		var shown []MonitorRow
+		for _, section := range sectionsOf(page) {
+			out := view.BoardSection{Title: section.Title, Monitors: []view.BoardEntry{}}
+			for _, row := range membersOf(section, all) {
+				if len(shown) == boardMonitors {
+					break
+				}
+				entry, err := s.boardEntry(ctx, tx, row, now)
+				if err != nil {
+					return err
+				}
+				out.Monitors = append(out.Monitors, entry)
+				shown = append(shown, row)
+			}
+			b.Sections = append(b.Sections, out)
+		}
+		if b.Incidents, err = s.boardIncidents(ctx, tx, shown, now); err != nil {
+			return err
+		}
+		b.Windows, err = s.boardWindows(ctx, tx, page.Namespace, shown, now)
+		return err
+	})
+	return b, err
+}
+
+// sectionsOf are those of a page; one without any shows what is public.
+func sectionsOf(page monitor.StatusPage) []monitor.StatusSection {
+	if len(page.Sections) > 0 {
+		return page.Sections
+	}
+	return []monitor.StatusSection{{}}
+}
+
+// membersOf are the monitors of a section: those it names, in its order, and
+// then those with one of its tags.
+func membersOf(section monitor.StatusSection, all []MonitorRow) (out []MonitorRow) {
+	taken := map[int64]bool{}
+	take := func(fits func(MonitorRow) bool) {
+		for _, row := range all {
+			if !taken[row.ID] && fits(row) {
+				taken[row.ID] = true
+				out = append(out, row)
+			}
+		}
+	}
+	if len(section.Monitors)+len(section.Tags) == 0 {
+		take(func(r MonitorRow) bool { return r.Public })
+		return out
+	}
+	for _, name := range section.Monitors {
+		take(func(r MonitorRow) bool { return r.Name == name })
+	}
+	take(func(r MonitorRow) bool {
+		return slices.ContainsFunc(r.Tags, func(tag string) bool { return slices.Contains(section.Tags, tag) })
+	})
+	return out
+}
+
+func (s *Store) boardEntry(ctx context.Context, tx base.Tx, row MonitorRow, now time.Time) (view.BoardEntry, error) {
+	e := view.BoardEntry{
+		Monitor: row.Name, Description: row.Description, Status: row.State.Status(), Since: row.State.Since,
+		Degraded: row.State.Degraded, Maintenance: row.State.Maintenance != "", Stale: row.State.Stale,
+	}
+	first := now.Truncate(base.OneDay).Add(-(view.BoardDays - 1) * base.OneDay)
+	spans, err := s.spansOf(ctx, tx, row.ID, first)
+	if err != nil {
+		return e, err
+	}
+	until := row.ObservedUntil(row.State)
+	for day := first; !day.After(now); day = day.Add(base.OneDay) {
+		end := day.Add(base.OneDay)
+		if end.After(now) {
+			end = now
+		}
+		u := monitor.UptimeOf(spans, day, end, until)
+		e.Days = append(e.Days, view.BoardDay{Day: day, Uptime: u.Ratio, Down: u.Down})
+	}
+	e.Uptime = monitor.UptimeOf(spans, first, now, until).Ratio
+	return e, nil
+}
+
+func (s *Store) boardIncidents(ctx context.Context, tx base.Tx, shown []MonitorRow, now time.Time) ([]view.BoardEntry, error) {
+	ids := make([]int64, len(shown))
+	for i, row := range shown {
+		ids[i] = row.ID
+	}
+	all, err := base.Collect(ctx, tx, scanIncident, `
+		select `+incidentColumns+`
+		from belfry.incidents
+		where `+s.SQL.In("monitor_id", 1)+` and (ended_at = 0 or ended_at > $2)
+		order by id desc
+		limit $3`, s.SQL.List(ids), base.Micros(now.Add(-boardSince)), boardIncidents)
+	out := make([]view.BoardEntry, 0, len(all))
+	for _, i := range all {
+		if !i.Maintenance {
+			out = append(out, view.BoardEntry{Monitor: i.Monitor, StartedAt: i.StartedAt, EndedAt: i.EndedAt})
+		}
+	}
+	return out, err
+}
+
+func (s *Store) boardWindows(ctx context.Context, tx base.Tx, namespace string, shown []MonitorRow, now time.Time) (out []monitor.ActiveWindow, err error) {
+	all, err := Windows.All(ctx, tx, namespace)
+	if err != nil {
+		return nil, err
+	}
+	for _, w := range all {
+		if w.Off || !slices.ContainsFunc(shown, func(r MonitorRow) bool { return w.Concerns(r.Monitor) }) {
+			continue
+		}
+		plan, err := s.windowPlans.of(w)
+		if err != nil {
+			continue // said elsewhere; a page for everyone is not the place
+		}
+		for _, next := range plan.Upcoming(now, 2) { // one under way is the first of them
+			if next.From.Before(now.Add(boardAhead)) {
+				out = append(out, next)
+			}
+		}
+	}
+	return out, nil
+}

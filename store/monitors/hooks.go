@@ -1,0 +1,12 @@
+package monitors
+
+import (
+	"github.com/belfry-run/belfry/alert"
+	"github.com/belfry-run/belfry/monitor"
+)
+
+// Hooks are what other rooms do within the transitions of monitors.
+type Hooks struct {
+	// Tell tells people of a monitor.
+	Tell func(c *Change, m monitor.Monitor, notices []alert.Notice, incident int64) error
+}

@@ -1,0 +1,87 @@
+package monitors
+
+import (
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/monitor"
+	"github.com/belfry-run/belfry/store/base"
+	"github.com/belfry-run/belfry/view"
+)
+
+// judgedKept is how many judged checks are remembered for those who watch. Who
+// falls further behind misses some, and reads again what is shown anyway.
+const judgedKept = 256
+
+// judgedPause is how long more of them are gathered before those who wait are
+// told: with many monitors there is always one, and each answer is followed by
+// a look at rows.
+const judgedPause = 100 * time.Millisecond
+
+// judged is what this process judged last. Checks that go well leave no row
+// that could be read in the order of their ends, and to write one for people
+// who may watch would cost every check. So these events are known to the
+// process that settled the check, and to nobody else: with several nodes, who
+// watches another one does not hear of them.
+type judged struct {
+	mu     sync.Mutex
+	life   int64 // of this process, so that cursors of another one mean nothing here
+	next   int64 // number of the next event
+	latest [judgedKept]view.Event
+}
+
+func newJudged() *judged { return &judged{life: time.Now().UnixNano()} }
+
+func (j *judged) put(events []view.Event) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	for _, e := range events {
+		j.latest[j.next%judgedKept] = e
+		j.next++
+	}
+}
+
+// from sets a cursor to what is judged from now on.
+func (j *judged) from(n *seen) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	n.life, n.judged = j.life, j.next
+}
+
+// since answers what a cursor has not seen, and moves it on. A cursor of
+// another process begins here.
+func (j *judged) since(namespace string, n *seen) (events []view.Event) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if n.life != j.life || n.judged > j.next {
+		n.life, n.judged = j.life, j.next
+	}
+	for i := max(n.judged, j.next-judgedKept); i < j.next; i++ {
+		if e := j.latest[i%judgedKept]; namespace == core.AnyNamespace || e.Check.Namespace == namespace {
+			events = append(events, e)
+		}
+	}
+	n.judged = j.next
+	return slices.Clip(events)
+}
+
+// judgedNow are the events of a transition.
+type judgedNow struct{ events []view.Event }
+
+// toldJudged has those who watch hear of a monitor's check once this is committed.
+func (c *Change) toldJudged(row MonitorRow, o *monitor.Observation) {
+	e := view.CheckEvent{Namespace: row.Namespace, Monitor: row.Name, Status: row.State.Status()}
+	if o != nil {
+		e.Outcome = o.Outcome
+	}
+	told := base.Kept[judgedNow](c.Change)
+	if len(told.events) == 0 {
+		c.After(func() {
+			c.s.judged.put(told.events)
+			c.s.Hub.Wake(base.TopicJudged)
+		})
+	}
+	told.events = append(told.events, view.Event{Type: "check", At: c.Now, Check: &e})
+}

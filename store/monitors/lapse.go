@@ -1,0 +1,101 @@
+package monitors
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/belfry-run/belfry/monitor"
+	"github.com/belfry-run/belfry/store/base"
+	"github.com/belfry-run/belfry/task"
+	"github.com/belfry-run/belfry/view"
+)
+
+// lapseBatch bounds the monitors that are looked at in one transaction.
+const lapseBatch = 500
+
+// LapseMonitors does what time alone brings: the end of a timed pause, the
+// edges of maintenance, heartbeats that did not come. Every node may call it at
+// the same time.
+func (s *Store) LapseMonitors(ctx context.Context) (out view.Lapsed, err error) {
+	err = s.write(ctx, "lapse monitors", func(c *Change) error {
+		out = view.Lapsed{Now: c.Now}
+		resumable, err := c.resumable()
+		if err != nil {
+			return err
+		}
+		rows, err := base.Collect(ctx, c.Tx, s.ScanMonitor, `
+			select `+MonitorColumns+`
+			from belfry.monitors m
+			where m.wake_at > 0 and m.wake_at <= $1
+			order by m.wake_at, m.id
+			limit $2 + 0`+s.SQL.SkipLocked("m"), base.Micros(c.Now), lapseBatch)
+		if err != nil {
+			return err
+		}
+		out.Monitors = len(rows)
+		for i := range rows {
+			if m := rows[i]; !m.State.PausedAt.IsZero() && m.scheduleID > 0 && !slices.Contains(resumable, m.scheduleID) {
+				continue // somebody changes it at this moment
+			}
+			if err := c.lapse(&rows[i]); err != nil {
+				return err
+			}
+		}
+		if err := c.SaveMonitors(rows); err != nil {
+			return err
+		}
+		next, _, err := base.First(ctx, c.Tx, base.ScanInt, `select wake_at from belfry.monitors where wake_at > 0 order by wake_at limit 1`)
+		out.NextAt = base.Instant(next)
+		return err
+	})
+	return out, err
+}
+
+// resumable locks the schedules of the first monitors whose pause may be over,
+// as far as nobody else holds them. Schedules are locked before monitors. They
+// are taken in the order of these, or a batch could have one part of each and
+// nothing of both.
+func (c *Change) resumable() ([]int64, error) {
+	return base.Collect(c.Ctx, c.Tx, base.ScanInt, `
+		select s.id
+		from belfry.schedules s
+		where s.id in (
+			select m.schedule_id
+			from belfry.monitors m
+			where m.wake_at > 0 and m.wake_at <= $1 and m.status = 'paused' and m.schedule_id > 0
+			order by m.wake_at, m.id
+			limit $2 + 0)
+		order by s.id`+c.SQL.SkipLocked("s"), base.Micros(c.Now), lapseBatch)
+}
+
+func (c *Change) lapse(row *MonitorRow) error {
+	env, err := c.Surroundings(*row)
+	if err != nil {
+		// Its rules are checked when it is saved, so this is a zone that this
+		// machine does not know. It must not hold up the others.
+		c.s.Opt.Logger.Error("monitor cannot be computed, put off for a minute", "monitor", row.Name, "namespace", row.Namespace, "error", err)
+		row.wakeAt, row.changed = c.Now.Add(time.Minute), true
+		return nil
+	}
+	before := row.State
+	j := monitor.Lapse(row.Monitor, row.State, env, c.Now)
+	if err := c.TakeJudgement(row, j, nil); err != nil {
+		return err
+	}
+	if now := row.State; !now.LastAt.Equal(before.LastAt) { // a heartbeat that did not come
+		missed := checked{Observation: monitor.Observation{At: now.LastAt, Measure: task.Measure{Outcome: now.LastOutcome, Code: now.LastCode, Message: now.LastMessage}}}
+		if err := c.writeResults([]resultRow{resultRowOf(row.ID, missed)}); err != nil {
+			return err
+		}
+	}
+	if before.PausedAt.IsZero() || !row.State.PausedAt.IsZero() || row.scheduleID == 0 {
+		return nil
+	}
+	sc, err := c.schedules().ResumeSchedule(row.Namespace, task.OwnedName(row.Name), false)
+	if err != nil {
+		return err
+	}
+	row.nextAt = base.Micros(sc.NextAt)
+	return c.checkSoon(row)
+}

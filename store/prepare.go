@@ -1,0 +1,29 @@
+package store
+
+import (
+	"context"
+
+	"github.com/belfry-run/belfry/job"
+	"github.com/belfry-run/belfry/store/base"
+)
+
+// Prepare gives a new database its first queues, takes up what an earlier life of
+// this process left, and looks at the clock and the time zones before anything is
+// leased or planned by it.
+// Opening a store calls it.
+func (s *Store) Prepare(ctx context.Context) error {
+	if err := s.FollowClock(ctx); err != nil {
+		return err
+	}
+	if _, err := s.CompareZones(ctx, false); err != nil {
+		return err
+	}
+	return s.Write(ctx, "prepare", func(c *base.Change) error {
+		for _, q := range job.FirstQueues() {
+			if _, err := s.queueStore.In(c).InsertQueue(q); err != nil {
+				return err
+			}
+		}
+		return s.alertStore.In(c).FreeAlerts()
+	})
+}

@@ -1,0 +1,195 @@
+package programs
+
+import (
+	"slices"
+
+	"github.com/belfry-run/belfry/job"
+	"github.com/belfry-run/belfry/store/base"
+	"github.com/belfry-run/belfry/store/jobs"
+	"github.com/belfry-run/belfry/store/tasks"
+	"github.com/belfry-run/belfry/task"
+)
+
+// A job of a program waits until the bytes of its artifact have arrived. It is
+// born waiting, and let go by whoever confirms them, in the same transaction.
+// Other kinds of jobs never come here.
+//
+// Whoever makes a job wait holds the rows of its task and of the artifact, and
+// so does whoever lets jobs go: either the job is seen, or it sees that it need
+// not wait.
+
+// unposted answers which of some tasks run an artifact that is not there. They
+// are looked at again under their locks, unless all is well.
+func (c *Change) unposted(tasks []int64) (map[int64]bool, error) {
+	missing, err := c.lookUnposted(tasks)
+	if err != nil || len(missing) == 0 || c.SQL.ForUpdate("t") == "" {
+		return missing, err
+	}
+	ids := c.SQL.List(tasks)
+	if _, err := c.Tx.Exec(c.Ctx, `select t.id from belfry.tasks t where `+c.SQL.In("t.id", 1)+` order by t.id`+c.SQL.ForKeyShare("t"), ids); err != nil {
+		return nil, err
+	}
+	if _, err := c.Tx.Exec(c.Ctx, `
+		select a.sha256
+		from belfry.artifacts a
+		where (a.namespace, a.sha256) in (select t.namespace, t.artifact from belfry.tasks t where `+c.SQL.In("t.id", 1)+`)
+		order by a.namespace, a.sha256`+c.SQL.ForUpdate("a"), ids); err != nil {
+		return nil, err
+	}
+	return c.lookUnposted(tasks)
+}
+
+func (c *Change) lookUnposted(tasks []int64) (map[int64]bool, error) {
+	ids, err := base.Collect(c.Ctx, c.Tx, base.ScanInt, `
+		select t.id
+		from belfry.tasks t
+		left join belfry.artifacts a on a.namespace = t.namespace and a.sha256 = t.artifact
+		where `+c.SQL.In("t.id", 1)+` and t.artifact <> '' and coalesce(a.posted_at, 0) = 0`, c.SQL.List(tasks))
+	missing := make(map[int64]bool, len(ids))
+	for _, id := range ids {
+		missing[id] = true
+	}
+	return missing, err
+}
+
+// HoldNew makes new jobs of programs wait whose artifacts are not there.
+func (c *Change) HoldNew(ins []*jobs.Insertion) error {
+	var tasks []int64
+	for _, in := range ins {
+		if in.Kind == task.KindProgram {
+			tasks = append(tasks, in.TaskID)
+		}
+	}
+	if len(tasks) == 0 {
+		return nil
+	}
+	missing, err := c.unposted(base.Unique(tasks))
+	if err != nil || len(missing) == 0 {
+		return err
+	}
+	for _, in := range ins {
+		if in.Kind == task.KindProgram && missing[in.TaskID] {
+			in.State = job.Waiting
+		}
+	}
+	return nil
+}
+
+// HoldBack is for jobs that were brought back.
+func (c *Change) HoldBack(moved []int64, rows []jobs.JobRow, tasks map[int64]task.Task) error {
+	var of, ids []int64
+	for _, r := range rows {
+		if tasks[r.TaskID].Kind == task.KindProgram {
+			of = append(of, r.TaskID)
+		}
+	}
+	if len(of) == 0 {
+		return nil
+	}
+	missing, err := c.unposted(base.Unique(of))
+	if err != nil {
+		return err
+	}
+	for _, r := range rows {
+		if missing[r.TaskID] && slices.Contains(moved, r.ID) {
+			ids = append(ids, r.ID)
+		}
+	}
+	return c.hold(ids)
+}
+
+// hold makes live jobs of programs wait that have no lease.
+func (c *Change) hold(ids []int64) error {
+	if len(ids) == 0 {
+		return nil
+	}
+	_, err := c.Tx.Exec(c.Ctx, `
+		update belfry.jobs
+		set state = 'waiting', ready_at = 0
+		where kind = 'program' and `+c.SQL.In("id", 1), c.SQL.List(ids))
+	return err
+}
+
+// holdOf is hold for the jobs of a task that have not started, after an edit to
+// an artifact that is not there.
+func (c *Change) holdOf(t task.Task) error {
+	missing, err := c.unposted([]int64{t.ID})
+	if err != nil || !missing[t.ID] {
+		return err
+	}
+	ids, err := base.Collect(c.Ctx, c.Tx, base.ScanInt, `
+		select id
+		from belfry.jobs
+		where task_id = $1 and kind = 'program' and state in ('ready', 'scheduled') and `+c.s.Unleased()+`
+		order by id`, t.ID)
+	if err != nil {
+		return err
+	}
+	rows, err := c.jobs().LockJobs(ids)
+	if err != nil {
+		return err
+	}
+	var idle []int64
+	for _, j := range rows {
+		if j.State != job.Running { // else it was claimed meanwhile, by those who saw the task before
+			idle = append(idle, j.ID)
+		}
+	}
+	return c.hold(idle)
+}
+
+// leaveArtifact is for a task that does not run an artifact any more: the jobs
+// that waited for it go. Those of another are held again if they must.
+func (c *Change) leaveArtifact(old task.Task) error {
+	if err := c.LetGo(old); err != nil {
+		return err
+	}
+	return c.releaseUploads(`($2)`, old.ID)
+}
+
+// releaseUploads lets jobs go that waited for an upload: those whose time has
+// come at once, what was due first going first, the others at their time. tasks
+// is a list of ids whose parameters begin with $2.
+func (c *Change) releaseUploads(tasks string, args ...any) error {
+	queues, err := base.Collect(c.Ctx, c.Tx, base.ScanString, `
+		with free as materialized (
+			select id, row_number() over (order by due_at, id) as place
+			from belfry.jobs
+			where kind = 'program' and state = 'waiting' and task_id in `+tasks+`)
+		update belfry.jobs
+		set state = case when due_at > $1 then 'scheduled' else 'ready' end,
+			ready_at = case when due_at > $1 then 0 else $1 + place - 1 end
+		from free
+		where belfry.jobs.id = free.id and state = 'waiting'
+		returning case when state = 'ready' then queue else '' end`, append([]any{base.Micros(c.Now)}, args...)...)
+	if err != nil {
+		return err
+	}
+	for _, q := range base.Unique(queues) {
+		if q == "" { // due later
+			c.Wake(base.TopicEngine)
+			continue
+		}
+		c.Wake(base.TopicQueue(q))
+	}
+	if len(queues) > 0 {
+		c.Wake(base.TopicJobs)
+	}
+	return nil
+}
+
+// LeaveForAnother and holdForAnother are for a task that was edited, before and after its jobs follow it: those that
+// waited for an artifact that it does not run any more go, and wait for the new one if that is not there.
+func (c *Change) LeaveForAnother(old, t task.Task) error {
+	if tasks.ArtifactOf(old) == tasks.ArtifactOf(t) || old.Kind != task.KindProgram {
+		return nil
+	}
+	return c.leaveArtifact(old)
+}
+
+func (c *Change) HoldForAnother(old, t task.Task) error {
+	if tasks.ArtifactOf(old) == tasks.ArtifactOf(t) || t.Kind != task.KindProgram {
+		return nil
+	}
+	return c.holdOf(t)
+}

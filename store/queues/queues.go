@@ -1,0 +1,263 @@
+package queues
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/belfry-run/belfry/access"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/job"
+	"github.com/belfry-run/belfry/store/base"
+)
+
+const QueueColumns = `name, description, priority, concurrency, global_limit, paused_at, paused_by, paused_reason, created_at, updated_at`
+
+func ScanQueue(rows base.Rows) (q job.Queue, err error) {
+	return q, rows.Scan(&q.Name, &q.Description, &q.Priority, &q.Concurrency, &q.GlobalLimit,
+		base.ScanTime(&q.PausedAt), &q.PausedBy, &q.PausedReason, base.ScanTime(&q.CreatedAt), base.ScanTime(&q.UpdatedAt))
+}
+
+func (s *Store) ReadQueue(ctx context.Context, tx base.Tx, name string) (job.Queue, error) {
+	return s.queueWith(ctx, tx, name, "")
+}
+
+func (s *Store) queueWith(ctx context.Context, tx base.Tx, name, suffix string) (job.Queue, error) {
+	q, found, err := base.First(ctx, tx, ScanQueue, `select `+QueueColumns+` from belfry.queues where name = $1`+suffix, name)
+	if err == nil && !found {
+		err = core.Errorf(core.NotFound, "no queue %q", name).WithHint("see: belfry queue list")
+	}
+	return q, err
+}
+
+// CheckQueue refuses a field that names a queue which does not exist. A job in
+// it would wait for ever.
+func (c *Change) CheckQueue(field, name string) error { return c.queueFor(field, name, "") }
+
+// HoldQueue is checkQueue for what stays, and nobody deletes the queue before
+// this transaction ends. Claims from a queue with a limit over all workers wait
+// meanwhile, so those who only make jobs do not come here.
+func (c *Change) HoldQueue(field, name string) error {
+	return c.queueFor(field, name, c.SQL.ForKeyShare("queues"))
+}
+
+func (c *Change) queueFor(field, name, suffix string) error {
+	_, err := c.s.queueWith(c.Ctx, c.Tx, name, suffix)
+	if core.CodeOf(err) == core.NotFound {
+		return UnknownQueue(field, name)
+	}
+	return err
+}
+
+func UnknownQueue(field, name string) error {
+	return core.InvalidField(field, name, "is not a queue", "create it first: belfry queue create "+name+", or SaveQueue of the store")
+}
+
+// EnsureQueues makes those of some queues that are missing, with the defaults,
+// and leaves the others as they are.
+func (s *Store) EnsureQueues(ctx context.Context, names ...string) error {
+	return s.write(ctx, "ensure queues", func(c *Change) error {
+		for _, name := range names {
+			q := job.Queue{Name: name}.WithDefaults()
+			if err := q.Validate(); err != nil {
+				return err
+			}
+			q.CreatedAt, q.UpdatedAt = c.Now, c.Now
+			n, err := c.InsertQueue(q)
+			if err == nil && n > 0 {
+				err = c.Audit("create", "queue", "", q.Name, "", nil, q)
+			}
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// InsertQueue makes a queue if there is none of its name.
+func (c *Change) InsertQueue(q job.Queue) (int64, error) {
+	return c.Tx.Exec(c.Ctx, `
+		insert into belfry.queues (name, description, priority, concurrency, global_limit, created_at, updated_at)
+		values ($1, $2, $3, $4, $5, $6, $6)
+		on conflict (name) do nothing`, q.Name, q.Description, q.Priority, q.Concurrency, q.GlobalLimit, base.Micros(c.Now))
+}
+
+// SaveQueue creates or replaces a queue. A pause is kept.
+func (s *Store) SaveQueue(ctx context.Context, q job.Queue) (job.Queue, error) {
+	q = q.WithDefaults()
+	err := s.write(ctx, "save queue", func(c *Change) (err error) {
+		if err := q.Validate(); err != nil {
+			return err
+		}
+		q, _, err = c.SaveQueue(q)
+		return err
+	})
+	return q, err
+}
+
+func (c *Change) SaveQueue(q job.Queue) (job.Queue, bool, error) {
+	old, err := c.s.queueWith(c.Ctx, c.Tx, q.Name, c.SQL.ForUpdate("queues"))
+	isNew := core.CodeOf(err) == core.NotFound
+	if err != nil && !isNew {
+		return q, false, err
+	}
+	q.PausedAt, q.PausedBy, q.PausedReason, q.CreatedAt, q.UpdatedAt = old.PausedAt, old.PausedBy, old.PausedReason, old.CreatedAt, old.UpdatedAt
+	if !isNew && q == old {
+		return old, false, nil
+	}
+	if err := c.Expect("queue", q.Name, old.Version(), old.UpdatedAt); err != nil {
+		return q, false, err
+	}
+	if _, err := c.Tx.Exec(c.Ctx, `
+		insert into belfry.queues (name, description, priority, concurrency, global_limit, created_at, updated_at)
+		values ($1, $2, $3, $4, $5, $6, $6)
+		on conflict (name) do update
+		set description = excluded.description, priority = excluded.priority, concurrency = excluded.concurrency,
+			global_limit = excluded.global_limit, updated_at = excluded.updated_at`,
+		q.Name, q.Description, q.Priority, q.Concurrency, q.GlobalLimit, base.Micros(c.Now)); err != nil {
+		return q, false, err
+	}
+	c.Wake(base.TopicQueue(q.Name))
+	q.UpdatedAt = c.Now
+	if isNew {
+		q.CreatedAt = c.Now
+		return q, true, c.Audit("create", "queue", "", q.Name, "", nil, q)
+	}
+	return q, true, c.Audit("update", "queue", "", q.Name, "", old, q)
+}
+
+// DeleteQueue removes a queue that nothing uses.
+func (s *Store) DeleteQueue(ctx context.Context, name string) error {
+	return s.write(ctx, "delete queue", func(c *Change) error {
+		q, err := s.queueWith(ctx, c.Tx, name, s.SQL.ForUpdate("queues")) // a task that is being saved is waited for
+		if err == nil {
+			err = c.Expect("queue", name, q.Version(), q.UpdatedAt)
+		}
+		if err != nil {
+			return err
+		}
+		for _, first := range job.FirstQueues() {
+			if first.Name == name {
+				return core.Errorf(core.Conflict, "queue %q is one of Belfry's own", name).WithHint("pause it instead")
+			}
+		}
+		if err := c.unusedQueue(name); err != nil {
+			return err
+		}
+		if _, err := c.Tx.Exec(ctx, `delete from belfry.queues where name = $1`, name); err != nil {
+			return err
+		}
+		return c.Audit("delete", "queue", "", name, "", q, nil)
+	})
+}
+
+func (c *Change) unusedQueue(name string) error {
+	task, used, err := base.First(c.Ctx, c.Tx, base.ScanString, `select name from belfry.tasks where queue = $1 limit 1`, name)
+	if err != nil {
+		return err
+	}
+	if used {
+		return core.Errorf(core.Conflict, "task %q uses queue %q", task, name).WithHint("move the task to another queue first")
+	}
+	id, used, err := base.First(c.Ctx, c.Tx, base.ScanInt, `select id from belfry.jobs where queue = $1 limit 1`, name)
+	if err == nil && used {
+		err = core.Errorf(core.Conflict, "job %d is in queue %q", id, name).WithHint("let its jobs end, or cancel them")
+	}
+	return err
+}
+
+// Queue is one queue and what is in it.
+func (s *Store) Queue(ctx context.Context, name string) (q job.QueueStats, err error) {
+	err = s.DB().Read(ctx, func(tx base.Tx) error {
+		found, err := s.ReadQueue(ctx, tx, name)
+		if err != nil {
+			return err
+		}
+		q, err = s.QueueStats(ctx, tx, found)
+		return err
+	})
+	return q, err
+}
+
+// Queues lists the queues by priority and name, and what is in them.
+func (s *Store) Queues(ctx context.Context) (all []job.QueueStats, err error) {
+	err = s.DB().Read(ctx, func(tx base.Tx) error {
+		all = []job.QueueStats{}
+		queues, err := base.Collect(ctx, tx, ScanQueue, `select `+QueueColumns+` from belfry.queues order by priority desc, name`)
+		if err != nil {
+			return err
+		}
+		for _, q := range queues {
+			stats, err := s.QueueStats(ctx, tx, q)
+			if err != nil {
+				return err
+			}
+			all = append(all, stats)
+		}
+		return nil
+	})
+	return all, err
+}
+
+// QueueStats counts no further than the limit, so that a backlog of millions
+// costs as much as one of thousands. It is one question, because a connection
+// that has not been asked before plans each for longer than it takes.
+func (s *Store) QueueStats(ctx context.Context, tx base.Tx, q job.Queue) (job.QueueStats, error) {
+	stats, _, err := base.First(ctx, tx, func(rows base.Rows) (stats job.QueueStats, err error) {
+		return stats, rows.Scan(&stats.Ready, base.ScanTime(&stats.OldestAt), &stats.Scheduled, &stats.Running)
+	}, fmt.Sprintf(`
+		select ready.jobs, ready.oldest, scheduled.jobs, running.jobs
+		from (
+			select count(*) as jobs, coalesce(min(due_at), 0) as oldest
+			from (select due_at%s order by priority desc, ready_at, id limit %[2]d) as bounded) as ready
+		cross join (
+			select count(*) as jobs
+			from (select 1 from belfry.jobs where queue = $1 and state = 'scheduled' limit %[2]d) as bounded) as scheduled
+		cross join (
+			select count(*) as jobs
+			from (select 1 from belfry.running where (select queue from belfry.jobs where id = job_id) = $1 limit %[2]d) as bounded) as running`,
+		s.ReadyIn(), core.CountLimit+1), q.Name)
+	stats.Queue = q
+	return stats, err
+}
+
+// PauseQueue stops claims from a queue. What runs goes on.
+func (s *Store) PauseQueue(ctx context.Context, name, reason string) (job.Queue, error) {
+	return s.setPause(ctx, name, "pause", reason)
+}
+
+// ResumeQueue takes a pause back.
+func (s *Store) ResumeQueue(ctx context.Context, name string) (job.Queue, error) {
+	return s.setPause(ctx, name, "resume", "")
+}
+
+func (s *Store) setPause(ctx context.Context, name, action, reason string) (q job.Queue, err error) {
+	if len(reason) > core.MaxDescription {
+		return q, core.InvalidField("reason", "", fmt.Sprintf("has more than %d bytes", core.MaxDescription), "")
+	}
+	err = s.write(ctx, action+" queue", func(c *Change) error {
+		old, err := s.ReadQueue(ctx, c.Tx, name)
+		if err != nil {
+			return err
+		}
+		q = old
+		pause := action == "pause"
+		if pause == !old.PausedAt.IsZero() {
+			return nil // it is as asked; who paused first and why stays
+		}
+		q.PausedAt, q.PausedBy, q.PausedReason = base.Instant(0), "", ""
+		if pause {
+			q.PausedAt, q.PausedBy, q.PausedReason = c.Now, access.ActorOf(ctx), reason
+		}
+		if _, err := c.Tx.Exec(ctx, `
+			update belfry.queues
+			set paused_at = $2, paused_by = $3, paused_reason = $4
+			where name = $1`, name, base.Micros(q.PausedAt), q.PausedBy, q.PausedReason); err != nil {
+			return err
+		}
+		c.Wake(base.TopicQueue(name))
+		c.Wake(base.TopicEngine) // for cycles in it, which no worker takes
+		return c.Audit(action, "queue", "", name, reason, old, q)
+	})
+	return q, err
+}

@@ -1,0 +1,108 @@
+package remote
+
+import (
+	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/base64"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/belfry-run/belfry/access"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/job"
+	"github.com/belfry-run/belfry/store/base"
+)
+
+const (
+	// maxDoubled is how often the time until a ticket is made again doubles.
+	maxDoubled = 5
+	// maxRung bounds the tickets of a queue that wait to be shown. More would
+	// only wait at the broker instead of here.
+	maxRung = 10_000
+	// keepTickets is how long a ticket is remembered whose job has gone.
+	KeepTickets = 24 * time.Hour
+)
+
+// Ready returns a channel that is closed when a queue may have more jobs that
+// are ready. Take it before [base.Store.MakeTickets].
+func (s *Store) Ready(queue string) <-chan struct{} { return s.Hub.On(base.TopicQueue(queue)) }
+
+// MakeTickets makes tickets for at most n jobs of a queue that are ready and
+// have none, or one that nobody has shown for [base.Options.RingAgain] and, after
+// that, for ever longer. Two nodes that ask at once do not get the same jobs.
+//
+// A ticket that is made again is the same: the broker may still hold the first,
+// behind many others, and it must not become worthless there. The secret follows
+// from a signing key, the job and its last lease; only its hash is written down.
+func (s *Store) MakeTickets(ctx context.Context, queue string, n int) (ts []job.Ticket, err error) {
+	keys, err := s.programs.SigningKeys(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if len(keys) == 0 {
+		return nil, core.Errorf(core.Unavailable, "there is no key to make tickets with")
+	}
+	err = s.write(ctx, "make tickets", func(c *Change) error {
+		ts = nil
+		queues, err := c.jobs().Claimable(map[string]int{queue: 1})
+		if err != nil || len(queues) == 0 {
+			return err
+		}
+		rung, _, err := base.First(ctx, c.Tx, base.ScanInt, `
+			select count(*)
+			from (select 1 from belfry.tickets where queue = $1 and next_at > $2 limit $3 + 0) as bounded`, queue, base.Micros(c.Now), maxRung)
+		if err != nil || rung >= maxRung {
+			return err
+		}
+		type due struct{ id, lease, rings int64 }
+		jobs, err := base.Collect(ctx, c.Tx, func(r base.Rows) (d due, err error) { return d, r.Scan(&d.id, &d.lease, &d.rings) }, `
+			select id, lease, coalesce((select t.rings from belfry.tickets t where t.job_id = id and t.lease = belfry.jobs.lease), 0)
+			from belfry.jobs
+			where queue = $1 and state = 'ready' and kind <> 'cycle' and `+s.Unleased()+`
+				and (select t.next_at from belfry.tickets t where t.job_id = id and t.lease = belfry.jobs.lease and t.next_at > $2) is null
+			order by priority desc, ready_at, id
+			limit $3 + 0`+s.SQL.SkipLocked("jobs"), queue, base.Micros(c.Now), min(n, core.MaxBatch, maxRung-int(rung)))
+		if err != nil || len(jobs) == 0 {
+			return err
+		}
+		type row struct {
+			JobID  int64  `json:"job_id"`
+			Lease  int64  `json:"lease"`
+			Hash   string `json:"hash"`
+			Rings  int64  `json:"rings"`
+			NextAt int64  `json:"next_at"`
+		}
+		rows, secrets := make([]row, len(jobs)), make(map[int64]string, len(jobs))
+		for i, j := range jobs {
+			secrets[j.id] = ticketSecret(keys[0], j.id, j.lease)
+			wait := s.Opt.RingAgain << min(j.rings, maxDoubled)
+			rows[i] = row{j.id, j.lease, base.HashSecret(secrets[j.id]), j.rings + 1, base.Micros(c.Now.Add(wait))}
+		}
+		from, args := c.SQL.Table(3, "t", base.BatchOf(rows))
+		// Another node may have made one since this statement's view was taken.
+		made, err := base.Collect(ctx, c.Tx, base.ScanInt, `
+			insert into belfry.tickets (job_id, lease, secret_hash, queue, rings, next_at)
+			select job_id, lease, hash, $1, rings, next_at
+			from `+from+`
+			where true
+			on conflict (job_id) do update
+			set lease = excluded.lease, secret_hash = excluded.secret_hash, queue = excluded.queue, rings = excluded.rings, next_at = excluded.next_at
+			where belfry.tickets.lease <> excluded.lease or belfry.tickets.next_at <= $2
+			returning job_id`, append([]any{queue, base.Micros(c.Now)}, args...)...)
+		for _, j := range jobs {
+			if slices.Contains(made, j.id) {
+				ts = append(ts, job.Ticket{JobID: j.id, Secret: secrets[j.id]})
+			}
+		}
+		return err
+	})
+	return ts, err
+}
+
+func ticketSecret(key access.SigningKey, job, lease int64) string {
+	mac := hmac.New(sha256.New, key.Seed)
+	_, _ = fmt.Fprintf(mac, "ticket/%d/%d", job, lease)
+	return base64.RawURLEncoding.EncodeToString(mac.Sum(nil))
+}

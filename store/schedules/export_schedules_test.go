@@ -1,0 +1,41 @@
+package schedules
+
+import (
+	"context"
+	"time"
+
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/schedule"
+	"github.com/belfry-run/belfry/store/base"
+)
+
+// LooksAreDear makes passes of [base.Store.FireDue] and [base.Store.Promote] begin at
+// their marks from now on, or look everywhere.
+func (s *Store) LooksAreDear(dear bool) {
+	for _, m := range []*base.DueMark{&s.due, &s.jobs.Delayed} {
+		m.Mu.Lock()
+		m.LookAgain = time.Time{}
+		if dear {
+			m.LookAgain = time.Now().Add(time.Hour)
+		}
+		m.Mu.Unlock()
+	}
+}
+
+// ForecastOf is [base.Store.Forecast] that looks at so many schedules.
+func (s *Store) ForecastOf(ctx context.Context, a schedule.Ahead, rows int) (f schedule.Forecast, err error) {
+	now, err := s.Now(ctx)
+	if err != nil {
+		return f, err
+	}
+	err = s.DB().Read(ctx, func(tx base.Tx) error {
+		f, err = s.ForecastIn(ctx, tx, a.WithDefaults(now), rows)
+		return err
+	})
+	return f, err
+}
+
+// SchedulesLooking is [base.Store.Schedules] that looks at so many names.
+func (s *Store) SchedulesLooking(ctx context.Context, f schedule.Filter, look int) (core.Page[schedule.Schedule], error) {
+	return s.schedules(ctx, f, look)
+}

@@ -1,0 +1,468 @@
+package schedules
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/job"
+	"github.com/belfry-run/belfry/schedule"
+	"github.com/belfry-run/belfry/store/base"
+	"github.com/belfry-run/belfry/store/jobs"
+	"github.com/belfry-run/belfry/task"
+)
+
+// fireBatch bounds the schedules that fire in one transaction.
+const fireBatch = 500
+
+// FireDue fires schedules that are due, up to a batch. Every node may call it
+// at the same time: what one has locked, the others leave alone.
+func (s *Store) FireDue(ctx context.Context) (out core.Fired, err error) {
+	err = s.write(ctx, "fire", func(c *Change) error {
+		out = core.Fired{Now: c.Now}
+		from := c.LookFrom(&s.due)
+		begun := time.Now()
+		// The cast is for SQLite, which would compare a bare parameter with what the index is limited to, and plan anew for each value.
+		rows, err := base.Collect(ctx, c.Tx, ScanSchedule, `
+			select `+ScheduleColumns+`
+			from belfry.schedules s
+			where s.next_at > cast($3 as bigint) and s.next_at > 0 and s.next_at <= $1
+			order by s.next_at
+			limit $2 + 0`+s.SQL.SkipLocked("s"), base.Micros(c.Now), fireBatch, from.After)
+		if err != nil {
+			return err
+		}
+		from.Took = time.Since(begun)
+		out.Schedules = len(rows)
+		if err := c.fire(rows, &out); err != nil {
+			return err
+		}
+		begun = time.Now()
+		next, _, err := base.First(ctx, c.Tx, base.ScanInt, `select next_at from belfry.schedules where next_at > cast($1 as bigint) and next_at > 0 order by next_at limit 1`, from.After)
+		out.NextAt = base.Instant(next)
+		from.Took += time.Since(begun)
+		c.Looked(&s.due, from, next)
+		return err
+	})
+	return out, err
+}
+
+func (c *Change) fire(rows []ScheduleRow, out *core.Fired) error {
+	if len(rows) == 0 {
+		return nil
+	}
+	facts, err := c.Facts(rows)
+	if err != nil {
+		return err
+	}
+	tasks, err := c.taskIDs(rows)
+	if err != nil {
+		return err
+	}
+	all := make([]Decided, 0, len(rows))
+	for _, row := range rows {
+		plan, err := c.s.PlanOf(c.Ctx, c.Tx, row.Schedule)
+		if err == nil && !tasks[row.TaskID] {
+			err = core.Errorf(core.Internal, "it has no task")
+		}
+		if err != nil {
+			// Rules are checked when they are saved, so this is a zone that
+			// this machine does not know. It must not hold up the others.
+			if err := c.shelve(row, err); err != nil {
+				return err
+			}
+			continue
+		}
+		f := schedule.Fire(row.Schedule, plan, facts[row.ID], c.Now)
+		out.Jobs += jobsOf(f)
+		all = append(all, Decided{Row: row, Out: f})
+	}
+	return c.applyFirings(all)
+}
+
+// taskIDs says which of the tasks of these schedules exist.
+func (c *Change) taskIDs(rows []ScheduleRow) (map[int64]bool, error) {
+	ids := make([]int64, len(rows))
+	for i, r := range rows {
+		ids[i] = r.TaskID
+	}
+	found, err := base.Collect(c.Ctx, c.Tx, base.ScanInt, `select id from belfry.tasks where `+c.SQL.In("id", 1), c.SQL.List(base.Unique(ids)))
+	there := make(map[int64]bool, len(found))
+	for _, id := range found {
+		there[id] = true
+	}
+	return there, err
+}
+
+// shelve puts off a schedule that cannot be computed, and says so. A loop that
+// counts from the finish goes on from there.
+func (c *Change) shelve(row ScheduleRow, cause error) error {
+	c.s.Opt.Logger.Error("schedule cannot be computed, put off for a minute", "schedule", row.Name, "namespace", row.Namespace, "error", cause)
+	next, finish := c.Now.Add(time.Minute), row.FinishAt
+	if fromFinish(row.Schedule) {
+		finish = next
+	}
+	_, err := c.Tx.Exec(c.Ctx, `update belfry.schedules set next_at = $2, finish_at = $3 where id = $1`, row.ID, base.Micros(next), base.Micros(finish))
+	return err
+}
+
+func jobsOf(f schedule.Firing) (n int) {
+	for _, list := range [][]schedule.Occurrence{f.Occurrences, f.Unbuffered} {
+		for _, o := range list {
+			if o.Decision == schedule.DecidedJob {
+				n++
+			}
+		}
+	}
+	return n
+}
+
+// maxActive bounds how many live jobs of a schedule a decision looks at. It is
+// above what any overlap policy but allow can lead to.
+const maxActive = 2000
+
+// indifferent reports that a schedule decides the same whatever runs, so that
+// its backlog, which may be long, need not be read.
+func indifferent(s schedule.Schedule) bool {
+	return s.Overlap == schedule.OverlapAllow && !fromFinish(s)
+}
+
+func fromFinish(s schedule.Schedule) bool {
+	return slices.ContainsFunc(s.Rules, func(r schedule.Rule) bool { return r.Anchor == schedule.AnchorFinish })
+}
+
+// Facts reads what the decisions about these schedules depend on.
+func (c *Change) Facts(rows []ScheduleRow) (map[int64]schedule.Facts, error) {
+	var ids, blocked []int64
+	for _, r := range rows {
+		ids = append(ids, r.ID)
+		if !indifferent(r.Schedule) {
+			blocked = append(blocked, r.ID)
+		}
+	}
+	in := c.SQL.List(ids)
+	type activeJob struct{ schedule, job int64 }
+	active, err := base.Collect(c.Ctx, c.Tx, func(r base.Rows) (a activeJob, err error) {
+		return a, r.Scan(&a.schedule, &a.job)
+	}, `
+		select schedule_id, id
+		from (
+			select schedule_id, id, row_number() over (partition by schedule_id order by id) as place
+			from belfry.jobs
+			where schedule_id > 0 and origin <> 'backfill' and `+c.SQL.In("schedule_id", 1)+`) as numbered
+		where place <= $2
+		order by id`, c.SQL.List(blocked), maxActive)
+	if err != nil {
+		return nil, err
+	}
+	buffered, err := base.Collect(c.Ctx, c.Tx, scanOccurrence, `
+		select `+occurrenceColumns+`
+		from belfry.occurrences
+		where decision = 'buffered' and `+c.SQL.In("schedule_id", 1)+`
+		order by schedule_id, nominal`, in)
+	if err != nil {
+		return nil, err
+	}
+	facts := make(map[int64]schedule.Facts, len(rows))
+	for _, a := range active {
+		f := facts[a.schedule]
+		f.Active = append(f.Active, a.job)
+		facts[a.schedule] = f
+	}
+	for _, o := range buffered {
+		f := facts[o.ScheduleID]
+		f.Buffered = append(f.Buffered, o)
+		facts[o.ScheduleID] = f
+	}
+	return facts, nil
+}
+
+// Decided is a schedule and what the root said about it.
+type Decided struct {
+	Row ScheduleRow
+	Out schedule.Firing
+}
+
+// occurrenceRow is an occurrence as a batch carries it.
+type occurrenceRow struct {
+	ScheduleID int64  `json:"schedule_id"`
+	Nominal    int64  `json:"nominal"`
+	Until      int64  `json:"until"`
+	Count      int    `json:"count"`
+	Decision   string `json:"decision"`
+	Reason     string `json:"reason"`
+	Note       string `json:"note"`
+	JobID      int64  `json:"job_id"`
+	DueAt      int64  `json:"due_at"`
+	DecidedAt  int64  `json:"decided_at"`
+}
+
+func occurrenceRowOf(o schedule.Occurrence) occurrenceRow {
+	return occurrenceRow{o.ScheduleID, base.Micros(o.Nominal), base.Micros(o.Until), o.Count, string(o.Decision), string(o.Reason), o.Note,
+		o.JobID, base.Micros(o.DueAt), base.Micros(o.DecidedAt)}
+}
+
+// identity is what an occurrence is known by.
+type identity struct{ schedule, nominal int64 }
+
+// applyFirings writes whole decisions: occurrences, their jobs, what they end,
+// and the schedules' new state.
+func (c *Change) applyFirings(all []Decided) error {
+	if err := c.numberJobs(all); err != nil {
+		return err
+	}
+	mine, err := c.writeOccurrences(all)
+	if err != nil {
+		return err
+	}
+	if err := c.startJobs(all, mine); err != nil {
+		return err
+	}
+	if err := c.SaveStates(all); err != nil {
+		return err
+	}
+	return c.endOthers(all) // what follows from an end goes on from the new state
+}
+
+// numberJobs gives an id to every job that was decided.
+func (c *Change) numberJobs(all []Decided) error {
+	n := 0
+	for _, d := range all {
+		n += jobsOf(d.Out)
+	}
+	if n == 0 {
+		return nil
+	}
+	ids, err := c.SQL.NextIDs(c.Ctx, c.Tx, "job", n)
+	if err != nil {
+		return err
+	}
+	for _, d := range all {
+		for _, list := range [][]schedule.Occurrence{d.Out.Occurrences, d.Out.Unbuffered} {
+			for i := range list {
+				if list[i].Decision == schedule.DecidedJob {
+					list[i].JobID, ids = ids[0], ids[1:]
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// writeOccurrences writes the decisions and answers which of them are ours: an
+// occurrence that has a row already was decided before, whatever we thought.
+// The unique index has the last word on a nominal time.
+func (c *Change) writeOccurrences(all []Decided) (map[identity]bool, error) {
+	var fresh, unbuffered []occurrenceRow
+	mine := map[identity]bool{}
+	for _, d := range all {
+		_, owned := task.OwnerOf(d.Row.Name)
+		for _, o := range d.Out.Occurrences {
+			if owned && o.Decision == schedule.DecidedJob {
+				// A check is recorded by its result, under its nominal time.
+				// Ten thousand monitors would leave fourteen million rows a
+				// day here that say the same. The high-water mark keeps it
+				// from being fired twice.
+				mine[identity{o.ScheduleID, base.Micros(o.Nominal)}] = true
+				c.Observe(fired(o, c.Now))
+				continue
+			}
+			rows, err := c.roomFor(d.Row, o)
+			if err != nil {
+				return nil, err
+			}
+			if err := c.s.Hooks.Missed(c, d.Row.Schedule, o); err != nil {
+				return nil, err
+			}
+			fresh = append(fresh, rows...)
+			c.Observe(fired(o, c.Now))
+		}
+		for _, o := range d.Out.Unbuffered {
+			unbuffered = append(unbuffered, occurrenceRowOf(o))
+		}
+	}
+	scan := func(r base.Rows) (id identity, err error) { return id, r.Scan(&id.schedule, &id.nominal) }
+	if len(fresh) > 0 {
+		from, args := c.SQL.Table(1, "t", base.BatchOf(fresh))
+		ids, err := base.Collect(c.Ctx, c.Tx, scan, `
+			insert into belfry.occurrences (`+occurrenceColumns+`)
+			select `+occurrenceColumns+`
+			from `+from+`
+			where true
+			on conflict (schedule_id, nominal) do nothing
+			returning schedule_id, nominal`, args...)
+		if err != nil {
+			return nil, err
+		}
+		for _, id := range ids {
+			mine[id] = true
+		}
+	}
+	if len(unbuffered) > 0 {
+		from, args := c.SQL.Table(1, "t", base.BatchOf(unbuffered))
+		ids, err := base.Collect(c.Ctx, c.Tx, scan, `
+			update belfry.occurrences
+			set decision = t.decision, reason = t.reason, note = t.note, job_id = t.job_id, decided_at = t.decided_at
+			from `+from+`
+			where belfry.occurrences.schedule_id = t.schedule_id and belfry.occurrences.nominal = t.nominal and belfry.occurrences.decision = 'buffered'
+			returning belfry.occurrences.schedule_id, belfry.occurrences.nominal`, args...)
+		if err != nil {
+			return nil, err
+		}
+		for _, id := range ids {
+			mine[id] = true
+		}
+	}
+	return mine, nil
+}
+
+func fired(o schedule.Occurrence, now time.Time) func(base.Observer) {
+	return func(to base.Observer) { to.Fired(o.Decision, o.Reason, now.Sub(o.DueAt)) }
+}
+
+// roomFor parts a row that stands for several nominal times around those that
+// have a row already, because a backfill was faster.
+func (c *Change) roomFor(row ScheduleRow, o schedule.Occurrence) ([]occurrenceRow, error) {
+	if o.Count == 1 {
+		return []occurrenceRow{occurrenceRowOf(o)}, nil
+	}
+	there, err := base.Collect(c.Ctx, c.Tx, base.ScanInt, `
+		select nominal
+		from belfry.occurrences
+		where schedule_id = $1 and nominal >= $2 and nominal <= $3
+		order by nominal`, o.ScheduleID, base.Micros(o.Nominal), base.Micros(o.Until))
+	if err != nil || len(there) == 0 {
+		return []occurrenceRow{occurrenceRowOf(o)}, err
+	}
+	plan, err := c.s.PlanOf(c.Ctx, c.Tx, row.Schedule)
+	if err != nil {
+		return nil, err
+	}
+	taken := make([]time.Time, len(there))
+	for i, us := range there {
+		taken[i] = base.Instant(us)
+	}
+	var rows []occurrenceRow
+	for _, piece := range o.Without(row.Schedule, plan, taken) {
+		rows = append(rows, occurrenceRowOf(piece))
+	}
+	return rows, nil
+}
+
+// startJobs writes the jobs of occurrences that are ours.
+func (c *Change) startJobs(all []Decided, mine map[identity]bool) error {
+	var taskIDs []int64
+	for _, d := range all {
+		if jobsOf(d.Out) > 0 {
+			taskIDs = append(taskIDs, d.Row.TaskID)
+		}
+	}
+	if len(taskIDs) == 0 {
+		return nil
+	}
+	tasks, err := c.tasks().TasksByID(taskIDs)
+	if err != nil {
+		return err
+	}
+	var ins []*jobs.Insertion
+	for _, d := range all {
+		task, ok := tasks[d.Row.TaskID]
+		if !ok && jobsOf(d.Out) > 0 {
+			return core.Errorf(core.Internal, "schedule %q has no task", d.Row.Name)
+		}
+		for _, list := range [][]schedule.Occurrence{d.Out.Unbuffered, d.Out.Occurrences} {
+			for _, o := range list {
+				if o.Decision == schedule.DecidedJob && mine[identity{o.ScheduleID, base.Micros(o.Nominal)}] {
+					ins = append(ins, &jobs.Insertion{JobRow: c.ScheduledJob(d.Row, task, o)})
+				}
+			}
+		}
+	}
+	err = c.jobs().InsertJobs(ins)
+	return err
+}
+
+func (c *Change) ScheduledJob(row ScheduleRow, t task.Task, o schedule.Occurrence) jobs.JobRow {
+	j := c.jobs().NewJob(o.JobID, job.NewJob{Input: row.Input}, t)
+	j.Trigger, j.Schedule, j.ScheduleID, j.Generation = job.TriggerSchedule, row.Name, row.ID, row.Generation
+	if _, owned := task.OwnerOf(row.Name); owned {
+		j.Trigger = job.TriggerCheck
+	}
+	j.Nominal, j.DueAt = o.Nominal, o.DueAt
+	j.State = jobs.StateFor(o.DueAt.After(c.Now))
+	return j
+}
+
+// endOthers ends what a decision replaces.
+func (c *Change) endOthers(all []Decided) error {
+	var cancel, terminate []int64
+	for _, d := range all {
+		cancel = append(cancel, d.Out.Cancel...)
+		terminate = append(terminate, d.Out.Terminate...)
+	}
+	if len(terminate) > 0 {
+		if err := c.jobs().Terminate(terminate); err != nil {
+			return err
+		}
+	}
+	if len(cancel) == 0 {
+		return nil
+	}
+	rows, err := c.jobs().LockJobs(cancel)
+	if err != nil {
+		return err
+	}
+	return c.jobs().CancelRows(rows, schedule.ReasonReplaced, "a later run of its schedule takes its place")
+}
+
+// stateRow is the changing part of a schedule as a batch carries it.
+type stateRow struct {
+	ID        int64  `json:"id"`
+	State     string `json:"state"`
+	NextAt    int64  `json:"next_at"`
+	HighWater int64  `json:"high_water"`
+	FinishAt  int64  `json:"finish_at"`
+	Runs      int64  `json:"runs"`
+}
+
+// SaveStates advances the schedules. Those that stay as they are cost nothing.
+func (c *Change) SaveStates(all []Decided) error {
+	var rows []stateRow
+	for _, d := range all {
+		if sooner(d.Out.NextAt, d.Row.NextAt) {
+			c.wakeAt(d.Out.NextAt)
+		}
+		before := stateRow{d.Row.ID, string(d.Row.State), base.Micros(d.Row.NextAt), base.Micros(d.Row.HighWater), base.Micros(d.Row.FinishAt), d.Row.Runs}
+		after := stateRow{d.Row.ID, string(d.Out.State), base.Micros(d.Out.NextAt), base.Micros(d.Out.HighWater), base.Micros(d.Out.FinishAt), d.Out.Runs}
+		if before != after {
+			rows = append(rows, after)
+		}
+	}
+	if len(rows) == 0 {
+		return nil
+	}
+	ids := make([]int64, len(rows))
+	for i, r := range rows {
+		ids[i] = r.ID
+	}
+	from, args := c.SQL.Table(2, "t", base.BatchOf(rows))
+	_, err := c.Tx.Exec(c.Ctx, `
+		update belfry.schedules
+		set state = t.state, next_at = t.next_at, high_water = t.high_water, finish_at = t.finish_at, runs = t.runs
+		from `+from+`
+		where belfry.schedules.id = t.id and `+c.SQL.Among("belfry.schedules.id", 1), append([]any{c.SQL.List(ids)}, args...)...)
+	return err
+}
+
+// sooner reports that engines which sleep until old would oversleep next. An
+// advance needs no wake-up: who wakes for the old time finds nothing due.
+func sooner(next, old time.Time) bool {
+	return !next.IsZero() && (old.IsZero() || next.Before(old))
+}
+
+// wakeAt tells engines that a schedule is due at an instant.
+func (c *Change) wakeAt(next time.Time) {
+	c.Wake(base.TopicEngine)
+	c.After(func() { c.s.due.Lower(next) })
+}

@@ -1,0 +1,73 @@
+package schedules
+
+import (
+	"slices"
+
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/schedule"
+	"github.com/belfry-run/belfry/store/base"
+)
+
+// Follow decides what follows for schedules from the end of one of their jobs:
+// the next run of a rule that counts from the finish, a run from the buffer, an
+// end that was waited for.
+func (c *Change) Follow(ids []int64) error {
+	if len(ids) == 0 {
+		return nil
+	}
+	// Locked before it is judged whether anything can follow: a pause, a resume
+	// or an edit that runs beside us either sees that the job has ended, or is
+	// seen by us. Judged by an earlier look, each could leave the next run to
+	// the other, and the loop would be dead.
+	rows, err := base.Collect(c.Ctx, c.Tx, ScanSchedule, `
+		select `+ScheduleColumns+`
+		from belfry.schedules s
+		where `+c.SQL.In("s.id", 1)+`
+		order by s.id`+c.SQL.ForUpdate("s"), c.SQL.List(ids))
+	if err != nil {
+		return err
+	}
+	rows = slices.DeleteFunc(rows, func(r ScheduleRow) bool {
+		return r.State != schedule.Active || !concernedByEnd(r.Schedule)
+	})
+	if len(rows) == 0 {
+		return nil
+	}
+	facts, err := c.Facts(rows)
+	if err != nil {
+		return err
+	}
+	all := make([]Decided, 0, len(rows))
+	for _, r := range rows {
+		plan, err := c.s.PlanOf(c.Ctx, c.Tx, r.Schedule)
+		if err != nil { // the job has ended all the same
+			if err := c.shelve(r, err); err != nil {
+				return err
+			}
+			continue
+		}
+		all = append(all, Decided{Row: r, Out: schedule.Ended(r.Schedule, plan, facts[r.ID], c.Now)})
+	}
+	return c.applyFirings(all)
+}
+
+func concernedByEnd(s schedule.Schedule) bool {
+	switch s.Overlap {
+	case schedule.OverlapBufferOne, schedule.OverlapBufferAll, schedule.OverlapCancelOther:
+		return true
+	}
+	return fromFinish(s) || s.MaxRuns > 0
+}
+
+// withdrawOf ends what waits of a schedule: jobs that have not started, and
+// occurrences in its buffer.
+func (c *Change) withdrawOf(row ScheduleRow, reason core.Reason, note string) error {
+	if err := c.jobs().Withdraw(`schedule_id = $1 and origin in ('schedule', 'check')`, row.ID, reason, note); err != nil {
+		return err
+	}
+	_, err := c.Tx.Exec(c.Ctx, `
+		update belfry.occurrences
+		set decision = 'skipped', reason = $2, note = $3, decided_at = $4
+		where schedule_id = $1 and decision = 'buffered'`, row.ID, string(reason), note, base.Micros(c.Now))
+	return err
+}

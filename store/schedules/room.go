@@ -1,0 +1,50 @@
+// Package schedules keeps the schedules and calendars, and what fires.
+package schedules
+
+import (
+	"context"
+
+	"github.com/belfry-run/belfry/store/base"
+	"github.com/belfry-run/belfry/store/cycles"
+	"github.com/belfry-run/belfry/store/jobs"
+	"github.com/belfry-run/belfry/store/tasks"
+)
+
+// Store keeps the schedules and calendars, and what fires.
+type Store struct {
+	*base.Store
+	cycles *cycles.Store
+	jobs   *jobs.Store
+	tasks  *tasks.Store
+
+	Hooks Hooks
+
+	plans *plans
+	due   base.DueMark
+}
+
+// New is the part of a store that keeps them.
+func New(b *base.Store, cycles *cycles.Store, jobs *jobs.Store, tasks *tasks.Store) *Store {
+	s := &Store{Store: b, cycles: cycles, jobs: jobs, tasks: tasks}
+	s.setUp()
+	return s
+}
+
+// Change is a transition under way, with what this package does in it.
+type Change struct {
+	*base.Change
+	s *Store
+}
+
+// In is a transition under way for this package.
+func (s *Store) In(c *base.Change) *Change { return &Change{c, s} }
+
+func (c *Change) cycles() *cycles.Change { return c.s.cycles.In(c.Change) }
+
+func (c *Change) jobs() *jobs.Change { return c.s.jobs.In(c.Change) }
+
+func (c *Change) tasks() *tasks.Change { return c.s.tasks.In(c.Change) }
+
+func (s *Store) write(ctx context.Context, name string, fn func(c *Change) error) error {
+	return s.Write(ctx, name, func(c *base.Change) error { return fn(s.In(c)) })
+}

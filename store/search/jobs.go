@@ -1,0 +1,50 @@
+package search
+
+import (
+	"context"
+	"strconv"
+
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/job"
+	"github.com/belfry-run/belfry/store/base"
+)
+
+// Job is one job, live or finished.
+func (s *Store) Job(ctx context.Context, namespace string, id int64) (j job.Job, err error) {
+	err = s.DB().Read(ctx, func(tx base.Tx) error {
+		row, err := s.jobs.ReadJob(ctx, tx, namespace, id)
+		if j = row.Job; err != nil {
+			return err
+		}
+		return addRunAgain(ctx, tx, &j)
+	})
+	return j, err
+}
+
+// Jobs lists jobs, newest first.
+func (s *Store) Jobs(ctx context.Context, f job.Filter) (p core.Page[job.Job], err error) {
+	if err := f.Validate(); err != nil {
+		return p, err
+	}
+	before, err := base.DecodeIDCursor(f.Cursor)
+	if err != nil {
+		return p, err
+	}
+	limit := f.Bound()
+	err = s.DB().Read(ctx, func(tx base.Tx) error {
+		rows, l, err := s.searchJobs(ctx, tx, f, before, limit+1, lookList, "desc")
+		if err != nil {
+			return err
+		}
+		jobs := make([]job.Job, len(rows))
+		for i, r := range rows {
+			jobs[i] = r.Job
+		}
+		p = base.Page(jobs, limit, func(last job.Job) string { return base.EncodeCursor(strconv.FormatInt(last.ID, 10)) })
+		if p.Next == "" && l.until > 0 {
+			p.Next, p.Looked = base.EncodeCursor(strconv.FormatInt(l.until, 10)), l.rows
+		}
+		return nil
+	})
+	return p, err
+}

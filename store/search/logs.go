@@ -1,0 +1,122 @@
+package search
+
+import (
+	"context"
+	"strconv"
+	"time"
+
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/job"
+	"github.com/belfry-run/belfry/store/base"
+)
+
+// logRow is a piece of log as a batch carries it.
+type logRow struct {
+	JobID  int64  `json:"job_id"`
+	Lease  int64  `json:"lease"`
+	Seq    int    `json:"seq"`
+	Stream string `json:"stream"`
+	At     int64  `json:"at"`
+	Size   int64  `json:"size"`
+	Body   string `json:"body"`
+}
+
+// piece is what a piece of log is known by.
+type piece struct {
+	job.Ref
+	seq int
+}
+
+// Append keeps pieces of logs. Only the session that holds a job may write its
+// log, under the lease it holds it by.
+func (s *Store) Append(ctx context.Context, session string, ls []job.LogPiece) error {
+	if len(ls) > core.MaxBatch {
+		return core.Errorf(core.TooLarge, "%d pieces of log in one call", len(ls)).WithHint("send at most %d", core.MaxBatch)
+	}
+	return s.write(ctx, "append log", func(c *Change) error {
+		rows, seen := make([]logRow, 0, len(ls)), make(map[piece]bool, len(ls))
+		for _, l := range ls {
+			if err := l.Validate(); err != nil {
+				return err
+			}
+			id := piece{l.Ref, l.Seq}
+			if seen[id] {
+				continue
+			}
+			seen[id] = true
+			clean, _ := core.CleanText(l.Text, job.MaxLogPiece)
+			rows = append(rows, logRow{l.JobID, l.Lease, l.Seq, string(l.Stream), base.Micros(c.plausible(l.At)), int64(len(clean)), packLog(clean)})
+		}
+		if err := c.boundLogs(session, rows); err != nil {
+			return err
+		}
+		// Only one session may write under a lease, and it waits for each
+		// answer, so looking before writing is enough to drop what comes twice.
+		from, args := s.SQL.Table(2, "t", base.BatchOf(rows))
+		_, err := c.Tx.Exec(c.Ctx, `
+			insert into belfry.logs (job_id, lease, attempt, seq, stream, at, size, body)
+			select t.job_id, t.lease, (select attempt + 1 from belfry.jobs where id = t.job_id), t.seq, t.stream, t.at, t.size, `+s.SQL.Unhex("t.body")+`
+			from `+from+`
+			where (select session from belfry.live where id = t.job_id and number = t.lease) = $1
+			and not exists (select 1 from belfry.logs l where l.job_id = t.job_id and l.lease = t.lease and l.seq = t.seq)
+			order by t.job_id, t.seq`, append([]any{session}, args...)...)
+		c.Wake(base.TopicJobs)
+		return err
+	})
+}
+
+// plausible replaces the time of a worker whose clock is far off. Logs lie in
+// partitions by time, and one of 1970 would be pruned at once.
+func (c *Change) plausible(at time.Time) time.Time {
+	if d := c.Now.Sub(at); d > time.Hour || d < -time.Minute {
+		return c.Now
+	}
+	return at
+}
+
+// Logs lists a job's log, attempt by attempt, oldest first.
+func (s *Store) Logs(ctx context.Context, namespace string, id int64, f job.LogFilter) (p core.Page[job.LogLine], err error) {
+	after, err := base.DecodeCursor(f.Cursor, 2)
+	if err != nil {
+		return p, err
+	}
+	w := &base.Where{}
+	w.And("job_id = ?", id)
+	if f.Attempt > 0 {
+		w.And("attempt = ?", f.Attempt)
+	}
+	if after != nil {
+		lease, errL := strconv.ParseInt(after[0], 10, 64)
+		seq, errS := strconv.Atoi(after[1])
+		if errL != nil || errS != nil {
+			return p, core.InvalidField("cursor", f.Cursor, "is not a cursor of this list", "")
+		}
+		w.Args = append(w.Args, lease, seq)
+		w.Conds = append(w.Conds, "(lease, seq) > ("+base.Placeholder(len(w.Args)-1)+", "+base.Placeholder(len(w.Args))+")")
+	}
+	limit := min(f.Bound(), 100) // of up to 64 KiB each
+	err = s.DB().Read(ctx, func(tx base.Tx) error {
+		if _, err := s.jobs.ReadJob(ctx, tx, namespace, id); err != nil {
+			return err
+		}
+		lines, err := base.Collect(ctx, tx, func(r base.Rows) (l job.LogLine, err error) {
+			return l, r.Scan(&l.JobID, &l.Lease, &l.Attempt, &l.Seq, &l.Stream, base.ScanTime(&l.At), scanLog{&l.Text})
+		}, `
+			select job_id, lease, attempt, seq, stream, at, body
+			from belfry.logs
+			where `+w.Sql()+`
+			order by lease, seq
+			limit `+strconv.Itoa(limit), w.Args...)
+		if lines == nil {
+			lines = []job.LogLine{}
+		}
+		// The cursor is there even on the last page: who follows a log asks
+		// for what comes after it.
+		p = core.Page[job.LogLine]{Items: lines, Next: f.Cursor}
+		if n := len(lines); n > 0 {
+			p.Next = base.EncodeCursor(strconv.FormatInt(lines[n-1].Lease, 10), strconv.Itoa(lines[n-1].Seq))
+		}
+		return err
+	})
+	return p, err
+}

@@ -1,0 +1,87 @@
+package search
+
+import (
+	"sync"
+
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/job"
+	"github.com/belfry-run/belfry/store/base"
+	"github.com/belfry-run/belfry/task"
+)
+
+// logSizes remember how much of each attempt's log was kept, so that a worker
+// that nobody has to trust cannot fill the database. A node that comes to know
+// of an attempt later begins with what is there.
+type logSizes struct {
+	mu    sync.Mutex
+	known map[logWriter]logSize
+}
+
+// logSize is how much was kept of a log, and how much may be.
+type logSize struct{ kept, most int64 }
+
+// logWriter is an attempt and who says that it is his.
+type logWriter struct {
+	session string
+	ref     job.Ref
+}
+
+// maxLogSizes bounds the attempts that are remembered. Those that write go on
+// to be.
+const maxLogSizes = 10_000
+
+func (l *logSizes) of(w logWriter) (size logSize, known bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	size, known = l.known[w]
+	return size, known
+}
+
+func (l *logSizes) keep(w logWriter, size logSize) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.known == nil || len(l.known) >= maxLogSizes {
+		l.known = map[logWriter]logSize{}
+	}
+	l.known[w] = size
+}
+
+// boundLogs refuses what would make the log of an attempt longer than its task
+// allows. Honest workers end theirs before, and say so in it.
+func (c *Change) boundLogs(session string, rows []logRow) error {
+	grown := map[job.Ref]int64{}
+	for _, r := range rows {
+		grown[job.Ref{JobID: r.JobID, Lease: r.Lease}] += r.Size
+	}
+	for ref, by := range grown {
+		w := logWriter{session, ref}
+		size, known := c.s.logSizes.of(w)
+		if !known {
+			var err error
+			if size, err = c.logSize(ref); err != nil {
+				return err
+			}
+		}
+		if size.kept += by; size.kept > size.most {
+			return core.Errorf(core.TooLarge, "the log of job %d is over the limit of %d bytes for an attempt", ref.JobID, size.most).WithHint("write less, write it to a file, or raise the limit of the task")
+		}
+		c.After(func() { c.s.logSizes.keep(w, size) })
+	}
+	return nil
+}
+
+func (c *Change) logSize(ref job.Ref) (size logSize, err error) {
+	size.most = task.MaxLog
+	if size.kept, _, err = base.First(c.Ctx, c.Tx, base.ScanInt, `select coalesce(sum(size), 0) from belfry.logs where job_id = $1 and lease = $2`, ref.JobID, ref.Lease); err != nil {
+		return size, err
+	}
+	task, found, err := base.First(c.Ctx, c.Tx, base.ScanInt, `select task_id from belfry.jobs where id = $1`, ref.JobID)
+	if err != nil || !found {
+		return size, err
+	}
+	tasks, err := c.tasks().TasksByID([]int64{task})
+	if t, there := tasks[task]; there {
+		size.most = min(size.most, t.LogLimit())
+	}
+	return size, err
+}

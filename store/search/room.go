@@ -1,0 +1,55 @@
+// Package search keeps the search for jobs, what is done to many at once, and logs.
+package search
+
+import (
+	"context"
+
+	"github.com/belfry-run/belfry/store/base"
+	"github.com/belfry-run/belfry/store/cycles"
+	"github.com/belfry-run/belfry/store/jobs"
+	"github.com/belfry-run/belfry/store/programs"
+	"github.com/belfry-run/belfry/store/queues"
+	"github.com/belfry-run/belfry/store/tasks"
+)
+
+// Store keeps the search for jobs, what is done to many at once, and logs.
+type Store struct {
+	*base.Store
+	cycles   *cycles.Store
+	jobs     *jobs.Store
+	programs *programs.Store
+	queues   *queues.Store
+	tasks    *tasks.Store
+
+	logSizes logSizes
+}
+
+// New is the part of a store that keeps them.
+func New(b *base.Store, cycles *cycles.Store, jobs *jobs.Store, programs *programs.Store, queues *queues.Store, tasks *tasks.Store) *Store {
+	return &Store{Store: b, cycles: cycles, jobs: jobs, programs: programs, queues: queues, tasks: tasks}
+}
+
+// Change is a transition under way, with what this package does in it.
+type Change struct {
+	*base.Change
+	s *Store
+}
+
+// In is a transition under way for this package.
+func (s *Store) In(c *base.Change) *Change { return &Change{c, s} }
+
+func (c *Change) cycles() *cycles.Change { return c.s.cycles.In(c.Change) }
+
+func (c *Change) jobs() *jobs.Change { return c.s.jobs.In(c.Change) }
+
+func (c *Change) programs() *programs.Change { return c.s.programs.In(c.Change) }
+
+func (c *Change) queues() *queues.Change { return c.s.queues.In(c.Change) }
+
+func (c *Change) tasks() *tasks.Change { return c.s.tasks.In(c.Change) }
+
+func (s *Store) write(ctx context.Context, name string, fn func(c *Change) error) error {
+	return s.Write(ctx, name, func(c *base.Change) error { return fn(s.In(c)) })
+}
+
+func (s *Store) begin(ctx context.Context) *Change { return s.In(s.Begin(ctx)) }

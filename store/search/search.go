@@ -1,0 +1,358 @@
+package search
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/job"
+	"github.com/belfry-run/belfry/store/base"
+	"github.com/belfry-run/belfry/store/jobs"
+	"github.com/belfry-run/belfry/view"
+)
+
+const lookList = 10_000 // for a page
+
+const lookBulk = 50_000 // for a batch of a bulk action
+
+const LookCount = 10_000 // for a number
+
+const lookState = 4_000 // for a number of each state
+
+// walk is one table in the order of job ids, as far as a filter is for it. An
+// index answers what is in narrow; all has the rest of the terms too.
+type walk struct {
+	rows   string // select of whole jobs
+	from   string // the same without columns
+	keys   string // where the ids of narrow stand
+	key    string
+	narrow *base.Where
+	all    *base.Where
+	exact  bool // there is no rest
+}
+
+// walks are the tables that a filter is for, and how each is walked.
+func (s *Store) walks(ctx context.Context, tx base.Tx, f job.Filter) ([]walk, error) {
+	var live, final []job.State
+	for _, st := range f.States {
+		if st.Final() {
+			final = append(final, st)
+		} else {
+			live = append(live, st)
+		}
+	}
+	scheduleID, err := s.scheduleOf(ctx, tx, f)
+	if err != nil {
+		return nil, err
+	}
+	after, before, err := s.idSpan(ctx, tx, f)
+	if err != nil {
+		return nil, err
+	}
+	build := func(rows, from, keys, key string, states []job.State, attempt string) walk {
+		w := walk{rows: rows, from: from, keys: keys, key: key, narrow: &base.Where{}, all: &base.Where{}}
+		for _, q := range []*base.Where{w.narrow, w.all} {
+			q.Span(key, f.ID, after, before)
+			switch {
+			case keys == "belfry.running":
+				q.Equals("session", f.Session)
+			case scheduleID > 0:
+				q.And("schedule_id = ?", scheduleID)
+				q.Conds = append(q.Conds, "schedule_id > 0") // or the partial index is not taken
+			case keys == "belfry.jobs_done" && slices.Equal(states, []job.State{job.Failed}):
+				q.Conds = append(q.Conds, jobs.InState(states))
+			case keys == "belfry.jobs_done":
+				q.Equals("task", f.Task)
+			}
+		}
+		if len(states) > 0 {
+			w.all.Conds = append(w.all.Conds, jobs.InState(states))
+		}
+		jobTerms(w.all, f, scheduleID > 0 && keys != "belfry.running", attempt)
+		w.exact = slices.Equal(w.all.Conds, w.narrow.Conds)
+		return w
+	}
+	var out []walk
+	if len(f.States) == 0 || len(live) > 0 {
+		running := slices.Equal(live, []job.State{job.Running})
+		switch {
+		case running || f.Session != "" && (len(live) == 0 || slices.Contains(live, job.Running)):
+			out = append(out, build(jobs.SelectLeased+` from belfry.running join belfry.jobs on id = job_id`, `belfry.running join belfry.jobs on id = job_id`, "belfry.running", "job_id", nil, "attempt + 1"))
+		case f.Session == "":
+			out = append(out, build(jobs.SelectLive, "belfry.live", "belfry.jobs", "id", live, "case when job_id is null then attempt else attempt + 1 end"))
+		}
+	}
+	if len(f.States) == 0 || len(final) > 0 {
+		out = append(out, build(jobs.SelectDone, "belfry.jobs_done", "belfry.jobs_done", "id", final, "attempt"))
+	}
+	return out, nil
+}
+
+// jobTerms adds the terms of a filter but for its states. A schedule that was
+// found has a name and a namespace that need no look.
+func jobTerms(w *base.Where, f job.Filter, scheduled bool, attempt string) {
+	if !scheduled {
+		w.Namespace("namespace", base.NamespaceOr(f.Namespace))
+		w.Equals("schedule", f.Schedule)
+	}
+	w.Equals("task", f.Task)
+	w.Equals("queue", f.Queue)
+	w.Equals("kind", string(f.Kind))
+	w.Equals("origin", string(f.Trigger))
+	w.Equals("session", f.Session)
+	if f.Tag != "" {
+		w.And("replace(tags, ?, '') <> tags", ","+f.Tag+",")
+	}
+	if f.Error != "" {
+		w.And("replace(lower(error), lower(?), '') <> lower(error)", f.Error)
+	}
+	if f.MinAttempt > 0 {
+		w.And(attempt+" >= ?", f.MinAttempt)
+	}
+	if f.MaxAttempt > 0 {
+		w.And(attempt+" between 1 and ?", f.MaxAttempt)
+	}
+	if !f.Since.IsZero() {
+		w.And("created_at >= ?", base.Micros(f.Since))
+	}
+	if !f.Until.IsZero() {
+		w.And("created_at < ?", base.Micros(f.Until))
+	}
+}
+
+// scheduleOf is the id of the schedule that has the filter's name now, by which
+// jobs are found: 0 when there is none, or when several namespaces have one.
+func (s *Store) scheduleOf(ctx context.Context, tx base.Tx, f job.Filter) (int64, error) {
+	if f.Schedule == "" || f.Namespace == core.AnyNamespace {
+		return 0, nil
+	}
+	id, _, err := base.First(ctx, tx, base.ScanInt, `select id from belfry.schedules where namespace = $1 and name = $2`, base.NamespaceOr(f.Namespace), f.Schedule)
+	return id, err
+}
+
+// idMargin is how far the order of ids and that of creation may be apart: a
+// job has its id before its transaction ends, and clocks are set back a little.
+const idMargin = 10 * time.Minute
+
+// idSpan is between which ids the jobs of a span of creation lie, both
+// excluded, and 0 for no bound. It keeps a search for what is long ago from
+// walking through all that came since.
+func (s *Store) idSpan(ctx context.Context, tx base.Tx, f job.Filter) (after, before int64, err error) {
+	if f.ID > 0 {
+		return 0, 0, nil
+	}
+	if !f.Since.IsZero() {
+		if after, _, err = s.idsAt(ctx, tx, f.Since.Add(-idMargin)); err != nil {
+			return 0, 0, err
+		}
+	}
+	if !f.Until.IsZero() {
+		_, before, err = s.idsAt(ctx, tx, f.Until.Add(idMargin))
+	}
+	return after, before, err
+}
+
+// idsAt halves the range of ids of finished jobs until it knows one that was
+// created before an instant, and one that was not, close to each other.
+func (s *Store) idsAt(ctx context.Context, tx base.Tx, at time.Time) (below, above int64, err error) {
+	type seen struct{ id, created int64 }
+	probe := func(query string, args ...any) (seen, bool, error) {
+		return base.First(ctx, tx, func(r base.Rows) (p seen, err error) { return p, r.Scan(&p.id, &p.created) }, query, args...)
+	}
+	lo, found, err := probe(`select id, created_at from belfry.jobs_done order by id limit 1`)
+	if err != nil || !found {
+		return 0, 0, err
+	}
+	hi, _, err := probe(`select id, created_at from belfry.jobs_done order by id desc limit 1`)
+	if err != nil {
+		return 0, 0, err
+	}
+	us := base.Micros(at)
+	if lo.created >= us {
+		return 0, lo.id, nil
+	}
+	if hi.created < us {
+		return hi.id, 0, nil
+	}
+	for hi.id-lo.id > base.LookFirst {
+		mid := lo.id + (hi.id-lo.id)/2
+		p, _, err := probe(`select id, created_at from belfry.jobs_done where id <= $1 order by id desc limit 1`, mid)
+		switch {
+		case err != nil:
+			return 0, 0, err
+		case p.created < us && p.id > lo.id:
+			lo = p
+		case p.created < us: // nothing between: all the rest is above
+			lo.id = mid
+		default:
+			hi = p
+		}
+	}
+	return lo.id, hi.id, nil
+}
+
+// looks is how far a search got.
+type looks struct {
+	rows  int
+	until int64 // the last id it looked at, when it stopped before the end; 0: it looked at all
+}
+
+// stretch is the next part of a walk: from beyond on, so many rows far.
+func (s *Store) stretch(ctx context.Context, tx base.Tx, w walk, beyond int64, rows int, order string) (end int64, n int, err error) {
+	q := w.narrow.Clone()
+	q.Beyond(w.key, beyond, order)
+	last := map[string]string{"desc": "min", "asc": "max"}[order]
+	type reach struct{ n, end int64 }
+	r, _, err := base.First(ctx, tx, func(r base.Rows) (v reach, err error) { return v, r.Scan(&v.n, &v.end) }, `
+		select count(*), coalesce(`+last+`(id), 0)
+		from (select `+w.key+` as id from `+w.keys+` where `+q.Sql()+` order by `+w.key+` `+order+` limit `+strconv.Itoa(rows)+`) as part`, q.Args...)
+	return r.end, int(r.n), err
+}
+
+// visit takes the parts of a walk one after the other, until take has enough,
+// nothing is left, or so many rows were looked at. An exact walk is one part.
+func (s *Store) visit(ctx context.Context, tx base.Tx, w walk, beyond int64, look int, order string, take func(w *base.Where) (enough bool, err error)) (l looks, err error) {
+	if w.exact {
+		q := w.all.Clone()
+		q.Beyond(w.key, beyond, order)
+		_, err = take(q)
+		return l, err
+	}
+	for step := base.LookFirst; ; step *= 4 {
+		step = min(step, look-l.rows)
+		end, n, err := s.stretch(ctx, tx, w, beyond, step, order)
+		if err != nil || n == 0 {
+			return looks{rows: l.rows}, err
+		}
+		q := w.all.Clone()
+		q.Beyond(w.key, beyond, order)
+		q.And(w.key+map[string]string{"desc": " >= ?", "asc": " <= ?"}[order], end)
+		enough, err := take(q)
+		l.rows += n
+		if beyond, l.until = end, end; err != nil || enough || l.rows >= look {
+			return l, err
+		}
+		if n < step {
+			return looks{rows: l.rows}, nil
+		}
+	}
+}
+
+// searchJobs finds jobs by id, newest or oldest first, beyond one. It answers
+// how far it looked if that is not the end.
+func (s *Store) searchJobs(ctx context.Context, tx base.Tx, f job.Filter, beyond int64, limit, look int, order string) (all []jobs.JobRow, l looks, err error) {
+	walks, err := s.walks(ctx, tx, f)
+	if err != nil {
+		return nil, l, err
+	}
+	for _, w := range walks {
+		var found []jobs.JobRow
+		part, err := s.visit(ctx, tx, w, beyond, look, order, func(q *base.Where) (bool, error) {
+			rows, err := base.Collect(ctx, tx, jobs.ScanJob, w.rows+` where `+q.Sql()+` order by `+w.key+` `+order+` limit `+strconv.Itoa(limit-len(found)), q.Args...)
+			found = append(found, rows...)
+			return len(found) >= limit, err
+		})
+		if err != nil {
+			return nil, l, err
+		}
+		l.rows += part.rows
+		if len(found) >= limit {
+			part.until = found[limit-1].ID
+		}
+		if part.until > 0 && (l.until == 0 || (part.until > l.until) == (order == "desc")) {
+			l.until = part.until // no further than the one that got least far
+		}
+		all = append(all, found...)
+	}
+	sign := map[string]int{"desc": -1, "asc": 1}[order]
+	slices.SortFunc(all, func(a, b jobs.JobRow) int { return sign * cmp.Compare(a.ID, b.ID) })
+	if l.until > 0 {
+		all = slices.DeleteFunc(all, func(j jobs.JobRow) bool { return sign*cmp.Compare(j.ID, l.until) > 0 })
+	}
+	return all[:min(len(all), limit)], l, nil
+}
+
+// CountJobs counts what a filter finds, as far as the cap and no further, and
+// looks at so many rows and no more: what it answers costs the same beside ten
+// million jobs.
+func (s *Store) CountJobs(ctx context.Context, f job.Filter, o view.CountOptions) (out job.Count, err error) {
+	if err := f.Validate(); err != nil {
+		return out, err
+	}
+	err = s.DB().Read(ctx, func(tx base.Tx) error {
+		out.Counted, err = s.CountIn(ctx, tx, f, o.Bound(), LookCount)
+		if err != nil || !o.ByState {
+			return err
+		}
+		out.States = map[job.State]core.Counted{}
+		for _, st := range job.States {
+			if len(f.States) > 0 && !slices.Contains(f.States, st) {
+				continue
+			}
+			one := f
+			one.States = []job.State{st}
+			if out.States[st], err = s.CountIn(ctx, tx, one, o.Bound(), lookState); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	return out, err
+}
+
+func (s *Store) CountIn(ctx context.Context, tx base.Tx, f job.Filter, limit, look int) (out core.Counted, err error) {
+	walks, err := s.walks(ctx, tx, f)
+	if err != nil {
+		return out, err
+	}
+	for _, w := range walks {
+		if w.keys == "belfry.jobs" && len(f.States) == 1 && f.ID == 0 && f.Schedule == "" {
+			if err := s.countWaiting(ctx, tx, w, f, look, &out); err != nil {
+				return out, err
+			}
+			continue
+		}
+		part, err := s.visit(ctx, tx, w, 0, look, "desc", func(q *base.Where) (bool, error) {
+			err := s.countPart(ctx, tx, w.from, q, limit+1-out.Count, &out)
+			return out.Count > limit, err
+		})
+		if err != nil {
+			return out, err
+		}
+		out.Looked += part.rows
+		out.More = out.More || part.until > 0
+	}
+	if out.Count > limit {
+		out.Count, out.More = limit, true
+	}
+	return out, nil
+}
+
+func (s *Store) countPart(ctx context.Context, tx base.Tx, from string, q *base.Where, limit int, out *core.Counted) error {
+	n, _, err := base.First(ctx, tx, base.ScanInt, `select count(*) from (select 1 from `+from+` where `+q.Sql()+` limit `+strconv.Itoa(max(limit, 0))+`) as bounded`, q.Args...)
+	out.Count += int(n)
+	return err
+}
+
+// countWaiting counts live jobs of one state by the index of that state, where
+// their order does not matter: the few that are scheduled are found beside a
+// million that are ready.
+func (s *Store) countWaiting(ctx context.Context, tx base.Tx, w walk, f job.Filter, look int, out *core.Counted) error {
+	q := w.all.Clone()
+	part := ` from belfry.jobs where state = '` + string(f.States[0]) + `'`
+	if f.Queue != "" {
+		q.Args = append(q.Args, f.Queue)
+		part += ` and queue = ` + base.Placeholder(len(q.Args))
+	}
+	n, _, err := base.First(ctx, tx, base.ScanInt, `select count(*) from (select 1`+strings.ReplaceAll(part, base.Placeholder(len(q.Args)), "$1")+` limit `+strconv.Itoa(look+1)+`) as bounded`, q.Args[len(w.all.Args):]...)
+	if err != nil {
+		return err
+	}
+	out.Looked += min(int(n), look)
+	out.More = out.More || int(n) > look
+	return s.countPart(ctx, tx, `(select *`+part+` limit `+strconv.Itoa(look)+`) as jobs left join belfry.running on job_id = id`, q, look, out)
+}

@@ -1,0 +1,234 @@
+package tasks
+
+import (
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/job"
+	"github.com/belfry-run/belfry/store/base"
+	"github.com/belfry-run/belfry/task"
+)
+
+// demands are what tasks need of workers, as this process last saw them. There
+// are few, and what a number stands for never changes, so a claim asks for the
+// numbers of those that its session meets and leaves the rest to an index.
+//
+// One that nothing needs any more is idle first and goes a day later. Whoever
+// needs an idle one wakes it in the same transaction; whoever remembers one
+// that was not idle lately may use it without a look.
+type demands struct {
+	mu      sync.Mutex
+	byText  map[string]int64 // but idle ones
+	byID    map[int64]task.Demand
+	met     map[string][]int64 // by session
+	again   time.Time          // by the monotonic clock
+	until   time.Time          // byText is good, likewise
+	renewed <-chan struct{}
+}
+
+const (
+	// demandsFor is how long a demand that another process made may be unknown
+	// here, if nobody told.
+	demandsFor = time.Second
+	// rememberedFor is how long a number may be used that was not looked up since.
+	rememberedFor = time.Hour
+	// keepDemands is how long an idle one stays, which is longer than that, and than
+	// any transaction that has used it.
+	keepDemands = 24 * time.Hour
+	// maxDemands bounds them. A demand is a set of labels, a machine and an
+	// isolation, and thousands of tasks share a handful.
+	maxDemands = 10_000
+)
+
+type demandRow struct {
+	id   int64
+	text string
+	d    task.Demand
+	idle int64
+}
+
+func scanDemand(rows base.Rows) (d demandRow, err error) {
+	return d, rows.Scan(&d.id, &d.text, base.ScanDoc(&d.d), &d.idle)
+}
+
+// demandOf is the number of what a task needs, and 0 when it needs nothing. A
+// demand that is new is written down.
+func (c *Change) demandOf(t task.Task) (int64, error) {
+	d := t.Demand()
+	if d.IsZero() {
+		return 0, nil
+	}
+	return c.DemandID(d)
+}
+
+func (c *Change) DemandID(d task.Demand) (int64, error) {
+	line := d.String()
+	known := &c.s.demands
+	if id, ok := known.number(line); ok {
+		return id, nil
+	}
+	if id, err := c.wakeDemand(line); err != nil || id > 0 {
+		return id, err
+	}
+	n, _, err := base.First(c.Ctx, c.Tx, base.ScanInt, `select count(*) from belfry.demands`)
+	if err != nil {
+		return 0, err
+	}
+	if n >= maxDemands {
+		return 0, core.Errorf(core.TooLarge, "tasks need workers in %d different ways already", n).
+			WithHint("let this one need what another does: labels stand for kinds of machines, not for single tasks")
+	}
+	ids, err := c.SQL.NextIDs(c.Ctx, c.Tx, "definition", 1)
+	if err != nil {
+		return 0, err
+	}
+	if _, err := c.Tx.Exec(c.Ctx, `insert into belfry.demands (id, text, doc) values ($1, $2, $3) on conflict (text) do nothing`, ids[0], line, base.Text(d)); err != nil {
+		return 0, err
+	}
+	c.After(known.forget)
+	c.Wake(base.TopicDemands)
+	return c.wakeDemand(line) // somebody else may have been faster
+}
+
+// wakeDemand is the number of a demand that from now on is not idle; 0: there is
+// none.
+func (c *Change) wakeDemand(line string) (int64, error) {
+	var idle int64
+	id, _, err := base.First(c.Ctx, c.Tx, func(r base.Rows) (id int64, err error) { return id, r.Scan(&id, &idle) },
+		`select id, idle_at from belfry.demands where text = $1`, line)
+	if err != nil || idle == 0 {
+		return id, err
+	}
+	id, _, err = base.First(c.Ctx, c.Tx, base.ScanInt, `update belfry.demands set idle_at = 0 where text = $1 returning id`, line)
+	return id, err
+}
+
+// number is that of a demand which cannot go soon.
+func (k *demands) number(line string) (int64, bool) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	id, ok := k.byText[line]
+	return id, ok && time.Now().Before(k.until)
+}
+
+// forget makes the next claim read them again.
+func (k *demands) forget() {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.again = time.Time{}
+}
+
+// MetBy are the demands that a session meets.
+func (c *Change) MetBy(w job.WorkerState) ([]int64, error) {
+	known := &c.s.demands
+	known.mu.Lock()
+	fresh := time.Now().Before(known.again)
+	select {
+	case <-known.renewed:
+		fresh = false
+	default:
+	}
+	all := known.byID
+	ids, judged := known.met[w.Session]
+	known.mu.Unlock()
+	if !fresh {
+		news := c.s.Hub.On(base.TopicDemands)
+		rows, err := base.Collect(c.Ctx, c.Tx, scanDemand, `select id, text, doc, idle_at from belfry.demands`)
+		if err != nil {
+			return nil, err
+		}
+		there := make(map[int64]task.Demand, len(rows))
+		for _, r := range rows {
+			there[r.id] = r.d
+		}
+		if !sameNumbers(there, all) {
+			all, judged = there, false
+		}
+		// After the commit: what this transaction sees may still be taken back,
+		// and its numbers given to others.
+		c.After(func() { known.learn(rows, all, news) })
+	}
+	if judged || len(all) == 0 {
+		return ids, nil
+	}
+	ids = []int64{}
+	for id, d := range all {
+		if d.Meets(w.Has) {
+			ids = append(ids, id)
+		}
+	}
+	slices.Sort(ids)
+	c.After(func() { known.judged(w.Session, all, ids) })
+	return ids, nil
+}
+
+func (k *demands) learn(rows []demandRow, all map[int64]task.Demand, news <-chan struct{}) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.again, k.until, k.renewed = time.Now().Add(demandsFor), time.Now().Add(rememberedFor), news
+	k.byText = make(map[string]int64, len(rows))
+	for _, r := range rows {
+		if r.idle == 0 {
+			k.byText[r.text] = r.id
+		}
+	}
+	if !sameNumbers(all, k.byID) {
+		k.byID, k.met = all, map[string][]int64{}
+	}
+}
+
+func sameNumbers(a, b map[int64]task.Demand) bool {
+	if len(a) != len(b) {
+		return false
+	}
+	for id := range a {
+		if _, both := b[id]; !both {
+			return false
+		}
+	}
+	return true
+}
+
+func (k *demands) judged(session string, all map[int64]task.Demand, ids []int64) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if !sameNumbers(all, k.byID) {
+		return // there are others by now
+	}
+	if len(k.met) >= base.MaxDocs || k.met == nil {
+		k.met = map[string][]int64{}
+	}
+	k.met[session] = ids
+}
+
+// Meets is the condition that a session has what a job needs. Nearly all need
+// nothing.
+func (c *Change) Meets(cond *base.Where, ids []int64) {
+	if len(ids) == 0 {
+		cond.Conds = append(cond.Conds, "demand = 0")
+		return
+	}
+	cond.And("(demand = 0 or "+c.SQL.In("demand", len(cond.Args)+1)+")", c.SQL.List(ids))
+}
+
+// PruneDemands removes a bounded part of what has long been idle. That it is
+// still idle is looked at before that, and again in the statement.
+func (c *Change) PruneDemands() (more bool, err error) {
+	const needed = `(exists (select 1 from belfry.tasks t where t.demand = belfry.demands.id and t.demand > 0) or exists (select 1 from belfry.jobs j where j.demand = belfry.demands.id and j.demand > 0))`
+	if _, err := c.Tx.Exec(c.Ctx, `update belfry.demands set idle_at = 0 where idle_at > 0 and `+needed); err != nil {
+		return false, err
+	}
+	if _, err := c.Tx.Exec(c.Ctx, `update belfry.demands set idle_at = $1 where idle_at = 0 and not `+needed, base.Micros(c.Now)); err != nil {
+		return false, err
+	}
+	n, err := c.Tx.Exec(c.Ctx, `
+		delete from belfry.demands
+		where id in (select id from belfry.demands where idle_at > 0 and idle_at <= $1 and not `+needed+` order by id limit $2`+c.SQL.SkipLocked("demands")+`)`,
+		base.Micros(c.Now.Add(-keepDemands)), base.TidyStep)
+	if n > 0 {
+		c.Wake(base.TopicDemands)
+	}
+	return n == base.TidyStep, err
+}

@@ -1,0 +1,43 @@
+// Package tasks keeps the tasks, what namespaces allow, and what tasks require of workers.
+package tasks
+
+import (
+	"context"
+
+	"github.com/belfry-run/belfry/store/base"
+	"github.com/belfry-run/belfry/store/queues"
+	"github.com/belfry-run/belfry/task"
+)
+
+// Store keeps the tasks, what namespaces allow, and what tasks require of workers.
+type Store struct {
+	*base.Store
+	queues *queues.Store
+
+	Hooks Hooks
+
+	demands   demands
+	taskNames base.Known[base.TaskName, task.Task]
+	taskIDs   base.Known[int64, task.Task]
+	taskDocs  base.Docs[int64, task.Task]
+}
+
+// New is the part of a store that keeps them.
+func New(b *base.Store, queues *queues.Store) *Store {
+	return &Store{Store: b, queues: queues}
+}
+
+// Change is a transition under way, with what this package does in it.
+type Change struct {
+	*base.Change
+	s *Store
+}
+
+// In is a transition under way for this package.
+func (s *Store) In(c *base.Change) *Change { return &Change{c, s} }
+
+func (c *Change) queues() *queues.Change { return c.s.queues.In(c.Change) }
+
+func (s *Store) write(ctx context.Context, name string, fn func(c *Change) error) error {
+	return s.Write(ctx, name, func(c *base.Change) error { return fn(s.In(c)) })
+}

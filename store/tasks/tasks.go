@@ -1,0 +1,384 @@
+package tasks
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/job"
+	"github.com/belfry-run/belfry/store/base"
+	"github.com/belfry-run/belfry/task"
+)
+
+const TaskColumns = `id, namespace, name, generation, doc, created_at, updated_at`
+
+func (s *Store) ScanTask(rows base.Rows) (t task.Task, err error) {
+	var id, generation, created, updated int64
+	var namespace, name, doc string
+	if err = rows.Scan(&id, &namespace, &name, &generation, &doc, &created, &updated); err != nil {
+		return t, err
+	}
+	t, err = s.taskDocs.DecodeWith(id, doc, func(t task.Task) (task.Task, bool) {
+		return base.OpenIn(s.Store, base.PurposeOf("task", namespace, name), t)
+	})
+	t.ID, t.Namespace, t.Name, t.Generation = id, namespace, name, generation
+	t.CreatedAt, t.UpdatedAt = base.Instant(created), base.Instant(updated)
+	return t, err
+}
+
+// TaskDoc is the task as written, without what the store adds.
+func TaskDoc(t task.Task) string {
+	t.ID, t.Generation = 0, 0
+	t.CreatedAt, t.UpdatedAt = base.Instant(0), base.Instant(0)
+	return base.Text(t)
+}
+
+func NoTask(namespace, name string) error {
+	return core.Errorf(core.NotFound, "no task %q in namespace %q", name, namespace).
+		WithHint("see: belfry task list")
+}
+
+func (c *Change) TasksByName(names []base.TaskName) (map[base.TaskName]task.Task, error) {
+	if len(names) == 0 {
+		return map[base.TaskName]task.Task{}, nil
+	}
+	return c.s.taskNames.Of(c.Change, "tasks", base.Unique(names), func(names []base.TaskName) (map[base.TaskName]task.Task, error) {
+		if len(names) == 1 {
+			t, found, err := base.First(c.Ctx, c.Tx, c.s.ScanTask, `select `+TaskColumns+` from belfry.tasks where namespace = $1 and name = $2`, names[0].Namespace, names[0].Name)
+			if !found {
+				return map[base.TaskName]task.Task{}, err
+			}
+			return map[base.TaskName]task.Task{names[0]: t}, err
+		}
+		from, args := c.SQL.Table(1, "t", base.BatchOf(names))
+		tasks, err := base.Collect(c.Ctx, c.Tx, c.s.ScanTask, `
+			select `+TaskColumns+`
+			from belfry.tasks
+			where (namespace, name) in (select namespace, name from `+from+`)`, args...)
+		byName := make(map[base.TaskName]task.Task, len(tasks))
+		for _, t := range tasks {
+			byName[base.TaskName{Namespace: t.Namespace, Name: t.Name}] = t
+		}
+		return byName, err
+	})
+}
+
+func (c *Change) TasksByID(ids []int64) (map[int64]task.Task, error) {
+	return c.s.taskIDs.Of(c.Change, "tasks", base.Unique(ids), func(ids []int64) (map[int64]task.Task, error) {
+		return c.s.TasksByID(c.Ctx, c.Tx, ids)
+	})
+}
+
+func (s *Store) TasksByID(ctx context.Context, tx base.Tx, ids []int64) (map[int64]task.Task, error) {
+	tasks, err := base.Collect(ctx, tx, s.ScanTask, `
+		select `+TaskColumns+`
+		from belfry.tasks
+		where `+s.SQL.In("id", 1), s.SQL.List(base.Unique(ids)))
+	byID := make(map[int64]task.Task, len(tasks))
+	for _, t := range tasks {
+		byID[t.ID] = t
+	}
+	return byID, err
+}
+
+func (s *Store) ReadTask(ctx context.Context, tx base.Tx, namespace, name string) (task.Task, error) {
+	return s.taskWith(ctx, tx, namespace, name, "")
+}
+
+// LockTask is task, and nobody else changes or deletes it before this
+// transaction ends.
+func (c *Change) LockTask(namespace, name string) (task.Task, error) {
+	return c.s.taskWith(c.Ctx, c.Tx, namespace, name, c.SQL.ForUpdate("tasks"))
+}
+
+func (s *Store) taskWith(ctx context.Context, tx base.Tx, namespace, name, suffix string) (task.Task, error) {
+	t, found, err := base.First(ctx, tx, s.ScanTask, `
+		select `+TaskColumns+`
+		from belfry.tasks
+		where namespace = $1 and name = $2`+suffix, namespace, name)
+	if err == nil && !found {
+		err = NoTask(namespace, name)
+	}
+	return t, err
+}
+
+// CreateTask saves a new task.
+func (s *Store) CreateTask(ctx context.Context, t task.Task) (task.Task, error) {
+	t = t.WithDefaults()
+	err := s.write(ctx, "create task", func(c *Change) (err error) {
+		if err := t.Validate(); err != nil {
+			return err
+		}
+		t, err = c.InsertTask(t, "")
+		return err
+	})
+	return t, err
+}
+
+// Vet asks who knows about settings that the root cannot judge, such as the
+// expressions of conditions.
+func (s *Store) Vet(t task.Task) error { return s.Vetting(t, true) }
+
+// Vetting is vet. Without secrets it is not known whether those are kept that
+// stand for others.
+func (s *Store) Vetting(t task.Task, secrets bool) error {
+	if secrets {
+		if err := t.CheckSecrets(); err != nil {
+			return err
+		}
+	}
+	if s.Opt.Vet == nil {
+		return nil
+	}
+	return s.Opt.Vet(t)
+}
+
+// InsertTask writes a task that is valid.
+func (c *Change) InsertTask(t task.Task, note string) (task.Task, error) {
+	if err := c.s.Vet(t); err != nil {
+		return t, err
+	}
+	if err := c.checkCycle(t); err != nil {
+		return t, err
+	}
+	if err := c.mayUseQueue(t); err != nil {
+		return t, err
+	}
+	if err := c.s.Hooks.Saving(c, t); err != nil {
+		return t, err
+	}
+	demand, err := c.demandOf(t)
+	if err != nil {
+		return t, err
+	}
+	ids, err := c.SQL.NextIDs(c.Ctx, c.Tx, "definition", 1)
+	if err != nil {
+		return t, err
+	}
+	t.ID, t.Generation, t.CreatedAt, t.UpdatedAt = ids[0], 1, c.Now, c.Now
+	doc, err := c.s.sealedTask(t)
+	if err != nil {
+		return t, err
+	}
+	n, err := c.Tx.Exec(c.Ctx, `
+		insert into belfry.tasks (id, namespace, name, kind, queue, tags, artifact, generation, doc, created_at, updated_at, demand)
+		values ($1, $2, $3, $4, $5, $6, $9, 1, $7, $8, $8, $10)
+		on conflict (namespace, name) do nothing`,
+		t.ID, t.Namespace, t.Name, string(t.Kind), t.Queue, base.JoinTags(t.Tags), doc, base.Micros(c.Now), ArtifactOf(t), demand)
+	if err != nil {
+		return t, err
+	}
+	if n == 0 {
+		if note != "" { // someone else implied it at the same moment
+			return c.s.ReadTask(c.Ctx, c.Tx, t.Namespace, t.Name)
+		}
+		return t, core.Errorf(core.Conflict, "there is a task %q in namespace %q already", t.Name, t.Namespace).
+			WithHint("update it, or choose another name")
+	}
+	return t, c.Audit("create", "task", t.Namespace, t.Name, note, nil, t.Redacted())
+}
+
+// mayUseQueue refuses a queue that is not there, or is not for such a task.
+func (c *Change) mayUseQueue(t task.Task) error {
+	if err := job.CheckReserved(t.Queue, t.Name, t.Kind); err != nil {
+		return err
+	}
+	if err := c.queues().HoldQueue("queue", t.Queue); err != nil {
+		return err
+	}
+	return c.s.mayUse(c.Ctx, c.Tx, t) // behind the hold: see SaveNamespace
+}
+
+// UpdateTask replaces a task. Jobs that have not started run under the new
+// one; attempts under way go on under the old.
+func (s *Store) UpdateTask(ctx context.Context, t task.Task) (task.Task, error) {
+	t = t.WithDefaults()
+	err := s.write(ctx, "update task", func(c *Change) (err error) {
+		if err := t.Validate(); err != nil {
+			return err
+		}
+		if t, err = c.UpdateTask(t); err == nil {
+			t = base.Own(t)
+		}
+		return err
+	})
+	return t, err
+}
+
+func (c *Change) UpdateTask(t task.Task) (task.Task, error) {
+	old, err := c.LockTask(t.Namespace, t.Name)
+	if err != nil {
+		return t, err
+	}
+	t = t.KeepSecrets(old)
+	if TaskDoc(old) == TaskDoc(t) {
+		return old, nil
+	}
+	if _, owned := task.OwnerOf(t.Name); !owned { // else it is the monitor that is edited
+		if err := c.Expect("task", t.Name, old.Version(), old.UpdatedAt); err != nil {
+			return t, err
+		}
+	}
+	if err := c.mayUseQueue(t); err != nil {
+		return t, err
+	}
+	if err := c.s.Vet(t); err != nil {
+		return t, err
+	}
+	if err := c.checkCycle(t); err != nil {
+		return t, err
+	}
+	if err := c.s.Hooks.Saving(c, t); err != nil {
+		return t, err
+	}
+	demand, err := c.demandOf(t)
+	if err != nil {
+		return t, err
+	}
+	t.ID, t.Generation, t.CreatedAt, t.UpdatedAt = old.ID, old.Generation+1, old.CreatedAt, c.Now
+	doc, err := c.s.sealedTask(t)
+	if err != nil {
+		return t, err
+	}
+	if _, err := c.Tx.Exec(c.Ctx, `
+		update belfry.tasks
+		set kind = $2, queue = $3, tags = $4, artifact = $7, generation = generation + 1, doc = $5, updated_at = $6, demand = $8
+		where id = $1`, t.ID, string(t.Kind), t.Queue, base.JoinTags(t.Tags), doc, base.Micros(c.Now), ArtifactOf(t), demand); err != nil {
+		return t, err
+	}
+	if err := c.s.Hooks.Saved(c, old, t, demand); err != nil {
+		return t, err
+	}
+	return t, c.Audit("update", "task", t.Namespace, t.Name, "", old.Redacted(), t.Redacted())
+}
+
+// DeleteTask removes a task that no schedule refers to. Its jobs that have not
+// started are withdrawn; those that run are not retried.
+func (s *Store) DeleteTask(ctx context.Context, namespace, name string) error {
+	if err := base.RefuseOwned("task", name); err != nil {
+		return err
+	}
+	return s.write(ctx, "delete task", func(c *Change) error {
+		t, err := c.LockTask(namespace, name)
+		if err == nil {
+			err = c.Expect("task", name, t.Version(), t.UpdatedAt)
+		}
+		if err != nil {
+			return err
+		}
+		return c.DeleteTask(t)
+	})
+}
+
+func (c *Change) DeleteTask(t task.Task) error {
+	user, used, err := base.First(c.Ctx, c.Tx, base.ScanString, `select name from belfry.schedules where task_id = $1 order by name limit 1`, t.ID)
+	if err != nil {
+		return err
+	}
+	if used {
+		return core.Errorf(core.Conflict, "schedule %q runs task %q", user, t.Name).WithHint("delete the schedule first")
+	}
+	if err := c.freeMember(t); err != nil {
+		return err
+	}
+	if err := c.s.Hooks.Deleting(c, t); err != nil {
+		return err
+	}
+	if _, err := c.Tx.Exec(c.Ctx, `delete from belfry.tasks where id = $1`, t.ID); err != nil {
+		return err
+	}
+	if err := c.s.Hooks.Deleted(c, t); err != nil {
+		return err
+	}
+	return c.Audit("delete", "task", t.Namespace, t.Name, "", t.Redacted(), nil)
+}
+
+// Task is one task, without its secrets.
+func (s *Store) Task(ctx context.Context, namespace, name string) (t task.Task, err error) {
+	err = s.DB().Read(ctx, func(tx base.Tx) error {
+		t, err = s.ReadTask(ctx, tx, namespace, name)
+		return err
+	})
+	return base.Own(t.Redacted()), err
+}
+
+// Tasks lists tasks by namespace and name, without their secrets.
+func (s *Store) Tasks(ctx context.Context, f task.Filter) (p core.Page[task.Task], err error) {
+	w, limit, err := base.NameWhere(f.Namespace, f.Paging)
+	if err != nil {
+		return p, err
+	}
+	if f.Kind != "" {
+		w.And("kind = ?", string(f.Kind))
+	}
+	if f.Tag != "" {
+		w.And("replace(tags, ?, '') <> tags", ","+f.Tag+",")
+	}
+	if f.Part != "" {
+		w.And("replace(lower(name), ?, '') <> lower(name)", strings.ToLower(f.Part))
+	}
+	w.NotOwned("name")
+	err = s.DB().Read(ctx, func(tx base.Tx) error {
+		tasks, err := base.Collect(ctx, tx, s.ScanTask, `
+			select `+TaskColumns+`
+			from belfry.tasks
+			where `+w.Sql()+`
+			order by namespace, name
+			limit `+fmt.Sprint(limit+1), w.Args...)
+		for i := range tasks {
+			tasks[i] = base.Own(tasks[i].Redacted())
+		}
+		p = base.Page(tasks, limit, func(t task.Task) string { return base.EncodeCursor(t.Namespace, t.Name) })
+		return err
+	})
+	return p, err
+}
+
+// EnsureFuncs makes the tasks of Go handlers that have none yet, so that a
+// program which registers handlers can be scheduled and enqueued for at once.
+func (s *Store) EnsureFuncs(ctx context.Context, namespace string, names []string) error {
+	if len(names) == 0 {
+		return nil
+	}
+	if namespace == "" || namespace == core.AnyNamespace {
+		namespace = core.DefaultNamespace
+	}
+	return s.write(ctx, "ensure funcs", func(c *Change) error {
+		asked := make([]base.TaskName, len(names))
+		for i, n := range names {
+			asked[i] = base.TaskName{Namespace: namespace, Name: n}
+		}
+		there, err := c.TasksByName(asked)
+		if err != nil {
+			return err
+		}
+		for _, a := range asked {
+			if _, ok := there[a]; ok {
+				continue
+			}
+			t := task.Task{Namespace: a.Namespace, Name: a.Name, Kind: task.KindFunc}.WithDefaults()
+			if err := t.Validate(); err != nil {
+				return err
+			}
+			if _, err := c.InsertTask(t, "registered by a worker"); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// ArtifactOf is the digest of what a task runs, or nothing.
+func ArtifactOf(t task.Task) string {
+	if t.Program == nil || t.Kind != task.KindProgram {
+		return ""
+	}
+	return t.Program.SHA256
+}
+
+// sealedTask and sealedMonitor are documents as they lie in the database.
+func (s *Store) sealedTask(t task.Task) (string, error) {
+	sealed, err := base.SealIn(s.Store, base.PurposeOf("task", t.Namespace, t.Name), t)
+	return TaskDoc(sealed), err
+}

@@ -1,0 +1,127 @@
+package tokens
+
+import (
+	"context"
+	"strconv"
+	"time"
+
+	"github.com/belfry-run/belfry/access"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/store/base"
+)
+
+const TokenColumns = `id, name, namespace, scopes, labels, expires_at, created_at, created_by, last_used_at, revoked_at`
+
+func ScanToken(rows base.Rows) (t access.Token, err error) {
+	return t, rows.Scan(&t.ID, &t.Name, &t.Namespace, base.ScanDoc(&t.Scopes), base.ScanDoc(&t.Labels), base.ScanTime(&t.ExpiresAt), base.ScanTime(&t.CreatedAt), &t.CreatedBy,
+		base.ScanTime(&t.LastUsedAt), base.ScanTime(&t.RevokedAt))
+}
+
+// CreateToken makes a token and answers its secret, which cannot be had again.
+func (s *Store) CreateToken(ctx context.Context, t access.Token) (access.Token, string, error) {
+	secret := base.NewSecret(base.SecretPrefix)
+	err := s.write(ctx, "create token", func(c *Change) (err error) {
+		t, err = c.InsertToken(t, secret)
+		return err
+	})
+	return t, secret, err
+}
+
+// EnsureToken makes a token with a secret that the caller chose, unless one has
+// that secret: then it is answered as it is, revoked or not. Callers see to it
+// that the secret cannot be guessed.
+func (s *Store) EnsureToken(ctx context.Context, t access.Token, secret string) (have access.Token, created bool, err error) {
+	err = s.write(ctx, "ensure token", func(c *Change) (err error) {
+		var found bool
+		have, found, err = base.First(ctx, c.Tx, ScanToken, `select `+TokenColumns+` from belfry.tokens where hash = $1`, base.HashSecret(secret))
+		if err != nil || found {
+			return err
+		}
+		created = true
+		have, err = c.InsertToken(t, secret)
+		return err
+	})
+	if err != nil { // another node may have made it at the same moment
+		var found bool
+		again := s.DB().Read(ctx, func(tx base.Tx) (err error) {
+			have, found, err = base.First(ctx, tx, ScanToken, `select `+TokenColumns+` from belfry.tokens where hash = $1`, base.HashSecret(secret))
+			return err
+		})
+		if again == nil && found {
+			return have, false, nil
+		}
+	}
+	return have, created && err == nil, err
+}
+
+func (c *Change) InsertToken(t access.Token, secret string) (access.Token, error) {
+	t = t.WithDefaults()
+	if err := t.Validate(c.Now); err != nil {
+		return t, err
+	}
+	ids, err := c.SQL.NextIDs(c.Ctx, c.Tx, "definition", 1)
+	if err != nil {
+		return t, err
+	}
+	t.ID, t.CreatedAt, t.CreatedBy = ids[0], c.Now, access.ActorOf(c.Ctx)
+	if _, err := c.Tx.Exec(c.Ctx, `
+		insert into belfry.tokens (id, name, namespace, scopes, labels, hash, expires_at, created_at, created_by)
+		values ($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
+		t.ID, t.Name, t.Namespace, base.Text(t.Scopes), base.Text(t.Labels), base.HashSecret(secret), base.Micros(t.ExpiresAt), base.Micros(c.Now), t.CreatedBy); err != nil {
+		return t, err
+	}
+	return t, c.Audit("create", "token", base.OwnedBy(t.Namespace), strconv.FormatInt(t.ID, 10), "", nil, t)
+}
+
+// Tokens lists all tokens, revoked ones included, oldest first.
+func (s *Store) Tokens(ctx context.Context) (all []access.Token, err error) {
+	err = s.DB().Read(ctx, func(tx base.Tx) error {
+		all, err = base.Collect(ctx, tx, ScanToken, `select `+TokenColumns+` from belfry.tokens order by id`)
+		return err
+	})
+	if all == nil {
+		all = []access.Token{}
+	}
+	return all, err
+}
+
+// usedEvery is how exact the last use of a token is kept, so that a busy token
+// does not cost a write per request.
+const usedEvery = time.Minute
+
+// Authenticate answers the token of a secret.
+func (s *Store) Authenticate(ctx context.Context, secret string) (t access.Token, err error) {
+	var now time.Time
+	var found bool
+	err = s.DB().Read(ctx, func(tx base.Tx) error {
+		t, found, err = base.First(ctx, tx, ScanToken, `select `+TokenColumns+` from belfry.tokens where hash = $1`, base.HashSecret(secret))
+		return err
+	})
+	if err != nil {
+		return access.Token{}, err
+	}
+	if now, err = s.Now(ctx); err != nil {
+		return access.Token{}, err
+	}
+	if !found {
+		return access.Token{}, core.Errorf(core.Unauthorized, "the token is unknown").WithHint("make one with: belfry token create")
+	}
+	if err := t.Refusal(now); err != nil {
+		return access.Token{}, err
+	}
+	if now.Sub(t.LastUsedAt) >= usedEvery {
+		s.note(ctx, "use token", `update belfry.tokens set last_used_at = $2 where id = $1`, t.ID, base.Micros(now.Truncate(usedEvery)))
+	}
+	return t, nil
+}
+
+// note writes down that something was used. Whoever used it is not refused when
+// that fails: with a full disk, what is there can still be read.
+func (s *Store) note(ctx context.Context, name, query string, args ...any) {
+	if err := s.write(ctx, name, func(c *Change) error {
+		_, err := c.Tx.Exec(ctx, query, args...)
+		return err
+	}); err != nil {
+		s.Opt.Logger.Warn("it could not be noted that it was used", "transition", name, "error", err)
+	}
+}

@@ -1,0 +1,106 @@
+package workers
+
+import (
+	"context"
+	"strconv"
+
+	"github.com/belfry-run/belfry/access"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/store/base"
+)
+
+// joinPrefix tells people a join token from one that is good for the API.
+const joinPrefix = base.SecretPrefix + "join_"
+
+const joinColumns = `id, name, namespace, labels, uses, used, expires_at, created_at, created_by, last_used_at, revoked_at`
+
+func scanJoin(rows base.Rows) (t access.JoinToken, err error) {
+	return t, rows.Scan(&t.ID, &t.Name, &t.Namespace, base.ScanDoc(&t.Labels), &t.Uses, &t.Used, base.ScanTime(&t.ExpiresAt), base.ScanTime(&t.CreatedAt),
+		&t.CreatedBy, base.ScanTime(&t.LastUsedAt), base.ScanTime(&t.RevokedAt))
+}
+
+// CreateJoinToken makes a join token and answers its secret, which cannot be had
+// again.
+func (s *Store) CreateJoinToken(ctx context.Context, t access.JoinToken) (out access.JoinToken, secret string, err error) {
+	secret = base.NewSecret(joinPrefix)
+	err = s.write(ctx, "create join token", func(c *Change) error {
+		out = t.WithDefaults(c.Now)
+		if err := out.Validate(c.Now); err != nil {
+			return err
+		}
+		ids, err := s.SQL.NextIDs(ctx, c.Tx, "definition", 1)
+		if err != nil {
+			return err
+		}
+		out.ID, out.Used, out.CreatedAt, out.CreatedBy = ids[0], 0, c.Now, access.ActorOf(ctx)
+		if _, err := c.Tx.Exec(ctx, `
+			insert into belfry.join_tokens (id, name, namespace, labels, hash, uses, expires_at, created_at, created_by)
+			values ($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
+			out.ID, out.Name, out.Namespace, base.Text(out.Labels), base.HashSecret(secret), out.Uses, base.Micros(out.ExpiresAt), base.Micros(c.Now), out.CreatedBy); err != nil {
+			return err
+		}
+		return c.Audit("create", "join_token", base.OwnedBy(out.Namespace), strconv.FormatInt(out.ID, 10), "", nil, out)
+	})
+	return out, secret, err
+}
+
+// JoinTokens lists all join tokens, those included that nobody can use any more,
+// oldest first.
+func (s *Store) JoinTokens(ctx context.Context) (all []access.JoinToken, err error) {
+	err = s.DB().Read(ctx, func(tx base.Tx) error {
+		all, err = base.Collect(ctx, tx, scanJoin, `select `+joinColumns+` from belfry.join_tokens order by id`)
+		return err
+	})
+	if all == nil {
+		all = []access.JoinToken{}
+	}
+	return all, err
+}
+
+// RevokeJoinToken lets nobody join with it any more. The tokens that machines
+// got by it stay good. Revoking again changes nothing.
+func (s *Store) RevokeJoinToken(ctx context.Context, id int64) error {
+	return s.write(ctx, "revoke join token", func(c *Change) error {
+		t, found, err := base.First(ctx, c.Tx, scanJoin, `select `+joinColumns+` from belfry.join_tokens where id = $1`+s.SQL.ForUpdate("join_tokens"), id)
+		if err != nil {
+			return err
+		}
+		if !found {
+			return core.Errorf(core.NotFound, "no join token %d", id).WithHint("see: belfry token join list")
+		}
+		if !t.RevokedAt.IsZero() {
+			return nil
+		}
+		if _, err := c.Tx.Exec(ctx, `update belfry.join_tokens set revoked_at = $2 where id = $1`, id, base.Micros(c.Now)); err != nil {
+			return err
+		}
+		return c.Audit("revoke", "join_token", base.OwnedBy(t.Namespace), strconv.FormatInt(id, 10), "", t, nil)
+	})
+}
+
+// Join makes a token for the worker of a machine, for whoever has the secret of
+// a join token. It counts as a use in the same transaction.
+func (s *Store) Join(ctx context.Context, secret, machine string) (made access.Token, own string, err error) {
+	own = base.NewSecret(base.SecretPrefix)
+	err = s.write(ctx, "join", func(c *Change) error {
+		t, found, err := base.First(ctx, c.Tx, scanJoin, `
+			select `+joinColumns+` from belfry.join_tokens where hash = $1`+s.SQL.ForUpdate("join_tokens"), base.HashSecret(secret))
+		switch {
+		case err != nil:
+			return err
+		case !found:
+			return core.Errorf(core.Unauthorized, "the join token is unknown").WithHint("make one with: belfry token join create")
+		}
+		if err := t.Refusal(c.Now); err != nil {
+			return err
+		}
+		if _, err := c.Tx.Exec(ctx, `update belfry.join_tokens set used = used + 1, last_used_at = $2 where id = $1`, t.ID, base.Micros(c.Now)); err != nil {
+			return err
+		}
+		by := *c
+		by.Ctx = access.WithActor(ctx, "join:"+t.Name)
+		made, err = by.tokens().InsertToken(t.For(machine), own)
+		return err
+	})
+	return made, own, err
+}

@@ -1,0 +1,88 @@
+package workers
+
+import (
+	"context"
+	"strconv"
+
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/job"
+	"github.com/belfry-run/belfry/store/base"
+	"github.com/belfry-run/belfry/store/tokens"
+)
+
+// SessionOwner answers the ID of the token that opened a worker's session,
+// whether it has ended or not; 0 for a session of a node itself. The owner of
+// a session never changes.
+func (s *Store) SessionOwner(ctx context.Context, session string) (token int64, err error) {
+	var found bool
+	err = s.DB().Read(ctx, func(tx base.Tx) error {
+		token, found, err = base.First(ctx, tx, base.ScanInt, `select token from belfry.sessions where id = $1`, session)
+		return err
+	})
+	if err == nil && !found {
+		err = core.Errorf(core.NotFound, "session %q not found", session)
+	}
+	return token, err
+}
+
+// liveToken refuses a session to a token that was revoked or has expired. Nodes
+// may believe a token for some seconds longer. The lock keeps a token from
+// being revoked between this look and the end of the transaction, which would
+// leave a session behind that nobody ends.
+func (c *Change) liveToken(id int64) error {
+	if id == 0 {
+		return nil
+	}
+	t, found, err := base.First(c.Ctx, c.Tx, tokens.ScanToken, `select `+tokens.TokenColumns+` from belfry.tokens where id = $1`+c.SQL.ForKeyShare("tokens"), id)
+	if err != nil {
+		return err
+	}
+	if !found {
+		return core.Errorf(core.Unauthorized, "the token is unknown")
+	}
+	return t.Refusal(c.Now)
+}
+
+// endSessionsOf ends the living sessions that a token opened, and settles what
+// they hold. Beyond a bounded part of it, [base.Store.ReleaseLost] does the rest.
+func (c *Change) endSessionsOf(token int64) error {
+	ended, err := base.Collect(c.Ctx, c.Tx, base.ScanString, `
+		update belfry.sessions
+		set ended_at = $2, lost = 1
+		where id in (select id from belfry.sessions where token = $1 and ended_at = 0`+c.SQL.ForUpdate("sessions")+`)
+		returning id`, token, base.Micros(c.Now))
+	if err != nil {
+		return err
+	}
+	for _, session := range ended {
+		if _, err := c.giveBack(session, job.OutcomeLost, "its worker was lost: the token of its session was revoked"); err != nil {
+			return err
+		}
+		c.Wake(base.TopicSession(session))
+	}
+	return nil
+}
+
+// RevokeToken makes a token worthless and ends the sessions that it opened: what
+// they hold is settled as lost. Revoking again changes nothing.
+func (s *Store) RevokeToken(ctx context.Context, id int64) error {
+	return s.write(ctx, "revoke token", func(c *Change) error {
+		t, found, err := base.First(ctx, c.Tx, tokens.ScanToken, `select `+tokens.TokenColumns+` from belfry.tokens where id = $1`+s.SQL.ForUpdate("tokens"), id)
+		if err != nil {
+			return err
+		}
+		if !found {
+			return core.Errorf(core.NotFound, "no token %d", id).WithHint("see: belfry token list")
+		}
+		if !t.RevokedAt.IsZero() {
+			return nil
+		}
+		if _, err := c.Tx.Exec(ctx, `update belfry.tokens set revoked_at = $2 where id = $1`, id, base.Micros(c.Now)); err != nil {
+			return err
+		}
+		if err := c.endSessionsOf(id); err != nil {
+			return err
+		}
+		return c.Audit("revoke", "token", base.OwnedBy(t.Namespace), strconv.FormatInt(id, 10), "", t, nil)
+	})
+}

@@ -1,0 +1,451 @@
+package workers
+
+import (
+	"cmp"
+	"context"
+	"math"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/job"
+	"github.com/belfry-run/belfry/store/base"
+	"github.com/belfry-run/belfry/store/jobs"
+	"github.com/belfry-run/belfry/store/queues"
+)
+
+// OpenSession begins a session. A queue that does not exist, or not any more,
+// is left out of it, unless no other is left: a worker that comes back must
+// not be shut out because somebody deleted a queue meanwhile.
+func (s *Store) OpenSession(ctx context.Context, w job.WorkerInfo) (out job.Session, err error) {
+	if err := w.Validate(); err != nil {
+		return out, err
+	}
+	if w.Namespace == "" {
+		w.Namespace = core.AnyNamespace
+	}
+	if err := s.tasks.EnsureFuncs(ctx, w.Namespace, w.Funcs); err != nil {
+		return out, err
+	}
+	id, err := uuid.NewV7()
+	if err != nil {
+		return out, err
+	}
+	err = s.write(ctx, "open session", func(c *Change) error {
+		out = job.Session{ID: id.String(), TTL: w.TTL}
+		if err := c.liveToken(w.Token); err != nil {
+			return err
+		}
+		if out.TTL == 0 {
+			out.TTL = core.Duration(s.Opt.SessionTTL)
+		}
+		if out.Queues, out.Order, err = c.slots(w); err != nil {
+			return err
+		}
+		if len(out.Queues) == 0 {
+			for name := range w.Queues {
+				return queues.UnknownQueue("queues", name)
+			}
+		}
+		_, err = c.Tx.Exec(ctx, `
+			insert into belfry.sessions (id, name, namespace, token, doc, ttl, started_at, renewed_at, expires_at, remote)
+			values ($1, $2, $3, $4, $5, $6, $7, $7, $8, $9)`,
+			out.ID, w.Name, w.Namespace, w.Token, base.Text(w), out.TTL.D().Microseconds(), base.Micros(c.Now), base.Micros(c.Now.Add(out.TTL.D())), base.Bit(w.Remote && s.listening.does()))
+		return err
+	})
+	return out, err
+}
+
+// slots is how many jobs of each of its queues a worker runs at the same time,
+// and the queues by priority.
+func (c *Change) slots(w job.WorkerInfo) (slots map[string]int, order []string, err error) {
+	queues, err := base.Collect(c.Ctx, c.Tx, queues.ScanQueue, `select `+queues.QueueColumns+` from belfry.queues order by priority desc, name`)
+	slots = map[string]int{}
+	for _, q := range queues {
+		n, serves := w.Queues[q.Name]
+		if !serves {
+			continue
+		}
+		if n == 0 {
+			n = q.Concurrency
+		}
+		slots[q.Name] = n
+		order = append(order, q.Name)
+	}
+	return slots, order, err
+}
+
+// Renew keeps a session alive. A session that is late but was not given up yet
+// is alive still: nothing of it has been handed to anyone else.
+func (s *Store) Renew(ctx context.Context, session string, holding []job.Holding) (out job.Renewal, err error) {
+	if len(holding) > core.MaxBatch*10 {
+		return out, core.Errorf(core.TooLarge, "a session holds at most %d jobs", core.MaxBatch*10)
+	}
+	err = s.write(ctx, "renew", func(c *Change) error {
+		out = job.Renewal{}
+		w, found, err := c.RenewSession(session)
+		if err != nil || !found {
+			out.Lost = !found
+			return err
+		}
+		out.Drain = w.Drain
+		if out.Queues, _, err = c.slots(w.WorkerInfo); err != nil {
+			return err
+		}
+		if err := c.reconcile(session, holding, &out); err != nil {
+			return err
+		}
+		// Last, because it locks packs. What runs for longer than between two renewals is in no claim's way then.
+		return c.SQL.Unpack(ctx, c.Tx, base.Packed{Session: session, Before: base.Micros(c.Now.Add(-job.ClaimSettled))})
+	})
+	return out, err
+}
+
+func (c *Change) RenewSession(session string) (job.WorkerState, bool, error) {
+	return base.First(c.Ctx, c.Tx, c.s.jobs.ScanSession, `
+		update belfry.sessions
+		set renewed_at = $2, expires_at = $2 + ttl
+		where id = $1 and ended_at = 0
+		returning `+jobs.SessionColumns, session, base.Micros(c.Now))
+}
+
+// LateFinish ends an attempt whose worker did not.
+func LateFinish(ref job.Ref) job.Finish {
+	return job.Finish{Ref: ref, Outcome: job.OutcomeTimeout, Error: "its worker lives but did not end it by the deadline"}
+}
+
+// renewalFresh is how long a renewal may have waited to be carried out and still
+// be believed about what its worker does not hold. A job that reached the worker
+// after it had asked must not be handed back while it runs.
+const renewalFresh = 5 * time.Second
+
+// floors remember for each session below which number no lease of it is left, so
+// that a renewal does not walk over all those that have ended and that a long
+// transaction elsewhere keeps from being removed. A floor is that of the renewal
+// before the last: no claim takes so long that it drew its number before one
+// renewal and was committed after the next.
+type floors struct {
+	mu    sync.Mutex
+	known map[string]floor
+}
+
+type floor struct{ now, next int64 }
+
+func (f *floors) of(session string) int64 {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.known[session].now
+}
+
+func (f *floors) rise(session string, rows []jobs.Held) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.known == nil || len(f.known) >= base.MaxDocs {
+		f.known = map[string]floor{}
+	}
+	known := f.known[session]
+	known.now = known.next
+	if len(rows) > 0 {
+		known.next = slices.MinFunc(rows, func(a, b jobs.Held) int { return cmp.Compare(a.Ref.Lease, b.Ref.Lease) }).Ref.Lease
+	}
+	f.known[session] = known
+}
+
+// reconcile compares what a worker holds with what is leased to it: what was
+// asked to end is told, what never arrived is handed back, and what goes on
+// beyond its deadline is ended here. The deadlines of a worker that does not
+// renew need no look: its session ends.
+func (c *Change) reconcile(session string, holding []job.Holding, out *job.Renewal) error {
+	rows, err := base.Collect(c.Ctx, c.Tx, jobs.ScanHeld, `
+		select job_id, number, claimed_at, deadline_at, cancel_at, ahead
+		from belfry.running
+		where session = $1 and number >= $2`, session, c.s.floors.of(session))
+	if err != nil {
+		return err
+	}
+	sure := true
+	if slices.ContainsFunc(rows, func(h jobs.Held) bool {
+		return !c.Now.Before(h.DeadlineAt) || c.Now.Sub(h.ClaimedAt) > job.ClaimSettled
+	}) {
+		if sure, err = c.Trusted(); err != nil {
+			return err
+		}
+		for i, h := range rows {
+			rows[i] = h.Moved(c.Clock)
+		}
+	}
+	c.After(func() { c.s.floors.rise(session, rows) }) // once for a renewal, and here it is not begun again
+	leased := make(map[job.Ref]jobs.Held, len(rows))
+	var late, never []job.Finish
+	for _, h := range rows {
+		if sure && !c.Now.Before(h.DeadlineAt) {
+			late = append(late, LateFinish(h.Ref))
+			continue
+		}
+		leased[h.Ref] = h
+	}
+	if err := c.jobs().NoteBegun(session, leased, holding); err != nil {
+		return err
+	}
+	for _, h := range holding {
+		ref := h.Ref
+		// What it holds and is not leased to it any more was ended over its
+		// head. Whether it has just been settled by its own finish, under way
+		// at this moment, makes no difference.
+		if h, ok := leased[ref]; !ok || !h.CancelAt.IsZero() {
+			out.Cancel = append(out.Cancel, ref)
+		}
+		delete(leased, ref)
+	}
+	for ref, h := range leased {
+		if c.Now.Sub(h.ClaimedAt) > job.ClaimSettled {
+			never = append(never, job.Finish{Ref: ref, Outcome: job.OutcomeHandedBack, Error: "the claim never reached the worker"})
+		}
+	}
+	if len(late)+len(never) == 0 {
+		return nil
+	}
+	if !sure || time.Since(c.Begun) > renewalFresh {
+		never = nil // what it says of itself may be long out of date
+	}
+	if len(never) > 0 {
+		c.s.Opt.Logger.Warn("claims that never arrived are handed back", "session", session, "jobs", len(never))
+	}
+	if _, err = c.jobs().SettleOther(session, append(late, never...)); err != nil || len(never) == 0 {
+		return err
+	}
+	// A handler that settled its job in a transaction of its own, by a view from before the lease had a row, left the row.
+	_, err = c.Tx.Exec(c.Ctx, `delete from belfry.leases where `+c.SQL.In("job_id", 1)+` and (select id from belfry.jobs where id = job_id) is null`, c.SQL.List(base.JobIDs(never)))
+	return err
+}
+
+// Nudged returns a channel that is closed when the session should renew now.
+func (s *Store) Nudged(session string) <-chan struct{} { return s.Hub.On(base.TopicSession(session)) }
+
+// CloseSession ends a session. What it still holds is handed back.
+func (s *Store) CloseSession(ctx context.Context, session string) error {
+	return s.write(ctx, "close session", func(c *Change) error {
+		n, err := c.Tx.Exec(ctx, `
+			update belfry.sessions
+			set ended_at = $2
+			where id in (select id from belfry.sessions where id = $1 and ended_at = 0`+s.SQL.ForUpdate("sessions")+`)`, session, base.Micros(c.Now))
+		if err != nil || n == 0 {
+			return err
+		}
+		_, err = c.giveBack(session, job.OutcomeHandedBack, "its worker closed the session")
+		return err
+	})
+}
+
+// releaseBatch bounds the jobs that are released in one transaction.
+const releaseBatch = 500
+
+// ReleaseLost gives up sessions that did not renew although they could have, and
+// settles what they held as lost. It goes through the same door as a worker's
+// own finish.
+func (s *Store) ReleaseLost(ctx context.Context) (out core.Released, err error) {
+	err = s.write(ctx, "release lost", func(c *Change) error {
+		out = core.Released{}
+		if sure, err := c.Trusted(); err != nil || !sure {
+			return err
+		}
+		from, to := c.Clock.UnderWay() // of renewals too
+		heard, err := c.heard()
+		if err != nil {
+			return err
+		}
+		n, err := c.Tx.Exec(ctx, `
+			update belfry.sessions
+			set ended_at = $1, lost = 1
+			where id in (
+				select id
+				from belfry.sessions
+				where ended_at = 0 and expires_at < $2 and ttl <= $3 and (renewed_at <= $4 or renewed_at >= $5 or expires_at + $6 < $2)
+					and (remote = 0 or ttl <= $7 and expires_at <= $8 or expires_at < $9)`+s.SQL.SkipLocked("sessions")+`)`,
+			base.Micros(c.Now), base.Micros(c.Now.Add(-job.LostGrace)), c.sees().Microseconds(), base.Micros(from), base.Micros(to), c.Clock.SetBy.Microseconds(),
+			heard.Until.Sub(heard.Since).Microseconds(), base.Micros(heard.Until), base.Micros(c.Now.Add(-job.UnheardFor)))
+		if err != nil {
+			return err
+		}
+		out.Sessions = int(n)
+		c.Observe(func(o base.Observer) { o.Lost(out.Sessions) })
+		unsettled, err := base.Collect(ctx, c.Tx, scanSilent, `
+			select id, renewed_at
+			from belfry.sessions
+			where ended_at > 0 and settled = 0
+			order by id`+s.SQL.SkipLocked("sessions"))
+		if err != nil {
+			return err
+		}
+		for _, x := range unsettled {
+			n, err := c.giveBack(x.session, job.OutcomeLost, "its worker was lost: the session did not renew in time")
+			if err != nil {
+				return err
+			}
+			if n > 0 {
+				c.Observe(func(o base.Observer) { o.Released(n, c.Now.Sub(x.renewedAt)) })
+			}
+			if out.Jobs += n; out.Jobs >= releaseBatch {
+				out.More = true
+				return nil
+			}
+		}
+		return nil
+	})
+	return out, err
+}
+
+// TakeUp gives up the sessions of the process that had this database before, and settles what they held as lost,
+// up to a batch for each: [base.Store.ReleaseLost] settles the rest. Only
+// whoever knows that the process is dead may call it: on SQLite, who has got the lock of the file. Sessions of workers
+// elsewhere go on.
+func (s *Store) TakeUp(ctx context.Context) error {
+	return s.write(ctx, "take up", func(c *Change) error {
+		dead, err := base.Collect(ctx, c.Tx, scanSilent, `
+			update belfry.sessions
+			set ended_at = $1, lost = 1
+			where ended_at = 0 and remote = 0 and token = 0
+			returning id, renewed_at`, base.Micros(c.Now))
+		if err != nil || len(dead) == 0 {
+			return err
+		}
+		c.Observe(func(o base.Observer) { o.Lost(len(dead)) })
+		for _, x := range dead {
+			n, err := c.giveBack(x.session, job.OutcomeLost, "its worker was lost: the node that it ran in has ended without a word")
+			if err != nil {
+				return err
+			}
+			if n > 0 {
+				c.Observe(func(o base.Observer) { o.Released(n, c.Now.Sub(x.renewedAt)) })
+			}
+		}
+		return nil
+	})
+}
+
+// silent is a session that was given up.
+type silent struct {
+	session   string
+	renewedAt time.Time
+}
+
+func scanSilent(rows base.Rows) (x silent, err error) {
+	return x, rows.Scan(&x.session, base.ScanTime(&x.renewedAt))
+}
+
+// sight is since when this process looks for lost sessions without a gap.
+type sight struct {
+	mu          sync.Mutex
+	since, last time.Duration // by Options.Monotonic
+	rest        time.Duration // between the last two looks
+	begun       bool
+}
+
+// sightGap is a time without a look after which nobody can say who renewed
+// meanwhile, unless looks are that far apart anyway. An engine looks every two
+// seconds.
+const sightGap = 15 * time.Second
+
+// sees is for how long renewals could have been seen: this process ran and
+// found the database. A session is only given up when that was its whole
+// life, so that workers that could not reach anybody are not taken for dead
+// together.
+func (c *Change) sees() time.Duration {
+	if c.s.Opt.Monotonic == nil {
+		return job.MaxSessionTTL.D()
+	}
+	now := c.s.Opt.Monotonic()
+	c.s.sight.mu.Lock()
+	defer c.s.sight.mu.Unlock()
+	rest := time.Duration(0)
+	if c.s.sight.begun {
+		rest = now - c.s.sight.last
+	}
+	if !c.s.sight.begun || rest > max(sightGap, 2*c.s.sight.rest) {
+		c.s.sight.since, c.s.sight.begun = now, true
+	}
+	c.s.sight.last, c.s.sight.rest = now, rest
+	return now - c.s.sight.since
+}
+
+// giveBack settles a bounded part of what is leased to a session that has
+// ended. A session that holds nothing any more is looked at no further.
+func (c *Change) giveBack(session string, outcome job.Outcome, why string) (int, error) {
+	refs, err := base.Collect(c.Ctx, c.Tx, func(r base.Rows) (ref job.Ref, err error) {
+		return ref, r.Scan(&ref.JobID, &ref.Lease)
+	}, `
+		select job_id, number
+		from belfry.running
+		where session = $1
+		order by number, job_id
+		limit $2 + 0`, session, releaseBatch)
+	if err != nil {
+		return 0, err
+	}
+	last := len(refs) < releaseBatch
+	if last {
+		if _, err := c.Tx.Exec(c.Ctx, `update belfry.sessions set settled = 1 where id = $1`, session); err != nil {
+			return 0, err
+		}
+	}
+	fs := make([]job.Finish, len(refs))
+	for i, ref := range refs {
+		fs[i] = job.Finish{Ref: ref, Outcome: outcome, Error: why}
+	}
+	settled, err := c.jobs().SettleOther(session, fs)
+	if err == nil && last { // a pack may say that it has more in it than it has
+		err = c.SQL.Unpack(c.Ctx, c.Tx, base.Packed{Session: session, Before: math.MaxInt64})
+	}
+	return len(settled), err
+}
+
+// Workers lists living sessions, newest first, and with ended also those that
+// ended, up to a thousand.
+func (s *Store) Workers(ctx context.Context, ended bool) (all []job.WorkerState, err error) {
+	all = []job.WorkerState{}
+	err = s.DB().Read(ctx, func(tx base.Tx) error {
+		cond := "ended_at = 0"
+		if ended {
+			cond = "true"
+		}
+		all, err = base.Collect(ctx, tx, s.jobs.ScanSession, `
+			select `+jobs.SessionColumns+`
+			from belfry.sessions
+			where `+cond+`
+			order by started_at desc
+			limit 1000`)
+		if err != nil {
+			return err
+		}
+		for i := range all {
+			n, _, err := base.First(ctx, tx, base.ScanInt, `select count(*) from belfry.running where session = $1`, all[i].Session)
+			if err != nil {
+				return err
+			}
+			all[i].Running, all[i].WorkerInfo = int(n), base.Own(all[i].WorkerInfo)
+		}
+		return nil
+	})
+	if all == nil {
+		all = []job.WorkerState{}
+	}
+	return all, err
+}
+
+// DrainWorker asks a worker to finish what it runs and claim no more.
+func (s *Store) DrainWorker(ctx context.Context, session string) error {
+	return s.write(ctx, "drain worker", func(c *Change) error {
+		n, err := c.Tx.Exec(ctx, `update belfry.sessions set drain = 1 where id = $1 and ended_at = 0`, session)
+		if err != nil {
+			return err
+		}
+		if n == 0 {
+			return core.Errorf(core.NotFound, "no living worker with session %s", session).WithHint("see: belfry worker list")
+		}
+		c.Wake(base.TopicSession(session))
+		return c.Audit("drain", "worker", "", session, "", nil, nil)
+	})
+}
