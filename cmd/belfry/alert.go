@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -143,7 +144,7 @@ schedule_missed.`,
 		row: func(_ *conn, d alert.Rule) []string {
 			return []string{onOff(d.Off), clip(strings.Join(d.Channels, ", "), 30), clip(about(d), 40), clip(join(d.On), 60)}
 		},
-		draw:  c.drawRule,
+		draw:  func(w io.Writer, _ *conn, d alert.Rule) { c.drawRule(w, d) },
 		flags: ruleFlags,
 		said:  func(_ *conn, d alert.Rule) string { return ", it tells " + strings.Join(d.Channels, ", ") },
 	}
@@ -175,14 +176,14 @@ func about(d alert.Rule) string {
 			parts = append(parts, list.noun+strings.Join(list.names, ", "))
 		}
 	}
-	text := or(strings.Join(parts, "; "), "all")
+	text := cmp.Or(strings.Join(parts, "; "), "all")
 	if len(d.Tags) > 0 {
 		text += " with the tag " + strings.Join(d.Tags, " or ")
 	}
 	return text
 }
 
-func (c *cli) drawRule(w io.Writer, _ *conn, d alert.Rule) {
+func (c *cli) drawRule(w io.Writer, d alert.Rule) {
 	remind := ""
 	if d.Remind > 0 {
 		remind = fmt.Sprintf("after %s and then after twice as long, at most %d times", d.Remind, d.RemindMax)

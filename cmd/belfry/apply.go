@@ -110,7 +110,7 @@ func changes(a view.Applied) int {
 }
 
 func (c *cli) drawPlan(w io.Writer, a view.Applied) {
-	paint := painter(c.colorOn(c.stdout))
+	paint := c.painter()
 	for _, ch := range a.Changes {
 		line := fmt.Sprintf("%s %s %s", ch.Action, strings.ReplaceAll(ch.Noun, "_", " "), ch.Name)
 		if ch.Namespace != "" && ch.Namespace != core.DefaultNamespace {

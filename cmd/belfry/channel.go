@@ -58,8 +58,8 @@ See whether it works with: belfry channel test NAME`,
 		row: func(_ *conn, d alert.Channel) []string {
 			return []string{d.Kind(), clip(goal(d), 60), clip(d.Description, 50)}
 		},
-		draw:  c.drawChannel,
-		flags: c.channelFlags,
+		draw:  func(w io.Writer, _ *conn, d alert.Channel) { c.drawChannel(w, d) },
+		flags: c.addChannelFlags,
 		said:  func(_ *conn, d alert.Channel) string { return ", " + d.Kind() },
 		try:   "belfry channel test",
 	}
@@ -80,7 +80,7 @@ func goal(d alert.Channel) string {
 	return string(core.Redacted)
 }
 
-func (c *cli) drawChannel(w io.Writer, _ *conn, d alert.Channel) {
+func (c *cli) drawChannel(w io.Writer, d alert.Channel) {
 	pairs := []string{"name", d.Name, "namespace", d.Namespace, "description", d.Description, "kind", d.Kind(), "where to", goal(d)}
 	switch {
 	case d.Webhook != nil:
@@ -146,7 +146,7 @@ not taken.`,
 }
 
 func (c *cli) drawTest(w io.Writer, name string, t wire.ChannelTest) {
-	paint := painter(c.colorOn(c.stdout))
+	paint := c.painter()
 	if t.OK {
 		fmt.Fprintf(w, "%s  channel %s took the message in %s\n", paint(styleGood, "ok  "), name, took(t.Took.D()))
 		return
@@ -163,7 +163,7 @@ func (c *cli) testHere(ctx context.Context, s *conn, ns, name string) (out wire.
 	if err != nil {
 		return out, err
 	}
-	teller, err := app.NewTeller(c.loaded.Config, versionText())
+	teller, err := app.NewTeller(c.loaded.Config, c.version)
 	if err != nil {
 		return out, err
 	}

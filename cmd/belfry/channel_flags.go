@@ -31,7 +31,7 @@ var channelKinds = []struct{ flag, kind, settings string }{
 	{"ntfy", "ntfy", "access-token"}, {"exec", "command", "timeout"},
 }
 
-func (c *cli) channelFlags(fs *pflag.FlagSet) func(*conn, *pflag.FlagSet, *alert.Channel, []string) error {
+func (c *cli) addChannelFlags(fs *pflag.FlagSet) func(*conn, *pflag.FlagSet, *alert.Channel, []string) error {
 	f := &channelFlags{c: c}
 	fs.StringVar(&f.webhook, "webhook", "", "URL that is sent the message as JSON"+secretHelp)
 	fs.StringVar(&f.slack, "slack", "", "URL of an incoming webhook of Slack, Mattermost and others"+secretHelp)

@@ -7,7 +7,6 @@ import (
 	"io"
 	"log/slog"
 	"os"
-	"runtime/debug"
 	"slices"
 	"strings"
 
@@ -19,20 +18,6 @@ import (
 	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/internal/termtext"
 )
-
-// Main runs one command line and answers its exit code. It uses nothing of the
-// process but its working directory.
-func Main(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer, env []string) int {
-	c := newCLI(stdin, stdout, stderr, env)
-	root := c.root()
-	root.SetArgs(args)
-	err := root.ExecuteContext(ctx)
-	if err != nil && !c.began {
-		err = c.usage(root, args, err)
-	}
-	report(c.stderr, c.nameToken(err), c.colorOn(stderr))
-	return exitCode(err)
-}
 
 // cli is one command line under way.
 type cli struct {
@@ -46,13 +31,13 @@ type cli struct {
 	texts      map[string]*string // values of configuration flags, by key name
 	began      bool               // the command line was understood
 	stdinTaken bool               // a secret was read from there
-	join       string             // of a worker: its join token
 	loaded     *config.Loaded
 	tokenFile  string // that the token was taken from, though nobody named it
+	version    string // what this program calls itself
 }
 
 func newCLI(stdin io.Reader, stdout, stderr io.Writer, env []string) *cli {
-	c := &cli{stdin: stdin, stdout: forTerminal(stdout), stderr: forTerminal(stderr), bars: stderr, env: map[string]string{}, texts: map[string]*string{}}
+	c := &cli{stdin: stdin, stdout: forTerminal(stdout), stderr: forTerminal(stderr), bars: stderr, env: map[string]string{}, texts: map[string]*string{}, output: "table"}
 	for _, entry := range env {
 		name, value, _ := strings.Cut(entry, "=")
 		c.env[name] = value
@@ -60,32 +45,11 @@ func newCLI(stdin io.Reader, stdout, stderr io.Writer, env []string) *cli {
 	return c
 }
 
-func (c *cli) root() *cobra.Command {
-	root := &cobra.Command{
-		Use:   "belfry",
-		Short: "Belfry runs things on time",
-		Long: `Belfry runs things on time: tasks, schedules and durable jobs, on a SQLite
-file or on PostgreSQL.
-
-Start with:
-
-  belfry serve --allow-commands
-
-and, in another terminal:
-
-  belfry task create hello --shell 'echo hello from $(hostname)'
-  belfry schedule create every-5s --task hello --every 5s
-  belfry job list --watch
-
-Every verb talks to the server at --server, or opens the SQLite file itself
-when no server runs.
-
-` + exitHelp,
-		SilenceErrors: true, SilenceUsage: true,
-		PersistentPreRun: func(*cobra.Command, []string) { c.began = true },
-		Args:             cobra.NoArgs,
-		RunE:             func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-	}
+// attach prepares the root of all commands: its streams, and the flags that every
+// command has.
+func (c *cli) attach(root *cobra.Command) {
+	root.SilenceErrors, root.SilenceUsage = true, true
+	root.PersistentPreRun = func(*cobra.Command, []string) { c.began = true }
 	root.SetIn(c.stdin)
 	root.SetOut(c.stdout)
 	root.SetErr(c.stderr)
@@ -94,27 +58,18 @@ when no server runs.
 	f.StringVar(&c.configFile, "config", "", "configuration file; default: ./"+config.DefaultFile+" if there is one")
 	f.StringVarP(&c.output, "output", "o", "table", "table, json or yaml")
 	c.configFlags(f, "client")
+}
 
-	root.AddGroup(
-		&cobra.Group{ID: "run", Title: "Run Belfry:"},
-		&cobra.Group{ID: "define", Title: "Say what runs and when:"},
-		&cobra.Group{ID: "watch", Title: "Watch, and tell people:"},
-		&cobra.Group{ID: "see", Title: "See and steer what happens:"},
-		&cobra.Group{ID: "operate", Title: "Operate:"},
-	)
-	add := func(group string, cmds ...*cobra.Command) {
-		for _, cmd := range cmds {
-			cmd.GroupID = group
-			root.AddCommand(cmd)
-		}
+// run carries out one command line, says what went wrong, and answers its exit
+// code.
+func (c *cli) run(ctx context.Context, root *cobra.Command, args []string) int {
+	root.SetArgs(args)
+	err := root.ExecuteContext(ctx)
+	if err != nil && !c.began {
+		err = c.usage(root, args, err)
 	}
-	add("run", c.serveCmd(), c.workerCmd(), c.runCmd())
-	add("define", c.taskCmd(), c.programCmd(), c.secretCmd(), c.scheduleCmd(), c.cycleCmd(), c.calendarCmd(), c.applyCmd(), c.diffCmd(), c.exportCmd(), c.importCmd())
-	add("watch", c.monitorCmd(), c.incidentCmd(), c.channelCmd(), c.alertCmd(), c.windowCmd(), c.statusPageCmd())
-	add("see", c.jobCmd(), c.queueCmd(), c.backfillCmd(), c.artifactCmd(), c.auditCmd())
-	add("operate", c.doctorCmd(), c.tokenCmd(), c.namespaceCmd(), c.brokerCmd(), c.configCmd(), c.migrateCmd(), c.versionCmd(), c.completionCmd())
-	root.SetHelpCommandGroupID("operate")
-	return root
+	report(c.stderr, c.nameToken(err), c.colorOn(c.stderr))
+	return exitCode(err)
 }
 
 // configFlags adds the flags of the keys that concern a group.
@@ -294,18 +249,4 @@ func isTerminal(v any) bool {
 
 func (c *cli) colorOn(w io.Writer) bool {
 	return isTerminal(w) && c.env["NO_COLOR"] == "" && c.env["TERM"] != "dumb"
-}
-
-// version is set by the Makefile with -ldflags.
-var version = ""
-
-// versionText is what this program calls itself.
-func versionText() string {
-	if version != "" {
-		return version
-	}
-	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" && info.Main.Version != "(devel)" {
-		return info.Main.Version
-	}
-	return "dev"
 }

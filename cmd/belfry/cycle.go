@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -189,7 +190,7 @@ func (c *cli) drawResults(w io.Writer, results []cycle.MemberResult) {
 		if r.JobID > 0 {
 			job = strconv.FormatInt(r.JobID, 10)
 		}
-		g.row(r.Task, g.state(string(r.State)), took, tries, job, clip(or(r.Error, r.Reason), 100))
+		g.row(r.Task, g.state(string(r.State)), took, tries, job, clip(cmp.Or(r.Error, r.Reason), 100))
 	}
 	g.write(w)
 }
@@ -235,7 +236,7 @@ func inRun(v cycle.Status, member string) string {
 	case place < 0:
 		return "it is no member of this run, which began before an edit"
 	case place < len(r.Results):
-		return strings.TrimSuffix(fmt.Sprintf("%s, %s", r.Results[place].State, or(r.Results[place].Error, r.Results[place].Reason)), ", ")
+		return strings.TrimSuffix(fmt.Sprintf("%s, %s", r.Results[place].State, cmp.Or(r.Results[place].Error, r.Results[place].Reason)), ", ")
 	case slices.Contains(r.Skip, member):
 		return "to be left out, by " + r.SkippedBy
 	case place == len(r.Results) && r.WaitsFor != 0:

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -88,7 +89,7 @@ func cycleSoFar(ctx context.Context, s *conn, j job.Job) (now job.Job, results [
 }
 
 func (c *cli) drawEnded(results []cycle.MemberResult) {
-	paint := painter(c.colorOn(c.stdout))
+	paint := c.painter()
 	for _, r := range results {
 		line := r.Task + " " + paint(stateStyle(string(r.State)), string(r.State))
 		if !r.StartedAt.IsZero() {
@@ -100,7 +101,7 @@ func (c *cli) drawEnded(results []cycle.MemberResult) {
 		if r.JobID > 0 {
 			line += fmt.Sprintf(" (job %d)", r.JobID)
 		}
-		if note := or(r.Error, r.Reason); note != "" {
+		if note := cmp.Or(r.Error, r.Reason); note != "" {
 			line += ": " + clip(note, 200)
 		}
 		fmt.Fprintln(c.stdout, line)
@@ -109,7 +110,7 @@ func (c *cli) drawEnded(results []cycle.MemberResult) {
 
 func (c *cli) cycleEnded(j job.Job) error {
 	err := c.emit(j, func(w io.Writer) {
-		paint := painter(c.colorOn(c.stdout))
+		paint := c.painter()
 		fmt.Fprintf(w, "job %d %s", j.ID, paint(stateStyle(string(j.State)), string(j.State)))
 		if len(j.Output) > 0 {
 			o := outputOf(j)

@@ -26,7 +26,8 @@ type cycleFlags struct {
 	file, stagger, timeout, description string
 	members, add, remove                []string
 	tags                                []string
-	times                               scheduleFlags
+	times                               timeFlags
+	zone                                string
 }
 
 const memberHelp = `TASK,SETTING=VALUE..., with the settings every, timeout, max-attempts, on-failure and input`
@@ -47,7 +48,7 @@ func (f *cycleFlags) flags(fs *pflag.FlagSet, update bool) {
 	fs.StringArrayVar(&f.times.every, "every", nil, "how often it runs, such as 1h, by a schedule of the same name")
 	fs.BoolVar(&f.times.afterFinish, "after-finish", false, "count --every from the end of the run before, instead of from the plan")
 	fs.StringArrayVar(&f.times.cron, "cron", nil, "when it runs, such as '0 3 * * *', by a schedule of the same name; may be repeated")
-	fs.StringVar(&f.times.zone, "zone", "", "time zone of --cron; default: UTC")
+	fs.StringVar(&f.zone, "zone", "", "time zone of --cron; default: UTC")
 }
 
 func (f *cycleFlags) timed(fs *pflag.FlagSet) bool {
@@ -223,12 +224,12 @@ transaction. Without, it runs when a schedule or a request starts it.`,
 
 // saveTimed saves a cycle and its schedule in one transaction.
 func (c *cli) saveTimed(ctx context.Context, s *conn, cmd *cobra.Command, f *cycleFlags, t task.Task, sc schedule.Schedule, done string) error {
-	set(cmd.Flags().Changed("zone"), f.times.zone, &sc.Zone)
-	if err := f.times.applyRules(cmd.Flags().Changed, &sc); err != nil {
+	set(cmd.Flags().Changed("zone"), f.zone, &sc.Zone)
+	if err := f.times.apply(cmd.Flags().Changed, &sc); err != nil {
 		return err
 	}
 	if len(sc.Rules) == 0 {
-		return core.InvalidField("--zone", f.times.zone, "belongs to --cron", "such as --cron '0 3 * * *' --zone Europe/Sofia")
+		return core.InvalidField("--zone", f.zone, "belongs to --cron", "such as --cron '0 3 * * *' --zone Europe/Sofia")
 	}
 	m := view.Manifest{Tasks: []task.Task{t}, Schedules: []schedule.Schedule{sc}}
 	if done == "created" {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -202,7 +203,7 @@ func canaries(ctx context.Context, s *conn, only []string, within time.Duration)
 		name := "canary on " + q.Name
 		switch {
 		case !q.PausedAt.IsZero():
-			found[i] = warning(name, "belfry queue resume "+q.Name, "not sent: the queue was paused by %s: %s", q.PausedBy, or(q.PausedReason, "no reason given"))
+			found[i] = warning(name, "belfry queue resume "+q.Name, "not sent: the queue was paused by %s: %s", q.PausedBy, cmp.Or(q.PausedReason, "no reason given"))
 		case limits.AllowQueue(q.Name, task.CanaryTask) != nil:
 			found[i] = warning(name, "belfry namespace set "+namespace+" --queue "+q.Name, "not sent: namespace %s may not use the queue", namespace)
 		case s.direct:
@@ -246,7 +247,7 @@ func (c *cli) tell(d diagnosis) error {
 		d.OK = d.OK && f.OK
 	}
 	err := c.emit(d, func(w io.Writer) {
-		paint := painter(c.colorOn(c.stdout))
+		paint := c.painter()
 		for _, f := range d.Checks {
 			mark := paint(styleGood, "ok  ")
 			switch {

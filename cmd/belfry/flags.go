@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"strconv"
@@ -38,7 +39,7 @@ func instant(given bool, field, text, zone string, to *time.Time) error {
 	if !given {
 		return nil
 	}
-	loc, err := cron.LoadZone(or(zone, "UTC"))
+	loc, err := cron.LoadZone(cmp.Or(zone, "UTC"))
 	if err != nil {
 		return core.InvalidField("--zone", zone, err.Error(), "an IANA name such as Europe/Sofia")
 	}

@@ -17,15 +17,15 @@ func TestComingFromNamesCommandsThatExist(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	root := newCLI(nil, io.Discard, io.Discard, nil).root()
+	top := root(newCLI(nil, io.Discard, io.Discard, nil))
 	named := regexp.MustCompile("`belfry ([^`]+)`").FindAllStringSubmatch(string(guide), -1)
 	if len(named) < 20 {
 		t.Fatalf("only %d commands are found", len(named))
 	}
 	for _, m := range named {
 		words := strings.Fields(m[1])
-		cmd, rest, err := root.Find(words)
-		if err != nil || cmd == root {
+		cmd, rest, err := top.Find(words)
+		if err != nil || cmd == top {
 			t.Errorf("belfry %s: %v", m[1], err)
 			continue
 		}

@@ -100,7 +100,7 @@ func (c *cli) drawIncident(w io.Writer, i monitor.Incident, now time.Time) {
 	if i.Snapshot == nil {
 		return
 	}
-	paint := painter(c.colorOn(c.stdout))
+	paint := c.painter()
 	fmt.Fprintf(w, "\n%s\n", paint(styleDim, "what came back:"))
 	if i.Snapshot.Status != "" {
 		fmt.Fprintln(w, i.Snapshot.Status)

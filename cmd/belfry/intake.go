@@ -187,7 +187,7 @@ func (c *cli) checkIntake(kind string, paths []string, f intakeFlags) error {
 }
 
 func (c *cli) drawIntake(w io.Writer, r intake.Result) {
-	paint, file := painter(c.colorOn(c.stdout)), ""
+	paint, file := c.painter(), ""
 	for _, l := range r.Lines {
 		if l.File != file {
 			file = l.File

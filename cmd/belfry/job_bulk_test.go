@@ -21,9 +21,8 @@ func TestWhatWasDoneToManyJobsIsShownThoughTheRestFails(t *testing.T) {
 		"some remain": {[]view.Selected{{Left: map[int64]string{7: "it runs"}, More: true, Next: "a"}}, ""},
 	} {
 		var stdout, stderr bytes.Buffer
-		cli := newCLI(nil, &stdout, &stderr, nil)
-		cli.output = "table"
-		err := cli.selected(t.Context(), nil, view.Selection{}, "canceled", func(context.Context, *conn, view.Selection) (view.Selected, error) {
+		cmd := newCLI(nil, &stdout, &stderr, nil)
+		err := cmd.selected(t.Context(), nil, view.Selection{}, "canceled", func(context.Context, *conn, view.Selection) (view.Selected, error) {
 			if len(c.answers) == 0 {
 				return view.Selected{}, away
 			}

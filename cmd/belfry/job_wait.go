@@ -101,7 +101,7 @@ func (c *cli) waitFor(ctx context.Context, s *conn, jobs []job.Job, timeout wait
 }
 
 func (c *cli) drawEnd(w io.Writer, j job.Job) {
-	paint := painter(c.colorOn(c.stdout))
+	paint := c.painter()
 	fmt.Fprintf(w, "job %d %s", j.ID, paint(stateStyle(string(j.State)), string(j.State)))
 	if !j.ClaimedAt.IsZero() && !j.FinishedAt.IsZero() {
 		fmt.Fprintf(w, " after %s", span(j.FinishedAt.Sub(j.ClaimedAt)))

@@ -44,7 +44,6 @@ func TestWhatHappensWhileTheServerIsAwayIsShownAfterwards(t *testing.T) {
 		ctx, leave := context.WithCancel(t.Context())
 		var stdout, stderr bytes.Buffer
 		c := newCLI(nil, &stdout, &stderr, nil)
-		c.output = "table"
 		server := &restarted{leave: leave}
 		s := &conn{Service: server, namespace: "default", now: time.Now()}
 		list := func() (core.Page[job.Job], error) { return server.Jobs(ctx, job.Filter{}) }

@@ -30,7 +30,7 @@ func (c *cli) jobWhy() *cobra.Command {
 
 func (c *cli) drawWhy(w io.Writer, y job.Why) {
 	fmt.Fprintln(w, y.Summary)
-	paint := painter(c.colorOn(c.stdout))
+	paint := c.painter()
 	for _, k := range y.Checks {
 		mark := paint(styleGood, "ok")
 		if !k.OK {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -116,14 +117,14 @@ func joinedPath(l *config.Loaded) (string, error) {
 }
 
 // workerToken is the token of a worker: one that was given, the one that this
-// machine got when it joined, or one that it gets now.
-func (c *cli) workerToken(ctx context.Context, l *config.Loaded) (string, error) {
+// machine got when it joined, or one that it gets now for its join token.
+func (c *cli) workerToken(ctx context.Context, l *config.Loaded, join string) (string, error) {
 	if l.Token != "" || l.Given("token_file") {
 		return c.clientToken(l)
 	}
 	path, err := joinedPath(l)
 	if err != nil {
-		if c.join == "" {
+		if join == "" {
 			return c.clientToken(l)
 		}
 		return "", err
@@ -131,10 +132,7 @@ func (c *cli) workerToken(ctx context.Context, l *config.Loaded) (string, error)
 	if kept, err := app.ReadToken(path); kept != "" || err != nil {
 		return kept, err
 	}
-	join := c.join
-	if join == "" {
-		join = c.getenv("BELFRY_JOIN")
-	}
+	join = cmp.Or(join, c.env["BELFRY_JOIN"])
 	if join == "" {
 		return c.clientToken(l)
 	}
@@ -142,7 +140,7 @@ func (c *cli) workerToken(ctx context.Context, l *config.Loaded) (string, error)
 	if err != nil {
 		return "", err
 	}
-	client, err := client.New(l.ServerURL(), "", workerClient(l))
+	client, err := client.New(l.ServerURL(), "", c.workerClient(l))
 	if err != nil {
 		return "", err
 	}

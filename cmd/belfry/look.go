@@ -215,7 +215,7 @@ func (c *cli) scheduleDiff() *cobra.Command {
 }
 
 func (c *cli) drawDiff(w io.Writer, l schedule.Look) {
-	paint := painter(c.colorOn(c.stdout))
+	paint := c.painter()
 	same := true
 	for _, d := range l.Diff {
 		line := d.Change + " " + inZone(d.Nominal, l.Schedule.Zone)

@@ -178,7 +178,7 @@ func TestWatchShowsWhatComes(t *testing.T) {
 
 func TestHelpOfEveryCommandIsWhole(t *testing.T) {
 	t.Parallel()
-	for _, cmd := range commands(newCLI(nil, io.Discard, io.Discard, nil).root()) {
+	for _, cmd := range commands(root(newCLI(nil, io.Discard, io.Discard, nil))) {
 		if cmd.Short == "" || strings.HasSuffix(cmd.Short, ".") {
 			t.Errorf("%s: short help %q", cmd.CommandPath(), cmd.Short)
 		}

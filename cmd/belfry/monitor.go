@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -206,7 +207,7 @@ func curl(url string) string {
 }
 
 func (c *cli) drawMonitor(w io.Writer, m shownMonitor, now time.Time) {
-	paint := painter(c.colorOn(c.stdout))
+	paint := c.painter()
 	st := m.State
 	status := paint(stateStyle(string(m.Status)), string(m.Status))
 	if notes := signs(m.MonitorView); len(notes) > 0 {
@@ -214,7 +215,7 @@ func (c *cli) drawMonitor(w io.Writer, m shownMonitor, now time.Time) {
 	}
 	paused := ""
 	if !st.PausedAt.IsZero() {
-		paused = fmt.Sprintf("%s by %s: %s", when(st.PausedAt, now), st.PausedBy, or(st.PausedReason, "no reason given"))
+		paused = fmt.Sprintf("%s by %s: %s", when(st.PausedAt, now), st.PausedBy, cmp.Or(st.PausedReason, "no reason given"))
 		if !st.PausedUntil.IsZero() {
 			paused += "; goes on " + when(st.PausedUntil, now)
 		}

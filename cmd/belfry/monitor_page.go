@@ -165,7 +165,7 @@ func (c *cli) drawPageDiff(w io.Writer, d wire.PageDiff) {
 		fmt.Fprintf(c.stderr, "versions %d and %d have the same text\n", d.From.Seq, d.To.Seq)
 		return
 	}
-	paint := painter(c.colorOn(c.stdout))
+	paint := c.painter()
 	fmt.Fprintf(w, "%s\n%s\n", paint(styleBad, fmt.Sprintf("--- version %d, %s", d.From.Seq, stamp(d.From.At))),
 		paint(styleGood, fmt.Sprintf("+++ version %d, %s", d.To.Seq, stamp(d.To.At))))
 	for line := range strings.Lines(d.Unified(0)) {

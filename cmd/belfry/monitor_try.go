@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -111,7 +112,7 @@ func (c *cli) try(ctx context.Context, s *conn, t wire.Trial) (wire.Tried, error
 }
 
 func (c *cli) tryHere(ctx context.Context, t task.Task) (out wire.Tried, err error) {
-	checks, err := app.NewChecks(c.loaded.Config, versionText())
+	checks, err := app.NewChecks(c.loaded.Config, c.version)
 	if err != nil {
 		return out, err
 	}
@@ -172,7 +173,7 @@ func outcomeStatus(o task.CheckOutcome) error {
 
 // drawMeasure shows what a check saw.
 func (c *cli) drawMeasure(w io.Writer, m task.Measure, now time.Time) {
-	paint := painter(c.colorOn(c.stdout))
+	paint := c.painter()
 	fmt.Fprint(w, paint(stateStyle(string(m.Outcome)), string(m.Outcome)))
 	if m.Latency > 0 {
 		fmt.Fprintf(w, " in %s", took(m.Latency.D()))
@@ -204,7 +205,7 @@ func (c *cli) drawMeasure(w io.Writer, m task.Measure, now time.Time) {
 
 // drawConditions marks what each condition came to, as doctor does.
 func (c *cli) drawConditions(w io.Writer, list []task.ConditionResult) {
-	paint := painter(c.colorOn(c.stdout))
+	paint := c.painter()
 	for _, r := range list {
 		mark := paint(styleGood, "ok  ")
 		switch {
@@ -215,7 +216,7 @@ func (c *cli) drawConditions(w io.Writer, list []task.ConditionResult) {
 			mark = paint(styleBad, "FAIL")
 		}
 		fmt.Fprintf(w, "%s  %s\n", mark, r.Text)
-		if detail := or(r.Error, r.Value); detail != "" {
+		if detail := cmp.Or(r.Error, r.Value); detail != "" {
 			fmt.Fprintf(w, "      %s\n", detail)
 		}
 	}
@@ -267,7 +268,7 @@ an edit of that.
 }
 
 func (c *cli) drawPreview(w io.Writer, seen wire.Tried) {
-	paint := painter(c.colorOn(c.stdout))
+	paint := c.painter()
 	fmt.Fprintf(w, "%s in %s\n", paint(stateStyle(string(seen.Outcome)), string(seen.Outcome)), took(seen.Latency.D()))
 	if problem := fault(seen.Code, seen.Message); problem != "" {
 		fmt.Fprintf(w, "      %s\n", problem)

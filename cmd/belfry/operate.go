@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"maps"
@@ -79,7 +80,7 @@ func (c *cli) drawConfig(l *config.Loaded) error {
 	}{l.File, list}, func(w io.Writer) {
 		g := c.grid("KEY", "VALUE", "SOURCE")
 		for _, e := range list {
-			g.row(e.Key, or(e.Value, "-"), e.Source)
+			g.row(e.Key, cmp.Or(e.Value, "-"), e.Source)
 		}
 		g.write(w)
 	})
@@ -115,9 +116,9 @@ func (c *cli) versionCmd() *cobra.Command {
 			if err := c.checkOutput(); err != nil {
 				return err
 			}
-			return c.emit(map[string]string{"version": versionText(), "go": runtime.Version(), "platform": runtime.GOOS + "/" + runtime.GOARCH, "time_zones": cron.ZoneVersion()},
+			return c.emit(map[string]string{"version": c.version, "go": runtime.Version(), "platform": runtime.GOOS + "/" + runtime.GOARCH, "time_zones": cron.ZoneVersion()},
 				func(w io.Writer) {
-					fmt.Fprintf(w, "belfry %s, %s, %s/%s, time zones %s\n", versionText(), runtime.Version(), runtime.GOOS, runtime.GOARCH, cron.ZoneVersion())
+					fmt.Fprintf(w, "belfry %s, %s, %s/%s, time zones %s\n", c.version, runtime.Version(), runtime.GOOS, runtime.GOARCH, cron.ZoneVersion())
 				})
 		},
 	}

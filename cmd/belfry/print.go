@@ -38,6 +38,11 @@ func painter(color bool) func(lipgloss.Style, string) string {
 	return func(st lipgloss.Style, s string) string { return st.Render(s) }
 }
 
+// painter applies styles if standard output is a terminal that shows them.
+func (c *cli) painter() func(lipgloss.Style, string) string {
+	return painter(c.colorOn(c.stdout))
+}
+
 // emit writes v as -o asks; table draws it for people.
 func (c *cli) emit(v any, table func(w io.Writer)) error {
 	switch c.output {
@@ -76,7 +81,7 @@ type grid struct {
 }
 
 func (c *cli) grid(head ...string) *grid {
-	return &grid{head: head, paint: painter(c.colorOn(c.stdout))}
+	return &grid{head: head, paint: c.painter()}
 }
 
 func (g *grid) row(cells ...string) { g.rows = append(g.rows, cells) }
@@ -112,7 +117,7 @@ func writeRow(w io.Writer, row []string, widths []int) {
 
 // pairs is a table of names and values. Empty values are left out.
 func (c *cli) pairs(w io.Writer, pairs ...string) {
-	paint := painter(c.colorOn(c.stdout))
+	paint := c.painter()
 	width := 0
 	for i := 0; i < len(pairs); i += 2 {
 		if pairs[i+1] != "" {

@@ -58,14 +58,14 @@ func commands(cmd *cobra.Command) []*cobra.Command {
 }
 
 func cliReference() string {
-	root := newCLI(nil, io.Discard, io.Discard, nil).root()
+	top := root(newCLI(nil, io.Discard, io.Discard, nil))
 	var b strings.Builder
 	b.WriteString("# Commands\n\nMade from the program by `go test ./cmd/belfry -run TestReference -update`.\n\n")
 	b.WriteString("```\n" + exitHelp + "\n```\n\nErrors go to standard error: `error:` and a sentence, one line for each field at fault, and `try:` with the\nnext thing to do. Progress and notes go there too, so that standard output holds the answer alone.\n\n")
 	b.WriteString("## Flags of every command\n\n")
-	writeFlags(&b, root.PersistentFlags(), nil)
-	for _, cmd := range commands(root)[1:] {
-		writeCommand(&b, cmd, root)
+	writeFlags(&b, top.PersistentFlags(), nil)
+	for _, cmd := range commands(top)[1:] {
+		writeCommand(&b, cmd, top)
 	}
 	return b.String()
 }
@@ -270,7 +270,7 @@ func TestCommandsInThePagesExist(t *testing.T) {
 }
 
 func understood(args []string) error {
-	cmd, rest, err := newCLI(nil, io.Discard, io.Discard, nil).root().Find(args)
+	cmd, rest, err := root(newCLI(nil, io.Discard, io.Discard, nil)).Find(args)
 	if err != nil {
 		return err
 	}

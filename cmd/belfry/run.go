@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -162,7 +163,7 @@ func (c *cli) runHere(ctx context.Context, s *conn, t task.Task, input json.RawM
 		return core.Errorf(core.Forbidden, "task %q is a command that %s defines", t.Name, s.where).
 			WithHint("look at it with: belfry task show %s; then: belfry run --allow-commands %s", t.Name, t.Name)
 	}
-	f, err := app.RunTask(ctx, l.Config, versionText(), t, input, c.stdout, c.stderr)
+	f, err := app.RunTask(ctx, l.Config, c.version, t, input, c.stdout, c.stderr)
 	if err != nil {
 		return err
 	}
@@ -172,14 +173,7 @@ func (c *cli) runHere(ctx context.Context, s *conn, t task.Task, input json.RawM
 		}
 	}
 	if f.Outcome != job.OutcomeOK {
-		return fmt.Errorf("task %s ended with %s: %s", t.Name, f.Outcome, or(f.Error, "it says no more"))
+		return fmt.Errorf("task %s ended with %s: %s", t.Name, f.Outcome, cmp.Or(f.Error, "it says no more"))
 	}
 	return nil
-}
-
-func or(text, fallback string) string {
-	if text == "" {
-		return fallback
-	}
-	return text
 }

@@ -23,14 +23,63 @@ func (c *cli) scheduleCmd() *cobra.Command {
 	return noun("schedule", "When it runs: create, pause, look ahead", []string{"schedules"},
 		c.scheduleCreate(), c.scheduleList(), c.scheduleShow(), c.scheduleUpdate(), c.scheduleDelete(),
 		c.schedulePause(), c.scheduleResume(), c.scheduleTrigger(), c.scheduleOccurrences(),
-		c.scheduleNext(), c.scheduleExplain(), c.scheduleDiff(), c.scheduleUpcoming(), c.scheduleForecast(), c.scheduleCheck(), c.scheduleImport())
+		c.scheduleNext(), c.scheduleExplain(), c.scheduleDiff(), c.scheduleUpcoming(), c.scheduleForecast())
+}
+
+// timeFlags are the flags that say when something runs.
+type timeFlags struct {
+	cron, rrule, every, at []string
+	afterFinish            bool
+}
+
+// apply replaces the rules of a schedule, if a flag names one.
+func (f *timeFlags) apply(given func(string) bool, s *schedule.Schedule) error {
+	if !given("cron") && !given("every") && !given("at") && !given("rrule") {
+		if f.afterFinish {
+			return core.InvalidField("--after-finish", "", "belongs to --every", "such as --every 5s --after-finish")
+		}
+		return nil
+	}
+	var rules []schedule.Rule
+	for _, text := range f.cron {
+		rules = append(rules, schedule.Rule{Cron: text})
+	}
+	for _, text := range f.rrule {
+		rules = append(rules, schedule.Rule{RRule: text})
+	}
+	for _, text := range f.every {
+		d, err := core.ParseDuration(text)
+		if err != nil {
+			return core.InvalidField("--every", "", err.Error(), "")
+		}
+		if d <= 0 {
+			return core.InvalidField("--every", text, "is no time between two runs", "such as 5s or 1h30m")
+		}
+		r := schedule.Rule{Every: d}
+		if f.afterFinish {
+			r.Anchor = schedule.AnchorFinish
+		}
+		rules = append(rules, r)
+	}
+	if len(f.at) > 0 {
+		var r schedule.Rule
+		for _, text := range f.at {
+			var t time.Time
+			if err := instant(true, "--at", text, s.Zone, &t); err != nil {
+				return err
+			}
+			r.At = append(r.At, t)
+		}
+		rules = append(rules, r)
+	}
+	s.Rules = rules
+	return nil
 }
 
 // scheduleFlags are the fields of a schedule that have a flag.
 type scheduleFlags struct {
+	timeFlags
 	file, task, description string
-	cron, rrule, every, at  []string
-	afterFinish             bool
 	zone, start, end        string
 	dstGap, dstFold         string
 	maxRuns                 int64
@@ -99,50 +148,7 @@ func (f *scheduleFlags) apply(fs *pflag.FlagSet, s *schedule.Schedule) error {
 	if err := instant(given("end"), "--end", f.end, s.Zone, &s.End); err != nil {
 		return err
 	}
-	return f.applyRules(given, s)
-}
-
-func (f *scheduleFlags) applyRules(given func(string) bool, s *schedule.Schedule) error {
-	if !given("cron") && !given("every") && !given("at") && !given("rrule") {
-		if f.afterFinish {
-			return core.InvalidField("--after-finish", "", "belongs to --every", "such as --every 5s --after-finish")
-		}
-		return nil
-	}
-	var rules []schedule.Rule
-	for _, text := range f.cron {
-		rules = append(rules, schedule.Rule{Cron: text})
-	}
-	for _, text := range f.rrule {
-		rules = append(rules, schedule.Rule{RRule: text})
-	}
-	for _, text := range f.every {
-		d, err := core.ParseDuration(text)
-		if err != nil {
-			return core.InvalidField("--every", "", err.Error(), "")
-		}
-		if d <= 0 {
-			return core.InvalidField("--every", text, "is no time between two runs", "such as 5s or 1h30m")
-		}
-		r := schedule.Rule{Every: d}
-		if f.afterFinish {
-			r.Anchor = schedule.AnchorFinish
-		}
-		rules = append(rules, r)
-	}
-	if len(f.at) > 0 {
-		var r schedule.Rule
-		for _, text := range f.at {
-			var t time.Time
-			if err := instant(true, "--at", text, s.Zone, &t); err != nil {
-				return err
-			}
-			r.At = append(r.At, t)
-		}
-		rules = append(rules, r)
-	}
-	s.Rules = rules
-	return nil
+	return f.timeFlags.apply(given, s)
 }
 
 func (c *cli) scheduleFrom(s *conn, cmd *cobra.Command, f *scheduleFlags, args []string) (schedule.Schedule, error) {

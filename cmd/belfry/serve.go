@@ -49,7 +49,7 @@ func (c *cli) serve(ctx context.Context, l *config.Loaded, files []string) error
 	if err != nil {
 		return err
 	}
-	a, err := app.New(app.Options{Config: l.Config, Version: versionText(), Logger: c.logger(l.Config)})
+	a, err := app.New(app.Options{Config: l.Config, Version: c.version, Logger: c.logger(l.Config)})
 	if err != nil {
 		return err
 	}
@@ -121,7 +121,7 @@ func (c *cli) ready(a *app.App, l *config.Loaded, applied view.Applied, empty bo
 		if a.HasConsole() {
 			pages = a.URL() + "/"
 		}
-		fmt.Fprintf(w, "Belfry %s is ready.\n", versionText())
+		fmt.Fprintf(w, "Belfry %s is ready.\n", c.version)
 		c.pairs(w, "  web", pages, "  api", a.URL(), "  docs", docs, "  database", state.Database, "  roles", strings.Join(l.Roles, ", "),
 			"  token", a.TokenFile(), "  commands", commands, "  applied", plan)
 		fmt.Fprintf(w, "Next, in another terminal: %s\n", c.next(a, l, empty))

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"io"
 	"strconv"
@@ -64,7 +65,7 @@ func sections(d monitor.StatusPage) string {
 	for _, s := range d.Sections {
 		lines = append(lines, strings.TrimPrefix(s.Title+": "+targets(s.Monitors, s.Tags), ": "))
 	}
-	return or(strings.Join(lines, "\n"), "all monitors that are public")
+	return cmp.Or(strings.Join(lines, "\n"), "all monitors that are public")
 }
 
 func statusPageFlags(fs *pflag.FlagSet) func(*conn, *pflag.FlagSet, *monitor.StatusPage, []string) error {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -67,7 +68,7 @@ func targets(monitors, tags []string) string {
 	for _, tag := range tags {
 		parts = append(parts[:len(parts):len(parts)], "all with the tag "+tag)
 	}
-	return or(strings.Join(parts, ", "), "all")
+	return cmp.Or(strings.Join(parts, ", "), "all")
 }
 
 // windowTimes is when a window holds, in a line.

@@ -21,14 +21,15 @@ by itself, the first time.`
 	cmd.Example = `  belfry token create build-1 --scope worker --for builds > worker.token
   belfry worker --server https://belfry.example.com --token-file worker.token --allow-commands
   belfry worker list`
-	cmd.RunE = c.local(func(cmd *cobra.Command, l *config.Loaded) error { return c.remoteWorker(cmd.Context(), l) })
+	var join string
+	cmd.RunE = c.local(func(cmd *cobra.Command, l *config.Loaded) error { return c.remoteWorker(cmd.Context(), l, join) })
 	c.configFlags(cmd.Flags(), "worker")
-	cmd.Flags().StringVar(&c.join, "join", "", "join token, exchanged once for a token of this machine's that is kept in its state folder; @FILE reads it from a file; also BELFRY_JOIN")
+	cmd.Flags().StringVar(&join, "join", "", "join token, exchanged once for a token of this machine's that is kept in its state folder; @FILE reads it from a file; also BELFRY_JOIN")
 	return cmd
 }
 
-func (c *cli) remoteWorker(ctx context.Context, l *config.Loaded) error {
-	w, err := c.workers(ctx, l)
+func (c *cli) remoteWorker(ctx context.Context, l *config.Loaded, join string) error {
+	w, err := c.workers(ctx, l, join)
 	if err != nil {
 		return err
 	}
@@ -37,17 +38,18 @@ func (c *cli) remoteWorker(ctx context.Context, l *config.Loaded) error {
 }
 
 // workerClient is how a worker talks to its server.
-func workerClient(l *config.Loaded) client.Options {
-	return client.Options{CAFile: l.CAFile, UserAgent: "belfry-worker/" + versionText()}
+func (c *cli) workerClient(l *config.Loaded) client.Options {
+	return client.Options{CAFile: l.CAFile, UserAgent: "belfry-worker/" + c.version}
 }
 
-// workers are those of a machine that has a server elsewhere.
-func (c *cli) workers(ctx context.Context, l *config.Loaded) (*app.Workers, error) {
-	token, err := c.workerToken(ctx, l)
+// workers are those of a machine that has a server elsewhere. It joins with a
+// join token, if there is one and it has no token yet.
+func (c *cli) workers(ctx context.Context, l *config.Loaded, join string) (*app.Workers, error) {
+	token, err := c.workerToken(ctx, l, join)
 	if err != nil {
 		return nil, err
 	}
-	client, err := client.New(l.ServerURL(), token, workerClient(l))
+	client, err := client.New(l.ServerURL(), token, c.workerClient(l))
 	if err != nil {
 		return nil, err
 	}
@@ -62,7 +64,7 @@ func (c *cli) workers(ctx context.Context, l *config.Loaded) (*app.Workers, erro
 	}
 	handlers := &worker.Handlers{}
 	app.RegisterCanary(handlers)
-	w := &app.Workers{Broker: client, Queues: client, Config: l.Config, Handlers: handlers, Version: versionText(), Logger: log, Server: l.ServerURL()}
+	w := &app.Workers{Broker: client, Queues: client, Config: l.Config, Handlers: handlers, Version: c.version, Logger: log, Server: l.ServerURL()}
 	if l.Given("namespace") {
 		w.Namespace = l.Namespace
 	}

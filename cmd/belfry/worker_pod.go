@@ -37,7 +37,7 @@ It exits with 0 when a job is prepared, and with 8 when there was none.`,
 			if err := notNegative("--wait", wait, "0 looks once"); err != nil {
 				return err
 			}
-			w, err := c.workers(cmd.Context(), l)
+			w, err := c.workers(cmd.Context(), l, "")
 			if err != nil {
 				return err
 			}
@@ -70,9 +70,9 @@ It exits with 0 once the result is reported, also when the program failed: what
 follows is the server's to decide, and the pod is not to be started again.`,
 		Example: `  belfry worker main --dir /belfry`,
 		RunE: c.local(func(cmd *cobra.Command, l *config.Loaded) error {
-			w := app.Workers{Config: l.Config, Version: versionText(), Logger: c.logger(l.Config)}
+			w := app.Workers{Config: l.Config, Version: c.version, Logger: c.logger(l.Config)}
 			return w.RunForPod(cmd.Context(), dir, func(h pod.Handover) (job.Leaser, error) {
-				return client.NewAttemptClient(h.Server, h.Session, h.Leased, workerClient(l))
+				return client.NewAttemptClient(h.Server, h.Session, h.Leased, c.workerClient(l))
 			})
 		}),
 	}
