@@ -8,6 +8,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/belfry-run/belfry/cmd/belfry/internal/cli"
 )
 
 // What the guide for newcomers calls a command is one, with the flags that it names.
@@ -17,7 +19,7 @@ func TestComingFromNamesCommandsThatExist(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	top := root(newCLI(nil, io.Discard, io.Discard, nil))
+	top := root(cli.New(nil, io.Discard, io.Discard, nil))
 	named := regexp.MustCompile("`belfry ([^`]+)`").FindAllStringSubmatch(string(guide), -1)
 	if len(named) < 20 {
 		t.Fatalf("only %d commands are found", len(named))

@@ -19,6 +19,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/belfry-run/belfry/app"
+	"github.com/belfry-run/belfry/cmd/belfry/internal/cli"
 	"github.com/belfry-run/belfry/config"
 )
 
@@ -58,10 +59,10 @@ func commands(cmd *cobra.Command) []*cobra.Command {
 }
 
 func cliReference() string {
-	top := root(newCLI(nil, io.Discard, io.Discard, nil))
+	top := root(cli.New(nil, io.Discard, io.Discard, nil))
 	var b strings.Builder
 	b.WriteString("# Commands\n\nMade from the program by `go test ./cmd/belfry -run TestReference -update`.\n\n")
-	b.WriteString("```\n" + exitHelp + "\n```\n\nErrors go to standard error: `error:` and a sentence, one line for each field at fault, and `try:` with the\nnext thing to do. Progress and notes go there too, so that standard output holds the answer alone.\n\n")
+	b.WriteString("```\n" + cli.ExitHelp + "\n```\n\nErrors go to standard error: `error:` and a sentence, one line for each field at fault, and `try:` with the\nnext thing to do. Progress and notes go there too, so that standard output holds the answer alone.\n\n")
 	b.WriteString("## Flags of every command\n\n")
 	writeFlags(&b, top.PersistentFlags(), nil)
 	for _, cmd := range commands(top)[1:] {
@@ -270,7 +271,7 @@ func TestCommandsInThePagesExist(t *testing.T) {
 }
 
 func understood(args []string) error {
-	cmd, rest, err := root(newCLI(nil, io.Discard, io.Discard, nil)).Find(args)
+	cmd, rest, err := root(cli.New(nil, io.Discard, io.Discard, nil)).Find(args)
 	if err != nil {
 		return err
 	}

@@ -6,18 +6,32 @@ import (
 	"runtime/debug"
 
 	"github.com/spf13/cobra"
+
+	"github.com/belfry-run/belfry/cmd/belfry/internal/access"
+	"github.com/belfry-run/belfry/cmd/belfry/internal/alerts"
+	"github.com/belfry-run/belfry/cmd/belfry/internal/cli"
+	"github.com/belfry-run/belfry/cmd/belfry/internal/cycles"
+	"github.com/belfry-run/belfry/cmd/belfry/internal/definitions"
+	"github.com/belfry-run/belfry/cmd/belfry/internal/jobs"
+	"github.com/belfry-run/belfry/cmd/belfry/internal/monitors"
+	"github.com/belfry-run/belfry/cmd/belfry/internal/operate"
+	"github.com/belfry-run/belfry/cmd/belfry/internal/programs"
+	"github.com/belfry-run/belfry/cmd/belfry/internal/schedules"
+	"github.com/belfry-run/belfry/cmd/belfry/internal/serve"
+	"github.com/belfry-run/belfry/cmd/belfry/internal/tasks"
+	"github.com/belfry-run/belfry/cmd/belfry/internal/workers"
 )
 
 // Main runs one command line and answers its exit code. It uses nothing of the
 // process but its working directory.
 func Main(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer, env []string) int {
-	c := newCLI(stdin, stdout, stderr, env)
-	c.version = versionText()
-	return c.run(ctx, root(c), args)
+	c := cli.New(stdin, stdout, stderr, env)
+	c.Version = versionText()
+	return c.Run(ctx, root(c), args)
 }
 
 // root is the command belfry, with all others below it.
-func root(c *cli) *cobra.Command {
+func root(c *cli.CLI) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "belfry",
 		Short: "Belfry runs things on time",
@@ -37,11 +51,11 @@ and, in another terminal:
 Every verb talks to the server at --server, or opens the SQLite file itself
 when no server runs.
 
-` + exitHelp,
+` + cli.ExitHelp,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	c.attach(cmd)
+	c.Attach(cmd)
 	cmd.AddGroup(
 		&cobra.Group{ID: "run", Title: "Run Belfry:"},
 		&cobra.Group{ID: "define", Title: "Say what runs and when:"},
@@ -55,13 +69,13 @@ when no server runs.
 			cmd.AddCommand(sub)
 		}
 	}
-	add("run", c.serveCmd(), c.workerCmd(), c.runCmd())
-	schedule := c.scheduleCmd()
-	schedule.AddCommand(c.scheduleCheck(), c.scheduleImport())
-	add("define", c.taskCmd(), c.programCmd(), c.secretCmd(), schedule, c.cycleCmd(), c.calendarCmd(), c.applyCmd(), c.diffCmd(), c.exportCmd(), c.importCmd())
-	add("watch", c.monitorCmd(), c.incidentCmd(), c.channelCmd(), c.alertCmd(), c.windowCmd(), c.statusPageCmd())
-	add("see", c.jobCmd(), c.queueCmd(), c.backfillCmd(), c.artifactCmd(), c.auditCmd())
-	add("operate", c.doctorCmd(), c.tokenCmd(), c.namespaceCmd(), c.brokerCmd(), c.configCmd(), c.migrateCmd(), c.versionCmd(), c.completionCmd())
+	add("run", serve.Serve(c), workers.Worker(c), jobs.Run(c))
+	schedule := schedules.Schedule(c)
+	schedule.AddCommand(definitions.ScheduleCheck(c), definitions.ScheduleImport(c))
+	add("define", tasks.Task(c), programs.Program(c), programs.Secret(c), schedule, cycles.Cycle(c), schedules.Calendar(c), definitions.Apply(c), definitions.Diff(c), definitions.Export(c), definitions.Import(c))
+	add("watch", monitors.Monitor(c), monitors.Incident(c), alerts.Channel(c), alerts.Alert(c), monitors.Window(c), monitors.StatusPage(c))
+	add("see", jobs.Job(c), jobs.Queue(c), schedules.Backfill(c), programs.Artifact(c), access.Audit(c))
+	add("operate", operate.Doctor(c), access.Token(c), access.Namespace(c), operate.Broker(c), operate.Config(c), operate.Migrate(c), operate.Version(c), operate.Completion(c))
 	cmd.SetHelpCommandGroupID("operate")
 	return cmd
 }

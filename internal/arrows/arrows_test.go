@@ -40,12 +40,21 @@ var order = [][]string{
 	{"cmd", "bench", "examples"},
 }
 
+// commands is the layout of the command line, below cmd/belfry/internal. It is read like [order].
+var commands = [][]string{
+	{"cli"},
+	{"define", "wait"},
+	{"access", "alerts", "cycles", "definitions", "jobs", "monitors", "operate", "programs", "schedules", "serve", "tasks", "workers"},
+}
+
 // pure is how many lines of [order] import nothing from other modules, nor a group of the lines behind them.
 const pure = 10
 
 // lineOf returns the place of a group in [order], or -1.
-func lineOf(group string) int {
-	return slices.IndexFunc(order, func(line []string) bool { return slices.Contains(line, group) })
+func lineOf(group string) int { return place(order, group) }
+
+func place(list [][]string, name string) int {
+	return slices.IndexFunc(list, func(line []string) bool { return slices.Contains(line, name) })
 }
 
 // nouns are the packages of package store, in the order in which they know each other; store itself, which plugs them into
@@ -98,6 +107,23 @@ func verdict(from, to string) error {
 	}
 	if slices.Contains(apart[from], folder) {
 		return fmt.Errorf("%s imports %s: these are kept apart", from, to)
+	}
+	return commandVerdict(from, folder)
+}
+
+// commandVerdict is the verdict about two packages of the command line.
+func commandVerdict(from, to string) error {
+	const below = "cmd/belfry/internal/"
+	command, isCommand := strings.CutPrefix(from, below)
+	if !isCommand {
+		return nil
+	}
+	line := place(commands, command)
+	if line < 0 {
+		return fmt.Errorf("%s has no place in the layout of the command line: add it to the list in internal/arrows", from)
+	}
+	if target, isCommand := strings.CutPrefix(to, below); isCommand && place(commands, target) >= line {
+		return fmt.Errorf("%s imports %s: it does not stand above it in the layout of the command line", from, to)
 	}
 	return nil
 }
@@ -204,28 +230,30 @@ func TestVerdict(t *testing.T) {
 	t.Parallel()
 	const pgx = "github.com/jackc/pgx/v5"
 	allowed := map[string][]string{
-		".":                {"time", module + "/job", module + "/view"},
-		"core":             {"time", module + "/cron"},
-		"monitor":          {"time", module + "/alert", module + "/task", module + "/cron"},
-		"cron":             {"time"},
-		"store":            {pgx, module + "/job", module + "/cron", module + "/internal/x"},
-		"store/sqlite":     {module + "/task", module + "/store"},
-		"store/base":       {module + "/task", module + "/core"},
-		"store/monitors":   {module + "/monitor", module + "/store/base", module + "/store/jobs", module + "/store/schedules"},
-		"store/postgres":   {pgx, module + "/job", module + "/store"},
-		"store/storetest":  {module + "/task", module + "/store", module + "/internal/pgtest"},
-		"engine":           {module + "/task", module + "/cron"},
-		"worker":           {module + "/worker/process", module + "/internal/x"},
-		"worker/process":   {module + "/job"},
-		"httpapi":          {module + "/task", "github.com/danielgtaylor/huma/v2"},
-		"intake":           {module + "/task", module + "/cron", "github.com/goccy/go-yaml/parser"},
-		"app":              {module + "/store/sqlite", module + "/engine", module + "/worker/probe", module + "/view"},
-		"cmd/belfry":       {module + "/app", module + "/httpapi", module + "/view"},
-		"internal/pgtest":  {pgx, module + "/job", module + "/internal/x"},
-		"internal/bench":   {module + "/app", module + "/store/postgres", module + "/internal/pgtest"},
-		"examples/embed":   {module + "/app", module + "/worker"},
-		"transport/nats":   {module + "/transport"},
-		"internal/x/inner": {module + "/internal/x"},
+		".":                        {"time", module + "/job", module + "/view"},
+		"core":                     {"time", module + "/cron"},
+		"monitor":                  {"time", module + "/alert", module + "/task", module + "/cron"},
+		"cron":                     {"time"},
+		"store":                    {pgx, module + "/job", module + "/cron", module + "/internal/x"},
+		"store/sqlite":             {module + "/task", module + "/store"},
+		"store/base":               {module + "/task", module + "/core"},
+		"store/monitors":           {module + "/monitor", module + "/store/base", module + "/store/jobs", module + "/store/schedules"},
+		"store/postgres":           {pgx, module + "/job", module + "/store"},
+		"store/storetest":          {module + "/task", module + "/store", module + "/internal/pgtest"},
+		"engine":                   {module + "/task", module + "/cron"},
+		"worker":                   {module + "/worker/process", module + "/internal/x"},
+		"worker/process":           {module + "/job"},
+		"httpapi":                  {module + "/task", "github.com/danielgtaylor/huma/v2"},
+		"intake":                   {module + "/task", module + "/cron", "github.com/goccy/go-yaml/parser"},
+		"app":                      {module + "/store/sqlite", module + "/engine", module + "/worker/probe", module + "/view"},
+		"cmd/belfry":               {module + "/app", module + "/httpapi", module + "/view", module + "/cmd/belfry/internal/jobs"},
+		"internal/pgtest":          {pgx, module + "/job", module + "/internal/x"},
+		"internal/bench":           {module + "/app", module + "/store/postgres", module + "/internal/pgtest"},
+		"examples/embed":           {module + "/app", module + "/worker"},
+		"transport/nats":           {module + "/transport"},
+		"internal/x/inner":         {module + "/internal/x"},
+		"cmd/belfry/internal/cli":  {module + "/app", module + "/httpapi/client"},
+		"cmd/belfry/internal/jobs": {module + "/app", module + "/cmd/belfry/internal/cli", module + "/cmd/belfry/internal/wait"},
 	}
 	for from, paths := range allowed {
 		for _, to := range paths {
@@ -239,30 +267,34 @@ func TestVerdict(t *testing.T) {
 			pgx, "golang.org/x/time/rate", module + "/store", module + "/internal/x", module + "/app",
 			module + "/worker",
 		},
-		"core":            {pgx, module, module + "/task", module + "/internal/x"},
-		"task":            {module + "/job", module + "/schedule"},
-		"schedule":        {module + "/job", module + "/store"},
-		"alert":           {module + "/monitor"},
-		"view":            {module, module + "/internal/x"},
-		"cron":            {pgx, module, module + "/store", module + "/internal/x"},
-		"store":           {module, module + "/engine", module + "/worker", module + "/httpapi", module + "/app", module + "/store/sqlite"},
-		"store/sqlite":    {module + "/store/postgres", module + "/store/storetest", module + "/blob"},
-		"store/base":      {module + "/store", module + "/store/jobs", module + "/store/sqlite"},
-		"store/jobs":      {module + "/store", module + "/store/monitors", module + "/store/postgres", module + "/store/storetest"},
-		"store/postgres":  {module + "/store/sqlite", module + "/app"},
-		"engine":          {module + "/store", module + "/worker", module + "/app", module + "/notify"},
-		"worker":          {module + "/store/sqlite", module + "/httpapi", module + "/transport"},
-		"worker/process":  {module + "/engine"},
-		"httpapi":         {module + "/store", module + "/ui", module + "/worker"},
-		"intake":          {module + "/config", module + "/store"},
-		"ui":              {module + "/httpapi", module + "/store"},
-		"notify":          {module + "/engine"},
-		"transport":       {module + "/worker"},
-		"blob":            {module + "/store"},
-		"app":             {module + "/cmd/belfry", module + "/examples/embed"},
-		"cmd/belfry":      {module + "/examples/embed"},
-		"internal/pgtest": {module, module + "/store", module + "/app", module + "/internal/bench"},
-		"newcomer":        {"time"},
+		"core":                         {pgx, module, module + "/task", module + "/internal/x"},
+		"task":                         {module + "/job", module + "/schedule"},
+		"schedule":                     {module + "/job", module + "/store"},
+		"alert":                        {module + "/monitor"},
+		"view":                         {module, module + "/internal/x"},
+		"cron":                         {pgx, module, module + "/store", module + "/internal/x"},
+		"store":                        {module, module + "/engine", module + "/worker", module + "/httpapi", module + "/app", module + "/store/sqlite"},
+		"store/sqlite":                 {module + "/store/postgres", module + "/store/storetest", module + "/blob"},
+		"store/base":                   {module + "/store", module + "/store/jobs", module + "/store/sqlite"},
+		"store/jobs":                   {module + "/store", module + "/store/monitors", module + "/store/postgres", module + "/store/storetest"},
+		"store/postgres":               {module + "/store/sqlite", module + "/app"},
+		"engine":                       {module + "/store", module + "/worker", module + "/app", module + "/notify"},
+		"worker":                       {module + "/store/sqlite", module + "/httpapi", module + "/transport"},
+		"worker/process":               {module + "/engine"},
+		"httpapi":                      {module + "/store", module + "/ui", module + "/worker"},
+		"intake":                       {module + "/config", module + "/store"},
+		"ui":                           {module + "/httpapi", module + "/store"},
+		"notify":                       {module + "/engine"},
+		"transport":                    {module + "/worker"},
+		"blob":                         {module + "/store"},
+		"app":                          {module + "/cmd/belfry", module + "/examples/embed"},
+		"cmd/belfry":                   {module + "/examples/embed"},
+		"cmd/belfry/internal/cli":      {module + "/cmd/belfry/internal/wait", module + "/cmd/belfry/internal/jobs"},
+		"cmd/belfry/internal/wait":     {module + "/cmd/belfry/internal/define", module + "/cmd/belfry/internal/jobs"},
+		"cmd/belfry/internal/jobs":     {module + "/cmd/belfry/internal/tasks"},
+		"cmd/belfry/internal/newcomer": {module + "/cmd/belfry/internal/cli"},
+		"internal/pgtest":              {module, module + "/store", module + "/app", module + "/internal/bench"},
+		"newcomer":                     {"time"},
 	}
 	for from, paths := range refused {
 		for _, to := range paths {

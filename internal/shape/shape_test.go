@@ -27,7 +27,6 @@ var own = map[string]int{
 // over lists the packages and types above their limit, with their numbers of today. A number here may only go down: lower
 // it after a package or a type has shrunk, and remove the line when it is within its limit.
 var over = map[string]int{
-	"lines of cmd/belfry":               10879,
 	"lines of cron":                     5112,
 	"lines of httpapi":                  8092,
 	"lines of intake":                   4596,
@@ -38,7 +37,6 @@ var over = map[string]int{
 	"lines of ui/console":               12909,
 	"lines of worker":                   4081,
 	"lines of worker/sandbox":           5182,
-	"methods of cmd/belfry.cli":         263,
 	"methods of httpapi/client.Client":  152,
 	"methods of httpapi.Server":         106,
 	"methods of internal/model.stepper": 51,

@@ -1,0 +1,125 @@
+package access
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/belfry-run/belfry/access"
+	"github.com/belfry-run/belfry/cmd/belfry/internal/cli"
+	"github.com/belfry-run/belfry/core"
+)
+
+// Namespace is the command namespace.
+func Namespace(c *cli.CLI) *cobra.Command {
+	return cli.Noun("namespace", "What namespaces may do: queues, highest priority", []string{"namespaces", "ns"},
+		namespaceList(c), namespaceShow(c), namespaceSet(c))
+}
+
+func namespaceList(c *cli.CLI) *cobra.Command {
+	return &cobra.Command{
+		Use: "list", Aliases: []string{"ls"}, Short: "List the namespaces that have limits", Args: cobra.NoArgs,
+		RunE: c.Verb(func(ctx context.Context, s *cli.Conn, _ *cobra.Command, _ []string) error {
+			all, err := s.Namespaces(ctx)
+			if err != nil {
+				return err
+			}
+			return c.Emit(core.Page[access.Namespace]{Items: all}, func(w io.Writer) {
+				g := c.Grid("NAME", "QUEUES", "MAX PRIORITY", "UPDATED", "BY")
+				for _, n := range all {
+					g.Row(n.Name, allowedQueues(n), maxPriorityText(n), cli.Ago(n.UpdatedAt, s.Now), n.UpdatedBy)
+				}
+				g.Write(w)
+			})
+		}),
+	}
+}
+
+func allowedQueues(n access.Namespace) string {
+	if len(n.Queues) == 0 {
+		return "all"
+	}
+	return strings.Join(n.Queues, ", ")
+}
+
+func maxPriorityText(n access.Namespace) string {
+	if n.MaxPriority == nil {
+		return "no limit"
+	}
+	return strconv.Itoa(*n.MaxPriority)
+}
+
+func namespaceShow(c *cli.CLI) *cobra.Command {
+	return &cobra.Command{
+		Use: "show NAME", Aliases: []string{"get"}, Short: "Show the limits of a namespace", Args: cobra.ExactArgs(1),
+		RunE: c.Verb(func(ctx context.Context, s *cli.Conn, _ *cobra.Command, args []string) error {
+			n, err := s.Namespace(ctx, args[0])
+			if err != nil {
+				return err
+			}
+			return emitNamespace(c, s, n)
+		}),
+	}
+}
+
+func emitNamespace(c *cli.CLI, s *cli.Conn, n access.Namespace) error {
+	return c.Emit(n, func(w io.Writer) {
+		c.Pairs(w, "name", n.Name, "queues", allowedQueues(n), "max priority", maxPriorityText(n),
+			"updated", cli.When(n.UpdatedAt, s.Now), "updated by", n.UpdatedBy)
+	})
+}
+
+func namespaceSet(c *cli.CLI) *cobra.Command {
+	var queues []string
+	var maxPriority int
+	var anyQueue, anyPriority bool
+	cmd := &cobra.Command{
+		Use: "set NAME", Aliases: []string{"update", "edit"}, Short: "Limit the queues and priorities of a namespace", Args: cobra.ExactArgs(1),
+		Long: `Limit which queues the tasks and jobs of a namespace may use, and their highest
+priority. --queue adds to the queues that are allowed; what no flag names stays as
+it is. Without limits everything is allowed. Checks of monitors always have the
+queue checks.
+
+Tasks that exist must fit the limits. Jobs that exist keep their queue and
+priority. Needs a token for all namespaces.`,
+		Example: `  belfry namespace set team-a --queue default --queue render --max-priority 10
+  belfry namespace set team-a --any-queue --any-priority`,
+		RunE: c.Verb(func(ctx context.Context, s *cli.Conn, cmd *cobra.Command, args []string) error {
+			given := cmd.Flags().Changed
+			if !given("queue") && !given("max-priority") && !anyQueue && !anyPriority {
+				return core.Errorf(core.Invalid, "no limit was given").WithHint("use --queue, --max-priority, --any-queue or --any-priority")
+			}
+			n, err := s.Namespace(ctx, args[0])
+			if err != nil {
+				return err
+			}
+			if anyQueue {
+				n.Queues = nil
+			}
+			n.Queues = append(n.Queues, queues...)
+			if given("max-priority") {
+				n.MaxPriority = &maxPriority
+			}
+			if anyPriority {
+				n.MaxPriority = nil
+			}
+			if n, err = s.SaveNamespace(ctx, n); err != nil {
+				return err
+			}
+			return c.Emit(n, func(w io.Writer) {
+				fmt.Fprintf(w, "namespace %s: queues %s, max priority %s\n", n.Name, allowedQueues(n), maxPriorityText(n))
+			})
+		}),
+	}
+	fs := cmd.Flags()
+	fs.StringSliceVar(&queues, "queue", nil, "also allow this queue; may be given more than once")
+	fs.IntVar(&maxPriority, "max-priority", 0, "highest priority of its tasks and jobs")
+	fs.BoolVar(&anyQueue, "any-queue", false, "allow all queues, or with --queue these alone")
+	fs.BoolVar(&anyPriority, "any-priority", false, "set no highest priority")
+	cmd.MarkFlagsMutuallyExclusive("max-priority", "any-priority")
+	return cmd
+}

@@ -1,0 +1,188 @@
+package alerts
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/belfry-run/belfry/alert"
+	"github.com/belfry-run/belfry/app"
+	"github.com/belfry-run/belfry/cmd/belfry/internal/cli"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/httpapi"
+	"github.com/belfry-run/belfry/httpapi/wire"
+	"github.com/belfry-run/belfry/task"
+	"github.com/belfry-run/belfry/view"
+)
+
+// Channel is the command channel.
+func Channel(c *cli.CLI) *cobra.Command {
+	return cli.Noun("channel", "Ways to tell people: webhooks, mail, chats", []string{"channels"}, append(channels(c).Verbs(), channelTest(c))...)
+}
+
+func channels(c *cli.CLI) cli.Document[alert.Channel] {
+	return cli.Document[alert.Channel]{
+		CLI: c, Noun: "channel", Many: "channels", Empty: "belfry channel set ops --webhook URL",
+		Arguments: "--webhook URL|--slack URL|--email smtp://HOST|... [flags]",
+		Long: `Make or change a channel. Exactly one flag says its kind and where it leads; what
+no flag names stays as it is, secrets included, as long as it leads to the same
+place.
+
+A URL, a token or a password that is written out stands in the list of processes
+and in the shell's history. @FILE reads it from a file, and - from standard
+input. No answer shows it again.
+
+See whether it works with: belfry channel test NAME`,
+		Example: `  belfry channel set ops --webhook https://hooks.example.com/belfry --secret-file webhook.key
+  pass show slack/ops | belfry channel set chat --slack -
+  belfry channel set mail --email smtp://belfry@mail.example.com:587 --password @smtp.password --from belfry@example.com --to ops@example.com
+  belfry channel set phone --ntfy https://ntfy.sh/our-alerts
+  belfry channel set pager -- /usr/local/bin/page night`,
+		List: func(ctx context.Context, s *cli.Conn, f view.DocumentFilter) (core.Page[alert.Channel], error) {
+			return s.Channels(ctx, f)
+		},
+		Show: func(ctx context.Context, s *cli.Conn, ns, name string) (alert.Channel, error) {
+			return s.Channel(ctx, ns, name)
+		},
+		Save: func(ctx context.Context, s *cli.Conn, d alert.Channel) (alert.Channel, error) {
+			return s.SaveChannel(ctx, d)
+		},
+		Drop: func(ctx context.Context, s *cli.Conn, ns, name string) error { return s.DeleteChannel(ctx, ns, name) },
+
+		Owner: func(d *alert.Channel) (namespace, name *string) { return &d.Namespace, &d.Name },
+		Head:  []string{"KIND", "WHERE TO", "DESCRIPTION"},
+		Row: func(_ *cli.Conn, d alert.Channel) []string {
+			return []string{d.Kind(), cli.Clip(goal(d), 60), cli.Clip(d.Description, 50)}
+		},
+		Draw:  func(w io.Writer, _ *cli.Conn, d alert.Channel) { drawChannel(c, w, d) },
+		Flags: func(fs *pflag.FlagSet) cli.Setter[alert.Channel] { return addChannelFlags(c, fs) },
+		Said:  func(_ *cli.Conn, d alert.Channel) string { return ", " + d.Kind() },
+		Try:   "belfry channel test",
+	}
+}
+
+// goal is where a channel leads, as far as that is not a secret.
+func goal(d alert.Channel) string {
+	switch {
+	case d.Email != nil:
+		return strings.Join(d.Email.To, ", ") + " by " + d.Email.Host
+	case d.Telegram != nil:
+		return d.Telegram.Chat
+	case d.Ntfy != nil:
+		return d.Ntfy.Server + "/" + d.Ntfy.Topic
+	case d.Command != nil:
+		return strings.Join(d.Command.Argv, " ")
+	}
+	return string(core.Redacted)
+}
+
+func drawChannel(c *cli.CLI, w io.Writer, d alert.Channel) {
+	pairs := []string{"name", d.Name, "namespace", d.Namespace, "description", d.Description, "kind", d.Kind(), "where to", goal(d)}
+	switch {
+	case d.Webhook != nil:
+		signed := "no"
+		if d.Webhook.Secret != "" {
+			signed = "yes"
+		}
+		headers := map[string]string{}
+		for name, value := range d.Webhook.Headers {
+			headers[name] = value.String()
+		}
+		pairs = append(pairs, "signed", signed, "headers", cli.Entries(headers, ": "))
+	case d.Email != nil:
+		pairs = append(pairs, "server", d.Email.Host+":"+strconv.Itoa(d.Email.Port), "tls", d.Email.TLS, "user", d.Email.User,
+			"password", d.Email.Password.String(), "from", d.Email.From)
+	case d.Telegram != nil:
+		pairs = append(pairs, "api", d.Telegram.API, "token", d.Telegram.Token.String())
+	case d.PagerDuty != nil:
+		pairs = append(pairs, "api", d.PagerDuty.API)
+	case d.Ntfy != nil:
+		pairs = append(pairs, "token", d.Ntfy.Token.String())
+	case d.Command != nil:
+		pairs = append(pairs, "timeout", d.Command.Timeout.String())
+	}
+	c.Pairs(w, append(pairs, "generation", strconv.FormatInt(d.Generation, 10), "created", cli.Stamp(d.CreatedAt), "updated", cli.Stamp(d.UpdatedAt))...)
+}
+
+// tester sends a test message from where the server is.
+type tester interface {
+	TestChannel(ctx context.Context, namespace, name string) (wire.ChannelTest, error)
+}
+
+func channelTest(c *cli.CLI) *cobra.Command {
+	return &cobra.Command{
+		Use: "test NAME", Short: "Send a test message through a channel, and say what came of it", Args: cobra.ExactArgs(1),
+		Long: `Send a test message through a channel, and say what came of it. With a server, one
+of its nodes sends; without one, this process does, within the allow_addresses
+and allow_commands of its configuration. The exit code is 1 when the message was
+not taken.`,
+		RunE: c.Verb(func(ctx context.Context, s *cli.Conn, _ *cobra.Command, args []string) error {
+			ns, err := s.OneNamespace()
+			if err != nil {
+				return err
+			}
+			var out wire.ChannelTest
+			if server, is := s.Service.(tester); is {
+				out, err = server.TestChannel(ctx, ns, args[0])
+			} else {
+				out, err = testHere(ctx, c, s, ns, args[0])
+			}
+			if err != nil {
+				return err
+			}
+			if err := c.Emit(out, func(w io.Writer) { drawTest(c, w, args[0], out) }); err != nil {
+				return err
+			}
+			if !out.OK {
+				return cli.ExitStatus(cli.ExitFailed)
+			}
+			return nil
+		}),
+	}
+}
+
+func drawTest(c *cli.CLI, w io.Writer, name string, t wire.ChannelTest) {
+	paint := c.Painter()
+	if t.OK {
+		fmt.Fprintf(w, "%s  channel %s took the message in %s\n", paint(cli.StyleGood, "ok  "), name, cli.Took(t.Took.D()))
+		return
+	}
+	fmt.Fprintf(w, "%s  channel %s did not take the message: %s\n", paint(cli.StyleBad, "FAIL"), name, t.Error)
+}
+
+func testHere(ctx context.Context, c *cli.CLI, s *cli.Conn, ns, name string) (out wire.ChannelTest, err error) {
+	keeper, is := s.Service.(httpapi.Secrets)
+	if !is {
+		return out, core.Errorf(core.Internal, "the secrets of channels cannot be read here")
+	}
+	channel, err := keeper.ChannelSecrets(ctx, ns, name)
+	if err != nil {
+		return out, err
+	}
+	teller, err := app.NewTeller(c.Loaded.Config, c.Version)
+	if err != nil {
+		return out, err
+	}
+	defer teller.Close()
+	ctx, cancel := context.WithTimeout(ctx, view.AlertTimeout)
+	defer cancel()
+	began := time.Now()
+	m := alert.Compose(channel, []alert.Alert{{
+		Message: "test-" + rand.Text(), // or every test would have the same key
+		Notice: alert.Notice{
+			Type: alert.NoticeTest, At: core.Micro(began), Namespace: ns,
+			Title: "Test of channel " + name, Text: "Alerts that go to this channel arrive here.",
+		},
+	}}, c.Loaded.PublicURL, began)
+	told := teller.Send(ctx, channel, m)
+	out = wire.ChannelTest{OK: told.Error == "", Took: core.Duration(time.Since(began))}
+	out.Error, _ = core.CleanText(told.Error, task.MaxCheckMessage)
+	return out, nil
+}

@@ -1,0 +1,256 @@
+// Package cli is what all commands of belfry share: streams, flags, output, errors
+// and exit codes, and the way to a server or to the database itself.
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/mattn/go-isatty"
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/belfry-run/belfry/config"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/internal/termtext"
+)
+
+// CLI is one command line under way.
+type CLI struct {
+	Stdin          io.Reader
+	Stdout, Stderr io.Writer
+	Bars           io.Writer // stderr as it is, for drawings of our own
+	Env            map[string]string
+	Version        string         // what this program calls itself
+	Output         string         // table, json or yaml
+	Loaded         *config.Loaded // the configuration, once a verb has begun
+
+	configFile string
+	texts      map[string]*string // values of configuration flags, by key name
+	began      bool               // the command line was understood
+	stdinTaken bool               // a secret was read from there
+	tokenFile  string             // that the token was taken from, though nobody named it
+}
+
+// New is a command line with the streams and the environment of its process.
+func New(stdin io.Reader, stdout, stderr io.Writer, env []string) *CLI {
+	c := &CLI{Stdin: stdin, Stdout: forTerminal(stdout), Stderr: forTerminal(stderr), Bars: stderr, Env: map[string]string{}, texts: map[string]*string{}, Output: "table"}
+	for _, entry := range env {
+		name, value, _ := strings.Cut(entry, "=")
+		c.Env[name] = value
+	}
+	return c
+}
+
+// Attach prepares the root of all commands: its streams, and the flags that every
+// command has.
+func (c *CLI) Attach(root *cobra.Command) {
+	root.SilenceErrors, root.SilenceUsage = true, true
+	root.PersistentPreRun = func(*cobra.Command, []string) { c.began = true }
+	root.SetIn(c.Stdin)
+	root.SetOut(c.Stdout)
+	root.SetErr(c.Stderr)
+	root.CompletionOptions.DisableDefaultCmd = true
+	f := root.PersistentFlags()
+	f.StringVar(&c.configFile, "config", "", "configuration file; default: ./"+config.DefaultFile+" if there is one")
+	f.StringVarP(&c.Output, "output", "o", "table", "table, json or yaml")
+	c.ConfigFlags(f, "client")
+}
+
+// Run carries out one command line, says what went wrong, and answers its exit
+// code.
+func (c *CLI) Run(ctx context.Context, root *cobra.Command, args []string) int {
+	root.SetArgs(args)
+	err := root.ExecuteContext(ctx)
+	if err != nil && !c.began {
+		err = c.usage(root, args, err)
+	}
+	report(c.Stderr, c.nameToken(err), c.colorOn(c.Stderr))
+	return ExitCode(err)
+}
+
+// ConfigFlags adds the flags of the keys that concern a group.
+func (c *CLI) ConfigFlags(f *pflag.FlagSet, group string) {
+	if group != "client" {
+		Alias(f, "label", "labels")
+	}
+	for _, k := range config.Keys() {
+		if !slices.Contains(k.Groups, group) || c.texts[k.Name] != nil && f.Lookup(k.Flag) != nil {
+			continue
+		}
+		text := c.texts[k.Name]
+		if text == nil {
+			text = new(string)
+			c.texts[k.Name] = text
+		}
+		v := &configValue{text: text}
+		doc := k.Doc
+		if k.Default != "" && !k.Bool {
+			doc += "; default: " + k.Default
+		}
+		flag := f.VarPF(v, k.Flag, "", lowerFirst(doc))
+		if k.Bool {
+			flag.NoOptDefVal = "true"
+		}
+	}
+}
+
+// Alias lets a flag be written by another name, too.
+func Alias(f *pflag.FlagSet, other, name string) {
+	f.SetNormalizeFunc(func(_ *pflag.FlagSet, given string) pflag.NormalizedName {
+		if given == other {
+			given = name
+		}
+		return pflag.NormalizedName(given)
+	})
+}
+
+// configValue is a flag whose text is read by package config, together with
+// the file and the environment.
+type configValue struct {
+	text *string
+	set  bool
+}
+
+func (v *configValue) String() string { return "" }
+func (v *configValue) Type() string   { return "value" }
+func (v *configValue) Set(s string) error {
+	if v.set {
+		s = *v.text + "," + s // --queues a=1 --queues b=2
+	}
+	*v.text, v.set = s, true
+	return nil
+}
+
+func lowerFirst(s string) string {
+	if len(s) > 1 && s[1] >= 'a' && s[1] <= 'z' {
+		return strings.ToLower(s[:1]) + s[1:]
+	}
+	return s
+}
+
+// config loads the configuration for a command, once.
+func (c *CLI) config(cmd *cobra.Command) (*config.Loaded, error) {
+	if c.Loaded != nil {
+		return c.Loaded, nil
+	}
+	flags := map[string]string{}
+	for _, k := range config.Keys() {
+		if f := cmd.Flags().Lookup(k.Flag); f != nil && f.Changed {
+			if v, ok := f.Value.(*configValue); ok {
+				flags[k.Name] = *v.text
+			}
+		}
+	}
+	l, err := config.Load(config.Input{File: c.configFile, Env: c.getenv, Flags: flags})
+	if err != nil {
+		return nil, err
+	}
+	c.Loaded = &l
+	return c.Loaded, nil
+}
+
+func (c *CLI) getenv(name string) string { return c.Env[name] }
+
+// Logger writes to stderr, as the configuration says.
+func (c *CLI) Logger(cfg config.Config) *slog.Logger {
+	var level slog.Level
+	_ = level.UnmarshalText([]byte(cfg.LogLevel)) // Validate has seen it
+	o := &slog.HandlerOptions{Level: level}
+	if cfg.LogFormat == "json" {
+		return slog.New(slog.NewJSONHandler(c.Stderr, o))
+	}
+	return slog.New(slog.NewTextHandler(c.Stderr, o))
+}
+
+// usage makes an error of cobra's one of ours, with the next thing to try.
+func (c *CLI) usage(root *cobra.Command, args []string, err error) error {
+	var be *core.Error
+	if errors.As(err, &be) {
+		return err
+	}
+	cmd, _, findErr := root.Find(args)
+	if findErr != nil || cmd == nil {
+		cmd = root
+	}
+	text, _, _ := strings.Cut(err.Error(), "\n")
+	hint := cmd.CommandPath() + " --help"
+	if name, found := strings.CutPrefix(text, "unknown flag: --"); found {
+		if s := config.Suggest(name, flagNames(cmd)); s != "" {
+			hint = "--" + s + ", or " + hint
+		}
+	}
+	if strings.HasPrefix(text, "unknown command") {
+		if s := config.Suggest(firstWord(text), commandNames(cmd)); s != "" {
+			hint = cmd.CommandPath() + " " + s
+		}
+	}
+	return core.Errorf(core.Invalid, "%s", text).WithHint("%s", hint)
+}
+
+func firstWord(text string) string {
+	_, rest, _ := strings.Cut(text, `"`)
+	word, _, _ := strings.Cut(rest, `"`)
+	return word
+}
+
+func flagNames(cmd *cobra.Command) []string {
+	var names []string
+	collect := func(f *pflag.Flag) { names = append(names, f.Name) }
+	cmd.Flags().VisitAll(collect)
+	cmd.InheritedFlags().VisitAll(collect)
+	return names
+}
+
+func commandNames(cmd *cobra.Command) []string {
+	var names []string
+	for _, sub := range cmd.Commands() {
+		names = append(names, sub.Name())
+		names = append(names, sub.Aliases...)
+	}
+	return names
+}
+
+// Noun is a command that only has verbs below it.
+func Noun(use, short string, aliases []string, verbs ...*cobra.Command) *cobra.Command {
+	cmd := &cobra.Command{
+		Use: use, Short: short, Aliases: aliases,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return fmt.Errorf("unknown command %q for %q", args[0], cmd.CommandPath())
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(verbs...)
+	return cmd
+}
+
+// forTerminal keeps what strangers have written from steering a terminal. What
+// goes to a file or a pipe stays as it is.
+func forTerminal(w io.Writer) io.Writer {
+	if IsTerminal(w) {
+		return &termtext.Writer{W: w}
+	}
+	return w
+}
+
+// IsTerminal reports whether a stream is a terminal.
+func IsTerminal(v any) bool {
+	if w, is := v.(*termtext.Writer); is {
+		v = w.W
+	}
+	f, ok := v.(*os.File)
+	return ok && (isatty.IsTerminal(f.Fd()) || isatty.IsCygwinTerminal(f.Fd()))
+}
+
+func (c *CLI) colorOn(w io.Writer) bool {
+	return IsTerminal(w) && c.Env["NO_COLOR"] == "" && c.Env["TERM"] != "dumb"
+}

@@ -1,0 +1,236 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/belfry-run/belfry/config"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/view"
+)
+
+// NoteAbsent says what a saved thing names that is not there. It is about them
+// once they are, so this is no mistake; a name that is mistyped looks the same.
+func (c *CLI) NoteAbsent(ctx context.Context, s *Conn, namespace string, monitors, tasks, schedules []string) {
+	look := func(noun string, names []string, read func(name string) error) {
+		for _, name := range names {
+			if core.CodeOf(read(name)) == core.NotFound {
+				fmt.Fprintf(c.Stderr, "note: there is no %s %q yet\n", noun, name)
+			}
+		}
+	}
+	look("monitor", monitors, func(name string) error { _, err := s.Monitor(ctx, namespace, name); return err })
+	look("task", tasks, func(name string) error { _, err := s.Task(ctx, namespace, name); return err })
+	look("schedule", schedules, func(name string) error { _, err := s.Schedule(ctx, namespace, name); return err })
+}
+
+// Document is what channels, alert rules, windows and status pages have in
+// common: they are saved as a whole, under a name.
+type Document[T any] struct {
+	CLI        *CLI
+	Noun, Many string // such as window, windows
+	Empty      string // what to do when there are none
+	Arguments  string // of set, besides NAME
+	Long       string // about set
+	Example    string
+
+	List func(ctx context.Context, s *Conn, f view.DocumentFilter) (core.Page[T], error)
+	Show func(ctx context.Context, s *Conn, ns, name string) (T, error)
+	Save func(ctx context.Context, s *Conn, d T) (T, error)
+	Drop func(ctx context.Context, s *Conn, ns, name string) error
+
+	Owner func(d *T) (namespace, name *string)
+	Head  []string
+	Row   func(s *Conn, d T) []string
+	Draw  func(w io.Writer, s *Conn, d T)
+
+	// Flags adds the flags of set and answers what puts them into a definition.
+	Flags func(fs *pflag.FlagSet) Setter[T]
+	// Said is what there is to say of one that was saved, and Try what may be
+	// done next.
+	Said func(s *Conn, d T) string
+	Try  string
+}
+
+// Setter puts flags that were given into a definition; args are those after the
+// name.
+type Setter[T any] func(s *Conn, fs *pflag.FlagSet, d *T, args []string) error
+
+// Verbs are list, show, set and delete.
+func (d Document[T]) Verbs() []*cobra.Command {
+	return []*cobra.Command{d.ListVerb(), d.ShowVerb(), d.setVerb(), d.DeleteVerb()}
+}
+
+// ListVerb is the verb list.
+func (d Document[T]) ListVerb() *cobra.Command {
+	cmd := &cobra.Command{Use: "list", Aliases: []string{"ls"}, Short: "List " + d.Many, Args: cobra.NoArgs}
+	limit := LimitFlag(cmd)
+	cmd.RunE = d.CLI.Verb(func(ctx context.Context, s *Conn, _ *cobra.Command, _ []string) error {
+		p, err := AllPages(*limit, func(pg core.Paging) (core.Page[T], error) {
+			return d.List(ctx, s, view.DocumentFilter{Paging: pg, Namespace: s.NS})
+		})
+		if err != nil {
+			return err
+		}
+		defer d.CLI.More(p.Next, len(p.Items))
+		return d.CLI.Emit(p, func(w io.Writer) {
+			if len(p.Items) == 0 {
+				fmt.Fprintf(d.CLI.Stderr, "no %s; try: %s\n", d.Many, d.Empty)
+				return
+			}
+			g := d.CLI.Grid(append([]string{"NAME"}, d.Head...)...)
+			for _, item := range p.Items {
+				namespace, name := d.Owner(&item)
+				g.Row(append([]string{s.Label(*namespace, *name)}, d.Row(s, item)...)...)
+			}
+			g.Write(w)
+		})
+	})
+	return cmd
+}
+
+// ShowVerb is the verb show.
+func (d Document[T]) ShowVerb() *cobra.Command {
+	return &cobra.Command{
+		Use: "show NAME", Aliases: []string{"get"}, Short: "Show one of the " + d.Many, Args: cobra.ExactArgs(1),
+		RunE: d.CLI.Verb(func(ctx context.Context, s *Conn, _ *cobra.Command, args []string) error {
+			ns, err := s.OneNamespace()
+			if err != nil {
+				return err
+			}
+			item, err := d.Show(ctx, s, ns, args[0])
+			if err != nil {
+				return err
+			}
+			return d.CLI.Emit(item, func(w io.Writer) { d.Draw(w, s, item) })
+		}),
+	}
+}
+
+func (d Document[T]) setVerb() *cobra.Command {
+	var file string
+	cmd := &cobra.Command{
+		Use: "set NAME " + d.Arguments, Aliases: []string{"create", "update", "edit"},
+		Short: "Make or change one of the " + d.Many + "; what no flag names stays as it is",
+		Long:  d.Long, Example: d.Example,
+	}
+	fs := cmd.Flags()
+	fs.StringVarP(&file, "file", "f", "", "read the whole definition from a YAML or JSON file; - for standard input")
+	apply := d.Flags(fs)
+	cmd.RunE = d.CLI.Verb(func(ctx context.Context, s *Conn, cmd *cobra.Command, args []string) error {
+		name, rest, err := NameAndRest(cmd, args)
+		if err != nil {
+			return err
+		}
+		item, err := d.begin(ctx, s, file, name)
+		if err != nil {
+			return err
+		}
+		if err := apply(s, cmd.Flags(), &item, rest); err != nil {
+			return err
+		}
+		if item, err = d.Save(ctx, s, item); err != nil {
+			return err
+		}
+		return d.CLI.Emit(item, func(w io.Writer) {
+			_, name := d.Owner(&item)
+			fmt.Fprintf(w, "%s %s saved%s\n", d.Noun, *name, d.Said(s, item))
+			if d.Try != "" {
+				fmt.Fprintf(d.CLI.Stderr, "try: %s %s\n", d.Try, *name)
+			}
+		})
+	})
+	return cmd
+}
+
+// begin is the definition that flags change: of the file, of the one that is
+// there, or an empty one.
+func (d Document[T]) begin(ctx context.Context, s *Conn, file, name string) (item T, err error) {
+	ns, err := s.OneNamespace()
+	if err != nil {
+		return item, err
+	}
+	switch {
+	case file != "":
+		err = d.CLI.Definition(file, d.Noun, &item)
+	case name != "":
+		if item, err = d.Show(ctx, s, ns, name); core.CodeOf(err) == core.NotFound {
+			var fresh T
+			item, err = fresh, nil
+		}
+	}
+	if err != nil {
+		return item, err
+	}
+	ownNamespace, ownName := d.Owner(&item)
+	if name != "" {
+		*ownName = name
+	}
+	if *ownNamespace == "" {
+		*ownNamespace = ns
+	}
+	if *ownName == "" {
+		return item, core.InvalidField("NAME", "", "is missing", "write the name, or give a --file that has one")
+	}
+	return item, nil
+}
+
+// DeleteVerb is the verb delete.
+func (d Document[T]) DeleteVerb() *cobra.Command {
+	return &cobra.Command{
+		Use: "delete NAME...", Aliases: []string{"rm"}, Short: "Delete " + d.Many, Args: cobra.MinimumNArgs(1),
+		RunE: d.CLI.Verb(func(ctx context.Context, s *Conn, _ *cobra.Command, args []string) error {
+			return d.CLI.Each(s, args, "deleted", func(ns, name string) error { return d.Drop(ctx, s, ns, name) })
+		}),
+	}
+}
+
+// Draft reads a definition from its file, if there is one, and gives it the
+// name and the namespace of the command line. They are places in v.
+func (c *CLI) Draft(s *Conn, file, what string, args []string, v any, name, namespace *string) error {
+	ns, err := s.OneNamespace()
+	if err != nil {
+		return err
+	}
+	if file != "" {
+		if err := c.Definition(file, what, v); err != nil {
+			return err
+		}
+	}
+	if len(args) > 0 {
+		*name = args[0]
+	}
+	Set(*namespace == "", ns, namespace)
+	return nil
+}
+
+// Definition reads one definition from a file.
+func (c *CLI) Definition(path, what string, v any) error {
+	srcs, err := config.ReadSources([]string{path}, c.Stdin)
+	if err != nil {
+		return err
+	}
+	if len(srcs) != 1 {
+		return core.InvalidField("--file", path, "is a folder", "name one file, or use: belfry apply -f FOLDER")
+	}
+	return config.Decode(srcs[0], what, v)
+}
+
+// Each does something to every named thing and says so.
+func (c *CLI) Each(s *Conn, names []string, done string, fn func(ns, name string) error) error {
+	ns, err := s.OneNamespace()
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		if err := fn(ns, name); err != nil {
+			return err
+		}
+		fmt.Fprintf(c.Stderr, "%s %s\n", name, done)
+	}
+	return nil
+}

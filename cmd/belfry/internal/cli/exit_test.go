@@ -1,0 +1,52 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/belfry-run/belfry/config"
+	"github.com/belfry-run/belfry/core"
+)
+
+func TestExitCodes(t *testing.T) {
+	t.Parallel()
+	for want, errs := range map[int][]error{
+		ExitOK:           {nil},
+		ExitFailed:       {ExitStatus(ExitFailed), errors.New("anything"), context.Canceled},
+		ExitUsage:        {core.Errorf(core.Invalid, "x"), core.Errorf(core.TooLarge, "x"), &config.FileError{What: "manifest"}},
+		ExitNotFound:     {core.Errorf(core.NotFound, "x")},
+		ExitConflict:     {core.Errorf(core.Conflict, "x"), ExitStatus(ExitConflict)},
+		ExitUnauthorized: {core.Errorf(core.Unauthorized, "x"), core.Errorf(core.Forbidden, "x")},
+		ExitUnknown:      {core.Errorf(core.Unknown, "x")},
+		ExitUnavailable:  {fmt.Errorf("around: %w", core.Errorf(core.Unavailable, "x"))},
+		ExitInternal:     {core.Errorf(core.Internal, "x")},
+		ExitNothing:      {ExitStatus(ExitNothing)},
+	} {
+		for _, err := range errs {
+			if got := ExitCode(err); got != want {
+				t.Errorf("%v: exit code %d, want %d", err, got, want)
+			}
+			if want > 0 && !strings.Contains(ExitHelp, fmt.Sprintf("\n  %d  ", want)) {
+				t.Errorf("the help does not tell exit code %d", want)
+			}
+		}
+	}
+}
+
+func TestErrorsAreReportedForPeople(t *testing.T) {
+	t.Parallel()
+	var b bytes.Buffer
+	cause := core.InvalidField("rules[0].cron", "99 * * * *", "is outside 0 to 59", "a minute is 0 to 59").WithHint("belfry schedule --help")
+	report(&b, fmt.Errorf("create schedule: %w", cause), false)
+	want := `error: create schedule: invalid input
+  rules[0].cron "99 * * * *": is outside 0 to 59 (a minute is 0 to 59)
+try: belfry schedule --help
+`
+	if b.String() != want {
+		t.Errorf("got\n%s\nwant\n%s", b.String(), want)
+	}
+}

@@ -1,0 +1,189 @@
+package cli
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/cron"
+	"github.com/belfry-run/belfry/task"
+)
+
+// Set puts the value of a flag where it belongs, if the flag was given.
+func Set[T any](given bool, value T, to *T) {
+	if given {
+		*to = value
+	}
+}
+
+// Duration reads the duration of the flag name, if it was given.
+func Duration(given func(string) bool, name, text string, to *core.Duration) error {
+	if !given(name) {
+		return nil
+	}
+	d, err := core.ParseDuration(text)
+	if err != nil {
+		return core.InvalidField("--"+name, "", err.Error(), "")
+	}
+	*to = d
+	return nil
+}
+
+// Instant reads a time as people write it: with an offset, or as the time of
+// day in a zone.
+func Instant(given bool, field, text, zone string, to *time.Time) error {
+	if !given {
+		return nil
+	}
+	loc, err := cron.LoadZone(cmp.Or(zone, "UTC"))
+	if err != nil {
+		return core.InvalidField("--zone", zone, err.Error(), "an IANA name such as Europe/Sofia")
+	}
+	return instantIn(loc, field, text, to)
+}
+
+func instantIn(loc *time.Location, field, text string, to *time.Time) error {
+	for _, layout := range []string{time.RFC3339, "2006-01-02 15:04:05", "2006-01-02 15:04", "2006-01-02T15:04:05", "2006-01-02T15:04", "2006-01-02"} {
+		if t, err := time.ParseInLocation(layout, text, loc); err == nil {
+			if *to = t; layout != time.RFC3339 {
+				*to = cron.FirstOf(t)
+			}
+			return nil
+		}
+	}
+	return core.InvalidField(field, text, "is not a time", "write '2026-12-24 18:00', or 2026-12-24T18:00:00+02:00")
+}
+
+// Before reads a time as it is called here, or how long ago it was.
+func Before(now time.Time, field, text string, to *time.Time) error {
+	return fromNow(now, -1, field, text, to)
+}
+
+// Expiry reads --expires, a time as it is called here, or how far away it is.
+func Expiry(now time.Time, text string, to *time.Time) error {
+	return fromNow(now, 1, "--expires", text, to)
+}
+
+func fromNow(now time.Time, sign time.Duration, field, text string, to *time.Time) error {
+	if text == "" {
+		return nil
+	}
+	if d, err := core.ParseDuration(text); err == nil {
+		*to = now.Add(sign * d.D())
+		return nil
+	}
+	return instantIn(time.Local, field, text, to)
+}
+
+// NotNegative refuses a number below zero, which means nothing to its flag.
+func NotNegative[N int | int64 | time.Duration](flag string, n N, hint string) error {
+	if n < 0 {
+		return core.InvalidField(flag, fmt.Sprint(n), "is negative", hint)
+	}
+	return nil
+}
+
+// Retries reads --retries, the tries after the first one.
+func Retries(given func(string) bool, n int, to *task.Retry) error {
+	if err := NotNegative("--retries", n, "0 never retries"); err != nil {
+		return err
+	}
+	Set(given("retries"), n+1, &to.MaxAttempts)
+	return nil
+}
+
+// JSONText reads --input.
+func JSONText(given bool, text string, to *json.RawMessage) error {
+	if !given {
+		return nil
+	}
+	if !json.Valid([]byte(text)) {
+		return core.InvalidField("--input", text, "is not JSON", `such as '{"name": "World"}', or '"text"'`)
+	}
+	*to = json.RawMessage(text)
+	return nil
+}
+
+// NameValues reads entries such as NAME=VALUE, where sep is the sign between them.
+func NameValues(flag string, entries []string, sep string) (map[string]string, error) {
+	m := map[string]string{}
+	for _, e := range entries {
+		name, value, found := strings.Cut(e, sep)
+		if !found || name == "" {
+			return nil, core.InvalidField(flag, e, "is not a name and a value", "write NAME"+sep+"VALUE")
+		}
+		if sep == ":" {
+			value = strings.TrimSpace(value)
+		}
+		m[name] = value
+	}
+	return m, nil
+}
+
+// NameAndRest splits "NAME -- program argument…".
+func NameAndRest(cmd *cobra.Command, args []string) (name string, rest []string, err error) {
+	before := args
+	if dash := cmd.ArgsLenAtDash(); dash >= 0 {
+		before, rest = args[:dash], args[dash:]
+	}
+	if len(before) > 1 {
+		return "", nil, core.InvalidField("NAME", before[1], "is one argument too many", "write a program and its arguments after --")
+	}
+	if len(before) == 1 {
+		name = before[0]
+	}
+	return name, rest, nil
+}
+
+// NoRest refuses arguments where none mean anything.
+func NoRest(args []string) error {
+	if len(args) > 0 {
+		return core.InvalidField("NAME", args[0], "is one argument too many", "")
+	}
+	return nil
+}
+
+// ParseSize reads bytes as people write them: 256MiB, 2G, 1000.
+func ParseSize(field, text string) (int64, error) {
+	wrong := core.InvalidField(field, text, "is not a size", "such as 256MiB, 2GiB, or a number of bytes")
+	digits := strings.TrimRight(text, "BbIiKkMmGgTt ")
+	n, err := strconv.ParseInt(digits, 10, 64)
+	if err != nil || n < 0 {
+		return 0, wrong
+	}
+	shift, known := map[string]uint{"": 0, "b": 0, "k": 10, "kib": 10, "m": 20, "mib": 20, "g": 30, "gib": 30, "t": 40, "tib": 40}[strings.ToLower(strings.TrimSpace(text[len(digits):]))]
+	if !known || n > 1<<62>>shift {
+		return 0, wrong
+	}
+	return n << shift, nil
+}
+
+// Choice refuses a word that is not among those known. An empty one is none.
+func Choice[T ~string](flag string, word T, known ...T) error {
+	texts := make([]string, len(known))
+	for i, k := range known {
+		if word == k {
+			return nil
+		}
+		texts[i] = string(k)
+	}
+	if word == "" {
+		return nil
+	}
+	return core.InvalidField(flag, string(word), "is not a choice", "one of "+strings.Join(texts, ", "))
+}
+
+// Edited is a copy to be changed: what a store answered may be shared.
+func Edited[T any](p *T) *T {
+	if p == nil {
+		return new(T)
+	}
+	v := *p
+	return &v
+}

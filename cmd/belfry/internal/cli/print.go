@@ -1,0 +1,261 @@
+package cli
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"charm.land/lipgloss/v2"
+
+	"github.com/belfry-run/belfry/alert"
+	"github.com/belfry-run/belfry/config"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/cron"
+	"github.com/belfry-run/belfry/internal/plainjson"
+	"github.com/belfry-run/belfry/job"
+	"github.com/belfry-run/belfry/monitor"
+	"github.com/belfry-run/belfry/schedule"
+	"github.com/belfry-run/belfry/task"
+)
+
+// OnOff is the state of what can be switched off.
+func OnOff(off bool) string {
+	if off {
+		return "off"
+	}
+	return "on"
+}
+
+// Labels are the labels of a worker, in a line.
+func Labels(labels map[string]string) string {
+	return strings.ReplaceAll(Entries(labels, "="), "\n", ",")
+}
+
+// Took is a short length of time, with what can be told of a fast answer.
+func Took(d time.Duration) string {
+	if d < 10*time.Millisecond {
+		return d.Round(10 * time.Microsecond).String()
+	}
+	return Span(d)
+}
+
+// The styles of all output, which painters apply.
+var (
+	StyleHead = lipgloss.NewStyle().Bold(true)
+	StyleGood = lipgloss.NewStyle().Foreground(lipgloss.Green)
+	StyleBad  = lipgloss.NewStyle().Foreground(lipgloss.Red)
+	StyleBusy = lipgloss.NewStyle().Foreground(lipgloss.Cyan)
+	StyleWarn = lipgloss.NewStyle().Foreground(lipgloss.Yellow)
+	StyleDim  = lipgloss.NewStyle().Faint(true)
+)
+
+// painter applies styles, or does not.
+func painter(color bool) func(lipgloss.Style, string) string {
+	if !color {
+		return func(_ lipgloss.Style, s string) string { return s }
+	}
+	return func(st lipgloss.Style, s string) string { return st.Render(s) }
+}
+
+// Painter applies styles if standard output is a terminal that shows them.
+func (c *CLI) Painter() func(lipgloss.Style, string) string {
+	return painter(c.colorOn(c.Stdout))
+}
+
+// Emit writes v as -o asks; table draws it for people.
+func (c *CLI) Emit(v any, table func(w io.Writer)) error {
+	switch c.Output {
+	case "json":
+		return WriteJSON(c.Stdout, v)
+	case "yaml":
+		return config.WriteYAML(c.Stdout, v)
+	}
+	table(c.Stdout)
+	return nil
+}
+
+// CheckOutput refuses a value of -o that nobody knows, before anything is done.
+func (c *CLI) CheckOutput() error {
+	if !slices.Contains([]string{"table", "json", "yaml"}, c.Output) {
+		return core.InvalidField("--output", c.Output, "is not an output", "one of table, json, yaml")
+	}
+	return nil
+}
+
+// WriteJSON writes v with indents.
+func WriteJSON(w io.Writer, v any) error {
+	text, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(w, "%s\n", plainjson.Indent(text))
+	return err
+}
+
+// Grid is a table of aligned columns, plain enough for cut and awk.
+type Grid struct {
+	head  []string
+	rows  [][]string
+	Least []int // widths that columns have at least
+	Paint func(lipgloss.Style, string) string
+}
+
+// Grid is an empty table of these columns.
+func (c *CLI) Grid(head ...string) *Grid {
+	return &Grid{head: head, Paint: c.Painter()}
+}
+
+// Row adds a row.
+func (g *Grid) Row(cells ...string) { g.rows = append(g.rows, cells) }
+
+// Write writes the table.
+func (g *Grid) Write(w io.Writer) {
+	widths := make([]int, len(g.head))
+	copy(widths, g.Least)
+	for _, row := range append([][]string{g.head}, g.rows...) {
+		for i, cell := range row {
+			widths[i] = max(widths[i], lipgloss.Width(cell))
+		}
+	}
+	head := make([]string, len(g.head))
+	for i, h := range g.head {
+		head[i] = g.Paint(StyleHead, h)
+	}
+	WriteRow(w, head, widths)
+	for _, row := range g.rows {
+		WriteRow(w, row, widths)
+	}
+}
+
+// WriteRow writes one row whose columns have at least these widths.
+func WriteRow(w io.Writer, row []string, widths []int) {
+	var b strings.Builder
+	for i, cell := range row {
+		b.WriteString(cell)
+		if i < len(row)-1 {
+			b.WriteString(strings.Repeat(" ", max(widths[i]-lipgloss.Width(cell), 0)+2))
+		}
+	}
+	fmt.Fprintln(w, strings.TrimRight(b.String(), " "))
+}
+
+// Pairs is a table of names and values. Empty values are left out.
+func (c *CLI) Pairs(w io.Writer, pairs ...string) {
+	paint := c.Painter()
+	width := 0
+	for i := 0; i < len(pairs); i += 2 {
+		if pairs[i+1] != "" {
+			width = max(width, len(pairs[i]))
+		}
+	}
+	for i := 0; i < len(pairs); i += 2 {
+		if pairs[i+1] == "" {
+			continue
+		}
+		value := strings.ReplaceAll(strings.TrimRight(pairs[i+1], "\n"), "\n", "\n"+strings.Repeat(" ", width+2))
+		fmt.Fprintf(w, "%s%s  %s\n", paint(StyleDim, pairs[i]), strings.Repeat(" ", width-len(pairs[i])), value)
+	}
+}
+
+// State is the state of anything in its colour.
+func (g *Grid) State(s string) string { return g.Paint(StateStyle(s), s) }
+
+// StateStyle is the colour of a state of anything.
+func StateStyle(s string) lipgloss.Style {
+	switch s {
+	case string(job.Succeeded), string(schedule.Active), string(job.OutcomeOK), string(monitor.StatusUp), string(alert.Sent):
+		return StyleGood
+	case string(job.Failed), string(job.OutcomeError), string(job.OutcomeTimeout), string(job.OutcomeLost), string(monitor.StatusDown), string(task.CheckFail):
+		return StyleBad
+	case string(job.Running):
+		return StyleBusy
+	case string(schedule.Paused), string(job.Canceled), string(job.Skipped), string(task.CheckDegraded), string(monitor.SpanMaintenance):
+		return StyleWarn
+	}
+	return lipgloss.NewStyle()
+}
+
+// When is an instant for people: the local time of day and how far away.
+func When(t, now time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return Stamp(t) + " (" + Ago(t, now) + ")"
+}
+
+// Stamp is an instant as the local time of day.
+func Stamp(t time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return t.Local().Format("2006-01-02 15:04:05 MST")
+}
+
+// Ago is how far an instant is from now, such as "3m ago" or "in 5s".
+func Ago(t, now time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	if d := now.Sub(t); d >= 0 {
+		return Span(d) + " ago"
+	}
+	return "in " + Span(t.Sub(now))
+}
+
+// Span is a length of time with at most two units.
+func Span(d time.Duration) string {
+	switch {
+	case d < time.Millisecond:
+		return "0s"
+	case d < time.Second:
+		return d.Round(time.Millisecond).String()
+	case d < time.Minute:
+		return d.Round(100 * time.Millisecond).String()
+	case d < time.Hour:
+		return core.Duration(d.Round(time.Second)).String()
+	case d < 48*time.Hour:
+		return core.Duration(d.Round(time.Minute)).String()
+	}
+	return fmt.Sprintf("%dd", int(d.Hours()/24))
+}
+
+// Count shows numbers that are only counted up to a limit.
+func Count(n int) string {
+	if n > core.CountLimit {
+		return fmt.Sprintf(">%d", core.CountLimit)
+	}
+	return fmt.Sprint(n)
+}
+
+// Clip is the first line of a text, short enough for a table.
+func Clip(s string, n int) string {
+	s, _, more := strings.Cut(strings.TrimSpace(s), "\n")
+	if r := []rune(s); len(r) > n {
+		return string(r[:n-1]) + "…"
+	} else if more {
+		return s + " …"
+	}
+	return s
+}
+
+// Entries are the entries of a map, one in a line, where sep is the sign between name and value.
+func Entries(m map[string]string, sep string) string {
+	var list []string
+	for _, k := range slices.Sorted(maps.Keys(m)) {
+		list = append(list, k+sep+m[k])
+	}
+	return strings.Join(list, "\n")
+}
+
+// InZone is an instant in the zone of its schedule.
+func InZone(t time.Time, zone string) string {
+	loc, err := cron.LoadZone(zone)
+	if err != nil {
+		loc = time.UTC
+	}
+	return t.In(loc).Format("2006-01-02 15:04:05 MST")
+}

@@ -1,0 +1,149 @@
+// Package define is what verbs of several nouns share about definitions: tasks in
+// words, the flags of times, and plans of what will change.
+package define
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"github.com/belfry-run/belfry/cmd/belfry/internal/cli"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/internal/plainjson"
+	"github.com/belfry-run/belfry/task"
+)
+
+// programPairs is a program for people.
+func programPairs(t task.Task) []string {
+	g := t.Program
+	var secrets []string
+	for _, name := range slices.Sorted(maps.Keys(g.Secrets)) {
+		secrets = append(secrets, name+" from secret "+g.Secrets[name])
+	}
+	network := "none"
+	if g.Network {
+		network = "as the worker's operator allows"
+	}
+	l := g.Limits
+	return []string{
+		"artifact", g.SHA256, "size", core.SizeText(g.Size), "arch", g.Arch, "arguments", strings.Join(g.Args, " "), "env", cli.Entries(g.Env, "="),
+		"secrets", strings.Join(secrets, "\n"), "stdin", g.Stdin, "network", network, "isolation", "at least " + string(g.MinIsolation),
+		"limits", fmt.Sprintf("memory %s, cpu %g, %d processes, %s of files, log %s, %d outputs of %s", core.SizeText(l.Memory), l.CPU, l.Processes, core.SizeText(l.Disk), core.SizeText(l.Log),
+			l.Outputs, core.SizeText(l.OutputSize)),
+		"kill grace", g.KillGrace.String(),
+	}
+}
+
+// Summary is what a task does, in a line.
+func Summary(t task.Task) string {
+	switch {
+	case t.Command != nil && t.Command.Shell != "":
+		return t.Command.Shell
+	case t.Command != nil:
+		return strings.Join(t.Command.Argv, " ")
+	case t.HTTP != nil:
+		return strings.TrimSpace(t.HTTP.Method + " " + t.HTTP.URL)
+	case t.Page != nil:
+		return "page " + strings.TrimSpace(t.Page.URL+" "+t.Page.CSS+t.Page.XPath+t.Page.JSONPath)
+	case t.TCP != nil:
+		return "tcp " + t.TCP.Address
+	case t.DNS != nil:
+		return "dns " + strings.TrimSpace(t.DNS.Type+" "+t.DNS.Name)
+	case t.TLS != nil:
+		return "tls " + t.TLS.Address
+	case t.Ping != nil:
+		return "ping " + t.Ping.Host
+	case t.GRPC != nil:
+		return "grpc " + strings.TrimSpace(t.GRPC.Address+" "+t.GRPC.Service)
+	case t.WebSocket != nil:
+		return t.WebSocket.URL
+	case t.Program != nil:
+		return strings.Join(append([]string{t.Program.SHA256[:min(len(t.Program.SHA256), 12)]}, t.Program.Args...), " ")
+	case t.Cycle != nil:
+		names := make([]string, len(t.Cycle.Members))
+		for i, m := range t.Cycle.Members {
+			names[i] = m.Task
+		}
+		return strings.Join(names, ", ")
+	}
+	return t.Description
+}
+
+// DrawTask draws a task for people.
+func DrawTask(c *cli.CLI, w io.Writer, t task.Task) {
+	pairs := []string{
+		"name", t.Name, "namespace", t.Namespace, "kind", string(t.Kind), "description", t.Description,
+		"queue", t.Queue, "priority", strconv.Itoa(t.Priority), "timeout", t.Timeout.String(),
+		"retry", fmt.Sprintf("%d attempts, %s from %s to %s, when lost: %s",
+			t.Retry.MaxAttempts, t.Retry.Backoff, t.Retry.Delay, t.Retry.MaxDelay, t.Retry.OnLost),
+		"needs", cli.Entries(t.Needs.Labels, "="), "tags", strings.Join(t.Tags, ", "), "input", string(plainjson.Unescape(t.Input)),
+	}
+	if cmd := t.Command; cmd != nil {
+		pairs = append(pairs, "shell", cmd.Shell, "argv", strings.Join(cmd.Argv, " "), "dir", cmd.Dir,
+			"env", cli.Entries(cmd.Env, "="), "stdin", cmd.Stdin, "kill grace", cmd.KillGrace.String())
+	}
+	if h := t.HTTP; h != nil {
+		pairs = append(pairs, "request", Summary(t), "headers", cli.Entries(h.Headers, ": "), "body", h.Body,
+			"expects", strings.Join(h.ExpectStatus, ", "), "body must match", h.ExpectBody)
+	}
+	if t.Program != nil {
+		pairs = append(pairs, programPairs(t)...)
+	}
+	if t.Command == nil && t.HTTP == nil && t.Program == nil && t.Kind != task.KindFunc {
+		name := "target"
+		if t.Kind == task.KindCycle {
+			name = "members"
+		}
+		pairs = append(pairs, name, Summary(t))
+	}
+	pairs = append(pairs, "conditions", strings.Join(t.Conditions, "\n"), "warnings", strings.Join(t.Warnings, "\n"),
+		"generation", strconv.FormatInt(t.Generation, 10), "created", cli.Stamp(t.CreatedAt), "updated", cli.Stamp(t.UpdatedAt))
+	c.Pairs(w, pairs...)
+}
+
+// AddNeeds adds --need, which is also what --label means for a task.
+func AddNeeds(fs *pflag.FlagSet, to *[]string) {
+	fs.StringArrayVar(to, "need", nil, "NAME=VALUE: label that a worker must have, such as gpu=true; may be repeated")
+	cli.Alias(fs, "label", "need")
+}
+
+// AdviseWorkers says, on stderr, when nobody is there to run a new task.
+func AdviseWorkers(ctx context.Context, c *cli.CLI, s *cli.Conn, t task.Task) {
+	if s.Direct || t.Kind == task.KindCycle {
+		return // nobody runs anything now, and that is no surprise; and cycles are run by no worker
+	}
+	workers, err := s.Workers(ctx, false)
+	if err != nil {
+		return // it is advice, and the token may not see workers
+	}
+	var lacks []string
+	for _, w := range workers {
+		_, lane := w.Queues[t.Queue]
+		if !lane || !w.RunsIn(t.Namespace) || !w.Runs(t.Kind) || !w.Handles(t.Kind, t.Name) {
+			continue
+		}
+		if lacks = t.Demand().Unmet(w.Has); len(lacks) == 0 {
+			return
+		}
+	}
+	if len(lacks) > 0 {
+		fmt.Fprintf(c.Stderr, "note: no worker has what it needs now, its jobs will wait: there is one without %s\ntry: belfry worker list\n", strings.Join(lacks, ", "))
+		return
+	}
+	hint := fmt.Sprintf("start a worker for queue %s", t.Queue)
+	switch t.Kind {
+	case task.KindCommand:
+		hint = "start a node or worker with --allow-commands"
+	case task.KindProgram:
+		hint = "start a worker that runs programs: belfry worker"
+	case task.KindFunc:
+		hint = "start the program that has a Go handler for it"
+	}
+	fmt.Fprintf(c.Stderr, "note: no worker runs tasks of kind %s for it now, its jobs will wait\ntry: %s\n", t.Kind, hint)
+}

@@ -1,0 +1,123 @@
+package jobs
+
+import (
+	"context"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"github.com/belfry-run/belfry/cmd/belfry/internal/cli"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/job"
+	"github.com/belfry-run/belfry/view"
+)
+
+// bulk is what cancel and retry have in common.
+func bulk(c *cli.CLI, use, short, done string, states []job.State, do func(ctx context.Context, s *cli.Conn, sel view.Selection) (view.Selected, error)) *cobra.Command {
+	var f jobFilter
+	var all, dry bool
+	var note string
+	cmd := &cobra.Command{Use: use, Short: short}
+	f.add(cmd.Flags())
+	cmd.Flags().BoolVar(&all, "all", false, "all that the other flags choose, instead of ids")
+	cmd.Flags().BoolVar(&dry, "dry-run", false, "only say which jobs it would be")
+	cmd.Flags().StringVar(&note, "note", "", "why; kept with the jobs")
+	cmd.RunE = c.Verb(func(ctx context.Context, s *cli.Conn, _ *cobra.Command, args []string) error {
+		sel, err := selection(s, &f, args, all, states)
+		if err != nil {
+			return err
+		}
+		sel.DryRun, sel.Note = dry, note
+		return selected(ctx, c, s, sel, done, do)
+	})
+	return cmd
+}
+
+func selection(s *cli.Conn, f *jobFilter, args []string, all bool, states []job.State) (view.Selection, error) {
+	if !all && len(args) == 0 {
+		return view.Selection{}, core.InvalidField("ID", "", "is missing", "give job ids, or --all with a search such as 'task:backup state:failed' or flags such as --task and --state")
+	}
+	if !all {
+		ids, err := jobIDs(args)
+		return view.Selection{IDs: ids}, err
+	}
+	filter, err := f.filter(s, args)
+	if len(filter.States) == 0 {
+		filter.States = states
+	}
+	return view.Selection{Filter: &filter}, err
+}
+
+// selected repeats a bulk action until the filter finds no more. What was done
+// is shown also when it could not be done to all.
+func selected(ctx context.Context, c *cli.CLI, s *cli.Conn, sel view.Selection, done string, do func(ctx context.Context, s *cli.Conn, sel view.Selection) (view.Selected, error)) error {
+	all := view.Selected{IDs: []int64{}, Left: map[int64]string{}}
+	var broken error
+	for {
+		r, err := do(ctx, s, sel)
+		if err != nil {
+			broken = err
+			break
+		}
+		all.IDs = append(all.IDs, r.IDs...)
+		for id, why := range r.Left {
+			all.Left[id] = why
+		}
+		if all.More, all.Next, sel.Cursor = r.More, r.Next, r.Next; !r.More || sel.DryRun || r.Next == "" {
+			break
+		}
+	}
+	if broken != nil && len(all.IDs)+len(all.Left) == 0 {
+		return broken
+	}
+	err := c.Emit(all, func(w io.Writer) {
+		verb := done
+		if sel.DryRun {
+			verb = "would be " + done
+		}
+		for _, id := range all.IDs {
+			fmt.Fprintf(w, "job %d %s\n", id, verb)
+		}
+		for id, why := range all.Left {
+			fmt.Fprintf(c.Stderr, "job %d left as it is: %s\n", id, why)
+		}
+		if len(all.IDs) == 0 && len(all.Left) == 0 {
+			fmt.Fprintln(c.Stderr, "no such jobs")
+		}
+	})
+	if broken != nil {
+		return broken
+	}
+	if err == nil && len(sel.IDs) > 0 && len(all.IDs) == 0 {
+		return cli.ExitStatus(cli.ExitConflict) // why was said above
+	}
+	return err
+}
+
+func jobIDs(args []string) ([]int64, error) {
+	ids := make([]int64, len(args))
+	for i, a := range args {
+		id, err := job.IDFromText("ID", a)
+		if err != nil {
+			return nil, err
+		}
+		ids[i] = id
+	}
+	return ids, nil
+}
+
+func jobCancel(c *cli.CLI) *cobra.Command {
+	live := []job.State{job.Waiting, job.Scheduled, job.Ready, job.Running}
+	return bulk(c, "cancel [ID...]", "End jobs: those that wait at once, those that run soon", "canceled", live,
+		func(ctx context.Context, s *cli.Conn, sel view.Selection) (view.Selected, error) {
+			return s.CancelJobs(ctx, s.NS, sel)
+		})
+}
+
+func jobRetry(c *cli.CLI) *cobra.Command {
+	return bulk(c, "retry [ID...]", "Give failed and canceled jobs all their attempts again", "retried", []job.State{job.Failed},
+		func(ctx context.Context, s *cli.Conn, sel view.Selection) (view.Selected, error) {
+			return s.RetryJobs(ctx, s.NS, sel)
+		})
+}

@@ -1,0 +1,63 @@
+package jobs
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/belfry-run/belfry/cmd/belfry/internal/cli"
+	"github.com/belfry-run/belfry/cmd/belfry/internal/wait"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/job"
+)
+
+// watchJobs shows the list and then a line for every change, which works in a
+// pipe as well as on a terminal.
+func watchJobs(ctx context.Context, c *cli.CLI, s *cli.Conn, list func() (core.Page[job.Job], error), f job.Filter) error {
+	_, cursor, err := s.Events(ctx, s.NS, "", 0)
+	if err != nil {
+		return err
+	}
+	p, err := list()
+	if err != nil {
+		return err
+	}
+	g := jobGrid(c)
+	g.Least = []int{6, 16, 9, 4, 9, 6, 16, 0} // what comes later should stand in the same columns
+	slices.Reverse(p.Items)
+	if c.Output == "table" {
+		drawJobs(c.Stdout, g, s, p.Items)
+	}
+	for ctx.Err() == nil {
+		events, next, err := s.Events(ctx, s.NS, cursor, 20*time.Second)
+		if ctx.Err() != nil {
+			return nil // whoever watches ends it, and that is no error
+		}
+		if core.CodeOf(err) == core.Unavailable {
+			// A node that is restarted is back soon, and whoever watches can
+			// end it at any time.
+			fmt.Fprintf(c.Stderr, "note: %s; trying again\n", err)
+			_ = wait.Sleep(ctx, time.Second) // the loop looks
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		cursor = next
+		for _, e := range events {
+			if e.Job == nil || !f.Matches(*e.Job) {
+				continue
+			}
+			if c.Output != "table" {
+				if err := json.NewEncoder(c.Stdout).Encode(e.Job); err != nil {
+					return err
+				}
+				continue
+			}
+			cli.WriteRow(c.Stdout, jobRow(g, s, *e.Job, time.Now()), g.Least)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,274 @@
+package operate
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/belfry-run/belfry/app"
+	"github.com/belfry-run/belfry/cmd/belfry/internal/cli"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/job"
+	"github.com/belfry-run/belfry/task"
+	"github.com/belfry-run/belfry/view"
+)
+
+// finding is what the doctor found in one place.
+type finding struct {
+	core.Check
+	Warning bool          `json:"warning,omitempty"`
+	Took    time.Duration `json:"took_ns,omitempty"`
+}
+
+type diagnosis struct {
+	OK     bool      `json:"ok"`
+	Where  string    `json:"where"`
+	Checks []finding `json:"checks"`
+}
+
+// Doctor is the command doctor.
+func Doctor(c *cli.CLI) *cobra.Command {
+	var within string
+	var canaryOnly bool
+	var only []string
+	cmd := &cobra.Command{
+		Use: "doctor", Short: "Check the installation from end to end", Args: cobra.NoArgs,
+		Long: `Check the installation as an operator would: the database and its schema,
+clocks, wake-ups, lag, workers, and one canary job on each queue, which must be
+claimed and settled within a stated time. Exits with 1 and says what to do when
+something is wrong.
+
+Needs a token with the scopes read and operate; with admin, for all namespaces,
+it looks into the database too: backlog, history, dead rows, old transactions,
+connections, and what holds the write-ahead log.`,
+		Example: `  belfry doctor
+  belfry doctor --canary-only --queue default --within 5s -o json`,
+		RunE: c.Verb(func(ctx context.Context, s *cli.Conn, _ *cobra.Command, _ []string) error {
+			limit, err := core.ParseDuration(within)
+			if err != nil || limit <= 0 || limit > core.Duration(time.Hour) {
+				return core.InvalidField("--within", within, "is not a span up to 1h", "such as 10s")
+			}
+			d := diagnosis{Where: s.Where}
+			if !canaryOnly {
+				d.Checks = examine(ctx, s)
+			}
+			d.Checks = append(d.Checks, canaries(ctx, s, only, limit.D())...)
+			return tell(c, d)
+		}),
+	}
+	f := cmd.Flags()
+	f.StringVar(&within, "within", "10s", "how long a canary may take")
+	f.BoolVar(&canaryOnly, "canary-only", false, "send the canaries and check nothing else")
+	f.StringSliceVar(&only, "queue", nil, "only these queues; default: all")
+	return cmd
+}
+
+func good(name, format string, args ...any) finding {
+	return finding{Check: core.Check{Name: name, OK: true, Detail: fmt.Sprintf(format, args...)}}
+}
+
+func bad(name, fix, format string, args ...any) finding {
+	return finding{Check: core.Check{Name: name, Detail: fmt.Sprintf(format, args...), Fix: fix}}
+}
+
+func warning(name, fix, format string, args ...any) finding {
+	f := bad(name, fix, format, args...)
+	f.OK, f.Warning = true, true
+	return f
+}
+
+// examine looks at everything that can be looked at without running anything.
+func examine(ctx context.Context, s *cli.Conn) []finding {
+	server := good("server", "%s", s.Where)
+	if s.Direct {
+		server = bad("server", "start it with: belfry serve", "no server runs; the database was opened directly")
+	}
+	begun := time.Now()
+	h, err := s.Health(ctx)
+	took := time.Since(begun)
+	if err != nil {
+		return []finding{server, bad("database", "see the server's log, and whether the database runs", "%s", err)}
+	}
+	answer := good("database", "%s, answered in %s", h.Database, cli.Span(took))
+	answer.Took = took
+	return append([]finding{server, answer, schemaFinding(h), clockFinding(h, begun, took), nodeClock(h), zonesFinding(h), wakeupFinding(h), lagFinding(h), workerFinding(h)},
+		databaseFindings(ctx, s)...)
+}
+
+// databaseFindings are what the database says about itself. Schedules were
+// looked at already.
+func databaseFindings(ctx context.Context, s *cli.Conn) (found []finding) {
+	d, err := s.DatabaseHealth(ctx)
+	switch {
+	case core.CodeOf(err) == core.Forbidden:
+		return []finding{good("inside the database", "not looked at, which needs a token with the scope admin for namespace *")}
+	case err != nil:
+		return []finding{bad("inside the database", "see the server's log", "%s", err)}
+	}
+	for _, c := range d.Checks {
+		if c.Name != "schedules" {
+			found = append(found, finding{Check: c})
+		}
+	}
+	return found
+}
+
+func schemaFinding(h view.Health) finding {
+	if c := h.Schema().Check(); !c.OK {
+		return finding{Check: c}
+	}
+	if h.SchemaVersion > h.SchemaWanted {
+		return good("schema", "version %d, which this belfry, of version %d, can use", h.SchemaVersion, h.SchemaWanted)
+	}
+	return good("schema", "version %d", h.SchemaVersion)
+}
+
+// clockFinding compares this machine with the clock that decides, giving the
+// answer half of its journey.
+func clockFinding(h view.Health, asked time.Time, took time.Duration) finding {
+	skew := asked.Add(took / 2).Sub(h.Now)
+	if skew.Abs() > view.MaxClockSkew+took {
+		return warning("this machine's clock", "synchronise clocks, such as with NTP", "off by %s", skew.Round(time.Millisecond))
+	}
+	return good("this machine's clock", "within a second of the one that decides")
+}
+
+func nodeClock(h view.Health) finding {
+	if h.ClockSkew.Abs() > view.MaxClockSkew {
+		return bad("node's clock", "synchronise the clocks of nodes and database, such as with NTP", "off by %s", h.ClockSkew.Round(time.Millisecond))
+	}
+	return good("node's clock", "off by %s", cli.Span(h.ClockSkew.Abs()))
+}
+
+// zonesFinding compares the node's data of time zones with that of the other nodes, and of the time when the schedules
+// were planned.
+func zonesFinding(h view.Health) finding {
+	const name = "time zones"
+	switch z := h.Zones; {
+	case len(z.Adopted) > 0:
+		return warning(name, "update the zone data of the node's machine (the package tzdata) or Belfry, and restart the node",
+			"the node's own (%s) are older than another node's, which are used instead: %s", z.Data, strings.Join(z.Adopted, " "))
+	case len(z.Moving) > 0:
+		return warning(name, "wait, and see: belfry audit --noun schedule", "schedules are being planned anew: %s", strings.Join(z.Moving, " "))
+	default:
+		return good(name, "%s, which all schedules were planned by", z.Data)
+	}
+}
+
+func wakeupFinding(h view.Health) finding {
+	if h.Wakeups == "poll" {
+		return warning("wake-ups", "set wakeups: notify, if no pooler stands in between", "by polling: jobs start up to a second late")
+	}
+	return good("wake-ups", "%s", h.Wakeups)
+}
+
+// maxLag is how late a schedule may be fired before something is wrong.
+const maxLag = 10 * time.Second
+
+func lagFinding(h view.Health) finding {
+	if h.ScheduleLag > maxLag {
+		return bad("schedules", "start a node with the role engine; if one runs, see its log and load", "the most overdue one waits for %s", cli.Span(h.ScheduleLag))
+	}
+	return good("schedules", "fired on time")
+}
+
+func workerFinding(h view.Health) finding {
+	if h.Workers == 0 {
+		return bad("workers", "start a node with the role worker, or belfry worker", "there is none")
+	}
+	return good("workers", "%d", h.Workers)
+}
+
+// canaries sends one to each queue, all at the same time.
+func canaries(ctx context.Context, s *cli.Conn, only []string, within time.Duration) []finding {
+	queues, err := canaryQueues(ctx, s, only)
+	if err != nil {
+		return []finding{bad("canaries", "", "%s", err)}
+	}
+	namespace := s.NS
+	if namespace == core.AnyNamespace {
+		namespace = core.DefaultNamespace
+	}
+	limits, err := s.Namespace(ctx, namespace)
+	if err != nil {
+		return []finding{bad("canaries", "", "%s", err)}
+	}
+	found := make([]finding, len(queues))
+	var all sync.WaitGroup
+	for i, q := range queues {
+		name := "canary on " + q.Name
+		switch {
+		case !q.PausedAt.IsZero():
+			found[i] = warning(name, "belfry queue resume "+q.Name, "not sent: the queue was paused by %s: %s", q.PausedBy, cmp.Or(q.PausedReason, "no reason given"))
+		case limits.AllowQueue(q.Name, task.CanaryTask) != nil:
+			found[i] = warning(name, "belfry namespace set "+namespace+" --queue "+q.Name, "not sent: namespace %s may not use the queue", namespace)
+		case s.Direct:
+			found[i] = bad(name, "start it with: belfry serve", "not sent: no server runs")
+		default:
+			all.Go(func() { found[i] = canaryFinding(name, app.SendCanary(ctx, s, namespace, q.Name, within)) })
+		}
+	}
+	all.Wait()
+	return found
+}
+
+func canaryQueues(ctx context.Context, s *cli.Conn, only []string) ([]job.QueueStats, error) {
+	if len(only) == 0 {
+		return s.Queues(ctx)
+	}
+	var list []job.QueueStats
+	for _, name := range only {
+		q, err := s.Queue(ctx, name)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, q)
+	}
+	return list, nil
+}
+
+func canaryFinding(name string, k app.Canary) finding {
+	if !k.OK {
+		return bad(name, k.Fix, "%s", k.Error)
+	}
+	f := good(name, "job %d was claimed and settled in %s", k.JobID, cli.Span(k.Took))
+	f.Took = k.Took
+	return f
+}
+
+// tell shows the diagnosis. The exit code says whether all is well.
+func tell(c *cli.CLI, d diagnosis) error {
+	d.OK = true
+	for _, f := range d.Checks {
+		d.OK = d.OK && f.OK
+	}
+	err := c.Emit(d, func(w io.Writer) {
+		paint := c.Painter()
+		for _, f := range d.Checks {
+			mark := paint(cli.StyleGood, "ok  ")
+			switch {
+			case !f.OK:
+				mark = paint(cli.StyleBad, "FAIL")
+			case f.Warning:
+				mark = paint(cli.StyleWarn, "note")
+			}
+			fmt.Fprintf(w, "%s  %s: %s\n", mark, f.Name, strings.TrimSpace(f.Detail))
+			if f.Fix != "" {
+				fmt.Fprintf(w, "      try: %s\n", f.Fix)
+			}
+		}
+		if d.OK {
+			fmt.Fprintln(w, "all is well")
+		}
+	})
+	if err == nil && !d.OK {
+		return cli.ExitStatus(cli.ExitFailed)
+	}
+	return err
+}

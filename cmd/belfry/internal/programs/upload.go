@@ -1,0 +1,140 @@
+package programs
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"github.com/schollz/progressbar/v3"
+
+	"github.com/belfry-run/belfry/cmd/belfry/internal/cli"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/internal/signed"
+	"github.com/belfry-run/belfry/task"
+	"github.com/belfry-run/belfry/worker/sandbox"
+)
+
+// executable is a program on this machine that is to be uploaded.
+type executable struct {
+	file   *os.File
+	path   string
+	digest string
+	size   int64
+	arch   string
+}
+
+func (b *executable) close() { _ = b.file.Close() } // only read
+
+// executableOf looks at a program, so that what cannot run is refused here and in
+// words, and not by a kernel far away.
+func executableOf(c *cli.CLI, path string) (*executable, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, core.InvalidField("FILE", path, "cannot be read: "+errors.Unwrap(err).Error(), "")
+	}
+	b := &executable{file: file, path: path}
+	if err := look(c, b); err != nil {
+		b.close()
+		return nil, err
+	}
+	return b, nil
+}
+
+func look(c *cli.CLI, b *executable) error {
+	info, err := b.file.Stat()
+	switch {
+	case err != nil:
+		return err
+	case !info.Mode().IsRegular():
+		return core.InvalidField("FILE", b.path, "is no file", "name the program itself")
+	case info.Size() > task.MaxArtifact:
+		return core.InvalidField("FILE", b.path, "has "+core.SizeText(info.Size()), "at most "+core.SizeText(task.MaxArtifact)+"; strip it, or let it fetch its data")
+	}
+	p, err := sandbox.Inspect(b.file)
+	var unfit *sandbox.Unfit
+	switch {
+	case errors.As(err, &unfit):
+		return core.InvalidField("FILE", b.path, "is not a program for Linux: "+unfit.Reason, "")
+	case err != nil:
+		return core.InvalidField("FILE", b.path, "cannot be read: "+err.Error(), "")
+	case p.Arch == "":
+		return core.InvalidField("FILE", b.path, "is a script for "+p.Loader+", and programs are compiled",
+			"run it as a task of kind command: belfry task create NAME --shell …")
+	case p.Loader != "":
+		fmt.Fprintf(c.Stderr, "note: %s is linked dynamically; it runs only where %s and its libraries are\ntry: link it statically (Go: CGO_ENABLED=0; C: -static; Rust: a musl target)\n", b.path, p.Loader)
+	}
+	sum := sha256.New()
+	n, err := io.Copy(sum, io.NewSectionReader(b.file, 0, info.Size()))
+	if err == nil && n != info.Size() {
+		err = io.ErrUnexpectedEOF
+	}
+	if err != nil {
+		return core.InvalidField("FILE", b.path, "cannot be read: "+err.Error(), "")
+	}
+	b.arch, b.size, b.digest = p.Arch, info.Size(), hex.EncodeToString(sum.Sum(nil))
+	return nil
+}
+
+// uploadTries is how often an upload is begun that breaks.
+const uploadTries = 3
+
+// upload brings the bytes of a program to where they lie, unless they are there.
+func upload(ctx context.Context, c *cli.CLI, s *cli.Conn, ns string, b *executable) error {
+	up, err := s.CreateArtifact(ctx, task.Artifact{Namespace: ns, SHA256: b.digest, Size: b.size})
+	if err != nil {
+		return err
+	}
+	if up.Link == nil && !up.Artifact.PostedAt.IsZero() {
+		fmt.Fprintf(c.Stderr, "%s is uploaded already\n", b.path)
+		return nil
+	}
+	for try := 1; up.Link != nil; try++ {
+		sent := send(ctx, c, s, ns, *up.Link, b)
+		if sent == nil {
+			break
+		}
+		// A store that has the bytes may close the connection under its own answer.
+		if _, err := s.ConfirmArtifact(ctx, ns, b.digest); err == nil {
+			return nil
+		}
+		if try == uploadTries || ctx.Err() != nil || core.CodeOf(sent) != core.Unavailable {
+			return sent
+		}
+		fmt.Fprintf(c.Stderr, "the upload broke, trying again: %v\n", sent)
+		if up, err = s.ArtifactUpload(ctx, ns, b.digest); err != nil {
+			return err
+		}
+	}
+	_, err = s.ConfirmArtifact(ctx, ns, b.digest)
+	return err
+}
+
+// send carries out one link, and shows how far it is.
+func send(ctx context.Context, c *cli.CLI, s *cli.Conn, ns string, link task.SignedRequest, b *executable) error {
+	body := io.Reader(io.NewSectionReader(b.file, 0, b.size))
+	if cli.IsTerminal(c.Stderr) {
+		bar := progressbar.NewOptions64(b.size, progressbar.OptionSetWriter(c.Bars), progressbar.OptionSetDescription("uploading "+b.path),
+			progressbar.OptionShowBytes(true), progressbar.OptionThrottle(100*time.Millisecond), progressbar.OptionClearOnFinish(),
+			progressbar.OptionUseANSICodes(true))
+		defer bar.Exit() //nolint:errcheck // a drawing
+		read := progressbar.NewReader(body, bar)
+		body = &read
+	} else {
+		fmt.Fprintf(c.Stderr, "uploading %s: %s\n", b.path, core.SizeText(b.size))
+	}
+	if s.Blobs != nil { // there is no server that would take the link
+		return s.Blobs.Put(ctx, ns+"/"+b.digest, b.size, body)
+	}
+	link, err := signed.At(s.Where, link)
+	if err != nil {
+		return err
+	}
+	sending, cancel := context.WithTimeout(ctx, s.TransferTime(b.size))
+	defer cancel()
+	return cli.Stalled(ctx, sending, signed.Send(sending, cli.StoreClient, link, body))
+}

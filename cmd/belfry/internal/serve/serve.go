@@ -1,0 +1,161 @@
+// Package serve has the command serve.
+package serve
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/belfry-run/belfry/access"
+	"github.com/belfry-run/belfry/app"
+	"github.com/belfry-run/belfry/cmd/belfry/internal/cli"
+	"github.com/belfry-run/belfry/cmd/belfry/internal/define"
+	"github.com/belfry-run/belfry/config"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/task"
+	"github.com/belfry-run/belfry/view"
+)
+
+// Serve is the command serve.
+func Serve(c *cli.CLI) *cobra.Command {
+	var files []string
+	cmd := &cobra.Command{
+		Use: "serve", Aliases: []string{"server"}, Short: "Run a node: the API, the engine that fires schedules, and workers", Args: cobra.NoArgs,
+		Long: `Run a node. Without flags it keeps its state in ./belfry.db, listens on
+127.0.0.1:7420 and has every role. On PostgreSQL any number of nodes may run at
+once.
+
+The first start on this machine creates an admin token and writes it to
+belfry.token beside the database, where the other commands find it.
+
+Tasks of kind command run only with --allow-commands: users who may create tasks
+may then run any program as the user of this node.`,
+		Example: `  belfry serve --allow-commands
+  belfry serve --allow-commands --apply definitions/
+  belfry serve --database postgres://belfry@db.internal/belfry --roles api,engine
+  belfry serve --listen :7420 --tls-cert cert.pem --tls-key key.pem`,
+		RunE: c.Local(func(cmd *cobra.Command, l *config.Loaded) error { return serve(cmd.Context(), c, l, files) }),
+	}
+	c.ConfigFlags(cmd.Flags(), "node")
+	cmd.Flags().StringArrayVar(&files, "apply", nil, "apply definitions from a file or folder once the node has started; may be repeated")
+	return cmd
+}
+
+func serve(ctx context.Context, c *cli.CLI, l *config.Loaded, files []string) error {
+	defs, err := firstDefinitions(c, l, files)
+	if err != nil {
+		return err
+	}
+	a, err := app.New(app.Options{Config: l.Config, Version: c.Version, Logger: c.Logger(l.Config)})
+	if err != nil {
+		return err
+	}
+	if err := a.Start(ctx); err != nil {
+		return err
+	}
+	if err := begin(ctx, c, a, l, defs); err != nil {
+		return errors.Join(err, a.Stop(context.WithoutCancel(ctx)))
+	}
+	return a.Wait(ctx)
+}
+
+// firstDefinitions reads the files before anything starts, so that a mistake
+// in them leaves nothing behind.
+func firstDefinitions(c *cli.CLI, l *config.Loaded, files []string) (config.Definitions, error) {
+	if len(files) == 0 {
+		return config.Definitions{}, nil
+	}
+	if l.Namespace == core.AnyNamespace {
+		return config.Definitions{}, core.InvalidField("namespace", "*", "names no single owner for the definitions", "leave it out, or name one")
+	}
+	srcs, err := config.ReadSources(files, c.Stdin)
+	if err != nil {
+		return config.Definitions{}, err
+	}
+	return config.ParseManifest(srcs, l.Namespace)
+}
+
+func begin(ctx context.Context, c *cli.CLI, a *app.App, l *config.Loaded, defs config.Definitions) error {
+	var applied view.Applied
+	if defs.Count() > 0 {
+		var err error
+		applied, err = a.Store().Apply(access.WithActor(ctx, cli.LocalActor()), defs.Manifest, view.ApplyOptions{Namespace: l.Namespace})
+		if err != nil {
+			return defs.Locate(err)
+		}
+	}
+	tasks, err := a.Store().Tasks(ctx, task.Filter{Paging: core.Paging{Limit: 2}, Namespace: l.Namespace})
+	if err != nil {
+		return err
+	}
+	// This node's worker is at work by now, and may have brought the canary.
+	own := func(t task.Task) bool { return t.Name == app.CanaryTask }
+	return ready(c, a, l, applied, len(slices.DeleteFunc(tasks.Items, own)) == 0)
+}
+
+// ready says that the node is there and what to do next.
+func ready(c *cli.CLI, a *app.App, l *config.Loaded, applied view.Applied, empty bool) error {
+	state := struct {
+		URL       string   `json:"url,omitempty"`
+		Database  string   `json:"database"`
+		Roles     []string `json:"roles"`
+		TokenFile string   `json:"token_file,omitempty"`
+		Commands  bool     `json:"allow_commands"`
+	}{a.URL(), config.Mask(l.Database), l.Roles, a.TokenFile(), l.AllowCommands}
+	return c.Emit(state, func(w io.Writer) {
+		commands := "refused; --allow-commands lets tasks of kind command run here"
+		if l.AllowCommands {
+			commands = "allowed"
+		}
+		plan := ""
+		if len(applied.Changes) > 0 {
+			plan = define.PlanSummary(applied)
+		}
+		docs, pages := "", ""
+		if a.URL() != "" {
+			docs = a.URL() + "/docs"
+		}
+		if a.HasConsole() {
+			pages = a.URL() + "/"
+		}
+		fmt.Fprintf(w, "Belfry %s is ready.\n", c.Version)
+		c.Pairs(w, "  web", pages, "  api", a.URL(), "  docs", docs, "  database", state.Database, "  roles", strings.Join(l.Roles, ", "),
+			"  token", a.TokenFile(), "  commands", commands, "  applied", plan)
+		fmt.Fprintf(w, "Next, in another terminal: %s\n", next(a, l, empty))
+	})
+}
+
+// next is the command that shows something, as it has to be typed here.
+func next(a *app.App, l *config.Loaded, empty bool) string {
+	self := selfName()
+	where := ""
+	if a.URL() != "" && a.URL() != "http://127.0.0.1:7420" && !l.Given("server") {
+		where = " --server " + a.URL()
+	}
+	if path, err := app.TokenPath(config.Default()); err == nil && a.TokenFile() != "" && a.TokenFile() != path && !l.Given("token_file") {
+		where += " --token-file " + a.TokenFile()
+	}
+	switch {
+	case a.URL() == "":
+		return self + " job list --watch --server URL-OF-A-NODE-WITH-THE-API"
+	case !empty || !l.AllowCommands:
+		return self + " job list --watch" + where
+	}
+	return self + " task create hello --shell 'echo hello'" + where + " && " + self + " schedule create hello --task hello --every 5s" + where
+}
+
+// selfName is how this program was called. What go run builds lies in a
+// temporary folder that is gone afterwards.
+func selfName() string {
+	if strings.Contains(filepath.ToSlash(os.Args[0]), "/go-build") {
+		return "go run ./cmd/belfry"
+	}
+	return "belfry"
+}

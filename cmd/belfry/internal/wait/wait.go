@@ -1,0 +1,141 @@
+// Package wait waits for jobs and shows how they stand and how they ended, for
+// the verbs of every noun that makes jobs.
+package wait
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"github.com/belfry-run/belfry/app"
+	"github.com/belfry-run/belfry/cmd/belfry/internal/cli"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/job"
+)
+
+// Flags are shared by what makes jobs.
+type Flags struct {
+	Wait    bool
+	Timeout Time
+}
+
+// Time is the value of --wait-timeout, which is refused before anything is
+// done; 0: no end.
+type Time time.Duration
+
+func (t *Time) String() string { return "" }
+func (t *Time) Type() string   { return "string" }
+
+// Set is asked for by pflag.
+func (t *Time) Set(text string) error {
+	d, err := core.ParseDuration(text)
+	if err == nil && d <= 0 {
+		err = errors.New("it is no time to wait, such as 30s")
+	}
+	*t = Time(d)
+	return err
+}
+
+// Add adds --wait and --wait-timeout.
+func (w *Flags) Add(fs *pflag.FlagSet) {
+	fs.BoolVar(&w.Wait, "wait", false, "wait for the job to end; exit 0 if it succeeded, 1 if not")
+	fs.Var(&w.Timeout, "wait-timeout", "give up waiting after this long; the job goes on")
+}
+
+// Made shows a job that was just made, and waits for it if asked to.
+func Made(ctx context.Context, c *cli.CLI, s *cli.Conn, e job.Enqueued, w Flags) error {
+	if !w.Wait {
+		return c.Emit(e, func(out io.Writer) {
+			if e.Existing {
+				fmt.Fprintf(out, "job %d was there already, %s\n", e.Job.ID, e.Job.State)
+				return
+			}
+			fmt.Fprintf(out, "job %d created, %s\n", e.Job.ID, e.Job.State)
+			fmt.Fprintf(c.Stderr, "try: belfry job logs -f %d\n", e.Job.ID)
+		})
+	}
+	return For(ctx, c, s, []job.Job{e.Job}, w.Timeout)
+}
+
+// Patience ends ctx when --wait-timeout says so, and warns where waiting is in
+// vain.
+func Patience(ctx context.Context, c *cli.CLI, s *cli.Conn, timeout Time) (context.Context, context.CancelFunc) {
+	NoteIdle(c, s)
+	if timeout == 0 {
+		return ctx, func() {}
+	}
+	return context.WithTimeout(ctx, time.Duration(timeout))
+}
+
+// NoteIdle says that a job will wait, where nobody is there who could run it.
+func NoteIdle(c *cli.CLI, s *cli.Conn) {
+	if s.Direct {
+		fmt.Fprintln(c.Stderr, "note: no server runs, so nobody runs jobs until one does")
+	}
+}
+
+// For waits for jobs and shows each as it ends. The exit code is 1 when
+// one of them did not succeed.
+func For(ctx context.Context, c *cli.CLI, s *cli.Conn, jobs []job.Job, timeout Time) error {
+	ctx, stop := Patience(ctx, c, s, timeout)
+	defer stop()
+	failed := false
+	for _, j := range jobs {
+		done, err := app.WaitJob(ctx, s, j.Namespace, j.ID)
+		if errors.Is(err, context.DeadlineExceeded) {
+			return core.Errorf(core.Unavailable, "job %d has not ended, it is %s", j.ID, done.State).WithHint("belfry job why %d", j.ID)
+		}
+		if err != nil {
+			return err
+		}
+		failed = failed || done.State != job.Succeeded
+		if err := c.Emit(done, func(w io.Writer) { DrawEnd(c, w, done) }); err != nil {
+			return err
+		}
+	}
+	if failed {
+		return cli.ExitStatus(cli.ExitFailed)
+	}
+	return nil
+}
+
+// DrawEnd draws how a job ended.
+func DrawEnd(c *cli.CLI, w io.Writer, j job.Job) {
+	paint := c.Painter()
+	fmt.Fprintf(w, "job %d %s", j.ID, paint(cli.StateStyle(string(j.State)), string(j.State)))
+	if !j.ClaimedAt.IsZero() && !j.FinishedAt.IsZero() {
+		fmt.Fprintf(w, " after %s", cli.Span(j.FinishedAt.Sub(j.ClaimedAt)))
+	}
+	if j.Reason != "" {
+		fmt.Fprintf(w, " (%s)", j.Reason)
+	}
+	fmt.Fprintln(w)
+	if j.Error != "" {
+		fmt.Fprintf(w, "  %s\n", cli.Clip(j.Error, 200))
+	}
+}
+
+// Sleep ends early with the context, and answers why.
+func Sleep(ctx context.Context, d time.Duration) error {
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(d):
+		return nil
+	}
+}
+
+// State tells a retry from a first try that waits for its time.
+func State(j job.Job) string {
+	if j.State == job.Scheduled && j.Failures > 0 {
+		return "retrying"
+	}
+	return string(j.State)
+}
+
+// Pace is how often a log that is followed is looked at.
+const Pace = 300 * time.Millisecond

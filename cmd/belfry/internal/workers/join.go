@@ -1,0 +1,71 @@
+package workers
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/belfry-run/belfry/app"
+	"github.com/belfry-run/belfry/cmd/belfry/internal/cli"
+	"github.com/belfry-run/belfry/config"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/httpapi/client"
+)
+
+// joinedPath is where the token is kept that this machine got from a server. It
+// is sent to no other.
+func joinedPath(l *config.Loaded) (string, error) {
+	dir, err := l.StateFolder(false)
+	if err != nil {
+		return "", err
+	}
+	sum := sha256.Sum256([]byte(l.ServerURL()))
+	return filepath.Join(dir, "joined-"+hex.EncodeToString(sum[:8])+".token"), nil
+}
+
+// workerToken is the token of a worker: one that was given, the one that this
+// machine got when it joined, or one that it gets now for its join token.
+func workerToken(ctx context.Context, c *cli.CLI, l *config.Loaded, join string) (string, error) {
+	if l.Token != "" || l.Given("token_file") {
+		return c.ClientToken(l)
+	}
+	path, err := joinedPath(l)
+	if err != nil {
+		if join == "" {
+			return c.ClientToken(l)
+		}
+		return "", err
+	}
+	if kept, err := app.ReadToken(path); kept != "" || err != nil {
+		return kept, err
+	}
+	join = cmp.Or(join, c.Env["BELFRY_JOIN"])
+	if join == "" {
+		return c.ClientToken(l)
+	}
+	secret, err := c.Secret("--join", join)
+	if err != nil {
+		return "", err
+	}
+	client, err := client.New(l.ServerURL(), "", workerClient(c, l))
+	if err != nil {
+		return "", err
+	}
+	// What is asked for once must have a place. Programs pass through the folder.
+	if err := os.MkdirAll(filepath.Dir(path), 0o711); err != nil {
+		return "", core.InvalidField("state_dir", filepath.Dir(path), "cannot be made: "+err.Error(), "")
+	}
+	t, own, err := client.Join(ctx, strings.TrimSpace(string(secret)), l.NodeName())
+	if err != nil {
+		return "", err
+	}
+	if err := app.WriteToken(path, own); err != nil {
+		return "", err
+	}
+	c.Logger(l.Config).Info("joined", "server", l.ServerURL(), "token", t.Name, "namespace", t.Namespace, "file", path)
+	return own, nil
+}
