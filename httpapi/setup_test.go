@@ -642,11 +642,10 @@ func listen(t *testing.T, s *Server) (url string, cut func()) {
 // as is a client with another token.
 func (b *bench) as(t *testing.T, secret string) *client.Client {
 	t.Helper()
-	c, err := client.New(b.url, secret, client.Options{})
+	c, err := client.New(b.url, secret, client.Options{RetryWait: time.Millisecond})
 	if err != nil {
 		t.Fatal(err)
 	}
-	c.RetryWait = time.Millisecond
 	t.Cleanup(c.CloseIdleConnections)
 	return c
 }

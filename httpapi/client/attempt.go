@@ -25,7 +25,7 @@ import (
 // CloseSession does nothing: a session that was opened with Once ends with the
 // report.
 type AttemptClient struct {
-	client  *Client
+	server  *server
 	session job.Session
 	job     job.LeasedJob
 	ref     job.Ref
@@ -51,10 +51,10 @@ func NewAttemptClient(server string, session job.Session, j job.LeasedJob, o Opt
 		return nil, err
 	}
 	a := &AttemptClient{
-		client: client, session: session, job: j, token: j.Token,
+		server: client.server, session: session, job: j, token: j.Token,
 		ref: job.Ref{JobID: j.Job.ID, Lease: j.Job.Lease},
 	}
-	client.fresh = a.Current
+	a.server.fresh = a.Current
 	// Numbers must grow over a restart of the process that counts them.
 	a.seq.Store(time.Now().UnixMicro())
 	return a, nil
@@ -128,7 +128,7 @@ func (a *AttemptClient) Renew(ctx context.Context, session string, _ []job.Holdi
 // arrived.
 func (a *AttemptClient) beat(ctx context.Context) (job.AttemptBeat, error) {
 	var out job.AttemptBeat
-	err := a.client.do(ctx, ask{
+	err := a.server.do(ctx, ask{
 		method: http.MethodPost, path: a.path("beat"), timeout: RenewTimeout, renewal: true, body: wire.BeatNumber{Seq: a.seq.Add(1)},
 	}, &out)
 	if core.CodeOf(err) == core.Conflict {
@@ -157,7 +157,7 @@ func (a *AttemptClient) Finish(ctx context.Context, session string, fs []job.Fin
 			continue
 		}
 		var done job.Finished
-		err := a.client.do(ctx, ask{method: http.MethodPost, path: a.path("finish"), body: f, again: true}, &done)
+		err := a.server.do(ctx, ask{method: http.MethodPost, path: a.path("finish"), body: f, again: true}, &done)
 		switch core.CodeOf(err) {
 		case "":
 			out[i] = done
@@ -176,7 +176,7 @@ func (a *AttemptClient) Append(ctx context.Context, session string, ls []job.Log
 		return err
 	}
 	for chunk := range chunks(ls, sizeOfPiece) {
-		err := a.client.do(ctx, ask{method: http.MethodPost, path: a.path("logs"), body: wire.AttemptLog{Pieces: chunk}, again: true}, nil)
+		err := a.server.do(ctx, ask{method: http.MethodPost, path: a.path("logs"), body: wire.AttemptLog{Pieces: chunk}, again: true}, nil)
 		if core.CodeOf(err) == core.Unauthorized {
 			return nil // as pieces under a stale lease are dropped anywhere
 		}
@@ -197,17 +197,17 @@ func (a *AttemptClient) DeclareOutput(ctx context.Context, session string, ref j
 		return nil, core.Errorf(core.Unauthorized, "this is another attempt")
 	}
 	var place wire.OutputPlace
-	err := a.client.do(ctx, ask{method: http.MethodPost, path: a.path("outputs"), body: o, again: true}, &place)
+	err := a.server.do(ctx, ask{method: http.MethodPost, path: a.path("outputs"), body: o, again: true}, &place)
 	return place.Link, err
 }
 
 // ArtifactLink is a fresh link to the program.
 func (a *AttemptClient) ArtifactLink(ctx context.Context) (task.SignedRequest, error) {
-	return get[task.SignedRequest](ctx, a.client, a.path("artifact"), nil)
+	return get[task.SignedRequest](ctx, a.server, a.path("artifact"), nil)
 }
 
 // Server is the address that the client talks to.
-func (a *AttemptClient) Server() string { return a.client.Server() }
+func (a *AttemptClient) Server() string { return a.server.base }
 
 // CloseIdleConnections gives back connections that no call uses.
-func (a *AttemptClient) CloseIdleConnections() { a.client.CloseIdleConnections() }
+func (a *AttemptClient) CloseIdleConnections() { a.server.closeIdleConnections() }

@@ -1,6 +1,7 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -25,11 +26,11 @@ import (
 // dial makes a client of any server.
 func dial(t *testing.T, base string, o Options) *Client {
 	t.Helper()
+	o.RetryWait = cmp.Or(o.RetryWait, time.Millisecond)
 	c, err := New(base, "root", o)
 	if err != nil {
 		t.Fatal(err)
 	}
-	c.RetryWait = time.Millisecond
 	t.Cleanup(c.CloseIdleConnections)
 	return c
 }
@@ -122,7 +123,7 @@ func TestAServerThatCannotBeReached(t *testing.T) {
 		}
 	}
 	dns := &net.DNSError{Err: "no such host", Name: "belfry.example", IsNotFound: true}
-	if err := dial(t, nobody, Options{}).unreachable(t.Context(), dns, 0); core.CodeOf(err) != core.Unavailable || !strings.Contains(err.Error(), "does not resolve") {
+	if err := dial(t, nobody, Options{}).server.unreachable(t.Context(), dns, 0); core.CodeOf(err) != core.Unavailable || !strings.Contains(err.Error(), "does not resolve") {
 		t.Error(err)
 	}
 }
@@ -153,7 +154,6 @@ func TestAnAnswerThatIsLost(t *testing.T) {
 	nobody := "http://127.0.0.1:1"
 	for name, at := range map[string]string{"cut off": cutOff.URL, "cut off halfway": halfway.URL, "a proxy that waited in vain": gateway.URL, "nobody": nobody} {
 		c := dial(t, at, Options{})
-		c.RetryWait = time.Millisecond
 		ctx := t.Context()
 		for call, want := range map[string]struct {
 			do   func() error
@@ -194,9 +194,7 @@ func dialPipes(t *testing.T, h http.HandlerFunc) *Client {
 			t.Error(err)
 		}
 	})
-	c := dial(t, "http://pipe", Options{})
-	c.Calls.Transport = &http.Transport{DialContext: l.dial, DisableKeepAlives: true}
-	return c
+	return dial(t, "http://pipe", Options{Transport: &http.Transport{DialContext: l.dial, DisableKeepAlives: true}})
 }
 
 type pipeListener struct {

@@ -16,39 +16,93 @@ import (
 	"github.com/belfry-run/belfry/view"
 )
 
+// MonitorCalls are the calls about monitors, incidents, maintenance windows and status pages.
+type MonitorCalls struct{ server *server }
+
+// SaveWindow implements [httpapi.Windows].
+func (c MonitorCalls) SaveWindow(ctx context.Context, d monitor.Window) (monitor.Window, error) {
+	return saved(ctx, c.server, windowNoun, d.Name, d)
+}
+
+// DeleteWindow implements [httpapi.Windows].
+func (c MonitorCalls) DeleteWindow(ctx context.Context, namespace, name string) error {
+	return c.server.drop(ctx, windowNoun, namespace, name)
+}
+
+// Window implements [httpapi.Windows].
+func (c MonitorCalls) Window(ctx context.Context, namespace, name string) (monitor.Window, error) {
+	return shown[monitor.Window](ctx, c.server, windowNoun, namespace, name)
+}
+
+// Windows implements [httpapi.Windows].
+func (c MonitorCalls) Windows(ctx context.Context, f view.DocumentFilter) (core.Page[monitor.Window], error) {
+	return listed[monitor.Window](ctx, c.server, windowNoun, f)
+}
+
+// WindowNext is up to n times at which a window holds that are not over at
+// from; the server's now when from is zero. It is no part of [httpapi.Service]: the
+// root computes them.
+func (c MonitorCalls) WindowNext(ctx context.Context, namespace, name string, from time.Time, n int) ([]monitor.ActiveWindow, error) {
+	if err := checked("name", name); err != nil {
+		return nil, err
+	}
+	return items[monitor.ActiveWindow](ctx, c.server, named(windowNoun, name, "next"), words("namespace", namespace, "from", timeText(from), "n", numberText(n)))
+}
+
+// PreviewWindow is the same for one that is not saved.
+func (c MonitorCalls) PreviewWindow(ctx context.Context, d monitor.Window, from time.Time, n int) ([]monitor.ActiveWindow, error) {
+	var l wire.OccasionList
+	err := c.server.do(ctx, ask{
+		method: http.MethodPost, path: "/v1/" + windowNoun + "/preview", query: words("from", timeText(from), "n", numberText(n)), body: d, again: true,
+	}, &l)
+	return l.Items, err
+}
+
+// SaveStatusPage implements [httpapi.StatusPages].
+func (c MonitorCalls) SaveStatusPage(ctx context.Context, d monitor.StatusPage) (monitor.StatusPage, error) {
+	return saved(ctx, c.server, statusPageNoun, d.Name, d)
+}
+
+// DeleteStatusPage implements [httpapi.StatusPages].
+func (c MonitorCalls) DeleteStatusPage(ctx context.Context, namespace, name string) error {
+	return c.server.drop(ctx, statusPageNoun, namespace, name)
+}
+
+// StatusPage implements [httpapi.StatusPages].
+func (c MonitorCalls) StatusPage(ctx context.Context, namespace, name string) (monitor.StatusPage, error) {
+	return shown[monitor.StatusPage](ctx, c.server, statusPageNoun, namespace, name)
+}
+
+// StatusPages implements [httpapi.StatusPages].
+func (c MonitorCalls) StatusPages(ctx context.Context, f view.DocumentFilter) (core.Page[monitor.StatusPage], error) {
+	return listed[monitor.StatusPage](ctx, c.server, statusPageNoun, f)
+}
+
 // CreateMonitor implements [httpapi.Monitors].
-func (c *Client) CreateMonitor(ctx context.Context, m monitor.Monitor) (view.MonitorView, error) {
-	return put[view.MonitorView](ctx, c, http.MethodPost, "/v1/monitors", nil, m)
+func (c MonitorCalls) CreateMonitor(ctx context.Context, m monitor.Monitor) (view.MonitorView, error) {
+	return put[view.MonitorView](ctx, c.server, http.MethodPost, "/v1/monitors", nil, m)
 }
 
 // UpdateMonitor implements [httpapi.Monitors].
-func (c *Client) UpdateMonitor(ctx context.Context, m monitor.Monitor) (view.MonitorView, error) {
+func (c MonitorCalls) UpdateMonitor(ctx context.Context, m monitor.Monitor) (view.MonitorView, error) {
 	if err := checked("name", m.Name); err != nil {
 		return view.MonitorView{}, err
 	}
-	return put[view.MonitorView](ctx, c, http.MethodPut, named("monitors", m.Name), nil, m)
+	return put[view.MonitorView](ctx, c.server, http.MethodPut, named("monitors", m.Name), nil, m)
 }
 
 // DeleteMonitor implements [httpapi.Monitors].
-func (c *Client) DeleteMonitor(ctx context.Context, namespace, name string) error {
-	return c.drop(ctx, "monitors", namespace, name)
-}
-
-// drop deletes what has a name.
-func (c *Client) drop(ctx context.Context, noun, namespace, name string) error {
-	if err := checked("name", name); err != nil {
-		return err
-	}
-	return c.delete(ctx, named(noun, name), words("namespace", namespace))
+func (c MonitorCalls) DeleteMonitor(ctx context.Context, namespace, name string) error {
+	return c.server.drop(ctx, "monitors", namespace, name)
 }
 
 // Monitor implements [httpapi.Monitors].
-func (c *Client) Monitor(ctx context.Context, namespace, name string) (view.MonitorView, error) {
-	return about[view.MonitorView](ctx, c, name, "", words("namespace", namespace))
+func (c MonitorCalls) Monitor(ctx context.Context, namespace, name string) (view.MonitorView, error) {
+	return about[view.MonitorView](ctx, c.server, name, "", words("namespace", namespace))
 }
 
 // about reads a monitor, or a part of what there is about it.
-func about[T any](ctx context.Context, c *Client, monitor, part string, query url.Values) (T, error) {
+func about[T any](ctx context.Context, c *server, monitor, part string, query url.Values) (T, error) {
 	if err := checked("monitor", monitor); err != nil {
 		var zero T
 		return zero, err
@@ -61,14 +115,14 @@ func about[T any](ctx context.Context, c *Client, monitor, part string, query ur
 }
 
 // Monitors implements [httpapi.Monitors].
-func (c *Client) Monitors(ctx context.Context, f view.MonitorFilter) (core.Page[view.MonitorView], error) {
-	return get[core.Page[view.MonitorView]](ctx, c, "/v1/monitors",
+func (c MonitorCalls) Monitors(ctx context.Context, f view.MonitorFilter) (core.Page[view.MonitorView], error) {
+	return get[core.Page[view.MonitorView]](ctx, c.server, "/v1/monitors",
 		paged(f.Paging, monitorQuery(f)))
 }
 
 // CountMonitors implements [httpapi.Monitors].
-func (c *Client) CountMonitors(ctx context.Context, f view.MonitorFilter) (view.MonitorCount, error) {
-	return get[view.MonitorCount](ctx, c, "/v1/monitor-counts", monitorQuery(f))
+func (c MonitorCalls) CountMonitors(ctx context.Context, f view.MonitorFilter) (view.MonitorCount, error) {
+	return get[view.MonitorCount](ctx, c.server, "/v1/monitor-counts", monitorQuery(f))
 }
 
 func monitorQuery(f view.MonitorFilter) url.Values {
@@ -76,26 +130,26 @@ func monitorQuery(f view.MonitorFilter) url.Values {
 }
 
 // Bars implements [httpapi.Monitors].
-func (c *Client) Bars(ctx context.Context, q monitor.BarsQuery) ([]monitor.Bars, error) {
-	return items[monitor.Bars](ctx, c, "/v1/monitor-bars", words("namespace", q.Namespace, "monitor", strings.Join(q.Monitors, ","), "span", string(q.Span)))
+func (c MonitorCalls) Bars(ctx context.Context, q monitor.BarsQuery) ([]monitor.Bars, error) {
+	return items[monitor.Bars](ctx, c.server, "/v1/monitor-bars", words("namespace", q.Namespace, "monitor", strings.Join(q.Monitors, ","), "span", string(q.Span)))
 }
 
 // PauseMonitor implements [httpapi.Monitors].
-func (c *Client) PauseMonitor(ctx context.Context, namespace, name string, until time.Time, reason string) (view.MonitorView, error) {
-	return toMonitor[view.MonitorView](ctx, c, namespace, name, "pause", wire.PauseOptions{Until: until, Reason: reason})
+func (c MonitorCalls) PauseMonitor(ctx context.Context, namespace, name string, until time.Time, reason string) (view.MonitorView, error) {
+	return toMonitor[view.MonitorView](ctx, c.server, namespace, name, "pause", wire.PauseOptions{Until: until, Reason: reason})
 }
 
 // ResumeMonitor implements [httpapi.Monitors].
-func (c *Client) ResumeMonitor(ctx context.Context, namespace, name string) (view.MonitorView, error) {
-	return toMonitor[view.MonitorView](ctx, c, namespace, name, "resume", nil)
+func (c MonitorCalls) ResumeMonitor(ctx context.Context, namespace, name string) (view.MonitorView, error) {
+	return toMonitor[view.MonitorView](ctx, c.server, namespace, name, "resume", nil)
 }
 
 // CheckMonitor implements [httpapi.Monitors].
-func (c *Client) CheckMonitor(ctx context.Context, namespace, name string) (job.Job, error) {
-	return toMonitor[job.Job](ctx, c, namespace, name, "check", nil)
+func (c MonitorCalls) CheckMonitor(ctx context.Context, namespace, name string) (job.Job, error) {
+	return toMonitor[job.Job](ctx, c.server, namespace, name, "check", nil)
 }
 
-func toMonitor[T any](ctx context.Context, c *Client, namespace, monitor, verb string, body any) (T, error) {
+func toMonitor[T any](ctx context.Context, c *server, namespace, monitor, verb string, body any) (T, error) {
 	if err := checked("monitor", monitor); err != nil {
 		var zero T
 		return zero, err
@@ -104,31 +158,31 @@ func toMonitor[T any](ctx context.Context, c *Client, namespace, monitor, verb s
 }
 
 // Results implements [httpapi.Monitors].
-func (c *Client) Results(ctx context.Context, f view.ResultFilter) (core.Page[view.CheckResult], error) {
-	return about[core.Page[view.CheckResult]](ctx, c, f.Monitor, "results", paged(f.Paging, words(
+func (c MonitorCalls) Results(ctx context.Context, f view.ResultFilter) (core.Page[view.CheckResult], error) {
+	return about[core.Page[view.CheckResult]](ctx, c.server, f.Monitor, "results", paged(f.Paging, words(
 		"namespace", f.Namespace, "outcome", string(f.Outcome), "since", timeText(f.Since), "until", timeText(f.Until))))
 }
 
 // Series implements [httpapi.Monitors].
-func (c *Client) Series(ctx context.Context, q view.SeriesQuery) (monitor.Series, error) {
-	p, err := about[wire.PointList](ctx, c, q.Monitor, "series", words(
+func (c MonitorCalls) Series(ctx context.Context, q view.SeriesQuery) (monitor.Series, error) {
+	p, err := about[wire.PointList](ctx, c.server, q.Monitor, "series", words(
 		"namespace", q.Namespace, "from", timeText(q.From), "to", timeText(q.To), "step", spanText(q.Step.D())))
 	return p.Items, err
 }
 
 // Uptime implements [httpapi.Monitors].
-func (c *Client) Uptime(ctx context.Context, namespace, monitor string) (view.UptimeReport, error) {
-	return about[view.UptimeReport](ctx, c, monitor, "uptime", words("namespace", namespace))
+func (c MonitorCalls) Uptime(ctx context.Context, namespace, monitor string) (view.UptimeReport, error) {
+	return about[view.UptimeReport](ctx, c.server, monitor, "uptime", words("namespace", namespace))
 }
 
 // Timeline implements [httpapi.Monitors].
-func (c *Client) Timeline(ctx context.Context, namespace, monitor string, from time.Time) ([]monitor.Span, error) {
-	l, err := about[wire.SpanList](ctx, c, monitor, "timeline", words("namespace", namespace, "from", timeText(from)))
+func (c MonitorCalls) Timeline(ctx context.Context, namespace, monitor string, from time.Time) ([]monitor.Span, error) {
+	l, err := about[wire.SpanList](ctx, c.server, monitor, "timeline", words("namespace", namespace, "from", timeText(from)))
 	return l.Items, err
 }
 
 // Incidents implements [httpapi.Monitors].
-func (c *Client) Incidents(ctx context.Context, f view.IncidentFilter) (core.Page[monitor.Incident], error) {
+func (c MonitorCalls) Incidents(ctx context.Context, f view.IncidentFilter) (core.Page[monitor.Incident], error) {
 	query := words("namespace", f.Namespace, "monitor", f.Monitor)
 	if f.Open {
 		query.Set("open", "true")
@@ -136,52 +190,52 @@ func (c *Client) Incidents(ctx context.Context, f view.IncidentFilter) (core.Pag
 	if f.Over {
 		query.Set("over", "true")
 	}
-	return get[core.Page[monitor.Incident]](ctx, c, "/v1/incidents", paged(f.Paging, query))
+	return get[core.Page[monitor.Incident]](ctx, c.server, "/v1/incidents", paged(f.Paging, query))
 }
 
 // Incident implements [httpapi.Monitors].
-func (c *Client) Incident(ctx context.Context, namespace string, id int64) (monitor.Incident, error) {
-	return get[monitor.Incident](ctx, c, numbered("incidents", id), words("namespace", namespace))
+func (c MonitorCalls) Incident(ctx context.Context, namespace string, id int64) (monitor.Incident, error) {
+	return get[monitor.Incident](ctx, c.server, numbered("incidents", id), words("namespace", namespace))
 }
 
 // PageVersions implements [httpapi.Monitors].
-func (c *Client) PageVersions(ctx context.Context, f view.VersionFilter) (core.Page[monitor.PageVersion], error) {
-	return about[core.Page[monitor.PageVersion]](ctx, c, f.Monitor, "versions", paged(f.Paging, words("namespace", f.Namespace)))
+func (c MonitorCalls) PageVersions(ctx context.Context, f view.VersionFilter) (core.Page[monitor.PageVersion], error) {
+	return about[core.Page[monitor.PageVersion]](ctx, c.server, f.Monitor, "versions", paged(f.Paging, words("namespace", f.Namespace)))
 }
 
 // PageVersion implements [httpapi.Monitors].
-func (c *Client) PageVersion(ctx context.Context, namespace, m string, seq int64) (monitor.PageVersion, error) {
-	return about[monitor.PageVersion](ctx, c, m, "versions/"+wire.VersionText(seq), words("namespace", namespace))
+func (c MonitorCalls) PageVersion(ctx context.Context, namespace, m string, seq int64) (monitor.PageVersion, error) {
+	return about[monitor.PageVersion](ctx, c.server, m, "versions/"+wire.VersionText(seq), words("namespace", namespace))
 }
 
 // AcceptPage implements [httpapi.Monitors].
-func (c *Client) AcceptPage(ctx context.Context, namespace, m string, seq int64) (monitor.PageVersion, error) {
-	return toMonitor[monitor.PageVersion](ctx, c, namespace, m, "versions/"+wire.VersionText(seq)+"/accept", nil)
+func (c MonitorCalls) AcceptPage(ctx context.Context, namespace, m string, seq int64) (monitor.PageVersion, error) {
+	return toMonitor[monitor.PageVersion](ctx, c.server, namespace, m, "versions/"+wire.VersionText(seq)+"/accept", nil)
 }
 
 // PageDiff is how one version of a page became another, as the numbers of
 // PageVersion name them. It is no part of [httpapi.Service]: the server compares.
-func (c *Client) PageDiff(ctx context.Context, namespace, monitor string, from, to int64) (wire.PageDiff, error) {
-	return about[wire.PageDiff](ctx, c, monitor, "diff", words("namespace", namespace, "from", wire.VersionText(from), "to", wire.VersionText(to)))
+func (c MonitorCalls) PageDiff(ctx context.Context, namespace, monitor string, from, to int64) (wire.PageDiff, error) {
+	return about[wire.PageDiff](ctx, c.server, monitor, "diff", words("namespace", namespace, "from", wire.VersionText(from), "to", wire.VersionText(to)))
 }
 
 // LastChange compares the newest version of a page with its baseline, or, where
 // that is the same, with the version before it.
-func (c *Client) LastChange(ctx context.Context, namespace, monitor string) (wire.PageDiff, error) {
-	return about[wire.PageDiff](ctx, c, monitor, "diff", words("namespace", namespace))
+func (c MonitorCalls) LastChange(ctx context.Context, namespace, monitor string) (wire.PageDiff, error) {
+	return about[wire.PageDiff](ctx, c.server, monitor, "diff", words("namespace", namespace))
 }
 
 // Beat implements [httpapi.Monitors]. It needs no token. It is repeated when the server
 // cannot be reached: a call that comes twice does less harm than one that does
 // not come.
-func (c *Client) Beat(ctx context.Context, key string, call monitor.Call) (view.Beaten, error) {
+func (c MonitorCalls) Beat(ctx context.Context, key string, call monitor.Call) (view.Beaten, error) {
 	path := wire.BeatPrefix + url.PathEscape(key)
 	said := string(cmp.Or(call.Kind, monitor.CallSuccess))
 	if call.ExitCode != nil && (said == string(monitor.CallSuccess) || call.Kind == monitor.CallFail && *call.ExitCode != 0) {
 		said = strconv.Itoa(*call.ExitCode)
 	}
 	var out view.Beaten
-	err := c.do(ctx, ask{
+	err := c.server.do(ctx, ask{
 		method: http.MethodPost, path: path + "/" + said, query: words("rid", call.RunID),
 		body: bodyText{"text/plain; charset=utf-8", []byte(call.Message)}, again: true,
 	}, &out)
@@ -189,8 +243,8 @@ func (c *Client) Beat(ctx context.Context, key string, call monitor.Call) (view.
 }
 
 // Try looks at a target once. It is no part of [httpapi.Service]: a worker looks.
-func (c *Client) Try(ctx context.Context, t wire.Trial) (wire.Tried, error) {
+func (c MonitorCalls) Try(ctx context.Context, t wire.Trial) (wire.Tried, error) {
 	var out wire.Tried
-	err := c.do(ctx, ask{method: http.MethodPost, path: "/v1/checks/try", body: t, timeout: wire.TrialTimeout + 30*time.Second}, &out)
+	err := c.server.do(ctx, ask{method: http.MethodPost, path: "/v1/checks/try", body: t, timeout: wire.TrialTimeout + 30*time.Second}, &out)
 	return out, err
 }

@@ -33,10 +33,10 @@ var errEnded = errors.New("the log has ended")
 // FollowLogs passes on a job's log, from its beginning and as it grows, until
 // the job has ended. It reconnects as long as ctx lives, once it was connected,
 // and passes nothing twice. An error of each ends it.
-func (c *Client) FollowLogs(ctx context.Context, namespace string, id int64, each func(job.LogLine) error) error {
+func (c JobCalls) FollowLogs(ctx context.Context, namespace string, id int64, each func(job.LogLine) error) error {
 	query := words("namespace", namespace)
 	query.Set("follow", "true")
-	err := c.stream(ctx, numbered("jobs", id, "logs"), query, func(e sseEvent) error {
+	err := c.server.stream(ctx, numbered("jobs", id, "logs"), query, func(e sseEvent) error {
 		if e.Name == "end" {
 			return errEnded
 		}
@@ -51,8 +51,8 @@ func (c *Client) FollowLogs(ctx context.Context, namespace string, id int64, eac
 // Watch passes on what changes from now on, until ctx ends. It reconnects, once
 // it was connected, and may then pass the last events again. An error of each
 // ends it.
-func (c *Client) Watch(ctx context.Context, namespace string, each func(view.Event) error) error {
-	return c.stream(ctx, "/v1/events", words("namespace", namespace), func(e sseEvent) error {
+func (c ViewCalls) Watch(ctx context.Context, namespace string, each func(view.Event) error) error {
+	return c.server.stream(ctx, "/v1/events", words("namespace", namespace), func(e sseEvent) error {
 		return pass(e, "", each)
 	})
 }
@@ -70,14 +70,14 @@ func pass[T any](e sseEvent, name string, each func(T) error) error {
 }
 
 // stream keeps a stream open and remembers how far it came.
-func (c *Client) stream(ctx context.Context, path string, query url.Values, each func(sseEvent) error) error {
-	last, wait, connected := "", c.RetryWait, false
+func (c *server) stream(ctx context.Context, path string, query url.Values, each func(sseEvent) error) error {
+	last, wait, connected := "", c.opts.RetryWait, false
 	for {
 		began := time.Now()
 		opened, err := c.streamOnce(ctx, path, query, &last, each)
 		connected = connected || opened
 		if time.Since(began) > maxStreamWait { // one that ends at once is no reason to hurry
-			wait = c.RetryWait
+			wait = c.opts.RetryWait
 		}
 		var stopped *eachError
 		switch {
@@ -103,10 +103,10 @@ func (e *eachError) Error() string { return e.err.Error() }
 func (e *eachError) Unwrap() error { return e.err }
 
 // streamOnce reads one connection to its end, which is always an error.
-func (c *Client) streamOnce(ctx context.Context, path string, query url.Values, last *string, each func(sseEvent) error) (opened bool, err error) {
+func (c *server) streamOnce(ctx context.Context, path string, query url.Values, last *string, each func(sseEvent) error) (opened bool, err error) {
 	reading, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	idle := time.AfterFunc(c.StreamIdle, func() { cancel(os.ErrDeadlineExceeded) })
+	idle := time.AfterFunc(c.opts.StreamIdle, func() { cancel(os.ErrDeadlineExceeded) })
 	defer idle.Stop()
 	req, err := http.NewRequestWithContext(reading, http.MethodGet, c.base+path+"?"+query.Encode(), nil)
 	if err != nil {
@@ -120,9 +120,9 @@ func (c *Client) streamOnce(ctx context.Context, path string, query url.Values, 
 	if *last != "" {
 		req.Header.Set("Last-Event-ID", *last)
 	}
-	resp, err := c.Calls.Do(req)
+	resp, err := c.calls.Do(req)
 	if err != nil {
-		return false, c.unreachable(ctx, err, c.StreamIdle)
+		return false, c.unreachable(ctx, err, c.opts.StreamIdle)
 	}
 	defer resp.Body.Close()
 	if resp.StatusCode != http.StatusOK {
@@ -132,10 +132,10 @@ func (c *Client) streamOnce(ctx context.Context, path string, query url.Values, 
 	if kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type")); kind != wire.SseType {
 		return false, c.notBelfry(resp)
 	}
-	return true, c.readEvents(ctx, resp.Body, last, func() { idle.Reset(c.StreamIdle) }, each)
+	return true, c.readEvents(ctx, resp.Body, last, func() { idle.Reset(c.opts.StreamIdle) }, each)
 }
 
-func (c *Client) readEvents(ctx context.Context, body io.Reader, last *string, alive func(), each func(sseEvent) error) error {
+func (c *server) readEvents(ctx context.Context, body io.Reader, last *string, alive func(), each func(sseEvent) error) error {
 	events := NewSSEReader(body, alive)
 	for {
 		e, err := events.Next()
@@ -143,7 +143,7 @@ func (c *Client) readEvents(ctx context.Context, body io.Reader, last *string, a
 			if errors.Is(err, errEventSize) {
 				return core.Errorf(core.TooLarge, "an event is over the limit of %s", core.SizeText(maxEvent))
 			}
-			return c.unreachable(ctx, fmt.Errorf("the stream broke off: %w", err), c.StreamIdle)
+			return c.unreachable(ctx, fmt.Errorf("the stream broke off: %w", err), c.opts.StreamIdle)
 		}
 		if e.Name == "error" {
 			var p wire.Problem

@@ -10,26 +10,42 @@ import (
 	"github.com/belfry-run/belfry/job"
 )
 
+// WorkerCalls are the calls of workers, as a [job.Leaser], and about them.
+type WorkerCalls struct{ server *server }
+
+// Workers implements [httpapi.Workers].
+func (c WorkerCalls) Workers(ctx context.Context, ended bool) ([]job.WorkerState, error) {
+	return items[job.WorkerState](ctx, c.server, "/v1/workers", flags("ended", ended))
+}
+
+// DrainWorker implements [httpapi.Workers].
+func (c WorkerCalls) DrainWorker(ctx context.Context, session string) error {
+	if err := checked("session", session); err != nil {
+		return err
+	}
+	return c.server.do(ctx, ask{method: http.MethodPost, path: named("workers", session, "drain")}, nil)
+}
+
 // maxChunk is how much of finishes or logs goes into one request, in bytes of
 // JSON. One finish or piece of log may be larger, and then goes alone: with
 // its own limits it stays below the server's default for a body.
 const maxChunk = 2 << 20
 
 // OpenSession implements [job.Leaser].
-func (c *Client) OpenSession(ctx context.Context, w job.WorkerInfo) (job.Session, error) {
-	return put[job.Session](ctx, c, http.MethodPost, "/v1/sessions", nil, w)
+func (c WorkerCalls) OpenSession(ctx context.Context, w job.WorkerInfo) (job.Session, error) {
+	return put[job.Session](ctx, c.server, http.MethodPost, "/v1/sessions", nil, w)
 }
 
 // Claim implements [job.Leaser]. It gives up 10 s after its wait, and is
 // never repeated: an answer that was lost may have leased jobs, and the next
 // renewal hands those back.
-func (c *Client) Claim(ctx context.Context, req job.ClaimRequest) (job.Claim, error) {
+func (c WorkerCalls) Claim(ctx context.Context, req job.ClaimRequest) (job.Claim, error) {
 	if err := checked("session", req.Session); err != nil {
 		return job.Claim{}, err
 	}
 	wait := min(max(req.Wait, 0), job.MaxClaimWait)
 	var claim job.Claim
-	err := c.do(ctx, ask{
+	err := c.server.do(ctx, ask{
 		method: http.MethodPost, path: named("sessions", req.Session, "claim"), timeout: wait.D() + ClaimMargin,
 		body: wire.SessionClaim{Tickets: req.Tickets, Want: req.Want, Ahead: req.Ahead, Without: req.Without, Wait: wait},
 	}, &claim)
@@ -37,12 +53,12 @@ func (c *Client) Claim(ctx context.Context, req job.ClaimRequest) (job.Claim, er
 }
 
 // Renew implements [job.Leaser], on a connection of its own.
-func (c *Client) Renew(ctx context.Context, session string, holding []job.Holding) (job.Renewal, error) {
+func (c WorkerCalls) Renew(ctx context.Context, session string, holding []job.Holding) (job.Renewal, error) {
 	if err := checked("session", session); err != nil {
 		return job.Renewal{}, err
 	}
 	var renewal job.Renewal
-	err := c.do(ctx, ask{
+	err := c.server.do(ctx, ask{
 		method: http.MethodPost, path: named("sessions", session, "renew"), timeout: RenewTimeout,
 		body: wire.SessionRenewal{Holding: holding}, again: true, renewal: true,
 	}, &renewal)
@@ -51,14 +67,14 @@ func (c *Client) Renew(ctx context.Context, session string, holding []job.Holdin
 
 // Finish implements [job.Leaser]. What is too much for one request goes in
 // several; when one of them fails, all may be asked again.
-func (c *Client) Finish(ctx context.Context, session string, fs []job.Finish) ([]job.Finished, error) {
+func (c WorkerCalls) Finish(ctx context.Context, session string, fs []job.Finish) ([]job.Finished, error) {
 	if err := checked("session", session); err != nil {
 		return nil, err
 	}
 	var all []job.Finished
 	for chunk := range chunks(fs, sizeOfFinish) {
 		var done wire.SessionFinished
-		err := c.do(ctx, ask{
+		err := c.server.do(ctx, ask{
 			method: http.MethodPost, path: named("sessions", session, "finish"), body: wire.SessionFinish{Attempts: chunk}, again: true,
 		}, &done)
 		if err == nil && len(done.Attempts) != len(chunk) {
@@ -82,12 +98,12 @@ func sizeOfFinish(f job.Finish) int {
 }
 
 // Append implements [job.Leaser], in as many requests as it takes.
-func (c *Client) Append(ctx context.Context, session string, ls []job.LogPiece) error {
+func (c WorkerCalls) Append(ctx context.Context, session string, ls []job.LogPiece) error {
 	if err := checked("session", session); err != nil {
 		return err
 	}
 	for chunk := range chunks(ls, sizeOfPiece) {
-		err := c.do(ctx, ask{
+		err := c.server.do(ctx, ask{
 			method: http.MethodPost, path: named("sessions", session, "logs"), body: wire.SessionLog{Pieces: chunk}, again: true,
 		}, nil)
 		if err != nil {
@@ -100,11 +116,11 @@ func (c *Client) Append(ctx context.Context, session string, ls []job.LogPiece) 
 func sizeOfPiece(l job.LogPiece) int { return jsonSize(l.Text) + 200 }
 
 // CloseSession implements [job.Leaser].
-func (c *Client) CloseSession(ctx context.Context, session string) error {
+func (c WorkerCalls) CloseSession(ctx context.Context, session string) error {
 	if err := checked("session", session); err != nil {
 		return err
 	}
-	return c.do(ctx, ask{method: http.MethodDelete, path: named("sessions", session), again: true}, nil)
+	return c.server.do(ctx, ask{method: http.MethodDelete, path: named("sessions", session), again: true}, nil)
 }
 
 // chunks cuts a list so that the sizes of each part add up to maxChunk at most,

@@ -1,0 +1,311 @@
+package client
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"mime"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/httpapi/wire"
+)
+
+// server is the other end of the calls.
+type server struct {
+	base  string
+	token string
+	fresh func() string // if set, the token as it is now
+	opts  Options
+
+	// Renewals have connections of their own, so that no transfer, however
+	// large, stands between a worker and the life of its session.
+	calls  *http.Client
+	renews *http.Client
+}
+
+func (c *server) closeIdleConnections() {
+	c.calls.CloseIdleConnections()
+	c.renews.CloseIdleConnections()
+}
+
+// ask is one call.
+type ask struct {
+	method  string
+	path    string
+	query   url.Values
+	body    any
+	timeout time.Duration // of each try
+	again   bool          // repeating it does no harm
+	renewal bool
+	token   string // instead of the client's
+}
+
+// do makes the call, repeats it where that helps, and reads the answer into out.
+func (c *server) do(ctx context.Context, a ask, out any) error {
+	body, err := bodyOf(a)
+	if err != nil {
+		return err
+	}
+	for try := 1; ; try++ {
+		err := c.try(ctx, a, body, out)
+		if err == nil || !a.again || try == Tries || !passing(err) || ctx.Err() != nil {
+			return err
+		}
+		wait := c.opts.RetryWait << (try - 1)
+		if wire.Pause(ctx, wait/2+rand.N(wait+1)) != nil {
+			return err
+		}
+	}
+}
+
+// passing reports that the same call may get another answer a moment later.
+func passing(err error) bool {
+	code := core.CodeOf(err)
+	return code == core.Unavailable || code == core.Unknown
+}
+
+// bodyText is a body that is sent as it is. A body without a type is none.
+type bodyText struct {
+	kind string
+	text []byte
+}
+
+// bodyOf is a call's body as bytes, in JSON unless it says otherwise.
+func bodyOf(a ask) (bodyText, error) {
+	switch v := a.body.(type) {
+	case nil:
+		return bodyText{}, nil
+	case bodyText:
+		return v, nil
+	}
+	text, err := encode(a.body)
+	return bodyText{"application/json", text}, err
+}
+
+func encode(v any) ([]byte, error) {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		return nil, core.Errorf(core.Invalid, "this cannot be written as JSON: %w", err)
+	}
+	return b.Bytes(), nil
+}
+
+func (c *server) try(ctx context.Context, a ask, body bodyText, out any) error {
+	timeout := a.timeout
+	if timeout == 0 {
+		timeout = c.opts.Timeout
+	}
+	trying, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	trying, connected := watchConnection(trying)
+	resp, err := c.send(trying, a, body)
+	if err != nil {
+		if connected() || c.opts.Transport != nil {
+			return a.unanswered(c.unreachable(ctx, err, timeout))
+		}
+		return c.unreachable(ctx, err, timeout)
+	}
+	defer resp.Body.Close()
+	data, err := io.ReadAll(io.LimitReader(resp.Body, c.opts.MaxResponse+1))
+	switch {
+	case err != nil:
+		return a.unanswered(c.unreachable(ctx, err, timeout))
+	case int64(len(data)) > c.opts.MaxResponse:
+		return core.Errorf(core.TooLarge, "the answer is over the limit of %s", core.SizeText(c.opts.MaxResponse)).
+			WithHint("ask for less at once, with a limit")
+	case resp.StatusCode >= 300:
+		return c.refusal(resp, data)
+	case out == nil || resp.StatusCode == http.StatusNoContent:
+		return nil
+	}
+	if kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type")); kind != "application/json" {
+		return c.notBelfry(resp)
+	}
+	if err := json.Unmarshal(data, out); err != nil {
+		return core.Errorf(core.Internal, "the answer of %s cannot be read: %w", c.base, err).
+			WithHint("are client and server of the same version?")
+	}
+	return nil
+}
+
+func (c *server) send(ctx context.Context, a ask, body bodyText) (*http.Response, error) {
+	address := c.base + a.path
+	if len(a.query) > 0 {
+		address += "?" + a.query.Encode()
+	}
+	var reader io.Reader
+	if body.kind != "" {
+		reader = bytes.NewReader(body.text)
+	}
+	req, err := http.NewRequestWithContext(ctx, a.method, address, reader)
+	if err != nil {
+		return nil, err
+	}
+	if body.kind != "" {
+		req.Header.Set("Content-Type", body.kind)
+	}
+	req.Header.Set("Accept", "application/json")
+	req.Header.Set("User-Agent", c.opts.UserAgent)
+	if version := core.VersionOf(ctx); version != "" && (a.method == http.MethodPut || a.method == http.MethodDelete) {
+		req.Header.Set("If-Match", `"`+version+`"`)
+	}
+	token := c.token
+	if c.fresh != nil {
+		token = c.fresh()
+	}
+	if a.token != "" {
+		token = a.token
+	}
+	if token != "" {
+		req.Header.Set("Authorization", "Bearer "+token)
+	}
+	if a.again {
+		// Not sent. It tells net/http that it may repeat the request itself on
+		// a connection that the server had just closed.
+		req.Header["Idempotency-Key"] = []string{}
+	}
+	if a.renewal {
+		return c.renews.Do(req)
+	}
+	return c.calls.Do(req)
+}
+
+// refusal reads an error of the server.
+func (c *server) refusal(resp *http.Response, data []byte) error {
+	var p wire.Problem
+	kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
+	if kind != wire.ProblemType || json.Unmarshal(data, &p) != nil || p.Code == "" {
+		return c.notBelfry(resp)
+	}
+	e := p.AsError()
+	if resp.StatusCode != wire.StatusOf(e.Code) {
+		e.Err = wire.Answered(resp.StatusCode)
+	}
+	if e.Hint == "" || e.Hint == wire.TokenHint {
+		// A worker whose session is over is unauthorized as well, and its token is fine.
+		if resp.Header.Get("WWW-Authenticate") == wire.TokenChallenge {
+			e.Hint = "give a token that is good at " + c.base + " with --token, BELFRY_TOKEN or a token file"
+		}
+	}
+	return e
+}
+
+// notBelfry is an answer that no Belfry gives: from a proxy, or another program.
+func (c *server) notBelfry(resp *http.Response) error {
+	if resp.StatusCode < 300 {
+		return core.Errorf(core.Unavailable, "what answers at %s is not Belfry", c.base).WithHint("check the address and its path")
+	}
+	code := wire.CodeOf(resp.StatusCode)
+	if r := resp.Request; code == core.Unknown && r != nil && !changes(r.Method) { // whatever became of it
+		code = core.Unavailable
+	}
+	e := core.Errorf(code, "%s answered %s, and not as Belfry does", c.base, resp.Status)
+	if location := resp.Header.Get("Location"); location != "" {
+		return e.WithHint("it points to %s", wire.Shorten(location))
+	}
+	return e.WithHint("is there a proxy in between, or another program at this address?")
+}
+
+// unreachable says why there is no answer. Who gave up himself gets his own
+// reason back.
+func (c *server) unreachable(ctx context.Context, err error, timeout time.Duration) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	var dns *net.DNSError
+	var tlsRecord tls.RecordHeaderError
+	var verify *tls.CertificateVerificationError
+	e := core.Errorf(core.Unavailable, "cannot reach the server at %s: %w", c.base, bareError(err))
+	switch {
+	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, os.ErrDeadlineExceeded):
+		e.Message = fmt.Sprintf("the server at %s did not answer within %s", c.base, timeout)
+		return e.WithHint("is it overloaded, or the network slow?")
+	case errors.As(err, &dns):
+		return e.WithHint("the host name of %s does not resolve; check --server or BELFRY_SERVER", c.base)
+	case errors.As(err, &verify):
+		return e.WithHint("its certificate is not trusted; name its authority with --ca-file")
+	case errors.As(err, &tlsRecord), strings.Contains(err.Error(), "server gave HTTP response to HTTPS client"):
+		return e.WithHint("it does not speak TLS; write http:// instead of https://")
+	case errors.Is(err, syscall.ECONNREFUSED):
+		return e.WithHint("nothing listens at %s; start it with belfry serve, or name another with --server or BELFRY_SERVER", c.base)
+	}
+	return e.WithHint("check that a server runs at %s", c.base)
+}
+
+// bareError is the cause without method and address, which the message has.
+func bareError(err error) error {
+	var ue *url.Error
+	if errors.As(err, &ue) {
+		return ue.Err
+	}
+	return err
+}
+
+// get is a read, which may be repeated.
+func get[T any](ctx context.Context, c *server, path string, query url.Values) (T, error) {
+	var v T
+	err := c.do(ctx, ask{method: http.MethodGet, path: path, query: query, again: true}, &v)
+	return v, err
+}
+
+// put is a change with an answer.
+func put[T any](ctx context.Context, c *server, method, path string, query url.Values, body any) (T, error) {
+	var v T
+	err := c.do(ctx, ask{method: method, path: path, query: query, body: body}, &v)
+	return v, err
+}
+
+func (c *server) delete(ctx context.Context, path string, query url.Values) error {
+	return c.do(ctx, ask{method: http.MethodDelete, path: path, query: query}, nil)
+}
+
+func authorities(file string) (*x509.CertPool, error) {
+	if file == "" {
+		return nil, nil
+	}
+	pem, err := os.ReadFile(file)
+	if err != nil {
+		return nil, core.InvalidField("ca_file", file, "cannot be read", err.Error())
+	}
+	pool, err := x509.SystemCertPool()
+	if err != nil {
+		pool = x509.NewCertPool()
+	}
+	if !pool.AppendCertsFromPEM(pem) {
+		return nil, core.InvalidField("ca_file", file, "holds no certificate", "it must be in PEM form")
+	}
+	return pool, nil
+}
+
+// newTransport speaks HTTP/1.1, one request at a time on a connection, so that
+// nothing waits behind anything else.
+func newTransport(roots *x509.CertPool) *http.Transport {
+	dialer := &net.Dialer{Timeout: 5 * time.Second, KeepAlive: 15 * time.Second}
+	return &http.Transport{
+		Proxy:               http.ProxyFromEnvironment,
+		DialContext:         dialer.DialContext,
+		TLSClientConfig:     &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12},
+		TLSHandshakeTimeout: 5 * time.Second,
+		MaxIdleConnsPerHost: 16,
+		IdleConnTimeout:     90 * time.Second,
+	}
+}
+
+// RefuseRedirect keeps a body from being sent as a GET and a token from being
+// sent elsewhere.
+func RefuseRedirect(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }

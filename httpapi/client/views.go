@@ -1,0 +1,67 @@
+package client
+
+import (
+	"context"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/belfry-run/belfry/httpapi/wire"
+	"github.com/belfry-run/belfry/job"
+	"github.com/belfry-run/belfry/view"
+)
+
+// ViewCalls are the calls about everything at once: overview, events, health, and definitions as a file.
+type ViewCalls struct{ server *server }
+
+// Apply implements [httpapi.Definitions].
+func (c ViewCalls) Apply(ctx context.Context, m view.Manifest, o wire.ApplyOptions) (view.Applied, error) {
+	query := words("namespace", o.Namespace)
+	if o.DryRun {
+		query.Set("dry_run", "true")
+	}
+	if o.Prune {
+		query.Set("prune", "true")
+	}
+	var done view.Applied
+	err := c.server.do(ctx, ask{method: http.MethodPost, path: "/v1/apply", query: query, body: m, timeout: wire.ApplyTimeout + 30*time.Second, again: o.DryRun}, &done)
+	return done, err
+}
+
+// Export implements [httpapi.Definitions].
+func (c ViewCalls) Export(ctx context.Context, namespace string) (view.Manifest, error) {
+	var m view.Manifest
+	err := c.server.do(ctx, ask{method: http.MethodGet, path: "/v1/export", query: words("namespace", namespace), timeout: wire.ApplyTimeout + 30*time.Second, again: true}, &m)
+	return m, err
+}
+
+// Events implements [httpapi.Watcher]. [Client.Watch] does the same without an end.
+func (c ViewCalls) Events(ctx context.Context, namespace, cursor string, wait time.Duration) ([]view.Event, string, error) {
+	wait = min(max(wait, 0), job.MaxClaimWait.D())
+	var e wire.EventPage
+	err := c.server.do(ctx, ask{
+		method: http.MethodGet, path: "/v1/events/poll", timeout: wait + ClaimMargin, again: true,
+		query: words("namespace", namespace, "cursor", cursor, "wait", wait.String()),
+	}, &e)
+	return e.Events, e.Next, err
+}
+
+// Health implements [httpapi.Health].
+func (c ViewCalls) Health(ctx context.Context) (view.Health, error) {
+	return get[view.Health](ctx, c.server, "/v1/health", nil)
+}
+
+// DatabaseHealth implements [httpapi.Health].
+func (c ViewCalls) DatabaseHealth(ctx context.Context) (view.DatabaseHealth, error) {
+	return get[view.DatabaseHealth](ctx, c.server, "/v1/database", nil)
+}
+
+// Overview implements [httpapi.History].
+func (c ViewCalls) Overview(ctx context.Context, namespace string) (view.Overview, error) {
+	return get[view.Overview](ctx, c.server, "/v1/overview", words("namespace", namespace))
+}
+
+// Strips implements [httpapi.History].
+func (c ViewCalls) Strips(ctx context.Context, q view.StripQuery) ([]view.Strip, error) {
+	return items[view.Strip](ctx, c.server, "/v1/strips", words("namespace", q.Namespace, "schedule", strings.Join(q.Schedules, ","), "n", numberText(q.N)))
+}
