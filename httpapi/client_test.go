@@ -237,12 +237,6 @@ func TestRenewalsHaveConnectionsOfTheirOwn(t *testing.T) {
 			t.Errorf("a connection carried %s", paths)
 		}
 	}
-	if job.MaxClaimWait.D()+client.ClaimMargin >= job.MaxClaimWait.D()+job.ClaimSettled {
-		t.Error("a claim's answer may come after it is said to have settled")
-	}
-	if client.Tries*client.RenewTimeout >= job.DefaultSessionTTL.D()/2 {
-		t.Error("the tries of one renewal leave no room in a session")
-	}
 }
 
 // dialPipes makes a client of a handler whose connections stay in memory, so that a test may run in a synctest bubble.

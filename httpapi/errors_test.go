@@ -10,7 +10,6 @@ import (
 	"testing"
 
 	"github.com/belfry-run/belfry/core"
-	"github.com/belfry-run/belfry/httpapi/client"
 	"github.com/belfry-run/belfry/httpapi/wire"
 	"github.com/belfry-run/belfry/schedule"
 	"github.com/belfry-run/belfry/task"
@@ -333,7 +332,7 @@ func TestAPanicIsAnsweredAndTheServerLives(t *testing.T) {
 	})
 	resp := b.open(t, "/v1/events")
 	defer resp.Body.Close()
-	r := client.NewSSEReader(resp.Body, func() {})
+	r := wire.NewSSEReader(resp.Body, func() {})
 	for {
 		if _, err := r.Next(); err != nil {
 			break

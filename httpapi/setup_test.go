@@ -571,7 +571,7 @@ func setup(t *testing.T, change ...func(*Options)) *bench {
 			"reader": {ID: 3, Name: "reader", Namespace: "*", Scopes: []access.Scope{access.ScopeRead}},
 		}},
 		logged: &logged{},
-		http:   &http.Client{Transport: &http.Transport{}, CheckRedirect: client.RefuseRedirect},
+		http:   &http.Client{Transport: &http.Transport{}, CheckRedirect: refuseRedirect},
 	}
 	o := Options{
 		Service: b.fake, Auth: b.tokens, Version: "test", Prober: b.fake, Notifier: b.fake, Secrets: b.fake, PublicURL: "https://belfry.example",
@@ -638,6 +638,8 @@ func listen(t *testing.T, s *Server) (url string, cut func()) {
 	})
 	return "http://" + l.Addr().String(), b.cut
 }
+
+func refuseRedirect(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 
 // as is a client with another token.
 func (b *bench) as(t *testing.T, secret string) *client.Client {

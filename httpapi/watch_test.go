@@ -16,7 +16,6 @@ import (
 
 	"github.com/belfry-run/belfry/access"
 	"github.com/belfry-run/belfry/core"
-	"github.com/belfry-run/belfry/httpapi/client"
 	"github.com/belfry-run/belfry/httpapi/wire"
 	"github.com/belfry-run/belfry/job"
 	"github.com/belfry-run/belfry/view"
@@ -104,22 +103,22 @@ func TestEventsAreResumedWhereTheyBrokeOff(t *testing.T) {
 	f := newFeed(b)
 	f.add("job", "job") // before anybody looks
 	resp := b.open(t, "/v1/events")
-	r := client.NewSSEReader(resp.Body, func() {})
+	r := wire.NewSSEReader(resp.Body, func() {})
 	first, err := r.Next()
-	if err != nil || first.Id != "2" || first.Data != nil {
+	if err != nil || first.ID != "2" || first.Data != nil {
 		t.Fatalf("a stream begins with %+v, %v; want the id it begins at", first, err)
 	}
 	f.add("job", "change")
 	third, _ := r.Next()
 	fourth, err := r.Next()
-	if err != nil || third.Name != "job" || third.HasID || fourth.Name != "change" || fourth.Id != "4" {
+	if err != nil || third.Name != "job" || third.HasID || fourth.Name != "change" || fourth.ID != "4" {
 		t.Fatalf("%+v %+v %v", third, fourth, err)
 	}
 	resp.Body.Close()
 	f.add("job")
 	for _, resumed := range []*http.Response{b.open(t, "/v1/events?cursor=4"), b.open(t, "/v1/events?cursor=1", "Last-Event-ID", "4")} {
-		e, err := client.NewSSEReader(resumed.Body, func() {}).Next()
-		if err != nil || e.Id != "5" || !bytes.Contains(e.Data, []byte(`"id":5`)) {
+		e, err := wire.NewSSEReader(resumed.Body, func() {}).Next()
+		if err != nil || e.ID != "5" || !bytes.Contains(e.Data, []byte(`"id":5`)) {
 			t.Errorf("resumed with %+v %s, %v", e, e.Data, err)
 		}
 		resumed.Body.Close()
@@ -496,7 +495,7 @@ func FuzzEventReader(f *testing.F) {
 	f.Add([]byte("id: 1\nevent: log\ndata: {}\n\n: beat\n\n"), "x")
 	f.Add([]byte("data\n\ndata:a\r\ndata: b\r\n\r\n"), "multi\nline")
 	f.Fuzz(func(t *testing.T, raw []byte, text string) {
-		r := client.NewSSEReader(bytes.NewReader(raw), func() {})
+		r := wire.NewSSEReader(bytes.NewReader(raw), func() {})
 		for n := 0; ; n++ {
 			if _, err := r.Next(); err != nil {
 				break
@@ -510,8 +509,8 @@ func FuzzEventReader(f *testing.F) {
 		if err := newSSE(w).send("log", "7", text); err != nil {
 			t.Fatal(err)
 		}
-		e, err := client.NewSSEReader(&w.Buffer, func() {}).Next()
-		if err != nil || e.Id != "7" || e.Name != "log" {
+		e, err := wire.NewSSEReader(&w.Buffer, func() {}).Next()
+		if err != nil || e.ID != "7" || e.Name != "log" {
 			t.Errorf("%q came as %+v, %v", text, e, err)
 		}
 	})

@@ -60,6 +60,7 @@ func NewAttemptClient(server string, session job.Session, j job.LeasedJob, o Opt
 	return a, nil
 }
 
+// Current is the attempt's own token as it is now. A renewal may bring another.
 func (a *AttemptClient) Current() string {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -129,7 +130,7 @@ func (a *AttemptClient) Renew(ctx context.Context, session string, _ []job.Holdi
 func (a *AttemptClient) beat(ctx context.Context) (job.AttemptBeat, error) {
 	var out job.AttemptBeat
 	err := a.server.do(ctx, ask{
-		method: http.MethodPost, path: a.path("beat"), timeout: RenewTimeout, renewal: true, body: wire.BeatNumber{Seq: a.seq.Add(1)},
+		method: http.MethodPost, path: a.path("beat"), timeout: renewTimeout, renewal: true, body: wire.BeatNumber{Seq: a.seq.Add(1)},
 	}, &out)
 	if core.CodeOf(err) == core.Conflict {
 		// This machine's clock was set back before the process that counts was

@@ -54,11 +54,11 @@ var _ job.Leaser = WorkerCalls{}
 const (
 	// claimMargin is how long a claim may take beyond its wait. It must stay
 	// below job.ClaimSettled.
-	ClaimMargin = 10 * time.Second
+	claimMargin = 10 * time.Second
 	// renewTimeout is for one try. Three of them and the pauses between fit
 	// into the default session TTL with room to stop what runs.
-	RenewTimeout = 4 * time.Second
-	Tries        = 3
+	renewTimeout = 4 * time.Second
+	tries        = 3
 )
 
 // New makes a client for the server at base, such as
@@ -90,8 +90,8 @@ func New(base, token string, o Options) (*Client, error) {
 	}
 	s := &server{
 		base: strings.TrimRight(u.String(), "/"), token: token, opts: o,
-		calls:  &http.Client{Transport: bounded.Transport{RoundTripper: calls}, CheckRedirect: RefuseRedirect},
-		renews: &http.Client{Transport: bounded.Transport{RoundTripper: renews}, CheckRedirect: RefuseRedirect},
+		calls:  &http.Client{Transport: bounded.Transport{RoundTripper: calls}, CheckRedirect: refuseRedirect},
+		renews: &http.Client{Transport: bounded.Transport{RoundTripper: renews}, CheckRedirect: refuseRedirect},
 	}
 	return &Client{s, TaskCalls{s}, ScheduleCalls{s}, CycleCalls{s}, JobCalls{s}, WorkerCalls{s}, MonitorCalls{s}, AlertCalls{s}, AccessCalls{s}, ViewCalls{s}}, nil
 }

@@ -65,6 +65,16 @@ func TestAddressesAndTokensThatCannotBe(t *testing.T) {
 	}
 }
 
+func TestTimesOfCallsFitIntoASession(t *testing.T) {
+	t.Parallel()
+	if claimMargin >= job.ClaimSettled {
+		t.Error("a claim's answer may come after it is said to have settled")
+	}
+	if tries*renewTimeout >= job.DefaultSessionTTL.D()/2 {
+		t.Error("the tries of one renewal leave no room in a session")
+	}
+}
+
 func TestAServerThatCannotBeReached(t *testing.T) {
 	t.Parallel()
 	const nobody = "http://127.0.0.1:1" // a port that was free a moment ago may be another test's by now

@@ -61,7 +61,7 @@ func (c *server) do(ctx context.Context, a ask, out any) error {
 	}
 	for try := 1; ; try++ {
 		err := c.try(ctx, a, body, out)
-		if err == nil || !a.again || try == Tries || !passing(err) || ctx.Err() != nil {
+		if err == nil || !a.again || try == tries || !passing(err) || ctx.Err() != nil {
 			return err
 		}
 		wait := c.opts.RetryWait << (try - 1)
@@ -306,6 +306,6 @@ func newTransport(roots *x509.CertPool) *http.Transport {
 	}
 }
 
-// RefuseRedirect keeps a body from being sent as a GET and a token from being
+// refuseRedirect keeps a body from being sent as a GET and a token from being
 // sent elsewhere.
-func RefuseRedirect(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+func refuseRedirect(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }

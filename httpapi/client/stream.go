@@ -1,7 +1,6 @@
 package client
 
 import (
-	"bufio"
 	"context"
 	"encoding/json"
 	"errors"
@@ -11,7 +10,6 @@ import (
 	"net/http"
 	"net/url"
 	"os"
-	"strings"
 	"time"
 
 	"github.com/belfry-run/belfry/core"
@@ -19,10 +17,6 @@ import (
 	"github.com/belfry-run/belfry/job"
 	"github.com/belfry-run/belfry/view"
 )
-
-// maxEvent bounds one server-sent event, in bytes. A job with its input and
-// output fits.
-const maxEvent = 8 << 20
 
 // maxStreamWait is the longest pause between two tries to take up a stream.
 const maxStreamWait = 5 * time.Second
@@ -36,7 +30,7 @@ var errEnded = errors.New("the log has ended")
 func (c JobCalls) FollowLogs(ctx context.Context, namespace string, id int64, each func(job.LogLine) error) error {
 	query := words("namespace", namespace)
 	query.Set("follow", "true")
-	err := c.server.stream(ctx, numbered("jobs", id, "logs"), query, func(e sseEvent) error {
+	err := c.server.stream(ctx, numbered("jobs", id, "logs"), query, func(e wire.SSEEvent) error {
 		if e.Name == "end" {
 			return errEnded
 		}
@@ -52,13 +46,13 @@ func (c JobCalls) FollowLogs(ctx context.Context, namespace string, id int64, ea
 // it was connected, and may then pass the last events again. An error of each
 // ends it.
 func (c ViewCalls) Watch(ctx context.Context, namespace string, each func(view.Event) error) error {
-	return c.server.stream(ctx, "/v1/events", words("namespace", namespace), func(e sseEvent) error {
+	return c.server.stream(ctx, "/v1/events", words("namespace", namespace), func(e wire.SSEEvent) error {
 		return pass(e, "", each)
 	})
 }
 
 // pass reads an event's data. Events of other names are for newer clients.
-func pass[T any](e sseEvent, name string, each func(T) error) error {
+func pass[T any](e wire.SSEEvent, name string, each func(T) error) error {
 	if name != "" && e.Name != name {
 		return nil
 	}
@@ -70,7 +64,7 @@ func pass[T any](e sseEvent, name string, each func(T) error) error {
 }
 
 // stream keeps a stream open and remembers how far it came.
-func (c *server) stream(ctx context.Context, path string, query url.Values, each func(sseEvent) error) error {
+func (c *server) stream(ctx context.Context, path string, query url.Values, each func(wire.SSEEvent) error) error {
 	last, wait, connected := "", c.opts.RetryWait, false
 	for {
 		began := time.Now()
@@ -103,7 +97,7 @@ func (e *eachError) Error() string { return e.err.Error() }
 func (e *eachError) Unwrap() error { return e.err }
 
 // streamOnce reads one connection to its end, which is always an error.
-func (c *server) streamOnce(ctx context.Context, path string, query url.Values, last *string, each func(sseEvent) error) (opened bool, err error) {
+func (c *server) streamOnce(ctx context.Context, path string, query url.Values, last *string, each func(wire.SSEEvent) error) (opened bool, err error) {
 	reading, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	idle := time.AfterFunc(c.opts.StreamIdle, func() { cancel(os.ErrDeadlineExceeded) })
@@ -135,13 +129,13 @@ func (c *server) streamOnce(ctx context.Context, path string, query url.Values, 
 	return true, c.readEvents(ctx, resp.Body, last, func() { idle.Reset(c.opts.StreamIdle) }, each)
 }
 
-func (c *server) readEvents(ctx context.Context, body io.Reader, last *string, alive func(), each func(sseEvent) error) error {
-	events := NewSSEReader(body, alive)
+func (c *server) readEvents(ctx context.Context, body io.Reader, last *string, alive func(), each func(wire.SSEEvent) error) error {
+	events := wire.NewSSEReader(body, alive)
 	for {
 		e, err := events.Next()
 		if err != nil {
-			if errors.Is(err, errEventSize) {
-				return core.Errorf(core.TooLarge, "an event is over the limit of %s", core.SizeText(maxEvent))
+			if errors.Is(err, wire.ErrEventSize) {
+				return core.Errorf(core.TooLarge, "an event is over the limit of %s", core.SizeText(wire.MaxEvent))
 			}
 			return c.unreachable(ctx, fmt.Errorf("the stream broke off: %w", err), c.opts.StreamIdle)
 		}
@@ -158,87 +152,7 @@ func (c *server) readEvents(ctx context.Context, body io.Reader, last *string, a
 			}
 		}
 		if e.HasID {
-			*last = e.Id // only now: it was passed on
+			*last = e.ID // only now: it was passed on
 		}
-	}
-}
-
-// sseEvent is one server-sent event. Without data it only carries an id.
-type sseEvent struct {
-	Name  string
-	Id    string
-	HasID bool
-	Data  []byte
-}
-
-var errEventSize = errors.New("event too large")
-
-// sseReader reads server-sent events as the HTML standard has them, but for
-// carriage returns alone at the end of a line, which nobody sends.
-type sseReader struct {
-	lines *bufio.Reader
-	alive func()
-}
-
-func NewSSEReader(r io.Reader, alive func()) *sseReader {
-	return &sseReader{lines: bufio.NewReader(r), alive: alive}
-}
-
-// next is the next event that has data or an id. A last one that is cut off
-// is dropped.
-func (r *sseReader) Next() (sseEvent, error) {
-	var e sseEvent
-	var data []byte
-	hasData, size := false, 0
-	for {
-		line, err := r.line(&size)
-		if err != nil {
-			return sseEvent{}, err
-		}
-		if line == "" {
-			if hasData || e.HasID {
-				e.Data = data
-				return e, nil
-			}
-			e, size = sseEvent{}, 0
-			continue
-		}
-		field, value, _ := strings.Cut(line, ":")
-		value = strings.TrimPrefix(value, " ")
-		switch field {
-		case "": // a comment, and a sign of life
-			size = len(data)
-		case "event":
-			e.Name = value
-		case "id":
-			if !strings.ContainsRune(value, 0) {
-				e.Id, e.HasID = value, true
-			}
-		case "data":
-			if hasData {
-				data = append(data, '\n')
-			}
-			data, hasData = append(data, value...), true
-		}
-	}
-}
-
-// line reads one line, and adds its length to the size of the event.
-func (r *sseReader) line(size *int) (string, error) {
-	var b strings.Builder
-	for {
-		part, err := r.lines.ReadSlice('\n')
-		r.alive()
-		if *size += len(part); *size > maxEvent {
-			return "", errEventSize
-		}
-		b.Write(part)
-		if errors.Is(err, bufio.ErrBufferFull) {
-			continue
-		}
-		if err != nil {
-			return "", err
-		}
-		return strings.TrimSuffix(strings.TrimSuffix(b.String(), "\n"), "\r"), nil
 	}
 }

@@ -40,7 +40,7 @@ func (c ViewCalls) Events(ctx context.Context, namespace, cursor string, wait ti
 	wait = min(max(wait, 0), job.MaxClaimWait.D())
 	var e wire.EventPage
 	err := c.server.do(ctx, ask{
-		method: http.MethodGet, path: "/v1/events/poll", timeout: wait + ClaimMargin, again: true,
+		method: http.MethodGet, path: "/v1/events/poll", timeout: wait + claimMargin, again: true,
 		query: words("namespace", namespace, "cursor", cursor, "wait", wait.String()),
 	}, &e)
 	return e.Events, e.Next, err

@@ -46,7 +46,7 @@ func (c WorkerCalls) Claim(ctx context.Context, req job.ClaimRequest) (job.Claim
 	wait := min(max(req.Wait, 0), job.MaxClaimWait)
 	var claim job.Claim
 	err := c.server.do(ctx, ask{
-		method: http.MethodPost, path: named("sessions", req.Session, "claim"), timeout: wait.D() + ClaimMargin,
+		method: http.MethodPost, path: named("sessions", req.Session, "claim"), timeout: wait.D() + claimMargin,
 		body: wire.SessionClaim{Tickets: req.Tickets, Want: req.Want, Ahead: req.Ahead, Without: req.Without, Wait: wait},
 	}, &claim)
 	return claim, err
@@ -59,7 +59,7 @@ func (c WorkerCalls) Renew(ctx context.Context, session string, holding []job.Ho
 	}
 	var renewal job.Renewal
 	err := c.server.do(ctx, ask{
-		method: http.MethodPost, path: named("sessions", session, "renew"), timeout: RenewTimeout,
+		method: http.MethodPost, path: named("sessions", session, "renew"), timeout: renewTimeout,
 		body: wire.SessionRenewal{Holding: holding}, again: true, renewal: true,
 	}, &renewal)
 	return renewal, err
