@@ -31,6 +31,7 @@ import (
 	"github.com/belfry-run/belfry/store/search"
 	"github.com/belfry-run/belfry/store/tasks"
 	"github.com/belfry-run/belfry/store/tokens"
+	"github.com/belfry-run/belfry/store/uptime"
 	"github.com/belfry-run/belfry/store/views"
 	"github.com/belfry-run/belfry/store/workers"
 	"github.com/belfry-run/belfry/store/zones"
@@ -60,6 +61,7 @@ type (
 	searchStore     = search.Store
 	historyStore    = history.Store
 	monitorStore    = monitors.Store
+	uptimeStore     = uptime.Store
 	alertStore      = alerts.Store
 	zoneStore       = zones.Store
 	viewStore       = views.Store
@@ -81,6 +83,7 @@ type Store struct {
 	*searchStore
 	*historyStore
 	*monitorStore
+	*uptimeStore
 	*alertStore
 	*zoneStore
 	*viewStore
@@ -101,10 +104,11 @@ func New(db base.DB, o Options) *Store {
 	s.scheduleStore = schedules.New(s.Store, s.cycleStore, s.jobStore, s.taskStore)
 	s.searchStore = search.New(s.Store, s.cycleStore, s.jobStore, s.programStore, s.queueStore, s.taskStore)
 	s.historyStore = history.New(s.Store, s.jobStore, s.queueStore, s.scheduleStore, s.taskStore)
-	s.monitorStore = monitors.New(s.Store, s.historyStore, s.jobStore, s.scheduleStore, s.taskStore)
-	s.alertStore = alerts.New(s.Store, s.monitorStore, s.scheduleStore)
+	s.monitorStore = monitors.New(s.Store, s.jobStore, s.scheduleStore, s.taskStore)
+	s.uptimeStore = uptime.New(s.Store, s.historyStore, s.monitorStore)
+	s.alertStore = alerts.New(s.Store, s.monitorStore)
 	s.zoneStore = zones.New(s.Store, s.alertStore, s.monitorStore, s.scheduleStore)
-	s.viewStore = views.New(s.Store, s.historyStore, s.monitorStore, s.scheduleStore, s.searchStore, s.taskStore, s.workerStore, s.zoneStore)
+	s.viewStore = views.New(s.Store, s.historyStore, s.monitorStore, s.scheduleStore, s.searchStore, s.taskStore, s.uptimeStore, s.workerStore, s.zoneStore)
 	s.definitionStore = definitions.New(s.Store, s.monitorStore, s.programStore, s.queueStore, s.scheduleStore, s.taskStore)
 	s.join()
 	return s

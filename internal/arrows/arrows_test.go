@@ -60,8 +60,8 @@ func place(list [][]string, name string) int {
 // nouns are the packages of package store, in the order in which they know each other; store itself, which plugs them into
 // each other, stands below them all.
 var nouns = []string{
-	"base", "tokens", "queues", "tasks", "jobs", "workers", "programs", "remote", "cycles", "schedules", "search", "history", "monitors",
-	"alerts", "zones", "views", "definitions", "",
+	"base", "documents", "tokens", "queues", "tasks", "jobs", "workers", "programs", "remote", "cycles", "schedules", "search", "history", "monitors",
+	"uptime", "alerts", "zones", "views", "definitions", "",
 }
 
 // nounOf returns the place of a folder in [nouns], or -1.

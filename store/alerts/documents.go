@@ -6,13 +6,14 @@ import (
 	"github.com/belfry-run/belfry/alert"
 	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/store/base"
+	"github.com/belfry-run/belfry/store/documents"
 	"github.com/belfry-run/belfry/view"
 )
 
-var Channels = base.DocKind[alert.Channel]{
+var Channels = documents.Kind[alert.Channel]{
 	Noun: "channel", List: "belfry channel list",
-	Head: func(d *alert.Channel) base.Head {
-		return base.Head{Namespace: &d.Namespace, Name: &d.Name, Id: &d.ID, Generation: &d.Generation, CreatedAt: &d.CreatedAt, UpdatedAt: &d.UpdatedAt}
+	Head: func(d *alert.Channel) documents.Head {
+		return documents.Head{Namespace: &d.Namespace, Name: &d.Name, Id: &d.ID, Generation: &d.Generation, CreatedAt: &d.CreatedAt, UpdatedAt: &d.UpdatedAt}
 	},
 	Defaults: alert.Channel.WithDefaults, Validate: alert.Channel.Validate,
 	Keep: alert.Channel.KeepSecrets, Shown: alert.Channel.Redacted,
@@ -26,61 +27,61 @@ var Channels = base.DocKind[alert.Channel]{
 	Check: func(_ *base.Change, d alert.Channel) error { return d.CheckSecrets() }, Free: freeChannel,
 }
 
-var AlertRules = base.DocKind[alert.Rule]{
+var AlertRules = documents.Kind[alert.Rule]{
 	Noun: "alert_rule", List: "belfry alert rule list",
-	Head: func(d *alert.Rule) base.Head {
-		return base.Head{Namespace: &d.Namespace, Name: &d.Name, Id: &d.ID, Generation: &d.Generation, CreatedAt: &d.CreatedAt, UpdatedAt: &d.UpdatedAt}
+	Head: func(d *alert.Rule) documents.Head {
+		return documents.Head{Namespace: &d.Namespace, Name: &d.Name, Id: &d.ID, Generation: &d.Generation, CreatedAt: &d.CreatedAt, UpdatedAt: &d.UpdatedAt}
 	},
 	Defaults: alert.Rule.WithDefaults, Validate: alert.Rule.Validate,
-	Keep: base.Older[alert.Rule], Shown: base.Same[alert.Rule], Check: checkRule, Touch: rerouteAlerts,
+	Keep: documents.Older[alert.Rule], Shown: documents.Same[alert.Rule], Check: checkRule, Touch: rerouteAlerts,
 }
 
 // SaveChannel creates or replaces a channel. Where it has [core.Redacted] for
 // a secret, the one that is there is kept.
 func (s *Store) SaveChannel(ctx context.Context, d alert.Channel) (alert.Channel, error) {
-	return base.SaveDoc(ctx, s.Store, Channels, d)
+	return documents.Save(ctx, s.Store, Channels, d)
 }
 
 // DeleteChannel removes a channel. What was to be told through it is not.
 func (s *Store) DeleteChannel(ctx context.Context, namespace, name string) error {
-	return base.DeleteDoc(ctx, s.Store, Channels, namespace, name)
+	return documents.Delete(ctx, s.Store, Channels, namespace, name)
 }
 
 // Channel is one channel, without its secrets.
 func (s *Store) Channel(ctx context.Context, namespace, name string) (alert.Channel, error) {
-	d, err := base.ReadDoc(ctx, s.Store, Channels, namespace, name)
+	d, err := documents.Read(ctx, s.Store, Channels, namespace, name)
 	return d.Redacted(), err
 }
 
 // ChannelSecrets is one channel with its secrets, for who sends through it.
 func (s *Store) ChannelSecrets(ctx context.Context, namespace, name string) (alert.Channel, error) {
-	d, err := base.ReadDoc(ctx, s.Store, Channels, namespace, name)
+	d, err := documents.Read(ctx, s.Store, Channels, namespace, name)
 	return Channels.Open(s.Store, d), err
 }
 
 // Channels lists channels by name, without their secrets.
 func (s *Store) Channels(ctx context.Context, f view.DocumentFilter) (core.Page[alert.Channel], error) {
-	return base.ListDocs(ctx, s.Store, Channels, f)
+	return documents.List(ctx, s.Store, Channels, f)
 }
 
 // SaveAlertRule creates or replaces an alert rule.
 func (s *Store) SaveAlertRule(ctx context.Context, d alert.Rule) (alert.Rule, error) {
-	return base.SaveDoc(ctx, s.Store, AlertRules, d)
+	return documents.Save(ctx, s.Store, AlertRules, d)
 }
 
 // DeleteAlertRule removes an alert rule. Its alerts that wait for no more than
 // their group are still sent; those that wait for quiet hours, maintenance or
 // the time of a reminder are not, unless another rule sends them there.
 func (s *Store) DeleteAlertRule(ctx context.Context, namespace, name string) error {
-	return base.DeleteDoc(ctx, s.Store, AlertRules, namespace, name)
+	return documents.Delete(ctx, s.Store, AlertRules, namespace, name)
 }
 
 // AlertRule is one alert rule.
 func (s *Store) AlertRule(ctx context.Context, namespace, name string) (alert.Rule, error) {
-	return base.ReadDoc(ctx, s.Store, AlertRules, namespace, name)
+	return documents.Read(ctx, s.Store, AlertRules, namespace, name)
 }
 
 // AlertRules lists alert rules by name.
 func (s *Store) AlertRules(ctx context.Context, f view.DocumentFilter) (core.Page[alert.Rule], error) {
-	return base.ListDocs(ctx, s.Store, AlertRules, f)
+	return documents.List(ctx, s.Store, AlertRules, f)
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/monitor"
 	"github.com/belfry-run/belfry/store/base"
+	"github.com/belfry-run/belfry/store/documents"
 	"github.com/belfry-run/belfry/store/monitors"
 	"github.com/belfry-run/belfry/task"
 	"github.com/belfry-run/belfry/view"
@@ -73,7 +74,7 @@ func (c *Change) FreeAlerts() error {
 
 func (c *Change) takeChannel(name base.TaskName, publicURL string) ([]view.TakenAlert, error) {
 	channel, found, err := base.First(c.Ctx, c.Tx, Channels.Scan, `
-		select `+base.DocumentColumns+`
+		select `+documents.Columns+`
 		from belfry.documents
 		where noun = 'channel' and namespace = $1 and name = $2`+c.SQL.SkipLocked("documents"), name.Namespace, name.Name)
 	if err != nil {

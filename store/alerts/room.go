@@ -6,19 +6,17 @@ import (
 
 	"github.com/belfry-run/belfry/store/base"
 	"github.com/belfry-run/belfry/store/monitors"
-	"github.com/belfry-run/belfry/store/schedules"
 )
 
 // Store keeps the alert rules, the channels and the outbox.
 type Store struct {
 	*base.Store
-	monitors  *monitors.Store
-	schedules *schedules.Store
+	monitors *monitors.Store
 }
 
 // New is the part of a store that keeps them.
-func New(b *base.Store, monitors *monitors.Store, schedules *schedules.Store) *Store {
-	return &Store{Store: b, monitors: monitors, schedules: schedules}
+func New(b *base.Store, monitors *monitors.Store) *Store {
+	return &Store{Store: b, monitors: monitors}
 }
 
 // Change is a transition under way, with what this package does in it.
@@ -31,8 +29,6 @@ type Change struct {
 func (s *Store) In(c *base.Change) *Change { return &Change{c, s} }
 
 func (c *Change) monitors() *monitors.Change { return c.s.monitors.In(c.Change) }
-
-func (c *Change) schedules() *schedules.Change { return c.s.schedules.In(c.Change) }
 
 func (s *Store) write(ctx context.Context, name string, fn func(c *Change) error) error {
 	return s.Write(ctx, name, func(c *base.Change) error { return fn(s.In(c)) })

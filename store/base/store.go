@@ -325,6 +325,9 @@ func (c *Change) wakeEarly(woke func(int)) {
 	}
 }
 
+// Base is the store that the transition changes.
+func (c *Change) Base() *Store { return c.s }
+
 // After runs fn when the transition has been committed. In a transaction of the
 // caller's nobody learns of that, and it does not run.
 func (c *Change) After(fn func()) { c.then = append(c.then, fn) }

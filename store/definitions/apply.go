@@ -13,6 +13,7 @@ import (
 	"github.com/belfry-run/belfry/schedule"
 	"github.com/belfry-run/belfry/store/alerts"
 	"github.com/belfry-run/belfry/store/base"
+	"github.com/belfry-run/belfry/store/documents"
 	"github.com/belfry-run/belfry/store/monitors"
 	"github.com/belfry-run/belfry/store/queues"
 	"github.com/belfry-run/belfry/store/schedules"
@@ -164,7 +165,7 @@ func (c *Change) applyTasks(m view.Manifest) ([]view.Change, error) {
 		}
 		ch := base.Changed("task", t.Namespace, t.Name, !exists, old.Redacted(), saved.Redacted())
 		if exists {
-			ch = base.WithSecrets(ch, base.Differences(old, saved), nil)
+			ch = documents.WithSecrets(ch, base.Differences(old, saved), nil)
 		}
 		changes = append(changes, ch)
 	}
@@ -416,7 +417,7 @@ func (s *Store) exportMonitors(ctx context.Context, tx base.Tx, namespace string
 	return err
 }
 
-func exportDocs[T base.Document](ctx context.Context, tx base.Tx, k base.DocKind[T], namespace string) ([]T, error) {
+func exportDocs[T documents.Document](ctx context.Context, tx base.Tx, k documents.Kind[T], namespace string) ([]T, error) {
 	all, err := k.All(ctx, tx, namespace)
 	for i := range all {
 		all[i] = k.Written(k.Shown(all[i]))

@@ -15,6 +15,7 @@ import (
 	"github.com/belfry-run/belfry/monitor"
 	"github.com/belfry-run/belfry/schedule"
 	"github.com/belfry-run/belfry/store/base"
+	"github.com/belfry-run/belfry/store/documents"
 	"github.com/belfry-run/belfry/store/monitors"
 	"github.com/belfry-run/belfry/store/queues"
 	"github.com/belfry-run/belfry/store/schedules"
@@ -208,7 +209,7 @@ func (p *planner) planTask(t task.Task) error {
 	}
 	ch := base.Changed("task", t.Namespace, t.Name, !exists, old.Redacted(), fresh.Redacted())
 	if exists {
-		ch = base.WithSecrets(ch, base.Differences(old, fresh), hidden)
+		ch = documents.WithSecrets(ch, base.Differences(old, fresh), hidden)
 	}
 	p.tasks[key] = fresh
 	p.changes = append(p.changes, ch)
@@ -352,7 +353,7 @@ func (p *planner) planMonitor(m monitor.Monitor) error {
 	p.useCalendars(m.Schedule(), fmt.Sprintf("monitor %q", m.Name))
 	ch := base.Changed("monitor", m.Namespace, m.Name, !exists, monitors.WrittenMonitor(old.Redacted()), monitors.WrittenMonitor(fresh.Redacted()))
 	if exists {
-		ch = base.WithSecrets(ch, base.Differences(monitors.WrittenMonitor(old.Monitor), monitors.WrittenMonitor(fresh)), hidden)
+		ch = documents.WithSecrets(ch, base.Differences(monitors.WrittenMonitor(old.Monitor), monitors.WrittenMonitor(fresh)), hidden)
 	}
 	p.monitors[key] = monitors.MonitorRow{Monitor: fresh}
 	p.changes = append(p.changes, ch)

@@ -9,6 +9,7 @@ import (
 	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/store/alerts"
 	"github.com/belfry-run/belfry/store/base"
+	"github.com/belfry-run/belfry/store/documents"
 	"github.com/belfry-run/belfry/store/monitors"
 	"github.com/belfry-run/belfry/store/tasks"
 	"github.com/belfry-run/belfry/task"
@@ -68,19 +69,19 @@ func (p *planner) planLast() error {
 }
 
 // namedDocs reads those that a manifest defines.
-func namedDocs[T base.Document](p *planner, k base.DocKind[T], ds []T) (map[base.TaskName]T, error) {
+func namedDocs[T documents.Document](p *planner, k documents.Kind[T], ds []T) (map[base.TaskName]T, error) {
 	names := make([]base.TaskName, len(ds))
 	for i := range ds {
 		h := k.Head(&ds[i])
 		names[i] = base.TaskName{Namespace: *h.Namespace, Name: *h.Name}
 	}
-	return readNamed(p, names, k.Scan, `select `+base.DocumentColumns+` from belfry.documents where noun = '`+k.Noun+`' and `, func(d T) base.TaskName {
+	return readNamed(p, names, k.Scan, `select `+documents.Columns+` from belfry.documents where noun = '`+k.Noun+`' and `, func(d T) base.TaskName {
 		h := k.Head(&d)
 		return base.TaskName{Namespace: *h.Namespace, Name: *h.Name}
 	})
 }
 
-func planDocs[T base.Document](p *planner, k base.DocKind[T], list string, ds []T, there map[base.TaskName]T, check func(d T, secrets bool) error) error {
+func planDocs[T documents.Document](p *planner, k documents.Kind[T], list string, ds []T, there map[base.TaskName]T, check func(d T, secrets bool) error) error {
 	for i, d := range ds {
 		h := k.Head(&d)
 		key := base.TaskName{Namespace: *h.Namespace, Name: *h.Name}
@@ -103,7 +104,7 @@ func planDocs[T base.Document](p *planner, k base.DocKind[T], list string, ds []
 		}
 		ch := base.Changed(k.Noun, key.Namespace, key.Name, !exists, k.Shown(old), k.Shown(fresh))
 		if exists {
-			ch = base.WithSecrets(ch, base.Differences(k.Written(old), k.Written(fresh)), hidden)
+			ch = documents.WithSecrets(ch, base.Differences(k.Written(old), k.Written(fresh)), hidden)
 		}
 		p.changes = append(p.changes, ch)
 	}
@@ -147,7 +148,7 @@ func (p *planner) planPrune() error {
 			if key := noun + "/" + ns + "/" + name; named[key] {
 				continue
 			} else if by := p.used[key]; by != "" {
-				return core.Errorf(core.Conflict, "%s refers to %s %q, which the manifest does not name", by, base.Spoken(noun), name).
+				return core.Errorf(core.Conflict, "%s refers to %s %q, which the manifest does not name", by, documents.Spoken(noun), name).
 					WithHint("name it in the manifest, or edit what refers to it")
 			}
 			p.changes = append(p.changes, view.Change{Action: view.ActionDelete, Noun: noun, Namespace: ns, Name: name})

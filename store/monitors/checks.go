@@ -214,7 +214,7 @@ func (c *Change) WindowsOf(m monitor.Monitor) ([]monitor.ActiveWindow, error) {
 			return nil, err
 		}
 		for _, w := range all {
-			plan, err := c.s.windowPlans.of(w)
+			plan, err := c.s.WindowPlan(w)
 			if err != nil {
 				c.s.Opt.Logger.Error("window of maintenance cannot be computed", "window", w.Name, "namespace", w.Namespace, "error", err)
 				continue

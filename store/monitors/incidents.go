@@ -48,8 +48,8 @@ func (c *Change) writeSpans(monitor int64, spans []monitor.Span) error {
 	return err
 }
 
-// spansOf reads the timeline from an instant on, with the entry that holds then.
-func (s *Store) spansOf(ctx context.Context, tx base.Tx, m int64, from time.Time) ([]monitor.Span, error) {
+// SpansOf reads the timeline from an instant on, with the entry that holds then.
+func (s *Store) SpansOf(ctx context.Context, tx base.Tx, m int64, from time.Time) ([]monitor.Span, error) {
 	return base.Collect(ctx, tx, func(r base.Rows) (sp monitor.Span, err error) {
 		return sp, r.Scan(base.ScanTime(&sp.From), &sp.State, &sp.Cause)
 	}, `
@@ -59,9 +59,9 @@ func (s *Store) spansOf(ctx context.Context, tx base.Tx, m int64, from time.Time
 		order by at`, m, base.Micros(from))
 }
 
-const incidentColumns = `id, namespace, monitor, started_at, ended_at, ended_by, doc`
+const IncidentColumns = `id, namespace, monitor, started_at, ended_at, ended_by, doc`
 
-func scanIncident(rows base.Rows) (i monitor.Incident, err error) {
+func ScanIncident(rows base.Rows) (i monitor.Incident, err error) {
 	var r monitor.Incident
 	err = rows.Scan(&r.ID, &r.Namespace, &r.Monitor, base.ScanTime(&r.StartedAt), base.ScanTime(&r.EndedAt), &r.EndedBy, base.ScanDoc(&i))
 	i.ID, i.Namespace, i.Monitor, i.StartedAt, i.EndedAt, i.EndedBy = r.ID, r.Namespace, r.Monitor, r.StartedAt, r.EndedAt, r.EndedBy
@@ -115,8 +115,8 @@ func (s *Store) Incidents(ctx context.Context, f view.IncidentFilter) (p core.Pa
 }
 
 func (s *Store) IncidentPage(ctx context.Context, tx base.Tx, w *base.Where, limit int, p *core.Page[monitor.Incident]) error {
-	all, err := base.Collect(ctx, tx, scanIncident, `
-		select `+incidentColumns+`
+	all, err := base.Collect(ctx, tx, ScanIncident, `
+		select `+IncidentColumns+`
 		from belfry.incidents
 		where `+w.Sql()+`
 		order by id desc
@@ -129,7 +129,7 @@ func (s *Store) IncidentPage(ctx context.Context, tx base.Tx, w *base.Where, lim
 func (s *Store) Incident(ctx context.Context, namespace string, id int64) (i monitor.Incident, err error) {
 	err = s.DB().Read(ctx, func(tx base.Tx) error {
 		var found bool
-		i, found, err = base.First(ctx, tx, scanIncident, `select `+incidentColumns+` from belfry.incidents where id = $1`, id)
+		i, found, err = base.First(ctx, tx, ScanIncident, `select `+IncidentColumns+` from belfry.incidents where id = $1`, id)
 		if err == nil && (!found || namespace != core.AnyNamespace && i.Namespace != base.NamespaceOr(namespace)) {
 			err = core.Errorf(core.NotFound, "no incident %d", id).WithHint("see: belfry incident list")
 		}

@@ -15,11 +15,6 @@ import (
 // falls further behind misses some, and reads again what is shown anyway.
 const judgedKept = 256
 
-// judgedPause is how long more of them are gathered before those who wait are
-// told: with many monitors there is always one, and each answer is followed by
-// a look at rows.
-const judgedPause = 100 * time.Millisecond
-
 // judged is what this process judged last. Checks that go well leave no row
 // that could be read in the order of their ends, and to write one for people
 // who may watch would cost every check. So these events are known to the
@@ -43,27 +38,28 @@ func (j *judged) put(events []view.Event) {
 	}
 }
 
-// from sets a cursor to what is judged from now on.
-func (j *judged) from(n *seen) {
+// JudgedFrom answers a mark for what is judged from now on: the life of this process, and a number in it.
+func (s *Store) JudgedFrom() (life, next int64) {
+	j := s.judged
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	n.life, n.judged = j.life, j.next
+	return j.life, j.next
 }
 
-// since answers what a cursor has not seen, and moves it on. A cursor of
-// another process begins here.
-func (j *judged) since(namespace string, n *seen) (events []view.Event) {
+// JudgedSince answers what a mark has not seen, and moves it on. A mark of another process begins here.
+func (s *Store) JudgedSince(namespace string, life, next *int64) (events []view.Event) {
+	j := s.judged
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	if n.life != j.life || n.judged > j.next {
-		n.life, n.judged = j.life, j.next
+	if *life != j.life || *next > j.next {
+		*life, *next = j.life, j.next
 	}
-	for i := max(n.judged, j.next-judgedKept); i < j.next; i++ {
+	for i := max(*next, j.next-judgedKept); i < j.next; i++ {
 		if e := j.latest[i%judgedKept]; namespace == core.AnyNamespace || e.Check.Namespace == namespace {
 			events = append(events, e)
 		}
 	}
-	n.judged = j.next
+	*next = j.next
 	return slices.Clip(events)
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/belfry-run/belfry/monitor"
 	"github.com/belfry-run/belfry/schedule"
 	"github.com/belfry-run/belfry/store/base"
+	"github.com/belfry-run/belfry/store/documents"
 	"github.com/belfry-run/belfry/store/schedules"
 	"github.com/belfry-run/belfry/task"
 	"github.com/belfry-run/belfry/view"
@@ -408,7 +409,7 @@ func (c *Change) ApplyMonitors(m view.Manifest) ([]view.Change, error) {
 		}
 		ch := base.Changed("monitor", mon.Namespace, mon.Name, isNew, WrittenMonitor(old.Redacted()), WrittenMonitor(row.Redacted()))
 		if !isNew {
-			ch = base.WithSecrets(ch, base.Differences(WrittenMonitor(old.Monitor), WrittenMonitor(row.Monitor)), nil)
+			ch = documents.WithSecrets(ch, base.Differences(WrittenMonitor(old.Monitor), WrittenMonitor(row.Monitor)), nil)
 		}
 		changes = append(changes, ch)
 	}
@@ -443,8 +444,6 @@ func (c *Change) FreeOfHeartbeats(cal schedule.Calendar) error {
 	}
 	return nil
 }
-
-func (s *Store) setUp() { s.judged = newJudged() }
 
 func (s *Store) sealedMonitor(m monitor.Monitor) (string, error) {
 	sealed, err := base.SealIn(s.Store, base.PurposeOf("monitor", m.Namespace, m.Name), m)

@@ -121,8 +121,8 @@ func (s *Store) Results(ctx context.Context, f view.ResultFilter) (p core.Page[v
 			w.And("r.outcome = ?", string(f.Outcome))
 		}
 		var all []view.CheckResult
-		for last := base.HourOf(newest); last >= base.HourOf(oldest) && len(all) <= limit; last -= hoursAtOnce {
-			some, err := s.resultsOf(ctx, tx, w, last-hoursAtOnce+1, last, "desc", limit+1-len(all))
+		for last := base.HourOf(newest); last >= base.HourOf(oldest) && len(all) <= limit; last -= HoursAtOnce {
+			some, err := s.resultsOf(ctx, tx, w, last-HoursAtOnce+1, last, "desc", limit+1-len(all))
 			if err != nil {
 				return err
 			}
@@ -134,9 +134,9 @@ func (s *Store) Results(ctx context.Context, f view.ResultFilter) (p core.Page[v
 	return p, err
 }
 
-// hoursAtOnce is how many hours of one monitor are read by one statement. The
+// HoursAtOnce is how many hours of one monitor are read by one statement. The
 // table lies in the order of hours, so each of them is a look of its own.
-const hoursAtOnce = 24
+const HoursAtOnce = 24
 
 // resultsOf reads results of hours, both included.
 func (s *Store) resultsOf(ctx context.Context, tx base.Tx, w *base.Where, from, to int64, order string, limit int) ([]view.CheckResult, error) {
@@ -145,11 +145,11 @@ func (s *Store) resultsOf(ctx context.Context, tx base.Tx, w *base.Where, from, 
 		from belfry.results r
 		where `+w.Sql()+` and `+s.SQL.In("r.hour", len(w.Args)+1)+`
 		order by r.at `+order+`
-		limit `+strconv.Itoa(limit), append(w.Args[:len(w.Args):len(w.Args)], s.SQL.List(hoursFrom(from, to)))...)
+		limit `+strconv.Itoa(limit), append(w.Args[:len(w.Args):len(w.Args)], s.SQL.List(HoursFrom(from, to)))...)
 }
 
-// hoursFrom are the hours between two, both included.
-func hoursFrom(from, to int64) []int64 {
+// HoursFrom are the hours between two, both included.
+func HoursFrom(from, to int64) []int64 {
 	hours := make([]int64, 0, to-from+1)
 	for h := from; h <= to; h++ {
 		hours = append(hours, h)

@@ -6,7 +6,6 @@ import (
 
 	"github.com/belfry-run/belfry/monitor"
 	"github.com/belfry-run/belfry/store/base"
-	"github.com/belfry-run/belfry/store/history"
 	"github.com/belfry-run/belfry/store/jobs"
 	"github.com/belfry-run/belfry/store/schedules"
 	"github.com/belfry-run/belfry/store/tasks"
@@ -15,7 +14,6 @@ import (
 // Store keeps the monitors: their state, results, incidents, pages and windows.
 type Store struct {
 	*base.Store
-	history   *history.Store
 	jobs      *jobs.Store
 	schedules *schedules.Store
 	tasks     *tasks.Store
@@ -28,10 +26,8 @@ type Store struct {
 }
 
 // New is the part of a store that keeps them.
-func New(b *base.Store, history *history.Store, jobs *jobs.Store, schedules *schedules.Store, tasks *tasks.Store) *Store {
-	s := &Store{Store: b, history: history, jobs: jobs, schedules: schedules, tasks: tasks}
-	s.setUp()
-	return s
+func New(b *base.Store, jobs *jobs.Store, schedules *schedules.Store, tasks *tasks.Store) *Store {
+	return &Store{Store: b, jobs: jobs, schedules: schedules, tasks: tasks, judged: newJudged()}
 }
 
 // Change is a transition under way, with what this package does in it.

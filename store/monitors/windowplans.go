@@ -39,3 +39,6 @@ func (p *windowPlans) of(w monitor.Window) (monitor.WindowPlan, error) {
 	p.byID[w.ID] = plannedWindow{made, plan}
 	return plan, nil
 }
+
+// WindowPlan is a window of maintenance made ready to compute with.
+func (s *Store) WindowPlan(w monitor.Window) (monitor.WindowPlan, error) { return s.windowPlans.of(w) }

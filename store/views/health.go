@@ -125,7 +125,7 @@ func (s *Store) Prune(ctx context.Context) (more bool, err error) {
 // pruneMonitorHistory removes results and roll-ups that are not kept. What was
 // not rolled up yet stays.
 func (c *Change) pruneMonitorHistory() (more bool, err error) {
-	at, err := c.s.monitors.Rolled(c.Ctx, c.Tx)
+	at, err := c.s.uptime.Rolled(c.Ctx, c.Tx)
 	if err != nil {
 		return false, err
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/belfry-run/belfry/store/schedules"
 	"github.com/belfry-run/belfry/store/search"
 	"github.com/belfry-run/belfry/store/tasks"
+	"github.com/belfry-run/belfry/store/uptime"
 	"github.com/belfry-run/belfry/store/workers"
 	"github.com/belfry-run/belfry/store/zones"
 )
@@ -22,13 +23,14 @@ type Store struct {
 	schedules *schedules.Store
 	search    *search.Store
 	tasks     *tasks.Store
+	uptime    *uptime.Store
 	workers   *workers.Store
 	zones     *zones.Store
 }
 
 // New is the part of a store that keeps them.
-func New(b *base.Store, history *history.Store, monitors *monitors.Store, schedules *schedules.Store, search *search.Store, tasks *tasks.Store, workers *workers.Store, zones *zones.Store) *Store {
-	return &Store{Store: b, history: history, monitors: monitors, schedules: schedules, search: search, tasks: tasks, workers: workers, zones: zones}
+func New(b *base.Store, history *history.Store, monitors *monitors.Store, schedules *schedules.Store, search *search.Store, tasks *tasks.Store, uptime *uptime.Store, workers *workers.Store, zones *zones.Store) *Store {
+	return &Store{Store: b, history: history, monitors: monitors, schedules: schedules, search: search, tasks: tasks, uptime: uptime, workers: workers, zones: zones}
 }
 
 // Change is a transition under way, with what this package does in it.

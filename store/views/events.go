@@ -1,4 +1,4 @@
-package monitors
+package views
 
 import (
 	"cmp"
@@ -12,6 +12,11 @@ import (
 	"github.com/belfry-run/belfry/store/jobs"
 	"github.com/belfry-run/belfry/view"
 )
+
+// judgedPause is how long more judged checks are gathered before those who wait are
+// told: with many monitors there is always one, and each answer is followed by
+// a look at rows.
+const judgedPause = 100 * time.Millisecond
 
 // eventBatch bounds the events of one kind in one answer.
 const eventBatch = 200
@@ -89,14 +94,14 @@ func (s *Store) Events(ctx context.Context, namespace, cursor string, wait time.
 func (s *Store) awaitEvents(ctx context.Context, namespace string, from *seen, woken <-chan struct{}, again, ends <-chan time.Time) (events []view.Event, over bool) {
 	for {
 		rung := s.Hub.On(base.TopicJudged)
-		if events = s.judged.since(namespace, from); len(events) > 0 {
+		if events = s.monitors.JudgedSince(namespace, &from.life, &from.judged); len(events) > 0 {
 			pause := time.NewTimer(judgedPause)
 			defer pause.Stop()
 			select {
 			case <-pause.C:
 			case <-ctx.Done():
 			}
-			return append(events, s.judged.since(namespace, from)...), false
+			return append(events, s.monitors.JudgedSince(namespace, &from.life, &from.judged)...), false
 		}
 		select {
 		case <-rung:
@@ -115,7 +120,7 @@ func (s *Store) awaitEvents(ctx context.Context, namespace string, from *seen, w
 func (s *Store) seenNow(ctx context.Context) (n seen, err error) {
 	err = s.DB().Read(ctx, func(tx base.Tx) error {
 		n = seen{}
-		s.judged.from(&n)
+		n.life, n.judged = s.monitors.JudgedFrom()
 		for _, q := range []struct {
 			to    *int64
 			query string
@@ -172,7 +177,7 @@ func (s *Store) events(ctx context.Context, namespace string, from seen) (all []
 		}
 		return nil
 	})
-	all = append(all, s.judged.since(namespace, &to)...)
+	all = append(all, s.monitors.JudgedSince(namespace, &to.life, &to.judged)...)
 	slices.SortStableFunc(all, func(a, b view.Event) int { return cmp.Compare(base.Micros(a.At), base.Micros(b.At)) })
 	return all, to, err
 }

@@ -1,4 +1,4 @@
-package monitors
+package uptime
 
 import (
 	"context"
@@ -8,6 +8,7 @@ import (
 	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/monitor"
 	"github.com/belfry-run/belfry/store/base"
+	"github.com/belfry-run/belfry/store/monitors"
 	"github.com/belfry-run/belfry/view"
 )
 
@@ -28,7 +29,7 @@ func (s *Store) Board(ctx context.Context, namespace, name string) (b view.Board
 	}
 	err = s.DB().Read(ctx, func(tx base.Tx) error {
 		b = view.Board{At: now, Incidents: []view.BoardEntry{}, Sections: []view.BoardSection{}}
-		page, err := StatusPages.Read(ctx, tx, base.NamespaceOr(namespace), name, "")
+		page, err := monitors.StatusPages.Read(ctx, tx, base.NamespaceOr(namespace), name, "")
 		if err != nil {
 			return err
 		}
@@ -39,15 +40,15 @@ func (s *Store) Board(ctx context.Context, namespace, name string) (b view.Board
 		if b.Title == "" {
 			b.Title = page.Name
 		}
-		all, err := base.Collect(ctx, tx, s.ScanMonitor, `
-			select `+MonitorColumns+`
+		all, err := base.Collect(ctx, tx, s.monitors.ScanMonitor, `
+			select `+monitors.MonitorColumns+`
 			from belfry.monitors m
 			where m.namespace = $1
 			order by m.name`, page.Namespace)
 		if err != nil {
 			return err
 		}
-		var shown []MonitorRow
+		var shown []monitors.MonitorRow
 		for _, section := range sectionsOf(page) {
 			out := view.BoardSection{Title: section.Title, Monitors: []view.BoardEntry{}}
 			for _, row := range membersOf(section, all) {
@@ -82,9 +83,9 @@ func sectionsOf(page monitor.StatusPage) []monitor.StatusSection {
 
 // membersOf are the monitors of a section: those it names, in its order, and
 // then those with one of its tags.
-func membersOf(section monitor.StatusSection, all []MonitorRow) (out []MonitorRow) {
+func membersOf(section monitor.StatusSection, all []monitors.MonitorRow) (out []monitors.MonitorRow) {
 	taken := map[int64]bool{}
-	take := func(fits func(MonitorRow) bool) {
+	take := func(fits func(monitors.MonitorRow) bool) {
 		for _, row := range all {
 			if !taken[row.ID] && fits(row) {
 				taken[row.ID] = true
@@ -93,25 +94,25 @@ func membersOf(section monitor.StatusSection, all []MonitorRow) (out []MonitorRo
 		}
 	}
 	if len(section.Monitors)+len(section.Tags) == 0 {
-		take(func(r MonitorRow) bool { return r.Public })
+		take(func(r monitors.MonitorRow) bool { return r.Public })
 		return out
 	}
 	for _, name := range section.Monitors {
-		take(func(r MonitorRow) bool { return r.Name == name })
+		take(func(r monitors.MonitorRow) bool { return r.Name == name })
 	}
-	take(func(r MonitorRow) bool {
+	take(func(r monitors.MonitorRow) bool {
 		return slices.ContainsFunc(r.Tags, func(tag string) bool { return slices.Contains(section.Tags, tag) })
 	})
 	return out
 }
 
-func (s *Store) boardEntry(ctx context.Context, tx base.Tx, row MonitorRow, now time.Time) (view.BoardEntry, error) {
+func (s *Store) boardEntry(ctx context.Context, tx base.Tx, row monitors.MonitorRow, now time.Time) (view.BoardEntry, error) {
 	e := view.BoardEntry{
 		Monitor: row.Name, Description: row.Description, Status: row.State.Status(), Since: row.State.Since,
 		Degraded: row.State.Degraded, Maintenance: row.State.Maintenance != "", Stale: row.State.Stale,
 	}
 	first := now.Truncate(base.OneDay).Add(-(view.BoardDays - 1) * base.OneDay)
-	spans, err := s.spansOf(ctx, tx, row.ID, first)
+	spans, err := s.monitors.SpansOf(ctx, tx, row.ID, first)
 	if err != nil {
 		return e, err
 	}
@@ -128,13 +129,13 @@ func (s *Store) boardEntry(ctx context.Context, tx base.Tx, row MonitorRow, now 
 	return e, nil
 }
 
-func (s *Store) boardIncidents(ctx context.Context, tx base.Tx, shown []MonitorRow, now time.Time) ([]view.BoardEntry, error) {
+func (s *Store) boardIncidents(ctx context.Context, tx base.Tx, shown []monitors.MonitorRow, now time.Time) ([]view.BoardEntry, error) {
 	ids := make([]int64, len(shown))
 	for i, row := range shown {
 		ids[i] = row.ID
 	}
-	all, err := base.Collect(ctx, tx, scanIncident, `
-		select `+incidentColumns+`
+	all, err := base.Collect(ctx, tx, monitors.ScanIncident, `
+		select `+monitors.IncidentColumns+`
 		from belfry.incidents
 		where `+s.SQL.In("monitor_id", 1)+` and (ended_at = 0 or ended_at > $2)
 		order by id desc
@@ -148,16 +149,16 @@ func (s *Store) boardIncidents(ctx context.Context, tx base.Tx, shown []MonitorR
 	return out, err
 }
 
-func (s *Store) boardWindows(ctx context.Context, tx base.Tx, namespace string, shown []MonitorRow, now time.Time) (out []monitor.ActiveWindow, err error) {
-	all, err := Windows.All(ctx, tx, namespace)
+func (s *Store) boardWindows(ctx context.Context, tx base.Tx, namespace string, shown []monitors.MonitorRow, now time.Time) (out []monitor.ActiveWindow, err error) {
+	all, err := monitors.Windows.All(ctx, tx, namespace)
 	if err != nil {
 		return nil, err
 	}
 	for _, w := range all {
-		if w.Off || !slices.ContainsFunc(shown, func(r MonitorRow) bool { return w.Concerns(r.Monitor) }) {
+		if w.Off || !slices.ContainsFunc(shown, func(r monitors.MonitorRow) bool { return w.Concerns(r.Monitor) }) {
 			continue
 		}
-		plan, err := s.windowPlans.of(w)
+		plan, err := s.monitors.WindowPlan(w)
 		if err != nil {
 			continue // said elsewhere; a page for everyone is not the place
 		}

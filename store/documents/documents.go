@@ -1,4 +1,5 @@
-package base
+// Package documents keeps definitions that are kept as a whole: channels, alert rules, maintenance windows, status pages.
+package documents
 
 import (
 	"context"
@@ -9,6 +10,7 @@ import (
 	"github.com/belfry-run/belfry/alert"
 	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/monitor"
+	"github.com/belfry-run/belfry/store/base"
 	"github.com/belfry-run/belfry/view"
 )
 
@@ -19,7 +21,7 @@ type Document interface {
 }
 
 // kind of document: what the store has to know about a type of them.
-type DocKind[T Document] struct {
+type Kind[T Document] struct {
 	Noun     string // in the table, the audit and texts
 	List     string // the command that lists them
 	Head     func(*T) Head
@@ -30,16 +32,16 @@ type DocKind[T Document] struct {
 	Keep func(fresh, old T) T
 	// sealed is the document as it lies in the database, and opened undoes that.
 	// Both are nil where there is no secret.
-	Sealed func(*Store, T) (T, error)
-	Opened func(*Store, T) T
+	Sealed func(*base.Store, T) (T, error)
+	Opened func(*base.Store, T) T
 	// shown is the document as the audit may show it.
 	Shown func(T) T
 	// check refuses one that names what is not there, free one that others name.
 	// Either may be nil.
-	Check, Free func(c *Change, d T) error
+	Check, Free func(c *base.Change, d T) error
 	// touch has looked at again what a change of one in a namespace may concern.
 	// It may be nil.
-	Touch func(c *Change, namespace string) error
+	Touch func(c *base.Change, namespace string) error
 }
 
 // Head is where a document keeps what the store gives it.
@@ -53,29 +55,29 @@ func Same[T any](v T) T { return v }
 
 func Older[T any](fresh, _ T) T { return fresh }
 
-const DocumentColumns = `id, namespace, name, generation, doc, created_at, updated_at`
+const Columns = `id, namespace, name, generation, doc, created_at, updated_at`
 
-func (k DocKind[T]) Scan(rows Rows) (d T, err error) {
+func (k Kind[T]) Scan(rows base.Rows) (d T, err error) {
 	var id, generation, created, updated int64
 	var namespace, name string
-	err = rows.Scan(&id, &namespace, &name, &generation, ScanDoc(&d), &created, &updated)
+	err = rows.Scan(&id, &namespace, &name, &generation, base.ScanDoc(&d), &created, &updated)
 	h := k.Head(&d)
 	*h.Id, *h.Namespace, *h.Name, *h.Generation = id, namespace, name, generation
-	*h.CreatedAt, *h.UpdatedAt = Instant(created), Instant(updated)
+	*h.CreatedAt, *h.UpdatedAt = base.Instant(created), base.Instant(updated)
 	return d, err
 }
 
 // Written is the document without what the store adds.
-func (k DocKind[T]) Written(d T) T {
+func (k Kind[T]) Written(d T) T {
 	h := k.Head(&d)
 	*h.Id, *h.Generation = 0, 0
-	*h.CreatedAt, *h.UpdatedAt = Instant(0), Instant(0)
+	*h.CreatedAt, *h.UpdatedAt = base.Instant(0), base.Instant(0)
 	return d
 }
 
-func (k DocKind[T]) Read(ctx context.Context, tx Tx, namespace, name, lock string) (d T, err error) {
-	d, found, err := First(ctx, tx, k.Scan, `
-		select `+DocumentColumns+`
+func (k Kind[T]) Read(ctx context.Context, tx base.Tx, namespace, name, lock string) (d T, err error) {
+	d, found, err := base.First(ctx, tx, k.Scan, `
+		select `+Columns+`
 		from belfry.documents
 		where noun = $1 and namespace = $2 and name = $3`+lock, k.Noun, namespace, name)
 	if err == nil && !found {
@@ -85,7 +87,7 @@ func (k DocKind[T]) Read(ctx context.Context, tx Tx, namespace, name, lock strin
 }
 
 // Open is the document with its secrets. As it is read it has them sealed.
-func (k DocKind[T]) Open(s *Store, d T) T {
+func (k Kind[T]) Open(s *base.Store, d T) T {
 	if k.Opened == nil {
 		return d
 	}
@@ -93,29 +95,29 @@ func (k DocKind[T]) Open(s *Store, d T) T {
 }
 
 // doc is the document as it lies in the database.
-func (k DocKind[T]) doc(s *Store, d T) (doc string, err error) {
+func (k Kind[T]) doc(s *base.Store, d T) (doc string, err error) {
 	if k.Sealed != nil {
 		if d, err = k.Sealed(s, d); err != nil {
 			return "", err
 		}
 	}
-	return Text(k.Written(d)), nil
+	return base.Text(k.Written(d)), nil
 }
 
 // All reads those of a namespace, by name.
-func (k DocKind[T]) All(ctx context.Context, tx Tx, namespace string) ([]T, error) {
-	w := &Where{}
+func (k Kind[T]) All(ctx context.Context, tx base.Tx, namespace string) ([]T, error) {
+	w := &base.Where{}
 	w.And("noun = ?", k.Noun)
 	w.Namespace("namespace", namespace)
-	return Collect(ctx, tx, k.Scan, `
-		select `+DocumentColumns+`
+	return base.Collect(ctx, tx, k.Scan, `
+		select `+Columns+`
 		from belfry.documents
 		where `+w.Sql()+`
 		order by namespace, name`, w.Args...)
 }
 
 // save creates or replaces one, and answers the one before.
-func (k DocKind[T]) save(c *Change, d T) (saved, old T, err error) {
+func (k Kind[T]) save(c *base.Change, d T) (saved, old T, err error) {
 	h := k.Head(&d)
 	// Locked, or what is kept of it could be what another edit has just replaced.
 	old, err = k.Read(c.Ctx, c.Tx, *h.Namespace, *h.Name, c.SQL.ForUpdate("documents"))
@@ -124,7 +126,7 @@ func (k DocKind[T]) save(c *Change, d T) (saved, old T, err error) {
 		return d, old, err
 	}
 	if !isNew {
-		old = k.Open(c.s, old)
+		old = k.Open(c.Base(), old)
 		d = k.Keep(d, old)
 		h = k.Head(&d)
 	}
@@ -136,7 +138,7 @@ func (k DocKind[T]) save(c *Change, d T) (saved, old T, err error) {
 			return d, old, err
 		}
 	}
-	if !isNew && Text(k.Written(old)) == Text(k.Written(d)) {
+	if !isNew && base.Text(k.Written(old)) == base.Text(k.Written(d)) {
 		return old, old, nil
 	}
 	if err := k.expect(c, *h.Name, old); err != nil {
@@ -153,34 +155,34 @@ func (k DocKind[T]) save(c *Change, d T) (saved, old T, err error) {
 	}
 	o := k.Head(&old)
 	*h.Id, *h.Generation, *h.CreatedAt, *h.UpdatedAt = *o.Id, *o.Generation+1, *o.CreatedAt, c.Now
-	doc, err := k.doc(c.s, d)
+	doc, err := k.doc(c.Base(), d)
 	if err != nil {
 		return d, old, err
 	}
 	if _, err := c.Tx.Exec(c.Ctx, `
 		update belfry.documents
 		set generation = $2, doc = $3, updated_at = $4
-		where id = $1`, *h.Id, *h.Generation, doc, Micros(c.Now)); err != nil {
+		where id = $1`, *h.Id, *h.Generation, doc, base.Micros(c.Now)); err != nil {
 		return d, old, err
 	}
 	return d, old, c.Audit("update", k.Noun, *h.Namespace, *h.Name, "", k.Shown(old), k.Shown(d))
 }
 
-func (k DocKind[T]) insert(c *Change, d T) (T, error) {
+func (k Kind[T]) insert(c *base.Change, d T) (T, error) {
 	ids, err := c.SQL.NextIDs(c.Ctx, c.Tx, "definition", 1)
 	if err != nil {
 		return d, err
 	}
 	h := k.Head(&d)
 	*h.Id, *h.Generation, *h.CreatedAt, *h.UpdatedAt = ids[0], 1, c.Now, c.Now
-	doc, err := k.doc(c.s, d)
+	doc, err := k.doc(c.Base(), d)
 	if err != nil {
 		return d, err
 	}
 	n, err := c.Tx.Exec(c.Ctx, `
 		insert into belfry.documents (id, noun, namespace, name, generation, doc, created_at, updated_at)
 		values ($1, $2, $3, $4, 1, $5, $6, $6)
-		on conflict (noun, namespace, name) do nothing`, *h.Id, k.Noun, *h.Namespace, *h.Name, doc, Micros(c.Now))
+		on conflict (noun, namespace, name) do nothing`, *h.Id, k.Noun, *h.Namespace, *h.Name, doc, base.Micros(c.Now))
 	if err != nil {
 		return d, err
 	}
@@ -190,7 +192,7 @@ func (k DocKind[T]) insert(c *Change, d T) (T, error) {
 	return d, c.Audit("create", k.Noun, *h.Namespace, *h.Name, "", nil, k.Shown(d))
 }
 
-func (k DocKind[T]) delete(c *Change, d T) error {
+func (k Kind[T]) delete(c *base.Change, d T) error {
 	h := k.Head(&d)
 	if k.Free != nil {
 		// Locked before it is judged: what is being saved that names it is waited for.
@@ -212,18 +214,18 @@ func (k DocKind[T]) delete(c *Change, d T) error {
 	return c.Audit("delete", k.Noun, *h.Namespace, *h.Name, "", k.Shown(d), nil)
 }
 
-// SaveDoc is a whole transition around save.
-func SaveDoc[T Document](ctx context.Context, s *Store, k DocKind[T], d T) (saved T, err error) {
+// Save is a whole transition around save.
+func Save[T Document](ctx context.Context, s *base.Store, k Kind[T], d T) (saved T, err error) {
 	d = k.Defaults(d)
-	err = s.Write(ctx, "save "+Spoken(k.Noun), func(c *Change) error {
+	err = s.Write(ctx, "save "+Spoken(k.Noun), func(c *base.Change) error {
 		saved, _, err = k.save(c, d)
 		return err
 	})
 	return k.Shown(saved), err
 }
 
-func DeleteDoc[T Document](ctx context.Context, s *Store, k DocKind[T], namespace, name string) error {
-	return s.Write(ctx, "delete "+Spoken(k.Noun), func(c *Change) error {
+func Delete[T Document](ctx context.Context, s *base.Store, k Kind[T], namespace, name string) error {
+	return s.Write(ctx, "delete "+Spoken(k.Noun), func(c *base.Change) error {
 		d, err := k.Read(ctx, c.Tx, namespace, name, c.SQL.ForUpdate("documents"))
 		if err == nil {
 			err = k.expect(c, name, d)
@@ -235,23 +237,23 @@ func DeleteDoc[T Document](ctx context.Context, s *Store, k DocKind[T], namespac
 	})
 }
 
-func ReadDoc[T Document](ctx context.Context, s *Store, k DocKind[T], namespace, name string) (d T, err error) {
-	err = s.db.Read(ctx, func(tx Tx) error {
+func Read[T Document](ctx context.Context, s *base.Store, k Kind[T], namespace, name string) (d T, err error) {
+	err = s.DB().Read(ctx, func(tx base.Tx) error {
 		d, err = k.Read(ctx, tx, namespace, name, "")
 		return err
 	})
 	return d, err
 }
 
-func ListDocs[T Document](ctx context.Context, s *Store, k DocKind[T], f view.DocumentFilter) (p core.Page[T], err error) {
-	w, limit, err := NameWhere(f.Namespace, f.Paging)
+func List[T Document](ctx context.Context, s *base.Store, k Kind[T], f view.DocumentFilter) (p core.Page[T], err error) {
+	w, limit, err := base.NameWhere(f.Namespace, f.Paging)
 	if err != nil {
 		return p, err
 	}
 	w.And("noun = ?", k.Noun)
-	err = s.db.Read(ctx, func(tx Tx) error {
-		all, err := Collect(ctx, tx, k.Scan, `
-			select `+DocumentColumns+`
+	err = s.DB().Read(ctx, func(tx base.Tx) error {
+		all, err := base.Collect(ctx, tx, k.Scan, `
+			select `+Columns+`
 			from belfry.documents
 			where `+w.Sql()+`
 			order by namespace, name
@@ -259,24 +261,24 @@ func ListDocs[T Document](ctx context.Context, s *Store, k DocKind[T], f view.Do
 		for i := range all {
 			all[i] = k.Shown(all[i])
 		}
-		p = Page(all, limit, func(d T) string { h := k.Head(&d); return EncodeCursor(*h.Namespace, *h.Name) })
+		p = base.Page(all, limit, func(d T) string { h := k.Head(&d); return base.EncodeCursor(*h.Namespace, *h.Name) })
 		return err
 	})
 	return p, err
 }
 
 // Apply writes those of a manifest.
-func (k DocKind[T]) Apply(c *Change, list string, ds []T) ([]view.Change, error) {
+func (k Kind[T]) Apply(c *base.Change, list string, ds []T) ([]view.Change, error) {
 	var changes []view.Change
 	for i, d := range ds {
 		saved, old, err := k.save(c, d)
 		if err != nil {
-			return nil, Under(list+"["+strconv.Itoa(i)+"]", err)
+			return nil, base.Under(list+"["+strconv.Itoa(i)+"]", err)
 		}
 		h := k.Head(&saved)
-		ch := Changed(k.Noun, *h.Namespace, *h.Name, *k.Head(&old).Id == 0, k.Shown(old), k.Shown(saved))
+		ch := base.Changed(k.Noun, *h.Namespace, *h.Name, *k.Head(&old).Id == 0, k.Shown(old), k.Shown(saved))
 		if *k.Head(&old).Id != 0 {
-			ch = WithSecrets(ch, Differences(k.Written(old), k.Written(saved)), nil)
+			ch = WithSecrets(ch, base.Differences(k.Written(old), k.Written(saved)), nil)
 		}
 		changes = append(changes, ch)
 	}
@@ -306,7 +308,7 @@ func WithSecrets(ch view.Change, really, hidden []string) view.Change {
 }
 
 // Prune deletes those of a namespace that a manifest does not name.
-func (k DocKind[T]) Prune(c *Change, namespace string, named []T) ([]view.Change, error) {
+func (k Kind[T]) Prune(c *base.Change, namespace string, named []T) ([]view.Change, error) {
 	keep := map[string]bool{}
 	for _, d := range named {
 		if h := k.Head(&d); *h.Namespace == namespace {
@@ -340,4 +342,13 @@ func Spoken(noun string) string {
 		}
 	}
 	return string(out)
+}
+
+// expect is that of a document. One that is not there has no version.
+func (k Kind[T]) expect(c *base.Change, name string, old T) error {
+	present := ""
+	if v, is := any(old).(interface{ Version() string }); is {
+		present = v.Version()
+	}
+	return c.Expect(Spoken(k.Noun), name, present, *k.Head(&old).UpdatedAt)
 }

@@ -1,4 +1,4 @@
-package monitors
+package uptime
 
 import (
 	"context"
@@ -8,6 +8,7 @@ import (
 	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/monitor"
 	"github.com/belfry-run/belfry/store/base"
+	"github.com/belfry-run/belfry/store/monitors"
 	"github.com/belfry-run/belfry/view"
 )
 
@@ -40,7 +41,7 @@ func (s *Store) Series(ctx context.Context, q view.SeriesQuery) (points monitor.
 	}
 	err = s.DB().Read(ctx, func(tx base.Tx) error {
 		points = monitor.Series{}
-		row, err := s.ReadMonitor(ctx, tx, base.NamespaceOr(q.Namespace), q.Monitor, false)
+		row, err := s.monitors.ReadMonitor(ctx, tx, base.NamespaceOr(q.Namespace), q.Monitor, false)
 		if err != nil {
 			return err
 		}
@@ -90,7 +91,7 @@ func stepOf(q view.SeriesQuery) (time.Duration, error) {
 // rollupsBetween puts days, hours and single results together, each where it is
 // the coarsest that does for the step and is there. It answers those of each
 // monitor by its id, oldest first.
-func (s *Store) rollupsBetween(ctx context.Context, tx base.Tx, monitors []int64, step time.Duration, from, to, now time.Time) (map[int64][]monitor.Rollup, error) {
+func (s *Store) rollupsBetween(ctx context.Context, tx base.Tx, ids []int64, step time.Duration, from, to, now time.Time) (map[int64][]monitor.Rollup, error) {
 	at, err := s.Rolled(ctx, tx)
 	if err != nil {
 		return nil, err
@@ -115,19 +116,19 @@ func (s *Store) rollupsBetween(ctx context.Context, tx base.Tx, monitors []int64
 	if days.After(hours) {
 		days = hours
 	}
-	all, err := s.rollupsOf(ctx, tx, monitors, base.OneDay, from, days)
+	all, err := s.rollupsOf(ctx, tx, ids, base.OneDay, from, days)
 	if err != nil {
 		return nil, err
 	}
-	byHour, err := s.rollupsOf(ctx, tx, monitors, time.Hour, days, hours)
+	byHour, err := s.rollupsOf(ctx, tx, ids, time.Hour, days, hours)
 	if err != nil {
 		return nil, err
 	}
-	raw, err := s.rawOf(ctx, tx, monitors, min(step, time.Hour), base.LaterOf(hours, at.oldest), to)
+	raw, err := s.rawOf(ctx, tx, ids, min(step, time.Hour), base.LaterOf(hours, at.oldest), to)
 	if err != nil {
 		return nil, err
 	}
-	of := make(map[int64][]monitor.Rollup, len(monitors))
+	of := make(map[int64][]monitor.Rollup, len(ids))
 	for _, r := range slices.Concat(all, byHour, raw) {
 		of[r.monitor] = append(of[r.monitor], r.Rollup)
 	}
@@ -163,7 +164,7 @@ func (s *Store) Uptime(ctx context.Context, namespace, monitor string) (out view
 		return out, err
 	}
 	err = s.DB().Read(ctx, func(tx base.Tx) error {
-		row, err := s.ReadMonitor(ctx, tx, base.NamespaceOr(namespace), monitor, false)
+		row, err := s.monitors.ReadMonitor(ctx, tx, base.NamespaceOr(namespace), monitor, false)
 		if err != nil {
 			return err
 		}
@@ -173,9 +174,9 @@ func (s *Store) Uptime(ctx context.Context, namespace, monitor string) (out view
 	return out, err
 }
 
-func (s *Store) uptime(ctx context.Context, tx base.Tx, row MonitorRow, now time.Time) (out view.UptimeReport, err error) {
+func (s *Store) uptime(ctx context.Context, tx base.Tx, row monitors.MonitorRow, now time.Time) (out view.UptimeReport, err error) {
 	out = view.UptimeReport{Monitor: row.Name}
-	spans, err := s.spansOf(ctx, tx, row.ID, now.Add(-reported[len(reported)-1].span))
+	spans, err := s.monitors.SpansOf(ctx, tx, row.ID, now.Add(-reported[len(reported)-1].span))
 	if err != nil {
 		return out, err
 	}
@@ -205,8 +206,8 @@ func (s *Store) Bars(ctx context.Context, q monitor.BarsQuery) (all []monitor.Ba
 	all = []monitor.Bars{}
 	from, step := q.Span.From(now), max(q.Span.Step(), time.Hour)
 	err = s.DB().Read(ctx, func(tx base.Tx) error {
-		rows, err := base.Collect(ctx, tx, s.ScanMonitor, `
-			select `+MonitorColumns+`
+		rows, err := base.Collect(ctx, tx, s.monitors.ScanMonitor, `
+			select `+monitors.MonitorColumns+`
 			from belfry.monitors m
 			where m.namespace = $1 and `+s.SQL.In("m.name", 2)+`
 			order by m.name`, base.NamespaceOr(q.Namespace), s.SQL.List(q.Monitors))
@@ -222,7 +223,7 @@ func (s *Store) Bars(ctx context.Context, q monitor.BarsQuery) (all []monitor.Ba
 			return err
 		}
 		for _, row := range rows {
-			spans, err := s.spansOf(ctx, tx, row.ID, from)
+			spans, err := s.monitors.SpansOf(ctx, tx, row.ID, from)
 			if err != nil {
 				return err
 			}
@@ -239,11 +240,11 @@ func (s *Store) Bars(ctx context.Context, q monitor.BarsQuery) (all []monitor.Ba
 // Timeline is what held of a target, from an instant on.
 func (s *Store) Timeline(ctx context.Context, namespace, monitor string, from time.Time) (spans []monitor.Span, err error) {
 	err = s.DB().Read(ctx, func(tx base.Tx) error {
-		row, err := s.ReadMonitor(ctx, tx, base.NamespaceOr(namespace), monitor, false)
+		row, err := s.monitors.ReadMonitor(ctx, tx, base.NamespaceOr(namespace), monitor, false)
 		if err != nil {
 			return err
 		}
-		spans, err = s.spansOf(ctx, tx, row.ID, from)
+		spans, err = s.monitors.SpansOf(ctx, tx, row.ID, from)
 		return err
 	})
 	return spans, err

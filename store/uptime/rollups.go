@@ -1,4 +1,4 @@
-package monitors
+package uptime
 
 import (
 	"cmp"
@@ -12,6 +12,7 @@ import (
 	"github.com/belfry-run/belfry/monitor"
 	"github.com/belfry-run/belfry/store/base"
 	"github.com/belfry-run/belfry/store/history"
+	"github.com/belfry-run/belfry/store/monitors"
 	"github.com/belfry-run/belfry/task"
 )
 
@@ -226,7 +227,7 @@ func (c *Change) writeRollups(rows []rollupRow) error {
 }
 
 // rollupsOf reads hours or days of monitors.
-func (s *Store) rollupsOf(ctx context.Context, tx base.Tx, monitors []int64, span time.Duration, from, to time.Time) ([]monitorRollup, error) {
+func (s *Store) rollupsOf(ctx context.Context, tx base.Tx, ids []int64, span time.Duration, from, to time.Time) ([]monitorRollup, error) {
 	if !from.Before(to) {
 		return nil, nil
 	}
@@ -234,11 +235,11 @@ func (s *Store) rollupsOf(ctx context.Context, tx base.Tx, monitors []int64, spa
 		select `+rollupColumns+`
 		from belfry.rollups
 		where `+s.SQL.In("monitor_id", 1)+` and span = $2 and at >= $3 and at < $4`,
-		s.SQL.List(monitors), int64(span/time.Second), base.Micros(from), base.Micros(to))
+		s.SQL.List(ids), int64(span/time.Second), base.Micros(from), base.Micros(to))
 }
 
 // rawOf rolls up single results of monitors by a step.
-func (s *Store) rawOf(ctx context.Context, tx base.Tx, monitors []int64, step time.Duration, from, to time.Time) (out []monitorRollup, err error) {
+func (s *Store) rawOf(ctx context.Context, tx base.Tx, ids []int64, step time.Duration, from, to time.Time) (out []monitorRollup, err error) {
 	if !from.Before(to) {
 		return nil, nil
 	}
@@ -249,9 +250,9 @@ func (s *Store) rawOf(ctx context.Context, tx base.Tx, monitors []int64, step ti
 		latency int64
 		starved int64
 	}
-	for some := range slices.Chunk(monitors, hoursAtOnce) {
+	for some := range slices.Chunk(ids, monitors.HoursAtOnce) {
 		// One statement looks at so many hours of single monitors.
-		span := hoursAtOnce / int64(len(some))
+		span := monitors.HoursAtOnce / int64(len(some))
 		for hour := base.HourOf(from); hour <= base.HourOf(to); hour += span {
 			rows, err := base.Collect(ctx, tx, func(r base.Rows) (v seen, err error) {
 				return v, r.Scan(&v.monitor, base.ScanTime(&v.at), (*string)(&v.outcome), &v.latency, &v.starved)
@@ -259,7 +260,7 @@ func (s *Store) rawOf(ctx context.Context, tx base.Tx, monitors []int64, step ti
 				select monitor_id, at, outcome, latency, starved
 				from belfry.results
 				where `+s.SQL.In("hour", 1)+` and `+s.SQL.In("monitor_id", 2)+` and at >= $3 and at < $4
-				limit `+strconv.Itoa(rawLimit), s.SQL.List(hoursFrom(hour, min(hour+span-1, base.HourOf(to)))), s.SQL.List(some), base.Micros(from), base.Micros(to))
+				limit `+strconv.Itoa(rawLimit), s.SQL.List(monitors.HoursFrom(hour, min(hour+span-1, base.HourOf(to)))), s.SQL.List(some), base.Micros(from), base.Micros(to))
 			if err != nil {
 				return nil, err
 			}
