@@ -5,10 +5,10 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"log/slog"
 	"net/http"
 	"net/netip"
+	"sync"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -237,22 +237,12 @@ func (s *Server) routes() {
 
 // servePlain is the routes that it does not.
 func (s *Server) servePlain() error {
-	json, err := s.specJSON()
-	if err != nil {
-		return err
-	}
-	yaml, err := s.api.OpenAPI().YAML()
-	if err != nil {
-		return fmt.Errorf("write the OpenAPI document: %w", err)
-	}
-	docs, err := renderDocs(s.api.OpenAPI())
-	if err != nil {
-		return fmt.Errorf("render the docs page: %w", err)
-	}
-	s.mux.Handle("GET /openapi.json", static("application/openapi+json", json))
-	s.mux.Handle("GET /openapi.yaml", static("application/openapi+yaml", yaml))
+	docs := func() ([]byte, error) { return renderDocs(s.api.OpenAPI()) }
+	style := func() ([]byte, error) { return docsStyle, nil }
+	s.mux.Handle("GET /openapi.json", static("application/openapi+json", s.specJSON))
+	s.mux.Handle("GET /openapi.yaml", static("application/openapi+yaml", s.api.OpenAPI().YAML))
 	s.mux.Handle("GET /docs", docsPolicy(static("text/html; charset=utf-8", docs)))
-	s.mux.Handle("GET /docs/style.css", static("text/css; charset=utf-8", docsStyle))
+	s.mux.Handle("GET /docs/style.css", static("text/css; charset=utf-8", style))
 	s.mux.HandleFunc("GET /healthz", s.alive)
 	s.mux.HandleFunc("GET /readyz", s.ready)
 	s.beatRoutes()
@@ -281,7 +271,7 @@ func (s *Server) servePlain() error {
 func (s *Server) specJSON() ([]byte, error) {
 	compact, err := json.Marshal(s.api.OpenAPI())
 	if err != nil {
-		return nil, fmt.Errorf("write the OpenAPI document: %w", err)
+		return nil, err
 	}
 	var b bytes.Buffer
 	err = json.Indent(&b, compact, "", "  ")
@@ -289,9 +279,16 @@ func (s *Server) specJSON() ([]byte, error) {
 	return b.Bytes(), err
 }
 
-// static serves bytes that never change while the server runs.
-func static(contentType string, body []byte) http.Handler {
+// static serves a document that never changes while the server runs. It is written for the first request: the OpenAPI
+// document takes longer than the rest of a start.
+func static(contentType string, write func() ([]byte, error)) http.Handler {
+	write = sync.OnceValues(write)
 	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		body, err := write()
+		if err != nil {
+			http.Error(w, "cannot write this document: "+err.Error(), http.StatusInternalServerError)
+			return
+		}
 		w.Header().Set("Content-Type", contentType)
 		w.Header().Set("Cache-Control", "no-cache")
 		_, _ = w.Write(body)
