@@ -27,6 +27,7 @@ const awayTTL = 20 * time.Second
 // and nothing else is taken from them: what ended meanwhile keeps its result,
 // and what did not is lost once.
 func TestAServerThatWasAwayTakesNothingFromWorkersThatLived(t *testing.T) {
+	t.Parallel() // it waits for most of a minute
 	flags := []string{"--session-ttl", awayTTL.String()}
 	t.Run("killed", func(t *testing.T) {
 		onEach(t, func(t *testing.T, s *site) {
