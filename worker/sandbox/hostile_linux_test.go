@@ -57,7 +57,7 @@ var attacks = map[string]func([]string){
 		}
 		return err
 	}),
-	"reach": each(reach),
+	"reach": allAtOnce(reach),
 	"run-setuid": each(func(path string) error {
 		out, err := exec.Command(path, "hostile", "euid").CombinedOutput()
 		if err == nil && strings.TrimSpace(string(out)) != strconv.Itoa(os.Geteuid()) {
