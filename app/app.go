@@ -43,6 +43,7 @@ type App struct {
 	fatal     chan error    // the first part that ended by itself
 	draining  chan struct{} // closed when a stop begins
 	drainOnce sync.Once
+	serving   chan struct{} // closed when the node's own worker has registered, or there is none
 
 	// Set by Start before it returns, and never changed afterwards.
 	store     *store.Store
@@ -72,7 +73,7 @@ func New(o Options) (*App, error) {
 	if err := mayListen(o.Config, mayHaveTokens(o.Config)); err != nil {
 		return nil, err
 	}
-	return &App{opt: o, log: o.Logger, fatal: make(chan error, 1), draining: make(chan struct{})}, nil
+	return &App{opt: o, log: o.Logger, fatal: make(chan error, 1), draining: make(chan struct{}), serving: make(chan struct{})}, nil
 }
 
 // URL is where the API listens, or empty without the role. Valid after Start.
@@ -112,8 +113,9 @@ func (a *App) Wait(ctx context.Context) error {
 }
 
 // Start starts everything, or nothing: when a part does not start, those
-// before it are stopped again. ctx bounds the start and not the life of the
-// node. A node starts once.
+// before it are stopped again. It returns when the node's own worker has
+// registered, so that whoever makes a task next finds it. ctx bounds the start
+// and not the life of the node. A node starts once.
 func (a *App) Start(ctx context.Context) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -381,14 +383,19 @@ func (a *App) server() (*http.Server, *httpapi.Server, error) {
 	return srv, h, nil
 }
 
-// ready is false from the moment a stop begins, so that balancers look
-// elsewhere while the rest drains.
+// ready is false until the node's own worker has registered, and from the
+// moment a stop begins, so that balancers look elsewhere while the rest drains.
 func (a *App) ready(context.Context) error {
 	select {
 	case <-a.draining:
 		return core.Errorf(core.Unavailable, "this node is stopping")
 	default:
+	}
+	select {
+	case <-a.serving:
 		return a.store.Outdated()
+	default:
+		return core.Errorf(core.Unavailable, "the worker of this node has not registered yet")
 	}
 }
 

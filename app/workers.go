@@ -14,26 +14,65 @@ import (
 	"github.com/belfry-run/belfry/config"
 	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/job"
+	"github.com/belfry-run/belfry/store"
 	"github.com/belfry-run/belfry/task"
 	"github.com/belfry-run/belfry/worker"
 	"github.com/belfry-run/belfry/worker/process"
 )
 
-// startWorkers starts what runs jobs on this node.
+// startWorkers starts what runs jobs on this node, and waits until it has
+// registered: a client that comes earlier would be told that no worker is there.
 func (a *App) startWorkers(ctx context.Context) error {
 	if !a.opt.Has(config.RoleWorker) {
+		close(a.serving)
 		return nil
 	}
+	var once sync.Once
+	registered := func() { once.Do(func() { close(a.serving) }) }
 	w := Workers{
-		Broker: a.store, Queues: a.store, Config: a.opt.Config, Handlers: a.opt.Handlers,
+		Broker: registrar{a.store, registered}, Queues: a.store, Config: a.opt.Config, Handlers: a.opt.Handlers,
 		Version: a.opt.Version, Logger: a.log, Namespace: core.AnyNamespace, Artifacts: a.artifacts, node: true, unwell: &a.unwell,
 		Skip: slices.Collect(maps.Keys(a.opt.Brokers)),
 	}
-	if _, err := w.serving(ctx, nil); err != nil {
+	fresh, err := w.serving(ctx, nil)
+	if err != nil {
 		return err
 	}
-	a.loop("workers", w.Run)
+	if len(fresh) == 0 { // brokers have all of its queues
+		registered()
+	}
+	ended := make(chan struct{})
+	a.loop("workers", func(ctx context.Context) error {
+		defer close(ended)
+		return w.Run(ctx)
+	})
+	patience := time.NewTimer(registerWait)
+	defer patience.Stop()
+	select {
+	case <-a.serving:
+	case <-ended: // of itself: Wait says why
+	case <-ctx.Done():
+	case <-patience.C:
+		a.log.Warn("the worker of this node has not registered yet, and the node is not ready", "waited", registerWait)
+	}
 	return nil
+}
+
+// registerWait is how long a start waits for the worker.
+const registerWait = 15 * time.Second
+
+// registrar tells when the first session of a worker is open.
+type registrar struct {
+	*store.Store
+	registered func()
+}
+
+func (r registrar) OpenSession(ctx context.Context, w job.WorkerInfo) (job.Session, error) {
+	s, err := r.Store.OpenSession(ctx, w)
+	if err == nil {
+		r.registered()
+	}
+	return s, err
 }
 
 // Workers runs the jobs of all queues, or of those that the configuration
