@@ -51,7 +51,7 @@ func (p *page) alertLog(f alert.Filter) (l alertLog, err error) {
 			reads = append(reads, get(&tries[i], func() ([]alert.Try, error) { return p.api.AlertTries(ctx, a.Namespace, a.ID) }))
 		}
 	}
-	if err := p.together(reads...); err != nil {
+	if err := together(reads...); err != nil {
 		return l, err
 	}
 	for i, a := range l.Page.Items {
@@ -99,8 +99,8 @@ func alertRuleList(p *page) error {
 	return p.show("alert-rules", all)
 }
 
-// RuleFor is what a rule is about.
-func (p *page) RuleFor(a alert.Rule) string {
+// ruleFor is what a rule is about.
+func ruleFor(a alert.Rule) string {
 	var parts []string
 	for _, t := range []struct {
 		noun  string
@@ -124,8 +124,8 @@ func (p *page) RuleFor(a alert.Rule) string {
 	return text
 }
 
-// Notices are the types of a rule in words.
-func (p *page) Notices(list []alert.NoticeType) string {
+// notices are the types of a rule in words.
+func notices(list []alert.NoticeType) string {
 	texts := make([]string, len(list))
 	for i, n := range list {
 		texts[i] = words(n)
@@ -244,7 +244,7 @@ func saveAlertRule(p *page) error {
 		_, err = p.api.SaveAlertRule(p.expecting(), a)
 	}
 	if err != nil {
-		e, shown := meanwhile(p, err, "alert_rule", name, p.Link("alert-rules", name), a, func() (alert.Rule, error) { return p.api.AlertRule(ctx, p.Namespace, name) })
+		e, shown := meanwhile(p, p.api, err, "alert_rule", name, p.Link("alert-rules", name), a, func() (alert.Rule, error) { return p.api.AlertRule(ctx, p.Namespace, name) })
 		d := p.alertRuleForm(name, channels, p.r.PostForm, shown)
 		d.edit = e
 		return p.again("alert-rule", d, err)

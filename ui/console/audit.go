@@ -134,8 +134,8 @@ func (d auditData) Fields() []field {
 	}
 }
 
-// AuditNouns are all that a change can be about.
-func (p *page) AuditNouns() string { return strings.TrimSpace(strings.Join(auditNouns, " ")) }
+// auditNounsText are all that a change can be about.
+func auditNounsText() string { return strings.TrimSpace(strings.Join(auditNouns, " ")) }
 
 // ThingLink is where something that was changed is shown; empty where it has
 // no page.

@@ -177,8 +177,8 @@ func changeBackfill(p *page) error {
 	return p.done(p.Link("schedules", b.Schedule)+"#backfills", "Backfill %d %s.", b.ID, verb.said)
 }
 
-// BackfillFields are the inputs of the form.
-func (p *page) BackfillFields(d backfillData) []field {
+// backfillFields are the inputs of the form.
+func backfillFields(d backfillData) []field {
 	zone := "In " + d.Schedule.Zone + ", such as 2026-12-24 18:00."
 	overlap := newField("overlap", "Order", "", d.Overlap, "buffer_all runs one after another, allow starts all of them without waiting.", d.Err).
 		Among(string(schedule.OverlapBufferAll), string(schedule.OverlapAllow))
@@ -213,8 +213,8 @@ func (p *page) CancelBackfill(b schedule.Backfill) confirm {
 		Text: "It creates no more jobs and cannot be resumed. Jobs that it created stay.", Action: p.Link("schedules", b.Schedule, "backfills", b.ID, "cancel"), Cmd: &cmd}
 }
 
-// BackfillBar is how far a backfill is.
-func (p *page) BackfillBar(b schedule.Backfill) bar {
+// backfillBar is how far a backfill is.
+func backfillBar(b schedule.Backfill) bar {
 	share, span := 0.0, b.To.Sub(b.From).Seconds()
 	if !b.Done.IsZero() {
 		share = b.Done.Sub(b.From).Seconds()

@@ -178,25 +178,25 @@ type closingRow struct {
 	Faults                  []core.FieldError
 }
 
+// OwnFaults are those that it shows.
+func (r closingRow) OwnFaults() []core.FieldError { return r.Faults }
+
 // closingKinds are the ways to write a closing.
 var closingKinds = []struct{ Value, Name, Like string }{
 	{"weekly", "every week", "SAT-SUN, or MON-FRI 18:00-24:00"}, {"dates", "dates", "2027-12-25, 2027-12-24..2028-01-02, or every year 12-25"},
 	{"rule", "RRULE (RFC 5545)", "with its DTSTART"},
 }
 
-// ClosingKinds are the ways to write a closing.
-func (p *page) ClosingKinds() any { return closingKinds }
-
-// ClosingLike are examples of closings.
-func (p *page) ClosingLike() (out []fact) {
+// closingLike are examples of closings.
+func closingLike() (out []fact) {
 	for _, k := range closingKinds {
 		out = append(out, fact{k.Name, k.Like})
 	}
 	return out
 }
 
-// ClosingText is a closing in words.
-func (p *page) ClosingText(c cron.Closing) string {
+// closingText is a closing in words.
+func closingText(c cron.Closing) string {
 	switch {
 	case c.Weekly != "":
 		return "every week: " + c.Weekly
@@ -277,7 +277,7 @@ func saveCalendar(p *page) error {
 		_, f.Err = p.api.SaveCalendar(p.expecting(), c)
 	}
 	if refused := f.Err; refused != nil {
-		f.edit, f.Err = meanwhile(p, refused, "calendar", name, p.Link("calendars", name, "edit"), c, func() (schedule.Calendar, error) {
+		f.edit, f.Err = meanwhile(p, p.api, refused, "calendar", name, p.Link("calendars", name, "edit"), c, func() (schedule.Calendar, error) {
 			return p.api.Calendar(p.r.Context(), p.Namespace, name)
 		})
 		for _, fault := range faultsOf(f.Err) {

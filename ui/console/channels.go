@@ -80,8 +80,8 @@ func channelList(p *page) error {
 	return p.show("channels", all)
 }
 
-// ChannelGoal is where a channel leads, as far as that is no secret.
-func (p *page) ChannelGoal(c alert.Channel) string {
+// channelGoal is where a channel leads, as far as that is no secret.
+func channelGoal(c alert.Channel) string {
 	switch {
 	case c.Email != nil:
 		return strings.Join(c.Email.To, ", ")
@@ -95,8 +95,8 @@ func (p *page) ChannelGoal(c alert.Channel) string {
 	return "an address that is kept secret"
 }
 
-// ChannelKind is the name of a channel's kind.
-func (p *page) ChannelKind(c alert.Channel) string { return channelTitle(c.Kind()) }
+// channelKind is the name of a channel's kind.
+func channelKind(c alert.Channel) string { return channelTitle(c.Kind()) }
 
 func channelTitle(kind string) string {
 	for _, k := range channelKinds {
@@ -188,7 +188,7 @@ func saveChannel(p *page) error {
 		_, err = p.api.SaveChannel(p.expecting(), c)
 	}
 	if err != nil {
-		e, shown := meanwhile(p, err, "channel", name, p.Link("settings", "channels", name), c, func() (alert.Channel, error) { return p.api.Channel(ctx, p.Namespace, name) })
+		e, shown := meanwhile(p, p.api, err, "channel", name, p.Link("settings", "channels", name), c, func() (alert.Channel, error) { return p.api.Channel(ctx, p.Namespace, name) })
 		d := p.channelForm(kind, name, p.r.PostForm, shown)
 		d.edit = e
 		return p.again("channel", d, err)
@@ -216,6 +216,3 @@ func deleteChannel(p *page) error {
 	}
 	return p.done(p.Link("settings", "channels"), "Channel %s is deleted.", name)
 }
-
-// ChannelTitle is the name of a kind.
-func (p *page) ChannelTitle(kind string) string { return channelTitle(kind) }

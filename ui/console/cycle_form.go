@@ -118,7 +118,7 @@ func saveCycle(p *page) error {
 		_, err = p.api.UpdateTask(p.expecting(), t)
 	}
 	if err != nil {
-		f.edit, f.Err = meanwhile(p, err, "task", t.Name, p.Link("cycles", t.Name, "edit"), t, func() (task.Task, error) {
+		f.edit, f.Err = meanwhile(p, p.api, err, "task", t.Name, p.Link("cycles", t.Name, "edit"), t, func() (task.Task, error) {
 			return p.api.Task(p.r.Context(), p.Namespace, t.Name)
 		})
 		return f.show(p, err)

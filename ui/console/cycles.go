@@ -82,7 +82,7 @@ func cyclePage(p *page) error {
 	var d cycleData
 	var jobs core.Page[job.Job]
 	var schedules core.Page[schedule.Schedule]
-	err := p.together(
+	err := together(
 		get(&d.Status, func() (cycle.Status, error) { return p.api.CycleStatus(ctx, p.Namespace, name) }),
 		get(&jobs, func() (core.Page[job.Job], error) {
 			return p.api.Jobs(ctx, job.Filter{Namespace: p.Namespace, Task: name, Paging: core.Paging{Limit: cycleRuns + 1},
@@ -133,7 +133,7 @@ func (p *page) cycleEnds(d *cycleData, jobs []job.Job) error {
 			return err
 		}
 	}
-	return p.together(reads...)
+	return together(reads...)
 }
 
 // cycleNow is the job of the member that runs, or is next.
@@ -194,7 +194,7 @@ func (p *page) currentStep(s *cycleStep, r cycle.Run, now job.Job) {
 	case r.WaitsFor != 0:
 		s.Note = fmt.Sprintf("job %d of another cycle runs this member now", r.WaitsFor)
 	case now.State == job.Running:
-		s.State, s.Note = string(now.State), spanText(p.Elapsed(now))+" so far"
+		s.State, s.Note = string(now.State), spanText(max(0, p.Now.Sub(now.ClaimedAt)))+" so far"
 		if now.Attempt > 1 {
 			s.Note += fmt.Sprintf(", attempt %d of %d", now.Attempt, now.MaxAttempts)
 		}
@@ -242,22 +242,22 @@ func (e cycleEnd) Strip() strip {
 	return s
 }
 
-// CycleState is the word for a cycle's chip.
-func (p *page) CycleState(s cycle.Status) string {
+// cycleState is the word for a cycle's chip.
+func cycleState(s cycle.Status) string {
 	if s.Run != nil {
 		return "running"
 	}
 	return "idle"
 }
 
-// CycleProgress is where the run under way is.
-func (p *page) CycleProgress(s cycle.Status) bar {
+// cycleProgress is where the run under way is.
+func cycleProgress(s cycle.Status) bar {
 	of := len(s.Run.Members)
 	return newBar("Progress of "+s.Task.Name, float64(s.Done), float64(of), fmt.Sprintf("%s of %s", numberText(s.Done), numberText(of)), "busy")
 }
 
-// DueMembers counts the members that the next run would not leave out.
-func (p *page) DueMembers(s cycle.Status) int {
+// dueMembers counts the members that the next run would not leave out.
+func dueMembers(s cycle.Status) int {
 	n := 0
 	for _, m := range s.Members {
 		if m.Due {
@@ -332,7 +332,7 @@ func (p *page) RunCycle(d cycleData) confirm {
 	cmd := p.Command("POST", p.apiPath(cyclePath(name, "/run")), "", "cycle", "run", name)
 	return confirm{
 		ID: "run", Button: "Run now", Title: "Run " + name + " now?",
-		Text:   dueText(p.DueMembers(d.Status), len(d.Members)),
+		Text:   dueText(dueMembers(d.Status), len(d.Members)),
 		Action: p.Link("cycles", name, "run"), Cmd: &cmd,
 	}
 }

@@ -53,7 +53,7 @@ func deadPage(p *page) error {
 	listed := f
 	listed.Paging = core.Paging{Limit: deadLook, Cursor: p.Query("cursor")}
 	ctx := p.r.Context()
-	err := p.together(
+	err := together(
 		get(&dead, func() (core.Page[job.Job], error) { return p.api.Jobs(ctx, listed) }),
 		get(&n, func() (job.Count, error) { return p.api.CountJobs(ctx, f, view.CountOptions{}) }),
 	)
@@ -100,8 +100,8 @@ func groupDead(jobs []job.Job) (groups []deadGroup) {
 	return groups
 }
 
-// GroupSearch finds the jobs of a group, those too that were not looked at.
-func (p *page) GroupSearch(d deadData, g deadGroup) string {
+// groupSearch finds the jobs of a group, those too that were not looked at.
+func groupSearch(d deadData, g deadGroup) string {
 	f := job.Filter{Task: g.Task, States: []job.State{job.Failed}}
 	f.Error, _ = core.CleanText(g.Error, deadTerm)
 	text := f.String()

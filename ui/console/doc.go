@@ -46,7 +46,7 @@
 //	time     ($.When t) in UTC, ($.WhenIn zone t), ($.Ago t) relative
 //	chip     (chip .State): a state as a word with a mark
 //	empty    (empty title text command): what to do first
-//	problem  ($.Problem err): what happened and what next
+//	problem  (problem err): what happened and what next
 //	pager    p.pager(answer.Next), in the handler
 //	bar      (bar label value of text tone): a share of a whole
 //	stats    (stats (stat label value note link tone) ...): numbers that matter
@@ -60,7 +60,7 @@
 //	search   a search, made in Go: the input of a language of terms
 //	in-namespace  what a form with method get needs to stay in its namespace
 //	chart    a chart, made in Go: a table that chart.js draws, in Tones if need be
-//	job-rows p.WorkerRows(jobs), in the handler: a table of jobs
+//	job-rows (jobRows $ jobs): a table of jobs
 //
 // Tables with the class cards become cards on a phone; their cells name their
 // column in data-th. Tables that cannot be cards stand in a div with the class

@@ -347,6 +347,14 @@ type formGroup struct {
 	Fields []formField
 }
 
+// OwnFaults are those of its fields.
+func (g formGroup) OwnFaults() (faults []core.FieldError) {
+	for _, f := range g.Fields {
+		faults = append(faults, f.Faults...)
+	}
+	return faults
+}
+
 // formField is a field as the part "input" shows it.
 type formField struct {
 	field

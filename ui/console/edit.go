@@ -68,7 +68,7 @@ func (p *page) expecting() context.Context {
 // meanwhile looks at why a save was refused. If the definition was changed since
 // the form was filled, it answers the difference, and no error to show. The form
 // is then of the version that is there, so that the next save overwrites that.
-func meanwhile[T editable[T]](p *page, refused error, noun, name, theirs string, typed T, read func() (T, error)) (edit, error) {
+func meanwhile[T editable[T]](p *page, api auditAPI, refused error, noun, name, theirs string, typed T, read func() (T, error)) (edit, error) {
 	e := edit{Version: p.r.PostFormValue("version")}
 	if e.Version == "" || core.CodeOf(refused) != core.Conflict {
 		return e, refused
@@ -77,14 +77,14 @@ func meanwhile[T editable[T]](p *page, refused error, noun, name, theirs string,
 	if err != nil || now.Version() == e.Version {
 		return e, refused
 	}
-	return clashing(p, e.Version, noun, name, theirs, now, typed), nil
+	return clashing(p, api, e.Version, noun, name, theirs, now, typed), nil
 }
 
 // clashing is the clash of a form that was filled from a version with what is
 // there now.
-func clashing[T editable[T]](p *page, version, noun, name, theirs string, now, typed T) edit {
+func clashing[T editable[T]](p *page, api auditAPI, version, noun, name, theirs string, now, typed T) edit {
 	c := &clash{Theirs: theirs}
-	opened := c.look(p, noun, name, func(text json.RawMessage) bool {
+	opened := c.look(p, api, noun, name, func(text json.RawMessage) bool {
 		var was T
 		return json.Unmarshal(text, &was) == nil && was.Version() == version
 	})
@@ -99,12 +99,12 @@ func clashing[T editable[T]](p *page, version, noun, name, theirs string, now, t
 
 // look finds in the audit who changed the definition last, and the definition
 // that the form was filled from, or nil.
-func (c *clash) look(p *page, noun, name string, is func(json.RawMessage) bool) json.RawMessage {
+func (c *clash) look(p *page, api auditAPI, noun, name string, is func(json.RawMessage) bool) json.RawMessage {
 	f := access.AuditFilter{Namespace: p.Namespace, Noun: noun, Name: name, Paging: core.Paging{Limit: clashEdits}}
 	if noun == "queue" {
 		f.Namespace = core.AnyNamespace
 	}
-	changes, err := p.api.Audit(p.r.Context(), f)
+	changes, err := api.Audit(p.r.Context(), f)
 	if err != nil {
 		return nil // the form is worth showing without it
 	}

@@ -70,14 +70,14 @@ func (d homeData) Ended() int64 {
 	return n
 }
 
-// Throughput is what ended in each minute of the last hour.
-func (p *page) Throughput(minutes []job.MinuteTotals) chart {
+// throughput is what ended in each minute of the last hour.
+func throughput(now time.Time, minutes []job.MinuteTotals) chart {
 	c := chart{Title: "Jobs that ended, by minute", Kind: "stacked", Unit: "jobs", X: "Minute", Series: []string{"succeeded", "failed", "canceled or skipped"}, Tones: "good bad idle"}
 	byMinute := map[int64]job.MinuteTotals{}
 	for _, m := range minutes {
 		byMinute[m.Minute.Unix()] = m
 	}
-	for at := p.Now.Truncate(time.Minute).Add(-time.Hour); at.Before(p.Now.Truncate(time.Minute)); at = at.Add(time.Minute) {
+	for at := now.Truncate(time.Minute).Add(-time.Hour); at.Before(now.Truncate(time.Minute)); at = at.Add(time.Minute) {
 		m := byMinute[at.Unix()]
 		row := chartRow{At: at}
 		for _, n := range []int64{m.OK, m.Failed, m.Canceled + m.Skipped} {
@@ -89,16 +89,16 @@ func (p *page) Throughput(minutes []job.MinuteTotals) chart {
 	return c
 }
 
-// Counted writes a number that was counted up to a cap.
-func (p *page) Counted(c core.Counted) string {
+// countOver writes a number that was counted up to a cap.
+func countOver(c core.Counted) string {
 	if c.More {
 		return "over " + numberText(c.Count)
 	}
 	return numberText(c.Count)
 }
 
-// LoadWord is the word for the chip of a queue that is looked at for how it keeps up.
-func (p *page) LoadWord(q job.QueueLoad) string {
+// loadWord is the word for the chip of a queue that is looked at for how it keeps up.
+func loadWord(q job.QueueLoad) string {
 	switch {
 	case !q.PausedAt.IsZero():
 		return "paused"
@@ -108,8 +108,8 @@ func (p *page) LoadWord(q job.QueueLoad) string {
 	return "active"
 }
 
-// LoadRate is how many jobs of a queue ended per minute.
-func (p *page) LoadRate(q job.QueueLoad) string {
+// loadRate is how many jobs of a queue ended per minute.
+func loadRate(q job.QueueLoad) string {
 	n := q.Rate.OK + q.Rate.Failed
 	if n == 0 {
 		return "–"
@@ -120,38 +120,30 @@ func (p *page) LoadRate(q job.QueueLoad) string {
 	return numberText(n / 5)
 }
 
-// LoadLag is how long jobs of a queue waited from due to start.
-func (p *page) LoadLag(q job.QueueLoad) string {
+// loadLag is how long jobs of a queue waited from due to start.
+func loadLag(q job.QueueLoad) string {
 	if q.Rate.Started == 0 {
 		return "–"
 	}
 	return spanText(q.Rate.Lag.D() / time.Duration(q.Rate.Started))
 }
 
-// LoadWaits is how long the first in line waits.
-func (p *page) LoadWaits(q job.QueueLoad) string {
-	if q.OldestAt.IsZero() {
+// waited is how long the first in line has been waiting that is due since then.
+func waited(now, oldest time.Time) string {
+	if oldest.IsZero() {
 		return "–"
 	}
-	return spanText(max(0, p.Now.Sub(q.OldestAt)))
+	return spanText(max(0, now.Sub(oldest)))
 }
 
-// Elapsed is how long a job has been running.
-func (p *page) Elapsed(j job.Job) time.Duration { return max(0, p.Now.Sub(j.ClaimedAt)) }
-
-// Share is that as a part of its timeout.
-func (p *page) Share(id int64, elapsed, timeout time.Duration) bar {
+// share is how much of its timeout a job has used.
+func share(id int64, elapsed, timeout time.Duration) bar {
 	tone := "busy"
 	if elapsed > timeout*4/5 {
 		tone = "warn"
 	}
 	return bar{Label: "Time of job " + fmt.Sprint(id), Value: min(elapsed.Seconds(), timeout.Seconds()), Max: timeout.Seconds(),
 		Text: spanText(elapsed) + " of " + spanText(timeout), Tone: tone}
-}
-
-// Waits is how long the oldest ready job of a queue has been waiting.
-func (p *page) Waits(q job.QueueStats) string {
-	return p.LoadWaits(job.QueueLoad{OldestAt: q.OldestAt})
 }
 
 // Hours are the starts of the next 24 hours.

@@ -12,8 +12,7 @@ import (
 var homeNow = time.Date(2026, 11, 21, 12, 43, 5, 0, time.UTC)
 
 func TestThroughputHasEveryMinute(t *testing.T) {
-	p := &page{Now: homeNow}
-	c := p.Throughput([]job.MinuteTotals{{Minute: homeNow.Add(-time.Minute).Truncate(time.Minute), OK: 3, Failed: 2, Skipped: 1, Canceled: 4}, {Minute: homeNow.Add(-2 * time.Hour).Truncate(time.Minute), OK: 9}})
+	c := throughput(homeNow, []job.MinuteTotals{{Minute: homeNow.Add(-time.Minute).Truncate(time.Minute), OK: 3, Failed: 2, Skipped: 1, Canceled: 4}, {Minute: homeNow.Add(-2 * time.Hour).Truncate(time.Minute), OK: 9}})
 	if len(c.Rows) != 60 {
 		t.Fatalf("%d rows", len(c.Rows))
 	}

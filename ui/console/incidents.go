@@ -52,7 +52,7 @@ func incidentList(p *page) error {
 	if d.State != "open" {
 		reads = append(reads, read(&d.Past, false))
 	}
-	if err := p.together(reads...); err != nil {
+	if err := together(reads...); err != nil {
 		return err
 	}
 	return p.show("incidents", d)
@@ -105,7 +105,7 @@ func (p *page) IncidentRows(all []monitor.Incident) (rows []incidentRow) {
 	for _, i := range all {
 		r := incidentRow{
 			I: i, Link: p.LinkIn(i.Namespace, "incidents", i.ID), MonitorLink: p.LinkIn(i.Namespace, "monitors", i.Monitor),
-			State: p.IncidentState(i), Lasted: p.Lasted(i), Began: p.When(i.StartedAt), Cause: p.Cause(i.Code),
+			State: incidentState(i), Lasted: p.Lasted(i), Began: p.When(i.StartedAt), Cause: cause(i.Code),
 		}
 		if p.Namespace == core.AnyNamespace {
 			r.In = i.Namespace
@@ -132,13 +132,13 @@ func (p *page) Lasted(i monitor.Incident) string {
 	return spanText(i.EndedAt.Sub(i.StartedAt))
 }
 
-// IncidentState is the word for an incident's chip.
-func (p *page) IncidentState(i monitor.Incident) string {
+// incidentState is the word for an incident's chip.
+func incidentState(i monitor.Incident) string {
 	return yesNo(i.EndedAt.IsZero(), "ongoing", "over")
 }
 
-// EndedBy is why an incident ended, in words.
-func (p *page) EndedBy(i monitor.Incident) string {
+// endedBy is why an incident ended, in words.
+func endedBy(i monitor.Incident) string {
 	return map[string]string{
 		"recovered": "the target was good again", "paused": "the monitor was paused", "edited": "the monitor was pointed elsewhere", "deleted": "the monitor was deleted",
 	}[i.EndedBy]
@@ -168,11 +168,6 @@ func incidentPage(p *page) error {
 		d.Headers = slices.Sorted(maps.Keys(d.Snapshot.Headers))
 	}
 	return p.show("incident", d)
-}
-
-// IncidentTitle is what an incident is called.
-func (p *page) IncidentTitle(i monitor.Incident) string {
-	return fmt.Sprintf("%s, %s", i.Monitor, i.StartedAt.UTC().Format("2 Jan 2006, 15:04"))
 }
 
 // Calm is how long ago the last incident ended.

@@ -67,7 +67,7 @@ func jobPage(p *page) error {
 		return err
 	}
 	ctx, d := p.r.Context(), jobData{Job: j}
-	err = p.together(
+	err = together(
 		get(&d.Attempts, func() ([]job.Attempt, error) { return p.api.Attempts(ctx, p.Namespace, j.ID) }),
 		get(&d.Why, func() (job.Why, error) { return p.api.Why(ctx, p.Namespace, j.ID) }),
 		get(&d.Task, func() (*task.Task, error) {
@@ -180,8 +180,8 @@ type document struct {
 // maxDocument is how much of a document a page shows, in bytes.
 const maxDocument = 256 << 10
 
-// Document writes JSON with a line for each value.
-func (p *page) Document(id, title string, raw json.RawMessage) *document {
+// newDocument writes JSON with a line for each value.
+func newDocument(id, title string, raw json.RawMessage) *document {
 	if len(raw) == 0 {
 		return nil
 	}
@@ -202,9 +202,9 @@ type variable struct{ Name, Value, Secret string }
 
 var secretRule = regexp.MustCompile(`(?i)(pass|secret|token|key|credential|auth|dsn|private)`)
 
-// Environment is what a task adds to the environment, without what is secret:
+// environment is what a task adds to the environment, without what is secret:
 // what is of the secrets of the namespace, and what has a name like one.
-func (p *page) Environment(t *task.Task) (out []variable) {
+func environment(t *task.Task) (out []variable) {
 	if t == nil {
 		return nil
 	}
@@ -228,8 +228,8 @@ func (p *page) Environment(t *task.Task) (out []variable) {
 	return out
 }
 
-// CommandLine is what a task runs, as it would be typed.
-func (p *page) CommandLine(t *task.Task) string {
+// commandLine is what a task runs, as it would be typed.
+func commandLine(t *task.Task) string {
 	switch {
 	case t == nil:
 		return ""
@@ -253,11 +253,11 @@ func (p *page) CommandLine(t *task.Task) string {
 	return ""
 }
 
-// Typed is the command line of a task.
-func (p *page) Typed(t task.Task) string { return p.CommandLine(&t) }
+// typed is the command line of a task.
+func typed(t task.Task) string { return commandLine(&t) }
 
-// AttemptRan is how long an attempt ran, where that is known.
-func (p *page) AttemptRan(a job.Attempt) string {
+// attemptRan is how long an attempt ran, where that is known.
+func attemptRan(a job.Attempt) string {
 	from := a.BeganAt()
 	if from.IsZero() {
 		return "–"
@@ -265,8 +265,8 @@ func (p *page) AttemptRan(a job.Attempt) string {
 	return spanText(max(0, a.EndedAt.Sub(from)))
 }
 
-// Exit is how the process of an attempt ended.
-func (p *page) Exit(a job.Attempt) string {
+// exit is how the process of an attempt ended.
+func exit(a job.Attempt) string {
 	switch {
 	case a.Signal != "":
 		return a.Signal

@@ -154,8 +154,8 @@ func (p *page) FoundLink(f job.LogFound) string {
 	return p.Here("find", "", "cursor", logByte+strconv.FormatInt(f.Offset, 10)) + "#log"
 }
 
-// FoundText is such a line without its colours.
-func (p *page) FoundText(f job.LogFound) string {
+// foundText is such a line without its colours.
+func foundText(f job.LogFound) string {
 	var b strings.Builder
 	for _, piece := range new(ink).paint(f.Line) {
 		b.WriteString(piece.Text)

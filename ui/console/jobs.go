@@ -106,7 +106,7 @@ func jobList(p *page) error {
 	ctx, listed, counted := p.r.Context(), d.Search.Filter, d.Search.Filter
 	listed.Paging = core.Paging{Cursor: p.Query("cursor")}
 	counted.States = nil
-	err := p.together(
+	err := together(
 		get(&d.Jobs, func() (core.Page[job.Job], error) { return p.api.Jobs(ctx, listed) }),
 		get(&d.Count, func() (job.Count, error) {
 			return p.api.CountJobs(ctx, counted, view.CountOptions{ByState: true})
@@ -152,21 +152,21 @@ func (p *page) StateTabs(d jobsData) []tab {
 // JobPager goes on with the list.
 func (p *page) JobPager(d jobsData) pager { return p.pager(d.Jobs.Next) }
 
-// JobTook is how long the last attempt of a job ran, or has been running.
-func (p *page) JobTook(j job.Job) string {
+// jobTook is how long the last attempt of a job ran, or has been running.
+func jobTook(now time.Time, j job.Job) string {
 	switch {
 	case j.ClaimedAt.IsZero():
 		return "–"
 	case !j.FinishedAt.IsZero():
 		return spanText(max(0, j.FinishedAt.Sub(j.ClaimedAt)))
 	case j.State == job.Running:
-		return spanText(max(0, p.Now.Sub(j.ClaimedAt)).Truncate(time.Second))
+		return spanText(max(0, now.Sub(j.ClaimedAt)).Truncate(time.Second))
 	}
 	return "–"
 }
 
-// JobChip is the state of a job: one that waits for another try says so.
-func (p *page) JobChip(j job.Job) chip {
+// jobChip is the state of a job: one that waits for another try says so.
+func jobChip(j job.Job) chip {
 	switch {
 	case j.State == job.Scheduled && j.Attempt > 0 && j.Failures > 0:
 		return newChip("retrying")
@@ -186,8 +186,8 @@ func firstLine(text string) string {
 	return ""
 }
 
-// FirstLine is that of an error, cut for a table.
-func (p *page) FirstLine(text string) string { return short(160, firstLine(text)) }
+// firstLineShort is that of an error, cut for a table.
+func firstLineShort(text string) string { return short(160, firstLine(text)) }
 
 // owner is a monitor that a task or schedule belongs to.
 func owner(name string) (monitor string, owned bool) { return strings.CutPrefix(name, "monitor:") }
@@ -200,8 +200,8 @@ func (p *page) TaskLink(namespace, task string) string {
 	return p.LinkIn(namespace, "tasks", task)
 }
 
-// TaskName is what a task is called for people.
-func (p *page) TaskName(task string) string {
+// taskName is what a task is called for people.
+func taskName(task string) string {
 	if monitor, owned := owner(task); owned {
 		return "monitor " + monitor
 	}
@@ -260,8 +260,8 @@ func (p *page) BulkLink(verb, search string) string {
 	return p.With(p.Link("jobs", "-bulk"), "do", verb, "q", search)
 }
 
-// BulkVerbs are those that the list offers.
-func (p *page) BulkVerbs(d jobsData) []bulkVerb {
+// verbsFor are those that the list offers.
+func verbsFor(d jobsData) []bulkVerb {
 	var out []bulkVerb
 	for _, name := range []string{"cancel", "retry"} {
 		if v := bulkVerbs[name]; v.Fits(d.Search.Filter.States) {

@@ -123,9 +123,6 @@ func (d joinTokensData) Fields() []field {
 // JoinTokenState is the word for a join token's chip.
 func (p *page) JoinTokenState(t access.JoinToken) access.TokenState { return t.State(p.Now) }
 
-// LabelNames are labels in a row.
-func (p *page) LabelNames(labels map[string]string) []string { return assignments(labels) }
-
 // RevokeJoinToken asks before a join token ends.
 func (p *page) RevokeJoinToken(t access.JoinToken) confirm {
 	id := strconv.FormatInt(t.ID, 10)

@@ -109,7 +109,7 @@ func monitorPage(p *page) error {
 	from := p.Now.Add(-d.Range.Span)
 	d.From = from
 	var spans []monitor.Span
-	err = p.together(
+	err = together(
 		get(&d.Uptime, func() (view.UptimeReport, error) { return p.api.Uptime(ctx, p.Namespace, name) }),
 		get(&d.Bars, func() ([]monitor.Bars, error) {
 			return p.api.Bars(ctx, monitor.BarsQuery{Namespace: p.Namespace, Monitors: []string{name}, Span: barsFor(age)})
@@ -165,15 +165,15 @@ func heldSpans(spans []monitor.Span, now time.Time) []heldSpan {
 	return out
 }
 
-// Capital is a word with a capital.
-func (p *page) Capital(word any) string { return sentenceCase(fmt.Sprint(word)) }
+// capital is a word with a capital.
+func capital(word any) string { return sentenceCase(fmt.Sprint(word)) }
 
 // For is how long something has lasted that began then.
 func (p *page) For(since time.Time) string { return spanText(max(0, p.Now.Sub(since))) }
 
-// UptimeStats are the numbers about each span. The first that is longer than the
+// uptimeStats are the numbers about each span. The first that is longer than the
 // monitor is old is about all of its life, and the longer ones say nothing yet.
-func (p *page) UptimeStats(d monitorData) []stat {
+func uptimeStats(d monitorData) []stat {
 	var all []stat
 	young := false
 	for _, w := range d.Uptime.Spans {
@@ -313,7 +313,7 @@ type monitorAlertsData struct {
 func monitorAlerts(p *page) error {
 	ctx, name := p.r.Context(), p.r.PathValue("name")
 	d := monitorAlertsData{monitorHead: monitorHead{At: "alerts"}}
-	err := p.together(
+	err := together(
 		get(&d.V, func() (view.MonitorView, error) { return p.api.Monitor(ctx, p.Namespace, name) }),
 		get(&d.alertLog, func() (alertLog, error) {
 			return p.alertLog(alert.Filter{Paging: core.Paging{Cursor: p.Query("cursor")}, Namespace: p.Namespace, Monitor: name})

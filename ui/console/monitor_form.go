@@ -259,7 +259,7 @@ func saveMonitor(p *page) error {
 		v, err = p.api.UpdateMonitor(p.expecting(), m)
 	}
 	if err != nil {
-		e, shown := meanwhile(p, err, "monitor", name, p.Link("monitors", name, "edit"), m, func() (monitor.Monitor, error) {
+		e, shown := meanwhile(p, p.api, err, "monitor", name, p.Link("monitors", name, "edit"), m, func() (monitor.Monitor, error) {
 			v, err := p.api.Monitor(p.r.Context(), p.Namespace, name)
 			return v.Monitor, err
 		})

@@ -23,7 +23,7 @@ type resultsData struct {
 func monitorResults(p *page) error {
 	ctx, name := p.r.Context(), p.r.PathValue("name")
 	d := resultsData{monitorHead: monitorHead{At: "results"}, Outcome: task.CheckOutcome(p.Query("outcome"))}
-	err := p.together(
+	err := together(
 		get(&d.V, func() (view.MonitorView, error) { return p.api.Monitor(ctx, p.Namespace, name) }),
 		get(&d.Results, func() (core.Page[view.CheckResult], error) {
 			return p.api.Results(ctx, view.ResultFilter{
@@ -50,8 +50,8 @@ var outcomeWords = map[task.CheckOutcome]string{
 	task.CheckOK: "Good", task.CheckDegraded: "Degraded", task.CheckFail: "Failed", task.CheckError: "Not made",
 }
 
-// OutcomeChip is what a check came to.
-func (p *page) OutcomeChip(o task.CheckOutcome) chip {
+// outcomeChip is what a check came to.
+func outcomeChip(o task.CheckOutcome) chip {
 	c := newChip(o)
 	if o == task.CheckError {
 		c = newChip("stale")
@@ -60,8 +60,8 @@ func (p *page) OutcomeChip(o task.CheckOutcome) chip {
 	return c
 }
 
-// Cause is what was wrong, in words.
-func (p *page) Cause(code task.CheckCode) string {
+// cause is what was wrong, in words.
+func cause(code task.CheckCode) string {
 	if text, is := causes[code]; is {
 		return text
 	}
@@ -82,8 +82,8 @@ var causes = map[task.CheckCode]string{
 	task.CodeLost: "worker lost", task.CodeLate: "started too late", task.CodeNetwork: "worker has no network", task.CodeInternal: "internal error",
 }
 
-// Phases are the parts of a latency, in words.
-func (p *page) Phases(ph task.Phases) string {
+// phases are the parts of a latency, in words.
+func phases(ph task.Phases) string {
 	var parts []string
 	for i, v := range phaseValues(ph) {
 		if v > 0 {

@@ -85,7 +85,7 @@ func monitorList(p *page) error {
 	}
 	ctx, counted := p.r.Context(), d.Filter
 	counted.Status, counted.Paging = "", core.Paging{}
-	err := p.together(
+	err := together(
 		get(&d.Monitors, func() (core.Page[view.MonitorView], error) { return p.api.Monitors(ctx, d.Filter) }),
 		get(&d.Count, func() (view.MonitorCount, error) { return p.api.CountMonitors(ctx, counted) }),
 	)
@@ -151,9 +151,6 @@ func (p *page) StatusTabs(d monitorsData) []tab {
 	return all
 }
 
-// MonitorKinds are the choices of the filter.
-func (p *page) MonitorKinds() []task.Kind { return monitorKinds }
-
 // MonitorsCommand is the list, without this page.
 func (p *page) MonitorsCommand(d monitorsData) command {
 	words := []string{"monitor", "list"}
@@ -176,8 +173,8 @@ func (p *page) ApiPath(path string, query ...any) string {
 	return p.apiPath(path, texts...)
 }
 
-// Signs are what there is to say of a monitor besides its status.
-func (p *page) Signs(v view.MonitorView) (signs []chip) {
+// signs are what there is to say of a monitor besides its status.
+func signs(v view.MonitorView) (signs []chip) {
 	s := v.State
 	add := func(is bool, state, word string) {
 		if is {
@@ -198,9 +195,6 @@ func (p *page) Signs(v view.MonitorView) (signs []chip) {
 	add(v.Muted, "muted", "")
 	return signs
 }
-
-// Target is what a monitor looks at, in a line.
-func (p *page) Target(m monitor.Monitor) string { return targetText(m) }
 
 func targetText(m monitor.Monitor) string {
 	c := m.Check
@@ -237,8 +231,8 @@ func targetText(m monitor.Monitor) string {
 	return string(m.Kind())
 }
 
-// Latency is how long something took, if anybody measured it.
-func (p *page) Latency(d core.Duration) string {
+// latencyOrNone is how long something took, if anybody measured it.
+func latencyOrNone(d core.Duration) string {
 	if d == 0 {
 		return "–"
 	}

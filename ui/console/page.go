@@ -144,7 +144,7 @@ func (p *page) fail(err error) {
 }
 
 // together runs reads beside each other and waits for all of them.
-func (p *page) together(reads ...func() error) error {
+func together(reads ...func() error) error {
 	errs := make([]error, len(reads))
 	var all sync.WaitGroup
 	for i, read := range reads {
@@ -159,7 +159,7 @@ func (p *page) together(reads ...func() error) error {
 	return nil
 }
 
-// get keeps the answer of a read in to, for [page.together].
+// get keeps the answer of a read in to, for [together].
 func get[T any](to *T, read func() (T, error)) func() error {
 	return func() (err error) {
 		*to, err = read()

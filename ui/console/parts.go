@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -106,6 +107,12 @@ func (f field) Among(options ...string) field { f.Type, f.Options = "select", op
 // From offers what a datalist has.
 func (f field) From(list string) field { f.List = list; return f }
 
+// OwnFaults are those that it shows.
+func (f field) OwnFaults() []core.FieldError { return f.Faults }
+
+// faulty is a part that shows what was wrong with it.
+type faulty interface{ OwnFaults() []core.FieldError }
+
 func faultsOf(err error) []core.FieldError {
 	if e := asError(err); e != nil {
 		return e.Fields
@@ -129,8 +136,8 @@ type problem struct {
 	Faults  []core.FieldError
 }
 
-// Problem says what happened and what next.
-func (p *page) Problem(err error) *problem {
+// problemOf says what happened and what next.
+func problemOf(err error) *problem {
 	if err == nil {
 		return nil
 	}
@@ -141,10 +148,10 @@ func (p *page) Problem(err error) *problem {
 	return &problem{Message: sentence(e.Message), Hint: sentence(e.Hint), Faults: e.Fields}
 }
 
-// Above is what stands above a form that was refused: everything but the faults
-// that its fields show. Shown are those fields, or the names of some.
-func (p *page) Above(err error, shown ...any) *problem {
-	e := p.Problem(err)
+// above is what stands above a form that was refused: everything but the faults
+// that its parts show. Shown are those parts, lists of them, or the names of fields.
+func above(err error, shown ...any) *problem {
+	e := problemOf(err)
 	if e == nil {
 		return nil
 	}
@@ -158,28 +165,13 @@ func (p *page) Above(err error, shown ...any) *problem {
 		switch s := s.(type) {
 		case string:
 			names = append(names, s)
-		case field:
-			add(s.Faults)
-		case []field:
-			for _, f := range s {
-				add(f.Faults)
+		case faulty:
+			add(s.OwnFaults())
+		default: // a list of those
+			list := reflect.ValueOf(s)
+			for i := range list.Len() {
+				add(list.Index(i).Interface().(faulty).OwnFaults())
 			}
-		case []formGroup:
-			for _, g := range s {
-				for _, f := range g.Fields {
-					add(f.Faults)
-				}
-			}
-		case []closingRow:
-			for _, r := range s {
-				add(r.Faults)
-			}
-		case []ruleRow:
-			for _, r := range s {
-				add(r.Faults)
-			}
-		default:
-			panic(fmt.Sprintf("console: %T shows no faults", s))
 		}
 	}
 	all := e.Faults

@@ -60,7 +60,7 @@ func programList(p *page) error {
 		d.Programs[i].Task = t
 		reads = append(reads, d.Programs[i].reads(p)...)
 	}
-	if err := p.together(reads...); err != nil {
+	if err := together(reads...); err != nil {
 		return err
 	}
 	return p.show("programs", d)
@@ -123,13 +123,13 @@ func programPage(p *page) error {
 	}
 	d := programData{programRow: programRow{Task: t}}
 	var edits core.Page[access.Audit]
-	err = p.together(append(d.reads(p), get(&edits, func() (core.Page[access.Audit], error) {
+	err = together(append(d.reads(p), get(&edits, func() (core.Page[access.Audit], error) {
 		return p.api.Audit(p.r.Context(), access.AuditFilter{Namespace: t.Namespace, Noun: "task", Name: t.Name, Paging: core.Paging{Limit: programEdits}})
 	}))...)
 	if err != nil {
 		return err
 	}
-	d.Versions, d.Rows = programVersions(edits.Items), p.WorkerRows(d.Runs)
+	d.Versions, d.Rows = programVersions(edits.Items), newJobRows(p, d.Runs)
 	return p.show("program", d)
 }
 

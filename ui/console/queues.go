@@ -52,7 +52,7 @@ type queueData struct {
 func queuePage(p *page) error {
 	ctx, name := p.r.Context(), p.r.PathValue("name")
 	var d queueData
-	err := p.together(
+	err := together(
 		get(&d.QueueStats, func() (job.QueueStats, error) { return p.api.Queue(ctx, name) }),
 		get(&d.Minutes, func() ([]job.MinuteTotals, error) {
 			return p.api.JobMinutes(ctx, job.MinuteQuery{Namespace: p.Token.Namespace, Queue: name})
@@ -122,7 +122,7 @@ func saveQueue(p *page) error {
 		_, err = p.api.SaveQueue(p.expecting(), q)
 	}
 	if err != nil {
-		f.edit, f.Err = meanwhile(p, err, "queue", f.Saved, p.Link("queues", f.Saved, "edit"), q, func() (job.Queue, error) {
+		f.edit, f.Err = meanwhile(p, p.api, err, "queue", f.Saved, p.Link("queues", f.Saved, "edit"), q, func() (job.Queue, error) {
 			s, err := p.api.Queue(p.r.Context(), f.Saved)
 			return s.Queue, err
 		})
@@ -232,8 +232,8 @@ func resumeQueue(p *page) error {
 	return p.done(p.Link("queues", q.Name), "Queue %s is resumed.", q.Name)
 }
 
-// QueueState is the word for a queue's chip.
-func (p *page) QueueState(q job.Queue) string {
+// queueState is the word for a queue's chip.
+func queueState(q job.Queue) string {
 	if q.PausedAt.IsZero() {
 		return "active"
 	}

@@ -17,14 +17,14 @@ type ruleRow struct {
 	Faults     []core.FieldError
 }
 
+// OwnFaults are those that it shows.
+func (r ruleRow) OwnFaults() []core.FieldError { return r.Faults }
+
 // ruleKinds are the ways to write a rule.
 var ruleKinds = []struct{ Value, Name, Like string }{
 	{"cron", "cron", "30 2 * * MON-FRI"}, {"every", "every", "90s"}, {"finish", "every, after the previous run has ended", "5m"},
 	{"rrule", "RRULE (RFC 5545)", "FREQ=MONTHLY;BYDAY=-1FR"}, {"at", "at", "2026-12-24 18:00, one in each line"},
 }
-
-// RuleKinds are the ways to write a rule.
-func (p *page) RuleKinds() any { return ruleKinds }
 
 // writeRule makes a row of a rule.
 func writeRule(r schedule.Rule, zone string) (kind, text string) {

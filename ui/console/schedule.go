@@ -97,7 +97,7 @@ func schedulePage(p *page) error {
 	var look schedule.Look
 	var days view.ScheduleDays
 	var strips []view.Strip
-	err = p.together(
+	err = together(
 		get(&look, func() (schedule.Look, error) { return p.api.Look(ctx, q) }),
 		get(&strips, func() ([]view.Strip, error) {
 			return p.api.Strips(ctx, view.StripQuery{Namespace: s.Namespace, Schedules: []string{name}})
@@ -241,9 +241,6 @@ func settings(s schedule.Schedule) []fact {
 	return append(facts, fact{"Input", cmp.Or(string(plainjson.Unescape(s.Input)), "the task's")})
 }
 
-// ScheduleSettings are those of a schedule, in words.
-func (p *page) ScheduleSettings(s schedule.Schedule) []fact { return settings(s) }
-
 // DecisionTabs are the decisions to look at.
 func (p *page) DecisionTabs(d scheduleData) []tab {
 	to := func(decision string) string { return p.Here("decision", decision, "cursor", "") + "#occurrences" }
@@ -258,8 +255,8 @@ func (p *page) ScheduleJobs(schedule string) string {
 	return p.With(p.Link("jobs"), "q", "schedule:"+schedule)
 }
 
-// RanFor is how long a job ran.
-func (p *page) RanFor(j job.Job) string {
+// ranFor is how long a job ran.
+func ranFor(j job.Job) string {
 	if j.ClaimedAt.IsZero() || j.FinishedAt.IsZero() {
 		return "–"
 	}

@@ -61,7 +61,7 @@ func changeSchedule(p *page) error {
 // overtaken shows the form with what was changed since it was filled. Who saves
 // from there has seen what their edit changes.
 func (p *page) overtaken(f *scheduleForm, now schedule.Schedule, refused error) error {
-	f.edit = clashing(p, f.Version, "schedule", now.Name, p.Link("schedules", now.Name, "edit"), now, f.draft)
+	f.edit = clashing(p, p.api, f.Version, "schedule", now.Name, p.Link("schedules", now.Name, "edit"), now, f.draft)
 	f.Saved = &now
 	return p.showForm(f, refused)
 }

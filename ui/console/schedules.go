@@ -167,9 +167,6 @@ func reasonText(r core.Reason) string {
 	return words(r)
 }
 
-// Reason is why something did not run, in words.
-func (p *page) Reason(r core.Reason) string { return reasonText(r) }
-
 // ScheduleTabs are the states to look at.
 func (p *page) ScheduleTabs(d scheduleListData) []tab {
 	tabs := []tab{newTab("All", p.Here("state", "", "cursor", ""), d.State == "", "")}
@@ -272,9 +269,6 @@ func (d bulkData) carryOut(p *page) error {
 	}
 	return p.done(p.Link("schedules"), "%s", text)
 }
-
-// Plural is a number with the word for one or for several.
-func (p *page) Plural(n int, one, several string) string { return plural(n, one, several) }
 
 func plural(n int, one, several string) string {
 	if n == 1 {

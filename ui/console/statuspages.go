@@ -48,8 +48,8 @@ func (p *page) PublicPage(s monitor.StatusPage) string {
 	return path + url.PathEscape(s.Name)
 }
 
-// StatusPageShows says what a status page shows.
-func (p *page) StatusPageShows(s monitor.StatusPage) string {
+// statusPageShows says what a status page shows.
+func statusPageShows(s monitor.StatusPage) string {
 	if len(s.Sections) == 0 {
 		return "all public monitors"
 	}
@@ -164,7 +164,7 @@ func saveStatusPage(p *page) error {
 		_, err = p.api.SaveStatusPage(p.expecting(), s)
 	}
 	if err != nil {
-		e, shown := meanwhile(p, err, "status_page", name, p.Link("status-pages", name), s, func() (monitor.StatusPage, error) {
+		e, shown := meanwhile(p, p.api, err, "status_page", name, p.Link("status-pages", name), s, func() (monitor.StatusPage, error) {
 			return p.api.StatusPage(p.r.Context(), p.Namespace, name)
 		})
 		d := statusPageData{p.statusPageForm(name, max(n, 1), p.r.PostForm, shown), s}

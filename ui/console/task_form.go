@@ -76,8 +76,8 @@ func (p *page) TaskKindTabs(kind task.Kind) []tab {
 	return tabs
 }
 
-// TaskKindText says what a kind does.
-func (p *page) TaskKindText(kind task.Kind) string {
+// taskKindText says what a kind does.
+func taskKindText(kind task.Kind) string {
 	for _, k := range taskKinds {
 		if k.kind == kind {
 			return k.text

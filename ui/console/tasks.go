@@ -97,7 +97,7 @@ func taskPage(p *page) error {
 	ctx, name := p.r.Context(), p.r.PathValue("name")
 	var d taskData
 	f := job.Filter{Namespace: p.Namespace, Task: name, Paging: core.Paging{Limit: taskShown}}
-	err := p.together(
+	err := together(
 		get(&d.Task, func() (task.Task, error) { return p.api.Task(ctx, p.Namespace, name) }),
 		get(&d.Jobs, func() (core.Page[job.Job], error) { return p.api.Jobs(ctx, f) }),
 		get(&d.Count, func() (job.Count, error) { return p.api.CountJobs(ctx, f, view.CountOptions{ByState: true}) }),
@@ -123,8 +123,8 @@ func (p *page) JobsOf(task string, states ...string) string {
 // In is how many of its jobs are in a state.
 func (d taskData) In(state string) string { return counted(d.Count.States[job.State(state)]) }
 
-// Settings are those of the task's kind, as JSON.
-func (p *page) Settings(t task.Task) *document {
+// kindSettings are those of the task's kind, as JSON.
+func kindSettings(t task.Task) *document {
 	fields, err := fieldsOf(t)
 	if err != nil {
 		return nil
@@ -141,7 +141,7 @@ func (p *page) Settings(t task.Task) *document {
 			return nil
 		}
 	}
-	return p.Document("settings", "Settings of kind "+string(t.Kind), settings)
+	return newDocument("settings", "Settings of kind "+string(t.Kind), settings)
 }
 
 func fieldsOf(t task.Task) (map[string]json.RawMessage, error) {
@@ -312,7 +312,7 @@ func updateTask(p *page) error {
 			return p.done(p.Link("tasks", t.Name), "Task %s is changed: jobs that start from now on run as it is now.", t.Name)
 		}
 	}
-	f.edit, f.Err = meanwhile(p, err, "task", f.Name, p.Link("tasks", f.Name, "edit"), t, func() (task.Task, error) {
+	f.edit, f.Err = meanwhile(p, p.api, err, "task", f.Name, p.Link("tasks", f.Name, "edit"), t, func() (task.Task, error) {
 		return p.api.Task(p.r.Context(), p.Namespace, f.Name)
 	})
 	return p.again("task-edit", f, err)

@@ -25,7 +25,29 @@ var funcs = template.FuncMap{
 	"themes":   func() []string { return []string{"auto", "light", "dark"} },
 	"sentence": sentence,
 	"add":      func(a, b int) int { return a + b },
-	"faults":   faultsOf,
+	"faults":   faultsOf, "problem": problemOf, "above": above, "plural": plural, "countOver": countOver,
+
+	// What jobs, tasks, workers and queues are like.
+	"assignments": assignments, "commandLine": commandLine, "document": newDocument, "environment": environment, "exit": exit,
+	"attemptRan": attemptRan, "bulkVerbs": verbsFor, "firstLine": firstLineShort, "foundText": foundText, "groupSearch": groupSearch,
+	"jobChip": jobChip, "jobTook": jobTook, "jobRows": newJobRows, "kindNames": kindNames, "kindSettings": kindSettings, "taskKindText": taskKindText, "taskName": taskName, "typed": typed,
+	"heldLimits": heldLimits, "isolation": isolationText, "offeredMemory": offeredMemory, "twin": twin,
+	"workerMachine": workerMachine, "workerSlots": workerSlots, "workerWord": workerWord,
+	"loadLag": loadLag, "loadRate": loadRate, "loadWord": loadWord, "waited": waited, "throughput": throughput, "queueState": queueState, "share": share,
+
+	// Schedules, calendars and cycles.
+	"backfillBar": backfillBar, "backfillFields": backfillFields, "ranFor": ranFor, "reason": reasonText, "ruleKinds": func() any { return ruleKinds },
+	"closingKinds": func() any { return closingKinds }, "closingLike": closingLike, "closingText": closingText, "scheduleSettings": settings,
+	"cycleProgress": cycleProgress, "cycleState": cycleState, "dueMembers": dueMembers,
+
+	// Monitors, incidents, alerts and what is around them.
+	"capital": capital, "cause": cause, "endedBy": endedBy, "incidentState": incidentState, "latencyOrNone": latencyOrNone,
+	"monitorKinds": func() any { return monitorKinds }, "outcomeChip": outcomeChip, "phases": phases, "signs": signs, "target": targetText, "uptimeStats": uptimeStats,
+	"channelGoal": channelGoal, "channelKind": channelKind, "channelTitle": channelTitle, "notices": notices, "ruleFor": ruleFor,
+	"statusPageShows": statusPageShows, "windowFor": windowFor, "windowWhen": windowWhen,
+
+	// Settings.
+	"auditNouns": auditNounsText, "scopeNames": scopeNames,
 }
 
 // whole is any whole number, durations too.

@@ -134,8 +134,8 @@ func (p *page) tokenWorks(t access.Token) bool { return p.TokenState(t) == acces
 // TokenState is the word for a token's chip.
 func (p *page) TokenState(t access.Token) access.TokenState { return t.State(p.Now) }
 
-// ScopeNames are rights in a row.
-func (p *page) ScopeNames(t access.Token) string {
+// scopeNames are rights in a row.
+func scopeNames(t access.Token) string {
 	names := make([]string, len(t.Scopes))
 	for i, s := range t.Scopes {
 		names[i] = string(s)

@@ -108,7 +108,7 @@ func (p *page) tell(v any, err error) error {
 			return err // as everywhere
 		}
 		p.w.WriteHeader(p.c.opt.Status(err))
-		v = p.Problem(err)
+		v = problemOf(err)
 	}
 	_ = json.NewEncoder(p.w).Encode(v) // who is not there any more does not read it
 	return nil

@@ -49,7 +49,7 @@ func (p *page) versionsOf(reads ...func() error) (d versionsData, err error) {
 	reads = append(reads, get(&d.V, func() (view.MonitorView, error) {
 		return p.api.Monitor(p.r.Context(), p.Namespace, p.r.PathValue("name"))
 	}))
-	return d, p.together(reads...)
+	return d, together(reads...)
 }
 
 func versionList(p *page) error {

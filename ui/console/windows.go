@@ -63,14 +63,14 @@ func windowList(p *page) error {
 			return err
 		}
 	}
-	if err := p.together(reads...); err != nil {
+	if err := together(reads...); err != nil {
 		return err
 	}
 	return p.show("windows", d)
 }
 
-// WindowFor is what a window is about.
-func (p *page) WindowFor(w monitor.Window) string {
+// windowFor is what a window is about.
+func windowFor(w monitor.Window) string {
 	var parts []string
 	if len(w.Monitors) > 0 {
 		parts = append(parts, strings.Join(w.Monitors, ", "))
@@ -84,8 +84,8 @@ func (p *page) WindowFor(w monitor.Window) string {
 	return strings.Join(parts, " and ")
 }
 
-// WindowWhen is when it holds, in words.
-func (p *page) WindowWhen(w monitor.Window) string {
+// windowWhen is when it holds, in words.
+func windowWhen(w monitor.Window) string {
 	if len(w.Rules) == 0 {
 		return "once"
 	}
@@ -294,7 +294,7 @@ func saveWindow(p *page) error {
 		_, err = p.api.SaveWindow(p.expecting(), w)
 	}
 	if err != nil {
-		e, shown := meanwhile(p, err, "window", name, p.Link("settings", "windows", name), w, func() (monitor.Window, error) { return p.api.Window(ctx, p.Namespace, name) })
+		e, shown := meanwhile(p, p.api, err, "window", name, p.Link("settings", "windows", name), w, func() (monitor.Window, error) { return p.api.Window(ctx, p.Namespace, name) })
 		d := p.windowForm(name, p.r.PostForm, shown)
 		d.edit = e
 		return p.again("window", d, err)

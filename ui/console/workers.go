@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/job"
@@ -37,7 +38,7 @@ type workersData struct {
 
 func workerList(p *page) error {
 	d := workersData{Ended: p.Query("ended") != ""}
-	err := p.together(
+	err := together(
 		get(&d.Workers, func() ([]job.WorkerState, error) { return p.api.Workers(p.r.Context(), d.Ended) }),
 		get(&d.Slots, p.queueSlots),
 	)
@@ -73,7 +74,7 @@ func workerPage(p *page) error {
 			return p.api.Jobs(ctx, job.Filter{Namespace: p.Namespace, Session: session, States: states, Paging: core.Paging{Limit: workerJobs}})
 		}
 	}
-	err := p.together(
+	err := together(
 		get(&all, func() ([]job.WorkerState, error) { return p.api.Workers(ctx, true) }),
 		get(&d.Slots, p.queueSlots),
 		get(&d.Holds, jobs(job.Running)),
@@ -98,12 +99,12 @@ func drainWorker(p *page) error {
 	return p.done(p.Link("workers", session), "The worker finishes what it runs and claims no more.")
 }
 
-// WorkerWord is the word for a worker's chip.
-func (p *page) WorkerWord(w job.WorkerState) string { return w.State() }
+// workerWord is the word for a worker's chip.
+func workerWord(w job.WorkerState) string { return w.State() }
 
-// Twin is what tells a worker from others of a list with the same name: the end
+// twin is what tells a worker from others of a list with the same name: the end
 // of its session. It is empty where the name alone does.
-func (p *page) Twin(all []job.WorkerState, w job.WorkerState) string {
+func twin(all []job.WorkerState, w job.WorkerState) string {
 	same := 0
 	for _, o := range all {
 		if o.Name == w.Name {
@@ -116,9 +117,9 @@ func (p *page) Twin(all []job.WorkerState, w job.WorkerState) string {
 	return "…" + w.Session[max(0, len(w.Session)-8):]
 }
 
-// WorkerSlots are a worker's queues with its slots in each: its own, or those
+// workerSlots are a worker's queues with its slots in each: its own, or those
 // that the queue has.
-func (p *page) WorkerSlots(w job.WorkerState, usual map[string]int) string {
+func workerSlots(w job.WorkerState, usual map[string]int) string {
 	var parts []string
 	for _, name := range slices.Sorted(maps.Keys(w.Queues)) {
 		text := name
@@ -130,8 +131,8 @@ func (p *page) WorkerSlots(w job.WorkerState, usual map[string]int) string {
 	return strings.Join(parts, " · ")
 }
 
-// WorkerMachine is what it runs on.
-func (p *page) WorkerMachine(w job.WorkerState) string {
+// workerMachine is what it runs on.
+func workerMachine(w job.WorkerState) string {
 	return strings.Trim(w.Has.OS+"/"+w.Has.Arch, "/")
 }
 
@@ -145,24 +146,24 @@ var isolationWords = map[task.Isolation]string{
 	task.IsolationGVisor:     "gvisor: a kernel of its own in user space",
 }
 
-// IsolationWords says what a tier promises.
-func (p *page) IsolationWords(i task.Isolation) string {
+// isolationText says what a tier promises.
+func isolationText(i task.Isolation) string {
 	if text, known := isolationWords[i]; known {
 		return text
 	}
 	return string(i)
 }
 
-// OfferedMemory is what a worker offers to programs that run at once.
-func (p *page) OfferedMemory(h task.Has) string {
+// offeredMemory is what a worker offers to programs that run at once.
+func offeredMemory(h task.Has) string {
 	if h.Memory == 0 {
 		return "not bounded"
 	}
 	return core.SizeText(h.Memory)
 }
 
-// HeldLimits are the limits of programs that hold for all processes of a run together.
-func (p *page) HeldLimits(h task.Has) string { return strings.Join(h.Limits, ", ") }
+// heldLimits are the limits of programs that hold for all processes of a run together.
+func heldLimits(h task.Has) string { return strings.Join(h.Limits, ", ") }
 
 // DrainWorker asks before a worker is drained.
 func (p *page) DrainWorker(w job.WorkerState) confirm {
@@ -184,8 +185,8 @@ func (p *page) SessionJobs(session string) string {
 	return p.With(p.Link("jobs"), "q", "session:"+session)
 }
 
-// KindNames are kinds in a row.
-func (p *page) KindNames(kinds []task.Kind) string {
+// kindNames are kinds in a row.
+func kindNames(kinds []task.Kind) string {
 	names := make([]string, len(kinds))
 	for i, k := range kinds {
 		names[i] = string(k)
@@ -202,8 +203,14 @@ type jobRow struct {
 	Claimed, Ended moment
 }
 
-// WorkerRows are jobs in a table, or nil for none.
-func (p *page) WorkerRows(jobs []job.Job) *jobRows {
+// linker is the page that rows stand on.
+type linker interface {
+	LinkIn(namespace string, parts ...any) string
+	Ago(t time.Time) moment
+}
+
+// newJobRows are jobs in a table, or nil for none.
+func newJobRows(p linker, jobs []job.Job) *jobRows {
 	if len(jobs) == 0 {
 		return nil
 	}

@@ -38,7 +38,7 @@ func TestUptimeOfAYoungMonitor(t *testing.T) {
 		d := monitorData{Uptime: report(now.Add(-tt.age)), Now: now}
 		d.V.CreatedAt = now.Add(-tt.age)
 		var got []string
-		for _, s := range (&page{}).UptimeStats(d) {
+		for _, s := range uptimeStats(d) {
 			got = append(got, strings.Join([]string{s.Label, s.Value, s.Note, s.Tone}, " "))
 		}
 		if text := strings.Join(got, "|"); text != tt.want {
@@ -74,15 +74,14 @@ func TestBarsAndChartsBeginWithWhatHasData(t *testing.T) {
 // Each fault is printed once: at its field, or above the form.
 func TestFaultsStandOnce(t *testing.T) {
 	err := &core.Error{Code: core.Invalid, Message: "the queue is not saved", Fields: []core.FieldError{{Field: "name", Message: "is missing"}, {Field: "other", Message: "is wrong"}}}
-	p := &page{}
-	above := p.Above(err, []field{newField("name", "Name", "text", "", "", err)})
-	if len(above.Faults) != 1 || above.Faults[0].Field != "other" || above.Hint != "Correct the marked fields." {
-		t.Errorf("%+v", above)
+	rest := above(err, []field{newField("name", "Name", "text", "", "", err)})
+	if len(rest.Faults) != 1 || rest.Faults[0].Field != "other" || rest.Hint != "Correct the marked fields." {
+		t.Errorf("%+v", rest)
 	}
-	if above = p.Above(err); len(above.Faults) != 2 || above.Hint != "" {
-		t.Errorf("%+v", above)
+	if rest = above(err); len(rest.Faults) != 2 || rest.Hint != "" {
+		t.Errorf("%+v", rest)
 	}
-	if p.Above(nil) != nil {
+	if above(nil) != nil {
 		t.Error("nothing was wrong")
 	}
 }
@@ -92,9 +91,8 @@ func TestWorkersOfOneNameAreToldApart(t *testing.T) {
 		return job.WorkerState{WorkerInfo: job.WorkerInfo{Name: name}, Session: session}
 	}
 	all := []job.WorkerState{worker("vm", "0198aaaa-1111-7000-8000-000000000001"), worker("vm", "0198aaaa-1111-7000-8000-000000000002"), worker("gpu", "0198aaaa-1111-7000-8000-000000000003")}
-	p := &page{}
 	for i, want := range []string{"…00000001", "…00000002", ""} {
-		if got := p.Twin(all, all[i]); got != want {
+		if got := twin(all, all[i]); got != want {
 			t.Errorf("%q, want %q", got, want)
 		}
 	}
@@ -102,7 +100,7 @@ func TestWorkersOfOneNameAreToldApart(t *testing.T) {
 
 func TestWorkerSlots(t *testing.T) {
 	w := job.WorkerState{WorkerInfo: job.WorkerInfo{Queues: map[string]int{"default": 0, "checks": 4, "odd": 0}}}
-	if got := (&page{}).WorkerSlots(w, map[string]int{"default": 10, "checks": 200}); got != "checks 4 · default 10 · odd" {
+	if got := workerSlots(w, map[string]int{"default": 10, "checks": 200}); got != "checks 4 · default 10 · odd" {
 		t.Error(got)
 	}
 }
