@@ -5,6 +5,21 @@ import (
 	"time"
 
 	"github.com/belfry-run/belfry/access"
+	"github.com/belfry-run/belfry/ui/console/alerting"
+	"github.com/belfry-run/belfry/ui/console/audit"
+	"github.com/belfry-run/belfry/ui/console/calendars"
+	"github.com/belfry-run/belfry/ui/console/cycles"
+	"github.com/belfry-run/belfry/ui/console/home"
+	"github.com/belfry-run/belfry/ui/console/jobs"
+	"github.com/belfry-run/belfry/ui/console/monitors"
+	"github.com/belfry-run/belfry/ui/console/programs"
+	"github.com/belfry-run/belfry/ui/console/queues"
+	"github.com/belfry-run/belfry/ui/console/schedules"
+	"github.com/belfry-run/belfry/ui/console/settings"
+	"github.com/belfry-run/belfry/ui/console/statuspages"
+	"github.com/belfry-run/belfry/ui/console/tasks"
+	"github.com/belfry-run/belfry/ui/console/windows"
+	"github.com/belfry-run/belfry/ui/console/workers"
 	"github.com/belfry-run/belfry/view"
 )
 
@@ -12,41 +27,29 @@ import (
 // called with the token of who signed in. So a page can do nothing that the
 // API cannot, and rights, namespaces, limits and the audit are the API's.
 //
-// Each part stands beside the pages that use it.
+// Each part stands in the area that uses it.
 type API interface {
 	whoAPI
 	watchAPI
-	homeAPI
-	queueAPI
-	cycleAPI
-	cycleFormAPI
-	jobsAPI
-	jobAPI
-	auditAPI
-	taskAPI
-	schedulesAPI
-	scheduleAPI
-	scheduleFormAPI
-	backfillsAPI
-	forecastAPI
-	calendarsAPI
-	workerAPI
-	settingsAPI
-	databaseAPI
-	joinTokenAPI
-	tokenAPI
-	secretAPI
-	programAPI
-	uploadAPI
-	monitorsAPI
-	incidentAPI
-	versionAPI
-	monitorFormAPI
-	statusPageAPI
-	channelAPI
-	windowAPI
-	alertAPI
+	home.API
+	queues.API
+	cycles.API
+	workers.API
+	settings.API
+	programs.API
+	jobs.API
+	audit.API
+	tasks.API
+	schedules.API
+	calendars.API
+	monitors.API
+	statuspages.API
+	alerting.API
+	windows.API
 }
+
+// PageDiff is the difference of two versions of a page that a monitor watches.
+type PageDiff = monitors.PageDiff
 
 type whoAPI interface {
 	// Whoami answers the token itself.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"net"
 	"net/http"
 	"net/url"
 	"regexp"
@@ -13,6 +12,7 @@ import (
 	"time"
 
 	"github.com/belfry-run/belfry/access"
+	"github.com/belfry-run/belfry/ui/console/internal/frame"
 	"github.com/belfry-run/belfry/ui/signin"
 )
 
@@ -54,12 +54,9 @@ const maxStreams = 1000
 type Console struct {
 	opt     Options
 	log     *slog.Logger
-	origin  string // of PublicURL, or empty
-	prefix  string // what stands before all paths in links
+	site    *frame.Site
 	mux     *http.ServeMux
 	handler http.Handler
-	nav     []navItem
-	pages   map[string]bool // patterns of all routes
 	streams atomic.Int64
 
 	stopping context.Context // ends streams
@@ -87,21 +84,22 @@ func New(o Options) (*Console, error) {
 		o.Uploads = func(context.Context) (string, error) { return "", nil }
 	}
 	readAssets()
-	templates() // or the first visitor would wait for them
 	o.Limits = o.Limits.WithDefaults()
-	c := &Console{opt: o, log: o.Logger, mux: http.NewServeMux()}
+	c := &Console{opt: o, log: o.Logger, mux: http.NewServeMux(), site: &frame.Site{
+		Log: o.Logger, Version: o.Version, Now: o.Now, Status: o.Status, Uploads: o.Uploads, Assets: readAssets,
+	}}
 	if o.PublicURL != "" {
 		u, err := url.Parse(o.PublicURL)
 		if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
 			return nil, errors.New("console: PublicURL is not a URL such as https://example.com")
 		}
-		c.origin, c.prefix = u.Scheme+"://"+u.Host, strings.TrimRight(u.Path, "/")
+		c.site.Origin, c.site.Prefix = u.Scheme+"://"+u.Host, strings.TrimRight(u.Path, "/")
 	}
-	if !prefixRule.MatchString(c.prefix) {
+	if !prefixRule.MatchString(c.site.Prefix) {
 		return nil, errors.New("console: the path of PublicURL is not a path such as /belfry")
 	}
 	c.stopping, c.stop = context.WithCancel(context.Background())
-	c.register(routes())
+	c.register(areas())
 	// The cookie is SameSite, and every browser names the origin of a POST, or
 	// says in Sec-Fetch-Site that it is another: a page elsewhere, on a
 	// subdomain too, can send no form in somebody's name. A token in each form
@@ -120,45 +118,15 @@ func (c *Console) Streams() int64 { return c.streams.Load() }
 // Close ends streams. Pages are still served.
 func (c *Console) Close() { c.stop() }
 
-// Nothing runs or is styled but from the files of this package.
-const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; " +
-	"font-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
-
 func (c *Console) serve(w http.ResponseWriter, r *http.Request) {
 	h := w.Header()
-	h.Set("Content-Security-Policy", policy)
+	h.Set("Content-Security-Policy", frame.Policy)
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("Referrer-Policy", "same-origin") // forms go back to where they were
 	h.Set("Cache-Control", "no-store")
-	if c.prefix != "" && strings.HasPrefix(r.URL.Path, c.prefix+"/") {
-		http.StripPrefix(c.prefix, c.mux).ServeHTTP(w, r)
+	if c.site.Prefix != "" && strings.HasPrefix(r.URL.Path, c.site.Prefix+"/") {
+		http.StripPrefix(c.site.Prefix, c.mux).ServeHTTP(w, r)
 		return
 	}
 	c.mux.ServeHTTP(w, r)
-}
-
-// secure reports whether a browser gets the cookie back over TLS only. Who
-// works on the machine itself may go past the proxy.
-func (c *Console) secure(r *http.Request) bool {
-	return r.TLS != nil || strings.HasPrefix(c.origin, "https:") && !isLoopback(r.Host)
-}
-
-func isLoopback(hostport string) bool {
-	host, _, err := net.SplitHostPort(hostport)
-	if err != nil {
-		host = strings.Trim(hostport, "[]")
-	}
-	ip := net.ParseIP(host)
-	return host == "localhost" || ip != nil && ip.IsLoopback()
-}
-
-// base is where people reach the node, for commands to be copied.
-func (c *Console) base(r *http.Request) string {
-	switch {
-	case c.origin != "":
-		return c.origin + c.prefix
-	case r.TLS != nil:
-		return "https://" + r.Host
-	}
-	return "http://" + r.Host
 }

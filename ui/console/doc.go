@@ -5,70 +5,88 @@
 // with the token of who signed in. Pages are plain HTML from html/template,
 // work without scripts, and keep themselves up to date with them.
 //
+// # Layout
+//
+// Each area has a package of its own: home, jobs, schedules, calendars, tasks,
+// monitors (with incidents and sent alerts), cycles, programs, workers, queues,
+// audit, settings (with tokens and secrets), alerting (alert rules and
+// channels), windows, statuspages. No area imports another.
+// This package mounts them, signs people in and keeps pages up to date.
+//
+// What areas share stands in internal: parts is what pages are made of, and how
+// numbers, times and nouns are written; frame is the request, the layout, links
+// and answers; forms is how definitions are made and edited, with the inputs of
+// each kind of task in forms/kinds.go.
+//
 // # Adding a page
 //
-// Take queues.go with templates/queues.html and templates/queue.html as the
-// example.
+// Take the package queues as the example. Its area.go has what every area has:
+// API, which is all that its pages ask of the node, page, Area and the functions
+// that its templates call.
 //
 //  1. In things.go, declare what the page asks of the API as a small interface,
 //     thingsAPI, with methods as httpapi's Client has them, and embed it in
-//     [API] (api.go). Methods that another page declares too may be repeated.
-//  2. In things.go, list the routes, var thingRoutes = []route{{"GET /things",
-//     thingList}, {"POST /things/{name}/pause", pauseThing}}, and add them to
-//     routes (routes.go). The navigation shows an entry once its page is there.
+//     the API of the area. Methods that another page declares too may be repeated.
+//  2. In things.go, list the routes, var thingRoutes = routes{"GET /things":
+//     thingList, "POST /things/{name}/pause": pauseThing}, and add them to
+//     Area (area.go). A new area is added to areas (routes.go) and API (api.go).
+//     The navigation shows an entry once its page is there.
 //     What stands where names do and is none begins with a dash, as no name
-//     does: {"GET /things/-new", newThing}.
+//     does: "GET /things/-new": newThing.
 //  3. A handler takes a *page and returns an error. It reads with p.api and
-//     p.r.Context(), several reads beside each other with p.together and get,
-//     for the namespace p.Namespace, and ends in return p.show("things", data).
+//     p.R.Context(), several reads beside each other with frame.Together and
+//     frame.Get, for the namespace p.Namespace, and ends in
+//     return p.Show("things", data).
 //     An error that it returns becomes a page with the API's status and hint.
-//     An action ends in return p.done(p.Link("things", name), "Thing %s is
+//     An action ends in return p.Done(p.Link("things", name), "Thing %s is
 //     paused.", name), which goes on to a page that says so. A form that was
-//     refused is shown again with return p.again("thing-form", data, err).
-//  4. templates/things.html defines "title" and "main". Its dot is the *page:
+//     refused is shown again with return p.Again("thing-form", data, err).
+//  4. things.html defines "title" and "main". Its dot is the *page:
 //     .Data is what the handler shows, and the methods of page are at hand, from
 //     within range and with too, as $.Link, $.When and so on. All links are made
 //     with .Link or .LinkIn (which know prefix and namespace), and changed with
 //     .With and .Here. What somebody may not do stands in
-//     {{if .Can "operate"}}.
+//     {{if .Can "operate"}}. What only formats is a function, in funcs.
 //  5. Give the parts that change an id and data-live="job queue", the nouns
 //     whose changes they show: they are then read again by themselves. Give rows
 //     ids too. What is within must look the same for the same data. Monitors
 //     that are judged are the noun check, and check:shop for one of them. Only
 //     the node that settled a check tells of it, so parts about monitors have
 //     data-every="10" besides, and are read again after so many seconds.
-//  6. Add a row to everyPage in pages_test.go, and a test of each action.
+//  6. Add a row to everyPage in pages_test.go, and a test of each action. Tests
+//     with a node and a browser stand in this package, a file for each area, so
+//     that all have one browser; those of functions stand beside them.
 //
 // # Parts
 //
-// In templates/parts.html, each with the function that makes its data:
+// In internal/parts, each with the function that makes its data:
 //
 //	time     ($.When t) in UTC, ($.WhenIn zone t), ($.Ago t) relative
 //	chip     (chip .State): a state as a word with a mark
 //	empty    (empty title text command): what to do first
 //	problem  (problem err): what happened and what next
-//	pager    p.pager(answer.Next), in the handler
+//	pager    p.Pager(answer.Next), in the handler, or ($.Pager next)
 //	bar      (bar label value of text tone): a share of a whole
 //	stats    (stats (stat label value note link tone) ...): numbers that matter
 //	tabs     (tabs (tab name link here count) ...)
 //	field    (field name label kind value hint err): an input with its faults;
 //	         .Need, .Among and .From (a datalist) in Go
-//	confirm  a confirm, made in Go: a button that asks first
+//	confirm  a parts.Confirm: a button that asks first
 //	command  (.Command method path body word...): an action as curl and CLI
-//	strip    a strip, made in Go: the last results
-//	steps    []step, made in Go
-//	search   a search, made in Go: the input of a language of terms
+//	strip    a parts.Strip: the last results
+//	steps    []parts.Step
+//	search   a parts.Search: the input of a language of terms
 //	in-namespace  what a form with method get needs to stay in its namespace
-//	chart    a chart, made in Go: a table that chart.js draws, in Tones if need be
+//	chart    a parts.Chart: a table that chart.js draws, in Tones if need be
 //	job-rows (jobRows $ jobs): a table of jobs
 //
 // Tables with the class cards become cards on a phone; their cells name their
 // column in data-th. Tables that cannot be cards stand in a div with the class
 // scroll, role region, a label and tabindex 0.
 //
-// A form that takes more than to read begins with p.allow(scope).
+// A form that takes more than to read begins with p.Allow(scope).
 //
-// Functions: number, count (up to belfry.CountLimit), bytes, percent (of a
+// Functions: number, count (up to core.CountLimit), bytes, percent (of a
 // ratio), span and latency (of a duration), words (of a code), short (n, text),
 // join, add. Text is never put into a script or style: the policy refuses both.
 package console

@@ -33,7 +33,7 @@ func live(p *page) error {
 		return core.Errorf(core.Unavailable, "too many pages are being kept up to date").WithHint("reload to see what is new")
 	}
 	defer p.c.streams.Add(-1)
-	ctx, cancel := context.WithCancel(p.r.Context())
+	ctx, cancel := context.WithCancel(p.R.Context())
 	defer cancel()
 	defer context.AfterFunc(p.c.stopping, cancel)()
 	// The first look finds out whether this may be watched at all.
@@ -41,12 +41,12 @@ func live(p *page) error {
 	if err != nil {
 		return err
 	}
-	p.w.Header().Set("Content-Type", "text/event-stream")
-	p.w.Header().Set("X-Accel-Buffering", "no") // nginx would hold pieces back
-	out := http.NewResponseController(p.w)
+	p.W.Header().Set("Content-Type", "text/event-stream")
+	p.W.Header().Set("X-Accel-Buffering", "no") // nginx would hold pieces back
+	out := http.NewResponseController(p.W)
 	send := func(text string) bool {
 		_ = out.SetWriteDeadline(time.Now().Add(liveWrite))
-		_, err := fmt.Fprint(p.w, text)
+		_, err := fmt.Fprint(p.W, text)
 		return err == nil && out.Flush() == nil
 	}
 	for ok := send("retry: 3000\n\n: hello\n\n"); ok; {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/belfry-run/belfry/access"
 	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/ui/console/internal/frame"
 	"github.com/belfry-run/belfry/ui/signin"
 )
 
@@ -52,17 +53,17 @@ func (c *Console) trip(r *http.Request) (t trip) {
 // callback is where the provider sends people back to. The provider knows it
 // beforehand and accepts no other.
 func (c *Console) callback(r *http.Request) (string, error) {
-	if c.origin == "" && !isLoopback(r.Host) {
+	if c.site.Origin == "" && !frame.IsLoopback(r.Host) {
 		return "", core.Errorf(core.Conflict, "this node does not know its own address").WithHint("an operator sets public_url")
 	}
-	return c.base(r) + "/sign-in/oidc/callback", nil
+	return c.site.Base(r) + "/sign-in/oidc/callback", nil
 }
 
 // leave sends somebody to the provider. It answers a link and not a form: our
 // policy lets forms go nowhere else, by way of a redirect either.
 func (c *Console) leave(w http.ResponseWriter, r *http.Request) {
 	p := c.newPage(w, r)
-	t := trip{Next: localPath(r.FormValue("next")), Namespace: r.FormValue("to")}
+	t := trip{Next: frame.LocalPath(r.FormValue("next")), Namespace: r.FormValue("to")}
 	if len(t.Next) > maxNext {
 		t.Next = "/"
 	}
@@ -75,7 +76,7 @@ func (c *Console) leave(w http.ResponseWriter, r *http.Request) {
 		p.refused(t, err)
 		return
 	}
-	c.setCookie(w, r, c.tripCookie(r), t.cookie(), tripAge)
+	c.site.SetCookie(w, r, c.tripCookie(r), t.cookie(), tripAge)
 	http.Redirect(w, r, address, http.StatusSeeOther)
 }
 
@@ -83,7 +84,7 @@ func (c *Console) leave(w http.ResponseWriter, r *http.Request) {
 func (c *Console) arrive(w http.ResponseWriter, r *http.Request) {
 	p := c.newPage(w, r)
 	t := c.trip(r)
-	c.setCookie(w, r, c.tripCookie(r), "", -1) // an answer counts once
+	c.site.SetCookie(w, r, c.tripCookie(r), "", -1) // an answer counts once
 	back, err := c.callback(r)
 	var who signin.Person
 	if err == nil {
@@ -108,12 +109,12 @@ func (c *Console) arrive(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	c.log.Info("signed in through the provider", "name", who.Name, "grant", grant.String())
-	http.Redirect(w, r, c.prefix+localPath(t.Next), http.StatusSeeOther)
+	http.Redirect(w, r, c.site.Prefix+frame.LocalPath(t.Next), http.StatusSeeOther)
 }
 
 func (p *page) refused(t trip, err error) {
-	p.c.log.Warn("sign-in through the provider refused", "error", err, "cause", signin.Cause(err))
-	p.status = p.c.opt.Status(err)
+	p.Site.Log.Warn("sign-in through the provider refused", "error", err, "cause", signin.Cause(err))
+	p.Status = p.Site.Status(err)
 	p.signInPage(signInData{Next: t.Next, Err: err})
 }
 
@@ -123,7 +124,7 @@ func actorOf(name string) string { return "oidc:" + name }
 // admit opens a session for somebody, with a token of their name that ends with
 // it: so rights, limits and the audit are those of any other token.
 func (p *page) admit(name string, g access.Grant) error {
-	ctx := access.WithActor(p.r.Context(), actorOf(name))
+	ctx := access.WithActor(p.R.Context(), actorOf(name))
 	t, secret, err := p.c.opt.Tokens.CreateToken(ctx, access.Token{
 		Name: name, Namespace: g.Namespace, Scopes: []access.Scope{g.Scope}, ExpiresAt: p.c.opt.Now().Add(p.c.opt.Limits.Life.D()),
 	})
@@ -140,7 +141,7 @@ func (p *page) admit(name string, g access.Grant) error {
 // SignInLink is where the provider begins, with where to go then, for a
 // namespace that was chosen.
 func (p *page) SignInLink(next, namespace string) string {
-	return p.With(p.c.prefix+"/sign-in/oidc", "next", next, "to", namespace)
+	return p.With(p.Site.Prefix+"/sign-in/oidc", "next", next, "to", namespace)
 }
 
 // Provider is the host of the provider to sign in through, or empty.

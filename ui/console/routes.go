@@ -6,70 +6,73 @@ import (
 	"strings"
 
 	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/ui/console/alerting"
+	"github.com/belfry-run/belfry/ui/console/audit"
+	"github.com/belfry-run/belfry/ui/console/calendars"
+	"github.com/belfry-run/belfry/ui/console/cycles"
+	"github.com/belfry-run/belfry/ui/console/home"
+	"github.com/belfry-run/belfry/ui/console/internal/frame"
+	"github.com/belfry-run/belfry/ui/console/jobs"
+	"github.com/belfry-run/belfry/ui/console/monitors"
+	"github.com/belfry-run/belfry/ui/console/programs"
+	"github.com/belfry-run/belfry/ui/console/queues"
+	"github.com/belfry-run/belfry/ui/console/schedules"
+	"github.com/belfry-run/belfry/ui/console/settings"
+	"github.com/belfry-run/belfry/ui/console/statuspages"
+	"github.com/belfry-run/belfry/ui/console/tasks"
+	"github.com/belfry-run/belfry/ui/console/windows"
+	"github.com/belfry-run/belfry/ui/console/workers"
 )
 
-// handler shows a page or does what a form asks for. What it returns as an
-// error becomes a page with the API's status.
-type handler func(p *page) error
+// area is the pages of one package, for the whole API.
+type area = frame.Area[API]
 
-// route is a page or an action, for who is signed in.
-type route struct {
-	pattern string // as http.ServeMux has it
-	handle  handler
-}
-
-// routes is everything but assets and signing in. Tests add a page with all parts.
-var routes = func() []route {
-	return slices.Concat(
-		homeRoutes,
-		queueRoutes,
-		cycleRoutes, cycleFormRoutes, workerRoutes, settingsRoutes, databaseRoutes, tokenRoutes, joinTokenRoutes, secretRoutes, programRoutes, uploadRoutes,
-		jobsRoutes, jobRoutes, deadRoutes, auditRoutes, taskRoutes,
-		schedulesRoutes, scheduleRoutes, scheduleFormRoutes, backfillRoutes, forecastRoutes, calendarRoutes,
-		monitorRoutes, incidentRoutes, versionRoutes, monitorFormRoutes, statusPageRoutes, channelRoutes, windowRoutes, alertRoutes,
-	)
-}
-
-// navItem is an entry of the navigation. It is shown once there is a route.
-type navItem struct {
-	Name string
-	Path string // without its first slash
-	Key  string // the letter that goes there after g; empty: none
-}
-
-var navigation = []navItem{
-	{"Home", "", "h"},
-	{"Schedules", "schedules", "s"},
-	{"Jobs", "jobs", "j"},
-	{"Tasks", "tasks", "t"},
-	{"Monitors", "monitors", "m"},
-	{"Cycles", "cycles", "c"},
-	{"Programs", "programs", "p"},
-	{"Workers", "workers", "w"},
-	{"Queues", "queues", "q"},
-	{"Dead jobs", "dead", "d"},
-	{"Audit", "audit", "a"},
-	{"Settings", "settings", "e"},
-}
-
-// navWithin are pages that stand under the entry of others.
-var navWithin = map[string]string{
-	"forecast": "schedules", "calendars": "settings", "status-pages": "settings", "alert-rules": "settings",
-	"incidents": "monitors", "alerts": "monitors",
-}
-
-func (c *Console) register(all []route) {
-	there := map[string]bool{}
-	for _, rt := range all {
-		c.mux.HandleFunc(rt.pattern, c.signedIn(rt.handle))
-		there[rt.pattern] = true
+// areas is everything but assets and signing in. Tests add a page with all parts.
+var areas = func() []area {
+	return []area{
+		of(home.Area(), func(api API) home.API { return api }),
+		of(queues.Area(), func(api API) queues.API { return api }),
+		of(cycles.Area(), func(api API) cycles.API { return api }),
+		of(workers.Area(), func(api API) workers.API { return api }),
+		of(settings.Area(), func(api API) settings.API { return api }),
+		of(programs.Area(), func(api API) programs.API { return api }),
+		of(jobs.Area(), func(api API) jobs.API { return api }),
+		of(audit.Area(), func(api API) audit.API { return api }),
+		of(tasks.Area(), func(api API) tasks.API { return api }),
+		of(schedules.Area(), func(api API) schedules.API { return api }),
+		of(calendars.Area(), func(api API) calendars.API { return api }),
+		of(monitors.Area(), func(api API) monitors.API { return api }),
+		of(statuspages.Area(), func(api API) statuspages.API { return api }),
+		of(alerting.Area(), func(api API) alerting.API { return api }),
+		of(windows.Area(), func(api API) windows.API { return api }),
 	}
-	for _, item := range navigation {
-		if there["GET /"+item.Path] || item.Path == "" {
-			c.nav = append(c.nav, item)
+}
+
+// of lets an area ask its part of the API.
+func of[A any](narrow frame.Area[A], part func(API) A) area {
+	wide := area{Templates: narrow.Templates, Routes: map[string]func(*frame.Page, API) error{}}
+	for pattern, handle := range narrow.Routes {
+		wide.Routes[pattern] = func(p *frame.Page, api API) error { return handle(p, part(api)) }
+	}
+	return wide
+}
+
+func (c *Console) register(all []area) {
+	templates() // or the first visitor would wait for them
+	there := map[string]bool{}
+	for _, a := range all {
+		a.Templates()
+		for pattern, handle := range a.Routes {
+			c.mux.HandleFunc(pattern, c.signedIn(func(p *page) error { return handle(p.Page, p.api) }))
+			there[pattern] = true
 		}
 	}
-	c.pages = there
+	for _, item := range frame.Navigation {
+		if there["GET /"+item.Path] || item.Path == "" {
+			c.site.Nav = append(c.site.Nav, item)
+		}
+	}
+	c.site.Pages = there
 	c.mux.HandleFunc("GET /assets/", c.serveAsset)
 	c.mux.HandleFunc("GET /sign-in", c.showSignIn)
 	c.mux.HandleFunc("POST /sign-in", c.signIn)
@@ -78,10 +81,10 @@ func (c *Console) register(all []route) {
 		c.mux.HandleFunc("GET /sign-in/oidc/callback", c.arrive)
 	}
 	c.mux.HandleFunc("POST /sign-out", c.signOut)
-	c.mux.HandleFunc("POST /theme", c.setTheme)
+	c.mux.HandleFunc("POST /theme", c.site.SetTheme)
 	c.mux.HandleFunc("GET /live", c.signedIn(live))
 	c.mux.HandleFunc("/", c.signedIn(func(p *page) error {
-		return core.Errorf(core.NotFound, "there is nothing at %s", p.r.URL.Path).WithHint("start again at the home page")
+		return core.Errorf(core.NotFound, "there is nothing at %s", p.R.URL.Path).WithHint("start again at the home page")
 	}))
 }
 
@@ -94,10 +97,13 @@ func (c *Console) serveAsset(w http.ResponseWriter, r *http.Request) {
 // Pages are the patterns of all pages, as [http.ServeMux] has them, for tests
 // and measures that must not forget one.
 func Pages() (patterns []string) {
-	for _, rt := range routes() {
-		if strings.HasPrefix(rt.pattern, "GET ") {
-			patterns = append(patterns, rt.pattern)
+	for _, a := range areas() {
+		for pattern := range a.Routes {
+			if strings.HasPrefix(pattern, "GET ") {
+				patterns = append(patterns, pattern)
+			}
 		}
 	}
+	slices.Sort(patterns)
 	return patterns
 }

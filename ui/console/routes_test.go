@@ -1,21 +1,25 @@
 package console
 
 import (
+	"maps"
+	"slices"
 	"strings"
 	"testing"
 
-	"github.com/belfry-run/belfry/access"
 	"github.com/belfry-run/belfry/core"
 )
 
 // No page stands where the page of something with a name would: what is called
 // new, or bulk, can be opened.
 func TestNoRouteHidesAName(t *testing.T) {
-	all := routes()
+	var all []string
+	for _, a := range areas() {
+		all = slices.AppendSeq(all, maps.Keys(a.Routes))
+	}
 	for _, named := range all {
 		for _, other := range all {
-			if segment := hides(named.pattern, other.pattern); segment != "" && core.ValidName("name", segment) == nil {
-				t.Errorf("%s hides what is called %s from %s: let it begin with a dash", other.pattern, segment, named.pattern)
+			if segment := hides(named, other); segment != "" && core.ValidName("name", segment) == nil {
+				t.Errorf("%s hides what is called %s from %s: let it begin with a dash", other, segment, named)
 			}
 		}
 	}
@@ -39,23 +43,4 @@ func hides(named, other string) (segment string) {
 		}
 	}
 	return segment
-}
-
-// The audit leads to the page of whatever has one under its name.
-func TestAuditLeadsToPages(t *testing.T) {
-	p := &page{c: &Console{}, Namespace: core.DefaultNamespace, Token: access.Token{Namespace: core.AnyNamespace}}
-	for _, rt := range routes() {
-		at, named := strings.CutSuffix(rt.pattern, "/{name}")
-		at, shown := strings.CutPrefix(at, "GET ")
-		if !named || !shown {
-			continue
-		}
-		noun := strings.TrimSuffix(strings.ReplaceAll(at[strings.LastIndex(at, "/")+1:], "-", "_"), "s")
-		if noun == "program" { // which is a task, for the audit
-			continue
-		}
-		if link := p.ThingLink(access.Audit{Namespace: core.DefaultNamespace, Noun: noun, Name: "team"}); link != at+"/team" {
-			t.Errorf("%s %q leads to %q, not %s/team", noun, "team", link, at)
-		}
-	}
 }

@@ -9,7 +9,6 @@ import (
 	"encoding/base64"
 	"encoding/hex"
 	"errors"
-	"net"
 	"net/http"
 	"net/url"
 	"path/filepath"
@@ -18,6 +17,7 @@ import (
 
 	"github.com/belfry-run/belfry/access"
 	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/ui/console/internal/frame"
 )
 
 // key is what the cookie of a session holds: 256 random bits. The database has
@@ -93,31 +93,12 @@ func (k key) open(box []byte) (s sealed, err error) {
 // cookieName is with the strictest prefix that the address allows.
 func (c *Console) cookieName(r *http.Request) string {
 	switch {
-	case !c.secure(r):
-		return ofPort("belfry_session", r)
-	case c.prefix == "":
+	case !c.site.Secure(r):
+		return frame.OfPort("belfry_session", r)
+	case c.site.Prefix == "":
 		return "__Host-belfry"
 	}
 	return "__Secure-belfry"
-}
-
-// ofPort is the name of a cookie that is sent in the clear. Browsers send those
-// of a host to all of its ports, so that nodes beside each other would sign
-// people out of one another.
-func ofPort(name string, r *http.Request) string {
-	_, port, err := net.SplitHostPort(r.Host)
-	if err != nil || strings.Trim(port, "0123456789") != "" {
-		return name
-	}
-	return name + "_" + port
-}
-
-func (c *Console) setCookie(w http.ResponseWriter, r *http.Request, name, value string, age int) {
-	http.SetCookie(w, &http.Cookie{
-		Name: name, Value: value, Path: c.prefix + "/", MaxAge: age,
-		// Lax, so that links in alerts find somebody signed in.
-		HttpOnly: true, Secure: c.secure(r), SameSite: http.SameSiteLaxMode,
-	})
 }
 
 // session is the one that a request belongs to, or false.
@@ -146,7 +127,7 @@ func (c *Console) signedIn(h handler) http.HandlerFunc {
 		p := c.newPage(w, r)
 		k, s, ok, err := c.session(r)
 		if err != nil {
-			p.fail(err)
+			p.Fail(err)
 			return
 		}
 		if !ok {
@@ -165,12 +146,12 @@ func (c *Console) signedIn(h handler) http.HandlerFunc {
 		}
 		if core.CodeOf(err) == core.Unauthorized {
 			_ = c.opt.Sessions.CloseWebSession(r.Context(), k.hash()) // it would end by itself
-			c.setCookie(w, r, c.cookieName(r), "", -1)
+			c.site.SetCookie(w, r, c.cookieName(r), "", -1)
 			p.askToSignIn("refused")
 			return
 		}
 		if err != nil {
-			p.fail(err)
+			p.Fail(err)
 		}
 	}
 }
@@ -181,11 +162,11 @@ const maxForm = 1 << 20
 // readForm reads what was sent, so that no handler takes one that broke off or
 // is too large for an empty one.
 func (p *page) readForm() error {
-	p.r.Body = http.MaxBytesReader(p.w, p.r.Body, maxForm)
-	err := p.r.ParseForm()
+	p.R.Body = http.MaxBytesReader(p.W, p.R.Body, maxForm)
+	err := p.R.ParseForm()
 	var big *http.MaxBytesError
 	switch {
-	case p.r.Method != http.MethodPost || err == nil:
+	case p.R.Method != http.MethodPost || err == nil:
 		return nil
 	case errors.As(err, &big):
 		return core.Errorf(core.TooLarge, "the form is over its limit of %s", core.SizeText(big.Limit)).WithHint("write less")
@@ -195,27 +176,27 @@ func (p *page) readForm() error {
 
 // askToSignIn goes to the sign-in page and comes back to what was asked for.
 func (p *page) askToSignIn(why string) {
-	if p.r.Method != http.MethodGet || p.r.URL.Path == "/live" {
-		p.status = http.StatusUnauthorized
+	if p.R.Method != http.MethodGet || p.R.URL.Path == "/live" {
+		p.Status = http.StatusUnauthorized
 		p.signInPage(signInData{Why: why, Next: p.form()})
 		return
 	}
-	next := p.r.URL.RequestURI()
+	next := p.R.URL.RequestURI()
 	if next == "/" {
 		next = ""
 	}
-	to := p.With(p.c.prefix+"/sign-in", "next", next, "why", why)
-	http.Redirect(p.w, p.r, to, http.StatusSeeOther)
+	to := p.With(p.Site.Prefix+"/sign-in", "next", next, "why", why)
+	http.Redirect(p.W, p.R, to, http.StatusSeeOther)
 }
 
 // form is the page whose form was sent, where resume.js fills in again what was
 // typed. That stays in the browser: nothing of it is in an address.
 func (p *page) form() string {
-	from, err := url.Parse(p.r.Referer())
-	if err != nil || from.Host != p.r.Host {
+	from, err := url.Parse(p.R.Referer())
+	if err != nil || from.Host != p.R.Host {
 		return ""
 	}
-	return strings.TrimPrefix(localPath(from.RequestURI()), p.c.prefix)
+	return strings.TrimPrefix(frame.LocalPath(from.RequestURI()), p.Site.Prefix)
 }
 
 type signInData struct {
@@ -226,15 +207,6 @@ type signInData struct {
 	Choices   []access.Grant // of somebody who has several, of which a session holds one
 }
 
-// localPath is a path of this console that somebody asked to come back to, or
-// the home page. Anything that a browser could read as another host is not one.
-func localPath(text string) string {
-	if !strings.HasPrefix(text, "/") || strings.HasPrefix(text, "//") || strings.ContainsAny(text, "\\\r\n\t") {
-		return "/"
-	}
-	return text
-}
-
 func (p *page) signInPage(d signInData) {
 	if d.TokenFile = p.c.opt.TokenFile(); d.TokenFile != "" {
 		if whole, err := filepath.Abs(d.TokenFile); err == nil {
@@ -242,7 +214,7 @@ func (p *page) signInPage(d signInData) {
 		}
 	}
 	p.Data = d
-	p.render("sign-in")
+	p.Render("sign-in")
 }
 
 func (c *Console) showSignIn(w http.ResponseWriter, r *http.Request) {
@@ -255,11 +227,11 @@ func (c *Console) signIn(w http.ResponseWriter, r *http.Request) {
 	r.Body = http.MaxBytesReader(w, r.Body, 8<<10)
 	d := signInData{Next: r.PostFormValue("next")}
 	if err := p.trySignIn(strings.TrimSpace(r.PostFormValue("token"))); err != nil {
-		d.Err, p.status = err, c.opt.Status(err)
+		d.Err, p.Status = err, c.opt.Status(err)
 		p.signInPage(d)
 		return
 	}
-	http.Redirect(w, r, c.prefix+localPath(d.Next), http.StatusSeeOther)
+	http.Redirect(w, r, c.site.Prefix+frame.LocalPath(d.Next), http.StatusSeeOther)
 }
 
 func (p *page) trySignIn(secret string) error {
@@ -283,13 +255,13 @@ func (p *page) open(who string, s sealed) error {
 	if err != nil {
 		return err
 	}
-	if err := p.c.end(p.r); err != nil {
+	if err := p.c.end(p.R); err != nil {
 		return err
 	}
-	if _, err := p.c.opt.Sessions.OpenWebSession(access.WithActor(p.r.Context(), who), access.WebSession{Hash: k.hash(), Sealed: box}, p.c.opt.Limits); err != nil {
+	if _, err := p.c.opt.Sessions.OpenWebSession(access.WithActor(p.R.Context(), who), access.WebSession{Hash: k.hash(), Sealed: box}, p.c.opt.Limits); err != nil {
 		return err
 	}
-	p.c.setCookie(p.w, p.r, p.c.cookieName(p.r), k.String(), int(p.c.opt.Limits.Life.D().Seconds()))
+	p.Site.SetCookie(p.W, p.R, p.c.cookieName(p.R), k.String(), int(p.c.opt.Limits.Life.D().Seconds()))
 	return nil
 }
 
@@ -319,9 +291,9 @@ func (c *Console) end(r *http.Request) error {
 
 func (c *Console) signOut(w http.ResponseWriter, r *http.Request) {
 	if err := c.end(r); err != nil {
-		c.newPage(w, r).fail(err)
+		c.newPage(w, r).Fail(err)
 		return
 	}
-	c.setCookie(w, r, c.cookieName(r), "", -1)
-	http.Redirect(w, r, c.prefix+"/sign-in?why=out", http.StatusSeeOther)
+	c.site.SetCookie(w, r, c.cookieName(r), "", -1)
+	http.Redirect(w, r, c.site.Prefix+"/sign-in?why=out", http.StatusSeeOther)
 }

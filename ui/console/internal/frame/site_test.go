@@ -1,0 +1,12 @@
+package frame
+
+import "testing"
+
+func TestLocalPath(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{"/a?b=c": "/a?b=c", "//a": "/", "/\\a": "/", "": "/", "/\t/a": "/"} {
+		if got := LocalPath(text); got != want {
+			t.Errorf("%q: %q, want %q", text, got, want)
+		}
+	}
+}

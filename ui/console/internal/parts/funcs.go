@@ -1,0 +1,40 @@
+// Package parts is what pages are made of and look alike by: chips, fields, tables, charts, and how numbers, times and
+// nouns are written. Its data stand beside parts.html, which shows them.
+package parts
+
+import (
+	"embed"
+	"html/template"
+	"reflect"
+	"strings"
+
+	"github.com/belfry-run/belfry/core"
+)
+
+// Files are the templates of the parts.
+//
+//go:embed *.html
+var Files embed.FS
+
+// Funcs are what all templates may call besides the methods of a page. Each is
+// a plain function of its arguments.
+var Funcs = template.FuncMap{
+	"number": func(n any) string { return NumberText(whole(n)) }, "count": CountText, "countOver": countOver, "bytes": core.SizeText, "percent": PercentText,
+	"span":    func(d any) string { return SpanText(whole(d)) },
+	"latency": func(d any) string { return LatencyText(whole(d)) },
+	"join":    strings.Join, "words": Words, "short": Short, "sentence": sentence, "capital": capital, "plural": Plural, "firstLine": firstLineShort,
+	"themes": func() []string { return []string{"auto", "light", "dark"} },
+	"add":    func(a, b int) int { return a + b },
+
+	"chip": NewChip, "empty": newEmpty, "bar": NewBar, "field": NewField, "tab": NewTab, "stat": NewStat,
+	"tabs": func(ts ...Tab) []Tab { return ts }, "stats": func(ss ...Stat) []Stat { return ss },
+	"faults": FaultsOf, "problem": ProblemOf, "above": above, "document": NewDocument,
+
+	// What several areas say of jobs, tasks, workers and queues.
+	"assignments": Assignments, "commandLine": CommandLine, "reason": ReasonText, "taskName": taskName,
+	"jobChip": jobChip, "jobTook": jobTook, "jobRows": NewJobRows, "twin": twin, "workerWord": workerWord, "isolation": isolationText,
+	"loadLag": loadLag, "loadRate": loadRate, "loadWord": loadWord, "waited": waited, "throughput": throughput,
+}
+
+// whole is any whole number, durations too.
+func whole(v any) int64 { return reflect.ValueOf(v).Int() }

@@ -1,0 +1,346 @@
+package parts
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/belfry-run/belfry/core"
+)
+
+// What stands here is the data of parts.html, one type per part.
+
+// Chip is a state as a word with a mark, so that it is never told by colour alone.
+type Chip struct{ Word, Tone, Mark string }
+
+// Tones are the ways that states look: what is well, needs care, is bad, is
+// under way, or is at rest.
+var Tones = map[string][2]string{
+	"succeeded": {"good", "✓"}, "ok": {"good", "✓"}, "up": {"good", "✓"}, "active": {"good", "✓"}, "enqueued": {"good", "✓"},
+	"failed": {"bad", "✕"}, "down": {"bad", "✕"}, "error": {"bad", "✕"}, "fail": {"bad", "✕"}, "lost": {"bad", "✕"}, "timeout": {"bad", "✕"}, "dead": {"bad", "✕"},
+	"degraded": {"warn", "!"}, "late": {"warn", "!"}, "retrying": {"warn", "!"}, "confirming": {"warn", "!"}, "draining": {"warn", "!"},
+	"running": {"busy", "▶"}, "recovering": {"busy", "▶"}, "ready": {"busy", "●"},
+	"paused": {"idle", "‖"}, "canceled": {"idle", "–"}, "skipped": {"idle", "»"}, "scheduled": {"idle", "◷"}, "waiting": {"idle", "◷"},
+	"due": {"busy", "●"}, "not_due": {"idle", "◷"}, "left_out": {"idle", "»"}, "posted": {"good", "✓"}, "behind": {"warn", "!"}, "expired": {"idle", "–"},
+	"open": {"good", "✓"}, "closed": {"idle", "■"},
+	"flapping": {"warn", "≈"}, "stale": {"warn", "?"}, "slow": {"warn", "!"}, "maintenance": {"busy", "◇"}, "muted": {"idle", "∅"}, "unknown": {"idle", "?"},
+	"pending": {"busy", "◷"}, "sent": {"good", "✓"}, "suppressed": {"idle", "–"}, "ongoing": {"bad", "✕"}, "over": {"good", "✓"}, "off": {"idle", "–"}, "on": {"good", "✓"},
+	"changed": {"warn", "≠"}, "first": {"idle", "○"}, "reset": {"idle", "○"}, "baseline": {"good", "✓"},
+	"new": {"idle", "○"}, "idle": {"idle", "○"}, "completed": {"idle", "■"}, "ended": {"idle", "■"}, "revoked": {"idle", "–"}, "used_up": {"idle", "■"}, "bad": {"bad", "✕"},
+}
+
+// NewChip is the chip of a state.
+func NewChip(state any) Chip {
+	word := fmt.Sprint(state)
+	look, known := Tones[word]
+	if !known {
+		look = [2]string{"idle", "○"}
+	}
+	return Chip{Words(word), look[0], look[1]}
+}
+
+// empty says that there is nothing, and what to do first.
+type empty struct{ Title, Text, CLI string }
+
+func newEmpty(title, text, cli string) empty { return empty{title, text, cli} }
+
+// Pager goes on to the next page of a list, and back to the first.
+type Pager struct{ First, Next string }
+
+// Bar is a share of a whole, for the part "bar". Without a whole it only moves.
+type Bar struct {
+	Label      string
+	Value, Max float64
+	Text       string
+	Tone       string
+}
+
+// NewBar is so much of a whole.
+func NewBar(label string, value, of float64, text, tone string) Bar {
+	return Bar{label, value, of, text, tone}
+}
+
+// Field is an input of a form, with what was wrong with it.
+type Field struct {
+	ID, Name, Label, Type, Value, Hint string
+	Required                           bool
+	List                               string   // ID of a datalist with what to choose from
+	Options                            []string // of a choice
+	Faults                             []core.FieldError
+}
+
+// NewField is an input by its name in the API. Faults are those of err about it.
+func NewField(name, label, kind, value, hint string, err error) Field {
+	f := Field{ID: "f-" + strings.NewReplacer(".", "-", "[", "-", "]", "").Replace(name), Name: name, Label: label, Type: kind, Value: value, Hint: hint}
+	for _, fault := range FaultsOf(err) {
+		if fault.Field == name {
+			f.Faults = append(f.Faults, fault)
+		}
+	}
+	return f
+}
+
+// Need makes an input a required one.
+func (f Field) Need() Field { f.Required = true; return f }
+
+// Among makes it a choice.
+func (f Field) Among(options ...string) Field { f.Type, f.Options = "select", options; return f }
+
+// From offers what a datalist has.
+func (f Field) From(list string) Field { f.List = list; return f }
+
+// OwnFaults are those that it shows.
+func (f Field) OwnFaults() []core.FieldError { return f.Faults }
+
+// faulty is a part that shows what was wrong with it.
+type faulty interface{ OwnFaults() []core.FieldError }
+
+// FaultsOf are the faults of fields that an error tells of.
+func FaultsOf(err error) []core.FieldError {
+	if e := AsError(err); e != nil {
+		return e.Fields
+	}
+	return nil
+}
+
+// AsError is what the API said, or nil if it was something else.
+func AsError(err error) *core.Error {
+	var e *core.Error
+	if errors.As(err, &e) {
+		return e
+	}
+	return nil
+}
+
+// problem is an error for the part "problem".
+type problem struct {
+	Message string
+	Hint    string
+	Faults  []core.FieldError
+}
+
+// ProblemOf says what happened and what next.
+func ProblemOf(err error) *problem {
+	if err == nil {
+		return nil
+	}
+	var e *core.Error
+	if !errors.As(err, &e) {
+		return &problem{Message: "Something went wrong on our side.", Hint: "The server's log says more."}
+	}
+	return &problem{Message: sentence(e.Message), Hint: sentence(e.Hint), Faults: e.Fields}
+}
+
+// above is what stands above a form that was refused: everything but the faults
+// that its parts show. Shown are those parts, lists of them, or the names of fields.
+func above(err error, shown ...any) *problem {
+	e := ProblemOf(err)
+	if e == nil {
+		return nil
+	}
+	var names []string
+	add := func(faults []core.FieldError) {
+		for _, fault := range faults {
+			names = append(names, fault.Field)
+		}
+	}
+	for _, s := range shown {
+		switch s := s.(type) {
+		case string:
+			names = append(names, s)
+		case faulty:
+			add(s.OwnFaults())
+		default: // a list of those
+			list := reflect.ValueOf(s)
+			for i := range list.Len() {
+				add(list.Index(i).Interface().(faulty).OwnFaults())
+			}
+		}
+	}
+	all := e.Faults
+	e.Faults = slices.DeleteFunc(slices.Clone(all), func(fault core.FieldError) bool { return slices.Contains(names, fault.Field) })
+	if len(e.Faults) < len(all) && e.Hint == "" {
+		e.Hint = "Correct the marked fields."
+	}
+	return e
+}
+
+// sentence begins with a capital and ends with a stop.
+func sentence(text string) string {
+	if text == "" {
+		return ""
+	}
+	text = strings.ToUpper(text[:1]) + text[1:]
+	if !strings.ContainsAny(text[len(text)-1:], ".!?…") {
+		text += "."
+	}
+	return text
+}
+
+// Tab is a page beside others.
+type Tab struct {
+	Name, Link string
+	Here       bool
+	Count      string
+}
+
+// NewTab is a tab.
+func NewTab(name, link string, here bool, count string) Tab { return Tab{name, link, here, count} }
+
+// Stat is a number that matters.
+type Stat struct {
+	Label, Value, Note, Link, Tone string
+}
+
+// NewStat is a number that matters.
+func NewStat(label, value, note, link, tone string) Stat { return Stat{label, value, note, link, tone} }
+
+// Confirm is a button that asks before it does what its form says. It works
+// without scripts.
+type Confirm struct {
+	ID     string // unique on the page
+	Button string // what the button says
+	Danger bool
+	Title  string // the question
+	Text   string // what will happen
+	Action string // where the form goes
+	Fields []Field
+	Hidden map[string]string
+	Do     string // what the button inside says; default: the same
+	Cmd    *Command
+}
+
+// Label of the button inside.
+func (c Confirm) Label() string {
+	if c.Do != "" {
+		return c.Do
+	}
+	return c.Button
+}
+
+// Dismiss is what the button says that does nothing: Cancel, unless that is what
+// the other one does.
+func (c Confirm) Dismiss() string {
+	if strings.HasPrefix(c.Button, "Cancel") {
+		return "Go back"
+	}
+	return "Cancel"
+}
+
+// Strip is the last results of something, oldest first, as small bars.
+type Strip struct {
+	Label string
+	Cells []Cell
+}
+
+// Cell is a bar of a strip.
+type Cell struct {
+	Tone  string // good, warn, bad, busy, idle or none
+	Title string
+	Link  string
+}
+
+// Said is the strip in words.
+func (s Strip) Said() string {
+	counts := map[string]int{}
+	for _, c := range s.Cells {
+		counts[c.Tone]++
+	}
+	var parts []string
+	for _, t := range []struct{ tone, word string }{{"good", "good"}, {"warn", "with a warning"}, {"bad", "bad"}, {"busy", "under way"}, {"idle", "skipped"}} {
+		if n := counts[t.tone]; n > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", n, t.word))
+		}
+	}
+	if len(parts) == 0 {
+		return s.Label + ": nothing yet"
+	}
+	return s.Label + ": " + strings.Join(parts, ", ")
+}
+
+// Width of the picture, and the place of a bar in it.
+func (s Strip) Width() int { return max(len(s.Cells), 1) * 8 }
+
+// X is where a bar begins.
+func (s Strip) X(i int) int { return i * 8 }
+
+// Top is where a bar begins that stands on the ground.
+func (c Cell) Top() int {
+	return map[string]int{"good": 4, "warn": 2, "busy": 6, "idle": 10, "none": 14}[c.Tone]
+}
+
+// Height of a bar.
+func (c Cell) Height() int { return 18 - c.Top() }
+
+// Step is one of a stepper.
+type Step struct {
+	Name, State string // a job state, as for a chip
+	Note        string
+	Link        string
+	At          *Moment
+}
+
+// Command is an action as it is done without this page.
+type Command struct{ Curl, CLI string }
+
+// Quote is a word as a shell takes it.
+func Quote(word string) string {
+	if word != "" && strings.Trim(word, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./:=@%+,?&") == "" && !strings.ContainsAny(word, "?&") {
+		return word
+	}
+	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
+}
+
+// Chart is numbers over time or over names. It is a table, which the script
+// draws: the table stays for who cannot see the picture.
+type Chart struct {
+	Title  string
+	Kind   string // line, stacked or bars
+	Unit   string // ms, jobs, …
+	X      string // what the first column is
+	Series []string
+	Tones  string // of the series, such as good bad; default: as they come
+	Rows   []ChartRow
+}
+
+// ChartRow is a row of the table, with a value of each series.
+type ChartRow struct {
+	At     time.Time // of the first column
+	Values []*float64
+}
+
+// Attr is the instant for machines.
+func (r ChartRow) Attr() string { return r.At.UTC().Format(time.RFC3339) }
+
+// Text is the instant for people.
+func (r ChartRow) Text() string { return r.At.UTC().Format("2 Jan 15:04") }
+
+// Search is the input of a search in a language of terms, with its help and
+// with what is wrong with what was written.
+type Search struct {
+	Action, Namespace string
+	Label, Text, Like string
+	Most              int // bytes
+	Faults            []core.FieldError
+	Terms             []SearchTerm
+}
+
+// SearchTerm is an example of a term, and what it finds.
+type SearchTerm struct{ Like, Means string }
+
+// Fact is a setting, in words.
+type Fact struct{ Name, Value string }
+
+// Instant is the question whether an instant is one of the schedule's times.
+type Instant struct {
+	Text string
+	Err  error
+	Is   *bool
+	Why  []string
+}
+
+// Yes reports that it is one, if it is known.
+func (i Instant) Yes() bool { return i.Is != nil && *i.Is }
