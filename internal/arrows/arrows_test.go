@@ -99,6 +99,9 @@ func verdict(from, to string) error {
 		}
 		return nil
 	}
+	if areApart(from, folder) {
+		return fmt.Errorf("%s imports %s: areas of the console are kept apart", from, to)
+	}
 	if target := groupOf(folder); target != group && lineOf(target) >= line || group == "root" && lineOf(target) >= pure {
 		return fmt.Errorf("%s imports %s: %s does not stand above %s in the layout", from, to, target, group)
 	}
@@ -301,6 +304,43 @@ func TestVerdict(t *testing.T) {
 			if verdict(from, to) == nil {
 				t.Errorf("%s may import %s", from, to)
 			}
+		}
+	}
+}
+
+// areApart knows the areas of the console, the packages below ui/console but for internal: they never import each other, and
+// what they share in ui/console/internal imports none of them. Only ui/console knows all.
+func areApart(from, to string) bool {
+	const console = "ui/console/"
+	if !strings.HasPrefix(from, console) || !strings.HasPrefix(to+"/", console) {
+		return false
+	}
+	area := func(folder string) string {
+		name, _, _ := strings.Cut(strings.TrimPrefix(folder+"/", console), "/")
+		return name
+	}
+	return area(to) != area(from) && area(to) != "internal"
+}
+
+func TestAreasOfTheConsoleAreApart(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		from, to string
+		apart    bool
+	}{
+		{"ui/console", "ui/console/jobs", false},
+		{"ui/console", "ui/console/internal/frame", false},
+		{"ui/console/jobs", "ui/console/internal/frame", false},
+		{"ui/console/internal/forms", "ui/console/internal/frame", false},
+		{"ui/console/jobs", "ui/internal/asset", false},
+		{"ui/console/jobs", "job", false},
+		{"ui/console/jobs", "ui/console", true},
+		{"ui/console/jobs", "ui/console/tasks", true},
+		{"ui/console/internal/frame", "ui/console", true},
+		{"ui/console/internal/frame", "ui/console/tasks", true},
+	} {
+		if got := verdict(test.from, module+"/"+test.to) != nil; got != test.apart {
+			t.Errorf("%s and %s: %v", test.from, test.to, got)
 		}
 	}
 }
