@@ -32,7 +32,6 @@ var over = map[string]int{
 	"lines of intake":                   4596,
 	"lines of internal/bench":           5033,
 	"lines of store/jobs":               3813,
-	"lines of store/storetest":          12261,
 	"lines of worker":                   4081,
 	"lines of worker/sandbox":           5182,
 	"methods of httpapi.Server":         106,
@@ -42,11 +41,16 @@ var over = map[string]int{
 	"methods of store/storetest.bench":  68,
 }
 
+// suite is nothing but tests. They stand in files without that name because three packages run them.
+const suite = "store/storetest"
+
 // measured are the numbers that have a limit, by the name they have in [over].
 func measured(list []Package) (numbers, limits map[string]int) {
 	numbers, limits = map[string]int{}, map[string]int{}
 	for _, p := range list {
-		numbers["lines of "+p.Folder], limits["lines of "+p.Folder] = p.Lines, maxLines
+		if p.Folder != suite {
+			numbers["lines of "+p.Folder], limits["lines of "+p.Folder] = p.Lines, maxLines
+		}
 		for _, t := range p.Types {
 			name := "methods of " + p.Folder + "." + t.Name
 			numbers[name], limits[name] = t.N, maxMethods

@@ -62,261 +62,15 @@ func quietDays(now time.Time, first, last int) schedule.Calendar {
 }
 
 func init() {
-	add("an outage is told once, and its end, to each channel", func(b *bench) {
-		w := b.checker()
-		b.channel("hook")
-		b.channel("other", func(r *alert.Rule) { r.On = []alert.NoticeType{alert.NoticeDown} })
-		b.monitor("site")
-		w.turn("site", passed)
-		w.turn("site", failed)
-		want(b, "alerts before it is confirmed", b.alerts(alert.Filter{}), "")
-		w.turn("site", failed)
-		want(b, "alerts", b.alerts(alert.Filter{}), "hook down pending\nother down pending\n")
-		want(b, "told within the group's wait", len(b.deliver(view.Told{})), 0)
-		if titles := b.later(31 * time.Second); len(titles) != 2 || !strings.Contains(titles[0], "site") {
-			b.Fatal(titles)
-		}
-		want(b, "told again", len(b.later(time.Hour)), 0)
-		w.turn("site", passed)
-		w.turn("site", passed)
-		if titles := b.deliver(view.Told{}); len(titles) != 1 || !strings.Contains(titles[0], "up") {
-			b.Fatal(titles)
-		}
-		want(b, "alerts", b.alerts(alert.Filter{Monitor: "site"}), "hook down sent\nother down sent\nhook up sent\n")
-		over := view.IncidentFilter{Over: true}
-		outage := must(b.st.Incidents(b.ctx, over))(b).Items
-		want(b, "outages that are over", len(outage), 1)
-		want(b, "alerts of the outage", b.alerts(alert.Filter{Incident: outage[0].ID}), "hook down sent\nother down sent\nhook up sent\n")
-		want(b, "alerts of another", b.alerts(alert.Filter{Incident: outage[0].ID + 1}), "")
-		tries := must(b.st.AlertTries(b.ctx, "default", must(b.st.Alerts(b.ctx, alert.Filter{}))(b).Items[0].ID))(b)
-		want(b, "tries", len(tries), 1)
-		want(b, "one try", tries[0].Error, "")
-		w.turn("site", failed)
-		w.turn("site", failed)
-		want(b, "outages that are over while one is not", docOf(must(b.st.Incidents(b.ctx, over))(b).Items), docOf(outage))
-	})
-
-	add("a channel without a failed try is taken before channels that fail", func(b *bench) {
-		w := b.checker()
-		at := func(r *alert.Rule) { r.Group = -1 }
-		for i := range 3 {
-			b.channel(fmt.Sprint("dead", i), at)
-		}
-		b.monitor("site")
-		w.turn("site", failed)
-		w.turn("site", failed)
-		want(b, "messages that fail", len(b.deliver(view.Told{Error: "no answer"})), 3)
-		b.channel("healthy", at)
-		b.monitor("other")
-		w.turn("other", failed)
-		w.turn("other", failed)
-		b.clock.Move(6 * time.Second)
-		first := must(b.st.TakeAlerts(b.ctx, "", 1))(b).Messages
-		want(b, "messages", len(first), 1)
-		want(b, "the channel", first[0].Channel.Name, "healthy")
-	})
-
-	add("a message that is not taken is tried again under its key, and then given up", func(b *bench) {
-		w := b.checker()
-		b.channel("hook", func(r *alert.Rule) { r.Group = -1 })
-		b.monitor("site")
-		w.turn("site", failed)
-		w.turn("site", failed)
-		first := must(b.st.TakeAlerts(b.ctx, "", 32))(b).Messages
-		want(b, "messages", len(first), 1)
-		want(b, "taken by another node meanwhile", len(must(b.st.TakeAlerts(b.ctx, "", 32))(b).Messages), 0)
-		b.clock.Move(view.AlertTaken + time.Second) // the node died
-		again := must(b.st.TakeAlerts(b.ctx, "", 32))(b).Messages
-		want(b, "messages", len(again), 1)
-		want(b, "key", again[0].Message.Key, first[0].Message.Key)
-		ok(b, b.st.SettleAlerts(b.ctx, again[0], view.Told{Error: "503"}))
-		want(b, "messages at once", len(must(b.st.TakeAlerts(b.ctx, "", 32))(b).Messages), 0)
-		b.clock.Move(6 * time.Second)
-		third := must(b.st.TakeAlerts(b.ctx, "", 32))(b).Messages
-		want(b, "messages", len(third), 1)
-		want(b, "key", third[0].Message.Key, first[0].Message.Key)
-		want(b, "tries before", third[0].Tries, 1)
-		ok(b, b.st.SettleAlerts(b.ctx, third[0], view.Told{Error: "429", RetryAfter: core.Duration(time.Hour)}))
-		want(b, "messages", len(b.later(30*time.Minute)), 0)
-		b.clock.Move(31 * time.Minute)
-		want(b, "messages", len(b.deliver(view.Told{Error: "400", Permanent: true})), 1)
-		want(b, "alerts", b.alerts(alert.Filter{State: alert.Failed}), "hook down failed\n")
-		want(b, "tries", len(must(b.st.AlertTries(b.ctx, "default", 1))(b)), 3)
-		wantCode(b, second(b.st.AlertTries(b.ctx, "other", 1)), core.NotFound)
-	})
-
-	add("what comes together is told together", func(b *bench) {
-		w := b.checker()
-		b.channel("hook")
-		for i := range 5 {
-			b.monitor(fmt.Sprintf("site-%d", i), func(m *monitor.Monitor) { m.Rules = []schedule.Rule{{Cron: "* * * * *"}} })
-		}
-		for range 2 {
-			b.clock.Move(time.Minute)
-			w.fire()
-			w.promote()
-			for _, j := range w.checks() {
-				w.finish(w.session, j, job.OutcomeOK, func(f *job.Finish) { m := failed; f.Check = &m })
-			}
-		}
-		want(b, "alerts", strings.Count(b.alerts(alert.Filter{}), "pending"), 5)
-		titles := b.later(31 * time.Second)
-		want(b, "messages", fmt.Sprint(titles), "[5 down]")
-	})
-
-	add("reminders come while an outage lasts", func(b *bench) {
-		w := b.checker()
-		b.channel("hook", func(r *alert.Rule) { r.Group, r.Remind, r.RemindMax = -1, core.Duration(10*time.Minute), 2 })
-		b.monitor("site")
-		w.turn("site", failed)
-		w.turn("site", failed)
-		want(b, "down", len(b.deliver(view.Told{})), 1)
-		var told int
-		for range 12 * 8 {
-			for _, title := range b.later(5 * time.Minute) {
-				if !strings.Contains(title, "still down") {
-					b.Fatal(title)
-				}
-				told++
-			}
-		}
-		if told != 2 {
-			b.Fatalf("%d reminders:\n%+v", told, must(b.st.Alerts(b.ctx, alert.Filter{}))(b).Items)
-		}
-		w.turn("site", passed)
-		w.turn("site", passed)
-		want(b, "up", len(b.deliver(view.Told{})), 1)
-		w.turn("site", failed)
-		w.turn("site", failed)
-		want(b, "down", len(b.deliver(view.Told{})), 1)
-		w.turn("site", passed)
-		w.turn("site", passed)
-		b.deliver(view.Told{})
-		want(b, "reminders of what is over", len(b.later(time.Hour)), 0)
-	})
-
-	add("while what a monitor depends on is down, no notification is sent for it", func(b *bench) {
-		w := b.checker()
-		b.channel("hook")
-		b.monitor("router")
-		b.monitor("site", func(m *monitor.Monitor) { m.DependsOn = []string{"router"} })
-		for range 4 {
-			for _, name := range []string{"router", "site"} {
-				w.turn(name, failed)
-			}
-		}
-		for _, title := range b.later(time.Minute) {
-			if strings.Contains(title, "site") {
-				b.Fatal(title)
-			}
-		}
-		want(b, "alerts of the other", b.alerts(alert.Filter{Monitor: "site"}), "hook down pending\n")
-		for range 4 {
-			for _, name := range []string{"router", "site"} {
-				w.turn(name, passed)
-			}
-		}
-		for range 10 {
-			for _, title := range b.later(time.Minute) {
-				if strings.Contains(title, "site") {
-					b.Fatal(title)
-				}
-			}
-		}
-		want(b, "alerts of the other", b.alerts(alert.Filter{Monitor: "site"}), "hook down suppressed\nhook up suppressed\n")
-	})
-
-	add("failed jobs and missed schedules go through the same channels", func(b *bench) {
-		b.channel("hook", func(r *alert.Rule) { r.Group = -1 })
-		b.task("t", func(t *task.Task) { t.Retry.MaxAttempts = 2 })
-		s := b.session("t")
-		b.enqueue(job.NewJob{Task: "t"})
-		b.finish(s, b.claim(s, 1).Jobs[0], job.OutcomeError)
-		want(b, "alerts before the last attempt", b.alerts(alert.Filter{}), "")
-		b.clock.Move(time.Hour)
-		b.renew(s)
-		s = b.session("t")
-		b.promote()
-		b.finish(s, b.claim(s, 1).Jobs[0], job.OutcomeError)
-		if titles := b.deliver(view.Told{}); len(titles) != 1 || !strings.Contains(titles[0], "failed") {
-			b.Fatal(titles)
-		}
-		b.schedule("tick", "t", every(time.Minute), func(sc *schedule.Schedule) { sc.Catchup = schedule.CatchupNone })
-		b.clock.Move(time.Hour)
-		b.fire()
-		if titles := b.deliver(view.Told{}); len(titles) != 1 || !strings.Contains(titles[0], "missed") {
-			b.Fatal(titles)
-		}
-	})
-
-	add("alerts whose channel or monitor is gone are told to nobody", func(b *bench) {
-		w := b.checker()
-		b.channel("hook")
-		b.channel("gone")
-		b.monitor("site")
-		b.monitor("other")
-		for _, name := range []string{"site", "other"} {
-			for w.look(name).Status != monitor.StatusDown {
-				w.turn(name, failed)
-			}
-		}
-		ok(b, b.st.DeleteAlertRule(b.ctx, "default", "to-gone"))
-		ok(b, b.st.DeleteChannel(b.ctx, "default", "gone"))
-		ok(b, b.st.DeleteMonitor(b.ctx, "default", "other"))
-		want(b, "messages", len(b.later(time.Minute)), 1)
-		want(b, "left", strings.Count(b.alerts(alert.Filter{}), "pending"), 0)
-		want(b, "sent", b.alerts(alert.Filter{State: alert.Sent}), "hook down sent\n")
-	})
-
-	add("gauges and counters of monitors and alerts are what happened", func(b *bench) {
-		w := b.checker()
-		b.channel("hook", func(r *alert.Rule) { r.Group = -1 })
-		b.channel("later", func(r *alert.Rule) { r.Group = core.Duration(time.Hour) })
-		for _, name := range []string{"a", "b", "c", "new", "paused"} {
-			b.monitor(name, func(m *monitor.Monitor) { m.Rules = []schedule.Rule{{Cron: "0 0 1 1 *"}} })
-		}
-		check := func(name string, m task.Measure) {
-			b.clock.Move(time.Second)
-			must(b.st.CheckMonitor(b.ctx, "default", name))(b)
-			b.promote()
-			for _, j := range w.checks() {
-				if j.Job.Task == task.OwnedName(name) { // each is looked at once when it is made
-					w.finish(w.session, j, job.OutcomeOK, func(f *job.Finish) { f.Check = &m })
-				}
-			}
-		}
-		check("a", passed)
-		check("b", failed)
-		check("b", failed)
-		written := b.clock.Now().UTC()
-		check("c", passed)
-		check("c", ours)
-		must(b.st.PauseMonitor(b.ctx, "default", "paused", time.Time{}, ""))(b)
-		b.clock.Move(10 * time.Second)
-		g := must(b.st.Gauges(b.ctx, 10, 10))(b)
-		want(b, "monitors by status", fmt.Sprint(g.Monitors), "map[down:1 new:1 paused:1 up:2]")
-		want(b, "monitors", fmt.Sprint(g.States), "[{default a true} {default b false} {default c true}]")
-		want(b, "backlog", fmt.Sprint(g.Channels), fmt.Sprint([]views.ChannelGauge{{Namespace: "default", Channel: "hook", Pending: 1, OldestAt: written}, {Namespace: "default", Channel: "later", Pending: 1}}))
-		bounded := must(b.st.Gauges(b.ctx, 2, 1))(b)
-		want(b, "bounded", fmt.Sprint(len(bounded.States), len(bounded.Channels), bounded.Monitors[monitor.StatusUp]), "2 1 2")
-		for what, n := range map[string]int{"check http ok": 2, "check http fail": 2, "check http error": 1, "latency http": 160} {
-			want(b, what, b.tally.of(what), n)
-		}
-		b.deliver(view.Told{Error: "503"})
-		g = must(b.st.Gauges(b.ctx, 10, 10))(b)
-		want(b, "oldest while it is tried again", g.Channels[0].OldestAt, written)
-		b.clock.Move(10 * time.Second)
-		b.deliver(view.Told{})
-		g = must(b.st.Gauges(b.ctx, 10, 10))(b)
-		want(b, "backlog when it is sent", len(g.Channels), 1)
-		b.clock.Move(time.Hour)
-		b.deliver(view.Told{Error: "404", Permanent: true})
-		for what, n := range map[string]int{"tried webhook pending": 1, "tried webhook sent": 1, "tried webhook failed": 1} {
-			want(b, what, b.tally.of(what), n)
-		}
-		want(b, "backlog in the end", len(must(b.st.Gauges(b.ctx, 10, 10))(b).Channels), 0)
-	})
-
+	add("an outage is told once, and its end, to each channel", caseAnOutageIsToldOnce)
+	add("a channel without a failed try is taken before channels that fail", caseAChannelWithoutAFailedTryIsTakenBefore)
+	add("a message that is not taken is tried again under its key, and then given up", caseAMessageThatIsNotTakenIsTriedAgain)
+	add("what comes together is told together", caseWhatComesTogetherIsToldTogether)
+	add("reminders come while an outage lasts", caseRemindersComeWhileAnOutageLasts)
+	add("while what a monitor depends on is down, no notification is sent for it", caseWhileWhatAMonitorDependsOnIsDown)
+	add("failed jobs and missed schedules go through the same channels", caseFailedJobsAndMissedSchedulesGoThroughTheSame)
+	add("alerts whose channel or monitor is gone are told to nobody", caseAlertsWhoseChannelOrMonitorIsGoneAreTold)
+	add("gauges and counters of monitors and alerts are what happened", caseGaugesAndCountersOfMonitorsAndAlertsAreWhat)
 	// Quiet hours hold an outage, and then one edit concerns it.
 	for _, edit := range []struct {
 		name  string
@@ -372,17 +126,273 @@ func init() {
 			}
 		})
 	}
+	add("channels never show their secrets", caseChannelsNeverShowTheirSecrets)
+}
 
-	add("channels never show their secrets", func(b *bench) {
-		c := must(b.st.SaveChannel(b.ctx, alert.Channel{Name: "chat", Telegram: &alert.TelegramChannel{Token: "123456:hush-hush-hush-hush-hush-hush-hush", Chat: "1"}}))(b)
-		want(b, "saved", c.Telegram.Token, core.Redacted)
-		want(b, "read", must(b.st.Channel(b.ctx, "default", "chat"))(b).Telegram.Token, core.Redacted)
-		c.Description = "ours"
-		must(b.st.SaveChannel(b.ctx, c))(b)
-		want(b, "kept", must(b.st.ChannelSecrets(b.ctx, "default", "chat"))(b).Telegram.Token, core.Secret("123456:hush-hush-hush-hush-hush-hush-hush"))
-		want(b, "rows of the audit that show it", b.count(`select count(*) from belfry.audit where coalesce(after, '') like '%hush%' or coalesce(before, '') like '%hush%'`), 0)
-		c.Name = "copy"
-		wantCode(b, second(b.st.SaveChannel(b.ctx, c)), core.Invalid, "telegram.token")
-		wantCode(b, second(b.st.SaveChannel(b.ctx, alert.Channel{Name: "none"})), core.Invalid)
-	})
+func caseAnOutageIsToldOnce(b *bench) {
+	w := b.checker()
+	b.channel("hook")
+	b.channel("other", func(r *alert.Rule) { r.On = []alert.NoticeType{alert.NoticeDown} })
+	b.monitor("site")
+	w.turn("site", passed)
+	w.turn("site", failed)
+	want(b, "alerts before it is confirmed", b.alerts(alert.Filter{}), "")
+	w.turn("site", failed)
+	want(b, "alerts", b.alerts(alert.Filter{}), "hook down pending\nother down pending\n")
+	want(b, "told within the group's wait", len(b.deliver(view.Told{})), 0)
+	if titles := b.later(31 * time.Second); len(titles) != 2 || !strings.Contains(titles[0], "site") {
+		b.Fatal(titles)
+	}
+	want(b, "told again", len(b.later(time.Hour)), 0)
+	w.turn("site", passed)
+	w.turn("site", passed)
+	if titles := b.deliver(view.Told{}); len(titles) != 1 || !strings.Contains(titles[0], "up") {
+		b.Fatal(titles)
+	}
+	want(b, "alerts", b.alerts(alert.Filter{Monitor: "site"}), "hook down sent\nother down sent\nhook up sent\n")
+	over := view.IncidentFilter{Over: true}
+	outage := must(b.st.Incidents(b.ctx, over))(b).Items
+	want(b, "outages that are over", len(outage), 1)
+	want(b, "alerts of the outage", b.alerts(alert.Filter{Incident: outage[0].ID}), "hook down sent\nother down sent\nhook up sent\n")
+	want(b, "alerts of another", b.alerts(alert.Filter{Incident: outage[0].ID + 1}), "")
+	tries := must(b.st.AlertTries(b.ctx, "default", must(b.st.Alerts(b.ctx, alert.Filter{}))(b).Items[0].ID))(b)
+	want(b, "tries", len(tries), 1)
+	want(b, "one try", tries[0].Error, "")
+	w.turn("site", failed)
+	w.turn("site", failed)
+	want(b, "outages that are over while one is not", docOf(must(b.st.Incidents(b.ctx, over))(b).Items), docOf(outage))
+}
+
+func caseAChannelWithoutAFailedTryIsTakenBefore(b *bench) {
+	w := b.checker()
+	at := func(r *alert.Rule) { r.Group = -1 }
+	for i := range 3 {
+		b.channel(fmt.Sprint("dead", i), at)
+	}
+	b.monitor("site")
+	w.turn("site", failed)
+	w.turn("site", failed)
+	want(b, "messages that fail", len(b.deliver(view.Told{Error: "no answer"})), 3)
+	b.channel("healthy", at)
+	b.monitor("other")
+	w.turn("other", failed)
+	w.turn("other", failed)
+	b.clock.Move(6 * time.Second)
+	first := must(b.st.TakeAlerts(b.ctx, "", 1))(b).Messages
+	want(b, "messages", len(first), 1)
+	want(b, "the channel", first[0].Channel.Name, "healthy")
+}
+
+func caseAMessageThatIsNotTakenIsTriedAgain(b *bench) {
+	w := b.checker()
+	b.channel("hook", func(r *alert.Rule) { r.Group = -1 })
+	b.monitor("site")
+	w.turn("site", failed)
+	w.turn("site", failed)
+	first := must(b.st.TakeAlerts(b.ctx, "", 32))(b).Messages
+	want(b, "messages", len(first), 1)
+	want(b, "taken by another node meanwhile", len(must(b.st.TakeAlerts(b.ctx, "", 32))(b).Messages), 0)
+	b.clock.Move(view.AlertTaken + time.Second) // the node died
+	again := must(b.st.TakeAlerts(b.ctx, "", 32))(b).Messages
+	want(b, "messages", len(again), 1)
+	want(b, "key", again[0].Message.Key, first[0].Message.Key)
+	ok(b, b.st.SettleAlerts(b.ctx, again[0], view.Told{Error: "503"}))
+	want(b, "messages at once", len(must(b.st.TakeAlerts(b.ctx, "", 32))(b).Messages), 0)
+	b.clock.Move(6 * time.Second)
+	third := must(b.st.TakeAlerts(b.ctx, "", 32))(b).Messages
+	want(b, "messages", len(third), 1)
+	want(b, "key", third[0].Message.Key, first[0].Message.Key)
+	want(b, "tries before", third[0].Tries, 1)
+	ok(b, b.st.SettleAlerts(b.ctx, third[0], view.Told{Error: "429", RetryAfter: core.Duration(time.Hour)}))
+	want(b, "messages", len(b.later(30*time.Minute)), 0)
+	b.clock.Move(31 * time.Minute)
+	want(b, "messages", len(b.deliver(view.Told{Error: "400", Permanent: true})), 1)
+	want(b, "alerts", b.alerts(alert.Filter{State: alert.Failed}), "hook down failed\n")
+	want(b, "tries", len(must(b.st.AlertTries(b.ctx, "default", 1))(b)), 3)
+	wantCode(b, second(b.st.AlertTries(b.ctx, "other", 1)), core.NotFound)
+}
+
+func caseWhatComesTogetherIsToldTogether(b *bench) {
+	w := b.checker()
+	b.channel("hook")
+	for i := range 5 {
+		b.monitor(fmt.Sprintf("site-%d", i), func(m *monitor.Monitor) { m.Rules = []schedule.Rule{{Cron: "* * * * *"}} })
+	}
+	for range 2 {
+		b.clock.Move(time.Minute)
+		w.fire()
+		w.promote()
+		for _, j := range w.checks() {
+			w.finish(w.session, j, job.OutcomeOK, func(f *job.Finish) { m := failed; f.Check = &m })
+		}
+	}
+	want(b, "alerts", strings.Count(b.alerts(alert.Filter{}), "pending"), 5)
+	titles := b.later(31 * time.Second)
+	want(b, "messages", fmt.Sprint(titles), "[5 down]")
+}
+
+func caseRemindersComeWhileAnOutageLasts(b *bench) {
+	w := b.checker()
+	b.channel("hook", func(r *alert.Rule) { r.Group, r.Remind, r.RemindMax = -1, core.Duration(10*time.Minute), 2 })
+	b.monitor("site")
+	w.turn("site", failed)
+	w.turn("site", failed)
+	want(b, "down", len(b.deliver(view.Told{})), 1)
+	var told int
+	for range 12 * 8 {
+		for _, title := range b.later(5 * time.Minute) {
+			if !strings.Contains(title, "still down") {
+				b.Fatal(title)
+			}
+			told++
+		}
+	}
+	if told != 2 {
+		b.Fatalf("%d reminders:\n%+v", told, must(b.st.Alerts(b.ctx, alert.Filter{}))(b).Items)
+	}
+	w.turn("site", passed)
+	w.turn("site", passed)
+	want(b, "up", len(b.deliver(view.Told{})), 1)
+	w.turn("site", failed)
+	w.turn("site", failed)
+	want(b, "down", len(b.deliver(view.Told{})), 1)
+	w.turn("site", passed)
+	w.turn("site", passed)
+	b.deliver(view.Told{})
+	want(b, "reminders of what is over", len(b.later(time.Hour)), 0)
+}
+
+func caseWhileWhatAMonitorDependsOnIsDown(b *bench) {
+	w := b.checker()
+	b.channel("hook")
+	b.monitor("router")
+	b.monitor("site", func(m *monitor.Monitor) { m.DependsOn = []string{"router"} })
+	for range 4 {
+		for _, name := range []string{"router", "site"} {
+			w.turn(name, failed)
+		}
+	}
+	for _, title := range b.later(time.Minute) {
+		if strings.Contains(title, "site") {
+			b.Fatal(title)
+		}
+	}
+	want(b, "alerts of the other", b.alerts(alert.Filter{Monitor: "site"}), "hook down pending\n")
+	for range 4 {
+		for _, name := range []string{"router", "site"} {
+			w.turn(name, passed)
+		}
+	}
+	for range 10 {
+		for _, title := range b.later(time.Minute) {
+			if strings.Contains(title, "site") {
+				b.Fatal(title)
+			}
+		}
+	}
+	want(b, "alerts of the other", b.alerts(alert.Filter{Monitor: "site"}), "hook down suppressed\nhook up suppressed\n")
+}
+
+func caseFailedJobsAndMissedSchedulesGoThroughTheSame(b *bench) {
+	b.channel("hook", func(r *alert.Rule) { r.Group = -1 })
+	b.task("t", func(t *task.Task) { t.Retry.MaxAttempts = 2 })
+	s := b.session("t")
+	b.enqueue(job.NewJob{Task: "t"})
+	b.finish(s, b.claim(s, 1).Jobs[0], job.OutcomeError)
+	want(b, "alerts before the last attempt", b.alerts(alert.Filter{}), "")
+	b.clock.Move(time.Hour)
+	b.renew(s)
+	s = b.session("t")
+	b.promote()
+	b.finish(s, b.claim(s, 1).Jobs[0], job.OutcomeError)
+	if titles := b.deliver(view.Told{}); len(titles) != 1 || !strings.Contains(titles[0], "failed") {
+		b.Fatal(titles)
+	}
+	b.schedule("tick", "t", every(time.Minute), func(sc *schedule.Schedule) { sc.Catchup = schedule.CatchupNone })
+	b.clock.Move(time.Hour)
+	b.fire()
+	if titles := b.deliver(view.Told{}); len(titles) != 1 || !strings.Contains(titles[0], "missed") {
+		b.Fatal(titles)
+	}
+}
+
+func caseAlertsWhoseChannelOrMonitorIsGoneAreTold(b *bench) {
+	w := b.checker()
+	b.channel("hook")
+	b.channel("gone")
+	b.monitor("site")
+	b.monitor("other")
+	for _, name := range []string{"site", "other"} {
+		for w.look(name).Status != monitor.StatusDown {
+			w.turn(name, failed)
+		}
+	}
+	ok(b, b.st.DeleteAlertRule(b.ctx, "default", "to-gone"))
+	ok(b, b.st.DeleteChannel(b.ctx, "default", "gone"))
+	ok(b, b.st.DeleteMonitor(b.ctx, "default", "other"))
+	want(b, "messages", len(b.later(time.Minute)), 1)
+	want(b, "left", strings.Count(b.alerts(alert.Filter{}), "pending"), 0)
+	want(b, "sent", b.alerts(alert.Filter{State: alert.Sent}), "hook down sent\n")
+}
+
+func caseGaugesAndCountersOfMonitorsAndAlertsAreWhat(b *bench) {
+	w := b.checker()
+	b.channel("hook", func(r *alert.Rule) { r.Group = -1 })
+	b.channel("later", func(r *alert.Rule) { r.Group = core.Duration(time.Hour) })
+	for _, name := range []string{"a", "b", "c", "new", "paused"} {
+		b.monitor(name, func(m *monitor.Monitor) { m.Rules = []schedule.Rule{{Cron: "0 0 1 1 *"}} })
+	}
+	check := func(name string, m task.Measure) {
+		b.clock.Move(time.Second)
+		must(b.st.CheckMonitor(b.ctx, "default", name))(b)
+		b.promote()
+		for _, j := range w.checks() {
+			if j.Job.Task == task.OwnedName(name) { // each is looked at once when it is made
+				w.finish(w.session, j, job.OutcomeOK, func(f *job.Finish) { f.Check = &m })
+			}
+		}
+	}
+	check("a", passed)
+	check("b", failed)
+	check("b", failed)
+	written := b.clock.Now().UTC()
+	check("c", passed)
+	check("c", ours)
+	must(b.st.PauseMonitor(b.ctx, "default", "paused", time.Time{}, ""))(b)
+	b.clock.Move(10 * time.Second)
+	g := must(b.st.Gauges(b.ctx, 10, 10))(b)
+	want(b, "monitors by status", fmt.Sprint(g.Monitors), "map[down:1 new:1 paused:1 up:2]")
+	want(b, "monitors", fmt.Sprint(g.States), "[{default a true} {default b false} {default c true}]")
+	want(b, "backlog", fmt.Sprint(g.Channels), fmt.Sprint([]views.ChannelGauge{{Namespace: "default", Channel: "hook", Pending: 1, OldestAt: written}, {Namespace: "default", Channel: "later", Pending: 1}}))
+	bounded := must(b.st.Gauges(b.ctx, 2, 1))(b)
+	want(b, "bounded", fmt.Sprint(len(bounded.States), len(bounded.Channels), bounded.Monitors[monitor.StatusUp]), "2 1 2")
+	for what, n := range map[string]int{"check http ok": 2, "check http fail": 2, "check http error": 1, "latency http": 160} {
+		want(b, what, b.tally.of(what), n)
+	}
+	b.deliver(view.Told{Error: "503"})
+	g = must(b.st.Gauges(b.ctx, 10, 10))(b)
+	want(b, "oldest while it is tried again", g.Channels[0].OldestAt, written)
+	b.clock.Move(10 * time.Second)
+	b.deliver(view.Told{})
+	g = must(b.st.Gauges(b.ctx, 10, 10))(b)
+	want(b, "backlog when it is sent", len(g.Channels), 1)
+	b.clock.Move(time.Hour)
+	b.deliver(view.Told{Error: "404", Permanent: true})
+	for what, n := range map[string]int{"tried webhook pending": 1, "tried webhook sent": 1, "tried webhook failed": 1} {
+		want(b, what, b.tally.of(what), n)
+	}
+	want(b, "backlog in the end", len(must(b.st.Gauges(b.ctx, 10, 10))(b).Channels), 0)
+}
+
+func caseChannelsNeverShowTheirSecrets(b *bench) {
+	c := must(b.st.SaveChannel(b.ctx, alert.Channel{Name: "chat", Telegram: &alert.TelegramChannel{Token: "123456:hush-hush-hush-hush-hush-hush-hush", Chat: "1"}}))(b)
+	want(b, "saved", c.Telegram.Token, core.Redacted)
+	want(b, "read", must(b.st.Channel(b.ctx, "default", "chat"))(b).Telegram.Token, core.Redacted)
+	c.Description = "ours"
+	must(b.st.SaveChannel(b.ctx, c))(b)
+	want(b, "kept", must(b.st.ChannelSecrets(b.ctx, "default", "chat"))(b).Telegram.Token, core.Secret("123456:hush-hush-hush-hush-hush-hush-hush"))
+	want(b, "rows of the audit that show it", b.count(`select count(*) from belfry.audit where coalesce(after, '') like '%hush%' or coalesce(before, '') like '%hush%'`), 0)
+	c.Name = "copy"
+	wantCode(b, second(b.st.SaveChannel(b.ctx, c)), core.Invalid, "telegram.token")
+	wantCode(b, second(b.st.SaveChannel(b.ctx, alert.Channel{Name: "none"})), core.Invalid)
 }

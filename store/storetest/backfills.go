@@ -79,403 +79,423 @@ func (b *bench) row(f schedule.Backfill) string {
 }
 
 func init() {
-	add("backfill buffer_all: one job after another, each made when the one before has ended, however it ends", func(b *bench) {
-		b.minutely()
-		f := b.backfill("tick", -3*time.Minute, 0)
-		want(b, "defaults", fmt.Sprint(f.State, f.Overlap, f.Limit, f.OnlyMissing), "activebuffer_all1000 false")
-		s := b.session("tick")
-		for i, outcome := range []job.Outcome{job.OutcomeOK, job.OutcomeError, job.OutcomeLost} {
-			b.refill()
-			b.refill()
-			want(b, "live", b.backfilled("tick", live...), core.Duration(time.Duration(i-3)*time.Minute).String())
-			c := b.claim(s, 5)
-			want(b, "claimed", len(c.Jobs), 1)
-			b.refill()
-			want(b, "live while it runs", len(b.jobsOf("tick", live...)), 1)
-			if outcome == job.OutcomeLost {
-				b.clock.Move(lost)
-				b.release()
-			} else {
-				b.finish(s, c.Jobs[0], outcome)
-			}
-		}
-		b.refill()
-		want(b, "row", b.row(f), "completed, done 0s, made 4, left out 0")
-		want(b, "ended", b.state(f).EndedAt, b.clock.Now())
-		want(b, "occurrences", b.said("tick"), "-3m job, -2m job, -1m job, 0s job")
-		want(b, "note", b.occurrences("tick")[0].Note, "backfilled")
-		want(b, "audit", b.count(`select count(*) from belfry.audit where action = 'backfill'`), 1)
-	})
+	add("backfill buffer_all: one job after another, each made when the one before has ended, however it ends", caseBackfillBufferAll)
+	add("backfill allow: all at once, in their order, and more than a step only as they end", caseBackfillAllow)
+	add("a schedule has one backfill at a time, and another when it has ended", caseAScheduleHasOneBackfillAtATime)
+	add("a bad backfill is refused with its field and leaves nothing", caseABadBackfillIsRefusedWithItsFieldAnd)
+	add("a backfill of what is missing leaves out what ran or waits, in any zone, and makes up for what was skipped", caseABackfillOfWhatIsMissingLeavesOutWhat)
+	add("a backfill of what is missing is not deceived by the many rows of a rule from before", caseABackfillOfWhatIsMissingIsNotDeceived)
+	add("a backfill of all runs again what ran, and the record of the job before stays", caseABackfillOfAllRunsAgainWhatRan)
+	add("the limit completes a backfill before its end", caseTheLimitCompletesABackfillBeforeItsEnd)
+	add("a backfill is paused, resumed and canceled; its jobs stay", caseABackfillIsPaused)
+	add("a row that stands for several is parted where a backfill makes jobs, and counts and ends stay exact", caseARowThatStandsForSeveralIsPartedWhere)
+	add("what a backfill ran in a pause is not recorded as skipped by the resume, and the rest is", caseWhatABackfillRanInAPauseIsNot)
+	add("a backfill leaves its schedule as it is, and neither holds up the other", caseABackfillLeavesItsScheduleAsItIs)
+	add("an edit or a pause of the schedule leaves a backfill's jobs, and the rest of it follows the new rule", caseAnEditOrAPauseOfTheScheduleLeaves)
+	add("a loop from the finish is not disturbed by a backfill of the plan beside it", caseALoopFromTheFinishIsNotDisturbedBy)
+	add("calendars keep times out of a backfill as well", caseCalendarsKeepTimesOutOfABackfillAsWell)
+	add("a backfill with nothing but times to leave out goes on without a rest", caseABackfillWithNothingButTimesToLeaveOut)
+	add("a deleted schedule ends its backfill, and the jobs that it made go on", caseADeletedScheduleEndsItsBackfill)
+	add("a backfill that cannot be computed holds up no other", caseABackfillThatCannotBeComputedHoldsUpNo)
+	addNodes("nodes that refill at the same moment make each nominal time once", caseNodesThatRefillAtTheSameMomentMakeEach)
+}
 
-	add("backfill allow: all at once, in their order, and more than a step only as they end", func(b *bench) {
-		b.minutely()
-		f := b.backfill("tick", -249*time.Minute, 0, sideBySide)
+func caseBackfillBufferAll(b *bench) {
+	b.minutely()
+	f := b.backfill("tick", -3*time.Minute, 0)
+	want(b, "defaults", fmt.Sprint(f.State, f.Overlap, f.Limit, f.OnlyMissing), "activebuffer_all1000 false")
+	s := b.session("tick")
+	for i, outcome := range []job.Outcome{job.OutcomeOK, job.OutcomeError, job.OutcomeLost} {
 		b.refill()
-		want(b, "first step", len(b.jobsOf("tick", live...)), schedule.BackfillStep)
 		b.refill()
-		want(b, "and no more", len(b.jobsOf("tick", live...)), schedule.BackfillStep)
-		s := b.session("tick")
-		for _, j := range b.claim(s, 100).Jobs {
-			b.finish(s, j, job.OutcomeOK)
+		want(b, "live", b.backfilled("tick", live...), core.Duration(time.Duration(i-3)*time.Minute).String())
+		c := b.claim(s, 5)
+		want(b, "claimed", len(c.Jobs), 1)
+		b.refill()
+		want(b, "live while it runs", len(b.jobsOf("tick", live...)), 1)
+		if outcome == job.OutcomeLost {
+			b.clock.Move(lost)
+			b.release()
+		} else {
+			b.finish(s, c.Jobs[0], outcome)
 		}
-		b.refill()
-		want(b, "row", b.row(f), "completed, done 0s, made 250, left out 0")
-		want(b, "different times", b.count(`select count(*) from (select nominal from belfry.jobs union select nominal from belfry.jobs_done) as d`), 250)
-		want(b, "occurrences", b.count(`select count(*) from belfry.occurrences where decision = 'job'`), 250)
-		j := b.jobsOf("tick")[0]
-		if !j.Nominal.Equal(Epoch.Add(-249*time.Minute)) || !j.DueAt.Equal(Epoch) || j.Schedule != "tick" || j.Trigger != schedule.TriggerBackfill {
-			b.Fatalf("%+v", j)
-		}
-	})
+	}
+	b.refill()
+	want(b, "row", b.row(f), "completed, done 0s, made 4, left out 0")
+	want(b, "ended", b.state(f).EndedAt, b.clock.Now())
+	want(b, "occurrences", b.said("tick"), "-3m job, -2m job, -1m job, 0s job")
+	want(b, "note", b.occurrences("tick")[0].Note, "backfilled")
+	want(b, "audit", b.count(`select count(*) from belfry.audit where action = 'backfill'`), 1)
+}
 
-	add("a schedule has one backfill at a time, and another when it has ended", func(b *bench) {
-		b.minutely()
-		f := b.backfill("tick", -3*time.Minute, 0)
-		_, err := b.st.StartBackfill(b.ctx, schedule.Backfill{Schedule: "tick", From: Epoch, To: Epoch})
-		wantCode(b, err, core.Conflict, `schedule "tick" has a backfill under way`)
-		must(b.st.SetBackfill(b.ctx, "default", f.ID, schedule.BackfillPaused))(b)
-		_, err = b.st.StartBackfill(b.ctx, schedule.Backfill{Schedule: "tick", From: Epoch, To: Epoch})
-		wantCode(b, err, core.Conflict, "under way")
-		must(b.st.SetBackfill(b.ctx, "default", f.ID, schedule.BackfillCanceled))(b)
-		g := b.backfill("tick", -time.Minute, 0)
-		b.schedule("other", "tick", cron("* * * * *"))
-		h := b.backfill("other", -time.Minute, 0, func(f *schedule.Backfill) { f.Note = "beside" })
-		p := must(b.st.Backfills(b.ctx, schedule.BackfillFilter{}))(b)
-		if len(p.Items) != 3 || p.Items[0].ID != h.ID || p.Items[0].Note != "beside" || p.Items[1].ID != g.ID || p.Items[2].State != schedule.BackfillCanceled {
-			b.Fatalf("%+v", p.Items)
-		}
-		p = must(b.st.Backfills(b.ctx, schedule.BackfillFilter{Schedule: "tick", Paging: core.Paging{Limit: 1}}))(b)
-		want(b, "first page", p.Items[0].ID, g.ID)
-		p = must(b.st.Backfills(b.ctx, schedule.BackfillFilter{Schedule: "tick", Paging: core.Paging{Limit: 1, Cursor: p.Next}}))(b)
-		want(b, "second page", p.Items[0].ID, f.ID)
-		want(b, "no third", p.Next, "")
-		want(b, "of another namespace", len(must(b.st.Backfills(b.ctx, schedule.BackfillFilter{Namespace: "other"}))(b).Items), 0)
-		_, err = b.st.Backfill(b.ctx, "other", f.ID)
-		wantCode(b, err, core.NotFound)
-		_, err = b.st.SetBackfill(b.ctx, "other", g.ID, schedule.BackfillPaused)
-		wantCode(b, err, core.NotFound)
-	})
+func caseBackfillAllow(b *bench) {
+	b.minutely()
+	f := b.backfill("tick", -249*time.Minute, 0, sideBySide)
+	b.refill()
+	want(b, "first step", len(b.jobsOf("tick", live...)), schedule.BackfillStep)
+	b.refill()
+	want(b, "and no more", len(b.jobsOf("tick", live...)), schedule.BackfillStep)
+	s := b.session("tick")
+	for _, j := range b.claim(s, 100).Jobs {
+		b.finish(s, j, job.OutcomeOK)
+	}
+	b.refill()
+	want(b, "row", b.row(f), "completed, done 0s, made 250, left out 0")
+	want(b, "different times", b.count(`select count(*) from (select nominal from belfry.jobs union select nominal from belfry.jobs_done) as d`), 250)
+	want(b, "occurrences", b.count(`select count(*) from belfry.occurrences where decision = 'job'`), 250)
+	j := b.jobsOf("tick")[0]
+	if !j.Nominal.Equal(Epoch.Add(-249*time.Minute)) || !j.DueAt.Equal(Epoch) || j.Schedule != "tick" || j.Trigger != schedule.TriggerBackfill {
+		b.Fatalf("%+v", j)
+	}
+}
 
-	add("a bad backfill is refused with its field and leaves nothing", func(b *bench) {
-		b.minutely()
-		b.schedule("hand", "tick")
-		b.schedule("loop", "tick", afterFinish(time.Minute))
-		good := schedule.Backfill{Schedule: "tick", From: Epoch.Add(-time.Hour), To: Epoch}
-		for field, change := range map[string]func(*schedule.Backfill){
-			"to":       func(f *schedule.Backfill) { f.To = Epoch.Add(time.Second) },
-			"from":     func(f *schedule.Backfill) { f.From = time.Time{} },
-			"overlap":  func(f *schedule.Backfill) { f.Overlap = schedule.OverlapSkip },
-			"limit":    func(f *schedule.Backfill) { f.Limit = schedule.MaxBackfillLimit + 1 },
-			"schedule": func(f *schedule.Backfill) { f.Schedule = "loop" },
-		} {
-			bad := good
-			change(&bad)
-			_, err := b.st.StartBackfill(b.ctx, bad)
-			wantCode(b, err, core.Invalid, field)
-		}
+func caseAScheduleHasOneBackfillAtATime(b *bench) {
+	b.minutely()
+	f := b.backfill("tick", -3*time.Minute, 0)
+	_, err := b.st.StartBackfill(b.ctx, schedule.Backfill{Schedule: "tick", From: Epoch, To: Epoch})
+	wantCode(b, err, core.Conflict, `schedule "tick" has a backfill under way`)
+	must(b.st.SetBackfill(b.ctx, "default", f.ID, schedule.BackfillPaused))(b)
+	_, err = b.st.StartBackfill(b.ctx, schedule.Backfill{Schedule: "tick", From: Epoch, To: Epoch})
+	wantCode(b, err, core.Conflict, "under way")
+	must(b.st.SetBackfill(b.ctx, "default", f.ID, schedule.BackfillCanceled))(b)
+	g := b.backfill("tick", -time.Minute, 0)
+	b.schedule("other", "tick", cron("* * * * *"))
+	h := b.backfill("other", -time.Minute, 0, func(f *schedule.Backfill) { f.Note = "beside" })
+	p := must(b.st.Backfills(b.ctx, schedule.BackfillFilter{}))(b)
+	if len(p.Items) != 3 || p.Items[0].ID != h.ID || p.Items[0].Note != "beside" || p.Items[1].ID != g.ID || p.Items[2].State != schedule.BackfillCanceled {
+		b.Fatalf("%+v", p.Items)
+	}
+	p = must(b.st.Backfills(b.ctx, schedule.BackfillFilter{Schedule: "tick", Paging: core.Paging{Limit: 1}}))(b)
+	want(b, "first page", p.Items[0].ID, g.ID)
+	p = must(b.st.Backfills(b.ctx, schedule.BackfillFilter{Schedule: "tick", Paging: core.Paging{Limit: 1, Cursor: p.Next}}))(b)
+	want(b, "second page", p.Items[0].ID, f.ID)
+	want(b, "no third", p.Next, "")
+	want(b, "of another namespace", len(must(b.st.Backfills(b.ctx, schedule.BackfillFilter{Namespace: "other"}))(b).Items), 0)
+	_, err = b.st.Backfill(b.ctx, "other", f.ID)
+	wantCode(b, err, core.NotFound)
+	_, err = b.st.SetBackfill(b.ctx, "other", g.ID, schedule.BackfillPaused)
+	wantCode(b, err, core.NotFound)
+}
+
+func caseABadBackfillIsRefusedWithItsFieldAnd(b *bench) {
+	b.minutely()
+	b.schedule("hand", "tick")
+	b.schedule("loop", "tick", afterFinish(time.Minute))
+	good := schedule.Backfill{Schedule: "tick", From: Epoch.Add(-time.Hour), To: Epoch}
+	for field, change := range map[string]func(*schedule.Backfill){
+		"to":       func(f *schedule.Backfill) { f.To = Epoch.Add(time.Second) },
+		"from":     func(f *schedule.Backfill) { f.From = time.Time{} },
+		"overlap":  func(f *schedule.Backfill) { f.Overlap = schedule.OverlapSkip },
+		"limit":    func(f *schedule.Backfill) { f.Limit = schedule.MaxBackfillLimit + 1 },
+		"schedule": func(f *schedule.Backfill) { f.Schedule = "loop" },
+	} {
 		bad := good
-		bad.Schedule = "hand"
+		change(&bad)
 		_, err := b.st.StartBackfill(b.ctx, bad)
-		wantCode(b, err, core.Invalid, "schedule", "no planned times")
-		bad.Schedule = "nobody"
-		_, err = b.st.StartBackfill(b.ctx, bad)
-		wantCode(b, err, core.NotFound, "nobody")
-		_, err = b.st.SetBackfill(b.ctx, "default", 99, schedule.BackfillPaused)
-		wantCode(b, err, core.NotFound, "99")
-		_, err = b.st.SetBackfill(b.ctx, "default", 99, schedule.BackfillCompleted)
-		wantCode(b, err, core.Invalid, "state")
-		want(b, "backfills", b.count(`select count(*) from belfry.backfills`), 0)
-	})
+		wantCode(b, err, core.Invalid, field)
+	}
+	bad := good
+	bad.Schedule = "hand"
+	_, err := b.st.StartBackfill(b.ctx, bad)
+	wantCode(b, err, core.Invalid, "schedule", "no planned times")
+	bad.Schedule = "nobody"
+	_, err = b.st.StartBackfill(b.ctx, bad)
+	wantCode(b, err, core.NotFound, "nobody")
+	_, err = b.st.SetBackfill(b.ctx, "default", 99, schedule.BackfillPaused)
+	wantCode(b, err, core.NotFound, "99")
+	_, err = b.st.SetBackfill(b.ctx, "default", 99, schedule.BackfillCompleted)
+	wantCode(b, err, core.Invalid, "state")
+	want(b, "backfills", b.count(`select count(*) from belfry.backfills`), 0)
+}
 
-	add("a backfill of what is missing leaves out what ran or waits, in any zone, and makes up for what was skipped", func(b *bench) {
-		b.minutely(overlap(schedule.OverlapBufferOne), func(s *schedule.Schedule) { s.Zone = "Europe/Sofia" })
-		for range 4 {
-			b.next()
-		}
-		want(b, "before", b.said("tick"), "1m job, 2m buffered, 3m skipped buffer_full, 4m skipped buffer_full")
-		f := b.backfill("tick", -time.Minute, 4*time.Minute, sideBySide, onlyMissing)
-		b.refill()
-		want(b, "row", b.row(f), "completed, done 4m, made 4, left out 2")
-		want(b, "jobs", b.backfilled("tick"), "-1m 0s 3m 4m")
-		want(b, "after", b.said("tick"), "-1m job, 0s job, 1m job, 2m buffered, 3m job, 4m job")
-		o := b.occurrences("tick")[4]
-		want(b, "the row has its job", o.JobID, b.jobsOf("tick")[len(b.jobsOf("tick"))-2].ID)
-		want(b, "reason", o.Reason, core.Reason(""))
-	})
-
-	add("a backfill of what is missing is not deceived by the many rows of a rule from before", func(b *bench) {
-		b.minutely(overlap(schedule.OverlapAllow), catchup(schedule.CatchupAll), func(s *schedule.Schedule) { s.CatchupMax, s.CatchupWindow = 1000, core.Duration(24*time.Hour) })
-		b.clock.Move(8 * time.Hour)
-		b.fire()
-		want(b, "before", len(b.occurrences("tick")), 480)
-		sc := b.get("tick")
-		sc.Rules[0].Cron = "0 * * * *"
-		must(b.st.UpdateSchedule(b.ctx, sc))(b)
-		f := b.backfill("tick", time.Minute, 8*time.Hour, sideBySide, onlyMissing)
-		b.refill()
-		want(b, "row", b.row(f), "completed, done 8h, made 0, left out 8")
-	})
-
-	add("a backfill of all runs again what ran, and the record of the job before stays", func(b *bench) {
-		b.minutely(overlap(schedule.OverlapAllow))
+func caseABackfillOfWhatIsMissingLeavesOutWhat(b *bench) {
+	b.minutely(overlap(schedule.OverlapBufferOne), func(s *schedule.Schedule) { s.Zone = "Europe/Sofia" })
+	for range 4 {
 		b.next()
-		b.next()
-		before := jsonOf(b.occurrences("tick"))
-		f := b.backfill("tick", time.Minute, 2*time.Minute, sideBySide)
-		b.refill()
-		want(b, "row", b.row(f), "completed, done 2m, made 2, left out 0")
-		want(b, "jobs", b.backfilled("tick"), "1m 2m")
-		want(b, "occurrences", jsonOf(b.occurrences("tick")), before)
-		want(b, "all jobs", len(b.jobsOf("tick")), 4)
-	})
+	}
+	want(b, "before", b.said("tick"), "1m job, 2m buffered, 3m skipped buffer_full, 4m skipped buffer_full")
+	f := b.backfill("tick", -time.Minute, 4*time.Minute, sideBySide, onlyMissing)
+	b.refill()
+	want(b, "row", b.row(f), "completed, done 4m, made 4, left out 2")
+	want(b, "jobs", b.backfilled("tick"), "-1m 0s 3m 4m")
+	want(b, "after", b.said("tick"), "-1m job, 0s job, 1m job, 2m buffered, 3m job, 4m job")
+	o := b.occurrences("tick")[4]
+	want(b, "the row has its job", o.JobID, b.jobsOf("tick")[len(b.jobsOf("tick"))-2].ID)
+	want(b, "reason", o.Reason, core.Reason(""))
+}
 
-	add("the limit completes a backfill before its end", func(b *bench) {
-		b.minutely()
-		f := b.backfill("tick", -time.Hour, 0, sideBySide, func(f *schedule.Backfill) { f.Limit = 3 })
-		b.refill()
-		want(b, "row", b.row(f), "completed, done -58m, made 3, left out 0")
-		_, err := b.st.SetBackfill(b.ctx, "default", f.ID, schedule.BackfillActive)
-		wantCode(b, err, core.Conflict, "is completed")
-	})
+func caseABackfillOfWhatIsMissingIsNotDeceived(b *bench) {
+	b.minutely(overlap(schedule.OverlapAllow), catchup(schedule.CatchupAll), func(s *schedule.Schedule) { s.CatchupMax, s.CatchupWindow = 1000, core.Duration(24*time.Hour) })
+	b.clock.Move(8 * time.Hour)
+	b.fire()
+	want(b, "before", len(b.occurrences("tick")), 480)
+	sc := b.get("tick")
+	sc.Rules[0].Cron = "0 * * * *"
+	must(b.st.UpdateSchedule(b.ctx, sc))(b)
+	f := b.backfill("tick", time.Minute, 8*time.Hour, sideBySide, onlyMissing)
+	b.refill()
+	want(b, "row", b.row(f), "completed, done 8h, made 0, left out 8")
+}
 
-	add("a backfill is paused, resumed and canceled; its jobs stay", func(b *bench) {
-		b.minutely()
-		f := b.backfill("tick", -5*time.Minute, 0)
-		s := b.session("tick")
-		end := func() {
-			b.Helper()
-			c := b.claim(s, 1)
-			want(b, "claimed", len(c.Jobs), 1)
-			b.finish(s, c.Jobs[0], job.OutcomeOK)
-		}
-		b.refill()
-		set := func(state schedule.BackfillState) {
-			b.Helper()
-			want(b, "state", must(b.st.SetBackfill(b.ctx, "default", f.ID, state))(b).State, state)
-		}
-		set(schedule.BackfillActive) // as it is
-		set(schedule.BackfillPaused)
-		set(schedule.BackfillPaused)
-		end() // the job that was made goes on
-		b.refill()
-		want(b, "paused", b.row(f), "paused, done -5m, made 1, left out 0")
-		want(b, "live while paused", len(b.jobsOf("tick", live...)), 0)
-		set(schedule.BackfillActive)
-		b.refill()
-		want(b, "resumed", b.row(f), "active, done -4m, made 2, left out 0")
-		set(schedule.BackfillCanceled)
-		end()
-		b.refill()
-		want(b, "canceled", b.row(f), "canceled, done -4m, made 2, left out 0")
-		want(b, "ended", b.state(f).EndedAt, Epoch)
-		_, err := b.st.SetBackfill(b.ctx, "default", f.ID, schedule.BackfillActive)
-		wantCode(b, err, core.Conflict, "is canceled")
-		want(b, "audit", b.count(`select count(*) from belfry.audit where noun = 'backfill'`), 3)
-	})
+func caseABackfillOfAllRunsAgainWhatRan(b *bench) {
+	b.minutely(overlap(schedule.OverlapAllow))
+	b.next()
+	b.next()
+	before := jsonOf(b.occurrences("tick"))
+	f := b.backfill("tick", time.Minute, 2*time.Minute, sideBySide)
+	b.refill()
+	want(b, "row", b.row(f), "completed, done 2m, made 2, left out 0")
+	want(b, "jobs", b.backfilled("tick"), "1m 2m")
+	want(b, "occurrences", jsonOf(b.occurrences("tick")), before)
+	want(b, "all jobs", len(b.jobsOf("tick")), 4)
+}
 
-	add("a row that stands for several is parted where a backfill makes jobs, and counts and ends stay exact", func(b *bench) {
-		b.minutely(catchup(schedule.CatchupLatest), overlap(schedule.OverlapAllow), func(s *schedule.Schedule) { s.Zone = "Europe/Sofia" })
-		b.clock.Move(10 * time.Minute)
-		b.fire()
-		want(b, "before", b.said("tick"), "1m skipped catchup_latest x9, 10m job")
-		rows := func() string {
-			b.Helper()
-			var all []string
-			for _, o := range b.occurrences("tick") {
-				text := fmt.Sprintf("%s..%s x%d %s", core.Duration(o.Nominal.Sub(Epoch)), core.Duration(o.Until.Sub(Epoch)), o.Count, o.Decision)
-				if o.Until.IsZero() {
-					text = fmt.Sprintf("%s %s", core.Duration(o.Nominal.Sub(Epoch)), o.Decision)
-				}
-				if (o.Decision == schedule.DecidedSkipped) != (o.Reason == schedule.ReasonCatchupLatest) {
-					b.Fatalf("%+v", o)
-				}
-				all = append(all, text)
+func caseTheLimitCompletesABackfillBeforeItsEnd(b *bench) {
+	b.minutely()
+	f := b.backfill("tick", -time.Hour, 0, sideBySide, func(f *schedule.Backfill) { f.Limit = 3 })
+	b.refill()
+	want(b, "row", b.row(f), "completed, done -58m, made 3, left out 0")
+	_, err := b.st.SetBackfill(b.ctx, "default", f.ID, schedule.BackfillActive)
+	wantCode(b, err, core.Conflict, "is completed")
+}
+
+func caseABackfillIsPaused(b *bench) {
+	b.minutely()
+	f := b.backfill("tick", -5*time.Minute, 0)
+	s := b.session("tick")
+	end := func() {
+		b.Helper()
+		c := b.claim(s, 1)
+		want(b, "claimed", len(c.Jobs), 1)
+		b.finish(s, c.Jobs[0], job.OutcomeOK)
+	}
+	b.refill()
+	set := func(state schedule.BackfillState) {
+		b.Helper()
+		want(b, "state", must(b.st.SetBackfill(b.ctx, "default", f.ID, state))(b).State, state)
+	}
+	set(schedule.BackfillActive) // as it is
+	set(schedule.BackfillPaused)
+	set(schedule.BackfillPaused)
+	end() // the job that was made goes on
+	b.refill()
+	want(b, "paused", b.row(f), "paused, done -5m, made 1, left out 0")
+	want(b, "live while paused", len(b.jobsOf("tick", live...)), 0)
+	set(schedule.BackfillActive)
+	b.refill()
+	want(b, "resumed", b.row(f), "active, done -4m, made 2, left out 0")
+	set(schedule.BackfillCanceled)
+	end()
+	b.refill()
+	want(b, "canceled", b.row(f), "canceled, done -4m, made 2, left out 0")
+	want(b, "ended", b.state(f).EndedAt, Epoch)
+	_, err := b.st.SetBackfill(b.ctx, "default", f.ID, schedule.BackfillActive)
+	wantCode(b, err, core.Conflict, "is canceled")
+	want(b, "audit", b.count(`select count(*) from belfry.audit where noun = 'backfill'`), 3)
+}
+
+func caseARowThatStandsForSeveralIsPartedWhere(b *bench) {
+	b.minutely(catchup(schedule.CatchupLatest), overlap(schedule.OverlapAllow), func(s *schedule.Schedule) { s.Zone = "Europe/Sofia" })
+	b.clock.Move(10 * time.Minute)
+	b.fire()
+	want(b, "before", b.said("tick"), "1m skipped catchup_latest x9, 10m job")
+	rows := func() string {
+		b.Helper()
+		var all []string
+		for _, o := range b.occurrences("tick") {
+			text := fmt.Sprintf("%s..%s x%d %s", core.Duration(o.Nominal.Sub(Epoch)), core.Duration(o.Until.Sub(Epoch)), o.Count, o.Decision)
+			if o.Until.IsZero() {
+				text = fmt.Sprintf("%s %s", core.Duration(o.Nominal.Sub(Epoch)), o.Decision)
 			}
-			return strings.Join(all, ", ")
+			if (o.Decision == schedule.DecidedSkipped) != (o.Reason == schedule.ReasonCatchupLatest) {
+				b.Fatalf("%+v", o)
+			}
+			all = append(all, text)
 		}
-		f := b.backfill("tick", 4*time.Minute, 5*time.Minute) // in the middle, one at a time
-		b.refill()
-		want(b, "one", rows(), "1m..3m x3 skipped, 4m job, 5m..9m x5 skipped, 10m job")
-		b.cancel(b.jobsOf("tick", live...)[1].ID)
-		b.refill()
-		want(b, "two", rows(), "1m..3m x3 skipped, 4m job, 5m job, 6m..9m x4 skipped, 10m job")
-		want(b, "row", b.row(f), "completed, done 5m, made 2, left out 0")
-		b.backfill("tick", time.Minute, time.Minute)
-		b.refill()
-		for _, j := range b.jobsOf("tick", live...) {
-			b.cancel(j.ID)
-		}
-		b.refill()
-		want(b, "the first", rows(), "1m job, 2m..3m x2 skipped, 4m job, 5m job, 6m..9m x4 skipped, 10m job")
-		b.backfill("tick", 3*time.Minute, 9*time.Minute, sideBySide, onlyMissing, func(f *schedule.Backfill) { f.Limit = 3 })
-		b.refill()
-		want(b, "over several", rows(), "1m job, 2m skipped, 3m job, 4m job, 5m job, 6m job, 7m job, 8m..9m x2 skipped, 10m job")
-		b.backfill("tick", 0, 10*time.Minute, sideBySide, onlyMissing)
-		b.refill()
-		want(b, "all", b.said("tick"), "0s job, 1m job, 2m job, 3m job, 4m job, 5m job, 6m job, 7m job, 8m job, 9m job, 10m job")
-	})
+		return strings.Join(all, ", ")
+	}
+	f := b.backfill("tick", 4*time.Minute, 5*time.Minute) // in the middle, one at a time
+	b.refill()
+	want(b, "one", rows(), "1m..3m x3 skipped, 4m job, 5m..9m x5 skipped, 10m job")
+	b.cancel(b.jobsOf("tick", live...)[1].ID)
+	b.refill()
+	want(b, "two", rows(), "1m..3m x3 skipped, 4m job, 5m job, 6m..9m x4 skipped, 10m job")
+	want(b, "row", b.row(f), "completed, done 5m, made 2, left out 0")
+	b.backfill("tick", time.Minute, time.Minute)
+	b.refill()
+	for _, j := range b.jobsOf("tick", live...) {
+		b.cancel(j.ID)
+	}
+	b.refill()
+	want(b, "the first", rows(), "1m job, 2m..3m x2 skipped, 4m job, 5m job, 6m..9m x4 skipped, 10m job")
+	b.backfill("tick", 3*time.Minute, 9*time.Minute, sideBySide, onlyMissing, func(f *schedule.Backfill) { f.Limit = 3 })
+	b.refill()
+	want(b, "over several", rows(), "1m job, 2m skipped, 3m job, 4m job, 5m job, 6m job, 7m job, 8m..9m x2 skipped, 10m job")
+	b.backfill("tick", 0, 10*time.Minute, sideBySide, onlyMissing)
+	b.refill()
+	want(b, "all", b.said("tick"), "0s job, 1m job, 2m job, 3m job, 4m job, 5m job, 6m job, 7m job, 8m job, 9m job, 10m job")
+}
 
-	add("what a backfill ran in a pause is not recorded as skipped by the resume, and the rest is", func(b *bench) {
-		b.minutely()
-		must(b.st.PauseSchedule(b.ctx, "default", "tick", ""))(b)
-		b.clock.Move(6 * time.Minute)
-		b.backfill("tick", time.Minute, time.Minute)
-		b.refill()
-		b.cancel(b.jobsOf("tick", live...)[0].ID)
-		b.refill()
-		b.backfill("tick", 4*time.Minute, 4*time.Minute)
-		b.refill()
-		want(b, "state", b.get("tick").State, schedule.Paused)
-		must(b.st.ResumeSchedule(b.ctx, "default", "tick", false))(b)
-		want(b, "occurrences", b.said("tick"), "1m job, 2m skipped paused x2, 4m job, 5m skipped paused x2")
-	})
+func caseWhatABackfillRanInAPauseIsNot(b *bench) {
+	b.minutely()
+	must(b.st.PauseSchedule(b.ctx, "default", "tick", ""))(b)
+	b.clock.Move(6 * time.Minute)
+	b.backfill("tick", time.Minute, time.Minute)
+	b.refill()
+	b.cancel(b.jobsOf("tick", live...)[0].ID)
+	b.refill()
+	b.backfill("tick", 4*time.Minute, 4*time.Minute)
+	b.refill()
+	want(b, "state", b.get("tick").State, schedule.Paused)
+	must(b.st.ResumeSchedule(b.ctx, "default", "tick", false))(b)
+	want(b, "occurrences", b.said("tick"), "1m job, 2m skipped paused x2, 4m job, 5m skipped paused x2")
+}
 
-	add("a backfill leaves its schedule as it is, and neither holds up the other", func(b *bench) {
-		for i, o := range []schedule.Overlap{schedule.OverlapSkip, schedule.OverlapBufferOne, schedule.OverlapBufferAll, schedule.OverlapCancelOther, schedule.OverlapTerminateOther, schedule.OverlapAllow} {
-			task, name := fmt.Sprint("t", i), string(o)
-			b.task(task)
-			b.schedule(name, task, cron("* * * * *"), overlap(o), func(s *schedule.Schedule) { s.MaxRuns = 9 })
-			before := jsonOf(b.get(name))
-			f := b.backfill(name, -10*time.Minute, 0, sideBySide)
-			b.refill()
-			want(b, "row", b.row(f), "completed, done 0s, made 11, left out 0")
-			want(b, "schedule "+name, jsonOf(b.get(name)), before)
-		}
-		b.next()
-		for _, o := range []schedule.Overlap{schedule.OverlapSkip, schedule.OverlapBufferOne, schedule.OverlapBufferAll, schedule.OverlapCancelOther, schedule.OverlapTerminateOther, schedule.OverlapAllow} {
-			os := b.occurrences(string(o))
-			want(b, "on time beside the backfill, "+string(o), os[len(os)-1].Decision, schedule.DecidedJob)
-			want(b, "runs", b.get(string(o)).Runs, 1)
-			want(b, "live", len(b.jobsOf(string(o), live...)), 12)
-		}
-	})
-
-	add("an edit or a pause of the schedule leaves a backfill's jobs, and the rest of it follows the new rule", func(b *bench) {
-		b.minutely()
-		f := b.backfill("tick", -10*time.Minute, 0)
+func caseABackfillLeavesItsScheduleAsItIs(b *bench) {
+	for i, o := range []schedule.Overlap{schedule.OverlapSkip, schedule.OverlapBufferOne, schedule.OverlapBufferAll, schedule.OverlapCancelOther, schedule.OverlapTerminateOther, schedule.OverlapAllow} {
+		task, name := fmt.Sprint("t", i), string(o)
+		b.task(task)
+		b.schedule(name, task, cron("* * * * *"), overlap(o), func(s *schedule.Schedule) { s.MaxRuns = 9 })
+		before := jsonOf(b.get(name))
+		f := b.backfill(name, -10*time.Minute, 0, sideBySide)
 		b.refill()
-		sc := b.get("tick")
-		sc.Rules[0].Cron = "*/5 * * * *"
-		must(b.st.UpdateSchedule(b.ctx, sc))(b)
-		must(b.st.PauseSchedule(b.ctx, "default", "tick", ""))(b)
-		s := b.session("tick")
-		for _, m := range []int{-10, -5, 0} {
-			c := b.claim(s, 5)
-			want(b, "claimed", len(c.Jobs), 1)
-			want(b, "nominal", c.Jobs[0].Job.Nominal, Epoch.Add(time.Duration(m)*time.Minute))
-			b.finish(s, c.Jobs[0], job.OutcomeOK)
-			b.refill()
-		}
-		want(b, "row", b.row(f), "completed, done 0s, made 3, left out 0")
-	})
+		want(b, "row", b.row(f), "completed, done 0s, made 11, left out 0")
+		want(b, "schedule "+name, jsonOf(b.get(name)), before)
+	}
+	b.next()
+	for _, o := range []schedule.Overlap{schedule.OverlapSkip, schedule.OverlapBufferOne, schedule.OverlapBufferAll, schedule.OverlapCancelOther, schedule.OverlapTerminateOther, schedule.OverlapAllow} {
+		os := b.occurrences(string(o))
+		want(b, "on time beside the backfill, "+string(o), os[len(os)-1].Decision, schedule.DecidedJob)
+		want(b, "runs", b.get(string(o)).Runs, 1)
+		want(b, "live", len(b.jobsOf(string(o), live...)), 12)
+	}
+}
 
-	add("a loop from the finish is not disturbed by a backfill of the plan beside it", func(b *bench) {
-		b.task("tick")
-		b.schedule("mixed", "tick", func(s *schedule.Schedule) {
-			s.Rules = []schedule.Rule{{Cron: "0 * * * *"}, {Every: core.Duration(5 * time.Minute), Anchor: schedule.AnchorFinish}}
+func caseAnEditOrAPauseOfTheScheduleLeaves(b *bench) {
+	b.minutely()
+	f := b.backfill("tick", -10*time.Minute, 0)
+	b.refill()
+	sc := b.get("tick")
+	sc.Rules[0].Cron = "*/5 * * * *"
+	must(b.st.UpdateSchedule(b.ctx, sc))(b)
+	must(b.st.PauseSchedule(b.ctx, "default", "tick", ""))(b)
+	s := b.session("tick")
+	for _, m := range []int{-10, -5, 0} {
+		c := b.claim(s, 5)
+		want(b, "claimed", len(c.Jobs), 1)
+		want(b, "nominal", c.Jobs[0].Job.Nominal, Epoch.Add(time.Duration(m)*time.Minute))
+		b.finish(s, c.Jobs[0], job.OutcomeOK)
+		b.refill()
+	}
+	want(b, "row", b.row(f), "completed, done 0s, made 3, left out 0")
+}
+
+func caseALoopFromTheFinishIsNotDisturbedBy(b *bench) {
+	b.task("tick")
+	b.schedule("mixed", "tick", func(s *schedule.Schedule) {
+		s.Rules = []schedule.Rule{{Cron: "0 * * * *"}, {Every: core.Duration(5 * time.Minute), Anchor: schedule.AnchorFinish}}
+	})
+	before := b.get("mixed")
+	b.backfill("mixed", -2*time.Hour, -time.Hour)
+	b.refill()
+	s := b.session("tick")
+	for range 2 {
+		c := b.claim(s, 5)
+		want(b, "claimed", len(c.Jobs), 1)
+		b.finish(s, c.Jobs[0], job.OutcomeOK)
+		b.refill()
+	}
+	want(b, "schedule", jsonOf(b.get("mixed")), jsonOf(before))
+}
+
+func caseCalendarsKeepTimesOutOfABackfillAsWell(b *bench) {
+	b.calendar("lunch", "* 11:55-12:00")
+	b.minutely(blackout("lunch"))
+	f := b.backfill("tick", -10*time.Minute, 0, sideBySide)
+	b.refill()
+	want(b, "row", b.row(f), "completed, done 0s, made 6, left out 5")
+	want(b, "jobs", b.backfilled("tick"), "-10m -9m -8m -7m -6m 0s")
+}
+
+func caseABackfillWithNothingButTimesToLeaveOut(b *bench) {
+	b.calendar("night", "* 00:00-11:59")
+	b.minutely(blackout("night"))
+	f := b.backfill("tick", -700*time.Minute, 0, sideBySide)
+	want(b, "more to do at once", must(b.st.Refill(b.ctx))(b), true)
+	b.refill()
+	want(b, "row", b.row(f), "completed, done 0s, made 2, left out 699")
+}
+
+func caseADeletedScheduleEndsItsBackfill(b *bench) {
+	b.minutely()
+	f := b.backfill("tick", -10*time.Minute, 0)
+	b.refill()
+	ok(b, b.st.DeleteSchedule(b.ctx, "default", "tick"))
+	b.refill()
+	want(b, "row", b.row(f), "canceled, done -10m, made 1, left out 0")
+	want(b, "ended", b.state(f).EndedAt, Epoch)
+	s := b.session("tick")
+	want(b, "its job", b.finish(s, b.claim(s, 1).Jobs[0], job.OutcomeOK).State, job.Succeeded)
+	b.refill()
+	want(b, "live jobs", b.count(`select count(*) from belfry.jobs`), 0)
+}
+
+func caseABackfillThatCannotBeComputedHoldsUpNo(b *bench) {
+	b.task("tick")
+	b.schedule("bad", "tick", cron("* * * * *"))
+	b.schedule("good", "tick", cron("* * * * *"))
+	b.backfill("bad", -time.Minute, 0)
+	f := b.backfill("good", -time.Minute, 0, sideBySide)
+	b.sql(`update belfry.schedules set doc = replace(doc, '"UTC"', '"Mars/Olympus"') where name = 'bad'`)
+	if _, err := b.st.Refill(b.ctx); err == nil {
+		b.Fatal("nothing is said of it")
+	}
+	want(b, "the other", b.row(f), "completed, done 0s, made 2, left out 0")
+}
+
+func caseNodesThatRefillAtTheSameMomentMakeEach(b *bench, nodes []*store.Store) {
+	b.task("t")
+	b.schedule("wide", "t", cron("* * * * *"))
+	b.schedule("narrow", "t", cron("* * * * *"))
+	wide := b.backfill("wide", -600*time.Minute, 0, sideBySide)
+	narrow := b.backfill("narrow", -9*time.Minute, 0)
+	s := b.session("t")
+	var jobs atomic.Int64
+	for range 60 {
+		b.crowd(nodes, 3, func(ctx context.Context, st *store.Store, _ int) error {
+			_, err := st.Refill(ctx)
+			return err
 		})
-		before := b.get("mixed")
-		b.backfill("mixed", -2*time.Hour, -time.Hour)
-		b.refill()
-		s := b.session("tick")
-		for range 2 {
-			c := b.claim(s, 5)
-			want(b, "claimed", len(c.Jobs), 1)
-			b.finish(s, c.Jobs[0], job.OutcomeOK)
-			b.refill()
+		seen := map[string]int{}
+		c := b.claim(s, 200)
+		for _, j := range c.Jobs {
+			seen[j.Job.Schedule]++
 		}
-		want(b, "schedule", jsonOf(b.get("mixed")), jsonOf(before))
-	})
-
-	add("calendars keep times out of a backfill as well", func(b *bench) {
-		b.calendar("lunch", "* 11:55-12:00")
-		b.minutely(blackout("lunch"))
-		f := b.backfill("tick", -10*time.Minute, 0, sideBySide)
-		b.refill()
-		want(b, "row", b.row(f), "completed, done 0s, made 6, left out 5")
-		want(b, "jobs", b.backfilled("tick"), "-10m -9m -8m -7m -6m 0s")
-	})
-
-	add("a backfill with nothing but times to leave out goes on without a rest", func(b *bench) {
-		b.calendar("night", "* 00:00-11:59")
-		b.minutely(blackout("night"))
-		f := b.backfill("tick", -700*time.Minute, 0, sideBySide)
-		want(b, "more to do at once", must(b.st.Refill(b.ctx))(b), true)
-		b.refill()
-		want(b, "row", b.row(f), "completed, done 0s, made 2, left out 699")
-	})
-
-	add("a deleted schedule ends its backfill, and the jobs that it made go on", func(b *bench) {
-		b.minutely()
-		f := b.backfill("tick", -10*time.Minute, 0)
-		b.refill()
-		ok(b, b.st.DeleteSchedule(b.ctx, "default", "tick"))
-		b.refill()
-		want(b, "row", b.row(f), "canceled, done -10m, made 1, left out 0")
-		want(b, "ended", b.state(f).EndedAt, Epoch)
-		s := b.session("tick")
-		want(b, "its job", b.finish(s, b.claim(s, 1).Jobs[0], job.OutcomeOK).State, job.Succeeded)
-		b.refill()
-		want(b, "live jobs", b.count(`select count(*) from belfry.jobs`), 0)
-	})
-
-	add("a backfill that cannot be computed holds up no other", func(b *bench) {
-		b.task("tick")
-		b.schedule("bad", "tick", cron("* * * * *"))
-		b.schedule("good", "tick", cron("* * * * *"))
-		b.backfill("bad", -time.Minute, 0)
-		f := b.backfill("good", -time.Minute, 0, sideBySide)
-		b.sql(`update belfry.schedules set doc = replace(doc, '"UTC"', '"Mars/Olympus"') where name = 'bad'`)
-		if _, err := b.st.Refill(b.ctx); err == nil {
-			b.Fatal("nothing is said of it")
+		if seen["narrow"] > 1 {
+			b.Fatalf("%d of buffer_all at once", seen["narrow"])
 		}
-		want(b, "the other", b.row(f), "completed, done 0s, made 2, left out 0")
-	})
-
-	addNodes("nodes that refill at the same moment make each nominal time once", func(b *bench, nodes []*store.Store) {
-		b.task("t")
-		b.schedule("wide", "t", cron("* * * * *"))
-		b.schedule("narrow", "t", cron("* * * * *"))
-		wide := b.backfill("wide", -600*time.Minute, 0, sideBySide)
-		narrow := b.backfill("narrow", -9*time.Minute, 0)
-		s := b.session("t")
-		var jobs atomic.Int64
-		for range 60 {
-			b.crowd(nodes, 3, func(ctx context.Context, st *store.Store, _ int) error {
-				_, err := st.Refill(ctx)
-				return err
-			})
-			seen := map[string]int{}
-			c := b.claim(s, 200)
-			for _, j := range c.Jobs {
-				seen[j.Job.Schedule]++
-			}
-			if seen["narrow"] > 1 {
-				b.Fatalf("%d of buffer_all at once", seen["narrow"])
-			}
-			b.crowd(nodes, 1, func(ctx context.Context, st *store.Store, i int) error {
-				var fs []job.Finish
-				for k, j := range c.Jobs {
-					if k%len(nodes) == i {
-						fs = append(fs, job.Finish{Ref: refOf(j), Outcome: job.OutcomeOK})
-					}
+		b.crowd(nodes, 1, func(ctx context.Context, st *store.Store, i int) error {
+			var fs []job.Finish
+			for k, j := range c.Jobs {
+				if k%len(nodes) == i {
+					fs = append(fs, job.Finish{Ref: refOf(j), Outcome: job.OutcomeOK})
 				}
-				for part := range slices.Chunk(fs, core.MaxBatch) {
-					if _, err := st.Finish(ctx, s.ID, part); err != nil {
-						return err
-					}
-				}
-				return nil
-			})
-			jobs.Add(int64(len(c.Jobs)))
-			if len(c.Jobs) == 0 && jobs.Load() >= 611 {
-				break
 			}
+			for part := range slices.Chunk(fs, core.MaxBatch) {
+				if _, err := st.Finish(ctx, s.ID, part); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		jobs.Add(int64(len(c.Jobs)))
+		if len(c.Jobs) == 0 && jobs.Load() >= 611 {
+			break
 		}
-		want(b, "jobs", jobs.Load(), 611)
-		want(b, "different nominal times", b.count(`select count(*) from (select distinct schedule_id, nominal from belfry.jobs_done) as d`), 611)
-		want(b, "occurrences", b.count(`select count(*) from belfry.occurrences where decision = 'job'`), 611)
-		want(b, "wide", b.row(wide), "completed, done 0s, made 601, left out 0")
-		want(b, "narrow", b.row(narrow), "completed, done 0s, made 10, left out 0")
-	})
+	}
+	want(b, "jobs", jobs.Load(), 611)
+	want(b, "different nominal times", b.count(`select count(*) from (select distinct schedule_id, nominal from belfry.jobs_done) as d`), 611)
+	want(b, "occurrences", b.count(`select count(*) from belfry.occurrences where decision = 'job'`), 611)
+	want(b, "wide", b.row(wide), "completed, done 0s, made 601, left out 0")
+	want(b, "narrow", b.row(narrow), "completed, done 0s, made 10, left out 0")
 }

@@ -15,318 +15,335 @@ import (
 )
 
 func init() {
-	addBroker("the lease numbers of a job only grow, through retry, snooze, handing back, loss, deadline and retry by hand", func(d *desk) {
-		d.task("worn", attempts(100), func(t *task.Task) { t.Timeout = core.Duration(time.Second) })
-		id, last := d.one("worn"), int64(0)
-		s := d.session("worn")
-		claim := func() job.Ref {
-			d.Helper()
-			d.promote()
-			ref := d.claimOne(s)
-			if ref.JobID != id || ref.Lease <= last {
-				d.Fatalf("leased %+v after lease %d", ref, last)
-			}
-			last = ref.Lease
-			return ref
+	addBroker("the lease numbers of a job only grow, through retry, snooze, handing back, loss, deadline and retry by hand", caseTheLeaseNumbersOfAJobOnlyGrow)
+	addBroker("a finish under an older lease is refused and writes nothing", caseAFinishUnderAnOlderLeaseIsRefusedAnd)
+	addBroker("a finish that comes twice is answered stale the second time, and the first stands", caseAFinishThatComesTwiceIsAnsweredStaleThe)
+	addBroker("the same attempt twice in one batch counts once", caseTheSameAttemptTwiceInOneBatchCountsOnce)
+	addBroker("answers stand in the order of the question, stale ones among good ones", caseAnswersStandInTheOrderOfTheQuestion)
+	addBroker("a finish after the session's end but before it is given up is accepted, once", caseAFinishAfterTheSessionsEndButBeforeIt)
+	addBroker("a finish after the session was given up is refused, though nobody has the job yet", caseAFinishAfterTheSessionWasGivenUpIs)
+	addBroker("a session that is late but not given up renews and goes on", caseASessionThatIsLateButNotGivenUp)
+	addBroker("a session that ended is told so, whatever it asks", caseASessionThatEndedIsToldSo)
+	addBroker("an attempt is settled by the session that holds it alone", caseAnAttemptIsSettledByTheSessionThatHolds)
+	addBroker("jobs of a claim that never arrived are handed back once it must have, and not before", caseJobsOfAClaimThatNeverArrivedAreHanded)
+	addBroker("a renewal lists what was asked to end and what ended over the worker's head", caseARenewalListsWhatWasAskedToEndAnd)
+	addBroker("a job asked to end counts as canceled whatever its worker says, but for a success", caseAJobAskedToEndCountsAsCanceledWhatever)
+	addBroker("a job whose deadline passed ends as timed out though its worker lives", caseAJobWhoseDeadlinePassedEndsAsTimedOut)
+	addBroker("closing a session hands its jobs back without counting, and closing again is harmless", caseClosingASessionHandsItsJobsBackWithoutCounting)
+	addBroker("a draining worker is told, claims nothing more, and may finish", caseADrainingWorkerIsTold)
+}
+
+func caseTheLeaseNumbersOfAJobOnlyGrow(d *desk) {
+	d.task("worn", attempts(100), func(t *task.Task) { t.Timeout = core.Duration(time.Second) })
+	id, last := d.one("worn"), int64(0)
+	s := d.session("worn")
+	claim := func() job.Ref {
+		d.Helper()
+		d.promote()
+		ref := d.claimOne(s)
+		if ref.JobID != id || ref.Lease <= last {
+			d.Fatalf("leased %+v after lease %d", ref, last)
 		}
-		d.finish(s, claim(), job.OutcomeError)
-		d.Move(time.Minute)
-		d.renew(s)
-		d.finish(s, claim(), job.OutcomeSnoozed, func(f *job.Finish) { f.Snooze = core.Duration(time.Second) })
-		d.Move(time.Second)
-		d.finish(s, claim(), job.OutcomeHandedBack)
-		claim()
-		ok(d, d.br.CloseSession(d.ctx, s))
-		s = d.session("worn")
-		claim()
-		d.Move(lost)
-		want(d, "released", d.release(), 1)
-		s = d.session("worn")
+		last = ref.Lease
+		return ref
+	}
+	d.finish(s, claim(), job.OutcomeError)
+	d.Move(time.Minute)
+	d.renew(s)
+	d.finish(s, claim(), job.OutcomeSnoozed, func(f *job.Finish) { f.Snooze = core.Duration(time.Second) })
+	d.Move(time.Second)
+	d.finish(s, claim(), job.OutcomeHandedBack)
+	claim()
+	ok(d, d.br.CloseSession(d.ctx, s))
+	s = d.session("worn")
+	claim()
+	d.Move(lost)
+	want(d, "released", d.release(), 1)
+	s = d.session("worn")
+	d.Move(20 * time.Second)
+	d.promote()
+	ref := claim()
+	for range 4 {
 		d.Move(20 * time.Second)
-		d.promote()
-		ref := claim()
-		for range 4 {
-			d.Move(20 * time.Second)
-			d.renew(s, ref)
+		d.renew(s, ref)
+	}
+	want(d, "ended at its deadline", d.job(id).State, job.Scheduled)
+	d.Move(40 * time.Second)
+	d.renew(s)
+	d.promote()
+	d.finish(s, claim(), job.OutcomeError, func(f *job.Finish) { f.NoRetry = true })
+	d.wantState(id, job.Failed)
+	must(d.ad.RetryJobs(d.ctx, "default", view.Selection{IDs: []int64{id}}))(d)
+	d.finish(s, claim(), job.OutcomeOK)
+	want(d, "outcomes", d.outcomes(id), "error snoozed handed_back handed_back lost timeout error ok")
+}
+
+func caseAFinishUnderAnOlderLeaseIsRefusedAnd(d *desk) {
+	d.task("slow")
+	id := d.one("slow")
+	zombie := d.session("slow")
+	old := d.claimOne(zombie)
+	d.Move(lost)
+	want(d, "released", d.release(), 1)
+	d.Move(time.Minute)
+	d.promote()
+	s := d.session("slow")
+	ref := d.claimOne(s)
+	before := d.job(id)
+	for _, o := range []job.Outcome{job.OutcomeOK, job.OutcomeError, job.OutcomeCanceled, job.OutcomeHandedBack} {
+		if f := d.finish(zombie, old, o, func(f *job.Finish) { f.Output = json.RawMessage(`"late"`) }); !f.Stale || f.State != "" {
+			d.Fatalf("%s: %+v", o, f)
 		}
-		want(d, "ended at its deadline", d.job(id).State, job.Scheduled)
-		d.Move(40 * time.Second)
-		d.renew(s)
-		d.promote()
-		d.finish(s, claim(), job.OutcomeError, func(f *job.Finish) { f.NoRetry = true })
-		d.wantState(id, job.Failed)
-		must(d.ad.RetryJobs(d.ctx, "default", view.Selection{IDs: []int64{id}}))(d)
-		d.finish(s, claim(), job.OutcomeOK)
-		want(d, "outcomes", d.outcomes(id), "error snoozed handed_back handed_back lost timeout error ok")
-	})
+	}
+	f := d.finish(zombie, old, job.OutcomeSnoozed, func(f *job.Finish) { f.Snooze = core.Duration(time.Hour) })
+	want(d, "snooze is stale", f.Stale, true)
+	after := d.job(id)
+	want(d, "job before and after", jsonOf(after), jsonOf(before))
+	want(d, "outcomes", d.outcomes(id), "lost")
+	want(d, "the second worker's finish", d.finish(s, ref, job.OutcomeOK).State, job.Succeeded)
+}
 
-	addBroker("a finish under an older lease is refused and writes nothing", func(d *desk) {
-		d.task("slow")
-		id := d.one("slow")
-		zombie := d.session("slow")
-		old := d.claimOne(zombie)
-		d.Move(lost)
-		want(d, "released", d.release(), 1)
-		d.Move(time.Minute)
-		d.promote()
-		s := d.session("slow")
-		ref := d.claimOne(s)
-		before := d.job(id)
-		for _, o := range []job.Outcome{job.OutcomeOK, job.OutcomeError, job.OutcomeCanceled, job.OutcomeHandedBack} {
-			if f := d.finish(zombie, old, o, func(f *job.Finish) { f.Output = json.RawMessage(`"late"`) }); !f.Stale || f.State != "" {
-				d.Fatalf("%s: %+v", o, f)
-			}
+func caseAFinishThatComesTwiceIsAnsweredStaleThe(d *desk) {
+	d.task("twice")
+	id := d.one("twice")
+	s := d.session("twice")
+	ref := d.claimOne(s)
+	want(d, "first", d.finish(s, ref, job.OutcomeOK).State, job.Succeeded)
+	want(d, "second is stale", d.finish(s, ref, job.OutcomeError).Stale, true)
+	d.wantState(id, job.Succeeded)
+	want(d, "outcomes", d.outcomes(id), "ok")
+}
+
+func caseTheSameAttemptTwiceInOneBatchCountsOnce(d *desk) {
+	d.task("twice", attempts(1))
+	id := d.one("twice")
+	s := d.session("twice")
+	ref := d.claimOne(s)
+	fs := must(d.br.Finish(d.ctx, s, []job.Finish{{Ref: ref, Outcome: job.OutcomeOK}, {Ref: ref, Outcome: job.OutcomeError}}))(d)
+	if fs[0].Stale || !fs[1].Stale {
+		d.Fatalf("%+v", fs)
+	}
+	d.wantState(id, job.Succeeded)
+	want(d, "outcomes", d.outcomes(id), "ok")
+}
+
+func caseAnswersStandInTheOrderOfTheQuestion(d *desk) {
+	d.task("many")
+	d.enqueue(slices.Repeat([]job.NewJob{{Task: "many"}}, 6)...)
+	s := d.session("many")
+	c := d.claim(s, 10)
+	want(d, "claimed", len(c.Jobs), 6)
+	var fs []job.Finish
+	for i, j := range c.Jobs {
+		f := job.Finish{Ref: refOf(j), Outcome: job.OutcomeOK}
+		if i%2 == 1 {
+			f.Lease--
 		}
-		f := d.finish(zombie, old, job.OutcomeSnoozed, func(f *job.Finish) { f.Snooze = core.Duration(time.Hour) })
-		want(d, "snooze is stale", f.Stale, true)
-		after := d.job(id)
-		want(d, "job before and after", jsonOf(after), jsonOf(before))
-		want(d, "outcomes", d.outcomes(id), "lost")
-		want(d, "the second worker's finish", d.finish(s, ref, job.OutcomeOK).State, job.Succeeded)
-	})
+		fs = append(fs, f)
+	}
+	slices.Reverse(fs)
+	fs = append(fs, job.Finish{Ref: job.Ref{JobID: 1 << 40, Lease: 1 << 40}, Outcome: job.OutcomeOK})
+	for i, got := range must(d.br.Finish(d.ctx, s, fs))(d) {
+		want(d, "place", got.Ref, fs[i].Ref)
+		want(d, fmt.Sprintf("answer %d is stale", i), got.Stale, fs[i].Lease != c.Lease)
+	}
+}
 
-	addBroker("a finish that comes twice is answered stale the second time, and the first stands", func(d *desk) {
-		d.task("twice")
-		id := d.one("twice")
-		s := d.session("twice")
-		ref := d.claimOne(s)
-		want(d, "first", d.finish(s, ref, job.OutcomeOK).State, job.Succeeded)
-		want(d, "second is stale", d.finish(s, ref, job.OutcomeError).Stale, true)
-		d.wantState(id, job.Succeeded)
-		want(d, "outcomes", d.outcomes(id), "ok")
-	})
+func caseAFinishAfterTheSessionsEndButBeforeIt(d *desk) {
+	d.task("late")
+	id := d.one("late")
+	s := d.session("late")
+	ref := d.claimOne(s)
+	d.Move(lost)
+	want(d, "finish", d.finish(s, ref, job.OutcomeOK).State, job.Succeeded)
+	want(d, "again is stale", d.finish(s, ref, job.OutcomeOK).Stale, true)
+	want(d, "released", d.release(), 0)
+	want(d, "outcomes", d.outcomes(id), "ok")
+}
 
-	addBroker("the same attempt twice in one batch counts once", func(d *desk) {
-		d.task("twice", attempts(1))
-		id := d.one("twice")
-		s := d.session("twice")
-		ref := d.claimOne(s)
-		fs := must(d.br.Finish(d.ctx, s, []job.Finish{{Ref: ref, Outcome: job.OutcomeOK}, {Ref: ref, Outcome: job.OutcomeError}}))(d)
-		if fs[0].Stale || !fs[1].Stale {
-			d.Fatalf("%+v", fs)
-		}
-		d.wantState(id, job.Succeeded)
-		want(d, "outcomes", d.outcomes(id), "ok")
-	})
+func caseAFinishAfterTheSessionWasGivenUpIs(d *desk) {
+	d.task("late")
+	id := d.one("late")
+	s := d.session("late")
+	ref := d.claimOne(s)
+	d.Move(lost)
+	want(d, "released", d.release(), 1)
+	want(d, "finish is stale", d.finish(s, ref, job.OutcomeOK).Stale, true)
+	d.wantState(id, job.Scheduled)
+	want(d, "outcomes", d.outcomes(id), "lost")
+}
 
-	addBroker("answers stand in the order of the question, stale ones among good ones", func(d *desk) {
-		d.task("many")
-		d.enqueue(slices.Repeat([]job.NewJob{{Task: "many"}}, 6)...)
-		s := d.session("many")
-		c := d.claim(s, 10)
-		want(d, "claimed", len(c.Jobs), 6)
-		var fs []job.Finish
-		for i, j := range c.Jobs {
-			f := job.Finish{Ref: refOf(j), Outcome: job.OutcomeOK}
-			if i%2 == 1 {
-				f.Lease--
-			}
-			fs = append(fs, f)
-		}
-		slices.Reverse(fs)
-		fs = append(fs, job.Finish{Ref: job.Ref{JobID: 1 << 40, Lease: 1 << 40}, Outcome: job.OutcomeOK})
-		for i, got := range must(d.br.Finish(d.ctx, s, fs))(d) {
-			want(d, "place", got.Ref, fs[i].Ref)
-			want(d, fmt.Sprintf("answer %d is stale", i), got.Stale, fs[i].Lease != c.Lease)
-		}
-	})
+func caseASessionThatIsLateButNotGivenUp(d *desk) {
+	d.task("late")
+	d.one("late")
+	s := d.session("late")
+	ref := d.claimOne(s)
+	d.Move(lost)
+	want(d, "lost", d.renew(s, ref).Lost, false)
+	want(d, "released", d.release(), 0)
+	want(d, "finish", d.finish(s, ref, job.OutcomeOK).State, job.Succeeded)
+}
 
-	addBroker("a finish after the session's end but before it is given up is accepted, once", func(d *desk) {
-		d.task("late")
-		id := d.one("late")
-		s := d.session("late")
-		ref := d.claimOne(s)
-		d.Move(lost)
-		want(d, "finish", d.finish(s, ref, job.OutcomeOK).State, job.Succeeded)
-		want(d, "again is stale", d.finish(s, ref, job.OutcomeOK).Stale, true)
-		want(d, "released", d.release(), 0)
-		want(d, "outcomes", d.outcomes(id), "ok")
-	})
+func caseASessionThatEndedIsToldSo(d *desk) {
+	d.task("gone")
+	id := d.one("gone")
+	s := d.session("gone")
+	ref := d.claimOne(s)
+	d.Move(lost)
+	d.release()
+	want(d, "renewal says lost", d.renew(s, ref).Lost, true)
+	_, err := d.br.Claim(d.ctx, job.ClaimRequest{Session: s, Want: map[string]int{"default": 1}})
+	wantCode(d, err, core.Unauthorized)
+	ok(d, d.br.Append(d.ctx, s, []job.LogPiece{{Ref: ref, Stream: job.Log, At: Epoch, Text: "too late"}}))
+	want(d, "log", d.texts(id), "")
+	ok(d, d.br.CloseSession(d.ctx, s))
+	want(d, "an unknown one is lost", d.renew("0195f2a4-0000-7000-8000-000000000000").Lost, true)
+	_, err = d.br.Claim(d.ctx, job.ClaimRequest{Session: "0195f2a4-0000-7000-8000-000000000000", Want: map[string]int{"default": 1}})
+	wantCode(d, err, core.Unauthorized)
+}
 
-	addBroker("a finish after the session was given up is refused, though nobody has the job yet", func(d *desk) {
-		d.task("late")
-		id := d.one("late")
-		s := d.session("late")
-		ref := d.claimOne(s)
-		d.Move(lost)
-		want(d, "released", d.release(), 1)
-		want(d, "finish is stale", d.finish(s, ref, job.OutcomeOK).Stale, true)
-		d.wantState(id, job.Scheduled)
-		want(d, "outcomes", d.outcomes(id), "lost")
-	})
-
-	addBroker("a session that is late but not given up renews and goes on", func(d *desk) {
-		d.task("late")
-		d.one("late")
-		s := d.session("late")
-		ref := d.claimOne(s)
-		d.Move(lost)
-		want(d, "lost", d.renew(s, ref).Lost, false)
-		want(d, "released", d.release(), 0)
-		want(d, "finish", d.finish(s, ref, job.OutcomeOK).State, job.Succeeded)
-	})
-
-	addBroker("a session that ended is told so, whatever it asks", func(d *desk) {
-		d.task("gone")
-		id := d.one("gone")
-		s := d.session("gone")
-		ref := d.claimOne(s)
-		d.Move(lost)
-		d.release()
-		want(d, "renewal says lost", d.renew(s, ref).Lost, true)
-		_, err := d.br.Claim(d.ctx, job.ClaimRequest{Session: s, Want: map[string]int{"default": 1}})
-		wantCode(d, err, core.Unauthorized)
-		ok(d, d.br.Append(d.ctx, s, []job.LogPiece{{Ref: ref, Stream: job.Log, At: Epoch, Text: "too late"}}))
-		want(d, "log", d.texts(id), "")
-		ok(d, d.br.CloseSession(d.ctx, s))
-		want(d, "an unknown one is lost", d.renew("0195f2a4-0000-7000-8000-000000000000").Lost, true)
-		_, err = d.br.Claim(d.ctx, job.ClaimRequest{Session: "0195f2a4-0000-7000-8000-000000000000", Want: map[string]int{"default": 1}})
-		wantCode(d, err, core.Unauthorized)
-	})
-
-	addBroker("an attempt is settled by the session that holds it alone", func(d *desk) {
-		d.task("held", attempts(5))
-		for _, n := range []int{1, 100} { // a claim of many may be kept otherwise
-			d.enqueue(slices.Repeat([]job.NewJob{{Task: "held"}}, n)...)
-			own, other := d.session("held"), d.session("held")
-			c := d.claim(own, n)
-			want(d, "jobs claimed", len(c.Jobs), n)
-			for _, outcome := range []job.Outcome{job.OutcomeOK, job.OutcomeError, job.OutcomeSnoozed, job.OutcomeHandedBack, job.OutcomeCanceled} {
-				fs := make([]job.Finish, n)
-				for i, j := range c.Jobs {
-					fs[i] = job.Finish{Ref: refOf(j), Outcome: outcome, Output: json.RawMessage(`"forged"`)}
-					if outcome == job.OutcomeSnoozed {
-						fs[i].Snooze = core.Duration(time.Second)
-					}
-				}
-				for _, f := range must(d.br.Finish(d.ctx, other, fs))(d) {
-					want(d, fmt.Sprintf("%s by another of %d is stale", outcome, n), f.Stale, true)
-				}
-			}
+func caseAnAttemptIsSettledByTheSessionThatHolds(d *desk) {
+	d.task("held", attempts(5))
+	for _, n := range []int{1, 100} { // a claim of many may be kept otherwise
+		d.enqueue(slices.Repeat([]job.NewJob{{Task: "held"}}, n)...)
+		own, other := d.session("held"), d.session("held")
+		c := d.claim(own, n)
+		want(d, "jobs claimed", len(c.Jobs), n)
+		for _, outcome := range []job.Outcome{job.OutcomeOK, job.OutcomeError, job.OutcomeSnoozed, job.OutcomeHandedBack, job.OutcomeCanceled} {
+			fs := make([]job.Finish, n)
 			for i, j := range c.Jobs {
-				if ref := refOf(j); i == 0 {
-					want(d, "its own", d.finish(own, ref, job.OutcomeOK).State, job.Succeeded)
-					want(d, "output", string(d.job(ref.JobID).Output), "")
-				} else {
-					want(d, "attempts", d.wantState(ref.JobID, job.Running).Failures, 0)
+				fs[i] = job.Finish{Ref: refOf(j), Outcome: outcome, Output: json.RawMessage(`"forged"`)}
+				if outcome == job.OutcomeSnoozed {
+					fs[i].Snooze = core.Duration(time.Second)
 				}
 			}
-			ok(d, d.br.CloseSession(d.ctx, own))
-			ok(d, d.br.CloseSession(d.ctx, other))
-		}
-	})
-
-	addBroker("jobs of a claim that never arrived are handed back once it must have, and not before", func(d *desk) {
-		d.task("void", attempts(1))
-		ids := d.enqueue(job.NewJob{Task: "void"}, job.NewJob{Task: "void"})
-		s := d.session("void")
-		held := d.claimOne(s)
-		missed := d.claimOne(s)
-		d.Move(job.ClaimSettled)
-		d.renew(s, held)
-		d.wantState(missed.JobID, job.Running)
-		d.Move(time.Second)
-		want(d, "nothing to cancel", len(d.renew(s, held).Cancel), 0)
-		j := d.wantState(missed.JobID, job.Ready)
-		want(d, "failures", j.Failures, 0)
-		d.wantState(held.JobID, job.Running)
-		want(d, "outcomes", d.outcomes(missed.JobID), "handed_back")
-		again := d.claimOne(s)
-		want(d, "claimed again", again.JobID, missed.JobID)
-		want(d, "stale", d.finish(s, missed, job.OutcomeOK).Stale, true)
-		d.finish(s, again, job.OutcomeOK)
-		want(d, "jobs", len(ids), 2)
-	})
-
-	addBroker("a renewal lists what was asked to end and what ended over the worker's head", func(d *desk) {
-		d.task("busy")
-		d.enqueue(slices.Repeat([]job.NewJob{{Task: "busy"}}, 4)...)
-		s := d.session("busy")
-		c := d.claim(s, 4)
-		refs := make([]job.Ref, 4)
-		for i, j := range c.Jobs {
-			refs[i] = refOf(j)
-		}
-		want(d, "at first", len(d.renew(s, refs...).Cancel), 0)
-		must(d.ad.CancelJobs(d.ctx, "default", view.Selection{IDs: []int64{refs[1].JobID}}))(d)
-		d.finish(s, refs[2], job.OutcomeOK)
-		got := d.renew(s, refs...).Cancel
-		if !slices.Equal(got, []job.Ref{refs[1], refs[2]}) {
-			d.Fatalf("to cancel: %+v of %+v", got, refs)
-		}
-		want(d, "canceled", d.finish(s, refs[1], job.OutcomeCanceled).State, job.Canceled)
-		want(d, "the others go on", d.finish(s, refs[0], job.OutcomeOK).State, job.Succeeded)
-	})
-
-	addBroker("a job asked to end counts as canceled whatever its worker says, but for a success", func(d *desk) {
-		d.task("asked")
-		for outcome, state := range map[job.Outcome]job.State{
-			job.OutcomeOK: job.Succeeded, job.OutcomeError: job.Canceled, job.OutcomeTimeout: job.Canceled,
-			job.OutcomeHandedBack: job.Canceled, job.OutcomeCanceled: job.Canceled,
-		} {
-			id := d.one("asked")
-			s := d.session("asked")
-			ref := d.claimOne(s)
-			must(d.ad.CancelJobs(d.ctx, "default", view.Selection{IDs: []int64{id}, Note: "wrong input"}))(d)
-			want(d, string(outcome), d.finish(s, ref, outcome).State, state)
-			if j := d.job(id); state == job.Canceled && (j.Reason != schedule.ReasonCanceled || !strings.Contains(j.Note, "wrong input")) {
-				d.Fatalf("%s: %s %q", outcome, j.Reason, j.Note)
+			for _, f := range must(d.br.Finish(d.ctx, other, fs))(d) {
+				want(d, fmt.Sprintf("%s by another of %d is stale", outcome, n), f.Stale, true)
 			}
 		}
+		for i, j := range c.Jobs {
+			if ref := refOf(j); i == 0 {
+				want(d, "its own", d.finish(own, ref, job.OutcomeOK).State, job.Succeeded)
+				want(d, "output", string(d.job(ref.JobID).Output), "")
+			} else {
+				want(d, "attempts", d.wantState(ref.JobID, job.Running).Failures, 0)
+			}
+		}
+		ok(d, d.br.CloseSession(d.ctx, own))
+		ok(d, d.br.CloseSession(d.ctx, other))
+	}
+}
+
+func caseJobsOfAClaimThatNeverArrivedAreHanded(d *desk) {
+	d.task("void", attempts(1))
+	ids := d.enqueue(job.NewJob{Task: "void"}, job.NewJob{Task: "void"})
+	s := d.session("void")
+	held := d.claimOne(s)
+	missed := d.claimOne(s)
+	d.Move(job.ClaimSettled)
+	d.renew(s, held)
+	d.wantState(missed.JobID, job.Running)
+	d.Move(time.Second)
+	want(d, "nothing to cancel", len(d.renew(s, held).Cancel), 0)
+	j := d.wantState(missed.JobID, job.Ready)
+	want(d, "failures", j.Failures, 0)
+	d.wantState(held.JobID, job.Running)
+	want(d, "outcomes", d.outcomes(missed.JobID), "handed_back")
+	again := d.claimOne(s)
+	want(d, "claimed again", again.JobID, missed.JobID)
+	want(d, "stale", d.finish(s, missed, job.OutcomeOK).Stale, true)
+	d.finish(s, again, job.OutcomeOK)
+	want(d, "jobs", len(ids), 2)
+}
+
+func caseARenewalListsWhatWasAskedToEndAnd(d *desk) {
+	d.task("busy")
+	d.enqueue(slices.Repeat([]job.NewJob{{Task: "busy"}}, 4)...)
+	s := d.session("busy")
+	c := d.claim(s, 4)
+	refs := make([]job.Ref, 4)
+	for i, j := range c.Jobs {
+		refs[i] = refOf(j)
+	}
+	want(d, "at first", len(d.renew(s, refs...).Cancel), 0)
+	must(d.ad.CancelJobs(d.ctx, "default", view.Selection{IDs: []int64{refs[1].JobID}}))(d)
+	d.finish(s, refs[2], job.OutcomeOK)
+	got := d.renew(s, refs...).Cancel
+	if !slices.Equal(got, []job.Ref{refs[1], refs[2]}) {
+		d.Fatalf("to cancel: %+v of %+v", got, refs)
+	}
+	want(d, "canceled", d.finish(s, refs[1], job.OutcomeCanceled).State, job.Canceled)
+	want(d, "the others go on", d.finish(s, refs[0], job.OutcomeOK).State, job.Succeeded)
+}
+
+func caseAJobAskedToEndCountsAsCanceledWhatever(d *desk) {
+	d.task("asked")
+	for outcome, state := range map[job.Outcome]job.State{
+		job.OutcomeOK: job.Succeeded, job.OutcomeError: job.Canceled, job.OutcomeTimeout: job.Canceled,
+		job.OutcomeHandedBack: job.Canceled, job.OutcomeCanceled: job.Canceled,
+	} {
 		id := d.one("asked")
-		d.claimOne(d.session("asked"))
-		must(d.ad.CancelJobs(d.ctx, "default", view.Selection{IDs: []int64{id}}))(d)
-		d.Move(lost)
-		d.release()
-		d.wantState(id, job.Canceled)
-	})
-
-	addBroker("a job whose deadline passed ends as timed out though its worker lives", func(d *desk) {
-		d.task("stuck", attempts(2), func(t *task.Task) { t.Timeout = core.Duration(10 * time.Second) })
-		id := d.one("stuck")
-		s := d.session("stuck")
+		s := d.session("asked")
 		ref := d.claimOne(s)
-		want(d, "deadline", d.job(id).DeadlineAt, Epoch.Add(10*time.Second+job.DeadlineGrace))
-		for range 3 {
-			d.Move(20 * time.Second)
-			d.renew(s, ref)
+		must(d.ad.CancelJobs(d.ctx, "default", view.Selection{IDs: []int64{id}, Note: "wrong input"}))(d)
+		want(d, string(outcome), d.finish(s, ref, outcome).State, state)
+		if j := d.job(id); state == job.Canceled && (j.Reason != schedule.ReasonCanceled || !strings.Contains(j.Note, "wrong input")) {
+			d.Fatalf("%s: %s %q", outcome, j.Reason, j.Note)
 		}
-		d.Move(10*time.Second - time.Microsecond)
-		want(d, "told before", len(d.renew(s, ref).Cancel), 0)
-		d.Move(time.Microsecond)
-		if got := d.renew(s, ref).Cancel; !slices.Equal(got, []job.Ref{ref}) {
-			d.Fatalf("the worker was not told at the deadline: %+v", got)
-		}
-		d.wantState(id, job.Scheduled)
-		want(d, "late finish is stale", d.finish(s, ref, job.OutcomeOK).Stale, true)
-		want(d, "outcomes", d.outcomes(id), "timeout")
-	})
+	}
+	id := d.one("asked")
+	d.claimOne(d.session("asked"))
+	must(d.ad.CancelJobs(d.ctx, "default", view.Selection{IDs: []int64{id}}))(d)
+	d.Move(lost)
+	d.release()
+	d.wantState(id, job.Canceled)
+}
 
-	addBroker("closing a session hands its jobs back without counting, and closing again is harmless", func(d *desk) {
-		d.task("brief", attempts(1))
-		id := d.one("brief")
-		s := d.session("brief")
-		ref := d.claimOne(s)
-		ok(d, d.br.CloseSession(d.ctx, s))
-		ok(d, d.br.CloseSession(d.ctx, s))
-		j := d.wantState(id, job.Ready)
-		want(d, "failures", j.Failures, 0)
-		want(d, "stale", d.finish(s, ref, job.OutcomeOK).Stale, true)
-		other := d.session("brief")
-		want(d, "by another", d.finish(other, d.claimOne(other), job.OutcomeError).State, job.Failed)
-		want(d, "outcomes", d.outcomes(id), "handed_back error")
-	})
+func caseAJobWhoseDeadlinePassedEndsAsTimedOut(d *desk) {
+	d.task("stuck", attempts(2), func(t *task.Task) { t.Timeout = core.Duration(10 * time.Second) })
+	id := d.one("stuck")
+	s := d.session("stuck")
+	ref := d.claimOne(s)
+	want(d, "deadline", d.job(id).DeadlineAt, Epoch.Add(10*time.Second+job.DeadlineGrace))
+	for range 3 {
+		d.Move(20 * time.Second)
+		d.renew(s, ref)
+	}
+	d.Move(10*time.Second - time.Microsecond)
+	want(d, "told before", len(d.renew(s, ref).Cancel), 0)
+	d.Move(time.Microsecond)
+	if got := d.renew(s, ref).Cancel; !slices.Equal(got, []job.Ref{ref}) {
+		d.Fatalf("the worker was not told at the deadline: %+v", got)
+	}
+	d.wantState(id, job.Scheduled)
+	want(d, "late finish is stale", d.finish(s, ref, job.OutcomeOK).Stale, true)
+	want(d, "outcomes", d.outcomes(id), "timeout")
+}
 
-	addBroker("a draining worker is told, claims nothing more, and may finish", func(d *desk) {
-		d.task("calm")
-		d.enqueue(job.NewJob{Task: "calm"}, job.NewJob{Task: "calm"})
-		s := d.session("calm")
-		ref := d.claimOne(s)
-		want(d, "before", d.renew(s, ref).Drain, false)
-		ok(d, d.ad.DrainWorker(d.ctx, s))
-		want(d, "told", d.renew(s, ref).Drain, true)
-		want(d, "claimed", len(d.claim(s, 5).Jobs), 0)
-		want(d, "finish", d.finish(s, ref, job.OutcomeOK).State, job.Succeeded)
-		wantCode(d, d.ad.DrainWorker(d.ctx, "0195f2a4-0000-7000-8000-000000000000"), core.NotFound)
-	})
+func caseClosingASessionHandsItsJobsBackWithoutCounting(d *desk) {
+	d.task("brief", attempts(1))
+	id := d.one("brief")
+	s := d.session("brief")
+	ref := d.claimOne(s)
+	ok(d, d.br.CloseSession(d.ctx, s))
+	ok(d, d.br.CloseSession(d.ctx, s))
+	j := d.wantState(id, job.Ready)
+	want(d, "failures", j.Failures, 0)
+	want(d, "stale", d.finish(s, ref, job.OutcomeOK).Stale, true)
+	other := d.session("brief")
+	want(d, "by another", d.finish(other, d.claimOne(other), job.OutcomeError).State, job.Failed)
+	want(d, "outcomes", d.outcomes(id), "handed_back error")
+}
+
+func caseADrainingWorkerIsTold(d *desk) {
+	d.task("calm")
+	d.enqueue(job.NewJob{Task: "calm"}, job.NewJob{Task: "calm"})
+	s := d.session("calm")
+	ref := d.claimOne(s)
+	want(d, "before", d.renew(s, ref).Drain, false)
+	ok(d, d.ad.DrainWorker(d.ctx, s))
+	want(d, "told", d.renew(s, ref).Drain, true)
+	want(d, "claimed", len(d.claim(s, 5).Jobs), 0)
+	want(d, "finish", d.finish(s, ref, job.OutcomeOK).State, job.Succeeded)
+	wantCode(d, d.ad.DrainWorker(d.ctx, "0195f2a4-0000-7000-8000-000000000000"), core.NotFound)
 }

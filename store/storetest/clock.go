@@ -11,207 +11,218 @@ import (
 )
 
 func init() {
-	follow := func(b *bench, nodes []*store.Store) {
-		b.Helper()
-		for _, st := range nodes {
-			ok(b, st.FollowClock(b.ctx))
-		}
+	addNodes("a clock that is set forward takes no job from a worker that lives, whichever node looks first", caseAClockThatIsSetForwardTakesNoJob)
+	addNodes("what was written after the clock was set is left as it is, whoever notices late", caseWhatWasWrittenAfterTheClockWasSetIs)
+	addNodes("a renewal that comes first after the clock was set forward ends nothing", caseARenewalThatComesFirstAfterTheClockWas)
+	addNodes("a clock that is set while a claim is being committed ends nothing of it", caseAClockThatIsSetWhileAClaimIs)
+	addNodes("a clock that is set forward while a claim's answer is under way takes no job back, also on a node that has just started", caseAClockThatIsSetForwardWhileAClaims)
+	addNodes("a clock that is set twice between two looks of a node is followed by both steps, whichever node stops in between", caseAClockThatIsSetTwiceBetweenTwoLooks)
+	addNodes("what was under way when the clock was set forward, with a time from before, is taken from nobody", caseWhatWasUnderWayWhenTheClockWasSet)
+	addNodes("a clock that is set back stalls no retry, and is followed once for all nodes", caseAClockThatIsSetBackStallsNoRetry)
+	addNodes("what was ready before the clock was set back is still claimed, and before what comes now", caseWhatWasReadyBeforeTheClockWasSetBack)
+	addNodes("a rule from the finish goes on however often the clock is set back", caseARuleFromTheFinishGoesOnHoweverOften)
+}
+
+func follow(b *bench, nodes []*store.Store) {
+	b.Helper()
+	for _, st := range nodes {
+		ok(b, st.FollowClock(b.ctx))
 	}
+}
 
-	addNodes("a clock that is set forward takes no job from a worker that lives, whichever node looks first", func(b *bench, nodes []*store.Store) {
-		b.task("t")
-		j := b.enqueue(job.NewJob{Task: "t"})
-		s := b.session("t")
-		c := b.claim(s, 1)
+func caseAClockThatIsSetForwardTakesNoJob(b *bench, nodes []*store.Store) {
+	b.task("t")
+	j := b.enqueue(job.NewJob{Task: "t"})
+	s := b.session("t")
+	c := b.claim(s, 1)
+	follow(b, nodes)
+	b.clock.Set(time.Hour)
+	for _, st := range nodes {
+		r := must(st.ReleaseLost(b.ctx))(b)
+		want(b, "released", r.Jobs, 0)
+	}
+	r := b.renew(s, c.Jobs...)
+	want(b, "lost", r.Lost, false)
+	want(b, "told to end", len(r.Cancel), 0)
+	b.wantState(j.ID, job.Running)
+	want(b, "released once it is lost", b.lose(), 1)
+}
+
+func caseWhatWasWrittenAfterTheClockWasSetIs(b *bench, nodes []*store.Store) {
+	b.task("t")
+	for range 2 {
+		b.enqueue(job.NewJob{Task: "t"})
+	}
+	old := b.session("t")
+	before := b.claim(old, 1)
+	follow(b, nodes)
+	for _, step := range []time.Duration{-time.Hour, time.Hour} {
+		b.clock.Set(step)
+		fresh := b.session("t") // before anybody has noticed
+		c := b.claim(fresh, 1)
 		follow(b, nodes)
-		b.clock.Set(time.Hour)
-		for _, st := range nodes {
-			r := must(st.ReleaseLost(b.ctx))(b)
-			want(b, "released", r.Jobs, 0)
-		}
-		r := b.renew(s, c.Jobs...)
-		want(b, "lost", r.Lost, false)
-		want(b, "told to end", len(r.Cancel), 0)
-		b.wantState(j.ID, job.Running)
-		want(b, "released once it is lost", b.lose(), 1)
-	})
-
-	addNodes("what was written after the clock was set is left as it is, whoever notices late", func(b *bench, nodes []*store.Store) {
-		b.task("t")
-		for range 2 {
+		want(b, "released", b.release(), 0)
+		want(b, "the fresh one is lost", b.renew(fresh, c.Jobs...).Lost, false)
+		want(b, "the old one is lost", b.renew(old, before.Jobs...).Lost, false)
+		for _, j := range c.Jobs {
+			b.finish(fresh, j, job.OutcomeOK)
 			b.enqueue(job.NewJob{Task: "t"})
 		}
-		old := b.session("t")
-		before := b.claim(old, 1)
-		follow(b, nodes)
-		for _, step := range []time.Duration{-time.Hour, time.Hour} {
-			b.clock.Set(step)
-			fresh := b.session("t") // before anybody has noticed
-			c := b.claim(fresh, 1)
-			follow(b, nodes)
-			want(b, "released", b.release(), 0)
-			want(b, "the fresh one is lost", b.renew(fresh, c.Jobs...).Lost, false)
-			want(b, "the old one is lost", b.renew(old, before.Jobs...).Lost, false)
-			for _, j := range c.Jobs {
-				b.finish(fresh, j, job.OutcomeOK)
-				b.enqueue(job.NewJob{Task: "t"})
-			}
-			ok(b, b.st.CloseSession(b.ctx, fresh.ID))
-		}
-		want(b, "released once it is lost", b.lose(), 1)
-	})
+		ok(b, b.st.CloseSession(b.ctx, fresh.ID))
+	}
+	want(b, "released once it is lost", b.lose(), 1)
+}
 
-	addNodes("a renewal that comes first after the clock was set forward ends nothing", func(b *bench, nodes []*store.Store) {
-		b.task("t", func(t *task.Task) { t.Timeout = core.Duration(time.Minute) })
+func caseARenewalThatComesFirstAfterTheClockWas(b *bench, nodes []*store.Store) {
+	b.task("t", func(t *task.Task) { t.Timeout = core.Duration(time.Minute) })
+	j := b.enqueue(job.NewJob{Task: "t"})
+	s := b.session("t")
+	c := b.claim(s, 1)
+	follow(b, nodes)
+	b.clock.Set(time.Hour)
+	want(b, "told to end", len(b.renew(s, c.Jobs...).Cancel), 0)
+	b.wantState(j.ID, job.Running)
+}
+
+func caseAClockThatIsSetWhileAClaimIs(b *bench, nodes []*store.Store) {
+	b.task("t")
+	s := b.session("t")
+	follow(b, nodes)
+	b.renew(s)
+	for range 2 {
+		b.enqueue(job.NewJob{Task: "t"})
+	}
+	late, held := b.claim(s, 1).Jobs[0], b.claim(s, 1).Jobs[0]
+	b.sql(`update belfry.leases set session = 'not to be seen yet' where job_id = $1`, late.Job.ID)
+	b.clock.Set(time.Hour)
+	want(b, "told to end", len(b.renew(s, held).Cancel), 0)
+	b.sql(`update belfry.leases set session = $2 where job_id = $1`, late.Job.ID, s.ID)
+	want(b, "told to end, once the claim is there", len(b.renew(s, late, held).Cancel), 0)
+}
+
+func caseAClockThatIsSetForwardWhileAClaims(b *bench, nodes []*store.Store) {
+	b.task("t")
+	unsure := store.New(b.st.DB(), store.Options{Clock: b.clock.Now, Monotonic: b.clock.Mono}) // which could not look as it opened
+	for _, st := range append(nodes, unsure) {
+		for _, other := range nodes { // as each does every second
+			ok(b, other.FollowClock(b.ctx))
+		}
 		j := b.enqueue(job.NewJob{Task: "t"})
 		s := b.session("t")
 		c := b.claim(s, 1)
-		follow(b, nodes)
-		b.clock.Set(time.Hour)
-		want(b, "told to end", len(b.renew(s, c.Jobs...).Cancel), 0)
+		b.clock.Set(24 * time.Hour)
+		must(st.Renew(b.ctx, s.ID, nil))(b)
 		b.wantState(j.ID, job.Running)
-	})
+		b.finish(s, c.Jobs[0], job.OutcomeOK)
+	}
+}
 
-	addNodes("a clock that is set while a claim is being committed ends nothing of it", func(b *bench, nodes []*store.Store) {
-		b.task("t")
+func caseAClockThatIsSetTwiceBetweenTwoLooks(b *bench, nodes []*store.Store) {
+	other := store.New(b.st.DB(), store.Options{Clock: b.clock.Now, Monotonic: b.clock.Mono})
+	dies := store.New(b.st.DB(), store.Options{Clock: b.clock.Now, Monotonic: b.clock.Mono})
+	b.task("t", func(t *task.Task) { t.Timeout = core.Duration(time.Minute) })
+	for _, steps := range [][2]time.Duration{{time.Hour, 2 * time.Hour}, {-time.Hour, -2 * time.Hour}, {3 * time.Hour, -time.Hour}, {-time.Hour, time.Hour}} {
+		b.enqueue(job.NewJob{Task: "t"})
 		s := b.session("t")
+		c := b.claim(s, 1)
+		follow(b, []*store.Store{dies, other})
+		b.clock.Set(steps[0])
+		ok(b, dies.FollowClock(b.ctx))
+		b.clock.Set(steps[1])
+		at := b.clock.Now().UnixMicro()
+		for range 2 { // that it was set back to where it was shows after a while
+			ok(b, other.FollowClock(b.ctx))
+			b.clock.Move(31 * time.Second)
+		}
+		want(b, "claimed", b.count(`select max(claimed_at) from belfry.leases`), at)
+		want(b, "renewed", b.count(`select max(renewed_at) from belfry.sessions where ended_at = 0`), at)
+		b.finish(s, c.Jobs[0], job.OutcomeOK)
+		ok(b, b.st.CloseSession(b.ctx, s.ID))
+	}
+	want(b, "followed by", b.count(`select total from belfry.clock`), (4*time.Hour).Microseconds()-(2*time.Hour).Microseconds())
+}
+
+func caseWhatWasUnderWayWhenTheClockWasSet(b *bench, nodes []*store.Store) {
+	b.task("t", func(t *task.Task) { t.Timeout = core.Duration(time.Minute) })
+	b.enqueue(job.NewJob{Task: "t"})
+	s := b.session("t")
+	for range 10 { // so long that the nodes could give up what does not renew
+		follow(b, nodes)
+		for _, st := range nodes {
+			must(st.ReleaseLost(b.ctx))(b)
+		}
+		b.clock.Move(4 * time.Second)
+		b.renew(s)
+	}
+	c := b.claim(s, 1)
+	follow(b, nodes)
+	b.clock.Set(time.Hour)
+	follow(b, nodes)
+	// A claim and a renewal that are committed now had their time before the step.
+	b.sql(`update belfry.leases set claimed_at = claimed_at - $1, deadline_at = deadline_at - $1`, time.Hour.Microseconds())
+	b.sql(`update belfry.sessions set renewed_at = renewed_at - $1, expires_at = expires_at - $1`, time.Hour.Microseconds())
+	for _, st := range nodes {
+		want(b, "released", must(st.ReleaseLost(b.ctx))(b).Jobs, 0)
+		must(st.Renew(b.ctx, s.ID, nil))(b) // its answer is under way as well
+		r := must(st.Renew(b.ctx, s.ID, job.Held(refOf(c.Jobs[0]))))(b)
+		want(b, "told to end", len(r.Cancel), 0)
+	}
+	b.clock.Move(3 * time.Minute) // beyond its deadline
+	want(b, "told to end in the end", len(b.renew(s, c.Jobs...).Cancel), 1)
+	want(b, "released once it is lost", b.lose(), 0)
+}
+
+func caseAClockThatIsSetBackStallsNoRetry(b *bench, nodes []*store.Store) {
+	b.task("t", func(t *task.Task) {
+		t.Retry = task.Retry{MaxAttempts: 2, Backoff: task.BackoffFixed, Delay: core.Duration(time.Minute), Jitter: -1}
+	})
+	j := b.enqueue(job.NewJob{Task: "t"})
+	s := b.session("t")
+	c := b.claim(s, 1)
+	b.finish(s, c.Jobs[0], job.OutcomeError)
+	follow(b, nodes)
+	due := b.job(j.ID).DueAt
+	b.clock.Set(-time.Hour)
+	follow(b, nodes)
+	follow(b, nodes)
+	want(b, "due", b.job(j.ID).DueAt, due.Add(-time.Hour))
+	b.clock.Move(time.Minute)
+	want(b, "promoted", b.promote(), 1)
+	want(b, "claimed", len(b.claim(s, 1).Jobs), 1)
+}
+
+func caseWhatWasReadyBeforeTheClockWasSetBack(b *bench, nodes []*store.Store) {
+	b.task("t")
+	s := b.session("t")
+	b.enqueue(job.NewJob{Task: "t"})
+	b.claim(s, 1) // the mark is here
+	b.clock.Move(time.Minute)
+	first := b.enqueue(job.NewJob{Task: "t"})
+	follow(b, nodes)
+	b.clock.Set(-time.Hour)
+	follow(b, nodes)
+	second := b.enqueue(job.NewJob{Task: "t"})
+	for _, id := range []int64{first.ID, second.ID} {
+		c := b.claim(s, 1)
+		want(b, "claimed", len(c.Jobs), 1)
+		want(b, "job", c.Jobs[0].Job.ID, id)
+	}
+}
+
+func caseARuleFromTheFinishGoesOnHoweverOften(b *bench, nodes []*store.Store) {
+	b.task("t")
+	b.schedule("loop", "t", afterFinish(time.Minute))
+	s := b.session("t")
+	for i := range 5 {
+		b.clock.Move(time.Minute)
+		b.fire()
+		c := b.claim(s, 1)
+		want(b, fmt.Sprint("jobs after step ", i), len(c.Jobs), 1)
+		b.clock.Move(time.Second)
+		b.finish(s, c.Jobs[0], job.OutcomeOK)
+		follow(b, nodes)
+		b.clock.Set(-time.Hour)
 		follow(b, nodes)
 		b.renew(s)
-		for range 2 {
-			b.enqueue(job.NewJob{Task: "t"})
-		}
-		late, held := b.claim(s, 1).Jobs[0], b.claim(s, 1).Jobs[0]
-		b.sql(`update belfry.leases set session = 'not to be seen yet' where job_id = $1`, late.Job.ID)
-		b.clock.Set(time.Hour)
-		want(b, "told to end", len(b.renew(s, held).Cancel), 0)
-		b.sql(`update belfry.leases set session = $2 where job_id = $1`, late.Job.ID, s.ID)
-		want(b, "told to end, once the claim is there", len(b.renew(s, late, held).Cancel), 0)
-	})
-
-	addNodes("a clock that is set forward while a claim's answer is under way takes no job back, also on a node that has just started", func(b *bench, nodes []*store.Store) {
-		b.task("t")
-		unsure := store.New(b.st.DB(), store.Options{Clock: b.clock.Now, Monotonic: b.clock.Mono}) // which could not look as it opened
-		for _, st := range append(nodes, unsure) {
-			for _, other := range nodes { // as each does every second
-				ok(b, other.FollowClock(b.ctx))
-			}
-			j := b.enqueue(job.NewJob{Task: "t"})
-			s := b.session("t")
-			c := b.claim(s, 1)
-			b.clock.Set(24 * time.Hour)
-			must(st.Renew(b.ctx, s.ID, nil))(b)
-			b.wantState(j.ID, job.Running)
-			b.finish(s, c.Jobs[0], job.OutcomeOK)
-		}
-	})
-
-	addNodes("a clock that is set twice between two looks of a node is followed by both steps, whichever node stops in between", func(b *bench, nodes []*store.Store) {
-		other := store.New(b.st.DB(), store.Options{Clock: b.clock.Now, Monotonic: b.clock.Mono})
-		dies := store.New(b.st.DB(), store.Options{Clock: b.clock.Now, Monotonic: b.clock.Mono})
-		b.task("t", func(t *task.Task) { t.Timeout = core.Duration(time.Minute) })
-		for _, steps := range [][2]time.Duration{{time.Hour, 2 * time.Hour}, {-time.Hour, -2 * time.Hour}, {3 * time.Hour, -time.Hour}, {-time.Hour, time.Hour}} {
-			b.enqueue(job.NewJob{Task: "t"})
-			s := b.session("t")
-			c := b.claim(s, 1)
-			follow(b, []*store.Store{dies, other})
-			b.clock.Set(steps[0])
-			ok(b, dies.FollowClock(b.ctx))
-			b.clock.Set(steps[1])
-			at := b.clock.Now().UnixMicro()
-			for range 2 { // that it was set back to where it was shows after a while
-				ok(b, other.FollowClock(b.ctx))
-				b.clock.Move(31 * time.Second)
-			}
-			want(b, "claimed", b.count(`select max(claimed_at) from belfry.leases`), at)
-			want(b, "renewed", b.count(`select max(renewed_at) from belfry.sessions where ended_at = 0`), at)
-			b.finish(s, c.Jobs[0], job.OutcomeOK)
-			ok(b, b.st.CloseSession(b.ctx, s.ID))
-		}
-		want(b, "followed by", b.count(`select total from belfry.clock`), (4*time.Hour).Microseconds()-(2*time.Hour).Microseconds())
-	})
-
-	addNodes("what was under way when the clock was set forward, with a time from before, is taken from nobody", func(b *bench, nodes []*store.Store) {
-		b.task("t", func(t *task.Task) { t.Timeout = core.Duration(time.Minute) })
-		b.enqueue(job.NewJob{Task: "t"})
-		s := b.session("t")
-		for range 10 { // so long that the nodes could give up what does not renew
-			follow(b, nodes)
-			for _, st := range nodes {
-				must(st.ReleaseLost(b.ctx))(b)
-			}
-			b.clock.Move(4 * time.Second)
-			b.renew(s)
-		}
-		c := b.claim(s, 1)
-		follow(b, nodes)
-		b.clock.Set(time.Hour)
-		follow(b, nodes)
-		// A claim and a renewal that are committed now had their time before the step.
-		b.sql(`update belfry.leases set claimed_at = claimed_at - $1, deadline_at = deadline_at - $1`, time.Hour.Microseconds())
-		b.sql(`update belfry.sessions set renewed_at = renewed_at - $1, expires_at = expires_at - $1`, time.Hour.Microseconds())
-		for _, st := range nodes {
-			want(b, "released", must(st.ReleaseLost(b.ctx))(b).Jobs, 0)
-			must(st.Renew(b.ctx, s.ID, nil))(b) // its answer is under way as well
-			r := must(st.Renew(b.ctx, s.ID, job.Held(refOf(c.Jobs[0]))))(b)
-			want(b, "told to end", len(r.Cancel), 0)
-		}
-		b.clock.Move(3 * time.Minute) // beyond its deadline
-		want(b, "told to end in the end", len(b.renew(s, c.Jobs...).Cancel), 1)
-		want(b, "released once it is lost", b.lose(), 0)
-	})
-
-	addNodes("a clock that is set back stalls no retry, and is followed once for all nodes", func(b *bench, nodes []*store.Store) {
-		b.task("t", func(t *task.Task) {
-			t.Retry = task.Retry{MaxAttempts: 2, Backoff: task.BackoffFixed, Delay: core.Duration(time.Minute), Jitter: -1}
-		})
-		j := b.enqueue(job.NewJob{Task: "t"})
-		s := b.session("t")
-		c := b.claim(s, 1)
-		b.finish(s, c.Jobs[0], job.OutcomeError)
-		follow(b, nodes)
-		due := b.job(j.ID).DueAt
-		b.clock.Set(-time.Hour)
-		follow(b, nodes)
-		follow(b, nodes)
-		want(b, "due", b.job(j.ID).DueAt, due.Add(-time.Hour))
-		b.clock.Move(time.Minute)
-		want(b, "promoted", b.promote(), 1)
-		want(b, "claimed", len(b.claim(s, 1).Jobs), 1)
-	})
-
-	addNodes("what was ready before the clock was set back is still claimed, and before what comes now", func(b *bench, nodes []*store.Store) {
-		b.task("t")
-		s := b.session("t")
-		b.enqueue(job.NewJob{Task: "t"})
-		b.claim(s, 1) // the mark is here
-		b.clock.Move(time.Minute)
-		first := b.enqueue(job.NewJob{Task: "t"})
-		follow(b, nodes)
-		b.clock.Set(-time.Hour)
-		follow(b, nodes)
-		second := b.enqueue(job.NewJob{Task: "t"})
-		for _, id := range []int64{first.ID, second.ID} {
-			c := b.claim(s, 1)
-			want(b, "claimed", len(c.Jobs), 1)
-			want(b, "job", c.Jobs[0].Job.ID, id)
-		}
-	})
-
-	addNodes("a rule from the finish goes on however often the clock is set back", func(b *bench, nodes []*store.Store) {
-		b.task("t")
-		b.schedule("loop", "t", afterFinish(time.Minute))
-		s := b.session("t")
-		for i := range 5 {
-			b.clock.Move(time.Minute)
-			b.fire()
-			c := b.claim(s, 1)
-			want(b, fmt.Sprint("jobs after step ", i), len(c.Jobs), 1)
-			b.clock.Move(time.Second)
-			b.finish(s, c.Jobs[0], job.OutcomeOK)
-			follow(b, nodes)
-			b.clock.Set(-time.Hour)
-			follow(b, nodes)
-			b.renew(s)
-		}
-	})
+	}
 }

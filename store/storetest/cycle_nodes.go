@@ -230,55 +230,58 @@ func (c *carousel) judge() (ended int) {
 }
 
 func init() {
-	addNodes("cycles that share members, started and settled at the same moment, double no step, lose none and all end", func(b *bench, nodes []*store.Store) {
-		c := newCarousel(b, nodes)
-		const rounds = 5
-		for round := range uint64(rounds) {
-			for _, name := range c.cycles {
-				b.enqueue(job.NewJob{Task: name})
-			}
-			c.rest(1000 * round)
-			b.clock.Move(50 * time.Minute)
-		}
-		ended := c.judge()
-		want(b, "cycles that ended", int64(ended), b.count(`select count(*) from belfry.jobs_done where kind = 'cycle'`))
-		for _, name := range c.cycles {
-			members := must(b.st.Task(b.ctx, "default", name))(b).Cycle.Members
-			for _, j := range must(b.st.Jobs(b.ctx, job.Filter{Task: name, Paging: core.Paging{Limit: 1000}}))(b).Items {
-				var out cycle.Output
-				ok(b, json.Unmarshal(b.job(j.ID).Output, &out))
-				var got, wanted []string
-				for _, m := range out.Members {
-					got = append(got, m.Task)
-				}
-				for _, m := range members {
-					wanted = append(wanted, m.Task)
-				}
-				want(b, "members of "+name, strings.Join(got, ","), strings.Join(wanted, ","))
-			}
-		}
-		want(b, "steps", b.count(`select count(*) from belfry.jobs_done where origin = 'cycle'`) > int64(2*rounds), true)
-	})
+	addNodes("cycles that share members, started and settled at the same moment, double no step, lose none and all end", caseCyclesThatShareMembers)
+	addNodes("cycles end whoever cancels, skips, pauses, edits, resets and retries at the same moment", caseCyclesEndWhoeverCancels)
+}
 
-	addNodes("cycles end whoever cancels, skips, pauses, edits, resets and retries at the same moment", func(b *bench, nodes []*store.Store) {
-		c := newCarousel(b, nodes)
-		for i, o := range []schedule.Overlap{schedule.OverlapCancelOther, schedule.OverlapTerminateOther, schedule.OverlapBufferOne} {
-			b.schedule(string(o), c.cycles[i], every(time.Minute), overlap(o))
+func caseCyclesThatShareMembers(b *bench, nodes []*store.Store) {
+	c := newCarousel(b, nodes)
+	const rounds = 5
+	for round := range uint64(rounds) {
+		for _, name := range c.cycles {
+			b.enqueue(job.NewJob{Task: name})
 		}
-		b.schedule("loop", "outer", afterFinish(time.Minute))
-		for seed := range uint64(60) {
-			c.turn(seed, c.meddle)
+		c.rest(1000 * round)
+		b.clock.Move(50 * time.Minute)
+	}
+	ended := c.judge()
+	want(b, "cycles that ended", int64(ended), b.count(`select count(*) from belfry.jobs_done where kind = 'cycle'`))
+	for _, name := range c.cycles {
+		members := must(b.st.Task(b.ctx, "default", name))(b).Cycle.Members
+		for _, j := range must(b.st.Jobs(b.ctx, job.Filter{Task: name, Paging: core.Paging{Limit: 1000}}))(b).Items {
+			var out cycle.Output
+			ok(b, json.Unmarshal(b.job(j.ID).Output, &out))
+			var got, wanted []string
+			for _, m := range out.Members {
+				got = append(got, m.Task)
+			}
+			for _, m := range members {
+				wanted = append(wanted, m.Task)
+			}
+			want(b, "members of "+name, strings.Join(got, ","), strings.Join(wanted, ","))
 		}
-		for _, name := range []string{"cancel_other", "terminate_other", "buffer_one", "loop"} {
-			must(b.st.PauseSchedule(b.ctx, "default", name, "the end"))(b)
-		}
-		must(b.st.ResumeQueue(b.ctx, "default"))(b)
-		c.rest(1 << 20)
-		c.every = nil // whoever resets a timing has it run again
-		if c.judge() < 3 {
-			b.Fatal("hardly a cycle came to its end")
-		}
-	})
+	}
+	want(b, "steps", b.count(`select count(*) from belfry.jobs_done where origin = 'cycle'`) > int64(2*rounds), true)
+}
+
+func caseCyclesEndWhoeverCancels(b *bench, nodes []*store.Store) {
+	c := newCarousel(b, nodes)
+	for i, o := range []schedule.Overlap{schedule.OverlapCancelOther, schedule.OverlapTerminateOther, schedule.OverlapBufferOne} {
+		b.schedule(string(o), c.cycles[i], every(time.Minute), overlap(o))
+	}
+	b.schedule("loop", "outer", afterFinish(time.Minute))
+	for seed := range uint64(60) {
+		c.turn(seed, c.meddle)
+	}
+	for _, name := range []string{"cancel_other", "terminate_other", "buffer_one", "loop"} {
+		must(b.st.PauseSchedule(b.ctx, "default", name, "the end"))(b)
+	}
+	must(b.st.ResumeQueue(b.ctx, "default"))(b)
+	c.rest(1 << 20)
+	c.every = nil // whoever resets a timing has it run again
+	if c.judge() < 3 {
+		b.Fatal("hardly a cycle came to its end")
+	}
 }
 
 // meddle does what people do, and other schedules.

@@ -10,75 +10,80 @@ import (
 )
 
 func init() {
-	add("a clock set back by an hour fires nothing twice, and what was put off does not wait an hour more", func(b *bench) {
-		b.task("tick", func(t *task.Task) { t.Retry.Delay = core.Duration(time.Minute) })
-		b.schedule("plan", "tick", every(10*time.Minute), overlap(schedule.OverlapAllow))
-		b.schedule("loop", "tick", afterFinish(5*time.Minute))
-		b.fire()
-		s := b.session("tick")
-		c := b.claim(s, 5)
-		want(b, "claimed", len(c.Jobs), 2)
-		for _, j := range c.Jobs {
-			if j.Job.Schedule == "plan" {
-				b.finish(s, j, job.OutcomeError)
-			} else {
-				b.finish(s, j, job.OutcomeOK)
-			}
+	add("a clock set back by an hour fires nothing twice, and what was put off does not wait an hour more", caseAClockSetBackByAnHourFiresNothing)
+	add("a clock set back does not lose the session of a worker, and lost ones are still noticed in time", caseAClockSetBackDoesNotLoseTheSession)
+	add("a claim that never arrived is handed back in time though the clock was set back meanwhile", caseAClaimThatNeverArrivedIsHandedBackIn)
+	add("a clock set forward by an hour is missed runs like any others", caseAClockSetForwardByAnHourIsMissed)
+}
+
+func caseAClockSetBackByAnHourFiresNothing(b *bench) {
+	b.task("tick", func(t *task.Task) { t.Retry.Delay = core.Duration(time.Minute) })
+	b.schedule("plan", "tick", every(10*time.Minute), overlap(schedule.OverlapAllow))
+	b.schedule("loop", "tick", afterFinish(5*time.Minute))
+	b.fire()
+	s := b.session("tick")
+	c := b.claim(s, 5)
+	want(b, "claimed", len(c.Jobs), 2)
+	for _, j := range c.Jobs {
+		if j.Job.Schedule == "plan" {
+			b.finish(s, j, job.OutcomeError)
+		} else {
+			b.finish(s, j, job.OutcomeOK)
 		}
-		b.clock.Move(-time.Hour)
-		ok(b, b.st.ShiftClock(b.ctx, -time.Hour))
-		want(b, "released", b.release(), 0)
-		want(b, "fired at once", b.fire().Jobs, 0)
-		b.clock.Move(time.Minute)
-		want(b, "the retry's delay", b.promote(), 1)
-		b.clock.Move(4 * time.Minute)
-		f := b.fire()
-		want(b, "the loop's interval", f.Jobs, 1)
-		b.fireTo(Epoch.Add(9 * time.Minute))
-		want(b, "plan", b.said("plan"), "0s job")
-		b.clock.Move(time.Minute)
-		b.fire()
-		want(b, "plan at its next time", b.said("plan"), "0s job, 10m job")
-	})
+	}
+	b.clock.Move(-time.Hour)
+	ok(b, b.st.ShiftClock(b.ctx, -time.Hour))
+	want(b, "released", b.release(), 0)
+	want(b, "fired at once", b.fire().Jobs, 0)
+	b.clock.Move(time.Minute)
+	want(b, "the retry's delay", b.promote(), 1)
+	b.clock.Move(4 * time.Minute)
+	f := b.fire()
+	want(b, "the loop's interval", f.Jobs, 1)
+	b.fireTo(Epoch.Add(9 * time.Minute))
+	want(b, "plan", b.said("plan"), "0s job")
+	b.clock.Move(time.Minute)
+	b.fire()
+	want(b, "plan at its next time", b.said("plan"), "0s job, 10m job")
+}
 
-	add("a clock set back does not lose the session of a worker, and lost ones are still noticed in time", func(b *bench) {
-		b.task("tick")
-		b.enqueue(job.NewJob{Task: "tick"})
-		s := b.session("tick")
-		c := b.claim(s, 1)
-		b.clock.Move(-time.Hour)
-		ok(b, b.st.ShiftClock(b.ctx, -time.Hour))
-		want(b, "lost", b.renew(s, c.Jobs...).Lost, false)
-		b.clock.Move(lost)
-		want(b, "released", b.release(), 1)
-	})
+func caseAClockSetBackDoesNotLoseTheSession(b *bench) {
+	b.task("tick")
+	b.enqueue(job.NewJob{Task: "tick"})
+	s := b.session("tick")
+	c := b.claim(s, 1)
+	b.clock.Move(-time.Hour)
+	ok(b, b.st.ShiftClock(b.ctx, -time.Hour))
+	want(b, "lost", b.renew(s, c.Jobs...).Lost, false)
+	b.clock.Move(lost)
+	want(b, "released", b.release(), 1)
+}
 
-	add("a claim that never arrived is handed back in time though the clock was set back meanwhile", func(b *bench) {
-		b.task("tick")
-		j := b.enqueue(job.NewJob{Task: "tick"})
-		s := b.session("tick")
-		b.claim(s, 1)
-		b.clock.Move(-time.Hour)
-		ok(b, b.st.ShiftClock(b.ctx, -time.Hour))
-		b.clock.Move(job.ClaimSettled + time.Second)
-		b.renew(s)
-		b.wantState(j.ID, job.Ready)
-	})
+func caseAClaimThatNeverArrivedIsHandedBackIn(b *bench) {
+	b.task("tick")
+	j := b.enqueue(job.NewJob{Task: "tick"})
+	s := b.session("tick")
+	b.claim(s, 1)
+	b.clock.Move(-time.Hour)
+	ok(b, b.st.ShiftClock(b.ctx, -time.Hour))
+	b.clock.Move(job.ClaimSettled + time.Second)
+	b.renew(s)
+	b.wantState(j.ID, job.Ready)
+}
 
-	add("a clock set forward by an hour is missed runs like any others", func(b *bench) {
-		b.task("tick")
-		b.schedule("tick", "tick", every(10*time.Minute), overlap(schedule.OverlapAllow))
-		b.fire()
-		b.clock.Move(time.Hour)
-		want(b, "jobs", b.fire().Jobs, 1)
-		b.clock.Move(-time.Hour)
-		ok(b, b.st.ShiftClock(b.ctx, -time.Hour))
-		for range 6 {
-			want(b, "jobs while the clock repeats the hour", b.fire().Jobs, 0)
-			b.clock.Move(10 * time.Minute)
-		}
-		want(b, "occurrences", b.said("tick"), "0s job, 10m skipped catchup_latest x5, 1h job")
+func caseAClockSetForwardByAnHourIsMissed(b *bench) {
+	b.task("tick")
+	b.schedule("tick", "tick", every(10*time.Minute), overlap(schedule.OverlapAllow))
+	b.fire()
+	b.clock.Move(time.Hour)
+	want(b, "jobs", b.fire().Jobs, 1)
+	b.clock.Move(-time.Hour)
+	ok(b, b.st.ShiftClock(b.ctx, -time.Hour))
+	for range 6 {
+		want(b, "jobs while the clock repeats the hour", b.fire().Jobs, 0)
 		b.clock.Move(10 * time.Minute)
-		want(b, "jobs after it", b.fire().Jobs, 1)
-	})
+	}
+	want(b, "occurrences", b.said("tick"), "0s job, 10m skipped catchup_latest x5, 1h job")
+	b.clock.Move(10 * time.Minute)
+	want(b, "jobs after it", b.fire().Jobs, 1)
 }

@@ -35,270 +35,279 @@ func (b *bench) became(schedule string) (text string) {
 }
 
 func init() {
-	add("what ends after a clock that was ahead is set right is rolled up", func(b *bench) {
-		w := b.checker()
-		b.monitor("site")
-		b.task("t")
-		b.schedule("s", "t", cron("0 0 1 1 *"))
-		run := func() {
-			b.Helper()
-			must(b.st.TriggerSchedule(b.ctx, "default", "s", nil))(b)
-			s := b.session("t")
-			b.finish(s, b.claim(s, 1).Jobs[0], job.OutcomeOK)
-			must(b.st.CheckMonitor(b.ctx, "default", "site"))(b)
-			for _, j := range w.checks() {
-				w.finish(w.session, j, job.OutcomeOK, func(f *job.Finish) { m := passed; f.Check = &m })
-			}
-		}
-		run()
-		b.clock.Move(3 * time.Hour)
-		b.rollUp()
-		b.clock.Move(72 * time.Hour)
-		b.rollUp()
-		b.clock.Move(-72 * time.Hour)
-		hour := b.clock.Now().Truncate(time.Hour)
-		b.rollUp()
-		run()
-		b.clock.Move(4 * time.Hour)
-		b.rollUp()
-		want(b, "hours of results", b.count(`select count(*) from belfry.rollups where span = 3600 and at = $1`, hour.UnixMicro()), 1)
-		want(b, "days", b.became("s"), "02 2/0/0/0 0s; ")
-	})
+	add("what ends after a clock that was ahead is set right is rolled up", caseWhatEndsAfterAClockThatWasAheadIs)
+	add("the database's health: backlog, overdue schedules, history and estimates of rows, and what is wrong", caseTheDatabasesHealth)
+	add("the days of a schedule are the same before and after they were rolled up, and outlive its jobs", caseTheDaysOfAScheduleAreTheSameBefore)
+	add("a run counts on its nominal day in the schedule's zone, before and after it was rolled up", caseARunCountsOnItsNominalDayInThe)
+	add("nothing is pruned that was not rolled up", caseNothingIsPrunedThatWasNotRolledUp)
+	add("minutes say what ended, fresh and once more when they are final", caseMinutesSayWhatEnded)
+	add("strips show the last of each schedule: jobs, skips and what is under way", caseStripsShowTheLastOfEachSchedule)
+	add("an overview shows what runs, failed, waits and comes", caseAnOverviewShowsWhatRuns)
+}
 
-	add("the database's health: backlog, overdue schedules, history and estimates of rows, and what is wrong", func(b *bench) {
-		h := must(b.st.DatabaseHealth(b.ctx))(b)
-		if h.Size <= 0 || h.Database == "" || len(h.Tables) == 0 || !h.ReadyAt.IsZero() || !h.DueAt.IsZero() || !h.OldestAt.IsZero() {
-			b.Fatalf("of an empty one: %+v", h)
-		}
-		for _, c := range h.Checks {
-			if !c.OK && c.Name != "oldest transaction" { // of another test beside this one
-				b.Errorf("%+v", c)
-			}
-		}
-		b.task("t")
-		b.schedule("s", "t", cron("0 13 * * *"))
-		b.enqueue(job.NewJob{Task: "t"})
+func caseWhatEndsAfterAClockThatWasAheadIs(b *bench) {
+	w := b.checker()
+	b.monitor("site")
+	b.task("t")
+	b.schedule("s", "t", cron("0 0 1 1 *"))
+	run := func() {
+		b.Helper()
+		must(b.st.TriggerSchedule(b.ctx, "default", "s", nil))(b)
 		s := b.session("t")
 		b.finish(s, b.claim(s, 1).Jobs[0], job.OutcomeOK)
-		ended := b.clock.Now()
-		b.enqueue(job.NewJob{Task: "t"})
-		ready := b.clock.Now()
-		b.clock.Move(2 * time.Hour)
-		h = must(b.st.DatabaseHealth(b.ctx))(b)
-		want(b, "ready queue", h.ReadyQueue, "default")
-		want(b, "ready", h.ReadyAt, ready)
-		want(b, "due", h.DueAt, Epoch.Add(time.Hour))
-		want(b, "oldest", h.OldestAt, ended)
-		for _, c := range h.Checks {
-			if c.Name == "backlog" || c.Name == "schedules" {
-				want(b, c.Name, c.OK, false)
-			}
-			if !c.OK && c.Fix == "" {
-				b.Errorf("no way out of %+v", c)
-			}
+		must(b.st.CheckMonitor(b.ctx, "default", "site"))(b)
+		for _, j := range w.checks() {
+			w.finish(w.session, j, job.OutcomeOK, func(f *job.Finish) { m := passed; f.Check = &m })
 		}
-		must(b.st.PauseQueue(b.ctx, "default", "for a while"))(b)
-		want(b, "a paused queue is no backlog", must(b.st.DatabaseHealth(b.ctx))(b).ReadyAt, time.Time{})
-	})
+	}
+	run()
+	b.clock.Move(3 * time.Hour)
+	b.rollUp()
+	b.clock.Move(72 * time.Hour)
+	b.rollUp()
+	b.clock.Move(-72 * time.Hour)
+	hour := b.clock.Now().Truncate(time.Hour)
+	b.rollUp()
+	run()
+	b.clock.Move(4 * time.Hour)
+	b.rollUp()
+	want(b, "hours of results", b.count(`select count(*) from belfry.rollups where span = 3600 and at = $1`, hour.UnixMicro()), 1)
+	want(b, "days", b.became("s"), "02 2/0/0/0 0s; ")
+}
 
-	add("the days of a schedule are the same before and after they were rolled up, and outlive its jobs", func(b *bench) {
-		b.task("t", func(t *task.Task) { t.Retry.MaxAttempts = 1 })
-		b.schedule("s", "t", every(6*time.Hour))
-		b.schedule("other", "t", every(24*time.Hour))
-		for i := range 12 {
-			b.fire()
-			s := b.session("t")
-			for _, j := range b.claim(s, 5).Jobs {
-				if j.Job.Schedule == "s" && i%4 == 2 {
-					continue // runs into the next time, which is skipped
-				}
-				b.clock.Move(2 * time.Second)
-				b.finish(s, j, []job.Outcome{job.OutcomeOK, job.OutcomeError}[i%2])
-				b.clock.Move(-2 * time.Second)
-			}
-			if i%4 == 3 {
-				for _, j := range b.jobsOf("s", job.Ready, job.Scheduled) { // the one that was lost, and waits for its retry
-					b.cancel(j.ID)
-				}
-			}
-			b.clock.Move(6 * time.Hour)
-			b.release()
-			b.promote()
+func caseTheDatabasesHealth(b *bench) {
+	h := must(b.st.DatabaseHealth(b.ctx))(b)
+	if h.Size <= 0 || h.Database == "" || len(h.Tables) == 0 || !h.ReadyAt.IsZero() || !h.DueAt.IsZero() || !h.OldestAt.IsZero() {
+		b.Fatalf("of an empty one: %+v", h)
+	}
+	for _, c := range h.Checks {
+		if !c.OK && c.Name != "oldest transaction" { // of another test beside this one
+			b.Errorf("%+v", c)
 		}
-		live := b.became("s")
-		b.rollUp()
-		b.clock.Move(10 * time.Minute)
-		b.rollUp()
-		b.rollUp()
-		want(b, "rolled up", b.became("s"), live)
-		if live == "" {
-			b.Fatal("nothing became of the schedule")
+	}
+	b.task("t")
+	b.schedule("s", "t", cron("0 13 * * *"))
+	b.enqueue(job.NewJob{Task: "t"})
+	s := b.session("t")
+	b.finish(s, b.claim(s, 1).Jobs[0], job.OutcomeOK)
+	ended := b.clock.Now()
+	b.enqueue(job.NewJob{Task: "t"})
+	ready := b.clock.Now()
+	b.clock.Move(2 * time.Hour)
+	h = must(b.st.DatabaseHealth(b.ctx))(b)
+	want(b, "ready queue", h.ReadyQueue, "default")
+	want(b, "ready", h.ReadyAt, ready)
+	want(b, "due", h.DueAt, Epoch.Add(time.Hour))
+	want(b, "oldest", h.OldestAt, ended)
+	for _, c := range h.Checks {
+		if c.Name == "backlog" || c.Name == "schedules" {
+			want(b, c.Name, c.OK, false)
 		}
-		b.clock.Move(100 * 24 * time.Hour)
-		b.rollUp()
-		for must(b.st.Prune(b.ctx))(b) {
+		if !c.OK && c.Fix == "" {
+			b.Errorf("no way out of %+v", c)
 		}
-		want(b, "jobs left in history", b.count(`select count(*) from belfry.jobs_done`), 0)
-		want(b, "after the jobs have gone", b.became("s"), live)
-		b.clock.Move(320 * 24 * time.Hour)
-		b.rollUp()
-		for must(b.st.Prune(b.ctx))(b) {
-		}
-		want(b, "after more than a year", b.count(`select count(*) from belfry.schedule_days`), 0)
-	})
+	}
+	must(b.st.PauseQueue(b.ctx, "default", "for a while"))(b)
+	want(b, "a paused queue is no backlog", must(b.st.DatabaseHealth(b.ctx))(b).ReadyAt, time.Time{})
+}
 
-	add("a run counts on its nominal day in the schedule's zone, before and after it was rolled up", func(b *bench) {
-		b.task("t")
-		b.schedule("s", "t", cron("30 0 * * *"), func(s *schedule.Schedule) { s.Zone = "Europe/Sofia" }) // 22:30 UTC, in winter
-		b.backfill("s", -4*24*time.Hour, -24*time.Hour, sideBySide)
-		b.refill()
+func caseTheDaysOfAScheduleAreTheSameBefore(b *bench) {
+	b.task("t", func(t *task.Task) { t.Retry.MaxAttempts = 1 })
+	b.schedule("s", "t", every(6*time.Hour))
+	b.schedule("other", "t", every(24*time.Hour))
+	for i := range 12 {
+		b.fire()
 		s := b.session("t")
 		for _, j := range b.claim(s, 5).Jobs {
-			b.finish(s, j, job.OutcomeOK)
-		}
-		b.clock.Move(10*time.Hour + 45*time.Minute) // the third, in Sofia
-		must(b.st.TriggerSchedule(b.ctx, "default", "s", nil))(b)
-		s = b.session("t")
-		b.finish(s, b.claim(s, 1).Jobs[0], job.OutcomeOK)
-		live := b.became("s")
-		b.clock.Move(time.Hour)
-		b.rollUp()
-		want(b, "rolled up", b.became("s"), live)
-		want(b, "days", live, "27 1/0/0/0 0s; 28 1/0/0/0 0s; 01 1/0/0/0 0s; 03 1/0/0/0 0s; ")
-	})
-
-	add("nothing is pruned that was not rolled up", func(b *bench) {
-		b.task("t")
-		b.schedule("s", "t", every(time.Hour))
-		b.fire()
-		s := b.session("t")
-		b.finish(s, b.claim(s, 1).Jobs[0], job.OutcomeOK)
-		b.clock.Move(100 * 24 * time.Hour)
-		for range 3 {
-			must(b.st.Prune(b.ctx))(b)
-		}
-		want(b, "jobs before the roll-up", b.count(`select count(*) from belfry.jobs_done`), 1)
-		b.rollUp()
-		for must(b.st.Prune(b.ctx))(b) {
-		}
-		want(b, "jobs after it", b.count(`select count(*) from belfry.jobs_done`), 0)
-		want(b, "its day", b.became("s"), "02 1/0/0/0 0s; ")
-	})
-
-	add("minutes say what ended, fresh and once more when they are final", func(b *bench) {
-		b.task("t", func(t *task.Task) { t.Retry.MaxAttempts = 1 })
-		s := b.session("t")
-		for i := range 4 {
-			b.enqueue(job.NewJob{Task: "t"})
-			b.clock.Move(time.Second)
-			j := b.claim(s, 1).Jobs[0]
+			if j.Job.Schedule == "s" && i%4 == 2 {
+				continue // runs into the next time, which is skipped
+			}
 			b.clock.Move(2 * time.Second)
-			b.finish(s, j, []job.Outcome{job.OutcomeOK, job.OutcomeError}[i/3])
+			b.finish(s, j, []job.Outcome{job.OutcomeOK, job.OutcomeError}[i%2])
+			b.clock.Move(-2 * time.Second)
 		}
-		b.rollUp()
-		want(b, "before its end", len(must(b.st.JobMinutes(b.ctx, job.MinuteQuery{}))(b)), 0)
-		check := func(when string) {
-			b.Helper()
-			ms := must(b.st.JobMinutes(b.ctx, job.MinuteQuery{Namespace: core.AnyNamespace, Queue: "default"}))(b)
-			if len(ms) != 1 || !ms[0].Minute.Equal(Epoch) || ms[0].OK != 3 || ms[0].Failed != 1 || ms[0].Started != 4 || ms[0].Ran.D() != 8*time.Second ||
-				ms[0].Lag.D() != 4*time.Second || ms[0].LagMost.D() != time.Second {
-				b.Fatalf("%s: %+v", when, ms)
+		if i%4 == 3 {
+			for _, j := range b.jobsOf("s", job.Ready, job.Scheduled) { // the one that was lost, and waits for its retry
+				b.cancel(j.ID)
 			}
 		}
-		b.clock.Move(time.Minute)
-		b.rollUp()
-		check("fresh")
-		b.clock.Move(5 * time.Minute)
-		b.rollUp()
-		b.rollUp()
-		check("final")
-		want(b, "of another namespace", len(must(b.st.JobMinutes(b.ctx, job.MinuteQuery{Namespace: "other"}))(b)), 0)
-		_, err := b.st.JobMinutes(b.ctx, job.MinuteQuery{Within: 72 * time.Hour})
-		wantCode(b, err, core.Invalid, "within")
-		o := must(b.st.Overview(b.ctx, ""))(b)
-		if o.Failures != 1 || len(o.Failed) != 1 || len(o.Minutes) != 1 || o.Minutes[0].OK != 3 {
-			b.Fatalf("%+v", o)
-		}
-		b.clock.Move(72 * time.Hour)
-		b.rollUp()
+		b.clock.Move(6 * time.Hour)
+		b.release()
+		b.promote()
+	}
+	live := b.became("s")
+	b.rollUp()
+	b.clock.Move(10 * time.Minute)
+	b.rollUp()
+	b.rollUp()
+	want(b, "rolled up", b.became("s"), live)
+	if live == "" {
+		b.Fatal("nothing became of the schedule")
+	}
+	b.clock.Move(100 * 24 * time.Hour)
+	b.rollUp()
+	for must(b.st.Prune(b.ctx))(b) {
+	}
+	want(b, "jobs left in history", b.count(`select count(*) from belfry.jobs_done`), 0)
+	want(b, "after the jobs have gone", b.became("s"), live)
+	b.clock.Move(320 * 24 * time.Hour)
+	b.rollUp()
+	for must(b.st.Prune(b.ctx))(b) {
+	}
+	want(b, "after more than a year", b.count(`select count(*) from belfry.schedule_days`), 0)
+}
+
+func caseARunCountsOnItsNominalDayInThe(b *bench) {
+	b.task("t")
+	b.schedule("s", "t", cron("30 0 * * *"), func(s *schedule.Schedule) { s.Zone = "Europe/Sofia" }) // 22:30 UTC, in winter
+	b.backfill("s", -4*24*time.Hour, -24*time.Hour, sideBySide)
+	b.refill()
+	s := b.session("t")
+	for _, j := range b.claim(s, 5).Jobs {
+		b.finish(s, j, job.OutcomeOK)
+	}
+	b.clock.Move(10*time.Hour + 45*time.Minute) // the third, in Sofia
+	must(b.st.TriggerSchedule(b.ctx, "default", "s", nil))(b)
+	s = b.session("t")
+	b.finish(s, b.claim(s, 1).Jobs[0], job.OutcomeOK)
+	live := b.became("s")
+	b.clock.Move(time.Hour)
+	b.rollUp()
+	want(b, "rolled up", b.became("s"), live)
+	want(b, "days", live, "27 1/0/0/0 0s; 28 1/0/0/0 0s; 01 1/0/0/0 0s; 03 1/0/0/0 0s; ")
+}
+
+func caseNothingIsPrunedThatWasNotRolledUp(b *bench) {
+	b.task("t")
+	b.schedule("s", "t", every(time.Hour))
+	b.fire()
+	s := b.session("t")
+	b.finish(s, b.claim(s, 1).Jobs[0], job.OutcomeOK)
+	b.clock.Move(100 * 24 * time.Hour)
+	for range 3 {
 		must(b.st.Prune(b.ctx))(b)
-		want(b, "kept for two days", b.count(`select count(*) from belfry.job_minutes`), 0)
-	})
+	}
+	want(b, "jobs before the roll-up", b.count(`select count(*) from belfry.jobs_done`), 1)
+	b.rollUp()
+	for must(b.st.Prune(b.ctx))(b) {
+	}
+	want(b, "jobs after it", b.count(`select count(*) from belfry.jobs_done`), 0)
+	want(b, "its day", b.became("s"), "02 1/0/0/0 0s; ")
+}
 
-	add("strips show the last of each schedule: jobs, skips and what is under way", func(b *bench) {
-		b.task("t", func(t *task.Task) { t.Retry.MaxAttempts = 1 })
-		b.schedule("a", "t", every(time.Hour))
-		b.schedule("b", "t", every(time.Hour))
-		b.schedule("never", "t", func(s *schedule.Schedule) { s.Rules = nil })
-		for i := range 3 {
-			b.fire()
-			s := b.session("t")
-			var held []job.LeasedJob
-			for _, j := range b.claim(s, 5).Jobs {
-				if j.Job.Schedule == "a" && i == 2 {
-					held = append(held, j)
-					continue
-				}
-				b.finish(s, j, []job.Outcome{job.OutcomeOK, job.OutcomeError}[i%2])
-			}
-			for range 3 * 60 {
-				b.clock.Move(20 * time.Second)
-				b.renew(s, held...)
-			}
+func caseMinutesSayWhatEnded(b *bench) {
+	b.task("t", func(t *task.Task) { t.Retry.MaxAttempts = 1 })
+	s := b.session("t")
+	for i := range 4 {
+		b.enqueue(job.NewJob{Task: "t"})
+		b.clock.Move(time.Second)
+		j := b.claim(s, 1).Jobs[0]
+		b.clock.Move(2 * time.Second)
+		b.finish(s, j, []job.Outcome{job.OutcomeOK, job.OutcomeError}[i/3])
+	}
+	b.rollUp()
+	want(b, "before its end", len(must(b.st.JobMinutes(b.ctx, job.MinuteQuery{}))(b)), 0)
+	check := func(when string) {
+		b.Helper()
+		ms := must(b.st.JobMinutes(b.ctx, job.MinuteQuery{Namespace: core.AnyNamespace, Queue: "default"}))(b)
+		if len(ms) != 1 || !ms[0].Minute.Equal(Epoch) || ms[0].OK != 3 || ms[0].Failed != 1 || ms[0].Started != 4 || ms[0].Ran.D() != 8*time.Second ||
+			ms[0].Lag.D() != 4*time.Second || ms[0].LagMost.D() != time.Second {
+			b.Fatalf("%s: %+v", when, ms)
 		}
+	}
+	b.clock.Move(time.Minute)
+	b.rollUp()
+	check("fresh")
+	b.clock.Move(5 * time.Minute)
+	b.rollUp()
+	b.rollUp()
+	check("final")
+	want(b, "of another namespace", len(must(b.st.JobMinutes(b.ctx, job.MinuteQuery{Namespace: "other"}))(b)), 0)
+	_, err := b.st.JobMinutes(b.ctx, job.MinuteQuery{Within: 72 * time.Hour})
+	wantCode(b, err, core.Invalid, "within")
+	o := must(b.st.Overview(b.ctx, ""))(b)
+	if o.Failures != 1 || len(o.Failed) != 1 || len(o.Minutes) != 1 || o.Minutes[0].OK != 3 {
+		b.Fatalf("%+v", o)
+	}
+	b.clock.Move(72 * time.Hour)
+	b.rollUp()
+	must(b.st.Prune(b.ctx))(b)
+	want(b, "kept for two days", b.count(`select count(*) from belfry.job_minutes`), 0)
+}
+
+func caseStripsShowTheLastOfEachSchedule(b *bench) {
+	b.task("t", func(t *task.Task) { t.Retry.MaxAttempts = 1 })
+	b.schedule("a", "t", every(time.Hour))
+	b.schedule("b", "t", every(time.Hour))
+	b.schedule("never", "t", func(s *schedule.Schedule) { s.Rules = nil })
+	for i := range 3 {
 		b.fire()
-		show := func(n int) (text string) {
-			for _, st := range must(b.st.Strips(b.ctx, view.StripQuery{Schedules: []string{"b", "a", "never", "nobody"}, N: n}))(b) {
-				text += st.Schedule + ":"
-				for _, r := range st.Results {
-					text += " " + string(r.State)
-					if r.Reason == schedule.ReasonOverlap {
-						text += "!"
-					}
-				}
-				text += "; "
-			}
-			return text
-		}
-		want(b, "all", show(30), "a: running skipped! failed succeeded; b: ready succeeded failed succeeded; never:; ")
-		want(b, "two", show(2), "a: running skipped!; b: ready succeeded; never:; ")
-		_, err := b.st.Strips(b.ctx, view.StripQuery{})
-		wantCode(b, err, core.Invalid, "schedule")
-	})
-
-	add("an overview shows what runs, failed, waits and comes", func(b *bench) {
-		b.task("t", func(t *task.Task) { t.Retry.MaxAttempts = 1 })
-		b.schedule("s", "t", every(time.Hour), func(s *schedule.Schedule) { s.Start = Epoch.Add(time.Hour) })
 		s := b.session("t")
-		b.enqueue(job.NewJob{Task: "t"})
-		b.finish(s, b.claim(s, 1).Jobs[0], job.OutcomeError)
-		first := b.enqueue(job.NewJob{Task: "t"}).ID
-		held := b.claim(s, 1).Jobs
-		b.clock.Move(10 * time.Second)
-		b.enqueue(job.NewJob{Task: "t"})
-		held = append(held, b.claim(s, 1).Jobs...)
-		b.enqueue(job.NewJob{Task: "t"})
-		for range 6 {
+		var held []job.LeasedJob
+		for _, j := range b.claim(s, 5).Jobs {
+			if j.Job.Schedule == "a" && i == 2 {
+				held = append(held, j)
+				continue
+			}
+			b.finish(s, j, []job.Outcome{job.OutcomeOK, job.OutcomeError}[i%2])
+		}
+		for range 3 * 60 {
 			b.clock.Move(20 * time.Second)
 			b.renew(s, held...)
 		}
-		b.enqueue(job.NewJob{Task: "t"})
-		o := must(b.st.Overview(b.ctx, "default"))(b)
-		if len(o.Running) != 2 || o.Running[0].ID != first || o.Running[0].Elapsed.D() != 130*time.Second || o.Runs.Count != 2 {
-			b.Fatalf("running: %+v of %+v", o.Running, o.Runs)
+	}
+	b.fire()
+	show := func(n int) (text string) {
+		for _, st := range must(b.st.Strips(b.ctx, view.StripQuery{Schedules: []string{"b", "a", "never", "nobody"}, N: n}))(b) {
+			text += st.Schedule + ":"
+			for _, r := range st.Results {
+				text += " " + string(r.State)
+				if r.Reason == schedule.ReasonOverlap {
+					text += "!"
+				}
+			}
+			text += "; "
 		}
-		if len(o.Failed) != 1 || o.Failed[0].Error != "it broke" {
-			b.Fatalf("failed: %+v", o.Failed)
-		}
-		if q := o.Queues[0]; q.Queue != "default" || !q.Behind || q.Ready.Count != 2 || !q.OldestAt.Equal(Epoch.Add(10*time.Second)) {
-			b.Fatalf("queues: %+v", o.Queues)
-		}
-		if len(o.Next) != 1 || !o.Next[0].NextAt.Equal(Epoch.Add(time.Hour)) {
-			b.Fatalf("next: %+v", o.Next)
-		}
-		o = must(b.st.Overview(b.ctx, "other"))(b)
-		if len(o.Running)+len(o.Failed)+len(o.Next)+o.Runs.Count != 0 {
-			b.Fatalf("another namespace sees %+v", o)
-		}
-	})
+		return text
+	}
+	want(b, "all", show(30), "a: running skipped! failed succeeded; b: ready succeeded failed succeeded; never:; ")
+	want(b, "two", show(2), "a: running skipped!; b: ready succeeded; never:; ")
+	_, err := b.st.Strips(b.ctx, view.StripQuery{})
+	wantCode(b, err, core.Invalid, "schedule")
+}
+
+func caseAnOverviewShowsWhatRuns(b *bench) {
+	b.task("t", func(t *task.Task) { t.Retry.MaxAttempts = 1 })
+	b.schedule("s", "t", every(time.Hour), func(s *schedule.Schedule) { s.Start = Epoch.Add(time.Hour) })
+	s := b.session("t")
+	b.enqueue(job.NewJob{Task: "t"})
+	b.finish(s, b.claim(s, 1).Jobs[0], job.OutcomeError)
+	first := b.enqueue(job.NewJob{Task: "t"}).ID
+	held := b.claim(s, 1).Jobs
+	b.clock.Move(10 * time.Second)
+	b.enqueue(job.NewJob{Task: "t"})
+	held = append(held, b.claim(s, 1).Jobs...)
+	b.enqueue(job.NewJob{Task: "t"})
+	for range 6 {
+		b.clock.Move(20 * time.Second)
+		b.renew(s, held...)
+	}
+	b.enqueue(job.NewJob{Task: "t"})
+	o := must(b.st.Overview(b.ctx, "default"))(b)
+	if len(o.Running) != 2 || o.Running[0].ID != first || o.Running[0].Elapsed.D() != 130*time.Second || o.Runs.Count != 2 {
+		b.Fatalf("running: %+v of %+v", o.Running, o.Runs)
+	}
+	if len(o.Failed) != 1 || o.Failed[0].Error != "it broke" {
+		b.Fatalf("failed: %+v", o.Failed)
+	}
+	if q := o.Queues[0]; q.Queue != "default" || !q.Behind || q.Ready.Count != 2 || !q.OldestAt.Equal(Epoch.Add(10*time.Second)) {
+		b.Fatalf("queues: %+v", o.Queues)
+	}
+	if len(o.Next) != 1 || !o.Next[0].NextAt.Equal(Epoch.Add(time.Hour)) {
+		b.Fatalf("next: %+v", o.Next)
+	}
+	o = must(b.st.Overview(b.ctx, "other"))(b)
+	if len(o.Running)+len(o.Failed)+len(o.Next)+o.Runs.Count != 0 {
+		b.Fatalf("another namespace sees %+v", o)
+	}
 }

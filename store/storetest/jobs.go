@@ -11,143 +11,155 @@ import (
 )
 
 func init() {
-	add("a job is enqueued, claimed, settled, and listed with its attempt", func(b *bench) {
-		b.task("greet")
-		j := b.enqueue(job.NewJob{Task: "greet", Input: []byte(`{"name":"Ada"}`), Tags: []string{"a", "b"}})
-		b.wantState(j.ID, job.Ready)
-		s := b.session("greet")
-		c := b.claim(s, 5)
-		if len(c.Jobs) != 1 || c.Jobs[0].Job.ID != j.ID || string(c.Jobs[0].Job.Input) != `{"name":"Ada"}` || c.Jobs[0].Task.Name != "greet" {
-			b.Fatalf("claimed %+v", c)
-		}
-		b.wantState(j.ID, job.Running)
-		b.clock.Move(time.Second)
-		f := b.finish(s, c.Jobs[0], job.OutcomeOK, func(f *job.Finish) { f.Output = []byte(`"hello"`) })
-		if f.Stale || f.State != job.Succeeded {
-			b.Fatalf("finished %+v", f)
-		}
-		got := b.wantState(j.ID, job.Succeeded)
-		if string(got.Output) != `"hello"` || !got.FinishedAt.Equal(Epoch.Add(time.Second)) || len(got.Tags) != 2 {
-			b.Fatalf("job %+v", got)
-		}
-		as := must(b.st.Attempts(b.ctx, "default", j.ID))(b)
-		if len(as) != 1 || as[0].Outcome != job.OutcomeOK || as[0].Number != 1 || as[0].Worker != "tester" {
-			b.Fatalf("attempts %+v", as)
-		}
-		p := must(b.st.Jobs(b.ctx, job.Filter{Task: "greet", States: []job.State{job.Succeeded}, Tag: "a"}))(b)
-		if len(p.Items) != 1 {
-			b.Fatalf("listed %+v", p)
-		}
-	})
-	add("a failed attempt is retried after its delay and a spent job is never claimed again", func(b *bench) {
-		b.task("poison", func(t *task.Task) { t.Retry.MaxAttempts = 2; t.Retry.Delay = core.Duration(10 * time.Second) })
-		j := b.enqueue(job.NewJob{Task: "poison"})
-		s := b.session("poison")
-		b.finish(s, b.claim(s, 1).Jobs[0], job.OutcomeError)
-		got := b.wantState(j.ID, job.Scheduled)
-		if !got.DueAt.Equal(Epoch.Add(10 * time.Second)) {
-			b.Fatalf("due at %s", got.DueAt)
-		}
-		must(b.st.Promote(b.ctx))(b)
-		if n := len(b.claim(s, 1).Jobs); n != 0 {
-			b.Fatalf("claimed %d before its time", n)
-		}
-		b.clock.Move(10 * time.Second)
-		if p := must(b.st.Promote(b.ctx))(b); p.Jobs != 1 {
-			b.Fatalf("promoted %+v", p)
-		}
-		b.finish(s, b.claim(s, 1).Jobs[0], job.OutcomeError)
-		dead := b.wantState(j.ID, job.Failed)
-		if dead.Reason != schedule.ReasonSpent || dead.Error != "it broke" || dead.Failures != 2 {
-			b.Fatalf("dead %+v", dead)
-		}
-		b.clock.Move(24 * time.Hour)
-		must(b.st.Promote(b.ctx))(b)
-		s = b.session("poison")
-		if n := len(b.claim(s, 1).Jobs); n != 0 {
-			b.Fatalf("claimed a dead job")
-		}
-		sel := must(b.st.RetryJobs(b.ctx, "default", view.Selection{Filter: &job.Filter{}}))(b)
-		if len(sel.IDs) != 1 {
-			b.Fatalf("redrove %+v", sel)
-		}
-		c := b.claim(s, 1)
-		if len(c.Jobs) != 1 || c.Jobs[0].Job.Failures != 0 || c.Jobs[0].Job.Attempt != 3 {
-			b.Fatalf("claimed after retry %+v", c)
-		}
-	})
-	add("a schedule fires each nominal time once", func(b *bench) {
-		b.task("tick")
-		b.schedule("tick", "tick", every(time.Minute), func(s *schedule.Schedule) { s.Overlap = schedule.OverlapAllow })
-		for range 5 { // the first at its start, which is now
-			b.fire()
-			b.fire()
-			b.clock.Move(time.Minute)
-		}
-		os := b.occurrences("tick")
-		if len(os) != 5 {
-			b.Fatalf("%d occurrences: %+v", len(os), os)
-		}
-		p := must(b.st.Jobs(b.ctx, job.Filter{Schedule: "tick"}))(b)
-		if len(p.Items) != 5 || p.Items[0].Nominal.IsZero() {
-			b.Fatalf("%d jobs: %+v", len(p.Items), p.Items)
-		}
-	})
-	add("a rule from the finish runs again after its interval, whatever came of the run", func(b *bench) {
-		b.task("poll", func(t *task.Task) { t.Retry.MaxAttempts = 1 })
-		b.schedule("poll", "poll", afterFinish(time.Minute))
-		s := b.session("poll")
-		for i, outcome := range []job.Outcome{job.OutcomeOK, job.OutcomeError, job.OutcomeOK} {
-			if f := b.fire(); f.Jobs != 1 {
-				b.Fatalf("round %d fired %+v", i, f)
-			}
-			c := b.claim(s, 5)
-			b.clock.Move(7 * time.Second)
-			b.finish(s, c.Jobs[0], outcome)
-			b.clock.Move(59 * time.Second)
-			if f := b.fire(); f.Jobs != 0 {
-				b.Fatalf("fired early")
-			}
-			b.clock.Move(time.Second)
-			must(b.st.Renew(b.ctx, s.ID, nil))(b)
-		}
-	})
-	add("a late finish under a lost lease is refused and told so", func(b *bench) {
-		b.task("slow")
-		j := b.enqueue(job.NewJob{Task: "slow"})
-		zombie := b.session("slow")
-		old := b.claim(zombie, 1)
-		b.clock.Move(36 * time.Second)
-		r := must(b.st.ReleaseLost(b.ctx))(b)
-		if r.Sessions != 1 || r.Jobs != 1 {
-			b.Fatalf("released %+v", r)
-		}
+	add("a job is enqueued, claimed, settled, and listed with its attempt", caseAJobIsEnqueued)
+	add("a failed attempt is retried after its delay and a spent job is never claimed again", caseAFailedAttemptIsRetriedAfterItsDelayAnd)
+	add("a schedule fires each nominal time once", caseAScheduleFiresEachNominalTimeOnce)
+	add("a rule from the finish runs again after its interval, whatever came of the run", caseARuleFromTheFinishRunsAgainAfterIts)
+	add("a late finish under a lost lease is refused and told so", caseALateFinishUnderALostLeaseIsRefused)
+	add("why says what is missing", caseWhySaysWhatIsMissing)
+}
+
+func caseAJobIsEnqueued(b *bench) {
+	b.task("greet")
+	j := b.enqueue(job.NewJob{Task: "greet", Input: []byte(`{"name":"Ada"}`), Tags: []string{"a", "b"}})
+	b.wantState(j.ID, job.Ready)
+	s := b.session("greet")
+	c := b.claim(s, 5)
+	if len(c.Jobs) != 1 || c.Jobs[0].Job.ID != j.ID || string(c.Jobs[0].Job.Input) != `{"name":"Ada"}` || c.Jobs[0].Task.Name != "greet" {
+		b.Fatalf("claimed %+v", c)
+	}
+	b.wantState(j.ID, job.Running)
+	b.clock.Move(time.Second)
+	f := b.finish(s, c.Jobs[0], job.OutcomeOK, func(f *job.Finish) { f.Output = []byte(`"hello"`) })
+	if f.Stale || f.State != job.Succeeded {
+		b.Fatalf("finished %+v", f)
+	}
+	got := b.wantState(j.ID, job.Succeeded)
+	if string(got.Output) != `"hello"` || !got.FinishedAt.Equal(Epoch.Add(time.Second)) || len(got.Tags) != 2 {
+		b.Fatalf("job %+v", got)
+	}
+	as := must(b.st.Attempts(b.ctx, "default", j.ID))(b)
+	if len(as) != 1 || as[0].Outcome != job.OutcomeOK || as[0].Number != 1 || as[0].Worker != "tester" {
+		b.Fatalf("attempts %+v", as)
+	}
+	p := must(b.st.Jobs(b.ctx, job.Filter{Task: "greet", States: []job.State{job.Succeeded}, Tag: "a"}))(b)
+	if len(p.Items) != 1 {
+		b.Fatalf("listed %+v", p)
+	}
+}
+
+func caseAFailedAttemptIsRetriedAfterItsDelayAnd(b *bench) {
+	b.task("poison", func(t *task.Task) { t.Retry.MaxAttempts = 2; t.Retry.Delay = core.Duration(10 * time.Second) })
+	j := b.enqueue(job.NewJob{Task: "poison"})
+	s := b.session("poison")
+	b.finish(s, b.claim(s, 1).Jobs[0], job.OutcomeError)
+	got := b.wantState(j.ID, job.Scheduled)
+	if !got.DueAt.Equal(Epoch.Add(10 * time.Second)) {
+		b.Fatalf("due at %s", got.DueAt)
+	}
+	must(b.st.Promote(b.ctx))(b)
+	if n := len(b.claim(s, 1).Jobs); n != 0 {
+		b.Fatalf("claimed %d before its time", n)
+	}
+	b.clock.Move(10 * time.Second)
+	if p := must(b.st.Promote(b.ctx))(b); p.Jobs != 1 {
+		b.Fatalf("promoted %+v", p)
+	}
+	b.finish(s, b.claim(s, 1).Jobs[0], job.OutcomeError)
+	dead := b.wantState(j.ID, job.Failed)
+	if dead.Reason != schedule.ReasonSpent || dead.Error != "it broke" || dead.Failures != 2 {
+		b.Fatalf("dead %+v", dead)
+	}
+	b.clock.Move(24 * time.Hour)
+	must(b.st.Promote(b.ctx))(b)
+	s = b.session("poison")
+	if n := len(b.claim(s, 1).Jobs); n != 0 {
+		b.Fatalf("claimed a dead job")
+	}
+	sel := must(b.st.RetryJobs(b.ctx, "default", view.Selection{Filter: &job.Filter{}}))(b)
+	if len(sel.IDs) != 1 {
+		b.Fatalf("redrove %+v", sel)
+	}
+	c := b.claim(s, 1)
+	if len(c.Jobs) != 1 || c.Jobs[0].Job.Failures != 0 || c.Jobs[0].Job.Attempt != 3 {
+		b.Fatalf("claimed after retry %+v", c)
+	}
+}
+
+func caseAScheduleFiresEachNominalTimeOnce(b *bench) {
+	b.task("tick")
+	b.schedule("tick", "tick", every(time.Minute), func(s *schedule.Schedule) { s.Overlap = schedule.OverlapAllow })
+	for range 5 { // the first at its start, which is now
+		b.fire()
+		b.fire()
 		b.clock.Move(time.Minute)
-		must(b.st.Promote(b.ctx))(b)
-		s := b.session("slow")
-		c := b.claim(s, 1)
-		if len(c.Jobs) != 1 || c.Lease <= old.Lease {
-			b.Fatalf("claimed %+v after lease %d", c, old.Lease)
+	}
+	os := b.occurrences("tick")
+	if len(os) != 5 {
+		b.Fatalf("%d occurrences: %+v", len(os), os)
+	}
+	p := must(b.st.Jobs(b.ctx, job.Filter{Schedule: "tick"}))(b)
+	if len(p.Items) != 5 || p.Items[0].Nominal.IsZero() {
+		b.Fatalf("%d jobs: %+v", len(p.Items), p.Items)
+	}
+}
+
+func caseARuleFromTheFinishRunsAgainAfterIts(b *bench) {
+	b.task("poll", func(t *task.Task) { t.Retry.MaxAttempts = 1 })
+	b.schedule("poll", "poll", afterFinish(time.Minute))
+	s := b.session("poll")
+	for i, outcome := range []job.Outcome{job.OutcomeOK, job.OutcomeError, job.OutcomeOK} {
+		if f := b.fire(); f.Jobs != 1 {
+			b.Fatalf("round %d fired %+v", i, f)
 		}
-		if f := b.finish(zombie, old.Jobs[0], job.OutcomeOK); !f.Stale {
-			b.Fatalf("late finish accepted: %+v", f)
+		c := b.claim(s, 5)
+		b.clock.Move(7 * time.Second)
+		b.finish(s, c.Jobs[0], outcome)
+		b.clock.Move(59 * time.Second)
+		if f := b.fire(); f.Jobs != 0 {
+			b.Fatalf("fired early")
 		}
-		if r := must(b.st.Renew(b.ctx, zombie.ID, nil))(b); !r.Lost {
-			b.Fatal("the zombie was not told")
-		}
-		b.wantState(j.ID, job.Running)
-		b.finish(s, c.Jobs[0], job.OutcomeOK)
-		as := must(b.st.Attempts(b.ctx, "default", j.ID))(b)
-		if len(as) != 2 || as[0].Outcome != job.OutcomeLost || as[1].Outcome != job.OutcomeOK {
-			b.Fatalf("attempts %+v", as)
-		}
-	})
-	add("why says what is missing", func(b *bench) {
-		b.task("lonely")
-		j := b.enqueue(job.NewJob{Task: "lonely"})
-		w := must(b.st.Why(b.ctx, "default", j.ID))(b)
-		if w.Summary == "" || w.Next == "" || len(w.Checks) < 4 {
-			b.Fatalf("%+v", w)
-		}
-	})
+		b.clock.Move(time.Second)
+		must(b.st.Renew(b.ctx, s.ID, nil))(b)
+	}
+}
+
+func caseALateFinishUnderALostLeaseIsRefused(b *bench) {
+	b.task("slow")
+	j := b.enqueue(job.NewJob{Task: "slow"})
+	zombie := b.session("slow")
+	old := b.claim(zombie, 1)
+	b.clock.Move(36 * time.Second)
+	r := must(b.st.ReleaseLost(b.ctx))(b)
+	if r.Sessions != 1 || r.Jobs != 1 {
+		b.Fatalf("released %+v", r)
+	}
+	b.clock.Move(time.Minute)
+	must(b.st.Promote(b.ctx))(b)
+	s := b.session("slow")
+	c := b.claim(s, 1)
+	if len(c.Jobs) != 1 || c.Lease <= old.Lease {
+		b.Fatalf("claimed %+v after lease %d", c, old.Lease)
+	}
+	if f := b.finish(zombie, old.Jobs[0], job.OutcomeOK); !f.Stale {
+		b.Fatalf("late finish accepted: %+v", f)
+	}
+	if r := must(b.st.Renew(b.ctx, zombie.ID, nil))(b); !r.Lost {
+		b.Fatal("the zombie was not told")
+	}
+	b.wantState(j.ID, job.Running)
+	b.finish(s, c.Jobs[0], job.OutcomeOK)
+	as := must(b.st.Attempts(b.ctx, "default", j.ID))(b)
+	if len(as) != 2 || as[0].Outcome != job.OutcomeLost || as[1].Outcome != job.OutcomeOK {
+		b.Fatalf("attempts %+v", as)
+	}
+}
+
+func caseWhySaysWhatIsMissing(b *bench) {
+	b.task("lonely")
+	j := b.enqueue(job.NewJob{Task: "lonely"})
+	w := must(b.st.Why(b.ctx, "default", j.ID))(b)
+	if w.Summary == "" || w.Next == "" || len(w.Checks) < 4 {
+		b.Fatalf("%+v", w)
+	}
 }

@@ -12,80 +12,84 @@ import (
 )
 
 func init() {
-	add("machines join as often as a join token says, and each gets a token of its own", func(b *bench) {
-		ctx := access.WithActor(b.ctx, "ada")
-		t, secret, err := b.st.CreateJoinToken(ctx, access.JoinToken{Name: "builders", Namespace: "team", Uses: 3, Labels: map[string]string{"pool": "build"}})
-		ok(b, err)
-		if !strings.HasPrefix(secret, "belfry_join_") || t.CreatedBy != "ada" || !t.ExpiresAt.Equal(Epoch.Add(job.DefaultJoinLife)) {
-			b.Fatalf("%+v %d", t, len(secret))
-		}
-		want(b, "rows with the secret", b.count(`select count(*) from belfry.join_tokens where hash = $1 or name = $1`, secret), 0)
-		want(b, "audit rows with the secret", b.count(`select count(*) from belfry.audit where replace(after, $1, '') <> after`, secret), 0)
-		_, err = b.st.Authenticate(b.ctx, secret)
-		wantCode(b, err, core.Unauthorized, "unknown")
+	add("machines join as often as a join token says, and each gets a token of its own", caseMachinesJoinAsOftenAsAJoinTokenSays)
+	add("a token that a machine got works on when its join token does not", caseATokenThatAMachineGotWorksOnWhen)
+	add("a join token that could be used for ever is refused", caseAJoinTokenThatCouldBeUsedForEver)
+}
 
-		var wg sync.WaitGroup
-		var mu sync.Mutex
-		var joined, refused int
-		for range 8 {
-			wg.Go(func() {
-				made, own, err := b.st.Join(context.WithoutCancel(b.ctx), secret, "build-1")
-				mu.Lock()
-				defer mu.Unlock()
-				switch {
-				case err == nil && strings.HasPrefix(own, "belfry_") && made.Namespace == "team" && made.Labels["pool"] == "build":
-					joined++
-				case core.CodeOf(err) == core.Unauthorized && strings.Contains(err.Error(), "3 times"):
-					refused++
-				default:
-					b.Errorf("%+v, %v", made, err)
-				}
-			})
-		}
-		wg.Wait()
-		want(b, "joined", joined, 3)
-		want(b, "refused", refused, 5)
-		all := must(b.st.JoinTokens(b.ctx))(b)
-		want(b, "join belfry.tokens", len(all), 1)
-		want(b, "used", all[0].Used, 3)
-		want(b, "last used", all[0].LastUsedAt, Epoch)
-		want(b, "labels", all[0].Labels["pool"], "build")
-		want(b, "tokens", len(must(b.st.Tokens(b.ctx))(b)), 3)
-		want(b, "audit rows", b.count(`select count(*) from belfry.audit where noun = 'token' and actor = 'join:builders'`), 3)
-	})
+func caseMachinesJoinAsOftenAsAJoinTokenSays(b *bench) {
+	ctx := access.WithActor(b.ctx, "ada")
+	t, secret, err := b.st.CreateJoinToken(ctx, access.JoinToken{Name: "builders", Namespace: "team", Uses: 3, Labels: map[string]string{"pool": "build"}})
+	ok(b, err)
+	if !strings.HasPrefix(secret, "belfry_join_") || t.CreatedBy != "ada" || !t.ExpiresAt.Equal(Epoch.Add(job.DefaultJoinLife)) {
+		b.Fatalf("%+v %d", t, len(secret))
+	}
+	want(b, "rows with the secret", b.count(`select count(*) from belfry.join_tokens where hash = $1 or name = $1`, secret), 0)
+	want(b, "audit rows with the secret", b.count(`select count(*) from belfry.audit where replace(after, $1, '') <> after`, secret), 0)
+	_, err = b.st.Authenticate(b.ctx, secret)
+	wantCode(b, err, core.Unauthorized, "unknown")
 
-	add("a token that a machine got works on when its join token does not", func(b *bench) {
-		t, secret, err := b.st.CreateJoinToken(b.ctx, access.JoinToken{Name: "j", Uses: 9, ExpiresAt: Epoch.Add(time.Minute)})
-		ok(b, err)
-		_, _, err = b.st.Join(b.ctx, secret, "not a name")
-		wantCode(b, err, core.Invalid, "name")
-		made, own, err := b.st.Join(b.ctx, secret, "m")
-		ok(b, err)
-		want(b, "used", must(b.st.JoinTokens(b.ctx))(b)[0].Used, 1)
-		b.clock.Move(time.Minute)
-		_, _, err = b.st.Join(b.ctx, secret, "m")
-		wantCode(b, err, core.Unauthorized, "expired")
-		got := must(b.st.Authenticate(b.ctx, own))(b)
-		want(b, "token", got.ID, made.ID)
-		want(b, "scopes", len(got.Scopes), 1)
-		want(b, "scope", got.Scopes[0], access.ScopeWorker)
-		want(b, "namespace", got.Namespace, core.DefaultNamespace)
-		want(b, "made by", got.CreatedBy, "join:j")
-		ok(b, b.st.RevokeJoinToken(b.ctx, t.ID))
-		ok(b, b.st.RevokeJoinToken(b.ctx, t.ID))
-		_, _, err = b.st.Join(b.ctx, secret, "m")
-		wantCode(b, err, core.Unauthorized, "revoked")
-		must(b.st.Authenticate(b.ctx, own))(b)
-		_, _, err = b.st.Join(b.ctx, own, "m")
-		wantCode(b, err, core.Unauthorized, "unknown")
-		wantCode(b, b.st.RevokeJoinToken(b.ctx, 1<<40), core.NotFound)
-		want(b, "audit rows", b.count(`select count(*) from belfry.audit where noun = 'join_token'`), 2)
-	})
+	var wg sync.WaitGroup
+	var mu sync.Mutex
+	var joined, refused int
+	for range 8 {
+		wg.Go(func() {
+			made, own, err := b.st.Join(context.WithoutCancel(b.ctx), secret, "build-1")
+			mu.Lock()
+			defer mu.Unlock()
+			switch {
+			case err == nil && strings.HasPrefix(own, "belfry_") && made.Namespace == "team" && made.Labels["pool"] == "build":
+				joined++
+			case core.CodeOf(err) == core.Unauthorized && strings.Contains(err.Error(), "3 times"):
+				refused++
+			default:
+				b.Errorf("%+v, %v", made, err)
+			}
+		})
+	}
+	wg.Wait()
+	want(b, "joined", joined, 3)
+	want(b, "refused", refused, 5)
+	all := must(b.st.JoinTokens(b.ctx))(b)
+	want(b, "join belfry.tokens", len(all), 1)
+	want(b, "used", all[0].Used, 3)
+	want(b, "last used", all[0].LastUsedAt, Epoch)
+	want(b, "labels", all[0].Labels["pool"], "build")
+	want(b, "tokens", len(must(b.st.Tokens(b.ctx))(b)), 3)
+	want(b, "audit rows", b.count(`select count(*) from belfry.audit where noun = 'token' and actor = 'join:builders'`), 3)
+}
 
-	add("a join token that could be used for ever is refused", func(b *bench) {
-		_, _, err := b.st.CreateJoinToken(b.ctx, access.JoinToken{Name: "a b", Uses: -1, ExpiresAt: Epoch.Add(31 * 24 * time.Hour), Labels: map[string]string{"x y": "z"}})
-		wantCode(b, err, core.Invalid, "name", "uses", "expires_at", "labels")
-		_, _, err = b.st.CreateJoinToken(b.ctx, access.JoinToken{Name: "late", ExpiresAt: Epoch})
-		wantCode(b, err, core.Invalid, "has passed")
-	})
+func caseATokenThatAMachineGotWorksOnWhen(b *bench) {
+	t, secret, err := b.st.CreateJoinToken(b.ctx, access.JoinToken{Name: "j", Uses: 9, ExpiresAt: Epoch.Add(time.Minute)})
+	ok(b, err)
+	_, _, err = b.st.Join(b.ctx, secret, "not a name")
+	wantCode(b, err, core.Invalid, "name")
+	made, own, err := b.st.Join(b.ctx, secret, "m")
+	ok(b, err)
+	want(b, "used", must(b.st.JoinTokens(b.ctx))(b)[0].Used, 1)
+	b.clock.Move(time.Minute)
+	_, _, err = b.st.Join(b.ctx, secret, "m")
+	wantCode(b, err, core.Unauthorized, "expired")
+	got := must(b.st.Authenticate(b.ctx, own))(b)
+	want(b, "token", got.ID, made.ID)
+	want(b, "scopes", len(got.Scopes), 1)
+	want(b, "scope", got.Scopes[0], access.ScopeWorker)
+	want(b, "namespace", got.Namespace, core.DefaultNamespace)
+	want(b, "made by", got.CreatedBy, "join:j")
+	ok(b, b.st.RevokeJoinToken(b.ctx, t.ID))
+	ok(b, b.st.RevokeJoinToken(b.ctx, t.ID))
+	_, _, err = b.st.Join(b.ctx, secret, "m")
+	wantCode(b, err, core.Unauthorized, "revoked")
+	must(b.st.Authenticate(b.ctx, own))(b)
+	_, _, err = b.st.Join(b.ctx, own, "m")
+	wantCode(b, err, core.Unauthorized, "unknown")
+	wantCode(b, b.st.RevokeJoinToken(b.ctx, 1<<40), core.NotFound)
+	want(b, "audit rows", b.count(`select count(*) from belfry.audit where noun = 'join_token'`), 2)
+}
+
+func caseAJoinTokenThatCouldBeUsedForEver(b *bench) {
+	_, _, err := b.st.CreateJoinToken(b.ctx, access.JoinToken{Name: "a b", Uses: -1, ExpiresAt: Epoch.Add(31 * 24 * time.Hour), Labels: map[string]string{"x y": "z"}})
+	wantCode(b, err, core.Invalid, "name", "uses", "expires_at", "labels")
+	_, _, err = b.st.CreateJoinToken(b.ctx, access.JoinToken{Name: "late", ExpiresAt: Epoch})
+	wantCode(b, err, core.Invalid, "has passed")
 }

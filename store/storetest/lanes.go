@@ -12,41 +12,43 @@ import (
 )
 
 func init() {
-	add("among jobs that a session cannot run, it gets its own in the order of the queue", func(b *bench) {
-		for _, name := range []string{"a", "b", "z"} {
-			b.task(name)
+	add("among jobs that a session cannot run, it gets its own in the order of the queue", caseAmongJobsThatASessionCannotRun)
+}
+
+func caseAmongJobsThatASessionCannotRun(b *bench) {
+	for _, name := range []string{"a", "b", "z"} {
+		b.task(name)
+	}
+	s := b.session("a", "b")
+	job := func(task string, priority int) int64 {
+		b.clock.Move(time.Millisecond)
+		return b.enqueue(job.NewJob{Task: task, Priority: &priority}).ID
+	}
+	took := func(n int) (ids []int64) {
+		for _, j := range b.claim(s, n).Jobs {
+			ids = append(ids, j.Job.ID)
 		}
-		s := b.session("a", "b")
-		job := func(task string, priority int) int64 {
-			b.clock.Move(time.Millisecond)
-			return b.enqueue(job.NewJob{Task: task, Priority: &priority}).ID
-		}
-		took := func(n int) (ids []int64) {
-			for _, j := range b.claim(s, n).Jobs {
-				ids = append(ids, j.Job.ID)
-			}
-			return ids
-		}
-		job("z", 9)
-		job("z", 5)
-		want(b, "nothing of its own", len(took(5)), 0)
-		a5, b5, b7, a7, a1 := job("a", 5), job("b", 5), job("b", 7), job("a", 7), job("a", 1)
-		want(b, "the first two", fmt.Sprint(took(2)), fmt.Sprint([]int64{b7, a7}))
-		job("z", 8)
-		b6 := job("b", 6)
-		want(b, "the next two", fmt.Sprint(took(2)), fmt.Sprint([]int64{b6, a5}))
-		want(b, "the rest", fmt.Sprint(took(5)), fmt.Sprint([]int64{b5, a1}))
-		want(b, "no more", len(took(5)), 0)
-		want(b, "the others'", len(b.claim(b.session("z"), 10).Jobs), 3)
-		for _, name := range manyTasks(200) { // before its own, between them and behind
-			b.task(name)
-			job(name, 9)
-		}
-		a2, b3 := job("a", 2), job("b", 3)
-		want(b, "among those of many tasks", fmt.Sprint(took(5)), fmt.Sprint([]int64{b3, a2}))
-		want(b, "the many", len(b.claim(b.session(manyTasks(200)...), 300).Jobs), 200)
-		want(b, "of a queue that is not mixed any more", fmt.Sprint(job("a", 3)), fmt.Sprint(took(5)[0]))
-	})
+		return ids
+	}
+	job("z", 9)
+	job("z", 5)
+	want(b, "nothing of its own", len(took(5)), 0)
+	a5, b5, b7, a7, a1 := job("a", 5), job("b", 5), job("b", 7), job("a", 7), job("a", 1)
+	want(b, "the first two", fmt.Sprint(took(2)), fmt.Sprint([]int64{b7, a7}))
+	job("z", 8)
+	b6 := job("b", 6)
+	want(b, "the next two", fmt.Sprint(took(2)), fmt.Sprint([]int64{b6, a5}))
+	want(b, "the rest", fmt.Sprint(took(5)), fmt.Sprint([]int64{b5, a1}))
+	want(b, "no more", len(took(5)), 0)
+	want(b, "the others'", len(b.claim(b.session("z"), 10).Jobs), 3)
+	for _, name := range manyTasks(200) { // before its own, between them and behind
+		b.task(name)
+		job(name, 9)
+	}
+	a2, b3 := job("a", 2), job("b", 3)
+	want(b, "among those of many tasks", fmt.Sprint(took(5)), fmt.Sprint([]int64{b3, a2}))
+	want(b, "the many", len(b.claim(b.session(manyTasks(200)...), 300).Jobs), 200)
+	want(b, "of a queue that is not mixed any more", fmt.Sprint(job("a", 3)), fmt.Sprint(took(5)[0]))
 }
 
 // manyTasks are the names of so many tasks.

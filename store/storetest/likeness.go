@@ -9,43 +9,45 @@ import (
 )
 
 func init() {
-	add("jobs that are claimed together are each what they were enqueued as", func(b *bench) {
-		b.task("t")
-		b.task("other")
-		s := b.session("t", "other")
-		for range 2 { // the second claim has something to compare with
-			for range 12 {
-				b.enqueue(job.NewJob{Task: "t", Input: []byte(`1`)})
-			}
-			want(b, "claimed", len(b.claim(s, 20).Jobs), 12)
+	add("jobs that are claimed together are each what they were enqueued as", caseJobsThatAreClaimedTogetherAreEachWhatThey)
+}
+
+func caseJobsThatAreClaimedTogetherAreEachWhatThey(b *bench) {
+	b.task("t")
+	b.task("other")
+	s := b.session("t", "other")
+	for range 2 { // the second claim has something to compare with
+		for range 12 {
+			b.enqueue(job.NewJob{Task: "t", Input: []byte(`1`)})
 		}
-		priority, timeout := 7, core.Duration(5*time.Second)
-		for _, n := range []job.NewJob{
-			{}, {Input: []byte(`{"a":[1]}`)}, {Priority: &priority}, {Tags: []string{"red", "blue"}}, {Timeout: timeout},
-			{MaxAttempts: 9}, {ActiveKey: "a"}, {Key: "k"}, {Task: "other"}, {}, {Delay: core.Duration(time.Millisecond)},
-		} {
-			if n.Task == "" {
-				n.Task = "t"
-			}
-			b.clock.Move(time.Microsecond)
-			b.enqueue(n)
+		want(b, "claimed", len(b.claim(s, 20).Jobs), 12)
+	}
+	priority, timeout := 7, core.Duration(5*time.Second)
+	for _, n := range []job.NewJob{
+		{}, {Input: []byte(`{"a":[1]}`)}, {Priority: &priority}, {Tags: []string{"red", "blue"}}, {Timeout: timeout},
+		{MaxAttempts: 9}, {ActiveKey: "a"}, {Key: "k"}, {Task: "other"}, {}, {Delay: core.Duration(time.Millisecond)},
+	} {
+		if n.Task == "" {
+			n.Task = "t"
 		}
-		b.clock.Move(time.Second)
-		want(b, "promoted", b.promote(), 1)
-		asTheyAre := func(claimed []job.LeasedJob, n int) {
-			b.Helper()
-			want(b, "claimed", len(claimed), n)
-			for _, j := range claimed {
-				if row := must(b.st.Job(b.ctx, "default", j.Job.ID))(b); !reflect.DeepEqual(j.Job, row) {
-					b.Errorf("claimed as\n%+v, and is\n%+v", j.Job, row)
-				}
+		b.clock.Move(time.Microsecond)
+		b.enqueue(n)
+	}
+	b.clock.Move(time.Second)
+	want(b, "promoted", b.promote(), 1)
+	asTheyAre := func(claimed []job.LeasedJob, n int) {
+		b.Helper()
+		want(b, "claimed", len(claimed), n)
+		for _, j := range claimed {
+			if row := must(b.st.Job(b.ctx, "default", j.Job.ID))(b); !reflect.DeepEqual(j.Job, row) {
+				b.Errorf("claimed as\n%+v, and is\n%+v", j.Job, row)
 			}
 		}
-		c := b.claim(s, 20)
-		asTheyAre(c.Jobs, 11)
-		b.enqueue(job.NewJob{Task: "t"})
-		asTheyAre(b.claim(s, 20).Jobs, 1)
-		b.finish(s, c.Jobs[1], job.OutcomeHandedBack) // and has an attempt behind it
-		asTheyAre(b.claim(s, 20).Jobs, 1)
-	})
+	}
+	c := b.claim(s, 20)
+	asTheyAre(c.Jobs, 11)
+	b.enqueue(job.NewJob{Task: "t"})
+	asTheyAre(b.claim(s, 20).Jobs, 1)
+	b.finish(s, c.Jobs[1], job.OutcomeHandedBack) // and has an attempt behind it
+	asTheyAre(b.claim(s, 20).Jobs, 1)
 }

@@ -57,63 +57,19 @@ func (f *front) pass(d time.Duration, api []*store.Store, alive ...job.Session) 
 	return gone
 }
 
+// remoteLife is how long the sessions of these cases live, and remoteSilence after which silence they are given up.
+const (
+	remoteLife    = 30 * time.Second
+	remoteSilence = remoteLife + job.LostGrace
+)
+
 func init() {
-	const life = 30 * time.Second
-	const whole = life + job.LostGrace
-
-	add("workers elsewhere are not given up while no node could hear them, and the dead are once one can", func(b *bench) {
-		f := newFront(b)
-		ok(b, f.api[0].Listen(b.ctx))
-		lives, dead := f.elsewhere(), f.elsewhere()
-		here := b.session("t")
-		want(b, "given up while all is well", f.pass(time.Minute, f.api[:1], lives, dead, here), 0)
-		want(b, "given up in two minutes without the API", f.pass(2*time.Minute, nil, here), 0)
-		want(b, "given up before a whole life was heard", f.pass(life, f.api[1:], lives, here), 0)
-		want(b, "given up after it", f.pass(2*time.Second, f.api[1:], lives, here), 1)
-		want(b, "lost", must(f.engine.Renew(b.ctx, dead.ID, nil))(b).Lost, true)
-	})
-
-	add("a worker with the database is given up though no node listens", func(b *bench) {
-		f := newFront(b)
-		ok(b, f.api[0].Listen(b.ctx))
-		s := must(f.api[0].OpenSession(b.ctx, job.WorkerInfo{Name: "near", Kinds: []task.Kind{task.KindFunc}, Funcs: []string{"t"}, Queues: map[string]int{"default": 1}}))(b)
-		want(b, "given up in time", f.pass(whole+2*time.Second, nil), 1)
-		want(b, "lost", must(f.engine.Renew(b.ctx, s.ID, nil))(b).Lost, true)
-	})
-
-	add("a worker elsewhere that died is given up as soon as ever while one of two nodes listens", func(b *bench) {
-		f := newFront(b)
-		want(b, "before anybody came", f.pass(time.Minute, f.api), 0)
-		f.elsewhere()
-		want(b, "given up early", f.pass(whole-2*time.Second, f.api[1:]), 0)
-		want(b, "given up", f.pass(4*time.Second, f.api[1:]), 1)
-	})
-
-	add("a node that takes the place of another at once delays nothing", func(b *bench) {
-		f := newFront(b)
-		want(b, "before anybody came", f.pass(time.Minute, f.api[:1]), 0)
-		f.elsewhere()
-		want(b, "while the first serves", f.pass(20*time.Second, f.api[:1]), 0)
-		want(b, "between the two", f.pass(6*time.Second, nil), 0)
-		want(b, "given up", f.pass(whole+2*time.Second-26*time.Second, f.api[1:]), 1)
-	})
-
-	add("a node that stood still heard nobody meanwhile", func(b *bench) {
-		f := newFront(b)
-		ok(b, f.api[0].Listen(b.ctx))
-		f.elsewhere()
-		want(b, "while it stands still", f.pass(20*time.Second, nil), 0)
-		want(b, "after that", f.pass(life, f.api[:1]), 0)
-		want(b, "given up", f.pass(2*time.Second, f.api[:1]), 1)
-	})
-
-	add("a worker elsewhere is given up ten minutes after its end though no node comes back", func(b *bench) {
-		f := newFront(b)
-		ok(b, f.api[0].Listen(b.ctx))
-		f.elsewhere()
-		want(b, "given up early", f.pass(30*time.Second+job.UnheardFor, nil), 0)
-		want(b, "given up", f.pass(2*time.Second, nil), 1)
-	})
+	add("workers elsewhere are not given up while no node could hear them, and the dead are once one can", caseWorkersElsewhereAreNotGivenUpWhileNoNode)
+	add("a worker with the database is given up though no node listens", caseAWorkerWithTheDatabaseIsGivenUpThough)
+	add("a worker elsewhere that died is given up as soon as ever while one of two nodes listens", caseAWorkerElsewhereThatDiedIsGivenUpAs)
+	add("a node that takes the place of another at once delays nothing", caseANodeThatTakesThePlaceOfAnotherAt)
+	add("a node that stood still heard nobody meanwhile", caseANodeThatStoodStillHeardNobodyMeanwhile)
+	add("a worker elsewhere is given up ten minutes after its end though no node comes back", caseAWorkerElsewhereIsGivenUpTenMinutesAfter)
 
 	for direction, step := range map[string]time.Duration{"forward": time.Hour, "back": -time.Hour} {
 		add("a clock that is set "+direction+" takes no worker elsewhere that lives, and keeps none that is dead", func(b *bench) {
@@ -123,7 +79,61 @@ func init() {
 			f.elsewhere()
 			want(b, "before", f.pass(20*time.Second, f.api[:1], lives), 0)
 			b.clock.Set(step)
-			want(b, "given up after the step", f.pass(2*whole, f.api[:1], lives), 1)
+			want(b, "given up after the step", f.pass(2*remoteSilence, f.api[:1], lives), 1)
 		})
 	}
+}
+
+func caseWorkersElsewhereAreNotGivenUpWhileNoNode(b *bench) {
+	f := newFront(b)
+	ok(b, f.api[0].Listen(b.ctx))
+	lives, dead := f.elsewhere(), f.elsewhere()
+	here := b.session("t")
+	want(b, "given up while all is well", f.pass(time.Minute, f.api[:1], lives, dead, here), 0)
+	want(b, "given up in two minutes without the API", f.pass(2*time.Minute, nil, here), 0)
+	want(b, "given up before a whole life was heard", f.pass(remoteLife, f.api[1:], lives, here), 0)
+	want(b, "given up after it", f.pass(2*time.Second, f.api[1:], lives, here), 1)
+	want(b, "lost", must(f.engine.Renew(b.ctx, dead.ID, nil))(b).Lost, true)
+}
+
+func caseAWorkerWithTheDatabaseIsGivenUpThough(b *bench) {
+	f := newFront(b)
+	ok(b, f.api[0].Listen(b.ctx))
+	s := must(f.api[0].OpenSession(b.ctx, job.WorkerInfo{Name: "near", Kinds: []task.Kind{task.KindFunc}, Funcs: []string{"t"}, Queues: map[string]int{"default": 1}}))(b)
+	want(b, "given up in time", f.pass(remoteSilence+2*time.Second, nil), 1)
+	want(b, "lost", must(f.engine.Renew(b.ctx, s.ID, nil))(b).Lost, true)
+}
+
+func caseAWorkerElsewhereThatDiedIsGivenUpAs(b *bench) {
+	f := newFront(b)
+	want(b, "before anybody came", f.pass(time.Minute, f.api), 0)
+	f.elsewhere()
+	want(b, "given up early", f.pass(remoteSilence-2*time.Second, f.api[1:]), 0)
+	want(b, "given up", f.pass(4*time.Second, f.api[1:]), 1)
+}
+
+func caseANodeThatTakesThePlaceOfAnotherAt(b *bench) {
+	f := newFront(b)
+	want(b, "before anybody came", f.pass(time.Minute, f.api[:1]), 0)
+	f.elsewhere()
+	want(b, "while the first serves", f.pass(20*time.Second, f.api[:1]), 0)
+	want(b, "between the two", f.pass(6*time.Second, nil), 0)
+	want(b, "given up", f.pass(remoteSilence+2*time.Second-26*time.Second, f.api[1:]), 1)
+}
+
+func caseANodeThatStoodStillHeardNobodyMeanwhile(b *bench) {
+	f := newFront(b)
+	ok(b, f.api[0].Listen(b.ctx))
+	f.elsewhere()
+	want(b, "while it stands still", f.pass(20*time.Second, nil), 0)
+	want(b, "after that", f.pass(remoteLife, f.api[:1]), 0)
+	want(b, "given up", f.pass(2*time.Second, f.api[:1]), 1)
+}
+
+func caseAWorkerElsewhereIsGivenUpTenMinutesAfter(b *bench) {
+	f := newFront(b)
+	ok(b, f.api[0].Listen(b.ctx))
+	f.elsewhere()
+	want(b, "given up early", f.pass(30*time.Second+job.UnheardFor, nil), 0)
+	want(b, "given up", f.pass(2*time.Second, nil), 1)
 }

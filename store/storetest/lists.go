@@ -37,210 +37,217 @@ func all[T any](b *bench, limit int, read func(core.Paging) (core.Page[T], error
 }
 
 func init() {
-	add("every list pages without losing or repeating anything", func(b *bench) {
-		for _, ns := range []string{"default", "other"} {
-			for i := range 7 {
-				b.task(fmt.Sprint("t", i), func(t *task.Task) { t.Namespace = ns })
-			}
-			for i := range 7 {
-				b.schedule(fmt.Sprint("s", i), fmt.Sprint("t", i), every(time.Minute), overlap(schedule.OverlapAllow), func(s *schedule.Schedule) { s.Namespace = ns })
-			}
-		}
-		for range 7 {
-			b.fire()
-			b.clock.Move(time.Minute)
-		}
-		s := b.session("t1", "t2")
-		for _, j := range b.claim(s, 9).Jobs { // some of the jobs have ended, among those that have not
-			b.finish(s, j, job.OutcomeOK)
-		}
-		for _, limit := range []int{1, 3, 7, 14, 1000} {
-			tasks := all(b, limit, func(p core.Paging) (core.Page[task.Task], error) {
-				return b.st.Tasks(b.ctx, task.Filter{Paging: p, Namespace: core.AnyNamespace})
-			}, func(t task.Task) string { return t.Namespace + "/" + t.Name })
-			want(b, "tasks", len(tasks), 14)
-			want(b, "tasks in order", slices.IsSorted(tasks), true)
-			schedules := all(b, limit, func(p core.Paging) (core.Page[schedule.Schedule], error) {
-				return b.st.Schedules(b.ctx, schedule.Filter{Paging: p, Namespace: core.AnyNamespace})
-			}, func(s schedule.Schedule) string { return s.Namespace + "/" + s.Name })
-			want(b, "schedules", len(schedules), 14)
-			want(b, "schedules in order", slices.IsSorted(schedules), true)
-			occurrences := all(b, limit, func(p core.Paging) (core.Page[schedule.Occurrence], error) {
-				return b.st.Occurrences(b.ctx, schedule.OccurrenceFilter{Paging: p, Schedule: "s3"})
-			}, func(o schedule.Occurrence) string { return o.Nominal.Format(time.RFC3339) })
-			want(b, "occurrences", len(occurrences), 7)
-			if limit == 1 {
-				continue
-			}
-			jobs := all(b, limit, func(p core.Paging) (core.Page[job.Job], error) {
-				return b.st.Jobs(b.ctx, job.Filter{Paging: p})
-			}, func(j job.Job) string { return fmt.Sprintf("%08d", -j.ID+1e7) })
-			want(b, "jobs", len(jobs), 49)
-			want(b, "jobs in order", slices.IsSorted(jobs), true)
-			audit := all(b, limit, func(p core.Paging) (core.Page[access.Audit], error) {
-				return b.st.Audit(b.ctx, access.AuditFilter{Paging: p, Namespace: core.AnyNamespace})
-			}, func(a access.Audit) string { return fmt.Sprint(a.Seq) })
-			want(b, "audit", len(audit), 28)
-		}
-	})
+	add("every list pages without losing or repeating anything", caseEveryListPagesWithoutLosingOrRepeatingAnything)
+	add("lists filter by what they name", caseListsFilterByWhatTheyName)
+	add("a cursor that is none is refused in every list", caseACursorThatIsNoneIsRefusedInEvery)
+	add("a log is followed by its cursor: what comes later is after it", caseALogIsFollowedByItsCursor)
+	add("namespaces see nothing of each other", caseNamespacesSeeNothingOfEachOther)
+	add("workers are listed with what they run, and with those that ended if asked", caseWorkersAreListedWithWhatTheyRun)
+}
 
-	add("lists filter by what they name", func(b *bench) {
-		must(b.st.SaveQueue(b.ctx, job.Queue{Name: "q"}))(b)
-		b.task("t", func(t *task.Task) { t.Tags = []string{"red", "redder"} })
-		b.task("u", func(t *task.Task) {
-			t.Kind = task.KindCommand
-			t.Command = &task.Command{Shell: "true"}
-			t.Tags = []string{"redder"}
-		})
-		b.schedule("s", "t", every(time.Hour))
-		b.schedule("p", "u", every(time.Hour))
-		must(b.st.PauseSchedule(b.ctx, "default", "p", ""))(b)
-		tasks := func(f task.Filter) (names []string) {
-			for _, t := range must(b.st.Tasks(b.ctx, f))(b).Items {
-				names = append(names, t.Name)
-			}
-			return names
+func caseEveryListPagesWithoutLosingOrRepeatingAnything(b *bench) {
+	for _, ns := range []string{"default", "other"} {
+		for i := range 7 {
+			b.task(fmt.Sprint("t", i), func(t *task.Task) { t.Namespace = ns })
 		}
-		want(b, "by tag", fmt.Sprint(tasks(task.Filter{Tag: "red"})), "[t]")
-		want(b, "by another", fmt.Sprint(tasks(task.Filter{Tag: "redder"})), "[t u]")
-		want(b, "by kind", fmt.Sprint(tasks(task.Filter{Kind: task.KindCommand})), "[u]")
-		want(b, "by a part of the name", fmt.Sprint(tasks(task.Filter{Part: "U"})), "[u]")
-		want(b, "in no namespace", fmt.Sprint(tasks(task.Filter{Namespace: "other"})), "[]")
-		schedules := func(f schedule.Filter) (names []string) {
-			for _, s := range must(b.st.Schedules(b.ctx, f))(b).Items {
-				names = append(names, s.Name)
-			}
-			return names
+		for i := range 7 {
+			b.schedule(fmt.Sprint("s", i), fmt.Sprint("t", i), every(time.Minute), overlap(schedule.OverlapAllow), func(s *schedule.Schedule) { s.Namespace = ns })
 		}
-		want(b, "by state", fmt.Sprint(schedules(schedule.Filter{State: schedule.Paused})), "[p]")
-		want(b, "by task", fmt.Sprint(schedules(schedule.Filter{Task: "t"})), "[s]")
-		want(b, "by the task's tag", fmt.Sprint(schedules(schedule.Filter{Tag: "red"})), "[s]")
-		b.schedule("Nightly-backup", "t", every(time.Hour))
-		want(b, "by a part of the name", fmt.Sprint(schedules(schedule.Filter{Part: "y-BACK"})), "[Nightly-backup]")
-		want(b, "by a part and a task", fmt.Sprint(schedules(schedule.Filter{Part: "backup", Task: "u"})), "[]")
-		a := b.enqueue(job.NewJob{Task: "t", Tags: []string{"x"}}).ID
+	}
+	for range 7 {
+		b.fire()
 		b.clock.Move(time.Minute)
-		c := b.enqueue(job.NewJob{Task: "u", Queue: "q"}).ID
-		jobs := func(f job.Filter) (ids []int64) {
-			for _, j := range must(b.st.Jobs(b.ctx, f))(b).Items {
-				if j.Trigger == job.TriggerEnqueue {
-					ids = append(ids, j.ID)
-				}
-			}
-			return ids
+	}
+	s := b.session("t1", "t2")
+	for _, j := range b.claim(s, 9).Jobs { // some of the jobs have ended, among those that have not
+		b.finish(s, j, job.OutcomeOK)
+	}
+	for _, limit := range []int{1, 3, 7, 14, 1000} {
+		tasks := all(b, limit, func(p core.Paging) (core.Page[task.Task], error) {
+			return b.st.Tasks(b.ctx, task.Filter{Paging: p, Namespace: core.AnyNamespace})
+		}, func(t task.Task) string { return t.Namespace + "/" + t.Name })
+		want(b, "tasks", len(tasks), 14)
+		want(b, "tasks in order", slices.IsSorted(tasks), true)
+		schedules := all(b, limit, func(p core.Paging) (core.Page[schedule.Schedule], error) {
+			return b.st.Schedules(b.ctx, schedule.Filter{Paging: p, Namespace: core.AnyNamespace})
+		}, func(s schedule.Schedule) string { return s.Namespace + "/" + s.Name })
+		want(b, "schedules", len(schedules), 14)
+		want(b, "schedules in order", slices.IsSorted(schedules), true)
+		occurrences := all(b, limit, func(p core.Paging) (core.Page[schedule.Occurrence], error) {
+			return b.st.Occurrences(b.ctx, schedule.OccurrenceFilter{Paging: p, Schedule: "s3"})
+		}, func(o schedule.Occurrence) string { return o.Nominal.Format(time.RFC3339) })
+		want(b, "occurrences", len(occurrences), 7)
+		if limit == 1 {
+			continue
 		}
-		for what, f := range map[string]job.Filter{
-			"task": {Task: "u"}, "queue": {Queue: "q"}, "since": {Since: Epoch.Add(time.Second)}, "state": {States: []job.State{job.Ready}, Task: "u"},
-		} {
-			want(b, what, fmt.Sprint(jobs(f)), fmt.Sprint([]int64{c}))
-		}
-		for what, f := range map[string]job.Filter{"tag": {Tag: "x"}, "until": {Until: Epoch.Add(time.Second)}} {
-			want(b, what, fmt.Sprint(jobs(f)), fmt.Sprint([]int64{a}))
-		}
-		_, err := b.st.Jobs(b.ctx, job.Filter{States: []job.State{"lost"}})
-		wantCode(b, err, core.Invalid, "state", "lost")
-		o := must(b.st.Occurrences(b.ctx, schedule.OccurrenceFilter{Schedule: "p", Decision: schedule.DecidedSkipped}))(b)
-		want(b, "occurrences by decision", len(o.Items), 0)
-	})
+		jobs := all(b, limit, func(p core.Paging) (core.Page[job.Job], error) {
+			return b.st.Jobs(b.ctx, job.Filter{Paging: p})
+		}, func(j job.Job) string { return fmt.Sprintf("%08d", -j.ID+1e7) })
+		want(b, "jobs", len(jobs), 49)
+		want(b, "jobs in order", slices.IsSorted(jobs), true)
+		audit := all(b, limit, func(p core.Paging) (core.Page[access.Audit], error) {
+			return b.st.Audit(b.ctx, access.AuditFilter{Paging: p, Namespace: core.AnyNamespace})
+		}, func(a access.Audit) string { return fmt.Sprint(a.Seq) })
+		want(b, "audit", len(audit), 28)
+	}
+}
 
-	add("a cursor that is none is refused in every list", func(b *bench) {
-		b.task("t")
-		b.schedule("s", "t", every(time.Hour))
-		j := b.enqueue(job.NewJob{Task: "t"})
-		for _, cursor := range []string{"?", "bm9uZQ", "WyJhIl0", "WyJhIiwiYiIsImMiXQ", strings.Repeat("A", 5000)} {
-			p := core.Paging{Cursor: cursor}
-			_, errTasks := b.st.Tasks(b.ctx, task.Filter{Paging: p})
-			_, errSchedules := b.st.Schedules(b.ctx, schedule.Filter{Paging: p})
-			_, errOccurrences := b.st.Occurrences(b.ctx, schedule.OccurrenceFilter{Paging: p, Schedule: "s"})
-			_, errJobs := b.st.Jobs(b.ctx, job.Filter{Paging: p})
-			_, errAudit := b.st.Audit(b.ctx, access.AuditFilter{Paging: p})
-			_, errLogs := b.st.Logs(b.ctx, "default", j.ID, job.LogFilter{Paging: p})
-			for _, err := range []error{errTasks, errSchedules, errOccurrences, errJobs, errAudit, errLogs} {
-				wantCode(b, err, core.Invalid, "cursor")
+func caseListsFilterByWhatTheyName(b *bench) {
+	must(b.st.SaveQueue(b.ctx, job.Queue{Name: "q"}))(b)
+	b.task("t", func(t *task.Task) { t.Tags = []string{"red", "redder"} })
+	b.task("u", func(t *task.Task) {
+		t.Kind = task.KindCommand
+		t.Command = &task.Command{Shell: "true"}
+		t.Tags = []string{"redder"}
+	})
+	b.schedule("s", "t", every(time.Hour))
+	b.schedule("p", "u", every(time.Hour))
+	must(b.st.PauseSchedule(b.ctx, "default", "p", ""))(b)
+	tasks := func(f task.Filter) (names []string) {
+		for _, t := range must(b.st.Tasks(b.ctx, f))(b).Items {
+			names = append(names, t.Name)
+		}
+		return names
+	}
+	want(b, "by tag", fmt.Sprint(tasks(task.Filter{Tag: "red"})), "[t]")
+	want(b, "by another", fmt.Sprint(tasks(task.Filter{Tag: "redder"})), "[t u]")
+	want(b, "by kind", fmt.Sprint(tasks(task.Filter{Kind: task.KindCommand})), "[u]")
+	want(b, "by a part of the name", fmt.Sprint(tasks(task.Filter{Part: "U"})), "[u]")
+	want(b, "in no namespace", fmt.Sprint(tasks(task.Filter{Namespace: "other"})), "[]")
+	schedules := func(f schedule.Filter) (names []string) {
+		for _, s := range must(b.st.Schedules(b.ctx, f))(b).Items {
+			names = append(names, s.Name)
+		}
+		return names
+	}
+	want(b, "by state", fmt.Sprint(schedules(schedule.Filter{State: schedule.Paused})), "[p]")
+	want(b, "by task", fmt.Sprint(schedules(schedule.Filter{Task: "t"})), "[s]")
+	want(b, "by the task's tag", fmt.Sprint(schedules(schedule.Filter{Tag: "red"})), "[s]")
+	b.schedule("Nightly-backup", "t", every(time.Hour))
+	want(b, "by a part of the name", fmt.Sprint(schedules(schedule.Filter{Part: "y-BACK"})), "[Nightly-backup]")
+	want(b, "by a part and a task", fmt.Sprint(schedules(schedule.Filter{Part: "backup", Task: "u"})), "[]")
+	a := b.enqueue(job.NewJob{Task: "t", Tags: []string{"x"}}).ID
+	b.clock.Move(time.Minute)
+	c := b.enqueue(job.NewJob{Task: "u", Queue: "q"}).ID
+	jobs := func(f job.Filter) (ids []int64) {
+		for _, j := range must(b.st.Jobs(b.ctx, f))(b).Items {
+			if j.Trigger == job.TriggerEnqueue {
+				ids = append(ids, j.ID)
 			}
 		}
-	})
+		return ids
+	}
+	for what, f := range map[string]job.Filter{
+		"task": {Task: "u"}, "queue": {Queue: "q"}, "since": {Since: Epoch.Add(time.Second)}, "state": {States: []job.State{job.Ready}, Task: "u"},
+	} {
+		want(b, what, fmt.Sprint(jobs(f)), fmt.Sprint([]int64{c}))
+	}
+	for what, f := range map[string]job.Filter{"tag": {Tag: "x"}, "until": {Until: Epoch.Add(time.Second)}} {
+		want(b, what, fmt.Sprint(jobs(f)), fmt.Sprint([]int64{a}))
+	}
+	_, err := b.st.Jobs(b.ctx, job.Filter{States: []job.State{"lost"}})
+	wantCode(b, err, core.Invalid, "state", "lost")
+	o := must(b.st.Occurrences(b.ctx, schedule.OccurrenceFilter{Schedule: "p", Decision: schedule.DecidedSkipped}))(b)
+	want(b, "occurrences by decision", len(o.Items), 0)
+}
 
-	add("a log is followed by its cursor: what comes later is after it", func(b *bench) {
-		b.task("t", func(t *task.Task) { t.Retry.Delay = core.Duration(time.Second) })
-		j := b.enqueue(job.NewJob{Task: "t"})
-		cursor, got := "", []string{}
-		follow := func() {
-			b.Helper()
-			for {
-				p := must(b.st.Logs(b.ctx, "default", j.ID, job.LogFilter{Paging: core.Paging{Limit: 2, Cursor: cursor}}))(b)
-				if len(p.Items) == 0 {
-					want(b, "the cursor stays", p.Next, cursor)
-					return
-				}
-				for _, l := range p.Items {
-					got = append(got, fmt.Sprintf("%d:%s", l.Attempt, l.Text))
-				}
-				cursor = p.Next
+func caseACursorThatIsNoneIsRefusedInEvery(b *bench) {
+	b.task("t")
+	b.schedule("s", "t", every(time.Hour))
+	j := b.enqueue(job.NewJob{Task: "t"})
+	for _, cursor := range []string{"?", "bm9uZQ", "WyJhIl0", "WyJhIiwiYiIsImMiXQ", strings.Repeat("A", 5000)} {
+		p := core.Paging{Cursor: cursor}
+		_, errTasks := b.st.Tasks(b.ctx, task.Filter{Paging: p})
+		_, errSchedules := b.st.Schedules(b.ctx, schedule.Filter{Paging: p})
+		_, errOccurrences := b.st.Occurrences(b.ctx, schedule.OccurrenceFilter{Paging: p, Schedule: "s"})
+		_, errJobs := b.st.Jobs(b.ctx, job.Filter{Paging: p})
+		_, errAudit := b.st.Audit(b.ctx, access.AuditFilter{Paging: p})
+		_, errLogs := b.st.Logs(b.ctx, "default", j.ID, job.LogFilter{Paging: p})
+		for _, err := range []error{errTasks, errSchedules, errOccurrences, errJobs, errAudit, errLogs} {
+			wantCode(b, err, core.Invalid, "cursor")
+		}
+	}
+}
+
+func caseALogIsFollowedByItsCursor(b *bench) {
+	b.task("t", func(t *task.Task) { t.Retry.Delay = core.Duration(time.Second) })
+	j := b.enqueue(job.NewJob{Task: "t"})
+	cursor, got := "", []string{}
+	follow := func() {
+		b.Helper()
+		for {
+			p := must(b.st.Logs(b.ctx, "default", j.ID, job.LogFilter{Paging: core.Paging{Limit: 2, Cursor: cursor}}))(b)
+			if len(p.Items) == 0 {
+				want(b, "the cursor stays", p.Next, cursor)
+				return
 			}
-		}
-		follow()
-		for attempt := 1; attempt <= 2; attempt++ {
-			s := b.session("t")
-			c := b.claim(s, 1)
-			for seq := range 5 {
-				ok(b, b.st.Append(b.ctx, s.ID, []job.LogPiece{{Ref: refOf(c.Jobs[0]), Seq: seq, Stream: job.Stdout, At: b.clock.Now(), Text: fmt.Sprint("line ", seq)}}))
-				if seq%2 == 0 {
-					follow()
-				}
+			for _, l := range p.Items {
+				got = append(got, fmt.Sprintf("%d:%s", l.Attempt, l.Text))
 			}
-			b.finish(s, c.Jobs[0], job.OutcomeError)
-			b.clock.Move(time.Minute)
-			b.promote()
+			cursor = p.Next
 		}
-		follow()
-		want(b, "log", strings.Join(got, ","), "1:line 0,1:line 1,1:line 2,1:line 3,1:line 4,2:line 0,2:line 1,2:line 2,2:line 3,2:line 4")
-		_, err := b.st.Logs(b.ctx, "other", j.ID, job.LogFilter{})
-		wantCode(b, err, core.NotFound)
-	})
-
-	add("namespaces see nothing of each other", func(b *bench) {
-		b.task("t")
-		b.task("t2", func(t *task.Task) { t.Namespace = "other"; t.Name = "t" })
-		b.schedule("s", "t", every(time.Hour))
-		j := b.enqueue(job.NewJob{Task: "t"})
-		for _, err := range []error{
-			second(b.st.Job(b.ctx, "other", j.ID)), second(b.st.Attempts(b.ctx, "other", j.ID)), second(b.st.Schedule(b.ctx, "other", "s")),
-			second(b.st.PauseSchedule(b.ctx, "other", "s", "")), second(b.st.TriggerSchedule(b.ctx, "other", "s", nil)), b.st.DeleteSchedule(b.ctx, "other", "s"),
-		} {
-			wantCode(b, err, core.NotFound)
-		}
-		sel := must(b.st.CancelJobs(b.ctx, "other", view.Selection{IDs: []int64{j.ID}}))(b)
-		want(b, "left", sel.Left[j.ID], "no such job")
-		b.wantState(j.ID, job.Ready)
-		sel = must(b.st.CancelJobs(b.ctx, "other", view.Selection{Filter: &job.Filter{Namespace: "default"}}))(b)
-		want(b, "by a filter", len(sel.IDs), 0)
-		ok(b, b.st.DeleteTask(b.ctx, "other", "t"))
-		must(b.st.Task(b.ctx, "default", "t"))(b)
-		_, err := b.st.CreateSchedule(b.ctx, schedule.Schedule{Namespace: "other", Name: "s", Task: "t"})
-		wantCode(b, err, core.Invalid, "task")
-	})
-
-	add("workers are listed with what they run, and with those that ended if asked", func(b *bench) {
-		b.task("t")
-		b.enqueue(job.NewJob{Task: "t"})
-		gone := b.session("t")
-		ok(b, b.st.CloseSession(b.ctx, gone.ID))
-		b.clock.Move(time.Second)
+	}
+	follow()
+	for attempt := 1; attempt <= 2; attempt++ {
 		s := b.session("t")
-		b.claim(s, 1)
-		ws := must(b.st.Workers(b.ctx, false))(b)
-		if len(ws) != 1 || ws[0].Session != s.ID || ws[0].Running != 1 || ws[0].Name != "tester" || !ws[0].ExpiresAt.Equal(b.clock.Now().Add(30*time.Second)) {
-			b.Fatalf("%+v", ws)
+		c := b.claim(s, 1)
+		for seq := range 5 {
+			ok(b, b.st.Append(b.ctx, s.ID, []job.LogPiece{{Ref: refOf(c.Jobs[0]), Seq: seq, Stream: job.Stdout, At: b.clock.Now(), Text: fmt.Sprint("line ", seq)}}))
+			if seq%2 == 0 {
+				follow()
+			}
 		}
-		ws = must(b.st.Workers(b.ctx, true))(b)
-		if len(ws) != 2 || ws[1].EndedAt.IsZero() || ws[1].Lost {
-			b.Fatalf("%+v", ws)
-		}
-		b.clock.Move(lost)
-		b.release()
-		want(b, "lost", must(b.st.Workers(b.ctx, true))(b)[0].Lost, true)
-	})
+		b.finish(s, c.Jobs[0], job.OutcomeError)
+		b.clock.Move(time.Minute)
+		b.promote()
+	}
+	follow()
+	want(b, "log", strings.Join(got, ","), "1:line 0,1:line 1,1:line 2,1:line 3,1:line 4,2:line 0,2:line 1,2:line 2,2:line 3,2:line 4")
+	_, err := b.st.Logs(b.ctx, "other", j.ID, job.LogFilter{})
+	wantCode(b, err, core.NotFound)
+}
+
+func caseNamespacesSeeNothingOfEachOther(b *bench) {
+	b.task("t")
+	b.task("t2", func(t *task.Task) { t.Namespace = "other"; t.Name = "t" })
+	b.schedule("s", "t", every(time.Hour))
+	j := b.enqueue(job.NewJob{Task: "t"})
+	for _, err := range []error{
+		second(b.st.Job(b.ctx, "other", j.ID)), second(b.st.Attempts(b.ctx, "other", j.ID)), second(b.st.Schedule(b.ctx, "other", "s")),
+		second(b.st.PauseSchedule(b.ctx, "other", "s", "")), second(b.st.TriggerSchedule(b.ctx, "other", "s", nil)), b.st.DeleteSchedule(b.ctx, "other", "s"),
+	} {
+		wantCode(b, err, core.NotFound)
+	}
+	sel := must(b.st.CancelJobs(b.ctx, "other", view.Selection{IDs: []int64{j.ID}}))(b)
+	want(b, "left", sel.Left[j.ID], "no such job")
+	b.wantState(j.ID, job.Ready)
+	sel = must(b.st.CancelJobs(b.ctx, "other", view.Selection{Filter: &job.Filter{Namespace: "default"}}))(b)
+	want(b, "by a filter", len(sel.IDs), 0)
+	ok(b, b.st.DeleteTask(b.ctx, "other", "t"))
+	must(b.st.Task(b.ctx, "default", "t"))(b)
+	_, err := b.st.CreateSchedule(b.ctx, schedule.Schedule{Namespace: "other", Name: "s", Task: "t"})
+	wantCode(b, err, core.Invalid, "task")
+}
+
+func caseWorkersAreListedWithWhatTheyRun(b *bench) {
+	b.task("t")
+	b.enqueue(job.NewJob{Task: "t"})
+	gone := b.session("t")
+	ok(b, b.st.CloseSession(b.ctx, gone.ID))
+	b.clock.Move(time.Second)
+	s := b.session("t")
+	b.claim(s, 1)
+	ws := must(b.st.Workers(b.ctx, false))(b)
+	if len(ws) != 1 || ws[0].Session != s.ID || ws[0].Running != 1 || ws[0].Name != "tester" || !ws[0].ExpiresAt.Equal(b.clock.Now().Add(30*time.Second)) {
+		b.Fatalf("%+v", ws)
+	}
+	ws = must(b.st.Workers(b.ctx, true))(b)
+	if len(ws) != 2 || ws[1].EndedAt.IsZero() || ws[1].Lost {
+		b.Fatalf("%+v", ws)
+	}
+	b.clock.Move(lost)
+	b.release()
+	want(b, "lost", must(b.st.Workers(b.ctx, true))(b)[0].Lost, true)
 }
 
 func second[T any](_ T, err error) error { return err }

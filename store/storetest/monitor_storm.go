@@ -19,72 +19,74 @@ import (
 )
 
 func init() {
-	addNodes("monitors that are paused, edited and deleted beside their checks go on, and no two sides wait for each other", func(b *bench, nodes []*store.Store) {
-		const monitors, rounds = 10, 12
-		w := b.checker()
-		b.channel("hook", func(r *alert.Rule) { r.Remind = core.Duration(time.Minute) })
-		must(b.st.SaveWindow(b.ctx, monitor.Window{Name: "window", From: Epoch.Add(time.Minute), To: Epoch.Add(2 * time.Minute)}))(b)
-		name := func(i int) string { return fmt.Sprint("m", i%monitors) }
-		for i := range monitors {
-			b.monitor(name(i))
+	addNodes("monitors that are paused, edited and deleted beside their checks go on, and no two sides wait for each other", caseMonitorsThatArePaused)
+}
+
+func caseMonitorsThatArePaused(b *bench, nodes []*store.Store) {
+	const monitors, rounds = 10, 12
+	w := b.checker()
+	b.channel("hook", func(r *alert.Rule) { r.Remind = core.Duration(time.Minute) })
+	must(b.st.SaveWindow(b.ctx, monitor.Window{Name: "window", From: Epoch.Add(time.Minute), To: Epoch.Add(2 * time.Minute)}))(b)
+	name := func(i int) string { return fmt.Sprint("m", i%monitors) }
+	for i := range monitors {
+		b.monitor(name(i))
+	}
+	var held struct {
+		sync.Mutex
+		jobs []job.LeasedJob
+	}
+	for round := range rounds {
+		b.clock.Move(time.Minute)
+		for b.fire().Schedules > 0 {
 		}
-		var held struct {
-			sync.Mutex
-			jobs []job.LeasedJob
-		}
-		for round := range rounds {
-			b.clock.Move(time.Minute)
-			for b.fire().Schedules > 0 {
-			}
-			b.promote()
-			held.jobs = append(held.jobs[max(0, len(held.jobs)-5):], w.checks()...) // some stay, and are lost or late
-			jobs := slices.Clone(held.jobs)
-			b.crowd(nodes, 5, func(ctx context.Context, st *store.Store, i int) error {
-				rng := rand.New(rand.NewPCG(uint64(round), uint64(i)))
-				for range 8 {
-					if err := w.disturb(ctx, st, rng, name(rng.IntN(monitors)), jobs); err != nil {
-						return err
-					}
-				}
-				return nil
-			})
-			b.renew(w.session)
-		}
-		// After the storm each monitor that is there and not paused has a next
-		// check, and only one loop.
-		for i := range monitors {
-			v, err := b.st.Monitor(b.ctx, "default", name(i))
-			if core.CodeOf(err) == core.NotFound {
-				v = b.monitor(name(i))
-			} else {
-				ok(b, err)
-			}
-			if v.Status == monitor.StatusPaused {
-				v = must(b.st.ResumeMonitor(b.ctx, "default", v.Name))(b)
-			}
-			sc := b.get(task.OwnedName(v.Name))
-			if v.NextAt.IsZero() || sc.NextAt.IsZero() || sc.State != schedule.Active {
-				b.Fatalf("%s is dead: %+v, next %s; its schedule is %s, next %s", v.Name, v.State, v.NextAt, sc.State, sc.NextAt)
-			}
-		}
-		want(b, "schedules", b.count(`select count(*) from belfry.schedules`), monitors)
-		want(b, "tasks", b.count(`select count(*) from belfry.tasks`), monitors)
-		want(b, "open incidents of what is not down", b.count(`select count(*) from belfry.incidents i where ended_at = 0 and not exists (select 1 from belfry.monitors m where m.id = i.monitor_id and m.status = 'down')`), 0)
-		ok(b, b.st.CloseSession(b.ctx, w.session.ID))
-		b.clock.Move(lost)
-		for b.release() > 0 {
-		}
-		w.session = b.checker().session
-		for i := range monitors {
-			since := b.clock.Now()
-			for turns := 0; w.look(name(i)).State.LastAt.Before(since); turns++ {
-				if w.turn(name(i), passed); turns > 3*monitors {
-					b.Fatalf("%s is not checked any more: %+v", name(i), w.look(name(i)))
+		b.promote()
+		held.jobs = append(held.jobs[max(0, len(held.jobs)-5):], w.checks()...) // some stay, and are lost or late
+		jobs := slices.Clone(held.jobs)
+		b.crowd(nodes, 5, func(ctx context.Context, st *store.Store, i int) error {
+			rng := rand.New(rand.NewPCG(uint64(round), uint64(i)))
+			for range 8 {
+				if err := w.disturb(ctx, st, rng, name(rng.IntN(monitors)), jobs); err != nil {
+					return err
 				}
 			}
+			return nil
+		})
+		b.renew(w.session)
+	}
+	// After the storm each monitor that is there and not paused has a next
+	// check, and only one loop.
+	for i := range monitors {
+		v, err := b.st.Monitor(b.ctx, "default", name(i))
+		if core.CodeOf(err) == core.NotFound {
+			v = b.monitor(name(i))
+		} else {
+			ok(b, err)
 		}
-		want(b, "jobs of nobody", b.count(`select count(*) from belfry.jobs where schedule_id not in (select schedule_id from belfry.monitors)`), 0)
-	})
+		if v.Status == monitor.StatusPaused {
+			v = must(b.st.ResumeMonitor(b.ctx, "default", v.Name))(b)
+		}
+		sc := b.get(task.OwnedName(v.Name))
+		if v.NextAt.IsZero() || sc.NextAt.IsZero() || sc.State != schedule.Active {
+			b.Fatalf("%s is dead: %+v, next %s; its schedule is %s, next %s", v.Name, v.State, v.NextAt, sc.State, sc.NextAt)
+		}
+	}
+	want(b, "schedules", b.count(`select count(*) from belfry.schedules`), monitors)
+	want(b, "tasks", b.count(`select count(*) from belfry.tasks`), monitors)
+	want(b, "open incidents of what is not down", b.count(`select count(*) from belfry.incidents i where ended_at = 0 and not exists (select 1 from belfry.monitors m where m.id = i.monitor_id and m.status = 'down')`), 0)
+	ok(b, b.st.CloseSession(b.ctx, w.session.ID))
+	b.clock.Move(lost)
+	for b.release() > 0 {
+	}
+	w.session = b.checker().session
+	for i := range monitors {
+		since := b.clock.Now()
+		for turns := 0; w.look(name(i)).State.LastAt.Before(since); turns++ {
+			if w.turn(name(i), passed); turns > 3*monitors {
+				b.Fatalf("%s is not checked any more: %+v", name(i), w.look(name(i)))
+			}
+		}
+	}
+	want(b, "jobs of nobody", b.count(`select count(*) from belfry.jobs where schedule_id not in (select schedule_id from belfry.monitors)`), 0)
 }
 
 // disturb does one thing to a monitor, or to all. What is refused because

@@ -97,399 +97,417 @@ func (w checker) incidents(name string) []monitor.Incident {
 }
 
 func init() {
-	add("a heartbeat takes the token of another tool, which is for one monitor", func(b *bench) {
-		digest, other := monitor.PushDigest("token"), monitor.ExternalDigest("core_backup", "token")
-		beat := func(m *monitor.Monitor) { m.Check, m.Heartbeat = task.Task{}, &monitor.Heartbeat{TokenDigest: digest} }
-		v := b.monitor("backup", beat)
-		out := must(b.st.Beat(b.ctx, digest, monitor.Call{Kind: monitor.CallSuccess}))(b)
-		want(b, "monitor", out.Monitor, "backup")
-		out = must(b.st.Beat(b.ctx, strings.TrimPrefix(v.Beat, "/beat/"), monitor.Call{Kind: monitor.CallSuccess}))(b)
-		want(b, "its own URL", out.Monitor, "backup")
-		wantCode(b, second(b.st.Beat(b.ctx, other, monitor.Call{Kind: monitor.CallSuccess})), core.NotFound)
-		twin := monitor.Monitor{Name: "twin", Heartbeat: &monitor.Heartbeat{TokenDigest: digest}}
-		wantCode(b, second(b.st.CreateMonitor(b.ctx, twin)), core.Invalid, "heartbeat.token_digest")
-		twin.Heartbeat.TokenDigest = "token"
-		wantCode(b, second(b.st.CreateMonitor(b.ctx, twin)), core.Invalid, "heartbeat.token_digest")
-		m := v.Monitor
-		m.Heartbeat.TokenDigest = other
-		must(b.st.UpdateMonitor(b.ctx, m))(b)
-		wantCode(b, second(b.st.Beat(b.ctx, digest, monitor.Call{Kind: monitor.CallSuccess})), core.NotFound)
-		must(b.st.Beat(b.ctx, other, monitor.Call{Kind: monitor.CallSuccess}))(b)
-		ok(b, b.st.DeleteMonitor(b.ctx, "default", "backup"))
-		twin.Heartbeat.TokenDigest = other
-		must(b.st.CreateMonitor(b.ctx, twin))(b)
-	})
+	add("a heartbeat takes the token of another tool, which is for one monitor", caseAHeartbeatTakesTheTokenOfAnotherTool)
+	add("a worker cannot have more kept of a check than an honest one reports", caseAWorkerCannotHaveMoreKeptOfACheck)
+	add("a check that ends although its monitor cannot be computed any more is kept, and holds up no other", caseACheckThatEndsAlthoughItsMonitorCannotBe)
+	add("a check leaves a result and a verdict, and no finished job", caseACheckLeavesAResultAndAVerdict)
+	add("a target is down when failures are confirmed, from the first of them on, and up again likewise", caseATargetIsDownWhenFailuresAreConfirmed)
+	add("our own faults never make a target down", caseOurOwnFaultsNeverMakeATargetDown)
+	add("a check is settled once, and a stale one changes nothing", caseACheckIsSettledOnce)
+	add("a command's end is a check's outcome", caseACommandsEndIsAChecksOutcome)
+	add("a paused monitor is not checked, its time does not count, and it goes on by itself", caseAPausedMonitorIsNotChecked)
+	add("a heartbeat that does not come is down, and one that was never called is new", caseAHeartbeatThatDoesNotComeIsDown)
+	add("what belongs to a monitor is changed through it alone", caseWhatBelongsToAMonitorIsChangedThroughIt)
+	add("an edit of a monitor keeps its verdict and moves its checks", caseAnEditOfAMonitorKeepsItsVerdictAnd)
+	add("what is read can be changed where it lies, and saved", caseWhatIsReadCanBeChangedWhereItLies)
+	add("a monitor that is pointed at something else is checked soon, once", caseAMonitorThatIsPointedAtSomethingElseIs)
+	add("secrets of a check are kept when what was shown is saved again", caseSecretsOfACheckAreKeptWhenWhatWas)
+	add("in maintenance a target that fails has no downtime", caseInMaintenanceATargetThatFailsHasNoDowntime)
+	add("a manifest holds monitors and what goes with them, and applied twice changes nothing", caseAManifestHoldsMonitorsAndWhatGoesWithThem)
+}
 
-	add("a worker cannot have more kept of a check than an honest one reports", func(b *bench) {
-		w := b.checker()
-		b.monitor("site")
-		long := strings.Repeat("x", 1<<20)
-		w.turn("site", task.Measure{
-			Outcome: task.CheckFail, Code: task.CodeStatus, Message: long, Hops: []task.Hop{{URL: long}},
-			Conditions: []task.ConditionResult{{Text: long, Value: long}}, Snapshot: &task.Snapshot{Status: long, Headers: map[string]string{"X": long}},
-		})
-		w.turn("site", task.Measure{Outcome: task.CheckFail, Snapshot: &task.Snapshot{Status: long, Headers: map[string]string{"X": long}}})
-		want(b, "incidents", len(w.incidents("site")), 1)
-		if n := b.count(`select max(length(detail)) from belfry.results`) + b.count(`select max(length(doc)) from belfry.incidents`); n > 100_000 {
-			b.Fatalf("%d bytes are kept", n)
-		}
-	})
+func caseAHeartbeatTakesTheTokenOfAnotherTool(b *bench) {
+	digest, other := monitor.PushDigest("token"), monitor.ExternalDigest("core_backup", "token")
+	beat := func(m *monitor.Monitor) { m.Check, m.Heartbeat = task.Task{}, &monitor.Heartbeat{TokenDigest: digest} }
+	v := b.monitor("backup", beat)
+	out := must(b.st.Beat(b.ctx, digest, monitor.Call{Kind: monitor.CallSuccess}))(b)
+	want(b, "monitor", out.Monitor, "backup")
+	out = must(b.st.Beat(b.ctx, strings.TrimPrefix(v.Beat, "/beat/"), monitor.Call{Kind: monitor.CallSuccess}))(b)
+	want(b, "its own URL", out.Monitor, "backup")
+	wantCode(b, second(b.st.Beat(b.ctx, other, monitor.Call{Kind: monitor.CallSuccess})), core.NotFound)
+	twin := monitor.Monitor{Name: "twin", Heartbeat: &monitor.Heartbeat{TokenDigest: digest}}
+	wantCode(b, second(b.st.CreateMonitor(b.ctx, twin)), core.Invalid, "heartbeat.token_digest")
+	twin.Heartbeat.TokenDigest = "token"
+	wantCode(b, second(b.st.CreateMonitor(b.ctx, twin)), core.Invalid, "heartbeat.token_digest")
+	m := v.Monitor
+	m.Heartbeat.TokenDigest = other
+	must(b.st.UpdateMonitor(b.ctx, m))(b)
+	wantCode(b, second(b.st.Beat(b.ctx, digest, monitor.Call{Kind: monitor.CallSuccess})), core.NotFound)
+	must(b.st.Beat(b.ctx, other, monitor.Call{Kind: monitor.CallSuccess}))(b)
+	ok(b, b.st.DeleteMonitor(b.ctx, "default", "backup"))
+	twin.Heartbeat.TokenDigest = other
+	must(b.st.CreateMonitor(b.ctx, twin))(b)
+}
 
-	add("a check that ends although its monitor cannot be computed any more is kept, and holds up no other", func(b *bench) {
-		w := b.checker()
-		b.monitor("nowhere")
-		b.monitor("sound")
-		b.clock.Move(time.Minute)
-		b.fire()
-		b.promote()
-		var ends []job.Finish
-		for _, j := range w.checks() {
-			ends = append(ends, job.Finish{Ref: job.Ref{JobID: j.Job.ID, Lease: j.Job.Lease}, Outcome: job.OutcomeOK, Check: &passed})
-		}
-		b.sql(`update belfry.monitors set doc = replace(doc, '"UTC"', '"Nowhere/None"') where name = 'nowhere'`)
-		for _, f := range must(b.st.Finish(b.ctx, w.session.ID, ends))(b) {
-			want(b, "state", f.State, job.Succeeded)
-		}
-		want(b, "sound", w.look("sound").Status, monitor.StatusUp)
-		want(b, "nowhere", w.look("nowhere").Status, monitor.StatusNew)
-		want(b, "results of nowhere", len(w.results("nowhere")), 1)
+func caseAWorkerCannotHaveMoreKeptOfACheck(b *bench) {
+	w := b.checker()
+	b.monitor("site")
+	long := strings.Repeat("x", 1<<20)
+	w.turn("site", task.Measure{
+		Outcome: task.CheckFail, Code: task.CodeStatus, Message: long, Hops: []task.Hop{{URL: long}},
+		Conditions: []task.ConditionResult{{Text: long, Value: long}}, Snapshot: &task.Snapshot{Status: long, Headers: map[string]string{"X": long}},
 	})
+	w.turn("site", task.Measure{Outcome: task.CheckFail, Snapshot: &task.Snapshot{Status: long, Headers: map[string]string{"X": long}}})
+	want(b, "incidents", len(w.incidents("site")), 1)
+	if n := b.count(`select max(length(detail)) from belfry.results`) + b.count(`select max(length(doc)) from belfry.incidents`); n > 100_000 {
+		b.Fatalf("%d bytes are kept", n)
+	}
+}
 
-	add("a check leaves a result and a verdict, and no finished job", func(b *bench) {
-		w := b.checker()
-		v := b.monitor("site")
-		want(b, "status", v.Status, monitor.StatusNew)
-		if v.NextAt.IsZero() || v.NextAt.After(Epoch.Add(time.Minute)) {
-			b.Fatalf("next check at %s", v.NextAt)
-		}
-		v = w.turn("site", passed)
-		want(b, "status", v.Status, monitor.StatusUp)
-		want(b, "finished jobs", b.count(`select count(*) from belfry.jobs_done`), 0)
-		want(b, "live jobs", b.count(`select count(*) from belfry.jobs`), 0)
-		want(b, "leases", b.count(`select count(*) from belfry.leases`), 0)
-		want(b, "occurrences", b.count(`select count(*) from belfry.occurrences`), 0)
-		rs := w.results("site")
-		if len(rs) != 1 || rs[0].Outcome != task.CheckOK || rs[0].Latency != passed.Latency || rs[0].Status != 200 || rs[0].JobID == 0 {
-			b.Fatalf("%+v", rs)
-		}
-		want(b, "tasks listed", len(must(b.st.Tasks(b.ctx, task.Filter{}))(b).Items), 0)
-		want(b, "schedules listed", len(must(b.st.Schedules(b.ctx, schedule.Filter{}))(b).Items), 0)
-	})
+func caseACheckThatEndsAlthoughItsMonitorCannotBe(b *bench) {
+	w := b.checker()
+	b.monitor("nowhere")
+	b.monitor("sound")
+	b.clock.Move(time.Minute)
+	b.fire()
+	b.promote()
+	var ends []job.Finish
+	for _, j := range w.checks() {
+		ends = append(ends, job.Finish{Ref: job.Ref{JobID: j.Job.ID, Lease: j.Job.Lease}, Outcome: job.OutcomeOK, Check: &passed})
+	}
+	b.sql(`update belfry.monitors set doc = replace(doc, '"UTC"', '"Nowhere/None"') where name = 'nowhere'`)
+	for _, f := range must(b.st.Finish(b.ctx, w.session.ID, ends))(b) {
+		want(b, "state", f.State, job.Succeeded)
+	}
+	want(b, "sound", w.look("sound").Status, monitor.StatusUp)
+	want(b, "nowhere", w.look("nowhere").Status, monitor.StatusNew)
+	want(b, "results of nowhere", len(w.results("nowhere")), 1)
+}
 
-	add("a target is down when failures are confirmed, from the first of them on, and up again likewise", func(b *bench) {
-		w := b.checker()
-		b.monitor("site")
-		w.turn("site", passed)
-		v := w.turn("site", failed)
-		want(b, "verdict", v.State.Verdict, monitor.VerdictConfirming)
-		want(b, "status", v.Status, monitor.StatusUp)
-		first := w.results("site")[0].At
-		want(b, "jobs that confirm", b.count(`select count(*) from belfry.jobs`), 1)
-		v = w.turn("site", failed)
-		want(b, "status", v.Status, monitor.StatusDown)
-		if got := w.results("site")[0].At.Sub(first); got >= time.Minute {
-			b.Fatalf("confirmed after %s", got)
-		}
-		is := w.incidents("site")
-		if len(is) != 1 || !is[0].StartedAt.Equal(first) || is[0].Code != task.CodeStatus || is[0].Snapshot == nil || is[0].Snapshot.Body != "sorry" || !is[0].EndedAt.IsZero() {
-			b.Fatalf("%+v", is)
-		}
-		want(b, "open incident", v.State.Incident, is[0].ID)
-		w.turn("site", passed)
-		ended := w.results("site")[0].At
-		v = w.turn("site", passed)
-		want(b, "status", v.Status, monitor.StatusUp)
-		is = w.incidents("site")
-		if len(is) != 1 || !is[0].EndedAt.Equal(ended) || is[0].EndedBy != "recovered" {
-			b.Fatalf("%+v", is)
-		}
-		var down time.Duration
-		for _, u := range must(b.st.Uptime(b.ctx, "default", "site"))(b).Spans {
-			if u.Name == "24h" {
-				down = u.Down.D()
-			}
-		}
-		want(b, "time down", down, ended.Sub(first))
-	})
+func caseACheckLeavesAResultAndAVerdict(b *bench) {
+	w := b.checker()
+	v := b.monitor("site")
+	want(b, "status", v.Status, monitor.StatusNew)
+	if v.NextAt.IsZero() || v.NextAt.After(Epoch.Add(time.Minute)) {
+		b.Fatalf("next check at %s", v.NextAt)
+	}
+	v = w.turn("site", passed)
+	want(b, "status", v.Status, monitor.StatusUp)
+	want(b, "finished jobs", b.count(`select count(*) from belfry.jobs_done`), 0)
+	want(b, "live jobs", b.count(`select count(*) from belfry.jobs`), 0)
+	want(b, "leases", b.count(`select count(*) from belfry.leases`), 0)
+	want(b, "occurrences", b.count(`select count(*) from belfry.occurrences`), 0)
+	rs := w.results("site")
+	if len(rs) != 1 || rs[0].Outcome != task.CheckOK || rs[0].Latency != passed.Latency || rs[0].Status != 200 || rs[0].JobID == 0 {
+		b.Fatalf("%+v", rs)
+	}
+	want(b, "tasks listed", len(must(b.st.Tasks(b.ctx, task.Filter{}))(b).Items), 0)
+	want(b, "schedules listed", len(must(b.st.Schedules(b.ctx, schedule.Filter{}))(b).Items), 0)
+}
 
-	add("our own faults never make a target down", func(b *bench) {
-		w := b.checker()
-		b.monitor("site")
-		w.turn("site", passed)
-		for range 5 {
-			w.turn("site", ours)
+func caseATargetIsDownWhenFailuresAreConfirmed(b *bench) {
+	w := b.checker()
+	b.monitor("site")
+	w.turn("site", passed)
+	v := w.turn("site", failed)
+	want(b, "verdict", v.State.Verdict, monitor.VerdictConfirming)
+	want(b, "status", v.Status, monitor.StatusUp)
+	first := w.results("site")[0].At
+	want(b, "jobs that confirm", b.count(`select count(*) from belfry.jobs`), 1)
+	v = w.turn("site", failed)
+	want(b, "status", v.Status, monitor.StatusDown)
+	if got := w.results("site")[0].At.Sub(first); got >= time.Minute {
+		b.Fatalf("confirmed after %s", got)
+	}
+	is := w.incidents("site")
+	if len(is) != 1 || !is[0].StartedAt.Equal(first) || is[0].Code != task.CodeStatus || is[0].Snapshot == nil || is[0].Snapshot.Body != "sorry" || !is[0].EndedAt.IsZero() {
+		b.Fatalf("%+v", is)
+	}
+	want(b, "open incident", v.State.Incident, is[0].ID)
+	w.turn("site", passed)
+	ended := w.results("site")[0].At
+	v = w.turn("site", passed)
+	want(b, "status", v.Status, monitor.StatusUp)
+	is = w.incidents("site")
+	if len(is) != 1 || !is[0].EndedAt.Equal(ended) || is[0].EndedBy != "recovered" {
+		b.Fatalf("%+v", is)
+	}
+	var down time.Duration
+	for _, u := range must(b.st.Uptime(b.ctx, "default", "site"))(b).Spans {
+		if u.Name == "24h" {
+			down = u.Down.D()
 		}
-		v := w.look("site")
-		want(b, "status", v.Status, monitor.StatusUp)
-		want(b, "stale", v.State.Stale, true)
-		// A worker that is lost in the middle of a check.
-		b.clock.Move(w.nextCheck("site").Sub(b.clock.Now()))
-		w.fire()
-		want(b, "checks", len(w.checks()), 1)
-		b.clock.Move(job.MaxSessionTTL.D() + job.LostGrace + time.Second)
-		b.release()
-		want(b, "code", w.results("site")[0].Code, task.CodeLost)
-		want(b, "status", w.look("site").Status, monitor.StatusUp)
-		w.session = b.checker().session
-		v = w.turn("site", passed)
-		want(b, "stale", v.State.Stale, false)
-	})
+	}
+	want(b, "time down", down, ended.Sub(first))
+}
 
-	add("a check is settled once, and a stale one changes nothing", func(b *bench) {
-		w := b.checker()
-		b.monitor("site")
-		b.clock.Move(time.Minute)
-		w.fire()
-		j := w.checks()[0]
-		with := func(m task.Measure) func(*job.Finish) { return func(f *job.Finish) { f.Check = &m } }
-		want(b, "stale", w.finish(w.session, j, job.OutcomeOK, with(passed)).Stale, false)
-		want(b, "stale", w.finish(w.session, j, job.OutcomeOK, with(failed)).Stale, true)
-		want(b, "results", len(w.results("site")), 1)
-		// What no monitor asked for is a job like others.
-		b.task("plain")
-		s := b.session("plain")
-		plain := b.enqueue(job.NewJob{Task: "plain"})
-		b.finish(s, b.claim(s, 1).Jobs[0], job.OutcomeOK, with(failed))
-		b.wantState(plain.ID, job.Succeeded)
-	})
+func caseOurOwnFaultsNeverMakeATargetDown(b *bench) {
+	w := b.checker()
+	b.monitor("site")
+	w.turn("site", passed)
+	for range 5 {
+		w.turn("site", ours)
+	}
+	v := w.look("site")
+	want(b, "status", v.Status, monitor.StatusUp)
+	want(b, "stale", v.State.Stale, true)
+	// A worker that is lost in the middle of a check.
+	b.clock.Move(w.nextCheck("site").Sub(b.clock.Now()))
+	w.fire()
+	want(b, "checks", len(w.checks()), 1)
+	b.clock.Move(job.MaxSessionTTL.D() + job.LostGrace + time.Second)
+	b.release()
+	want(b, "code", w.results("site")[0].Code, task.CodeLost)
+	want(b, "status", w.look("site").Status, monitor.StatusUp)
+	w.session = b.checker().session
+	v = w.turn("site", passed)
+	want(b, "stale", v.State.Stale, false)
+}
 
-	add("a command's end is a check's outcome", func(b *bench) {
-		w := b.checker()
-		b.monitor("disk", func(m *monitor.Monitor) { m.Check = task.Task{Command: &task.Command{Shell: "df"}} })
-		for _, step := range []struct {
-			outcome job.Outcome
-			status  monitor.Status
-		}{{job.OutcomeOK, monitor.StatusUp}, {job.OutcomeError, monitor.StatusUp}, {job.OutcomeError, monitor.StatusDown}, {job.OutcomeOK, monitor.StatusDown}, {job.OutcomeOK, monitor.StatusUp}} {
-			b.clock.Move(w.nextCheck("disk").Sub(b.clock.Now()))
-			w.fire()
-			w.promote()
-			check := w.checks()[0]
-			ok(b, b.st.Append(b.ctx, w.session.ID, []job.LogPiece{{Ref: refOf(check), Stream: job.Stdout, At: b.clock.Now(), Text: "it writes this"}}))
-			w.finish(w.session, check, step.outcome)
-			want(b, fmt.Sprintf("status after %s", step.outcome), w.look("disk").Status, step.status)
-			for _, table := range []string{"jobs_done", "attempts", "leases", "logs"} {
-				want(b, fmt.Sprintf("rows of %s after %s", table, step.outcome), b.count(`select count(*) from belfry.`+table), 0)
-			}
-		}
-		want(b, "results", len(w.results("disk")), 5)
-		if got := w.results("disk")[2]; got.Outcome != task.CheckFail || got.Code != task.CodeReported {
-			b.Errorf("a command that failed left %+v", got)
-		}
-	})
+func caseACheckIsSettledOnce(b *bench) {
+	w := b.checker()
+	b.monitor("site")
+	b.clock.Move(time.Minute)
+	w.fire()
+	j := w.checks()[0]
+	with := func(m task.Measure) func(*job.Finish) { return func(f *job.Finish) { f.Check = &m } }
+	want(b, "stale", w.finish(w.session, j, job.OutcomeOK, with(passed)).Stale, false)
+	want(b, "stale", w.finish(w.session, j, job.OutcomeOK, with(failed)).Stale, true)
+	want(b, "results", len(w.results("site")), 1)
+	// What no monitor asked for is a job like others.
+	b.task("plain")
+	s := b.session("plain")
+	plain := b.enqueue(job.NewJob{Task: "plain"})
+	b.finish(s, b.claim(s, 1).Jobs[0], job.OutcomeOK, with(failed))
+	b.wantState(plain.ID, job.Succeeded)
+}
 
-	add("a paused monitor is not checked, its time does not count, and it goes on by itself", func(b *bench) {
-		w := b.checker()
-		b.monitor("site")
-		w.turn("site", passed)
-		w.turn("site", failed) // leaves a job that confirms
-		v := must(b.st.PauseMonitor(b.ctx, "default", "site", b.clock.Now().Add(time.Hour), "moving"))(b)
-		want(b, "status", v.Status, monitor.StatusPaused)
-		want(b, "live jobs", b.count(`select count(*) from belfry.jobs`), 0)
-		b.clock.Move(30 * time.Minute)
-		must(b.st.LapseMonitors(b.ctx))(b)
+func caseACommandsEndIsAChecksOutcome(b *bench) {
+	w := b.checker()
+	b.monitor("disk", func(m *monitor.Monitor) { m.Check = task.Task{Command: &task.Command{Shell: "df"}} })
+	for _, step := range []struct {
+		outcome job.Outcome
+		status  monitor.Status
+	}{{job.OutcomeOK, monitor.StatusUp}, {job.OutcomeError, monitor.StatusUp}, {job.OutcomeError, monitor.StatusDown}, {job.OutcomeOK, monitor.StatusDown}, {job.OutcomeOK, monitor.StatusUp}} {
+		b.clock.Move(w.nextCheck("disk").Sub(b.clock.Now()))
 		w.fire()
 		w.promote()
-		want(b, "checks while paused", len(w.checks()), 0)
-		b.clock.Move(31 * time.Minute)
-		must(b.st.LapseMonitors(b.ctx))(b)
-		want(b, "status", w.look("site").Status, monitor.StatusNew)
-		want(b, "status", w.turn("site", passed).Status, monitor.StatusUp)
-		u := must(b.st.Uptime(b.ctx, "default", "site"))(b).Spans[0]
-		if u.Down != 0 || u.Paused.D() < time.Hour-time.Second || u.Paused.D() > time.Hour+2*time.Minute {
-			b.Fatalf("%+v", u)
+		check := w.checks()[0]
+		ok(b, b.st.Append(b.ctx, w.session.ID, []job.LogPiece{{Ref: refOf(check), Stream: job.Stdout, At: b.clock.Now(), Text: "it writes this"}}))
+		w.finish(w.session, check, step.outcome)
+		want(b, fmt.Sprintf("status after %s", step.outcome), w.look("disk").Status, step.status)
+		for _, table := range []string{"jobs_done", "attempts", "leases", "logs"} {
+			want(b, fmt.Sprintf("rows of %s after %s", table, step.outcome), b.count(`select count(*) from belfry.`+table), 0)
 		}
-		must(b.st.PauseMonitor(b.ctx, "default", "site", time.Time{}, ""))(b)
-		_, err := b.st.CheckMonitor(b.ctx, "default", "site")
-		wantCode(b, err, core.Conflict, "paused")
-		must(b.st.ResumeMonitor(b.ctx, "default", "site"))(b)
-		must(b.st.CheckMonitor(b.ctx, "default", "site"))(b)
-		want(b, "checks asked for", len(w.checks()), 1)
-		_, err = b.st.PauseMonitor(b.ctx, "default", "site", Epoch, "")
-		wantCode(b, err, core.Invalid, "until", "has passed")
-	})
+	}
+	want(b, "results", len(w.results("disk")), 5)
+	if got := w.results("disk")[2]; got.Outcome != task.CheckFail || got.Code != task.CodeReported {
+		b.Errorf("a command that failed left %+v", got)
+	}
+}
 
-	add("a heartbeat that does not come is down, and one that was never called is new", func(b *bench) {
-		w := b.checker()
-		v := b.monitor("backup", func(m *monitor.Monitor) {
-			m.Check, m.Heartbeat, m.Every = task.Task{}, &monitor.Heartbeat{}, core.Duration(time.Hour)
-		})
-		key := strings.TrimPrefix(v.Beat, "/beat/")
-		want(b, "length of the key", len(key), 32)
-		b.clock.Move(3 * time.Hour)
-		must(b.st.LapseMonitors(b.ctx))(b)
-		want(b, "status", w.look("backup").Status, monitor.StatusNew)
-		want(b, "status", must(b.st.Beat(b.ctx, key, monitor.Call{Kind: monitor.CallSuccess}))(b).Status, monitor.StatusUp)
-		next := must(b.st.LapseMonitors(b.ctx))(b).NextAt
-		b.clock.Move(next.Sub(b.clock.Now()))
-		must(b.st.LapseMonitors(b.ctx))(b)
-		want(b, "status", w.look("backup").Status, monitor.StatusDown)
-		want(b, "code", w.results("backup")[0].Code, task.CodeMissed)
-		must(b.st.Beat(b.ctx, strings.ToUpper(key), monitor.Call{Kind: monitor.CallStart}))(b)
-		b.clock.Move(90 * time.Second)
-		want(b, "status", must(b.st.Beat(b.ctx, key, monitor.Call{Kind: monitor.CallSuccess, Message: "12 files"}))(b).Status, monitor.StatusUp)
-		r := w.results("backup")[0]
-		if r.Latency.D() != 90*time.Second || r.Message != "12 files" {
-			b.Fatalf("%+v", r)
-		}
-		three := 3
-		want(b, "status", must(b.st.Beat(b.ctx, key, monitor.Call{Kind: monitor.CallSuccess, ExitCode: &three}))(b).Status, monitor.StatusDown)
-		_, err := b.st.Beat(b.ctx, "nobody", monitor.Call{Kind: monitor.CallSuccess})
-		wantCode(b, err, core.NotFound)
-		_, err = b.st.CheckMonitor(b.ctx, "default", "backup")
-		wantCode(b, err, core.Conflict, "heartbeat")
-	})
+func caseAPausedMonitorIsNotChecked(b *bench) {
+	w := b.checker()
+	b.monitor("site")
+	w.turn("site", passed)
+	w.turn("site", failed) // leaves a job that confirms
+	v := must(b.st.PauseMonitor(b.ctx, "default", "site", b.clock.Now().Add(time.Hour), "moving"))(b)
+	want(b, "status", v.Status, monitor.StatusPaused)
+	want(b, "live jobs", b.count(`select count(*) from belfry.jobs`), 0)
+	b.clock.Move(30 * time.Minute)
+	must(b.st.LapseMonitors(b.ctx))(b)
+	w.fire()
+	w.promote()
+	want(b, "checks while paused", len(w.checks()), 0)
+	b.clock.Move(31 * time.Minute)
+	must(b.st.LapseMonitors(b.ctx))(b)
+	want(b, "status", w.look("site").Status, monitor.StatusNew)
+	want(b, "status", w.turn("site", passed).Status, monitor.StatusUp)
+	u := must(b.st.Uptime(b.ctx, "default", "site"))(b).Spans[0]
+	if u.Down != 0 || u.Paused.D() < time.Hour-time.Second || u.Paused.D() > time.Hour+2*time.Minute {
+		b.Fatalf("%+v", u)
+	}
+	must(b.st.PauseMonitor(b.ctx, "default", "site", time.Time{}, ""))(b)
+	_, err := b.st.CheckMonitor(b.ctx, "default", "site")
+	wantCode(b, err, core.Conflict, "paused")
+	must(b.st.ResumeMonitor(b.ctx, "default", "site"))(b)
+	must(b.st.CheckMonitor(b.ctx, "default", "site"))(b)
+	want(b, "checks asked for", len(w.checks()), 1)
+	_, err = b.st.PauseMonitor(b.ctx, "default", "site", Epoch, "")
+	wantCode(b, err, core.Invalid, "until", "has passed")
+}
 
-	add("what belongs to a monitor is changed through it alone", func(b *bench) {
-		b.monitor("site")
-		for _, err := range []error{
-			second(b.st.PauseSchedule(b.ctx, "default", "monitor:site", "")), second(b.st.ResumeSchedule(b.ctx, "default", "monitor:site", false)),
-			second(b.st.TriggerSchedule(b.ctx, "default", "monitor:site", nil)), b.st.DeleteSchedule(b.ctx, "default", "monitor:site"),
-			second(b.st.UpdateSchedule(b.ctx, schedule.Schedule{Name: "monitor:site", Task: "x"})), b.st.DeleteTask(b.ctx, "default", "monitor:site"),
-		} {
-			wantCode(b, err, core.Conflict, `belongs to monitor "site"`)
-		}
-		wantCode(b, second(b.st.CreateTask(b.ctx, task.Task{Name: "monitor:x"})), core.Invalid, "name")
-		wantCode(b, second(b.st.Enqueue(b.ctx, []job.NewJob{{Task: "monitor:site"}})), core.Invalid, "task")
-		ok(b, b.st.DeleteMonitor(b.ctx, "default", "site"))
-		want(b, "tasks", b.count(`select count(*) from belfry.tasks`), 0)
-		want(b, "schedules", b.count(`select count(*) from belfry.schedules`), 0)
-		want(b, "spans", b.count(`select count(*) from belfry.spans`), 0)
-		wantCode(b, second(b.st.Monitor(b.ctx, "default", "site")), core.NotFound, "site")
-		b.monitor("site")
+func caseAHeartbeatThatDoesNotComeIsDown(b *bench) {
+	w := b.checker()
+	v := b.monitor("backup", func(m *monitor.Monitor) {
+		m.Check, m.Heartbeat, m.Every = task.Task{}, &monitor.Heartbeat{}, core.Duration(time.Hour)
 	})
+	key := strings.TrimPrefix(v.Beat, "/beat/")
+	want(b, "length of the key", len(key), 32)
+	b.clock.Move(3 * time.Hour)
+	must(b.st.LapseMonitors(b.ctx))(b)
+	want(b, "status", w.look("backup").Status, monitor.StatusNew)
+	want(b, "status", must(b.st.Beat(b.ctx, key, monitor.Call{Kind: monitor.CallSuccess}))(b).Status, monitor.StatusUp)
+	next := must(b.st.LapseMonitors(b.ctx))(b).NextAt
+	b.clock.Move(next.Sub(b.clock.Now()))
+	must(b.st.LapseMonitors(b.ctx))(b)
+	want(b, "status", w.look("backup").Status, monitor.StatusDown)
+	want(b, "code", w.results("backup")[0].Code, task.CodeMissed)
+	must(b.st.Beat(b.ctx, strings.ToUpper(key), monitor.Call{Kind: monitor.CallStart}))(b)
+	b.clock.Move(90 * time.Second)
+	want(b, "status", must(b.st.Beat(b.ctx, key, monitor.Call{Kind: monitor.CallSuccess, Message: "12 files"}))(b).Status, monitor.StatusUp)
+	r := w.results("backup")[0]
+	if r.Latency.D() != 90*time.Second || r.Message != "12 files" {
+		b.Fatalf("%+v", r)
+	}
+	three := 3
+	want(b, "status", must(b.st.Beat(b.ctx, key, monitor.Call{Kind: monitor.CallSuccess, ExitCode: &three}))(b).Status, monitor.StatusDown)
+	_, err := b.st.Beat(b.ctx, "nobody", monitor.Call{Kind: monitor.CallSuccess})
+	wantCode(b, err, core.NotFound)
+	_, err = b.st.CheckMonitor(b.ctx, "default", "backup")
+	wantCode(b, err, core.Conflict, "heartbeat")
+}
 
-	add("an edit of a monitor keeps its verdict and moves its checks", func(b *bench) {
-		w := b.checker()
-		b.monitor("site")
-		w.turn("site", passed)
-		m := w.look("site").Monitor
-		m.Every = core.Duration(5 * time.Minute)
-		m.Description = "slower"
+func caseWhatBelongsToAMonitorIsChangedThroughIt(b *bench) {
+	b.monitor("site")
+	for _, err := range []error{
+		second(b.st.PauseSchedule(b.ctx, "default", "monitor:site", "")), second(b.st.ResumeSchedule(b.ctx, "default", "monitor:site", false)),
+		second(b.st.TriggerSchedule(b.ctx, "default", "monitor:site", nil)), b.st.DeleteSchedule(b.ctx, "default", "monitor:site"),
+		second(b.st.UpdateSchedule(b.ctx, schedule.Schedule{Name: "monitor:site", Task: "x"})), b.st.DeleteTask(b.ctx, "default", "monitor:site"),
+	} {
+		wantCode(b, err, core.Conflict, `belongs to monitor "site"`)
+	}
+	wantCode(b, second(b.st.CreateTask(b.ctx, task.Task{Name: "monitor:x"})), core.Invalid, "name")
+	wantCode(b, second(b.st.Enqueue(b.ctx, []job.NewJob{{Task: "monitor:site"}})), core.Invalid, "task")
+	ok(b, b.st.DeleteMonitor(b.ctx, "default", "site"))
+	want(b, "tasks", b.count(`select count(*) from belfry.tasks`), 0)
+	want(b, "schedules", b.count(`select count(*) from belfry.schedules`), 0)
+	want(b, "spans", b.count(`select count(*) from belfry.spans`), 0)
+	wantCode(b, second(b.st.Monitor(b.ctx, "default", "site")), core.NotFound, "site")
+	b.monitor("site")
+}
+
+func caseAnEditOfAMonitorKeepsItsVerdictAnd(b *bench) {
+	w := b.checker()
+	b.monitor("site")
+	w.turn("site", passed)
+	m := w.look("site").Monitor
+	m.Every = core.Duration(5 * time.Minute)
+	m.Description = "slower"
+	v := must(b.st.UpdateMonitor(b.ctx, m))(b)
+	want(b, "status", v.Status, monitor.StatusUp)
+	want(b, "generation", v.Generation, 2)
+	want(b, "generation", must(b.st.UpdateMonitor(b.ctx, m))(b).Generation, 2)
+	if s := b.get("monitor:site"); s.Rules[0].Every != m.Every {
+		b.Fatalf("%+v", s)
+	}
+	wantCode(b, second(b.st.UpdateMonitor(b.ctx, monitor.Monitor{Name: "site", Heartbeat: &monitor.Heartbeat{}})), core.Invalid, "heartbeat")
+	wantCode(b, second(b.st.CreateMonitor(b.ctx, m)), core.Conflict, "site")
+	wantCode(b, second(b.st.UpdateMonitor(b.ctx, monitor.Monitor{Name: "other", Heartbeat: &monitor.Heartbeat{}})), core.NotFound, "other")
+	wantCode(b, second(b.st.CreateMonitor(b.ctx, monitor.Monitor{Name: "child", Heartbeat: &monitor.Heartbeat{}, DependsOn: []string{"none"}})), core.Invalid, "depends_on[0]")
+	b.monitor("child", func(m *monitor.Monitor) { m.DependsOn = []string{"site"} })
+	wantCode(b, b.st.DeleteMonitor(b.ctx, "default", "site"), core.Conflict, "child")
+}
+
+func caseWhatIsReadCanBeChangedWhereItLies(b *bench) {
+	b.task("t", func(t *task.Task) { t.Kind, t.HTTP = task.KindHTTP, &task.HTTP{URL: "https://example.org/"} })
+	b.monitor("site")
+	for i := range 3 {
+		url := fmt.Sprintf("https://example.org/%d", i)
+		t := must(b.st.Task(b.ctx, "default", "t"))(b)
+		t.HTTP.URL = url
+		want(b, "generation", must(b.st.UpdateTask(b.ctx, t))(b).Generation, int64(i+2))
+		m := must(b.st.Monitor(b.ctx, "default", "site"))(b).Monitor
+		m.Check.HTTP.URL = url
+		want(b, "generation", must(b.st.UpdateMonitor(b.ctx, m))(b).Generation, int64(i+2))
+	}
+}
+
+func caseAMonitorThatIsPointedAtSomethingElseIs(b *bench) {
+	w := b.checker()
+	b.monitor("site", func(m *monitor.Monitor) { m.Every = core.Duration(6 * time.Hour) })
+	w.turn("site", passed)
+	m := w.look("site").Monitor
+	for _, url := range []string{"https://other.example.org/", "https://third.example.org/"} {
+		m.Check.HTTP.URL = url
 		v := must(b.st.UpdateMonitor(b.ctx, m))(b)
-		want(b, "status", v.Status, monitor.StatusUp)
-		want(b, "generation", v.Generation, 2)
-		want(b, "generation", must(b.st.UpdateMonitor(b.ctx, m))(b).Generation, 2)
-		if s := b.get("monitor:site"); s.Rules[0].Every != m.Every {
-			b.Fatalf("%+v", s)
-		}
-		wantCode(b, second(b.st.UpdateMonitor(b.ctx, monitor.Monitor{Name: "site", Heartbeat: &monitor.Heartbeat{}})), core.Invalid, "heartbeat")
-		wantCode(b, second(b.st.CreateMonitor(b.ctx, m)), core.Conflict, "site")
-		wantCode(b, second(b.st.UpdateMonitor(b.ctx, monitor.Monitor{Name: "other", Heartbeat: &monitor.Heartbeat{}})), core.NotFound, "other")
-		wantCode(b, second(b.st.CreateMonitor(b.ctx, monitor.Monitor{Name: "child", Heartbeat: &monitor.Heartbeat{}, DependsOn: []string{"none"}})), core.Invalid, "depends_on[0]")
-		b.monitor("child", func(m *monitor.Monitor) { m.DependsOn = []string{"site"} })
-		wantCode(b, b.st.DeleteMonitor(b.ctx, "default", "site"), core.Conflict, "child")
-	})
+		want(b, "status", v.Status, monitor.StatusNew)
+		want(b, "soon", v.NextAt.Sub(b.clock.Now()) <= 31*time.Second, true)
+	}
+	b.clock.Move(31 * time.Second)
+	w.fire()
+	w.promote()
+	jobs := w.checks()
+	want(b, "checks", len(jobs), 1)
+	want(b, "of", jobs[0].Task.HTTP.URL, "https://third.example.org/")
+}
 
-	add("what is read can be changed where it lies, and saved", func(b *bench) {
-		b.task("t", func(t *task.Task) { t.Kind, t.HTTP = task.KindHTTP, &task.HTTP{URL: "https://example.org/"} })
-		b.monitor("site")
-		for i := range 3 {
-			url := fmt.Sprintf("https://example.org/%d", i)
-			t := must(b.st.Task(b.ctx, "default", "t"))(b)
-			t.HTTP.URL = url
-			want(b, "generation", must(b.st.UpdateTask(b.ctx, t))(b).Generation, int64(i+2))
-			m := must(b.st.Monitor(b.ctx, "default", "site"))(b).Monitor
-			m.Check.HTTP.URL = url
-			want(b, "generation", must(b.st.UpdateMonitor(b.ctx, m))(b).Generation, int64(i+2))
-		}
-	})
+func caseSecretsOfACheckAreKeptWhenWhatWas(b *bench) {
+	v := b.monitor("site", func(m *monitor.Monitor) { m.Check.HTTP.Auth = &task.HTTPAuth{User: "ann", Password: "hush"} })
+	want(b, "shown", v.Check.HTTP.Auth.Password, core.Redacted)
+	v.Monitor.Description = "new"
+	must(b.st.UpdateMonitor(b.ctx, v.Monitor))(b)
+	want(b, "kept", must(b.st.CheckOf(b.ctx, "default", "site"))(b).HTTP.Auth.Password, core.Secret("hush"))
+	want(b, "rows of the audit that show it", b.count(`select count(*) from belfry.audit where coalesce(after, '') like '%hush%' or coalesce(before, '') like '%hush%'`), 0)
+	w := b.checker()
+	b.clock.Move(time.Minute)
+	w.fire()
+	want(b, "given to the worker", w.checks()[0].Task.HTTP.Auth.Password, core.Secret("hush"))
+}
 
-	add("a monitor that is pointed at something else is checked soon, once", func(b *bench) {
-		w := b.checker()
-		b.monitor("site", func(m *monitor.Monitor) { m.Every = core.Duration(6 * time.Hour) })
-		w.turn("site", passed)
-		m := w.look("site").Monitor
-		for _, url := range []string{"https://other.example.org/", "https://third.example.org/"} {
-			m.Check.HTTP.URL = url
-			v := must(b.st.UpdateMonitor(b.ctx, m))(b)
-			want(b, "status", v.Status, monitor.StatusNew)
-			want(b, "soon", v.NextAt.Sub(b.clock.Now()) <= 31*time.Second, true)
-		}
-		b.clock.Move(31 * time.Second)
-		w.fire()
-		w.promote()
-		jobs := w.checks()
-		want(b, "checks", len(jobs), 1)
-		want(b, "of", jobs[0].Task.HTTP.URL, "https://third.example.org/")
-	})
+func caseInMaintenanceATargetThatFailsHasNoDowntime(b *bench) {
+	w := b.checker()
+	b.monitor("site", func(m *monitor.Monitor) { m.Tags = []string{"web"} })
+	w.turn("site", passed)
+	from := b.clock.Now().Add(10 * time.Minute)
+	must(b.st.SaveWindow(b.ctx, monitor.Window{Name: "deploy", Tags: []string{"web"}, From: from, To: from.Add(time.Hour)}))(b)
+	must(b.st.LapseMonitors(b.ctx))(b)
+	b.clock.Move(10*time.Minute + time.Second)
+	must(b.st.LapseMonitors(b.ctx))(b)
+	want(b, "maintenance", w.look("site").State.Maintenance, "deploy")
+	w.turn("site", failed)
+	w.turn("site", failed)
+	want(b, "status", w.look("site").Status, monitor.StatusDown)
+	b.clock.Move(20 * time.Minute)
+	w.turn("site", passed)
+	w.turn("site", passed)
+	b.clock.Move(from.Add(time.Hour + time.Second).Sub(b.clock.Now()))
+	must(b.st.LapseMonitors(b.ctx))(b)
+	want(b, "maintenance", w.look("site").State.Maintenance, "")
+	u := must(b.st.Uptime(b.ctx, "default", "site"))(b).Spans[0]
+	if u.Down != 0 || u.Maintenance.D() != time.Hour {
+		b.Fatalf("%+v", u)
+	}
+}
 
-	add("secrets of a check are kept when what was shown is saved again", func(b *bench) {
-		v := b.monitor("site", func(m *monitor.Monitor) { m.Check.HTTP.Auth = &task.HTTPAuth{User: "ann", Password: "hush"} })
-		want(b, "shown", v.Check.HTTP.Auth.Password, core.Redacted)
-		v.Monitor.Description = "new"
-		must(b.st.UpdateMonitor(b.ctx, v.Monitor))(b)
-		want(b, "kept", must(b.st.CheckOf(b.ctx, "default", "site"))(b).HTTP.Auth.Password, core.Secret("hush"))
-		want(b, "rows of the audit that show it", b.count(`select count(*) from belfry.audit where coalesce(after, '') like '%hush%' or coalesce(before, '') like '%hush%'`), 0)
-		w := b.checker()
-		b.clock.Move(time.Minute)
-		w.fire()
-		want(b, "given to the worker", w.checks()[0].Task.HTTP.Auth.Password, core.Secret("hush"))
-	})
-
-	add("in maintenance a target that fails has no downtime", func(b *bench) {
-		w := b.checker()
-		b.monitor("site", func(m *monitor.Monitor) { m.Tags = []string{"web"} })
-		w.turn("site", passed)
-		from := b.clock.Now().Add(10 * time.Minute)
-		must(b.st.SaveWindow(b.ctx, monitor.Window{Name: "deploy", Tags: []string{"web"}, From: from, To: from.Add(time.Hour)}))(b)
-		must(b.st.LapseMonitors(b.ctx))(b)
-		b.clock.Move(10*time.Minute + time.Second)
-		must(b.st.LapseMonitors(b.ctx))(b)
-		want(b, "maintenance", w.look("site").State.Maintenance, "deploy")
-		w.turn("site", failed)
-		w.turn("site", failed)
-		want(b, "status", w.look("site").Status, monitor.StatusDown)
-		b.clock.Move(20 * time.Minute)
-		w.turn("site", passed)
-		w.turn("site", passed)
-		b.clock.Move(from.Add(time.Hour + time.Second).Sub(b.clock.Now()))
-		must(b.st.LapseMonitors(b.ctx))(b)
-		want(b, "maintenance", w.look("site").State.Maintenance, "")
-		u := must(b.st.Uptime(b.ctx, "default", "site"))(b).Spans[0]
-		if u.Down != 0 || u.Maintenance.D() != time.Hour {
-			b.Fatalf("%+v", u)
+func caseAManifestHoldsMonitorsAndWhatGoesWithThem(b *bench) {
+	m := view.Manifest{
+		Channels:    []alert.Channel{{Name: "hook", Webhook: &alert.WebhookChannel{URL: "https://example.org/hook", Secret: "hush"}}},
+		AlertRules:  []alert.Rule{{Name: "all", Channels: []string{"hook"}}},
+		Windows:     []monitor.Window{{Name: "sunday", Rules: []schedule.Rule{{Cron: "0 3 * * SUN"}}, Lasts: core.Duration(time.Hour)}},
+		StatusPages: []monitor.StatusPage{{Name: "public"}},
+		Monitors: []monitor.Monitor{
+			{Name: "child", Check: task.Task{HTTP: &task.HTTP{URL: "https://example.org/a", Auth: &task.HTTPAuth{Bearer: "hush"}}}, DependsOn: []string{"parent"}},
+			{Name: "parent", Heartbeat: &monitor.Heartbeat{}, Every: core.Duration(time.Hour)},
+		},
+	}
+	actions := func(a view.Applied) (out string) {
+		for _, c := range a.Changes {
+			out += string(c.Action) + " " + c.Noun + " " + c.Name + "\n"
 		}
-	})
-
-	add("a manifest holds monitors and what goes with them, and applied twice changes nothing", func(b *bench) {
-		m := view.Manifest{
-			Channels:    []alert.Channel{{Name: "hook", Webhook: &alert.WebhookChannel{URL: "https://example.org/hook", Secret: "hush"}}},
-			AlertRules:  []alert.Rule{{Name: "all", Channels: []string{"hook"}}},
-			Windows:     []monitor.Window{{Name: "sunday", Rules: []schedule.Rule{{Cron: "0 3 * * SUN"}}, Lasts: core.Duration(time.Hour)}},
-			StatusPages: []monitor.StatusPage{{Name: "public"}},
-			Monitors: []monitor.Monitor{
-				{Name: "child", Check: task.Task{HTTP: &task.HTTP{URL: "https://example.org/a", Auth: &task.HTTPAuth{Bearer: "hush"}}}, DependsOn: []string{"parent"}},
-				{Name: "parent", Heartbeat: &monitor.Heartbeat{}, Every: core.Duration(time.Hour)},
-			},
-		}
-		actions := func(a view.Applied) (out string) {
-			for _, c := range a.Changes {
-				out += string(c.Action) + " " + c.Noun + " " + c.Name + "\n"
-			}
-			return out
-		}
-		want(b, "first", actions(must(b.st.Apply(b.ctx, m, view.ApplyOptions{}))(b)),
-			"create channel hook\ncreate alert_rule all\ncreate monitor parent\ncreate monitor child\ncreate window sunday\ncreate status_page public\n")
-		kept := "keep channel hook\nkeep alert_rule all\nkeep monitor parent\nkeep monitor child\nkeep window sunday\nkeep status_page public\n"
-		want(b, "second", actions(must(b.st.Apply(b.ctx, m, view.ApplyOptions{Prune: true}))(b)), kept)
-		export := must(b.st.Export(b.ctx, "default"))(b)
-		export.Queues = nil
-		if s := fmt.Sprintf("%+v", export); strings.Contains(s, "hush") || len(export.Monitors) != 2 || len(export.Tasks)+len(export.Schedules) != 0 {
-			b.Fatal(s)
-		}
-		again := must(b.st.Apply(b.ctx, export, view.ApplyOptions{}))(b)
-		if s := actions(again); strings.Contains(s, "update") || strings.Contains(s, "create") {
-			b.Fatalf("what was exported differs:\n%+v", again.Changes)
-		}
-		m.Channels[0].Webhook = &alert.WebhookChannel{URL: "https://example.org/hook", Secret: "other"}
-		changes := must(b.st.Apply(b.ctx, m, view.ApplyOptions{}))(b).Changes
-		if changes[0].Action != view.ActionUpdate || strings.Contains(fmt.Sprint(changes), "other") {
-			b.Fatalf("%+v", changes[0])
-		}
-		wantCode(b, b.st.DeleteChannel(b.ctx, "default", "hook"), core.Conflict, "all")
-		bad := view.Manifest{AlertRules: []alert.Rule{{Name: "x", Channels: []string{"none"}}}}
-		wantCode(b, second(b.st.Apply(b.ctx, bad, view.ApplyOptions{})), core.Invalid, "alert_rules[0].channels[0]", "none")
-		gone := actions(must(b.st.Apply(b.ctx, view.Manifest{}, view.ApplyOptions{Prune: true}))(b))
-		want(b, "pruned", gone, "delete monitor child\ndelete monitor parent\ndelete status_page public\ndelete window sunday\ndelete alert_rule all\ndelete channel hook\n")
-	})
+		return out
+	}
+	want(b, "first", actions(must(b.st.Apply(b.ctx, m, view.ApplyOptions{}))(b)),
+		"create channel hook\ncreate alert_rule all\ncreate monitor parent\ncreate monitor child\ncreate window sunday\ncreate status_page public\n")
+	kept := "keep channel hook\nkeep alert_rule all\nkeep monitor parent\nkeep monitor child\nkeep window sunday\nkeep status_page public\n"
+	want(b, "second", actions(must(b.st.Apply(b.ctx, m, view.ApplyOptions{Prune: true}))(b)), kept)
+	export := must(b.st.Export(b.ctx, "default"))(b)
+	export.Queues = nil
+	if s := fmt.Sprintf("%+v", export); strings.Contains(s, "hush") || len(export.Monitors) != 2 || len(export.Tasks)+len(export.Schedules) != 0 {
+		b.Fatal(s)
+	}
+	again := must(b.st.Apply(b.ctx, export, view.ApplyOptions{}))(b)
+	if s := actions(again); strings.Contains(s, "update") || strings.Contains(s, "create") {
+		b.Fatalf("what was exported differs:\n%+v", again.Changes)
+	}
+	m.Channels[0].Webhook = &alert.WebhookChannel{URL: "https://example.org/hook", Secret: "other"}
+	changes := must(b.st.Apply(b.ctx, m, view.ApplyOptions{}))(b).Changes
+	if changes[0].Action != view.ActionUpdate || strings.Contains(fmt.Sprint(changes), "other") {
+		b.Fatalf("%+v", changes[0])
+	}
+	wantCode(b, b.st.DeleteChannel(b.ctx, "default", "hook"), core.Conflict, "all")
+	bad := view.Manifest{AlertRules: []alert.Rule{{Name: "x", Channels: []string{"none"}}}}
+	wantCode(b, second(b.st.Apply(b.ctx, bad, view.ApplyOptions{})), core.Invalid, "alert_rules[0].channels[0]", "none")
+	gone := actions(must(b.st.Apply(b.ctx, view.Manifest{}, view.ApplyOptions{Prune: true}))(b))
+	want(b, "pruned", gone, "delete monitor child\ndelete monitor parent\ndelete status_page public\ndelete window sunday\ndelete alert_rule all\ndelete channel hook\n")
 }

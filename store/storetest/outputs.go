@@ -46,90 +46,94 @@ func (b *bench) boxSession() job.Session {
 }
 
 func init() {
-	add("what a worker says of a program's attempt is kept with it, ended or retried", func(b *bench) {
-		exit := 3
-		said := func(files ...task.Output) *task.Sandboxed {
-			return &task.Sandboxed{SHA256: strings.Repeat("ab", 32), Isolation: task.IsolationNamespaces, Layers: []string{"uid", "landlock"},
-				OOM: true, Usage: task.Usage{Wall: core.Duration(time.Second), Memory: 1 << 20}, Outputs: files}
-		}
-		s, ref := b.boxed(task.Limits{})
-		f := job.Finish{Ref: ref, Outcome: job.OutcomeError, Error: "exit code 3", ExitCode: &exit, Sandboxed: said()}
-		must(b.st.Finish(b.ctx, s.ID, []job.Finish{f}))(b)
-		b.clock.Move(time.Minute)
-		must(b.st.Promote(b.ctx))(b)
-		ref = refOf(b.claim(s, 1).Jobs[0])
-		stale := f
-		want(b, "a late report", must(b.st.Finish(b.ctx, s.ID, []job.Finish{stale}))(b)[0].Stale, true)
-		must(b.st.Finish(b.ctx, s.ID, []job.Finish{{Ref: ref, Outcome: job.OutcomeOK, Sandboxed: said(output("never", "a", 1))}}))(b)
-		all := must(b.st.Attempts(b.ctx, "default", ref.JobID))(b)
-		want(b, "attempts", len(all), 2)
-		if !reflect.DeepEqual(all[0].Sandboxed, said()) {
-			b.Errorf("kept %+v", all[0].Sandboxed)
-		}
-		if last := all[1].Sandboxed; last == nil || len(last.Outputs) != 0 || len(last.Missing) != 1 || !strings.Contains(last.Missing[0], "never") {
-			b.Errorf("of the second %+v", all[1].Sandboxed)
-		}
-		b.clock.Move(31 * 24 * time.Hour)
-		must(b.st.Prune(b.ctx))(b)
-	})
+	add("what a worker says of a program's attempt is kept with it, ended or retried", caseWhatAWorkerSaysOfAProgramsAttemptIs)
+	add("files of an attempt are announced, sent and kept when its report names them", caseFilesOfAnAttemptAreAnnounced)
+	add("a zombie announces nothing, and its successor's files are its own", caseAZombieAnnouncesNothing)
+}
 
-	add("files of an attempt are announced, sent and kept when its report names them", func(b *bench) {
-		s, ref := b.boxed(task.Limits{Outputs: 3, OutputSize: 100})
-		declare := func(o task.Output) (*task.SignedRequest, error) { return b.st.DeclareOutput(b.ctx, s.ID, ref, o) }
-		kept, dropped := output("a/result.json", "a", 40), output("b", "b", 10)
-		link := must(declare(kept))(b)
-		if link == nil || link.Method != "PUT" || link.URL != "/artifacts/default/"+kept.SHA256 {
-			b.Fatalf("link %+v", link)
-		}
-		must(declare(kept))(b)
-		must(declare(dropped))(b)
-		_, err := declare(output("c", "c", 51))
-		wantCode(b, err, core.TooLarge, "100 bytes")
-		must(declare(output("c", "c", 50)))(b)
-		_, err = declare(output("d", "d", 0))
-		wantCode(b, err, core.TooLarge, "3 files")
-		for _, bad := range []string{"", "/etc/passwd", "../x", "a/../../x", "a//b", ".", "a\\b", "a\x00b", "x/"} {
-			_, err = declare(output(bad, "e", 1))
-			wantCode(b, err, core.Invalid)
-		}
-		b.put(kept)
-		b.put(dropped)
-		if link := must(declare(kept))(b); link != nil {
-			b.Errorf("what is there is to be sent again: %+v", link)
-		}
-		want(b, "files before the report", len(must(b.st.Outputs(b.ctx, "default", ref.JobID))(b)), 0)
-		must(b.st.Finish(b.ctx, s.ID, []job.Finish{{Ref: ref, Outcome: job.OutcomeOK, Sandboxed: &task.Sandboxed{Outputs: []task.Output{kept}}}}))(b)
-		all := must(b.st.Outputs(b.ctx, "default", ref.JobID))(b)
-		want(b, "files", len(all), 1)
-		want(b, "file", all[0].Output, kept)
-		got := must(b.st.OutputLink(b.ctx, "default", ref.JobID, kept.Name, 0))(b)
-		want(b, "link to fetch it", got.URL, "/artifacts/default/"+kept.SHA256)
-		_, err = b.st.OutputLink(b.ctx, "default", ref.JobID, "b", 0)
-		wantCode(b, err, core.NotFound)
-		_, err = b.st.OutputLink(b.ctx, "other", ref.JobID, kept.Name, 0)
-		wantCode(b, err, core.NotFound)
-		_, err = declare(output("late", "f", 1))
-		wantCode(b, err, core.Unauthorized)
-		want(b, "bytes in use", len(must(b.st.ArtifactsInUse(b.ctx, []string{"default/" + kept.SHA256, "default/" + dropped.SHA256}))(b)), 1)
-	})
+func caseWhatAWorkerSaysOfAProgramsAttemptIs(b *bench) {
+	exit := 3
+	said := func(files ...task.Output) *task.Sandboxed {
+		return &task.Sandboxed{SHA256: strings.Repeat("ab", 32), Isolation: task.IsolationNamespaces, Layers: []string{"uid", "landlock"},
+			OOM: true, Usage: task.Usage{Wall: core.Duration(time.Second), Memory: 1 << 20}, Outputs: files}
+	}
+	s, ref := b.boxed(task.Limits{})
+	f := job.Finish{Ref: ref, Outcome: job.OutcomeError, Error: "exit code 3", ExitCode: &exit, Sandboxed: said()}
+	must(b.st.Finish(b.ctx, s.ID, []job.Finish{f}))(b)
+	b.clock.Move(time.Minute)
+	must(b.st.Promote(b.ctx))(b)
+	ref = refOf(b.claim(s, 1).Jobs[0])
+	stale := f
+	want(b, "a late report", must(b.st.Finish(b.ctx, s.ID, []job.Finish{stale}))(b)[0].Stale, true)
+	must(b.st.Finish(b.ctx, s.ID, []job.Finish{{Ref: ref, Outcome: job.OutcomeOK, Sandboxed: said(output("never", "a", 1))}}))(b)
+	all := must(b.st.Attempts(b.ctx, "default", ref.JobID))(b)
+	want(b, "attempts", len(all), 2)
+	if !reflect.DeepEqual(all[0].Sandboxed, said()) {
+		b.Errorf("kept %+v", all[0].Sandboxed)
+	}
+	if last := all[1].Sandboxed; last == nil || len(last.Outputs) != 0 || len(last.Missing) != 1 || !strings.Contains(last.Missing[0], "never") {
+		b.Errorf("of the second %+v", all[1].Sandboxed)
+	}
+	b.clock.Move(31 * 24 * time.Hour)
+	must(b.st.Prune(b.ctx))(b)
+}
 
-	add("a zombie announces nothing, and its successor's files are its own", func(b *bench) {
-		s, ref := b.boxed(task.Limits{})
-		b.clock.Move(lost)
-		must(b.st.ReleaseLost(b.ctx))(b)
-		next := b.boxSession()
-		now := refOf(b.claim(next, 1).Jobs[0])
-		_, err := b.st.DeclareOutput(b.ctx, s.ID, ref, output("x", "a", 1))
-		wantCode(b, err, core.Unauthorized)
-		_, err = b.st.DeclareOutput(b.ctx, s.ID, now, output("x", "a", 1))
-		wantCode(b, err, core.Unauthorized)
-		mine := output("x", "b", 1)
-		must(b.st.DeclareOutput(b.ctx, next.ID, now, mine))(b)
-		b.put(mine)
-		b.put(output("x", "a", 1))
-		done := must(b.st.Finish(b.ctx, next.ID, []job.Finish{{Ref: now, Outcome: job.OutcomeOK, Sandboxed: &task.Sandboxed{Outputs: []task.Output{mine}}}}))(b)
-		want(b, "stale", done[0].Stale, false)
-		got := must(b.st.OutputLink(b.ctx, "default", now.JobID, "x", 0))(b)
-		want(b, "link", got.URL, "/artifacts/default/"+mine.SHA256)
-	})
+func caseFilesOfAnAttemptAreAnnounced(b *bench) {
+	s, ref := b.boxed(task.Limits{Outputs: 3, OutputSize: 100})
+	declare := func(o task.Output) (*task.SignedRequest, error) { return b.st.DeclareOutput(b.ctx, s.ID, ref, o) }
+	kept, dropped := output("a/result.json", "a", 40), output("b", "b", 10)
+	link := must(declare(kept))(b)
+	if link == nil || link.Method != "PUT" || link.URL != "/artifacts/default/"+kept.SHA256 {
+		b.Fatalf("link %+v", link)
+	}
+	must(declare(kept))(b)
+	must(declare(dropped))(b)
+	_, err := declare(output("c", "c", 51))
+	wantCode(b, err, core.TooLarge, "100 bytes")
+	must(declare(output("c", "c", 50)))(b)
+	_, err = declare(output("d", "d", 0))
+	wantCode(b, err, core.TooLarge, "3 files")
+	for _, bad := range []string{"", "/etc/passwd", "../x", "a/../../x", "a//b", ".", "a\\b", "a\x00b", "x/"} {
+		_, err = declare(output(bad, "e", 1))
+		wantCode(b, err, core.Invalid)
+	}
+	b.put(kept)
+	b.put(dropped)
+	if link := must(declare(kept))(b); link != nil {
+		b.Errorf("what is there is to be sent again: %+v", link)
+	}
+	want(b, "files before the report", len(must(b.st.Outputs(b.ctx, "default", ref.JobID))(b)), 0)
+	must(b.st.Finish(b.ctx, s.ID, []job.Finish{{Ref: ref, Outcome: job.OutcomeOK, Sandboxed: &task.Sandboxed{Outputs: []task.Output{kept}}}}))(b)
+	all := must(b.st.Outputs(b.ctx, "default", ref.JobID))(b)
+	want(b, "files", len(all), 1)
+	want(b, "file", all[0].Output, kept)
+	got := must(b.st.OutputLink(b.ctx, "default", ref.JobID, kept.Name, 0))(b)
+	want(b, "link to fetch it", got.URL, "/artifacts/default/"+kept.SHA256)
+	_, err = b.st.OutputLink(b.ctx, "default", ref.JobID, "b", 0)
+	wantCode(b, err, core.NotFound)
+	_, err = b.st.OutputLink(b.ctx, "other", ref.JobID, kept.Name, 0)
+	wantCode(b, err, core.NotFound)
+	_, err = declare(output("late", "f", 1))
+	wantCode(b, err, core.Unauthorized)
+	want(b, "bytes in use", len(must(b.st.ArtifactsInUse(b.ctx, []string{"default/" + kept.SHA256, "default/" + dropped.SHA256}))(b)), 1)
+}
+
+func caseAZombieAnnouncesNothing(b *bench) {
+	s, ref := b.boxed(task.Limits{})
+	b.clock.Move(lost)
+	must(b.st.ReleaseLost(b.ctx))(b)
+	next := b.boxSession()
+	now := refOf(b.claim(next, 1).Jobs[0])
+	_, err := b.st.DeclareOutput(b.ctx, s.ID, ref, output("x", "a", 1))
+	wantCode(b, err, core.Unauthorized)
+	_, err = b.st.DeclareOutput(b.ctx, s.ID, now, output("x", "a", 1))
+	wantCode(b, err, core.Unauthorized)
+	mine := output("x", "b", 1)
+	must(b.st.DeclareOutput(b.ctx, next.ID, now, mine))(b)
+	b.put(mine)
+	b.put(output("x", "a", 1))
+	done := must(b.st.Finish(b.ctx, next.ID, []job.Finish{{Ref: now, Outcome: job.OutcomeOK, Sandboxed: &task.Sandboxed{Outputs: []task.Output{mine}}}}))(b)
+	want(b, "stale", done[0].Stale, false)
+	got := must(b.st.OutputLink(b.ctx, "default", now.JobID, "x", 0))(b)
+	want(b, "link", got.URL, "/artifacts/default/"+mine.SHA256)
 }

@@ -67,43 +67,45 @@ func KeepNeedles(t *testing.T, st *store.Store) {
 }
 
 func init() {
-	add("secrets of checks and channels are sealed, and reach those who use them alone", func(b *bench) {
-		KeepNeedles(b.T, b.st)
-		opened := func(n string) {
-			b.Helper()
-			c := must(b.st.ChannelSecrets(b.ctx, "default", "c"))(b)
-			want(b, "secrets of a channel", fmt.Sprintf("%q %q %q", string(c.Webhook.URL), string(c.Webhook.Secret), string(c.Webhook.Headers["X-Key"])),
-				`"https://hooks.example/needle-url-`+n+`" "needle-key-`+n+`" "needle-header-`+n+`"`)
-		}
-		opened("2")
-		s := must(b.st.OpenSession(b.ctx, job.WorkerInfo{Name: "w", Kinds: []task.Kind{task.KindHTTP}, Queues: map[string]int{"default": 5}}))(b)
-		jobs := must(b.st.Claim(b.ctx, job.ClaimRequest{Session: s.ID, Want: map[string]int{"default": 5}}))(b).Jobs
-		want(b, "jobs", len(jobs), 2)
-		for _, j := range jobs {
-			want(b, "password that the worker gets", string(j.Task.HTTP.Auth.Password), "needle-password-2")
-		}
-		want(b, "password that is shown", must(b.st.Task(b.ctx, "default", "t"))(b).HTTP.Auth.Password, core.Redacted)
+	add("secrets of checks and channels are sealed, and reach those who use them alone", caseSecretsOfChecksAndChannelsAreSealed)
+}
 
-		plan := func(n string, compare bool) []string {
-			b.Helper()
-			t := secretCheck(n)
-			t.Name = "t"
-			out := must(b.st.Apply(b.ctx, view.Manifest{Tasks: []task.Task{t}, Channels: []alert.Channel{secretChannel(n)}, Monitors: []monitor.Monitor{{Name: "m", Check: secretCheck(n)}}},
-				view.ApplyOptions{DryRun: true, CompareSecrets: compare}))(b)
-			var actions []string
-			for _, ch := range out.Changes {
-				actions = append(actions, string(ch.Action))
-			}
-			slices.Sort(actions)
-			return actions
-		}
-		want(b, "plan of the same", fmt.Sprint(plan("2", true)), "[keep keep keep]")
-		want(b, "plan of others", fmt.Sprint(plan("3", true)), "[update update update]")
+func caseSecretsOfChecksAndChannelsAreSealed(b *bench) {
+	KeepNeedles(b.T, b.st)
+	opened := func(n string) {
+		b.Helper()
+		c := must(b.st.ChannelSecrets(b.ctx, "default", "c"))(b)
+		want(b, "secrets of a channel", fmt.Sprintf("%q %q %q", string(c.Webhook.URL), string(c.Webhook.Secret), string(c.Webhook.Headers["X-Key"])),
+			`"https://hooks.example/needle-url-`+n+`" "needle-key-`+n+`" "needle-header-`+n+`"`)
+	}
+	opened("2")
+	s := must(b.st.OpenSession(b.ctx, job.WorkerInfo{Name: "w", Kinds: []task.Kind{task.KindHTTP}, Queues: map[string]int{"default": 5}}))(b)
+	jobs := must(b.st.Claim(b.ctx, job.ClaimRequest{Session: s.ID, Want: map[string]int{"default": 5}}))(b).Jobs
+	want(b, "jobs", len(jobs), 2)
+	for _, j := range jobs {
+		want(b, "password that the worker gets", string(j.Task.HTTP.Auth.Password), "needle-password-2")
+	}
+	want(b, "password that is shown", must(b.st.Task(b.ctx, "default", "t"))(b).HTTP.Auth.Password, core.Redacted)
 
-		shown := must(b.st.Channel(b.ctx, "default", "c"))(b)
-		shown.Description = "edited"
-		must(b.st.SaveChannel(b.ctx, shown))(b)
-		opened("2")
-		opened("2")
-	})
+	plan := func(n string, compare bool) []string {
+		b.Helper()
+		t := secretCheck(n)
+		t.Name = "t"
+		out := must(b.st.Apply(b.ctx, view.Manifest{Tasks: []task.Task{t}, Channels: []alert.Channel{secretChannel(n)}, Monitors: []monitor.Monitor{{Name: "m", Check: secretCheck(n)}}},
+			view.ApplyOptions{DryRun: true, CompareSecrets: compare}))(b)
+		var actions []string
+		for _, ch := range out.Changes {
+			actions = append(actions, string(ch.Action))
+		}
+		slices.Sort(actions)
+		return actions
+	}
+	want(b, "plan of the same", fmt.Sprint(plan("2", true)), "[keep keep keep]")
+	want(b, "plan of others", fmt.Sprint(plan("3", true)), "[update update update]")
+
+	shown := must(b.st.Channel(b.ctx, "default", "c"))(b)
+	shown.Description = "edited"
+	must(b.st.SaveChannel(b.ctx, shown))(b)
+	opened("2")
+	opened("2")
 }

@@ -35,67 +35,72 @@ func (b *bench) paused(name string, span time.Duration, others int, from int64) 
 }
 
 func init() {
-	add("what waits in the outbox for long keeps nothing from being told that is due", func(b *bench) {
-		w := b.checker()
-		b.channel("hook", func(r *alert.Rule) { r.Group = -1 })
-		b.sql(`insert into belfry.alerts (namespace, channel, rule, type, notice, state, reason, created_at, due_at) `+many(1500)+`
+	add("what waits in the outbox for long keeps nothing from being told that is due", caseWhatWaitsInTheOutboxForLongKeepsNothing)
+	add("monitors whose pauses end together all go on, however many they are and in whatever order they were made", caseMonitorsWhosePausesEndTogetherAllGoOn)
+	add("what nobody can use any more leaves in the end", caseWhatNobodyCanUseAnyMoreLeavesInThe)
+	addNodes("edits at the same moment lose no secret that one of them brings", caseEditsAtTheSameMomentLoseNoSecretThat)
+}
+
+func caseWhatWaitsInTheOutboxForLongKeepsNothing(b *bench) {
+	w := b.checker()
+	b.channel("hook", func(r *alert.Rule) { r.Group = -1 })
+	b.sql(`insert into belfry.alerts (namespace, channel, rule, type, notice, state, reason, created_at, due_at) `+many(1500)+`
 			select 'default', 'hook', 'to-hook', 'job_failed', '{"type":"job_failed","title":"later"}', 'pending', 'quiet hours', $1, $2 from many`,
-			Epoch.UnixMicro(), Epoch.Add(1000*time.Hour).UnixMicro())
-		b.monitor("site")
-		w.turn("site", failed)
-		w.turn("site", failed)
-		if titles := b.deliver(view.Told{}); len(titles) != 1 || !strings.Contains(titles[0], "site") {
-			b.Fatalf("told: %q", titles)
-		}
-	})
+		Epoch.UnixMicro(), Epoch.Add(1000*time.Hour).UnixMicro())
+	b.monitor("site")
+	w.turn("site", failed)
+	w.turn("site", failed)
+	if titles := b.deliver(view.Told{}); len(titles) != 1 || !strings.Contains(titles[0], "site") {
+		b.Fatalf("told: %q", titles)
+	}
+}
 
-	add("monitors whose pauses end together all go on, however many they are and in whatever order they were made", func(b *bench) {
-		const batch = 500
-		b.paused("late", 2*time.Hour, batch, 1_000_000)
-		b.paused("early", time.Hour, batch, 2_000_000)
-		b.clock.Move(3 * time.Hour)
-		for range 5 {
-			must(b.st.LapseMonitors(b.ctx))(b)
-		}
-		want(b, "still paused", b.count(`select count(*) from belfry.monitors where status = 'paused'`), 0)
-		want(b, "schedules still paused", b.count(`select count(*) from belfry.schedules where state = 'paused'`), 0)
-	})
+func caseMonitorsWhosePausesEndTogetherAllGoOn(b *bench) {
+	const batch = 500
+	b.paused("late", 2*time.Hour, batch, 1_000_000)
+	b.paused("early", time.Hour, batch, 2_000_000)
+	b.clock.Move(3 * time.Hour)
+	for range 5 {
+		must(b.st.LapseMonitors(b.ctx))(b)
+	}
+	want(b, "still paused", b.count(`select count(*) from belfry.monitors where status = 'paused'`), 0)
+	want(b, "schedules still paused", b.count(`select count(*) from belfry.schedules where state = 'paused'`), 0)
+}
 
-	add("what nobody can use any more leaves in the end", func(b *bench) {
-		must2 := func(_ access.JoinToken, _ string, err error) { ok(b, err) }
-		must2(b.st.CreateJoinToken(b.ctx, access.JoinToken{Name: "m", Uses: 1}))
-		must(b.st.BeginRemoval(b.ctx, []string{bytesOf("one")}))(b)
-		b.minutely()
-		f := b.backfill("tick", -time.Hour, -time.Minute)
-		must(b.st.SetBackfill(b.ctx, "default", f.ID, schedule.BackfillCanceled))(b)
-		for _, step := range []struct {
-			after                      time.Duration
-			joins, removals, backfills int64
-		}{{0, 1, 1, 1}, {25 * time.Hour, 1, 0, 1}, {60 * 24 * time.Hour, 0, 0, 1}, {401 * 24 * time.Hour, 0, 0, 0}} {
-			b.clock.Move(step.after)
-			for must(b.st.Prune(b.ctx))(b) {
+func caseWhatNobodyCanUseAnyMoreLeavesInThe(b *bench) {
+	must2 := func(_ access.JoinToken, _ string, err error) { ok(b, err) }
+	must2(b.st.CreateJoinToken(b.ctx, access.JoinToken{Name: "m", Uses: 1}))
+	must(b.st.BeginRemoval(b.ctx, []string{bytesOf("one")}))(b)
+	b.minutely()
+	f := b.backfill("tick", -time.Hour, -time.Minute)
+	must(b.st.SetBackfill(b.ctx, "default", f.ID, schedule.BackfillCanceled))(b)
+	for _, step := range []struct {
+		after                      time.Duration
+		joins, removals, backfills int64
+	}{{0, 1, 1, 1}, {25 * time.Hour, 1, 0, 1}, {60 * 24 * time.Hour, 0, 0, 1}, {401 * 24 * time.Hour, 0, 0, 0}} {
+		b.clock.Move(step.after)
+		for must(b.st.Prune(b.ctx))(b) {
+		}
+		want(b, "join belfry.tokens", b.count(`select count(*) from belfry.join_tokens`), step.joins)
+		want(b, "removals", b.count(`select count(*) from belfry.artifact_removals`), step.removals)
+		want(b, "backfills", b.count(`select count(*) from belfry.backfills`), step.backfills)
+	}
+}
+
+func caseEditsAtTheSameMomentLoseNoSecretThat(b *bench, nodes []*store.Store) {
+	save := func(st *store.Store, secret, note core.Secret) error {
+		_, err := st.SaveChannel(b.ctx, alert.Channel{Name: "hook", Webhook: &alert.WebhookChannel{URL: "https://example.org/hook", Secret: secret, Headers: map[string]core.Secret{"X-Note": note}}})
+		return err
+	}
+	for round := range 20 {
+		fresh := core.Secret(fmt.Sprint("fresh-", round))
+		ok(b, save(b.st, "old", ""))
+		b.crowd(nodes, 2, func(_ context.Context, st *store.Store, i int) error {
+			if i == 0 {
+				return save(st, fresh, "")
 			}
-			want(b, "join belfry.tokens", b.count(`select count(*) from belfry.join_tokens`), step.joins)
-			want(b, "removals", b.count(`select count(*) from belfry.artifact_removals`), step.removals)
-			want(b, "backfills", b.count(`select count(*) from belfry.backfills`), step.backfills)
-		}
-	})
-
-	addNodes("edits at the same moment lose no secret that one of them brings", func(b *bench, nodes []*store.Store) {
-		save := func(st *store.Store, secret, note core.Secret) error {
-			_, err := st.SaveChannel(b.ctx, alert.Channel{Name: "hook", Webhook: &alert.WebhookChannel{URL: "https://example.org/hook", Secret: secret, Headers: map[string]core.Secret{"X-Note": note}}})
-			return err
-		}
-		for round := range 20 {
-			fresh := core.Secret(fmt.Sprint("fresh-", round))
-			ok(b, save(b.st, "old", ""))
-			b.crowd(nodes, 2, func(_ context.Context, st *store.Store, i int) error {
-				if i == 0 {
-					return save(st, fresh, "")
-				}
-				return save(st, core.Redacted, core.Secret(fmt.Sprint("edit ", round, " ", i)))
-			})
-			want(b, "secret", must(b.st.ChannelSecrets(b.ctx, "default", "hook"))(b).Webhook.Secret, fresh)
-		}
-	})
+			return save(st, core.Redacted, core.Secret(fmt.Sprint("edit ", round, " ", i)))
+		})
+		want(b, "secret", must(b.st.ChannelSecrets(b.ctx, "default", "hook"))(b).Webhook.Secret, fresh)
+	}
 }

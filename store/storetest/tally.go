@@ -61,74 +61,77 @@ func (t *tally) Took(_ string, _ time.Duration, failed bool) {
 }
 
 func init() {
-	add("what a caller asks for and does not get is no fault of the store", func(b *bench) {
-		_, err := b.st.UpdateTask(b.ctx, task.Task{Name: "none", Kind: task.KindFunc})
-		wantCode(b, err, core.NotFound, "none")
-		_, err = b.st.CreateTask(b.ctx, task.Task{Name: "not a name", Kind: task.KindFunc})
-		wantCode(b, err, core.Invalid, "name")
-		b.task("t")
-		_, err = b.st.CreateTask(b.ctx, task.Task{Name: "t", Kind: task.KindFunc})
-		wantCode(b, err, core.Conflict, "t")
-		left, leave := context.WithCancel(b.ctx)
-		leave()
-		_, err = b.st.CreateTask(left, task.Task{Name: "u", Kind: task.KindFunc})
-		want(b, "of who has left", err != nil, true)
-		b.sql(`drop table belfry.secrets`)
-		want(b, "faults", b.tally.of("faults"), 0)
-		_, err = b.st.SetSecret(b.ctx, "default", "s", "v")
-		want(b, "without its table", err != nil, true)
-		want(b, "faults", b.tally.of("faults"), 1)
-	})
+	add("what a caller asks for and does not get is no fault of the store", caseWhatACallerAsksForAndDoesNotGet)
+	add("what is counted of attempts is what is in their record, however they end", caseWhatIsCountedOfAttemptsIsWhatIsIn)
+}
 
-	add("what is counted of attempts is what is in their record, however they end", func(b *bench) {
-		b.task("work", attempts(2))
-		s := b.session("work")
-		for _, outcome := range []job.Outcome{job.OutcomeOK, job.OutcomeError, job.OutcomeTimeout, job.OutcomeCanceled, job.OutcomeSnoozed, job.OutcomeHandedBack} {
-			b.enqueue(job.NewJob{Task: "work"})
-			b.finish(s, b.claim(s, 1).Jobs[0], outcome, func(f *job.Finish) {
-				if f.StartedIn = core.Duration(time.Millisecond); outcome == job.OutcomeSnoozed {
-					f.Snooze = core.Duration(time.Hour)
-				}
-			})
-		}
-		b.claim(s, 1) // the one that was handed back, which is lost
+func caseWhatACallerAsksForAndDoesNotGet(b *bench) {
+	_, err := b.st.UpdateTask(b.ctx, task.Task{Name: "none", Kind: task.KindFunc})
+	wantCode(b, err, core.NotFound, "none")
+	_, err = b.st.CreateTask(b.ctx, task.Task{Name: "not a name", Kind: task.KindFunc})
+	wantCode(b, err, core.Invalid, "name")
+	b.task("t")
+	_, err = b.st.CreateTask(b.ctx, task.Task{Name: "t", Kind: task.KindFunc})
+	wantCode(b, err, core.Conflict, "t")
+	left, leave := context.WithCancel(b.ctx)
+	leave()
+	_, err = b.st.CreateTask(left, task.Task{Name: "u", Kind: task.KindFunc})
+	want(b, "of who has left", err != nil, true)
+	b.sql(`drop table belfry.secrets`)
+	want(b, "faults", b.tally.of("faults"), 0)
+	_, err = b.st.SetSecret(b.ctx, "default", "s", "v")
+	want(b, "without its table", err != nil, true)
+	want(b, "faults", b.tally.of("faults"), 1)
+}
+
+func caseWhatIsCountedOfAttemptsIsWhatIsIn(b *bench) {
+	b.task("work", attempts(2))
+	s := b.session("work")
+	for _, outcome := range []job.Outcome{job.OutcomeOK, job.OutcomeError, job.OutcomeTimeout, job.OutcomeCanceled, job.OutcomeSnoozed, job.OutcomeHandedBack} {
 		b.enqueue(job.NewJob{Task: "work"})
-		must(b.st.Claim(b.ctx, job.ClaimRequest{Session: s.ID, Want: map[string]int{"default": 1}, Ahead: map[string]int{"default": 1}}))(b)
-		b.clock.Move(lost)
-		b.release()
+		b.finish(s, b.claim(s, 1).Jobs[0], outcome, func(f *job.Finish) {
+			if f.StartedIn = core.Duration(time.Millisecond); outcome == job.OutcomeSnoozed {
+				f.Snooze = core.Duration(time.Hour)
+			}
+		})
+	}
+	b.claim(s, 1) // the one that was handed back, which is lost
+	b.enqueue(job.NewJob{Task: "work"})
+	must(b.st.Claim(b.ctx, job.ClaimRequest{Session: s.ID, Want: map[string]int{"default": 1}, Ahead: map[string]int{"default": 1}}))(b)
+	b.clock.Move(lost)
+	b.release()
 
-		// A run that is terminated by the next, and says so when it hears of it.
-		b.task("loop")
-		b.schedule("loop", "loop", every(time.Hour), func(s *schedule.Schedule) { s.Overlap = schedule.OverlapTerminateOther })
-		s = b.session("loop")
-		b.clock.Move(time.Hour)
-		b.fire()
-		first := b.claim(s, 1).Jobs[0]
-		b.clock.Move(time.Hour)
-		must(b.st.Renew(b.ctx, s.ID, job.Held(refOf(first))))(b)
-		b.fire()
-		want(b, "told to end", len(must(b.st.Renew(b.ctx, s.ID, job.Held(refOf(first))))(b).Cancel), 1)
-		want(b, "too late", b.finish(s, first, job.OutcomeCanceled).Stale, true)
-		want(b, "which is no surprise", b.tally.of("stale"), 0)
-		want(b, "a result that is one", b.finish(s, first, job.OutcomeOK).Stale, true)
-		want(b, "is counted", b.tally.of("stale"), 1)
+	// A run that is terminated by the next, and says so when it hears of it.
+	b.task("loop")
+	b.schedule("loop", "loop", every(time.Hour), func(s *schedule.Schedule) { s.Overlap = schedule.OverlapTerminateOther })
+	s = b.session("loop")
+	b.clock.Move(time.Hour)
+	b.fire()
+	first := b.claim(s, 1).Jobs[0]
+	b.clock.Move(time.Hour)
+	must(b.st.Renew(b.ctx, s.ID, job.Held(refOf(first))))(b)
+	b.fire()
+	want(b, "told to end", len(must(b.st.Renew(b.ctx, s.ID, job.Held(refOf(first))))(b).Cancel), 1)
+	want(b, "too late", b.finish(s, first, job.OutcomeCanceled).Stale, true)
+	want(b, "which is no surprise", b.tally.of("stale"), 0)
+	want(b, "a result that is one", b.finish(s, first, job.OutcomeOK).Stale, true)
+	want(b, "is counted", b.tally.of("stale"), 1)
 
-		record := map[string]int{}
-		for _, j := range must(b.st.Jobs(b.ctx, job.Filter{Paging: core.Paging{Limit: 1000}}))(b).Items {
-			for _, a := range must(b.st.Attempts(b.ctx, "default", j.ID))(b) {
-				record["attempt "+string(a.Outcome)]++
-				if a.Outcome != job.OutcomeHandedBack || !a.StartedAt.IsZero() {
-					record["ran"]++
-				}
+	record := map[string]int{}
+	for _, j := range must(b.st.Jobs(b.ctx, job.Filter{Paging: core.Paging{Limit: 1000}}))(b).Items {
+		for _, a := range must(b.st.Attempts(b.ctx, "default", j.ID))(b) {
+			record["attempt "+string(a.Outcome)]++
+			if a.Outcome != job.OutcomeHandedBack || !a.StartedAt.IsZero() {
+				record["ran"]++
 			}
 		}
-		counted := maps.Clone(b.tally.counts)
-		maps.DeleteFunc(counted, func(what string, _ int) bool {
-			return what != "ran" && len(what) > 7 && what[:7] != "attempt" || len(what) <= 7 && what != "ran"
-		})
-		if fmt.Sprint(counted) != fmt.Sprint(record) {
-			b.Errorf("counted %v, and the record has %v", counted, record)
-		}
-		want(b, "attempts that were canceled", record["attempt canceled"], 2)
+	}
+	counted := maps.Clone(b.tally.counts)
+	maps.DeleteFunc(counted, func(what string, _ int) bool {
+		return what != "ran" && len(what) > 7 && what[:7] != "attempt" || len(what) <= 7 && what != "ran"
 	})
+	if fmt.Sprint(counted) != fmt.Sprint(record) {
+		b.Errorf("counted %v, and the record has %v", counted, record)
+	}
+	want(b, "attempts that were canceled", record["attempt canceled"], 2)
 }

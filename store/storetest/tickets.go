@@ -28,128 +28,134 @@ func (b *bench) show(s job.Session, ts ...job.Ticket) (jobs, spent []int64, c jo
 }
 
 func init() {
-	add("tickets bring just the jobs they are for, each once", func(b *bench) {
-		b.task("t")
-		var ids []int64
-		for range 4 {
-			ids = append(ids, b.enqueue(job.NewJob{Task: "t"}).ID)
-		}
-		ts := b.tickets(3)
-		want(b, "tickets", len(ts), 3)
-		want(b, "tickets for the rest", len(b.tickets(10)), 1)
-		want(b, "tickets for nothing more", len(b.tickets(10)), 0)
-		s := b.session("t")
-		wrong := job.Ticket{JobID: ts[2].JobID, Secret: ts[1].Secret}
-		jobs, spent, _ := b.show(s, ts[1], ts[0], ts[1], wrong, job.Ticket{JobID: 999, Secret: "x"})
-		want(b, "jobs", fmt.Sprint(jobs), fmt.Sprint(ids[:2]))
-		want(b, "spent", fmt.Sprint(spent), fmt.Sprint([]int64{ids[2], 999}))
-		jobs, spent, _ = b.show(s, ts[0], ts[1], ts[2])
-		want(b, "jobs of tickets shown again", fmt.Sprint(jobs), fmt.Sprint(ids[2:3]))
-		want(b, "spent", fmt.Sprint(spent), fmt.Sprint(ids[:2]))
-		c := b.claim(s, 10)
-		want(b, "job for who asks without one", len(c.Jobs), 1)
-	})
+	add("tickets bring just the jobs they are for, each once", caseTicketsBringJustTheJobsTheyAreFor)
+	add("a ticket that nobody shows is made again, the same and ever later", caseATicketThatNobodyShowsIsMadeAgain)
+	add("a ticket is kept for later when its queue, its worker or its demand says so", caseATicketIsKeptForLaterWhenItsQueue)
+	add("a ticket of a job that ended or waits for its retry is spent", caseATicketOfAJobThatEndedOrWaits)
+	addNodes("two nodes that make tickets do not ring twice for one job", caseTwoNodesThatMakeTicketsDoNotRingTwice)
+}
 
-	add("a ticket that nobody shows is made again, the same and ever later", func(b *bench) {
-		b.task("t")
+func caseTicketsBringJustTheJobsTheyAreFor(b *bench) {
+	b.task("t")
+	var ids []int64
+	for range 4 {
+		ids = append(ids, b.enqueue(job.NewJob{Task: "t"}).ID)
+	}
+	ts := b.tickets(3)
+	want(b, "tickets", len(ts), 3)
+	want(b, "tickets for the rest", len(b.tickets(10)), 1)
+	want(b, "tickets for nothing more", len(b.tickets(10)), 0)
+	s := b.session("t")
+	wrong := job.Ticket{JobID: ts[2].JobID, Secret: ts[1].Secret}
+	jobs, spent, _ := b.show(s, ts[1], ts[0], ts[1], wrong, job.Ticket{JobID: 999, Secret: "x"})
+	want(b, "jobs", fmt.Sprint(jobs), fmt.Sprint(ids[:2]))
+	want(b, "spent", fmt.Sprint(spent), fmt.Sprint([]int64{ids[2], 999}))
+	jobs, spent, _ = b.show(s, ts[0], ts[1], ts[2])
+	want(b, "jobs of tickets shown again", fmt.Sprint(jobs), fmt.Sprint(ids[2:3]))
+	want(b, "spent", fmt.Sprint(spent), fmt.Sprint(ids[:2]))
+	c := b.claim(s, 10)
+	want(b, "job for who asks without one", len(c.Jobs), 1)
+}
+
+func caseATicketThatNobodyShowsIsMadeAgain(b *bench) {
+	b.task("t")
+	b.enqueue(job.NewJob{Task: "t"})
+	first := b.tickets(1)[0]
+	for _, wait := range []time.Duration{30 * time.Second, time.Minute, 2 * time.Minute} {
+		b.clock.Move(wait - time.Millisecond)
+		want(b, "tickets too early", len(b.tickets(1)), 0)
+		b.clock.Move(time.Millisecond)
+		again := b.tickets(1)
+		want(b, "tickets", len(again), 1)
+		want(b, "ticket", again[0], first)
+	}
+	s := b.session("t")
+	jobs, _, c := b.show(s, first)
+	want(b, "jobs", len(jobs), 1)
+	b.finish(s, c.Jobs[0], job.OutcomeHandedBack)
+	_, spent, _ := b.show(s, first)
+	want(b, "a used ticket is spent, though its job is ready again", len(spent), 1)
+	next := b.tickets(1)
+	want(b, "tickets for the next claim", len(next), 1)
+	if next[0].Secret == first.Secret {
+		b.Error("a secret is good for two claims")
+	}
+	jobs, _, _ = b.show(s, next[0])
+	want(b, "jobs", len(jobs), 1)
+}
+
+func caseATicketIsKeptForLaterWhenItsQueue(b *bench) {
+	b.task("t")
+	b.task("gpu", needs(map[string]string{"gpu": "true"}))
+	b.enqueue(job.NewJob{Task: "t"})
+	b.enqueue(job.NewJob{Task: "gpu"})
+	ts := b.tickets(2)
+	s := b.session("t", "gpu")
+	must(b.st.PauseQueue(b.ctx, "default", "x"))(b)
+	jobs, spent, _ := b.show(s, ts...)
+	want(b, "jobs and spent of a paused queue", len(jobs)+len(spent), 0)
+	want(b, "tickets of a paused queue", len(b.tickets(2)), 0)
+	must(b.st.ResumeQueue(b.ctx, "default"))(b)
+	must(b.st.SaveQueue(b.ctx, job.Queue{Name: "default", GlobalLimit: 1}))(b)
+	jobs, spent, c := b.show(s, ts...)
+	want(b, "jobs and spent where the demand is not met", fmt.Sprint(len(jobs), len(spent)), "1 0")
+	gpu := must(b.st.OpenSession(b.ctx, job.WorkerInfo{Name: "gpu", Kinds: []task.Kind{task.KindFunc}, Funcs: []string{"gpu"},
+		Queues: map[string]int{"default": 10}, Has: task.Has{Labels: map[string]string{"gpu": "true"}}}))(b)
+	jobs, spent, _ = b.show(gpu, ts[1])
+	want(b, "jobs and spent at the limit", len(jobs)+len(spent), 0)
+	b.finish(s, c.Jobs[0], job.OutcomeOK)
+	ok(b, b.st.DrainWorker(b.ctx, s.ID))
+	jobs, spent, _ = b.show(s, ts[1])
+	want(b, "jobs and spent of a worker that drains", len(jobs)+len(spent), 0)
+	jobs, spent, _ = b.show(gpu, ts...)
+	want(b, "jobs and spent", fmt.Sprint(len(jobs), spent), fmt.Sprint(1, []int64{ts[0].JobID}))
+}
+
+func caseATicketOfAJobThatEndedOrWaits(b *bench) {
+	b.task("t")
+	for range 3 {
 		b.enqueue(job.NewJob{Task: "t"})
-		first := b.tickets(1)[0]
-		for _, wait := range []time.Duration{30 * time.Second, time.Minute, 2 * time.Minute} {
-			b.clock.Move(wait - time.Millisecond)
-			want(b, "tickets too early", len(b.tickets(1)), 0)
-			b.clock.Move(time.Millisecond)
-			again := b.tickets(1)
-			want(b, "tickets", len(again), 1)
-			want(b, "ticket", again[0], first)
-		}
-		s := b.session("t")
-		jobs, _, c := b.show(s, first)
-		want(b, "jobs", len(jobs), 1)
-		b.finish(s, c.Jobs[0], job.OutcomeHandedBack)
-		_, spent, _ := b.show(s, first)
-		want(b, "a used ticket is spent, though its job is ready again", len(spent), 1)
-		next := b.tickets(1)
-		want(b, "tickets for the next claim", len(next), 1)
-		if next[0].Secret == first.Secret {
-			b.Error("a secret is good for two claims")
-		}
-		jobs, _, _ = b.show(s, next[0])
-		want(b, "jobs", len(jobs), 1)
-	})
+	}
+	ts := b.tickets(3)
+	s := b.session("t")
+	must(b.st.CancelJobs(b.ctx, "default", view.Selection{IDs: []int64{ts[0].JobID}}))(b)
+	b.finish(s, b.claim(s, 1).Jobs[0], job.OutcomeError)
+	b.claim(s, 1)
+	jobs, spent, _ := b.show(s, ts...)
+	want(b, "jobs and spent", fmt.Sprint(len(jobs), len(spent)), "0 3")
+	b.clock.Move(time.Minute)
+	must(b.st.Promote(b.ctx))(b)
+	want(b, "tickets for the retry", len(b.tickets(3)), 1)
+}
 
-	add("a ticket is kept for later when its queue, its worker or its demand says so", func(b *bench) {
-		b.task("t")
-		b.task("gpu", needs(map[string]string{"gpu": "true"}))
+func caseTwoNodesThatMakeTicketsDoNotRingTwice(b *bench, nodes []*store.Store) {
+	b.task("t")
+	const n = 60
+	for range n {
 		b.enqueue(job.NewJob{Task: "t"})
-		b.enqueue(job.NewJob{Task: "gpu"})
-		ts := b.tickets(2)
-		s := b.session("t", "gpu")
-		must(b.st.PauseQueue(b.ctx, "default", "x"))(b)
-		jobs, spent, _ := b.show(s, ts...)
-		want(b, "jobs and spent of a paused queue", len(jobs)+len(spent), 0)
-		want(b, "tickets of a paused queue", len(b.tickets(2)), 0)
-		must(b.st.ResumeQueue(b.ctx, "default"))(b)
-		must(b.st.SaveQueue(b.ctx, job.Queue{Name: "default", GlobalLimit: 1}))(b)
-		jobs, spent, c := b.show(s, ts...)
-		want(b, "jobs and spent where the demand is not met", fmt.Sprint(len(jobs), len(spent)), "1 0")
-		gpu := must(b.st.OpenSession(b.ctx, job.WorkerInfo{Name: "gpu", Kinds: []task.Kind{task.KindFunc}, Funcs: []string{"gpu"},
-			Queues: map[string]int{"default": 10}, Has: task.Has{Labels: map[string]string{"gpu": "true"}}}))(b)
-		jobs, spent, _ = b.show(gpu, ts[1])
-		want(b, "jobs and spent at the limit", len(jobs)+len(spent), 0)
-		b.finish(s, c.Jobs[0], job.OutcomeOK)
-		ok(b, b.st.DrainWorker(b.ctx, s.ID))
-		jobs, spent, _ = b.show(s, ts[1])
-		want(b, "jobs and spent of a worker that drains", len(jobs)+len(spent), 0)
-		jobs, spent, _ = b.show(gpu, ts...)
-		want(b, "jobs and spent", fmt.Sprint(len(jobs), spent), fmt.Sprint(1, []int64{ts[0].JobID}))
-	})
-
-	add("a ticket of a job that ended or waits for its retry is spent", func(b *bench) {
-		b.task("t")
-		for range 3 {
-			b.enqueue(job.NewJob{Task: "t"})
-		}
-		ts := b.tickets(3)
-		s := b.session("t")
-		must(b.st.CancelJobs(b.ctx, "default", view.Selection{IDs: []int64{ts[0].JobID}}))(b)
-		b.finish(s, b.claim(s, 1).Jobs[0], job.OutcomeError)
-		b.claim(s, 1)
-		jobs, spent, _ := b.show(s, ts...)
-		want(b, "jobs and spent", fmt.Sprint(len(jobs), len(spent)), "0 3")
-		b.clock.Move(time.Minute)
-		must(b.st.Promote(b.ctx))(b)
-		want(b, "tickets for the retry", len(b.tickets(3)), 1)
-	})
-
-	addNodes("two nodes that make tickets do not ring twice for one job", func(b *bench, nodes []*store.Store) {
-		b.task("t")
-		const n = 60
-		for range n {
-			b.enqueue(job.NewJob{Task: "t"})
-		}
-		must(b.st.SigningKeys(b.ctx))(b)
-		results := make(chan []job.Ticket, len(nodes))
-		for _, st := range nodes {
-			go func() {
-				var all []job.Ticket
-				for {
-					ts, err := st.MakeTickets(b.ctx, "default", 7)
-					if err != nil || len(ts) == 0 {
-						results <- all
-						return
-					}
-					all = append(all, ts...)
+	}
+	must(b.st.SigningKeys(b.ctx))(b)
+	results := make(chan []job.Ticket, len(nodes))
+	for _, st := range nodes {
+		go func() {
+			var all []job.Ticket
+			for {
+				ts, err := st.MakeTickets(b.ctx, "default", 7)
+				if err != nil || len(ts) == 0 {
+					results <- all
+					return
 				}
-			}()
-		}
-		seen := map[int64]int{}
-		for range nodes {
-			for _, t := range <-results {
-				seen[t.JobID]++
+				all = append(all, ts...)
 			}
+		}()
+	}
+	seen := map[int64]int{}
+	for range nodes {
+		for _, t := range <-results {
+			seen[t.JobID]++
 		}
-		for id, times := range seen {
-			want(b, fmt.Sprint("rings for ", id), times, 1)
-		}
-	})
+	}
+	for id, times := range seen {
+		want(b, fmt.Sprint("rings for ", id), times, 1)
+	}
 }
