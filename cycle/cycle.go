@@ -173,7 +173,7 @@ func (r Run) End(now time.Time) job.Settlement {
 	s := job.Settlement{State: job.Succeeded}
 	switch out := r.Output(now); {
 	case out.Failed > 0:
-		s.State, s.Reason, s.Failures = job.Failed, schedule.ReasonSpent, 1
+		s.State, s.Reason, s.Failures = job.Failed, schedule.ReasonExhausted, 1
 		s.Error = fmt.Sprintf("%d of %d members failed: %s", out.Failed, len(r.Members), strings.Join(r.failed(), ", "))
 	case out.OK == 0:
 		s.State, s.Reason, s.Note = job.Skipped, ReasonNothingDue, "nothing due"

@@ -77,7 +77,7 @@ func (s *Settlement) fail(j Job, r task.Retry, f Finish, now time.Time) {
 	case lost && r.OnLost == task.OnLostFail:
 		s.State, s.Reason = Failed, schedule.ReasonLost
 	case s.Failures >= j.MaxAttempts:
-		s.State, s.Reason = Failed, schedule.ReasonSpent
+		s.State, s.Reason = Failed, schedule.ReasonExhausted
 	default:
 		s.again(now, r.After(j.ID, s.Failures))
 	}

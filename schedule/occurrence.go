@@ -49,7 +49,7 @@ const (
 	ReasonDeleted       core.Reason = "deleted"        // the schedule or task was deleted
 	ReasonCanceled      core.Reason = "canceled"       // somebody canceled it
 	ReasonReplaced      core.Reason = "replaced"       // a later run of the schedule took its place
-	ReasonSpent         core.Reason = "spent"          // every attempt was used up
+	ReasonExhausted     core.Reason = "exhausted"      // every attempt was used up
 	ReasonNoRetry       core.Reason = "no_retry"       // the handler or the policy said not to try again
 	ReasonLost          core.Reason = "lost"           // its worker was lost and it must not start twice
 	ReasonSnoozes       core.Reason = "snoozes"        // it was put off more often than may be

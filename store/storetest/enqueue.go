@@ -45,7 +45,7 @@ func init() {
 	add("an active key lets one job live, whatever it goes through, and is free again after its end", caseAnActiveKeyLetsOneJobLive)
 	add("a job asked for with both keys answers whoever has one of them, and the key remembers whom", caseAJobAskedForWithBothKeysAnswersWhoever)
 	add("bulk cancel and retry do what fits, say why not for the rest, and change nothing in a dry run", caseBulkCancelAndRetryDoWhatFits)
-	add("a spent job is never claimed again by itself, and names its last error", caseASpentJobIsNeverClaimedAgainByItself)
+	add("an exhausted job is never claimed again by itself, and names its last error", caseAnExhaustedJobIsNeverClaimedAgainByItself)
 	add("a job that must not start twice fails when its worker is lost", caseAJobThatMustNotStartTwiceFailsWhen)
 	add("more lost jobs than fit into one pass are all released", caseMoreLostJobsThanFitIntoOnePassAre)
 	add("every job ends in exactly one way, and the live table forgets it", caseEveryJobEndsInExactlyOneWay)
@@ -319,7 +319,7 @@ func caseBulkCancelAndRetryDoWhatFits(b *bench) {
 	wantCode(b, err, core.Invalid, "ids")
 }
 
-func caseASpentJobIsNeverClaimedAgainByItself(b *bench) {
+func caseAnExhaustedJobIsNeverClaimedAgainByItself(b *bench) {
 	b.task("poison", func(t *task.Task) { t.Retry.MaxAttempts = 5; t.Retry.Delay = core.Duration(time.Second) })
 	b.schedule("tick", "poison", every(24*time.Hour))
 	b.fire()
@@ -335,7 +335,7 @@ func caseASpentJobIsNeverClaimedAgainByItself(b *bench) {
 	}
 	want(b, "tries", tries, 5)
 	j := b.jobsOf("tick")[0]
-	if j.State != job.Failed || j.Reason != schedule.ReasonSpent || j.Error != "it broke" || j.FinishedAt.IsZero() {
+	if j.State != job.Failed || j.Reason != schedule.ReasonExhausted || j.Error != "it broke" || j.FinishedAt.IsZero() {
 		b.Fatalf("%+v", j)
 	}
 	b.clock.Move(24*time.Hour - 200*time.Minute)

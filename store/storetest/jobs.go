@@ -12,7 +12,7 @@ import (
 
 func init() {
 	add("a job is enqueued, claimed, settled, and listed with its attempt", caseAJobIsEnqueued)
-	add("a failed attempt is retried after its delay and a spent job is never claimed again", caseAFailedAttemptIsRetriedAfterItsDelayAnd)
+	add("a failed attempt is retried after its delay and an exhausted job is never claimed again", caseAFailedAttemptIsRetriedAfterItsDelayAnd)
 	add("a schedule fires each nominal time once", caseAScheduleFiresEachNominalTimeOnce)
 	add("a rule from the finish runs again after its interval, whatever came of the run", caseARuleFromTheFinishRunsAgainAfterIts)
 	add("a late finish under a lost lease is refused and told so", caseALateFinishUnderALostLeaseIsRefused)
@@ -67,7 +67,7 @@ func caseAFailedAttemptIsRetriedAfterItsDelayAnd(b *bench) {
 	}
 	b.finish(s, b.claim(s, 1).Jobs[0], job.OutcomeError)
 	dead := b.wantState(j.ID, job.Failed)
-	if dead.Reason != schedule.ReasonSpent || dead.Error != "it broke" || dead.Failures != 2 {
+	if dead.Reason != schedule.ReasonExhausted || dead.Error != "it broke" || dead.Failures != 2 {
 		b.Fatalf("dead %+v", dead)
 	}
 	b.clock.Move(24 * time.Hour)

@@ -104,6 +104,10 @@ func jobList(c *cli.CLI) *cobra.Command {
 		defer c.More(p.Next, len(p.Items))
 		return c.Emit(p, func(w io.Writer) {
 			if len(p.Items) == 0 {
+				if asked := len(args) > 0 || cmd.Flags().NFlag() > 0; asked {
+					fmt.Fprintln(c.Stderr, "no jobs match")
+					return
+				}
 				fmt.Fprintln(c.Stderr, "no jobs; try: belfry job enqueue TASK, or belfry schedule list")
 				return
 			}

@@ -30,6 +30,10 @@ func watchJobs(ctx context.Context, c *cli.CLI, s *cli.Conn, list func() (core.P
 	if c.Output == "table" {
 		drawJobs(c.Stdout, g, s, p.Items)
 	}
+	shown := map[int64]string{} // the last row of each job: an event may say what the list has said
+	for _, j := range p.Items {
+		shown[j.ID] = told(j)
+	}
 	for ctx.Err() == nil {
 		events, next, err := s.Events(ctx, s.NS, cursor, 20*time.Second)
 		if ctx.Err() != nil {
@@ -50,6 +54,13 @@ func watchJobs(ctx context.Context, c *cli.CLI, s *cli.Conn, list func() (core.P
 			if e.Job == nil || !f.Matches(*e.Job) {
 				continue
 			}
+			if shown[e.Job.ID] == told(*e.Job) {
+				continue
+			}
+			shown[e.Job.ID] = told(*e.Job)
+			if e.Job.State.Final() {
+				delete(shown, e.Job.ID)
+			}
 			if c.Output != "table" {
 				if err := json.NewEncoder(c.Stdout).Encode(e.Job); err != nil {
 					return err
@@ -61,3 +72,6 @@ func watchJobs(ctx context.Context, c *cli.CLI, s *cli.Conn, list func() (core.P
 	}
 	return nil
 }
+
+// told is what of a job makes a new line worth printing.
+func told(j job.Job) string { return fmt.Sprint(j.State, j.Attempt, j.DueAt, j.FinishedAt) }

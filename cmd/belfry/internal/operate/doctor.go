@@ -93,6 +93,10 @@ func examine(ctx context.Context, s *cli.Conn) []finding {
 	h, err := s.Health(ctx)
 	took := time.Since(begun)
 	if err != nil {
+		switch core.CodeOf(err) {
+		case core.Unauthorized, core.Forbidden:
+			return []finding{server, bad("token", "give a token that this server knows: --token or BELFRY_TOKEN", "%s", err)}
+		}
 		return []finding{server, bad("database", "see the server's log, and whether the database runs", "%s", err)}
 	}
 	answer := good("database", "%s, answered in %s", h.Database, cli.Span(took))
