@@ -2,8 +2,6 @@ package alert
 
 import (
 	"fmt"
-	"maps"
-	"slices"
 	"time"
 
 	"github.com/belfry-run/belfry/core"
@@ -105,64 +103,31 @@ const (
 	MaxHeaders            = 50
 )
 
-// channelKind is one way to tell people.
-type channelKind struct {
-	name     string
-	given    bool
-	validate func() error
+func (e EmailChannel) withDefaults() EmailChannel {
+	e.TLS = core.Or(e.TLS, "starttls")
+	e.Port = core.Or(e.Port, map[string]int{"implicit": 465, "opportunistic": 25, "none": 25}[e.TLS])
+	e.Port = core.Or(e.Port, 587)
+	return e
 }
 
-// kinds lists every kind, with whether its settings are given.
-func (c Channel) kinds() []channelKind {
-	return []channelKind{
-		{"webhook", c.Webhook != nil, func() error { return c.Webhook.validate() }},
-		{"email", c.Email != nil, func() error { return c.Email.validate() }},
-		{"slack", c.Slack != nil, func() error { return validateHook("slack", c.Slack.URL) }},
-		{"telegram", c.Telegram != nil, func() error { return c.Telegram.validate() }},
-		{"discord", c.Discord != nil, func() error { return validateHook("discord", c.Discord.URL) }},
-		{"teams", c.Teams != nil, func() error { return validateHook("teams", c.Teams.URL) }},
-		{"pagerduty", c.PagerDuty != nil, func() error { return c.PagerDuty.validate() }},
-		{"ntfy", c.Ntfy != nil, func() error { return c.Ntfy.validate() }},
-		{"command", c.Command != nil, func() error { return c.Command.validate() }},
-	}
+func (t TelegramChannel) withDefaults() TelegramChannel {
+	t.API = core.Or(t.API, DefaultTelegramAPI)
+	return t
 }
 
-// Kind is the name of the setting that the channel has; empty when it has none.
-func (c Channel) Kind() string {
-	for _, k := range c.kinds() {
-		if k.given {
-			return k.name
-		}
-	}
-	return ""
+func (d PagerDutyChannel) withDefaults() PagerDutyChannel {
+	d.API = core.Or(d.API, DefaultPagerDutyAPI)
+	return d
 }
 
-// WithDefaults fills what was left out.
-func (c Channel) WithDefaults() Channel {
-	c.Namespace = core.Or(c.Namespace, core.DefaultNamespace)
-	c.Email = core.Defaulted(c.Email, func(e EmailChannel) EmailChannel {
-		e.TLS = core.Or(e.TLS, "starttls")
-		e.Port = core.Or(e.Port, map[string]int{"implicit": 465, "opportunistic": 25, "none": 25}[e.TLS])
-		e.Port = core.Or(e.Port, 587)
-		return e
-	})
-	c.Telegram = core.Defaulted(c.Telegram, func(t TelegramChannel) TelegramChannel {
-		t.API = core.Or(t.API, DefaultTelegramAPI)
-		return t
-	})
-	c.PagerDuty = core.Defaulted(c.PagerDuty, func(d PagerDutyChannel) PagerDutyChannel {
-		d.API = core.Or(d.API, DefaultPagerDutyAPI)
-		return d
-	})
-	c.Ntfy = core.Defaulted(c.Ntfy, func(n NtfyChannel) NtfyChannel {
-		n.Server = core.Or(n.Server, DefaultNtfyServer)
-		return n
-	})
-	c.Command = core.Defaulted(c.Command, func(m CommandChannel) CommandChannel {
-		m.Timeout = core.Or(m.Timeout, DefaultCommandTimeout)
-		return m
-	})
-	return c
+func (n NtfyChannel) withDefaults() NtfyChannel {
+	n.Server = core.Or(n.Server, DefaultNtfyServer)
+	return n
+}
+
+func (m CommandChannel) withDefaults() CommandChannel {
+	m.Timeout = core.Or(m.Timeout, DefaultCommandTimeout)
+	return m
 }
 
 // Redacted is the channel as it is shown: without its secrets.
@@ -191,25 +156,6 @@ func (c Channel) KeepSecrets(old Channel) Channel {
 	})
 }
 
-// sameGoal reports whether two channels of one kind go to the same place.
-func (c Channel) sameGoal(old Channel) bool {
-	switch {
-	case c.Kind() != old.Kind():
-		return false
-	case c.Webhook != nil:
-		return c.Webhook.URL == core.Redacted || core.HostOf(c.Webhook.URL) == core.HostOf(old.Webhook.URL)
-	case c.Email != nil:
-		return c.Email.Host == old.Email.Host && c.Email.Port == old.Email.Port && c.Email.TLS == old.Email.TLS && c.Email.CA == old.Email.CA
-	case c.Telegram != nil:
-		return c.Telegram.API == old.Telegram.API
-	case c.PagerDuty != nil:
-		return c.PagerDuty.API == old.PagerDuty.API
-	case c.Ntfy != nil:
-		return c.Ntfy.Server == old.Ntfy.Server
-	}
-	return true
-}
-
 // CheckSecrets refuses a channel in which something stands for a secret that
 // is not there. It is for a channel that is about to be saved: a file may well
 // say that a secret is to stay as it is.
@@ -222,37 +168,4 @@ func (c Channel) CheckSecrets() error {
 		return s
 	})
 	return p.Err(fmt.Sprintf("channel %q", c.Name))
-}
-
-// MapSecrets is a copy of the channel with every secret replaced by what f
-// answers. It is the one place that knows where they are.
-func (c Channel) MapSecrets(f func(path string, s core.Secret) core.Secret) Channel {
-	c.Webhook = core.Defaulted(c.Webhook, func(w WebhookChannel) WebhookChannel {
-		w.URL, w.Secret = f("webhook.url", w.URL), f("webhook.secret", w.Secret)
-		w.Headers = maps.Clone(w.Headers)
-		for _, name := range slices.Sorted(maps.Keys(w.Headers)) {
-			w.Headers[name] = f("webhook.headers."+name, w.Headers[name])
-		}
-		return w
-	})
-	c.Email = core.Defaulted(c.Email, func(e EmailChannel) EmailChannel {
-		e.Password = f("email.password", e.Password)
-		return e
-	})
-	c.Slack = core.Defaulted(c.Slack, func(s SlackChannel) SlackChannel { return SlackChannel{URL: f("slack.url", s.URL)} })
-	c.Telegram = core.Defaulted(c.Telegram, func(t TelegramChannel) TelegramChannel {
-		t.Token = f("telegram.token", t.Token)
-		return t
-	})
-	c.Discord = core.Defaulted(c.Discord, func(d DiscordChannel) DiscordChannel { return DiscordChannel{URL: f("discord.url", d.URL)} })
-	c.Teams = core.Defaulted(c.Teams, func(t TeamsChannel) TeamsChannel { return TeamsChannel{URL: f("teams.url", t.URL)} })
-	c.PagerDuty = core.Defaulted(c.PagerDuty, func(d PagerDutyChannel) PagerDutyChannel {
-		d.RoutingKey = f("pagerduty.routing_key", d.RoutingKey)
-		return d
-	})
-	c.Ntfy = core.Defaulted(c.Ntfy, func(n NtfyChannel) NtfyChannel {
-		n.Token = f("ntfy.token", n.Token)
-		return n
-	})
-	return c
 }

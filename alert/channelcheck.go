@@ -20,11 +20,11 @@ func (c Channel) Validate(_ time.Time) error {
 	var p core.Problems
 	core.CheckDocument(&p, c.Namespace, c.Name, c.Description)
 	var names, given []string
-	for _, k := range c.kinds() {
-		names = append(names, k.name)
-		if k.given {
-			given = append(given, k.name)
-			p.Nest(k.name, k.validate())
+	for _, k := range Kinds {
+		names = append(names, k.Name)
+		if k.Given(c) {
+			given = append(given, k.Name)
+			p.Nest(k.Name, k.part.Validate(&c))
 		}
 	}
 	switch {

@@ -293,3 +293,10 @@ func (c *capped) Read(p []byte) (int, error) {
 	c.left -= n
 	return n, err
 }
+
+func mailSecrets(c alert.Channel) []string {
+	if c.Email.Password == "" {
+		return nil
+	}
+	return []string{"\x00" + c.Email.User + "\x00" + string(c.Email.Password)} // AUTH PLAIN
+}

@@ -93,39 +93,50 @@ func (s *Sender) Close() { s.transport.CloseIdleConnections() }
 // Send tries once to carry a message to a channel. Without a deadline, the
 // whole takes at most [DefaultTimeout].
 func (s *Sender) Send(ctx context.Context, c alert.Channel, m alert.Message) error {
-	send, err := s.way(c)
+	w, err := s.way(c)
 	if err == nil {
-		err = send(ctx, c, m)
+		err = w.send(s, ctx, c, m)
 	}
 	err = newVeil(c).over(ctx, err)
 	s.log.DebugContext(ctx, "alert channel tried", "namespace", c.Namespace, "channel", c.Name, "message", m.Key, "error", err)
 	return err
 }
 
-type way func(context.Context, alert.Channel, alert.Message) error
+// way is how a kind of channel is told.
+type way struct {
+	send func(*Sender, context.Context, alert.Channel, alert.Message) error
+	// more are spellings of the channel's secrets that only this kind has, and what is secret in its open addresses.
+	more func(alert.Channel) []string
+}
+
+// ways are those of every kind of [alert.Kinds].
+var ways = map[string]way{
+	"webhook":   {send: (*Sender).webhook},
+	"email":     {(*Sender).email, mailSecrets},
+	"slack":     {send: (*Sender).slack},
+	"telegram":  {(*Sender).telegram, telegramSecrets},
+	"discord":   {send: (*Sender).discord},
+	"teams":     {send: (*Sender).teams},
+	"pagerduty": {(*Sender).pagerDuty, func(c alert.Channel) []string { return passwordOf(c.PagerDuty.API) }},
+	"ntfy":      {(*Sender).ntfy, func(c alert.Channel) []string { return passwordOf(c.Ntfy.Server) }},
+	"command":   {send: (*Sender).command},
+}
 
 // way finds the one setting of a channel.
-func (s *Sender) way(c alert.Channel) (way, error) {
-	var ways []way
-	for _, w := range []struct {
-		set  bool
-		send way
-	}{
-		{c.Webhook != nil, s.webhook}, {c.Email != nil, s.email}, {c.Slack != nil, s.slack}, {c.Telegram != nil, s.telegram},
-		{c.Discord != nil, s.discord}, {c.Teams != nil, s.teams}, {c.PagerDuty != nil, s.pagerDuty}, {c.Ntfy != nil, s.ntfy},
-		{c.Command != nil, s.command},
-	} {
-		if w.set {
-			ways = append(ways, w.send)
+func (s *Sender) way(c alert.Channel) (w way, err error) {
+	var given []string
+	for _, k := range alert.Kinds {
+		if k.Given(c) {
+			given = append(given, k.Name)
 		}
 	}
-	switch len(ways) {
+	switch len(given) {
 	case 1:
-		return ways[0], nil
+		return ways[given[0]], nil
 	case 0:
-		return nil, permanent("channel %q has no way to tell anybody", c.Name)
+		return w, permanent("channel %q has no way to tell anybody", c.Name)
 	}
-	return nil, permanent("channel %q has several ways to tell people, give each its own channel", c.Name)
+	return w, permanent("channel %q has several ways to tell people, give each its own channel", c.Name)
 }
 
 // withDeadline gives a try its end, if it has none.

@@ -79,3 +79,11 @@ func (a *answer) telegram(err error) error {
 	}
 	return nil
 }
+
+func telegramSecrets(c alert.Channel) []string {
+	secrets := passwordOf(c.Telegram.API)
+	if _, key, found := strings.Cut(string(c.Telegram.Token), ":"); found {
+		secrets = append(secrets, key)
+	}
+	return secrets
+}

@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/belfry-run/belfry/alert"
+	"github.com/belfry-run/belfry/core"
 )
 
 // veil hides a channel's secrets in texts that others wrote: answers that echo
@@ -88,47 +89,22 @@ func (v veil) withoutBegin(s string) string {
 // secretsOf a channel, with the pieces of its secret addresses.
 func secretsOf(c alert.Channel) []string {
 	var secrets []string
-	add := func(all ...string) { secrets = append(secrets, all...) }
-	if w := c.Webhook; w != nil {
-		add(pieces(string(w.URL))...)
-		add(string(w.Secret))
-		for _, value := range w.Headers {
-			add(string(value))
-			if _, after, found := strings.Cut(string(value), " "); found { // Bearer X
-				add(after)
+	c.MapSecrets(func(path string, s core.Secret) core.Secret {
+		switch text := string(s); {
+		case strings.HasSuffix(path, ".url"):
+			secrets = append(secrets, pieces(text)...)
+		default:
+			secrets = append(secrets, text)
+			if _, after, found := strings.Cut(text, " "); found && strings.Contains(path, ".headers.") { // Bearer X
+				secrets = append(secrets, after)
 			}
 		}
-	}
-	if e := c.Email; e != nil {
-		password := string(e.Password)
-		add(password)
-		if password != "" {
-			add("\x00" + e.User + "\x00" + password) // AUTH PLAIN
+		return s
+	})
+	for _, k := range alert.Kinds {
+		if more := ways[k.Name].more; more != nil && k.Given(c) {
+			secrets = append(secrets, more(c)...)
 		}
-	}
-	if s := c.Slack; s != nil {
-		add(pieces(string(s.URL))...)
-	}
-	if t := c.Telegram; t != nil {
-		add(string(t.Token))
-		if _, key, found := strings.Cut(string(t.Token), ":"); found {
-			add(key)
-		}
-		add(passwordOf(t.API)...)
-	}
-	if d := c.Discord; d != nil {
-		add(pieces(string(d.URL))...)
-	}
-	if t := c.Teams; t != nil {
-		add(pieces(string(t.URL))...)
-	}
-	if p := c.PagerDuty; p != nil {
-		add(string(p.RoutingKey))
-		add(passwordOf(p.API)...)
-	}
-	if n := c.Ntfy; n != nil {
-		add(string(n.Token))
-		add(passwordOf(n.Server)...)
 	}
 	return secrets
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -70,43 +69,20 @@ See whether it works with: belfry channel test NAME`,
 
 // goal is where a channel leads, as far as that is not a secret.
 func goal(d alert.Channel) string {
-	switch {
-	case d.Email != nil:
-		return strings.Join(d.Email.To, ", ") + " by " + d.Email.Host
-	case d.Telegram != nil:
-		return d.Telegram.Chat
-	case d.Ntfy != nil:
-		return d.Ntfy.Server + "/" + d.Ntfy.Topic
-	case d.Command != nil:
-		return strings.Join(d.Command.Argv, " ")
+	switch g := d.Goal(); {
+	case g.To == "":
+		return string(core.Redacted)
+	case g.By != "":
+		return g.To + " by " + g.By
+	default:
+		return g.To
 	}
-	return string(core.Redacted)
 }
 
 func drawChannel(c *cli.CLI, w io.Writer, d alert.Channel) {
 	pairs := []string{"name", d.Name, "namespace", d.Namespace, "description", d.Description, "kind", d.Kind(), "where to", goal(d)}
-	switch {
-	case d.Webhook != nil:
-		signed := "no"
-		if d.Webhook.Secret != "" {
-			signed = "yes"
-		}
-		headers := map[string]string{}
-		for name, value := range d.Webhook.Headers {
-			headers[name] = value.String()
-		}
-		pairs = append(pairs, "signed", signed, "headers", cli.Entries(headers, ": "))
-	case d.Email != nil:
-		pairs = append(pairs, "server", d.Email.Host+":"+strconv.Itoa(d.Email.Port), "tls", d.Email.TLS, "user", d.Email.User,
-			"password", d.Email.Password.String(), "from", d.Email.From)
-	case d.Telegram != nil:
-		pairs = append(pairs, "api", d.Telegram.API, "token", d.Telegram.Token.String())
-	case d.PagerDuty != nil:
-		pairs = append(pairs, "api", d.PagerDuty.API)
-	case d.Ntfy != nil:
-		pairs = append(pairs, "token", d.Ntfy.Token.String())
-	case d.Command != nil:
-		pairs = append(pairs, "timeout", d.Command.Timeout.String())
+	for _, f := range d.Facts() {
+		pairs = append(pairs, f.Name, fmt.Sprintf(f.Format, f.Args...))
 	}
 	c.Pairs(w, append(pairs, "generation", strconv.FormatInt(d.Generation, 10), "created", cli.Stamp(d.CreatedAt), "updated", cli.Stamp(d.UpdatedAt))...)
 }

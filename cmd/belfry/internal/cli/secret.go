@@ -6,13 +6,14 @@ import (
 	"strings"
 
 	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/core/setting"
 )
 
 // maxSecret bounds what is read for a secret, in bytes. The longest are PEM.
 const maxSecret = 64 << 10
 
 // SecretHelp ends the help of a flag that takes a secret.
-const SecretHelp = "; @FILE reads it from a file, - from standard input"
+const SecretHelp = setting.SecretUsage
 
 // Secret is the value of a flag that nobody else should see. Written out, it
 // stands in the list of processes and in the shell's history; so it may be
