@@ -143,22 +143,9 @@ func (w *watching) add(e *entry, m monitor.Monitor) bool {
 
 // describe says in a plain sentence what a monitor does.
 func describe(m monitor.Monitor) string {
-	what, t := "A call is to come", m.Check
-	switch {
-	case t.HTTP != nil:
-		what = t.HTTP.Method + " " + clip(bare(t.HTTP.URL))
-	case t.TCP != nil:
-		what = "Connect to " + clip(t.TCP.Address)
-	case t.DNS != nil:
-		what = "Look up " + t.DNS.Type + " of " + clip(t.DNS.Name)
-	case t.TLS != nil:
-		what = "Look at the certificate of " + clip(t.TLS.Address)
-	case t.Ping != nil:
-		what = "Ping " + clip(t.Ping.Host)
-	case t.GRPC != nil:
-		what = "Ask the health service of " + clip(t.GRPC.Address)
-	case t.WebSocket != nil:
-		what = "Open a WebSocket to " + clip(bare(t.WebSocket.URL))
+	what := "A call is to come"
+	if t := m.Check.Target(); m.Heartbeat == nil {
+		what = t.Verb + clip(t.Told)
 	}
 	return what + " every " + m.Every.String() + "."
 }

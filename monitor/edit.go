@@ -147,29 +147,4 @@ func (m Monitor) times() any {
 }
 
 // target is what the monitor looks at, apart from how.
-func (m Monitor) target() []any {
-	c := m.Check
-	switch {
-	case m.Heartbeat != nil:
-		return nil
-	case c.HTTP != nil:
-		return []any{c.HTTP.URL}
-	case c.Page != nil:
-		return []any{c.Page.URL}
-	case c.TCP != nil:
-		return []any{c.TCP.Address}
-	case c.DNS != nil:
-		return []any{c.DNS.Name, c.DNS.Type, c.DNS.Server}
-	case c.TLS != nil:
-		return []any{c.TLS.Address, c.TLS.ServerName}
-	case c.Ping != nil:
-		return []any{c.Ping.Host}
-	case c.GRPC != nil:
-		return []any{c.GRPC.Address, c.GRPC.Service}
-	case c.WebSocket != nil:
-		return []any{c.WebSocket.URL}
-	case c.Command != nil:
-		return []any{c.Command.Argv, c.Command.Shell}
-	}
-	return nil
-}
+func (m Monitor) target() []any { return m.Check.Target().Same }

@@ -2,8 +2,6 @@ package monitor
 
 import (
 	"fmt"
-	"net/url"
-	"path"
 	"slices"
 	"strings"
 	"time"
@@ -90,7 +88,7 @@ func (h *hearing) notice(t alert.NoticeType) alert.Notice {
 	s := &h.s
 	n := alert.Notice{
 		Type: t, At: h.now, Namespace: h.m.Namespace, Monitor: h.m.Name, Tags: slices.Clone(h.m.Tags),
-		Incident: s.Incident, Code: s.LastCode, Target: h.m.toldTarget(), About: about(h.m.Description),
+		Incident: s.Incident, Code: s.LastCode, Target: h.m.Check.Target().Told, About: about(h.m.Description),
 	}
 	var text []string
 	say := func(format string, args ...any) { text = append(text, fmt.Sprintf(format, args...)) }
@@ -154,41 +152,6 @@ func (h *hearing) notice(t alert.NoticeType) alert.Notice {
 	n.Title = h.m.Name + " " + n.Title
 	n.Text = strings.Join(text, "\n")
 	return n
-}
-
-// toldTarget is what a monitor looks at, for people who may not see the monitor:
-// an address without user, query and fragment, and of a command its name alone.
-func (m Monitor) toldTarget() string {
-	c := m.Check
-	switch {
-	case c.HTTP != nil:
-		return toldURL(c.HTTP.URL)
-	case c.Page != nil:
-		return toldURL(c.Page.URL)
-	case c.TCP != nil:
-		return c.TCP.Address
-	case c.DNS != nil:
-		return c.DNS.Type + " of " + c.DNS.Name
-	case c.TLS != nil:
-		return c.TLS.Address
-	case c.Ping != nil:
-		return c.Ping.Host
-	case c.GRPC != nil:
-		return strings.TrimSuffix(c.GRPC.Address+" "+c.GRPC.Service, " ")
-	case c.WebSocket != nil:
-		return toldURL(c.WebSocket.URL)
-	case c.Command != nil && len(c.Command.Argv) > 0:
-		return path.Base(c.Command.Argv[0])
-	}
-	return ""
-}
-
-func toldURL(address string) string {
-	u, err := url.Parse(address)
-	if err != nil {
-		return ""
-	}
-	return (&url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path, RawPath: u.RawPath}).String()
 }
 
 // aboutMost bounds what a notice repeats of a description, in runes.

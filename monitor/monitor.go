@@ -106,6 +106,20 @@ func (m Monitor) Kind() task.Kind {
 	return m.Check.Kind
 }
 
+// Settings gives the monitor a copy of its settings of a kind, or new ones, and returns a pointer to them.
+func (m *Monitor) Settings(kind task.Kind) any {
+	if kind != task.KindHeartbeat {
+		m.Check.Kind = kind
+		return kind.Info().Edit(&m.Check)
+	}
+	heartbeat := Heartbeat{}
+	if m.Heartbeat != nil {
+		heartbeat = *m.Heartbeat
+	}
+	m.Heartbeat = &heartbeat
+	return m.Heartbeat
+}
+
 // WithDefaults fills what was left out.
 func (m Monitor) WithDefaults() Monitor {
 	m.Namespace = core.Or(m.Namespace, core.DefaultNamespace)

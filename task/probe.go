@@ -2,7 +2,6 @@ package task
 
 import (
 	"fmt"
-	"maps"
 	"net"
 	"regexp"
 	"slices"
@@ -124,52 +123,54 @@ const (
 	DefaultRecheck  = core.Duration(10 * time.Second)
 )
 
-// settings says which settings are given, by kind.
-func (t Task) settings() map[Kind]bool {
-	return map[Kind]bool{
-		KindCommand: t.Command != nil, KindProgram: t.Program != nil, KindHTTP: t.HTTP != nil, KindPage: t.Page != nil, KindTCP: t.TCP != nil, KindDNS: t.DNS != nil,
-		KindTLS: t.TLS != nil, KindPing: t.Ping != nil, KindGRPC: t.GRPC != nil, KindWebSocket: t.WebSocket != nil,
-		KindCycle: t.Cycle != nil,
+// Given lists the kinds whose settings are there, in the order of their names.
+func (t Task) Given() (given []Kind) {
+	for _, k := range TaskKinds {
+		if k.Info().Given(t) {
+			given = append(given, k)
+		}
 	}
+	return given
 }
 
 // impliedKind is the one whose settings are given.
 func (t Task) impliedKind() Kind {
-	given := t.settings()
-	for _, k := range slices.Sorted(maps.Keys(given)) {
-		if given[k] {
-			return k
-		}
+	for _, k := range t.Given() {
+		return k
 	}
 	return KindFunc
 }
 
 func (t Task) withKindDefaults() Task {
-	t.Command = core.Defaulted(t.Command, Command.withDefaults)
-	t.Program = core.Defaulted(t.Program, Program.withDefaults)
-	t.HTTP = core.Defaulted(t.HTTP, HTTP.withDefaults)
-	t.Page = core.Defaulted(t.Page, PageCheck.withDefaults)
-	t.Cycle = core.Defaulted(t.Cycle, Cycle.WithDefaults)
-	t.TCP = core.Defaulted(t.TCP, func(c TCP) TCP {
-		c.Family, c.MaxRead = core.Or(c.Family, FamilyAny), core.Or(c.MaxRead, DefaultMaxRead)
-		return c
-	})
-	t.DNS = core.Defaulted(t.DNS, func(d DNS) DNS {
-		d.Type = strings.ToUpper(core.Or(d.Type, "A"))
-		return d
-	})
-	t.TLS = core.Defaulted(t.TLS, func(c TLS) TLS {
-		if _, _, err := net.SplitHostPort(c.Address); err != nil && c.Address != "" {
-			c.Address = net.JoinHostPort(strings.Trim(c.Address, "[]"), "443")
+	for _, k := range KindTable {
+		if k.part.Fill != nil {
+			k.part.Fill(&t)
 		}
-		c.Family, c.WarnDays = core.Or(c.Family, FamilyAny), core.Or(c.WarnDays, DefaultWarnDays)
-		return c
-	})
-	t.Ping = core.Defaulted(t.Ping, func(g Ping) Ping {
-		g.Family, g.Count = core.Or(g.Family, FamilyAny), core.Or(g.Count, DefaultPings)
-		return g
-	})
+	}
 	return t
+}
+
+func (c TCP) withDefaults() TCP {
+	c.Family, c.MaxRead = core.Or(c.Family, FamilyAny), core.Or(c.MaxRead, DefaultMaxRead)
+	return c
+}
+
+func (d DNS) withDefaults() DNS {
+	d.Type = strings.ToUpper(core.Or(d.Type, "A"))
+	return d
+}
+
+func (c TLS) withDefaults() TLS {
+	if _, _, err := net.SplitHostPort(c.Address); err != nil && c.Address != "" {
+		c.Address = net.JoinHostPort(strings.Trim(c.Address, "[]"), "443")
+	}
+	c.Family, c.WarnDays = core.Or(c.Family, FamilyAny), core.Or(c.WarnDays, DefaultWarnDays)
+	return c
+}
+
+func (g Ping) withDefaults() Ping {
+	g.Family, g.Count = core.Or(g.Family, FamilyAny), core.Or(g.Count, DefaultPings)
+	return g
 }
 
 func (h HTTP) withDefaults() HTTP {
@@ -190,40 +191,17 @@ func (t Task) validateKind(p *core.Problems) {
 		p.Add("kind", string(t.Kind), "is not a kind that this Belfry knows", "one of "+KindList(TaskKinds))
 		return
 	}
-	given, kind := t.settings(), t.Kind
-	for _, k := range slices.Sorted(maps.Keys(given)) {
-		switch {
-		case k == kind && !given[k]:
+	for _, k := range TaskKinds {
+		switch info := k.Info(); {
+		case k == t.Kind && info.part.Given != nil && !info.Given(t):
 			p.Add(string(k), "", "is missing for a task of kind "+string(k), "")
-		case k != kind && given[k]:
-			p.Add(string(k), "", "does not belong to a task of kind "+string(kind), "a task has one kind")
+		case k != t.Kind && info.Given(t):
+			p.Add(string(k), "", "does not belong to a task of kind "+string(t.Kind), "a task has one kind")
 		}
 	}
 	t.validateConditions(p)
-	switch {
-	case !given[kind]:
-	case kind == KindCommand:
-		p.Nest("command", t.Command.validate())
-	case kind == KindProgram:
-		p.Nest("program", t.Program.validate())
-	case kind == KindHTTP:
-		p.Nest("http", t.HTTP.validate())
-	case kind == KindPage:
-		p.Nest("page", t.Page.validate())
-	case kind == KindTCP:
-		p.Nest("tcp", t.TCP.validate())
-	case kind == KindDNS:
-		p.Nest("dns", t.DNS.validate())
-	case kind == KindTLS:
-		p.Nest("tls", t.TLS.validate())
-	case kind == KindPing:
-		p.Nest("ping", t.Ping.validate())
-	case kind == KindGRPC:
-		p.Nest("grpc", t.GRPC.validate())
-	case kind == KindWebSocket:
-		p.Nest("websocket", t.WebSocket.validate())
-	case kind == KindCycle:
-		p.Nest("cycle", t.Cycle.validate())
+	if info := t.Kind.Info(); info.Given(t) {
+		p.Nest(string(t.Kind), info.part.Validate(&t))
 	}
 }
 
@@ -232,7 +210,7 @@ func (t Task) validateConditions(p *core.Problems) {
 		if len(list) > MaxConditions {
 			p.Addf(field, len(list), "has more than %d entries", MaxConditions)
 		}
-		if len(list) > 0 && slices.Contains([]Kind{KindCommand, KindProgram, KindFunc, KindCycle}, t.Kind) {
+		if len(list) > 0 && t.Kind.Info().Values == "" {
 			p.Add(field, "", "cannot be judged for kind "+string(t.Kind), "its own end says whether it went well")
 		}
 		for i, text := range list {
@@ -404,15 +382,4 @@ func checkBody(p *core.Problems, n int) {
 	if n < 1 || n > MaxOutputLimit {
 		p.Addf("max_body", n, "is outside 1 to %d bytes", MaxOutputLimit)
 	}
-}
-
-// Given lists the kinds whose settings are there.
-func (t Task) Given() []Kind {
-	var kinds []Kind
-	for k, is := range t.settings() {
-		if is {
-			kinds = append(kinds, k)
-		}
-	}
-	return kinds
 }

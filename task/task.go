@@ -67,13 +67,6 @@ const (
 	KindCycle     Kind = "cycle"
 )
 
-// Kinds lists every kind that a worker runs, in the order of their names.
-var Kinds = []Kind{KindCommand, KindDNS, KindFunc, KindGRPC, KindHTTP, KindPage, KindPing, KindProgram, KindTCP, KindTLS, KindWebSocket}
-
-// TaskKinds lists every kind that a task may have. A cycle is run by no worker:
-// the engine has its members run.
-var TaskKinds = []Kind{KindCommand, KindCycle, KindDNS, KindFunc, KindGRPC, KindHTTP, KindPage, KindPing, KindProgram, KindTCP, KindTLS, KindWebSocket}
-
 // Command is a program on the worker's machine. It is remote code execution by
 // design: a worker refuses it unless its operator allowed commands there.
 type Command struct {

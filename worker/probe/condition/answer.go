@@ -89,28 +89,14 @@ var variables = map[string]variable{
 	"jq":           function(func(string) (any, error) { return nil, nil }, func(a *Answer) func(string) (any, error) { return a.jq }),
 }
 
-// known are the variables of each kind.
-var known = map[task.Kind][]string{
-	task.KindHTTP:      names("latency dns_time connect_time tls_time first_byte transfer ip status header body json jq redirects final_url cert_days"),
-	task.KindPage:      names("latency dns_time connect_time tls_time first_byte transfer ip status header body json jq redirects final_url cert_days text elements"),
-	task.KindTCP:       names("latency dns_time connect_time ip body"),
-	task.KindDNS:       names("latency dns_time connect_time ip answers rcode ttl"),
-	task.KindTLS:       names("latency dns_time connect_time tls_time ip cert_days issuer tls_version"),
-	task.KindPing:      names("latency dns_time ip loss rtt rtt_min rtt_max"),
-	task.KindGRPC:      names("latency dns_time connect_time tls_time ip status cert_days"),
-	task.KindWebSocket: names("latency dns_time connect_time tls_time first_byte ip status header body json jq cert_days"),
-}
-
-func names(text string) []string { return strings.Fields(text) }
-
 // Names are the variables and functions that conditions of a kind may use,
 // beside those of the language.
-func Names(kind task.Kind) []string { return known[kind] }
+func Names(kind task.Kind) []string { return strings.Fields(kind.Info().Values) }
 
 // schema are the types of what a kind's expressions may name.
 func schema(kind task.Kind) types.Map {
 	m := types.Map{}
-	for _, name := range known[kind] {
+	for _, name := range Names(kind) {
 		m[name] = variables[name].is
 	}
 	if kind == task.KindGRPC {

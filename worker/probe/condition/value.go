@@ -57,7 +57,7 @@ func (c *collector) Visit(node *ast.Node) {
 	switch n := (*node).(type) {
 	case *ast.IdentifierNode:
 		c.names = append(c.names, n.Value)
-		if slices.Contains(known[c.kind], n.Value) && n.Value != "header" && n.Value != "jq" {
+		if slices.Contains(Names(c.kind), n.Value) && n.Value != "header" && n.Value != "jq" {
 			c.found[n] = part{text: n.Value, name: n.Value, at: c.count}
 		}
 	case *ast.CallNode:

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"maps"
 	"os"
 	"reflect"
 	"slices"
@@ -103,6 +104,11 @@ func (s *Settings) Kind(given func(string) bool, before string) (kind, flag stri
 		return "", "", core.InvalidField(flags[0], "", "is missing, and so is every other kind", s.Missing+strings.Join(flags, ", "))
 	}
 	return core.Or(kind, before), flag, nil
+}
+
+// Changed reports that some flag was given.
+func (s *Settings) Changed(given func(string) bool) bool {
+	return slices.ContainsFunc(slices.Collect(maps.Keys(s.values)), given)
 }
 
 // Stray is a flag that was given and belongs to other kinds, with the flags of those; empty when there is none.

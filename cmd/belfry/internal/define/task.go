@@ -42,37 +42,7 @@ func programPairs(t task.Task) []string {
 
 // Summary is what a task does, in a line.
 func Summary(t task.Task) string {
-	switch {
-	case t.Command != nil && t.Command.Shell != "":
-		return t.Command.Shell
-	case t.Command != nil:
-		return strings.Join(t.Command.Argv, " ")
-	case t.HTTP != nil:
-		return strings.TrimSpace(t.HTTP.Method + " " + t.HTTP.URL)
-	case t.Page != nil:
-		return "page " + strings.TrimSpace(t.Page.URL+" "+t.Page.CSS+t.Page.XPath+t.Page.JSONPath)
-	case t.TCP != nil:
-		return "tcp " + t.TCP.Address
-	case t.DNS != nil:
-		return "dns " + strings.TrimSpace(t.DNS.Type+" "+t.DNS.Name)
-	case t.TLS != nil:
-		return "tls " + t.TLS.Address
-	case t.Ping != nil:
-		return "ping " + t.Ping.Host
-	case t.GRPC != nil:
-		return "grpc " + strings.TrimSpace(t.GRPC.Address+" "+t.GRPC.Service)
-	case t.WebSocket != nil:
-		return t.WebSocket.URL
-	case t.Program != nil:
-		return strings.Join(append([]string{t.Program.SHA256[:min(len(t.Program.SHA256), 12)]}, t.Program.Args...), " ")
-	case t.Cycle != nil:
-		names := make([]string, len(t.Cycle.Members))
-		for i, m := range t.Cycle.Members {
-			names[i] = m.Task
-		}
-		return strings.Join(names, ", ")
-	}
-	return t.Description
+	return core.Or(t.Target().Brief, t.Description)
 }
 
 // DrawTask draws a task for people.

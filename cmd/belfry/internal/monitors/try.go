@@ -60,28 +60,13 @@ func trial(ctx context.Context, c *cli.CLI, s *cli.Conn, cmd *cobra.Command, f *
 		return t, kind, core.Errorf(core.Conflict, "monitor %q is a heartbeat: it waits to be called", t.Monitor).WithHint("call its URL, see: belfry monitor show %s", t.Monitor)
 	case m.Heartbeat != nil:
 		return t, kind, core.InvalidField("--heartbeat", "", "cannot be tried", "it waits to be called")
-	case t.Monitor != "" && f.file == "" && !changesCheck(cmd):
+	case t.Monitor != "" && f.file == "" && !f.changed(cmd.Flags().Changed):
 		return t, kind, nil
 	case kind != before:
 		t.Monitor = "" // another kind has nothing of this one's
 	}
 	t.Check = &m.Check
 	return t, kind, nil
-}
-
-// changesCheck reports whether a flag says something about the check.
-func changesCheck(cmd *cobra.Command) bool {
-	for _, k := range kindFlags {
-		if cmd.Flags().Changed(k.name) {
-			return true
-		}
-	}
-	for name := range kindsOf {
-		if cmd.Flags().Changed(name) {
-			return true
-		}
-	}
-	return false
 }
 
 // trier looks at a target from where the server is.
