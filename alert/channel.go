@@ -21,6 +21,7 @@ type Channel struct {
 	Teams     *TeamsChannel     `json:"teams,omitempty"`
 	PagerDuty *PagerDutyChannel `json:"pagerduty,omitempty"`
 	Ntfy      *NtfyChannel      `json:"ntfy,omitempty"`
+	Gotify    *GotifyChannel    `json:"gotify,omitempty"`
 	Command   *CommandChannel   `json:"command,omitempty"`
 
 	ID         int64     `json:"id,omitempty" readOnly:"true"`

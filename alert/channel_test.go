@@ -22,6 +22,7 @@ func everyKind() map[string]Channel {
 		"teams":     {Teams: &TeamsChannel{URL: "https://teams.example/s3cret"}},
 		"pagerduty": {PagerDuty: &PagerDutyChannel{RoutingKey: "s3cret"}},
 		"ntfy":      {Ntfy: &NtfyChannel{Topic: "ops", Token: "s3cret"}},
+		"gotify":    {Gotify: &GotifyChannel{Server: "https://gotify.example.com", Token: "s3cret"}},
 		"command":   {Command: &CommandChannel{Argv: []string{"/usr/local/bin/page"}}},
 	}
 	for kind, c := range all {
@@ -113,6 +114,7 @@ func TestSecretsDoNotGoWhereTheyDidNotGo(t *testing.T) {
 		"telegram":  func(c *Channel) { c.Telegram.API = "https://elsewhere.example" },
 		"pagerduty": func(c *Channel) { c.PagerDuty.API = "https://elsewhere.example" },
 		"ntfy":      func(c *Channel) { c.Ntfy.Server = "https://elsewhere.example" },
+		"gotify":    func(c *Channel) { c.Gotify.Server = "https://elsewhere.example" },
 	} {
 		old := everyKind()[kind]
 		edited := everyKind()[kind].Redacted()
@@ -185,6 +187,11 @@ func TestChannelsAreChecked(t *testing.T) {
 			{"topic with a slash", func(c *Channel) { c.Ntfy.Topic = "a/b" }, "ntfy.topic", "is not a topic"},
 			{"server", func(c *Channel) { c.Ntfy.Server = "ntfy.sh" }, "ntfy.server", "absolute URL"},
 			{"token", func(c *Channel) { c.Ntfy.Token = "a b" }, "ntfy.token", "no token has"},
+		},
+		"gotify": {
+			{"no server", func(c *Channel) { c.Gotify.Server = "" }, "gotify.server", "is missing"},
+			{"no token", func(c *Channel) { c.Gotify.Token = "" }, "gotify.token", "is missing"},
+			{"token", func(c *Channel) { c.Gotify.Token = "a b" }, "gotify.token", "no token has"},
 		},
 		"command": {
 			{"no program", func(c *Channel) { c.Command.Argv = nil }, "command.argv", "is missing"},

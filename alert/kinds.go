@@ -139,6 +139,7 @@ var Kinds = []Kind{
 			return f
 		},
 	},
+	gotifyKind,
 	{
 		Name: "command", Title: "Command", Program: true, Flag: "exec",
 		Fields: []setting.Field{

@@ -124,6 +124,9 @@ func (g *gatus) fill(e *entry, c *alert.Channel, kind string, l layered) {
 	case "ntfy":
 		c.Ntfy = &alert.NtfyChannel{Server: text("url"), Topic: text("topic"), Token: secret("token")}
 		l.left(e, "url", "topic", "token")
+	case "gotify":
+		c.Gotify = &alert.GotifyChannel{Server: text("server-url"), Token: secret("token")}
+		l.left(e, "server-url", "token", "priority", "title")
 	case "email":
 		c.Email = g.email(e, l)
 		l.left(e, "from", "username", "password", "host", "port", "to")

@@ -70,6 +70,11 @@ func (k *kuma) fill(e *entry, c *alert.Channel, kind string, t *tree) {
 		}
 	case "ntfy":
 		k.ntfy(e, c, t)
+	case "gotify":
+		c.Gotify = &alert.GotifyChannel{Server: strings.TrimSuffix(text("gotifyserverurl"), "/"), Token: secret("gotifyapplicationToken")}
+		if text("gotifyPriority") != "" {
+			e.notef("gotifyPriority is not carried over: the priority follows the severity")
+		}
 	case "smtp":
 		k.smtp(e, c, t)
 	case "webhook":

@@ -34,7 +34,7 @@ func TestWhatEachServiceGets(t *testing.T) {
 			}
 			for _, q := range r.take() {
 				fmt.Fprintf(&all, "== %s\nPOST %s\n", m.name, q.path)
-				for _, h := range []string{"Authorization", "Belfry-Delivery", "Belfry-Event", "Content-Type", "Idempotency-Key", "User-Agent", "X-Key"} {
+				for _, h := range []string{"Authorization", "Belfry-Delivery", "Belfry-Event", "Content-Type", "Idempotency-Key", "User-Agent", "X-Gotify-Key", "X-Key"} {
 					if v := q.header.Get(h); v != "" {
 						fmt.Fprintf(&all, "%s: %s\n", h, v)
 					}
@@ -119,7 +119,7 @@ func texts(v any) (all []string) {
 }
 
 // limits of what a service takes, in bytes of its body.
-var limits = map[string]int{"webhook": 1 << 20, "slack": 100 << 10, "telegram": 20 << 10, "discord": 30 << 10, "teams": 28 << 10, "pagerduty": 100 << 10, "ntfy": 10 << 10}
+var limits = map[string]int{"webhook": 1 << 20, "slack": 100 << 10, "telegram": 20 << 10, "discord": 30 << 10, "teams": 28 << 10, "pagerduty": 100 << 10, "ntfy": 10 << 10, "gotify": 10 << 10}
 
 func TestHugeMessagesAreCut(t *testing.T) {
 	t.Parallel()

@@ -119,6 +119,7 @@ var ways = map[string]way{
 	"teams":     {send: (*Sender).teams},
 	"pagerduty": {(*Sender).pagerDuty, func(c alert.Channel) []string { return passwordOf(c.PagerDuty.API) }},
 	"ntfy":      {(*Sender).ntfy, func(c alert.Channel) []string { return passwordOf(c.Ntfy.Server) }},
+	"gotify":    {(*Sender).gotify, func(c alert.Channel) []string { return passwordOf(c.Gotify.Server) }},
 	"command":   {send: (*Sender).command},
 }
 
