@@ -4,7 +4,6 @@ import (
 	"context"
 	"net/url"
 	"slices"
-	"strings"
 
 	"github.com/belfry-run/belfry/alert"
 	"github.com/belfry-run/belfry/core"
@@ -31,42 +30,10 @@ var channelRoutes = routes{
 	"POST /settings/channels/{name}/delete": deleteChannel,
 }
 
-// channelKinds are the ways to tell people, in the order of the form.
-var channelKinds = []struct{ name, title string }{
-	{"email", "Mail"}, {"slack", "Slack"}, {"discord", "Discord"}, {"teams", "Teams"}, {"telegram", "Telegram"}, {"ntfy", "ntfy"}, {"pagerduty", "PagerDuty"},
-	{"webhook", "Webhook"}, {"command", "Command"},
-}
-
-var channelInputs = map[string][]forms.Input{
-	"email": {
-		{Path: "email.host", Label: "Server", Need: true, Hint: "Such as smtp.example.com"},
-		{Path: "email.port", Label: "Port", Kind: forms.AsNumber, Hint: "Default: 587; 465 with implicit, 25 with opportunistic or none."},
-		{Path: "email.tls", Label: "TLS", Kind: forms.AsChoice, Options: []string{"starttls", "implicit", "opportunistic", "none"}},
-		{Path: "email.ca", Label: "Authorities", Kind: forms.AsArea, Hint: "PEM to trust instead of the system's."},
-		{Path: "email.user", Label: "User"},
-		{Path: "email.password", Label: "Password", Kind: forms.AsSecret, Hint: forms.SecretHint},
-		{Path: "email.from", Label: "From", Need: true, Hint: "belfry@example.com"},
-		{Path: "email.to", Label: "To", Need: true, Kind: forms.AsWords, Hint: "One or more addresses."},
-	},
-	"slack":     {{Path: "slack.url", Label: "Webhook", Need: true, Kind: forms.AsSecret, Hint: "Address of the incoming webhook. Mattermost takes the same. It is never shown."}},
-	"discord":   {{Path: "discord.url", Label: "Webhook", Need: true, Kind: forms.AsSecret, Hint: "It is never shown."}},
-	"teams":     {{Path: "teams.url", Label: "Webhook", Need: true, Kind: forms.AsSecret, Hint: "Of a workflow. It is never shown."}},
-	"telegram":  {{Path: "telegram.token", Label: "Token of the bot", Need: true, Kind: forms.AsSecret, Hint: "It is never shown."}, {Path: "telegram.chat", Label: "Chat", Need: true, Hint: "Its id, or @name of a channel."}, {Path: "telegram.api", Label: "API", Hint: "Default: https://api.telegram.org"}},
-	"ntfy":      {{Path: "ntfy.topic", Label: "Topic", Need: true}, {Path: "ntfy.server", Label: "Server", Hint: "Default: https://ntfy.sh"}, {Path: "ntfy.token", Label: "Token", Kind: forms.AsSecret, Hint: forms.SecretHint}},
-	"pagerduty": {{Path: "pagerduty.routing_key", Label: "Routing key", Need: true, Kind: forms.AsSecret, Hint: "Of the Events API v2. It is never shown."}, {Path: "pagerduty.api", Label: "API", Hint: "Default: https://events.pagerduty.com"}},
-	"webhook": {
-		{Path: "webhook.url", Label: "Address", Need: true, Kind: forms.AsSecret, Hint: "The message is posted there as JSON. It is never shown."},
-		{Path: "webhook.secret", Label: "Key of the signature", Kind: forms.AsSecret, Hint: "Default: it is not signed. " + forms.SecretHint},
-		{Path: "webhook.headers", Label: "Headers", Kind: forms.AsSecrets, Hint: "One a line: Name: value. The values are never shown."},
-	},
-	"command": {
-		{Path: "command.argv", Label: "Program", Need: true, Kind: forms.AsLines, Hint: "It and its arguments, one a line. The message is its standard input, as JSON. The node's operator has to allow commands."},
-		{Path: "command.timeout", Label: "Timeout", Kind: forms.AsDuration, Hint: "Default: 30s."},
-	},
-}
-
 func channelGroups(kind string, isNew bool) []forms.InputGroup {
-	g := forms.InputGroup{Inputs: channelInputs[kind]}
+	k, _ := alert.KindOf(kind)
+	inputs, _ := forms.KindInputs(kind+".", k.Fields)
+	g := forms.InputGroup{Inputs: inputs}
 	if isNew {
 		g.Inputs = slices.Concat([]forms.Input{{Path: "name", Label: "Name", Need: true, Hint: "Alert rules name it."}}, g.Inputs)
 	}
@@ -84,15 +51,8 @@ func channelList(p *page) error {
 
 // channelGoal is where a channel leads, as far as that is no secret.
 func channelGoal(c alert.Channel) string {
-	switch {
-	case c.Email != nil:
-		return strings.Join(c.Email.To, ", ")
-	case c.Telegram != nil:
-		return "chat " + c.Telegram.Chat
-	case c.Ntfy != nil:
-		return c.Ntfy.Server + "/" + c.Ntfy.Topic
-	case c.Command != nil:
-		return strings.Join(c.Command.Argv, " ")
+	if g := c.Goal(); g.To != "" {
+		return g.What + g.To
 	}
 	return "an address that is kept secret"
 }
@@ -101,12 +61,8 @@ func channelGoal(c alert.Channel) string {
 func channelKind(c alert.Channel) string { return channelTitle(c.Kind()) }
 
 func channelTitle(kind string) string {
-	for _, k := range channelKinds {
-		if k.name == kind {
-			return k.title
-		}
-	}
-	return kind
+	k, _ := alert.KindOf(kind)
+	return core.Or(k.Title, kind)
 }
 
 type channelData struct {
@@ -117,11 +73,16 @@ type channelData struct {
 
 // ChannelTabs lead to the forms of other kinds.
 func (p *page) ChannelTabs(d channelData) []parts.Tab {
-	tabs := make([]parts.Tab, len(channelKinds))
-	for i, k := range channelKinds {
-		tabs[i] = parts.NewTab(k.title, p.With(p.Link("settings", "channels", "-new"), "kind", k.name), k.name == d.Kind, "")
+	var people, programs []parts.Tab
+	for _, k := range alert.Kinds {
+		tab := parts.NewTab(k.Title, p.With(p.Link("settings", "channels", "-new"), "kind", k.Name), k.Name == d.Kind, "")
+		if k.Program {
+			programs = append(programs, tab)
+		} else {
+			people = append(people, tab)
+		}
 	}
-	return tabs
+	return slices.Concat(people, programs)
 }
 
 func (p *page) channelForm(kind, name string, values url.Values, err error) channelData {
@@ -146,7 +107,7 @@ func (p *page) ChannelTestCommand(name string) parts.Command {
 
 func newChannel(p *page) error {
 	kind := p.Query("kind")
-	if channelInputs[kind] == nil {
+	if _, is := alert.KindOf(kind); !is {
 		kind = "email"
 	}
 	return p.Show("channel", p.channelForm(kind, "", url.Values{"email.tls": {"starttls"}}, nil))
@@ -169,7 +130,7 @@ func saveChannel(p *page) error {
 		}
 		kind, doc = old.Kind(), forms.DocumentOf(old)
 	}
-	if channelInputs[kind] == nil {
+	if _, is := alert.KindOf(kind); !is {
 		return core.InvalidField("kind", kind, "is not a kind of channel", "")
 	}
 	var c alert.Channel

@@ -39,34 +39,25 @@ type monitorFormData struct {
 func (p *page) KindTabs(d monitorFormData) []parts.Tab {
 	tabs := make([]parts.Tab, len(monitorKinds))
 	for i, k := range monitorKinds {
-		tabs[i] = parts.NewTab(kindWords[k], p.With(p.Link("monitors", "-new"), "kind", k), k == d.Kind, "")
+		tabs[i] = parts.NewTab(k.Info().Title, p.With(p.Link("monitors", "-new"), "kind", k), k == d.Kind, "")
 	}
 	return tabs
 }
 
-var kindWords = map[task.Kind]string{
-	task.KindHTTP: "HTTP", task.KindTCP: "TCP", task.KindDNS: "DNS", task.KindTLS: "Certificate", task.KindPing: "Ping", task.KindGRPC: "gRPC",
-	task.KindWebSocket: "WebSocket", task.KindHeartbeat: "Heartbeat", task.KindPage: "Page", task.KindCommand: "Command",
-}
-
 // KindText says what a kind of monitor does.
-func (d monitorFormData) KindText() string {
-	return map[task.Kind]string{
-		task.KindHTTP: "Asks an address, and looks at the answer.", task.KindTCP: "Opens a connection, and may talk.", task.KindDNS: "Asks for a record of a name.",
-		task.KindTLS: "Looks at a certificate and its chain, and when they end.", task.KindPing: "Sends echo requests.", task.KindGRPC: "Asks the standard health service.",
-		task.KindWebSocket: "Opens a WebSocket, and may talk.", task.KindHeartbeat: "Waits to be called by a cron job, a backup or a device, and is down when no call comes.",
-		task.KindPage: "Remembers what a part of a page was like, and says when it changes.", task.KindCommand: "Runs a command on a worker. Its operator has to allow that.",
-	}[d.Kind]
-}
+func (d monitorFormData) KindText() string { return d.Kind.Info().Text }
 
 // monitorGroups is the form of a kind.
 func monitorGroups(kind task.Kind, isNew bool) []forms.InputGroup {
-	own := forms.KindInputs[kind]
+	place := "check." + string(kind) + "."
+	if kind == task.KindHeartbeat {
+		place = "heartbeat."
+	}
+	own, more := forms.KindInputs(place, kind.Info().Fields)
 	var name []forms.Input
 	if isNew {
 		name = []forms.Input{{Path: "name", Label: "Name", Need: true, Hint: "Letters, digits, dots, dashes and underscores."}}
 	}
-	more := own[1]
 	when := forms.InputGroup{Title: "When", Inputs: []forms.Input{
 		{Path: "every", Label: "Every", Kind: forms.AsDuration, Hint: "Such as 30s, 5m or 1d. Default: 1m."},
 		{Path: "rules", Label: "or by rules", Kind: forms.AsRules, Hint: "Cron, one a line, such as 0 9 * * MON-FRI."},
@@ -101,7 +92,7 @@ func monitorGroups(kind task.Kind, isNew bool) []forms.InputGroup {
 		}}
 	}
 	return []forms.InputGroup{
-		{Title: "", Inputs: slices.Concat(name, own[0])},
+		{Title: "", Inputs: slices.Concat(name, own)},
 		{Title: "More about the request", Drawer: true, Inputs: more},
 		hold, when, verdict, tell,
 		{Title: "About it", Drawer: true, Inputs: []forms.Input{

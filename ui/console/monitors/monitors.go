@@ -45,10 +45,12 @@ var monitorRoutes = routes{
 }
 
 // monitorKinds are those that a monitor may have, in the order of the form.
-var monitorKinds = []task.Kind{
-	task.KindHTTP, task.KindTCP, task.KindDNS, task.KindTLS, task.KindPing, task.KindGRPC, task.KindWebSocket,
-	task.KindHeartbeat, task.KindPage, task.KindCommand,
-}
+var monitorKinds = func() (list []task.Kind) {
+	for _, k := range task.MonitorKinds() {
+		list = append(list, k.Kind)
+	}
+	return list
+}()
 
 // monitorsPerPage is so few because each has its bars.
 const monitorsPerPage = 25
@@ -190,38 +192,10 @@ func signs(v view.MonitorView) (signs []parts.Chip) {
 }
 
 func targetText(m monitor.Monitor) string {
-	c := m.Check
-	switch m.Kind() {
-	case task.KindHeartbeat:
+	if m.Heartbeat != nil {
 		return "waits to be called"
-	case task.KindHTTP:
-		if c.HTTP.Method != "GET" {
-			return c.HTTP.Method + " " + c.HTTP.URL
-		}
-		return c.HTTP.URL
-	case task.KindPage:
-		return c.Page.URL
-	case task.KindTCP:
-		return c.TCP.Address
-	case task.KindDNS:
-		return c.DNS.Type + " of " + c.DNS.Name
-	case task.KindTLS:
-		return c.TLS.Address
-	case task.KindPing:
-		return c.Ping.Host
-	case task.KindGRPC:
-		return c.GRPC.Address
-	case task.KindWebSocket:
-		return c.WebSocket.URL
-	case task.KindCommand:
-		if c.Command.Shell != "" {
-			return c.Command.Shell
-		}
-		return strings.Join(c.Command.Argv, " ")
-	case task.KindProgram:
-		return "an uploaded program"
 	}
-	return string(m.Kind())
+	return core.Or(m.Check.Target().Line, string(m.Kind()))
 }
 
 // latencyOrNone is how long something took, if anybody measured it.

@@ -2,14 +2,11 @@ package monitors
 
 import (
 	"fmt"
-	"maps"
 	"net/url"
 	"slices"
 	"strings"
 
 	"github.com/belfry-run/belfry/core"
-	"github.com/belfry-run/belfry/monitor"
-	"github.com/belfry-run/belfry/task"
 	"github.com/belfry-run/belfry/ui/console/internal/parts"
 	"github.com/belfry-run/belfry/view"
 )
@@ -73,7 +70,9 @@ func monitorFacts(v view.MonitorView) []factGroup {
 	}
 	add(&look, true, "Kind", "%s", m.Kind())
 	add(&look, true, "Target", "%s", targetText(m))
-	checkFacts(&look, m, add)
+	for _, f := range m.Check.Facts() {
+		add(&look, true, f.Name, f.Format, spanned(f.Args)...)
+	}
 	add(&look, len(m.Check.Conditions) > 0, "Must hold", "%s", strings.Join(m.Check.Conditions, "\n"))
 	add(&look, len(m.Check.Warnings) > 0, "Should hold", "%s", strings.Join(m.Check.Warnings, "\n"))
 	add(&look, m.Heartbeat == nil, "Timeout", "%s", parts.SpanText(m.Check.Timeout))
@@ -111,52 +110,13 @@ func threshold(n int, one, many string, span core.Duration, doing string) string
 	return strings.Join(pieces, " and ")
 }
 
-// checkFacts are the settings of a kind that matter to people.
-func checkFacts(g *factGroup, m monitor.Monitor, add func(g *factGroup, is bool, name, format string, args ...any)) {
-	c := m.Check
-	switch {
-	case c.HTTP != nil:
-		h := c.HTTP
-		add(g, true, "Good status", "%s", strings.Join(h.ExpectStatus, ", "))
-		add(g, h.ExpectBody != "", "Body matches", "%s", h.ExpectBody)
-		for _, name := range slices.Sorted(maps.Keys(h.Headers)) {
-			add(g, true, "Header", "%s: %s", name, h.Headers[name])
+// spanned writes the lengths of time among the arguments of a fact for people.
+func spanned(args []any) []any {
+	args = slices.Clone(args)
+	for i, a := range args {
+		if d, is := a.(core.Duration); is {
+			args[i] = parts.SpanText(d)
 		}
-		if a := h.Auth; a != nil {
-			add(g, a.User != "", "Signs in", "as %s, with a password that is kept secret", a.User)
-			add(g, a.Bearer != "", "Signs in", "with a bearer token that is kept secret")
-			add(g, a.Key != "", "Signs in", "with a certificate whose key is kept secret")
-		}
-		add(g, h.SkipVerify, "Certificate", "any is accepted")
-		add(g, h.MaxRedirects != task.DefaultMaxRedirects, "Redirects", "%s", parts.YesNo(h.MaxRedirects < 0, "not followed", fmt.Sprintf("at most %d", h.MaxRedirects)))
-	case c.Page != nil:
-		g2 := c.Page
-		add(g, g2.CSS != "", "Selector", "%s", g2.CSS)
-		add(g, g2.XPath != "", "XPath", "%s", g2.XPath)
-		add(g, g2.JSONPath != "", "JSON path", "%s", g2.JSONPath)
-		add(g, len(g2.IgnoreCSS) > 0, "Left out", "%s", strings.Join(g2.IgnoreCSS, "\n"))
-		add(g, len(g2.Ignore) > 0, "Ignored", "%s", strings.Join(g2.Ignore, "\n"))
-		add(g, len(g2.Mask) > 0, "Masked", "%s", strings.Join(g2.Mask, ", "))
-		add(g, true, "Compared with", "%s", parts.YesNo(g2.Baseline == task.BaselinePinned, "the version that was accepted", "the version before"))
-		add(g, g2.Confirm > 0, "A change counts", "when it is still there after %s", parts.SpanText(g2.Confirm))
-		add(g, true, "Texts kept", "%d", g2.KeepVersions)
-	case c.DNS != nil:
-		add(g, c.DNS.Server != "", "Asks", "%s", c.DNS.Server)
-		add(g, len(c.DNS.Expect) > 0, "Answers", "%s%s", strings.Join(c.DNS.Expect, "\n"), parts.YesNo(c.DNS.Exact, "\nand no others", ""))
-	case c.TLS != nil:
-		add(g, c.TLS.WarnDays > 0, "Degraded", "when a certificate ends within %d days", c.TLS.WarnDays)
-		add(g, c.TLS.FailDays > 0, "Fails", "when a certificate ends within %d days", c.TLS.FailDays)
-		add(g, c.TLS.StartTLS != "", "Asks for TLS by", "%s", c.TLS.StartTLS)
-	case c.TCP != nil:
-		add(g, c.TCP.Send != "", "Sends", "%s", c.TCP.Send)
-		add(g, c.TCP.Expect != "", "Answer matches", "%s", c.TCP.Expect)
-	case c.Ping != nil:
-		add(g, true, "Requests", "%d, of which %d %% may be lost", c.Ping.Count, c.Ping.MaxLoss)
-	case c.GRPC != nil:
-		add(g, c.GRPC.Service != "", "Service", "%s", c.GRPC.Service)
-		add(g, c.GRPC.Plaintext, "TLS", "none")
-	case c.WebSocket != nil:
-		add(g, c.WebSocket.Send != "", "Sends", "%s", c.WebSocket.Send)
-		add(g, c.WebSocket.Expect != "", "Message matches", "%s", c.WebSocket.Expect)
 	}
+	return args
 }

@@ -3,7 +3,6 @@ package tasks
 import (
 	"net/url"
 	"slices"
-	"strings"
 
 	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/task"
@@ -27,19 +26,13 @@ var taskKinds = []struct {
 // taskGroups is the form of a kind.
 func taskGroups(kind task.Kind) []forms.InputGroup {
 	first := []forms.Input{{Path: "name", Label: "Name", Need: true, Hint: "Letters, digits, dots, dashes and underscores."}}
-	var own [2][]forms.Input
-	for i, all := range forms.KindInputs[kind] {
-		for _, in := range all {
-			in.Path = strings.TrimPrefix(in.Path, "check.")
-			own[i] = append(own[i], in)
-		}
-	}
+	own, more := forms.KindInputs(string(kind)+".", kind.Info().Fields)
 	if kind == task.KindCommand {
-		own[0][0].Hint = "For /bin/sh. It succeeds with exit code 0."
+		own[0].Hint = "For /bin/sh. It succeeds with exit code 0."
 	}
 	return []forms.InputGroup{
-		{Inputs: slices.Concat(first, own[0])},
-		{Title: "More settings", Drawer: true, Inputs: own[1]},
+		{Inputs: slices.Concat(first, own)},
+		{Title: "More settings", Drawer: true, Inputs: more},
 		{Title: "Execution", Inputs: []forms.Input{
 			{Path: "timeout", Label: "Timeout", Kind: forms.AsDuration, Hint: "Longest an attempt may run, such as 5m. Default: 1h."},
 			{Path: "retry.max_attempts", Label: "Maximum attempts", Kind: forms.AsNumber, Hint: "Default: 3; 1: no retry."},

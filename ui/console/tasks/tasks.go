@@ -160,8 +160,13 @@ func fieldsOf(t task.Task) (map[string]json.RawMessage, error) {
 }
 
 // taskFields is the order of a definition's fields, for people.
-var taskFields = []string{"name", "kind", "description", "tags", "queue", "priority", "timeout", "retry", "input", "needs",
-	"command", "program", "http", "page", "tcp", "dns", "tls", "ping", "grpc", "websocket", "cycle", "conditions", "warnings"}
+var taskFields = func() []string {
+	list := []string{"name", "kind", "description", "tags", "queue", "priority", "timeout", "retry", "input", "needs"}
+	for _, k := range task.KindTable {
+		list = append(list, string(k.Kind))
+	}
+	return append(list, "conditions", "warnings")
+}()
 
 // definition is a task as it is edited: without what Belfry itself writes.
 func definition(t task.Task) (string, error) {
