@@ -284,6 +284,7 @@ var KindTable = []KindInfo{
 			return f
 		},
 	},
+	udpKind,
 	{
 		Kind: KindHeartbeat, Title: "Heartbeat", Flag: "heartbeat", Text: "Waits to be called by a cron job, a backup or a device, and is down when no call comes.",
 		Fields: []setting.Field{

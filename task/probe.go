@@ -280,9 +280,7 @@ func (t TCP) validate() error {
 	checkAddress(&p, "address", t.Address)
 	checkFamily(&p, t.Family)
 	checkRegexp(&p, "expect", t.Expect)
-	if _, err := strconv.Unquote(`"` + strings.ReplaceAll(t.Send, `"`, `\"`) + `"`); err != nil && !strings.ContainsAny(t.Send, "\r\n") {
-		p.Add("send", t.Send, "has a backslash that means nothing", `write \r, \n, \t, \x00 or \\`)
-	}
+	checkEscapes(&p, "send", t.Send)
 	if len(t.Send) > DefaultMaxRead {
 		p.Addf("send", len(t.Send), "has more than %d bytes", DefaultMaxRead)
 	}
@@ -363,6 +361,12 @@ func checkAddress(p *core.Problems, field, text string) {
 	n, numErr := strconv.Atoi(port)
 	if err != nil || host == "" || numErr != nil || n < 1 || n > 65535 {
 		p.Add(field, text, "is not host:port", "such as db.example.com:5432 or [2001:db8::1]:22")
+	}
+}
+
+func checkEscapes(p *core.Problems, field, text string) {
+	if _, err := strconv.Unquote(`"` + strings.ReplaceAll(text, `"`, `\"`) + `"`); err != nil && !strings.ContainsAny(text, "\r\n") {
+		p.Add(field, text, "has a backslash that means nothing", `write \r, \n, \t, \x00 or \\`)
 	}
 }
 

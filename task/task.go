@@ -16,7 +16,7 @@ import (
 type Task struct {
 	Namespace   string          `json:"namespace,omitempty" doc:"Owner; default: default"`
 	Name        string          `json:"name,omitempty" doc:"Unique in the namespace"`
-	Kind        Kind            `json:"kind,omitempty" enum:"func,command,program,http,page,tcp,dns,tls,ping,grpc,websocket,cycle" doc:"What runs; default: the kind whose settings are given"`
+	Kind        Kind            `json:"kind,omitempty" enum:"func,command,program,http,page,tcp,dns,tls,ping,grpc,websocket,udp,cycle" doc:"What runs; default: the kind whose settings are given"`
 	Description string          `json:"description,omitempty" doc:"For people; at most 4 KiB"`
 	Tags        []string        `json:"tags,omitempty" doc:"For people and filters"`
 	Queue       string          `json:"queue,omitempty" doc:"Lane of its jobs; default: default"`
@@ -35,6 +35,7 @@ type Task struct {
 	Ping        *Ping           `json:"ping,omitempty" doc:"Settings of kind ping"`
 	GRPC        *GRPC           `json:"grpc,omitempty" doc:"Settings of kind grpc"`
 	WebSocket   *WebSocket      `json:"websocket,omitempty" doc:"Settings of kind websocket"`
+	UDP         *UDP            `json:"udp,omitempty" doc:"Settings of kind udp"`
 	Cycle       *Cycle          `json:"cycle,omitempty" doc:"Settings of kind cycle"`
 	Conditions  []string        `json:"conditions,omitempty" doc:"Expressions that must hold of a probe's answer, such as status == 200 or latency < 500ms"`
 	Warnings    []string        `json:"warnings,omitempty" doc:"Expressions that should hold; a monitor whose answer breaks one is degraded, and not down"`
@@ -63,6 +64,7 @@ const (
 	KindPing      Kind = "ping"
 	KindGRPC      Kind = "grpc"
 	KindWebSocket Kind = "websocket"
+	KindUDP       Kind = "udp"
 	KindHeartbeat Kind = "heartbeat"
 	KindCycle     Kind = "cycle"
 )

@@ -46,6 +46,7 @@ func TestKnownTruthLatencyOfEveryKind(t *testing.T) {
 		"dns, over UDP":        {check: task.Task{DNS: &task.DNS{Name: "a.example", Server: server}}, firstByte: 1},
 		"dns, over TCP":        {check: task.Task{DNS: &task.DNS{Name: "a.example", Server: server, TCP: true}}, firstByte: 1},
 		"grpc, answer":         {check: task.Task{GRPC: &task.GRPC{Address: health, Plaintext: true}}, firstByte: 1},
+		"udp, answer":          {check: task.Task{UDP: &task.UDP{Address: lateDatagrams(t), Send: "hi", Expect: "late"}}, firstByte: 1},
 		"websocket, upgrade":   {check: task.Task{WebSocket: &task.WebSocket{URL: socket}}, firstByte: 1},
 		"websocket, a message": {check: task.Task{WebSocket: &task.WebSocket{URL: socket, Expect: "hello"}}, firstByte: 2},
 	}

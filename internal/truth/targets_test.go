@@ -146,6 +146,29 @@ func names(t *testing.T) (address string) {
 	return stream.Addr().String()
 }
 
+// lateDatagrams answers each datagram late.
+func lateDatagrams(t *testing.T) (address string) {
+	t.Helper()
+	conn, err := net.ListenPacket("udp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all sync.WaitGroup
+	t.Cleanup(func() { _ = conn.Close(); all.Wait() })
+	all.Go(func() {
+		buf := make([]byte, 1<<10)
+		for {
+			_, from, err := conn.ReadFrom(buf)
+			if err != nil {
+				return
+			}
+			pause()
+			_, _ = conn.WriteTo([]byte("late"), from)
+		}
+	})
+	return conn.LocalAddr().String()
+}
+
 // lateHealth is a health service that answers late.
 type lateHealth struct {
 	grpc_health_v1.UnimplementedHealthServer

@@ -29,6 +29,7 @@ var looks = map[task.Kind]func(*look, context.Context) *reach.Fault{
 	task.KindPing:      (*look).ping,
 	task.KindGRPC:      (*look).grpc,
 	task.KindWebSocket: (*look).websocket,
+	task.KindUDP:       (*look).udp,
 }
 
 // Measure looks once at the target of a task. There need be no job: it is also
