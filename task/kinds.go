@@ -210,8 +210,8 @@ var KindTable = []KindInfo{
 		Values: "latency dns_time connect_time tls_time ip cert_days issuer tls_version",
 		Fields: []setting.Field{
 			{Path: "address", Flag: "tls", Usage: "host[:port] whose certificate is looked at; port 443 if left out", Label: "Address", Need: true, Hint: "host:port; port 443 if left out"},
-			{Path: "warn_days", As: setting.Number, Flag: "warn-days", Usage: "degraded when the certificate ends sooner; -1: never; default: 14", Label: "Degraded within", Hint: "Days before a certificate of the chain ends. Default: 14; -1: never."},
-			{Path: "fail_days", As: setting.Number, Flag: "fail-days", Usage: "failed when the certificate ends sooner; default: when it has ended", Label: "Failed within", Hint: "Days before a certificate of the chain ends. Default: when it has ended."},
+			{Path: "warn_days", As: setting.Number, Flag: "warn-days", Usage: "degraded when the certificate or registration ends sooner; -1: never; default: 14", Label: "Degraded within", Hint: "Days before a certificate of the chain ends. Default: 14; -1: never."},
+			{Path: "fail_days", As: setting.Number, Flag: "fail-days", Usage: "failed when the certificate or registration ends sooner; default: when it has ended", Label: "Failed within", Hint: "Days before a certificate of the chain ends. Default: when it has ended."},
 			{Path: "server_name", Flag: "server-name", Usage: serverNameUsage, Label: "Name", Hint: "Default: the host of the address.", More: true},
 			{Path: "family", As: setting.Choice, Flag: "family", Usage: family.Usage},
 			{Path: "starttls", As: setting.Choice, Flag: "starttls", Usage: "protocol to be asked for TLS first: smtp, imap, pop3, ftp or postgres", Label: "Ask for TLS first", Options: []string{"", "smtp", "imap", "pop3", "ftp", "postgres"}, More: true},
@@ -285,6 +285,7 @@ var KindTable = []KindInfo{
 		},
 	},
 	udpKind,
+	domainKind,
 	{
 		Kind: KindHeartbeat, Title: "Heartbeat", Flag: "heartbeat", Text: "Waits to be called by a cron job, a backup or a device, and is down when no call comes.",
 		Fields: []setting.Field{

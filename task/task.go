@@ -16,7 +16,7 @@ import (
 type Task struct {
 	Namespace   string          `json:"namespace,omitempty" doc:"Owner; default: default"`
 	Name        string          `json:"name,omitempty" doc:"Unique in the namespace"`
-	Kind        Kind            `json:"kind,omitempty" enum:"func,command,program,http,page,tcp,dns,tls,ping,grpc,websocket,udp,cycle" doc:"What runs; default: the kind whose settings are given"`
+	Kind        Kind            `json:"kind,omitempty" enum:"func,command,program,http,page,tcp,dns,tls,ping,grpc,websocket,udp,domain,cycle" doc:"What runs; default: the kind whose settings are given"`
 	Description string          `json:"description,omitempty" doc:"For people; at most 4 KiB"`
 	Tags        []string        `json:"tags,omitempty" doc:"For people and filters"`
 	Queue       string          `json:"queue,omitempty" doc:"Lane of its jobs; default: default"`
@@ -36,6 +36,7 @@ type Task struct {
 	GRPC        *GRPC           `json:"grpc,omitempty" doc:"Settings of kind grpc"`
 	WebSocket   *WebSocket      `json:"websocket,omitempty" doc:"Settings of kind websocket"`
 	UDP         *UDP            `json:"udp,omitempty" doc:"Settings of kind udp"`
+	Domain      *Domain         `json:"domain,omitempty" doc:"Settings of kind domain"`
 	Cycle       *Cycle          `json:"cycle,omitempty" doc:"Settings of kind cycle"`
 	Conditions  []string        `json:"conditions,omitempty" doc:"Expressions that must hold of a probe's answer, such as status == 200 or latency < 500ms"`
 	Warnings    []string        `json:"warnings,omitempty" doc:"Expressions that should hold; a monitor whose answer breaks one is degraded, and not down"`
@@ -65,6 +66,7 @@ const (
 	KindGRPC      Kind = "grpc"
 	KindWebSocket Kind = "websocket"
 	KindUDP       Kind = "udp"
+	KindDomain    Kind = "domain"
 	KindHeartbeat Kind = "heartbeat"
 	KindCycle     Kind = "cycle"
 )

@@ -30,6 +30,7 @@ var looks = map[task.Kind]func(*look, context.Context) *reach.Fault{
 	task.KindGRPC:      (*look).grpc,
 	task.KindWebSocket: (*look).websocket,
 	task.KindUDP:       (*look).udp,
+	task.KindDomain:    (*look).domain,
 }
 
 // Measure looks once at the target of a task. There need be no job: it is also

@@ -47,6 +47,8 @@ type Options struct {
 	// ResolvConf names the servers that kind dns asks when a task names none.
 	// Default: /etc/resolv.conf.
 	ResolvConf string
+	// Registries say whom kind domain asks when a task names no server.
+	Registries Registries
 }
 
 // DefaultPerHost is how many checks look at one host and port at once.
@@ -57,6 +59,7 @@ type Executor struct {
 	net        *reach.Net
 	resolvConf string
 	patterns   cache.Map[string, *pattern]
+	registries *registries
 }
 
 // New makes an executor.
@@ -64,11 +67,14 @@ func New(o Options) *Executor {
 	if o.ResolvConf == "" {
 		o.ResolvConf = "/etc/resolv.conf"
 	}
-	return &Executor{net: reach.New(reach.Options{Guard: o.Guard, Version: o.Version, PerHost: o.PerHost}), resolvConf: o.ResolvConf}
+	return &Executor{net: reach.New(reach.Options{Guard: o.Guard, Version: o.Version, PerHost: o.PerHost}), resolvConf: o.ResolvConf, registries: newRegistries(o)}
 }
 
 // Close lets idle connections go.
-func (e *Executor) Close() { e.net.Close() }
+func (e *Executor) Close() {
+	e.net.Close()
+	e.registries.client.CloseIdleConnections()
+}
 
 // Kinds is what the executor runs.
 func (e *Executor) Kinds() map[task.Kind]worker.Executor {

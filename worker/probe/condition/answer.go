@@ -2,6 +2,7 @@ package condition
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"strings"
@@ -27,7 +28,8 @@ type Facts struct {
 	FinalURL  string
 	CertEnd   time.Time // zero: there was no certificate
 	Issuer    string
-	TLS       string // version, such as TLS 1.3
+	DomainEnd time.Time // zero: no registration was seen
+	TLS       string    // version, such as TLS 1.3
 
 	Answers []string // of DNS
 	RCode   string
@@ -83,10 +85,13 @@ var variables = map[string]variable{
 	"elements":     of(func(f *Facts) int { return f.Elements }),
 	"status":       {is: types.Int, get: func(a *Answer) (any, error) { return a.facts.Status, nil }},
 	"cert_days":    {is: types.Int, get: (*Answer).certDays},
-	"body":         {is: types.String, get: (*Answer).body},
-	"json":         {is: types.Any, get: (*Answer).json},
-	"header":       function(func(string) string { return "" }, func(a *Answer) func(string) string { return a.header }),
-	"jq":           function(func(string) (any, error) { return nil, nil }, func(a *Answer) func(string) (any, error) { return a.jq }),
+	"domain_days": {is: types.Int, get: func(a *Answer) (any, error) {
+		return a.daysTo(a.facts.DomainEnd, "domain_days: no registration was seen")
+	}},
+	"body":   {is: types.String, get: (*Answer).body},
+	"json":   {is: types.Any, get: (*Answer).json},
+	"header": function(func(string) string { return "" }, func(a *Answer) func(string) string { return a.header }),
+	"jq":     function(func(string) (any, error) { return nil, nil }, func(a *Answer) func(string) (any, error) { return a.jq }),
 }
 
 // Names are the variables and functions that conditions of a kind may use,
@@ -154,10 +159,15 @@ func (a *Answer) prepare(uses map[string]bool) {
 }
 
 func (a *Answer) certDays() (any, error) {
-	if a.facts.CertEnd.IsZero() {
-		return nil, fmt.Errorf("cert_days: no certificate was seen")
+	return a.daysTo(a.facts.CertEnd, "cert_days: no certificate was seen")
+}
+
+// daysTo are the whole days until an end.
+func (a *Answer) daysTo(end time.Time, without string) (any, error) {
+	if end.IsZero() {
+		return nil, errors.New(without)
 	}
-	left := a.facts.CertEnd.Sub(a.now)
+	left := end.Sub(a.now)
 	days := int(left / (24 * time.Hour))
 	if left < 0 {
 		days-- // one that ended an hour ago has not zero days left
