@@ -9,16 +9,22 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/belfry-run/belfry/access"
+	"github.com/belfry-run/belfry/alert"
+	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/httpapi/client"
+	"github.com/belfry-run/belfry/httpapi/internal/api"
 	"github.com/belfry-run/belfry/internal/attempttoken"
 	"github.com/belfry-run/belfry/internal/pgtest"
 	"github.com/belfry-run/belfry/job"
+	"github.com/belfry-run/belfry/monitor"
+	"github.com/belfry-run/belfry/schedule"
 	"github.com/belfry-run/belfry/store"
 	"github.com/belfry-run/belfry/store/postgres"
 	"github.com/belfry-run/belfry/store/sqlite"
@@ -56,9 +62,9 @@ type strangers struct {
 	secret string // of the worker's token
 }
 
-func newStrangers(t *testing.T) *strangers {
+func newStrangers(t *testing.T, change ...func(*Options)) *strangers {
 	t.Helper()
-	return newStrangersAt(t, func(o store.Options) []*store.Store { return []*store.Store{openSQLite(t, o)} })
+	return newStrangersAt(t, func(o store.Options) []*store.Store { return []*store.Store{openSQLite(t, o)} }, change...)
 }
 
 func openSQLite(t *testing.T, o store.Options) *store.Store {
@@ -71,7 +77,7 @@ func openSQLite(t *testing.T, o store.Options) *store.Store {
 }
 
 // newStrangersAt makes a node of each store, all of one database.
-func newStrangersAt(t *testing.T, open func(store.Options) []*store.Store) *strangers {
+func newStrangersAt(t *testing.T, open func(store.Options) []*store.Store, change ...func(*Options)) *strangers {
 	t.Helper()
 	s := &strangers{T: t, clock: storetest.NewClock()}
 	stores := open(store.Options{Clock: s.clock.Now, Bytes: place{}})
@@ -82,7 +88,11 @@ func newStrangersAt(t *testing.T, open func(store.Options) []*store.Store) *stra
 	}
 	s.secret = secret
 	for _, st := range stores {
-		node, err := New(Options{Service: st, Auth: st, Attempts: st, Logger: slog.New(slog.DiscardHandler)})
+		o := Options{Service: st, Auth: st, Attempts: st, Logger: slog.New(slog.DiscardHandler)}
+		for _, c := range change {
+			c(&o)
+		}
+		node, err := New(o)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -126,20 +136,20 @@ func newStrangersAt(t *testing.T, open func(store.Options) []*store.Store) *stra
 func (s *strangers) move(d time.Duration) {
 	s.clock.Move(d)
 	for _, node := range s.nodes {
-		node.signing.mu.Lock()
-		node.signing.again = time.Time{}
-		node.signing.mu.Unlock()
+		node.api.Signing.Mu.Lock()
+		node.api.Signing.Again = time.Time{}
+		node.api.Signing.Mu.Unlock()
 	}
 }
 
 // age makes all nodes believe that they made their tokens half a life ago.
 func (s *strangers) age() {
 	for _, node := range s.nodes {
-		node.signing.mu.Lock()
-		for h, at := range node.signing.issued {
-			node.signing.issued[h] = at.Add(-attempttoken.Life/2 - time.Second)
+		node.api.Signing.Mu.Lock()
+		for h, at := range node.api.Signing.Issued {
+			node.api.Signing.Issued[h] = at.Add(-attempttoken.Life/2 - time.Second)
 		}
-		node.signing.mu.Unlock()
+		node.api.Signing.Mu.Unlock()
 	}
 }
 
@@ -512,8 +522,60 @@ func TestANewKeySignsWhenEveryNodeKnowsIt(t *testing.T) {
 	if now := signer(); now != first {
 		t.Errorf("a key that was just made signs: %s after %s", now, first)
 	}
-	s.move(keyKnown)
+	s.move(api.KeyKnown)
 	if now := signer(); now == first {
 		t.Errorf("the first key signs on: %s", now)
 	}
+}
+
+// answersTo is what each operation that reads answers to a token, by its name.
+func (s *strangers) answersTo(secret string) map[string]string {
+	s.Helper()
+	all := map[string]string{}
+	doc := s.nodes[0].api.Huma.OpenAPI()
+	for path, item := range doc.Paths {
+		op := api.OperationsOf(item)[http.MethodGet]
+		if op == nil || aboutAll[op.OperationID] != "" {
+			continue
+		}
+		address, _, _ := asked(path, op)
+		req, err := http.NewRequestWithContext(s.Context(), http.MethodGet, s.url+address, nil)
+		if err != nil {
+			s.Fatal(err)
+		}
+		req.Header.Set("Authorization", "Bearer "+secret)
+		req.Header.Set("X-Request-Id", "the-same-each-time")
+		resp, err := http.DefaultClient.Do(req)
+		if err != nil {
+			s.Fatal(err)
+		}
+		body, err := io.ReadAll(resp.Body)
+		_ = resp.Body.Close()
+		if err != nil {
+			s.Fatal(err)
+		}
+		all[op.OperationID] = resp.Status + " " + string(body)
+	}
+	return all
+}
+
+// something makes definitions and jobs in a namespace.
+func (s *strangers) something(namespace string, jobs int) {
+	s.Helper()
+	ctx := s.Context()
+	must := func(_ any, err error) {
+		s.Helper()
+		if err != nil {
+			s.Fatal(err)
+		}
+	}
+	must(s.st.CreateTask(ctx, task.Task{Namespace: namespace, Name: "1", Kind: task.KindFunc}))
+	must(s.st.CreateSchedule(ctx, schedule.Schedule{Namespace: namespace, Name: "1", Task: "1", Rules: []schedule.Rule{{Every: core.Duration(time.Hour)}}}))
+	must(s.st.SaveCalendar(ctx, schedule.Calendar{Namespace: namespace, Name: "1"}))
+	must(s.st.CreateMonitor(ctx, monitor.Monitor{Namespace: namespace, Name: "1", Check: task.Task{TCP: &task.TCP{Address: "db.example:22"}}}))
+	must(s.st.SaveChannel(ctx, alert.Channel{Namespace: namespace, Name: "1", Webhook: &alert.WebhookChannel{URL: "https://hooks.example/x"}}))
+	_, _, err := s.st.CreateToken(ctx, access.Token{Namespace: namespace, Name: "another", Scopes: []access.Scope{access.ScopeRead}})
+	must(nil, err)
+	must(s.st.Enqueue(ctx, slices.Repeat([]job.NewJob{{Namespace: namespace, Task: "1"}}, jobs)))
+	must(s.st.Enqueue(ctx, []job.NewJob{{Namespace: namespace, Task: "1", Delay: core.Duration(time.Hour)}}))
 }

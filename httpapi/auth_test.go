@@ -4,13 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/netip"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/belfry-run/belfry/access"
 	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/httpapi/internal/api"
 	"github.com/belfry-run/belfry/httpapi/wire"
 	"github.com/belfry-run/belfry/job"
 	"github.com/belfry-run/belfry/schedule"
@@ -308,21 +308,6 @@ func TestAGoodTokenIsBelievedUntilItIsRevokedHere(t *testing.T) {
 	}
 }
 
-func TestABelievedTokenStillExpires(t *testing.T) {
-	t.Parallel()
-	k := &tokens{known: map[string]access.Token{}}
-	g := newGuard(k)
-	token := access.Token{Name: "t", ExpiresAt: time.Now().Add(-time.Millisecond)}
-	g.believe([32]byte{1}, token)
-	if _, known, fresh := g.recall([32]byte{1}); !known || fresh {
-		t.Errorf("known %v, fresh %v", known, fresh)
-	}
-	g.believe([32]byte{1}, access.Token{Name: "t"})
-	if _, _, fresh := g.recall([32]byte{1}); !fresh {
-		t.Error("a token without an end is not believed")
-	}
-}
-
 func TestGuessingIsSlowedDownAndOthersAreNot(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -331,7 +316,7 @@ func TestGuessingIsSlowedDownAndOthersAreNot(t *testing.T) {
 	}
 	status := 0
 	var h map[string][]string
-	for i := 0; i < 2*failuresAtOnce && status != 429; i++ {
+	for i := 0; i < 2*api.FailuresAtOnce && status != 429; i++ {
 		status, h, _ = b.raw(t, "GET", "/v1/tasks", "", "Authorization", fmt.Sprintf("Bearer guess-%d", i))
 	}
 	if status != 429 || h["Retry-After"] == nil {
@@ -343,36 +328,14 @@ func TestGuessingIsSlowedDownAndOthersAreNot(t *testing.T) {
 	if _, err := b.as(t, "reader").Queues(t.Context()); err != nil {
 		t.Errorf("a good token that was not seen before, from the same address: %v", err)
 	}
-	b.server.guard.mu.Lock()
-	for key, belief := range b.server.guard.good {
-		belief.until = time.Now() // it must be asked about again
-		b.server.guard.good[key] = belief
+	b.server.api.Guard.Mu.Lock()
+	for key, belief := range b.server.api.Guard.Good {
+		belief.Until = time.Now() // it must be asked about again
+		b.server.api.Guard.Good[key] = belief
 	}
-	b.server.guard.mu.Unlock()
+	b.server.api.Guard.Mu.Unlock()
 	if _, err := b.client.Queues(t.Context()); err != nil {
 		t.Errorf("a token that was good before, from the same address: %v", err)
-	}
-}
-
-func TestWhatTheGuardRemembersIsBounded(t *testing.T) {
-	t.Parallel()
-	g := newGuard(&tokens{})
-	for i := range maxGuessers + 100 {
-		addr := netip.AddrFrom4([4]byte{10, byte(i >> 16), byte(i >> 8), byte(i)})
-		_ = g.guesses.failed(guesserOf(addr, fmt.Sprint("guess-", i)), nil)
-	}
-	for i := range maxBelieved + 100 {
-		g.believe([32]byte{byte(i), byte(i >> 8)}, access.Token{})
-	}
-	if a, k := len(g.guesses.addresses), len(g.guesses.tokens); a > maxGuessers || k > maxGuessers || len(g.good) > maxBelieved {
-		t.Errorf("%d addresses, %d guessed tokens, %d tokens", a, k, len(g.good))
-	}
-	same := func(a, b string) bool { return network(parseAddr(a)) == network(parseAddr(b)) }
-	if !same("[2001:db8::1]:5", "[2001:db8::2]:6") || same("[2001:db8:0:1::]:5", "[2001:db8::]:5") {
-		t.Error("an IPv6 guesser is not its /64")
-	}
-	if !same("[::ffff:10.0.0.1]:5", "10.0.0.1:7") || same("10.0.0.1:1", "10.0.0.2:1") {
-		t.Error("an IPv4 guesser is not its address")
 	}
 }
 

@@ -4,12 +4,12 @@ import (
 	"context"
 	"fmt"
 	"net"
-	"net/http"
 	"strings"
 	"testing"
 
 	"github.com/belfry-run/belfry/core"
-	"github.com/belfry-run/belfry/httpapi/wire"
+	"github.com/belfry-run/belfry/httpapi/internal/apitest"
+	"github.com/belfry-run/belfry/httpapi/internal/monitors"
 	"github.com/belfry-run/belfry/monitor"
 	"github.com/belfry-run/belfry/view"
 )
@@ -90,11 +90,11 @@ func TestCallsThatNoHeartbeatTakes(t *testing.T) {
 func TestWhatACallSaysIsCutAndNotRefused(t *testing.T) {
 	t.Parallel()
 	b := setup(t, func(o *Options) { o.MaxBody = 64 << 10 })
-	for _, size := range []int{maxBeatBody, maxBeatBody + 1, 50 << 10} {
+	for _, size := range []int{monitors.MaxBeatBody, monitors.MaxBeatBody + 1, 50 << 10} {
 		if status, _, body := b.raw(t, "POST", "/beat/"+beatKey, strings.Repeat("x", size), "Authorization", ""); status != 200 || body != "ok\n" {
 			t.Errorf("%d bytes: %d %q", size, status, body)
 		}
-		if n := len(b.last()[2].(monitor.Call).Message); n != maxBeatBody {
+		if n := len(b.last()[2].(monitor.Call).Message); n != monitors.MaxBeatBody {
 			t.Errorf("of %d bytes, %d were kept", size, n)
 		}
 	}
@@ -163,7 +163,7 @@ func TestTheClientOfAHeartbeat(t *testing.T) {
 			t.Errorf("%+v: %v", call, err)
 		}
 		same(t, "arrived", b.last(), []any{"Beat", beatKey, call})
-		same(t, "came back", out, filled[view.Beaten]())
+		same(t, "came back", out, apitest.Filled[view.Beaten]())
 	}
 	if _, err := c.Beat(t.Context(), beatKey, monitor.Call{}); err != nil || b.last()[2].(monitor.Call).Kind != monitor.CallSuccess {
 		t.Errorf("an empty call: %v %v", err, b.last())
@@ -182,24 +182,6 @@ func TestTheClientOfAHeartbeat(t *testing.T) {
 	if out, err := c.Beat(t.Context(), beatKey, monitor.Call{}); err != nil || out.Monitor != "m" || times != 2 {
 		t.Errorf("%+v %v after %d times", out, err, times)
 	}
-}
-
-func FuzzCallSaid(f *testing.F) {
-	for _, text := range []string{"", "start", "fail", "0", "255", "256", "-1", "+1", "007"} {
-		f.Add(text)
-	}
-	f.Fuzz(func(t *testing.T, text string) {
-		call, err := callSaid(text)
-		if err != nil {
-			if wire.StatusOf(core.CodeOf(err)) != http.StatusUnprocessableEntity {
-				t.Error(err)
-			}
-			return
-		}
-		if call.ExitCode != nil && (*call.ExitCode < 0 || *call.ExitCode > 255 || (*call.ExitCode == 0) != (call.Kind == monitor.CallSuccess)) {
-			t.Errorf("%q: %+v", text, call)
-		}
-	})
 }
 
 // TestCallsMadeForOtherTools are as Uptime Kuma and Gatus take them.

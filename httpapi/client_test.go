@@ -22,6 +22,7 @@ import (
 
 	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/httpapi/client"
+	"github.com/belfry-run/belfry/httpapi/internal/api"
 	"github.com/belfry-run/belfry/job"
 	"github.com/belfry-run/belfry/task"
 	"github.com/belfry-run/belfry/view"
@@ -90,7 +91,7 @@ func TestOnlyWhatDoesNoHarmTwiceIsRepeated(t *testing.T) {
 	var asked atomic.Int64
 	s := serveFunc(t, func(w http.ResponseWriter, _ *http.Request) {
 		asked.Add(1)
-		writeProblem(w, describe(core.Errorf(core.Unavailable, "not now"), "id"))
+		api.WriteProblem(w, api.Describe(core.Errorf(core.Unavailable, "not now"), "id"))
 	})
 	c := dial(t, s.URL, client.Options{})
 	ctx := t.Context()
@@ -144,7 +145,7 @@ func TestNobodyWaitsForRepetitionsOnceTheyGaveUp(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	s := serveFunc(t, func(w http.ResponseWriter, _ *http.Request) {
 		cancel()
-		writeProblem(w, describe(core.Errorf(core.Unavailable, "not now"), "id"))
+		api.WriteProblem(w, api.Describe(core.Errorf(core.Unavailable, "not now"), "id"))
 	})
 	c := dial(t, s.URL, client.Options{RetryWait: time.Hour})
 	if _, err := c.Queues(ctx); err == nil {
@@ -219,7 +220,7 @@ func TestRenewalsHaveConnectionsOfTheirOwn(t *testing.T) {
 		mu.Lock()
 		defer mu.Unlock()
 		by[r.RemoteAddr] += r.URL.Path[strings.LastIndexByte(r.URL.Path, '/')+1:] + " "
-		writeJSON(w, 200, struct{}{})
+		api.WriteJSON(w, 200, struct{}{})
 	})
 	c := dial(t, s.URL, client.Options{})
 	for range 3 {
@@ -292,15 +293,15 @@ func TestASilentStreamIsTakenUpAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var opened atomic.Int64
 		c := dialPipes(t, func(w http.ResponseWriter, r *http.Request) {
-			out := newSSE(w)
+			out := api.NewSSE(w)
 			if opened.Add(1) > 1 {
 				if r.Header.Get("Last-Event-ID") != "1" {
 					t.Errorf("came back with the id %q", r.Header.Get("Last-Event-ID"))
 				}
-				_ = out.send("job", "2", view.Event{Type: "job"})
+				_ = out.Send("job", "2", view.Event{Type: "job"})
 				return
 			}
-			_ = out.mark("1")
+			_ = out.Mark("1")
 			<-r.Context().Done() // and nothing more, not even a beat
 		})
 		began, enough := time.Now(), errors.New("enough")

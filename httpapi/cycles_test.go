@@ -8,6 +8,7 @@ import (
 	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/cycle"
 	"github.com/belfry-run/belfry/httpapi/client"
+	"github.com/belfry-run/belfry/httpapi/internal/apitest"
 	"github.com/belfry-run/belfry/job"
 	"github.com/belfry-run/belfry/view"
 )
@@ -40,7 +41,7 @@ func (f *fake) ResetTiming(ctx context.Context, ns, cycle string, members ...str
 
 // cycleCalls are those about cycles.
 func cycleCalls(c *client.Client) []exchange {
-	shown := filled[cycle.Status]()
+	shown := apitest.Filled[cycle.Status]()
 	shown.Task = shown.Task.Redacted()
 	all := view.DocumentFilter{Paging: core.Paging{Limit: 7, Cursor: "a/b+c=&"}, Namespace: "*"}
 	return []exchange{
@@ -48,15 +49,15 @@ func cycleCalls(c *client.Client) []exchange {
 			func(ctx context.Context) (any, error) { return c.CycleStatus(ctx, "ns", "n") }},
 		{[]any{"Cycles", all}, pageOf(shown),
 			func(ctx context.Context) (any, error) { return c.Cycles(ctx, all) }},
-		{[]any{"RunCycle", "ns", "n"}, filled[job.Job](),
+		{[]any{"RunCycle", "ns", "n"}, apitest.Filled[job.Job](),
 			func(ctx context.Context) (any, error) { return c.RunCycle(ctx, "ns", "n") }},
-		{[]any{"CancelCycle", "ns", "n", "because"}, filled[view.Selected](),
+		{[]any{"CancelCycle", "ns", "n", "because"}, apitest.Filled[view.Selected](),
 			func(ctx context.Context) (any, error) { return c.CancelCycle(ctx, "ns", "n", "because") }},
-		{[]any{"SkipMember", "ns", "n", "m"}, filled[cycle.Run](),
+		{[]any{"SkipMember", "ns", "n", "m"}, apitest.Filled[cycle.Run](),
 			func(ctx context.Context) (any, error) { return c.SkipMember(ctx, "ns", "n", "m") }},
-		{[]any{"ResetTiming", "ns", "n", []string{"m", "o"}}, filled[[]string](),
+		{[]any{"ResetTiming", "ns", "n", []string{"m", "o"}}, apitest.Filled[[]string](),
 			func(ctx context.Context) (any, error) { return c.ResetTiming(ctx, "ns", "n", "m", "o") }},
-		{[]any{"ResetTiming", "ns", "n", []string(nil)}, filled[[]string](),
+		{[]any{"ResetTiming", "ns", "n", []string(nil)}, apitest.Filled[[]string](),
 			func(ctx context.Context) (any, error) { return c.ResetTiming(ctx, "ns", "n") }},
 		{[]any{"CycleStatus", "ns", "n"}, shown.Members[0],
 			func(ctx context.Context) (any, error) { return c.CycleMember(ctx, "ns", "n", "a1") }},

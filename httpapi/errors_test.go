@@ -2,7 +2,6 @@ package httpapi
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -10,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/httpapi/internal/api"
 	"github.com/belfry-run/belfry/httpapi/wire"
 	"github.com/belfry-run/belfry/schedule"
 	"github.com/belfry-run/belfry/task"
@@ -26,7 +26,7 @@ func TestEveryCodeHasItsOwnStatusAndComesBackFromIt(t *testing.T) {
 	seen := map[int]bool{}
 	for _, code := range allCodes {
 		status := wire.StatusOf(code)
-		if seen[status] || wire.CodeOf(status) != code || titleOf(status) == "" {
+		if seen[status] || wire.CodeOf(status) != code || api.TitleOf(status) == "" {
 			t.Errorf("%s: status %d, and back %s", code, status, wire.CodeOf(status))
 		}
 		seen[status] = true
@@ -407,26 +407,6 @@ func TestRequestsCarryAnIDAndSafeHeaders(t *testing.T) {
 			t.Errorf("%s is %q, want %q", name, h.Get(name), want)
 		}
 	}
-}
-
-func FuzzDecode(f *testing.F) {
-	for _, text := range []string{`{}`, `{"rules":[{"every":5}]}`, `{"retry":{"x":[]}}`, `null`, `[`, `{"name":"\u0000"}`, `{"NAME":"a","Name":3}`, "{\"a\":1}\x00", `{"input":{"deep":[[[]]]}}`} {
-		f.Add([]byte(text))
-	}
-	f.Fuzz(func(t *testing.T, data []byte) {
-		for _, v := range []any{new(schedule.Schedule), new(task.Task), new(view.Manifest), new(schedule.LookQuery), new(newJobs), new(wire.SessionFinish)} {
-			err := decode(data, v)
-			var e *core.Error
-			switch {
-			case err == nil && !json.Valid(data):
-				t.Errorf("accepted %q", data)
-			case err != nil && !errors.As(err, &e):
-				t.Errorf("%q: a bare error %v", data, err)
-			case err != nil && (e.Code != core.Invalid || len(e.Fields) > maxFaults):
-				t.Errorf("%q: %v", data, err)
-			}
-		}
-	})
 }
 
 // A foreign namespace is refused before the selection is read, and paths of an

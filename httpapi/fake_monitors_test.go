@@ -6,6 +6,9 @@ import (
 
 	"github.com/belfry-run/belfry/alert"
 	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/httpapi/internal/alerts"
+	"github.com/belfry-run/belfry/httpapi/internal/api"
+	"github.com/belfry-run/belfry/httpapi/internal/monitors"
 	"github.com/belfry-run/belfry/job"
 	"github.com/belfry-run/belfry/monitor"
 	"github.com/belfry-run/belfry/task"
@@ -15,9 +18,9 @@ import (
 // What a [fake] answers about monitors and who is told of them. It is every
 // ability that a node may have besides.
 var (
-	_ Prober   = (*fake)(nil)
-	_ Notifier = (*fake)(nil)
-	_ Secrets  = (*fake)(nil)
+	_ monitors.Prober = (*fake)(nil)
+	_ alerts.Notifier = (*fake)(nil)
+	_ Secrets         = (*fake)(nil)
 )
 
 func (f *fake) CreateMonitor(ctx context.Context, m monitor.Monitor) (view.MonitorView, error) {
@@ -29,7 +32,7 @@ func (f *fake) UpdateMonitor(ctx context.Context, m monitor.Monitor) (view.Monit
 }
 
 func (f *fake) DeleteMonitor(ctx context.Context, ns, name string) error {
-	return only(reply[none](ctx, f, "DeleteMonitor", ns, name))
+	return only(reply[api.None](ctx, f, "DeleteMonitor", ns, name))
 }
 
 func (f *fake) Monitor(ctx context.Context, ns, name string) (view.MonitorView, error) {
@@ -105,7 +108,7 @@ func (f *fake) SaveChannel(ctx context.Context, d alert.Channel) (alert.Channel,
 }
 
 func (f *fake) DeleteChannel(ctx context.Context, ns, name string) error {
-	return only(reply[none](ctx, f, "DeleteChannel", ns, name))
+	return only(reply[api.None](ctx, f, "DeleteChannel", ns, name))
 }
 
 func (f *fake) Channel(ctx context.Context, ns, name string) (alert.Channel, error) {
@@ -121,7 +124,7 @@ func (f *fake) SaveAlertRule(ctx context.Context, d alert.Rule) (alert.Rule, err
 }
 
 func (f *fake) DeleteAlertRule(ctx context.Context, ns, name string) error {
-	return only(reply[none](ctx, f, "DeleteAlertRule", ns, name))
+	return only(reply[api.None](ctx, f, "DeleteAlertRule", ns, name))
 }
 
 func (f *fake) AlertRule(ctx context.Context, ns, name string) (alert.Rule, error) {
@@ -137,7 +140,7 @@ func (f *fake) SaveWindow(ctx context.Context, d monitor.Window) (monitor.Window
 }
 
 func (f *fake) DeleteWindow(ctx context.Context, ns, name string) error {
-	return only(reply[none](ctx, f, "DeleteWindow", ns, name))
+	return only(reply[api.None](ctx, f, "DeleteWindow", ns, name))
 }
 
 func (f *fake) Window(ctx context.Context, ns, name string) (monitor.Window, error) {
@@ -153,7 +156,7 @@ func (f *fake) SaveStatusPage(ctx context.Context, d monitor.StatusPage) (monito
 }
 
 func (f *fake) DeleteStatusPage(ctx context.Context, ns, name string) error {
-	return only(reply[none](ctx, f, "DeleteStatusPage", ns, name))
+	return only(reply[api.None](ctx, f, "DeleteStatusPage", ns, name))
 }
 
 func (f *fake) StatusPage(ctx context.Context, ns, name string) (monitor.StatusPage, error) {
@@ -189,5 +192,5 @@ func (f *fake) Preview(ctx context.Context, t task.Task) (PagePreview, error) {
 }
 
 func (f *fake) Send(ctx context.Context, c alert.Channel, m alert.Message) error {
-	return only(reply[none](ctx, f, "Send", c, m))
+	return only(reply[api.None](ctx, f, "Send", c, m))
 }

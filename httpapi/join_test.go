@@ -7,6 +7,7 @@ import (
 
 	"github.com/belfry-run/belfry/access"
 	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/httpapi/internal/api"
 	"github.com/belfry-run/belfry/job"
 	"github.com/belfry-run/belfry/task"
 )
@@ -24,7 +25,7 @@ func TestWhoGuessesJoinTokensIsNotHeardForLong(t *testing.T) {
 	if status, _, text := b.raw(t, http.MethodPost, "/v1/join", `{"name":"m"}`, "Authorization", "Bearer invitation"); status != http.StatusCreated {
 		t.Fatal(status, text)
 	}
-	for range failuresAtOnce + 5 { // some come back while this runs
+	for range api.FailuresAtOnce + 5 { // some come back while this runs
 		b.raw(t, http.MethodPost, "/v1/join", `{"name":"m"}`, "Authorization", "Bearer guess")
 	}
 	for tries := 0; ; tries++ {
@@ -32,7 +33,7 @@ func TestWhoGuessesJoinTokensIsNotHeardForLong(t *testing.T) {
 		if status == http.StatusTooManyRequests {
 			break
 		}
-		if tries > 10*failuresAtOnce {
+		if tries > 10*api.FailuresAtOnce {
 			t.Fatal("guesses are heard for ever")
 		}
 	}

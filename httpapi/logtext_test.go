@@ -5,38 +5,12 @@ import (
 	"errors"
 	"io"
 	"net/http"
-	"net/http/httptest"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/job"
 )
-
-// deadlines is a writer that counts how often it was given time.
-type deadlines struct {
-	*httptest.ResponseRecorder
-	set int
-}
-
-func (d *deadlines) SetWriteDeadline(time.Time) error {
-	d.set++
-	return nil
-}
-
-func TestEachPartOfALogHasItsOwnTime(t *testing.T) {
-	b := setup(t)
-	part := func(at int64) job.LogText {
-		return job.LogText{Offset: at, Next: at + 2, Size: 6, Text: "abcdef"[at : at+2]}
-	}
-	b.when("LogText", func(_ context.Context, args []any) (any, error) { return part(args[2].(job.LogQuery).Offset), nil })
-	w := &deadlines{ResponseRecorder: httptest.NewRecorder()}
-	b.server.sendLog(t.Context(), w, "ns", 9, job.LogQuery{}, part(0))
-	if text := w.Body.String(); text != "abcdef" || w.set != 3 {
-		t.Errorf("%q, with %d deadlines", text, w.set)
-	}
-}
 
 // A log that breaks off must not look like a whole one.
 func TestALogThatBreaksOffIsNotEnded(t *testing.T) {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/belfry-run/belfry/access"
 	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/httpapi/internal/api"
 	"github.com/belfry-run/belfry/httpapi/wire"
 	"github.com/belfry-run/belfry/store"
 )
@@ -67,9 +68,9 @@ func TestEveryRouteRefusesWhoHasNoRight(t *testing.T) {
 		b.tokens.set("only-"+string(scope), access.Token{ID: int64(50 + i), Name: string(scope), Namespace: "team-a", Scopes: []access.Scope{scope}})
 	}
 	listed := map[string]bool{}
-	doc := b.server.api.OpenAPI()
+	doc := b.server.api.Huma.OpenAPI()
 	for _, path := range slices.Sorted(maps.Keys(doc.Paths)) {
-		for method, op := range operationsOf(doc.Paths[path]) {
+		for method, op := range api.OperationsOf(doc.Paths[path]) {
 			address, body, kind := asked(path, op)
 			ask := func(query, secret string) (int, string) {
 				status, _, text := b.raw(t, method, address+query, body, "Authorization", strings.TrimSpace("Bearer "+secret), "Content-Type", kind)
@@ -90,7 +91,7 @@ func TestEveryRouteRefusesWhoHasNoRight(t *testing.T) {
 			}
 			want, global := ofNoNamespace[op.OperationID]
 			query := ""
-			if slices.Contains(parameterNames(op), "namespace") {
+			if slices.Contains(api.ParameterNames(op), "namespace") {
 				query, want = "?namespace=team-b", http.StatusForbidden
 				if global {
 					t.Errorf("%s takes a namespace and is listed as taking none", op.OperationID)

@@ -2,7 +2,6 @@ package httpapi
 
 import (
 	"net/http"
-	"reflect"
 	"regexp"
 	"slices"
 	"strings"
@@ -11,6 +10,8 @@ import (
 
 	"github.com/belfry-run/belfry/access"
 	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/httpapi/internal/api"
+	"github.com/belfry-run/belfry/httpapi/internal/apitest"
 	"github.com/belfry-run/belfry/httpapi/wire"
 	"github.com/belfry-run/belfry/monitor"
 	"github.com/belfry-run/belfry/view"
@@ -36,11 +37,11 @@ func TestEveryRouteOfMonitorsWantsItsScope(t *testing.T) {
 	ours := regexp.MustCompile(`^/v1/(monitors|incidents|alerts|channels|alert-rules|windows|status-pages|checks)(/|$)`)
 	place := regexp.MustCompile(`\{(\w+)\}`)
 	routes := 0
-	for path, item := range b.server.api.OpenAPI().Paths {
+	for path, item := range b.server.api.Huma.OpenAPI().Paths {
 		if !ours.MatchString(path) {
 			continue
 		}
-		for method, op := range operationsOf(item) {
+		for method, op := range api.OperationsOf(item) {
 			routes++
 			want, special := wanted[method+" "+path]
 			if !special {
@@ -95,12 +96,12 @@ func TestAnAnswerCanBeSentBack(t *testing.T) {
 	if status, _, body := b.raw(t, "PUT", "/v1/monitors/a1", shown); status != 200 {
 		t.Fatalf("%d %s", status, body)
 	}
-	same(t, "it arrives", b.last(), []any{"UpdateMonitor", filled[monitor.Monitor]().Redacted()})
+	same(t, "it arrives", b.last(), []any{"UpdateMonitor", apitest.Filled[monitor.Monitor]().Redacted()})
 }
 
 func TestAPauseForATimeEnds(t *testing.T) {
 	t.Parallel()
-	now := filled[time.Time]()
+	now := apitest.Filled[time.Time]()
 	end, err := wire.PauseOptions{For: core.Duration(time.Hour)}.End(now)
 	if err != nil || !end.Equal(now.Add(time.Hour)) {
 		t.Errorf("%s %v", end, err)
@@ -120,18 +121,5 @@ func TestTextsThatAreNotKeptCannotBeCompared(t *testing.T) {
 	b := setup(t) // a filled version is pruned
 	if _, err := b.client.LastChange(t.Context(), "ns", "n"); core.CodeOf(err) != core.Conflict || !strings.Contains(err.Error(), "no longer kept") {
 		t.Error(err)
-	}
-}
-
-// TestNoListOfAManifestIsForgotten compares what is looked at with what there is.
-func TestNoListOfAManifestIsForgotten(t *testing.T) {
-	t.Parallel()
-	m := filled[view.Manifest]()
-	owners := ownersOf(m)
-	for _, field := range reflect.VisibleFields(reflect.TypeFor[view.Manifest]()) {
-		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
-		if got := owners[name]; name != "queues" && !slices.Equal(got, []string{"a1"}) {
-			t.Errorf("the owners of %s are %v", name, got)
-		}
 	}
 }

@@ -3,7 +3,6 @@ package httpapi
 import (
 	"context"
 	"fmt"
-	"net/netip"
 	"slices"
 	"strings"
 	"sync"
@@ -66,28 +65,5 @@ func TestRefusalsAndEnqueuesAreRecordedOnceAMinute(t *testing.T) {
 	}
 	if got := kept.lines(); !slices.Equal(got, want) {
 		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
-	}
-}
-
-func TestFloodOfRefusalsIsFewRows(t *testing.T) {
-	t.Parallel()
-	var kept recorded
-	n := notes{to: &kept, fail: func(err error) { t.Error(err) }}
-	for i := range 10_000 {
-		addr := netip.AddrFrom4([4]byte{10, 0, byte(i >> 8), byte(i)})
-		n.add(noted{actor: "unknown", action: "refuse", noun: "token", name: addressText(addr)}, 1, true)
-		n.add(noted{actor: fmt.Sprint("token:", i), action: "refuse", noun: "request"}, 1, false)
-	}
-	n.flush()
-	got := kept.lines()
-	if want := maxStrangers + 1 + maxNoted + 1; len(got) != want {
-		t.Errorf("%d rows, want %d", len(got), want)
-	}
-	if text := strings.Join(got, "\n"); !strings.Contains(text, "9968 times within a minute") || !strings.Contains(text, "9744 more requests") {
-		t.Errorf("the rest is not counted: %s", text)
-	}
-	n.flush()
-	if again := kept.lines(); len(again) != len(got) {
-		t.Errorf("recorded twice: %s", again[len(got):])
 	}
 }

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/httpapi/internal/api"
 	"github.com/belfry-run/belfry/view"
 )
 
@@ -130,8 +131,8 @@ func TestTheDocsPageStandsByItself(t *testing.T) {
 	if !strings.HasPrefix(csp, "default-src 'none'; style-src 'self'") || strings.Contains(csp, "unsafe") {
 		t.Errorf("policy %q", csp)
 	}
-	for path, item := range b.server.api.OpenAPI().Paths {
-		for method, op := range operationsOf(item) {
+	for path, item := range b.server.api.Huma.OpenAPI().Paths {
+		for method, op := range api.OperationsOf(item) {
 			if !strings.Contains(page, `<article id="`+op.OperationID+`">`) {
 				t.Errorf("%s %s is not on the page", method, path)
 			}
@@ -250,10 +251,10 @@ func TestMetricsAreGuardedUnlessPublic(t *testing.T) {
 
 func TestRequestsAreObservedByRoute(t *testing.T) {
 	t.Parallel()
-	seen := make(chan Request, 10)
-	b := setup(t, func(o *Options) { o.Observe = func(r Request) { seen <- r } })
+	seen := make(chan api.Request, 10)
+	b := setup(t, func(o *Options) { o.Observe = func(r api.Request) { seen <- r } })
 	b.fail(core.Errorf(core.NotFound, "no"))
-	for path, want := range map[string]Request{
+	for path, want := range map[string]api.Request{
 		"/v1/tasks/some-name": {Route: "GET /v1/tasks/{name}", Status: 404},
 		"/wp-login.php":       {Route: "none", Status: 404},
 		"/healthz":            {Route: "GET /healthz", Status: 200},

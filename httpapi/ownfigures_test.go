@@ -1,19 +1,13 @@
 package httpapi
 
 import (
-	"io"
 	"maps"
-	"net/http"
 	"slices"
 	"testing"
-	"time"
 
 	"github.com/belfry-run/belfry/access"
-	"github.com/belfry-run/belfry/alert"
 	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/job"
-	"github.com/belfry-run/belfry/monitor"
-	"github.com/belfry-run/belfry/schedule"
 	"github.com/belfry-run/belfry/task"
 )
 
@@ -21,58 +15,6 @@ import (
 var aboutAll = map[string]string{
 	"event-watch": "is a stream",
 	"event-poll":  "its cursor is drawn from sequences that all share",
-}
-
-// answersTo is what each operation that reads answers to a token, by its name.
-func (s *strangers) answersTo(secret string) map[string]string {
-	s.Helper()
-	all := map[string]string{}
-	doc := s.nodes[0].api.OpenAPI()
-	for path, item := range doc.Paths {
-		op := operationsOf(item)[http.MethodGet]
-		if op == nil || aboutAll[op.OperationID] != "" {
-			continue
-		}
-		address, _, _ := asked(path, op)
-		req, err := http.NewRequestWithContext(s.Context(), http.MethodGet, s.url+address, nil)
-		if err != nil {
-			s.Fatal(err)
-		}
-		req.Header.Set("Authorization", "Bearer "+secret)
-		req.Header.Set("X-Request-Id", "the-same-each-time")
-		resp, err := http.DefaultClient.Do(req)
-		if err != nil {
-			s.Fatal(err)
-		}
-		body, err := io.ReadAll(resp.Body)
-		_ = resp.Body.Close()
-		if err != nil {
-			s.Fatal(err)
-		}
-		all[op.OperationID] = resp.Status + " " + string(body)
-	}
-	return all
-}
-
-// something makes definitions and jobs in a namespace.
-func (s *strangers) something(namespace string, jobs int) {
-	s.Helper()
-	ctx := s.Context()
-	must := func(_ any, err error) {
-		s.Helper()
-		if err != nil {
-			s.Fatal(err)
-		}
-	}
-	must(s.st.CreateTask(ctx, task.Task{Namespace: namespace, Name: "1", Kind: task.KindFunc}))
-	must(s.st.CreateSchedule(ctx, schedule.Schedule{Namespace: namespace, Name: "1", Task: "1", Rules: []schedule.Rule{{Every: core.Duration(time.Hour)}}}))
-	must(s.st.SaveCalendar(ctx, schedule.Calendar{Namespace: namespace, Name: "1"}))
-	must(s.st.CreateMonitor(ctx, monitor.Monitor{Namespace: namespace, Name: "1", Check: task.Task{TCP: &task.TCP{Address: "db.example:22"}}}))
-	must(s.st.SaveChannel(ctx, alert.Channel{Namespace: namespace, Name: "1", Webhook: &alert.WebhookChannel{URL: "https://hooks.example/x"}}))
-	_, _, err := s.st.CreateToken(ctx, access.Token{Namespace: namespace, Name: "another", Scopes: []access.Scope{access.ScopeRead}})
-	must(nil, err)
-	must(s.st.Enqueue(ctx, slices.Repeat([]job.NewJob{{Namespace: namespace, Task: "1"}}, jobs)))
-	must(s.st.Enqueue(ctx, []job.NewJob{{Namespace: namespace, Task: "1", Delay: core.Duration(time.Hour)}}))
 }
 
 func TestLoadOfAnotherNamespaceChangesNoAnswer(t *testing.T) {

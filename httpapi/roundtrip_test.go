@@ -15,6 +15,9 @@ import (
 	"github.com/belfry-run/belfry/cron"
 	"github.com/belfry-run/belfry/cycle"
 	"github.com/belfry-run/belfry/httpapi/client"
+	"github.com/belfry-run/belfry/httpapi/internal/api"
+	"github.com/belfry-run/belfry/httpapi/internal/apitest"
+	"github.com/belfry-run/belfry/httpapi/internal/definitions"
 	"github.com/belfry-run/belfry/httpapi/wire"
 	"github.com/belfry-run/belfry/job"
 	"github.com/belfry-run/belfry/monitor"
@@ -47,266 +50,276 @@ func TestEveryCallArrivesAsItWasMadeAndComesBackAsItWasAnswered(t *testing.T) {
 	var mu sync.Mutex
 	routes := map[string]bool{}
 	b := setup(t, func(o *Options) {
-		o.Observe = func(r Request) {
+		o.Observe = func(r api.Request) {
 			mu.Lock()
 			defer mu.Unlock()
 			routes[r.Route] = true
 		}
 	})
-	c, at := b.client, filled[time.Time]()
+	c, at := b.client, apitest.Filled[time.Time]()
 	paging := core.Paging{Limit: 7, Cursor: "a/b+c=&"}
 	selection := view.Selection{Filter: &job.Filter{
 		Namespace: "ns", States: []job.State{job.Failed}, Task: "t", Schedule: "s", Queue: "q", Tag: "g", Since: at, Until: at,
 	}, DryRun: true, Note: "n"}
 	ids := view.Selection{IDs: []int64{1, 2}, Note: "n"}
-	finish, piece := filled[job.Finish](), filled[job.LogPiece]()
+	finish, piece := apitest.Filled[job.Finish](), apitest.Filled[job.LogPiece]()
 	finish.Outcome, piece.Stream = job.OutcomeOK, job.Stderr
 	left := task.Output{Name: "a/b c.txt", Size: 7, SHA256: strings.Repeat("ab", 32)}
 	finish.Sandboxed.Outputs = []task.Output{left}
-	worker := filled[job.WorkerInfo]()
+	worker := apitest.Filled[job.WorkerInfo]()
 	worker.Kinds = []task.Kind{task.KindHTTP}
 	remote := worker
 	remote.Remote, remote.Token = true, 1 // of the token root
 	input := json.RawMessage(`{"x":1}`)
-	look := filled[schedule.LookQuery]()
+	look := apitest.Filled[schedule.LookQuery]()
 	look.Draft.Namespace = look.Namespace
 	ahead := schedule.Ahead{Namespace: "*", From: at, Within: 36 * time.Hour, Limit: 7}
 
 	digest := strings.Repeat("ab", 32)
 	calls := []exchange{
-		{[]any{"CreateTask", filled[task.Task]()}, filled[task.Task]().Redacted(),
-			func(ctx context.Context) (any, error) { return c.CreateTask(ctx, filled[task.Task]()) }},
-		{[]any{"UpdateTask", filled[task.Task]()}, filled[task.Task]().Redacted(),
-			func(ctx context.Context) (any, error) { return c.UpdateTask(ctx, filled[task.Task]()) }},
+		{[]any{"CreateTask", apitest.Filled[task.Task]()}, apitest.Filled[task.Task]().Redacted(),
+			func(ctx context.Context) (any, error) { return c.CreateTask(ctx, apitest.Filled[task.Task]()) }},
+		{[]any{"UpdateTask", apitest.Filled[task.Task]()}, apitest.Filled[task.Task]().Redacted(),
+			func(ctx context.Context) (any, error) { return c.UpdateTask(ctx, apitest.Filled[task.Task]()) }},
 		{[]any{"DeleteTask", "ns", "n"}, nil,
 			func(ctx context.Context) (any, error) { return nil, c.DeleteTask(ctx, "ns", "n") }},
-		{[]any{"Task", "ns", "n"}, filled[task.Task]().Redacted(),
+		{[]any{"Task", "ns", "n"}, apitest.Filled[task.Task]().Redacted(),
 			func(ctx context.Context) (any, error) { return c.Task(ctx, "ns", "n") }},
-		{[]any{"Tasks", task.Filter{Paging: paging, Namespace: "*", Kind: "http", Tag: "g", Part: "p"}}, pageOf(filled[task.Task]().Redacted()),
+		{[]any{"Tasks", task.Filter{Paging: paging, Namespace: "*", Kind: "http", Tag: "g", Part: "p"}}, pageOf(apitest.Filled[task.Task]().Redacted()),
 			func(ctx context.Context) (any, error) {
 				return c.Tasks(ctx, task.Filter{Paging: paging, Namespace: "*", Kind: "http", Tag: "g", Part: "p"})
 			}},
-		{[]any{"CreateArtifact", task.Artifact{Namespace: "ns", SHA256: digest, Size: 7}}, filled[task.Upload](),
+		{[]any{"CreateArtifact", task.Artifact{Namespace: "ns", SHA256: digest, Size: 7}}, apitest.Filled[task.Upload](),
 			func(ctx context.Context) (any, error) {
 				return c.CreateArtifact(ctx, task.Artifact{Namespace: "ns", SHA256: digest, Size: 7})
 			}},
-		{[]any{"ArtifactUpload", "ns", digest}, filled[task.Upload](),
+		{[]any{"ArtifactUpload", "ns", digest}, apitest.Filled[task.Upload](),
 			func(ctx context.Context) (any, error) { return c.ArtifactUpload(ctx, "ns", digest) }},
-		{[]any{"ConfirmArtifact", "ns", digest}, filled[task.Artifact](),
+		{[]any{"ConfirmArtifact", "ns", digest}, apitest.Filled[task.Artifact](),
 			func(ctx context.Context) (any, error) { return c.ConfirmArtifact(ctx, "ns", digest) }},
-		{[]any{"Artifact", "ns", digest}, filled[task.Artifact](),
+		{[]any{"Artifact", "ns", digest}, apitest.Filled[task.Artifact](),
 			func(ctx context.Context) (any, error) { return c.Artifact(ctx, "ns", digest) }},
-		{[]any{"Artifacts", view.DocumentFilter{Paging: paging, Namespace: "*"}}, filled[core.Page[task.Artifact]](),
+		{[]any{"Artifacts", view.DocumentFilter{Paging: paging, Namespace: "*"}}, apitest.Filled[core.Page[task.Artifact]](),
 			func(ctx context.Context) (any, error) {
 				return c.Artifacts(ctx, view.DocumentFilter{Paging: paging, Namespace: "*"})
 			}},
 		{[]any{"DeleteArtifact", "ns", digest}, nil,
 			func(ctx context.Context) (any, error) { return nil, c.DeleteArtifact(ctx, "ns", digest) }},
-		{[]any{"SetSecret", "ns", "n", core.Secret("hunter2")}, filled[task.KeptSecret](),
+		{[]any{"SetSecret", "ns", "n", core.Secret("hunter2")}, apitest.Filled[task.KeptSecret](),
 			func(ctx context.Context) (any, error) { return c.SetSecret(ctx, "ns", "n", "hunter2") }},
-		{[]any{"KeptSecrets", view.DocumentFilter{Paging: paging, Namespace: "*"}}, filled[core.Page[task.KeptSecret]](),
+		{[]any{"KeptSecrets", view.DocumentFilter{Paging: paging, Namespace: "*"}}, apitest.Filled[core.Page[task.KeptSecret]](),
 			func(ctx context.Context) (any, error) {
 				return c.KeptSecrets(ctx, view.DocumentFilter{Paging: paging, Namespace: "*"})
 			}},
 		{[]any{"DeleteSecret", "ns", "n"}, nil,
 			func(ctx context.Context) (any, error) { return nil, c.DeleteSecret(ctx, "ns", "n") }},
-		{[]any{"RotateSecrets"}, filled[task.ResealedSecrets](),
+		{[]any{"RotateSecrets"}, apitest.Filled[task.ResealedSecrets](),
 			func(ctx context.Context) (any, error) { return c.RotateSecrets(ctx) }},
-		{[]any{"CreateSchedule", pausedSchedule()}, filled[schedule.Schedule](),
+		{[]any{"CreateSchedule", pausedSchedule()}, apitest.Filled[schedule.Schedule](),
 			func(ctx context.Context) (any, error) { return c.CreateSchedule(ctx, pausedSchedule()) }},
-		{[]any{"UpdateSchedule", filled[schedule.Schedule]()}, filled[schedule.Schedule](),
-			func(ctx context.Context) (any, error) { return c.UpdateSchedule(ctx, filled[schedule.Schedule]()) }},
+		{[]any{"UpdateSchedule", apitest.Filled[schedule.Schedule]()}, apitest.Filled[schedule.Schedule](),
+			func(ctx context.Context) (any, error) {
+				return c.UpdateSchedule(ctx, apitest.Filled[schedule.Schedule]())
+			}},
 		{[]any{"DeleteSchedule", "ns", "n"}, nil,
 			func(ctx context.Context) (any, error) { return nil, c.DeleteSchedule(ctx, "ns", "n") }},
-		{[]any{"Schedule", "ns", "n"}, filled[schedule.Schedule](),
+		{[]any{"Schedule", "ns", "n"}, apitest.Filled[schedule.Schedule](),
 			func(ctx context.Context) (any, error) { return c.Schedule(ctx, "ns", "n") }},
-		{[]any{"Schedules", schedule.Filter{Paging: paging, Namespace: "*", State: "paused", Task: "t", Tag: "red", Part: "ight"}}, filled[core.Page[schedule.Schedule]](),
+		{[]any{"Schedules", schedule.Filter{Paging: paging, Namespace: "*", State: "paused", Task: "t", Tag: "red", Part: "ight"}}, apitest.Filled[core.Page[schedule.Schedule]](),
 			func(ctx context.Context) (any, error) {
 				return c.Schedules(ctx, schedule.Filter{Paging: paging, Namespace: "*", State: "paused", Task: "t", Tag: "red", Part: "ight"})
 			}},
-		{[]any{"PauseSchedule", "ns", "n", "because"}, filled[schedule.Schedule](),
+		{[]any{"PauseSchedule", "ns", "n", "because"}, apitest.Filled[schedule.Schedule](),
 			func(ctx context.Context) (any, error) { return c.PauseSchedule(ctx, "ns", "n", "because") }},
-		{[]any{"ResumeSchedule", "ns", "n", true}, filled[schedule.Schedule](),
+		{[]any{"ResumeSchedule", "ns", "n", true}, apitest.Filled[schedule.Schedule](),
 			func(ctx context.Context) (any, error) { return c.ResumeSchedule(ctx, "ns", "n", true) }},
-		{[]any{"TriggerSchedule", "ns", "n", input}, filled[job.Job](),
+		{[]any{"TriggerSchedule", "ns", "n", input}, apitest.Filled[job.Job](),
 			func(ctx context.Context) (any, error) { return c.TriggerSchedule(ctx, "ns", "n", input) }},
-		{[]any{"TriggerSchedule", "ns", "n", json.RawMessage(nil)}, filled[job.Job](),
+		{[]any{"TriggerSchedule", "ns", "n", json.RawMessage(nil)}, apitest.Filled[job.Job](),
 			func(ctx context.Context) (any, error) { return c.TriggerSchedule(ctx, "ns", "n", nil) }},
-		{[]any{"Occurrences", schedule.OccurrenceFilter{Paging: paging, Namespace: "ns", Schedule: "n", Decision: "skipped"}}, filled[core.Page[schedule.Occurrence]](),
+		{[]any{"Occurrences", schedule.OccurrenceFilter{Paging: paging, Namespace: "ns", Schedule: "n", Decision: "skipped"}}, apitest.Filled[core.Page[schedule.Occurrence]](),
 			func(ctx context.Context) (any, error) {
 				return c.Occurrences(ctx, schedule.OccurrenceFilter{Paging: paging, Namespace: "ns", Schedule: "n", Decision: "skipped"})
 			}},
-		{[]any{"SaveCalendar", filled[schedule.Calendar]()}, filled[schedule.Calendar](),
-			func(ctx context.Context) (any, error) { return c.SaveCalendar(ctx, filled[schedule.Calendar]()) }},
+		{[]any{"SaveCalendar", apitest.Filled[schedule.Calendar]()}, apitest.Filled[schedule.Calendar](),
+			func(ctx context.Context) (any, error) {
+				return c.SaveCalendar(ctx, apitest.Filled[schedule.Calendar]())
+			}},
 		{[]any{"DeleteCalendar", "ns", "n"}, nil,
 			func(ctx context.Context) (any, error) { return nil, c.DeleteCalendar(ctx, "ns", "n") }},
-		{[]any{"Calendar", "ns", "n"}, filled[schedule.Calendar](),
+		{[]any{"Calendar", "ns", "n"}, apitest.Filled[schedule.Calendar](),
 			func(ctx context.Context) (any, error) { return c.Calendar(ctx, "ns", "n") }},
-		{[]any{"Calendars", schedule.CalendarFilter{Paging: paging, Namespace: "*"}}, filled[core.Page[schedule.Calendar]](),
+		{[]any{"Calendars", schedule.CalendarFilter{Paging: paging, Namespace: "*"}}, apitest.Filled[core.Page[schedule.Calendar]](),
 			func(ctx context.Context) (any, error) {
 				return c.Calendars(ctx, schedule.CalendarFilter{Paging: paging, Namespace: "*"})
 			}},
-		{[]any{"SaveCalendar", schedule.Calendar{Namespace: "ns", Name: "n", Description: "a1", CalendarSpec: holidays}}, filled[schedule.Calendar](),
+		{[]any{"SaveCalendar", schedule.Calendar{Namespace: "ns", Name: "n", Description: "a1", CalendarSpec: holidays}}, apitest.Filled[schedule.Calendar](),
 			func(ctx context.Context) (any, error) {
 				return c.ImportICS(ctx, "ns", "n", strings.NewReader(holidaysICS), "Europe/Sofia")
 			}},
-		{[]any{"StartBackfill", filled[schedule.Backfill]()}, filled[schedule.Backfill](),
-			func(ctx context.Context) (any, error) { return c.StartBackfill(ctx, filled[schedule.Backfill]()) }},
-		{[]any{"SetBackfill", "ns", int64(9), schedule.BackfillPaused}, filled[schedule.Backfill](),
+		{[]any{"StartBackfill", apitest.Filled[schedule.Backfill]()}, apitest.Filled[schedule.Backfill](),
+			func(ctx context.Context) (any, error) {
+				return c.StartBackfill(ctx, apitest.Filled[schedule.Backfill]())
+			}},
+		{[]any{"SetBackfill", "ns", int64(9), schedule.BackfillPaused}, apitest.Filled[schedule.Backfill](),
 			func(ctx context.Context) (any, error) { return c.SetBackfill(ctx, "ns", 9, schedule.BackfillPaused) }},
-		{[]any{"SetBackfill", "*", int64(9), schedule.BackfillActive}, filled[schedule.Backfill](),
+		{[]any{"SetBackfill", "*", int64(9), schedule.BackfillActive}, apitest.Filled[schedule.Backfill](),
 			func(ctx context.Context) (any, error) { return c.SetBackfill(ctx, "*", 9, schedule.BackfillActive) }},
-		{[]any{"SetBackfill", "ns", int64(9), schedule.BackfillCanceled}, filled[schedule.Backfill](),
+		{[]any{"SetBackfill", "ns", int64(9), schedule.BackfillCanceled}, apitest.Filled[schedule.Backfill](),
 			func(ctx context.Context) (any, error) { return c.SetBackfill(ctx, "ns", 9, schedule.BackfillCanceled) }},
-		{[]any{"Backfill", "*", int64(9)}, filled[schedule.Backfill](),
+		{[]any{"Backfill", "*", int64(9)}, apitest.Filled[schedule.Backfill](),
 			func(ctx context.Context) (any, error) { return c.Backfill(ctx, "*", 9) }},
-		{[]any{"Backfills", schedule.BackfillFilter{Paging: paging, Namespace: "*", Schedule: "s"}}, filled[core.Page[schedule.Backfill]](),
+		{[]any{"Backfills", schedule.BackfillFilter{Paging: paging, Namespace: "*", Schedule: "s"}}, apitest.Filled[core.Page[schedule.Backfill]](),
 			func(ctx context.Context) (any, error) {
 				return c.Backfills(ctx, schedule.BackfillFilter{Paging: paging, Namespace: "*", Schedule: "s"})
 			}},
-		{[]any{"Look", look}, filled[schedule.Look](),
+		{[]any{"Look", look}, apitest.Filled[schedule.Look](),
 			func(ctx context.Context) (any, error) { return c.Look(ctx, look) }},
-		{[]any{"Look", schedule.LookQuery{Namespace: "default", Name: "n", N: 3}}, filled[schedule.Look](),
+		{[]any{"Look", schedule.LookQuery{Namespace: "default", Name: "n", N: 3}}, apitest.Filled[schedule.Look](),
 			func(ctx context.Context) (any, error) { return c.Look(ctx, schedule.LookQuery{Name: "n", N: 3}) }},
-		{[]any{"Look", schedule.LookQuery{Namespace: "ns", Name: "n", From: at, N: 2}}, filled[[]schedule.Coming](),
+		{[]any{"Look", schedule.LookQuery{Namespace: "ns", Name: "n", From: at, N: 2}}, apitest.Filled[[]schedule.Coming](),
 			func(ctx context.Context) (any, error) { return c.Next(ctx, "ns", "n", at, 2) }},
-		{[]any{"Upcoming", ahead}, filled[[]schedule.Coming](),
+		{[]any{"Upcoming", ahead}, apitest.Filled[[]schedule.Coming](),
 			func(ctx context.Context) (any, error) { return c.Upcoming(ctx, ahead) }},
-		{[]any{"Upcoming", schedule.Ahead{Namespace: "default"}}, filled[[]schedule.Coming](),
+		{[]any{"Upcoming", schedule.Ahead{Namespace: "default"}}, apitest.Filled[[]schedule.Coming](),
 			func(ctx context.Context) (any, error) { return c.Upcoming(ctx, schedule.Ahead{}) }},
-		{[]any{"Forecast", schedule.Ahead{Namespace: "ns", From: at, Within: 7 * 24 * time.Hour, Zone: "Asia/Kolkata", ByHour: true, Checks: true}}, filled[schedule.Forecast](),
+		{[]any{"Forecast", schedule.Ahead{Namespace: "ns", From: at, Within: 7 * 24 * time.Hour, Zone: "Asia/Kolkata", ByHour: true, Checks: true}}, apitest.Filled[schedule.Forecast](),
 			func(ctx context.Context) (any, error) {
 				return c.Forecast(ctx, schedule.Ahead{Namespace: "ns", From: at, Within: 7 * 24 * time.Hour, Limit: 5, Zone: "Asia/Kolkata", ByHour: true, Checks: true})
 			}},
-		{[]any{"Enqueue", filled[[]job.NewJob]()}, filled[[]job.Enqueued](),
-			func(ctx context.Context) (any, error) { return c.Enqueue(ctx, filled[[]job.NewJob]()) }},
-		{[]any{"Job", "*", int64(9)}, filled[job.Job](),
+		{[]any{"Enqueue", apitest.Filled[[]job.NewJob]()}, apitest.Filled[[]job.Enqueued](),
+			func(ctx context.Context) (any, error) { return c.Enqueue(ctx, apitest.Filled[[]job.NewJob]()) }},
+		{[]any{"Job", "*", int64(9)}, apitest.Filled[job.Job](),
 			func(ctx context.Context) (any, error) { return c.Job(ctx, "*", 9) }},
-		{[]any{"Jobs", job.Filter{Paging: paging, Namespace: "ns", States: []job.State{"ready", "failed"}, Task: "t", Schedule: "s", Queue: "q", Tag: "g", Since: at, Until: at}}, filled[core.Page[job.Job]](),
+		{[]any{"Jobs", job.Filter{Paging: paging, Namespace: "ns", States: []job.State{"ready", "failed"}, Task: "t", Schedule: "s", Queue: "q", Tag: "g", Since: at, Until: at}}, apitest.Filled[core.Page[job.Job]](),
 			func(ctx context.Context) (any, error) {
 				return c.Jobs(ctx, job.Filter{Paging: paging, Namespace: "ns", States: []job.State{"ready", "failed"}, Task: "t", Schedule: "s", Queue: "q", Tag: "g", Since: at, Until: at})
 			}},
-		{[]any{"CountJobs", job.Filter{Namespace: "ns", Error: `timed "out"`, MinAttempt: 2, Session: "x"}, view.CountOptions{Cap: 7, ByState: true}}, filled[job.Count](),
+		{[]any{"CountJobs", job.Filter{Namespace: "ns", Error: `timed "out"`, MinAttempt: 2, Session: "x"}, view.CountOptions{Cap: 7, ByState: true}}, apitest.Filled[job.Count](),
 			func(ctx context.Context) (any, error) {
 				return c.CountJobs(ctx, job.Filter{Namespace: "ns", Error: `timed "out"`, MinAttempt: 2, Session: "x"}, view.CountOptions{Cap: 7, ByState: true})
 			}},
-		{[]any{"Overview", "*"}, filled[view.Overview](),
+		{[]any{"Overview", "*"}, apitest.Filled[view.Overview](),
 			func(ctx context.Context) (any, error) { return c.Overview(ctx, "*") }},
-		{[]any{"JobMinutes", job.MinuteQuery{Namespace: "ns", Queue: "q", Within: 2 * time.Hour}}, filled[[]job.MinuteTotals](),
+		{[]any{"JobMinutes", job.MinuteQuery{Namespace: "ns", Queue: "q", Within: 2 * time.Hour}}, apitest.Filled[[]job.MinuteTotals](),
 			func(ctx context.Context) (any, error) {
 				return c.JobMinutes(ctx, job.MinuteQuery{Namespace: "ns", Queue: "q", Within: 2 * time.Hour})
 			}},
-		{[]any{"Strips", view.StripQuery{Namespace: "ns", Schedules: []string{"a", "b"}, N: 7}}, filled[[]view.Strip](),
+		{[]any{"Strips", view.StripQuery{Namespace: "ns", Schedules: []string{"a", "b"}, N: 7}}, apitest.Filled[[]view.Strip](),
 			func(ctx context.Context) (any, error) {
 				return c.Strips(ctx, view.StripQuery{Namespace: "ns", Schedules: []string{"a", "b"}, N: 7})
 			}},
-		{[]any{"ScheduleDays", view.DaysQuery{Namespace: "ns", Schedule: "s", From: at, To: at}}, filled[view.ScheduleDays](),
+		{[]any{"ScheduleDays", view.DaysQuery{Namespace: "ns", Schedule: "s", From: at, To: at}}, apitest.Filled[view.ScheduleDays](),
 			func(ctx context.Context) (any, error) {
 				return c.ScheduleDays(ctx, view.DaysQuery{Namespace: "ns", Schedule: "s", From: at, To: at})
 			}},
-		{[]any{"LogText", "ns", int64(9), job.LogQuery{Attempt: 2, Stream: job.Stderr, Offset: -7, Limit: 9, Tail: 3, Grep: "a b", Regexp: true}}, filled[job.LogText](),
+		{[]any{"LogText", "ns", int64(9), job.LogQuery{Attempt: 2, Stream: job.Stderr, Offset: -7, Limit: 9, Tail: 3, Grep: "a b", Regexp: true}}, apitest.Filled[job.LogText](),
 			func(ctx context.Context) (any, error) {
 				return c.LogText(ctx, "ns", 9, job.LogQuery{Attempt: 2, Stream: job.Stderr, Offset: -7, Limit: 9, Tail: 3, Grep: "a b", Regexp: true})
 			}},
-		{[]any{"Attempts", "ns", int64(9)}, filled[[]job.Attempt](),
+		{[]any{"Attempts", "ns", int64(9)}, apitest.Filled[[]job.Attempt](),
 			func(ctx context.Context) (any, error) { return c.Attempts(ctx, "ns", 9) }},
-		{[]any{"Logs", "ns", int64(9), job.LogFilter{Paging: paging, Attempt: 2}}, filled[core.Page[job.LogLine]](),
+		{[]any{"Logs", "ns", int64(9), job.LogFilter{Paging: paging, Attempt: 2}}, apitest.Filled[core.Page[job.LogLine]](),
 			func(ctx context.Context) (any, error) {
 				return c.Logs(ctx, "ns", 9, job.LogFilter{Paging: paging, Attempt: 2})
 			}},
-		{[]any{"CancelJobs", "ns", selection}, filled[view.Selected](),
+		{[]any{"CancelJobs", "ns", selection}, apitest.Filled[view.Selected](),
 			func(ctx context.Context) (any, error) { return c.CancelJobs(ctx, "ns", selection) }},
-		{[]any{"CancelJobs", "*", ids}, filled[view.Selected](),
+		{[]any{"CancelJobs", "*", ids}, apitest.Filled[view.Selected](),
 			func(ctx context.Context) (any, error) { return c.CancelJobs(ctx, "*", ids) }},
-		{[]any{"RetryJobs", "ns", ids}, filled[view.Selected](),
+		{[]any{"RetryJobs", "ns", ids}, apitest.Filled[view.Selected](),
 			func(ctx context.Context) (any, error) { return c.RetryJobs(ctx, "ns", ids) }},
-		{[]any{"RunJobAgain", "ns", int64(9), filled[job.RunAgain]()}, filled[job.Enqueued](),
-			func(ctx context.Context) (any, error) { return c.RunJobAgain(ctx, "ns", 9, filled[job.RunAgain]()) }},
-		{[]any{"Why", "ns", int64(9)}, filled[job.Why](),
+		{[]any{"RunJobAgain", "ns", int64(9), apitest.Filled[job.RunAgain]()}, apitest.Filled[job.Enqueued](),
+			func(ctx context.Context) (any, error) {
+				return c.RunJobAgain(ctx, "ns", 9, apitest.Filled[job.RunAgain]())
+			}},
+		{[]any{"Why", "ns", int64(9)}, apitest.Filled[job.Why](),
 			func(ctx context.Context) (any, error) { return c.Why(ctx, "ns", 9) }},
-		{[]any{"SaveNamespace", filled[access.Namespace]()}, filled[access.Namespace](),
-			func(ctx context.Context) (any, error) { return c.SaveNamespace(ctx, filled[access.Namespace]()) }},
-		{[]any{"Namespace", "n"}, filled[access.Namespace](),
+		{[]any{"SaveNamespace", apitest.Filled[access.Namespace]()}, apitest.Filled[access.Namespace](),
+			func(ctx context.Context) (any, error) {
+				return c.SaveNamespace(ctx, apitest.Filled[access.Namespace]())
+			}},
+		{[]any{"Namespace", "n"}, apitest.Filled[access.Namespace](),
 			func(ctx context.Context) (any, error) { return c.Namespace(ctx, "n") }},
-		{[]any{"Namespaces"}, filled[[]access.Namespace](),
+		{[]any{"Namespaces"}, apitest.Filled[[]access.Namespace](),
 			func(ctx context.Context) (any, error) { return c.Namespaces(ctx) }},
-		{[]any{"SaveQueue", filled[job.Queue]()}, filled[job.Queue](),
-			func(ctx context.Context) (any, error) { return c.SaveQueue(ctx, filled[job.Queue]()) }},
+		{[]any{"SaveQueue", apitest.Filled[job.Queue]()}, apitest.Filled[job.Queue](),
+			func(ctx context.Context) (any, error) { return c.SaveQueue(ctx, apitest.Filled[job.Queue]()) }},
 		{[]any{"DeleteQueue", "q"}, nil,
 			func(ctx context.Context) (any, error) { return nil, c.DeleteQueue(ctx, "q") }},
-		{[]any{"Queue", "q"}, filled[job.QueueStats](),
+		{[]any{"Queue", "q"}, apitest.Filled[job.QueueStats](),
 			func(ctx context.Context) (any, error) { return c.Queue(ctx, "q") }},
-		{[]any{"Queues"}, filled[[]job.QueueStats](),
+		{[]any{"Queues"}, apitest.Filled[[]job.QueueStats](),
 			func(ctx context.Context) (any, error) { return c.Queues(ctx) }},
-		{[]any{"PauseQueue", "q", "because"}, filled[job.Queue](),
+		{[]any{"PauseQueue", "q", "because"}, apitest.Filled[job.Queue](),
 			func(ctx context.Context) (any, error) { return c.PauseQueue(ctx, "q", "because") }},
-		{[]any{"ResumeQueue", "q"}, filled[job.Queue](),
+		{[]any{"ResumeQueue", "q"}, apitest.Filled[job.Queue](),
 			func(ctx context.Context) (any, error) { return c.ResumeQueue(ctx, "q") }},
-		{[]any{"Workers", true}, filled[[]job.WorkerState](),
+		{[]any{"Workers", true}, apitest.Filled[[]job.WorkerState](),
 			func(ctx context.Context) (any, error) { return c.Workers(ctx, true) }},
-		{[]any{"Outputs", "*", int64(7)}, []task.JobOutput{filled[task.JobOutput]()},
+		{[]any{"Outputs", "*", int64(7)}, []task.JobOutput{apitest.Filled[task.JobOutput]()},
 			func(ctx context.Context) (any, error) { return c.Outputs(ctx, "*", 7) }},
-		{[]any{"OutputLink", "ns", int64(7), "a/b c.txt", int64(9)}, filled[task.SignedRequest](),
+		{[]any{"OutputLink", "ns", int64(7), "a/b c.txt", int64(9)}, apitest.Filled[task.SignedRequest](),
 			func(ctx context.Context) (any, error) { return c.OutputLink(ctx, "ns", 7, "a/b c.txt", 9) }},
-		{[]any{"DeclareOutput", "s1", job.Ref{JobID: 7, Lease: 9}, left}, new(filled[task.SignedRequest]()),
+		{[]any{"DeclareOutput", "s1", job.Ref{JobID: 7, Lease: 9}, left}, new(apitest.Filled[task.SignedRequest]()),
 			func(ctx context.Context) (any, error) {
 				return c.DeclareOutput(ctx, "s1", job.Ref{JobID: 7, Lease: 9}, left)
 			}},
 		{[]any{"DrainWorker", "s1"}, nil,
 			func(ctx context.Context) (any, error) { return nil, c.DrainWorker(ctx, "s1") }},
-		{[]any{"CreateJoinToken", filled[access.JoinToken]()}, pair{filled[access.JoinToken](), "secret-of-it"},
+		{[]any{"CreateJoinToken", apitest.Filled[access.JoinToken]()}, pair{apitest.Filled[access.JoinToken](), "secret-of-it"},
 			func(ctx context.Context) (any, error) {
-				made, secret, err := c.CreateJoinToken(ctx, filled[access.JoinToken]())
+				made, secret, err := c.CreateJoinToken(ctx, apitest.Filled[access.JoinToken]())
 				return pair{made, secret}, err
 			}},
 		{[]any{"RevokeJoinToken", int64(7)}, nil,
 			func(ctx context.Context) (any, error) { return nil, c.RevokeJoinToken(ctx, 7) }},
-		{[]any{"JoinTokens"}, []access.JoinToken{filled[access.JoinToken]()},
+		{[]any{"JoinTokens"}, []access.JoinToken{apitest.Filled[access.JoinToken]()},
 			func(ctx context.Context) (any, error) { return c.JoinTokens(ctx) }},
-		{[]any{"Join", "invitation", "m"}, pair{filled[access.Token](), "secret-of-it"},
+		{[]any{"Join", "invitation", "m"}, pair{apitest.Filled[access.Token](), "secret-of-it"},
 			func(ctx context.Context) (any, error) {
 				made, secret, err := c.Join(ctx, "invitation", "m")
 				return pair{made, secret}, err
 			}},
-		{[]any{"CreateToken", filled[access.Token]()}, pair{filled[access.Token](), "secret-of-it"},
+		{[]any{"CreateToken", apitest.Filled[access.Token]()}, pair{apitest.Filled[access.Token](), "secret-of-it"},
 			func(ctx context.Context) (any, error) {
-				made, secret, err := c.CreateToken(ctx, filled[access.Token]())
+				made, secret, err := c.CreateToken(ctx, apitest.Filled[access.Token]())
 				return pair{made, secret}, err
 			}},
 		{[]any{"RevokeToken", int64(4)}, nil,
 			func(ctx context.Context) (any, error) { return nil, c.RevokeToken(ctx, 4) }},
-		{[]any{"Tokens"}, filled[[]access.Token](),
+		{[]any{"Tokens"}, apitest.Filled[[]access.Token](),
 			func(ctx context.Context) (any, error) { return c.Tokens(ctx) }},
-		{[]any{"Apply", filled[view.Manifest](), view.ApplyOptions{Namespace: "ns", DryRun: true, Prune: true, CompareSecrets: true}}, filled[view.Applied](),
+		{[]any{"Apply", apitest.Filled[view.Manifest](), view.ApplyOptions{Namespace: "ns", DryRun: true, Prune: true, CompareSecrets: true}}, apitest.Filled[view.Applied](),
 			func(ctx context.Context) (any, error) {
-				return c.Apply(ctx, filled[view.Manifest](), view.ApplyOptions{Namespace: "ns", DryRun: true, Prune: true})
+				return c.Apply(ctx, apitest.Filled[view.Manifest](), view.ApplyOptions{Namespace: "ns", DryRun: true, Prune: true})
 			}},
-		{[]any{"Export", "*"}, redacted(filled[view.Manifest]()),
+		{[]any{"Export", "*"}, definitions.Redacted(apitest.Filled[view.Manifest]()),
 			func(ctx context.Context) (any, error) { return c.Export(ctx, "*") }},
-		{[]any{"Audit", access.AuditFilter{Paging: paging, Namespace: "*", Noun: "task", Name: "n", Actor: "a", Since: at, Until: at}}, filled[core.Page[access.Audit]](),
+		{[]any{"Audit", access.AuditFilter{Paging: paging, Namespace: "*", Noun: "task", Name: "n", Actor: "a", Since: at, Until: at}}, apitest.Filled[core.Page[access.Audit]](),
 			func(ctx context.Context) (any, error) {
 				return c.Audit(ctx, access.AuditFilter{Paging: paging, Namespace: "*", Noun: "task", Name: "n", Actor: "a", Since: at, Until: at})
 			}},
-		{[]any{"Events", "*", "cur", 3 * time.Second}, pair{filled[[]view.Event](), "a1"},
+		{[]any{"Events", "*", "cur", 3 * time.Second}, pair{apitest.Filled[[]view.Event](), "a1"},
 			func(ctx context.Context) (any, error) {
 				evs, next, err := c.Events(ctx, "*", "cur", 3*time.Second)
 				return pair{evs, next}, err
 			}},
-		{[]any{"Health"}, filled[view.Health](),
+		{[]any{"Health"}, apitest.Filled[view.Health](),
 			func(ctx context.Context) (any, error) { return c.Health(ctx) }},
-		{[]any{"DatabaseHealth"}, filled[view.DatabaseHealth](),
+		{[]any{"DatabaseHealth"}, apitest.Filled[view.DatabaseHealth](),
 			func(ctx context.Context) (any, error) { return c.DatabaseHealth(ctx) }},
-		{[]any{"OpenSession", remote}, filled[job.Session](),
+		{[]any{"OpenSession", remote}, apitest.Filled[job.Session](),
 			func(ctx context.Context) (any, error) { return c.OpenSession(ctx, worker) }},
-		{[]any{"Claim", job.ClaimRequest{Session: "s1", Want: map[string]int{"q": 3}, Wait: core.Duration(20 * time.Second)}}, filled[job.Claim](),
+		{[]any{"Claim", job.ClaimRequest{Session: "s1", Want: map[string]int{"q": 3}, Wait: core.Duration(20 * time.Second)}}, apitest.Filled[job.Claim](),
 			func(ctx context.Context) (any, error) {
 				return c.Claim(ctx, job.ClaimRequest{Session: "s1", Want: map[string]int{"q": 3}, Wait: core.Duration(20 * time.Second)})
 			}},
-		{[]any{"Renew", "s1", job.Held(job.Ref{JobID: 1, Lease: 2})}, filled[job.Renewal](),
+		{[]any{"Renew", "s1", job.Held(job.Ref{JobID: 1, Lease: 2})}, apitest.Filled[job.Renewal](),
 			func(ctx context.Context) (any, error) {
 				return c.Renew(ctx, "s1", job.Held(job.Ref{JobID: 1, Lease: 2}))
 			}},
-		{[]any{"Finish", "s1", []job.Finish{finish}}, filled[[]job.Finished](),
+		{[]any{"Finish", "s1", []job.Finish{finish}}, apitest.Filled[[]job.Finished](),
 			func(ctx context.Context) (any, error) { return c.Finish(ctx, "s1", []job.Finish{finish}) }},
 		{[]any{"Append", "s1", []job.LogPiece{piece}}, nil,
 			func(ctx context.Context) (any, error) { return nil, c.Append(ctx, "s1", []job.LogPiece{piece}) }},
@@ -353,8 +366,8 @@ func TestEveryCallArrivesAsItWasMadeAndComesBackAsItWasAnswered(t *testing.T) {
 
 	mu.Lock()
 	defer mu.Unlock()
-	for path, item := range b.server.api.OpenAPI().Paths {
-		for method := range operationsOf(item) {
+	for path, item := range b.server.api.Huma.OpenAPI().Paths {
+		for method := range api.OperationsOf(item) {
 			if strings.HasPrefix(path, "/v1/attempts/") {
 				continue // their client has tests of its own, with a store
 			}
@@ -365,7 +378,7 @@ func TestEveryCallArrivesAsItWasMadeAndComesBackAsItWasAnswered(t *testing.T) {
 	}
 	for route := range routes {
 		method, path, _ := strings.Cut(route, " ")
-		if item := b.server.api.OpenAPI().Paths[path]; item == nil || operationsOf(item)[method] == nil {
+		if item := b.server.api.Huma.OpenAPI().Paths[path]; item == nil || api.OperationsOf(item)[method] == nil {
 			t.Errorf("%s is not in the OpenAPI document", route)
 		}
 	}
@@ -459,7 +472,7 @@ func TestTheClientWorksUnderAPrefix(t *testing.T) {
 
 // pausedSchedule is one that is created paused, which the address says.
 func pausedSchedule() schedule.Schedule {
-	s := filled[schedule.Schedule]()
+	s := apitest.Filled[schedule.Schedule]()
 	s.State = schedule.Paused
 	return s
 }

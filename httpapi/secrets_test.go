@@ -12,6 +12,7 @@ import (
 
 	"github.com/belfry-run/belfry/alert"
 	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/httpapi/internal/apitest"
 	"github.com/belfry-run/belfry/job"
 	"github.com/belfry-run/belfry/task"
 	"github.com/belfry-run/belfry/view"
@@ -43,7 +44,7 @@ func plant(v reflect.Value, word string) {
 
 // planted is a value with secrets everywhere.
 func planted[T any](word string) T {
-	v := filled[T]()
+	v := apitest.Filled[T]()
 	plant(reflect.ValueOf(&v).Elem(), word)
 	return v
 }
@@ -53,7 +54,7 @@ func planted[T any](word string) T {
 func TestNoAnswerHasASecret(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	b.server.trials.SetLimit(rate.Inf)
+	b.server.api.Trials.SetLimit(rate.Inf)
 	routes := map[string]string{
 		"POST /v1/tasks": `{"name":"n"}`, "PUT /v1/tasks/n": `{}`, "GET /v1/tasks/n": "", "GET /v1/tasks": "",
 		"POST /v1/monitors": `{"name":"n"}`, "PUT /v1/monitors/n": `{}`, "GET /v1/monitors/n": "", "GET /v1/monitors": "",

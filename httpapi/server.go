@@ -11,11 +11,20 @@ import (
 	"sync"
 	"time"
 
-	"github.com/danielgtaylor/huma/v2"
-	"golang.org/x/time/rate"
-
-	"github.com/belfry-run/belfry/access"
 	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/httpapi/internal/access"
+	"github.com/belfry-run/belfry/httpapi/internal/alerts"
+	"github.com/belfry-run/belfry/httpapi/internal/api"
+	"github.com/belfry-run/belfry/httpapi/internal/definitions"
+	"github.com/belfry-run/belfry/httpapi/internal/docs"
+	"github.com/belfry-run/belfry/httpapi/internal/health"
+	"github.com/belfry-run/belfry/httpapi/internal/jobs"
+	"github.com/belfry-run/belfry/httpapi/internal/monitors"
+	"github.com/belfry-run/belfry/httpapi/internal/programs"
+	"github.com/belfry-run/belfry/httpapi/internal/schedules"
+	"github.com/belfry-run/belfry/httpapi/internal/tasks"
+	"github.com/belfry-run/belfry/httpapi/internal/views"
+	"github.com/belfry-run/belfry/httpapi/internal/workers"
 	"github.com/belfry-run/belfry/task"
 )
 
@@ -103,173 +112,97 @@ type Options struct {
 }
 
 // Request is what [Options.Observe] is told of each request that was answered.
-type Request struct {
-	Route    string // method and pattern, such as "GET /v1/tasks/{name}", or "none"
-	Status   int
-	Duration time.Duration
-}
-
-func (o Options) withDefaults() (Options, error) {
-	if o.Service == nil || o.Auth == nil {
-		return o, errors.New("httpapi: Service and Auth must be given")
-	}
-	if o.MaxBody < 0 || o.MaxApply < 0 || o.MaxStreams < 0 || o.MaxLag < 0 || o.BodyTimeout < 0 {
-		return o, errors.New("httpapi: limits must not be negative")
-	}
-	if o.Logger == nil {
-		o.Logger = slog.Default()
-	}
-	if o.Observe == nil {
-		o.Observe = func(Request) {}
-	}
-	if o.Version == "" {
-		o.Version = "dev"
-	}
-	if o.MaxBody == 0 {
-		o.MaxBody = 4 << 20
-	}
-	if o.MaxApply == 0 {
-		o.MaxApply = 16 << 20
-	}
-	if o.BodyTimeout == 0 {
-		o.BodyTimeout = 30 * time.Second
-	}
-	if o.MaxStreams == 0 {
-		o.MaxStreams = 1000
-	}
-	return o, nil
-}
+type Request = api.Request
 
 // Server serves the API.
 type Server struct {
-	opts     Options
-	service  Service
-	guard    *guard
-	mux      *http.ServeMux
-	api      huma.API
-	handler  http.Handler
-	console  http.Handler // or nil
-	sessions sessionOwners
-	signing  signing
-	health   healthMemo
-	vitality vitality
-	badges   badgeMemo
-	trials   *rate.Limiter // what sends something out because somebody asked
-	streams  streams
-	notes    notes
-	// versioned are the paths whose answers have a version.
-	versioned map[string]bool
-
-	stopping context.Context // ends all that waits
-	stop     context.CancelFunc
-
-	body time.Duration // to read a body
-	beat time.Duration // between signs of life on a quiet stream
-	look time.Duration // between looks at a log that is followed
+	api     *api.API
+	handler http.Handler
 }
 
 // New makes a server. It starts nothing.
 func New(o Options) (*Server, error) {
-	o, err := o.withDefaults()
+	if o.Service == nil || o.Auth == nil {
+		return nil, errors.New("httpapi: Service and Auth must be given")
+	}
+	if o.MaxBody < 0 || o.MaxApply < 0 || o.MaxStreams < 0 || o.MaxLag < 0 || o.BodyTimeout < 0 {
+		return nil, errors.New("httpapi: limits must not be negative")
+	}
+	if o.MaxApply == 0 {
+		o.MaxApply = 16 << 20
+	}
+	a, err := api.New(api.Options{
+		Auth: o.Auth, Audit: o.Audit, Attempts: o.Attempts, Observe: o.Observe, Logger: o.Logger, Version: o.Version,
+		MaxBody: o.MaxBody, MaxStreams: o.MaxStreams, BodyTimeout: o.BodyTimeout,
+		HTTPS: o.HTTPS, TrustedProxies: o.TrustedProxies, Hosts: o.Hosts, Origins: o.Origins,
+	})
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{
-		opts:      o,
-		service:   o.Service,
-		guard:     newGuard(o.Auth),
-		versioned: map[string]bool{},
-		signing:   signing{from: o.Attempts},
-		mux:       http.NewServeMux(),
-		health:    healthMemo{keep: time.Second},
-		vitality:  vitality{look: o.Alive, keep: time.Second},
-		badges:    badgeMemo{keep: 10 * time.Second},
-		trials:    rate.NewLimiter(trialsPerSecond, trialsAtOnce),
-		body:      o.BodyTimeout,
-		beat:      15 * time.Second,
-		look:      500 * time.Millisecond,
-	}
-	s.notes.to = o.Audit
-	s.notes.fail = func(err error) { o.Logger.Warn("refusals and enqueues were not recorded in the audit", "error", err) }
-	s.stopping, s.stop = context.WithCancel(context.Background())
-	s.api = newAPI(s.mux, o.Version)
-	s.routes()
-	if err := s.servePlain(); err != nil {
+	s := &Server{api: a}
+	routes(a, o)
+	if err := s.servePlain(o); err != nil {
 		return nil, err
 	}
-	if s.handler, err = s.wrap(http.HandlerFunc(s.route)); err != nil {
+	if s.handler, err = a.Handler(); err != nil {
 		return nil, err
 	}
 	return s, nil
 }
 
-// routes is every route that the OpenAPI document lists.
-func (s *Server) routes() {
-	s.taskRoutes()
-	s.artifactRoutes()
-	s.secretRoutes()
-	s.scheduleRoutes()
-	s.calendarRoutes()
-	s.backfillRoutes()
-	s.lookRoutes()
-	s.historyRoutes()
-	s.cycleRoutes()
-	s.monitorRoutes()
-	s.incidentRoutes()
-	s.pageRoutes()
-	s.trialRoutes()
-	s.channelRoutes()
-	s.alertRoutes()
-	s.windowRoutes()
-	s.statusPageRoutes()
-	s.jobRoutes()
-	s.namespaceRoutes()
-	s.queueRoutes()
-	s.workerRoutes()
-	s.tokenRoutes()
-	s.joinRoutes()
-	s.definitionRoutes()
-	s.watchRoutes()
-	s.sessionRoutes()
-	s.attemptRoutes()
-	s.healthRoutes()
+// routes registers those of all areas.
+func routes(a *api.API, o Options) {
+	tasks.Routes(a, o.Service)
+	programs.Routes(a, o.Service)
+	schedules.Routes(a, o.Service)
+	jobs.Routes(a, o.Service)
+	workers.Routes(a, o.Service, o.ByTicket)
+	monitors.Routes(a, o.Service, monitors.Options{Prober: o.Prober, Secrets: o.Secrets})
+	alerts.Routes(a, o.Service, alerts.Options{Notifier: o.Notifier, Secrets: o.Secrets, PublicURL: o.PublicURL})
+	access.Routes(a, o.Service)
+	definitions.Routes(a, o.Service, o.MaxApply)
+	views.Routes(a, o.Service)
+	health.Routes(a, o.Service, health.Options{
+		Alive: o.Alive, Unwell: o.Unwell, LeftBehind: o.LeftBehind, Outdated: o.Outdated, Ready: o.Ready, MaxLag: o.MaxLag, Check: o.Check,
+	})
 }
 
-// servePlain is the routes that it does not.
-func (s *Server) servePlain() error {
-	docs := func() ([]byte, error) { return renderDocs(s.api.OpenAPI()) }
-	style := func() ([]byte, error) { return docsStyle, nil }
-	s.mux.Handle("GET /openapi.json", static("application/openapi+json", s.specJSON))
-	s.mux.Handle("GET /openapi.yaml", static("application/openapi+yaml", s.api.OpenAPI().YAML))
-	s.mux.Handle("GET /docs", docsPolicy(static("text/html; charset=utf-8", docs)))
-	s.mux.Handle("GET /docs/style.css", static("text/css; charset=utf-8", style))
-	s.mux.HandleFunc("GET /healthz", s.alive)
-	s.mux.HandleFunc("GET /readyz", s.ready)
-	s.beatRoutes()
-	s.foreignBeatRoutes()
-	if s.opts.Artifacts != nil {
-		s.mux.Handle("/artifacts/", s.opts.Artifacts)
+// servePlain is the routes that the OpenAPI document does not list, and that no
+// area has.
+func (s *Server) servePlain(o Options) error {
+	page := func() ([]byte, error) { return docs.Render(s.api.Huma.OpenAPI()) }
+	style := func() ([]byte, error) { return docs.Style, nil }
+	mux := s.api.Mux
+	mux.Handle("GET /openapi.json", static("application/openapi+json", s.specJSON))
+	mux.Handle("GET /openapi.yaml", static("application/openapi+yaml", s.api.Huma.OpenAPI().YAML))
+	mux.Handle("GET /docs", docs.Policy(static("text/html; charset=utf-8", page)))
+	mux.Handle("GET /docs/style.css", static("text/css; charset=utf-8", style))
+	if o.Artifacts != nil {
+		mux.Handle("/artifacts/", o.Artifacts)
 	}
-	if s.opts.Pages != nil {
-		s.mux.Handle("GET /status/", s.opts.Pages)
-		s.mux.Handle("GET /status-assets/", s.opts.Pages)
+	if o.Pages != nil {
+		mux.Handle("GET /status/", o.Pages)
+		mux.Handle("GET /status-assets/", o.Pages)
 	}
-	if s.opts.Console != nil {
-		console, err := s.opts.Console(s)
+	if o.Console != nil {
+		console, err := o.Console(s)
 		if err != nil {
 			return err
 		}
-		s.console = console
+		s.api.Console = console
 	}
-	s.mux.HandleFunc("GET /badge/{namespace}/{monitor}/{file}", s.badge)
-	if s.opts.Metrics != nil {
-		s.mux.Handle("GET /metrics", s.guarded(s.opts.Metrics))
+	if o.Metrics != nil {
+		h := o.Metrics
+		if !o.MetricsPublic {
+			h = s.api.Guarded(h, "metrics")
+		}
+		mux.Handle("GET /metrics", h)
 	}
 	return nil
 }
 
 func (s *Server) specJSON() ([]byte, error) {
-	compact, err := json.Marshal(s.api.OpenAPI())
+	compact, err := json.Marshal(s.api.Huma.OpenAPI())
 	if err != nil {
 		return nil, err
 	}
@@ -295,23 +228,6 @@ func static(contentType string, write func() ([]byte, error)) http.Handler {
 	})
 }
 
-// guarded wants the scope read for all namespaces, unless metrics are public.
-func (s *Server) guarded(h http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if !s.opts.MetricsPublic {
-			_, err := s.authorize(r.Context(), r, access.ScopeRead)
-			if err == nil {
-				err = everywhere(callOf(r.Context()).token, "metrics")
-			}
-			if err != nil {
-				s.refuse(r.Context(), w, err)
-				return
-			}
-		}
-		h.ServeHTTP(w, r)
-	})
-}
-
 // Handler serves everything. It may be mounted under a prefix with
 // [http.StripPrefix].
 func (s *Server) Handler() http.Handler { return s.handler }
@@ -326,18 +242,23 @@ func (s *Server) HTTPServer(addr string) *http.Server {
 		ReadHeaderTimeout: 10 * time.Second,
 		IdleTimeout:       2 * time.Minute,
 		MaxHeaderBytes:    64 << 10,
-		ErrorLog:          slog.NewLogLogger(s.opts.Logger.Handler(), slog.LevelDebug),
+		ErrorLog:          slog.NewLogLogger(s.api.Options.Logger.Handler(), slog.LevelDebug),
 	}
 	h.RegisterOnShutdown(s.Close)
 	return h
 }
 
 // Streams is how many are open.
-func (s *Server) Streams() int64 { return int64(s.streams.open()) }
+func (s *Server) Streams() int64 { return int64(s.api.Streams.Open()) }
 
 // Close ends streams and waiting claims. Other requests are not touched; new
 // ones are served. It may be called more than once.
 func (s *Server) Close() {
-	s.stop()
-	s.notes.flush()
+	s.api.Close()
 }
+
+// Transport carries the calls of a [client.Client] to the server in this process,
+// without a socket. They are authenticated, checked, limited and measured as
+// any other. What calls while it answers a request of a browser does so from
+// the browser's address, as it was found out there. The host name of a call does not matter.
+func (s *Server) Transport() http.RoundTripper { return s.api.Transport() }

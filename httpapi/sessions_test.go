@@ -10,12 +10,11 @@ import (
 
 func TestJobsOfAQueueWithABrokerAreClaimedByItsTicketsAlone(t *testing.T) {
 	t.Parallel()
-	s := newStrangers(t)
+	s := newStrangers(t, func(o *Options) { o.ByTicket = []string{"render"} })
 	ctx := t.Context()
 	if _, err := s.st.SaveQueue(ctx, job.Queue{Name: "render"}); err != nil {
 		t.Fatal(err)
 	}
-	s.nodes[0].opts.ByTicket = []string{"render"}
 	open := func(byTicket []string, queues ...string) (job.Session, error) {
 		w := job.WorkerInfo{Name: "w", Kinds: []task.Kind{task.KindProgram}, Queues: map[string]int{}, ByTicket: byTicket,
 			Has: task.Has{Arch: "amd64", Isolation: task.IsolationGVisor}}

@@ -18,6 +18,8 @@ import (
 	"github.com/belfry-run/belfry/access"
 	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/httpapi/client"
+	"github.com/belfry-run/belfry/httpapi/internal/api"
+	"github.com/belfry-run/belfry/httpapi/internal/apitest"
 	"github.com/belfry-run/belfry/httpapi/wire"
 	"github.com/belfry-run/belfry/job"
 	"github.com/belfry-run/belfry/schedule"
@@ -92,10 +94,10 @@ func reply[T any](ctx context.Context, f *fake, method string, args ...any) (T, 
 	case err != nil:
 		return zero, err
 	}
-	return filled[T](), nil
+	return apitest.Filled[T](), nil
 }
 
-func only(_ none, err error) error { return err }
+func only(_ api.None, err error) error { return err }
 
 func (f *fake) CreateTask(ctx context.Context, t task.Task) (task.Task, error) {
 	return reply[task.Task](ctx, f, "CreateTask", t)
@@ -106,7 +108,7 @@ func (f *fake) UpdateTask(ctx context.Context, t task.Task) (task.Task, error) {
 }
 
 func (f *fake) DeleteTask(ctx context.Context, ns, name string) error {
-	return only(reply[none](ctx, f, "DeleteTask", ns, name))
+	return only(reply[api.None](ctx, f, "DeleteTask", ns, name))
 }
 
 func (f *fake) Task(ctx context.Context, ns, name string) (task.Task, error) {
@@ -138,7 +140,7 @@ func (f *fake) Artifacts(ctx context.Context, q view.DocumentFilter) (core.Page[
 }
 
 func (f *fake) DeleteArtifact(ctx context.Context, ns, digest string) error {
-	return only(reply[none](ctx, f, "DeleteArtifact", ns, digest))
+	return only(reply[api.None](ctx, f, "DeleteArtifact", ns, digest))
 }
 
 func (f *fake) SetSecret(ctx context.Context, ns, name string, value core.Secret) (task.KeptSecret, error) {
@@ -150,7 +152,7 @@ func (f *fake) KeptSecrets(ctx context.Context, q view.DocumentFilter) (core.Pag
 }
 
 func (f *fake) DeleteSecret(ctx context.Context, ns, name string) error {
-	return only(reply[none](ctx, f, "DeleteSecret", ns, name))
+	return only(reply[api.None](ctx, f, "DeleteSecret", ns, name))
 }
 
 func (f *fake) RotateSecrets(ctx context.Context) (task.ResealedSecrets, error) {
@@ -178,7 +180,7 @@ func (f *fake) UpdateSchedule(ctx context.Context, s schedule.Schedule) (schedul
 }
 
 func (f *fake) DeleteSchedule(ctx context.Context, ns, name string) error {
-	return only(reply[none](ctx, f, "DeleteSchedule", ns, name))
+	return only(reply[api.None](ctx, f, "DeleteSchedule", ns, name))
 }
 
 func (f *fake) Schedule(ctx context.Context, ns, name string) (schedule.Schedule, error) {
@@ -210,7 +212,7 @@ func (f *fake) SaveCalendar(ctx context.Context, c schedule.Calendar) (schedule.
 }
 
 func (f *fake) DeleteCalendar(ctx context.Context, ns, name string) error {
-	return only(reply[none](ctx, f, "DeleteCalendar", ns, name))
+	return only(reply[api.None](ctx, f, "DeleteCalendar", ns, name))
 }
 
 func (f *fake) Calendar(ctx context.Context, ns, name string) (schedule.Calendar, error) {
@@ -326,7 +328,7 @@ func (f *fake) SaveQueue(ctx context.Context, q job.Queue) (job.Queue, error) {
 }
 
 func (f *fake) DeleteQueue(ctx context.Context, name string) error {
-	return only(reply[none](ctx, f, "DeleteQueue", name))
+	return only(reply[api.None](ctx, f, "DeleteQueue", name))
 }
 
 func (f *fake) Queue(ctx context.Context, name string) (job.QueueStats, error) {
@@ -350,7 +352,7 @@ func (f *fake) Workers(ctx context.Context, ended bool) ([]job.WorkerState, erro
 }
 
 func (f *fake) DrainWorker(ctx context.Context, session string) error {
-	return only(reply[none](ctx, f, "DrainWorker", session))
+	return only(reply[api.None](ctx, f, "DrainWorker", session))
 }
 
 func (f *fake) CreateToken(ctx context.Context, t access.Token) (access.Token, string, error) {
@@ -364,7 +366,7 @@ func (f *fake) CreateJoinToken(ctx context.Context, t access.JoinToken) (access.
 }
 
 func (f *fake) RevokeJoinToken(ctx context.Context, id int64) error {
-	return only(reply[none](ctx, f, "RevokeJoinToken", id))
+	return only(reply[api.None](ctx, f, "RevokeJoinToken", id))
 }
 
 func (f *fake) JoinTokens(ctx context.Context) ([]access.JoinToken, error) {
@@ -377,7 +379,7 @@ func (f *fake) Join(ctx context.Context, secret, machine string) (access.Token, 
 }
 
 func (f *fake) RevokeToken(ctx context.Context, id int64) error {
-	return only(reply[none](ctx, f, "RevokeToken", id))
+	return only(reply[api.None](ctx, f, "RevokeToken", id))
 }
 
 func (f *fake) Tokens(ctx context.Context) ([]access.Token, error) {
@@ -426,63 +428,11 @@ func (f *fake) Finish(ctx context.Context, session string, fs []job.Finish) ([]j
 }
 
 func (f *fake) Append(ctx context.Context, session string, ls []job.LogPiece) error {
-	return only(reply[none](ctx, f, "Append", session, ls))
+	return only(reply[api.None](ctx, f, "Append", session, ls))
 }
 
 func (f *fake) CloseSession(ctx context.Context, session string) error {
-	return only(reply[none](ctx, f, "CloseSession", session))
-}
-
-// filled is a value of which no part is zero, so that a field that is lost on
-// the way is noticed.
-func filled[T any]() T {
-	var v T
-	fill(reflect.ValueOf(&v).Elem())
-	return v
-}
-
-func fill(v reflect.Value) {
-	switch v.Interface().(type) {
-	case time.Time:
-		v.Set(reflect.ValueOf(time.Date(2026, 1, 31, 12, 30, 45, 123456000, time.UTC)))
-		return
-	case core.Duration:
-		v.SetInt(int64(90 * time.Second))
-		return
-	case json.RawMessage:
-		v.SetBytes([]byte(`{"a":[1,"<b>"]}`))
-		return
-	}
-	switch v.Kind() {
-	case reflect.String:
-		v.SetString("a1")
-	case reflect.Bool:
-		v.SetBool(true)
-	case reflect.Int, reflect.Int64:
-		v.SetInt(7)
-	case reflect.Uint32:
-		v.SetUint(7)
-	case reflect.Float64:
-		v.SetFloat(0.5)
-	case reflect.Pointer:
-		v.Set(reflect.New(v.Type().Elem()))
-		fill(v.Elem())
-	case reflect.Slice:
-		v.Set(reflect.MakeSlice(v.Type(), 1, 1))
-		fill(v.Index(0))
-	case reflect.Map:
-		key, value := reflect.New(v.Type().Key()).Elem(), reflect.New(v.Type().Elem()).Elem()
-		fill(key)
-		fill(value)
-		v.Set(reflect.MakeMap(v.Type()))
-		v.SetMapIndex(key, value)
-	case reflect.Struct:
-		for i := range v.NumField() {
-			if v.Type().Field(i).IsExported() && v.Type().Field(i).Tag.Get("json") != "-" {
-				fill(v.Field(i))
-			}
-		}
-	}
+	return only(reply[api.None](ctx, f, "CloseSession", session))
 }
 
 // tokens knows secrets by what they are called.
@@ -584,7 +534,7 @@ func setup(t *testing.T, change ...func(*Options)) *bench {
 	if b.server, err = New(o); err != nil {
 		t.Fatal(err)
 	}
-	b.server.beat, b.server.look, b.server.health.keep = 5*time.Millisecond, time.Millisecond, time.Hour
+	b.server.api.Beat, b.server.api.Look, b.server.api.Health = 5*time.Millisecond, time.Millisecond, time.Hour
 	b.url, b.cut = listen(t, b.server)
 	b.client = b.as(t, "root")
 	t.Cleanup(b.http.CloseIdleConnections)
@@ -714,3 +664,35 @@ func same(t *testing.T, what string, got, want any) {
 }
 
 func stripped(prefix string, h http.Handler) http.Handler { return http.StripPrefix(prefix, h) }
+
+// within is a client that calls without a socket.
+func (b *bench) within(t *testing.T, secret string) *client.Client {
+	t.Helper()
+	c, err := client.New("http://any.name", secret, client.Options{Transport: b.server.Transport()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// open begins a stream.
+func (b *bench) open(t *testing.T, path string, headers ...string) *http.Response {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), "GET", b.url+path, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Authorization", "Bearer root")
+	for i := 0; i < len(headers); i += 2 {
+		req.Header.Set(headers[i], headers[i+1])
+	}
+	resp, err := b.http.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if resp.StatusCode != 200 || resp.Header.Get("Content-Type") != wire.SseType {
+		resp.Body.Close()
+		t.Fatalf("%s: %s %s", path, resp.Status, resp.Header.Get("Content-Type"))
+	}
+	return resp
+}

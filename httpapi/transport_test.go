@@ -10,18 +10,9 @@ import (
 	"github.com/belfry-run/belfry/access"
 	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/httpapi/client"
+	"github.com/belfry-run/belfry/httpapi/internal/api"
 	"github.com/belfry-run/belfry/view"
 )
-
-// within is a client that calls without a socket.
-func (b *bench) within(t *testing.T, secret string) *client.Client {
-	t.Helper()
-	c, err := client.New("http://any.name", secret, client.Options{Transport: b.server.Transport()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return c
-}
 
 func TestWhoami(t *testing.T) {
 	b := setup(t)
@@ -71,7 +62,7 @@ func TestTransportStreams(t *testing.T) {
 
 func TestTransportKeepsTheAddressOfTheBrowser(t *testing.T) {
 	b := setup(t)
-	pages := b.server.observed(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	pages := b.server.api.Observed(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_, err := b.within(t, "guess").Queues(r.Context())
 		if e := new(core.Error); errors.As(err, &e) && strings.Contains(e.Message, "too many") {
 			w.WriteHeader(http.StatusTooManyRequests)
@@ -80,13 +71,13 @@ func TestTransportKeepsTheAddressOfTheBrowser(t *testing.T) {
 	status := func(from string) int {
 		r, _ := http.NewRequestWithContext(t.Context(), "GET", "/", nil)
 		r.RemoteAddr = from
-		w := &probe{header: http.Header{}}
+		w := &api.Probe{Sent: http.Header{}}
 		pages.ServeHTTP(w, r)
-		return w.status
+		return w.Status
 	}
 	// A slow machine may allow a few more meanwhile, but not for ever.
 	got := 0
-	for tries := 0; got != http.StatusTooManyRequests && tries < 100*failuresAtOnce; tries++ {
+	for tries := 0; got != http.StatusTooManyRequests && tries < 100*api.FailuresAtOnce; tries++ {
 		got = status("192.0.2.1:5")
 	}
 	if got != http.StatusTooManyRequests {

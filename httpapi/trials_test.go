@@ -12,6 +12,7 @@ import (
 
 	"github.com/belfry-run/belfry/alert"
 	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/httpapi/internal/api"
 	"github.com/belfry-run/belfry/httpapi/wire"
 	"github.com/belfry-run/belfry/monitor"
 	"github.com/belfry-run/belfry/task"
@@ -131,7 +132,7 @@ func TestAChannelIsTested(t *testing.T) {
 		t.Error("two tests have the same key: who drops what came before drops the second")
 	}
 	b.when("Send", func(context.Context, []any) (any, error) {
-		return none{}, errors.New("hooks.example said 403 Forbidden")
+		return api.None{}, errors.New("hooks.example said 403 Forbidden")
 	})
 	if out, err := b.client.TestChannel(t.Context(), "ns", "ops"); err != nil || out.OK || out.Error != "hooks.example said 403 Forbidden" {
 		t.Errorf("a refusal: %+v %v", out, err)
@@ -143,7 +144,7 @@ func TestAChannelIsTested(t *testing.T) {
 func TestTriesAndTestsAreRare(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	b.server.trials = rate.NewLimiter(rate.Every(time.Hour), 3)
+	b.server.api.Trials = rate.NewLimiter(rate.Every(time.Hour), 3)
 	one := `{"check":{"http":{"url":"https://shop.example/"}}}`
 	for _, path := range []string{"/v1/checks/try", "/v1/channels/c/test", "/v1/checks/try"} {
 		if status, _, body := b.raw(t, "POST", path, map[bool]string{true: one}[path == "/v1/checks/try"]); status != 200 {
@@ -162,13 +163,13 @@ func TestTriesAndTestsAreRare(t *testing.T) {
 		t.Error("something was sent over the limit")
 	}
 	// What is refused anyway costs nothing.
-	b.server.trials = rate.NewLimiter(rate.Every(time.Hour), 1)
+	b.server.api.Trials = rate.NewLimiter(rate.Every(time.Hour), 1)
 	b.refused(t, 422, "POST", "/v1/checks/try", `{}`)
 	b.refused(t, 403, "POST", "/v1/checks/try", one, "Authorization", "Bearer reader")
 	if status, _, body := b.raw(t, "POST", "/v1/checks/try", one); status != 200 {
 		t.Error(status, body)
 	}
-	if setup(t).server.trials.Burst() != trialsAtOnce {
+	if setup(t).server.api.Trials.Burst() != api.TrialsAtOnce {
 		t.Error("a server has another limit")
 	}
 }

@@ -14,34 +14,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/belfry-run/belfry/access"
 	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/httpapi/internal/api"
+	"github.com/belfry-run/belfry/httpapi/internal/apitest"
 	"github.com/belfry-run/belfry/httpapi/wire"
 	"github.com/belfry-run/belfry/job"
 	"github.com/belfry-run/belfry/view"
 )
-
-// open begins a stream.
-func (b *bench) open(t *testing.T, path string, headers ...string) *http.Response {
-	t.Helper()
-	req, err := http.NewRequestWithContext(t.Context(), "GET", b.url+path, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	req.Header.Set("Authorization", "Bearer root")
-	for i := 0; i < len(headers); i += 2 {
-		req.Header.Set(headers[i], headers[i+1])
-	}
-	resp, err := b.http.Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if resp.StatusCode != 200 || resp.Header.Get("Content-Type") != wire.SseType {
-		resp.Body.Close()
-		t.Fatalf("%s: %s %s", path, resp.Status, resp.Header.Get("Content-Type"))
-	}
-	return resp
-}
 
 // feed is events under growing cursors, which are their numbers.
 type feed struct {
@@ -62,7 +41,7 @@ func (f *feed) add(types ...string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for _, typ := range types {
-		f.events = append(f.events, view.Event{Type: typ, At: filled[time.Time](), Job: &job.Job{ID: int64(len(f.events) + 1)}})
+		f.events = append(f.events, view.Event{Type: typ, At: apitest.Filled[time.Time](), Job: &job.Job{ID: int64(len(f.events) + 1)}})
 	}
 	close(f.grown)
 	f.grown = make(chan struct{})
@@ -219,28 +198,6 @@ func TestStreamsAreCountedAndGivenBack(t *testing.T) {
 	one.Body.Close()
 	if n := b.server.Streams(); n != 0 {
 		t.Errorf("%d streams are still counted", n)
-	}
-}
-
-func TestAStreamEndsWithItsTokenAndInAnyCase(t *testing.T) {
-	t.Parallel()
-	b := setup(t)
-	for name, c := range map[string]struct {
-		expires time.Time
-		over    bool
-		most    time.Duration
-	}{
-		"token that expired": {time.Now().Add(-time.Second), true, 0},
-		"token about to":     {time.Now().Add(time.Minute), false, time.Minute},
-		"token that lasts":   {time.Time{}, false, streamLife},
-	} {
-		ctx := context.WithValue(t.Context(), callKey{}, &call{token: access.Token{ExpiresAt: c.expires}})
-		ctx, cancel := b.server.whileGood(ctx)
-		end, bounded := ctx.Deadline()
-		if !bounded || time.Until(end) > c.most || (ctx.Err() != nil) != c.over {
-			t.Errorf("%s: until %v, %v", name, end, ctx.Err())
-		}
-		cancel()
 	}
 }
 
@@ -422,9 +379,9 @@ func TestAClaimIsAnsweredEmptyWhenTheServerStops(t *testing.T) {
 func TestAClaimOutlivesTheTimeToReadABody(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	b.server.body = 50 * time.Millisecond
+	b.server.api.Body = 50 * time.Millisecond
 	b.when("Claim", func(ctx context.Context, _ []any) (any, error) {
-		return job.Claim{Lease: 5}, wire.Pause(ctx, 4*b.server.body)
+		return job.Claim{Lease: 5}, wire.Pause(ctx, 4*b.server.api.Body)
 	})
 	// The second one comes on the connection of the first.
 	for range 2 {
@@ -438,7 +395,7 @@ func TestAClaimOutlivesTheTimeToReadABody(t *testing.T) {
 func TestABodyThatDoesNotArriveIsNotWaitedFor(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	b.server.body = 20 * time.Millisecond
+	b.server.api.Body = 20 * time.Millisecond
 	body, never := io.Pipe()
 	defer never.Close()
 	req, err := http.NewRequestWithContext(t.Context(), "POST", b.url+"/v1/tasks", body)
@@ -471,26 +428,6 @@ func TestAPollEndsWhenTheServerStops(t *testing.T) {
 	}
 }
 
-func FuzzPosition(f *testing.F) {
-	f.Add("1.2.abc")
-	f.Add("0.-1.")
-	f.Add("..")
-	f.Add("9223372036854775808.1.x")
-	f.Fuzz(func(t *testing.T, text string) {
-		p, err := parsePosition(text)
-		if err != nil {
-			if core.CodeOf(err) != core.Invalid {
-				t.Errorf("%q: %v", text, err)
-			}
-			return
-		}
-		again, err := parsePosition(p.String())
-		if err != nil || again != p {
-			t.Errorf("%q is %+v, and its text %q is %+v, %v", text, p, p.String(), again, err)
-		}
-	})
-}
-
 func FuzzEventReader(f *testing.F) {
 	f.Add([]byte("id: 1\nevent: log\ndata: {}\n\n: beat\n\n"), "x")
 	f.Add([]byte("data\n\ndata:a\r\ndata: b\r\n\r\n"), "multi\nline")
@@ -506,7 +443,7 @@ func FuzzEventReader(f *testing.F) {
 		}
 		// What the server writes is read as it was.
 		w := &streamBuffer{}
-		if err := newSSE(w).send("log", "7", text); err != nil {
+		if err := api.NewSSE(w).Send("log", "7", text); err != nil {
 			t.Fatal(err)
 		}
 		e, err := wire.NewSSEReader(&w.Buffer, func() {}).Next()

@@ -47,6 +47,14 @@ var commands = [][]string{
 	{"access", "alerts", "cycles", "definitions", "jobs", "monitors", "operate", "programs", "schedules", "serve", "tasks", "workers"},
 }
 
+// endpoints is the layout of the API server, below httpapi/internal. It is read like [order].
+var endpoints = [][]string{
+	{"body"},
+	{"api"},
+	{"access", "alerts", "definitions", "docs", "health", "jobs", "monitors", "programs", "schedules", "tasks", "views", "workers"},
+	{"apitest"},
+}
+
 // pure is how many lines of [order] import nothing from other modules, nor a group of the lines behind them.
 const pure = 10
 
@@ -108,25 +116,30 @@ func verdict(from, to string) error {
 	if noun := nounOf(from); noun >= 0 && (nounOf(folder) >= noun || nounOf(folder) < 0 && strings.HasPrefix(folder, "store/")) {
 		return fmt.Errorf("%s imports %s: it does not stand above %s in the store", from, folder, from)
 	}
+	if strings.HasPrefix(from, "httpapi/internal/") && (folder == "httpapi" || folder == "httpapi/client") {
+		return fmt.Errorf("%s imports %s: it stands below it", from, to)
+	}
 	if slices.Contains(apart[from], folder) {
 		return fmt.Errorf("%s imports %s: these are kept apart", from, to)
 	}
-	return commandVerdict(from, folder)
+	if err := insideVerdict("cmd/belfry/internal/", commands, from, folder); err != nil {
+		return err
+	}
+	return insideVerdict("httpapi/internal/", endpoints, from, folder)
 }
 
-// commandVerdict is the verdict about two packages of the command line.
-func commandVerdict(from, to string) error {
-	const below = "cmd/belfry/internal/"
-	command, isCommand := strings.CutPrefix(from, below)
-	if !isCommand {
+// insideVerdict is the verdict about two packages below a folder that has a layout of its own.
+func insideVerdict(below string, layout [][]string, from, to string) error {
+	name, inside := strings.CutPrefix(from, below)
+	if !inside {
 		return nil
 	}
-	line := place(commands, command)
+	line := place(layout, name)
 	if line < 0 {
-		return fmt.Errorf("%s has no place in the layout of the command line: add it to the list in internal/arrows", from)
+		return fmt.Errorf("%s has no place in the layout of %s: add it to the list in internal/arrows", from, below)
 	}
-	if target, isCommand := strings.CutPrefix(to, below); isCommand && place(commands, target) >= line {
-		return fmt.Errorf("%s imports %s: it does not stand above it in the layout of the command line", from, to)
+	if target, inside := strings.CutPrefix(to, below); inside && place(layout, target) >= line {
+		return fmt.Errorf("%s imports %s: it does not stand above it in the layout of %s", from, to, below)
 	}
 	return nil
 }
@@ -247,6 +260,8 @@ func TestVerdict(t *testing.T) {
 		"worker":                   {module + "/worker/process", module + "/internal/x"},
 		"worker/process":           {module + "/job"},
 		"httpapi":                  {module + "/task", "github.com/danielgtaylor/huma/v2"},
+		"httpapi/internal/api":     {module + "/task", module + "/httpapi/wire", module + "/httpapi/internal/body"},
+		"httpapi/internal/jobs":    {module + "/job", module + "/httpapi/internal/api", module + "/httpapi/internal/body"},
 		"intake":                   {module + "/task", module + "/cron", "github.com/goccy/go-yaml/parser"},
 		"app":                      {module + "/store/sqlite", module + "/engine", module + "/worker/probe", module + "/view"},
 		"cmd/belfry":               {module + "/app", module + "/httpapi", module + "/view", module + "/cmd/belfry/internal/jobs"},
@@ -285,6 +300,9 @@ func TestVerdict(t *testing.T) {
 		"worker":                       {module + "/store/sqlite", module + "/httpapi", module + "/transport"},
 		"worker/process":               {module + "/engine"},
 		"httpapi":                      {module + "/store", module + "/ui", module + "/worker"},
+		"httpapi/internal/api":         {module + "/httpapi", module + "/httpapi/internal/jobs", module + "/httpapi/client"},
+		"httpapi/internal/jobs":        {module + "/httpapi", module + "/httpapi/internal/tasks", module + "/httpapi/client"},
+		"httpapi/internal/newcomer":    {module + "/httpapi/internal/api"},
 		"intake":                       {module + "/config", module + "/store"},
 		"ui":                           {module + "/httpapi", module + "/store"},
 		"notify":                       {module + "/engine"},

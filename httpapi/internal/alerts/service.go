@@ -1,0 +1,34 @@
+package alerts
+
+import (
+	"context"
+
+	"github.com/belfry-run/belfry/alert"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/view"
+)
+
+// Channels keeps ways to tell people. Answers have no secrets; where
+// [core.Redacted] is saved for one, it stays what it is.
+type Channels interface {
+	SaveChannel(ctx context.Context, d alert.Channel) (alert.Channel, error)
+	DeleteChannel(ctx context.Context, namespace, name string) error
+	Channel(ctx context.Context, namespace, name string) (alert.Channel, error)
+	Channels(ctx context.Context, f view.DocumentFilter) (core.Page[alert.Channel], error)
+}
+
+// AlertRules keeps who is told of what.
+type AlertRules interface {
+	SaveAlertRule(ctx context.Context, d alert.Rule) (alert.Rule, error)
+	DeleteAlertRule(ctx context.Context, namespace, name string) error
+	AlertRule(ctx context.Context, namespace, name string) (alert.Rule, error)
+	AlertRules(ctx context.Context, f view.DocumentFilter) (core.Page[alert.Rule], error)
+}
+
+// Alerts shows what was to be told, and what came of it.
+type Alerts interface {
+	Alerts(ctx context.Context, f alert.Filter) (core.Page[alert.Alert], error)
+	// AlertTries lists the attempts to deliver the message that an alert went
+	// with, oldest first.
+	AlertTries(ctx context.Context, namespace string, alert int64) ([]alert.Try, error)
+}

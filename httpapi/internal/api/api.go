@@ -1,0 +1,145 @@
+// Package api is the frame of the API server: who may do what, how a route is registered
+// and described, how requests are read, and how errors are answered. The packages beside
+// it serve one area each.
+package api
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net/http"
+	"net/netip"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+	"golang.org/x/time/rate"
+
+	"github.com/belfry-run/belfry/access"
+)
+
+// Options of the frame, as those of package httpapi say.
+type Options struct {
+	Auth           Authenticator
+	Audit          Recorder
+	Attempts       Attempts
+	Observe        func(Request)
+	Logger         *slog.Logger
+	Version        string
+	MaxBody        int64
+	MaxStreams     int
+	BodyTimeout    time.Duration
+	HTTPS          bool
+	TrustedProxies []netip.Prefix
+	Hosts          []string
+	Origins        []string
+}
+
+func (o Options) withDefaults() Options {
+	if o.Logger == nil {
+		o.Logger = slog.Default()
+	}
+	if o.Observe == nil {
+		o.Observe = func(Request) {}
+	}
+	if o.Version == "" {
+		o.Version = "dev"
+	}
+	if o.MaxBody == 0 {
+		o.MaxBody = 4 << 20
+	}
+	if o.BodyTimeout == 0 {
+		o.BodyTimeout = 30 * time.Second
+	}
+	if o.MaxStreams == 0 {
+		o.MaxStreams = 1000
+	}
+	return o
+}
+
+// API is what all routes are registered at.
+type API struct {
+	Options Options
+	Guard   *guard
+	Mux     *http.ServeMux
+	Huma    huma.API
+	Signing signing
+	Trials  *rate.Limiter // what sends something out because somebody asked
+	Streams streams
+	Console http.Handler // answers for all paths that nothing else is at, or nil
+
+	notes notes
+	// versioned are the paths whose answers have a version.
+	versioned map[string]bool
+
+	Stopping context.Context // ends all that waits
+	stop     context.CancelFunc
+
+	Body   time.Duration // to read a body
+	Beat   time.Duration // between signs of life on a quiet stream
+	Look   time.Duration // between looks at a log that is followed
+	Health time.Duration // between looks at the database for those who have no token
+}
+
+// New makes an API without routes.
+func New(o Options) (*API, error) {
+	if o.Auth == nil {
+		return nil, errors.New("httpapi: Auth must be given")
+	}
+	o = o.withDefaults()
+	a := &API{
+		Options:   o,
+		Guard:     newGuard(o.Auth),
+		versioned: map[string]bool{},
+		Signing:   signing{From: o.Attempts},
+		Mux:       http.NewServeMux(),
+		Trials:    rate.NewLimiter(trialsPerSecond, TrialsAtOnce),
+		Body:      o.BodyTimeout,
+		Beat:      15 * time.Second,
+		Look:      500 * time.Millisecond,
+		Health:    time.Second,
+	}
+	a.notes.To = o.Audit
+	a.notes.Fail = func(err error) { o.Logger.Warn("refusals and enqueues were not recorded in the audit", "error", err) }
+	a.Stopping, a.stop = context.WithCancel(context.Background())
+	a.Huma = newAPI(a.Mux, o.Version)
+	return a, nil
+}
+
+// Handler serves everything that is registered.
+func (a *API) Handler() (http.Handler, error) { return a.wrap(http.HandlerFunc(a.route)) }
+
+// Close ends streams and waiting claims. Other requests are not touched; new
+// ones are served. It may be called more than once.
+func (a *API) Close() {
+	a.stop()
+	a.notes.Flush()
+}
+
+// Until is ctx that also ends when the server stops.
+func (a *API) Until(ctx context.Context) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancel(ctx)
+	release := context.AfterFunc(a.Stopping, cancel)
+	return ctx, func() { release(); cancel() }
+}
+
+// Request is what [Options.Observe] is told of each request that was answered.
+type Request struct {
+	Route    string // method and pattern, such as "GET /v1/tasks/{name}", or "none"
+	Status   int
+	Duration time.Duration
+}
+
+// Guarded wants the scope read for all namespaces.
+func (a *API) Guarded(h http.Handler, what string) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, err := a.authorize(r.Context(), r, access.ScopeRead)
+		if err == nil {
+			err = Everywhere(CallOf(r.Context()).Token, what)
+		}
+		if err != nil {
+			a.Refuse(r.Context(), w, err)
+			return
+		}
+		h.ServeHTTP(w, r)
+	})
+}

@@ -1,0 +1,99 @@
+package api
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/httpapi/wire"
+	"github.com/belfry-run/belfry/schedule"
+	"github.com/belfry-run/belfry/view"
+)
+
+// Each is what f makes of the items of a list. A list that is not there stays
+// so.
+func Each[T, R any](items []T, f func(T) R) []R {
+	if items == nil {
+		return nil
+	}
+	out := make([]R, len(items))
+	for i, v := range items {
+		out[i] = f(v)
+	}
+	return out
+}
+
+// ByID names one incident or alert.
+type ByID struct {
+	ID        int64  `path:"id"`
+	Namespace string `query:"namespace" doc:"Default: the token's namespace, or default; * for wherever it is"`
+}
+
+func (in *ByID) Resolve(c *Call, noun string) (string, error) {
+	if in.ID < 1 {
+		return "", core.InvalidField("id", fmt.Sprint(in.ID), "is not the id of an "+noun, "")
+	}
+	return InNamespace(c.Token, "namespace", in.Namespace)
+}
+
+func FullForecast(f schedule.Forecast) schedule.Forecast {
+	f.Loads, f.Hours, f.Busiest = List(f.Loads), List(f.Hours), List(f.Busiest)
+	return f
+}
+
+// ByName names one thing in a namespace.
+type ByName struct {
+	Name      string `path:"name"`
+	Namespace string `query:"namespace" doc:"Default: the token's namespace, or default"`
+}
+
+func (in *ByName) Resolve(c *Call) (namespace string, err error) {
+	if err := core.ValidName("name", in.Name); err != nil {
+		return "", err
+	}
+	return InOne(c.Token, "namespace", in.Namespace)
+}
+
+// Namespaced asks for a list of what namespaces own.
+type Namespaced struct {
+	Namespace string `query:"namespace" doc:"Default: the token's namespace, or default; * for all"`
+	Limit     int    `query:"limit" minimum:"0" maximum:"1000" doc:"Items per page; default: 50"`
+	Cursor    string `query:"cursor" doc:"Next of the page before"`
+}
+
+func (in *Namespaced) Filter(c *Call) (f view.DocumentFilter, err error) {
+	f.Paging = core.Paging{Limit: in.Limit, Cursor: in.Cursor}
+	f.Namespace, err = InNamespace(c.Token, "namespace", in.Namespace)
+	return f, err
+}
+
+// Owner is the namespace of something that is written: as the body says, or
+// the address, or the token.
+func (c *Call) Owner(asked, inBody string) (string, error) {
+	ns, err := Agree("namespace", asked, inBody)
+	if err != nil {
+		return "", err
+	}
+	return InOne(c.Token, "namespace", ns)
+}
+
+// OneOf refuses a word that is not among the known ones. An empty one is fine.
+func OneOf[T ~string](field string, given T, known ...T) error {
+	if given == "" || slices.Contains(known, given) {
+		return nil
+	}
+	return core.InvalidField(field, wire.Shorten(string(given)), "is not known", fmt.Sprint("one of ", known))
+}
+
+// Page is a list as JSON has it: never null.
+func Page[T any](p core.Page[T], err error) (core.Page[T], error) {
+	p.Items = List(p.Items)
+	return p, err
+}
+
+func List[T any](items []T) []T {
+	if items == nil {
+		return []T{}
+	}
+	return items
+}

@@ -1,0 +1,146 @@
+package body
+
+import (
+	"encoding/json"
+	"reflect"
+	"sync"
+
+	"github.com/danielgtaylor/huma/v2"
+)
+
+func init() { huma.DefaultArrayNullable = false } // in the OpenAPI document
+
+// FullArrays makes every array of an answer one: an empty list is [], and never
+// null. What has none is answered as it is, and nothing is changed in place:
+// answers share parts with what the store remembers.
+func FullArrays(_ huma.Context, _ string, v any) (any, error) {
+	if v == nil || !mayHoldArrays(reflect.TypeOf(v)) {
+		return v, nil
+	}
+	full, changed := fullValue(reflect.ValueOf(v))
+	if !changed {
+		return v, nil
+	}
+	return full.Interface(), nil
+}
+
+var (
+	marshaler = reflect.TypeFor[json.Marshaler]()
+	arraysIn  sync.Map // by type: whether a value of it may hold an array
+)
+
+// mayHoldArrays is false where a type marshals itself, and where there is no
+// slice in it.
+func mayHoldArrays(t reflect.Type) bool {
+	if known, ok := arraysIn.Load(t); ok {
+		return known.(bool)
+	}
+	arraysIn.Store(t, true) // of a type that holds itself, until it is known
+	may := looksForArrays(t)
+	arraysIn.Store(t, may)
+	return may
+}
+
+func looksForArrays(t reflect.Type) bool {
+	if t.Implements(marshaler) || reflect.PointerTo(t).Implements(marshaler) {
+		return false
+	}
+	switch t.Kind() {
+	case reflect.Interface:
+		return true
+	case reflect.Slice:
+		return t.Elem().Kind() != reflect.Uint8
+	case reflect.Pointer, reflect.Map, reflect.Array:
+		return mayHoldArrays(t.Elem())
+	case reflect.Struct:
+		may := false
+		for i := range t.NumField() {
+			if f := t.Field(i); f.IsExported() || f.Anonymous {
+				may = mayHoldArrays(f.Type) || may
+			}
+		}
+		return may
+	}
+	return false
+}
+
+// fullValue is v with empty slices for those that are nil, and whether that is
+// another value than v.
+func fullValue(v reflect.Value) (reflect.Value, bool) {
+	if !v.IsValid() || !mayHoldArrays(v.Type()) {
+		return v, false
+	}
+	switch v.Kind() {
+	case reflect.Interface, reflect.Pointer:
+		if v.IsNil() {
+			return v, false
+		}
+		in, changed := fullValue(v.Elem())
+		if !changed {
+			return v, false
+		}
+		if v.Kind() == reflect.Interface {
+			return in, true
+		}
+		out := reflect.New(v.Type().Elem())
+		out.Elem().Set(in)
+		return out, true
+	case reflect.Slice:
+		if v.IsNil() {
+			return reflect.MakeSlice(v.Type(), 0, 0), true
+		}
+		return fullItems(v)
+	case reflect.Map:
+		return fullEntries(v)
+	case reflect.Struct:
+		return fullFields(v)
+	}
+	return v, false
+}
+
+func fullItems(v reflect.Value) (out reflect.Value, changed bool) {
+	out = v
+	for i := range v.Len() {
+		if item, other := fullValue(v.Index(i)); other {
+			if !changed {
+				out, changed = reflect.MakeSlice(v.Type(), v.Len(), v.Len()), true
+				reflect.Copy(out, v)
+			}
+			out.Index(i).Set(item)
+		}
+	}
+	return out, changed
+}
+
+func fullEntries(v reflect.Value) (out reflect.Value, changed bool) {
+	out = v
+	for _, key := range v.MapKeys() {
+		if item, other := fullValue(v.MapIndex(key)); other {
+			if !changed {
+				out, changed = reflect.MakeMapWithSize(v.Type(), v.Len()), true
+				for _, k := range v.MapKeys() {
+					out.SetMapIndex(k, v.MapIndex(k))
+				}
+			}
+			out.SetMapIndex(key, item)
+		}
+	}
+	return out, changed
+}
+
+func fullFields(v reflect.Value) (out reflect.Value, changed bool) {
+	out = v
+	for i := range v.NumField() {
+		if !v.Type().Field(i).IsExported() {
+			continue
+		}
+		if field, other := fullValue(v.Field(i)); other {
+			if !changed {
+				out, changed = reflect.New(v.Type()).Elem(), true
+				out.Set(v)
+			}
+			out.Field(i).Set(field)
+		}
+	}
+	return out, changed
+}

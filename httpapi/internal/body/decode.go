@@ -1,0 +1,265 @@
+package body
+
+import (
+	"bytes"
+	"encoding"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/httpapi/wire"
+)
+
+// selfReading is a body that more than one shape may have.
+type selfReading interface{ ReadBody(data []byte) error }
+
+// Decode reads a JSON body into v and refuses fields that v does not have. The
+// straight way is fast and says little; only what it refuses is walked again
+// to say everything that is wrong, by path.
+func Decode(data []byte, v any) error {
+	if s, ok := v.(selfReading); ok {
+		return s.ReadBody(data)
+	}
+	if err := checkText(data); err != nil {
+		return err
+	}
+	dec := json.NewDecoder(bytes.NewReader(data))
+	dec.DisallowUnknownFields()
+	err := dec.Decode(v)
+	if err == nil {
+		if _, err = dec.Token(); errors.Is(err, io.EOF) {
+			return checkNames(data, reflect.TypeOf(v).Elem())
+		}
+		return core.Errorf(core.Invalid, "the body goes on after its JSON value")
+	}
+	if !json.Valid(data) {
+		return syntaxError(data)
+	}
+	var f faults
+	f.value("", reflect.TypeOf(v).Elem(), data)
+	if len(f) == 0 { // the walk is more lenient than the decoder somewhere
+		return core.Errorf(core.Invalid, "the body does not fit: %s", strings.TrimPrefix(err.Error(), "json: "))
+	}
+	return &core.Error{Code: core.Invalid, Message: "invalid body", Fields: f}
+}
+
+// syntaxError says where JSON stops being JSON.
+func syntaxError(data []byte) error {
+	var se *json.SyntaxError
+	err := json.Unmarshal(data, new(any))
+	if !errors.As(err, &se) {
+		return core.Errorf(core.Invalid, "the body is not JSON")
+	}
+	before := data[:min(max(int(se.Offset)-1, 0), len(data))]
+	line := 1 + bytes.Count(before, []byte("\n"))
+	column := len(before) - bytes.LastIndexByte(before, '\n')
+	return core.Errorf(core.Invalid, "the body is not JSON: line %d, column %d: %s", line, column, se.Error())
+}
+
+// MaxFaults bounds how many faults one answer names.
+const MaxFaults = 50
+
+// faults collects what is wrong with a JSON value for a Go type.
+type faults []core.FieldError
+
+func (f *faults) add(path string, raw []byte, message, hint string) {
+	if len(*f) >= MaxFaults {
+		return
+	}
+	if path == "" {
+		path = "body"
+	}
+	value := string(raw)
+	if text := ""; json.Unmarshal(raw, &text) == nil {
+		value = text
+	}
+	*f = append(*f, core.FieldError{Field: path, Value: wire.Shorten(value), Message: message, Hint: hint})
+}
+
+func (f *faults) value(path string, t reflect.Type, raw json.RawMessage) {
+	raw = bytes.TrimSpace(raw)
+	for t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	if string(raw) == "null" || t == reflect.TypeFor[json.RawMessage]() {
+		return
+	}
+	p := reflect.PointerTo(t)
+	if p.Implements(reflect.TypeFor[encoding.TextUnmarshaler]()) || p.Implements(reflect.TypeFor[json.Unmarshaler]()) {
+		f.text(path, t, raw)
+		return
+	}
+	switch t.Kind() {
+	case reflect.Struct:
+		f.object(path, t, raw)
+	case reflect.Map:
+		f.entries(path, t, raw)
+	case reflect.Slice, reflect.Array:
+		f.items(path, t, raw)
+	default:
+		if err := json.Unmarshal(raw, reflect.New(t).Interface()); err != nil {
+			f.add(path, raw, "is not "+kindName(t), "")
+		}
+	}
+}
+
+// text reads what reads itself, such as times and durations.
+func (f *faults) text(path string, t reflect.Type, raw json.RawMessage) {
+	err := json.Unmarshal(raw, reflect.New(t).Interface())
+	switch {
+	case err == nil:
+	case t == reflect.TypeFor[time.Time]():
+		f.add(path, raw, "is not a time", "write it as 2026-01-31T12:00:00Z")
+	case raw[0] != '"':
+		f.add(path, raw, "is not text", quoteHint(t))
+	default:
+		f.add(path, raw, err.Error(), "")
+	}
+}
+
+func quoteHint(t reflect.Type) string {
+	if t == reflect.TypeFor[core.Duration]() {
+		return `a duration is text with a unit, such as "90s", "1h30m" or "7d"`
+	}
+	return ""
+}
+
+func (f *faults) object(path string, t reflect.Type, raw json.RawMessage) {
+	var object map[string]json.RawMessage
+	if json.Unmarshal(raw, &object) != nil {
+		f.add(path, raw, "is not an object", "")
+		return
+	}
+	fields := fieldsOf(t)
+	for _, name := range slices.Sorted(maps.Keys(object)) {
+		field, known := fields[name]
+		if !known {
+			f.add(join(path, name), object[name], "is not a field here", NearHint(name, slices.Sorted(maps.Keys(fields))))
+			continue
+		}
+		f.value(join(path, name), field, object[name])
+	}
+}
+
+func (f *faults) entries(path string, t reflect.Type, raw json.RawMessage) {
+	var object map[string]json.RawMessage
+	if json.Unmarshal(raw, &object) != nil {
+		f.add(path, raw, "is not an object", "")
+		return
+	}
+	for _, name := range slices.Sorted(maps.Keys(object)) {
+		f.value(join(path, name), t.Elem(), object[name])
+	}
+}
+
+func (f *faults) items(path string, t reflect.Type, raw json.RawMessage) {
+	var list []json.RawMessage
+	if json.Unmarshal(raw, &list) != nil {
+		f.add(path, raw, "is not a list", "")
+		return
+	}
+	for i, item := range list {
+		if len(*f) >= MaxFaults {
+			return
+		}
+		f.value(fmt.Sprintf("%s[%d]", path, i), t.Elem(), item)
+	}
+}
+
+// fieldsOf is the JSON fields of a struct by name.
+func fieldsOf(t reflect.Type) map[string]reflect.Type {
+	fields := map[string]reflect.Type{}
+	for _, field := range reflect.VisibleFields(t) {
+		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
+		if !field.IsExported() || name == "-" || field.Anonymous && name == "" || hiddenPath(t, field.Index) {
+			continue
+		}
+		if name == "" {
+			name = field.Name
+		}
+		fields[name] = field.Type
+	}
+	return fields
+}
+
+// hiddenPath reports that a field stands in an embedded struct that JSON leaves out.
+func hiddenPath(t reflect.Type, index []int) bool {
+	for i := 1; i < len(index); i++ {
+		if t.FieldByIndex(index[:i]).Tag.Get("json") == "-" {
+			return true
+		}
+	}
+	return false
+}
+
+func join(path, name string) string {
+	if path == "" {
+		return name
+	}
+	return path + "." + name
+}
+
+func kindName(t reflect.Type) string {
+	switch t.Kind() {
+	case reflect.String:
+		return "text"
+	case reflect.Bool:
+		return "true or false"
+	case reflect.Float32, reflect.Float64:
+		return "a number"
+	}
+	return "a whole number"
+}
+
+func NearHint(name string, known []string) string {
+	if near := nearest(name, known); near != "" {
+		return "did you mean " + near + "?"
+	}
+	return ""
+}
+
+// nearest is the known name that differs least from name, or "" when none is
+// near: at most a third of it may be wrong.
+func nearest(name string, known []string) string {
+	best, least := "", max(1, len(name)/3)+1
+	if len(name) > 64 {
+		return ""
+	}
+	for _, candidate := range known {
+		if d := distance(strings.ToLower(name), strings.ToLower(candidate)); d < least {
+			best, least = candidate, d
+		}
+	}
+	return best
+}
+
+// distance counts the bytes to change, add, drop or swap with a neighbour
+// (Damerau-Levenshtein, optimal string alignment).
+func distance(a, b string) int {
+	before, last, row := []int(nil), []int(nil), make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		before, last, row = last, row, make([]int, len(b)+1)
+		row[0] = i + 1
+		for j := range len(b) {
+			cost := 1
+			if a[i] == b[j] {
+				cost = 0
+			}
+			row[j+1] = min(last[j]+cost, row[j]+1, last[j+1]+1)
+			if i > 0 && j > 0 && a[i] == b[j-1] && a[i-1] == b[j] {
+				row[j+1] = min(row[j+1], before[j-1]+1)
+			}
+		}
+	}
+	return row[len(b)]
+}

@@ -1,0 +1,82 @@
+package monitors
+
+import (
+	"bytes"
+	"fmt"
+	"html"
+	"strings"
+)
+
+// badge is a label and a value side by side, such as "uptime 30d | 99.98%".
+type badge struct {
+	about  string // for those who hear it: the monitor
+	label  string
+	value  string
+	colour string // behind the value
+}
+
+// maxBadgeText bounds a text on a badge, in runes.
+const maxBadgeText = 60
+
+// svg draws the badge. Texts are fitted to their boxes with textLength, so it
+// does not matter much which font the reader has. There is neither script nor
+// style in it, so that it can be shown under any policy.
+func (b badge) svg() []byte {
+	label, value := badgeText(b.label), badgeText(b.value)
+	left, right := textWidth(label)+12, textWidth(value)+12
+	whole := left + right
+	title := label + ": " + value
+	if about := badgeText(b.about); about != label {
+		title = about + ", " + title
+	}
+	var out bytes.Buffer
+	fmt.Fprintf(&out, `<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="20" role="img" aria-label="%s">`, whole, html.EscapeString(title))
+	fmt.Fprintf(&out, `<title>%s</title>`, html.EscapeString(title))
+	fmt.Fprintf(&out, `<clipPath id="r"><rect width="%d" height="20" rx="3" fill="#fff"/></clipPath>`, whole)
+	fmt.Fprintf(&out, `<g clip-path="url(#r)"><rect width="%d" height="20" fill="#444"/><rect x="%d" width="%d" height="20" fill="%s"/></g>`,
+		left, left, right, html.EscapeString(b.colour))
+	out.WriteString(`<g fill="#fff" text-anchor="middle" font-family="Verdana,DejaVu Sans,Geneva,sans-serif" font-size="11">`)
+	for _, part := range []struct {
+		text      string
+		at, width int
+	}{{label, 0, left}, {value, left, right}} {
+		fmt.Fprintf(&out, `<text x="%g" y="14" textLength="%d">%s</text>`, float64(part.at)+float64(part.width)/2, part.width-12, html.EscapeString(part.text))
+	}
+	out.WriteString("</g></svg>\n")
+	return out.Bytes()
+}
+
+// badgeText is a text on one line, without what XML does not have, and not too
+// long.
+func badgeText(s string) string {
+	s = strings.Map(func(r rune) rune {
+		if r < ' ' || r == 0x7f || r == 0xfffe || r == 0xffff || r == 0xfffd {
+			return -1
+		}
+		return r
+	}, s)
+	if runes := []rune(s); len(runes) > maxBadgeText {
+		s = string(runes[:maxBadgeText-1]) + "…"
+	}
+	return s
+}
+
+// textWidth is about how wide a text is in Verdana of 11 px.
+func textWidth(s string) int {
+	tenths := 0
+	for _, r := range s {
+		switch {
+		case strings.ContainsRune("ijlI.,:;'|!", r):
+			tenths += 35
+		case strings.ContainsRune(" frt()[]-/", r):
+			tenths += 45
+		case strings.ContainsRune("mwMW%", r):
+			tenths += 105
+		case r >= 'A' && r <= 'Z' || r >= 0x2e80: // the latter are as wide as high
+			tenths += 80
+		default:
+			tenths += 69
+		}
+	}
+	return (tenths + 9) / 10
+}

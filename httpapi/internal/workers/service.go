@@ -1,0 +1,27 @@
+package workers
+
+import (
+	"context"
+
+	"github.com/belfry-run/belfry/job"
+)
+
+// Queues keeps the lanes.
+type Queues interface {
+	// SaveQueue creates or replaces a queue. A pause is kept.
+	SaveQueue(ctx context.Context, q job.Queue) (job.Queue, error)
+	DeleteQueue(ctx context.Context, name string) error
+	Queue(ctx context.Context, name string) (job.QueueStats, error)
+	Queues(ctx context.Context) ([]job.QueueStats, error)
+	PauseQueue(ctx context.Context, name, reason string) (job.Queue, error)
+	ResumeQueue(ctx context.Context, name string) (job.Queue, error)
+}
+
+// Workers shows who runs jobs.
+type Workers interface {
+	// Workers lists living sessions, and with ended also those that ended
+	// within retention.
+	Workers(ctx context.Context, ended bool) ([]job.WorkerState, error)
+	// DrainWorker asks a worker to finish what it runs and claim no more.
+	DrainWorker(ctx context.Context, session string) error
+}
