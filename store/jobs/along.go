@@ -131,7 +131,7 @@ func (in *Insertion) asRead() JobRow {
 // the transaction has done makes others wait for it. They are few: who enqueues
 // many at once is better served by an early answer.
 func canGoAlong(ins []*Insertion) bool {
-	return len(ins) < likeFrom && !slices.ContainsFunc(ins, func(in *Insertion) bool {
+	return len(ins) < fewRows && !slices.ContainsFunc(ins, func(in *Insertion) bool {
 		return in.State != job.Ready || in.TaskID != ins[0].TaskID || in.Queue != ins[0].Queue || in.Key != "" || in.ActiveKey != "" ||
 			in.Kind == task.KindCycle || in.Kind == task.KindProgram
 	})

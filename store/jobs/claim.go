@@ -199,7 +199,7 @@ func (c *Change) claim(r job.ClaimRequest) (a base.Answer, err error) {
 			rows = c.s.rows.take(wanted)
 		}
 		before := len(rows)
-		if rows, err = c.walk(p, q.Name, rows); err != nil {
+		if rows, err = c.walk(p, rows); err != nil {
 			return a, err
 		}
 		found := rows[before:]
@@ -213,7 +213,6 @@ func (c *Change) claim(r job.ClaimRequest) (a base.Answer, err error) {
 		c.pickedOf(p, found, may, len(found) == p.n)
 		found = found[:may]
 		rows = rows[:before+may]
-		c.s.likeness.note(q.Name, found)
 		for i := range found {
 			slots = append(slots, leaseRow{SlotOf: slotOf(q), Ahead: base.Bit(i >= p.slots)})
 		}
@@ -305,11 +304,14 @@ func (c *Change) withinLimit(q job.Queue, n int) (int, error) {
 // would be made anew many times a second.
 type rowPool chan []JobRow
 
-// spareRows are for two claims under way.
-const spareRows = 2
+// spareRows are for two claims under way, and fewRows need none of that room.
+const (
+	spareRows = 2
+	fewRows   = 10
+)
 
 func (p rowPool) take(n int) []JobRow {
-	if n < likeFrom {
+	if n < fewRows {
 		return make([]JobRow, 0, n)
 	}
 	select {

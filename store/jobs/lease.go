@@ -11,6 +11,10 @@ import (
 	"github.com/belfry-run/belfry/task"
 )
 
+// readyShares is the condition that the lease of a job may share a row with
+// others, on what [SelectReady] reads: nothing follows from its end.
+const readyShares = `kind <> 'program' and schedule_id = 0 and origin = 'enqueue'`
+
 // leaseRow is a lease as a batch carries it.
 type leaseRow struct {
 	JobID      int64   `json:"job_id"`
@@ -96,40 +100,27 @@ func canShare(rows []JobRow, leases []leaseRow) bool {
 func (c *Change) leaseAtOnce(w job.WorkerState, q job.Queue, p picking) (a base.Answer, err error) {
 	a.Claim.Jobs = []job.LeasedJob{}
 	var number, picked, at int64
-	var differ []int64
-	like := p.like(c.s.likeness.like(q.Name))
-	if base.Kept[claiming](c.Change).usual != nil {
-		like = nil // these may be others than before
-	}
-	scan, shares := ScanReady(&number, &picked, &at), readyShares
-	if like != nil {
-		scan, shares = scanLike(like, &differ, &number, &picked, &at), like.shares()
-	}
-	tx, usual, err := c.foretold(q.Name, p, like)
+	tx, usual, err := c.foretold(q.Name, p)
 	if err != nil {
 		return a, err
 	}
-	if usual != nil && p.n > p.slots && (usual.Retry.OnLost == task.OnLostFail || like != nil && like.MaxAttempts < 2) { // none of them may wait
+	if usual != nil && p.n > p.slots && usual.Retry.OnLost == task.OnLostFail { // none of them may wait
 		if p.n = p.slots; p.n == 0 {
 			return a, nil
 		}
 	}
 	p.hopeful = p.hopeful && usual == nil // there is no second look
-	parts, args := c.parts(p, like)
+	parts, args := c.parts(p)
 	own, expected := len(args)+1, ""
 	args = append(args, w.Session, slotOf(q), base.Micros(c.Now), job.DeadlineGrace.Microseconds(), c.s.Opt.PackFrom, p.slots)
-	switch {
-	case usual == nil:
-	case like != nil:
-		expected = "same > 1"
-	default:
+	if usual != nil {
 		args = append(args, usual.ID)
 		expected = "kind <> 'program' and task_id = " + base.Placeholder(len(args))
 		if p.n > p.slots { // that is [job.Job.MayWait] of this task
 			expected += " and max_attempts > 1 and (numbers is null or split_part(numbers, ',', 3) = '0')"
 		}
 	}
-	rows, err := base.CollectInto(c.Ctx, tx, c.s.rows.take(p.n), scan, c.SQL.Lease(parts, shares, expected, own), args...)
+	rows, err := base.CollectInto(c.Ctx, tx, c.s.rows.take(p.n), ScanReady(&number, &picked, &at), c.SQL.Lease(parts, readyShares, expected, own), args...)
 	if err != nil {
 		return a, err
 	}
@@ -142,9 +133,6 @@ func (c *Change) leaseAtOnce(w job.WorkerState, q job.Queue, p picking) (a base.
 	if len(rows) == 0 && p.hopeful { // perhaps another node was faster with all that was picked
 		p.hopeful = false
 		return c.leaseAtOnce(w, q, p)
-	}
-	if err := c.others(rows, differ); err != nil {
-		return a, err
 	}
 	if usual == nil {
 		may, err := c.spare(rows, p.slots)
@@ -161,7 +149,6 @@ func (c *Change) leaseAtOnce(w job.WorkerState, q job.Queue, p picking) (a base.
 	}
 	c.picked(p, rows, int(picked) == p.n)
 	c.s.habit.note(q.Name, rows)
-	c.s.likeness.note(q.Name, rows)
 	switch {
 	case len(rows) == 0:
 	case usual != nil:
@@ -196,13 +183,13 @@ func (c *Change) leaseFewer(w job.WorkerState, p picking, number, at int64, rows
 // their lease is all that has to be written then, and the transaction that is
 // committed with it. Where many jobs are likely to be there, a look that is
 // hopeful saves more than a round trip.
-func (c *Change) foretold(queue string, p picking, like *JobRow) (base.Tx, *task.Task, error) {
+func (c *Change) foretold(queue string, p picking) (base.Tx, *task.Task, error) {
 	last, can := c.Tx.(base.Closer)
 	if usual := base.Kept[claiming](c.Change).usual; can && usual != nil {
 		return base.LastQuery{Tx: c.Tx, Last: last}, usual, nil
 	}
 	u := c.s.habit.of(queue)
-	if !can || u.times < settled || p.hopeful && p.n >= likeFrom || like != nil && (like.TaskID != u.task || like.Kind == task.KindProgram) {
+	if !can || u.times < settled || p.hopeful && p.n >= fewRows {
 		return c.Tx, nil, nil
 	}
 	tasks, err := c.tasks().TasksByID([]int64{u.task})

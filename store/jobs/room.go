@@ -25,7 +25,6 @@ type Store struct {
 
 	rows         rowPool
 	habit        habit
-	likeness     likeness
 	queuesRead   base.Known[string, job.Queue]
 	sessionsRead base.Known[string, job.WorkerState]
 	sessionDocs  base.Docs[string, job.WorkerInfo]

@@ -322,13 +322,13 @@ func (c *Change) pickedOf(p picking, rows []JobRow, n int, enough bool) {
 
 // part is a walk through the index of ready jobs, or of those of several lanes,
 // which are merged.
-func (c *Change) part(columns string, p picking, unleased, more, limit string) string {
+func (c *Change) part(p picking, unleased, more, limit string) string {
 	const order = `
 		order by priority desc, ready_at, id`
 	limit = `
 		limit ` + limit + ` + 0` // a sum, because SQLite plans anew for each value of a bare one
 	walk := func(cond string) string {
-		return columns + `
+		return SelectReady + `
 		where state = 'ready' and ` + unleased + ` and ` + cond + more + order + limit + c.SQL.SkipLocked("jobs")
 	}
 	switch len(p.lanes) {
@@ -344,15 +344,6 @@ func (c *Change) part(columns string, p picking, unleased, more, limit string) s
 	return strings.Join(all, ` union all `) + order + limit
 }
 
-// like is what jobs are compared with. Those of several lanes are not: they are
-// not much like each other, and are merged by what is not read then.
-func (p *picking) like(like *JobRow) *JobRow {
-	if len(p.lanes) > 1 {
-		return nil
-	}
-	return like
-}
-
 // ranges are the conditions on what is before, at and after the priority of the
 // mark. Their parameters are numbered from n: priority, ready_at, id.
 func ranges(n int) (higher, same, lower string) {
@@ -362,7 +353,7 @@ func ranges(n int) (higher, same, lower string) {
 
 // walk locks the jobs, one statement after the other. What it finds goes behind
 // rows.
-func (c *Change) walk(p picking, queue string, rows []JobRow) (_ []JobRow, err error) {
+func (c *Change) walk(p picking, rows []JobRow) (_ []JobRow, err error) {
 	next, before := len(p.cond.Args)+1, len(rows)
 	unleased := c.s.Unleased()
 	look := func(more string, own ...any) {
@@ -371,7 +362,7 @@ func (c *Change) walk(p picking, queue string, rows []JobRow) (_ []JobRow, err e
 			return
 		}
 		args := append(append(slices.Clone(p.cond.Args), left), own...)
-		rows, err = c.pick(rows, p.like(c.s.likeness.like(queue)), func(columns string) string { return c.part(columns, p, unleased, more, base.Placeholder(next)) }, args)
+		rows, err = base.CollectInto(c.Ctx, c.Tx, rows, ScanReady(), c.part(p, unleased, more, base.Placeholder(next)), args...)
 	}
 	if !p.marked {
 		look("")
@@ -384,9 +375,8 @@ func (c *Change) walk(p picking, queue string, rows []JobRow) (_ []JobRow, err e
 	return rows, err
 }
 
-// parts are the same for one statement, with its parameters, of jobs that may be
-// like another.
-func (c *Change) parts(p picking, like *JobRow) (parts []base.Part, args []any) {
+// parts are the same for one statement, with its parameters.
+func (c *Change) parts(p picking) (parts []base.Part, args []any) {
 	next := len(p.cond.Args) + 1
 	limit := base.Placeholder(next)
 	args = append(slices.Clone(p.cond.Args), p.n)
@@ -395,15 +385,11 @@ func (c *Change) parts(p picking, like *JobRow) (parts []base.Part, args []any) 
 	} else {
 		args = append(args, base.Micros(c.Now))
 	}
-	columns := SelectReady
-	if like != nil {
-		columns, args = selectLike(like, args)
-	}
 	if !p.marked {
 		// What was claimed just now is most of what it steps over. To look for each of
 		// these in its pack took 30 us, and 40 ms for a claim of a thousand.
 		recent := c.SQL.UnpackedSince("id", base.Placeholder(next+1))
-		return []base.Part{{Name: "everywhere", Query: c.part(columns, p, c.s.Unleased()+recent, "", limit)}}, args
+		return []base.Part{{Name: "everywhere", Query: c.part(p, c.s.Unleased()+recent, "", limit)}}, args
 	}
 	higher, same, lower := ranges(next + 1)
 	unleased := base.OwnLeaseless
@@ -414,8 +400,8 @@ func (c *Change) parts(p picking, like *JobRow) (parts []base.Part, args []any) 
 		unleased = "true"
 	}
 	return []base.Part{
-		{Name: "higher", Query: c.part(columns, p, c.s.Unleased(), higher, limit)},
-		{Name: "same", Query: c.part(columns, p, unleased, same, limit+` - (select count(*) from higher)`)},
-		{Name: "lower", Query: c.part(columns, p, c.s.Unleased(), lower, limit+` - (select count(*) from higher) - (select count(*) from same)`)},
+		{Name: "higher", Query: c.part(p, c.s.Unleased(), higher, limit)},
+		{Name: "same", Query: c.part(p, unleased, same, limit+` - (select count(*) from higher)`)},
+		{Name: "lower", Query: c.part(p, c.s.Unleased(), lower, limit+` - (select count(*) from higher) - (select count(*) from same)`)},
 	}, args
 }
