@@ -30,12 +30,12 @@ var over = map[string]int{
 	"lines of cron":                     5112,
 	"lines of intake":                   4596,
 	"lines of internal/bench":           5033,
-	"lines of store/jobs":               3645,
+	"lines of store/jobs":               3505,
 	"lines of worker":                   4081,
 	"lines of worker/sandbox":           5182,
 	"methods of internal/model.stepper": 51,
 	"methods of monitor.hearing":        47,
-	"methods of store/jobs.Change":      65,
+	"methods of store/jobs.Change":      63,
 	"methods of store/storetest.bench":  68,
 }
 

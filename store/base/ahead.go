@@ -20,16 +20,12 @@ type Foreseer interface {
 	WriteAhead(ctx context.Context, name string, ahead []Statement, fn func(tx Tx, at Moment) error) error
 }
 
-// Closer is a transaction in which statements travel together, and the commit
-// with the last.
+// Closer is a transaction in which statements travel together.
 type Closer interface {
 	// ExecSoon is Exec for a statement of which nothing is asked but that it is
 	// carried out. It travels with the next, or else with the commit, and that
 	// fails if it does.
 	ExecSoon(sql string, args ...any)
-	// QueryLast is Query for a statement that nothing follows. Whether all was
-	// committed is known when the answer has been read.
-	QueryLast(ctx context.Context, sql string, args ...any) (Rows, error)
 }
 
 // ExecSoon runs a statement of which nothing is asked, where that is possible
@@ -41,16 +37,6 @@ func ExecSoon(ctx context.Context, tx Tx, sql string, args ...any) error {
 	}
 	_, err := tx.Exec(ctx, sql, args...)
 	return err
-}
-
-// LastQuery is a transaction whose next query is its last.
-type LastQuery struct {
-	Tx
-	Last Closer
-}
-
-func (q LastQuery) Query(ctx context.Context, sql string, args ...any) (Rows, error) {
-	return q.Last.QueryLast(ctx, sql, args...)
 }
 
 // foresee notes what ahead asks. It finds nothing and knows no time.

@@ -88,10 +88,8 @@ type Dialect interface {
 	// row with others. Its own parameters are numbered from n: session, slot_of,
 	// now, the grace after a timeout, in microseconds, from how many jobs on their
 	// leases may share a row, and for how many jobs the worker has slots: where
-	// there are more, all leases say that they were given ahead. Where expected is
-	// not empty it is a condition on a job: unless all that were picked meet it none
-	// is leased, and they are answered with 0 for the number.
-	Lease(parts []Part, shares, expected string, n int) string
+	// there are more, all leases say that they were given ahead.
+	Lease(parts []Part, shares string, n int) string
 	// LeaseNumber draws the number of a claim whose jobs are locked, and answers its
 	// instant: now, or later where the transaction has waited.
 	LeaseNumber(ctx context.Context, tx Tx, now int64) (number, at int64, err error)

@@ -214,10 +214,9 @@ func (s *Store) Woken() <-chan struct{} { return s.Hub.On(TopicEngine) }
 type left int
 
 const (
-	LeftUnknown    left = iota
-	LeftNone            // none that it could have taken
-	LeftByLimit         // a limit over all workers is in the way
-	LeftUnexpected      // all: they are not what the claim expected
+	LeftUnknown left = iota
+	LeftNone         // none that it could have taken
+	LeftByLimit      // a limit over all workers is in the way
 )
 
 // Answer is what came of a claim.

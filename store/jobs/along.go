@@ -20,7 +20,6 @@ import (
 type along struct {
 	s        *Store
 	foreseen *base.WaitingClaim // whose questions travel with the begin of the transaction
-	tasks    map[base.TaskName]task.Task
 	claim    *base.WaitingClaim // that is being carried out
 	tried    bool
 	answer   base.Answer
@@ -35,9 +34,12 @@ const calm = time.Millisecond
 
 // foresee asks what a claim will ask that waits for jobs such as these.
 func (a *along) foresee(c *Change, ns []job.NewJob) {
-	queue, known := a.s.habit.queueOf(ns)
-	if !known {
-		return
+	queue := ns[0].Queue
+	if queue == "" {
+		v, known := a.s.went.Load(taskNames(ns[:1])[0])
+		if queue, _ = v.(string); !known {
+			return
+		}
 	}
 	if a.foreseen = a.s.Hub.Waiting(base.TopicQueue(queue), calm); a.foreseen != nil {
 		c.foreseeClaim(a.foreseen.R)
@@ -52,13 +54,6 @@ func (a *along) begin() *along {
 	return a
 }
 
-// know is told the tasks of new jobs.
-func (a *along) know(tasks map[base.TaskName]task.Task) {
-	if a != nil {
-		a.tasks = tasks
-	}
-}
-
 // carry carries out the claim of new jobs that are as good as written.
 func (a *along) carry(c *Change, ins []*Insertion) error {
 	if a == nil || len(ins) == 0 || !canGoAlong(ins) {
@@ -68,8 +63,7 @@ func (a *along) carry(c *Change, ins []*Insertion) error {
 	if w == nil || a.tried || !a.s.Hub.Take(w) {
 		return nil
 	}
-	task := a.tasks[base.TaskName{Namespace: ins[0].Namespace, Name: ins[0].Task}]
-	a.tried, a.claim, base.Kept[claiming](c.Change).usual = true, w, &task
+	a.tried, a.claim = true, w
 	got, err := c.claimNew(w, ins)
 	if core.CodeOf(err) == core.Unauthorized { // its session has ended
 		return nil
@@ -140,7 +134,7 @@ func canGoAlong(ins []*Insertion) bool {
 // waiting is the claim that may take a new job.
 func (a *along) waiting(j JobRow) *base.WaitingClaim {
 	if a.s.Far {
-		a.s.habit.goes(j)
+		a.s.went.Store(base.TaskName{Namespace: j.Namespace, Name: j.Task}, j.Queue)
 		return a.foreseen
 	}
 	return a.s.Hub.Waiting(base.TopicQueue(j.Queue), calm)
@@ -170,8 +164,5 @@ func (a *along) goOn() {
 	a.claim, a.answer, a.took = nil, base.Answer{}, nil
 }
 
-// claiming is what a transition keeps that may lease jobs.
-type claiming struct {
-	along *along     // a claim that may go with this enqueue
-	usual *task.Task // of which all jobs of a claim are expected to be
-}
+// claiming is a claim that may go with this enqueue.
+type claiming struct{ along *along }

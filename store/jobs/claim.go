@@ -95,35 +95,21 @@ func (c *Change) none() base.Nothing {
 	return base.Nothing{At: c.Begun, Version: c.Version("queues")}
 }
 
-// claim is one transition, or one more where the first was for nothing.
 func (s *Store) claim(ctx context.Context, r job.ClaimRequest) (a base.Answer, err error) {
-	a, err = s.claimOnce(ctx, r)
-	for err == nil && a.Left == base.LeftUnexpected { // it broke the habit, so the next has no expectations, unless others made a new one
-		a, err = s.claimOnce(ctx, r)
-	}
-	if err != nil {
-		a = base.Answer{} // it was not committed, for all we know
-	}
-	return a, err
-}
-
-func (s *Store) claimOnce(ctx context.Context, r job.ClaimRequest) (a base.Answer, err error) {
 	ahead := func(c *Change) {
 		if len(r.Tickets) > 0 {
 			_, _ = c.session(r.Session)
 			return
 		}
 		c.foreseeClaim(r)
-		for queue := range r.Want {
-			if u := s.habit.of(queue); u.times > 0 && len(r.Want) == 1 {
-				_, _ = c.tasks().TasksByID([]int64{u.task})
-			}
-		}
 	}
 	err = s.writeAhead(ctx, "claim", ahead, func(c *Change) error {
 		a, err = c.claim(r)
 		return err
 	})
+	if err != nil {
+		a = base.Answer{} // it was not committed, for all we know
+	}
 	return a, err
 }
 
@@ -132,6 +118,11 @@ func (c *Change) foreseeClaim(r job.ClaimRequest) {
 	_, _ = c.session(r.Session)
 	_, _ = c.Claimable(r.Want)
 	_, _ = c.tasks().MetBy(job.WorkerState{})
+	for queue := range r.Want {
+		if id, known := c.s.usual.Load(queue); known && len(r.Want) == 1 {
+			_, _ = c.tasks().TasksByID([]int64{id.(int64)}) //nolint:forcetypeassert // only a claim stores
+		}
+	}
 }
 
 // claim is the transition itself.
@@ -188,7 +179,7 @@ func (c *Change) claim(r job.ClaimRequest) (a base.Answer, err error) {
 				c.After(func() { c.s.lookBack(p) })
 			}
 		}
-		if len(queues) == 1 && c.SQL.Lease(nil, "", "", 1) != "" {
+		if len(queues) == 1 && c.SQL.Lease(nil, "", 1) != "" {
 			limited := a.Left
 			if a, err = c.leaseAtOnce(session, q, p); a.Left == base.LeftUnknown {
 				a.Left = limited

@@ -84,7 +84,7 @@ func (c *Change) Enqueue(ns []job.NewJob) ([]job.Enqueued, error) {
 		return nil, err
 	}
 	along := base.Kept[claiming](c.Change).along
-	if err := along.carry(c, written); err != nil { // which may commit, so nothing is asked behind it
+	if err := along.carry(c, written); err != nil {
 		return nil, err
 	}
 	c.wakeForNew(along.left(written))
@@ -132,7 +132,6 @@ func (c *Change) Prepare(ns []job.NewJob) ([]Insertion, error) {
 		}
 		ins[i] = Insertion{c.NewJob(ids[i], n, t), n.KeyWindow, base.AskedFor(n)}
 	}
-	base.Kept[claiming](c.Change).along.know(ts)
 	return ins, nil
 }
 

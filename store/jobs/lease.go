@@ -95,65 +95,36 @@ func canShare(rows []JobRow, leases []leaseRow) bool {
 	return true
 }
 
-// leaseAtOnce picks and leases in one statement, which takes the commit along
-// where nothing is expected to follow.
+// leaseAtOnce picks and leases in one statement.
 func (c *Change) leaseAtOnce(w job.WorkerState, q job.Queue, p picking) (a base.Answer, err error) {
 	a.Claim.Jobs = []job.LeasedJob{}
 	var number, picked, at int64
-	tx, usual, err := c.foretold(q.Name, p)
-	if err != nil {
-		return a, err
-	}
-	if usual != nil && p.n > p.slots && usual.Retry.OnLost == task.OnLostFail { // none of them may wait
-		if p.n = p.slots; p.n == 0 {
-			return a, nil
-		}
-	}
-	p.hopeful = p.hopeful && usual == nil // there is no second look
 	parts, args := c.parts(p)
-	own, expected := len(args)+1, ""
+	own := len(args) + 1
 	args = append(args, w.Session, slotOf(q), base.Micros(c.Now), job.DeadlineGrace.Microseconds(), c.s.Opt.PackFrom, p.slots)
-	if usual != nil {
-		args = append(args, usual.ID)
-		expected = "kind <> 'program' and task_id = " + base.Placeholder(len(args))
-		if p.n > p.slots { // that is [job.Job.MayWait] of this task
-			expected += " and max_attempts > 1 and (numbers is null or split_part(numbers, ',', 3) = '0')"
-		}
-	}
-	rows, err := base.CollectInto(c.Ctx, tx, c.s.rows.take(p.n), ScanReady(&number, &picked, &at), c.SQL.Lease(parts, readyShares, expected, own), args...)
+	rows, err := base.CollectInto(c.Ctx, c.Tx, c.s.rows.take(p.n), ScanReady(&number, &picked, &at), c.SQL.Lease(parts, readyShares, own), args...)
 	if err != nil {
 		return a, err
 	}
 	defer c.s.rows.giveBack(rows)
-	if len(rows) > 0 && number == 0 {
-		c.s.habit.broke(q.Name)
-		a.Left = base.LeftUnexpected
-		return a, nil
-	}
 	if len(rows) == 0 && p.hopeful { // perhaps another node was faster with all that was picked
 		p.hopeful = false
 		return c.leaseAtOnce(w, q, p)
 	}
-	if usual == nil {
-		may, err := c.spare(rows, p.slots)
-		if err != nil {
-			return a, err
-		}
-		if may < len(rows) {
-			a.Claim, err = c.leaseFewer(w, p, number, at, rows, may)
-			return a, err
-		}
+	may, err := c.spare(rows, p.slots)
+	if err != nil {
+		return a, err
+	}
+	if may < len(rows) {
+		a.Claim, err = c.leaseFewer(w, p, number, at, rows, may)
+		return a, err
 	}
 	if int(picked) < p.n {
 		a.None(c.none())
 	}
 	c.picked(p, rows, int(picked) == p.n)
-	c.s.habit.note(q.Name, rows)
-	switch {
-	case len(rows) == 0:
-	case usual != nil:
-		a.Claim = c.handOut(w, number, at, rows, map[int64]task.Task{usual.ID: *usual}, nil)
-	default:
+	if len(rows) > 0 {
+		c.s.usual.Store(q.Name, rows[0].TaskID)
 		a.Claim, err = c.leased(w, number, at, rows)
 	}
 	return a, err
@@ -179,27 +150,6 @@ func (c *Change) leaseFewer(w job.WorkerState, p picking, number, at int64, rows
 	return c.leased(w, number, at, rows[:n])
 }
 
-// foretold answers the task of which all jobs of a claim are expected to be, if
-// their lease is all that has to be written then, and the transaction that is
-// committed with it. Where many jobs are likely to be there, a look that is
-// hopeful saves more than a round trip.
-func (c *Change) foretold(queue string, p picking) (base.Tx, *task.Task, error) {
-	last, can := c.Tx.(base.Closer)
-	if usual := base.Kept[claiming](c.Change).usual; can && usual != nil {
-		return base.LastQuery{Tx: c.Tx, Last: last}, usual, nil
-	}
-	u := c.s.habit.of(queue)
-	if !can || u.times < settled || p.hopeful && p.n >= fewRows {
-		return c.Tx, nil, nil
-	}
-	tasks, err := c.tasks().TasksByID([]int64{u.task})
-	t, there := tasks[u.task]
-	if err != nil || !there {
-		return c.Tx, nil, err
-	}
-	return base.LastQuery{Tx: c.Tx, Last: last}, &t, nil
-}
-
 func deadline(claimedAt int64, timeout core.Duration) time.Time {
 	return base.Instant(claimedAt).Add(timeout.D() + job.DeadlineGrace)
 }
@@ -214,11 +164,6 @@ func (c *Change) leased(w job.WorkerState, number, at int64, rows []JobRow) (job
 	if err != nil {
 		return job.Claim{}, err
 	}
-	return c.handOut(w, number, at, rows, tasks, secrets), nil
-}
-
-// handOut asks for nothing any more.
-func (c *Change) handOut(w job.WorkerState, number, at int64, rows []JobRow, tasks map[int64]task.Task, secrets map[int64]map[string]string) job.Claim {
 	out := job.Claim{Lease: number, Jobs: make([]job.LeasedJob, len(rows))}
 	shared := make(map[int64]*task.Task, len(tasks))
 	for id, t := range tasks {
@@ -232,7 +177,7 @@ func (c *Change) handOut(w job.WorkerState, number, at int64, rows []JobRow, tas
 		j.Attempt++
 	}
 	c.Wake(base.TopicJobs)
-	return out
+	return out, nil
 }
 
 // withTasks reads the tasks of leased jobs. A job whose task was deleted while

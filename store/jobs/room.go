@@ -3,6 +3,7 @@ package jobs
 
 import (
 	"context"
+	"sync"
 
 	"github.com/belfry-run/belfry/job"
 	"github.com/belfry-run/belfry/store/base"
@@ -24,7 +25,8 @@ type Store struct {
 	lanes   lanes
 
 	rows         rowPool
-	habit        habit
+	went         sync.Map // queue by task: where its last jobs went, and who may wait for the next
+	usual        sync.Map // task by queue: of which a claim was, and the next may be
 	queuesRead   base.Known[string, job.Queue]
 	sessionsRead base.Known[string, job.WorkerState]
 	sessionDocs  base.Docs[string, job.WorkerInfo]

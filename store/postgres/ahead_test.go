@@ -122,17 +122,8 @@ func TestRoundTrips(t *testing.T) {
 		return err
 	})
 
-	for range 7 { // with the first, and the one with a key, enough to be expected
-		if err := errors.Join(enqueue(), claim(), finish()); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := enqueue(); err != nil {
-		t.Fatal(err)
-	}
-	step("a claim of the usual task", 2, claim)
+	step("a claim of the task", 3, claim)
 	step("finish", 3, finish)
-	step("a claim of nothing, as usual", 2, claim)
 	for along := false; !along; { // until the claim waits by the time of the enqueue
 		var waiting sync.WaitGroup
 		waiting.Go(func() {
@@ -153,7 +144,7 @@ func TestRoundTrips(t *testing.T) {
 		along = slices.ContainsFunc(got, func(trip string) bool {
 			return strings.Contains(trip, "insert into belfry.jobs") && strings.Contains(trip, "insert into belfry.leases")
 		})
-		if along && len(got) != 2 {
+		if along && len(got) != 3 {
 			t.Errorf("an enqueue with a claim along took %d round trips:\n%s", len(got), strings.Join(got, "\n---\n"))
 		}
 		step("finish", 3, finish)
@@ -162,16 +153,10 @@ func TestRoundTrips(t *testing.T) {
 	if err := enqueue(); err != nil {
 		t.Fatal(err)
 	}
-	step("a claim of another task than the usual", 2+4, claim)
+	step("a claim of another task than before", 4, claim)
 	if len(held) != 1 || held[0].Task.Name != "rare" {
 		t.Errorf("claimed %+v", held)
 	}
-	step("finish", 3, finish)
-	task = "t"
-	if err := enqueue(); err != nil {
-		t.Fatal(err)
-	}
-	step("a claim of a task that is usual no more", 4, claim)
 }
 
 // What a finish asks first is known before it begins, and what removes an empty
@@ -188,131 +173,6 @@ func TestRoundTripsOfManyResults(t *testing.T) {
 		}
 		p.Jobs = p.Jobs[60:]
 		p.Holds(packs, 0)
-	}
-}
-
-// A claim that expects its jobs to be of the usual task takes none of a batch in
-// which one is not, and then all of them, once.
-func TestAClaimThatExpectedOtherJobs(t *testing.T) {
-	t.Parallel()
-	for name, odd := range map[string]job.NewJob{
-		"of another task": {Task: "rare"},
-		"with a tag":      {Task: "t", Tags: []string{"red"}},
-		"with a key":      {Task: "t", Key: "k"},
-	} {
-		for _, size := range []int{3, 30} { // from ten on, jobs are compared with the last
-			st := open(t, store.Options{})
-			ctx := t.Context()
-			if err := st.EnsureFuncs(ctx, "", []string{"t", "rare"}); err != nil {
-				t.Fatal(err)
-			}
-			session := worker(t, st, "t", "rare")
-			round := func(odds ...job.NewJob) {
-				t.Helper()
-				jobs := odds
-				for len(jobs) < size {
-					jobs = append(jobs, job.NewJob{Task: "t"})
-				}
-				if _, err := st.Enqueue(ctx, jobs); err != nil {
-					t.Fatal(err)
-				}
-				c, err := st.Claim(ctx, job.ClaimRequest{Session: session, Want: map[string]int{"default": 2 * size}})
-				if err != nil || len(c.Jobs) != size {
-					t.Fatalf("an odd one %s among %d: claimed %d, %v", name, size, len(c.Jobs), err)
-				}
-				var fs []job.Finish
-				for i, j := range c.Jobs {
-					if j.Task == nil || j.Task.Name != j.Job.Task || i < len(odds) && (j.Job.Key != odds[i].Key || !slices.Equal(j.Job.Tags, odds[i].Tags)) {
-						t.Errorf("an odd one %s among %d: job %d is %+v of %+v", name, size, i, j.Job, j.Task)
-					}
-					fs = append(fs, job.Finish{Ref: job.Ref{JobID: j.Job.ID, Lease: j.Job.Lease}, Outcome: job.OutcomeOK})
-				}
-				done, err := st.Finish(ctx, session, fs)
-				if err != nil || slices.ContainsFunc(done, func(f job.Finished) bool { return f.Stale }) {
-					t.Fatalf("an odd one %s among %d: %+v, %v", name, size, done, err)
-				}
-			}
-			for range 10 {
-				round()
-			}
-			round(odd)
-			round()
-			if n := number(t, st, "select (select count(*) from belfry.leases) + (select count(*) from belfry.packs) + (select count(*) from belfry.jobs)"); n != 0 {
-				t.Errorf("an odd one %s among %d leaves %d rows", name, size, n)
-			}
-		}
-	}
-}
-
-// TestTheLastStatementIsNotHalfDone: it fails, and the commit that went with it
-// commits nothing.
-func TestTheLastStatementIsNotHalfDone(t *testing.T) {
-	t.Parallel()
-	db := open(t, store.Options{}).DB()
-	ctx := t.Context()
-	count := func() (n int64) {
-		t.Helper()
-		if err := db.(*postgres.DB).Pool().QueryRow(ctx, "select count(*) from belfry.queues").Scan(&n); err != nil {
-			t.Fatal(err)
-		}
-		return n
-	}
-	insert := `insert into belfry.queues (name, description, priority, concurrency, global_limit, paused_at, paused_by, paused_reason, created_at, updated_at)
-		select $1, description, priority, concurrency, global_limit, paused_at, paused_by, paused_reason, created_at, updated_at from belfry.queues where name = 'default'`
-	for form, last := range map[string]func(tx base.Tx, name string) (int64, error){
-		"query": func(tx base.Tx, name string) (n int64, err error) {
-			rows, err := tx.(base.Closer).QueryLast(ctx, insert+" returning name", name)
-			if err != nil {
-				return 0, err
-			}
-			defer rows.Close()
-			for ; rows.Next(); n++ {
-				var got string
-				if err := rows.Scan(&got); err != nil || got != name {
-					t.Errorf("%q, %v", got, err)
-				}
-			}
-			return n, rows.Err()
-		},
-		"query that is not read to its end": func(tx base.Tx, name string) (int64, error) {
-			rows, err := tx.(base.Closer).QueryLast(ctx, insert+" returning name", name)
-			if err != nil {
-				return 0, err
-			}
-			rows.Close()
-			return 1, rows.Err()
-		},
-	} {
-		before := count()
-		err := db.Write(ctx, func(tx base.Tx, _ base.Moment) error {
-			if _, err := tx.Exec(ctx, insert, form+" first"); err != nil {
-				return err
-			}
-			_, err := last(tx, "default") // is there
-			return err
-		})
-		if err == nil || count() != before {
-			t.Errorf("%s: %v, %d queues more", form, err, count()-before)
-		}
-		if err := db.Write(ctx, func(tx base.Tx, _ base.Moment) error {
-			n, err := last(tx, form+" second")
-			if n != 1 {
-				t.Errorf("%s: %d rows", form, n)
-			}
-			if _, err := tx.Exec(ctx, insert, form+" third"); err == nil {
-				t.Errorf("%s: a statement behind the last one was run", form)
-			}
-			if rows, err := tx.Query(ctx, insert+" returning name", form+" fourth"); err == nil {
-				rows.Close()
-				t.Errorf("%s: a query behind the last one was run", form)
-			}
-			if _, err := last(tx, form+" fifth"); err == nil {
-				t.Errorf("%s: another last one was run", form)
-			}
-			return err
-		}); err != nil || count() != before+1 {
-			t.Errorf("%s: %v, %d queues more", form, err, count()-before)
-		}
 	}
 }
 
@@ -348,9 +208,6 @@ func TestWhatTravelsWithTheNext(t *testing.T) {
 			return tx.Exec(ctx, `update marks set name = name`)
 		}, 2, 3},
 		"a query": {func(tx base.Tx) (int64, error) { return query(tx.Query(ctx, mark, "x")) }, 3, 3},
-		"the last query": {func(tx base.Tx) (int64, error) {
-			return query(tx.(base.Closer).QueryLast(ctx, mark, "x"))
-		}, 3, 2},
 	} {
 		for _, fails := range []bool{false, true} {
 			if _, err := st.DB().(*postgres.DB).Pool().Exec(ctx, `truncate marks`); err != nil {

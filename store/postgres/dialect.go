@@ -1,7 +1,6 @@
 package postgres
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -38,35 +37,34 @@ func (dialect) Table(n int, alias string, b base.Batch) (from string, args []any
 // cannot know.
 //
 // Many leases of plain jobs go into one row of packs, others into a row each.
-func (d dialect) Lease(parts []base.Part, shares, expected string, n int) string {
+func (d dialect) Lease(parts []base.Part, shares string, n int) string {
 	with, picked := make([]string, len(parts)), make([]string, len(parts))
 	for i, p := range parts {
 		with[i] = p.Name + " as materialized (" + p.Query + ")"
 		picked[i] = "select * from " + p.Name
 	}
-	expected = cmp.Or(expected, "true")
 	return fmt.Sprintf(`
 		with %[1]s,
 		locked as materialized (
-			select count(*) as jobs, array_agg(id) as ids, count(*) >= $%[7]d and $%[4]d::text is null and bool_and(%[8]s) as plain, bool_and(%[9]s) as expected
+			select count(*) as jobs, array_agg(id) as ids, count(*) >= $%[7]d and $%[4]d::text is null and bool_and(%[8]s) as plain
 			from (%[2]s) as picked),
-		free as materialized (select f.id from locked cross join lateral belfry.unleased(ids) as f (id) where jobs > 0 and expected),
-		drawn as materialized (select nextval('belfry.ids_lease') as number, %[11]s as at from free having count(*) > 0),
+		free as materialized (select f.id from locked cross join lateral belfry.unleased(ids) as f (id) where jobs > 0),
+		drawn as materialized (select nextval('belfry.ids_lease') as number, %[10]s as at from free having count(*) > 0),
 		packed as (
 			insert into belfry.packs (number, session, claimed_at, first_job, last_job, living, jobs, ahead)
-			select (select number from drawn), $%[3]d, (select at from drawn), min(id), max(id), count(*), array_agg(id order by id), case when count(*) > $%[10]d::bigint then 1 else 0 end
+			select (select number from drawn), $%[3]d, (select at from drawn), min(id), max(id), count(*), array_agg(id order by id), case when count(*) > $%[9]d::bigint then 1 else 0 end
 			from free
 			where (select plain from locked)
 			having count(*) > 0),
 		leased as (
 			insert into belfry.leases (job_id, number, session, slot_of, claimed_at, deadline_at, ahead)
-			select id, (select number from drawn), $%[3]d, $%[4]d, (select at from drawn), (select at from drawn) + timeout + $%[6]d, case when (select jobs from locked) > $%[10]d::bigint then 1 else 0 end
+			select id, (select number from drawn), $%[3]d, $%[4]d, (select at from drawn), (select at from drawn) + timeout + $%[6]d, case when (select jobs from locked) > $%[9]d::bigint then 1 else 0 end
 			from (%[2]s) as picked
 			where not (select plain from locked) and id = any (array(select id from free)))
 		select picked.*, coalesce((select number from drawn), 0), (select jobs from locked), coalesce((select at from drawn), 0)
 		from (%[2]s) as picked
-		where (select count(*) from free) = (select jobs from locked) or id = any (array(select id from free)) or not (select expected from locked)`,
-		strings.Join(with, ",\n"), strings.Join(picked, " union all "), n, n+1, n+2, n+3, n+4, shares, expected, n+5, d.later(n+2))
+		where (select count(*) from free) = (select jobs from locked) or id = any (array(select id from free))`,
+		strings.Join(with, ",\n"), strings.Join(picked, " union all "), n, n+1, n+2, n+3, n+4, shares, n+5, d.later(n+2))
 }
 
 // later is an expression for parameter n, an instant that was read when the

@@ -3,7 +3,6 @@ package postgres_test
 import (
 	"bytes"
 	"context"
-	"errors"
 	"io"
 	"net"
 	"strings"
@@ -13,7 +12,6 @@ import (
 	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/internal/pgtest"
 	"github.com/belfry-run/belfry/job"
-	"github.com/belfry-run/belfry/store"
 	"github.com/belfry-run/belfry/store/base"
 	"github.com/belfry-run/belfry/store/postgres"
 	"github.com/belfry-run/belfry/task"
@@ -73,20 +71,6 @@ func TestACommitThatIsCutOff(t *testing.T) {
 		"commit behind a statement": func(ctx context.Context, tx base.Tx, name string, last func()) error {
 			last()
 			return base.ExecSoon(ctx, tx, insert, name)
-		},
-		"last query": func(ctx context.Context, tx base.Tx, name string, last func()) error {
-			last()
-			rows, err := tx.(base.Closer).QueryLast(ctx, insert+" returning name", name)
-			if err != nil {
-				return err
-			}
-			defer rows.Close()
-			for rows.Next() {
-				if err := rows.Scan(&name); err != nil {
-					return err
-				}
-			}
-			return rows.Err()
 		},
 	} {
 		for moment, c := range map[string]struct {
@@ -158,19 +142,4 @@ func TestAnEnqueueThatIsCutOffIsAskedAgain(t *testing.T) {
 	if err != nil || !again[0].Existing || number(t, st, `select count(*) from belfry.jobs`) != 1 {
 		t.Errorf("asked again: %+v, %v", again, err)
 	}
-}
-
-// An error behind the commit is no answer that nothing was done.
-func TestAFaultBehindTheCommit(t *testing.T) {
-	t.Parallel()
-	db := open(t, store.Options{}).DB()
-	err := db.Write(t.Context(), func(tx base.Tx, _ base.Moment) error {
-		rows, err := tx.(base.Closer).QueryLast(t.Context(), `select 1`)
-		if err != nil {
-			return err
-		}
-		rows.Close()
-		return errors.Join(rows.Err(), core.Errorf(core.Invalid, "it was not so"))
-	})
-	wantCode(t, err, core.Unknown)
 }

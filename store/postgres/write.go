@@ -34,14 +34,11 @@ func (db *DB) WriteAhead(ctx context.Context, name string, ahead []base.Statemen
 			return beginError{err}
 		}
 		tx := transition{handle: handle{conn.Conn(), db.schema, answers}, conn: conn, wakeups: db.wakeups}
-		if err = fn(&tx, at); err == nil && !tx.committed {
+		if err = fn(&tx, at); err == nil {
 			err = tx.commit(ctx)
 		}
-		switch {
-		case err == nil:
+		if err == nil {
 			return nil
-		case tx.committed:
-			return base.OutcomeUnknown(err)
 		}
 		db.rollback(conn)
 		return err
@@ -55,17 +52,13 @@ type transition struct {
 	wakeups   base.Wakeups
 	soon      []base.Statement // that travel with the next
 	announces *notifier        // that has to know how long the commit takes
-	committed bool
 }
 
-// errCommitted keeps what comes behind QueryLast from being a transaction of its own.
-var errCommitted = errors.New("the transaction was committed with its last statement")
-
 func (t *transition) Exec(ctx context.Context, query string, args ...any) (int64, error) {
-	if len(t.soon) == 0 && !t.committed {
+	if len(t.soon) == 0 {
 		return t.handle.Exec(ctx, query, args...)
 	}
-	rows, err := t.send(ctx, false, query, args)
+	rows, err := t.send(ctx, query, args)
 	if err != nil {
 		return 0, err
 	}
@@ -74,13 +67,13 @@ func (t *transition) Exec(ctx context.Context, query string, args ...any) (int64
 }
 
 func (t *transition) Query(ctx context.Context, query string, args ...any) (base.Rows, error) {
-	if len(t.soon) == 0 && !t.committed {
+	if len(t.soon) == 0 {
 		return t.handle.Query(ctx, query, args...)
 	}
-	if rows, ok := t.ahead.take(query, args); ok && !t.committed {
+	if rows, ok := t.ahead.take(query, args); ok {
 		return rows, nil
 	}
-	return t.send(ctx, false, query, args)
+	return t.send(ctx, query, args)
 }
 
 // ExecSoon implements [base.Closer].
@@ -88,27 +81,11 @@ func (t *transition) ExecSoon(query string, args ...any) {
 	t.soon = append(t.soon, base.Statement{SQL: query, Args: args})
 }
 
-// QueryLast implements [base.Closer]. A statement that fails keeps the commit
-// behind it from being carried out.
-func (t *transition) QueryLast(ctx context.Context, query string, args ...any) (base.Rows, error) {
-	if err := t.maySend(ctx); err != nil {
-		return nil, err
-	}
-	ctx, cancel := toEnd(ctx)
-	rows, err := t.send(ctx, true, query, args)
-	if err != nil {
-		cancel()
-		return nil, t.outcome(err)
-	}
-	rows.sent = cancel
-	return rows, nil
-}
-
 // Announce implements [base.Announcer], for what jobs wait for and where others
 // are not held up.
 func (t *transition) Announce(topics []string) bool {
 	n, ok := t.wakeups.(*notifier)
-	if !ok || t.committed || !slices.ContainsFunc(topics, hasty) || !n.mayGoAlong(time.Now()) {
+	if !ok || !slices.ContainsFunc(topics, hasty) || !n.mayGoAlong(time.Now()) {
 		return false
 	}
 	t.ExecSoon(notifySQL, n.channel, payload(topics))
@@ -130,7 +107,7 @@ func (t *transition) commit(ctx context.Context) error {
 	if len(t.soon) == 0 {
 		return t.outcome(committed(t.conn.Exec(ctx, "commit")))
 	}
-	rows, err := t.send(ctx, false, "commit", nil)
+	rows, err := t.send(ctx, "commit", nil)
 	if err != nil {
 		return t.outcome(err)
 	}
@@ -138,20 +115,13 @@ func (t *transition) commit(ctx context.Context) error {
 	return t.outcome(committed(rows.CommandTag(), rows.Err()))
 }
 
-// send has a query, what was to travel with it, and perhaps the commit behind
-// it carried out in one journey.
-func (t *transition) send(ctx context.Context, last bool, query string, args []any) (*sentRows, error) {
-	if t.committed {
-		return nil, fmt.Errorf("%w\n%s", errCommitted, query)
-	}
+// send has a query and what was to travel with it carried out in one journey.
+func (t *transition) send(ctx context.Context, query string, args []any) (*sentRows, error) {
 	var batch pgx.Batch
 	for _, s := range t.soon {
 		batch.Queue(t.schema.sql(s.SQL), s.Args...)
 	}
 	batch.Queue(t.schema.sql(query), args...)
-	if last {
-		batch.Queue("commit")
-	}
 	res := t.conn.SendBatch(ctx, &batch)
 	for _, s := range t.soon {
 		if _, err := res.Exec(); err != nil {
@@ -163,18 +133,14 @@ func (t *transition) send(ctx context.Context, last bool, query string, args []a
 	if err != nil {
 		return nil, fmt.Errorf("%w\n%s", errors.Join(err, res.Close()), query)
 	}
-	return &sentRows{Rows: rows, res: res, query: query, last: last, of: t}, nil
+	return &sentRows{Rows: rows, res: res, query: query}, nil
 }
 
-// sentRows is the answer to a query that was sent with others. Where it is the
-// last of a transition, its end is the transition's.
+// sentRows is the answer to a query that was sent with others.
 type sentRows struct {
 	pgx.Rows
 	res   pgx.BatchResults
 	query string
-	last  bool
-	of    *transition
-	sent  context.CancelFunc // of the context of the last
 	ended bool
 	err   error
 }
@@ -183,38 +149,24 @@ func (r *sentRows) Next() bool {
 	if r.Rows.Next() {
 		return true
 	}
-	r.end()
+	r.Close()
 	return false
 }
 
 func (r *sentRows) Err() error {
-	r.end()
+	r.Close()
 	return r.err
 }
 
-func (r *sentRows) Close() { r.end() }
-
-func (r *sentRows) end() {
+func (r *sentRows) Close() {
 	if r.ended {
 		return
 	}
 	r.ended = true
-	if r.sent != nil {
-		defer r.sent()
-	}
 	r.Rows.Close()
-	err := r.Rows.Err()
-	if err == nil && r.last {
-		err = committed(r.res.Exec())
-	}
-	if err = errors.Join(err, r.res.Close()); err != nil {
+	if err := errors.Join(r.Rows.Err(), r.res.Close()); err != nil {
 		r.err = fmt.Errorf("%w\n%s", err, r.query)
-		if r.last {
-			r.err = r.of.outcome(r.err)
-		}
-		return
 	}
-	r.of.committed = r.last
 }
 
 func (db *DB) begin(ctx context.Context, conn *pgxpool.Conn, ahead []base.Statement) (at base.Moment, answers *foreseen, err error) {

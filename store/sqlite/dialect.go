@@ -47,7 +47,7 @@ func (foreign) Succeed(ctx context.Context, tx base.Tx, session string, rows []b
 }
 
 // Lease is nothing: the database is in this process, and a statement no journey.
-func (dialect) Lease([]base.Part, string, string, int) string { return "" }
+func (dialect) Lease([]base.Part, string, int) string { return "" }
 
 // LeaseNumber draws from the sequence. Nobody else writes meanwhile, so it is still
 // now.
