@@ -125,6 +125,7 @@ func (g *guard) Forget() {
 	clear(g.Good)
 }
 
+// DropOne makes room in a map.
 func DropOne[K comparable, V any](m map[K]V) {
 	for k := range m {
 		delete(m, k)
@@ -141,6 +142,7 @@ func Allow(t access.Token, want access.Scope) error {
 		WithHint("make a token that may: belfry token create NAME --scope %s", want)
 }
 
+// ScopeText lists scopes in a sentence.
 func ScopeText(scopes []access.Scope) string {
 	texts := make([]string, len(scopes))
 	for i, s := range scopes {

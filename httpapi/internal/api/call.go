@@ -263,6 +263,7 @@ func (a *API) Refuse(ctx context.Context, w http.ResponseWriter, err error) {
 	WriteProblem(w, a.Fail(ctx, err))
 }
 
+// Fail logs an error, and returns what a caller may know of it.
 func (a *API) Fail(ctx context.Context, err error) *wire.Problem {
 	c := CallOf(ctx)
 	p := Describe(err, c.Id)

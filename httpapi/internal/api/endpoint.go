@@ -254,6 +254,7 @@ func operationAt(doc *huma.OpenAPI, method, path string) *huma.Operation {
 	return OperationsOf(doc.Paths[path])[method]
 }
 
+// OperationsOf are the operations of a path, by method.
 func OperationsOf(item *huma.PathItem) map[string]*huma.Operation {
 	all := map[string]*huma.Operation{
 		http.MethodGet: item.Get, http.MethodPost: item.Post, http.MethodPut: item.Put, http.MethodDelete: item.Delete,

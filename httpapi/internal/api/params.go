@@ -29,6 +29,7 @@ type ByID struct {
 	Namespace string `query:"namespace" doc:"Default: the token's namespace, or default; * for wherever it is"`
 }
 
+// Resolve checks the id, and is the namespace that is meant.
 func (in *ByID) Resolve(c *Call, noun string) (string, error) {
 	if in.ID < 1 {
 		return "", core.InvalidField("id", fmt.Sprint(in.ID), "is not the id of an "+noun, "")
@@ -36,6 +37,7 @@ func (in *ByID) Resolve(c *Call, noun string) (string, error) {
 	return InNamespace(c.Token, "namespace", in.Namespace)
 }
 
+// FullForecast is a forecast as JSON has it: no list is null.
 func FullForecast(f schedule.Forecast) schedule.Forecast {
 	f.Loads, f.Hours, f.Busiest = List(f.Loads), List(f.Hours), List(f.Busiest)
 	return f
@@ -47,6 +49,7 @@ type ByName struct {
 	Namespace string `query:"namespace" doc:"Default: the token's namespace, or default"`
 }
 
+// Resolve checks the name, and is the namespace that is meant.
 func (in *ByName) Resolve(c *Call) (namespace string, err error) {
 	if err := core.ValidName("name", in.Name); err != nil {
 		return "", err
@@ -61,6 +64,7 @@ type Namespaced struct {
 	Cursor    string `query:"cursor" doc:"Next of the page before"`
 }
 
+// Filter is what the service is asked for.
 func (in *Namespaced) Filter(c *Call) (f view.DocumentFilter, err error) {
 	f.Paging = core.Paging{Limit: in.Limit, Cursor: in.Cursor}
 	f.Namespace, err = InNamespace(c.Token, "namespace", in.Namespace)
@@ -91,6 +95,7 @@ func Page[T any](p core.Page[T], err error) (core.Page[T], error) {
 	return p, err
 }
 
+// List is a list as JSON has it: never null.
 func List[T any](items []T) []T {
 	if items == nil {
 		return []T{}

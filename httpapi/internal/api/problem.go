@@ -27,6 +27,7 @@ func StatusOf(err error) int {
 	return wire.StatusOf(core.CodeOf(err))
 }
 
+// TitleOf is the title of problems with a status.
 func TitleOf(status int) string {
 	for _, row := range wire.Statuses {
 		if row.Status == status {
@@ -80,6 +81,7 @@ func Describe(err error, requestID string) *wire.Problem {
 	return p
 }
 
+// WriteProblem answers with a problem.
 func WriteProblem(w http.ResponseWriter, p *wire.Problem) {
 	maps.Copy(w.Header(), p.GetHeaders())
 	w.Header().Set("Content-Type", wire.ProblemType)
@@ -129,6 +131,7 @@ func ownField(op *huma.Operation, d *huma.ErrorDetail) core.FieldError {
 	return f
 }
 
+// ParameterNames are those of the query of an operation.
 func ParameterNames(op *huma.Operation) []string {
 	var names []string
 	for _, p := range op.Parameters {

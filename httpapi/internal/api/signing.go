@@ -161,6 +161,7 @@ func (g *signing) Note(session string, ref job.Ref) {
 	g.Issued[h] = time.Now()
 }
 
+// Due are those of a session's attempts whose tokens are to be made anew.
 func (g *signing) Due(session string, holding []job.Holding) (due []job.Ref) {
 	g.Mu.Lock()
 	defer g.Mu.Unlock()

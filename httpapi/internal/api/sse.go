@@ -43,6 +43,7 @@ type Sse struct {
 	broken  bool
 }
 
+// NewSSE begins a stream.
 func NewSSE(w http.ResponseWriter) *Sse {
 	w.Header().Set("Content-Type", wire.SseType)
 	w.Header().Set("X-Accel-Buffering", "no") // nginx would hold pieces back

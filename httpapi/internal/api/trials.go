@@ -6,10 +6,13 @@ import (
 	"github.com/belfry-run/belfry/core"
 )
 
+// How often something is sent out because somebody asked, on the whole server.
 const trialsPerSecond = 5
 
+// TrialsAtOnce is how often at the same time.
 const TrialsAtOnce = 10
 
+// MayTry refuses to send something out too often.
 func (a *API) MayTry() error {
 	if a.Trials.Allow() {
 		return nil

@@ -1,3 +1,4 @@
+// Package apitest is what tests of the API server share.
 package apitest
 
 import (

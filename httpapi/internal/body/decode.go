@@ -1,3 +1,5 @@
+// Package body reads bodies of requests strictly: every fault by its field. It also fills
+// the lists of answers, which are never null.
 package body
 
 import (
@@ -218,6 +220,7 @@ func kindName(t reflect.Type) string {
 	return "a whole number"
 }
 
+// NearHint suggests a known name that is like another.
 func NearHint(name string, known []string) string {
 	if near := nearest(name, known); near != "" {
 		return "did you mean " + near + "?"

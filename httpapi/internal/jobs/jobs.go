@@ -50,6 +50,7 @@ func eitherOf[A, B any](r huma.Registry) *huma.Schema {
 	return &huma.Schema{OneOf: []*huma.Schema{r.Schema(reflect.TypeFor[A](), true, ""), r.Schema(reflect.TypeFor[B](), true, "")}}
 }
 
+// ReadBody tells one job from several.
 func (n *newJobs) ReadBody(data []byte) error {
 	var top map[string]json.RawMessage
 	if json.Unmarshal(data, &top) == nil {
