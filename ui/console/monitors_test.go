@@ -187,6 +187,8 @@ func TestEveryKindOfMonitorHasAForm(t *testing.T) {
 		"ping":      {"check.ping.host", "example.com", "check.ping.count", "5"},
 		"grpc":      {"check.grpc.address", "api.example:443"},
 		"websocket": {"check.websocket.url", "wss://example.com/"},
+		"udp":       {"check.udp.address", "game.example:27015", "check.udp.send_hex", "ff 54", "check.udp.expect", "x"},
+		"domain":    {"check.domain.name", "example.com", "check.domain.warn_days", "30"},
 		"heartbeat": {"heartbeat.grace", "10m", "every", "", "rules", "0 3 * * *", "zone", "Europe/Sofia"},
 		"page":      {"check.page.url", "https://example.com/", "check.page.css", "main", "check.page.mask", "numbers", "check.page.ignore", "a+\nb+", "check.page.baseline", "pinned"},
 		"command":   {"check.command.shell", "exit 0", "check.command.env", "A: b"},
