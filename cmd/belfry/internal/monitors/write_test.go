@@ -30,6 +30,12 @@ func TestFlagsMakeMonitors(t *testing.T) {
 		"--ping a.example --count 5 --max-loss 20":       func(m monitor.Monitor) bool { return m.Check.Ping.MaxLoss == 20 },
 		"--grpc a.example:443 --service s --plaintext":   func(m monitor.Monitor) bool { return m.Check.GRPC.Plaintext },
 		"--websocket wss://a.example --header A:b":       func(m monitor.Monitor) bool { return m.Check.WebSocket.Headers["A"] == "b" },
+		"--udp a.example:27015 --send-hex ff54 --expect x": func(m monitor.Monitor) bool {
+			return m.Check.UDP.SendHex == "ff54" && m.Check.UDP.Expect == "x"
+		},
+		"--domain a.example --warn-days 30 --registry whois://whois.nic.example": func(m monitor.Monitor) bool {
+			return m.Check.Domain.WarnDays == 30 && m.Check.Domain.Server == "whois://whois.nic.example"
+		},
 		"--command true --timeout 5s":                    func(m monitor.Monitor) bool { return m.Check.Command.Shell == "true" },
 		"--heartbeat --every 1h --grace 10m --max-runtime 2h": func(m monitor.Monitor) bool {
 			return m.Heartbeat.Grace.String() == "10m" && m.Every.String() == "1h"
