@@ -38,7 +38,7 @@ func (l *look) domain(ctx context.Context) *reach.Fault {
 		return f
 	}
 	l.Facts.DomainEnd, l.Answered = end, true
-	return l.judgeRegistration(end, time.Now())
+	return judgeRegistration(c, end, time.Now())
 }
 
 // registered is when the registration of a name ends. RDAP has half of the time when WHOIS may be asked after it.
@@ -61,8 +61,7 @@ func (l *look) registered(ctx context.Context, server, name string) (end time.Ti
 	return l.whois(ctx, l.e.registries.WHOIS, name)
 }
 
-func (l *look) judgeRegistration(end, now time.Time) *reach.Fault {
-	c := l.Task.Domain
+func judgeRegistration(c *task.Domain, end, now time.Time) *reach.Fault {
 	left := end.Sub(now)
 	within := func(days int) bool { return days > 0 && left < time.Duration(days)*24*time.Hour }
 	text := fmt.Sprintf("the registration of %s ends on %s, in %d days", c.Name, day(end), int(left/(24*time.Hour)))
