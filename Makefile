@@ -17,7 +17,7 @@ ORACLE_RULES ?= 5000
 RACE_TIMEOUT ?= 15m
 
 # The long tests, by how their names begin. "make test" leaves them out, "make lanes" runs them; the two make up all.
-LANES := AServerThatWasAway ClientsThatLeave HostilePeers KnownTruth TwoVersions CannotRun PagesThroughLiveUpdates EveryPage \
+LANES := PlainClaims AServerThatWasAway ClientsThatLeave HostilePeers KnownTruth TwoVersions CannotRun PagesThroughLiveUpdates EveryPage \
 	Replay AQuarterOfAYear TwoWeeks AWeek ASimulatedDay ALandscape MonitorsAreWatchedOnANode HostilePagesAreBounded ReleaseOfOnePlatform Chaos
 space := $(subst ,, )
 

@@ -42,6 +42,7 @@ type (
 	Options  = base.Options
 	Keep     = base.Keep
 	Observer = base.Observer
+	Claims   = base.Claims
 	Bytes    = base.Bytes
 	Sealer   = base.Sealer
 )

@@ -44,15 +44,34 @@ func TestReplaySQLite(t *testing.T) {
 	for name, packFrom := range packed {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			replayAll(t, packFrom, func(t *testing.T, o store.Options) *store.Store {
-				t.Helper()
-				o.PackFrom = packFrom
-				st, err := sqlite.Open(t.Context(), filepath.Join(t.TempDir(), "belfry.db"), sqlite.Options{Options: o, Synchronous: "NORMAL"})
-				if err != nil {
-					t.Fatal(err)
-				}
-				return st
-			}, func(tours [][]int32) [][]int32 { return tours })
+			replaySQLite(t, store.Options{PackFrom: packFrom})
+		})
+	}
+}
+
+func replaySQLite(t *testing.T, with store.Options) {
+	replayAll(t, with.PackFrom, func(t *testing.T, o store.Options) *store.Store {
+		t.Helper()
+		o.PackFrom, o.Claims = with.PackFrom, with.Claims
+		st, err := sqlite.Open(t.Context(), filepath.Join(t.TempDir(), "belfry.db"), sqlite.Options{Options: o, Synchronous: "NORMAL"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return st
+	}, func(tours [][]int32) [][]int32 { return tours })
+}
+
+// TestPlainClaimsReplay takes every step on the plain claim path, and on the fast
+// one without its mechanisms.
+func TestPlainClaimsReplay(t *testing.T) {
+	for name, claims := range storetest.Claims {
+		t.Run(name+", SQLite", func(t *testing.T) {
+			t.Parallel()
+			replaySQLite(t, store.Options{Claims: claims})
+		})
+		t.Run(name+", PostgreSQL", func(t *testing.T) {
+			t.Parallel()
+			replayPostgres(t, modelSeed(t), store.Options{Claims: claims})
 		})
 	}
 }
@@ -67,6 +86,18 @@ const sampled = 400
 // TestReplayPostgres takes some of the same tours with PostgreSQL, others each
 // time.
 func TestReplayPostgres(t *testing.T) {
+	seed := modelSeed(t)
+	for name, packFrom := range packed {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			replayPostgres(t, seed, store.Options{PackFrom: packFrom})
+		})
+	}
+}
+
+// modelSeed chooses the tours.
+func modelSeed(t *testing.T) uint64 {
+	t.Helper()
 	seed := uint64(time.Now().UnixNano())
 	if text := os.Getenv("BELFRY_MODEL_SEED"); text != "" {
 		var err error
@@ -75,19 +106,14 @@ func TestReplayPostgres(t *testing.T) {
 		}
 	}
 	t.Logf("BELFRY_MODEL_SEED=%d repeats these tours", seed)
-	for name, packFrom := range packed {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			replayPostgres(t, seed, packFrom)
-		})
-	}
+	return seed
 }
 
 // replayPostgres keeps the leases of a claim in a row each, or in one.
-func replayPostgres(t *testing.T, seed uint64, packFrom int) {
-	replayAll(t, packFrom, func(t *testing.T, o store.Options) *store.Store {
+func replayPostgres(t *testing.T, seed uint64, with store.Options) {
+	replayAll(t, with.PackFrom, func(t *testing.T, o store.Options) *store.Store {
 		t.Helper()
-		o.PackFrom = packFrom
+		o.PackFrom, o.Claims = with.PackFrom, with.Claims
 		st, err := postgres.Open(t.Context(), pgtest.Migrated(t, postgres.Migrate), postgres.Options{Options: o, MaxConns: 2})
 		if err != nil {
 			t.Fatal(err)

@@ -30,7 +30,7 @@ var over = map[string]int{
 	"lines of cron":                     5112,
 	"lines of intake":                   4596,
 	"lines of internal/bench":           5033,
-	"lines of store/jobs":               3505,
+	"lines of store/jobs":               3609,
 	"lines of worker":                   4081,
 	"lines of worker/sandbox":           5182,
 	"methods of internal/model.stepper": 51,

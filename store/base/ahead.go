@@ -41,7 +41,7 @@ func ExecSoon(ctx context.Context, tx Tx, sql string, args ...any) error {
 
 // foresee notes what ahead asks. It finds nothing and knows no time.
 func (s *Store) foresee(asked *Change, ahead func(c *Change)) []Statement {
-	if ahead == nil {
+	if ahead == nil || s.Opt.Claims.NoForesight {
 		return nil
 	}
 	var n notes
@@ -65,10 +65,7 @@ func (n *notes) Query(_ context.Context, sql string, args ...any) (Rows, error) 
 
 type noRows struct{}
 
-func (noRows) Next() bool { return false }
-
+func (noRows) Next() bool        { return false }
 func (noRows) Scan(...any) error { return nil }
-
-func (noRows) Err() error { return nil }
-
-func (noRows) Close() {}
+func (noRows) Err() error        { return nil }
+func (noRows) Close()            {}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"math"
 	"time"
 
 	"golang.org/x/time/rate"
@@ -42,6 +43,8 @@ type Options struct {
 	// PackFrom is how many jobs a claim must have got for their leases to share a
 	// row. Default: 50 on PostgreSQL, 10 on SQLite.
 	PackFrom int
+	// Claims switches mechanisms of the claim path off. Default: none.
+	Claims Claims
 	// Monotonic, if set, is read beside the clock to notice that it was set.
 	// Default: this process's, or nothing where Clock is set.
 	Monotonic func() time.Duration
@@ -88,6 +91,12 @@ func (o Options) WithDefaults() Options {
 	}
 	if o.PackFrom <= 0 {
 		o.PackFrom = packFrom
+	}
+	if o.Claims.Plain {
+		o.Claims = Claims{true, true, true, true, true, true, true, true, true}
+	}
+	if o.Claims.NoPacks {
+		o.PackFrom = math.MaxInt32
 	}
 	if o.RingAgain == 0 {
 		o.RingAgain = 30 * time.Second
@@ -147,10 +156,8 @@ func New(db DB, o Options) *Store {
 
 // OnClose has fn run when the store is closed, onClockSet after a clock that was set has been followed, and onAudit in
 // a transition that writes a definition.
-func (s *Store) OnClose(fn func()) { s.closers = append(s.closers, fn) }
-
-func (s *Store) OnClockSet(fn func()) { s.clockSet = append(s.clockSet, fn) }
-
+func (s *Store) OnClose(fn func())                            { s.closers = append(s.closers, fn) }
+func (s *Store) OnClockSet(fn func())                         { s.clockSet = append(s.clockSet, fn) }
 func (s *Store) OnAudit(fn func(c *Change, doc string) error) { s.audited = fn }
 
 // Close closes the database. What it was doing is committed or rolled back.
@@ -245,6 +252,12 @@ func (s *Store) try(ctx context.Context, name string, ahead func(c *Change), fn 
 		c = &again
 		c.Tx, c.SQL, c.Now, c.Stable = tx, s.SQL, core.Micro(at.Now), core.Micro(at.Stable)
 		c.Version, c.WakesEarly = at.Version, at.Woke != nil
+		if s.Opt.Claims.NoForesight {
+			c.Tx = struct{ Tx }{tx}
+		}
+		if s.Opt.Claims.NoKnown {
+			c.Version = nil
+		}
 		if err := fn(c); err != nil {
 			return err
 		}
@@ -354,25 +367,16 @@ func (c *Change) Wake(topic string) {
 
 type deaf struct{}
 
-func (deaf) Claimed(string, int) {}
-
-func (deaf) Waited(string, task.Kind, time.Duration) {}
-
-func (deaf) Released(int, time.Duration) {}
-
+func (deaf) Claimed(string, int)                                   {}
+func (deaf) Waited(string, task.Kind, time.Duration)               {}
+func (deaf) Released(int, time.Duration)                           {}
 func (deaf) Settled(string, job.Outcome, job.State, time.Duration) {}
-
-func (deaf) Fired(schedule.Decision, core.Reason, time.Duration) {}
-
-func (deaf) Stale(int) {}
-
-func (deaf) Lost(int) {}
-
-func (deaf) Checked(task.Kind, task.CheckOutcome, time.Duration) {}
-
-func (deaf) Tried(string, alert.State) {}
-
-func (deaf) Took(string, time.Duration, bool) {}
+func (deaf) Fired(schedule.Decision, core.Reason, time.Duration)   {}
+func (deaf) Stale(int)                                             {}
+func (deaf) Lost(int)                                              {}
+func (deaf) Checked(task.Kind, task.CheckOutcome, time.Duration)   {}
+func (deaf) Tried(string, alert.State)                             {}
+func (deaf) Took(string, time.Duration, bool)                      {}
 
 // packFrom is the default of [Options.PackFrom] on PostgreSQL. A pack spares some
 // 5 us for each job, and costs three short statements more when its jobs are

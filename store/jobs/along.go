@@ -102,7 +102,7 @@ func (c *Change) claimNew(w *base.WaitingClaim, ins []*Insertion) (base.Answer, 
 	}
 	a := base.Answer{}
 	a.None(w.Seen)
-	a.Claim, err = c.lease(session, rows, make([]leaseRow, len(rows)))
+	a.Claim, err = c.s.path.lease(c, session, rows, make([]leaseRow, len(rows)))
 	return a, err
 }
 

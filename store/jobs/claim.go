@@ -141,6 +141,15 @@ func (c *Change) claim(r job.ClaimRequest) (a base.Answer, err error) {
 	if err != nil {
 		return a, err
 	}
+	return c.s.path.claim(c, session, queues, r)
+}
+
+// fast is [plain] with less work: it begins at a mark, walks the lanes of its
+// session, packs leases, and on PostgreSQL picks and leases in one statement.
+type fast struct{}
+
+func (fast) claim(c *Change, session job.WorkerState, queues []job.Queue, r job.ClaimRequest) (a base.Answer, err error) {
+	a.Claim.Jobs = []job.LeasedJob{}
 	met, err := c.tasks().MetBy(session)
 	if err != nil {
 		return a, err
@@ -209,7 +218,7 @@ func (c *Change) claim(r job.ClaimRequest) (a base.Answer, err error) {
 		}
 	}
 	if len(rows) > 0 {
-		a.Claim, err = c.lease(session, rows, slots)
+		a.Claim, err = fast{}.lease(c, session, rows, slots)
 	}
 	return a, err
 }
@@ -219,7 +228,7 @@ func (s *Store) claimed(ctx context.Context, woken *base.Bell, session string, a
 	if len(a.Jobs) == 0 {
 		return
 	}
-	if a.Left == base.LeftNone {
+	if a.Left == base.LeftNone && !s.Opt.Claims.NoEmptied {
 		woken.Empty(session, a.Seen)
 	}
 	s.Hooks.Link(ctx, a.Jobs)
@@ -326,7 +335,12 @@ func (p rowPool) giveBack(rows []JobRow) {
 }
 
 func (s *Store) setUp() {
+	s.path = fast{}
+	if s.Opt.Claims.Plain {
+		s.path = plain{}
+	}
 	s.water = newLowWater()
+	s.water.off = s.Opt.Claims.NoMark
 	s.gather = newGathering(s.Far)
 	s.rows = make(rowPool, spareRows)
 	s.lanes = lanes{mixed: map[waterKey]*mixture{}}

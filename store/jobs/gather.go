@@ -60,6 +60,9 @@ func (s *Store) Enqueue(ctx context.Context, ns []job.NewJob) ([]job.Enqueued, e
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
+	if s.Opt.Claims.NoGather {
+		return s.enqueueOnce(ctx, func() []job.NewJob { return ns })
+	}
 	a := &asking{actor: access.ActorOf(ctx), jobs: ns, done: make(chan struct{}), turn: make(chan struct{})}
 	if !s.gather.join(a) {
 		select {
@@ -139,11 +142,15 @@ func (s *Store) enqueueOnce(ctx context.Context, jobs func() []job.NewJob) (out 
 		if n := len(ns); n > 0 && n <= core.MaxBatch {
 			_, _ = c.tasks().TasksByName(taskNames(ns))
 			_, _ = c.SQL.NextIDs(ctx, c.Tx, "job", n)
-			a.foresee(c, ns)
+			if !s.Opt.Claims.NoJoin {
+				a.foresee(c, ns)
+			}
 		}
 	}
 	err = s.writeAhead(ctx, "enqueue", ahead, func(c *Change) error {
-		base.Kept[claiming](c.Change).along = a.begin()
+		if !s.Opt.Claims.NoJoin {
+			base.Kept[claiming](c.Change).along = a.begin()
+		}
 		out, err = c.Enqueue(jobs())
 		return err
 	})

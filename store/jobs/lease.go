@@ -1,7 +1,6 @@
 package jobs
 
 import (
-	"slices"
 	"time"
 
 	"github.com/belfry-run/belfry/core"
@@ -30,55 +29,25 @@ func slotOf(q job.Queue) *string {
 	return &q.Name
 }
 
-// lease hands locked jobs to a session under one new number. The number is
-// drawn after the rows were locked: whoever had one of them before drew his
-// before he committed, so ours is larger.
-//
-// The rows of the jobs are not touched. That a job has no lease was seen by the
-// statement that picked it, which on PostgreSQL may have begun before another
-// claim was committed; so the primary key of the leases has the last word.
-func (c *Change) lease(w job.WorkerState, rows []JobRow, leases []leaseRow) (job.Claim, error) {
+// lease is that of [plain]. Many leases of plain jobs share a row.
+func (fast) lease(c *Change, w job.WorkerState, rows []JobRow, leases []leaseRow) (job.Claim, error) {
+	if len(rows) < c.s.Opt.PackFrom || !canShare(rows, leases) {
+		return plain{}.lease(c, w, rows, leases)
+	}
 	number, at, err := c.SQL.LeaseNumber(c.Ctx, c.Tx, base.Micros(c.Now))
 	if err != nil {
 		return job.Claim{}, err
 	}
-	if len(rows) >= c.s.Opt.PackFrom && canShare(rows, leases) {
-		p := base.Pack{Number: number, Session: w.Session, Queue: rows[0].Queue, ClaimedAt: at, Jobs: make([]int64, len(rows))}
-		for i, j := range rows {
-			p.Jobs[i] = j.ID
-			p.Ahead = max(p.Ahead, leases[i].Ahead) // of the whole pack, if some of it has to wait
-		}
-		ok, err := c.SQL.Pack(c.Ctx, c.Tx, p)
-		if err != nil {
-			return job.Claim{}, err
-		}
-		if ok {
-			return c.leased(w, number, at, rows)
-		}
-	}
+	p := base.Pack{Number: number, Session: w.Session, Queue: rows[0].Queue, ClaimedAt: at, Jobs: make([]int64, len(rows))}
 	for i, j := range rows {
-		leases[i].JobID, leases[i].DeadlineAt = j.ID, base.Micros(deadline(at, j.Timeout))
+		p.Jobs[i] = j.ID
+		p.Ahead = max(p.Ahead, leases[i].Ahead) // of the whole pack, if some of it has to wait
 	}
-	from, args := base.Spread(c.SQL, 4, leases)
-	n, err := c.Tx.Exec(c.Ctx, `
-		insert into belfry.leases (job_id, number, session, slot_of, claimed_at, deadline_at, ahead)
-		select t.job_id, $1, $2, t.slot_of, $3, t.deadline_at, t.ahead
-		from `+from+`
-		where `+c.SQL.Unleased("t.job_id")+`
-		on conflict (job_id) do nothing`, append([]any{number, w.Session, at}, args...)...)
-	if err != nil {
-		return job.Claim{}, err
-	}
-	if int(n) < len(rows) { // another claim was faster with some
-		leased, err := base.Collect(c.Ctx, c.Tx, base.ScanInt, `select job_id from belfry.leases where session = $1 and number = $2`, w.Session, number)
+	if ok, err := c.SQL.Pack(c.Ctx, c.Tx, p); err != nil || !ok {
 		if err != nil {
 			return job.Claim{}, err
 		}
-		got := make(map[int64]bool, len(leased))
-		for _, id := range leased {
-			got[id] = true
-		}
-		rows = slices.DeleteFunc(rows, func(j JobRow) bool { return !got[j.ID] })
+		return c.leaseEach(w, number, at, rows, leases)
 	}
 	return c.leased(w, number, at, rows)
 }

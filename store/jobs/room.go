@@ -19,6 +19,7 @@ type Store struct {
 
 	Hooks Hooks
 
+	path    path
 	water   *lowWater
 	Delayed base.DueMark
 	gather  gathering

@@ -124,12 +124,8 @@ func (c *Change) Finish(session string, fs []job.Finish) ([]job.Finished, error)
 		return nil, err
 	}
 	settledAll(judged)
-	succeeded, err := c.succeed(session, append(well, plain...))
-	if err != nil {
+	if err := c.s.path.succeed(c, session, append(well, plain...), settled); err != nil {
 		return nil, err
-	}
-	for i := range succeeded {
-		settled(succeeded[i].Ref, job.Succeeded)
 	}
 	ends, err := c.SettleOther(session, other)
 	if err != nil {

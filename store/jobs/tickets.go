@@ -123,5 +123,5 @@ func (c *Change) claimGood(w job.WorkerState, r job.ClaimRequest, good map[int64
 	if len(rows) == 0 {
 		return empty, nil
 	}
-	return c.lease(w, rows, slots)
+	return c.s.path.lease(c, w, rows, slots)
 }

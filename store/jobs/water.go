@@ -29,6 +29,7 @@ type lowWater struct {
 	last  time.Time     // newest instant of a claim
 	dear  time.Duration // slowLook, but in tests
 
+	off    bool // [base.Claims.NoMark]
 	closed bool
 	looks  sync.WaitGroup // back, under way
 }
@@ -96,7 +97,7 @@ func (l *lowWater) begin(k waterKey, now time.Time) (m mark, ok, lookBack bool) 
 	}
 	l.last = now
 	known := l.marks[k]
-	if known == nil {
+	if known == nil || l.off {
 		return mark{}, false, false
 	}
 	due := time.Now().After(known.lookAgain)

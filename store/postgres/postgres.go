@@ -162,6 +162,7 @@ func wrap(pool *pgxpool.Pool, o Options) (*DB, error) {
 		return nil, err
 	}
 	db := &DB{pool: pool, schema: in, seats: newSeats(pool), clock: o.Clock, log: o.Logger}
+	db.seats.off = o.Claims.NoSeats
 	switch o.Wakeups {
 	case "", "notify":
 		db.wakeups = newNotifier(pool, string(in), o.Logger)

@@ -69,13 +69,13 @@ func TestConformanceOfPacks(t *testing.T) {
 	storetest.Run(t, openPacking, without...)
 }
 
-func TestNodes(t *testing.T) { runNodes(t, 0) }
+func TestNodes(t *testing.T) { runNodes(t, 0, store.Claims{}) }
 
-func TestNodesOfPacks(t *testing.T) { runNodes(t, 1) }
+func TestNodesOfPacks(t *testing.T) { runNodes(t, 1, store.Claims{}) }
 
-func runNodes(t *testing.T, packFrom int) {
+func runNodes(t *testing.T, packFrom int, claims store.Claims) {
 	storetest.RunNodes(t, func(t *testing.T, o store.Options) []*store.Store {
-		o.PackFrom = packFrom
+		o.PackFrom, o.Claims = packFrom, claims
 		dsn := pgtest.Migrated(t, postgres.Migrate)
 		open := func() *store.Store { return openAt(t, dsn, postgres.Options{Options: o}) }
 		return []*store.Store{open(), open(), leasesFit(t, open())}

@@ -17,6 +17,7 @@ import (
 type seats struct {
 	pool *pgxpool.Pool
 	idle time.Duration // keptIdle, but in tests
+	off  bool          // [base.Claims.NoSeats]
 
 	mu     sync.Mutex
 	kept   map[string][]*seat // by the name of the transition
@@ -110,7 +111,7 @@ func (s *seats) giveBack(name string, c *seat) {
 	pg := c.Conn.Conn().PgConn()
 	fit := !pg.IsClosed() && !pg.IsBusy() && pg.TxStatus() == 'I' && time.Since(c.since) < keptFor
 	used, most := s.use()
-	if !repeated(name) || !fit || used > most/2 || !s.keep(name, c) {
+	if s.off || !repeated(name) || !fit || used > most/2 || !s.keep(name, c) {
 		c.Release()
 	}
 }

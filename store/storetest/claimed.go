@@ -16,12 +16,6 @@ func caseJobsThatAreClaimedTogetherAreEachWhatThey(b *bench) {
 	b.task("t")
 	b.task("other")
 	s := b.session("t", "other")
-	for range 2 { // the second claim has something to compare with
-		for range 12 {
-			b.enqueue(job.NewJob{Task: "t", Input: []byte(`1`)})
-		}
-		want(b, "claimed", len(b.claim(s, 20).Jobs), 12)
-	}
 	priority, timeout := 7, core.Duration(5*time.Second)
 	for _, n := range []job.NewJob{
 		{}, {Input: []byte(`{"a":[1]}`)}, {Priority: &priority}, {Tags: []string{"red", "blue"}}, {Timeout: timeout},
