@@ -136,7 +136,7 @@ func TestBadInputIsRefusedByField(t *testing.T) {
 		{"GET", "/v1/tasks?limit=x", "", "limit", "is not a whole number"},
 		{"GET", "/v1/tasks?limit=5000", "", "limit", "1000"},
 		{"GET", "/v1/tasks?lmit=5", "", "lmit", "did you mean limit?"},
-		{"GET", "/v1/tasks?kind=cobol", "", "kind", "one of [command cycle dns func grpc http page"},
+		{"GET", "/v1/tasks?kind=cobol", "", "kind", "one of [command cycle dns domain func grpc http page"},
 		{"GET", "/v1/jobs?state=ready,dead", "", "state", "is not known"},
 		{"GET", "/v1/jobs?since=today", "", "since", "2026-01-31T12:00:00Z"},
 		{"GET", "/v1/jobs/zero", "", "id", "is not a whole number"},

@@ -23,5 +23,5 @@ func ExampleSettle() {
 	fmt.Println(s.State, s.Reason)
 	// Output:
 	// scheduled 10:01:00 1
-	// failed spent
+	// failed exhausted
 }

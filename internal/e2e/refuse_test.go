@@ -68,7 +68,7 @@ func TestBadInputOnTheCommandLine(t *testing.T) {
 			code int
 			says []string
 		}{
-			{"a kind that does not exist", []string{"task", "create", "b", "--kind", "teleport"}, 2, []string{`kind "teleport"`, "one of command, cycle, dns, func"}},
+			{"a kind that does not exist", []string{"task", "create", "b", "--kind", "teleport"}, 2, []string{`kind "teleport"`, "one of command, cycle, dns, domain, func"}},
 			{"a queue that does not exist", []string{"task", "create", "b", "--shell", "true", "--queue", "nowhere"}, 2, []string{`queue "nowhere"`, "belfry queue create nowhere"}},
 			{"a queue of a job that does not exist", []string{"job", "enqueue", "a", "--queue", "nowhere"}, 2, []string{`queue "nowhere"`, "belfry queue create nowhere"}},
 			{"a zone that does not exist", []string{"schedule", "create", "b", "--task", "a", "--cron", "@daily", "--zone", "Europe/Sofa"}, 2, []string{`zone "Europe/Sofa"`, "Europe/Sofia"}},
