@@ -430,9 +430,9 @@ func TestAResultSaysWhyThereIsNone(t *testing.T) {
 	t.Parallel()
 	task := worker.TaskOf[int, int]{Name: "t"}
 	for want, j := range map[string]job.Job{
-		"job 7 (t) is failed (attempt 3): exhausted: boom":   {ID: 7, Task: "t", State: job.Failed, Reason: schedule.ReasonExhausted, Attempt: 3, Error: "boom"},
-		"job 7 is of task \"u\", not of \"t\"":           {ID: 7, Task: "u", State: job.Succeeded},
-		"output of job 7 is not what task \"t\" returns": {ID: 7, Task: "t", State: job.Succeeded, Output: json.RawMessage(`"x"`)},
+		"job 7 (t) is failed (attempt 3): exhausted: boom": {ID: 7, Task: "t", State: job.Failed, Reason: schedule.ReasonExhausted, Attempt: 3, Error: "boom"},
+		"job 7 is of task \"u\", not of \"t\"":             {ID: 7, Task: "u", State: job.Succeeded},
+		"output of job 7 is not what task \"t\" returns":   {ID: 7, Task: "t", State: job.Succeeded, Output: json.RawMessage(`"x"`)},
 	} {
 		if _, err := task.Result(j); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %s", err, want)

@@ -36,7 +36,7 @@ func TestFlagsMakeMonitors(t *testing.T) {
 		"--domain a.example --warn-days 30 --registry whois://whois.nic.example": func(m monitor.Monitor) bool {
 			return m.Check.Domain.WarnDays == 30 && m.Check.Domain.Server == "whois://whois.nic.example"
 		},
-		"--command true --timeout 5s":                    func(m monitor.Monitor) bool { return m.Check.Command.Shell == "true" },
+		"--command true --timeout 5s": func(m monitor.Monitor) bool { return m.Check.Command.Shell == "true" },
 		"--heartbeat --every 1h --grace 10m --max-runtime 2h": func(m monitor.Monitor) bool {
 			return m.Heartbeat.Grace.String() == "10m" && m.Every.String() == "1h"
 		},

@@ -152,7 +152,7 @@ var reasonTexts = map[core.Reason]string{
 	schedule.ReasonDeleted:       "the schedule or its task was deleted",
 	schedule.ReasonCanceled:      "canceled by hand",
 	schedule.ReasonReplaced:      "a later run took its place",
-	schedule.ReasonExhausted:         "out of retries",
+	schedule.ReasonExhausted:     "out of retries",
 	schedule.ReasonNoRetry:       "the job asked for no retry",
 	schedule.ReasonLost:          "its worker was lost",
 	schedule.ReasonSnoozes:       "snoozed too often",
