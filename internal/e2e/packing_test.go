@@ -12,7 +12,7 @@ import (
 
 // packsMany are the lines that say from how many jobs on a claim is packed, by the
 // package that says it.
-var packsMany = map[string]string{"store": "const packFrom = 50", "store/sqlite": "const packFrom = 10"}
+var packsMany = map[string]string{"store/base": "const packFrom = 50", "store/sqlite": "const packFrom = 10"}
 
 // packingText is the file of a package that has a pack made of each claim,
 // however small, as far as leases may be packed at all. Claims of what chaos runs
@@ -34,7 +34,7 @@ func packingText(t testing.TB, pkg string) (file, text string) {
 // packingBelfry is the program that packs each claim on PostgreSQL.
 func packingBelfry(t testing.TB) string {
 	t.Helper()
-	file, text := packingText(t, "store")
+	file, text := packingText(t, "store/base")
 	path, failed := buildOverlaid("packing", map[string]string{file: text})
 	if failed != "" {
 		t.Fatal(failed)
