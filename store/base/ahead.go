@@ -15,9 +15,8 @@ type Statement struct {
 type Foreseer interface {
 	// WriteAhead is [DB.Write]. The queries travel with the begin of the
 	// transaction, in their order, and fn finds the answers there when it asks
-	// for them. It need not. Transitions of one name ask much the same, for which
-	// the database may use the same connection.
-	WriteAhead(ctx context.Context, name string, ahead []Statement, fn func(tx Tx, at Moment) error) error
+	// for them. It need not.
+	WriteAhead(ctx context.Context, ahead []Statement, fn func(tx Tx, at Moment) error) error
 }
 
 // Closer is a transaction in which statements travel together.

@@ -12,5 +12,4 @@ type Claims struct {
 	NoMark      bool // each claim looks from the beginning of its queue
 	NoEmptied   bool // a claim looks even if the one before has emptied the queue
 	NoKnown     bool // SQLite: tasks, queues and sessions are read again and again
-	NoSeats     bool // PostgreSQL: any connection of the pool claims and settles
 }

@@ -93,7 +93,7 @@ func (o Options) WithDefaults() Options {
 		o.PackFrom = packFrom
 	}
 	if o.Claims.Plain {
-		o.Claims = Claims{true, true, true, true, true, true, true, true, true}
+		o.Claims = Claims{true, true, true, true, true, true, true, true}
 	}
 	if o.Claims.NoPacks {
 		o.PackFrom = math.MaxInt32
@@ -216,10 +216,10 @@ func (s *Store) WriteAhead(ctx context.Context, name string, ahead func(c *Chang
 	if err := s.outdated.as(core.Unavailable); err != nil {
 		return err
 	}
-	c, err := s.try(ctx, name, ahead, fn, false)
+	c, err := s.try(ctx, ahead, fn, false)
 	for tries := 1; errors.Is(err, errClockSet) && tries <= followTries; tries++ {
 		if err = s.FollowClock(ctx); err == nil {
-			c, err = s.try(ctx, name, ahead, fn, tries == followTries)
+			c, err = s.try(ctx, ahead, fn, tries == followTries)
 		}
 	}
 	s.Opt.Observer.Took(name, time.Since(begun), isFault(err))
@@ -238,13 +238,13 @@ func (s *Store) WriteAhead(ctx context.Context, name string, ahead func(c *Chang
 }
 
 // try runs a transition once; unsure is [Change.unsure].
-func (s *Store) try(ctx context.Context, name string, ahead func(c *Change), fn func(c *Change) error, unsure bool) (c *Change, err error) {
+func (s *Store) try(ctx context.Context, ahead func(c *Change), fn func(c *Change) error, unsure bool) (c *Change, err error) {
 	asked := s.Begin(ctx)
 	asked.unsure = unsure
 	write := s.db.Write
 	if db, far := s.db.(Foreseer); far {
 		write = func(ctx context.Context, fn func(Tx, Moment) error) error {
-			return db.WriteAhead(ctx, name, s.foresee(asked, ahead), fn)
+			return db.WriteAhead(ctx, s.foresee(asked, ahead), fn)
 		}
 	}
 	err = write(ctx, func(tx Tx, at Moment) error {

@@ -265,7 +265,7 @@ func TestWhatIsForeseenIsAnsweredOnceAndNeedNotBeAsked(t *testing.T) {
 	}
 	const draw = `select nextval('belfry.ids_job') + $1`
 	ahead := []base.Statement{{SQL: draw, Args: []any{int64(0)}}, {SQL: draw, Args: []any{int64(1000)}}, {SQL: `select null::bigint where false`}}
-	err := db.(base.Foreseer).WriteAhead(ctx, "test", ahead, func(tx base.Tx, _ base.Moment) error {
+	err := db.(base.Foreseer).WriteAhead(ctx, ahead, func(tx base.Tx, _ base.Moment) error {
 		second, third := number(tx, draw, int64(1000)), number(tx, draw, int64(1000))
 		if third != second+1 {
 			t.Errorf("%d, and then %d", second, third)
@@ -277,7 +277,7 @@ func TestWhatIsForeseenIsAnsweredOnceAndNeedNotBeAsked(t *testing.T) {
 	}
 	wrong := []base.Statement{{SQL: `select 1 / $1::bigint`, Args: []any{int64(0)}}}
 	ran := false
-	err = db.(base.Foreseer).WriteAhead(ctx, "test", wrong, func(base.Tx, base.Moment) error { ran = true; return nil })
+	err = db.(base.Foreseer).WriteAhead(ctx, wrong, func(base.Tx, base.Moment) error { ran = true; return nil })
 	if err == nil || ran || errors.Is(err, context.Canceled) {
 		t.Errorf("ran: %t, %v", ran, err)
 	}

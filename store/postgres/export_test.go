@@ -34,11 +34,7 @@ func OpenForgetful(ctx context.Context, dsn string, o Options) (*store.Store, er
 			return err == nil
 		}
 	}
-	st, err := Open(ctx, dsn, o)
-	if err == nil {
-		st.DB().(*DB).seats.close()
-	}
-	return st, err
+	return Open(ctx, dsn, o)
 }
 
 // AnnouncesNoSooner sets when a transition may announce with its commit again.
@@ -56,6 +52,3 @@ func AnnouncesFrom(db base.DB) time.Time {
 	defer n.mu.Unlock()
 	return n.along
 }
-
-// KeepIdle sets for how long connections are kept that nobody uses.
-func KeepIdle(db base.DB, d time.Duration) { db.(*DB).seats.idle = d }

@@ -260,8 +260,8 @@ type meddler struct {
 	before func(query string)
 }
 
-func (m meddler) WriteAhead(ctx context.Context, name string, ahead []base.Statement, fn func(tx base.Tx, at base.Moment) error) error {
-	return m.DB.WriteAhead(ctx, name, ahead, func(tx base.Tx, at base.Moment) error { return fn(meddled{tx, m.before}, at) })
+func (m meddler) WriteAhead(ctx context.Context, ahead []base.Statement, fn func(tx base.Tx, at base.Moment) error) error {
+	return m.DB.WriteAhead(ctx, ahead, func(tx base.Tx, at base.Moment) error { return fn(meddled{tx, m.before}, at) })
 }
 
 type meddled struct {

@@ -111,7 +111,6 @@ type DB struct {
 	pool    *pgxpool.Pool
 	foreign bool // the pool is the caller's
 	schema  schema
-	seats   *seats
 	clock   func() time.Time
 	log     *slog.Logger
 	wakeups base.Wakeups
@@ -161,8 +160,7 @@ func wrap(pool *pgxpool.Pool, o Options) (*DB, error) {
 	if err != nil {
 		return nil, err
 	}
-	db := &DB{pool: pool, schema: in, seats: newSeats(pool), clock: o.Clock, log: o.Logger}
-	db.seats.off = o.Claims.NoSeats
+	db := &DB{pool: pool, schema: in, clock: o.Clock, log: o.Logger}
 	switch o.Wakeups {
 	case "", "notify":
 		db.wakeups = newNotifier(pool, string(in), o.Logger)
@@ -202,7 +200,6 @@ func (db *DB) Pool() *pgxpool.Pool { return db.pool }
 // Close waits for connections in use and closes them. A pool of the caller's
 // stays open.
 func (db *DB) Close() error {
-	db.seats.close()
 	if !db.foreign {
 		db.pool.Close()
 	}
@@ -225,12 +222,7 @@ const beginRead = "begin isolation level repeatable read read only; set local ji
 // Read runs fn in a read-only transaction.
 func (db *DB) Read(ctx context.Context, fn func(tx base.Tx) error) error {
 	return db.retry(ctx, func() error {
-		seat, err := db.seats.take(ctx, "")
-		if err != nil {
-			return err
-		}
-		defer seat.Release()
-		return pgx.BeginTxFunc(ctx, seat, pgx.TxOptions{BeginQuery: beginRead}, func(tx pgx.Tx) error {
+		return pgx.BeginTxFunc(ctx, db.pool, pgx.TxOptions{BeginQuery: beginRead}, func(tx pgx.Tx) error {
 			return fn(handle{q: tx, schema: db.schema})
 		})
 	})

@@ -15,19 +15,21 @@ import (
 
 // Write runs fn in one transaction under the database's clock.
 func (db *DB) Write(ctx context.Context, fn func(tx base.Tx, at base.Moment) error) error {
-	return db.WriteAhead(ctx, "", nil, fn)
+	return db.WriteAhead(ctx, nil, fn)
 }
 
 // WriteAhead implements [base.Foreseer]. Begin, the question for the time and
 // what is asked ahead travel together.
-func (db *DB) WriteAhead(ctx context.Context, name string, ahead []base.Statement, fn func(tx base.Tx, at base.Moment) error) error {
+func (db *DB) WriteAhead(ctx context.Context, ahead []base.Statement, fn func(tx base.Tx, at base.Moment) error) error {
 	return db.retry(ctx, func() error {
-		seat, err := db.seats.take(ctx, name)
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		conn, err := db.pool.Acquire(ctx)
 		if err != nil {
 			return err
 		}
-		defer db.seats.giveBack(name, seat)
-		conn := seat.Conn
+		defer conn.Release()
 		at, answers, err := db.begin(ctx, conn, ahead)
 		if err != nil {
 			db.rollback(conn)
