@@ -1,0 +1,151 @@
+//go:build linux
+
+// Command claims measures what each mechanism of the claim path is worth, in turns with it and without it, and prints
+// ratios: without it to with it, the median and the quartiles. It is for docs/decisions/0023-claim-path.md.
+//
+//	go run ./internal/bench/cmd/claims -database postgres -rounds 7
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"log"
+	"os"
+	"reflect"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/belfry-run/belfry/internal/bench"
+	"github.com/belfry-run/belfry/store"
+)
+
+var (
+	database = flag.String("database", "sqlite", "sqlite or postgres")
+	without  = flag.String("without", "", "switches of store.Claims, with commas between; default: all")
+	rounds   = flag.Int("rounds", 7, "how often each is measured")
+	jobs     = flag.Int("jobs", 60_000, "jobs of a burn-down")
+	probes   = flag.Int("probes", 100, "jobs whose idle latency is taken")
+	rate     = flag.Float64("rate", 4000, "jobs per second of the load whose latency is taken")
+)
+
+// figures are what a measure answers, in this order.
+var figures = []string{"burn-down, jobs/s", "burn-down, CPU/job", "load, CPU/job", "load, p99", "32 callers, CPU/job", "idle, p50"}
+
+func main() {
+	bench.Child()
+	log.SetFlags(0)
+	flag.Parse()
+	if err := run(context.Background()); err != nil {
+		log.Fatal(err)
+	}
+}
+
+func run(ctx context.Context) (err error) {
+	dir, err := os.MkdirTemp("", "belfry-claims-")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	d := bench.SQLite(*database, dir, "FULL")
+	if *database == "postgres" {
+		if d, err = bench.StartPostgres(ctx, *database, true); err != nil {
+			return err
+		}
+	}
+	return errors.Join(compare(ctx, d), d.Close())
+}
+
+// switches are the fields of [store.Claims] that were asked for.
+func switches() (names []string) {
+	for _, f := range reflect.VisibleFields(reflect.TypeFor[store.Claims]()) {
+		if *without == "" || slices.Contains(strings.Split(*without, ","), f.Name) {
+			names = append(names, f.Name)
+		}
+	}
+	return names
+}
+
+// compare takes turns: with all, without one, with all, without the next.
+func compare(ctx context.Context, d *bench.Database) error {
+	ratios := map[string][][]float64{}
+	for range *rounds {
+		s, err := d.NewSite(ctx)
+		if err != nil {
+			return err
+		}
+		before, err := measure(ctx, s, store.Claims{})
+		for _, name := range switches() {
+			var off store.Claims
+			reflect.ValueOf(&off).Elem().FieldByName(name).SetBool(true)
+			got, failed := measure(ctx, s, off)
+			after, failedAfter := measure(ctx, s, store.Claims{})
+			if err = errors.Join(err, failed, failedAfter); err != nil {
+				return errors.Join(fmt.Errorf("%s: %w", name, err), s.Close())
+			}
+			of := make([]float64, len(got))
+			for i := range got {
+				of[i] = got[i] / ((before[i] + after[i]) / 2)
+			}
+			ratios[name], before = append(ratios[name], of), after
+		}
+		if err := errors.Join(err, s.Close()); err != nil {
+			return err
+		}
+	}
+	fmt.Printf("| %s | %s |\n|---|%s\n", d.Name, strings.Join(figures, " | "), strings.Repeat("--:|", len(figures)))
+	for _, name := range switches() {
+		fmt.Printf("| %s |", name)
+		for i := range figures {
+			var of []float64
+			for _, r := range ratios[name] {
+				of = append(of, r[i])
+			}
+			slices.Sort(of)
+			fmt.Printf(" %.2f (%.2f-%.2f) |", bench.SpreadOf(of).Median, of[len(of)/4], of[len(of)-1-len(of)/4])
+		}
+		fmt.Println()
+	}
+	return nil
+}
+
+func measure(ctx context.Context, s *bench.Site, off store.Claims) (got []float64, err error) {
+	if err := s.Calm(ctx); err != nil {
+		return nil, err
+	}
+	err = s.With(ctx, store.Options{Claims: off}, func(st *store.Store) error {
+		if _, err := bench.EnqueueBulk(ctx, s, st, *jobs); err != nil {
+			return err
+		}
+		burn, err := bench.Burn(ctx, s, st, *jobs, bench.Tuning{})
+		if err != nil {
+			return err
+		}
+		m, err := s.Meter(ctx)
+		if err != nil {
+			return err
+		}
+		load, err := bench.Offer(ctx, st, *rate, time.Second, bench.Tuning{})
+		if err != nil {
+			return err
+		}
+		used, err := m.Read(ctx)
+		if err != nil {
+			return err
+		}
+		singly, err := bench.EnqueueSingly(ctx, s, st, 32, 300*time.Millisecond)
+		if err != nil {
+			return err
+		}
+		if _, err := bench.Burn(ctx, s, st, singly.Jobs, bench.Tuning{}); err != nil {
+			return err
+		}
+		idle, err := bench.Latency(ctx, st, st, *probes, 0, bench.Tuning{})
+		got = []float64{burn.Rate(), burn.Per(float64(burn.CPU())), float64(used.CPU()) / float64(max(load.N, 1)), float64(load.P99),
+			singly.Per(float64(singly.CPU())), float64(idle.P50)}
+		return err
+	})
+	return got, err
+}
