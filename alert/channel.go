@@ -22,6 +22,7 @@ type Channel struct {
 	PagerDuty *PagerDutyChannel `json:"pagerduty,omitempty"`
 	Ntfy      *NtfyChannel      `json:"ntfy,omitempty"`
 	Gotify    *GotifyChannel    `json:"gotify,omitempty"`
+	Matrix    *MatrixChannel    `json:"matrix,omitempty"`
 	Command   *CommandChannel   `json:"command,omitempty"`
 
 	ID         int64     `json:"id,omitempty" readOnly:"true"`

@@ -23,6 +23,7 @@ func everyKind() map[string]Channel {
 		"pagerduty": {PagerDuty: &PagerDutyChannel{RoutingKey: "s3cret"}},
 		"ntfy":      {Ntfy: &NtfyChannel{Topic: "ops", Token: "s3cret"}},
 		"gotify":    {Gotify: &GotifyChannel{Server: "https://gotify.example.com", Token: "s3cret"}},
+		"matrix":    {Matrix: &MatrixChannel{Server: "https://matrix.example.com", Room: "!a:example.com", Token: "s3cret"}},
 		"command":   {Command: &CommandChannel{Argv: []string{"/usr/local/bin/page"}}},
 	}
 	for kind, c := range all {
@@ -114,6 +115,7 @@ func TestSecretsDoNotGoWhereTheyDidNotGo(t *testing.T) {
 		"telegram":  func(c *Channel) { c.Telegram.API = "https://elsewhere.example" },
 		"pagerduty": func(c *Channel) { c.PagerDuty.API = "https://elsewhere.example" },
 		"ntfy":      func(c *Channel) { c.Ntfy.Server = "https://elsewhere.example" },
+		"matrix":    func(c *Channel) { c.Matrix.Server = "https://elsewhere.example" },
 		"gotify":    func(c *Channel) { c.Gotify.Server = "https://elsewhere.example" },
 	} {
 		old := everyKind()[kind]
@@ -192,6 +194,12 @@ func TestChannelsAreChecked(t *testing.T) {
 			{"no server", func(c *Channel) { c.Gotify.Server = "" }, "gotify.server", "is missing"},
 			{"no token", func(c *Channel) { c.Gotify.Token = "" }, "gotify.token", "is missing"},
 			{"token", func(c *Channel) { c.Gotify.Token = "a b" }, "gotify.token", "no token has"},
+		},
+		"matrix": {
+			{"no server", func(c *Channel) { c.Matrix.Server = "" }, "matrix.server", "is missing"},
+			{"an alias", func(c *Channel) { c.Matrix.Room = "#ops:example.com" }, "matrix.room", "is not the id of a room"},
+			{"a path", func(c *Channel) { c.Matrix.Room = "!a/b:example.com" }, "matrix.room", "is not the id of a room"},
+			{"no token", func(c *Channel) { c.Matrix.Token = "" }, "matrix.token", "is missing"},
 		},
 		"command": {
 			{"no program", func(c *Channel) { c.Command.Argv = nil }, "command.argv", "is missing"},

@@ -140,6 +140,7 @@ var Kinds = []Kind{
 		},
 	},
 	gotifyKind,
+	matrixKind,
 	{
 		Name: "command", Title: "Command", Program: true, Flag: "exec",
 		Fields: []setting.Field{

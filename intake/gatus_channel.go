@@ -127,6 +127,9 @@ func (g *gatus) fill(e *entry, c *alert.Channel, kind string, l layered) {
 	case "gotify":
 		c.Gotify = &alert.GotifyChannel{Server: text("server-url"), Token: secret("token")}
 		l.left(e, "server-url", "token", "priority", "title")
+	case "matrix":
+		c.Matrix = &alert.MatrixChannel{Server: text("server-url"), Room: text("internal-room-id"), Token: secret("access-token")}
+		l.left(e, "server-url", "internal-room-id", "access-token")
 	case "email":
 		c.Email = g.email(e, l)
 		l.left(e, "from", "username", "password", "host", "port", "to")

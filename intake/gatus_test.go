@@ -228,7 +228,7 @@ func TestEndpointsThatAreLeftOut(t *testing.T) {
 		{"maintenance: {start: \"00:00\", duration: 24h}\n", "maintenance", "is so long that the window never ends"},
 		{"alerting: {slack: {webhook-url: nowhere}}\n", "slack, slack.url", "is not an absolute URL"},
 		{"alerting: {telegram: {token: x, id: \"1\"}}\n", "telegram, telegram.token", "is not the token of a bot"},
-		{"alerting: {matrix: {token: x}}\n", "matrix", "is a kind of channel that Belfry does not have"},
+		{"alerting: {pushover: {token: x}}\n", "pushover", "is a kind of channel that Belfry does not have"},
 		{"endpoints: {a: [}\n", "", "is not YAML"},
 		{"endpoints:\n  - name: *nowhere\n", "", "an alias of an anchor that is not there"},
 		{"endpoints:\n  - <<: [a]\n", "", "merges what is not a mapping"},

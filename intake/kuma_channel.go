@@ -75,6 +75,8 @@ func (k *kuma) fill(e *entry, c *alert.Channel, kind string, t *tree) {
 		if text("gotifyPriority") != "" {
 			e.notef("gotifyPriority is not carried over: the priority follows the severity")
 		}
+	case "matrix":
+		c.Matrix = &alert.MatrixChannel{Server: strings.TrimSuffix(text("homeserverUrl"), "/"), Room: strings.TrimSpace(text("internalRoomId")), Token: secret("accessToken")}
 	case "smtp":
 		k.smtp(e, c, t)
 	case "webhook":

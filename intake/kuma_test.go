@@ -130,6 +130,7 @@ func TestKumaNotifications(t *testing.T) {
 		{`{"type": "mattermost", "mattermostWebhookUrl": "https://m"}`, `"slack":{"url":"https://m"}`, ""},
 		{`{"type": "rocket.chat", "rocketwebhookURL": "https://m"}`, `"slack":{"url":"https://m"}`, ""},
 		{`{"type": "ntfy", "ntfyserverurl": "https://n/", "ntfytopic": "t", "ntfyAuthenticationMethod": "accessToken", "ntfyaccesstoken": "k"}`, `"ntfy":{"server":"https://n","topic":"t","token":"k"}`, ""},
+		{`{"type": "matrix", "homeserverUrl": "https://m/", "internalRoomId": "!a:m", "accessToken": "k"}`, `"matrix":{"server":"https://m","room":"!a:m","token":"k"}`, ""},
 		{`{"type": "gotify", "gotifyserverurl": "https://g/", "gotifyapplicationToken": "k", "gotifyPriority": 8}`, `"gotify":{"server":"https://g","token":"k"}`, "gotifyPriority is not carried over"},
 		{`{"type": "PagerDuty", "pagerdutyIntegrationKey": "k", "pagerdutyIntegrationUrl": "https://events.eu.pagerduty.com/v2/enqueue"}`, `"pagerduty":{"routing_key":"k","api":"https://events.eu.pagerduty.com"}`, "an outage that is over is resolved in PagerDuty, which was not so there"},
 		{`{"type": "smtp", "smtpHost": "h", "smtpPort": 25, "smtpIgnoreSTARTTLS": true, "smtpFrom": "a@b.c", "smtpTo": "d@e.f, g@h.i"}`, `"email":{"host":"h","port":25,"tls":"none","from":"a@b.c","to":["d@e.f","g@h.i"]}`, ""},

@@ -54,6 +54,7 @@ func httpChannels(address string) map[string]alert.Channel {
 		"teams":     {Teams: &alert.TeamsChannel{URL: secret("/workflows/1/invoke?sp=%2Ftriggers&sig=" + marker)}},
 		"pagerduty": {PagerDuty: &alert.PagerDutyChannel{RoutingKey: marker, API: address}},
 		"ntfy":      {Ntfy: &alert.NtfyChannel{Server: address, Topic: "ops", Token: marker}},
+		"matrix":    {Matrix: &alert.MatrixChannel{Server: address, Room: "!room:example.com", Token: marker}},
 		"gotify":    {Gotify: &alert.GotifyChannel{Server: address, Token: marker}},
 	}
 	for name, c := range all {

@@ -28,13 +28,17 @@ type answer struct {
 // post sends one request and judges the status of its answer. What comes back
 // with an error is still the answer, if there was one.
 func (s *Sender) post(ctx context.Context, address string, header http.Header, body []byte) (*answer, error) {
+	return s.request(ctx, http.MethodPost, address, header, body)
+}
+
+func (s *Sender) request(ctx context.Context, method, address string, header http.Header, body []byte) (*answer, error) {
 	ctx, cancel := withDeadline(ctx, DefaultTimeout)
 	defer cancel()
 	u, err := parse(address)
 	if err != nil {
 		return nil, err
 	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, u.String(), bytes.NewReader(body))
+	req, err := http.NewRequestWithContext(ctx, method, u.String(), bytes.NewReader(body))
 	if err != nil {
 		return nil, &fault{host: u.Host, text: "the request cannot be made", final: true}
 	}

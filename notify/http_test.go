@@ -119,7 +119,7 @@ func texts(v any) (all []string) {
 }
 
 // limits of what a service takes, in bytes of its body.
-var limits = map[string]int{"webhook": 1 << 20, "slack": 100 << 10, "telegram": 20 << 10, "discord": 30 << 10, "teams": 28 << 10, "pagerduty": 100 << 10, "ntfy": 10 << 10, "gotify": 10 << 10}
+var limits = map[string]int{"webhook": 1 << 20, "slack": 100 << 10, "telegram": 20 << 10, "discord": 30 << 10, "teams": 28 << 10, "pagerduty": 100 << 10, "ntfy": 10 << 10, "gotify": 10 << 10, "matrix": 64 << 10}
 
 func TestHugeMessagesAreCut(t *testing.T) {
 	t.Parallel()

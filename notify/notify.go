@@ -120,6 +120,7 @@ var ways = map[string]way{
 	"pagerduty": {(*Sender).pagerDuty, func(c alert.Channel) []string { return passwordOf(c.PagerDuty.API) }},
 	"ntfy":      {(*Sender).ntfy, func(c alert.Channel) []string { return passwordOf(c.Ntfy.Server) }},
 	"gotify":    {(*Sender).gotify, func(c alert.Channel) []string { return passwordOf(c.Gotify.Server) }},
+	"matrix":    {(*Sender).matrix, func(c alert.Channel) []string { return passwordOf(c.Matrix.Server) }},
 	"command":   {send: (*Sender).command},
 }
 

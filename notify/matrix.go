@@ -1,0 +1,39 @@
+package notify
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/belfry-run/belfry/alert"
+)
+
+// matrixText is the most of a text, in bytes. An event may have 64 KiB.
+const matrixText = 8000
+
+type matrixMessage struct {
+	Type string `json:"msgtype"`
+	Body string `json:"body"`
+}
+
+// matrix sends a message to a room. The id of the transaction is that of the message, so that a server which has
+// taken one try passes over the next.
+func (s *Sender) matrix(ctx context.Context, c alert.Channel, m alert.Message) error {
+	x := c.Matrix
+	if strings.ContainsFunc(string(x.Token), isControl) {
+		return permanent("its token holds control characters")
+	}
+	header := http.Header{"Authorization": {"Bearer " + string(x.Token)}}
+	address := strings.TrimRight(x.Server, "/") + "/_matrix/client/v3/rooms/" + url.PathEscape(x.Room) + "/send/m.room.message/" + transaction(m)
+	_, err := s.request(ctx, http.MethodPut, address, header, encode(matrixMessage{"m.text", bare.whole(newCard(m, maxItems), matrixText, true)}))
+	return err
+}
+
+// transaction is the same for every try of a message.
+func transaction(m alert.Message) string {
+	sum := sha256.Sum256([]byte(m.Key))
+	return "belfry-" + hex.EncodeToString(sum[:16])
+}
