@@ -320,7 +320,7 @@ func (c *Change) shiftClock(d time.Duration) error {
 			`update belfry.alerts set due_at = due_at + $1 where state = 'pending' and due_at > $2`,
 			`update belfry.jobs set ready_at = ready_at + $1 where state = 'ready' and ready_at > $2`,
 			// Behind the high-water mark the next time is a look, and the time that counts from the finish is only a
-			// name, just after that mark: see finishDue in the root.
+			// name, just after that mark: see finishDue in package schedule.
 			`update belfry.schedules
 			set finish_at = finish_at + $1,
 				next_at = case when next_at = finish_at or next_at > $2 and finish_at - high_water < 1000000 then next_at + $1 else next_at end

@@ -29,7 +29,7 @@ type Options struct {
 	// Clock, if set, decides instead of the database's or the system's clock.
 	// Tests use it.
 	Clock func() time.Time
-	// Vet, if set, says what is wrong with a task beyond what the root can
+	// Vet, if set, says what is wrong with a task beyond what package task can
 	// tell: expressions and selectors that do not compile.
 	Vet func(task.Task) error
 	// Bytes is where artifacts lie. Without it programs cannot be uploaded.

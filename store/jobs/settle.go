@@ -212,7 +212,7 @@ func (c *Change) holdJobs(ids []int64) error {
 // maxSignal bounds the name of a signal, in bytes. The longest is SIGVTALRM.
 const maxSignal = 64
 
-// settle asks the root what the ends of attempts mean and writes the answers.
+// settle asks [job.Settle] what the ends of attempts mean and writes the answers.
 func (c *Change) settle(fs []finishing) (map[int64]job.Settlement, error) {
 	if len(fs) == 0 {
 		return nil, nil

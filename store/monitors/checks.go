@@ -92,7 +92,7 @@ func (c *Change) JudgeEnds(ends []jobs.Ending) error {
 	return c.judge(all)
 }
 
-// judge asks the root what checks mean for their monitors and writes the
+// judge asks [monitor.Judge] what checks mean for their monitors and writes the
 // answers: results, states, and what follows from them.
 //
 // Monitors are locked last in a transition, once and in one order. So a batch
@@ -245,7 +245,7 @@ type window struct {
 	plan monitor.WindowPlan
 }
 
-// TakeJudgement takes over an answer of the root, but for the monitor's own
+// TakeJudgement takes over a judgement, but for the monitor's own
 // row, which saveMonitors writes.
 func (c *Change) TakeJudgement(row *MonitorRow, j monitor.Judgement, o *monitor.Observation) error {
 	state := j.State

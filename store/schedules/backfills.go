@@ -180,7 +180,7 @@ func (s *Store) Refill(ctx context.Context) (more bool, _ error) {
 	}
 }
 
-// refill asks the root what a locked backfill does next and writes it.
+// refill asks package schedule what a locked backfill does next and writes it.
 func (c *Change) refill(b schedule.Backfill) (made bool, err error) {
 	row, found, err := base.First(c.Ctx, c.Tx, ScanSchedule, `
 		select `+ScheduleColumns+`

@@ -178,7 +178,7 @@ func (c *Change) Facts(rows []ScheduleRow) (map[int64]schedule.Facts, error) {
 	return facts, nil
 }
 
-// Decided is a schedule and what the root said about it.
+// Decided is a schedule and what [schedule.Fire] said about it.
 type Decided struct {
 	Row ScheduleRow
 	Out schedule.Firing

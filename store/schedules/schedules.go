@@ -256,7 +256,7 @@ func (c *Change) recordPause(row ScheduleRow) error {
 	return err
 }
 
-// decideOne asks the root about one schedule and writes the answer.
+// decideOne asks package schedule about one schedule and writes the answer.
 func (c *Change) decideOne(row ScheduleRow, decide func(schedule.Schedule, schedule.Plan, schedule.Facts, time.Time) schedule.Firing) (schedule.Schedule, error) {
 	facts, err := c.Facts([]ScheduleRow{row})
 	if err != nil {

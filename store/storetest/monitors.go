@@ -112,7 +112,6 @@ func init() {
 	add("what is read can be changed where it lies, and saved", caseWhatIsReadCanBeChangedWhereItLies)
 	add("a monitor that is pointed at something else is checked soon, once", caseAMonitorThatIsPointedAtSomethingElseIs)
 	add("secrets of a check are kept when what was shown is saved again", caseSecretsOfACheckAreKeptWhenWhatWas)
-	add("in maintenance a target that fails has no downtime", caseInMaintenanceATargetThatFailsHasNoDowntime)
 	add("a manifest holds monitors and what goes with them, and applied twice changes nothing", caseAManifestHoldsMonitorsAndWhatGoesWithThem)
 }
 
@@ -443,31 +442,6 @@ func caseSecretsOfACheckAreKeptWhenWhatWas(b *bench) {
 	b.clock.Move(time.Minute)
 	w.fire()
 	want(b, "given to the worker", w.checks()[0].Task.HTTP.Auth.Password, core.Secret("hush"))
-}
-
-func caseInMaintenanceATargetThatFailsHasNoDowntime(b *bench) {
-	w := b.checker()
-	b.monitor("site", func(m *monitor.Monitor) { m.Tags = []string{"web"} })
-	w.turn("site", passed)
-	from := b.clock.Now().Add(10 * time.Minute)
-	must(b.st.SaveWindow(b.ctx, monitor.Window{Name: "deploy", Tags: []string{"web"}, From: from, To: from.Add(time.Hour)}))(b)
-	must(b.st.LapseMonitors(b.ctx))(b)
-	b.clock.Move(10*time.Minute + time.Second)
-	must(b.st.LapseMonitors(b.ctx))(b)
-	want(b, "maintenance", w.look("site").State.Maintenance, "deploy")
-	w.turn("site", failed)
-	w.turn("site", failed)
-	want(b, "status", w.look("site").Status, monitor.StatusDown)
-	b.clock.Move(20 * time.Minute)
-	w.turn("site", passed)
-	w.turn("site", passed)
-	b.clock.Move(from.Add(time.Hour + time.Second).Sub(b.clock.Now()))
-	must(b.st.LapseMonitors(b.ctx))(b)
-	want(b, "maintenance", w.look("site").State.Maintenance, "")
-	u := must(b.st.Uptime(b.ctx, "default", "site"))(b).Spans[0]
-	if u.Down != 0 || u.Maintenance.D() != time.Hour {
-		b.Fatalf("%+v", u)
-	}
 }
 
 func caseAManifestHoldsMonitorsAndWhatGoesWithThem(b *bench) {

@@ -116,7 +116,7 @@ func (s *Store) CreateTask(ctx context.Context, t task.Task) (task.Task, error) 
 	return t, err
 }
 
-// Vet asks who knows about settings that the root cannot judge, such as the
+// Vet asks who knows about settings that package task cannot judge, such as the
 // expressions of conditions.
 func (s *Store) Vet(t task.Task) error { return s.Vetting(t, true) }
 

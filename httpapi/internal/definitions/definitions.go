@@ -28,7 +28,7 @@ func (s *server) definitionRoutes() {
 		// The handler asks for admin, unless it is a dry run.
 		Id: "definition-apply", Method: http.MethodPost, Path: "/v1/apply", Scope: access.ScopeRead,
 		Timeout: wire.ApplyTimeout, MaxBody: s.maxApply,
-		Summary: "Make queues, calendars, tasks, schedules, monitors and who is told of them as a manifest says",
+		Summary: "Apply a manifest of queues, calendars, tasks, schedules, monitors, channels and alert rules",
 		Doc: "All of it or nothing, in one transaction, which changes at most 10,000 definitions. Without dry_run it needs the scope admin; queues need a token for all namespaces. " +
 			"A dry run writes nothing. For a token without the scope admin it says of every secret that it is not compared.",
 	}, func(ctx context.Context, c *api.Call, in *applying, m view.Manifest) (view.Applied, error) {
@@ -51,7 +51,7 @@ func (s *server) definitionRoutes() {
 	}
 	api.Serve(s.API, api.Endpoint{
 		Id: "definition-export", Method: http.MethodGet, Path: "/v1/export", Scope: access.ScopeRead, Timeout: wire.ApplyTimeout,
-		Summary: "Write queues, calendars, tasks, schedules, monitors and who is told of them as a manifest, without secrets",
+		Summary: "Export queues, calendars, tasks, schedules, monitors, channels and alert rules as a manifest, without secrets",
 		Doc:     "A namespace with more than 100,000 tasks, schedules or monitors is refused: a manifest holds no more.",
 	}, func(ctx context.Context, c *api.Call, in *exporting) (view.Manifest, error) {
 		ns, err := api.InNamespace(c.Token, "namespace", in.Namespace)

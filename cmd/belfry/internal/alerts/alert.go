@@ -21,14 +21,14 @@ import (
 
 // Alert is the command alert.
 func Alert(c *cli.CLI) *cobra.Command {
-	return cli.Noun("alert", "What was told to whom, and the rules of that", []string{"alerts"}, alertList(c), alertShow(c),
-		cli.Noun("rule", "Who is told of what", []string{"rules"}, alertRules(c).Verbs()...))
+	return cli.Noun("alert", "Show notifications and manage alert rules", []string{"alerts"}, alertList(c), alertShow(c),
+		cli.Noun("rule", "Manage alert rules, which select the channels of notifications", []string{"rules"}, alertRules(c).Verbs()...))
 }
 
 func alertList(c *cli.CLI) *cobra.Command {
 	var channel, monitor, state string
 	var incident int64
-	cmd := &cobra.Command{Use: "list", Aliases: []string{"ls"}, Short: "List what was to be told to whom, the newest first, and what came of it", Args: cobra.NoArgs}
+	cmd := &cobra.Command{Use: "list", Aliases: []string{"ls"}, Short: "List notifications with their delivery state, the newest first", Args: cobra.NoArgs}
 	limit := cli.LimitFlag(cmd)
 	cmd.Flags().StringVar(&channel, "channel", "", "only to this channel")
 	cmd.Flags().StringVar(&monitor, "monitor", "", "only about this monitor")
@@ -52,7 +52,7 @@ func alertList(c *cli.CLI) *cobra.Command {
 		defer c.More(p.Next, len(p.Items))
 		return c.Emit(p, func(w io.Writer) {
 			if len(p.Items) == 0 {
-				fmt.Fprintln(c.Stderr, "no alerts; see who is told: belfry alert rule list")
+				fmt.Fprintln(c.Stderr, "no notifications; see the rules: belfry alert rule list")
 				return
 			}
 			g := c.Grid("ID", "MADE", "TYPE", "TITLE", "CHANNEL", "STATE", "TRIES", "REASON")
@@ -120,9 +120,9 @@ func alertRules(c *cli.CLI) cli.Document[alert.Rule] {
 	return cli.Document[alert.Rule]{
 		CLI: c, Noun: "alert rule", Many: "alert rules", Empty: "belfry alert rule set all --channel ops",
 		Arguments: "--channel CHANNEL [flags]",
-		Long: `Make or change a rule: who is told of what. One that names no monitor, task or
-schedule is about all of them. What is told unless --on says otherwise: down, up,
-flapping, steady, stale, fresh, changed, certificate, job_failed and
+		Long: `Create or change a rule. It selects notifications and sends them to its channels. A
+rule that names no monitor, task or schedule covers all of them. Default events of
+--on: down, up, flapping, steady, stale, fresh, changed, certificate, job_failed and
 schedule_missed.`,
 		Example: `  belfry alert rule set all --channel ops
   belfry alert rule set night --channel pager --tag critical --on down,up,reminder --remind 1h --group=-1s

@@ -32,7 +32,7 @@ type taskFlags struct {
 
 func (f *taskFlags) add(fs *pflag.FlagSet) {
 	fs.StringVarP(&f.file, "file", "f", "", "read the whole definition from a YAML or JSON file; - for standard input")
-	fs.StringVar(&f.kind, "kind", "", "func, command or http; default: by the other flags; the others are told in a file")
+	fs.StringVar(&f.kind, "kind", "", "func, command or http; default: by the other flags; a file sets the others")
 	fs.StringVar(&f.shell, "shell", "", "script for /bin/sh -c")
 	fs.StringArrayVar(&f.argv, "argv", nil, "program without a shell, then its arguments: repeat the flag, or write them after --")
 	fs.StringVar(&f.dir, "dir", "", "working directory, absolute")

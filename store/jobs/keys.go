@@ -1,0 +1,162 @@
+package jobs
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/job"
+	"github.com/belfry-run/belfry/store/base"
+)
+
+// takeKeys claims the idempotency keys of a batch. It answers, by place in the
+// batch, the job that has a key already: an earlier one of the batch counts.
+func (c *Change) takeKeys(ins []Insertion) (map[int]int64, error) {
+	type keyRow struct {
+		Namespace string `json:"namespace"`
+		Name      string `json:"name"`
+		JobID     int64  `json:"job_id"`
+		ExpiresAt int64  `json:"expires_at"`
+		Asked     string `json:"asked"`
+	}
+	taken, places := map[int]int64{}, map[[2]string]int{}
+	var rows []keyRow
+	for i, in := range ins {
+		if in.Key == "" {
+			continue
+		}
+		key := [2]string{in.Namespace, in.Key}
+		if k, dup := places[key]; dup {
+			if ins[k].asked != in.asked {
+				return nil, base.ErrOtherRequest(in.Key, ins[k].ID)
+			}
+			taken[i] = ins[k].ID
+			continue
+		}
+		places[key] = i
+		window := in.window
+		if window == 0 {
+			window = job.DefaultKeyWindow
+		}
+		rows = append(rows, keyRow{in.Namespace, in.Key, in.ID, base.Micros(c.Now.Add(window.D())), in.asked})
+	}
+	if len(rows) == 0 {
+		return taken, nil
+	}
+	// In one order, so that two batches with the same keys do not wait for each
+	// other.
+	slices.SortFunc(rows, func(a, b keyRow) int {
+		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
+	})
+	keys, args := c.SQL.Table(2, "t", base.BatchOf(rows))
+	// A second transaction with the same key waits here for the first.
+	if _, err := c.Tx.Exec(c.Ctx, `
+		insert into belfry.job_keys (namespace, name, job_id, expires_at, asked)
+		select namespace, name, job_id, expires_at, asked
+		from `+keys+`
+		where true
+		on conflict (namespace, name) do update
+		set job_id = excluded.job_id, expires_at = excluded.expires_at, asked = excluded.asked
+		where belfry.job_keys.expires_at <= $1`, append([]any{base.Micros(c.Now)}, args...)...); err != nil {
+		return nil, err
+	}
+	keys, args = c.SQL.Table(1, "t", base.BatchOf(rows))
+	holders, err := base.Collect(c.Ctx, c.Tx, func(r base.Rows) (k keyRow, err error) {
+		return k, r.Scan(&k.Namespace, &k.Name, &k.JobID, &k.Asked)
+	}, `
+		select namespace, name, (select k.job_id from belfry.job_keys k where k.namespace = t.namespace and k.name = t.name),
+			(select k.asked from belfry.job_keys k where k.namespace = t.namespace and k.name = t.name)
+		from `+keys, args...)
+	if err != nil {
+		return nil, err
+	}
+	first := map[int64]int64{} // id that was meant for a key -> id that has it
+	for _, h := range holders {
+		i := places[[2]string{h.Namespace, h.Name}]
+		if h.JobID != ins[i].ID {
+			if h.Asked != ins[i].asked {
+				return nil, base.ErrOtherRequest(h.Name, h.JobID)
+			}
+			taken[i] = h.JobID
+			first[ins[i].ID] = h.JobID
+		}
+	}
+	for i, id := range taken {
+		if holder, ok := first[id]; ok {
+			taken[i] = holder
+		}
+	}
+	return taken, nil
+}
+
+// holders finds who has the active keys of jobs that were not written, and
+// passes on to them the idempotency keys that were taken for those.
+func (c *Change) holders(blocked []*Insertion) (map[[2]string]int64, error) {
+	held := map[[2]string]int64{}
+	for _, in := range blocked {
+		id, found, err := base.First(c.Ctx, c.Tx, base.ScanInt, `
+			select id
+			from belfry.jobs
+			where namespace = $1 and active_key = $2`, in.Namespace, in.ActiveKey)
+		if err != nil {
+			return nil, err
+		}
+		if !found {
+			// It ended between our insert and this look. Asking again makes a
+			// new job.
+			return nil, core.Errorf(core.Unavailable, "the job with active key %q ended just now", in.ActiveKey).WithHint("try again")
+		}
+		held[[2]string{in.Namespace, in.ActiveKey}] = id
+		if in.Key != "" {
+			if _, err := c.Tx.Exec(c.Ctx, `
+				update belfry.job_keys
+				set job_id = $3
+				where namespace = $1 and name = $2`, in.Namespace, in.Key, id); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return held, nil
+}
+
+// answer fills in the jobs that were there already.
+func (c *Change) answer(ins []Insertion, taken map[int]int64, held map[[2]string]int64, out []job.Enqueued) error {
+	existing := map[int]int64{}
+	instead := map[int64]int64{} // id that was not written -> id that holds its active key
+	for i, in := range ins {
+		out[i].Job = in.Job
+		if id, ok := taken[i]; ok {
+			existing[i] = id
+		} else if id, ok := held[[2]string{in.Namespace, in.ActiveKey}]; ok && in.ActiveKey != "" && id != in.ID {
+			existing[i], instead[in.ID] = id, id
+		}
+	}
+	for i, id := range existing {
+		if holder, ok := instead[id]; ok {
+			existing[i] = holder
+		}
+	}
+	if len(existing) == 0 {
+		return nil
+	}
+	ids := make([]int64, 0, len(existing))
+	for _, id := range existing {
+		ids = append(ids, id)
+	}
+	found, err := c.s.JobsByID(c.Ctx, c.Tx, ids)
+	if err != nil {
+		return err
+	}
+	byID := map[int64]job.Job{}
+	for _, j := range found {
+		byID[j.ID] = j.Job
+	}
+	for i, id := range existing {
+		j, ok := byID[id]
+		if !ok { // retention took the row; its id still says that it ran
+			j = job.Job{ID: id, Namespace: ins[i].Namespace, Task: ins[i].Task}
+		}
+		out[i] = job.Enqueued{Job: j, Existing: true}
+	}
+	return nil
+}
