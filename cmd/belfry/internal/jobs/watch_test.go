@@ -59,3 +59,40 @@ func TestWhatHappensWhileTheServerIsAwayIsShownAfterwards(t *testing.T) {
 		}
 	})
 }
+
+// listed is a server whose first event says what its list has said.
+type listed struct {
+	httpapi.Service
+	asked int
+	leave context.CancelFunc
+}
+
+func (l *listed) Events(_ context.Context, _, cursor string, _ time.Duration) ([]view.Event, string, error) {
+	running := job.Job{ID: 42, Task: "seen", State: job.Running, Attempt: 1}
+	done := running
+	done.State = job.Succeeded
+	switch l.asked++; l.asked {
+	case 1:
+		return nil, "begin", nil
+	case 2:
+		return []view.Event{{Type: "job", Job: &running}, {Type: "job", Job: &done}}, "later", nil
+	}
+	l.leave()
+	return nil, cursor, nil
+}
+
+func TestARowOfTheListIsNotShownAgain(t *testing.T) {
+	ctx, leave := context.WithCancel(t.Context())
+	var stdout bytes.Buffer
+	c := cli.New(nil, &stdout, &stdout, nil)
+	s := &cli.Conn{Service: &listed{leave: leave}, NS: "default", Now: time.Now()}
+	list := func() (core.Page[job.Job], error) {
+		return core.Page[job.Job]{Items: []job.Job{{ID: 42, Task: "seen", State: job.Running, Attempt: 1}}}, nil
+	}
+	if err := watchJobs(ctx, c, s, list, job.Filter{}); err != nil {
+		t.Fatal(err)
+	}
+	if out := stdout.String(); strings.Count(out, "running") != 1 || strings.Count(out, "succeeded") != 1 {
+		t.Errorf("shown:\n%s", out)
+	}
+}
