@@ -2,41 +2,17 @@ package httpapi
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 
-	"github.com/belfry-run/belfry/access"
+	"github.com/belfry-run/belfry/httpapi/internal/apitest"
 	"github.com/belfry-run/belfry/job"
 )
 
-type recorded struct {
-	mu   sync.Mutex
-	rows []access.Audit
-}
-
-func (r *recorded) RecordAudit(_ context.Context, rows []access.Audit) error {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.rows = append(r.rows, rows...)
-	return nil
-}
-
-// lines are what was recorded, in words.
-func (r *recorded) lines() (lines []string) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for _, a := range r.rows {
-		lines = append(lines, fmt.Sprintf("%s: %s %s %s %s (%s)", a.Namespace, a.Actor, a.Action, a.Noun, a.Name, a.Note))
-	}
-	return lines
-}
-
 func TestRefusalsAndEnqueuesAreRecordedOnceAMinute(t *testing.T) {
 	t.Parallel()
-	var kept recorded
+	var kept apitest.Audit
 	b := setup(t, func(o *Options) { o.Audit = &kept })
 	b.when("Enqueue", func(context.Context, []any) (any, error) {
 		one := job.Enqueued{Job: job.Job{Namespace: "team-a", Task: "t"}}
@@ -53,7 +29,7 @@ func TestRefusalsAndEnqueuesAreRecordedOnceAMinute(t *testing.T) {
 		t.Fatal(status, text)
 	}
 	b.raw(t, "GET", "/v1/tasks/none-such", "", "Authorization", "Bearer team")
-	if got := kept.lines(); len(got) > 0 {
+	if got := kept.Lines(); len(got) > 0 {
 		t.Errorf("recorded at once: %s", got)
 	}
 	b.server.Close()
@@ -63,7 +39,7 @@ func TestRefusalsAndEnqueuesAreRecordedOnceAMinute(t *testing.T) {
 		": token:reader refuse request DELETE /v1/tasks/{name} (2 times within a minute: from 127.0.0.1)",
 		"team-a: token:team enqueue task t (2 times within a minute: through the API)",
 	}
-	if got := kept.lines(); !slices.Equal(got, want) {
+	if got := kept.Lines(); !slices.Equal(got, want) {
 		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
 }
