@@ -147,7 +147,11 @@ func (p *past) work() (did bool) {
 		p.runs, did = p.runs[1:], true
 	}
 	if p.session == "" {
-		w, err := p.st.OpenSession(p.ctx, worksHere("worker-1"))
+		// Remote, or the start of a node on this file would take it for dead with the process that made it.
+		p.ok(p.st.Listen(p.ctx))
+		info := worksHere("worker-1")
+		info.Remote = true
+		w, err := p.st.OpenSession(p.ctx, info)
 		p.ok(err)
 		p.session, p.renewed = w.ID, now
 	}
