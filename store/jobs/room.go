@@ -4,11 +4,13 @@ package jobs
 import (
 	"context"
 	"sync"
+	"time"
 
 	"github.com/belfry-run/belfry/job"
 	"github.com/belfry-run/belfry/store/base"
 	"github.com/belfry-run/belfry/store/queues"
 	"github.com/belfry-run/belfry/store/tasks"
+	"github.com/belfry-run/belfry/task"
 )
 
 // Store keeps the jobs: enqueue, claim and settle.
@@ -62,3 +64,37 @@ func (s *Store) writeAhead(ctx context.Context, name string, ahead func(c *Chang
 }
 
 func (s *Store) begin(ctx context.Context) *Change { return s.In(s.Begin(ctx)) }
+
+// Hooks are what other rooms do within the transitions of jobs, which do not know them.
+type Hooks struct {
+	// OneRun refuses new jobs of cycles that have a run.
+	OneRun func(c *Change, ins []*Insertion) error
+	// HoldNew makes new jobs wait that cannot run yet.
+	HoldNew func(c *Change, ins []*Insertion) error
+	// Equip gives leased jobs what they start with, by job, and leaves out those that cannot start.
+	Equip func(c *Change, rows []JobRow, tasks map[int64]task.Task) ([]JobRow, map[int64]map[string]string, error)
+	// Link adds to leased jobs, after the commit, where their bytes are.
+	Link func(ctx context.Context, jobs []job.LeasedJob)
+	// CheckOutputs looks, before the transition, whether the files are there that reports name.
+	CheckOutputs func(ctx context.Context, fs []job.Finish) []job.Finish
+	// ConfirmOutputs keeps them with the attempt that has ended.
+	ConfirmOutputs func(c *Change, f job.Finish) error
+	// SettleChecks settles attempts that bring what they saw of a monitor's target; plain are those that are no checks.
+	SettleChecks func(c *Change, session string, fs []job.Finish) (states map[job.Ref]job.State, plain []job.Finish, err error)
+	// GatherChecks puts off what checks mean for their monitors until JudgeChecks: monitors are locked last.
+	GatherChecks func(c *Change)
+	JudgeChecks  func(c *Change) error
+	// Ended does what follows from ends of attempts, and of jobs of schedules.
+	Ended func(c *Change, ends []Ending, schedules []int64) error
+	// Succeeded is Ended where all went well, with the checks and the members of cycles among them.
+	Succeeded func(c *Change, checks []Ending, members []MemberEnd, schedules []int64) error
+}
+
+// MemberEnd is a job of a member that has ended for good.
+type MemberEnd struct {
+	JobID, TaskID int64
+	State         job.State
+	Attempts      int
+	ClaimedAt     time.Time
+	Error         string
+}
