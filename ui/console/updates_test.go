@@ -71,8 +71,21 @@ func TestPagesThroughLiveUpdatesOfIncidents(t *testing.T) {
 	s.watch(slices.Repeat([]string{"/incidents?monitor=web-1"}, 6), v.http.Jar.Cookies(must(url.Parse(s.url))(s)))
 }
 
-// watch lets a person look at pages, all at the same time.
-func (s *site) watch(paths []string, cookies []*http.Cookie) {
+// A page on which the first chart is drawn above the row that is pointed at: one that
+// the page no longer has comes with the next update, as the first of a new monitor does.
+func TestPagesThroughLiveUpdatesOfAFirstChart(t *testing.T) {
+	s := busySite(t)
+	v := s.visitor(s.admin)
+	v.get("/")
+	s.watch([]string{"/monitors/api"}, v.http.Jar.Cookies(must(url.Parse(s.url))(s)), `(() => {
+		const figures = [...document.querySelectorAll('[data-live] figure[data-chart]')];
+		for (const f of figures) f.remove();
+		return figures.length > 0;
+	})()`)
+}
+
+// watch lets a person look at pages, all at the same time. What prepare says of a page first is true.
+func (s *site) watch(paths []string, cookies []*http.Cookie, prepare ...string) {
 	s.Helper()
 	tabs := make([]*browser.Tab, len(paths))
 	for i, path := range paths {
@@ -85,8 +98,12 @@ func (s *site) watch(paths []string, cookies []*http.Cookie) {
 		b.Visit(s.url + path)
 		settled(b)
 		b.Until(`document.getElementById('live').dataset.state === 'on'`)
-		var there bool
-		b.Eval(person, &there)
+		for _, script := range append(prepare, person) {
+			var done bool
+			if b.Eval(script, &done); !done {
+				s.Fatalf("%s: the page is not what it is watched for", path)
+			}
+		}
 		for tries := 0; ; tries++ {
 			var at *struct{ X, Y float64 }
 			if b.Eval(`person.at()`, &at); at == nil {

@@ -5,6 +5,7 @@ const sheet = document.createElement('link');
 sheet.rel = 'stylesheet';
 sheet.href = new URL('./vendor/uPlot.min.css', import.meta.url);
 document.head.append(sheet);
+await new Promise(done => { sheet.onload = sheet.onerror = done; }); // or a chart grows after it was drawn
 
 const tones = ['--busy', '--good', '--warn', '--bad', '--idle'];
 

@@ -77,14 +77,14 @@ async function refresh() {
     await still();
     if (leaving) return;
     if (answer.redirected) { location.reload(); return; } // to sign in
-    if (answer.ok) apply(new DOMParser().parseFromString(text, 'text/html'));
+    if (answer.ok) await apply(new DOMParser().parseFromString(text, 'text/html'));
   } catch { missed = true; }
   await new Promise(done => setTimeout(done, 3 * (performance.now() - began)));
   busy = false;
   if (asked) { asked = false; refresh(); }
 }
 
-function apply(fresh) {
+async function apply(fresh) {
   const place = whereLooked(), marked = whatIsMarked();
   held.clear();
   const take = () => {
@@ -97,7 +97,8 @@ function apply(fresh) {
   whole = false;
   tick();
   marked();
+  document.dispatchEvent(new CustomEvent('belfry:fresh'));
+  await null; // a chart that is drawn anew has its size when its caller is done
   place();
   tellHeld();
-  document.dispatchEvent(new CustomEvent('belfry:fresh'));
 }

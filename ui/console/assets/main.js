@@ -4,6 +4,7 @@ import './time.js';
 import './keys.js';
 import {follow} from './live.js';
 import {resume} from './resume.js';
+import {whereLooked} from './steady.js';
 
 document.documentElement.classList.add('scripted');
 follow();
@@ -16,8 +17,10 @@ async function charts() { // one may come while the page is open
   const bare = [...document.querySelectorAll('[data-chart]:not([data-own-drawn])')];
   if (!bare.length) return;
   for (const figure of bare) figure.dataset.ownDrawn = '';
-  const {draw} = await import('./chart.js');
+  const {draw} = await import('./chart.js'), place = whereLooked();
   bare.forEach(draw);
+  await null; // uPlot gives a chart its size when its caller is done
+  place();
 }
 document.addEventListener('belfry:fresh', charts);
 await charts();

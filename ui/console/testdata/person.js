@@ -60,7 +60,7 @@
     look() {
       began = performance.now();
       tops = [under].filter(Boolean).map(e => [e, e.getBoundingClientRect().top]);
-      document.addEventListener('belfry:fresh', () => { fresh++; look(); });
+      document.addEventListener('belfry:fresh', () => { fresh++; setTimeout(look); }); // what is seen is what it comes to
       setInterval(look, 100);
       setTimeout(() => { question = all('[popover]')[0]; question?.showPopover(); }, 13000);
       return true;
