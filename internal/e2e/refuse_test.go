@@ -249,7 +249,7 @@ func TestANewerDatabaseIsRefused(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		change("insert into belfry.migrations (version_id, is_applied) values (9000, true)")
+		change("insert into belfry.migrations (version) values (9000)")
 		change("update belfry.schema_floor set version = 9000")
 		if s.postgres() {
 			if code := n.ended(patience); code != 4 {
@@ -262,7 +262,7 @@ func TestANewerDatabaseIsRefused(t *testing.T) {
 				says("^try: start the belfry that migrated the database, or a newer one")
 		}
 		change("update belfry.schema_floor set version = 1")
-		change("delete from belfry.migrations where version_id = 9000")
+		change("delete from belfry.migrations where version = 9000")
 		if err := db.Close(); err != nil {
 			t.Fatal(err)
 		}

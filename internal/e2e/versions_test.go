@@ -46,7 +46,7 @@ func later(t testing.TB, migrations int) string {
 		"alter table belfry.jobs add column weight bigint not null default 0;",
 		fmt.Sprintf("truncate belfry.schema_floor;\ninsert into belfry.schema_floor (version) values (%d);", last+1),
 	}[:migrations] {
-		texts[filepath.Join(folder, fmt.Sprintf("%05d_later.sql", last+1+i))] = "-- +goose Up\n" + sql + "\n"
+		texts[filepath.Join(folder, fmt.Sprintf("%05d_later.sql", last+1+i))] = sql + "\n"
 	}
 	path, failed := buildOverlaid("later-"+strconv.Itoa(migrations), texts)
 	if failed != "" {

@@ -1,15 +1,13 @@
 package base
 
 import (
-	"bytes"
 	"context"
 	"database/sql"
 	"fmt"
-	"io"
 	"io/fs"
+	"strconv"
 	"strings"
-
-	"github.com/pressly/goose/v3"
+	"time"
 
 	"github.com/belfry-run/belfry/core"
 )
@@ -22,73 +20,118 @@ import (
 // has.
 const Home = "belfry."
 
-// Migrations are the files that make a schema, and what they are run on.
+// Migrations are the files that make a schema, and what they are run on. A file
+// is called after the version that it makes, as in 00001_tables.sql.
+//
+// This is done by hand because the libraries for it bring the drivers of every
+// database to the module graph of whoever imports the store.
 type Migrations struct {
-	Dialect goose.Dialect
-	Files   fs.FS
-	// Table keeps the version that the schema has, by its full name.
+	Files fs.FS
+	// Table keeps the versions that were made, by its full name.
 	Table string
+	// There says whether the table is there, as one row with a boolean.
+	There string
+	// Lock is what a transaction begins with that changes the schema. It makes others of its kind wait.
+	Lock string
 	// Name gives a text of SQL the names of this schema, in place of [Home].
 	Name func(sql string) string
 }
 
 // Migrate brings a schema to the newest version in m and reports where it came
-// from and where it is. A schema that is newer than the program is left alone,
-// and refused if the program is too old for it. With dry, nothing is changed.
-func Migrate(ctx context.Context, db *sql.DB, m Migrations, dry bool, o ...goose.ProviderOption) (from, to int64, err error) {
-	o = append(o, goose.WithTableName(m.Table), goose.WithDisableGlobalRegistry(true))
-	p, err := goose.NewProvider(m.Dialect, db, named{m.Files, m.Name}, o...)
-	if err != nil {
-		return 0, 0, fmt.Errorf("read migrations: %w", err)
-	}
-	from, to, err = p.GetVersions(ctx)
-	if err != nil {
+// from and where it is. Each file is a transaction of its own, so a migration
+// that fails leaves what the files before it have made. A schema that is newer
+// than the program is left alone, and refused if the program is too old for it.
+// With dry, nothing is changed.
+func Migrate(ctx context.Context, db *sql.DB, m Migrations, dry bool) (from, to int64, err error) {
+	to = LastMigration(m.Files)
+	var there bool
+	if err := db.QueryRowContext(ctx, m.There).Scan(&there); err != nil {
 		return 0, 0, fmt.Errorf("read schema version: %w", err)
+	}
+	if there {
+		if from, err = m.version(ctx, db); err != nil {
+			return 0, 0, err
+		}
 	}
 	if from > to {
 		return from, to, m.newer(ctx, db, from, to)
 	}
-	if dry || from == to {
+	if dry {
 		return from, to, nil
 	}
-	if _, err := p.Up(ctx); err != nil {
-		return from, from, fmt.Errorf("migrate schema from version %d to %d: %w", from, to, err)
+	files, err := fs.Glob(m.Files, "*.sql")
+	if err != nil {
+		return 0, 0, fmt.Errorf("read migrations: %w", err)
+	}
+	for _, file := range files { // they are sorted
+		if versionOf(file) <= from {
+			continue
+		}
+		if err := m.step(ctx, db, file); err != nil {
+			return from, from, fmt.Errorf("migrate schema from version %d to %d: %s: %w", from, to, file, err)
+		}
 	}
 	return from, to, nil
 }
 
-// named are files whose texts get the names of a schema.
-type named struct {
-	fs.FS
-	name func(sql string) string
-}
-
-func (n named) Open(name string) (fs.File, error) {
-	f, err := n.FS.Open(name)
-	if err != nil || !strings.HasSuffix(name, ".sql") {
-		return f, err
+// step runs a file, unless another process has done so while this one waited.
+func (m Migrations) step(ctx context.Context, db *sql.DB, file string) error {
+	text, err := fs.ReadFile(m.Files, file)
+	if err != nil {
+		return err
 	}
-	text, err := io.ReadAll(f)
-	return namedFile{f, bytes.NewReader([]byte(n.name(string(text))))}, err
+	tx, err := db.BeginTx(ctx, nil)
+	if err != nil {
+		return err
+	}
+	defer tx.Rollback() //nolint:errcheck // of what is committed, or failed
+	for _, sql := range []string{m.Lock, "create table if not exists " + m.Table + " (version bigint primary key, at bigint not null default 0)"} {
+		if sql == "" {
+			continue
+		}
+		if _, err := tx.ExecContext(ctx, sql); err != nil {
+			return err
+		}
+	}
+	now, err := m.version(ctx, tx)
+	if err != nil || now >= versionOf(file) {
+		return err
+	}
+	if _, err := tx.ExecContext(ctx, m.Name(string(text))); err != nil {
+		return err
+	}
+	if _, err := tx.ExecContext(ctx, fmt.Sprintf("insert into %s (version, at) values (%d, %d)", m.Table, versionOf(file), time.Now().UnixMicro())); err != nil {
+		return err
+	}
+	return tx.Commit()
 }
 
-type namedFile struct {
-	fs.File
-	text io.Reader
+func (m Migrations) version(ctx context.Context, q interface {
+	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
+}) (version int64, err error) {
+	if err := q.QueryRowContext(ctx, "select coalesce(max(version), 0) from "+m.Table).Scan(&version); err != nil {
+		return 0, fmt.Errorf("read schema version: %w", err)
+	}
+	return version, nil
 }
 
-func (f namedFile) Read(b []byte) (int, error) { return f.text.Read(b) }
-
-// LastMigration is the number of the last file in migrations. It panics when
-// there is none, because they are built in.
+// LastMigration is the version that the last file in migrations makes. It panics
+// when there is none, because they are built in.
 func LastMigration(migrations fs.FS) int64 {
 	names, err := fs.Glob(migrations, "*.sql")
 	if err != nil || len(names) == 0 {
 		panic(fmt.Sprint("no migrations: ", err))
 	}
-	n, err := goose.NumericComponent(names[len(names)-1]) // they are sorted
+	return versionOf(names[len(names)-1]) // they are sorted
+}
+
+// versionOf reads the version in the name of a file. It panics when there is
+// none, because they are built in.
+func versionOf(file string) int64 {
+	digits, _, _ := strings.Cut(file, "_")
+	n, err := strconv.ParseInt(digits, 10, 64)
 	if err != nil {
-		panic(err)
+		panic(fmt.Sprintf("migration %s has no version: %v", file, err))
 	}
 	return n
 }

@@ -9,13 +9,10 @@ import (
 	"io/fs"
 	"regexp"
 	"strings"
-	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/stdlib"
-	"github.com/pressly/goose/v3"
-	"github.com/pressly/goose/v3/lock"
 
 	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/store/base"
@@ -77,31 +74,22 @@ func (db *DB) makeSchema(ctx context.Context) error {
 	return err
 }
 
-// migrate takes a lock in a table, which unlike a session lock works behind a
-// pooler, and only when there is something to do.
+// migrate takes a lock that ends with the transaction, because one of a session
+// does not work behind a pooler. Whoever waits longer than five minutes is told so.
 func (db *DB) migrate(ctx context.Context, dry bool) (from, to int64, err error) {
-	if dry {
-		var there bool
-		err := db.pool.QueryRow(ctx, "select to_regclass($1) is not null", db.schema.of("migrations")).Scan(&there)
-		if err != nil || !there {
-			return 0, schemaKnown, err
+	if !dry {
+		if err := db.makeSchema(ctx); err != nil {
+			return 0, 0, err
 		}
-	} else if err := db.makeSchema(ctx); err != nil {
-		return 0, 0, err
 	}
 	std := stdlib.OpenDBFromPool(db.pool)
 	defer std.Close() //nolint:errcheck // the pool stays open
-	m := base.Migrations{Dialect: goose.DialectPostgres, Files: migrations(), Table: db.schema.of("migrations"), Name: db.schema.sql}
-	from, to, err = base.Migrate(ctx, std, m, true)
-	if err != nil || dry || from == to {
-		return from, to, err
-	}
-	locker, err := lock.NewPostgresTableLocker(lock.WithTableName(db.schema.of("migrations_lock")),
-		lock.WithTableLockTimeout(100*time.Millisecond, 3000)) // five minutes in all, as it would wait by itself, 5 s at a time
-	if err != nil {
-		return 0, 0, fmt.Errorf("make the migration lock: %w", err)
-	}
-	return base.Migrate(ctx, std, m, false, goose.WithLocker(locker))
+	table := db.schema.of("migrations")
+	return base.Migrate(ctx, std, base.Migrations{
+		Files: migrations(), Table: table, Name: db.schema.sql,
+		There: "select to_regclass('" + table + "') is not null",
+		Lock:  "set local lock_timeout = '5min'; select pg_advisory_xact_lock(hashtextextended('" + table + "', 0)); set local lock_timeout to default",
+	}, dry)
 }
 
 func migrations() fs.FS {
@@ -122,7 +110,7 @@ func (db *DB) Schema(ctx context.Context) (core.Schema, error) {
 	schema := core.Schema{Known: schemaKnown}
 	err := db.pool.QueryRow(ctx, db.schema.sql(`
 		select version, coalesce((`+base.FloorSQL+`), version)
-		from (select coalesce(max(version_id), 0) as version from belfry.migrations) as last`)).Scan(&schema.Version, &schema.Floor)
+		from (select coalesce(max(version), 0) as version from belfry.migrations) as last`)).Scan(&schema.Version, &schema.Floor)
 	return schema, translate(err)
 }
 

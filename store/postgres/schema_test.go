@@ -18,7 +18,7 @@ import (
 )
 
 const (
-	newerSchema = "insert into belfry.migrations (version_id, is_applied) values (999, true)"
+	newerSchema = "insert into belfry.migrations (version) values (999)"
 	raisedFloor = "truncate belfry.schema_floor; insert into belfry.schema_floor (version) values (999)"
 )
 
@@ -90,7 +90,7 @@ func TestRaisedFloorRefusesEveryWrite(t *testing.T) {
 	_, _, err = postgres.Migrate(t.Context(), dsn)
 	wantOutdated(t, "migrate", err, core.Conflict)
 
-	exec(t, dsn, "update belfry.migrations set version_id = 0 where version_id = 999") // and now one that nobody has told yet
+	exec(t, dsn, "update belfry.migrations set version = 0 where version = 999") // and now one that nobody has told yet
 	for what, act := range map[string]func(st *store.Store) error{
 		"enqueue": func(st *store.Store) error {
 			_, err := st.Enqueue(t.Context(), []job.NewJob{{Task: "t"}})

@@ -153,7 +153,7 @@ func newerSchema(t *testing.T, floor int64) (path string) {
 	path = file(t)
 	st := openAt(t, path, sqlite.Options{})
 	err := st.DB().Write(t.Context(), func(tx base.Tx, _ base.Moment) error {
-		_, err := tx.Exec(t.Context(), "insert into belfry.migrations (version_id, is_applied) values (999, 1)")
+		_, err := tx.Exec(t.Context(), "insert into belfry.migrations (version) values (999)")
 		if err == nil {
 			_, err = tx.Exec(t.Context(), "update belfry.schema_floor set version = $1", floor)
 		}

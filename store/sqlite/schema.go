@@ -9,8 +9,6 @@ import (
 	"regexp"
 	"strings"
 
-	"github.com/pressly/goose/v3"
-
 	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/store/base"
 )
@@ -47,6 +45,10 @@ func prefixOf(name string) (prefix, error) {
 func (p prefix) sql(query string) string { return strings.ReplaceAll(query, base.Home, string(p)) }
 
 func (p prefix) migrate(ctx context.Context, db *sql.DB, dry bool) (from, to int64, err error) {
-	m := base.Migrations{Dialect: goose.DialectSQLite3, Files: migrations(), Table: string(p) + "migrations", Name: p.sql}
+	table := string(p) + "migrations"
+	m := base.Migrations{
+		Files: migrations(), Table: table, Name: p.sql,
+		There: "select exists (select 1 from sqlite_schema where name = '" + table + "')", // no other process has the file
+	}
 	return base.Migrate(ctx, db, m, dry)
 }

@@ -322,7 +322,7 @@ func (db *DB) Version(ctx context.Context) (string, error) {
 // Schema is the version that is there and the one known.
 func (db *DB) Schema(ctx context.Context) (core.Schema, error) {
 	schema := core.Schema{Known: schemaKnown}
-	if err := db.ask(ctx, "select coalesce(max(version_id), 0) from belfry.migrations", &schema.Version); err != nil {
+	if err := db.ask(ctx, "select coalesce(max(version), 0) from belfry.migrations", &schema.Version); err != nil {
 		return schema, err
 	}
 	return schema, db.ask(ctx, base.FloorSQL, &schema.Floor)

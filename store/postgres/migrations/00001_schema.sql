@@ -1,5 +1,3 @@
--- +goose Up
-
 -- Times are microseconds since 1970 in UTC; 0 stands for none. belfry. stands for the schema that
 -- the store was opened with.
 
@@ -382,7 +380,6 @@ create view belfry.live as
 -- Those of some jobs that nobody has leased. The caller holds the locks on
 -- their rows. Being volatile, it looks at what was committed by now, which the
 -- caller's statement, begun before it got the locks, does not.
--- +goose StatementBegin
 create function belfry.unleased(ids bigint[]) returns setof bigint language plpgsql volatile as $$
 declare
 	low bigint;
@@ -401,7 +398,6 @@ begin
 	end if;
 end
 $$;
--- +goose StatementEnd
 
 -- History
 

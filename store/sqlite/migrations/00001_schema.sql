@@ -1,5 +1,3 @@
--- +goose Up
-
 -- Times are microseconds since 1970 in UTC; 0 stands for none. belfry. stands for the prefix that
 -- the store was opened with.
 
