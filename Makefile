@@ -6,10 +6,14 @@ SHELL := /bin/bash
 MAKEFLAGS += --no-print-directory
 
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
-LINT := go tool -modfile=tools/go.mod golangci-lint
+# The modules of go.work. Those beside it, such as tools and peers, have their own versions of what they need: GOWORK=off.
+MODULES := ./... ./app/... ./cmd/... ./internal/bench/... ./internal/e2e/...
+# The packages whose tests take longest begin first, or one of them is alone on the machine in the end.
+LONGEST := ./store/postgres ./app/worker/sandbox ./app/ui/console ./internal/e2e
+LINT = $(shell GOWORK=off go tool -modfile=tools/go.mod -n golangci-lint)
 
 # Bounds, to be changed on the command line: make fuzz FUZZTIME=5m PKG=./cron
-PKG ?= ./...
+PKG ?= $(MODULES)
 FUZZTIME ?= 20s
 BENCH ?= .
 ROUNDS ?= 24
@@ -42,7 +46,7 @@ release: ## Make the files of a release in dist (VERSION=v0.1.0): archives, comp
 
 .PHONY: test
 test: setup ## Test everything but the lanes, on SQLite and on PostgreSQL; installs what it needs; "make lint" vets
-	go test -vet=off -timeout 20m -skip '^Test($(subst $(space),|,$(LANES)))' ./...
+	go test -vet=off -timeout 20m -p 3 -skip '^Test($(subst $(space),|,$(LANES)))' $(LONGEST) $(MODULES)
 
 .PHONY: test-all
 test-all: test lanes test-modules ## Run "make test", and then all that takes longer: lanes, oracles, brokers, S3, the chart, peers
@@ -54,14 +58,14 @@ lanes: setup ## Run the lanes, tests that take a minute or more each (LANES='Cha
 .PHONY: test-modules
 test-modules: setup-oracles setup-brokers setup-peers ## Test rules with foreign engines, S3, the chart and the units, brokers, peers
 	go test -tags oracles -count=1 ./internal/oracles
-	cd blob/s3test && go test -timeout 20m ./...
-	cd deploy/test && go test -timeout 20m ./...
-	cd transport/brokertest && go vet ./... && go test -timeout 20m ./...
-	cd bench && go test -timeout 20m ./...
+	cd app/blob/s3test && GOWORK=off go test -timeout 20m ./...
+	cd deploy/test && GOWORK=off go test -timeout 20m ./...
+	cd app/transport/brokertest && GOWORK=off go vet ./... && GOWORK=off go test -timeout 20m ./...
+	cd bench && GOWORK=off go test -timeout 20m ./...
 
 .PHONY: test-vm
 test-vm: ## Test the sandbox in a virtual machine with Debian's kernel and control groups of version 2 alone (as root; VM_TESTS='-test.run Memory')
-	worker/sandbox/testdata/vm/run.sh $(VM_TESTS)
+	app/worker/sandbox/testdata/vm/run.sh $(VM_TESTS)
 
 .PHONY: test-race
 test-race: ## Run the short tests under the race detector (needs a C compiler; PKG, RACE_TIMEOUT)
@@ -104,7 +108,7 @@ setup-peers: ## Install the other queues that bench-peers measures (PostgreSQL, 
 
 .PHONY: bench-peers
 bench-peers: setup-peers ## Measure Belfry beside other queues on this machine (PEERS_FLAGS=-short)
-	cd bench && go run ./cmd/peers $(PEERS_FLAGS)
+	cd bench && GOWORK=off go run ./cmd/peers $(PEERS_FLAGS)
 
 .PHONY: setup-oracles
 setup-oracles: ## Install the foreign engines that rules are compared with (Python, Node.js)
@@ -116,23 +120,23 @@ oracles: setup-oracles ## Compare rules with foreign engines on thousands of ran
 
 .PHONY: bench-rules
 bench-rules: ## Compare the rule engine's speed with other libraries (module bench)
-	cd bench && go run ./cmd/rules
+	cd bench && GOWORK=off go run ./cmd/rules
 
 .PHONY: bench-monitors
 bench-monitors: ## Measure Belfry's checks beside blackbox_exporter and Gatus, which it builds (MONITORS_FLAGS)
-	cd bench && go run ./cmd/monitors $(MONITORS_FLAGS)
+	cd bench && GOWORK=off go run ./cmd/monitors $(MONITORS_FLAGS)
 
 .PHONY: setup-brokers
 setup-brokers: ## Install the SQS server that the tests of brokers run against (Node.js)
 	@transport/brokertest/setup.sh
 
 .PHONY: test-brokers
-test-brokers: setup-brokers ## Test brokers against real servers (module transport/brokertest)
-	cd transport/brokertest && go vet ./... && go test -timeout 20m ./...
+test-brokers: setup-brokers ## Test brokers against real servers (module app/transport/brokertest)
+	cd app/transport/brokertest && GOWORK=off go vet ./... && GOWORK=off go test -timeout 20m ./...
 
 .PHONY: lint
 lint: ## Lint, with the arrows of the layout (the first run builds the linter)
-	$(LINT) run ./...
+	$(LINT) run $(MODULES)
 
 .PHONY: shape
 shape: ## Show each package: lines, exported names, imports, the type with most methods, the longest function
@@ -143,6 +147,10 @@ notice: ## Write NOTICE: the modules that are compiled in, with their licences
 	go run ./internal/notice > NOTICE.new
 	mv NOTICE.new NOTICE
 
+.PHONY: tidy
+tidy: ## Bring go.mod and go.sum of every module up to date
+	tools/tidy.sh
+
 .PHONY: fmt
 fmt: ## Format all Go files
-	$(LINT) fmt ./...
+	$(LINT) fmt

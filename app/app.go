@@ -18,15 +18,15 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"golang.org/x/net/netutil"
 
-	"github.com/belfry-run/belfry/config"
+	"github.com/belfry-run/belfry/app/config"
+	"github.com/belfry-run/belfry/app/httpapi"
+	"github.com/belfry-run/belfry/app/notify"
+	"github.com/belfry-run/belfry/app/ui"
+	"github.com/belfry-run/belfry/app/ui/console"
 	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/engine"
-	"github.com/belfry-run/belfry/httpapi"
 	"github.com/belfry-run/belfry/job"
-	"github.com/belfry-run/belfry/notify"
 	"github.com/belfry-run/belfry/store"
-	"github.com/belfry-run/belfry/ui"
-	"github.com/belfry-run/belfry/ui/console"
 	"github.com/belfry-run/belfry/view"
 )
 

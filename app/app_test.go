@@ -25,9 +25,9 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/belfry-run/belfry/alert"
-	"github.com/belfry-run/belfry/config"
+	"github.com/belfry-run/belfry/app/config"
+	"github.com/belfry-run/belfry/app/httpapi"
 	"github.com/belfry-run/belfry/core"
-	"github.com/belfry-run/belfry/httpapi"
 	"github.com/belfry-run/belfry/httpapi/client"
 	"github.com/belfry-run/belfry/internal/pgtest"
 	"github.com/belfry-run/belfry/job"

@@ -12,8 +12,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/belfry-run/belfry/blob"
-	"github.com/belfry-run/belfry/config"
+	"github.com/belfry-run/belfry/app/blob"
+	"github.com/belfry-run/belfry/app/config"
 	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/engine"
 	"github.com/belfry-run/belfry/store"

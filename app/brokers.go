@@ -11,12 +11,12 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/belfry-run/belfry/config"
+	"github.com/belfry-run/belfry/app/config"
+	"github.com/belfry-run/belfry/app/transport"
+	"github.com/belfry-run/belfry/app/transport/nats"
+	"github.com/belfry-run/belfry/app/transport/sqs"
 	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/store"
-	"github.com/belfry-run/belfry/transport"
-	"github.com/belfry-run/belfry/transport/nats"
-	"github.com/belfry-run/belfry/transport/sqs"
 	"github.com/belfry-run/belfry/worker"
 )
 

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/belfry-run/belfry/config"
+	"github.com/belfry-run/belfry/app/config"
 	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/task"
 )

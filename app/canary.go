@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/belfry-run/belfry/app/httpapi"
 	"github.com/belfry-run/belfry/core"
-	"github.com/belfry-run/belfry/httpapi"
 	"github.com/belfry-run/belfry/job"
 	"github.com/belfry-run/belfry/task"
 	"github.com/belfry-run/belfry/view"

@@ -5,16 +5,16 @@ import (
 	"maps"
 
 	"github.com/belfry-run/belfry/alert"
-	"github.com/belfry-run/belfry/config"
+	"github.com/belfry-run/belfry/app/config"
+	"github.com/belfry-run/belfry/app/httpapi"
+	"github.com/belfry-run/belfry/app/notify"
+	"github.com/belfry-run/belfry/app/worker/page"
+	"github.com/belfry-run/belfry/app/worker/probe"
 	"github.com/belfry-run/belfry/core"
-	"github.com/belfry-run/belfry/httpapi"
 	"github.com/belfry-run/belfry/internal/guard"
-	"github.com/belfry-run/belfry/notify"
 	"github.com/belfry-run/belfry/task"
 	"github.com/belfry-run/belfry/view"
 	"github.com/belfry-run/belfry/worker"
-	"github.com/belfry-run/belfry/worker/page"
-	"github.com/belfry-run/belfry/worker/probe"
 )
 
 // Checks is what looks at targets from this machine.

@@ -4,10 +4,10 @@ import (
 	"context"
 	"net/http"
 
-	"github.com/belfry-run/belfry/config"
-	"github.com/belfry-run/belfry/httpapi"
+	"github.com/belfry-run/belfry/app/config"
+	"github.com/belfry-run/belfry/app/httpapi"
+	"github.com/belfry-run/belfry/app/ui/console"
 	"github.com/belfry-run/belfry/httpapi/client"
-	"github.com/belfry-run/belfry/ui/console"
 )
 
 // console is the pages for people, which call the API of this node without a

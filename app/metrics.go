@@ -11,8 +11,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 
 	"github.com/belfry-run/belfry/alert"
+	"github.com/belfry-run/belfry/app/httpapi"
 	"github.com/belfry-run/belfry/core"
-	"github.com/belfry-run/belfry/httpapi"
 	"github.com/belfry-run/belfry/job"
 	"github.com/belfry-run/belfry/monitor"
 	"github.com/belfry-run/belfry/schedule"

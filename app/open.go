@@ -4,7 +4,7 @@ import (
 	"context"
 	"log/slog"
 
-	"github.com/belfry-run/belfry/config"
+	"github.com/belfry-run/belfry/app/config"
 	"github.com/belfry-run/belfry/internal/seal"
 	"github.com/belfry-run/belfry/store"
 	"github.com/belfry-run/belfry/store/postgres"

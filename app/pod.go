@@ -7,10 +7,10 @@ import (
 	"slices"
 	"time"
 
+	"github.com/belfry-run/belfry/app/worker/pod"
 	"github.com/belfry-run/belfry/job"
 	"github.com/belfry-run/belfry/task"
 	"github.com/belfry-run/belfry/worker"
-	"github.com/belfry-run/belfry/worker/pod"
 )
 
 // ClaimForPod claims one program, fetches it and hands it over in a folder, for

@@ -6,10 +6,10 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/belfry-run/belfry/app/worker/program"
 	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/task"
 	"github.com/belfry-run/belfry/worker"
-	"github.com/belfry-run/belfry/worker/program"
 )
 
 // programs is what runs uploaded programs on this machine, if anything does.

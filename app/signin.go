@@ -5,9 +5,9 @@ import (
 	"os"
 	"strings"
 
-	"github.com/belfry-run/belfry/config"
+	"github.com/belfry-run/belfry/app/config"
+	"github.com/belfry-run/belfry/app/ui/signin"
 	"github.com/belfry-run/belfry/core"
-	"github.com/belfry-run/belfry/ui/signin"
 )
 
 // provider is where people may sign in besides with a token, or nil.

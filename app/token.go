@@ -12,9 +12,9 @@ import (
 	"time"
 
 	"github.com/belfry-run/belfry/access"
-	"github.com/belfry-run/belfry/config"
+	"github.com/belfry-run/belfry/app/config"
+	"github.com/belfry-run/belfry/app/httpapi"
 	"github.com/belfry-run/belfry/core"
-	"github.com/belfry-run/belfry/httpapi"
 )
 
 // TokenPath is where the token of this machine's operator is kept: in

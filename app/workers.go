@@ -11,13 +11,13 @@ import (
 	"sync"
 	"time"
 
-	"github.com/belfry-run/belfry/config"
+	"github.com/belfry-run/belfry/app/config"
+	"github.com/belfry-run/belfry/app/worker/process"
 	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/job"
 	"github.com/belfry-run/belfry/store"
 	"github.com/belfry-run/belfry/task"
 	"github.com/belfry-run/belfry/worker"
-	"github.com/belfry-run/belfry/worker/process"
 )
 
 // startWorkers starts what runs jobs on this node, and waits until it has

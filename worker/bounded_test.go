@@ -7,10 +7,10 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/belfry-run/belfry/internal/brokertest"
 	"github.com/belfry-run/belfry/job"
 	"github.com/belfry-run/belfry/task"
 	"github.com/belfry-run/belfry/worker"
-	"github.com/belfry-run/belfry/worker/internal/brokertest"
 )
 
 // narrow has room for one job at a time.

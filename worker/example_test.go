@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/belfry-run/belfry/internal/brokertest"
 	"github.com/belfry-run/belfry/worker"
-	"github.com/belfry-run/belfry/worker/internal/brokertest"
 )
 
 // newBroker stands for a store, such as sqlite.Open returns.

@@ -9,9 +9,9 @@ import (
 	"time"
 
 	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/internal/brokertest"
 	"github.com/belfry-run/belfry/job"
 	"github.com/belfry-run/belfry/worker"
-	"github.com/belfry-run/belfry/worker/internal/brokertest"
 )
 
 // refusing is a broker that refuses certain log pieces or results.

@@ -10,8 +10,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/belfry-run/belfry/internal/home"
 	"github.com/belfry-run/belfry/job"
-	"github.com/belfry-run/belfry/worker/internal/home"
 )
 
 // Spool keeps on disk what came of programs until the broker knows it, so that

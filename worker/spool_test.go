@@ -10,9 +10,9 @@ import (
 	"time"
 
 	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/internal/brokertest"
 	"github.com/belfry-run/belfry/job"
 	"github.com/belfry-run/belfry/task"
-	"github.com/belfry-run/belfry/worker/internal/brokertest"
 )
 
 // claimed is an attempt that a worker has, whose process then ends without a word.

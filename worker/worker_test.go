@@ -13,10 +13,10 @@ import (
 	"time"
 
 	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/internal/brokertest"
 	"github.com/belfry-run/belfry/job"
 	"github.com/belfry-run/belfry/schedule"
 	"github.com/belfry-run/belfry/worker"
-	"github.com/belfry-run/belfry/worker/internal/brokertest"
 )
 
 func TestAJobRunsAndItsResultIsReported(t *testing.T) {

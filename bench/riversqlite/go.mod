@@ -11,6 +11,8 @@ require (
 	modernc.org/sqlite v1.60.1
 )
 
+require github.com/rogpeppe/go-internal v1.16.0 // indirect
+
 require (
 	github.com/davecgh/go-spew v1.1.1 // indirect
 	github.com/dustin/go-humanize v1.0.1 // indirect
@@ -41,10 +43,7 @@ require (
 	modernc.org/memory v1.12.1 // indirect
 )
 
-replace (
-	github.com/belfry-run/belfry => ../..
-	github.com/belfry-run/belfry/bench => ..
-)
+replace github.com/belfry-run/belfry/bench => ..
 
 // What module bench asks for must not lift these.
 replace (
@@ -54,3 +53,11 @@ replace (
 	github.com/riverqueue/river/rivershared => github.com/riverqueue/river/rivershared v0.31.0
 	github.com/riverqueue/river/rivertype => github.com/riverqueue/river/rivertype v0.31.0
 )
+
+replace github.com/belfry-run/belfry => ../..
+
+replace github.com/belfry-run/belfry/app => ../../app
+
+replace github.com/belfry-run/belfry/cmd => ../../cmd
+
+replace github.com/belfry-run/belfry/internal/bench => ../../internal/bench

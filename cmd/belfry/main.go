@@ -11,7 +11,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/belfry-run/belfry/worker/program"
+	"github.com/belfry-run/belfry/app/worker/program"
 )
 
 func main() {

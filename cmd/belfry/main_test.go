@@ -14,8 +14,8 @@ import (
 	"time"
 
 	"github.com/belfry-run/belfry/app"
+	"github.com/belfry-run/belfry/app/config"
 	"github.com/belfry-run/belfry/cmd/belfry/internal/cli"
-	"github.com/belfry-run/belfry/config"
 )
 
 func TestASecondSignalEndsAtOnceButNotTheEchoOfTheFirst(t *testing.T) {

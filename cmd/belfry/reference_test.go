@@ -19,8 +19,8 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/belfry-run/belfry/app"
+	"github.com/belfry-run/belfry/app/config"
 	"github.com/belfry-run/belfry/cmd/belfry/internal/cli"
-	"github.com/belfry-run/belfry/config"
 )
 
 var update = flag.Bool("update", false, "write docs/reference anew")

@@ -25,7 +25,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
-	"github.com/belfry-run/belfry/worker/program"
+	"github.com/belfry-run/belfry/app/worker/program"
 )
 
 // The scripts run this program as real processes, each with a folder, a

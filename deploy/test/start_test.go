@@ -39,7 +39,7 @@ func TestAFreshInstallStarts(t *testing.T) {
 	program := filepath.Join(dir, "belfry")
 	build := exec.Command("go", "build", "-o", program, "./cmd/belfry")
 	build.Dir = "../.."
-	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0", "GOWORK=") // the program is of the workspace, this test is not
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("build: %v\n%s", err, out)
 	}

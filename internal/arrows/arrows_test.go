@@ -3,7 +3,6 @@
 package arrows
 
 import (
-	"errors"
 	"fmt"
 	"go/parser"
 	"go/token"
@@ -16,11 +15,13 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/belfry-run/belfry/internal/shape"
 )
 
 const module = "github.com/belfry-run/belfry"
 
-// order is the layout. A group is a folder of the module with all below it; root is the module's own folder without any
+// order is the layout. A group is a folder of the library or of app with all below it; root is the module's own folder without any
 // below it; bench is internal/bench, a program. A group imports groups of the lines above its own. Those that share a line
 // never import each other: one that needs an ability of another declares a small interface, and app plugs it in.
 var order = [][]string{
@@ -47,7 +48,7 @@ var commands = [][]string{
 	{"access", "alerts", "cycles", "definitions", "jobs", "monitors", "operate", "programs", "schedules", "serve", "tasks", "workers"},
 }
 
-// endpoints is the layout of the API server, below httpapi/internal. It is read like [order].
+// endpoints is the layout of the API server, below app/httpapi/internal. It is read like [order].
 var endpoints = [][]string{
 	{"body"},
 	{"api"},
@@ -88,9 +89,9 @@ func nounOf(folder string) int {
 var apart = map[string][]string{
 	"store/sqlite":   {"store/postgres", "store/storetest"},
 	"store/postgres": {"store/sqlite", "store/storetest"},
-	"httpapi":        {"httpapi/client"},
-	"httpapi/client": {"httpapi"},
-	"httpapi/wire":   {"httpapi", "httpapi/client"},
+	"app/httpapi":    {"httpapi/client"},
+	"httpapi/client": {"app/httpapi"},
+	"httpapi/wire":   {"app/httpapi", "httpapi/client"},
 }
 
 // verdict returns why the package in folder from may not import the path to, or nil.
@@ -101,6 +102,9 @@ func verdict(from, to string) error {
 		return fmt.Errorf("%s has no place in the layout: add it to the list in internal/arrows", from)
 	}
 	folder, ours := folderOf(to)
+	if isProduct(folder) && !isProduct(from) {
+		return fmt.Errorf("%s imports %s: the library knows nothing of the modules on it", from, to)
+	}
 	if !ours {
 		if !isStandard(to) && (line < pure || group == "root") {
 			return fmt.Errorf("%s imports %s: %s uses the standard library only", from, to, group)
@@ -116,7 +120,7 @@ func verdict(from, to string) error {
 	if noun := nounOf(from); noun >= 0 && (nounOf(folder) >= noun || nounOf(folder) < 0 && strings.HasPrefix(folder, "store/")) {
 		return fmt.Errorf("%s imports %s: it does not stand above %s in the store", from, folder, from)
 	}
-	if strings.HasPrefix(from, "httpapi/internal/") && (folder == "httpapi" || folder == "httpapi/client") {
+	if strings.HasPrefix(from, "app/httpapi/internal/") && (folder == "app/httpapi" || folder == "httpapi/client") {
 		return fmt.Errorf("%s imports %s: it stands below it", from, to)
 	}
 	if slices.Contains(apart[from], folder) {
@@ -125,7 +129,7 @@ func verdict(from, to string) error {
 	if err := insideVerdict("cmd/belfry/internal/", commands, from, folder); err != nil {
 		return err
 	}
-	return insideVerdict("httpapi/internal/", endpoints, from, folder)
+	return insideVerdict("app/httpapi/internal/", endpoints, from, folder)
 }
 
 // insideVerdict is the verdict about two packages below a folder that has a layout of its own.
@@ -144,6 +148,12 @@ func insideVerdict(below string, layout [][]string, from, to string) error {
 	return nil
 }
 
+// isProduct reports whether a folder is of another module than the library.
+func isProduct(folder string) bool {
+	first, _, _ := strings.Cut(folder, "/")
+	return first == "app" || first == "cmd" || strings.HasPrefix(folder+"/", "internal/bench/") || strings.HasPrefix(folder+"/", "internal/e2e/")
+}
+
 func groupOf(folder string) string {
 	if folder == "." {
 		return "root"
@@ -151,7 +161,8 @@ func groupOf(folder string) string {
 	if strings.HasPrefix(folder+"/", "internal/bench/") {
 		return "bench"
 	}
-	group, _, _ := strings.Cut(folder, "/")
+	below, _ := strings.CutPrefix(folder, "app/") // app itself stays
+	group, _, _ := strings.Cut(below, "/")
 	return group
 }
 
@@ -186,17 +197,21 @@ func TestArrowsPointDown(t *testing.T) {
 	}
 }
 
-// readImports returns, for each folder of the module, what its files other than tests import, and in
+// readImports returns, for each folder of the project, what its files other than tests import, and in
 // which file. It reads the files itself: "go list" would see those of one platform only, and go test
 // would not notice that its answer is out of date.
 func readImports(root string) (map[string]map[string]string, error) {
 	imports := make(map[string]map[string]string)
-	err := filepath.WalkDir(root, func(name string, entry fs.DirEntry, err error) error {
+	skips, err := shape.Skips(root)
+	if err != nil {
+		return nil, err
+	}
+	err = filepath.WalkDir(root, func(name string, entry fs.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}
 		if entry.IsDir() {
-			if name != root && isForeign(name) {
+			if name != root && skips(name) {
 				return fs.SkipDir
 			}
 			return nil
@@ -212,16 +227,6 @@ func readImports(root string) (map[string]map[string]string, error) {
 		return addImports(imports, path.Dir(relative), relative, name)
 	})
 	return imports, err
-}
-
-// isForeign reports whether a folder is not part of the module, by the rules of the go command.
-func isForeign(dir string) bool {
-	base := filepath.Base(dir)
-	if base == "testdata" || base == "vendor" || base[0] == '.' || base[0] == '_' {
-		return true
-	}
-	_, err := os.Stat(filepath.Join(dir, "go.mod"))
-	return !errors.Is(err, fs.ErrNotExist)
 }
 
 func addImports(imports map[string]map[string]string, folder, relative, name string) error {
@@ -246,32 +251,32 @@ func TestVerdict(t *testing.T) {
 	t.Parallel()
 	const pgx = "github.com/jackc/pgx/v5"
 	allowed := map[string][]string{
-		".":                        {"time", module + "/job", module + "/view"},
-		"core":                     {"time", module + "/cron"},
-		"monitor":                  {"time", module + "/alert", module + "/task", module + "/cron"},
-		"cron":                     {"time"},
-		"store":                    {pgx, module + "/job", module + "/cron", module + "/internal/x"},
-		"store/sqlite":             {module + "/task", module + "/store"},
-		"store/base":               {module + "/task", module + "/core"},
-		"store/monitors":           {module + "/monitor", module + "/store/base", module + "/store/jobs", module + "/store/schedules"},
-		"store/postgres":           {pgx, module + "/job", module + "/store"},
-		"store/storetest":          {module + "/task", module + "/store", module + "/internal/pgtest"},
-		"engine":                   {module + "/task", module + "/cron"},
-		"worker":                   {module + "/worker/process", module + "/internal/x"},
-		"worker/process":           {module + "/job"},
-		"httpapi":                  {module + "/task", "github.com/danielgtaylor/huma/v2"},
-		"httpapi/internal/api":     {module + "/task", module + "/httpapi/wire", module + "/httpapi/internal/body"},
-		"httpapi/internal/jobs":    {module + "/job", module + "/httpapi/internal/api", module + "/httpapi/internal/body"},
-		"intake":                   {module + "/task", module + "/cron", "github.com/goccy/go-yaml/parser"},
-		"app":                      {module + "/store/sqlite", module + "/engine", module + "/worker/probe", module + "/view"},
-		"cmd/belfry":               {module + "/app", module + "/httpapi", module + "/view", module + "/cmd/belfry/internal/jobs"},
-		"internal/pgtest":          {pgx, module + "/job", module + "/internal/x"},
-		"internal/bench":           {module + "/app", module + "/store/postgres", module + "/internal/pgtest"},
-		"examples/embed":           {module + "/app", module + "/worker"},
-		"transport/nats":           {module + "/transport"},
-		"internal/x/inner":         {module + "/internal/x"},
-		"cmd/belfry/internal/cli":  {module + "/app", module + "/httpapi/client"},
-		"cmd/belfry/internal/jobs": {module + "/app", module + "/cmd/belfry/internal/cli", module + "/cmd/belfry/internal/wait"},
+		".":                         {"time", module + "/job", module + "/view"},
+		"core":                      {"time", module + "/cron"},
+		"monitor":                   {"time", module + "/alert", module + "/task", module + "/cron"},
+		"cron":                      {"time"},
+		"store":                     {pgx, module + "/job", module + "/cron", module + "/internal/x"},
+		"store/sqlite":              {module + "/task", module + "/store"},
+		"store/base":                {module + "/task", module + "/core"},
+		"store/monitors":            {module + "/monitor", module + "/store/base", module + "/store/jobs", module + "/store/schedules"},
+		"store/postgres":            {pgx, module + "/job", module + "/store"},
+		"store/storetest":           {module + "/task", module + "/store", module + "/internal/pgtest"},
+		"engine":                    {module + "/task", module + "/cron"},
+		"worker":                    {module + "/job", module + "/internal/x"},
+		"app/worker/process":        {module + "/job"},
+		"app/httpapi":               {module + "/task", "github.com/danielgtaylor/huma/v2"},
+		"app/httpapi/internal/api":  {module + "/task", module + "/httpapi/wire", module + "/app/httpapi/internal/body"},
+		"app/httpapi/internal/jobs": {module + "/job", module + "/app/httpapi/internal/api", module + "/app/httpapi/internal/body"},
+		"app/intake":                {module + "/task", module + "/cron", "github.com/goccy/go-yaml/parser"},
+		"app":                       {module + "/store/sqlite", module + "/engine", module + "/app/worker/probe", module + "/view"},
+		"cmd/belfry":                {module + "/app", module + "/app/httpapi", module + "/view", module + "/cmd/belfry/internal/jobs"},
+		"internal/pgtest":           {pgx, module + "/job", module + "/internal/x"},
+		"internal/bench":            {module + "/app", module + "/store/postgres", module + "/internal/pgtest"},
+		"examples/embed":            {module + "/store", module + "/worker"},
+		"app/transport/nats":        {module + "/app/transport"},
+		"internal/x/inner":          {module + "/internal/x"},
+		"cmd/belfry/internal/cli":   {module + "/app", module + "/httpapi/client"},
+		"cmd/belfry/internal/jobs":  {module + "/app", module + "/cmd/belfry/internal/cli", module + "/cmd/belfry/internal/wait"},
 	}
 	for from, paths := range allowed {
 		for _, to := range paths {
@@ -285,37 +290,37 @@ func TestVerdict(t *testing.T) {
 			pgx, "golang.org/x/time/rate", module + "/store", module + "/internal/x", module + "/app",
 			module + "/worker",
 		},
-		"core":                         {pgx, module, module + "/task", module + "/internal/x"},
-		"task":                         {module + "/job", module + "/schedule"},
-		"schedule":                     {module + "/job", module + "/store"},
-		"alert":                        {module + "/monitor"},
-		"view":                         {module, module + "/internal/x"},
-		"cron":                         {pgx, module, module + "/store", module + "/internal/x"},
-		"store":                        {module, module + "/engine", module + "/worker", module + "/httpapi", module + "/app", module + "/store/sqlite"},
-		"store/sqlite":                 {module + "/store/postgres", module + "/store/storetest", module + "/blob"},
-		"store/base":                   {module + "/store", module + "/store/jobs", module + "/store/sqlite"},
-		"store/jobs":                   {module + "/store", module + "/store/monitors", module + "/store/postgres", module + "/store/storetest"},
-		"store/postgres":               {module + "/store/sqlite", module + "/app"},
-		"engine":                       {module + "/store", module + "/worker", module + "/app", module + "/notify"},
-		"worker":                       {module + "/store/sqlite", module + "/httpapi", module + "/transport"},
-		"worker/process":               {module + "/engine"},
-		"httpapi":                      {module + "/store", module + "/ui", module + "/worker"},
-		"httpapi/internal/api":         {module + "/httpapi", module + "/httpapi/internal/jobs", module + "/httpapi/client"},
-		"httpapi/internal/jobs":        {module + "/httpapi", module + "/httpapi/internal/tasks", module + "/httpapi/client"},
-		"httpapi/internal/newcomer":    {module + "/httpapi/internal/api"},
-		"intake":                       {module + "/config", module + "/store"},
-		"ui":                           {module + "/httpapi", module + "/store"},
-		"notify":                       {module + "/engine"},
-		"transport":                    {module + "/worker"},
-		"blob":                         {module + "/store"},
-		"app":                          {module + "/cmd/belfry", module + "/examples/embed"},
-		"cmd/belfry":                   {module + "/examples/embed"},
-		"cmd/belfry/internal/cli":      {module + "/cmd/belfry/internal/wait", module + "/cmd/belfry/internal/jobs"},
-		"cmd/belfry/internal/wait":     {module + "/cmd/belfry/internal/define", module + "/cmd/belfry/internal/jobs"},
-		"cmd/belfry/internal/jobs":     {module + "/cmd/belfry/internal/tasks"},
-		"cmd/belfry/internal/newcomer": {module + "/cmd/belfry/internal/cli"},
-		"internal/pgtest":              {module, module + "/store", module + "/app", module + "/internal/bench"},
-		"newcomer":                     {"time"},
+		"core":                          {pgx, module, module + "/task", module + "/internal/x"},
+		"task":                          {module + "/job", module + "/schedule"},
+		"schedule":                      {module + "/job", module + "/store"},
+		"alert":                         {module + "/monitor"},
+		"view":                          {module, module + "/internal/x"},
+		"cron":                          {pgx, module, module + "/store", module + "/internal/x"},
+		"store":                         {module, module + "/engine", module + "/worker", module + "/app/httpapi", module + "/app", module + "/store/sqlite"},
+		"store/sqlite":                  {module + "/store/postgres", module + "/store/storetest", module + "/app/blob"},
+		"store/base":                    {module + "/store", module + "/store/jobs", module + "/store/sqlite"},
+		"store/jobs":                    {module + "/store", module + "/store/monitors", module + "/store/postgres", module + "/store/storetest"},
+		"store/postgres":                {module + "/store/sqlite", module + "/app"},
+		"engine":                        {module + "/store", module + "/worker", module + "/app", module + "/app/notify"},
+		"worker":                        {module + "/store/sqlite", module + "/httpapi/client", module + "/app", module + "/app/worker/process"},
+		"app/worker/process":            {module + "/engine"},
+		"app/httpapi":                   {module + "/store", module + "/app/ui", module + "/worker"},
+		"app/httpapi/internal/api":      {module + "/app/httpapi", module + "/app/httpapi/internal/jobs", module + "/httpapi/client"},
+		"app/httpapi/internal/jobs":     {module + "/app/httpapi", module + "/app/httpapi/internal/tasks", module + "/httpapi/client"},
+		"app/httpapi/internal/newcomer": {module + "/app/httpapi/internal/api"},
+		"app/intake":                    {module + "/app/config", module + "/store"},
+		"ui":                            {module + "/app/httpapi", module + "/store"},
+		"notify":                        {module + "/engine"},
+		"transport":                     {module + "/worker"},
+		"blob":                          {module + "/store"},
+		"app":                           {module + "/cmd/belfry", module + "/examples/embed"},
+		"cmd/belfry":                    {module + "/examples/embed"},
+		"cmd/belfry/internal/cli":       {module + "/cmd/belfry/internal/wait", module + "/cmd/belfry/internal/jobs"},
+		"cmd/belfry/internal/wait":      {module + "/cmd/belfry/internal/define", module + "/cmd/belfry/internal/jobs"},
+		"cmd/belfry/internal/jobs":      {module + "/cmd/belfry/internal/tasks"},
+		"cmd/belfry/internal/newcomer":  {module + "/cmd/belfry/internal/cli"},
+		"internal/pgtest":               {module, module + "/store", module + "/app", module + "/internal/bench"},
+		"newcomer":                      {"time"},
 	}
 	for from, paths := range refused {
 		for _, to := range paths {
@@ -329,7 +334,7 @@ func TestVerdict(t *testing.T) {
 // areApart knows the areas of the console, the packages below ui/console but for internal: they never import each other, and
 // what they share in ui/console/internal imports none of them. Only ui/console knows all.
 func areApart(from, to string) bool {
-	const console = "ui/console/"
+	const console = "app/ui/console/"
 	if !strings.HasPrefix(from, console) || !strings.HasPrefix(to+"/", console) {
 		return false
 	}
@@ -346,19 +351,31 @@ func TestAreasOfTheConsoleAreApart(t *testing.T) {
 		from, to string
 		apart    bool
 	}{
-		{"ui/console", "ui/console/jobs", false},
-		{"ui/console", "ui/console/internal/frame", false},
-		{"ui/console/jobs", "ui/console/internal/frame", false},
-		{"ui/console/internal/forms", "ui/console/internal/frame", false},
-		{"ui/console/jobs", "ui/internal/asset", false},
-		{"ui/console/jobs", "job", false},
-		{"ui/console/jobs", "ui/console", true},
-		{"ui/console/jobs", "ui/console/tasks", true},
-		{"ui/console/internal/frame", "ui/console", true},
-		{"ui/console/internal/frame", "ui/console/tasks", true},
+		{"app/ui/console", "app/ui/console/jobs", false},
+		{"app/ui/console", "app/ui/console/internal/frame", false},
+		{"app/ui/console/jobs", "app/ui/console/internal/frame", false},
+		{"app/ui/console/internal/forms", "app/ui/console/internal/frame", false},
+		{"app/ui/console/jobs", "app/ui/internal/asset", false},
+		{"app/ui/console/jobs", "job", false},
+		{"app/ui/console/jobs", "app/ui/console", true},
+		{"app/ui/console/jobs", "app/ui/console/tasks", true},
+		{"app/ui/console/internal/frame", "app/ui/console", true},
+		{"app/ui/console/internal/frame", "app/ui/console/tasks", true},
 	} {
 		if got := verdict(test.from, module+"/"+test.to) != nil; got != test.apart {
 			t.Errorf("%s and %s: %v", test.from, test.to, got)
 		}
+	}
+}
+
+// A program that imports the library has these modules, and what they name, in its graph.
+func TestTheLibraryNeedsFewModules(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile("../../go.mod")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := strings.Count(string(text), "\n\t"); n == 0 || n > 25 {
+		t.Errorf("the library needs %d modules, must be 1 to 25: what the server alone needs is module app", n)
 	}
 }

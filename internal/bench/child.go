@@ -17,7 +17,7 @@ import (
 	"time"
 
 	"github.com/belfry-run/belfry/app"
-	"github.com/belfry-run/belfry/config"
+	"github.com/belfry-run/belfry/app/config"
 	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/task"
 	"github.com/belfry-run/belfry/worker"

@@ -10,13 +10,13 @@ import (
 	"sync"
 	"time"
 
+	checks "github.com/belfry-run/belfry/app/worker/probe"
 	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/internal/guard"
 	"github.com/belfry-run/belfry/monitor"
 	"github.com/belfry-run/belfry/store"
 	"github.com/belfry-run/belfry/task"
 	"github.com/belfry-run/belfry/view"
-	checks "github.com/belfry-run/belfry/worker/probe"
 )
 
 // Watch is many monitors on one node: the built program with its default settings.

@@ -19,9 +19,9 @@ import (
 	"time"
 
 	"github.com/belfry-run/belfry/app"
-	"github.com/belfry-run/belfry/config"
+	"github.com/belfry-run/belfry/app/config"
+	"github.com/belfry-run/belfry/app/ui/console"
 	"github.com/belfry-run/belfry/core"
-	"github.com/belfry-run/belfry/ui/console"
 )
 
 // PageLimit is what a page or a list may take of the server at p95.

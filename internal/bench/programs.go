@@ -19,13 +19,13 @@ import (
 	"time"
 
 	"github.com/belfry-run/belfry/access"
+	"github.com/belfry-run/belfry/app/worker/sandbox"
 	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/httpapi/client"
 	"github.com/belfry-run/belfry/internal/signed"
 	"github.com/belfry-run/belfry/job"
 	"github.com/belfry-run/belfry/task"
 	"github.com/belfry-run/belfry/view"
-	"github.com/belfry-run/belfry/worker/sandbox"
 )
 
 // Programs says how uploaded programs are run on workers elsewhere.

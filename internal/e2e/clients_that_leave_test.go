@@ -19,11 +19,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/belfry-run/belfry/app/ui/console"
 	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/job"
 	"github.com/belfry-run/belfry/monitor"
 	"github.com/belfry-run/belfry/schedule"
-	"github.com/belfry-run/belfry/ui/console"
 	"github.com/belfry-run/belfry/view"
 )
 

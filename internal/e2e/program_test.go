@@ -20,11 +20,11 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/belfry-run/belfry/app/worker/sandbox"
 	"github.com/belfry-run/belfry/httpapi/client"
 	"github.com/belfry-run/belfry/internal/signed"
 	"github.com/belfry-run/belfry/job"
 	"github.com/belfry-run/belfry/task"
-	"github.com/belfry-run/belfry/worker/sandbox"
 )
 
 // visitor is a static program that the tests upload.

@@ -23,6 +23,9 @@ type dependency struct {
 	DependsOn []string `json:"dependsOn,omitempty"`
 }
 
+// own is the first module of the project, which the others are called after.
+const own = "github.com/belfry-run/belfry"
+
 // materials writes the bill of materials of a program: the modules that its own build information lists, which are those
 // that are compiled in, and the standard library.
 func materials(w io.Writer, program, version string, at time.Time) error {
@@ -30,11 +33,11 @@ func materials(w io.Writer, program, version string, at time.Time) error {
 	if err != nil {
 		return err
 	}
-	self := module("application", info.Main.Path, version)
+	self := module("application", own, version)
 	all := []component{module("library", "std", strings.TrimPrefix(info.GoVersion, "go"))}
 	for _, m := range info.Deps {
-		if m.Replace != nil {
-			m = m.Replace
+		if m.Path == own || strings.HasPrefix(m.Path, own+"/") {
+			continue // the program itself
 		}
 		all = append(all, module("library", m.Path, m.Version))
 	}

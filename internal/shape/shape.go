@@ -5,7 +5,6 @@ package shape
 import (
 	"bytes"
 	"cmp"
-	"errors"
 	"go/ast"
 	"go/parser"
 	"go/token"
@@ -52,17 +51,21 @@ func (p Package) CommentShare() float64 {
 	return 100 * float64(p.Comments) / float64(p.Lines)
 }
 
-// Read measures every package of the module whose go.mod lies in root, sorted by folder. It reads the files itself and
-// runs no go command, so files for every platform count. Folders named testdata or vendor, those that begin with a dot or
-// an underscore, and other modules are left out, as the go command leaves them out.
+// Read measures every package of the module whose go.mod lies in root, and of those that its go.work names, sorted by
+// folder. It reads the files itself and runs no go command, so files for every platform count. What is left out is what
+// [Skips] says.
 func Read(root, module string) ([]Package, error) {
 	drafts := map[string]*draft{}
-	err := filepath.WalkDir(root, func(name string, entry fs.DirEntry, err error) error {
+	skips, err := Skips(root)
+	if err != nil {
+		return nil, err
+	}
+	err = filepath.WalkDir(root, func(name string, entry fs.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}
 		if entry.IsDir() {
-			if name != root && isForeign(name) {
+			if name != root && skips(name) {
 				return fs.SkipDir
 			}
 			return nil
@@ -88,15 +91,6 @@ func Read(root, module string) ([]Package, error) {
 		list = append(list, drafts[folder].finish())
 	}
 	return list, nil
-}
-
-func isForeign(dir string) bool {
-	base := filepath.Base(dir)
-	if base == "testdata" || base == "vendor" || base[0] == '.' || base[0] == '_' {
-		return true
-	}
-	_, err := os.Stat(filepath.Join(dir, "go.mod"))
-	return !errors.Is(err, fs.ErrNotExist)
 }
 
 // draft collects a package. Names are sets: a function that each platform has in a file of its own is one name.

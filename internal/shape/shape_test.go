@@ -28,11 +28,11 @@ var own = map[string]int{
 // it after a package or a type has shrunk, and remove the line when it is within its limit.
 var over = map[string]int{
 	"lines of cron":                     5112,
-	"lines of intake":                   4596,
+	"lines of app/intake":               4596,
 	"lines of internal/bench":           5033,
 	"lines of store/jobs":               3609,
 	"lines of worker":                   4081,
-	"lines of worker/sandbox":           5182,
+	"lines of app/worker/sandbox":       5182,
 	"methods of internal/model.stepper": 51,
 	"methods of monitor.hearing":        47,
 	"methods of store/jobs.Change":      63,

@@ -51,6 +51,9 @@ func (f *field) goBuild(ctx context.Context, name, module, pkg string) error {
 	cmd := exec.CommandContext(ctx, "go", "build", "-o", out, pkg)
 	cmd.Dir = module
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if name == "belfry" {
+		cmd.Env = append(cmd.Env, "GOWORK=") // it is of the workspace above, the others are not
+	}
 	if text, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("go build %s: %w: %s", pkg, err, lastLine(string(text)))
 	}

@@ -13,9 +13,9 @@ import (
 
 	"github.com/belfry-run/belfry/alert"
 	"github.com/belfry-run/belfry/app"
+	"github.com/belfry-run/belfry/app/httpapi"
 	"github.com/belfry-run/belfry/cmd/belfry/internal/cli"
 	"github.com/belfry-run/belfry/core"
-	"github.com/belfry-run/belfry/httpapi"
 	"github.com/belfry-run/belfry/httpapi/wire"
 	"github.com/belfry-run/belfry/task"
 	"github.com/belfry-run/belfry/view"

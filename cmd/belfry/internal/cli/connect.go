@@ -16,9 +16,9 @@ import (
 
 	"github.com/belfry-run/belfry/access"
 	"github.com/belfry-run/belfry/app"
-	"github.com/belfry-run/belfry/config"
+	"github.com/belfry-run/belfry/app/config"
+	"github.com/belfry-run/belfry/app/httpapi"
 	"github.com/belfry-run/belfry/core"
-	"github.com/belfry-run/belfry/httpapi"
 	"github.com/belfry-run/belfry/httpapi/client"
 )
 

@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/belfry-run/belfry/config"
+	"github.com/belfry-run/belfry/app/config"
 	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/view"
 )

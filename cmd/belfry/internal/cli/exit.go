@@ -7,7 +7,7 @@ import (
 	"io"
 	"strings"
 
-	"github.com/belfry-run/belfry/config"
+	"github.com/belfry-run/belfry/app/config"
 	"github.com/belfry-run/belfry/core"
 )
 

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/belfry-run/belfry/config"
+	"github.com/belfry-run/belfry/app/config"
 	"github.com/belfry-run/belfry/core"
 )
 

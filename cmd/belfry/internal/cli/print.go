@@ -12,7 +12,7 @@ import (
 	"charm.land/lipgloss/v2"
 
 	"github.com/belfry-run/belfry/alert"
-	"github.com/belfry-run/belfry/config"
+	"github.com/belfry-run/belfry/app/config"
 	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/cron"
 	"github.com/belfry-run/belfry/internal/plainjson"

@@ -13,10 +13,10 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/belfry-run/belfry/app/config"
+	"github.com/belfry-run/belfry/app/intake"
 	"github.com/belfry-run/belfry/cmd/belfry/internal/cli"
-	"github.com/belfry-run/belfry/config"
 	"github.com/belfry-run/belfry/core"
-	"github.com/belfry-run/belfry/intake"
 	"github.com/belfry-run/belfry/view"
 )
 

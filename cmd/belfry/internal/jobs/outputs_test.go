@@ -15,9 +15,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/belfry-run/belfry/app/httpapi"
 	"github.com/belfry-run/belfry/cmd/belfry/internal/cli"
 	"github.com/belfry-run/belfry/core"
-	"github.com/belfry-run/belfry/httpapi"
 	"github.com/belfry-run/belfry/internal/hostile"
 	"github.com/belfry-run/belfry/job"
 	"github.com/belfry-run/belfry/task"

@@ -10,9 +10,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/belfry-run/belfry/app"
+	"github.com/belfry-run/belfry/app/httpapi"
 	"github.com/belfry-run/belfry/cmd/belfry/internal/cli"
 	"github.com/belfry-run/belfry/core"
-	"github.com/belfry-run/belfry/httpapi"
 	"github.com/belfry-run/belfry/httpapi/wire"
 	"github.com/belfry-run/belfry/task"
 )

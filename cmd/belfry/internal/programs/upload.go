@@ -12,11 +12,11 @@ import (
 
 	"github.com/schollz/progressbar/v3"
 
+	"github.com/belfry-run/belfry/app/worker/sandbox"
 	"github.com/belfry-run/belfry/cmd/belfry/internal/cli"
 	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/internal/signed"
 	"github.com/belfry-run/belfry/task"
-	"github.com/belfry-run/belfry/worker/sandbox"
 )
 
 // executable is a program on this machine that is to be uploaded.

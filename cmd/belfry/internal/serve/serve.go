@@ -15,9 +15,9 @@ import (
 
 	"github.com/belfry-run/belfry/access"
 	"github.com/belfry-run/belfry/app"
+	"github.com/belfry-run/belfry/app/config"
 	"github.com/belfry-run/belfry/cmd/belfry/internal/cli"
 	"github.com/belfry-run/belfry/cmd/belfry/internal/define"
-	"github.com/belfry-run/belfry/config"
 	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/task"
 	"github.com/belfry-run/belfry/view"

@@ -10,8 +10,8 @@ import (
 	"strings"
 
 	"github.com/belfry-run/belfry/app"
+	"github.com/belfry-run/belfry/app/config"
 	"github.com/belfry-run/belfry/cmd/belfry/internal/cli"
-	"github.com/belfry-run/belfry/config"
 	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/httpapi/client"
 )

@@ -8,12 +8,12 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/belfry-run/belfry/app"
+	"github.com/belfry-run/belfry/app/config"
+	"github.com/belfry-run/belfry/app/worker/pod"
 	"github.com/belfry-run/belfry/cmd/belfry/internal/cli"
-	"github.com/belfry-run/belfry/config"
 	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/httpapi/client"
 	"github.com/belfry-run/belfry/job"
-	"github.com/belfry-run/belfry/worker/pod"
 )
 
 const defaultPodDir = "/belfry"

@@ -1,0 +1,65 @@
+package access
+
+import (
+	"context"
+	"net/http"
+	"slices"
+
+	"github.com/belfry-run/belfry/access"
+	"github.com/belfry-run/belfry/app/httpapi/internal/api"
+	"github.com/belfry-run/belfry/core"
+)
+
+func (s *server) namespaceRoutes() {
+	type namespaceByName struct {
+		Name string `path:"name"`
+	}
+	type namespaceList struct {
+		Items []access.Namespace `json:"items"`
+	}
+	api.Serve(s.API, api.Endpoint{
+		Id: "namespace-list", Method: http.MethodGet, Path: "/v1/namespaces", Scope: access.ScopeRead,
+		Summary: "List the namespaces that have limits",
+		Doc:     "A token for one namespace sees its own.",
+	}, func(ctx context.Context, c *api.Call, _ *struct{}) (namespaceList, error) {
+		items, err := s.service.Namespaces(ctx)
+		if own := c.Token.Namespace; own != core.AnyNamespace {
+			items = slices.DeleteFunc(items, func(n access.Namespace) bool { return n.Name != own })
+		}
+		for i := range items {
+			items[i].Queues = api.List(items[i].Queues)
+		}
+		return namespaceList{api.List(items)}, err
+	})
+
+	api.Serve(s.API, api.Endpoint{
+		Id: "namespace-show", Method: http.MethodGet, Path: "/v1/namespaces/{name}", Scope: access.ScopeRead,
+		Summary: "Show the limits of a namespace",
+		Doc:     "A namespace without limits is answered as well, whether anything is in it or not.",
+	}, func(ctx context.Context, c *api.Call, in *namespaceByName) (access.Namespace, error) {
+		name, err := api.InOne(c.Token, "name", in.Name)
+		if err != nil {
+			return access.Namespace{}, err
+		}
+		n, err := s.service.Namespace(ctx, name)
+		n.Queues = api.List(n.Queues)
+		return n, err
+	})
+
+	api.ServeBody(s.API, api.Endpoint{
+		Id: "namespace-save", Method: http.MethodPut, Path: "/v1/namespaces/{name}", Scope: access.ScopeAdmin,
+		Summary: "Set which queues and which priorities a namespace may use",
+		Doc: "Replaces the limits that it had; without any, everything is allowed. Tasks that exist must fit them, else it is a conflict. Jobs that exist keep their queue and priority. " +
+			"Needs a token for all namespaces.",
+	}, func(ctx context.Context, c *api.Call, in *namespaceByName, n access.Namespace) (_ access.Namespace, err error) {
+		if err := api.Everywhere(c.Token, "limits of namespaces"); err != nil {
+			return n, err
+		}
+		if n.Name, err = api.Agree("name", in.Name, n.Name); err != nil {
+			return n, err
+		}
+		n, err = s.service.SaveNamespace(ctx, n)
+		n.Queues = api.List(n.Queues)
+		return n, err
+	})
+}

@@ -1,0 +1,34 @@
+// Package alerts serves channels, alert rules and alerts: who is told of what.
+package alerts
+
+import (
+	"github.com/belfry-run/belfry/app/httpapi/internal/api"
+)
+
+// Service is what these routes need of the one that does the work.
+type Service interface {
+	Channels
+	AlertRules
+	Alerts
+}
+
+// Options are what a node may be able to do besides, or nil.
+type Options struct {
+	Notifier  Notifier       // tests channels
+	Secrets   ChannelSecrets // for tests
+	PublicURL string         // where people reach this node
+}
+
+// server serves the routes of this package.
+type server struct {
+	*api.API
+	service Service
+	opts    Options
+}
+
+// Routes registers the routes of this package.
+func Routes(a *api.API, s Service, o Options) {
+	r := &server{API: a, service: s, opts: o}
+	r.channelRoutes()
+	r.alertRoutes()
+}

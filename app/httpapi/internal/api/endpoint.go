@@ -1,0 +1,338 @@
+package api
+
+import (
+	"context"
+	"net/http"
+	"reflect"
+	"strings"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/danielgtaylor/huma/v2/adapters/humago"
+
+	"github.com/belfry-run/belfry/access"
+	"github.com/belfry-run/belfry/alert"
+	"github.com/belfry-run/belfry/app/httpapi/internal/body"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/cycle"
+	"github.com/belfry-run/belfry/httpapi/wire"
+	"github.com/belfry-run/belfry/job"
+	"github.com/belfry-run/belfry/monitor"
+)
+
+// Endpoint is one route as it is registered and documented. Huma describes it,
+// reads its parameters and writes its answer. Bodies are read here, because
+// they want better errors and other deadlines than huma has.
+type Endpoint struct {
+	Id      string // operation id; its first word is the tag
+	Method  string
+	Path    string
+	Summary string
+	Doc     string
+	Scope   access.Scope  // empty: any token will do
+	Also    access.Scope  // another scope that will do instead
+	Attempt bool          // wants the token of the attempt in its path, and no scope
+	Join    bool          // wants the secret of a join token, and no scope
+	Created bool          // answers 201, and where to find what was made
+	Timeout time.Duration // default: handleTimeout; negative: none
+	MaxBody int64         // default: Options.MaxBody
+	Bare    bool          // the body may be missing
+}
+
+// schemaNames are names of types in the API whose package says the noun in Go.
+var schemaNames = map[reflect.Type]string{
+	reflect.TypeFor[alert.Rule]():              "AlertRule",
+	reflect.TypeFor[core.Page[alert.Rule]]():   "PageAlertRule",
+	reflect.TypeFor[core.Page[cycle.Status]](): "PageCycleStatus",
+	reflect.TypeFor[alert.Try]():               "AlertTry",
+	reflect.TypeFor[cycle.Output]():            "CycleOutput",
+	reflect.TypeFor[cycle.Run]():               "CycleRun",
+	reflect.TypeFor[cycle.Status]():            "CycleStatus",
+	reflect.TypeFor[job.Count]():               "JobCount",
+	reflect.TypeFor[job.Filter]():              "JobFilter",
+	reflect.TypeFor[job.MinuteTotals]():        "JobMinute",
+	reflect.TypeFor[monitor.Bars]():            "MonitorBars",
+	reflect.TypeFor[monitor.State]():           "MonitorState",
+}
+
+// schemaName is the name of a type in the API.
+func schemaName(t reflect.Type, hint string) string {
+	for t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	if name, ok := schemaNames[t]; ok {
+		return name
+	}
+	return huma.DefaultSchemaNamer(t, hint)
+}
+
+// newAPI is an empty API on a mux.
+func newAPI(mux *http.ServeMux, version string) huma.API {
+	registry := huma.NewMapRegistry("#/components/schemas/", schemaName)
+	registry.RegisterTypeAlias(reflect.TypeFor[huma.ErrorModel](), reflect.TypeFor[wire.Problem]())
+	registry.RegisterTypeAlias(reflect.TypeFor[core.Duration](), reflect.TypeFor[durationText]())
+	format := huma.DefaultJSONFormat
+	return humago.New(mux, huma.Config{
+		OpenAPI: &huma.OpenAPI{
+			OpenAPI: "3.1.0",
+			Info: &huma.Info{
+				Title:       "Belfry",
+				Version:     version,
+				Description: "Tasks, schedules and durable jobs that run on time.",
+			},
+			Components: &huma.Components{
+				Schemas: registry,
+				SecuritySchemes: map[string]*huma.SecurityScheme{
+					"token":   {Type: "http", Scheme: "bearer", Description: "A token of Belfry: belfry token create"},
+					"join":    {Type: "http", Scheme: "bearer", Description: "A join token: belfry token join create"},
+					"attempt": {Type: "http", Scheme: "bearer", BearerFormat: "JWT", Description: "The right to one attempt, which came with its claim"},
+				},
+			},
+		},
+		Formats:                      map[string]huma.Format{"application/json": format, "json": format},
+		DefaultFormat:                "application/json",
+		RejectUnknownQueryParameters: true,
+		Transformers:                 []huma.Transformer{ownErrors, body.FullArrays},
+	})
+}
+
+// durationText is how a duration looks in the OpenAPI document.
+type durationText struct{}
+
+// Schema is asked for by huma.
+func (durationText) Schema(huma.Registry) *huma.Schema {
+	return &huma.Schema{Type: huma.TypeString, Examples: []any{"90s", "1h30m", "7d"}}
+}
+
+// None is an answer without a body.
+type None struct{}
+
+type answer[T any] struct {
+	Status int
+	Body   T
+}
+
+// Serve registers a route without a body.
+func Serve[I, T any](a *API, e Endpoint, h func(ctx context.Context, c *Call, in *I) (T, error)) {
+	op := a.operation(e)
+	if reflect.TypeFor[T]() == reflect.TypeFor[None]() {
+		huma.Register(a.Huma, op, func(ctx context.Context, in *I) (*struct{}, error) {
+			c := CallOf(ctx)
+			if ctx, err := a.expecting(ctx, c, e, nil); err != nil {
+				return nil, a.orProblem(ctx, err)
+			} else if _, err = h(ctx, c, in); err != nil {
+				return nil, a.orProblem(ctx, err)
+			}
+			return nil, nil
+		})
+		return
+	}
+	if reflect.TypeFor[T]().Implements(typeOfVersioned) {
+		a.versioned[e.Path] = true
+	}
+	huma.Register(a.Huma, op, func(ctx context.Context, in *I) (*answer[T], error) {
+		c := CallOf(ctx)
+		v, err := h(ctx, c, in)
+		if err != nil {
+			return nil, a.orProblem(ctx, err)
+		}
+		c.tag(v)
+		if e.Created {
+			if at := located(v); at != "" {
+				c.w.Header().Set("Location", at)
+			}
+		}
+		return &answer[T]{Status: e.status(v), Body: v}, nil
+	})
+}
+
+// ServeBody registers a route with a JSON body.
+func ServeBody[I, B, T any](a *API, e Endpoint, h func(ctx context.Context, c *Call, in *I, body B) (T, error)) {
+	if e.MaxBody == 0 {
+		e.MaxBody = a.Options.MaxBody
+	}
+	Serve(a, e, func(ctx context.Context, c *Call, in *I) (T, error) {
+		var body B
+		if err := c.read(e, &body); err != nil {
+			var zero T
+			return zero, err
+		}
+		ctx, err := a.expecting(ctx, c, e, body)
+		if err != nil {
+			var zero T
+			return zero, err
+		}
+		return h(ctx, c, in, body)
+	})
+	a.describeBody(e, "application/json", a.Huma.OpenAPI().Components.Schemas.Schema(reflect.TypeFor[B](), true, e.Id+"Body"))
+}
+
+// ServeText registers a route with a body of another type than JSON.
+func ServeText[I, T any](a *API, e Endpoint, kind string, h func(ctx context.Context, c *Call, in *I, body []byte) (T, error)) {
+	Serve(a, e, func(ctx context.Context, c *Call, in *I) (T, error) {
+		body, err := c.readText(e, kind)
+		if err != nil {
+			var zero T
+			return zero, err
+		}
+		return h(ctx, c, in, body)
+	})
+	a.describeBody(e, kind, &huma.Schema{Type: huma.TypeString})
+}
+
+// describeBody is done after a route was registered, or huma would read and
+// check the body itself.
+func (a *API) describeBody(e Endpoint, kind string, schema *huma.Schema) {
+	op := operationAt(a.Huma.OpenAPI(), e.Method, e.Path)
+	op.RequestBody = &huma.RequestBody{Required: !e.Bare, Content: map[string]*huma.MediaType{kind: {Schema: schema}}}
+}
+
+// Stream registers a route that writes its answer itself. What prepare returns
+// runs when nothing can be refused any more.
+func Stream[I any](a *API, e Endpoint, types map[string]reflect.Type, prepare func(ctx context.Context, c *Call, in *I) (func(http.ResponseWriter), error)) {
+	op := a.operation(e)
+	content := map[string]*huma.MediaType{}
+	for name, t := range types {
+		content[name] = &huma.MediaType{Schema: a.Huma.OpenAPI().Components.Schemas.Schema(t, true, e.Id)}
+	}
+	op.Responses = map[string]*huma.Response{"200": {Description: "OK", Content: content}}
+	huma.Register(a.Huma, op, func(ctx context.Context, in *I) (*huma.StreamResponse, error) {
+		c := CallOf(ctx)
+		if c.r.Method == http.MethodHead { // or it would stream into nothing
+			return &huma.StreamResponse{Body: func(hc huma.Context) { hc.SetStatus(http.StatusOK) }}, nil
+		}
+		run, err := prepare(ctx, c, in)
+		if err != nil {
+			return nil, a.orProblem(ctx, err)
+		}
+		return &huma.StreamResponse{Body: func(hc huma.Context) {
+			_, w := humago.Unwrap(hc)
+			run(w)
+		}}, nil
+	})
+}
+
+func (a *API) orProblem(ctx context.Context, err error) error {
+	if err == nil {
+		return nil
+	}
+	return a.Fail(ctx, err)
+}
+
+func (a *API) operation(e Endpoint) huma.Operation {
+	tag, _, _ := strings.Cut(e.Id, "-")
+	scheme, needs, scopes := "token", "Any token will do.", []string{}
+	switch {
+	case e.Attempt:
+		scheme, needs = "attempt", "Needs the attempt's own token, which came with its claim."
+	case e.Join:
+		scheme, needs = "join", "Needs a join token instead of a token."
+	case e.Scope != "":
+		needs, scopes = "Needs the scope "+string(e.Scope)+".", []string{string(e.Scope)}
+	}
+	if e.Also != "" {
+		needs = "Needs the scope " + string(e.Scope) + " or " + string(e.Also) + "."
+	}
+	op := huma.Operation{
+		OperationID: e.Id,
+		Method:      e.Method,
+		Path:        e.Path,
+		Summary:     e.Summary,
+		Description: strings.TrimSpace(e.Doc + "\n\n" + needs),
+		Tags:        []string{tag},
+		Security:    []map[string][]string{{scheme: scopes}},
+		Middlewares: huma.Middlewares{a.entry(e)},
+	}
+	if e.Created {
+		op.DefaultStatus = http.StatusCreated
+	}
+	return op
+}
+
+// operationAt finds an operation in the document.
+func operationAt(doc *huma.OpenAPI, method, path string) *huma.Operation {
+	return OperationsOf(doc.Paths[path])[method]
+}
+
+// OperationsOf are the operations of a path, by method.
+func OperationsOf(item *huma.PathItem) map[string]*huma.Operation {
+	all := map[string]*huma.Operation{
+		http.MethodGet: item.Get, http.MethodPost: item.Post, http.MethodPut: item.Put, http.MethodDelete: item.Delete,
+	}
+	for method, op := range all {
+		if op == nil {
+			delete(all, method)
+		}
+	}
+	return all
+}
+
+// entry lets only those in who may, and bounds how long they may take.
+func (a *API) entry(e Endpoint) func(huma.Context, func(huma.Context)) {
+	timeout := e.Timeout
+	if timeout == 0 {
+		timeout = HandleTimeout
+	}
+	return func(hc huma.Context, next func(huma.Context)) {
+		r, w := humago.Unwrap(hc)
+		let := a.authorize
+		if e.Attempt {
+			let = func(ctx context.Context, r *http.Request, _ access.Scope) (context.Context, error) {
+				return a.authorizeAttempt(ctx, r)
+			}
+		}
+		if e.Join {
+			let = a.authorizeJoin
+		}
+		ctx, err := let(hc.Context(), r, e.Scope)
+		if e.Also != "" && core.CodeOf(err) == core.Forbidden && Allow(CallOf(ctx).Token, e.Also) == nil {
+			err = nil
+		}
+		if err != nil {
+			a.Refuse(hc.Context(), w, err)
+			return
+		}
+		if timeout > 0 {
+			_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(timeout + WriteTimeout))
+			var cancel context.CancelFunc
+			ctx, cancel = context.WithTimeout(ctx, timeout)
+			defer cancel()
+		}
+		next(huma.WithContext(hc, ctx))
+	}
+}
+
+// authorize finds out who asks and whether they may. What is done under the
+// context it returns is done in their name.
+func (a *API) authorize(ctx context.Context, r *http.Request, scope access.Scope) (context.Context, error) {
+	token, err := a.Guard.token(ctx, r)
+	if err != nil {
+		return ctx, notLetIn(err)
+	}
+	c := CallOf(ctx)
+	c.Token = token
+	return access.WithActor(ctx, "token:"+token.Name), Allow(token, scope)
+}
+
+func orWords(s, words string) string {
+	if s == "" {
+		return words
+	}
+	return wire.Shorten(s)
+}
+
+// status is what an endpoint answers a value with: 200 where all of it was there
+// before.
+func (e Endpoint) status(v any) int {
+	made := e.Created
+	switch v := v.(type) {
+	case job.Enqueued:
+		made = made && !v.Existing
+	case creation:
+		made = made && v.Made()
+	}
+	if made {
+		return http.StatusCreated
+	}
+	return http.StatusOK
+}

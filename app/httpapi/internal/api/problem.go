@@ -1,0 +1,143 @@
+package api
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"net/http"
+	"strings"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/belfry-run/belfry/app/httpapi/internal/body"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/httpapi/wire"
+)
+
+// StatusOf is the HTTP status that the API answers an error with. One that a
+// [client.Client] got keeps the status that it came with.
+func StatusOf(err error) int {
+	var status wire.Answered
+	if errors.As(err, &status) {
+		return int(status)
+	}
+	return wire.StatusOf(core.CodeOf(err))
+}
+
+// TitleOf is the title of problems with a status.
+func TitleOf(status int) string {
+	for _, row := range wire.Statuses {
+		if row.Status == status {
+			return row.Title
+		}
+	}
+	return http.StatusText(status)
+}
+
+// notLetIn marks what an error of the guard is about.
+func notLetIn(err error) error {
+	if core.CodeOf(err) != core.Unauthorized {
+		return err
+	}
+	p := Describe(err, "")
+	p.OfToken = true
+	return p
+}
+
+func newProblem(status int, e *core.Error) *wire.Problem {
+	return &wire.Problem{
+		Type:   "urn:belfry:error:" + string(e.Code),
+		Title:  TitleOf(status),
+		Status: status,
+		Detail: e.Message,
+		Code:   e.Code,
+		Errors: e.Fields,
+		Hint:   e.Hint,
+	}
+}
+
+// Describe turns any error into what a caller may know of it. The text of an
+// error that is not a [core.Error], or an internal one, stays here.
+func Describe(err error, requestID string) *wire.Problem {
+	var p *wire.Problem
+	if errors.As(err, &p) {
+		p.RequestID = requestID
+		return p
+	}
+	var e *core.Error
+	switch {
+	case errors.As(err, &e) && e.Code != core.Internal && wire.StatusOf(e.Code) != http.StatusInternalServerError:
+	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
+		e = core.Errorf(core.Unavailable, "the server did not finish this in time").WithHint("try again")
+	default:
+		e = core.Errorf(core.Internal, "internal error, see request id %s", requestID).
+			WithHint("the server's log says more under this request id")
+	}
+	p = newProblem(wire.StatusOf(e.Code), e)
+	p.RequestID = requestID
+	return p
+}
+
+// WriteProblem answers with a problem.
+func WriteProblem(w http.ResponseWriter, p *wire.Problem) {
+	maps.Copy(w.Header(), p.GetHeaders())
+	w.Header().Set("Content-Type", wire.ProblemType)
+	w.WriteHeader(p.Status)
+	_ = json.NewEncoder(w).Encode(p) // who is not there any more does not read it
+}
+
+// ownErrors gives the errors that huma makes itself, about parameters, the
+// shape of all others.
+func ownErrors(ctx huma.Context, _ string, v any) (any, error) {
+	m, ok := v.(*huma.ErrorModel)
+	if !ok {
+		return v, nil
+	}
+	e := &core.Error{Code: wire.CodeOf(m.Status), Message: "invalid parameters"}
+	if len(m.Errors) == 0 {
+		e.Message = m.Detail
+	}
+	for _, d := range m.Errors {
+		e.Fields = append(e.Fields, ownField(ctx.Operation(), d))
+	}
+	p := newProblem(m.Status, e)
+	p.RequestID = CallOf(ctx.Context()).Id
+	return p, nil
+}
+
+func ownField(op *huma.Operation, d *huma.ErrorDetail) core.FieldError {
+	_, field, found := strings.Cut(d.Location, ".")
+	f := core.FieldError{Field: cmp.Or(field, d.Location), Message: d.Message}
+	if !found {
+		f.Field = d.Location
+	}
+	if d.Value != nil {
+		f.Value = wire.Shorten(fmt.Sprint(d.Value))
+	}
+	switch {
+	case d.Message == "unknown query parameter":
+		f.Message = "is not a parameter here"
+		f.Hint = body.NearHint(f.Field, ParameterNames(op))
+	case d.Message == "invalid integer":
+		f.Message = "is not a whole number"
+	case d.Message == "invalid boolean":
+		f.Message, f.Hint = "is neither true nor false", ""
+	case strings.HasPrefix(d.Message, "invalid date/time"):
+		f.Message, f.Hint = "is not a time", "write it as 2026-01-31T12:00:00Z"
+	}
+	return f
+}
+
+// ParameterNames are those of the query of an operation.
+func ParameterNames(op *huma.Operation) []string {
+	var names []string
+	for _, p := range op.Parameters {
+		if p.In == "query" {
+			names = append(names, p.Name)
+		}
+	}
+	return names
+}

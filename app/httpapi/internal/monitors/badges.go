@@ -1,0 +1,198 @@
+package monitors
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"math"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/belfry-run/belfry/app/httpapi/internal/api"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/httpapi/wire"
+	"github.com/belfry-run/belfry/monitor"
+	"github.com/belfry-run/belfry/view"
+)
+
+// badge serves a picture of one fact about a monitor that is public. It wants
+// no token, so a monitor that is not public reads the same as one that is not
+// there.
+func (s *server) badge(w http.ResponseWriter, r *http.Request) {
+	ctx, cancel := context.WithTimeout(r.Context(), api.HandleTimeout)
+	defer cancel()
+	b, err := s.badgeOf(ctx, r)
+	if err != nil {
+		s.Refuse(r.Context(), w, err)
+		return
+	}
+	svg := b.svg()
+	sum := sha256.Sum256(svg)
+	h := w.Header()
+	h.Set("Content-Type", "image/svg+xml; charset=utf-8")
+	h.Set("Cache-Control", "public, max-age=60")
+	h.Set("ETag", `"`+hex.EncodeToString(sum[:12])+`"`)
+	http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(svg))
+}
+
+// badgeWindows are the spans that a badge can be about.
+var badgeWindows = []string{"24h", "7d", "30d", "90d", "1y"}
+
+// badgeWindow is the one when nobody says.
+const badgeWindow = "30d"
+
+func (s *server) badgeOf(ctx context.Context, r *http.Request) (badge, error) {
+	namespace, name, file := r.PathValue("namespace"), r.PathValue("monitor"), r.PathValue("file")
+	kind, isSVG := strings.CutSuffix(file, ".svg")
+	if !isSVG || !slices.Contains([]string{"uptime", "latency", "status"}, kind) {
+		return badge{}, core.Errorf(core.NotFound, "there is no badge %q", wire.Shorten(file)).WithHint("one of uptime.svg, latency.svg, status.svg")
+	}
+	window := cmp.Or(r.URL.Query().Get("window"), badgeWindow)
+	if !slices.Contains(badgeWindows, window) {
+		return badge{}, core.InvalidField("window", wire.Shorten(window), "is not a span that is counted", "one of "+strings.Join(badgeWindows, ", "))
+	}
+	unknown := core.Errorf(core.NotFound, "there is no public monitor %q in namespace %q", wire.Shorten(name), wire.Shorten(namespace))
+	if core.ValidName("monitor", name) != nil || core.ValidName("namespace", namespace) != nil {
+		return badge{}, unknown
+	}
+	facts, err := s.badges.get(ctx, s.service, namespace, name)
+	switch {
+	case core.CodeOf(err) == core.NotFound || err == nil && !facts.view.Public:
+		return badge{}, unknown
+	case err != nil:
+		return badge{}, err
+	}
+	return facts.badge(kind, window), nil
+}
+
+// badgeFacts is all that badges of a monitor show.
+type badgeFacts struct {
+	at     time.Time
+	view   view.MonitorView
+	uptime view.UptimeReport
+}
+
+// badgeMemo keeps the last facts for a while: badges are open to everybody,
+// and must not be a way to keep the database busy.
+type badgeMemo struct {
+	keep time.Duration
+	mu   sync.Mutex
+	of   map[string]badgeFacts
+}
+
+// maxBadges bounds the monitors whose facts are remembered.
+const maxBadges = 1024
+
+func (m *badgeMemo) get(ctx context.Context, s Monitors, namespace, name string) (f badgeFacts, err error) {
+	key := namespace + "/" + name
+	m.mu.Lock()
+	f, known := m.of[key]
+	m.mu.Unlock()
+	if known && time.Since(f.at) < m.keep {
+		return f, nil
+	}
+	f = badgeFacts{at: time.Now()}
+	if f.view, err = s.Monitor(ctx, namespace, name); err != nil || !f.view.Public {
+		return f, err
+	}
+	if f.uptime, err = s.Uptime(ctx, namespace, name); err != nil {
+		return f, err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.of == nil {
+		m.of = map[string]badgeFacts{}
+	}
+	if len(m.of) >= maxBadges {
+		api.DropOne(m.of)
+	}
+	m.of[key] = f
+	return f, nil
+}
+
+// Colours on which white text can be read (a contrast of 4.5 at least).
+const (
+	badgeGreen = "#2a7d34"
+	badgeAmber = "#946200"
+	badgeRed   = "#b3261e"
+	badgeBlue  = "#0b63b0"
+	badgeGrey  = "#6b6b6b"
+)
+
+func (f badgeFacts) badge(kind, window string) badge {
+	b := badge{about: f.view.Name}
+	var u view.UptimeWindow
+	for _, w := range f.uptime.Spans {
+		if w.Name == window {
+			u = w
+		}
+	}
+	switch kind {
+	case "status":
+		b.label = f.view.Name
+		b.value, b.colour = statusWord(f.view)
+	case "uptime":
+		b.label = "uptime " + window
+		b.value, b.colour = ratioText(u.Ratio)
+	case "latency":
+		b.label = "latency " + window
+		b.value, b.colour = "unknown", badgeGrey
+		if u.P50 > 0 {
+			b.value, b.colour = latencyText(u.P50.D()), badgeBlue
+		}
+	}
+	return b
+}
+
+func statusWord(v view.MonitorView) (word, colour string) {
+	switch {
+	case v.Status == monitor.StatusPaused:
+		return "paused", badgeGrey
+	case v.State.Maintenance != "":
+		return "maintenance", badgeBlue
+	case v.State.Stale:
+		return "unknown", badgeGrey
+	case v.Status == monitor.StatusDown:
+		return "down", badgeRed
+	case v.Status == monitor.StatusUp && v.State.Degraded:
+		return "degraded", badgeAmber
+	case v.Status == monitor.StatusUp:
+		return "up", badgeGreen
+	}
+	return "unknown", badgeGrey
+}
+
+// ratioText never says 100% of what was down for a moment.
+func ratioText(ratio *float64) (text, colour string) {
+	if ratio == nil {
+		return "unknown", badgeGrey
+	}
+	percent := math.Floor(*ratio*1e4+1e-6) / 100
+	if *ratio < 1 {
+		percent = min(percent, 99.99)
+	}
+	text = strings.TrimSuffix(strings.TrimRight(fmt.Sprintf("%.2f", percent), "0"), ".") + "%"
+	switch {
+	case percent >= 99:
+		return text, badgeGreen
+	case percent >= 95:
+		return text, badgeAmber
+	}
+	return text, badgeRed
+}
+
+func latencyText(d time.Duration) string {
+	switch {
+	case d < time.Millisecond:
+		return "< 1ms"
+	case d < time.Second:
+		return fmt.Sprintf("%dms", d.Round(time.Millisecond).Milliseconds())
+	}
+	return fmt.Sprintf("%.1fs", d.Seconds())
+}

@@ -1,0 +1,92 @@
+package tasks
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/belfry-run/belfry/access"
+	"github.com/belfry-run/belfry/app/httpapi/internal/api"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/task"
+)
+
+// withoutSecrets is a task as it is shown. Only a worker's claim has all of it.
+func withoutSecrets(t task.Task, err error) (task.Task, error) { return t.Redacted(), err }
+
+func (s *server) taskRoutes() {
+	type listing struct {
+		Namespace string    `query:"namespace" doc:"Default: the token's namespace, or default; * for all"`
+		Kind      task.Kind `query:"kind" doc:"Only tasks of this kind"`
+		Tag       string    `query:"tag" doc:"Only tasks with this tag"`
+		Part      string    `query:"part" maxLength:"128" doc:"Only tasks with this in their name, whatever its case"`
+		Limit     int       `query:"limit" minimum:"0" maximum:"1000" doc:"Items per page; default: 50"`
+		Cursor    string    `query:"cursor" doc:"Next of the page before"`
+	}
+	api.Serve(s.API, api.Endpoint{
+		Id: "task-list", Method: http.MethodGet, Path: "/v1/tasks", Scope: access.ScopeRead,
+		Summary: "List tasks by name",
+	}, func(ctx context.Context, c *api.Call, in *listing) (core.Page[task.Task], error) {
+		f := task.Filter{Paging: core.Paging{Limit: in.Limit, Cursor: in.Cursor}, Kind: in.Kind, Tag: in.Tag, Part: in.Part}
+		var err error
+		if f.Namespace, err = api.InNamespace(c.Token, "namespace", in.Namespace); err != nil {
+			return core.Page[task.Task]{}, err
+		}
+		if err := api.OneOf("kind", in.Kind, task.TaskKinds...); err != nil {
+			return core.Page[task.Task]{}, err
+		}
+		p, err := api.Page(s.service.Tasks(ctx, f))
+		for i, t := range p.Items {
+			p.Items[i] = t.Redacted()
+		}
+		return p, err
+	})
+
+	type creating struct {
+		Namespace string `query:"namespace" doc:"Default: as the body says, the token's namespace, or default"`
+	}
+	api.ServeBody(s.API, api.Endpoint{
+		Id: "task-create", Method: http.MethodPost, Path: "/v1/tasks", Scope: access.ScopeAdmin, Created: true,
+		Summary: "Create a task",
+	}, func(ctx context.Context, c *api.Call, in *creating, t task.Task) (_ task.Task, err error) {
+		if t.Namespace, err = c.Owner(in.Namespace, t.Namespace); err != nil {
+			return t, err
+		}
+		return withoutSecrets(s.service.CreateTask(ctx, t))
+	})
+
+	api.Serve(s.API, api.Endpoint{
+		Id: "task-show", Method: http.MethodGet, Path: "/v1/tasks/{name}", Scope: access.ScopeRead,
+		Summary: "Show a task",
+	}, func(ctx context.Context, c *api.Call, in *api.ByName) (task.Task, error) {
+		ns, err := in.Resolve(c)
+		if err != nil {
+			return task.Task{}, err
+		}
+		return withoutSecrets(s.service.Task(ctx, ns, in.Name))
+	})
+
+	api.ServeBody(s.API, api.Endpoint{
+		Id: "task-update", Method: http.MethodPut, Path: "/v1/tasks/{name}", Scope: access.ScopeAdmin,
+		Summary: "Replace a task",
+		Doc:     "What the body leaves out gets its default, not what it was before; a secret that is written as it was shown stays.",
+	}, func(ctx context.Context, c *api.Call, in *api.ByName, t task.Task) (_ task.Task, err error) {
+		if t.Name, err = api.Agree("name", in.Name, t.Name); err != nil {
+			return t, err
+		}
+		if t.Namespace, err = c.Owner(in.Namespace, t.Namespace); err != nil {
+			return t, err
+		}
+		return withoutSecrets(s.service.UpdateTask(ctx, t))
+	})
+
+	api.Serve(s.API, api.Endpoint{
+		Id: "task-delete", Method: http.MethodDelete, Path: "/v1/tasks/{name}", Scope: access.ScopeAdmin,
+		Summary: "Delete a task",
+	}, func(ctx context.Context, c *api.Call, in *api.ByName) (api.None, error) {
+		ns, err := in.Resolve(c)
+		if err != nil {
+			return api.None{}, err
+		}
+		return api.None{}, s.service.DeleteTask(ctx, ns, in.Name)
+	})
+}

@@ -1,0 +1,132 @@
+package views
+
+import (
+	"cmp"
+	"context"
+	"net/http"
+	"reflect"
+	"time"
+
+	"github.com/belfry-run/belfry/access"
+	"github.com/belfry-run/belfry/app/httpapi/internal/api"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/httpapi/wire"
+	"github.com/belfry-run/belfry/job"
+	"github.com/belfry-run/belfry/view"
+)
+
+func (s *server) watchRoutes() {
+	type watching struct {
+		Namespace string `query:"namespace" doc:"Default: the token's namespace, or default; * for all"`
+		Cursor    string `query:"cursor" doc:"Id of the last event seen; default: from now on"`
+		Last      string `header:"Last-Event-ID" doc:"The same, as browsers send it; wins over cursor"`
+	}
+	api.Stream(s.API, api.Endpoint{
+		Id: "event-watch", Method: http.MethodGet, Path: "/v1/events", Scope: access.ScopeRead, Timeout: -1,
+		Summary: "Stream what changes, as server-sent events",
+		Doc: "Each event is of type job, change or check, with the JSON of an Event as its data. " +
+			"The last of a group carries an id to come back with. Events are hints: after a gap, read again what you show.",
+	}, map[string]reflect.Type{wire.SseType: reflect.TypeFor[view.Event]()},
+		func(ctx context.Context, c *api.Call, in *watching) (func(http.ResponseWriter), error) {
+			ns, err := api.InNamespace(c.Token, "namespace", in.Namespace)
+			if err != nil {
+				return nil, err
+			}
+			return s.watch(ctx, ns, cmp.Or(in.Last, in.Cursor))
+		})
+
+	type polling struct {
+		Namespace string `query:"namespace" doc:"Default: the token's namespace, or default; * for all"`
+		Cursor    string `query:"cursor" doc:"Next of the answer before; default: from now on"`
+		Wait      string `query:"wait" doc:"How long to wait when there is nothing, such as 10s; at most 30s; default: not at all"`
+	}
+	api.Serve(s.API, api.Endpoint{
+		Id: "event-poll", Method: http.MethodGet, Path: "/v1/events/poll", Scope: access.ScopeRead,
+		Timeout: job.MaxClaimWait.D() + 10*time.Second,
+		Summary: "Answer what changed since a cursor",
+	}, func(ctx context.Context, c *api.Call, in *polling) (wire.EventPage, error) {
+		ns, err := api.InNamespace(c.Token, "namespace", in.Namespace)
+		if err != nil {
+			return wire.EventPage{}, err
+		}
+		wait, err := parseWait(in.Wait)
+		if err != nil {
+			return wire.EventPage{}, err
+		}
+		return s.poll(ctx, ns, in.Cursor, wait)
+	})
+}
+
+func parseWait(text string) (time.Duration, error) {
+	if text == "" {
+		return 0, nil
+	}
+	d, err := core.ParseDuration(text)
+	if err != nil {
+		return 0, core.InvalidField("wait", wire.Shorten(text), "is not a duration", "such as 10s")
+	}
+	if d < 0 {
+		return 0, core.InvalidField("wait", wire.Shorten(text), "is negative", "")
+	}
+	return min(d, job.MaxClaimWait).D(), nil
+}
+
+func (s *server) poll(ctx context.Context, ns, cursor string, wait time.Duration) (wire.EventPage, error) {
+	waiting, cancel := s.Until(ctx)
+	defer cancel()
+	evs, next, err := s.service.Events(waiting, ns, cursor, wait)
+	if err != nil && s.Stopping.Err() != nil && ctx.Err() == nil && waiting.Err() != nil {
+		return wire.EventPage{Events: []view.Event{}, Next: cursor}, nil
+	}
+	return wire.EventPage{Events: api.List(evs), Next: next}, err
+}
+
+// watch looks once, so that a bad cursor is refused in the usual way, and
+// answers what streams from there on.
+func (s *server) watch(ctx context.Context, ns, cursor string) (func(http.ResponseWriter), error) {
+	token := api.CallOf(ctx).Token
+	if err := s.Streams.Take(token.ID, s.Options.MaxStreams); err != nil {
+		return nil, err
+	}
+	evs, next, err := s.service.Events(ctx, ns, cursor, 0)
+	if err != nil {
+		s.Streams.Free(token.ID)
+		return nil, err
+	}
+	return func(w http.ResponseWriter) {
+		defer s.Streams.Free(token.ID)
+		ctx, cancel := s.WhileGood(ctx)
+		defer cancel()
+		out := api.NewSSE(w)
+		s.End(ctx, out, s.sendEvents(ctx, out, ns, evs, next))
+	}, nil
+}
+
+func (s *server) sendEvents(ctx context.Context, out *api.Sse, ns string, evs []view.Event, cursor string) error {
+	if len(evs) == 0 {
+		if err := out.Mark(cursor); err != nil {
+			return err
+		}
+	}
+	for {
+		if err := out.Group(evs, cursor); err != nil {
+			return err
+		}
+		asked := time.Now()
+		var next string
+		var err error
+		if evs, next, err = s.service.Events(ctx, ns, cursor, s.Beat); err != nil {
+			return err
+		}
+		if len(evs) == 0 {
+			if err := out.Beat(); err != nil {
+				return err
+			}
+			// Whoever answers at once that there is nothing must not make us spin.
+			if err := wire.Pause(ctx, min(s.Beat, s.Look)-time.Since(asked)); err != nil {
+				return err
+			}
+		}
+		cursor = next
+	}
+}

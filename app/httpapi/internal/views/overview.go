@@ -1,0 +1,115 @@
+package views
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"github.com/belfry-run/belfry/access"
+	"github.com/belfry-run/belfry/app/httpapi/internal/api"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/httpapi/wire"
+	"github.com/belfry-run/belfry/job"
+	"github.com/belfry-run/belfry/view"
+)
+
+// historyRoutes serve what became of things over time.
+func (s *server) historyRoutes() {
+	type showing struct {
+		Namespace string `query:"namespace" doc:"Default: the token's namespace, or default; * for all"`
+	}
+	api.Serve(s.API, api.Endpoint{
+		Id: "overview-show", Method: http.MethodGet, Path: "/v1/overview", Scope: access.ScopeRead,
+		Summary: "Show what runs, failed, waits and comes next",
+		Doc:     "One answer for a page. Of each queue the first 4000 ready jobs are looked at. A token for one namespace sees the workers that run its jobs.",
+	}, func(ctx context.Context, c *api.Call, in *showing) (view.Overview, error) {
+		ns, err := api.InNamespace(c.Token, "namespace", in.Namespace)
+		if err != nil {
+			return view.Overview{}, err
+		}
+		o, err := s.service.Overview(ctx, ns)
+		if !api.EveryFigure(c.Token) {
+			o.Runs.Looked = 0
+		}
+		o.Workers = api.OwnWorkers(c.Token, o.Workers)
+		o.Running, o.Failed, o.Queues, o.Minutes = api.List(o.Running), api.List(o.Failed), api.List(o.Queues), api.List(o.Minutes)
+		o.Next, o.Incidents, o.Workers = api.List(o.Next), api.List(o.Incidents), api.List(o.Workers)
+		o.Ahead = api.FullForecast(o.Ahead)
+		return o, err
+	})
+
+	type minuteList struct {
+		Items []job.MinuteTotals `json:"items" doc:"Oldest first; minutes in which nothing ended are left out"`
+	}
+	type rating struct {
+		Namespace string `query:"namespace" doc:"Default: the token's namespace, or default; * for all"`
+		Queue     string `query:"queue" doc:"Only jobs of this queue"`
+		Within    string `query:"within" doc:"How far back, such as 1h; default: 1h; at most 48h"`
+	}
+	api.Serve(s.API, api.Endpoint{
+		Id: "overview-minutes", Method: http.MethodGet, Path: "/v1/minutes", Scope: access.ScopeRead,
+		Summary: "Count the jobs that ended in each of the last minutes",
+		Doc:     "From a roll-up that a node with the role engine writes when a minute is over.",
+	}, func(ctx context.Context, c *api.Call, in *rating) (out minuteList, err error) {
+		q := job.MinuteQuery{Queue: in.Queue}
+		if q.Namespace, err = api.InNamespace(c.Token, "namespace", in.Namespace); err != nil {
+			return out, err
+		}
+		if in.Within != "" {
+			d, err := core.ParseDuration(in.Within)
+			if err != nil || d <= 0 {
+				return out, core.InvalidField("within", wire.Shorten(in.Within), "is not a length of time", "such as 1h")
+			}
+			q.Within = d.D()
+		}
+		all, err := s.service.JobMinutes(ctx, q)
+		return minuteList{api.List(all)}, err
+	})
+
+	type stripList struct {
+		Items []view.Strip `json:"items" doc:"By name"`
+	}
+	type stripping struct {
+		Namespace string   `query:"namespace" doc:"Default: the token's namespace, or default"`
+		Schedules []string `query:"schedule" doc:"Names, separated by commas; at most 50"`
+		N         int      `query:"n" minimum:"0" maximum:"100" doc:"Results of each; default: 30"`
+	}
+	api.Serve(s.API, api.Endpoint{
+		Id: "schedule-strips", Method: http.MethodGet, Path: "/v1/strips", Scope: access.ScopeRead,
+		Summary: "Show the last results of several schedules",
+		Doc:     "Jobs, and nominal times that were skipped, newest first. Names that are none are left out.",
+	}, func(ctx context.Context, c *api.Call, in *stripping) (out stripList, err error) {
+		q := view.StripQuery{Schedules: in.Schedules, N: in.N}
+		if q.Namespace, err = api.InOne(c.Token, "namespace", in.Namespace); err != nil {
+			return out, err
+		}
+		if err := q.Validate(); err != nil {
+			return out, err
+		}
+		all, err := s.service.Strips(ctx, q)
+		for i := range all {
+			all[i].Results = api.List(all[i].Results)
+		}
+		return stripList{api.List(all)}, err
+	})
+
+	type dayByDay struct {
+		Name      string    `path:"name"`
+		Namespace string    `query:"namespace" doc:"Default: the token's namespace, or default"`
+		From      time.Time `query:"from" doc:"Default: a year before to"`
+		To        time.Time `query:"to" doc:"Default: now"`
+	}
+	api.Serve(s.API, api.Endpoint{
+		Id: "schedule-days", Method: http.MethodGet, Path: "/v1/schedules/{name}/days", Scope: access.ScopeRead,
+		Summary: "Count what became of its runs, day by day in its zone",
+		Doc:     "A run counts on the day of its nominal time, one beside the plan on that of its end. Days are kept for 400 days, whatever becomes of the jobs.",
+	}, func(ctx context.Context, c *api.Call, in *dayByDay) (view.ScheduleDays, error) {
+		ns, err := (&api.ByName{Name: in.Name, Namespace: in.Namespace}).Resolve(c)
+		if err != nil {
+			return view.ScheduleDays{}, err
+		}
+		d, err := s.service.ScheduleDays(ctx, view.DaysQuery{Namespace: ns, Schedule: in.Name, From: in.From, To: in.To})
+		d.Days = api.List(d.Days)
+		return d, err
+	})
+}

@@ -1,0 +1,26 @@
+// Package views serves what many nouns come to together: the overview, what became of
+// schedules and jobs over time, and events.
+package views
+
+import (
+	"github.com/belfry-run/belfry/app/httpapi/internal/api"
+)
+
+// Service is what these routes need of the one that does the work.
+type Service interface {
+	History
+	Watcher
+}
+
+// server serves the routes of this package.
+type server struct {
+	*api.API
+	service Service
+}
+
+// Routes registers the routes of this package.
+func Routes(a *api.API, s Service) {
+	r := &server{API: a, service: s}
+	r.historyRoutes()
+	r.watchRoutes()
+}

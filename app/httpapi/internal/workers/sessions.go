@@ -1,0 +1,257 @@
+package workers
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/belfry-run/belfry/access"
+	"github.com/belfry-run/belfry/app/httpapi/internal/api"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/httpapi/wire"
+	"github.com/belfry-run/belfry/job"
+)
+
+// sessionByID names a worker's session.
+type sessionByID struct {
+	ID string `path:"id" doc:"As it was answered when the session was opened"`
+}
+
+// sessionRoutes is how a worker without the database works.
+func (s *server) sessionRoutes() {
+	api.ServeBody(s.API, api.Endpoint{
+		Id: "session-open", Method: http.MethodPost, Path: "/v1/sessions", Scope: access.ScopeWorker, Created: true,
+		Summary: "Begin a worker's session",
+		Doc:     "A token for one namespace opens sessions for it alone. The session belongs to the token that opens it: calls of other tokens are refused, and revoking the token ends the session.",
+	}, func(ctx context.Context, c *api.Call, _ *struct{}, w job.WorkerInfo) (_ job.Session, err error) {
+		if own := c.Token.Namespace; own != core.AnyNamespace || w.Namespace != "" {
+			ns, err := api.InNamespace(c.Token, "namespace", w.Namespace)
+			if err != nil {
+				return job.Session{}, err
+			}
+			w.Namespace = ns
+		}
+		w.Has, w.Remote, w.Token = c.Token.Label(w.Has), true, c.Token.ID
+		if w.Queues, err = s.atTheServer(w.Queues, w.ByTicket); err != nil {
+			return job.Session{}, err
+		}
+		session, err := s.service.OpenSession(ctx, w)
+		if err == nil {
+			s.sessions.put(session.ID, w.Token)
+		}
+		return session, err
+	})
+
+	api.ServeBody(s.API, api.Endpoint{
+		Id: "session-claim", Method: http.MethodPost, Path: "/v1/sessions/{id}/claim", Scope: access.ScopeWorker,
+		Timeout: job.MaxClaimWait.D() + 10*time.Second,
+		Summary: "Lease ready jobs, and wait for some when there are none",
+		Doc:     "The answer may be empty.",
+	}, func(ctx context.Context, c *api.Call, in *sessionByID, body wire.SessionClaim) (job.Claim, error) {
+		if err := s.ownSession(ctx, c.Token, in.ID); err != nil {
+			return job.Claim{}, err
+		}
+		if body.Wait < 0 {
+			return job.Claim{}, core.InvalidField("wait", body.Wait.String(), "is negative", "")
+		}
+		req := job.ClaimRequest{Session: in.ID, Tickets: body.Tickets, Want: body.Want, Ahead: body.Ahead, Without: body.Without, Wait: min(body.Wait, job.MaxClaimWait)}
+		if err := req.Validate(); err != nil {
+			return job.Claim{}, err
+		}
+		if len(req.Tickets) == 0 {
+			var err error
+			if req.Want, err = s.atTheServer(req.Want, nil); err != nil {
+				return job.Claim{}, err
+			}
+		}
+		claim, err := s.claim(ctx, req)
+		if ctx.Err() != nil && len(claim.Jobs) > 0 {
+			return job.Claim{}, errors.Join(ctx.Err(), s.handBack(ctx, in.ID, claim))
+		}
+		s.equip(ctx, in.ID, claim.Jobs)
+		return claim, err
+	})
+
+	api.ServeBody(s.API, api.Endpoint{
+		Id: "session-renew", Method: http.MethodPost, Path: "/v1/sessions/{id}/renew", Scope: access.ScopeWorker,
+		Summary: "Keep a session alive, and learn which of its jobs are to end",
+	}, func(ctx context.Context, c *api.Call, in *sessionByID, body wire.SessionRenewal) (job.Renewal, error) {
+		if err := s.ownSession(ctx, c.Token, in.ID); err != nil {
+			return job.Renewal{}, err
+		}
+		out, err := s.service.Renew(ctx, in.ID, body.Holding)
+		s.renewTokens(ctx, in.ID, body.Holding, &out)
+		return out, err
+	})
+
+	api.ServeBody(s.API, api.Endpoint{
+		Id: "session-finish", Method: http.MethodPost, Path: "/v1/sessions/{id}/finish", Scope: access.ScopeWorker,
+		Summary: "Settle attempts",
+		Doc:     "An attempt whose lease was lost is answered with stale: true. The same question may be asked again.",
+	}, func(ctx context.Context, c *api.Call, in *sessionByID, body wire.SessionFinish) (wire.SessionFinished, error) {
+		if err := s.ownSession(ctx, c.Token, in.ID); err != nil {
+			return wire.SessionFinished{}, err
+		}
+		if err := checkEach("attempts", body.Attempts); err != nil {
+			return wire.SessionFinished{}, err
+		}
+		done, err := s.service.Finish(ctx, in.ID, body.Attempts)
+		return wire.SessionFinished{Attempts: api.List(done)}, err
+	})
+
+	api.ServeBody(s.API, api.Endpoint{
+		Id: "session-logs", Method: http.MethodPost, Path: "/v1/sessions/{id}/logs", Scope: access.ScopeWorker,
+		Summary: "Keep pieces of attempts' logs",
+		Doc:     "Pieces under a stale lease and pieces seen before are dropped. The same pieces may be sent again.",
+	}, func(ctx context.Context, c *api.Call, in *sessionByID, body wire.SessionLog) (api.None, error) {
+		if err := s.ownSession(ctx, c.Token, in.ID); err != nil {
+			return api.None{}, err
+		}
+		if err := checkEach("pieces", body.Pieces); err != nil {
+			return api.None{}, err
+		}
+		return api.None{}, s.service.Append(ctx, in.ID, body.Pieces)
+	})
+
+	api.ServeBody(s.API, api.Endpoint{
+		Id: "session-output", Method: http.MethodPost, Path: "/v1/sessions/{id}/outputs", Scope: access.ScopeWorker,
+		Summary: "Announce a file that an attempt leaves, and get a link to send it",
+		Doc:     "The report of the attempt must name it, or it is forgotten.",
+	}, func(ctx context.Context, c *api.Call, in *sessionByID, o wire.SessionOutput) (wire.OutputPlace, error) {
+		if err := s.ownSession(ctx, c.Token, in.ID); err != nil {
+			return wire.OutputPlace{}, err
+		}
+		link, err := s.service.DeclareOutput(ctx, in.ID, o.Ref, o.Output)
+		return wire.OutputPlace{Link: link}, err
+	})
+
+	api.Serve(s.API, api.Endpoint{
+		Id: "session-close", Method: http.MethodDelete, Path: "/v1/sessions/{id}", Scope: access.ScopeWorker,
+		Summary: "End a session",
+		Doc:     "Jobs it still holds are handed back.",
+	}, func(ctx context.Context, c *api.Call, in *sessionByID) (api.None, error) {
+		if err := s.ownSession(ctx, c.Token, in.ID); err != nil {
+			return api.None{}, err
+		}
+		return api.None{}, s.service.CloseSession(ctx, in.ID)
+	})
+}
+
+// atTheServer leaves out queues whose jobs are claimed by tickets alone, unless
+// they are among those that the worker claims so.
+func (s *server) atTheServer(queues map[string]int, byTicket []string) (map[string]int, error) {
+	kept, left := maps.Clone(queues), ""
+	for _, name := range s.byTicket {
+		if _, asked := queues[name]; asked && !slices.Contains(byTicket, name) {
+			delete(kept, name)
+			left = name
+		}
+	}
+	if left != "" && len(kept) == 0 {
+		return nil, core.InvalidField("queues", left, "has a broker, and its jobs are claimed by its tickets alone",
+			"start the worker with --brokers "+left+"=ADDRESS, as the nodes have it")
+	}
+	return kept, nil
+}
+
+// checkEach says what is wrong with the items of a batch, by their place in it.
+func checkEach[T interface{ Validate() error }](field string, items []T) error {
+	if n := len(items); n > core.MaxBatch {
+		return core.Errorf(core.TooLarge, "%d %s are over the limit of %d at once", n, field, core.MaxBatch)
+	}
+	for i, item := range items {
+		err := item.Validate()
+		var e *core.Error
+		if !errors.As(err, &e) {
+			continue
+		}
+		for j := range e.Fields {
+			e.Fields[j].Field = fmt.Sprintf("%s[%d].%s", field, i, e.Fields[j].Field)
+		}
+		return e
+	}
+	return nil
+}
+
+// claim waits for jobs until the worker leaves or the server stops. What was
+// leased by then is answered in either case; what was not, is an empty claim.
+func (s *server) claim(ctx context.Context, req job.ClaimRequest) (job.Claim, error) {
+	waiting, cancel := s.Until(ctx)
+	defer cancel()
+	claim, err := s.service.Claim(waiting, req)
+	if err != nil && s.Stopping.Err() != nil && ctx.Err() == nil && waiting.Err() != nil {
+		claim, err = job.Claim{}, nil
+	}
+	claim.Jobs = api.List(claim.Jobs)
+	return claim, err
+}
+
+// handBack gives up what was leased for a worker that has left before it could be
+// told: the jobs need not wait until its next renewal does not name them.
+func (s *server) handBack(ctx context.Context, session string, claim job.Claim) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), api.HandleTimeout)
+	defer cancel()
+	fs := make([]job.Finish, len(claim.Jobs))
+	for i, j := range claim.Jobs {
+		fs[i] = job.Finish{Ref: job.Ref{JobID: j.Job.ID, Lease: j.Job.Lease}, Outcome: job.OutcomeHandedBack, Error: "the worker left before its claim was answered"}
+	}
+	_, err := s.service.Finish(ctx, session, fs)
+	return err
+}
+
+// ownSession keeps a token off the sessions that other tokens opened, and off
+// those of nodes. IDs of sessions are no secret: every token with the scope read
+// sees them.
+func (s *server) ownSession(ctx context.Context, t access.Token, id string) error {
+	owner, known := s.sessions.get(id)
+	if !known {
+		var err error
+		owner, err = s.Options.Auth.SessionOwner(ctx, id)
+		if core.CodeOf(err) == core.NotFound {
+			return nil // nobody has it, and the service answers as for one that has ended
+		}
+		if err != nil {
+			return err
+		}
+		s.sessions.put(id, owner)
+	}
+	if owner == 0 || owner != t.ID {
+		return core.Errorf(core.Forbidden, "session %q belongs to another token", wire.Shorten(id)).
+			WithHint("open a session with this token: a session ends with the token that opened it")
+	}
+	return nil
+}
+
+// sessionOwners remembers the token that opened a worker's session, which never
+// changes.
+type sessionOwners struct {
+	mu     sync.Mutex
+	tokens map[string]int64
+}
+
+// maxSessions bounds the sessions whose owners are remembered.
+const maxSessions = 4096
+
+func (o *sessionOwners) get(id string) (token int64, known bool) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	token, known = o.tokens[id]
+	return token, known
+}
+
+func (o *sessionOwners) put(id string, token int64) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.tokens == nil {
+		o.tokens = map[string]int64{}
+	}
+	if len(o.tokens) >= maxSessions {
+		api.DropOne(o.tokens)
+	}
+	o.tokens[id] = token
+}

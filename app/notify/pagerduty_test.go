@@ -1,0 +1,111 @@
+package notify_test
+
+import (
+	"encoding/json"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/belfry-run/belfry/alert"
+	"github.com/belfry-run/belfry/app/notify"
+)
+
+type event struct {
+	Action  string `json:"event_action"`
+	Key     string `json:"dedup_key"`
+	Payload struct{ Severity string }
+}
+
+func events(t *testing.T, r *receiver) (all []string) {
+	t.Helper()
+	for _, q := range r.take() {
+		var e event
+		if err := json.Unmarshal(q.body, &e); err != nil {
+			t.Fatal(err)
+		}
+		if len(e.Key) > 255 {
+			t.Errorf("a key of %d", len(e.Key))
+		}
+		all = append(all, e.Action+" "+e.Key+" "+e.Payload.Severity)
+	}
+	return all
+}
+
+func notice(kind alert.NoticeType, monitor string, incident int64) alert.Notice {
+	return alert.Notice{Type: kind, Namespace: "ns", Monitor: monitor, Incident: incident, Title: string(kind)}
+}
+
+func TestPagerDutyEvents(t *testing.T) {
+	t.Parallel()
+	r := newReceiver(t, nil)
+	c := httpChannels(r.URL)["pagerduty"]
+	for name, w := range map[string]struct {
+		notices []alert.Notice
+		want    []string
+	}{
+		"an outage is one key": {[]alert.Notice{notice(alert.NoticeDown, "a", 1), notice(alert.NoticeReminder, "a", 1)}, []string{"trigger ns/a/1 critical"}},
+		"nobody is called for what is over": {[]alert.Notice{notice(alert.NoticeDown, "a", 1), notice(alert.NoticeDown, "b", 2), notice(alert.NoticeUp, "a", 1)},
+			[]string{"trigger ns/b/2 critical", "resolve ns/a/1 info"}},
+		"the next outage is another": {[]alert.Notice{notice(alert.NoticeUp, "a", 1), notice(alert.NoticeDown, "a", 2)}, []string{"resolve ns/a/1 info", "trigger ns/a/2 critical"}},
+		"pairs": {[]alert.Notice{notice(alert.NoticeSlow, "a", 0), notice(alert.NoticeFlapping, "a", 0), notice(alert.NoticeNormal, "a", 0), notice(alert.NoticeStale, "a", 0)},
+			[]string{"trigger ns/a/flapping warning", "resolve ns/a/slow info", "trigger ns/a/stale error"}},
+		"what has no end": {[]alert.Notice{notice(alert.NoticeChanged, "a", 0), notice(alert.NoticeChanged, "a", 0)}, []string{"trigger ns/a/changed/k/0 info", "trigger ns/a/changed/k/1 info"}},
+	} {
+		m := alert.Message{Key: "k", Notices: w.notices}
+		if err := newSender(t).Send(t.Context(), c, m); err != nil {
+			t.Error(err)
+		}
+		if got := events(t, r); !slices.Equal(got, w.want) {
+			t.Errorf("%s: %q, want %q", name, got, w.want)
+		}
+	}
+	long := notice(alert.NoticeDown, strings.Repeat("ä", 400), 1)
+	over := long
+	over.Type = alert.NoticeUp
+	for _, n := range []alert.Notice{long, over} {
+		if err := newSender(t).Send(t.Context(), c, alert.Message{Notices: []alert.Notice{n}}); err != nil {
+			t.Error(err)
+		}
+	}
+	if got := events(t, r); len(got) != 2 || strings.Fields(got[0])[1] != strings.Fields(got[1])[1] {
+		t.Errorf("%q", got)
+	}
+}
+
+// Whatever was taken is not sent again, and what was refused keeps nobody back.
+func TestPagerDutyGoesOnWhereItStopped(t *testing.T) {
+	t.Parallel()
+	busy := true
+	r := newReceiver(t, func(w http.ResponseWriter, q *http.Request) {
+		body, _ := io.ReadAll(q.Body)
+		switch {
+		case strings.Contains(string(body), `"ns/bad/`):
+			w.WriteHeader(400)
+		case strings.Contains(string(body), `"ns/c/`) && busy:
+			w.Header().Set("Retry-After", "9")
+			w.WriteHeader(429)
+		default:
+			w.WriteHeader(202)
+		}
+	})
+	c := httpChannels(r.URL)["pagerduty"]
+	s := newSender(t)
+	m := alert.Message{Key: "k"}
+	for i, monitor := range []string{"a", "bad", "b", "c", "d"} {
+		m.Notices = append(m.Notices, notice(alert.NoticeDown, monitor, int64(i)))
+	}
+	err := s.Send(t.Context(), c, m)
+	if notify.Permanent(err) || notify.RetryAfter(err).Seconds() != 9 {
+		t.Errorf("%v", err)
+	}
+	if got := len(events(t, r)); got != 4 {
+		t.Errorf("%d events", got)
+	}
+	busy = false
+	checkFault(t, "second", s.Send(t.Context(), c, m), true, "400")
+	if got := events(t, r); !slices.Equal(got, []string{"trigger ns/bad/1 critical", "trigger ns/c/3 critical", "trigger ns/d/4 critical"}) {
+		t.Errorf("%q", got)
+	}
+}

@@ -1,0 +1,323 @@
+// Package nats carries tickets through a stream of NATS JetStream.
+//
+// The stream has work-queue retention and one durable consumer, "workers", that
+// all workers share. Beside it stands a stream NAME_dead: messages that cannot be
+// read are moved there, and JetStream's notice of a message that it gave up is kept
+// there. Nothing reads it; an alarm on its length tells a person.
+//
+// A node needs the right to publish to belfry.tickets.NAME. A worker needs
+// $JS.API.CONSUMER.INFO.NAME.workers, $JS.API.CONSUMER.MSG.NEXT.NAME.workers,
+// $JS.ACK.NAME.> and belfry.dead.NAME. Both subscribe to _INBOX.>. A check needs
+// $JS.API.STREAM.INFO.NAME besides, a setup $JS.API.STREAM.> and
+// $JS.API.CONSUMER.>.
+package nats
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"log/slog"
+	"os"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/belfry-run/belfry/app/transport"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/job"
+)
+
+// Options of a stream. The zero value works.
+type Options struct {
+	// Name is what the server calls this client. Default: "belfry".
+	Name string
+	// Hold is how long a message that was received is kept from others, as Setup
+	// writes it down. Default: [transport.Hold].
+	Hold time.Duration
+	// Logger is told of messages that cannot be read. Default: none.
+	Logger *slog.Logger
+}
+
+// Stream is a stream of JetStream.
+type Stream struct {
+	place Place
+	hold  time.Duration
+	log   *slog.Logger
+	conn  *nats.Conn
+	js    jetstream.JetStream
+
+	mu      sync.Mutex
+	workers jetstream.Consumer // once it was found
+}
+
+var _ transport.Carrier = (*Stream)(nil)
+
+const (
+	consumer = "workers"
+	// publishing is how many messages may be under way at the same time.
+	publishing = 256
+	// shortWait is how long the server may take to answer what needs no waiting.
+	shortWait = 10 * time.Second
+)
+
+// Open reads the credentials and begins to connect. It does not wait for the
+// server, so that a program starts while that is away, and comes back to it
+// whenever it was lost: see [Stream.Check].
+func Open(place Place, o Options) (*Stream, error) {
+	if err := place.check(); err != nil {
+		return nil, err
+	}
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	if o.Name == "" {
+		o.Name = "belfry"
+	}
+	if o.Hold == 0 {
+		o.Hold = transport.Hold
+	}
+	settings, err := place.settings()
+	if err != nil {
+		return nil, err
+	}
+	conn, err := nats.Connect(place.urls(), append(settings, nats.Name(o.Name))...)
+	if err != nil {
+		return nil, core.Errorf(core.Invalid, "the client of NATS cannot be made: %w", err)
+	}
+	js, err := jetstream.New(conn, jetstream.WithPublishAsyncMaxPending(publishing), jetstream.WithPublishAsyncTimeout(shortWait))
+	if err != nil {
+		conn.Close()
+		return nil, core.Errorf(core.Invalid, "the client of JetStream cannot be made: %w", err)
+	}
+	return &Stream{place: place, hold: o.Hold, log: o.Logger, conn: conn, js: js}, nil
+}
+
+func (p Place) settings() ([]nats.Option, error) {
+	list := []nats.Option{
+		nats.RetryOnFailedConnect(true), nats.MaxReconnects(-1), nats.ReconnectWait(500 * time.Millisecond),
+		nats.ReconnectJitter(500*time.Millisecond, time.Second), nats.IgnoreAuthErrorAbort(),
+		nats.Timeout(shortWait), nats.PingInterval(20 * time.Second), nats.MaxPingsOutstanding(2),
+		// What is sent while nobody listens is an error now and not a surprise later.
+		nats.ReconnectBufSize(-1),
+	}
+	if p.TLS {
+		list = append(list, nats.Secure())
+	}
+	if p.CA != "" {
+		list = append(list, nats.RootCAs(p.CA))
+	}
+	if p.Cert != "" {
+		list = append(list, nats.ClientCert(p.Cert, p.Key))
+	}
+	if p.Creds != "" {
+		// The client reads it at each connection, and would try for ever without it.
+		if _, err := os.ReadFile(p.Creds); err != nil {
+			return nil, transport.BadAddress("names a file of creds that cannot be read")
+		}
+		list = append(list, nats.UserCredentials(p.Creds))
+	}
+	if p.Nkey != "" {
+		nkey, err := nats.NkeyOptionFromSeed(p.Nkey)
+		if err != nil {
+			return nil, transport.BadAddress("names a file of an nkey that cannot be read")
+		}
+		list = append(list, nkey)
+	}
+	return list, nil
+}
+
+// Close gives up the connection. What was received and not acknowledged comes
+// again to others.
+func (s *Stream) Close() error {
+	s.conn.Close()
+	return nil
+}
+
+// Publish sends tickets. A ticket that is sent again within two minutes is one
+// message.
+func (s *Stream) Publish(ctx context.Context, ts []job.Ticket) (left []job.Ticket, err error) {
+	if err := s.connected(); err != nil {
+		return ts, err
+	}
+	sent := make([]jetstream.PubAckFuture, 0, len(ts))
+	for _, t := range ts {
+		if err = ctx.Err(); err != nil {
+			break
+		}
+		var future jetstream.PubAckFuture
+		if future, err = s.js.PublishAsync(s.place.subject(), transport.Encode(t), jetstream.WithMsgID(messageID(t))); err != nil {
+			break
+		}
+		sent = append(sent, future)
+	}
+	for i, future := range sent {
+		if failed := await(ctx, future); failed != nil {
+			left = append(left, ts[i])
+			if err == nil {
+				err = failed
+			}
+		}
+	}
+	return append(left, ts[len(sent):]...), s.fault("publish to", err)
+}
+
+func await(ctx context.Context, f jetstream.PubAckFuture) error {
+	select {
+	case <-f.Ok():
+		return nil
+	case err := <-f.Err():
+		return err
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// messageID tells tickets apart without their secrets.
+func messageID(t job.Ticket) string {
+	sum := sha256.Sum256([]byte(t.Secret))
+	return strconv.FormatInt(t.JobID, 10) + "." + hex.EncodeToString(sum[:8])
+}
+
+// Receive takes messages. One that cannot be read is moved to the stream of the
+// dead.
+func (s *Stream) Receive(ctx context.Context, n int, wait time.Duration) (rings []job.Ring, err error) {
+	workers, err := s.find(ctx)
+	if err != nil {
+		return nil, err
+	}
+	rings, err = s.take(ctx, func() (jetstream.MessageBatch, error) { return workers.FetchNoWait(n) })
+	if err != nil || len(rings) > 0 || wait <= 0 {
+		return rings, s.lost(err)
+	}
+	// The first that comes, and then what came with it: waiting for n would hold
+	// the first back.
+	first, cancel := context.WithTimeout(ctx, wait)
+	defer cancel()
+	rings, err = s.take(ctx, func() (jetstream.MessageBatch, error) {
+		return workers.Fetch(1, jetstream.FetchContext(first))
+	})
+	if err != nil || len(rings) == 0 || n == 1 {
+		return rings, s.lost(err)
+	}
+	more, _ := s.take(ctx, func() (jetstream.MessageBatch, error) { return workers.FetchNoWait(n - 1) })
+	return append(rings, more...), nil
+}
+
+// take reads one batch to its end. What arrived counts, whatever came after it.
+func (s *Stream) take(ctx context.Context, fetch func() (jetstream.MessageBatch, error)) (rings []job.Ring, err error) {
+	batch, err := fetch()
+	if err != nil {
+		return nil, s.ended(ctx, err)
+	}
+	for m := range batch.Messages() {
+		if r, ok := s.read(ctx, m); ok {
+			rings = append(rings, r)
+		}
+	}
+	if len(rings) > 0 {
+		return rings, nil
+	}
+	return nil, s.ended(ctx, batch.Error())
+}
+
+// ended takes the end of a wait for what it is.
+func (s *Stream) ended(ctx context.Context, err error) error {
+	if err == nil || ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if isOver(err) {
+		return s.connected() // a server that is away ends waits too
+	}
+	return s.fault("receive from", err)
+}
+
+func (s *Stream) read(ctx context.Context, m jetstream.Msg) (job.Ring, bool) {
+	meta, err := m.Metadata()
+	if err != nil {
+		return job.Ring{}, false // no message of JetStream
+	}
+	t, err := transport.Decode(m.Data())
+	if err != nil {
+		s.bury(ctx, m, meta.Sequence.Stream, err)
+		return job.Ring{}, false
+	}
+	return job.Ring{Ticket: t, Deliveries: int(meta.NumDelivered), Receipt: m.Reply()}, true
+}
+
+// bury moves a message to the dead. If it cannot, the message comes again.
+func (s *Stream) bury(ctx context.Context, m jetstream.Msg, sequence uint64, why error) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), shortWait)
+	defer cancel()
+	dead := &nats.Msg{Subject: s.place.deadSubject(), Data: m.Data(), Header: nats.Header{"Belfry-Reason": []string{why.Error()}}}
+	_, err := s.js.PublishMsg(ctx, dead, jetstream.WithMsgID(fmt.Sprintf("%s.%d", s.place.Stream, sequence)))
+	if err == nil {
+		err = m.TermWithReason(why.Error())
+	}
+	s.log.Warn("message of broker cannot be read and is moved to the stream of the dead",
+		"stream", s.place.Stream, "sequence", sequence, "why", why, "error", err)
+}
+
+// find asks for the consumer, once.
+func (s *Stream) find(ctx context.Context) (jetstream.Consumer, error) {
+	if err := s.connected(); err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	known := s.workers
+	s.mu.Unlock()
+	if known != nil {
+		return known, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, shortWait)
+	defer cancel()
+	found, err := s.js.Consumer(ctx, s.place.Stream, consumer)
+	if err != nil {
+		return nil, s.fault("look for", err)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.workers = found
+	return found, nil
+}
+
+// lost lets the consumer be looked for again after an error: it may be gone.
+func (s *Stream) lost(err error) error {
+	if err != nil {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.workers = nil
+	}
+	return err
+}
+
+// Ack says that messages need not come again. Those that come nevertheless,
+// because this was lost, find their tickets spent.
+func (s *Stream) Ack(ctx context.Context, rs []job.Ring) error {
+	return s.reply(ctx, rs, "+ACK")
+}
+
+// Later lets messages come again after d.
+func (s *Stream) Later(ctx context.Context, rs []job.Ring, d time.Duration) error {
+	d = min(max(d, 0), transport.MaxLater)
+	return s.reply(ctx, rs, fmt.Sprintf(`-NAK {"delay": %d}`, d.Nanoseconds()))
+}
+
+// reply answers deliveries in JetStream's own words, which the client speaks only
+// through the message that it was given.
+func (s *Stream) reply(ctx context.Context, rs []job.Ring, word string) error {
+	if err := s.connected(); err != nil {
+		return err
+	}
+	for _, r := range rs {
+		if err := s.conn.Publish(r.Receipt, []byte(word)); err != nil {
+			return s.fault("answer", err)
+		}
+	}
+	ctx, cancel := context.WithTimeout(ctx, shortWait)
+	defer cancel()
+	return s.fault("answer", s.conn.FlushWithContext(ctx))
+}

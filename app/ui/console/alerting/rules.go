@@ -1,0 +1,200 @@
+package alerting
+
+import (
+	"context"
+	"maps"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/belfry-run/belfry/alert"
+	"github.com/belfry-run/belfry/app/ui/console/internal/forms"
+	"github.com/belfry-run/belfry/app/ui/console/internal/parts"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/view"
+)
+
+type alertAPI interface {
+	SaveAlertRule(ctx context.Context, d alert.Rule) (alert.Rule, error)
+	DeleteAlertRule(ctx context.Context, namespace, name string) error
+	AlertRule(ctx context.Context, namespace, name string) (alert.Rule, error)
+	AlertRules(ctx context.Context, f view.DocumentFilter) (core.Page[alert.Rule], error)
+}
+
+var alertRoutes = routes{
+	"GET /alert-rules":                alertRuleList,
+	"GET /alert-rules/-new":           newAlertRule,
+	"POST /alert-rules/-new":          saveAlertRule,
+	"GET /alert-rules/{name}":         editAlertRule,
+	"POST /alert-rules/{name}":        saveAlertRule,
+	"POST /alert-rules/{name}/delete": deleteAlertRule,
+}
+
+func alertRuleList(p *page) error {
+	all, err := p.api.AlertRules(p.R.Context(), forms.DocumentFilter(p.Page))
+	if err != nil {
+		return err
+	}
+	return p.Show("alert-rules", all)
+}
+
+// ruleFor is what a rule is about.
+func ruleFor(a alert.Rule) string {
+	var parts []string
+	for _, t := range []struct {
+		noun  string
+		names []string
+	}{{"monitor", a.Monitors}, {"task", a.Tasks}, {"schedule", a.Schedules}} {
+		switch len(t.names) {
+		case 0:
+		case 1:
+			parts = append(parts, t.noun+" "+t.names[0])
+		default:
+			parts = append(parts, t.noun+"s "+strings.Join(t.names, ", "))
+		}
+	}
+	text := strings.Join(parts, "; ")
+	if text == "" {
+		text = "everything"
+	}
+	if len(a.Tags) > 0 {
+		text += " tagged " + strings.Join(a.Tags, " or ")
+	}
+	return text
+}
+
+// notices are the types of a rule in words.
+func notices(list []alert.NoticeType) string {
+	texts := make([]string, len(list))
+	for i, n := range list {
+		texts[i] = parts.Words(n)
+	}
+	return strings.Join(texts, ", ")
+}
+
+func alertRuleGroups(isNew bool, channels []string) []forms.InputGroup {
+	var name []forms.Input
+	if isNew {
+		name = []forms.Input{{Path: "name", Label: "Name", Need: true}}
+	}
+	types := make([]string, len(alert.NoticeTypes))
+	for i, n := range alert.NoticeTypes {
+		types[i] = string(n)
+	}
+	to := forms.Input{Path: "channels", Label: "Channels", Kind: forms.AsSet, Options: channels}
+	if len(channels) == 0 {
+		to = forms.Input{Path: "channels", Label: "Channels", Kind: forms.AsWords, Need: true, Hint: "By name. There is none yet that could be chosen."}
+	}
+	return []forms.InputGroup{
+		{Inputs: append(name, to)},
+		{Title: "Events", Inputs: []forms.Input{{Path: "on", Label: "When", Kind: forms.AsSet, Options: types, Hint: "Each that says something is wrong has one that says it is over."}}},
+		{Title: "Applies to", Text: "A rule that names nothing applies to everything.", Inputs: []forms.Input{
+			{Path: "monitors", Label: "Monitors", Kind: forms.AsWords}, {Path: "tasks", Label: "Tasks", Kind: forms.AsWords}, {Path: "schedules", Label: "Schedules", Kind: forms.AsWords},
+			{Path: "tags", Label: "Only with a tag of", Kind: forms.AsWords},
+		}},
+		{Title: "How often", Inputs: []forms.Input{
+			{Path: "group", Label: "Wait for more", Kind: forms.AsDuration, Hint: "Groups alerts that come together. Default: 30s; negative: not at all. Recoveries are sent at once."},
+			{Path: "remind", Label: "Remind after", Kind: forms.AsDuration, Hint: "While it is down; then after twice as long, and so on. It needs reminder above. Default: never."},
+			{Path: "remind_max", Label: "Maximum reminders", Kind: forms.AsNumber, Hint: "Default: 10."},
+			{Path: "quiet", Label: "Quiet within calendars", Kind: forms.AsWords, Hint: "No alert is sent then. What still holds afterwards is sent at the end."},
+			{Path: "off", Label: "Disabled", Kind: forms.AsCheck},
+			{Path: "description", Label: "Description"},
+		}},
+	}
+}
+
+type alertRuleData struct {
+	forms.Form
+	Name string
+}
+
+// channelNames are those that a rule may name, as many as a form can show.
+func (p *page) channelNames(also []string) ([]string, error) {
+	all, err := p.api.Channels(p.R.Context(), view.DocumentFilter{Paging: core.Paging{Limit: 1000}, Namespace: p.Namespace})
+	if err != nil {
+		return nil, err
+	}
+	seen := map[string]bool{}
+	for _, c := range all.Items {
+		seen[c.Name] = true
+	}
+	for _, name := range also {
+		seen[name] = true
+	}
+	return slices.Sorted(maps.Keys(seen)), nil
+}
+
+func (p *page) alertRuleForm(name string, channels []string, values url.Values, err error) alertRuleData {
+	d := alertRuleData{Name: name, Form: forms.Form{
+		Edit: forms.Edit{Version: values.Get("version")}, Title: "New alert rule", New: name == "", Action: p.Link("alert-rules", "-new"), Back: p.Link("alert-rules"), Save: "Create alert rule", Err: err,
+		Groups:  forms.Fill(alertRuleGroups(name == "", channels), values, err),
+		Command: p.Command("PUT", p.APIPath("/v1/alert-rules/all"), `{"channels":["team"]}`, "alert", "rule", "set", "all", "--channel", "team"),
+	}}
+	if name != "" {
+		d.Title, d.Action, d.Save = "Alert rule "+name, p.Link("alert-rules", name), "Save"
+		cmd := p.Command("DELETE", p.APIPath("/v1/alert-rules/"+url.PathEscape(name)), "", "alert", "rule", "delete", name)
+		d.Delete = &parts.Confirm{ID: "delete", Button: "Delete", Danger: true, Title: "Delete alert rule " + name + "?", Text: "It sends no more alerts. Alerts that are queued still go out.",
+			Action: p.Link("alert-rules", name, "delete"), Cmd: &cmd}
+	}
+	return d
+}
+
+func newAlertRule(p *page) error {
+	channels, err := p.channelNames(nil)
+	if err != nil {
+		return err
+	}
+	values := url.Values{}
+	for _, n := range alert.DefaultNotices {
+		values.Add("on", string(n))
+	}
+	return p.Show("alert-rule", p.alertRuleForm("", channels, values, nil))
+}
+
+func editAlertRule(p *page) error {
+	a, err := p.api.AlertRule(p.R.Context(), p.Namespace, p.R.PathValue("name"))
+	if err != nil {
+		return err
+	}
+	channels, err := p.channelNames(a.Channels)
+	if err != nil {
+		return err
+	}
+	return p.Show("alert-rule", p.alertRuleForm(a.Name, channels, forms.Versioned(forms.DocumentOf(a).Values(forms.InputsOf(alertRuleGroups(false, channels))), a), nil))
+}
+
+func saveAlertRule(p *page) error {
+	ctx, name, doc := p.R.Context(), p.R.PathValue("name"), forms.Document{}
+	channels, err := p.channelNames(p.R.PostForm["channels"])
+	if err != nil {
+		return err
+	}
+	var a alert.Rule
+	if err = doc.Read(forms.InputsOf(alertRuleGroups(name == "", channels)), p.R.PostForm); err == nil {
+		err = doc.To(&a)
+	}
+	a.Namespace = p.Namespace
+	if name != "" {
+		a.Name = name
+	} else if err == nil {
+		err = forms.IsFree(a.Name, "alert rule", func() error { _, err := p.api.AlertRule(ctx, p.Namespace, a.Name); return err })
+	}
+	if err == nil {
+		_, err = p.api.SaveAlertRule(forms.Expecting(p.Page), a)
+	}
+	if err != nil {
+		e, shown := forms.Meanwhile(p.Page, p.api, err, "alert_rule", name, p.Link("alert-rules", name), a, func() (alert.Rule, error) { return p.api.AlertRule(ctx, p.Namespace, name) })
+		d := p.alertRuleForm(name, channels, p.R.PostForm, shown)
+		d.Edit = e
+		return p.Again("alert-rule", d, err)
+	}
+	return p.Done(p.Link("alert-rules"), "Alert rule %s is saved.", a.Name)
+}
+
+func deleteAlertRule(p *page) error {
+	name := p.R.PathValue("name")
+	if err := p.api.DeleteAlertRule(p.R.Context(), p.Namespace, name); err != nil {
+		return err
+	}
+	return p.Done(p.Link("alert-rules"), "Alert rule %s is deleted.", name)
+}

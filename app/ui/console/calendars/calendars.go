@@ -1,0 +1,342 @@
+package calendars
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/belfry-run/belfry/app/ui/console/internal/forms"
+	"github.com/belfry-run/belfry/app/ui/console/internal/parts"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/cron"
+	"github.com/belfry-run/belfry/schedule"
+)
+
+type calendarsAPI interface {
+	Calendar(ctx context.Context, namespace, name string) (schedule.Calendar, error)
+	Calendars(ctx context.Context, f schedule.CalendarFilter) (core.Page[schedule.Calendar], error)
+	SaveCalendar(ctx context.Context, c schedule.Calendar) (schedule.Calendar, error)
+	DeleteCalendar(ctx context.Context, namespace, name string) error
+}
+
+var calendarRoutes = routes{
+	"GET /calendars":                calendarList,
+	"GET /calendars/-new":           newCalendar,
+	"POST /calendars/-new":          saveCalendar,
+	"GET /calendars/{name}":         calendarPage,
+	"GET /calendars/{name}/edit":    editCalendar,
+	"POST /calendars/{name}/edit":   saveCalendar,
+	"POST /calendars/{name}/delete": deleteCalendar,
+}
+
+type calendarListData struct {
+	Items []schedule.Calendar
+	Pager parts.Pager
+}
+
+func calendarList(p *page) error {
+	found, err := p.api.Calendars(p.R.Context(), schedule.CalendarFilter{Paging: core.Paging{Cursor: p.Query("cursor")}, Namespace: p.Namespace})
+	if err != nil {
+		return err
+	}
+	return p.Show("calendars", calendarListData{found.Items, p.Pager(found.Next)})
+}
+
+// calendarData is a calendar and what it comes to.
+type calendarData struct {
+	schedule.Calendar
+	Closed bool         // now
+	Why    string       // it is closed now
+	Change parts.Moment // when that ends or begins
+	Months []month
+	At     parts.Instant
+}
+
+func calendarPage(p *page) error {
+	c, err := p.api.Calendar(p.R.Context(), p.Namespace, p.R.PathValue("name"))
+	if err != nil {
+		return err
+	}
+	cal, err := cron.NewCalendar(c.CalendarSpec)
+	if err != nil {
+		return fmt.Errorf("calendar %s: %w", c.Name, err) // it was read when it was saved
+	}
+	d := calendarData{Calendar: c}
+	if d.Closed, d.Why = cal.Closed(p.Now); d.Closed {
+		d.Change = p.WhenIn(c.Zone, cal.NextOpen(p.Now))
+	} else {
+		d.Change = p.WhenIn(c.Zone, cal.NextClosed(p.Now))
+	}
+	d.Months = monthsOf(cal, p.Now)
+	if d.At.Text = strings.TrimSpace(p.Query("at")); d.At.Text != "" {
+		var at time.Time
+		if at, d.At.Err = forms.ReadTime("at", d.At.Text, c.Zone); d.At.Err == nil {
+			closed, why := cal.Closed(at)
+			d.At.Is, d.At.Why = &closed, []string{why}
+		}
+	}
+	return p.Show("calendar", d)
+}
+
+// Word is whether it is closed now.
+func (d calendarData) Word() string {
+	if d.Closed {
+		return "closed"
+	}
+	return "open"
+}
+
+// month is a month with the days on which a calendar is closed.
+type month struct {
+	Name string
+	Days []calendarDay // from Monday, with empty ones before the first
+}
+
+type calendarDay struct {
+	N     int    // 0: none
+	Share string // empty: open; all, or part of the day
+	Said  string
+}
+
+// Weeks are the rows of a month.
+func (m month) Weeks() (weeks [][]calendarDay) {
+	for week := range slices.Chunk(m.Days, 7) {
+		weeks = append(weeks, week)
+	}
+	return weeks
+}
+
+const calendarMonths = 12
+
+// monthsOf is the year to come of a calendar.
+func monthsOf(cal *cron.Calendar, now time.Time) []month {
+	local := now.In(cal.Zone())
+	months := make([]month, calendarMonths)
+	for i := range months {
+		// Days of the wall, which are all there: a clock change may take a midnight.
+		first := time.Date(local.Year(), local.Month()+time.Month(i), 1, 0, 0, 0, 0, time.UTC)
+		m := month{Name: first.Format("January 2006")}
+		for range int(first.Weekday()+6) % 7 {
+			m.Days = append(m.Days, calendarDay{})
+		}
+		for day := first; day.Month() == first.Month(); day = day.AddDate(0, 0, 1) {
+			m.Days = append(m.Days, dayOf(cal, day))
+		}
+		months[i] = m
+	}
+	return months
+}
+
+// dayOf is whether a day of the wall is closed.
+func dayOf(cal *cron.Calendar, day time.Time) calendarDay {
+	d := calendarDay{N: day.Day()}
+	begin, end := beginOf(day, cal.Zone()), beginOf(day.AddDate(0, 0, 1), cal.Zone())
+	closed, why := cal.Closed(begin)
+	switch {
+	case closed:
+		opens := cal.NextOpen(begin)
+		if opens.IsZero() || !opens.Before(end) {
+			d.Share, d.Said = "all", why
+		} else {
+			d.Share, d.Said = "part", why+", until "+opens.In(cal.Zone()).Format("15:04")
+		}
+	default:
+		if from := cal.NextClosed(begin); !from.IsZero() && from.Before(end) {
+			_, why = cal.Closed(from)
+			d.Share, d.Said = "part", why+", from "+from.In(cal.Zone()).Format("15:04")
+		}
+	}
+	return d
+}
+
+// beginOf is the first instant of a day of the wall in a zone: its midnight, or
+// the end of the gap that takes it.
+func beginOf(day time.Time, zone *time.Location) time.Time {
+	at := time.Date(day.Year(), day.Month(), day.Day(), 0, 0, 0, 0, zone)
+	if at.Day() != day.Day() {
+		_, at = at.ZoneBounds()
+	}
+	return at
+}
+
+// calendarForm is a calendar as somebody writes it.
+type calendarForm struct {
+	forms.Edit
+	Saved       *schedule.Calendar
+	Name        string
+	Description string
+	Zone        string
+	Closings    []closingRow
+	Err         error
+}
+
+// closingRow is one closing as it is written.
+type closingRow struct {
+	N                       int
+	Reason, Kind, Text, For string
+	Faults                  []core.FieldError
+}
+
+// OwnFaults are those that it shows.
+func (r closingRow) OwnFaults() []core.FieldError { return r.Faults }
+
+// closingKinds are the ways to write a closing.
+var closingKinds = []struct{ Value, Name, Like string }{
+	{"weekly", "every week", "SAT-SUN, or MON-FRI 18:00-24:00"}, {"dates", "dates", "2027-12-25, 2027-12-24..2028-01-02, or every year 12-25"},
+	{"rule", "RRULE (RFC 5545)", "with its DTSTART"},
+}
+
+// closingLike are examples of closings.
+func closingLike() (out []parts.Fact) {
+	for _, k := range closingKinds {
+		out = append(out, parts.Fact{Name: k.Name, Value: k.Like})
+	}
+	return out
+}
+
+// closingText is a closing in words.
+func closingText(c cron.Closing) string {
+	switch {
+	case c.Weekly != "":
+		return "every week: " + c.Weekly
+	case c.Dates != "":
+		return c.Dates
+	}
+	if c.Lasts != "" {
+		return c.Rule + " for " + c.Lasts
+	}
+	return c.Rule
+}
+
+func newCalendar(p *page) error {
+	return p.Show("calendar-form", calendarForm{Zone: "UTC", Closings: []closingRow{{N: 1, Kind: "weekly"}}})
+}
+
+func editCalendar(p *page) error {
+	c, err := p.api.Calendar(p.R.Context(), p.Namespace, p.R.PathValue("name"))
+	if err != nil {
+		return err
+	}
+	f := calendarForm{Edit: forms.Edit{Version: c.Version()}, Saved: &c, Name: c.Name, Description: c.Description, Zone: c.Zone}
+	for i, cl := range c.Closings {
+		row := closingRow{N: i + 1, Reason: cl.Name, Kind: "rule", Text: cl.Rule, For: cl.Lasts}
+		if cl.Weekly != "" {
+			row.Kind, row.Text = "weekly", cl.Weekly
+		} else if cl.Dates != "" {
+			row.Kind, row.Text = "dates", cl.Dates
+		}
+		f.Closings = append(f.Closings, row)
+	}
+	return p.Show("calendar-form", f)
+}
+
+func saveCalendar(p *page) error {
+	f, name := calendarForm{}, p.R.PathValue("name")
+	if name != "" {
+		c, err := p.api.Calendar(p.R.Context(), p.Namespace, name)
+		if err != nil {
+			return err
+		}
+		f.Saved = &c
+	}
+	v := p.R.PostForm
+	f.Version = v.Get("version")
+	if name == "" {
+		name = strings.TrimSpace(v.Get("name"))
+	}
+	f.Name, f.Description, f.Zone = name, strings.TrimSpace(v.Get("description")), strings.TrimSpace(v.Get("zone"))
+	c := schedule.Calendar{Namespace: p.Namespace, Name: name, Description: f.Description, CalendarSpec: cron.CalendarSpec{Zone: f.Zone, Closings: []cron.Closing{}}}
+	at := func(key string, i int) string {
+		if i < len(v[key]) {
+			return strings.TrimSpace(strings.ReplaceAll(v[key][i], "\r\n", "\n"))
+		}
+		return ""
+	}
+	for i := range v["text"] {
+		row := closingRow{N: len(f.Closings) + 1, Reason: at("reason", i), Kind: at("kind", i), Text: at("text", i), For: at("for", i)}
+		if row.Text == "" {
+			continue
+		}
+		cl := cron.Closing{Name: row.Reason}
+		switch row.Kind {
+		case "weekly":
+			cl.Weekly = row.Text
+		case "dates":
+			cl.Dates = row.Text
+		default:
+			cl.Rule, cl.Lasts = row.Text, row.For
+		}
+		f.Closings, c.Closings = append(f.Closings, row), append(c.Closings, cl)
+	}
+	if v.Get("do") == "closing" {
+		f.Closings = append(f.Closings, closingRow{N: len(f.Closings) + 1, Kind: "weekly"})
+		return p.Show("calendar-form", f)
+	}
+	if f.Err = p.checkCalendar(f, c); f.Err == nil {
+		_, f.Err = p.api.SaveCalendar(forms.Expecting(p.Page), c)
+	}
+	if refused := f.Err; refused != nil {
+		f.Edit, f.Err = forms.Meanwhile(p.Page, p.api, refused, "calendar", name, p.Link("calendars", name, "edit"), c, func() (schedule.Calendar, error) {
+			return p.api.Calendar(p.R.Context(), p.Namespace, name)
+		})
+		for _, fault := range parts.FaultsOf(f.Err) {
+			for i := range f.Closings {
+				if strings.HasPrefix(fault.Field, "closings["+strconv.Itoa(i)+"]") {
+					f.Closings[i].Faults = append(f.Closings[i].Faults, fault)
+				}
+			}
+		}
+		return p.Again("calendar-form", f, refused)
+	}
+	return p.Done(p.Link("calendars", c.Name), "Calendar %s is saved. Schedules that name it follow it from their next run on.", c.Name)
+}
+
+// checkCalendar says which closings cannot be read, which the API says of the
+// first alone and without its place, and refuses to replace a calendar that
+// somebody did not mean.
+func (p *page) checkCalendar(f calendarForm, c schedule.Calendar) error {
+	var faults []core.FieldError
+	for i, cl := range c.Closings {
+		if _, err := cron.NewCalendar(cron.CalendarSpec{Zone: "UTC", Closings: []cron.Closing{cl}}); err != nil {
+			faults = append(faults, core.FieldError{Field: fmt.Sprintf("closings[%d]", i), Message: err.Error()})
+		}
+	}
+	if len(faults) > 0 {
+		return &core.Error{Code: core.Invalid, Message: "this calendar cannot be read", Fields: faults}
+	}
+	if f.Saved != nil || core.ValidName("name", c.Name) != nil {
+		return nil
+	}
+	if _, err := p.api.Calendar(p.R.Context(), p.Namespace, c.Name); err == nil {
+		return core.InvalidField("name", c.Name, "is taken", "edit that calendar, or choose another name")
+	}
+	return nil
+}
+
+func deleteCalendar(p *page) error {
+	name := p.R.PathValue("name")
+	if err := p.api.DeleteCalendar(p.R.Context(), p.Namespace, name); err != nil {
+		return err
+	}
+	return p.Done(p.Link("calendars"), "Calendar %s is deleted.", name)
+}
+
+// DeleteCalendar asks before a calendar is deleted.
+func (p *page) DeleteCalendar(c schedule.Calendar) parts.Confirm {
+	cmd := p.Command("DELETE", p.V1("calendars", c.Name), "", "calendar", "delete", c.Name)
+	return parts.Confirm{ID: "delete", Button: "Delete", Danger: true, Title: "Delete calendar " + c.Name + "?",
+		Text: "One that a schedule names is kept.", Action: p.Link("calendars", c.Name, "delete"), Cmd: &cmd}
+}
+
+// Fields are the inputs before the closings.
+func (f calendarForm) Fields() []parts.Field {
+	fields := []parts.Field{parts.NewField("description", "Description (optional)", "text", f.Description, "", f.Err),
+		parts.NewField("zone", "Zone", "text", f.Zone, "An IANA name such as Europe/Sofia, in which days and hours are read.", f.Err)}
+	if f.Saved == nil {
+		fields = slices.Insert(fields, 0, parts.NewField("name", "Name", "text", f.Name, "Schedules name it.", f.Err).Need())
+	}
+	return fields
+}

@@ -1,0 +1,132 @@
+package console
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"regexp"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/belfry-run/belfry/access"
+	"github.com/belfry-run/belfry/app/ui/console/internal/frame"
+	"github.com/belfry-run/belfry/app/ui/signin"
+)
+
+// Options of a [Console]. API, Sessions and Status must be given.
+type Options struct {
+	API      func(token string) (API, error) // the API, called with a token's secret
+	Sessions Sessions
+	Status   func(error) int // the HTTP status that the API answers an error with
+
+	// Provider, if set, is another way to sign in, for which Tokens must be given.
+	Provider *signin.Provider
+	Tokens   Tokens
+
+	Limits  access.WebSessionLimits // how long somebody stays signed in
+	Logger  *slog.Logger            // default: the default logger
+	Version string                  // shown at the foot of pages
+	Now     func() time.Time        // default: time.Now
+
+	// PublicURL is where people reach the node, such as
+	// https://example.com/belfry. Its path stands before all links. Default:
+	// links begin at the root, and commands name the address that was asked.
+	PublicURL string
+	// Uploads answers the origin that uploaded bytes go to, such as
+	// https://bucket.s3.eu-central-1.amazonaws.com, or nothing if that is the
+	// node's own. Pages that upload may send there, and no other page. Default:
+	// nothing.
+	Uploads func(ctx context.Context) (origin string, err error)
+	// TokenFile answers the file with this machine's token, which the sign-in
+	// page then names. It is for nodes that only their own machine can reach.
+	TokenFile func() string
+}
+
+var prefixRule = regexp.MustCompile(`^(/[A-Za-z0-9._~-]+)*$`)
+
+// maxStreams bounds the pages that are kept up to date at the same time.
+const maxStreams = 1000
+
+// Console serves the pages.
+type Console struct {
+	opt     Options
+	log     *slog.Logger
+	site    *frame.Site
+	mux     *http.ServeMux
+	handler http.Handler
+	streams atomic.Int64
+
+	stopping context.Context // ends streams
+	stop     context.CancelFunc
+}
+
+// New makes a console. It starts nothing.
+func New(o Options) (*Console, error) {
+	if o.API == nil || o.Sessions == nil || o.Status == nil {
+		return nil, errors.New("console: API, Sessions and Status must be given")
+	}
+	if o.Provider != nil && o.Tokens == nil {
+		return nil, errors.New("console: Tokens must be given with Provider")
+	}
+	if o.Logger == nil {
+		o.Logger = slog.Default()
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	if o.TokenFile == nil {
+		o.TokenFile = func() string { return "" }
+	}
+	if o.Uploads == nil {
+		o.Uploads = func(context.Context) (string, error) { return "", nil }
+	}
+	readAssets()
+	o.Limits = o.Limits.WithDefaults()
+	c := &Console{opt: o, log: o.Logger, mux: http.NewServeMux(), site: &frame.Site{
+		Log: o.Logger, Version: o.Version, Now: o.Now, Status: o.Status, Uploads: o.Uploads, Assets: readAssets,
+	}}
+	if o.PublicURL != "" {
+		u, err := url.Parse(o.PublicURL)
+		if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+			return nil, errors.New("console: PublicURL is not a URL such as https://example.com")
+		}
+		c.site.Origin, c.site.Prefix = u.Scheme+"://"+u.Host, strings.TrimRight(u.Path, "/")
+	}
+	if !prefixRule.MatchString(c.site.Prefix) {
+		return nil, errors.New("console: the path of PublicURL is not a path such as /belfry")
+	}
+	c.stopping, c.stop = context.WithCancel(context.Background())
+	c.register(areas())
+	// The cookie is SameSite, and every browser names the origin of a POST, or
+	// says in Sec-Fetch-Site that it is another: a page elsewhere, on a
+	// subdomain too, can send no form in somebody's name. A token in each form
+	// would add nothing to that but something to forget.
+	c.handler = http.NewCrossOriginProtection().Handler(http.HandlerFunc(c.serve))
+	return c, nil
+}
+
+// Handler serves everything. Paths may come with the prefix of PublicURL or
+// without it, if a proxy took it away.
+func (c *Console) Handler() http.Handler { return c.handler }
+
+// Streams is how many are open.
+func (c *Console) Streams() int64 { return c.streams.Load() }
+
+// Close ends streams. Pages are still served.
+func (c *Console) Close() { c.stop() }
+
+func (c *Console) serve(w http.ResponseWriter, r *http.Request) {
+	h := w.Header()
+	h.Set("Content-Security-Policy", frame.Policy)
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Set("Referrer-Policy", "same-origin") // forms go back to where they were
+	h.Set("Cache-Control", "no-store")
+	if c.site.Prefix != "" && strings.HasPrefix(r.URL.Path, c.site.Prefix+"/") {
+		http.StripPrefix(c.site.Prefix, c.mux).ServeHTTP(w, r)
+		return
+	}
+	c.mux.ServeHTTP(w, r)
+}

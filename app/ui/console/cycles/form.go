@@ -1,0 +1,300 @@
+package cycles
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/belfry-run/belfry/access"
+	"github.com/belfry-run/belfry/app/ui/console/internal/forms"
+	"github.com/belfry-run/belfry/app/ui/console/internal/parts"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/internal/plainjson"
+	"github.com/belfry-run/belfry/task"
+)
+
+type cycleFormAPI interface {
+	Tasks(ctx context.Context, f task.Filter) (core.Page[task.Task], error)
+	Task(ctx context.Context, namespace, name string) (task.Task, error)
+	CreateTask(ctx context.Context, t task.Task) (task.Task, error)
+	UpdateTask(ctx context.Context, t task.Task) (task.Task, error)
+}
+
+var cycleFormRoutes = routes{
+	"GET /cycles/-new":         newCycle,
+	"POST /cycles/-new":        saveCycle,
+	"GET /cycles/{name}/edit":  editCycle,
+	"POST /cycles/{name}/edit": saveCycle,
+}
+
+// cycleForm is a cycle as somebody edits it. It is shown again after each press
+// of a button that moves a member, so that it needs no script.
+type cycleForm struct {
+	forms.Edit
+	Saved string // name of the one that is edited; empty: a new one
+	Err   error
+	Rows  []memberRow
+	Tasks []string // to choose from
+	Focus string   // ID of the button to go on with
+
+	name, description, stagger, timeout string
+}
+
+// memberRow is a member as it was typed.
+type memberRow struct{ Task, Every, OnFailure, Timeout, MaxAttempts, Input string }
+
+func rowOf(m task.Member) memberRow {
+	r := memberRow{Task: m.Task, Every: durationInput(m.Every), OnFailure: string(m.OnFailure), Timeout: durationInput(m.Timeout), Input: string(plainjson.Unescape(m.Input))}
+	if m.MaxAttempts > 0 {
+		r.MaxAttempts = strconv.Itoa(m.MaxAttempts)
+	}
+	return r
+}
+
+// durationInput is a length of time as it is typed; none is empty.
+func durationInput(d core.Duration) string {
+	if d == 0 {
+		return ""
+	}
+	return d.String()
+}
+
+func newCycle(p *page) error {
+	f := cycleForm{Rows: []memberRow{{}, {}}}
+	return f.show(p, nil)
+}
+
+func editCycle(p *page) error {
+	t, err := p.api.Task(p.R.Context(), p.Namespace, p.R.PathValue("name"))
+	if err != nil {
+		return err
+	}
+	if t.Cycle == nil {
+		return core.Errorf(core.Conflict, "task %q is of kind %s, not a cycle", t.Name, t.Kind).WithHint("see its own page")
+	}
+	f := cycleForm{Edit: forms.Edit{Version: t.Version()}, Saved: t.Name, name: t.Name, description: t.Description, stagger: durationInput(t.Cycle.Stagger), timeout: durationInput(t.Timeout)}
+	for _, m := range t.Cycle.Members {
+		f.Rows = append(f.Rows, rowOf(m))
+	}
+	return f.show(p, nil)
+}
+
+// show shows the form, with what was wrong with it.
+func (f *cycleForm) show(p *page, refused error) error {
+	if err := p.Allow(access.ScopeAdmin); err != nil {
+		return err
+	}
+	all, err := p.api.Tasks(p.R.Context(), task.Filter{Namespace: p.Namespace, Paging: core.Paging{Limit: 1000}})
+	if err != nil {
+		return err
+	}
+	for _, t := range all.Items {
+		f.Tasks = append(f.Tasks, t.Name)
+	}
+	if refused != nil {
+		return p.Again("cycle-form", f, refused)
+	}
+	return p.Show("cycle-form", f)
+}
+
+// saveCycle does what the pressed button says: move, take or add a member, or save.
+func saveCycle(p *page) error {
+	form := p.R.PostForm
+	f := &cycleForm{Edit: forms.Edit{Version: form.Get("version")}, Saved: p.R.PathValue("name"), name: form.Get("name"), description: form.Get("description"), stagger: form.Get("cycle.stagger"), timeout: form.Get("timeout")}
+	f.readRows(form)
+	verb, number, _ := strings.Cut(form.Get("do"), " ")
+	if i, err := strconv.Atoi(number); err == nil && f.change(verb, i) {
+		return f.show(p, nil)
+	}
+	t, err := f.task(p)
+	switch {
+	case err != nil:
+	case f.Saved == "":
+		_, err = p.api.CreateTask(p.R.Context(), t)
+	default:
+		_, err = p.api.UpdateTask(forms.Expecting(p.Page), t)
+	}
+	if err != nil {
+		f.Edit, f.Err = forms.Meanwhile(p.Page, p.api, err, "task", t.Name, p.Link("cycles", t.Name, "edit"), t, func() (task.Task, error) {
+			return p.api.Task(p.R.Context(), p.Namespace, t.Name)
+		})
+		return f.show(p, err)
+	}
+	if f.Saved == "" {
+		return p.Done(p.Link("cycles", t.Name), "Created cycle %s. Run it now, or create a schedule for it.", t.Name)
+	}
+	return p.Done(p.Link("cycles", t.Name), "Cycle %s is saved. A run under way goes on as it began.", t.Name)
+}
+
+func (f *cycleForm) readRows(form url.Values) {
+	n, _ := strconv.Atoi(form.Get("rows"))
+	for i := range min(max(n, 0), task.MaxMembers) {
+		at := func(name string) string { return strings.TrimSpace(form.Get(memberField(i, name))) }
+		f.Rows = append(f.Rows, memberRow{at("task"), at("every"), at("on_failure"), at("timeout"), at("max_attempts"), at("input")})
+	}
+}
+
+// memberField is the name of a member's field in the API, by which faults find it.
+func memberField(i int, name string) string { return fmt.Sprintf("cycle.members[%d].%s", i, name) }
+
+// change moves, takes or adds a member, and says whether the button was one of
+// those. The next press of the same button goes on with the same member.
+func (f *cycleForm) change(verb string, i int) bool {
+	there := i >= 0 && i < len(f.Rows)
+	switch verb {
+	case "up":
+		if there && i > 0 {
+			f.Rows[i-1], f.Rows[i] = f.Rows[i], f.Rows[i-1]
+			f.Focus = fmt.Sprintf("up-%d", i-1)
+		}
+	case "down":
+		if there && i < len(f.Rows)-1 {
+			f.Rows[i+1], f.Rows[i] = f.Rows[i], f.Rows[i+1]
+			f.Focus = fmt.Sprintf("down-%d", i+1)
+		}
+	case "take":
+		if there {
+			f.Rows = slices.Delete(f.Rows, i, i+1)
+			f.Focus = "add"
+		}
+	case "add":
+		if len(f.Rows) < task.MaxMembers {
+			f.Rows = append(f.Rows, memberRow{})
+			f.Focus = "task"
+		}
+	case "again": // as it was typed
+	default:
+		return false
+	}
+	return true
+}
+
+// task is the cycle that the form describes: the saved one with what the form
+// shows of it changed.
+func (f *cycleForm) task(p *page) (t task.Task, err error) {
+	t = task.Task{Namespace: p.Namespace, Name: strings.TrimSpace(f.name), Kind: task.KindCycle}
+	if f.Saved != "" {
+		if t, err = p.api.Task(p.R.Context(), p.Namespace, f.Saved); err != nil {
+			return t, err
+		}
+	}
+	t.Description = f.description
+	c := task.Cycle{}
+	faults := &core.Error{Code: core.Invalid, Message: "the cycle is not saved"}
+	length := func(name, text string) (d core.Duration) {
+		if text == "" {
+			return 0
+		}
+		d, err := core.ParseDuration(text)
+		if err != nil {
+			faults.Fields = append(faults.Fields, core.FieldError{Field: name, Value: text, Message: "is not a length of time", Hint: "such as 90s, 15m, 6h or 7d"})
+		}
+		return d
+	}
+	c.Stagger = length("cycle.stagger", strings.TrimSpace(f.stagger))
+	t.Timeout = length("timeout", strings.TrimSpace(f.timeout))
+	for i, r := range f.Rows {
+		m := task.Member{Task: r.Task, Every: length(memberField(i, "every"), r.Every), Timeout: length(memberField(i, "timeout"), r.Timeout), OnFailure: task.OnFailure(r.OnFailure)}
+		if r.MaxAttempts != "" {
+			if m.MaxAttempts, err = strconv.Atoi(r.MaxAttempts); err != nil {
+				faults.Fields = append(faults.Fields, core.FieldError{Field: memberField(i, "max_attempts"), Value: r.MaxAttempts, Message: "is not a number"})
+			}
+		}
+		if r.Input != "" {
+			if !json.Valid([]byte(r.Input)) {
+				faults.Fields = append(faults.Fields, core.FieldError{Field: memberField(i, "input"), Message: "is not JSON", Hint: `such as {"day": "today"}`})
+			} else {
+				m.Input = json.RawMessage(r.Input)
+			}
+		}
+		c.Members = append(c.Members, m)
+	}
+	t.Cycle = &c
+	if len(faults.Fields) > 0 {
+		return t, faults
+	}
+	return t, nil
+}
+
+// Name of the cycle, as an input.
+func (f *cycleForm) Name() parts.Field {
+	return parts.NewField("name", "Name", "text", f.name, "Letters, digits, dots, dashes and underscores.", f.Err).Need()
+}
+
+// Fields are those beside the members.
+func (f *cycleForm) Fields() []parts.Field {
+	return []parts.Field{
+		parts.NewField("description", "Description (optional)", "text", f.description, "", f.Err),
+		parts.NewField("cycle.stagger", "Stagger", "text", f.stagger, "Longest pause before a member, the first excepted, such as 30s; how long is spread evenly. Empty: none.", f.Err),
+		parts.NewField("timeout", "Timeout", "text", f.timeout, "Longest a run may take from its start, up to 7d. Empty: 24h.", f.Err),
+	}
+}
+
+// Common are the inputs of a member that most cycles need.
+func (f *cycleForm) Common(i int) []parts.Field {
+	r := f.Rows[i]
+	return []parts.Field{
+		parts.NewField(memberField(i, "task"), "Task", "text", r.Task, "", f.Err).From("tasks"),
+		parts.NewField(memberField(i, "every"), "At most every", "text", r.Every, "", f.Err),
+		parts.NewField(memberField(i, "on_failure"), "On failure", "select", r.OnFailure, "", f.Err).Among("continue", "stop"),
+	}
+}
+
+// Seldom are the others.
+func (f *cycleForm) Seldom(i int) []parts.Field {
+	r := f.Rows[i]
+	return []parts.Field{
+		parts.NewField(memberField(i, "timeout"), "Timeout", "text", r.Timeout, "Instead of the task's own.", f.Err),
+		parts.NewField(memberField(i, "max_attempts"), "Attempts", "text", r.MaxAttempts, "Instead of the task's own.", f.Err),
+		parts.NewField(memberField(i, "input"), "Input", "area", r.Input, "JSON, instead of the task's own.", f.Err),
+	}
+}
+
+// OfMembers are all inputs of members.
+func (f *cycleForm) OfMembers() (all []parts.Field) {
+	for i := range f.Rows {
+		all = append(append(all, f.Common(i)...), f.Seldom(i)...)
+	}
+	return all
+}
+
+// HasSeldom reports that one of them is not empty, or wrong.
+func (f *cycleForm) HasSeldom(i int) bool {
+	return slices.ContainsFunc(f.Seldom(i), func(d parts.Field) bool { return d.Value != "" || len(d.Faults) > 0 })
+}
+
+// Last is the number of the last member.
+func (f *cycleForm) Last() int { return len(f.Rows) - 1 }
+
+// SaveCycleCommand is saving it, without this page.
+func (p *page) SaveCycleCommand(f *cycleForm) parts.Command {
+	words, method, path := []string{"cycle", "create", cmp.Or(f.name, "NAME")}, "POST", "/v1/tasks"
+	if f.Saved != "" {
+		words, method, path = []string{"cycle", "update", f.Saved}, "PUT", "/v1/tasks/"+url.PathEscape(f.Saved)
+	}
+	for _, r := range f.Rows {
+		text := r.Task
+		for _, s := range [][2]string{{"every", r.Every}, {"on-failure", r.OnFailure}, {"timeout", r.Timeout}, {"max-attempts", r.MaxAttempts}} {
+			if s[1] != "" && s[1] != string(task.FailureContinue) {
+				text += "," + s[0] + "=" + s[1]
+			}
+		}
+		if r.Input != "" {
+			text += ",input=" + r.Input // takes the rest
+		}
+		if r.Task != "" {
+			words = append(words, "--member", text)
+		}
+	}
+	for _, s := range [][2]string{{"--stagger", f.stagger}, {"--timeout", f.timeout}} {
+		if s[1] != "" {
+			words = append(words, s[0], s[1])
+		}
+	}
+	return p.Command(method, p.APIPath(path), "@cycle.json", words...)
+}

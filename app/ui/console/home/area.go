@@ -1,0 +1,40 @@
+// Package home is the page that one comes to: what runs, what failed, what is next.
+package home
+
+import (
+	"context"
+	"embed"
+	"html/template"
+
+	"github.com/belfry-run/belfry/app/ui/console/internal/frame"
+	"github.com/belfry-run/belfry/schedule"
+)
+
+//go:embed *.html
+var files embed.FS
+
+// API is what the pages ask of the node.
+type API interface {
+	homeAPI
+	Forecast(ctx context.Context, a schedule.Ahead) (schedule.Forecast, error)
+}
+
+// page is one request, and what templates see of it.
+type page struct {
+	*frame.Page
+	api API
+}
+
+type routes = frame.Routes[*page]
+
+// Area is the pages, for the console.
+func Area() frame.Area[API] {
+	return frame.NewArea(templates, func(p *frame.Page, api API) *page { return &page{p, api} },
+		homeRoutes)
+}
+
+var templates = frame.Templates(frame.Set{Files: files, Funcs: funcs})
+
+var funcs = template.FuncMap{
+	"share": share,
+}

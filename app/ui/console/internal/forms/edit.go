@@ -1,0 +1,211 @@
+package forms
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net/url"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/belfry-run/belfry/access"
+	"github.com/belfry-run/belfry/app/ui/console/internal/frame"
+	"github.com/belfry-run/belfry/app/ui/console/internal/parts"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/internal/plainjson"
+	"github.com/belfry-run/belfry/internal/textdiff"
+)
+
+// Edit is the part "edit" of a form about a definition that exists: the version
+// that the form was filled from, so that a save overwrites nobody's change, and
+// what to decide once somebody has changed the definition meanwhile.
+type Edit struct {
+	Version string
+	Clash   *clash
+}
+
+// clash is a change by somebody else that a save would overwrite.
+type clash struct {
+	By     string // empty: not known
+	At     parts.Moment
+	Theirs string // where the form is without what was typed
+	Rows   []clashRow
+}
+
+// clashRow is a field that a save of the form would change.
+type clashRow struct {
+	Field               string
+	Opened, Now, Typed  string
+	Diff                textdiff.Result // from Now to Typed, of texts with several lines
+	OpenedKnown, Undoes bool            // Undoes: the form only has what it was opened with
+}
+
+// OpenedKnown reports that the version that the form was filled from is known.
+func (c clash) OpenedKnown() bool {
+	return slices.ContainsFunc(c.Rows, func(r clashRow) bool { return r.OpenedKnown })
+}
+
+// editable is a definition that people edit.
+type editable[T any] interface {
+	WithDefaults() T
+	Version() string
+}
+
+// Versioned are the values of a form with the version that they are of.
+func Versioned(values url.Values, of interface{ Version() string }) url.Values {
+	values.Set("version", of.Version())
+	return values
+}
+
+// Expecting is the context of a save of the version that the form was filled from.
+func Expecting(p *frame.Page) context.Context {
+	return core.WithVersion(p.R.Context(), p.R.PostFormValue("version"))
+}
+
+// Edits is the audit, which knows who changed a definition.
+type Edits interface {
+	Audit(ctx context.Context, f access.AuditFilter) (core.Page[access.Audit], error)
+}
+
+// Meanwhile looks at why a save was refused. If the definition was changed since
+// the form was filled, it answers the difference, and no error to show. The form
+// is then of the version that is there, so that the next save overwrites that.
+func Meanwhile[T editable[T]](p *frame.Page, api Edits, refused error, noun, name, theirs string, typed T, read func() (T, error)) (Edit, error) {
+	e := Edit{Version: p.R.PostFormValue("version")}
+	if e.Version == "" || core.CodeOf(refused) != core.Conflict {
+		return e, refused
+	}
+	now, err := read()
+	if err != nil || now.Version() == e.Version {
+		return e, refused
+	}
+	return Clashing(p, api, e.Version, noun, name, theirs, now, typed), nil
+}
+
+// Clashing is the clash of a form that was filled from a version with what is
+// there now.
+func Clashing[T editable[T]](p *frame.Page, api Edits, version, noun, name, theirs string, now, typed T) Edit {
+	c := &clash{Theirs: theirs}
+	opened := c.look(p, api, noun, name, func(text json.RawMessage) bool {
+		var was T
+		return json.Unmarshal(text, &was) == nil && was.Version() == version
+	})
+	typed = typed.WithDefaults()
+	if hides, is := any(typed).(interface{ Redacted() T }); is {
+		typed = hides.Redacted()
+	}
+	readOnly := readOnlyOf(reflect.TypeFor[T]())
+	c.compare(fieldsAt(opened, readOnly), fieldsAt(jsonOf(now), readOnly), fieldsAt(jsonOf(typed), readOnly), opened != nil)
+	return Edit{Version: now.Version(), Clash: c}
+}
+
+// look finds in the audit who changed the definition last, and the definition
+// that the form was filled from, or nil.
+func (c *clash) look(p *frame.Page, api Edits, noun, name string, is func(json.RawMessage) bool) json.RawMessage {
+	f := access.AuditFilter{Namespace: p.Namespace, Noun: noun, Name: name, Paging: core.Paging{Limit: clashEdits}}
+	if noun == "queue" {
+		f.Namespace = core.AnyNamespace
+	}
+	changes, err := api.Audit(p.R.Context(), f)
+	if err != nil {
+		return nil // the form is worth showing without it
+	}
+	for _, a := range changes.Items {
+		if len(a.Before) == 0 || len(a.After) == 0 {
+			continue
+		}
+		if c.By == "" {
+			c.By, c.At = a.Actor, p.Ago(a.At)
+		}
+		if is(a.Before) {
+			return a.Before
+		}
+	}
+	return nil
+}
+
+// clashEdits is how many changes are looked at for the one that a form was
+// filled before.
+const clashEdits = 100
+
+func (c *clash) compare(opened, now, typed map[string]string, known bool) {
+	names := maps.Clone(now)
+	maps.Copy(names, typed)
+	for _, name := range slices.Sorted(maps.Keys(names)) {
+		if now[name] == typed[name] {
+			continue
+		}
+		r := clashRow{Field: name, Now: now[name], Typed: typed[name], Opened: opened[name], OpenedKnown: known, Undoes: known && opened[name] == typed[name]}
+		if strings.Contains(r.Now, "\n") || strings.Contains(r.Typed, "\n") {
+			r.Diff = textdiff.Diff(r.Now, r.Typed, textdiff.Options{})
+		}
+		c.Rows = append(c.Rows, r)
+	}
+}
+
+func jsonOf(v any) json.RawMessage {
+	text, err := plainjson.Marshal(v)
+	if err != nil {
+		panic(err) // definitions are JSON
+	}
+	return text
+}
+
+// readOnlyOf are the fields that no edit sets, and the name, which stays.
+func readOnlyOf(t reflect.Type) []string {
+	names := []string{"namespace", "name"}
+	for _, f := range reflect.VisibleFields(t) {
+		if f.Tag.Get("readOnly") != "" {
+			name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// fieldsAt are the values of a definition by the path of their field. A list of
+// plain values is one value.
+func fieldsAt(text json.RawMessage, without []string) map[string]string {
+	var top map[string]any
+	dec := json.NewDecoder(strings.NewReader(string(text)))
+	dec.UseNumber()
+	if dec.Decode(&top) != nil {
+		return nil
+	}
+	for _, name := range without {
+		delete(top, name)
+	}
+	at := map[string]string{}
+	var walk func(path string, v any)
+	walk = func(path string, v any) {
+		switch v := v.(type) {
+		case map[string]any:
+			for name, inner := range v {
+				walk(strings.TrimPrefix(path+"."+name, "."), inner)
+			}
+		case []any:
+			if !slices.ContainsFunc(v, isNested) {
+				at[path] = strings.Join(listOf(v), ", ")
+				return
+			}
+			for i, inner := range v {
+				walk(fmt.Sprintf("%s[%d]", path, i), inner)
+			}
+		case nil:
+		default:
+			at[path] = fmt.Sprint(v)
+		}
+	}
+	walk("", top)
+	return at
+}
+
+func isNested(v any) bool {
+	switch v.(type) {
+	case map[string]any, []any:
+		return true
+	}
+	return false
+}

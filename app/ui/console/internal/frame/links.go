@@ -1,0 +1,164 @@
+package frame
+
+import (
+	"fmt"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/belfry-run/belfry/app/ui/console/internal/parts"
+	"github.com/belfry-run/belfry/core"
+)
+
+// Link is a path of the console from its parts, with the namespace that is shown.
+func (p *Page) Link(parts ...any) string {
+	var b strings.Builder
+	b.WriteString(p.Site.Prefix)
+	for _, part := range parts {
+		b.WriteString("/" + url.PathEscape(fmt.Sprint(part)))
+	}
+	if len(parts) == 0 {
+		b.WriteString("/")
+	}
+	if p.Namespace != p.home() {
+		b.WriteString("?namespace=" + url.QueryEscape(p.Namespace))
+	}
+	return b.String()
+}
+
+// LinkIn is Link to something of a namespace, whichever is shown.
+func (p *Page) LinkIn(namespace string, parts ...any) string {
+	q := *p
+	if namespace != "" {
+		q.Namespace = namespace
+	}
+	return q.Link(parts...)
+}
+
+// LinkTo is [Page.Link] of a whole path.
+func (p *Page) LinkTo(path string) string {
+	var parts []any
+	for part := range strings.SplitSeq(path, "/") {
+		parts = append(parts, part)
+	}
+	return p.Link(parts...)
+}
+
+// With is a link with query parameters set, from pairs of name and value. An
+// empty value takes one away.
+func (p *Page) With(link string, pairs ...any) string {
+	u, err := url.Parse(link)
+	if err != nil {
+		return link
+	}
+	q := u.Query()
+	for i := 0; i+1 < len(pairs); i += 2 {
+		name, value := fmt.Sprint(pairs[i]), fmt.Sprint(pairs[i+1])
+		if value == "" {
+			q.Del(name)
+		} else {
+			q.Set(name, value)
+		}
+	}
+	u.RawQuery = q.Encode()
+	return u.String()
+}
+
+// Here is the address of this page with query parameters set.
+func (p *Page) Here(pairs ...any) string {
+	return p.With(p.Site.Prefix+p.R.URL.RequestURI(), pairs...)
+}
+
+// Elsewhere reports that pages show another namespace than one's own, which
+// forms that lead to a page then name in a field, by the part "in-namespace".
+func (p *Page) Elsewhere() bool { return p.Namespace != p.home() }
+
+// TaskLink is where a task is shown: its own page, or its monitor's.
+func (p *Page) TaskLink(namespace, task string) string {
+	if monitor, owned := parts.Owner(task); owned {
+		return p.LinkIn(namespace, "monitors", monitor)
+	}
+	return p.LinkIn(namespace, "tasks", task)
+}
+
+// ScheduleLink is where a schedule is shown; empty when it is a monitor's own.
+func (p *Page) ScheduleLink(namespace, schedule string) string {
+	if _, owned := parts.Owner(schedule); owned || schedule == "" {
+		return ""
+	}
+	return p.LinkIn(namespace, "schedules", schedule)
+}
+
+// V1 is a path of the API, for the namespace that is shown.
+func (p *Page) V1(parts ...any) string {
+	return "/v1" + strings.TrimPrefix(p.Link(parts...), p.Site.Prefix)
+}
+
+// APIPath is a path of the API for a command, with the namespace that is shown
+// and query parameters from pairs of name and value. Empty ones are left out.
+func (p *Page) APIPath(path string, query ...any) string {
+	q := url.Values{}
+	for i := 0; i+1 < len(query); i += 2 {
+		if value := fmt.Sprint(query[i+1]); value != "" {
+			q.Set(fmt.Sprint(query[i]), value)
+		}
+	}
+	if p.Namespace != p.home() {
+		q.Set("namespace", p.Namespace)
+	}
+	if len(q) == 0 {
+		return path
+	}
+	return path + "?" + q.Encode()
+}
+
+// Command is an action by the API and by the command line. The body is JSON,
+// or empty.
+func (p *Page) Command(method, path, body string, cli ...string) parts.Command {
+	var b strings.Builder
+	b.WriteString(`curl -H "Authorization: Bearer $BELFRY_TOKEN"`)
+	if method != "GET" {
+		b.WriteString(" -X " + method)
+	}
+	if body != "" {
+		b.WriteString(" --json " + parts.Quote(body))
+	}
+	b.WriteString(" " + parts.Quote(p.Site.Base(p.R)+path))
+	for i, word := range cli {
+		cli[i] = parts.Quote(word)
+	}
+	text := "belfry " + strings.Join(cli, " ")
+	if p.Namespace != core.DefaultNamespace {
+		text += " --namespace " + parts.Quote(p.Namespace)
+	}
+	return parts.Command{Curl: b.String(), CLI: text}
+}
+
+// Pager is that of a list under this address, by the cursor of its answer.
+func (p *Page) Pager(next string) parts.Pager {
+	var g parts.Pager
+	if next != "" {
+		g.Next = p.Here("cursor", next)
+	}
+	if p.Query("cursor") != "" {
+		g.First = p.Here("cursor", "")
+	}
+	return g
+}
+
+// When shows an instant in UTC, beside how long ago it was or is to come. The
+// viewer's own zone shows when it is looked at.
+func (p *Page) When(t time.Time) parts.Moment { return parts.NewMoment(t, p.Now, time.UTC, false) }
+
+// WhenIn does so in a schedule's zone.
+func (p *Page) WhenIn(zone string, t time.Time) parts.Moment {
+	at, err := time.LoadLocation(zone)
+	if err != nil {
+		at = time.UTC
+	}
+	return parts.NewMoment(t, p.Now, at, false)
+}
+
+// Ago shows how long ago an instant was, or when it comes; the instant itself
+// shows when it is looked at.
+func (p *Page) Ago(t time.Time) parts.Moment { return parts.NewMoment(t, p.Now, time.UTC, true) }

@@ -1,0 +1,211 @@
+// Package frame is what all pages of the console have in common: the request of somebody, the frame around a page and how it
+// is answered, links, and the pages of an area.
+package frame
+
+import (
+	"bytes"
+	"fmt"
+	"html/template"
+	"net/http"
+	"net/url"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/belfry-run/belfry/access"
+	"github.com/belfry-run/belfry/app/ui/internal/asset"
+	"github.com/belfry-run/belfry/core"
+)
+
+// Page is one request of somebody, and what its template sees: fields and
+// methods with capitals. Areas have a page of their own around it.
+type Page struct {
+	Site *Site
+	W    http.ResponseWriter
+	R    *http.Request
+
+	Token     access.Token // of who is signed in; without a name: nobody
+	Namespace string       // that is shown; * for all
+	Theme     string       // light, dark, or auto
+	Flash     *flash       // what the last action came to
+	Now       time.Time
+	Data      any // what the handler shows
+
+	Status int // to answer with; 0: OK
+
+	view      any // what templates see: the page of an area, or this one
+	templates func() map[string]*template.Template
+}
+
+// NewPage is a request of nobody yet.
+func (s *Site) NewPage(w http.ResponseWriter, r *http.Request) *Page {
+	p := &Page{Site: s, W: w, R: r, Now: s.Now(), Namespace: core.DefaultNamespace, Theme: "auto"}
+	if cookie, err := r.Cookie(themeCookie); err == nil && (cookie.Value == "light" || cookie.Value == "dark") {
+		p.Theme = cookie.Value
+	}
+	return p
+}
+
+// Of lets templates see the page of an area, which is around this one.
+func (p *Page) Of(view any, templates func() map[string]*template.Template) {
+	p.view, p.templates = view, templates
+}
+
+// Enter is that somebody with a token is let in: the page is about what it may
+// see, and of that about what the address asks for.
+func (p *Page) Enter(t access.Token) {
+	p.Token = t
+	p.Namespace = p.home()
+	if asked := p.R.URL.Query().Get("namespace"); asked != "" {
+		p.Namespace = asked
+	}
+}
+
+// home is the namespace that is meant when nobody names one.
+func (p *Page) home() string {
+	if p.Token.Namespace == core.AnyNamespace {
+		return core.DefaultNamespace
+	}
+	return p.Token.Namespace
+}
+
+// Show answers with a template and its data.
+func (p *Page) Show(name string, data any) error {
+	p.Data = data
+	p.takeFlash()
+	p.Render(name)
+	return nil
+}
+
+// Render answers with a template, whose data is there already.
+func (p *Page) Render(name string) {
+	p.render(p.templates()[name], name, p.view)
+}
+
+func (p *Page) render(t *template.Template, name string, view any) {
+	var b bytes.Buffer
+	if err := t.ExecuteTemplate(&b, "page", view); err != nil {
+		p.Site.Log.Error("page not rendered", "page", name, "error", err)
+		http.Error(p.W, "This page could not be made. The server's log says why.", http.StatusInternalServerError)
+		return
+	}
+	p.W.Header().Set("Content-Type", "text/html; charset=utf-8")
+	body := b.Bytes()
+	// What an action answers is sent as it is: it may show a secret, once.
+	if p.R.Method == http.MethodGet {
+		body = asset.Pack(p.W.Header(), p.R, body)
+	}
+	if p.Status != 0 {
+		p.W.WriteHeader(p.Status)
+	}
+	_, _ = p.W.Write(body) // who is not there any more does not read it
+}
+
+// Done answers an action: it goes on to a page, which says what was done.
+// The link is one of [Page.Link].
+func (p *Page) Done(link, format string, args ...any) error {
+	p.setFlash(flash{Text: fmt.Sprintf(format, args...)})
+	return p.seeOther(link)
+}
+
+// DoneBadly answers an action that did not come to what was wanted.
+func (p *Page) DoneBadly(link, format string, args ...any) error {
+	p.setFlash(flash{Text: fmt.Sprintf(format, args...), Bad: true})
+	return p.seeOther(link)
+}
+
+// seeOther goes on to a page.
+func (p *Page) seeOther(link string) error {
+	http.Redirect(p.W, p.R, link, http.StatusSeeOther)
+	return nil
+}
+
+// Again answers an action with the form that was refused and why, under the
+// status that the API has for it. The template shows Err with "problem", and
+// its fields with "field".
+func (p *Page) Again(name string, data any, err error) error {
+	p.Status = p.Site.Status(err)
+	p.Data = data
+	p.Render(name)
+	return nil
+}
+
+type errorData struct {
+	Err    error
+	Status int
+	Back   string
+}
+
+// Fail answers with a page that says what happened and what next.
+func (p *Page) Fail(err error) {
+	p.Status = p.Site.Status(err)
+	switch {
+	case p.R.Context().Err() != nil: // the reader has left
+		p.Site.Log.Debug("page abandoned", "path", p.R.URL.Path, "error", err)
+	case core.CodeOf(err) == core.Internal:
+		p.Site.Log.Error("page failed", "path", p.R.URL.Path, "error", err)
+	}
+	d := errorData{Err: err, Status: p.Status, Back: p.Link()}
+	if from, perr := url.Parse(p.R.Referer()); perr == nil && from.Host == p.R.Host && p.R.Method == http.MethodPost {
+		d.Back = LocalPath(from.RequestURI())
+	}
+	p.Data = d
+	p.render(own()["error"], "error", p)
+}
+
+// Together runs reads beside each other and waits for all of them.
+func Together(reads ...func() error) error {
+	errs := make([]error, len(reads))
+	var all sync.WaitGroup
+	for i, read := range reads {
+		all.Go(func() { errs[i] = read() })
+	}
+	all.Wait()
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Get keeps the answer of a read in to, for [Together].
+func Get[T any](to *T, read func() (T, error)) func() error {
+	return func() (err error) {
+		*to, err = read()
+		return err
+	}
+}
+
+// Can reports whether who is signed in has a scope. What they cannot do is not
+// offered; the API would refuse it anyhow.
+func (p *Page) Can(scope access.Scope) bool { return access.Allows(p.Token.Scopes, scope) }
+
+// Allow refuses a form to who could not send it.
+func (p *Page) Allow(scope access.Scope) error {
+	if !p.Can(scope) {
+		return core.Errorf(core.Forbidden, "your token may not do that").WithHint("it takes one with the scope %s", scope)
+	}
+	return nil
+}
+
+// CanEverywhere is Can for what belongs to no namespace, such as queues.
+func (p *Page) CanEverywhere(scope access.Scope) bool {
+	return p.Can(scope) && p.Token.Namespace == core.AnyNamespace
+}
+
+// PathID is the number of something in the address.
+func (p *Page) PathID(noun string) (int64, error) {
+	text := p.R.PathValue("id")
+	id, err := strconv.ParseInt(text, 10, 64)
+	if err != nil {
+		return 0, core.InvalidField("id", text, "is not the number of a "+noun, "")
+	}
+	return id, nil
+}
+
+// Path is that of the request.
+func (p *Page) Path() string { return p.R.URL.RequestURI() }
+
+// Query is a parameter of the request's address.
+func (p *Page) Query(name string) string { return p.R.URL.Query().Get(name) }

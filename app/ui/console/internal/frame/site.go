@@ -1,0 +1,86 @@
+package frame
+
+import (
+	"context"
+	"log/slog"
+	"net"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/belfry-run/belfry/app/ui/internal/asset"
+)
+
+// Site is the console that pages belong to.
+type Site struct {
+	Log     *slog.Logger
+	Origin  string // where people reach it, such as https://example.com; empty: where they asked
+	Prefix  string // what stands before all paths in links
+	Version string
+	Now     func() time.Time
+	Status  func(error) int                                      // the HTTP status of an error
+	Uploads func(ctx context.Context) (origin string, err error) // where uploaded bytes go, if not to the node
+	Assets  func() asset.Set
+
+	Nav   []NavItem
+	Pages map[string]bool // patterns of all routes
+}
+
+// Asset is the address of a file of the assets.
+func (s *Site) Asset(name string) string { return s.Prefix + "/assets/" + s.Assets().Link(name) }
+
+// Secure reports whether a browser gets the cookie back over TLS only. Who
+// works on the machine itself may go past the proxy.
+func (s *Site) Secure(r *http.Request) bool {
+	return r.TLS != nil || strings.HasPrefix(s.Origin, "https:") && !IsLoopback(r.Host)
+}
+
+// IsLoopback reports whether an address is the machine itself.
+func IsLoopback(hostport string) bool {
+	host, _, err := net.SplitHostPort(hostport)
+	if err != nil {
+		host = strings.Trim(hostport, "[]")
+	}
+	ip := net.ParseIP(host)
+	return host == "localhost" || ip != nil && ip.IsLoopback()
+}
+
+// Base is where people reach the node, for commands to be copied.
+func (s *Site) Base(r *http.Request) string {
+	switch {
+	case s.Origin != "":
+		return s.Origin + s.Prefix
+	case r.TLS != nil:
+		return "https://" + r.Host
+	}
+	return "http://" + r.Host
+}
+
+// OfPort is the name of a cookie that is sent in the clear. Browsers send those
+// of a host to all of its ports, so that nodes beside each other would sign
+// people out of one another.
+func OfPort(name string, r *http.Request) string {
+	_, port, err := net.SplitHostPort(r.Host)
+	if err != nil || strings.Trim(port, "0123456789") != "" {
+		return name
+	}
+	return name + "_" + port
+}
+
+// SetCookie sets one, or takes it away with an age of -1.
+func (s *Site) SetCookie(w http.ResponseWriter, r *http.Request, name, value string, age int) {
+	http.SetCookie(w, &http.Cookie{
+		Name: name, Value: value, Path: s.Prefix + "/", MaxAge: age,
+		// Lax, so that links in alerts find somebody signed in.
+		HttpOnly: true, Secure: s.Secure(r), SameSite: http.SameSiteLaxMode,
+	})
+}
+
+// LocalPath is a path of this console that somebody asked to come back to, or
+// the home page. Anything that a browser could read as another host is not one.
+func LocalPath(text string) string {
+	if !strings.HasPrefix(text, "/") || strings.HasPrefix(text, "//") || strings.ContainsAny(text, "\\\r\n\t") {
+		return "/"
+	}
+	return text
+}

@@ -1,0 +1,46 @@
+// Package jobs is the pages about jobs: lists, searches and what is done to many, one job with its course and its log, and dead jobs.
+package jobs
+
+import (
+	"context"
+	"embed"
+	"html/template"
+
+	"github.com/belfry-run/belfry/app/ui/console/internal/frame"
+	"github.com/belfry-run/belfry/cycle"
+)
+
+//go:embed *.html
+var files embed.FS
+
+// API is what the pages ask of the node.
+type API interface {
+	jobsAPI
+	jobAPI
+	CycleStatus(ctx context.Context, namespace, name string) (cycle.Status, error)
+}
+
+// page is one request, and what templates see of it.
+type page struct {
+	*frame.Page
+	api API
+}
+
+type routes = frame.Routes[*page]
+
+// Area is the pages, for the console.
+func Area() frame.Area[API] {
+	return frame.NewArea(templates, func(p *frame.Page, api API) *page { return &page{p, api} },
+		jobsRoutes, deadRoutes, jobRoutes)
+}
+
+var templates = frame.Templates(frame.Set{Files: files, Funcs: funcs})
+
+var funcs = template.FuncMap{
+	"environment": environment,
+	"exit":        exit,
+	"attemptRan":  attemptRan,
+	"bulkVerbs":   verbsFor,
+	"foundText":   foundText,
+	"groupSearch": groupSearch,
+}

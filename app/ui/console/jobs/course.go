@@ -1,0 +1,164 @@
+package jobs
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/belfry-run/belfry/app/ui/console/internal/parts"
+	"github.com/belfry-run/belfry/job"
+)
+
+// course is how a job came to where it is: its time in legs, one after the
+// other, and the points of its last attempt.
+type course struct {
+	From, To time.Time
+	Legs     []leg
+	Points   []point
+}
+
+// leg is a span of a job's time.
+type leg struct {
+	Name, Tone string
+	From, To   time.Time
+}
+
+// Span is how long it took.
+func (l leg) Span() time.Duration { return max(0, l.To.Sub(l.From)) }
+
+// Said is the leg in words.
+func (l leg) Said() string { return l.Name + ": " + parts.SpanText(l.Span()) }
+
+// point is an instant of a job's way, and how long it took to get there.
+type point struct {
+	Name string
+	At   time.Time
+	Took string // and what took so long
+}
+
+// There reports that the job has come there.
+func (p point) There() bool { return !p.At.IsZero() }
+
+var outcomeTones = map[job.Outcome]string{
+	job.OutcomeOK: "good", job.OutcomeError: "bad", job.OutcomeTimeout: "bad", job.OutcomeLost: "bad",
+	job.OutcomeCanceled: "idle", job.OutcomeSnoozed: "idle", job.OutcomeHandedBack: "idle",
+}
+
+// newCourse is the way of a job as of now. Attempts are those that have ended,
+// oldest first.
+func newCourse(j job.Job, attempts []job.Attempt, now time.Time) course {
+	c := course{From: j.CreatedAt, To: now}
+	if !j.FinishedAt.IsZero() {
+		c.To = j.FinishedAt
+	}
+	due := j.DueAt
+	if len(attempts) > 0 && !j.State.Final() || len(attempts) > 1 {
+		due = j.Nominal // what is due now is a retry
+		if due.IsZero() {
+			due = j.CreatedAt
+		}
+	}
+	at := c.From
+	pass := func(name, tone string, to time.Time) {
+		if to.After(at) {
+			c.Legs = append(c.Legs, leg{name, tone, at, to})
+			at = to
+		}
+	}
+	if due.Before(c.To) {
+		pass("Waits for its time", "later", due)
+	}
+	wait := "Waits for a worker"
+	for _, a := range attempts {
+		pass(wait, "wait", a.ClaimedAt)
+		pass("Starts up", "start", a.StartedAt)
+		pass(fmt.Sprintf("Attempt %d: %s", a.Number, parts.Words(a.Outcome)), outcomeTones[a.Outcome], a.EndedAt)
+		wait = "Waits for its next try"
+	}
+	switch {
+	case j.State == job.Running:
+		pass(wait, "wait", j.ClaimedAt)
+		pass(fmt.Sprintf("Attempt %d runs", j.Attempt), "busy", c.To)
+	case !j.State.Final() && j.DueAt.After(now):
+		pass("Waits for its time", "later", c.To)
+	default:
+		pass(wait, "wait", c.To)
+	}
+	c.Points = points(j, attempts, now)
+	return c
+}
+
+// points are due, claimed, started and finished of the last attempt.
+func points(j job.Job, attempts []job.Attempt, now time.Time) []point {
+	var claimed, started time.Time
+	switch n := len(attempts); {
+	case j.State == job.Running:
+		claimed = j.ClaimedAt
+	case j.State.Final() && n > 0:
+		claimed, started = attempts[n-1].ClaimedAt, attempts[n-1].StartedAt
+	}
+	ready := j.DueAt
+	due := point{Name: "Due", At: j.DueAt}
+	if late := j.CreatedAt.Sub(j.DueAt); late > 0 {
+		ready = j.CreatedAt
+		if late >= time.Second {
+			due.Took = "created " + parts.SpanText(late) + " later"
+		}
+	}
+	after := func(from, to time.Time, what string) string {
+		if from.IsZero() || to.Before(from) {
+			return ""
+		}
+		return parts.SpanText(to.Sub(from)) + " " + what
+	}
+	all := []point{due, {"Claimed", claimed, after(ready, claimed, "waiting")}}
+	ran := claimed
+	if !started.IsZero() {
+		all, ran = append(all, point{"Started", started, after(claimed, started, "starting up")}), started
+	}
+	end := point{"Finished", j.FinishedAt, after(ran, j.FinishedAt, "running")}
+	if j.State == job.Running {
+		end.Took = after(claimed, now.Truncate(time.Second), "so far")
+	}
+	return append(all, end)
+}
+
+const courseWidth = 1000
+
+// X and Width place a leg in a picture of 1000: each can be seen, however
+// short it is.
+func (c course) X(l leg) int {
+	return int(int64(courseWidth-4) * int64(l.From.Sub(c.From)) / max(1, int64(c.To.Sub(c.From))))
+}
+
+func (c course) Width(l leg) int {
+	return max(4, int(int64(courseWidth)*int64(l.Span())/max(1, int64(c.To.Sub(c.From)))))
+}
+
+// Said is the whole way in words.
+func (c course) Said() string {
+	text := ""
+	for i, l := range c.Legs {
+		if i == 12 {
+			return text + fmt.Sprintf("and %d more", len(c.Legs)-i)
+		}
+		text += l.Said() + "; "
+	}
+	return text
+}
+
+// Kinds are the looks of the legs, each once, for a legend with how long all
+// of its kind took.
+func (c course) Kinds() (out []leg) {
+	names := map[string]string{"later": "Waits for its time", "wait": "Waits for a worker", "start": "Starts up", "busy": "Runs", "good": "Ran well", "bad": "Ran and failed", "idle": "Ran and was ended"}
+	sum := map[string]time.Duration{}
+	for _, l := range c.Legs {
+		if sum[l.Tone] == 0 {
+			out = append(out, leg{Name: names[l.Tone], Tone: l.Tone})
+		}
+		sum[l.Tone] += l.Span()
+	}
+	for i, l := range out {
+		out[i].To = l.From.Add(sum[l.Tone])
+	}
+	return out
+}

@@ -1,0 +1,52 @@
+// Package monitors is the pages about monitors, their results and versions of pages, incidents, and the alerts that were sent.
+package monitors
+
+import (
+	"embed"
+	"html/template"
+
+	"github.com/belfry-run/belfry/app/ui/console/internal/forms"
+	"github.com/belfry-run/belfry/app/ui/console/internal/frame"
+)
+
+//go:embed *.html
+var files embed.FS
+
+// API is what the pages ask of the node.
+type API interface {
+	forms.Edits
+	monitorsAPI
+	monitorFormAPI
+	incidentAPI
+	versionAPI
+	alertAPI
+}
+
+// page is one request, and what templates see of it.
+type page struct {
+	*frame.Page
+	api API
+}
+
+type routes = frame.Routes[*page]
+
+// Area is the pages, for the console.
+func Area() frame.Area[API] {
+	return frame.NewArea(templates, func(p *frame.Page, api API) *page { return &page{p, api} },
+		monitorFormRoutes, monitorRoutes, versionRoutes, incidentRoutes, alertRoutes)
+}
+
+var templates = frame.Templates(frame.Set{Files: files, Funcs: funcs}, forms.Parts)
+
+var funcs = template.FuncMap{
+	"cause":         cause,
+	"endedBy":       endedBy,
+	"incidentState": incidentState,
+	"latencyOrNone": latencyOrNone,
+	"monitorKinds":  func() any { return monitorKinds },
+	"outcomeChip":   outcomeChip,
+	"phases":        phases,
+	"signs":         signs,
+	"target":        targetText,
+	"uptimeStats":   uptimeStats,
+}

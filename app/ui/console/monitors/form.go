@@ -1,0 +1,236 @@
+package monitors
+
+import (
+	"context"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/belfry-run/belfry/access"
+	"github.com/belfry-run/belfry/app/ui/console/internal/forms"
+	"github.com/belfry-run/belfry/app/ui/console/internal/parts"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/monitor"
+	"github.com/belfry-run/belfry/task"
+	"github.com/belfry-run/belfry/view"
+)
+
+type monitorFormAPI interface {
+	CreateMonitor(ctx context.Context, m monitor.Monitor) (view.MonitorView, error)
+	UpdateMonitor(ctx context.Context, m monitor.Monitor) (view.MonitorView, error)
+	Try(ctx context.Context, t view.Trial) (view.Tried, error)
+}
+
+var monitorFormRoutes = routes{
+	"GET /monitors/-new":         newMonitor,
+	"POST /monitors/-new":        saveMonitor,
+	"GET /monitors/{name}/edit":  editMonitor,
+	"POST /monitors/{name}/edit": saveMonitor,
+}
+
+type monitorFormData struct {
+	forms.Form
+	Kind  task.Kind
+	Name  string // of one that is edited
+	Tried *view.Tried
+}
+
+// KindTabs lead to the forms of other kinds.
+func (p *page) KindTabs(d monitorFormData) []parts.Tab {
+	tabs := make([]parts.Tab, len(monitorKinds))
+	for i, k := range monitorKinds {
+		tabs[i] = parts.NewTab(k.Info().Title, p.With(p.Link("monitors", "-new"), "kind", k), k == d.Kind, "")
+	}
+	return tabs
+}
+
+// KindText says what a kind of monitor does.
+func (d monitorFormData) KindText() string { return d.Kind.Info().Text }
+
+// monitorGroups is the form of a kind.
+func monitorGroups(kind task.Kind, isNew bool) []forms.InputGroup {
+	place := "check." + string(kind) + "."
+	if kind == task.KindHeartbeat {
+		place = "heartbeat."
+	}
+	own, more := forms.KindInputs(place, kind.Info().Fields)
+	var name []forms.Input
+	if isNew {
+		name = []forms.Input{{Path: "name", Label: "Name", Need: true, Hint: "Letters, digits, dots, dashes and underscores."}}
+	}
+	when := forms.InputGroup{Title: "When", Inputs: []forms.Input{
+		{Path: "every", Label: "Every", Kind: forms.AsDuration, Hint: "Such as 30s, 5m or 1d. Default: 1m."},
+		{Path: "rules", Label: "or by rules", Kind: forms.AsRules, Hint: "Cron, one a line, such as 0 9 * * MON-FRI."},
+		{Path: "zone", Label: "Zone of the rules", Hint: "Such as Europe/Sofia. Default: UTC."},
+	}}
+	verdict := forms.InputGroup{Title: "When it is down, and up again", Drawer: true, Inputs: []forms.Input{
+		{Path: "confirm.failures", Label: "Down after failures in a row", Kind: forms.AsNumber, Hint: "Default: 2; of a heartbeat, 1."},
+		{Path: "confirm.for", Label: "Down after failing for", Kind: forms.AsDuration},
+		{Path: "recover.passes", Label: "Up after good checks in a row", Kind: forms.AsNumber, Hint: "Default: 2; of a heartbeat, 1."},
+		{Path: "recover.for", Label: "Up after passing for", Kind: forms.AsDuration},
+		{Path: "flap.off", Label: "Never flapping", Kind: forms.AsCheck, Hint: "Every change sends an alert, however many there are."},
+	}}
+	tell := forms.InputGroup{Title: "Alerts and visibility", Drawer: true, Inputs: []forms.Input{
+		{Path: "depends_on", Label: "Depends on", Kind: forms.AsWords, Hint: "Monitors. While one of them is down, this one sends no alerts."},
+		{Path: "muted", Label: "Muted", Kind: forms.AsCheck, Hint: "It sends no alerts."},
+		{Path: "public", Label: "Public", Kind: forms.AsCheck, Hint: "Everyone may see its badges."},
+		{Path: "within", Label: "Only within calendars", Kind: forms.AsWords},
+		{Path: "blackout", Label: "Not within calendars", Kind: forms.AsWords},
+	}}
+	if kind != task.KindHeartbeat {
+		when.Inputs = append(when.Inputs, forms.Input{Path: "check.timeout", Label: "Timeout", Kind: forms.AsDuration, Hint: "Default: 10s."})
+		verdict.Inputs = slices.Insert(verdict.Inputs, 2, forms.Input{Path: "confirm.retry", Label: "Look again after", Kind: forms.AsDuration, Hint: "How soon a failure is looked at again until it is confirmed. Default: a third of the time between checks, at most 20s."})
+		verdict.Inputs = append(verdict.Inputs,
+			forms.Input{Path: "slow.off", Label: "Never slow", Kind: forms.AsCheck, Hint: "It is not compared with its usual speed."},
+			forms.Input{Path: "stale_after", Label: "Stale after", Kind: forms.AsNumber, Hint: "Checks in a row that could not be made. Default: 3."})
+	}
+	var hold forms.InputGroup
+	if kind != task.KindHeartbeat && kind != task.KindCommand {
+		hold = forms.InputGroup{Title: "Conditions", Text: "Expressions about the answer, such as status == 200, latency < 500ms or body contains \"ok\". Try it to see what each comes to.", Inputs: []forms.Input{
+			{Path: "check.conditions", Label: "Must hold", Kind: forms.AsLines, Hint: "One a line. One that does not makes the check fail."},
+			{Path: "check.warnings", Label: "Should hold", Kind: forms.AsLines, Hint: "One a line. One that does not makes it degraded."},
+		}}
+	}
+	return []forms.InputGroup{
+		{Title: "", Inputs: slices.Concat(name, own)},
+		{Title: "More about the request", Drawer: true, Inputs: more},
+		hold, when, verdict, tell,
+		{Title: "About it", Drawer: true, Inputs: []forms.Input{
+			{Path: "description", Label: "Description", Kind: forms.AsArea},
+			{Path: "tags", Label: "Tags", Kind: forms.AsWords, Hint: "For filters, alert rules and status pages."},
+		}},
+	}
+}
+
+func newMonitor(p *page) error {
+	kind := task.Kind(p.Query("kind"))
+	if !slices.Contains(monitorKinds, kind) {
+		kind = task.KindHTTP
+	}
+	values := url.Values{"every": {"1m"}, "check.http.method": {"GET"}, "check.dns.type": {"A"}}
+	if kind == task.KindHeartbeat {
+		values.Set("every", "1h")
+	}
+	return p.Show("monitor-form", p.monitorForm(kind, "", values, nil))
+}
+
+func (p *page) monitorForm(kind task.Kind, name string, values url.Values, err error) monitorFormData {
+	d := monitorFormData{Kind: kind, Name: name, Form: forms.Form{
+		Edit: forms.Edit{Version: values.Get("version")}, Title: "New monitor", New: name == "", Action: p.With(p.Link("monitors", "-new"), "kind", kind), Back: p.Link("monitors"), Err: err,
+		Groups: forms.Fill(monitorGroups(kind, name == ""), values, err), Save: "Create monitor",
+		Command: p.Command("POST", p.APIPath("/v1/monitors"), `{"name":"shop","check":{"http":{"url":"https://example.com"}}}`, "monitor", "create", "shop", "--url", "https://example.com"),
+	}}
+	if kind != task.KindHeartbeat && kind != task.KindCommand && p.Can(access.ScopeAdmin) {
+		d.Try = "Try it"
+	}
+	if name != "" {
+		d.Title, d.Action, d.Back, d.Save = "Edit "+name, p.Link("monitors", name, "edit"), p.Link("monitors", name, "settings"), "Save"
+		d.Command = p.Command("PUT", p.APIPath("/v1/monitors/"+url.PathEscape(name)), `{"check":{"http":{"url":"https://example.com"}}}`, "monitor", "update", name, "--every", "30s")
+	}
+	return d
+}
+
+func editMonitor(p *page) error {
+	v, err := p.api.Monitor(p.R.Context(), p.Namespace, p.R.PathValue("name"))
+	if err != nil {
+		return err
+	}
+	kind := v.Kind()
+	return p.Show("monitor-form", p.monitorForm(kind, v.Name, forms.Versioned(forms.DocumentOf(v.Monitor).Values(forms.InputsOf(monitorGroups(kind, false))), v.Monitor), nil))
+}
+
+// saveMonitor saves a monitor or tries its check, whichever button was used.
+func saveMonitor(p *page) error {
+	name, kind := p.R.PathValue("name"), task.Kind(p.Query("kind"))
+	doc := forms.Document{}
+	if name != "" {
+		v, err := p.api.Monitor(p.R.Context(), p.Namespace, name)
+		if err != nil {
+			return err
+		}
+		kind, doc = v.Kind(), forms.DocumentOf(v.Monitor)
+	}
+	if !slices.Contains(monitorKinds, kind) {
+		return core.InvalidField("kind", string(kind), "is not a kind of monitor", "")
+	}
+	m, err := p.readMonitor(doc, kind, name)
+	if err == nil && p.R.PostFormValue("do") == "try" {
+		return p.tryMonitor(m, kind, name)
+	}
+	var v view.MonitorView
+	switch {
+	case err != nil:
+	case name == "":
+		v, err = p.api.CreateMonitor(p.R.Context(), m)
+	default:
+		v, err = p.api.UpdateMonitor(forms.Expecting(p.Page), m)
+	}
+	if err != nil {
+		e, shown := forms.Meanwhile(p.Page, p.api, err, "monitor", name, p.Link("monitors", name, "edit"), m, func() (monitor.Monitor, error) {
+			v, err := p.api.Monitor(p.R.Context(), p.Namespace, name)
+			return v.Monitor, err
+		})
+		d := p.monitorForm(kind, name, p.R.PostForm, shown)
+		d.Edit = e
+		return p.Again("monitor-form", d, err)
+	}
+	if name != "" {
+		return p.Done(p.Link("monitors", v.Name, "settings"), "Monitor %s is saved.", v.Name)
+	}
+	if v.Beat != "" {
+		return p.Done(p.Link("monitors", v.Name, "settings"), "Created monitor %s. It is new until its first call.", v.Name)
+	}
+	return p.Done(p.Link("monitors", v.Name), "Created monitor %s. Its first check tells its state.", v.Name)
+}
+
+func (p *page) readMonitor(doc forms.Document, kind task.Kind, name string) (m monitor.Monitor, err error) {
+	err = doc.Read(forms.InputsOf(monitorGroups(kind, name == "")), p.R.PostForm)
+	if kind == task.KindHeartbeat {
+		if doc.At("heartbeat") == nil {
+			doc["heartbeat"] = map[string]any{}
+		}
+		delete(doc, "check")
+	} else {
+		if doc.At("check."+string(kind)) == nil {
+			doc.Set("check."+string(kind), map[string]any{})
+		}
+		doc.Set("check.kind", string(kind))
+	}
+	if err != nil {
+		return m, err
+	}
+	err = doc.To(&m)
+	m.Namespace = p.Namespace
+	if name != "" {
+		m.Name = name
+	}
+	return m, err
+}
+
+// tryMonitor shows the form again, with what the check saw.
+func (p *page) tryMonitor(m monitor.Monitor, kind task.Kind, name string) error {
+	check := m.Check
+	tried, err := p.api.Try(p.R.Context(), view.Trial{Namespace: p.Namespace, Monitor: name, Check: &check})
+	d := p.monitorForm(kind, name, p.R.PostForm, err)
+	if err != nil {
+		return p.Again("monitor-form", d, err)
+	}
+	d.Tried = &tried
+	return p.Show("monitor-form", d)
+}
+
+// TriedWords says what a look came to.
+func (d monitorFormData) TriedWords() string {
+	t := d.Tried
+	pieces := []string{outcomeWords[t.Outcome]}
+	if t.Status > 0 {
+		pieces = append(pieces, "status "+parts.NumberText(t.Status))
+	}
+	if t.Latency > 0 {
+		pieces = append(pieces, parts.LatencyText(t.Latency))
+	}
+	if t.IP != "" {
+		pieces = append(pieces, "from "+t.IP)
+	}
+	return strings.Join(pieces, ", ")
+}

@@ -1,0 +1,181 @@
+package monitors
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/belfry-run/belfry/alert"
+	"github.com/belfry-run/belfry/app/ui/console/internal/frame"
+	"github.com/belfry-run/belfry/app/ui/console/internal/parts"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/monitor"
+	"github.com/belfry-run/belfry/view"
+)
+
+type incidentAPI interface {
+	Incidents(ctx context.Context, f view.IncidentFilter) (core.Page[monitor.Incident], error)
+	Incident(ctx context.Context, namespace string, id int64) (monitor.Incident, error)
+	Alerts(ctx context.Context, f alert.Filter) (core.Page[alert.Alert], error)
+}
+
+var incidentRoutes = routes{
+	"GET /incidents":      incidentList,
+	"GET /incidents/{id}": incidentPage,
+}
+
+type incidentsData struct {
+	Monitor string
+	State   string // open, over, or empty for both beside each other
+	Open    core.Page[monitor.Incident]
+	Past    core.Page[monitor.Incident]
+}
+
+func incidentList(p *page) error {
+	d := incidentsData{Monitor: p.Query("monitor"), State: p.Query("state")}
+	switch d.State {
+	case "", "open", "over":
+	default:
+		return core.InvalidField("state", d.State, "is no state of an incident", "open or over")
+	}
+	f := view.IncidentFilter{Paging: core.Paging{Cursor: p.Query("cursor")}, Namespace: p.Namespace, Monitor: d.Monitor}
+	read := func(to *core.Page[monitor.Incident], open bool) func() error {
+		f := f
+		f.Open, f.Over = open, !open
+		return frame.Get(to, func() (core.Page[monitor.Incident], error) { return p.api.Incidents(p.R.Context(), f) })
+	}
+	var reads []func() error
+	if d.State != "over" {
+		reads = append(reads, read(&d.Open, true))
+	}
+	if d.State != "open" {
+		reads = append(reads, read(&d.Past, false))
+	}
+	if err := frame.Together(reads...); err != nil {
+		return err
+	}
+	return p.Show("incidents", d)
+}
+
+// IncidentTabs are the views of the list.
+func (p *page) IncidentTabs(d incidentsData) []parts.Tab {
+	tabs := []parts.Tab{parts.NewTab("All", p.Here("state", "", "cursor", ""), d.State == "", "")}
+	for _, s := range []string{"open", "over"} {
+		tabs = append(tabs, parts.NewTab(parts.SentenceCase(s), p.Here("state", s, "cursor", ""), d.State == s, ""))
+	}
+	return tabs
+}
+
+// IncidentPager goes on with those that are open or over. Where both are
+// shown, each goes on in a view of its own.
+func (p *page) IncidentPager(state, next string) parts.Pager {
+	g := p.Pager(next)
+	if g.Next != "" {
+		g.Next = p.With(g.Next, "state", state)
+	}
+	return g
+}
+
+// IncidentsCommand is the list without this page.
+func (p *page) IncidentsCommand(d incidentsData) parts.Command {
+	cli := []string{"incident", "list"}
+	var query []any
+	if d.Monitor != "" {
+		cli, query = append(cli, "--monitor", d.Monitor), append(query, "monitor", d.Monitor)
+	}
+	if d.State != "" {
+		cli, query = append(cli, "--"+d.State), append(query, d.State, "true")
+	}
+	return p.Command("GET", p.APIPath("/v1/incidents", query...), "", cli...)
+}
+
+// incidentRow is an incident for the part "incident-rows".
+type incidentRow struct {
+	I                 monitor.Incident
+	Link, MonitorLink string
+	In                string // namespace, where several are shown
+	State, Lasted     string
+	Began             parts.Moment
+	Cause             string
+}
+
+// IncidentRows are incidents in a table.
+func (p *page) IncidentRows(all []monitor.Incident) (rows []incidentRow) {
+	for _, i := range all {
+		r := incidentRow{
+			I: i, Link: p.LinkIn(i.Namespace, "incidents", i.ID), MonitorLink: p.LinkIn(i.Namespace, "monitors", i.Monitor),
+			State: incidentState(i), Lasted: p.Lasted(i), Began: p.When(i.StartedAt), Cause: cause(i.Code),
+		}
+		if p.Namespace == core.AnyNamespace {
+			r.In = i.Namespace
+		}
+		rows = append(rows, r)
+	}
+	return rows
+}
+
+// AlertCount is how many alerts an incident had, as far as they are shown.
+func (p *page) AlertCount(d incidentData) string {
+	text := fmt.Sprintf("%d of %d sent", d.Sent(), len(d.Page.Items))
+	if d.Page.Next != "" || p.Query("cursor") != "" {
+		text += " here"
+	}
+	return text
+}
+
+// Lasted is how long an incident lasted, or lasts so far.
+func (p *page) Lasted(i monitor.Incident) string {
+	if i.EndedAt.IsZero() {
+		return parts.SpanText(max(0, p.Now.Sub(i.StartedAt))) + " so far"
+	}
+	return parts.SpanText(i.EndedAt.Sub(i.StartedAt))
+}
+
+// incidentState is the word for an incident's chip.
+func incidentState(i monitor.Incident) string {
+	return parts.YesNo(i.EndedAt.IsZero(), "ongoing", "over")
+}
+
+// endedBy is why an incident ended, in words.
+func endedBy(i monitor.Incident) string {
+	return map[string]string{
+		"recovered": "the target was good again", "paused": "the monitor was paused", "edited": "the monitor was pointed elsewhere", "deleted": "the monitor was deleted",
+	}[i.EndedBy]
+}
+
+type incidentData struct {
+	monitor.Incident
+	alertLog
+	Headers []string
+}
+
+func incidentPage(p *page) error {
+	ctx := p.R.Context()
+	id, err := strconv.ParseInt(p.R.PathValue("id"), 10, 64)
+	if err != nil {
+		return core.Errorf(core.NotFound, "there is no incident %q", p.R.PathValue("id")).WithHint("see the list of incidents")
+	}
+	var d incidentData
+	if d.Incident, err = p.api.Incident(ctx, p.Namespace, id); err != nil {
+		return err
+	}
+	d.alertLog, err = p.alertLog(alert.Filter{Paging: core.Paging{Cursor: p.Query("cursor")}, Namespace: d.Namespace, Incident: id})
+	if err != nil {
+		return err
+	}
+	if d.Snapshot != nil {
+		d.Headers = slices.Sorted(maps.Keys(d.Snapshot.Headers))
+	}
+	return p.Show("incident", d)
+}
+
+// Calm is how long ago the last incident ended.
+func (d incidentsData) Calm() time.Time {
+	if d.State != "" || len(d.Open.Items) > 0 || len(d.Past.Items) == 0 {
+		return time.Time{}
+	}
+	return d.Past.Items[0].EndedAt
+}

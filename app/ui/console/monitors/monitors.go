@@ -1,0 +1,217 @@
+package monitors
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/belfry-run/belfry/app/ui/console/internal/frame"
+	"github.com/belfry-run/belfry/app/ui/console/internal/parts"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/job"
+	"github.com/belfry-run/belfry/monitor"
+	"github.com/belfry-run/belfry/task"
+	"github.com/belfry-run/belfry/view"
+)
+
+type monitorsAPI interface {
+	Monitors(ctx context.Context, f view.MonitorFilter) (core.Page[view.MonitorView], error)
+	CountMonitors(ctx context.Context, f view.MonitorFilter) (view.MonitorCount, error)
+	Bars(ctx context.Context, q monitor.BarsQuery) ([]monitor.Bars, error)
+	Monitor(ctx context.Context, namespace, name string) (view.MonitorView, error)
+	PauseMonitor(ctx context.Context, namespace, name string, until time.Time, reason string) (view.MonitorView, error)
+	ResumeMonitor(ctx context.Context, namespace, name string) (view.MonitorView, error)
+	CheckMonitor(ctx context.Context, namespace, name string) (job.Job, error)
+	DeleteMonitor(ctx context.Context, namespace, name string) error
+	Uptime(ctx context.Context, namespace, monitor string) (view.UptimeReport, error)
+	Series(ctx context.Context, q view.SeriesQuery) (monitor.Series, error)
+	Timeline(ctx context.Context, namespace, monitor string, from time.Time) ([]monitor.Span, error)
+	Results(ctx context.Context, f view.ResultFilter) (core.Page[view.CheckResult], error)
+}
+
+var monitorRoutes = routes{
+	"GET /monitors":                 monitorList,
+	"GET /monitors/-bulk":           monitorsDryRun,
+	"POST /monitors/-bulk":          monitorsBulk,
+	"GET /monitors/{name}":          monitorPage,
+	"GET /monitors/{name}/results":  monitorResults,
+	"GET /monitors/{name}/alerts":   monitorAlerts,
+	"GET /monitors/{name}/settings": monitorSettings,
+	"POST /monitors/{name}/pause":   pauseMonitor,
+	"POST /monitors/{name}/resume":  resumeMonitor,
+	"POST /monitors/{name}/check":   checkMonitor,
+	"POST /monitors/{name}/delete":  deleteMonitor,
+}
+
+// monitorKinds are those that a monitor may have, in the order of the form.
+var monitorKinds = func() (list []task.Kind) {
+	for _, k := range task.MonitorKinds() {
+		list = append(list, k.Kind)
+	}
+	return list
+}()
+
+// monitorsPerPage is so few because each has its bars.
+const monitorsPerPage = 25
+
+type monitorsData struct {
+	Filter   view.MonitorFilter
+	Monitors core.Page[view.MonitorView]
+	Count    view.MonitorCount
+	Bars     map[string]monitor.Bars // by namespace and name
+	View     string                  // list or grid
+	Span     monitor.BarSpan
+	Asked    bool // somebody chose the span
+	Now      time.Time
+}
+
+// Fresh reports that there is no monitor, and nobody searched for one.
+func (d monitorsData) Fresh() bool { return len(d.Monitors.Items) == 0 && !d.Filtered() }
+
+// Filtered reports that not all monitors are asked for.
+func (d monitorsData) Filtered() bool {
+	f := d.Filter
+	return f.Status != "" || f.Kind != "" || f.Tag != "" || f.Search != "" || f.Cursor != ""
+}
+
+func (p *page) monitorFilter() view.MonitorFilter {
+	return view.MonitorFilter{
+		Paging: core.Paging{Limit: monitorsPerPage, Cursor: p.Query("cursor")}, Namespace: p.Namespace,
+		Status: monitor.Status(p.Query("status")), Kind: task.Kind(p.Query("kind")), Tag: p.Query("tag"), Search: strings.TrimSpace(p.Query("search")),
+	}
+}
+
+func monitorList(p *page) error {
+	d := monitorsData{Filter: p.monitorFilter(), View: "list", Now: p.Now}
+	if p.Query("view") == "grid" {
+		d.View = "grid"
+	}
+	ctx, counted := p.R.Context(), d.Filter
+	counted.Status, counted.Paging = "", core.Paging{}
+	err := frame.Together(
+		frame.Get(&d.Monitors, func() (core.Page[view.MonitorView], error) { return p.api.Monitors(ctx, d.Filter) }),
+		frame.Get(&d.Count, func() (view.MonitorCount, error) { return p.api.CountMonitors(ctx, counted) }),
+	)
+	if err != nil {
+		return err
+	}
+	d.Span = d.usualSpan()
+	if asked := monitor.BarSpan(p.Query("span")); asked == monitor.BarsDay || asked == monitor.BarsQuarter {
+		d.Span, d.Asked = asked, true
+	}
+	if d.Bars, err = p.barsOf(d.Monitors.Items, d.Span); err != nil {
+		return err
+	}
+	return p.Show("monitors", d)
+}
+
+// barsOf reads the bars of monitors, one call for each of their namespaces.
+func (p *page) barsOf(all []view.MonitorView, span monitor.BarSpan) (map[string]monitor.Bars, error) {
+	names := map[string][]string{}
+	for _, v := range all {
+		names[v.Namespace] = append(names[v.Namespace], v.Name)
+	}
+	found := map[string]monitor.Bars{}
+	for namespace, list := range names {
+		bars, err := p.api.Bars(p.R.Context(), monitor.BarsQuery{Namespace: namespace, Monitors: list, Span: span})
+		if err != nil {
+			return nil, err
+		}
+		for _, b := range bars {
+			found[namespace+"/"+b.Monitor] = b
+		}
+	}
+	return found, nil
+}
+
+// BarsOf are those of one monitor of the list.
+func (d monitorsData) BarsOf(v view.MonitorView) uptimeBars {
+	return newUptimeBars(d.Bars[v.Namespace+"/"+v.Name], v.CreatedAt, d.Now)
+}
+
+// usualSpan is what the bars of the oldest monitor of the list fill.
+func (d monitorsData) usualSpan() monitor.BarSpan {
+	var oldest time.Duration
+	for _, v := range d.Monitors.Items {
+		oldest = max(oldest, d.Now.Sub(v.CreatedAt))
+	}
+	return barsFor(oldest)
+}
+
+// StatusTabs are the views of the list: all monitors, and those in each status.
+func (p *page) StatusTabs(d monitorsData) []parts.Tab {
+	count := func(n int) string {
+		if d.Count.More {
+			return parts.NumberText(n) + "+"
+		}
+		return parts.NumberText(n)
+	}
+	at := d.Filter.Status
+	all := []parts.Tab{parts.NewTab("All", p.Here("status", "", "cursor", ""), at == "", count(d.Count.Count))}
+	for _, s := range []monitor.Status{monitor.StatusUp, monitor.StatusDown, monitor.StatusPaused, monitor.StatusNew} {
+		all = append(all, parts.NewTab(parts.SentenceCase(string(s)), p.Here("status", s, "cursor", ""), at == s, count(d.Count.Statuses[s])))
+	}
+	return all
+}
+
+// MonitorsCommand is the list, without this page.
+func (p *page) MonitorsCommand(d monitorsData) parts.Command {
+	words := []string{"monitor", "list"}
+	var query []any
+	for _, f := range [][2]string{{"status", string(d.Filter.Status)}, {"kind", string(d.Filter.Kind)}, {"tag", d.Filter.Tag}, {"search", d.Filter.Search}} {
+		if f[1] != "" {
+			query = append(query, f[0], f[1])
+			words = append(words, "--"+f[0], f[1])
+		}
+	}
+	return p.Command("GET", p.APIPath("/v1/monitors", query...), "", words...)
+}
+
+// signs are what there is to say of a monitor besides its status.
+func signs(v view.MonitorView) (signs []parts.Chip) {
+	s := v.State
+	add := func(is bool, state, word string) {
+		if is {
+			c := parts.NewChip(state)
+			if word != "" {
+				c.Word = word
+			}
+			signs = append(signs, c)
+		}
+	}
+	add(s.Verdict == monitor.VerdictConfirming, "confirming", fmt.Sprintf("failing %d×, not confirmed yet", s.Failures))
+	add(s.Verdict == monitor.VerdictRecovering, "recovering", fmt.Sprintf("passing %d×, not confirmed yet", s.Passes))
+	add(s.Degraded, "degraded", "")
+	add(s.Slow, "slow", "")
+	add(s.Flapping, "flapping", "")
+	add(s.Stale, "stale", "")
+	add(s.Maintenance != "", "maintenance", "maintenance "+s.Maintenance)
+	add(v.Muted, "muted", "")
+	return signs
+}
+
+func targetText(m monitor.Monitor) string {
+	if m.Heartbeat != nil {
+		return "waits to be called"
+	}
+	return core.Or(m.Check.Target().Line, string(m.Kind()))
+}
+
+// latencyOrNone is how long something took, if anybody measured it.
+func latencyOrNone(d core.Duration) string {
+	if d == 0 {
+		return "–"
+	}
+	return parts.LatencyText(d)
+}
+
+// MonitorNav leads to the pages about monitors.
+func (p *page) MonitorNav() []parts.Tab {
+	var tabs []parts.Tab
+	for _, a := range []parts.Fact{{Name: "Monitors", Value: "monitors"}, {Name: "Incidents", Value: "incidents"}, {Name: "Alerts", Value: "alerts"}} {
+		here := p.R.URL.Path == "/"+a.Value || strings.HasPrefix(p.R.URL.Path, "/"+a.Value+"/")
+		tabs = append(tabs, parts.NewTab(a.Name, p.LinkTo(a.Value), here, ""))
+	}
+	return tabs
+}

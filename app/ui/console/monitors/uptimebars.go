@@ -1,0 +1,137 @@
+package monitors
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/belfry-run/belfry/app/ui/console/internal/parts"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/monitor"
+)
+
+// uptimeBars is the part "uptime": how a target was lately.
+type uptimeBars struct {
+	Label  string
+	Ratio  string // up, in words
+	Seen   string // since when, or how much of it was seen; empty when all of it was
+	Days   bool   // a bar is a day
+	P95    core.Duration
+	Rects  []uptimeRect
+	Width  int
+	Height int
+	None   bool
+}
+
+// uptimeRect is a piece of a bar. What colour tells, shape tells too: up is a
+// whole bar, downtime hangs from the top, and nothing known is a stub.
+type uptimeRect struct {
+	Class   string
+	X, Y, H int
+	Title   string
+}
+
+// newUptimeBars are the bars of a monitor that was created at some time.
+func newUptimeBars(b monitor.Bars, created, now time.Time) uptimeBars {
+	u := uptimeBars{P95: b.P95, Width: max(len(b.Bars)*uptimeStep-1, 1), Height: uptimeHeight, Ratio: upText(b.Ratio), None: b.Ratio == nil}
+	switch {
+	case u.None:
+	case len(b.Bars) > 0 && created.After(b.Bars[0].From):
+		u.Seen = "since " + sinceText(created, now)
+	case b.Coverage < allSeen:
+		u.Seen = coverText(b.Coverage) + " coverage"
+	}
+	span := "last 24 hours"
+	if u.Days = b.Step.D() >= 24*time.Hour; u.Days {
+		span = "last 90 days"
+	}
+	u.Label = fmt.Sprintf("%s, %s: %s", b.Monitor, span, u.Ratio)
+	if !u.None {
+		u.Label += ", " + parts.Plural(b.Outages, "outage", "outages")
+	}
+	if u.Seen != "" {
+		u.Label += ", " + u.Seen
+	}
+	for i, bar := range b.Bars {
+		u.add(i*uptimeStep, bar, b.Step)
+	}
+	return u
+}
+
+func (u *uptimeBars) add(x int, b monitor.UptimeBar, step core.Duration) {
+	layout := "Mon 2 Jan"
+	if step.D() < 24*time.Hour {
+		layout = "15:04"
+	}
+	title := b.From.UTC().Format(layout) + " UTC: "
+	rect := func(class string, y, h int) {
+		u.Rects = append(u.Rects, uptimeRect{class, x, y, h, title})
+	}
+	switch {
+	case b.Ratio == nil && b.Maintenance > 0:
+		title += "maintenance"
+		rect("busy", uptimeHeight-10, 10)
+	case b.Ratio == nil && b.Paused > 0:
+		title += "paused"
+		rect("none", uptimeHeight-4, 4)
+	case b.Ratio == nil:
+		title += "no data"
+		rect("none", uptimeHeight-4, 4)
+	case b.Down == 0:
+		title += "up" + seenText(b)
+		rect("good", 0, uptimeHeight)
+	default:
+		title += fmt.Sprintf("%s up, down %s%s", upText(b.Ratio), parts.SpanText(b.Down), seenText(b))
+		hang := 8 + int(float64(uptimeHeight-14)*(1-*b.Ratio))
+		rect("bad", 0, hang)
+		if *b.Ratio > 0 {
+			rect("good", hang+2, uptimeHeight-hang-2)
+		}
+	}
+}
+
+func seenText(b monitor.UptimeBar) string {
+	if b.Coverage >= allSeen {
+		return ""
+	}
+	return ", " + coverText(b.Coverage) + " coverage"
+}
+
+// sinceText writes an instant of the past as short as it is clear.
+func sinceText(at, now time.Time) string {
+	at, now = at.UTC(), now.UTC()
+	switch {
+	case at.Truncate(24 * time.Hour).Equal(now.Truncate(24 * time.Hour)):
+		return at.Format("15:04 UTC")
+	case now.Sub(at) < 180*24*time.Hour:
+		return at.Format("2 Jan")
+	}
+	return at.Format("2 Jan 2006")
+}
+
+// coverText writes how much of a time was seen, where hardly any is not none.
+func coverText(coverage float64) string {
+	if coverage > 0 && coverage < 0.01 {
+		return "under 1 %"
+	}
+	return parts.PercentText(coverage)
+}
+
+// upText writes an uptime with three places, cut off: what was down for a
+// moment is not all up.
+func upText(ratio *float64) string {
+	if ratio == nil {
+		return "no data"
+	}
+	if *ratio >= 1 {
+		return "100 %"
+	}
+	text := fmt.Sprintf("%.3f", float64(int(*ratio*100_000))/1000)
+	return strings.TrimRight(strings.TrimRight(text, "0"), ".") + " %"
+}
+
+const (
+	allSeen      = 0.9995 // from this coverage on, it was seen all the time
+	uptimeHeight = 28
+	uptimeStep   = 5
+)

@@ -1,0 +1,49 @@
+package console
+
+import (
+	"embed"
+	"net/http"
+	"sync"
+
+	"github.com/belfry-run/belfry/app/ui/console/internal/frame"
+	"github.com/belfry-run/belfry/app/ui/internal/asset"
+)
+
+//go:embed assets sign-in.html
+var files embed.FS
+
+// The assets are read when the first console is made, and not by every process.
+var readAssets = sync.OnceValue(func() asset.Set { return asset.Read(files, "assets") })
+
+// templates are the pages of the console itself.
+var templates = frame.Templates(frame.Set{Files: files})
+
+// page is one request of somebody, with what it may ask of the node.
+type page struct {
+	*frame.Page
+	c   *Console
+	api API
+}
+
+func (c *Console) newPage(w http.ResponseWriter, r *http.Request) *page {
+	p := &page{Page: c.site.NewPage(w, r), c: c}
+	p.Of(p, templates)
+	return p
+}
+
+// enter finds out who has a secret, and what they look at.
+func (p *page) enter(secret string) (err error) {
+	if p.api, err = p.c.opt.API(secret); err != nil {
+		return err
+	}
+	who, err := p.api.Whoami(p.R.Context())
+	if err != nil {
+		return err
+	}
+	p.Page.Enter(who)
+	return nil
+}
+
+// handler shows a page or does what a form asks for. What it returns as an
+// error becomes a page with the API's status.
+type handler func(p *page) error

@@ -1,0 +1,33 @@
+// Package programs is the pages about programs and how they are uploaded.
+package programs
+
+import (
+	"embed"
+
+	"github.com/belfry-run/belfry/app/ui/console/internal/frame"
+)
+
+//go:embed *.html
+var files embed.FS
+
+// API is what the pages ask of the node.
+type API interface {
+	programAPI
+	uploadAPI
+}
+
+// page is one request, and what templates see of it.
+type page struct {
+	*frame.Page
+	api API
+}
+
+type routes = frame.Routes[*page]
+
+// Area is the pages, for the console.
+func Area() frame.Area[API] {
+	return frame.NewArea(templates, func(p *frame.Page, api API) *page { return &page{p, api} },
+		programRoutes, uploadRoutes)
+}
+
+var templates = frame.Templates(frame.Set{Files: files, Funcs: nil})

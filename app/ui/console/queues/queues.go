@@ -1,0 +1,272 @@
+package queues
+
+import (
+	"context"
+	"encoding/json"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"github.com/belfry-run/belfry/access"
+	"github.com/belfry-run/belfry/app/ui/console/internal/forms"
+	"github.com/belfry-run/belfry/app/ui/console/internal/frame"
+	"github.com/belfry-run/belfry/app/ui/console/internal/parts"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/internal/plainjson"
+	"github.com/belfry-run/belfry/job"
+)
+
+type queueAPI interface {
+	Queues(ctx context.Context) ([]job.QueueStats, error)
+	Queue(ctx context.Context, name string) (job.QueueStats, error)
+	SaveQueue(ctx context.Context, q job.Queue) (job.Queue, error)
+	DeleteQueue(ctx context.Context, name string) error
+	PauseQueue(ctx context.Context, name, reason string) (job.Queue, error)
+	ResumeQueue(ctx context.Context, name string) (job.Queue, error)
+	JobMinutes(ctx context.Context, q job.MinuteQuery) ([]job.MinuteTotals, error)
+}
+
+var queueRoutes = routes{
+	"GET /queues":                queueList,
+	"GET /queues/-new":           newQueue,
+	"POST /queues/-new":          saveQueue,
+	"GET /queues/{name}":         queuePage,
+	"GET /queues/{name}/edit":    editQueue,
+	"POST /queues/{name}/edit":   saveQueue,
+	"POST /queues/{name}/delete": deleteQueue,
+	"POST /queues/{name}/pause":  pauseQueue,
+	"POST /queues/{name}/resume": resumeQueue,
+}
+
+func queueList(p *page) error {
+	all, err := p.api.Queues(p.R.Context())
+	if err != nil {
+		return err
+	}
+	return p.Show("queues", all)
+}
+
+type queueData struct {
+	job.QueueStats
+	Minutes []job.MinuteTotals
+	Hour    job.MinuteTotals // all of them
+}
+
+func queuePage(p *page) error {
+	ctx, name := p.R.Context(), p.R.PathValue("name")
+	var d queueData
+	err := frame.Together(
+		frame.Get(&d.QueueStats, func() (job.QueueStats, error) { return p.api.Queue(ctx, name) }),
+		frame.Get(&d.Minutes, func() ([]job.MinuteTotals, error) {
+			return p.api.JobMinutes(ctx, job.MinuteQuery{Namespace: p.Token.Namespace, Queue: name})
+		}),
+	)
+	if err != nil {
+		return err
+	}
+	for _, m := range d.Minutes {
+		d.Hour.Add(m)
+	}
+	return p.Show("queue", d)
+}
+
+// PerHour is how many of its jobs ended within the hour.
+func (d queueData) PerHour() int64 { return d.Hour.OK + d.Hour.Failed }
+
+// Lag is how long they waited from due to start.
+func (d queueData) Lag() string {
+	if d.Hour.Started == 0 {
+		return "–"
+	}
+	return parts.SpanText(d.Hour.Lag / core.Duration(d.Hour.Started))
+}
+
+// queueForm is a queue as somebody edits it.
+type queueForm struct {
+	forms.Edit
+	Saved string // name of the one that is edited; empty: a new one
+	Err   error
+
+	name, description, concurrency, limit, priority string
+}
+
+func newQueue(p *page) error {
+	return queueForm{concurrency: strconv.Itoa(job.DefaultConcurrency)}.show(p, nil)
+}
+
+func editQueue(p *page) error {
+	q, err := p.api.Queue(p.R.Context(), p.R.PathValue("name"))
+	if err != nil {
+		return err
+	}
+	f := queueForm{Edit: forms.Edit{Version: q.Version()}, Saved: q.Name, description: q.Description, concurrency: strconv.Itoa(q.Concurrency), priority: strconv.Itoa(q.Priority)}
+	if q.GlobalLimit > 0 {
+		f.limit = strconv.Itoa(q.GlobalLimit)
+	}
+	return f.show(p, nil)
+}
+
+func (f queueForm) show(p *page, refused error) error {
+	if !p.CanEverywhere(access.ScopeAdmin) {
+		return core.Errorf(core.Forbidden, "your token may not change queues").WithHint("it takes one with the scope admin, for all namespaces")
+	}
+	if refused != nil {
+		return p.Again("queue-form", f, refused)
+	}
+	return p.Show("queue-form", f)
+}
+
+func saveQueue(p *page) error {
+	form := p.R.PostForm
+	at := func(name string) string { return strings.TrimSpace(form.Get(name)) }
+	f := queueForm{Saved: p.R.PathValue("name"), name: at("name"), description: at("description"), concurrency: at("concurrency"), limit: at("global_limit"), priority: at("priority")}
+	q, err := f.queue(p)
+	if err == nil {
+		_, err = p.api.SaveQueue(forms.Expecting(p.Page), q)
+	}
+	if err != nil {
+		f.Edit, f.Err = forms.Meanwhile(p.Page, p.api, err, "queue", f.Saved, p.Link("queues", f.Saved, "edit"), q, func() (job.Queue, error) {
+			s, err := p.api.Queue(p.R.Context(), f.Saved)
+			return s.Queue, err
+		})
+		return f.show(p, err)
+	}
+	return p.Done(p.Link("queues", q.Name), "Queue %s is saved.", q.Name)
+}
+
+// queue is what the form describes. A new one is not to replace another.
+func (f queueForm) queue(p *page) (q job.Queue, err error) {
+	if f.Saved == "" {
+		q.Name = f.name
+		switch _, err := p.api.Queue(p.R.Context(), q.Name); {
+		case q.Name == "" || core.CodeOf(err) == core.NotFound:
+		case err != nil:
+			return q, err
+		default:
+			return q, core.Errorf(core.Conflict, "there is a queue %s already", q.Name).WithHint("edit that one, or take another name")
+		}
+	} else {
+		s, err := p.api.Queue(p.R.Context(), f.Saved)
+		if err != nil {
+			return q, err
+		}
+		q = s.Queue
+	}
+	q.Description = f.description
+	faults := &core.Error{Code: core.Invalid, Message: "the queue is not saved"}
+	for _, n := range []struct {
+		name, text string
+		to         *int
+	}{{"concurrency", f.concurrency, &q.Concurrency}, {"global_limit", f.limit, &q.GlobalLimit}, {"priority", f.priority, &q.Priority}} {
+		*n.to = 0
+		if n.text == "" {
+			continue
+		}
+		if *n.to, err = strconv.Atoi(n.text); err != nil {
+			faults.Fields = append(faults.Fields, core.FieldError{Field: n.name, Value: n.text, Message: "is not a whole number"})
+		}
+	}
+	if len(faults.Fields) > 0 {
+		return q, faults
+	}
+	return q, nil
+}
+
+// Fields are the inputs.
+func (f queueForm) Fields() []parts.Field {
+	fields := []parts.Field{
+		parts.NewField("description", "Description (optional)", "text", f.description, "", f.Err),
+		parts.NewField("concurrency", "Jobs at the same time on each worker", "number", f.concurrency, "", f.Err).Need(),
+		parts.NewField("global_limit", "On all workers together", "number", f.limit, "Empty: no limit.", f.Err),
+		parts.NewField("priority", "Priority among queues", "number", f.priority, "Higher is served first by a worker with few free slots; −1000 to 1000.", f.Err),
+	}
+	if f.Saved == "" {
+		return append([]parts.Field{parts.NewField("name", "Name", "text", f.name, "Letters, digits, dots, dashes and underscores.", f.Err).Need()}, fields...)
+	}
+	return fields
+}
+
+// SaveQueueCommand is saving it, without this page.
+func (p *page) SaveQueueCommand(f queueForm) parts.Command {
+	name, verb := f.Saved, "update"
+	if name == "" {
+		name, verb = f.name, "create"
+	}
+	if name == "" {
+		name = "NAME"
+	}
+	fields := map[string]any{}
+	words := []string{"queue", verb, name}
+	for _, n := range [][3]string{{"concurrency", "--concurrency", f.concurrency}, {"global_limit", "--global-limit", f.limit}, {"priority", "--priority", f.priority}} {
+		if v, err := strconv.Atoi(n[2]); err == nil && v != 0 {
+			fields[n[0]] = v
+			words = append(words, n[1], n[2])
+		}
+	}
+	if f.description != "" {
+		fields["description"] = f.description
+		words = append(words, "--description", f.description)
+	}
+	body, _ := plainjson.Marshal(fields) // plain words and numbers
+	return p.Command("PUT", "/v1/queues/"+url.PathEscape(name), string(body), words...)
+}
+
+func deleteQueue(p *page) error {
+	name := p.R.PathValue("name")
+	if err := p.api.DeleteQueue(p.R.Context(), name); err != nil {
+		return err
+	}
+	return p.Done(p.Link("queues"), "Queue %s is deleted.", name)
+}
+
+func pauseQueue(p *page) error {
+	q, err := p.api.PauseQueue(p.R.Context(), p.R.PathValue("name"), p.R.PostFormValue("reason"))
+	if err != nil {
+		return err
+	}
+	return p.Done(p.Link("queues", q.Name), "Queue %s is paused: no more of its jobs start.", q.Name)
+}
+
+func resumeQueue(p *page) error {
+	q, err := p.api.ResumeQueue(p.R.Context(), p.R.PathValue("name"))
+	if err != nil {
+		return err
+	}
+	return p.Done(p.Link("queues", q.Name), "Queue %s is resumed.", q.Name)
+}
+
+// queueState is the word for a queue's chip.
+func queueState(q job.Queue) string {
+	if q.PausedAt.IsZero() {
+		return "active"
+	}
+	return "paused"
+}
+
+// PauseQueue asks before a queue is paused.
+func (p *page) PauseQueue(q job.Queue) parts.Confirm {
+	reason, _ := json.Marshal(map[string]string{"reason": "why"}) // plain words
+	cmd := p.Command("POST", "/v1/queues/"+url.PathEscape(q.Name)+"/pause", string(reason), "queue", "pause", q.Name, "--reason", "why")
+	return parts.Confirm{
+		ID: "pause", Button: "Pause", Title: "Pause queue " + q.Name + "?",
+		Text:   "Jobs that run go on. No other of its jobs starts, on any worker, until it is resumed.",
+		Action: p.Link("queues", q.Name, "pause"),
+		Fields: []parts.Field{parts.NewField("reason", "Reason", "text", "", "Shown to everyone, and kept in the audit.", nil)},
+		Cmd:    &cmd,
+	}
+}
+
+// DeleteQueue asks before a queue is deleted.
+func (p *page) DeleteQueue(q job.Queue) parts.Confirm {
+	cmd := p.Command("DELETE", "/v1/queues/"+url.PathEscape(q.Name), "", "queue", "delete", q.Name)
+	return parts.Confirm{
+		ID: "delete", Button: "Delete", Danger: true, Title: "Delete queue " + q.Name + "?",
+		Text:   "It is refused while tasks or jobs use the queue. Nothing else is lost.",
+		Action: p.Link("queues", q.Name, "delete"), Cmd: &cmd,
+	}
+}
+
+// ResumeQueueCommand is resuming, without this page.
+func (p *page) ResumeQueueCommand(q job.Queue) parts.Command {
+	return p.Command("POST", "/v1/queues/"+url.PathEscape(q.Name)+"/resume", "", "queue", "resume", q.Name)
+}

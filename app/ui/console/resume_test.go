@@ -1,0 +1,90 @@
+package console_test
+
+import (
+	"net/http"
+	"testing"
+
+	"github.com/belfry-run/belfry/app/ui/internal/browser"
+	"github.com/belfry-run/belfry/core"
+)
+
+// What was typed into a form outlives the session in which it was typed.
+func TestTypedFieldsSurviveAnEndedSession(t *testing.T) {
+	s := filledSite(t)
+	type typed struct{ selector, value string }
+	for _, tt := range []struct {
+		path   string
+		before func(b *browser.Tab)
+		typed  []typed
+		save   string
+		says   string
+	}{
+		{path: "/schedules/-new", save: "button.main[value=save]", says: "Created schedule weekly.",
+			typed: []typed{{"#f-name", "weekly"}, {"#f-task", "hello"}, {"#rule-text-1", "30 2 * * MON"}, {"#f-zone", "Europe/Sofia"}, {"#f-overlap", "allow"}, {"#f-input", `{"a": 1}`}}},
+		{path: "/schedules/-new", save: "button.main[value=save]", says: "Created schedule twice.",
+			before: func(b *browser.Tab) { put(b, "#rule-text-1", "0 1 * * *"); b.Follow("button[value=rule]") },
+			typed:  []typed{{"#f-name", "twice"}, {"#f-task", "hello"}, {"#rule-text-1", "30 2 * * MON"}, {"#rule-text-2", "0 4 * * *"}}},
+		{path: "/tasks/-new?kind=json", save: "button.main", says: "Created task sync.",
+			typed: []typed{{"#f-definition", `{"name": "sync", "command": {"shell": "echo here && there"}}`}}},
+		{path: "/tasks/hello/edit", save: "button.main", says: "Task hello is changed",
+			typed: []typed{{"#f-definition", `{"kind": "func", "timeout": "7m"}`}}},
+		{path: "/monitors/-new?kind=tcp", save: "button.main", says: "Created monitor db.",
+			typed: []typed{{"#f-name", "db"}, {"#f-check-tcp-address", "db.example.com:5432"}, {"#f-every", "30s"}, {"#f-confirm-failures", "5"}, {"#f-muted", "true"}, {"#f-tags", "core"}}},
+		{path: "/monitors/shop/edit", save: "button.main", says: "Monitor shop is saved.",
+			typed: []typed{{"#f-every", "21s"}, {"#f-description", "The shop"}}},
+		{path: "/cycles/nightly/edit", save: "button.main[value=save]", says: "Cycle nightly is saved.",
+			before: func(b *browser.Tab) { b.Follow("button[value='add 0']") },
+			typed:  []typed{{"#f-description", "Of the night"}, {"#f-cycle-members-3-task", "hello"}}},
+		{path: "/calendars/nights/edit", save: "button.main[value=save]", says: "Calendar nights is saved.",
+			typed: []typed{{"#f-description", "Quiet"}, {"#text-2", "12-24..12-27"}}},
+	} {
+		t.Run(tt.path, func(t *testing.T) {
+			s := &site{T: t, Client: s.Client, url: s.url, admin: s.admin, node: s.node}
+			b := s.at(tt.path)
+			if tt.before != nil {
+				tt.before(b)
+			}
+			for _, f := range tt.typed {
+				put(b, f.selector, f.value)
+			}
+			b.Call("Network.clearBrowserCookies", nil, nil)
+			b.Follow(tt.save)
+			b.Quiet(s.url, http.StatusUnauthorized)
+			b.Type("#token", s.admin)
+			b.Follow("button.main")
+			b.Until(`!!document.querySelector(` + "`" + tt.typed[0].selector + "`" + `)`)
+			for _, f := range tt.typed {
+				if f.value == "true" {
+					b.Until(`document.querySelector('` + f.selector + `').checked`)
+				} else {
+					b.Until("document.querySelector(`" + f.selector + "`)?.value === `" + f.value + "`")
+				}
+			}
+			b.Quiet(s.url, http.StatusUnauthorized)
+			b.Follow(tt.save)
+			b.Shows(tt.says)
+		})
+	}
+	if sc := must(s.Schedule(t.Context(), "default", "twice"))(s); len(sc.Rules) != 2 {
+		t.Errorf("%+v", sc.Rules)
+	}
+	if m := must(s.Monitor(t.Context(), "default", "shop"))(s); m.Every.String() != "21s" || m.Description != "The shop" {
+		t.Errorf("%+v", m.Monitor)
+	}
+}
+
+// What somebody else saved while one was signed out is told, too.
+func TestAnEndedSessionOverwritesNobody(t *testing.T) {
+	s := filledSite(t)
+	b := s.at("/monitors/shop/edit")
+	put(b, "#f-description", "mine")
+	m := must(s.Monitor(t.Context(), "default", "shop"))(s).Monitor
+	m.Every = core.Duration(77e9)
+	must(s.UpdateMonitor(t.Context(), m))(s)
+	b.Call("Network.clearBrowserCookies", nil, nil)
+	b.Follow("button.main")
+	b.Type("#token", s.admin)
+	b.Follow("button.main")
+	b.Until(`document.querySelector('#f-description')?.value === 'mine'`)
+	s.refused(b, "button.main", http.StatusConflict, "Changed by", "Save mine anyway")
+}

@@ -1,0 +1,157 @@
+package schedules
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/belfry-run/belfry/app/ui/console/internal/parts"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/cron"
+	"github.com/belfry-run/belfry/schedule"
+)
+
+type forecastAPI interface {
+	Forecast(ctx context.Context, a schedule.Ahead) (schedule.Forecast, error)
+}
+
+var forecastRoutes = routes{"GET /forecast": forecastPage}
+
+const forecastWithin = 7 * 24 * time.Hour
+
+type forecastData struct {
+	Zone    string
+	ZoneErr error
+	Checks  bool // of monitors are counted
+	Total   int
+	Hours   heat
+	Top     []loadRow
+	Partial bool
+	Until   parts.Moment // how far it reaches when it is partial
+}
+
+// loadRow is one of the busiest minutes.
+type loadRow struct {
+	When      parts.Moment
+	Starts    int
+	Schedules []named
+	More      bool // there are more than are named
+}
+
+// named is a thing with its page.
+type named struct{ Name, Link string }
+
+func forecastPage(p *page) error {
+	d := forecastData{Zone: strings.TrimSpace(p.Query("zone")), Checks: p.Query("checks") == "true"}
+	if d.Zone == "" {
+		d.Zone = "UTC"
+	}
+	zone, err := cron.LoadZone(d.Zone)
+	if err != nil {
+		d.ZoneErr = core.InvalidField("zone", d.Zone, "is not a time zone", "an IANA name such as Europe/Sofia")
+		zone = time.UTC
+	}
+	f, err := p.api.Forecast(p.R.Context(), schedule.Ahead{Namespace: p.Namespace, From: p.Now, Within: forecastWithin, Zone: zone.String(), ByHour: true, Checks: d.Checks})
+	if err != nil {
+		return err
+	}
+	for _, h := range f.Hours {
+		d.Total += h.Starts
+	}
+	if d.Partial = f.Partial; f.Partial {
+		d.Until = p.WhenIn(zone.String(), f.Until)
+	}
+	d.Hours = hourHeat(f, p.Now, zone)
+	for _, l := range f.Busiest {
+		row := loadRow{When: p.WhenIn(zone.String(), l.Minute), Starts: l.Starts, More: len(l.Schedules) == 10}
+		for _, name := range l.Schedules {
+			row.Schedules = append(row.Schedules, p.scheduleNamed(name))
+		}
+		d.Top = append(d.Top, row)
+	}
+	return p.Show("forecast", d)
+}
+
+// scheduleNamed is a schedule with its page, or that of what owns it.
+func (p *page) scheduleNamed(name string) named {
+	kind, called := "schedules", name
+	if monitor, owned := parts.Owner(name); owned {
+		kind, name, called = "monitors", monitor, "monitor "+monitor
+	}
+	if p.Namespace == core.AnyNamespace { // whose it is, is not said
+		return named{Name: called}
+	}
+	return named{called, p.Link(kind, name)}
+}
+
+const (
+	hourWidth  = 26
+	hourHeight = 20
+	hourLeft   = 76
+)
+
+// usualOf is what most hours have besides, such as checks of monitors. Hours
+// are told apart by what they have more.
+func usualOf(counts map[time.Time][24]int64) int64 {
+	var all []int64
+	for _, hours := range counts {
+		for _, n := range hours {
+			if n > 0 {
+				all = append(all, n)
+			}
+		}
+	}
+	if len(all) == 0 {
+		return 0
+	}
+	slices.Sort(all)
+	return all[len(all)/2] * 3 / 4
+}
+
+// hourHeat is how many runs start in each hour, a row for each day.
+func hourHeat(f schedule.Forecast, now time.Time, zone *time.Location) heat {
+	h := heat{Title: "Starts by day and hour", Head: []string{"Day"}, Width: hourLeft + 24*hourWidth}
+	for hour := range 24 {
+		h.Head = append(h.Head, fmt.Sprintf("%02d", hour))
+		h.Marks = append(h.Marks, heatMark{hourLeft + hour*hourWidth + 5, 12, fmt.Sprintf("%02d", hour)})
+	}
+	local := now.In(zone)
+	day := time.Date(local.Year(), local.Month(), local.Day(), 0, 0, 0, 0, time.UTC) // days of the wall, all of 24 hours
+	counts, most, total := map[time.Time][24]int64{}, int64(0), int64(0)
+	for _, l := range f.Hours {
+		at := l.Hour.In(zone)
+		key := time.Date(at.Year(), at.Month(), at.Day(), 0, 0, 0, 0, time.UTC)
+		of := counts[key]
+		of[at.Hour()] += int64(l.Starts)
+		counts[key] = of
+		total, most = total+int64(l.Starts), max(most, of[at.Hour()])
+	}
+	if total == 0 && !f.Partial {
+		return h
+	}
+	usual := usualOf(counts)
+	for n := range 8 {
+		at := day.AddDate(0, 0, n)
+		y := heatTop + n*hourHeight
+		h.Marks = append(h.Marks, heatMark{0, y + 14, at.Format("Mon 2 Jan")})
+		row := []string{at.Format("Mon 2 Jan")}
+		for hour, starts := range counts[at] {
+			row = append(row, parts.NumberText(starts))
+			begins := time.Date(at.Year(), at.Month(), at.Day(), hour, 0, 0, 0, zone)
+			if f.Partial && f.Until.Before(begins.Add(time.Hour)) && begins.Before(now.Add(forecastWithin)) {
+				row[len(row)-1] = "at least " + parts.NumberText(starts)
+				h.Cells = append(h.Cells, heatCell{X: hourLeft + hour*hourWidth, Y: y, W: hourWidth - 2, H: hourHeight - 2, Tone: "cut", Title: fmt.Sprintf("%s, %02d:00 to %02d:00: at least %s, not all are counted", at.Format("Mon 2 Jan"), hour, hour+1, parts.Plural(int(starts), "start", "starts"))})
+				continue
+			}
+			h.Cells = append(h.Cells, heatCell{X: hourLeft + hour*hourWidth, Y: y, W: hourWidth - 2, H: hourHeight - 2, Tone: "busy", Level: levelOf(starts-usual, most-usual, starts),
+				Title: fmt.Sprintf("%s, %02d:00 to %02d:00: %s", at.Format("Mon 2 Jan"), hour, hour+1, parts.Plural(int(starts), "start", "starts"))})
+		}
+		h.Rows = append(h.Rows, row)
+	}
+	h.Height = heatTop + 8*hourHeight
+	h.Said = fmt.Sprintf("%s within a week, at most %s in one hour", parts.Plural(int(total), "start", "starts"), parts.NumberText(most))
+	h.Note = h.Said + ". Hours are those of " + zone.String() + "."
+	return h
+}

@@ -1,0 +1,102 @@
+package schedules
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/belfry-run/belfry/app/ui/console/internal/forms"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/cron"
+	"github.com/belfry-run/belfry/schedule"
+)
+
+// ruleRow is one rule as it is written.
+type ruleRow struct {
+	N          int // from 1
+	Kind, Text string
+	Faults     []core.FieldError
+}
+
+// OwnFaults are those that it shows.
+func (r ruleRow) OwnFaults() []core.FieldError { return r.Faults }
+
+// ruleKinds are the ways to write a rule.
+var ruleKinds = []struct{ Value, Name, Like string }{
+	{"cron", "cron", "30 2 * * MON-FRI"}, {"every", "every", "90s"}, {"finish", "every, after the previous run has ended", "5m"},
+	{"rrule", "RRULE (RFC 5545)", "FREQ=MONTHLY;BYDAY=-1FR"}, {"at", "at", "2026-12-24 18:00, one in each line"},
+}
+
+// writeRule makes a row of a rule.
+func writeRule(r schedule.Rule, zone string) (kind, text string) {
+	switch {
+	case r.Cron != "":
+		return "cron", r.Cron
+	case r.Every != 0 && r.Anchor == schedule.AnchorFinish:
+		return "finish", r.Every.String()
+	case r.Every != 0:
+		return "every", r.Every.String()
+	case r.RRule != "":
+		lines := []string{r.RRule}
+		if r.DTStart != "" || len(r.RDate)+len(r.ExDate) > 0 {
+			lines[0] = "RRULE:" + r.RRule
+			for _, part := range []struct {
+				name  string
+				times []string
+			}{{"DTSTART", slices.DeleteFunc([]string{r.DTStart}, func(t string) bool { return t == "" })}, {"RDATE", r.RDate}, {"EXDATE", r.ExDate}} {
+				for _, t := range part.times {
+					lines = append(lines, part.name+":"+icalStamp.Replace(t))
+				}
+			}
+		}
+		return "rrule", strings.Join(lines, "\n")
+	}
+	at, err := cron.LoadZone(zone)
+	if err != nil {
+		at = time.UTC
+	}
+	var lines []string
+	for _, t := range r.At {
+		lines = append(lines, t.In(at).Format(time.RFC3339))
+	}
+	return "at", strings.Join(lines, "\n")
+}
+
+// icalStamp writes 2026-01-31T09:00:00 as RFC 5545 does.
+var icalStamp = strings.NewReplacer("-", "", ":", "")
+
+// readRule makes a rule of a row. What is as it was saved stays what it was.
+func readRule(row ruleRow, field, zone string, saved []schedule.Rule) (schedule.Rule, error) {
+	for _, r := range saved {
+		if kind, text := writeRule(r, zone); kind == row.Kind && text == row.Text {
+			return r, nil
+		}
+	}
+	switch row.Kind {
+	case "every", "finish":
+		d, err := core.ParseDuration(row.Text)
+		if err != nil {
+			return schedule.Rule{}, core.InvalidField(field+".every", row.Text, "is not a length of time", "such as 90s, 1h30m or 7d")
+		}
+		if row.Kind == "finish" {
+			return schedule.Rule{Every: d, Anchor: schedule.AnchorFinish}, nil
+		}
+		return schedule.Rule{Every: d}, nil
+	case "rrule":
+		return schedule.Rule{RRule: row.Text}, nil
+	case "at":
+		var r schedule.Rule
+		for line := range strings.Lines(row.Text) {
+			if line = strings.TrimSpace(line); line == "" {
+				continue
+			}
+			t, err := forms.ReadTime(field+".at", line, zone)
+			if err != nil {
+				return r, err
+			}
+			r.At = append(r.At, t)
+		}
+		return r, nil
+	}
+	return schedule.Rule{Cron: row.Text}, nil
+}

@@ -1,0 +1,299 @@
+package console
+
+import (
+	"crypto/aes"
+	"crypto/cipher"
+	"crypto/hkdf"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+	"errors"
+	"net/http"
+	"net/url"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/belfry-run/belfry/access"
+	"github.com/belfry-run/belfry/app/ui/console/internal/frame"
+	"github.com/belfry-run/belfry/core"
+)
+
+// key is what the cookie of a session holds: 256 random bits. The database has
+// a hash of it, and the token's secret sealed with it, so that neither the
+// database nor the cookie is of use without the other.
+type key []byte
+
+func newKey() key {
+	k := make(key, 32)
+	rand.Read(k) //nolint:errcheck // never fails, by its documentation
+	return k
+}
+
+func parseKey(text string) (key, bool) {
+	k, err := base64.RawURLEncoding.DecodeString(text)
+	return k, err == nil && len(k) == 32
+}
+
+func (k key) String() string { return base64.RawURLEncoding.EncodeToString(k) }
+
+func (k key) hash() string {
+	sum := sha256.Sum256(k)
+	return hex.EncodeToString(sum[:])
+}
+
+func (k key) cipher() (cipher.AEAD, error) {
+	derived, err := hkdf.Key(sha256.New, k, nil, "belfry web session", 32)
+	if err != nil {
+		return nil, err
+	}
+	block, err := aes.NewCipher(derived)
+	if err != nil {
+		return nil, err
+	}
+	return cipher.NewGCMWithRandomNonce(block)
+}
+
+// sealed is what a session holds.
+type sealed struct {
+	Secret string // of a token
+	Own    int64  // the ID of the token, if it was made for the session and ends with it
+}
+
+func (k key) seal(s sealed) ([]byte, error) {
+	c, err := k.cipher()
+	if err != nil {
+		return nil, err
+	}
+	text := s.Secret
+	if s.Own != 0 {
+		text += " " + strconv.FormatInt(s.Own, 10)
+	}
+	return c.Seal(nil, nil, []byte(text), []byte(k.hash())), nil
+}
+
+func (k key) open(box []byte) (s sealed, err error) {
+	c, err := k.cipher()
+	if err != nil {
+		return s, err
+	}
+	text, err := c.Open(nil, nil, box, []byte(k.hash()))
+	if err != nil {
+		return s, err
+	}
+	secret, own, found := strings.Cut(string(text), " ")
+	s.Secret = secret
+	if found {
+		s.Own, err = strconv.ParseInt(own, 10, 64)
+	}
+	return s, err
+}
+
+// cookieName is with the strictest prefix that the address allows.
+func (c *Console) cookieName(r *http.Request) string {
+	switch {
+	case !c.site.Secure(r):
+		return frame.OfPort("belfry_session", r)
+	case c.site.Prefix == "":
+		return "__Host-belfry"
+	}
+	return "__Secure-belfry"
+}
+
+// session is the one that a request belongs to, or false.
+func (c *Console) session(r *http.Request) (k key, s sealed, ok bool, err error) {
+	cookie, err := r.Cookie(c.cookieName(r))
+	if err != nil {
+		return nil, s, false, nil
+	}
+	if k, ok = parseKey(cookie.Value); !ok {
+		return nil, s, false, nil
+	}
+	w, err := c.opt.Sessions.WebSession(r.Context(), k.hash(), c.opt.Limits)
+	if core.CodeOf(err) == core.NotFound {
+		return k, s, false, nil
+	}
+	if err != nil {
+		return k, s, false, err
+	}
+	s, err = k.open(w.Sealed)
+	return k, s, err == nil, nil
+}
+
+// signedIn lets a handler work for who is signed in, and sends others to sign in.
+func (c *Console) signedIn(h handler) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		p := c.newPage(w, r)
+		k, s, ok, err := c.session(r)
+		if err != nil {
+			p.Fail(err)
+			return
+		}
+		if !ok {
+			why := ""
+			if k != nil {
+				why = "ended"
+			}
+			p.askToSignIn(why)
+			return
+		}
+		if err = p.enter(s.Secret); err == nil {
+			err = p.readForm()
+		}
+		if err == nil {
+			err = h(p)
+		}
+		if core.CodeOf(err) == core.Unauthorized {
+			_ = c.opt.Sessions.CloseWebSession(r.Context(), k.hash()) // it would end by itself
+			c.site.SetCookie(w, r, c.cookieName(r), "", -1)
+			p.askToSignIn("refused")
+			return
+		}
+		if err != nil {
+			p.Fail(err)
+		}
+	}
+}
+
+// maxForm bounds a form, in bytes.
+const maxForm = 1 << 20
+
+// readForm reads what was sent, so that no handler takes one that broke off or
+// is too large for an empty one.
+func (p *page) readForm() error {
+	p.R.Body = http.MaxBytesReader(p.W, p.R.Body, maxForm)
+	err := p.R.ParseForm()
+	var big *http.MaxBytesError
+	switch {
+	case p.R.Method != http.MethodPost || err == nil:
+		return nil
+	case errors.As(err, &big):
+		return core.Errorf(core.TooLarge, "the form is over its limit of %s", core.SizeText(big.Limit)).WithHint("write less")
+	}
+	return core.Errorf(core.Invalid, "the form could not be read: %v", err).WithHint("go back and send it again")
+}
+
+// askToSignIn goes to the sign-in page and comes back to what was asked for.
+func (p *page) askToSignIn(why string) {
+	if p.R.Method != http.MethodGet || p.R.URL.Path == "/live" {
+		p.Status = http.StatusUnauthorized
+		p.signInPage(signInData{Why: why, Next: p.form()})
+		return
+	}
+	next := p.R.URL.RequestURI()
+	if next == "/" {
+		next = ""
+	}
+	to := p.With(p.Site.Prefix+"/sign-in", "next", next, "why", why)
+	http.Redirect(p.W, p.R, to, http.StatusSeeOther)
+}
+
+// form is the page whose form was sent, where resume.js fills in again what was
+// typed. That stays in the browser: nothing of it is in an address.
+func (p *page) form() string {
+	from, err := url.Parse(p.R.Referer())
+	if err != nil || from.Host != p.R.Host {
+		return ""
+	}
+	return strings.TrimPrefix(frame.LocalPath(from.RequestURI()), p.Site.Prefix)
+}
+
+type signInData struct {
+	Next      string
+	Why       string // ended, refused or out: why somebody is not signed in any more
+	Err       error
+	TokenFile string
+	Choices   []access.Grant // of somebody who has several, of which a session holds one
+}
+
+func (p *page) signInPage(d signInData) {
+	if d.TokenFile = p.c.opt.TokenFile(); d.TokenFile != "" {
+		if whole, err := filepath.Abs(d.TokenFile); err == nil {
+			d.TokenFile = whole
+		}
+	}
+	p.Data = d
+	p.Render("sign-in")
+}
+
+func (c *Console) showSignIn(w http.ResponseWriter, r *http.Request) {
+	p := c.newPage(w, r)
+	p.signInPage(signInData{Next: r.FormValue("next"), Why: r.FormValue("why")})
+}
+
+func (c *Console) signIn(w http.ResponseWriter, r *http.Request) {
+	p := c.newPage(w, r)
+	r.Body = http.MaxBytesReader(w, r.Body, 8<<10)
+	d := signInData{Next: r.PostFormValue("next")}
+	if err := p.trySignIn(strings.TrimSpace(r.PostFormValue("token"))); err != nil {
+		d.Err, p.Status = err, c.opt.Status(err)
+		p.signInPage(d)
+		return
+	}
+	http.Redirect(w, r, c.site.Prefix+frame.LocalPath(d.Next), http.StatusSeeOther)
+}
+
+func (p *page) trySignIn(secret string) error {
+	if secret == "" || strings.ContainsAny(secret, " \t\r\n\x00") {
+		return core.InvalidField("token", "", "is missing, or is not a token", "it is one line that begins with belfry_")
+	}
+	if err := p.enter(secret); err != nil {
+		return err
+	}
+	if !p.Can("read") {
+		return core.Errorf(core.Forbidden, "the token %q may not read", p.Token.Name).
+			WithHint("create one with the scope read, operate or admin")
+	}
+	return p.open("token:"+p.Token.Name, sealed{Secret: secret})
+}
+
+// open opens a session for somebody, as the audit calls them, and ends the one that this browser had before.
+func (p *page) open(who string, s sealed) error {
+	k := newKey()
+	box, err := k.seal(s)
+	if err != nil {
+		return err
+	}
+	if err := p.c.end(p.R); err != nil {
+		return err
+	}
+	if _, err := p.c.opt.Sessions.OpenWebSession(access.WithActor(p.R.Context(), who), access.WebSession{Hash: k.hash(), Sealed: box}, p.c.opt.Limits); err != nil {
+		return err
+	}
+	p.Site.SetCookie(p.W, p.R, p.c.cookieName(p.R), k.String(), int(p.c.opt.Limits.Life.D().Seconds()))
+	return nil
+}
+
+// end ends the session of a request, if there is one, and the token that was
+// made for it.
+func (c *Console) end(r *http.Request) error {
+	k, s, ok, err := c.session(r)
+	if err != nil || !ok {
+		return err
+	}
+	who := "unknown" // whose token was ended before
+	p := c.newPage(nil, r)
+	entered := p.enter(s.Secret)
+	if entered == nil {
+		who = "token:" + p.Token.Name
+	}
+	if s.Own != 0 && c.opt.Tokens != nil {
+		if err = entered; err == nil {
+			err = c.opt.Tokens.RevokeToken(access.WithActor(r.Context(), actorOf(p.Token.Name)), s.Own)
+		}
+		if err != nil && core.CodeOf(err) != core.Unauthorized { // which it was ended before
+			return err
+		}
+	}
+	return c.opt.Sessions.CloseWebSession(access.WithActor(r.Context(), who), k.hash())
+}
+
+func (c *Console) signOut(w http.ResponseWriter, r *http.Request) {
+	if err := c.end(r); err != nil {
+		c.newPage(w, r).Fail(err)
+		return
+	}
+	c.site.SetCookie(w, r, c.cookieName(r), "", -1)
+	http.Redirect(w, r, c.site.Prefix+"/sign-in?why=out", http.StatusSeeOther)
+}

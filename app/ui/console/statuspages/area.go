@@ -1,0 +1,39 @@
+// Package statuspages is the pages where status pages are made. The public ones are in app/ui/status.
+package statuspages
+
+import (
+	"embed"
+	"html/template"
+
+	"github.com/belfry-run/belfry/app/ui/console/internal/forms"
+	"github.com/belfry-run/belfry/app/ui/console/internal/frame"
+)
+
+//go:embed *.html
+var files embed.FS
+
+// API is what the pages ask of the node.
+type API interface {
+	forms.Edits
+	statusPageAPI
+}
+
+// page is one request, and what templates see of it.
+type page struct {
+	*frame.Page
+	api API
+}
+
+type routes = frame.Routes[*page]
+
+// Area is the pages, for the console.
+func Area() frame.Area[API] {
+	return frame.NewArea(templates, func(p *frame.Page, api API) *page { return &page{p, api} },
+		statusPageRoutes)
+}
+
+var templates = frame.Templates(frame.Set{Files: files, Funcs: funcs}, forms.Parts)
+
+var funcs = template.FuncMap{
+	"statusPageShows": statusPageShows,
+}

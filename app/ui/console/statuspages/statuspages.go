@@ -1,0 +1,181 @@
+package statuspages
+
+import (
+	"context"
+	"fmt"
+	"net/url"
+	"strings"
+
+	"github.com/belfry-run/belfry/app/ui/console/internal/forms"
+	"github.com/belfry-run/belfry/app/ui/console/internal/parts"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/monitor"
+	"github.com/belfry-run/belfry/view"
+)
+
+type statusPageAPI interface {
+	SaveStatusPage(ctx context.Context, d monitor.StatusPage) (monitor.StatusPage, error)
+	DeleteStatusPage(ctx context.Context, namespace, name string) error
+	StatusPage(ctx context.Context, namespace, name string) (monitor.StatusPage, error)
+	StatusPages(ctx context.Context, f view.DocumentFilter) (core.Page[monitor.StatusPage], error)
+}
+
+var statusPageRoutes = routes{
+	"GET /status-pages":                statusPageList,
+	"GET /status-pages/-new":           newStatusPage,
+	"POST /status-pages/-new":          saveStatusPage,
+	"GET /status-pages/{name}":         editStatusPage,
+	"POST /status-pages/{name}":        saveStatusPage,
+	"POST /status-pages/{name}/delete": deleteStatusPage,
+}
+
+func statusPageList(p *page) error {
+	all, err := p.api.StatusPages(p.R.Context(), forms.DocumentFilter(p.Page))
+	if err != nil {
+		return err
+	}
+	return p.Show("status-pages", all)
+}
+
+// PublicPage is where everyone sees a status page.
+func (p *page) PublicPage(s monitor.StatusPage) string {
+	path := p.Site.Prefix + "/status/"
+	if s.Namespace != core.DefaultNamespace {
+		path += url.PathEscape(s.Namespace) + "/"
+	}
+	return path + url.PathEscape(s.Name)
+}
+
+// statusPageShows says what a status page shows.
+func statusPageShows(s monitor.StatusPage) string {
+	if len(s.Sections) == 0 {
+		return "all public monitors"
+	}
+	names, tags := 0, 0
+	for _, section := range s.Sections {
+		names += len(section.Monitors)
+		tags += len(section.Tags)
+	}
+	text := parts.Plural(len(s.Sections), "section", "sections")
+	if names > 0 {
+		text += ", " + parts.Plural(names, "monitor by name", "monitors by name")
+	}
+	if tags > 0 {
+		text += ", " + parts.Plural(tags, "tag", "tags")
+	}
+	return text
+}
+
+// moreSections are empty ones to be filled.
+const moreSections = 1
+
+func statusPageGroups(isNew bool, sections int) []forms.InputGroup {
+	about := forms.InputGroup{Inputs: []forms.Input{
+		{Path: "title", Label: "Title", Hint: "Default: the name."},
+		{Path: "description", Label: "Description", Kind: forms.AsArea},
+		{Path: "off", Label: "Disabled", Kind: forms.AsCheck, Hint: "The page is not public."},
+	}}
+	if isNew {
+		about.Inputs = append([]forms.Input{{Path: "name", Label: "Name", Need: true, Hint: "Part of its address: /status/NAME"}}, about.Inputs...)
+	}
+	groups := []forms.InputGroup{about}
+	for i := range sections {
+		at := fmt.Sprintf("sections[%d].", i)
+		g := forms.InputGroup{Title: fmt.Sprintf("Section %d", i+1), Inputs: []forms.Input{
+			{Path: at + "title", Label: "Title"},
+			{Path: at + "monitors", Label: "Monitors", Kind: forms.AsWords, Hint: "By name, in this order. All of them are shown to everyone, public or not."},
+			{Path: at + "tags", Label: "and tags", Kind: forms.AsWords, Hint: "All monitors that have one of them."},
+		}}
+		if i == 0 {
+			g.Text = "Without sections a page shows all monitors that are public. A section without monitors and tags is left out."
+		}
+		groups = append(groups, g)
+	}
+	return groups
+}
+
+func (p *page) statusPageForm(name string, sections int, values url.Values, err error) forms.Form {
+	sections = min(sections, monitor.MaxSections)
+	f := forms.Form{
+		Edit: forms.Edit{Version: values.Get("version")}, Title: "New status page", New: name == "", Action: p.Link("status-pages", "-new"), Back: p.Link("status-pages"), Save: "Create status page", Err: err,
+		Groups: forms.Fill(statusPageGroups(name == "", sections), values, err), Try: "One more section",
+		Command: p.Command("PUT", p.APIPath("/v1/status-pages/public"), `{"title":"How we are","sections":[{"title":"Shop","tags":["shop"]}]}`, "status-page", "set", "public", "--title", "How we are"),
+	}
+	if name != "" {
+		f.Title, f.Action, f.Save = "Status page "+name, p.Link("status-pages", name), "Save"
+		cmd := p.Command("DELETE", p.APIPath("/v1/status-pages/"+url.PathEscape(name)), "", "status-page", "delete", name)
+		f.Delete = &parts.Confirm{ID: "delete", Button: "Delete", Danger: true, Title: "Delete status page " + name + "?", Text: "Its address leads nowhere then. The monitors stay.",
+			Action: p.Link("status-pages", name, "delete"), Cmd: &cmd}
+	}
+	return f
+}
+
+type statusPageData struct {
+	forms.Form
+	Page monitor.StatusPage
+}
+
+func newStatusPage(p *page) error {
+	return p.Show("status-page", statusPageData{Form: p.statusPageForm("", 1, nil, nil)})
+}
+
+func editStatusPage(p *page) error {
+	s, err := p.api.StatusPage(p.R.Context(), p.Namespace, p.R.PathValue("name"))
+	if err != nil {
+		return err
+	}
+	n := len(s.Sections) + moreSections
+	return p.Show("status-page", statusPageData{p.statusPageForm(s.Name, n, forms.Versioned(forms.DocumentOf(s).Values(forms.InputsOf(statusPageGroups(false, n))), s), nil), s})
+}
+
+func saveStatusPage(p *page) error {
+	name := p.R.PathValue("name")
+	n := 0
+	for ; n < monitor.MaxSections && p.R.PostForm.Has(fmt.Sprintf("sections[%d].title", n)); n++ {
+		continue
+	}
+	if p.R.PostFormValue("do") == "try" {
+		return p.Show("status-page", statusPageData{p.statusPageForm(name, n+1, p.R.PostForm, nil), monitor.StatusPage{Namespace: p.Namespace, Name: name}})
+	}
+	doc := forms.Document{}
+	err := doc.Read(statusPageGroups(name == "", 0)[0].Inputs, p.R.PostForm)
+	s := monitor.StatusPage{}
+	if err == nil {
+		err = doc.To(&s)
+	}
+	for i := range n {
+		at := fmt.Sprintf("sections[%d].", i)
+		section := monitor.StatusSection{
+			Title: strings.TrimSpace(p.R.PostForm.Get(at + "title")), Monitors: forms.PartsOf(p.R.PostForm.Get(at+"monitors"), ", \t\r\n"), Tags: forms.PartsOf(p.R.PostForm.Get(at+"tags"), ", \t\r\n"),
+		}
+		if len(section.Monitors)+len(section.Tags) > 0 {
+			s.Sections = append(s.Sections, section)
+		}
+	}
+	s.Namespace = p.Namespace
+	if name != "" {
+		s.Name = name
+	} else if err == nil {
+		err = forms.IsFree(s.Name, "status page", func() error { _, err := p.api.StatusPage(p.R.Context(), p.Namespace, s.Name); return err })
+	}
+	if err == nil {
+		_, err = p.api.SaveStatusPage(forms.Expecting(p.Page), s)
+	}
+	if err != nil {
+		e, shown := forms.Meanwhile(p.Page, p.api, err, "status_page", name, p.Link("status-pages", name), s, func() (monitor.StatusPage, error) {
+			return p.api.StatusPage(p.R.Context(), p.Namespace, name)
+		})
+		d := statusPageData{p.statusPageForm(name, max(n, 1), p.R.PostForm, shown), s}
+		d.Edit = e
+		return p.Again("status-page", d, err)
+	}
+	return p.Done(p.Link("status-pages", s.Name), "Status page %s is saved.", s.Name)
+}
+
+func deleteStatusPage(p *page) error {
+	name := p.R.PathValue("name")
+	if err := p.api.DeleteStatusPage(p.R.Context(), p.Namespace, name); err != nil {
+		return err
+	}
+	return p.Done(p.Link("status-pages"), "Status page %s is deleted.", name)
+}

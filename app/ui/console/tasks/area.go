@@ -1,0 +1,47 @@
+// Package tasks is the pages about tasks.
+package tasks
+
+import (
+	"context"
+	"embed"
+	"html/template"
+
+	"github.com/belfry-run/belfry/app/ui/console/internal/forms"
+	"github.com/belfry-run/belfry/app/ui/console/internal/frame"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/job"
+	"github.com/belfry-run/belfry/view"
+)
+
+//go:embed *.html
+var files embed.FS
+
+// API is what the pages ask of the node.
+type API interface {
+	forms.Edits
+	taskAPI
+	CountJobs(ctx context.Context, f job.Filter, o view.CountOptions) (job.Count, error)
+	Jobs(ctx context.Context, f job.Filter) (core.Page[job.Job], error)
+}
+
+// page is one request, and what templates see of it.
+type page struct {
+	*frame.Page
+	api API
+}
+
+type routes = frame.Routes[*page]
+
+// Area is the pages, for the console.
+func Area() frame.Area[API] {
+	return frame.NewArea(templates, func(p *frame.Page, api API) *page { return &page{p, api} },
+		taskRoutes)
+}
+
+var templates = frame.Templates(frame.Set{Files: files, Funcs: funcs}, forms.Parts)
+
+var funcs = template.FuncMap{
+	"kindSettings": kindSettings,
+	"taskKindText": taskKindText,
+	"typed":        typed,
+}

@@ -1,0 +1,314 @@
+package windows
+
+import (
+	"context"
+	"fmt"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/belfry-run/belfry/app/ui/console/internal/forms"
+	"github.com/belfry-run/belfry/app/ui/console/internal/frame"
+	"github.com/belfry-run/belfry/app/ui/console/internal/parts"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/monitor"
+	"github.com/belfry-run/belfry/view"
+)
+
+type windowAPI interface {
+	SaveWindow(ctx context.Context, d monitor.Window) (monitor.Window, error)
+	DeleteWindow(ctx context.Context, namespace, name string) error
+	Window(ctx context.Context, namespace, name string) (monitor.Window, error)
+	Windows(ctx context.Context, f view.DocumentFilter) (core.Page[monitor.Window], error)
+	WindowNext(ctx context.Context, namespace, name string, from time.Time, n int) ([]monitor.ActiveWindow, error)
+	PreviewWindow(ctx context.Context, d monitor.Window, from time.Time, n int) ([]monitor.ActiveWindow, error)
+}
+
+var windowRoutes = routes{
+	"GET /settings/windows":                windowList,
+	"GET /settings/windows/-new":           newWindow,
+	"POST /settings/windows/-new":          saveWindow,
+	"GET /settings/windows/{name}":         editWindow,
+	"POST /settings/windows/{name}":        saveWindow,
+	"POST /settings/windows/{name}/delete": deleteWindow,
+}
+
+const windowTimes = 5 // that are shown of one that is edited
+
+type windowRow struct {
+	monitor.Window
+	Next *monitor.ActiveWindow
+	Now  bool // it holds
+}
+
+type windowsData struct {
+	Page core.Page[monitor.Window]
+	Rows []windowRow
+}
+
+func windowList(p *page) error {
+	ctx := p.R.Context()
+	all, err := p.api.Windows(ctx, forms.DocumentFilter(p.Page))
+	if err != nil {
+		return err
+	}
+	d := windowsData{Page: all, Rows: make([]windowRow, len(all.Items))}
+	reads := make([]func() error, len(all.Items))
+	for i, w := range all.Items {
+		d.Rows[i].Window = w
+		reads[i] = func() error {
+			next, err := p.api.WindowNext(ctx, w.Namespace, w.Name, time.Time{}, 1)
+			if len(next) > 0 {
+				d.Rows[i].Next, d.Rows[i].Now = &next[0], !next[0].From.After(p.Now)
+			}
+			return err
+		}
+	}
+	if err := frame.Together(reads...); err != nil {
+		return err
+	}
+	return p.Show("windows", d)
+}
+
+// windowFor is what a window is about.
+func windowFor(w monitor.Window) string {
+	var parts []string
+	if len(w.Monitors) > 0 {
+		parts = append(parts, strings.Join(w.Monitors, ", "))
+	}
+	if len(w.Tags) > 0 {
+		parts = append(parts, "what is tagged "+strings.Join(w.Tags, ", "))
+	}
+	if len(parts) == 0 {
+		return "all monitors"
+	}
+	return strings.Join(parts, " and ")
+}
+
+// windowWhen is when it holds, in words.
+func windowWhen(w monitor.Window) string {
+	if len(w.Rules) == 0 {
+		return "once"
+	}
+	var rules []string
+	for _, r := range w.Rules {
+		if days, at, is := weeklyOf(r.Cron); is {
+			rules = append(rules, strings.Join(days, ", ")+" at "+at)
+		} else {
+			rules = append(rules, r.String())
+		}
+	}
+	return strings.Join(rules, "; ") + ", for " + parts.SpanText(w.Lasts) + ", " + w.Zone
+}
+
+// The ways to say when a window holds.
+const (
+	windowOnce   = "once"
+	windowWeekly = "weekly"
+	windowRules  = "by rules"
+)
+
+var weekdays = []string{"Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"}
+
+// A week's window is a cron expression with its days.
+var weeklyRule = regexp.MustCompile(`^(\d{1,2}) (\d{1,2}) \* \* ([A-Z,]+)$`)
+
+func dayCode(day string) string { return strings.ToUpper(day[:3]) }
+
+func weeklyOf(cron string) (days []string, at string, is bool) {
+	m := weeklyRule.FindStringSubmatch(cron)
+	if m == nil {
+		return nil, "", false
+	}
+	for _, code := range strings.Split(m[3], ",") {
+		i := slices.IndexFunc(weekdays, func(d string) bool { return dayCode(d) == code })
+		if i < 0 {
+			return nil, "", false
+		}
+		days = append(days, weekdays[i])
+	}
+	return days, fmt.Sprintf("%02s:%02s", m[2], m[1]), true
+}
+
+func windowGroups(isNew bool) []forms.InputGroup {
+	about := forms.InputGroup{Inputs: []forms.Input{
+		{Path: "description", Label: "Description"},
+		{Path: "monitors", Label: "Monitors", Kind: forms.AsWords, Hint: "By name. Empty, with tags: all."},
+		{Path: "tags", Label: "and tags", Kind: forms.AsWords, Hint: "All monitors that have one of them."},
+		{Path: "off", Label: "Disabled", Kind: forms.AsCheck},
+	}}
+	if isNew {
+		about.Inputs = append([]forms.Input{{Path: "name", Label: "Name", Need: true}}, about.Inputs...)
+	}
+	return []forms.InputGroup{
+		about,
+		{Title: "When", Inputs: []forms.Input{
+			{Path: "when", Label: "Repeats", Kind: forms.AsChoice, Options: []string{windowOnce, windowWeekly, windowRules}},
+			{Path: "zone", Label: "Zone", Hint: "Of all times here, such as Europe/Sofia. Default: UTC."},
+		}},
+		{Title: "One-off", Inputs: []forms.Input{
+			{Path: "from", Label: "From", Kind: forms.AsTime}, {Path: "to", Label: "To", Kind: forms.AsTime},
+		}},
+		{Title: "Weekly", Inputs: []forms.Input{
+			{Path: "days", Label: "Days", Kind: forms.AsSet, Options: weekdays}, {Path: "at", Label: "At", Hint: "Such as 22:00."},
+		}},
+		{Title: "By rules", Inputs: []forms.Input{
+			{Path: "rules", Label: "Starts", Kind: forms.AsRules, Hint: "Cron or RRULE, one a line, such as 0 22 1 * *."},
+		}},
+		{Title: "Duration of each", Inputs: []forms.Input{{Path: "lasts", Label: "Duration", Kind: forms.AsDuration, Hint: "Such as 2h, each time."}}},
+	}
+}
+
+type windowData struct {
+	forms.Form
+	Name string
+	Zone string
+	Next []monitor.ActiveWindow
+	Seen bool // next was asked for
+}
+
+func (p *page) windowForm(name string, values url.Values, err error) windowData {
+	d := windowData{Name: name, Zone: values.Get("zone"), Form: forms.Form{
+		Edit: forms.Edit{Version: values.Get("version")}, Title: "New maintenance window", New: name == "", Action: p.Link("settings", "windows", "-new"), Back: p.Link("settings", "windows"), Save: "Create window", Err: err,
+		Groups: forms.Fill(windowGroups(name == ""), values, err), Try: "Show when",
+		Command: p.Command("PUT", p.APIPath("/v1/windows/backup"), `{"rules":[{"cron":"0 2 * * SUN"}],"lasts":"2h","zone":"Europe/Sofia"}`, "window", "set", "backup", "--cron", "0 2 * * SUN", "--lasts", "2h", "--zone", "Europe/Sofia"),
+	}}
+	if name != "" {
+		d.Title, d.Action, d.Save = "Window "+name, p.Link("settings", "windows", name), "Save"
+		cmd := p.Command("DELETE", p.APIPath("/v1/windows/"+url.PathEscape(name)), "", "window", "delete", name)
+		d.Delete = &parts.Confirm{ID: "delete", Button: "Delete", Danger: true, Title: "Delete window " + name + "?", Text: "Failures send alerts again, and count. What happened within it until now stays as it is.",
+			Action: p.Link("settings", "windows", name, "delete"), Cmd: &cmd}
+	}
+	return d
+}
+
+func newWindow(p *page) error {
+	return p.Show("window", p.windowForm("", url.Values{"when": {windowOnce}, "zone": {"UTC"}}, nil))
+}
+
+func editWindow(p *page) error {
+	ctx := p.R.Context()
+	w, err := p.api.Window(ctx, p.Namespace, p.R.PathValue("name"))
+	if err != nil {
+		return err
+	}
+	d := p.windowForm(w.Name, windowValues(w), nil)
+	d.Seen = true
+	if d.Next, err = p.api.WindowNext(ctx, w.Namespace, w.Name, time.Time{}, windowTimes); err != nil {
+		return err
+	}
+	return p.Show("window", d)
+}
+
+// windowValues are what the form shows of a window.
+func windowValues(w monitor.Window) url.Values {
+	values := forms.DocumentOf(w).Values(forms.InputsOf(windowGroups(false)))
+	values = forms.Versioned(values, w)
+	values.Set("when", windowOnce)
+	if len(w.Rules) > 0 {
+		values.Set("when", windowRules)
+	}
+	if len(w.Rules) == 1 && w.Rules[0].String() == w.Rules[0].Cron {
+		if days, at, is := weeklyOf(w.Rules[0].Cron); is {
+			values.Set("when", windowWeekly)
+			values["days"] = days
+			values.Set("at", at)
+			values.Del("rules")
+		}
+	}
+	return values
+}
+
+// readWindow makes a window of a form and of what was saved. What belongs to
+// another way to say when it holds is not kept.
+func (p *page) readWindow(doc forms.Document, name string, form url.Values) (w monitor.Window, err error) {
+	err = doc.Read(forms.InputsOf(windowGroups(name == "")), form)
+	when, days, at := form.Get("when"), form["days"], strings.TrimSpace(form.Get("at"))
+	for _, own := range []string{"when", "days", "at"} {
+		delete(doc, own)
+	}
+	if when == windowOnce {
+		delete(doc, "rules")
+		delete(doc, "lasts")
+	} else {
+		delete(doc, "from")
+		delete(doc, "to")
+	}
+	if err == nil && when == windowWeekly {
+		var rule string
+		if rule, err = weeklyCron(days, at); err == nil {
+			doc["rules"] = []any{map[string]any{"cron": rule}}
+		}
+	}
+	if err != nil {
+		return w, err
+	}
+	err = doc.To(&w)
+	w.Namespace = p.Namespace
+	if name != "" {
+		w.Name = name
+	}
+	return w, err
+}
+
+func weeklyCron(days []string, at string) (string, error) {
+	t, err := time.Parse("15:04", at)
+	if err != nil {
+		return "", core.InvalidField("at", at, "is not a time of day", "such as 22:00")
+	}
+	var codes []string
+	for _, d := range weekdays {
+		if slices.Contains(days, d) {
+			codes = append(codes, dayCode(d))
+		}
+	}
+	if len(codes) == 0 {
+		return "", core.InvalidField("days", "", "is missing", "on which days does it begin?")
+	}
+	return fmt.Sprintf("%d %d * * %s", t.Minute(), t.Hour(), strings.Join(codes, ",")), nil
+}
+
+func saveWindow(p *page) error {
+	ctx, name, doc := p.R.Context(), p.R.PathValue("name"), forms.Document{}
+	if name != "" {
+		saved, err := p.api.Window(ctx, p.Namespace, name)
+		if err != nil {
+			return err
+		}
+		doc = forms.DocumentOf(saved)
+	}
+	w, err := p.readWindow(doc, name, p.R.PostForm)
+	if err == nil && p.R.PostFormValue("do") == "try" {
+		d := p.windowForm(name, p.R.PostForm, nil)
+		if w.Name == "" {
+			w.Name = "window" // it need not have one to be tried
+		}
+		if d.Next, err = p.api.PreviewWindow(ctx, w, time.Time{}, windowTimes); err == nil {
+			d.Seen = true
+			return p.Show("window", d)
+		}
+	}
+	if err == nil && name == "" {
+		err = forms.IsFree(w.Name, "window", func() error { _, err := p.api.Window(ctx, p.Namespace, w.Name); return err })
+	}
+	if err == nil {
+		_, err = p.api.SaveWindow(forms.Expecting(p.Page), w)
+	}
+	if err != nil {
+		e, shown := forms.Meanwhile(p.Page, p.api, err, "window", name, p.Link("settings", "windows", name), w, func() (monitor.Window, error) { return p.api.Window(ctx, p.Namespace, name) })
+		d := p.windowForm(name, p.R.PostForm, shown)
+		d.Edit = e
+		return p.Again("window", d, err)
+	}
+	return p.Done(p.Link("settings", "windows", w.Name), "Window %s is saved.", w.Name)
+}
+
+func deleteWindow(p *page) error {
+	name := p.R.PathValue("name")
+	if err := p.api.DeleteWindow(p.R.Context(), p.Namespace, name); err != nil {
+		return err
+	}
+	return p.Done(p.Link("settings", "windows"), "Window %s is deleted.", name)
+}

@@ -1,0 +1,18 @@
+package condition
+
+import (
+	"github.com/belfry-run/belfry/app/worker/internal/cache"
+	"github.com/belfry-run/belfry/task"
+)
+
+type key struct {
+	kind task.Kind
+	text string
+}
+
+var programs = cache.Map[key, *Program]{Size: 4096}
+
+// Get is the compiled expression, which is kept for the next one who asks.
+func Get(kind task.Kind, text string) (*Program, error) {
+	return programs.Get(key{kind, text}, func() (*Program, error) { return Compile(kind, text) })
+}

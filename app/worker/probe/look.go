@@ -1,0 +1,63 @@
+package probe
+
+import (
+	"context"
+
+	"github.com/belfry-run/belfry/app/worker/internal/reach"
+	"github.com/belfry-run/belfry/app/worker/probe/condition"
+	"github.com/belfry-run/belfry/task"
+	"github.com/belfry-run/belfry/worker"
+)
+
+// look is one check under way, or the request of a job that is none.
+type look struct {
+	*reach.Look
+	e   *Executor
+	run *worker.Run // of a job that is no check
+}
+
+func (e *Executor) begin(ctx context.Context, t task.Task) *look {
+	return &look{Look: e.net.Begin(ctx, t), e: e}
+}
+
+// looks are the kinds and how each is looked at.
+var looks = map[task.Kind]func(*look, context.Context) *reach.Fault{
+	task.KindHTTP:      (*look).http,
+	task.KindTCP:       (*look).tcp,
+	task.KindDNS:       (*look).dns,
+	task.KindTLS:       (*look).tls,
+	task.KindPing:      (*look).ping,
+	task.KindGRPC:      (*look).grpc,
+	task.KindWebSocket: (*look).websocket,
+	task.KindUDP:       (*look).udp,
+	task.KindDomain:    (*look).domain,
+}
+
+// Measure looks once at the target of a task. There need be no job: it is also
+// what a dry run does. The context's deadline is the check's; without one the
+// task's timeout is, or else [task.DefaultCheckTimeout].
+func (e *Executor) Measure(ctx context.Context, t task.Task) task.Measure {
+	ctx, cancel := reach.Bounded(ctx, t)
+	defer cancel()
+	l := e.begin(ctx, t.WithDefaults())
+	defer l.Free()
+	return l.Run(ctx, func(ctx context.Context) *reach.Fault {
+		how := looks[l.Task.Kind]
+		if how == nil {
+			return reach.Ours(task.CodeUnsupported, "kind %s is not a network check", l.Task.Kind)
+		}
+		return how(l, ctx)
+	})
+}
+
+// reads reports whether some condition asks for a variable.
+func (l *look) reads(name string) bool {
+	for _, list := range [][]string{l.Task.Conditions, l.Task.Warnings} {
+		for _, text := range list {
+			if p, err := condition.Get(l.Task.Kind, text); err == nil && p.Uses(name) {
+				return true
+			}
+		}
+	}
+	return false
+}

@@ -1,0 +1,368 @@
+package probe_test
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/belfry-run/belfry/app/worker/probe"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/internal/brokertest"
+	"github.com/belfry-run/belfry/internal/guard"
+	"github.com/belfry-run/belfry/job"
+	"github.com/belfry-run/belfry/task"
+	"github.com/belfry-run/belfry/worker"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// local allows what tests listen on, and nothing else that is private.
+var local = guard.Options{Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")}}
+
+type result struct {
+	job.Finish
+	value struct {
+		Status   int
+		Bytes    int
+		Body     string
+		BodyCut  bool   `json:"body_cut"`
+		FinalURL string `json:"final_url"`
+	}
+	log string
+}
+
+func ask(t *testing.T, h task.HTTP, change ...func(*task.Task)) (r result) {
+	t.Helper()
+	ex := probe.New(probe.Options{Guard: local, Version: "1.2.3"})
+	defer ex.Close()
+	tk := task.Task{Name: "ask", HTTP: &h}
+	for _, c := range change {
+		c(&tk)
+	}
+	var log bytes.Buffer
+	r.Finish = worker.Direct(t.Context(), map[task.Kind]worker.Executor{task.KindHTTP: ex}, tk, nil, io.Discard, &log)
+	r.log = log.String()
+	if len(r.Output) > 0 {
+		if err := json.Unmarshal(r.Output, &r.value); err != nil {
+			t.Error(err)
+		}
+	}
+	return r
+}
+
+func input(text string) func(*task.Task) {
+	return func(t *task.Task) { t.Input = json.RawMessage(text) }
+}
+
+func within(d time.Duration) func(*task.Task) {
+	return func(t *task.Task) { t.Timeout = core.Duration(d) }
+}
+
+func serve(t *testing.T, h http.HandlerFunc) *httptest.Server {
+	t.Helper()
+	s := httptest.NewServer(h)
+	t.Cleanup(s.Close)
+	return s
+}
+
+func TestTheRequestSaysWhoAsks(t *testing.T) {
+	t.Parallel()
+	var got *http.Request
+	var body string
+	s := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		b, _ := io.ReadAll(r.Body)
+		got, body = r.Clone(context.Background()), string(b)
+		_, _ = io.WriteString(w, "fine")
+	})
+	r := ask(t, task.HTTP{Method: "post", URL: s.URL + "/hook?key=secret", Headers: map[string]string{"X-Api-Key": "secret", "Host": "other.example"}}, input(`{"a":1}`))
+	if r.Outcome != job.OutcomeOK || r.value.Status != 200 || r.value.Bytes != 4 || r.value.Body != "fine" || r.value.FinalURL != "" {
+		t.Errorf("%+v", r)
+	}
+	for name, want := range map[string]string{
+		"User-Agent": "Belfry/1.2.3", "Belfry-Job": "0", "Belfry-Attempt": "1", "Belfry-Task": "ask",
+		"Content-Type": "application/json", "X-Api-Key": "secret",
+	} {
+		if got.Header.Get(name) != want {
+			t.Errorf("%s: %q, want %q", name, got.Header.Get(name), want)
+		}
+	}
+	if got.Method != "POST" || got.Host != "other.example" || body != `{"a":1}` || !strings.HasPrefix(got.Header.Get("Idempotency-Key"), "belfry-0-") {
+		t.Errorf("%s %s %s %s", got.Method, got.Host, body, got.Header)
+	}
+	if strings.Contains(r.log+r.Error+string(r.Output), "secret") || !strings.Contains(r.log, "/hook?…: 200 OK, 4 bytes in ") {
+		t.Errorf("log: %s", r.log)
+	}
+}
+
+func TestAGetCarriesNoBodyAndABodyMayBeGiven(t *testing.T) {
+	t.Parallel()
+	s := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		b, _ := io.ReadAll(r.Body)
+		_, _ = fmt.Fprintf(w, "%s|%s|%s", r.Method, r.Header.Get("Content-Type"), b)
+	})
+	for want, h := range map[string]task.HTTP{
+		"GET||":                 {URL: s.URL},
+		"DELETE||":              {URL: s.URL, Method: "DELETE"},
+		"PUT||text":             {URL: s.URL, Method: "PUT", Body: "text"},
+		"POST|text/plain|hello": {URL: s.URL, Method: "POST", Body: "hello", Headers: map[string]string{"content-type": "text/plain"}},
+		"PATCH|a/b|{\"n\":1}":   {URL: s.URL, Method: "PATCH", Headers: map[string]string{"Content-Type": "a/b"}},
+	} {
+		if r := ask(t, h, input(`{"n":1}`)); r.value.Body != want {
+			t.Errorf("%q, want %q", r.value.Body, want)
+		}
+	}
+}
+
+func TestAllAttemptsOfAJobHaveOneKey(t *testing.T) {
+	t.Parallel()
+	var mu sync.Mutex
+	keys, attempts := map[string]int{}, []string{}
+	s := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		mu.Lock()
+		defer mu.Unlock()
+		keys[r.Header.Get("Idempotency-Key")]++
+		attempts = append(attempts, r.Header.Get("Belfry-Attempt"))
+		if len(attempts) < 3 {
+			w.WriteHeader(500)
+		}
+	})
+	b := brokertest.New()
+	b.AddTask(task.Task{Name: "ask", HTTP: &task.HTTP{URL: s.URL}, Retry: task.Retry{Delay: core.Duration(time.Millisecond)}})
+	id := b.Enqueue(job.NewJob{Task: "ask"}).ID
+	ex := probe.New(probe.Options{Guard: local})
+	defer ex.Close()
+	w, err := worker.New(worker.Options{Broker: b, Executors: map[task.Kind]worker.Executor{task.KindHTTP: ex}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 3 {
+		if _, err := w.RunOnce(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(5 * time.Millisecond) // the delay of the retry
+	}
+	if j, _ := b.Job(t.Context(), "", id); j.State != job.Succeeded || len(keys) != 1 || fmt.Sprint(attempts) != "[1 2 3]" {
+		t.Errorf("%s %v %v", j.State, keys, attempts)
+	}
+}
+
+func TestAnAnswerIsJudged(t *testing.T) {
+	t.Parallel()
+	s := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/sick" {
+			w.WriteHeader(503)
+		}
+		_, _ = io.WriteString(w, "the database is down")
+	})
+	for want, h := range map[string]task.HTTP{
+		"": {URL: s.URL},
+		"GET " + s.URL + `/sick: expected status 200-299, got 503 Service Unavailable saying "the database is down"`: {URL: s.URL + "/sick"},
+		"GET " + s.URL + `: expected status 204, 301-302, got 200 OK saying "the database is down"`:                  {URL: s.URL, ExpectStatus: []string{"204", "301-302"}},
+		"GET " + s.URL + `: expected a body that matches "^ok$", got 20 bytes saying "the database is down"`:         {URL: s.URL, ExpectBody: "^ok$"},
+	} {
+		if r := ask(t, h); r.Error != want || r.NoRetry || r.value.Status == 0 {
+			t.Errorf("%+v, want %q", r, want)
+		}
+	}
+	if r := ask(t, task.HTTP{URL: s.URL + "/sick", ExpectStatus: []string{"500-599"}, ExpectBody: "database"}); r.Outcome != job.OutcomeOK {
+		t.Errorf("%+v", r)
+	}
+}
+
+// The limit is on the whole exchange. Each byte that drips in comes in time.
+func TestAServerThatDripsIsEndedByTheTimeout(t *testing.T) {
+	t.Parallel()
+	s := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		for r.Context().Err() == nil {
+			_, _ = io.WriteString(w, "x")
+			w.(http.Flusher).Flush()
+			time.Sleep(10 * time.Millisecond)
+		}
+	})
+	r := ask(t, task.HTTP{URL: s.URL}, within(300*time.Millisecond))
+	if r.Outcome != job.OutcomeTimeout || !strings.Contains(r.Error, "reading the body") || !strings.Contains(r.Error, "status 200") {
+		t.Errorf("%+v", r)
+	}
+	silent := serve(t, func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
+	if r := ask(t, task.HTTP{URL: silent.URL}, within(100*time.Millisecond)); r.Outcome != job.OutcomeTimeout || !strings.Contains(r.Error, "waiting for the answer") {
+		t.Errorf("%+v", r)
+	}
+}
+
+func TestABodyOverTheCapIsAnErrorThatSaysTheCap(t *testing.T) {
+	t.Parallel()
+	s := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		_, _ = w.Write(make([]byte, 1001))
+	})
+	if r := ask(t, task.HTTP{URL: s.URL, MaxBody: 1000}); !strings.Contains(r.Error, "over the limit of 1000 bytes (max_body)") {
+		t.Errorf("%+v", r)
+	}
+	if r := ask(t, task.HTTP{URL: s.URL, MaxBody: 1001}); r.Outcome != job.OutcomeOK {
+		t.Errorf("%+v", r)
+	}
+}
+
+func TestACompressedBombCountsAsWhatItBecomes(t *testing.T) {
+	t.Parallel()
+	var bomb bytes.Buffer
+	z := gzip.NewWriter(&bomb)
+	_, _ = io.CopyN(z, zeros{}, 16<<20)
+	_ = z.Close()
+	s := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Encoding", "gzip")
+		_, _ = w.Write(bomb.Bytes())
+	})
+	if r := ask(t, task.HTTP{URL: s.URL}); !strings.Contains(r.Error, "over the limit of 1048576 bytes") {
+		t.Errorf("%+v", r)
+	}
+}
+
+type zeros struct{}
+
+func (zeros) Read(p []byte) (int, error) { clear(p); return len(p), nil }
+
+func TestTheKeptBodyIsBoundedText(t *testing.T) {
+	t.Parallel()
+	s := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.WriteString(w, "\x00é"+strings.Repeat("\x01", 300_000))
+	})
+	if r := ask(t, task.HTTP{URL: s.URL, KeepBodyBytes: 3}); r.value.Body != "é\x01" || !r.value.BodyCut || r.value.Bytes != 300_003 {
+		t.Errorf("%+v", r)
+	}
+	if r := ask(t, task.HTTP{URL: s.URL, KeepBodyBytes: -1}); r.value.Body != "" {
+		t.Errorf("%+v", r)
+	}
+	if r := ask(t, task.HTTP{URL: s.URL, KeepBodyBytes: core.MaxInput}); r.Outcome != job.OutcomeOK || len(r.Output) > core.MaxOutput || len(r.value.Body) < 100_000 {
+		t.Errorf("%d bytes", len(r.Output))
+	}
+}
+
+func TestRedirectsAreFollowedWithinTheirLimit(t *testing.T) {
+	t.Parallel()
+	var s *httptest.Server
+	s = serve(t, func(w http.ResponseWriter, r *http.Request) {
+		var n int
+		if _, err := fmt.Sscanf(r.URL.Path, "/%d", &n); err == nil && n > 0 {
+			http.Redirect(w, r, fmt.Sprintf("%s/%d?token=secret", s.URL, n-1), http.StatusFound)
+		}
+	})
+	if r := ask(t, task.HTTP{URL: s.URL + "/10"}); r.Outcome != job.OutcomeOK || r.value.FinalURL != s.URL+"/0?…" {
+		t.Errorf("%+v", r)
+	}
+	if r := ask(t, task.HTTP{URL: s.URL + "/11"}); !strings.Contains(r.Error, "stopped after 10 redirects") || strings.Contains(r.Error+r.log, "secret") {
+		t.Errorf("%+v", r)
+	}
+	if r := ask(t, task.HTTP{URL: s.URL + "/2", MaxRedirects: 1}); r.Outcome != job.OutcomeError {
+		t.Errorf("%+v", r)
+	}
+	if r := ask(t, task.HTTP{URL: s.URL + "/2", MaxRedirects: -1, ExpectStatus: []string{"302"}}); r.Outcome != job.OutcomeOK || r.value.Status != 302 {
+		t.Errorf("%+v", r)
+	}
+}
+
+func TestSecretsDoNotFollowToAnotherHost(t *testing.T) {
+	t.Parallel()
+	var mu sync.Mutex
+	seen := map[string]http.Header{}
+	note := func(name string, r *http.Request) {
+		mu.Lock()
+		defer mu.Unlock()
+		seen[name] = r.Header.Clone()
+	}
+	var first, other *httptest.Server
+	first = serve(t, func(w http.ResponseWriter, r *http.Request) {
+		note(r.URL.Path, r)
+		switch r.URL.Path {
+		case "/away":
+			http.Redirect(w, r, other.URL+"/x", http.StatusTemporaryRedirect)
+		case "/here":
+			http.Redirect(w, r, first.URL+"/same", http.StatusFound)
+		}
+	})
+	other = serve(t, func(w http.ResponseWriter, r *http.Request) {
+		note("other", r)
+		http.Redirect(w, r, first.URL+"/back", http.StatusFound)
+	})
+	headers := map[string]string{"Authorization": "secret", "X-Api-Key": "secret", "Cookie": "secret", "Accept": "text/html"}
+	ask(t, task.HTTP{URL: first.URL + "/away?q=secret", Headers: headers})
+	ask(t, task.HTTP{URL: first.URL + "/here?q=secret", Headers: headers})
+	for _, name := range []string{"other", "/back"} {
+		if text := fmt.Sprint(seen[name]); strings.Contains(text, "secret") || seen[name].Get("Accept") != "text/html" || seen[name].Get("Belfry-Task") != "ask" {
+			t.Errorf("%s got %s", name, text)
+		}
+	}
+	if got := seen["/same"]; got.Get("X-Api-Key") != "secret" || got.Get("Referer") != "" {
+		t.Errorf("the same host got %s", got)
+	}
+}
+
+func TestAddressesAreGuardedOnEveryHop(t *testing.T) {
+	t.Parallel()
+	s := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		http.Redirect(w, r, "http://127.0.0.2:1/?token=secret", http.StatusFound)
+	})
+	r := ask(t, task.HTTP{URL: s.URL})
+	if r.Outcome != job.OutcomeError || !r.NoRetry || !strings.Contains(r.Error, "address 127.0.0.2 is loopback") || !strings.Contains(r.Error, "--allow-addresses") || strings.Contains(r.Error+r.log, "secret") {
+		t.Errorf("%+v", r)
+	}
+	if r := ask(t, task.HTTP{URL: "http://169.254.169.254/latest/meta-data"}); !r.NoRetry || !strings.Contains(r.Error, "metadata") {
+		t.Errorf("%+v", r)
+	}
+	odd := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Location", "file:///etc/passwd")
+		w.WriteHeader(302)
+	})
+	if r := ask(t, task.HTTP{URL: odd.URL}); !strings.Contains(r.Error, `redirect to "file" is not followed`) {
+		t.Errorf("%+v", r)
+	}
+}
+
+func TestErrorsDoNotRepeatSecrets(t *testing.T) {
+	t.Parallel()
+	closed := httptest.NewServer(http.NotFoundHandler())
+	closed.Close()
+	bad := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Location", "http://user:secret@%zz/?q=secret")
+		w.WriteHeader(302)
+	})
+	for _, url := range []string{closed.URL + "/x?key=secret", bad.URL + "/?key=secret", "http://%zz/?key=secret"} {
+		r := ask(t, task.HTTP{URL: url, Headers: map[string]string{"Authorization": "secret"}})
+		if r.Outcome != job.OutcomeError || strings.Contains(r.Error+r.log+string(r.Output), "secret") {
+			t.Errorf("%s: %+v", url, r)
+		}
+	}
+	if r := ask(t, task.HTTP{URL: closed.URL + "/x?key=secret"}); !strings.Contains(r.Error, closed.URL+"/x?…: waiting for the answer: ") || !strings.Contains(r.Error, "connection refused") {
+		t.Errorf("%+v", r)
+	}
+}
+
+func TestConnectionsAreKept(t *testing.T) {
+	t.Parallel()
+	var mu sync.Mutex
+	from := map[string]int{}
+	s := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		mu.Lock()
+		defer mu.Unlock()
+		from[r.RemoteAddr]++
+	})
+	ex := probe.New(probe.Options{Guard: local})
+	defer ex.Close()
+	for range 10 {
+		worker.Direct(t.Context(), map[task.Kind]worker.Executor{task.KindHTTP: ex}, task.Task{Name: "a", HTTP: &task.HTTP{URL: s.URL}}, nil, io.Discard, io.Discard)
+	}
+	if len(from) != 1 {
+		t.Errorf("%v", from)
+	}
+}

@@ -1,0 +1,172 @@
+// Package process runs jobs of kind command: programs on the worker's machine.
+//
+// That is remote code execution by design. Whoever may create a task may run
+// anything as the worker's user, and read what that user may read. There is no
+// sandbox here, and an executor exists only when the operator asked for it.
+//
+// # What it guarantees
+//
+// An attempt's processes end with it, however it ends. The program gets a
+// process group of its own. To stop it, the group gets SIGTERM, after the
+// task's kill grace SIGKILL; at once SIGKILL when the session was lost. After
+// the program has ended, also by itself, what is left of its group is killed.
+// On Linux so is every process that still carries the attempt's mark
+// (BELFRY_RUN_ID) in its environment, wherever it moved with setsid; and the
+// kernel kills the program itself when the worker dies.
+//
+// # What escapes
+//
+// A process that both left the group and dropped the mark: it cleared its
+// environment, or belongs to another user (sudo), or was started by somebody
+// else on its behalf (systemd-run, docker, at). When the worker is killed with
+// SIGKILL, the program's own children survive. On systems other than Linux,
+// whatever leaves the process group. Containing those takes a cgroup or a PID
+// namespace, and these a sandbox.
+//
+// Such a process never holds the attempt up: output is waited for at most two
+// seconds after the program has ended.
+package process
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/belfry-run/belfry/app/worker/internal/said"
+	"github.com/belfry-run/belfry/job"
+	"github.com/belfry-run/belfry/task"
+	"github.com/belfry-run/belfry/worker"
+)
+
+// Refusal says how an operator allows commands.
+const Refusal = "commands are not allowed on this worker, because they can do whatever its user can; its operator can allow them: belfry serve --allow-commands"
+
+// Options of an executor.
+type Options struct {
+	// Allow must be set, by the operator and nobody else. Without it every
+	// command fails with [Refusal]. It is better not to register an executor
+	// that does not allow: then jobs wait for a worker that does.
+	Allow bool
+	// TempDir is where commands without a directory get a fresh one.
+	// Default: the system's.
+	TempDir string
+}
+
+// Executor implements [worker.Executor] for kind command.
+type Executor struct{ options Options }
+
+// New makes an executor.
+func New(o Options) *Executor { return &Executor{o} }
+
+// outputWait is how long output may stay open after the program has ended.
+const outputWait = 2 * time.Second
+
+// Execute runs the command of the attempt's task.
+func (e *Executor) Execute(ctx context.Context, r *worker.Run) job.Finish {
+	c := r.Task.Command
+	switch {
+	case !e.options.Allow:
+		return r.Refused("%s", Refusal)
+	case c == nil:
+		return r.Refused("task %q has no command", r.Task.Name)
+	}
+	dir, cleanUp, err := e.workDir(r, c.Dir)
+	if err != nil {
+		return dirFailed(r, err)
+	}
+	defer cleanUp()
+	mark := rand.Text()
+	env := environment(r, mark)
+	cmd, err := command(c, dir, env)
+	if err != nil {
+		return r.Refused("%s", err)
+	}
+	return run(ctx, r, cmd, mark)
+}
+
+// command is the program to start, with nothing of the worker's own.
+func command(c *task.Command, dir string, env []string) (*exec.Cmd, error) {
+	argv := c.Argv
+	if c.Shell != "" {
+		argv = []string{"/bin/sh", "-c", c.Shell}
+	}
+	if len(argv) == 0 {
+		return nil, errors.New("its command has neither argv nor shell")
+	}
+	path, err := lookPath(argv[0], dir, env)
+	if err != nil {
+		return nil, err
+	}
+	return &exec.Cmd{Path: path, Args: argv, Dir: dir, Env: env, WaitDelay: outputWait}, nil
+}
+
+// run starts the program and sees it to its end.
+func run(ctx context.Context, r *worker.Run, cmd *exec.Cmd, mark string) job.Finish {
+	last := &said.Tail{}
+	cmd.Stdout, cmd.Stderr = r.Stdout, io.MultiWriter(r.Stderr, last)
+	if in := stdin(r); in != "" {
+		cmd.Stdin = strings.NewReader(in)
+	}
+	begun := time.Now()
+	err := runGroup(ctx, cmd, r.Lost(), killGrace(r), mark)
+	took := time.Since(begun)
+	if cmd.Process == nil {
+		return startFailed(r, cmd, err)
+	}
+	if errors.Is(err, exec.ErrWaitDelay) {
+		_, _ = fmt.Fprintln(r.Log, "belfry: a process that the command left behind held its output open")
+	}
+	return ended(r, cmd.ProcessState, took, last)
+}
+
+func stdin(r *worker.Run) string {
+	if r.Task.Command.Stdin != "" {
+		return r.Task.Command.Stdin
+	}
+	return string(r.Input())
+}
+
+func killGrace(r *worker.Run) time.Duration {
+	if g := r.Task.Command.KillGrace; g > 0 {
+		return g.D()
+	}
+	return task.DefaultKillGrace.D()
+}
+
+// output is the value of a job of kind command.
+type output struct {
+	ExitCode   int   `json:"exit_code"`
+	DurationMS int64 `json:"duration_ms"`
+}
+
+// ended is what the end of a program means.
+func ended(r *worker.Run, state *os.ProcessState, took time.Duration, last *said.Tail) job.Finish {
+	code, signal := state.ExitCode(), signalOf(state)
+	f := job.Finish{Ref: r.Ref(), Outcome: job.OutcomeOK, Signal: signal}
+	if signal == "" {
+		f.ExitCode = &code
+	}
+	f.Output, _ = json.Marshal(output{code, took.Milliseconds()})
+	switch {
+	case signal != "":
+		f.Outcome, f.Error = job.OutcomeError, last.After("killed by "+signal)
+	case !succeeded(r.Task.Command, code):
+		f.Outcome, f.Error = job.OutcomeError, last.After(fmt.Sprintf("exit code %d", code))
+	}
+	return f
+}
+
+func succeeded(c *task.Command, code int) bool {
+	if len(c.SuccessCodes) == 0 {
+		return code == 0
+	}
+	return slices.Contains(c.SuccessCodes, code)
+}

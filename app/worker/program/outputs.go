@@ -1,0 +1,162 @@
+package program
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"net/http"
+	"time"
+
+	"github.com/belfry-run/belfry/app/worker/sandbox"
+	"github.com/belfry-run/belfry/internal/exchange"
+	"github.com/belfry-run/belfry/internal/signed"
+	"github.com/belfry-run/belfry/job"
+	"github.com/belfry-run/belfry/task"
+)
+
+// Uploader keeps a file that an attempt left.
+type Uploader interface {
+	Upload(ctx context.Context, a Attempt, o task.Output, content io.Reader) error
+}
+
+// Attempt is whose output it is.
+type Attempt struct {
+	job.Ref
+	Session   string
+	Namespace string
+}
+
+// Declarer is told of an output before it is sent, and gives a link by which
+// exactly these bytes can be, or none when they are there already. It refuses
+// an attempt that has lost its lease. A store is one, and so are the clients.
+type Declarer interface {
+	DeclareOutput(ctx context.Context, session string, ref job.Ref, o task.Output) (*task.SignedRequest, error)
+}
+
+// Keeper takes bytes where the worker is beside the artifacts. Their name is a
+// namespace, a slash and a digest.
+type Keeper interface {
+	Put(ctx context.Context, name string, size int64, content io.Reader) error
+}
+
+// Declared is an uploader that declares each output and sends it by the link,
+// which belongs to server if it is a path alone, or to keeper if there is one.
+func Declared(d Declarer, server string, keeper Keeper) Uploader {
+	return &declared{declarer: d, server: server, keeper: keeper, client: &http.Client{
+		Timeout:       uploadTime,
+		Transport:     exchange.Transport{RoundTripper: http.DefaultTransport},
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}}
+}
+
+type declared struct {
+	declarer Declarer
+	server   string
+	keeper   Keeper
+	client   *http.Client
+}
+
+func (d *declared) Upload(ctx context.Context, a Attempt, o task.Output, content io.Reader) error {
+	given, err := d.declarer.DeclareOutput(ctx, a.Session, a.Ref, o)
+	switch {
+	case err != nil || given == nil:
+		return err
+	case d.keeper != nil:
+		return d.keeper.Put(ctx, a.Namespace+"/"+o.SHA256, o.Size, content)
+	}
+	link, err := signed.At(d.server, *given)
+	if err != nil {
+		return err
+	}
+	return signed.Send(ctx, d.client, link, content)
+}
+
+// uploadTime bounds the sending of all outputs of an attempt.
+const uploadTime = 10 * time.Minute
+
+// takeOutputs reads what the program left, sends it, and notes it. What cannot
+// be sent is told, and changes nothing of how the program ended: to run it again
+// would do all it did a second time.
+func (n *running) takeOutputs(ctx context.Context, into *task.Sandboxed) {
+	note := n.capture.note
+	missing := func(format string, args ...any) {
+		text := fmt.Sprintf(format, args...)
+		into.Missing = append(into.Missing, "outputs: "+text)
+		note("output: %s", text)
+	}
+	outs, left, err := n.listOutputs()
+	if err != nil {
+		missing("the output folder cannot be read: %v", err)
+		return
+	}
+	for _, s := range left.Skipped[:min(len(left.Skipped), maxToldSkips)] {
+		note("output %q is not kept: %s", s.Name, s.Reason)
+	}
+	if more := len(left.Skipped) - maxToldSkips; more > 0 {
+		note("%d more outputs are not kept", more)
+	}
+	if left.Truncated {
+		missing("there is more than the task keeps (limits.outputs, limits.output_size)")
+	}
+	switch {
+	case len(outs) == 0:
+		return
+	case n.executor.options.Uploader == nil:
+		missing("%d files are not kept, because this worker has nowhere to send them", len(outs))
+		return
+	case ctx.Err() != nil:
+		missing("%d files are not kept, because the attempt was ended: %v", len(outs), context.Cause(ctx))
+		return
+	}
+	if into.Outputs, err = n.send(ctx, outs); err != nil {
+		missing("%d of %d files are not kept: %v", len(outs)-len(into.Outputs), len(outs), err)
+	}
+}
+
+// maxToldSkips bounds what a program can make the worker say.
+const maxToldSkips = 20
+
+func (n *running) outputLimits() sandbox.OutputLimits {
+	l := n.Task.Program.Limits
+	return sandbox.OutputLimits{Entries: maxEntries(l), Bytes: max(l.OutputSize, 1)}
+}
+
+// listOutputs reads every file once, for its digest.
+func (n *running) listOutputs() (outs []task.Output, left sandbox.Left, err error) {
+	most := n.Task.Program.Limits.Outputs
+	over := 0
+	left, err = sandbox.Outputs(n.folder.output(), n.outputLimits(), func(name string, size int64, content io.Reader) error {
+		if len(outs) >= most {
+			over++
+			return nil
+		}
+		hash := sha256.New()
+		if _, err := io.Copy(hash, content); err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+		outs = append(outs, task.Output{Name: name, Size: size, SHA256: hex.EncodeToString(hash.Sum(nil))})
+		return nil
+	})
+	left.Truncated = left.Truncated || over > 0
+	return outs, left, err
+}
+
+// send reads them a second time. Nothing writes there any more.
+func (n *running) send(ctx context.Context, outs []task.Output) (sent []task.Output, err error) {
+	ctx, cancel := context.WithTimeout(ctx, uploadTime)
+	defer cancel()
+	_, err = sandbox.Outputs(n.folder.output(), n.outputLimits(), func(name string, size int64, content io.Reader) error {
+		if len(sent) == len(outs) || outs[len(sent)].Name != name || outs[len(sent)].Size != size {
+			return nil // it was over the count, or is not what was listed
+		}
+		o := outs[len(sent)]
+		if err := n.executor.options.Uploader.Upload(ctx, Attempt{n.Ref(), n.Session, n.Job.Namespace}, o, content); err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+		sent = append(sent, o)
+		return nil
+	})
+	return sent, err
+}
