@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/belfry-run/belfry/core"
@@ -47,6 +48,15 @@ func (c Cycle) WithDefaults() Cycle {
 		c.Members[i].OnFailure = core.Or(c.Members[i].OnFailure, FailureContinue)
 	}
 	return c
+}
+
+// names are those of the members, in their order.
+func (c Cycle) names() string {
+	list := make([]string, len(c.Members))
+	for i, m := range c.Members {
+		list[i] = m.Task
+	}
+	return strings.Join(list, ", ")
 }
 
 func (c Cycle) validate() error {

@@ -16,6 +16,11 @@ import (
 type KindInfo struct {
 	Kind Kind
 
+	// Of tasks. A kind without a form of its own is written as JSON, or has pages of its own.
+	Form   string // title of the form of a new task
+	Does   string // what a job of it does
+	Worker string // how to get a worker for it: "start ..."
+
 	// Of monitors. A kind without a flag is none of theirs.
 	Title  string // for pages
 	Text   string // what a monitor of it does
@@ -23,9 +28,10 @@ type KindInfo struct {
 	Fields []setting.Field
 	Values string // that conditions may use, with spaces between; a kind that has some looks at a target over the network
 
-	part   setting.Part[Task]
-	target func(t Task) Target
-	facts  func(t Task) setting.Facts // for people, besides the target
+	part    setting.Part[Task]
+	target  func(t Task) Target
+	facts   func(t Task) setting.Facts // for people, besides the target
+	details func(t Task) setting.Facts // for the command line; default: the target
 }
 
 // Target is what a task runs or looks at, in the words of several places.
@@ -55,11 +61,15 @@ const serverNameUsage = "name for TLS; default: the target's host"
 // KindTable has a row for each kind, in the order of [Task]. Validation, the command line, pages, conditions and imports
 // range over it.
 var KindTable = []KindInfo{
-	{Kind: KindFunc},
 	{
-		Kind: KindCommand, Title: "Command", Flag: "command", Text: "Runs a command on a worker. Its operator has to allow that.",
+		Kind: KindFunc, Form: "Go handler", Does: "Runs the handler that has the name of the task, in a worker of your own program.",
+		Worker: "start the program that has a Go handler for it",
+	},
+	{
+		Kind: KindCommand, Form: "Command", Does: "Runs a script or a program on a worker.", Worker: "start a node or worker with --allow-commands",
+		Title: "Command", Flag: "command", Text: "Runs a command on a worker. Its operator has to allow that.",
 		Fields: []setting.Field{
-			{Path: "shell", As: setting.Area, Flag: "command", Usage: "script for /bin/sh -c, on a worker that allows commands", Label: "Script", Hint: "For /bin/sh. It is good when it ends with 0.", OneOf: "program"},
+			{Path: "shell", As: setting.Area, Flag: "command", Usage: "script for /bin/sh -c, on a worker that allows commands", Label: "Script", Hint: "For /bin/sh. It succeeds with exit code 0.", OneOf: "program"},
 			{Path: "argv", As: setting.Lines, Label: "or program", Hint: "Without a shell: the program and its arguments, one a line.", OneOf: "program"},
 			{Path: "env", As: setting.Pairs, Label: "Environment", Hint: "One a line: NAME: value.", More: true},
 		},
@@ -72,17 +82,28 @@ var KindTable = []KindInfo{
 			}
 			return g
 		},
+		details: func(t Task) (f setting.Facts) {
+			c := t.Command
+			f.Add(true, "shell", "%s", c.Shell)
+			f.Add(true, "argv", "%s", strings.Join(c.Argv, " "))
+			f.Add(true, "dir", "%s", c.Dir)
+			f.Add(true, "env", "%s", setting.Entries(c.Env, "="))
+			f.Add(true, "stdin", "%s", c.Stdin)
+			f.Add(true, "kill grace", "%s", c.KillGrace)
+			return f
+		},
 	},
 	{
-		Kind: KindProgram,
+		Kind: KindProgram, Does: "Runs an uploaded program in a sandbox.", Worker: "start a worker that runs programs: belfry worker",
 		part: setting.At(func(t *Task) **Program { return &t.Program }, Program.withDefaults, Program.validate),
 		target: func(t Task) Target {
 			g := t.Program
 			return Target{Line: "an uploaded program", Brief: strings.Join(append([]string{g.SHA256[:min(len(g.SHA256), 12)]}, g.Args...), " ")}
 		},
+		details: func(t Task) setting.Facts { return t.Program.details() },
 	},
 	{
-		Kind: KindHTTP, Title: "HTTP", Flag: "url", Text: "Asks an address, and looks at the answer.",
+		Kind: KindHTTP, Form: "HTTP request", Does: "Sends a request, and succeeds with a good status.", Title: "HTTP", Flag: "url", Text: "Asks an address, and looks at the answer.",
 		Values: "latency dns_time connect_time tls_time first_byte transfer ip status header body json jq redirects final_url cert_days",
 		Fields: []setting.Field{
 			{Path: "url", Flag: "url", Usage: "address to request", Label: "Address", Need: true, Hint: "https://example.com/health"},
@@ -123,6 +144,15 @@ var KindTable = []KindInfo{
 			f.Add(h.SkipVerify, "Certificate", "any is accepted")
 			f.Add(h.MaxRedirects < 0, "Redirects", "not followed")
 			f.Add(h.MaxRedirects >= 0 && h.MaxRedirects != DefaultMaxRedirects, "Redirects", "at most %d", h.MaxRedirects)
+			return f
+		},
+		details: func(t Task) (f setting.Facts) {
+			h := t.HTTP
+			f.Add(true, "request", "%s", strings.TrimSpace(h.Method+" "+h.URL))
+			f.Add(true, "headers", "%s", setting.Entries(h.Headers, ": "))
+			f.Add(true, "body", "%s", h.Body)
+			f.Add(true, "expects", "%s", strings.Join(h.ExpectStatus, ", "))
+			f.Add(true, "body must match", "%s", h.ExpectBody)
 			return f
 		},
 	},
@@ -295,14 +325,12 @@ var KindTable = []KindInfo{
 		},
 	},
 	{
-		Kind: KindCycle,
-		part: setting.At(func(t *Task) **Cycle { return &t.Cycle }, Cycle.WithDefaults, Cycle.validate),
-		target: func(t Task) Target {
-			names := make([]string, len(t.Cycle.Members))
-			for i, m := range t.Cycle.Members {
-				names[i] = m.Task
-			}
-			return Target{Line: string(KindCycle), Brief: strings.Join(names, ", ")}
+		Kind: KindCycle, Does: "Runs other tasks, strictly one after another.",
+		part:   setting.At(func(t *Task) **Cycle { return &t.Cycle }, Cycle.WithDefaults, Cycle.validate),
+		target: func(t Task) Target { return Target{Line: string(KindCycle), Brief: t.Cycle.names()} },
+		details: func(t Task) (f setting.Facts) {
+			f.Add(true, "members", "%s", t.Cycle.names())
+			return f
 		},
 	},
 }
@@ -321,6 +349,15 @@ func sorted(without ...Kind) (list []Kind) {
 		}
 	}
 	slices.Sort(list)
+	return list
+}
+
+// Forms lists the kinds that have a form for a new task: first those with settings.
+func Forms() []KindInfo {
+	list := slices.DeleteFunc(slices.Clone(KindTable), func(k KindInfo) bool { return k.Form == "" })
+	slices.SortStableFunc(list, func(a, b KindInfo) int {
+		return cmp.Compare(min(len(b.Fields), 1), min(len(a.Fields), 1))
+	})
 	return list
 }
 
@@ -371,6 +408,18 @@ func (t Task) Facts() setting.Facts {
 		}
 	}
 	return nil
+}
+
+// Details are the settings of the task's kind for the command line.
+func (t Task) Details() (f setting.Facts) {
+	for _, k := range KindTable {
+		if k.Given(t) && k.details != nil {
+			return k.details(t)
+		}
+	}
+	target := t.Target().Brief
+	f.Add(target != "", "target", "%s", target)
+	return f
 }
 
 // addressed is the target of a kind that has an address and no more.

@@ -2,12 +2,14 @@ package task
 
 import (
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/core/setting"
 )
 
 // Program is a compiled binary that somebody uploaded. It runs on a worker in a
@@ -133,6 +135,32 @@ func (l Limits) withDefaults() Limits {
 		Outputs:    core.Or(l.Outputs, DefaultOutputs),
 		OutputSize: core.Or(l.OutputSize, DefaultOutputSize),
 	}
+}
+
+// details are a program for people.
+func (g Program) details() (f setting.Facts) {
+	var secrets []string
+	for _, name := range slices.Sorted(maps.Keys(g.Secrets)) {
+		secrets = append(secrets, name+" from secret "+g.Secrets[name])
+	}
+	network := "none"
+	if g.Network {
+		network = "as the worker's operator allows"
+	}
+	l := g.Limits
+	f.Add(true, "artifact", "%s", g.SHA256)
+	f.Add(true, "size", "%s", core.SizeText(g.Size))
+	f.Add(true, "arch", "%s", g.Arch)
+	f.Add(true, "arguments", "%s", strings.Join(g.Args, " "))
+	f.Add(true, "env", "%s", setting.Entries(g.Env, "="))
+	f.Add(true, "secrets", "%s", strings.Join(secrets, "\n"))
+	f.Add(true, "stdin", "%s", g.Stdin)
+	f.Add(true, "network", "%s", network)
+	f.Add(true, "isolation", "at least %s", g.MinIsolation)
+	f.Add(true, "limits", "memory %s, cpu %g, %d processes, %s of files, log %s, %d outputs of %s",
+		core.SizeText(l.Memory), l.CPU, l.Processes, core.SizeText(l.Disk), core.SizeText(l.Log), l.Outputs, core.SizeText(l.OutputSize))
+	f.Add(true, "kill grace", "%s", g.KillGrace)
+	return f
 }
 
 func (g Program) validate() error {

@@ -72,6 +72,15 @@ func (f *Facts) Add(is bool, name, format string, args ...any) {
 	}
 }
 
+// Entries are the entries of a map, one in a line, where sep is the sign between name and value.
+func Entries(m map[string]string, sep string) string {
+	var list []string
+	for _, k := range slices.Sorted(maps.Keys(m)) {
+		list = append(list, k+sep+m[k])
+	}
+	return strings.Join(list, "\n")
+}
+
 // Part is the place of a kind's settings in a document of type D, and what the settings themselves know. The zero Part
 // belongs to a kind without settings.
 type Part[D any] struct {

@@ -10,26 +10,10 @@ import (
 	"github.com/belfry-run/belfry/task"
 )
 
-// taskKinds are the forms that a new task may be written in. Programs and cycles
-// have pages of their own, and what has no form is written as JSON.
-var taskKinds = []struct {
-	kind  task.Kind // empty: JSON
-	title string
-	text  string
-}{
-	{task.KindCommand, "Command", "Runs a script or a program on a worker."},
-	{task.KindHTTP, "HTTP request", "Sends a request, and succeeds with a good status."},
-	{task.KindFunc, "Go handler", "Runs the handler that has the name of the task, in a worker of your own program."},
-	{"", "JSON", "Takes a definition as the API has it, of every kind."},
-}
-
 // taskGroups is the form of a kind.
 func taskGroups(kind task.Kind) []forms.InputGroup {
 	first := []forms.Input{{Path: "name", Label: "Name", Need: true, Hint: "Letters, digits, dots, dashes and underscores."}}
 	own, more := forms.KindInputs(string(kind)+".", kind.Info().Fields)
-	if kind == task.KindCommand {
-		own[0].Hint = "For /bin/sh. It succeeds with exit code 0."
-	}
 	return []forms.InputGroup{
 		{Inputs: slices.Concat(first, own)},
 		{Title: "More settings", Drawer: true, Inputs: more},
@@ -58,36 +42,31 @@ type newTaskData struct {
 	Kind task.Kind
 }
 
-// TaskKindTabs lead to the forms of other kinds.
+// TaskKindTabs lead to the forms of other kinds. Programs and cycles have pages of their own, and what has no form is written
+// as JSON.
 func (p *page) TaskKindTabs(kind task.Kind) []parts.Tab {
-	tabs := make([]parts.Tab, len(taskKinds))
-	for i, k := range taskKinds {
-		name := string(k.kind)
-		if name == "" {
-			name = "json"
-		}
-		tabs[i] = parts.NewTab(k.title, p.With(p.Link("tasks", "-new"), "kind", name), k.kind == kind, "")
+	var tabs []parts.Tab
+	add := func(title, name string, here bool) {
+		tabs = append(tabs, parts.NewTab(title, p.With(p.Link("tasks", "-new"), "kind", name), here, ""))
 	}
+	for _, k := range task.Forms() {
+		add(k.Form, string(k.Kind), k.Kind == kind)
+	}
+	add("JSON", "json", kind == "")
 	return tabs
 }
 
 // taskKindText says what a kind does.
 func taskKindText(kind task.Kind) string {
-	for _, k := range taskKinds {
-		if k.kind == kind {
-			return k.text
-		}
-	}
-	return ""
+	return core.Or(kind.Info().Does, "Takes a definition as the API has it, of every kind.")
 }
 
 // newTaskKind is the kind whose form is asked for, or none for JSON.
 func newTaskKind(name string) task.Kind {
-	kind := task.Kind(name)
-	switch kind {
-	case "":
+	if name == "" {
 		return task.KindCommand
-	case task.KindCommand, task.KindHTTP, task.KindFunc:
+	}
+	if kind := task.Kind(name); kind.Info().Form != "" {
 		return kind
 	}
 	return ""

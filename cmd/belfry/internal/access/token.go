@@ -14,6 +14,7 @@ import (
 	"github.com/belfry-run/belfry/app"
 	"github.com/belfry-run/belfry/cmd/belfry/internal/cli"
 	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/core/setting"
 )
 
 // Token is the command token.
@@ -125,7 +126,7 @@ func tokenWhoami(c *cli.CLI) *cobra.Command {
 				return err
 			}
 			return c.Emit(t, func(w io.Writer) {
-				c.Pairs(w, "name", t.Name, "namespace", t.Namespace, "scopes", scopesText(t), "labels", cli.Entries(t.Labels, "="), "expires", cli.Ago(t.ExpiresAt, s.Now), "server", s.Where)
+				c.Pairs(w, "name", t.Name, "namespace", t.Namespace, "scopes", scopesText(t), "labels", setting.Entries(t.Labels, "="), "expires", cli.Ago(t.ExpiresAt, s.Now), "server", s.Where)
 			})
 		}),
 	}

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -14,6 +13,7 @@ import (
 	"github.com/belfry-run/belfry/alert"
 	"github.com/belfry-run/belfry/app/config"
 	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/core/setting"
 	"github.com/belfry-run/belfry/cron"
 	"github.com/belfry-run/belfry/internal/plainjson"
 	"github.com/belfry-run/belfry/job"
@@ -32,7 +32,7 @@ func OnOff(off bool) string {
 
 // Labels are the labels of a worker, in a line.
 func Labels(labels map[string]string) string {
-	return strings.ReplaceAll(Entries(labels, "="), "\n", ",")
+	return strings.ReplaceAll(setting.Entries(labels, "="), "\n", ",")
 }
 
 // Took is a short length of time, with what can be told of a fast answer.
@@ -240,15 +240,6 @@ func Clip(s string, n int) string {
 		return s + " …"
 	}
 	return s
-}
-
-// Entries are the entries of a map, one in a line, where sep is the sign between name and value.
-func Entries(m map[string]string, sep string) string {
-	var list []string
-	for _, k := range slices.Sorted(maps.Keys(m)) {
-		list = append(list, k+sep+m[k])
-	}
-	return strings.Join(list, "\n")
 }
 
 // InZone is an instant in the zone of its schedule.

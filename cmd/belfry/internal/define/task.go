@@ -6,8 +6,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"maps"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -15,30 +13,10 @@ import (
 
 	"github.com/belfry-run/belfry/cmd/belfry/internal/cli"
 	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/core/setting"
 	"github.com/belfry-run/belfry/internal/plainjson"
 	"github.com/belfry-run/belfry/task"
 )
-
-// programPairs is a program for people.
-func programPairs(t task.Task) []string {
-	g := t.Program
-	var secrets []string
-	for _, name := range slices.Sorted(maps.Keys(g.Secrets)) {
-		secrets = append(secrets, name+" from secret "+g.Secrets[name])
-	}
-	network := "none"
-	if g.Network {
-		network = "as the worker's operator allows"
-	}
-	l := g.Limits
-	return []string{
-		"artifact", g.SHA256, "size", core.SizeText(g.Size), "arch", g.Arch, "arguments", strings.Join(g.Args, " "), "env", cli.Entries(g.Env, "="),
-		"secrets", strings.Join(secrets, "\n"), "stdin", g.Stdin, "network", network, "isolation", "at least " + string(g.MinIsolation),
-		"limits", fmt.Sprintf("memory %s, cpu %g, %d processes, %s of files, log %s, %d outputs of %s", core.SizeText(l.Memory), l.CPU, l.Processes, core.SizeText(l.Disk), core.SizeText(l.Log),
-			l.Outputs, core.SizeText(l.OutputSize)),
-		"kill grace", g.KillGrace.String(),
-	}
-}
 
 // Summary is what a task does, in a line.
 func Summary(t task.Task) string {
@@ -52,25 +30,10 @@ func DrawTask(c *cli.CLI, w io.Writer, t task.Task) {
 		"queue", t.Queue, "priority", strconv.Itoa(t.Priority), "timeout", t.Timeout.String(),
 		"retry", fmt.Sprintf("%d attempts, %s from %s to %s, when lost: %s",
 			t.Retry.MaxAttempts, t.Retry.Backoff, t.Retry.Delay, t.Retry.MaxDelay, t.Retry.OnLost),
-		"needs", cli.Entries(t.Needs.Labels, "="), "tags", strings.Join(t.Tags, ", "), "input", string(plainjson.Unescape(t.Input)),
+		"needs", setting.Entries(t.Needs.Labels, "="), "tags", strings.Join(t.Tags, ", "), "input", string(plainjson.Unescape(t.Input)),
 	}
-	if cmd := t.Command; cmd != nil {
-		pairs = append(pairs, "shell", cmd.Shell, "argv", strings.Join(cmd.Argv, " "), "dir", cmd.Dir,
-			"env", cli.Entries(cmd.Env, "="), "stdin", cmd.Stdin, "kill grace", cmd.KillGrace.String())
-	}
-	if h := t.HTTP; h != nil {
-		pairs = append(pairs, "request", Summary(t), "headers", cli.Entries(h.Headers, ": "), "body", h.Body,
-			"expects", strings.Join(h.ExpectStatus, ", "), "body must match", h.ExpectBody)
-	}
-	if t.Program != nil {
-		pairs = append(pairs, programPairs(t)...)
-	}
-	if t.Command == nil && t.HTTP == nil && t.Program == nil && t.Kind != task.KindFunc {
-		name := "target"
-		if t.Kind == task.KindCycle {
-			name = "members"
-		}
-		pairs = append(pairs, name, Summary(t))
+	for _, f := range t.Details() {
+		pairs = append(pairs, f.Name, fmt.Sprintf(f.Format, f.Args...))
 	}
 	pairs = append(pairs, "conditions", strings.Join(t.Conditions, "\n"), "warnings", strings.Join(t.Warnings, "\n"),
 		"generation", strconv.FormatInt(t.Generation, 10), "created", cli.Stamp(t.CreatedAt), "updated", cli.Stamp(t.UpdatedAt))
@@ -106,14 +69,6 @@ func AdviseWorkers(ctx context.Context, c *cli.CLI, s *cli.Conn, t task.Task) {
 		fmt.Fprintf(c.Stderr, "note: no worker has what it needs now, its jobs will wait: there is one without %s\ntry: belfry worker list\n", strings.Join(lacks, ", "))
 		return
 	}
-	hint := fmt.Sprintf("start a worker for queue %s", t.Queue)
-	switch t.Kind {
-	case task.KindCommand:
-		hint = "start a node or worker with --allow-commands"
-	case task.KindProgram:
-		hint = "start a worker that runs programs: belfry worker"
-	case task.KindFunc:
-		hint = "start the program that has a Go handler for it"
-	}
+	hint := core.Or(t.Kind.Info().Worker, "start a worker for queue "+t.Queue)
 	fmt.Fprintf(c.Stderr, "note: no worker runs tasks of kind %s for it now, its jobs will wait\ntry: %s\n", t.Kind, hint)
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/belfry-run/belfry/cmd/belfry/internal/cli"
 	"github.com/belfry-run/belfry/cmd/belfry/internal/wait"
 	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/core/setting"
 	"github.com/belfry-run/belfry/job"
 	"github.com/belfry-run/belfry/task"
 )
@@ -214,7 +215,7 @@ func drawWorker(c *cli.CLI, w io.Writer, s *cli.Conn, d workerDetail) {
 	funcs := strings.Join(d.Funcs, ", ")
 	machine := strings.Trim(d.Has.OS+"/"+d.Has.Arch, "/")
 	c.Pairs(w, "session", d.Session, "name", d.Name, "namespace", d.Namespace, "state", d.State(), "version", d.Version,
-		"machine", machine, "labels", cli.Entries(d.Has.Labels, "="), "isolation", string(d.Has.Isolation), "limits held", strings.Join(d.Has.Limits, ", "),
+		"machine", machine, "labels", setting.Entries(d.Has.Labels, "="), "isolation", string(d.Has.Isolation), "limits held", strings.Join(d.Has.Limits, ", "),
 		"memory for programs", memoryText(d), "processors for programs", positive(d.Has.CPU), "network", network,
 		"kinds", kindsText(d.WorkerState), "handlers", cli.Clip(funcs, 200), "queues", strings.ReplaceAll(queuesText(d.Queues), ",", "\n"),
 		"started", cli.When(d.StartedAt, s.Now), "last sign", cli.When(d.RenewedAt, s.Now), "ended", cli.When(d.EndedAt, s.Now), "holds", strconv.Itoa(d.Running))
