@@ -20,17 +20,22 @@ func (e *Executor) begin(ctx context.Context, t task.Task) *look {
 	return &look{Look: e.net.Begin(ctx, t), e: e}
 }
 
-// looks are the kinds and how each is looked at.
-var looks = map[task.Kind]func(*look, context.Context) *reach.Fault{
-	task.KindHTTP:      (*look).http,
-	task.KindTCP:       (*look).tcp,
-	task.KindDNS:       (*look).dns,
-	task.KindTLS:       (*look).tls,
-	task.KindPing:      (*look).ping,
-	task.KindGRPC:      (*look).grpc,
-	task.KindWebSocket: (*look).websocket,
-	task.KindUDP:       (*look).udp,
-	task.KindDomain:    (*look).domain,
+// kind is how a kind is looked at.
+type kind struct {
+	look func(*look, context.Context) *reach.Fault
+	vet  func(t task.Task, refuse refusal) // finds what the task's own rules cannot see
+}
+
+var kinds = map[task.Kind]kind{
+	task.KindHTTP:      {look: (*look).http, vet: vetHTTP},
+	task.KindTCP:       {look: (*look).tcp},
+	task.KindDNS:       {look: (*look).dns, vet: vetDNS},
+	task.KindTLS:       {look: (*look).tls, vet: vetTLS},
+	task.KindPing:      {look: (*look).ping},
+	task.KindGRPC:      {look: (*look).grpc, vet: vetGRPC},
+	task.KindWebSocket: {look: (*look).websocket},
+	task.KindUDP:       {look: (*look).udp},
+	task.KindDomain:    {look: (*look).domain},
 }
 
 // Measure looks once at the target of a task. There need be no job: it is also
@@ -42,11 +47,11 @@ func (e *Executor) Measure(ctx context.Context, t task.Task) task.Measure {
 	l := e.begin(ctx, t.WithDefaults())
 	defer l.Free()
 	return l.Run(ctx, func(ctx context.Context) *reach.Fault {
-		how := looks[l.Task.Kind]
-		if how == nil {
+		k, known := kinds[l.Task.Kind]
+		if !known {
 			return reach.Ours(task.CodeUnsupported, "kind %s is not a network check", l.Task.Kind)
 		}
-		return how(l, ctx)
+		return k.look(l, ctx)
 	})
 }
 

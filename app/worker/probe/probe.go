@@ -26,8 +26,6 @@
 package probe
 
 import (
-	"maps"
-
 	"github.com/belfry-run/belfry/app/worker/internal/cache"
 	"github.com/belfry-run/belfry/app/worker/internal/reach"
 	"github.com/belfry-run/belfry/internal/guard"
@@ -78,9 +76,9 @@ func (e *Executor) Close() {
 
 // Kinds is what the executor runs.
 func (e *Executor) Kinds() map[task.Kind]worker.Executor {
-	kinds := map[task.Kind]worker.Executor{}
-	for kind := range maps.Keys(looks) {
-		kinds[kind] = e
+	all := map[task.Kind]worker.Executor{}
+	for kind := range kinds {
+		all[kind] = e
 	}
-	return kinds
+	return all
 }

@@ -15,41 +15,48 @@ import (
 func Vet(t task.Task) error {
 	t = t.WithDefaults()
 	faults := condition.Vet(t)
-	refuse := func(field, message, hint string) {
-		faults = append(faults, core.FieldError{Field: field, Message: message, Hint: hint})
-	}
-	checkCA := func(field, ca string) {
-		if ca == "" {
-			return
-		}
-		if _, err := reach.ParseCA(ca); err != nil {
-			refuse(field, err.Error(), "the PEM of one or more certificates")
-		}
-	}
-	if h := t.HTTP; h != nil {
-		checkCA("http.ca", h.CA)
-		if a := h.Auth; a != nil && a.Cert != "" && a.Key != "" {
-			if _, err := reach.ParsePair(a.Cert, string(a.Key)); err != nil {
-				refuse("http.auth.cert", "and key cannot be read together: "+err.Error(), "the PEM of a certificate, and of its private key")
-			}
-		}
-		if u, err := url.Parse(h.Proxy); err == nil && u.Scheme == "https" && h.ServerName != "" {
-			refuse("http.server_name", "cannot stand beside a proxy that is asked over https", "it would be taken for the proxy's name too")
-		}
-	}
-	if c := t.TLS; c != nil {
-		checkCA("tls.ca", c.CA)
-	}
-	if c := t.GRPC; c != nil {
-		checkCA("grpc.ca", c.CA)
-	}
-	if c := t.DNS; c != nil {
-		if _, f := questionOf(c); f != nil {
-			refuse("dns.name", f.Text, "")
-		}
+	if k := kinds[t.Kind]; k.vet != nil && t.Kind.Info().Given(t) {
+		k.vet(t, func(field, message, hint string) {
+			faults = append(faults, core.FieldError{Field: field, Message: message, Hint: hint})
+		})
 	}
 	if len(faults) == 0 {
 		return nil
 	}
 	return &core.Error{Code: core.Invalid, Message: "task cannot run as it is", Fields: faults}
+}
+
+// refusal takes what is wrong with a field.
+type refusal func(field, message, hint string)
+
+func (refuse refusal) ca(field, ca string) {
+	if ca == "" {
+		return
+	}
+	if _, err := reach.ParseCA(ca); err != nil {
+		refuse(field, err.Error(), "the PEM of one or more certificates")
+	}
+}
+
+func vetHTTP(t task.Task, refuse refusal) {
+	h := t.HTTP
+	refuse.ca("http.ca", h.CA)
+	if a := h.Auth; a != nil && a.Cert != "" && a.Key != "" {
+		if _, err := reach.ParsePair(a.Cert, string(a.Key)); err != nil {
+			refuse("http.auth.cert", "and key cannot be read together: "+err.Error(), "the PEM of a certificate, and of its private key")
+		}
+	}
+	if u, err := url.Parse(h.Proxy); err == nil && u.Scheme == "https" && h.ServerName != "" {
+		refuse("http.server_name", "cannot stand beside a proxy that is asked over https", "it would be taken for the proxy's name too")
+	}
+}
+
+func vetTLS(t task.Task, refuse refusal) { refuse.ca("tls.ca", t.TLS.CA) }
+
+func vetGRPC(t task.Task, refuse refusal) { refuse.ca("grpc.ca", t.GRPC.CA) }
+
+func vetDNS(t task.Task, refuse refusal) {
+	if _, f := questionOf(t.DNS); f != nil {
+		refuse("dns.name", f.Text, "")
+	}
 }
