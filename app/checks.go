@@ -31,7 +31,8 @@ func NewChecks(c config.Config, version string) (Checks, error) {
 		return Checks{}, err
 	}
 	o := guard.Options{Allow: allow}
-	return Checks{probe.New(probe.Options{Guard: o, Version: version}), page.New(page.Options{Guard: o, Version: version})}, nil
+	registries := probe.Registries{RDAP: c.RDAPBootstrap}
+	return Checks{probe.New(probe.Options{Guard: o, Version: version, Registries: registries}), page.New(page.Options{Guard: o, Version: version})}, nil
 }
 
 // Close lets idle connections go.

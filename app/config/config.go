@@ -40,6 +40,7 @@ type Config struct {
 	StateDir         string            `json:"state_dir" group:"node,worker" doc:"Folder for uploaded programs and results under way; default: belfry.state beside the SQLite file, /var/lib/belfry for root, or belfry in the user's cache folder"`
 	CacheSize        int64             `json:"cache_size" default:"1073741824" group:"node,worker" doc:"Bytes of uploaded programs kept for their next run"`
 	AllowAddresses   []string          `json:"allow_addresses" group:"node,worker" doc:"Addresses that http tasks, and programs with the network, may reach besides public ones: loopback, private, link-local, an address, or a range such as 10.1.0.0/16"`
+	RDAPBootstrap    string            `json:"rdap_bootstrap" default:"https://data.iana.org/rdap/dns.json" group:"node,worker" doc:"URL of the file that names the RDAP server of each top-level domain (RFC 9224), for monitors of kind domain"`
 	Queues           map[string]int    `json:"queues" group:"node,worker" doc:"Slots on this node per queue, instead of the queue's own concurrency, as name=slots"`
 	Labels           map[string]string `json:"labels" group:"node,worker" doc:"What this machine has that tasks may need, as name=value such as gpu=true; at most 64. On the command line also as --label, repeated"`
 
@@ -178,6 +179,9 @@ func (c Config) Validate() error {
 	span("retention_uploads", c.RetentionUploads, core.Duration(time.Hour), core.Duration(400*24*time.Hour))
 	if u, err := url.Parse(c.PublicURL); c.PublicURL != "" && (err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https") {
 		bad("public_url", c.PublicURL, "is not a URL", "such as https://belfry.example.com")
+	}
+	if u, err := url.Parse(c.RDAPBootstrap); err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+		bad("rdap_bootstrap", c.RDAPBootstrap, "is not a URL", "such as https://data.iana.org/rdap/dns.json")
 	}
 	if c.RetentionJobs < 1 {
 		bad("retention_jobs", strconv.FormatInt(c.RetentionJobs, 10), "is below 1", "")
