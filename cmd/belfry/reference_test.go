@@ -30,10 +30,12 @@ var update = flag.Bool("update", false, "write docs/reference anew")
 func TestReferenceIsUpToDate(t *testing.T) {
 	t.Parallel()
 	for path, want := range map[string]string{
-		"../../docs/reference/api.md":     apiReference(t),
-		"../../docs/reference/metrics.md": metricsReference(),
-		"../../docs/reference/cli.md":     cliReference(),
-		"../../docs/reference/config.md":  configReference(),
+		"../../docs/reference/api.md":      apiReference(t),
+		"../../docs/reference/metrics.md":  metricsReference(),
+		"../../docs/reference/cli.md":      cliReference(),
+		"../../docs/reference/config.md":   configReference(),
+		"../../docs/reference/kinds.md":    kindsReference(),
+		"../../docs/reference/channels.md": channelsReference(),
 	} {
 		if *update {
 			if err := os.WriteFile(path, []byte(want), 0o644); err != nil {
