@@ -36,6 +36,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"runtime"
 	"slices"
 	"strings"
 	"time"
@@ -96,6 +97,9 @@ func (e *Executor) Execute(ctx context.Context, r *worker.Run) job.Finish {
 func command(c *task.Command, dir string, env []string) (*exec.Cmd, error) {
 	argv := c.Argv
 	if c.Shell != "" {
+		if runtime.GOOS == "windows" {
+			return nil, errors.New("its script is for /bin/sh, which Windows does not have; write argv instead of shell")
+		}
 		argv = []string{"/bin/sh", "-c", c.Shell}
 	}
 	if len(argv) == 0 {

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"syscall"
 
@@ -17,8 +18,11 @@ import (
 // lookPath finds a program in the PATH that it will have, not in the worker's.
 // A name with a slash is used as it is, from the working directory.
 func lookPath(name, dir string, env []string) (string, error) {
-	if strings.ContainsRune(name, '/') {
+	if strings.ContainsAny(name, "/"+string(filepath.Separator)) {
 		return name, nil
+	}
+	if runtime.GOOS == "windows" && filepath.Ext(name) == "" {
+		name += ".exe"
 	}
 	path := lastValue(env, "PATH")
 	var denied string
@@ -47,7 +51,7 @@ func executable(file string) error {
 		return err
 	case info.IsDir():
 		return fs.ErrNotExist
-	case info.Mode()&0o111 == 0:
+	case runtime.GOOS != "windows" && info.Mode()&0o111 == 0:
 		return fs.ErrPermission
 	}
 	return nil
