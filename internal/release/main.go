@@ -1,5 +1,6 @@
 // Command release makes the files of a release: for each platform an archive with the program, its licences and shell
-// completions, and a bill of materials in CycloneDX; and SHA256SUMS of them all. Run it in the root of the repository:
+// completions, and a bill of materials in CycloneDX; for Linux packages too (deb, rpm); and SHA256SUMS of them all. Run it in
+// the root of the repository:
 //
 //	go run ./internal/release -version v0.1.0 -out dist
 //
@@ -23,8 +24,8 @@ import (
 	"time"
 )
 
-// platforms are those of a release. docs/guides/releases.md lists them.
-var platforms = []string{"linux/amd64", "linux/arm64"}
+// platforms are those of a release. docs/guides/releases.md says which of them are tested.
+var platforms = []string{"linux/amd64", "linux/arm64", "darwin/amd64", "darwin/arm64", "windows/amd64", "windows/arm64"}
 
 // release is what to make, and where.
 type release struct {
@@ -152,7 +153,7 @@ func (r *release) build(work, platform string) (string, error) {
 	return path, nil
 }
 
-// platform writes the archive and the bill of materials of one platform.
+// platform writes the archive, the packages and the bill of materials of one platform.
 func (r *release) platform(work, platform string, shared []file) error {
 	path, err := r.build(work, platform)
 	if err != nil {
@@ -164,6 +165,11 @@ func (r *release) platform(work, platform string, shared []file) error {
 	}
 	base := "belfry_" + strings.TrimPrefix(r.version, "v") + "_" + strings.ReplaceAll(platform, "/", "_")
 	files := append([]file{{filepath.Base(path), 0o755, program}}, shared...)
+	if processor, linux := strings.CutPrefix(platform, "linux/"); linux {
+		if err := r.packages(work, base, processor, files); err != nil {
+			return err
+		}
+	}
 	pack, suffix := tarGz, ".tar.gz"
 	if strings.HasPrefix(platform, "windows/") {
 		pack, suffix = zipped, ".zip"

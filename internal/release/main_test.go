@@ -22,7 +22,7 @@ import (
 
 var at = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 
-// One platform, this one: the archive, the bill of materials and the sums, from the real program.
+// One platform, this one: the archive, the packages, the bill of materials and the sums, from the real program.
 func TestReleaseOfOnePlatform(t *testing.T) {
 	t.Parallel()
 	platform := runtime.GOOS + "/" + runtime.GOARCH
@@ -32,7 +32,13 @@ func TestReleaseOfOnePlatform(t *testing.T) {
 		t.Fatal(err)
 	}
 	base := "belfry_0.1.0-test_" + strings.ReplaceAll(platform, "/", "_")
-	checkSums(t, r.out, base+".cdx.json", base+".tar.gz")
+	names := []string{base + ".cdx.json", base + ".tar.gz"}
+	if runtime.GOOS == "linux" {
+		names = []string{base + ".cdx.json", base + ".deb", base + ".rpm", base + ".tar.gz"}
+		checkDeb(t, filepath.Join(r.out, base+".deb"))
+		checkRPM(t, filepath.Join(r.out, base+".rpm"))
+	}
+	checkSums(t, r.out, names...)
 	files := unpack(t, filepath.Join(r.out, base+".tar.gz"))
 	for name, inside := range map[string]string{
 		"LICENSE": "Apache License", "NOTICE": "github.com/spf13/cobra", "completions/belfry.bash": "__belfry",
