@@ -41,7 +41,7 @@ build: ## Build the static binary bin/belfry
 	CGO_ENABLED=0 go build -trimpath -ldflags '-s -w -X main.version=$(VERSION)' -o bin/belfry ./cmd/belfry
 
 .PHONY: release
-release: ## Make the files of a release in dist (VERSION=v0.1.0): archives, completions, bills of materials, SHA256SUMS
+release: ## Make the files of a release in dist (VERSION=v0.1.0): archives, packages, bills of materials, SHA256SUMS
 	go run ./internal/release -version '$(VERSION)' -out dist
 
 .PHONY: test

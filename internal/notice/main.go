@@ -21,19 +21,24 @@ type module struct{ path, version, dir string }
 
 func (m module) String() string { return m.path + " " + m.version }
 
-// modules are those of a package, as it is built for machines with Linux.
+// systems are those of a release.
+var systems = []string{"linux", "darwin", "windows"}
+
+// modules are those of a package, as it is built for any of the systems.
 func modules(pkg string) ([]module, error) {
-	cmd := exec.Command("go", "list", "-deps", "-f", "{{with .Module}}{{if not .Main}}{{.Path}}\t{{.Version}}\t{{.Dir}}{{end}}{{end}}", pkg)
-	cmd.Env = append(os.Environ(), "GOOS=linux", "CGO_ENABLED=0")
-	cmd.Stderr = os.Stderr
-	out, err := cmd.Output()
-	if err != nil {
-		return nil, fmt.Errorf("go list: %w", err)
-	}
 	var all []module
-	for line := range strings.Lines(string(out)) {
-		if f := strings.Split(strings.TrimSpace(line), "\t"); len(f) == 3 {
-			all = append(all, module{f[0], f[1], f[2]})
+	for _, system := range systems {
+		cmd := exec.Command("go", "list", "-deps", "-f", "{{with .Module}}{{if not .Main}}{{.Path}}\t{{.Version}}\t{{.Dir}}{{end}}{{end}}", pkg)
+		cmd.Env = append(os.Environ(), "GOOS="+system, "CGO_ENABLED=0")
+		cmd.Stderr = os.Stderr
+		out, err := cmd.Output()
+		if err != nil {
+			return nil, fmt.Errorf("go list for %s: %w", system, err)
+		}
+		for line := range strings.Lines(string(out)) {
+			if f := strings.Split(strings.TrimSpace(line), "\t"); len(f) == 3 {
+				all = append(all, module{f[0], f[1], f[2]})
+			}
 		}
 	}
 	slices.SortFunc(all, func(a, b module) int { return cmp.Compare(a.path, b.path) })
