@@ -2,10 +2,10 @@ package intake
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
+	"github.com/belfry-run/belfry/app/intake/internal/expr"
 	"github.com/belfry-run/belfry/task"
 )
 
@@ -111,7 +111,7 @@ func sideOf(text string) side {
 	}
 	switch {
 	case strings.HasPrefix(upper, "[BODY].") || strings.HasPrefix(upper, "[BODY]["):
-		if path, ok := jqPath(text[len("[BODY]"):]); ok {
+		if path, ok := expr.Path(text[len("[BODY]"):]); ok {
 			return side{ofPath, path}
 		}
 		return side{is: unsayable}
@@ -123,54 +123,16 @@ func sideOf(text string) side {
 	return side{literal, text}
 }
 
-var (
-	plainKey   = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
-	indexRule  = regexp.MustCompile(`^\[([0-9]{1,9})\]`)
-	keyEndRule = regexp.MustCompile(`[.\[]`)
-	wordRule   = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_ .:/-]*$`)
-)
-
-// jqPath writes a path such as .data[0].user-id in jq's language.
-func jqPath(path string) (string, bool) {
-	var b strings.Builder
-	for path != "" {
-		if at := indexRule.FindString(path); at != "" {
-			if b.Len() == 0 {
-				b.WriteByte('.')
-			}
-			b.WriteString(at)
-			path = path[len(at):]
-			continue
-		}
-		path = strings.TrimPrefix(path, ".")
-		end := len(path)
-		if at := keyEndRule.FindStringIndex(path); at != nil {
-			end = at[0]
-		}
-		key := path[:end]
-		switch {
-		case key == "" || strings.ContainsAny(key, "]*?()\"'\\ "):
-			return "", false
-		case plainKey.MatchString(key):
-			b.WriteString("." + key)
-		default:
-			b.WriteString(`."` + key + `"`)
-		}
-		path = path[end:]
-	}
-	return b.String(), b.Len() > 0
-}
-
 // both compares two parts of a body.
 func (j *judging) both(l side, op string, r side) string {
 	if !j.hasJSON() || l.is != ofPath || r.is != ofPath {
 		return "compares two things of which Belfry can compare one with a fixed text"
 	}
 	if op != "==" && op != "!=" {
-		j.expr("%s %s %s", number(l.text), op, number(r.text))
+		j.expr("%s %s %s", expr.Number(l.text), op, expr.Number(r.text))
 		return ""
 	}
-	j.expr("%s %s %s", asText(l.text), op, asText(r.text))
+	j.expr("%s %s %s", expr.Text(l.text), op, expr.Text(r.text))
 	return ""
 }
 
@@ -206,7 +168,7 @@ func (j *judging) one(l side, op, text string) string {
 		if !j.hasJSON() {
 			return "is about headers, and this endpoint has none"
 		}
-		return j.textual("header("+quote(l.text)+")", op, text)
+		return j.textual("header("+expr.Quote(l.text)+")", op, text)
 	case ofBody:
 		return j.bodyIs(op, text)
 	}
@@ -232,49 +194,26 @@ func (j *judging) pathIs(l side, op, text string) string {
 			return "compares a length with what is not a number"
 		}
 		j.loose["len"] = true
-		j.expr("jq(%s) %s %d", quote(join(l.text, "length")), op, n)
+		j.expr("jq(%s) %s %d", expr.Quote(expr.Join(l.text, "length")), op, n)
 	case ofBeing:
 		want := strings.EqualFold(text, "true")
 		if !want && !strings.EqualFold(text, "false") || op != "==" && op != "!=" {
 			return "compares has() with neither true nor false"
 		}
 		if want == (op == "==") {
-			j.expr("jq(%s) != nil", quote(l.text))
+			j.expr("jq(%s) != nil", expr.Quote(l.text))
 		} else {
-			j.expr("jq(%s) == nil", quote(l.text))
+			j.expr("jq(%s) == nil", expr.Quote(l.text))
 		}
 	default:
 		if op == "==" || op == "!=" {
-			return j.textual(value(l.text, text), op, text)
+			return j.textual(expr.Value(l.text, text), op, text)
 		}
 		n, ok := integer(text)
 		if !ok {
 			return "orders what is not a number"
 		}
-		j.expr("%s %s %d", number(l.text), op, n)
+		j.expr("%s %s %d", expr.Number(l.text), op, n)
 	}
 	return ""
 }
-
-// join puts a filter behind a path of jq.
-func join(path, filter string) string {
-	if path == "." {
-		return filter
-	}
-	return path + " | " + filter
-}
-
-// value is a value of the body, to be compared with a text. Only a word that no
-// number or other value is written like can do without making it a text first.
-func value(path, text string) string {
-	if wordRule.MatchString(text) && text != "true" && text != "false" && text != "null" {
-		return "jq(" + quote(path) + ")"
-	}
-	return asText(path)
-}
-
-// asText is a value of the body as Gatus compares it: as text, whatever it is.
-func asText(path string) string { return "jq(" + quote(join(path, "tostring")) + ")" }
-
-// number is a value as Gatus orders it: what is no number is 0.
-func number(path string) string { return "jq(" + quote(join(path, "tonumber? // 0")) + ")" }

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/belfry-run/belfry/app/intake/internal/expr"
 	"github.com/belfry-run/belfry/task"
 )
 
@@ -91,14 +92,14 @@ func (j *judging) statusIs(op, text string) string {
 func fitting(op, text string) *codes {
 	var fits func(code int) bool
 	n, isNumber := integer(text)
-	list, isList := call(text, "any(")
+	list, isList := expr.Call(text, "any(")
 	inner, isGlob := strings.CutPrefix(text, "pat(")
 	switch equal := op == "=="; {
 	case isGlob || isList:
 		if !equal && op != "!=" {
 			return nil
 		}
-		rule, ok := globRule(strings.TrimSuffix(inner, ")"))
+		rule, ok := expr.GlobRule(strings.TrimSuffix(inner, ")"))
 		if isGlob && !ok {
 			return nil
 		}

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/belfry-run/belfry/app/intake/internal/expr"
 	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/monitor"
 	"github.com/belfry-run/belfry/task"
@@ -194,7 +195,7 @@ func (k *kuma) judge(e *entry, t *tree, kind string) []string {
 	var list []string
 	switch kind {
 	case "keyword":
-		test := "body contains " + quote(t.get("keyword").text)
+		test := "body contains " + expr.Quote(t.get("keyword").text)
 		if isTrue(t.get("invertKeyword")) {
 			test = "not (" + test + ")"
 		}
@@ -223,20 +224,20 @@ func jsonQuery(t *tree) (test, why string) {
 	jq := "."
 	if path != "" {
 		var ok bool
-		if jq, ok = jqPath(strings.ReplaceAll(path, "`", "")); !ok {
+		if jq, ok = expr.Path(strings.ReplaceAll(path, "`", "")); !ok {
 			return "", "is more than a path"
 		}
 	}
 	switch op := orWord(t.get("jsonPathOperator").text, "=="); op {
 	case "==", "!=":
-		return value(jq, want) + " " + op + " " + quote(want), ""
+		return expr.Value(jq, want) + " " + op + " " + expr.Quote(want), ""
 	case "contains":
-		return asText(jq) + " contains " + quote(want), ""
+		return expr.Text(jq) + " contains " + expr.Quote(want), ""
 	case "<", "<=", ">", ">=":
 		if !numberRule.MatchString(want) {
 			return "", "is ordered with what is not a number"
 		}
-		return number(jq) + " " + op + " " + want, ""
+		return expr.Number(jq) + " " + op + " " + want, ""
 	}
 	return "", "has an operator that is not known"
 }
