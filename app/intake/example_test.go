@@ -34,7 +34,7 @@ func ExampleCrontab() {
 	// line 3, column 3, hour "25": is outside 0 to 23; understood so far: minute 0
 }
 
-// What Gatus was told becomes monitors. A condition that cannot be said is a
+// Endpoints of Gatus become monitors, and the registration of a domain one of its own. A condition that cannot be said is a
 // note, and the monitor has the others.
 func ExampleGatus() {
 	file := `endpoints:
@@ -45,6 +45,7 @@ func ExampleGatus() {
       - "[STATUS] == 200"
       - "[BODY].status == UP"
       - "[DOMAIN_EXPIRATION] > 720h"
+      - "age([HEADER].Last-Modified) < 10m"
 `
 	r, err := intake.Gatus(strings.NewReader(file), intake.Options{})
 	if err != nil {
@@ -54,10 +55,14 @@ func ExampleGatus() {
 	for i, l := range r.Lines {
 		fmt.Println(l.Monitor+":", l.Means)
 		fmt.Println(r.Manifest.Monitors[i].Check.Conditions)
-		fmt.Println(l.Notes[0])
+		for _, note := range l.Notes {
+			fmt.Println(note)
+		}
 	}
 	// Output:
 	// shop: GET https://shop.example.com/health every 30s.
 	// [jq('.status') == 'UP']
-	// shop: conditions[2] "[DOMAIN_EXPIRATION] > 720h" is not carried over: it is about the registration of a domain, which Belfry does not look up
+	// shop: conditions[3] "age([HEADER].Last-Modified) < 10m" is not carried over: it has something that Belfry has no word for
+	// example.com-registration: Look up the registration of example.com every 1d.
+	// []
 }

@@ -84,9 +84,10 @@ func (g *gatus) endpoint(t *tree) {
 	e, name, group := g.begin(t)
 	target := g.text(e, t.get("url"), "url")
 	e.Text = clip(e.Text + ": " + bare(target))
+	check, ending := g.check(e, t, target, name, group)
 	m := monitor.Monitor{
 		Name: g.monitorName(name, group, stem(hostOf(target), "endpoint")),
-		Tags: tags(group), Check: g.check(e, t, target, name, group), Every: g.span(e, t.get("interval"), "interval"),
+		Tags: tags(group), Check: check, Every: g.span(e, t.get("interval"), "interval"),
 	}
 	m.Description = describeName(m.Name, name, "")
 	told := g.alerts(e, t, group, &m)
@@ -98,6 +99,12 @@ func (g *gatus) endpoint(t *tree) {
 		g.tellAll(m.Name, told)
 		for _, w := range windows {
 			g.rest(w, m.Name)
+		}
+		if ending != nil {
+			ending.muted = m.Muted
+			if name, ok := g.register(e, m, *ending); ok {
+				g.tellAll(name, told)
+			}
 		}
 	}
 }

@@ -12,9 +12,8 @@ import (
 	"github.com/belfry-run/belfry/task"
 )
 
-// check is what an endpoint looks at: the scheme of its URL says how.
-func (g *gatus) check(e *entry, t *tree, target, name, group string) task.Task {
-	var tk task.Task
+// check is what an endpoint looks at: the scheme of its URL says how. It may want a domain to be registered besides.
+func (g *gatus) check(e *entry, t *tree, target, name, group string) (tk task.Task, ending *registration) {
 	scheme, rest, _ := strings.Cut(target, "://")
 	body := g.body(e, t, target, name, group)
 	switch {
@@ -26,6 +25,8 @@ func (g *gatus) check(e *entry, t *tree, target, name, group string) task.Task {
 		tk.HTTP = g.http(e, t, target, body)
 	case scheme == "tcp":
 		tk.TCP = &task.TCP{Address: rest, Send: escaped(body)}
+	case scheme == "udp":
+		tk.UDP = &task.UDP{Address: rest, Send: escaped(body)}
 	case scheme == "ssh":
 		tk.TCP = g.ssh(e, t, rest)
 	case scheme == "icmp":
@@ -40,14 +41,13 @@ func (g *gatus) check(e *entry, t *tree, target, name, group string) task.Task {
 		tk.GRPC = &task.GRPC{Address: rest, Plaintext: scheme == "grpc"}
 	default:
 		e.fault(t.get("url").at, "url", bare(target), "is of a kind that Belfry does not check",
-			"it checks http, https, tcp, icmp, tls, starttls, ws, wss, grpc and dns; a command can check the rest")
+			"it checks http, https, tcp, udp, icmp, tls, starttls, ws, wss, grpc and dns; a command can check the rest")
 	}
 	if e.Err != nil {
-		return tk
+		return tk, nil
 	}
 	g.client(e, t.get("client"), &tk)
-	g.conditions(e, t, &tk)
-	return tk
+	return tk, g.conditions(e, t, &tk, hostOf(target))
 }
 
 // body is what is sent, with the placeholders that are known beforehand.
@@ -209,8 +209,8 @@ func (g *gatus) client(e *entry, t *tree, tk *task.Task) {
 }
 
 // conditions are what makes an answer a good one.
-func (g *gatus) conditions(e *entry, t *tree, tk *task.Task) {
-	j := &judging{kind: tk.WithDefaults().Kind, mail: tk.DNS != nil && tk.DNS.Type == "MX", loose: map[string]bool{}, fits: g.fits}
+func (g *gatus) conditions(e *entry, t *tree, tk *task.Task, host string) *registration {
+	j := &judging{host: host, kind: tk.WithDefaults().Kind, mail: tk.DNS != nil && tk.DNS.Type == "MX", loose: map[string]bool{}, fits: g.fits}
 	for i, c := range t.get("conditions").list {
 		path := numbered("conditions", i)
 		text := g.text(e, c, path)
@@ -243,6 +243,8 @@ func (g *gatus) conditions(e *entry, t *tree, tk *task.Task) {
 		}
 	case tk.TCP != nil:
 		tk.TCP.Expect = orWord(j.expect, tk.TCP.Expect)
+	case tk.UDP != nil:
+		tk.UDP.Expect = j.expect
 	case tk.WebSocket != nil:
 		tk.WebSocket.Expect = j.expect
 	case tk.DNS != nil:
@@ -250,4 +252,5 @@ func (g *gatus) conditions(e *entry, t *tree, tk *task.Task) {
 	case tk.TLS != nil:
 		tk.TLS.FailDays = j.days
 	}
+	return j.ending
 }

@@ -18,6 +18,8 @@ type judging struct {
 	answer []string // of DNS: what must be among the answers
 	expect string   // of TCP and WebSocket: what must come back
 	days   int      // of a certificate
+	host   string   // whose domain may have to be registered
+	ending *registration
 	loose  map[string]bool
 	fits   map[string]*codes // known of the whole file
 }
@@ -163,7 +165,7 @@ func (j *judging) one(l side, op, text string) string {
 	case ofCertificate:
 		return j.certificate(op, text)
 	case ofDomain:
-		return "is about the registration of a domain, which Belfry does not look up"
+		return j.registration(op, text)
 	case ofHeader:
 		if !j.hasJSON() {
 			return "is about headers, and this endpoint has none"

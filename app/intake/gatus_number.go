@@ -50,8 +50,7 @@ func (j *judging) certificate(op, text string) string {
 	case op == "==" || op == "!=":
 		return "wants a certificate to end at one exact time"
 	}
-	const day = int64(24 * time.Hour / time.Millisecond)
-	days := int((n + day - 1) / day)
+	days := wholeDays(n)
 	if more := op == ">" || op == ">="; more && j.kind == task.KindTLS && days > 0 {
 		j.days = max(j.days, days)
 	} else if more {
@@ -59,6 +58,32 @@ func (j *judging) certificate(op, text string) string {
 	} else {
 		j.expr("cert_days < %d", days)
 	}
+	return ""
+}
+
+// wholeDays are milliseconds in days, rounded up.
+func wholeDays(ms int64) int {
+	const day = int64(24 * time.Hour / time.Millisecond)
+	return int((ms + day - 1) / day)
+}
+
+// registration compares days as for a certificate. A monitor of its own does, because a registry is asked seldom.
+func (j *judging) registration(op, text string) string {
+	n, ok := integer(text)
+	domain := registeredDomain(j.host)
+	switch {
+	case domain == "":
+		return "is about the registration of a domain, and the host is not below one"
+	case !ok || n < 0:
+		return "compares a time with what is none"
+	case op != ">" && op != ">=":
+		return "wants a registration to end"
+	}
+	days := wholeDays(n)
+	if j.ending != nil {
+		days = max(days, j.ending.failDays)
+	}
+	j.ending = &registration{domain: domain, failDays: days, warnDays: -1}
 	return ""
 }
 

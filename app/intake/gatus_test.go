@@ -145,6 +145,7 @@ func TestConditionsThatAreSettings(t *testing.T) {
 		{"tcp://x:1", []string{"[CONNECTED] != false", "[BODY] == +PONG"}, func(c task.Task) string { return c.TCP.Expect }, `^\s*\+PONG\s*$`},
 		{"tcp://x:1", []string{"[BODY] == pat(*PONG*)"}, func(c task.Task) string { return c.TCP.Expect }, "(?s)PONG"},
 		{"tcp://x:1", []string{"[BODY] == pat(+*)"}, func(c task.Task) string { return c.TCP.Expect }, `(?s)^\s*\+.*\s*$`},
+		{"udp://x:1", []string{"[BODY] == pat(*PONG*)"}, func(c task.Task) string { return c.UDP.Address + " " + c.UDP.Expect }, "x:1 (?s)PONG"},
 		{"wss://x", []string{"[BODY] == any(pong, ok)"}, func(c task.Task) string { return c.WebSocket.Expect }, `^\s*(?:pong|ok)\s*$`},
 		{"ssh://x", []string{"[CONNECTED] == true"}, func(c task.Task) string { return c.TCP.Address + " " + c.TCP.Expect }, "x:22 ^SSH-"},
 		{"icmp://x", []string{"[CONNECTED] == true"}, func(c task.Task) string { return c.Ping.Host + " " + strconv.Itoa(c.Ping.Count) }, "x 1"},
@@ -177,7 +178,9 @@ func TestConditionsThatCannotBeSaid(t *testing.T) {
 		{"https://x", "age([BODY].at) < 10m", "no word for"},
 		{"https://x", "len([STATUS]) == 3", "no word for"},
 		{"https://x", "[STATUS] == [BODY].code", "compares two things"},
-		{"https://x", "[DOMAIN_EXPIRATION] > 720h", "registration of a domain"},
+		{"https://x", "[DOMAIN_EXPIRATION] > 720h", "the host is not below one"},
+		{"https://x.example.com", "[DOMAIN_EXPIRATION] > soon", "compares a time with what is none"},
+		{"https://x.example.com", "[DOMAIN_EXPIRATION] < 720h", "wants a registration to end"},
 		{"https://x", "[CERTIFICATE_EXPIRATION] == 48h", "at one exact time"},
 		{"https://x", "[CERTIFICATE_EXPIRATION] > soon", "compares a time with what is none"},
 		{"https://x", "[DNS_RCODE] == NOERROR", "is about DNS"},
@@ -211,7 +214,7 @@ func TestConditionsThatCannotBeSaid(t *testing.T) {
 // An endpoint that Belfry cannot watch is left out, and says what to do.
 func TestEndpointsThatAreLeftOut(t *testing.T) {
 	for _, tc := range []struct{ text, field, message string }{
-		{endpoint("udp://x:53", "[CONNECTED] == true"), "x, url", "is of a kind that Belfry does not check"},
+		{endpoint("sctp://x:53", "[CONNECTED] == true"), "x, url", "is of a kind that Belfry does not check"},
 		{endpoint("", "[CONNECTED] == true"), "x, url", "is missing"},
 		{endpoint("tcp://x:1", "[CONNECTED] == false"), "x, conditions[0]", "wants the target not to answer"},
 		{endpoint("https://x", "[STATUS] == 200", "[STATUS] == 404"), "x, conditions", "allow no status at all"},

@@ -12,7 +12,7 @@ func (j *judging) bodyIs(op, text string) string {
 	switch j.kind {
 	case task.KindDNS:
 		return j.answerIs(op, text)
-	case task.KindTCP, task.KindWebSocket:
+	case task.KindTCP, task.KindUDP, task.KindWebSocket:
 		if op == "==" && j.expect == "" {
 			if rule, ok := expr.Wanted(text); ok {
 				j.expect = rule

@@ -140,7 +140,20 @@ func (k *kuma) monitor(t *tree) {
 	k.untold(e, t)
 	if k.add(e, m) {
 		k.tellOf(t, m.Name, k.reminder(t, m.Every))
+		k.registration(e, t, m, hostOf(target))
 		k.warned = k.warned || m.Check.HTTP != nil && strings.HasPrefix(m.Check.HTTP.URL, "https:") && !isTrue(t.get("expiryNotification"))
+	}
+}
+
+// registration watches the domain of a monitor that asks for it, with the limit that is usual here: the file does not have
+// that of Uptime Kuma's settings.
+func (k *kuma) registration(e *entry, t *tree, m monitor.Monitor, host string) {
+	domain := registeredDomain(host)
+	if !isTrue(t.get("domainExpiryNotification")) || domain == "" { // it is on where there is no domain too
+		return
+	}
+	if name, ok := k.register(e, m, registration{domain: domain, muted: m.Muted}); ok {
+		k.tellOf(t, name, 0)
 	}
 }
 

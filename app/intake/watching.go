@@ -27,12 +27,15 @@ type watching struct {
 	pauses    []*monitor.Window
 	lastPause map[string]*monitor.Window
 	pausesAll bool // some window is for all monitors
+
+	registered map[registration]string // the monitors of domains
+	said       map[string]bool         // which monitor is in which rule already
 }
 
 func newWatching(o Options) *watching {
 	return &watching{
 		builder: newBuilder(o), monitors: newNames(), channels: newNames(), rules: newNames(), windows: newNames(),
-		lastTell: map[string]*alert.Rule{}, lastPause: map[string]*monitor.Window{},
+		lastTell: map[string]*alert.Rule{}, lastPause: map[string]*monitor.Window{}, registered: map[registration]string{}, said: map[string]bool{},
 	}
 }
 
@@ -183,12 +186,16 @@ func (w *watching) addChannel(e *entry, c alert.Channel) bool {
 // No types means those that rules are about anyway.
 func (w *watching) tell(monitor, channel string, on []alert.NoticeType, remind core.Duration) {
 	key := fmt.Sprintf("%s %v %s", channel, on, remind)
+	if w.said[key+" "+monitor] {
+		return
+	}
+	w.said[key+" "+monitor] = true
 	rule := w.lastTell[key]
 	if rule == nil || len(rule.Monitors) == alert.MaxRuleTargets {
 		rule = &alert.Rule{On: on, Channels: []string{channel}, Remind: remind}
 		w.tellings, w.lastTell[key] = append(w.tellings, rule), rule
 	}
-	rule.Monitors = withLast(rule.Monitors, monitor)
+	rule.Monitors = append(rule.Monitors, monitor)
 }
 
 // withLast puts a name behind the others, unless it is the last already.
