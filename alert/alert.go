@@ -6,20 +6,20 @@ import (
 	"github.com/belfry-run/belfry/core"
 )
 
-// Alert is one notice on its way to one channel: a row of the outbox.
+// Alert is one notification for one channel: a row of the outbox.
 type Alert struct {
-	ID        int64     `json:"id"`
-	Namespace string    `json:"namespace"`
-	Channel   string    `json:"channel"`
-	Rule      string    `json:"rule"`
-	Notice    Notice    `json:"notice"`
-	State     State     `json:"state" enum:"pending,sent,failed,suppressed"`
-	Reason    string    `json:"reason,omitempty" doc:"Why it waits or was suppressed, or what the last try said"`
-	CreatedAt time.Time `json:"created_at"`
-	DueAt     time.Time `json:"due_at"`
-	EndedAt   time.Time `json:"ended_at,omitzero"`
-	Tries     int       `json:"tries"`
-	Message   string    `json:"message,omitempty" doc:"Key of the message that it went with"`
+	ID           int64        `json:"id"`
+	Namespace    string       `json:"namespace"`
+	Channel      string       `json:"channel"`
+	Rule         string       `json:"rule"`
+	Notification Notification `json:"notification"`
+	State        State        `json:"state" enum:"pending,sent,failed,suppressed"`
+	Reason       string       `json:"reason,omitempty" doc:"Why it waits or was suppressed, or what the last try said"`
+	CreatedAt    time.Time    `json:"created_at"`
+	DueAt        time.Time    `json:"due_at"`
+	EndedAt      time.Time    `json:"ended_at,omitzero"`
+	Tries        int          `json:"tries"`
+	Message      string       `json:"message,omitempty" doc:"Key of the message that it went with"`
 }
 
 // State is what became of an alert.

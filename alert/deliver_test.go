@@ -19,13 +19,13 @@ func alertsOf(t testing.TB, text string) (list []Alert) {
 		if len(f) < 3 {
 			t.Fatalf("%q is not an alert", part)
 		}
-		a := Alert{ID: int64(len(list) + 1), State: Pending, Channel: "mail", Rule: "all", CreatedAt: at("09:00"), Notice: Notice{Type: NoticeType(f[0]), Monitor: strings.Trim(f[1], "-")}, DueAt: at(f[2])}
-		switch a.Notice.Type {
-		case NoticeDown, NoticeUp, NoticeReminder:
-			a.Notice.Incident = 5
+		a := Alert{ID: int64(len(list) + 1), State: Pending, Channel: "mail", Rule: "all", CreatedAt: at("09:00"), Notification: Notification{Type: NotificationType(f[0]), Monitor: strings.Trim(f[1], "-")}, DueAt: at(f[2])}
+		switch a.Notification.Type {
+		case NotificationDown, NotificationUp, NotificationReminder:
+			a.Notification.Incident = 5
 		}
-		if a.Notice.Type == NoticeReminder {
-			a.Notice.Since, a.Notice.Count = a.DueAt.Add(-time.Hour), 1
+		if a.Notification.Type == NotificationReminder {
+			a.Notification.Since, a.Notification.Count = a.DueAt.Add(-time.Hour), 1
 		}
 		for _, extra := range f[3:] {
 			key, value, _ := strings.Cut(extra, "=")
@@ -35,7 +35,7 @@ func alertsOf(t testing.TB, text string) (list []Alert) {
 			case "why":
 				a.Reason = strings.ReplaceAll(value, "_", " ")
 			case "incident":
-				_, _ = fmt.Sscan(value, &a.Notice.Incident)
+				_, _ = fmt.Sscan(value, &a.Notification.Incident)
 			}
 		}
 		list = append(list, a)
@@ -44,7 +44,7 @@ func alertsOf(t testing.TB, text string) (list []Alert) {
 }
 
 // everything is a rule that sends all to one channel.
-var everything = Rule{Name: "all", On: NoticeTypes, Channels: []string{"mail"}, Remind: core.Duration(time.Hour)}
+var everything = Rule{Name: "all", On: NotificationTypes, Channels: []string{"mail"}, Remind: core.Duration(time.Hour)}
 
 // TestRerouteEnds is about quiet hours that never end: they hold an alert for 30
 // days, however often it is routed again.
@@ -69,7 +69,7 @@ func TestBundle(t *testing.T) {
 	for _, group := range Bundle(alerts) {
 		text := ""
 		for _, a := range group {
-			text += a.Notice.Monitor
+			text += a.Notification.Monitor
 		}
 		got = append(got, text)
 	}

@@ -1,3 +1,3 @@
 // Package alert decides who is notified: an [Alert] is one message on its way to
-// one [Channel], and alert rules route a [Notice] to channels.
+// one [Channel], and alert rules route a [Notification] to channels.
 package alert

@@ -13,17 +13,17 @@ import (
 	"github.com/belfry-run/belfry/core"
 )
 
-// Message is what a channel is to tell: one notice, or several that came
+// Message is what a channel is to tell: one notification, or several that came
 // together.
 type Message struct {
-	Key       string   `json:"key" doc:"The same for every try of this message and for no other"`
-	Namespace string   `json:"namespace"`
-	Channel   string   `json:"channel"`
-	Title     string   `json:"title"`
-	Text      string   `json:"text,omitempty"`
-	Severity  string   `json:"severity" enum:"critical,warning,info,ok"`
-	URL       string   `json:"url,omitempty" doc:"Where to see more, if the node knows its public address"`
-	Notices   []Notice `json:"notices"`
+	Key           string         `json:"key" doc:"The same for every try of this message and for no other"`
+	Namespace     string         `json:"namespace"`
+	Channel       string         `json:"channel"`
+	Title         string         `json:"title"`
+	Text          string         `json:"text,omitempty"`
+	Severity      string         `json:"severity" enum:"critical,warning,info,ok"`
+	URL           string         `json:"url,omitempty" doc:"Where to see more, if the node knows its public address"`
+	Notifications []Notification `json:"notifications"`
 }
 
 // Severities of a message, the worst first.
@@ -36,14 +36,14 @@ const (
 
 var severities = []string{SeverityCritical, SeverityWarning, SeverityInfo, SeverityOK}
 
-// Severity is how bad a notice of this type is.
-func (n NoticeType) Severity() string {
+// Severity is how bad a notification of this type is.
+func (n NotificationType) Severity() string {
 	switch n {
-	case NoticeDown, NoticeReminder:
+	case NotificationDown, NotificationReminder:
 		return SeverityCritical
-	case NoticeDegraded, NoticeSlow, NoticeFlapping, NoticeStale, NoticeCertificate, NoticeJobFailed, NoticeScheduleMissed:
+	case NotificationDegraded, NotificationSlow, NotificationFlapping, NotificationStale, NotificationCertificate, NotificationJobFailed, NotificationScheduleMissed:
 		return SeverityWarning
-	case NoticeUp, NoticeRecovered, NoticeNormal, NoticeSteady, NoticeFresh:
+	case NotificationUp, NotificationRecovered, NotificationNormal, NotificationSteady, NotificationFresh:
 		return SeverityOK
 	}
 	return SeverityInfo
@@ -57,7 +57,7 @@ const MaxMessageText = 16 << 10 // bytes
 func Compose(channel Channel, alerts []Alert, publicURL string, now time.Time) Message {
 	alerts = slices.Clone(alerts)
 	slices.SortStableFunc(alerts, func(a, b Alert) int {
-		return cmp.Or(slices.Index(severities, a.Notice.Type.Severity())-slices.Index(severities, b.Notice.Type.Severity()), cmp.Compare(a.ID, b.ID))
+		return cmp.Or(slices.Index(severities, a.Notification.Type.Severity())-slices.Index(severities, b.Notification.Type.Severity()), cmp.Compare(a.ID, b.ID))
 	})
 	m := Message{Namespace: channel.Namespace, Channel: channel.Name, Severity: SeverityInfo}
 	if len(alerts) == 0 {
@@ -66,17 +66,17 @@ func Compose(channel Channel, alerts []Alert, publicURL string, now time.Time) M
 	m.Key = messageKey(channel, alerts)
 	for i, a := range alerts {
 		if i == 0 {
-			m.Severity = a.Notice.Type.Severity()
-			m.URL = pageOf(publicURL, a.Notice)
-		} else if m.URL != pageOf(publicURL, a.Notice) {
+			m.Severity = a.Notification.Type.Severity()
+			m.URL = pageOf(publicURL, a.Notification)
+		} else if m.URL != pageOf(publicURL, a.Notification) {
 			m.URL = strings.TrimRight(publicURL, "/") // of several things there is no one page
 		}
-		m.Notices = append(m.Notices, a.Notice)
+		m.Notifications = append(m.Notifications, a.Notification)
 	}
 	if len(alerts) == 1 {
-		m.Title, m.Text = titleOf(alerts[0].Notice), textOf(alerts[0].Notice, now)
+		m.Title, m.Text = titleOf(alerts[0].Notification), textOf(alerts[0].Notification, now)
 	} else {
-		m.Title, m.Text = counts(m.Notices), lines(m.Notices, now)
+		m.Title, m.Text = counts(m.Notifications), lines(m.Notifications, now)
 	}
 	m.Text, _ = core.CleanText(m.Text, MaxMessageText)
 	return m
@@ -98,8 +98,8 @@ func messageKey(channel Channel, alerts []Alert) string {
 	return hex.EncodeToString(sum[:16])
 }
 
-// pageOf is where a person sees more of a notice.
-func pageOf(publicURL string, n Notice) string {
+// pageOf is where a person sees more of a notification.
+func pageOf(publicURL string, n Notification) string {
 	base := strings.TrimRight(publicURL, "/")
 	path := ""
 	switch {
@@ -119,8 +119,8 @@ func pageOf(publicURL string, n Notice) string {
 	return base + path
 }
 
-// subject is what a notice is about, for one that brings no title.
-func subject(n Notice) string {
+// subject is what a notification is about, for one that brings no title.
+func subject(n Notification) string {
 	switch {
 	case n.Monitor != "":
 		return n.Monitor
@@ -132,7 +132,7 @@ func subject(n Notice) string {
 	return n.Namespace
 }
 
-func titleOf(n Notice) string {
+func titleOf(n Notification) string {
 	title, cut := core.CleanText(core.OneLine(n.Title), core.MaxTitle)
 	if cut {
 		title += "…"
@@ -140,8 +140,8 @@ func titleOf(n Notice) string {
 	return core.Or(title, subject(n)+": "+strings.ReplaceAll(string(n.Type), "_", " "))
 }
 
-// textOf is all that there is to say of one notice.
-func textOf(n Notice, now time.Time) string {
+// textOf is all that there is to say of one notification.
+func textOf(n Notification, now time.Time) string {
 	parts := []string{n.Text}
 	if when := period(n, now); when != "" {
 		parts = append(parts, strings.ToUpper(when[:1])+when[1:]+".")
@@ -153,17 +153,17 @@ func textOf(n Notice, now time.Time) string {
 
 // period is when it was, as far as that is worth saying: an outage that is over
 // was told with its begin alone, late, or not at all.
-func period(n Notice, now time.Time) string {
+func period(n Notification, now time.Time) string {
 	switch {
 	case n.Since.IsZero():
 		return ""
-	case n.Type == NoticeUp:
+	case n.Type == NotificationUp:
 		end := n.At
 		if n.Lasted > 0 {
 			end = n.Since.Add(n.Lasted.D())
 		}
 		return fmt.Sprintf("was down %s to %s, for %s", clock(n.Since, now), clock(end, n.Since), core.Roughly(end.Sub(n.Since)))
-	case n.Type == NoticeDown || n.Type == NoticeReminder:
+	case n.Type == NotificationDown || n.Type == NotificationReminder:
 		return fmt.Sprintf("down since %s, for %s", clock(n.Since, now), core.Roughly(now.Sub(n.Since)))
 	}
 	return ""
@@ -178,8 +178,8 @@ func clock(t, other time.Time) string {
 	return t.Format("2006-01-02 15:04:05 UTC")
 }
 
-// lines is one line for each notice, the first ones.
-func lines(all []Notice, now time.Time) string {
+// lines is one line for each notification, the first ones.
+func lines(all []Notification, now time.Time) string {
 	var b strings.Builder
 	for i, n := range all {
 		line := titleOf(n)
@@ -195,22 +195,22 @@ func lines(all []Notice, now time.Time) string {
 	return strings.TrimRight(b.String(), "\n")
 }
 
-// tally is how so many notices of a type are counted, one and several.
-var tally = map[NoticeType][2]string{
-	NoticeReminder:       {"still down", "still down"},
-	NoticeNormal:         {"no longer slow", "no longer slow"},
-	NoticeSteady:         {"no longer flapping", "no longer flapping"},
-	NoticeFresh:          {"no longer stale", "no longer stale"},
-	NoticeCertificate:    {"certificate", "certificates"},
-	NoticeJobFailed:      {"job failed", "jobs failed"},
-	NoticeScheduleMissed: {"schedule missed", "schedules missed"},
-	NoticeCycleEnded:     {"cycle ended", "cycles ended"},
+// tally is how so many notifications of a type are counted, one and several.
+var tally = map[NotificationType][2]string{
+	NotificationReminder:       {"still down", "still down"},
+	NotificationNormal:         {"no longer slow", "no longer slow"},
+	NotificationSteady:         {"no longer flapping", "no longer flapping"},
+	NotificationFresh:          {"no longer stale", "no longer stale"},
+	NotificationCertificate:    {"certificate", "certificates"},
+	NotificationJobFailed:      {"job failed", "jobs failed"},
+	NotificationScheduleMissed: {"schedule missed", "schedules missed"},
+	NotificationCycleEnded:     {"cycle ended", "cycles ended"},
 }
 
-// counts is a title for several notices, such as "3 down, 1 up".
-func counts(all []Notice) string {
+// counts is a title for several notifications, such as "3 down, 1 up".
+func counts(all []Notification) string {
 	var parts []string
-	for _, kind := range append(slices.Clone(NoticeTypes), NoticeTest) {
+	for _, kind := range append(slices.Clone(NotificationTypes), NotificationTest) {
 		count := 0
 		for _, n := range all {
 			if n.Type == kind {

@@ -13,42 +13,42 @@ import (
 func TestCompose(t *testing.T) {
 	t.Parallel()
 	channel := Channel{Namespace: "team", Name: "chat"}
-	down := Notice{Type: NoticeDown, Namespace: "team", Monitor: "site", Title: "site is down: connect_refused", Text: "Last good at 09:58.", At: at("09:59"), Since: at("09:59"), Incident: 5}
-	up := Notice{Type: NoticeUp, Namespace: "team", Monitor: "site", Title: "site is up", At: at("10:04"), Since: at("09:59"), Lasted: span("5m"), Incident: 5}
-	job := Notice{Type: NoticeJobFailed, Namespace: "default", Task: "report", JobID: 7, Title: "Job 7 of task report failed"}
-	changed := Notice{Type: NoticeChanged, Namespace: "default", Monitor: "price", Title: "price has changed", Text: "2 lines.", Diff: "-1\n+2"}
+	down := Notification{Type: NotificationDown, Namespace: "team", Monitor: "site", Title: "site is down: connect_refused", Text: "Last good at 09:58.", At: at("09:59"), Since: at("09:59"), Incident: 5}
+	up := Notification{Type: NotificationUp, Namespace: "team", Monitor: "site", Title: "site is up", At: at("10:04"), Since: at("09:59"), Lasted: span("5m"), Incident: 5}
+	job := Notification{Type: NotificationJobFailed, Namespace: "default", Task: "report", JobID: 7, Title: "Job 7 of task report failed"}
+	changed := Notification{Type: NotificationChanged, Namespace: "default", Monitor: "price", Title: "price has changed", Text: "2 lines.", Diff: "-1\n+2"}
 	night := up
 	night.Since, night.Lasted = at("2026-03-01T23:00"), span("11h4m")
 	for _, row := range []struct {
-		name    string
-		notices []Notice
-		want    Message
+		name          string
+		notifications []Notification
+		want          Message
 	}{
-		{"a down", []Notice{down}, Message{Title: "site is down: connect_refused", Text: "Last good at 09:58.\nDown since 09:59:00 UTC, for 6m.", Severity: "critical", URL: "https://b.example/monitors/site?namespace=team"}},
-		{"an up", []Notice{up}, Message{Title: "site is up", Text: "Was down 09:59:00 UTC to 10:04:00 UTC, for 5m.", Severity: "ok", URL: "https://b.example/monitors/site?namespace=team"}},
-		{"an up of a night", []Notice{night}, Message{Title: "site is up", Text: "Was down 2026-03-01 23:00:00 UTC to 2026-03-02 10:04:00 UTC, for 11h4m.", Severity: "ok", URL: "https://b.example/monitors/site?namespace=team"}},
-		{"a job", []Notice{job}, Message{Title: "Job 7 of task report failed", Severity: "warning", URL: "https://b.example/jobs/7"}},
-		{"a change", []Notice{changed}, Message{Title: "price has changed", Text: "2 lines.\n-1\n+2", Severity: "info", URL: "https://b.example/monitors/price"}},
-		{"no title", []Notice{{Type: NoticeScheduleMissed, Schedule: "nightly"}}, Message{Title: "nightly: schedule missed", Severity: "warning", URL: "https://b.example/schedules/nightly"}},
-		{"a title of two lines", []Notice{{Type: NoticeTest, Title: "a\r\nBcc: x\n"}}, Message{Title: "a Bcc: x", Severity: "info", URL: "https://b.example"}},
-		{"several, the worst first", []Notice{up, changed, down, job, job}, Message{
+		{"a down", []Notification{down}, Message{Title: "site is down: connect_refused", Text: "Last good at 09:58.\nDown since 09:59:00 UTC, for 6m.", Severity: "critical", URL: "https://b.example/monitors/site?namespace=team"}},
+		{"an up", []Notification{up}, Message{Title: "site is up", Text: "Was down 09:59:00 UTC to 10:04:00 UTC, for 5m.", Severity: "ok", URL: "https://b.example/monitors/site?namespace=team"}},
+		{"an up of a night", []Notification{night}, Message{Title: "site is up", Text: "Was down 2026-03-01 23:00:00 UTC to 2026-03-02 10:04:00 UTC, for 11h4m.", Severity: "ok", URL: "https://b.example/monitors/site?namespace=team"}},
+		{"a job", []Notification{job}, Message{Title: "Job 7 of task report failed", Severity: "warning", URL: "https://b.example/jobs/7"}},
+		{"a change", []Notification{changed}, Message{Title: "price has changed", Text: "2 lines.\n-1\n+2", Severity: "info", URL: "https://b.example/monitors/price"}},
+		{"no title", []Notification{{Type: NotificationScheduleMissed, Schedule: "nightly"}}, Message{Title: "nightly: schedule missed", Severity: "warning", URL: "https://b.example/schedules/nightly"}},
+		{"a title of two lines", []Notification{{Type: NotificationTest, Title: "a\r\nBcc: x\n"}}, Message{Title: "a Bcc: x", Severity: "info", URL: "https://b.example"}},
+		{"several, the worst first", []Notification{up, changed, down, job, job}, Message{
 			Title: "1 down, 1 up, 1 changed, 2 jobs failed", Severity: "critical", URL: "https://b.example",
 			Text: "site is down: connect_refused (down since 09:59:00 UTC, for 6m)\nJob 7 of task report failed\nJob 7 of task report failed\nprice has changed\nsite is up (was down 09:59:00 UTC to 10:04:00 UTC, for 5m)",
 		}},
-		{"two of one monitor", []Notice{up, up}, Message{Title: "2 up", Severity: "ok", URL: "https://b.example/monitors/site?namespace=team",
+		{"two of one monitor", []Notification{up, up}, Message{Title: "2 up", Severity: "ok", URL: "https://b.example/monitors/site?namespace=team",
 			Text: "site is up (was down 09:59:00 UTC to 10:04:00 UTC, for 5m)\nsite is up (was down 09:59:00 UTC to 10:04:00 UTC, for 5m)"}},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()
 			var alerts []Alert
-			for i, n := range row.notices {
-				alerts = append(alerts, Alert{ID: int64(i + 1), Notice: n})
+			for i, n := range row.notifications {
+				alerts = append(alerts, Alert{ID: int64(i + 1), Notification: n})
 			}
 			m := Compose(channel, alerts, "https://b.example/", at("10:05"))
 			if m.Title != row.want.Title || m.Text != row.want.Text || m.Severity != row.want.Severity || m.URL != row.want.URL {
 				t.Errorf("got\n%s\n%s\n%s %s\nwant\n%s\n%s\n%s %s", m.Title, m.Text, m.Severity, m.URL, row.want.Title, row.want.Text, row.want.Severity, row.want.URL)
 			}
-			if m.Namespace != "team" || m.Channel != "chat" || len(m.Notices) != len(row.notices) || len(m.Key) != 32 {
+			if m.Namespace != "team" || m.Channel != "chat" || len(m.Notifications) != len(row.notifications) || len(m.Key) != 32 {
 				t.Errorf("%+v", m)
 			}
 			if quiet := Compose(channel, alerts, "", at("10:05")); quiet.URL != "" || quiet.Title != m.Title {
@@ -62,7 +62,7 @@ func TestMessagesAreBounded(t *testing.T) {
 	t.Parallel()
 	var alerts []Alert
 	for i := range 73 {
-		alerts = append(alerts, Alert{ID: int64(i + 1), Notice: Notice{Type: NoticeDown, Title: fmt.Sprintf("m%d is down", i)}})
+		alerts = append(alerts, Alert{ID: int64(i + 1), Notification: Notification{Type: NotificationDown, Title: fmt.Sprintf("m%d is down", i)}})
 	}
 	m := Compose(Channel{}, alerts, "", at("10:00"))
 	rows := strings.Split(m.Text, "\n")
@@ -70,13 +70,13 @@ func TestMessagesAreBounded(t *testing.T) {
 		t.Errorf("%s\n%q", m.Title, rows)
 	}
 	for i := range alerts {
-		alerts[i].Notice.Title, alerts[i].Notice.Text = strings.Repeat("ä\n", 5000), long
+		alerts[i].Notification.Title, alerts[i].Notification.Text = strings.Repeat("ä\n", 5000), long
 	}
 	m = Compose(Channel{}, alerts[:60], "", at("10:00"))
 	if len(m.Text) > MaxMessageText || !strings.HasSuffix(m.Text, " more") {
 		t.Errorf("%d bytes, that end in %q", len(m.Text), m.Text[len(m.Text)-20:])
 	}
-	alerts[0].Notice.Text = strings.Repeat(long, 10)
+	alerts[0].Notification.Text = strings.Repeat(long, 10)
 	if m = Compose(Channel{}, alerts[:1], "", at("10:00")); len(m.Text) > MaxMessageText || len(m.Title) > core.MaxTitle+3 {
 		t.Errorf("%d and %d bytes", len(m.Title), len(m.Text))
 	}

@@ -24,9 +24,9 @@ type Delivery struct {
 // quiet hours.
 const HeldQuiet = "quiet hours"
 
-// Route decides who is told of a notice, and when: through every rule that it
+// Route decides who is told of a notification, and when: through every rule that it
 // fits, each channel once, by the rule that has it told first. Rules are asked
-// in the order of their names, so the same notice always goes the same way.
+// in the order of their names, so the same notification always goes the same way.
 //
 // What begins waits for its group, what is over goes at once, and so does a
 // test, which fits rules whatever they are on. In quiet hours both wait for
@@ -34,7 +34,7 @@ const HeldQuiet = "quiet hours"
 // quiet time. Nil means that there are none.
 //
 // A reminder is routed through the rule alone whose turn it is to remind.
-func Route(n Notice, rules []Rule, quiet func(rule Rule, at time.Time) (until time.Time), now time.Time) []Delivery {
+func Route(n Notification, rules []Rule, quiet func(rule Rule, at time.Time) (until time.Time), now time.Time) []Delivery {
 	rules = slices.SortedFunc(slices.Values(rules), func(a, b Rule) int { return cmp.Compare(a.Name, b.Name) })
 	var out []Delivery
 	for _, rule := range rules {
@@ -42,7 +42,7 @@ func Route(n Notice, rules []Rule, quiet func(rule Rule, at time.Time) (until ti
 			continue
 		}
 		d := Delivery{Rule: rule.Name, DueAt: rule.due(n, now)}
-		if quiet != nil && n.Type != NoticeTest {
+		if quiet != nil && n.Type != NotificationTest {
 			if until := quiet(rule, d.DueAt); until.After(d.DueAt) {
 				d.DueAt, d.Held = until, HeldQuiet+" until "+until.UTC().Format(time.RFC3339)
 			}
@@ -79,25 +79,25 @@ func Reroute(a Alert, rules []Rule, quiet func(rule Rule, at time.Time) (until t
 	}
 	own := slices.DeleteFunc(slices.Clone(rules), func(r Rule) bool { return r.Name != a.Rule })
 	from := a.CreatedAt
-	if a.Notice.Type == NoticeReminder {
+	if a.Notification.Type == NotificationReminder {
 		rules = own
 		if len(own) > 0 {
-			planned := NextReminder(own[0], a.Notice.Since, a.Notice.Count-1)
+			planned := NextReminder(own[0], a.Notification.Since, a.Notification.Count-1)
 			if planned.IsZero() {
 				return Rerouted{Gone: fmt.Sprintf("alert rule %s no longer reminds of it", a.Rule)}
 			}
 			from = core.Later(from, planned)
 		}
 	}
-	to := Route(a.Notice, rules, quiet, core.Later(now, from))
+	to := Route(a.Notification, rules, quiet, core.Later(now, from))
 	i := slices.IndexFunc(to, func(d Delivery) bool { return d.Channel == a.Channel })
 	switch {
 	case i < 0 && len(own) == 0:
 		return Rerouted{Gone: fmt.Sprintf("alert rule %s was deleted", a.Rule)}
 	case i < 0:
 		out.Gone = fmt.Sprintf("alert rule %s no longer sends it here", a.Rule)
-		if a.Notice.Type != NoticeReminder {
-			out.Instead = Route(a.Notice, own, quiet, now)
+		if a.Notification.Type != NotificationReminder {
+			out.Instead = Route(a.Notification, own, quiet, now)
 		}
 		return out
 	}
@@ -107,35 +107,35 @@ func Reroute(a Alert, rules []Rule, quiet func(rule Rule, at time.Time) (until t
 	return out
 }
 
-// due is when a rule has a notice told.
-func (a Rule) due(n Notice, now time.Time) time.Time {
-	if group := core.Or(a.Group, DefaultGroup); group > 0 && !n.Type.Over() && n.Type != NoticeTest {
+// due is when a rule has a notification told.
+func (a Rule) due(n Notification, now time.Time) time.Time {
+	if group := core.Or(a.Group, DefaultGroup); group > 0 && !n.Type.Over() && n.Type != NotificationTest {
 		return now.Add(group.D())
 	}
 	return now
 }
 
-// Fits reports whether a notice is one that the rule is about.
-func (a Rule) Fits(n Notice) bool {
+// Fits reports whether a notification is one that the rule is about.
+func (a Rule) Fits(n Notification) bool {
 	if a.Off || core.Or(a.Namespace, core.DefaultNamespace) != core.Or(n.Namespace, core.DefaultNamespace) {
 		return false
 	}
 	return a.tells(n.Type) && a.names(n) && (len(a.Tags) == 0 || core.Share(a.Tags, n.Tags))
 }
 
-func (a Rule) tells(n NoticeType) bool {
+func (a Rule) tells(n NotificationType) bool {
 	switch {
-	case n == NoticeTest:
+	case n == NotificationTest:
 		return true
-	case n == NoticeReminder:
+	case n == NotificationReminder:
 		return a.Remind > 0
 	case len(a.On) == 0:
-		return slices.Contains(DefaultNotices, n)
+		return slices.Contains(DefaultNotifications, n)
 	}
 	return slices.Contains(a.On, n)
 }
 
-func (a Rule) names(n Notice) bool {
+func (a Rule) names(n Notification) bool {
 	if len(a.Monitors)+len(a.Tasks)+len(a.Schedules) == 0 {
 		return true
 	}

@@ -29,10 +29,10 @@ func deliveries(list []Delivery) string {
 
 func TestRoute(t *testing.T) {
 	t.Parallel()
-	down := Notice{Type: NoticeDown, Namespace: "default", Monitor: "site", Tags: []string{"web", "prod"}}
-	up, job, missed := down, Notice{Type: NoticeJobFailed, Namespace: "default", Task: "report", Schedule: "nightly", JobID: 7}, Notice{Type: NoticeScheduleMissed, Namespace: "default", Task: "report", Schedule: "nightly"}
-	up.Type = NoticeUp
-	of := func(n Notice, kind NoticeType) Notice {
+	down := Notification{Type: NotificationDown, Namespace: "default", Monitor: "site", Tags: []string{"web", "prod"}}
+	up, job, missed := down, Notification{Type: NotificationJobFailed, Namespace: "default", Task: "report", Schedule: "nightly", JobID: 7}, Notification{Type: NotificationScheduleMissed, Namespace: "default", Task: "report", Schedule: "nightly"}
+	up.Type = NotificationUp
+	of := func(n Notification, kind NotificationType) Notification {
 		n.Type = kind
 		return n
 	}
@@ -50,7 +50,7 @@ func TestRoute(t *testing.T) {
 	}
 	for _, row := range []struct {
 		name  string
-		n     Notice
+		n     Notification
 		rules []Rule
 		want  string
 	}{
@@ -59,9 +59,9 @@ func TestRoute(t *testing.T) {
 		{"what is over goes at once", up, []Rule{all}, "mail by all at 10:00"},
 		{"a rule that is off", down, with(func(a *Rule) { a.Off = true }), ""},
 		{"another namespace", down, with(func(a *Rule) { a.Namespace = "other" }), ""},
-		{"a type that is not meant by default", of(down, NoticeSlow), []Rule{all}, ""},
-		{"a type that is named", of(down, NoticeSlow), with(func(a *Rule) { a.On = []NoticeType{NoticeSlow} }), "mail by all at 10:00:30"},
-		{"a type that is not named", down, with(func(a *Rule) { a.On = []NoticeType{NoticeSlow} }), ""},
+		{"a type that is not meant by default", of(down, NotificationSlow), []Rule{all}, ""},
+		{"a type that is named", of(down, NotificationSlow), with(func(a *Rule) { a.On = []NotificationType{NotificationSlow} }), "mail by all at 10:00:30"},
+		{"a type that is not named", down, with(func(a *Rule) { a.On = []NotificationType{NotificationSlow} }), ""},
 		{"no group", down, with(func(a *Rule) { a.Group = -1 }), "mail by all at 10:00"},
 		{"its own group", down, with(func(a *Rule) { a.Group = span("5m") }), "mail by all at 10:05"},
 		{"monitor", down, with(func(a *Rule) { a.Monitors = []string{"db", "site"} }), "mail by all at 10:00:30"},
@@ -77,11 +77,11 @@ func TestRoute(t *testing.T) {
 		{"a rule for a task says nothing of monitors", down, with(func(a *Rule) { a.Tasks = []string{"report"} }), ""},
 		{"schedule", missed, with(func(a *Rule) { a.Schedules = []string{"nightly"} }), "mail by all at 10:00:30"},
 		{"schedule of a task", missed, with(func(a *Rule) { a.Tasks = []string{"report"} }), "mail by all at 10:00:30"},
-		{"reminder", of(down, NoticeReminder), with(func(a *Rule) { a.Remind = span("1h") }), "mail by all at 10:00:30"},
-		{"reminder of a rule that does not remind", of(down, NoticeReminder), []Rule{all}, ""},
+		{"reminder", of(down, NotificationReminder), with(func(a *Rule) { a.Remind = span("1h") }), "mail by all at 10:00:30"},
+		{"reminder of a rule that does not remind", of(down, NotificationReminder), []Rule{all}, ""},
 		{"quiet", down, with(func(a *Rule) { a.Quiet = []string{"night"} }), "mail by all at 12:00 (quiet hours until 2026-03-02T12:00:00Z)"},
 		{"quiet when it is over", up, with(func(a *Rule) { a.Quiet = []string{"night"} }), "mail by all at 12:00 (quiet hours until 2026-03-02T12:00:00Z)"},
-		{"a test is not quiet", Notice{Type: NoticeTest, Namespace: "default"}, with(func(a *Rule) { a.Quiet, a.On = []string{"night"}, []NoticeType{NoticeUp} }), "mail by all at 10:00"},
+		{"a test is not quiet", Notification{Type: NotificationTest, Namespace: "default"}, with(func(a *Rule) { a.Quiet, a.On = []string{"night"}, []NotificationType{NotificationUp} }), "mail by all at 10:00"},
 		{"each channel once, by the first rule", down, []Rule{{Name: "b", Channels: []string{"mail", "chat"}}, {Name: "a", Channels: []string{"mail"}}}, "mail by a at 10:00:30; chat by b at 10:00:30"},
 		{"or the earliest", down, []Rule{{Name: "b", Channels: []string{"mail", "chat"}, Group: span("10s")}, {Name: "a", Channels: []string{"mail"}}}, "mail by b at 10:00:10; chat by b at 10:00:10"},
 		{"or the one that is not quiet", down, []Rule{{Name: "a", Channels: []string{"mail"}, Quiet: []string{"night"}}, {Name: "b", Channels: []string{"mail"}}}, "mail by b at 10:00:30"},
@@ -107,7 +107,7 @@ func TestRouteTellsEachChannelOnceAndAsSoonAsAnyRule(t *testing.T) {
 		return rapid.SliceOfNDistinct(rapid.SampledFrom(from), 0, 3, rapid.ID[string]).Draw(t, label)
 	}
 	rapid.Check(t, func(t *rapid.T) {
-		n := Notice{Namespace: "default", Type: rapid.SampledFrom(append(slices.Clone(NoticeTypes), NoticeTest)).Draw(t, "type"), Tags: pick(t, "tags", names)}
+		n := Notification{Namespace: "default", Type: rapid.SampledFrom(append(slices.Clone(NotificationTypes), NotificationTest)).Draw(t, "type"), Tags: pick(t, "tags", names)}
 		if rapid.Bool().Draw(t, "of a monitor") {
 			n.Monitor = rapid.SampledFrom(names).Draw(t, "monitor")
 		} else {

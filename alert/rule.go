@@ -10,26 +10,26 @@ import (
 	"github.com/belfry-run/belfry/schedule"
 )
 
-// Rule decides which notifications go where. A notice goes to the channels of every
+// Rule decides which notifications go where. A notification goes to the channels of every
 // rule that it fits, once to each channel.
 //
 // A rule that names no monitor, task or schedule is about all of them. One that
 // names some is about those alone: a rule for a monitor says nothing of jobs.
 type Rule struct {
-	Namespace   string        `json:"namespace,omitempty" doc:"Owner; default: default"`
-	Name        string        `json:"name" doc:"Unique in the namespace"`
-	Description string        `json:"description,omitempty"`
-	On          []NoticeType  `json:"on,omitempty" doc:"Types of notices; default: down, up, flapping, steady, stale, fresh, changed, certificate, job_failed, schedule_missed"`
-	Monitors    []string      `json:"monitors,omitempty" doc:"Monitors by name; default: all, unless tasks or schedules are named"`
-	Tasks       []string      `json:"tasks,omitempty" doc:"Tasks by name, for job_failed and schedule_missed; default: all, unless monitors or schedules are named"`
-	Schedules   []string      `json:"schedules,omitempty" doc:"Schedules by name, for job_failed and schedule_missed; default: all, unless monitors or tasks are named"`
-	Tags        []string      `json:"tags,omitempty" doc:"Only of what has one of these tags"`
-	Channels    []string      `json:"channels" doc:"Where to: channels by name"`
-	Group       core.Duration `json:"group,omitempty" doc:"How long to wait for more of the same channel, to tell it at once; default: 30s; negative: not at all. What is over is told at once"`
-	Remind      core.Duration `json:"remind,omitempty" doc:"While it is down: tell again after so long, then after twice as long, and so on; default: never"`
-	RemindMax   int           `json:"remind_max,omitempty" doc:"Most reminders of one outage; default: 10"`
-	Quiet       []string      `json:"quiet,omitempty" doc:"Calendars during which no notification is sent; what is still so afterwards is sent then"`
-	Off         bool          `json:"off,omitempty"`
+	Namespace   string             `json:"namespace,omitempty" doc:"Owner; default: default"`
+	Name        string             `json:"name" doc:"Unique in the namespace"`
+	Description string             `json:"description,omitempty"`
+	On          []NotificationType `json:"on,omitempty" doc:"Types of notifications; default: down, up, flapping, steady, stale, fresh, changed, certificate, job_failed, schedule_missed"`
+	Monitors    []string           `json:"monitors,omitempty" doc:"Monitors by name; default: all, unless tasks or schedules are named"`
+	Tasks       []string           `json:"tasks,omitempty" doc:"Tasks by name, for job_failed and schedule_missed; default: all, unless monitors or schedules are named"`
+	Schedules   []string           `json:"schedules,omitempty" doc:"Schedules by name, for job_failed and schedule_missed; default: all, unless monitors or tasks are named"`
+	Tags        []string           `json:"tags,omitempty" doc:"Only of what has one of these tags"`
+	Channels    []string           `json:"channels" doc:"Where to: channels by name"`
+	Group       core.Duration      `json:"group,omitempty" doc:"How long to wait for more of the same channel, to tell it at once; default: 30s; negative: not at all. What is over is told at once"`
+	Remind      core.Duration      `json:"remind,omitempty" doc:"While it is down: tell again after so long, then after twice as long, and so on; default: never"`
+	RemindMax   int                `json:"remind_max,omitempty" doc:"Most reminders of one outage; default: 10"`
+	Quiet       []string           `json:"quiet,omitempty" doc:"Calendars during which no notification is sent; what is still so afterwards is sent then"`
+	Off         bool               `json:"off,omitempty"`
 
 	ID         int64     `json:"id,omitempty" readOnly:"true"`
 	Generation int64     `json:"generation,omitempty" readOnly:"true"`
@@ -49,14 +49,14 @@ const (
 	MaxRuleTargets   = 1000 // monitors, tasks or schedules that one rule names
 )
 
-// DefaultNotices are the types that a rule is about which names none.
-var DefaultNotices = []NoticeType{NoticeDown, NoticeUp, NoticeFlapping, NoticeSteady, NoticeStale, NoticeFresh, NoticeChanged, NoticeCertificate, NoticeJobFailed, NoticeScheduleMissed}
+// DefaultNotifications are the types that a rule is about which names none.
+var DefaultNotifications = []NotificationType{NotificationDown, NotificationUp, NotificationFlapping, NotificationSteady, NotificationStale, NotificationFresh, NotificationChanged, NotificationCertificate, NotificationJobFailed, NotificationScheduleMissed}
 
 // WithDefaults fills what was left out.
 func (a Rule) WithDefaults() Rule {
 	a.Namespace = core.Or(a.Namespace, core.DefaultNamespace)
 	if len(a.On) == 0 {
-		a.On = slices.Clone(DefaultNotices)
+		a.On = slices.Clone(DefaultNotifications)
 	}
 	a.Group = core.Or(a.Group, DefaultGroup)
 	a.RemindMax = core.Or(a.RemindMax, DefaultRemindMax)
@@ -94,19 +94,19 @@ func (a Rule) validateOn(p *core.Problems) {
 	for i, n := range a.On {
 		path := fmt.Sprintf("on[%d]", i)
 		switch {
-		case !slices.Contains(NoticeTypes, n):
-			p.Add(path, string(n), "is not something that is told", "one of "+noticeList())
+		case !slices.Contains(NotificationTypes, n):
+			p.Add(path, string(n), "is not something that is told", "one of "+notificationList())
 		case slices.Contains(a.On[:i], n):
 			p.Add(path, string(n), "is named twice", "")
-		case n == NoticeReminder && a.Remind == 0:
+		case n == NotificationReminder && a.Remind == 0:
 			p.Add(path, string(n), "needs remind", "after how long is it told again, such as remind: 1h?")
 		}
 	}
 }
 
-func noticeList() string {
-	texts := make([]string, len(NoticeTypes))
-	for i, n := range NoticeTypes {
+func notificationList() string {
+	texts := make([]string, len(NotificationTypes))
+	for i, n := range NotificationTypes {
 		texts[i] = string(n)
 	}
 	return strings.Join(texts, ", ")

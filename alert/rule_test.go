@@ -14,11 +14,11 @@ func TestAlertRulesAreChecked(t *testing.T) {
 		{"no name", func(a *Rule) { a.Name = "" }, "name", "is missing"},
 		{"bad namespace", func(a *Rule) { a.Namespace = "*" }, "namespace", "is not a name"},
 		{"long description", func(a *Rule) { a.Description = long }, "description", "more than 4096 bytes"},
-		{"unknown type", func(a *Rule) { a.On = []NoticeType{"down", "broken"} }, "on[1]", "one of down, up, reminder"},
-		{"type of a test", func(a *Rule) { a.On = []NoticeType{NoticeTest} }, "on[0]", "is not something that is told"},
-		{"type twice", func(a *Rule) { a.On = []NoticeType{"down", "down"} }, "on[1]", "is named twice"},
-		{"reminder without remind", func(a *Rule) { a.On, a.Remind = []NoticeType{NoticeReminder}, 0 }, "on[0]", "needs remind"},
-		{"reminder with remind", func(a *Rule) { a.On = []NoticeType{NoticeReminder} }, "", ""},
+		{"unknown type", func(a *Rule) { a.On = []NotificationType{"down", "broken"} }, "on[1]", "one of down, up, reminder"},
+		{"type of a test", func(a *Rule) { a.On = []NotificationType{NotificationTest} }, "on[0]", "is not something that is told"},
+		{"type twice", func(a *Rule) { a.On = []NotificationType{"down", "down"} }, "on[1]", "is named twice"},
+		{"reminder without remind", func(a *Rule) { a.On, a.Remind = []NotificationType{NotificationReminder}, 0 }, "on[0]", "needs remind"},
+		{"reminder with remind", func(a *Rule) { a.On = []NotificationType{NotificationReminder} }, "", ""},
 		{"monitor", func(a *Rule) { a.Monitors = []string{"a", "b c"} }, "monitors[1]", "is not a name"},
 		{"task of a monitor", func(a *Rule) { a.Tasks = []string{"monitor:a"} }, "tasks[0]", "is not a name"},
 		{"schedule twice", func(a *Rule) { a.Schedules = []string{"a", "a"} }, "schedules[1]", "is named twice"},
@@ -38,14 +38,14 @@ func TestAlertRulesAreChecked(t *testing.T) {
 func TestDefaultsOfAlertRules(t *testing.T) {
 	t.Parallel()
 	a := Rule{}.WithDefaults()
-	if a.Group != span("30s") || a.RemindMax != 10 || !reflect.DeepEqual(a.On, DefaultNotices) {
+	if a.Group != span("30s") || a.RemindMax != 10 || !reflect.DeepEqual(a.On, DefaultNotifications) {
 		t.Errorf("%+v", a)
 	}
 	if twice := a.WithDefaults(); !reflect.DeepEqual(a, twice) {
 		t.Errorf("\n%+v\n%+v", a, twice)
 	}
-	a.On[0] = NoticeSlow
-	if DefaultNotices[0] != NoticeDown {
+	a.On[0] = NotificationSlow
+	if DefaultNotifications[0] != NotificationDown {
 		t.Error("the defaults were changed")
 	}
 }

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-const MaxLines = 50 // of a message about several notices
+const MaxLines = 50 // of a message about several notifications
 
 // Roughly is a length of time without what does not matter at its size.
 func Roughly(d time.Duration) Duration {

@@ -212,15 +212,15 @@ func (r Run) failed() (names []string) {
 	return names
 }
 
-// EndedNotice is the summary of a cycle: one message for all of its
+// EndedNotification is the summary of a cycle: one message for all of its
 // members and their attempts. There is none for one in which nothing was due.
-func EndedNotice(r Run, now time.Time) (alert.Notice, bool) {
+func EndedNotification(r Run, now time.Time) (alert.Notification, bool) {
 	out := r.Output(now)
 	if out.OK+out.Failed == 0 {
-		return alert.Notice{}, false
+		return alert.Notification{}, false
 	}
-	n := alert.Notice{
-		Type: alert.NoticeCycleEnded, At: now, Namespace: r.Namespace, Task: r.Cycle, Schedule: r.Schedule, JobID: r.JobID,
+	n := alert.Notification{
+		Type: alert.NotificationCycleEnded, At: now, Namespace: r.Namespace, Task: r.Cycle, Schedule: r.Schedule, JobID: r.JobID,
 		Title: fmt.Sprintf("Cycle %s: %d ok, %d failed, %d skipped", r.Cycle, out.OK, out.Failed, out.Skipped),
 	}
 	var b strings.Builder

@@ -116,9 +116,9 @@ func (p *pager) Send(_ context.Context, _ alert.Channel, m alert.Message) view.T
 		p.wrong = append(p.wrong, "told twice: "+m.Title)
 	}
 	p.taken[m.Key] = true
-	for _, n := range m.Notices {
+	for _, n := range m.Notifications {
 		line := string(n.Type)
-		if n.Type == alert.NoticeDown || n.Type == alert.NoticeUp {
+		if n.Type == alert.NotificationDown || n.Type == alert.NotificationUp {
 			line += " " + stampOf(n.At)
 		}
 		p.told[n.Monitor] = append(p.told[n.Monitor], line)

@@ -72,9 +72,9 @@ func (s *station) define() (beat string) {
 	}
 	_, err := s.st.SaveChannel(ctx, alert.Channel{Name: "pager", Webhook: &alert.WebhookChannel{URL: "https://example.org/hook"}})
 	fail(err)
-	_, err = s.st.SaveAlertRule(ctx, alert.Rule{Name: "all", Channels: []string{"pager"}, On: []alert.NoticeType{
-		alert.NoticeDown, alert.NoticeUp, alert.NoticeSlow, alert.NoticeNormal, alert.NoticeStale, alert.NoticeFresh,
-		alert.NoticeFlapping, alert.NoticeSteady, alert.NoticeDegraded, alert.NoticeRecovered, alert.NoticeScheduleMissed,
+	_, err = s.st.SaveAlertRule(ctx, alert.Rule{Name: "all", Channels: []string{"pager"}, On: []alert.NotificationType{
+		alert.NotificationDown, alert.NotificationUp, alert.NotificationSlow, alert.NotificationNormal, alert.NotificationStale, alert.NotificationFresh,
+		alert.NotificationFlapping, alert.NotificationSteady, alert.NotificationDegraded, alert.NotificationRecovered, alert.NotificationScheduleMissed,
 	}})
 	fail(err)
 	_, err = s.st.SaveWindow(ctx, monitor.Window{Name: "sundays", Rules: []schedule.Rule{{Cron: "30 3 * * SUN"}}, Lasts: core.Duration(2 * time.Hour), Zone: "Europe/Sofia"})

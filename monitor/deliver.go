@@ -95,7 +95,7 @@ func Deliver(alerts []alert.Alert, facts DeliveryFacts, now time.Time) []Dispatc
 	d.alerts = slices.SortedFunc(slices.Values(alerts), func(a, b alert.Alert) int { return cmp.Compare(a.ID, b.ID) })
 	isDue := func(a alert.Alert) bool { return !a.DueAt.After(now) }
 	for _, a := range d.alerts {
-		if isDue(a) && a.Notice.Type.Over() {
+		if isDue(a) && a.Notification.Type.Over() {
 			d.end(a)
 		}
 	}
@@ -103,7 +103,7 @@ func Deliver(alerts []alert.Alert, facts DeliveryFacts, now time.Time) []Dispatc
 	for _, a := range d.alerts {
 		if isDue(a) && d.open(a) {
 			d.begin(a)
-			flush = flush || d.decided[a.ID].Send && a.Tries == 0 && a.Notice.Type != alert.NoticeTest
+			flush = flush || d.decided[a.ID].Send && a.Tries == 0 && a.Notification.Type != alert.NotificationTest
 		}
 	}
 	for _, a := range d.alerts { // the rest of the group
@@ -123,7 +123,7 @@ func Deliver(alerts []alert.Alert, facts DeliveryFacts, now time.Time) []Dispatc
 // inGroup reports that an alert waits for nothing but its group. A reminder is
 // planned long before it is due.
 func inGroup(a alert.Alert) bool {
-	return a.Tries == 0 && a.Reason == "" && !a.Notice.Type.Over() && a.Notice.Type != alert.NoticeReminder
+	return a.Tries == 0 && a.Reason == "" && !a.Notification.Type.Over() && a.Notification.Type != alert.NotificationReminder
 }
 
 // dispatcher is one call of Deliver.
@@ -152,7 +152,7 @@ func (d *dispatcher) wait(a alert.Alert, until time.Time, why string) {
 // end decides about an alert that says that something is over, and with it
 // about those that say that it began.
 func (d *dispatcher) end(a alert.Alert) {
-	m, known := d.facts.Monitors[a.Notice.Monitor]
+	m, known := d.facts.Monitors[a.Notification.Monitor]
 	begins, reminders := d.untold(a)
 	hidden, why := hiddenBy(m), whyOver
 	switch {
@@ -162,8 +162,8 @@ func (d *dispatcher) end(a alert.Alert) {
 		hidden, why = whyMuted, whyMuted
 	}
 	told := alert.State("")
-	if a.Notice.Type == alert.NoticeUp && d.facts.Told != nil {
-		told = d.facts.Told(a.Notice.Incident)
+	if a.Notification.Type == alert.NotificationUp && d.facts.Told != nil {
+		told = d.facts.Told(a.Notification.Incident)
 	}
 	again := d.reroute(a)
 	switch {
@@ -181,7 +181,7 @@ func (d *dispatcher) end(a alert.Alert) {
 		d.send(a)
 		why = whyWithEnd
 	case len(begins) > 0:
-		if a.Notice.Type == alert.NoticeUp && hidden == "" && !slices.ContainsFunc(begins, waited) {
+		if a.Notification.Type == alert.NotificationUp && hidden == "" && !slices.ContainsFunc(begins, waited) {
 			d.send(a)
 			why = whyWithEnd
 		} else {
@@ -207,7 +207,7 @@ func (d *dispatcher) end(a alert.Alert) {
 // reroute routes an alert again that waits for more than its group. All others
 // go as they were routed.
 func (d *dispatcher) reroute(a alert.Alert) alert.Rerouted {
-	if a.Tries > 0 || a.Notice.Type != alert.NoticeReminder && !waited(a) {
+	if a.Tries > 0 || a.Notification.Type != alert.NotificationReminder && !waited(a) {
 		return alert.Rerouted{}
 	}
 	return alert.Reroute(a, d.facts.Rules, d.facts.Quiet, d.now)
@@ -217,13 +217,13 @@ func (d *dispatcher) reroute(a alert.Alert) alert.Rerouted {
 // over, and the reminders of it.
 func (d *dispatcher) untold(a alert.Alert) (begins, reminders []alert.Alert) {
 	for _, b := range d.alerts {
-		if !d.open(b) || b.ID > a.ID && b.Notice.Type != alert.NoticeReminder || b.Notice.Monitor != a.Notice.Monitor || b.Notice.Incident != a.Notice.Incident {
+		if !d.open(b) || b.ID > a.ID && b.Notification.Type != alert.NotificationReminder || b.Notification.Monitor != a.Notification.Monitor || b.Notification.Incident != a.Notification.Incident {
 			continue
 		}
 		switch {
-		case b.Notice.Type == alert.BeginOf[a.Notice.Type]:
+		case b.Notification.Type == alert.BeginOf[a.Notification.Type]:
 			begins = append(begins, b)
-		case b.Notice.Type == alert.NoticeReminder && a.Notice.Type == alert.NoticeUp:
+		case b.Notification.Type == alert.NotificationReminder && a.Notification.Type == alert.NotificationUp:
 			reminders = append(reminders, b)
 		}
 	}
@@ -259,24 +259,24 @@ func (d *dispatcher) begin(a alert.Alert) {
 	case again.Gone != "":
 		d.decided[a.ID] = Dispatch{ID: a.ID, Reason: again.Gone, Instead: again.Instead}
 		return
-	case a.Notice.Monitor == "" && again.DueAt.After(d.now):
+	case a.Notification.Monitor == "" && again.DueAt.After(d.now):
 		d.wait(a, again.DueAt, again.Held)
 		return
-	case a.Notice.Monitor == "" || a.Notice.Type == alert.NoticeTest:
+	case a.Notification.Monitor == "" || a.Notification.Type == alert.NotificationTest:
 		d.send(a)
 		return
 	}
-	m, known := d.facts.Monitors[a.Notice.Monitor]
+	m, known := d.facts.Monitors[a.Notification.Monitor]
 	switch why := hiddenBy(m); {
 	case !known:
 		d.suppress(a, whyDeleted)
 	case m.Muted:
 		d.suppress(a, whyMuted)
-	case !stillSo(a.Notice, m.State):
+	case !stillSo(a.Notification, m.State):
 		d.suppress(a, overReason(m.State))
 	case d.toldByOther(a):
 		d.suppress(a, whyTwice)
-	case why != "" && a.Notice.Type == alert.NoticeReminder:
+	case why != "" && a.Notification.Type == alert.NotificationReminder:
 		d.suppress(a, why)
 	case m.Maintenance.Name != "":
 		d.inMaintenance(a, m.Maintenance)
@@ -293,7 +293,7 @@ func (d *dispatcher) begin(a alert.Alert) {
 
 func (d *dispatcher) inMaintenance(a alert.Alert, w ActiveWindow) {
 	why := heldWindow + w.Name
-	if a.Notice.Type == alert.NoticeChanged {
+	if a.Notification.Type == alert.NotificationChanged {
 		d.suppress(a, why)
 		return
 	}
@@ -304,22 +304,22 @@ func (d *dispatcher) inMaintenance(a alert.Alert, w ActiveWindow) {
 	d.wait(a, until, fmt.Sprintf("%s until %s", why, until.UTC().Format(time.RFC3339)))
 }
 
-// stillSo reports whether what a notice says holds of the monitor now. What
+// stillSo reports whether what a notification says holds of the monitor now. What
 // happened once stays so.
-func stillSo(n alert.Notice, s State) bool {
+func stillSo(n alert.Notification, s State) bool {
 	if !s.PausedAt.IsZero() {
-		return n.Type == alert.NoticeChanged || n.Type == alert.NoticeCertificate
+		return n.Type == alert.NotificationChanged || n.Type == alert.NotificationCertificate
 	}
 	switch n.Type {
-	case alert.NoticeDown, alert.NoticeReminder:
+	case alert.NotificationDown, alert.NotificationReminder:
 		return s.Status() == StatusDown && s.Incident == n.Incident
-	case alert.NoticeDegraded:
-		return s.Degraded || slices.Contains(s.Told, alert.NoticeDegraded) // one good check does not end it
-	case alert.NoticeSlow:
+	case alert.NotificationDegraded:
+		return s.Degraded || slices.Contains(s.Told, alert.NotificationDegraded) // one good check does not end it
+	case alert.NotificationSlow:
 		return s.Slow
-	case alert.NoticeFlapping:
+	case alert.NotificationFlapping:
 		return s.Flapping
-	case alert.NoticeStale:
+	case alert.NotificationStale:
 		return s.Stale
 	}
 	return true
@@ -337,14 +337,14 @@ func overReason(s State) string {
 // that is due as well.
 func (d *dispatcher) toldByOther(a alert.Alert) bool {
 	return slices.ContainsFunc(d.alerts, func(b alert.Alert) bool {
-		if b.ID == a.ID || b.Notice.Monitor != a.Notice.Monitor || b.Notice.Incident != a.Notice.Incident || d.suppressed(b) {
+		if b.ID == a.ID || b.Notification.Monitor != a.Notification.Monitor || b.Notification.Incident != a.Notification.Incident || d.suppressed(b) {
 			return false
 		}
-		switch a.Notice.Type {
-		case alert.NoticeDown:
-			return b.Notice.Type == alert.NoticeDown && b.ID < a.ID
-		case alert.NoticeReminder:
-			return b.Notice.Type == alert.NoticeDown || b.Notice.Type == alert.NoticeReminder && b.ID > a.ID && !b.DueAt.After(d.now)
+		switch a.Notification.Type {
+		case alert.NotificationDown:
+			return b.Notification.Type == alert.NotificationDown && b.ID < a.ID
+		case alert.NotificationReminder:
+			return b.Notification.Type == alert.NotificationDown || b.Notification.Type == alert.NotificationReminder && b.ID > a.ID && !b.DueAt.After(d.now)
 		}
 		return false
 	})

@@ -42,13 +42,13 @@ func alertsOf(t testing.TB, text string) (list []alert.Alert) {
 		if len(f) < 3 {
 			t.Fatalf("%q is not an alert", part)
 		}
-		a := alert.Alert{ID: int64(len(list) + 1), State: alert.Pending, Channel: "mail", Rule: "all", CreatedAt: at("09:00"), Notice: alert.Notice{Type: alert.NoticeType(f[0]), Monitor: strings.Trim(f[1], "-")}, DueAt: at(f[2])}
-		switch a.Notice.Type {
-		case alert.NoticeDown, alert.NoticeUp, alert.NoticeReminder:
-			a.Notice.Incident = 5
+		a := alert.Alert{ID: int64(len(list) + 1), State: alert.Pending, Channel: "mail", Rule: "all", CreatedAt: at("09:00"), Notification: alert.Notification{Type: alert.NotificationType(f[0]), Monitor: strings.Trim(f[1], "-")}, DueAt: at(f[2])}
+		switch a.Notification.Type {
+		case alert.NotificationDown, alert.NotificationUp, alert.NotificationReminder:
+			a.Notification.Incident = 5
 		}
-		if a.Notice.Type == alert.NoticeReminder {
-			a.Notice.Since, a.Notice.Count = a.DueAt.Add(-time.Hour), 1
+		if a.Notification.Type == alert.NotificationReminder {
+			a.Notification.Since, a.Notification.Count = a.DueAt.Add(-time.Hour), 1
 		}
 		for _, extra := range f[3:] {
 			key, value, _ := strings.Cut(extra, "=")
@@ -58,7 +58,7 @@ func alertsOf(t testing.TB, text string) (list []alert.Alert) {
 			case "why":
 				a.Reason = strings.ReplaceAll(value, "_", " ")
 			case "incident":
-				_, _ = fmt.Sscan(value, &a.Notice.Incident)
+				_, _ = fmt.Sscan(value, &a.Notification.Incident)
 			}
 		}
 		list = append(list, a)
@@ -67,7 +67,7 @@ func alertsOf(t testing.TB, text string) (list []alert.Alert) {
 }
 
 // everything is a rule that sends all to one channel.
-var everything = alert.Rule{Name: "all", On: alert.NoticeTypes, Channels: []string{"mail"}, Remind: core.Duration(time.Hour)}
+var everything = alert.Rule{Name: "all", On: alert.NotificationTypes, Channels: []string{"mail"}, Remind: core.Duration(time.Hour)}
 
 // sightOf reads "site down; db up muted maintenance told=sent".
 func sightOf(t testing.TB, text string) DeliveryFacts {
@@ -98,7 +98,7 @@ func sightOf(t testing.TB, text string) DeliveryFacts {
 			case "slow":
 				m.State.Slow = true
 			case "degraded":
-				m.State.Told = []alert.NoticeType{alert.NoticeDegraded}
+				m.State.Told = []alert.NotificationType{alert.NotificationDegraded}
 			case "stale":
 				m.State.Stale = true
 			case "told":
@@ -286,16 +286,16 @@ func TestDeliverRoutesAgain(t *testing.T) {
 func TestDeliverKeepsItsWord(t *testing.T) {
 	t.Parallel()
 	monitors := []string{"a", "b", "gone"}
-	kinds := append(slices.Clone(alert.NoticeTypes), alert.NoticeTest, alert.NoticeDown, alert.NoticeUp)
+	kinds := append(slices.Clone(alert.NotificationTypes), alert.NotificationTest, alert.NotificationDown, alert.NotificationUp)
 	reasons := []string{"", "", "refused", "quiet hours until 7", "a" + whyParent, "a" + whySettling, "maintenance w until 7"}
 	rapid.Check(t, func(t *rapid.T) {
 		now := at("10:00")
 		var alerts []alert.Alert
 		for i := range rapid.IntRange(0, 8).Draw(t, "alerts") {
 			a := alert.Alert{ID: int64(i + 1), Channel: "mail", Rule: "all", CreatedAt: now.Add(-time.Hour), Reason: rapid.SampledFrom(reasons).Draw(t, "reason"), Tries: rapid.IntRange(0, 1).Draw(t, "tries"), DueAt: minutesAfter(t, now, -2, 2, "due")}
-			a.Notice = alert.Notice{Type: rapid.SampledFrom(kinds).Draw(t, "type"), Monitor: rapid.SampledFrom(monitors).Draw(t, "monitor"), Incident: rapid.Int64Range(0, 1).Draw(t, "incident")}
-			if a.Notice.Type == alert.NoticeReminder {
-				a.Notice.Since, a.Notice.Count = a.DueAt.Add(-time.Hour), 1
+			a.Notification = alert.Notification{Type: rapid.SampledFrom(kinds).Draw(t, "type"), Monitor: rapid.SampledFrom(monitors).Draw(t, "monitor"), Incident: rapid.Int64Range(0, 1).Draw(t, "incident")}
+			if a.Notification.Type == alert.NotificationReminder {
+				a.Notification.Since, a.Notification.Count = a.DueAt.Add(-time.Hour), 1
 			}
 			alerts = append(alerts, a)
 		}
@@ -320,8 +320,8 @@ func TestDeliverKeepsItsWord(t *testing.T) {
 		ended := map[string]bool{}
 		for _, a := range alerts {
 			d, decided := answers[a.ID]
-			m, known := facts.Monitors[a.Notice.Monitor]
-			test := a.Notice.Type == alert.NoticeTest
+			m, known := facts.Monitors[a.Notification.Monitor]
+			test := a.Notification.Type == alert.NotificationTest
 			switch {
 			case !a.DueAt.After(now) && !decided:
 				t.Fatalf("%d is due and not decided", a.ID)
@@ -331,24 +331,24 @@ func TestDeliverKeepsItsWord(t *testing.T) {
 				t.Fatalf("%d is sent and waits", a.ID)
 			case decided && !d.Until.IsZero() && !d.Until.After(now):
 				t.Fatalf("%d waits until now", a.ID)
-			case d.Send && m.Muted && !test && (a.Notice.Type != alert.NoticeUp || told != alert.Sent):
+			case d.Send && m.Muted && !test && (a.Notification.Type != alert.NotificationUp || told != alert.Sent):
 				t.Fatalf("%d is sent though its monitor is muted", a.ID)
-			case d.Send && !test && !a.Notice.Type.Over() && (!known || m.Parent != "" || m.Maintenance.Name != ""):
+			case d.Send && !test && !a.Notification.Type.Over() && (!known || m.Parent != "" || m.Maintenance.Name != ""):
 				t.Fatalf("%d is sent though nobody is to be told", a.ID)
-			case d.Send && a.Notice.Type == alert.NoticeDown && (m.State.Verdict != VerdictDown || m.State.Incident != a.Notice.Incident):
+			case d.Send && a.Notification.Type == alert.NotificationDown && (m.State.Verdict != VerdictDown || m.State.Incident != a.Notification.Incident):
 				t.Fatalf("%d says down and it is not", a.ID)
 			}
-			key := fmt.Sprint(a.Notice.Monitor, a.Notice.Incident)
-			if d.Send && a.Notice.Type == alert.NoticeUp {
+			key := fmt.Sprint(a.Notification.Monitor, a.Notification.Incident)
+			if d.Send && a.Notification.Type == alert.NotificationUp {
 				ended[key] = true
 			}
 		}
 		for _, a := range alerts { // a down that came before an up which is sent does not go after it
-			if a.Notice.Type != alert.NoticeDown || !ended[fmt.Sprint(a.Notice.Monitor, a.Notice.Incident)] {
+			if a.Notification.Type != alert.NotificationDown || !ended[fmt.Sprint(a.Notification.Monitor, a.Notification.Incident)] {
 				continue
 			}
 			after := slices.ContainsFunc(alerts, func(b alert.Alert) bool {
-				return b.ID > a.ID && b.Notice.Type == alert.NoticeUp && answers[b.ID].Send && b.Notice.Monitor == a.Notice.Monitor && b.Notice.Incident == a.Notice.Incident
+				return b.ID > a.ID && b.Notification.Type == alert.NotificationUp && answers[b.ID].Send && b.Notification.Monitor == a.Notification.Monitor && b.Notification.Incident == a.Notification.Incident
 			})
 			if d, decided := answers[a.ID]; after && (!decided || d.Send || !d.Until.IsZero()) {
 				t.Fatalf("%d says down, and its up is sent without settling it: %+v", a.ID, d)

@@ -12,38 +12,38 @@ import (
 )
 
 // tell compares what is wrong with what people were told is wrong, and tells
-// the difference. So each notice has its counterpart, and what was kept from
+// the difference. So each notification has its counterpart, and what was kept from
 // people during maintenance or while the target flapped is told afterwards if
 // it is still so.
 func (h *hearing) tell() {
 	s := &h.s
-	h.pair(alert.NoticeStale, alert.NoticeFresh, s.Stale, !s.Stale)
-	h.pair(alert.NoticeFlapping, alert.NoticeSteady, s.Flapping, !s.Flapping)
+	h.pair(alert.NotificationStale, alert.NotificationFresh, s.Stale, !s.Stale)
+	h.pair(alert.NotificationFlapping, alert.NotificationSteady, s.Flapping, !s.Flapping)
 	if !s.Flapping {
 		// A target that passes again is not told as down because it was
 		// before: it is told if it fails once more.
 		isDown := s.Verdict == VerdictDown && s.LastOutcome == task.CheckFail
-		h.pair(alert.NoticeDown, alert.NoticeUp, isDown, s.Verdict == VerdictUp || s.Verdict == VerdictConfirming)
-		h.pair(alert.NoticeDegraded, alert.NoticeRecovered, s.DegradedRun >= 2, s.DegradedRun <= -2)
+		h.pair(alert.NotificationDown, alert.NotificationUp, isDown, s.Verdict == VerdictUp || s.Verdict == VerdictConfirming)
+		h.pair(alert.NotificationDegraded, alert.NotificationRecovered, s.DegradedRun >= 2, s.DegradedRun <= -2)
 	}
-	h.pair(alert.NoticeSlow, alert.NoticeNormal, s.Slow, !s.Slow)
+	h.pair(alert.NotificationSlow, alert.NotificationNormal, s.Slow, !s.Slow)
 }
 
 // pair tells that something is wrong, if it is and nobody knows, or that it is
 // over, if it is and somebody does.
-func (h *hearing) pair(wrong, over alert.NoticeType, is, isOver bool) {
+func (h *hearing) pair(wrong, over alert.NotificationType, is, isOver bool) {
 	s := &h.s
 	told := slices.Contains(s.Told, wrong)
 	switch {
 	case is && !told && !h.quiet():
 		s.Told = append(s.Told, wrong)
-		h.j.Notices = append(h.j.Notices, h.notice(wrong))
+		h.j.Notifications = append(h.j.Notifications, h.notification(wrong))
 	case isOver && told:
-		s.Told = slices.DeleteFunc(s.Told, func(t alert.NoticeType) bool { return t == wrong })
+		s.Told = slices.DeleteFunc(s.Told, func(t alert.NotificationType) bool { return t == wrong })
 		if !h.m.Muted {
-			h.j.Notices = append(h.j.Notices, h.notice(over))
+			h.j.Notifications = append(h.j.Notifications, h.notification(over))
 		}
-		if wrong == alert.NoticeDown {
+		if wrong == alert.NotificationDown {
 			s.ToldIncident = 0
 		}
 	}
@@ -79,21 +79,21 @@ func (h *hearing) certificate(o Observation) {
 		s.CertsWarned = s.CertsWarned[max(0, len(s.CertsWarned)-certsKept+1):]
 	}
 	s.CertWarned = s.CertEnd
-	h.j.Notices = append(h.j.Notices, h.notice(alert.NoticeCertificate))
+	h.j.Notifications = append(h.j.Notifications, h.notification(alert.NotificationCertificate))
 }
 
-// notice is what people are told. Begin and length of an outage are facts of
-// the notice, and written out when it is sent, which may be later.
-func (h *hearing) notice(t alert.NoticeType) alert.Notice {
+// notification is what people are told. Begin and length of an outage are facts of
+// the notification, and written out when it is sent, which may be later.
+func (h *hearing) notification(t alert.NotificationType) alert.Notification {
 	s := &h.s
-	n := alert.Notice{
+	n := alert.Notification{
 		Type: t, At: h.now, Namespace: h.m.Namespace, Monitor: h.m.Name, Tags: slices.Clone(h.m.Tags),
 		Incident: s.Incident, Code: s.LastCode, Target: h.m.Check.Target().Told, About: about(h.m.Description),
 	}
 	var text []string
 	say := func(format string, args ...any) { text = append(text, fmt.Sprintf(format, args...)) }
 	switch t {
-	case alert.NoticeDown:
+	case alert.NotificationDown:
 		n.At, n.Since, n.Code, n.Title = s.Since, s.Since, s.FirstCode, "is down"
 		say("%s", cause(s.FirstCode, s.FirstText))
 		if s.LastMessage != "" && s.LastMessage != s.FirstText {
@@ -103,22 +103,22 @@ func (h *hearing) notice(t alert.NoticeType) alert.Notice {
 		if !s.LastGoodAt.IsZero() {
 			say("Last good: %s.", core.Stamp(s.LastGoodAt))
 		}
-	case alert.NoticeUp:
+	case alert.NotificationUp:
 		n.At, n.Since, n.Lasted, n.Title = s.Since, s.OutageAt, core.Duration(s.Since.Sub(s.OutageAt)), "is up again"
 		n.Incident, n.Code = s.ToldIncident, ""
 		say("It was: %s", cause(s.FirstCode, s.FirstText))
-	case alert.NoticeDegraded:
+	case alert.NotificationDegraded:
 		n.Title = "is degraded"
 		say("%s", cause(s.LastCode, s.LastMessage))
-	case alert.NoticeRecovered:
+	case alert.NotificationRecovered:
 		n.Title = "is no longer degraded"
-	case alert.NoticeSlow:
+	case alert.NotificationSlow:
 		n.Title = "is slow"
 		say("The last check took %s. It takes %s on average.", core.Brief(s.LastLatency.D()), core.Brief(time.Duration(s.Typical.Mean*float64(time.Microsecond))))
-	case alert.NoticeNormal:
+	case alert.NotificationNormal:
 		n.Title = "is no longer slow"
 		say("The last check took %s.", core.Brief(s.LastLatency.D()))
-	case alert.NoticeFlapping:
+	case alert.NotificationFlapping:
 		n.Title = "changes too often"
 		if turns := s.Turns.Among(flapChecks); turns >= flapTurns {
 			say("It went down or came up %d times in the last %d checks.", turns, min(s.Turns.Count, flapChecks))
@@ -126,22 +126,22 @@ func (h *hearing) notice(t alert.NoticeType) alert.Notice {
 			say("The last %d checks changed between good and failed at %.0f%% of the chances.", s.Recent.Count, s.Recent.Changes())
 		}
 		say("It is %s now. Single changes are not told until it is steady.", s.Status())
-	case alert.NoticeSteady:
+	case alert.NotificationSteady:
 		n.Title = "is steady again"
 		say("It is %s since %s.", s.Status(), core.Stamp(s.Since))
-	case alert.NoticeStale:
+	case alert.NotificationStale:
 		n.Title = "cannot be checked"
 		say("%s in a row could not be made: %s", core.Plural(s.Errors, "check"), cause(s.LastCode, s.LastMessage))
 		if !s.LastSeenAt.IsZero() {
 			say("Last known: %s, at %s.", s.Status(), core.Stamp(s.LastSeenAt))
 		}
-	case alert.NoticeFresh:
+	case alert.NotificationFresh:
 		n.Title = "can be checked again"
 		say("It is %s.", s.Status())
-	case alert.NoticeChanged:
+	case alert.NotificationChanged:
 		n.Title = "has changed"
 		n.Code = ""
-	case alert.NoticeCertificate:
+	case alert.NotificationCertificate:
 		n.Title = fmt.Sprintf("has a certificate that ends on %s", s.CertEnd.Format(time.DateOnly))
 		if left := s.CertEnd.Sub(h.now); left > 0 {
 			say("It ends in %s, at %s.", core.Plural(int(left/(24*time.Hour)), "day"), core.Stamp(s.CertEnd))
@@ -154,7 +154,7 @@ func (h *hearing) notice(t alert.NoticeType) alert.Notice {
 	return n
 }
 
-// aboutMost bounds what a notice repeats of a description, in runes.
+// aboutMost bounds what a notification repeats of a description, in runes.
 const aboutMost = 200
 
 func about(description string) string {
@@ -165,7 +165,7 @@ func about(description string) string {
 	return text
 }
 
-// causeMost bounds what a notice repeats of an answer, in runes.
+// causeMost bounds what a notification repeats of an answer, in runes.
 const causeMost = 300
 
 // cause is a code and its message in one line.

@@ -9,9 +9,9 @@ import (
 	"github.com/belfry-run/belfry/task"
 )
 
-// TestNoticeTarget is about what people are told was looked at: enough to find
+// TestNotificationTarget is about what people are told was looked at: enough to find
 // it, and no secret.
-func TestNoticeTarget(t *testing.T) {
+func TestNotificationTarget(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct {
 		check task.Task
@@ -31,7 +31,7 @@ func TestNoticeTarget(t *testing.T) {
 		{task.Task{}, ""},
 	} {
 		h := hear(Monitor{Name: "m", Description: " Where\n customers  order ", Check: row.check}, State{}, JudgeContext{}, time.Now())
-		if n := h.notice(alert.NoticeStale); n.Target != row.want || n.About != "Where customers order" {
+		if n := h.notification(alert.NotificationStale); n.Target != row.want || n.About != "Where customers order" {
 			t.Errorf("%+v: %q, about %q, want %q", row.check, n.Target, n.About, row.want)
 		}
 	}

@@ -255,7 +255,7 @@ func (h *hearing) closeIncident(at time.Time, by string) {
 	if s.Incident == 0 {
 		return
 	}
-	if s.ToldIncident == 0 && slices.Contains(s.Told, alert.NoticeDown) {
+	if s.ToldIncident == 0 && slices.Contains(s.Told, alert.NotificationDown) {
 		s.ToldIncident = s.Incident
 	}
 	h.j.Closed = &IncidentEnd{ID: s.Incident, At: at, By: by}

@@ -73,9 +73,9 @@ func (h *hearing) differs(o Observation) {
 	h.version(o, task.PageChanged, s.CandidateAt)
 	s.Candidate, s.CandidateAt = "", time.Time{}
 	if s.Reported != seen.Digest && !h.quiet() {
-		n := h.notice(alert.NoticeChanged)
+		n := h.notification(alert.NotificationChanged)
 		n.At = h.j.Version.At
-		h.j.Notices = append(h.j.Notices, n)
+		h.j.Notifications = append(h.j.Notifications, n)
 	}
 	if !h.pinned() {
 		h.rebase(seen.Digest, seen.ConfigHash)

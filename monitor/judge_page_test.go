@@ -14,7 +14,7 @@ import (
 // pageStory plays looks at a page, one a minute: a digest, with another hash
 // of settings after a slash; - is a failed check, none a missing selector, empty
 // a page without text, error a check that was not made, accept:X a person. What
-// is told is the versions with their kinds, and the notices.
+// is told is the versions with their kinds, and the notifications.
 func pageStory(t *testing.T, m Monitor, script string) (versions, told string, w *watch) {
 	t.Helper()
 	m.Check.Page.URL = "https://example.com"
@@ -128,7 +128,7 @@ func TestAPageThatChangesInMaintenanceIsNotTold(t *testing.T) {
 		w.now = at("10:01").Add(time.Duration(i) * time.Minute)
 		w.check(Observation{At: w.now, Measure: task.Measure{Outcome: task.CheckOK, Page: &task.PageSeen{Outcome: task.PageText, Digest: digest, ConfigHash: "c"}}})
 	}
-	if len(w.told) != 1 || w.told[0].Type != alert.NoticeChanged || in(w.toldAt[0]) != "10:05" || len(w.versions) != 3 {
+	if len(w.told) != 1 || w.told[0].Type != alert.NotificationChanged || in(w.toldAt[0]) != "10:05" || len(w.versions) != 3 {
 		t.Errorf("%s, %d versions", w.story(), len(w.versions))
 	}
 	if kinds := []task.PageChange{w.versions[0].Change, w.versions[1].Change, w.versions[2].Change}; !slices.Equal(kinds, []task.PageChange{task.PageFirst, task.PageChanged, task.PageChanged}) {

@@ -32,7 +32,7 @@ type ledger struct {
 	held  map[time.Time]SpanState // from when on
 	over  []blank
 	told  bool
-	said  []alert.NoticeType
+	said  []alert.NotificationType
 	downs []time.Time // begins of outages
 }
 
@@ -162,11 +162,11 @@ func (l *ledger) tell(now time.Time) {
 	switch v := l.verdict(); {
 	case l.paused:
 	case v == VerdictDown && l.failed && !l.told && !l.m.Muted && !l.maintenance(now):
-		l.told, l.said = true, append(l.said, alert.NoticeDown)
+		l.told, l.said = true, append(l.said, alert.NotificationDown)
 	case (v == VerdictUp || v == VerdictConfirming) && l.told:
 		l.told = false
 		if !l.m.Muted {
-			l.said = append(l.said, alert.NoticeUp)
+			l.said = append(l.said, alert.NotificationUp)
 		}
 	}
 }
@@ -286,9 +286,9 @@ func compare(t *rapid.T, w *watch, l *ledger, now time.Time) {
 	if (w.s.Status() == StatusPaused) != l.paused {
 		t.Fatalf("%s: %s, and the ledger says paused %t", in(now), w.s.Status(), l.paused)
 	}
-	var said []alert.NoticeType
+	var said []alert.NotificationType
 	for _, n := range w.told {
-		if n.Type == alert.NoticeDown || n.Type == alert.NoticeUp {
+		if n.Type == alert.NotificationDown || n.Type == alert.NotificationUp {
 			said = append(said, n.Type)
 		}
 	}
@@ -506,12 +506,12 @@ func TestAQuarterOfAYear(t *testing.T) {
 	}
 	var kinds []string
 	for _, n := range w.told {
-		if n.Type == alert.NoticeDown || n.Type == alert.NoticeUp {
+		if n.Type == alert.NotificationDown || n.Type == alert.NotificationUp {
 			kinds = append(kinds, string(n.Type))
 		}
 	}
 	if all := strings.Join(kinds, " "); len(kinds) != 2*told || strings.Contains(all, "down down") || strings.Contains(all, "up up") {
-		t.Errorf("%d notices of %d outages that anybody could see: %s", len(kinds), told, all)
+		t.Errorf("%d notifications of %d outages that anybody could see: %s", len(kinds), told, all)
 	}
 	t.Logf("%d outages and %d blips in %d days: %s", outages, blips, days, uptimeText(got))
 }

@@ -40,7 +40,7 @@ type watch struct {
 
 	line      []Span
 	incidents []Incident
-	told      []alert.Notice
+	told      []alert.Notification
 	toldAt    []time.Time
 	again     time.Time
 	wake      time.Time
@@ -101,9 +101,9 @@ func (w *watch) take(j Judgement) {
 		w.incidents = append(w.incidents, *j.Opened)
 		state.Incident = int64(len(w.incidents))
 	}
-	for _, n := range j.Notices {
+	for _, n := range j.Notifications {
 		if n.Monitor != w.m.Name || n.Namespace == "" || n.Title == "" || n.At.IsZero() {
-			w.t.Fatalf("notice is not filled: %+v", n)
+			w.t.Fatalf("notification is not filled: %+v", n)
 		}
 		w.told, w.toldAt = append(w.told, n), append(w.toldAt, w.now)
 	}
@@ -128,7 +128,7 @@ func (w *watch) check(o Observation) Judgement {
 	w.take(j)
 	w.s = stored(w.t, w.s)
 	again := Judge(w.m, w.s, o, w.env(), w.now)
-	if !reflect.DeepEqual(again.State, w.s) || again.Spans != nil || again.Opened != nil || again.Closed != nil || again.Notices != nil || again.Version != nil {
+	if !reflect.DeepEqual(again.State, w.s) || again.Spans != nil || again.Opened != nil || again.Closed != nil || again.Notifications != nil || again.Version != nil {
 		w.t.Fatalf("judged twice it is something else: %s", difference(again.State, w.s))
 	}
 	return j

@@ -186,7 +186,7 @@ func TestFlapping(t *testing.T) {
 	t.Run("steady and down: that is told", func(t *testing.T) {
 		w := newWatch(t, up, at("10:00"))
 		w.run(checks(strings.Repeat("++--", 6)+"+-"+strings.Repeat("-", 18), 1))
-		flapping := slices.IndexFunc(w.told, func(n alert.Notice) bool { return n.Type == alert.NoticeFlapping })
+		flapping := slices.IndexFunc(w.told, func(n alert.Notification) bool { return n.Type == alert.NotificationFlapping })
 		if flapping < 0 {
 			t.Fatal(w.story())
 		}
@@ -196,7 +196,7 @@ func TestFlapping(t *testing.T) {
 		}
 		last := w.told[flapping-1].Type
 		want := []string{"steady", "down"}
-		if last == alert.NoticeDown {
+		if last == alert.NotificationDown {
 			want = []string{"steady"}
 		}
 		if !slices.Equal(after, want) || w.s.Verdict != VerdictDown {
@@ -244,7 +244,7 @@ func TestFlappingIsToldSoon(t *testing.T) {
 			var told []string
 			for _, n := range w.told {
 				told = append(told, string(n.Type))
-				if n.Type == alert.NoticeFlapping && !strings.Contains(n.Text, "It is ") {
+				if n.Type == alert.NotificationFlapping && !strings.Contains(n.Text, "It is ") {
 					t.Errorf("flapping does not say how it is: %s", n.Text)
 				}
 			}
@@ -297,7 +297,7 @@ func TestSlow(t *testing.T) {
 		{"as usual", Monitor{}, with(105, 105, 105, 105, 105, 105), up},
 		{"four in a row", Monitor{}, with(300, 300, 300, 300), up},
 		{"five in a row", Monitor{}, with(300, 300, 300, 300, 300), slow + " slow 10:25"},
-		{"one notice", Monitor{}, with(300, 300, 300, 300, 300, 300, 300, 300), slow + " slow 10:25"},
+		{"one notification", Monitor{}, with(300, 300, 300, 300, 300, 300, 300, 300), slow + " slow 10:25"},
 		{"not in a row", Monitor{}, with(300, 300, 300, 300, 100, 300, 300, 300, 300), up},
 		{"four quick ones", Monitor{}, with(300, 300, 300, 300, 300, 100, 100, 100, 100), slow + " slow 10:25"},
 		{"five quick ones", Monitor{}, with(300, 300, 300, 300, 300, 100, 100, 100, 100, 100), up + " slow 10:25 normal 10:30"},
@@ -310,7 +310,7 @@ func TestSlow(t *testing.T) {
 	t.Run("a change that stays becomes usual", func(t *testing.T) {
 		w := newWatch(t, Monitor{Check: task.Task{HTTP: &task.HTTP{URL: "https://example.com"}}}, at("10:00"))
 		w.run(latencies(append(slices.Clone(usual), slices.Repeat([]int{300}, 200)...)...))
-		if len(w.told) != 2 || w.told[1].Type != alert.NoticeNormal {
+		if len(w.told) != 2 || w.told[1].Type != alert.NotificationNormal {
 			t.Error(w.story())
 		}
 	})
@@ -395,7 +395,7 @@ func TestCertificatesThatEnd(t *testing.T) {
 		name string
 		m    Monitor
 		ends []int // days, check by check
-		want int   // notices
+		want int   // notifications
 	}{
 		{"far off", Monitor{}, []int{15, 15}, 0},
 		{"near", Monitor{}, []int{14, 14, 14}, 1},
@@ -413,7 +413,7 @@ func TestCertificatesThatEnd(t *testing.T) {
 				w.now = at("10:01").Add(time.Duration(i) * time.Minute)
 				w.check(Observation{At: w.now, Measure: task.Measure{Outcome: task.CheckOK, CertEnd: days(n).Add(time.Minute)}})
 			}
-			if len(w.told) != row.want || slices.ContainsFunc(w.told, func(n alert.Notice) bool { return n.Type != alert.NoticeCertificate }) {
+			if len(w.told) != row.want || slices.ContainsFunc(w.told, func(n alert.Notification) bool { return n.Type != alert.NotificationCertificate }) {
 				t.Errorf("told %d times, want %d: %s", len(w.told), row.want, w.story())
 			}
 		})

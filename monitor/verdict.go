@@ -73,9 +73,9 @@ type State struct {
 	CertWarned  time.Time         `json:"cert_warned,omitzero" doc:"The end that was warned of"`
 	CertsWarned []time.Time       `json:"certs_warned,omitempty" doc:"Ends that were warned of before, the last few: two servers may take turns"`
 
-	Incident     int64              `json:"incident,omitempty" doc:"The one that is open"`
-	Told         []alert.NoticeType `json:"told,omitempty" doc:"What people were told is wrong, and not yet that it is over"`
-	ToldIncident int64              `json:"told_incident,omitempty" doc:"An outage that is over, of which they were told and not yet that it is"`
+	Incident     int64                    `json:"incident,omitempty" doc:"The one that is open"`
+	Told         []alert.NotificationType `json:"told,omitempty" doc:"What people were told is wrong, and not yet that it is over"`
+	ToldIncident int64                    `json:"told_incident,omitempty" doc:"An outage that is over, of which they were told and not yet that it is"`
 
 	Recent  Recent   `json:"recent,omitzero" doc:"The last outcomes, for flapping"`
 	Turns   Recent   `json:"turns,omitzero" doc:"The last checks that turned it down or up, for flapping"`
@@ -133,10 +133,10 @@ type Judgement struct {
 	// was shown as up while it was being confirmed.
 	Spans []Span
 	// Opened and Closed are the incident that begins or ends here, never both.
-	// The state of one that begins has -1 for its id, as have notices of it.
-	Opened  *Incident
-	Closed  *IncidentEnd
-	Notices []alert.Notice
+	// The state of one that begins has -1 for its id, as have notifications of it.
+	Opened        *Incident
+	Closed        *IncidentEnd
+	Notifications []alert.Notification
 	// AgainAt is when the target is to be looked at again before its turn, to
 	// confirm what was seen. Zero: in its turn.
 	AgainAt time.Time

@@ -91,7 +91,7 @@ func (s *Store) join() {
 	s.cycleStore.Hooks = cycles.Hooks{Tell: func(c *cycles.Change, run cycle.Run, j job.Job, settled job.Settlement) error {
 		return s.alertStore.In(c.Change).TellCycle(run, j, settled)
 	}}
-	s.monitorStore.Hooks = monitors.Hooks{Tell: func(c *monitors.Change, m monitor.Monitor, notices []alert.Notice, incident int64) error {
-		return s.alertStore.In(c.Change).Tell(m, notices, incident)
+	s.monitorStore.Hooks = monitors.Hooks{Tell: func(c *monitors.Change, m monitor.Monitor, notifications []alert.Notification, incident int64) error {
+		return s.alertStore.In(c.Change).Tell(m, notifications, incident)
 	}}
 }

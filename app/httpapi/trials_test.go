@@ -123,7 +123,7 @@ func TestAChannelIsTested(t *testing.T) {
 		sent := b.last()
 		channel, m := sent[1].(alert.Channel), sent[2].(alert.Message)
 		if channel.Slack.URL != "https://hooks.example/secret" || m.Channel != "ops" || m.Namespace != "ns" || m.Title != "Test of channel ops" ||
-			m.Severity != alert.SeverityInfo || m.URL != "https://belfry.example" || m.Notices[0].Type != alert.NoticeTest {
+			m.Severity != alert.SeverityInfo || m.URL != "https://belfry.example" || m.Notifications[0].Type != alert.NotificationTest {
 			t.Errorf("sent %+v through %+v", m, channel)
 		}
 		keys[m.Key] = true

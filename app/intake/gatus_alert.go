@@ -15,15 +15,15 @@ import (
 // told is one alert of an endpoint: which channel is told of what.
 type told struct {
 	channel string
-	on      []alert.NoticeType
+	on      []alert.NotificationType
 	remind  core.Duration
 }
 
 // What an alert of Gatus is about. A target that flaps is told of once instead
 // of with every change, and one of which nothing is known would else be silent.
 var (
-	wrong    = []alert.NoticeType{alert.NoticeDown, alert.NoticeFlapping, alert.NoticeStale}
-	resolved = []alert.NoticeType{alert.NoticeDown, alert.NoticeUp, alert.NoticeFlapping, alert.NoticeSteady, alert.NoticeStale, alert.NoticeFresh}
+	wrong    = []alert.NotificationType{alert.NotificationDown, alert.NotificationFlapping, alert.NotificationStale}
+	resolved = []alert.NotificationType{alert.NotificationDown, alert.NotificationUp, alert.NotificationFlapping, alert.NotificationSteady, alert.NotificationStale, alert.NotificationFresh}
 )
 
 func (g *gatus) tellAll(monitor string, list []told) {
@@ -80,7 +80,7 @@ func (g *gatus) alerts(e *entry, t *tree, group string, m *monitor.Monitor) []to
 	return list
 }
 
-func (g *gatus) about(l layered) []alert.NoticeType {
+func (g *gatus) about(l layered) []alert.NotificationType {
 	on := wrong
 	if truth(l.get("send-on-resolved")) {
 		on = resolved

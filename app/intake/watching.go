@@ -184,7 +184,7 @@ func (w *watching) addChannel(e *entry, c alert.Channel) bool {
 
 // tell makes a monitor known to the rule that tells a channel of such things.
 // No types means those that rules are about anyway.
-func (w *watching) tell(monitor, channel string, on []alert.NoticeType, remind core.Duration) {
+func (w *watching) tell(monitor, channel string, on []alert.NotificationType, remind core.Duration) {
 	key := fmt.Sprintf("%s %v %s", channel, on, remind)
 	if w.said[key+" "+monitor] {
 		return

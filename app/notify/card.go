@@ -19,10 +19,10 @@ type card struct {
 	url      string // http, https or empty
 	severity string
 	items    []item
-	more     int // notices that are not among the items
+	more     int // notifications that are not among the items
 }
 
-// item is one notice of a card.
+// item is one notification of a card.
 type item struct {
 	title    string // empty if it is the card's
 	severity string
@@ -44,17 +44,17 @@ const (
 	maxTags  = 10
 )
 
-// newCard shows at most so many notices.
+// newCard shows at most so many notifications.
 func newCard(m alert.Message, most int) card {
 	c := card{title: headline(m), url: link(m.URL), severity: severityOf(m)}
-	if len(m.Notices) == 0 { // or its text says what they say
+	if len(m.Notifications) == 0 { // or its text says what they say
 		c.text = clip(plain(m.Text), maxText)
 	}
-	for _, n := range m.Notices[:min(len(m.Notices), most)] {
+	for _, n := range m.Notifications[:min(len(m.Notifications), most)] {
 		c.items = append(c.items, newItem(n))
 	}
-	c.more = len(m.Notices) - len(c.items)
-	if len(m.Notices) == 1 && len(c.items) == 1 && c.items[0].title == c.title {
+	c.more = len(m.Notifications) - len(c.items)
+	if len(m.Notifications) == 1 && len(c.items) == 1 && c.items[0].title == c.title {
 		c.items[0].title = ""
 	}
 	return c
@@ -62,8 +62,8 @@ func newCard(m alert.Message, most int) card {
 
 func headline(m alert.Message) string {
 	title := m.Title
-	if strings.TrimSpace(title) == "" && len(m.Notices) > 0 {
-		title = titleOf(m.Notices[0])
+	if strings.TrimSpace(title) == "" && len(m.Notifications) > 0 {
+		title = titleOf(m.Notifications[0])
 	}
 	if title = clip(line(title), maxTitle); title == "" {
 		return "Belfry"
@@ -71,16 +71,16 @@ func headline(m alert.Message) string {
 	return title
 }
 
-// titleOf is what a notice says, or else what it is.
-func titleOf(n alert.Notice) string {
+// titleOf is what a notification says, or else what it is.
+func titleOf(n alert.Notification) string {
 	if title := line(n.Title); title != "" {
 		return title
 	}
 	return line(strings.ReplaceAll(string(n.Type), "_", " ") + " " + subjectOf(n))
 }
 
-// subjectOf is the thing that a notice is about.
-func subjectOf(n alert.Notice) string {
+// subjectOf is the thing that a notification is about.
+func subjectOf(n alert.Notification) string {
 	for _, name := range []string{n.Monitor, n.Task, n.Schedule} {
 		if name != "" {
 			return name
@@ -98,20 +98,20 @@ func link(address string) string {
 	return strings.NewReplacer("<", "%3C", ">", "%3E", "|", "%7C", `"`, "%22", "'", "%27", "`", "%60", " ", "%20", ")", "%29").Replace(line(u.String()))
 }
 
-func newItem(n alert.Notice) item {
+func newItem(n alert.Notification) item {
 	return item{
 		title: clip(titleOf(n), maxTitle), severity: severityOfType(n.Type), facts: unsaid(n),
 		text: clip(plain(n.Text), maxText), diff: clip(plain(n.Diff), maxText),
 	}
 }
 
-// unsaid are the facts of a notice that neither its title nor its text says.
-func unsaid(n alert.Notice) []fact {
+// unsaid are the facts of a notification that neither its title nor its text says.
+func unsaid(n alert.Notification) []fact {
 	said := words(titleOf(n)) + words(n.Text)
 	return slices.DeleteFunc(factsOf(n), func(f fact) bool { return strings.Contains(said, words(f.value)) })
 }
 
-func factsOf(n alert.Notice) []fact {
+func factsOf(n alert.Notification) []fact {
 	var facts []fact
 	add := func(name, value string) {
 		if value = clip(line(value), maxFact); value != "" {
@@ -183,7 +183,7 @@ func severityOf(m alert.Message) string {
 		return m.Severity
 	}
 	worst := len(severities)
-	for _, n := range m.Notices {
+	for _, n := range m.Notifications {
 		worst = min(worst, slices.Index(severities, severityOfType(n.Type)))
 	}
 	if worst == len(severities) {
@@ -192,31 +192,31 @@ func severityOf(m alert.Message) string {
 	return severities[worst]
 }
 
-func severityOfType(t alert.NoticeType) string {
+func severityOfType(t alert.NotificationType) string {
 	switch t {
-	case alert.NoticeDown, alert.NoticeReminder:
+	case alert.NotificationDown, alert.NotificationReminder:
 		return critical
-	case alert.NoticeUp, alert.NoticeRecovered, alert.NoticeNormal, alert.NoticeSteady, alert.NoticeFresh:
+	case alert.NotificationUp, alert.NotificationRecovered, alert.NotificationNormal, alert.NotificationSteady, alert.NotificationFresh:
 		return ok
-	case alert.NoticeDegraded, alert.NoticeSlow, alert.NoticeFlapping, alert.NoticeStale, alert.NoticeCertificate,
-		alert.NoticeJobFailed, alert.NoticeScheduleMissed:
+	case alert.NotificationDegraded, alert.NotificationSlow, alert.NotificationFlapping, alert.NotificationStale, alert.NotificationCertificate,
+		alert.NotificationJobFailed, alert.NotificationScheduleMissed:
 		return warning
 	}
 	return info
 }
 
-// eventOf names what a message is about: the type of its notices if that is
+// eventOf names what a message is about: the type of its notifications if that is
 // one.
 func eventOf(m alert.Message) string {
-	if len(m.Notices) == 0 {
+	if len(m.Notifications) == 0 {
 		return "message"
 	}
-	for _, n := range m.Notices {
-		if n.Type != m.Notices[0].Type {
+	for _, n := range m.Notifications {
+		if n.Type != m.Notifications[0].Type {
 			return "mixed"
 		}
 	}
-	return line(string(m.Notices[0].Type))
+	return line(string(m.Notifications[0].Type))
 }
 
 // color of a severity, as 0xRRGGBB.

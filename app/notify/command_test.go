@@ -43,7 +43,7 @@ func TestACommandGetsTheMessage(t *testing.T) {
 			t.Fatal(err)
 		}
 		var got alert.Message
-		if err := json.Unmarshal(in, &got); err != nil || got.Key != m.Key || len(got.Notices) != len(m.Notices) {
+		if err := json.Unmarshal(in, &got); err != nil || got.Key != m.Key || len(got.Notifications) != len(m.Notifications) {
 			t.Errorf("%s: %v, %s", m.name, err, in)
 		}
 		env, _ := os.ReadFile(filepath.Join(dir, "env"))

@@ -117,24 +117,24 @@ func at(text string) time.Time {
 }
 
 var (
-	down = alert.Notice{Type: alert.NoticeDown, At: at("2026-03-01 10:00:00"), Namespace: "default", Monitor: "shop", Incident: 7, Tags: []string{"prod", "web"},
+	down = alert.Notification{Type: alert.NotificationDown, At: at("2026-03-01 10:00:00"), Namespace: "default", Monitor: "shop", Incident: 7, Tags: []string{"prod", "web"},
 		Title: "shop is down", Text: "GET https://shop.example.com/health: connection refused\nfailed 3 times in 40s", Code: task.CodeConnectRefused, Since: at("2026-03-01 10:00:00")}
-	told = alert.Notice{Type: alert.NoticeDown, At: at("2026-03-01 10:00:00"), Namespace: "default", Monitor: "shop", Incident: 7, Tags: []string{"prod"},
+	told = alert.Notification{Type: alert.NotificationDown, At: at("2026-03-01 10:00:00"), Namespace: "default", Monitor: "shop", Incident: 7, Tags: []string{"prod"},
 		Target: "https://shop.example.com/health", About: "What customers order in", Title: "shop is down", Text: "status: got 503\n2 checks in a row failed.",
 		Code: task.CodeStatus, Since: at("2026-03-01 10:00:00")}
-	toldUp = alert.Notice{Type: alert.NoticeUp, At: at("2026-03-01 10:12:30"), Namespace: "default", Monitor: "shop", Incident: 7, Target: told.Target,
+	toldUp = alert.Notification{Type: alert.NotificationUp, At: at("2026-03-01 10:12:30"), Namespace: "default", Monitor: "shop", Incident: 7, Target: told.Target,
 		About: told.About, Title: "shop is up again", Text: "It was: status: got 503", Since: at("2026-03-01 10:00:00"), Lasted: core.Duration(12*time.Minute + 30*time.Second)}
-	toldPage = alert.Notice{Type: alert.NoticeChanged, At: at("2026-03-01 10:02:00"), Namespace: "team-a", Monitor: "prices", Target: "https://example.com/prices",
+	toldPage = alert.Notification{Type: alert.NotificationChanged, At: at("2026-03-01 10:02:00"), Namespace: "team-a", Monitor: "prices", Target: "https://example.com/prices",
 		Title: "prices has changed", Text: "2 lines differ.", Diff: "-Basic: 10 EUR\n+Basic: 12 EUR"}
-	up = alert.Notice{Type: alert.NoticeUp, At: at("2026-03-01 10:12:30"), Namespace: "default", Monitor: "shop", Incident: 7,
+	up = alert.Notification{Type: alert.NotificationUp, At: at("2026-03-01 10:12:30"), Namespace: "default", Monitor: "shop", Incident: 7,
 		Title: "shop is up again, after 12m30s", Since: at("2026-03-01 10:00:00"), Lasted: core.Duration(12*time.Minute + 30*time.Second)}
-	certificate = alert.Notice{Type: alert.NoticeCertificate, At: at("2026-03-01 10:00:05"), Namespace: "team-a", Monitor: "api",
+	certificate = alert.Notification{Type: alert.NotificationCertificate, At: at("2026-03-01 10:00:05"), Namespace: "team-a", Monitor: "api",
 		Title: "certificate of api ends in 6 days"}
-	jobFailed = alert.Notice{Type: alert.NoticeJobFailed, At: at("2026-03-01 10:00:09"), Namespace: "default", Task: "backup", JobID: 4711,
+	jobFailed = alert.Notification{Type: alert.NotificationJobFailed, At: at("2026-03-01 10:00:09"), Namespace: "default", Task: "backup", JobID: 4711,
 		Title: "backup failed", Text: "exit status 2"}
-	changed = alert.Notice{Type: alert.NoticeChanged, At: at("2026-03-01 11:00:00"), Namespace: "default", Monitor: "prices",
+	changed = alert.Notification{Type: alert.NotificationChanged, At: at("2026-03-01 11:00:00"), Namespace: "default", Monitor: "prices",
 		Title: "prices changed", Diff: "-Basic: 10 EUR\n+Basic: 12 EUR"}
-	nasty = alert.Notice{Type: alert.NoticeChanged, At: at("2026-03-01 11:00:00"), Namespace: "default", Monitor: "a<b>&\"c\"",
+	nasty = alert.Notification{Type: alert.NotificationChanged, At: at("2026-03-01 11:00:00"), Namespace: "default", Monitor: "a<b>&\"c\"",
 		Title: "<b>bold</b> & *bold* _it_ [x](http://evil.example) @everyone <!channel> \x00\x1b[31m\xff",
 		Text:  "first\r\nsecond \u202egnp.exe\n```\n</pre><script>alert(1)</script> @here @Channel <@U123> https://a.example/x_y_z?a=1&b=2",
 		Diff:  "-```\n+</pre></b> <a href=\"x\">\n"}
@@ -146,13 +146,13 @@ var messages = []struct {
 	alert.Message
 }{
 	{"down", alert.Message{Key: "k-down", Namespace: "default", Channel: "ops", Title: "shop is down", Severity: "critical",
-		Text: down.Text, URL: "https://belfry.example.com/monitors/shop", Notices: []alert.Notice{down}}},
-	{"up", alert.Message{Key: "k-up", Namespace: "default", Channel: "ops", Title: up.Title, Severity: "ok", Notices: []alert.Notice{up}}},
+		Text: down.Text, URL: "https://belfry.example.com/monitors/shop", Notifications: []alert.Notification{down}}},
+	{"up", alert.Message{Key: "k-up", Namespace: "default", Channel: "ops", Title: up.Title, Severity: "ok", Notifications: []alert.Notification{up}}},
 	{"several", alert.Message{Key: "k-several", Namespace: "default", Channel: "ops", Title: "3 things need a look", Text: "Within 30s.", Severity: "critical",
-		URL: "https://belfry.example.com/alerts?x=1&y=2", Notices: []alert.Notice{down, certificate, jobFailed}}},
-	{"changed", alert.Message{Key: "k-changed", Namespace: "default", Channel: "ops", Title: changed.Title, Severity: "info", Notices: []alert.Notice{changed}}},
+		URL: "https://belfry.example.com/alerts?x=1&y=2", Notifications: []alert.Notification{down, certificate, jobFailed}}},
+	{"changed", alert.Message{Key: "k-changed", Namespace: "default", Channel: "ops", Title: changed.Title, Severity: "info", Notifications: []alert.Notification{changed}}},
 	{"nasty", alert.Message{Key: "k-nasty\r\nX: y", Namespace: "default", Channel: "ops", Title: nasty.Title + "\r\nBcc: evil@example.com", Severity: "?",
-		URL: "javascript:alert(1)", Notices: []alert.Notice{nasty, nasty}}},
+		URL: "javascript:alert(1)", Notifications: []alert.Notification{nasty, nasty}}},
 	{"told", composed(told)},
 	{"told over", composed(toldUp)},
 	{"told together", composed(told, toldPage)},
@@ -161,15 +161,15 @@ var messages = []struct {
 }
 
 // composed is a message as channels get it.
-func composed(notices ...alert.Notice) alert.Message {
+func composed(notifications ...alert.Notification) alert.Message {
 	var alerts []alert.Alert
-	for i, n := range notices {
-		alerts = append(alerts, alert.Alert{ID: int64(i + 1), Message: "k-" + n.Title, Notice: n})
+	for i, n := range notifications {
+		alerts = append(alerts, alert.Alert{ID: int64(i + 1), Message: "k-" + n.Title, Notification: n})
 	}
 	return alert.Compose(alert.Channel{Namespace: "default", Name: "ops"}, alerts, "https://belfry.example.com", at("2026-03-01 10:15:00"))
 }
 
-// huge is a message of 100 notices, each as long as texts get.
+// huge is a message of 100 notifications, each as long as texts get.
 func huge() alert.Message {
 	m := alert.Message{Key: "k-huge", Namespace: "default", Channel: "ops", Severity: "critical", Title: strings.Repeat("Ä<&*", 5000), Text: strings.Repeat("<&>\"*_`", 50000)}
 	for i := range 100 {
@@ -177,7 +177,7 @@ func huge() alert.Message {
 		n.Incident, n.Monitor = int64(i+1), fmt.Sprintf("shop-%d", i)
 		n.Title, n.Text, n.Diff = strings.Repeat("🔔<", 3000), strings.Repeat("&_`x\xff\n", 20000), strings.Repeat("+```<pre>\n", 20000)
 		n.Tags = slicesOf("tag&", 500)
-		m.Notices = append(m.Notices, n)
+		m.Notifications = append(m.Notifications, n)
 	}
 	return m
 }

@@ -84,7 +84,7 @@ func TestEverythingIsSaidOnce(t *testing.T) {
 	for name, read := range shown {
 		for _, m := range []alert.Message{composed(told), composed(toldUp), composed(told, toldPage)} {
 			got := read(m)
-			for _, n := range m.Notices {
+			for _, n := range m.Notifications {
 				for _, part := range append(strings.Split(n.Text, "\n"), n.Title, n.Target, n.About) {
 					if n := strings.Count(got, part); part != "" && n != 1 {
 						t.Errorf("%s says %q %d times:\n%s", name, part, n, got)

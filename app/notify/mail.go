@@ -53,11 +53,11 @@ func (s *Sender) mail(from *mail.Address, to []*mail.Address, m alert.Message) (
 
 // threadOf an outage: its begin, reminders and end hang together.
 func threadOf(m alert.Message) string {
-	if len(m.Notices) == 0 || m.Notices[0].Incident == 0 {
+	if len(m.Notifications) == 0 || m.Notifications[0].Incident == 0 {
 		return ""
 	}
-	n := m.Notices[0]
-	for _, other := range m.Notices {
+	n := m.Notifications[0]
+	for _, other := range m.Notifications {
 		if other.Namespace != n.Namespace || other.Monitor != n.Monitor || other.Incident != n.Incident {
 			return ""
 		}

@@ -43,7 +43,7 @@ type pagerDutyPayload struct {
 // pagerDuty sends an event for each outage that the message tells of: what
 // begins triggers, what is over resolves, and one key holds them together.
 //
-// Of several notices with one key the last is sent: nobody is called for what
+// Of several notifications with one key the last is sent: nobody is called for what
 // is over already. An event that was refused does not keep the others back; one
 // that may pass later ends the try, and the next goes on from there.
 func (s *Sender) pagerDuty(ctx context.Context, c alert.Channel, m alert.Message) error {
@@ -74,12 +74,12 @@ func (s *Sender) pagerDuty(ctx context.Context, c alert.Channel, m alert.Message
 }
 
 func pagerDutyEvents(p *alert.PagerDutyChannel, m alert.Message) []pagerDutyEvent {
-	notices := m.Notices
-	if len(notices) == 0 { // a message of words alone
-		notices = []alert.Notice{{Type: alert.NoticeTest, Namespace: m.Namespace, Title: m.Title, Text: m.Text}}
+	notifications := m.Notifications
+	if len(notifications) == 0 { // a message of words alone
+		notifications = []alert.Notification{{Type: alert.NotificationTest, Namespace: m.Namespace, Title: m.Title, Text: m.Text}}
 	}
 	var events []pagerDutyEvent
-	for i, n := range notices {
+	for i, n := range notifications {
 		key := pagerDutyKeyOf(n, m.Key, i)
 		events = slices.DeleteFunc(events, func(e pagerDutyEvent) bool { return e.Key == key })
 		events = append(events, pagerDutyEventOf(p, m, n, key))
@@ -87,7 +87,7 @@ func pagerDutyEvents(p *alert.PagerDutyChannel, m alert.Message) []pagerDutyEven
 	return events
 }
 
-func pagerDutyEventOf(p *alert.PagerDutyChannel, m alert.Message, n alert.Notice, key string) pagerDutyEvent {
+func pagerDutyEventOf(p *alert.PagerDutyChannel, m alert.Message, n alert.Notification, key string) pagerDutyEvent {
 	e := pagerDutyEvent{RoutingKey: string(p.RoutingKey), Action: "trigger", Key: key, Client: "Belfry", ClientURL: link(m.URL)}
 	if severityOfType(n.Type) == ok {
 		e.Action = "resolve"
@@ -117,16 +117,16 @@ func pagerDutyEventOf(p *alert.PagerDutyChannel, m alert.Message, n alert.Notice
 	return e
 }
 
-func sourceOf(n alert.Notice) string {
+func sourceOf(n alert.Notification) string {
 	if s := subjectOf(n); s != n.Namespace {
 		return n.Namespace + "/" + s
 	}
 	return n.Namespace
 }
 
-func pagerDutySeverity(t alert.NoticeType) string {
+func pagerDutySeverity(t alert.NotificationType) string {
 	switch t {
-	case alert.NoticeJobFailed, alert.NoticeScheduleMissed, alert.NoticeStale:
+	case alert.NotificationJobFailed, alert.NotificationScheduleMissed, alert.NotificationStale:
 		return "error"
 	}
 	if s := severityOfType(t); s != ok {
@@ -137,20 +137,20 @@ func pagerDutySeverity(t alert.NoticeType) string {
 
 // pagerDutyKeyOf is the same for the begin of something and its end. What has
 // no end has a key of its own, the same for every try.
-func pagerDutyKeyOf(n alert.Notice, message string, i int) string {
+func pagerDutyKeyOf(n alert.Notification, message string, i int) string {
 	parts := []string{n.Namespace, subjectOf(n)}
 	switch n.Type {
-	case alert.NoticeDown, alert.NoticeUp, alert.NoticeReminder:
+	case alert.NotificationDown, alert.NotificationUp, alert.NotificationReminder:
 		parts = append(parts, strconv.FormatInt(n.Incident, 10))
-	case alert.NoticeDegraded, alert.NoticeRecovered:
+	case alert.NotificationDegraded, alert.NotificationRecovered:
 		parts = append(parts, "degraded")
-	case alert.NoticeSlow, alert.NoticeNormal:
+	case alert.NotificationSlow, alert.NotificationNormal:
 		parts = append(parts, "slow")
-	case alert.NoticeFlapping, alert.NoticeSteady:
+	case alert.NotificationFlapping, alert.NotificationSteady:
 		parts = append(parts, "flapping")
-	case alert.NoticeStale, alert.NoticeFresh:
+	case alert.NotificationStale, alert.NotificationFresh:
 		parts = append(parts, "stale")
-	case alert.NoticeCertificate: // told again and again as it comes nearer: one alert
+	case alert.NotificationCertificate: // told again and again as it comes nearer: one alert
 		parts = append(parts, "certificate")
 	default:
 		parts = append(parts, string(n.Type), message, strconv.Itoa(i))

@@ -33,8 +33,8 @@ func events(t *testing.T, r *receiver) (all []string) {
 	return all
 }
 
-func notice(kind alert.NoticeType, monitor string, incident int64) alert.Notice {
-	return alert.Notice{Type: kind, Namespace: "ns", Monitor: monitor, Incident: incident, Title: string(kind)}
+func notification(kind alert.NotificationType, monitor string, incident int64) alert.Notification {
+	return alert.Notification{Type: kind, Namespace: "ns", Monitor: monitor, Incident: incident, Title: string(kind)}
 }
 
 func TestPagerDutyEvents(t *testing.T) {
@@ -42,18 +42,18 @@ func TestPagerDutyEvents(t *testing.T) {
 	r := newReceiver(t, nil)
 	c := httpChannels(r.URL)["pagerduty"]
 	for name, w := range map[string]struct {
-		notices []alert.Notice
-		want    []string
+		notifications []alert.Notification
+		want          []string
 	}{
-		"an outage is one key": {[]alert.Notice{notice(alert.NoticeDown, "a", 1), notice(alert.NoticeReminder, "a", 1)}, []string{"trigger ns/a/1 critical"}},
-		"nobody is called for what is over": {[]alert.Notice{notice(alert.NoticeDown, "a", 1), notice(alert.NoticeDown, "b", 2), notice(alert.NoticeUp, "a", 1)},
+		"an outage is one key": {[]alert.Notification{notification(alert.NotificationDown, "a", 1), notification(alert.NotificationReminder, "a", 1)}, []string{"trigger ns/a/1 critical"}},
+		"nobody is called for what is over": {[]alert.Notification{notification(alert.NotificationDown, "a", 1), notification(alert.NotificationDown, "b", 2), notification(alert.NotificationUp, "a", 1)},
 			[]string{"trigger ns/b/2 critical", "resolve ns/a/1 info"}},
-		"the next outage is another": {[]alert.Notice{notice(alert.NoticeUp, "a", 1), notice(alert.NoticeDown, "a", 2)}, []string{"resolve ns/a/1 info", "trigger ns/a/2 critical"}},
-		"pairs": {[]alert.Notice{notice(alert.NoticeSlow, "a", 0), notice(alert.NoticeFlapping, "a", 0), notice(alert.NoticeNormal, "a", 0), notice(alert.NoticeStale, "a", 0)},
+		"the next outage is another": {[]alert.Notification{notification(alert.NotificationUp, "a", 1), notification(alert.NotificationDown, "a", 2)}, []string{"resolve ns/a/1 info", "trigger ns/a/2 critical"}},
+		"pairs": {[]alert.Notification{notification(alert.NotificationSlow, "a", 0), notification(alert.NotificationFlapping, "a", 0), notification(alert.NotificationNormal, "a", 0), notification(alert.NotificationStale, "a", 0)},
 			[]string{"trigger ns/a/flapping warning", "resolve ns/a/slow info", "trigger ns/a/stale error"}},
-		"what has no end": {[]alert.Notice{notice(alert.NoticeChanged, "a", 0), notice(alert.NoticeChanged, "a", 0)}, []string{"trigger ns/a/changed/k/0 info", "trigger ns/a/changed/k/1 info"}},
+		"what has no end": {[]alert.Notification{notification(alert.NotificationChanged, "a", 0), notification(alert.NotificationChanged, "a", 0)}, []string{"trigger ns/a/changed/k/0 info", "trigger ns/a/changed/k/1 info"}},
 	} {
-		m := alert.Message{Key: "k", Notices: w.notices}
+		m := alert.Message{Key: "k", Notifications: w.notifications}
 		if err := newSender(t).Send(t.Context(), c, m); err != nil {
 			t.Error(err)
 		}
@@ -61,11 +61,11 @@ func TestPagerDutyEvents(t *testing.T) {
 			t.Errorf("%s: %q, want %q", name, got, w.want)
 		}
 	}
-	long := notice(alert.NoticeDown, strings.Repeat("ä", 400), 1)
+	long := notification(alert.NotificationDown, strings.Repeat("ä", 400), 1)
 	over := long
-	over.Type = alert.NoticeUp
-	for _, n := range []alert.Notice{long, over} {
-		if err := newSender(t).Send(t.Context(), c, alert.Message{Notices: []alert.Notice{n}}); err != nil {
+	over.Type = alert.NotificationUp
+	for _, n := range []alert.Notification{long, over} {
+		if err := newSender(t).Send(t.Context(), c, alert.Message{Notifications: []alert.Notification{n}}); err != nil {
 			t.Error(err)
 		}
 	}
@@ -94,7 +94,7 @@ func TestPagerDutyGoesOnWhereItStopped(t *testing.T) {
 	s := newSender(t)
 	m := alert.Message{Key: "k"}
 	for i, monitor := range []string{"a", "bad", "b", "c", "d"} {
-		m.Notices = append(m.Notices, notice(alert.NoticeDown, monitor, int64(i)))
+		m.Notifications = append(m.Notifications, notification(alert.NotificationDown, monitor, int64(i)))
 	}
 	err := s.Send(t.Context(), c, m)
 	if notify.Permanent(err) || notify.RetryAfter(err).Seconds() != 9 {

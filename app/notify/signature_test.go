@@ -122,7 +122,7 @@ func ExampleVerify() {
 	sender := notify.New(notify.Options{Guard: guard.Options{Allow: allow}})
 	defer sender.Close()
 	channel := alert.Channel{Name: "hook", Webhook: &alert.WebhookChannel{URL: core.Secret(receiver.URL), Secret: secret}}
-	err := sender.Send(context.Background(), channel, alert.Message{Key: "m-1", Title: "shop is down", Notices: []alert.Notice{{Type: alert.NoticeDown}}})
+	err := sender.Send(context.Background(), channel, alert.Message{Key: "m-1", Title: "shop is down", Notifications: []alert.Notification{{Type: alert.NotificationDown}}})
 	fmt.Println(err)
 	// Output:
 	// from Belfry: down m-1

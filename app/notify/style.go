@@ -18,7 +18,7 @@ type style struct {
 // bare is text without any markup.
 var bare = style{text: asIs, code: asIs, link: func(address string) string { return address }, size: bytesOf}
 
-// whole writes a card as one text in at most limit. The notices share the
+// whole writes a card as one text in at most limit. The notifications share the
 // room; those for which none is left are counted.
 func (st style) whole(c card, limit int, withTitle bool) string {
 	var parts []string
@@ -57,7 +57,7 @@ func (st style) whole(c card, limit int, withTitle bool) string {
 	return strings.Join(parts, "\n\n")
 }
 
-// item writes a notice in at most limit, with its title if it has its own.
+// item writes a notification in at most limit, with its title if it has its own.
 func (st style) item(it item, limit int) string {
 	head := ""
 	if it.title != "" {
@@ -67,7 +67,7 @@ func (st style) item(it item, limit int) string {
 	return joined("\n", head, st.body(it, limit))
 }
 
-// body is a notice without its title. Its facts are short and come first, then
+// body is a notification without its title. Its facts are short and come first, then
 // its text, then its diff gets what is left.
 func (st style) body(it item, limit int) string {
 	facts := fit(lineOf(it.facts), limit/2, st.text, st.size)

@@ -12,7 +12,7 @@ import (
 const (
 	teamsBytes = 24 << 10
 	teamsItems = 20
-	teamsLines = 30 // of one notice
+	teamsLines = 30 // of one notification
 	teamsLine  = 500
 )
 

@@ -153,11 +153,11 @@ func TestAnyMessageCanBeSent(t *testing.T) {
 		text := rapid.OneOf(rapid.String(), rapid.StringMatching("[<>&\"'*_`@\\\\\\[\\]|~#\n]{0,50}"),
 			rapid.Map(rapid.SliceOf(rapid.Byte()), func(b []byte) string { return string(b) }),
 			rapid.Map(rapid.IntRange(0, 600), func(n int) string { return strings.Repeat("🔔<`", n) }))
-		types := rapid.SampledFrom(append([]alert.NoticeType{"", alert.NoticeTest, "odd\r\n"}, alert.NoticeTypes...))
+		types := rapid.SampledFrom(append([]alert.NotificationType{"", alert.NotificationTest, "odd\r\n"}, alert.NotificationTypes...))
 		m := alert.Message{Key: text.Draw(t, "key"), Namespace: "n", Channel: text.Draw(t, "channel"), Title: text.Draw(t, "title"), Text: text.Draw(t, "text"),
 			Severity: text.Draw(t, "severity"), URL: text.Draw(t, "url")}
-		for range rapid.IntRange(0, 12).Draw(t, "notices") {
-			m.Notices = append(m.Notices, alert.Notice{Type: types.Draw(t, "type"), Namespace: "n", Monitor: text.Draw(t, "monitor"), Title: text.Draw(t, "its title"),
+		for range rapid.IntRange(0, 12).Draw(t, "notifications") {
+			m.Notifications = append(m.Notifications, alert.Notification{Type: types.Draw(t, "type"), Namespace: "n", Monitor: text.Draw(t, "monitor"), Title: text.Draw(t, "its title"),
 				Text: text.Draw(t, "its text"), Diff: text.Draw(t, "diff"), Tags: []string{text.Draw(t, "tag")}, Incident: rapid.Int64().Draw(t, "incident")})
 		}
 		for name, c := range channels {

@@ -23,14 +23,14 @@ import (
 //	  "text": "…",                 may be missing
 //	  "severity": "critical",      critical, warning, info or ok
 //	  "url": "https://…",          may be missing
-//	  "notices": [{"type": "down", "at": "2026-03-01T10:00:00Z", "namespace": "default", "monitor": "shop", "incident": 7, …}]
+//	  "notifications": [{"type": "down", "at": "2026-03-01T10:00:00Z", "namespace": "default", "monitor": "shop", "incident": 7, …}]
 //	}
 //
 // Names are only ever added. Times are RFC 3339, durations texts such as
 // "1h30m". A message that is longer than 1 MiB is cut: its texts first, then
-// its notices, and its text then says how many are missing.
+// its notifications, and its text then says how many are missing.
 //
-// Belfry-Event is the type of the notices, or "mixed"; Belfry-Delivery and
+// Belfry-Event is the type of the notifications, or "mixed"; Belfry-Delivery and
 // Idempotency-Key are the message's key; Belfry-Signature is for [Verify].
 func (s *Sender) webhook(ctx context.Context, c alert.Channel, m alert.Message) error {
 	w := c.Webhook
@@ -83,7 +83,7 @@ const (
 func payload(m alert.Message) []byte {
 	m.Severity, m.URL = severityOf(m), link(m.URL)
 	// Of two long texts each. Escapes may make them longer, so this is a first try.
-	text := min(maxPayloadText, max(1<<10, maxPayload/(2*len(m.Notices)+1)))
+	text := min(maxPayloadText, max(1<<10, maxPayload/(2*len(m.Notifications)+1)))
 	m = shortened(m, text)
 	body := encode(m)
 	for ; len(body) > maxPayload; body = encode(m) {
@@ -110,20 +110,20 @@ func shortened(m alert.Message, limit int) alert.Message {
 	}
 	name(&m.Key, &m.Namespace, &m.Channel, &m.Severity, &m.URL, &m.Title)
 	short(&m.Text)
-	notices := make([]alert.Notice, len(m.Notices)) // never null
-	for i, n := range m.Notices {
+	notifications := make([]alert.Notification, len(m.Notifications)) // never null
+	for i, n := range m.Notifications {
 		kind, code := string(n.Type), string(n.Code)
 		name(&kind, &code, &n.Namespace, &n.Monitor, &n.Task, &n.Schedule, &n.Target, &n.About, &n.Title)
-		n.Type, n.Code = alert.NoticeType(kind), task.CheckCode(code)
+		n.Type, n.Code = alert.NotificationType(kind), task.CheckCode(code)
 		short(&n.Text, &n.Diff)
 		n.Tags = slices.Clone(n.Tags[:min(len(n.Tags), 100)])
 		for t := range n.Tags {
 			name(&n.Tags[t])
 		}
 		n.At, n.Since = writable(n.At), writable(n.Since)
-		notices[i] = n
+		notifications[i] = n
 	}
-	m.Notices = notices
+	m.Notifications = notifications
 	return m
 }
 
@@ -139,14 +139,14 @@ func writable(t time.Time) time.Time {
 // which JSON escapes.
 func clean(s string) string { return strings.ToValidUTF8(s, "\uFFFD") }
 
-// halved leaves out the later notices, and says so.
+// halved leaves out the later notifications, and says so.
 func halved(m alert.Message) alert.Message {
-	kept := len(m.Notices) / 2
+	kept := len(m.Notifications) / 2
 	before, _, _ := strings.Cut(m.Text, leftOut)
 	var gone int
 	_, _ = fmt.Sscanf(strings.TrimPrefix(m.Text, before), leftOut+"%d", &gone)
-	m.Text = fmt.Sprintf("%s%s%d notices are left out, because the message was too long.", before, leftOut, gone+len(m.Notices)-kept)
-	m.Notices = m.Notices[:kept]
+	m.Text = fmt.Sprintf("%s%s%d notifications are left out, because the message was too long.", before, leftOut, gone+len(m.Notifications)-kept)
+	m.Notifications = m.Notifications[:kept]
 	return m
 }
 

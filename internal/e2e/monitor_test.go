@@ -72,14 +72,14 @@ func newPager(t testing.TB) *pager {
 	return p
 }
 
-// types are those of the notices, each message once.
+// types are those of the notifications, each message once.
 func (p *pager) types() (out []string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	seen := map[string]bool{}
 	for _, key := range p.keys {
 		if !seen[key] {
-			for _, n := range p.told[key].Notices {
+			for _, n := range p.told[key].Notifications {
 				out = append(out, n.Monitor+" "+string(n.Type))
 			}
 		}

@@ -20,17 +20,17 @@ import (
 	"github.com/belfry-run/belfry/task"
 )
 
-const alertColumns = `id, namespace, channel, rule, notice, state, reason, created_at, due_at, ended_at, tries, message`
+const alertColumns = `id, namespace, channel, rule, notification, state, reason, created_at, due_at, ended_at, tries, message`
 
 func scanAlert(rows base.Rows) (a alert.Alert, err error) {
-	return a, rows.Scan(&a.ID, &a.Namespace, &a.Channel, &a.Rule, base.ScanDoc(&a.Notice), &a.State, &a.Reason, base.ScanTime(&a.CreatedAt),
+	return a, rows.Scan(&a.ID, &a.Namespace, &a.Channel, &a.Rule, base.ScanDoc(&a.Notification), &a.State, &a.Reason, base.ScanTime(&a.CreatedAt),
 		base.ScanTime(&a.DueAt), base.ScanTime(&a.EndedAt), &a.Tries, &a.Message)
 }
 
 // Tell writes what people are to be told of a monitor into the outbox, in the
 // transaction in which it happened.
-func (c *Change) Tell(row monitor.Monitor, notices []alert.Notice, incident int64) error {
-	for _, n := range notices {
+func (c *Change) Tell(row monitor.Monitor, notifications []alert.Notification, incident int64) error {
+	for _, n := range notifications {
 		n.Namespace, n.Monitor, n.Tags = row.Namespace, row.Name, row.Tags
 		if n.Incident < 0 { // opened just now
 			n.Incident = incident
@@ -51,7 +51,7 @@ func (c *Change) TellFailed(ends []jobs.Ending) error {
 		}
 		j := e.Row.Job
 		j.State, j.Reason, j.Error, j.Failures, j.FinishedAt = e.Settled.State, e.Settled.Reason, e.Settled.Error, e.Settled.Failures, c.Now
-		if err := c.route(alert.JobFailedNotice(j), 0); err != nil {
+		if err := c.route(alert.JobFailedNotification(j), 0); err != nil {
 			return err
 		}
 	}
@@ -61,7 +61,7 @@ func (c *Change) TellFailed(ends []jobs.Ending) error {
 // TellMissed does the same for nominal times that will never run though nobody
 // wanted that.
 func (c *Change) TellMissed(sc schedule.Schedule, o schedule.Occurrence) error {
-	n, missed := alert.ScheduleMissedNotice(sc, o)
+	n, missed := alert.ScheduleMissedNotification(sc, o)
 	if !missed {
 		return nil
 	}
@@ -111,8 +111,8 @@ func (c *Change) rulesOf(namespace string) (r rules, err error) {
 	return r, nil
 }
 
-// route writes an alert for each channel that a notice goes to.
-func (c *Change) route(n alert.Notice, monitor int64) error {
+// route writes an alert for each channel that a notification goes to.
+func (c *Change) route(n alert.Notification, monitor int64) error {
 	r, err := c.rulesOf(n.Namespace)
 	if err != nil || len(r.all) == 0 {
 		return err
@@ -122,7 +122,7 @@ func (c *Change) route(n alert.Notice, monitor int64) error {
 			return err
 		}
 	}
-	if n.Type != alert.NoticeDown {
+	if n.Type != alert.NotificationDown {
 		return nil
 	}
 	for _, rule := range r.all { // also those that want reminders alone
@@ -149,26 +149,26 @@ func rerouteAlerts(c *base.Change, namespace string) error {
 	return err
 }
 
-// sendInstead writes the alerts of a notice for channels that its rule names
+// sendInstead writes the alerts of a notification for channels that its rule names
 // now, where it has none yet.
 func (c *Change) sendInstead(a alert.Alert, monitor int64, to []alert.Delivery) error {
 	for _, d := range to {
 		_, there, err := base.First(c.Ctx, c.Tx, base.ScanInt, `
 			select 1
 			from belfry.alerts
-			where namespace = $1 and channel = $2 and state = 'pending' and type = $3 and monitor_id = $4 and notice = $5
+			where namespace = $1 and channel = $2 and state = 'pending' and type = $3 and monitor_id = $4 and notification = $5
 			union all
 			select 1
 			from belfry.alerts
 			where incident_id = $6 and incident_id > 0 and channel = $2 and namespace = $1 and type = $3
-			limit 1`, a.Namespace, d.Channel, string(a.Notice.Type), monitor, base.Text(a.Notice), a.Notice.Incident)
+			limit 1`, a.Namespace, d.Channel, string(a.Notification.Type), monitor, base.Text(a.Notification), a.Notification.Incident)
 		if err != nil {
 			return err
 		}
 		if there {
 			continue
 		}
-		if err := c.insertAlert(a.Notice, d, monitor); err != nil {
+		if err := c.insertAlert(a.Notification, d, monitor); err != nil {
 			return err
 		}
 	}
@@ -176,13 +176,13 @@ func (c *Change) sendInstead(a alert.Alert, monitor int64, to []alert.Delivery) 
 }
 
 // remind plans the next reminder of an outage through one rule.
-func (c *Change) remind(rule alert.Rule, r rules, down alert.Notice, monitor int64, told int) error {
+func (c *Change) remind(rule alert.Rule, r rules, down alert.Notification, monitor int64, told int) error {
 	at := alert.NextReminder(rule, down.Since, told)
 	if at.IsZero() {
 		return nil
 	}
 	n := down
-	n.Type, n.Count = alert.NoticeReminder, told+1
+	n.Type, n.Count = alert.NotificationReminder, told+1
 	n.Title = down.Monitor + " is still down"
 	for _, d := range alert.Route(n, []alert.Rule{rule}, r.quiet, base.LaterOf(at, c.Now)) {
 		d.DueAt = base.LaterOf(d.DueAt, at)
@@ -193,10 +193,10 @@ func (c *Change) remind(rule alert.Rule, r rules, down alert.Notice, monitor int
 	return nil
 }
 
-func (c *Change) insertAlert(n alert.Notice, d alert.Delivery, monitor int64) error {
+func (c *Change) insertAlert(n alert.Notification, d alert.Delivery, monitor int64) error {
 	c.Wake(base.TopicEngine)
 	_, err := c.Tx.Exec(c.Ctx, `
-		insert into belfry.alerts (namespace, channel, rule, type, monitor_id, incident_id, notice, state, reason, created_at, due_at)
+		insert into belfry.alerts (namespace, channel, rule, type, monitor_id, incident_id, notification, state, reason, created_at, due_at)
 		values ($1, $2, $3, $4, $5, $6, $7, 'pending', $8, $9, $10)`,
 		n.Namespace, d.Channel, d.Rule, string(n.Type), monitor, n.Incident, base.Text(n), d.Held, base.Micros(c.Now), base.Micros(d.DueAt))
 	return err
@@ -354,7 +354,7 @@ func (c *Change) FreeOfRules(cal schedule.Calendar) error {
 // TellCycle tells of a cycle once: its summary to those who want it, and to the
 // others, if it failed, that it did.
 func (c *Change) TellCycle(run cycle.Run, j job.Job, s job.Settlement) error {
-	n, any := cycle.EndedNotice(run, c.Now)
+	n, any := cycle.EndedNotification(run, c.Now)
 	if !any {
 		return nil
 	}
@@ -367,7 +367,7 @@ func (c *Change) TellCycle(run cycle.Run, j job.Job, s job.Settlement) error {
 		return err
 	}
 	failed := n
-	failed.Type, failed.Title = alert.NoticeJobFailed, "Cycle "+run.Cycle+" failed: "+s.Error
+	failed.Type, failed.Title = alert.NotificationJobFailed, "Cycle "+run.Cycle+" failed: "+s.Error
 	rest := slices.DeleteFunc(slices.Clone(r.all), func(rule alert.Rule) bool { return rule.Fits(n) })
 	for _, d := range alert.Route(failed, rest, r.quiet, c.Now) {
 		if err := c.insertAlert(failed, d, 0); err != nil {

@@ -90,7 +90,7 @@ func (c *Change) takeChannel(name base.TaskName, publicURL string) ([]view.Taken
 	}
 	rows, err := base.Collect(c.Ctx, c.Tx, func(r base.Rows) (p pending, err error) {
 		a := &p.Alert
-		return p, r.Scan(&a.ID, &a.Namespace, &a.Channel, &a.Rule, base.ScanDoc(&a.Notice), &a.State, &a.Reason, base.ScanTime(&a.CreatedAt),
+		return p, r.Scan(&a.ID, &a.Namespace, &a.Channel, &a.Rule, base.ScanDoc(&a.Notification), &a.State, &a.Reason, base.ScanTime(&a.CreatedAt),
 			base.ScanTime(&a.DueAt), base.ScanTime(&a.EndedAt), &a.Tries, &a.Message, &p.taken, &p.monitor)
 	}, `
 		select `+alertColumns+`, taken_until, monitor_id
@@ -183,7 +183,7 @@ func (c *Change) takeMessages(channel alert.Channel, send []alert.Alert, publicU
 func (c *Change) deliveryFacts(channel alert.Channel, alerts []alert.Alert) (f monitor.DeliveryFacts, err error) {
 	f.Monitors = map[string]monitor.Facts{}
 	for _, a := range alerts {
-		name := a.Notice.Monitor
+		name := a.Notification.Monitor
 		if _, known := f.Monitors[name]; known || name == "" {
 			continue
 		}
@@ -200,7 +200,7 @@ func (c *Change) deliveryFacts(channel alert.Channel, alerts []alert.Alert) (f m
 	}
 	told := map[int64]alert.State{}
 	for _, a := range alerts {
-		if id := a.Notice.Incident; id > 0 && a.Notice.Type == alert.NoticeUp {
+		if id := a.Notification.Incident; id > 0 && a.Notification.Type == alert.NotificationUp {
 			if told[id], err = c.toldOf(channel, id); err != nil {
 				return f, err
 			}
@@ -297,9 +297,9 @@ func (c *Change) remindAll(ids []int64) error {
 		monitor int64
 	}
 	rows, err := base.Collect(c.Ctx, c.Tx, func(r base.Rows) (t told, err error) {
-		return t, r.Scan(&t.Namespace, &t.Rule, base.ScanDoc(&t.Notice), &t.monitor)
+		return t, r.Scan(&t.Namespace, &t.Rule, base.ScanDoc(&t.Notification), &t.monitor)
 	}, `
-		select namespace, rule, notice, monitor_id
+		select namespace, rule, notification, monitor_id
 		from belfry.alerts
 		where type = 'reminder' and `+c.SQL.In("id", 1), c.SQL.List(ids))
 	if err != nil {
@@ -315,11 +315,11 @@ func (c *Change) remindAll(ids []int64) error {
 
 // remindAgain plans the reminder that follows one, as long as the outage lasts.
 func (c *Change) remindAgain(a alert.Alert, m int64) error {
-	if a.Notice.Type != alert.NoticeReminder {
+	if a.Notification.Type != alert.NotificationReminder {
 		return nil
 	}
-	row, err := c.s.monitors.ReadMonitor(c.Ctx, c.Tx, a.Namespace, a.Notice.Monitor, false)
-	if err != nil || row.State.Incident != a.Notice.Incident || row.State.Status() != monitor.StatusDown {
+	row, err := c.s.monitors.ReadMonitor(c.Ctx, c.Tx, a.Namespace, a.Notification.Monitor, false)
+	if err != nil || row.State.Incident != a.Notification.Incident || row.State.Status() != monitor.StatusDown {
 		if core.CodeOf(err) == core.NotFound {
 			err = nil
 		}
@@ -336,12 +336,12 @@ func (c *Change) remindAgain(a alert.Alert, m int64) error {
 			waiting, _, err := base.First(c.Ctx, c.Tx, base.ScanInt, `
 				select count(*)
 				from belfry.alerts
-				where incident_id = $1 and channel <> '' and type = 'reminder' and rule = $2 and notice like $3`,
-				a.Notice.Incident, a.Rule, fmt.Sprintf(`%%"count":%d%%`, a.Notice.Count+1))
+				where incident_id = $1 and channel <> '' and type = 'reminder' and rule = $2 and notification like $3`,
+				a.Notification.Incident, a.Rule, fmt.Sprintf(`%%"count":%d%%`, a.Notification.Count+1))
 			if err != nil || waiting > 0 {
 				return err
 			}
-			return c.remind(rule, r, a.Notice, m, a.Notice.Count)
+			return c.remind(rule, r, a.Notification, m, a.Notification.Count)
 		}
 	}
 	return nil

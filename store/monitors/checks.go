@@ -279,7 +279,7 @@ func (c *Change) TakeJudgement(row *MonitorRow, j monitor.Judgement, o *monitor.
 	if err := c.showChange(*row, j, o); err != nil {
 		return err
 	}
-	if err := c.s.Hooks.Tell(c, row.Monitor, j.Notices, incident); err != nil {
+	if err := c.s.Hooks.Tell(c, row.Monitor, j.Notifications, incident); err != nil {
 		return err
 	}
 	if earlier { // what is later than it was is found when the engine looks for what it was

@@ -8,5 +8,5 @@ import (
 // Hooks are what other rooms do within the transitions of monitors.
 type Hooks struct {
 	// Tell tells people of a monitor.
-	Tell func(c *Change, m monitor.Monitor, notices []alert.Notice, incident int64) error
+	Tell func(c *Change, m monitor.Monitor, notifications []alert.Notification, incident int64) error
 }

@@ -55,20 +55,20 @@ func (c *Change) writeVersion(row MonitorRow, v monitor.PageVersion, seen *task.
 // shownHunks is how much of a difference a message carries.
 const shownHunks = 10
 
-// showChange puts the difference into the notice of a page's change.
+// showChange puts the difference into the notification of a page's change.
 func (c *Change) showChange(row MonitorRow, j monitor.Judgement, o *monitor.Observation) error {
 	if j.Version == nil || j.Version.Before == "" || o == nil || o.Page == nil {
 		return nil
 	}
-	for i, n := range j.Notices {
-		if n.Type != alert.NoticeChanged {
+	for i, n := range j.Notifications {
+		if n.Type != alert.NotificationChanged {
 			continue
 		}
 		before, err := c.s.pageText(c.Ctx, c.Tx, row.ID, j.Version.Before)
 		if err != nil {
 			return err
 		}
-		j.Notices[i].Diff = textdiff.Diff(before, o.Page.Text, textdiff.Options{MaxBytes: task.MaxSnapshot}).Unified(shownHunks)
+		j.Notifications[i].Diff = textdiff.Diff(before, o.Page.Text, textdiff.Options{MaxBytes: task.MaxSnapshot}).Unified(shownHunks)
 	}
 	return nil
 }

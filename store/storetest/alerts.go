@@ -50,7 +50,7 @@ func (b *bench) alerts(f alert.Filter) (out string) {
 	all := must(b.st.Alerts(b.ctx, f))(b).Items
 	slices.Reverse(all)
 	for _, a := range all {
-		out += fmt.Sprintf("%s %s %s\n", a.Channel, a.Notice.Type, a.State)
+		out += fmt.Sprintf("%s %s %s\n", a.Channel, a.Notification.Type, a.State)
 	}
 	return out
 }
@@ -132,7 +132,7 @@ func init() {
 func caseAnOutageIsToldOnce(b *bench) {
 	w := b.checker()
 	b.channel("hook")
-	b.channel("other", func(r *alert.Rule) { r.On = []alert.NoticeType{alert.NoticeDown} })
+	b.channel("other", func(r *alert.Rule) { r.On = []alert.NotificationType{alert.NotificationDown} })
 	b.monitor("site")
 	w.turn("site", passed)
 	w.turn("site", failed)

@@ -294,7 +294,7 @@ func caseEachMessageIsTakenByOneNode(b *bench, nodes []*store.Store) {
 	for i := range monitors {
 		b.monitor(fmt.Sprint("m", i), onTheMinute)
 	}
-	told := map[string]int{} // by channel, key and notice
+	told := map[string]int{} // by channel, key and notification
 	var mu sync.Mutex
 	deliver := func() {
 		b.crowd(nodes, 3, func(ctx context.Context, st *store.Store, i int) error {
@@ -304,7 +304,7 @@ func caseEachMessageIsTakenByOneNode(b *bench, nodes []*store.Store) {
 			}
 			for _, t := range taken.Messages {
 				mu.Lock()
-				for _, n := range t.Message.Notices {
+				for _, n := range t.Message.Notifications {
 					told[fmt.Sprint(t.Channel.Name, " ", n.Monitor, " ", n.Type, " ", n.Incident)]++
 				}
 				mu.Unlock()
@@ -329,7 +329,7 @@ func caseEachMessageIsTakenByOneNode(b *bench, nodes []*store.Store) {
 	}
 	want(b, "alerts that wait", b.count(`select count(*) from belfry.alerts where state = 'pending'`), 0)
 	want(b, "alerts sent", b.count(`select count(*) from belfry.alerts where state = 'sent'`), 2*channels*monitors)
-	want(b, "different notices told", len(told), 2*channels*monitors)
+	want(b, "different notifications told", len(told), 2*channels*monitors)
 	for what, n := range told {
 		want(b, what, n, 1)
 	}

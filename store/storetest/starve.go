@@ -44,7 +44,7 @@ func init() {
 func caseWhatWaitsInTheOutboxForLongKeepsNothing(b *bench) {
 	w := b.checker()
 	b.channel("hook", func(r *alert.Rule) { r.Group = -1 })
-	b.sql(`insert into belfry.alerts (namespace, channel, rule, type, notice, state, reason, created_at, due_at) `+many(1500)+`
+	b.sql(`insert into belfry.alerts (namespace, channel, rule, type, notification, state, reason, created_at, due_at) `+many(1500)+`
 			select 'default', 'hook', 'to-hook', 'job_failed', '{"type":"job_failed","title":"later"}', 'pending', 'quiet hours', $1, $2 from many`,
 		Epoch.UnixMicro(), Epoch.Add(1000*time.Hour).UnixMicro())
 	b.monitor("site")

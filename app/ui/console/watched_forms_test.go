@@ -228,7 +228,7 @@ func TestAlertRuleIsMadeAndEdited(t *testing.T) {
 	b.Type("#f-remind", "1h")
 	s.sends(b, "button[value=save]", "Alert rule night is saved", "everything tagged core", "after 1 h, at most 10")
 	a := must(s.AlertRule(t.Context(), "default", "night"))(s)
-	if a.Channels[0] != "team" || len(a.On) != len(alert.DefaultNotices)+1 {
+	if a.Channels[0] != "team" || len(a.On) != len(alert.DefaultNotifications)+1 {
 		t.Errorf("%+v", a)
 	}
 	b.Visit(s.url + "/alert-rules/night")

@@ -706,22 +706,22 @@ create table belfry.page_texts (
 -- Notifications to send: written with what happened, in one transaction. Writers: settling; the
 -- sender moves state, due_at and taken_until.
 create table belfry.alerts (
-	id          integer primary key autoincrement,
-	namespace   text not null,
-	channel     text not null,
-	rule        text not null,
-	type        text not null,
-	monitor_id  integer not null default 0,
-	incident_id integer not null default 0,
-	notice      text not null,
-	state       text not null,
-	reason      text not null default '',
-	created_at  integer not null,
-	due_at      integer not null,
-	taken_until integer not null default 0, -- a node is telling it
-	ended_at    integer not null default 0,
-	tries       integer not null default 0,
-	message     text not null default ''
+	id           integer primary key autoincrement,
+	namespace    text not null,
+	channel      text not null,
+	rule         text not null,
+	type         text not null,
+	monitor_id   integer not null default 0,
+	incident_id  integer not null default 0,
+	notification text not null,
+	state        text not null,
+	reason       text not null default '',
+	created_at   integer not null,
+	due_at       integer not null,
+	taken_until  integer not null default 0, -- a node is telling it
+	ended_at     integer not null default 0,
+	tries        integer not null default 0,
+	message      text not null default ''
 );
 
 create index belfry.alerts_pending on belfry.alerts (due_at) where state = 'pending';

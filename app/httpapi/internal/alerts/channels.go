@@ -70,8 +70,8 @@ func (s *server) tell(ctx context.Context, channel alert.Channel) wire.ChannelTe
 	now := time.Now()
 	m := alert.Compose(channel, []alert.Alert{{
 		Message: "test-" + rand.Text(), // or every test would have the same key
-		Notice: alert.Notice{
-			Type: alert.NoticeTest, At: core.Micro(now), Namespace: channel.Namespace,
+		Notification: alert.Notification{
+			Type: alert.NotificationTest, At: core.Micro(now), Namespace: channel.Namespace,
 			Title: "Test of channel " + channel.Name, Text: "Alerts that go to this channel arrive here.",
 		},
 	}}, s.opts.PublicURL, now)

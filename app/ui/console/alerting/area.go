@@ -36,9 +36,9 @@ func Area() frame.Area[API] {
 var templates = frame.Templates(frame.Set{Files: files, Funcs: funcs}, forms.Parts)
 
 var funcs = template.FuncMap{
-	"channelGoal":  channelGoal,
-	"channelKind":  channelKind,
-	"channelTitle": channelTitle,
-	"notices":      notices,
-	"ruleFor":      ruleFor,
+	"channelGoal":   channelGoal,
+	"channelKind":   channelKind,
+	"channelTitle":  channelTitle,
+	"notifications": notifications,
+	"ruleFor":       ruleFor,
 }

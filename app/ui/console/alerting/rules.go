@@ -63,8 +63,8 @@ func ruleFor(a alert.Rule) string {
 	return text
 }
 
-// notices are the types of a rule in words.
-func notices(list []alert.NoticeType) string {
+// notifications are the types of a rule in words.
+func notifications(list []alert.NotificationType) string {
 	texts := make([]string, len(list))
 	for i, n := range list {
 		texts[i] = parts.Words(n)
@@ -77,8 +77,8 @@ func alertRuleGroups(isNew bool, channels []string) []forms.InputGroup {
 	if isNew {
 		name = []forms.Input{{Path: "name", Label: "Name", Need: true}}
 	}
-	types := make([]string, len(alert.NoticeTypes))
-	for i, n := range alert.NoticeTypes {
+	types := make([]string, len(alert.NotificationTypes))
+	for i, n := range alert.NotificationTypes {
 		types[i] = string(n)
 	}
 	to := forms.Input{Path: "channels", Label: "Channels", Kind: forms.AsSet, Options: channels}
@@ -145,7 +145,7 @@ func newAlertRule(p *page) error {
 		return err
 	}
 	values := url.Values{}
-	for _, n := range alert.DefaultNotices {
+	for _, n := range alert.DefaultNotifications {
 		values.Add("on", string(n))
 	}
 	return p.Show("alert-rule", p.alertRuleForm("", channels, values, nil))

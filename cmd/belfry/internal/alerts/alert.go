@@ -57,7 +57,7 @@ func alertList(c *cli.CLI) *cobra.Command {
 			}
 			g := c.Grid("ID", "MADE", "TYPE", "TITLE", "CHANNEL", "STATE", "TRIES", "REASON")
 			for _, a := range p.Items {
-				g.Row(strconv.FormatInt(a.ID, 10), cli.Stamp(a.CreatedAt), string(a.Notice.Type), cli.Clip(a.Notice.Title, 60), s.Label(a.Namespace, a.Channel),
+				g.Row(strconv.FormatInt(a.ID, 10), cli.Stamp(a.CreatedAt), string(a.Notification.Type), cli.Clip(a.Notification.Title, 60), s.Label(a.Namespace, a.Channel),
 					g.State(string(a.State)), strconv.Itoa(a.Tries), cli.Clip(a.Reason, 60))
 			}
 			g.Write(w)
@@ -112,7 +112,7 @@ func drawAlert(c *cli.CLI, w io.Writer, a alert.Alert) {
 	if a.State == alert.Pending {
 		due = cli.Stamp(a.DueAt)
 	}
-	c.Pairs(w, "alert", strconv.FormatInt(a.ID, 10), "title", a.Notice.Title, "channel", a.Channel, "rule", a.Rule, "state", string(a.State),
+	c.Pairs(w, "alert", strconv.FormatInt(a.ID, 10), "title", a.Notification.Title, "channel", a.Channel, "rule", a.Rule, "state", string(a.State),
 		"reason", a.Reason, "created", cli.Stamp(a.CreatedAt), "due", due)
 }
 
@@ -199,7 +199,7 @@ func ruleFlags(fs *pflag.FlagSet) cli.Setter[alert.Rule] {
 	var remindMax int
 	var off bool
 	fs.StringSliceVar(&channels, "channel", nil, "channels to tell; may be repeated")
-	fs.StringSliceVar(&on, "on", nil, "types of notices: "+join(alert.NoticeTypes))
+	fs.StringSliceVar(&on, "on", nil, "types of notifications: "+join(alert.NotificationTypes))
 	fs.StringSliceVar(&monitors, "monitor", nil, "only about these monitors")
 	fs.StringSliceVar(&tasks, "task", nil, "only about these tasks, for job_failed and schedule_missed")
 	fs.StringSliceVar(&schedules, "schedule", nil, "only about these schedules, for job_failed and schedule_missed")
@@ -215,10 +215,10 @@ func ruleFlags(fs *pflag.FlagSet) cli.Setter[alert.Rule] {
 		if given("on") {
 			d.On = nil
 			for _, text := range on {
-				if err := cli.Choice("--on", alert.NoticeType(text), alert.NoticeTypes...); err != nil {
+				if err := cli.Choice("--on", alert.NotificationType(text), alert.NotificationTypes...); err != nil {
 					return err
 				}
-				d.On = append(d.On, alert.NoticeType(text))
+				d.On = append(d.On, alert.NotificationType(text))
 			}
 		}
 		cli.Set(given("channel"), channels, &d.Channels)

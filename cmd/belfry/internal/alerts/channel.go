@@ -152,8 +152,8 @@ func testHere(ctx context.Context, c *cli.CLI, s *cli.Conn, ns, name string) (ou
 	began := time.Now()
 	m := alert.Compose(channel, []alert.Alert{{
 		Message: "test-" + rand.Text(), // or every test would have the same key
-		Notice: alert.Notice{
-			Type: alert.NoticeTest, At: core.Micro(began), Namespace: ns,
+		Notification: alert.Notification{
+			Type: alert.NotificationTest, At: core.Micro(began), Namespace: ns,
 			Title: "Test of channel " + name, Text: "Alerts that go to this channel arrive here.",
 		},
 	}}, c.Loaded.PublicURL, began)

@@ -1,0 +1,149 @@
+package alert
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/job"
+	"github.com/belfry-run/belfry/schedule"
+	"github.com/belfry-run/belfry/task"
+)
+
+// Notification is an event that alert rules may send to channels.
+type Notification struct {
+	Type      NotificationType `json:"type" enum:"down,up,reminder,degraded,recovered,slow,normal,flapping,steady,stale,fresh,changed,certificate,job_failed,schedule_missed,cycle_ended,test"`
+	At        time.Time        `json:"at" doc:"When it happened: of an outage, its first failure"`
+	Namespace string           `json:"namespace"`
+	Monitor   string           `json:"monitor,omitempty"`
+	Task      string           `json:"task,omitempty"`
+	Schedule  string           `json:"schedule,omitempty"`
+	JobID     int64            `json:"job_id,omitempty"`
+	Incident  int64            `json:"incident,omitempty"`
+	Tags      []string         `json:"tags,omitempty"`
+	Target    string           `json:"target,omitempty" doc:"What the monitor looks at, without secrets"`
+	About     string           `json:"about,omitempty" doc:"Description of the monitor, in one line"`
+	Title     string           `json:"title" doc:"One line for people"`
+	Text      string           `json:"text,omitempty" doc:"The rest, some lines"`
+	Code      task.CheckCode   `json:"code,omitempty"`
+	Since     time.Time        `json:"since,omitzero" doc:"Begin of the outage"`
+	Lasted    core.Duration    `json:"lasted,omitempty" doc:"With up: how long it was down"`
+	Count     int              `json:"count,omitempty" doc:"With reminder: the how manyth"`
+	Diff      string           `json:"diff,omitempty" doc:"With changed: the first lines of the difference"`
+}
+
+// NotificationType is the kind of the event.
+type NotificationType string
+
+// The types. Each that says something is wrong has one that says it is over.
+const (
+	NotificationDown           NotificationType = "down"
+	NotificationUp             NotificationType = "up"
+	NotificationReminder       NotificationType = "reminder"
+	NotificationDegraded       NotificationType = "degraded"
+	NotificationRecovered      NotificationType = "recovered" // from degraded
+	NotificationSlow           NotificationType = "slow"
+	NotificationNormal         NotificationType = "normal" // not slow any more
+	NotificationFlapping       NotificationType = "flapping"
+	NotificationSteady         NotificationType = "steady" // not flapping any more
+	NotificationStale          NotificationType = "stale"
+	NotificationFresh          NotificationType = "fresh" // not stale any more
+	NotificationChanged        NotificationType = "changed"
+	NotificationCertificate    NotificationType = "certificate"
+	NotificationJobFailed      NotificationType = "job_failed"
+	NotificationScheduleMissed NotificationType = "schedule_missed"
+	NotificationCycleEnded     NotificationType = "cycle_ended"
+	NotificationTest           NotificationType = "test"
+)
+
+// NotificationTypes lists all that a rule may name, in the order of their meaning.
+var NotificationTypes = []NotificationType{NotificationDown, NotificationUp, NotificationReminder, NotificationDegraded, NotificationRecovered, NotificationSlow, NotificationNormal, NotificationFlapping, NotificationSteady,
+	NotificationStale, NotificationFresh, NotificationChanged, NotificationCertificate, NotificationJobFailed, NotificationScheduleMissed, NotificationCycleEnded}
+
+// BeginOf is the type that an end ends.
+var BeginOf = map[NotificationType]NotificationType{NotificationUp: NotificationDown, NotificationRecovered: NotificationDegraded, NotificationNormal: NotificationSlow, NotificationSteady: NotificationFlapping, NotificationFresh: NotificationStale}
+
+// Over reports that the type says that something is over.
+func (n NotificationType) Over() bool { return BeginOf[n] != "" }
+
+// maxNotificationError bounds what a notification repeats of an attempt's error, in bytes.
+const maxNotificationError = 2 << 10
+
+// JobFailedNotification is what to tell of a job that has failed for good. A job that
+// is a monitor's check has no such notification: its monitor has a verdict.
+func JobFailedNotification(j job.Job) Notification {
+	n := Notification{
+		Type: NotificationJobFailed, At: j.FinishedAt, Namespace: j.Namespace, Task: j.Task, Schedule: j.Schedule, JobID: j.ID, Tags: j.Tags,
+		Title: fmt.Sprintf("Job %d of task %s failed", j.ID, j.Task),
+	}
+	var text strings.Builder
+	fmt.Fprintf(&text, "After %d of %d attempts", max(j.Attempt, j.Failures), max(j.MaxAttempts, j.Attempt))
+	if j.Reason != "" {
+		text.WriteString(", " + strings.ReplaceAll(string(j.Reason), "_", " "))
+	}
+	text.WriteString(".")
+	if j.Schedule != "" {
+		text.WriteString(" Schedule " + j.Schedule)
+		if !j.Nominal.IsZero() {
+			text.WriteString(", planned for " + j.Nominal.UTC().Format(time.RFC3339))
+		}
+		text.WriteString(".")
+	}
+	if said, cut := core.CleanText(j.Error, maxNotificationError); said != "" {
+		text.WriteString("\n" + said)
+		if cut {
+			text.WriteString("…")
+		}
+	}
+	n.Text = text.String()
+	return n
+}
+
+// ScheduleMissedNotification is what to tell of an occurrence that will never run
+// though nobody wanted that: nothing was there to fire it in time, or as many
+// runs wait as may. It answers false for all others.
+//
+// A run that was skipped because the one before had not ended is not missed:
+// the schedule's author chose that, the work is under way, and a run that hangs
+// is ended by its timeout, which is told as a failed job. Nor is one missed that
+// a later run makes up for, or that a calendar, a pause, an edit or max_runs
+// kept from running. What belongs to a monitor is never told so: its monitor
+// says when it has not been checked for too long.
+func ScheduleMissedNotification(s schedule.Schedule, o schedule.Occurrence) (Notification, bool) {
+	if _, isOwned := task.OwnerOf(s.Name); isOwned || o.Decision != schedule.DecidedSkipped {
+		return Notification{}, false
+	}
+	var why string
+	switch o.Reason {
+	case schedule.ReasonCatchupNone:
+		why = "nothing could fire it in time, and the schedule makes up for no run (catchup: none)"
+	case schedule.ReasonCatchupWindow:
+		why = fmt.Sprintf("nothing could fire it in time, and it is longer ago than what is made up for (catchup_window: %s)", s.CatchupWindow)
+	case schedule.ReasonCatchupMax:
+		why = fmt.Sprintf("nothing could fire it in time, and more were missed than are made up for at once (catchup_max: %d)", s.CatchupMax)
+	case schedule.ReasonBufferFull:
+		why = fmt.Sprintf("as many runs wait for the one before them as may (buffer_max: %d)", s.BufferMax)
+	default:
+		return Notification{}, false
+	}
+	n := Notification{Type: NotificationScheduleMissed, At: o.Nominal, Namespace: s.Namespace, Schedule: s.Name, Task: s.Task, Count: max(o.Count, 1)}
+	if n.Count == 1 {
+		n.Title = fmt.Sprintf("Schedule %s missed its run of %s", s.Name, s.Local(o.Nominal))
+	} else {
+		n.Title = fmt.Sprintf("Schedule %s missed %s runs from %s on", s.Name, manyRuns(n.Count), s.Local(o.Nominal))
+	}
+	n.Text = strings.ToUpper(why[:1]) + why[1:] + "."
+	if !o.Until.IsZero() {
+		n.Text += " The last of them was to be at " + s.Local(o.Until) + "."
+	}
+	return n, true
+}
+
+// manyRuns writes the count of an occurrence's row, which ends at a bound.
+func manyRuns(n int) string {
+	if n > 10_000 {
+		return "more than 10000"
+	}
+	return fmt.Sprint(n)
+}
