@@ -6,11 +6,9 @@ import (
 	"fmt"
 	"go/parser"
 	"go/token"
-	"io/fs"
 	"maps"
 	"os"
 	"path"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -202,28 +200,7 @@ func TestArrowsPointDown(t *testing.T) {
 // would not notice that its answer is out of date.
 func readImports(root string) (map[string]map[string]string, error) {
 	imports := make(map[string]map[string]string)
-	skips, err := shape.Skips(root)
-	if err != nil {
-		return nil, err
-	}
-	err = filepath.WalkDir(root, func(name string, entry fs.DirEntry, err error) error {
-		if err != nil {
-			return err
-		}
-		if entry.IsDir() {
-			if name != root && skips(name) {
-				return fs.SkipDir
-			}
-			return nil
-		}
-		if !strings.HasSuffix(name, ".go") || strings.HasSuffix(name, "_test.go") {
-			return nil
-		}
-		relative, err := filepath.Rel(root, name)
-		if err != nil {
-			return err
-		}
-		relative = filepath.ToSlash(relative)
+	err := shape.Walk(root, func(relative, name string) error {
 		return addImports(imports, path.Dir(relative), relative, name)
 	})
 	return imports, err

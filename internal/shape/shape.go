@@ -51,16 +51,35 @@ func (p Package) CommentShare() float64 {
 	return 100 * float64(p.Comments) / float64(p.Lines)
 }
 
-// Read measures every package of the module whose go.mod lies in root, and of those that its go.work names, sorted by
-// folder. It reads the files itself and runs no go command, so files for every platform count. What is left out is what
-// [Skips] says.
+// Read measures every package of the project in root, sorted by folder. It reads the files itself and
+// runs no go command, so files for every platform count.
 func Read(root, module string) ([]Package, error) {
 	drafts := map[string]*draft{}
-	skips, err := Skips(root)
+	err := Walk(root, func(relative, name string) error {
+		folder := path.Dir(relative)
+		if drafts[folder] == nil {
+			drafts[folder] = newDraft(folder, module)
+		}
+		return drafts[folder].add(name)
+	})
 	if err != nil {
 		return nil, err
 	}
-	err = filepath.WalkDir(root, func(name string, entry fs.DirEntry, err error) error {
+	var list []Package
+	for _, folder := range slices.Sorted(maps.Keys(drafts)) {
+		list = append(list, drafts[folder].finish())
+	}
+	return list, nil
+}
+
+// Walk calls visit with each Go file of the project that is no test: its path from the root, with slashes, and its name.
+// What [Skips] says is left out.
+func Walk(root string, visit func(relative, name string) error) error {
+	skips, err := Skips(root)
+	if err != nil {
+		return err
+	}
+	return filepath.WalkDir(root, func(name string, entry fs.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}
@@ -77,20 +96,8 @@ func Read(root, module string) ([]Package, error) {
 		if err != nil {
 			return err
 		}
-		folder := path.Dir(filepath.ToSlash(relative))
-		if drafts[folder] == nil {
-			drafts[folder] = newDraft(folder, module)
-		}
-		return drafts[folder].add(name)
+		return visit(filepath.ToSlash(relative), name)
 	})
-	if err != nil {
-		return nil, err
-	}
-	var list []Package
-	for _, folder := range slices.Sorted(maps.Keys(drafts)) {
-		list = append(list, drafts[folder].finish())
-	}
-	return list, nil
 }
 
 // draft collects a package. Names are sets: a function that each platform has in a file of its own is one name.
