@@ -52,7 +52,7 @@ const (
 			having count(*) > 0)
 		select * from picked`
 	// bareWhole is what else a worker is told of its job.
-	bareWhole = `namespace, task_id, task, kind, queue, priority, state, reason, note, error, input, tags, origin, schedule, schedule_id,
+	bareWhole = `namespace, task_id, task, kind, queue, priority, state, reason, note, error, input, tags, trigger, schedule, schedule_id,
 		generation, nominal, due_at, created_at, attempt, failures, infra, snoozes, max_attempts, timeout, lease, active_key, idem_key`
 	bareMove = `
 		with gone as (delete from belfry.jobs where id = any($2) returning *),
@@ -61,7 +61,7 @@ const (
 		from gone`
 	// bareEnded is a job as it ends, of lease $1 and session $3, at $4.
 	bareEnded = `
-		select id, namespace, task_id, task, kind, queue, priority, 'succeeded', '', '', '', input, tags, origin,
+		select id, namespace, task_id, task, kind, queue, priority, 'succeeded', '', '', '', input, tags, trigger,
 			schedule, schedule_id, generation, nominal, due_at, created_at, cast($4 as bigint), 0,
 			attempt + 1, failures, snoozes, max_attempts, timeout, $1, $3, active_key, idem_key, cast($4 as bigint), null,
 			'ok', '', 0, null, '', 0, 0`

@@ -194,7 +194,7 @@ func (l Landscape) finish(ctx context.Context, s *Site, st *store.Store) error {
 	err = s.cloneHistory(ctx, st, l.Jobs, time.Duration(l.Days)*24*time.Hour, map[string]string{
 		"schedule_id": "case when " + from + " then " + id + " else 0 end",
 		"schedule":    "case when " + from + " then coalesce((select s.name from belfry.schedules s where s.id = " + id + "), '') else '' end",
-		"origin":      "case when " + from + " then 'schedule' else r.origin end",
+		"trigger":     "case when " + from + " then 'schedule' else r.trigger end",
 		"nominal":     "case when " + from + " then " + due + " else 0 end",
 	})
 	if err != nil {

@@ -316,7 +316,7 @@ func (c *Change) shiftClock(d time.Duration) error {
 		`update belfry.member_timing set turn_at = turn_at + $1 where turn_at > 0 and turn_at `+before+` $2`)
 	if d < 0 {
 		queries = append(queries,
-			`update belfry.jobs set due_at = due_at + $1 where state = 'scheduled' and (failures > 0 or snoozes > 0 or origin in ('check', 'cycle') and nominal = 0) and due_at > $2`,
+			`update belfry.jobs set due_at = due_at + $1 where state = 'scheduled' and (failures > 0 or snoozes > 0 or trigger in ('check', 'cycle') and nominal = 0) and due_at > $2`,
 			`update belfry.alerts set due_at = due_at + $1 where state = 'pending' and due_at > $2`,
 			`update belfry.jobs set ready_at = ready_at + $1 where state = 'ready' and ready_at > $2`,
 			// Behind the high-water mark the next time is a look, and the time that counts from the finish is only a

@@ -156,16 +156,16 @@ func (s *Store) minute(ctx context.Context, minute int64) (minutes []minuteRow, 
 	lo, hi := minute*60_000_000, (minute+1)*60_000_000
 	type group struct {
 		minuteRow
-		scheduleID, n int64
-		quarter       int64 // of an hour, in which its nominal time lies
-		state, origin string
+		scheduleID, n  int64
+		quarter        int64 // of an hour, in which its nominal time lies
+		state, trigger string
 	}
 	err = s.DB().Read(ctx, func(tx base.Tx) error {
 		groups, err := base.Collect(ctx, tx, func(r base.Rows) (g group, err error) {
-			return g, r.Scan(&g.Namespace, &g.Queue, &g.scheduleID, &g.state, &g.origin, &g.quarter, &g.n, &g.Ran, &g.Started, &g.Lag, &g.LagMost)
+			return g, r.Scan(&g.Namespace, &g.Queue, &g.scheduleID, &g.state, &g.trigger, &g.quarter, &g.n, &g.Ran, &g.Started, &g.Lag, &g.LagMost)
 		}, `
-			select namespace, queue, schedule_id, state, origin,
-				case when schedule_id > 0 and origin <> 'check' then (case when nominal > 0 then nominal else finished_at end) / 900000000 else 0 end,
+			select namespace, queue, schedule_id, state, trigger,
+				case when schedule_id > 0 and trigger <> 'check' then (case when nominal > 0 then nominal else finished_at end) / 900000000 else 0 end,
 				count(*),
 				cast(sum(case when claimed_at > 0 then finished_at - claimed_at else 0 end) as bigint),
 				sum(case when claimed_at > 0 then 1 else 0 end),
@@ -173,7 +173,7 @@ func (s *Store) minute(ctx context.Context, minute int64) (minutes []minuteRow, 
 				max(case when claimed_at > due_at then claimed_at - due_at else 0 end)
 			from belfry.jobs_done
 			where finished_at >= $1 and finished_at < $2
-			group by namespace, queue, schedule_id, state, origin, 6`, lo, hi)
+			group by namespace, queue, schedule_id, state, trigger, 6`, lo, hi)
 		if err != nil {
 			return err
 		}
@@ -467,7 +467,7 @@ func (s *Store) liveDays(ctx context.Context, tx base.Tx, schedule int64, zone *
 	}
 	scan := func(r base.Rows) (e end, err error) { return e, r.Scan(&e.state, &e.at, &e.took, &e.num, &e.day) }
 	for _, query := range []string{
-		`select state, finished_at, case when claimed_at > 0 then finished_at - claimed_at else 0 end, 1, case when nominal > 0 then nominal else finished_at end from belfry.jobs_done where schedule_id = $1 and schedule_id > 0 and origin <> 'check' order by id desc`,
+		`select state, finished_at, case when claimed_at > 0 then finished_at - claimed_at else 0 end, 1, case when nominal > 0 then nominal else finished_at end from belfry.jobs_done where schedule_id = $1 and schedule_id > 0 and trigger <> 'check' order by id desc`,
 		`select decision, decided_at, 0, case when decision = 'skipped' then count else 0 end, nominal from belfry.occurrences where schedule_id = $1 order by nominal desc`,
 	} {
 		ends, err := base.Collect(ctx, tx, scan, query+` limit `+strconv.Itoa(liveLook), schedule)

@@ -219,7 +219,7 @@ type newJobRow struct {
 	State       string  `json:"state"`
 	Input       *string `json:"input"`
 	Tags        string  `json:"tags"`
-	Origin      string  `json:"origin"`
+	Trigger     string  `json:"trigger"`
 	Schedule    string  `json:"schedule"`
 	ScheduleID  int64   `json:"schedule_id"`
 	Generation  int64   `json:"generation"`
@@ -237,7 +237,7 @@ type newJobRow struct {
 func rowOf(j JobRow) newJobRow {
 	r := newJobRow{
 		ID: j.ID, Namespace: j.Namespace, TaskID: j.TaskID, Task: j.Task, Kind: string(j.Kind), Queue: j.Queue, Priority: j.Priority,
-		State: string(j.State), Input: base.JsonText(j.Input), Tags: base.JoinTags(j.Tags), Origin: string(j.Trigger),
+		State: string(j.State), Input: base.JsonText(j.Input), Tags: base.JoinTags(j.Tags), Trigger: string(j.Trigger),
 		Schedule: j.Schedule, ScheduleID: j.ScheduleID, Generation: j.Generation, Nominal: base.Micros(j.Nominal),
 		DueAt: base.Micros(j.DueAt), CreatedAt: base.Micros(j.CreatedAt), MaxAttempts: j.MaxAttempts, Timeout: j.Timeout.D().Microseconds(), IdemKey: j.Key,
 	}
@@ -280,9 +280,9 @@ func (c *Change) writeJobs(ins []*Insertion) (written []*Insertion, held map[[2]
 	}
 	from, args := c.newJobs(rows)
 	insert := `
-		insert into belfry.jobs (id, namespace, task_id, task, kind, queue, priority, state, input, tags, origin, schedule, schedule_id,
+		insert into belfry.jobs (id, namespace, task_id, task, kind, queue, priority, state, input, tags, trigger, schedule, schedule_id,
 			generation, nominal, due_at, ready_at, created_at, max_attempts, timeout, active_key, idem_key, demand)
-		select id, namespace, task_id, task, kind, queue, priority, state, input, tags, origin, schedule, schedule_id,
+		select id, namespace, task_id, task, kind, queue, priority, state, input, tags, trigger, schedule, schedule_id,
 			generation, nominal, due_at, ready_at, created_at, max_attempts, timeout, active_key, idem_key, demand
 		from ` + from + `
 		where true`

@@ -24,18 +24,18 @@ const (
 		left join belfry.leases on job_id = id`
 	SelectLeased = `
 		select id, namespace, task_id, task, kind, queue, priority, case when job_id is null then state else 'running' end,
-			reason, case when cancel_at > 0 then cancel_note else note end, error, input, tags, origin, schedule, schedule_id, generation, nominal,
+			reason, case when cancel_at > 0 then cancel_note else note end, error, input, tags, trigger, schedule, schedule_id, generation, nominal,
 			due_at, created_at, coalesce(claimed_at, 0), coalesce(deadline_at, 0), coalesce(cancel_at, 0),
 			case when job_id is null then attempt else attempt + 1 end, failures, infra, snoozes, max_attempts, timeout,
 			coalesce(number, lease), coalesce(session, ''), active_key, idem_key, 0, null, coalesce(ahead, 0)`
 	SelectReady = `
-		select id, namespace, task_id, task, kind, queue, priority, reason, note, error, input, tags, origin, schedule, schedule_id,
+		select id, namespace, task_id, task, kind, queue, priority, reason, note, error, input, tags, trigger, schedule, schedule_id,
 			due_at, created_at, max_attempts, timeout, active_key, idem_key, ready_at,
 			case when generation | nominal | attempt | failures | infra | snoozes | lease = 0 then null
 				else generation || ',' || nominal || ',' || attempt || ',' || failures || ',' || infra || ',' || snoozes || ',' || lease end as numbers
 		from belfry.jobs`
 	SelectDone = `
-		select id, namespace, task_id, task, kind, queue, priority, state, reason, note, error, input, tags, origin, schedule, schedule_id,
+		select id, namespace, task_id, task, kind, queue, priority, state, reason, note, error, input, tags, trigger, schedule, schedule_id,
 			generation, nominal, due_at, created_at, claimed_at, 0, cancel_at, attempt, failures, infra, snoozes, max_attempts, timeout,
 			lease, session, active_key, idem_key, finished_at, output, 0
 		from belfry.jobs_done`
@@ -43,7 +43,7 @@ const (
 
 // DoneColumns are the columns of a finished job, in the order of their values in
 // the statements that write one.
-const DoneColumns = `id, namespace, task_id, task, kind, queue, priority, state, reason, note, error, input, tags, origin,
+const DoneColumns = `id, namespace, task_id, task, kind, queue, priority, state, reason, note, error, input, tags, trigger,
 	schedule, schedule_id, generation, nominal, due_at, created_at, claimed_at, cancel_at,
 	attempt, failures, snoozes, max_attempts, timeout, lease, session, active_key, idem_key, finished_at, output,
 	outcome, worker, started_at, exit_code, signal, log_cut, infra`

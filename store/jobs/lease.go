@@ -12,7 +12,7 @@ import (
 
 // readyShares is the condition that the lease of a job may share a row with
 // others, on what [SelectReady] reads: nothing follows from its end.
-const readyShares = `kind <> 'program' and schedule_id = 0 and origin = 'enqueue'`
+const readyShares = `kind <> 'program' and schedule_id = 0 and trigger = 'enqueue'`
 
 // leaseRow is a lease as a batch carries it.
 type leaseRow struct {

@@ -403,7 +403,7 @@ func (c *Change) putAway(rows []endRow) error {
 	ids := c.SQL.List(endIDs(rows))
 	n, err := c.Tx.Exec(c.Ctx, `
 		insert into belfry.jobs_done (`+DoneColumns+`)
-		select j.id, j.namespace, j.task_id, j.task, j.kind, j.queue, j.priority, t.state, t.reason, t.note, t.error, j.input, j.tags, j.origin,
+		select j.id, j.namespace, j.task_id, j.task, j.kind, j.queue, j.priority, t.state, t.reason, t.note, t.error, j.input, j.tags, j.trigger,
 			j.schedule, j.schedule_id, j.generation, j.nominal, j.due_at, j.created_at, t.claimed_at, t.cancel_at,
 			t.attempt, t.failures, t.snoozes, j.max_attempts, j.timeout, t.lease, t.session, j.active_key, j.idem_key, $1, t.output,
 			t.outcome, coalesce((select s.name from belfry.sessions s where s.id = t.session), ''), t.started_at, t.exit_code, t.signal, t.log_cut, t.infra

@@ -51,7 +51,7 @@ func endingOf(s *base.Succeeded) Ending {
 }
 
 // SucceededColumns are the columns of a [base.Succeeded].
-const SucceededColumns = `id, lease, queue, origin, schedule_id, claimed_at, nominal, due_at, task_id, attempt`
+const SucceededColumns = `id, lease, queue, trigger, schedule_id, claimed_at, nominal, due_at, task_id, attempt`
 
 // ScanSucceeded reads them, and closes the answer.
 func ScanSucceeded(rows base.Rows) (all []base.Succeeded, err error) {

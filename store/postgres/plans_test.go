@@ -52,14 +52,14 @@ func TestPlans(t *testing.T) {
 		{`insert into belfry.schedules select nextval('belfry.ids_definition'), namespace, 'idle' || n, task_id, doc, state, generation, next_at + 1000000000000 + n, high_water, 0, 0, 0, '', '', 0, 0
 			from belfry.schedules, generate_series(1, 100000) as n where name = 'due'`, nil},
 		{`update belfry.schedules set next_at = 1 where id = $1`, []any{sc.ID}},
-		{`insert into belfry.jobs (id, namespace, task_id, task, kind, queue, priority, state, origin, schedule_id, due_at, created_at, max_attempts, timeout)
+		{`insert into belfry.jobs (id, namespace, task_id, task, kind, queue, priority, state, trigger, schedule_id, due_at, created_at, max_attempts, timeout)
 			select nextval('belfry.ids_job'), 'default', $1, 't', 'func', 'default', n % 3, case when n % 2 = 0 then 'ready' else 'scheduled' end, 'schedule', 1000000 + n, 4000000000000000 * (n % 2) + n, n, 3, 1000000
 			from generate_series(1, 200000) as n`, []any{tk.ID}},
 		// Spread over the table, where the planner would rather read all of one priority and sort it.
-		{`insert into belfry.jobs (id, namespace, task_id, task, kind, queue, priority, state, origin, due_at, ready_at, created_at, max_attempts, timeout)
+		{`insert into belfry.jobs (id, namespace, task_id, task, kind, queue, priority, state, trigger, due_at, ready_at, created_at, max_attempts, timeout)
 			select nextval('belfry.ids_job'), 'default', $1, 't', 'func', 'spread', n * 7919 % 6, 'ready', 'enqueue', n, n * 7919 % 100003, n, 3, 1000000
 			from generate_series(1, 10000) as n`, []any{tk.ID}},
-		{`insert into belfry.jobs_done select id, namespace, task_id, task, kind, queue, priority, 'succeeded', '', '', '', input, tags, origin, schedule, schedule_id, generation, nominal, due_at, created_at, 0, 0,
+		{`insert into belfry.jobs_done select id, namespace, task_id, task, kind, queue, priority, 'succeeded', '', '', '', input, tags, trigger, schedule, schedule_id, generation, nominal, due_at, created_at, 0, 0,
 			1, 0, 0, 3, 1000000, 1, '', null, '', (extract(epoch from now()) * 1000000)::bigint, null from belfry.jobs where state = 'ready'`, nil},
 		{`update belfry.jobs_done set id = id + 10000000`, nil},
 		{`insert into belfry.schedule_days select 20000 + n % 1000, n, 1, 0, 0, 0, 0 from generate_series(1, 100000) as n`, nil},

@@ -199,7 +199,7 @@ func (c *Change) refill(b schedule.Backfill) (made bool, err error) {
 	}
 	running, _, err := base.First(c.Ctx, c.Tx, base.ScanInt, `
 		select count(*)
-		from (select 1 from belfry.jobs where schedule_id = $1 and schedule_id > 0 and origin = 'backfill' limit $2) as bounded`, row.ID, schedule.BackfillStep)
+		from (select 1 from belfry.jobs where schedule_id = $1 and schedule_id > 0 and trigger = 'backfill' limit $2) as bounded`, row.ID, schedule.BackfillStep)
 	if err != nil || b.Overlap == schedule.OverlapAllow && running >= schedule.BackfillStep {
 		return false, err // as many wait as one pass makes; more would only lengthen the queue
 	}

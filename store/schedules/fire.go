@@ -150,7 +150,7 @@ func (c *Change) Facts(rows []ScheduleRow) (map[int64]schedule.Facts, error) {
 		from (
 			select schedule_id, id, row_number() over (partition by schedule_id order by id) as place
 			from belfry.jobs
-			where schedule_id > 0 and origin <> 'backfill' and `+c.SQL.In("schedule_id", 1)+`) as numbered
+			where schedule_id > 0 and trigger <> 'backfill' and `+c.SQL.In("schedule_id", 1)+`) as numbered
 		where place <= $2
 		order by id`, c.SQL.List(blocked), maxActive)
 	if err != nil {

@@ -62,7 +62,7 @@ func concernedByEnd(s schedule.Schedule) bool {
 // withdrawOf ends what waits of a schedule: jobs that have not started, and
 // occurrences in its buffer.
 func (c *Change) withdrawOf(row ScheduleRow, reason core.Reason, note string) error {
-	if err := c.jobs().Withdraw(`schedule_id = $1 and origin in ('schedule', 'check')`, row.ID, reason, note); err != nil {
+	if err := c.jobs().Withdraw(`schedule_id = $1 and trigger in ('schedule', 'check')`, row.ID, reason, note); err != nil {
 		return err
 	}
 	_, err := c.Tx.Exec(c.Ctx, `

@@ -102,7 +102,7 @@ func jobTerms(w *base.Where, f job.Filter, scheduled bool, attempt string) {
 	w.Equals("task", f.Task)
 	w.Equals("queue", f.Queue)
 	w.Equals("kind", string(f.Kind))
-	w.Equals("origin", string(f.Trigger))
+	w.Equals("trigger", string(f.Trigger))
 	w.Equals("session", f.Session)
 	if f.Tag != "" {
 		w.And("replace(tags, ?, '') <> tags", ","+f.Tag+",")

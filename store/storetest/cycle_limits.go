@@ -79,7 +79,7 @@ func caseASecondRunOfACycleIsRefused(b *bench) {
 		b.Helper()
 		_, err := b.st.Enqueue(b.ctx, []job.NewJob{{Task: "a"}, {Task: "all"}})
 		wantCode(b, err, core.Conflict, says)
-		want(b, what+": jobs of a refused batch", b.count(`select count(*) from belfry.jobs where task = 'a' and origin <> 'cycle'`), 0)
+		want(b, what+": jobs of a refused batch", b.count(`select count(*) from belfry.jobs where task = 'a' and trigger <> 'cycle'`), 0)
 		_, err = b.st.RunCycle(b.ctx, "default", "all")
 		wantCode(b, err, core.Conflict, says)
 		_, err = b.st.TriggerSchedule(b.ctx, "default", "first", nil)

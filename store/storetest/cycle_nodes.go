@@ -261,7 +261,7 @@ func caseCyclesThatShareMembers(b *bench, nodes []*store.Store) {
 			want(b, "members of "+name, strings.Join(got, ","), strings.Join(wanted, ","))
 		}
 	}
-	want(b, "steps", b.count(`select count(*) from belfry.jobs_done where origin = 'cycle'`) > int64(2*rounds), true)
+	want(b, "steps", b.count(`select count(*) from belfry.jobs_done where trigger = 'cycle'`) > int64(2*rounds), true)
 }
 
 func caseCyclesEndWhoeverCancels(b *bench, nodes []*store.Store) {

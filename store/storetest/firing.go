@@ -104,7 +104,7 @@ func caseFiringIsAllOrNothing(b *bench) {
 	before := b.schedule("tick", "tick", every(time.Minute))
 	// A row in the way of the job's id makes the last step of the firing fail.
 	next := b.enqueue(job.NewJob{Task: "tick"}).ID + 1
-	b.sql(`insert into belfry.jobs (id, namespace, task_id, task, kind, queue, priority, state, origin, due_at, created_at, max_attempts, timeout)
+	b.sql(`insert into belfry.jobs (id, namespace, task_id, task, kind, queue, priority, state, trigger, due_at, created_at, max_attempts, timeout)
 			values ($1, 'default', 0, 'squatter', 'func', 'default', 0, 'scheduled', 'enqueue', 9000000000000000, 1, 1, 1)`, next)
 	if _, err := b.st.FireDue(b.ctx); err == nil {
 		b.Fatal("fired over the squatter")
@@ -328,7 +328,7 @@ func caseAScheduleWithABacklogOfThousandsDoesNot(b *bench) {
 	b.task("tick")
 	flood := b.schedule("flood", "tick", every(time.Second))
 	b.sql(`with recursive n (i) as (select 1000000 union all select i + 1 from n where i < 1003000)
-			insert into belfry.jobs (id, namespace, task_id, task, kind, queue, priority, state, origin, schedule_id, due_at, created_at, max_attempts, timeout)
+			insert into belfry.jobs (id, namespace, task_id, task, kind, queue, priority, state, trigger, schedule_id, due_at, created_at, max_attempts, timeout)
 			select i - 2000000, 'default', 0, 'tick', 'func', 'default', 0, 'ready', 'schedule', $1, 1, 1, 1, 1 from n`, flood.ID)
 	b.schedule("calm", "tick", cron("* * * * *"))
 	b.clock.Move(60 * time.Second)
