@@ -79,6 +79,7 @@ func (r *release) nfpm(work string) (string, error) {
 	}
 	cmd := exec.Command("go", "build", "-modfile=tools/nfpm.mod", "-o", path, "github.com/goreleaser/nfpm/v2/cmd/nfpm")
 	cmd.Dir = r.root
+	cmd.Env = append(os.Environ(), "GOWORK=off") // its modules are none of the workspace's
 	cmd.Stderr = os.Stderr
 	if err := cmd.Run(); err != nil {
 		return "", fmt.Errorf("cannot build nfpm: %w", err)
