@@ -105,12 +105,15 @@ func (b *building) describeUser() {
 }
 
 // rules are Landlock's. Inside a root of its own the paths are those of the
-// targets, and all of that root may be read.
+// targets, and all of that root may be read, but for /proc where the network is the machine's: see [becoming.factRules].
 func (b *building) rules(tmp string) []rule {
 	rules := []rule{{tmp, accessWrite}}
 	path := func(m Mount) string { return m.Source }
 	if b.hasNS() {
 		rules = append(rules, rule{"/", accessRead})
+		if b.spec.Network {
+			rules = []rule{{tmp, accessWrite}, {"/", accessList}, {"/etc", accessRead}}
+		}
 		path = func(m Mount) string { return m.Target }
 	}
 	for _, m := range b.spec.ReadOnly {

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/belfry-run/belfry/app/worker/sandbox/internal/seccomp"
 )
 
 // trialTime is enough for one trial on a machine that is busy.
@@ -70,7 +72,7 @@ func (s *Sandbox) cannot(l Layer) error {
 	switch {
 	case l == LayerUID && os.Geteuid() != 0:
 		return errors.New("the worker is not root")
-	case l == LayerSeccomp && auditArch == 0:
+	case l == LayerSeccomp && seccomp.Arch == 0:
 		return errors.New("there is no list of system calls for " + runtime.GOARCH)
 	case s.groups.why[l] != "":
 		return errors.New(s.groups.why[l])

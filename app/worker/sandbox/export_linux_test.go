@@ -5,6 +5,8 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/belfry-run/belfry/app/worker/sandbox/internal/seccomp"
 )
 
 // What tests call that nobody else should.
@@ -23,7 +25,7 @@ func Ready(own, controller string) (dir, why string) {
 // filter that keeps it from mounts and namespaces, and with the given capabilities at most.
 func Contain(capabilities ...uintptr) error {
 	runtime.LockOSThread()
-	if e := raw(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, 0, uintptr(unsafe.Pointer(newFilter(true, true, true)))); e != 0 {
+	if e := raw(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, 0, uintptr(unsafe.Pointer(seccomp.New(true, true, true)))); e != 0 {
 		return e
 	}
 	keep := map[uintptr]bool{}

@@ -57,7 +57,8 @@ var attacks = map[string]func([]string){
 		}
 		return err
 	}),
-	"reach": allAtOnce(reach),
+	"reach":       allAtOnce(reach),
+	"connections": findConnections,
 	"run-setuid": each(func(path string) error {
 		out, err := exec.Command(path, "hostile", "euid").CombinedOutput()
 		if err == nil && strings.TrimSpace(string(out)) != strconv.Itoa(os.Geteuid()) {

@@ -129,19 +129,61 @@ func (b *becoming) furnish(root string, trees []int) error {
 			return &Fault{Step: "mount", Text: m.Target, Err: err}
 		}
 	}
-	// Inside a container that hides parts of its own /proc a fresh one is
-	// forbidden. Most programs can do without.
+	if err := b.mountProc(at); err != nil {
+		return &Fault{Step: "mount", Text: "/proc", Err: err}
+	}
+	return b.decorate(func(p string) string { return at(b.Inside + p) })
+}
+
+// mountProc mounts the table of the run's processes. Inside a container that hides parts of its own /proc a fresh one is
+// forbidden. Most programs can do without.
+func (b *becoming) mountProc(at func(string) string) error {
+	if b.showsNetwork() && !b.has(LayerLandlock) {
+		b.done.Proc = "it would show the connections of the machine, which only Landlock can hide"
+		return nil
+	}
 	flags := uintptr(unix.MS_NOSUID | unix.MS_NODEV | unix.MS_NOEXEC)
 	if !b.has(LayerGVisor) { // which maps users for its processes there
 		flags |= unix.MS_RDONLY
 	}
-	err := unix.Mount("proc", at("proc"), "proc", flags, "hidepid=2")
-	if err != nil {
+	if err := unix.Mount("proc", at("proc"), "proc", flags, "hidepid=2"); err != nil {
 		b.done.Proc = err.Error()
-	} else if err := hide(at); err != nil {
-		return &Fault{Step: "mount", Text: "/proc", Err: err}
+		return nil
 	}
-	return b.decorate(func(p string) string { return at(b.Inside + p) })
+	if err := hide(at); err != nil || !b.showsNetwork() {
+		return err
+	}
+	for _, name := range facts {
+		err := unix.Mount(at("proc/"+name), at("proc/"+name), "", unix.MS_BIND, "")
+		if err != nil && !errors.Is(err, unix.ENOENT) {
+			return err
+		}
+	}
+	return nil
+}
+
+// showsNetwork reports that a /proc would have the machine's network in it: each process has a folder net there, for
+// ever new numbers, and no mount option leaves it out.
+func (s *setup) showsNetwork() bool {
+	return s.Network && s.has(LayerNamespaces) && !s.has(LayerGVisor)
+}
+
+// facts are the files of /proc that a program with the machine's network may read. Each is mounted on itself: Landlock knows
+// a file by its place in memory, where the kernel keeps what is mounted.
+var facts = []string{"cpuinfo", "filesystems", "loadavg", "meminfo", "stat", "uptime", "version"}
+
+// factRules let a program with the machine's network read facts of /proc. The rest of its files cannot be opened. What is no
+// opening still works: lists, and links such as /proc/self/exe and /dev/fd/3.
+func (b *becoming) factRules() (rules []rule) {
+	if !b.showsNetwork() || b.done.Proc != "" {
+		return nil
+	}
+	for _, name := range facts {
+		if path := "/proc/" + name; unix.Access(path, unix.F_OK) == nil {
+			rules = append(rules, rule{path, accessRead})
+		}
+	}
+	return rules
 }
 
 // hide covers what /proc tells everybody about the machine and its kernel.

@@ -9,6 +9,8 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/belfry-run/belfry/app/worker/sandbox/internal/seccomp"
 )
 
 // runSetup turns this copy of the worker into the program, or says why not.
@@ -79,12 +81,12 @@ func (b *becoming) prepare() (err error) {
 	}
 	b.ruleset = -1
 	if b.has(LayerLandlock) {
-		if b.ruleset, b.done.Landlock, err = newRuleset(b.Rules, b.has(LayerScope), !b.Network && !b.has(LayerNamespaces)); err != nil {
+		if b.ruleset, b.done.Landlock, err = newRuleset(append(b.Rules, b.factRules()...), b.has(LayerScope), !b.Network && !b.has(LayerNamespaces)); err != nil {
 			return err
 		}
 	}
 	if b.has(LayerSeccomp) {
-		b.filter = newFilter(b.Network, b.has(LayerNamespaces), b.has(LayerScope))
+		b.filter = seccomp.New(b.Network, b.has(LayerNamespaces), b.has(LayerScope))
 	}
 	return b.words()
 }

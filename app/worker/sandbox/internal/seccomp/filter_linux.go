@@ -1,4 +1,5 @@
-package sandbox
+// Package seccomp makes the filter of system calls that a program in a sandbox has: what no job needs is refused.
+package seccomp
 
 import (
 	"slices"
@@ -13,6 +14,7 @@ const (
 	dataArch = 4
 	dataArg0 = 16 // little endian
 	dataArg1 = 24
+	dataArg2 = 32
 )
 
 // Answers of a filter.
@@ -64,7 +66,7 @@ func answer(with uint32) func(*filter) { return func(f *filter) { f.answer(with)
 func assemble(families, besides []uint32) filter {
 	f := &filter{}
 	f.load(dataArch)
-	f.unless(unix.BPF_JEQ, auditArch, answer(kill)) // another processor's calls, such as those of 32-bit programs, have other numbers
+	f.unless(unix.BPF_JEQ, Arch, answer(kill)) // another processor's calls, such as those of 32-bit programs, have other numbers
 	f.load(dataCall)
 	if foreignCalls != 0 {
 		f.when(unix.BPF_JGE, foreignCalls, answer(unknown))
@@ -90,7 +92,7 @@ func assemble(families, besides []uint32) filter {
 	f.when(unix.BPF_JEQ, unix.SYS_SOCKET, func(f *filter) {
 		f.load(dataArg0)
 		for _, family := range families {
-			f.when(unix.BPF_JEQ, family, answer(allow))
+			f.when(unix.BPF_JEQ, family, allowed(family))
 		}
 		f.answer(refuse)
 	})
@@ -118,7 +120,21 @@ func sockets(network, namespaces, scope bool) []uint32 {
 	return families
 }
 
-func newFilter(network, namespaces, scope bool) *unix.SockFprog {
+// allowed lets a socket of a family be made. Of netlink that is the one of addresses and routes, which C libraries ask: others
+// list the connections of the machine (sock_diag) or its firewall.
+func allowed(family uint32) func(*filter) {
+	if family != unix.AF_NETLINK {
+		return answer(allow)
+	}
+	return func(f *filter) {
+		f.load(dataArg2)
+		f.when(unix.BPF_JEQ, unix.NETLINK_ROUTE, answer(allow))
+		f.answer(refuse)
+	}
+}
+
+// New makes the filter of a program that has the machine's network, namespaces, and a scope of Landlock.
+func New(network, namespaces, scope bool) *unix.SockFprog {
 	besides := sharedCalls
 	if namespaces {
 		besides = nil

@@ -1,9 +1,10 @@
-package sandbox
+package seccomp
 
 import "golang.org/x/sys/unix"
 
 const (
-	auditArch = unix.AUDIT_ARCH_X86_64
+	// Arch is the processor whose calls a filter knows. 0: there is no list for it.
+	Arch = unix.AUDIT_ARCH_X86_64
 	// foreignCalls and above are those of x32: the same calls by other numbers.
 	foreignCalls = 0x40000000
 )

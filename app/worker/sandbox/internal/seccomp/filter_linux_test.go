@@ -1,6 +1,6 @@
 //go:build amd64 || arm64
 
-package sandbox
+package seccomp
 
 import (
 	"math/bits"
@@ -64,7 +64,7 @@ func TestTheFilterAnswers(t *testing.T) {
 	f := assemble([]uint32{unix.AF_INET, unix.AF_INET6}, sharedCalls)
 	answers := func(name string, want uint32, nr uint32, args ...uint64) {
 		t.Helper()
-		c := call{nr: nr, arch: auditArch}
+		c := call{nr: nr, arch: Arch}
 		copy(c.args[:], args)
 		if got := f.run(c); got != want {
 			t.Errorf("%s: %#x instead of %#x", name, got, want)
@@ -107,7 +107,44 @@ func TestTheFilterAnswers(t *testing.T) {
 	if got := f.run(call{nr: unix.SYS_READ, arch: unix.AUDIT_ARCH_I386}); got != kill {
 		t.Errorf("another processor's table: %#x", got)
 	}
+	f = assemble(sockets(true, true, true), nil)
+	answers("addresses and routes", allow, unix.SYS_SOCKET, unix.AF_NETLINK, unix.SOCK_RAW, unix.NETLINK_ROUTE)
+	answers("connections of the machine", refuse, unix.SYS_SOCKET, unix.AF_NETLINK, unix.SOCK_RAW, unix.NETLINK_SOCK_DIAG)
 	f = assemble(nil, nil)
 	answers("no socket at all", refuse, unix.SYS_SOCKET, unix.AF_INET)
 	answers("with an IPC namespace", allow, unix.SYS_SHMGET)
+}
+
+// The kernel takes 4096 instructions, and one of its jumps reaches 255.
+func TestTheFilterIsSmall(t *testing.T) {
+	t.Parallel()
+	f := assemble(sockets(true, true, true), sharedCalls)
+	if len(f) > 400 {
+		t.Error(len(f), "instructions")
+	}
+	for i, in := range f {
+		if in.Code&0x07 == unix.BPF_JMP && i+1+int(max(in.Jt, in.Jf)) >= len(f) {
+			t.Errorf("instruction %d jumps out of the filter", i)
+		}
+	}
+	if last := f[len(f)-1]; last.Code != unix.BPF_RET|unix.BPF_K || last.K != allow {
+		t.Errorf("%+v", last)
+	}
+}
+
+func TestFamilies(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		got, want []uint32
+	}{
+		"nothing":                        {sockets(false, false, true), nil},
+		"the machine's network":          {sockets(true, false, true), []uint32{unix.AF_INET, unix.AF_INET6}},
+		"a network of its own":           {sockets(false, true, false), []uint32{unix.AF_INET, unix.AF_INET6, unix.AF_NETLINK, unix.AF_UNIX}},
+		"the machine's, with scope":      {sockets(true, true, true), []uint32{unix.AF_INET, unix.AF_INET6, unix.AF_NETLINK, unix.AF_UNIX}},
+		"the machine's, without a scope": {sockets(true, true, false), []uint32{unix.AF_INET, unix.AF_INET6, unix.AF_NETLINK}},
+	} {
+		if !slices.Equal(c.got, c.want) {
+			t.Errorf("%s: %v", name, c.got)
+		}
+	}
 }

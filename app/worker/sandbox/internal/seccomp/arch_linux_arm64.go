@@ -1,9 +1,10 @@
-package sandbox
+package seccomp
 
 import "golang.org/x/sys/unix"
 
 const (
-	auditArch    = unix.AUDIT_ARCH_AARCH64
+	// Arch is the processor whose calls a filter knows. 0: there is no list for it.
+	Arch         = unix.AUDIT_ARCH_AARCH64
 	foreignCalls = 0
 )
 
