@@ -11,11 +11,14 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/belfry-run/belfry/app/worker/process"
 	"github.com/belfry-run/belfry/app/worker/program"
 )
 
 func main() {
-	program.Init() // first of all: in copies that run programs it does not return
+	// First of all: in copies that run programs or watch over commands these do not return.
+	program.Init()
+	process.Init()
 	// Belfry logs with slog. Here net/http complains about peers, once for each
 	// frame that it does not know: one of them could fill the disk.
 	log.SetOutput(io.Discard)

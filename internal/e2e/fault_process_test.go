@@ -49,7 +49,7 @@ func (f *kill) String() string {
 	return fmt.Sprintf("kill -9 of %v", f.victims)
 }
 
-// stop is SIGSTOP and SIGCONT. The commands that the node has started run on.
+// stop is SIGSTOP and SIGCONT. The commands that the node has started run on until its session is over.
 type stop struct {
 	victims []*place
 	frozen  []*process

@@ -6,12 +6,13 @@ import (
 	"context"
 	"os"
 	"os/exec"
-	"time"
+
+	"github.com/belfry-run/belfry/worker"
 )
 
 // runGroup has no groups here: it kills the program alone, without a grace,
 // because there is no signal that asks it to stop.
-func runGroup(ctx context.Context, cmd *exec.Cmd, _ <-chan struct{}, _ time.Duration, _ string) error {
+func runGroup(ctx context.Context, _ *worker.Run, cmd *exec.Cmd, _ string) error {
 	if err := cmd.Start(); err != nil {
 		return err
 	}

@@ -4,6 +4,7 @@ package process
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"os/exec"
 	"runtime"
@@ -14,22 +15,37 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/belfry-run/belfry/internal/procgroup"
+	"github.com/belfry-run/belfry/worker"
 )
 
 // runGroup runs a program in a process group of its own, stops all of it when
 // the context ends, and leaves nothing behind. Its order matters: see
 // [procgroup].
-func runGroup(ctx context.Context, cmd *exec.Cmd, lost <-chan struct{}, grace time.Duration, mark string) error {
+func runGroup(ctx context.Context, r *worker.Run, cmd *exec.Cmd, mark string) error {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	cmd.SysProcAttr = procgroup.Attr()
+	started, ended, err := watchOver(r, mark)
+	switch {
+	case worker.MachineFault(err):
+		ended()
+		return err
+	case err != nil:
+		_, _ = fmt.Fprintln(r.Log, "belfry: nothing ends this command if its worker hangs:", err)
+	}
 	if err := cmd.Start(); err != nil {
+		ended()
 		return err
 	}
+	started(cmd.Process.Pid)
 	exited, reap := procgroup.Await(cmd)
-	awaitOrStop(ctx, cmd.Process.Pid, exited, lost, grace, mark)
+	awaitOrStop(ctx, cmd.Process.Pid, exited, r.Lost(), killGrace(r), mark)
 	procgroup.Kill(cmd.Process.Pid, syscall.SIGKILL)
 	killMarked(mark)
+	ended()
+	if end, _ := r.Until(); !end.IsZero() && !time.Now().Before(end) {
+		<-ctx.Done() // the watch may have ended it: this process notices now, if it was stopped, that its session is over
+	}
 	return reap()
 }
 

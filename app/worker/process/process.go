@@ -14,13 +14,17 @@
 // (BELFRY_RUN_ID) in its environment, wherever it moved with setsid; and the
 // kernel kills the program itself when the worker dies.
 //
+// On Linux a worker that is killed or hangs (SIGSTOP) leaves no command behind:
+// a watch beside it, a copy of its program, ends each command with the worker or
+// with its session's time, whichever comes first. That takes [Init] in main.
+//
 // # What escapes
 //
 // A process that both left the group and dropped the mark: it cleared its
 // environment, or belongs to another user (sudo), or was started by somebody
-// else on its behalf (systemd-run, docker, at). When the worker is killed with
-// SIGKILL, the program's own children survive. On systems other than Linux,
-// whatever leaves the process group. Containing those takes a cgroup or a PID
+// else on its behalf (systemd-run, docker, at). When worker and watch are both killed
+// with SIGKILL, the program's own children survive. On systems other than Linux,
+// whatever leaves the process group, and the program when the worker is killed. Containing those takes a cgroup or a PID
 // namespace, and these a sandbox.
 //
 // Such a process never holds the attempt up: output is waited for at most two
@@ -120,7 +124,7 @@ func run(ctx context.Context, r *worker.Run, cmd *exec.Cmd, mark string) job.Fin
 		cmd.Stdin = strings.NewReader(in)
 	}
 	begun := time.Now()
-	err := runGroup(ctx, cmd, r.Lost(), killGrace(r), mark)
+	err := runGroup(ctx, r, cmd, mark)
 	took := time.Since(begun)
 	if cmd.Process == nil {
 		return startFailed(r, cmd, err)

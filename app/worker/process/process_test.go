@@ -28,6 +28,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
+	process.Init()
 	if script := os.Getenv("TEST_WORKER_SCRIPT"); script != "" {
 		actAsWorker(script)
 		return
@@ -35,9 +36,21 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// actAsWorker runs a command until somebody kills this process.
+// actAsWorker runs a command until somebody kills this process. With TEST_WORKER_TTL it has a session of that length.
 func actAsWorker(script string) {
 	ex := map[task.Kind]worker.Executor{task.KindCommand: process.New(process.Options{Allow: true})}
+	if ttl, err := time.ParseDuration(os.Getenv("TEST_WORKER_TTL")); err == nil {
+		b := brokertest.New()
+		b.TTL = ttl
+		b.AddTask(task.Task{Name: "cmd", Command: &task.Command{Shell: script, Dir: "/"}})
+		b.Enqueue(job.NewJob{Task: "cmd"})
+		w, err := worker.New(worker.Options{Broker: b, Executors: ex})
+		if err != nil {
+			panic(err)
+		}
+		_ = w.Run(context.Background())
+		return
+	}
 	worker.Direct(context.Background(), ex, task.Task{Name: "cmd", Command: &task.Command{Shell: script, Dir: "/"}}, nil, os.Stdout, os.Stderr)
 }
 

@@ -8,6 +8,8 @@ import (
 	"slices"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/belfry-run/belfry/worker/internal/monotime"
 )
 
 // building is a run on its way.
@@ -70,7 +72,7 @@ func (b *building) describe(trial bool) error {
 		TmpSize: max(b.spec.Limits.Tmp, 0), Trial: trial,
 	}
 	if !b.spec.Until.IsZero() {
-		b.setup.Until = monotonicAt(b.spec.Until)
+		b.setup.Until = monotime.At(b.spec.Until)
 	}
 	b.tellTmp()
 	b.describeUser()

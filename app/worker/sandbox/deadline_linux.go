@@ -6,27 +6,12 @@ import (
 	"sync"
 	"time"
 
-	"golang.org/x/sys/unix"
+	"github.com/belfry-run/belfry/worker/internal/monotime"
 )
-
-// monotonic is the machine's clock that nobody sets, in nanoseconds. It is the
-// same for the worker and its copies.
-func monotonic() int64 {
-	var now unix.Timespec
-	_ = unix.ClockGettime(unix.CLOCK_MONOTONIC, &now)
-	return now.Nano()
-}
-
-// monotonicAt is a time of [monotonic]. Its own clock is read first: a worker that
-// is stopped between the two readings gives a time that is too early, never one that is too late.
-func monotonicAt(t time.Time) int64 {
-	now := monotonic()
-	return now + int64(time.Until(t))
-}
 
 // untilMessage is what the worker writes to the control pipe. It is short enough to be written whole or not at all.
 func untilMessage(t time.Time) []byte {
-	return binary.LittleEndian.AppendUint64([]byte{controlUntil}, uint64(monotonicAt(t)))
+	return binary.LittleEndian.AppendUint64([]byte{controlUntil}, uint64(monotime.At(t)))
 }
 
 // readUntil is what follows controlUntil. Of a message that is cut off the time is long past.
@@ -62,7 +47,7 @@ func (r *reaper) keepUntil(until int64) {
 	r.timer.Reset(r.left())
 }
 
-func (d *deadline) left() time.Duration { return time.Duration(d.until - monotonic()) }
+func (d *deadline) left() time.Duration { return time.Duration(d.until - monotime.Now()) }
 
 // again is how soon everything is killed once more: a copy that was killed around, because it had not yet become the
 // program's user, or was born meanwhile, does not outlive the time.

@@ -28,7 +28,7 @@ const (
 	setupRest
 )
 
-// controlUntil stands where a signal would, and has a time of [monotonic] behind it, in eight bytes.
+// controlUntil stands where a signal would, and has a time of [monotime.Now] behind it, in eight bytes.
 const controlUntil = 0
 
 // setup is what the worker tells its copies.
@@ -56,7 +56,7 @@ type setup struct {
 	Bundle, Inside string
 	// Name is the run's, in the path of each of its groups.
 	Name string
-	// Until is when the init kills the run, a time of [monotonic]. Zero: never.
+	// Until is when the init kills the run, a time of [monotime.Now]. Zero: never.
 	Until int64
 }
 
