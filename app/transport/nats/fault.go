@@ -3,6 +3,7 @@ package nats
 import (
 	"context"
 	"errors"
+	"time"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
@@ -15,8 +16,29 @@ const (
 	accessHint = "check the servers, the credentials and what they allow, and that JetStream is on"
 )
 
+// stateWait is how long the client may take to say whether it is connected: it does not while it shakes hands.
+const stateWait = time.Second
+
 // connected says that the server is away, and why.
-func (s *Stream) connected() error {
+func (s *Stream) connected(ctx context.Context) error {
+	state := make(chan error, 1)
+	go func() { state <- s.state() }()
+	timer := time.NewTimer(stateWait)
+	defer timer.Stop()
+	select {
+	case err := <-state:
+		return err
+	case <-timer.C:
+	case <-ctx.Done():
+		if errors.Is(ctx.Err(), context.Canceled) {
+			return ctx.Err()
+		}
+	}
+	return core.Errorf(core.Unavailable, "stream %s: NATS is not connected: the server takes the connection and does not say that it is NATS", s.place.Stream).
+		WithHint(accessHint)
+}
+
+func (s *Stream) state() error {
 	if s.conn.IsConnected() {
 		return nil
 	}
@@ -31,8 +53,10 @@ func (s *Stream) fault(doing string, err error) error {
 	switch {
 	case err == nil:
 		return nil
-	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+	case errors.Is(err, context.Canceled):
 		return err
+	case errors.Is(err, context.DeadlineExceeded):
+		return core.Errorf(core.Unavailable, "%s stream %s of NATS: no answer in time: %w", doing, s.place.Stream, err).WithHint(accessHint)
 	case isMissing(err):
 		return core.Errorf(core.Invalid, "%s stream %s of NATS: it or its consumer does not exist", doing, s.place.Stream).WithHint(setupHint)
 	}

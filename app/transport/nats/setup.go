@@ -44,7 +44,7 @@ func workers(hold time.Duration) jetstream.ConsumerConfig {
 
 // Setup makes the streams and the consumer, as far as they are missing.
 func (s *Stream) Setup(ctx context.Context) error {
-	if err := s.connected(); err != nil {
+	if err := s.connected(ctx); err != nil {
 		return err
 	}
 	for _, c := range s.place.streams() {
@@ -65,7 +65,7 @@ func (s *Stream) Setup(ctx context.Context) error {
 
 // Check asks for the stream and the consumer.
 func (s *Stream) Check(ctx context.Context) error {
-	if err := s.connected(); err != nil {
+	if err := s.connected(ctx); err != nil {
 		return err
 	}
 	stream, err := s.js.Stream(ctx, s.place.Stream)

@@ -49,6 +49,7 @@ type Stream struct {
 	log   *slog.Logger
 	conn  *nats.Conn
 	js    jetstream.JetStream
+	end   context.CancelFunc // of its connections
 
 	mu      sync.Mutex
 	workers jetstream.Consumer // once it was found
@@ -84,16 +85,24 @@ func Open(place Place, o Options) (*Stream, error) {
 	if err != nil {
 		return nil, err
 	}
-	conn, err := nats.Connect(place.urls(), append(settings, nats.Name(o.Name))...)
+	life, end := context.WithCancel(context.Background())
+	first, giveUp := context.WithCancel(life)
+	hurry := time.AfterFunc(openWait, giveUp)
+	d := &dialer{ctx: first}
+	conn, err := nats.Connect(place.urls(), append(settings, nats.Name(o.Name), nats.SetCustomDialer(d))...)
+	hurry.Stop()
+	d.use(life)
 	if err != nil {
+		end()
 		return nil, core.Errorf(core.Invalid, "the client of NATS cannot be made: %w", err)
 	}
 	js, err := jetstream.New(conn, jetstream.WithPublishAsyncMaxPending(publishing), jetstream.WithPublishAsyncTimeout(shortWait))
 	if err != nil {
 		conn.Close()
+		end()
 		return nil, core.Errorf(core.Invalid, "the client of JetStream cannot be made: %w", err)
 	}
-	return &Stream{place: place, hold: o.Hold, log: o.Logger, conn: conn, js: js}, nil
+	return &Stream{place: place, hold: o.Hold, log: o.Logger, conn: conn, js: js, end: end}, nil
 }
 
 func (p Place) settings() ([]nats.Option, error) {
@@ -133,14 +142,26 @@ func (p Place) settings() ([]nats.Option, error) {
 // Close gives up the connection. What was received and not acknowledged comes
 // again to others.
 func (s *Stream) Close() error {
-	s.conn.Close()
+	closed := make(chan struct{})
+	go func() {
+		defer close(closed)
+		s.conn.Close()
+	}()
+	timer := time.NewTimer(closeWait)
+	defer timer.Stop()
+	select {
+	case <-closed:
+	case <-timer.C:
+	}
+	s.end()
+	<-closed
 	return nil
 }
 
 // Publish sends tickets. A ticket that is sent again within two minutes is one
 // message.
 func (s *Stream) Publish(ctx context.Context, ts []job.Ticket) (left []job.Ticket, err error) {
-	if err := s.connected(); err != nil {
+	if err := s.connected(ctx); err != nil {
 		return ts, err
 	}
 	sent := make([]jetstream.PubAckFuture, 0, len(ts))
@@ -230,7 +251,7 @@ func (s *Stream) ended(ctx context.Context, err error) error {
 		return ctx.Err()
 	}
 	if isOver(err) {
-		return s.connected() // a server that is away ends waits too
+		return s.connected(ctx) // a server that is away ends waits too
 	}
 	return s.fault("receive from", err)
 }
@@ -263,7 +284,7 @@ func (s *Stream) bury(ctx context.Context, m jetstream.Msg, sequence uint64, why
 
 // find asks for the consumer, once.
 func (s *Stream) find(ctx context.Context) (jetstream.Consumer, error) {
-	if err := s.connected(); err != nil {
+	if err := s.connected(ctx); err != nil {
 		return nil, err
 	}
 	s.mu.Lock()
@@ -309,7 +330,7 @@ func (s *Stream) Later(ctx context.Context, rs []job.Ring, d time.Duration) erro
 // reply answers deliveries in JetStream's own words, which the client speaks only
 // through the message that it was given.
 func (s *Stream) reply(ctx context.Context, rs []job.Ring, word string) error {
-	if err := s.connected(); err != nil {
+	if err := s.connected(ctx); err != nil {
 		return err
 	}
 	for _, r := range rs {

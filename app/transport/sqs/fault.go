@@ -19,11 +19,14 @@ const (
 
 // fault translates what the SDK says.
 func (q *Queue) fault(doing string, err error) error {
-	if err == nil || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+	if err == nil || errors.Is(err, context.Canceled) {
 		return err
 	}
-	status, code := awsfault.Answered(err)
 	name := doing + " queue " + q.place.Queue + " of SQS"
+	if errors.Is(err, context.DeadlineExceeded) {
+		return core.Errorf(core.Unavailable, "%s: no answer in time: %w", name, context.DeadlineExceeded).WithHint(accessHint)
+	}
+	status, code := awsfault.Answered(err)
 	var gone *types.QueueDoesNotExist
 	switch {
 	case errors.As(err, &gone):

@@ -61,6 +61,9 @@ const (
 	maxBatch = 10               // messages in one call
 	maxWait  = 20 * time.Second // of a receive
 	lanes    = 4                // calls at the same time, of one operation
+
+	// answerWait is how long the service may take to answer, besides the wait that it is asked for.
+	answerWait = 10 * time.Second
 )
 
 // Open finds the credentials. It does not ask the service, so that a program
@@ -106,6 +109,8 @@ func (q *Queue) find(ctx context.Context) (*string, error) {
 	if known != "" {
 		return &known, nil
 	}
+	ctx, cancel := context.WithTimeout(ctx, answerWait)
+	defer cancel()
 	out, err := q.client.GetQueueUrl(ctx, &api.GetQueueUrlInput{QueueName: &q.place.Queue})
 	if err != nil {
 		return nil, q.fault("look for", err)
@@ -145,11 +150,7 @@ func (q *Queue) Receive(ctx context.Context, n int, wait time.Duration) ([]job.R
 	var rings []job.Ring
 	for left := n; left > 0; {
 		ask := min(left, maxBatch)
-		out, err := q.client.ReceiveMessage(ctx, &api.ReceiveMessageInput{
-			QueueUrl: url, MaxNumberOfMessages: int32(ask), VisibilityTimeout: int32(q.hold.Seconds()),
-			WaitTimeSeconds:             int32(min(wait, maxWait).Seconds()),
-			MessageSystemAttributeNames: []types.MessageSystemAttributeName{types.MessageSystemAttributeNameApproximateReceiveCount},
-		})
+		out, err := q.ask(ctx, url, ask, min(wait, maxWait))
 		if err != nil && len(rings) > 0 {
 			return rings, nil // what is here must be used; the error will come again
 		}
@@ -168,6 +169,16 @@ func (q *Queue) Receive(ctx context.Context, n int, wait time.Duration) ([]job.R
 		}
 	}
 	return rings, nil
+}
+
+// ask is one receive. A worker listens for as long as it lives, so the call has an end of its own.
+func (q *Queue) ask(ctx context.Context, url *string, n int, wait time.Duration) (*api.ReceiveMessageOutput, error) {
+	ctx, cancel := context.WithTimeout(ctx, wait+answerWait)
+	defer cancel()
+	return q.client.ReceiveMessage(ctx, &api.ReceiveMessageInput{
+		QueueUrl: url, MaxNumberOfMessages: int32(n), VisibilityTimeout: int32(q.hold.Seconds()), WaitTimeSeconds: int32(wait.Seconds()),
+		MessageSystemAttributeNames: []types.MessageSystemAttributeName{types.MessageSystemAttributeNameApproximateReceiveCount},
+	})
 }
 
 func (q *Queue) read(m types.Message) (job.Ring, bool) {
