@@ -35,7 +35,8 @@ type Leaser interface {
 	Renew(ctx context.Context, session string, holding []Holding) (Renewal, error)
 	// Finish settles attempts. The answers stand in the order of the question.
 	// A stale lease is an answer, not an error. Calling again with the same
-	// question is harmless. The list is the caller's again when it returns.
+	// question is harmless: an attempt that ended ok, in an error or snoozed is
+	// answered as recorded, not as stale. The list is the caller's again when it returns.
 	Finish(ctx context.Context, session string, fs []Finish) ([]Finished, error)
 	// Append keeps pieces of attempts' logs. Pieces under a stale lease and
 	// pieces seen before are dropped without an error.
@@ -198,7 +199,7 @@ type Finish struct {
 type Finished struct {
 	Ref
 	Stale bool  `json:"stale,omitempty" doc:"The lease was lost before; nothing was written"`
-	State State `json:"state,omitempty" doc:"What the job became"`
+	State State `json:"state,omitempty" doc:"What the job became; empty for a repeated finish that did not end it"`
 }
 
 // LogPiece is a part of what an attempt wrote.

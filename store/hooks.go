@@ -29,6 +29,7 @@ func (s *Store) join() {
 		},
 		Link:         s.Link,
 		CheckOutputs: s.WithOutputs,
+		Recorded:     s.Recorded,
 		ConfirmOutputs: func(c *jobs.Change, f job.Finish) error {
 			return s.programStore.In(c.Change).ConfirmOutputs(f)
 		},

@@ -154,6 +154,10 @@ func TestAResultIsTriedAgainWhenItsAnswerWasLost(t *testing.T) {
 		f.runOnce()
 		f.wantState(id, job.Succeeded)
 		f.wantOutcomes(id, job.OutcomeOK)
+		if stale, _ := f.watch.get(); stale != 0 {
+			t.Errorf("%d stale answers counted, and the worker said nothing new", stale)
+		}
+		f.wantNotLogged("result came too late")
 	})
 }
 

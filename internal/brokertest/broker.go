@@ -382,7 +382,9 @@ func (b *Broker) Finish(ctx context.Context, _ string, fs []job.Finish) ([]job.F
 	b.batches = append(b.batches, slices.Clone(fs))
 	out := make([]job.Finished, len(fs))
 	for i, f := range fs {
-		out[i] = b.finish(f)
+		if out[i] = b.finish(f); out[i].Stale && b.recorded(f) {
+			out[i].Stale = false
+		}
 	}
 	b.mu.Unlock()
 	return out, b.after(ctx, "finish")
@@ -398,6 +400,12 @@ func (b *Broker) finish(f job.Finish) job.Finished {
 	}
 	b.settle(j, f)
 	return job.Finished{Ref: f.Ref, State: j.State}
+}
+
+// recorded reports that a worker said the same of the attempt before.
+func (b *Broker) recorded(f job.Finish) bool {
+	told := f.Outcome == job.OutcomeOK || f.Outcome == job.OutcomeError || f.Outcome == job.OutcomeSnoozed
+	return told && slices.ContainsFunc(b.attempts[f.JobID], func(was job.Finish) bool { return was.Ref == f.Ref && was.Outcome == f.Outcome })
 }
 
 // FinishTx settles like a store's, for a handler's own transaction.

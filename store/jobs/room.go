@@ -77,6 +77,8 @@ type Hooks struct {
 	Link func(ctx context.Context, jobs []job.LeasedJob)
 	// CheckOutputs looks, before the transition, whether the files are there that reports name.
 	CheckOutputs func(ctx context.Context, fs []job.Finish) []job.Finish
+	// Recorded finds stale answers to a session's finishes that it had made before, after the transition.
+	Recorded func(ctx context.Context, session string, fs []job.Finish, out []job.Finished) error
 	// ConfirmOutputs keeps them with the attempt that has ended.
 	ConfirmOutputs func(c *Change, f job.Finish) error
 	// SettleChecks settles attempts that bring what they saw of a monitor's target; plain are those that are no checks.

@@ -19,7 +19,7 @@ type finishing struct {
 }
 
 // Finish settles attempts of a session. A finish under a lease that was lost, or
-// that another session holds, answers Stale and writes nothing.
+// that another session holds, answers Stale and writes nothing, unless it is a repeated one.
 func (s *Store) Finish(ctx context.Context, session string, fs []job.Finish) (out []job.Finished, err error) {
 	if session == "" {
 		return nil, core.InvalidField("session", "", "is missing", "")
@@ -31,7 +31,9 @@ func (s *Store) Finish(ctx context.Context, session string, fs []job.Finish) (ou
 		return err
 	})
 	if err == nil {
-		s.TellStale(session, fs, out)
+		if err = s.Hooks.Recorded(ctx, session, fs, out); err == nil {
+			s.TellStale(session, fs, out)
+		}
 	}
 	return out, err
 }

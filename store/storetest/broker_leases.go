@@ -17,7 +17,8 @@ import (
 func init() {
 	addBroker("the lease numbers of a job only grow, through retry, snooze, handing back, loss, deadline and retry by hand", caseTheLeaseNumbersOfAJobOnlyGrow)
 	addBroker("a finish under an older lease is refused and writes nothing", caseAFinishUnderAnOlderLeaseIsRefusedAnd)
-	addBroker("a finish that comes twice is answered stale the second time, and the first stands", caseAFinishThatComesTwiceIsAnsweredStaleThe)
+	addBroker("a finish that comes twice with another outcome is answered stale the second time, and the first stands", caseAFinishThatComesTwiceIsAnsweredStaleThe)
+	addBroker("a finish that is repeated is answered with what is recorded, and writes nothing", caseAFinishThatIsRepeatedIsAnsweredWithWhatIs)
 	addBroker("the same attempt twice in one batch counts once", caseTheSameAttemptTwiceInOneBatchCountsOnce)
 	addBroker("answers stand in the order of the question, stale ones among good ones", caseAnswersStandInTheOrderOfTheQuestion)
 	addBroker("a finish after the session's end but before it is given up is accepted, once", caseAFinishAfterTheSessionsEndButBeforeIt)
@@ -114,6 +115,40 @@ func caseAFinishThatComesTwiceIsAnsweredStaleThe(d *desk) {
 	want(d, "outcomes", d.outcomes(id), "ok")
 }
 
+func caseAFinishThatIsRepeatedIsAnsweredWithWhatIs(d *desk) {
+	d.task("repeated", attempts(3))
+	id := d.one("repeated")
+	s, other := d.session("repeated"), d.session("repeated")
+	for _, o := range []job.Outcome{job.OutcomeError, job.OutcomeSnoozed, job.OutcomeOK} {
+		ref := d.claimOne(s)
+		change := func(f *job.Finish) {
+			if f.Outcome == job.OutcomeSnoozed {
+				f.Snooze = core.Duration(time.Second)
+			}
+		}
+		first := d.finish(s, ref, o, change)
+		want(d, string(o), first.Stale, false)
+		before := jsonOf(d.job(id))
+		known := job.Finished{Ref: ref}
+		if first.State.Final() {
+			known.State = first.State
+		}
+		for range 2 {
+			want(d, string(o)+" again", d.finish(s, ref, o, change), known)
+		}
+		want(d, "by another session", d.finish(other, ref, o, change).Stale, true)
+		want(d, "with another outcome", d.finish(s, ref, job.OutcomeHandedBack).Stale, true)
+		late := job.Ref{JobID: id, Lease: ref.Lease - 1}
+		want(d, "under another lease", d.finish(s, late, o, change).Stale, true)
+		want(d, "job before and after", jsonOf(d.job(id)), before)
+		d.Move(time.Minute)
+		d.renew(s)
+		d.renew(other)
+		d.promote()
+	}
+	want(d, "outcomes", d.outcomes(id), "error snoozed ok")
+}
+
 func caseTheSameAttemptTwiceInOneBatchCountsOnce(d *desk) {
 	d.task("twice", attempts(1))
 	id := d.one("twice")
@@ -156,7 +191,8 @@ func caseAFinishAfterTheSessionsEndButBeforeIt(d *desk) {
 	ref := d.claimOne(s)
 	d.Move(lost)
 	want(d, "finish", d.finish(s, ref, job.OutcomeOK).State, job.Succeeded)
-	want(d, "again is stale", d.finish(s, ref, job.OutcomeOK).Stale, true)
+	want(d, "again", d.finish(s, ref, job.OutcomeOK), job.Finished{Ref: ref, State: job.Succeeded})
+	want(d, "otherwise is stale", d.finish(s, ref, job.OutcomeError).Stale, true)
 	want(d, "released", d.release(), 0)
 	want(d, "outcomes", d.outcomes(id), "ok")
 }

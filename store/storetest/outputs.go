@@ -63,7 +63,10 @@ func caseWhatAWorkerSaysOfAProgramsAttemptIs(b *bench) {
 	b.clock.Move(time.Minute)
 	must(b.st.Promote(b.ctx))(b)
 	ref = refOf(b.claim(s, 1).Jobs[0])
-	stale := f
+	again, stale := f, f
+	again.Sandboxed = said(output("late", "a", 1))
+	want(b, "the report again", must(b.st.Finish(b.ctx, s.ID, []job.Finish{again}))(b)[0].Stale, false)
+	stale.Outcome = job.OutcomeOK
 	want(b, "a late report", must(b.st.Finish(b.ctx, s.ID, []job.Finish{stale}))(b)[0].Stale, true)
 	must(b.st.Finish(b.ctx, s.ID, []job.Finish{{Ref: ref, Outcome: job.OutcomeOK, Sandboxed: said(output("never", "a", 1))}}))(b)
 	all := must(b.st.Attempts(b.ctx, "default", ref.JobID))(b)

@@ -86,7 +86,8 @@ var txCases = map[string]func(*bench, func() UserTx){
 		b.wantState(j.Job.ID, job.Succeeded)
 		want(b, "things", b.count(`select count(*) from things`), 1)
 		want(b, "the loop goes on", b.get("loop").NextAt.IsZero(), false)
-		want(b, "again is stale", b.finish(s, j, job.OutcomeOK).Stale, true)
+		want(b, "again", b.finish(s, j, job.OutcomeOK), job.Finished{Ref: refOf(j), State: job.Succeeded})
+		want(b, "otherwise is stale", b.finish(s, j, job.OutcomeError).Stale, true)
 	},
 	"a finish in a transaction that rolls back leaves the job running, to be finished again": func(b *bench, begin func() UserTx) {
 		b.task("t")
