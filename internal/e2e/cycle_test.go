@@ -65,7 +65,7 @@ func (n *node) members(held string) (names []string) {
 // were cut off, and the record to say what the file says.
 func (n *node) checkRound(id int64, names []string) {
 	n.t.Helper()
-	j := n.becomes(id, 2*patience, job.Succeeded)
+	j := n.becomes(id, 4*patience, job.Succeeded)
 	var out cycle.Output
 	if err := json.Unmarshal(j.Output, &out); err != nil || len(out.Members) != len(names) {
 		n.t.Fatalf("%s: %v", j.Output, err)
@@ -128,7 +128,7 @@ func TestACycleSurvivesItsNodeAtEveryTransition(t *testing.T) {
 			t.Run(fmt.Sprintf("%s/%d", db.name, k), func(t *testing.T) {
 				t.Parallel()
 				s := newSite(t, db.make(t))
-				flags := []string{"--allow-commands", "--session-ttl", "1s"}
+				flags := []string{"--allow-commands", "--session-ttl", s.ttl()}
 				n := s.serve(flags...)
 				held := fmt.Sprintf("m%d", max(1, k))
 				names := n.members(held)

@@ -22,7 +22,7 @@ func TestJobsThatWaitedInAKilledNodeRunLater(t *testing.T) {
 	onEach(t, func(t *testing.T, s *site) {
 		const jobs, slots = 300, 10
 		file := filepath.Join(s.dir, "ran")
-		serve := func() *node { return s.serve("--allow-commands", "--session-ttl", "2s") }
+		serve := func() *node { return s.serve("--allow-commands", "--session-ttl", s.ttl()) }
 		one := serve()
 		one.shellTask("line", `echo "$BELFRY_JOB_ID" >>`+file, func(task *task.Task) { task.Retry.MaxAttempts = 1 })
 		ns := make([]job.NewJob, jobs)
@@ -41,7 +41,7 @@ func TestJobsThatWaitedInAKilledNodeRunLater(t *testing.T) {
 		one.kill()
 
 		two := serve()
-		eventually(t, soonLost, "all jobs have ended", func() (bool, string) {
+		eventually(t, 4*patience, "all jobs have ended", func() (bool, string) {
 			left := allJobs(t, two.api, job.Filter{States: []job.State{job.Scheduled, job.Ready, job.Running}})
 			return len(left) == 0, strconv.Itoa(len(left)) + " are left"
 		})

@@ -279,7 +279,7 @@ func calling(t testing.TB, url string) *calls {
 func TestARemoteWorkerChecksForTheNode(t *testing.T) {
 	onEach(t, func(t *testing.T, s *site) {
 		web, hook := newTarget(t), newPager(t)
-		n := s.serve("--roles", "api,engine", "--session-ttl", "1s", "--allow-addresses", "loopback")
+		n := s.serve("--roles", "api,engine", "--session-ttl", "5s", "--allow-addresses", "loopback")
 		watching(s, web, hook)
 		secret := s.run("token", "create", "far", "--scope", "worker", "--for", "*").stdout
 		start := func(name string) *process {
@@ -296,7 +296,7 @@ func TestARemoteWorkerChecksForTheNode(t *testing.T) {
 		first := start("far-1")
 		status("up", up)
 		first.kill()
-		n.logs(soonLost, `msg="lost work released" sessions=1`)
+		n.logs(2*patience, `msg="lost work released" sessions=1`)
 		since := time.Now()
 		second := start("far-2")
 		status("checked by the other", func(m view.MonitorView) bool { return up(m) && m.State.LastGoodAt.After(since) })

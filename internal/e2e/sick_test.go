@@ -3,7 +3,7 @@
 package e2e
 
 import (
-	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -18,9 +18,13 @@ import (
 func TestANodeThatIsOutOfFilesLeavesTheJobsToOthers(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, "sqlite:belfry.db")
-	s.program = s.write("sick", "#!/bin/sh\nulimit -n 40\nexec "+belfryPath()+` "$@"`+"\n")
-	if err := os.Chmod(s.program, 0o700); err != nil { //nolint:gosec // it is to be executed
-		t.Fatal(err)
+	s.program = filepath.Join(s.dir, "sick")
+	// By another process: a program that some process has open to write, as one that this one forks at the same time has, cannot be started.
+	const script = `printf '#!/bin/sh\nulimit -n 40\nexec %s "$@"\n' "$1" >sick && chmod 700 sick`
+	write := exec.CommandContext(t.Context(), "/bin/sh", "-c", script, "sh", belfryPath())
+	write.Dir = s.dir
+	if out, err := write.CombinedOutput(); err != nil {
+		t.Fatalf("%v %s", err, out)
 	}
 	sick := s.serve("--allow-commands")
 	secret := s.run("token", "create", "far", "--scope", "worker", "--for", "*").stdout

@@ -123,6 +123,15 @@ func (s *site) launchServe(flags ...string) *process {
 
 func (s *site) postgres() bool { return strings.HasPrefix(s.database, "postgres") }
 
+// ttl is the length of a session that a busy machine does not lose by itself, for nodes that are killed: on SQLite the next
+// node takes up the jobs of the one before whatever its session says.
+func (s *site) ttl() string {
+	if s.postgres() {
+		return "5s"
+	}
+	return "10m"
+}
+
 func (s *site) tokenFile() string {
 	if s.postgres() {
 		return filepath.Join(s.dir, ".config", "belfry", "token")
