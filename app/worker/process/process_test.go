@@ -213,7 +213,7 @@ func wantGone(t *testing.T, want int, out string) {
 		t.Errorf("%d processes told their number, want %d: %q", len(all), want, out)
 	}
 	for _, pid := range all {
-		for until := time.Now().Add(2 * time.Second); alive(pid); time.Sleep(5 * time.Millisecond) {
+		for until := time.Now().Add(20 * time.Second); alive(pid); time.Sleep(5 * time.Millisecond) {
 			if time.Now().After(until) {
 				t.Errorf("process %d lives on", pid)
 				_ = syscall.Kill(pid, syscall.SIGKILL)

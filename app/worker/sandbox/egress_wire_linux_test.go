@@ -214,13 +214,13 @@ func reach(target string) error {
 	case "fast":
 		return openFast(to)
 	case "listen":
-		l, err := net.Listen("tcp", address)
+		l, err := net.Listen("tcp"+family(address), address)
 		if err == nil {
 			err = l.Close()
 		}
 		return err
 	case "hear":
-		l, err := net.ListenPacket("udp", address)
+		l, err := net.ListenPacket("udp"+family(address), address)
 		if err == nil {
 			err = l.Close()
 		}
@@ -239,6 +239,14 @@ func reach(target string) error {
 	defer func() { _ = c.Close() }()
 	_, err = c.Read(make([]byte, 1))
 	return err
+}
+
+// family has an address stand for its own version of IP alone: all of both, at one port, would be in each other's way.
+func family(address string) string {
+	if strings.HasPrefix(address, "[") {
+		return "6"
+	}
+	return "4"
 }
 
 // connectToItself listens at a port that is free, and connects to it. The kernel does all of that while it is asked, or drops it.
