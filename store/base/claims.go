@@ -10,6 +10,5 @@ type Claims struct {
 	NoPacks     bool // each lease has a row
 	NoForesight bool // each statement of a transition travels alone, when it is asked
 	NoMark      bool // each claim looks from the beginning of its queue
-	NoEmptied   bool // a claim looks even if the one before has emptied the queue
 	NoKnown     bool // SQLite: tasks, queues and sessions are read again and again
 }

@@ -73,7 +73,6 @@ func (h *Hub) Bell(topic string) *Bell {
 type Bell struct {
 	Rung   chan struct{}
 	Claims []*WaitingClaim // the first came first; guarded by the hub
-	took   sync.Map        // nothing by session: it took all there was, and nothing has rung since
 }
 
 // WaitingClaim is a claim that waits for a bell. Whoever would ring it may carry
@@ -149,20 +148,6 @@ func (h *Hub) Take(w *WaitingClaim) bool {
 	return i >= 0
 }
 
-func (b *Bell) Empty(session string, seen Nothing) { b.took.Store(session, seen) }
-
-// Emptied is what was seen when the last claim of a session took all there was,
-// if that is fresh. It says so once: who waits and hears nothing is to look.
-func (b *Bell) Emptied(session string, poll time.Duration) (seen Nothing) {
-	if v, ok := b.took.LoadAndDelete(session); ok {
-		seen = v.(Nothing) //nolint:forcetypeassert // only empty stores
-	}
-	if !seen.Fresh(poll) {
-		return Nothing{}
-	}
-	return seen
-}
-
 // Nothing is that no job was left which a claim could have taken. The zero value
 // is that this is not known.
 type Nothing struct {
@@ -210,20 +195,9 @@ func (h *Hub) ringAllLocked() {
 // earlier than the last pass said. Take it before the pass.
 func (s *Store) Woken() <-chan struct{} { return s.Hub.On(TopicEngine) }
 
-// left is what a claim has seen of the jobs that it did not take.
-type left int
-
-const (
-	LeftUnknown left = iota
-	LeftNone         // none that it could have taken
-	LeftByLimit      // a limit over all workers is in the way
-)
-
 // Answer is what came of a claim.
 type Answer struct {
 	job.Claim
-	Left left
-	Seen Nothing // of leftNone
+	Limited bool    // a limit over all workers is in the way
+	Seen    Nothing // left, if that is known
 }
-
-func (a *Answer) None(seen Nothing) { a.Left, a.Seen = LeftNone, seen }

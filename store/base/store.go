@@ -93,7 +93,7 @@ func (o Options) WithDefaults() Options {
 		o.PackFrom = packFrom
 	}
 	if o.Claims.Plain {
-		o.Claims = Claims{true, true, true, true, true, true, true, true}
+		o.Claims = Claims{true, true, true, true, true, true, true}
 	}
 	if o.Claims.NoPacks {
 		o.PackFrom = math.MaxInt32

@@ -100,8 +100,7 @@ func (c *Change) claimNew(w *base.WaitingClaim, ins []*Insertion) (base.Answer, 
 	for i, in := range ins {
 		rows[i] = in.asRead()
 	}
-	a := base.Answer{}
-	a.None(w.Seen)
+	var a base.Answer
 	a.Claim, err = c.s.path.lease(c, session, rows, make([]leaseRow, len(rows)))
 	return a, err
 }

@@ -15,7 +15,7 @@ import (
 
 // Claim leases ready jobs to a session. When there are none it waits for a
 // wake-up, looking again by itself every [base.Options.Poll], or for an enqueue that
-// takes it along. After a claim that took all there was, it waits first.
+// takes it along.
 func (s *Store) Claim(ctx context.Context, r job.ClaimRequest) (job.Claim, error) {
 	if err := r.Validate(); err != nil {
 		return job.Claim{}, err
@@ -25,23 +25,17 @@ func (s *Store) Claim(ctx context.Context, r job.ClaimRequest) (job.Claim, error
 	var freed <-chan struct{}
 	for {
 		woken := s.Hub.Bell(awaited(r))
-		seen := woken.Emptied(r.Session, s.Opt.Poll)
-		if r.Wait <= 0 || len(r.Tickets) > 0 || seen == (base.Nothing{}) {
-			a, err := s.claim(ctx, r)
-			seen = a.Seen
-			s.claimed(ctx, woken, r.Session, a)
-			if err != nil || len(a.Jobs) > 0 || r.Wait <= 0 || len(r.Tickets) > 0 {
-				return a.Claim, err
-			}
-			if a.Left == base.LeftByLimit && freed == nil { // taken before the next look, which is at once
-				freed = s.freed(r)
-				continue
-			}
+		a, err := s.claim(ctx, r)
+		if err != nil || len(a.Jobs) > 0 || r.Wait <= 0 || len(r.Tickets) > 0 {
+			s.claimed(ctx, a)
+			return a.Claim, err
 		}
-		var err error
+		if a.Limited && freed == nil { // taken before the next look, which is at once
+			freed = s.freed(r)
+			continue
+		}
 		again := time.NewTimer(s.Opt.Poll + rand.N(s.Opt.Poll/5+1))
-		w, told := s.Hub.Wait(woken, r, seen), false
-		var a base.Answer
+		w, told := s.Hub.Wait(woken, r, a.Seen), false
 		select {
 		case a = <-w.Answer:
 			told = true
@@ -59,7 +53,7 @@ func (s *Store) Claim(ctx context.Context, r job.ClaimRequest) (job.Claim, error
 			a = w.Soon()
 		}
 		if len(a.Jobs) > 0 {
-			s.claimed(ctx, woken, r.Session, a)
+			s.claimed(ctx, a)
 			return a.Claim, nil
 		}
 		if err != nil || r.Wait <= 0 {
@@ -164,7 +158,7 @@ func (fast) claim(c *Change, session job.WorkerState, queues []job.Queue, r job.
 			return a, err
 		}
 		if allowed < wanted {
-			a.Left = base.LeftByLimit
+			a.Limited = true
 		}
 		if allowed <= 0 {
 			continue
@@ -177,7 +171,7 @@ func (fast) claim(c *Change, session job.WorkerState, queues []job.Queue, r job.
 		}
 		if !some {
 			if len(queues) == 1 {
-				a.None(c.none())
+				a.Seen = c.none()
 			}
 			continue
 		}
@@ -189,10 +183,9 @@ func (fast) claim(c *Change, session job.WorkerState, queues []job.Queue, r job.
 			}
 		}
 		if len(queues) == 1 && c.SQL.Lease(nil, "", 1) != "" {
-			limited := a.Left
-			if a, err = c.leaseAtOnce(session, q, p); a.Left == base.LeftUnknown {
-				a.Left = limited
-			}
+			limited := a.Limited
+			a, err = c.leaseAtOnce(session, q, p)
+			a.Limited = limited && a.Seen == (base.Nothing{})
 			return a, err
 		}
 		if rows == nil {
@@ -208,7 +201,7 @@ func (fast) claim(c *Change, session job.WorkerState, queues []job.Queue, r job.
 			return a, err
 		}
 		if len(queues) == 1 && len(found) < p.n && may == len(found) {
-			a.None(c.none())
+			a.Seen, a.Limited = c.none(), false
 		}
 		c.pickedOf(p, found, may, len(found) == p.n)
 		found = found[:may]
@@ -224,12 +217,9 @@ func (fast) claim(c *Change, session job.WorkerState, queues []job.Queue, r job.
 }
 
 // claimed tells of an answer to whom it concerns, and completes it.
-func (s *Store) claimed(ctx context.Context, woken *base.Bell, session string, a base.Answer) {
+func (s *Store) claimed(ctx context.Context, a base.Answer) {
 	if len(a.Jobs) == 0 {
 		return
-	}
-	if a.Left == base.LeftNone && !s.Opt.Claims.NoEmptied {
-		woken.Empty(session, a.Seen)
 	}
 	s.Hooks.Link(ctx, a.Jobs)
 	perQueue := map[string]int{}

@@ -55,17 +55,6 @@ func (s *Store) LooksUnderWay() bool {
 	return false
 }
 
-// SeenNothingAt is when the first who waits for jobs of a queue alone saw that
-// there is none.
-func (s *Store) SeenNothingAt(queue string) time.Time {
-	s.Hub.Mu.Lock()
-	defer s.Hub.Mu.Unlock()
-	if b := s.Hub.Topics[base.TopicQueue(queue)]; b != nil && len(b.Claims) > 0 {
-		return b.Claims[0].Seen.At
-	}
-	return time.Time{}
-}
-
 // SeesNothingEarlier has those who wait for jobs of a queue alone have seen so
 // much earlier that there is none.
 func (s *Store) SeesNothingEarlier(queue string, by time.Duration) {

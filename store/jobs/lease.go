@@ -89,7 +89,7 @@ func (c *Change) leaseAtOnce(w job.WorkerState, q job.Queue, p picking) (a base.
 		return a, err
 	}
 	if int(picked) < p.n {
-		a.None(c.none())
+		a.Seen = c.none()
 	}
 	c.picked(p, rows, int(picked) == p.n)
 	if len(rows) > 0 {

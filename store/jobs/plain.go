@@ -40,7 +40,7 @@ func (plain) claim(c *Change, w job.WorkerState, queues []job.Queue, r job.Claim
 			return a, err
 		}
 		if n < wanted {
-			a.Left = base.LeftByLimit
+			a.Limited = true
 		}
 		if n <= 0 {
 			continue
