@@ -118,7 +118,6 @@ type DB struct {
 	close     func() error
 
 	synchronous string // of the writer
-	sequences   sequences
 
 	schemaFrom int64 // before the migration of this opening
 }

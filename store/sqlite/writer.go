@@ -63,7 +63,7 @@ func (db *DB) Write(ctx context.Context, fn func(tx base.Tx, at base.Moment) err
 func (db *DB) write() {
 	defer close(db.done)
 	w := &writer{db: db, statements: statements{names: db.names}}
-	defer w.end()
+	defer w.forget()
 	for {
 		select {
 		case r := <-db.queue:
@@ -115,18 +115,8 @@ func (w *writer) forget() {
 	w.tables.file = 0
 }
 
-// end is the last that the writer does.
-func (w *writer) end() {
-	if w.conn != nil {
-		_ = w.do("pragma busy_timeout = 0") // what follows is worth no wait
-		w.db.sequences.giveBack(w)
-	}
-	w.forget()
-}
-
 // prepared keeps statements, because parsing is the dearer half of a small
-// SQLite write.
-// prepared notes besides what the statement may write.
+// SQLite write. It notes besides what the statement may write.
 func (w *writer) prepared(ctx context.Context, query string) (statement, error) {
 	stmt, err := w.statements.prepared(ctx, query)
 	w.tables.touch(stmt.written)
@@ -333,19 +323,16 @@ func (w *writer) begin() error {
 		return fmt.Errorf("begin: %w", err)
 	}
 	version, err := fileVersion(w.conn)
-	strange := err != nil || version != w.tables.file // somebody else has written
-	if strange {
+	if err != nil || version != w.tables.file { // somebody else has written
 		w.tables.all++
 	}
 	w.tables.file = version
-	w.db.sequences.begin(strange)
 	return nil
 }
 
 // rollBack takes back what was written since the begin, or the savepoint.
 func (w *writer) rollBack(query string) error {
 	w.tables.all++
-	w.db.sequences.rollBack()
 	return w.do(query)
 }
 
@@ -361,7 +348,6 @@ func (w *writer) one(r *request, now time.Time, saved bool) error {
 	if err := w.do("savepoint one"); err != nil {
 		return fmt.Errorf("savepoint: %w", err)
 	}
-	w.db.sequences.begin(false)
 	if r.err = w.guarded(r.fn, now); r.err != nil {
 		if err := w.rollBack("rollback to one"); err != nil {
 			return fmt.Errorf("roll back to savepoint: %w", err)
