@@ -81,32 +81,32 @@ func (a *along) carry(c *Change, ins []*Insertion) error {
 // tenth of the way to a job's start, half of which is the flush.
 func (c *Change) claimNew(w *base.WaitingClaim, ins []*Insertion) (base.Answer, error) {
 	first := ins[0]
-	if !c.WakesEarly || !w.Seen.Fresh(c.s.Opt.Poll) || w.Seen.Version != c.none().Version || len(ins) > w.R.Slots(first.Queue, w.R.Want[first.Queue]) {
+	if !c.WakesEarly || !w.Seen.Fresh(c.s.Opt.Poll) || w.Seen.Version != c.nothing().Version || len(ins) > w.R.Slots(first.Queue, w.R.Want[first.Queue]) {
 		return c.claim(w.R)
 	}
 	session, err := c.session(w.R.Session)
 	if err != nil {
 		return base.Answer{}, err
 	}
-	session = w.R.Of(session)
+	k := &claim{Change: c, r: w.R, w: w.R.Of(session)}
 	queues, err := c.Claimable(w.R.Want)
 	if err != nil {
 		return base.Answer{}, err
 	}
-	if len(queues) != 1 || queues[0].GlobalLimit > 0 || session.Drain || !canRun(session, first) {
+	if len(queues) != 1 || queues[0].GlobalLimit > 0 || k.w.Drain || !canRun(k.w, first) {
 		return c.claim(w.R)
 	}
 	rows := make([]JobRow, len(ins))
 	for i, in := range ins {
 		rows[i] = in.asRead()
 	}
-	var a base.Answer
-	a.Claim, err = c.s.path.lease(c, session, rows, make([]leaseRow, len(rows)))
+	a := base.Answer{Seen: w.Seen}
+	a.Claim, err = c.s.path.lease(k, rows, make([]leaseRow, len(rows)))
 	return a, err
 }
 
 // canRun reports that a session can run a job, where that is plain to see; it is
-// [base.Change.runnableBy] of a job that is not in the table yet.
+// [claim.runnable] of a job that is not in the table yet.
 func canRun(w job.WorkerState, in *Insertion) bool {
 	return in.needs.IsZero() && w.RunsIn(in.Namespace) && w.Runs(in.Kind) && w.Handles(in.Kind, in.Task)
 }
@@ -120,11 +120,13 @@ func (in *Insertion) asRead() JobRow {
 	return j
 }
 
+// fewJobs are so few that their enqueue may claim them: who enqueues many at once is better served by an early answer.
+const fewJobs = 10
+
 // canGoAlong reports that jobs are ready and of one task, and that nothing which
-// the transaction has done makes others wait for it. They are few: who enqueues
-// many at once is better served by an early answer.
+// the transaction has done makes others wait for it.
 func canGoAlong(ins []*Insertion) bool {
-	return len(ins) < fewRows && !slices.ContainsFunc(ins, func(in *Insertion) bool {
+	return len(ins) < fewJobs && !slices.ContainsFunc(ins, func(in *Insertion) bool {
 		return in.State != job.Ready || in.TaskID != ins[0].TaskID || in.Queue != ins[0].Queue || in.Key != "" || in.ActiveKey != "" ||
 			in.Kind == task.KindCycle || in.Kind == task.KindProgram
 	})

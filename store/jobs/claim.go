@@ -1,9 +1,11 @@
 package jobs
 
 import (
+	"cmp"
 	"context"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/belfry-run/belfry/core"
@@ -81,14 +83,6 @@ func (s *Store) freed(r job.ClaimRequest) <-chan struct{} {
 	return nil
 }
 
-// none is what a claim has seen that found less than it could have taken.
-func (c *Change) none() base.Nothing {
-	if c.Version == nil {
-		return base.Nothing{At: c.Begun}
-	}
-	return base.Nothing{At: c.Begun, Version: c.Version("queues")}
-}
-
 func (s *Store) claim(ctx context.Context, r job.ClaimRequest) (a base.Answer, err error) {
 	ahead := func(c *Change) {
 		if len(r.Tickets) > 0 {
@@ -119,101 +113,120 @@ func (c *Change) foreseeClaim(r job.ClaimRequest) {
 	}
 }
 
+// claim is a claim in its transaction.
+type claim struct {
+	*Change
+	r   job.ClaimRequest
+	w   job.WorkerState // its session, without the kinds that it cannot begin just now
+	met []int64         // the requirements that the session meets
+}
+
 // claim is the transition itself.
 func (c *Change) claim(r job.ClaimRequest) (a base.Answer, err error) {
 	a.Claim.Jobs = []job.LeasedJob{}
 	session, err := c.session(r.Session)
-	session = r.Of(session)
-	if err == nil && len(r.Tickets) > 0 {
-		a.Claim, err = c.claimShown(session, r)
+	if err != nil {
 		return a, err
 	}
-	if err != nil || session.Drain {
+	k := &claim{Change: c, r: r, w: r.Of(session)}
+	if len(r.Tickets) > 0 {
+		a.Claim, err = k.shown()
 		return a, err
+	}
+	if k.w.Drain {
+		return a, nil
 	}
 	queues, err := c.Claimable(r.Want)
 	if err != nil {
 		return a, err
 	}
-	return c.s.path.claim(c, session, queues, r)
+	if k.met, err = c.tasks().MetBy(k.w); err != nil {
+		return a, err
+	}
+	return c.s.path.claim(k, queues)
+}
+
+// found are the first ready jobs of a queue that a claim can run. They are locked.
+type found struct {
+	rows  []JobRow
+	all   bool        // there are no others
+	taken func(n int) // if set, is told how many are leased
+}
+
+// take leases jobs of queues, the highest queue first, as far as limits over all workers and free slots allow. Pick
+// finds the first n of a queue.
+func (c *claim) take(queues []job.Queue, want map[string]int, pick func(q job.Queue, n int) (found, error)) (a base.Answer, err error) {
+	a.Claim.Jobs = []job.LeasedJob{}
+	var rows []JobRow
+	var leases []leaseRow
+	for _, q := range queues {
+		wanted := min(want[q.Name], core.MaxBatch-len(rows))
+		n, err := c.withinLimit(q, wanted)
+		if err != nil {
+			return a, err
+		}
+		a.Limited = a.Limited || n < wanted
+		if n <= 0 {
+			continue
+		}
+		f, err := pick(q, n)
+		if err != nil {
+			return a, err
+		}
+		slots := c.slots(q, wanted)
+		may, err := c.spare(f.rows, slots)
+		if err != nil {
+			return a, err
+		}
+		if f.taken != nil {
+			f.taken(may)
+		}
+		if f.all && may == len(f.rows) && len(queues) == 1 {
+			a.Seen, a.Limited = c.nothing(), false
+		}
+		rows = append(rows, f.rows[:may]...)
+		for i := range may {
+			leases = append(leases, leaseRow{SlotOf: slotOf(q), Ahead: base.Bit(i >= slots)})
+		}
+	}
+	if len(rows) > 0 {
+		a.Claim, err = c.s.path.lease(c, rows, leases)
+	}
+	return a, err
+}
+
+// slots is for how many of the wanted jobs of a queue the worker has a free slot.
+func (c *claim) slots(q job.Queue, wanted int) int {
+	if n := len(c.r.Tickets); n > 0 {
+		wanted = cmp.Or(c.r.Want[q.Name], n)
+	}
+	return c.r.Slots(q.Name, wanted)
+}
+
+// nothing is what a claim has seen that found less than it could have taken.
+func (c *Change) nothing() base.Nothing {
+	if c.Version == nil {
+		return base.Nothing{At: c.Begun}
+	}
+	return base.Nothing{At: c.Begun, Version: c.Version("queues")}
 }
 
 // fast is [plain] with less work: it begins at a mark, walks the lanes of its
 // session, packs leases, and on PostgreSQL picks and leases in one statement.
 type fast struct{}
 
-func (fast) claim(c *Change, session job.WorkerState, queues []job.Queue, r job.ClaimRequest) (a base.Answer, err error) {
-	a.Claim.Jobs = []job.LeasedJob{}
-	met, err := c.tasks().MetBy(session)
-	if err != nil {
-		return a, err
+func (fast) claim(c *claim, queues []job.Queue) (base.Answer, error) {
+	if len(queues) == 1 && c.SQL.Lease(nil, "", 1) != "" {
+		return c.leaseAtOnce(queues[0])
 	}
-	var rows []JobRow
-	defer func() { c.s.rows.giveBack(rows) }()
-	var slots []leaseRow
-	for _, q := range queues {
-		wanted := min(r.Want[q.Name], core.MaxBatch-len(rows))
-		allowed, err := c.withinLimit(q, wanted)
-		if err != nil {
-			return a, err
+	return c.take(queues, c.r.Want, func(q job.Queue, n int) (found, error) {
+		p, some, err := c.picking(q, n)
+		if err != nil || !some {
+			return found{all: true}, err
 		}
-		if allowed < wanted {
-			a.Limited = true
-		}
-		if allowed <= 0 {
-			continue
-		}
-		p := c.picking(session, met, q, allowed)
-		p.slots = r.Slots(q.Name, wanted)
-		some, err := c.narrow(&p, session, met, q.Name)
-		if err != nil {
-			return a, err
-		}
-		if !some {
-			if len(queues) == 1 {
-				a.Seen = c.none()
-			}
-			continue
-		}
-		if p.lookBack {
-			if len(p.lanes) > 0 { // which is no dearer than a look back
-				p.marked, p.hopeful = false, false
-			} else {
-				c.After(func() { c.s.lookBack(p) })
-			}
-		}
-		if len(queues) == 1 && c.SQL.Lease(nil, "", 1) != "" {
-			limited := a.Limited
-			a, err = c.leaseAtOnce(session, q, p)
-			a.Limited = limited && a.Seen == (base.Nothing{})
-			return a, err
-		}
-		if rows == nil {
-			rows = c.s.rows.take(wanted)
-		}
-		before := len(rows)
-		if rows, err = c.walk(p, rows); err != nil {
-			return a, err
-		}
-		found := rows[before:]
-		may, err := c.spare(found, p.slots)
-		if err != nil {
-			return a, err
-		}
-		if len(queues) == 1 && len(found) < p.n && may == len(found) {
-			a.Seen, a.Limited = c.none(), false
-		}
-		c.pickedOf(p, found, may, len(found) == p.n)
-		found = found[:may]
-		rows = rows[:before+may]
-		for i := range found {
-			slots = append(slots, leaseRow{SlotOf: slotOf(q), Ahead: base.Bit(i >= p.slots)})
-		}
-	}
-	if len(rows) > 0 {
-		a.Claim, err = fast{}.lease(c, session, rows, slots)
-	}
-	return a, err
+		rows, err := c.walk(p)
+		return found{rows, len(rows) < p.n, func(n int) { c.picked(p, rows, n, len(rows) == p.n) }}, err
+	})
 }
 
 // claimed tells of an answer to whom it concerns, and completes it.
@@ -258,25 +271,36 @@ func (c *Change) Claimable(want map[string]int) ([]job.Queue, error) {
 		order by priority desc, name`, c.SQL.List(names))
 }
 
-// runnable is the condition on the kind. Kinds are Belfry's own words, never
-// text from outside.
-func runnable(w job.WorkerState) string {
-	list := ""
+// runnable is the condition that the session can run a job. Kinds are Belfry's own words, never text from outside.
+func (c *claim) runnable() *base.Where {
+	cond := &base.Where{}
+	cond.Namespace("namespace", c.w.Namespace)
+	var kinds []string
 	for _, k := range task.Kinds {
-		if slices.Contains(w.Kinds, k) {
-			list += ", '" + string(k) + "'"
+		if slices.Contains(c.w.Kinds, k) {
+			kinds = append(kinds, "'"+string(k)+"'")
 		}
 	}
-	if list == "" {
-		return "false"
+	if len(kinds) == 0 {
+		cond.Conds = append(cond.Conds, "false")
+	} else {
+		cond.Conds = append(cond.Conds, "kind in ("+strings.Join(kinds, ", ")+")")
 	}
-	return "kind in (" + list[2:] + ")"
+	switch {
+	case !slices.Contains(c.w.Kinds, task.KindFunc):
+	case len(c.w.Funcs) == 1: // a list is unpacked by each statement anew
+		cond.And(`(kind <> 'func' or task = ?)`, c.w.Funcs[0])
+	default:
+		cond.And(`(kind <> 'func' or `+c.SQL.In("task", len(cond.Args)+1)+`)`, c.SQL.List(c.w.Funcs))
+	}
+	c.tasks().Meets(cond, c.met)
+	return cond
 }
 
 // withinLimit is how many of n a queue's limit over all workers leaves. It
 // locks the queue's row, so that two claims cannot both take the last place;
 // queues without a limit are not locked.
-func (c *Change) withinLimit(q job.Queue, n int) (int, error) {
+func (c *claim) withinLimit(q job.Queue, n int) (int, error) {
 	if q.GlobalLimit == 0 {
 		return n, nil
 	}
@@ -289,41 +313,6 @@ func (c *Change) withinLimit(q job.Queue, n int) (int, error) {
 	return min(n, q.GlobalLimit-int(running)), err
 }
 
-// rowPool keeps the room in which large claims read jobs: half of the memory
-// that they use up. What the garbage collector empties, as it does a [sync.Pool],
-// would be made anew many times a second.
-type rowPool chan []JobRow
-
-// spareRows are for two claims under way, and fewRows need none of that room.
-const (
-	spareRows = 2
-	fewRows   = 10
-)
-
-func (p rowPool) take(n int) []JobRow {
-	if n < fewRows {
-		return make([]JobRow, 0, n)
-	}
-	select {
-	case rows := <-p:
-		return rows
-	default:
-		return make([]JobRow, 0, core.MaxBatch)
-	}
-}
-
-// giveBack is for rows that nobody looks at any more.
-func (p rowPool) giveBack(rows []JobRow) {
-	if cap(rows) < core.MaxBatch {
-		return
-	}
-	clear(rows)
-	select {
-	case p <- rows[:0]:
-	default:
-	}
-}
-
 func (s *Store) setUp() {
 	s.path = fast{}
 	if s.Opt.Claims.Plain {
@@ -332,7 +321,6 @@ func (s *Store) setUp() {
 	s.water = newLowWater()
 	s.water.off = s.Opt.Claims.NoMark
 	s.gather = newGathering(s.Far)
-	s.rows = make(rowPool, spareRows)
 	s.lanes = lanes{mixed: map[waterKey]*mixture{}}
 	s.OnClose(s.water.close)
 	s.OnClockSet(s.water.drain)

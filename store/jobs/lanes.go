@@ -115,18 +115,18 @@ func (s *Store) ownLanes(ctx context.Context, tx base.Tx, w job.WorkerState, met
 // narrow has a claim walk the lanes that its session can run, where the queue has
 // others besides. It reports whether there is one. Where the database is elsewhere,
 // that a queue has become mixed is noticed beside the claims.
-func (c *Change) narrow(p *picking, w job.WorkerState, met []int64, queue string) (some bool, err error) {
+func (c *claim) narrow(p *picking) (some bool, err error) {
 	known := &c.s.lanes
 	m, due := known.of(p.key)
 	switch {
 	case m != nil && !m.is && !due:
 		return true, nil
 	case m != nil && !m.is && c.s.Far:
-		c.After(func() { c.s.lookForLanes(p.key, w, met) })
+		c.After(func() { c.s.lookForLanes(p.key, c.w, c.met) })
 		return true, nil
 	}
 	begun := time.Now()
-	own, mixed, err := c.s.ownLanes(c.Ctx, c.Tx, w, met, queue)
+	own, mixed, err := c.s.ownLanes(c.Ctx, c.Tx, c.w, c.met, p.key.queue)
 	if err != nil {
 		return false, err
 	}

@@ -30,15 +30,15 @@ func slotOf(q job.Queue) *string {
 }
 
 // lease is that of [plain]. Many leases of plain jobs share a row.
-func (fast) lease(c *Change, w job.WorkerState, rows []JobRow, leases []leaseRow) (job.Claim, error) {
+func (fast) lease(c *claim, rows []JobRow, leases []leaseRow) (job.Claim, error) {
 	if len(rows) < c.s.Opt.PackFrom || !canShare(rows, leases) {
-		return plain{}.lease(c, w, rows, leases)
+		return plain{}.lease(c, rows, leases)
 	}
 	number, at, err := c.SQL.LeaseNumber(c.Ctx, c.Tx, base.Micros(c.Now))
 	if err != nil {
 		return job.Claim{}, err
 	}
-	p := base.Pack{Number: number, Session: w.Session, Queue: rows[0].Queue, ClaimedAt: at, Jobs: make([]int64, len(rows))}
+	p := base.Pack{Number: number, Session: c.w.Session, Queue: rows[0].Queue, ClaimedAt: at, Jobs: make([]int64, len(rows))}
 	for i, j := range rows {
 		p.Jobs[i] = j.ID
 		p.Ahead = max(p.Ahead, leases[i].Ahead) // of the whole pack, if some of it has to wait
@@ -47,9 +47,9 @@ func (fast) lease(c *Change, w job.WorkerState, rows []JobRow, leases []leaseRow
 		if err != nil {
 			return job.Claim{}, err
 		}
-		return c.leaseEach(w, number, at, rows, leases)
+		return c.leaseEach(number, at, rows, leases)
 	}
-	return c.leased(w, number, at, rows)
+	return c.leased(number, at, rows)
 }
 
 // canShare reports that the leases of jobs can share a row: they are of one
@@ -65,58 +65,69 @@ func canShare(rows []JobRow, leases []leaseRow) bool {
 }
 
 // leaseAtOnce picks and leases in one statement.
-func (c *Change) leaseAtOnce(w job.WorkerState, q job.Queue, p picking) (a base.Answer, err error) {
+func (c *claim) leaseAtOnce(q job.Queue) (a base.Answer, err error) {
 	a.Claim.Jobs = []job.LeasedJob{}
+	wanted := min(c.r.Want[q.Name], core.MaxBatch)
+	n, err := c.withinLimit(q, wanted)
+	a.Limited = n < wanted
+	if err != nil || n <= 0 {
+		return a, err
+	}
+	p, some, err := c.picking(q, n)
+	if err != nil {
+		return a, err
+	}
 	var number, picked, at int64
-	parts, args := c.parts(p)
-	own := len(args) + 1
-	args = append(args, w.Session, slotOf(q), base.Micros(c.Now), job.DeadlineGrace.Microseconds(), c.s.Opt.PackFrom, p.slots)
-	rows, err := base.CollectInto(c.Ctx, c.Tx, c.s.rows.take(p.n), ScanReady(&number, &picked, &at), c.SQL.Lease(parts, readyShares, own), args...)
+	var rows []JobRow
+	slots := c.slots(q, wanted)
+	for some {
+		parts, args := c.parts(p)
+		own := len(args) + 1
+		args = append(args, c.w.Session, slotOf(q), base.Micros(c.Now), job.DeadlineGrace.Microseconds(), c.s.Opt.PackFrom, slots)
+		if rows, err = base.CollectInto(c.Ctx, c.Tx, nil, ScanReady(&number, &picked, &at), c.SQL.Lease(parts, readyShares, own), args...); err != nil {
+			return a, err
+		}
+		if len(rows) > 0 || !p.hopeful {
+			break
+		}
+		p.hopeful = false // perhaps another node was faster with all that was picked
+	}
+	may, err := c.spare(rows, slots)
 	if err != nil {
 		return a, err
 	}
-	defer c.s.rows.giveBack(rows)
-	if len(rows) == 0 && p.hopeful { // perhaps another node was faster with all that was picked
-		p.hopeful = false
-		return c.leaseAtOnce(w, q, p)
+	if some {
+		c.picked(p, rows, may, int(picked) == p.n)
 	}
-	may, err := c.spare(rows, p.slots)
-	if err != nil {
-		return a, err
+	switch {
+	case may < len(rows):
+		if err := c.leaseFewer(number, rows[may:], may <= slots); err != nil {
+			return a, err
+		}
+	case int(picked) < p.n:
+		a.Seen, a.Limited = c.nothing(), false
 	}
-	if may < len(rows) {
-		a.Claim, err = c.leaseFewer(w, p, number, at, rows, may)
-		return a, err
-	}
-	if int(picked) < p.n {
-		a.Seen = c.none()
-	}
-	c.picked(p, rows, int(picked) == p.n)
-	if len(rows) > 0 {
+	if may > 0 {
 		c.s.usual.Store(q.Name, rows[0].TaskID)
-		a.Claim, err = c.leased(w, number, at, rows)
+		a.Claim, err = c.leased(number, at, rows[:may])
 	}
 	return a, err
 }
 
-// leaseFewer keeps the first n of the jobs that were leased.
-func (c *Change) leaseFewer(w job.WorkerState, p picking, number, at int64, rows []JobRow, n int) (job.Claim, error) {
-	if err := c.unlease(rows[n:]); err != nil {
-		return job.Claim{}, err
+// leaseFewer takes back leases that this claim has given. None of the others waits, unless too many are left.
+func (c *claim) leaseFewer(number int64, rest []JobRow, begin bool) error {
+	if err := c.unlease(rest); err != nil || !begin {
+		return err
 	}
-	c.pickedOf(p, rows, n, true)
-	if n == 0 {
-		return job.Claim{Jobs: []job.LeasedJob{}}, nil
-	}
-	if n <= p.slots { // none of them waits
-		if _, err := c.Tx.Exec(c.Ctx, `update belfry.leases set ahead = 0 where session = $1 and number = $2`, w.Session, number); err != nil {
-			return job.Claim{}, err
-		}
-		if _, err := c.Tx.Exec(c.Ctx, `update belfry.packs set ahead = 0 where number = $1`, number); err != nil {
-			return job.Claim{}, err
+	for _, query := range []string{
+		`update belfry.leases set ahead = 0 where session = $1 and number = $2`,
+		`update belfry.packs set ahead = 0 where session = $1 and number = $2`,
+	} {
+		if _, err := c.Tx.Exec(c.Ctx, query, c.w.Session, number); err != nil {
+			return err
 		}
 	}
-	return c.leased(w, number, at, rows[:n])
+	return nil
 }
 
 func deadline(claimedAt int64, timeout core.Duration) time.Time {
@@ -124,12 +135,12 @@ func deadline(claimedAt int64, timeout core.Duration) time.Time {
 }
 
 // leased is the answer to a claim: jobs that have their lease.
-func (c *Change) leased(w job.WorkerState, number, at int64, rows []JobRow) (job.Claim, error) {
+func (c *claim) leased(number, at int64, rows []JobRow) (job.Claim, error) {
 	rows, tasks, err := c.withTasks(rows)
 	if err != nil {
 		return job.Claim{}, err
 	}
-	rows, secrets, err := c.s.Hooks.Equip(c, rows, tasks)
+	rows, secrets, err := c.s.Hooks.Equip(c.Change, rows, tasks)
 	if err != nil {
 		return job.Claim{}, err
 	}
@@ -142,7 +153,7 @@ func (c *Change) leased(w job.WorkerState, number, at int64, rows []JobRow) (job
 		l := &out.Jobs[i]
 		l.Job, l.Task, l.Secrets = rows[i].Job, shared[rows[i].TaskID], secrets[rows[i].ID]
 		j := &l.Job
-		j.State, j.Lease, j.Session, j.ClaimedAt, j.DeadlineAt = job.Running, number, w.Session, base.Instant(at), deadline(at, j.Timeout)
+		j.State, j.Lease, j.Session, j.ClaimedAt, j.DeadlineAt = job.Running, number, c.w.Session, base.Instant(at), deadline(at, j.Timeout)
 		j.Attempt++
 	}
 	c.Wake(base.TopicJobs)
@@ -151,7 +162,7 @@ func (c *Change) leased(w job.WorkerState, number, at int64, rows []JobRow) (job
 
 // withTasks reads the tasks of leased jobs. A job whose task was deleted while
 // an attempt ran, and that was handed back since, ends here.
-func (c *Change) withTasks(rows []JobRow) ([]JobRow, map[int64]task.Task, error) {
+func (c *claim) withTasks(rows []JobRow) ([]JobRow, map[int64]task.Task, error) {
 	ids := make([]int64, len(rows))
 	for i := range rows {
 		ids[i] = rows[i].TaskID

@@ -3,7 +3,6 @@ package jobs
 import (
 	"slices"
 
-	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/job"
 	"github.com/belfry-run/belfry/store/base"
 )
@@ -12,10 +11,10 @@ import (
 // leave. [fast] and [plain] promise the same: the conformance suite and the model
 // run against both.
 type path interface {
-	// claim leases ready jobs of queues to a session, the highest queue first.
-	claim(c *Change, w job.WorkerState, queues []job.Queue, r job.ClaimRequest) (base.Answer, error)
+	// claim leases ready jobs of queues, the highest queue first.
+	claim(c *claim, queues []job.Queue) (base.Answer, error)
 	// lease leases jobs that are locked.
-	lease(c *Change, w job.WorkerState, rows []JobRow, leases []leaseRow) (job.Claim, error)
+	lease(c *claim, rows []JobRow, leases []leaseRow) (job.Claim, error)
 	// succeed settles attempts that went well, and tells of those whose lease was good.
 	succeed(c *Change, session string, fs []job.Finish, settled func(job.Ref, job.State)) error
 }
@@ -25,48 +24,16 @@ type path interface {
 // does the same with less work. [base.Claims] chooses.
 type plain struct{}
 
-func (plain) claim(c *Change, w job.WorkerState, queues []job.Queue, r job.ClaimRequest) (a base.Answer, err error) {
-	a.Claim.Jobs = []job.LeasedJob{}
-	met, err := c.tasks().MetBy(w)
-	if err != nil {
-		return a, err
-	}
-	var rows []JobRow
-	var leases []leaseRow
-	for _, q := range queues {
-		wanted := min(r.Want[q.Name], core.MaxBatch-len(rows))
-		n, err := c.withinLimit(q, wanted)
-		if err != nil {
-			return a, err
-		}
-		if n < wanted {
-			a.Limited = true
-		}
-		if n <= 0 {
-			continue
-		}
-		cond := c.runnableBy(w, met)
+func (plain) claim(c *claim, queues []job.Queue) (base.Answer, error) {
+	return c.take(queues, c.r.Want, func(q job.Queue, n int) (found, error) {
+		cond := c.runnable()
 		cond.And("queue = ?", q.Name)
-		found, err := base.CollectInto(c.Ctx, c.Tx, nil, ScanReady(), SelectReady+`
+		rows, err := base.CollectInto(c.Ctx, c.Tx, nil, ScanReady(), SelectReady+`
 			where state = 'ready' and `+c.s.Unleased()+` and `+cond.Sql()+`
 			order by priority desc, ready_at, id
-			limit `+base.Placeholder(len(cond.Args)+1)+` + 0`+c.SQL.SkipLocked("jobs"), append(slices.Clone(cond.Args), n)...)
-		if err != nil {
-			return a, err
-		}
-		slots := r.Slots(q.Name, wanted)
-		may, err := c.spare(found, slots)
-		if err != nil {
-			return a, err
-		}
-		for i, j := range found[:may] {
-			rows, leases = append(rows, j), append(leases, leaseRow{SlotOf: slotOf(q), Ahead: base.Bit(i >= slots)})
-		}
-	}
-	if len(rows) > 0 {
-		a.Claim, err = plain{}.lease(c, w, rows, leases)
-	}
-	return a, err
+			limit `+base.Placeholder(len(cond.Args)+1)+` + 0`+c.SQL.SkipLocked("jobs"), append(cond.Args, n)...)
+		return found{rows: rows, all: len(rows) < n}, err
+	})
 }
 
 // lease hands locked jobs to a session under one new number. The number is
@@ -76,16 +43,16 @@ func (plain) claim(c *Change, w job.WorkerState, queues []job.Queue, r job.Claim
 // The rows of the jobs are not touched. That a job has no lease was seen by the
 // statement that picked it, which on PostgreSQL may have begun before another
 // claim was committed; so the primary key of the leases has the last word.
-func (plain) lease(c *Change, w job.WorkerState, rows []JobRow, leases []leaseRow) (job.Claim, error) {
+func (plain) lease(c *claim, rows []JobRow, leases []leaseRow) (job.Claim, error) {
 	number, at, err := c.SQL.LeaseNumber(c.Ctx, c.Tx, base.Micros(c.Now))
 	if err != nil {
 		return job.Claim{}, err
 	}
-	return c.leaseEach(w, number, at, rows, leases)
+	return c.leaseEach(number, at, rows, leases)
 }
 
 // leaseEach gives each job a row of leases.
-func (c *Change) leaseEach(w job.WorkerState, number, at int64, rows []JobRow, leases []leaseRow) (job.Claim, error) {
+func (c *claim) leaseEach(number, at int64, rows []JobRow, leases []leaseRow) (job.Claim, error) {
 	for i, j := range rows {
 		leases[i].JobID, leases[i].DeadlineAt = j.ID, base.Micros(deadline(at, j.Timeout))
 	}
@@ -96,14 +63,14 @@ func (c *Change) leaseEach(w job.WorkerState, number, at int64, rows []JobRow, l
 		from `+from+`
 		where `+c.SQL.Unleased("t.job_id")+`
 		on conflict (job_id) do nothing
-		returning job_id`, append([]any{number, w.Session, at}, args...)...)
+		returning job_id`, append([]any{number, c.w.Session, at}, args...)...)
 	if err != nil {
 		return job.Claim{}, err
 	}
 	if len(leased) < len(rows) { // another claim was faster with some
 		rows = slices.DeleteFunc(rows, func(j JobRow) bool { return !slices.Contains(leased, j.ID) })
 	}
-	return c.leased(w, number, at, rows)
+	return c.leased(number, at, rows)
 }
 
 // succeed asks no less of a success than of a failure.

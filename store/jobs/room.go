@@ -27,7 +27,6 @@ type Store struct {
 	gather  gathering
 	lanes   lanes
 
-	rows         rowPool
 	went         sync.Map // queue by task: where its last jobs went, and who may wait for the next
 	usual        sync.Map // task by queue: of which a claim was, and the next may be
 	queuesRead   base.Known[string, job.Queue]

@@ -1,7 +1,6 @@
 package jobs
 
 import (
-	"cmp"
 	"slices"
 	"strconv"
 
@@ -16,13 +15,13 @@ type presented struct {
 	queue, hash   string // hash is that of the ticket for just this claim, or nothing
 }
 
-// claimShown leases the jobs of tickets, as far as they can be, and answers
+// shown leases the jobs of tickets, as far as they can be, and answers
 // besides which of the others are worth nothing any more.
-func (c *Change) claimShown(w job.WorkerState, r job.ClaimRequest) (out job.Claim, err error) {
+func (c *claim) shown() (out job.Claim, err error) {
 	out.Jobs = []job.LeasedJob{}
-	secrets := make(map[int64]string, len(r.Tickets))
-	ids := make([]int64, 0, len(r.Tickets))
-	for _, t := range r.Tickets {
+	secrets := make(map[int64]string, len(c.r.Tickets))
+	ids := make([]int64, 0, len(c.r.Tickets))
+	for _, t := range c.r.Tickets {
 		if _, twice := secrets[t.JobID]; !twice {
 			secrets[t.JobID] = base.HashSecret(t.Secret)
 			ids = append(ids, t.JobID)
@@ -52,11 +51,11 @@ func (c *Change) claimShown(w job.WorkerState, r job.ClaimRequest) (out job.Clai
 			out.Spent = append(out.Spent, id)
 		}
 	}
-	if len(good) == 0 || w.Drain {
+	if len(good) == 0 || c.w.Drain {
 		return out, nil
 	}
 	spent := out.Spent
-	if out, err = c.claimGood(w, r, good); err != nil {
+	if out, err = c.leaseGood(good); err != nil {
 		return out, err
 	}
 	out.Spent = spent
@@ -70,58 +69,39 @@ func (c *Change) claimShown(w job.WorkerState, r job.ClaimRequest) (out job.Clai
 	return out, err
 }
 
-// claimGood leases those jobs of good tickets that the session can run, as far
+// leaseGood leases those jobs of good tickets that the session can run, as far
 // as their queues allow.
-func (c *Change) claimGood(w job.WorkerState, r job.ClaimRequest, good map[int64]presented) (job.Claim, error) {
-	empty := job.Claim{Jobs: []job.LeasedJob{}}
+func (c *claim) leaseGood(good map[int64]presented) (out job.Claim, err error) {
 	want, ids := map[string]int{}, make([]int64, 0, len(good))
 	for id, s := range good {
 		want[s.queue]++
 		ids = append(ids, id)
 	}
 	slices.Sort(ids)
+	out.Jobs = []job.LeasedJob{}
 	queues, err := c.Claimable(want)
 	if err != nil {
-		return empty, err
+		return out, err
 	}
-	met, err := c.tasks().MetBy(w)
-	if err != nil {
-		return empty, err
+	if c.met, err = c.tasks().MetBy(c.w); err != nil {
+		return out, err
 	}
-	cond := c.runnableBy(w, met)
+	cond := c.runnable()
 	cond.And(c.SQL.In("id", len(cond.Args)+1), c.SQL.List(ids))
-	found, err := base.CollectInto(c.Ctx, c.Tx, nil, ScanReady(), SelectReady+`
+	all, err := base.CollectInto(c.Ctx, c.Tx, nil, ScanReady(), SelectReady+`
 		where state = 'ready' and `+c.s.Unleased()+` and `+cond.Sql()+`
 		order by priority desc, ready_at, id
 		limit `+strconv.Itoa(len(ids))+c.SQL.SkipLocked("jobs"), cond.Args...)
 	if err != nil {
-		return empty, err
+		return out, err
 	}
-	var rows []JobRow
-	var slots []leaseRow
-	for _, q := range queues {
-		allowed, err := c.withinLimit(q, want[q.Name])
-		if err != nil {
-			return empty, err
-		}
-		var of []JobRow
-		for _, j := range found {
-			if j.Queue == q.Name && allowed > 0 {
-				allowed--
-				of = append(of, j)
+	a, err := c.take(queues, want, func(q job.Queue, n int) (f found, err error) {
+		for _, j := range all {
+			if j.Queue == q.Name && len(f.rows) < n {
+				f.rows = append(f.rows, j)
 			}
 		}
-		free := r.Slots(q.Name, cmp.Or(r.Want[q.Name], len(r.Tickets)))
-		may, err := c.spare(of, free)
-		if err != nil {
-			return empty, err
-		}
-		for i, j := range of[:may] {
-			rows, slots = append(rows, j), append(slots, leaseRow{SlotOf: slotOf(q), Ahead: base.Bit(i >= free)})
-		}
-	}
-	if len(rows) == 0 {
-		return empty, nil
-	}
-	return c.s.path.lease(c, w, rows, slots)
+		return f, nil
+	})
+	return a.Claim, err
 }

@@ -19,7 +19,7 @@ import (
 // many of them have a slot: all up to the first behind these that must not wait.
 // Not to step over that one keeps the order of a queue, and keeps jobs that may
 // wait from being claimed for ever before it.
-func (c *Change) spare(rows []JobRow, slots int) (int, error) {
+func (c *claim) spare(rows []JobRow, slots int) (int, error) {
 	if len(rows) <= slots {
 		return len(rows), nil
 	}
@@ -41,7 +41,7 @@ func (c *Change) spare(rows []JobRow, slots int) (int, error) {
 }
 
 // unlease takes back what this transaction has just leased.
-func (c *Change) unlease(rows []JobRow) error {
+func (c *claim) unlease(rows []JobRow) error {
 	ids := make([]int64, len(rows))
 	for i := range rows {
 		ids[i] = rows[i].ID

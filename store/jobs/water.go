@@ -9,7 +9,6 @@ import (
 
 	"github.com/belfry-run/belfry/job"
 	"github.com/belfry-run/belfry/store/base"
-	"github.com/belfry-run/belfry/task"
 )
 
 // lowWater remembers for each queue, and for each kind of session, before which
@@ -203,7 +202,6 @@ func (l *lowWater) drain() {
 type picking struct {
 	cond   *base.Where
 	n      int
-	slots  int // of these have a slot: the others are claimed ahead
 	key    waterKey
 	from   mark
 	marked bool
@@ -218,23 +216,30 @@ type picking struct {
 	trip    time.Duration // to the database, before it looks
 	// lanes are conditions to walk under one by one in place of cond, in the order
 	// of all; none: cond.
-	lanes    []string
-	lookBack bool // it is time to
+	lanes []string
 }
 
-func (c *Change) picking(w job.WorkerState, met []int64, q job.Queue, n int) picking {
-	cond := c.runnableBy(w, met)
-	cond.And("queue = ?", q.Name)
-	p := picking{cond: cond, n: n, key: waterKeyOf(w, met, q.Name), begun: time.Now(), trip: time.Since(c.Begun)}
-	p.from, p.marked, p.lookBack = c.s.water.begin(p.key, c.Now)
+// picking is how the claim looks for n jobs of a queue. Not some: it can run none of what is ready there.
+func (c *claim) picking(q job.Queue, n int) (p picking, some bool, err error) {
+	p = picking{cond: c.runnable(), n: n, key: waterKeyOf(c.w, c.met, q.Name), begun: time.Now(), trip: time.Since(c.Begun)}
+	p.cond.And("queue = ?", q.Name)
+	var lookBack bool
+	p.from, p.marked, lookBack = c.s.water.begin(p.key, c.Now)
 	if b := p.from.before; b != nil { // and no further: behind them may be a million dead entries up to the mark
 		p.from.priority, p.from.readyAt, p.from.id, p.n = b.priority, b.readyAt, b.id-1, min(p.n, b.jobs)
-		p.lookBack = false
-		return p
+		lookBack = false
+	} else {
+		p.hopeful = p.marked && p.from.id > 0
 	}
-	p.hopeful = p.marked && p.from.id > 0
-	p.lookBack = p.lookBack && p.marked
-	return p
+	if some, err = c.narrow(&p); err != nil || !some || !lookBack || !p.marked {
+		return p, some, err
+	}
+	if len(p.lanes) > 0 { // which is no dearer than a look back
+		p.marked, p.hopeful = false, false
+	} else {
+		c.After(func() { c.s.lookBack(p) })
+	}
+	return p, true, nil
 }
 
 // lookBack finds jobs before a mark that a claim could take, beside the claims. It
@@ -282,48 +287,26 @@ func (s *Store) beforeMark(p picking) (found *before, err error) {
 	return found, err
 }
 
-// runnableBy is the condition that a session can run a job.
-func (c *Change) runnableBy(w job.WorkerState, met []int64) *base.Where {
-	cond := &base.Where{}
-	cond.Namespace("namespace", w.Namespace)
-	cond.Conds = append(cond.Conds, runnable(w))
-	switch {
-	case !slices.Contains(w.Kinds, task.KindFunc):
-	case len(w.Funcs) == 1: // a list is unpacked by each statement anew
-		cond.And(`(kind <> 'func' or task = ?)`, w.Funcs[0])
-	default:
-		cond.And(`(kind <> 'func' or `+c.SQL.In("task", len(cond.Args)+1)+`)`, c.SQL.List(w.Funcs))
-	}
-	c.tasks().Meets(cond, met)
-	return cond
-}
-
-// picked notes how far the look went, and whether it ended because it had found
-// enough.
-func (c *Change) picked(p picking, rows []JobRow, enough bool) {
+// picked notes how far the look went, and whether it ended because it had found enough. A claim that leases no more than
+// the first n leaves the others where they are.
+func (c *claim) picked(p picking, rows []JobRow, n int, enough bool) {
 	took := time.Since(p.begun)
+	if n < len(rows) {
+		if n == 0 {
+			return
+		}
+		p.n, enough = n, true
+	}
 	var last *mark
-	if n := len(rows); n > 0 {
+	if n > 0 {
 		last = &mark{priority: rows[n-1].Priority, readyAt: rows[n-1].readyAt, id: rows[n-1].ID}
 	}
 	c.After(func() { c.s.water.rise(p, last, enough, c.Stable, took) })
 }
 
-// pickedOf is picked of a claim that leaves those behind the first n: it ended
-// there because it had found enough.
-func (c *Change) pickedOf(p picking, rows []JobRow, n int, enough bool) {
-	switch {
-	case n == len(rows):
-		c.picked(p, rows, enough)
-	case n > 0:
-		p.n = n
-		c.picked(p, rows[:n], true)
-	}
-}
-
 // part is a walk through the index of ready jobs, or of those of several lanes,
 // which are merged.
-func (c *Change) part(p picking, unleased, more, limit string) string {
+func (c *claim) part(p picking, unleased, more, limit string) string {
 	const order = `
 		order by priority desc, ready_at, id`
 	limit = `
@@ -352,18 +335,14 @@ func ranges(n int) (higher, same, lower string) {
 	return ` and priority > ` + priority, ` and priority = ` + priority + ` and (ready_at, id) > (` + base.Placeholder(n+1) + `, ` + base.Placeholder(n+2) + `)`, ` and priority < ` + priority
 }
 
-// walk locks the jobs, one statement after the other. What it finds goes behind
-// rows.
-func (c *Change) walk(p picking, rows []JobRow) (_ []JobRow, err error) {
-	next, before := len(p.cond.Args)+1, len(rows)
-	unleased := c.s.Unleased()
+// walk locks the jobs, one statement after the other.
+func (c *claim) walk(p picking) (rows []JobRow, err error) {
+	next := len(p.cond.Args) + 1
 	look := func(more string, own ...any) {
-		left := p.n - (len(rows) - before)
-		if err != nil || left <= 0 {
-			return
+		if left := p.n - len(rows); err == nil && left > 0 {
+			args := append(append(slices.Clone(p.cond.Args), left), own...)
+			rows, err = base.CollectInto(c.Ctx, c.Tx, rows, ScanReady(), c.part(p, c.s.Unleased(), more, base.Placeholder(next)), args...)
 		}
-		args := append(append(slices.Clone(p.cond.Args), left), own...)
-		rows, err = base.CollectInto(c.Ctx, c.Tx, rows, ScanReady(), c.part(p, unleased, more, base.Placeholder(next)), args...)
 	}
 	if !p.marked {
 		look("")
@@ -377,7 +356,7 @@ func (c *Change) walk(p picking, rows []JobRow) (_ []JobRow, err error) {
 }
 
 // parts are the same for one statement, with its parameters.
-func (c *Change) parts(p picking) (parts []base.Part, args []any) {
+func (c *claim) parts(p picking) (parts []base.Part, args []any) {
 	next := len(p.cond.Args) + 1
 	limit := base.Placeholder(next)
 	args = append(slices.Clone(p.cond.Args), p.n)
