@@ -10,9 +10,15 @@ import (
 )
 
 // Dialect is what SQLite says differently.
-func (db *DB) Dialect() base.Dialect { return dialect{} }
+func (db *DB) Dialect() base.Dialect {
+	if db.noBatches {
+		return foreign{}
+	}
+	return dialect{}
+}
 
-// dialect is that of the writer; foreign that of a connection which is not ours.
+// dialect is that of the writer; foreign that of a connection which has no table of
+// batches.
 type (
 	dialect struct{}
 	foreign struct{ dialect }

@@ -36,6 +36,10 @@ type Options struct {
 	// KeepSchema opens without migrating. A schema that is too old is an error
 	// then.
 	KeepSchema bool
+	// NoGroups has each transition commit alone, and NoBatches has rows travel as JSON
+	// in place of a virtual table. They are to measure what the two are worth, or to
+	// look for a fault without them. No promise depends on either.
+	NoGroups, NoBatches bool
 	// Prefix is what the names of all tables and indexes begin with. Stores of one
 	// prefix are one store. Default: "belfry_".
 	Prefix string
@@ -118,6 +122,8 @@ type DB struct {
 	close     func() error
 
 	synchronous string // of the writer
+	maxGroup    int    // transitions that share a commit
+	noBatches   bool
 
 	schemaFrom int64 // before the migration of this opening
 }
@@ -143,7 +149,10 @@ func open(ctx context.Context, path string, o Options, temporary string, users .
 	if err != nil {
 		return nil, err
 	}
-	db := &DB{path: path, temporary: temporary, names: names, clock: o.Clock, queue: make(chan *request, maxGroup), closing: make(chan struct{}), done: make(chan struct{})}
+	db := &DB{path: path, temporary: temporary, names: names, clock: o.Clock, queue: make(chan *request, maxGroup), closing: make(chan struct{}), done: make(chan struct{}), maxGroup: maxGroup, noBatches: o.NoBatches}
+	if o.NoGroups {
+		db.maxGroup = 1
+	}
 	if len(users) > 0 {
 		db.users, db.foreign = users[0], true
 	}

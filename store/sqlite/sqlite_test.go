@@ -24,6 +24,11 @@ func TestMain(m *testing.M) {
 
 func open(t *testing.T, o store.Options) *store.Store {
 	t.Helper()
+	return openWith(t, sqlite.Options{Options: o})
+}
+
+func openWith(t *testing.T, o sqlite.Options) *store.Store {
+	t.Helper()
 	// The suite writes thousands of small transactions; what FULL adds to them
 	// is a disk flush each, and what it promises is shown by its own test.
 	path := filepath.Join(t.TempDir(), "belfry.db")
@@ -34,7 +39,8 @@ func open(t *testing.T, o store.Options) *store.Store {
 	if err := os.WriteFile(path, schema, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	return openAt(t, path, sqlite.Options{Options: o, Synchronous: "NORMAL"})
+	o.Synchronous = "NORMAL"
+	return openAt(t, path, o)
 }
 
 // migrated is a file with the schema and nothing else. Hundreds of cases begin

@@ -164,7 +164,7 @@ func reads(query string) bool { return strings.HasPrefix(strings.TrimLeft(query,
 // fails takes nobody with it.
 func (w *writer) group(first *request) {
 	group := append(make([]*request, 0, 16), first)
-	for len(group) < maxGroup {
+	for len(group) < w.db.maxGroup {
 		select {
 		case r := <-w.db.queue:
 			group = append(group, r)
@@ -208,7 +208,7 @@ func (w *writer) alone(group []*request, err error) {
 func (w *writer) commit(group []*request) ([]*request, error) {
 	w.woken = 0
 	err := w.transact(group, func(run func(*request) error) error {
-		if w.woken == 0 || len(group) >= maxGroup {
+		if w.woken == 0 || len(group) >= w.db.maxGroup {
 			return nil
 		}
 		// It looks again and again and does not sleep: to be woken takes longer
