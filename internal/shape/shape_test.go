@@ -30,12 +30,11 @@ var over = map[string]int{
 	"lines of cron":                     5112,
 	"lines of app/intake":               4562,
 	"lines of internal/bench":           5033,
-	"lines of store/jobs":               3609,
+	"lines of store/jobs":               3530,
 	"lines of worker":                   4081,
 	"lines of app/worker/sandbox":       5024,
 	"methods of internal/model.stepper": 51,
 	"methods of monitor.hearing":        47,
-	"methods of store/jobs.Change":      63,
 	"methods of store/storetest.bench":  68,
 }
 

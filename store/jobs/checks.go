@@ -18,7 +18,7 @@ func (e Ending) LeavesResult() bool {
 
 // forgetChecks takes checks away of which a result is kept, with what their
 // attempts have written.
-func (c *Change) forgetChecks(jobs []int64) error {
+func forgetChecks(c *Change, jobs []int64) error {
 	if len(jobs) == 0 {
 		return nil
 	}

@@ -54,6 +54,14 @@ type Insertion struct {
 	asked  string        // what was asked for under it
 }
 
+// enqueue is a batch of new jobs, some of which may be there already.
+type enqueue struct {
+	*Change
+	ins   []Insertion
+	taken map[int]int64       // by place in the batch: the job that has its idempotency key
+	held  map[[2]string]int64 // by namespace and active key: the job that has it
+}
+
 func (c *Change) Enqueue(ns []job.NewJob) ([]job.Enqueued, error) {
 	if len(ns) > core.MaxBatch {
 		return nil, core.Errorf(core.TooLarge, "%d jobs in one call", len(ns)).WithHint("send at most %d", core.MaxBatch)
@@ -62,25 +70,25 @@ func (c *Change) Enqueue(ns []job.NewJob) ([]job.Enqueued, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := make([]job.Enqueued, len(ins))
-	taken, err := c.takeKeys(ins)
-	if err != nil {
+	e := enqueue{Change: c, ins: ins}
+	if err := e.takeKeys(); err != nil {
 		return nil, err
 	}
 	var fresh []*Insertion
 	for i := range ins {
-		if _, ok := taken[i]; !ok {
+		if _, ok := e.taken[i]; !ok {
 			fresh = append(fresh, &ins[i])
 		}
 	}
 	if err := c.s.Hooks.OneRun(c, fresh); err != nil {
 		return nil, err
 	}
-	written, held, err := c.writeJobs(fresh)
-	if err != nil {
+	var written []*Insertion
+	if written, e.held, err = c.writeJobs(fresh); err != nil {
 		return nil, err
 	}
-	if err := c.answer(ins, taken, held, out); err != nil {
+	out, err := e.answer()
+	if err != nil {
 		return nil, err
 	}
 	along := base.Kept[claiming](c.Change).along
@@ -278,7 +286,7 @@ func (c *Change) writeJobs(ins []*Insertion) (written []*Insertion, held map[[2]
 			}
 		}
 	}
-	from, args := c.newJobs(rows)
+	from, args := newJobs(c.SQL, rows)
 	insert := `
 		insert into belfry.jobs (id, namespace, task_id, task, kind, queue, priority, state, input, tags, trigger, schedule, schedule_id,
 			generation, nominal, due_at, ready_at, created_at, max_attempts, timeout, active_key, idem_key, demand)
@@ -316,16 +324,16 @@ func (c *Change) writeJobs(ins []*Insertion) (written []*Insertion, held map[[2]
 
 // newJobs is a from-item of new jobs and its parameters. Most batches are of one
 // task and differ in their input alone: what they share travels once.
-func (c *Change) newJobs(rows []newJobRow) (from string, args []any) {
+func newJobs(d base.Dialect, rows []newJobRow) (from string, args []any) {
 	if len(rows) == 1 || slices.ContainsFunc(rows, func(r newJobRow) bool { return !r.likeOf(rows[0]) }) {
-		return base.Spread(c.SQL, 1, rows)
+		return base.Spread(d, 1, rows)
 	}
 	own := make([]ownRow, len(rows))
 	for i := range rows {
 		own[i] = ownRow{rows[i].ID, rows[i].Input}
 	}
 	shared, args := base.Constants(1, rows[0], "id", "input")
-	table, batch := c.SQL.Table(len(args)+1, "t", base.BatchOf(own))
+	table, batch := d.Table(len(args)+1, "t", base.BatchOf(own))
 	return "(select id, input, " + shared + " from " + table + ") as t", append(args, batch...)
 }
 

@@ -9,9 +9,9 @@ import (
 	"github.com/belfry-run/belfry/store/base"
 )
 
-// takeKeys claims the idempotency keys of a batch. It answers, by place in the
-// batch, the job that has a key already: an earlier one of the batch counts.
-func (c *Change) takeKeys(ins []Insertion) (map[int]int64, error) {
+// takeKeys claims the idempotency keys of the batch, as far as no job has them already: an earlier one of the batch
+// counts.
+func (e *enqueue) takeKeys() error {
 	type keyRow struct {
 		Namespace string `json:"namespace"`
 		Name      string `json:"name"`
@@ -20,17 +20,18 @@ func (c *Change) takeKeys(ins []Insertion) (map[int]int64, error) {
 		Asked     string `json:"asked"`
 	}
 	taken, places := map[int]int64{}, map[[2]string]int{}
+	e.taken = taken
 	var rows []keyRow
-	for i, in := range ins {
+	for i, in := range e.ins {
 		if in.Key == "" {
 			continue
 		}
 		key := [2]string{in.Namespace, in.Key}
 		if k, dup := places[key]; dup {
-			if ins[k].asked != in.asked {
-				return nil, base.ErrOtherRequest(in.Key, ins[k].ID)
+			if e.ins[k].asked != in.asked {
+				return base.ErrOtherRequest(in.Key, e.ins[k].ID)
 			}
-			taken[i] = ins[k].ID
+			taken[i] = e.ins[k].ID
 			continue
 		}
 		places[key] = i
@@ -38,47 +39,47 @@ func (c *Change) takeKeys(ins []Insertion) (map[int]int64, error) {
 		if window == 0 {
 			window = job.DefaultKeyWindow
 		}
-		rows = append(rows, keyRow{in.Namespace, in.Key, in.ID, base.Micros(c.Now.Add(window.D())), in.asked})
+		rows = append(rows, keyRow{in.Namespace, in.Key, in.ID, base.Micros(e.Now.Add(window.D())), in.asked})
 	}
 	if len(rows) == 0 {
-		return taken, nil
+		return nil
 	}
 	// In one order, so that two batches with the same keys do not wait for each
 	// other.
 	slices.SortFunc(rows, func(a, b keyRow) int {
 		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
 	})
-	keys, args := c.SQL.Table(2, "t", base.BatchOf(rows))
+	keys, args := e.SQL.Table(2, "t", base.BatchOf(rows))
 	// A second transaction with the same key waits here for the first.
-	if _, err := c.Tx.Exec(c.Ctx, `
+	if _, err := e.Tx.Exec(e.Ctx, `
 		insert into belfry.job_keys (namespace, name, job_id, expires_at, asked)
 		select namespace, name, job_id, expires_at, asked
 		from `+keys+`
 		where true
 		on conflict (namespace, name) do update
 		set job_id = excluded.job_id, expires_at = excluded.expires_at, asked = excluded.asked
-		where belfry.job_keys.expires_at <= $1`, append([]any{base.Micros(c.Now)}, args...)...); err != nil {
-		return nil, err
+		where belfry.job_keys.expires_at <= $1`, append([]any{base.Micros(e.Now)}, args...)...); err != nil {
+		return err
 	}
-	keys, args = c.SQL.Table(1, "t", base.BatchOf(rows))
-	holders, err := base.Collect(c.Ctx, c.Tx, func(r base.Rows) (k keyRow, err error) {
+	keys, args = e.SQL.Table(1, "t", base.BatchOf(rows))
+	holders, err := base.Collect(e.Ctx, e.Tx, func(r base.Rows) (k keyRow, err error) {
 		return k, r.Scan(&k.Namespace, &k.Name, &k.JobID, &k.Asked)
 	}, `
 		select namespace, name, (select k.job_id from belfry.job_keys k where k.namespace = t.namespace and k.name = t.name),
 			(select k.asked from belfry.job_keys k where k.namespace = t.namespace and k.name = t.name)
 		from `+keys, args...)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	first := map[int64]int64{} // id that was meant for a key -> id that has it
 	for _, h := range holders {
 		i := places[[2]string{h.Namespace, h.Name}]
-		if h.JobID != ins[i].ID {
-			if h.Asked != ins[i].asked {
-				return nil, base.ErrOtherRequest(h.Name, h.JobID)
+		if h.JobID != e.ins[i].ID {
+			if h.Asked != e.ins[i].asked {
+				return base.ErrOtherRequest(h.Name, h.JobID)
 			}
 			taken[i] = h.JobID
-			first[ins[i].ID] = h.JobID
+			first[e.ins[i].ID] = h.JobID
 		}
 	}
 	for i, id := range taken {
@@ -86,7 +87,7 @@ func (c *Change) takeKeys(ins []Insertion) (map[int]int64, error) {
 			taken[i] = holder
 		}
 	}
-	return taken, nil
+	return nil
 }
 
 // holders finds who has the active keys of jobs that were not written, and
@@ -119,15 +120,16 @@ func (c *Change) holders(blocked []*Insertion) (map[[2]string]int64, error) {
 	return held, nil
 }
 
-// answer fills in the jobs that were there already.
-func (c *Change) answer(ins []Insertion, taken map[int]int64, held map[[2]string]int64, out []job.Enqueued) error {
+// answer is the jobs that were asked for: new ones, and those that were there already.
+func (e *enqueue) answer() ([]job.Enqueued, error) {
+	out := make([]job.Enqueued, len(e.ins))
 	existing := map[int]int64{}
 	instead := map[int64]int64{} // id that was not written -> id that holds its active key
-	for i, in := range ins {
+	for i, in := range e.ins {
 		out[i].Job = in.Job
-		if id, ok := taken[i]; ok {
+		if id, ok := e.taken[i]; ok {
 			existing[i] = id
-		} else if id, ok := held[[2]string{in.Namespace, in.ActiveKey}]; ok && in.ActiveKey != "" && id != in.ID {
+		} else if id, ok := e.held[[2]string{in.Namespace, in.ActiveKey}]; ok && in.ActiveKey != "" && id != in.ID {
 			existing[i], instead[in.ID] = id, id
 		}
 	}
@@ -137,15 +139,15 @@ func (c *Change) answer(ins []Insertion, taken map[int]int64, held map[[2]string
 		}
 	}
 	if len(existing) == 0 {
-		return nil
+		return out, nil
 	}
 	ids := make([]int64, 0, len(existing))
 	for _, id := range existing {
 		ids = append(ids, id)
 	}
-	found, err := c.s.JobsByID(c.Ctx, c.Tx, ids)
+	found, err := e.s.JobsByID(e.Ctx, e.Tx, ids)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	byID := map[int64]job.Job{}
 	for _, j := range found {
@@ -154,9 +156,9 @@ func (c *Change) answer(ins []Insertion, taken map[int]int64, held map[[2]string
 	for i, id := range existing {
 		j, ok := byID[id]
 		if !ok { // retention took the row; its id still says that it ran
-			j = job.Job{ID: id, Namespace: ins[i].Namespace, Task: ins[i].Task}
+			j = job.Job{ID: id, Namespace: e.ins[i].Namespace, Task: e.ins[i].Task}
 		}
 		out[i] = job.Enqueued{Job: j, Existing: true}
 	}
-	return nil
+	return out, nil
 }

@@ -337,7 +337,7 @@ func (c *Change) End(ends []Ending, follow bool) error {
 	if err := c.putAway(done); err != nil {
 		return err
 	}
-	if err := c.forgetChecks(checks); err != nil {
+	if err := forgetChecks(c, checks); err != nil {
 		return err
 	}
 	if len(leased) > 0 {

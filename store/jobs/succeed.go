@@ -106,7 +106,7 @@ func (fast) succeed(c *Change, session string, fs []job.Finish, settled func(job
 			o.Settled(done[i].Queue, job.OutcomeOK, job.Succeeded, c.Now.Sub(base.Instant(done[i].ClaimedAt)))
 		}
 	})
-	if err := c.unkeep(checks); err != nil {
+	if err := unkeep(c, checks); err != nil {
 		return err
 	}
 	return c.s.Hooks.Succeeded(c, checks, members, base.Unique(scheduled))
@@ -114,7 +114,7 @@ func (fast) succeed(c *Change, session string, fs []job.Finish, settled func(job
 
 // unkeep takes checks out of the finished jobs, where they have just been put
 // with all others of their batch: whether something is a check is known then.
-func (c *Change) unkeep(checks []Ending) error {
+func unkeep(c *Change, checks []Ending) error {
 	if len(checks) == 0 {
 		return nil
 	}
@@ -125,5 +125,5 @@ func (c *Change) unkeep(checks []Ending) error {
 	if _, err := c.Tx.Exec(c.Ctx, `delete from belfry.jobs_done where finished_at = $2 and `+c.SQL.In("id", 1), c.SQL.List(ids), base.Micros(c.Now)); err != nil {
 		return err
 	}
-	return c.forgetChecks(ids)
+	return forgetChecks(c, ids)
 }
