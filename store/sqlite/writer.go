@@ -2,6 +2,7 @@ package sqlite
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
 	"runtime"
@@ -9,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"modernc.org/sqlite"
 
 	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/store/base"
@@ -81,15 +84,17 @@ func (db *DB) write() {
 	}
 }
 
-// writer holds the writing connection and what was prepared on it.
+// writer holds the writing connection and what was prepared on it: parsing is the
+// dearer half of a small SQLite write.
 type writer struct {
 	db *DB
 	statements
-	tables versions
-	lent   []int64 // batches of the transition
-	wrote  bool    // the transition has
-	fault  bool    // one of its statements has failed
-	woken  int     // how many the group has woken
+	file    uint32  // its version after the last commit; 0: not known
+	strange int64   // how often somebody else has written
+	lent    []int64 // batches of the transition
+	wrote   bool    // the transition has
+	fault   bool    // one of its statements has failed
+	woken   int     // how many the group has woken
 }
 
 // connect takes the connection, unless the writer has it.
@@ -112,15 +117,7 @@ func (w *writer) connect(ctx context.Context) error {
 // forget discards the connection, so that the next group gets a new one.
 func (w *writer) forget() {
 	w.discard()
-	w.tables.file = 0
-}
-
-// prepared keeps statements, because parsing is the dearer half of a small
-// SQLite write. It notes besides what the statement may write.
-func (w *writer) prepared(ctx context.Context, query string) (statement, error) {
-	stmt, err := w.statements.prepared(ctx, query)
-	w.tables.touch(stmt.written)
-	return stmt, err
+	w.file = 0
 }
 
 // Exec runs a statement of a transition. The callers' contexts stop here: an
@@ -292,7 +289,7 @@ func (w *writer) transact(group []*request, more func(run func(*request) error) 
 	if err := w.do("commit"); err != nil {
 		return ofCommit(err)
 	}
-	w.tables.file, _ = fileVersion(w.conn) // where it is not known, the next transaction takes it for another
+	w.file, _ = fileVersion(w.conn) // where it is not known, the next transaction takes it for another
 	return nil
 }
 
@@ -323,16 +320,15 @@ func (w *writer) begin() error {
 		return fmt.Errorf("begin: %w", err)
 	}
 	version, err := fileVersion(w.conn)
-	if err != nil || version != w.tables.file { // somebody else has written
-		w.tables.all++
+	if err != nil || version != w.file { // somebody else has written
+		w.strange++
 	}
-	w.tables.file = version
+	w.file = version
 	return nil
 }
 
 // rollBack takes back what was written since the begin, or the savepoint.
 func (w *writer) rollBack(query string) error {
-	w.tables.all++
 	return w.do(query)
 }
 
@@ -390,5 +386,19 @@ func (w *writer) guarded(fn func(base.Tx, base.Moment) error, now time.Time) (er
 		}
 	}()
 	// One writes at a time, so all that came before has ended.
-	return fn(w, base.Moment{Now: now, Stable: now, Woke: func(n int) { w.woken += n }, Version: w.tables.version})
+	return fn(w, base.Moment{Now: now, Stable: now, Woke: func(n int) { w.woken += n }, Version: w.strange})
+}
+
+// fileVersion is a number that every commit to the file changes, as far as this
+// connection has seen it.
+func fileVersion(conn *sql.Conn) (version uint32, err error) {
+	err = conn.Raw(func(driver any) error {
+		c, ok := driver.(sqlite.FileControl)
+		if !ok {
+			return fmt.Errorf("the driver's connection is a %T, which cannot tell the file's version", driver)
+		}
+		version, err = c.FileControlDataVersion("main")
+		return err
+	})
+	return version, err
 }
