@@ -120,6 +120,9 @@ func syncTime(dir string) string {
 
 // Site is one database of ours. It is empty until something is done in it.
 type Site struct {
+	// NoGroups and NoBatches switch off what the SQLite writer has of its own.
+	NoGroups, NoBatches bool
+
 	*Database
 	URL    string // as belfry serve takes it
 	folder string // for what nodes keep beside it
@@ -173,7 +176,7 @@ func (s *Site) Open(ctx context.Context, o store.Options) (*store.Store, error) 
 	if s.Postgres() {
 		return postgres.Open(ctx, s.URL, postgres.Options{Options: o})
 	}
-	return sqlite.Open(ctx, s.file(), sqlite.Options{Options: o, Synchronous: s.synchronous})
+	return sqlite.Open(ctx, s.file(), sqlite.Options{Options: o, Synchronous: s.synchronous, NoGroups: s.NoGroups, NoBatches: s.NoBatches})
 }
 
 // With opens it for as long as fn runs.

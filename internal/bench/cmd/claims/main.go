@@ -24,7 +24,7 @@ import (
 
 var (
 	database = flag.String("database", "sqlite", "sqlite or postgres")
-	without  = flag.String("without", "", "switches of store.Claims, with commas between; default: all")
+	without  = flag.String("without", "", "fields of mechanisms, with commas between; default: all")
 	rounds   = flag.Int("rounds", 7, "how often each is measured")
 	jobs     = flag.Int("jobs", 60_000, "jobs of a burn-down")
 	probes   = flag.Int("probes", 100, "jobs whose idle latency is taken")
@@ -58,10 +58,16 @@ func run(ctx context.Context) (err error) {
 	return errors.Join(compare(ctx, d), d.Close())
 }
 
-// switches are the fields of [store.Claims] that were asked for.
+// mechanisms are what can be switched off: the mechanisms of the claim path, and those of the SQLite writer.
+type mechanisms struct {
+	store.Claims
+	NoGroups, NoBatches bool
+}
+
+// switches are the fields of [mechanisms] that were asked for.
 func switches() (names []string) {
-	for _, f := range reflect.VisibleFields(reflect.TypeFor[store.Claims]()) {
-		if *without == "" || slices.Contains(strings.Split(*without, ","), f.Name) {
+	for _, f := range reflect.VisibleFields(reflect.TypeFor[mechanisms]()) {
+		if !f.Anonymous && (*without == "" || slices.Contains(strings.Split(*without, ","), f.Name)) {
 			names = append(names, f.Name)
 		}
 	}
@@ -76,12 +82,12 @@ func compare(ctx context.Context, d *bench.Database) error {
 		if err != nil {
 			return err
 		}
-		before, err := measure(ctx, s, store.Claims{})
+		before, err := measure(ctx, s, mechanisms{})
 		for _, name := range switches() {
-			var off store.Claims
+			var off mechanisms
 			reflect.ValueOf(&off).Elem().FieldByName(name).SetBool(true)
 			got, failed := measure(ctx, s, off)
-			after, failedAfter := measure(ctx, s, store.Claims{})
+			after, failedAfter := measure(ctx, s, mechanisms{})
 			if err = errors.Join(err, failed, failedAfter); err != nil {
 				return errors.Join(fmt.Errorf("%s: %w", name, err), s.Close())
 			}
@@ -111,11 +117,12 @@ func compare(ctx context.Context, d *bench.Database) error {
 	return nil
 }
 
-func measure(ctx context.Context, s *bench.Site, off store.Claims) (got []float64, err error) {
+func measure(ctx context.Context, s *bench.Site, off mechanisms) (got []float64, err error) {
 	if err := s.Calm(ctx); err != nil {
 		return nil, err
 	}
-	err = s.With(ctx, store.Options{Claims: off}, func(st *store.Store) error {
+	s.NoGroups, s.NoBatches = off.NoGroups, off.NoBatches
+	err = s.With(ctx, store.Options{Claims: off.Claims}, func(st *store.Store) error {
 		if _, err := bench.EnqueueBulk(ctx, s, st, *jobs); err != nil {
 			return err
 		}
