@@ -164,6 +164,3 @@ func (a *along) goOn() {
 	}
 	a.claim, a.answer, a.took = nil, base.Answer{}, nil
 }
-
-// claiming is a claim that may go with this enqueue.
-type claiming struct{ along *along }

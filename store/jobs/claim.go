@@ -303,17 +303,3 @@ func (c *claim) withinLimit(q job.Queue, n int) (int, error) {
 		from (select 1 from belfry.leases where slot_of = $1 limit $2 + 0) as bounded`, q.Name, q.GlobalLimit)
 	return min(n, q.GlobalLimit-int(running)), err
 }
-
-func (s *Store) setUp() {
-	s.path = fast{}
-	if s.Opt.Claims.Plain {
-		s.path = plain{}
-	}
-	s.water = newLowWater()
-	s.water.off = s.Opt.Claims.NoMark
-	s.gather = newGathering(s.Far)
-	s.lanes = lanes{mixed: map[waterKey]*mixture{}}
-	s.OnClose(s.water.close)
-	s.OnClockSet(s.water.drain)
-	s.OnClockSet(s.Delayed.Drain)
-}

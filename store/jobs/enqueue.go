@@ -62,7 +62,10 @@ type enqueue struct {
 	held  map[[2]string]int64 // by namespace and active key: the job that has it
 }
 
-func (c *Change) Enqueue(ns []job.NewJob) ([]job.Enqueued, error) {
+func (c *Change) Enqueue(ns []job.NewJob) ([]job.Enqueued, error) { return c.enqueue(ns, nil) }
+
+// enqueue is Enqueue with a claim that may go along.
+func (c *Change) enqueue(ns []job.NewJob, along *along) ([]job.Enqueued, error) {
 	if len(ns) > core.MaxBatch {
 		return nil, core.Errorf(core.TooLarge, "%d jobs in one call", len(ns)).WithHint("send at most %d", core.MaxBatch)
 	}
@@ -91,7 +94,6 @@ func (c *Change) Enqueue(ns []job.NewJob) ([]job.Enqueued, error) {
 	if err != nil {
 		return nil, err
 	}
-	along := base.Kept[claiming](c.Change).along
 	if err := along.carry(c, written); err != nil {
 		return nil, err
 	}

@@ -9,7 +9,6 @@ import (
 	"github.com/belfry-run/belfry/access"
 	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/job"
-	"github.com/belfry-run/belfry/store/base"
 )
 
 // gathering puts calls of Enqueue that come at the same moment into one
@@ -148,10 +147,11 @@ func (s *Store) enqueueOnce(ctx context.Context, jobs func() []job.NewJob) (out 
 		}
 	}
 	err = s.writeAhead(ctx, "enqueue", ahead, func(c *Change) error {
+		var with *along
 		if !s.Opt.Claims.NoJoin {
-			base.Kept[claiming](c.Change).along = a.begin()
+			with = a.begin()
 		}
-		out, err = c.Enqueue(jobs())
+		out, err = c.enqueue(jobs(), with)
 		return err
 	})
 	return out, err

@@ -190,8 +190,8 @@ func (l *lanes) look(key waterKey) bool {
 func (l *lanes) note(key waterKey, mixed bool, took time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if len(l.mixed) >= maxMarks {
-		clear(l.mixed)
+	if l.mixed == nil || len(l.mixed) >= maxMarks {
+		l.mixed = map[waterKey]*mixture{}
 	}
 	l.mixed[key] = &mixture{mixed, time.Now().Add(max(base.LookLate, base.LookRest(took)))}
 }

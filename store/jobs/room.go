@@ -34,8 +34,13 @@ type Store struct {
 
 // New is the part of a store that keeps them.
 func New(b *base.Store, queues *queues.Store, tasks *tasks.Store) *Store {
-	s := &Store{Store: b, queues: queues, tasks: tasks}
-	s.setUp()
+	s := &Store{Store: b, queues: queues, tasks: tasks, path: fast{}, water: newLowWater(b.Opt.Claims.NoMark), gather: newGathering(b.Far)}
+	if b.Opt.Claims.Plain {
+		s.path = plain{}
+	}
+	s.OnClose(s.water.close)
+	s.OnClockSet(s.water.drain)
+	s.OnClockSet(s.Delayed.Drain)
 	return s
 }
 

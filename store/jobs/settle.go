@@ -98,10 +98,8 @@ func (c *Change) Finish(session string, fs []job.Finish) ([]job.Finished, error)
 			other = append(other, *f)
 		case f.Check != nil:
 			checks = append(checks, *f)
-		case len(well) < i:
+		default:
 			well = append(well, *f)
-		default: // as most calls: nothing but these so far
-			well = fs[: i+1 : i+1]
 		}
 	}
 	if len(checks) > 0 && len(well)+len(other) > 0 || len(well) > 0 && len(other) > 0 {

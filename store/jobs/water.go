@@ -58,7 +58,9 @@ type before struct {
 // maxBefore is how many jobs a look back finds.
 const maxBefore = 1000
 
-func newLowWater() *lowWater { return &lowWater{marks: map[waterKey]*mark{}, dear: slowLook} }
+func newLowWater(off bool) *lowWater {
+	return &lowWater{marks: map[waterKey]*mark{}, dear: slowLook, off: off}
+}
 
 const lookEvery = time.Second // at most
 

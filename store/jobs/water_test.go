@@ -9,7 +9,7 @@ import (
 // it: the next begins there.
 func TestWhatALookBackFoundIsNotForgotten(t *testing.T) {
 	t.Parallel()
-	l, k, now := newLowWater(), waterKey{queue: "q"}, time.Now()
+	l, k, now := newLowWater(false), waterKey{queue: "q"}, time.Now()
 	l.rise(picking{key: k}, &mark{readyAt: 100, id: 1}, true, now, time.Hour)
 	if _, marked, lookBack := l.begin(k, now); !marked || lookBack {
 		t.Fatalf("marked %t, to look back %t, just after a look", marked, lookBack)
@@ -42,7 +42,7 @@ func TestWhatALookBackFoundIsNotForgotten(t *testing.T) {
 
 func TestALookThatIsNotDearIsTheClaimsOwn(t *testing.T) {
 	t.Parallel()
-	l, k, now := newLowWater(), waterKey{queue: "q"}, time.Now()
+	l, k, now := newLowWater(false), waterKey{queue: "q"}, time.Now()
 	l.rise(picking{key: k}, &mark{readyAt: 100, id: 1}, true, now, slowLook-1)
 	l.marks[k].lookAgain = time.Time{}
 	if _, marked, _ := l.begin(k, now); marked {
