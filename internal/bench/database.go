@@ -120,14 +120,11 @@ func syncTime(dir string) string {
 
 // Site is one database of ours. It is empty until something is done in it.
 type Site struct {
-	// NoGroups and NoBatches switch off what the SQLite writer has of its own.
-	NoGroups, NoBatches bool
-
+	NoGroups, NoBatches bool // of [sqlite.Options]
 	*Database
-	URL    string // as belfry serve takes it
-	folder string // for what nodes keep beside it
-	name   string
-	conn   *pgx.Conn // our own, to look and to clean; nil on SQLite
+	URL          string    // as belfry serve takes it
+	folder, name string    // for what nodes keep beside it, and of the database
+	conn         *pgx.Conn // our own, to look and to clean; nil on SQLite
 }
 
 // NewSite makes one, with its schema.

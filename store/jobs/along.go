@@ -56,7 +56,7 @@ func (a *along) begin() *along {
 
 // carry carries out the claim of new jobs that are as good as written.
 func (a *along) carry(c *Change, ins []*Insertion) error {
-	if a == nil || len(ins) == 0 || !canGoAlong(ins) {
+	if a == nil || a.s.Opt.Claims.NoJoin || len(ins) == 0 || !canGoAlong(ins) {
 		return nil
 	}
 	w := a.waiting(ins[0].JobRow)

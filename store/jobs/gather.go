@@ -147,11 +147,7 @@ func (s *Store) enqueueOnce(ctx context.Context, jobs func() []job.NewJob) (out 
 		}
 	}
 	err = s.writeAhead(ctx, "enqueue", ahead, func(c *Change) error {
-		var with *along
-		if !s.Opt.Claims.NoJoin {
-			with = a.begin()
-		}
-		out, err = c.enqueue(jobs(), with)
+		out, err = c.enqueue(jobs(), a.begin())
 		return err
 	})
 	return out, err

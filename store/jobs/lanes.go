@@ -150,13 +150,7 @@ func (s *Store) lookForLanes(key waterKey, w job.WorkerState, met []int64) {
 	go func() {
 		defer s.water.looks.Done()
 		begun, mixed := time.Now(), false
-		err := s.DB().Read(s.Closing, func(tx base.Tx) error {
-			if walks := s.SQL.Walks(); walks != "" {
-				if _, err := tx.Exec(s.Closing, walks); err != nil {
-					return err
-				}
-			}
-			var err error
+		err := s.readBeside(func(tx base.Tx) (err error) {
 			_, mixed, err = s.ownLanes(s.Closing, tx, w, met, key.queue)
 			return err
 		})

@@ -263,14 +263,21 @@ func (s *Store) lookBack(p picking) {
 	}()
 }
 
-func (s *Store) beforeMark(p picking) (found *before, err error) {
-	n := len(p.cond.Args)
-	err = s.DB().Read(s.Closing, func(tx base.Tx) error {
+// readBeside reads beside the claims, by the way they go.
+func (s *Store) readBeside(fn func(tx base.Tx) error) error {
+	return s.DB().Read(s.Closing, func(tx base.Tx) error {
 		if walks := s.SQL.Walks(); walks != "" {
 			if _, err := tx.Exec(s.Closing, walks); err != nil {
 				return err
 			}
 		}
+		return fn(tx)
+	})
+}
+
+func (s *Store) beforeMark(p picking) (found *before, err error) {
+	n := len(p.cond.Args)
+	err = s.readBeside(func(tx base.Tx) error {
 		all, err := base.Collect(s.Closing, tx, func(rows base.Rows) (b before, err error) {
 			return b, rows.Scan(&b.priority, &b.readyAt, &b.id)
 		}, `
