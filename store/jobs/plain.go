@@ -20,8 +20,9 @@ type path interface {
 }
 
 // plain is the simplest path: pick the first ready jobs and lock them, give each a
-// row of leases, and settle a success like any other end. Read it first; [fast]
-// does the same with less work. [base.Claims] chooses.
+// row of leases, and settle a success like any other end. [claim.take] ranges over
+// queues, limits and slots for both. Read it first; [fast] does the same with less
+// work. [base.Claims] chooses.
 type plain struct{}
 
 func (plain) claim(c *claim, queues []job.Queue) (base.Answer, error) {
