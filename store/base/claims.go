@@ -11,4 +11,5 @@ type Claims struct {
 	NoPacks     bool // each lease has a row
 	NoForesight bool // PostgreSQL: each statement of a transition travels alone, when it is asked
 	NoMark      bool // each claim looks from the beginning of its queue
+	NoKnown     bool // SQLite: tasks, queues and sessions are read again and again
 }

@@ -54,9 +54,10 @@ type Moment struct {
 	// Woke, if set, says that whoever writes after this transition sees what it
 	// wrote, even before its commit. It is told how many were woken to do so.
 	Woke func(n int)
-	// Version is another number than before when somebody may have written whom
-	// nobody here has heard.
-	Version int64
+	// Version, if set, answers for the tables tasks, queues and sessions another
+	// number than before whenever a row may have changed, for this transaction
+	// too: what was read under the same number need not be read again.
+	Version func(table string) int64
 }
 
 // Tx is what every statement goes through. Placeholders are $1, $2, … on both

@@ -93,7 +93,7 @@ func (o Options) WithDefaults() Options {
 		o.PackFrom = packFrom
 	}
 	if o.Claims.Plain {
-		o.Claims = Claims{true, true, true, true, true, true}
+		o.Claims = Claims{true, true, true, true, true, true, true}
 	}
 	if o.Claims.NoPacks {
 		o.PackFrom = math.MaxInt32
@@ -255,6 +255,9 @@ func (s *Store) try(ctx context.Context, ahead func(c *Change), fn func(c *Chang
 		if s.Opt.Claims.NoForesight {
 			c.Tx = struct{ Tx }{tx}
 		}
+		if s.Opt.Claims.NoKnown {
+			c.Version = nil
+		}
 		if err := fn(c); err != nil {
 			return err
 		}
@@ -283,10 +286,10 @@ type Change struct {
 	Tx      Tx
 	SQL     Dialect
 	Now     time.Time
-	Stable  time.Time     // [Moment.Stable]
-	Version int64         // [Moment.Version]
-	Begun   time.Time     // when it was asked for, by the monotonic clock
-	asked   time.Duration // the same by [Options.Monotonic]
+	Stable  time.Time                // [Moment.Stable]
+	Version func(table string) int64 // [Moment.Version]
+	Begun   time.Time                // when it was asked for, by the monotonic clock
+	asked   time.Duration            // the same by [Options.Monotonic]
 	s       *Store
 	wakes   []string
 	// announced is set when other processes hear of them with the commit.

@@ -81,7 +81,7 @@ func (a *along) carry(c *Change, ins []*Insertion) error {
 // tenth of the way to a job's start, half of which is the flush.
 func (c *Change) claimNew(w *base.WaitingClaim, ins []*Insertion) (base.Answer, error) {
 	first := ins[0]
-	if !c.WakesEarly || !w.Seen.Fresh(c.s.Opt.Poll) || w.Seen.Version != c.Version || len(ins) > w.R.Slots(first.Queue, w.R.Want[first.Queue]) {
+	if !c.WakesEarly || !w.Seen.Fresh(c.s.Opt.Poll) || w.Seen.Version != c.nothing().Version || len(ins) > w.R.Slots(first.Queue, w.R.Want[first.Queue]) {
 		return c.claim(w.R)
 	}
 	session, err := c.session(w.R.Session)

@@ -205,7 +205,10 @@ func (c *claim) slots(q job.Queue, wanted int) int {
 
 // nothing is what a claim has seen that found less than it could have taken.
 func (c *Change) nothing() base.Nothing {
-	return base.Nothing{At: c.Begun, Version: c.Version}
+	if c.Version == nil {
+		return base.Nothing{At: c.Begun}
+	}
+	return base.Nothing{At: c.Begun, Version: c.Version("queues")}
 }
 
 // fast is [plain] with less work: it begins at a mark, walks the lanes of its
@@ -253,7 +256,13 @@ func (c *Change) Claimable(want map[string]int) ([]job.Queue, error) {
 	}
 	slices.Sort(names) // the same again where it was foreseen
 	if len(names) == 1 {
-		return base.Collect(c.Ctx, c.Tx, queues.ScanQueue, `select `+queues.QueueColumns+` from belfry.queues where paused_at = 0 and name = $1`, names[0])
+		q, found, err := c.s.queuesRead.One(c.Change, "queues", names[0], func() (job.Queue, bool, error) {
+			return base.First(c.Ctx, c.Tx, queues.ScanQueue, `select `+queues.QueueColumns+` from belfry.queues where paused_at = 0 and name = $1`, names[0])
+		})
+		if !found {
+			return nil, err
+		}
+		return []job.Queue{q}, nil
 	}
 	return base.Collect(c.Ctx, c.Tx, queues.ScanQueue, `
 		select `+queues.QueueColumns+`

@@ -27,9 +27,11 @@ type Store struct {
 	gather  gathering
 	lanes   lanes
 
-	went        sync.Map // queue by task: where its last jobs went, and who may wait for the next
-	usual       sync.Map // task by queue: of which a claim was, and the next may be
-	sessionDocs base.Docs[string, job.WorkerInfo]
+	went         sync.Map // queue by task: where its last jobs went, and who may wait for the next
+	usual        sync.Map // task by queue: of which a claim was, and the next may be
+	queuesRead   base.Known[string, job.Queue]
+	sessionsRead base.Known[string, job.WorkerState]
+	sessionDocs  base.Docs[string, job.WorkerInfo]
 }
 
 // New is the part of a store that keeps them.

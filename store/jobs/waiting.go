@@ -100,10 +100,12 @@ func errSession(id string) error {
 // session reads a living session and keeps it from being ended before this
 // transaction is: what is leased to it here is seen by whoever ends it.
 func (c *Change) session(id string) (job.WorkerState, error) {
-	w, found, err := base.First(c.Ctx, c.Tx, c.s.ScanSession, `
-		select `+SessionColumns+`
-		from belfry.sessions
-		where id = $1 and ended_at = 0`+c.SQL.ForKeyShare("sessions"), id)
+	w, found, err := c.s.sessionsRead.One(c.Change, "sessions", id, func() (job.WorkerState, bool, error) {
+		return base.First(c.Ctx, c.Tx, c.s.ScanSession, `
+			select `+SessionColumns+`
+			from belfry.sessions
+			where id = $1 and ended_at = 0`+c.SQL.ForKeyShare("sessions"), id)
+	})
 	if err == nil && !found {
 		err = errSession(id)
 	}

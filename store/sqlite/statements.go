@@ -11,14 +11,20 @@ import (
 type statements struct {
 	names prefix
 	conn  *sql.Conn
-	kept  map[string]*sql.Stmt // by their texts, which name no prefix
+	kept  map[string]statement // by their texts, which name no prefix
+}
+
+// statement is one that was prepared, and what of the remembered it may write.
+type statement struct {
+	*sql.Stmt
+	written []string
 }
 
 // maxStatements is more than the store has texts; it bounds what dynamic ones
 // could add.
 const maxStatements = 400
 
-func (s *statements) take(conn *sql.Conn) { s.conn, s.kept = conn, map[string]*sql.Stmt{} }
+func (s *statements) take(conn *sql.Conn) { s.conn, s.kept = conn, map[string]statement{} }
 
 // discard closes the connection, so that the next use gets a new one. It does not
 // go back to the pool, which hands out a connection as it is: inside a transaction
@@ -40,13 +46,13 @@ func discard(conn *sql.Conn) {
 	_ = conn.Close() // where it was closed already
 }
 
-func (s *statements) prepared(ctx context.Context, query string) (*sql.Stmt, error) {
+func (s *statements) prepared(ctx context.Context, query string) (statement, error) {
 	if stmt, ok := s.kept[query]; ok {
 		return stmt, nil
 	}
-	stmt, err := s.conn.PrepareContext(ctx, s.names.sql(query))
+	prepared, err := s.conn.PrepareContext(ctx, s.names.sql(query))
 	if err != nil {
-		return nil, fmt.Errorf("%w\n%s", err, query)
+		return statement{}, fmt.Errorf("%w\n%s", err, query)
 	}
 	if len(s.kept) >= maxStatements {
 		for text, old := range s.kept {
@@ -55,6 +61,7 @@ func (s *statements) prepared(ctx context.Context, query string) (*sql.Stmt, err
 			break
 		}
 	}
+	stmt := statement{prepared, written(query)}
 	s.kept[query] = stmt
 	return stmt, nil
 }

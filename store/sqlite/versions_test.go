@@ -3,6 +3,7 @@ package sqlite_test
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"testing"
 
 	"github.com/belfry-run/belfry/job"
@@ -11,40 +12,88 @@ import (
 	"github.com/belfry-run/belfry/task"
 )
 
-func TestVersionMovesWithWhatSomebodyElseWrites(t *testing.T) {
-	st := grouped(t)
-	version := func() (v int64) {
-		if err := st.DB().Write(t.Context(), func(_ base.Tx, at base.Moment) error {
-			v = at.Version
-			return nil
-		}); err != nil {
-			t.Fatal(err)
-		}
-		return v
+// version is the number of a table for a transition that does nothing.
+func version(t *testing.T, db base.DB, table string) (v int64) {
+	t.Helper()
+	if err := db.Write(t.Context(), func(_ base.Tx, at base.Moment) error {
+		v = at.Version(table)
+		return nil
+	}); err != nil {
+		t.Fatal(err)
 	}
-	exec := func(query string) {
-		if _, err := st.DB().(*sqlite.DB).SQL().Exec(named(query)); err != nil {
-			t.Fatal(err)
-		}
+	return v
+}
+
+func TestVersionStaysWhileNobodyWritesToATable(t *testing.T) {
+	st := grouped(t)
+	before := version(t, st.DB(), "queues")
+	if err := st.DB().Write(t.Context(), insert(1)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := st.DB().(*sqlite.DB).SQL().Exec(named("select * from belfry.queues")); err != nil {
+		t.Fatal(err)
+	}
+	if now := version(t, st.DB(), "queues"); now != before {
+		t.Errorf("it went from %d to %d", before, now)
+	}
+}
+
+func TestVersionMovesWithATable(t *testing.T) {
+	st := grouped(t)
+	pause := func(tx base.Tx, _ base.Moment) error {
+		_, err := tx.Exec(t.Context(), "update belfry.queues set paused_at = paused_at + 1")
+		return err
 	}
 	refused := errors.New("refused")
-	for _, c := range []struct {
-		name  string
-		write func()
-		moves bool
-	}{
-		{"a transition", func() { _ = st.DB().Write(t.Context(), insert(1)) }, false},
-		{"a transition that is taken back", func() {
-			_ = st.DB().Write(t.Context(), func(tx base.Tx, at base.Moment) error { return errors.Join(insert(2)(tx, at), refused) })
-		}, false},
-		{"somebody who reads", func() { exec("select * from belfry.queues") }, false},
-		{"somebody else", func() { exec("update belfry.queues set paused_at = paused_at + 100") }, true},
+	for name, write := range map[string]func(){
+		"by a transition": func() { _ = st.DB().Write(t.Context(), pause) },
+		"by a transition that answers": func() {
+			_ = st.DB().Write(t.Context(), func(tx base.Tx, _ base.Moment) error {
+				rows, err := tx.Query(t.Context(), "update belfry.queues set paused_at = paused_at + 1 returning name")
+				if err == nil {
+					rows.Close()
+				}
+				return err
+			})
+		},
+		"within the transition": func() {
+			_ = st.DB().Write(t.Context(), func(tx base.Tx, at base.Moment) error {
+				before := at.Version("queues")
+				err := pause(tx, at)
+				if at.Version("queues") == before {
+					t.Error("the transition itself does not see it")
+				}
+				return err
+			})
+		},
+		"by a transaction of somebody else": func() {
+			if _, err := st.DB().(*sqlite.DB).SQL().Exec(named("update belfry.queues set paused_at = paused_at + 100")); err != nil {
+				t.Error(err)
+			}
+		},
+		"by one beside others": func() { inOneGroup(t, st.DB(), insert(10), pause, insert(11)) },
 	} {
-		before := version()
-		c.write()
-		if now := version(); (now != before) != c.moves {
-			t.Errorf("%s: it went from %d to %d", c.name, before, now)
+		before := version(t, st.DB(), "queues")
+		write()
+		if now := version(t, st.DB(), "queues"); now == before {
+			t.Errorf("%s: it is %d as before", name, now)
 		}
+	}
+
+	// What was seen of what is taken back has a number of its own, alone, in a
+	// savepoint and where all begin anew.
+	var seen []int64
+	fails := func(tx base.Tx, at base.Moment) error {
+		err := pause(tx, at)
+		seen = append(seen, at.Version("queues"))
+		return errors.Join(refused, err)
+	}
+	if err := st.DB().Write(t.Context(), fails); !errors.Is(err, refused) {
+		t.Fatal(err)
+	}
+	inOneGroup(t, st.DB(), insert(20), fails, insert(21))
+	if now := version(t, st.DB(), "queues"); len(seen) != 3 || slices.Contains(seen, now) {
+		t.Errorf("after what was taken back, seen as %v, it is %d", seen, now)
 	}
 }
 

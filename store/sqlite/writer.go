@@ -2,7 +2,6 @@ package sqlite
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"fmt"
 	"runtime"
@@ -10,8 +9,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-
-	"modernc.org/sqlite"
 
 	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/store/base"
@@ -84,17 +81,15 @@ func (db *DB) write() {
 	}
 }
 
-// writer holds the writing connection and what was prepared on it: parsing is the
-// dearer half of a small SQLite write.
+// writer holds the writing connection and what was prepared on it.
 type writer struct {
 	db *DB
 	statements
-	file    uint32  // its version after the last commit; 0: not known
-	strange int64   // how often somebody else has written
-	lent    []int64 // batches of the transition
-	wrote   bool    // the transition has
-	fault   bool    // one of its statements has failed
-	woken   int     // how many the group has woken
+	tables versions
+	lent   []int64 // batches of the transition
+	wrote  bool    // the transition has
+	fault  bool    // one of its statements has failed
+	woken  int     // how many the group has woken
 }
 
 // connect takes the connection, unless the writer has it.
@@ -117,7 +112,15 @@ func (w *writer) connect(ctx context.Context) error {
 // forget discards the connection, so that the next group gets a new one.
 func (w *writer) forget() {
 	w.discard()
-	w.file = 0
+	w.tables.file = 0
+}
+
+// prepared keeps statements, because parsing is the dearer half of a small
+// SQLite write. It notes besides what the statement may write.
+func (w *writer) prepared(ctx context.Context, query string) (statement, error) {
+	stmt, err := w.statements.prepared(ctx, query)
+	w.tables.touch(stmt.written)
+	return stmt, err
 }
 
 // Exec runs a statement of a transition. The callers' contexts stop here: an
@@ -289,7 +292,7 @@ func (w *writer) transact(group []*request, more func(run func(*request) error) 
 	if err := w.do("commit"); err != nil {
 		return ofCommit(err)
 	}
-	w.file, _ = fileVersion(w.conn) // where it is not known, the next transaction takes it for another
+	w.tables.file, _ = fileVersion(w.conn) // where it is not known, the next transaction takes it for another
 	return nil
 }
 
@@ -320,15 +323,16 @@ func (w *writer) begin() error {
 		return fmt.Errorf("begin: %w", err)
 	}
 	version, err := fileVersion(w.conn)
-	if err != nil || version != w.file { // somebody else has written
-		w.strange++
+	if err != nil || version != w.tables.file { // somebody else has written
+		w.tables.all++
 	}
-	w.file = version
+	w.tables.file = version
 	return nil
 }
 
 // rollBack takes back what was written since the begin, or the savepoint.
 func (w *writer) rollBack(query string) error {
+	w.tables.all++
 	return w.do(query)
 }
 
@@ -386,19 +390,5 @@ func (w *writer) guarded(fn func(base.Tx, base.Moment) error, now time.Time) (er
 		}
 	}()
 	// One writes at a time, so all that came before has ended.
-	return fn(w, base.Moment{Now: now, Stable: now, Woke: func(n int) { w.woken += n }, Version: w.strange})
-}
-
-// fileVersion is a number that every commit to the file changes, as far as this
-// connection has seen it.
-func fileVersion(conn *sql.Conn) (version uint32, err error) {
-	err = conn.Raw(func(driver any) error {
-		c, ok := driver.(sqlite.FileControl)
-		if !ok {
-			return fmt.Errorf("the driver's connection is a %T, which cannot tell the file's version", driver)
-		}
-		version, err = c.FileControlDataVersion("main")
-		return err
-	})
-	return version, err
+	return fn(w, base.Moment{Now: now, Stable: now, Woke: func(n int) { w.woken += n }, Version: w.tables.version})
 }

@@ -27,7 +27,7 @@ import (
 type Open func(t *testing.T, o store.Options) *store.Store
 
 // Claims are the claim paths beside the fast one: the same must hold.
-var Claims = map[string]store.Claims{"plain": {Plain: true}, "everything off": {NoJoin: true, NoGather: true, NoPacks: true, NoForesight: true, NoMark: true}}
+var Claims = map[string]store.Claims{"plain": {Plain: true}, "everything off": {NoJoin: true, NoGather: true, NoPacks: true, NoForesight: true, NoMark: true, NoKnown: true}}
 
 // Clock is a clock that stands still until it is moved.
 type Clock struct {

@@ -43,27 +43,31 @@ func (c *Change) TasksByName(names []base.TaskName) (map[base.TaskName]task.Task
 	if len(names) == 0 {
 		return map[base.TaskName]task.Task{}, nil
 	}
-	if names = base.Unique(names); len(names) == 1 {
-		t, found, err := base.First(c.Ctx, c.Tx, c.s.ScanTask, `select `+TaskColumns+` from belfry.tasks where namespace = $1 and name = $2`, names[0].Namespace, names[0].Name)
-		if !found {
-			return map[base.TaskName]task.Task{}, err
+	return c.s.taskNames.Of(c.Change, "tasks", base.Unique(names), func(names []base.TaskName) (map[base.TaskName]task.Task, error) {
+		if len(names) == 1 {
+			t, found, err := base.First(c.Ctx, c.Tx, c.s.ScanTask, `select `+TaskColumns+` from belfry.tasks where namespace = $1 and name = $2`, names[0].Namespace, names[0].Name)
+			if !found {
+				return map[base.TaskName]task.Task{}, err
+			}
+			return map[base.TaskName]task.Task{names[0]: t}, err
 		}
-		return map[base.TaskName]task.Task{names[0]: t}, err
-	}
-	from, args := c.SQL.Table(1, "t", base.BatchOf(names))
-	tasks, err := base.Collect(c.Ctx, c.Tx, c.s.ScanTask, `
-		select `+TaskColumns+`
-		from belfry.tasks
-		where (namespace, name) in (select namespace, name from `+from+`)`, args...)
-	byName := make(map[base.TaskName]task.Task, len(tasks))
-	for _, t := range tasks {
-		byName[base.TaskName{Namespace: t.Namespace, Name: t.Name}] = t
-	}
-	return byName, err
+		from, args := c.SQL.Table(1, "t", base.BatchOf(names))
+		tasks, err := base.Collect(c.Ctx, c.Tx, c.s.ScanTask, `
+			select `+TaskColumns+`
+			from belfry.tasks
+			where (namespace, name) in (select namespace, name from `+from+`)`, args...)
+		byName := make(map[base.TaskName]task.Task, len(tasks))
+		for _, t := range tasks {
+			byName[base.TaskName{Namespace: t.Namespace, Name: t.Name}] = t
+		}
+		return byName, err
+	})
 }
 
 func (c *Change) TasksByID(ids []int64) (map[int64]task.Task, error) {
-	return c.s.TasksByID(c.Ctx, c.Tx, ids)
+	return c.s.taskIDs.Of(c.Change, "tasks", base.Unique(ids), func(ids []int64) (map[int64]task.Task, error) {
+		return c.s.TasksByID(c.Ctx, c.Tx, ids)
+	})
 }
 
 func (s *Store) TasksByID(ctx context.Context, tx base.Tx, ids []int64) (map[int64]task.Task, error) {

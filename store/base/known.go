@@ -1,0 +1,95 @@
+package base
+
+import (
+	"sync"
+)
+
+// Known remembers rows of a table that hardly ever changes, from one transition
+// to the next, where the database tells when they may have
+// ([Moment.Version]). What it remembers is shared, and must not be changed.
+type Known[K comparable, T any] struct {
+	mu      sync.Mutex
+	version int64
+	rows    map[K]T
+}
+
+// maxKnown bounds the memory; beyond it, all is forgotten and read again.
+const maxKnown = 10_000
+
+// Of answers rows of a table by their keys, those that are there. It asks read
+// for what it does not know.
+func (k *Known[K, T]) Of(c *Change, table string, keys []K, read func(missing []K) (map[K]T, error)) (map[K]T, error) {
+	if c.Version == nil {
+		return read(keys)
+	}
+	version := c.Version(table)
+	rows, missing := k.look(version, keys)
+	if len(missing) == 0 {
+		return rows, nil
+	}
+	news, err := read(missing)
+	if err != nil {
+		return nil, err
+	}
+	k.learn(version, news)
+	for key, row := range news {
+		rows[key] = row
+	}
+	return rows, nil
+}
+
+// One is of for one row.
+func (k *Known[K, T]) One(c *Change, table string, key K, read func() (T, bool, error)) (row T, found bool, err error) {
+	if c.Version == nil {
+		return read()
+	}
+	version := c.Version(table)
+	k.mu.Lock()
+	k.fit(version)
+	row, found = k.rows[key]
+	k.mu.Unlock()
+	if found {
+		return row, true, nil
+	}
+	row, found, err = read()
+	if found && err == nil {
+		k.learn(version, map[K]T{key: row})
+	}
+	return row, found, err
+}
+
+// fit forgets what is of another version.
+func (k *Known[K, T]) fit(version int64) {
+	if k.version != version || len(k.rows) > maxKnown {
+		k.version, k.rows = version, nil
+	}
+}
+
+func (k *Known[K, T]) look(version int64, keys []K) (rows map[K]T, missing []K) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.fit(version)
+	rows = make(map[K]T, len(keys))
+	for _, key := range keys {
+		if row, ok := k.rows[key]; ok {
+			rows[key] = row
+		} else {
+			missing = append(missing, key)
+		}
+	}
+	return rows, missing
+}
+
+func (k *Known[K, T]) learn(version int64, news map[K]T) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.version != version {
+		return
+	}
+	if k.rows == nil {
+		k.rows = make(map[K]T, len(news))
+	}
+	for key, row := range news {
+		k.rows[key] = row
+	}
+}
