@@ -12,8 +12,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/belfry-run/belfry/internal/monotime"
 	"github.com/belfry-run/belfry/worker"
-	"github.com/belfry-run/belfry/worker/internal/monotime"
 )
 
 // A worker that hangs or is killed ends nothing. So there is a watch beside it: a copy of its program that knows, of each

@@ -9,7 +9,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/belfry-run/belfry/worker/internal/monotime"
+	"github.com/belfry-run/belfry/internal/monotime"
 )
 
 // building is a run on its way.

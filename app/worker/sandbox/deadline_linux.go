@@ -6,7 +6,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/belfry-run/belfry/worker/internal/monotime"
+	"github.com/belfry-run/belfry/internal/monotime"
 )
 
 // untilMessage is what the worker writes to the control pipe. It is short enough to be written whole or not at all.
