@@ -22,7 +22,7 @@ RACE_TIMEOUT ?= 15m
 
 # The long tests, by how their names begin. "make test" leaves them out, "make lanes" runs them; the two make up all.
 LANES := PlainClaims AServerThatWasAway ClientsThatLeave HostilePeers KnownTruth TwoVersions CannotRun PagesThroughLiveUpdates EveryPage \
-	Replay AQuarterOfAYear TwoWeeks AWeek ASimulatedDay ALandscape MonitorsAreWatchedOnANode HostilePagesAreBounded ReleaseOfOnePlatform Chaos
+	Replay AQuarterOfAYear TwoWeeks AWeek ASimulatedDay ALandscape MonitorsAreWatchedOnANode HostilePagesAreBounded ReleaseOfOnePlatform Battery Chaos
 space := $(subst ,, )
 
 # SUDO is empty for root and where there is no sudo.
@@ -74,6 +74,10 @@ test-race: ## Run the short tests under the race detector (needs a C compiler; P
 .PHONY: chaos
 chaos: ## Break things at random under load and check the record (ROUNDS=24, of 10 to 20 s; prints its seed)
 	BELFRY_E2E_ROUNDS=$(ROUNDS) go test -count=1 -v -timeout 60m -run Chaos ./internal/e2e
+
+.PHONY: battery
+battery: ## Plant every fault of internal/battery and see that the tests find it (FAULTS=name; half an hour for all)
+	go run ./internal/battery/cmd/battery $(FAULTS)
 
 .PHONY: fuzz
 fuzz: ## Fuzz every target for a while (FUZZTIME=20s each, PKG)

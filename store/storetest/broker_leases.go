@@ -17,6 +17,7 @@ import (
 func init() {
 	addBroker("the lease numbers of a job only grow, through retry, snooze, handing back, loss, deadline and retry by hand", caseTheLeaseNumbersOfAJobOnlyGrow)
 	addBroker("a finish under an older lease is refused and writes nothing", caseAFinishUnderAnOlderLeaseIsRefusedAnd)
+	addBroker("a finish under a lease before this one is refused, of the same session too", caseAFinishUnderALeaseBeforeThisOneIsRefused)
 	addBroker("a finish that comes twice with another outcome is answered stale the second time, and the first stands", caseAFinishThatComesTwiceIsAnsweredStaleThe)
 	addBroker("a finish that is repeated is answered with what is recorded, and writes nothing", caseAFinishThatIsRepeatedIsAnsweredWithWhatIs)
 	addBroker("the same attempt twice in one batch counts once", caseTheSameAttemptTwiceInOneBatchCountsOnce)
@@ -102,6 +103,27 @@ func caseAFinishUnderAnOlderLeaseIsRefusedAnd(d *desk) {
 	want(d, "job before and after", jsonOf(after), jsonOf(before))
 	want(d, "outcomes", d.outcomes(id), "lost")
 	want(d, "the second worker's finish", d.finish(s, ref, job.OutcomeOK).State, job.Succeeded)
+}
+
+// The session is the same, so nothing but the number tells the attempts apart.
+func caseAFinishUnderALeaseBeforeThisOneIsRefused(d *desk) {
+	d.task("again", attempts(9))
+	id := d.one("again")
+	s := d.session("again")
+	old := d.claimOne(s)
+	d.finish(s, old, job.OutcomeHandedBack)
+	ref := d.claimOne(s)
+	before := d.job(id)
+	for _, o := range []job.Outcome{job.OutcomeOK, job.OutcomeError, job.OutcomeCanceled, job.OutcomeHandedBack, job.OutcomeSnoozed} {
+		f := d.finish(s, old, o, func(f *job.Finish) {
+			if o == job.OutcomeSnoozed {
+				f.Snooze = core.Duration(time.Hour)
+			}
+		})
+		want(d, string(o)+" is stale", f.Stale, true)
+	}
+	want(d, "job before and after", jsonOf(d.job(id)), jsonOf(before))
+	want(d, "the finish under the lease that holds", d.finish(s, ref, job.OutcomeOK).State, job.Succeeded)
 }
 
 func caseAFinishThatComesTwiceIsAnsweredStaleThe(d *desk) {

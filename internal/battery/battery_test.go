@@ -1,0 +1,79 @@
+package battery
+
+import (
+	"os"
+	"strings"
+	"testing"
+)
+
+const root = "../.."
+
+func all(t *testing.T) []Fault {
+	t.Helper()
+	faults, err := Read("faults")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return faults
+}
+
+// A fault that does not fit the code any more proves nothing.
+func TestFaultsFitTheCodeAndNameAPromise(t *testing.T) {
+	t.Parallel()
+	var promises strings.Builder
+	for _, page := range []string{"../../docs/guarantees.md", "../../docs/how-it-works.md"} {
+		text, err := os.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		promises.Write(text)
+	}
+	for _, f := range all(t) {
+		if _, err := f.Plant(root); err != nil {
+			t.Error(err)
+		}
+		if !strings.Contains(promises.String(), f.Promise) {
+			t.Errorf("fault %s: no page promises %q", f.Name, f.Promise)
+		}
+	}
+}
+
+// Some of the faults, so that the way of planting them works; "make battery" plants all.
+func TestBattery(t *testing.T) {
+	for i, f := range all(t) {
+		if i%8 != 0 {
+			continue
+		}
+		t.Run(f.Name, func(t *testing.T) {
+			findings, err := Run(t.Context(), root, f)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, one := range findings {
+				t.Logf("%s: %v after %v", one.Test, one.Found, one.Took)
+				if !one.Found {
+					t.Errorf("%s does not find it:\n%s", one.Test, one.Output)
+				}
+			}
+		})
+	}
+}
+
+func TestBadFaultsAreRefused(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"promise: p\n":   "-- old --",
+		"-- old --\na\n": "-- new --",
+		"promise: p\nfile: f\ntest: alone\n-- old --\na\n-- new --\nb\n":          "must be a package",
+		"promise: p\nfile: f\ntest: ./p T\nwhy: so\n-- old --\na\n-- new --\nb\n": "is not promise, file or test",
+		"promise: p\nfile: f\n-- old --\na\n-- new --\nb\n":                       "are needed",
+		"promise: p\nfile: f\ntest: ./p T\n-- old --\na\n-- new --\na\n":          "are needed",
+	} {
+		if _, err := parse(text); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v, want %q", text, err, want)
+		}
+	}
+	if _, err := (Fault{Name: "f", File: "go.mod", Old: "nowhere"}).Plant(root); err == nil || !strings.Contains(err.Error(), "0 times") {
+		t.Error(err)
+	}
+}
