@@ -1,0 +1,206 @@
+package history
+
+// State is a job in the sequential model. The zero value is a job that does not exist.
+type State struct {
+	Exists bool
+	Final  string // empty while it lives
+	Dead   bool   // it lives, or its last attempt was its last: only what comes later tells
+	Lease  int64  // of the attempt that runs; 0: none
+	Newest int64  // the largest lease so far
+	Asked  bool   // it was asked to end while it ran
+	Next   int    // how many attempts have ended
+}
+
+// Verb is what a step does.
+type Verb string
+
+// The steps of a job.
+const (
+	Create   Verb = "create"
+	Cancel   Verb = "cancel"
+	Retry    Verb = "retry"
+	Withdraw Verb = "withdraw" // the installation ends what has not begun, with a reason
+	Claim    Verb = "claim"
+	Settle   Verb = "settle"
+	Look     Verb = "look"
+)
+
+// Answer is what a client was told of a step.
+type Answer string
+
+// The answers.
+const (
+	Done    Answer = "done"
+	Already Answer = "already" // of a creation: the job existed
+	Left    Answer = "left"
+	Unheard Answer = "unheard" // nobody knows
+)
+
+// Step is one operation on one job, which took effect at one moment from Invoked to Ended.
+type Step struct {
+	Verb     Verb
+	Answer   Answer
+	Lease    int64  // of claim and settle
+	Index    int    // of claim and settle: which attempt, from 0
+	Outcome  string // of settle; empty: not known
+	State    string // of look and withdraw
+	Attempts int    // of look: how many have ended; -1: not told
+	Optional bool   // it may have no effect, now or later
+	Invoked  int64
+	Ended    int64
+	Text     string
+	Line     int
+}
+
+// Apply is the sequential model: what a step makes of a job, and whether its answer fits.
+func (s State) Apply(p Step) (State, bool) {
+	switch p.Verb {
+	case Create:
+		fits := p.Answer != Done || !s.Exists
+		s.Exists = true
+		return s, fits
+	case Cancel:
+		return s.cancel(p.Answer)
+	case Retry:
+		ended := s.Dead || s.Final != "" && s.Final != "succeeded"
+		if !ended {
+			return s, p.Answer != Done
+		}
+		if p.Answer != Left {
+			s.Final, s.Dead, s.Asked = "", false, false
+		}
+		return s, true
+	case Withdraw:
+		fits := s.Exists && s.Final == ""
+		if s.Lease > 0 {
+			s.Asked = true
+		} else {
+			s.Final, s.Dead = p.State, false
+		}
+		return s, fits
+	case Claim:
+		fits := s.Exists && s.Final == "" && s.Lease == 0 && !s.Asked && p.Index == s.Next && p.Lease > s.Newest
+		s.Lease, s.Newest, s.Dead = p.Lease, p.Lease, false
+		return s, fits
+	case Settle:
+		return s.settle(p)
+	case Look:
+		return s.look(p)
+	}
+	return s, false
+}
+
+func (s State) cancel(a Answer) (State, bool) {
+	lives := s.Exists && s.Final == ""
+	if a == Left {
+		return s, !lives || s.Asked || s.Dead
+	}
+	if !lives {
+		return s, a != Done
+	}
+	if s.Lease > 0 {
+		s.Asked = true
+	} else {
+		s.Final, s.Dead = "canceled", false
+	}
+	return s, true
+}
+
+// settle ends the attempt that runs. A success counts even after a request to cancel.
+func (s State) settle(p Step) (State, bool) {
+	fits := s.Lease == p.Lease && p.Index == s.Next
+	s.Lease = 0
+	s.Next++
+	switch {
+	case p.Outcome == "ok":
+		s.Final = "succeeded"
+	case p.Outcome == "canceled", s.Asked:
+		s.Final = "canceled"
+	default:
+		s.Dead = true
+	}
+	s.Asked = false
+	return s, fits
+}
+
+func (s State) look(p Step) (State, bool) {
+	if p.Attempts >= 0 && p.Attempts != s.Next {
+		return s, false
+	}
+	switch p.State {
+	case "not_found":
+		return s, !s.Exists
+	case "running":
+		return s, s.Exists && s.Lease > 0
+	case "waiting", "scheduled", "ready":
+		fits := s.Exists && s.Final == "" && s.Lease == 0
+		s.Dead = false
+		return s, fits
+	case "failed":
+		fits := s.Dead || s.Final == "failed"
+		s.Final, s.Dead = "failed", false
+		return s, fits
+	}
+	return s, s.Final == p.State
+}
+
+// maxStates bounds the search for one job.
+const maxStates = 300_000
+
+// search looks for an order of steps that the model explains: each takes effect between its invocation and its end. It is
+// the search of Wing and Gong with Lowe's memory of what was tried.
+type search struct {
+	steps []Step
+	seen  map[place]bool
+	full  bool // too much was tried to say
+}
+
+// place is where a search stands: which steps have had their effect, and what they made.
+type place struct {
+	had   string
+	state State
+}
+
+// Explained reports whether an order of the steps explains all answers. It is undecided where the search was given up.
+func Explained(steps []Step) (explained, undecided bool) {
+	s := &search{steps: steps, seen: map[place]bool{}}
+	explained = s.from(State{}, make([]byte, len(steps)))
+	return explained, !explained && s.full
+}
+
+func (s *search) from(state State, had []byte) bool {
+	if len(s.seen) > maxStates {
+		s.full = true
+		return false
+	}
+	soonest, left := never+1, 0
+	for i, p := range s.steps {
+		if had[i] == 0 && !p.Optional {
+			left++
+			soonest = min(soonest, p.Ended)
+		}
+	}
+	if left == 0 {
+		return true
+	}
+	at := place{string(had), state}
+	if s.seen[at] {
+		return false
+	}
+	s.seen[at] = true
+	for i, p := range s.steps {
+		if had[i] != 0 || p.Invoked > soonest {
+			continue
+		}
+		next, fits := state.Apply(p)
+		if !fits || p.Optional && next == state {
+			continue
+		}
+		had[i] = 1
+		if s.from(next, had) {
+			return true
+		}
+		had[i] = 0
+	}
+	return false
+}
