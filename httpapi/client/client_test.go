@@ -191,6 +191,20 @@ func TestAnAnswerThatIsLost(t *testing.T) {
 	}
 }
 
+// A call whose first answer was lost may have made its change, also when the server is away for the calls that repeat it.
+func TestALostAnswerIsNotForgottenWhenTheServerIsAway(t *testing.T) {
+	t.Parallel()
+	var asked atomic.Int64
+	s := serveFunc(t, func(_ http.ResponseWriter, r *http.Request) {
+		asked.Add(1)
+		_ = r.Context().Value(http.ServerContextKey).(*http.Server).Close() // it cuts this call, and takes no other
+	})
+	_, err := dial(t, s.URL, Options{}).Enqueue(t.Context(), []job.NewJob{{Key: "a"}})
+	if core.CodeOf(err) != core.Unknown || asked.Load() != 1 {
+		t.Errorf("asked %d times: %s: %v", asked.Load(), core.CodeOf(err), err)
+	}
+}
+
 // dialPipes makes a client of a handler whose connections stay in memory, so that a test may run in a synctest bubble.
 func dialPipes(t *testing.T, h http.HandlerFunc) *Client {
 	t.Helper()

@@ -59,8 +59,15 @@ func (c *server) do(ctx context.Context, a ask, out any) error {
 	if err != nil {
 		return err
 	}
+	var lost error // of a try that may have made the change
 	for try := 1; ; try++ {
 		err := c.try(ctx, a, body, out)
+		switch {
+		case core.CodeOf(err) == core.Unknown:
+			lost = err
+		case lost != nil && core.CodeOf(err) == core.Unavailable:
+			err = lost // this try did nothing, which says nothing of the one before
+		}
 		if err == nil || !a.again || try == tries || !passing(err) || ctx.Err() != nil {
 			return err
 		}
