@@ -118,6 +118,7 @@ func Check(h *History) Report {
 	c.idempotencyKeys()
 	c.activeKeys()
 	c.pauses()
+	c.sessions()
 	for _, id := range slices.Sorted(maps.Keys(c.stories)) {
 		if !c.blamed[id] {
 			c.order(c.stories[id])
@@ -158,7 +159,7 @@ func (c *checker) acknowledged(s *story) {
 		}
 	}
 	if len(fresh) > 1 {
-		c.blame(s.id, PromiseAcked, lines(fresh), "was answered as new to %d calls", len(fresh))
+		c.blame(s.id, PromiseAcked, lines(fresh), "%d calls were told that it is new", len(fresh))
 	}
 	if s.record == nil && c.h.complete(KindJob) {
 		switch {
@@ -222,7 +223,7 @@ func (c *checker) executed(s *story) {
 			c.blame(s.id, PromiseRecord, []int{s.record.Line, e.Line}, "is recorded as a success under lease %d, and its handler saw %s", a.Lease, cmp.Or(e.V.Outcome, "no end"))
 		}
 		if ran && e.V.Outcome == "ok" && (a.Outcome == "error" || a.Outcome == "snoozed" || a.Outcome == "timeout") {
-			c.blame(s.id, PromiseRecord, []int{s.record.Line, e.Line}, "came to a good end under lease %d, and is recorded as %s", a.Lease, a.Outcome)
+			c.blame(s.id, PromiseRecord, []int{s.record.Line, e.Line}, "its handler succeeded under lease %d, and the record says %s", a.Lease, a.Outcome)
 		}
 		if ran && e.V.Attempt != 0 && e.V.Attempt != a.Number {
 			c.blame(s.id, PromiseRecord, []int{s.record.Line, e.Line}, "ran as attempt %d under lease %d, and is recorded as attempt %d", e.V.Attempt, a.Lease, a.Number)

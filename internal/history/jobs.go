@@ -159,7 +159,7 @@ func (s *story) steps(h *History, keys map[string][]*Operation) []Step {
 		add(Step{Verb: Create, Answer: answer, Invoked: p.Invoked, Ended: p.Ended, Line: p.Line, Text: fmt.Sprintf("%s answered that the job is %s", p.Op, newText(p.got.Existing))})
 	}
 	if !fresh { // it was made by a schedule, by a client that records nothing, or in a call whose answer was lost
-		add(Step{Verb: Create, Answer: Unheard, Optional: true, Invoked: s.madeAfter(keys), Ended: never, Text: "somebody made the job"})
+		add(Step{Verb: Create, Answer: Unheard, Optional: true, Invoked: s.madeAfter(keys), Ended: never, Text: "the job was made by another client"})
 	}
 	for _, p := range s.asked {
 		if step, counts := p.step(); counts {
