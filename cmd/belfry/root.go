@@ -75,7 +75,7 @@ when no server runs.
 	add("define", tasks.Task(c), programs.Program(c), programs.Secret(c), schedule, cycles.Cycle(c), schedules.Calendar(c), definitions.Apply(c), definitions.Diff(c), definitions.Export(c), definitions.Import(c))
 	add("watch", monitors.Monitor(c), monitors.Incident(c), alerts.Channel(c), alerts.Alert(c), monitors.Window(c), monitors.StatusPage(c))
 	add("see", jobs.Job(c), jobs.Queue(c), schedules.Backfill(c), programs.Artifact(c), access.Audit(c))
-	add("operate", operate.Doctor(c), access.Token(c), access.Namespace(c), operate.Broker(c), operate.Config(c), operate.Migrate(c), operate.Version(c), operate.Completion(c))
+	add("operate", operate.Doctor(c), operate.CheckHistory(c), access.Token(c), access.Namespace(c), operate.Broker(c), operate.Config(c), operate.Migrate(c), operate.Version(c), operate.Completion(c))
 	cmd.SetHelpCommandGroupID("operate")
 	return cmd
 }

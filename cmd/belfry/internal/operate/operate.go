@@ -1,4 +1,4 @@
-// Package operate has the commands doctor, broker, config, migrate, version and
+// Package operate has the commands doctor, check-history, broker, config, migrate, version and
 // completion.
 package operate
 
