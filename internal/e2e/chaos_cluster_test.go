@@ -17,6 +17,7 @@ import (
 
 	"github.com/belfry-run/belfry/httpapi/client"
 	"github.com/belfry-run/belfry/httpapi/wire"
+	"github.com/belfry-run/belfry/internal/history"
 	"github.com/belfry-run/belfry/internal/pgtest"
 	"github.com/belfry-run/belfry/view"
 )
@@ -33,7 +34,7 @@ type chaos struct {
 	site    *site
 	random  *rand.Rand
 	seed    uint64
-	history string
+	history string // what handlers wrote
 	places  []*place
 	load    *load
 	without map[string]string // kinds of faults that cannot be here, and why
@@ -49,6 +50,9 @@ type chaos struct {
 	marks  sync.WaitGroup
 	lives  []*process
 	strays []string // nodes that ended by themselves
+
+	recorder *history.Writer // of what clients are told
+	recorded string          // its file
 }
 
 // place is where a node stands: its address stays when it is started again.
@@ -88,6 +92,7 @@ func newChaos(t *testing.T, o setting) *chaos {
 		c.onPostgreSQL(o)
 	}
 	c.history = filepath.Join(c.site.dir, "history")
+	c.recorder, c.recorded = newRecorder(t, c.site.dir, fmt.Sprintf("chaos lane, %s, seed %d, %d rounds", o.database, o.seed, o.rounds))
 	for kind, why := range c.without {
 		t.Logf("never here: %s, because %s", kind, why)
 	}

@@ -14,6 +14,7 @@ import (
 // check compares the history with the record.
 func (c *chaos) check() {
 	c.t.Helper()
+	asked := c.recorder.Now()
 	r := c.record()
 	history := readHistory(c.t, c.history)
 	v := &verdict{t: c.t}
@@ -32,6 +33,9 @@ func (c *chaos) check() {
 	for _, why := range c.strays {
 		v.errorf("%s", why)
 	}
+	c.writeHistory(r, asked)
+	found := checkHistoryFile(v, c.recorded)
+	c.t.Logf("history %s: %+v", c.recorded, found.Counts)
 	c.summarize(v, r, history)
 }
 

@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/belfry-run/belfry/core"
-	"github.com/belfry-run/belfry/httpapi/client"
+	"github.com/belfry-run/belfry/internal/history/driver"
 	"github.com/belfry-run/belfry/job"
 	"github.com/belfry-run/belfry/schedule"
 	"github.com/belfry-run/belfry/task"
@@ -38,7 +38,10 @@ const (
 // noteDown is what every command does. One write to a file opened for
 // appending is one line, whoever else writes.
 const noteDown = `
-	note() { printf '%s %s %s %s %s %s\n' "$1" "$BELFRY_TASK" "$BELFRY_JOB_ID" "$BELFRY_ATTEMPT" "$BELFRY_LEASE" "${BELFRY_NOMINAL_TIME:--}" >> "$HISTORY"; }
+	note() {
+		read -r up _ < /proc/uptime
+		printf '%s %s %s %s %s %s %s\n' "$1" "$BELFRY_TASK" "$BELFRY_JOB_ID" "$BELFRY_ATTEMPT" "$BELFRY_LEASE" "${BELFRY_NOMINAL_TIME:--}" "$up" >> "$HISTORY"
+	}
 	note start
 	for _ in $BEATS; do sleep "$PACE"; note beat; done
 	case "$BELFRY_TASK" in
@@ -55,7 +58,7 @@ func note(history, what, task string, job int64, attempt int, lease int64) error
 	if err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(f, "%s %s %d %d %d -\n", what, task, job, attempt, lease)
+	_, err = fmt.Fprintf(f, "%s %s %d %d %d - %.2f\n", what, task, job, attempt, lease, float64(sinceBoot()/10_000)/100)
 	return errors.Join(err, f.Close())
 }
 
@@ -181,7 +184,7 @@ func (l *load) plain(ctx context.Context, r *rand.Rand) {
 // ask reports whether the jobs were acknowledged.
 func (l *load) ask(ctx context.Context, r *rand.Rand, list ...job.NewJob) bool {
 	var made []job.Enqueued
-	told := l.tell(ctx, r, "enqueue", func(ctx context.Context, api *client.Client) (err error) {
+	told := l.tell(ctx, r, "enqueue", func(ctx context.Context, api driver.Calls) (err error) {
 		made, err = api.Enqueue(ctx, list)
 		return err
 	})
@@ -199,8 +202,8 @@ func (l *load) ask(ctx context.Context, r *rand.Rand, list ...job.NewJob) bool {
 
 // tell goes to any node with something to do, and reports whether it was
 // done. A node may be away; it may not refuse.
-func (l *load) tell(ctx context.Context, r *rand.Rand, what string, do func(context.Context, *client.Client) error) bool {
-	api := l.c.places[r.IntN(len(l.c.places))].api
+func (l *load) tell(ctx context.Context, r *rand.Rand, what string, do func(context.Context, driver.Calls) error) bool {
+	api := l.c.recording(l.c.places[r.IntN(len(l.c.places))])
 	ctx, stop := context.WithTimeout(ctx, 5*time.Second)
 	defer stop()
 	err := do(ctx, api)
@@ -225,27 +228,27 @@ func (l *load) meddle(ctx context.Context, r *rand.Rand) {
 		switch r.IntN(3) {
 		case 0:
 			if id := l.drawAcked(r); id > 0 {
-				l.tell(ctx, r, "cancel", func(ctx context.Context, api *client.Client) error {
+				l.tell(ctx, r, "cancel", func(ctx context.Context, api driver.Calls) error {
 					_, err := api.CancelJobs(ctx, "default", view.Selection{IDs: []int64{id}, Note: "chaos"})
 					return err
 				})
 			}
 		case 1:
-			l.tell(ctx, r, "pause queue", func(ctx context.Context, api *client.Client) error {
+			l.tell(ctx, r, "pause queue", func(ctx context.Context, api driver.Calls) error {
 				_, err := api.PauseQueue(ctx, narrow, "chaos")
 				return err
 			})
-			l.resume(ctx, r, "resume queue", func(ctx context.Context, api *client.Client) error {
+			l.resume(ctx, r, "resume queue", func(ctx context.Context, api driver.Calls) error {
 				_, err := api.ResumeQueue(ctx, narrow)
 				return err
 			})
 		case 2:
-			l.tell(ctx, r, "pause schedule", func(ctx context.Context, api *client.Client) error {
+			l.tell(ctx, r, "pause schedule", func(ctx context.Context, api driver.Calls) error {
 				_, err := api.PauseSchedule(ctx, "default", "tick", "chaos")
 				return err
 			})
 			catchUp := r.IntN(2) == 0
-			l.resume(ctx, r, "resume schedule", func(ctx context.Context, api *client.Client) error {
+			l.resume(ctx, r, "resume schedule", func(ctx context.Context, api driver.Calls) error {
 				_, err := api.ResumeSchedule(ctx, "default", "tick", catchUp)
 				return err
 			})
@@ -254,7 +257,7 @@ func (l *load) meddle(ctx context.Context, r *rand.Rand) {
 }
 
 // resume insists: what is paused now would stay so.
-func (l *load) resume(ctx context.Context, r *rand.Rand, what string, do func(context.Context, *client.Client) error) {
+func (l *load) resume(ctx context.Context, r *rand.Rand, what string, do func(context.Context, driver.Calls) error) {
 	for range forever(ctx, 200*time.Millisecond) {
 		if l.tell(ctx, r, what, do) {
 			return
@@ -294,7 +297,7 @@ func (l *load) nap(c *chaos) {
 		return struct{}{}, tell("end")
 	})
 	w, err := worker.New(worker.Options{
-		Broker: c.places[0].api, Name: "napper", Handlers: &h, Queues: map[string]int{"naps": 4}, Lease: sessionTTL, Grace: time.Second,
+		Broker: driver.Leaser{Leaser: c.places[0].api, Writer: c.recorder, Process: "napper"}, Name: "napper", Handlers: &h, Queues: map[string]int{"naps": 4}, Lease: sessionTTL, Grace: time.Second,
 	})
 	if err != nil {
 		c.t.Fatal(err)

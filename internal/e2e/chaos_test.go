@@ -82,11 +82,11 @@ func (c *chaos) recovers() {
 		var made []job.Enqueued
 		eventually(c.t, patience, n.id+" takes a job", func() (bool, string) {
 			var err error
-			made, err = n.api.Enqueue(c.t.Context(), []job.NewJob{{Task: "quick", Priority: new(100)}})
+			made, err = c.recording(n).Enqueue(c.t.Context(), []job.NewJob{{Task: "quick", Priority: new(100)}})
 			return err == nil, fmt.Sprint(err)
 		})
 		eventually(c.t, patience, n.id+" sees a job done", func() (bool, string) {
-			j, err := n.api.Job(c.t.Context(), "default", made[0].Job.ID)
+			j, err := c.recording(n).Job(c.t.Context(), "default", made[0].Job.ID)
 			return err == nil && j.State == job.Succeeded, fmt.Sprintf("%s %v", j.State, err)
 		})
 	}
@@ -112,7 +112,7 @@ func (c *chaos) end() {
 	c.t.Helper()
 	c.load.end()
 	c.marks.Wait()
-	api := c.places[0].api
+	api := c.recording(c.places[0])
 	must[job.Queue](c.t)(api.ResumeQueue(c.t.Context(), narrow))
 	for name := range grid {
 		must[schedule.Schedule](c.t)(api.PauseSchedule(c.t.Context(), "default", name, "the end"))

@@ -12,6 +12,7 @@
 //	BELFRY_E2E_BINARY  the program to drive, such as one built with -race; default: built from here
 //	BELFRY_E2E_ROUNDS  how often something goes wrong in the chaos tests; default: 2
 //	BELFRY_E2E_SEED    what their choices follow from; default: random, and printed
+//	BELFRY_E2E_HISTORY a folder that keeps the histories of the chaos tests
 //	BELFRY_FAKETIME    libfaketimeMT.so.1, where it is not found; make setup installs it
 //
 // # Chaos
@@ -29,6 +30,7 @@
 //	chaos_cluster_test.go  nodes, databases, proxies, the small disk
 //	chaos_load_test.go     what is asked for and what the handlers do
 //	chaos_judge_test.go    reads the record and has it checked
+//	chaos_history_test.go  records what clients are told, and has the history checked (internal/history)
 //	chaos_found_test.go    what the rounds found, each as a test of its own
 //	fault_*_test.go        a file for each family of faults
 //	stepped_test.go        the program with a clock that can be set

@@ -124,9 +124,9 @@ func (s *story) attempts(precision int64) []attempt {
 	for _, e := range s.executions {
 		x := of(e.V.Lease, e.Line)
 		x.claim[1] = min(x.claim[1], e.V.Start+precision)
-		x.settle[0] = max(x.settle[0], e.V.Start)
 		if x.outcome == "ok" || x.outcome == "error" && e.V.Outcome == "error" {
-			x.settle[0] = max(x.settle[0], e.V.End)
+			// Its worker reported what the handler saw. What was lost or handed back may have ended before it began.
+			x.settle[0] = max(x.settle[0], e.V.Start, e.V.End)
 		}
 	}
 	for _, p := range s.finishes {

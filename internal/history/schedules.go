@@ -182,8 +182,8 @@ func (c *checker) jobOf(name string, o At[Occurrence]) {
 	}
 }
 
-// overlaps wants no two runs of a schedule to be under way at the same time, unless its policy lets them. A run that was given
-// up as lost may live on for a moment.
+// overlaps wants no two runs of a schedule to be under way at the same time, unless its policy lets them. Only runs of which
+// the worker reported the end count: one that was given up may live on for a moment.
 func (c *checker) overlaps(d schedule.Schedule, jobs []At[Job]) {
 	if d.Overlap == schedule.OverlapAllow || d.Overlap == schedule.OverlapTerminateOther {
 		return
@@ -191,7 +191,7 @@ func (c *checker) overlaps(d schedule.Schedule, jobs []At[Job]) {
 	var runs []At[Execution]
 	for _, j := range jobs {
 		for _, e := range c.stories[j.V.ID].executions {
-			held := slices.ContainsFunc(j.V.Attempts, func(a Attempt) bool { return a.Lease == e.V.Lease && a.Outcome != "lost" && a.Outcome != "canceled" })
+			held := slices.ContainsFunc(j.V.Attempts, func(a Attempt) bool { return a.Lease == e.V.Lease && (a.Outcome == "ok" || a.Outcome == "error") })
 			if held && e.V.End > 0 {
 				runs = append(runs, e)
 			}
