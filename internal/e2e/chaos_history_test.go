@@ -148,6 +148,7 @@ func checkHistoryFile(v *verdict, file string) history.Report {
 		v.errorf("%s: %v", file, err)
 		return history.Report{}
 	}
+	agreeOn(v, h)
 	r := history.Check(h)
 	for _, found := range r.Violations {
 		v.errorf("history: %s: %s", found.Promise, found)
