@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"os"
 	"slices"
@@ -112,6 +113,7 @@ type load struct {
 	mu       sync.Mutex
 	acked    map[string]int64 // what a client was told: key -> job
 	keyless  []int64          // the same, without a key
+	doomed   []int64          // those that fail
 	canceled map[int64]bool   // asked to end
 	refused  []string         // answers to clients that should not be
 }
@@ -120,7 +122,7 @@ func startLoad(c *chaos) *load {
 	ctx, stop := context.WithCancel(c.t.Context())
 	l := &load{c: c, stop: stop, acked: map[string]int64{}, canceled: map[int64]bool{}}
 	c.t.Cleanup(l.end)
-	for i, do := range []func(context.Context, *rand.Rand){l.single, l.batches, l.plain, l.meddle} {
+	for i, do := range []func(context.Context, *rand.Rand){l.single, l.batches, l.plain, l.meddle, l.others} {
 		random := rand.New(rand.NewPCG(c.seed, uint64(2+i)))
 		l.done.Go(func() { do(ctx, random) })
 	}
@@ -191,6 +193,9 @@ func (l *load) ask(ctx context.Context, r *rand.Rand, list ...job.NewJob) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for i, m := range made {
+		if list[i].Task == "doomed" {
+			l.doomed = append(l.doomed, m.Job.ID)
+		}
 		if list[i].Key == "" {
 			l.keyless = append(l.keyless, m.Job.ID)
 		} else {
@@ -265,21 +270,72 @@ func (l *load) resume(ctx context.Context, r *rand.Rand, what string, do func(co
 	}
 }
 
-// drawAcked is a job that was asked for lately.
+// others looks at a job, retries it, runs it again, or asks for one of which only one may live beside one that stands alone.
+func (l *load) others(ctx context.Context, r *rand.Rand) {
+	for range forever(ctx, 300*time.Millisecond) {
+		id := l.recent(r, 40)
+		if id == 0 {
+			continue
+		}
+		tasks := []string{"quick", "middling", "long"}
+		pair := []job.NewJob{{Task: "quick"}, {Task: tasks[r.IntN(len(tasks))], ActiveKey: fmt.Sprintf("active-%d", r.IntN(3))}}
+		do := []func(context.Context, driver.Calls) error{
+			func(ctx context.Context, api driver.Calls) error {
+				_, err := api.Enqueue(ctx, pair)
+				return err
+			},
+			func(ctx context.Context, api driver.Calls) error {
+				_, err := api.Job(ctx, "default", id)
+				return err
+			},
+			func(ctx context.Context, api driver.Calls) error {
+				_, err := api.RetryJobs(ctx, "default", view.Selection{IDs: l.toRetry(r, id), Note: "chaos"})
+				return err
+			},
+			func(ctx context.Context, api driver.Calls) error {
+				_, err := api.RunJobAgain(ctx, "default", id, job.RunAgain{Note: "chaos"})
+				if core.CodeOf(err) == core.Conflict { // it has not ended
+					return nil
+				}
+				return err
+			},
+		}
+		l.tell(ctx, r, "one of the other calls", do[r.IntN(len(do))])
+	}
+}
+
+// toRetry is a job, and one that fails.
+func (l *load) toRetry(r *rand.Rand, id int64) []int64 {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	ids := []int64{id}
+	if len(l.doomed) > 0 {
+		ids = append(ids, l.doomed[r.IntN(len(l.doomed))])
+	}
+	slices.Sort(ids)
+	return slices.Compact(ids)
+}
+
+// drawAcked is a job that was asked for lately, and is about to be canceled.
 func (l *load) drawAcked(r *rand.Rand) int64 {
+	id := l.recent(r, 5)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if id > 0 {
+		l.canceled[id] = true
+	}
+	return id
+}
+
+// recent is one of the last n jobs that were asked for under a key, or 0.
+func (l *load) recent(r *rand.Rand, n int) int64 {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if len(l.acked) == 0 {
 		return 0
 	}
-	var ids []int64
-	for _, id := range l.acked {
-		ids = append(ids, id)
-	}
-	slices.Sort(ids)
-	id := ids[len(ids)-1-r.IntN(min(len(ids), 5))]
-	l.canceled[id] = true
-	return id
+	ids := slices.Sorted(maps.Values(l.acked))
+	return ids[len(ids)-1-r.IntN(min(len(ids), n))]
 }
 
 // nap runs a remote worker with a handler that puts its jobs off twice.
