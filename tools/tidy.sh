@@ -9,8 +9,11 @@ own=github.com/belfry-run/belfry
 replaces() { # flag
 	local folder
 	for folder in "" /app /cmd /internal/bench; do
-		grep -q "^\s*\(require \)\?$own$folder v0.1.0" go.mod || continue
-		if [ "$1" = -replace ]; then go mod edit "-replace=$own$folder=$root$folder"; else go mod edit "-dropreplace=$own$folder"; fi
+		if [ "$1" = -dropreplace ]; then
+			go mod edit "-dropreplace=$own$folder" # also of one that it no longer needs
+		elif grep -q "^\s*\(require \)\?$own$folder v0.1.0" go.mod; then
+			go mod edit "-replace=$own$folder=$root$folder"
+		fi
 	done
 }
 
