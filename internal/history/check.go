@@ -23,14 +23,14 @@ type Counts struct {
 	Lines       int `json:"lines"`
 	Jobs        int `json:"jobs"`
 	Operations  int `json:"operations"`
-	Failed      int `json:"failed" doc:"Operations that were answered with an error"`
-	Unknown     int `json:"unknown" doc:"Operations whose answer was lost"`
+	Failed      int `json:"failed"`  // operations that were answered with an error
+	Unknown     int `json:"unknown"` // operations whose answer was lost
 	Executions  int `json:"executions"`
 	Schedules   int `json:"schedules"`
-	Nominal     int `json:"nominal" doc:"Nominal times of schedules"`
+	Nominal     int `json:"nominal"` // nominal times of schedules
 	Occurrences int `json:"occurrences"`
 	Monitors    int `json:"monitors"`
-	Undecided   int `json:"undecided" doc:"Jobs with too many operations at once to decide"`
+	Undecided   int `json:"undecided"` // jobs with too many operations at once to decide
 }
 
 // Violation is a promise that the history breaks.
@@ -117,6 +117,7 @@ func Check(h *History) Report {
 	}
 	c.idempotencyKeys()
 	c.activeKeys()
+	c.batches()
 	c.pauses()
 	c.sessions()
 	for _, id := range slices.Sorted(maps.Keys(c.stories)) {
@@ -282,6 +283,10 @@ func (c *checker) finished(s *story) {
 
 // failed wants what was answered with an error to have had no effect, as far as an idempotency key tells.
 func (c *checker) failed() {
+	by := map[string][]At[Job]{}
+	for _, j := range c.h.Jobs {
+		by[j.V.Key] = append(by[j.V.Key], j)
+	}
 	for _, o := range c.h.Operations {
 		if o.Type != Fail || o.Op != OpEnqueue && o.Op != OpRunAgain {
 			continue
@@ -290,8 +295,8 @@ func (c *checker) failed() {
 			if a.Key == "" || len(c.keys[a.Key]) > 0 {
 				continue // another call may have made it
 			}
-			for _, j := range c.h.Jobs {
-				if j.V.Key == a.Key {
+			for _, j := range by[a.Key] {
+				if !c.blamed[j.V.ID] {
 					c.blame(j.V.ID, PromiseAcked, []int{o.Line, o.EndLine, j.Line}, "exists under key %q, and the only calls for it were answered with an error: %s", a.Key, o.Error)
 				}
 			}
@@ -302,19 +307,21 @@ func (c *checker) failed() {
 // order looks for one order of all operations on a job that explains every answer.
 func (c *checker) order(s *story) {
 	steps := s.steps(c.h, c.keys)
-	explained, undecided := Explained(steps)
+	good, undecided := Explained(steps)
 	if undecided {
 		c.report.Counts.Undecided++
-		return
 	}
-	if explained {
+	if good || undecided {
 		return
 	}
 	// What it rests on: the steps of which one less would be explained.
 	var lines []int
 	var texts []string
 	for i, p := range steps {
-		if yes, _ := Explained(slices.Delete(slices.Clone(steps), i, i+1)); yes && p.Line > 0 {
+		if p.Line == 0 {
+			continue
+		}
+		if yes, _ := explained(slices.Delete(slices.Clone(steps), i, i+1), maxStates/10); yes {
 			lines, texts = append(lines, p.Line), append(texts, fmt.Sprintf("%s (line %d)", p.Text, p.Line))
 		}
 	}

@@ -141,6 +141,12 @@ func (s *story) life() (key string, l life, ok bool) {
 
 // pauses wants no claim of a queue to begin after a pause was acknowledged and to be answered before a resume was asked for.
 func (c *checker) pauses() {
+	by := map[string][]*Operation{} // pauses and resumes that count, by queue
+	for _, o := range c.h.Operations {
+		if o.Op == OpPauseQueue && o.Type == OK || o.Op == OpResumeQueue && o.Type != Fail {
+			by[o.Args.Name] = append(by[o.Args.Name], o)
+		}
+	}
 	for _, o := range c.h.Operations {
 		if o.Op != OpClaim || o.Type != OK {
 			continue
@@ -150,24 +156,53 @@ func (c *checker) pauses() {
 			if s.record == nil {
 				continue
 			}
-			if pause := c.pausedAt(s.record.V.Queue, o); pause != nil {
+			if pause := pausedAt(by[s.record.V.Queue], o); pause != nil {
 				c.blame(got.ID, PromisePause, []int{pause.EndLine, o.Line, o.EndLine}, "was claimed from queue %s while it was paused", s.record.V.Queue)
 			}
 		}
 	}
 }
 
-// pausedAt is the pause that a claim should have seen, or nil.
-func (c *checker) pausedAt(queue string, claim *Operation) (pause *Operation) {
-	for _, o := range c.h.Operations {
-		if o.Op == OpPauseQueue && o.Type == OK && o.Args.Name == queue && o.Ended < claim.Invoked && (pause == nil || o.Ended > pause.Ended) {
+// pausedAt is the pause of a queue that a claim should have seen, or nil.
+func pausedAt(ops []*Operation, claim *Operation) (pause *Operation) {
+	for _, o := range ops {
+		if o.Op == OpPauseQueue && o.Ended < claim.Invoked && (pause == nil || o.Ended > pause.Ended) {
 			pause = o
 		}
 	}
-	for _, o := range c.h.Operations {
-		if o.Op == OpResumeQueue && o.Type != Fail && o.Args.Name == queue && pause != nil && o.Ended >= pause.Invoked && o.Invoked < claim.Ended {
+	for _, o := range ops {
+		if o.Op == OpResumeQueue && pause != nil && o.Ended >= pause.Invoked && o.Invoked < claim.Ended {
 			return nil
 		}
 	}
 	return pause
+}
+
+// batches wants a batch whose answer was lost to have been made whole or not at all, as far as keys of its own tell.
+func (c *checker) batches() {
+	if !c.h.complete(KindJob) {
+		return
+	}
+	has := map[string]bool{}
+	for _, j := range c.h.Jobs {
+		has[j.V.Key] = true
+	}
+	for _, o := range c.h.Operations {
+		if o.Op != OpEnqueue || o.Type != Unknown {
+			continue
+		}
+		made, missing := "", ""
+		for _, a := range o.Args.Jobs {
+			switch {
+			case a.Key == "" || len(c.keys[a.Key]) != 1:
+			case has[a.Key]:
+				made = a.Key
+			default:
+				missing = a.Key
+			}
+		}
+		if made != "" && missing != "" {
+			c.broken(PromiseAcked, []int{o.Line, c.h.Lines}, "of one batch, the job with key %q exists, and the job with key %q does not", made, missing)
+		}
+	}
 }

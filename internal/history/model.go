@@ -152,7 +152,8 @@ const maxStates = 300_000
 type search struct {
 	steps []Step
 	seen  map[place]bool
-	full  bool // too much was tried to say
+	most  int  // places to look at
+	full  bool // there were more
 }
 
 // place is where a search stands: which steps have had their effect, and what they made.
@@ -162,14 +163,16 @@ type place struct {
 }
 
 // Explained reports whether an order of the steps explains all answers. It is undecided where the search was given up.
-func Explained(steps []Step) (explained, undecided bool) {
-	s := &search{steps: steps, seen: map[place]bool{}}
-	explained = s.from(State{}, make([]byte, len(steps)))
-	return explained, !explained && s.full
+func Explained(steps []Step) (yes, undecided bool) { return explained(steps, maxStates) }
+
+func explained(steps []Step, most int) (yes, undecided bool) {
+	s := &search{steps: steps, seen: map[place]bool{}, most: most}
+	yes = s.from(State{}, make([]byte, len(steps)))
+	return yes, !yes && s.full
 }
 
 func (s *search) from(state State, had []byte) bool {
-	if len(s.seen) > maxStates {
+	if len(s.seen) > s.most {
 		s.full = true
 		return false
 	}

@@ -158,14 +158,17 @@ func (c *checker) rows(name string, rows []At[Occurrence], jobs []At[Job]) {
 			c.jobOf(name, o)
 		}
 	}
+	has := map[int64]bool{} // jobs that an occurrence names
+	for _, o := range rows {
+		has[o.V.Job] = true
+	}
 	of := map[int64]At[Job]{}
 	for _, j := range jobs {
 		if other, twice := of[j.V.Nominal]; twice {
 			c.broken(PromiseNominal, []int{other.Line, j.Line}, "schedule %s: %s has two jobs, %d and %d", name, timeText(j.V.Nominal), other.V.ID, j.V.ID)
 		}
 		of[j.V.Nominal] = j
-		has := slices.ContainsFunc(rows, func(o At[Occurrence]) bool { return o.V.Job == j.V.ID })
-		if !has && c.h.complete(KindOccurrence) {
+		if !has[j.V.ID] && c.h.complete(KindOccurrence) {
 			c.broken(PromiseNominal, []int{j.Line}, "schedule %s: job %d for %s has no occurrence", name, j.V.ID, timeText(j.V.Nominal))
 		}
 	}
