@@ -314,16 +314,21 @@ func (c *checker) order(s *story) {
 	if good || undecided {
 		return
 	}
-	// What it rests on: the steps of which one less would be explained.
-	var lines []int
-	var texts []string
+	// What it rests on: the steps of which one less would be explained, in the order of their lines.
+	var rests []Step
 	for i, p := range steps {
 		if p.Line == 0 {
 			continue
 		}
 		if yes, _ := explained(slices.Delete(slices.Clone(steps), i, i+1), maxStates/10); yes {
-			lines, texts = append(lines, p.Line), append(texts, fmt.Sprintf("%s (line %d)", p.Text, p.Line))
+			rests = append(rests, p)
 		}
+	}
+	slices.SortStableFunc(rests, func(a, b Step) int { return cmp.Compare(a.Line, b.Line) })
+	var lines []int
+	var texts []string
+	for _, p := range rests {
+		lines, texts = append(lines, p.Line), append(texts, p.Text)
 	}
 	if len(lines) == 0 {
 		for _, p := range steps {
