@@ -36,6 +36,9 @@ func (c *chaos) check() {
 	c.writeHistory(r, asked)
 	found := checkHistoryFile(v, c.recorded)
 	c.t.Logf("history %s: %+v", c.recorded, found.Counts)
+	if got := c.site.try("check-history", c.recorded); got.code != 0 {
+		v.errorf("belfry check-history: %d %s %s", got.code, got.stdout, got.stderr)
+	}
 	c.summarize(v, r, history)
 }
 

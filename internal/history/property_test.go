@@ -13,14 +13,12 @@ import (
 // and operations may seem to take longer than they did.
 type world struct {
 	r     *rand.Rand
-	w     *Writer
 	wide  bool // operations seem to overlap
 	loses bool // answers are lost
 	now   int64
 	next  int64 // id of the next operation
 	jobs  []*truth
 	lines []timed
-	calls int
 }
 
 type timed struct {
