@@ -3,10 +3,10 @@ package worker
 import (
 	"context"
 	"errors"
-	"math/rand/v2"
 	"time"
 
 	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/internal/jitter"
 	"github.com/belfry-run/belfry/internal/patience"
 	"github.com/belfry-run/belfry/job"
 )
@@ -68,7 +68,7 @@ func nextRenewal(err error, every time.Duration, failed *patience.Backoff) time.
 	}
 	failed.Reset()
 	// A tenth more or less, so that workers that began together part.
-	return every - every/10 + rand.N(every/5+1)
+	return every - every/10 + jitter.N(every/5+1)
 }
 
 // nudged is nil, which never wakes, for a broker without the ability.

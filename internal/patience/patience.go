@@ -5,8 +5,9 @@ package patience
 import (
 	"context"
 	"log/slog"
-	"math/rand/v2"
 	"time"
+
+	"github.com/belfry-run/belfry/internal/jitter"
 )
 
 // Backoff is a growing pause between tries, with jitter, so that many who lost
@@ -26,7 +27,7 @@ func (b *Backoff) Next() time.Duration {
 		d = min(b.First<<b.tries, b.Most)
 	}
 	b.tries++
-	return d/2 + rand.N(d/2+1)
+	return d/2 + jitter.N(d/2+1)
 }
 
 // Sleep waits for the next pause to pass or the context to end.

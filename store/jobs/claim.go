@@ -3,12 +3,12 @@ package jobs
 import (
 	"cmp"
 	"context"
-	"math/rand/v2"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/internal/jitter"
 	"github.com/belfry-run/belfry/job"
 	"github.com/belfry-run/belfry/store/base"
 	"github.com/belfry-run/belfry/store/queues"
@@ -36,7 +36,7 @@ func (s *Store) Claim(ctx context.Context, r job.ClaimRequest) (job.Claim, error
 			freed = s.freed(r)
 			continue
 		}
-		again := time.NewTimer(s.Opt.Poll + rand.N(s.Opt.Poll/5+1))
+		again := time.NewTimer(s.Opt.Poll + jitter.N(s.Opt.Poll/5+1))
 		w, told := s.Hub.Wait(woken, r, a.Seen), false
 		select {
 		case a = <-w.Answer:
