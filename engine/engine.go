@@ -80,7 +80,6 @@ type Options struct {
 // Engine is the loops of a node.
 type Engine struct {
 	opt   Options
-	door  chan struct{} // has something while a loop makes its first pass
 	stuck stuck
 }
 
@@ -101,45 +100,50 @@ func New(o Options) (*Engine, error) {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
-	return &Engine{opt: o, door: make(chan struct{}, 1)}, nil
+	return &Engine{opt: o}, nil
 }
 
 // Run runs the loops until ctx ends, and returns when all of them have.
 func (e *Engine) Run(ctx context.Context) error {
 	var loops sync.WaitGroup
-	loops.Go(func() { e.loop(ctx, "fire", e.fire, e.opt.Store.Woken) })
-	loops.Go(func() { e.loop(ctx, "promote", e.promote, e.opt.Store.Woken) })
-	loops.Go(func() { e.loop(ctx, "backfill", e.backfill, e.opt.Store.Woken) })
-	loops.Go(func() { e.loop(ctx, "release", e.release, never) })
+	var first, house turns
+	start := func(name string, pass pass, wake func() <-chan struct{}) {
+		turn := first.next()
+		loops.Go(func() { e.loop(ctx, name, turn, pass, wake) })
+	}
+	start("fire", e.fire, e.opt.Store.Woken)
+	start("promote", e.promote, e.opt.Store.Woken)
+	start("backfill", e.backfill, e.opt.Store.Woken)
+	start("release", e.release, never)
 	later := func(name string, pass pass) {
+		turn := house.next()
 		loops.Go(func() {
 			sleep(ctx, keepHouse, nil)
-			e.loop(ctx, name, pass, never)
+			e.loop(ctx, name, turn, pass, never)
 		})
 	}
 	later("prune", e.prune)
 	if c, ok := e.opt.Store.(Clock); ok {
-		loops.Go(func() {
-			e.loop(ctx, "clock", func(ctx context.Context) (time.Duration, error) { return clockEvery, c.FollowClock(ctx) }, never)
-		})
+		start("clock", func(ctx context.Context) (time.Duration, error) { return clockEvery, c.FollowClock(ctx) }, never)
 	}
 	if z, ok := e.opt.Store.(Zones); ok {
-		loops.Go(func() { e.loop(ctx, "zones", zonesPass(z), never) })
+		start("zones", zonesPass(z), never)
 	}
 	if m, ok := e.opt.Store.(Monitors); ok {
-		loops.Go(func() { e.loop(ctx, "lapse", e.lapse(m), e.opt.Store.Woken) })
+		start("lapse", e.lapse(m), e.opt.Store.Woken)
 		later("roll up", e.rollUp(m))
 	}
 	if c, ok := e.opt.Store.(Cycles); ok {
-		loops.Go(func() { e.loop(ctx, "cycles", e.cycles(c), e.opt.Store.Woken) })
+		start("cycles", e.cycles(c), e.opt.Store.Woken)
 	}
 	if a, ok := e.opt.Store.(Artifacts); ok {
 		later("collect", e.collect(a))
 	}
 	if box, ok := e.opt.Store.(Outbox); ok && e.opt.Sender != nil {
 		tell, wait := e.deliver(box)
+		turn := first.next()
 		loops.Go(func() {
-			e.loop(ctx, "deliver", tell, e.opt.Store.Woken)
+			e.loop(ctx, "deliver", turn, tell, e.opt.Store.Woken)
 			wait()
 		})
 	}
@@ -196,9 +200,9 @@ func never() <-chan struct{} { return nil }
 
 // loop repeats a pass. An error rests it for a while that grows; nothing ends
 // it but the context.
-func (e *Engine) loop(ctx context.Context, name string, pass pass, wake func() <-chan struct{}) {
+func (e *Engine) loop(ctx context.Context, name string, first turn, pass pass, wake func() <-chan struct{}) {
 	failures := 0
-	leave := e.enter(ctx)
+	leave := first.enter(ctx)
 	for ctx.Err() == nil {
 		woken := wake()
 		rest, err := pass(ctx)
@@ -218,21 +222,39 @@ func (e *Engine) loop(ctx context.Context, name string, pass pass, wake func() <
 // enterWithin is how long a loop waits for those before it.
 const enterWithin = 100 * time.Millisecond
 
-// enter lets loops make their first pass one after the other, as long as none
-// takes long. All at once, each would open a connection of its own, and a node
-// that starts with work to do had to wait while the database began eleven of
-// them and planned on each what it does most: a tenth of a second, and a fifth
-// of a second of the server's CPU.
-func (e *Engine) enter(ctx context.Context) (leave func()) {
+// turns lets loops make their first pass one after the other, in the order in
+// which they were started, as long as none takes long. All at once, each would
+// open a connection of its own, and a node that starts with work to do had to
+// wait while the database began eleven of them and planned on each what it does
+// most: a tenth of a second, and a fifth of a second of the server's CPU.
+type turns struct {
+	last chan struct{} // closed when the last loop has made its pass; nil: there is none
+}
+
+// turn is the place of a loop.
+type turn struct{ before, done chan struct{} }
+
+// next is the turn after all that were given out.
+func (t *turns) next() turn {
+	n := turn{t.last, make(chan struct{})}
+	t.last = n.done
+	return n
+}
+
+// enter waits for the loop before it.
+func (t turn) enter(ctx context.Context) (leave func()) {
+	leave = sync.OnceFunc(func() { close(t.done) })
+	if t.before == nil {
+		return leave
+	}
 	patience := time.NewTimer(enterWithin)
 	defer patience.Stop()
 	select {
-	case e.door <- struct{}{}:
-		return sync.OnceFunc(func() { <-e.door })
+	case <-t.before:
 	case <-patience.C:
 	case <-ctx.Done():
 	}
-	return func() {}
+	return leave
 }
 
 func sleep(ctx context.Context, d time.Duration, woken <-chan struct{}) {
