@@ -36,6 +36,13 @@ func (s *Store) Claim(ctx context.Context, r job.ClaimRequest) (job.Claim, error
 			freed = s.freed(r)
 			continue
 		}
+		if isRung(ends.C) { // the look has taken longer than the wait
+			return job.Claim{Jobs: []job.LeasedJob{}}, ctx.Err()
+		}
+		if isRung(freed) { // what rang it is seen by the look that is next, whichever case is taken below
+			freed = nil
+			continue
+		}
 		again := time.NewTimer(s.Opt.Poll + jitter.N(s.Opt.Poll/5+1))
 		w, told := s.Hub.Wait(woken, r, a.Seen), false
 		select {
@@ -61,6 +68,16 @@ func (s *Store) Claim(ctx context.Context, r job.ClaimRequest) (job.Claim, error
 		if err != nil || r.Wait <= 0 {
 			return job.Claim{Jobs: []job.LeasedJob{}}, err
 		}
+	}
+}
+
+// isRung reports that a channel has something, or is closed, and takes it.
+func isRung[T any](c <-chan T) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
 	}
 }
 
