@@ -208,6 +208,7 @@ func (c *Change) reconcile(session string, holding []job.Holding, out *job.Renew
 	if len(late)+len(never) == 0 {
 		return nil
 	}
+	slices.SortFunc(never, func(a, b job.Finish) int { return cmp.Compare(a.JobID, b.JobID) }) // they come out of a map
 	if !sure || time.Since(c.Begun) > renewalFresh {
 		never = nil // what it says of itself may be long out of date
 	}
