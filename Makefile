@@ -17,12 +17,16 @@ PKG ?= $(MODULES)
 FUZZTIME ?= 20s
 BENCH ?= .
 ROUNDS ?= 24
+SIM_SEED ?= 1
+SIM_SEEDS ?= 200
+SIM_HOURS ?= 1
+SIM_TRACE ?=
 ORACLE_RULES ?= 5000
 RACE_TIMEOUT ?= 15m
 
 # The long tests, by how their names begin. "make test" leaves them out, "make lanes" runs them; the two make up all.
 LANES := PlainClaims AServerThatWasAway ClientsThatLeave HostilePeers KnownTruth TwoVersions CannotRun PagesThroughLiveUpdates EveryPage \
-	Replay AQuarterOfAYear TwoWeeks AWeek ASimulatedDay ALandscape MonitorsAreWatchedOnANode HostilePagesAreBounded ReleaseOfOnePlatform Battery Chaos
+	Replay Sim AQuarterOfAYear TwoWeeks AWeek ASimulatedDay ALandscape MonitorsAreWatchedOnANode HostilePagesAreBounded ReleaseOfOnePlatform Battery Chaos
 space := $(subst ,, )
 
 # SUDO is empty for root and where there is no sudo.
@@ -78,6 +82,10 @@ chaos: ## Break things at random under load and check the record (ROUNDS=24, of 
 .PHONY: battery
 battery: ## Plant every fault of internal/battery and see that the tests find it (FAULTS=name; half an hour for all)
 	go run ./internal/battery/cmd/battery $(FAULTS)
+
+.PHONY: sim
+sim: ## Simulate clusters with faults under a fake clock and check the record (SIM_SEED=1 SIM_SEEDS=200 SIM_HOURS=1, SIM_TRACE)
+	SIM_SEED=$(SIM_SEED) SIM_SEEDS=$(SIM_SEEDS) SIM_HOURS=$(SIM_HOURS) SIM_TRACE=$(abspath $(SIM_TRACE)) go test -vet=off -count=1 -v -timeout 0 -run 'TestSimHolds' ./internal/sim
 
 .PHONY: fuzz
 fuzz: ## Fuzz every target for a while (FUZZTIME=20s each, PKG)

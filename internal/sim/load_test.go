@@ -1,0 +1,242 @@
+package sim
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/job"
+	"github.com/belfry-run/belfry/schedule"
+	"github.com/belfry-run/belfry/task"
+	"github.com/belfry-run/belfry/view"
+	"github.com/belfry-run/belfry/worker"
+)
+
+// taskNames are the functions of every worker, and how their handlers behave.
+var taskNames = []string{"bulk", "deaf", "flaky", "limited", "m1", "m2", "m3", "once", "quick", "slow", "snoozer"}
+
+func sortHeld(held []job.Holding) []job.Holding {
+	slices.SortFunc(held, func(a, b job.Holding) int { return int(a.JobID - b.JobID) })
+	return held
+}
+
+// hand runs handlers, and keeps the diary.
+type hand struct{ *life }
+
+// Execute is a run of a handler. What it does follows from the seed, the job and its lease.
+func (h *hand) Execute(ctx context.Context, r *worker.Run) job.Finish {
+	w := h.node.world
+	d := func(what string, n uint64) uint64 { return w.draw(what, uint64(r.Job.ID), uint64(r.Lease)) % n }
+	takes := time.Millisecond + time.Duration(d("takes", uint64(400*time.Millisecond)))
+	s := &stint{node: h.node.name, task: r.Job.Task, job: r.Job.ID, lease: r.Lease, schedule: r.Job.Schedule, queue: r.Job.Queue, planned: r.Job.Trigger == job.TriggerSchedule}
+	var err error
+	switch r.Job.Task {
+	case "slow":
+		takes += time.Duration(d("slow", uint64(100*time.Second)))
+	case "once", "m1", "m2", "limited":
+		takes += time.Duration(d("some", uint64(15*time.Second)))
+	case "deaf":
+		takes += time.Duration(d("deaf", uint64(4*time.Second)))
+		s.deaf = true
+	}
+	switch {
+	case r.Job.Task == "flaky" && d("fails", 3) == 0, d("any fails", 50) == 0:
+		err = errors.New("out of luck")
+	case r.Job.Task == "snoozer" && r.Job.Snoozes < 2:
+		err = worker.Snooze(time.Second + time.Duration(d("snoozes", uint64(time.Minute))))
+	}
+	w.startStint(s)
+	if s.deaf {
+		_ = sleep(context.Background(), h.dead, takes)
+	} else if cut := sleep(ctx, h.dead, takes); cut != nil {
+		err = cut
+		// Handlers that are told to end together do so one after the other.
+		_ = sleep(context.Background(), h.dead, time.Duration(d("reacts", uint64(time.Millisecond))))
+	}
+	if !w.endStint(s, err == nil) { // it was cut with its process
+		return job.Finish{Ref: r.Ref(), Outcome: job.OutcomeHandedBack}
+	}
+	switch {
+	case err == nil:
+		return job.Finish{Ref: r.Ref(), Outcome: job.OutcomeOK}
+	case strings.HasPrefix(err.Error(), "put off"):
+		return job.Finish{Ref: r.Ref(), Outcome: job.OutcomeSnoozed, Snooze: core.Duration(time.Second + time.Duration(d("snoozes", uint64(time.Minute))))}
+	}
+	return job.Finish{Ref: r.Ref(), Outcome: job.OutcomeError, Error: err.Error()}
+}
+
+// step is something that a user does, at an instant of the run.
+type step struct {
+	at   time.Duration
+	what string
+	n    uint64 // what it is about
+}
+
+// script is all that happens to a cluster. It follows from a seed; the shrinker leaves parts out.
+type script struct {
+	seed     uint64
+	length   time.Duration
+	nodes    int
+	prefetch int
+	clock    bool  // it may be set
+	plans    []int // which of plans there are
+	steps    []step
+	faults   []fault
+}
+
+// plans are the schedules of a world: each overlap and each way of catching up, by plan and from the finish.
+var plans = []schedule.Schedule{
+	{Name: "skip", Task: "once", Rules: []schedule.Rule{{Every: core.Duration(20 * time.Second)}}, Overlap: schedule.OverlapSkip, Catchup: schedule.CatchupLatest},
+	{Name: "one", Task: "slow", Rules: []schedule.Rule{{Cron: "* * * * *"}}, Overlap: schedule.OverlapBufferOne, Catchup: schedule.CatchupAll},
+	{Name: "all", Task: "quick", Rules: []schedule.Rule{{Every: core.Duration(30 * time.Second)}}, Overlap: schedule.OverlapBufferAll, Catchup: schedule.CatchupAll},
+	{Name: "cancel", Task: "slow", Rules: []schedule.Rule{{Every: core.Duration(70 * time.Second)}}, Overlap: schedule.OverlapCancelOther, Catchup: schedule.CatchupNone},
+	{Name: "terminate", Task: "slow", Rules: []schedule.Rule{{Every: core.Duration(95 * time.Second)}}, Overlap: schedule.OverlapTerminateOther},
+	{Name: "allow", Task: "flaky", Rules: []schedule.Rule{{Cron: "*/2 * * * *"}}, Overlap: schedule.OverlapAllow, Catchup: schedule.CatchupAll},
+	{Name: "finish", Task: "quick", Rules: []schedule.Rule{{Every: core.Duration(25 * time.Second), Anchor: schedule.AnchorFinish}}},
+	{Name: "cycle", Task: "round", Rules: []schedule.Rule{{Every: core.Duration(40 * time.Second)}}},
+}
+
+// plans are those of the script.
+func (w *world) plans() (all []schedule.Schedule) {
+	for _, i := range w.script.plans {
+		all = append(all, plans[i])
+	}
+	return all
+}
+
+// found sets the tasks, queues and schedules up, before anything breaks.
+func (w *world) found() error {
+	ctx := label(context.Background(), "found")
+	st := w.file
+	for _, q := range []job.Queue{{Name: "limited", Concurrency: 2, GlobalLimit: 3}, {Name: "bulk", Concurrency: 6}} {
+		if _, err := st.SaveQueue(ctx, q); err != nil {
+			return err
+		}
+	}
+	retry := task.Retry{MaxAttempts: 4, Delay: core.Duration(2 * time.Second), MaxDelay: core.Duration(20 * time.Second)}
+	for _, name := range taskNames {
+		t := task.Task{Name: name, Kind: task.KindFunc, Retry: retry, Timeout: core.Duration(5 * time.Minute)}
+		switch name {
+		case "limited", "bulk":
+			t.Queue = name
+		case "once":
+			t.Retry = task.Retry{MaxAttempts: 1, OnLost: task.OnLostFail}
+		}
+		if _, err := st.CreateTask(ctx, t); err != nil {
+			return err
+		}
+	}
+	if _, err := st.CreateTask(ctx, task.Task{Name: "round", Kind: task.KindCycle, Cycle: &task.Cycle{Members: []task.Member{{Task: "m1"}, {Task: "m2", Every: core.Duration(time.Minute)}, {Task: "m3"}}}}); err != nil {
+		return err
+	}
+	for _, sc := range w.plans() {
+		if _, err := st.CreateSchedule(ctx, sc); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// do is a step of a user, through a node that is up.
+func (w *world) do(i int, s step) {
+	l := w.someone(int(s.n >> 8 & 0xff))
+	if l == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), patienceOf(s))
+	defer cancel()
+	ctx = label(ctx, fmt.Sprintf("user%d %s", i, s.what))
+	err := w.ask(ctx, l, s)
+	w.trace("user%d %s at %s: %s", i, s.what, l.node.name, verdict(err))
+}
+
+// patienceOf is how long a user waits. Some leave at once.
+func patienceOf(s step) time.Duration {
+	if s.n%7 == 0 {
+		return time.Duration(s.n>>16) % (600 * time.Microsecond)
+	}
+	return 20 * time.Second
+}
+
+func (w *world) ask(ctx context.Context, l *life, s step) (err error) {
+	st, pick := l.store, int(s.n>>20)
+	switch s.what {
+	case "enqueue":
+		name := []string{"quick", "quick", "flaky", "slow", "deaf", "snoozer", "limited", "once"}[pick%8]
+		priority := pick % 3
+		n := job.NewJob{Task: name, Priority: &priority}
+		if pick%5 == 0 {
+			n.Delay = core.Duration(time.Duration(pick%90) * time.Second)
+		}
+		return w.enqueue(ctx, st.Enqueue, n)
+	case "batch":
+		var ns []job.NewJob
+		for k := range 2 + pick%14 {
+			n := job.NewJob{Task: []string{"bulk", "quick", "limited"}[pick%3]}
+			if pick%4 == 0 && k == 1 {
+				n.Key = fmt.Sprintf("key%d", s.n%5)
+				n.Task = "quick"
+			}
+			ns = append(ns, n)
+		}
+		return w.enqueue(ctx, st.Enqueue, ns...)
+	case "key":
+		return w.enqueue(ctx, st.Enqueue, job.NewJob{Task: "quick", Key: fmt.Sprintf("key%d", s.n%5)})
+	case "active":
+		return w.enqueue(ctx, st.Enqueue, job.NewJob{Task: "slow", ActiveKey: fmt.Sprintf("active%d", s.n%3)})
+	case "cancel", "retry":
+		ids := w.knownJobs()
+		if len(ids) == 0 {
+			return nil
+		}
+		sel := view.Selection{IDs: []int64{ids[len(ids)-1-pick%min(len(ids), 10)]}}
+		if s.what == "cancel" {
+			w.canceled(sel.IDs[0])
+			_, err = st.CancelJobs(ctx, "default", sel)
+		} else {
+			_, err = st.RetryJobs(ctx, "default", sel)
+		}
+		return err
+	case "pause", "resume", "trigger":
+		if len(w.script.plans) == 0 {
+			return nil
+		}
+		name := plans[w.script.plans[pick%len(w.script.plans)]].Name
+		switch s.what {
+		case "pause":
+			w.pausing(name)
+			_, err = st.PauseSchedule(ctx, "default", name, "a test")
+		case "resume":
+			if _, err = st.ResumeSchedule(ctx, "default", name, pick%2 == 0); err == nil {
+				w.resumed(name)
+			}
+		default:
+			var j job.Job
+			if j, err = st.TriggerSchedule(ctx, "default", name, nil); err == nil {
+				w.acknowledged(job.Enqueued{Job: j}, "")
+			}
+		}
+		return err
+	case "pause queue":
+		_, err = st.PauseQueue(ctx, []string{"default", "limited", "bulk"}[pick%3], "a test")
+	case "resume queue":
+		_, err = st.ResumeQueue(ctx, []string{"default", "limited", "bulk"}[pick%3])
+	}
+	return err
+}
+
+// enqueue asks for jobs, and remembers those that were acknowledged.
+func (w *world) enqueue(ctx context.Context, ask func(context.Context, []job.NewJob) ([]job.Enqueued, error), ns ...job.NewJob) error {
+	out, err := ask(ctx, ns)
+	if err != nil {
+		return err
+	}
+	for i, e := range out {
+		w.acknowledged(e, ns[i].Key)
+	}
+	return nil
+}

@@ -1,0 +1,298 @@
+package sim
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/engine"
+	"github.com/belfry-run/belfry/job"
+	"github.com/belfry-run/belfry/store"
+	"github.com/belfry-run/belfry/task"
+	"github.com/belfry-run/belfry/worker"
+)
+
+// node is a machine. It has one life after another.
+type node struct {
+	world *world
+	name  string
+
+	mu    sync.Mutex
+	life  *life // nil: it is down
+	lives int
+	woes  []woe
+}
+
+// woe is a trouble of a node until an instant.
+type woe struct {
+	until time.Duration
+	trouble
+}
+
+// trouble is what is wrong between a node and its database.
+type trouble struct {
+	cut   bool // nothing gets through
+	lossy bool // requests and answers are lost, and some requests come twice
+	slow  bool // calls take seconds
+	full  bool // writes fail at a statement
+}
+
+// trouble is what is wrong with a node now.
+func (n *node) trouble(w *world) (f trouble) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for _, x := range n.woes {
+		if w.since() < x.until {
+			f.cut, f.lossy, f.slow, f.full = f.cut || x.cut, f.lossy || x.lossy, f.slow || x.slow, f.full || x.full
+		}
+	}
+	return f
+}
+
+func (n *node) suffer(x woe) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.woes = append(n.woes, x)
+}
+
+func (n *node) heal() {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.woes = nil
+}
+
+func (n *node) current() *life {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.life
+}
+
+// life is a process: a store, an engine and a worker.
+type life struct {
+	ears
+	node  *node
+	store *store.Store
+	stop  context.CancelFunc
+	dead  chan struct{}
+	once  sync.Once
+
+	doomed sync.Mutex
+	fate   fate
+}
+
+// fate is where a process is going to crash.
+type fate int
+
+const (
+	livesOn fate = iota
+	beforeCommit
+	afterCommit // whose answer nobody gets
+)
+
+// doom reports that a process crashes here.
+func (l *life) doom(at fate) bool {
+	l.doomed.Lock()
+	defer l.doomed.Unlock()
+	if l.fate != at {
+		return false
+	}
+	l.fate = livesOn
+	return true
+}
+
+func (l *life) ended() bool {
+	select {
+	case <-l.dead:
+		return true
+	default:
+		return false
+	}
+}
+
+// kill ends a process without a word: its calls fail from now on, and its handlers are cut.
+func (l *life) kill() {
+	l.once.Do(func() {
+		l.node.mu.Lock()
+		l.node.life = nil
+		l.node.mu.Unlock()
+		l.node.world.cutStints(l.node)
+		close(l.dead)
+		l.stop()
+	})
+}
+
+// start begins a life. It does nothing where there is one.
+func (n *node) start() {
+	w := n.world
+	if n.current() != nil {
+		return
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	l := &life{node: n, stop: stop, dead: make(chan struct{})}
+	l.store = store.New(&nodeDB{DB: w.file.DB(), life: l}, store.Options{Clock: w.now, Monotonic: w.monotonic, Poll: 20 * time.Second, PackFrom: 5})
+	n.mu.Lock()
+	n.lives++
+	n.life = l
+	name := fmt.Sprintf("%s.%d", n.name, n.lives)
+	n.mu.Unlock()
+	w.trace("%s starts", name)
+	e, err := engine.New(engine.Options{Store: newMover(l, w.script.clock), Release: 5 * time.Second})
+	if err != nil {
+		panic(err)
+	}
+	k, err := worker.New(worker.Options{
+		Broker: &leaser{life: l}, Name: n.name, Queues: map[string]int{"default": 4, "limited": 2, "bulk": 6},
+		Executors: map[task.Kind]worker.Executor{task.KindFunc: &hand{l}}, Poll: 5 * time.Second, Grace: 2 * time.Second, Patience: 5 * time.Second, Linger: 5 * time.Second,
+		Prefetch: w.script.prefetch,
+	})
+	if err != nil {
+		panic(err)
+	}
+	var loops sync.WaitGroup
+	for _, run := range []func(context.Context) error{l.store.Run, e.Run} {
+		loops.Go(func() { _ = run(ctx) })
+	}
+	loops.Go(func() {
+		for i := 0; ctx.Err() == nil; i++ { // a worker whose first session is refused ends: a process manager starts it again
+			_ = k.Run(ctx)
+			_ = sleep(ctx, l.dead, time.Second)
+		}
+	})
+	w.spawn(func() {
+		loops.Wait()
+		_ = l.store.Close()
+	})
+}
+
+// end stops a node in order, and waits.
+func (n *node) end() {
+	if l := n.current(); l != nil {
+		l.stop()
+	}
+}
+
+// mover is the store as an engine sees it. Each call is named for the gate.
+type mover struct{ *life }
+
+type followingMover struct{ mover }
+
+func newMover(l *life, clock bool) engine.Store {
+	if clock {
+		return followingMover{mover{l}}
+	}
+	return mover{l}
+}
+
+func (m mover) FireDue(ctx context.Context) (core.Fired, error) {
+	return m.store.FireDue(label(ctx, "fire"))
+}
+
+func (m mover) Promote(ctx context.Context) (core.Promoted, error) {
+	return m.store.Promote(label(ctx, "promote"))
+}
+
+func (m mover) ReleaseLost(ctx context.Context) (core.Released, error) {
+	return m.store.ReleaseLost(label(ctx, "release"))
+}
+
+func (m mover) Prune(ctx context.Context) (bool, error)  { return m.store.Prune(label(ctx, "prune")) }
+func (m mover) Refill(ctx context.Context) (bool, error) { return m.store.Refill(label(ctx, "refill")) }
+func (m mover) Woken() <-chan struct{}                   { return m.store.Woken() }
+
+func (m mover) StartCycles(ctx context.Context) (core.Promoted, error) {
+	return m.store.StartCycles(label(ctx, "cycles"))
+}
+
+func (m mover) EndLateCycles(ctx context.Context) (core.Promoted, error) {
+	return m.store.EndLateCycles(label(ctx, "late cycles"))
+}
+
+func (m followingMover) FollowClock(ctx context.Context) error {
+	return m.store.FollowClock(label(ctx, "clock"))
+}
+
+// leaser is the store as a worker sees it, over a network that may bring a request twice.
+type leaser struct{ *life }
+
+func (b *leaser) OpenSession(ctx context.Context, i job.WorkerInfo) (job.Session, error) {
+	i.Funcs = taskNames
+	s, err := b.store.OpenSession(label(ctx, "open"), i)
+	if err == nil {
+		b.node.world.trace("%s opens %s", b.node.name, b.node.world.sessionName(s.ID))
+	}
+	return s, err
+}
+
+func (b *leaser) Claim(ctx context.Context, c job.ClaimRequest) (job.Claim, error) {
+	what := "claim"
+	for q := range c.Want {
+		what += " " + q
+	}
+	b.again(what, func(ctx context.Context, st *store.Store) {
+		c.Wait = 0
+		_, _ = st.Claim(ctx, c) // its answer reaches nobody
+	})
+	return b.store.Claim(label(ctx, what), c)
+}
+
+func (b *leaser) Renew(ctx context.Context, session string, held []job.Holding) (job.Renewal, error) {
+	held = sortHeld(held)
+	b.again("renew", func(ctx context.Context, st *store.Store) { _, _ = st.Renew(ctx, session, held) })
+	return b.store.Renew(label(ctx, "renew"), session, held)
+}
+
+func (b *leaser) Finish(ctx context.Context, session string, fs []job.Finish) ([]job.Finished, error) {
+	copied := append([]job.Finish(nil), fs...)
+	b.again("finish", func(ctx context.Context, st *store.Store) { _, _ = st.Finish(ctx, session, copied) })
+	return b.store.Finish(label(ctx, fmt.Sprintf("finish %d.%d", fs[0].JobID, fs[0].Lease)), session, fs)
+}
+
+func (b *leaser) Append(ctx context.Context, session string, ls []job.LogPiece) error {
+	return b.store.Append(label(ctx, "append"), session, ls)
+}
+
+func (b *leaser) CloseSession(ctx context.Context, session string) error {
+	return b.store.CloseSession(label(ctx, "close"), session)
+}
+
+func (b *leaser) Nudged(session string) <-chan struct{} { return b.store.Nudged(session) }
+
+// again has a request come a second time, where the network does that: late, to whichever node is up then, and also when
+// its sender has ended.
+func (b *leaser) again(what string, call func(ctx context.Context, st *store.Store)) {
+	w := b.node.world
+	if !b.node.trouble(w).lossy || !w.chance(6, "double "+b.node.name+" "+what) {
+		return
+	}
+	late := longestDelay
+	if strings.HasPrefix(what, "finish") {
+		late = 2 * time.Minute
+	}
+	name := b.node.name
+	w.spawn(func() {
+		after := time.Duration(w.draw("doubled "+name+" "+what) % uint64(late))
+		time.Sleep(after)
+		if l := w.someone(int(after)); l != nil {
+			ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+			defer cancel()
+			call(label(ctx, fmt.Sprintf("%s %s again %d", name, what, after)), l.store)
+		}
+	})
+}
+
+// longestDelay is how late a request may come a second time. It is below [job.ClaimSettled]: a renewal that comes later
+// than that hands back what was claimed after it was sent. A finish names its lease, and may come at any time.
+const longestDelay = 9 * time.Second
+
+// someone is a node that is up, the first from one on.
+func (w *world) someone(from int) *life {
+	for k := range w.nodes {
+		if l := w.nodes[(from+k)%len(w.nodes)].current(); l != nil {
+			return l
+		}
+	}
+	return nil
+}

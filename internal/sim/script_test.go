@@ -1,0 +1,170 @@
+package sim
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+)
+
+// fault is something that breaks, at an instant of the run.
+type fault struct {
+	at   time.Duration
+	what string
+	node int
+	last time.Duration
+}
+
+// The faults. A crash is at an instant, or at the next transaction: before it, or after its commit, whose answer nobody gets.
+var faultNames = []string{"crash", "crash before", "crash after", "crash after", "cut", "lossy", "lossy", "slow", "full", "stop"}
+
+// scriptOf draws a script.
+func scriptOf(seed uint64, length time.Duration) script {
+	r := rand.New(rand.NewPCG(seed, 0))
+	s := script{seed: seed, length: length, nodes: 3, clock: r.IntN(5) == 0, plans: []int{0, 1, 2, 3, 4, 5, 6, 7}, prefetch: []int{-1, 0, 3}[r.IntN(3)]}
+	at := func() time.Duration { return time.Duration(r.Int64N(int64(length))) }
+	steps := []string{"enqueue", "enqueue", "enqueue", "enqueue", "batch", "batch", "key", "active", "cancel", "retry", "trigger", "pause", "resume", "resume", "pause queue", "resume queue", "resume queue"}
+	for range int(length / (12 * time.Second)) {
+		s.steps = append(s.steps, step{at(), steps[r.IntN(len(steps))], r.Uint64()})
+	}
+	for range int(length/(4*time.Minute)) + 1 {
+		f := fault{at(), faultNames[r.IntN(len(faultNames))], r.IntN(s.nodes), time.Second + time.Duration(r.Int64N(int64(2*time.Minute)))}
+		s.faults = append(s.faults, f)
+	}
+	if s.clock {
+		for range 2 {
+			by := time.Duration(r.Int64N(int64(20*time.Minute))) - 10*time.Minute
+			s.faults = append(s.faults, fault{at(), "clock", 0, by})
+		}
+	}
+	slices.SortFunc(s.steps, func(a, b step) int { return cmp.Compare(a.at, b.at) })
+	slices.SortFunc(s.faults, func(a, b fault) int { return cmp.Compare(a.at, b.at) })
+	return s
+}
+
+func (f fault) String() string {
+	return fmt.Sprintf("%s %s at n%d for %s", f.at, f.what, f.node+1, f.last)
+}
+func (s step) String() string { return fmt.Sprintf("%s %s %#x", s.at, s.what, s.n) }
+
+// play runs the script, lets the cluster recover, and stops it.
+func (w *world) play(t *testing.T) {
+	if err := w.found(); err != nil {
+		t.Error(err)
+		return
+	}
+	for i := range w.script.nodes {
+		n := &node{world: w, name: fmt.Sprintf("n%d", i+1)}
+		w.nodes = append(w.nodes, n)
+	}
+	for _, n := range w.nodes {
+		time.Sleep(1234567 * time.Nanosecond)
+		n.start()
+	}
+	for i, s := range w.script.steps {
+		w.spawn(func() {
+			time.Sleep(s.at - w.since())
+			w.do(i, s)
+		})
+	}
+	for _, f := range w.script.faults {
+		w.spawn(func() {
+			time.Sleep(f.at - w.since())
+			w.strike(f)
+		})
+	}
+	time.Sleep(w.script.length - w.since())
+	w.recover()
+}
+
+// strike has a fault happen.
+func (w *world) strike(f fault) {
+	n := w.nodes[f.node]
+	l := n.current()
+	w.trace("fault: %s", f)
+	until := w.since() + f.last
+	switch f.what {
+	case "cut":
+		n.suffer(woe{until, trouble{cut: true}})
+	case "lossy":
+		n.suffer(woe{until, trouble{lossy: true}})
+	case "slow":
+		n.suffer(woe{until, trouble{slow: true}})
+	case "full":
+		n.suffer(woe{until, trouble{full: true}})
+	case "clock":
+		w.mu.Lock()
+		w.off += f.last
+		w.mu.Unlock()
+	case "crash":
+		if l != nil {
+			l.kill()
+		}
+	case "crash before", "crash after":
+		if l != nil {
+			l.doomed.Lock()
+			l.fate = map[string]fate{"crash before": beforeCommit, "crash after": afterCommit}[f.what]
+			l.doomed.Unlock()
+		}
+	case "stop":
+		if l != nil {
+			l.stop()
+		}
+	}
+	switch f.what {
+	case "crash", "crash before", "crash after", "stop":
+		time.Sleep(f.last)
+		if l != nil {
+			l.kill() // one that was stopped has ended by then, or is killed as by a process manager
+		}
+		n.start()
+	}
+}
+
+const (
+	// settles is how long after the last fault a cluster has what it needs to run as if nothing had been.
+	settles = 4 * time.Minute
+	// drains is how long all jobs may take to end after that.
+	drains = 20 * time.Minute
+)
+
+// recover ends all faults, checks that all goes on, and lets it end.
+func (w *world) recover() {
+	for _, n := range w.nodes {
+		n.heal()
+		if l := n.current(); l != nil {
+			l.doomed.Lock()
+			l.fate = livesOn
+			l.doomed.Unlock()
+		}
+	}
+	time.Sleep(2*time.Minute + 10*time.Second) // who is down comes back by then
+	w.calm = true
+	w.trace("faults are over")
+	ctx := label(context.Background(), "end")
+	st := w.nodes[0].current().store
+	for _, q := range []string{"default", "limited", "bulk"} {
+		if _, err := st.ResumeQueue(ctx, q); err != nil {
+			w.broken("the simulation", "resume queue %s: %v", q, err)
+		}
+	}
+	time.Sleep(settles)
+	w.checkSchedulesLive()
+	for _, sc := range w.plans() {
+		if _, err := st.PauseSchedule(ctx, "default", sc.Name, "the end"); err != nil {
+			w.broken("the simulation", "pause schedule %s: %v", sc.Name, err)
+		}
+	}
+	for ends := w.since() + drains; w.live() > 0 && w.since() < ends; {
+		time.Sleep(10 * time.Second)
+	}
+	for _, n := range w.nodes {
+		n.end()
+	}
+}
+
+// live is how many jobs have not ended.
+func (w *world) live() int { return len(w.rows(`select id from belfry_jobs`)) }

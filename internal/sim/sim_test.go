@@ -1,0 +1,111 @@
+package sim
+
+import (
+	"os"
+	"runtime/debug"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestMain(m *testing.M) {
+	if _, err := os.Stat("/dev/shm"); err == nil {
+		_ = os.Setenv("TMPDIR", "/dev/shm")
+	}
+	debug.SetGCPercent(400)
+	os.Exit(m.Run())
+}
+
+// bound is a number that the environment may change.
+func bound(name string, otherwise float64) float64 {
+	if n, err := strconv.ParseFloat(os.Getenv(name), 64); err == nil && n > 0 {
+		return n
+	}
+	return otherwise
+}
+
+// The same seed gives the same run, byte for byte.
+func TestSimRepeats(t *testing.T) {
+	for seed := range uint64(bound("SIM_REPEATS", 50)) {
+		s := scriptOf(seed, 2*time.Minute)
+		a, b := simulate(t, s, nil, true), simulate(t, s, nil, true)
+		if a.hash == b.hash && slices.Equal(a.lines, b.lines) {
+			continue
+		}
+		for i := range a.lines {
+			if i >= len(b.lines) || a.lines[i] != b.lines[i] {
+				t.Errorf("seed %d: two runs part at line %d:\n%s\n\n%s", seed, i, excerpt(a.lines, i), excerpt(b.lines, i))
+				break
+			}
+		}
+	}
+}
+
+func excerpt(lines []string, at int) string {
+	return strings.Join(lines[min(max(0, at-5), len(lines)):min(at+5, len(lines))], "\n")
+}
+
+// No promise is broken, whatever a seed draws. SIM_SEED, SIM_SEEDS and SIM_HOURS bound it; SIM_TRACE names a file for the
+// trace of one seed.
+func TestSimHolds(t *testing.T) {
+	begun, cpu := time.Now(), processorTime()
+	first, seeds := uint64(bound("SIM_SEED", 1)), uint64(bound("SIM_SEEDS", 12))
+	length := time.Duration(bound("SIM_HOURS", 1) * float64(time.Hour))
+	file := os.Getenv("SIM_TRACE")
+	var took time.Duration
+	calls, runs := 0, 0
+	for seed := first; seed < first+seeds; seed++ {
+		s := scriptOf(seed, length)
+		r := simulate(t, s, nil, file != "")
+		took, calls, runs = took+r.took, calls+r.passed, runs+r.runs
+		if file != "" {
+			if err := os.WriteFile(file, []byte(strings.Join(r.lines, "\n")), 0o600); err != nil {
+				t.Error(err)
+			}
+		}
+		if len(r.wrong) > 0 {
+			promise, _, _ := strings.Cut(r.wrong[0], " (at ")
+			short := shrink(t, s, nil, promise, 100)
+			t.Errorf("seed %d:\n%s\nthe shortest script that still breaks it:\n%s\nrun it again: make sim SIM_SEED=%d SIM_SEEDS=1 SIM_HOURS=%g SIM_TRACE=trace.txt",
+				seed, strings.Join(r.wrong, "\n"), short, seed, length.Hours())
+		}
+	}
+	t.Logf("%d seeds, %.1f simulated hours: %d transactions, %d runs of handlers, in %s; %.0f hours per minute of CPU",
+		seeds, took.Hours(), calls, runs, time.Since(begun).Round(time.Second), took.Hours()/(processorTime()-cpu).Minutes())
+}
+
+// Each fault that is planted is found, by no more seeds than its name has here, and the script that shows it is shrunk.
+func TestSimFindsPlants(t *testing.T) {
+	for i := range plants {
+		p := &plants[i]
+		begun, found := time.Now(), false
+		for seed := uint64(1); seed <= p.seeds && !found; seed++ {
+			s := scriptOf(seed, 20*time.Minute)
+			r := simulate(t, s, p, false)
+			if found = len(r.wrong) > 0; found {
+				t.Logf("%s: found by seed %d, in %s\n%s", p.name, seed, time.Since(begun).Round(time.Millisecond), r.wrong[0])
+			}
+		}
+		if !found {
+			t.Errorf("%s: not found", p.name)
+		}
+	}
+}
+
+// A script that breaks a promise is shrunk to what it takes.
+func TestSimShrinks(t *testing.T) {
+	p := &plants[1]
+	s := scriptOf(1, 10*time.Minute)
+	r := simulate(t, s, p, false)
+	if len(r.wrong) == 0 {
+		t.Fatal("the planted fault is not found")
+	}
+	promise, _, _ := strings.Cut(r.wrong[0], " (at ")
+	short := shrink(t, s, p, promise, 150)
+	if len(short.faults) > 0 || len(short.plans) > 0 || len(short.steps) > 2 {
+		t.Errorf("want two enqueues and nothing else:\n%s", short)
+	}
+	t.Logf("%s\n%s", promise, short)
+}
