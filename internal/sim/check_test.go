@@ -13,6 +13,7 @@ import (
 const (
 	jobExists    = "An acknowledged job exists, and ends"
 	recordedOnce = "An attempt is recorded once, and a job ends once"
+	staleWrites  = "A worker that lost its lease can no longer write about the job"
 	leasesGrow   = "The lease numbers of a job only grow"
 	oneLease     = "A job has one lease at a time"
 	workerStops  = "A worker that cannot renew stops its jobs before others get them"
@@ -202,10 +203,16 @@ func (w *world) checkRecord() {
 	for _, s := range w.diary.stints {
 		done[ref{strconv.FormatInt(s.job, 10), strconv.FormatInt(s.lease, 10)}] = s
 	}
-	for _, row := range w.rows(`select id, lease, outcome, kind from belfry_jobs_done where outcome = 'ok' and kind = 'func'
-		union select job_id, lease, outcome, 'func' from belfry_attempts where outcome = 'ok'`) {
-		if s := done[ref{row[0], row[1]}]; s == nil || !s.ok {
+	for _, row := range w.rows(`select id, lease, finished_at from belfry_jobs_done where outcome = 'ok' and kind = 'func'
+		union select job_id, lease, ended_at from belfry_attempts where outcome = 'ok'`) {
+		switch s := done[ref{row[0], row[1]}]; {
+		case s == nil || !s.ok:
 			w.broken(onlyDone, "job %s has a success under lease %s, and its handlers had none", row[0], row[1])
+		case !w.script.clock && number(row[2]) < w.begun.Add(s.end).UnixMicro():
+			w.broken(onlyDone, "job %s has a success under lease %s, before its handler ended", row[0], row[1])
+		}
+		if last := w.diary.leases[number(row[0])]; last > number(row[1]) {
+			w.broken(staleWrites, "job %s has a success under lease %s, and ran under %d", row[0], row[1], last)
 		}
 		if good[row[0]]++; good[row[0]] > 1 {
 			w.broken(recordedOnce, "job %s succeeded %d times", row[0], good[row[0]])
@@ -231,9 +238,9 @@ func (w *world) checkCoverage() {
 		}
 		rows := w.rows(`select nominal, until from belfry_occurrences where schedule_id = (select id from belfry_schedules where name = '` + sc.Name + `') order by nominal`)
 		for k := 1; k < len(rows); k++ {
-			before, this := micros(rows[k-1][1]), micros(rows[k][0])
+			before, this := number(rows[k-1][1]), number(rows[k][0])
 			if before == 0 {
-				before = micros(rows[k-1][0])
+				before = number(rows[k-1][0])
 			}
 			if gap := time.Duration(this-before) * time.Microsecond; gap > every && !w.wasPaused(sc.Name, before, this) {
 				w.broken(everyNominal, "schedule %s has nothing between %s and %s", sc.Name, time.UnixMicro(before).UTC(), time.UnixMicro(this).UTC())
@@ -252,7 +259,7 @@ func (w *world) wasPaused(name string, from, to int64) bool {
 	return false
 }
 
-func micros(text string) int64 {
+func number(text string) int64 {
 	n, _ := strconv.ParseInt(text, 10, 64)
 	return n
 }

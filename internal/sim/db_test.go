@@ -106,7 +106,7 @@ func (t *txn) Exec(ctx context.Context, sql string, args ...any) (int64, error) 
 	if err := t.step(); err != nil {
 		return 0, err
 	}
-	sql = t.world.plant.statement(t.world, sql)
+	sql = t.world.plant.statement(sql)
 	return t.Tx.Exec(ctx, sql, args...)
 }
 
@@ -114,7 +114,7 @@ func (t *txn) Query(ctx context.Context, sql string, args ...any) (base.Rows, er
 	if err := t.step(); err != nil {
 		return nil, err
 	}
-	sql = t.world.plant.statement(t.world, sql)
+	sql = t.world.plant.statement(sql)
 	return t.Tx.Query(ctx, sql, args...)
 }
 

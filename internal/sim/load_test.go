@@ -221,6 +221,8 @@ func (w *world) ask(ctx context.Context, l *life, s step) (err error) {
 			}
 		}
 		return err
+	case "hang":
+		return w.hang(l, s)
 	case "pause queue":
 		_, err = st.PauseQueue(ctx, []string{"default", "limited", "bulk"}[pick%3], "a test")
 	case "resume queue":
@@ -239,4 +241,37 @@ func (w *world) enqueue(ctx context.Context, ask func(context.Context, []job.New
 		w.acknowledged(e, ns[i].Key)
 	}
 	return nil
+}
+
+// hang is a worker of somebody else's making: it claims a job, does not renew, and reports a success when it likes, which may
+// be long after the job was given to another.
+func (w *world) hang(l *life, s step) error {
+	name := fmt.Sprintf("hang%d", s.n%1000)
+	ctx := label(context.Background(), name)
+	session, err := l.store.OpenSession(ctx, job.WorkerInfo{Name: name, Kinds: []task.Kind{task.KindFunc}, Funcs: taskNames, Queues: map[string]int{"default": 1}})
+	if err != nil {
+		return err
+	}
+	w.trace("%s opens %s", name, w.sessionName(session.ID))
+	if err := w.enqueue(ctx, l.store.Enqueue, job.NewJob{Task: "slow"}, job.NewJob{Task: "slow"}); err != nil {
+		return err
+	}
+	c, err := l.store.Claim(ctx, job.ClaimRequest{Session: session.ID, Want: map[string]int{"default": 1}, Wait: job.MaxClaimWait})
+	if err != nil || len(c.Jobs) == 0 {
+		return err
+	}
+	j := c.Jobs[0].Job
+	run := &stint{node: name, task: "hang", job: j.ID, lease: c.Lease, deaf: true}
+	w.startStint(run)
+	// Mostly just after it was given up, when the one who got the job then is at it.
+	time.Sleep(30*time.Second + time.Duration(w.draw(name)%uint64(40*time.Second)))
+	w.endStint(run, true)
+	if l = w.someone(0); l == nil {
+		return nil
+	}
+	done, err := l.store.Finish(ctx, session.ID, []job.Finish{{Ref: job.Ref{JobID: j.ID, Lease: c.Lease}, Outcome: job.OutcomeOK}})
+	for _, d := range done {
+		w.trace("%s finishes %d.%d, stale %v", name, j.ID, c.Lease, d.Stale)
+	}
+	return err
 }

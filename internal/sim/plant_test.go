@@ -10,6 +10,7 @@ import (
 type plant struct {
 	name     string
 	old, new string
+	also     [2]string // another part of the same statement, and what it becomes
 	forget   bool
 	seeds    uint64 // that are enough to find it
 }
@@ -19,38 +20,47 @@ var errForgotten = errors.New("what was committed is forgotten")
 // plants are what a simulation has to find.
 var plants = []plant{
 	{name: "a success under a lost lease counts",
-		old: "and l.number = t.lease and (l.session = $2 or $2 = '')", new: "and $2 = $2", seeds: 3},
+		old: "and l.number = t.lease and (l.session = $2 or $2 = '')", new: "and $2 = $2",
+		also: [2]string{"j.timeout, l.number, l.session", "j.timeout, t.lease, l.session"}, seeds: 20},
 	{name: "an idempotency key answers the last job",
-		old: "where belfry.job_keys.expires_at <= $1", new: "where $1 = $1", seeds: 3},
+		old: "where belfry.job_keys.expires_at <= $1", new: "where $1 = $1", seeds: 10},
 	{name: "firing writes some occurrences without their jobs",
-		old: "returning schedule_id, nominal", new: "returning schedule_id, case when nominal % 7 = 0 then 0 else nominal end", seeds: 3},
+		old: "returning schedule_id, nominal", new: "returning schedule_id, case when nominal % 7 = 0 then 0 else nominal end", seeds: 10},
 	{name: "firing moves on without some occurrences",
-		old: "where true\n\t\t\ton conflict (schedule_id, nominal)", new: "where nominal % 7 <> 0\n\t\t\ton conflict (schedule_id, nominal)", seeds: 3},
+		old: "where true\n\t\t\ton conflict (schedule_id, nominal)", new: "where nominal % 7 <> 0\n\t\t\ton conflict (schedule_id, nominal)", seeds: 10},
 	{name: "a session is given up before its lease ends",
-		old: "where ended_at = 0 and expires_at < $2 and ttl", new: "where ended_at = 0 and expires_at < $2 + 25000000 and ttl", seeds: 3},
+		old: "where ended_at = 0 and expires_at < $2 and ttl", new: "where ended_at = 0 and expires_at < $2 + 25000000 and ttl", seeds: 10},
 	{name: "a lost session is never given up",
-		old: "where ended_at = 0 and expires_at < $2 and ttl", new: "where 1 = 0 and expires_at < $2 and ttl", seeds: 3},
+		old: "where ended_at = 0 and expires_at < $2 and ttl", new: "where 1 = 0 and expires_at < $2 and ttl", seeds: 10},
 	{name: "a limit over all workers counts too few",
-		old: "where slot_of = $1 limit $2 + 0", new: "where slot_of = $1 limit $2 - 1", seeds: 3},
+		old: "where slot_of = $1 limit $2 + 0", new: "where slot_of = $1 limit $2 - 1", seeds: 10},
 	{name: "an overlap is not looked for",
-		old: "where schedule_id > 0 and origin <> 'backfill'", new: "where schedule_id < 0 and origin <> 'backfill'", seeds: 3},
+		old: "where schedule_id > 0 and origin <> 'backfill'", new: "where schedule_id < 0 and origin <> 'backfill'", seeds: 10},
 	{name: "a claim steps over some jobs",
-		old: "where state = 'ready' and ", new: "where state = 'ready' and id % 50 <> 0 and ", seeds: 3},
-	{name: "a disk forgets a commit in a thousand",
-		forget: true, seeds: 3},
+		old: "where state = 'ready' and ", new: "where state = 'ready' and id % 50 <> 0 and ", seeds: 10},
+	{name: "a renewal does not keep a session",
+		old: "set renewed_at = $2, expires_at = $2 + ttl", new: "set renewed_at = $2", seeds: 10},
+	{name: "what never arrived is kept by a session that lives",
+		old: "where session = $1 and number >= $2", new: "where session = $1 and number >= $2 and 1 = 0", seeds: 10},
+	{name: "a disk forgets one commit in 300",
+		forget: true, seeds: 10},
 }
 
 // statement is what becomes of a statement.
-func (p *plant) statement(w *world, sql string) string {
+func (p *plant) statement(sql string) string {
 	if p == nil || p.old == "" || !strings.Contains(sql, p.old) {
 		return sql
 	}
-	return strings.ReplaceAll(sql, p.old, p.new)
+	sql = strings.ReplaceAll(sql, p.old, p.new)
+	if p.also[0] != "" {
+		sql = strings.ReplaceAll(sql, p.also[0], p.also[1])
+	}
+	return sql
 }
 
 // forgets reports that a commit is undone, though it is answered.
 func (p *plant) forgets(w *world, tx *txn) bool {
-	if p == nil || !p.forget || tx.done < 3 || !w.chance(1000, "forget") {
+	if p == nil || !p.forget || tx.done < 3 || !w.chance(300, "forget") {
 		return false
 	}
 	return true

@@ -26,7 +26,7 @@ func scriptOf(seed uint64, length time.Duration) script {
 	r := rand.New(rand.NewPCG(seed, 0))
 	s := script{seed: seed, length: length, nodes: 3, clock: r.IntN(5) == 0, plans: []int{0, 1, 2, 3, 4, 5, 6, 7}, prefetch: []int{-1, 0, 3}[r.IntN(3)]}
 	at := func() time.Duration { return time.Duration(r.Int64N(int64(length))) }
-	steps := []string{"enqueue", "enqueue", "enqueue", "enqueue", "batch", "batch", "key", "active", "cancel", "retry", "trigger", "pause", "resume", "resume", "pause queue", "resume queue", "resume queue"}
+	steps := []string{"enqueue", "enqueue", "enqueue", "enqueue", "batch", "batch", "key", "active", "hang", "cancel", "retry", "trigger", "pause", "resume", "resume", "pause queue", "resume queue", "resume queue"}
 	for range int(length / (12 * time.Second)) {
 		s.steps = append(s.steps, step{at(), steps[r.IntN(len(steps))], r.Uint64()})
 	}

@@ -78,7 +78,7 @@ func TestSimHolds(t *testing.T) {
 
 // Each fault that is planted is found, by no more seeds than its name has here, and the script that shows it is shrunk.
 func TestSimFindsPlants(t *testing.T) {
-	for i := range plants {
+	for i := range plants[:int(bound("SIM_PLANTS", float64(len(plants))))] {
 		p := &plants[i]
 		begun, found := time.Now(), false
 		for seed := uint64(1); seed <= p.seeds && !found; seed++ {
