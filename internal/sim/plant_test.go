@@ -32,6 +32,8 @@ var plants = []plant{
 		old: "where ended_at = 0 and expires_at < $2 and ttl", new: "where ended_at = 0 and expires_at < $2 + 25000000 and ttl", seeds: 10},
 	{name: "a lost session is never given up",
 		old: "where ended_at = 0 and expires_at < $2 and ttl", new: "where 1 = 0 and expires_at < $2 and ttl", seeds: 10},
+	{name: "the release of a lost session forgets a job",
+		old: "order by number, job_id\n\t\tlimit $2 + 0", new: "order by number, job_id\n\t\tlimit $2 + 0 offset 1", seeds: 10},
 	{name: "a limit over all workers counts too few",
 		old: "where slot_of = $1 limit $2 + 0", new: "where slot_of = $1 limit $2 - 1", seeds: 10},
 	{name: "an overlap is not looked for",

@@ -19,16 +19,19 @@ func TestMain(m *testing.M) {
 }
 
 // bound is a number that the environment may change.
-func bound(name string, otherwise float64) float64 {
+func bound(name string, otherwise, short float64) float64 {
 	if n, err := strconv.ParseFloat(os.Getenv(name), 64); err == nil && n > 0 {
 		return n
+	}
+	if testing.Short() { // under the race detector, say
+		return short
 	}
 	return otherwise
 }
 
 // The same seed gives the same run, byte for byte.
 func TestSimRepeats(t *testing.T) {
-	for seed := range uint64(bound("SIM_REPEATS", 50)) {
+	for seed := range uint64(bound("SIM_REPEATS", 50, 1)) {
 		s := scriptOf(seed, 2*time.Minute)
 		a, b := simulate(t, s, nil, true), simulate(t, s, nil, true)
 		if a.hash == b.hash && slices.Equal(a.lines, b.lines) {
@@ -51,8 +54,8 @@ func excerpt(lines []string, at int) string {
 // trace of one seed.
 func TestSimHolds(t *testing.T) {
 	begun, cpu := time.Now(), processorTime()
-	first, seeds := uint64(bound("SIM_SEED", 1)), uint64(bound("SIM_SEEDS", 12))
-	length := time.Duration(bound("SIM_HOURS", 1) * float64(time.Hour))
+	first, seeds := uint64(bound("SIM_SEED", 1, 1)), uint64(bound("SIM_SEEDS", 10, 1))
+	length := time.Duration(bound("SIM_HOURS", 1, .05) * float64(time.Hour))
 	file := os.Getenv("SIM_TRACE")
 	var took time.Duration
 	calls, runs := 0, 0
@@ -78,7 +81,7 @@ func TestSimHolds(t *testing.T) {
 
 // Each fault that is planted is found, by no more seeds than its name has here, and the script that shows it is shrunk.
 func TestSimFindsPlants(t *testing.T) {
-	for i := range plants[:int(bound("SIM_PLANTS", float64(len(plants))))] {
+	for i := range plants[:int(bound("SIM_PLANTS", float64(len(plants)), 1))] {
 		p := &plants[i]
 		begun, found := time.Now(), false
 		for seed := uint64(1); seed <= p.seeds && !found; seed++ {
