@@ -14,6 +14,8 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -198,7 +200,7 @@ const lockPatience = time.Second
 // takeLock locks a file beside the database. The lock goes with the process,
 // so there is nothing to clean up after a crash.
 func (db *DB) takeLock(ctx context.Context) error {
-	if err := os.MkdirAll(filepath.Dir(db.path), 0o700); err != nil {
+	if err := makeFolder(filepath.Dir(db.path)); err != nil {
 		return core.Errorf(core.Invalid, "make the folder of the database: %w", err)
 	}
 	db.lock = flock.New(db.path+".lock", flock.SetPermissions(0o600))
@@ -255,6 +257,31 @@ func (db *DB) connect(ctx context.Context, o Options) error {
 	if err := db.writer.PingContext(ctx); err != nil {
 		return core.Errorf(core.Invalid, "open %s: %w", db.path, err).
 			WithHint("is it a SQLite file, and is the disk writable?")
+	}
+	return nil
+}
+
+// makeFolder makes a folder with those that it lies in, and flushes their names: SQLite
+// flushes the names in the folder of a file, and not that of the folder.
+func makeFolder(folder string) error {
+	var missing []string
+	for at := folder; ; at = filepath.Dir(at) {
+		if _, err := os.Stat(at); err == nil || at == filepath.Dir(at) {
+			break
+		}
+		missing = append(missing, at)
+	}
+	if err := os.MkdirAll(folder, 0o700); err != nil || runtime.GOOS == "windows" { // which cannot flush folders
+		return err
+	}
+	for _, made := range slices.Backward(missing) {
+		parent, err := os.Open(filepath.Dir(made))
+		if err != nil {
+			return err
+		}
+		if err := errors.Join(parent.Sync(), parent.Close()); err != nil {
+			return err
+		}
 	}
 	return nil
 }
