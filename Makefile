@@ -26,7 +26,7 @@ RACE_TIMEOUT ?= 15m
 
 # The long tests, by how their names begin. "make test" leaves them out, "make lanes" runs them; the two make up all.
 LANES := PlainClaims AServerThatWasAway ClientsThatLeave HostilePeers KnownTruth TwoVersions CannotRun PagesThroughLiveUpdates EveryPage \
-	Replay Sim AQuarterOfAYear TwoWeeks AWeek ASimulatedDay ALandscape MonitorsAreWatchedOnANode HostilePagesAreBounded ReleaseOfOnePlatform Battery Chaos
+	Replay Sim AQuarterOfAYear TwoWeeks AWeek ASimulatedDay ALandscape MonitorsAreWatchedOnANode HostilePagesAreBounded ReleaseOfOnePlatform PowerCuts Battery Chaos
 space := $(subst ,, )
 
 # SUDO is empty for root and where there is no sudo.
@@ -37,7 +37,7 @@ help: ## Show this help
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' Makefile
 
 .PHONY: setup
-setup: ## Install what "make test" needs and is missing (Debian packages: postgresql, faketime, chromium, gcc, runsc)
+setup: ## Install what "make test" needs and is missing (Debian packages: postgresql, faketime, chromium, gcc, strace, runsc)
 	@tools/setup.sh
 
 .PHONY: build

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Installs what "make test" needs besides Go, and is missing, in one go: Debian packages for PostgreSQL, libfaketime
-# (which steps its clock), a browser, a C compiler (for the sandbox's hostile programs), and gVisor's runsc. It changes
-# nothing else, takes a fraction of a second when nothing is missing, and says how to go on where it cannot install.
+# (which steps its clock), a browser, a C compiler (for the sandbox's hostile programs), strace (for power cuts), and
+# gVisor's runsc. It changes nothing else, takes a fraction of a second when nothing is missing, and says how to go on
+# where it cannot install.
 set -euo pipefail
 . "$(dirname "${BASH_SOURCE[0]}")/install.sh"
 
@@ -55,6 +56,7 @@ faketime || need 'libfaketime' libfaketime 'install libfaketime, then set BELFRY
 browser || need 'a browser' chromium 'install Chromium, or name its program in BELFRY_CHROMIUM'
 if [ "$(uname -s)" = Linux ]; then
 	compiler || need 'a C compiler' 'gcc libc6-dev' 'install a C compiler (cc) with its library'
+	command -v strace >/dev/null || need 'strace' strace 'install strace'
 	command -v runsc >/dev/null || need "gVisor's runsc" runsc 'install runsc (https://gvisor.dev/docs/user_guide/install)'
 fi
 install_packages "${missing[@]}"

@@ -3,8 +3,19 @@ package sqlite
 import (
 	"context"
 
+	"github.com/belfry-run/belfry/store"
 	"github.com/belfry-run/belfry/store/base"
 )
+
+// OpenInSteps is [Open] with a look at the file in between: before the new store
+// takes up what another left.
+func OpenInSteps(ctx context.Context, path string, o Options) (*DB, func() (*store.Store, error), error) {
+	db, err := open(ctx, path, o, "")
+	if err != nil {
+		return nil, nil, err
+	}
+	return db, func() (*store.Store, error) { return db.storeOf(ctx, o) }, nil
+}
 
 // Waiting is how many transitions wait for the writer.
 func Waiting(db base.DB) int { return len(db.(*DB).queue) }

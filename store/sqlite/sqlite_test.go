@@ -19,6 +19,9 @@ func TestMain(m *testing.M) {
 	if path := os.Getenv(secondEnv); path != "" {
 		os.Exit(second(path))
 	}
+	if load := os.Getenv(loadEnv); load != "" {
+		os.Exit(loadFromEnv(load))
+	}
 	os.Exit(m.Run())
 }
 
