@@ -32,7 +32,7 @@ func OpenStore(ctx context.Context, c config.Config, artifacts *Artifacts, logge
 		o.Bytes = artifacts
 	}
 	if path := c.SQLitePath(); path != "" {
-		return sqlite.Open(ctx, path, sqlite.Options{Options: o, Prefix: c.TablePrefix()})
+		return sqlite.Open(ctx, path, sqlite.Options{Options: o, Prefix: c.TablePrefix(), Look: true})
 	}
 	return postgres.Open(ctx, c.Database, postgres.Options{Options: o, Wakeups: c.Wakeups, MaxConns: c.MaxConns, Schema: c.Schema})
 }

@@ -20,6 +20,10 @@ type Schema struct {
 // for its database.
 var ErrOutdated = errors.New("this program is too old for its database")
 
+// ErrDamaged is in the chain of every error which says that the file of a database is
+// damaged.
+var ErrDamaged = errors.New("the database is damaged")
+
 // Serves reports that this program may use the database, now or after a migration.
 func (s Schema) Serves() bool { return s.Floor <= s.Known }
 

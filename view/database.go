@@ -70,6 +70,7 @@ type DatabaseFile struct {
 	WAL         int64  `json:"wal" doc:"Bytes of the write-ahead log beside it"`
 	Synchronous string `json:"synchronous" enum:"FULL,NORMAL,EXTRA"`
 	Journal     string `json:"journal"`
+	Checked     bool   `json:"checked" doc:"SQLite's integrity check has looked at the whole file and found it sound; false: it is too large for the two seconds of a look"`
 }
 
 // From where on a value of a database is bad.
@@ -121,6 +122,11 @@ func (d DatabaseHealth) Judge() (checks []core.Check) {
 		if f.Synchronous == "NORMAL" {
 			durable = "a power cut may take the last commits, a crash of the process none"
 		}
+		whole := "the integrity check looked at the whole file and found no damage"
+		if !f.Checked {
+			whole = "too large for the two seconds of a look; to check all of it: sqlite3 FILE 'pragma integrity_check'"
+		}
+		add("integrity", true, "", "%s", whole)
 		add("durability", true, "", "synchronous %s: %s", f.Synchronous, durable)
 	}
 	return checks

@@ -2,6 +2,7 @@ package sqlite
 
 import (
 	"errors"
+	"fmt"
 
 	"modernc.org/sqlite"
 	sqlite3 "modernc.org/sqlite/lib"
@@ -24,7 +25,7 @@ func translate(err error) error {
 	case sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY:
 		return coded(core.Unavailable, err, "the database file cannot be read or written", "check the disk and the file's permissions")
 	case sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB:
-		return coded(core.Unavailable, err, "the database file is damaged or is no SQLite file", "restore a backup")
+		return coded(core.Unavailable, fmt.Errorf("%w: %w", core.ErrDamaged, err), "the database file is damaged or is no SQLite file", "restore a backup")
 	}
 	return err
 }

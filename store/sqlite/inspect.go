@@ -19,6 +19,9 @@ var counted = []struct{ table, key string }{
 func (db *DB) Inspect(ctx context.Context) (d view.DatabaseHealth, err error) {
 	f := &view.DatabaseFile{Synchronous: db.synchronous}
 	d.File = f
+	if f.Checked, err = db.lookedAt(ctx); err != nil {
+		return d, err
+	}
 	for pragma, to := range map[string]any{"page_size": &f.PageSize, "page_count": &f.Pages, "freelist_count": &f.Free, "journal_mode": &f.Journal} {
 		if err := db.ask(ctx, "pragma "+pragma, to); err != nil {
 			return d, fmt.Errorf("ask for %s: %w", pragma, err)

@@ -41,10 +41,13 @@ func (db *DB) Read(ctx context.Context, fn func(tx base.Tx) error) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
+	if err := db.damaged(); err != nil {
+		return err
+	}
 	select {
 	case r := <-db.readers:
 		defer func() { db.readers <- r }()
-		return translate(r.read(ctx, fn))
+		return db.translate(r.read(ctx, fn))
 	case <-db.closing:
 		return errClosed
 	case <-ctx.Done():

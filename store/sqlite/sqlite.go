@@ -42,6 +42,10 @@ type Options struct {
 	// in place of a virtual table. They are to measure what the two are worth, or to
 	// look for a fault without them. No promise depends on either.
 	NoGroups, NoBatches bool
+	// Look has SQLite look at the pages of the file before it is used, for up to two
+	// seconds: a file that is found damaged is not opened. It reads all of a small
+	// file, and a part of a large one.
+	Look bool
 	// Prefix is what the names of all tables and indexes begin with. Stores of one
 	// prefix are one store. Default: "belfry_".
 	Prefix string
@@ -126,6 +130,7 @@ type DB struct {
 	synchronous string // of the writer
 	maxGroup    int    // transitions that share a commit
 	noBatches   bool
+	damage      damage
 
 	schemaFrom int64 // before the migration of this opening
 }
@@ -167,11 +172,16 @@ func open(ctx context.Context, path string, o Options, temporary string, users .
 	}
 	defer func() {
 		if err != nil {
-			err = errors.Join(err, db.release())
+			err = errors.Join(db.translate(err), db.release())
 		}
 	}()
 	if err := db.connect(ctx, o); err != nil {
 		return nil, err
+	}
+	if o.Look {
+		if _, err := db.look(ctx, "quick_check(1)", lookAtOpen); err != nil {
+			return nil, err
+		}
 	}
 	if db.schemaFrom, _, err = db.names.migrate(ctx, db.writer, o.KeepSchema); err != nil {
 		return nil, err

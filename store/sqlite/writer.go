@@ -37,6 +37,9 @@ func (db *DB) Write(ctx context.Context, fn func(tx base.Tx, at base.Moment) err
 		return errClosed
 	default:
 	}
+	if err := db.damaged(); err != nil {
+		return err
+	}
 	select {
 	case db.queue <- r:
 	case <-db.closing:
@@ -46,13 +49,13 @@ func (db *DB) Write(ctx context.Context, fn func(tx base.Tx, at base.Moment) err
 	}
 	select {
 	case <-r.done:
-		return translate(r.err)
+		return db.translate(r.err)
 	case <-db.done:
 		// The writer answers everything it took before it goes; what it never
 		// took was never run.
 		select {
 		case <-r.done:
-			return translate(r.err)
+			return db.translate(r.err)
 		default:
 			return errClosed
 		}

@@ -2,11 +2,13 @@ package health
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"sync"
 	"time"
 
 	"github.com/belfry-run/belfry/app/httpapi/internal/api"
+	"github.com/belfry-run/belfry/core"
 )
 
 // lostAfter is for how long each look must have failed before the process says
@@ -24,28 +26,31 @@ type vitality struct {
 	mu     sync.Mutex
 	at     time.Time
 	failed time.Time // since when each look has failed; zero: the last did not
+	broken bool      // a restart does not help: the file is damaged
 }
 
-// lost is since when it can no longer, and zero while it can or may again.
-func (v *vitality) lost(ctx context.Context) time.Time {
+// lost is since when it can no longer, and zero while it can or may again; and whether
+// its database is damaged, which is for good.
+func (v *vitality) lost(ctx context.Context) (since time.Time, broken bool) {
 	if v.look == nil {
-		return time.Time{}
+		return time.Time{}, false
 	}
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if begun := time.Now(); v.at.IsZero() || begun.Sub(v.at) > v.keep {
-		switch err := v.look(ctx); {
-		case err == nil:
+		err := v.look(ctx)
+		v.broken = errors.Is(err, core.ErrDamaged)
+		if err == nil {
 			v.failed = time.Time{}
-		case v.failed.IsZero():
+		} else if v.failed.IsZero() {
 			v.failed = begun
 		}
 		v.at = time.Now()
 	}
-	if v.failed.IsZero() || time.Since(v.failed) < lostAfter {
-		return time.Time{}
+	if v.failed.IsZero() || time.Since(v.failed) < lostAfter && !v.broken {
+		return time.Time{}, false
 	}
-	return v.failed
+	return v.failed, v.broken
 }
 
 // alive answers as long as the process does, unless only another can go on.
@@ -61,13 +66,16 @@ func (s *server) alive(w http.ResponseWriter, r *http.Request) {
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), readyTimeout)
 	defer cancel()
-	since := s.vitality.lost(ctx)
+	since, broken := s.vitality.lost(ctx)
 	if since.IsZero() {
 		api.WriteJSON(w, http.StatusOK, map[string]string{"status": "ok", "version": s.Options.Version})
 		return
 	}
+	detail, fix := "this process cannot read its database", "restart it; look at the server's log and at the disk"
+	if broken {
+		detail, fix = "the database file is damaged", "stop the node and restore a backup; the server's log names the file"
+	}
 	api.WriteJSON(w, http.StatusServiceUnavailable, map[string]string{
-		"status": "failing", "version": s.Options.Version, "since": since.UTC().Format(time.RFC3339),
-		"detail": "this process cannot read its database", "fix": "restart it; look at the server's log and at the disk",
+		"status": "failing", "version": s.Options.Version, "since": since.UTC().Format(time.RFC3339), "detail": detail, "fix": fix,
 	})
 }

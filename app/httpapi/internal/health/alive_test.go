@@ -3,6 +3,7 @@ package health
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"testing"
@@ -10,6 +11,7 @@ import (
 	"time"
 
 	"github.com/belfry-run/belfry/app/httpapi/internal/api"
+	"github.com/belfry-run/belfry/core"
 )
 
 // A process that cannot read for good says so to whoever may restart it, and one
@@ -43,6 +45,7 @@ func TestAliveUntilReadsFailForGood(t *testing.T) {
 			{2 * time.Second, errors.New("it cannot be read"), http.StatusServiceUnavailable},
 			{500 * time.Millisecond, nil, http.StatusServiceUnavailable}, // it looks once a second
 			{time.Second, nil, http.StatusOK},
+			{2 * time.Second, fmt.Errorf("a read: %w", core.ErrDamaged), http.StatusServiceUnavailable}, // which no restart mends
 		} {
 			time.Sleep(step.after)
 			fault = step.fault
