@@ -249,8 +249,3 @@ func (e *ears) hear(topic string) {
 		heard(topic)
 	}
 }
-
-// isUnknown reports that a change may have been made.
-func isUnknown(err error) bool {
-	return core.CodeOf(err) == core.Unknown || errors.Is(err, errDead) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled)
-}
