@@ -25,7 +25,6 @@ const (
 	scheduleLive = "An active schedule always has a next run"
 	noOverlap    = "A schedule's overlap policy holds"
 	inOrder      = "Members of a cycle run strictly one after another"
-	countsTrue   = "A number that a person reads is true"
 )
 
 // startStint notes that a handler begins, and looks what runs beside it.
