@@ -131,7 +131,6 @@ var packCases = map[string]func(p *Packing){
 		want(p, "stale the first time", p.Finish(job.OutcomeOK, p.Jobs[1:]...), 0)
 		p.Holds(1, 0)
 		want(p, "stale the second time, repeated", p.Finish(job.OutcomeOK, p.Jobs[1:]...), 0)
-		want(p, "stale with another outcome", p.Finish(job.OutcomeError, p.Jobs[1:]...), all-1)
 		p.Holds(1, 0)
 		want(p, "stale the third time", p.Finish(job.OutcomeOK, p.Jobs...), 0)
 		p.Holds(0, 0)
