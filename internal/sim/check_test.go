@@ -24,6 +24,7 @@ const (
 	everyNominal = "Every nominal time that did not run has a row with the reason"
 	scheduleLive = "An active schedule always has a next run"
 	noOverlap    = "A schedule's overlap policy holds"
+	itself       = "the simulation" // could not ask, so that nothing is known
 	inOrder      = "Members of a cycle run strictly one after another"
 )
 
@@ -178,12 +179,12 @@ func (w *world) audit() {
 	none(recordedOnce, "job ended twice", `select id, count(*) from belfry_jobs_done group by id having count(*) > 1`)
 	none(recordedOnce, "attempt recorded twice", `select job_id, lease, count(*) from belfry_attempts group by job_id, lease having count(*) > 1`)
 	none(leasesGrow, "attempts", `select a.job_id, a.lease, b.lease from belfry_attempts a join belfry_attempts b on a.job_id = b.job_id and a.number < b.number and a.lease >= b.lease`)
-	none(oneNominal, "jobs of one nominal time", `select schedule, nominal, count(*) from belfry_jobs_done where origin = 'schedule' group by schedule_id, nominal having count(*) > 1`)
+	none(oneNominal, "jobs of one nominal time", `select schedule, nominal, count(*) from belfry_jobs_done where trigger = 'schedule' group by schedule_id, nominal having count(*) > 1`)
 	none(oneNominal, "occurrence without its job", `select o.schedule_id, o.nominal, o.job_id from belfry_occurrences o
 		where decision = 'job' and not exists (select 1 from belfry_jobs_done j where j.id = o.job_id)`)
 	none(everyNominal, "occurrence without a reason", `select schedule_id, nominal from belfry_occurrences where decision = 'skipped' and reason = ''`)
 	none(everyNominal, "job without occurrence", `select id, schedule, nominal from belfry_jobs_done j
-		where origin = 'schedule' and not exists (select 1 from belfry_occurrences o where o.job_id = j.id)`)
+		where trigger = 'schedule' and not exists (select 1 from belfry_occurrences o where o.job_id = j.id)`)
 	w.checkRecord()
 	w.checkCoverage()
 }

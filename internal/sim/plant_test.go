@@ -37,7 +37,7 @@ var plants = []plant{
 	{name: "a limit over all workers counts too few",
 		old: "where slot_of = $1 limit $2 + 0", new: "where slot_of = $1 limit $2 - 1", seeds: 10},
 	{name: "an overlap is not looked for",
-		old: "where schedule_id > 0 and origin <> 'backfill'", new: "where schedule_id < 0 and origin <> 'backfill'", seeds: 10},
+		old: "where schedule_id > 0 and trigger <> 'backfill'", new: "where schedule_id < 0 and trigger <> 'backfill'", seeds: 10},
 	{name: "a claim steps over some jobs",
 		old: "where state = 'ready' and ", new: "where state = 'ready' and id % 50 <> 0 and ", seeds: 10},
 	{name: "a renewal does not keep a session",

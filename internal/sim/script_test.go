@@ -148,14 +148,14 @@ func (w *world) recover() {
 	st := w.nodes[0].current().store
 	for _, q := range []string{"default", "limited", "bulk"} {
 		if _, err := st.ResumeQueue(ctx, q); err != nil {
-			w.broken("the simulation", "resume queue %s: %v", q, err)
+			w.broken(itself, "resume queue %s: %v", q, err)
 		}
 	}
 	time.Sleep(settles)
 	w.checkSchedulesLive()
 	for _, sc := range w.plans() {
 		if _, err := st.PauseSchedule(ctx, "default", sc.Name, "the end"); err != nil {
-			w.broken("the simulation", "pause schedule %s: %v", sc.Name, err)
+			w.broken(itself, "pause schedule %s: %v", sc.Name, err)
 		}
 	}
 	for ends := w.since() + drains; w.live() > 0 && w.since() < ends; {

@@ -219,7 +219,7 @@ func (w *world) rows(query string, args ...any) (all [][]string) {
 	db := w.file.DB().(*sqlite.DB).SQL() //nolint:forcetypeassert // it was opened as one
 	rows, err := db.Query(query, args...)
 	if err != nil {
-		w.broken("the simulation", "%s: %v", query, err)
+		w.broken(itself, "%s: %v", query, err)
 		return nil
 	}
 	defer func() { _ = rows.Close() }()
@@ -230,7 +230,7 @@ func (w *world) rows(query string, args ...any) (all [][]string) {
 			into[i] = &values[i]
 		}
 		if err := rows.Scan(into...); err != nil {
-			w.broken("the simulation", "%s: %v", query, err)
+			w.broken(itself, "%s: %v", query, err)
 		}
 		row := make([]string, len(columns))
 		for i, v := range values {
@@ -242,7 +242,7 @@ func (w *world) rows(query string, args ...any) (all [][]string) {
 		all = append(all, row)
 	}
 	if err := rows.Err(); err != nil {
-		w.broken("the simulation", "%s: %v", query, err)
+		w.broken(itself, "%s: %v", query, err)
 	}
 	return all
 }
