@@ -140,7 +140,7 @@ bench-monitors: ## Measure Belfry's checks beside blackbox_exporter and Gatus, w
 
 .PHONY: setup-brokers
 setup-brokers: ## Install the SQS server that the tests of brokers run against (Node.js)
-	@transport/brokertest/setup.sh
+	@app/transport/brokertest/setup.sh
 
 .PHONY: test-brokers
 test-brokers: setup-brokers ## Test brokers against real servers (module app/transport/brokertest)

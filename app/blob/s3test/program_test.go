@@ -99,16 +99,16 @@ func newPerson(t *testing.T) *person {
 	return p
 }
 
-// module is the folder of Belfry's own module. The gateway changes to another
+// root is the folder of the workspace. The gateway changes to another folder
 // when it starts.
-var module, _ = filepath.Abs(filepath.Join("..", ".."))
+var root, _ = filepath.Abs(filepath.Join("..", "..", ".."))
 
-// build builds a command of that module.
+// build builds a command of the workspace.
 func (p *person) build(name, command string) string {
 	p.Helper()
 	file := filepath.Join(p.dir, name)
 	build := exec.Command("go", "build", "-o", file, command)
-	build.Dir, build.Env = module, append(os.Environ(), "CGO_ENABLED=0")
+	build.Dir, build.Env = root, append(os.Environ(), "CGO_ENABLED=0", "GOWORK=")
 	if out, err := build.CombinedOutput(); err != nil {
 		p.Fatalf("build %s: %v\n%s", name, err, out)
 	}

@@ -4,7 +4,7 @@
 # on, which is newer than Debian's.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")"
-. ../../tools/install.sh
+. ../../../tools/install.sh
 
 missing=()
 command -v node >/dev/null || missing+=(nodejs)

@@ -3,7 +3,7 @@
 # nothing else has made any. Software emulation, so it takes a while: app/worker/sandbox/testdata/vm/run.sh -test.run Memory
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
-. "$here/../../../../tools/install.sh"
+. "$here/../../../../../tools/install.sh"
 work=${BELFRY_VM_DIR:-/var/cache/belfry-vm}
 mkdir -p "$work"
 command -v qemu-system-x86_64 >/dev/null || install_packages qemu-system-x86
