@@ -44,11 +44,11 @@ const (
 	NotificationDegraded       NotificationType = "degraded"
 	NotificationRecovered      NotificationType = "recovered" // from degraded
 	NotificationSlow           NotificationType = "slow"
-	NotificationNormal         NotificationType = "normal" // not slow any more
+	NotificationNormal         NotificationType = "normal" // latency is normal again
 	NotificationFlapping       NotificationType = "flapping"
-	NotificationSteady         NotificationType = "steady" // not flapping any more
+	NotificationSteady         NotificationType = "steady" // flapping ended
 	NotificationStale          NotificationType = "stale"
-	NotificationFresh          NotificationType = "fresh" // not stale any more
+	NotificationFresh          NotificationType = "fresh" // checks work again
 	NotificationChanged        NotificationType = "changed"
 	NotificationCertificate    NotificationType = "certificate"
 	NotificationJobFailed      NotificationType = "job_failed"

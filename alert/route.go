@@ -24,8 +24,8 @@ type Delivery struct {
 // quiet hours.
 const HeldQuiet = "quiet hours"
 
-// Route decides who is told of a notification, and when: through every rule that it
-// fits, each channel once, by the rule that has it told first. Rules are asked
+// Route decides who receives a notification, and when: through every rule that it
+// fits, each channel once, by the first of these rules. Rules are asked
 // in the order of their names, so the same notification always goes the same way.
 //
 // What begins waits for its group, what is over goes at once, and so does a

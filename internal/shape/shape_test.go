@@ -30,7 +30,7 @@ var over = map[string]int{
 	"lines of cron":                     5112,
 	"lines of app/intake":               4562,
 	"lines of internal/bench":           5033,
-	"lines of store/jobs":               3539,
+	"lines of store/jobs":               3542,
 	"lines of worker":                   4081,
 	"lines of app/worker/sandbox":       5024,
 	"methods of internal/model.stepper": 51,

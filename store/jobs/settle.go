@@ -30,12 +30,15 @@ func (s *Store) Finish(ctx context.Context, session string, fs []job.Finish) (ou
 		out, err = c.Finish(session, fs)
 		return err
 	})
-	if err == nil {
-		if err = s.Hooks.Recorded(ctx, session, fs, out); err == nil {
-			s.TellStale(session, fs, out)
-		}
+	if err != nil {
+		return out, err
 	}
-	return out, err
+	// It is committed, so what cannot be looked up now is no error of the finish: those answers stay stale.
+	if err := s.Hooks.Recorded(ctx, session, fs, out); err != nil {
+		s.Opt.Logger.Warn("cannot look whether late finishes are repeated ones", "session", session, "error", err)
+	}
+	s.TellStale(session, fs, out)
+	return out, nil
 }
 
 // FinishTx is [base.Store.Finish] for one attempt inside the caller's transaction,
