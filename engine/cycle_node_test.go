@@ -334,11 +334,11 @@ func (l *link) OpenSession(ctx context.Context, w job.WorkerInfo) (job.Session, 
 	return l.Store.OpenSession(ctx, w)
 }
 
-func (l *link) Renew(ctx context.Context, session string, holding []job.Holding) (job.Renewal, error) {
+func (l *link) Renew(ctx context.Context, session string, has job.Holdings) (job.Renewal, error) {
 	if err := l.down(); err != nil {
 		return job.Renewal{}, err
 	}
-	return l.Store.Renew(ctx, session, holding)
+	return l.Store.Renew(ctx, session, has)
 }
 
 func (l *link) Finish(ctx context.Context, session string, fs []job.Finish) ([]job.Finished, error) {

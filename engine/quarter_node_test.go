@@ -205,11 +205,11 @@ func (s *sleepy) RollUp(ctx context.Context) (more bool, err error) {
 }
 
 // Renew answers by itself, now and then, for a worker that holds nothing.
-func (s *sleepy) Renew(ctx context.Context, session string, refs []job.Holding) (job.Renewal, error) {
-	if len(refs) == 0 && time.Since(s.renewed) < 5*time.Minute {
+func (s *sleepy) Renew(ctx context.Context, session string, has job.Holdings) (job.Renewal, error) {
+	if len(has.Attempts) == 0 && time.Since(s.renewed) < 5*time.Minute {
 		return s.renewal, nil
 	}
-	r, err := s.Store.Renew(ctx, session, refs)
+	r, err := s.Store.Renew(ctx, session, has)
 	s.renewed, s.renewal = time.Now(), r
 	return r, err
 }

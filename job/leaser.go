@@ -28,11 +28,11 @@ type Leaser interface {
 	// are none it waits, up to Wait, and may return early and empty.
 	Claim(ctx context.Context, c ClaimRequest) (Claim, error)
 	// Renew keeps the session alive and answers which of its jobs were asked
-	// to end. Holding is every attempt the worker has: what was leased to it
-	// more than [ClaimSettled] ago and is not among them never arrived, and is
-	// handed back. What it says of those that were claimed ahead decides what
-	// becomes of them if the worker is lost.
-	Renew(ctx context.Context, session string, holding []Holding) (Renewal, error)
+	// to end. What of [Holdings.Settled] is not among its attempts never
+	// arrived, and is handed back. What it says of those that were claimed
+	// ahead decides what becomes of them if the worker is lost. A call may be
+	// carried out late, and twice.
+	Renew(ctx context.Context, session string, has Holdings) (Renewal, error)
 	// Finish settles attempts. The answers stand in the order of the question.
 	// A stale lease is an answer, not an error. Calling again with the same
 	// question is harmless: an attempt that ended ok, in an error or snoozed is
@@ -160,13 +160,21 @@ type Holding struct {
 	Waiting bool `json:"waiting,omitempty" doc:"It was claimed ahead and has not begun"`
 }
 
+// Holdings is what a worker has, as it says in a renewal.
+type Holdings struct {
+	Attempts []Holding `json:"holding,omitempty" doc:"Every attempt the worker has"`
+	// Settled must be of an answer that had arrived before Attempts was
+	// collected. Only then has a claim up to this lease arrived by then if it
+	// ever does, however late the renewal itself is carried out.
+	Settled int64 `json:"settled,omitempty" doc:"As the last renewal was answered, before holding was collected. Attempts up to this lease that are not held are handed back; without it, none"`
+}
+
 // Held are attempts that have begun.
-func Held(refs ...Ref) []Holding {
-	all := make([]Holding, len(refs))
-	for i, ref := range refs {
-		all[i].Ref = ref
+func Held(refs ...Ref) (has Holdings) {
+	for _, ref := range refs {
+		has.Attempts = append(has.Attempts, Holding{Ref: ref})
 	}
-	return all
+	return has
 }
 
 // Renewal is the answer to a renewal.
@@ -176,6 +184,9 @@ type Renewal struct {
 	Cancel []Ref            `json:"cancel,omitempty" doc:"Attempts that were asked to end"`
 	Queues map[string]int   `json:"queues,omitempty" doc:"Slots per queue as they are now, for queues where the worker leaves the number to the queue"`
 	Tokens map[int64]string `json:"tokens,omitempty" doc:"By job: new tokens of attempts whose old ones end soon"`
+	// Settled is the highest lease of the session up to which all were given
+	// more than [ClaimSettled] ago.
+	Settled int64 `json:"settled,omitempty" doc:"Claims up to this lease have arrived or never will. The next renewal says so"`
 }
 
 // Finish is what came of an attempt.

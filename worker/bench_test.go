@@ -32,7 +32,7 @@ func (e *endless) Claim(_ context.Context, r job.ClaimRequest) (job.Claim, error
 	return c, nil
 }
 
-func (e *endless) Renew(context.Context, string, []job.Holding) (job.Renewal, error) {
+func (e *endless) Renew(context.Context, string, job.Holdings) (job.Renewal, error) {
 	return job.Renewal{}, nil
 }
 

@@ -31,6 +31,7 @@ type life struct {
 	end  context.CancelCauseFunc
 
 	drain   atomic.Bool
+	settled int64         // of the last renewal; only the loop of renewals knows it
 	busy    chan struct{} // something is held, where nothing was
 	claimed atomic.Int64
 	claims  patience.Outage // guarded by mu

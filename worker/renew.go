@@ -87,7 +87,7 @@ func (l *life) renewOnce(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, min(l.ttl()/3, renewPatience))
 	defer cancel()
 	sent := time.Now()
-	r, err := l.worker.options.Broker.Renew(ctx, l.session.ID, l.refs())
+	r, err := l.worker.options.Broker.Renew(ctx, l.session.ID, job.Holdings{Attempts: l.refs(), Settled: l.settled})
 	l.worker.options.Observer.Renewed(time.Since(sent), err)
 	switch {
 	case core.CodeOf(err) == core.Unauthorized:
@@ -99,6 +99,7 @@ func (l *life) renewOnce(ctx context.Context) error {
 	case r.Lost:
 		l.giveUp("renewal says so")
 	case l.lease.extend(sent):
+		l.settled = r.Settled
 		l.drain.Store(r.Drain)
 		l.cancel(r.Cancel)
 		for _, lane := range l.lanes {

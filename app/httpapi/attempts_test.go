@@ -369,7 +369,7 @@ func TestAZombieIsToldAndItsReportRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.take()
-	if r, err := a.Renew(ctx, session.ID, nil); err != nil || !r.Lost {
+	if r, err := a.Renew(ctx, session.ID, job.Held()); err != nil || !r.Lost {
 		t.Errorf("%+v, %v", r, err)
 	}
 	done, err := a.Finish(ctx, session.ID, []job.Finish{{Ref: ref, Outcome: job.OutcomeOK}})
@@ -389,17 +389,17 @@ func TestAnAttemptIsToldToEndAndToDrain(t *testing.T) {
 	t.Parallel()
 	s := newStrangers(t)
 	ctx := t.Context()
-	session, job, a := s.claimed()
+	session, leased, a := s.claimed()
 	if err := s.st.DrainWorker(ctx, session.ID); err != nil {
 		t.Fatal(err)
 	}
-	if r, err := a.Renew(ctx, session.ID, nil); err != nil || !r.Drain || len(r.Cancel) != 0 {
+	if r, err := a.Renew(ctx, session.ID, job.Held()); err != nil || !r.Drain || len(r.Cancel) != 0 {
 		t.Errorf("%+v, %v", r, err)
 	}
-	if _, err := s.st.CancelJobs(ctx, "default", view.Selection{IDs: []int64{job.Job.ID}}); err != nil {
+	if _, err := s.st.CancelJobs(ctx, "default", view.Selection{IDs: []int64{leased.Job.ID}}); err != nil {
 		t.Fatal(err)
 	}
-	if r, err := a.Renew(ctx, session.ID, nil); err != nil || len(r.Cancel) != 1 || r.Cancel[0].JobID != job.Job.ID {
+	if r, err := a.Renew(ctx, session.ID, job.Held()); err != nil || len(r.Cancel) != 1 || r.Cancel[0].JobID != leased.Job.ID {
 		t.Errorf("%+v, %v", r, err)
 	}
 }
@@ -496,7 +496,7 @@ func TestTokensAreRenewedThroughWhicheverNode(t *testing.T) {
 			}
 			for range 40 { // the attempt by itself, for a quarter of an hour and more
 				s.move(25 * time.Second)
-				if r, err := a.Renew(t.Context(), session.ID, nil); err != nil || r.Lost {
+				if r, err := a.Renew(t.Context(), session.ID, job.Held()); err != nil || r.Lost {
 					t.Fatalf("%+v, %v", r, err)
 				}
 			}

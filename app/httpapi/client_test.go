@@ -104,7 +104,7 @@ func TestOnlyWhatDoesNoHarmTwiceIsRepeated(t *testing.T) {
 		"delete":          {1, func() error { return c.DeleteTask(ctx, "ns", "n") }},
 		"claim":           {1, func() error { _, err := c.Claim(ctx, job.ClaimRequest{Session: "s"}); return err }},
 		"open":            {1, func() error { _, err := c.OpenSession(ctx, job.WorkerInfo{}); return err }},
-		"renew":           {3, func() error { _, err := c.Renew(ctx, "s", nil); return err }},
+		"renew":           {3, func() error { _, err := c.Renew(ctx, "s", job.Held()); return err }},
 		"finish":          {3, func() error { _, err := c.Finish(ctx, "s", make([]job.Finish, 1)); return err }},
 		"append":          {3, func() error { return c.Append(ctx, "s", make([]job.LogPiece, 1)) }},
 		"close":           {3, func() error { return c.CloseSession(ctx, "s") }},
@@ -225,7 +225,7 @@ func TestRenewalsHaveConnectionsOfTheirOwn(t *testing.T) {
 	c := dial(t, s.URL, client.Options{})
 	for range 3 {
 		_, errC := c.Claim(t.Context(), job.ClaimRequest{Session: "s"})
-		_, errR := c.Renew(t.Context(), "s", nil)
+		_, errR := c.Renew(t.Context(), "s", job.Held())
 		if errC != nil || errR != nil {
 			t.Fatal(errC, errR)
 		}

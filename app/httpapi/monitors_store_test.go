@@ -86,7 +86,7 @@ func (s *scene) look(ctx context.Context, namespace, monitor string, m task.Meas
 		}
 		s.worker = w.ID
 	}
-	if _, err := s.Renew(ctx, s.worker, nil); err != nil {
+	if _, err := s.Renew(ctx, s.worker, job.Held()); err != nil {
 		return nil, err
 	}
 	if _, err := s.CheckMonitor(ctx, namespace, monitor); err != nil {

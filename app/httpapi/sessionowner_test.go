@@ -16,7 +16,7 @@ func sessionCalls(t *testing.T, c *client.Client, session string) map[string]err
 	t.Helper()
 	ctx, ref := t.Context(), job.Ref{JobID: 1, Lease: 1}
 	_, claim := c.Claim(ctx, job.ClaimRequest{Session: session, Want: map[string]int{"default": 1}})
-	_, renew := c.Renew(ctx, session, nil)
+	_, renew := c.Renew(ctx, session, job.Held())
 	_, finish := c.Finish(ctx, session, []job.Finish{{Ref: ref, Outcome: job.OutcomeOK}})
 	_, output := c.DeclareOutput(ctx, session, ref, task.Output{Name: "o", Size: 1, SHA256: strings.Repeat("ab", 32)})
 	return map[string]error{
@@ -83,7 +83,7 @@ func TestAWorkersTokenDoesNotReachAnothersSession(t *testing.T) {
 				}
 			}
 		}
-		if r, err := s.worker.Renew(ctx, own.ID, nil); err != nil || r.Lost {
+		if r, err := s.worker.Renew(ctx, own.ID, job.Held()); err != nil || r.Lost {
 			t.Errorf("the session afterwards: %+v, %v", r, err)
 		}
 	})
@@ -120,7 +120,7 @@ func TestRevokingATokenEndsItsSessions(t *testing.T) {
 		if err != nil || j.State == job.Running {
 			t.Errorf("the job is %s, %v", j.State, err)
 		}
-		if r, err := s.worker.Renew(ctx, own.ID, nil); err == nil && !r.Lost {
+		if r, err := s.worker.Renew(ctx, own.ID, job.Held()); err == nil && !r.Lost {
 			t.Errorf("a renewal afterwards: %+v", r)
 		}
 		_, err = s.worker.OpenSession(ctx, job.WorkerInfo{Name: "w", Kinds: []task.Kind{task.KindProgram}, Queues: map[string]int{"default": 1}})

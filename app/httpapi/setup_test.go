@@ -419,8 +419,8 @@ func (f *fake) Claim(ctx context.Context, c job.ClaimRequest) (job.Claim, error)
 	return reply[job.Claim](ctx, f, "Claim", c)
 }
 
-func (f *fake) Renew(ctx context.Context, session string, holding []job.Holding) (job.Renewal, error) {
-	return reply[job.Renewal](ctx, f, "Renew", session, holding)
+func (f *fake) Renew(ctx context.Context, session string, has job.Holdings) (job.Renewal, error) {
+	return reply[job.Renewal](ctx, f, "Renew", session, has)
 }
 
 func (f *fake) Finish(ctx context.Context, session string, fs []job.Finish) ([]job.Finished, error) {

@@ -104,7 +104,7 @@ func (a *AttemptClient) Claim(ctx context.Context, c job.ClaimRequest) (job.Clai
 }
 
 // Renew is the attempt's heartbeat.
-func (a *AttemptClient) Renew(ctx context.Context, session string, _ []job.Holding) (job.Renewal, error) {
+func (a *AttemptClient) Renew(ctx context.Context, session string, _ job.Holdings) (job.Renewal, error) {
 	if err := a.only(session); err != nil {
 		return job.Renewal{Lost: true}, nil //nolint:nilerr // a session that ended is an answer here
 	}

@@ -53,14 +53,14 @@ func (c WorkerCalls) Claim(ctx context.Context, req job.ClaimRequest) (job.Claim
 }
 
 // Renew implements [job.Leaser], on a connection of its own.
-func (c WorkerCalls) Renew(ctx context.Context, session string, holding []job.Holding) (job.Renewal, error) {
+func (c WorkerCalls) Renew(ctx context.Context, session string, has job.Holdings) (job.Renewal, error) {
 	if err := checked("session", session); err != nil {
 		return job.Renewal{}, err
 	}
 	var renewal job.Renewal
 	err := c.server.do(ctx, ask{
 		method: http.MethodPost, path: named("sessions", session, "renew"), timeout: renewTimeout,
-		body: wire.SessionRenewal{Holding: holding}, again: true, renewal: true,
+		body: has, again: true, renewal: true,
 	}, &renewal)
 	return renewal, err
 }

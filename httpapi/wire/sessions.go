@@ -16,9 +16,6 @@ type (
 		Without []task.Kind    `json:"without,omitempty" doc:"Kinds of jobs that the worker runs and cannot begin just now"`
 		Wait    core.Duration  `json:"wait,omitempty" doc:"How long to wait when there are none; at most 30s"`
 	}
-	SessionRenewal struct {
-		Holding []job.Holding `json:"holding,omitempty" doc:"Every attempt the worker has"`
-	}
 	SessionFinish struct {
 		Attempts []job.Finish `json:"attempts" doc:"What came of them; at most 10000"`
 	}

@@ -178,7 +178,7 @@ func TestANodeFrozenInATransactionHoldsUpNobody(t *testing.T) {
 	// other, which no worker does, and each would have to be ended in its turn.
 	go func() {
 		for busy.Err() == nil {
-			_, _ = frozen.api.Renew(busy, session, nil)
+			_, _ = frozen.api.Renew(busy, session, job.Held())
 		}
 	}()
 	db := must[*pgx.Conn](t)(pgx.Connect(t.Context(), url))

@@ -63,12 +63,9 @@ const (
 	Nominals    = 3
 
 	// claimWait is how many ticks after it was asked an answer to a claim is
-	// still accepted, renewWait how many ticks after it was sent a renewal may
-	// still arrive at the store, and settledAfter how many ticks a lease that
-	// its session does not name is left alone. The last must be as long as the
-	// others together.
+	// still accepted, and settledAfter how many ticks after a lease was given
+	// that answer has arrived or never will. A renewal may arrive at any time.
 	claimWait    = 1
-	renewWait    = 1
 	settledAfter = 2
 )
 
@@ -86,14 +83,14 @@ const (
 	ReleaseChecksAgain                    // a session that renewed meanwhile is not given up
 	ClaimLocksSession                     // a session that has ended leases nothing
 	ReleaseLooksAgain                     // release finds every lease of sessions that ended, however late it came
-	HandBackLate                          // a lease that its session does not name is left alone for a while
+	HandBackLate                          // a claim has not settled before its answer must have arrived
 	CancelLocksFirst                      // whether a job runs is looked up when its row is locked
 	LimitLocksQueue                       // claims of a queue with a limit wait for each other
 	WorkerFences                          // a worker that cannot renew stops before its session ends
 	FenceFromSending                      // and counts from when it sent the renewal
 	FenceAtWaking                         // and looks at the clock first when it was frozen
 	LateClaimDropped                      // an answer to a claim that comes too late is not started
-	RenewInTime                           // a renewal that took too long to arrive is not carried out
+	SettledBefore                         // a lease is handed back if its claim had settled before the worker said what it has
 	UniqueNominal                         // a nominal time has one row of occurrences
 	FireLocksSchedule                     // a schedule that another node fired meanwhile is judged as it is now
 	FireIsOne                             // the occurrence, its job and the next time are written together
@@ -113,7 +110,7 @@ const (
 var guardNames = [...]string{
 	"UniqueLease", "NumberAfterLock", "ClaimChecksAgain", "FinishMatchesNumber", "FinishMatchesLocked", "CountFailures", "ReleaseChecksAgain",
 	"ClaimLocksSession", "ReleaseLooksAgain", "HandBackLate", "CancelLocksFirst", "LimitLocksQueue", "WorkerFences", "FenceFromSending",
-	"FenceAtWaking", "LateClaimDropped", "RenewInTime", "UniqueNominal", "FireLocksSchedule", "FireIsOne", "PauseWithdraws", "PauseLocksFirst",
+	"FenceAtWaking", "LateClaimDropped", "SettledBefore", "UniqueNominal", "FireLocksSchedule", "FireIsOne", "PauseWithdraws", "PauseLocksFirst",
 	"PauseMoves", "ResumeSeesRuns", "FollowLocksFirst", "FollowIsOne",
 	"FinalNeedsSlot", "AheadIsForgiven", "ForgivenOnce", "FreshAboveMark",
 }

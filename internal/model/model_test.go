@@ -65,7 +65,7 @@ var broken = []struct {
 	{WorkerFences, "slow claims and renewals, crashes", NeverTwice},
 	{FenceFromSending, "slow claims and renewals, crashes", NeverTwice},
 	{LateClaimDropped, "slow claims and renewals, crashes", NeverTwice},
-	{RenewInTime, "slow claims and renewals, crashes", NeverTwice},
+	{SettledBefore, "slow claims and renewals, crashes", NeverTwice},
 	{FenceAtWaking, "slow claims and renewals, freezes", NeverTwice},
 	{FinalNeedsSlot, "claims ahead, single tries", FailedHasBegun},
 	{AheadIsForgiven, "claims ahead", FailedHasBegun},

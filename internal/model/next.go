@@ -155,14 +155,11 @@ func (g *stepper) tickWorker(w *Worker) {
 	if w.Renew.Age <= uint8(g.TTL) {
 		w.Renew.Age++
 	}
-	if w.Renew.Phase == Asked && w.Renew.Age > renewWait && g.has(RenewInTime) {
-		w.Renew.Phase = Idle
-	}
 }
 
 // stop ends what a worker runs, and its session as far as it knows.
 func (w *Worker) stop() {
-	w.Session, w.Fence, w.Runs, w.Waits = 0, 0, [MaxJobs]uint8{}, [MaxJobs]uint8{}
+	w.Session, w.Settled, w.Fence, w.Runs, w.Waits = 0, 0, 0, [MaxJobs]uint8{}, [MaxJobs]uint8{}
 	if w.Claim.Phase == Answered {
 		w.Claim.Phase = Idle // nobody is there who would take it
 	}

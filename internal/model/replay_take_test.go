@@ -1,6 +1,7 @@
 package model
 
 import (
+	"math"
 	"slices"
 
 	"github.com/belfry-run/belfry/core"
@@ -139,7 +140,9 @@ func (r *replay) renew(w int, from, to State, all bool) {
 			ended = append(ended, ref)
 		}
 	}
-	got, err := r.st.Renew(r.Context(), r.sessions[w], job.Held(holding...))
+	has := job.Held(holding...)
+	has.Settled = math.MaxInt64 // as in the model, it had heard just now
+	got, err := r.st.Renew(r.Context(), r.sessions[w], has)
 	r.ok(err)
 	if lost := to.Workers[w].Session == 0; got.Lost != lost {
 		r.fatal("the session is lost: %v", got.Lost)

@@ -118,7 +118,7 @@ func (g *stepper) renew(w int) {
 	if x.Renew.Phase == Idle && x.Session > 0 && !x.Frozen {
 		s := g.from
 		y := &s.Workers[w]
-		y.Renew = RenewCall{Phase: Asked, Session: y.Session, Hold: y.holding(), Waits: y.waiting()}
+		y.Renew = RenewCall{Phase: Asked, Session: y.Session, Hold: y.holding(), Waits: y.waiting(), Settled: y.Settled}
 		g.add(RenewSend, w, 0, s)
 	}
 	if x.Renew.Phase == Asked {
@@ -163,7 +163,7 @@ func (w *Worker) waiting() (bits uint8) {
 func (g *stepper) renewNow(w int) {
 	s := g.from
 	x := &s.Workers[w]
-	x.Renew = RenewCall{Session: x.Session, Hold: x.holding(), Waits: x.waiting()}
+	x.Renew = RenewCall{Session: x.Session, Hold: x.holding(), Waits: x.waiting(), Settled: x.Settled}
 	g.carryOut(&s, &x.Renew)
 	if !g.Loose {
 		g.hear(x)
@@ -176,8 +176,7 @@ func (g *stepper) renewNow(w int) {
 	x.Renew.Phase = Idle
 	g.add(Renew, w, 0, s)
 	s = g.from
-	var r RenewCall
-	r.Session = s.Workers[w].Session
+	r := RenewCall{Session: s.Workers[w].Session, Settled: s.Number} // of one who had heard just now
 	g.carryOut(&s, &r)
 	if r.Lost {
 		s.Workers[w].Session = 0
@@ -193,11 +192,16 @@ func (g *stepper) carryOut(s *State, r *RenewCall) {
 		return
 	}
 	s.Sessions[r.Session-1].Left = g.TTL
+	asked := r.Settled
+	r.Settled = g.settled(s, r.Session)
+	if !g.has(SettledBefore) {
+		asked = r.Settled
+	}
 	for j := range s.Leases {
 		for i := range s.Leases[j] {
 			l := s.Leases[j][i]
 			named := l.Number == r.Hold[j]
-			if l.Number > 0 && l.Session == r.Session && !named && (l.Age > settledAfter || !g.has(HandBackLate) && l.Age >= settledAfter) {
+			if l.Number > 0 && l.Session == r.Session && !named && l.Number <= asked && g.old(l) {
 				g.settle(s, j, l.Number, HandedBack)
 			}
 		}
@@ -208,6 +212,28 @@ func (g *stepper) carryOut(s *State, r *RenewCall) {
 			r.Cancel |= 1 << j
 		}
 	}
+}
+
+// old tells a lease whose claim has been answered, or never will be.
+func (c Config) old(l Lease) bool {
+	return l.Age > settledAfter || !c.has(HandBackLate)
+}
+
+// settled is the highest lease of a session up to which all are old.
+func (c Config) settled(s *State, session uint8) uint8 {
+	most, young := uint8(0), s.Number+1
+	for j := range s.Leases {
+		for _, l := range s.Leases[j] {
+			switch {
+			case l.Number == 0 || l.Session != session:
+			case c.old(l):
+				most = max(most, l.Number)
+			default:
+				young = min(young, l.Number)
+			}
+		}
+	}
+	return min(most, young-1)
 }
 
 // renewed is the worker's part of the answer.
@@ -230,6 +256,7 @@ func (g *stepper) hear(x *Worker) {
 			left = g.TTL
 		}
 		x.Fence = max(x.Fence, left)
+		x.Settled = r.Settled
 		for j := range x.Runs {
 			if r.Cancel&(1<<j) != 0 && x.Runs[j] > 0 && x.Runs[j] == r.Hold[j] && x.Finish[j].Number == 0 {
 				x.Finish[j] = FinishCall{Number: x.Runs[j], Outcome: Canceled}

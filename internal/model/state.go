@@ -90,6 +90,7 @@ const (
 type Worker struct {
 	Frozen  bool
 	Session uint8          // index + 1; 0: none
+	Settled uint8          // lease up to which its claims have settled, as it was answered last
 	Fence   int8           // ticks until it stops by itself
 	Runs    [MaxJobs]uint8 // under which number it runs a job; 0: not
 	Waits   [MaxJobs]uint8 // under which number a job waits for a slot
@@ -124,6 +125,7 @@ type RenewCall struct {
 	Session uint8
 	Age     uint8 // ticks since it was sent
 	Hold    [MaxJobs]uint8
+	Settled uint8 // as asked, and then as answered
 	Waits   uint8 // what of that has not begun: a bit each
 	Cancel  uint8 // what it is told to end: a bit each
 	Lost    bool
@@ -235,8 +237,23 @@ func (s *State) forget() {
 		}
 		if r := &s.Workers[w].Renew; r.Phase == Idle {
 			*r = RenewCall{}
+		} else {
+			r.Settled = s.upTo(r.Session, r.Settled)
+		}
+		s.Workers[w].Settled = s.upTo(s.Workers[w].Session, s.Workers[w].Settled)
+	}
+}
+
+// upTo is the highest lease of a session that is left up to one: what has ended makes no difference.
+func (s *State) upTo(session, lease uint8) (most uint8) {
+	for j := range s.Leases {
+		for _, l := range s.Leases[j] {
+			if l.Session == session && l.Number <= lease {
+				most = max(most, l.Number)
+			}
 		}
 	}
+	return most
 }
 
 // before is an order of workers, by all but the names of their sessions.
@@ -245,11 +262,11 @@ func (w *Worker) before(o *Worker) bool {
 	return bytes.Compare(a[:], b[:]) < 0
 }
 
-func (w *Worker) key() (k [5 + 4 + 6 + 5*MaxJobs]byte) {
+func (w *Worker) key() (k [5 + 4 + 8 + 5*MaxJobs]byte) {
 	k = [len(k)]byte{bit(w.Frozen), min(w.Session, 1), byte(w.Fence), bit(w.Renew.Lost), w.Renew.Cancel,
-		byte(w.Claim.Phase), w.Claim.Age, w.Claim.Jobs, w.Claim.Number, byte(w.Renew.Phase), w.Renew.Age, w.Claim.Ahead, w.Renew.Waits}
+		byte(w.Claim.Phase), w.Claim.Age, w.Claim.Jobs, w.Claim.Number, byte(w.Renew.Phase), w.Renew.Age, w.Claim.Ahead, w.Renew.Waits, w.Settled, w.Renew.Settled}
 	for j := range w.Runs {
-		copy(k[15+5*j:], []byte{w.Runs[j], w.Waits[j], w.Renew.Hold[j], w.Finish[j].Number, byte(w.Finish[j].Outcome)<<2 | byte(w.Finish[j].Matched)})
+		copy(k[17+5*j:], []byte{w.Runs[j], w.Waits[j], w.Renew.Hold[j], w.Finish[j].Number, byte(w.Finish[j].Outcome)<<2 | byte(w.Finish[j].Matched)})
 	}
 	return k
 }
@@ -272,6 +289,8 @@ func (s *State) numbers(visit func(*uint8)) {
 	for w := range s.Workers {
 		worker := &s.Workers[w]
 		visit(&worker.Claim.Number)
+		visit(&worker.Settled)
+		visit(&worker.Renew.Settled)
 		for j := range worker.Runs {
 			visit(&worker.Runs[j])
 			visit(&worker.Waits[j])

@@ -3,7 +3,6 @@ package sim
 import (
 	"context"
 	"fmt"
-	"strings"
 	"sync"
 	"time"
 
@@ -238,10 +237,10 @@ func (b *leaser) Claim(ctx context.Context, c job.ClaimRequest) (job.Claim, erro
 	return b.store.Claim(label(ctx, what), c)
 }
 
-func (b *leaser) Renew(ctx context.Context, session string, held []job.Holding) (job.Renewal, error) {
-	held = sortHeld(held)
-	b.again("renew", func(ctx context.Context, st *store.Store) { _, _ = st.Renew(ctx, session, held) })
-	return b.store.Renew(label(ctx, "renew"), session, held)
+func (b *leaser) Renew(ctx context.Context, session string, has job.Holdings) (job.Renewal, error) {
+	has.Attempts = sortHeld(has.Attempts)
+	b.again("renew", func(ctx context.Context, st *store.Store) { _, _ = st.Renew(ctx, session, has) })
+	return b.store.Renew(label(ctx, "renew"), session, has)
 }
 
 func (b *leaser) Finish(ctx context.Context, session string, fs []job.Finish) ([]job.Finished, error) {
@@ -267,13 +266,9 @@ func (b *leaser) again(what string, call func(ctx context.Context, st *store.Sto
 	if !b.node.trouble(w).lossy || !w.chance(6, "double "+b.node.name+" "+what) {
 		return
 	}
-	late := longestDelay
-	if strings.HasPrefix(what, "finish") {
-		late = 2 * time.Minute
-	}
 	name := b.node.name
 	w.spawn(func() {
-		after := time.Duration(w.draw("doubled "+name+" "+what) % uint64(late))
+		after := time.Duration(w.draw("doubled "+name+" "+what) % uint64(longestDelay))
 		time.Sleep(after)
 		if l := w.someone(int(after)); l != nil {
 			ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
@@ -283,9 +278,8 @@ func (b *leaser) again(what string, call func(ctx context.Context, st *store.Sto
 	})
 }
 
-// longestDelay is how late a request may come a second time. It is below [job.ClaimSettled]: a renewal that comes later
-// than that hands back what was claimed after it was sent. A finish names its lease, and may come at any time.
-const longestDelay = 9 * time.Second
+// longestDelay is how late a request may come a second time: far beyond [job.ClaimSettled] and the end of a session.
+const longestDelay = 2 * time.Minute
 
 // someone is a node that is up, the first from one on.
 func (w *world) someone(from int) *life {

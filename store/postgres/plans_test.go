@@ -107,7 +107,7 @@ func TestPlans(t *testing.T) {
 			return nil
 		}},
 		{"promote", []string{"jobs_scheduled"}, func() error { _, err := st.Promote(ctx); return err }},
-		{"renew", []string{"leases_session"}, func() error { _, err := st.Renew(ctx, s.ID, nil); return err }},
+		{"renew", []string{"leases_session"}, func() error { _, err := st.Renew(ctx, s.ID, job.Held()); return err }},
 		{"append", nil, func() error {
 			return st.Append(ctx, s.ID, []job.LogPiece{{Ref: job.Ref{JobID: held[0].Job.ID, Lease: held[0].Job.Lease}, Stream: job.Log, At: held[0].Job.ClaimedAt, Text: "x"}})
 		}},

@@ -78,7 +78,7 @@ func TestRaisedFloorRefusesEveryWrite(t *testing.T) {
 	wantOutdated(t, "run", <-ended, core.Conflict)
 	wantOutdated(t, "a claim that waits", <-waited, core.Unavailable)
 	<-nudged // the worker renews and is told so
-	_, err = st.Renew(t.Context(), session, nil)
+	_, err = st.Renew(t.Context(), session, job.Held())
 	wantOutdated(t, "renew", err, core.Unavailable)
 
 	fresh, err := postgres.Open(t.Context(), dsn, postgres.Options{})

@@ -232,7 +232,7 @@ func TestDatabaseThatGoesAwayAndComesBack(t *testing.T) {
 		"fire":   func() error { _, err := st.FireDue(t.Context()); return err },
 		"job":    func() error { _, err := st.Job(t.Context(), "default", first); return err },
 		"health": func() error { _, err := st.Health(t.Context()); return err },
-		"renew":  func() error { _, err := st.Renew(t.Context(), s, nil); return err },
+		"renew":  func() error { _, err := st.Renew(t.Context(), s, job.Held()); return err },
 		"prune":  func() error { _, err := st.Prune(t.Context()); return err },
 	} {
 		for range 2 {

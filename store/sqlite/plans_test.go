@@ -111,7 +111,7 @@ func TestPlans(t *testing.T) {
 			return err
 		}},
 		{"renew", []string{"leases_session (session=? AND number>?)"}, nil, func() error {
-			_, err := st.Renew(ctx, s.ID, nil)
+			_, err := st.Renew(ctx, s.ID, job.Held())
 			return err
 		}},
 		{"append", []string{"logs_job", "l USING PRIMARY KEY (job_id=?) LEFT-JOIN", "jobs USING INTEGER PRIMARY KEY"}, nil, func() error {

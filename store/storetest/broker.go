@@ -49,7 +49,7 @@ func RunBroker(t *testing.T, open func(t *testing.T) (job.Leaser, Admin)) {
 	for name, fn := range brokerCases {
 		t.Run("broker: "+name, func(t *testing.T) {
 			t.Parallel()
-			d := &desk{T: t, ctx: t.Context()}
+			d := &desk{T: t, ctx: t.Context(), settled: map[string]int64{}}
 			d.br, d.ad = open(t)
 			fn(d)
 		})
@@ -71,6 +71,8 @@ type desk struct {
 	ctx context.Context
 	br  job.Leaser
 	ad  Admin
+
+	settled map[string]int64 // by session, of its last renewal
 }
 
 // lost is longer than a session lives without a renewal, grace included.
@@ -145,7 +147,16 @@ func (d *desk) finish(session string, ref job.Ref, outcome job.Outcome, change .
 
 func (d *desk) renew(session string, refs ...job.Ref) job.Renewal {
 	d.Helper()
-	return must(d.br.Renew(d.ctx, session, job.Held(refs...)))(d)
+	return d.renewOf(session, job.Held(refs...))
+}
+
+// renewOf echoes, as workers do, what the renewal before was answered.
+func (d *desk) renewOf(session string, has job.Holdings) job.Renewal {
+	d.Helper()
+	has.Settled = d.settled[session]
+	r := must(d.br.Renew(d.ctx, session, has))(d)
+	d.settled[session] = r.Settled
+	return r
 }
 
 func (d *desk) job(id int64) job.Job {

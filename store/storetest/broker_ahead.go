@@ -25,11 +25,11 @@ func idsOf(c job.Claim) (ids []int64) {
 	return ids
 }
 
-func waiting(c job.Claim) (all []job.Holding) {
+func waiting(c job.Claim) (has job.Holdings) {
 	for _, j := range c.Jobs {
-		all = append(all, job.Holding{Ref: refOf(j), Waiting: true})
+		has.Attempts = append(has.Attempts, job.Holding{Ref: refOf(j), Waiting: true})
 	}
-	return all
+	return has
 }
 
 func init() {
@@ -73,7 +73,7 @@ func caseAJobThatWasClaimedAheadIsLostWith(d *desk) {
 	holding := waiting(d.claimAhead(s, 2, 0))
 	must(d.br.Renew(d.ctx, s, holding))(d)
 	want(d, "waits", d.job(ids[0]).Ahead, true)
-	holding[0].Waiting = false
+	holding.Attempts[0].Waiting = false
 	d.Move(job.ClaimSettled + time.Second)
 	for range 2 { // the first takes a pack apart, if they are in one
 		must(d.br.Renew(d.ctx, s, holding))(d)
@@ -106,7 +106,7 @@ func caseAJobThatIsLostMustNotBeTried(d *desk) {
 	tried := d.one("tried")
 	d.finish(s, d.claimOne(s), job.OutcomeError)
 	d.Move(time.Minute)
-	must(d.br.Renew(d.ctx, s, nil))(d)
+	must(d.br.Renew(d.ctx, s, job.Held()))(d)
 	must(d.ad.Promote(d.ctx))(d)
 	first := []int64{tried, d.one("single"), d.one("final")}
 	for i, id := range first {

@@ -27,6 +27,7 @@ func init() {
 	addBroker("a session that is late but not given up renews and goes on", caseASessionThatIsLateButNotGivenUp)
 	addBroker("a session that ended is told so, whatever it asks", caseASessionThatEndedIsToldSo)
 	addBroker("an attempt is settled by the session that holds it alone", caseAnAttemptIsSettledByTheSessionThatHolds)
+	addBroker("a renewal that is carried out late hands back nothing that was claimed since it was sent", caseALateRenewalKeepsWhatWasClaimedSinceItWasSent)
 	addBroker("jobs of a claim that never arrived are handed back once it must have, and not before", caseJobsOfAClaimThatNeverArrivedAreHanded)
 	addBroker("a renewal lists what was asked to end and what ended over the worker's head", caseARenewalListsWhatWasAskedToEndAnd)
 	addBroker("a job asked to end counts as canceled whatever its worker says, but for a success", caseAJobAskedToEndCountsAsCanceledWhatever)
@@ -302,6 +303,8 @@ func caseJobsOfAClaimThatNeverArrivedAreHanded(d *desk) {
 	d.renew(s, held)
 	d.wantState(missed.JobID, job.Running)
 	d.Move(time.Second)
+	d.renew(s, held) // which answers what has settled, and believes nothing of it yet
+	d.wantState(missed.JobID, job.Running)
 	want(d, "nothing to cancel", len(d.renew(s, held).Cancel), 0)
 	j := d.wantState(missed.JobID, job.Ready)
 	want(d, "failures", j.Failures, 0)
@@ -312,6 +315,26 @@ func caseJobsOfAClaimThatNeverArrivedAreHanded(d *desk) {
 	want(d, "stale", d.finish(s, missed, job.OutcomeOK).Stale, true)
 	d.finish(s, again, job.OutcomeOK)
 	want(d, "jobs", len(ids), 2)
+}
+
+func caseALateRenewalKeepsWhatWasClaimedSinceItWasSent(d *desk) {
+	d.task("late")
+	d.enqueue(slices.Repeat([]job.NewJob{{Task: "late"}}, 3)...)
+	s := d.session("late")
+	lost := d.claimOne(s)
+	d.Move(job.ClaimSettled + time.Second)
+	sent := job.Holdings{Settled: d.renew(s).Settled}
+	runs := d.claimOne(s)
+	for range 3 { // as long as it takes: the session is renewed meanwhile
+		d.Move(job.ClaimSettled)
+		d.renew(s, runs)
+	}
+	d.wantState(lost.JobID, job.Ready)
+	want(d, "to cancel", len(must(d.br.Renew(d.ctx, s, sent))(d).Cancel), 0)
+	must(d.br.Renew(d.ctx, s, job.Held()))(d) // which says nothing of what has settled
+	d.wantState(runs.JobID, job.Running)
+	want(d, "stale", d.finish(s, runs, job.OutcomeOK).Stale, false)
+	want(d, "attempts", d.outcomes(runs.JobID), "ok")
 }
 
 func caseARenewalListsWhatWasAskedToEndAnd(d *desk) {

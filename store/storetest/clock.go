@@ -111,7 +111,7 @@ func caseAClockThatIsSetForwardWhileAClaims(b *bench, nodes []*store.Store) {
 		s := b.session("t")
 		c := b.claim(s, 1)
 		b.clock.Set(24 * time.Hour)
-		must(st.Renew(b.ctx, s.ID, nil))(b)
+		must(st.Renew(b.ctx, s.ID, job.Held()))(b)
 		b.wantState(j.ID, job.Running)
 		b.finish(s, c.Jobs[0], job.OutcomeOK)
 	}
@@ -163,7 +163,7 @@ func caseWhatWasUnderWayWhenTheClockWasSet(b *bench, nodes []*store.Store) {
 	b.sql(`update belfry.sessions set renewed_at = renewed_at - $1, expires_at = expires_at - $1`, time.Hour.Microseconds())
 	for _, st := range nodes {
 		want(b, "released", must(st.ReleaseLost(b.ctx))(b).Jobs, 0)
-		must(st.Renew(b.ctx, s.ID, nil))(b) // its answer is under way as well
+		must(st.Renew(b.ctx, s.ID, job.Held()))(b) // its answer is under way as well
 		r := must(st.Renew(b.ctx, s.ID, job.Held(refOf(c.Jobs[0]))))(b)
 		want(b, "told to end", len(r.Cancel), 0)
 	}

@@ -68,6 +68,7 @@ func caseAClaimThatNeverArrivedIsHandedBackIn(b *bench) {
 	ok(b, b.st.ShiftClock(b.ctx, -time.Hour))
 	b.clock.Move(job.ClaimSettled + time.Second)
 	b.renew(s)
+	b.renew(s)
 	b.wantState(j.ID, job.Ready)
 }
 

@@ -120,7 +120,7 @@ func caseARuleFromTheFinishRunsAgainAfterIts(b *bench) {
 			b.Fatalf("fired early")
 		}
 		b.clock.Move(time.Second)
-		must(b.st.Renew(b.ctx, s.ID, nil))(b)
+		must(b.st.Renew(b.ctx, s.ID, job.Held()))(b)
 	}
 }
 
@@ -144,7 +144,7 @@ func caseALateFinishUnderALostLeaseIsRefused(b *bench) {
 	if f := b.finish(zombie, old.Jobs[0], job.OutcomeOK); !f.Stale {
 		b.Fatalf("late finish accepted: %+v", f)
 	}
-	if r := must(b.st.Renew(b.ctx, zombie.ID, nil))(b); !r.Lost {
+	if r := must(b.st.Renew(b.ctx, zombie.ID, job.Held()))(b); !r.Lost {
 		b.Fatal("the zombie was not told")
 	}
 	b.wantState(j.ID, job.Running)

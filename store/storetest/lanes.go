@@ -120,7 +120,7 @@ func CannotRun(t *testing.T, open func() *store.Store, many int, slack int64, co
 				t.Fatalf("claimed %+v", none.Jobs)
 			}
 			ref := job.Ref{JobID: c.Jobs[0].Job.ID, Lease: c.Lease}
-			_, err = st.Renew(ctx, s.ID, []job.Holding{{Ref: ref}})
+			_, err = st.Renew(ctx, s.ID, job.Held(ref))
 			check(err)
 			_, err = st.PauseQueue(ctx, "default", "")
 			check(err)

@@ -50,7 +50,7 @@ func (f *front) pass(d time.Duration, api []*store.Store, alive ...job.Session) 
 			ok(f, node.Listen(f.ctx))
 		}
 		for _, s := range alive {
-			want(f, "lost", must(f.engine.Renew(f.ctx, s.ID, nil))(f).Lost, false)
+			want(f, "lost", must(f.engine.Renew(f.ctx, s.ID, job.Held()))(f).Lost, false)
 		}
 		gone += must(f.engine.ReleaseLost(f.ctx))(f).Sessions
 	}
@@ -93,7 +93,7 @@ func caseWorkersElsewhereAreNotGivenUpWhileNoNode(b *bench) {
 	want(b, "given up in two minutes without the API", f.pass(2*time.Minute, nil, here), 0)
 	want(b, "given up before a whole life was heard", f.pass(remoteLife, f.api[1:], lives, here), 0)
 	want(b, "given up after it", f.pass(2*time.Second, f.api[1:], lives, here), 1)
-	want(b, "lost", must(f.engine.Renew(b.ctx, dead.ID, nil))(b).Lost, true)
+	want(b, "lost", must(f.engine.Renew(b.ctx, dead.ID, job.Held()))(b).Lost, true)
 }
 
 func caseAWorkerWithTheDatabaseIsGivenUpThough(b *bench) {
@@ -101,7 +101,7 @@ func caseAWorkerWithTheDatabaseIsGivenUpThough(b *bench) {
 	ok(b, f.api[0].Listen(b.ctx))
 	s := must(f.api[0].OpenSession(b.ctx, job.WorkerInfo{Name: "near", Kinds: []task.Kind{task.KindFunc}, Funcs: []string{"t"}, Queues: map[string]int{"default": 1}}))(b)
 	want(b, "given up in time", f.pass(remoteSilence+2*time.Second, nil), 1)
-	want(b, "lost", must(f.engine.Renew(b.ctx, s.ID, nil))(b).Lost, true)
+	want(b, "lost", must(f.engine.Renew(b.ctx, s.ID, job.Held()))(b).Lost, true)
 }
 
 func caseAWorkerElsewhereThatDiedIsGivenUpAs(b *bench) {

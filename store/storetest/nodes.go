@@ -27,7 +27,7 @@ func RunNodes(t *testing.T, open OpenNodes) {
 	for name, fn := range nodeCases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			b := &bench{T: t, ctx: t.Context(), clock: NewClock(), shelf: NewShelf()}
+			b := &bench{T: t, ctx: t.Context(), clock: NewClock(), shelf: NewShelf(), settled: map[string]int64{}}
 			nodes := open(t, store.Options{Clock: b.clock.Now, Monotonic: b.clock.Mono, Bytes: b.shelf, Sealer: newSealer(t)})
 			b.st = nodes[0]
 			fn(b, nodes)

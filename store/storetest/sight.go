@@ -25,15 +25,15 @@ func caseAfterAnOutageOfOurOwnNoSessionIs(b *bench) {
 	b.again()
 	want(b, "sessions given up at once", must(b.st.ReleaseLost(b.ctx))(b).Sessions, 0)
 	b.clock.Move(5 * time.Second)
-	must(b.st.Renew(b.ctx, held["lives"].ID, nil))(b)
+	must(b.st.Renew(b.ctx, held["lives"].ID, job.Held()))(b)
 	for range 5 {
 		want(b, "sessions given up within one time to live", must(b.st.ReleaseLost(b.ctx))(b).Sessions, 0)
 		b.clock.Move(4 * time.Second)
 	}
 	b.clock.Move(5 * time.Second)
 	want(b, "sessions given up after it", must(b.st.ReleaseLost(b.ctx))(b).Sessions, 1)
-	want(b, "session that lives", must(b.st.Renew(b.ctx, held["lives"].ID, nil))(b).Lost, false)
-	want(b, "session that is dead", must(b.st.Renew(b.ctx, held["dead"].ID, nil))(b).Lost, true)
+	want(b, "session that lives", must(b.st.Renew(b.ctx, held["lives"].ID, job.Held()))(b).Lost, false)
+	want(b, "session that is dead", must(b.st.Renew(b.ctx, held["dead"].ID, job.Held()))(b).Lost, true)
 }
 
 // again is the same database under a store that has just been started.

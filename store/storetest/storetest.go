@@ -79,6 +79,8 @@ type bench struct {
 	clock *Clock
 	shelf *Shelf
 	tally *tally
+
+	settled map[string]int64 // by session, of its last renewal
 }
 
 // Run runs every case on stores that open makes, without those that are named as in the name of a test.
@@ -100,7 +102,7 @@ func Run(t *testing.T, open Open, without ...string) {
 
 func newBench(t *testing.T, open Open) *bench {
 	t.Helper()
-	b := &bench{T: t, ctx: t.Context(), clock: NewClock(), shelf: NewShelf(), tally: newTally()}
+	b := &bench{T: t, ctx: t.Context(), clock: NewClock(), shelf: NewShelf(), tally: newTally(), settled: map[string]int64{}}
 	b.st = open(t, store.Options{Clock: b.clock.Now, Bytes: b.shelf, Sealer: newSealer(t), Observer: b.tally})
 	return b
 }
@@ -251,7 +253,11 @@ func (b *bench) renew(s job.Session, jobs ...job.LeasedJob) job.Renewal {
 	for i, j := range jobs {
 		refs[i] = refOf(j)
 	}
-	return must(b.st.Renew(b.ctx, s.ID, job.Held(refs...)))(b)
+	has := job.Held(refs...)
+	has.Settled = b.settled[s.ID]
+	r := must(b.st.Renew(b.ctx, s.ID, has))(b)
+	b.settled[s.ID] = r.Settled
+	return r
 }
 
 func refOf(j job.LeasedJob) job.Ref {

@@ -80,8 +80,8 @@ func (c *Change) slots(w job.WorkerInfo) (slots map[string]int, order []string, 
 
 // Renew keeps a session alive. A session that is late but was not given up yet
 // is alive still: nothing of it has been handed to anyone else.
-func (s *Store) Renew(ctx context.Context, session string, holding []job.Holding) (out job.Renewal, err error) {
-	if len(holding) > core.MaxBatch*10 {
+func (s *Store) Renew(ctx context.Context, session string, has job.Holdings) (out job.Renewal, err error) {
+	if len(has.Attempts) > core.MaxBatch*10 {
 		return out, core.Errorf(core.TooLarge, "a session holds at most %d jobs", core.MaxBatch*10)
 	}
 	err = s.write(ctx, "renew", func(c *Change) error {
@@ -95,7 +95,7 @@ func (s *Store) Renew(ctx context.Context, session string, holding []job.Holding
 		if out.Queues, _, err = c.slots(w.WorkerInfo); err != nil {
 			return err
 		}
-		if err := c.reconcile(session, holding, &out); err != nil {
+		if err := c.reconcile(session, has, &out); err != nil {
 			return err
 		}
 		// Last, because it locks packs. What runs for longer than between two renewals is in no claim's way then.
@@ -116,11 +116,6 @@ func (c *Change) RenewSession(session string) (job.WorkerState, bool, error) {
 func LateFinish(ref job.Ref) job.Finish {
 	return job.Finish{Ref: ref, Outcome: job.OutcomeTimeout, Error: "its worker lives but did not end it by the deadline"}
 }
-
-// renewalFresh is how long a renewal may have waited to be carried out and still
-// be believed about what its worker does not hold. A job that reached the worker
-// after it had asked must not be handed back while it runs.
-const renewalFresh = 5 * time.Second
 
 // floors remember for each session below which number no lease of it is left, so
 // that a renewal does not walk over all those that have ended and that a long
@@ -158,7 +153,7 @@ func (f *floors) rise(session string, rows []jobs.Held) {
 // asked to end is told, what never arrived is handed back, and what goes on
 // beyond its deadline is ended here. The deadlines of a worker that does not
 // renew need no look: its session ends.
-func (c *Change) reconcile(session string, holding []job.Holding, out *job.Renewal) error {
+func (c *Change) reconcile(session string, has job.Holdings, out *job.Renewal) error {
 	rows, err := base.Collect(c.Ctx, c.Tx, jobs.ScanHeld, `
 		select job_id, number, claimed_at, deadline_at, cancel_at, ahead
 		from belfry.running
@@ -187,10 +182,10 @@ func (c *Change) reconcile(session string, holding []job.Holding, out *job.Renew
 		}
 		leased[h.Ref] = h
 	}
-	if err := c.jobs().NoteBegun(session, leased, holding); err != nil {
+	if err := c.jobs().NoteBegun(session, leased, has.Attempts); err != nil {
 		return err
 	}
-	for _, h := range holding {
+	for _, h := range has.Attempts {
 		ref := h.Ref
 		// What it holds and is not leased to it any more was ended over its
 		// head. Whether it has just been settled by its own finish, under way
@@ -200,8 +195,11 @@ func (c *Change) reconcile(session string, holding []job.Holding, out *job.Renew
 		}
 		delete(leased, ref)
 	}
+	if sure {
+		out.Settled = settled(rows, c.Now)
+	}
 	for ref, h := range leased {
-		if c.Now.Sub(h.ClaimedAt) > job.ClaimSettled {
+		if ref.Lease <= has.Settled && sure && c.Now.Sub(h.ClaimedAt) > job.ClaimSettled {
 			never = append(never, job.Finish{Ref: ref, Outcome: job.OutcomeHandedBack, Error: "the claim never reached the worker"})
 		}
 	}
@@ -209,9 +207,6 @@ func (c *Change) reconcile(session string, holding []job.Holding, out *job.Renew
 		return nil
 	}
 	slices.SortFunc(never, func(a, b job.Finish) int { return cmp.Compare(a.JobID, b.JobID) }) // they come out of a map
-	if !sure || time.Since(c.Begun) > renewalFresh {
-		never = nil // what it says of itself may be long out of date
-	}
 	if len(never) > 0 {
 		c.s.Opt.Logger.Warn("claims that never arrived are handed back", "session", session, "jobs", len(never))
 	}
@@ -221,6 +216,19 @@ func (c *Change) reconcile(session string, holding []job.Holding, out *job.Renew
 	// A handler that settled its job in a transaction of its own, by a view from before the lease had a row, left the row.
 	_, err = c.Tx.Exec(c.Ctx, `delete from belfry.leases where `+c.SQL.In("job_id", 1)+` and (select id from belfry.jobs where id = job_id) is null`, c.SQL.List(base.JobIDs(never)))
 	return err
+}
+
+// settled is the highest lease up to which every claim's answer has arrived or never will, 0 for none.
+func settled(rows []jobs.Held, now time.Time) (lease int64) {
+	young := int64(math.MaxInt64)
+	for _, h := range rows {
+		if now.Sub(h.ClaimedAt) > job.ClaimSettled {
+			lease = max(lease, h.Ref.Lease)
+		} else {
+			young = min(young, h.Ref.Lease)
+		}
+	}
+	return min(lease, young-1)
 }
 
 // Nudged returns a channel that is closed when the session should renew now.

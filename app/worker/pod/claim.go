@@ -70,7 +70,7 @@ func (o ClaimOptions) wait(ctx context.Context, h *Handover) (found bool, err er
 		queues = h.Session.Order
 	}
 	end := time.Now().Add(o.Wait)
-	renewed := time.Now()
+	renewed, settled := time.Now(), int64(0)
 	for round := 0; ; round++ {
 		for _, queue := range queues {
 			wait := min(time.Until(end), job.MaxClaimWait.D(), h.Session.TTL.D()/3)
@@ -90,9 +90,11 @@ func (o ClaimOptions) wait(ctx context.Context, h *Handover) (found bool, err er
 			}
 			if time.Since(renewed) > h.Session.TTL.D()/4 {
 				renewed = time.Now()
-				if r, err := o.Broker.Renew(ctx, h.Session.ID, nil); err != nil || r.Lost || r.Drain {
+				r, err := o.Broker.Renew(ctx, h.Session.ID, job.Holdings{Settled: settled})
+				if err != nil || r.Lost || r.Drain {
 					return false, err
 				}
+				settled = r.Settled
 			}
 		}
 		if len(queues) == 0 || time.Now().After(end) {

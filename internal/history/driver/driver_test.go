@@ -64,7 +64,7 @@ func (f fake) Claim(context.Context, job.ClaimRequest) (job.Claim, error) {
 	return job.Claim{Lease: 7, Jobs: []job.LeasedJob{{Job: job.Job{ID: 1, Attempt: 2}}}}, f.err
 }
 
-func (f fake) Renew(context.Context, string, []job.Holding) (job.Renewal, error) {
+func (f fake) Renew(context.Context, string, job.Holdings) (job.Renewal, error) {
 	return job.Renewal{Lost: true, Cancel: []job.Ref{{JobID: 1, Lease: 7}}}, f.err
 }
 

@@ -37,13 +37,13 @@ func (l Leaser) Claim(ctx context.Context, c job.ClaimRequest) (job.Claim, error
 }
 
 // Renew records a renewal.
-func (l Leaser) Renew(ctx context.Context, session string, holding []job.Holding) (job.Renewal, error) {
+func (l Leaser) Renew(ctx context.Context, session string, has job.Holdings) (job.Renewal, error) {
 	args := history.Args{Session: session}
-	for _, h := range holding {
+	for _, h := range has.Attempts {
 		args.Jobs = append(args.Jobs, history.JobArgs{ID: h.JobID, Lease: h.Lease})
 	}
 	call := l.Writer.Invoke(l.Process, history.OpRenew, args)
-	got, err := l.Leaser.Renew(ctx, session, holding)
+	got, err := l.Leaser.Renew(ctx, session, has)
 	outcome(call, err, func() history.Result {
 		r := history.Result{Lost: got.Lost}
 		for _, ref := range got.Cancel {

@@ -80,12 +80,12 @@ func (s *server) sessionRoutes() {
 	api.ServeBody(s.API, api.Endpoint{
 		Id: "session-renew", Method: http.MethodPost, Path: "/v1/sessions/{id}/renew", Scope: access.ScopeWorker,
 		Summary: "Keep a session alive, and learn which of its jobs are to end",
-	}, func(ctx context.Context, c *api.Call, in *sessionByID, body wire.SessionRenewal) (job.Renewal, error) {
+	}, func(ctx context.Context, c *api.Call, in *sessionByID, has job.Holdings) (job.Renewal, error) {
 		if err := s.ownSession(ctx, c.Token, in.ID); err != nil {
 			return job.Renewal{}, err
 		}
-		out, err := s.service.Renew(ctx, in.ID, body.Holding)
-		s.renewTokens(ctx, in.ID, body.Holding, &out)
+		out, err := s.service.Renew(ctx, in.ID, has)
+		s.renewTokens(ctx, in.ID, has.Attempts, &out)
 		return out, err
 	})
 
