@@ -11,12 +11,10 @@ import (
 	"github.com/belfry-run/belfry/job"
 )
 
-// nudgeFloor is the shortest time between two renewals, however often the
-// broker nudges.
+// nudgeFloor is the shortest time between two renewals, however often the broker nudges.
 const nudgeFloor = 20 * time.Millisecond
 
-// busyFloor is how old the last renewal is at least when one is made because
-// the first job of an idle worker has arrived.
+// busyFloor is how old the last renewal is at least when one is made because the first job of an idle worker has arrived.
 const busyFloor = time.Second
 
 // renew keeps the session alive until the context ends: three times per lease,
