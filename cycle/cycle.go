@@ -34,7 +34,7 @@ type Run struct {
 	Current   string    `json:"current,omitempty" doc:"The member that runs, or is next"`
 	MemberJob int64     `json:"member_job,omitempty" doc:"Its job"`
 	TurnAt    time.Time `json:"turn_at,omitzero" doc:"When it was its turn"`
-	WaitsFor  int64     `json:"waits_for,omitempty" doc:"The job of another cycle that runs this member now"`
+	WaitsFor  int64     `json:"waits_for,omitempty" doc:"The job of another run that it waits for: it runs this member now, or was asked to end and has not"`
 }
 
 // MemberResult is what became of a member.

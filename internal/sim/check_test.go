@@ -53,7 +53,7 @@ func (w *world) startStint(s *stint) {
 	}
 	last := w.diary.leases[s.job]
 	w.diary.leases[s.job] = max(last, s.lease)
-	touched, canceled := w.diary.touched[s.job], w.diary.canceled
+	touched := w.diary.touched[s.job]
 	w.diary.stints = append(w.diary.stints, s)
 	w.diary.open[s.job] = append(before, s)
 	w.mu.Unlock()
@@ -71,8 +71,7 @@ func (w *world) startStint(s *stint) {
 	if o := other[s.schedule]; o != nil && slices.Contains([]string{"skip", "one", "all", "finish"}, s.schedule) && s.planned && o.planned {
 		w.broken(noOverlap, "job %d of schedule %s begins while job %d runs", s.job, s.schedule, o.job)
 	}
-	// The run of a cycle that is canceled ends at once, and the next may begin while its member is still being told to end.
-	if o := other["members"]; o != nil && o.start >= canceled {
+	if o := other["members"]; o != nil {
 		w.broken(inOrder, "member %s (job %d) begins while %s (job %d) runs", s.task, s.job, o.task, o.job)
 	}
 }
@@ -150,7 +149,6 @@ func (w *world) canceled(id int64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.diary.touched[id] = true
-	w.diary.canceled = w.since()
 }
 
 // checkSchedulesLive looks that each schedule has decided something since the faults ended.

@@ -249,13 +249,12 @@ func (w *world) rows(query string, args ...any) (all [][]string) {
 
 // diary is what the handlers and the users saw.
 type diary struct {
-	stints   []*stint
-	open     map[int64][]*stint // that run, by job
-	leases   map[int64]int64    // the largest under which a job ran
-	touched  map[int64]bool     // jobs whose end a user has asked for
-	canceled time.Duration      // when a user has last asked for an end
-	known    []known            // jobs that were acknowledged, in that order
-	pauses   []pausing
+	stints  []*stint
+	open    map[int64][]*stint // that run, by job
+	leases  map[int64]int64    // the largest under which a job ran
+	touched map[int64]bool     // jobs whose end a user has asked for
+	known   []known            // jobs that were acknowledged, in that order
+	pauses  []pausing
 }
 
 // known is a job that a user was told of.

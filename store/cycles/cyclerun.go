@@ -140,6 +140,14 @@ func (c *Change) advance(run cycle.Run) error {
 				return c.saveRun(run, t.taskID)
 			}
 			if turn.Skip == "" {
+				other, err := c.stillEnding(run)
+				if err != nil {
+					return err
+				}
+				if other.job != 0 {
+					run.Current, run.MemberJob, run.WaitsFor = turn.Member.Task, 0, other.job
+					return c.saveRun(run, other.task)
+				}
 				return c.runMember(run, turn, t)
 			}
 			run.Results = append(run.Results, cycle.MemberResult{Task: turn.Member.Task, State: cycle.MemberSkipped, Reason: turn.Skip})
@@ -148,6 +156,34 @@ func (c *Change) advance(run cycle.Run) error {
 		}
 		return c.endCycle(run, run.End(c.Now))
 	}
+}
+
+// ending is a member that was asked to end with its run, and has not.
+type ending struct{ job, task int64 }
+
+// stillEnding finds a member of an earlier run that was canceled, whose worker has not ended it yet: no member of the next run
+// may run beside it. Whoever settles it goes on with those that wait for its task, as for a member of another cycle.
+func (c *Change) stillEnding(run cycle.Run) (ending, error) {
+	names := make([]string, len(run.Members))
+	for i, m := range run.Members {
+		names[i] = m.Task
+	}
+	found, err := base.Collect(c.Ctx, c.Tx, func(r base.Rows) (e ending, err error) { return e, r.Scan(&e.job, &e.task) }, `
+		select running_job, task_id
+		from belfry.member_timing
+		where running_job > 0 and task_id in (select id from belfry.tasks where namespace = $1 and `+c.SQL.In("name", 2)+`)
+			and running_job not in (select r.member_job from belfry.cycle_runs r where r.member_job > 0)
+		order by running_job`, run.Namespace, c.SQL.List(names))
+	if err != nil {
+		return ending{}, err
+	}
+	for _, e := range found {
+		canceled, _, err := base.First(c.Ctx, c.Tx, base.ScanInt, `select cancel_at from belfry.running where job_id = $1`, e.job)
+		if err != nil || canceled > 0 {
+			return e, err
+		}
+	}
+	return ending{}, nil
 }
 
 // sinceSet is an instant as it will be when somebody has made up for a clock

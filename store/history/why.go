@@ -113,8 +113,8 @@ func (s *Store) whyCycle(ctx context.Context, tx base.Tx, j job.Job, w *job.Why)
 	check := core.Check{Name: "member " + run.Current + " runs", OK: member.State == job.Running || member.State == job.Waiting && member.Kind == task.KindCycle, Detail: fmt.Sprintf("job %d is %s", id, at), Fix: fmt.Sprintf("belfry job why %d", id)}
 	w.Summary = fmt.Sprintf("Its members run: %s, and it is at %s: job %d is %s.", done, run.Current, id, at)
 	if run.WaitsFor != 0 {
-		check = core.Check{Name: "no other cycle runs member " + run.Current, Detail: check.Detail, Fix: fmt.Sprintf("wait until it ends: belfry job wait %d", id)}
-		w.Summary = fmt.Sprintf("Its members run: %s, and it waits until another cycle has run %s: job %d is %s.", done, run.Current, id, at)
+		check = core.Check{Name: "no member of another run is in the way of " + run.Current, Detail: check.Detail, Fix: fmt.Sprintf("wait until it ends: belfry job wait %d", id)}
+		w.Summary = fmt.Sprintf("Its members run: %s, and %s waits for a member of another run: job %d is %s.", done, run.Current, id, at)
 	}
 	w.Checks = append(w.Checks, check)
 	return nil

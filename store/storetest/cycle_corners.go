@@ -24,6 +24,7 @@ func members(names ...string) (all []task.Member) {
 }
 
 func init() {
+	add("a member waits until that of a canceled run has ended", caseAMemberWaitsUntilThatOfACanceledRunHasEnded)
 	add("leaving out a later member does not stop a cycle that waits for another one", caseLeavingOutALaterMemberDoesNotStopA)
 	add("a member that is waited for can be left out, and the cycle goes on at once", caseAMemberThatIsWaitedForCanBeLeft)
 	add("a ring of cycles is refused, however long it is", caseARingOfCyclesIsRefused)
@@ -116,6 +117,22 @@ func caseTheIntervalOfAMemberCountsFromWhenIts(b *bench) {
 	b.promote()
 	want(b, "order", r.works(well), "a")
 	want(b, "start", r.status("all").Members[0].Timing.StartedAt.UTC(), began)
+}
+
+func caseAMemberWaitsUntilThatOfACanceledRunHasEnded(b *bench) {
+	r := b.ring("all", members("a", "b")...)
+	j := r.run("all")
+	r.finish(r.session, r.claim(r.session, 1).Jobs[0], job.OutcomeOK)
+	ending := r.claim(r.session, 1).Jobs[0]
+	want(b, "runs", ending.Job.Task, "b")
+	b.cancel(j.ID)
+	b.wantState(j.ID, job.Canceled)
+	next := r.run("all")
+	want(b, "claimed beside it", len(r.claim(r.session, 1).Jobs), 0)
+	want(b, "waits for", r.status("all").Run.WaitsFor, ending.Job.ID)
+	r.finish(r.session, ending, job.OutcomeCanceled)
+	want(b, "order", r.works(well), "a b")
+	b.wantState(next.ID, job.Succeeded)
 }
 
 func caseAMemberThatIsDeletedUnderWayIsPassed(b *bench) {

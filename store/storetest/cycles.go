@@ -418,7 +418,7 @@ func caseWhyACycleWaitsIsToldByItsMember(b *bench) {
 	must(b.st.StartCycles(b.ctx))(b)
 	two := r.run("two")
 	why(one.ID, "0 of 1 members are done, and it is at a: job", "belfry cycle show one")
-	why(two.ID, "waits until another cycle has run a", "belfry cycle show two")
+	why(two.ID, "a waits for a member of another run", "belfry cycle show two")
 	r.claim(r.session, 1)
 	why(one.ID, "is running since", "belfry cycle show one")
 	want(b, "check", must(b.st.Why(b.ctx, "default", one.ID))(b).Checks[0].OK, true)

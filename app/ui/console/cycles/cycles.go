@@ -194,7 +194,7 @@ func (p *page) cycleSteps(r cycle.Run, now job.Job) []cycleStep {
 func (p *page) currentStep(s *cycleStep, r cycle.Run, now job.Job) {
 	switch {
 	case r.WaitsFor != 0:
-		s.Note = fmt.Sprintf("job %d of another cycle runs this member now", r.WaitsFor)
+		s.Note = fmt.Sprintf("it waits for job %d, a member of another run", r.WaitsFor)
 	case now.State == job.Running:
 		s.State, s.Note = string(now.State), parts.SpanText(max(0, p.Now.Sub(now.ClaimedAt)))+" so far"
 		if now.Attempt > 1 {

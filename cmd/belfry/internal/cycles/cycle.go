@@ -165,7 +165,7 @@ func drawCycle(c *cli.CLI, w io.Writer, s *cli.Conn, v cycle.Status, schedules [
 func currentText(r cycle.Run, now time.Time) string {
 	switch {
 	case r.WaitsFor != 0:
-		return fmt.Sprintf("%s, waits for job %d of another cycle", r.Current, r.WaitsFor)
+		return fmt.Sprintf("%s, waits for job %d of another run", r.Current, r.WaitsFor)
 	case r.TurnAt.After(now):
 		return fmt.Sprintf("%s, job %d, begins %s", r.Current, r.MemberJob, cli.Ago(r.TurnAt, now))
 	case r.MemberJob != 0:
@@ -213,7 +213,7 @@ func inRun(v cycle.Status, member string) string {
 	case slices.Contains(r.Skip, member):
 		return "to be left out, by " + r.SkippedBy
 	case place == len(r.Results) && r.WaitsFor != 0:
-		return fmt.Sprintf("its turn; it waits for job %d of another cycle", r.WaitsFor)
+		return fmt.Sprintf("its turn; it waits for job %d of another run", r.WaitsFor)
 	case place == len(r.Results):
 		return fmt.Sprintf("its turn, as job %d", r.MemberJob)
 	}
