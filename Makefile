@@ -79,6 +79,10 @@ test-race: ## Run the short tests under the race detector (needs a C compiler; P
 chaos: ## Break things at random under load and check the record (ROUNDS=24, of 10 to 20 s; prints its seed)
 	BELFRY_E2E_ROUNDS=$(ROUNDS) go test -count=1 -v -timeout 60m -run Chaos ./internal/e2e
 
+.PHONY: proof
+proof: setup ## Run all proofs of docs/proof.md within an hour and write what ran (PROOF_SEED=date, PROOF_PARTS="model cuts")
+	tools/proof.sh
+
 .PHONY: battery
 battery: ## Plant every fault of internal/battery and see that the tests find it (FAULTS=name; half an hour for all)
 	go run ./internal/battery/cmd/battery $(FAULTS)

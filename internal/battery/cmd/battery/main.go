@@ -60,5 +60,6 @@ func run(ctx context.Context, names []string) error {
 	if missed > 0 {
 		return fmt.Errorf("%d of %d faults were not found by a test that must find them", missed, planted)
 	}
+	fmt.Printf("%d faults planted, all found\n", planted)
 	return nil
 }

@@ -1,0 +1,61 @@
+#!/usr/bin/env bash
+# Runs what docs/proof.md describes, each part with a bound, within an hour in all, and writes what ran into its section
+# "Last run". A part that fails, or runs nothing, fails the whole; the section says so too. PROOF_SEED chooses the seeds;
+# by default they are those of today. PROOF_PARTS="model cuts" runs some parts.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+seed=${PROOF_SEED:-$(date +%Y%m%d)}
+parts=${PROOF_PARTS:-model simulation histories cuts databases chaos faults}
+page=docs/proof.md
+out=$(mktemp) table=$(mktemp)
+trap 'rm -f "$out" "$table"' EXIT
+failed=()
+
+# part NAME MINUTES WHAT COMMAND... runs a part, and notes which tests ran and what they logged in numbers.
+part() {
+	local name=$1 minutes=$2 what=$3 began=$SECONDS status=0 result
+	shift 3
+	[[ " $parts " == *" $name "* ]] || return 0
+	printf '== %s: %s\n' "$name" "$*"
+	timeout "${minutes}m" "$@" >"$out" 2>&1 || status=$?
+	result=$(sed -nE 's/^ +[a-z_]+_test\.go:[0-9]+: ([0-9]+ (seeds|cuts|faults)[^|]*)$/\1/p; s/^([0-9]+ faults planted[^|]*)$/\1/p' "$out" | paste -sd';' | sed 's/;/; /g')
+	local passed
+	passed=$(grep -c -- '^--- PASS: ' "$out" || true)
+	if [ -z "$result" ]; then result="$passed tests passed"; fi
+	if [ "$status" -ne 0 ] || { [ "$passed" -eq 0 ] && [ "$name" != faults ]; }; then
+		cat "$out"
+		failed+=("$name")
+		result="FAILED"
+	fi
+	printf '| %s | %s | %s | %d s |\n' "$name" "$what" "$result" $((SECONDS - began)) | tee -a "$table"
+}
+
+tests() { echo go test -vet=off -count=1 -v -timeout 0 "$@"; }
+
+# shellcheck disable=SC2046 # the words of a command
+{
+	part model 4 "Model: every order of a few jobs, workers, crashes and late calls" $(tests ./internal/model)
+	part simulation 12 "Simulation of clusters with faults" env SIM_SEED="$seed" SIM_SEEDS=150 $(tests -run 'TestSim(Holds|Repeats)' ./internal/sim)
+	part histories 3 "Histories, checked twice" $(tests -run 'TestPorcupine|TestBadHistories|TestACorruption|TestTrueHistories' ./internal/history ./internal/e2e)
+	part cuts 3 "Power cuts on SQLite, replayed" $(tests -run TestPowerCuts ./store/sqlite)
+	part databases 6 "PostgreSQL that fails over, and interleaved transitions" $(tests -run 'TestPostgresFailover|TestInterleave' ./internal/...)
+	part chaos 6 "Chaos: real nodes, real databases" env BELFRY_E2E_SEED="$seed" BELFRY_E2E_ROUNDS=12 $(tests -run 'TestChaos$' ./internal/e2e)
+	part faults 26 "Planted faults" go run ./internal/battery/cmd/battery
+}
+if [ ! -s "$table" ]; then
+	echo "proof: PROOF_PARTS=\"$parts\" names no part" >&2
+	exit 2
+fi
+
+{
+	sed '/^## Last run$/,$d' "$page" | sed -e :a -e '/^\n*$/{$d;N;ba' -e '}'
+	printf '\n## Last run\n\n`make proof` on %s, seed %s, at commit %s, on %s processors. `PROOF_PARTS=cuts make proof` repeats a part.\n\n' "$(date -u +%F)" "$seed" "$(git rev-parse --short HEAD)" "$(nproc)"
+	printf '| part | what it is | what ran | took |\n|---|---|---|--:|\n'
+	cat "$table"
+} >"$out"
+cp "$out" "$page"
+if [ ${#failed[@]} -gt 0 ]; then
+	echo "proof: parts that failed: ${failed[*]}"
+	exit 1
+fi
