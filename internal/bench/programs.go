@@ -20,6 +20,7 @@ import (
 
 	"github.com/belfry-run/belfry/access"
 	"github.com/belfry-run/belfry/app/worker/sandbox"
+	"github.com/belfry-run/belfry/app/worker/sandbox/scratch"
 	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/httpapi/client"
 	"github.com/belfry-run/belfry/internal/signed"
@@ -68,7 +69,7 @@ func RunPrograms(ctx context.Context, d *Database, belfryPath string, n int, p P
 	if f.dir, err = os.MkdirTemp("", "belfry-bench-fleet-"); err != nil {
 		return out, err
 	}
-	defer func() { err = errors.Join(err, sandbox.Remove(f.dir)) }()
+	defer func() { err = errors.Join(err, scratch.Remove(f.dir)) }()
 	if err := os.Chmod(f.dir, 0o711); err != nil { //nolint:gosec // programs with a user of their own pass through
 		return out, err
 	}
@@ -101,8 +102,7 @@ type fleet struct {
 	workers          map[string]*process // by name
 }
 
-// end stops the workers. What they left on the machine is on record in the
-// folder that is removed after this.
+// end stops the workers. What they left on the machine is on record in the folder that is removed after this.
 func (f *fleet) end() error {
 	for _, w := range f.workers {
 		_ = w.stop()

@@ -21,6 +21,7 @@ import (
 	"testing"
 
 	"github.com/belfry-run/belfry/app/worker/sandbox"
+	"github.com/belfry-run/belfry/app/worker/sandbox/scratch"
 	"github.com/belfry-run/belfry/httpapi/client"
 	"github.com/belfry-run/belfry/internal/signed"
 	"github.com/belfry-run/belfry/job"
@@ -92,7 +93,7 @@ func (p *pusher) machine() *site {
 	}
 	p.t.Cleanup(func() {
 		// A worker that was killed may have left a control group, of which its state is the record.
-		if err := errors.Join(sandbox.Sweep(sandbox.Options{StateDir: filepath.Join(state, "sandbox")}), sandbox.Remove(state)); err != nil {
+		if err := errors.Join(sandbox.Sweep(sandbox.Options{StateDir: filepath.Join(state, "sandbox")}), scratch.Remove(state)); err != nil {
 			p.t.Error(err)
 		}
 	})
@@ -292,7 +293,7 @@ func TestAPodRunsOneProgramWithTheRightToThatAlone(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		t.Cleanup(func() { _ = sandbox.Remove(volume) })
+		t.Cleanup(func() { _ = scratch.Remove(volume) })
 		start := []string{"worker", "init", "--server", p.url, "--token-file", "worker.token", "--dir", volume, "--wait", "0s"}
 		pod.fails(8, "nothing to do", start...)
 		one, two := p.enqueue("report").ID, p.enqueue("report").ID

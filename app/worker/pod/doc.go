@@ -20,7 +20,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/belfry-run/belfry/app/worker/sandbox"
+	"github.com/belfry-run/belfry/app/worker/sandbox/scratch"
 	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/job"
 )
@@ -103,7 +103,7 @@ func Clear(dir string) error {
 		return nil
 	}
 	for _, e := range entries {
-		err = errors.Join(err, sandbox.Remove(filepath.Join(dir, e.Name())))
+		err = errors.Join(err, scratch.Remove(filepath.Join(dir, e.Name())))
 	}
 	return err
 }

@@ -17,7 +17,7 @@ import (
 
 	"github.com/belfry-run/belfry/app/worker/pod"
 	"github.com/belfry-run/belfry/app/worker/program"
-	"github.com/belfry-run/belfry/app/worker/sandbox"
+	"github.com/belfry-run/belfry/app/worker/sandbox/scratch"
 	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/internal/brokertest"
 	"github.com/belfry-run/belfry/job"
@@ -50,7 +50,7 @@ func newPod(t *testing.T, script string) *twoContainers {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := sandbox.Remove(p.dir); err != nil {
+		if err := scratch.Remove(p.dir); err != nil {
 			t.Error(err)
 		}
 	})

@@ -16,6 +16,7 @@ import (
 
 	"github.com/belfry-run/belfry/app/worker/program"
 	"github.com/belfry-run/belfry/app/worker/sandbox"
+	"github.com/belfry-run/belfry/app/worker/sandbox/scratch"
 	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/job"
 	"github.com/belfry-run/belfry/task"
@@ -124,7 +125,7 @@ func public(t testing.TB) string {
 	dir, err := os.MkdirTemp("", "belfry-program-")
 	must(t, err)
 	must(t, os.Chmod(dir, 0o711))
-	t.Cleanup(func() { must(t, sandbox.Remove(dir)) })
+	t.Cleanup(func() { must(t, scratch.Remove(dir)) })
 	return dir
 }
 

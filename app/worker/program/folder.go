@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 
 	"github.com/belfry-run/belfry/app/worker/sandbox"
+	"github.com/belfry-run/belfry/app/worker/sandbox/scratch"
 	"github.com/belfry-run/belfry/internal/home"
 	"github.com/belfry-run/belfry/task"
 	"github.com/belfry-run/belfry/worker"
@@ -38,7 +39,7 @@ func (e *Executor) newFolder(r *worker.Run) (*folder, error) {
 	}
 	if err == nil && e.bounds {
 		l := r.Task.Program.Limits
-		err = sandbox.Bound(f.output(), l.OutputSize, maxEntries(l))
+		err = scratch.Bound(f.output(), l.OutputSize, maxEntries(l))
 		f.bounded = err == nil
 	}
 	if err != nil {
@@ -59,10 +60,10 @@ func (f *folder) inspect() (sandbox.Program, error) {
 
 // clearFolder removes the folder of a run and all that the program put there.
 func clearFolder(dir string) error {
-	if err := sandbox.Unbound(filepath.Join(dir, "output")); err != nil {
+	if err := scratch.Unbound(filepath.Join(dir, "output")); err != nil {
 		return fmt.Errorf("unmount the output of %s: %w", dir, err)
 	}
-	return sandbox.Remove(dir)
+	return scratch.Remove(dir)
 }
 
 // clearHome removes all that an ended worker had, and says how many runs.
@@ -80,7 +81,7 @@ func clearHome(h *home.Home) (runs int, err error) {
 // watch returns when done is closed, or true as soon as the output is over its
 // limits.
 func (f *folder) watch(done <-chan struct{}, l task.Limits) (over bool) {
-	return sandbox.Watch(done, f.output(), l.OutputSize, maxEntries(l))
+	return scratch.Watch(done, f.output(), l.OutputSize, maxEntries(l))
 }
 
 // maxEntries bounds files and folders: each output may stand in a few of them.

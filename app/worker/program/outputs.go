@@ -9,7 +9,7 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/belfry-run/belfry/app/worker/sandbox"
+	"github.com/belfry-run/belfry/app/worker/sandbox/scratch"
 	"github.com/belfry-run/belfry/internal/exchange"
 	"github.com/belfry-run/belfry/internal/signed"
 	"github.com/belfry-run/belfry/job"
@@ -118,16 +118,16 @@ func (n *running) takeOutputs(ctx context.Context, into *task.Sandboxed) {
 // maxToldSkips bounds what a program can make the worker say.
 const maxToldSkips = 20
 
-func (n *running) outputLimits() sandbox.OutputLimits {
+func (n *running) outputLimits() scratch.OutputLimits {
 	l := n.Task.Program.Limits
-	return sandbox.OutputLimits{Entries: maxEntries(l), Bytes: max(l.OutputSize, 1)}
+	return scratch.OutputLimits{Entries: maxEntries(l), Bytes: max(l.OutputSize, 1)}
 }
 
 // listOutputs reads every file once, for its digest.
-func (n *running) listOutputs() (outs []task.Output, left sandbox.Left, err error) {
+func (n *running) listOutputs() (outs []task.Output, left scratch.Left, err error) {
 	most := n.Task.Program.Limits.Outputs
 	over := 0
-	left, err = sandbox.Outputs(n.folder.output(), n.outputLimits(), func(name string, size int64, content io.Reader) error {
+	left, err = scratch.Outputs(n.folder.output(), n.outputLimits(), func(name string, size int64, content io.Reader) error {
 		if len(outs) >= most {
 			over++
 			return nil
@@ -147,7 +147,7 @@ func (n *running) listOutputs() (outs []task.Output, left sandbox.Left, err erro
 func (n *running) send(ctx context.Context, outs []task.Output) (sent []task.Output, err error) {
 	ctx, cancel := context.WithTimeout(ctx, uploadTime)
 	defer cancel()
-	_, err = sandbox.Outputs(n.folder.output(), n.outputLimits(), func(name string, size int64, content io.Reader) error {
+	_, err = scratch.Outputs(n.folder.output(), n.outputLimits(), func(name string, size int64, content io.Reader) error {
 		if len(sent) == len(outs) || outs[len(sent)].Name != name || outs[len(sent)].Size != size {
 			return nil // it was over the count, or is not what was listed
 		}

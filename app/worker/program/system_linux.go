@@ -7,7 +7,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/belfry-run/belfry/app/worker/sandbox"
+	"github.com/belfry-run/belfry/app/worker/sandbox/scratch"
 )
 
 // selfPath starts this very program, also after another was put in its place.
@@ -35,6 +35,6 @@ func probeBound(dir string) bool {
 	if os.MkdirAll(probe.output(), 0o700) != nil {
 		return false
 	}
-	bound := sandbox.Bound(probe.output(), 4096, 8) == nil
+	bound := scratch.Bound(probe.output(), 4096, 8) == nil
 	return clearFolder(probe.dir) == nil && bound
 }

@@ -9,6 +9,9 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/belfry-run/belfry/app/worker/sandbox/internal/cgroup"
+	"github.com/belfry-run/belfry/app/worker/sandbox/internal/child"
+	"github.com/belfry-run/belfry/app/worker/sandbox/internal/egress"
 	"github.com/belfry-run/belfry/internal/monotime"
 )
 
@@ -19,8 +22,8 @@ type building struct {
 	plan    plan
 	slot    *slot
 
-	setup  *setup
-	groups *group
+	setup  *child.Setup
+	groups *cgroup.Group
 	limits []Limit
 	pass   []*os.File // to the set-up copy
 	bound  bool       // the kernel bounds the folder for temporary files
@@ -28,19 +31,19 @@ type building struct {
 }
 
 // build does everything up to the program's first instruction.
-func (b *building) build(ctx context.Context, trial bool) (message, error) {
+func (b *building) build(ctx context.Context, trial bool) (child.Message, error) {
 	defer func() { closeAll(b.pass) }()
 	if err := b.describe(trial); err != nil {
-		return message{}, err
+		return child.Message{}, err
 	}
 	if err := b.slot.write(); err != nil {
-		return message{}, err
+		return child.Message{}, err
 	}
 	if err := b.make(); err != nil {
-		return message{}, err
+		return child.Message{}, err
 	}
 	if err := b.openFiles(); err != nil {
-		return message{}, err
+		return child.Message{}, err
 	}
 	return b.launch(ctx)
 }
@@ -63,12 +66,12 @@ func (b *building) describe(trial bool) error {
 		b.spec.Limits.PIDs += gvisorProcesses
 	}
 	name := "belfry-run-" + b.slot.ID
-	b.groups = b.sandbox.groups.paths(name, b.plan.has)
-	b.slot.Groups = b.groups.dirs
-	b.setup = &setup{
+	b.groups = b.sandbox.groups.Paths(name, b.plan.has)
+	b.slot.Groups = b.groups.Dirs
+	b.setup = &child.Setup{
 		Argv: b.spec.Argv, Env: b.spec.Env, Dir: b.spec.Dir,
 		Layers: b.plan.layers, UID: -1, GID: -1, KillUID: -1,
-		Network: b.spec.Network, Cgroups: len(b.groups.dirs), Name: name,
+		Network: b.spec.Network, Cgroups: len(b.groups.Dirs), Name: name,
 		TmpSize: max(b.spec.Limits.Tmp, 0), Trial: trial,
 	}
 	if !b.spec.Until.IsZero() {
@@ -77,11 +80,11 @@ func (b *building) describe(trial bool) error {
 	b.tellTmp()
 	b.describeUser()
 	if b.spec.Network {
-		b.spec.ReadOnly = append(slices.Clip(b.spec.ReadOnly), resolve(b.spec.ReadOnly)...)
+		b.spec.ReadOnly = append(slices.Clip(b.spec.ReadOnly), egress.Resolve(b.spec.ReadOnly)...)
 	}
 	b.setup.Rules = b.rules(b.tmp())
 	b.setup.Rlimits, b.limits = rlimits(b.spec.Limits, b.plan)
-	b.limits = append(b.limits, b.groups.limits(b.spec.Limits)...)
+	b.limits = append(b.limits, b.groups.Limits(b.spec.Limits)...)
 	if b.hasGVisor() {
 		return b.gvisorSetup()
 	}
@@ -102,41 +105,41 @@ func (b *building) describeUser() {
 		b.setup.KillUID = b.uid()
 	}
 	if b.plan.has(LayerUserNS) {
-		b.setup.UID, b.setup.GID = insideUID, insideUID
+		b.setup.UID, b.setup.GID = child.InsideUID, child.InsideUID
 	}
 }
 
 // rules are Landlock's. Inside a root of its own the paths are those of the
-// targets, and all of that root may be read, but for /proc where the network is the machine's: see [becoming.factRules].
-func (b *building) rules(tmp string) []rule {
-	rules := []rule{{tmp, accessWrite}}
+// targets, and all of that root may be read, but for /proc where the network is the machine's: see factRules of package child.
+func (b *building) rules(tmp string) []child.Rule {
+	rules := []child.Rule{{Path: tmp, Access: child.AccessWrite}}
 	path := func(m Mount) string { return m.Source }
 	if b.hasNS() {
-		rules = append(rules, rule{"/", accessRead})
+		rules = append(rules, child.Rule{Path: "/", Access: child.AccessRead})
 		if b.spec.Network {
-			rules = []rule{{tmp, accessWrite}, {"/", accessList}, {"/etc", accessRead}}
+			rules = []child.Rule{{Path: tmp, Access: child.AccessWrite}, {Path: "/", Access: child.AccessList}, {Path: "/etc", Access: child.AccessRead}}
 		}
 		path = func(m Mount) string { return m.Target }
 	}
 	for _, m := range b.spec.ReadOnly {
-		rules = append(rules, rule{path(m), accessRead})
+		rules = append(rules, child.Rule{Path: path(m), Access: child.AccessRead})
 	}
 	for _, m := range b.spec.Writable {
-		rules = append(rules, rule{path(m), accessWrite})
+		rules = append(rules, child.Rule{Path: path(m), Access: child.AccessWrite})
 	}
-	for _, d := range devices {
-		rules = append(rules, rule{d, accessDevice})
+	for _, d := range child.Devices {
+		rules = append(rules, child.Rule{Path: d, Access: child.AccessDevice})
 	}
 	return rules
 }
 
 // make makes what the record says.
 func (b *building) make() error {
-	if err := b.groups.create(b.spec.Limits); err != nil {
+	if err := b.groups.Create(b.spec.Limits); err != nil {
 		return &Fault{Step: "make the control group", Err: err}
 	}
-	if dir, guarded := b.groups.by[LayerEgress]; guarded {
-		if err := newEgress(b.spec.Reach).attach(dir); err != nil {
+	if dir, guarded := b.groups.By[LayerEgress]; guarded {
+		if err := egress.New(b.spec.Reach).Attach(dir); err != nil {
 			return &Fault{Step: "guard the network", Err: err}
 		}
 	}
@@ -156,24 +159,24 @@ func (b *building) make() error {
 
 // openFiles are the lists of the control groups, then the mounts.
 func (b *building) openFiles() (err error) {
-	if b.pass, err = b.groups.lists(); err != nil {
+	if b.pass, err = b.groups.Lists(); err != nil {
 		return &Fault{Step: "open the control group", Err: err}
 	}
 	if !b.hasNS() {
 		return nil
 	}
-	var binds []bind
+	var binds []child.Bind
 	for _, m := range b.spec.ReadOnly {
-		binds = append(binds, bind{Mount: m})
+		binds = append(binds, child.Bind{Mount: m})
 	}
 	for _, m := range b.spec.Writable {
-		binds = append(binds, bind{Mount: m, Writable: true})
+		binds = append(binds, child.Bind{Mount: m, Writable: true})
 	}
 	if b.hasGVisor() {
 		binds = b.gvisorBinds(binds)
 	}
-	for _, d := range devices {
-		binds = append(binds, bind{Mount: Mount{d, d}, Writable: true, Device: true})
+	for _, d := range child.Devices {
+		binds = append(binds, child.Bind{Mount: Mount{Source: d, Target: d}, Writable: true, Device: true})
 	}
 	for i := range binds {
 		if err := b.openMount(&binds[i]); err != nil {
@@ -186,8 +189,8 @@ func (b *building) openFiles() (err error) {
 
 // openMount clones with the worker's rights where it has any: the program's
 // user need not reach the source, nor does the run's root.
-func (b *building) openMount(m *bind) error {
-	fd, err := m.clone()
+func (b *building) openMount(m *child.Bind) error {
+	fd, err := m.Clone()
 	switch {
 	case errors.Is(err, unix.EPERM):
 		m.File = -1 // not root: the copy is, in its own namespace
@@ -202,15 +205,15 @@ func (b *building) openMount(m *bind) error {
 
 // launch starts the init, tells it everything, and waits until the program
 // runs or cannot.
-func (b *building) launch(ctx context.Context) (message, error) {
+func (b *building) launch(ctx context.Context) (child.Message, error) {
 	b.setup.Files = len(b.pass)
 	config, err := json.Marshal(b.setup)
 	if err != nil {
-		return message{}, err
+		return child.Message{}, err
 	}
 	ends, err := newPipes()
 	if err != nil {
-		return message{}, err
+		return child.Message{}, err
 	}
 	defer ends.closeTheirs()
 	cmd := b.command()
@@ -226,12 +229,12 @@ func (b *building) launch(ctx context.Context) (message, error) {
 	}
 	if err := r.begin(ctx); err != nil {
 		ends.closeOurs()
-		return message{}, &Fault{Step: "start the init", Err: err}
+		return child.Message{}, &Fault{Step: "start the init", Err: err}
 	}
 	b.run = r
 	ends.closeTheirs() // or their ends would not be seen
 	_, err = r.control.Write(append(config, '\n'))
-	said, err := heed(ends.faults, ignoreBroken(err))
+	said, err := heed(ends.faults, child.IgnoreBroken(err))
 	_ = ends.faults.Close()
 	if err == nil && said.Applied == nil {
 		err = &Fault{Step: "set up", Text: "the copy of the worker ended early; perhaps the limits are too low for it"}
@@ -258,16 +261,16 @@ func (b *building) explained(err error) error {
 }
 
 // heed reads what the set-up copy says until it is a program or has ended.
-func heed(faults *os.File, err error) (message, error) {
-	var all message
+func heed(faults *os.File, err error) (child.Message, error) {
+	var all child.Message
 	decoder := json.NewDecoder(faults)
 	for err == nil {
-		var m message
+		var m child.Message
 		if decoder.Decode(&m) != nil {
 			break
 		}
 		if m.Fault != nil {
-			return all, m.Fault.fault()
+			return all, m.Fault.Fault()
 		}
 		all = m
 	}

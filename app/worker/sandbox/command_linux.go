@@ -6,12 +6,14 @@ import (
 	"syscall"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/belfry-run/belfry/app/worker/sandbox/internal/child"
 )
 
 // command is the init.
 func (b *building) command() *exec.Cmd {
 	cmd := &exec.Cmd{
-		Path: "/proc/self/exe", Args: []string{initName}, Env: []string{}, Dir: "/",
+		Path: "/proc/self/exe", Args: []string{child.InitName}, Env: []string{}, Dir: "/",
 		Stdin: b.spec.Stdin, Stdout: b.spec.Stdout, Stderr: b.spec.Stderr,
 		WaitDelay: outputWait,
 	}
@@ -30,14 +32,14 @@ func (b *building) command() *exec.Cmd {
 	}
 	sys.Cloneflags |= unix.CLONE_NEWUSER
 	if b.hasUID() {
-		ids := []syscall.SysProcIDMap{{ContainerID: insideRoot, HostID: b.slot.base, Size: 1}, {ContainerID: insideUID, HostID: b.slot.base + 1, Size: 1}}
+		ids := []syscall.SysProcIDMap{{ContainerID: child.InsideRoot, HostID: b.slot.base, Size: 1}, {ContainerID: child.InsideUID, HostID: b.slot.base + 1, Size: 1}}
 		sys.UidMappings, sys.GidMappings, sys.GidMappingsEnableSetgroups = ids, ids, true
 		// Without it the init would look like nobody and still be the machine's root.
-		sys.Credential = &syscall.Credential{Uid: insideRoot, Gid: insideRoot}
+		sys.Credential = &syscall.Credential{Uid: child.InsideRoot, Gid: child.InsideRoot}
 		return cmd
 	}
-	sys.UidMappings = []syscall.SysProcIDMap{{ContainerID: insideUID, HostID: os.Geteuid(), Size: 1}}
-	sys.GidMappings = []syscall.SysProcIDMap{{ContainerID: insideUID, HostID: os.Getegid(), Size: 1}}
-	sys.AmbientCaps = worthy
+	sys.UidMappings = []syscall.SysProcIDMap{{ContainerID: child.InsideUID, HostID: os.Geteuid(), Size: 1}}
+	sys.GidMappings = []syscall.SysProcIDMap{{ContainerID: child.InsideUID, HostID: os.Getegid(), Size: 1}}
+	sys.AmbientCaps = child.Worthy
 	return cmd
 }

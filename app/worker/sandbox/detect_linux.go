@@ -12,6 +12,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/belfry-run/belfry/app/worker/sandbox/internal/cgroup"
+	"github.com/belfry-run/belfry/app/worker/sandbox/internal/child"
 	"github.com/belfry-run/belfry/app/worker/sandbox/internal/seccomp"
 )
 
@@ -25,7 +27,7 @@ func (s *Sandbox) detect(ctx context.Context) Report {
 		if err != nil {
 			detail = reason(err)
 		}
-		r.Findings = append(r.Findings, Finding{l, err == nil, detail})
+		r.Findings = append(r.Findings, Finding{Layer: l, OK: err == nil, Detail: detail})
 		return err == nil
 	}
 	locks := s.tryAll(ctx, LayerUID, LayerSeccomp, LayerLandlock)
@@ -34,14 +36,14 @@ func (s *Sandbox) detect(ctx context.Context) Report {
 		uid = nil
 	}
 	found(LayerSeccomp, locks[LayerSeccomp], "")
-	abi, err := landlockABI()
+	abi, err := child.LandlockABI()
 	if found(LayerLandlock, errors.Join(err, locks[LayerLandlock]), fmt.Sprintf("version %d", abi)) {
 		found(LayerScope, tryScope(abi), "")
 	}
 	s.detectNamespaces(found, func(layers ...Layer) error { return s.try(ctx, layers) }, uid)
-	groups := s.tryAll(ctx, groupLayers...)
-	for _, l := range groupLayers {
-		found(l, groups[l], fmt.Sprintf("cgroup v%d", s.groups.by[l].version))
+	groups := s.tryAll(ctx, cgroup.Layers...)
+	for _, l := range cgroup.Layers {
+		found(l, groups[l], fmt.Sprintf("cgroup v%d", s.groups.By[l].Version))
 	}
 	err = s.tryGVisor(ctx, r.Has)
 	found(LayerGVisor, err, s.runsc)
@@ -74,8 +76,8 @@ func (s *Sandbox) cannot(l Layer) error {
 		return errors.New("the worker is not root")
 	case l == LayerSeccomp && seccomp.Arch == 0:
 		return errors.New("there is no list of system calls for " + runtime.GOARCH)
-	case s.groups.why[l] != "":
-		return errors.New(s.groups.why[l])
+	case s.groups.Why[l] != "":
+		return errors.New(s.groups.Why[l])
 	}
 	return nil
 }
@@ -122,7 +124,7 @@ func (s *Sandbox) try(ctx context.Context, layers []Layer) error {
 	defer cancel()
 	spec := Spec{Argv: []string{"/trial"}, Dir: "/", Network: !slices.Contains(layers, LayerNamespaces)}
 	// It writes next to nothing, and a mount would outlive a worker that is killed meanwhile.
-	spec.Limits = Limits{Tmp: -1}.withDefaults()
+	spec.Limits = Limits{Tmp: -1}.WithDefaults()
 	_, said, err := s.start(ctx, spec, plan{layers: layers}, true)
 	if err == nil && len(said.Broken) > 0 {
 		err = errors.New(strings.Join(said.Broken, "; "))

@@ -54,9 +54,9 @@
 // # Around a run
 //
 // [Inspect] and [Spec.Preflight] say in words what keeps a program from
-// starting. [Run.Stop] asks it to end and then ends it. [Outputs] reads what it left
+// starting. [Run.Stop] asks it to end and then ends it. [scratch.Outputs] reads what it left
 // in a folder, where everything but plain files is a trick until proven
-// otherwise, and [Remove] removes that folder whatever it did to it.
+// otherwise, and [scratch.Remove] removes that folder whatever it did to it.
 //
 // # What it relies on
 //
@@ -67,6 +67,6 @@
 // the worker's own user, which there is at tier confined without root.
 //
 // Of a writable folder only the bytes of each file are limited. What bounds it
-// in all is [Bound], or [Watch] where that does not work. Kernel faults are beyond all tiers but
+// in all is [scratch.Bound], or [scratch.Watch] where that does not work. Kernel faults are beyond all tiers but
 // gvisor.
 package sandbox

@@ -4,6 +4,9 @@ import (
 	"fmt"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/belfry-run/belfry/app/worker/sandbox/internal/child"
+	"github.com/belfry-run/belfry/app/worker/sandbox/internal/isolation"
 )
 
 // The container's configuration, as far as it is not empty
@@ -56,23 +59,23 @@ type (
 func (b *building) bundle() ociBundle {
 	s := b.setup
 	c := ociBundle{
-		Version: "1.0.2", Hostname: hostName,
+		Version: "1.0.2", Hostname: child.HostName,
 		Process: ociProcess{
-			User: ociUser{insideUID, insideUID}, Args: s.Argv, Env: s.Env, Cwd: s.Dir, NoNewPrivileges: true, Rlimits: gvisorRlimits(s.Rlimits),
+			User: ociUser{child.InsideUID, child.InsideUID}, Args: s.Argv, Env: s.Env, Cwd: s.Dir, NoNewPrivileges: true, Rlimits: gvisorRlimits(s.Rlimits),
 		},
-		Root: ociRoot{gvisorInside, true},
+		Root: ociRoot{child.GVisorInside, true},
 		Mounts: []ociMount{
 			{"/proc", "proc", "proc", nil},
 			{"/tmp", "tmpfs", "tmpfs", []string{"mode=1777", fmt.Sprintf("size=%d", s.TmpSize)}},
 		},
 	}
 	for _, m := range b.spec.ReadOnly {
-		if inside(m.Target, "/tmp") { // which is covered
-			c.Mounts = append(c.Mounts, ociMount{m.Target, "bind", gvisorInside + m.Target, []string{"ro"}})
+		if isolation.Inside(m.Target, "/tmp") { // which is covered
+			c.Mounts = append(c.Mounts, ociMount{m.Target, "bind", child.GVisorInside + m.Target, []string{"ro"}})
 		}
 	}
 	for _, m := range b.spec.Writable {
-		c.Mounts = append(c.Mounts, ociMount{m.Target, "bind", gvisorInside + m.Target, []string{"rw"}})
+		c.Mounts = append(c.Mounts, ociMount{m.Target, "bind", child.GVisorInside + m.Target, []string{"rw"}})
 	}
 	spaces := []string{"pid", "mount", "ipc", "uts"}
 	if !s.Network {
@@ -85,7 +88,7 @@ func (b *building) bundle() ociBundle {
 }
 
 // gvisorRlimits are those that gVisor keeps for each process.
-func gvisorRlimits(limits []rlimit) (all []ociRlimit) {
+func gvisorRlimits(limits []child.Rlimit) (all []ociRlimit) {
 	names := map[int]string{
 		unix.RLIMIT_CORE: "RLIMIT_CORE", unix.RLIMIT_NOFILE: "RLIMIT_NOFILE", unix.RLIMIT_FSIZE: "RLIMIT_FSIZE", unix.RLIMIT_CPU: "RLIMIT_CPU",
 		unix.RLIMIT_DATA: "RLIMIT_DATA", unix.RLIMIT_NPROC: "RLIMIT_NPROC",

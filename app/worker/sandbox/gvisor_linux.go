@@ -9,22 +9,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strings"
-	"syscall"
 
-	"golang.org/x/sys/unix"
-)
-
-// At tier gvisor the root that is made at tier namespaces is one around the
-// program's: it holds runsc, and the program's root in a folder. runsc has the
-// rights of its user namespace and no others, so what breaks out of gVisor
-// stands where a program stands that breaks out of nothing, but for the filter.
-const (
-	gvisorRunsc  = "/runsc"
-	gvisorInside = "/inside"
-	gvisorBundle = "/bundle"
-	gvisorState  = "/tmp/state"
-	gvisorID     = "run"
+	"github.com/belfry-run/belfry/app/worker/sandbox/internal/child"
 )
 
 // gvisorTmp is for what runsc keeps of a run.
@@ -46,9 +32,6 @@ func (s *Sandbox) findRunsc() (string, error) {
 	return filepath.Abs(found)
 }
 
-// trialName asks [Init] what kernel it sees.
-const trialName = "belfry-sandbox-trial"
-
 // tryGVisor runs this very program in gVisor, and asks it for its kernel.
 func (s *Sandbox) tryGVisor(ctx context.Context, works func(Layer) bool) (err error) {
 	if s.runsc, err = s.findRunsc(); err != nil {
@@ -67,7 +50,7 @@ func (s *Sandbox) tryGVisor(ctx context.Context, works func(Layer) bool) (err er
 	const inside = "/belfry-trial"
 	var out, said bytes.Buffer
 	spec := Spec{
-		Argv: []string{inside, trialName}, Dir: "/", Stdout: &out, Stderr: &said,
+		Argv: []string{inside, child.TrialName}, Dir: "/", Stdout: &out, Stderr: &said,
 		ReadOnly: append(System(), Mount{Source: self, Target: inside}),
 	}
 	if spec, err = spec.withDefaults(); err != nil {
@@ -87,25 +70,18 @@ func (s *Sandbox) tryGVisor(ctx context.Context, works func(Layer) bool) (err er
 		return fmt.Errorf("%w: %s", err, said.String())
 	case result.ExitCode != 0:
 		return fmt.Errorf("exit code %d %s: %s", result.ExitCode, result.Signal, said.String())
-	case out.String() == kernel():
+	case out.String() == child.Kernel():
 		return errors.New("a program still sees the machine's kernel")
 	}
 	return nil
 }
 
-// kernel is what this process sees of it.
-func kernel() string {
-	var name unix.Utsname
-	_ = unix.Uname(&name)
-	return unix.ByteSliceToString(name.Release[:]) + " " + unix.ByteSliceToString(name.Version[:])
-}
-
 // gvisorBinds are the mounts of the outer root.
-func (b *building) gvisorBinds(binds []bind) []bind {
+func (b *building) gvisorBinds(binds []child.Bind) []child.Bind {
 	for i := range binds {
-		binds[i].Target = gvisorInside + binds[i].Target
+		binds[i].Target = child.GVisorInside + binds[i].Target
 	}
-	return append(binds, bind{Mount: Mount{Source: b.sandbox.runsc, Target: gvisorRunsc}})
+	return append(binds, child.Bind{Mount: Mount{Source: b.sandbox.runsc, Target: child.GVisorRunsc}})
 }
 
 // gvisorSetup is how the set-up copy becomes runsc.
@@ -115,51 +91,16 @@ func (b *building) gvisorSetup() error {
 		return err
 	}
 	s := b.setup
-	s.Bundle, s.Inside, s.TmpSize = string(text), gvisorInside, gvisorTmp
+	s.Bundle, s.Inside, s.TmpSize = string(text), child.GVisorInside, gvisorTmp
 	s.UID, s.GID = -1, -1
-	s.Argv = append(gvisorArgv(), "--rootless", "--ignore-cgroups", "--overlay2=none", "--network="+gvisorNetwork(s.Network), "run", "-bundle", gvisorBundle, gvisorID)
+	s.Argv = append(child.GVisorArgv(), "--rootless", "--ignore-cgroups", "--overlay2=none", "--network="+gvisorNetwork(s.Network), "run", "-bundle", child.GVisorBundle, child.GVisorID)
 	s.Env, s.Dir, s.Rlimits = []string{"PATH=/"}, "/", nil
 	return nil
 }
-
-func gvisorArgv() []string { return []string{gvisorRunsc, "--root=" + gvisorState} }
 
 func gvisorNetwork(network bool) string {
 	if network {
 		return "host" // sockets of the machine's, which are runsc's and so of the run's control group
 	}
 	return "none"
-}
-
-// furnishGVisor puts into the outer root what is not a mount.
-func (b *becoming) furnishGVisor(at func(string) string) error {
-	for _, dir := range []string{gvisorBundle, gvisorInside + "/tmp", gvisorInside + "/proc", gvisorInside + "/dev", gvisorInside + "/sys", gvisorInside + "/etc"} {
-		if err := os.MkdirAll(at(dir), 0o755); err != nil {
-			return err
-		}
-	}
-	return os.WriteFile(at(filepath.Join(gvisorBundle, "config.json")), []byte(b.Bundle), 0o600)
-}
-
-// gvisorSignal has runsc pass a signal on. One that comes before the program
-// has started is lost, as gVisor has nobody yet to give it to.
-func gvisorSignal(s syscall.Signal) {
-	p, err := os.StartProcess(gvisorRunsc, append(gvisorArgv(), "kill", gvisorID, fmt.Sprint(int(s))), &os.ProcAttr{Env: []string{}, Dir: "/"})
-	if err == nil {
-		_ = p.Release() // the init reaps it
-	}
-}
-
-// gvisorStatus is how the program ended by how runsc did, which says of a
-// signal what shells do. failed: it did not come so far.
-func gvisorStatus(s unix.WaitStatus) (status unix.WaitStatus, failed bool) {
-	const bySignal = 128
-	code := s.ExitStatus()
-	switch {
-	case code == bySignal:
-		return s, true
-	case code > bySignal && !strings.HasPrefix(signalName(syscall.Signal(code-bySignal)), "signal "):
-		return unix.WaitStatus(code - bySignal), false
-	}
-	return s, false
 }

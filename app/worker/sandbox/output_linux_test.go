@@ -13,13 +13,14 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/belfry-run/belfry/app/worker/sandbox"
+	"github.com/belfry-run/belfry/app/worker/sandbox/scratch"
 )
 
 // taken is all that Outputs gives, as one text.
-func taken(t *testing.T, dir string, l sandbox.OutputLimits) (string, sandbox.Left) {
+func taken(t *testing.T, dir string, l scratch.OutputLimits) (string, scratch.Left) {
 	t.Helper()
 	var all []string
-	left, err := sandbox.Outputs(dir, l, func(name string, size int64, content io.Reader) error {
+	left, err := scratch.Outputs(dir, l, func(name string, size int64, content io.Reader) error {
 		text, err := io.ReadAll(content)
 		if err != nil || int64(len(text)) != size {
 			t.Error(name, len(text), size, err)
@@ -55,7 +56,7 @@ func TestOutputsAreFilesAndNothingElse(t *testing.T) {
 	)
 	socket, err := unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	must(t, err, unix.Bind(socket, &unix.SockaddrUnix{Name: in("socket")}), unix.Close(socket))
-	text, left := taken(t, dir, sandbox.OutputLimits{})
+	text, left := taken(t, dir, scratch.OutputLimits{})
 	if want := "a=1 b/c/deep=2 empty= ünï 猫=3"; text != want || left.Files != 4 || left.Bytes != 3 || left.Truncated {
 		t.Errorf("%q instead of %q, %+v", text, want, left)
 	}
@@ -77,7 +78,7 @@ func TestRootSkipsDevicesInOutput(t *testing.T) {
 	needsRoot(t)
 	dir := t.TempDir()
 	must(t, unix.Mknod(filepath.Join(dir, "zero"), unix.S_IFCHR|0o666, int(unix.Mkdev(1, 5))))
-	if text, left := taken(t, dir, sandbox.OutputLimits{}); text != "" || len(left.Skipped) != 1 || left.Skipped[0].Reason != "it is a device" {
+	if text, left := taken(t, dir, scratch.OutputLimits{}); text != "" || len(left.Skipped) != 1 || left.Skipped[0].Reason != "it is a device" {
 		t.Errorf("%q %+v", text, left)
 	}
 }
@@ -88,18 +89,18 @@ func TestOutputIsBounded(t *testing.T) {
 	for i := range 50 {
 		must(t, os.WriteFile(filepath.Join(dir, fmt.Sprintf("%02d", i)), make([]byte, 100), 0o644))
 	}
-	if _, left := taken(t, dir, sandbox.OutputLimits{Entries: 10}); left.Files != 10 || !left.Truncated {
+	if _, left := taken(t, dir, scratch.OutputLimits{Entries: 10}); left.Files != 10 || !left.Truncated {
 		t.Errorf("%+v", left)
 	}
-	if _, left := taken(t, dir, sandbox.OutputLimits{Bytes: 450}); left.Files != 4 || left.Bytes != 400 || !left.Truncated || len(left.Skipped) != 46 {
+	if _, left := taken(t, dir, scratch.OutputLimits{Bytes: 450}); left.Files != 4 || left.Bytes != 400 || !left.Truncated || len(left.Skipped) != 46 {
 		t.Errorf("%+v", left)
 	}
 	must(t, os.Truncate(filepath.Join(dir, "00"), 1<<43)) // a hole, which takes no room
-	if _, left := taken(t, dir, sandbox.OutputLimits{}); left.Files != 49 || len(left.Skipped) != 1 {
+	if _, left := taken(t, dir, scratch.OutputLimits{}); left.Files != 49 || len(left.Skipped) != 1 {
 		t.Errorf("%+v", left)
 	}
 	must(t, os.MkdirAll(filepath.Join(dir, strings.Repeat("d/", 20)), 0o755))
-	if _, left := taken(t, dir, sandbox.OutputLimits{}); !left.Truncated || !strings.HasPrefix(left.Skipped[1].Name, "d/d/") {
+	if _, left := taken(t, dir, scratch.OutputLimits{}); !left.Truncated || !strings.HasPrefix(left.Skipped[1].Name, "d/d/") {
 		t.Errorf("%+v", left)
 	}
 }
@@ -109,11 +110,11 @@ func TestOutputThatCannotBeTaken(t *testing.T) {
 	dir := t.TempDir()
 	must(t, os.WriteFile(filepath.Join(dir, "a"), nil, 0o644), os.Symlink(dir, filepath.Join(dir, "link")))
 	full := errors.New("the store is full")
-	if _, err := sandbox.Outputs(dir, sandbox.OutputLimits{}, func(string, int64, io.Reader) error { return full }); !errors.Is(err, full) {
+	if _, err := scratch.Outputs(dir, scratch.OutputLimits{}, func(string, int64, io.Reader) error { return full }); !errors.Is(err, full) {
 		t.Error(err)
 	}
 	for _, name := range []string{"a", "link", "nothing"} {
-		if _, err := sandbox.Outputs(filepath.Join(dir, name), sandbox.OutputLimits{}, nil); err == nil {
+		if _, err := scratch.Outputs(filepath.Join(dir, name), scratch.OutputLimits{}, nil); err == nil {
 			t.Errorf("%s is no folder", name)
 		}
 	}
@@ -128,10 +129,10 @@ func TestTheWorkerReadsWhatAProgramLeft(t *testing.T) {
 		a := w.attack("leave", token)
 		a.Writable, a.Dir = []sandbox.Mount{{Source: out}}, out
 		a.run(t, w)
-		text, left := taken(t, out, sandbox.OutputLimits{})
+		text, left := taken(t, out, scratch.OutputLimits{})
 		if text != "result=the result" || len(left.Skipped) < 5 {
 			t.Errorf("%q %+v\n%s", text, left, a.out.String())
 		}
-		must(t, sandbox.Remove(out))
+		must(t, scratch.Remove(out))
 	})
 }

@@ -26,3 +26,9 @@ func newPipes() (p pipes, err error) {
 func (p pipes) theirs() []*os.File { return []*os.File{p.controlR, p.reportW, p.faultW} }
 func (p pipes) closeTheirs()       { closeAll(p.theirs()) }
 func (p pipes) closeOurs()         { closeAll([]*os.File{p.control, p.report, p.faults}) }
+
+func closeAll(files []*os.File) {
+	for _, f := range files {
+		_ = f.Close()
+	}
+}

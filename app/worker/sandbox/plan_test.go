@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/belfry-run/belfry/app/worker/sandbox/internal/isolation"
 )
 
 // machine is a report in which some layers work.
@@ -17,7 +19,7 @@ func machine(works ...Layer) (r Report) {
 		}
 		r.Findings = append(r.Findings, f)
 	}
-	r.Tier = strongest(r.Has)
+	r.Tier = isolation.Strongest(r.Has)
 	return r
 }
 
@@ -70,9 +72,9 @@ func TestWhatCannotBeKeptIsRefused(t *testing.T) {
 		"nothing guards them":         {works: confined, spec: Spec{Network: true}, says: "it must reach public addresses only, and this machine cannot keep it from others: egress (no egress)"},
 		"something does":              {works: append(confined, LayerEgress), spec: Spec{Network: true}},
 		"a filter withholds sockets":  {works: []Layer{LayerUID, LayerSeccomp}},
-		"a place that cannot be made": {works: confined, spec: Spec{ReadOnly: []Mount{{"/a", "/b"}}}, says: "it wants /a at /b"},
+		"a place that cannot be made": {works: confined, spec: Spec{ReadOnly: []Mount{{Source: "/a", Target: "/b"}}}, says: "it wants /a at /b"},
 	} {
-		_, err := choose(machine(c.works...).without(c.without), c.spec)
+		_, err := choose(machine(c.works...).Without(c.without), c.spec)
 		var refusal *Refusal
 		switch {
 		case c.says == "" && err != nil:
@@ -85,7 +87,7 @@ func TestWhatCannotBeKeptIsRefused(t *testing.T) {
 
 func TestEverythingThatWorksIsUsed(t *testing.T) {
 	t.Parallel()
-	p, err := choose(machine(LayerUID, LayerSeccomp, LayerLandlock, LayerScope, LayerUserNS, LayerNamespaces, LayerMemory).without([]Layer{LayerScope}), Spec{})
+	p, err := choose(machine(LayerUID, LayerSeccomp, LayerLandlock, LayerScope, LayerUserNS, LayerNamespaces, LayerMemory).Without([]Layer{LayerScope}), Spec{})
 	if want := []Layer{LayerUID, LayerSeccomp, LayerLandlock, LayerUserNS, LayerNamespaces, LayerMemory}; err != nil || !slices.Equal(p.layers, want) || p.tier != Namespaces {
 		t.Errorf("%+v %v", p, err)
 	}
@@ -100,8 +102,8 @@ func TestEverythingThatWorksIsUsed(t *testing.T) {
 
 func TestSpecsThatMakeNoSense(t *testing.T) {
 	t.Parallel()
-	ok := Spec{Argv: []string{"/bin/true"}, ReadOnly: []Mount{{Source: "/usr"}}, Writable: []Mount{{Source: "/tmp/work"}, {"/srv/a", "/work"}}}
-	if s, err := ok.withDefaults(); err != nil || s.Limits != (Limits{defaultMemory, defaultPIDs, 0, 0, defaultFileSize, defaultOpenFiles, defaultTmp}) || s.ReadOnly[0].Target != "/usr" {
+	ok := Spec{Argv: []string{"/bin/true"}, ReadOnly: []Mount{{Source: "/usr"}}, Writable: []Mount{{Source: "/tmp/work"}, {Source: "/srv/a", Target: "/work"}}}
+	if s, err := ok.withDefaults(); err != nil || s.Limits != (Limits{Memory: isolation.DefaultMemory, PIDs: isolation.DefaultPIDs, CPU: 0, CPUTime: 0, FileSize: isolation.DefaultFileSize, OpenFiles: isolation.DefaultOpenFiles, Tmp: isolation.DefaultTmp}) || s.ReadOnly[0].Target != "/usr" {
 		t.Errorf("%+v %v", s, err)
 	}
 	for name, spoil := range map[string]func(*Spec){
@@ -110,15 +112,18 @@ func TestSpecsThatMakeNoSense(t *testing.T) {
 		"a relative folder":  func(s *Spec) { s.Dir = "work" },
 		"a zero byte":        func(s *Spec) { s.Env = []string{"A=\x00"} },
 		"a relative source":  func(s *Spec) { s.ReadOnly = []Mount{{Source: "usr"}} },
-		"a relative target":  func(s *Spec) { s.ReadOnly = []Mount{{"/usr", "usr"}} },
+		"a relative target":  func(s *Spec) { s.ReadOnly = []Mount{{Source: "/usr", Target: "usr"}} },
 		"all of the machine": func(s *Spec) { s.ReadOnly = []Mount{{Source: "/"}} },
-		"over /proc":         func(s *Spec) { s.Writable = []Mount{{"/srv", "/proc/1"}} },
-		"over /tmp":          func(s *Spec) { s.Writable = []Mount{{"/srv", "/tmp/"}} },
+		"over /proc":         func(s *Spec) { s.Writable = []Mount{{Source: "/srv", Target: "/proc/1"}} },
+		"over /tmp":          func(s *Spec) { s.Writable = []Mount{{Source: "/srv", Target: "/tmp/"}} },
 		"in /dev":            func(s *Spec) { s.ReadOnly = []Mount{{Source: "/dev/kvm"}} },
-		"one in another":     func(s *Spec) { s.Writable = []Mount{{"/srv", "/usr/local"}} },
-		"one above another":  func(s *Spec) { s.ReadOnly = []Mount{{Source: "/usr/lib"}}; s.Writable = []Mount{{"/srv", "/usr"}} },
-		"twice":              func(s *Spec) { s.Writable = []Mount{{Source: "/usr"}} },
-		"by a detour":        func(s *Spec) { s.Writable = []Mount{{"/srv", "/a/../usr/x"}} },
+		"one in another":     func(s *Spec) { s.Writable = []Mount{{Source: "/srv", Target: "/usr/local"}} },
+		"one above another": func(s *Spec) {
+			s.ReadOnly = []Mount{{Source: "/usr/lib"}}
+			s.Writable = []Mount{{Source: "/srv", Target: "/usr"}}
+		},
+		"twice":       func(s *Spec) { s.Writable = []Mount{{Source: "/usr"}} },
+		"by a detour": func(s *Spec) { s.Writable = []Mount{{Source: "/srv", Target: "/a/../usr/x"}} },
 	} {
 		s := ok
 		spoil(&s)

@@ -11,6 +11,8 @@ import (
 	"runtime"
 	"strings"
 	"syscall"
+
+	"github.com/belfry-run/belfry/app/worker/sandbox/internal/isolation"
 )
 
 // Program is what the first bytes of a program say about it.
@@ -225,7 +227,7 @@ func (s Spec) Preflight() error {
 func (s Spec) source(name string) (string, bool) {
 	for _, mounts := range [][]Mount{s.ReadOnly, s.Writable} {
 		for _, m := range mounts {
-			if inside(name, m.Target) {
+			if isolation.Inside(name, m.Target) {
 				return m.Source + strings.TrimPrefix(name, m.Target), true
 			}
 		}

@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/belfry-run/belfry/app/worker/sandbox"
+	"github.com/belfry-run/belfry/app/worker/sandbox/scratch"
 )
 
 func TestWhatAProgramBuiltIsRemoved(t *testing.T) {
@@ -37,7 +38,7 @@ func TestWhatAProgramBuiltIsRemoved(t *testing.T) {
 			must(t, err)
 			build(t, fd)
 			must(t, unix.Close(fd))
-			must(t, os.Chmod(dir, 0), sandbox.Remove(dir), sandbox.Remove(dir))
+			must(t, os.Chmod(dir, 0), scratch.Remove(dir), scratch.Remove(dir))
 			if _, err := os.Lstat(dir); !errors.Is(err, fs.ErrNotExist) {
 				t.Error(err)
 			}
@@ -53,7 +54,7 @@ func TestRemovingFollowsNoLink(t *testing.T) {
 	work := filepath.Join(dir, "work")
 	must(t, os.Mkdir(work, 0o700), os.Symlink(kept, filepath.Join(work, "link")), os.Link(filepath.Join(kept, "file"), filepath.Join(work, "name")))
 	link := filepath.Join(dir, "link")
-	must(t, os.Symlink(kept, link), sandbox.Remove(work), sandbox.Remove(link))
+	must(t, os.Symlink(kept, link), scratch.Remove(work), scratch.Remove(link))
 	if _, err := os.Stat(filepath.Join(kept, "file")); err != nil {
 		t.Error(err)
 	}

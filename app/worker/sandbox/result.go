@@ -53,16 +53,6 @@ type Applied struct {
 	Missing []Finding `json:"missing,omitempty"`
 }
 
-// Limit is one limit and what holds it.
-type Limit struct {
-	Name  string  `json:"name"`
-	Value float64 `json:"value"`
-	// By is what enforces it: "cgroup v2", "cgroup v1", "rlimit" (each process
-	// for itself), "tmpfs", "watch" (looked at now and then, see [Watch]), or
-	// nothing when this machine cannot.
-	By string `json:"by,omitempty"`
-}
-
 // String is one line for a person.
 func (a Applied) String() string {
 	layers := make([]string, len(a.Layers))
@@ -80,32 +70,3 @@ func (a Applied) String() string {
 type Refusal struct{ Reason string }
 
 func (r *Refusal) Error() string { return "sandbox: refused: " + r.Reason }
-
-// Fault is a failure to set a run up. The program has not run.
-type Fault struct {
-	// Step is what was being done. StepExec and StepDir mean that the sandbox
-	// stood, and the program could not be started in it.
-	Step string `json:"step"`
-	Text string `json:"text,omitempty"`
-	// Err is the system's error, a [syscall.Errno] where there is one.
-	Err error `json:"-"`
-}
-
-// Steps of the setting up which depend on the program and not on the machine.
-const (
-	StepExec = "exec"
-	StepDir  = "chdir"
-)
-
-func (f *Fault) Error() string {
-	text := "sandbox: " + f.Step
-	if f.Text != "" {
-		text += ": " + f.Text
-	}
-	if f.Err != nil {
-		text += ": " + f.Err.Error()
-	}
-	return text
-}
-
-func (f *Fault) Unwrap() error { return f.Err }

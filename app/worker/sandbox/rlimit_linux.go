@@ -1,29 +1,12 @@
 package sandbox
 
 import (
-	"fmt"
 	"math"
 
 	"golang.org/x/sys/unix"
-)
 
-func rlimitName(resource int) string {
-	switch resource {
-	case unix.RLIMIT_CORE:
-		return "core"
-	case unix.RLIMIT_NOFILE:
-		return "open files"
-	case unix.RLIMIT_FSIZE:
-		return "file size"
-	case unix.RLIMIT_CPU:
-		return "cpu time"
-	case unix.RLIMIT_NPROC:
-		return "pids"
-	case unix.RLIMIT_DATA:
-		return "memory"
-	}
-	return fmt.Sprint(resource)
-}
+	"github.com/belfry-run/belfry/app/worker/sandbox/internal/child"
+)
 
 // rlimits are the limits of each process, and what of them is to be shown.
 //
@@ -31,12 +14,12 @@ func rlimitName(resource int) string {
 // RLIMIT_AS, because runtimes reserve addresses that they never use.
 // RLIMIT_NPROC counts the user's threads on the whole machine, so it means
 // something only for a user of the run's own or in a namespace of users.
-func rlimits(l Limits, p plan) (set []rlimit, shown []Limit) {
-	set = []rlimit{{Resource: unix.RLIMIT_CORE}}
+func rlimits(l Limits, p plan) (set []child.Rlimit, shown []Limit) {
+	set = []child.Rlimit{{Resource: unix.RLIMIT_CORE}}
 	add := func(resource int, value int64) {
 		if value > 0 {
-			set = append(set, rlimit{resource, uint64(value), uint64(value)})
-			shown = append(shown, Limit{rlimitName(resource), float64(value), "rlimit"})
+			set = append(set, child.Rlimit{Resource: resource, Soft: uint64(value), Hard: uint64(value)})
+			shown = append(shown, Limit{Name: child.RlimitName(resource), Value: float64(value), By: "rlimit"})
 		}
 	}
 	add(unix.RLIMIT_NOFILE, l.OpenFiles)

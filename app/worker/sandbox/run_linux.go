@@ -8,12 +8,15 @@ import (
 	"os"
 	"os/exec"
 	"runtime"
-	"strconv"
 	"sync"
 	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/belfry-run/belfry/app/worker/sandbox/internal/cgroup"
+	"github.com/belfry-run/belfry/app/worker/sandbox/internal/child"
+	"github.com/belfry-run/belfry/app/worker/sandbox/scratch"
 )
 
 // outputWait is how long output may stay open after the last process has ended.
@@ -33,7 +36,7 @@ const (
 type Run struct {
 	cmd             *exec.Cmd // its init
 	slot            *slot
-	groups          *group
+	groups          *cgroup.Group
 	control, report *os.File
 	done            chan struct{}
 	watched         string // its folder for temporary files, where only looking at it bounds that
@@ -69,7 +72,7 @@ func (r *Run) begin(ctx context.Context) error {
 }
 
 // tell keeps what the set-up copy says it has applied.
-func (r *Run) tell(d *done) {
+func (r *Run) tell(d *child.Done) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	a := &r.result.Applied
@@ -88,7 +91,7 @@ func (r *Run) watch() (unwatch func()) {
 	ended := make(chan struct{})
 	var watching sync.WaitGroup
 	watching.Go(func() {
-		if !Watch(ended, r.watched, r.most, tmpEntries(r.most)) {
+		if !scratch.Watch(ended, r.watched, r.most, scratch.Entries(r.most)) {
 			return
 		}
 		r.mu.Lock()
@@ -127,12 +130,12 @@ func (r *Run) Signal(s syscall.Signal) error {
 	if errors.Is(err, os.ErrClosed) {
 		return nil
 	}
-	return ignoreBroken(err)
+	return child.IgnoreBroken(err)
 }
 
 // KeepUntil replaces the time of [Spec.Until]. After that time it does nothing.
 func (r *Run) KeepUntil(t time.Time) {
-	_, _ = r.control.Write(untilMessage(t)) // an init that does not read it keeps the time that it has
+	_, _ = r.control.Write(child.UntilMessage(t)) // an init that does not read it keeps the time that it has
 }
 
 // Kill kills every process of the run, at once. It does not wait.
@@ -147,8 +150,8 @@ func (r *Run) Kill() {
 	default:
 	}
 	_ = r.Signal(syscall.SIGKILL)
-	if dir, has := r.groups.by[LayerKill]; has {
-		killGroup(dir)
+	if dir, has := r.groups.By[LayerKill]; has {
+		cgroup.Kill(dir)
 	}
 	if first {
 		go r.killInit()
@@ -189,23 +192,23 @@ func (r *Run) killInit() {
 
 // conclude is the end of a run, whose init has ended.
 func (r *Run) conclude(err error) {
-	killGroups(r.slot.Groups)
-	counted := r.groups.count()
+	cgroup.KillAll(r.slot.Groups)
+	counted := r.groups.Count()
 	cleared := r.slot.clear()
 	freed := r.slot.free()
-	var end *ending
+	var end *child.Ending
 	_ = json.NewDecoder(r.report).Decode(&end)
 	_, _ = r.control.Close(), r.report.Close()
 
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	defer close(r.done)
-	r.result.OOM, r.result.PIDsRefused = counted.oom > 0, counted.pidsRefused
-	r.result.Usage.MemoryPeak = counted.memoryPeak
+	r.result.OOM, r.result.PIDsRefused = counted.Oom > 0, counted.PidsRefused
+	r.result.Usage.MemoryPeak = counted.MemoryPeak
 	r.err = errors.Join(cleared, freed)
 	defer func() {
-		if counted.user+counted.system > 0 {
-			r.result.Usage.User, r.result.Usage.System = counted.user, counted.system
+		if counted.User+counted.System > 0 {
+			r.result.Usage.User, r.result.Usage.System = counted.User, counted.System
 		}
 	}()
 	switch {
@@ -223,17 +226,10 @@ func (r *Run) conclude(err error) {
 	}
 }
 
-func (r *Result) ended(e ending) {
+func (r *Result) ended(e child.Ending) {
 	r.ExitCode = e.Status.ExitStatus() // -1 after a signal
 	if e.Status.Signaled() {
-		r.Signal = signalName(e.Status.Signal())
+		r.Signal = child.SignalName(e.Status.Signal())
 	}
 	r.Usage.User, r.Usage.System, r.Usage.MaxRSS = e.User, e.System, e.MaxRSS
-}
-
-func signalName(s syscall.Signal) string {
-	if name := unix.SignalName(s); name != "" {
-		return name
-	}
-	return "signal " + strconv.Itoa(int(s))
 }

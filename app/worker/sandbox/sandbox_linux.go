@@ -6,19 +6,17 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-)
 
-// Numbers of a run's users, in its own user namespace.
-const (
-	insideRoot = 0
-	insideUID  = 1000
+	"github.com/belfry-run/belfry/app/worker/sandbox/internal/cgroup"
+	"github.com/belfry-run/belfry/app/worker/sandbox/internal/child"
+	"github.com/belfry-run/belfry/app/worker/sandbox/internal/kill"
 )
 
 // Sandbox starts programs on this machine.
 type Sandbox struct {
 	options Options
 	report  Report
-	groups  *cgroups
+	groups  *cgroup.Groups
 	runsc   string // where it is
 }
 
@@ -29,7 +27,7 @@ func Open(ctx context.Context, o Options) (*Sandbox, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.report = s.detect(ctx).without(s.options.Without)
+	s.report = s.detect(ctx).Without(s.options.Without)
 	return s, ctx.Err()
 }
 
@@ -70,8 +68,8 @@ func open(o Options) (*Sandbox, error) {
 	if o.UIDBase == 0 {
 		o.UIDBase = 1_900_000_000
 	}
-	if o.UIDBase < firstUID {
-		return nil, fmt.Errorf("sandbox: the user ids of runs must start at %d or above", firstUID)
+	if o.UIDBase < kill.FirstUID {
+		return nil, fmt.Errorf("sandbox: the user ids of runs must start at %d or above", kill.FirstUID)
 	}
 	if o.Slots == 0 {
 		o.Slots = 256
@@ -83,11 +81,11 @@ func open(o Options) (*Sandbox, error) {
 	if err := openState(o.StateDir); err != nil {
 		return nil, err
 	}
-	trees, err := readHierarchies(o.Cgroup)
+	trees, err := cgroup.ReadTrees(o.Cgroup)
 	if err != nil {
 		return nil, err
 	}
-	return &Sandbox{options: o, groups: findCgroups(trees)}, nil
+	return &Sandbox{options: o, groups: cgroup.Find(trees)}, nil
 }
 
 // Report is what was found out when the sandbox was opened.
@@ -110,13 +108,13 @@ func (s *Sandbox) Start(ctx context.Context, spec Spec) (*Run, error) {
 }
 
 // start starts a run or a trial, and clears away after one that did not start.
-func (s *Sandbox) start(ctx context.Context, spec Spec, p plan, trial bool) (*Run, message, error) {
+func (s *Sandbox) start(ctx context.Context, spec Spec, p plan, trial bool) (*Run, child.Message, error) {
 	if err := ctx.Err(); err != nil {
-		return nil, message{}, err
+		return nil, child.Message{}, err
 	}
 	t, err := s.takeSlot()
 	if err != nil {
-		return nil, message{}, err
+		return nil, child.Message{}, err
 	}
 	b := &building{sandbox: s, spec: spec, plan: p, slot: t}
 	said, err := b.build(ctx, trial)

@@ -4,10 +4,7 @@ package sandbox
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io"
-	"os"
 	"runtime"
 	"syscall"
 	"time"
@@ -47,26 +44,6 @@ func (s *Sandbox) Report() Report { return report() }
 // Start refuses, also at tier none: nothing here would end what a program leaves behind.
 func (s *Sandbox) Start(context.Context, Spec) (*Run, error) {
 	return nil, &Refusal{fmt.Sprintf("programs run on Linux only, and this is %s", runtime.GOOS)}
-}
-
-// Bound refuses.
-func Bound(string, int64, int) error { return errors.ErrUnsupported }
-
-// Unbound has nothing to do.
-func Unbound(string) error { return nil }
-
-// Watch is never over.
-func Watch(done <-chan struct{}, _ string, _ int64, _ int) bool {
-	<-done
-	return false
-}
-
-// Remove removes a folder.
-func Remove(dir string) error { return os.RemoveAll(dir) }
-
-// Outputs refuses.
-func Outputs(string, OutputLimits, func(string, int64, io.Reader) error) (Left, error) {
-	return Left{}, &Refusal{"there is no output without programs"}
 }
 
 // Applied is empty.

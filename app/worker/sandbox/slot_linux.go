@@ -13,6 +13,10 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/belfry-run/belfry/app/worker/sandbox/internal/cgroup"
+	"github.com/belfry-run/belfry/app/worker/sandbox/internal/kill"
+	"github.com/belfry-run/belfry/app/worker/sandbox/scratch"
 )
 
 // slot is the place of one run on this machine: a locked file, which says what
@@ -125,14 +129,14 @@ func (t *slot) write() error {
 
 // clear ends every process of a run and removes what it had.
 func (t *slot) clear() error {
-	killGroups(t.Groups)
+	cgroup.KillAll(t.Groups)
 	var err error
 	if t.Users {
-		err = errors.Join(killUser(t.base+1, t.base), killUser(t.base, t.base+1))
+		err = errors.Join(kill.User(t.base+1, t.base), kill.User(t.base, t.base+1))
 	}
-	err = errors.Join(err, removeGroups(t.Groups, patience))
+	err = errors.Join(err, cgroup.Remove(t.Groups, patience))
 	if t.Dir != "" {
-		err = errors.Join(err, Unbound(t.Dir), Remove(t.Dir))
+		err = errors.Join(err, scratch.Unbound(t.Dir), scratch.Remove(t.Dir))
 	}
 	for _, path := range t.Lent {
 		err = errors.Join(err, giveBack(path))

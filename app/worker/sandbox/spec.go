@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/belfry-run/belfry/app/worker/sandbox/internal/isolation"
 )
 
 // Options of a sandbox.
@@ -74,50 +76,9 @@ type Spec struct {
 	ReadOnly, Writable []Mount
 }
 
-// Mount is a file or folder that the program sees.
-type Mount struct {
-	Source string // on the machine
-	// Target is where the program sees it. Default: Source. Anything else needs
-	// tier namespaces.
-	Target string
-}
-
-// Limits of a run. Zero is the default, -1 no limit.
-type Limits struct {
-	Memory    int64         // bytes, of all its processes with their files in /tmp; default 512 MiB
-	PIDs      int64         // processes and threads; default 256
-	CPU       float64       // processors, 0.5 is half of one; default no limit
-	CPUTime   time.Duration // that one process may use; default no limit
-	FileSize  int64         // bytes of one file; default 1 GiB
-	OpenFiles int64         // of one process; default 1024
-	Tmp       int64         // bytes in its TMPDIR; default 64 MiB
-}
-
-const (
-	defaultMemory    = 512 << 20
-	defaultPIDs      = 256
-	defaultFileSize  = 1 << 30
-	defaultOpenFiles = 1024
-	defaultTmp       = 64 << 20
-)
-
-func (l Limits) withDefaults() Limits {
-	fill := func(v *int64, d int64) {
-		if *v == 0 {
-			*v = d
-		}
-	}
-	fill(&l.Memory, defaultMemory)
-	fill(&l.PIDs, defaultPIDs)
-	fill(&l.FileSize, defaultFileSize)
-	fill(&l.OpenFiles, defaultOpenFiles)
-	fill(&l.Tmp, defaultTmp)
-	return l
-}
-
 // withDefaults is the run that was asked for in full, or what is wrong with it.
 func (s Spec) withDefaults() (Spec, error) {
-	s.Limits = s.Limits.withDefaults()
+	s.Limits = s.Limits.WithDefaults()
 	if len(s.Argv) == 0 || !path.IsAbs(s.Argv[0]) {
 		return s, errors.New("sandbox: the program must be an absolute path")
 	}
@@ -158,21 +119,16 @@ func withTargets(mounts []Mount) ([]Mount, error) {
 // made in the folder below, which belongs to the machine.
 func disjoint(mounts []Mount) error {
 	for i, m := range mounts {
-		if m.Target == "/" || m.Target == "/tmp" || inside(m.Target, "/dev") || inside(m.Target, "/proc") {
+		if m.Target == "/" || m.Target == "/tmp" || isolation.Inside(m.Target, "/dev") || isolation.Inside(m.Target, "/proc") {
 			return fmt.Errorf("sandbox: nothing can be mounted at %s, which is the program's own; name the folders that it needs", m.Target)
 		}
 		for _, other := range mounts[:i] {
-			if inside(m.Target, other.Target) || inside(other.Target, m.Target) {
+			if isolation.Inside(m.Target, other.Target) || isolation.Inside(other.Target, m.Target) {
 				return fmt.Errorf("sandbox: the mounts at %s and %s are one inside the other", other.Target, m.Target)
 			}
 		}
 	}
 	return nil
-}
-
-// inside tells if a path is in a folder or is it.
-func inside(file, folder string) bool {
-	return file == folder || strings.HasPrefix(file, folder+"/")
 }
 
 // System are the folders that a dynamically linked program, a shell or a

@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/belfry-run/belfry/app/worker/sandbox/scratch"
 )
 
 // tmp is where the program's temporary files go: /tmp of its own root, or a
@@ -36,7 +38,7 @@ func (b *building) makeTmp() error {
 		return err
 	}
 	size := b.spec.Limits.Tmp
-	b.bound = size > 0 && Bound(b.slot.Dir, size, tmpEntries(size)) == nil
+	b.bound = size > 0 && scratch.Bound(b.slot.Dir, size, scratch.Entries(size)) == nil
 	return os.Chown(b.slot.Dir, b.uid(), -1)
 }
 

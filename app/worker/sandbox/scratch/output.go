@@ -1,4 +1,4 @@
-package sandbox
+package scratch
 
 // OutputLimits bound what is read of a program's folder. Zero is the default.
 type OutputLimits struct {

@@ -1,15 +1,17 @@
-package sandbox
+package child
 
 import (
 	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/belfry-run/belfry/app/worker/sandbox/internal/isolation"
 )
 
 // The copies of the worker are known by the name they are started under.
 const (
-	initName  = "belfry-sandbox-init"
+	InitName  = "belfry-sandbox-init"
 	setupName = "belfry-sandbox-setup"
 )
 
@@ -31,11 +33,11 @@ const (
 // controlUntil stands where a signal would, and has a time of [monotime.Now] behind it, in eight bytes.
 const controlUntil = 0
 
-// setup is what the worker tells its copies.
-type setup struct {
+// Setup is what the worker tells its copies.
+type Setup struct {
 	Argv, Env []string
 	Dir       string
-	Layers    []Layer
+	Layers    []isolation.Layer
 	// UID and GID are what the program becomes, as numbers inside. -1: it stays.
 	UID, GID int
 	// KillUID is the program's user as the init sees it, where there is no pid
@@ -45,11 +47,11 @@ type setup struct {
 	// Cgroups is how many descriptors are the process lists of control groups
 	// to join. Those of mounts follow.
 	Cgroups int
-	Mounts  []bind
+	Mounts  []Bind
 	Files   int // descriptors beyond initRest
 	TmpSize int64
-	Rules   []rule
-	Rlimits []rlimit
+	Rules   []Rule
+	Rlimits []Rlimit
 	// Trial asks to set everything up and to say what does not hold, instead of starting a program.
 	Trial bool
 	// Bundle is what runsc is given, and Inside the folder of the root in which the program's own is. Empty without gVisor.
@@ -60,7 +62,7 @@ type setup struct {
 	Until int64
 }
 
-func (s *setup) has(l Layer) bool {
+func (s *Setup) has(l isolation.Layer) bool {
 	for _, have := range s.Layers {
 		if have == l {
 			return true
@@ -69,9 +71,9 @@ func (s *setup) has(l Layer) bool {
 	return false
 }
 
-// bind is a mount of the program's root.
-type bind struct {
-	Mount
+// Bind is a mount of the program's root.
+type Bind struct {
+	isolation.Mount
 	Writable bool
 	Device   bool
 	// File is which of the descriptors is the mount, already cloned by the
@@ -79,21 +81,21 @@ type bind struct {
 	File int
 }
 
-type rlimit struct {
+type Rlimit struct {
 	Resource   int
 	Soft, Hard uint64
 }
 
-// message is what the set-up copy says. Its end without a fault means that the program runs.
-type message struct {
-	Applied *done      `json:",omitempty"`
+// Message is what the set-up copy says. Its end without a fault means that the program runs.
+type Message struct {
+	Applied *Done      `json:",omitempty"`
 	Fault   *wireFault `json:",omitempty"`
 	Broken  []string   `json:",omitempty"` // of a trial: what does not hold
 }
 
-// done is what was applied, and sent only after it was.
-type done struct {
-	Layers   []Layer
+// Done is what was applied, and sent only after it was.
+type Done struct {
+	Layers   []isolation.Layer
 	Landlock int    // its ABI
 	Proc     string // why there is no /proc, where it was to be
 }
@@ -103,16 +105,16 @@ type wireFault struct {
 	Errno      syscall.Errno
 }
 
-func (w *wireFault) fault() *Fault {
-	f := &Fault{Step: w.Step, Text: w.Text}
+func (w *wireFault) Fault() *isolation.Fault {
+	f := &isolation.Fault{Step: w.Step, Text: w.Text}
 	if w.Errno != 0 {
 		f.Err = w.Errno
 	}
 	return f
 }
 
-// ending is how the program ended, told by the init.
-type ending struct {
+// Ending is how the program ended, told by the init.
+type Ending struct {
 	Status       unix.WaitStatus
 	User, System time.Duration
 	MaxRSS       int64

@@ -1,4 +1,4 @@
-package sandbox
+package child
 
 import (
 	"errors"
@@ -7,14 +7,17 @@ import (
 	"path/filepath"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/belfry-run/belfry/app/worker/sandbox/internal/isolation"
+	"github.com/belfry-run/belfry/app/worker/sandbox/scratch"
 )
 
-// devices are all of /dev that a program gets.
-var devices = []string{"/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"}
+// Devices are all of /dev that a program gets.
+var Devices = []string{"/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"}
 
-// clone takes a file or folder, with what is mounted in it, as a mount that is
+// Clone takes a file or folder, with what is mounted in it, as a mount that is
 // not anywhere yet. What may not be written is sealed before anybody sees it.
-func (m bind) clone() (fd int, err error) {
+func (m Bind) Clone() (fd int, err error) {
 	flags := uint(unix.OPEN_TREE_CLONE | unix.OPEN_TREE_CLOEXEC | unix.AT_RECURSIVE)
 	if m.Writable {
 		flags |= unix.AT_SYMLINK_NOFOLLOW
@@ -42,7 +45,7 @@ func (m bind) clone() (fd int, err error) {
 // init's with it. Afterwards nothing of the machine's tree can be reached.
 func (b *becoming) enterRoot() error {
 	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
-		return &Fault{Step: "mount", Text: "make the tree private", Err: err}
+		return &isolation.Fault{Step: "mount", Text: "make the tree private", Err: err}
 	}
 	trees, err := b.openMounts() // before a place of the tree is covered by the root
 	if err != nil {
@@ -66,7 +69,7 @@ func (b *becoming) enterRoot() error {
 		},
 	} {
 		if err := step(); err != nil {
-			return &Fault{Step: "mount", Text: "enter the root", Err: err}
+			return &isolation.Fault{Step: "mount", Text: "enter the root", Err: err}
 		}
 	}
 	return nil
@@ -80,9 +83,9 @@ func (b *becoming) openMounts() ([]int, error) {
 			trees[i] = setupRest + b.Cgroups + m.File
 			continue
 		}
-		fd, err := m.clone()
+		fd, err := m.Clone()
 		if err != nil {
-			return nil, &Fault{Step: "mount", Text: m.Source, Err: err}
+			return nil, &isolation.Fault{Step: "mount", Text: m.Source, Err: err}
 		}
 		trees[i] = fd
 	}
@@ -99,7 +102,7 @@ func newRoot() (string, error) {
 		}
 		failed = errors.Join(failed, fmt.Errorf("%s: %w", place, err))
 	}
-	return "", &Fault{Step: "mount", Text: "the root", Err: failed}
+	return "", &isolation.Fault{Step: "mount", Text: "the root", Err: failed}
 }
 
 // furnish puts everything into the root. Mount points are made while the root
@@ -108,29 +111,29 @@ func (b *becoming) furnish(root string, trees []int) error {
 	at := func(p string) string { return filepath.Join(root, p) }
 	for _, dir := range []string{"tmp", "proc", "dev", "etc"} {
 		if err := os.Mkdir(at(dir), 0o755); err != nil {
-			return &Fault{Step: "mount", Err: err}
+			return &isolation.Fault{Step: "mount", Err: err}
 		}
 	}
 	if err := unix.Mount("tmpfs", at("tmp"), "tmpfs", unix.MS_NOSUID|unix.MS_NODEV, b.tmpOptions()); err != nil {
-		return &Fault{Step: "mount", Text: "/tmp", Err: err}
+		return &isolation.Fault{Step: "mount", Text: "/tmp", Err: err}
 	}
-	if b.has(LayerGVisor) {
+	if b.has(isolation.LayerGVisor) {
 		if err := b.furnishGVisor(at); err != nil {
-			return &Fault{Step: "mount", Err: err}
+			return &isolation.Fault{Step: "mount", Err: err}
 		}
 	}
 	for i, m := range b.Mounts {
 		if err := mountPoint(at(m.Target), trees[i]); err != nil {
-			return &Fault{Step: "mount", Text: m.Target, Err: err}
+			return &isolation.Fault{Step: "mount", Text: m.Target, Err: err}
 		}
 	}
 	for i, m := range b.Mounts {
 		if err := unix.MoveMount(trees[i], "", unix.AT_FDCWD, at(m.Target), unix.MOVE_MOUNT_F_EMPTY_PATH); err != nil {
-			return &Fault{Step: "mount", Text: m.Target, Err: err}
+			return &isolation.Fault{Step: "mount", Text: m.Target, Err: err}
 		}
 	}
 	if err := b.mountProc(at); err != nil {
-		return &Fault{Step: "mount", Text: "/proc", Err: err}
+		return &isolation.Fault{Step: "mount", Text: "/proc", Err: err}
 	}
 	return b.decorate(func(p string) string { return at(b.Inside + p) })
 }
@@ -138,12 +141,12 @@ func (b *becoming) furnish(root string, trees []int) error {
 // mountProc mounts the table of the run's processes. Inside a container that hides parts of its own /proc a fresh one is
 // forbidden. Most programs can do without.
 func (b *becoming) mountProc(at func(string) string) error {
-	if b.showsNetwork() && !b.has(LayerLandlock) {
+	if b.showsNetwork() && !b.has(isolation.LayerLandlock) {
 		b.done.Proc = "it would show the connections of the machine, which only Landlock can hide"
 		return nil
 	}
 	flags := uintptr(unix.MS_NOSUID | unix.MS_NODEV | unix.MS_NOEXEC)
-	if !b.has(LayerGVisor) { // which maps users for its processes there
+	if !b.has(isolation.LayerGVisor) { // which maps users for its processes there
 		flags |= unix.MS_RDONLY
 	}
 	if err := unix.Mount("proc", at("proc"), "proc", flags, "hidepid=2"); err != nil {
@@ -164,8 +167,8 @@ func (b *becoming) mountProc(at func(string) string) error {
 
 // showsNetwork reports that a /proc would have the machine's network in it: each process has a folder net there, for
 // ever new numbers, and no mount option leaves it out.
-func (s *setup) showsNetwork() bool {
-	return s.Network && s.has(LayerNamespaces) && !s.has(LayerGVisor)
+func (s *Setup) showsNetwork() bool {
+	return s.Network && s.has(isolation.LayerNamespaces) && !s.has(isolation.LayerGVisor)
 }
 
 // facts are the files of /proc that a program with the machine's network may read. Each is mounted on itself: Landlock knows
@@ -174,13 +177,13 @@ var facts = []string{"cpuinfo", "filesystems", "loadavg", "meminfo", "stat", "up
 
 // factRules let a program with the machine's network read facts of /proc. The rest of its files cannot be opened. What is no
 // opening still works: lists, and links such as /proc/self/exe and /dev/fd/3.
-func (b *becoming) factRules() (rules []rule) {
+func (b *becoming) factRules() (rules []Rule) {
 	if !b.showsNetwork() || b.done.Proc != "" {
 		return nil
 	}
 	for _, name := range facts {
 		if path := "/proc/" + name; unix.Access(path, unix.F_OK) == nil {
-			rules = append(rules, rule{path, accessRead})
+			rules = append(rules, Rule{path, AccessRead})
 		}
 	}
 	return rules
@@ -201,7 +204,7 @@ func (b *becoming) tmpOptions() string {
 	if b.TmpSize == 0 {
 		return "mode=1777,size=0"
 	}
-	return fmt.Sprintf("mode=1777,size=%d,nr_inodes=%d", b.TmpSize, tmpEntries(b.TmpSize))
+	return fmt.Sprintf("mode=1777,size=%d,nr_inodes=%d", b.TmpSize, scratch.Entries(b.TmpSize))
 }
 
 func mountPoint(name string, tree int) error {
@@ -226,10 +229,10 @@ func (b *becoming) decorate(at func(string) string) error {
 		"/dev/shm": "../tmp", // one limit for both
 	} {
 		if err := os.Symlink(target, at(name)); err != nil {
-			return &Fault{Step: "mount", Err: err}
+			return &isolation.Fault{Step: "mount", Err: err}
 		}
 	}
-	uid, gid := insideUID, insideUID
+	uid, gid := InsideUID, InsideUID
 	if b.UID >= 0 {
 		uid, gid = b.UID, b.GID
 	}
@@ -242,7 +245,7 @@ func (b *becoming) decorate(at func(string) string) error {
 			continue
 		}
 		if err := os.WriteFile(at(name), []byte(text), 0o644); err != nil {
-			return &Fault{Step: "mount", Err: err}
+			return &isolation.Fault{Step: "mount", Err: err}
 		}
 	}
 	return nil
@@ -250,7 +253,7 @@ func (b *becoming) decorate(at func(string) string) error {
 
 func (b *becoming) given(name string) bool {
 	for _, m := range b.Mounts {
-		if inside(b.Inside+name, m.Target) {
+		if isolation.Inside(b.Inside+name, m.Target) {
 			return true
 		}
 	}

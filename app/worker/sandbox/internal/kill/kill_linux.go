@@ -1,4 +1,4 @@
-package sandbox
+package kill
 
 import (
 	"bytes"
@@ -11,12 +11,14 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/belfry-run/belfry/app/worker/sandbox/internal/raw"
 )
 
-// firstUID is the least number that runs may get: below are people and daemons.
-const firstUID = 65536
+// FirstUID is the least number that runs may get: below are people and daemons.
+const FirstUID = 65536
 
-// killUser kills every process of a run's user in one go, so that none can
+// User kills every process of a run's user in one go, so that none can
 // fork itself away. other is the second of the run's numbers. It takes root,
 // and runs in a thread that gives everything up and then ends.
 //
@@ -25,8 +27,8 @@ const firstUID = 65536
 // is. So the thread first becomes somebody who has no right but this one, and
 // looks whether it did. The user's processes cannot fight back: a signal to
 // this thread takes its real or its saved id, and these are other's.
-func killUser(uid, other int) error {
-	if uid < firstUID || other < firstUID {
+func User(uid, other int) error {
+	if uid < FirstUID || other < FirstUID {
 		return fmt.Errorf("sandbox: user %d is not a run's", uid)
 	}
 	result := make(chan error)
@@ -35,7 +37,7 @@ func killUser(uid, other int) error {
 		if unix.Gettid() == unix.Getpid() {
 			// The first thread cannot end, and the process is judged by it. While it
 			// is held here, another goroutine gets another thread.
-			result <- killUser(uid, other)
+			result <- User(uid, other)
 			runtime.UnlockOSThread()
 			return
 		}
@@ -55,10 +57,10 @@ func become(uid, other int) error {
 	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
 	var none, have [2]unix.CapUserData
 	for _, e := range []syscall.Errno{
-		raw(unix.SYS_SETGROUPS, 0, 0, 0),
-		raw(unix.SYS_SETRESGID, group, group, group),
-		raw(unix.SYS_SETRESUID, uintptr(other), uintptr(uid), uintptr(other)),
-		raw(unix.SYS_CAPSET, uintptr(unsafe.Pointer(&header)), uintptr(unsafe.Pointer(&none)), 0),
+		raw.Call(unix.SYS_SETGROUPS, 0, 0, 0),
+		raw.Call(unix.SYS_SETRESGID, group, group, group),
+		raw.Call(unix.SYS_SETRESUID, uintptr(other), uintptr(uid), uintptr(other)),
+		raw.Call(unix.SYS_CAPSET, uintptr(unsafe.Pointer(&header)), uintptr(unsafe.Pointer(&none)), 0),
 	} {
 		if e != 0 {
 			return fmt.Errorf("sandbox: become user %d: %w", uid, e)
@@ -80,10 +82,10 @@ func ignoreNobody(err error) error {
 	return err
 }
 
-// killDescendants kills all that came from this process, which must be the
+// Descendants kills all that came from this process, which must be the
 // one that orphans go to. They are stopped first, until no more turn up:
 // killed one by one, the rest would multiply meanwhile.
-func killDescendants() {
+func Descendants() {
 	stopped := map[int]bool{}
 	for more := true; more; {
 		more = false

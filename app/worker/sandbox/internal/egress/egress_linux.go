@@ -1,4 +1,4 @@
-package sandbox
+package egress
 
 import (
 	"bufio"
@@ -13,10 +13,11 @@ import (
 	"github.com/cilium/ebpf/link"
 	"golang.org/x/sys/unix"
 
+	"github.com/belfry-run/belfry/app/worker/sandbox/internal/isolation"
 	"github.com/belfry-run/belfry/internal/guard"
 )
 
-// egress is what a program reaches that has the machine's network: what
+// Guard is what a program reaches that has the machine's network: what
 // [guard.Check] lets through, and the machine's name servers at their port.
 //
 // Its control group sees to that, by programs in the kernel. One judges every
@@ -28,20 +29,20 @@ import (
 // Nobody reaches it in turn. It binds no port of its own choice, which might be
 // another's. What arrives passes by its source as what leaves does by its
 // destination, and opens no connection.
-type egress struct {
+type Guard struct {
 	ipv4, ipv6 []guard.Rule
 	names      []netip.Addr
 }
 
-func newEgress(reach []netip.Prefix) egress {
+func New(reach []netip.Prefix) Guard {
 	ipv4, ipv6 := guard.Rules(reach)
-	return egress{ipv4, ipv6, nameServers("/etc/resolv.conf")}
+	return Guard{ipv4, ipv6, nameServers("/etc/resolv.conf")}
 }
 
 // mostNames is how many name servers the C libraries ask.
 const mostNames = 3
 
-// nameServers are those that a program asks, as [resolve] shows it that file.
+// nameServers are those that a program asks, as [Resolve] shows it that file.
 // They may stand in a range that is shut: in most clouds they do.
 func nameServers(file string) (names []netip.Addr) {
 	f, err := os.Open(file)
@@ -61,12 +62,14 @@ func nameServers(file string) (names []netip.Addr) {
 	return names
 }
 
-// resolve are the files by which names of the network are found.
-func resolve(given []Mount) (mounts []Mount) {
+// Resolve are the files by which names of the network are found.
+func Resolve(given []isolation.Mount) (mounts []isolation.Mount) {
 	for _, name := range []string{"/etc/resolv.conf", "/etc/hosts"} {
 		_, err := os.Stat(name)
-		if err == nil && !slices.ContainsFunc(given, func(m Mount) bool { return inside(name, m.Target) || inside(m.Target, name) }) {
-			mounts = append(mounts, Mount{name, name})
+		if err == nil && !slices.ContainsFunc(given, func(m isolation.Mount) bool {
+			return isolation.Inside(name, m.Target) || isolation.Inside(m.Target, name)
+		}) {
+			mounts = append(mounts, isolation.Mount{Source: name, Target: name})
 		}
 	}
 	return mounts
@@ -76,21 +79,21 @@ func resolve(given []Mount) (mounts []Mount) {
 type hook struct {
 	kind ebpf.ProgramType
 	at   ebpf.AttachType
-	code func(egress) asm.Instructions
+	code func(Guard) asm.Instructions
 }
 
 var hooks = []hook{
-	{ebpf.CGroupSKB, ebpf.AttachCGroupInetEgress, egress.leaving},
-	{ebpf.CGroupSKB, ebpf.AttachCGroupInetIngress, egress.arriving},
-	{ebpf.CGroupSockAddr, ebpf.AttachCGroupInet4Bind, egress.bind},
-	{ebpf.CGroupSockAddr, ebpf.AttachCGroupInet6Bind, egress.bind},
-	{ebpf.CGroupSockAddr, ebpf.AttachCGroupInet4Connect, egress.connect4},
-	{ebpf.CGroupSockAddr, ebpf.AttachCGroupInet6Connect, egress.connect6},
+	{ebpf.CGroupSKB, ebpf.AttachCGroupInetEgress, Guard.leaving},
+	{ebpf.CGroupSKB, ebpf.AttachCGroupInetIngress, Guard.arriving},
+	{ebpf.CGroupSockAddr, ebpf.AttachCGroupInet4Bind, Guard.bind},
+	{ebpf.CGroupSockAddr, ebpf.AttachCGroupInet6Bind, Guard.bind},
+	{ebpf.CGroupSockAddr, ebpf.AttachCGroupInet4Connect, Guard.connect4},
+	{ebpf.CGroupSockAddr, ebpf.AttachCGroupInet6Connect, Guard.connect6},
 }
 
-// attach guards a group of version 2, until it is removed: also when the worker
+// Attach guards a group of version 2, until it is removed: also when the worker
 // is gone before its program.
-func (e egress) attach(dir string) error {
+func (e Guard) Attach(dir string) error {
 	group, err := os.Open(dir)
 	if err != nil {
 		return err
@@ -101,7 +104,7 @@ func (e egress) attach(dir string) error {
 	return errors.Join(err, group.Close())
 }
 
-func (e egress) hang(group *os.File, h hook) error {
+func (e Guard) hang(group *os.File, h hook) error {
 	p, err := h.load(e)
 	if err != nil {
 		return err
@@ -111,6 +114,6 @@ func (e egress) hang(group *os.File, h hook) error {
 	return errors.Join(err, p.Close())
 }
 
-func (h hook) load(e egress) (*ebpf.Program, error) {
+func (h hook) load(e Guard) (*ebpf.Program, error) {
 	return ebpf.NewProgram(&ebpf.ProgramSpec{Name: "belfry_egress", Type: h.kind, AttachType: h.at, Instructions: h.code(e)})
 }

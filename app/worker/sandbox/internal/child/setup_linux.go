@@ -1,4 +1,4 @@
-package sandbox
+package child
 
 import (
 	"encoding/json"
@@ -10,6 +10,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/belfry-run/belfry/app/worker/sandbox/internal/isolation"
+	"github.com/belfry-run/belfry/app/worker/sandbox/internal/raw"
 	"github.com/belfry-run/belfry/app/worker/sandbox/internal/seccomp"
 )
 
@@ -22,31 +24,31 @@ func runSetup() {
 	_ = os.WriteFile("/proc/self/oom_score_adj", []byte("800"), 0)
 	_ = unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0)
 	faults := json.NewEncoder(os.NewFile(setupFaults, "faults"))
-	s := &setup{}
+	s := &Setup{}
 	if err := json.NewDecoder(os.NewFile(setupConfig, "config")).Decode(s); err != nil {
 		os.Exit(1) // the worker is gone
 	}
-	b := &becoming{setup: s}
+	b := &becoming{Setup: s}
 	err := b.become()
-	if fault := (*Fault)(nil); errors.As(err, &fault) {
+	if fault := (*isolation.Fault)(nil); errors.As(err, &fault) {
 		w := &wireFault{Step: fault.Step, Text: fault.Text}
 		if !errors.As(fault.Err, &w.Errno) && fault.Err != nil {
 			w.Text += " " + fault.Err.Error()
 		}
-		_ = faults.Encode(message{Fault: w})
+		_ = faults.Encode(Message{Fault: w})
 		os.Exit(1)
 	}
-	_ = faults.Encode(message{Applied: &b.done, Broken: tryOut(s)})
+	_ = faults.Encode(Message{Applied: &b.done, Broken: tryOut(s)})
 	os.Exit(0)
 }
 
-// hostName is what programs with namespaces see.
-const hostName = "belfry"
+// HostName is what programs with namespaces see.
+const HostName = "belfry"
 
 // becoming is a setup on its way.
 type becoming struct {
-	*setup
-	done done
+	*Setup
+	done Done
 
 	ruleset      int // Landlock's, -1: none
 	filter       *unix.SockFprog
@@ -66,27 +68,27 @@ func (b *becoming) become() error {
 // prepare does what takes memory, files and capabilities.
 func (b *becoming) prepare() (err error) {
 	unix.Umask(0o22)
-	if b.has(LayerNamespaces) {
+	if b.has(isolation.LayerNamespaces) {
 		if err := b.enterRoot(); err != nil {
 			return err
 		}
-		if err := unix.Sethostname([]byte(hostName)); err != nil {
-			return &Fault{Step: "sethostname", Err: err}
+		if err := unix.Sethostname([]byte(HostName)); err != nil {
+			return &isolation.Fault{Step: "sethostname", Err: err}
 		}
 		if !b.Network {
 			if err := loopbackUp(); err != nil {
-				return &Fault{Step: "loopback", Err: err}
+				return &isolation.Fault{Step: "loopback", Err: err}
 			}
 		}
 	}
 	b.ruleset = -1
-	if b.has(LayerLandlock) {
-		if b.ruleset, b.done.Landlock, err = newRuleset(append(b.Rules, b.factRules()...), b.has(LayerScope), !b.Network && !b.has(LayerNamespaces)); err != nil {
+	if b.has(isolation.LayerLandlock) {
+		if b.ruleset, b.done.Landlock, err = newRuleset(append(b.Rules, b.factRules()...), b.has(isolation.LayerScope), !b.Network && !b.has(isolation.LayerNamespaces)); err != nil {
 			return err
 		}
 	}
-	if b.has(LayerSeccomp) {
-		b.filter = seccomp.New(b.Network, b.has(LayerNamespaces), b.has(LayerScope))
+	if b.has(isolation.LayerSeccomp) {
+		b.filter = seccomp.New(b.Network, b.has(isolation.LayerNamespaces), b.has(isolation.LayerScope))
 	}
 	return b.words()
 }
@@ -95,17 +97,17 @@ func (b *becoming) prepare() (err error) {
 // asked for.
 func (b *becoming) words() (err error) {
 	if b.argv, err = syscall.SlicePtrFromStrings(b.Argv); err != nil {
-		return &Fault{Step: StepExec, Err: err}
+		return &isolation.Fault{Step: isolation.StepExec, Err: err}
 	}
 	if b.envv, err = syscall.SlicePtrFromStrings(b.Env); err != nil {
-		return &Fault{Step: StepExec, Err: err}
+		return &isolation.Fault{Step: isolation.StepExec, Err: err}
 	}
 	if b.dir, err = syscall.BytePtrFromString(b.Dir); err != nil {
-		return &Fault{Step: StepDir, Err: err}
+		return &isolation.Fault{Step: isolation.StepDir, Err: err}
 	}
 	b.zero, _ = syscall.BytePtrFromString("0")
 	b.done.Layers = b.Layers
-	b.announcement, err = json.Marshal(message{Applied: &b.done})
+	b.announcement, err = json.Marshal(Message{Applied: &b.done})
 	return err
 }
 
@@ -118,20 +120,20 @@ func (b *becoming) words() (err error) {
 func (b *becoming) seal() error {
 	for i := range b.Cgroups {
 		// Written to a list opened by the worker, so the worker's rights count.
-		if e := raw(unix.SYS_WRITE, uintptr(setupRest+i), uintptr(unsafe.Pointer(b.zero)), 1); e != 0 {
-			return &Fault{Step: "join the control group", Err: e}
+		if e := raw.Call(unix.SYS_WRITE, uintptr(setupRest+i), uintptr(unsafe.Pointer(b.zero)), 1); e != 0 {
+			return &isolation.Fault{Step: "join the control group", Err: e}
 		}
 	}
 	if err := b.limit(); err != nil {
 		return err
 	}
-	if !b.has(LayerGVisor) { // runsc needs what its user namespace gives
+	if !b.has(isolation.LayerGVisor) { // runsc needs what its user namespace gives
 		if err := b.dropPrivileges(); err != nil {
 			return err
 		}
 	}
-	if e := raw(unix.SYS_CHDIR, uintptr(unsafe.Pointer(b.dir)), 0, 0); e != 0 {
-		return &Fault{Step: StepDir, Text: b.Dir, Err: e}
+	if e := raw.Call(unix.SYS_CHDIR, uintptr(unsafe.Pointer(b.dir)), 0, 0); e != 0 {
+		return &isolation.Fault{Step: isolation.StepDir, Text: b.Dir, Err: e}
 	}
 	if err := b.lock(); err != nil {
 		return err
@@ -139,16 +141,16 @@ func (b *becoming) seal() error {
 	if b.Trial {
 		return nil
 	}
-	raw(unix.SYS_WRITE, setupFaults, uintptr(unsafe.Pointer(unsafe.SliceData(b.announcement))), uintptr(len(b.announcement)))
-	e := raw(unix.SYS_EXECVE, uintptr(unsafe.Pointer(b.argv[0])), uintptr(unsafe.Pointer(unsafe.SliceData(b.argv))), uintptr(unsafe.Pointer(unsafe.SliceData(b.envv))))
-	return &Fault{Step: StepExec, Text: b.Argv[0], Err: e}
+	raw.Call(unix.SYS_WRITE, setupFaults, uintptr(unsafe.Pointer(unsafe.SliceData(b.announcement))), uintptr(len(b.announcement)))
+	e := raw.Call(unix.SYS_EXECVE, uintptr(unsafe.Pointer(b.argv[0])), uintptr(unsafe.Pointer(unsafe.SliceData(b.argv))), uintptr(unsafe.Pointer(unsafe.SliceData(b.envv))))
+	return &isolation.Fault{Step: isolation.StepExec, Text: b.Argv[0], Err: e}
 }
 
 func (b *becoming) limit() error {
 	for _, l := range b.Rlimits {
 		limit := unix.Rlimit{Cur: l.Soft, Max: l.Hard}
-		if e := raw(unix.SYS_PRLIMIT64, 0, uintptr(l.Resource), uintptr(unsafe.Pointer(&limit))); e != 0 {
-			return &Fault{Step: "setrlimit", Text: rlimitName(l.Resource), Err: e}
+		if e := raw.Call(unix.SYS_PRLIMIT64, 0, uintptr(l.Resource), uintptr(unsafe.Pointer(&limit))); e != 0 {
+			return &isolation.Fault{Step: "setrlimit", Text: RlimitName(l.Resource), Err: e}
 		}
 	}
 	return nil
@@ -156,38 +158,24 @@ func (b *becoming) limit() error {
 
 // lock ends with a thread that can do only what its program may.
 func (b *becoming) lock() error {
-	if e := raw6(unix.SYS_PRCTL, unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); e != 0 {
-		return &Fault{Step: "no_new_privs", Err: e}
+	if e := raw.Call6(unix.SYS_PRCTL, unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); e != 0 {
+		return &isolation.Fault{Step: "no_new_privs", Err: e}
 	}
 	// Again, because a change of user takes it back.
-	if e := raw6(unix.SYS_PRCTL, unix.PR_SET_PDEATHSIG, uintptr(unix.SIGKILL), 0, 0, 0); e != 0 {
-		return &Fault{Step: "pdeathsig", Err: e}
+	if e := raw.Call6(unix.SYS_PRCTL, unix.PR_SET_PDEATHSIG, uintptr(unix.SIGKILL), 0, 0, 0); e != 0 {
+		return &isolation.Fault{Step: "pdeathsig", Err: e}
 	}
 	if b.ruleset >= 0 {
-		if e := raw(unix.SYS_LANDLOCK_RESTRICT_SELF, uintptr(b.ruleset), 0, 0); e != 0 {
-			return &Fault{Step: "landlock", Err: e}
+		if e := raw.Call(unix.SYS_LANDLOCK_RESTRICT_SELF, uintptr(b.ruleset), 0, 0); e != 0 {
+			return &isolation.Fault{Step: "landlock", Err: e}
 		}
 	}
 	if b.filter != nil {
-		if e := raw(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, 0, uintptr(unsafe.Pointer(b.filter))); e != 0 {
-			return &Fault{Step: "seccomp", Err: e}
+		if e := raw.Call(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, 0, uintptr(unsafe.Pointer(b.filter))); e != 0 {
+			return &isolation.Fault{Step: "seccomp", Err: e}
 		}
 	}
 	return nil
-}
-
-// The pointers of raw's and raw6's arguments stay where they are.
-//
-//go:uintptrescapes
-func raw(call, a, b, c uintptr) syscall.Errno {
-	_, _, e := unix.RawSyscall(call, a, b, c)
-	return e
-}
-
-//go:uintptrescapes
-func raw6(call, a, b, c, d, e uintptr) syscall.Errno {
-	_, _, errno := unix.RawSyscall6(call, a, b, c, d, e, 0)
-	return errno
 }
 
 // loopbackUp makes 127.0.0.1 work in a new network namespace.

@@ -1,4 +1,4 @@
-package sandbox
+package child
 
 import (
 	"errors"
@@ -8,28 +8,32 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/belfry-run/belfry/app/worker/sandbox/internal/cgroup"
+	"github.com/belfry-run/belfry/app/worker/sandbox/internal/isolation"
+	"github.com/belfry-run/belfry/app/worker/sandbox/internal/raw"
 )
 
 // tryOut is asked in a copy that is set up in full: what does not hold?
-func tryOut(s *setup) (broken []string) {
+func tryOut(s *Setup) (broken []string) {
 	if !s.Trial {
 		return nil
 	}
-	check := func(l Layer, try func() error) {
+	check := func(l isolation.Layer, try func() error) {
 		if s.has(l) {
 			if err := try(); err != nil {
 				broken = append(broken, err.Error())
 			}
 		}
 	}
-	check(LayerUID, func() error { return tryUser(s.UID) })
-	check(LayerSeccomp, trySeccomp)
-	check(LayerLandlock, tryLandlock)
-	check(LayerNamespaces, tryNamespaces)
-	for _, l := range groupLayers {
+	check(isolation.LayerUID, func() error { return tryUser(s.UID) })
+	check(isolation.LayerSeccomp, trySeccomp)
+	check(isolation.LayerLandlock, tryLandlock)
+	check(isolation.LayerNamespaces, tryNamespaces)
+	for _, l := range cgroup.Layers {
 		check(l, func() error { return tryMember(s.Name) })
 	}
-	check(LayerEgress, tryEgress)
+	check(isolation.LayerEgress, tryEgress)
 	return broken
 }
 
@@ -42,7 +46,7 @@ func tryUser(uid int) error {
 		return fmt.Errorf("the user is %d instead of %d", unix.Geteuid(), uid)
 	case have != 0:
 		return fmt.Errorf("it has capabilities %#x", have)
-	case raw(unix.SYS_SETRESUID, 0, 0, 0) == 0:
+	case raw.Call(unix.SYS_SETRESUID, 0, 0, 0) == 0:
 		return errors.New("it can become root")
 	}
 	return nil
@@ -77,7 +81,7 @@ func tryNamespaces() error {
 	if entries, err := os.ReadDir("/"); err != nil || len(entries) > 4 {
 		return fmt.Errorf("the root is not empty: %v %w", entries, err)
 	}
-	if name, _ := os.Hostname(); name != hostName {
+	if name, _ := os.Hostname(); name != HostName {
 		return errors.New("the host name is the machine's")
 	}
 	if links, err := net.Interfaces(); err != nil || len(links) > 1 {

@@ -1,4 +1,4 @@
-package sandbox
+package isolation
 
 import (
 	"fmt"
@@ -78,15 +78,15 @@ type Report struct {
 	Findings []Finding `json:"findings"`
 }
 
-// without is the report as if some layers did not work.
-func (r Report) without(off []Layer) Report {
+// Without is the report as if some layers did not work.
+func (r Report) Without(off []Layer) Report {
 	r.Findings = slices.Clone(r.Findings)
 	for i, f := range r.Findings {
 		if slices.Contains(off, f.Layer) {
 			r.Findings[i] = Finding{Layer: f.Layer, Detail: "switched off by the operator"}
 		}
 	}
-	r.Tier = strongest(r.Has)
+	r.Tier = Strongest(r.Has)
 	return r
 }
 
@@ -145,8 +145,8 @@ func lacks(t Tier, has func(Layer) bool) (missing []Layer) {
 	return missing
 }
 
-// strongest is the highest tier that lacks nothing.
-func strongest(has func(Layer) bool) Tier {
+// Strongest is the highest tier that lacks nothing.
+func Strongest(has func(Layer) bool) Tier {
 	for t := GVisor; t > None; t-- {
 		if len(lacks(t, has)) == 0 {
 			return t

@@ -1,14 +1,16 @@
-package sandbox
+package child
 
 import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/belfry-run/belfry/app/worker/sandbox/internal/isolation"
 )
 
-// rule is a path of Landlock's and what may be done beneath it. Whatever has
+// Rule is a path of Landlock's and what may be done beneath it. Whatever has
 // no rule cannot be opened.
-type rule struct {
+type Rule struct {
 	Path   string
 	Access uint64
 }
@@ -16,14 +18,14 @@ type rule struct {
 const (
 	accessFile = unix.LANDLOCK_ACCESS_FS_EXECUTE | unix.LANDLOCK_ACCESS_FS_READ_FILE | unix.LANDLOCK_ACCESS_FS_WRITE_FILE |
 		unix.LANDLOCK_ACCESS_FS_TRUNCATE | unix.LANDLOCK_ACCESS_FS_IOCTL_DEV
-	accessRead  = unix.LANDLOCK_ACCESS_FS_EXECUTE | unix.LANDLOCK_ACCESS_FS_READ_FILE | unix.LANDLOCK_ACCESS_FS_READ_DIR
-	accessList  = unix.LANDLOCK_ACCESS_FS_READ_DIR
-	accessWrite = accessRead | unix.LANDLOCK_ACCESS_FS_WRITE_FILE | unix.LANDLOCK_ACCESS_FS_TRUNCATE |
+	AccessRead  = unix.LANDLOCK_ACCESS_FS_EXECUTE | unix.LANDLOCK_ACCESS_FS_READ_FILE | unix.LANDLOCK_ACCESS_FS_READ_DIR
+	AccessList  = unix.LANDLOCK_ACCESS_FS_READ_DIR
+	AccessWrite = AccessRead | unix.LANDLOCK_ACCESS_FS_WRITE_FILE | unix.LANDLOCK_ACCESS_FS_TRUNCATE |
 		unix.LANDLOCK_ACCESS_FS_REMOVE_DIR | unix.LANDLOCK_ACCESS_FS_REMOVE_FILE | unix.LANDLOCK_ACCESS_FS_REFER |
 		unix.LANDLOCK_ACCESS_FS_MAKE_DIR | unix.LANDLOCK_ACCESS_FS_MAKE_REG | unix.LANDLOCK_ACCESS_FS_MAKE_SYM |
 		unix.LANDLOCK_ACCESS_FS_MAKE_FIFO | unix.LANDLOCK_ACCESS_FS_MAKE_SOCK
-	accessDevice = unix.LANDLOCK_ACCESS_FS_READ_FILE | unix.LANDLOCK_ACCESS_FS_WRITE_FILE
-	accessAll    = accessWrite | unix.LANDLOCK_ACCESS_FS_MAKE_CHAR | unix.LANDLOCK_ACCESS_FS_MAKE_BLOCK | unix.LANDLOCK_ACCESS_FS_IOCTL_DEV
+	AccessDevice = unix.LANDLOCK_ACCESS_FS_READ_FILE | unix.LANDLOCK_ACCESS_FS_WRITE_FILE
+	accessAll    = AccessWrite | unix.LANDLOCK_ACCESS_FS_MAKE_CHAR | unix.LANDLOCK_ACCESS_FS_MAKE_BLOCK | unix.LANDLOCK_ACCESS_FS_IOCTL_DEV
 )
 
 // handled is what a version of Landlock can forbid of files.
@@ -41,8 +43,8 @@ func handled(abi int) uint64 {
 	return access
 }
 
-// landlockABI is the version of the running kernel's Landlock.
-func landlockABI() (int, error) {
+// LandlockABI is the version of the running kernel's Landlock.
+func LandlockABI() (int, error) {
 	abi, _, e := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, 0, 0, unix.LANDLOCK_CREATE_RULESET_VERSION)
 	if e != 0 {
 		return 0, e
@@ -53,9 +55,9 @@ func landlockABI() (int, error) {
 // newRuleset makes what is later imposed on the thread. scope also forbids
 // signals and abstract sockets to the outside, noTCP all of TCP: seccomp does
 // that already where it is asked for, and this holds if one of the two fails.
-func newRuleset(rules []rule, scope, noTCP bool) (fd, abi int, err error) {
-	if abi, err = landlockABI(); err != nil {
-		return -1, 0, &Fault{Step: "landlock", Err: err}
+func newRuleset(rules []Rule, scope, noTCP bool) (fd, abi int, err error) {
+	if abi, err = LandlockABI(); err != nil {
+		return -1, 0, &isolation.Fault{Step: "landlock", Err: err}
 	}
 	attr := unix.LandlockRulesetAttr{Handled_access_fs: handled(abi)}
 	if noTCP && abi >= 4 {
@@ -66,11 +68,11 @@ func newRuleset(rules []rule, scope, noTCP bool) (fd, abi int, err error) {
 	}
 	made, _, e := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, uintptr(unsafe.Pointer(&attr)), rulesetSize(abi), 0)
 	if e != 0 {
-		return -1, abi, &Fault{Step: "landlock", Err: e}
+		return -1, abi, &isolation.Fault{Step: "landlock", Err: e}
 	}
 	for _, r := range rules {
 		if err := addRule(int(made), attr.Handled_access_fs, r); err != nil {
-			return -1, abi, &Fault{Step: "landlock", Text: r.Path, Err: err}
+			return -1, abi, &isolation.Fault{Step: "landlock", Text: r.Path, Err: err}
 		}
 	}
 	return int(made), abi, nil
@@ -88,7 +90,7 @@ func rulesetSize(abi int) uintptr {
 	return unsafe.Offsetof(attr.Scoped) + unsafe.Sizeof(attr.Scoped)
 }
 
-func addRule(ruleset int, known uint64, r rule) error {
+func addRule(ruleset int, known uint64, r Rule) error {
 	fd, err := unix.Open(r.Path, unix.O_PATH|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return err

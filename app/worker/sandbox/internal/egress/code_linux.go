@@ -1,4 +1,4 @@
-package sandbox
+package egress
 
 import (
 	"encoding/binary"
@@ -27,7 +27,7 @@ const (
 
 // code is a program on its way.
 type code struct {
-	egress
+	Guard
 	asm.Instructions
 	labels int
 }
@@ -51,8 +51,8 @@ func (c *code) end() asm.Instructions {
 }
 
 // connect4 is for struct bpf_sock_addr.
-func (e egress) connect4() asm.Instructions {
-	c := &code{egress: e}
+func (e Guard) connect4() asm.Instructions {
+	c := &code{Guard: e}
 	c.add(
 		asm.LoadMem(regHigh, asm.R1, 4, asm.Word), asm.HostTo(asm.BE, regHigh, asm.Word),
 		asm.LoadMem(regPort, asm.R1, 24, asm.Word), asm.HostTo(asm.BE, regPort, asm.Half),
@@ -61,8 +61,8 @@ func (e egress) connect4() asm.Instructions {
 	return c.end()
 }
 
-func (e egress) connect6() asm.Instructions {
-	c := &code{egress: e}
+func (e Guard) connect6() asm.Instructions {
+	c := &code{Guard: e}
 	for half, reg := range []asm.Register{regHigh, regLow} {
 		at := int16(8 + 8*half)
 		c.add(
@@ -76,8 +76,8 @@ func (e egress) connect6() asm.Instructions {
 }
 
 // bind is for struct bpf_sock_addr. Port 0, with which resolvers begin, is any that is free.
-func (e egress) bind() asm.Instructions {
-	c := &code{egress: e}
+func (e Guard) bind() asm.Instructions {
+	c := &code{Guard: e}
 	c.add(
 		asm.LoadMem(regPort, asm.R1, 24, asm.Word), asm.HostTo(asm.BE, regPort, asm.Half),
 		asm.JNE.Imm(regPort, 0, refused),
@@ -99,10 +99,10 @@ type way struct {
 	arrives            bool
 }
 
-func (e egress) leaving() asm.Instructions {
+func (e Guard) leaving() asm.Instructions {
 	return e.packets(way{address4: 16, address6: 24, port: 2})
 }
-func (e egress) arriving() asm.Instructions {
+func (e Guard) arriving() asm.Instructions {
 	return e.packets(way{address4: 12, address6: 8, port: 0, arrives: true})
 }
 
@@ -110,8 +110,8 @@ func (e egress) arriving() asm.Instructions {
 //
 // Only protocols that programs need pass, and no header in between: a packet
 // that names a route goes elsewhere than its destination says.
-func (e egress) packets(w way) asm.Instructions {
-	c := &code{egress: e}
+func (e Guard) packets(w way) asm.Instructions {
+	c := &code{Guard: e}
 	c.add(asm.Mov.Reg(regContext, asm.R1), asm.Mov.Imm(asm.R2, 0), asm.Mov.Imm(regPort, 0))
 	c.read(header, 20, refused)
 	c.add(

@@ -1,4 +1,4 @@
-package sandbox
+package scratch
 
 import (
 	"errors"
@@ -26,9 +26,9 @@ func Unbound(dir string) error {
 	return err
 }
 
-// tmpEntries is how many files there may be in so many bytes of /tmp: one takes
+// Entries is how many files there may be in so many bytes of /tmp: one takes
 // at least a page, and empty ones are limited like this.
-func tmpEntries(size int64) int { return int(max(size/4096, 1024)) }
+func Entries(size int64) int { return int(max(size/4096, 1024)) }
 
 // lookEvery is how often a folder is looked at that the kernel does not bound.
 // In between a program may write over its limit.

@@ -1,4 +1,4 @@
-package sandbox
+package cgroup
 
 import (
 	"os"
@@ -7,18 +7,18 @@ import (
 	"strings"
 )
 
-// hierarchy is a tree of control groups that is mounted here. Version 2 has
+// Tree is a tree of control groups that is mounted here. Version 2 has
 // one for all controllers, version 1 one for each; a hybrid machine has both.
-type hierarchy struct {
-	version     int
+type Tree struct {
+	Version     int
 	root        string   // where its top is mounted
-	own         string   // the folder of this process's group
+	Own         string   // the folder of this process's group
 	controllers []string // of version 1: those it is mounted with
 }
 
 // hierarchies reads the two tables of /proc/self: where trees are mounted, and
 // the group of this process in each. parent, if set, is taken instead of that group.
-func hierarchies(mountinfo, cgroup, parent string) (found []hierarchy) {
+func hierarchies(mountinfo, cgroup, parent string) (found []Tree) {
 	groups := ownGroups(cgroup)
 	for line := range strings.Lines(mountinfo) {
 		// 32 31 0:29 /root /mount/point options [optional...] - type source superoptions
@@ -27,28 +27,28 @@ func hierarchies(mountinfo, cgroup, parent string) (found []hierarchy) {
 		if !ok || len(at) < 5 || len(about) < 3 {
 			continue
 		}
-		h := hierarchy{root: unescape(at[4])}
+		h := Tree{root: unescape(at[4])}
 		var group string
 		switch about[0] {
 		case "cgroup2":
-			h.version, group = 2, groups[""]
+			h.Version, group = 2, groups[""]
 		case "cgroup":
-			h.version = 1
+			h.Version = 1
 			for _, option := range strings.Split(about[2], ",") {
 				if path, is := groups[option]; is {
 					h.controllers, group = append(h.controllers, option), path
 				}
 			}
 		}
-		if h.version == 0 || h.version == 1 && len(h.controllers) == 0 {
+		if h.Version == 0 || h.Version == 1 && len(h.controllers) == 0 {
 			continue
 		}
 		if parent != "" {
 			group = parent
 		}
-		h.own = filepath.Join(h.root, below(group, unescape(at[3])))
-		if !slices.ContainsFunc(found, func(o hierarchy) bool {
-			return o.version == h.version && slices.Equal(o.controllers, h.controllers)
+		h.Own = filepath.Join(h.root, below(group, unescape(at[3])))
+		if !slices.ContainsFunc(found, func(o Tree) bool {
+			return o.Version == h.Version && slices.Equal(o.controllers, h.controllers)
 		}) {
 			found = append(found, h)
 		}
@@ -88,8 +88,8 @@ var octal = strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\134`,
 
 func unescape(field string) string { return octal.Replace(field) }
 
-// readHierarchies are those of this process.
-func readHierarchies(parent string) ([]hierarchy, error) {
+// ReadTrees are those of this process.
+func ReadTrees(parent string) ([]Tree, error) {
 	mountinfo, err := os.ReadFile("/proc/self/mountinfo")
 	if err != nil {
 		return nil, err
@@ -99,11 +99,11 @@ func readHierarchies(parent string) ([]hierarchy, error) {
 }
 
 // has tells if a tree limits by a controller.
-func (h hierarchy) has(controller string) bool {
-	if h.version == 1 {
+func (h Tree) has(controller string) bool {
+	if h.Version == 1 {
 		return slices.Contains(h.controllers, controller)
 	}
-	return slices.Contains(words(filepath.Join(h.own, "cgroup.controllers")), controller)
+	return slices.Contains(words(filepath.Join(h.Own, "cgroup.controllers")), controller)
 }
 
 // words are those of a file, none if it cannot be read.

@@ -1,4 +1,4 @@
-package sandbox
+package cgroup
 
 import (
 	"errors"
@@ -10,30 +10,32 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/belfry-run/belfry/app/worker/sandbox/internal/isolation"
 )
 
 // counts are what the kernel counted of a run's groups.
 type counts struct {
-	oom, pidsRefused, memoryPeak int64
-	user, system                 time.Duration
+	Oom, PidsRefused, MemoryPeak int64
+	User, System                 time.Duration
 }
 
-// count must come before remove.
-func (g *group) count() (c counts) {
-	if dir, has := g.by[LayerMemory]; has {
-		if g.trees[LayerMemory].version == 2 {
-			c.oom = keyed(filepath.Join(dir, "memory.events"), "oom_kill")
-			c.memoryPeak = number(filepath.Join(dir, "memory.peak"))
+// Count must come before remove.
+func (g *Group) Count() (c counts) {
+	if dir, has := g.By[isolation.LayerMemory]; has {
+		if g.trees[isolation.LayerMemory].Version == 2 {
+			c.Oom = keyed(filepath.Join(dir, "memory.events"), "oom_kill")
+			c.MemoryPeak = number(filepath.Join(dir, "memory.peak"))
 		} else {
-			c.oom = keyed(filepath.Join(dir, "memory.oom_control"), "oom_kill")
-			c.memoryPeak = number(filepath.Join(dir, "memory.max_usage_in_bytes"))
+			c.Oom = keyed(filepath.Join(dir, "memory.oom_control"), "oom_kill")
+			c.MemoryPeak = number(filepath.Join(dir, "memory.max_usage_in_bytes"))
 		}
 	}
-	if dir, has := g.by[LayerPIDs]; has {
-		c.pidsRefused = keyed(filepath.Join(dir, "pids.events"), "max")
+	if dir, has := g.By[isolation.LayerPIDs]; has {
+		c.PidsRefused = keyed(filepath.Join(dir, "pids.events"), "max")
 	}
-	for _, dir := range g.dirs {
-		if c.user, c.system = processorTime(dir); c.user+c.system > 0 {
+	for _, dir := range g.Dirs {
+		if c.User, c.System = processorTime(dir); c.User+c.System > 0 {
 			break
 		}
 	}
@@ -70,16 +72,16 @@ func number(file string) int64 {
 	return n
 }
 
-// killGroups kills every process of the groups.
-func killGroups(dirs []string) {
+// KillAll kills every process of the groups.
+func KillAll(dirs []string) {
 	for _, dir := range dirs {
-		killGroup(dir)
+		Kill(dir)
 	}
 }
 
-// killGroup uses what the kind of group has: the kernel's own kill; a freezer,
+// Kill uses what the kind of group has: the kernel's own kill; a freezer,
 // in which nothing can fork while it is killed; or neither.
-func killGroup(dir string) {
+func Kill(dir string) {
 	if os.WriteFile(filepath.Join(dir, "cgroup.kill"), []byte("1"), 0) == nil {
 		return
 	}
@@ -114,11 +116,11 @@ func members(dir string) (pids []int) {
 	return pids
 }
 
-// removeGroups removes the folders. The kernel lets go of a group a moment
+// Remove removes the folders. The kernel lets go of a group a moment
 // after its last process, so this tries until patience ends. What was never
 // made is looked for first: of that a tree that is read-only says that it is
 // read-only, and not that it is missing.
-func removeGroups(dirs []string, patience time.Duration) error {
+func Remove(dirs []string, patience time.Duration) error {
 	var failed error
 	deadline := time.Now().Add(patience)
 	for _, dir := range dirs {
@@ -134,7 +136,7 @@ func removeGroups(dirs []string, patience time.Duration) error {
 				failed = errors.Join(failed, err)
 				break
 			}
-			killGroup(dir)
+			Kill(dir)
 			time.Sleep(time.Millisecond)
 		}
 	}

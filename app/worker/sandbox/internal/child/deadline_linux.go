@@ -1,4 +1,4 @@
-package sandbox
+package child
 
 import (
 	"encoding/binary"
@@ -9,8 +9,8 @@ import (
 	"github.com/belfry-run/belfry/internal/monotime"
 )
 
-// untilMessage is what the worker writes to the control pipe. It is short enough to be written whole or not at all.
-func untilMessage(t time.Time) []byte {
+// UntilMessage is what the worker writes to the control pipe. It is short enough to be written whole or not at all.
+func UntilMessage(t time.Time) []byte {
 	return binary.LittleEndian.AppendUint64([]byte{controlUntil}, uint64(monotime.At(t)))
 }
 

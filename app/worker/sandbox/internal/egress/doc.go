@@ -1,0 +1,2 @@
+// Package egress guards the network of a control group by programs in the kernel.
+package egress

@@ -1,0 +1,2 @@
+// Package kill ends all processes of a user, or all descendants of this process.
+package kill

@@ -1,0 +1,2 @@
+// Package scratch bounds, reads and removes a folder that a program of strangers has written to.
+package scratch
