@@ -10,6 +10,7 @@ import (
 	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/job"
 	"github.com/belfry-run/belfry/task"
+	"github.com/belfry-run/belfry/worker/internal/delivery"
 )
 
 // attempt is a job that a life holds, from the claim's arrival until the
@@ -19,7 +20,7 @@ type attempt struct {
 	of      *piece
 	lane    *lane
 	arrived time.Time
-	log     attemptLog
+	log     delivery.Log
 	settled atomic.Bool
 	left    atomic.Bool // behind, with its goroutine
 
@@ -38,10 +39,10 @@ func (a *attempt) begin(l *lane, of *piece, j *job.LeasedJob, arrived time.Time)
 	if t == nil { // from a broker that somebody else wrote
 		t = new(task.Task)
 	}
-	a.log.open(l.life.worker.ship, l.life.session.ID, job.Ref{JobID: j.Job.ID, Lease: of.lease}, outputLimit(t))
+	a.log.Open(l.life.worker.ship, l.life.session.ID, job.Ref{JobID: j.Job.ID, Lease: of.lease}, outputLimit(t))
 	a.run.Job, a.run.Task, a.run.Lease, a.run.Session = &j.Job, t, of.lease, l.life.session.ID
 	a.run.Artifact, a.run.Secrets = j.Artifact, j.Secrets
-	a.run.Stdout, a.run.Stderr, a.run.Log = a.log.writers()
+	a.run.Stdout, a.run.Stderr, a.run.Log = a.log.Writers()
 	a.run.log, a.run.settled, a.run.lost, a.run.until = &a.log, &a.settled, l.life.gone.Done(), l.life.lease
 }
 
@@ -107,9 +108,9 @@ func (a *attempt) execute(s *slot, done func(a *attempt, f job.Finish, now time.
 		case unable && a.run.noRoom:
 			w.log.Debug("no room for a job, handing it back", "job", f.JobID, "why", f.Error)
 		case unable:
-			w.unwell.saw(a.run.Job.Kind, false, f.Error)
+			w.unwell.Saw(a.run.Job.Kind, false, f.Error)
 		default:
-			w.unwell.saw(a.run.Job.Kind, true, "")
+			w.unwell.Saw(a.run.Job.Kind, true, "")
 			f.StartedIn = core.Duration(begun.Sub(a.arrived))
 		}
 		w.options.Observer.Ended(a.lane.queue, a.run.Job.Kind, f.Outcome, now.Sub(begun))
@@ -142,13 +143,13 @@ func (a *attempt) unstarted() job.Finish {
 // report hands a result over, after the log: the result ends the lease, and
 // the log needs it.
 func (a *attempt) report(f job.Finish, now time.Time) {
-	f.LogCut = a.log.flush(logPatience) || f.LogCut
+	f.LogCut = a.log.Flush(delivery.LogPatience) || f.LogCut
 	l := a.lane.life
 	a.note(func(s *Spool) error { return s.keep(l.session.ID, f) })
-	l.worker.reports.put(report{
-		session: l.session.ID, finish: f, since: now,
-		expected: a.settled.Load(), spooled: a.spool() != nil,
-		owner: a,
+	l.worker.reports.Put(delivery.Report{
+		Session: l.session.ID, Finish: f, Since: now,
+		Expected: a.settled.Load(), Spooled: a.spool() != nil,
+		Owner: a,
 	})
 }
 
@@ -171,8 +172,8 @@ func (a *attempt) spool() *Spool {
 	return a.lane.life.worker.options.Spool
 }
 
-// answered implements [owner].
-func (a *attempt) answered() {
+// Answered is called once the result has been answered or given up.
+func (a *attempt) Answered() {
 	a.forget()
 	a.lane.life.release(a)
 }

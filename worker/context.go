@@ -124,7 +124,7 @@ func FinishFor(ctx context.Context, out any) (job.Finish, error) {
 	if f.Output, err = encodeOutput(out); err != nil {
 		return job.Finish{}, err
 	}
-	f.LogCut = r.log.flush(settleFlush)
+	f.LogCut = r.log.Flush(settleFlush)
 	r.settled.Store(true)
 	return f, nil
 }

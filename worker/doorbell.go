@@ -59,7 +59,7 @@ func (l *lane) listen(ctx context.Context, want int) (a answer) {
 		l.answer(ctx, rings, atOnce)
 		return a
 	}
-	without, _, _ := l.life.worker.unwell.state()
+	without, _, _ := l.life.worker.unwell.State()
 	claim, arrived, err := l.ask(ctx, job.ClaimRequest{
 		Tickets: ticketsOf(rings), Want: map[string]int{l.queue: len(rings)}, Ahead: l.ahead(l.beyond(len(rings))), Without: l.life.worker.full(without),
 	})

@@ -11,6 +11,7 @@ import (
 
 	"github.com/belfry-run/belfry/job"
 	"github.com/belfry-run/belfry/task"
+	"github.com/belfry-run/belfry/worker/internal/lease"
 )
 
 // Executor runs attempts of one kind.
@@ -57,11 +58,11 @@ type Run struct {
 	Secrets  map[string]string
 
 	lost  <-chan struct{}
-	until *lease // of the worker's session
+	until *lease.Lease // of the worker's session
 
 	noRoom bool
 	log    interface {
-		flush(time.Duration) (cut bool)
+		Flush(time.Duration) (cut bool)
 	}
 	settled *atomic.Bool // somebody else may have reported the result already
 }
@@ -78,7 +79,7 @@ func newRun(job job.Job, task task.Task, stdout, stderr, log io.Writer) *Run {
 // noLog is where nothing has to travel.
 type noLog struct{}
 
-func (noLog) flush(time.Duration) bool { return false }
+func (noLog) Flush(time.Duration) bool { return false }
 
 // Ref names the attempt.
 func (r *Run) Ref() job.Ref { return job.Ref{JobID: r.Job.ID, Lease: r.Lease} }
@@ -120,7 +121,7 @@ func (r *Run) Until() (end time.Time, later <-chan struct{}) {
 	if r.until == nil {
 		return time.Time{}, nil
 	}
-	return r.until.until()
+	return r.until.Until()
 }
 
 // wordsOfWorker is room in a program's log for what the worker itself says.

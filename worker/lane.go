@@ -9,6 +9,7 @@ import (
 	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/internal/patience"
 	"github.com/belfry-run/belfry/job"
+	"github.com/belfry-run/belfry/worker/internal/pace"
 )
 
 // lane serves one queue in one life. It claims as many jobs as it has free
@@ -47,7 +48,7 @@ type lane struct {
 	reserve   []*attempt
 	mayWait   bool // the last job that arrived may: others like it can be claimed ahead
 	dry       bool // nothing could be claimed ahead: ask again for a free slot
-	pace      pace
+	pace      pace.Pace
 }
 
 // answer is what came of one claim.
@@ -62,7 +63,7 @@ type answer struct {
 func newLane(l *life, queue string, slots int) *lane {
 	o := l.worker.options
 	return &lane{
-		life: l, queue: queue, bell: o.Doorbells[queue], slots: slots, wake: make(chan struct{}, 1), idle: make(chan *attempt), mayWait: true, pace: newPace(),
+		life: l, queue: queue, bell: o.Doorbells[queue], slots: slots, wake: make(chan struct{}, 1), idle: make(chan *attempt), mayWait: true, pace: pace.New(),
 		places: make(chan struct{}, answering),
 		bells:  patience.Outage{Log: o.Logger, What: "doorbell of queue " + queue + " cannot be heard"},
 	}
@@ -187,7 +188,7 @@ func (l *lane) next(loop bool) (a *attempt, waiting bool, unfit []*attempt) {
 	}()
 	for len(l.reserve) > 0 {
 		first, now := l.reserve[0], time.Now()
-		fit := first.ended() == nil && now.Sub(first.arrived) < reserveFor && !l.life.worker.unwell.cannot(first.run.Job.Kind)
+		fit := first.ended() == nil && now.Sub(first.arrived) < reserveFor && !l.life.worker.unwell.Cannot(first.run.Job.Kind)
 		if fit && l.running >= l.slots {
 			return nil, false, unfit
 		}
@@ -198,7 +199,7 @@ func (l *lane) next(loop bool) (a *attempt, waiting bool, unfit []*attempt) {
 			continue
 		}
 		if l.running++; l.running == 1 {
-			l.pace.begin(now)
+			l.pace.Begin(now)
 		}
 		if loop && l.waiting > 0 {
 			l.waiting--
@@ -273,11 +274,11 @@ func (l *lane) resize(slots int) {
 
 // ended frees the slot of an attempt, before its result travels.
 func (l *lane) ended(a *attempt, f job.Finish, now time.Time, report bool) {
-	a.log.close()
+	a.log.Close()
 	l.mu.Lock()
-	l.pace.ended++
+	l.pace.Ended++
 	if l.running--; l.running == 0 {
-		l.pace.end(now)
+		l.pace.End(now)
 	}
 	l.mu.Unlock()
 	l.count(+1)
@@ -293,7 +294,7 @@ func (l *lane) ended(a *attempt, f job.Finish, now time.Time, report bool) {
 func (l *lane) handBack(as []*attempt) {
 	for _, a := range as {
 		l.count(+1)
-		a.log.close()
+		a.log.Close()
 		a.report(a.unstarted(), time.Now())
 	}
 }
@@ -312,7 +313,7 @@ func (l *lane) count(unsettled int) {
 func (l *lane) wants() (n int, spare bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.pace.measure(time.Now())
+	l.pace.Measure(time.Now())
 	if l.fewer > 0 {
 		l.slots, l.fewer = l.fewer, 0
 	}
@@ -346,7 +347,7 @@ func (l *lane) prefetch() int {
 	case n > 0:
 		return n
 	}
-	return l.pace.ahead()
+	return l.pace.Ahead()
 }
 
 // room is how many more jobs the lane can take. While results cannot be
@@ -373,7 +374,7 @@ func (l *lane) claim(ctx context.Context, want int, spare bool) (a answer) {
 		return a
 	}
 	wait, beyond := l.life.worker.options.Poll, l.beyond(want)
-	without, again, trying := l.life.worker.unwell.state()
+	without, again, trying := l.life.worker.unwell.State()
 	if trying {
 		want, beyond = 1, min(beyond, 1)
 	}

@@ -12,13 +12,15 @@ import (
 	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/internal/patience"
 	"github.com/belfry-run/belfry/job"
+	"github.com/belfry-run/belfry/worker/internal/delivery"
+	"github.com/belfry-run/belfry/worker/internal/lease"
 )
 
 // life is one session of a worker, from its opening to its end.
 type life struct {
 	worker  *shift
 	session job.Session
-	lease   *lease
+	lease   *lease.Lease
 	lanes   []*lane
 
 	// gone ends when the session is lost, and with nothing else. Renewals live
@@ -68,7 +70,7 @@ func open(ctx context.Context, w *shift, once bool) (*life, error) {
 		lane.once = once
 		l.lanes = append(l.lanes, lane)
 	}
-	l.lease = newLease(sent, l.ttl(), l.warn, l.fence)
+	l.lease = lease.New(sent, l.ttl(), l.warn, l.fence)
 	return l, nil
 }
 
@@ -96,14 +98,14 @@ const (
 // ends the session. It returns when everything it started has ended.
 func (l *life) serve(ctx context.Context) (err error) {
 	defer l.end(ErrShutdown)
-	defer l.lease.stop()
+	defer l.lease.Stop()
 	renewing, stopRenewing := context.WithCancel(l.gone)
 	var loop sync.WaitGroup
 	loop.Go(func() { l.renew(renewing) })
 	defer loop.Wait()
 	defer stopRenewing()
 	err = l.runLanes(ctx)
-	if l.lost() || l.lease.ended() { // all that ran has stopped, so there is nothing to wait for
+	if l.lost() || l.lease.Ended() { // all that ran has stopped, so there is nothing to wait for
 		l.lose(ErrLost)
 		l.worker.options.Observer.Lost(l.holding())
 		return ErrLost
@@ -168,7 +170,7 @@ func (l *life) leave(ctx context.Context) error {
 	ctx = context.WithoutCancel(ctx)
 	flush, cancel := context.WithTimeout(ctx, l.worker.options.Linger)
 	defer cancel()
-	if !l.worker.reports.flush(flush) {
+	if !l.worker.reports.Flush(flush) {
 		return core.Errorf(core.Unavailable, "results of %d jobs could not be delivered", l.holding())
 	}
 	closing, cancel := context.WithTimeout(ctx, closeWait)
@@ -220,7 +222,7 @@ func (l *life) hold(lane *lane, c job.Claim, inTime bool) []*attempt {
 	if len(c.Jobs) == 0 {
 		return nil
 	}
-	if !inTime || l.lost() || !l.lease.holds() {
+	if !inTime || l.lost() || !l.lease.Holds() {
 		l.decline(c)
 		return nil
 	}
@@ -246,9 +248,9 @@ func (l *life) hold(lane *lane, c job.Claim, inTime bool) []*attempt {
 func (l *life) decline(c job.Claim) {
 	l.worker.log.Warn("jobs arrived too late and are handed back", "session", l.session.ID, "jobs", len(c.Jobs))
 	for _, j := range c.Jobs {
-		l.worker.reports.put(report{
-			session: l.session.ID, since: time.Now(), expected: true,
-			finish: job.Finish{
+		l.worker.reports.Put(delivery.Report{
+			Session: l.session.ID, Since: time.Now(), Expected: true,
+			Finish: job.Finish{
 				Ref:     job.Ref{JobID: j.Job.ID, Lease: c.Lease},
 				Outcome: job.OutcomeHandedBack,
 			},

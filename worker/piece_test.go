@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/belfry-run/belfry/job"
+	"github.com/belfry-run/belfry/worker/internal/lease"
 )
 
 // What a long job keeps in memory is bounded by the slots of its lane.
@@ -20,8 +21,8 @@ func TestAClaimIsHeldInPieces(t *testing.T) {
 	} {
 		l := &life{worker: &shift{}, gone: t.Context(), held: map[*piece]bool{}}
 		lane := newLane(l, "q", c.slots)
-		l.lease = newLease(time.Now(), time.Hour, func() {}, func() {})
-		defer l.lease.stop()
+		l.lease = lease.New(time.Now(), time.Hour, func() {}, func() {})
+		defer l.lease.Stop()
 		claim := job.Claim{Lease: 7, Jobs: make([]job.LeasedJob, c.jobs)}
 		for i := range claim.Jobs {
 			claim.Jobs[i].Job.ID = int64(i + 1)

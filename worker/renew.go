@@ -78,8 +78,8 @@ func (l *life) nudged() <-chan struct{} {
 }
 
 func (l *life) renewOnce(ctx context.Context) error {
-	if !l.lease.holds() { // to renew now would keep jobs with a session that has given them up
-		l.lease.check()
+	if !l.lease.Holds() { // to renew now would keep jobs with a session that has given them up
+		l.lease.Check()
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, min(l.ttl()/3, renewPatience))
@@ -96,7 +96,7 @@ func (l *life) renewOnce(ctx context.Context) error {
 		return err
 	case r.Lost:
 		l.giveUp("renewal says so")
-	case l.lease.extend(sent):
+	case l.lease.Extend(sent):
 		l.settled = r.Settled
 		l.drain.Store(r.Drain)
 		l.cancel(r.Cancel)
@@ -105,7 +105,7 @@ func (l *life) renewOnce(ctx context.Context) error {
 		}
 		l.wakeLanes()
 	default:
-		l.lease.check() // the answer came after the end: let the fence fall
+		l.lease.Check() // the answer came after the end: let the fence fall
 	}
 	return nil
 }

@@ -38,8 +38,8 @@ type note struct {
 	file string
 }
 
-// answered implements [owner].
-func (n note) answered() { _ = removed(n.file) }
+// Answered is called once the result has been answered or given up.
+func (n note) Answered() { _ = removed(n.file) }
 
 // died is what a worker that comes back says of an attempt without a result.
 const died = "its worker ended in the middle of it, by a crash or for want of power"

@@ -11,12 +11,14 @@ import (
 	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/internal/patience"
 	"github.com/belfry-run/belfry/task"
+	"github.com/belfry-run/belfry/worker/internal/delivery"
+	"github.com/belfry-run/belfry/worker/internal/health"
 )
 
 // Worker runs jobs.
 type Worker struct {
 	options Options
-	unwell  *unwell
+	unwell  *health.Unwell
 	left    atomic.Int64 // attempts that were left behind, less those of them that have ended
 }
 
@@ -26,7 +28,7 @@ func (w *Worker) LeftBehind() int { return int(max(0, w.left.Load())) } // the e
 
 // Unwell says of which kinds this machine cannot begin jobs at the moment, and
 // why. It hands them back, and tries again after a while.
-func (w *Worker) Unwell() map[task.Kind]string { return w.unwell.said() }
+func (w *Worker) Unwell() map[task.Kind]string { return w.unwell.Said() }
 
 // New checks the options.
 func New(o Options) (*Worker, error) {
@@ -34,7 +36,7 @@ func New(o Options) (*Worker, error) {
 	if err := o.validate(); err != nil {
 		return nil, err
 	}
-	return &Worker{options: o, unwell: newUnwell(o.Logger)}, nil
+	return &Worker{options: o, unwell: health.New(o.Logger)}, nil
 }
 
 // Run serves until the context ends. Then it claims no more, hands back what
@@ -114,9 +116,9 @@ func (w *Worker) RunOnce(ctx context.Context) (int, error) {
 type shift struct {
 	options Options
 	log     *slog.Logger
-	reports *reporter
-	ship    *shipper
-	unwell  *unwell
+	reports *delivery.Reporter
+	ship    *delivery.Shipper
+	unwell  *health.Unwell
 	left    *atomic.Int64 // see [Worker.LeftBehind]
 	bounded map[task.Kind]Bounded
 }
@@ -127,8 +129,8 @@ func (w *Worker) startShift() (s *shift, stop func()) {
 	o := w.options
 	s = &shift{
 		options: o, log: o.Logger,
-		reports: newReporter(o.Broker, o.Logger, o.Observer),
-		ship:    newShipper(o.Broker, o.Logger),
+		reports: delivery.NewReporter(o.Broker, o.Logger, o.Observer),
+		ship:    delivery.NewShipper(o.Broker, o.Logger),
 		unwell:  w.unwell,
 		left:    &w.left,
 		bounded: boundedOf(o.Executors),
@@ -137,8 +139,8 @@ func (w *Worker) startShift() (s *shift, stop func()) {
 	// what shutdown waits for.
 	ctx, cancel := context.WithCancel(context.Background())
 	var loops sync.WaitGroup
-	loops.Go(func() { s.reports.run(ctx) })
-	loops.Go(func() { s.ship.run(ctx) })
+	loops.Go(func() { s.reports.Run(ctx) })
+	loops.Go(func() { s.ship.Run(ctx) })
 	s.deliverLeft()
 	return s, func() {
 		cancel()
@@ -154,9 +156,9 @@ func (s *shift) deliverLeft() {
 	for _, n := range s.options.Spool.takeLeft() {
 		s.log.Warn("an earlier worker left an attempt unreported", "job", n.Finish.JobID, "lease", n.Finish.Lease,
 			"outcome", n.Finish.Outcome, "error", n.Finish.Error)
-		s.reports.put(report{
-			session: n.Session, finish: n.Finish, since: n.Since, expected: true, spooled: true, left: true,
-			owner: n,
+		s.reports.Put(delivery.Report{
+			Session: n.Session, Finish: n.Finish, Since: n.Since, Expected: true, Spooled: true, Left: true,
+			Owner: n,
 		})
 	}
 }

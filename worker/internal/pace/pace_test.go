@@ -1,4 +1,4 @@
-package worker
+package pace
 
 import (
 	"testing"
@@ -28,17 +28,17 @@ func TestPaceCountsTheTimeInWhichSomethingRan(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			now := time.Unix(0, 0)
-			p := pace{since: now}
+			p := Pace{since: now}
 			for i, s := range c.spells {
 				now = now.Add(s.waits)
 				if s.runs > 0 {
-					p.begin(now)
+					p.Begin(now)
 					now = now.Add(s.runs)
-					p.ended += s.ended
-					p.end(now)
+					p.Ended += s.ended
+					p.End(now)
 				}
-				if p.measure(now); p.ahead() != c.ahead[i] {
-					t.Errorf("%d ahead after spell %d, want %d", p.ahead(), i, c.ahead[i])
+				if p.Measure(now); p.Ahead() != c.ahead[i] {
+					t.Errorf("%d ahead after spell %d, want %d", p.Ahead(), i, c.ahead[i])
 				}
 			}
 		})
@@ -48,17 +48,17 @@ func TestPaceCountsTheTimeInWhichSomethingRan(t *testing.T) {
 func TestPaceOfALaneThatNeverRunsDry(t *testing.T) {
 	t.Parallel()
 	now := time.Unix(0, 0)
-	p := pace{since: now}
-	p.begin(now)
+	p := Pace{since: now}
+	p.Begin(now)
 	for range 40 { // asked each 5 ms, and a thousand end in a second
 		now = now.Add(5 * time.Millisecond)
-		p.ended += 5
-		p.measure(now)
+		p.Ended += 5
+		p.Measure(now)
 	}
-	if got := p.ahead(); got < 49 || got > 50 {
+	if got := p.Ahead(); got < 49 || got > 50 {
 		t.Errorf("%d ahead, want what ends in %s", got, aheadFor)
 	}
-	if p.measure(now.Add(paceOver / 2)); p.ended != 0 || !p.since.Equal(now) {
+	if p.Measure(now.Add(paceOver / 2)); p.Ended != 0 || !p.since.Equal(now) {
 		t.Error("a rate was taken over half the time that it needs")
 	}
 }

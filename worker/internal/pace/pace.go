@@ -1,6 +1,8 @@
-package worker
+package pace
 
-import "time"
+import (
+	"time"
+)
 
 const (
 	// aheadFor is how much work a reserve holds that sizes itself: enough that
@@ -20,11 +22,11 @@ const (
 	paceKept = time.Second
 )
 
-// pace is how fast a lane's attempts end while there are any. The time in which
+// Pace is how fast a lane's attempts end while there are any. The time in which
 // nothing ran was the broker's, and counted it would keep a lane that has too few
 // jobs from asking for more.
-type pace struct {
-	ended int       // since
+type Pace struct {
+	Ended int       // since
 	since time.Time // the last measure
 	busy  time.Duration
 	from  time.Time // something has run; zero: nothing does
@@ -32,33 +34,33 @@ type pace struct {
 	rate  float64   // per second
 }
 
-func newPace() pace { return pace{since: time.Now()} }
+func New() Pace { return Pace{since: time.Now()} }
 
-// begin is told when an attempt starts and none ran.
-func (p *pace) begin(now time.Time) { p.from = now }
+// Begin is told when an attempt starts and none ran.
+func (p *Pace) Begin(now time.Time) { p.from = now }
 
-// end is told when none runs any more.
-func (p *pace) end(now time.Time) { p.busy, p.from, p.last = p.busy+now.Sub(p.from), time.Time{}, now }
+// End is told when none runs any more.
+func (p *Pace) End(now time.Time) { p.busy, p.from, p.last = p.busy+now.Sub(p.from), time.Time{}, now }
 
-// measure takes what ended since the last time into account, half and half.
-func (p *pace) measure(now time.Time) {
+// Measure takes what ended since the last time into account, half and half.
+func (p *Pace) Measure(now time.Time) {
 	dry := p.from.IsZero()
-	if now.Sub(p.since) < paceOver && (!dry || p.ended == 0) {
+	if now.Sub(p.since) < paceOver && (!dry || p.Ended == 0) {
 		return
 	}
 	if !dry {
-		p.end(now)
-		p.begin(now)
+		p.End(now)
+		p.Begin(now)
 	}
 	switch {
 	case p.busy > 0:
-		p.rate = (p.rate + float64(p.ended)/max(p.busy, leastBusy).Seconds()) / 2
+		p.rate = (p.rate + float64(p.Ended)/max(p.busy, leastBusy).Seconds()) / 2
 	case now.Sub(p.last) >= paceKept:
 		p.rate = 0
 	}
-	p.ended, p.busy, p.since = 0, 0, now
+	p.Ended, p.busy, p.since = 0, 0, now
 }
 
-// ahead is how many attempts end in aheadFor, so jobs that take longer than
+// Ahead is how many attempts end in aheadFor, so jobs that take longer than
 // that times the slots are not claimed ahead at all.
-func (p *pace) ahead() int { return min(maxAhead, int(p.rate*aheadFor.Seconds())) }
+func (p *Pace) Ahead() int { return min(maxAhead, int(p.rate*aheadFor.Seconds())) }

@@ -1,4 +1,4 @@
-package worker
+package delivery
 
 import (
 	"context"
@@ -24,34 +24,39 @@ const (
 	manyFinishes = maxFinishes / 2
 )
 
-// report is a result on its way. It carries no context: what ends the attempt,
+// Report is a result on its way. It carries no context: what ends the attempt,
 // its session or the worker must not be able to stop it.
-type report struct {
-	session  string
-	finish   job.Finish
-	since    time.Time
-	expected bool  // a stale answer is no surprise: the handler settled the job itself, or it is long ago
+type Report struct {
+	Session  string
+	Finish   job.Finish
+	Since    time.Time
+	Expected bool  // a stale answer is no surprise: the handler settled the job itself, or it is long ago
 	replaced bool  // the broker refused the first version
-	spooled  bool  // it is on disk until it is answered
-	left     bool  // by an earlier worker, under a session that may not be this one's to speak for
-	owner    owner // told once, whatever came of it; may be nil
+	Spooled  bool  // it is on disk until it is answered
+	Left     bool  // by an earlier worker, under a session that may not be this one's to speak for
+	Owner    owner // told once, whatever came of it; may be nil
 }
 
 // owner of a result learns that it was answered, or given up.
-type owner interface{ answered() }
+type owner interface{ Answered() }
 
-// reporter delivers results, one call at a time. What arrives while a call is
+// watcher is told how one batch of results was received, and how many of them came too late.
+type watcher interface {
+	Reported(results, stale int, took time.Duration, err error)
+}
+
+// Reporter delivers results, one call at a time. What arrives while a call is
 // under way goes into the next, so an idle worker adds no delay and a busy one
 // fills its calls. Where results come faster than one call after the other takes
 // them, there is a second beside it.
-type reporter struct {
+type Reporter struct {
 	broker job.Leaser
 	log    *slog.Logger
-	watch  Observer
+	watch  watcher
 
 	mu      sync.Mutex
-	queue   []report
-	spare   []report // of a batch that was answered, for the queue
+	queue   []Report
+	spare   []Report // of a batch that was answered, for the queue
 	pending int      // in queue and under way
 	failing bool     // the last call did
 	wake    chan struct{}
@@ -62,8 +67,8 @@ type reporter struct {
 	sending sync.Pool // of *[]belfry.Finish
 }
 
-func newReporter(b job.Leaser, log *slog.Logger, watch Observer) *reporter {
-	r := &reporter{
+func NewReporter(b job.Leaser, log *slog.Logger, watch watcher) *Reporter {
+	r := &Reporter{
 		broker: b, log: log, watch: watch,
 		wake: make(chan struct{}, 1), many: make(chan struct{}, 1), empty: make(chan struct{}),
 		pause:  patience.Backoff{First: 100 * time.Millisecond, Most: 3 * time.Second},
@@ -73,8 +78,8 @@ func newReporter(b job.Leaser, log *slog.Logger, watch Observer) *reporter {
 	return r
 }
 
-// put takes a result over.
-func (r *reporter) put(rep report) {
+// Put takes a result over.
+func (r *Reporter) Put(rep Report) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.pending == 0 {
@@ -88,9 +93,9 @@ func (r *reporter) put(rep report) {
 	}
 }
 
-// flush waits until every result is answered, and reports whether it was
+// Flush waits until every result is answered, and reports whether it was
 // before the context ended.
-func (r *reporter) flush(ctx context.Context) bool {
+func (r *Reporter) Flush(ctx context.Context) bool {
 	r.mu.Lock()
 	empty := r.empty
 	r.mu.Unlock()
@@ -102,9 +107,9 @@ func (r *reporter) flush(ctx context.Context) bool {
 	}
 }
 
-// run delivers until the context ends, which is to be when nobody puts any
+// Run delivers until the context ends, which is to be when nobody puts any
 // more. What is left then is logged as lost.
-func (r *reporter) run(ctx context.Context) {
+func (r *Reporter) Run(ctx context.Context) {
 	defer r.giveUp()
 	var second sync.WaitGroup
 	second.Go(func() { r.each(ctx, r.many, manyFinishes, r.deliverGood) })
@@ -113,7 +118,7 @@ func (r *reporter) run(ctx context.Context) {
 }
 
 // each delivers batches while at least so many results wait.
-func (r *reporter) each(ctx context.Context, wake <-chan struct{}, least int, deliver func(context.Context, []report)) {
+func (r *Reporter) each(ctx context.Context, wake <-chan struct{}, least int, deliver func(context.Context, []Report)) {
 	for {
 		select {
 		case <-ctx.Done():
@@ -130,15 +135,15 @@ func (r *reporter) each(ctx context.Context, wake <-chan struct{}, least int, de
 	}
 }
 
-func (r *reporter) giveUp() {
+func (r *Reporter) giveUp() {
 	r.mu.Lock()
 	left := r.queue
 	r.queue = nil
 	r.mu.Unlock()
 	for _, rep := range left {
-		if rep.spooled {
-			r.log.Warn("result was not reported and is kept for the next start", "job", rep.finish.JobID, "lease", rep.finish.Lease)
-			rep.owner = nil // who would forget it
+		if rep.Spooled {
+			r.log.Warn("result was not reported and is kept for the next start", "job", rep.Finish.JobID, "lease", rep.Finish.Lease)
+			rep.Owner = nil // who would forget it
 			r.done(rep)
 			continue
 		}
@@ -148,15 +153,15 @@ func (r *reporter) giveUp() {
 
 // take is the next batch: results of one session, in the order they came.
 // Where calls fail, nobody but one tries.
-func (r *reporter) take(least int) []report {
+func (r *Reporter) take(least int) []Report {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if len(r.queue) < least || least > 1 && r.failing {
 		return nil
 	}
 	n, size := 0, 0
-	for n < len(r.queue) && n < maxFinishes && size < maxFinishLen && r.queue[n].session == r.queue[0].session {
-		size += len(r.queue[n].finish.Output) + len(r.queue[n].finish.Error)
+	for n < len(r.queue) && n < maxFinishes && size < maxFinishLen && r.queue[n].Session == r.queue[0].Session {
+		size += len(r.queue[n].Finish.Output) + len(r.queue[n].Finish.Error)
 		n++
 	}
 	batch, rest := r.queue[:n], r.queue[n:]
@@ -166,7 +171,7 @@ func (r *reporter) take(least int) []report {
 }
 
 // reuse takes a batch back that nobody looks at any more.
-func (r *reporter) reuse(batch []report) {
+func (r *Reporter) reuse(batch []Report) {
 	clear(batch)
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -175,13 +180,13 @@ func (r *reporter) reuse(batch []report) {
 	}
 }
 
-func (r *reporter) putBack(batch []report) {
+func (r *Reporter) putBack(batch []Report) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.queue = append(batch, r.queue...)
 }
 
-func (r *reporter) deliver(ctx context.Context, batch []report) {
+func (r *Reporter) deliver(ctx context.Context, batch []Report) {
 	answers, err := r.call(ctx, batch)
 	r.outage.Saw(err)
 	switch {
@@ -190,7 +195,7 @@ func (r *reporter) deliver(ctx context.Context, batch []report) {
 		r.settle(batch, answers)
 	case refused(err):
 		r.deliverRefused(ctx, batch, err)
-	case batch[0].left && core.CodeOf(err) == core.Forbidden:
+	case batch[0].Left && core.CodeOf(err) == core.Forbidden:
 		for _, rep := range batch { // tried again it would keep the results of this worker waiting
 			r.drop(rep, err.Error())
 		}
@@ -201,7 +206,7 @@ func (r *reporter) deliver(ctx context.Context, batch []report) {
 }
 
 // deliverGood leaves a batch that meets an error to the other one.
-func (r *reporter) deliverGood(ctx context.Context, batch []report) {
+func (r *Reporter) deliverGood(ctx context.Context, batch []Report) {
 	answers, err := r.call(ctx, batch)
 	if err != nil {
 		r.putBack(batch)
@@ -211,7 +216,7 @@ func (r *reporter) deliverGood(ctx context.Context, batch []report) {
 	r.settle(batch, answers)
 }
 
-func (r *reporter) call(ctx context.Context, batch []report) ([]job.Finished, error) {
+func (r *Reporter) call(ctx context.Context, batch []Report) ([]job.Finished, error) {
 	ctx, cancel := context.WithTimeout(ctx, finishWait)
 	defer cancel()
 	room, _ := r.sending.Get().(*[]job.Finish)
@@ -220,7 +225,7 @@ func (r *reporter) call(ctx context.Context, batch []report) ([]job.Finished, er
 	}
 	fs := (*room)[:0]
 	for i := range batch {
-		fs = append(fs, batch[i].finish)
+		fs = append(fs, batch[i].Finish)
 	}
 	defer func() {
 		clear(fs)
@@ -228,7 +233,7 @@ func (r *reporter) call(ctx context.Context, batch []report) ([]job.Finished, er
 		r.sending.Put(room)
 	}()
 	begun := time.Now()
-	answers, err := r.broker.Finish(ctx, batch[0].session, fs)
+	answers, err := r.broker.Finish(ctx, batch[0].Session, fs)
 	if err == nil && len(answers) != len(fs) {
 		err = core.Errorf(core.Internal, "broker gave %d answers to %d results", len(answers), len(fs))
 	}
@@ -250,7 +255,7 @@ func countStale(fs []job.Finish, answers []job.Finished) (n int) {
 	return n
 }
 
-func (r *reporter) settle(batch []report, answers []job.Finished) {
+func (r *Reporter) settle(batch []Report, answers []job.Finished) {
 	for i := range batch {
 		if answers[i].Stale {
 			r.stale(batch[i])
@@ -263,21 +268,21 @@ func (r *reporter) settle(batch []report, answers []job.Finished) {
 
 // stale is a normal answer: the lease had been lost, so somebody else settled
 // or will settle the job, and what this worker did does not count.
-func (r *reporter) stale(rep report) {
+func (r *Reporter) stale(rep Report) {
 	level := slog.LevelWarn
-	if rep.expected || rep.finish.Outcome == job.OutcomeCanceled {
+	if rep.Expected || rep.Finish.Outcome == job.OutcomeCanceled {
 		level = slog.LevelDebug
 	}
 	r.log.Log(context.Background(), level, "result came too late and was discarded",
-		"job", rep.finish.JobID, "lease", rep.finish.Lease, "outcome", rep.finish.Outcome)
+		"job", rep.Finish.JobID, "lease", rep.Finish.Lease, "outcome", rep.Finish.Outcome)
 }
 
 // deliverRefused finds the result at fault and reports a failure in its place,
 // so that one bad result holds nobody else up and its own job still ends.
-func (r *reporter) deliverRefused(ctx context.Context, batch []report, err error) {
+func (r *Reporter) deliverRefused(ctx context.Context, batch []Report, err error) {
 	if len(batch) > 1 {
 		for _, rep := range batch {
-			r.deliver(ctx, []report{rep})
+			r.deliver(ctx, []Report{rep})
 		}
 		return
 	}
@@ -287,21 +292,21 @@ func (r *reporter) deliverRefused(ctx context.Context, batch []report, err error
 		return
 	}
 	r.log.Error("result was refused, reporting a failure in its place",
-		"job", rep.finish.JobID, "lease", rep.finish.Lease, "outcome", rep.finish.Outcome, "error", err)
+		"job", rep.Finish.JobID, "lease", rep.Finish.Lease, "outcome", rep.Finish.Outcome, "error", err)
 	rep.replaced = true
-	rep.finish = job.Finish{
-		Ref: rep.finish.Ref, Outcome: job.OutcomeError, NoRetry: true,
-		Error: fmt.Sprintf("its result (%s) was refused: %s", rep.finish.Outcome, err),
+	rep.Finish = job.Finish{
+		Ref: rep.Finish.Ref, Outcome: job.OutcomeError, NoRetry: true,
+		Error: fmt.Sprintf("its result (%s) was refused: %s", rep.Finish.Outcome, err),
 	}
-	r.deliver(ctx, []report{rep})
+	r.deliver(ctx, []Report{rep})
 }
 
 // dropOld gives up what could not be delivered for too long. The broker's
 // deadline has ended these attempts long ago.
-func (r *reporter) dropOld(batch []report) []report {
-	var young []report
+func (r *Reporter) dropOld(batch []Report) []Report {
+	var young []Report
 	for _, rep := range batch {
-		if time.Since(rep.since) < reportFor {
+		if time.Since(rep.Since) < reportFor {
 			young = append(young, rep)
 			continue
 		}
@@ -310,25 +315,25 @@ func (r *reporter) dropOld(batch []report) []report {
 	return young
 }
 
-func (r *reporter) drop(rep report, why string) {
-	r.log.Error("result was not reported and is lost", "job", rep.finish.JobID,
-		"lease", rep.finish.Lease, "outcome", rep.finish.Outcome, "why", why)
+func (r *Reporter) drop(rep Report, why string) {
+	r.log.Error("result was not reported and is lost", "job", rep.Finish.JobID,
+		"lease", rep.Finish.Lease, "outcome", rep.Finish.Outcome, "why", why)
 	r.done(rep)
 }
 
-func (r *reporter) done(rep report) {
+func (r *Reporter) done(rep Report) {
 	rep.tell()
 	r.ended(1)
 }
 
-func (rep *report) tell() {
-	if rep.owner != nil {
-		rep.owner.answered()
+func (rep *Report) tell() {
+	if rep.Owner != nil {
+		rep.Owner.Answered()
 	}
 }
 
 // ended counts results that are on their way no more.
-func (r *reporter) ended(n int) {
+func (r *Reporter) ended(n int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.pending -= n; r.pending == 0 {

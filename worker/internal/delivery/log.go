@@ -1,4 +1,4 @@
-package worker
+package delivery
 
 import (
 	"bytes"
@@ -21,20 +21,20 @@ const (
 	// maxRuns is how finely the order of the streams is kept between two
 	// deliveries. Beyond it, lines of one stream may overtake the other's.
 	maxRuns = 64
-	// logPatience is how long a writer waits for room, and the end of an
+	// LogPatience is how long a writer waits for room, and the end of an
 	// attempt for the delivery of its log, before the rest is dropped.
-	logPatience = 10 * time.Second
+	LogPatience = 10 * time.Second
 	// bigLog is how much makes the shipper hurry.
 	bigLog = 64 << 10
 )
 
-// attemptLog collects what one attempt writes until the shipper takes it. It
+// Log collects what one attempt writes until the shipper takes it. It
 // keeps the first bytes up to its limit, counts the rest, and never fails.
-type attemptLog struct {
+type Log struct {
 	ref     job.Ref
 	session string
 	limit   int
-	ship    *shipper
+	ship    *Shipper
 	streams [3]logWriter
 
 	mu       sync.Mutex
@@ -58,19 +58,19 @@ type logRun struct {
 	data   []byte
 }
 
-func (l *attemptLog) open(ship *shipper, session string, ref job.Ref, limit int) {
+func (l *Log) Open(ship *Shipper, session string, ref job.Ref, limit int) {
 	l.ref, l.session, l.limit, l.ship = ref, session, limit, ship
 	l.patient = true
 }
 
-// writers of the streams.
-func (l *attemptLog) writers() (stdout, stderr, log io.Writer) {
+// Writers of the streams.
+func (l *Log) Writers() (stdout, stderr, log io.Writer) {
 	l.streams = [3]logWriter{{l, job.Stdout}, {l, job.Stderr}, {l, job.Log}}
 	return &l.streams[0], &l.streams[1], &l.streams[2]
 }
 
 type logWriter struct {
-	log    *attemptLog
+	log    *Log
 	stream job.Stream
 }
 
@@ -79,7 +79,7 @@ func (w *logWriter) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-func (l *attemptLog) write(s job.Stream, p []byte) {
+func (l *Log) write(s job.Stream, p []byte) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.closed {
@@ -104,7 +104,7 @@ func (l *attemptLog) write(s job.Stream, p []byte) {
 }
 
 // add needs the lock, as do all below that do not take it.
-func (l *attemptLog) add(s job.Stream, p []byte) {
+func (l *Log) add(s job.Stream, p []byte) {
 	if len(p) == 0 {
 		return
 	}
@@ -114,7 +114,7 @@ func (l *attemptLog) add(s job.Stream, p []byte) {
 	l.ship.dirty(l, l.unsent >= bigLog)
 }
 
-func (l *attemptLog) runFor(s job.Stream) *logRun {
+func (l *Log) runFor(s job.Stream) *logRun {
 	last := len(l.runs) - 1
 	if last >= 0 && l.runs[last].stream == s {
 		return &l.runs[last]
@@ -132,8 +132,8 @@ func (l *attemptLog) runFor(s job.Stream) *logRun {
 
 // waitForRoom reports whether there is room again. After it has once waited
 // in vain it does not wait any more, until a delivery works.
-func (l *attemptLog) waitForRoom() bool {
-	timer := time.NewTimer(logPatience)
+func (l *Log) waitForRoom() bool {
+	timer := time.NewTimer(LogPatience)
 	defer timer.Stop()
 	for l.unsent >= maxUnsent {
 		if l.closed || !l.patient {
@@ -155,7 +155,7 @@ func (l *attemptLog) waitForRoom() bool {
 // take makes pieces of what waits. Their numbers are final: a piece that is
 // delivered twice has the same number and text both times. The number of bytes
 // is to be given back with sent.
-func (l *attemptLog) take() (pieces []job.LogPiece, size int) {
+func (l *Log) take() (pieces []job.LogPiece, size int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, r := range l.runs {
@@ -176,14 +176,14 @@ func (l *attemptLog) take() (pieces []job.LogPiece, size int) {
 }
 
 // keep holds a begun character back until its rest comes.
-func (l *attemptLog) keep(s job.Stream, begun []byte) {
+func (l *Log) keep(s job.Stream, begun []byte) {
 	if l.carry == nil {
 		l.carry = map[job.Stream][]byte{}
 	}
 	l.carry[s] = bytes.Clone(begun)
 }
 
-func (l *attemptLog) cutPieces(pieces []job.LogPiece, r logRun, text string) []job.LogPiece {
+func (l *Log) cutPieces(pieces []job.LogPiece, r logRun, text string) []job.LogPiece {
 	text, _ = core.CleanText(text, 2*len(text)+4) // cleaning can grow a text, by less than that
 	for text != "" {
 		part := text[:pieceEnd(text, job.MaxLogPiece)]
@@ -195,7 +195,7 @@ func (l *attemptLog) cutPieces(pieces []job.LogPiece, r logRun, text string) []j
 }
 
 // sent gives back the room of bytes that were delivered, or dropped for good.
-func (l *attemptLog) sent(size int, delivered bool) {
+func (l *Log) sent(size int, delivered bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.unsent -= size
@@ -207,23 +207,23 @@ func (l *attemptLog) sent(size int, delivered bool) {
 	l.wakeWriters()
 }
 
-func (l *attemptLog) wakeWriters() {
+func (l *Log) wakeWriters() {
 	if l.changed != nil {
 		close(l.changed)
 		l.changed = nil
 	}
 }
 
-func (l *attemptLog) change() chan struct{} {
+func (l *Log) change() chan struct{} {
 	if l.changed == nil {
 		l.changed = make(chan struct{})
 	}
 	return l.changed
 }
 
-// close ends the log with a line about what is missing. What comes later is
+// Close ends the log with a line about what is missing. What comes later is
 // ignored.
-func (l *attemptLog) close() {
+func (l *Log) Close() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.closed {
@@ -240,16 +240,16 @@ func (l *attemptLog) close() {
 			l.runFor(s)
 		}
 	}
-	l.closed, l.giveUpAt = true, time.Now().Add(logPatience)
+	l.closed, l.giveUpAt = true, time.Now().Add(LogPatience)
 	l.wakeWriters()
 	if l.unsent > 0 || len(l.runs) > 0 {
 		l.ship.dirty(l, true)
 	}
 }
 
-// flush waits until everything is delivered, at most as long as given, and
+// Flush waits until everything is delivered, at most as long as given, and
 // reports whether something is missing.
-func (l *attemptLog) flush(patience time.Duration) (cut bool) {
+func (l *Log) Flush(patience time.Duration) (cut bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.unsent == 0 {
@@ -273,7 +273,7 @@ func (l *attemptLog) flush(patience time.Duration) (cut bool) {
 }
 
 // begun is how many bytes wait for the rest of their character.
-func (l *attemptLog) begun() (n int) {
+func (l *Log) begun() (n int) {
 	if l.closed {
 		return 0
 	}
@@ -284,7 +284,7 @@ func (l *attemptLog) begun() (n int) {
 }
 
 // expired reports that nobody waits for the delivery any more.
-func (l *attemptLog) expired(now time.Time) bool {
+func (l *Log) expired(now time.Time) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.closed && now.After(l.giveUpAt)

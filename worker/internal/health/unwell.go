@@ -1,4 +1,4 @@
-package worker
+package health
 
 import (
 	"log/slog"
@@ -12,12 +12,12 @@ import (
 	"github.com/belfry-run/belfry/task"
 )
 
-// unwell are the kinds of jobs that this machine cannot begin at the moment, for
+// Unwell are the kinds of jobs that this machine cannot begin at the moment, for
 // want of file descriptors, processes, memory or room. Jobs that it could not
 // begin are handed back, and none of their kind is claimed for a while, or it
 // would take the most of all workers: it is always free. When the while is over
 // one job is tried.
-type unwell struct {
+type Unwell struct {
 	log  *slog.Logger
 	now  func() time.Time
 	some atomic.Bool // there are any: nearly always there are none
@@ -38,12 +38,12 @@ const (
 	unwellMost  = time.Minute
 )
 
-func newUnwell(log *slog.Logger) *unwell {
-	return &unwell{log: log, now: time.Now, kinds: map[task.Kind]*ailment{}}
+func New(log *slog.Logger) *Unwell {
+	return &Unwell{log: log, now: time.Now, kinds: map[task.Kind]*ailment{}}
 }
 
-// saw takes notice of how an attempt ended: whether it could begin.
-func (u *unwell) saw(kind task.Kind, began bool, why string) {
+// Saw takes notice of how an attempt ended: whether it could begin.
+func (u *Unwell) Saw(kind task.Kind, began bool, why string) {
 	if began && !u.some.Load() {
 		return
 	}
@@ -68,9 +68,9 @@ func (u *unwell) saw(kind task.Kind, began bool, why string) {
 	}
 }
 
-// state is which kinds must not be begun now, when the first of them may be tried again,
+// State is which kinds must not be begun now, when the first of them may be tried again,
 // and whether one is being tried.
-func (u *unwell) state() (without []task.Kind, again time.Time, trying bool) {
+func (u *Unwell) State() (without []task.Kind, again time.Time, trying bool) {
 	if !u.some.Load() {
 		return nil, time.Time{}, false
 	}
@@ -91,8 +91,8 @@ func (u *unwell) state() (without []task.Kind, again time.Time, trying bool) {
 	return without, again, trying
 }
 
-// cannot reports that jobs of a kind must not be begun now.
-func (u *unwell) cannot(kind task.Kind) bool {
+// Cannot reports that jobs of a kind must not be begun now.
+func (u *Unwell) Cannot(kind task.Kind) bool {
 	if !u.some.Load() {
 		return false
 	}
@@ -102,8 +102,8 @@ func (u *unwell) cannot(kind task.Kind) bool {
 	return a != nil && u.now().Before(a.until)
 }
 
-// said is what is wrong, by kind.
-func (u *unwell) said() map[task.Kind]string {
+// Said is what is wrong, by kind.
+func (u *Unwell) Said() map[task.Kind]string {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	all := make(map[task.Kind]string, len(u.kinds))

@@ -1,4 +1,4 @@
-package worker
+package delivery
 
 import (
 	"context"
@@ -19,21 +19,21 @@ const (
 	appendWait  = 10 * time.Second       // longest a call may take
 )
 
-// shipper delivers the logs of all attempts of a worker, one call at a time,
+// Shipper delivers the logs of all attempts of a worker, one call at a time,
 // so that the pieces of an attempt arrive in their order.
-type shipper struct {
+type Shipper struct {
 	broker job.Leaser
 	log    *slog.Logger
 
 	mu     sync.Mutex
-	todo   []*attemptLog // with something to deliver
+	todo   []*Log        // with something to deliver
 	wake   chan struct{} // something is to be done
 	hurry  chan struct{} // and somebody waits for it
 	outage patience.Outage
 }
 
-func newShipper(b job.Leaser, log *slog.Logger) *shipper {
-	return &shipper{
+func NewShipper(b job.Leaser, log *slog.Logger) *Shipper {
+	return &Shipper{
 		broker: b, log: log,
 		wake: make(chan struct{}, 1), hurry: make(chan struct{}, 1),
 		outage: patience.Outage{Log: log, What: "log pieces cannot be delivered"},
@@ -41,7 +41,7 @@ func newShipper(b job.Leaser, log *slog.Logger) *shipper {
 }
 
 // dirty says that l has something to deliver.
-func (s *shipper) dirty(l *attemptLog, hurry bool) {
+func (s *Shipper) dirty(l *Log, hurry bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !slices.Contains(s.todo, l) {
@@ -53,8 +53,8 @@ func (s *shipper) dirty(l *attemptLog, hurry bool) {
 	}
 }
 
-// run delivers until the context ends.
-func (s *shipper) run(ctx context.Context) {
+// Run delivers until the context ends.
+func (s *Shipper) Run(ctx context.Context) {
 	for {
 		select {
 		case <-ctx.Done():
@@ -66,7 +66,7 @@ func (s *shipper) run(ctx context.Context) {
 	}
 }
 
-func (s *shipper) linger(ctx context.Context) {
+func (s *Shipper) linger(ctx context.Context) {
 	timer := time.NewTimer(logLinger)
 	defer timer.Stop()
 	select {
@@ -76,7 +76,7 @@ func (s *shipper) linger(ctx context.Context) {
 	}
 }
 
-func (s *shipper) takeTodo() []*attemptLog {
+func (s *Shipper) takeTodo() []*Log {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	todo := s.todo
@@ -86,12 +86,12 @@ func (s *shipper) takeTodo() []*attemptLog {
 
 // parcel is what one attempt puts into one call.
 type parcel struct {
-	from   *attemptLog
+	from   *Log
 	pieces []job.LogPiece
 	bytes  int
 }
 
-func (s *shipper) deliver(ctx context.Context, todo []*attemptLog) {
+func (s *Shipper) deliver(ctx context.Context, todo []*Log) {
 	var batch []parcel
 	size := 0
 	for _, l := range todo {
@@ -110,7 +110,7 @@ func (s *shipper) deliver(ctx context.Context, todo []*attemptLog) {
 
 // send tries until every parcel has arrived, was refused, or is not waited
 // for any more.
-func (s *shipper) send(ctx context.Context, batch []parcel) {
+func (s *Shipper) send(ctx context.Context, batch []parcel) {
 	pause := patience.Backoff{First: 100 * time.Millisecond, Most: 2 * time.Second}
 	for {
 		if batch = dropExpired(batch, time.Now()); len(batch) == 0 {
@@ -135,7 +135,7 @@ func (s *shipper) send(ctx context.Context, batch []parcel) {
 	}
 }
 
-func (s *shipper) call(ctx context.Context, batch []parcel) error {
+func (s *Shipper) call(ctx context.Context, batch []parcel) error {
 	ctx, cancel := context.WithTimeout(ctx, appendWait)
 	defer cancel()
 	var pieces []job.LogPiece

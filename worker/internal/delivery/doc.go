@@ -1,0 +1,2 @@
+// Package delivery carries the results and logs of attempts to the broker.
+package delivery

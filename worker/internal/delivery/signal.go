@@ -1,0 +1,10 @@
+package delivery
+
+// signal wakes whoever listens, without waiting; several wake-ups before it
+// looks are one.
+func signal(wake chan struct{}) {
+	select {
+	case wake <- struct{}{}:
+	default:
+	}
+}
