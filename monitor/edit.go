@@ -71,7 +71,7 @@ func (h *hearing) resume(at time.Time) {
 	h.line.cover(at, "")
 	h.anew(at)
 	if h.m.Heartbeat != nil && !s.LastAt.IsZero() {
-		s.ExpectAt = h.turn(at)
+		s.ExpectAt = heartbeat{h}.turn(at)
 	}
 	h.edge = true
 }
@@ -134,7 +134,7 @@ func (h *hearing) retime() {
 	s := &h.s
 	switch {
 	case h.m.Heartbeat != nil && !s.ExpectAt.IsZero():
-		s.ExpectAt = h.turn(h.now)
+		s.ExpectAt = heartbeat{h}.turn(h.now)
 	case !s.SeenUntil.IsZero() && !h.now.After(s.SeenUntil):
 		gapAt, until := h.reach(h.now)
 		s.GapAt, s.SeenUntil = core.Later(s.GapAt, gapAt), core.Later(s.SeenUntil, until)

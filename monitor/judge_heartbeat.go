@@ -40,16 +40,19 @@ func Beat(m Monitor, s State, b Call, env JudgeContext, now time.Time) Judgement
 	case !h.s.PausedAt.IsZero():
 		h.s.LastAt, h.s.LastMessage = core.Later(h.now, s.LastAt), b.Message
 	case b.Kind == CallStart:
-		h.started(b)
+		heartbeat{h}.started(b)
 	default:
-		h.ended(b)
+		heartbeat{h}.ended(b)
 	}
 	return h.done()
 }
 
+// heartbeat is what a hearing does with the calls of a heartbeat, and without them.
+type heartbeat struct{ *hearing }
+
 // started notes a run. It is a call like others, but for a start after one that
 // never ended: something that dies in every run is found out at its next turn.
-func (h *hearing) started(b Call) {
+func (h heartbeat) started(b Call) {
 	s := &h.s
 	if s.StartedAt.IsZero() || s.ExpectAt.IsZero() {
 		h.awayUntilNow()
@@ -58,7 +61,7 @@ func (h *hearing) started(b Call) {
 	s.StartedAt, s.RunID = h.now, b.RunID
 }
 
-func (h *hearing) ended(b Call) {
+func (h heartbeat) ended(b Call) {
 	s := &h.s
 	o := Observation{At: h.now, Measure: task.Measure{Outcome: task.CheckOK, Message: b.Message}}
 	if !o.At.After(s.LastAt) {
@@ -90,7 +93,7 @@ func (h *hearing) ended(b Call) {
 const away = time.Minute
 
 // awayUntilNow notes that nobody watched since the call was overdue.
-func (h *hearing) awayUntilNow() {
+func (h heartbeat) awayUntilNow() {
 	if at, _ := h.deadline(); !at.IsZero() && h.now.Sub(at) > away {
 		h.line.gap(at, h.now)
 	}
@@ -101,7 +104,7 @@ func (h *hearing) awayUntilNow() {
 const early = core.Duration(time.Minute)
 
 // expect is when the call after one at now is to come.
-func (h *hearing) expect() time.Time {
+func (h heartbeat) expect() time.Time {
 	next := h.turn(h.now)
 	if len(h.m.Rules) > 0 && !next.IsZero() && next.Sub(h.now) <= min(early, h.grace()).D() {
 		return h.turn(next)
@@ -110,7 +113,7 @@ func (h *hearing) expect() time.Time {
 }
 
 // turn is the time of the first call after t.
-func (h *hearing) turn(t time.Time) time.Time {
+func (h heartbeat) turn(t time.Time) time.Time {
 	switch {
 	case len(h.m.Rules) == 0:
 		return t.Add(h.m.pace().D())
@@ -120,7 +123,7 @@ func (h *hearing) turn(t time.Time) time.Time {
 	return core.Micro(h.env.Next(t))
 }
 
-func (h *hearing) grace() core.Duration {
+func (h heartbeat) grace() core.Duration {
 	if h.m.Heartbeat == nil {
 		return 0
 	}
@@ -129,7 +132,7 @@ func (h *hearing) grace() core.Duration {
 
 // deadline is when a heartbeat counts as failed if no call comes, and what is
 // missing then. One that is down is not awaited: it cannot get worse.
-func (h *hearing) deadline() (at time.Time, run bool) {
+func (h heartbeat) deadline() (at time.Time, run bool) {
 	s := &h.s
 	if h.m.Heartbeat == nil || s.Verdict == VerdictDown || !s.PausedAt.IsZero() {
 		return time.Time{}, false
@@ -150,7 +153,7 @@ const overdueMost = 1000
 
 // overdue notices calls that did not come. They count from the end of their
 // grace: until then nothing was wrong.
-func (h *hearing) overdue() {
+func (h heartbeat) overdue() {
 	if !h.s.PausedAt.IsZero() || h.m.Heartbeat == nil {
 		return
 	}
@@ -164,7 +167,7 @@ func (h *hearing) overdue() {
 	}
 }
 
-func (h *hearing) absent(at time.Time, run bool) {
+func (h heartbeat) absent(at time.Time, run bool) {
 	s := &h.s
 	o := Observation{At: at, Measure: task.Measure{Outcome: task.CheckFail, Code: task.CodeMissed}}
 	if run {
@@ -184,7 +187,7 @@ func (h *hearing) absent(at time.Time, run bool) {
 
 // unheard puts off what was to come while nobody could hear it: calls that came
 // meanwhile were lost, and a run may have ended.
-func (h *hearing) unheard() {
+func (h heartbeat) unheard() {
 	s, since := &h.s, core.Micro(h.env.ListeningSince)
 	at, run := h.deadline()
 	if at.IsZero() || !at.Before(since) {
@@ -205,7 +208,7 @@ func Reexpect(m Monitor, s State, env JudgeContext, now time.Time) Judgement {
 	h := hear(m, s, env, now)
 	h.lapse()
 	if m.Heartbeat != nil && len(m.Rules) > 0 && h.s.ExpectAt.After(now) {
-		h.s.ExpectAt = h.turn(h.now)
+		h.s.ExpectAt = heartbeat{h}.turn(h.now)
 	}
 	return h.done()
 }

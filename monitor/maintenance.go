@@ -12,7 +12,7 @@ import (
 func Lapse(m Monitor, s State, env JudgeContext, now time.Time) Judgement {
 	h := hear(m, s, env, now)
 	h.lapse()
-	h.overdue()
+	heartbeat{h}.overdue()
 	return h.done()
 }
 
@@ -91,7 +91,7 @@ func (h *hearing) wakeAt() time.Time {
 	if !h.s.PausedAt.IsZero() {
 		return h.s.PausedUntil
 	}
-	at, _ := h.deadline()
+	at, _ := heartbeat{h}.deadline()
 	if h.s.Maintenance != "" {
 		at = core.Sooner(at, h.s.WindowEnd)
 	}

@@ -66,7 +66,7 @@ func (c Config) Next(s State, steps []check.Step[State, Act]) []check.Step[State
 	g.promote()
 	g.people()
 	if s.Schedule.State != NoSchedule {
-		g.schedule()
+		schedules{g}.schedule()
 	}
 	return g.steps
 }

@@ -1,8 +1,11 @@
 package model
 
+// schedules are the steps of the schedule: firing, pausing, resuming, and what follows a job.
+type schedules struct{ *stepper }
+
 // schedule fires, and is paused and resumed. Each is one transaction that
 // locks the schedule's row before it reads anything, and so one step.
-func (g *stepper) schedule() {
+func (g schedules) schedule() {
 	g.fire()
 	if g.Pause && g.from.Schedule.State == Active {
 		g.pause()
@@ -14,7 +17,7 @@ func (g *stepper) schedule() {
 }
 
 // due reports that there is something to fire.
-func (g *stepper) due(s *State) bool {
+func (g schedules) due(s *State) bool {
 	x := s.Schedule
 	if g.Loop {
 		return x.State == Active && (x.When == Past || x.When == Now)
@@ -22,7 +25,7 @@ func (g *stepper) due(s *State) bool {
 	return x.State == Active && x.Next > 0 && x.Next <= s.Now
 }
 
-func (g *stepper) fire() {
+func (g schedules) fire() {
 	if g.has(FireLocksSchedule) && g.has(FireIsOne) {
 		if g.due(&g.from) {
 			s := g.from
@@ -38,7 +41,7 @@ func (g *stepper) fire() {
 
 // fireInParts is how a node fires that does not lock what it has read, or that
 // advances the schedule first and inserts what came of it afterwards.
-func (g *stepper) fireInParts(n int) {
+func (g schedules) fireInParts(n int) {
 	s := g.from
 	node := &s.Nodes[n]
 	if node.Phase == Idle {
@@ -65,7 +68,7 @@ func (g *stepper) fireInParts(n int) {
 
 // fireOne decides every nominal time above the mark, up to now. The latest may
 // run, those before it are too late.
-func (g *stepper) fireOne(s *State) {
+func (g schedules) fireOne(s *State) {
 	if g.Loop {
 		g.fireLoop(s)
 		return
@@ -98,7 +101,7 @@ func (s *State) waits() bool {
 }
 
 // decide writes what became of a nominal time, unless that is written already.
-func (g *stepper) decide(s *State, n uint8, kind Kind) {
+func (g schedules) decide(s *State, n uint8, kind Kind) {
 	d := &s.Nominals[n-1]
 	if d.Kind != Undecided && g.has(UniqueNominal) {
 		return
@@ -110,7 +113,7 @@ func (g *stepper) decide(s *State, n uint8, kind Kind) {
 }
 
 // start makes the job of a nominal time.
-func (g *stepper) start(s *State, n uint8) {
+func (g schedules) start(s *State, n uint8) {
 	d := &s.Nominals[n-1]
 	d.Kind = Started
 	d.Jobs = min(d.Jobs+1, 2)
@@ -118,7 +121,7 @@ func (g *stepper) start(s *State, n uint8) {
 }
 
 // plan sets the next time, or ends the schedule when none is left.
-func (g *stepper) plan(s *State) {
+func (g schedules) plan(s *State) {
 	x := &s.Schedule
 	x.Next = x.High + 1
 	if int(x.Next) > g.Plan {
@@ -129,7 +132,7 @@ func (g *stepper) plan(s *State) {
 	}
 }
 
-func (g *stepper) fireLoop(s *State) {
+func (g schedules) fireLoop(s *State) {
 	x := &s.Schedule
 	again := x.When == Now && x.RanNow // it has a row already, and gets no job
 	if x.When == Now {
@@ -150,7 +153,7 @@ func (g *stepper) fireLoop(s *State) {
 }
 
 // fresh is now as the next time of a loop, above every time decided so far.
-func (g *stepper) fresh(x *Schedule) When {
+func (g schedules) fresh(x *Schedule) When {
 	if x.MarkNow && g.has(FreshAboveMark) {
 		return After
 	}
@@ -158,7 +161,7 @@ func (g *stepper) fresh(x *Schedule) When {
 }
 
 // pause fires what is due, stops the schedule, and ends the runs that wait.
-func (g *stepper) pause() {
+func (g schedules) pause() {
 	s := g.from
 	var waiting uint8
 	for j := g.Jobs; j < MaxJobs; j++ {
@@ -198,7 +201,7 @@ func (g *stepper) pause() {
 	g.add(Pause, 0, 0, s)
 }
 
-func (g *stepper) withdraw(s *State, waiting uint8) {
+func (g schedules) withdraw(s *State, waiting uint8) {
 	for j := range s.Jobs {
 		if waiting&(1<<j) == 0 || !s.Jobs[j].State.Live() {
 			continue
@@ -217,7 +220,7 @@ func (g *stepper) withdraw(s *State, waiting uint8) {
 }
 
 // resume goes on from now. What would have run meanwhile is skipped.
-func (g *stepper) resume() {
+func (g schedules) resume() {
 	s := g.from
 	x := &s.Schedule
 	x.State = Active
@@ -245,7 +248,7 @@ func (g *stepper) resume() {
 // next time of a loop, and the run that waits. It is judged when the schedule
 // is locked: judged by an earlier look, a resume beside it and the end could
 // each leave the next run to the other.
-func (g *stepper) follow(s *State, j int) {
+func (g schedules) follow(s *State, j int) {
 	look := s.Looks[j]
 	s.Looks[j] = NotLooked
 	if !g.has(FollowIsOne) {
@@ -258,7 +261,7 @@ func (g *stepper) follow(s *State, j int) {
 }
 
 // carryOn plans the next run of a schedule that is on and has none.
-func (g *stepper) carryOn(s *State) {
+func (g schedules) carryOn(s *State) {
 	x := &s.Schedule
 	switch {
 	case x.State != Active:
@@ -278,7 +281,7 @@ func (g *stepper) carryOn(s *State) {
 
 // lateFollow is what follows from an end in a transaction of its own, or as it
 // was judged before.
-func (g *stepper) lateFollow() {
+func (g schedules) lateFollow() {
 	for j := g.Jobs; j < MaxJobs; j++ {
 		if !g.has(FollowIsOne) && g.from.Looks[j] == SawYes {
 			s := g.from

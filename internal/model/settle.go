@@ -103,6 +103,6 @@ func (g *stepper) end(s *State, j int, as JobState) {
 	s.Jobs[j].State = as
 	s.Jobs[j].Ends = min(s.Jobs[j].Ends+1, 2)
 	if j >= g.Jobs {
-		g.follow(s, j)
+		schedules{g}.follow(s, j)
 	}
 }
