@@ -27,11 +27,10 @@ var own = map[string]int{
 // over lists the packages and types above their limit, with their numbers of today. A number here may only go down: lower
 // it after a package or a type has shrunk, and remove the line when it is within its limit.
 var over = map[string]int{
-	"lines of cron":                    5112,
-	"lines of app/intake":              4562,
-	"lines of internal/bench":          5033,
-	"lines of store/jobs":              3542,
-	"methods of store/storetest.bench": 68,
+	"lines of cron":           5112,
+	"lines of app/intake":     4562,
+	"lines of internal/bench": 5033,
+	"lines of store/jobs":     3542,
 }
 
 // suite is nothing but tests. They stand in files without that name because three packages run them.

@@ -17,8 +17,11 @@ import (
 	"github.com/belfry-run/belfry/view"
 )
 
+// alerts is a bench with rules and channels.
+type alerts struct{ *bench }
+
 // channel saves a webhook and a rule that sends all there.
-func (b *bench) channel(name string, change ...func(*alert.Rule)) {
+func (b alerts) channel(name string, change ...func(*alert.Rule)) {
 	b.Helper()
 	must(b.st.SaveChannel(b.ctx, alert.Channel{Name: name, Webhook: &alert.WebhookChannel{URL: "https://example.org/hook"}}))(b)
 	r := alert.Rule{Name: "to-" + name, Channels: []string{name}}
@@ -29,7 +32,7 @@ func (b *bench) channel(name string, change ...func(*alert.Rule)) {
 }
 
 // deliver takes what is due now and settles it; it answers the titles.
-func (b *bench) deliver(told view.Told) (titles []string) {
+func (b alerts) deliver(told view.Told) (titles []string) {
 	b.Helper()
 	for _, t := range must(b.st.TakeAlerts(b.ctx, "", 32))(b).Messages {
 		titles = append(titles, t.Message.Title)
@@ -39,13 +42,13 @@ func (b *bench) deliver(told view.Told) (titles []string) {
 }
 
 // later delivers after a while.
-func (b *bench) later(d time.Duration) []string {
+func (b alerts) later(d time.Duration) []string {
 	b.Helper()
 	b.clock.Move(d)
 	return b.deliver(view.Told{})
 }
 
-func (b *bench) alerts(f alert.Filter) (out string) {
+func (b alerts) alerts(f alert.Filter) (out string) {
 	b.Helper()
 	all := must(b.st.Alerts(b.ctx, f))(b).Items
 	slices.Reverse(all)
@@ -89,7 +92,7 @@ func init() {
 			must(b.st.SaveAlertRule(b.ctx, alert.Rule{Name: "to-hook", Channels: []string{"hook"}}))(b)
 		}, []string{"site is down"}, "hook down sent\n", ""},
 		{"whose rule has another channel goes there", func(b *bench) {
-			b.channel("phone", func(r *alert.Rule) { r.Off = true })
+			alerts{b}.channel("phone", func(r *alert.Rule) { r.Off = true })
 			must(b.st.SaveAlertRule(b.ctx, alert.Rule{Name: "to-hook", Channels: []string{"phone"}, Group: -1}))(b)
 		}, []string{"site is down"}, "hook down suppressed\nphone down sent\n", "alert rule to-hook no longer sends it here"},
 		{"whose rule is deleted is not sent", func(b *bench) {
@@ -104,18 +107,18 @@ func init() {
 		add("an alert in quiet hours "+edit.name, func(b *bench) {
 			w := b.checker()
 			must(b.st.SaveCalendar(b.ctx, quietDays(b.clock.Now(), -1, 9)))(b)
-			b.channel("hook", func(r *alert.Rule) { r.Quiet = []string{"night"} })
+			alerts{b}.channel("hook", func(r *alert.Rule) { r.Quiet = []string{"night"} })
 			b.monitor("site")
 			w.turn("site", failed)
 			w.turn("site", failed)
-			want(b, "messages in quiet hours", len(b.later(time.Minute)), 0)
+			want(b, "messages in quiet hours", len(alerts{b}.later(time.Minute)), 0)
 			edit.to(b)
 			var titles []string
 			for range 3 { // one that goes elsewhere is written in one pass and taken in the next
-				titles = append(titles, b.later(time.Second)...)
+				titles = append(titles, alerts{b}.later(time.Second)...)
 			}
 			want(b, "messages", fmt.Sprint(titles), fmt.Sprint(edit.want))
-			want(b, "alerts", b.alerts(alert.Filter{Monitor: "site"}), edit.state)
+			want(b, "alerts", alerts{b}.alerts(alert.Filter{Monitor: "site"}), edit.state)
 			all := must(b.st.Alerts(b.ctx, alert.Filter{}))(b).Items
 			first := all[len(all)-1]
 			if !strings.HasPrefix(first.Reason, edit.why) {
@@ -131,30 +134,30 @@ func init() {
 
 func caseAnOutageIsToldOnce(b *bench) {
 	w := b.checker()
-	b.channel("hook")
-	b.channel("other", func(r *alert.Rule) { r.On = []alert.NotificationType{alert.NotificationDown} })
+	alerts{b}.channel("hook")
+	alerts{b}.channel("other", func(r *alert.Rule) { r.On = []alert.NotificationType{alert.NotificationDown} })
 	b.monitor("site")
 	w.turn("site", passed)
 	w.turn("site", failed)
-	want(b, "alerts before it is confirmed", b.alerts(alert.Filter{}), "")
+	want(b, "alerts before it is confirmed", alerts{b}.alerts(alert.Filter{}), "")
 	w.turn("site", failed)
-	want(b, "alerts", b.alerts(alert.Filter{}), "hook down pending\nother down pending\n")
-	want(b, "told within the group's wait", len(b.deliver(view.Told{})), 0)
-	if titles := b.later(31 * time.Second); len(titles) != 2 || !strings.Contains(titles[0], "site") {
+	want(b, "alerts", alerts{b}.alerts(alert.Filter{}), "hook down pending\nother down pending\n")
+	want(b, "told within the group's wait", len(alerts{b}.deliver(view.Told{})), 0)
+	if titles := (alerts{b}).later(31 * time.Second); len(titles) != 2 || !strings.Contains(titles[0], "site") {
 		b.Fatal(titles)
 	}
-	want(b, "told again", len(b.later(time.Hour)), 0)
+	want(b, "told again", len(alerts{b}.later(time.Hour)), 0)
 	w.turn("site", passed)
 	w.turn("site", passed)
-	if titles := b.deliver(view.Told{}); len(titles) != 1 || !strings.Contains(titles[0], "up") {
+	if titles := (alerts{b}).deliver(view.Told{}); len(titles) != 1 || !strings.Contains(titles[0], "up") {
 		b.Fatal(titles)
 	}
-	want(b, "alerts", b.alerts(alert.Filter{Monitor: "site"}), "hook down sent\nother down sent\nhook up sent\n")
+	want(b, "alerts", alerts{b}.alerts(alert.Filter{Monitor: "site"}), "hook down sent\nother down sent\nhook up sent\n")
 	over := view.IncidentFilter{Over: true}
 	outage := must(b.st.Incidents(b.ctx, over))(b).Items
 	want(b, "outages that are over", len(outage), 1)
-	want(b, "alerts of the outage", b.alerts(alert.Filter{Incident: outage[0].ID}), "hook down sent\nother down sent\nhook up sent\n")
-	want(b, "alerts of another", b.alerts(alert.Filter{Incident: outage[0].ID + 1}), "")
+	want(b, "alerts of the outage", alerts{b}.alerts(alert.Filter{Incident: outage[0].ID}), "hook down sent\nother down sent\nhook up sent\n")
+	want(b, "alerts of another", alerts{b}.alerts(alert.Filter{Incident: outage[0].ID + 1}), "")
 	tries := must(b.st.AlertTries(b.ctx, "default", must(b.st.Alerts(b.ctx, alert.Filter{}))(b).Items[0].ID))(b)
 	want(b, "tries", len(tries), 1)
 	want(b, "one try", tries[0].Error, "")
@@ -167,13 +170,13 @@ func caseAChannelWithoutAFailedTryIsTakenBefore(b *bench) {
 	w := b.checker()
 	at := func(r *alert.Rule) { r.Group = -1 }
 	for i := range 3 {
-		b.channel(fmt.Sprint("dead", i), at)
+		alerts{b}.channel(fmt.Sprint("dead", i), at)
 	}
 	b.monitor("site")
 	w.turn("site", failed)
 	w.turn("site", failed)
-	want(b, "messages that fail", len(b.deliver(view.Told{Error: "no answer"})), 3)
-	b.channel("healthy", at)
+	want(b, "messages that fail", len(alerts{b}.deliver(view.Told{Error: "no answer"})), 3)
+	alerts{b}.channel("healthy", at)
 	b.monitor("other")
 	w.turn("other", failed)
 	w.turn("other", failed)
@@ -185,7 +188,7 @@ func caseAChannelWithoutAFailedTryIsTakenBefore(b *bench) {
 
 func caseAMessageThatIsNotTakenIsTriedAgain(b *bench) {
 	w := b.checker()
-	b.channel("hook", func(r *alert.Rule) { r.Group = -1 })
+	alerts{b}.channel("hook", func(r *alert.Rule) { r.Group = -1 })
 	b.monitor("site")
 	w.turn("site", failed)
 	w.turn("site", failed)
@@ -204,17 +207,17 @@ func caseAMessageThatIsNotTakenIsTriedAgain(b *bench) {
 	want(b, "key", third[0].Message.Key, first[0].Message.Key)
 	want(b, "tries before", third[0].Tries, 1)
 	ok(b, b.st.SettleAlerts(b.ctx, third[0], view.Told{Error: "429", RetryAfter: core.Duration(time.Hour)}))
-	want(b, "messages", len(b.later(30*time.Minute)), 0)
+	want(b, "messages", len(alerts{b}.later(30*time.Minute)), 0)
 	b.clock.Move(31 * time.Minute)
-	want(b, "messages", len(b.deliver(view.Told{Error: "400", Permanent: true})), 1)
-	want(b, "alerts", b.alerts(alert.Filter{State: alert.Failed}), "hook down failed\n")
+	want(b, "messages", len(alerts{b}.deliver(view.Told{Error: "400", Permanent: true})), 1)
+	want(b, "alerts", alerts{b}.alerts(alert.Filter{State: alert.Failed}), "hook down failed\n")
 	want(b, "tries", len(must(b.st.AlertTries(b.ctx, "default", 1))(b)), 3)
 	wantCode(b, second(b.st.AlertTries(b.ctx, "other", 1)), core.NotFound)
 }
 
 func caseWhatComesTogetherIsToldTogether(b *bench) {
 	w := b.checker()
-	b.channel("hook")
+	alerts{b}.channel("hook")
 	for i := range 5 {
 		b.monitor(fmt.Sprintf("site-%d", i), func(m *monitor.Monitor) { m.Rules = []schedule.Rule{{Cron: "* * * * *"}} })
 	}
@@ -226,21 +229,21 @@ func caseWhatComesTogetherIsToldTogether(b *bench) {
 			w.finish(w.session, j, job.OutcomeOK, func(f *job.Finish) { m := failed; f.Check = &m })
 		}
 	}
-	want(b, "alerts", strings.Count(b.alerts(alert.Filter{}), "pending"), 5)
-	titles := b.later(31 * time.Second)
+	want(b, "alerts", strings.Count(alerts{b}.alerts(alert.Filter{}), "pending"), 5)
+	titles := alerts{b}.later(31 * time.Second)
 	want(b, "messages", fmt.Sprint(titles), "[5 down]")
 }
 
 func caseRemindersComeWhileAnOutageLasts(b *bench) {
 	w := b.checker()
-	b.channel("hook", func(r *alert.Rule) { r.Group, r.Remind, r.RemindMax = -1, core.Duration(10*time.Minute), 2 })
+	alerts{b}.channel("hook", func(r *alert.Rule) { r.Group, r.Remind, r.RemindMax = -1, core.Duration(10*time.Minute), 2 })
 	b.monitor("site")
 	w.turn("site", failed)
 	w.turn("site", failed)
-	want(b, "down", len(b.deliver(view.Told{})), 1)
+	want(b, "down", len(alerts{b}.deliver(view.Told{})), 1)
 	var told int
 	for range 12 * 8 {
-		for _, title := range b.later(5 * time.Minute) {
+		for _, title := range (alerts{b}).later(5 * time.Minute) {
 			if !strings.Contains(title, "still down") {
 				b.Fatal(title)
 			}
@@ -252,19 +255,19 @@ func caseRemindersComeWhileAnOutageLasts(b *bench) {
 	}
 	w.turn("site", passed)
 	w.turn("site", passed)
-	want(b, "up", len(b.deliver(view.Told{})), 1)
+	want(b, "up", len(alerts{b}.deliver(view.Told{})), 1)
 	w.turn("site", failed)
 	w.turn("site", failed)
-	want(b, "down", len(b.deliver(view.Told{})), 1)
+	want(b, "down", len(alerts{b}.deliver(view.Told{})), 1)
 	w.turn("site", passed)
 	w.turn("site", passed)
-	b.deliver(view.Told{})
-	want(b, "reminders of what is over", len(b.later(time.Hour)), 0)
+	alerts{b}.deliver(view.Told{})
+	want(b, "reminders of what is over", len(alerts{b}.later(time.Hour)), 0)
 }
 
 func caseWhileWhatAMonitorDependsOnIsDown(b *bench) {
 	w := b.checker()
-	b.channel("hook")
+	alerts{b}.channel("hook")
 	b.monitor("router")
 	b.monitor("site", func(m *monitor.Monitor) { m.DependsOn = []string{"router"} })
 	for range 4 {
@@ -272,54 +275,54 @@ func caseWhileWhatAMonitorDependsOnIsDown(b *bench) {
 			w.turn(name, failed)
 		}
 	}
-	for _, title := range b.later(time.Minute) {
+	for _, title := range (alerts{b}).later(time.Minute) {
 		if strings.Contains(title, "site") {
 			b.Fatal(title)
 		}
 	}
-	want(b, "alerts of the other", b.alerts(alert.Filter{Monitor: "site"}), "hook down pending\n")
+	want(b, "alerts of the other", alerts{b}.alerts(alert.Filter{Monitor: "site"}), "hook down pending\n")
 	for range 4 {
 		for _, name := range []string{"router", "site"} {
 			w.turn(name, passed)
 		}
 	}
 	for range 10 {
-		for _, title := range b.later(time.Minute) {
+		for _, title := range (alerts{b}).later(time.Minute) {
 			if strings.Contains(title, "site") {
 				b.Fatal(title)
 			}
 		}
 	}
-	want(b, "alerts of the other", b.alerts(alert.Filter{Monitor: "site"}), "hook down suppressed\nhook up suppressed\n")
+	want(b, "alerts of the other", alerts{b}.alerts(alert.Filter{Monitor: "site"}), "hook down suppressed\nhook up suppressed\n")
 }
 
 func caseFailedJobsAndMissedSchedulesGoThroughTheSame(b *bench) {
-	b.channel("hook", func(r *alert.Rule) { r.Group = -1 })
+	alerts{b}.channel("hook", func(r *alert.Rule) { r.Group = -1 })
 	b.task("t", func(t *task.Task) { t.Retry.MaxAttempts = 2 })
 	s := b.session("t")
 	b.enqueue(job.NewJob{Task: "t"})
 	b.finish(s, b.claim(s, 1).Jobs[0], job.OutcomeError)
-	want(b, "alerts before the last attempt", b.alerts(alert.Filter{}), "")
+	want(b, "alerts before the last attempt", alerts{b}.alerts(alert.Filter{}), "")
 	b.clock.Move(time.Hour)
 	b.renew(s)
 	s = b.session("t")
 	b.promote()
 	b.finish(s, b.claim(s, 1).Jobs[0], job.OutcomeError)
-	if titles := b.deliver(view.Told{}); len(titles) != 1 || !strings.Contains(titles[0], "failed") {
+	if titles := (alerts{b}).deliver(view.Told{}); len(titles) != 1 || !strings.Contains(titles[0], "failed") {
 		b.Fatal(titles)
 	}
 	b.schedule("tick", "t", every(time.Minute), func(sc *schedule.Schedule) { sc.Catchup = schedule.CatchupNone })
 	b.clock.Move(time.Hour)
 	b.fire()
-	if titles := b.deliver(view.Told{}); len(titles) != 1 || !strings.Contains(titles[0], "missed") {
+	if titles := (alerts{b}).deliver(view.Told{}); len(titles) != 1 || !strings.Contains(titles[0], "missed") {
 		b.Fatal(titles)
 	}
 }
 
 func caseAlertsWhoseChannelOrMonitorIsGoneAreTold(b *bench) {
 	w := b.checker()
-	b.channel("hook")
-	b.channel("gone")
+	alerts{b}.channel("hook")
+	alerts{b}.channel("gone")
 	b.monitor("site")
 	b.monitor("other")
 	for _, name := range []string{"site", "other"} {
@@ -330,15 +333,15 @@ func caseAlertsWhoseChannelOrMonitorIsGoneAreTold(b *bench) {
 	ok(b, b.st.DeleteAlertRule(b.ctx, "default", "to-gone"))
 	ok(b, b.st.DeleteChannel(b.ctx, "default", "gone"))
 	ok(b, b.st.DeleteMonitor(b.ctx, "default", "other"))
-	want(b, "messages", len(b.later(time.Minute)), 1)
-	want(b, "left", strings.Count(b.alerts(alert.Filter{}), "pending"), 0)
-	want(b, "sent", b.alerts(alert.Filter{State: alert.Sent}), "hook down sent\n")
+	want(b, "messages", len(alerts{b}.later(time.Minute)), 1)
+	want(b, "left", strings.Count(alerts{b}.alerts(alert.Filter{}), "pending"), 0)
+	want(b, "sent", alerts{b}.alerts(alert.Filter{State: alert.Sent}), "hook down sent\n")
 }
 
 func caseGaugesAndCountersOfMonitorsAndAlertsAreWhat(b *bench) {
 	w := b.checker()
-	b.channel("hook", func(r *alert.Rule) { r.Group = -1 })
-	b.channel("later", func(r *alert.Rule) { r.Group = core.Duration(time.Hour) })
+	alerts{b}.channel("hook", func(r *alert.Rule) { r.Group = -1 })
+	alerts{b}.channel("later", func(r *alert.Rule) { r.Group = core.Duration(time.Hour) })
 	for _, name := range []string{"a", "b", "c", "new", "paused"} {
 		b.monitor(name, func(m *monitor.Monitor) { m.Rules = []schedule.Rule{{Cron: "0 0 1 1 *"}} })
 	}
@@ -369,15 +372,15 @@ func caseGaugesAndCountersOfMonitorsAndAlertsAreWhat(b *bench) {
 	for what, n := range map[string]int{"check http ok": 2, "check http fail": 2, "check http error": 1, "latency http": 160} {
 		want(b, what, b.tally.of(what), n)
 	}
-	b.deliver(view.Told{Error: "503"})
+	alerts{b}.deliver(view.Told{Error: "503"})
 	g = must(b.st.Gauges(b.ctx, 10, 10))(b)
 	want(b, "oldest while it is tried again", g.Channels[0].OldestAt, written)
 	b.clock.Move(10 * time.Second)
-	b.deliver(view.Told{})
+	alerts{b}.deliver(view.Told{})
 	g = must(b.st.Gauges(b.ctx, 10, 10))(b)
 	want(b, "backlog when it is sent", len(g.Channels), 1)
 	b.clock.Move(time.Hour)
-	b.deliver(view.Told{Error: "404", Permanent: true})
+	alerts{b}.deliver(view.Told{Error: "404", Permanent: true})
 	for what, n := range map[string]int{"tried webhook pending": 1, "tried webhook sent": 1, "tried webhook failed": 1} {
 		want(b, what, b.tally.of(what), n)
 	}

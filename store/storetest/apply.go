@@ -16,8 +16,11 @@ import (
 	"github.com/belfry-run/belfry/view"
 )
 
+// manifests is a bench that applies definitions.
+type manifests struct{ *bench }
+
 // apply applies a manifest and answers the plan as text.
-func (b *bench) apply(m view.Manifest, o view.ApplyOptions) string {
+func (b manifests) apply(m view.Manifest, o view.ApplyOptions) string {
 	b.Helper()
 	dry := o
 	dry.DryRun, dry.CompareSecrets = true, true
@@ -41,7 +44,7 @@ func planText(a view.Applied) string {
 }
 
 // everything is one text of all that definitions and jobs are in the database.
-func (b *bench) everything() string {
+func (b manifests) everything() string {
 	b.Helper()
 	m := must(b.st.Export(b.ctx, core.AnyNamespace))(b)
 	jobs := must(b.st.Jobs(b.ctx, job.Filter{Namespace: core.AnyNamespace, Paging: core.Paging{Limit: 1000}}))(b)
@@ -75,33 +78,33 @@ func manifest() view.Manifest {
 }
 
 func caseApplyingMakesAPlanAndDoesIt(b *bench) {
-	want(b, "plan", b.apply(manifest(), view.ApplyOptions{}), "create queue q, create task a, create task b, create schedule hourly, create schedule loop")
+	want(b, "plan", manifests{b}.apply(manifest(), view.ApplyOptions{}), "create queue q, create task a, create task b, create schedule hourly, create schedule loop")
 	b.clock.Move(time.Minute)
 	b.fire()
-	before := b.everything()
-	want(b, "again", b.apply(manifest(), view.ApplyOptions{}), "keep queue q, keep task a, keep task b, keep schedule hourly, keep schedule loop")
-	want(b, "after keeping all", b.everything(), before)
+	before := manifests{b}.everything()
+	want(b, "again", manifests{b}.apply(manifest(), view.ApplyOptions{}), "keep queue q, keep task a, keep task b, keep schedule hourly, keep schedule loop")
+	want(b, "after keeping all", manifests{b}.everything(), before)
 	m := manifest()
 	m.Queues[0].Priority = 8
 	m.Tasks[0].Description = "edited"
 	m.Schedules[0].Rules[0].Cron = "30 * * * *"
-	want(b, "edit", b.apply(m, view.ApplyOptions{}), `update queue q (priority: 7 -> 8), update task a (description: (none) -> "edited"), keep task b, `+
+	want(b, "edit", manifests{b}.apply(m, view.ApplyOptions{}), `update queue q (priority: 7 -> 8), update task a (description: (none) -> "edited"), keep task b, `+
 		`update schedule hourly (rules: [{"cron":"0 * * * *"}] -> [{"cron":"30 * * * *"}]), keep schedule loop`)
 	want(b, "next", b.get("hourly").NextAt, Epoch.Add(30*time.Minute))
 }
 
 func caseADryRunSaysWhatWouldHappenAndChanges(b *bench) {
 	b.task("old")
-	before := b.everything()
-	want(b, "plan", b.apply(manifest(), view.ApplyOptions{DryRun: true, Prune: true}),
+	before := manifests{b}.everything()
+	want(b, "plan", manifests{b}.apply(manifest(), view.ApplyOptions{DryRun: true, Prune: true}),
 		"create queue q, create task a, create task b, create schedule hourly, create schedule loop, delete task old")
-	want(b, "after the dry run", b.everything(), before)
-	w := b.apply(manifest(), view.ApplyOptions{Prune: true})
+	want(b, "after the dry run", manifests{b}.everything(), before)
+	w := manifests{b}.apply(manifest(), view.ApplyOptions{Prune: true})
 	want(b, "the same plan in earnest", w, "create queue q, create task a, create task b, create schedule hourly, create schedule loop, delete task old")
 }
 
 func caseADryRunWaitsForNoWriterAndHolds(b *bench) {
-	b.apply(manifest(), view.ApplyOptions{})
+	manifests{b}.apply(manifest(), view.ApplyOptions{})
 	m := manifest()
 	m.Tasks[0].Description = "edited"
 	var planned view.Applied
@@ -124,7 +127,7 @@ func caseADryRunOfABulkActionWaitsFor(b *bench) {
 	b.cancel(ended.ID)
 	s := b.session("t")
 	want(b, "claimed", len(b.claim(s, 2).Jobs), 2)
-	before := b.everything()
+	before := manifests{b}.everything()
 	var canceled, retried view.Selected
 	ok(b, b.st.DB().Write(b.ctx, func(tx base.Tx, _ base.Moment) error {
 		if _, err := tx.Exec(b.ctx, `update belfry.jobs set due_at = due_at`); err != nil {
@@ -142,7 +145,7 @@ func caseADryRunOfABulkActionWaitsFor(b *bench) {
 	}))
 	want(b, "to cancel", fmt.Sprint(canceled.IDs, len(canceled.Left)), fmt.Sprint([]int64{waits.ID, runs.ID}, 1))
 	want(b, "to retry", fmt.Sprint(retried.IDs, len(retried.Left)), fmt.Sprint([]int64{ended.ID}, 2))
-	want(b, "after the dry runs", b.everything(), before)
+	want(b, "after the dry runs", manifests{b}.everything(), before)
 }
 
 func caseADryRunThatMayNotCompareSecretsSays(b *bench) {
@@ -158,7 +161,7 @@ func caseADryRunThatMayNotCompareSecretsSays(b *bench) {
 			Monitors: []monitor.Monitor{{Name: "m", Check: task.Task{HTTP: auth}, Every: core.Duration(time.Minute)}},
 		}
 	}
-	b.apply(secrets("right"), view.ApplyOptions{})
+	manifests{b}.apply(secrets("right"), view.ApplyOptions{})
 	dry := view.ApplyOptions{DryRun: true}
 	hidden := "update task t (http: a secret, which is not compared), update channel c (webhook: a secret, which is not compared), update monitor m (check: a secret, which is not compared)"
 	want(b, "right", planText(must(b.st.Apply(b.ctx, secrets("right"), dry))(b)), hidden)
@@ -168,8 +171,8 @@ func caseADryRunThatMayNotCompareSecretsSays(b *bench) {
 	want(b, "another host", planText(must(b.st.Apply(b.ctx, other, dry))(b)), hidden)
 	kept := "keep task t, keep channel c, keep monitor m"
 	want(b, "kept", planText(must(b.st.Apply(b.ctx, secrets(core.Redacted), dry))(b)), kept)
-	want(b, "of an admin", b.apply(secrets("right"), view.ApplyOptions{}), kept)
-	want(b, "another, of an admin", b.apply(secrets("wrong"), view.ApplyOptions{}),
+	want(b, "of an admin", manifests{b}.apply(secrets("right"), view.ApplyOptions{}), kept)
+	want(b, "another, of an admin", manifests{b}.apply(secrets("wrong"), view.ApplyOptions{}),
 		"update task t (http: a secret, which is not shown), update channel c (webhook: a secret, which is not shown), update monitor m (check: a secret, which is not shown)")
 }
 
@@ -186,21 +189,21 @@ func caseAnApplyThatChangesTooManyDefinitionsIsRefused(b *bench) {
 
 func caseWhatADryRunHasReadIsNotTaken(b *bench) {
 	plan := manifest()
-	b.apply(plan, view.ApplyOptions{DryRun: true})
+	manifests{b}.apply(plan, view.ApplyOptions{DryRun: true})
 	b.task("first") // with an id that the dry run may have given to another
 	b.task("second")
 	want(b, "created", must(b.st.Task(b.ctx, "default", "second"))(b).Kind, task.KindFunc)
-	b.apply(manifest(), view.ApplyOptions{})
+	manifests{b}.apply(manifest(), view.ApplyOptions{})
 	plan.Tasks[1].Command.Shell = "planned"
 	plan.Schedules[1].Description = "read its task"
-	b.apply(plan, view.ApplyOptions{DryRun: true})
+	manifests{b}.apply(plan, view.ApplyOptions{DryRun: true})
 	must(b.st.UpdateTask(b.ctx, task.Task{Name: "b", Command: &task.Command{Shell: "written"}}))(b)
 	want(b, "updated", must(b.st.Task(b.ctx, "default", "b"))(b).Command.Shell, "written")
 }
 
 func caseOneMistakeAnywhereLeavesNothingOfAnApply(b *bench) {
 	b.task("old")
-	before := b.everything()
+	before := manifests{b}.everything()
 	for field, change := range map[string]func(*view.Manifest){
 		"schedules[1].rules[0].cron": func(m *view.Manifest) { m.Schedules[1].Rules[0] = schedule.Rule{Cron: "never"} },
 		"schedules[0].task":          func(m *view.Manifest) { m.Schedules[0].Task = "nobody" },
@@ -214,26 +217,26 @@ func caseOneMistakeAnywhereLeavesNothingOfAnApply(b *bench) {
 		change(&m)
 		_, err := b.st.Apply(b.ctx, m, view.ApplyOptions{Prune: true})
 		wantCode(b, err, core.Invalid, field)
-		want(b, "after the mistake in "+field, b.everything(), before)
+		want(b, "after the mistake in "+field, manifests{b}.everything(), before)
 	}
 }
 
 func casePruneDeletesOnlyWhenAsked(b *bench) {
-	b.apply(manifest(), view.ApplyOptions{})
-	b.apply(manifest(), view.ApplyOptions{Namespace: "other"})
+	manifests{b}.apply(manifest(), view.ApplyOptions{})
+	manifests{b}.apply(manifest(), view.ApplyOptions{Namespace: "other"})
 	waits := b.enqueue(job.NewJob{Task: "b"}).ID
 	m := manifest()
 	m.Tasks, m.Schedules = m.Tasks[:1], m.Schedules[:1]
-	want(b, "without", b.apply(m, view.ApplyOptions{}), "keep queue q, keep task a, keep schedule hourly")
-	want(b, "with", b.apply(m, view.ApplyOptions{Prune: true}), "keep queue q, keep task a, keep schedule hourly, delete schedule loop, delete task b")
+	want(b, "without", manifests{b}.apply(m, view.ApplyOptions{}), "keep queue q, keep task a, keep schedule hourly")
+	want(b, "with", manifests{b}.apply(m, view.ApplyOptions{Prune: true}), "keep queue q, keep task a, keep schedule hourly, delete schedule loop, delete task b")
 	want(b, "its job", b.wantState(waits, job.Skipped).Reason, schedule.ReasonDeleted)
 	want(b, "queues stay", len(must(b.st.Queues(b.ctx))(b)), 4)
 	want(b, "the other namespace", len(must(b.st.Tasks(b.ctx, task.Filter{Namespace: "other"}))(b).Items), 2)
-	want(b, "all of it", b.apply(view.Manifest{}, view.ApplyOptions{Prune: true}), "delete schedule hourly, delete task a")
+	want(b, "all of it", manifests{b}.apply(view.Manifest{}, view.ApplyOptions{Prune: true}), "delete schedule hourly, delete task a")
 }
 
 func caseWhatIsExportedAndAppliedIsKept(b *bench) {
-	b.apply(manifest(), view.ApplyOptions{})
+	manifests{b}.apply(manifest(), view.ApplyOptions{})
 	must(b.st.PauseSchedule(b.ctx, "default", "hourly", "kept"))(b)
 	must(b.st.PauseQueue(b.ctx, "q", "kept"))(b)
 	m := must(b.st.Export(b.ctx, ""))(b)

@@ -33,7 +33,7 @@ func runs(text string) func(*task.Task) {
 }
 
 // edit replaces a task.
-func (b *bench) edit(name string, change ...func(*task.Task)) task.Task {
+func (b programs) edit(name string, change ...func(*task.Task)) task.Task {
 	b.Helper()
 	t := task.Task{Name: name, Kind: task.KindFunc, Retry: task.Retry{Jitter: -1}}
 	for _, fn := range change {
@@ -43,14 +43,14 @@ func (b *bench) edit(name string, change ...func(*task.Task)) task.Task {
 }
 
 // upload brings the bytes of a text and confirms them.
-func (b *bench) upload(text string) task.Artifact {
+func (b programs) upload(text string) task.Artifact {
 	b.Helper()
 	b.shelf.Put(digestOf(text), int64(len(text)))
 	return must(b.st.ConfirmArtifact(b.ctx, "default", digestOf(text)))(b)
 }
 
 // runner opens a session that runs programs.
-func (b *bench) runner() job.Session {
+func (b programs) runner() job.Session {
 	b.Helper()
 	return must(b.st.OpenSession(b.ctx, job.WorkerInfo{
 		Name: "runner", Kinds: []task.Kind{task.KindProgram, task.KindFunc}, Queues: map[string]int{"default": 10}, TTL: job.MaxSessionTTL,
@@ -87,10 +87,10 @@ func caseAnArtifactIsAnnounced(b *bench) {
 	_, err = b.st.ConfirmArtifact(b.ctx, "default", digestOf("one"))
 	wantCode(b, err, core.Conflict, "4 bytes, not 3")
 	b.clock.Move(time.Minute)
-	posted := b.upload("one")
+	posted := programs{b}.upload("one")
 	want(b, "posted", posted.PostedAt, Epoch.Add(time.Minute))
 	b.clock.Move(time.Minute)
-	want(b, "confirmed again", jsonOf(b.upload("one")), jsonOf(posted))
+	want(b, "confirmed again", jsonOf(programs{b}.upload("one")), jsonOf(posted))
 	want(b, "a link for what is there", must(b.st.CreateArtifact(b.ctx, a))(b).Link == nil, true)
 	b.shelf.Delete(digestOf("one"))
 	want(b, "a link for what has gone", must(b.st.CreateArtifact(b.ctx, a))(b).Link != nil, true)
@@ -149,7 +149,7 @@ func caseAJobOfAProgramWaitsForItsUpload(b *bench) {
 	for _, j := range fired {
 		waiting = append(waiting, j.ID)
 	}
-	s := b.runner()
+	s := programs{b}.runner()
 	for _, id := range waiting {
 		b.wantState(id, job.Waiting)
 	}
@@ -160,7 +160,7 @@ func caseAJobOfAProgramWaitsForItsUpload(b *bench) {
 	if !strings.Contains(w.Summary, "waits for the upload of "+digestOf("one")) || !strings.Contains(w.Next, "program push") {
 		b.Fatalf("%s\n%s", w.Summary, w.Next)
 	}
-	b.upload("one")
+	programs{b}.upload("one")
 	b.wantState(later.ID, job.Scheduled)
 	b.wantState(stays.ID, job.Waiting)
 	b.wantState(now.ID, job.Ready)
@@ -200,7 +200,7 @@ func caseJobsThatWaitForAnUploadCountForThe(b *bench) {
 	must(b.st.PauseSchedule(b.ctx, "default", "s", "because"))(b)
 	b.wantState(jobs[0].ID, job.Skipped)
 	b.retry(jobs[0].ID)
-	b.upload("one")
+	programs{b}.upload("one")
 	b.wantState(jobs[0].ID, job.Ready)
 	other := b.enqueue(job.NewJob{Task: "t"})
 	ok(b, b.st.DeleteSchedule(b.ctx, "default", "s"))
@@ -210,15 +210,15 @@ func caseJobsThatWaitForAnUploadCountForThe(b *bench) {
 
 func caseAnEditToAnArtifactThatIsNotThere(b *bench) {
 	b.task("t", runs("one"), func(t *task.Task) { t.Retry.MaxAttempts = 3 })
-	b.upload("one")
-	s := b.runner()
+	programs{b}.upload("one")
+	s := programs{b}.runner()
 	ready := b.enqueue(job.NewJob{Task: "t", Input: []byte(`1`)})
 	running := b.claim(s, 1).Jobs[0]
 	want(b, "running", running.Job.ID, ready.ID)
 	idle := b.enqueue(job.NewJob{Task: "t"})
 	later := b.enqueue(job.NewJob{Task: "t", Delay: core.Duration(time.Hour)})
 	retries := func(t *task.Task) { t.Retry.MaxAttempts = 3 }
-	b.edit("t", runs("two"), retries)
+	programs{b}.edit("t", runs("two"), retries)
 	b.wantState(idle.ID, job.Waiting)
 	b.wantState(later.ID, job.Waiting)
 	b.wantState(running.Job.ID, job.Running)
@@ -230,21 +230,21 @@ func caseAnEditToAnArtifactThatIsNotThere(b *bench) {
 	want(b, "claimed", len(b.claim(s, 5).Jobs), 0)
 	j := b.wantState(running.Job.ID, job.Waiting)
 	want(b, "attempts", j.Attempt, 1)
-	b.edit("t", runs("one"), retries)
+	programs{b}.edit("t", runs("one"), retries)
 	for _, id := range []int64{idle.ID, running.Job.ID} {
 		b.wantState(id, job.Ready)
 	}
 	b.wantState(later.ID, job.Scheduled)
-	b.edit("t", runs("two"), retries)
+	programs{b}.edit("t", runs("two"), retries)
 	b.wantState(idle.ID, job.Waiting)
-	b.edit("t") // a func
+	programs{b}.edit("t") // a func
 	b.wantState(idle.ID, job.Ready)
 	want(b, "kind", b.job(idle.ID).Kind, task.KindFunc)
-	b.edit("t", runs("three"))
+	programs{b}.edit("t", runs("three"))
 	b.wantState(idle.ID, job.Waiting)
-	b.edit("t", runs("two"))
+	programs{b}.edit("t", runs("two"))
 	b.wantState(idle.ID, job.Waiting)
-	b.upload("two")
+	programs{b}.upload("two")
 	b.wantState(idle.ID, job.Ready)
 	want(b, "runs what its task names at the claim", b.claim(s, 1).Jobs[0].Task.Program.SHA256, digestOf("two"))
 }
@@ -259,9 +259,9 @@ func caseAMemberOfACycleWaitsForItsUpload(b *bench) {
 	if w := must(b.st.Why(b.ctx, "default", run.MemberJob))(b); !strings.Contains(w.Summary, "waits for the upload") {
 		b.Fatal(w.Summary)
 	}
-	b.upload("one")
+	programs{b}.upload("one")
 	b.wantState(j.ID, job.Waiting)
-	s := b.runner()
+	s := programs{b}.runner()
 	b.finish(s, b.claim(s, 1).Jobs[0], job.OutcomeOK)
 	b.wantState(run.MemberJob, job.Succeeded)
 	want(b, "the next", must(b.st.CycleStatus(b.ctx, "default", "ring"))(b).Run.Current, "b")
@@ -278,7 +278,7 @@ func caseABackfillOfAProgramWaitsForItsUpload(b *bench) {
 	for _, j := range jobs {
 		want(b, "state", j.State, job.Waiting)
 	}
-	b.upload("one")
+	programs{b}.upload("one")
 	want(b, "ready", b.count(`select count(*) from belfry.jobs where state = 'ready'`), int64(len(jobs)))
 }
 
@@ -291,7 +291,7 @@ func caseArtifactsThatNothingNamesAreGivenUpInTime(b *bench) {
 	b.task("waits", runs("waits"))
 	b.task("freed", runs("freed"))
 	for _, name := range []string{"posted", "freed", "named"} {
-		b.upload(name)
+		programs{b}.upload(name)
 	}
 	free := func(name string) bool {
 		got := must(b.st.BeginRemoval(b.ctx, []string{bytesOf(name)}))(b)
@@ -309,7 +309,7 @@ func caseArtifactsThatNothingNamesAreGivenUpInTime(b *bench) {
 	want(b, "a task waits for it", free("waits"), false)
 	want(b, "posted", free("posted"), false)
 	b.clock.Move(20 * 24 * time.Hour)
-	b.edit("freed")
+	programs{b}.edit("freed")
 	b.clock.Move(11 * 24 * time.Hour) // after thirty days
 	prune()
 	want(b, "posted and named by nobody", free("posted"), true)
@@ -326,7 +326,7 @@ func caseBytesOfOneNamespaceAreNotThereForAnother(b *bench) {
 	mine := task.Artifact{SHA256: digestOf("one"), Size: 3}
 	theirs := task.Artifact{Namespace: "other", SHA256: mine.SHA256, Size: 3}
 	must(b.st.CreateArtifact(b.ctx, mine))(b)
-	b.upload("one")
+	programs{b}.upload("one")
 	unknown := task.Artifact{Namespace: "other", SHA256: digestOf("two"), Size: 3}
 	for _, a := range []task.Artifact{theirs, unknown} { // told alike
 		up := must(b.st.CreateArtifact(b.ctx, a))(b)
@@ -344,7 +344,7 @@ func caseBytesOfOneNamespaceAreNotThereForAnother(b *bench) {
 }
 
 func caseAnOutputIsNotThereBecauseAnotherNamespaceHas(b *bench) {
-	s, ref := b.boxed(task.Limits{})
+	s, ref := programs{b}.boxed(task.Limits{})
 	o := output("stolen", "a", 40)
 	b.shelf.Put("other/"+o.SHA256, o.Size)
 	link := must(b.st.DeclareOutput(b.ctx, s.ID, ref, o))(b)
@@ -372,7 +372,7 @@ func caseWhoRemovesBytesKeepsOthersFromRelyingOnThem(b *bench) {
 	want(b, "taken over", len(must(b.st.BeginRemoval(b.ctx, one))(b)), 1)
 	ok(b, b.st.EndRemoval(b.ctx, one))
 	b.task("t", runs("one"))
-	b.upload("one")
+	programs{b}.upload("one")
 }
 
 func caseAnUploadThatIsConfirmedWhileJobsAreMade(b *bench, nodes []*store.Store) {

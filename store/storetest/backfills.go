@@ -11,8 +11,11 @@ import (
 	"github.com/belfry-run/belfry/task"
 )
 
+// backfills is a bench with backfills.
+type backfills struct{ *bench }
+
 // backfill starts a backfill of minutes since the epoch.
-func (b *bench) backfill(s string, from, to time.Duration, change ...func(*schedule.Backfill)) schedule.Backfill {
+func (b backfills) backfill(s string, from, to time.Duration, change ...func(*schedule.Backfill)) schedule.Backfill {
 	b.Helper()
 	f := schedule.Backfill{Schedule: s, From: Epoch.Add(from), To: Epoch.Add(to)}
 	for _, fn := range change {
@@ -25,7 +28,7 @@ func sideBySide(f *schedule.Backfill)  { f.Overlap = schedule.OverlapAllow }
 func onlyMissing(f *schedule.Backfill) { f.OnlyMissing = true }
 
 // refill lets backfills go on until there is no more to do at once.
-func (b *bench) refill() {
+func (b backfills) refill() {
 	b.Helper()
 	for range 1000 {
 		if !must(b.st.Refill(b.ctx))(b) {
@@ -37,7 +40,7 @@ func (b *bench) refill() {
 
 // backfilled lists the nominal times of live backfilled jobs, in the order of
 // their ids.
-func (b *bench) backfilled(s string, states ...job.State) string {
+func (b backfills) backfilled(s string, states ...job.State) string {
 	b.Helper()
 	var all []string
 	for _, j := range b.jobsOf(s, states...) {
@@ -52,19 +55,19 @@ var live = []job.State{job.Ready, job.Running, job.Scheduled}
 
 // minutely makes a schedule of every minute since an hour ago, one of those
 // that has fired nothing yet.
-func (b *bench) minutely(change ...func(*schedule.Schedule)) schedule.Schedule {
+func (b backfills) minutely(change ...func(*schedule.Schedule)) schedule.Schedule {
 	b.Helper()
 	b.task("tick", func(t *task.Task) { t.Retry.MaxAttempts = 1 })
 	return b.schedule("tick", "tick", append([]func(*schedule.Schedule){cron("* * * * *")}, change...)...)
 }
 
-func (b *bench) state(f schedule.Backfill) schedule.Backfill {
+func (b backfills) state(f schedule.Backfill) schedule.Backfill {
 	b.Helper()
 	return must(b.st.Backfill(b.ctx, "default", f.ID))(b)
 }
 
 // row is a backfill's state as text.
-func (b *bench) row(f schedule.Backfill) string {
+func (b backfills) row(f schedule.Backfill) string {
 	b.Helper()
 	f = b.state(f)
 	done := "never"
@@ -96,17 +99,17 @@ func init() {
 }
 
 func caseBackfillBufferAll(b *bench) {
-	b.minutely()
-	f := b.backfill("tick", -3*time.Minute, 0)
+	backfills{b}.minutely()
+	f := backfills{b}.backfill("tick", -3*time.Minute, 0)
 	want(b, "defaults", fmt.Sprint(f.State, f.Overlap, f.Limit, f.OnlyMissing), "activebuffer_all1000 false")
 	s := b.session("tick")
 	for i, outcome := range []job.Outcome{job.OutcomeOK, job.OutcomeError, job.OutcomeLost} {
-		b.refill()
-		b.refill()
-		want(b, "live", b.backfilled("tick", live...), core.Duration(time.Duration(i-3)*time.Minute).String())
+		backfills{b}.refill()
+		backfills{b}.refill()
+		want(b, "live", backfills{b}.backfilled("tick", live...), core.Duration(time.Duration(i-3)*time.Minute).String())
 		c := b.claim(s, 5)
 		want(b, "claimed", len(c.Jobs), 1)
-		b.refill()
+		backfills{b}.refill()
 		want(b, "live while it runs", len(b.jobsOf("tick", live...)), 1)
 		if outcome == job.OutcomeLost {
 			b.clock.Move(lost)
@@ -115,27 +118,27 @@ func caseBackfillBufferAll(b *bench) {
 			b.finish(s, c.Jobs[0], outcome)
 		}
 	}
-	b.refill()
-	want(b, "row", b.row(f), "completed, done 0s, made 4, left out 0")
-	want(b, "ended", b.state(f).EndedAt, b.clock.Now())
-	want(b, "occurrences", b.said("tick"), "-3m job, -2m job, -1m job, 0s job")
+	backfills{b}.refill()
+	want(b, "row", backfills{b}.row(f), "completed, done 0s, made 4, left out 0")
+	want(b, "ended", backfills{b}.state(f).EndedAt, b.clock.Now())
+	want(b, "occurrences", schedules{b}.said("tick"), "-3m job, -2m job, -1m job, 0s job")
 	want(b, "note", b.occurrences("tick")[0].Note, "backfilled")
 	want(b, "audit", b.count(`select count(*) from belfry.audit where action = 'backfill'`), 1)
 }
 
 func caseBackfillAllow(b *bench) {
-	b.minutely()
-	f := b.backfill("tick", -249*time.Minute, 0, sideBySide)
-	b.refill()
+	backfills{b}.minutely()
+	f := backfills{b}.backfill("tick", -249*time.Minute, 0, sideBySide)
+	backfills{b}.refill()
 	want(b, "first step", len(b.jobsOf("tick", live...)), schedule.BackfillStep)
-	b.refill()
+	backfills{b}.refill()
 	want(b, "and no more", len(b.jobsOf("tick", live...)), schedule.BackfillStep)
 	s := b.session("tick")
 	for _, j := range b.claim(s, 100).Jobs {
 		b.finish(s, j, job.OutcomeOK)
 	}
-	b.refill()
-	want(b, "row", b.row(f), "completed, done 0s, made 250, left out 0")
+	backfills{b}.refill()
+	want(b, "row", backfills{b}.row(f), "completed, done 0s, made 250, left out 0")
 	want(b, "different times", b.count(`select count(*) from (select nominal from belfry.jobs union select nominal from belfry.jobs_done) as d`), 250)
 	want(b, "occurrences", b.count(`select count(*) from belfry.occurrences where decision = 'job'`), 250)
 	j := b.jobsOf("tick")[0]
@@ -145,17 +148,17 @@ func caseBackfillAllow(b *bench) {
 }
 
 func caseAScheduleHasOneBackfillAtATime(b *bench) {
-	b.minutely()
-	f := b.backfill("tick", -3*time.Minute, 0)
+	backfills{b}.minutely()
+	f := backfills{b}.backfill("tick", -3*time.Minute, 0)
 	_, err := b.st.StartBackfill(b.ctx, schedule.Backfill{Schedule: "tick", From: Epoch, To: Epoch})
 	wantCode(b, err, core.Conflict, `schedule "tick" has a backfill under way`)
 	must(b.st.SetBackfill(b.ctx, "default", f.ID, schedule.BackfillPaused))(b)
 	_, err = b.st.StartBackfill(b.ctx, schedule.Backfill{Schedule: "tick", From: Epoch, To: Epoch})
 	wantCode(b, err, core.Conflict, "under way")
 	must(b.st.SetBackfill(b.ctx, "default", f.ID, schedule.BackfillCanceled))(b)
-	g := b.backfill("tick", -time.Minute, 0)
+	g := backfills{b}.backfill("tick", -time.Minute, 0)
 	b.schedule("other", "tick", cron("* * * * *"))
-	h := b.backfill("other", -time.Minute, 0, func(f *schedule.Backfill) { f.Note = "beside" })
+	h := backfills{b}.backfill("other", -time.Minute, 0, func(f *schedule.Backfill) { f.Note = "beside" })
 	p := must(b.st.Backfills(b.ctx, schedule.BackfillFilter{}))(b)
 	if len(p.Items) != 3 || p.Items[0].ID != h.ID || p.Items[0].Note != "beside" || p.Items[1].ID != g.ID || p.Items[2].State != schedule.BackfillCanceled {
 		b.Fatalf("%+v", p.Items)
@@ -173,7 +176,7 @@ func caseAScheduleHasOneBackfillAtATime(b *bench) {
 }
 
 func caseABadBackfillIsRefusedWithItsFieldAnd(b *bench) {
-	b.minutely()
+	backfills{b}.minutely()
 	b.schedule("hand", "tick")
 	b.schedule("loop", "tick", afterFinish(time.Minute))
 	good := schedule.Backfill{Schedule: "tick", From: Epoch.Add(-time.Hour), To: Epoch}
@@ -204,59 +207,59 @@ func caseABadBackfillIsRefusedWithItsFieldAnd(b *bench) {
 }
 
 func caseABackfillOfWhatIsMissingLeavesOutWhat(b *bench) {
-	b.minutely(overlap(schedule.OverlapBufferOne), func(s *schedule.Schedule) { s.Zone = "Europe/Sofia" })
+	backfills{b}.minutely(overlap(schedule.OverlapBufferOne), func(s *schedule.Schedule) { s.Zone = "Europe/Sofia" })
 	for range 4 {
-		b.next()
+		schedules{b}.next()
 	}
-	want(b, "before", b.said("tick"), "1m job, 2m buffered, 3m skipped buffer_full, 4m skipped buffer_full")
-	f := b.backfill("tick", -time.Minute, 4*time.Minute, sideBySide, onlyMissing)
-	b.refill()
-	want(b, "row", b.row(f), "completed, done 4m, made 4, left out 2")
-	want(b, "jobs", b.backfilled("tick"), "-1m 0s 3m 4m")
-	want(b, "after", b.said("tick"), "-1m job, 0s job, 1m job, 2m buffered, 3m job, 4m job")
+	want(b, "before", schedules{b}.said("tick"), "1m job, 2m buffered, 3m skipped buffer_full, 4m skipped buffer_full")
+	f := backfills{b}.backfill("tick", -time.Minute, 4*time.Minute, sideBySide, onlyMissing)
+	backfills{b}.refill()
+	want(b, "row", backfills{b}.row(f), "completed, done 4m, made 4, left out 2")
+	want(b, "jobs", backfills{b}.backfilled("tick"), "-1m 0s 3m 4m")
+	want(b, "after", schedules{b}.said("tick"), "-1m job, 0s job, 1m job, 2m buffered, 3m job, 4m job")
 	o := b.occurrences("tick")[4]
 	want(b, "the row has its job", o.JobID, b.jobsOf("tick")[len(b.jobsOf("tick"))-2].ID)
 	want(b, "reason", o.Reason, core.Reason(""))
 }
 
 func caseABackfillOfWhatIsMissingIsNotDeceived(b *bench) {
-	b.minutely(overlap(schedule.OverlapAllow), catchup(schedule.CatchupAll), func(s *schedule.Schedule) { s.CatchupMax, s.CatchupWindow = 1000, core.Duration(24*time.Hour) })
+	backfills{b}.minutely(overlap(schedule.OverlapAllow), catchup(schedule.CatchupAll), func(s *schedule.Schedule) { s.CatchupMax, s.CatchupWindow = 1000, core.Duration(24*time.Hour) })
 	b.clock.Move(8 * time.Hour)
 	b.fire()
 	want(b, "before", len(b.occurrences("tick")), 480)
 	sc := b.get("tick")
 	sc.Rules[0].Cron = "0 * * * *"
 	must(b.st.UpdateSchedule(b.ctx, sc))(b)
-	f := b.backfill("tick", time.Minute, 8*time.Hour, sideBySide, onlyMissing)
-	b.refill()
-	want(b, "row", b.row(f), "completed, done 8h, made 0, left out 8")
+	f := backfills{b}.backfill("tick", time.Minute, 8*time.Hour, sideBySide, onlyMissing)
+	backfills{b}.refill()
+	want(b, "row", backfills{b}.row(f), "completed, done 8h, made 0, left out 8")
 }
 
 func caseABackfillOfAllRunsAgainWhatRan(b *bench) {
-	b.minutely(overlap(schedule.OverlapAllow))
-	b.next()
-	b.next()
+	backfills{b}.minutely(overlap(schedule.OverlapAllow))
+	schedules{b}.next()
+	schedules{b}.next()
 	before := jsonOf(b.occurrences("tick"))
-	f := b.backfill("tick", time.Minute, 2*time.Minute, sideBySide)
-	b.refill()
-	want(b, "row", b.row(f), "completed, done 2m, made 2, left out 0")
-	want(b, "jobs", b.backfilled("tick"), "1m 2m")
+	f := backfills{b}.backfill("tick", time.Minute, 2*time.Minute, sideBySide)
+	backfills{b}.refill()
+	want(b, "row", backfills{b}.row(f), "completed, done 2m, made 2, left out 0")
+	want(b, "jobs", backfills{b}.backfilled("tick"), "1m 2m")
 	want(b, "occurrences", jsonOf(b.occurrences("tick")), before)
 	want(b, "all jobs", len(b.jobsOf("tick")), 4)
 }
 
 func caseTheLimitCompletesABackfillBeforeItsEnd(b *bench) {
-	b.minutely()
-	f := b.backfill("tick", -time.Hour, 0, sideBySide, func(f *schedule.Backfill) { f.Limit = 3 })
-	b.refill()
-	want(b, "row", b.row(f), "completed, done -58m, made 3, left out 0")
+	backfills{b}.minutely()
+	f := backfills{b}.backfill("tick", -time.Hour, 0, sideBySide, func(f *schedule.Backfill) { f.Limit = 3 })
+	backfills{b}.refill()
+	want(b, "row", backfills{b}.row(f), "completed, done -58m, made 3, left out 0")
 	_, err := b.st.SetBackfill(b.ctx, "default", f.ID, schedule.BackfillActive)
 	wantCode(b, err, core.Conflict, "is completed")
 }
 
 func caseABackfillIsPaused(b *bench) {
-	b.minutely()
-	f := b.backfill("tick", -5*time.Minute, 0)
+	backfills{b}.minutely()
+	f := backfills{b}.backfill("tick", -5*time.Minute, 0)
 	s := b.session("tick")
 	end := func() {
 		b.Helper()
@@ -264,7 +267,7 @@ func caseABackfillIsPaused(b *bench) {
 		want(b, "claimed", len(c.Jobs), 1)
 		b.finish(s, c.Jobs[0], job.OutcomeOK)
 	}
-	b.refill()
+	backfills{b}.refill()
 	set := func(state schedule.BackfillState) {
 		b.Helper()
 		want(b, "state", must(b.st.SetBackfill(b.ctx, "default", f.ID, state))(b).State, state)
@@ -273,27 +276,27 @@ func caseABackfillIsPaused(b *bench) {
 	set(schedule.BackfillPaused)
 	set(schedule.BackfillPaused)
 	end() // the job that was made goes on
-	b.refill()
-	want(b, "paused", b.row(f), "paused, done -5m, made 1, left out 0")
+	backfills{b}.refill()
+	want(b, "paused", backfills{b}.row(f), "paused, done -5m, made 1, left out 0")
 	want(b, "live while paused", len(b.jobsOf("tick", live...)), 0)
 	set(schedule.BackfillActive)
-	b.refill()
-	want(b, "resumed", b.row(f), "active, done -4m, made 2, left out 0")
+	backfills{b}.refill()
+	want(b, "resumed", backfills{b}.row(f), "active, done -4m, made 2, left out 0")
 	set(schedule.BackfillCanceled)
 	end()
-	b.refill()
-	want(b, "canceled", b.row(f), "canceled, done -4m, made 2, left out 0")
-	want(b, "ended", b.state(f).EndedAt, Epoch)
+	backfills{b}.refill()
+	want(b, "canceled", backfills{b}.row(f), "canceled, done -4m, made 2, left out 0")
+	want(b, "ended", backfills{b}.state(f).EndedAt, Epoch)
 	_, err := b.st.SetBackfill(b.ctx, "default", f.ID, schedule.BackfillActive)
 	wantCode(b, err, core.Conflict, "is canceled")
 	want(b, "audit", b.count(`select count(*) from belfry.audit where noun = 'backfill'`), 3)
 }
 
 func caseARowThatStandsForSeveralIsPartedWhere(b *bench) {
-	b.minutely(catchup(schedule.CatchupLatest), overlap(schedule.OverlapAllow), func(s *schedule.Schedule) { s.Zone = "Europe/Sofia" })
+	backfills{b}.minutely(catchup(schedule.CatchupLatest), overlap(schedule.OverlapAllow), func(s *schedule.Schedule) { s.Zone = "Europe/Sofia" })
 	b.clock.Move(10 * time.Minute)
 	b.fire()
-	want(b, "before", b.said("tick"), "1m skipped catchup_latest x9, 10m job")
+	want(b, "before", schedules{b}.said("tick"), "1m skipped catchup_latest x9, 10m job")
 	rows := func() string {
 		b.Helper()
 		var all []string
@@ -309,41 +312,41 @@ func caseARowThatStandsForSeveralIsPartedWhere(b *bench) {
 		}
 		return strings.Join(all, ", ")
 	}
-	f := b.backfill("tick", 4*time.Minute, 5*time.Minute) // in the middle, one at a time
-	b.refill()
+	f := backfills{b}.backfill("tick", 4*time.Minute, 5*time.Minute) // in the middle, one at a time
+	backfills{b}.refill()
 	want(b, "one", rows(), "1m..3m x3 skipped, 4m job, 5m..9m x5 skipped, 10m job")
 	b.cancel(b.jobsOf("tick", live...)[1].ID)
-	b.refill()
+	backfills{b}.refill()
 	want(b, "two", rows(), "1m..3m x3 skipped, 4m job, 5m job, 6m..9m x4 skipped, 10m job")
-	want(b, "row", b.row(f), "completed, done 5m, made 2, left out 0")
-	b.backfill("tick", time.Minute, time.Minute)
-	b.refill()
+	want(b, "row", backfills{b}.row(f), "completed, done 5m, made 2, left out 0")
+	backfills{b}.backfill("tick", time.Minute, time.Minute)
+	backfills{b}.refill()
 	for _, j := range b.jobsOf("tick", live...) {
 		b.cancel(j.ID)
 	}
-	b.refill()
+	backfills{b}.refill()
 	want(b, "the first", rows(), "1m job, 2m..3m x2 skipped, 4m job, 5m job, 6m..9m x4 skipped, 10m job")
-	b.backfill("tick", 3*time.Minute, 9*time.Minute, sideBySide, onlyMissing, func(f *schedule.Backfill) { f.Limit = 3 })
-	b.refill()
+	backfills{b}.backfill("tick", 3*time.Minute, 9*time.Minute, sideBySide, onlyMissing, func(f *schedule.Backfill) { f.Limit = 3 })
+	backfills{b}.refill()
 	want(b, "over several", rows(), "1m job, 2m skipped, 3m job, 4m job, 5m job, 6m job, 7m job, 8m..9m x2 skipped, 10m job")
-	b.backfill("tick", 0, 10*time.Minute, sideBySide, onlyMissing)
-	b.refill()
-	want(b, "all", b.said("tick"), "0s job, 1m job, 2m job, 3m job, 4m job, 5m job, 6m job, 7m job, 8m job, 9m job, 10m job")
+	backfills{b}.backfill("tick", 0, 10*time.Minute, sideBySide, onlyMissing)
+	backfills{b}.refill()
+	want(b, "all", schedules{b}.said("tick"), "0s job, 1m job, 2m job, 3m job, 4m job, 5m job, 6m job, 7m job, 8m job, 9m job, 10m job")
 }
 
 func caseWhatABackfillRanInAPauseIsNot(b *bench) {
-	b.minutely()
+	backfills{b}.minutely()
 	must(b.st.PauseSchedule(b.ctx, "default", "tick", ""))(b)
 	b.clock.Move(6 * time.Minute)
-	b.backfill("tick", time.Minute, time.Minute)
-	b.refill()
+	backfills{b}.backfill("tick", time.Minute, time.Minute)
+	backfills{b}.refill()
 	b.cancel(b.jobsOf("tick", live...)[0].ID)
-	b.refill()
-	b.backfill("tick", 4*time.Minute, 4*time.Minute)
-	b.refill()
+	backfills{b}.refill()
+	backfills{b}.backfill("tick", 4*time.Minute, 4*time.Minute)
+	backfills{b}.refill()
 	want(b, "state", b.get("tick").State, schedule.Paused)
 	must(b.st.ResumeSchedule(b.ctx, "default", "tick", false))(b)
-	want(b, "occurrences", b.said("tick"), "1m job, 2m skipped paused x2, 4m job, 5m skipped paused x2")
+	want(b, "occurrences", schedules{b}.said("tick"), "1m job, 2m skipped paused x2, 4m job, 5m skipped paused x2")
 }
 
 func caseABackfillLeavesItsScheduleAsItIs(b *bench) {
@@ -352,12 +355,12 @@ func caseABackfillLeavesItsScheduleAsItIs(b *bench) {
 		b.task(task)
 		b.schedule(name, task, cron("* * * * *"), overlap(o), func(s *schedule.Schedule) { s.MaxRuns = 9 })
 		before := jsonOf(b.get(name))
-		f := b.backfill(name, -10*time.Minute, 0, sideBySide)
-		b.refill()
-		want(b, "row", b.row(f), "completed, done 0s, made 11, left out 0")
+		f := backfills{b}.backfill(name, -10*time.Minute, 0, sideBySide)
+		backfills{b}.refill()
+		want(b, "row", backfills{b}.row(f), "completed, done 0s, made 11, left out 0")
 		want(b, "schedule "+name, jsonOf(b.get(name)), before)
 	}
-	b.next()
+	schedules{b}.next()
 	for _, o := range []schedule.Overlap{schedule.OverlapSkip, schedule.OverlapBufferOne, schedule.OverlapBufferAll, schedule.OverlapCancelOther, schedule.OverlapTerminateOther, schedule.OverlapAllow} {
 		os := b.occurrences(string(o))
 		want(b, "on time beside the backfill, "+string(o), os[len(os)-1].Decision, schedule.DecidedJob)
@@ -367,9 +370,9 @@ func caseABackfillLeavesItsScheduleAsItIs(b *bench) {
 }
 
 func caseAnEditOrAPauseOfTheScheduleLeaves(b *bench) {
-	b.minutely()
-	f := b.backfill("tick", -10*time.Minute, 0)
-	b.refill()
+	backfills{b}.minutely()
+	f := backfills{b}.backfill("tick", -10*time.Minute, 0)
+	backfills{b}.refill()
 	sc := b.get("tick")
 	sc.Rules[0].Cron = "*/5 * * * *"
 	must(b.st.UpdateSchedule(b.ctx, sc))(b)
@@ -380,9 +383,9 @@ func caseAnEditOrAPauseOfTheScheduleLeaves(b *bench) {
 		want(b, "claimed", len(c.Jobs), 1)
 		want(b, "nominal", c.Jobs[0].Job.Nominal, Epoch.Add(time.Duration(m)*time.Minute))
 		b.finish(s, c.Jobs[0], job.OutcomeOK)
-		b.refill()
+		backfills{b}.refill()
 	}
-	want(b, "row", b.row(f), "completed, done 0s, made 3, left out 0")
+	want(b, "row", backfills{b}.row(f), "completed, done 0s, made 3, left out 0")
 }
 
 func caseALoopFromTheFinishIsNotDisturbedBy(b *bench) {
@@ -391,47 +394,47 @@ func caseALoopFromTheFinishIsNotDisturbedBy(b *bench) {
 		s.Rules = []schedule.Rule{{Cron: "0 * * * *"}, {Every: core.Duration(5 * time.Minute), Anchor: schedule.AnchorFinish}}
 	})
 	before := b.get("mixed")
-	b.backfill("mixed", -2*time.Hour, -time.Hour)
-	b.refill()
+	backfills{b}.backfill("mixed", -2*time.Hour, -time.Hour)
+	backfills{b}.refill()
 	s := b.session("tick")
 	for range 2 {
 		c := b.claim(s, 5)
 		want(b, "claimed", len(c.Jobs), 1)
 		b.finish(s, c.Jobs[0], job.OutcomeOK)
-		b.refill()
+		backfills{b}.refill()
 	}
 	want(b, "schedule", jsonOf(b.get("mixed")), jsonOf(before))
 }
 
 func caseCalendarsKeepTimesOutOfABackfillAsWell(b *bench) {
 	b.calendar("lunch", "* 11:55-12:00")
-	b.minutely(blackout("lunch"))
-	f := b.backfill("tick", -10*time.Minute, 0, sideBySide)
-	b.refill()
-	want(b, "row", b.row(f), "completed, done 0s, made 6, left out 5")
-	want(b, "jobs", b.backfilled("tick"), "-10m -9m -8m -7m -6m 0s")
+	backfills{b}.minutely(blackout("lunch"))
+	f := backfills{b}.backfill("tick", -10*time.Minute, 0, sideBySide)
+	backfills{b}.refill()
+	want(b, "row", backfills{b}.row(f), "completed, done 0s, made 6, left out 5")
+	want(b, "jobs", backfills{b}.backfilled("tick"), "-10m -9m -8m -7m -6m 0s")
 }
 
 func caseABackfillWithNothingButTimesToLeaveOut(b *bench) {
 	b.calendar("night", "* 00:00-11:59")
-	b.minutely(blackout("night"))
-	f := b.backfill("tick", -700*time.Minute, 0, sideBySide)
+	backfills{b}.minutely(blackout("night"))
+	f := backfills{b}.backfill("tick", -700*time.Minute, 0, sideBySide)
 	want(b, "more to do at once", must(b.st.Refill(b.ctx))(b), true)
-	b.refill()
-	want(b, "row", b.row(f), "completed, done 0s, made 2, left out 699")
+	backfills{b}.refill()
+	want(b, "row", backfills{b}.row(f), "completed, done 0s, made 2, left out 699")
 }
 
 func caseADeletedScheduleEndsItsBackfill(b *bench) {
-	b.minutely()
-	f := b.backfill("tick", -10*time.Minute, 0)
-	b.refill()
+	backfills{b}.minutely()
+	f := backfills{b}.backfill("tick", -10*time.Minute, 0)
+	backfills{b}.refill()
 	ok(b, b.st.DeleteSchedule(b.ctx, "default", "tick"))
-	b.refill()
-	want(b, "row", b.row(f), "canceled, done -10m, made 1, left out 0")
-	want(b, "ended", b.state(f).EndedAt, Epoch)
+	backfills{b}.refill()
+	want(b, "row", backfills{b}.row(f), "canceled, done -10m, made 1, left out 0")
+	want(b, "ended", backfills{b}.state(f).EndedAt, Epoch)
 	s := b.session("tick")
 	want(b, "its job", b.finish(s, b.claim(s, 1).Jobs[0], job.OutcomeOK).State, job.Succeeded)
-	b.refill()
+	backfills{b}.refill()
 	want(b, "live jobs", b.count(`select count(*) from belfry.jobs`), 0)
 }
 
@@ -439,11 +442,11 @@ func caseABackfillThatCannotBeComputedHoldsUpNo(b *bench) {
 	b.task("tick")
 	b.schedule("bad", "tick", cron("* * * * *"))
 	b.schedule("good", "tick", cron("* * * * *"))
-	b.backfill("bad", -time.Minute, 0)
-	f := b.backfill("good", -time.Minute, 0, sideBySide)
+	backfills{b}.backfill("bad", -time.Minute, 0)
+	f := backfills{b}.backfill("good", -time.Minute, 0, sideBySide)
 	b.sql(`update belfry.schedules set doc = replace(doc, '"UTC"', '"Mars/Olympus"') where name = 'bad'`)
 	if _, err := b.st.Refill(b.ctx); err == nil {
 		b.Fatal("nothing is said of it")
 	}
-	want(b, "the other", b.row(f), "completed, done 0s, made 2, left out 0")
+	want(b, "the other", backfills{b}.row(f), "completed, done 0s, made 2, left out 0")
 }

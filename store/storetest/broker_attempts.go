@@ -151,7 +151,7 @@ func caseTheLogOfAnAttemptEndsWhereNoTask(b *bench) {
 }
 
 func caseTheLogOfAnAttemptEndsWhereItsTask(b *bench) {
-	s, ref := b.boxed(task.Limits{Log: 10})
+	s, ref := programs{b}.boxed(task.Limits{Log: 10})
 	text := strings.Repeat("x", job.MaxLogPiece)
 	write := func(seq int) error {
 		return b.st.Append(b.ctx, s.ID, []job.LogPiece{{Ref: ref, Seq: seq, Stream: job.Stdout, At: b.clock.Now(), Text: text}})

@@ -147,7 +147,7 @@ func caseACalendarThatAMonitor(b *bench) {
 	b.monitor("site", func(m *monitor.Monitor) { m.Blackout = []string{"site"} })
 	b.monitor("backup", beats, func(m *monitor.Monitor) { m.Within = []string{"backup"} })
 	b.monitor("spare", beats)
-	b.channel("pager", func(r *alert.Rule) { r.Quiet = []string{"night"} })
+	alerts{b}.channel("pager", func(r *alert.Rule) { r.Quiet = []string{"night"} })
 	for calendar, user := range map[string]string{"site": `"monitor:site"`, "backup": `monitor "backup"`, "night": `alert rule "to-pager"`} {
 		wantCode(b, b.st.DeleteCalendar(b.ctx, "default", calendar), core.Conflict, user)
 	}
@@ -157,7 +157,7 @@ func caseACalendarThatAMonitor(b *bench) {
 }
 
 func caseAnAlertRuleOrAHeartbeatThatNamesAn(b *bench) {
-	b.channel("pager")
+	alerts{b}.channel("pager")
 	_, err := b.st.SaveAlertRule(b.ctx, alert.Rule{Name: "quiet", Channels: []string{"pager"}, Quiet: []string{"nigth"}})
 	wantCode(b, err, core.Invalid, "quiet[0]", "is not a calendar in namespace default")
 	_, err = b.st.CreateMonitor(b.ctx, monitor.Monitor{Name: "backup", Heartbeat: &monitor.Heartbeat{}, Within: []string{"nobody"}})
@@ -199,8 +199,8 @@ func caseBlackoutsATimeThatACalendarKeepsOutIs(b *bench) {
 		b.fire()
 		b.clock.Move(time.Minute)
 	}
-	want(b, "out", b.said("out"), "0s skipped blackout, 1m skipped blackout, 2m job, 3m job")
-	want(b, "in", b.said("in"), "0s skipped blackout, 1m skipped blackout, 2m skipped blackout, 3m job")
+	want(b, "out", schedules{b}.said("out"), "0s skipped blackout, 1m skipped blackout, 2m job, 3m job")
+	want(b, "in", schedules{b}.said("in"), "0s skipped blackout, 1m skipped blackout, 2m skipped blackout, 3m job")
 	want(b, "note", b.occurrences("out")[0].Note, "calendar lunch: closed * 12:00-12:02")
 	want(b, "note", b.occurrences("in")[0].Note, "outside calendar tea")
 	want(b, "runs", b.get("out").Runs, 2)
@@ -246,11 +246,11 @@ func caseAnEditedCalendarTakesEffectAtTheNextRun(b *bench) {
 	want(b, "next run before", before.NextRunAt, before.NextAt)
 	after.NextRunAt = before.NextRunAt
 	want(b, "schedule", jsonOf(after), jsonOf(before))
-	b.next()
-	b.next()
+	schedules{b}.next()
+	schedules{b}.next()
 	b.calendar("lunch", "* 12:03-12:04")
-	b.next()
-	want(b, "occurrences", b.said("tick"), "0s job, 1m skipped blackout, 2m job, 3m skipped blackout")
+	schedules{b}.next()
+	want(b, "occurrences", schedules{b}.said("tick"), "0s job, 1m skipped blackout, 2m job, 3m skipped blackout")
 }
 
 func caseACalendarWithTheNameOfOneThatWas(b *bench) {
@@ -265,8 +265,8 @@ func caseACalendarWithTheNameOfOneThatWas(b *bench) {
 	b.calendar("lunch", "* 00:00-01:00")
 	sc.Blackout = []string{"lunch"}
 	must(b.st.UpdateSchedule(b.ctx, sc))(b)
-	b.next()
-	want(b, "occurrences", b.said("tick"), "0s skipped blackout, 1m job")
+	schedules{b}.next()
+	want(b, "occurrences", schedules{b}.said("tick"), "0s skipped blackout, 1m job")
 }
 
 func caseNextOpenMovesWhenARunIsDueAnd(b *bench) {
@@ -295,11 +295,11 @@ func caseAManifestCarriesCalendars(b *bench) {
 			Schedules: []schedule.Schedule{{Name: "s", Task: "a", Rules: []schedule.Rule{{Cron: "0 * * * *"}}, Blackout: []string{"lunch"}}},
 		}
 	}
-	want(b, "plan", b.apply(m(), view.ApplyOptions{}), "create calendar lunch, create calendar spare, create task a, create schedule s")
-	want(b, "again", b.apply(m(), view.ApplyOptions{}), "keep calendar lunch, keep calendar spare, keep task a, keep schedule s")
+	want(b, "plan", manifests{b}.apply(m(), view.ApplyOptions{}), "create calendar lunch, create calendar spare, create task a, create schedule s")
+	want(b, "again", manifests{b}.apply(m(), view.ApplyOptions{}), "keep calendar lunch, keep calendar spare, keep task a, keep schedule s")
 	edited := m()
 	edited.Calendars[0].Description = "d"
-	want(b, "edit", b.apply(edited, view.ApplyOptions{DryRun: true}), `update calendar lunch (description: (none) -> "d"), keep calendar spare, keep task a, keep schedule s`)
+	want(b, "edit", manifests{b}.apply(edited, view.ApplyOptions{DryRun: true}), `update calendar lunch (description: (none) -> "d"), keep calendar spare, keep task a, keep schedule s`)
 	want(b, "after the dry run", must(b.st.Calendar(b.ctx, "default", "lunch"))(b).Generation, 1)
 	exported := must(b.st.Export(b.ctx, ""))(b)
 	want(b, "exported", len(exported.Calendars), 2)
@@ -312,7 +312,7 @@ func caseAManifestCarriesCalendars(b *bench) {
 	_, err := b.st.Apply(b.ctx, gone, view.ApplyOptions{Prune: true})
 	wantCode(b, err, core.Conflict, `schedule "s" refers to calendar "lunch"`)
 	gone.Schedules = nil
-	want(b, "prune", b.apply(gone, view.ApplyOptions{Prune: true}), "keep calendar spare, keep task a, delete schedule s, delete calendar lunch")
+	want(b, "prune", manifests{b}.apply(gone, view.ApplyOptions{Prune: true}), "keep calendar spare, keep task a, delete schedule s, delete calendar lunch")
 	bad := m()
 	bad.Calendars[0].Closings[0].Weekly = "FUNDAY"
 	_, err = b.st.Apply(b.ctx, bad, view.ApplyOptions{})
@@ -336,9 +336,9 @@ func caseWhatADryRunMadeOfACalendarIs(b *bench) {
 	b.clock.Move(time.Millisecond)
 	m.Calendars[0] = closes("lunch", "* 12:02-13:00")
 	must(b.st.Apply(b.ctx, m, view.ApplyOptions{}))(b)
-	b.next()
-	b.next()
-	want(b, "occurrences", b.said("tick"), "0s skipped blackout, 1m job, 2m skipped blackout")
+	schedules{b}.next()
+	schedules{b}.next()
+	want(b, "occurrences", schedules{b}.said("tick"), "0s skipped blackout, 1m job, 2m skipped blackout")
 }
 
 func caseAScheduleMadeWhileItsCalendarIsDeletedHas(b *bench, nodes []*store.Store) {
@@ -373,33 +373,33 @@ func caseAManifestWhoseOneShotHasFiredIsApplied(b *bench) {
 		{Name: "until", Task: "a", Rules: []schedule.Rule{{Cron: "* * * * *"}}, End: Epoch.Add(time.Minute)},
 	}}
 	must(b.st.Apply(b.ctx, m, view.ApplyOptions{}))(b)
-	b.next()
+	schedules{b}.next()
 	b.clock.Move(time.Hour)
 	for _, name := range []string{"once", "until"} {
 		want(b, name, b.get(name).State, schedule.Completed)
 	}
-	before := b.everything()
-	want(b, "again", b.apply(m, view.ApplyOptions{Prune: true}), "keep task a, keep schedule once, keep schedule until")
-	want(b, "after it", b.everything(), before)
+	before := manifests{b}.everything()
+	want(b, "again", manifests{b}.apply(m, view.ApplyOptions{Prune: true}), "keep task a, keep schedule once, keep schedule until")
+	want(b, "after it", manifests{b}.everything(), before)
 	m.Schedules[0].Description = "done" // what does not touch the times is an edit like any
-	want(b, "described", b.apply(m, view.ApplyOptions{}), `keep task a, update schedule once (description: (none) -> "done"), keep schedule until`)
+	want(b, "described", manifests{b}.apply(m, view.ApplyOptions{}), `keep task a, update schedule once (description: (none) -> "done"), keep schedule until`)
 	want(b, "jobs", b.fire().Jobs, 0)
-	want(b, "occurrences", b.said("once"), "1m job")
+	want(b, "occurrences", schedules{b}.said("once"), "1m job")
 }
 
 func caseACompletedScheduleThatIsGivenANewTime(b *bench) {
 	b.task("once")
 	b.schedule("once", "once", at(Epoch.Add(time.Minute)), overlap(schedule.OverlapAllow))
-	b.next()
+	schedules{b}.next()
 	want(b, "state", b.get("once").State, schedule.Completed)
 	sc := b.get("once")
 	sc.Rules[0].At = append(sc.Rules[0].At, Epoch.Add(3*time.Minute))
 	sc = must(b.st.UpdateSchedule(b.ctx, sc))(b)
 	want(b, "next", sc.NextAt, Epoch.Add(3*time.Minute))
 	for range 4 {
-		b.next()
+		schedules{b}.next()
 	}
-	want(b, "occurrences", b.said("once"), "1m job, 3m job")
+	want(b, "occurrences", schedules{b}.said("once"), "1m job, 3m job")
 	want(b, "state", b.get("once").State, schedule.Completed)
 	sc = b.get("once")
 	sc.Rules[0].At = []time.Time{Epoch}
@@ -411,16 +411,16 @@ func caseOverlapCancelOther(b *bench) {
 	b.task("tick")
 	b.schedule("tick", "tick", every(time.Minute), overlap(schedule.OverlapCancelOther), func(s *schedule.Schedule) { s.MaxRuns = 3 })
 	b.fire()
-	b.next()
+	schedules{b}.next()
 	b.clock.Move(time.Minute)
 	sc := b.get("tick")
 	sc.Description = "an edit fires what is due first"
 	want(b, "runs after the edit", must(b.st.UpdateSchedule(b.ctx, sc))(b).Runs, 3)
-	b.next()
+	schedules{b}.next()
 	sc = b.get("tick")
 	want(b, "runs", sc.Runs, 3)
 	want(b, "state", sc.State, schedule.Completed)
-	want(b, "occurrences", b.said("tick"), "0s job, 1m job, 2m job")
+	want(b, "occurrences", schedules{b}.said("tick"), "0s job, 1m job, 2m job")
 	want(b, "live jobs", b.count(`select count(*) from belfry.jobs`), 1)
 }
 
@@ -434,9 +434,9 @@ func caseACompletedScheduleThatIsGivenMoreRunsGoes(b *bench) {
 	sc.MaxRuns = 2
 	sc = must(b.st.UpdateSchedule(b.ctx, sc))(b)
 	want(b, "next", sc.NextAt, Epoch.Add(2*time.Minute))
-	b.next()
-	b.next()
-	want(b, "occurrences", b.said("tick"), "0s job, 2m job")
+	schedules{b}.next()
+	schedules{b}.next()
+	want(b, "occurrences", schedules{b}.said("tick"), "0s job, 2m job")
 	want(b, "live jobs", len(b.jobsOf("tick", live...)), 2)
 }
 
@@ -450,10 +450,10 @@ func caseAnEditOfAPausedSchedulesTimesLeavesThe(b *bench) {
 	sc.Rules = []schedule.Rule{{Cron: "*/2 * * * *"}}
 	sc.Start = time.Time{}
 	must(b.st.UpdateSchedule(b.ctx, sc))(b)
-	want(b, "occurrences", b.said("tick"), "0s job, 1m skipped paused x5")
+	want(b, "occurrences", schedules{b}.said("tick"), "0s job, 1m skipped paused x5")
 	b.clock.Move(3 * time.Minute)
 	must(b.st.ResumeSchedule(b.ctx, "default", "tick", false))(b)
 	b.clock.Move(90 * time.Second)
 	b.fire()
-	want(b, "occurrences", b.said("tick"), "0s job, 1m skipped paused x5, 6m skipped paused x2, 10m job")
+	want(b, "occurrences", schedules{b}.said("tick"), "0s job, 1m skipped paused x5, 6m skipped paused x2, 10m job")
 }

@@ -328,10 +328,10 @@ func caseAPauseBetweenMembersIsKept(b *bench) {
 }
 
 func caseACycleIsToldOnce(b *bench) {
-	b.channel("hook", func(rule *alert.Rule) {
+	alerts{b}.channel("hook", func(rule *alert.Rule) {
 		rule.On, rule.Group = []alert.NotificationType{alert.NotificationCycleEnded}, -1
 	})
-	b.channel("pager", func(rule *alert.Rule) {
+	alerts{b}.channel("pager", func(rule *alert.Rule) {
 		rule.On, rule.Group = []alert.NotificationType{alert.NotificationJobFailed}, -1
 	})
 	r := b.ring("all", task.Member{Task: "a", MaxAttempts: 1}, task.Member{Task: "b"})

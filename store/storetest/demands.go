@@ -51,7 +51,7 @@ func caseAWorkerGetsTheJobsOfTasksWhoseDemands(d *desk) {
 }
 
 func caseAProgramGoesToAMachineOfItsMake(b *bench) {
-	b.readyProgram(program("boxed", task.IsolationConfined))
+	programs{b}.readyProgram(program("boxed", task.IsolationConfined))
 	b.enqueue(job.NewJob{Task: "boxed"})
 	for i, has := range []task.Has{{}, {Arch: "amd64"}, {Arch: "amd64", Isolation: task.IsolationUser},
 		{Arch: "arm64", Isolation: task.IsolationGVisor}, {Arch: "amd64", Isolation: task.IsolationNamespaces}} {
@@ -67,7 +67,7 @@ func caseAProgramGoesToAMachineOfItsMake(b *bench) {
 func caseAProgramGoesToAMachineWithMemoryAnd(b *bench) {
 	large := program("large", task.IsolationNone)
 	large.Program.Limits = task.Limits{Memory: 8 << 30, CPU: 4}
-	b.readyProgram(large)
+	programs{b}.readyProgram(large)
 	id := b.enqueue(job.NewJob{Task: "large"}).ID
 	has := task.Has{Arch: "amd64", Isolation: task.IsolationNamespaces}
 	for i, size := range []struct {

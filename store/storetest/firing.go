@@ -32,7 +32,7 @@ func catchup(c schedule.Catchup) func(*schedule.Schedule) {
 
 // fireTo walks from one next time to the next until the clock stands at end,
 // firing at each.
-func (b *bench) fireTo(end time.Time) {
+func (b schedules) fireTo(end time.Time) {
 	b.Helper()
 	for {
 		f := b.fire()
@@ -49,7 +49,7 @@ func (b *bench) fireTo(end time.Time) {
 
 // said are the occurrences of a schedule as short texts: minutes and seconds
 // since the epoch, the decision, and the reason.
-func (b *bench) said(schedule string) string {
+func (b schedules) said(schedule string) string {
 	b.Helper()
 	var all []string
 	for _, o := range b.occurrences(schedule) {
@@ -66,7 +66,7 @@ func (b *bench) said(schedule string) string {
 }
 
 // days lists the nominal times of a schedule's jobs.
-func (b *bench) days(schedule, layout string) string {
+func (b schedules) days(schedule, layout string) string {
 	b.Helper()
 	var all []string
 	for _, j := range b.jobsOf(schedule) {
@@ -113,7 +113,7 @@ func caseFiringIsAllOrNothing(b *bench) {
 	want(b, "schedule", jsonOf(b.get("tick")), jsonOf(before))
 	b.sql(`delete from belfry.jobs where id = $1`, next)
 	want(b, "jobs afterwards", b.fire().Jobs, 1)
-	want(b, "occurrences afterwards", b.said("tick"), "0s job")
+	want(b, "occurrences afterwards", schedules{b}.said("tick"), "0s job")
 }
 
 func caseANominalTimeThatHasARowIsNot(b *bench) {
@@ -123,7 +123,7 @@ func caseANominalTimeThatHasARowIsNot(b *bench) {
 	b.sql(`update belfry.schedules set next_at = $1, high_water = $2, runs = 0`, Epoch.UnixMicro(), Epoch.Add(-time.Hour).UnixMicro())
 	b.fire()
 	want(b, "jobs", len(b.jobsOf("tick")), 1)
-	want(b, "occurrences", b.said("tick"), "0s job")
+	want(b, "occurrences", schedules{b}.said("tick"), "0s job")
 }
 
 func caseNothingAtOrBelowTheHighWaterMarkIs(b *bench) {
@@ -147,9 +147,9 @@ func caseMissedRunsTheLatestIsMadeUpForAnd(b *bench) {
 		func(s *schedule.Schedule) { s.CatchupWindow = core.Duration(5 * time.Minute); s.CatchupMax = 3 })
 	b.clock.Move(10*time.Minute + 30*time.Second)
 	b.fire()
-	want(b, "latest", b.said("latest"), "0s skipped catchup_latest x10, 10m job")
-	want(b, "none", b.said("none"), "0s skipped catchup_none x11")
-	want(b, "all", b.said("all"), "0s skipped catchup_window x6, 6m skipped catchup_max x2, 8m job, 9m job, 10m job")
+	want(b, "latest", schedules{b}.said("latest"), "0s skipped catchup_latest x10, 10m job")
+	want(b, "none", schedules{b}.said("none"), "0s skipped catchup_none x11")
+	want(b, "all", schedules{b}.said("all"), "0s skipped catchup_window x6, 6m skipped catchup_max x2, 8m job, 9m job, 10m job")
 	for _, name := range []string{"latest", "none", "all"} {
 		want(b, name+" goes on", b.get(name).NextAt, Epoch.Add(11*time.Minute))
 	}
@@ -182,15 +182,15 @@ func caseARuleForMondaysAndFridaysThatBeginsOn(b *bench) {
 	b.clock.Move(48 * time.Hour) // Wednesday, 4 March
 	b.task("tick")
 	b.schedule("tick", "tick", cron("30 9 * * MON,FRI"), overlap(schedule.OverlapAllow))
-	b.fireTo(Epoch.Add(20 * 24 * time.Hour))
-	want(b, "days", b.days("tick", "Mon-02"), "Fri-06 Mon-09 Fri-13 Mon-16 Fri-20")
+	schedules{b}.fireTo(Epoch.Add(20 * 24 * time.Hour))
+	want(b, "days", schedules{b}.days("tick", "Mon-02"), "Fri-06 Mon-09 Fri-13 Mon-16 Fri-20")
 }
 
 func caseARuleForThe31stSkipsTheMonthsThat(b *bench) {
 	b.task("tick")
 	b.schedule("tick", "tick", cron("0 0 31 * *"), overlap(schedule.OverlapAllow))
-	b.fireTo(Epoch.Add(366 * 24 * time.Hour))
-	want(b, "days", b.days("tick", "01-02"), "03-31 05-31 07-31 08-31 10-31 12-31 01-31")
+	schedules{b}.fireTo(Epoch.Add(366 * 24 * time.Hour))
+	want(b, "days", schedules{b}.days("tick", "01-02"), "03-31 05-31 07-31 08-31 10-31 12-31 01-31")
 }
 
 func caseARuleForOneInstantFiresOnce(b *bench) {
@@ -241,7 +241,7 @@ func caseAFifteenMinuteJobReallyRunsEveryFifteenMinutes(b *bench) {
 	b.schedule("quarter", "quarter", cron("*/15 * * * *"))
 	s := b.session("quarter")
 	for range 8 {
-		b.fireTo(b.clock.Now().Add(15*time.Minute + 4*time.Second)) // the node looks late
+		schedules{b}.fireTo(b.clock.Now().Add(15*time.Minute + 4*time.Second)) // the node looks late
 		b.renew(s)
 		for _, j := range b.claim(s, 5).Jobs {
 			b.clock.Move(7 * time.Second)

@@ -40,11 +40,11 @@ func caseAClockSetBackByAnHourFiresNothing(b *bench) {
 	b.clock.Move(4 * time.Minute)
 	f := b.fire()
 	want(b, "the loop's interval", f.Jobs, 1)
-	b.fireTo(Epoch.Add(9 * time.Minute))
-	want(b, "plan", b.said("plan"), "0s job")
+	schedules{b}.fireTo(Epoch.Add(9 * time.Minute))
+	want(b, "plan", schedules{b}.said("plan"), "0s job")
 	b.clock.Move(time.Minute)
 	b.fire()
-	want(b, "plan at its next time", b.said("plan"), "0s job, 10m job")
+	want(b, "plan at its next time", schedules{b}.said("plan"), "0s job, 10m job")
 }
 
 func caseAClockSetBackDoesNotLoseTheSession(b *bench) {
@@ -84,7 +84,7 @@ func caseAClockSetForwardByAnHourIsMissed(b *bench) {
 		want(b, "jobs while the clock repeats the hour", b.fire().Jobs, 0)
 		b.clock.Move(10 * time.Minute)
 	}
-	want(b, "occurrences", b.said("tick"), "0s job, 10m skipped catchup_latest x5, 1h job")
+	want(b, "occurrences", schedules{b}.said("tick"), "0s job, 10m skipped catchup_latest x5, 1h job")
 	b.clock.Move(10 * time.Minute)
 	want(b, "jobs after it", b.fire().Jobs, 1)
 }

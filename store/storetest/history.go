@@ -160,8 +160,8 @@ func caseTheDaysOfAScheduleAreTheSameBefore(b *bench) {
 func caseARunCountsOnItsNominalDayInThe(b *bench) {
 	b.task("t")
 	b.schedule("s", "t", cron("30 0 * * *"), func(s *schedule.Schedule) { s.Zone = "Europe/Sofia" }) // 22:30 UTC, in winter
-	b.backfill("s", -4*24*time.Hour, -24*time.Hour, sideBySide)
-	b.refill()
+	backfills{b}.backfill("s", -4*24*time.Hour, -24*time.Hour, sideBySide)
+	backfills{b}.refill()
 	s := b.session("t")
 	for _, j := range b.claim(s, 5).Jobs {
 		b.finish(s, j, job.OutcomeOK)

@@ -12,8 +12,11 @@ import (
 	"github.com/belfry-run/belfry/task"
 )
 
+// forecasts is a bench that asks what comes.
+type forecasts struct{ *bench }
+
 // ahead lists what is upcoming as minutes since the epoch and names.
-func (b *bench) ahead(a schedule.Ahead) string {
+func (b forecasts) ahead(a schedule.Ahead) string {
 	b.Helper()
 	var all []string
 	for _, c := range must(b.st.Upcoming(b.ctx, a))(b) {
@@ -29,7 +32,7 @@ func (b *bench) ahead(a schedule.Ahead) string {
 }
 
 // load is a forecast as minutes since the epoch and starts.
-func (b *bench) load(a schedule.Ahead) string {
+func (b forecasts) load(a schedule.Ahead) string {
 	b.Helper()
 	f := must(b.st.Forecast(b.ctx, a))(b)
 	want(b, "partial", f.Partial, false)
@@ -76,16 +79,16 @@ func caseUpcomingListsWhatAllSchedulesOfANamespaceDo(b *bench) {
 	s := b.session("t")
 	b.finish(s, b.claim(s, 1).Jobs[0], job.OutcomeOK)
 	half := schedule.Ahead{Within: 30 * time.Minute}
-	want(b, "half an hour", b.ahead(half), "5m quarters, 7m twice, 8m loop, 10m tens, 14m twice, 20m quarters due 30m, 20m tens blackout, 30m tens")
-	want(b, "a limit", b.ahead(schedule.Ahead{Within: 30 * time.Minute, Limit: 3}), "5m quarters, 7m twice, 8m loop")
-	want(b, "later", b.ahead(schedule.Ahead{From: Epoch.Add(24 * time.Minute), Within: 10 * time.Minute}), "28m twice, 30m tens")
-	want(b, "a span holds its begin and not its end", b.ahead(schedule.Ahead{From: Epoch.Add(28 * time.Minute), Within: 2 * time.Minute}), "28m twice")
-	want(b, "another namespace", b.ahead(schedule.Ahead{Namespace: "other", Within: time.Hour}), "1h other")
-	want(b, "none", b.ahead(schedule.Ahead{Namespace: "nowhere"}), "")
-	if all := b.ahead(schedule.Ahead{Namespace: core.AnyNamespace, Within: time.Hour}); !strings.Contains(all, "1h other") || !strings.Contains(all, "1h tens") {
+	want(b, "half an hour", forecasts{b}.ahead(half), "5m quarters, 7m twice, 8m loop, 10m tens, 14m twice, 20m quarters due 30m, 20m tens blackout, 30m tens")
+	want(b, "a limit", forecasts{b}.ahead(schedule.Ahead{Within: 30 * time.Minute, Limit: 3}), "5m quarters, 7m twice, 8m loop")
+	want(b, "later", forecasts{b}.ahead(schedule.Ahead{From: Epoch.Add(24 * time.Minute), Within: 10 * time.Minute}), "28m twice, 30m tens")
+	want(b, "a span holds its begin and not its end", forecasts{b}.ahead(schedule.Ahead{From: Epoch.Add(28 * time.Minute), Within: 2 * time.Minute}), "28m twice")
+	want(b, "another namespace", forecasts{b}.ahead(schedule.Ahead{Namespace: "other", Within: time.Hour}), "1h other")
+	want(b, "none", forecasts{b}.ahead(schedule.Ahead{Namespace: "nowhere"}), "")
+	if all := (forecasts{b}).ahead(schedule.Ahead{Namespace: core.AnyNamespace, Within: time.Hour}); !strings.Contains(all, "1h other") || !strings.Contains(all, "1h tens") {
 		b.Fatalf("of all namespaces: %s", all)
 	}
-	want(b, "load", b.load(half), "5m 1 quarters, 7m 1 twice, 8m 1 loop, 10m 1 tens, 14m 1 twice, 30m 2 quarters+tens")
+	want(b, "load", forecasts{b}.load(half), "5m 1 quarters, 7m 1 twice, 8m 1 loop, 10m 1 tens, 14m 1 twice, 30m 2 quarters+tens")
 	for field, a := range map[string]schedule.Ahead{"within": {Within: 32 * 24 * time.Hour}, "limit": {Limit: -1}} {
 		_, err := b.st.Upcoming(b.ctx, a)
 		wantCode(b, err, core.Invalid, field)

@@ -121,7 +121,7 @@ func caseEachNominalTimeOfAMonitorIsCheckedOnce(b *bench, nodes []*store.Store) 
 func caseACheckThatConfirmsIsPlannedOnce(b *bench, nodes []*store.Store) {
 	const monitors = 12
 	w := b.checker()
-	b.channel("hook")
+	alerts{b}.channel("hook")
 	for i := range monitors {
 		b.monitor(fmt.Sprint("m", i), onTheMinute)
 	}
@@ -211,7 +211,7 @@ func caseACheckThatIsAskedForBesideAPause(b *bench, nodes []*store.Store) {
 
 func caseWhatTimeAloneBringsHappensOnce(b *bench, nodes []*store.Store) {
 	const monitors = 10
-	b.channel("hook", func(r *alert.Rule) { r.Group = -1 })
+	alerts{b}.channel("hook", func(r *alert.Rule) { r.Group = -1 })
 	for i := range monitors {
 		v := b.monitor(fmt.Sprint("beat", i), func(m *monitor.Monitor) {
 			m.Check, m.Heartbeat, m.Every = task.Task{}, &monitor.Heartbeat{}, core.Duration(time.Hour)
@@ -289,7 +289,7 @@ func caseEachMessageIsTakenByOneNode(b *bench, nodes []*store.Store) {
 	const channels, monitors = 6, 5
 	w := b.checker()
 	for i := range channels {
-		b.channel(fmt.Sprint("hook", i))
+		alerts{b}.channel(fmt.Sprint("hook", i))
 	}
 	for i := range monitors {
 		b.monitor(fmt.Sprint("m", i), onTheMinute)
@@ -337,7 +337,7 @@ func caseEachMessageIsTakenByOneNode(b *bench, nodes []*store.Store) {
 
 func caseWhileOneNodeTellsAMessageTheOthersLeave(b *bench, nodes []*store.Store) {
 	w := b.checker()
-	b.channel("hook", func(r *alert.Rule) { r.Group = -1 })
+	alerts{b}.channel("hook", func(r *alert.Rule) { r.Group = -1 })
 	b.monitor("one", onTheMinute, func(m *monitor.Monitor) { m.Confirm.Failures = 1 })
 	b.monitor("two", onTheMinute, func(m *monitor.Monitor) { m.Confirm.Failures = 2 })
 	for i := range 2 {

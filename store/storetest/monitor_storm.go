@@ -25,7 +25,7 @@ func init() {
 func caseMonitorsThatArePaused(b *bench, nodes []*store.Store) {
 	const monitors, rounds = 10, 12
 	w := b.checker()
-	b.channel("hook", func(r *alert.Rule) { r.Remind = core.Duration(time.Minute) })
+	alerts{b}.channel("hook", func(r *alert.Rule) { r.Remind = core.Duration(time.Minute) })
 	must(b.st.SaveWindow(b.ctx, monitor.Window{Name: "window", From: Epoch.Add(time.Minute), To: Epoch.Add(2 * time.Minute)}))(b)
 	name := func(i int) string { return fmt.Sprint("m", i%monitors) }
 	for i := range monitors {

@@ -160,7 +160,7 @@ func caseFiringFinishingPausingAndEditingAtTheSameMoment(b *bench, nodes []*stor
 			b.Fatalf("%s has %d live jobs", name, live)
 		}
 		if sc := b.get(name); live == 0 && sc.NextAt.IsZero() {
-			b.Fatalf("%s is dead: %s", name, b.said(name))
+			b.Fatalf("%s is dead: %s", name, schedules{b}.said(name))
 		}
 	}
 }

@@ -14,11 +14,14 @@ func output(name, digit string, size int64) task.Output {
 	return task.Output{Name: name, Size: size, SHA256: strings.Repeat(digit, 64)}
 }
 
+// programs is a bench with tasks that run uploaded programs.
+type programs struct{ *bench }
+
 // put brings the bytes of an output.
-func (b *bench) put(o task.Output) { b.shelf.Put(o.SHA256, o.Size) }
+func (b programs) put(o task.Output) { b.shelf.Put(o.SHA256, o.Size) }
 
 // boxed makes one job of a program, and claims it.
-func (b *bench) boxed(limits task.Limits) (session job.Session, ref job.Ref) {
+func (b programs) boxed(limits task.Limits) (session job.Session, ref job.Ref) {
 	b.Helper()
 	t := program("p", task.IsolationNone)
 	t.Program.Limits = limits
@@ -31,7 +34,7 @@ func (b *bench) boxed(limits task.Limits) (session job.Session, ref job.Ref) {
 }
 
 // readyProgram saves a task whose artifact is there.
-func (b *bench) readyProgram(t task.Task) {
+func (b programs) readyProgram(t task.Task) {
 	b.Helper()
 	b.shelf.Put(t.Program.SHA256, t.Program.Size)
 	must(b.st.CreateArtifact(b.ctx, task.Artifact{SHA256: t.Program.SHA256, Size: t.Program.Size}))(b)
@@ -39,7 +42,7 @@ func (b *bench) readyProgram(t task.Task) {
 	must(b.st.CreateTask(b.ctx, t))(b)
 }
 
-func (b *bench) boxSession() job.Session {
+func (b programs) boxSession() job.Session {
 	b.Helper()
 	return must(b.st.OpenSession(b.ctx, job.WorkerInfo{Name: "box", Kinds: []task.Kind{task.KindProgram},
 		Queues: map[string]int{"default": 10}, Has: task.Has{Arch: "amd64", Isolation: task.IsolationNone}}))(b)
@@ -57,7 +60,7 @@ func caseWhatAWorkerSaysOfAProgramsAttemptIs(b *bench) {
 		return &task.Sandboxed{SHA256: strings.Repeat("ab", 32), Isolation: task.IsolationNamespaces, Layers: []string{"uid", "landlock"},
 			OOM: true, Usage: task.Usage{Wall: core.Duration(time.Second), Memory: 1 << 20}, Outputs: files}
 	}
-	s, ref := b.boxed(task.Limits{})
+	s, ref := programs{b}.boxed(task.Limits{})
 	f := job.Finish{Ref: ref, Outcome: job.OutcomeError, Error: "exit code 3", ExitCode: &exit, Sandboxed: said()}
 	must(b.st.Finish(b.ctx, s.ID, []job.Finish{f}))(b)
 	b.clock.Move(time.Minute)
@@ -82,7 +85,7 @@ func caseWhatAWorkerSaysOfAProgramsAttemptIs(b *bench) {
 }
 
 func caseFilesOfAnAttemptAreAnnounced(b *bench) {
-	s, ref := b.boxed(task.Limits{Outputs: 3, OutputSize: 100})
+	s, ref := programs{b}.boxed(task.Limits{Outputs: 3, OutputSize: 100})
 	declare := func(o task.Output) (*task.SignedRequest, error) { return b.st.DeclareOutput(b.ctx, s.ID, ref, o) }
 	kept, dropped := output("a/result.json", "a", 40), output("b", "b", 10)
 	link := must(declare(kept))(b)
@@ -100,8 +103,8 @@ func caseFilesOfAnAttemptAreAnnounced(b *bench) {
 		_, err = declare(output(bad, "e", 1))
 		wantCode(b, err, core.Invalid)
 	}
-	b.put(kept)
-	b.put(dropped)
+	programs{b}.put(kept)
+	programs{b}.put(dropped)
 	if link := must(declare(kept))(b); link != nil {
 		b.Errorf("what is there is to be sent again: %+v", link)
 	}
@@ -122,10 +125,10 @@ func caseFilesOfAnAttemptAreAnnounced(b *bench) {
 }
 
 func caseAZombieAnnouncesNothing(b *bench) {
-	s, ref := b.boxed(task.Limits{})
+	s, ref := programs{b}.boxed(task.Limits{})
 	b.clock.Move(lost)
 	must(b.st.ReleaseLost(b.ctx))(b)
-	next := b.boxSession()
+	next := programs{b}.boxSession()
 	now := refOf(b.claim(next, 1).Jobs[0])
 	_, err := b.st.DeclareOutput(b.ctx, s.ID, ref, output("x", "a", 1))
 	wantCode(b, err, core.Unauthorized)
@@ -133,8 +136,8 @@ func caseAZombieAnnouncesNothing(b *bench) {
 	wantCode(b, err, core.Unauthorized)
 	mine := output("x", "b", 1)
 	must(b.st.DeclareOutput(b.ctx, next.ID, now, mine))(b)
-	b.put(mine)
-	b.put(output("x", "a", 1))
+	programs{b}.put(mine)
+	programs{b}.put(output("x", "a", 1))
 	done := must(b.st.Finish(b.ctx, next.ID, []job.Finish{{Ref: now, Outcome: job.OutcomeOK, Sandboxed: &task.Sandboxed{Outputs: []task.Output{mine}}}}))(b)
 	want(b, "stale", done[0].Stale, false)
 	got := must(b.st.OutputLink(b.ctx, "default", now.JobID, "x", 0))(b)

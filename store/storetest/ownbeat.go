@@ -23,7 +23,7 @@ func init() {
 }
 
 func caseAnAttemptThatSpeaksForItselfKeepsItsSession(b *bench) {
-	s, ref := b.boxed(task.Limits{})
+	s, ref := programs{b}.boxed(task.Limits{})
 	other := b.enqueue(job.NewJob{Task: "p"})
 	held := refOf(b.claim(s, 1).Jobs[0])
 	want(b, "second job of the session", held.JobID, other.ID)
@@ -48,7 +48,7 @@ func caseAnAttemptThatSpeaksForItselfKeepsItsSession(b *bench) {
 }
 
 func caseAReplayedHeartbeatDoesNotKeepADeadWorker(b *bench) {
-	s, ref := b.boxed(task.Limits{})
+	s, ref := programs{b}.boxed(task.Limits{})
 	must(b.st.BeatAttempt(b.ctx, s.ID, ref, 1))(b)
 	b.clock.Move(20 * time.Second)
 	_, err := b.st.BeatAttempt(b.ctx, s.ID, ref, 1)
@@ -62,8 +62,8 @@ func caseAReplayedHeartbeatDoesNotKeepADeadWorker(b *bench) {
 func caseAnAttemptBeyondItsDeadlineIsEndedAtIts(b *bench) {
 	t := program("p", task.IsolationNone)
 	t.Timeout = core.Duration(time.Minute)
-	b.readyProgram(t)
-	s, ref := b.boxed(task.Limits{})
+	programs{b}.readyProgram(t)
+	s, ref := programs{b}.boxed(task.Limits{})
 	for seq := range int64(6) {
 		b.clock.Move(20*time.Second + time.Millisecond)
 		got := must(b.st.BeatAttempt(b.ctx, s.ID, ref, seq))(b)
@@ -77,7 +77,7 @@ func caseAnAttemptBeyondItsDeadlineIsEndedAtIts(b *bench) {
 }
 
 func caseAnAttemptReportsOnce(b *bench) {
-	s, ref := b.boxed(task.Limits{})
+	s, ref := programs{b}.boxed(task.Limits{})
 	exit := 1
 	f := job.Finish{Ref: ref, Outcome: job.OutcomeError, Error: "exit code 1", ExitCode: &exit, Sandboxed: &task.Sandboxed{Isolation: task.IsolationUser}}
 	for range 3 {
@@ -98,10 +98,10 @@ func caseAnAttemptReportsOnce(b *bench) {
 }
 
 func caseAZombiesReportIsStale(b *bench) {
-	s, ref := b.boxed(task.Limits{})
+	s, ref := programs{b}.boxed(task.Limits{})
 	b.clock.Move(lost)
 	must(b.st.ReleaseLost(b.ctx))(b)
-	next := b.boxSession()
+	next := programs{b}.boxSession()
 	now := refOf(b.claim(next, 1).Jobs[0])
 	late := job.Finish{Ref: ref, Outcome: job.OutcomeOK}
 	for range 3 {
@@ -120,7 +120,7 @@ func caseAZombiesReportIsStale(b *bench) {
 }
 
 func caseASessionForOneAttemptEndsWithItsReport(b *bench) {
-	b.readyProgram(program("p", task.IsolationNone))
+	programs{b}.readyProgram(program("p", task.IsolationNone))
 	b.enqueue(job.NewJob{Task: "p"})
 	s := must(b.st.OpenSession(b.ctx, job.WorkerInfo{Name: "pod", Once: true, Kinds: []task.Kind{task.KindProgram},
 		Queues: map[string]int{"default": 1}, Has: task.Has{Arch: "amd64", Isolation: task.IsolationNone}}))(b)

@@ -13,8 +13,11 @@ import (
 	"github.com/belfry-run/belfry/task"
 )
 
+// schedules is a bench with schedules that fire.
+type schedules struct{ *bench }
+
 // overlapping makes a schedule of every minute whose first run is under way.
-func (b *bench) overlapping(o schedule.Overlap, change ...func(*schedule.Schedule)) (job.Session, job.LeasedJob) {
+func (b schedules) overlapping(o schedule.Overlap, change ...func(*schedule.Schedule)) (job.Session, job.LeasedJob) {
 	b.Helper()
 	b.task("tick", func(t *task.Task) { t.Retry.MaxAttempts = 1 })
 	b.schedule("tick", "tick", append([]func(*schedule.Schedule){every(time.Minute), overlap(o)}, change...)...)
@@ -22,7 +25,7 @@ func (b *bench) overlapping(o schedule.Overlap, change ...func(*schedule.Schedul
 }
 
 // underWay fires and claims the one job that is ready.
-func (b *bench) underWay() (job.Session, job.LeasedJob) {
+func (b schedules) underWay() (job.Session, job.LeasedJob) {
 	b.Helper()
 	b.fire()
 	s := b.session("tick")
@@ -32,7 +35,7 @@ func (b *bench) underWay() (job.Session, job.LeasedJob) {
 }
 
 // next moves on by a minute and fires.
-func (b *bench) next() {
+func (b schedules) next() {
 	b.Helper()
 	b.clock.Move(time.Minute)
 	b.fire()
@@ -64,37 +67,37 @@ func init() {
 }
 
 func caseOverlapSkipARunWhosePredecessorHasNotEnded(b *bench) {
-	s, j := b.overlapping(schedule.OverlapSkip)
-	b.next()
+	s, j := schedules{b}.overlapping(schedule.OverlapSkip)
+	schedules{b}.next()
 	os := b.occurrences("tick")
 	if len(os) != 2 || os[1].Reason != schedule.ReasonOverlap || os[1].Note != fmt.Sprintf("job %d", j.Job.ID) || os[1].JobID != 0 {
 		b.Fatalf("%+v", os)
 	}
 	b.finish(s, j, job.OutcomeOK)
-	b.next()
-	want(b, "occurrences", b.said("tick"), "0s job, 1m skipped overlap, 2m job")
+	schedules{b}.next()
+	want(b, "occurrences", schedules{b}.said("tick"), "0s job, 1m skipped overlap, 2m job")
 }
 
 func caseOverlapSkipALostWorkerFreesTheSlot(b *bench) {
-	b.overlapping(schedule.OverlapSkip)
-	b.next()
+	schedules{b}.overlapping(schedule.OverlapSkip)
+	schedules{b}.next()
 	b.release()
-	b.next()
-	want(b, "occurrences", b.said("tick"), "0s job, 1m skipped overlap, 2m job")
+	schedules{b}.next()
+	want(b, "occurrences", schedules{b}.said("tick"), "0s job, 1m skipped overlap, 2m job")
 }
 
 func caseOverlapAllow(b *bench) {
-	b.overlapping(schedule.OverlapAllow)
-	b.next()
-	b.next()
-	want(b, "occurrences", b.said("tick"), "0s job, 1m job, 2m job")
+	schedules{b}.overlapping(schedule.OverlapAllow)
+	schedules{b}.next()
+	schedules{b}.next()
+	want(b, "occurrences", schedules{b}.said("tick"), "0s job, 1m job, 2m job")
 	want(b, "live", len(b.jobsOf("tick", job.Ready, job.Running)), 3)
 }
 
 func caseOverlapBufferOne(b *bench) {
 	b.task("tick", func(t *task.Task) { t.Retry.MaxAttempts = 1 })
 	b.schedule("tick", "tick", every(time.Minute), overlap(schedule.OverlapBufferOne))
-	s, j := b.underWay()
+	s, j := schedules{b}.underWay()
 	for i, end := range []func(){
 		func() { b.finish(s, j, job.OutcomeOK) },
 		func() { b.finish(s, j, job.OutcomeError) },
@@ -102,12 +105,12 @@ func caseOverlapBufferOne(b *bench) {
 		func() { b.cancel(j.Job.ID); b.finish(s, j, job.OutcomeError) },
 		func() { ok(b, b.st.CloseSession(b.ctx, s.ID)); b.cancel(j.Job.ID) },
 	} {
-		b.next()
-		b.next()
+		schedules{b}.next()
+		schedules{b}.next()
 		b.renew(s, j)
 		os := b.occurrences("tick")
 		if last := os[len(os)-1]; last.Reason != schedule.ReasonBufferFull || os[len(os)-2].Decision != schedule.DecidedBuffered {
-			b.Fatalf("round %d: %s", i, b.said("tick"))
+			b.Fatalf("round %d: %s", i, schedules{b}.said("tick"))
 		}
 		want(b, "live jobs", b.count(`select count(*) from belfry.jobs`), 1)
 		end()
@@ -116,37 +119,37 @@ func caseOverlapBufferOne(b *bench) {
 			b.Fatalf("round %d: after the end %+v", i, ready)
 		}
 		want(b, "the row says so", b.occurrences("tick")[len(os)-2].JobID, ready[0].ID)
-		s, j = b.underWay()
+		s, j = schedules{b}.underWay()
 	}
 }
 
 func caseOverlapBufferAll(b *bench) {
-	s, j := b.overlapping(schedule.OverlapBufferAll, func(s *schedule.Schedule) { s.BufferMax = 3 })
+	s, j := schedules{b}.overlapping(schedule.OverlapBufferAll, func(s *schedule.Schedule) { s.BufferMax = 3 })
 	for range 5 {
-		b.next()
+		schedules{b}.next()
 		b.renew(s, j)
 	}
-	want(b, "occurrences", b.said("tick"), "0s job, 1m buffered, 2m buffered, 3m buffered, 4m skipped buffer_full, 5m skipped buffer_full")
+	want(b, "occurrences", schedules{b}.said("tick"), "0s job, 1m buffered, 2m buffered, 3m buffered, 4m skipped buffer_full, 5m skipped buffer_full")
 	for n := 1; n <= 3; n++ {
 		b.finish(s, j, job.OutcomeOK)
 		want(b, "live jobs", b.count(`select count(*) from belfry.jobs`), 1)
-		s, j = b.underWay()
+		s, j = schedules{b}.underWay()
 		want(b, "nominal", j.Job.Nominal, Epoch.Add(time.Duration(n)*time.Minute))
 	}
 }
 
 func caseOverlapCancelOtherThe(b *bench) {
-	s, j := b.overlapping(schedule.OverlapCancelOther)
+	s, j := schedules{b}.overlapping(schedule.OverlapCancelOther)
 	nudged := b.st.Nudged(s.ID)
-	b.next()
+	schedules{b}.next()
 	<-nudged
 	if got := b.renew(s, j).Cancel; len(got) != 1 || got[0] != refOf(j) {
 		b.Fatalf("to cancel: %+v", got)
 	}
-	b.next()
-	want(b, "occurrences", b.said("tick"), "0s job, 1m skipped replaced, 2m buffered")
+	schedules{b}.next()
+	want(b, "occurrences", schedules{b}.said("tick"), "0s job, 1m skipped replaced, 2m buffered")
 	want(b, "end", b.finish(s, j, job.OutcomeCanceled).State, job.Canceled)
-	want(b, "occurrences", b.said("tick"), "0s job, 1m skipped replaced, 2m job")
+	want(b, "occurrences", schedules{b}.said("tick"), "0s job, 1m skipped replaced, 2m job")
 	if old := b.job(j.Job.ID); !strings.Contains(old.Note, "later run") {
 		b.Fatalf("%+v", old)
 	}
@@ -158,18 +161,18 @@ func caseOverlapCancelOtherA(b *bench) {
 	b.schedule("tick", "tick", every(time.Minute), overlap(schedule.OverlapCancelOther))
 	b.fire()
 	first := b.jobsOf("tick")[0].ID
-	b.next()
+	schedules{b}.next()
 	old := b.wantState(first, job.Skipped)
 	want(b, "reason", old.Reason, schedule.ReasonReplaced)
 	ready := b.jobsOf("tick", job.Ready)
 	if len(ready) != 1 || !ready[0].Nominal.Equal(Epoch.Add(time.Minute)) {
-		b.Fatalf("%s: %+v", b.said("tick"), ready)
+		b.Fatalf("%s: %+v", schedules{b}.said("tick"), ready)
 	}
 }
 
 func caseOverlapTerminateOther(b *bench) {
-	s, j := b.overlapping(schedule.OverlapTerminateOther)
-	b.next()
+	s, j := schedules{b}.overlapping(schedule.OverlapTerminateOther)
+	schedules{b}.next()
 	old := b.wantState(j.Job.ID, job.Canceled)
 	want(b, "reason", old.Reason, schedule.ReasonReplaced)
 	if as := must(b.st.Attempts(b.ctx, "default", j.Job.ID))(b); len(as) != 1 || as[0].Outcome != job.OutcomeCanceled || as[0].Lease != j.Job.Lease {
@@ -179,18 +182,18 @@ func caseOverlapTerminateOther(b *bench) {
 		b.Fatalf("the worker was not told: %+v", got)
 	}
 	want(b, "late finish is stale", b.finish(s, j, job.OutcomeOK).Stale, true)
-	want(b, "occurrences", b.said("tick"), "0s job, 1m job")
+	want(b, "occurrences", schedules{b}.said("tick"), "0s job, 1m job")
 	want(b, "ready", len(b.jobsOf("tick", job.Ready)), 1)
 }
 
 func caseAnEditOfTheOverlapPolicyReachesTheRuns(b *bench) {
-	s, j := b.overlapping(schedule.OverlapBufferAll)
-	b.next()
-	b.next()
+	s, j := schedules{b}.overlapping(schedule.OverlapBufferAll)
+	schedules{b}.next()
+	schedules{b}.next()
 	sc := b.get("tick")
 	sc.Overlap = schedule.OverlapAllow
 	must(b.st.UpdateSchedule(b.ctx, sc))(b)
-	want(b, "occurrences", b.said("tick"), "0s job, 1m job, 2m job")
+	want(b, "occurrences", schedules{b}.said("tick"), "0s job, 1m job, 2m job")
 	want(b, "goes on", b.finish(s, j, job.OutcomeOK).State, job.Succeeded)
 }
 
@@ -225,8 +228,8 @@ func casePausingAndResumingAHundredTimesLeavesOneLoop(b *bench) {
 }
 
 func caseAPauseWithdrawsWhatWaitsWithItsReason(b *bench) {
-	s, j := b.overlapping(schedule.OverlapBufferAll)
-	b.next()
+	s, j := schedules{b}.overlapping(schedule.OverlapBufferAll)
+	schedules{b}.next()
 	must(b.st.TriggerSchedule(b.ctx, "default", "tick", nil))(b)
 	ctx := access.WithActor(b.ctx, "ada")
 	sc := must(b.st.PauseSchedule(ctx, "default", "tick", "the disk is full"))(b)
@@ -234,14 +237,14 @@ func caseAPauseWithdrawsWhatWaitsWithItsReason(b *bench) {
 		b.Fatalf("%+v", sc)
 	}
 	want(b, "answer and row", jsonOf(b.get("tick")), jsonOf(sc))
-	want(b, "occurrences", b.said("tick"), "0s job, 1m skipped paused")
+	want(b, "occurrences", schedules{b}.said("tick"), "0s job, 1m skipped paused")
 	if o := b.occurrences("tick")[1]; !strings.Contains(o.Note, "the disk is full") {
 		b.Fatalf("%+v", o)
 	}
 	again := must(b.st.PauseSchedule(access.WithActor(b.ctx, "eve"), "default", "tick", "me too"))(b)
 	want(b, "pausing again changes nothing", jsonOf(again), jsonOf(sc))
-	b.next()
-	want(b, "nothing fires", b.said("tick"), "0s job, 1m skipped paused")
+	schedules{b}.next()
+	want(b, "nothing fires", schedules{b}.said("tick"), "0s job, 1m skipped paused")
 	want(b, "the running one", b.finish(s, j, job.OutcomeOK).State, job.Succeeded)
 	want(b, "the manual one is not withdrawn", len(b.jobsOf("tick", job.Ready)), 1)
 }
@@ -289,11 +292,11 @@ func caseAScheduleThatIsCreatedPausedFiresAfterIt(b *bench) {
 	must(b.st.ResumeSchedule(b.ctx, "default", "tick", false))(b)
 	must(b.st.ResumeSchedule(b.ctx, "default", "loop", false))(b)
 	b.fire()
-	want(b, "loop", b.said("loop"), "3m job")
-	want(b, "tick", b.said("tick"), "1m skipped paused x3")
+	want(b, "loop", schedules{b}.said("loop"), "3m job")
+	want(b, "tick", schedules{b}.said("tick"), "1m skipped paused x3")
 	b.clock.Move(time.Minute)
 	b.fire()
-	want(b, "tick", b.said("tick"), "1m skipped paused x3, 4m job")
+	want(b, "tick", schedules{b}.said("tick"), "1m skipped paused x3, 4m job")
 	wantCode(b, second(b.st.CreateSchedule(b.ctx, schedule.Schedule{Name: "long", Task: "tick", State: schedule.Paused, PausedReason: strings.Repeat("x", core.MaxDescription+1)})), core.Invalid)
 }
 
@@ -312,10 +315,10 @@ func caseResumingLeavesOneRowForTheTimesOfThe(b *bench) {
 	want(b, "next", sc.NextAt, Epoch.Add(6*time.Minute))
 	want(b, "reason is gone", sc.PausedReason+sc.PausedBy, "")
 	must(b.st.ResumeSchedule(b.ctx, "default", "eager", true))(b)
-	want(b, "quiet", b.said("quiet"), "0s job, 1m skipped paused x5")
+	want(b, "quiet", schedules{b}.said("quiet"), "0s job, 1m skipped paused x5")
 	o := b.occurrences("quiet")[1]
 	want(b, "until", o.Until, Epoch.Add(5*time.Minute))
-	want(b, "eager", b.said("eager"), "0s job, 1m skipped catchup_max x3, 4m job, 5m job")
+	want(b, "eager", schedules{b}.said("eager"), "0s job, 1m skipped catchup_max x3, 4m job, 5m job")
 	want(b, "resuming again changes nothing", jsonOf(must(b.st.ResumeSchedule(b.ctx, "default", "quiet", true))(b)), jsonOf(sc))
 }
 
@@ -351,21 +354,21 @@ func caseAnEditOfTheTimesWithdrawsWhatWaits(b *bench) {
 	want(b, "next", sc.NextAt, Epoch.Add(26*time.Minute))
 	old := b.wantState(waiting, job.Skipped)
 	want(b, "reason", old.Reason, schedule.ReasonEdited)
-	want(b, "decided under the old rule", b.said("tick"), "0s job, 10m skipped catchup_latest, 20m skipped overlap")
+	want(b, "decided under the old rule", schedules{b}.said("tick"), "0s job, 10m skipped catchup_latest, 20m skipped overlap")
 	want(b, "fired at once", b.fire().Jobs, 0)
 	b.clock.Move(time.Minute)
 	b.fire()
-	want(b, "afterwards", b.said("tick"), "0s job, 10m skipped catchup_latest, 20m skipped overlap, 26m job")
+	want(b, "afterwards", schedules{b}.said("tick"), "0s job, 10m skipped catchup_latest, 20m skipped overlap, 26m job")
 	want(b, "generation of the job", b.jobsOf("tick", job.Ready)[0].Generation, 2)
 }
 
 func caseAnEditOfTheTimesEmptiesTheBufferWith(b *bench) {
-	s, j := b.overlapping(schedule.OverlapBufferOne)
-	b.next()
+	s, j := schedules{b}.overlapping(schedule.OverlapBufferOne)
+	schedules{b}.next()
 	sc := b.get("tick")
 	sc.Rules = []schedule.Rule{{Cron: "0 13 * * *"}}
 	must(b.st.UpdateSchedule(b.ctx, sc))(b)
-	want(b, "occurrences", b.said("tick"), "0s job, 1m skipped edited")
+	want(b, "occurrences", schedules{b}.said("tick"), "0s job, 1m skipped edited")
 	want(b, "the running one", b.finish(s, j, job.OutcomeOK).State, job.Succeeded)
 	want(b, "live jobs", b.count(`select count(*) from belfry.jobs`), 0)
 	want(b, "next", b.get("tick").NextAt, Epoch.Add(time.Hour))
@@ -381,15 +384,15 @@ func caseAnEditOfAPausedScheduleLeavesItPaused(b *bench) {
 	if sc.State != schedule.Paused || sc.PausedReason != "wait" || !sc.NextAt.IsZero() {
 		b.Fatalf("%+v", sc)
 	}
-	b.next()
-	want(b, "occurrences", b.said("tick"), "0s job") // due at the pause, and withdrawn by it
+	schedules{b}.next()
+	want(b, "occurrences", schedules{b}.said("tick"), "0s job") // due at the pause, and withdrawn by it
 	want(b, "live jobs", b.count(`select count(*) from belfry.jobs`), 0)
 }
 
 func caseACompletedScheduleThatIsGivenNewTimesBegins(b *bench) {
 	b.task("once")
 	b.schedule("once", "once", at(Epoch.Add(time.Minute)))
-	b.next()
+	schedules{b}.next()
 	want(b, "state", b.get("once").State, schedule.Completed)
 	_, err := b.st.PauseSchedule(b.ctx, "default", "once", "")
 	wantCode(b, err, core.Conflict, "completed")
@@ -403,13 +406,13 @@ func caseACompletedScheduleThatIsGivenNewTimesBegins(b *bench) {
 func caseDeletingAScheduleWithdrawsWhatWaitsAndLetsWhat(b *bench) {
 	b.task("tick")
 	b.schedule("tick", "tick", every(time.Minute), overlap(schedule.OverlapAllow))
-	s, j := b.underWay()
-	b.next()
+	s, j := schedules{b}.underWay()
+	schedules{b}.next()
 	waiting := b.jobsOf("tick", job.Ready)[0].ID
 	ok(b, b.st.DeleteSchedule(b.ctx, "default", "tick"))
 	want(b, "reason", b.wantState(waiting, job.Skipped).Reason, schedule.ReasonDeleted)
 	want(b, "the running one", b.finish(s, j, job.OutcomeOK).State, job.Succeeded)
-	b.next()
+	schedules{b}.next()
 	want(b, "live jobs", b.count(`select count(*) from belfry.jobs`), 0)
 	wantCode(b, b.st.DeleteSchedule(b.ctx, "default", "tick"), core.NotFound, "tick")
 	_, err := b.st.Schedule(b.ctx, "default", "tick")
@@ -419,7 +422,7 @@ func caseDeletingAScheduleWithdrawsWhatWaitsAndLetsWhat(b *bench) {
 func caseATriggerRunsBesideThePlanAndMovesNone(b *bench) {
 	b.task("tick", func(t *task.Task) { t.Input = json.RawMessage(`"task"`) })
 	b.schedule("tick", "tick", every(time.Minute), func(s *schedule.Schedule) { s.Input = json.RawMessage(`"schedule"`); s.MaxRuns = 5 })
-	s, j := b.underWay()
+	s, j := schedules{b}.underWay()
 	before := b.get("tick")
 	m := must(b.st.TriggerSchedule(b.ctx, "default", "tick", json.RawMessage(`"hand"`)))(b)
 	if m.Trigger != job.TriggerManual || m.Schedule != "tick" || !m.Nominal.IsZero() || string(m.Input) != `"hand"` {
@@ -430,7 +433,7 @@ func caseATriggerRunsBesideThePlanAndMovesNone(b *bench) {
 	want(b, "schedule", jsonOf(b.get("tick")), jsonOf(before))
 	want(b, "claimed beside", len(b.claim(s, 5).Jobs), 2)
 	b.finish(s, j, job.OutcomeOK)
-	want(b, "occurrences", b.said("tick"), "0s job")
+	want(b, "occurrences", schedules{b}.said("tick"), "0s job")
 	_, err := b.st.TriggerSchedule(b.ctx, "default", "nobody", nil)
 	wantCode(b, err, core.NotFound, "nobody")
 	_, err = b.st.TriggerSchedule(b.ctx, "default", "tick", json.RawMessage(`{`))

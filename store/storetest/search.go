@@ -12,8 +12,11 @@ import (
 	"github.com/belfry-run/belfry/view"
 )
 
+// searches is a bench that looks jobs up.
+type searches struct{ *bench }
+
 // found searches as people do, page by page, and answers the ids, newest first.
-func (b *bench) found(search string) (ids []int64) {
+func (b searches) found(search string) (ids []int64) {
 	b.Helper()
 	f := must(job.ParseJobFilter(search, b.clock.Now()))(b)
 	for n := 0; n < 1000; n++ {
@@ -33,7 +36,7 @@ func (b *bench) found(search string) (ids []int64) {
 }
 
 // manyDone puts finished jobs into history that nothing else is about.
-func (b *bench) manyDone(n int) {
+func (b searches) manyDone(n int) {
 	b.Helper()
 	t := must(b.st.Task(b.ctx, "default", "t"))(b)
 	ns := make([]job.NewJob, min(n, 1000))
@@ -112,7 +115,7 @@ func caseASearchFindsLiveAndFinishedJobsByEach(b *bench) {
 		"task:u until:2026-03-02T12:00Z":  {},
 		`error:broke state:running,ready`: {running},
 	} {
-		got := b.found(search)
+		got := searches{b}.found(search)
 		want(b, search, fmt.Sprint(got), fmt.Sprint(append([]int64{}, ids...)))
 		f := must(job.ParseJobFilter(search, b.clock.Now()))(b)
 		n := must(b.st.CountJobs(b.ctx, f, view.CountOptions{ByState: true}))(b)
@@ -135,13 +138,13 @@ func caseASearchThatNoIndexAnswersLooksAtSo(b *bench) {
 	old := b.enqueue(job.NewJob{Task: "u", Tags: []string{"needle"}}).ID
 	b.finish(s, b.claim(s, 1).Jobs[0], job.OutcomeError)
 	b.clock.Move(48 * time.Hour)
-	b.manyDone(12_000)
+	searches{b}.manyDone(12_000)
 	waits := b.enqueue(job.NewJob{Task: "t", Tags: []string{"needle"}}).ID
 	p := must(b.st.Jobs(b.ctx, job.Filter{Tag: "needle"}))(b)
 	if len(p.Items) != 1 || p.Items[0].ID != waits || p.Next == "" || p.Looked < 10_000 || p.Looked > 10_001 {
 		b.Fatalf("%d items, next %q, looked at %d", len(p.Items), p.Next, p.Looked)
 	}
-	want(b, "all in the end", fmt.Sprint(b.found("tag:needle")), fmt.Sprint([]int64{waits, old}))
+	want(b, "all in the end", fmt.Sprint(searches{b}.found("tag:needle")), fmt.Sprint([]int64{waits, old}))
 	for _, indexed := range []string{"state:failed", "task:u", "until:1d", "state:failed task:u tag:needle"} {
 		p := must(b.st.Jobs(b.ctx, must(job.ParseJobFilter(indexed, b.clock.Now()))(b)))(b)
 		if len(p.Items) != 1 || p.Next != "" || p.Looked != 0 {
@@ -199,7 +202,7 @@ func caseABulkActionGoesOnBehindWhatItWas(b *bench) {
 	if len(r.IDs) != 1 || len(r.Left) != 6 || r.More {
 		b.Fatalf("%+v", r)
 	}
-	b.manyDone(12_000)
+	searches{b}.manyDone(12_000)
 	var done []int64
 	cursor, calls := "", 0
 	for more := true; more; calls++ {

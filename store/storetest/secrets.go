@@ -23,12 +23,12 @@ func caseASecretIsKeptSealed(b *bench) {
 	b.task("t", runs("one"), func(t *task.Task) {
 		t.Program.Secrets = map[string]string{"PASSWORD": "db", "AGAIN": "db", "KEY": "key"}
 	})
-	b.upload("one")
+	programs{b}.upload("one")
 	j := b.enqueue(job.NewJob{Task: "t"})
 	if w := must(b.st.Why(b.ctx, "default", j.ID))(b); !strings.Contains(w.Summary+w.Next, "belfry secret set key") && !strings.Contains(jsonOf(w.Checks), "belfry secret set key") {
 		b.Fatal(jsonOf(w))
 	}
-	s := b.runner()
+	s := programs{b}.runner()
 	want(b, "claimed without", len(b.claim(s, 5).Jobs), 0)
 	failed := b.wantState(j.ID, job.Failed)
 	if failed.Reason != schedule.ReasonNoRetry || !strings.Contains(failed.Error, `"key"`) {
@@ -79,9 +79,9 @@ func caseTheKeyOfSecretsIsChanged(b *bench) {
 	want(b, "key of attempts' tokens", jsonOf(must(b.st.SigningKeys(b.ctx))(b)), jsonOf(signs))
 	want(b, "under one key", b.count(`select count(*) from belfry.secrets where key_name = $1`, after.Key), 7)
 	b.task("t", runs("one"), func(t *task.Task) { t.Program.Secrets = map[string]string{"A": "s3"} })
-	b.upload("one")
+	programs{b}.upload("one")
 	b.enqueue(job.NewJob{Task: "t"})
-	want(b, "opens", b.claim(b.runner(), 1).Jobs[0].Secrets["A"], "v3")
+	want(b, "opens", b.claim(programs{b}.runner(), 1).Jobs[0].Secrets["A"], "v3")
 	b.sql(`update belfry.secrets set sealed = (select sealed from belfry.secrets where name = 's4') where name = 's3'`)
 	j := b.enqueue(job.NewJob{Task: "t"})
 	other := b.enqueue(job.NewJob{Task: "func", Kind: task.KindFunc})

@@ -43,14 +43,14 @@ func init() {
 
 func caseWhatWaitsInTheOutboxForLongKeepsNothing(b *bench) {
 	w := b.checker()
-	b.channel("hook", func(r *alert.Rule) { r.Group = -1 })
+	alerts{b}.channel("hook", func(r *alert.Rule) { r.Group = -1 })
 	b.sql(`insert into belfry.alerts (namespace, channel, rule, type, notification, state, reason, created_at, due_at) `+many(1500)+`
 			select 'default', 'hook', 'to-hook', 'job_failed', '{"type":"job_failed","title":"later"}', 'pending', 'quiet hours', $1, $2 from many`,
 		Epoch.UnixMicro(), Epoch.Add(1000*time.Hour).UnixMicro())
 	b.monitor("site")
 	w.turn("site", failed)
 	w.turn("site", failed)
-	if titles := b.deliver(view.Told{}); len(titles) != 1 || !strings.Contains(titles[0], "site") {
+	if titles := (alerts{b}).deliver(view.Told{}); len(titles) != 1 || !strings.Contains(titles[0], "site") {
 		b.Fatalf("told: %q", titles)
 	}
 }
@@ -71,8 +71,8 @@ func caseWhatNobodyCanUseAnyMoreLeavesInThe(b *bench) {
 	must2 := func(_ access.JoinToken, _ string, err error) { ok(b, err) }
 	must2(b.st.CreateJoinToken(b.ctx, access.JoinToken{Name: "m", Uses: 1}))
 	must(b.st.BeginRemoval(b.ctx, []string{bytesOf("one")}))(b)
-	b.minutely()
-	f := b.backfill("tick", -time.Hour, -time.Minute)
+	backfills{b}.minutely()
+	f := backfills{b}.backfill("tick", -time.Hour, -time.Minute)
 	must(b.st.SetBackfill(b.ctx, "default", f.ID, schedule.BackfillCanceled))(b)
 	for _, step := range []struct {
 		after                      time.Duration

@@ -14,9 +14,12 @@ import (
 	"github.com/belfry-run/belfry/task"
 )
 
+// zones is a bench whose nodes have zone data of their own.
+type zones struct{ *bench }
+
 // node is the same database under a process that has just started on a machine
 // with a zone's clock so, of a release of zone data.
-func (b *bench) zoneNode(zone, like, release string) *store.Store {
+func (b zones) zoneNode(zone, like, release string) *store.Store {
 	b.Helper()
 	b.machineHas(zone, like)
 	st := store.New(b.st.DB(), store.Options{Clock: b.clock.Now, Bytes: b.shelf, ZoneRelease: release})
@@ -26,7 +29,7 @@ func (b *bench) zoneNode(zone, like, release string) *store.Store {
 }
 
 // machineHas makes the clock of a zone go as another's does.
-func (b *bench) machineHas(zone, like string) {
+func (b zones) machineHas(zone, like string) {
 	b.Helper()
 	data := must(rules.DataOf(like))(b)
 	ok(b, rules.AdoptZone(zone, data.TZif))
@@ -58,7 +61,7 @@ func init() {
 
 func caseNewZoneDataMovesTheNextTimesThatWere(b *bench) {
 	const zone = "Test/New"
-	b.st = b.zoneNode(zone, twoAhead, "2025c")
+	b.st = zones{b}.zoneNode(zone, twoAhead, "2025c")
 	b.task("t")
 	want(b, "planned", b.schedule("gov", "t", daily(zone)).NextAt.UTC(), byOldData)
 	b.schedule("rule", "t", func(s *schedule.Schedule) { s.Rules = []schedule.Rule{{Cron: "CRON_TZ=" + zone + " 19 0 * * *"}} })
@@ -70,7 +73,7 @@ func caseNewZoneDataMovesTheNextTimesThatWere(b *bench) {
 	must(b.st.CreateMonitor(b.ctx, monitor.Monitor{Name: "web", Zone: zone, Rules: []schedule.Rule{{Cron: "19 0 * * *"}}, Check: task.Task{HTTP: &task.HTTP{URL: "https://example.org/"}}}))(b)
 	wakes := b.count(`select wake_at from belfry.monitors where name = 'beat'`)
 
-	b.st = b.zoneNode(zone, threeAhead, "2026b")
+	b.st = zones{b}.zoneNode(zone, threeAhead, "2026b")
 	next := func(name string) time.Time { return must(b.st.Schedule(b.ctx, "default", name))(b).NextAt }
 	want(b, "of the zone", next("gov"), byNewData)
 	want(b, "of a rule in it", next("rule"), byNewData)
@@ -92,36 +95,36 @@ func caseNewZoneDataMovesTheNextTimesThatWere(b *bench) {
 	want(b, "fired in time", must(b.st.FireDue(b.ctx))(b).Jobs, 2) // the first check still waits
 	b.clock.Move(byOldData.Sub(b.clock.Now()))
 	want(b, "and not again at the old time", must(b.st.FireDue(b.ctx))(b).Jobs, 0)
-	b.st = b.zoneNode(zone, threeAhead, "2026b")
+	b.st = zones{b}.zoneNode(zone, threeAhead, "2026b")
 	want(b, "next day", next("gov"), byNewData.AddDate(0, 0, 1))
 }
 
 func caseAnAlertThatWaitsForQuietHoursFollowsThe(b *bench) {
 	const zone = "Test/Quiet"
-	b.st = b.zoneNode(zone, twoAhead, "2025c")
+	b.st = zones{b}.zoneNode(zone, twoAhead, "2025c")
 	w := b.checker()
 	night := schedule.Calendar{Name: "night", CalendarSpec: rules.CalendarSpec{Zone: zone, Closings: []rules.Closing{{Weekly: "* 00:00-16:00"}}}}
 	must(b.st.SaveCalendar(b.ctx, night))(b)
-	b.channel("hook", func(r *alert.Rule) { r.Quiet = []string{"night"} })
+	alerts{b}.channel("hook", func(r *alert.Rule) { r.Quiet = []string{"night"} })
 	b.monitor("site")
 	w.turn("site", failed)
 	w.turn("site", failed)
 	due := func() time.Time {
-		b.later(time.Second) // what is decided about again is, when it is taken
+		alerts{b}.later(time.Second) // what is decided about again is, when it is taken
 		return must(b.st.Alerts(b.ctx, alert.Filter{}))(b).Items[0].DueAt
 	}
 	want(b, "due by the old data", due(), Epoch.Add(2*time.Hour))
-	b.st = b.zoneNode(zone, threeAhead, "2026b")
+	b.st = zones{b}.zoneNode(zone, threeAhead, "2026b")
 	want(b, "due by the new data", due(), Epoch.Add(time.Hour))
 }
 
 func caseARunWhoseTimeCameEarlierWithNewZone(b *bench) {
 	const zone = "Test/Missed"
-	b.st = b.zoneNode(zone, twoAhead, "2025c")
+	b.st = zones{b}.zoneNode(zone, twoAhead, "2025c")
 	b.task("t")
 	b.schedule("gov", "t", daily(zone))
 	b.clock.Move(byNewData.Add(30 * time.Minute).Sub(b.clock.Now()))
-	b.st = b.zoneNode(zone, threeAhead, "2026b")
+	b.st = zones{b}.zoneNode(zone, threeAhead, "2026b")
 	want(b, "jobs", must(b.st.FireDue(b.ctx))(b).Jobs, 1)
 	b.clock.Move(byOldData.Sub(b.clock.Now()))
 	want(b, "at the old time", must(b.st.FireDue(b.ctx))(b).Jobs, 0)
@@ -129,11 +132,11 @@ func caseARunWhoseTimeCameEarlierWithNewZone(b *bench) {
 
 func caseANodeWithOlderZoneDataUsesTheNewer(b *bench) {
 	const zone = "Test/Older"
-	b.st = b.zoneNode(zone, twoAhead, "2025c")
+	b.st = zones{b}.zoneNode(zone, twoAhead, "2025c")
 	b.task("t")
 	b.schedule("first", "t", daily(zone))
-	b.zoneNode(zone, threeAhead, "2026b")
-	b.machineHas(zone, twoAhead) // the first node's machine again
+	zones{b}.zoneNode(zone, threeAhead, "2026b")
+	zones{b}.machineHas(zone, twoAhead) // the first node's machine again
 	want(b, "planned by the old data", b.schedule("second", "t", daily(zone)).NextAt.UTC(), byOldData)
 	ok(b, b.st.FollowZones(b.ctx))
 	for _, name := range []string{"first", "second"} {
@@ -141,17 +144,17 @@ func caseANodeWithOlderZoneDataUsesTheNewer(b *bench) {
 	}
 	want(b, "planned from then on", b.schedule("third", "t", daily(zone)).NextAt.UTC(), byNewData)
 	want(b, "said", strings.Join(must(b.st.Health(b.ctx))(b).Zones.Adopted, " "), zone)
-	b.st = b.zoneNode(zone, twoAhead, "2025c") // started again
+	b.st = zones{b}.zoneNode(zone, twoAhead, "2025c") // started again
 	want(b, "still", must(b.st.Schedule(b.ctx, "default", "first"))(b).NextAt, byNewData)
 }
 
 func caseAVerbThatOpensTheDatabaseWithNewerZone(b *bench) {
 	const zone = "Test/Verb"
-	b.st = b.zoneNode(zone, twoAhead, "2025c")
+	b.st = zones{b}.zoneNode(zone, twoAhead, "2025c")
 	b.task("t")
 	b.schedule("gov", "t", daily(zone))
 	verb := func(like, release string) *store.Store {
-		b.machineHas(zone, like)
+		zones{b}.machineHas(zone, like)
 		st := store.New(b.st.DB(), store.Options{Clock: b.clock.Now, Bytes: b.shelf, ZoneRelease: release})
 		ok(b, st.Prepare(b.ctx))
 		return st
@@ -165,7 +168,7 @@ func caseAVerbThatOpensTheDatabaseWithNewerZone(b *bench) {
 
 func caseAPassOverAChangedZoneThatBrokeOff(b *bench) {
 	const zone = "Test/Broken"
-	b.st = b.zoneNode(zone, twoAhead, "2026b")
+	b.st = zones{b}.zoneNode(zone, twoAhead, "2026b")
 	b.task("t")
 	done, left := b.schedule("done", "t", daily(zone)), b.schedule("left", "t", daily(zone))
 	ok(b, b.st.DB().Write(b.ctx, func(tx base.Tx, _ base.Moment) error {
@@ -175,7 +178,7 @@ func caseAPassOverAChangedZoneThatBrokeOff(b *bench) {
 		_, err := tx.Exec(b.ctx, `update belfry.schedules set next_at = $1`, byNewData.UnixMicro())
 		return err
 	}))
-	b.st = b.zoneNode(zone, twoAhead, "2026b")
+	b.st = zones{b}.zoneNode(zone, twoAhead, "2026b")
 	want(b, "before it broke off", must(b.st.Schedule(b.ctx, "default", "done"))(b).NextAt, byNewData)
 	want(b, "after", must(b.st.Schedule(b.ctx, "default", "left"))(b).NextAt, left.NextAt.UTC())
 	want(b, "zones left to do", b.count(`select count(*) from belfry.zones where replan_from >= 0`), 0)
