@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/belfry-run/belfry/app/intake"
+	"github.com/belfry-run/belfry/app/intake/internal/gatus"
 	"github.com/belfry-run/belfry/app/worker/probe/condition"
 	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/task"
@@ -388,7 +389,7 @@ func TestGatusFiles(t *testing.T) {
 	if _, err := intake.GatusFiles(files("x: 1\n", "y: 2\n"), intake.Options{}); core.CodeOf(err) != core.Invalid {
 		t.Error(err)
 	}
-	if _, err := intake.GatusFiles(make([]intake.File, intake.MaxFiles+1), intake.Options{}); core.CodeOf(err) != core.TooLarge {
+	if _, err := intake.GatusFiles(make([]intake.File, gatus.MaxFiles+1), intake.Options{}); core.CodeOf(err) != core.TooLarge {
 		t.Error(err)
 	}
 }

@@ -28,7 +28,6 @@ var own = map[string]int{
 // it after a package or a type has shrunk, and remove the line when it is within its limit.
 var over = map[string]int{
 	"lines of cron":           5112,
-	"lines of app/intake":     4562,
 	"lines of internal/bench": 5033,
 	"lines of store/jobs":     3542,
 }

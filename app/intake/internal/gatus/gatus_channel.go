@@ -1,35 +1,34 @@
-package intake
+package gatus
 
 import (
 	"fmt"
-	"math"
-	"strconv"
-	"strings"
 
 	"github.com/belfry-run/belfry/alert"
+	"github.com/belfry-run/belfry/app/intake/internal/base"
+	"github.com/belfry-run/belfry/app/intake/internal/tree"
 	"github.com/belfry-run/belfry/core"
 )
 
 // provider is one entry of alerting: a way to tell people.
 type provider struct {
 	kind     string
-	base     *tree
-	groups   map[string]*tree // what is otherwise for a group
+	base     *tree.Tree
+	groups   map[string]*tree.Tree // what is otherwise for a group
 	channels map[string]string
 }
 
 // alerting reads the providers. Each is a channel, and one more for every
 // group that overrides it.
-func (g *gatus) alerting(t *tree) {
-	for _, kind := range t.keys {
-		if g.providers[kind] != nil || t.table[kind].empty() {
+func (g *gatus) alerting(t *tree.Tree) {
+	for _, kind := range t.Keys {
+		if g.providers[kind] != nil || t.Table[kind].Empty() {
 			continue
 		}
-		p := &provider{kind: kind, base: t.table[kind], groups: map[string]*tree{}, channels: map[string]string{}}
+		p := &provider{kind: kind, base: t.Table[kind], groups: map[string]*tree.Tree{}, channels: map[string]string{}}
 		g.providers[kind] = p
 		g.provider(p, "", nil)
-		for _, o := range p.base.get("overrides").list {
-			if group := o.get("group").text; p.groups[group] == nil {
+		for _, o := range p.base.Get("overrides").List {
+			if group := o.Get("group").Text; p.groups[group] == nil {
 				p.groups[group] = o
 				g.provider(p, group, o)
 			}
@@ -37,22 +36,22 @@ func (g *gatus) alerting(t *tree) {
 	}
 }
 
-func (g *gatus) provider(p *provider, group string, override *tree) {
-	name, at := p.kind, p.base.at
+func (g *gatus) provider(p *provider, group string, override *tree.Tree) {
+	name, at := p.kind, p.base.At
 	if override != nil {
-		name, at = p.kind+" of "+group, override.at
+		name, at = p.kind+" of "+group, override.At
 	}
-	e := newEntry(at, name, "alerting: "+name)
+	e := base.NewEntry(at, name, "alerting: "+name)
 	made, ok := g.channel(e, p, group, nil)
 	if ok {
 		e.Channel, e.Means = made, "Tells people by "+p.kind+"."
 	}
-	g.done(e)
+	g.Done(e)
 }
 
 // channel is the name of the channel that tells of a group, perhaps with what
 // an alert says otherwise. It is made when it is not there.
-func (g *gatus) channel(e *entry, p *provider, group string, a *tree) (string, bool) {
+func (g *gatus) channel(e *base.Entry, p *provider, group string, a *tree.Tree) (string, bool) {
 	override := p.groups[group]
 	key := fmt.Sprintf("%p %p", override, a)
 	if name, made := p.channels[key]; made {
@@ -65,41 +64,41 @@ func (g *gatus) channel(e *entry, p *provider, group string, a *tree) (string, b
 	if a != nil {
 		layers = append(layered{a}, layers...)
 	}
-	c := alert.Channel{Name: stem(p.kind, "channel")}
+	c := alert.Channel{Name: base.Stem(p.kind, "channel")}
 	if override != nil {
-		c.Name = stem(p.kind+"-"+group, c.Name)
+		c.Name = base.Stem(p.kind+"-"+group, c.Name)
 	}
-	c.Name = g.channels.free(c.Name)
+	c.Name = g.Channels.Free(c.Name)
 	g.fill(e, &c, p.kind, layers)
 	p.channels[key] = ""
-	if e.Err == nil && g.addChannel(e, c) {
+	if e.Err == nil && g.AddChannel(e, c) {
 		p.channels[key] = c.Name
 	}
 	return p.channels[key], p.channels[key] != ""
 }
 
 // layered is what a provider says, with what overrides it in front.
-type layered []*tree
+type layered []*tree.Tree
 
-func (l layered) get(keys ...string) *tree {
+func (l layered) get(keys ...string) *tree.Tree {
 	for _, t := range l {
-		if found := t.get(keys...); found.kind != nothing {
+		if found := t.Get(keys...); found.Kind != tree.Nothing {
 			return found
 		}
 	}
-	return &tree{at: l[len(l)-1].at}
+	return &tree.Tree{At: l[len(l)-1].At}
 }
 
 // left notes what stands there besides the known keys.
-func (l layered) left(e *entry, known ...string) {
+func (l layered) left(e *base.Entry, known ...string) {
 	known = append(known, "default-alert", "overrides", "group")
 	for _, t := range l {
-		e.leave(t, "", known...)
+		e.Leave(t, "", known...)
 	}
 }
 
 // fill writes the settings of a channel.
-func (g *gatus) fill(e *entry, c *alert.Channel, kind string, l layered) {
+func (g *gatus) fill(e *base.Entry, c *alert.Channel, kind string, l layered) {
 	secret := func(key string) core.Secret { return g.secret(e, l.get(key), key) }
 	text := func(key string) string { return g.text(e, l.get(key), key) }
 	switch kind {
@@ -112,7 +111,7 @@ func (g *gatus) fill(e *entry, c *alert.Channel, kind string, l layered) {
 	case "teams", "teams-workflows":
 		c.Teams = &alert.TeamsChannel{URL: secret("webhook-url")}
 		if kind == "teams" {
-			e.notef("Belfry posts what a workflow of Teams takes, and connectors do not: make a workflow and write its URL into the channel")
+			e.Notef("Belfry posts what a workflow of Teams takes, and connectors do not: make a workflow and write its URL into the channel")
 		}
 		l.left(e, "webhook-url")
 	case "telegram":
@@ -135,51 +134,31 @@ func (g *gatus) fill(e *entry, c *alert.Channel, kind string, l layered) {
 		l.left(e, "from", "username", "password", "host", "port", "to")
 	case "custom":
 		c.Webhook = &alert.WebhookChannel{URL: secret("url")}
-		for _, name := range l.get("headers").keys {
+		for _, name := range l.get("headers").Keys {
 			if c.Webhook.Headers == nil {
 				c.Webhook.Headers = map[string]core.Secret{}
 			}
-			c.Webhook.Headers[name] = g.secret(e, l.get("headers", name), "headers."+clip(name))
+			c.Webhook.Headers[name] = g.secret(e, l.get("headers", name), "headers."+base.Clip(name))
 		}
-		e.notef("Belfry posts its own JSON: method, body and placeholders are not carried over, and what takes it must read it")
+		e.Notef("Belfry posts its own JSON: method, body and placeholders are not carried over, and what takes it must read it")
 		l.left(e, "url", "headers", "method", "body", "placeholders")
 	default:
-		e.fault(l[0].at, "", "", "is a kind of channel that Belfry does not have", "a webhook or a command can reach it")
+		e.Fault(l[0].At, "", "", "is a kind of channel that Belfry does not have", "a webhook or a command can reach it")
 	}
 }
 
-func (g *gatus) email(e *entry, l layered) *alert.EmailChannel {
+func (g *gatus) email(e *base.Entry, l layered) *alert.EmailChannel {
 	m := &alert.EmailChannel{
 		Host: g.text(e, l.get("host"), "host"), From: g.text(e, l.get("from"), "from"), User: g.text(e, l.get("username"), "username"),
 		Password: g.secret(e, l.get("password"), "password"),
 	}
-	m.Port = whole(l.get("port"), 0)
+	m.Port = base.Whole(l.get("port"), 0)
 	if m.Port == 465 {
 		m.TLS = "implicit"
 	}
 	if m.User == "" && m.Password != "" {
 		m.User = m.From // as Gatus does
 	}
-	m.To = addresses(g.text(e, l.get("to"), "to"))
+	m.To = base.Addresses(g.text(e, l.get("to"), "to"))
 	return m
-}
-
-// addresses are those of a list with commas.
-func addresses(text string) []string {
-	var list []string
-	for to := range strings.SplitSeq(text, ",") {
-		if to = strings.TrimSpace(to); to != "" {
-			list = append(list, to)
-		}
-	}
-	return list
-}
-
-// whole is a whole number from 0, or what stands in for it.
-func whole(t *tree, otherwise int) int {
-	n, err := strconv.ParseFloat(t.text, 64)
-	if err != nil || n < 0 || n > math.MaxInt32 || n != math.Trunc(n) {
-		return otherwise
-	}
-	return int(n)
 }

@@ -1,4 +1,4 @@
-package intake
+package gatus
 
 import (
 	"errors"
@@ -9,6 +9,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/belfry-run/belfry/app/intake/internal/base"
+	"github.com/belfry-run/belfry/app/intake/internal/tree"
 	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/cron"
 	"github.com/belfry-run/belfry/monitor"
@@ -16,30 +18,30 @@ import (
 )
 
 // maintenance is the time in which nobody is told of anything.
-func (g *gatus) maintenance(t *tree) {
-	e := newEntry(t.at, "maintenance", "maintenance from "+t.get("start").text)
+func (g *gatus) maintenance(t *tree.Tree) {
+	e := base.NewEntry(t.At, "maintenance", "maintenance from "+t.Get("start").Text)
 	w, on, why := g.window(t)
 	switch {
 	case why != "":
-		e.fault(t.at, "", "", why, "such as start: \"23:00\", duration: 1h, timezone: Europe/Sofia, every: [Monday]")
+		e.Fault(t.At, "", "", why, "such as start: \"23:00\", duration: 1h, timezone: Europe/Sofia, every: [Monday]")
 	case !on:
 		return
 	default:
-		e.Window = g.rest(w, "")
+		e.Window = g.Rest(w, "")
 		w.Name = e.Window
-		g.explain(e.Line, schedule.Schedule{Namespace: g.Namespace, Name: w.Name, Task: "none", Rules: w.Rules, Zone: w.Zone}, t.at)
+		g.Explain(e.Line, schedule.Schedule{Namespace: g.Namespace, Name: w.Name, Task: "none", Rules: w.Rules, Zone: w.Zone}, t.At)
 		e.Means = strings.TrimSuffix(e.Means, ".") + ", for " + w.Lasts.String() + "."
 	}
-	g.done(e)
+	g.Done(e)
 }
 
 // windowsOf are those of one endpoint.
-func (g *gatus) windowsOf(e *entry, t *tree) []monitor.Window {
+func (g *gatus) windowsOf(e *base.Entry, t *tree.Tree) []monitor.Window {
 	var list []monitor.Window
-	for i, sub := range t.get("maintenance-windows").list {
+	for i, sub := range t.Get("maintenance-windows").List {
 		w, on, why := g.window(sub)
 		if why != "" {
-			e.notef("%s is not carried over: it %s", numbered("maintenance-windows", i), why)
+			e.Notef("%s is not carried over: it %s", base.Numbered("maintenance-windows", i), why)
 		} else if on {
 			list = append(list, w)
 		}
@@ -58,7 +60,7 @@ type rested struct {
 
 // window reads one time of maintenance, or says why it cannot be carried over.
 // One that many endpoints share by an alias is read once.
-func (g *gatus) window(t *tree) (w monitor.Window, on bool, why string) {
+func (g *gatus) window(t *tree.Tree) (w monitor.Window, on bool, why string) {
 	r, known := g.rests[t]
 	if !known {
 		r.window, r.on, r.why = g.readWindow(t)
@@ -67,26 +69,26 @@ func (g *gatus) window(t *tree) (w monitor.Window, on bool, why string) {
 	return r.window, r.on, r.why
 }
 
-func (g *gatus) readWindow(t *tree) (w monitor.Window, on bool, why string) {
-	if strings.EqualFold(t.get("enabled").text, "false") {
+func (g *gatus) readWindow(t *tree.Tree) (w monitor.Window, on bool, why string) {
+	if strings.EqualFold(t.Get("enabled").Text, "false") {
 		return w, false, ""
 	}
-	start := startRule.FindStringSubmatch(t.get("start").text)
+	start := startRule.FindStringSubmatch(t.Get("start").Text)
 	if start == nil {
 		return w, false, "has no start such as 23:00"
 	}
-	lasts, err := time.ParseDuration(t.get("duration").text)
+	lasts, err := time.ParseDuration(t.Get("duration").Text)
 	if err != nil || lasts < monitor.MinLasts.D() || lasts > 24*time.Hour {
 		return w, false, "has no duration of 1m to 24h"
 	}
-	if w.Zone = orWord(t.get("timezone").text, "UTC"); w.Zone != "UTC" {
+	if w.Zone = base.OrWord(t.Get("timezone").Text, "UTC"); w.Zone != "UTC" {
 		if _, err := cron.LoadZone(w.Zone); err != nil {
 			return w, false, "has a timezone that is not known"
 		}
 	}
 	days := "*"
-	for i, day := range t.get("every").list {
-		n := slices.IndexFunc(weekdays, func(name string) bool { return strings.EqualFold(name, day.text) })
+	for i, day := range t.Get("every").List {
+		n := slices.IndexFunc(weekdays, func(name string) bool { return strings.EqualFold(name, day.Text) })
 		if n < 0 {
 			return w, false, "has a day that is none, such as Monday"
 		}

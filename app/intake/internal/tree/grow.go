@@ -1,4 +1,4 @@
-package intake
+package tree
 
 import (
 	"fmt"
@@ -13,53 +13,53 @@ const maxCopied = 1 << 20
 // grower makes data of the nodes of one document.
 type grower struct {
 	before int              // lines in front of the document
-	known  map[string]*tree // what anchors stand for; nil: they are not read
+	known  map[string]*Tree // what anchors stand for; nil: they are not read
 	copied int              // values that aliases have stood for
 }
 
 // tree makes data of a node. What makes YAML more than data is refused, but
 // for anchors where they are read.
-func (g *grower) tree(node ast.Node, parent place) (*tree, *misread) {
-	t := &tree{at: placeOf(node.GetToken(), g.before, parent), size: 1}
+func (g *grower) tree(node ast.Node, parent Place) (*Tree, *misread) {
+	t := &Tree{At: placeOf(node.GetToken(), g.before, parent), size: 1}
 	switch n := node.(type) {
 	case *ast.NullNode:
 	case *ast.StringNode:
-		t.kind, t.text = scalar, n.Value
+		t.Kind, t.Text = Scalar, n.Value
 	case *ast.LiteralNode:
-		t.kind, t.text = scalar, n.Value.Value
+		t.Kind, t.Text = Scalar, n.Value.Value
 	case *ast.IntegerNode, *ast.FloatNode, *ast.BoolNode, *ast.InfinityNode, *ast.NanNode:
-		t.kind, t.text = scalar, node.GetToken().Value
+		t.Kind, t.Text = Scalar, node.GetToken().Value
 	case *ast.SequenceNode:
-		t.kind = sequence
+		t.Kind = Sequence
 		for _, item := range n.Values {
-			sub, bad := g.tree(item, t.at)
+			sub, bad := g.tree(item, t.At)
 			if bad != nil {
 				return nil, bad
 			}
-			t.list, t.size = append(t.list, sub), t.size+sub.size
+			t.List, t.size = append(t.List, sub), t.size+sub.size
 		}
 	case *ast.MappingNode:
 		return g.mapping(t, n.Values)
 	case *ast.MappingValueNode:
 		return g.mapping(t, []*ast.MappingValueNode{n})
 	case *ast.AnchorNode:
-		return g.anchor(n, t.at)
+		return g.anchor(n, t.At)
 	case *ast.AliasNode:
-		return g.alias(n, t.at)
+		return g.alias(n, t.At)
 	default:
-		return nil, g.refuse(t.at)
+		return nil, g.refuse(t.At)
 	}
 	return t, nil
 }
 
-func (g *grower) refuse(at place) *misread {
+func (g *grower) refuse(at Place) *misread {
 	if g.known != nil {
 		return &misread{at, "is a YAML tag or a key that is no text, which are not read here", "write the value out"}
 	}
 	return &misread{at, "is a YAML anchor, alias, merge key or tag, which are not read here", "write the value out"}
 }
 
-func (g *grower) anchor(n *ast.AnchorNode, at place) (*tree, *misread) {
+func (g *grower) anchor(n *ast.AnchorNode, at Place) (*Tree, *misread) {
 	if g.known == nil || n.Name == nil || n.Value == nil {
 		return nil, g.refuse(at)
 	}
@@ -74,7 +74,7 @@ func (g *grower) anchor(n *ast.AnchorNode, at place) (*tree, *misread) {
 
 // alias is the same tree once more: nothing is copied, but whoever reads it
 // reads it again.
-func (g *grower) alias(n *ast.AliasNode, at place) (*tree, *misread) {
+func (g *grower) alias(n *ast.AliasNode, at Place) (*Tree, *misread) {
 	if g.known == nil || n.Value == nil {
 		return nil, g.refuse(at)
 	}
@@ -88,13 +88,13 @@ func (g *grower) alias(n *ast.AliasNode, at place) (*tree, *misread) {
 	return t, nil
 }
 
-func (g *grower) mapping(t *tree, pairs []*ast.MappingValueNode) (*tree, *misread) {
-	t.kind, t.table = mapping, map[string]*tree{}
-	var merged []*tree
+func (g *grower) mapping(t *Tree, pairs []*ast.MappingValueNode) (*Tree, *misread) {
+	t.Kind, t.Table = Mapping, map[string]*Tree{}
+	var merged []*Tree
 	for i, pair := range pairs {
-		at := placeOf(pair.Key.GetToken(), g.before, t.at)
+		at := placeOf(pair.Key.GetToken(), g.before, t.At)
 		if i == 0 {
-			t.at = at
+			t.At = at
 		}
 		var key string
 		switch k := pair.Key.(type) {
@@ -115,19 +115,19 @@ func (g *grower) mapping(t *tree, pairs []*ast.MappingValueNode) (*tree, *misrea
 		default:
 			key = pair.Key.GetToken().Value
 		}
-		if t.table[key] != nil {
+		if t.Table[key] != nil {
 			return nil, &misread{at, fmt.Sprintf("%q stands twice", key), ""}
 		}
 		sub, bad := g.tree(pair.Value, at)
 		if bad != nil {
 			return nil, bad
 		}
-		t.keys, t.table[key], t.size = append(t.keys, key), sub, t.size+sub.size
+		t.Keys, t.Table[key], t.size = append(t.Keys, key), sub, t.size+sub.size
 	}
 	for _, from := range merged { // what is written counts before what is merged
-		for _, key := range from.keys {
-			if t.table[key] == nil {
-				t.keys, t.table[key], t.size = append(t.keys, key), from.table[key], t.size+from.table[key].size
+		for _, key := range from.Keys {
+			if t.Table[key] == nil {
+				t.Keys, t.Table[key], t.size = append(t.Keys, key), from.Table[key], t.size+from.Table[key].size
 			}
 		}
 	}
@@ -135,17 +135,17 @@ func (g *grower) mapping(t *tree, pairs []*ast.MappingValueNode) (*tree, *misrea
 }
 
 // merge is the mappings behind a merge key.
-func (g *grower) merge(node ast.Node, at place) ([]*tree, *misread) {
+func (g *grower) merge(node ast.Node, at Place) ([]*Tree, *misread) {
 	from, bad := g.tree(node, at)
 	if bad != nil {
 		return nil, bad
 	}
-	list := []*tree{from}
-	if from.kind == sequence {
-		list = from.list
+	list := []*Tree{from}
+	if from.Kind == Sequence {
+		list = from.List
 	}
 	for _, t := range list {
-		if t.kind != mapping {
+		if t.Kind != Mapping {
 			return nil, &misread{at, "merges what is not a mapping", ""}
 		}
 	}

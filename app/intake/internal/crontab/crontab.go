@@ -1,4 +1,4 @@
-package intake
+package crontab
 
 import (
 	"fmt"
@@ -9,6 +9,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/belfry-run/belfry/app/intake/internal/base"
+	"github.com/belfry-run/belfry/app/intake/internal/tree"
 	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/cron"
 	"github.com/belfry-run/belfry/schedule"
@@ -22,33 +24,33 @@ import (
 // Variables count from where they are set. CRON_TZ moves the times, TZ only
 // the command, as in cronie. An unescaped % ends the command; what follows is
 // its standard input, one line for each % more.
-func Crontab(r io.Reader, o Options) (Result, error) {
-	o, err := o.prepare()
+func Crontab(r io.Reader, o base.Options) (base.Result, error) {
+	o, err := o.Prepare()
 	if err != nil {
-		return Result{}, err
+		return base.Result{}, err
 	}
-	text, err := readAll(r)
+	text, err := base.ReadAll(r)
 	if err != nil {
-		return Result{}, err
+		return base.Result{}, err
 	}
-	c := &crontab{builder: newBuilder(o), vars: map[string]string{}, zone: o.Zone}
+	c := &crontab{Builder: base.NewBuilder(o), vars: map[string]string{}, zone: o.Zone}
 	lines := strings.Split(string(text), "\n")
-	if len(lines) > MaxLines+1 {
-		return Result{}, core.Errorf(core.TooLarge, "the crontab has more than %d lines", MaxLines).WithHint("split it")
+	if len(lines) > base.MaxLines+1 {
+		return base.Result{}, core.Errorf(core.TooLarge, "the crontab has more than %d lines", base.MaxLines).WithHint("split it")
 	}
 	if c.system, err = isSystem(o.Format, lines); err != nil {
-		return Result{}, err
+		return base.Result{}, err
 	}
 	for i, line := range lines {
 		c.line(i+1, strings.TrimSuffix(line, "\r"))
 	}
 	c.fileNotes()
-	return c.res, nil
+	return c.Res, nil
 }
 
 // crontab is a file while it is read.
 type crontab struct {
-	*builder
+	*base.Builder
 	system bool
 	vars   map[string]string // what the lines so far have set
 	size   int               // bytes of them
@@ -64,15 +66,15 @@ func (c *crontab) line(number int, text string) {
 		return
 	}
 	shown, _ := core.CleanText(text[start:], 1000)
-	l := &Line{Number: number, Text: shown}
-	at := place{number, start + 1}
+	l := &base.Line{Number: number, Text: shown}
+	at := tree.Place{Line: number, Column: start + 1}
 	switch name, value, isVar := variable(text[start:]); {
-	case !plain(text):
-		l.fault(at, "", "", "has bytes that are not text", "save the file as UTF-8")
-		c.res.Lines = append(c.res.Lines, *l)
+	case !base.Plain(text):
+		l.Fault(at, "", "", "has bytes that are not text", "save the file as UTF-8")
+		c.Res.Lines = append(c.Res.Lines, *l)
 	case isVar:
 		if c.set(l, at, name, value); l.Err != nil {
-			c.res.Lines = append(c.res.Lines, *l)
+			c.Res.Lines = append(c.Res.Lines, *l)
 		}
 	default:
 		c.entry(l, text, start)
@@ -99,30 +101,30 @@ func unquote(s string) string {
 }
 
 // set takes over an assignment.
-func (c *crontab) set(l *Line, at place, name, value string) {
+func (c *crontab) set(l *base.Line, at tree.Place, name, value string) {
 	switch name {
 	case "CRON_TZ":
 		c.setZone(l, at, value)
 	case "RANDOM_DELAY":
 		minutes, err := strconv.ParseUint(value, 10, 16)
 		if err != nil || minutes > 24*60 {
-			l.fault(at, name, value, "is not a number of minutes up to 1440", "")
+			l.Fault(at, name, value, "is not a number of minutes up to 1440", "")
 			return
 		}
 		c.delay = core.Duration(minutes) * core.Duration(time.Minute)
 	case "MAILTO":
 		if value != "" {
-			c.notef("line %d: MAILTO is not carried over: Belfry sends no mail; what a command writes is in its job's log", at.line)
+			c.Notef("line %d: MAILTO is not carried over: Belfry sends no mail; what a command writes is in its job's log", at.Line)
 		}
 	case "MAILFROM", "CONTENT_TYPE", "CONTENT_TRANSFER_ENCODING", "START_HOURS_RANGE":
-		c.notef("line %d: %s is not carried over", at.line, name)
+		c.Notef("line %d: %s is not carried over", at.Line, name)
 	default:
-		if err := checkVariable(name); err != "" {
-			l.fault(at, "variable", name, err, "")
+		if err := base.CheckVariable(name); err != "" {
+			l.Fault(at, "variable", name, err, "")
 			return
 		}
 		if name == "TZ" {
-			c.notef("line %d: TZ is given to commands and moves no times, as in cron; CRON_TZ would", at.line)
+			c.Notef("line %d: TZ is given to commands and moves no times, as in cron; CRON_TZ would", at.Line)
 		}
 		if old, set := c.vars[name]; set {
 			c.size -= len(name) + len(old)
@@ -132,32 +134,21 @@ func (c *crontab) set(l *Line, at place, name, value string) {
 	}
 }
 
-func (c *crontab) setZone(l *Line, at place, value string) {
+func (c *crontab) setZone(l *base.Line, at tree.Place, value string) {
 	c.zone, c.zoned = c.Options.Zone, false
 	if value == "" {
 		return
 	}
 	zone, _, more := strings.Cut(value, " ")
 	if _, err := cron.LoadZone(value); err != nil {
-		l.cronFault(place{line: at.line}, err)
-		l.Column = at.column
+		l.CronFault(tree.Place{Line: at.Line}, err)
+		l.Column = at.Column
 		if _, err := cron.LoadZone(zone); more && err == nil {
 			l.Err.Message, l.Err.Hint = "is a zone and more", "CRON_TZ stands on a line of its own, before the lines it is for"
 		}
 		return
 	}
 	c.zone, c.zoned = value, true
-}
-
-// checkVariable says why a variable cannot be set for a command, or nothing.
-func checkVariable(name string) string {
-	switch {
-	case name == "" || strings.ContainsAny(name, "=\x00"):
-		return "is not the name of an environment variable"
-	case strings.HasPrefix(name, "BELFRY_"):
-		return "is reserved: names that start with BELFRY_ are set by the worker"
-	}
-	return ""
 }
 
 func (c *crontab) parseOptions() cron.Options {
@@ -169,7 +160,7 @@ func (c *crontab) parseOptions() cron.Options {
 var freeBSD = map[string]string{"@every_minute": "* * * * *", "@every_second": "* * * * * *"}
 
 // rules is the times of an entry, or nil and a fault.
-func (c *crontab) rules(l *Line, e entryParts) []schedule.Rule {
+func (c *crontab) rules(l *base.Line, e entryParts) []schedule.Rule {
 	text := e.when
 	if word := strings.ToLower(text); word[0] == '@' {
 		if known := freeBSD[word]; known != "" {
@@ -177,27 +168,27 @@ func (c *crontab) rules(l *Line, e entryParts) []schedule.Rule {
 		}
 		if n, err := strconv.ParseUint(word[1:], 10, 31); err == nil {
 			if n == 0 {
-				l.fault(e.whenAt, "macro", text, "is no time between runs", "such as @600, which runs it ten minutes after it ended")
+				l.Fault(e.whenAt, "macro", text, "is no time between runs", "such as @600, which runs it ten minutes after it ended")
 				return nil
 			}
 			return []schedule.Rule{{Every: core.Duration(n) * core.Duration(time.Second), Anchor: schedule.AnchorFinish}}
 		}
 		if strings.HasPrefix(word, "@every") {
-			l.notef("the interval counts from a fixed instant, so that it does not shift when something restarts")
+			l.Notef("the interval counts from a fixed instant, so that it does not shift when something restarts")
 		}
 	}
 	text, hashed := spread(text)
 	if hashed {
-		l.notef("the random choice of ~ is made once and for all, by the name of the schedule")
-		e.whenAt.column = 0 // the columns are those of another text
+		l.Notef("the random choice of ~ is made once and for all, by the name of the schedule")
+		e.whenAt.Column = 0 // the columns are those of another text
 	}
 	if _, err := cron.Parse(text, c.parseOptions()); err != nil {
-		if e.whenAt.column == 0 {
-			l.cronFault(e.whenAt, err)
+		if e.whenAt.Column == 0 {
+			l.CronFault(e.whenAt, err)
 			l.Column = 1
 			return nil
 		}
-		l.cronFault(e.whenAt, err)
+		l.CronFault(e.whenAt, err)
 		return nil
 	}
 	return []schedule.Rule{{Cron: strings.Join(strings.Fields(text), " ")}}
@@ -221,7 +212,7 @@ func spread(when string) (text string, changed bool) {
 			}
 			items[j] = "H"
 			if from != "" || to != "" {
-				items[j] = fmt.Sprintf("H(%s-%s)", orWord(from, bounds[i][0]), orWord(to, bounds[i][1]))
+				items[j] = fmt.Sprintf("H(%s-%s)", base.OrWord(from, bounds[i][0]), base.OrWord(to, bounds[i][1]))
 			}
 			if stepped {
 				items[j] += "/" + step
@@ -232,28 +223,21 @@ func spread(when string) (text string, changed bool) {
 	return strings.Join(words, " "), true
 }
 
-func orWord(word, otherwise string) string {
-	if word == "" {
-		return otherwise
-	}
-	return word
-}
-
 // task is what an entry runs.
-func (c *crontab) task(l *Line, e entryParts) task.Task {
+func (c *crontab) task(l *base.Line, e entryParts) task.Task {
 	command, stdin, cut := percent(e.command)
 	if cut {
-		l.notef("the first %% ends the command, and what follows is its standard input, as in cron; write \\%% where the command is to have it")
+		l.Notef("the first %% ends the command, and what follows is its standard input, as in cron; write \\%% where the command is to have it")
 	}
 	if strings.HasSuffix(command, "\\") {
-		l.notef("cron has no continued lines: the shell gets the \\ at the end")
+		l.Notef("cron has no continued lines: the shell gets the \\ at the end")
 	}
 	if e.user != "" {
-		l.notef("cron runs it as %s, Belfry as the user of the worker", e.user)
+		l.Notef("cron runs it as %s, Belfry as the user of the worker", e.user)
 	}
 	cmd := task.Command{Shell: command, Stdin: stdin}
-	if c.grown += c.size; c.grown > maxGrown {
-		l.fault(e.commandAt, "command", "", "has so many variables before it that the file becomes too large", "split the file")
+	if c.Grown += c.size; c.Grown > base.MaxGrown {
+		l.Fault(e.commandAt, "command", "", "has so many variables before it that the file becomes too large", "split the file")
 	} else if len(c.vars) > 0 {
 		cmd.Env = maps.Clone(c.vars)
 	}
@@ -304,16 +288,16 @@ func input(text string) string {
 
 // fileNotes says once what is true of every line.
 func (c *crontab) fileNotes() {
-	if len(c.res.Manifest.Tasks) == 0 {
+	if len(c.Res.Manifest.Tasks) == 0 {
 		return
 	}
 	if c.unread && c.Zone == "UTC" {
-		c.notef("times are read in UTC where no CRON_TZ is set; cron reads them in the zone of its machine")
+		c.Notef("times are read in UTC where no CRON_TZ is set; cron reads them in the zone of its machine")
 	}
 	where := ""
 	if c.vars["HOME"] == "" {
 		where = ", in a fresh empty directory and not in a home"
 	}
-	c.notef("commands run on a worker that allows them, as its user%s", where)
-	c.notef("as in cron, runs may overlap, are not retried, and are not made up for when they were missed")
+	c.Notef("commands run on a worker that allows them, as its user%s", where)
+	c.Notef("as in cron, runs may overlap, are not retried, and are not made up for when they were missed")
 }

@@ -1,4 +1,4 @@
-package intake
+package base
 
 import (
 	"net"
@@ -12,35 +12,35 @@ import (
 	"github.com/belfry-run/belfry/task"
 )
 
-// registration is what a monitor of a domain watches. Monitors that agree in it share one.
-type registration struct {
-	domain   string
-	failDays int
-	warnDays int
-	muted    bool
+// Registration is what a monitor of a domain watches. Monitors that agree in it share one.
+type Registration struct {
+	Domain   string
+	FailDays int
+	WarnDays int
+	Muted    bool
 }
 
 // registryEvery is how often a registry is asked: an end moves by years.
 const registryEvery = core.Duration(24 * time.Hour)
 
-// register watches the registration of the domain of a host beside a monitor, and answers the name of the monitor that does.
-func (w *watching) register(e *entry, of monitor.Monitor, r registration) (name string, ok bool) {
+// Register watches the registration of the domain of a host beside a monitor, and answers the name of the monitor that does.
+func (w *Watching) Register(e *Entry, of monitor.Monitor, r Registration) (name string, ok bool) {
 	if name, made := w.registered[r]; made {
 		return name, name != ""
 	}
 	m := monitor.Monitor{
-		Name: w.monitorName(r.domain+"-registration", "", ""), Tags: of.Tags, Every: registryEvery, Muted: r.muted,
-		Check: task.Task{Domain: &task.Domain{Name: r.domain, WarnDays: r.warnDays, FailDays: r.failDays}},
+		Name: w.MonitorName(r.Domain+"-registration", "", ""), Tags: of.Tags, Every: registryEvery, Muted: r.Muted,
+		Check: task.Task{Domain: &task.Domain{Name: r.Domain, WarnDays: r.WarnDays, FailDays: r.FailDays}},
 	}
 	w.registered[r] = ""
-	if w.add(newEntry(e.at, e.name+", registration", clip(e.name+", registration: "+r.domain)), m) {
+	if w.Add(NewEntry(e.At, e.Name+", registration", Clip(e.Name+", registration: "+r.Domain)), m) {
 		w.registered[r] = m.Name
 	}
 	return w.registered[r], w.registered[r] != ""
 }
 
-// registeredDomain is the domain of a host that somebody registered, or empty.
-func registeredDomain(host string) string {
+// RegisteredDomain is the domain of a host that somebody registered, or empty.
+func RegisteredDomain(host string) string {
 	host = strings.ToLower(strings.TrimSuffix(host, "."))
 	if net.ParseIP(strings.Trim(host, "[]")) != nil {
 		return ""

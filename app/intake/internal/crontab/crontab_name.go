@@ -1,11 +1,11 @@
-package intake
+package crontab
 
 import (
 	"regexp"
 	"slices"
 	"strings"
 
-	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/app/intake/internal/base"
 )
 
 // commandSlug is a name for what a command does: the program, without the
@@ -13,7 +13,7 @@ import (
 func commandSlug(command string) string {
 	command, _, _ = percent(command)
 	var parts []string
-	list := strings.Fields(strings.NewReplacer(";", " ; ", "(", " ", ")", " ", "{", " ", "}", " ", "`", " ").Replace(cutText(command, 2000)))
+	list := strings.Fields(strings.NewReplacer(";", " ; ", "(", " ", ")", " ", "{", " ", "}", " ", "`", " ").Replace(base.CutText(command, 2000)))
 	for i := 0; i < len(list) && len(parts) < 3; i++ {
 		word := strings.Trim(list[i], `"'`)
 		switch {
@@ -34,12 +34,12 @@ func commandSlug(command string) string {
 				i++
 			}
 		default:
-			if p := slug(baseName(word)); p != "" {
+			if p := base.Slug(baseName(word)); p != "" {
 				parts = append(parts, p)
 			}
 		}
 	}
-	return orWord(cutText(strings.Join(parts, "-"), 60), "command")
+	return base.OrWord(base.CutText(strings.Join(parts, "-"), 60), "command")
 }
 
 var durationRule = regexp.MustCompile(`^[0-9]+[smhd]?$`)
@@ -57,26 +57,4 @@ func baseName(word string) string {
 		}
 	}
 	return word
-}
-
-// slug writes a text as a part of a name.
-func slug(text string) string {
-	var b strings.Builder
-	for _, r := range strings.ToLower(text) {
-		if r >= 'a' && r <= 'z' || r >= '0' && r <= '9' || strings.ContainsRune("._", r) {
-			b.WriteRune(r)
-		} else if s := b.String(); s != "" && s[len(s)-1] != '-' {
-			b.WriteByte('-')
-		}
-	}
-	return strings.Trim(b.String(), "-._")
-}
-
-// cutText shortens a plain text; what is cut never leaves a bad end of a name.
-func cutText(s string, limit int) string {
-	if len(s) <= limit {
-		return s
-	}
-	short, _ := core.CleanText(s, limit)
-	return strings.TrimRight(short, "-._")
 }

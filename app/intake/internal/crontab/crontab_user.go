@@ -1,17 +1,18 @@
-package intake
+package crontab
 
 import (
 	"fmt"
 	"regexp"
 	"strings"
 
+	"github.com/belfry-run/belfry/app/intake/internal/base"
 	"github.com/belfry-run/belfry/core"
 )
 
 // isSystem finds out whether lines name a user before their command.
-func isSystem(f Format, lines []string) (bool, error) {
+func isSystem(f base.Format, lines []string) (bool, error) {
 	if f != "" {
-		return f == FormatSystem, nil
+		return f == base.FormatSystem, nil
 	}
 	var user, system, open []int // lines that speak for either, and for neither
 	for i, line := range lines {

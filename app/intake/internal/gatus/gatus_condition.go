@@ -1,10 +1,11 @@
-package intake
+package gatus
 
 import (
 	"fmt"
 	"slices"
 	"strings"
 
+	"github.com/belfry-run/belfry/app/intake/internal/base"
 	"github.com/belfry-run/belfry/app/intake/internal/expr"
 	"github.com/belfry-run/belfry/task"
 )
@@ -19,13 +20,10 @@ type judging struct {
 	expect string   // of TCP and WebSocket: what must come back
 	days   int      // of a certificate
 	host   string   // whose domain may have to be registered
-	ending *registration
+	ending *base.Registration
 	loose  map[string]bool
 	fits   map[string]*codes // known of the whole file
 }
-
-// inverted is why a condition that wants a target to be broken is refused.
-const inverted = "wants the target not to answer, which no monitor of Belfry means by up"
 
 // side is one side of a condition.
 type side struct {
@@ -156,7 +154,7 @@ func (j *judging) one(l side, op, text string) string {
 	case ofIP:
 		return j.textual("ip", op, text)
 	case ofConnected:
-		return means(op, text, "true", inverted)
+		return means(op, text, "true", base.Inverted)
 	case ofCode:
 		if j.kind != task.KindDNS {
 			return "is about DNS, and this endpoint is not"

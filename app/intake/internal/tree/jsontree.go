@@ -1,4 +1,4 @@
-package intake
+package tree
 
 import (
 	"bytes"
@@ -9,16 +9,16 @@ import (
 	"strings"
 )
 
-// readJSON reads one JSON value as data. It is quicker than the reader of YAML
+// ReadJSON reads one JSON value as data. It is quicker than the reader of YAML
 // and knows every escape, and backups are large.
-func readJSON(text []byte) (*tree, *misread) {
+func ReadJSON(text []byte) (*Tree, *misread) {
 	j := &jsonReader{text: text, dec: json.NewDecoder(bytes.NewReader(text)), line: 1}
 	return j.document()
 }
 
-// readInnerJSON reads JSON that stands as a text in another document, at the
+// ReadInnerJSON reads JSON that stands as a text in another document, at the
 // given place. It is nil when it is not JSON.
-func readInnerJSON(text string, at place) *tree {
+func ReadInnerJSON(text string, at Place) *Tree {
 	j := &jsonReader{text: []byte(text), dec: json.NewDecoder(strings.NewReader(text)), fixed: &at}
 	t, bad := j.document()
 	if bad != nil {
@@ -31,13 +31,13 @@ func readInnerJSON(text string, at place) *tree {
 type jsonReader struct {
 	text  []byte
 	dec   *json.Decoder
-	fixed *place // of all there is
+	fixed *Place // of all there is
 
 	seen, line, start int // bytes looked at, the line they end in and its beginning
 	depth             int
 }
 
-func (j *jsonReader) document() (*tree, *misread) {
+func (j *jsonReader) document() (*Tree, *misread) {
 	j.dec.UseNumber()
 	t, bad := j.value()
 	if bad != nil {
@@ -51,7 +51,7 @@ func (j *jsonReader) document() (*tree, *misread) {
 }
 
 // at is where the next token begins.
-func (j *jsonReader) at() place {
+func (j *jsonReader) at() Place {
 	if j.fixed != nil {
 		return *j.fixed
 	}
@@ -64,10 +64,10 @@ func (j *jsonReader) at() place {
 			j.line, j.start = j.line+1, j.seen
 		}
 	}
-	return place{j.line, j.seen - j.start + 1}
+	return Place{j.line, j.seen - j.start + 1}
 }
 
-func (j *jsonReader) token() (json.Token, place, *misread) {
+func (j *jsonReader) token() (json.Token, Place, *misread) {
 	at := j.at()
 	tok, err := j.dec.Token()
 	if err != nil {
@@ -83,21 +83,21 @@ func (j *jsonReader) token() (json.Token, place, *misread) {
 	return tok, at, nil
 }
 
-func (j *jsonReader) value() (*tree, *misread) {
+func (j *jsonReader) value() (*Tree, *misread) {
 	tok, at, bad := j.token()
 	if bad != nil {
 		return nil, bad
 	}
-	t := &tree{at: at, kind: scalar}
+	t := &Tree{At: at, Kind: Scalar}
 	switch v := tok.(type) {
 	case nil:
-		t.kind = nothing
+		t.Kind = Nothing
 	case bool:
-		t.text = fmt.Sprint(v)
+		t.Text = fmt.Sprint(v)
 	case json.Number:
-		t.text = v.String()
+		t.Text = v.String()
 	case string:
-		t.text = v
+		t.Text = v
 	case json.Delim:
 		if j.depth++; j.depth > maxDepth {
 			return nil, &misread{at, fmt.Sprintf("is nested more than %d levels deep", maxDepth), ""}
@@ -112,22 +112,22 @@ func (j *jsonReader) value() (*tree, *misread) {
 	return t, bad
 }
 
-func (j *jsonReader) list(t *tree) *misread {
-	t.kind = sequence
+func (j *jsonReader) list(t *Tree) *misread {
+	t.Kind = Sequence
 	for j.dec.More() {
 		item, bad := j.value()
 		if bad != nil {
 			return bad
 		}
-		t.list = append(t.list, item)
+		t.List = append(t.List, item)
 	}
 	_, _, bad := j.token()
 	return bad
 }
 
 // object reads a mapping. The last of equal keys counts, as in JavaScript.
-func (j *jsonReader) object(t *tree) *misread {
-	t.kind, t.table = mapping, map[string]*tree{}
+func (j *jsonReader) object(t *Tree) *misread {
+	t.Kind, t.Table = Mapping, map[string]*Tree{}
 	for j.dec.More() {
 		tok, at, bad := j.token()
 		if bad != nil {
@@ -141,10 +141,10 @@ func (j *jsonReader) object(t *tree) *misread {
 		if bad != nil {
 			return bad
 		}
-		if t.table[key] == nil {
-			t.keys = append(t.keys, key)
+		if t.Table[key] == nil {
+			t.Keys = append(t.Keys, key)
 		}
-		t.table[key] = value
+		t.Table[key] = value
 	}
 	_, _, bad := j.token()
 	return bad

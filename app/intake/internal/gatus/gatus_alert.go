@@ -1,4 +1,4 @@
-package intake
+package gatus
 
 import (
 	"fmt"
@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/belfry-run/belfry/alert"
+	"github.com/belfry-run/belfry/app/intake/internal/base"
+	"github.com/belfry-run/belfry/app/intake/internal/tree"
 	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/monitor"
 )
@@ -29,32 +31,32 @@ var (
 func (g *gatus) tellAll(monitor string, list []told) {
 	for _, t := range list {
 		g.reminded = g.reminded || t.remind > 0
-		g.tell(monitor, t.channel, t.on, t.remind)
+		g.Tell(monitor, t.channel, t.on, t.remind)
 	}
 }
 
 // alerts reads who is told of an endpoint, and after how many failures. Belfry
 // counts them once for a monitor, and not for each alert.
-func (g *gatus) alerts(e *entry, t *tree, group string, m *monitor.Monitor) []told {
+func (g *gatus) alerts(e *base.Entry, t *tree.Tree, group string, m *monitor.Monitor) []told {
 	var list []told
 	failures, passes := map[int]bool{}, map[int]bool{}
-	for i, a := range t.get("alerts").list {
-		path := numbered("alerts", i)
-		p := g.providers[a.get("type").text]
+	for i, a := range t.Get("alerts").List {
+		path := base.Numbered("alerts", i)
+		p := g.providers[a.Get("type").Text]
 		if p == nil {
-			e.notef("%s: no notification is sent, because %s is not set up under alerting", path, orWord(clip(a.get("type").text), "its type"))
+			e.Notef("%s: no notification is sent, because %s is not set up under alerting", path, base.OrWord(base.Clip(a.Get("type").Text), "its type"))
 			continue
 		}
-		l := layered{a, p.base.get("default-alert")}
-		if strings.EqualFold(l.get("enabled").text, "false") {
-			e.notef("%s is disabled and left out", path)
+		l := layered{a, p.base.Get("default-alert")}
+		if strings.EqualFold(l.get("enabled").Text, "false") {
+			e.Notef("%s is disabled and left out", path)
 			continue
 		}
-		var override *tree
-		if o := a.get("provider-override"); !o.empty() {
+		var override *tree.Tree
+		if o := a.Get("provider-override"); !o.Empty() {
 			override = o
 		}
-		sub := newEntry(e.at, e.name+", "+path, "") // a channel with a fault is none of the monitor's
+		sub := base.NewEntry(e.At, e.Name+", "+path, "") // a channel with a fault is none of the monitor's
 		name, ok := g.channel(sub, p, group, override)
 		e.Notes = append(e.Notes, sub.Notes...)
 		if !ok {
@@ -62,14 +64,14 @@ func (g *gatus) alerts(e *entry, t *tree, group string, m *monitor.Monitor) []to
 			if sub.Err != nil {
 				why += ": " + sub.Err.Message
 			}
-			e.notef("%s: no notification is sent, because the channel %s %s", path, clip(p.kind), why)
+			e.Notef("%s: no notification is sent, because the channel %s %s", path, base.Clip(p.kind), why)
 			continue
 		}
 		failures[g.count(e, path+".failure-threshold", l.get("failure-threshold"), 3)] = true
 		passes[g.count(e, path+".success-threshold", l.get("success-threshold"), 2)] = true
 		list = append(list, told{name, g.about(l), g.reminder(e, path, l)})
 		if text := g.text(e, l.get("description"), path+".description"); text != "" {
-			m.Description = describeName(m.Name, t.get("name").text, text)
+			m.Description = base.DescribeName(m.Name, t.Get("name").Text, text)
 		}
 	}
 	m.Confirm.Failures = g.threshold(e, "failure-threshold", failures)
@@ -82,45 +84,45 @@ func (g *gatus) alerts(e *entry, t *tree, group string, m *monitor.Monitor) []to
 
 func (g *gatus) about(l layered) []alert.NotificationType {
 	on := wrong
-	if truth(l.get("send-on-resolved")) {
+	if base.Truth(l.get("send-on-resolved")) {
 		on = resolved
 	}
 	return slices.Clone(on)
 }
 
-func (g *gatus) reminder(e *entry, path string, l layered) core.Duration {
+func (g *gatus) reminder(e *base.Entry, path string, l layered) core.Duration {
 	d := g.span(e, l.get("minimum-reminder-interval"), path+".minimum-reminder-interval")
 	if d == 0 {
 		return 0
 	}
 	within := min(max(d, alert.MinRemind), alert.MaxRemind)
 	if within != d {
-		e.notef("%s.minimum-reminder-interval is %s, which Belfry takes as %s", path, d, within)
+		e.Notef("%s.minimum-reminder-interval is %s, which Belfry takes as %s", path, d, within)
 	}
 	return within
 }
 
 // count is a threshold of an alert.
-func (g *gatus) count(e *entry, path string, t *tree, otherwise int) int {
-	n := whole(t, 0)
+func (g *gatus) count(e *base.Entry, path string, t *tree.Tree, otherwise int) int {
+	n := base.Whole(t, 0)
 	if n == 0 {
 		return otherwise
 	}
 	if n > monitor.MaxThreshold {
-		e.notef("%s is %d, which Belfry takes as %d", path, n, monitor.MaxThreshold)
+		e.Notef("%s is %d, which Belfry takes as %d", path, n, monitor.MaxThreshold)
 		return monitor.MaxThreshold
 	}
 	return n
 }
 
 // threshold is the lowest of those that alerts ask for.
-func (g *gatus) threshold(e *entry, key string, asked map[int]bool) int {
+func (g *gatus) threshold(e *base.Entry, key string, asked map[int]bool) int {
 	list := slices.Sorted(maps.Keys(asked))
 	if len(list) == 0 {
 		return 0
 	}
 	if len(list) > 1 {
-		e.notef("its alerts have different values of %s: %s; a monitor has one, and it is %d", key, strings.Join(strings.Fields(strings.Trim(fmt.Sprint(list), "[]")), ", "), list[0])
+		e.Notef("its alerts have different values of %s: %s; a monitor has one, and it is %d", key, strings.Join(strings.Fields(strings.Trim(fmt.Sprint(list), "[]")), ", "), list[0])
 	}
 	return list[0]
 }

@@ -1,4 +1,4 @@
-package intake
+package gatus
 
 import (
 	"cmp"
@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/belfry-run/belfry/app/intake/internal/base"
 	"github.com/belfry-run/belfry/app/intake/internal/expr"
 	"github.com/belfry-run/belfry/task"
 )
@@ -70,7 +71,7 @@ func wholeDays(ms int64) int {
 // registration compares days as for a certificate. A monitor of its own does, because a registry is asked seldom.
 func (j *judging) registration(op, text string) string {
 	n, ok := integer(text)
-	domain := registeredDomain(j.host)
+	domain := base.RegisteredDomain(j.host)
 	switch {
 	case domain == "":
 		return "is about the registration of a domain, and the host is not below one"
@@ -81,9 +82,9 @@ func (j *judging) registration(op, text string) string {
 	}
 	days := wholeDays(n)
 	if j.ending != nil {
-		days = max(days, j.ending.failDays)
+		days = max(days, j.ending.FailDays)
 	}
-	j.ending = &registration{domain: domain, failDays: days, warnDays: -1}
+	j.ending = &base.Registration{Domain: domain, FailDays: days, WarnDays: -1}
 	return ""
 }
 

@@ -1,4 +1,4 @@
-package intake
+package tree
 
 import (
 	"errors"
@@ -20,15 +20,15 @@ const maxDepth = 64
 // number: 50 s for the 80,000 that fit into a file.
 const maxKeys = 5000
 
-// tree is a document as data: a mapping, a list or a text, and where it
+// Tree is a document as data: a mapping, a list or a text, and where it
 // begins. Texts are what a person wrote, not what YAML takes them for.
-type tree struct {
-	at       place
-	kind     treeKind
-	text     string
-	list     []*tree
-	keys     []string // of a mapping, in their order
-	table    map[string]*tree
+type Tree struct {
+	At       Place
+	Kind     treeKind
+	Text     string
+	List     []*Tree
+	Keys     []string // of a mapping, in their order
+	Table    map[string]*Tree
 	size     int  // values in it, itself included
 	anchored bool // it stands there to be copied
 }
@@ -36,18 +36,18 @@ type tree struct {
 type treeKind int
 
 const (
-	nothing treeKind = iota
-	scalar
-	sequence
-	mapping
+	Nothing treeKind = iota
+	Scalar
+	Sequence
+	Mapping
 )
 
-// get follows keys down; it is never nil.
-func (t *tree) get(keys ...string) *tree {
+// Get follows keys down; it is never nil.
+func (t *Tree) Get(keys ...string) *Tree {
 	for _, k := range keys {
-		next := t.table[k]
+		next := t.Table[k]
 		if next == nil {
-			return &tree{at: t.at}
+			return &Tree{At: t.At}
 		}
 		t = next
 	}
@@ -56,31 +56,31 @@ func (t *tree) get(keys ...string) *tree {
 
 // document is one YAML document of a file, and what is wrong with it.
 type document struct {
-	root  *tree
-	first string // line of it that says anything
-	at    place
-	fault *misread
+	Root  *Tree
+	First string // line of it that says anything
+	At    Place
+	Fault *misread
 }
 
 // misread is why a document could not be read.
 type misread struct {
-	at            place
-	message, hint string
+	At            Place
+	Message, Hint string
 }
 
-func (m *misread) Error() string { return m.message }
+func (m *misread) Error() string { return m.Message }
 
 // anchors says whether the anchors, aliases and merge keys of YAML are read.
 type anchors bool
 
 const (
-	withAnchors    anchors = true
-	withoutAnchors anchors = false
+	WithAnchors    anchors = true
+	WithoutAnchors anchors = false
 )
 
-// documents reads each document of a file by itself, so that a fault in one
+// Documents reads each document of a file by itself, so that a fault in one
 // does not hide the others.
-func documents(text string, a anchors) []document {
+func Documents(text string, a anchors) []document {
 	if s := strings.TrimSpace(text); strings.HasPrefix(s, "{") || strings.HasPrefix(s, "[") {
 		text = strings.ReplaceAll(text, "\t", " ") // JSON may be indented with tabs, YAML not
 	}
@@ -92,7 +92,7 @@ func documents(text string, a anchors) []document {
 			continue
 		}
 		if part := strings.Join(lines[from:i], ""); says(part) {
-			if d := readDocument(part, from, a); d.root != nil || d.fault != nil {
+			if d := readDocument(part, from, a); d.Root != nil || d.Fault != nil {
 				docs = append(docs, d)
 			}
 		}
@@ -123,9 +123,9 @@ func marks(line, marker string) bool {
 // program.
 func readDocument(text string, before int, a anchors) (d document) {
 	first, line := firstLine(text)
-	d.first, d.at = line, place{line: before + 1 + first, column: 1}
+	d.First, d.At = line, Place{Line: before + 1 + first, Column: 1}
 	fail := func(t *token.Token, message, hint string) document {
-		return document{first: line, at: d.at, fault: &misread{placeOf(t, before, d.at), message, hint}}
+		return document{First: line, At: d.At, Fault: &misread{placeOf(t, before, d.At), message, hint}}
 	}
 	defer func() {
 		if p := recover(); p != nil {
@@ -153,17 +153,17 @@ func readDocument(text string, before int, a anchors) (d document) {
 	}
 	g := grower{before: before}
 	if a {
-		g.known = map[string]*tree{}
+		g.known = map[string]*Tree{}
 	}
 	for _, doc := range file.Docs {
 		if doc.Body == nil || doc.Body.Type() == ast.NullType || doc.Body.Type() == ast.CommentType {
 			continue
 		}
-		root, bad := g.tree(doc.Body, d.at)
+		root, bad := g.tree(doc.Body, d.At)
 		if bad != nil {
-			return document{first: line, at: d.at, fault: bad}
+			return document{First: line, At: d.At, Fault: bad}
 		}
-		d.root = root
+		d.Root = root
 		break
 	}
 	return d
@@ -181,11 +181,11 @@ func firstLine(text string) (before int, first string) {
 	return 0, ""
 }
 
-func placeOf(t *token.Token, before int, otherwise place) place {
+func placeOf(t *token.Token, before int, otherwise Place) Place {
 	if t == nil || t.Position == nil || t.Position.Line < 1 {
 		return otherwise
 	}
-	return place{t.Position.Line + before, max(t.Position.Column, 1)}
+	return Place{t.Position.Line + before, max(t.Position.Column, 1)}
 }
 
 // tooDeep is the token at which nesting gets deeper than the parser can take,
@@ -240,3 +240,6 @@ func tooMany(tokens token.Tokens) *token.Token {
 	}
 	return nil
 }
+
+// Place is where something stands in the file, from 1.
+type Place struct{ Line, Column int }

@@ -1,0 +1,2 @@
+// Package crontab reads crontabs and CronJobs of Kubernetes.
+package crontab

@@ -1,0 +1,2 @@
+// Package gatus reads configurations of Gatus.
+package gatus

@@ -1,0 +1,2 @@
+// Package kuma reads backups of Uptime Kuma.
+package kuma
