@@ -20,7 +20,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 
-	"github.com/belfry-run/belfry/app/worker/sandbox"
+	"github.com/belfry-run/belfry/app/worker/sandbox/scratch"
 )
 
 // TestAProgramIsPushedRunAndItsFilesFetchedThroughABucket goes the whole way
@@ -121,7 +121,7 @@ func (p *person) state() string {
 	dir, err := os.MkdirTemp("", "belfry-s3-state-")
 	must(p.T, err)
 	must(p.T, os.Chmod(dir, 0o711)) //nolint:gosec // they pass through
-	p.Cleanup(func() { must(p.T, sandbox.Remove(dir)) })
+	p.Cleanup(func() { must(p.T, scratch.Remove(dir)) })
 	return dir
 }
 
