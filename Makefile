@@ -37,7 +37,7 @@ help: ## Show this help
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' Makefile
 
 .PHONY: setup
-setup: ## Install what "make test" needs and is missing (Debian packages: postgresql, faketime, chromium, gcc, strace, runsc)
+setup: ## Install what "make test" needs and is missing (Debian packages: postgresql, pgbouncer, libfaketime, chromium, gcc, strace, runsc)
 	@tools/setup.sh
 
 .PHONY: build

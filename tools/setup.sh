@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Installs what "make test" needs besides Go, and is missing, in one go: Debian packages for PostgreSQL, libfaketime
-# (which steps its clock), a browser, a C compiler (for the sandbox's hostile programs), strace (for power cuts), and
-# gVisor's runsc. It changes nothing else, takes a fraction of a second when nothing is missing, and says how to go on
-# where it cannot install.
+# Installs what "make test" needs besides Go, and is missing, in one go: Debian packages for PostgreSQL, PgBouncer,
+# libfaketime (which steps PostgreSQL's clock), a browser, a C compiler (for the sandbox's hostile programs), strace (for
+# power cuts), and gVisor's runsc. It changes nothing else, takes a fraction of a second when nothing is missing, and
+# says how to go on where it cannot install.
 set -euo pipefail
 . "$(dirname "${BASH_SOURCE[0]}")/install.sh"
 
@@ -43,6 +43,15 @@ browser() {
 	return 1
 }
 
+bouncer() {
+	if [ -n "${BELFRY_PGBOUNCER:-}" ]; then
+		[ -x "$BELFRY_PGBOUNCER" ] || { echo "setup: no program is at BELFRY_PGBOUNCER=$BELFRY_PGBOUNCER; correct it, or unset it" >&2; exit 1; }
+		return 0
+	fi
+	local path
+	path=$(PATH="$PATH:/usr/sbin:/usr/local/bin:/opt/homebrew/bin" command -v pgbouncer) && [ -x "$path" ]
+}
+
 compiler() {
 	local program ok=0
 	program=$(mktemp)
@@ -52,6 +61,7 @@ compiler() {
 }
 
 postgres || need 'PostgreSQL' postgresql 'install PostgreSQL 15 or newer, then set BELFRY_PG_BIN to the folder of postgres and initdb'
+bouncer || need 'PgBouncer' pgbouncer 'install PgBouncer, or name its program in BELFRY_PGBOUNCER'
 faketime || need 'libfaketime' libfaketime 'install libfaketime, then set BELFRY_FAKETIME to its libfaketimeMT.so.1'
 browser || need 'a browser' chromium 'install Chromium, or name its program in BELFRY_CHROMIUM'
 if [ "$(uname -s)" = Linux ]; then
