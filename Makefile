@@ -25,7 +25,7 @@ ORACLE_RULES ?= 5000
 RACE_TIMEOUT ?= 15m
 
 # The long tests, by how their names begin. "make test" leaves them out, "make lanes" runs them; the two make up all.
-LANES := PlainClaims AServerThatWasAway ClientsThatLeave HostilePeers KnownTruth TwoVersions CannotRun PagesThroughLiveUpdates EveryPage \
+LANES := PlainClaims AServerThatWasAway ClientsThatLeave HostilePeers KnownTruth TwoVersions PostgresFailover CannotRun PagesThroughLiveUpdates EveryPage \
 	Replay Sim AQuarterOfAYear TwoWeeks AWeek ASimulatedDay ALandscape MonitorsAreWatchedOnANode HostilePagesAreBounded ReleaseOfOnePlatform PowerCuts Battery Chaos
 space := $(subst ,, )
 

@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strconv"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -131,7 +132,7 @@ func (s *Server) until(query string) error {
 // run runs a program of PostgreSQL to its end.
 func (s *Server) run(program string, args ...string) error {
 	var out bytes.Buffer
-	cmd := exec.Command(s.program(program), args...)
+	cmd := exec.Command(programOf(s.bin, program), args...)
 	cmd.Dir, cmd.Env = s.dir, environment()
 	cmd.Stdout, cmd.Stderr = &out, &out
 	cmd.SysProcAttr = s.sysProcAttr()
@@ -141,13 +142,45 @@ func (s *Server) run(program string, args ...string) error {
 	return nil
 }
 
-// program is the path of a program of PostgreSQL. The folder of the server may have a link to the server alone.
-func (s *Server) program(name string) string {
-	if path := filepath.Join(s.bin, name); executable(path) {
+// programOf is the path of a program of PostgreSQL. The folder of the server may have a link to the server alone.
+func programOf(bin, name string) string {
+	if path := filepath.Join(bin, name); executable(path) {
 		return path
 	}
-	if server, err := filepath.EvalSymlinks(filepath.Join(s.bin, "postgres")); err == nil {
+	if server, err := filepath.EvalSymlinks(filepath.Join(bin, "postgres")); err == nil {
 		return filepath.Join(filepath.Dir(server), name)
 	}
 	return name
+}
+
+// Snapshot stops the server, copies all that it has, and starts it again. What it returns goes back to that copy, as a
+// volume does that is restored: the server knows nothing of it.
+func (s *Server) Snapshot() (restore func() error, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := s.endLocked(syscall.SIGINT); err != nil {
+		return nil, err
+	}
+	saved := filepath.Join(s.dir, "snapshot")
+	if err := s.replace(s.data(), saved); err != nil {
+		return nil, err
+	}
+	return func() error {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if err := s.endLocked(syscall.SIGQUIT); err != nil {
+			return err
+		}
+		return s.replace(saved, s.data())
+	}, nil
+}
+
+// replace makes a folder what another is, and starts the server. The caller holds s.mu.
+func (s *Server) replace(from, to string) error {
+	cmd := exec.Command("/bin/sh", "-c", `rm -rf "$1" && cp -a "$0" "$1"`, from, to)
+	cmd.SysProcAttr = s.sysProcAttr()
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("pgtest: copy the server's folder: %w\n%s", err, out)
+	}
+	return s.startLocked()
 }

@@ -151,6 +151,9 @@ func New(db DB, o Options) *Store {
 	s := &Store{db: db, Far: far, SQL: db.Dialect(), Opt: o.WithDefaults(), Hub: NewHub(), unopened: rate.Sometimes{Interval: time.Minute}}
 	s.hearing.since = s.processNow()
 	s.Closing, s.close = context.WithCancel(context.Background())
+	if db, is := db.(Epochal); is {
+		db.OnEpoch(s.forget)
+	}
 	return s
 }
 

@@ -115,6 +115,7 @@ type DB struct {
 	log     *slog.Logger
 	wakeups base.Wakeups
 	horizon horizon
+	epochs  epochs
 }
 
 func open(ctx context.Context, dsn string, o Options) (*DB, error) {
@@ -189,6 +190,9 @@ func (db *DB) ready(ctx context.Context, keepSchema bool) error {
 	}
 	if keepSchema && from < to {
 		return core.Errorf(core.Conflict, "the database has schema version %d, and this belfry needs %d", from, to).WithHint("run: belfry migrate")
+	}
+	if err := db.findSystem(ctx); err != nil {
+		return err
 	}
 	return db.addPartitions(ctx, true)
 }
@@ -272,7 +276,7 @@ const clockSQL = "select (extract(epoch from clock_timestamp()) * 1000000)::bigi
 
 // adoptSQL is the same for a transaction that may make jobs ready: its number
 // is drawn before the clock is read, as [horizon] needs it.
-const adoptSQL = "select (extract(epoch from clock_timestamp()) * 1000000)::bigint, (" + base.FloorSQL + ") from (select pg_current_xact_id() offset 0) as numbered"
+const adoptSQL = "select (extract(epoch from clock_timestamp()) * 1000000)::bigint, (" + base.FloorSQL + "), " + placeSQL + " from (select pg_current_xact_id() offset 0) as numbered"
 
 // Adopt wraps the caller's transaction, of pgx or of database/sql.
 func (db *DB) Adopt(ctx context.Context, tx any) (base.Tx, base.Dialect, time.Time, error) {
@@ -286,7 +290,7 @@ func (db *DB) Adopt(ctx context.Context, tx any) (base.Tx, base.Dialect, time.Ti
 		return nil, nil, time.Time{}, core.Errorf(core.Invalid, "a transaction of type %T cannot be joined on PostgreSQL", tx).
 			WithHint("pass a pgx.Tx or a *sql.Tx of the pgx driver")
 	}
-	now, err := adopt(ctx, h)
+	now, err := db.adopt(ctx, h)
 	if db.clock != nil {
 		now = db.clock()
 	}
@@ -294,7 +298,8 @@ func (db *DB) Adopt(ctx context.Context, tx any) (base.Tx, base.Dialect, time.Ti
 }
 
 // adopt is what [adoptSQL] answers, if the transaction may write.
-func adopt(ctx context.Context, tx base.Tx) (time.Time, error) {
+func (db *DB) adopt(ctx context.Context, tx base.Tx) (time.Time, error) {
+	known := db.epochs.last()
 	rows, err := tx.Query(ctx, adoptSQL)
 	if err != nil {
 		return time.Time{}, translate(err)
@@ -302,13 +307,17 @@ func adopt(ctx context.Context, tx base.Tx) (time.Time, error) {
 	defer rows.Close()
 	var micros int64
 	var floor *int64
+	var found place
 	if rows.Next() {
-		err = rows.Scan(&micros, &floor)
+		err = rows.Scan(&micros, &floor, &found.epoch, &found.flushed)
 	}
 	if err = errors.Join(err, rows.Err()); err != nil {
-		return time.Time{}, translate(err)
+		return time.Time{}, translate(standby(err))
 	}
-	return time.UnixMicro(micros), serves(floor)
+	if err := serves(floor); err != nil {
+		return time.Time{}, err
+	}
+	return time.UnixMicro(micros), refuseHistory(db.epochs.arrive(known, found))
 }
 
 // Version names the database.

@@ -33,6 +33,9 @@ func (db *DB) WriteAhead(ctx context.Context, ahead []base.Statement, fn func(tx
 		at, answers, err := db.begin(ctx, conn, ahead)
 		if err != nil {
 			db.rollback(conn)
+			if errors.Is(err, errOtherHistory) {
+				err = errors.Join(err, db.beginEpoch(ctx, conn, false))
+			}
 			return beginError{err}
 		}
 		tx := transition{handle: handle{conn.Conn(), db.schema, answers}, conn: conn, wakeups: db.wakeups}
@@ -172,6 +175,7 @@ func (r *sentRows) Close() {
 }
 
 func (db *DB) begin(ctx context.Context, conn *pgxpool.Conn, ahead []base.Statement) (at base.Moment, answers *foreseen, err error) {
+	known := db.epochs.last() // before the question: an answer to another may come sooner than that to this one
 	var batch pgx.Batch
 	batch.Queue("begin")
 	batch.Queue(db.schema.sql(beginSQL))
@@ -186,10 +190,14 @@ func (db *DB) begin(ctx context.Context, conn *pgxpool.Conn, ahead []base.Statem
 	var s sample
 	var now int64
 	var floor *int64
-	if err := res.QueryRow().Scan(&s.number, &now, &s.begun, &s.oldest, &floor, nil); err != nil {
-		return at, nil, fmt.Errorf("read the clock: %w", err)
+	var found place
+	if err := res.QueryRow().Scan(&s.number, &now, &s.begun, &s.oldest, &floor, &found.epoch, &found.flushed, nil); err != nil {
+		return at, nil, fmt.Errorf("read the clock: %w", standby(err))
 	}
 	if err := serves(floor); err != nil {
+		return at, nil, err
+	}
+	if err := db.epochs.arrive(known, found); err != nil {
 		return at, nil, err
 	}
 	at.Now, at.Stable = time.UnixMicro(now), db.horizon.stable(s, now)
@@ -240,6 +248,7 @@ const beginSQL = `
 		(extract(epoch from transaction_timestamp()) * 1000000)::bigint,
 		pg_snapshot_xmin(pg_current_snapshot())::text::bigint,
 		(` + base.FloorSQL + `),
+		` + placeSQL + `,
 		concat(
 			set_config('idle_in_transaction_session_timeout', ` + frozenAfter + `, true),
 			set_config('enable_seqscan', 'off', true),

@@ -281,8 +281,8 @@ func (s *Store) ReleaseLost(ctx context.Context) (out core.Released, err error) 
 		}
 		out.Sessions = int(n)
 		c.Observe(func(o base.Observer) { o.Lost(out.Sessions) })
-		unsettled, err := base.Collect(ctx, c.Tx, scanSilent, `
-			select id, renewed_at
+		unsettled, err := base.Collect(ctx, c.Tx, scanUnsettled, `
+			select id, renewed_at, lost
 			from belfry.sessions
 			where ended_at > 0 and settled = 0
 			order by id`+s.SQL.SkipLocked("sessions"))
@@ -290,7 +290,7 @@ func (s *Store) ReleaseLost(ctx context.Context) (out core.Released, err error) 
 			return err
 		}
 		for _, x := range unsettled {
-			n, err := c.giveBack(x.session, job.OutcomeLost, "its worker was lost: the session did not renew in time")
+			n, err := c.giveBack(x.session, job.OutcomeLost, x.why)
 			if err != nil {
 				return err
 			}

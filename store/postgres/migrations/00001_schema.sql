@@ -14,6 +14,18 @@ create table belfry.schema_floor (
 
 insert into belfry.schema_floor (version) values (1);
 
+-- One row: which line of history the database is on. A server that was promoted, and one that
+-- was restored, may have lost what it had committed: then a new epoch begins, which ends all
+-- sessions and skips numbers. Each transaction that writes compares. Writers: the first node that
+-- sees a new database, and the first that sees that it has another history.
+create table belfry.epoch (
+	number   bigint not null, -- since when, and larger than any before
+	timeline text not null,   -- of the server; '': nobody has looked
+	system   text not null    -- the server's identifier; '': it does not tell
+);
+
+insert into belfry.epoch (number, timeline, system) values (1, '', '');
+
 -- Ids
 
 -- Ids of jobs, numbers of leases, ids of definitions. Writer: the store, when it draws ids.
