@@ -346,14 +346,32 @@ var passwordRule = regexp.MustCompile(`(?i)(password|sslpassword|passfile)=('[^'
 
 // Mask hides the password in a database URL.
 func Mask(database string) string {
-	if u, err := url.Parse(database); err == nil && u.User != nil {
+	one, hosts := oneHost(database)
+	if u, err := url.Parse(one); err == nil && u.User != nil {
 		if _, has := u.User.Password(); has {
-			database = u.Redacted()
+			if database = u.Redacted(); hosts != "" {
+				database = strings.Replace(database, "@"+u.Host, "@"+hosts, 1)
+			}
 		}
 	} else if err != nil && isPostgres(database) {
 		return "postgres://(not a valid URL)" // it may hold a password anywhere
 	}
 	return passwordRule.ReplaceAllString(database, "$1=xxxxx")
+}
+
+// oneHost leaves one host of several in an address of PostgreSQL, which is a URL then, and answers them all as they stand.
+func oneHost(database string) (address, hosts string) {
+	if !isPostgres(database) {
+		return database, ""
+	}
+	scheme, rest, _ := strings.Cut(database, "://")
+	authority, path := rest, ""
+	if i := strings.IndexAny(rest, "/?"); i >= 0 {
+		authority, path = rest[:i], rest[i:]
+	}
+	user, hosts := authority[:strings.LastIndex(authority, "@")+1], authority[strings.LastIndex(authority, "@")+1:]
+	first, _, _ := strings.Cut(hosts, ",")
+	return scheme + "://" + user + first + path, hosts
 }
 
 // NodeName is the name, or the host's.

@@ -147,11 +147,14 @@ func TestBrokersAreReadFromFileAndText(t *testing.T) {
 func TestSecretsAreMasked(t *testing.T) {
 	t.Parallel()
 	for in, want := range map[string]string{
-		"postgres://me:secret@db/x":                         "postgres://me:xxxxx@db/x",
-		"postgres://db/x?user=me&password=secret&sslmode=x": "postgres://db/x?user=me&password=xxxxx&sslmode=x",
-		"postgres://me:se%cret@db/x":                        "postgres://(not a valid URL)",
-		"postgres://me@db/x":                                "postgres://me@db/x",
-		"sqlite:belfry.db":                                  "sqlite:belfry.db",
+		"postgres://belfry:hunter2@one:5432,two:5433/db?target_session_attrs=read-write": "postgres://belfry:xxxxx@one:5432,two:5433/db?target_session_attrs=read-write",
+		"postgres://belfry@one,two:1/db":                                                 "postgres://belfry@one,two:1/db",
+		"postgres://u:hunter2@[::1]:1,[::2]:2/x":                                         "postgres://u:xxxxx@[::1]:1,[::2]:2/x",
+		"postgres://me:secret@db/x":                                                      "postgres://me:xxxxx@db/x",
+		"postgres://db/x?user=me&password=secret&sslmode=x":                              "postgres://db/x?user=me&password=xxxxx&sslmode=x",
+		"postgres://me:se%cret@db/x":                                                     "postgres://(not a valid URL)",
+		"postgres://me@db/x":                                                             "postgres://me@db/x",
+		"sqlite:belfry.db":                                                               "sqlite:belfry.db",
 	} {
 		if got := Mask(in); got != want {
 			t.Errorf("Mask(%q) = %q, want %q", in, got, want)

@@ -144,6 +144,9 @@ func open(ctx context.Context, dsn string, o Options) (*DB, error) {
 	if o.configure != nil {
 		o.configure(cfg)
 	}
+	if o.Options = o.Options.WithDefaults(); sharesConnections(ctx, cfg.ConnConfig) {
+		o.behindPooler(cfg)
+	}
 	pool, err := pgxpool.NewWithConfig(ctx, cfg)
 	if err != nil {
 		return nil, translate(err)
@@ -183,6 +186,9 @@ func (db *DB) ready(ctx context.Context, keepSchema bool) error {
 	}
 	if version < oldest {
 		return core.Errorf(core.Invalid, "this PostgreSQL is version %d", version/10000).WithHint("Belfry needs 15 or newer")
+	}
+	if err := db.warnOfTimeout(ctx); err != nil {
+		return err
 	}
 	from, to, err := db.migrate(ctx, keepSchema)
 	if err != nil {
@@ -235,14 +241,15 @@ func (db *DB) Read(ctx context.Context, fn func(tx base.Tx) error) error {
 // retry begins again after a passing fault. A commit whose answer was lost is
 // not repeated: it may have happened.
 func (db *DB) retry(ctx context.Context, fn func() error) error {
+	begun := time.Now()
 	for try := 1; ; try++ {
 		err := fn()
-		if err == nil || try == attempts || !passing(err) || ctx.Err() != nil {
+		if err == nil || !passing(err) || ctx.Err() != nil || try >= attempts && !(noConnection(err) && time.Since(begun) < roomWithin) {
 			return translate(err)
 		}
 		db.log.Debug("transaction begun again", "try", try, "error", err)
 		select {
-		case <-time.After(time.Duration(try*try) * 5 * time.Millisecond):
+		case <-time.After(time.Duration(min(try*try, 20)) * 5 * time.Millisecond):
 		case <-ctx.Done():
 			return ctx.Err()
 		}
@@ -265,7 +272,7 @@ func passing(err error) bool {
 	}
 	var pg *pgconn.PgError
 	if errors.As(err, &pg) {
-		return pg.Code == "40001" || pg.Code == "40P01"
+		return pg.Code == "40001" || pg.Code == "40P01" || noConnection(err)
 	}
 	return pgconn.SafeToRetry(err)
 }

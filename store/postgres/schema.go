@@ -88,7 +88,7 @@ func (db *DB) migrate(ctx context.Context, dry bool) (from, to int64, err error)
 	return base.Migrate(ctx, std, base.Migrations{
 		Files: migrations(), Table: table, Name: db.schema.sql,
 		There: "select to_regclass('" + table + "') is not null",
-		Lock:  "set local lock_timeout = '5min'; select pg_advisory_xact_lock(hashtextextended('" + table + "', 0)); set local lock_timeout to default",
+		Lock:  "set local statement_timeout = 0; set local lock_timeout = '5min'; select pg_advisory_xact_lock(hashtextextended('" + table + "', 0)); set local lock_timeout to default",
 	}, dry)
 }
 
