@@ -48,7 +48,7 @@ func work(t *testing.T, workers, jobs int, of func(i int) *store.Store) (failed 
 				note(err)
 				got, err := st.Claim(t.Context(), job.ClaimRequest{Session: s.ID, Want: map[string]int{"default": 2}})
 				note(err)
-				_, err = st.Renew(t.Context(), s.ID, nil)
+				_, err = st.Renew(t.Context(), s.ID, job.Held())
 				note(err)
 				var fs []job.Finish
 				for _, j := range got.Jobs {
