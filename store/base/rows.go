@@ -116,7 +116,10 @@ func CollectInto[T any](ctx context.Context, tx Tx, all []T, scan func(Rows, *T)
 	}
 	defer rows.Close()
 	for rows.Next() {
-		all = slices.Grow(all, 1)[:len(all)+1] // scan writes all of it
+		if len(all) == cap(all) {
+			all = slices.Grow(all, max(16, len(all))) // append grows long lists of wide rows by a quarter, and copies them as often
+		}
+		all = all[:len(all)+1] // scan writes all of it
 		if err := scan(rows, &all[len(all)-1]); err != nil {
 			return nil, fmt.Errorf("scan: %w\n%s", err, query)
 		}

@@ -2,6 +2,7 @@ package history
 
 import (
 	"context"
+	"slices"
 
 	"github.com/belfry-run/belfry/job"
 	"github.com/belfry-run/belfry/store/base"
@@ -13,6 +14,9 @@ import (
 // It looks only for outcomes that nobody but a worker says. An attempt that was canceled, timed out or was handed back may
 // have been ended by a node, and then what its worker says is late.
 func (s *Store) Recorded(ctx context.Context, session string, fs []job.Finish, answers []job.Finished) error {
+	if !slices.ContainsFunc(answers, func(a job.Finished) bool { return a.Stale }) {
+		return nil
+	}
 	asked := make(map[job.Ref]*job.Finished)
 	said := make(map[job.Ref]job.Outcome)
 	for i := range answers {

@@ -201,7 +201,12 @@ func (c *claim) take(queues []job.Queue, want map[string]int, pick func(q job.Qu
 		if f.all && may == len(f.rows) && len(queues) == 1 {
 			a.Seen, a.Limited = c.nothing(), false
 		}
-		rows = append(rows, f.rows[:may]...)
+		if rows == nil { // one queue has them all, mostly
+			rows = f.rows[:may:may]
+		} else {
+			rows = append(rows, f.rows[:may]...)
+		}
+		leases = slices.Grow(leases, may)
 		for i := range may {
 			leases = append(leases, leaseRow{SlotOf: slotOf(q), Ahead: base.Bit(i >= slots)})
 		}

@@ -84,7 +84,7 @@ func (c *claim) leaseAtOnce(q job.Queue) (a base.Answer, err error) {
 		parts, args := c.parts(p)
 		own := len(args) + 1
 		args = append(args, c.w.Session, slotOf(q), base.Micros(c.Now), job.DeadlineGrace.Microseconds(), c.s.Opt.PackFrom, slots)
-		if rows, err = base.CollectInto(c.Ctx, c.Tx, nil, ScanReady(&number, &picked, &at), c.SQL.Lease(parts, readyShares, own), args...); err != nil {
+		if rows, err = base.CollectInto(c.Ctx, c.Tx, p.room(), ScanReady(&number, &picked, &at), c.SQL.Lease(parts, readyShares, own), args...); err != nil {
 			return a, err
 		}
 		if len(rows) > 0 || !p.hopeful {

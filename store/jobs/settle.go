@@ -84,12 +84,17 @@ func (c *Change) Finish(session string, fs []job.Finish) ([]job.Finished, error)
 	}
 	out := make([]job.Finished, len(fs))
 	var checks, other, well []job.Finish
+	good := 0
 	for i := range fs {
 		if err := fs[i].Validate(); err != nil {
 			return nil, err
 		}
 		out[i] = job.Finished{Ref: fs[i].Ref, Stale: true}
+		if fs[i].Outcome == job.OutcomeOK {
+			good++
+		}
 	}
+	well = make([]job.Finish, 0, good)
 	places := base.PlacesOf(out)
 	for i := range fs {
 		f := &fs[i]

@@ -46,6 +46,7 @@ type mark struct {
 	took      time.Duration
 	looking   bool    // back, just now
 	before    *before // what a look back has found, for the next claim
+	found     int     // by the last claim
 }
 
 // before are jobs before a mark: the place of the first, and how many there are.
@@ -166,6 +167,7 @@ func (l *lowWater) rise(p picking, last *mark, enough bool, stable time.Time, to
 		known = &mark{}
 		l.marks[p.key] = known
 	}
+	known.found = p.found
 	if b := p.from.before; b != nil {
 		if known.before == b { // the mark stays: from here on there is nothing but what was found
 			known.before = b.without(p.n, last, enough)
@@ -219,6 +221,12 @@ type picking struct {
 	// lanes are conditions to walk under one by one in place of cond, in the order
 	// of all; none: cond.
 	lanes []string
+	found int // in the end
+}
+
+// room is for about as many rows as the last claim has found.
+func (p picking) room() []JobRow {
+	return make([]JobRow, 0, min(p.n, p.from.found+p.from.found/8))
 }
 
 // picking is how the claim looks for n jobs of a queue. Not some: it can run none of what is ready there.
@@ -300,6 +308,7 @@ func (s *Store) beforeMark(p picking) (found *before, err error) {
 // the first n leaves the others where they are.
 func (c *claim) picked(p picking, rows []JobRow, n int, enough bool) {
 	took := time.Since(p.begun)
+	p.found = len(rows)
 	if n < len(rows) {
 		if n == 0 {
 			return
@@ -346,6 +355,7 @@ func ranges(n int) (higher, same, lower string) {
 
 // walk locks the jobs, one statement after the other.
 func (c *claim) walk(p picking) (rows []JobRow, err error) {
+	rows = p.room()
 	next := len(p.cond.Args) + 1
 	look := func(more string, own ...any) {
 		if left := p.n - len(rows); err == nil && left > 0 {

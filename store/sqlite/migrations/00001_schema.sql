@@ -212,7 +212,7 @@ create table belfry.jobs (
 	-- run, and steps over nothing that it cannot.
 	lane         text generated always as (
 		queue || char(31) || kind || char(31) || case when kind = 'func' then task else '' end || char(31) || namespace || char(31) || demand
-	) virtual
+	) stored
 );
 
 create index belfry.jobs_ready on belfry.jobs (queue, priority desc, ready_at, id) where state = 'ready';
