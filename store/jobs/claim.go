@@ -247,7 +247,7 @@ func (fast) claim(c *claim, queues []job.Queue) (base.Answer, error) {
 			return found{all: true}, err
 		}
 		rows, err := c.walk(p)
-		return found{rows, len(rows) < p.n, func(n int) { c.picked(p, rows, n, len(rows) == p.n) }}, err
+		return found{rows, len(rows) < p.N, func(n int) { c.picked(p, rows, n, len(rows) == p.N) }}, err
 	})
 }
 

@@ -1,7 +1,6 @@
 package jobs
 
 import (
-	"math"
 	"time"
 
 	"github.com/belfry-run/belfry/store/base"
@@ -35,25 +34,11 @@ func (s *Store) WaitsSince(queue string) (since time.Time) {
 // LooksBack has the next claims leave looks everywhere to somebody who looks back,
 // which is due.
 func (s *Store) LooksBack() {
-	s.water.mu.Lock()
-	defer s.water.mu.Unlock()
-	s.water.dear = math.MinInt64
-	for _, m := range s.water.marks {
-		m.lookAgain = time.Time{}
-	}
+	s.water.Overdue()
 }
 
 // LooksUnderWay reports that somebody looks back.
-func (s *Store) LooksUnderWay() bool {
-	s.water.mu.Lock()
-	defer s.water.mu.Unlock()
-	for _, m := range s.water.marks {
-		if m.looking {
-			return true
-		}
-	}
-	return false
-}
+func (s *Store) LooksUnderWay() bool { return s.water.Looking() }
 
 // SeesNothingEarlier has those who wait for jobs of a queue alone have seen so
 // much earlier that there is none.

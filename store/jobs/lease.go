@@ -97,14 +97,14 @@ func (c *claim) leaseAtOnce(q job.Queue) (a base.Answer, err error) {
 		return a, err
 	}
 	if some {
-		c.picked(p, rows, may, int(picked) == p.n)
+		c.picked(p, rows, may, int(picked) == p.N)
 	}
 	switch {
 	case may < len(rows):
 		if err := c.leaseFewer(number, rows[may:], may <= slots); err != nil {
 			return a, err
 		}
-	case int(picked) < p.n:
+	case int(picked) < p.N:
 		a.Seen, a.Limited = c.nothing(), false
 	}
 	if may > 0 {

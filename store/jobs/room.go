@@ -8,6 +8,7 @@ import (
 
 	"github.com/belfry-run/belfry/job"
 	"github.com/belfry-run/belfry/store/base"
+	"github.com/belfry-run/belfry/store/marks"
 	"github.com/belfry-run/belfry/store/queues"
 	"github.com/belfry-run/belfry/store/tasks"
 	"github.com/belfry-run/belfry/task"
@@ -22,10 +23,10 @@ type Store struct {
 	Hooks Hooks
 
 	path    path
-	water   *lowWater
+	water   *marks.Marks
 	Delayed base.DueMark
 	gather  gathering
-	lanes   lanes
+	lanes   marks.Lanes
 
 	went         sync.Map // queue by task: where its last jobs went, and who may wait for the next
 	usual        sync.Map // task by queue: of which a claim was, and the next may be
@@ -36,12 +37,12 @@ type Store struct {
 
 // New is the part of a store that keeps them.
 func New(b *base.Store, queues *queues.Store, tasks *tasks.Store) *Store {
-	s := &Store{Store: b, queues: queues, tasks: tasks, path: fast{}, water: newLowWater(b.Opt.Claims.NoMark), gather: newGathering(b.Far)}
+	s := &Store{Store: b, queues: queues, tasks: tasks, path: fast{}, water: marks.New(b.Opt.Claims.NoMark), gather: newGathering(b.Far)}
 	if b.Opt.Claims.Plain {
 		s.path = plain{}
 	}
-	s.OnClose(s.water.close)
-	s.OnClockSet(s.water.drain)
+	s.OnClose(s.water.Close)
+	s.OnClockSet(s.water.Drain)
 	s.OnClockSet(s.Delayed.Drain)
 	return s
 }

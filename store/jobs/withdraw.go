@@ -72,7 +72,7 @@ func (c *Change) FollowTask(old, t task.Task, demand int64) error {
 	if was := old.Demand(); old.Kind == t.Kind && was.String() == t.Demand().String() {
 		return nil
 	}
-	c.After(c.s.water.drain)
+	c.After(c.s.water.Drain)
 	if _, err := c.Tx.Exec(c.Ctx, `
 		update belfry.jobs
 		set kind = $2, demand = $3

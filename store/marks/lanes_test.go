@@ -1,4 +1,4 @@
-package jobs
+package marks
 
 import (
 	"fmt"
@@ -23,7 +23,7 @@ func TestLanesAreFoundWithoutALookAtOthers(t *testing.T) {
 			if kind == task.KindFunc {
 				handler = fmt.Sprintf("f%d%s", r.IntN(40), pick("", "-x", ".y"))
 			}
-			lane := "q" + laneEnd + string(kind) + laneEnd + handler + laneEnd + pick("a", "b", "b-1", "c") + laneEnd + fmt.Sprint(r.IntN(30))
+			lane := "q" + LaneEnd + string(kind) + LaneEnd + handler + LaneEnd + pick("a", "b", "b-1", "c") + LaneEnd + fmt.Sprint(r.IntN(30))
 			if !slices.Contains(all, lane) {
 				all = append(all, lane)
 			}
@@ -36,13 +36,13 @@ func TestLanesAreFoundWithoutALookAtOthers(t *testing.T) {
 		met := []int64{int64(r.IntN(30)), 2}
 		var want, got []string
 		for _, lane := range all {
-			if own, _ := seek(w, met, lane); own {
+			if own, _ := Seek(w, met, lane); own {
 				want = append(want, lane)
 			}
 		}
 		seeks := 0
 		for i := 0; i < len(all); seeks++ {
-			own, next := seek(w, met, all[i])
+			own, next := Seek(w, met, all[i])
 			if own {
 				got = append(got, all[i])
 			}
