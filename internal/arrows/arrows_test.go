@@ -67,7 +67,7 @@ func place(list [][]string, name string) int {
 // nouns are the packages of package store, in the order in which they know each other; store itself, which plugs them into
 // each other, stands below them all.
 var nouns = []string{
-	"base", "documents", "tokens", "queues", "tasks", "marks", "jobs", "workers", "programs", "remote", "cycles", "schedules", "search", "history", "monitors",
+	"base", "documents", "tokens", "queues", "tasks", "marks", "calls", "keys", "jobs", "workers", "programs", "remote", "cycles", "schedules", "search", "history", "monitors",
 	"uptime", "alerts", "zones", "views", "definitions", "",
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/store/base"
+	"github.com/belfry-run/belfry/store/calls"
 	"github.com/belfry-run/belfry/store/queues"
 	"github.com/belfry-run/belfry/store/tasks"
 )
@@ -42,15 +43,14 @@ func TestCallsThatCameTogetherAreNotRepeatedAfterAFault(t *testing.T) {
 		b := base.New(db, base.Options{})
 		q := queues.New(b)
 		s := New(b, q, tasks.New(b, q))
-		calls := []*asking{{done: make(chan struct{})}, {done: make(chan struct{})}}
-		s.enqueueTogether(t.Context(), calls)
+		all := []*calls.Call{calls.NewCall("", nil), calls.NewCall("", nil)}
+		s.enqueueTogether(t.Context(), all)
 		if n := db.tries.Load(); n != c.tries {
 			t.Errorf("%v: %d transactions, want %d", c.err, n, c.tries)
 		}
-		for _, a := range calls {
-			<-a.done
-			if !errors.Is(a.err, c.err) {
-				t.Errorf("answered %v, want %v", a.err, c.err)
+		for _, a := range all {
+			if _, err := a.Wait(); !errors.Is(err, c.err) {
+				t.Errorf("answered %v, want %v", err, c.err)
 			}
 		}
 	}

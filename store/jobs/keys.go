@@ -1,27 +1,18 @@
 package jobs
 
 import (
-	"cmp"
-	"slices"
-
 	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/job"
 	"github.com/belfry-run/belfry/store/base"
+	"github.com/belfry-run/belfry/store/keys"
 )
 
 // takeKeys claims the idempotency keys of the batch, as far as no job has them already: an earlier one of the batch
 // counts.
 func (e *enqueue) takeKeys() error {
-	type keyRow struct {
-		Namespace string `json:"namespace"`
-		Name      string `json:"name"`
-		JobID     int64  `json:"job_id"`
-		ExpiresAt int64  `json:"expires_at"`
-		Asked     string `json:"asked"`
-	}
 	taken, places := map[int]int64{}, map[[2]string]int{}
 	e.taken = taken
-	var rows []keyRow
+	var rows []keys.Row
 	for i, in := range e.ins {
 		if in.Key == "" {
 			continue
@@ -39,35 +30,12 @@ func (e *enqueue) takeKeys() error {
 		if window == 0 {
 			window = job.DefaultKeyWindow
 		}
-		rows = append(rows, keyRow{in.Namespace, in.Key, in.ID, base.Micros(e.Now.Add(window.D())), in.asked})
+		rows = append(rows, keys.Row{Namespace: in.Namespace, Name: in.Key, JobID: in.ID, ExpiresAt: base.Micros(e.Now.Add(window.D())), Asked: in.asked})
 	}
 	if len(rows) == 0 {
 		return nil
 	}
-	// In one order, so that two batches with the same keys do not wait for each
-	// other.
-	slices.SortFunc(rows, func(a, b keyRow) int {
-		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
-	})
-	keys, args := e.SQL.Table(2, "t", base.BatchOf(rows))
-	// A second transaction with the same key waits here for the first.
-	if _, err := e.Tx.Exec(e.Ctx, `
-		insert into belfry.job_keys (namespace, name, job_id, expires_at, asked)
-		select namespace, name, job_id, expires_at, asked
-		from `+keys+`
-		where true
-		on conflict (namespace, name) do update
-		set job_id = excluded.job_id, expires_at = excluded.expires_at, asked = excluded.asked
-		where belfry.job_keys.expires_at <= $1`, append([]any{base.Micros(e.Now)}, args...)...); err != nil {
-		return err
-	}
-	keys, args = e.SQL.Table(1, "t", base.BatchOf(rows))
-	holders, err := base.Collect(e.Ctx, e.Tx, func(r base.Rows) (k keyRow, err error) {
-		return k, r.Scan(&k.Namespace, &k.Name, &k.JobID, &k.Asked)
-	}, `
-		select namespace, name, (select k.job_id from belfry.job_keys k where k.namespace = t.namespace and k.name = t.name),
-			(select k.asked from belfry.job_keys k where k.namespace = t.namespace and k.name = t.name)
-		from `+keys, args...)
+	holders, err := keys.Take(e.Change.Change, rows)
 	if err != nil {
 		return err
 	}
@@ -109,10 +77,7 @@ func (c *Change) holders(blocked []*Insertion) (map[[2]string]int64, error) {
 		}
 		held[[2]string{in.Namespace, in.ActiveKey}] = id
 		if in.Key != "" {
-			if _, err := c.Tx.Exec(c.Ctx, `
-				update belfry.job_keys
-				set job_id = $3
-				where namespace = $1 and name = $2`, in.Namespace, in.Key, id); err != nil {
+			if err := keys.Pass(c.Change, in.Namespace, in.Key, id); err != nil {
 				return nil, err
 			}
 		}

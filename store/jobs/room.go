@@ -8,6 +8,7 @@ import (
 
 	"github.com/belfry-run/belfry/job"
 	"github.com/belfry-run/belfry/store/base"
+	"github.com/belfry-run/belfry/store/calls"
 	"github.com/belfry-run/belfry/store/marks"
 	"github.com/belfry-run/belfry/store/queues"
 	"github.com/belfry-run/belfry/store/tasks"
@@ -25,7 +26,7 @@ type Store struct {
 	path    path
 	water   *marks.Marks
 	Delayed base.DueMark
-	gather  gathering
+	gather  calls.Gathering
 	lanes   marks.Lanes
 
 	went         sync.Map // queue by task: where its last jobs went, and who may wait for the next
@@ -37,7 +38,7 @@ type Store struct {
 
 // New is the part of a store that keeps them.
 func New(b *base.Store, queues *queues.Store, tasks *tasks.Store) *Store {
-	s := &Store{Store: b, queues: queues, tasks: tasks, path: fast{}, water: marks.New(b.Opt.Claims.NoMark), gather: newGathering(b.Far)}
+	s := &Store{Store: b, queues: queues, tasks: tasks, path: fast{}, water: marks.New(b.Opt.Claims.NoMark), gather: calls.New(b.Far)}
 	if b.Opt.Claims.Plain {
 		s.path = plain{}
 	}

@@ -85,7 +85,7 @@ func (c *Change) JudgeEnds(ends []jobs.Ending) error {
 	var all []checked
 	for _, e := range ends {
 		if e.LeavesResult() {
-			m, _ := jobs.MeasureOfEnd(e)
+			m, _ := e.Settled.Measure(e.Row.Kind)
 			all = append(all, checkedOf(e.Row, m, e.Fin.StartedIn.D()))
 		}
 	}

@@ -64,13 +64,13 @@ func (s *Store) walks(ctx context.Context, tx base.Tx, f job.Filter) ([]walk, er
 				q.And("schedule_id = ?", scheduleID)
 				q.Conds = append(q.Conds, "schedule_id > 0") // or the partial index is not taken
 			case keys == "belfry.jobs_done" && slices.Equal(states, []job.State{job.Failed}):
-				q.Conds = append(q.Conds, jobs.InState(states))
+				q.Conds = append(q.Conds, inState(states))
 			case keys == "belfry.jobs_done":
 				q.Equals("task", f.Task)
 			}
 		}
 		if len(states) > 0 {
-			w.all.Conds = append(w.all.Conds, jobs.InState(states))
+			w.all.Conds = append(w.all.Conds, inState(states))
 		}
 		jobTerms(w.all, f, scheduleID > 0 && keys != "belfry.running", attempt)
 		w.exact = slices.Equal(w.all.Conds, w.narrow.Conds)
@@ -355,4 +355,24 @@ func (s *Store) countWaiting(ctx context.Context, tx base.Tx, w walk, f job.Filt
 	out.Looked += min(int(n), look)
 	out.More = out.More || int(n) > look
 	return s.countPart(ctx, tx, `(select *`+part+` limit `+strconv.Itoa(look)+`) as jobs left join belfry.running on job_id = id`, q, look, out)
+}
+
+// inState is the condition on the states, all live or all final. They are
+// Belfry's own words, and written out so that partial indexes apply.
+func inState(states []job.State) string {
+	if len(states) == 0 {
+		return "true"
+	}
+	var any []string
+	for _, st := range states {
+		switch {
+		case st.Final():
+			any = append(any, "state = '"+string(st)+"'")
+		case st == job.Running:
+			any = append(any, "job_id is not null")
+		default:
+			any = append(any, "state = '"+string(st)+"' and job_id is null")
+		}
+	}
+	return "(" + strings.Join(any, " or ") + ")"
 }

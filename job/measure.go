@@ -1,0 +1,27 @@
+package job
+
+import (
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/task"
+)
+
+// Measure is what the end of an attempt says about the target of its check.
+func (s Settlement) Measure(kind task.Kind) (m task.Measure, seen bool) {
+	m.Message, _ = core.CleanText(s.Error, task.MaxCheckMessage)
+	byItself := kind == task.KindCommand || kind == task.KindProgram || kind == task.KindFunc
+	switch {
+	case s.State == Canceled || s.State == Skipped:
+		return m, false // somebody did not want it
+	case s.Outcome == OutcomeOK:
+		m.Outcome = task.CheckOK
+	case s.Outcome == OutcomeLost:
+		m.Outcome, m.Code = task.CheckError, task.CodeLost
+	case byItself && s.Outcome == OutcomeTimeout:
+		m.Outcome, m.Code = task.CheckFail, task.CodeTimeout
+	case byItself:
+		m.Outcome, m.Code = task.CheckFail, task.CodeReported
+	default:
+		m.Outcome, m.Code = task.CheckError, task.CodeInternal
+	}
+	return m, true
+}

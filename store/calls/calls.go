@@ -1,0 +1,167 @@
+// Package calls puts calls that come at the same moment into one transaction.
+package calls
+
+import (
+	"context"
+	"slices"
+	"sync"
+
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/job"
+)
+
+// Gathering puts calls of Enqueue that come at the same moment into one
+// transaction. Whoever finds too few at it carries out what has gathered, his
+// own first; those who come meanwhile wait, and the first of them is the next. So
+// a lone call is not held up, and many cost little more than one.
+type Gathering struct {
+	places  int  // how many may be at it
+	Late    bool // calls still join when the transaction begins
+	mu      sync.Mutex
+	atIt    int
+	waiting []*Call
+}
+
+// New is for a database across a wire, or one in this process. Across a
+// wire the next can travel while one waits for the disk. In this process one
+// writes at a time, so a second would only make two halves of what one takes; and
+// its transaction may wait for others, in which time more calls come: they still
+// join when it begins.
+func New(far bool) Gathering {
+	if far {
+		return Gathering{places: 2}
+	}
+	return Gathering{places: 1, Late: true}
+}
+
+// Call is one call.
+type Call struct {
+	actor string
+	Jobs  []job.NewJob
+	out   []job.Enqueued
+	err   error
+	done  chan struct{}
+	turn  chan struct{} // closed when its caller is to carry out what has gathered
+}
+
+// NewCall is a call that nobody has begun with.
+func NewCall(actor string, jobs []job.NewJob) *Call {
+	return &Call{actor: actor, Jobs: jobs, done: make(chan struct{}), turn: make(chan struct{})}
+}
+
+// Answer ends a call.
+func (a *Call) Answer(out []job.Enqueued, err error) {
+	a.out, a.err = out, err
+	close(a.done)
+}
+
+// Wait is for the end of a call.
+func (a *Call) Wait() ([]job.Enqueued, error) {
+	<-a.done
+	return a.out, a.err
+}
+
+const maxGathered = core.MaxBatch // jobs of a transaction that was gathered
+
+// Do has a call carried out, by itself or by whoever carries out what has gathered. The end of its context ends it as long
+// as nobody has begun with it.
+func (g *Gathering) Do(ctx context.Context, actor string, jobs []job.NewJob, together func(ctx context.Context, calls []*Call)) ([]job.Enqueued, error) {
+	a := NewCall(actor, jobs)
+	if !g.join(a) {
+		select {
+		case <-a.done:
+			g.leave(a) // it may have got the turn just before
+			return a.out, a.err
+		case <-ctx.Done():
+			if g.leave(a) {
+				return nil, ctx.Err()
+			}
+			return a.Wait() // it is being made, and the answer says whether it was
+		case <-a.turn:
+		}
+	}
+	if calls := g.take(); len(calls) > 0 {
+		together(ctx, calls)
+	}
+	g.pass()
+	return a.Wait()
+}
+
+// join adds a call, and reports whether its caller is to carry it out at once.
+func (g *Gathering) join(a *Call) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.atIt >= g.places {
+		g.waiting = append(g.waiting, a)
+		return false
+	}
+	g.atIt++
+	g.waiting = append([]*Call{a}, g.waiting...)
+	return true
+}
+
+// leave takes back a call that nobody has begun with, and passes on its turn.
+func (g *Gathering) leave(a *Call) bool {
+	g.mu.Lock()
+	i := slices.Index(g.waiting, a)
+	if i >= 0 {
+		g.waiting = slices.Delete(slices.Clone(g.waiting), i, i+1)
+	}
+	g.mu.Unlock()
+	select {
+	case <-a.turn: // just now; somebody else has to
+		g.pass()
+	default:
+	}
+	return i >= 0
+}
+
+// pass gives the turn to the first who waits.
+func (g *Gathering) pass() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for _, next := range g.waiting {
+		select {
+		case <-next.turn: // has it from the other already
+		default:
+			close(next.turn)
+			return
+		}
+	}
+	g.atIt--
+}
+
+// take is the next calls to carry out together: those of one actor, in their
+// order.
+func (g *Gathering) take() []*Call {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.more(nil)
+}
+
+// Joined is calls that are being carried out, and those that can still join them.
+func (g *Gathering) Joined(calls []*Call) []*Call {
+	if !g.Late {
+		return calls
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.more(calls)
+}
+
+// more adds to calls the first of those that wait, as far as they fit together.
+func (g *Gathering) more(calls []*Call) []*Call {
+	together, jobs := calls, 0
+	for _, a := range calls {
+		jobs += len(a.Jobs)
+	}
+	for _, a := range g.waiting {
+		jobs += len(a.Jobs)
+		if len(together) > 0 && (a.actor != together[0].actor || jobs > maxGathered) {
+			break
+		}
+		together = append(together, a)
+	}
+	g.waiting = g.waiting[len(together)-len(calls):]
+	return together
+}
