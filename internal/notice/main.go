@@ -76,6 +76,24 @@ func terms(m module) (string, error) {
 
 const line = "--------------------------------------------------------------------------------\n"
 
+// vendored are files of others that stand in this repository and are compiled in.
+var vendored = []struct{ name, licence string }{
+	{"Lucide icons 1.62.0", "app/ui/console/internal/parts/icons/LICENSE"},
+	{"uPlot 1.6.32", "app/ui/console/assets/vendor/uPlot.LICENSE"},
+}
+
+// writeVendored writes their licences.
+func writeVendored(w io.Writer, root string) error {
+	for _, v := range vendored {
+		text, err := os.ReadFile(filepath.Join(root, v.licence))
+		if err != nil {
+			return err
+		}
+		fmt.Fprint(w, line, v.name, "\n", line, "\n", strings.TrimSpace(string(text)), "\n\n")
+	}
+	return nil
+}
+
 // write writes each text once, below the modules that have it.
 func write(w io.Writer, all []module) error {
 	under := map[string][]module{}
@@ -106,6 +124,9 @@ func main() {
 	all, err := modules("./cmd/belfry")
 	if err == nil {
 		err = write(os.Stdout, all)
+	}
+	if err == nil {
+		err = writeVendored(os.Stdout, ".")
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "notice:", err)

@@ -28,6 +28,11 @@ func TestNoticeNamesEveryModule(t *testing.T) {
 			t.Errorf("NOTICE does not have %s; run: make notice", m)
 		}
 	}
+	for _, v := range vendored {
+		if !known[v.name] {
+			t.Errorf("NOTICE does not have %s; run: make notice", v.name)
+		}
+	}
 }
 
 func TestModulesWithoutALicenceAreRefused(t *testing.T) {

@@ -59,11 +59,16 @@
 //
 // # Parts
 //
-// In internal/parts, each with the function that makes its data:
+// The page /design shows them, and ui/README.md says when to use which. They
+// stand in internal/parts, each with the function that makes its data:
 //
 //	time     ($.When t) in UTC, ($.WhenIn zone t), ($.Ago t) relative
 //	chip     (chip .State): a state as a word with a mark
-//	empty    (empty title text command): what to do first
+//	empty    (empty title text command), or (emptyWith ... link button): what to do first
+//	icon     (icon "play"): one of Lucide's
+//	dot      (dot .State): a state as a shape, in a row
+//	menu     (menu id label (linkItem icon name link) (item icon name action) (askItem icon name dialog) ...): what can be done with a row
+//	spark    a parts.Spark: a number over time without an axis
 //	problem  (problem err): what happened and what next
 //	pager    p.Pager(answer.Next), in the handler, or ($.Pager next)
 //	bar      (bar label value of text tone): a share of a whole

@@ -92,7 +92,7 @@ var everyPage = []struct {
 	{name: "windows", path: "/settings/windows", says: []string{"Saturday, Sunday at 02:30, for 2 h, Europe/Sofia", "To the new house"}},
 	{name: "window-new", path: "/settings/windows/-new", says: []string{"New maintenance window"}},
 	{name: "window", path: "/settings/windows/night", says: []string{"Active times", "Europe/Sofia"}},
-	{name: "parts", path: "/parts", says: []string{"Latency, stacked", "has no minute 61", "1 min 30 s", "handed back"}},
+	{name: "parts", path: "/design", says: []string{"Latency, stacked", "has no minute 61", "1 min 30 s", "handed back"}},
 	{name: "jobs", path: "/jobs", says: []string{"All", "broken", "the disk is full", "With the selected", "How to search"}},
 	{name: "jobs-empty", path: "/jobs?namespace=nobody", says: []string{"There is no job yet."}},
 	{name: "jobs-all", path: "/jobs?namespace=*", says: []string{"in default"}},

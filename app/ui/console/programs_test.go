@@ -45,7 +45,7 @@ func elf(rest string) []byte {
 func TestProgramIsDroppedAndRuns(t *testing.T) {
 	s := newSite(t)
 	b := s.at("/programs/-new")
-	b.Follow("a[href='/programs']")
+	b.Follow("nav a[href='/programs']")
 	b.Visit(s.url + "/programs/-new")
 	b.Until(`document.querySelector('form[data-ready]')`)
 	b.Click("button.main")

@@ -9,6 +9,7 @@ import (
 	"github.com/belfry-run/belfry/app/ui/console/audit"
 	"github.com/belfry-run/belfry/app/ui/console/calendars"
 	"github.com/belfry-run/belfry/app/ui/console/cycles"
+	"github.com/belfry-run/belfry/app/ui/console/design"
 	"github.com/belfry-run/belfry/app/ui/console/home"
 	"github.com/belfry-run/belfry/app/ui/console/internal/frame"
 	"github.com/belfry-run/belfry/app/ui/console/jobs"
@@ -27,8 +28,8 @@ import (
 // area is the pages of one package, for the whole API.
 type area = frame.Area[API]
 
-// areas is everything but assets and signing in. Tests add a page with all parts.
-var areas = func() []area {
+// areas is everything but assets and signing in.
+func areas() []area {
 	return []area{
 		of(home.Area(), func(api API) home.API { return api }),
 		of(queues.Area(), func(api API) queues.API { return api }),
@@ -45,6 +46,7 @@ var areas = func() []area {
 		of(statuspages.Area(), func(api API) statuspages.API { return api }),
 		of(alerting.Area(), func(api API) alerting.API { return api }),
 		of(windows.Area(), func(api API) windows.API { return api }),
+		of(design.Area(), func(api API) design.API { return api }),
 	}
 }
 

@@ -171,7 +171,7 @@ func TestPrefix(t *testing.T) {
 
 func TestFormThatIsRefusedIsShownAgain(t *testing.T) {
 	s := newSite(t)
-	if status, body := s.visitor(s.admin).post("/parts"); status != http.StatusConflict || !strings.Contains(body, "<h1>Parts</h1>") {
+	if status, body := s.visitor(s.admin).post("/design"); status != http.StatusConflict || !strings.Contains(body, "<h1>Design</h1>") {
 		t.Errorf("%d %s", status, body)
 	}
 }

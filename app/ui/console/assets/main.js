@@ -2,6 +2,8 @@
 // viewer's zone, knows keys and draws charts.
 import './time.js';
 import './keys.js';
+import './menu.js';
+import './busy.js';
 import {follow} from './live.js';
 import {resume} from './resume.js';
 import {whereLooked} from './steady.js';

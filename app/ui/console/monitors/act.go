@@ -39,7 +39,7 @@ func pauseMonitor(p *page) error {
 	if err != nil {
 		return err
 	}
-	return p.Done(p.Link("monitors", v.Name), "Monitor %s is paused.", v.Name)
+	return p.DoneUndo(p.Link("monitors", v.Name), p.Link("monitors", v.Name, "resume"), "Monitor %s is paused.", v.Name)
 }
 
 func resumeMonitor(p *page) error {

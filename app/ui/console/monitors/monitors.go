@@ -205,13 +205,3 @@ func latencyOrNone(d core.Duration) string {
 	}
 	return parts.LatencyText(d)
 }
-
-// MonitorNav leads to the pages about monitors.
-func (p *page) MonitorNav() []parts.Tab {
-	var tabs []parts.Tab
-	for _, a := range []parts.Fact{{Name: "Monitors", Value: "monitors"}, {Name: "Incidents", Value: "incidents"}, {Name: "Alerts", Value: "alerts"}} {
-		here := p.R.URL.Path == "/"+a.Value || strings.HasPrefix(p.R.URL.Path, "/"+a.Value+"/")
-		tabs = append(tabs, parts.NewTab(a.Name, p.LinkTo(a.Value), here, ""))
-	}
-	return tabs
-}

@@ -224,7 +224,7 @@ func pauseQueue(p *page) error {
 	if err != nil {
 		return err
 	}
-	return p.Done(p.Link("queues", q.Name), "Queue %s is paused: no more of its jobs start.", q.Name)
+	return p.DoneUndo(p.Link("queues", q.Name), p.Link("queues", q.Name, "resume"), "Queue %s is paused: no more of its jobs start.", q.Name)
 }
 
 func resumeQueue(p *page) error {

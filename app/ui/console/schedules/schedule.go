@@ -255,7 +255,7 @@ func pauseSchedule(p *page) error {
 	if err != nil {
 		return err
 	}
-	return p.Done(p.Link("schedules", s.Name), "Schedule %s is paused: no runs until you resume it.", s.Name)
+	return p.DoneUndo(p.Link("schedules", s.Name), p.Link("schedules", s.Name, "resume"), "Schedule %s is paused: no runs until you resume it.", s.Name)
 }
 
 func resumeSchedule(p *page) error {

@@ -19,11 +19,12 @@ const (
 type flash struct {
 	Text string `json:"text"`
 	Bad  bool   `json:"bad,omitempty"`
+	Undo string `json:"undo,omitempty"` // where the form goes that takes it back
 }
 
 func (p *Page) setFlash(f flash) {
 	f.Text, _ = core.CleanText(f.Text, maxFlash)
-	text, _ := json.Marshal(f) // two plain fields
+	text, _ := json.Marshal(f) // three plain fields
 	p.Site.SetCookie(p.W, p.R, OfPort(flashCookie, p.R), base64.RawURLEncoding.EncodeToString(text), 60)
 }
 
@@ -35,6 +36,9 @@ func (p *Page) takeFlash() {
 	p.Site.SetCookie(p.W, p.R, OfPort(flashCookie, p.R), "", -1)
 	var f flash
 	if text, err := base64.RawURLEncoding.DecodeString(cookie.Value); err == nil && json.Unmarshal(text, &f) == nil && f.Text != "" {
+		if f.Undo != "" && LocalPath(f.Undo) != f.Undo {
+			f.Undo = "" // a neighbour on this host wrote it
+		}
 		p.Flash = &f
 	}
 }

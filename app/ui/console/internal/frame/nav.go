@@ -1,62 +1,95 @@
 package frame
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/belfry-run/belfry/access"
 	"github.com/belfry-run/belfry/app/ui/console/internal/parts"
+	"github.com/belfry-run/belfry/core"
 )
 
 // NavItem is an entry of the navigation. It is shown once there is a route.
 type NavItem struct {
-	Name string
-	Path string // without its first slash
-	Key  string // the letter that goes there after g; empty: none
+	Name  string
+	Path  string // without its first slash
+	Key   string // the letter that goes there after g; empty: none
+	Icon  string
+	Group string // it stands under; empty: above all groups
 }
 
 // Navigation is all of it, in order.
 var Navigation = []NavItem{
-	{"Home", "", "h"},
-	{"Schedules", "schedules", "s"},
-	{"Jobs", "jobs", "j"},
-	{"Tasks", "tasks", "t"},
-	{"Monitors", "monitors", "m"},
-	{"Cycles", "cycles", "c"},
-	{"Programs", "programs", "p"},
-	{"Workers", "workers", "w"},
-	{"Queues", "queues", "q"},
-	{"Dead jobs", "dead", "d"},
-	{"Audit", "audit", "a"},
-	{"Settings", "settings", "e"},
+	{"Overview", "", "h", "house", ""},
+	{"Schedules", "schedules", "s", "calendar-clock", "Run"},
+	{"Jobs", "jobs", "j", "list-checks", "Run"},
+	{"Dead jobs", "dead", "d", "skull", "Run"},
+	{"Tasks", "tasks", "t", "list-todo", "Run"},
+	{"Cycles", "cycles", "c", "repeat", "Run"},
+	{"Programs", "programs", "p", "package", "Run"},
+	{"Monitors", "monitors", "m", "activity", "Watch"},
+	{"Incidents", "incidents", "i", "siren", "Watch"},
+	{"Notifications", "alerts", "n", "bell", "Watch"},
+	{"Status pages", "status-pages", "", "globe", "Watch"},
+	{"Workers", "workers", "w", "server", "System"},
+	{"Queues", "queues", "q", "layers", "System"},
+	{"Audit", "audit", "a", "scroll-text", "System"},
+	{"Settings", "settings", "e", "settings", "System"},
 }
 
 // navWithin are pages that stand under the entry of others.
-var navWithin = map[string]string{
-	"forecast": "schedules", "calendars": "settings", "status-pages": "settings", "alert-rules": "settings",
-	"incidents": "monitors", "alerts": "monitors",
-}
+var navWithin = map[string]string{"forecast": "schedules", "calendars": "settings", "alert-rules": "settings"}
 
 // NavLink is an entry of the navigation as a page shows it.
 type NavLink struct {
-	Name, Key, Link string
-	Here            bool // the page belongs to it
+	Name, Key, Link, Icon string
+	Here                  bool   // the page belongs to it
+	Count                 string // of what needs somebody there; empty: none
+	Counts                string // what is counted
 }
 
-// Nav is the navigation.
-func (p *Page) Nav() []NavLink {
+// NavGroup is entries under one word.
+type NavGroup struct {
+	Name  string
+	Links []NavLink
+}
+
+// NavCounts are how many things there are that need somebody, by the path of
+// the entry whose page shows them.
+type NavCounts map[string]core.Counted
+
+var navCounted = map[string]string{"dead": "failed within 24 hours", "monitors": "down"}
+
+// Nav is the navigation, without its groups.
+func (p *Page) Nav() (all []NavLink) {
+	for _, g := range p.NavGroups() {
+		all = append(all, g.Links...)
+	}
+	return all
+}
+
+// NavGroups is the navigation.
+func (p *Page) NavGroups() (groups []NavGroup) {
 	first, _, _ := strings.Cut(strings.TrimPrefix(p.R.URL.Path, "/"), "/")
 	if entry, within := navWithin[first]; within {
 		first = entry
 	}
-	var all []NavLink
 	for _, item := range p.Site.Nav {
 		link := p.Link()
 		if item.Path != "" {
 			link = p.Link(item.Path)
 		}
-		all = append(all, NavLink{Name: item.Name, Key: item.Key, Link: link, Here: first == item.Path})
+		l := NavLink{Name: item.Name, Key: item.Key, Link: link, Icon: item.Icon, Here: first == item.Path}
+		if c := p.Counts[item.Path]; c.Count > 0 {
+			l.Count, l.Counts = parts.Counted(c), navCounted[item.Path]
+		}
+		if len(groups) == 0 || groups[len(groups)-1].Name != item.Group {
+			groups = append(groups, NavGroup{Name: item.Group})
+		}
+		g := &groups[len(groups)-1]
+		g.Links = append(g.Links, l)
 	}
-	return all
+	return groups
 }
 
 // settingsPages are the pages below the settings, in the order of their tabs.
@@ -91,3 +124,40 @@ func (p *Page) SettingsTabs() []parts.Tab {
 	}
 	return tabs
 }
+
+// NamespaceLinks are the namespaces to choose from, for who may see all. A page
+// about one thing of a namespace is in no other, so they lead to the first page
+// of the area.
+func (p *Page) NamespaceLinks() (links []NavLink) {
+	names := []string{core.DefaultNamespace, core.AnyNamespace}
+	if !slices.Contains(names, p.Namespace) {
+		names = append(names, p.Namespace)
+	}
+	area := ""
+	for _, g := range p.NavGroups() {
+		for _, l := range g.Links {
+			if l.Here {
+				area = l.Link
+			}
+		}
+	}
+	for _, name := range names {
+		q := *p
+		q.Namespace = name
+		link := q.Link()
+		if area != "" {
+			link = p.With(area, "namespace", "")
+			if q.Elsewhere() {
+				link = p.With(area, "namespace", name)
+			}
+		}
+		links = append(links, NavLink{Name: map[string]string{core.AnyNamespace: "all namespaces"}[name], Link: link, Here: name == p.Namespace})
+		if l := &links[len(links)-1]; l.Name == "" {
+			l.Name = name
+		}
+	}
+	return links
+}
+
+// Styles are the style sheets of all pages, in order.
+var Styles = []string{"roles.css", "style.css", "parts.css", "fleet.css", "jobs.css", "schedules.css", "monitors.css"}

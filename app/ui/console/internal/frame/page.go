@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -28,6 +29,7 @@ type Page struct {
 	Namespace string       // that is shown; * for all
 	Theme     string       // light, dark, or auto
 	Flash     *flash       // what the last action came to
+	Counts    NavCounts    // shown beside entries of the navigation
 	Now       time.Time
 	Data      any // what the handler shows
 
@@ -108,14 +110,24 @@ func (p *Page) Done(link, format string, args ...any) error {
 	return p.seeOther(link)
 }
 
+// DoneUndo is Done for what can be taken back, by a form without fields that is
+// sent to undo, which is one of [Page.Link] too.
+func (p *Page) DoneUndo(link, undo, format string, args ...any) error {
+	p.setFlash(flash{Text: fmt.Sprintf(format, args...), Undo: undo})
+	return p.seeOther(link)
+}
+
 // DoneBadly answers an action that did not come to what was wanted.
 func (p *Page) DoneBadly(link, format string, args ...any) error {
 	p.setFlash(flash{Text: fmt.Sprintf(format, args...), Bad: true})
 	return p.seeOther(link)
 }
 
-// seeOther goes on to a page.
+// seeOther goes on to a page: the one that the form asked for in next, if any.
 func (p *Page) seeOther(link string) error {
+	if next := p.R.PostForm.Get("next"); next != "" {
+		link = p.Site.Prefix + LocalPath(strings.TrimPrefix(next, p.Site.Prefix))
+	}
 	http.Redirect(p.W, p.R, link, http.StatusSeeOther)
 	return nil
 }

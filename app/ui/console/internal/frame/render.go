@@ -26,7 +26,7 @@ type Set struct {
 
 // shared is what all pages have: the layout and the parts.
 var shared = sync.OnceValue(func() *template.Template {
-	t := template.New("").Funcs(parts.Funcs)
+	t := template.New("").Funcs(parts.Funcs).Funcs(template.FuncMap{"styles": func() []string { return Styles }})
 	return template.Must(template.Must(t.ParseFS(files, "layout.html")).ParseFS(parts.Files, "*.html"))
 })
 

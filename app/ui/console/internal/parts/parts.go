@@ -43,9 +43,15 @@ func NewChip(state any) Chip {
 }
 
 // empty says that there is nothing, and what to do first.
-type empty struct{ Title, Text, CLI string }
+type empty struct{ Title, Text, CLI, Link, Button string }
 
-func newEmpty(title, text, cli string) empty { return empty{title, text, cli} }
+func newEmpty(title, text, cli string) empty { return empty{Title: title, Text: text, CLI: cli} }
+
+// newEmptyWith is newEmpty with a button that leads to what to do first. Without
+// a link it has none.
+func newEmptyWith(title, text, cli, link, button string) empty {
+	return empty{title, text, cli, link, button}
+}
 
 // Pager goes on to the next page of a list, and back to the first.
 type Pager struct{ First, Next string }
@@ -241,6 +247,7 @@ type Cell struct {
 	Tone  string // good, warn, bad, busy, idle or none
 	Title string
 	Link  string
+	Part  float64 // its height, as a share of the highest; 0: by its tone
 }
 
 // Said is the strip in words.
@@ -269,11 +276,16 @@ func (s Strip) X(i int) int { return i * 8 }
 
 // Top is where a bar begins that stands on the ground.
 func (c Cell) Top() int {
+	if c.Part > 0 {
+		return stripHeight - max(3, int(min(c.Part, 1)*stripHeight+.5))
+	}
 	return map[string]int{"good": 4, "warn": 2, "busy": 6, "idle": 10, "none": 14}[c.Tone]
 }
 
 // Height of a bar.
-func (c Cell) Height() int { return 18 - c.Top() }
+func (c Cell) Height() int { return stripHeight - c.Top() }
+
+const stripHeight = 18
 
 // Step is one of a stepper.
 type Step struct {

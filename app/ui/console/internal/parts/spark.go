@@ -1,0 +1,52 @@
+package parts
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Spark is a number over time as a row of small bars: what it was at the left,
+// what it is at the right. It has no axis; what it says stands in Said.
+type Spark struct {
+	Said   string
+	Path   string // of all bars
+	Bad    string // of those that are drawn in the tone of what is bad
+	Tone   string
+	Width  int
+	Height int
+}
+
+const (
+	sparkHeight = 24
+	sparkStep   = 4 // of a bar of three and a gap
+)
+
+// NewSpark draws values, of which an empty one leaves a gap. The tone is that of
+// all bars but those above zero of bad, which may be nil.
+func NewSpark(said, tone string, values []*float64, bad []float64) Spark {
+	s := Spark{Said: said, Tone: tone, Width: max(len(values)*sparkStep-1, 1), Height: sparkHeight}
+	most := 0.0
+	for _, v := range values {
+		if v != nil {
+			most = max(most, *v)
+		}
+	}
+	var all, red strings.Builder
+	for i, v := range values {
+		switch {
+		case v == nil:
+		case *v <= 0:
+			fmt.Fprintf(&all, "M%d %dh3v1h-3z", i*sparkStep, sparkHeight-1) // there was nothing, which is known
+		default:
+			high := max(2, int(*v/most*float64(sparkHeight)+.5))
+			bar := fmt.Sprintf("M%d %dh3v%dh-3z", i*sparkStep, sparkHeight-high, high)
+			if i < len(bad) && bad[i] > 0 {
+				red.WriteString(bar)
+			} else {
+				all.WriteString(bar)
+			}
+		}
+	}
+	s.Path, s.Bad = all.String(), red.String()
+	return s
+}
