@@ -54,6 +54,7 @@ type RunningJob struct {
 	Elapsed     core.Duration `json:"elapsed"`
 	Timeout     core.Duration `json:"timeout"`
 	CancelAt    time.Time     `json:"cancel_at,omitzero" doc:"When it was asked to end"`
+	Usual       core.Duration `json:"usual,omitempty" doc:"The median of the task's last good runs, of at most 20; empty when there is none"`
 }
 
 // FailedJob is a job that failed for good.

@@ -134,11 +134,45 @@ type Overview struct {
 	Queues   []job.QueueLoad    `json:"queues" doc:"Those that fall behind first, then by name; at most 100"`
 	Minutes  []job.MinuteTotals `json:"minutes" doc:"What ended in each minute of the last hour, oldest first; empty minutes are left out"`
 
+	Day     []job.MinuteTotals `json:"day" doc:"What ended in each half hour of the last 24 hours, oldest first; empty ones are left out"`
+	Failing []Failing          `json:"failing" doc:"Tasks whose jobs failed within 24 hours and have not succeeded since, the latest failure first, of the newest 1000 failed jobs; checks of monitors are left out"`
+	Late    []Next             `json:"late" doc:"Schedules that are overdue for more than 10 s, the most overdue first"`
+	Lost    []LostWorker       `json:"lost" doc:"Workers that were lost within an hour, and of whose name none is there again"`
+	Starts  []Starts           `json:"starts" doc:"What ahead counts, by quarters of an hour; empty ones are left out"`
+
 	ScheduleLag core.Duration      `json:"schedule_lag" doc:"How long the most overdue schedule waits to be fired"`
 	Next        []Next             `json:"next" doc:"Schedules that are due next"`
 	Ahead       schedule.Forecast  `json:"ahead" doc:"What starts in the next 24 hours but for checks of monitors, by hour in UTC"`
 	Incidents   []monitor.Incident `json:"incidents" doc:"Outages that are not over, newest first"`
 	Workers     []job.WorkerState  `json:"workers" doc:"Living sessions, newest first; at most 100"`
+}
+
+// DayStep is how many minutes a part of [Overview].Day has.
+const DayStep = 30
+
+// Failing is a task whose jobs fail.
+type Failing struct {
+	Namespace string    `json:"namespace"`
+	Task      string    `json:"task"`
+	Schedule  string    `json:"schedule,omitempty" doc:"Of the latest of them"`
+	Jobs      int       `json:"jobs" doc:"How many failed"`
+	First     time.Time `json:"first" doc:"When the first of them failed"`
+	Last      time.Time `json:"last"`
+	JobID     int64     `json:"job_id" doc:"The latest"`
+	Error     string    `json:"error" doc:"What it said"`
+}
+
+// LostWorker is a worker that did not renew.
+type LostWorker struct {
+	Session string    `json:"session"`
+	Name    string    `json:"name"`
+	At      time.Time `json:"at"`
+}
+
+// Starts is how many runs are planned within a quarter of an hour.
+type Starts struct {
+	At     time.Time `json:"at" doc:"Its begin"`
+	Starts int       `json:"starts"`
 }
 
 // BehindAfter is how long the first job in line waits in a queue that falls

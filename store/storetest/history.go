@@ -43,6 +43,7 @@ func init() {
 	add("minutes say what ended, fresh and once more when they are final", caseMinutesSayWhatEnded)
 	add("strips show the last of each schedule: jobs, skips and what is under way", caseStripsShowTheLastOfEachSchedule)
 	add("an overview shows what runs, failed, waits and comes", caseAnOverviewShowsWhatRuns)
+	add("an overview says what needs somebody, and what a day was like", caseAnOverviewSaysWhatNeedsSomebody)
 }
 
 func caseWhatEndsAfterAClockThatWasAheadIs(b *bench) {

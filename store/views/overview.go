@@ -45,7 +45,8 @@ func (s *Store) Overview(ctx context.Context, namespace string) (o view.Overview
 			return err
 		}
 		for _, part := range []func(context.Context, base.Tx, string, *view.Overview) error{
-			s.overviewRunning, s.overviewFailed, s.overviewQueues, s.overviewNext, s.overviewAhead, s.overviewIncidents,
+			s.overviewRunning, s.overviewUsual, s.overviewFailed, s.overviewFailing, s.overviewDay, s.overviewQueues, s.overviewNext, s.overviewLate,
+			s.overviewAhead, s.overviewIncidents, s.overviewLost,
 		} {
 			if err := part(ctx, tx, namespace, &o); err != nil {
 				return err
@@ -231,7 +232,8 @@ func (s *Store) overviewNext(ctx context.Context, tx base.Tx, namespace string, 
 }
 
 func (s *Store) overviewAhead(ctx context.Context, tx base.Tx, namespace string, o *view.Overview) (err error) {
-	o.Ahead, err = s.schedules.ForecastIn(ctx, tx, schedule.Ahead{Namespace: namespace, ByHour: true}.WithDefaults(o.Now), overviewAhead)
+	o.Ahead, err = s.schedules.ForecastIn(ctx, tx, schedule.Ahead{Namespace: namespace}.WithDefaults(o.Now), overviewAhead)
+	o.Starts, o.Ahead.Loads = quarters(o.Ahead.Loads), []schedule.Load{}
 	return err
 }
 

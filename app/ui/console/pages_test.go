@@ -24,9 +24,9 @@ var everyPage = []struct {
 	status     int          // default: 200
 	scope      access.Scope // that the page takes, if it is more than to read
 }{
-	{name: "home", path: "/", says: []string{"Running now", "hello", "the disk is full", "Next 24 hours", "hourly", "shop"}},
+	{name: "home", path: "/", says: []string{"need you", "Running now", "hello", "the disk is full", "next 24 hours", "hourly", "shop"}},
 	{name: "home-empty", path: "/?namespace=nobody", says: []string{"Nothing happens here yet.", "belfry task create"}},
-	{name: "home-all", path: "/?namespace=*", says: []string{"All namespaces", "the disk is full"}},
+	{name: "home-all", path: "/?namespace=*", says: []string{"all namespaces", "the disk is full"}},
 	{name: "queues", path: "/queues", says: []string{"default", "checks", "system", "active"}},
 	{name: "queue", path: "/queues/default", says: []string{"Jobs that name no other queue", "Ready", "3", "Pause"}},
 	{name: "queue-new", path: "/queues/-new", says: []string{"New queue", "Priority among queues"}, scope: access.ScopeAdmin},

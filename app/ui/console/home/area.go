@@ -19,6 +19,12 @@ type API interface {
 	Forecast(ctx context.Context, a schedule.Ahead) (schedule.Forecast, error)
 }
 
+// needRow is a need on its page.
+type needRow struct {
+	Need need
+	Page *page
+}
+
 // page is one request, and what templates see of it.
 type page struct {
 	*frame.Page
@@ -36,5 +42,5 @@ func Area() frame.Area[API] {
 var templates = frame.Templates(frame.Set{Files: files, Funcs: funcs})
 
 var funcs = template.FuncMap{
-	"share": share,
+	"share": share, "need": func(p *page, n need) needRow { return needRow{n, p} },
 }

@@ -1,0 +1,113 @@
+package home
+
+import (
+	"strings"
+	"time"
+
+	"github.com/belfry-run/belfry/access"
+	"github.com/belfry-run/belfry/app/ui/console/internal/parts"
+	"github.com/belfry-run/belfry/job"
+)
+
+// need is one thing that needs somebody, and what can be done about it here.
+type need struct {
+	ID               string // unique on the page
+	Tone             string // bad or warn
+	Name, Link, What string
+	Kind             string
+	Since            time.Time
+	Acts             []act
+}
+
+// act is a button of a need: a link, or a form.
+type act struct {
+	Name string
+	Link string // where it leads
+	Post string // where its form goes
+}
+
+// moreLate is from how many late schedules on they are told of together.
+const moreLate = 3
+
+// needs are what needs somebody: what is broken first, then what may become so,
+// and within that what began first.
+func (p *page) needs(d homeData) (all []need) {
+	can := p.Can(access.ScopeOperate)
+	add := func(n need, acts ...act) {
+		for _, a := range acts {
+			if a.Post == "" || can {
+				n.Acts = append(n.Acts, a)
+			}
+		}
+		all = append(all, n)
+	}
+	waiting := 0
+	for _, q := range d.Queues {
+		waiting += q.Ready.Count
+	}
+	if len(d.Workers) == 0 && waiting > 0 {
+		add(need{ID: "no-worker", Tone: "bad", Name: "No worker", Link: p.Link("workers"), What: parts.Plural(waiting, "job waits", "jobs wait") + ", and no worker is there", Kind: "workers"})
+	}
+	for _, i := range d.Incidents {
+		if i.Maintenance {
+			continue
+		}
+		add(need{ID: "down-" + numberID(i.ID), Tone: "bad", Name: i.Monitor, Link: p.LinkIn(i.Namespace, "monitors", i.Monitor), What: "Down: " + parts.Short(160, parts.FirstLine(i.Message)), Kind: "monitor", Since: i.StartedAt},
+			act{Name: "Incident", Link: p.LinkIn(i.Namespace, "incidents", i.ID)}, act{Name: "Check now", Post: p.LinkIn(i.Namespace, "monitors", i.Monitor, "check")})
+	}
+	for _, f := range d.Failing {
+		said := parts.Plural(f.Jobs, "failed job", "failed jobs")
+		if line := parts.FirstLine(f.Error); line != "" {
+			said += ": " + parts.Short(160, line)
+		}
+		q := job.Filter{Task: f.Task, States: []job.State{job.Failed}}
+		acts := []act{{Name: "Error", Link: p.LinkIn(f.Namespace, "jobs", f.JobID)}}
+		if can {
+			acts = append(acts, act{Name: "Retry…", Link: p.With(p.LinkIn(f.Namespace, "jobs", "-bulk"), "do", "retry", "q", q.String())})
+		}
+		if f.Schedule != "" {
+			acts = append(acts, act{Name: "Pause", Post: p.LinkIn(f.Namespace, "schedules", f.Schedule, "pause")})
+		}
+		add(need{ID: "failing-" + f.Namespace + "-" + f.Task, Tone: "bad", Name: f.Task, Link: p.TaskLink(f.Namespace, f.Task), What: said, Kind: "task", Since: f.First}, acts...)
+	}
+	for i, n := range d.Late {
+		late := need{ID: "late-" + n.Namespace + "-" + n.Schedule, Tone: "warn", Name: n.Schedule, Link: p.LinkIn(n.Namespace, "schedules", n.Schedule), What: "Late: its run is overdue", Kind: "schedule", Since: n.NextAt}
+		if i == moreLate {
+			late.ID, late.Name, late.Link, late.What = "late", "More schedules", p.Link("schedules"), parts.Plural(len(d.Late)-i, "more is late", "more are late")
+			add(late)
+			break
+		}
+		add(late)
+	}
+	for _, q := range d.Queues {
+		n := need{ID: "queue-" + q.Queue, Tone: "warn", Name: q.Queue, Link: p.Link("queues", q.Queue), Kind: "queue", Since: q.OldestAt}
+		ready := parts.Counted(q.Ready) + " waiting"
+		switch {
+		case !q.PausedAt.IsZero() && q.Ready.Count > 0:
+			n.What = "Paused, with " + ready
+			var acts []act
+			if p.CanEverywhere(access.ScopeOperate) {
+				acts = []act{{Name: "Resume", Post: p.Link("queues", q.Queue, "resume")}}
+			}
+			add(n, acts...)
+		case q.Behind:
+			n.What = "Behind: the first in line waits for more than a minute, " + ready
+			add(n, act{Name: "Jobs", Link: p.With(p.Link("jobs"), "q", "queue:"+q.Queue+" state:ready")})
+		}
+	}
+	for _, l := range d.Lost {
+		add(need{ID: "lost-" + l.Session, Tone: "warn", Name: l.Name, Link: p.Link("workers", l.Session), What: "Lost: it stopped renewing", Kind: "worker", Since: l.At})
+	}
+	return all
+}
+
+func numberID(id int64) string { return strings.ReplaceAll(parts.NumberText(id), "\u202f", "") }
+
+// needsShown is how many are shown at once; the others unfold.
+const needsShown = 6
+
+// First are those that are shown at once.
+func (d homeData) First() []need { return d.Needs[:min(len(d.Needs), needsShown)] }
+
+// Rest are the others.
+func (d homeData) Rest() []need { return d.Needs[min(len(d.Needs), needsShown):] }

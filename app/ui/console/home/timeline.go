@@ -1,0 +1,122 @@
+package home
+
+import (
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/belfry-run/belfry/app/ui/console/internal/parts"
+)
+
+// timeline is what finished in the last hour and what starts in the next 24, on
+// one axis by quarters of an hour.
+type timeline struct {
+	From, Now, To time.Time
+	Bars          []timeBar
+	Marks         []timeMark
+	Done, Failed  int64
+	Ahead         int
+	Partial       bool    // not all that is ahead is counted
+	Cut           float64 // from where on, in percent
+}
+
+// timeBar is a bar of it. X and Wide are in percent, Y and High in pixels.
+type timeBar struct {
+	X, Wide string
+	Y, High int
+	Class   string // good, bad or ahead
+	Title   string
+}
+
+type timeMark struct{ X, Text string }
+
+const (
+	quarter    = 15 * time.Minute
+	timeHeight = 64
+)
+
+// Timeline is that of the page.
+func (d homeData) Timeline() timeline {
+	now := d.Now.UTC()
+	t := timeline{From: now.Truncate(quarter).Add(-time.Hour), Now: now, Partial: d.Ahead.Partial}
+	t.To = now.Add(homeAhead).Truncate(quarter).Add(quarter)
+	n := int(t.To.Sub(t.From) / quarter)
+	ok, failed, ahead := make([]int64, n), make([]int64, n), make([]int64, n)
+	slot := func(at time.Time) int {
+		if i := int(at.Sub(t.From) / quarter); !at.Before(t.From) && i < n {
+			return i
+		}
+		return -1
+	}
+	for _, m := range d.Minutes {
+		if i := slot(m.Minute); i >= 0 {
+			ok[i], failed[i] = ok[i]+m.OK, failed[i]+m.Failed
+		}
+		t.Done, t.Failed = t.Done+m.OK, t.Failed+m.Failed
+	}
+	for _, s := range d.Starts {
+		if i := slot(s.At); i >= 0 {
+			ahead[i] += int64(s.Starts)
+		}
+		t.Ahead += s.Starts
+	}
+	var most int64 = 1
+	for i := range n {
+		most = max(most, ok[i]+failed[i], ahead[i])
+	}
+	high := func(v int64) int { return max(2, int(float64(v)/float64(most)*timeHeight+.5)) }
+	for i := range n {
+		begin := t.From.Add(time.Duration(i) * quarter)
+		end := begin.Add(quarter)
+		span := begin.Format("15:04") + " to " + end.Format("15:04") + " UTC: "
+		past, next := end, begin
+		if begin.Before(now) && end.After(now) {
+			past, next = now, now
+		}
+		foot := timeHeight
+		if ok[i] > 0 {
+			foot -= high(ok[i])
+			t.add(begin, past, foot, timeHeight-foot, "good", span+parts.Plural(int(ok[i]), "job", "jobs")+" succeeded")
+		}
+		if failed[i] > 0 {
+			h := high(failed[i])
+			t.add(begin, past, foot-h, h, "bad", span+parts.Plural(int(failed[i]), "job", "jobs")+" failed")
+		}
+		if ahead[i] > 0 {
+			h := high(ahead[i])
+			t.add(next, end, timeHeight-h, h, "ahead", span+parts.Plural(int(ahead[i]), "start", "starts"))
+		}
+	}
+	for at := t.From.Truncate(6 * time.Hour).Add(6 * time.Hour); at.Before(t.To); at = at.Add(6 * time.Hour) {
+		if at.Sub(now).Abs() > 90*time.Minute && t.To.Sub(at) > time.Hour {
+			t.Marks = append(t.Marks, timeMark{t.at(at), at.Format("15:04")})
+		}
+	}
+	if t.Partial && d.Ahead.Until.Before(t.To) {
+		t.Cut = percent(t, d.Ahead.Until)
+	}
+	return t
+}
+
+func percent(t timeline, at time.Time) float64 {
+	return 100 * float64(at.Sub(t.From)) / float64(t.To.Sub(t.From))
+}
+
+func (t timeline) at(at time.Time) string {
+	return strconv.FormatFloat(percent(t, at), 'f', 2, 64) + "%"
+}
+
+// NowX is where the present is.
+func (t timeline) NowX() string { return t.at(t.Now) }
+
+// CutX is where what is not all counted begins, and CutWide how far it goes.
+func (t timeline) CutX() string { return fmt.Sprintf("%.2f%%", t.Cut) }
+
+// CutWide is how wide that is.
+func (t timeline) CutWide() string { return fmt.Sprintf("%.2f%%", 100-t.Cut) }
+
+func (t *timeline) add(from, to time.Time, y, high int, class, title string) {
+	wide := percent(*t, to) - percent(*t, from)
+	gap := min(.16, wide/4)
+	t.Bars = append(t.Bars, timeBar{X: strconv.FormatFloat(percent(*t, from)+gap/2, 'f', 2, 64) + "%", Wide: strconv.FormatFloat(wide-gap, 'f', 2, 64) + "%", Y: y, High: high, Class: class, Title: title})
+}

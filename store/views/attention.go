@@ -1,0 +1,179 @@
+package views
+
+import (
+	"context"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/job"
+	"github.com/belfry-run/belfry/schedule"
+	"github.com/belfry-run/belfry/store/base"
+	"github.com/belfry-run/belfry/store/history"
+	"github.com/belfry-run/belfry/view"
+)
+
+// What an overview looks at to say what needs somebody.
+const (
+	usualRuns  = 20        // past runs of a task, of which the median is usual
+	lostWithin = time.Hour // since a worker was lost
+	lateAfter  = 10 * time.Second
+	afterwards = 100 // jobs of a task after its last failure
+)
+
+// overviewDay adds up what ended by half hours. What is summed are the rows that
+// the count of failures sums.
+func (s *Store) overviewDay(ctx context.Context, tx base.Tx, namespace string, o *view.Overview) (err error) {
+	w := &base.Where{}
+	w.Namespace("namespace", namespace)
+	first := history.MinuteOf(o.Now.Add(-base.OneDay)) / view.DayStep * view.DayStep
+	w.And("minute >= ?", first)
+	o.Day, err = base.Collect(ctx, tx, func(r base.Rows) (m job.MinuteTotals, err error) {
+		var part, ran, lag, most int64
+		err = r.Scan(&part, &m.OK, &m.Failed, &m.Canceled, &m.Skipped, &ran, &m.Started, &lag, &most)
+		m.Minute = time.Unix(part*view.DayStep*60, 0).UTC()
+		m.Ran, m.Lag, m.LagMost = history.InMicros(ran), history.InMicros(lag), history.InMicros(most)
+		return m, err
+	}, `
+		select minute / `+strconv.Itoa(view.DayStep)+` as part, cast(sum(ok) as bigint), cast(sum(failed) as bigint), cast(sum(canceled) as bigint), cast(sum(skipped) as bigint),
+			cast(sum(ran) as bigint), cast(sum(started) as bigint), cast(sum(lag) as bigint), cast(max(lag_most) as bigint)
+		from belfry.job_minutes
+		where `+w.Sql()+`
+		group by 1
+		order by 1`, w.Args...)
+	if o.Day == nil {
+		o.Day = []job.MinuteTotals{}
+	}
+	return err
+}
+
+// overviewFailing groups the latest failures by task, and leaves out tasks that
+// have succeeded since. Checks of monitors are told of by their incidents.
+func (s *Store) overviewFailing(ctx context.Context, tx base.Tx, namespace string, o *view.Overview) error {
+	w := &base.Where{}
+	w.Namespace("namespace", namespace)
+	w.NotOwned("task")
+	w.And("finished_at >= ?", base.Micros(o.Now.Add(-base.OneDay)))
+	latest, err := base.Collect(ctx, tx, func(r base.Rows) (f view.Failing, err error) {
+		err = r.Scan(&f.JobID, &f.Namespace, &f.Task, &f.Schedule, &f.Error, base.ScanTime(&f.Last))
+		return f, err
+	}, `
+		select id, namespace, task, schedule, error, finished_at
+		from (select * from belfry.jobs_done where state = 'failed' order by id desc limit `+strconv.Itoa(base.LookFirst)+`) as latest
+		where `+w.Sql()+`
+		order by id desc`, w.Args...)
+	if err != nil {
+		return err
+	}
+	o.Failing = []view.Failing{}
+	type of struct{ namespace, task string }
+	at := map[of]int{}
+	for _, f := range latest {
+		i, known := at[of{f.Namespace, f.Task}]
+		if !known {
+			i = len(o.Failing)
+			at[of{f.Namespace, f.Task}] = i
+			f.Error, _ = core.CleanText(f.Error, 500)
+			f.First = f.Last
+			o.Failing = append(o.Failing, f)
+		}
+		g := &o.Failing[i]
+		g.Jobs++
+		if f.Last.Before(g.First) {
+			g.First = f.Last
+		}
+	}
+	o.Failing = o.Failing[:min(len(o.Failing), 2*overviewRows)]
+	var kept []view.Failing
+	for _, f := range o.Failing {
+		good, _, err := base.First(ctx, tx, base.ScanInt, `
+			select count(*)
+			from (select state, namespace from belfry.jobs_done where task = $1 and id > $2 order by id limit `+strconv.Itoa(afterwards)+`) as since
+			where state = 'succeeded' and namespace = $3`, f.Task, f.JobID, f.Namespace)
+		if err != nil {
+			return err
+		}
+		if good == 0 && len(kept) < overviewRows {
+			kept = append(kept, f)
+		}
+	}
+	o.Failing = slices.Concat([]view.Failing{}, kept)
+	return nil
+}
+
+// overviewUsual says how long tasks that run take by their last good runs.
+func (s *Store) overviewUsual(ctx context.Context, tx base.Tx, _ string, o *view.Overview) error {
+	type of struct{ namespace, task string }
+	known := map[of]core.Duration{}
+	for i := range o.Running {
+		r := &o.Running[i]
+		key := of{r.Namespace, r.Task}
+		usual, looked := known[key]
+		if !looked {
+			took, err := base.Collect(ctx, tx, base.ScanInt, `
+				select finished_at - claimed_at
+				from (select state, namespace, claimed_at, finished_at from belfry.jobs_done where task = $1 order by id desc limit `+strconv.Itoa(3*usualRuns)+`) as latest
+				where state = 'succeeded' and namespace = $2 and claimed_at > 0
+				limit `+strconv.Itoa(usualRuns), r.Task, r.Namespace)
+			if err != nil {
+				return err
+			}
+			if len(took) > 0 {
+				slices.Sort(took)
+				usual = history.InMicros(took[len(took)/2])
+			}
+			known[key] = usual
+		}
+		r.Usual = usual
+	}
+	return nil
+}
+
+// overviewLost are workers that did not renew, and of whose name none is there again.
+func (s *Store) overviewLost(ctx context.Context, tx base.Tx, _ string, o *view.Overview) (err error) {
+	o.Lost, err = base.Collect(ctx, tx, func(r base.Rows) (l view.LostWorker, err error) {
+		return l, r.Scan(&l.Session, &l.Name, base.ScanTime(&l.At))
+	}, `
+		select id, name, ended_at
+		from belfry.sessions
+		where lost = 1 and ended_at >= $1 and name not in (select name from belfry.sessions where ended_at = 0)
+		order by ended_at desc
+		limit `+strconv.Itoa(overviewRows), base.Micros(o.Now.Add(-lostWithin)))
+	if o.Lost == nil {
+		o.Lost = []view.LostWorker{}
+	}
+	return err
+}
+
+// overviewLate are schedules that are overdue, the most overdue first.
+func (s *Store) overviewLate(ctx context.Context, tx base.Tx, namespace string, o *view.Overview) (err error) {
+	w := &base.Where{}
+	w.And("next_at <= ?", base.Micros(o.Now.Add(-lateAfter)))
+	w.Namespace("namespace", namespace)
+	o.Late, err = base.Collect(ctx, tx, func(r base.Rows) (n view.Next, err error) {
+		return n, r.Scan(&n.Namespace, &n.Schedule, base.ScanTime(&n.NextAt))
+	}, `
+		select namespace, name, next_at
+		from (select namespace, name, next_at from belfry.schedules where next_at > 0 order by next_at limit `+strconv.Itoa(base.LookFirst)+`) as soon
+		where `+w.Sql()+`
+		order by next_at, name
+		limit `+strconv.Itoa(overviewRows), w.Args...)
+	if o.Late == nil {
+		o.Late = []view.Next{}
+	}
+	return err
+}
+
+// quarters are the starts of a forecast by quarters of an hour.
+func quarters(loads []schedule.Load) []view.Starts {
+	all := []view.Starts{}
+	for _, l := range loads {
+		at := l.Minute.Truncate(15 * time.Minute)
+		if len(all) == 0 || !all[len(all)-1].At.Equal(at) {
+			all = append(all, view.Starts{At: at})
+		}
+		all[len(all)-1].Starts += l.Starts
+	}
+	return all
+}
