@@ -21,11 +21,12 @@ SIM_SEED ?= 1
 SIM_SEEDS ?= 200
 SIM_HOURS ?= 1
 SIM_TRACE ?=
+SWITCHES ?= 2
 ORACLE_RULES ?= 5000
 RACE_TIMEOUT ?= 15m
 
 # The long tests, by how their names begin. "make test" leaves them out, "make lanes" runs them; the two make up all.
-LANES := PlainClaims AServerThatWasAway ClientsThatLeave HostilePeers KnownTruth TwoVersions PostgresFailover CannotRun PagesThroughLiveUpdates EveryPage \
+LANES := PlainClaims AServerThatWasAway ClientsThatLeave HostilePeers KnownTruth TwoVersions PostgresFailover Interleavings CannotRun PagesThroughLiveUpdates EveryPage \
 	Replay Sim AQuarterOfAYear TwoWeeks AWeek ASimulatedDay ALandscape MonitorsAreWatchedOnANode HostilePagesAreBounded ReleaseOfOnePlatform PowerCuts Battery Chaos
 space := $(subst ,, )
 
@@ -90,6 +91,10 @@ battery: ## Plant every fault of internal/battery and see that the tests find it
 .PHONY: sim
 sim: ## Simulate clusters with faults under a fake clock and check the record (SIM_SEED=1 SIM_SEEDS=200 SIM_HOURS=1, SIM_TRACE)
 	SIM_SEED=$(SIM_SEED) SIM_SEEDS=$(SIM_SEEDS) SIM_HOURS=$(SIM_HOURS) SIM_TRACE=$(abspath $(SIM_TRACE)) go test -vet=off -count=1 -v -timeout 0 -run 'TestSimHolds' ./internal/sim
+
+.PHONY: interleave
+interleave: ## Have every two transitions meet in PostgreSQL in more orders (SWITCHES=2 between the two; ten minutes)
+	BELFRY_INTERLEAVE_SWITCHES=$(SWITCHES) go test -vet=off -count=1 -v -timeout 0 -run TestInterleavings ./internal/interleave
 
 .PHONY: fuzz
 fuzz: ## Fuzz every target for a while (FUZZTIME=20s each, PKG)

@@ -8,6 +8,7 @@ import (
 	"github.com/belfry-run/belfry/access"
 	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/job"
+	"github.com/belfry-run/belfry/store/base"
 	"github.com/belfry-run/belfry/store/calls"
 )
 
@@ -86,9 +87,11 @@ func (s *Store) enqueueOnce(ctx context.Context, jobs func() []job.NewJob) (out 
 			}
 		}
 	}
-	err = s.writeAhead(ctx, "enqueue", ahead, func(c *Change) error {
-		out, err = c.enqueue(jobs(), a.begin())
-		return err
+	err = base.AgainIfFreed(func() error {
+		return s.writeAhead(ctx, "enqueue", ahead, func(c *Change) error {
+			out, err = c.enqueue(jobs(), a.begin())
+			return err
+		})
 	})
 	return out, err
 }

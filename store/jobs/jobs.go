@@ -134,25 +134,24 @@ func splitTags(s string) []string {
 	return strings.Split(strings.Trim(s, ","), ",")
 }
 
-// JobsByID finds jobs, live or finished, in the order of their ids.
-func (s *Store) JobsByID(ctx context.Context, tx base.Tx, ids []int64) ([]JobRow, error) {
-	if len(ids) == 0 {
-		return nil, nil
-	}
-	in := ` where ` + s.SQL.In("id", 1)
-	live, err := base.Collect(ctx, tx, ScanJob, SelectLive+in, s.SQL.List(ids))
-	if err != nil {
-		return nil, err
-	}
-	if len(live) < len(ids) {
-		done, err := base.Collect(ctx, tx, ScanJob, SelectDone+in, s.SQL.List(ids))
+// JobsByID finds jobs, live or finished, in the order of their ids. A job may end or be retried between two looks, so
+// those that are in neither place are looked for among the live ones once more.
+func (s *Store) JobsByID(ctx context.Context, tx base.Tx, ids []int64) (found []JobRow, err error) {
+	seen := make(map[int64]bool, len(ids))
+	looks := []string{SelectLive, SelectDone, SelectLive}
+	for left := ids; len(looks) > 0 && len(left) > 0; looks = looks[1:] {
+		rows, err := base.Collect(ctx, tx, ScanJob, looks[0]+` where `+s.SQL.In("id", 1), s.SQL.List(left))
 		if err != nil {
 			return nil, err
 		}
-		live = append(live, done...)
+		for _, j := range rows {
+			seen[j.ID] = true
+		}
+		found = append(found, rows...)
+		left = slices.DeleteFunc(slices.Clone(left), func(id int64) bool { return seen[id] })
 	}
-	slices.SortFunc(live, func(a, b JobRow) int { return int(a.ID - b.ID) })
-	return live, nil
+	slices.SortFunc(found, func(a, b JobRow) int { return int(a.ID - b.ID) })
+	return found, nil
 }
 
 func noJob(id int64) error {

@@ -70,10 +70,8 @@ func (c *Change) holders(blocked []*Insertion) (map[[2]string]int64, error) {
 		if err != nil {
 			return nil, err
 		}
-		if !found {
-			// It ended between our insert and this look. Asking again makes a
-			// new job.
-			return nil, core.Errorf(core.Unavailable, "the job with active key %q ended just now", in.ActiveKey).WithHint("try again")
+		if !found { // it ended between our insert and this look, and asking again makes a new job
+			return nil, base.Freed{Err: core.Errorf(core.Unavailable, "the job with active key %q ended just now", in.ActiveKey).WithHint("try again")}
 		}
 		held[[2]string{in.Namespace, in.ActiveKey}] = id
 		if in.Key != "" {

@@ -1,0 +1,143 @@
+package interleave
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"os"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/internal/pgtest"
+)
+
+func TestMain(m *testing.M) { os.Exit(pgtest.Main(m)) }
+
+// switches is how often an order may change who goes on. One finds most of what there is.
+func switches(t *testing.T) int {
+	n, err := strconv.Atoi(cmp.Or(os.Getenv("BELFRY_INTERLEAVE_SWITCHES"), "1"))
+	if err != nil || n < 1 {
+		t.Fatalf("BELFRY_INTERLEAVE_SWITCHES must be a number of switches: %v", err)
+	}
+	return n
+}
+
+var number = regexp.MustCompile(`\d+`)
+
+// outcome is all that can be told of a pair that has met.
+func (w *world) outcome(pair [2]transition, o order) (string, played) {
+	w.t.Helper()
+	w.begin()
+	var actors [2]*actor
+	for i, tr := range pair {
+		actors[i] = &actor{name: string(rune('A' + i)), do: func(ctx context.Context) string {
+			answer, err := tr.do(ctx, w, w.nodes[i])
+			if err != nil {
+				return "error " + string(core.CodeOf(err)) + ": " + number.ReplaceAllString(strings.SplitN(err.Error(), "\n", 2)[0], "#")
+			}
+			return fmt.Sprint(answer)
+		}}
+	}
+	ctx, cancel := context.WithTimeout(w.ctx, time.Minute)
+	defer cancel()
+	p, err := play(ctx, w.watch, actors, o)
+	if err != nil {
+		w.t.Fatalf("%s with %s: %v", pair[0].name, pair[1].name, err)
+	}
+	return "A " + pair[0].name + ": " + actors[0].answer + "\nB " + pair[1].name + ": " + actors[1].answer + "\n" + w.rows(), p
+}
+
+// orders are those with up to a number of switches. The first is before one goes on alone, so it comes within what that
+// one does: steps says how much that is.
+func orders(steps [2]int, most int) (all []order) {
+	for first := range 2 {
+		var more func(from, to int, chosen []int)
+		more = func(from, to int, chosen []int) {
+			for s := from; s < to; s++ {
+				with := append(slices.Clone(chosen), s)
+				all = append(all, order{first, with})
+				if len(with) < most {
+					more(s+1, steps[0]+steps[1], with)
+				}
+			}
+		}
+		more(1, steps[first], nil)
+	}
+	return all
+}
+
+// explore plays a pair in all orders, and answers how many there were.
+func (w *world) explore(t *testing.T, pair [2]transition, most int) (n int) {
+	ab, p := w.outcome(pair, order{first: 0})
+	ba, q := w.outcome(pair, order{first: 1})
+	for name, of := range map[string]played{"A": p, "B": q} {
+		if wrong := outOfOrder(of.stepsOf(name)); wrong != "" {
+			t.Errorf("%s with %s: %s", pair[0].name, pair[1].name, wrong)
+		}
+	}
+	for _, o := range orders([2]int{len(p.stepsOf("A")), len(q.stepsOf("B"))}, most) {
+		got, p := w.outcome(pair, o)
+		n++
+		if p.deadlock {
+			t.Errorf("%s with %s, order %v: they wait for each other\n%s", pair[0].name, pair[1].name, o, strings.Join(p.trace, "\n"))
+		}
+		if got != ab && got != ba {
+			t.Errorf("%s with %s, order %v: no serial order ends so\n%s\n\nA then B:\n%s\n\nB then A:\n%s\n\n%s",
+				pair[0].name, pair[1].name, o, got, ab, ba, strings.Join(p.trace, "\n"))
+			return n
+		}
+	}
+	return n
+}
+
+func TestInterleavingsOfEveryPair(t *testing.T) {
+	most := switches(t)
+	pairs := make(chan [2]transition)
+	go func() {
+		defer close(pairs)
+		for i, a := range transitions {
+			for _, b := range transitions[i:] {
+				select {
+				case pairs <- [2]transition{a, b}:
+				case <-t.Context().Done():
+					return
+				}
+			}
+		}
+	}()
+	for i := range 2 {
+		t.Run(strconv.Itoa(i), func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			met, played := 0, 0
+			for pair := range pairs {
+				w.t = t
+				played += w.explore(t, pair, most)
+				met++
+			}
+			t.Logf("%d pairs met in %d orders", met, played)
+		})
+	}
+}
+
+// The check of the order of locks finds what is wrong.
+func TestLocksOutOfOrderAreFound(t *testing.T) {
+	t.Parallel()
+	good := []string{
+		"A: begin; select 1", "A: update belfry.sessions set renewed_at = $1", "A: select id from belfry.jobs where id = any($1) order by id for update of jobs",
+		"A: delete from belfry.leases where job_id = $1", "A: delete from belfry.jobs where id = $1", "A: commit",
+		"A: begin; select 1", "A: update belfry.sessions set ended_at = $1",
+	}
+	if wrong := outOfOrder(good); wrong != "" {
+		t.Error(wrong)
+	}
+	bad := []string{"A: begin; select 1", "A: delete from belfry.leases where job_id = $1", "A: update belfry.jobs set state = $1"}
+	if wrong := outOfOrder(bad); !strings.Contains(wrong, "rows of jobs are locked after rows of leases") {
+		t.Errorf("it says %q", wrong)
+	}
+}

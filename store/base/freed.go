@@ -1,0 +1,26 @@
+package base
+
+import (
+	"errors"
+
+	"github.com/belfry-run/belfry/core"
+)
+
+// Freed is that a key was taken when a job was written, and free a moment later when its holder was looked for.
+type Freed struct{ Err *core.Error }
+
+func (f Freed) Error() string { return f.Err.Error() }
+func (f Freed) Unwrap() error { return f.Err }
+
+// freedTries is how often a transition is begun in all that finds a key freed: each time another job has come and gone.
+const freedTries = 5
+
+// AgainIfFreed takes a transition, and begins it again where a key was freed. Nothing of it was committed.
+func AgainIfFreed(transition func() error) (err error) {
+	for range freedTries {
+		if err = transition(); !errors.As(err, new(Freed)) {
+			break
+		}
+	}
+	return err
+}
