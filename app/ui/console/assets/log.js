@@ -1,90 +1,147 @@
-// The log of a job: follows it while it is written, and searches in it.
-const most = 20000; // lines that are kept here; the download has all
+// The log of a job as a virtual list: the server sends pages of lines, and only
+// what is in view stands on the page. It follows a log while it is written,
+// keeps its place for who has scrolled up, and searches in all of it.
+import {list} from './loglist.js';
+
 const pause = 1000; // ms between two looks
+const page = 500;   // lines that are asked for at once
+const kept = 8000;  // lines that are kept here
 
 export function log(box) {
-  const lines = box.querySelector('.lines'), state = box.querySelector('[data-log-state]');
-  const follows = box.querySelector('[data-follow]'), find = box.querySelector('[data-find]'), found = box.querySelector('[data-found]'), only = box.querySelector('[data-only]');
-  let last = lines.querySelector('.part'), hits = [], at = -1, dropped = 0;
-  let live = last.dataset.liveLog !== undefined, more = last.dataset.more !== undefined, next = last.dataset.next;
+  const $ = selector => box.querySelector(selector);
+  const lines = $('.lines'), state = $('[data-log-state]'), follows = $('[data-follow]'), find = $('[data-find]'), found = $('[data-found]'), only = $('[data-only]');
+  const first = lines.querySelector('.part');
+  let rows = new Map(), total = 0, live = false, bad = 0, hits = [], at = -1, search = 0, loading = new Map(), failing = false, seen = Promise.resolve();
+  let wanted = Number(location.hash.match(/^#L(\d+)$/)?.[1] ?? box.dataset.line ?? 0);
 
-  const bottom = () => lines.scrollHeight - lines.scrollTop - lines.clientHeight < 40;
-  const tell = text => { if (state.textContent !== text) state.textContent = text; };
+  const all = {
+    total: () => total,
+    row: i => rows.get(i),
+    need: (from, to) => { for (let p = Math.floor(from / page); p * page < to; p++) if (missing(p * page, Math.min(total, (p + 1) * page))) load(p); },
+  };
+  const matches = {total: () => hits.length, row: i => hits[i], need: () => {}};
+  const view = list(lines, all, paint);
 
-  // A line that had no end goes on in the first one of its stream.
-  function join(part) {
-    for (const line of [...lines.querySelectorAll('.line[data-open]')]) {
-      const rest = [...part.querySelectorAll('.line')].find(e => e.dataset.from === line.dataset.from);
-      if (!rest) continue;
-      line.querySelector('.say').append(...rest.querySelector('.say').childNodes);
-      if (rest.dataset.open === undefined) delete line.dataset.open;
-      rest.remove();
-    }
+  function missing(from, to) {
+    for (let i = from; i < to; i++) if (!rows.has(i)) return true;
+    return false;
   }
 
-  async function read() {
-    const address = new URL(box.dataset.log, location.href);
-    address.searchParams.set('cursor', next);
-    const answer = await fetch(address);
-    if (!answer.ok || answer.redirected) throw new Error(answer.status);
-    const part = new DOMParser().parseFromString(await answer.text(), 'text/html').querySelector('.part');
+  // take puts the lines of a part where they belong, and answers which those are.
+  function take(part) {
+    total = Math.max(0, Number(part.dataset.total));
     live = part.dataset.liveLog !== undefined;
-    more = part.dataset.more !== undefined;
-    next = part.dataset.next;
-    if (!part.childElementCount) return;
-    const stick = follows.checked && bottom();
-    join(part);
-    lines.append(part);
-    for (let n = lines.querySelectorAll('.line').length; n > most; n--) { lines.querySelector('.line').remove(); dropped++; }
-    search();
-    if (stick) lines.scrollTop = lines.scrollHeight;
+    bad = Number(part.dataset.bad ?? 0);
+    const came = [...part.children].map(line => [Number(line.dataset.row ?? line.dataset.n - 1), line]);
+    for (const [i, line] of came) {
+      line.remove();
+      rows.delete(i); // what came last is what goes last
+      rows.set(i, line);
+    }
+    for (const i of rows.keys()) { if (rows.size <= kept) break; rows.delete(i); }
+    const link = $('[data-bad]');
+    link.hidden = !bad;
+    if (bad) link.href = `${address({line: bad})}#L${bad}`;
+    return came.map(([i]) => i);
   }
+
+  // address is this page, or the part of a log with data-log, with parameters.
+  function address(query, of = location.href) {
+    const to = new URL(of, location.href);
+    to.hash = '';
+    for (const name of ['line', 'from', 'find']) if (of === location.href) to.searchParams.delete(name);
+    for (const [name, value] of Object.entries(query)) to.searchParams.set(name, value);
+    return to;
+  }
+
+  async function get(query) {
+    const streams = [...box.querySelectorAll('[data-streams] input')].filter(e => e.checked).map(e => e.name);
+    const answer = await fetch(address({streams: streams.length ? streams.join(',') : 'none', ...query}, box.dataset.log));
+    if (!answer.ok || answer.redirected) throw new Error(answer.status);
+    return new DOMParser().parseFromString(await answer.text(), 'text/html').querySelector('.part');
+  }
+
+  function load(p) {
+    if (loading.has(p)) return;
+    const of = rows;
+    loading.set(p, get({from: p * page}).then(part => {
+      if (of !== rows) return; // other streams since
+      const came = take(part);
+      for (let i = p * page; i < Math.min(total, (p + 1) * page); i++) if (!rows.has(i)) rows.set(i, blank(i)); // gone with what is kept of it
+      view.changed(came);
+    }).catch(() => {}).finally(() => setTimeout(() => { if (loading.delete(p)) view.draw(); }, 100)));
+  }
+
+  function blank(i) {
+    const line = document.createElement('div');
+    line.className = 'line';
+    line.dataset.n = i + 1;
+    return line;
+  }
+
+  // read asks for what has been written since, and for lines that had no end.
+  async function read() {
+    const of = rows, before = total;
+    let from = total;
+    for (let i = Math.max(0, total - page / 2); i < total; i++) if (rows.get(i)?.dataset.open !== undefined) { from = i; break; }
+    const part = await get({from});
+    if (of !== rows) return;
+    const stick = follows.checked && view.atEnd();
+    const came = take(part);
+    view.changed(came);
+    if (find.value && !only.checked) for (const i of came) if (i >= before && has(rows.get(i))) hits.push(rows.get(i).cloneNode(true));
+    if (came.length && find.value && at < 0) tellFound();
+    if (stick && total > before) view.toEnd();
+  }
+
+  const has = line => line.querySelector('.say').textContent.toLowerCase().includes(find.value.toLowerCase());
+  const tell = text => { if (state.textContent !== text) state.textContent = text; };
+  const sleep = ms => new Promise(done => { setTimeout(done, ms); follows.addEventListener('change', done, {once: true}); });
 
   async function run() {
     for (;;) {
-      const on = more || live && follows.checked && !document.hidden;
-      if (on) {
-        try { await read(); } catch { tell('It could not be read just now; this goes on trying.'); await sleep(5 * pause); continue; }
+      if (live && follows.checked && !document.hidden) {
+        try { await seen; await read(); failing = false; } catch { failing = true; }
       }
-      if (more && !live && lines.querySelectorAll('.line').length >= most) { further(); return; }
-      if (more) { tell('Reading on…'); continue; }
-      const cut = dropped ? ` The first ${dropped} lines are only in the download.` : '';
-      if (!live) { tell(`The end.${cut}`); follows.disabled = true; follows.checked = false; return; }
-      tell((follows.checked ? 'Followed as it is written.' : 'Paused.') + cut);
+      count();
+      if (failing) { tell('It could not be read just now; this goes on trying.'); await sleep(5 * pause); continue; }
+      if (!live) { tell('The end.'); follows.disabled = true; follows.checked = false; return; }
+      tell(follows.checked ? 'Followed as it is written.' : 'Paused.');
       await sleep(pause);
     }
   }
 
-  // What is finished is not read past what is kept.
-  function further() {
-    const link = document.createElement('a');
-    const to = new URL(location.href);
-    to.searchParams.set('cursor', next);
-    to.hash = 'log';
-    link.href = to;
-    link.textContent = 'Further on';
-    state.replaceChildren(link);
+  function count() {
+    const text = `${total.toLocaleString('en').replaceAll(',', ' ')} ${total === 1 ? 'line' : 'lines'}`, to = $('.pages');
+    if (to.textContent !== text) to.textContent = text;
   }
 
-  const sleep = ms => new Promise(done => { setTimeout(done, ms); follows.addEventListener('change', done, {once: true}); });
+  // goes shows a line by its number, and gives it an address of its own.
+  async function goes(n, address) {
+    if (only.checked) { only.checked = false; view.show(all); }
+    if ([...box.querySelectorAll('[data-streams] input')].some(e => !e.checked)) {
+      for (const e of box.querySelectorAll('[data-streams] input')) e.checked = true;
+      await streams();
+    }
+    wanted = Math.max(1, Math.min(n, total));
+    if (address) history.replaceState(history.state, '', `#L${wanted}`);
+    view.to(wanted - 1);
+  }
 
-  function search() {
-    const word = find.value.toLowerCase(), ranges = [];
-    hits = [];
-    for (const line of lines.querySelectorAll('.line')) {
-      const hit = word !== '' && line.querySelector('.say').textContent.toLowerCase().includes(word);
-      line.classList.toggle('hit', hit);
-      if (!hit) { line.classList.remove('at-hit'); continue; }
-      hits.push(line);
-      if (ranges.length < 2000) mark(line.querySelector('.say'), word, ranges);
+  // paint marks what is shown: the line of the address, and what was found.
+  function paint(shown) {
+    const ranges = [], word = find.value.toLowerCase(), hit = Number(hits[at]?.dataset.n ?? 0);
+    for (const line of shown) {
+      const n = Number(line.dataset.n);
+      line.classList.toggle('at-line', n === wanted);
+      line.classList.toggle('at-hit', n === hit);
+      if (word) mark(line.querySelector('.say'), word, ranges);
     }
     if (window.Highlight && CSS.highlights) CSS.highlights.set('found', new Highlight(...ranges));
-    only.disabled = word === '';
-    if (only.disabled) only.checked = false;
-    found.textContent = word === '' ? '' : hits.length === 0 ? 'not found' : `${hits.length} ${hits.length === 1 ? 'line' : 'lines'}`;
   }
 
   function mark(say, word, ranges) {
+    if (!say) return;
     const walk = document.createTreeWalker(say, NodeFilter.SHOW_TEXT);
     for (let node; node = walk.nextNode();) {
       const text = node.data.toLowerCase();
@@ -98,17 +155,87 @@ export function log(box) {
     }
   }
 
-  find.addEventListener('input', () => { at = -1; search(); });
-  find.addEventListener('keydown', e => {
+  function tellFound(more = 0) {
+    const n = more || hits.length;
+    found.textContent = !find.value ? '' : n === 0 ? 'not found' : `${n} ${n === 1 ? 'line' : 'lines'}${more > hits.length ? `, the first ${hits.length} at hand` : ''}`;
+  }
+
+  // looks searches the whole log, on the server.
+  async function looks() {
+    const word = find.value, turn = ++search;
+    at = -1;
+    if (!word) { hits = []; only.disabled = true; settle(); return; }
+    found.textContent = 'Searching…';
+    try {
+      const part = await get({find: word});
+      if (turn !== search) return;
+      hits = [...part.children];
+      for (const line of hits) line.remove();
+      only.disabled = false;
+      settle(Number(part.dataset.found));
+    } catch { if (turn === search) found.textContent = 'It could not be searched just now.'; }
+  }
+
+  function settle(n) {
+    if (only.disabled) only.checked = false;
+    tellFound(n);
+    view.show(only.checked ? matches : all);
+    view.draw();
+  }
+
+  let typing;
+  find.addEventListener('input', () => { clearTimeout(typing); search++; typing = setTimeout(() => seen = looks(), 150); });
+  find.addEventListener('keydown', async e => {
     if (e.key !== 'Enter') return;
     e.preventDefault();
+    if (found.textContent === '' && find.value) { clearTimeout(typing); seen = looks(); }
+    await seen;
     if (!hits.length) return;
-    hits[at]?.classList.remove('at-hit');
-    at = (at + (e.shiftKey ? hits.length - 1 : 1)) % hits.length;
-    hits[at].classList.add('at-hit');
-    hits[at].scrollIntoView({block: 'center'});
+    at = (at + (e.shiftKey ? hits.length + (at < 0 ? 0 : -1) : 1)) % hits.length;
     found.textContent = `${at + 1} of ${hits.length}`;
+    const line = hits[at];
+    view.to(only.checked ? at : Number(line.dataset.row ?? line.dataset.n - 1));
   });
-  lines.scrollTop = live ? lines.scrollHeight : 0;
+  only.addEventListener('change', () => view.show(only.checked ? matches : all));
+
+  const line = $('[data-goto]');
+  line.form.addEventListener('submit', e => { e.preventDefault(); if (line.value) goes(Number(line.value), true); });
+  $('[data-bad]').addEventListener('click', e => { e.preventDefault(); goes(bad, true); });
+  addEventListener('hashchange', () => { const n = location.hash.match(/^#L(\d+)$/)?.[1]; if (n) goes(Number(n), false); });
+  lines.addEventListener('click', e => { // on the number of a line
+    const of = e.target.closest('.line');
+    if (!of || String(getSelection()) || e.clientX > of.getBoundingClientRect().left + parseFloat(getComputedStyle(of, '::before').width) + 12) return;
+    wanted = Number(of.dataset.n);
+    history.replaceState(history.state, '', `#L${wanted}`);
+    view.draw();
+  });
+
+  async function streams() {
+    const of = rows = new Map();
+    loading.clear();
+    total = 0;
+    view.show(all);
+    try {
+      const part = await get({});
+      if (of !== rows) return; // others were chosen meanwhile
+      take(part);
+      view.show(all);
+      view.toEnd();
+      count();
+      if (find.value) await (seen = looks());
+    } catch { failing = true; }
+  }
+  for (const e of box.querySelectorAll('[data-streams] input')) e.addEventListener('change', () => seen = streams());
+  for (const e of [$('.wraps'), $('.times')]) e.addEventListener('change', () => view.remeasure());
+
+  const full = $('[data-full]');
+  const fill = on => { box.classList.toggle('full', on); full.setAttribute('aria-pressed', on); view.remeasure(); };
+  full.addEventListener('click', () => fill(full.getAttribute('aria-pressed') !== 'true'));
+  box.addEventListener('keydown', e => { if (e.key === 'Escape' && box.classList.contains('full')) { fill(false); full.focus(); } });
+
+  take(first);
+  view.show(all);
+  if (wanted) goes(wanted, false); else view.toEnd();
+  count();
   run();
 }

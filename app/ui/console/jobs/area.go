@@ -23,14 +23,16 @@ type API interface {
 // page is one request, and what templates see of it.
 type page struct {
 	*frame.Page
-	api API
+	api  API
+	logs *logIndexes
 }
 
 type routes = frame.Routes[*page]
 
 // Area is the pages, for the console.
 func Area() frame.Area[API] {
-	return frame.NewArea(templates, func(p *frame.Page, api API) *page { return &page{p, api} },
+	logs := &logIndexes{}
+	return frame.NewArea(templates, func(p *frame.Page, api API) *page { return &page{p, api, logs} },
 		jobsRoutes, deadRoutes, jobRoutes)
 }
 

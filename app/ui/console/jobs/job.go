@@ -45,7 +45,10 @@ type jobData struct {
 	Attempts []job.Attempt
 	Why      job.Why
 	Course   course
+	Bars     []attemptBar
 	Members  []memberBar // of a cycle
+	Said     [][]inked   // last lines of stderr, where it failed
+	Good     *compared   // nil: there is none to compare with
 	Task     *task.Task  // as it is now; nil when it is gone
 	Log      logPart
 }
@@ -80,12 +83,19 @@ func jobPage(p *page) error {
 			}
 			return &t, err
 		}),
-		frame.Get(&d.Log, func() (logPart, error) { return p.readLog(j) }),
+		frame.Get(&d.Said, func() ([][]inked, error) { return p.lastSaid(j) }),
+		frame.Get(&d.Good, func() (*compared, error) { return p.compare(ctx, j) }),
+		frame.Get(&d.Log, func() (logPart, error) {
+			if p.R.Header.Get("X-Belfry-Live") != "" { // whose script reads the log itself
+				return logPart{Job: j}, nil
+			}
+			return p.readLog(j, logPage)
+		}),
 	)
 	if err != nil {
 		return err
 	}
-	d.Course = newCourse(j, d.Attempts, p.Now)
+	d.Course, d.Bars = newCourse(j, d.Attempts, p.Now), attemptBars(j, d.Attempts, p.Now)
 	if j.Kind == task.KindCycle {
 		if d.Members, err = p.cycleBars(j); err != nil {
 			return err

@@ -2,6 +2,7 @@ package jobs
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"net/http"
 	"strconv"
@@ -9,215 +10,142 @@ import (
 	"time"
 
 	"github.com/belfry-run/belfry/app/ui/console/internal/parts"
+	"github.com/belfry-run/belfry/app/ui/internal/asset"
 	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/job"
 )
 
 const (
-	logPage  = 1000      // pieces that are asked for at once
-	logFirst = 512 << 10 // bytes of a log that a page begins with, and that one part holds
-	logWidth = 8 << 10   // bytes of a line that are shown
+	logPage  = 1000 // lines of a page without script, and pieces that are asked for at once
+	logBlock = 500  // lines that a script asks for at once
+	logFound = 1000 // lines that a search answers
 
 	logWrite = 10 * time.Second // to write one piece of a file
 )
 
-// logPart is a part of a job's log, as it is added to what is shown.
+// logPart is some lines of a job's log.
 type logPart struct {
 	Job     job.Job
 	Attempt int // 0: all
+	Streams string
 	Lines   []logLine
-	Next    string // where the next part begins
-	More    bool   // there is more to read now
-	Size    int64  // of a log that is too large to begin with its first line; 0: it is not
+	From    int    // lines before the first
+	Total   int    // lines of the log as far as it is written
+	Bad     int    // number of the first line that tells of an error; 0: none does
+	At      int    // number of the line that was asked for
 	Find    string // what was searched for in all of it
-	Found   *job.LogText
-	Streams []job.Stream
+	Found   int    // lines with that
 }
 
 // logLine is a line of a log.
 type logLine struct {
+	Number  int
+	Row     int // among those of the streams that are shown, from 0
 	Attempt int
 	Stream  job.Stream
 	At      time.Time
 	Inks    []inked
 	Open    bool // it has no end yet
-	raw     []byte
 }
 
 // Time is when its beginning was written.
 func (l *logLine) Time() string { return l.At.UTC().Format("15:04:05.000") }
 
-// Full is that with everything.
-func (l *logLine) Full() string { return l.At.UTC().Format("Mon 2 Jan 2006, 15:04:05.000 MST") }
-
-// readLog reads the part of a log that the request asks for.
-func (p *page) readLog(j job.Job) (logPart, error) {
-	part := logPart{Job: j, Next: p.Query("cursor")}
-	if text := p.Query("attempt"); text != "" {
-		n, err := strconv.Atoi(text)
-		if err != nil || n < 1 {
-			return part, core.InvalidField("attempt", text, "is not the number of an attempt", "a number from 1")
-		}
-		part.Attempt = n
+// numberOf reads a positive number of the request.
+func (p *page) numberOf(name, what string) (int, error) {
+	text := p.Query(name)
+	if text == "" {
+		return 0, nil
 	}
-	if err := p.searchLog(&part); err != nil || part.Found != nil {
+	n, err := strconv.Atoi(text)
+	if err != nil || n < 1 {
+		return 0, core.InvalidField(name, text, "is not the number of "+what, "a number from 1")
+	}
+	return n, nil
+}
+
+// openLog is the log that the request is about, and its index as of now, which
+// the caller unlocks.
+func (p *page) openLog(j job.Job) (part logPart, set streamSet, x *logIndex, read logReader, err error) {
+	part = logPart{Job: j, Streams: p.Query("streams"), Find: p.Query("find")}
+	if part.Attempt, err = p.numberOf("attempt", "an attempt"); err != nil {
+		return part, set, nil, nil, err
+	}
+	if part.At, err = p.numberOf("line", "a line"); err != nil {
+		return part, set, nil, nil, err
+	}
+	set = allStreams
+	if part.Streams != "" {
+		for i, s := range streams {
+			set[i] = strings.Contains(part.Streams, string(s))
+		}
+	}
+	read = func(ctx context.Context, cursor string) (core.Page[job.LogLine], error) {
+		return p.api.Logs(ctx, p.Namespace, j.ID, job.LogFilter{Attempt: part.Attempt, Paging: core.Paging{Limit: logPage, Cursor: cursor}})
+	}
+	x = p.logs.of(logID{j.ID, part.Attempt})
+	x.mu.Lock()
+	if err = x.extend(p.R.Context(), read); err != nil {
+		x.mu.Unlock()
+		return part, set, nil, nil, err
+	}
+	part.Total, part.Bad = x.at.lines.of(set), x.bad
+	return part, set, x, read, nil
+}
+
+// readLog reads the lines of a log that the request asks for: those from one
+// on, those around one, those that a search finds, or else the last.
+func (p *page) readLog(j job.Job, count int) (logPart, error) {
+	part, set, x, read, err := p.openLog(j)
+	if err != nil {
 		return part, err
 	}
-	if part.Next == "" {
-		if err := p.tailLog(&part); err != nil || part.Size > 0 {
-			return part, err
+	defer x.mu.Unlock()
+	var lines []*logged
+	if part.Find != "" {
+		lines, part.Found, err = x.find(p.R.Context(), read, set, part.Find, logFound)
+		part.add(lines, set)
+		return part, err
+	}
+	part.From = max(0, part.Total-count)
+	if part.At > 0 {
+		part.From = max(0, min(part.At-1-count/2, part.From))
+	}
+	if text := p.Query("from"); text != "" {
+		if part.From, err = strconv.Atoi(text); err != nil || part.From < 0 {
+			return part, core.InvalidField("from", text, "is not a number of lines", "a number from 0")
 		}
 	}
-	if offset, ok := byteOf(part.Next); ok {
-		return part, p.textLog(&part, job.LogQuery{Offset: offset}, false)
+	if lines, err = x.rows(p.R.Context(), read, set, part.From, count); err == nil {
+		part.add(lines, set)
 	}
-	if part.Next == logStart {
-		part.Next = ""
-	}
-	var pieces []job.LogLine
-	for size := 0; size < logFirst; {
-		got, err := p.api.Logs(p.R.Context(), p.Namespace, j.ID, job.LogFilter{Attempt: part.Attempt, Paging: core.Paging{Limit: logPage, Cursor: part.Next}})
-		if err != nil {
-			return part, err
-		}
-		if part.Next = got.Next; len(got.Items) == 0 {
-			part.add(pieces)
-			return part, nil
-		}
-		for _, piece := range got.Items {
-			size += len(piece.Text)
-		}
-		pieces = append(pieces, got.Items...)
-	}
-	part.More = true
-	part.add(pieces)
-	return part, nil
+	return part, err
 }
 
-// A log that is read by byte has cursors with this before the byte. It is read
-// so where its end is wanted and its beginning is far: then its lines have no
-// times and no streams, which only pieces have.
-const logByte = "@"
-
-// logStart is the cursor of the first piece, whatever the size of the log.
-const logStart = "start"
-
-func byteOf(cursor string) (offset int64, ok bool) {
-	text, ok := strings.CutPrefix(cursor, logByte)
-	if !ok {
-		return 0, false
+func (part *logPart) add(lines []*logged, set streamSet) {
+	for _, l := range lines {
+		part.Lines = append(part.Lines, logLine{Number: l.number(), Row: l.before.of(set), Attempt: l.attempt, Stream: streams[l.stream], At: l.at, Inks: l.inks(), Open: l.open})
 	}
-	offset, err := strconv.ParseInt(text, 10, 64)
-	return offset, err == nil && offset >= 0
 }
 
-// tailLog reads the end of a log that is too large to begin at its beginning.
-func (p *page) tailLog(part *logPart) error {
-	head, err := p.api.LogText(p.R.Context(), p.Namespace, part.Job.ID, job.LogQuery{Attempt: part.Attempt, Limit: 1})
-	if err != nil || head.Size <= logFirst {
-		return err
-	}
-	part.Size = head.Size
-	return p.textLog(part, job.LogQuery{Offset: -logFirst / 2}, true)
+// Last is the number of lines up to the last that is shown.
+func (part logPart) Last() int { return part.From + len(part.Lines) }
+
+// Earlier is where the page before begins.
+func (part logPart) Earlier() int { return max(0, part.From-logPage) }
+
+// LineLink is the page around a line.
+func (p *page) LineLink(n int) string {
+	return p.Here("line", n, "find", "", "from", "") + "#L" + strconv.Itoa(n)
 }
 
-// textLog reads a part by byte; within is that it may begin within a line.
-func (p *page) textLog(part *logPart, q job.LogQuery, within bool) error {
-	q.Attempt, q.Limit = part.Attempt, logFirst
-	got, err := p.api.LogText(p.R.Context(), p.Namespace, part.Job.ID, q)
-	if err != nil {
-		return err
-	}
-	text := got.Text
-	if _, rest, ok := strings.Cut(text, "\n"); within && ok {
-		text = rest
-	}
-	part.Next, part.More = logByte+strconv.FormatInt(got.Next, 10), got.Next < got.Size
-	part.add([]job.LogLine{{LogPiece: job.LogPiece{Text: text}}})
-	return nil
-}
-
-// searchLog looks for lines in all of a log.
-func (p *page) searchLog(part *logPart) error {
-	if part.Find = p.Query("find"); part.Find == "" {
-		return nil
-	}
-	from, _ := byteOf(part.Next)
-	found, err := p.api.LogText(p.R.Context(), p.Namespace, part.Job.ID, job.LogQuery{Attempt: part.Attempt, Grep: part.Find, Offset: from})
-	if err != nil {
-		return err
-	}
-	part.Found, part.Next = &found, logByte+strconv.FormatInt(found.Next, 10)
-	part.More = found.Next < found.Size
-	return nil
-}
-
-// FoundLink is the log around a line that a search found.
-func (p *page) FoundLink(f job.LogFound) string {
-	return p.Here("find", "", "cursor", logByte+strconv.FormatInt(f.Offset, 10)) + "#log"
-}
-
-// foundText is such a line without its colours.
-func foundText(f job.LogFound) string {
+// foundText is a line that a search found, without its colours.
+func foundText(l logLine) string {
 	var b strings.Builder
-	for _, piece := range new(ink).paint(f.Line) {
+	for _, piece := range l.Inks {
 		b.WriteString(piece.Text)
 	}
 	return b.String()
-}
-
-// Timed reports that the lines have times and streams.
-func (part logPart) Timed() bool {
-	_, byByte := byteOf(part.Next)
-	return !byByte
-}
-
-// add makes lines of pieces: one may hold several, and the rest of one that
-// began before on its stream.
-func (part *logPart) add(pieces []job.LogLine) {
-	type of struct {
-		attempt int
-		stream  job.Stream
-	}
-	var lines []*logLine
-	open := map[of]*logLine{}
-	for _, piece := range pieces {
-		key := of{attempt: piece.Attempt, stream: piece.Stream}
-		for text := range strings.Lines(piece.Text) {
-			line := open[key]
-			if line == nil {
-				line = &logLine{Attempt: piece.Attempt, Stream: piece.Stream, At: piece.At, Open: true}
-				lines, open[key] = append(lines, line), line
-			}
-			whole := strings.HasSuffix(text, "\n")
-			if len(line.raw) < logWidth {
-				line.raw = append(line.raw, strings.TrimSuffix(text, "\n")...)
-			}
-			if whole {
-				line.Open, open[key] = false, nil
-			}
-		}
-	}
-	inks, seen := map[of]*ink{}, map[job.Stream]bool{}
-	for _, line := range lines {
-		key := of{attempt: line.Attempt, stream: line.Stream}
-		if inks[key] == nil {
-			inks[key] = &ink{}
-		}
-		line.Inks = inks[key].paint(lastWritten(parts.Short(logWidth, string(line.raw))))
-		part.Lines = append(part.Lines, logLine{Attempt: line.Attempt, Stream: line.Stream, At: line.At, Inks: line.Inks, Open: line.Open})
-		if !seen[line.Stream] {
-			seen[line.Stream] = true
-			part.Streams = append(part.Streams, line.Stream)
-		}
-	}
-}
-
-// lastWritten is what a terminal would show of a line that was written over
-// itself, as progress is.
-func lastWritten(line string) string {
-	line = strings.TrimRight(line, "\r")
-	return line[strings.LastIndexByte(line, '\r')+1:]
 }
 
 // Live reports that more may be written.
@@ -240,20 +168,20 @@ func (p *page) AttemptTabs(d jobData) []parts.Tab {
 	if d.Job.Attempt < 2 {
 		return nil
 	}
-	tabs := []parts.Tab{parts.NewTab("All attempts", p.Here("attempt", "", "cursor", ""), d.Log.Attempt == 0, "")}
+	tabs := []parts.Tab{parts.NewTab("All attempts", p.Here("attempt", "", "from", "", "line", ""), d.Log.Attempt == 0, "")}
 	for n := max(1, d.Job.Attempt-19); n <= d.Job.Attempt; n++ {
-		tabs = append(tabs, parts.NewTab(fmt.Sprintf("Attempt %d", n), p.Here("attempt", n, "cursor", ""), d.Log.Attempt == n, ""))
+		tabs = append(tabs, parts.NewTab(fmt.Sprintf("Attempt %d", n), p.Here("attempt", n, "from", "", "line", ""), d.Log.Attempt == n, ""))
 	}
 	return tabs
 }
 
-// jobLogPart answers the lines from a cursor on, to be added to a page.
+// jobLogPart answers some lines, for the script of a page.
 func jobLogPart(p *page) error {
 	job, err := p.job()
 	if err != nil {
 		return err
 	}
-	part, err := p.readLog(job)
+	part, err := p.readLog(job, logBlock)
 	if err != nil {
 		return err
 	}
@@ -262,7 +190,7 @@ func jobLogPart(p *page) error {
 		return err
 	}
 	p.W.Header().Set("Content-Type", "text/html; charset=utf-8")
-	_, _ = p.W.Write(b.Bytes()) // who is not there any more does not read it
+	_, _ = p.W.Write(asset.Pack(p.W.Header(), p.R, b.Bytes())) // who is not there any more does not read it
 	return nil
 }
 

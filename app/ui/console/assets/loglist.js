@@ -1,0 +1,135 @@
+// A list of very many lines, of which only those in view, and some around them,
+// stand on the page. They stand in blocks, whose heights are known once they
+// have been shown, and are guessed before.
+const size = 50; // lines of a block
+
+// list shows the rows of a source in a box that scrolls. A source says how many
+// rows there are (total), which one is at a place (row), if it is at hand, and
+// is told which are needed (need). paint is told what is shown.
+export function list(box, source, paint) {
+  const above = document.createElement('div'), below = document.createElement('div');
+  box.replaceChildren(above, below);
+  let heights = [], blocks = new Map(), stale = new Set(), line = 20, due = 0, end = true, target = -1;
+
+  const count = () => Math.ceil(source.total() / size);
+  const rowsOf = b => Math.min(size, source.total() - b * size);
+  const height = b => heights[b] ?? rowsOf(b) * line;
+  const before = b => { let y = 0; for (let i = 0; i < b; i++) y += height(i); return y; };
+
+  function fill(b, div) {
+    const rows = [];
+    let whole = true;
+    for (let i = b * size; i < b * size + rowsOf(b); i++) {
+      const row = source.row(i);
+      if (row) { rows.push(row); continue; }
+      whole = false;
+      const wait = document.createElement('div');
+      wait.className = 'line wait';
+      rows.push(wait);
+    }
+    if (rows.length !== div.children.length || rows.some((r, i) => div.children[i] !== r)) div.replaceChildren(...rows);
+    return whole;
+  }
+
+  function draw() {
+    due = 0;
+    const n = count(), room = box.clientHeight;
+    let top = end ? Infinity : box.scrollTop;
+    if (target >= 0) top = before(Math.floor(target / size));
+    let at = 0, y = 0;
+    while (at < n - 1 && y + height(at) <= top) y += height(at++);
+    if (end) { let up = room; while (at > 0 && (up -= height(at)) > 0) y -= height(--at); }
+    const within = end ? 0 : top - y, from = Math.max(0, at - 1);
+    let to = at, reach = y + height(at);
+    while (to < n - 1 && reach < (end ? Infinity : top + room)) reach += height(++to);
+    to = Math.min(n - 1, to + 1);
+
+    for (const [b, div] of blocks) if (b < from || b > to) { div.remove(); blocks.delete(b); }
+    let next = above.nextSibling;
+    for (let b = from; b <= to; b++) {
+      let div = blocks.get(b);
+      if (!div) {
+        div = document.createElement('div');
+        div.className = 'block';
+        blocks.set(b, div);
+        stale.add(b);
+        box.insertBefore(div, next);
+      } else {
+        next = div.nextSibling;
+      }
+      if (stale.delete(b)) div.dataset.whole = fill(b, div);
+    }
+    above.style.height = `${before(from)}px`; // before what is shown is measured, and after
+    for (const [b, div] of blocks) {
+      const h = div.getBoundingClientRect().height;
+      if (div.dataset.whole === 'true') heights[b] = h; else delete heights[b];
+    }
+    below.style.height = `${Math.max(0, before(n) - before(Math.max(0, to + 1)))}px`;
+    const shown = [...box.querySelectorAll('.line:not(.wait)')];
+    if (end) box.scrollTop = box.scrollHeight;
+    else if (target >= 0) toTarget();
+    else if (at < n && Math.abs(before(at) + within - box.scrollTop) > 0.5) box.scrollTop = before(at) + within;
+    if (to >= from) source.need(from * size, Math.min(source.total(), (to + 1) * size));
+    paint(shown);
+  }
+
+  // toTarget has the row that is wanted in the middle. It stays wanted until it is at hand.
+  function toTarget() {
+    const row = source.row(target), div = blocks.get(Math.floor(target / size));
+    const of = row?.isConnected ? row : div;
+    if (!of) return;
+    const off = of.getBoundingClientRect().top - box.getBoundingClientRect().top - box.clientHeight / 2 + line / 2;
+    const to = Math.max(0, box.scrollTop + off);
+    if (Math.abs(to - box.scrollTop) > 1) { box.scrollTop = to; soon(); }
+    if (row?.isConnected && [...blocks.values()].every(d => d.dataset.whole === 'true')) { settled ||= setTimeout(() => { target = -1; settled = 0; }, 50); }
+  }
+  let settled = 0;
+
+  const soon = () => { due ||= requestAnimationFrame(draw); };
+  const hand = () => { target = -1; };
+  for (const kind of ['wheel', 'touchmove', 'pointerdown', 'keydown']) box.addEventListener(kind, hand, {passive: true});
+  box.addEventListener('scroll', () => {
+    end = box.scrollHeight - box.scrollTop - box.clientHeight < 30 && target < 0;
+    soon();
+  }, {passive: true});
+  let wide = 0;
+  new ResizeObserver(() => { if (box.clientWidth !== wide) { wide = box.clientWidth; remeasure(); } else soon(); }).observe(box);
+
+  // remeasure forgets heights, and keeps the row at the top where it is.
+  function remeasure() {
+    let b = 0, y = 0;
+    while (b < count() - 1 && y + height(b) <= box.scrollTop) y += height(b++);
+    const within = box.scrollTop - y, share = within / Math.max(1, height(b)), was = end;
+    heights = [];
+    for (const b of blocks.keys()) stale.add(b);
+    if (!was && target < 0) box.scrollTop = before(b) + share * height(b);
+    end = was;
+    draw();
+  }
+
+  return {
+    // show takes another source, or another state of it from the beginning.
+    show(other) {
+      source = other;
+      heights = [];
+      for (const div of blocks.values()) div.remove();
+      blocks.clear();
+      stale.clear();
+      draw();
+    },
+    // changed says that rows are other than they were.
+    changed(rows) {
+      for (const i of rows) stale.add(Math.floor(i / size));
+      for (const b of blocks.keys()) if (blocks.get(b).children.length !== rowsOf(b)) stale.add(b);
+      const last = count() - 1;
+      heights.length = Math.min(heights.length, last + 1);
+      if (last >= 0) delete heights[last];
+      draw();
+    },
+    draw: soon,
+    remeasure,
+    atEnd: () => end,
+    toEnd() { end = true; target = -1; draw(); },
+    to(row) { end = false; target = row; clearTimeout(settled); settled = 0; draw(); },
+  };
+}

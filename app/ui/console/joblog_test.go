@@ -1,0 +1,205 @@
+package console_test
+
+import (
+	"compress/gzip"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/belfry-run/belfry/job"
+)
+
+// longLog is a job that runs and has written lines to stdout, with a line of
+// stderr and one of the worker at places that tests know.
+func (s *site) longLog(lines int) (session string, ref job.Ref) {
+	s.Helper()
+	session, j, lease := s.report()
+	ref = job.Ref{JobID: j.ID, Lease: lease}
+	s.write(session, ref, 3, job.Stdout, "ne\n")
+	var b strings.Builder
+	seq, n := 4, 10 // lines of [site.report], of both attempts
+	flush := func() {
+		s.write(session, ref, seq, job.Stdout, b.String())
+		b.Reset()
+		seq++
+	}
+	for n < lines {
+		n++
+		switch n {
+		case 40_000:
+			flush()
+			s.write(session, ref, seq, job.Stderr, fmt.Sprintf("line %d: a needle of stderr, <i>near</i> the middle\n", n))
+			seq++
+		case 70_000:
+			fmt.Fprintf(&b, "line %d: another Needle \x1b[44;97mon blue\x1b[0m\n", n)
+		default:
+			fmt.Fprintf(&b, "line %d: one of very many short lines\n", n)
+		}
+		if b.Len() > 60<<10 {
+			flush()
+		}
+	}
+	flush()
+	return session, ref
+}
+
+const (
+	mostOfLogPage  = 64 << 10  // bytes of a page with a log, packed
+	plainOfLogPage = 256 << 10 // and as it is
+	mostOfLogPart  = 24 << 10  // bytes of a part, packed
+	mostOfLogNodes = 3000      // of the page of a log of 100,000 lines
+)
+
+// A log of 100,000 lines is light: what is sent and what stands on the page
+// does not grow with it. Each of its lines can be reached.
+func TestLogOfManyLinesIsLight(t *testing.T) {
+	s := newSite(t)
+	const lines = 100_000
+	session, ref := s.longLog(lines)
+	path := fmt.Sprintf("/jobs/%d", ref.JobID)
+	v := s.visitor(s.admin)
+	weigh := func(path string) (packed, plain int) {
+		t.Helper()
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.url+path, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header.Set("Accept-Encoding", "gzip")
+		answer, err := v.http.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer answer.Body.Close()
+		body, err := io.ReadAll(answer.Body)
+		if err != nil || answer.StatusCode != http.StatusOK || answer.Header.Get("Content-Encoding") != "gzip" {
+			t.Fatalf("%s: %d, %v, %v", path, answer.StatusCode, answer.Header, err)
+		}
+		z, err := gzip.NewReader(strings.NewReader(string(body)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		whole, err := io.ReadAll(z)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(body), len(whole)
+	}
+	packed, plain := weigh(path)
+	part, _ := weigh(path + "/log?from=50000")
+	t.Logf("the page has %d bytes, packed %d; a part has %d", plain, packed, part)
+	if packed > mostOfLogPage || plain > plainOfLogPage || part > mostOfLogPart {
+		t.Errorf("limits are %d, packed %d; %d of a part", plainOfLogPage, mostOfLogPage, mostOfLogPart)
+	}
+
+	b := s.tab(s.admin)
+	b.Visit(s.url + path)
+	light := func() {
+		t.Helper()
+		var nodes int
+		if b.Eval(`document.querySelectorAll('*').length`, &nodes); nodes > mostOfLogNodes {
+			t.Errorf("the page has %d nodes", nodes)
+		}
+		t.Logf("%d nodes", nodes)
+	}
+	sees := func(n int) {
+		t.Helper()
+		b.Until(fmt.Sprintf(`(line => line && (box => (at => at.top >= box.top - 1 && at.bottom <= box.bottom + 1)(line.getBoundingClientRect()))(document.querySelector('.lines').getBoundingClientRect()))(document.querySelector('.lines [data-n="%d"]'))`, n))
+		light()
+	}
+	b.Until(`document.querySelector('[data-log-state]').innerText === 'Followed as it is written.'`)
+	sees(lines)
+	b.Shows("100 000 lines", "line 100000: one of very many short lines")
+	look(b, s, "job-log-many")
+
+	// What is written shows up at the end.
+	s.write(session, ref, 9000, job.Stderr, "the last words\n")
+	b.Until(`[...document.querySelectorAll('.line')].at(-1).innerText.endsWith('the last words')`)
+	sees(lines + 1)
+
+	// Any line, by its number, with an address; and by the keys alone.
+	b.Type("[data-goto]", "54321")
+	b.Key("Enter")
+	sees(54321)
+	b.Until(`location.hash === '#L54321' && document.querySelector('.at-line').innerText.startsWith('line 54321:')`)
+	b.Eval(`document.querySelector('.lines').focus(), true`, new(bool))
+	b.Key("End")
+	b.Call("Input.dispatchKeyEvent", map[string]any{"type": "keyDown", "key": "End", "code": "End", "windowsVirtualKeyCode": 35}, nil)
+	sees(lines + 1)
+	b.Call("Input.dispatchKeyEvent", map[string]any{"type": "keyDown", "key": "Home", "code": "Home", "windowsVirtualKeyCode": 36}, nil)
+	sees(1)
+
+	// All of it is searched, and only what was found is shown.
+	b.Type("[data-find]", "NEEDLE")
+	b.Until(`document.querySelector('[data-found]').innerText === '2 lines'`)
+	b.Key("Enter")
+	sees(40_000)
+	b.Until(`document.querySelector('[data-found]').innerText === '1 of 2' && document.querySelector('.at-hit').innerText.includes('<i>near</i>')`)
+	b.Key("Enter")
+	sees(70_000)
+	var blue string
+	b.Eval(`[...document.querySelectorAll('.say span')].find(e => e.textContent === 'on blue').className`, &blue)
+	if blue != "ink-white ground-blue" {
+		t.Errorf("%q", blue)
+	}
+	b.Click("[data-only]")
+	b.Until(`document.querySelectorAll('.line').length === 2`)
+	look(b, s, "job-log-found")
+	b.Click("[data-only]")
+
+	// The lines of one stream, with the numbers that they have.
+	b.Click(".show-stdout")
+	b.Until(`!document.querySelector('.line.stdout') && document.querySelector('.line.stderr[data-n="40000"]') !== null`)
+	b.Click(".show-stdout")
+	b.Until(`document.querySelector('.line.stdout') !== null && document.querySelector('[data-found]').innerText === '2 lines'`)
+	b.Click("[data-full]")
+	b.Until(`document.querySelector('.lines').clientHeight > innerHeight - 200`)
+	look(b, s, "job-log-full")
+	b.Click("[data-find]")
+	b.Key("Escape")
+	b.Until(`document.querySelector('.tail.full') === null`)
+	b.Quiet(s.url)
+
+	// A link to a line leads there.
+	b.Visit(s.url + path + "?x=1#L77777")
+	sees(77_777)
+	b.Until(`document.querySelector('.at-line')?.innerText.startsWith('line 77777:')`)
+	b.Quiet(s.url)
+}
+
+// Without script there is a page of the last 1,000 lines, with links to all others.
+func TestLogWithoutScript(t *testing.T) {
+	s := newSite(t)
+	_, ref := s.longLog(2500)
+	v := s.visitor(s.admin)
+	path := fmt.Sprintf("/jobs/%d", ref.JobID)
+	for _, tt := range []struct {
+		query       string
+		first, last int
+		links       []string
+	}{
+		{"", 1501, 2500, []string{"from=500"}},
+		{"?from=500", 501, 1500, []string{"from=0", "from=1500"}},
+		{"?from=0", 1, 1000, []string{"from=1000"}},
+		{"?line=700", 200, 1199, []string{"from=0", "from=1199"}},
+	} {
+		_, body := v.get(path + tt.query)
+		if strings.Count(body, `class="line `) != 1000 || !strings.Contains(body, fmt.Sprintf(`id="L%d"`, tt.first)) || !strings.Contains(body, fmt.Sprintf(`id="L%d"`, tt.last)) {
+			t.Errorf("%q: not the lines %d to %d", tt.query, tt.first, tt.last)
+		}
+		for _, link := range tt.links {
+			if !strings.Contains(body, link+"#log") {
+				t.Errorf("%q: no link to %s", tt.query, link)
+			}
+		}
+	}
+	if _, body := v.get(path + "?find=Line+2499"); !strings.Contains(body, ": 1.") || !strings.Contains(body, "line=2499#L2499") {
+		t.Errorf("%s", body)
+	}
+	for _, query := range []string{"?line=x", "?from=-1", "?attempt=0"} {
+		if status, _ := v.get(path + query); status != http.StatusUnprocessableEntity {
+			t.Errorf("%s: %d", query, status)
+		}
+	}
+}
