@@ -5,9 +5,11 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/url"
 	"strings"
 	"testing"
 
+	"github.com/belfry-run/belfry/app/ui/internal/browser"
 	"github.com/belfry-run/belfry/job"
 )
 
@@ -201,5 +203,65 @@ func TestLogWithoutScript(t *testing.T) {
 		if status, _ := v.get(path + query); status != http.StatusUnprocessableEntity {
 			t.Errorf("%s: %d", query, status)
 		}
+	}
+}
+
+// A person watches the log of a job that runs for 20 s: it goes on at its end
+// while that is in view, and stays where it is for who has scrolled up. What
+// they look at, and the page around it, jumps at no time.
+func TestLogThroughLiveUpdates(t *testing.T) {
+	s := busySite(t)
+	id := must(s.Enqueue(t.Context(), []job.NewJob{{Task: "talks"}}))(s)[0].Job.ID
+	v := s.visitor(s.admin)
+	v.get("/")
+	cookies := v.http.Jar.Cookies(must(url.Parse(s.url))(s))
+	for _, tt := range []struct{ name, begin string }{
+		{"at the end", `true`},
+		{"scrolled up", `(lines.dispatchEvent(new WheelEvent('wheel')), lines.scrollTop = 60, true)`},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			b := browser.Open(t)
+			for _, c := range cookies {
+				b.Call("Network.setCookie", map[string]any{"name": c.Name, "value": c.Value, "url": s.url}, nil)
+			}
+			b.Emulate("light", 1200)
+			b.Visit(fmt.Sprintf("%s/jobs/%d", s.url, id))
+			b.Until(`document.getElementById('live').dataset.state === 'on'`)
+			// As many lines as do not fit.
+			b.Eval(`document.querySelector('.lines').style.maxHeight = '120px', true`, new(bool))
+			b.Until(`document.querySelector('.lines').scrollHeight > 260`)
+			b.Until(`document.querySelector('.lines').scrollHeight - document.querySelector('.lines').scrollTop - 120 < 10`)
+			b.Eval(`(() => {
+				const lines = document.querySelector('.lines'), up = `+fmt.Sprint(tt.name == "scrolled up")+`, faults = new Set();
+				`+tt.begin+`;
+				window.watched = {faults: () => [...faults], began: 0, grew: 0};
+				requestAnimationFrame(() => requestAnimationFrame(() => requestAnimationFrame(() => {
+					const top = () => [...lines.querySelectorAll('.line')].find(e => e.getBoundingClientRect().bottom > lines.getBoundingClientRect().top + 1);
+					const line = top(), n = line.dataset.n, stood = line.getBoundingClientRect().top, box = lines.getBoundingClientRect().top, last = () => [...lines.querySelectorAll('.line')].at(-1);
+					const first = Number(last().dataset.n);
+					watched.began = performance.now();
+					const look = () => {
+						const by = lines.getBoundingClientRect().top - box;
+						if (Math.abs(by) > 2) faults.add('the log moved by ' + by);
+						if (up) {
+							const now = lines.querySelector('[data-n="' + n + '"]');
+							if (!now) faults.add('line ' + n + ' is gone');
+							else if (Math.abs(now.getBoundingClientRect().top - stood) > 1) faults.add('line ' + n + ' moved by ' + (now.getBoundingClientRect().top - stood));
+						} else if (last().getBoundingClientRect().bottom > lines.getBoundingClientRect().bottom + 2) faults.add('the last line is out of view');
+						watched.grew = Number(last().dataset.n) - first;
+						requestAnimationFrame(() => setTimeout(look, 50));
+					};
+					look();
+				})));
+				return true;
+			})()`, new(bool))
+			b.Until(`watched.began > 0 && performance.now() - watched.began >= 20000 && watched.grew > 10`)
+			var faults []string
+			b.Eval(`watched.faults()`, &faults)
+			for _, f := range faults {
+				t.Error(f)
+			}
+			b.Quiet(s.url)
+		})
 	}
 }
