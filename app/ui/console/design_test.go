@@ -29,7 +29,7 @@ func TestAPauseCanBeUndone(t *testing.T) {
 	if status, body := v.post("/schedules/hourly/pause", "reason", "no", "next", "/queues"); status != http.StatusOK || !strings.Contains(body, "<h1>Queues</h1>") || !strings.Contains(body, "Undo") {
 		t.Errorf("%d without the page that was asked for", status)
 	}
-	if status, body := v.post("/schedules/hourly/resume", "next", "//evil.example/"); status != http.StatusOK || !strings.Contains(body, "Overview: </span>") {
+	if status, body := v.post("/schedules/hourly/resume", "next", "//evil.example/"); status != http.StatusOK || !strings.Contains(body, "Overview of this node: </span>") {
 		t.Errorf("%d: it leads elsewhere", status)
 	}
 }

@@ -122,7 +122,7 @@ var everyPage = []struct {
 	{name: "task-new-func", path: "/tasks/-new?kind=func", says: []string{"New task"}, scope: access.ScopeAdmin},
 	{name: "task-new-json", path: "/tasks/-new?kind=json", says: []string{"New task", "Definition"}, scope: access.ScopeAdmin},
 	{name: "task-edit", path: "/tasks/hello/edit", says: []string{"Edit task hello"}, scope: access.ScopeAdmin},
-	{name: "schedules", path: "/schedules", says: []string{"hourly", "0 * * * *", "Europe/Sofia", "runs hello", "nothing yet", "New schedule"}},
+	{name: "schedules", path: "/schedules", says: []string{"hourly", "Every hour on the hour", "Europe/Sofia", "runs hello", "nothing yet", "New schedule"}},
 	{name: "schedules-part", path: "/schedules?part=HOUR&task=hello", says: []string{"hourly", "All of them"}},
 	{name: "schedules-none", path: "/schedules?state=paused", says: []string{"No matching schedule."}},
 	{name: "schedule", path: "/schedules/hourly?at=2026-12-24+18:00", says: []string{"Times are read in Europe/Sofia", "Next 20 times", "Yes, it is.", "skip the new run", "None of its times has come yet."}},

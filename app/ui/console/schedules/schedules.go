@@ -8,6 +8,7 @@ import (
 
 	"github.com/belfry-run/belfry/app/ui/console/internal/parts"
 	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/job"
 	"github.com/belfry-run/belfry/schedule"
 	"github.com/belfry-run/belfry/view"
 )
@@ -51,6 +52,45 @@ type Lately struct {
 	Strip parts.Strip
 	Last  view.StripResult // that ended
 	Ended bool             // there is one
+	Usual core.Duration    // the median of those that succeeded; 0: none did
+}
+
+// Short is when it runs, in one line: without the zone, which stands beside it.
+func (r scheduleRow) Short() string {
+	var lines []string
+	for _, line := range r.Words {
+		line = strings.TrimSuffix(line, ".")
+		for _, zone := range []string{", " + r.Zone + " time", ", " + r.Zone} {
+			line = strings.TrimSuffix(line, zone)
+		}
+		lines = append(lines, line)
+	}
+	return strings.Join(lines, "; ")
+}
+
+// Look is the state of the row: its own while it does not run, or how the last run ended.
+func (r scheduleRow) Look() string {
+	if r.State == schedule.Active && r.Ended {
+		return string(r.Last.State)
+	}
+	return string(r.State)
+}
+
+// Menu is what can be done with it.
+func (p *page) Menu(s scheduleRow) parts.Menu {
+	link := func(is bool, verb string) string {
+		if !is {
+			return ""
+		}
+		return p.LinkIn(s.Namespace, "schedules", s.Name, verb)
+	}
+	id := fmt.Sprint("menu-", s.ID)
+	operate, over := p.Can("operate"), s.State == schedule.Completed
+	return parts.NewMenu(id, "Actions for "+s.Name,
+		parts.LinkItem("play", "Run now…", link(operate, "trigger")),
+		parts.NewMenuItem("pause", "Pause", link(operate && s.State == schedule.Active, "pause")),
+		parts.NewMenuItem("rotate-ccw", "Resume", link(operate && s.State == schedule.Paused && !over, "resume")),
+		parts.LinkItem("pencil", "Edit", link(p.Can("admin"), "edit")))
 }
 
 func scheduleList(p *page) error {
@@ -95,8 +135,23 @@ func (p *page) lately(all []schedule.Schedule) (map[int64]Lately, error) {
 
 func newLately(s view.Strip) Lately {
 	l := Lately{Strip: parts.Strip{Label: "Last results of " + s.Schedule}}
+	var longest core.Duration
+	var good []core.Duration
+	for _, r := range s.Results {
+		longest = max(longest, r.Took)
+		if r.State == job.Succeeded {
+			good = append(good, r.Took)
+		}
+	}
+	if slices.Sort(good); len(good) > 0 {
+		l.Usual = good[len(good)/2]
+	}
 	for _, r := range slices.Backward(s.Results) {
-		l.Strip.Cells = append(l.Strip.Cells, resultCell(r))
+		c := resultCell(r)
+		if r.Took > 0 {
+			c.Part = float64(r.Took) / float64(longest) // as high as it took
+		}
+		l.Strip.Cells = append(l.Strip.Cells, c)
 		if r.JobID != 0 && r.State.Final() {
 			l.Last, l.Ended = r, true
 		}
