@@ -2,6 +2,7 @@ package console_test
 
 import (
 	"compress/gzip"
+	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/belfry-run/belfry/app/ui/internal/browser"
 	"github.com/belfry-run/belfry/job"
+	"github.com/belfry-run/belfry/task"
 )
 
 // longLog is a job that runs and has written lines to stdout, with a line of
@@ -263,5 +265,52 @@ func TestLogThroughLiveUpdates(t *testing.T) {
 			}
 			b.Quiet(s.url)
 		})
+	}
+}
+
+// The page of a failed job says why in its first box, leads to the first error
+// in the log, and shows what was other in the last good run.
+func TestFailedJobIsExplained(t *testing.T) {
+	s := newSite(t)
+	ctx := t.Context()
+	must(s.CreateTask(ctx, task.Task{Name: "dump", Retry: task.Retry{MaxAttempts: 1}, Command: &task.Command{Shell: "pg_dump shop | gzip > shop.gz"}}))(s)
+	w := must(s.OpenSession(ctx, job.WorkerInfo{Name: "builder", Kinds: []task.Kind{task.KindCommand}, Queues: map[string]int{"default": 1}, TTL: job.MaxSessionTTL}))(s)
+	run := func(f job.Finish) int64 {
+		t.Helper()
+		c := must(s.Claim(ctx, job.ClaimRequest{Session: w.ID, Want: map[string]int{"default": 1}}))(s)
+		if len(c.Jobs) != 1 {
+			t.Fatalf("claimed %d jobs", len(c.Jobs))
+		}
+		f.Ref = job.Ref{JobID: c.Jobs[0].Job.ID, Lease: c.Lease}
+		s.write(w.ID, f.Ref, 0, job.Stdout, strings.Repeat("a table is dumped\n", 200))
+		if f.Error != "" {
+			s.write(w.ID, f.Ref, 1, job.Stderr, "pg_dump: \x1b[1;31merror:\x1b[0m the server is gone\n\x1b[37;41m FATAL \x1b[0m <b>not</b> whole\n")
+			s.write(w.ID, f.Ref, 2, job.Stdout, strings.Repeat("it goes on\n", 200))
+		}
+		must(s.Finish(ctx, w.ID, []job.Finish{f}))(s)
+		return f.JobID
+	}
+	must(s.Enqueue(ctx, []job.NewJob{{Task: "dump", Input: json.RawMessage(`{"db":"shop"}`)}}))(s)
+	good := run(job.Finish{Outcome: job.OutcomeOK, ExitCode: new(0)})
+	must(s.Enqueue(ctx, []job.NewJob{{Task: "dump", Input: json.RawMessage(`{"db":"crm"}`)}}))(s)
+	run(job.Finish{Outcome: job.OutcomeHandedBack})
+	id := run(job.Finish{Outcome: job.OutcomeError, Error: "exit code 1", ExitCode: new(1)})
+
+	b := s.at(fmt.Sprintf("/jobs/%d", id))
+	b.Until(`document.querySelector('[data-log-state]').innerText === 'The end.'`)
+	if said := b.Text(".problem"); !strings.Contains(said, "exit code 1") || !strings.Contains(said, "pg_dump: error: the server is gone\n FATAL  <b>not</b> whole") {
+		t.Errorf("the box says %q", said)
+	}
+	if said := b.Text(".compare"); !strings.Contains(said, `{"db":"shop"}`) || !strings.Contains(said, `{"db":"crm"}`) || !strings.Contains(said, "exit code 0") {
+		t.Errorf("compared is %q", said)
+	}
+	b.Shows(fmt.Sprintf("Compared with job %d", good), "handed back", "Run again with other input")
+	b.Click("[data-bad]")
+	b.Until(`location.hash === '#L401' && document.querySelector('.at-line')?.innerText.endsWith('error: the server is gone')`)
+	look(b, s, "job-failed-command")
+	b.Follow(`.actions a.button`)
+	b.Shows("Enqueue a job like")
+	if said := value(b, "#f-input"); !strings.Contains(said, "crm") {
+		t.Errorf("the input to change is %q", said)
 	}
 }
