@@ -308,6 +308,7 @@ func TestFailedJobIsExplained(t *testing.T) {
 	b.Click("[data-bad]")
 	b.Until(`location.hash === '#L401' && document.querySelector('.at-line')?.innerText.endsWith('error: the server is gone')`)
 	look(b, s, "job-failed-command")
+	b.Until(`document.querySelector('.lines [data-n="401"]') !== null && document.querySelector('.lines [data-n="602"]') === null`) // of whatever width the page is
 	b.Follow(`.actions a.button`)
 	b.Shows("Enqueue a job like")
 	if said := value(b, "#f-input"); !strings.Contains(said, "crm") {

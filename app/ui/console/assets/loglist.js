@@ -102,7 +102,10 @@ export function list(box, source, paint) {
     const within = box.scrollTop - y, share = within / Math.max(1, height(b)), was = end;
     heights = [];
     for (const b of blocks.keys()) stale.add(b);
-    if (!was && target < 0) box.scrollTop = before(b) + share * height(b);
+    if (!was && target < 0) {
+      below.style.height = `${before(count())}px`; // or the place may lie beyond what there is now
+      box.scrollTop = before(b) + share * height(b);
+    }
     end = was;
     draw();
   }
