@@ -1,12 +1,16 @@
 package battery
 
 import (
+	"flag"
+	"fmt"
 	"os"
 	"strings"
 	"testing"
 )
 
 const root = "../.."
+
+var update = flag.Bool("update", false, "write the tables of docs/proof.md")
 
 func all(t *testing.T) []Fault {
 	t.Helper()
@@ -65,7 +69,7 @@ func TestBadFaultsAreRefused(t *testing.T) {
 		"promise: p\n":   "-- old --",
 		"-- old --\na\n": "-- new --",
 		"promise: p\nfile: f\ntest: alone\n-- old --\na\n-- new --\nb\n":          "must be a package",
-		"promise: p\nfile: f\ntest: ./p T\nwhy: so\n-- old --\na\n-- new --\nb\n": "is not promise, file or test",
+		"promise: p\nfile: f\ntest: ./p T\nwhy: so\n-- old --\na\n-- new --\nb\n": "is not promise, mended, file or test",
 		"promise: p\nfile: f\n-- old --\na\n-- new --\nb\n":                       "are needed",
 		"promise: p\nfile: f\ntest: ./p T\n-- old --\na\n-- new --\na\n":          "are needed",
 	} {
@@ -75,5 +79,48 @@ func TestBadFaultsAreRefused(t *testing.T) {
 	}
 	if _, err := (Fault{Name: "f", File: "go.mod", Old: "nowhere"}).Plant(root); err == nil || !strings.Contains(err.Error(), "0 times") {
 		t.Error(err)
+	}
+}
+
+// The page has a row for each fault, and one for each defect that a fault brings back.
+func TestFaultsStandInTheirTables(t *testing.T) {
+	t.Parallel()
+	var faults, mended strings.Builder
+	for _, f := range all(t) {
+		name := strings.ReplaceAll(f.Name, "-", " ")
+		tests := make([]string, len(f.Tests))
+		for i, one := range f.Tests {
+			tests[i] = "`" + strings.ReplaceAll(one.String(), "|", `\|`) + "`"
+		}
+		fmt.Fprintf(&faults, "| %s | %s | %s |\n", name, f.Promise, strings.Join(tests, " · "))
+		if f.Mended != "" {
+			fmt.Fprintf(&mended, "| %s | %s |\n", f.Mended, name)
+		}
+	}
+	const page = "../../docs/proof.md"
+	text, err := os.ReadFile(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := string(text)
+	for head, rows := range map[string]string{
+		"| fault | breaks | tests that find it |\n|---|---|---|\n": faults.String(),
+		"| defect | planted as |\n|---|---|\n":                     mended.String(),
+	} {
+		before, rest, ok := strings.Cut(want, head)
+		if !ok {
+			t.Fatalf("%s has no table %q", page, head)
+		}
+		_, after, _ := strings.Cut(rest, "\n\n")
+		want = before + head + rows + "\n" + after
+	}
+	if want == string(text) {
+		return
+	}
+	if !*update {
+		t.Fatalf("the tables of %s are not those of the faults: go test ./internal/battery -run TestFaultsStand -update", page)
+	}
+	if err := os.WriteFile(page, []byte(want), 0o644); err != nil { //nolint:gosec // a page is for everybody
+		t.Fatal(err)
 	}
 }

@@ -20,6 +20,8 @@ type Fault struct {
 	Name string
 	// Promise is what it breaks, in the words of docs/guarantees.md or of a rule of docs/how-it-works.md.
 	Promise string
+	// Mended is a defect that Belfry had, if the fault brings it back.
+	Mended string
 	// File is the file that it changes, from the root of the project.
 	File string
 	// Old is the text that it replaces by New. File has it once.
@@ -61,6 +63,7 @@ func Read(folder string) ([]Fault, error) {
 // parse reads lines "key: value", then the text that is there and the one that is planted:
 //
 //	promise: An attempt is recorded once, and a job ends once.
+//	mended: a defect that this brings back, if it does
 //	file: store/jobs/settle.go
 //	test: ./store/sqlite TestConformance/a_finish_that_comes_twice
 //	-- old --
@@ -82,6 +85,8 @@ func parse(text string) (f Fault, err error) {
 		switch key {
 		case "promise":
 			f.Promise = value
+		case "mended":
+			f.Mended = value
 		case "file":
 			f.File = value
 		case "test":
@@ -91,7 +96,7 @@ func parse(text string) (f Fault, err error) {
 			}
 			f.Tests = append(f.Tests, Test{pkg, run})
 		default:
-			return f, fmt.Errorf("%q is not promise, file or test", line)
+			return f, fmt.Errorf("%q is not promise, mended, file or test", line)
 		}
 	}
 	if f.Promise == "" || f.File == "" || len(f.Tests) == 0 || f.Old == "" || f.Old == f.New {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/belfry-run/belfry/job"
@@ -40,11 +41,16 @@ func TestLanesAreFoundWithoutALookAtOthers(t *testing.T) {
 				want = append(want, lane)
 			}
 		}
-		seeks := 0
+		seeks, foreign := 0, map[task.Kind]int{}
 		for i := 0; i < len(all); seeks++ {
 			own, next := Seek(w, met, all[i])
 			if own {
 				got = append(got, all[i])
+			}
+			if kind := task.Kind(strings.Split(all[i], laneEnd)[1]); !w.Runs(kind) {
+				if foreign[kind]++; foreign[kind] > 1 {
+					t.Fatalf("%+v looks again at lanes of kind %s, at %q", w.WorkerInfo, kind, all[i])
+				}
 			}
 			if next <= all[i] {
 				t.Fatalf("from %q back to %q", all[i], next)
