@@ -85,7 +85,7 @@ proof: setup ## Run all proofs of docs/proof.md within an hour and write what ra
 	tools/proof.sh
 
 .PHONY: battery
-battery: ## Plant every fault of internal/battery and see that the tests find it (FAULTS=name; half an hour for all)
+battery: ## Plant every fault of internal/battery and see that the tests find it (FAULTS=name; an hour for all)
 	go run ./internal/battery/cmd/battery $(FAULTS)
 
 .PHONY: sim
