@@ -339,7 +339,8 @@ func TestAFinishInSomebodysTransactionHoldsUpNobody(t *testing.T) {
 		for _, id := range p.Jobs {
 			held = append(held, job.Ref{JobID: id, Lease: p.Lease})
 		}
-		if _, err := p.Store.Renew(ctx, p.Session, job.Held(held...)); err != nil {
+		renewal, err := p.Store.Renew(ctx, p.Session, job.Held(held...))
+		if err != nil {
 			t.Fatal(err)
 		}
 		finish(59) // whose lease has a row by now, which the older view does not see
@@ -347,7 +348,9 @@ func TestAFinishInSomebodysTransactionHoldsUpNobody(t *testing.T) {
 			t.Fatalf("%s: %v", level, err)
 		}
 		p.Clock.Move(job.ClaimSettled + time.Second)
-		if _, err := p.Store.Renew(ctx, p.Session, job.Held(held[2:59]...)); err != nil {
+		has := job.Held(held[2:59]...)
+		has.Settled = renewal.Settled
+		if _, err := p.Store.Renew(ctx, p.Session, has); err != nil {
 			t.Fatal(err)
 		}
 		p.Holds(0, 57)
