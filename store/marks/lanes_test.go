@@ -47,7 +47,7 @@ func TestLanesAreFoundWithoutALookAtOthers(t *testing.T) {
 			if own {
 				got = append(got, all[i])
 			}
-			if kind := task.Kind(strings.Split(all[i], laneEnd)[1]); !w.Runs(kind) {
+			if kind := task.Kind(strings.Split(all[i], LaneEnd)[1]); !w.Runs(kind) {
 				if foreign[kind]++; foreign[kind] > 1 {
 					t.Fatalf("%+v looks again at lanes of kind %s, at %q", w.WorkerInfo, kind, all[i])
 				}
