@@ -311,8 +311,8 @@ func TestWhatBelongsToAMonitorLeadsToIt(t *testing.T) {
 		"/forecast?checks=true":             `href="/monitors/api"`,
 		"/forecast?checks=true&namespace=*": `monitor api<`,
 		"/forecast":                         `Nothing is planned to start within a week.`,
-		"/?checks=true":                     `with checks of monitors.`,
-		"/":                                 `href="/?checks=true">Show checks of monitors</a>`,
+		"/?checks=true":                     `Leave checks out</a>`,
+		"/":                                 `href="/?checks=true">Show checks too</a>`,
 	} {
 		status, body := v.get(path)
 		if status != 200 || !strings.Contains(body, says) {
