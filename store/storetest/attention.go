@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/job"
 	"github.com/belfry-run/belfry/schedule"
 	"github.com/belfry-run/belfry/task"
@@ -61,8 +62,10 @@ func caseAnOverviewSaysWhatNeedsSomebody(b *bench) {
 	want(b, "quarters have what hours have", starts, ahead)
 	want(b, "late and lost", len(o.Late)+len(o.Lost), 0)
 
+	must(b.st.OpenSession(b.ctx, job.WorkerInfo{Name: "theirs", Namespace: "team", Kinds: []task.Kind{task.KindFunc}, Funcs: []string{"good"}, Queues: map[string]int{"default": 1}}))(b)
 	b.clock.Move(2 * time.Hour)
 	must(b.st.ReleaseLost(b.ctx))(b)
+	want(b, "lost for all", len(must(b.st.Overview(b.ctx, core.AnyNamespace))(b).Lost), 2)
 	o = must(b.st.Overview(b.ctx, "default"))(b)
 	if len(o.Late) != 1 || o.Late[0].Schedule != "hours" || len(o.Lost) != 1 || o.Lost[0].Name != "tester" || o.Lost[0].Session != s.ID {
 		b.Fatalf("late: %+v, lost: %+v", o.Late, o.Lost)

@@ -14,7 +14,7 @@ import (
 	"github.com/belfry-run/belfry/view"
 )
 
-// What an overview looks at to say what needs somebody.
+// Bounds of what an overview reads for the list "needs attention".
 const (
 	usualRuns  = 20        // past runs of a task, of which the median is usual
 	lostWithin = time.Hour // since a worker was lost
@@ -85,7 +85,7 @@ func (s *Store) overviewFailing(ctx context.Context, tx base.Tx, namespace strin
 		}
 	}
 	o.Failing = o.Failing[:min(len(o.Failing), 2*overviewRows)]
-	var kept []view.Failing
+	kept := []view.Failing{}
 	for _, f := range o.Failing {
 		good, _, err := base.First(ctx, tx, base.ScanInt, `
 			select count(*)
@@ -98,7 +98,7 @@ func (s *Store) overviewFailing(ctx context.Context, tx base.Tx, namespace strin
 			kept = append(kept, f)
 		}
 	}
-	o.Failing = slices.Concat([]view.Failing{}, kept)
+	o.Failing = kept
 	return nil
 }
 
@@ -130,23 +130,24 @@ func (s *Store) overviewUsual(ctx context.Context, tx base.Tx, _ string, o *view
 	return nil
 }
 
-// overviewLost are workers that did not renew, and of whose name none is there again.
-func (s *Store) overviewLost(ctx context.Context, tx base.Tx, _ string, o *view.Overview) (err error) {
+// overviewLost lists workers for a namespace that did not renew, and have not come back under their name.
+func (s *Store) overviewLost(ctx context.Context, tx base.Tx, namespace string, o *view.Overview) (err error) {
 	o.Lost, err = base.Collect(ctx, tx, func(r base.Rows) (l view.LostWorker, err error) {
 		return l, r.Scan(&l.Session, &l.Name, base.ScanTime(&l.At))
 	}, `
 		select id, name, ended_at
-		from belfry.sessions
-		where lost = 1 and ended_at >= $1 and name not in (select name from belfry.sessions where ended_at = 0)
+		from belfry.sessions s
+		where lost = 1 and ended_at >= $1 and ($2 = '*' or namespace in ('', '*', $2))
+			and not exists (select 1 from belfry.sessions n where n.ended_at = 0 and n.name = s.name and n.namespace = s.namespace)
 		order by ended_at desc
-		limit `+strconv.Itoa(overviewRows), base.Micros(o.Now.Add(-lostWithin)))
+		limit `+strconv.Itoa(overviewRows), base.Micros(o.Now.Add(-lostWithin)), namespace)
 	if o.Lost == nil {
 		o.Lost = []view.LostWorker{}
 	}
 	return err
 }
 
-// overviewLate are schedules that are overdue, the most overdue first.
+// overviewLate lists schedules that are overdue, the most overdue first.
 func (s *Store) overviewLate(ctx context.Context, tx base.Tx, namespace string, o *view.Overview) (err error) {
 	w := &base.Where{}
 	w.And("next_at <= ?", base.Micros(o.Now.Add(-lateAfter)))
@@ -165,7 +166,7 @@ func (s *Store) overviewLate(ctx context.Context, tx base.Tx, namespace string, 
 	return err
 }
 
-// quarters are the starts of a forecast by quarters of an hour.
+// quarters adds up the starts of a forecast by quarters of an hour.
 func quarters(loads []schedule.Load) []view.Starts {
 	all := []view.Starts{}
 	for _, l := range loads {

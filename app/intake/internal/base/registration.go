@@ -39,7 +39,7 @@ func (w *Watching) Register(e *Entry, of monitor.Monitor, r Registration) (name 
 	return w.registered[r], w.registered[r] != ""
 }
 
-// RegisteredDomain is the domain of a host that somebody registered, or empty.
+// RegisteredDomain is the registered domain of a host, or empty.
 func RegisteredDomain(host string) string {
 	host = strings.ToLower(strings.TrimSuffix(host, "."))
 	if net.ParseIP(strings.Trim(host, "[]")) != nil {

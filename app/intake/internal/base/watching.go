@@ -14,8 +14,7 @@ import (
 	"github.com/belfry-run/belfry/task"
 )
 
-// Watching collects the monitors of one file, who is told of them, and when
-// nobody is.
+// Watching collects the monitors, channels, alert rules and maintenance windows of one file.
 type Watching struct {
 	*Builder
 	monitors, Channels, rules, windows names

@@ -66,7 +66,7 @@ type kuma struct {
 	byID     map[string]*tree.Tree // monitors, of which some are groups
 	telling  bool                  // the file says whom to tell
 	reminded bool
-	unheard  bool // it does not, and some monitor tells somebody
+	unheard  bool // it is off, and a monitor has a notification
 	warned   bool // some monitor does not want to hear of certificates
 }
 

@@ -89,14 +89,13 @@ func (d homeData) Fresh() bool {
 	return len(d.Running)+len(d.Failed)+len(d.Next)+len(d.Incidents)+len(d.Minutes)+len(d.Day)+d.Monitors.Count == 0
 }
 
-// Some of those that run, and of those that are next.
+// Some is the first running jobs.
 func (d homeData) Some() []job.RunningJob { return d.Running[:min(len(d.Running), homeRunning)] }
 
-// Soon are the schedules that are due next.
+// Soon is the schedules that are due next.
 func (d homeData) Soon() []view.Next { return d.Next[:min(len(d.Next), homeNext)] }
 
-// Failures24 are those of 24 hours: the count ends with the last full minute,
-// and the list does not.
+// failures is the number of jobs that failed within 24 hours. The count ends with the last full minute, the list does not.
 func (d homeData) failures() int64 { return max(d.Failures, int64(len(d.Failed))) }
 
 // share is how far a job is by what its task usually takes.

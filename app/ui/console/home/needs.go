@@ -1,7 +1,7 @@
 package home
 
 import (
-	"strings"
+	"strconv"
 	"time"
 
 	"github.com/belfry-run/belfry/access"
@@ -9,7 +9,7 @@ import (
 	"github.com/belfry-run/belfry/job"
 )
 
-// need is one thing that needs somebody, and what can be done about it here.
+// need is a row of the list "needs attention", with its actions.
 type need struct {
 	ID               string // unique on the page
 	Tone             string // bad or warn
@@ -29,8 +29,7 @@ type act struct {
 // moreLate is from how many late schedules on they are told of together.
 const moreLate = 3
 
-// needs are what needs somebody: what is broken first, then what may become so,
-// and within that what began first.
+// needs lists faults first, then warnings.
 func (p *page) needs(d homeData) (all []need) {
 	can := p.Can(access.ScopeOperate)
 	add := func(n need, acts ...act) {
@@ -52,7 +51,7 @@ func (p *page) needs(d homeData) (all []need) {
 		if i.Maintenance {
 			continue
 		}
-		add(need{ID: "down-" + numberID(i.ID), Tone: "bad", Name: i.Monitor, Link: p.LinkIn(i.Namespace, "monitors", i.Monitor), What: "Down: " + parts.Short(160, parts.FirstLine(i.Message)), Kind: "monitor", Since: i.StartedAt},
+		add(need{ID: "down-" + strconv.FormatInt(i.ID, 10), Tone: "bad", Name: i.Monitor, Link: p.LinkIn(i.Namespace, "monitors", i.Monitor), What: "Down: " + parts.Short(160, parts.FirstLine(i.Message)), Kind: "monitor", Since: i.StartedAt},
 			act{Name: "Incident", Link: p.LinkIn(i.Namespace, "incidents", i.ID)}, act{Name: "Check now", Post: p.LinkIn(i.Namespace, "monitors", i.Monitor, "check")})
 	}
 	for _, f := range d.Failing {
@@ -68,10 +67,10 @@ func (p *page) needs(d homeData) (all []need) {
 		if f.Schedule != "" {
 			acts = append(acts, act{Name: "Pause", Post: p.LinkIn(f.Namespace, "schedules", f.Schedule, "pause")})
 		}
-		add(need{ID: "failing-" + f.Namespace + "-" + f.Task, Tone: "bad", Name: f.Task, Link: p.TaskLink(f.Namespace, f.Task), What: said, Kind: "task", Since: f.First}, acts...)
+		add(need{ID: "failing-" + f.Namespace + "/" + f.Task, Tone: "bad", Name: f.Task, Link: p.TaskLink(f.Namespace, f.Task), What: said, Kind: "task", Since: f.First}, acts...)
 	}
 	for i, n := range d.Late {
-		late := need{ID: "late-" + n.Namespace + "-" + n.Schedule, Tone: "warn", Name: n.Schedule, Link: p.LinkIn(n.Namespace, "schedules", n.Schedule), What: "Late: its run is overdue", Kind: "schedule", Since: n.NextAt}
+		late := need{ID: "late-" + n.Namespace + "/" + n.Schedule, Tone: "warn", Name: n.Schedule, Link: p.LinkIn(n.Namespace, "schedules", n.Schedule), What: "Late: its run is overdue", Kind: "schedule", Since: n.NextAt}
 		if i == moreLate {
 			late.ID, late.Name, late.Link, late.What = "late", "More schedules", p.Link("schedules"), parts.Plural(len(d.Late)-i, "more is late", "more are late")
 			add(late)
@@ -100,8 +99,6 @@ func (p *page) needs(d homeData) (all []need) {
 	}
 	return all
 }
-
-func numberID(id int64) string { return strings.ReplaceAll(parts.NumberText(id), "\u202f", "") }
 
 // needsShown is how many are shown at once; the others unfold.
 const needsShown = 6

@@ -64,8 +64,7 @@ func (p *page) numberOf(name, what string) (int, error) {
 	return n, nil
 }
 
-// openLog is the log that the request is about, and its index as of now, which
-// the caller unlocks.
+// openLog is the log that the request is about, and its index as of now.
 func (p *page) openLog(j job.Job) (part logPart, set streamSet, x *logIndex, read logReader, err error) {
 	part = logPart{Job: j, Streams: p.Query("streams"), Find: p.Query("find")}
 	if part.Attempt, err = p.numberOf("attempt", "an attempt"); err != nil {
@@ -84,13 +83,8 @@ func (p *page) openLog(j job.Job) (part logPart, set streamSet, x *logIndex, rea
 		return p.api.Logs(ctx, p.Namespace, j.ID, job.LogFilter{Attempt: part.Attempt, Paging: core.Paging{Limit: logPage, Cursor: cursor}})
 	}
 	x = p.logs.of(logID{j.ID, part.Attempt})
-	x.mu.Lock()
-	if err = x.extend(p.R.Context(), read); err != nil {
-		x.mu.Unlock()
-		return part, set, nil, nil, err
-	}
-	part.Total, part.Bad = x.at.lines.of(set), x.bad
-	return part, set, x, read, nil
+	part.Total, part.Bad, err = x.extend(p.R.Context(), read, set)
+	return part, set, x, read, err
 }
 
 // readLog reads the lines of a log that the request asks for: those from one
@@ -100,10 +94,9 @@ func (p *page) readLog(j job.Job, count int) (logPart, error) {
 	if err != nil {
 		return part, err
 	}
-	defer x.mu.Unlock()
 	var lines []*logged
 	if part.Find != "" {
-		lines, part.Found, err = x.find(p.R.Context(), read, set, part.Find, logFound)
+		lines, part.Found, err = find(p.R.Context(), read, set, part.Find, logFound)
 		part.add(lines, set)
 		return part, err
 	}

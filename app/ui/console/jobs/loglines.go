@@ -160,8 +160,16 @@ func tellsOfError(l *logged) bool {
 	return errorRule.MatchString(l.plain())
 }
 
-// extend reads what the log has got since.
-func (x *logIndex) extend(ctx context.Context, read logReader) error {
+// extend reads what the log has got since, and answers the number of lines of a set and the first that tells of an error.
+// One reader at a time extends an index. Reads of lines need no lock: what a mark has before it does not change.
+func (x *logIndex) extend(ctx context.Context, read logReader, set streamSet) (lines, bad int, err error) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	err = x.readOn(ctx, read)
+	return x.at.lines.of(set), x.bad, err
+}
+
+func (x *logIndex) readOn(ctx context.Context, read logReader) error {
 	for {
 		got, err := read(ctx, x.at.cursor)
 		if err != nil || len(got.Items) == 0 {
@@ -188,6 +196,8 @@ func (x *logIndex) extend(ctx context.Context, read logReader) error {
 
 // mark is the last place with no more than so many lines of a set before it.
 func (x *logIndex) mark(set streamSet, before int) logMark {
+	x.mu.Lock()
+	defer x.mu.Unlock()
 	for _, m := range slices.Backward(x.marks) {
 		if m.lines.of(set) <= before {
 			return m.clone()
@@ -233,7 +243,7 @@ func (x *logIndex) rows(ctx context.Context, read logReader, set streamSet, from
 }
 
 // find answers the first lines of a set that have a text, whatever its case, and how many there are.
-func (x *logIndex) find(ctx context.Context, read logReader, set streamSet, text string, most int) (found []*logged, all int, err error) {
+func find(ctx context.Context, read logReader, set streamSet, text string, most int) (found []*logged, all int, err error) {
 	text = strings.ToLower(text)
 	look := func(l *logged) {
 		if set[l.stream] && strings.Contains(strings.ToLower(l.plain()), text) {

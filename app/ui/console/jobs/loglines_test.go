@@ -50,7 +50,7 @@ func TestLogLines(t *testing.T) {
 	ctx := t.Context()
 	for most := 1; most < 8; most++ {
 		x, read := &logIndex{}, readerOf(pieces, most)
-		if err := x.extend(ctx, read); err != nil {
+		if _, _, err := x.extend(ctx, read, allStreams); err != nil {
 			t.Fatal(err)
 		}
 		rows, err := x.rows(ctx, read, allStreams, 0, 100)
@@ -73,7 +73,7 @@ func TestLogLines(t *testing.T) {
 		if got := texts(rows); err != nil || !slices.Equal(got, want[6:8]) {
 			t.Errorf("%d at a time, of stderr: %q, %v", most, got, err)
 		}
-		found, all, err := x.find(ctx, read, allStreams, "N", 2)
+		found, all, err := find(ctx, read, allStreams, "N", 2)
 		if got := texts(found); err != nil || all != 5 || !slices.Equal(got, []string{want[1], want[2]}) {
 			t.Errorf("%d at a time, found: %d, %q, %v", most, all, got, err)
 		}
@@ -91,13 +91,13 @@ func TestLogLinesFromAnyPlace(t *testing.T) {
 		}
 		pieces = append(pieces, pieceOf(1+i/1500, streams[rand.N(3)], text))
 		if rand.N(100) == 0 {
-			if err := x.extend(ctx, readerOf(pieces, 7)); err != nil {
+			if _, _, err := x.extend(ctx, readerOf(pieces, 7), allStreams); err != nil {
 				t.Fatal(err)
 			}
 		}
 	}
 	read := readerOf(pieces, 7)
-	if err := x.extend(ctx, read); err != nil {
+	if _, _, err := x.extend(ctx, read, allStreams); err != nil {
 		t.Fatal(err)
 	}
 	if len(x.marks) < 3 {
