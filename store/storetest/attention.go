@@ -12,7 +12,7 @@ import (
 )
 
 // Of a day that is known: what an overview says is what was done.
-func caseAnOverviewSaysWhatNeedsSomebody(b *bench) {
+func caseAnOverviewListsFaults(b *bench) {
 	for _, name := range []string{"bad", "mended", "good"} {
 		b.task(name, func(t *task.Task) { t.Retry.MaxAttempts = 1 })
 	}

@@ -43,7 +43,7 @@ func init() {
 	add("minutes say what ended, fresh and once more when they are final", caseMinutesSayWhatEnded)
 	add("strips show the last of each schedule: jobs, skips and what is under way", caseStripsShowTheLastOfEachSchedule)
 	add("an overview shows what runs, failed, waits and comes", caseAnOverviewShowsWhatRuns)
-	add("an overview says what needs somebody, and what a day was like", caseAnOverviewSaysWhatNeedsSomebody)
+	add("an overview lists faults, and the figures of a day", caseAnOverviewListsFaults)
 }
 
 func caseWhatEndsAfterAClockThatWasAheadIs(b *bench) {
