@@ -211,7 +211,7 @@ func TestLogWithoutScript(t *testing.T) {
 // A person watches the log of a job that runs for 20 s: it goes on at its end
 // while that is in view, and stays where it is for who has scrolled up. What
 // they look at, and the page around it, jumps at no time.
-func TestLogThroughLiveUpdates(t *testing.T) {
+func TestPagesThroughLiveUpdatesOfALog(t *testing.T) {
 	s := busySite(t)
 	id := must(s.Enqueue(t.Context(), []job.NewJob{{Task: "talks"}}))(s)[0].Job.ID
 	v := s.visitor(s.admin)
