@@ -67,10 +67,10 @@ func (p *page) needs(d homeData) (all []need) {
 		if f.Schedule != "" {
 			acts = append(acts, act{Name: "Pause", Post: p.LinkIn(f.Namespace, "schedules", f.Schedule, "pause")})
 		}
-		add(need{ID: "failing-" + f.Namespace + "/" + f.Task, Tone: "bad", Name: f.Task, Link: p.TaskLink(f.Namespace, f.Task), What: said, Kind: "task", Since: f.First}, acts...)
+		add(need{ID: "failing-" + f.Namespace + "-" + f.Task, Tone: "bad", Name: f.Task, Link: p.TaskLink(f.Namespace, f.Task), What: said, Kind: "task", Since: f.First}, acts...)
 	}
 	for i, n := range d.Late {
-		late := need{ID: "late-" + n.Namespace + "/" + n.Schedule, Tone: "warn", Name: n.Schedule, Link: p.LinkIn(n.Namespace, "schedules", n.Schedule), What: "Late: its run is overdue", Kind: "schedule", Since: n.NextAt}
+		late := need{ID: "late-" + n.Namespace + "-" + n.Schedule, Tone: "warn", Name: n.Schedule, Link: p.LinkIn(n.Namespace, "schedules", n.Schedule), What: "Late: its run is overdue", Kind: "schedule", Since: n.NextAt}
 		if i == moreLate {
 			late.ID, late.Name, late.Link, late.What = "late", "More schedules", p.Link("schedules"), parts.Plural(len(d.Late)-i, "more is late", "more are late")
 			add(late)
