@@ -111,7 +111,7 @@ func share(j job.RunningJob) parts.Bar {
 		b.Text = "about " + parts.SpanText((usual - elapsed).Round(time.Second)) + " left"
 		return b
 	}
-	b.Text = parts.SpanText(elapsed) + ", usually " + parts.SpanText(usual)
+	b.Text = "usually " + parts.SpanText(usual)
 	if elapsed > 2*usual {
 		b.Tone = "warn"
 	}

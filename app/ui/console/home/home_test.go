@@ -72,8 +72,8 @@ func TestShareOfWhatIsUsual(t *testing.T) {
 	}{
 		{10 * time.Second, 0, "no past run", "busy"},
 		{10 * time.Second, time.Minute, "about 50 s left", "busy"},
-		{90 * time.Second, time.Minute, "1 min 30 s, usually 1 min", "busy"},
-		{3 * time.Minute, time.Minute, "3 min, usually 1 min", "warn"},
+		{90 * time.Second, time.Minute, "usually 1 min", "busy"},
+		{3 * time.Minute, time.Minute, "usually 1 min", "warn"},
 	} {
 		if b := share(job.RunningJob{Elapsed: core.Duration(row.elapsed), Usual: core.Duration(row.usual)}); b.Text != row.text || b.Tone != row.tone {
 			t.Errorf("%+v, want %+v", b, row)
