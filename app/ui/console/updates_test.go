@@ -84,6 +84,18 @@ func TestPagesThroughLiveUpdatesOfAFirstChart(t *testing.T) {
 	})()`)
 }
 
+// A row that is pointed at gets lower, as that of a monitor does whose state needs fewer lines.
+func TestPagesThroughLiveUpdatesOfALowerRow(t *testing.T) {
+	s := busySite(t)
+	v := s.visitor(s.admin)
+	v.get("/")
+	s.watch([]string{"/monitors"}, v.http.Jar.Cookies(must(url.Parse(s.url))(s)), `(() => {
+		const states = [...document.querySelectorAll('#list td[data-th=State]')];
+		for (const s of states) s.append(document.createElement('br'), 'one', document.createElement('br'), 'two', document.createElement('br'), 'three');
+		return states.length > 0;
+	})()`)
+}
+
 // watch lets a person look at pages, all at the same time. What prepare says of a page first is true.
 func (s *site) watch(paths []string, cookies []*http.Cookie, prepare ...string) {
 	s.Helper()
