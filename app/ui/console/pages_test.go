@@ -153,6 +153,10 @@ func TestEveryPage(t *testing.T) {
 			b.Visit(s.url + tt.path)
 			b.Shows(tt.says...)
 			settled(b)
+			var size int
+			if b.Eval(`performance.getEntriesByType('navigation')[0].encodedBodySize`, &size); size < 500 || size > mostOfPage {
+				t.Errorf("it has %d bytes as they travel; at most %d are allowed", size, mostOfPage)
+			}
 			look(b, s, tt.name, tt.status)
 		})
 	}

@@ -99,7 +99,7 @@ func TestPagesThroughLiveUpdatesOfALowerRow(t *testing.T) {
 // watch lets a person look at pages, all at the same time. What prepare says of a page first is true.
 func (s *site) watch(paths []string, cookies []*http.Cookie, prepare ...string) {
 	s.Helper()
-	tabs := make([]*browser.Tab, len(paths))
+	tabs, looked := make([]*browser.Tab, len(paths)), make([]int, len(paths))
 	for i, path := range paths {
 		b := browser.Open(s.T)
 		tabs[i] = b
@@ -128,11 +128,15 @@ func (s *site) watch(paths []string, cookies []*http.Cookie, prepare ...string) 
 		}
 		var looks bool
 		b.Eval(`window.person.look()`, &looks)
+		looked[i] = len(b.Events)
 	}
 	for i, b := range tabs {
 		s.Run(strings.Trim(paths[i], "/"), func(t *testing.T) {
 			b.T = t
 			b.Until(`person.seconds() >= 20`)
+			var seconds float64
+			b.Eval(`person.seconds()`, &seconds)
+			costs(t, b, looked[i], seconds, mostOfBusyMinute)
 			var faults []string
 			b.Eval(`person.faults()`, &faults)
 			for _, f := range faults {

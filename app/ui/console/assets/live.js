@@ -3,6 +3,7 @@
 // focused or typed stays as it is.
 import {tick} from './time.js';
 import {force, held, morph} from './morph.js';
+import {known, partsOf} from './parts.js';
 import {tellHeld, whatIsMarked, whereLooked} from './steady.js';
 
 const sign = document.getElementById('live');
@@ -73,11 +74,12 @@ async function refresh() {
   busy = true;
   const began = performance.now();
   try {
-    const answer = await fetch(location.href, {headers: {'X-Belfry-Live': '1'}}), text = await answer.text();
+    const answer = await fetch(location.href, {headers: {'X-Belfry-Live': '1', 'X-Belfry-Parts': known()}}), text = await answer.text();
     await still();
     if (leaving) return;
     if (answer.redirected) { location.reload(); return; } // to sign in
-    if (answer.ok) await apply(new DOMParser().parseFromString(text, 'text/html'));
+    const fresh = answer.ok && partsOf(text, whole || held.size > 0);
+    if (fresh) await apply(fresh);
   } catch { missed = true; }
   await new Promise(done => setTimeout(done, 3 * (performance.now() - began)));
   busy = false;

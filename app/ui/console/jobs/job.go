@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/belfry-run/belfry/app/ui/console/internal/frame"
+	"github.com/belfry-run/belfry/app/ui/console/internal/fresh"
 	"github.com/belfry-run/belfry/app/ui/console/internal/parts"
 	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/job"
@@ -86,7 +87,7 @@ func jobPage(p *page) error {
 		frame.Get(&d.Said, func() ([][]inked, error) { return p.lastSaid(j) }),
 		frame.Get(&d.Good, func() (*compared, error) { return p.compare(ctx, j) }),
 		frame.Get(&d.Log, func() (logPart, error) {
-			if p.R.Header.Get("X-Belfry-Live") != "" { // whose script reads the log itself
+			if p.R.Header.Get(fresh.Asks) != "" { // whose script reads the log itself
 				return logPart{Job: j}, nil
 			}
 			return p.readLog(j, logPage)

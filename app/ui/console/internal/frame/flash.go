@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"net/http"
 
+	"github.com/belfry-run/belfry/app/ui/console/internal/fresh"
 	"github.com/belfry-run/belfry/core"
 )
 
@@ -30,7 +31,7 @@ func (p *Page) setFlash(f flash) {
 
 func (p *Page) takeFlash() {
 	cookie, err := p.R.Cookie(OfPort(flashCookie, p.R))
-	if err != nil || p.R.Header.Get("X-Belfry-Live") != "" {
+	if err != nil || p.R.Header.Get(fresh.Asks) != "" {
 		return
 	}
 	p.Site.SetCookie(p.W, p.R, OfPort(flashCookie, p.R), "", -1)

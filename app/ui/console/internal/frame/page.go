@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/belfry-run/belfry/access"
+	"github.com/belfry-run/belfry/app/ui/console/internal/fresh"
 	"github.com/belfry-run/belfry/app/ui/internal/asset"
 	"github.com/belfry-run/belfry/core"
 )
@@ -91,8 +92,14 @@ func (p *Page) render(t *template.Template, name string, view any) {
 		http.Error(p.W, "This page could not be made. The server's log says why.", http.StatusInternalServerError)
 		return
 	}
-	p.W.Header().Set("Content-Type", "text/html; charset=utf-8")
-	body := b.Bytes()
+	body, kind := b.Bytes(), "text/html; charset=utf-8"
+	if known, asks := p.R.Header[fresh.Knows]; asks && p.R.Method == http.MethodGet && p.Status == 0 && p.Token.ID != 0 {
+		p.W.Header().Add("Vary", fresh.Knows)
+		if answer, err := p.Site.fresh.Answer(strconv.FormatInt(p.Token.ID, 10), strings.Join(known, " "), body); err == nil {
+			body, kind = answer, "application/json"
+		}
+	}
+	p.W.Header().Set("Content-Type", kind)
 	// What an action answers is sent as it is: it may show a secret, once.
 	if p.R.Method == http.MethodGet {
 		body = asset.Pack(p.W.Header(), p.R, body)

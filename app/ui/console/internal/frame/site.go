@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/belfry-run/belfry/app/ui/console/internal/fresh"
 	"github.com/belfry-run/belfry/app/ui/internal/asset"
 )
 
@@ -24,6 +25,8 @@ type Site struct {
 
 	Nav   []NavItem
 	Pages map[string]bool // patterns of all routes
+
+	fresh fresh.Memory
 }
 
 // Asset is the address of a file of the assets.

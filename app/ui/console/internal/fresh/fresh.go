@@ -1,0 +1,84 @@
+// Package fresh answers a page that asks what has become of it: with the parts
+// that have changed, and of these with what is new in them.
+//
+// A part is an element with an id and data-live. The page names the parts that it
+// has by their digests. Of a part whose old text is still remembered here, an
+// answer copies what stayed; others come whole, from another node of the cluster
+// as well.
+package fresh
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+)
+
+const (
+	// Asks is the header with which a page asks for itself again.
+	Asks = "X-Belfry-Live"
+	// Knows is the header with the parts that it has: "list=digest states=digest".
+	// Who does not send it gets the page as always.
+	Knows = "X-Belfry-Parts"
+)
+
+// maxKnown bounds how many parts a page may say that it has.
+const maxKnown = 64
+
+// update is what became of a part: its whole text, or a course of pieces, each a text or
+// two numbers, the first piece of the old text and how many of these are copied.
+type update struct {
+	Digest string `json:"digest"`
+	HTML   string `json:"html,omitempty"`
+	From   string `json:"from,omitempty"` // digest of the text that is copied from
+	Course []any  `json:"course,omitempty"`
+}
+
+// Answer is what to tell a reader whose page would read so by now. Same are the parts
+// that it has as they are; a part in neither list is not on the page any more.
+//
+// What one reader was sent is never compared with the page of another: the course would
+// tell what the two have in common.
+func (m *Memory) Answer(reader, known string, page []byte) ([]byte, error) {
+	has := map[string]string{}
+	for i, entry := range strings.Fields(known) {
+		if id, digest, ok := strings.Cut(entry, "="); ok && i < maxKnown {
+			has[id] = digest
+		}
+	}
+	answer := struct {
+		Parts map[string]update `json:"parts"`
+		Same  []string          `json:"same"`
+	}{map[string]update{}, []string{}}
+	for _, p := range Parts(page) {
+		digest := m.keep(reader, p.Text)
+		old := has[p.ID]
+		if old == digest {
+			answer.Same = append(answer.Same, p.ID)
+			continue
+		}
+		u := update{Digest: digest, HTML: p.Text}
+		if before, there := m.recall(reader, old); there {
+			if course := courseOf(pieces(before), pieces(p.Text)); isShort(course, len(p.Text)) {
+				u = update{Digest: digest, From: old, Course: course}
+			}
+		}
+		answer.Parts[p.ID] = u
+	}
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false) // its type is not that of a page
+	err := e.Encode(answer)
+	return b.Bytes(), err
+}
+
+// isShort reports that a course has less to send than the text of so many bytes.
+func isShort(course []any, size int) bool {
+	n := 0
+	for _, step := range course {
+		if text, ok := step.(string); ok {
+			n += len(text)
+		}
+		n += 8
+	}
+	return n < size
+}

@@ -1,0 +1,63 @@
+package console_test
+
+import (
+	"encoding/json"
+	"testing"
+
+	"github.com/belfry-run/belfry/app/ui/internal/browser"
+)
+
+// What a page may cost, and a tab that is watched in a minute, in bytes as they travel. Where something
+// ends every second pages were seen to take 40,000 to 90,000, and 140,000 to 275,000 when
+// each update brought the whole page.
+const (
+	mostOfPage        = 60_000
+	mostOfQuietMinute = 20_000
+	mostOfBusyMinute  = 200_000
+)
+
+// A tab costs next to nothing where nothing happens.
+func TestPagesThroughLiveUpdatesThatDoNotCome(t *testing.T) {
+	s := newSite(t)
+	s.fill()
+	pages := []string{"/", "/jobs", "/monitors", "/schedules"}
+	tabs := make([]*browser.Tab, len(pages))
+	for i, path := range pages {
+		b := s.at(path)
+		tabs[i] = b
+		b.Until(`document.getElementById('live').dataset.state === 'on'`)
+		b.Eval(`(window.since = performance.now()) > 0`, new(bool))
+		b.Events = nil
+	}
+	for _, b := range tabs {
+		b.Until(`performance.now() - since >= 12000`) // in which those are read again that no change is told of
+		var ms float64
+		b.Eval(`performance.now() - since`, &ms)
+		costs(t, b, 0, ms/1000, mostOfQuietMinute)
+		b.Quiet(s.url)
+	}
+}
+
+// costs fails the test if a tab was sent more than so many bytes a minute since an event.
+func costs(t *testing.T, b *browser.Tab, since int, seconds, most float64) {
+	t.Helper()
+	n := 0
+	for _, e := range b.Events[since:] {
+		var got struct {
+			EncodedDataLength int
+			Response          struct{ EncodedDataLength int }
+		}
+		if e.Method != "Network.dataReceived" && e.Method != "Network.responseReceived" {
+			continue
+		}
+		if err := json.Unmarshal(e.Params, &got); err != nil {
+			t.Fatal(err)
+		}
+		n += got.EncodedDataLength + got.Response.EncodedDataLength
+	}
+	if minute := float64(n) * 60 / seconds; minute > most {
+		t.Errorf("it costs %.0f bytes a minute, more than %.0f", minute, most)
+	} else {
+		t.Logf("%.0f bytes a minute", minute)
+	}
+}
