@@ -52,6 +52,8 @@ type App struct {
 	pages     *console.Console // nil without the role api, and when it is switched off
 	url       string
 	tokenFile string
+	madeToken bool // by this start
+	link      signInLink
 	unwell    unwell
 	engine    atomic.Pointer[engine.Engine] // nil without the role
 }
@@ -87,6 +89,10 @@ func (a *App) Store() *store.Store { return a.store }
 
 // TokenFile is the file with this machine's token, or empty. Valid after Start.
 func (a *App) TokenFile() string { return a.tokenFile }
+
+// MadeToken reports whether this start has made the token in [App.TokenFile], because
+// there was none. Valid after Start.
+func (a *App) MadeToken() bool { return a.madeToken }
 
 // Run starts the node, waits until ctx ends or a part of the node fails, and
 // stops it.

@@ -25,7 +25,7 @@ func (a *App) console(s *httpapi.Server) (http.Handler, error) {
 			return consoleAPI{client}, err
 		},
 		Sessions: a.store, Status: httpapi.StatusOf, Logger: a.log, Version: a.opt.Version, PublicURL: a.opt.PublicURL,
-		TokenFile: a.localTokenFile, Limits: a.opt.WebLimits(), Provider: provider, Tokens: a.store,
+		TokenFile: a.localTokenFile, Redeem: a.redeem, Limits: a.opt.WebLimits(), Provider: provider, Tokens: a.store,
 		Uploads: a.artifacts.Origin,
 	})
 	if err != nil {

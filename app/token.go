@@ -152,7 +152,7 @@ func (a *App) firstToken(ctx context.Context, tokens httpapi.Tokens, usable bool
 	if err := WriteToken(free, secret); err != nil {
 		return err
 	}
-	a.tokenFile = free
+	a.tokenFile, a.madeToken = free, true
 	switch {
 	case other:
 		a.log.Warn("the token file holds the token of another database, and stays as it is", "token_file", path,

@@ -14,6 +14,7 @@ import (
 	"github.com/belfry-run/belfry/access"
 	"github.com/belfry-run/belfry/app/ui/console/internal/frame"
 	"github.com/belfry-run/belfry/app/ui/signin"
+	"github.com/belfry-run/belfry/core"
 )
 
 // Options of a [Console]. API, Sessions and Status must be given.
@@ -43,6 +44,9 @@ type Options struct {
 	// TokenFile answers the file with this machine's token, which the sign-in
 	// page then names. It is for nodes that only their own machine can reach.
 	TokenFile func() string
+	// Redeem answers the token's secret for the code of a link that signs somebody in
+	// once: /sign-in?once=CODE. Default: there are no such links.
+	Redeem func(code string) (secret string, err error)
 }
 
 var prefixRule = regexp.MustCompile(`^(/[A-Za-z0-9._~-]+)*$`)
@@ -79,6 +83,11 @@ func New(o Options) (*Console, error) {
 	}
 	if o.TokenFile == nil {
 		o.TokenFile = func() string { return "" }
+	}
+	if o.Redeem == nil {
+		o.Redeem = func(string) (string, error) {
+			return "", core.Errorf(core.Unauthorized, "this node has no links to sign in with").WithHint("sign in with a token")
+		}
 	}
 	if o.Uploads == nil {
 		o.Uploads = func(context.Context) (string, error) { return "", nil }

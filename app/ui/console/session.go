@@ -201,6 +201,7 @@ func (p *page) form() string {
 
 type signInData struct {
 	Next      string
+	Once      string // the code of a link that signs in once
 	Why       string // ended, refused or out: why somebody is not signed in any more
 	Err       error
 	TokenFile string
@@ -219,14 +220,21 @@ func (p *page) signInPage(d signInData) {
 
 func (c *Console) showSignIn(w http.ResponseWriter, r *http.Request) {
 	p := c.newPage(w, r)
-	p.signInPage(signInData{Next: r.FormValue("next"), Why: r.FormValue("why")})
+	p.signInPage(signInData{Next: r.FormValue("next"), Once: r.FormValue("once"), Why: r.FormValue("why")})
 }
 
 func (c *Console) signIn(w http.ResponseWriter, r *http.Request) {
 	p := c.newPage(w, r)
 	r.Body = http.MaxBytesReader(w, r.Body, 8<<10)
 	d := signInData{Next: r.PostFormValue("next")}
-	if err := p.trySignIn(strings.TrimSpace(r.PostFormValue("token"))); err != nil {
+	secret, err := strings.TrimSpace(r.PostFormValue("token")), error(nil)
+	if code := r.PostFormValue("once"); code != "" {
+		secret, err = c.opt.Redeem(code)
+	}
+	if err == nil {
+		err = p.trySignIn(secret)
+	}
+	if err != nil {
 		d.Err, p.Status = err, c.opt.Status(err)
 		p.signInPage(d)
 		return

@@ -33,7 +33,8 @@ func Serve(c *cli.CLI) *cobra.Command {
 once.
 
 The first start on this machine creates an admin token and writes it to
-belfry.token beside the database, where the other commands find it.
+belfry.token beside the database, where the other commands find it. It prints a
+link that signs a browser in once; later starts do so on a terminal.
 
 Tasks of kind command run only with --allow-commands: users who may create tasks
 may then run any program as the user of this node.`,
@@ -118,15 +119,22 @@ func ready(c *cli.CLI, a *app.App, l *config.Loaded, applied view.Applied, empty
 		if len(applied.Changes) > 0 {
 			plan = define.PlanSummary(applied)
 		}
-		docs, pages := "", ""
+		docs, pages, link := "", "", ""
 		if a.URL() != "" {
 			docs = a.URL() + "/docs"
 		}
 		if a.HasConsole() {
 			pages = a.URL() + "/"
 		}
+		// A stream that is no terminal may be a log, which others read and which stays. Who starts a node for the first time
+		// is shown the link in any case: there is nothing to be seen yet.
+		if a.MadeToken() || cli.IsTerminal(w) {
+			if address := a.SignInLink(); address != "" {
+				link = fmt.Sprintf("%s (good once, for %s)", address, core.Duration(app.SignInLinkLife))
+			}
+		}
 		fmt.Fprintf(w, "Belfry %s is ready.\n", c.Version)
-		c.Pairs(w, "  web", pages, "  api", a.URL(), "  docs", docs, "  database", state.Database, "  roles", strings.Join(l.Roles, ", "),
+		c.Pairs(w, "  web", pages, "  sign in", link, "  api", a.URL(), "  docs", docs, "  database", state.Database, "  roles", strings.Join(l.Roles, ", "),
 			"  token", a.TokenFile(), "  commands", commands, "  applied", plan)
 		fmt.Fprintf(w, "Next, in another terminal: %s\n", next(a, l, empty))
 	})
