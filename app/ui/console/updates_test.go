@@ -38,7 +38,7 @@ const atOnce = 15
 func TestPagesThroughLiveUpdates(t *testing.T) {
 	s := busySite(t)
 	v := s.visitor(s.admin)
-	var paths []string
+	var views []watched
 	seen := map[string]bool{}
 	for _, p := range append(s.busyPages(), everyPage...) {
 		if p.status != 0 || strings.Contains(p.path, "namespace=nobody") || p.name == "parts" {
@@ -50,70 +50,64 @@ func TestPagesThroughLiveUpdates(t *testing.T) {
 		}
 		seen[path] = true
 		if _, body := v.get(p.path); strings.Contains(body, "data-live=") {
-			paths = append(paths, p.path)
+			views = append(views, watched{path: p.path})
 		}
 	}
 	cookies := v.http.Jar.Cookies(must(url.Parse(s.url))(s))
-	for len(paths) > 0 {
-		now := paths[:min(atOnce, len(paths))]
-		paths = paths[len(now):]
+	for now := range slices.Chunk(views, atOnce) {
 		s.watch(now, cookies)
 	}
 }
 
-// A short page, on which tables come and go above the row that is pointed at,
-// and in which that row leaves its table.
-func TestPagesThroughLiveUpdatesOfIncidents(t *testing.T) {
+// Pages that were seen to move under the hand.
+func TestPagesThroughLiveUpdatesThatMovedRows(t *testing.T) {
+	t.Parallel()
 	s := busySite(t)
 	s.busyPages()
 	v := s.visitor(s.admin)
 	v.get("/")
-	s.watch(slices.Repeat([]string{"/incidents?monitor=web-1"}, 6), v.http.Jar.Cookies(must(url.Parse(s.url))(s)))
-}
-
-// A page on which the first chart is drawn above the row that is pointed at: one that
-// the page no longer has comes with the next update, as the first of a new monitor does.
-func TestPagesThroughLiveUpdatesOfAFirstChart(t *testing.T) {
-	s := busySite(t)
-	v := s.visitor(s.admin)
-	v.get("/")
-	s.watch([]string{"/monitors/api"}, v.http.Jar.Cookies(must(url.Parse(s.url))(s)), `(() => {
+	// A short page, on which tables come and go above the row that is pointed at, and in which that row leaves its table.
+	views := slices.Repeat([]watched{{path: "/incidents?monitor=web-1"}}, 6)
+	// The first chart is drawn above the row that is pointed at: one that the page no longer has comes with the next
+	// update, as the first of a new monitor does.
+	views = append(views, watched{"/monitors/api", `(() => {
 		const figures = [...document.querySelectorAll('[data-live] figure[data-chart]')];
 		for (const f of figures) f.remove();
 		return figures.length > 0;
-	})()`)
-}
-
-// A row that is pointed at gets lower, as that of a monitor does whose state needs fewer lines.
-func TestPagesThroughLiveUpdatesOfALowerRow(t *testing.T) {
-	s := busySite(t)
-	v := s.visitor(s.admin)
-	v.get("/")
-	s.watch([]string{"/monitors"}, v.http.Jar.Cookies(must(url.Parse(s.url))(s)), `(() => {
+	})()`})
+	// The row that is pointed at gets lower, as that of a monitor does whose state needs fewer lines.
+	views = append(views, watched{"/monitors", `(() => {
 		const states = [...document.querySelectorAll('#list td[data-th=State]')];
 		for (const s of states) s.append(document.createElement('br'), 'one', document.createElement('br'), 'two', document.createElement('br'), 'three');
 		return states.length > 0;
-	})()`)
+	})()`})
+	s.watch(views, v.http.Jar.Cookies(must(url.Parse(s.url))(s)))
 }
 
-// watch lets a person look at pages, all at the same time. What prepare says of a page first is true.
-func (s *site) watch(paths []string, cookies []*http.Cookie, prepare ...string) {
+// watched is a page that a person looks at. What prepare says of it first is true.
+type watched struct{ path, prepare string }
+
+// watch lets a person look at pages, all at the same time.
+func (s *site) watch(views []watched, cookies []*http.Cookie) {
 	s.Helper()
-	tabs, looked := make([]*browser.Tab, len(paths)), make([]int, len(paths))
-	for i, path := range paths {
+	tabs, looked := make([]*browser.Tab, len(views)), make([]int, len(views))
+	for i, view := range views {
 		b := browser.Open(s.T)
 		tabs[i] = b
 		for _, c := range cookies {
 			b.Call("Network.setCookie", map[string]any{"name": c.Name, "value": c.Value, "url": s.url}, nil)
 		}
 		b.Emulate("light", 1200)
-		b.Visit(s.url + path)
+		b.Visit(s.url + view.path)
 		settled(b)
 		b.Until(`document.getElementById('live').dataset.state === 'on'`)
-		for _, script := range append(prepare, person) {
-			var done bool
-			if b.Eval(script, &done); !done {
-				s.Fatalf("%s: the page is not what it is watched for", path)
+		for _, script := range []string{view.prepare, person} {
+			done := script == ""
+			if !done {
+				b.Eval(script, &done)
+			}
+			if !done {
+				s.Fatalf("%s: the page is not what it is watched for", view.path)
 			}
 		}
 		for tries := 0; ; tries++ {
@@ -122,7 +116,7 @@ func (s *site) watch(paths []string, cookies []*http.Cookie, prepare ...string) 
 				break
 			}
 			if tries == 20 {
-				s.Fatalf("%s: what is pointed at moves away", path)
+				s.Fatalf("%s: what is pointed at moves away", view.path)
 			}
 			b.Call("Input.dispatchMouseEvent", map[string]any{"type": "mouseMoved", "x": at.X, "y": at.Y}, nil)
 		}
@@ -131,7 +125,7 @@ func (s *site) watch(paths []string, cookies []*http.Cookie, prepare ...string) 
 		looked[i] = len(b.Events)
 	}
 	for i, b := range tabs {
-		s.Run(strings.Trim(paths[i], "/"), func(t *testing.T) {
+		s.Run(strings.Trim(views[i].path, "/"), func(t *testing.T) {
 			b.T = t
 			b.Until(`person.seconds() >= 20`)
 			var seconds float64
@@ -143,7 +137,7 @@ func (s *site) watch(paths []string, cookies []*http.Cookie, prepare ...string) 
 				t.Error(f)
 			}
 			if t.Failed() {
-				picture(b, "updates-"+strings.NewReplacer("/", "-", "?", "-").Replace(paths[i]))
+				picture(b, "updates-"+strings.NewReplacer("/", "-", "?", "-").Replace(views[i].path))
 			}
 			b.Quiet(s.url)
 		})

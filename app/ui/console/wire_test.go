@@ -18,6 +18,7 @@ const (
 
 // A tab costs next to nothing where nothing happens.
 func TestPagesThroughLiveUpdatesThatDoNotCome(t *testing.T) {
+	t.Parallel()
 	s := newSite(t)
 	s.fill()
 	pages := []string{"/", "/jobs", "/monitors", "/schedules"}
