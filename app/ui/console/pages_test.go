@@ -27,6 +27,7 @@ var everyPage = []struct {
 	{name: "home", path: "/", says: []string{"need you", "Running now", "hello", "the disk is full", "next 24 hours", "hourly", "shop"}},
 	{name: "home-empty", path: "/?namespace=nobody", says: []string{"Nothing happens here yet.", "belfry task create"}},
 	{name: "home-all", path: "/?namespace=*", says: []string{"all namespaces", "the disk is full"}},
+	{name: "tour", path: "/tour", says: []string{"Belfry in two minutes", "Each page has its command"}},
 	{name: "queues", path: "/queues", says: []string{"default", "checks", "system", "active"}},
 	{name: "queue", path: "/queues/default", says: []string{"Jobs that name no other queue", "Ready", "3", "Pause"}},
 	{name: "queue-new", path: "/queues/-new", says: []string{"New queue", "Priority among queues"}, scope: access.ScopeAdmin},

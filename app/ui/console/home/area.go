@@ -16,6 +16,7 @@ var files embed.FS
 // API is what the pages ask of the node.
 type API interface {
 	homeAPI
+	sampleAPI
 	Forecast(ctx context.Context, a schedule.Ahead) (schedule.Forecast, error)
 }
 
@@ -36,7 +37,7 @@ type routes = frame.Routes[*page]
 // Area is the pages, for the console.
 func Area() frame.Area[API] {
 	return frame.NewArea(templates, func(p *frame.Page, api API) *page { return &page{p, api} },
-		homeRoutes)
+		homeRoutes, sampleRoutes)
 }
 
 var templates = frame.Templates(frame.Set{Files: files, Funcs: funcs})

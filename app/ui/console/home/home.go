@@ -43,6 +43,7 @@ func home(p *page) error {
 			return p.api.Incidents(ctx, view.IncidentFilter{Paging: core.Paging{Limit: homeIncidents}, Namespace: p.Namespace})
 		}),
 	}
+	reads = append(reads, frame.Get(&d.Sample, p.hasSample))
 	var ahead schedule.Forecast
 	if d.Checks {
 		reads = append(reads, frame.Get(&ahead, func() (schedule.Forecast, error) {
@@ -70,6 +71,7 @@ type homeData struct {
 	Checks   bool                        // of monitors are counted among what is ahead
 	Now      time.Time
 	Needs    []need
+	Sample   bool // is loaded
 }
 
 // Title answers whether all is well.

@@ -1,0 +1,129 @@
+package home
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/belfry-run/belfry/access"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/job"
+	"github.com/belfry-run/belfry/monitor"
+	"github.com/belfry-run/belfry/schedule"
+	"github.com/belfry-run/belfry/task"
+	"github.com/belfry-run/belfry/view"
+)
+
+type sampleAPI interface {
+	Apply(ctx context.Context, m view.Manifest, o view.ApplyOptions) (view.Applied, error)
+	Workers(ctx context.Context, ended bool) ([]job.WorkerState, error)
+	Enqueue(ctx context.Context, ns []job.NewJob) ([]job.Enqueued, error)
+	Schedule(ctx context.Context, namespace, name string) (schedule.Schedule, error)
+	DeleteSchedule(ctx context.Context, namespace, name string) error
+	DeleteMonitor(ctx context.Context, namespace, name string) error
+	DeleteTask(ctx context.Context, namespace, name string) error
+}
+
+var sampleRoutes = routes{
+	"GET /tour":            func(p *page) error { return p.Show("tour", nil) },
+	"POST /-sample":        loadSample,
+	"POST /-sample/remove": removeSample,
+}
+
+// sampleMark is the schedule that says that the sample is there.
+const sampleMark = "sample-every-minute"
+
+// sample is definitions that work on every node: without commands its job is the canary of the node's own worker, which
+// needs no permission. With commands there is more to see: a log that grows, and a job that fails once and then succeeds.
+func sample(commands bool) view.Manifest {
+	minute := task.CanaryTask
+	m := view.Manifest{}
+	if commands {
+		minute = "sample-hello"
+		m.Tasks = []task.Task{
+			{Name: "sample-hello", Description: "Writes a log while it runs", Tags: []string{"sample"}, Timeout: core.Duration(time.Minute),
+				Command: &task.Command{Shell: `for i in 1 2 3 4 5; do echo "step $i of 5"; sleep 1; done; echo "all is done"`}},
+			{Name: "sample-unlucky", Description: "Fails at its first attempt, and shows what a retry looks like", Tags: []string{"sample"}, Timeout: core.Duration(time.Minute),
+				Retry:   task.Retry{MaxAttempts: 3, Delay: core.Duration(10 * time.Second)},
+				Command: &task.Command{Shell: `echo "opening the archive"; if [ "$BELFRY_ATTEMPT" = 1 ]; then echo "the archive is locked by another process" >&2; exit 3; fi; echo "42 files packed"`}},
+			{Name: "sample-nightly", Description: "Runs its members one after another", Tags: []string{"sample"},
+				Cycle: &task.Cycle{Members: []task.Member{{Task: "sample-hello"}, {Task: "sample-unlucky"}}}},
+		}
+		m.Schedules = []schedule.Schedule{{Name: "sample-every-5-minutes", Task: "sample-unlucky", Rules: []schedule.Rule{{Every: core.Duration(5 * time.Minute)}}},
+			{Name: "sample-nightly", Task: "sample-nightly", Zone: "Europe/Sofia", Rules: []schedule.Rule{{Cron: "30 3 * * MON-FRI"}}}}
+	}
+	m.Schedules = append(m.Schedules, schedule.Schedule{Name: sampleMark, Task: minute, Rules: []schedule.Rule{{Every: core.Duration(time.Minute)}}})
+	m.Monitors = []monitor.Monitor{{Name: "sample-backup", Description: "Waits for a call of your backup, and is down if none comes", Tags: []string{"sample"},
+		Every: core.Duration(time.Hour), Heartbeat: &monitor.Heartbeat{Grace: core.Duration(10 * time.Minute)}}}
+	return m
+}
+
+// loadSample creates the sample, and runs what takes no clock, so that there is something to see at once.
+func loadSample(p *page) error {
+	if err := p.Allow(access.ScopeAdmin); err != nil {
+		return err
+	}
+	ctx := p.R.Context()
+	workers, err := p.api.Workers(ctx, false)
+	if err != nil {
+		return err
+	}
+	commands := slices.ContainsFunc(workers, func(w job.WorkerState) bool {
+		_, serves := w.Queues[task.DefaultQueue]
+		return serves && w.RunsIn(p.Namespace) && w.Runs(task.KindCommand)
+	})
+	m := sample(commands)
+	if _, err := p.api.Apply(ctx, m, view.ApplyOptions{Namespace: p.Namespace}); err != nil {
+		return err
+	}
+	first := []job.NewJob{{Namespace: p.Namespace, Task: task.CanaryTask, Kind: task.KindFunc}}
+	if commands {
+		first = []job.NewJob{{Namespace: p.Namespace, Task: "sample-hello"}, {Namespace: p.Namespace, Task: "sample-unlucky"}}
+	}
+	if _, err := p.api.Enqueue(ctx, first); err != nil {
+		return err
+	}
+	return p.DoneUndo(p.Link(), p.Link("-sample", "remove"), "The sample is loaded: %s", core.Plural(len(m.Schedules), "schedule"))
+}
+
+// removeSample deletes what the sample has by name, whichever part is still there. Jobs that ran stay in the history.
+func removeSample(p *page) error {
+	if err := p.Allow(access.ScopeAdmin); err != nil {
+		return err
+	}
+	ctx, m := p.R.Context(), sample(true)
+	gone := func(err error) error {
+		if core.CodeOf(err) == core.NotFound {
+			return nil
+		}
+		return err
+	}
+	for _, s := range m.Schedules {
+		if err := gone(p.api.DeleteSchedule(ctx, p.Namespace, s.Name)); err != nil {
+			return err
+		}
+	}
+	for _, w := range m.Monitors {
+		if err := gone(p.api.DeleteMonitor(ctx, p.Namespace, w.Name)); err != nil {
+			return err
+		}
+	}
+	for _, t := range slices.Backward(m.Tasks) { // the cycle before its members
+		if err := gone(p.api.DeleteTask(ctx, p.Namespace, t.Name)); err != nil {
+			return err
+		}
+	}
+	return p.Done(p.Link(), "The sample is removed. Its jobs stay in the history.")
+}
+
+// hasSample reports whether the sample is in the namespace that is shown.
+func (p *page) hasSample() (bool, error) {
+	if p.Namespace == core.AnyNamespace {
+		return false, nil
+	}
+	_, err := p.api.Schedule(p.R.Context(), p.Namespace, sampleMark)
+	if core.CodeOf(err) == core.NotFound {
+		return false, nil
+	}
+	return err == nil, err
+}
