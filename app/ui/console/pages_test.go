@@ -131,7 +131,7 @@ var everyPage = []struct {
 	{name: "schedule-edit", path: "/schedules/hourly/edit", says: []string{"hourly"}},
 	{name: "schedule-trigger", path: "/schedules/hourly/trigger", says: []string{"Run hourly now"}},
 	{name: "schedule-backfill", path: "/schedules/hourly/backfill?from=2026-11-01&to=2026-11-01+05:00", says: []string{"Backfill of hourly"}},
-	{name: "forecast", path: "/forecast?zone=Europe/Sofia", says: []string{"within a week, at most", "Busiest minutes", "hourly"}},
+	{name: "forecast", path: "/forecast?zone=Europe/Sofia", says: []string{"within a week, at most", "No two runs start in the same minute."}},
 	{name: "calendars", path: "/calendars", says: []string{"nights", "MON-FRI 22:00-06:00"}},
 	{name: "calendar", path: "/calendars/nights?at=2026-12-24+23:30", says: []string{"Yes, it is closed", "people sleep", "Year to come"}},
 	{name: "calendar-new", path: "/calendars/-new", says: []string{"New calendar"}},

@@ -3,6 +3,7 @@ package monitors
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -96,6 +97,9 @@ func monitorList(p *page) error {
 	if err != nil {
 		return err
 	}
+	if err := p.worstFirst(&d); err != nil {
+		return err
+	}
 	d.Span = d.usualSpan()
 	if asked := monitor.BarSpan(p.Query("span")); asked == monitor.BarsDay || asked == monitor.BarsQuarter {
 		d.Span, d.Asked = asked, true
@@ -104,6 +108,29 @@ func monitorList(p *page) error {
 		return err
 	}
 	return p.Show("monitors", d)
+}
+
+// worstFirst puts the monitors that are down before all others, on the first page and on no other. Where more are down
+// than a page holds the list stays as it is: they have a view of their own.
+func (p *page) worstFirst(d *monitorsData) error {
+	if down := d.Count.Statuses[monitor.StatusDown]; d.Filter.Status != "" || down == 0 || down > monitorsPerPage || d.Count.More {
+		return nil
+	}
+	f := d.Filter
+	f.Status, f.Cursor = monitor.StatusDown, ""
+	worst, err := p.api.Monitors(p.R.Context(), f)
+	if err != nil {
+		return err
+	}
+	shown := map[string]bool{}
+	for _, v := range worst.Items {
+		shown[v.Namespace+"/"+v.Name] = true
+	}
+	d.Monitors.Items = slices.DeleteFunc(d.Monitors.Items, func(v view.MonitorView) bool { return shown[v.Namespace+"/"+v.Name] })
+	if d.Filter.Cursor == "" {
+		d.Monitors.Items = append(worst.Items, d.Monitors.Items...)
+	}
+	return nil
 }
 
 // barsOf reads the bars of monitors, one call for each of their namespaces.

@@ -27,6 +27,7 @@ type forecastData struct {
 	Checks  bool // of monitors are counted
 	Total   int
 	Hours   heat
+	Quiet   []quietHours
 	Top     []loadRow
 	Partial bool
 	Until   parts.Moment // how far it reaches when it is partial
@@ -64,7 +65,11 @@ func forecastPage(p *page) error {
 		d.Until = p.WhenIn(zone.String(), f.Until)
 	}
 	d.Hours = hourHeat(f, p.Now, zone)
+	d.Quiet = quietest(f, zone)
 	for _, l := range f.Busiest {
+		if l.Starts < 2 { // it meets nothing
+			continue
+		}
 		row := loadRow{When: p.WhenIn(zone.String(), l.Minute), Starts: l.Starts, More: len(l.Schedules) == 10}
 		for _, name := range l.Schedules {
 			row.Schedules = append(row.Schedules, p.scheduleNamed(name))
@@ -72,6 +77,50 @@ func forecastPage(p *page) error {
 		d.Top = append(d.Top, row)
 	}
 	return p.Show("forecast", d)
+}
+
+// quietHours is a part of the day in which little starts, on any day of the forecast.
+type quietHours struct {
+	From, To string // as on the clock
+	Starts   int    // within the week, all days together
+}
+
+const (
+	quietSpan = 2 // hours together
+	quietMost = 3 // of them are suggested
+)
+
+// quietest are parts of the day in which least starts, the quietest first and none over another. There are none to
+// suggest where all hours are alike, and where not all starts were counted.
+func quietest(f schedule.Forecast, zone *time.Location) (found []quietHours) {
+	if f.Partial {
+		return nil
+	}
+	var starts [24]int
+	total := 0
+	for _, h := range f.Hours {
+		starts[h.Hour.In(zone).Hour()] += h.Starts
+		total += h.Starts
+	}
+	type part struct{ from, starts int }
+	var all []part
+	for from := 0; from < 24; from++ {
+		all = append(all, part{from, starts[from] + starts[(from+1)%24]})
+	}
+	slices.SortStableFunc(all, func(a, b part) int { return a.starts - b.starts })
+	var taken [24]bool
+	for _, q := range all {
+		if len(found) == quietMost || q.starts*24*2 > total*quietSpan { // no less than half of the usual
+			break
+		}
+		next := (q.from + 1) % 24
+		if taken[q.from] || taken[next] {
+			continue
+		}
+		taken[q.from], taken[next] = true, true
+		found = append(found, quietHours{fmt.Sprintf("%02d:00", q.from), fmt.Sprintf("%02d:00", (q.from+quietSpan)%24), q.starts})
+	}
+	return found
 }
 
 // scheduleNamed is a schedule with its page, or that of what owns it.
