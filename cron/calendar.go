@@ -1,7 +1,6 @@
 package cron
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -44,7 +43,7 @@ type Closing struct {
 const (
 	maxClosings   = 10_000
 	maxEvents     = 1_000     // closings with a Rule
-	eventSteps    = 200       // per question to one event, see maxSteps
+	eventSteps    = 200       // per question to one event, see rrule.Budget
 	calendarSteps = 1_000_000 // to read all events
 	maxHops       = 5_000     // closings that NextOpen steps over, fewer when there are many events
 )
@@ -70,7 +69,7 @@ type dateRange struct {
 
 // event closes from each occurrence on for some days on the wall clock and some seconds of real time.
 type event struct {
-	rule   *RRule
+	rule   *series
 	days   int64
 	secs   int64
 	reason string
@@ -90,10 +89,10 @@ func newCalendar(spec CalendarSpec, lenient bool) (*Calendar, error) {
 	}
 	c := &Calendar{spec: spec, loc: loc}
 	c.spec.Closings = nil
-	steps := calendarSteps
+	work := &budget{left: calendarSteps, search: eventSteps}
 	for _, cl := range spec.Closings {
-		err := c.add(cl, &steps)
-		if e, ok := errors.AsType[*Error](err); ok && e.never && lenient {
+		err := c.add(cl, work)
+		if lenient && neverOccurs(err) {
 			continue
 		}
 		if err != nil {
@@ -115,14 +114,14 @@ func (c *Calendar) Spec() CalendarSpec {
 // Zone is the zone in which the calendar's days and hours are read.
 func (c *Calendar) Zone() *time.Location { return c.loc }
 
-func (c *Calendar) add(cl Closing, steps *int) error {
+func (c *Calendar) add(cl Closing, work *budget) error {
 	switch {
 	case cl.Weekly != "" && cl.Dates == "" && cl.Rule == "":
 		return c.addWeekly(cl)
 	case cl.Dates != "" && cl.Weekly == "" && cl.Rule == "":
 		return c.addDates(cl)
 	case cl.Rule != "" && cl.Weekly == "" && cl.Dates == "":
-		return c.addEvent(cl, steps)
+		return c.addEvent(cl, work)
 	}
 	return &Error{Field: "closing", Value: cl.Name, Msg: "needs exactly one of weekly, dates and rule"}
 }
@@ -139,7 +138,7 @@ func (c *Calendar) addWeekly(cl Closing) error {
 	if len(words) == 0 || len(words) > 2 {
 		return &Error{Field: "weekly", Value: cl.Weekly, Msg: "is not weekdays and hours", Hint: `write "SAT-SUN" or "MON 18:00-24:00"`}
 	}
-	col, err := (&parser{text: cl.Weekly}).column(weekdayField, words[0])
+	col, err := readColumn(weekdayField, words[0].text, words[0].pos)
 	if err != nil {
 		return err
 	}
@@ -241,7 +240,7 @@ func civilDate(s string) (y, m, d int, ok bool) {
 	return y, m, d, ok1 && ok2 && ok3 && m >= 1 && m <= 12 && d >= 1 && d <= daysInMonth(leap, m)
 }
 
-func (c *Calendar) addEvent(cl Closing, steps *int) error {
+func (c *Calendar) addEvent(cl Closing, work *budget) error {
 	if len(c.events) == maxEvents {
 		return &Error{Field: "calendar", Msg: fmt.Sprintf("has more than %d recurring closings", maxEvents)}
 	}
@@ -252,7 +251,7 @@ func (c *Calendar) addEvent(cl Closing, steps *int) error {
 			return &Error{Field: "lasts", Value: cl.Lasts, Msg: "is not a duration above zero", Hint: `write "2h", "3d" or "P1DT2H"`}
 		}
 	}
-	rule, err := parseRRule(cl.Rule, Options{Zone: c.loc}, steps, eventSteps)
+	rule, err := parseSeries(cl.Rule, seriesOptions{clock: clock{loc: c.loc, seams: ical}, budget: work})
 	if err != nil {
 		return err
 	}
@@ -262,25 +261,6 @@ func (c *Calendar) addEvent(cl Closing, steps *int) error {
 	e.rule = rule
 	c.events = append(c.events, e)
 	return nil
-}
-
-// lasting splits a duration into days of the wall clock and seconds of real time. At most 366 days.
-func lasting(s string) (days, secs int64, ok bool) {
-	if total, ok := icalDuration(s); ok {
-		if i := strings.IndexByte(strings.ToUpper(s), 'T'); i >= 0 {
-			secs, _ = icalDuration("P" + s[i:])
-		}
-		return (total - secs) / daySecs, secs, total > 0 && total <= 366*daySecs
-	}
-	d, ok := parseDuration(s)
-	if !ok || d > 366*24*time.Hour || d < time.Second {
-		return 0, 0, false
-	}
-	total := int64(d / time.Second)
-	if strings.ContainsAny(s, "dw") {
-		return total / daySecs, total % daySecs, true
-	}
-	return 0, total, true
 }
 
 func (c *Calendar) sortDates() {
@@ -369,7 +349,7 @@ func (c *Calendar) nextStart(u int64) int64 {
 		begins(r.from * daySecs)
 	}
 	for i := range c.events {
-		first = min(first, c.events[i].rule.next(u))
+		first = min(first, c.events[i].rule.at(u))
 	}
 	return first
 }
@@ -437,10 +417,10 @@ func (a annual) holds(day int64) bool {
 // last one that has begun ends last; it is looked for only if there is one that can still last, counting a seam for
 // what the clock may jump meanwhile.
 func (e *event) holds(u int64) (end int64, ok bool) {
-	if e.rule.next(u-e.days*daySecs-e.secs-seam) > u {
+	if e.rule.at(u-e.days*daySecs-e.secs-seam) > u {
 		return 0, false
 	}
-	at := last(e.rule.next, time.Unix(u+1, 0))
+	at := last(e.rule.at, time.Unix(u+1, 0))
 	if at == none {
 		return 0, false
 	}
@@ -453,7 +433,7 @@ func (e *event) endOf(u int64) int64 {
 	if e.days == 0 {
 		return u + e.secs
 	}
-	loc := e.rule.clock.loc
+	loc := e.rule.Zone()
 	wall := u + spanAt(loc, u).off + e.days*daySecs
 	return stamp{wall: wall}.instant(loc) + e.secs
 }

@@ -3,6 +3,7 @@ package cron
 import (
 	"math"
 	"math/bits"
+	"time"
 )
 
 // A wall second is a reading of the wall clock as a number: the Unix time at which a clock in UTC would show it.
@@ -113,4 +114,13 @@ func floorMod(a, b int64) int64 {
 		r += b
 	}
 	return r
+}
+
+// clockText is a wall second as 15:04, with seconds when there are any.
+func clockText(w int64) string {
+	t := time.Unix(w, 0).UTC()
+	if t.Second() == 0 {
+		return t.Format("15:04")
+	}
+	return t.Format("15:04:05")
 }

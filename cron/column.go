@@ -6,12 +6,12 @@ import (
 	"strings"
 )
 
-// column reads one field of the expression.
-func (p *parser) column(f *field, w word) (column, error) {
-	c := column{field: f}
-	text, pos := strings.ToUpper(w.text), w.pos
-	if len(text) != len(w.text) { // a letter whose upper case is longer is not in the grammar
-		return c, &Error{Field: f.name, Value: w.text, Pos: pos, Msg: "holds a character that cron does not know"}
+// readColumn reads one field of an expression, which begins in column pos of the text.
+func readColumn(f *field, written string, pos int) (column, error) {
+	c, begin := column{field: f}, pos
+	text := strings.ToUpper(written)
+	if len(text) != len(written) { // a letter whose upper case is longer is not in the grammar
+		return c, &Error{Field: f.name, Value: written, Pos: pos, Msg: "holds a character that cron does not know"}
 	}
 	if f.weekday && text[0] == '+' {
 		c.and = true
@@ -27,7 +27,7 @@ func (p *parser) column(f *field, w word) (column, error) {
 	}
 	for _, i := range c.items {
 		if i.form == anyDay && len(c.items) > 1 {
-			return c, f.wrong(w.text, w.pos, "mixes ? with other values", "use ? alone")
+			return c, f.wrong(written, begin, "mixes ? with other values", "use ? alone")
 		}
 	}
 	return c, nil
@@ -179,7 +179,7 @@ func (f *field) rangeHint(n int) string {
 // named looks a name up: three letters or the whole word.
 func (f *field) named(s string) (int, bool) {
 	for i, name := range f.names {
-		if s == name || s == fullName(f, i) {
+		if s == name || s == f.long[i] {
 			return f.min + i, true
 		}
 	}
@@ -194,8 +194,9 @@ func (f *field) unknown(s string, pos int) *Error {
 	}
 	if f.names != nil && s != "" {
 		e.Msg = "is neither a number nor a name"
-		e.fix = nearest(s, f.names)
-		e.Hint = didYouMean(e.fix, "the names are "+strings.Join(f.names, " "))
+		fix := nearest(s, f.names)
+		e = withFix(e, fix)
+		e.Hint = didYouMean(fix, "the names are "+strings.Join(f.names, " "))
 	}
 	for _, other := range []*field{monthField, weekdayField} {
 		if _, ok := other.named(s); ok {

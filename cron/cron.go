@@ -80,6 +80,11 @@ func (o Options) zone() *time.Location {
 	return o.Zone
 }
 
+// clock is the wall clock of a rule.
+func (o Options) clock(s seams) clock {
+	return clock{loc: o.zone(), gap: gapAnswer(o.Gap), fold: foldAnswer(o.Fold), seams: s}
+}
+
 // check refuses words that are not a Gap or a Fold.
 func (o Options) check() error {
 	switch o.Gap {

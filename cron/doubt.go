@@ -39,8 +39,8 @@ func (p *parser) ambiguous(words []word) error {
 // tryColumns reads fields without asking questions; nil when it cannot.
 func (p *parser) tryColumns(words []word) []column {
 	var cols []column
-	for i, f := range layouts[len(words)] {
-		c, err := p.column(f, words[i])
+	for i, f := range layout(len(words)) {
+		c, err := readColumn(f, words[i].text, words[i].pos)
 		if err != nil {
 			return nil
 		}
@@ -64,16 +64,9 @@ func (p *parser) quartz(words []word) error {
 	if len(words) < 6 || words[3].text != "?" || !strings.ContainsAny(words[5].text, "1234567") {
 		return nil
 	}
-	dow, other := p.cols[5], p.cols[5]
-	other.items = nil
-	for _, i := range dow.items {
-		moved, ok := quartzItem(i, words[5].text)
-		if !ok {
-			return nil
-		}
-		other.items = append(other.items, moved)
-	}
-	if newDays(p.cols[3], dow, p.opts.Seed) == newDays(p.cols[3], other, p.opts.Seed) {
+	dow := p.cols[5]
+	other, ok := dow.quartz(words[5].text)
+	if !ok || sameDays(p.cols[3], dow, other, p.opts.Seed) {
 		return nil
 	}
 	return &Error{
@@ -82,25 +75,6 @@ func (p *parser) quartz(words []word) error {
 			dow.String(), other.String()),
 		Hint: "write the weekday by name",
 	}
-}
-
-// quartzItem is the item as Quartz would mean its numbers. Not ok: names or a 0 show that no Quartz number was meant.
-func quartzItem(i item, text string) (item, bool) {
-	for _, name := range weekdayNames {
-		if strings.Contains(strings.ToUpper(text), name) {
-			return i, false
-		}
-	}
-	if strings.HasPrefix(text, "0") || strings.Contains(text, ",0") || strings.Contains(text, "-0") {
-		return i, false
-	}
-	switch i.form {
-	case values:
-		i.lo, i.hi = (i.lo+6)%7, (i.hi+6)%7
-	case lastOf, nthOf:
-		i.lo = (i.lo + 6) % 7
-	}
-	return i, true
 }
 
 // wrongCount is the error for fewer than five or more than seven fields.
@@ -142,11 +116,12 @@ func (p *parser) explainError(err error, words []word, i int) error {
 
 // repaired is the expression with the error's fix put in, or "" if there is none or it would not parse either.
 func (p *parser) repaired(e *Error, words []word) string {
-	if e.fix == "" || e.Pos == 0 {
+	fix := fixOf(e)
+	if fix == "" || e.Pos == 0 {
 		return ""
 	}
 	at := e.Pos - 1
-	text := p.text[:at] + e.fix + p.text[at+len(e.Value):]
+	text := p.text[:at] + fix + p.text[at+len(e.Value):]
 	fixed := split(text)
 	if skip := len(fixed) - len(words); skip > 0 {
 		fixed = fixed[skip:] // the zone prefix
@@ -155,11 +130,4 @@ func (p *parser) repaired(e *Error, words []word) string {
 		return ""
 	}
 	return text
-}
-
-func lowerFirst(s string) string {
-	if s == "" {
-		return s
-	}
-	return strings.ToLower(s[:1]) + s[1:]
 }

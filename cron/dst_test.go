@@ -401,18 +401,3 @@ func TestADailyRuleRunsOnceADay(t *testing.T) {
 		}
 	}
 }
-
-func TestSpansCoverTime(t *testing.T) {
-	for _, zone := range []string{"America/New_York", "Australia/Lord_Howe", "Africa/Casablanca", "UTC", "Asia/Tokyo"} {
-		loc := zoneOf(t, zone)
-		for u := dayOf(1850, 1, 1) * daySecs; u < dayOf(2100, 1, 1)*daySecs; {
-			s := spanAt(loc, u)
-			if s.start > u || s.end <= u {
-				t.Fatalf("%s: span %v does not hold %d", zone, s, u)
-			}
-			if u = s.end; s.end == none {
-				break
-			}
-		}
-	}
-}

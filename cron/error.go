@@ -41,16 +41,29 @@ func (e *Error) Error() string {
 	return b.String()
 }
 
+// refuseNever marks the refusal of a rule that is lawful and has no occurrence.
+func refuseNever(e *Error) *Error {
+	e.never = true
+	return e
+}
+
+// neverOccurs says whether an error refuses such a rule.
+func neverOccurs(err error) bool {
+	e, ok := errors.AsType[*Error](err)
+	return ok && e.never
+}
+
+// withFix adds to a refusal what to put in place of its value, if that is known.
+func withFix(e *Error, fix string) *Error {
+	e.fix = fix
+	return e
+}
+
+// fixOf is what [withFix] added, or "".
+func fixOf(e *Error) string { return e.fix }
+
 // asError is the Error in an error that is known to be one.
 func asError(err error) *Error {
 	e, _ := errors.AsType[*Error](err)
 	return e
-}
-
-// clip keeps a hostile text from filling a log line.
-func clip(s string) string {
-	if len(s) <= 80 {
-		return s
-	}
-	return strings.ToValidUTF8(s[:77], "") + "..."
 }

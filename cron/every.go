@@ -1,11 +1,6 @@
 package cron
 
-import (
-	"math"
-	"strconv"
-	"strings"
-	"time"
-)
+import "time"
 
 // Every is a fixed rate: the instants anchor + phase + k*interval for every whole k, before the anchor as well as after.
 // It depends on nothing but its three numbers, so a restart or an edit elsewhere never shifts it.
@@ -90,69 +85,4 @@ func (e *Every) String() string { return "@every " + shortDuration(e.Interval())
 // Explain says the rule in plain English.
 func (e *Every) Explain() string {
 	return "Every " + spokenDuration(e.Interval()) + "."
-}
-
-// shortDuration is Duration.String without its trailing zero parts: 5m, 1h30m.
-func shortDuration(d time.Duration) string {
-	s := d.String()
-	if strings.HasSuffix(s, "m0s") {
-		s = s[:len(s)-2]
-	}
-	if strings.HasSuffix(s, "h0m") {
-		s = s[:len(s)-2]
-	}
-	return s
-}
-
-// parseDuration is time.ParseDuration with days (24 hours) and weeks in front.
-func parseDuration(s string) (time.Duration, bool) {
-	total := time.Duration(0)
-	for _, unit := range []struct {
-		mark byte
-		size time.Duration
-	}{{'w', 7 * 24 * time.Hour}, {'d', 24 * time.Hour}} {
-		i := strings.IndexByte(s, unit.mark)
-		if i < 0 {
-			continue
-		}
-		n, err := strconv.ParseUint(s[:i], 10, 31)
-		if err != nil || time.Duration(n) > math.MaxInt64/4/unit.size {
-			return 0, false
-		}
-		total += time.Duration(n) * unit.size
-		s = s[i+1:]
-	}
-	if s == "" {
-		return total, total > 0
-	}
-	d, err := time.ParseDuration(s)
-	if err != nil || d < 0 || total+d < total {
-		return 0, false
-	}
-	return total + d, true
-}
-
-// spokenDuration says 90m as "1 hour 30 minutes".
-func spokenDuration(d time.Duration) string {
-	var words []string
-	for _, u := range []struct {
-		name string
-		size time.Duration
-	}{{"day", 24 * time.Hour}, {"hour", time.Hour}, {"minute", time.Minute}, {"second", time.Second}, {"millisecond", time.Millisecond}} {
-		if n := d / u.size; n > 0 {
-			words = append(words, plural(int(n), u.name))
-			d -= n * u.size
-		}
-	}
-	if len(words) == 1 {
-		return strings.TrimPrefix(words[0], "1 ")
-	}
-	return strings.Join(words, " ")
-}
-
-func plural(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return strconv.Itoa(n) + " " + noun + "s"
 }

@@ -9,8 +9,8 @@ import (
 const cronLike = `write minute hour day month weekday, such as "0 9 * * MON-FRI"`
 
 // foreign knows the spellings of other schedulers, to say how the same is written here. It is asked about what is no rule,
-// and answers nil for everything else.
-func foreign(text string) *Error {
+// and answers nil for everything else. Parses says whether a text is a cron expression.
+func foreign(text string, parses func(string) bool) *Error {
 	text = strings.TrimSpace(text)
 	lower := strings.ToLower(text)
 	e := &Error{Field: "expression", Value: text}
@@ -20,7 +20,7 @@ func foreign(text string) *Error {
 	case strings.HasPrefix(lower, "rate("):
 		e.Msg, e.Hint = "is written as for Amazon EventBridge", eventBridgeRate(lower[len("rate("):])
 	case onCalendar.MatchString(text):
-		e.Msg, e.Hint = "is written as for OnCalendar of systemd", systemdCalendar(text)
+		e.Msg, e.Hint = "is written as for OnCalendar of systemd", systemdCalendar(text, parses)
 	default:
 		return nil
 	}
@@ -55,7 +55,7 @@ var (
 )
 
 // systemdCalendar translates what has a weekday, a day of the month and a time of day at most.
-func systemdCalendar(text string) string {
+func systemdCalendar(text string, parses func(string) bool) string {
 	m := systemdTime.FindStringSubmatch(text)
 	if m == nil {
 		return cronLike
@@ -70,7 +70,7 @@ func systemdCalendar(text string) string {
 		weekday = "+" + weekday // both must match there
 	}
 	text = strings.Join([]string{noZero(m[4]), noZero(m[3]), noZero(day), "*", weekday}, " ")
-	if _, err := Parse(text, Options{}); err != nil {
+	if !parses(text) {
 		return cronLike
 	}
 	return didYouMean(text, "")

@@ -117,14 +117,14 @@ func (s stamp) instant(loc *time.Location) int64 {
 // oneWall is the rule that matches one wall second.
 type oneWall int64
 
-func (o oneWall) wallFrom(w int64) int64 {
+func (o oneWall) WallFrom(w int64) int64 {
 	if w <= int64(o) {
 		return int64(o)
 	}
 	return none
 }
 
-// format writes a wall second as a DATE-TIME.
+// formatWall writes a wall second as a DATE-TIME.
 func formatWall(w int64) string {
 	return time.Unix(w, 0).UTC().Format("20060102T150405")
 }
@@ -132,16 +132,16 @@ func formatWall(w int64) string {
 // icalZone finds the zone of a TZID: an IANA name, one with a vendor's prefix ("/example.org/Europe/Berlin"), or a name
 // that Windows and Outlook use.
 func icalZone(tzid string) (*time.Location, error) {
-	loc, err := LoadZone(strings.TrimPrefix(tzid, "/"))
+	loc, err := loadZone(strings.TrimPrefix(tzid, "/"))
 	if err == nil && tzid != "" {
 		return loc, nil
 	}
 	if name, ok := windowsZones[tzid]; ok {
-		return LoadZone(name)
+		return loadZone(name)
 	}
 	for rest := strings.TrimPrefix(tzid, "/"); strings.Contains(rest, "/"); {
 		_, rest, _ = strings.Cut(rest, "/")
-		if loc, err := LoadZone(rest); err == nil && strings.Contains(rest, "/") {
+		if loc, err := loadZone(rest); err == nil && strings.Contains(rest, "/") {
 			return loc, nil
 		}
 	}
@@ -151,7 +151,7 @@ func icalZone(tzid string) (*time.Location, error) {
 	return nil, err
 }
 
-// duration reads an RFC 5545 section 3.3.6 duration like P1DT2H in seconds.
+// icalDuration reads an RFC 5545 section 3.3.6 duration like P1DT2H in seconds.
 func icalDuration(s string) (int64, bool) {
 	rest, ok := strings.CutPrefix(strings.ToUpper(strings.TrimPrefix(s, "+")), "P")
 	if !ok || rest == "" {
@@ -176,4 +176,33 @@ func icalDuration(s string) (int64, bool) {
 		rest = rest[i+1:]
 	}
 	return total, true
+}
+
+// lasting splits a duration into days of the wall clock and seconds of real time. At most 366 days.
+func lasting(s string) (days, secs int64, ok bool) {
+	if total, ok := icalDuration(s); ok {
+		if i := strings.IndexByte(strings.ToUpper(s), 'T'); i >= 0 {
+			secs, _ = icalDuration("P" + s[i:])
+		}
+		return (total - secs) / daySecs, secs, total > 0 && total <= 366*daySecs
+	}
+	d, ok := parseDuration(s)
+	if !ok || d > 366*24*time.Hour || d < time.Second {
+		return 0, 0, false
+	}
+	total := int64(d / time.Second)
+	if strings.ContainsAny(s, "dw") {
+		return total / daySecs, total % daySecs, true
+	}
+	return 0, total, true
+}
+
+// line is the property as text again.
+func (p property) line(name string) string {
+	for _, key := range []string{"VALUE", "TZID"} {
+		if value, ok := p.params[key]; ok {
+			name += ";" + key + "=" + strconv.Quote(value)
+		}
+	}
+	return name + ":" + p.value
 }

@@ -3,8 +3,6 @@ package cron
 import (
 	"fmt"
 	"io"
-	"strconv"
-	"strings"
 )
 
 // ParseICS reads an iCalendar file as a calendar that is closed during each of its events, and takes the SUMMARY as the
@@ -29,7 +27,6 @@ func ParseICS(r io.Reader, limit int64, o Options) (*Calendar, error) {
 	if o.Zone != nil {
 		spec.Zone = o.Zone.String()
 	}
-	f.moveOverrides()
 	for _, v := range f.events {
 		if len(spec.Closings) > maxClosings {
 			break // NewCalendar refuses it
@@ -39,191 +36,8 @@ func ParseICS(r io.Reader, limit int64, o Options) (*Calendar, error) {
 			return nil, fmt.Errorf("event %q: %w", clip(v.summary), err)
 		}
 		if ok {
-			spec.Closings = append(spec.Closings, cl)
+			spec.Closings = append(spec.Closings, Closing{Name: v.summary, Dates: cl.dates, Rule: cl.rule, Lasts: cl.lasts})
 		}
 	}
 	return newCalendar(spec, true)
-}
-
-// icsFile is what is read of a file.
-type icsFile struct {
-	zone   string
-	events []*vevent
-}
-
-// vevent is one VEVENT.
-type vevent struct {
-	uid, summary string
-	canceled     bool
-	start, end   property // DTSTART and DTEND
-	duration     string
-	moves        property // RECURRENCE-ID
-	recurs       []string // RRULE, RDATE and EXDATE lines
-}
-
-// readICS finds the events.
-func readICS(text string) (*icsFile, error) {
-	f := &icsFile{}
-	var stack []string
-	var v *vevent
-	found := false
-	for _, line := range unfold(strings.TrimPrefix(text, "\ufeff")) {
-		p, err := parseProperty(line)
-		if err != nil {
-			return nil, err
-		}
-		value := strings.ToUpper(p.value)
-		switch {
-		case p.name == "BEGIN":
-			stack = append(stack, value)
-			found = found || value == "VCALENDAR"
-			if value == "VEVENT" {
-				v = &vevent{}
-				f.events = append(f.events, v)
-			}
-		case p.name == "END":
-			if len(stack) == 0 || stack[len(stack)-1] != value {
-				return nil, &Error{Field: "calendar", Value: line, Msg: "ends what did not begin (RFC 5545 section 3.6)"}
-			}
-			stack = stack[:len(stack)-1]
-		case len(stack) > 0 && stack[len(stack)-1] == "VEVENT":
-			v.take(p, line)
-		case p.name == "X-WR-TIMEZONE":
-			if loc, err := icalZone(p.value); err == nil {
-				f.zone = loc.String()
-			}
-		}
-	}
-	if !found || len(stack) > 0 {
-		return nil, &Error{Field: "calendar", Msg: "is not a whole iCalendar file (RFC 5545 section 3.4)", Hint: "it starts with BEGIN:VCALENDAR and ends with END:VCALENDAR"}
-	}
-	return f, nil
-}
-
-// take keeps a property of an event.
-func (v *vevent) take(p property, line string) {
-	switch p.name {
-	case "UID":
-		v.uid = p.value
-	case "SUMMARY":
-		v.summary = strings.NewReplacer(`\n`, " ", `\N`, " ", `\,`, ",", `\;`, ";", `\\`, `\`).Replace(p.value)
-	case "STATUS":
-		v.canceled = strings.EqualFold(p.value, "CANCELLED")
-	case "DTSTART":
-		v.start = p
-	case "DTEND":
-		v.end = p
-	case "DURATION":
-		v.duration = p.value
-	case "RECURRENCE-ID":
-		v.moves = p
-	case "RRULE", "RDATE", "EXDATE", "EXRULE":
-		v.recurs = append(v.recurs, line)
-	}
-}
-
-// line is the property as text again.
-func (p property) line(name string) string {
-	for _, key := range []string{"VALUE", "TZID"} {
-		if value, ok := p.params[key]; ok {
-			name += ";" + key + "=" + strconv.Quote(value)
-		}
-	}
-	return name + ":" + p.value
-}
-
-// moveOverrides takes the occurrences that other events replace out of their series.
-func (f *icsFile) moveOverrides() {
-	series := map[string]*vevent{}
-	for _, v := range f.events {
-		if v.moves.value == "" && v.uid != "" {
-			series[v.uid] = v
-		}
-	}
-	for _, v := range f.events {
-		if s := series[v.uid]; s != nil && v.moves.value != "" && len(s.recurs) > 0 {
-			s.recurs = append(s.recurs, v.moves.line("EXDATE"))
-		}
-	}
-}
-
-// closing is the event as a closing. Not ok: it closes nothing.
-func (v *vevent) closing(zone string) (cl Closing, ok bool, err error) {
-	if v.canceled {
-		return cl, false, nil
-	}
-	if v.start.value == "" {
-		return cl, false, &Error{Field: "DTSTART", Msg: "is missing (RFC 5545 section 3.6.1)"}
-	}
-	start, err := parseStamp("DTSTART", v.start.value, v.start.pos)
-	if err != nil {
-		return cl, false, err
-	}
-	cl.Name = v.summary
-	days, secs, err := v.length(start, zone)
-	if err != nil || days+secs <= 0 {
-		return cl, false, err
-	}
-	if len(v.recurs) == 0 && start.date {
-		cl.Dates = dashed(start.wall)
-		if days > 1 {
-			cl.Dates += ".." + dashed(start.wall+(days-1)*daySecs)
-		}
-		return cl, true, nil
-	}
-	cl.Lasts = fmt.Sprintf("P%dDT%dS", days, secs)
-	cl.Rule = strings.Join(append([]string{v.start.line("DTSTART")}, v.recurs...), "\n")
-	if len(v.recurs) == 0 {
-		cl.Rule = v.start.line("RDATE")
-	} else if !strings.Contains(strings.ToUpper(cl.Rule), "\nRRULE") {
-		cl.Rule += "\n" + v.start.line("RDATE") // without a rule DTSTART itself is an occurrence
-	}
-	return cl, true, nil
-}
-
-func dashed(wall int64) string {
-	s := formatWall(wall)
-	return s[:4] + "-" + s[4:6] + "-" + s[6:8]
-}
-
-// length is how long the event lasts, as days of the wall clock or as seconds.
-func (v *vevent) length(start stamp, zone string) (days, secs int64, err error) {
-	switch {
-	case v.duration != "":
-		days, secs, ok := lasting(v.duration)
-		if !ok {
-			return 0, 0, &Error{Field: "DURATION", Value: v.duration, Msg: "is not a duration of up to 366 days (RFC 5545 section 3.3.6)"}
-		}
-		return days, secs, nil
-	case v.end.value == "" && start.date:
-		return 1, 0, nil
-	case v.end.value == "":
-		return 0, 0, nil
-	}
-	end, err := parseStamp("DTEND", v.end.value, v.end.pos)
-	if err != nil {
-		return 0, 0, err
-	}
-	if start.date {
-		days = (end.wall - start.wall) / daySecs
-		return min(days, 366), 0, nil
-	}
-	from, err := v.instant(v.start, start, zone)
-	if err != nil {
-		return 0, 0, err
-	}
-	to, err := v.instant(v.end, end, zone)
-	return 0, min(to-from, 366*daySecs), err
-}
-
-// instant is a time of the event in real time.
-func (v *vevent) instant(p property, s stamp, zone string) (int64, error) {
-	loc, err := LoadZone(zone)
-	if tzid, ok := p.params["TZID"]; ok && !s.utc {
-		loc, err = icalZone(tzid)
-	}
-	if err != nil {
-		return 0, err
-	}
-	return s.instant(loc), nil
 }

@@ -3,7 +3,6 @@ package cron
 import (
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 )
@@ -77,11 +76,17 @@ func (p *parser) parse() (*Expr, error) {
 	}
 	e, err := read(words)
 	if err != nil {
-		if other := foreign(p.text); other != nil {
+		if other := foreign(p.text, parses); other != nil {
 			return nil, other
 		}
 	}
 	return e, err
+}
+
+// parses says whether a text is an expression.
+func parses(text string) bool {
+	_, err := Parse(text, Options{})
+	return err == nil
 }
 
 // split cuts at white space, keeping columns.
@@ -168,23 +173,16 @@ func (p *parser) every(words []word) (*Expr, error) {
 	return &Expr{every: every, text: p.zone + every.String(), clock: clock{loc: p.opts.zone()}}, nil
 }
 
-// layouts are the fields of an expression by how many there are.
-var layouts = map[int][]*field{
-	5: {minuteField, hourField, dayField, monthField, weekdayField},
-	6: {secondField, minuteField, hourField, dayField, monthField, weekdayField},
-	7: {secondField, minuteField, hourField, dayField, monthField, weekdayField, yearField},
-}
-
 func (p *parser) fields(words []word) (*Expr, error) {
-	layout, ok := layouts[len(words)]
-	if !ok {
+	columns := layout(len(words))
+	if columns == nil {
 		return nil, p.wrongCount(words)
 	}
 	if err := p.ambiguous(words); err != nil {
 		return nil, err
 	}
 	for i, w := range words {
-		col, err := p.column(layout[i], w)
+		col, err := readColumn(columns[i], w.text, w.pos)
 		if err != nil {
 			return nil, p.explainError(err, words, i)
 		}
@@ -196,59 +194,14 @@ func (p *parser) fields(words []word) (*Expr, error) {
 	return p.build(), nil
 }
 
-// build turns the columns into sets.
+// build makes the expression of the columns.
 func (p *parser) build() *Expr {
-	cols, seed := p.cols, p.opts.Seed
-	e, sec := &Expr{text: p.zone + joinColumns(cols)}, uint64(1)
-	if len(cols) == 7 {
-		e.years = yearRanges(cols[6])
-		cols = cols[:6]
-	}
-	e.clock = clock{loc: p.opts.zone(), gap: p.opts.Gap, fold: p.opts.Fold, seams: fixed}
-	if len(cols) == 6 {
-		sec = cols[0].bits(seed)
-		if cols[0].open() {
-			e.clock.seams = realTime
-		}
-		cols = cols[1:]
-	}
-	if cols[0].open() || cols[1].open() {
+	rule, open := newFieldRule(p.cols, p.opts.Seed)
+	e := &Expr{rule: rule, clock: p.opts.clock(fixed), text: p.zone + joinColumns(p.cols)}
+	if open {
 		e.clock.seams = realTime
 	}
-	e.dayTimes = newDayTimes(cols[1].bits(seed), cols[0].bits(seed), sec)
-	e.days = newDays(cols[2], cols[4], seed)
-	e.month = uint16(cols[3].bits(seed))
-	if e.years == nil && e.month == uint16(monthBits(12)) && e.days.weekly() {
-		e.week = e.days.dow
-	}
 	return e
-}
-
-// yearRanges is nil for every year.
-func yearRanges(c column) []yearRange {
-	var list []yearRange
-	for _, i := range c.items {
-		r := yearRange{i.lo, i.hi, max(i.step, 1)}
-		if i.form == star || i.form == anyDay {
-			if i.step <= 1 {
-				return nil
-			}
-			r.lo, r.hi = epochYear, maxYear
-		}
-		list = append(list, r)
-	}
-	return list
-}
-
-// epochYear is where a star in the year field starts counting its steps.
-const epochYear = 1970
-
-func joinColumns(cols []column) string {
-	words := make([]string, len(cols))
-	for i, c := range cols {
-		words[i] = c.String()
-	}
-	return strings.Join(words, " ")
 }
 
 // checkDue refuses a rule that has no occurrence after o.After, in bounded time.
@@ -263,7 +216,7 @@ func (e *Expr) checkDue(o Options) error {
 	if !e.Next(from).IsZero() {
 		return nil
 	}
-	err := &Error{Field: "expression", Value: e.text, Msg: "never matches", never: true}
+	err := refuseNever(&Error{Field: "expression", Value: e.text, Msg: "never matches"})
 	if !o.After.IsZero() && !e.Next(time.Unix(minSec, 0)).IsZero() {
 		err.Msg = "never matches after " + o.After.In(e.clock.loc).Format("2006-01-02 15:04")
 		err.Hint = "its last time was " + e.Prev(o.After).Format("2006-01-02 15:04 MST")
@@ -275,25 +228,8 @@ func (e *Expr) checkDue(o Options) error {
 
 // whyNever says what keeps the rule from matching.
 func (e *Expr) whyNever() string {
-	switch {
-	case e.wallFrom(minSec) != none:
+	if e.rule.WallFrom(minSec) != none {
 		return "all its times fall into hours that the clock skips; use dst_gap run_after or another hour"
-	case e.years != nil:
-		return "no year of the year field has such a day"
 	}
-	return "no month it names has such a day; use L for the last day of a month"
-}
-
-// number reads digits only.
-func number(s string) (int, bool) {
-	if s == "" || len(s) > 6 {
-		return 0, false
-	}
-	for i := range len(s) {
-		if s[i] < '0' || s[i] > '9' {
-			return 0, false
-		}
-	}
-	n, err := strconv.Atoi(s)
-	return n, err == nil
+	return e.rule.whyNever()
 }

@@ -25,7 +25,15 @@ func anyInstant(t *rapid.T) time.Time {
 	return around.Add(time.Duration(rapid.IntRange(-20*24*3600, 20*24*3600).Draw(t, "seconds")) * time.Second)
 }
 
-func anyField(t *rapid.T, f *field, special ...string) string {
+// bounds is a field of an expression: its name and what its numbers are.
+type bounds struct {
+	name     string
+	min, max int
+}
+
+func (b bounds) size() int { return b.max - b.min + 1 }
+
+func anyField(t *rapid.T, f bounds, special ...string) string {
 	one := func() string { return fmt.Sprint(rapid.IntRange(f.min, f.max).Draw(t, f.name)) }
 	part := func() string {
 		switch rapid.IntRange(0, 8).Draw(t, "form") {
@@ -54,12 +62,13 @@ func anyField(t *rapid.T, f *field, special ...string) string {
 
 func anyCron(t *rapid.T) string {
 	words := []string{
-		anyField(t, minuteField), anyField(t, hourField),
-		anyField(t, dayField, "L", "L-3", "LW", "15W", "31W", "1W", "H", "L-2W"), anyField(t, monthField),
-		anyField(t, weekdayField, "5L", "FRI#3", "MON#5", "7", "SAT-MON"),
+		anyField(t, bounds{"minute", 0, 59}), anyField(t, bounds{"hour", 0, 23}),
+		anyField(t, bounds{"day of month", 1, 31}, "L", "L-3", "LW", "15W", "31W", "1W", "H", "L-2W"),
+		anyField(t, bounds{"month", 1, 12}),
+		anyField(t, bounds{"weekday", 0, 6}, "5L", "FRI#3", "MON#5", "7", "SAT-MON"),
 	}
 	if rapid.Bool().Draw(t, "seconds") {
-		words = append([]string{anyField(t, secondField)}, words...)
+		words = append([]string{anyField(t, bounds{"second", 0, 59})}, words...)
 	}
 	if rapid.IntRange(0, 3).Draw(t, "and") == 0 {
 		words[len(words)-1] = "+" + words[len(words)-1]
@@ -71,8 +80,9 @@ func anyRule(t *rapid.T) string {
 	pick := func(name string, low, high int) string {
 		return fmt.Sprintf(";%s=%d", name, rapid.IntRange(low, high).Draw(t, name))
 	}
-	f := freq(rapid.IntRange(int(secondly), int(yearly)).Draw(t, "freq"))
-	text := "DTSTART:" + rapid.SampledFrom([]string{"20101231T003000", "20260101T090000", "19700101T013000"}).Draw(t, "start") + "\nRRULE:FREQ=" + freqNames[f]
+	freqs := []string{"SECONDLY", "MINUTELY", "HOURLY", "DAILY", "WEEKLY", "MONTHLY", "YEARLY"}
+	freq := freqs[rapid.IntRange(0, len(freqs)-1).Draw(t, "freq")]
+	text := "DTSTART:" + rapid.SampledFrom([]string{"20101231T003000", "20260101T090000", "19700101T013000"}).Draw(t, "start") + "\nRRULE:FREQ=" + freq
 	maybe := func(s string) {
 		if rapid.IntRange(0, 3).Draw(t, "maybe") == 0 {
 			text += s
@@ -81,7 +91,7 @@ func anyRule(t *rapid.T) string {
 	maybe(pick("INTERVAL", 1, 40))
 	maybe(pick("COUNT", 1, 200))
 	maybe(pick("BYMONTH", 1, 12))
-	if f != weekly {
+	if freq != "WEEKLY" {
 		maybe(pick("BYMONTHDAY", -31, -1))
 	}
 	maybe(";BYDAY=" + rapid.SampledFrom([]string{"MO", "SU,WE", "TU,TH,SA"}).Draw(t, "BYDAY"))

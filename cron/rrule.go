@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// RRule is a recurrence of RFC 5545: what its RRULEs and RDATEs name, without its EXDATEs. It is immutable.
-type RRule struct {
+// series is a recurrence of RFC 5545: what its RRULEs and RDATEs name, without its EXDATEs. It is immutable.
+type series struct {
 	rules  []*rule
 	dates  []int64 // RDATE, as instants in order
 	except []int64 // EXDATE, as instants in order
@@ -17,8 +17,8 @@ type RRule struct {
 }
 
 // Next is the first occurrence strictly after t, in the zone of DTSTART; zero when there is none up to the year 9999.
-func (r *RRule) Next(t time.Time) time.Time {
-	u := r.next(t.Unix() + 1)
+func (r *series) Next(t time.Time) time.Time {
+	u := r.at(t.Unix() + 1)
 	if u == none || u > maxSec {
 		return time.Time{}
 	}
@@ -26,8 +26,8 @@ func (r *RRule) Next(t time.Time) time.Time {
 }
 
 // Prev is the last occurrence strictly before t, in the zone of DTSTART; zero when there is none.
-func (r *RRule) Prev(t time.Time) time.Time {
-	u := last(r.next, t)
+func (r *series) Prev(t time.Time) time.Time {
+	u := last(r.at, t)
 	if u == none {
 		return time.Time{}
 	}
@@ -35,14 +35,24 @@ func (r *RRule) Prev(t time.Time) time.Time {
 }
 
 // String is the rule as an iCalendar block in normal form, one property a line. Parsing it again gives the same rule.
-func (r *RRule) String() string { return r.text }
+func (r *series) String() string { return r.text }
 
 // Zone is the time zone of DTSTART.
-func (r *RRule) Zone() *time.Location { return r.clock.loc }
+func (r *series) Zone() *time.Location { return r.clock.loc }
 
-// next is the first occurrence at or after instant u that no EXDATE takes away. Each round drops one excluded instant,
+// Note says what daylight saving did to an occurrence, or "" when it did nothing.
+func (r *series) Note(t time.Time) string {
+	for _, rule := range r.rules {
+		if s := r.clock.note(rule, t.Unix()); s != "" {
+			return s
+		}
+	}
+	return ""
+}
+
+// at is the first occurrence at or after instant u that no EXDATE takes away. Each round drops one excluded instant,
 // or one instant of an excluded day, so after the last exclusion it ends at once.
-func (r *RRule) next(u int64) int64 {
+func (r *series) at(u int64) int64 {
 	for {
 		at := r.candidate(u)
 		if at == none {
@@ -60,7 +70,7 @@ func (r *RRule) next(u int64) int64 {
 }
 
 // candidate is the first instant at or after u that a rule or an RDATE names.
-func (r *RRule) candidate(u int64) int64 {
+func (r *series) candidate(u int64) int64 {
 	at := none
 	if i, _ := slices.BinarySearch(r.dates, u); i < len(r.dates) {
 		at = r.dates[i]
@@ -73,7 +83,7 @@ func (r *RRule) candidate(u int64) int64 {
 	return at
 }
 
-func (r *RRule) excludedDay(u int64) (int64, bool) {
+func (r *series) excludedDay(u int64) (int64, bool) {
 	if len(r.days) == 0 {
 		return 0, false
 	}
@@ -84,7 +94,7 @@ func (r *RRule) excludedDay(u int64) (int64, bool) {
 
 // endOfDay is an instant at or before the end of a day that instant u belongs to; a change of offset costs a second
 // round, never a lost occurrence.
-func (r *RRule) endOfDay(day, u int64) int64 {
+func (r *series) endOfDay(day, u int64) int64 {
 	s := spanAt(r.clock.loc, u)
 	return min(s.end, (day+1)*daySecs-s.off)
 }
@@ -156,13 +166,13 @@ type nthWeekday struct{ n, weekday int }
 // every 49,999 seconds on the full hour, take more than a few.
 const maxSteps = 200_000
 
-// wallFrom is the first occurrence at or after wall second w.
-func (r *rule) wallFrom(w int64) int64 {
+// WallFrom is the first occurrence at or after wall second w.
+func (r *rule) WallFrom(w int64) int64 {
 	at, _ := r.search(w, r.steps)
 	return at
 }
 
-// search is wallFrom with a budget; it returns what is left of it. Two questions take turns until both agree: where do
+// search is WallFrom with a budget; it returns what is left of it. Two questions take turns until both agree: where do
 // the sets match next, and where is the next period that counts. Nothing is ever counted up from DTSTART.
 func (r *rule) search(w int64, steps int) (at int64, left int) {
 	w = max(w, r.start)

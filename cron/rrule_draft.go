@@ -268,11 +268,11 @@ func (d *draft) times(set uint64, start, n int, unit freq) uint64 {
 
 // occurs refuses a rule that names no time at all.
 func (d *draft) occurs(b *recurrence) error {
-	allowed := min(d.steps, *b.steps)
+	allowed := min(d.steps, b.opts.budget.left)
 	at, left := d.search(d.start, allowed)
-	*b.steps -= allowed - left
+	b.opts.budget.left -= allowed - left
 	if at == none {
-		return &Error{Field: "RRULE", Value: d.String(), Msg: "never occurs: its parts and DTSTART exclude each other (RFC 5545 section 3.3.10)", never: true}
+		return refuseNever(&Error{Field: "RRULE", Value: d.String(), Msg: "never occurs: its parts and DTSTART exclude each other (RFC 5545 section 3.3.10)"})
 	}
 	return nil
 }
@@ -289,9 +289,7 @@ func (d *draft) end(b *recurrence) error {
 			d.last = s.wall
 		}
 		if d.last < d.start {
-			err := d.parts["UNTIL"].wrong("lies before DTSTART", "")
-			err.never = true
-			return err
+			return refuseNever(d.parts["UNTIL"].wrong("lies before DTSTART", ""))
 		}
 		return nil
 	}
@@ -300,10 +298,10 @@ func (d *draft) end(b *recurrence) error {
 	}
 	w := d.start - 1
 	for range d.count {
-		at, left := d.search(w+1, min(d.steps, *b.steps))
-		*b.steps -= min(d.steps, *b.steps) - left + d.weight
+		at, left := d.search(w+1, min(d.steps, b.opts.budget.left))
+		b.opts.budget.left -= min(d.steps, b.opts.budget.left) - left + d.weight
 		switch {
-		case *b.steps <= 0:
+		case b.opts.budget.left <= 0:
 			return d.parts["COUNT"].wrong("takes too long to count out", "use UNTIL")
 		case at == none:
 			return nil
@@ -335,7 +333,7 @@ func (b *recurrence) rrule(p property) error {
 		return err
 	}
 	begin, given := b.begin()
-	d := draft{rule: &rule{start: begin.wall, last: none, until: none, wkst: 1, steps: b.search}, parts: parts, date: begin.date}
+	d := draft{rule: &rule{start: begin.wall, last: none, until: none, wkst: 1, steps: b.opts.budget.search}, parts: parts, date: begin.date}
 	if err := d.read(b); err != nil {
 		return err
 	}

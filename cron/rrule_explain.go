@@ -9,7 +9,7 @@ import (
 )
 
 // Explain says the recurrence in plain English.
-func (r *RRule) Explain() string {
+func (r *series) Explain() string {
 	var parts []string
 	for _, rule := range r.rules {
 		parts = append(parts, rule.explain())
@@ -53,7 +53,7 @@ func (r *rule) explain() string {
 func (r *rule) explainDays() string {
 	var text string
 	if r.month != 0x1ffe {
-		text += " in " + numbers(uint64(r.month), func(n int) string { return longName(monthField, n) })
+		text += " in " + numbers(uint64(r.month), monthName)
 	}
 	if r.week.used {
 		text += " in " + r.week.text("week")
@@ -69,10 +69,10 @@ func (r *rule) explainDays() string {
 	}
 	var names []string
 	if r.dow != 0 {
-		names = append(names, numbers(uint64(r.dow), func(n int) string { return longName(weekdayField, n) }))
+		names = append(names, numbers(uint64(r.dow), weekdayName))
 	}
 	for _, w := range r.nth {
-		names = append(names, "the "+fromEnd(w.n)+" "+longName(weekdayField, w.weekday))
+		names = append(names, "the "+fromEnd(w.n)+" "+weekdayName(w.weekday))
 	}
 	return text + " on " + list(names)
 }

@@ -15,36 +15,23 @@ const (
 	maxEach  = 1_000_000_000
 )
 
-// ParseRRule reads a recurrence: a bare "FREQ=WEEKLY;BYDAY=MO" (or with "RRULE:" in front), or an iCalendar block with
-// DTSTART, RRULE, RDATE and EXDATE lines, folded or not, alone or inside a VEVENT. Other properties are ignored.
-//
-// DTSTART brings the zone: its TZID, UTC with a Z, and Options.Zone when it has neither. Without DTSTART,
-// Options.Start takes its place, and without both the rule must not need one.
-//
-// The readings taken where RFC 5545 leaves a choice or its users stray from it:
-//   - DTSTART is an occurrence only if the rule names it. (The RFC calls the other case undefined.)
-//   - BYWEEKNO without BYDAY means the weekday of DTSTART, as section 3.3.10 derives all that is missing.
-//   - A week of BYWEEKNO counts for the calendar year its days lie in.
-//   - UNTIL as a DATE with a timed DTSTART lasts through that day; a local UNTIL is read in the zone of DTSTART.
-//   - EXDATE as a DATE takes away the whole local day.
-//   - RDATE as a PERIOD stands for the start of the period.
-//   - Several RRULE lines are a union. COUNT counts before EXDATE takes away, and never the same time twice.
-//   - Second 60 is second 59 (section 3.3.12).
-//
-// Limits: 64 KiB of text, 16 rules, 10,000 dates, COUNT up to 100,000. One search looks at no more than 200,000
-// candidates, which only rules whose INTERVAL and BY parts hardly ever meet come near.
-//
-// Every error is an [*Error]; those about the rule itself cite the RFC. Rules that never occur are refused.
-func ParseRRule(text string, o Options) (*RRule, error) {
-	steps := countSteps
-	return parseRRule(text, o, &steps, maxSteps)
+// seriesOptions is what the text of a recurrence does not say.
+type seriesOptions struct {
+	clock  clock     // its zone is that of times without one
+	start  time.Time // DTSTART if the text has none
+	after  time.Time // there must be an occurrence after it
+	budget *budget
 }
 
-// parseRRule takes its work off a budget that several recurrences share; each lets one search take some steps.
-func parseRRule(text string, o Options, steps *int, search int) (*RRule, error) {
-	if err := o.check(); err != nil {
-		return nil, err
-	}
+// budget is what is left of the work allowed, in steps of rule.search, and how many of them one search may take. Several
+// recurrences can share it.
+type budget struct{ left, search int }
+
+// newBudget is that of one recurrence.
+func newBudget() *budget { return &budget{countSteps, maxSteps} }
+
+// parseSeries reads a recurrence as cron.ParseRRule describes it.
+func parseSeries(text string, o seriesOptions) (*series, error) {
 	if len(text) > maxRRule {
 		return nil, &Error{Field: "RRULE", Value: text, Msg: "is longer than 64 KiB"}
 	}
@@ -52,7 +39,7 @@ func parseRRule(text string, o Options, steps *int, search int) (*RRule, error) 
 	if err != nil {
 		return nil, err
 	}
-	b := recurrence{opts: o, steps: steps, search: search}
+	b := recurrence{opts: o}
 	for _, p := range lines {
 		if err := b.add(p); err != nil {
 			return nil, err
@@ -104,9 +91,9 @@ func dtstartFirst(p property) int {
 	return 1
 }
 
-// recurrence collects the properties of one RRule.
+// recurrence collects the properties of one series.
 type recurrence struct {
-	opts   Options
+	opts   seriesOptions
 	loc    *time.Location // of DTSTART
 	start  *stamp
 	rules  []*rule
@@ -114,8 +101,6 @@ type recurrence struct {
 	dates  []int64
 	except []int64
 	days   []int64
-	steps  *int // what is left of the work allowed, in steps of rule.search
-	search int  // steps that one search may take
 }
 
 // countSteps bounds the work of reading one text: that each rule occurs, and where COUNT ends.
@@ -167,7 +152,7 @@ func (b *recurrence) zoneOf(p property, s stamp) (*time.Location, error) {
 // zone is the zone of DTSTART.
 func (b *recurrence) zone() *time.Location {
 	if b.loc == nil {
-		b.loc = b.opts.zone()
+		b.loc = b.opts.clock.loc
 	}
 	return b.loc
 }
@@ -205,7 +190,7 @@ func (b *recurrence) begin() (s stamp, given bool) {
 	if b.start != nil {
 		return *b.start, true
 	}
-	if t := b.opts.Start; !t.IsZero() {
+	if t := b.opts.start; !t.IsZero() {
 		t = t.In(b.zone())
 		_, off := t.Zone()
 		return stamp{wall: t.Unix() + int64(off)}, true
@@ -214,12 +199,13 @@ func (b *recurrence) begin() (s stamp, given bool) {
 }
 
 // build sorts everything and writes the normal form.
-func (b *recurrence) build() (*RRule, error) {
+func (b *recurrence) build() (*series, error) {
 	if len(b.rules) == 0 && len(b.dates) == 0 {
 		return nil, &Error{Field: "RRULE", Msg: "is missing (RFC 5545 section 3.8.5.3)", Hint: `write for example "FREQ=WEEKLY;BYDAY=MO,FR;BYHOUR=9;BYMINUTE=0"`}
 	}
-	r := &RRule{rules: b.rules, dates: sorted(b.dates), except: sorted(b.except), days: sorted(b.days)}
-	r.clock = clock{loc: b.zone(), gap: b.opts.Gap, fold: b.opts.Fold, seams: ical}
+	r := &series{rules: b.rules, dates: sorted(b.dates), except: sorted(b.except), days: sorted(b.days)}
+	r.clock = b.opts.clock
+	r.clock.loc = b.zone()
 	lines := []string{}
 	if s, given := b.begin(); given {
 		lines = append(lines, dateLine("DTSTART", b.zone(), s.wall))
@@ -257,19 +243,19 @@ func instantLines(name string, list []int64) (lines []string) {
 	return lines
 }
 
-// checkDue refuses a recurrence with nothing after o.After.
-func (r *RRule) checkDue(o Options) error {
+// checkDue refuses a recurrence with nothing after o.after.
+func (r *series) checkDue(o seriesOptions) error {
 	from := time.Unix(minSec, 0)
-	if o.After.After(from) {
-		from = o.After
+	if o.after.After(from) {
+		from = o.after
 	}
 	if !r.Next(from).IsZero() {
 		return nil
 	}
-	err := &Error{Field: "RRULE", Value: strings.ReplaceAll(r.text, "\n", " "), Msg: "never occurs", Hint: "UNTIL or EXDATE leave nothing of it (RFC 5545 section 3.3.10)", never: true}
-	if !o.After.IsZero() && !r.Next(time.Unix(minSec, 0)).IsZero() {
-		err.Msg = "never occurs after " + o.After.In(r.clock.loc).Format("2006-01-02 15:04")
-		err.Hint = "its last time was " + r.Prev(o.After).Format("2006-01-02 15:04 MST")
+	err := refuseNever(&Error{Field: "RRULE", Value: strings.ReplaceAll(r.text, "\n", " "), Msg: "never occurs", Hint: "UNTIL or EXDATE leave nothing of it (RFC 5545 section 3.3.10)"})
+	if !o.after.IsZero() && !r.Next(time.Unix(minSec, 0)).IsZero() {
+		err.Msg = "never occurs after " + o.after.In(r.clock.loc).Format("2006-01-02 15:04")
+		err.Hint = "its last time was " + r.Prev(o.after).Format("2006-01-02 15:04 MST")
 	}
 	return err
 }

@@ -53,8 +53,8 @@ func offsetBefore(loc *time.Location, s span) int64 {
 
 // walls is a rule as the wall clock sees it.
 type walls interface {
-	// wallFrom is the first matching wall second at or after w, or none.
-	wallFrom(w int64) int64
+	// WallFrom is the first matching wall second at or after w, or none.
+	WallFrom(w int64) int64
 }
 
 // seams says how a rule behaves where spans meet.
@@ -66,11 +66,24 @@ const (
 	ical                  // RFC 5545 section 3.3.5
 )
 
+// gapAnswer and foldAnswer are cron.Gap and cron.Fold.
+type (
+	gapAnswer  string
+	foldAnswer string
+)
+
+// The answers that are not the default.
+const (
+	gapIsSkipped gapAnswer  = "skip"
+	secondOfFold foldAnswer = "second"
+	bothOfFold   foldAnswer = "both"
+)
+
 // clock lays a rule's wall seconds over real time.
 type clock struct {
 	loc   *time.Location
-	gap   Gap
-	fold  Fold
+	gap   gapAnswer
+	fold  foldAnswer
 	seams seams
 }
 
@@ -91,7 +104,7 @@ func (c *clock) next(r walls, u int64) int64 {
 		if s.end >= maxSec+skew {
 			return none
 		}
-		if wall-skew > s.end && r.wallFrom(u+s.off-2*daySecs) == wall {
+		if wall-skew > s.end && r.WallFrom(u+s.off-2*daySecs) == wall {
 			if wall == none {
 				return none
 			}
@@ -113,11 +126,11 @@ func (c *clock) within(r walls, s span, u int64) (at, wall int64) {
 		if u-s.start < seam {
 			lo, early = c.enter(r, s, u)
 		}
-		if c.fold == FoldSecond && s.end != none {
+		if c.fold == secondOfFold && s.end != none {
 			hi = min(hi, s.end+spanAt(c.loc, s.end).off)
 		}
 	}
-	wall = r.wallFrom(lo)
+	wall = r.WallFrom(lo)
 	if wall < hi {
 		return min(early, wall-s.off), wall
 	}
@@ -131,9 +144,9 @@ func (c *clock) enter(r walls, s span, u int64) (lo, early int64) {
 	before := offsetBefore(c.loc, s)
 	shown := s.start + before
 	switch {
-	case before > s.off && c.fold != FoldSecond && c.fold != FoldBoth:
+	case before > s.off && c.fold != secondOfFold && c.fold != bothOfFold:
 		lo = max(lo, shown)
-	case before < s.off && c.gap != GapSkip:
+	case before < s.off && c.gap != gapIsSkipped:
 		early = c.owed(r, s, u, before)
 	}
 	return lo, early
@@ -142,13 +155,13 @@ func (c *clock) enter(r walls, s span, u int64) (lo, early int64) {
 // owed is the first instant at or after u that r gets for its wall seconds in the gap before s, or none.
 func (c *clock) owed(r walls, s span, u, before int64) int64 {
 	if c.seams == ical {
-		if w := r.wallFrom(u + before); w < s.start+s.off {
+		if w := r.WallFrom(u + before); w < s.start+s.off {
 			return w - before
 		}
 		return none
 	}
 	// A fixed rule gets one run, at the seam itself. A whole day that is missing owes nothing.
-	if u == s.start && s.off-before < daySecs && r.wallFrom(s.start+before) < s.start+s.off {
+	if u == s.start && s.off-before < daySecs && r.WallFrom(s.start+before) < s.start+s.off {
 		return s.start
 	}
 	return none

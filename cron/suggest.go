@@ -5,17 +5,6 @@ import (
 	"strings"
 )
 
-var longMonths = strings.Fields("JANUARY FEBRUARY MARCH APRIL MAY JUNE JULY AUGUST SEPTEMBER OCTOBER NOVEMBER DECEMBER")
-var longWeekdays = strings.Fields("SUNDAY MONDAY TUESDAY WEDNESDAY THURSDAY FRIDAY SATURDAY")
-
-// fullName is the whole word for names[i] of a field.
-func fullName(f *field, i int) string {
-	if f == monthField {
-		return longMonths[i]
-	}
-	return longWeekdays[i]
-}
-
 // nearest is the candidate that differs least from s, or "" when none is near: at most a third of s may be wrong.
 func nearest(s string, list []string) string {
 	best, least := "", max(1, len(s)/3)+1

@@ -9,14 +9,14 @@ import (
 	_ "time/tzdata" // so that a binary on an empty machine knows the zones
 )
 
-// LoadZone finds a time zone by its IANA name. "" is UTC. "Local" is refused: the machine's zone is not part of a rule,
+// loadZone finds a time zone by its IANA name. "" is UTC. "Local" is refused: the machine's zone is not part of a rule,
 // and two nodes may differ in it.
 //
 // The data comes from the ZONEINFO variable or the system if they have it, so that it can be updated without a new
-// binary, and otherwise from the database embedded in the binary. [ZoneVersion] says which. A zone is loaded once in
-// the life of a process, so new data counts from the next start on, and all rules of a zone share it. Only [AdoptZone]
+// binary, and otherwise from the database embedded in the binary. [zoneVersion] says which. A zone is loaded once in
+// the life of a process, so new data counts from the next start on, and all rules of a zone share it. Only [adoptZone]
 // replaces it before.
-func LoadZone(name string) (*time.Location, error) {
+func loadZone(name string) (*time.Location, error) {
 	switch strings.ToLower(name) {
 	case "", "utc", "z":
 		return time.UTC, nil
@@ -69,7 +69,7 @@ func zoneHint(name string) string {
 		// POSIX signs: Etc/GMT-2 is two hours ahead of UTC.
 		return didYouMean("Etc/GMT"+strings.NewReplacer("+", "-", "-", "+").Replace(rest[:1])+strings.TrimLeft(rest[1:], "0"), "")
 	}
-	names := ZoneNames()
+	names := allZones()
 	place := strings.ReplaceAll(name, " ", "_")
 	for _, n := range names {
 		if strings.EqualFold(n, place) || strings.EqualFold(n[strings.LastIndexByte(n, '/')+1:], place) {
@@ -82,9 +82,9 @@ func zoneHint(name string) string {
 // systemZones is where the time package looks before it uses the embedded database.
 var systemZones = []string{"/usr/share/zoneinfo", "/usr/share/lib/zoneinfo", "/usr/lib/locale/TZ", "/etc/zoneinfo"}
 
-// ZoneVersion says which time zone data LoadZone uses, for a status page or to compare nodes: its release if the
+// zoneVersion says which time zone data loadZone uses, for a status page or to compare nodes: its release if the
 // source tells it ("2026b, from /usr/share/zoneinfo"), otherwise where it comes from.
-func ZoneVersion() string {
+func zoneVersion() string {
 	if own := os.Getenv("ZONEINFO"); own != "" {
 		return "from " + own
 	}

@@ -15,9 +15,9 @@ import (
 	"time"
 )
 
-// ZoneData is what a zone says of the years 1970 to 2100, in the form of RFC 8536 (TZif), so that it can be handed to a
+// zoneInfo is what a zone says of the years 1970 to 2100, in the form of RFC 8536 (TZif), so that it can be handed to a
 // machine whose own data is older.
-type ZoneData struct {
+type zoneInfo struct {
 	// Digest names the clock changes and offsets alone. Two packagings of one release have the same, whatever they call
 	// the zone's abbreviations.
 	Digest string
@@ -30,11 +30,11 @@ var (
 	zoneDataTo   = time.Date(2100, 1, 1, 0, 0, 0, 0, time.UTC).Unix()
 )
 
-// DataOf is the data of the zone that [LoadZone] answers for a name.
-func DataOf(name string) (ZoneData, error) {
-	loc, err := LoadZone(name)
+// zoneDataOf is the data of the zone that [loadZone] answers for a name.
+func zoneDataOf(name string) (zoneInfo, error) {
+	loc, err := loadZone(name)
 	if err != nil {
-		return ZoneData{}, err
+		return zoneInfo{}, err
 	}
 	return dataOf(loc), nil
 }
@@ -46,7 +46,7 @@ type localTime struct {
 	name string
 }
 
-func dataOf(loc *time.Location) ZoneData {
+func dataOf(loc *time.Location) zoneInfo {
 	var times []int64
 	var kinds []localTime
 	at := func(u int64) localTime {
@@ -75,7 +75,7 @@ func dataOf(loc *time.Location) ZoneData {
 		}
 		times, kinds, last = append(times, u), append(kinds, now), now
 	}
-	return ZoneData{hex.EncodeToString(sum.Sum(nil)), encodeTZif(first, times, kinds)}
+	return zoneInfo{hex.EncodeToString(sum.Sum(nil)), encodeTZif(first, times, kinds)}
 }
 
 // encodeTZif writes version 2 of RFC 8536, with an empty block of version 1 and an empty rule for what comes after. The
@@ -119,9 +119,9 @@ func encodeTZif(first localTime, times []int64, kinds []localTime) []byte {
 	return out.Bytes()
 }
 
-// AdoptZone makes [LoadZone] answer data that came from elsewhere for a name, in all of this process and until it ends.
-// Rules that were compiled before keep what they had; [ZoneChanges] tells that it is time to compile them anew.
-func AdoptZone(name string, tzif []byte) error {
+// adoptZone makes [loadZone] answer data that came from elsewhere for a name, in all of this process and until it ends.
+// Rules that were compiled before keep what they had; [countZoneChanges] tells that it is time to compile them anew.
+func adoptZone(name string, tzif []byte) error {
 	loc, err := time.LoadLocationFromTZData(name, tzif)
 	if err != nil {
 		return zoneError(name, "has data that cannot be read: "+err.Error(), "")
@@ -135,16 +135,16 @@ func AdoptZone(name string, tzif []byte) error {
 
 var zoneChanges atomic.Int64
 
-// ZoneChanges counts how often a zone was replaced in this process.
-func ZoneChanges() int64 { return zoneChanges.Load() }
+// countZoneChanges counts how often a zone was replaced in this process.
+func countZoneChanges() int64 { return zoneChanges.Load() }
 
 var zoneLoads atomic.Int64
 
-// ZoneLoads counts the names that [LoadedZones] lists.
-func ZoneLoads() int64 { return zoneLoads.Load() }
+// countZoneLoads counts the names that [loadedZones] lists.
+func countZoneLoads() int64 { return zoneLoads.Load() }
 
-// LoadedZones are the names that [LoadZone] has answered in this process, sorted, without UTC.
-func LoadedZones() []string {
+// loadedZones are the names that [loadZone] has answered in this process, sorted, without UTC.
+func loadedZones() []string {
 	names := map[string]bool{}
 	zones.Range(func(name, _ any) bool {
 		names[name.(string)] = true
@@ -155,9 +155,9 @@ func LoadedZones() []string {
 
 var aRelease = regexp.MustCompile(`^20\d\d[a-z]{1,2}$`)
 
-// ZoneRelease is the release of the IANA data that [LoadZone] reads, such as "2026b", or "" where its source does not
+// zoneRelease is the release of the IANA data that [loadZone] reads, such as "2026b", or "" where its source does not
 // say. Of two releases the newer one is the greater text.
-func ZoneRelease() string {
+func zoneRelease() string {
 	text := ""
 	if own := os.Getenv("ZONEINFO"); own != "" {
 		text = release(own)

@@ -10,7 +10,7 @@ import (
 // What is handed on must show the same clock as what it was made of, at every change and around it.
 func TestZoneDataShowsTheSameClock(t *testing.T) {
 	t.Parallel()
-	for _, name := range ZoneNames() {
+	for _, name := range allZones() {
 		loc, err := time.LoadLocation(name)
 		if err != nil {
 			continue // this machine's data does not have it
@@ -44,23 +44,23 @@ func TestZoneDataShowsTheSameClock(t *testing.T) {
 
 func TestDigestsTellZonesApart(t *testing.T) {
 	t.Parallel()
-	sofia, err := DataOf("Europe/Sofia")
+	sofia, err := zoneDataOf("Europe/Sofia")
 	if err != nil {
 		t.Fatal(err)
 	}
-	athens, err := DataOf("Europe/Athens") // the same rules now, others before 1997
+	athens, err := zoneDataOf("Europe/Athens") // the same rules now, others before 1997
 	if err != nil {
 		t.Fatal(err)
 	}
-	kyiv, _ := DataOf("Europe/Kyiv")
-	kiev, err := DataOf("Europe/Kiev") // another name for it
+	kyiv, _ := zoneDataOf("Europe/Kyiv")
+	kiev, err := zoneDataOf("Europe/Kiev") // another name for it
 	if err != nil {
 		t.Fatal(err)
 	}
 	if sofia.Digest == athens.Digest || kyiv.Digest != kiev.Digest {
 		t.Error(sofia.Digest, athens.Digest, kyiv.Digest, kiev.Digest)
 	}
-	if _, err := DataOf("Europe/Sofija"); err == nil {
+	if _, err := zoneDataOf("Europe/Sofija"); err == nil {
 		t.Error("a zone that is not there has data")
 	}
 }
@@ -72,7 +72,7 @@ func TestReleaseOfAFolder(t *testing.T) {
 			t.Fatal(err)
 		}
 		t.Setenv("ZONEINFO", dir)
-		if got := ZoneRelease(); got != want {
+		if got := zoneRelease(); got != want {
 			t.Errorf("%q: release %q", text, got)
 		}
 	}
@@ -81,25 +81,25 @@ func TestReleaseOfAFolder(t *testing.T) {
 func TestAnAdoptedZoneIsAnsweredFromThenOn(t *testing.T) {
 	t.Parallel()
 	const name = "Etc/GMT-13" // which no other test uses
-	if _, err := LoadZone(name); err != nil {
+	if _, err := loadZone(name); err != nil {
 		t.Fatal(err)
 	}
-	before := ZoneChanges()
-	moved, err := DataOf("Etc/GMT-14")
+	before := countZoneChanges()
+	moved, err := zoneDataOf("Etc/GMT-14")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := AdoptZone(name, moved.TZif); err != nil {
+	if err := adoptZone(name, moved.TZif); err != nil {
 		t.Fatal(err)
 	}
-	loc, err := LoadZone(name)
+	loc, err := loadZone(name)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, off := time.Unix(0, 0).In(loc).Zone(); off != 14*3600 || ZoneChanges() == before {
-		t.Error(off, ZoneChanges())
+	if _, off := time.Unix(0, 0).In(loc).Zone(); off != 14*3600 || countZoneChanges() == before {
+		t.Error(off, countZoneChanges())
 	}
-	if err := AdoptZone(name, []byte("no such thing")); err == nil {
+	if err := adoptZone(name, []byte("no such thing")); err == nil {
 		t.Error("rubbish was adopted")
 	}
 }

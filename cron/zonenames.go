@@ -2,12 +2,12 @@ package cron
 
 import "strings"
 
-// ZoneNames lists the zones of the IANA time zone database, sorted. It serves suggestions and pickers; LoadZone knows
+// allZones lists the zones of the IANA time zone database, sorted. It serves suggestions and pickers; loadZone knows
 // also what a newer database on the machine has.
-func ZoneNames() []string { return strings.Fields(zoneNames) }
+func allZones() []string { return strings.Fields(contents) }
 
-// zoneNames is the table of contents of the database embedded by Go 1.26 (lib/time/zoneinfo.zip).
-const zoneNames = `
+// contents is the table of contents of the database embedded by Go 1.26 (lib/time/zoneinfo.zip).
+const contents = `
 Africa/Abidjan Africa/Accra Africa/Addis_Ababa Africa/Algiers Africa/Asmara Africa/Asmera Africa/Bamako
 Africa/Bangui Africa/Banjul Africa/Bissau Africa/Blantyre Africa/Brazzaville Africa/Bujumbura Africa/Cairo
 Africa/Casablanca Africa/Ceuta Africa/Conakry Africa/Dakar Africa/Dar_es_Salaam Africa/Djibouti

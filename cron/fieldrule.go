@@ -1,0 +1,175 @@
+package cron
+
+import (
+	"fmt"
+	"math/bits"
+)
+
+// fieldRule is the fields of an expression as sets.
+type fieldRule struct {
+	times dayTimes
+	month uint16
+	days  days
+	years []yearRange // nil = every year
+	week  uint8       // the weekdays, when nothing else says which days; else 0
+}
+
+// yearRange is lo, lo+step, ... up to hi.
+type yearRange struct{ lo, hi, step int }
+
+// newFieldRule turns columns into sets. Open says that a field of the time of day goes on through its whole length, so that
+// the rule follows real time.
+func newFieldRule(cols []column, seed string) (r fieldRule, open bool) {
+	sec := uint64(1)
+	if len(cols) == 7 {
+		r.years = yearRanges(cols[6])
+		cols = cols[:6]
+	}
+	if len(cols) == 6 {
+		sec = cols[0].bits(seed)
+		open = cols[0].open()
+		cols = cols[1:]
+	}
+	open = open || cols[0].open() || cols[1].open()
+	r.times = newDayTimes(cols[1].bits(seed), cols[0].bits(seed), sec)
+	r.days = newDays(cols[2], cols[4], seed)
+	r.month = uint16(cols[3].bits(seed))
+	if r.years == nil && r.month == uint16(monthBits(12)) && r.days.weekly() {
+		r.week = r.days.dow
+	}
+	return r, open
+}
+
+// yearRanges is nil for every year.
+func yearRanges(c column) []yearRange {
+	var list []yearRange
+	for _, i := range c.items {
+		r := yearRange{i.lo, i.hi, max(i.step, 1)}
+		if i.form == star || i.form == anyDay {
+			if i.step <= 1 {
+				return nil
+			}
+			r.lo, r.hi = epochYear, maxYear
+		}
+		list = append(list, r)
+	}
+	return list
+}
+
+// epochYear is where a star in the year field starts counting its steps.
+const epochYear = 1970
+
+// WallFrom is the first matching wall second at or after w. It visits each month once: at most the 4,800 of a Gregorian
+// cycle and twelve more, or those of the years the expression names.
+func (r *fieldRule) WallFrom(w int64) int64 {
+	if r.week != 0 {
+		return r.weekFrom(w)
+	}
+	day := floorDiv(w, daySecs)
+	y, m, d := dateOf(day)
+	if r.hasYear(y) && r.month>>m&1 != 0 {
+		set := r.days.of(y, m)
+		if set>>d&1 != 0 {
+			if s := r.times.from(int(w - day*daySecs)); s >= 0 {
+				return day*daySecs + int64(s)
+			}
+		}
+		if set = set >> d >> 1; set != 0 {
+			return (day+1+int64(bits.TrailingZeros32(set)))*daySecs + r.times.first
+		}
+	}
+	return r.monthFrom(y, m+1)
+}
+
+// weekFrom is WallFrom for rules of every month and year, which need no date.
+func (r *fieldRule) weekFrom(w int64) int64 {
+	w = max(w, minSec)
+	day := floorDiv(w, daySecs)
+	sec := int(w - day*daySecs)
+	for range 8 {
+		if r.week>>weekdayOf(day)&1 != 0 {
+			if s := r.times.from(sec); s >= 0 {
+				if at := day*daySecs + int64(s); at <= maxSec {
+					return at
+				}
+				return none
+			}
+		}
+		day, sec = day+1, 0
+	}
+	return none
+}
+
+// monthFrom is the first matching wall second from the first day of a month on. Month 13 is next January.
+func (r *fieldRule) monthFrom(y, m int) int64 {
+	for range 4812 {
+		if m = lowBit(uint64(r.month), m); m < 0 {
+			y, m = y+1, 0
+			continue
+		}
+		switch ny := r.yearFrom(y); {
+		case ny < 0:
+			return none
+		case ny > y:
+			y, m = ny, 0
+			continue
+		}
+		if set := r.days.of(y, m); set != 0 {
+			return dayOf(y, m, bits.TrailingZeros32(set))*daySecs + r.times.first
+		}
+		m++
+	}
+	return none
+}
+
+func (r *fieldRule) hasYear(y int) bool { return r.yearFrom(y) == y }
+
+// yearFrom is the first matching year at or after y, or -1.
+func (r *fieldRule) yearFrom(y int) int {
+	y = max(y, minYear)
+	if r.years == nil {
+		if y > maxYear {
+			return -1
+		}
+		return y
+	}
+	first := -1
+	for _, ys := range r.years {
+		n := ys.lo
+		if y > n {
+			n += (y - n + ys.step - 1) / ys.step * ys.step
+		}
+		if n <= ys.hi && (first < 0 || n < first) {
+			first = n
+		}
+	}
+	return first
+}
+
+// mismatch names the first field, from the largest, that a wall second fails.
+func (r *fieldRule) mismatch(wall int64) string {
+	day := floorDiv(wall, daySecs)
+	y, m, d := dateOf(day)
+	s := int(wall - day*daySecs)
+	switch {
+	case !r.hasYear(y):
+		return fmt.Sprintf("the year %d is not in the rule", y)
+	case r.month>>m&1 == 0:
+		return longName(monthField, m) + " is not in the rule"
+	case r.days.of(y, m)>>d&1 == 0:
+		return fmt.Sprintf("%s the %s is not a day of the rule", longName(weekdayField, weekdayOf(day)), ordinal(d))
+	case r.times.hour>>(s/3600)&1 == 0:
+		return fmt.Sprintf("hour %d is not in the rule", s/3600)
+	case r.times.min>>(s/60%60)&1 == 0:
+		return fmt.Sprintf("minute %d is not in the rule", s/60%60)
+	}
+	return fmt.Sprintf("second %d is not in the rule", s%60)
+}
+
+// whyNever says which field keeps a rule that matches no time from it.
+func (r *fieldRule) whyNever() string {
+	if r.years != nil {
+		return "no year of the year field has such a day"
+	}
+	return "no month it names has such a day; use L for the last day of a month"
+}
