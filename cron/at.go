@@ -3,6 +3,8 @@ package cron
 import (
 	"slices"
 	"time"
+
+	"github.com/belfry-run/belfry/cron/internal/civil"
 )
 
 // At is one or several single instants.
@@ -16,7 +18,7 @@ func NewAt(times ...time.Time) (*At, error) {
 	}
 	list := make([]time.Time, len(times))
 	for i, t := range times {
-		if y := t.UTC().Year(); t.IsZero() || y < minYear || y > maxYear {
+		if y := t.UTC().Year(); t.IsZero() || y < civil.MinYear || y > civil.MaxYear {
 			return nil, &Error{Field: "at", Value: t.Format(time.RFC3339), Msg: "lies outside the years 1 to 9999"}
 		}
 		list[i] = t.Round(0).Truncate(time.Microsecond)

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/belfry-run/belfry/cron/internal/civil"
 )
 
 // Calendar is when something is closed: weekly hours, dates, and events that recur. It is immutable.
@@ -142,7 +144,7 @@ func (c *Calendar) addWeekly(cl Closing) error {
 	if err != nil {
 		return err
 	}
-	w := weekHours{days: uint8(col.bits("")), to: daySecs, reason: reasonOf(cl, "closed "+cl.Weekly)}
+	w := weekHours{days: uint8(col.bits("")), to: civil.DaySecs, reason: reasonOf(cl, "closed "+cl.Weekly)}
 	if w.days == 0 {
 		return &Error{Field: "weekly", Value: words[0].text, Pos: 1, Msg: "is not plain weekdays", Hint: "use a rule for days of a month"}
 	}
@@ -156,7 +158,7 @@ func (c *Calendar) addWeekly(cl Closing) error {
 		return nil
 	}
 	late, early := w, w
-	late.to, early.from = daySecs, 0
+	late.to, early.from = civil.DaySecs, 0
 	early.days = (w.days<<1 | w.days>>6) & 127
 	c.weekly = append(c.weekly, late)
 	if early.to > 0 {
@@ -170,7 +172,7 @@ func hours(w word) (from, to int, err error) {
 	a, b, ok := strings.Cut(w.text, "-")
 	from, ok1 := timeOfDay(a)
 	to, ok2 := timeOfDay(b)
-	if !ok || !ok1 || !ok2 || from == daySecs || from == to {
+	if !ok || !ok1 || !ok2 || from == civil.DaySecs || from == to {
 		return 0, 0, &Error{Field: "weekly", Value: w.text, Pos: w.pos, Msg: "is not a range of hours", Hint: `write "18:00-24:00"`}
 	}
 	return from, to, nil
@@ -191,7 +193,7 @@ func timeOfDay(s string) (int, bool) {
 		total += n * unit
 		unit /= 60
 	}
-	return total, total <= daySecs
+	return total, total <= civil.DaySecs
 }
 
 func (c *Calendar) addDates(cl Closing) error {
@@ -210,7 +212,7 @@ func (c *Calendar) addDates(cl Closing) error {
 		c.annual = append(c.annual, annual{fm*32 + fd, tm*32 + td, reason})
 		return nil
 	}
-	r := dateRange{from: dayOf(fy, fm, fd), to: dayOf(ty, tm, td), reason: reason}
+	r := dateRange{from: civil.DayOf(fy, fm, fd), to: civil.DayOf(ty, tm, td), reason: reason}
 	if r.from > r.to {
 		bad.Msg, bad.Hint = "runs backwards", ""
 		return bad
@@ -234,10 +236,10 @@ func civilDate(s string) (y, m, d int, ok bool) {
 	leap := y
 	if parts[0] == "" {
 		ok1, leap = true, 2000
-	} else if y < minYear || y > maxYear {
+	} else if y < civil.MinYear || y > civil.MaxYear {
 		return 0, 0, 0, false
 	}
-	return y, m, d, ok1 && ok2 && ok3 && m >= 1 && m <= 12 && d >= 1 && d <= daysInMonth(leap, m)
+	return y, m, d, ok1 && ok2 && ok3 && m >= 1 && m <= 12 && d >= 1 && d <= civil.DaysInMonth(leap, m)
 }
 
 func (c *Calendar) addEvent(cl Closing, work *budget) error {
@@ -265,7 +267,7 @@ func (c *Calendar) addEvent(cl Closing, work *budget) error {
 
 func (c *Calendar) sortDates() {
 	slices.SortStableFunc(c.dates, func(a, b dateRange) int { return int(a.from - b.from) })
-	reach := int64(-none)
+	reach := int64(-civil.None)
 	for i := range c.dates {
 		reach = max(reach, c.dates[i].to)
 		c.dates[i].reach = reach
@@ -290,7 +292,7 @@ func (c *Calendar) NextOpen(t time.Time) time.Time {
 			return t
 		case !closed:
 			return time.Unix(u, 0).In(c.loc)
-		case end > maxSec:
+		case end > civil.MaxSec:
 			return time.Time{}
 		}
 		u, moved = end, true
@@ -310,7 +312,7 @@ func (c *Calendar) NextClosed(t time.Time) time.Time {
 	u := t.Unix() + 1
 	for range c.hops() {
 		at := c.nextStart(u)
-		if at > maxSec {
+		if at > civil.MaxSec {
 			break
 		}
 		if _, _, closed := c.until(at, false); closed {
@@ -323,7 +325,7 @@ func (c *Calendar) NextClosed(t time.Time) time.Time {
 
 // nextStart is the first instant at or after u at which a closing begins, or none.
 func (c *Calendar) nextStart(u int64) int64 {
-	first, day := none, floorDiv(u+spanAt(c.loc, u).off, daySecs)
+	first, day := civil.None, civil.FloorDiv(u+spanAt(c.loc, u).off, civil.DaySecs)
 	begins := func(wall int64) {
 		if at := c.instantFrom(u, wall); wall >= u+spanAt(c.loc, u).off {
 			first = min(first, at)
@@ -331,22 +333,22 @@ func (c *Calendar) nextStart(u int64) int64 {
 	}
 	for _, w := range c.weekly {
 		for d := day; d <= day+7; d++ {
-			if w.days>>weekdayOf(d)&1 != 0 {
-				begins(d*daySecs + int64(w.from))
+			if w.days>>civil.WeekdayOf(d)&1 != 0 {
+				begins(d*civil.DaySecs + int64(w.from))
 			}
 		}
 	}
-	y, _, _ := dateOf(day)
+	y, _, _ := civil.DateOf(day)
 	for _, a := range c.annual {
 		for year := y; year <= y+8; year++ { // 29 February can be eight years away
-			if m, d := a.from/32, a.from%32; d <= daysInMonth(year, m) {
-				begins(dayOf(year, m, d) * daySecs)
+			if m, d := a.from/32, a.from%32; d <= civil.DaysInMonth(year, m) {
+				begins(civil.DayOf(year, m, d) * civil.DaySecs)
 			}
 		}
 	}
 	after, _ := slices.BinarySearchFunc(c.dates, day, func(r dateRange, day int64) int { return int(r.from - day) })
 	for _, r := range c.dates[after:min(after+2, len(c.dates))] {
-		begins(r.from * daySecs)
+		begins(r.from * civil.DaySecs)
 	}
 	for i := range c.events {
 		first = min(first, c.events[i].rule.at(u))
@@ -358,7 +360,7 @@ func (c *Calendar) nextStart(u int64) int64 {
 // that do.
 func (c *Calendar) until(u int64, all bool) (end int64, reason string, closed bool) {
 	wall := u + spanAt(c.loc, u).off
-	day := floorDiv(wall, daySecs)
+	day := civil.FloorDiv(wall, civil.DaySecs)
 	hit := func(why string, to int64) bool {
 		if !closed {
 			closed, reason, end = true, why, to
@@ -367,20 +369,20 @@ func (c *Calendar) until(u int64, all bool) (end int64, reason string, closed bo
 		return !all
 	}
 	for _, w := range c.weekly {
-		s := int(wall - day*daySecs)
-		if w.days>>weekdayOf(day)&1 != 0 && w.from <= s && s < w.to && hit(w.reason, c.instantFrom(u, day*daySecs+int64(w.to))) {
+		s := int(wall - day*civil.DaySecs)
+		if w.days>>civil.WeekdayOf(day)&1 != 0 && w.from <= s && s < w.to && hit(w.reason, c.instantFrom(u, day*civil.DaySecs+int64(w.to))) {
 			return end, reason, closed
 		}
 	}
 	for _, a := range c.annual {
-		if a.holds(day) && hit(a.reason, c.instantFrom(u, (day+1)*daySecs)) {
+		if a.holds(day) && hit(a.reason, c.instantFrom(u, (day+1)*civil.DaySecs)) {
 			return end, reason, closed
 		}
 	}
 	after, _ := slices.BinarySearchFunc(c.dates, day+1, func(r dateRange, day int64) int { return int(r.from - day) })
 	for i := after - 1; i >= 0 && c.dates[i].reach >= day; i-- {
 		r := c.dates[i]
-		if r.to >= day && hit(r.reason, c.instantFrom(u, (r.to+1)*daySecs)) {
+		if r.to >= day && hit(r.reason, c.instantFrom(u, (r.to+1)*civil.DaySecs)) {
 			return end, reason, closed
 		}
 	}
@@ -405,7 +407,7 @@ func (c *Calendar) instantFrom(u, w int64) int64 {
 }
 
 func (a annual) holds(day int64) bool {
-	_, m, d := dateOf(day)
+	_, m, d := civil.DateOf(day)
 	n := m*32 + d
 	if a.from <= a.to {
 		return a.from <= n && n <= a.to
@@ -417,11 +419,11 @@ func (a annual) holds(day int64) bool {
 // last one that has begun ends last; it is looked for only if there is one that can still last, counting a seam for
 // what the clock may jump meanwhile.
 func (e *event) holds(u int64) (end int64, ok bool) {
-	if e.rule.at(u-e.days*daySecs-e.secs-seam) > u {
+	if e.rule.at(u-e.days*civil.DaySecs-e.secs-seam) > u {
 		return 0, false
 	}
 	at := last(e.rule.at, time.Unix(u+1, 0))
-	if at == none {
+	if at == civil.None {
 		return 0, false
 	}
 	end = e.endOf(at)
@@ -434,6 +436,6 @@ func (e *event) endOf(u int64) int64 {
 		return u + e.secs
 	}
 	loc := e.rule.Zone()
-	wall := u + spanAt(loc, u).off + e.days*daySecs
+	wall := u + spanAt(loc, u).off + e.days*civil.DaySecs
 	return stamp{wall: wall}.instant(loc) + e.secs
 }

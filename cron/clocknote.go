@@ -3,6 +3,8 @@ package cron
 import (
 	"fmt"
 	"time"
+
+	"github.com/belfry-run/belfry/cron/internal/civil"
 )
 
 // note says what daylight saving did to the occurrence of r at instant u, or "".
@@ -16,20 +18,20 @@ func (c *clock) note(r walls, u int64) string {
 		}
 	}
 	if before > s.off && wall < s.start+before {
-		return fmt.Sprintf("second of two %s: the clock goes back from %s to %s", clockText(wall), clockText(s.start+before), clockText(s.start+s.off))
+		return fmt.Sprintf("second of two %s: the clock goes back from %s to %s", civil.ClockText(wall), civil.ClockText(s.start+before), civil.ClockText(s.start+s.off))
 	}
-	if s.end == none {
+	if s.end == civil.None {
 		return ""
 	}
 	if after := spanAt(c.loc, s.end).off; wall >= s.end+after {
-		return fmt.Sprintf("first of two %s: the clock goes back from %s to %s", clockText(wall), clockText(s.end+s.off), clockText(s.end+after))
+		return fmt.Sprintf("first of two %s: the clock goes back from %s to %s", civil.ClockText(wall), civil.ClockText(s.end+s.off), civil.ClockText(s.end+after))
 	}
 	return ""
 }
 
 // gapNote is the note of an instant in a span that began with a gap.
 func (c *clock) gapNote(r walls, s span, before, u int64) string {
-	skipped := none
+	skipped := civil.None
 	switch {
 	case c.seams == fixed && u == s.start:
 		skipped = r.WallFrom(u + before)
@@ -40,5 +42,5 @@ func (c *clock) gapNote(r walls, s span, before, u int64) string {
 		return ""
 	}
 	return fmt.Sprintf("%s does not exist on %s in %s: runs at %s",
-		clockText(skipped), time.Unix(skipped, 0).UTC().Format("2006-01-02"), c.loc, clockText(u+s.off))
+		civil.ClockText(skipped), time.Unix(skipped, 0).UTC().Format("2006-01-02"), c.loc, civil.ClockText(u+s.off))
 }

@@ -1,6 +1,10 @@
 package cron
 
-import "math/bits"
+import (
+	"math/bits"
+
+	"github.com/belfry-run/belfry/cron/internal/civil"
+)
 
 // days is what the two day fields and the month say about single days.
 type days struct {
@@ -35,22 +39,22 @@ func newDays(dom, dow column, seed string) days {
 			d.nth[i.hi-1] |= 1 << i.lo
 		}
 	}
-	d.plain = d.and && d.dom == monthBits(31) && d.dow == 127
+	d.plain = d.and && d.dom == civil.MonthBits(31) && d.dow == 127
 	return d
 }
 
 // weekly says that the day of the week alone decides.
 func (d *days) weekly() bool {
-	return d.and && d.dom == monthBits(31) && d.last|d.near|d.lastNear == 0 && d.lastDow == 0 && d.nth == [len(d.nth)]uint8{}
+	return d.and && d.dom == civil.MonthBits(31) && d.last|d.near|d.lastNear == 0 && d.lastDow == 0 && d.nth == [len(d.nth)]uint8{}
 }
 
 // of is the set of matching days of a month (bit d = day d).
 func (d *days) of(y, m int) uint32 {
-	n := daysInMonth(y, m)
+	n := civil.DaysInMonth(y, m)
 	if d.plain {
-		return monthBits(n)
+		return civil.MonthBits(n)
 	}
-	first := weekdayOf(dayOf(y, m, 1))
+	first := civil.WeekdayOf(civil.DayOf(y, m, 1))
 	if d.and {
 		return d.monthDays(n, first) & d.weekDays(n, first)
 	}
@@ -69,22 +73,22 @@ func (d *days) monthDays(n, first int) uint32 {
 	for s := d.lastNear; s != 0; s &= s - 1 {
 		set |= dayBit(nearestWorkday(n-bits.TrailingZeros32(s), n, first))
 	}
-	return set & monthBits(n)
+	return set & civil.MonthBits(n)
 }
 
 // weekDays is the weekday field for the same month.
 func (d *days) weekDays(n, first int) uint32 {
-	set := weekdayBits(d.dow, first)
+	set := civil.WeekdayBits(d.dow, first)
 	for i, days := range d.nth {
 		if days != 0 {
-			week := monthBits(7) << (7 * i)
-			set |= weekdayBits(days, first) & week
+			week := civil.MonthBits(7) << (7 * i)
+			set |= civil.WeekdayBits(days, first) & week
 		}
 	}
 	if d.lastDow != 0 {
-		set |= weekdayBits(d.lastDow, first) & (monthBits(n) &^ monthBits(n-7))
+		set |= civil.WeekdayBits(d.lastDow, first) & (civil.MonthBits(n) &^ civil.MonthBits(n-7))
 	}
-	return set & monthBits(n)
+	return set & civil.MonthBits(n)
 }
 
 func dayBit(d int) uint32 {

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/belfry-run/belfry/cron/internal/civil"
 )
 
 func TestGapsAndFolds(t *testing.T) {
@@ -386,14 +388,14 @@ func TestADailyRuleRunsOnceADay(t *testing.T) {
 		loc := zoneOf(t, zone)
 		for _, expr := range []string{"0 0 * * *", "30 0 * * *", "0 1 * * *", "30 1 * * *", "15 2 * * *", "30 2 * * *", "0 3 * * *", "30 3 * * *", "30 23 * * *"} {
 			e := parse(t, expr, Options{Zone: loc})
-			date := dayOf(2011, 1, 1)
+			date := civil.DayOf(2011, 1, 1)
 			u := e.Next(time.Date(2010, 12, 31, 23, 59, 0, 0, loc))
-			for ; date < dayOf(2028, 1, 1); date++ {
-				if zone == "Pacific/Apia" && date == dayOf(2011, 12, 30) {
+			for ; date < civil.DayOf(2028, 1, 1); date++ {
+				if zone == "Pacific/Apia" && date == civil.DayOf(2011, 12, 30) {
 					continue // did not exist
 				}
 				if civilDays(u) != date {
-					y, m, d := dateOf(date)
+					y, m, d := civil.DateOf(date)
 					t.Fatalf("%s in %s: on %d-%02d-%02d the run is %v", expr, zone, y, m, d, u)
 				}
 				u = e.Next(u)

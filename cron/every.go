@@ -1,6 +1,10 @@
 package cron
 
-import "time"
+import (
+	"time"
+
+	"github.com/belfry-run/belfry/cron/internal/civil"
+)
 
 // Every is a fixed rate: the instants anchor + phase + k*interval for every whole k, before the anchor as well as after.
 // It depends on nothing but its three numbers, so a restart or an edit elsewhere never shifts it.
@@ -27,7 +31,7 @@ func NewEvery(interval time.Duration, anchor time.Time, seed string) (*Every, er
 	if anchor.IsZero() {
 		anchor = time.Unix(0, 0).UTC()
 	}
-	if y := anchor.UTC().Year(); y < minYear || y > maxYear {
+	if y := anchor.UTC().Year(); y < civil.MinYear || y > civil.MaxYear {
 		return nil, &Error{Field: "anchor", Value: anchor.Format(time.RFC3339), Msg: "lies outside the years 1 to 9999"}
 	}
 	e := &Every{step: interval.Microseconds(), base: anchor.UnixMicro(), loc: anchor.Location()}
@@ -52,7 +56,7 @@ func (e *Every) Interval() time.Duration { return time.Duration(e.step) * time.M
 
 // Next is the first instant strictly after t.
 func (e *Every) Next(t time.Time) time.Time {
-	return e.time(floorDiv(floorMicro(t)-e.base, e.step) + 1)
+	return e.time(civil.FloorDiv(floorMicro(t)-e.base, e.step) + 1)
 }
 
 // Prev is the last instant strictly before t.
@@ -61,13 +65,13 @@ func (e *Every) Prev(t time.Time) time.Time {
 	if t.Nanosecond()%1000 > 0 {
 		us++
 	}
-	return e.time(floorDiv(us-1-e.base, e.step))
+	return e.time(civil.FloorDiv(us-1-e.base, e.step))
 }
 
 // time is instant k, or zero outside the years this package knows.
 func (e *Every) time(k int64) time.Time {
 	us := e.base + k*e.step
-	if us < minSec*1e6 || us > maxSec*1e6 {
+	if us < civil.MinSec*1e6 || us > civil.MaxSec*1e6 {
 		return time.Time{}
 	}
 	return time.UnixMicro(us).In(e.loc)
@@ -75,7 +79,7 @@ func (e *Every) time(k int64) time.Time {
 
 // floorMicro is the microsecond t lies in, kept within the years this package knows so that sums cannot overflow.
 func floorMicro(t time.Time) int64 {
-	sec := max(minSec-daySecs, min(maxSec+daySecs, t.Unix()))
+	sec := max(civil.MinSec-civil.DaySecs, min(civil.MaxSec+civil.DaySecs, t.Unix()))
 	return sec*1e6 + int64(t.Nanosecond()/1000)
 }
 

@@ -4,12 +4,14 @@ import (
 	"fmt"
 	"math/bits"
 	"strings"
+
+	"github.com/belfry-run/belfry/cron/internal/civil"
 )
 
 // explain says the rule in words. The columns are those it was made of, with one for the seconds; fixed is what
 // cron.Expr.Fixed says.
 func (r *fieldRule) explain(cols []column, fixed bool) string {
-	sets := []uint64{r.times.sec, r.times.min, uint64(r.times.hour), uint64(r.days.dom), uint64(r.month), uint64(r.days.dow)}
+	sets := []uint64{r.times.Sec, r.times.Min, uint64(r.times.Hour), uint64(r.days.dom), uint64(r.month), uint64(r.days.dow)}
 	for i, set := range sets {
 		cols[i] = cols[i].resolved(set)
 	}
@@ -51,10 +53,10 @@ func (c column) resolved(set uint64) column {
 // explainTime is "at 09:00 and 17:30" or "every 5 minutes from 09:00 to 17:59".
 func (r *fieldRule) explainTime(cols []column) string {
 	sec, min, hour := cols[0], cols[1], cols[2]
-	if r.times.count() <= 6 {
-		times := make([]string, r.times.count())
+	if r.times.Count() <= 6 {
+		times := make([]string, r.times.Count())
 		for k := range times {
-			times[k] = clockText(int64(r.times.at(k)))
+			times[k] = civil.ClockText(int64(r.times.At(k)))
 		}
 		return "at " + list(times)
 	}

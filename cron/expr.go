@@ -1,6 +1,10 @@
 package cron
 
-import "time"
+import (
+	"time"
+
+	"github.com/belfry-run/belfry/cron/internal/civil"
+)
 
 // Expr is a cron expression, ready to be asked. It is immutable.
 type Expr struct {
@@ -25,7 +29,7 @@ func (e *Expr) Prev(t time.Time) time.Time {
 		return e.every.Prev(t)
 	}
 	u := last(func(u int64) int64 { return e.clock.next(&e.rule, u) }, t)
-	if u == none {
+	if u == civil.None {
 		return time.Time{}
 	}
 	return time.Unix(u, 0).In(e.clock.loc)

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/belfry-run/belfry/cron/internal/civil"
 )
 
 const day, clockLayout = "2006-01-02", "2006-01-02 15:04:05"
@@ -346,7 +348,7 @@ func TestMondaysAndFridays(t *testing.T) {
 	}
 }
 
-func civilDays(t time.Time) int64 { return dayOf(t.Year(), int(t.Month()), t.Day()) }
+func civilDays(t time.Time) int64 { return civil.DayOf(t.Year(), int(t.Month()), t.Day()) }
 
 func TestExplain(t *testing.T) {
 	for expr, want := range map[string]string{

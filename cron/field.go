@@ -3,6 +3,8 @@ package cron
 import (
 	"strconv"
 	"strings"
+
+	"github.com/belfry-run/belfry/cron/internal/civil"
 )
 
 // field is one column of a cron expression: what it may say.
@@ -25,7 +27,7 @@ var (
 	dayField     = &field{name: "day of month", min: 1, max: 31, day: true}
 	monthField   = &field{name: "month", min: 1, max: 12, names: monthNames, long: longMonths}
 	weekdayField = &field{name: "weekday", max: 6, names: weekdayNames, long: longWeekdays, weekday: true}
-	yearField    = &field{name: "year", min: minYear, max: maxYear}
+	yearField    = &field{name: "year", min: civil.MinYear, max: civil.MaxYear}
 )
 
 // form is the kind of one list item.

@@ -3,11 +3,13 @@ package cron
 import (
 	"fmt"
 	"math/bits"
+
+	"github.com/belfry-run/belfry/cron/internal/civil"
 )
 
 // fieldRule is the fields of an expression as sets.
 type fieldRule struct {
-	times dayTimes
+	times civil.DayTimes
 	month uint16
 	days  days
 	years []yearRange // nil = every year
@@ -31,10 +33,10 @@ func newFieldRule(cols []column, seed string) (r fieldRule, open bool) {
 		cols = cols[1:]
 	}
 	open = open || cols[0].open() || cols[1].open()
-	r.times = newDayTimes(cols[1].bits(seed), cols[0].bits(seed), sec)
+	r.times = civil.NewDayTimes(cols[1].bits(seed), cols[0].bits(seed), sec)
 	r.days = newDays(cols[2], cols[4], seed)
 	r.month = uint16(cols[3].bits(seed))
-	if r.years == nil && r.month == uint16(monthBits(12)) && r.days.weekly() {
+	if r.years == nil && r.month == uint16(civil.MonthBits(12)) && r.days.weekly() {
 		r.week = r.days.dow
 	}
 	return r, open
@@ -49,7 +51,7 @@ func yearRanges(c column) []yearRange {
 			if i.step <= 1 {
 				return nil
 			}
-			r.lo, r.hi = epochYear, maxYear
+			r.lo, r.hi = epochYear, civil.MaxYear
 		}
 		list = append(list, r)
 	}
@@ -65,17 +67,17 @@ func (r *fieldRule) WallFrom(w int64) int64 {
 	if r.week != 0 {
 		return r.weekFrom(w)
 	}
-	day := floorDiv(w, daySecs)
-	y, m, d := dateOf(day)
+	day := civil.FloorDiv(w, civil.DaySecs)
+	y, m, d := civil.DateOf(day)
 	if r.hasYear(y) && r.month>>m&1 != 0 {
 		set := r.days.of(y, m)
 		if set>>d&1 != 0 {
-			if s := r.times.from(int(w - day*daySecs)); s >= 0 {
-				return day*daySecs + int64(s)
+			if s := r.times.From(int(w - day*civil.DaySecs)); s >= 0 {
+				return day*civil.DaySecs + int64(s)
 			}
 		}
 		if set = set >> d >> 1; set != 0 {
-			return (day+1+int64(bits.TrailingZeros32(set)))*daySecs + r.times.first
+			return (day+1+int64(bits.TrailingZeros32(set)))*civil.DaySecs + r.times.First
 		}
 	}
 	return r.monthFrom(y, m+1)
@@ -83,52 +85,52 @@ func (r *fieldRule) WallFrom(w int64) int64 {
 
 // weekFrom is WallFrom for rules of every month and year, which need no date.
 func (r *fieldRule) weekFrom(w int64) int64 {
-	w = max(w, minSec)
-	day := floorDiv(w, daySecs)
-	sec := int(w - day*daySecs)
+	w = max(w, civil.MinSec)
+	day := civil.FloorDiv(w, civil.DaySecs)
+	sec := int(w - day*civil.DaySecs)
 	for range 8 {
-		if r.week>>weekdayOf(day)&1 != 0 {
-			if s := r.times.from(sec); s >= 0 {
-				if at := day*daySecs + int64(s); at <= maxSec {
+		if r.week>>civil.WeekdayOf(day)&1 != 0 {
+			if s := r.times.From(sec); s >= 0 {
+				if at := day*civil.DaySecs + int64(s); at <= civil.MaxSec {
 					return at
 				}
-				return none
+				return civil.None
 			}
 		}
 		day, sec = day+1, 0
 	}
-	return none
+	return civil.None
 }
 
 // monthFrom is the first matching wall second from the first day of a month on. Month 13 is next January.
 func (r *fieldRule) monthFrom(y, m int) int64 {
 	for range 4812 {
-		if m = lowBit(uint64(r.month), m); m < 0 {
+		if m = civil.LowBit(uint64(r.month), m); m < 0 {
 			y, m = y+1, 0
 			continue
 		}
 		switch ny := r.yearFrom(y); {
 		case ny < 0:
-			return none
+			return civil.None
 		case ny > y:
 			y, m = ny, 0
 			continue
 		}
 		if set := r.days.of(y, m); set != 0 {
-			return dayOf(y, m, bits.TrailingZeros32(set))*daySecs + r.times.first
+			return civil.DayOf(y, m, bits.TrailingZeros32(set))*civil.DaySecs + r.times.First
 		}
 		m++
 	}
-	return none
+	return civil.None
 }
 
 func (r *fieldRule) hasYear(y int) bool { return r.yearFrom(y) == y }
 
 // yearFrom is the first matching year at or after y, or -1.
 func (r *fieldRule) yearFrom(y int) int {
-	y = max(y, minYear)
+	y = max(y, civil.MinYear)
 	if r.years == nil {
-		if y > maxYear {
+		if y > civil.MaxYear {
 			return -1
 		}
 		return y
@@ -148,19 +150,19 @@ func (r *fieldRule) yearFrom(y int) int {
 
 // mismatch names the first field, from the largest, that a wall second fails.
 func (r *fieldRule) mismatch(wall int64) string {
-	day := floorDiv(wall, daySecs)
-	y, m, d := dateOf(day)
-	s := int(wall - day*daySecs)
+	day := civil.FloorDiv(wall, civil.DaySecs)
+	y, m, d := civil.DateOf(day)
+	s := int(wall - day*civil.DaySecs)
 	switch {
 	case !r.hasYear(y):
 		return fmt.Sprintf("the year %d is not in the rule", y)
 	case r.month>>m&1 == 0:
 		return longName(monthField, m) + " is not in the rule"
 	case r.days.of(y, m)>>d&1 == 0:
-		return fmt.Sprintf("%s the %s is not a day of the rule", longName(weekdayField, weekdayOf(day)), ordinal(d))
-	case r.times.hour>>(s/3600)&1 == 0:
+		return fmt.Sprintf("%s the %s is not a day of the rule", longName(weekdayField, civil.WeekdayOf(day)), ordinal(d))
+	case r.times.Hour>>(s/3600)&1 == 0:
 		return fmt.Sprintf("hour %d is not in the rule", s/3600)
-	case r.times.min>>(s/60%60)&1 == 0:
+	case r.times.Min>>(s/60%60)&1 == 0:
 		return fmt.Sprintf("minute %d is not in the rule", s/60%60)
 	}
 	return fmt.Sprintf("second %d is not in the rule", s%60)

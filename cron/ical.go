@@ -4,6 +4,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/belfry-run/belfry/cron/internal/civil"
 )
 
 // property is one content line of iCalendar: NAME;PARAM=VALUE:value (RFC 5545 section 3.1).
@@ -88,10 +90,10 @@ func parseStamp(field, s string, pos int) (stamp, error) {
 	y, ok1 := number(date[:4])
 	m, ok2 := number(date[4:6])
 	d, ok3 := number(date[6:])
-	if !ok1 || !ok2 || !ok3 || y < minYear || m < 1 || m > 12 || d < 1 || d > daysInMonth(y, m) {
+	if !ok1 || !ok2 || !ok3 || y < civil.MinYear || m < 1 || m > 12 || d < 1 || d > civil.DaysInMonth(y, m) {
 		return stamp{}, bad
 	}
-	st := stamp{wall: dayOf(y, m, d) * daySecs, utc: utc, date: !timed}
+	st := stamp{wall: civil.DayOf(y, m, d) * civil.DaySecs, utc: utc, date: !timed}
 	if !timed {
 		return st, nil
 	}
@@ -121,7 +123,7 @@ func (o oneWall) WallFrom(w int64) int64 {
 	if w <= int64(o) {
 		return int64(o)
 	}
-	return none
+	return civil.None
 }
 
 // formatWall writes a wall second as a DATE-TIME.
@@ -168,7 +170,7 @@ func icalDuration(s string) (int64, bool) {
 			return 0, false
 		}
 		n, err := strconv.ParseUint(rest[:i], 10, 31)
-		unit := map[byte]int64{'W': 7 * daySecs, 'D': daySecs, 'H': 3600, 'M': 60, 'S': 1}[rest[i]]
+		unit := map[byte]int64{'W': 7 * civil.DaySecs, 'D': civil.DaySecs, 'H': 3600, 'M': 60, 'S': 1}[rest[i]]
 		if err != nil || clock != strings.ContainsRune("HMS", rune(rest[i])) {
 			return 0, false
 		}
@@ -184,7 +186,7 @@ func lasting(s string) (days, secs int64, ok bool) {
 		if i := strings.IndexByte(strings.ToUpper(s), 'T'); i >= 0 {
 			secs, _ = icalDuration("P" + s[i:])
 		}
-		return (total - secs) / daySecs, secs, total > 0 && total <= 366*daySecs
+		return (total - secs) / civil.DaySecs, secs, total > 0 && total <= 366*civil.DaySecs
 	}
 	d, ok := parseDuration(s)
 	if !ok || d > 366*24*time.Hour || d < time.Second {
@@ -192,7 +194,7 @@ func lasting(s string) (days, secs int64, ok bool) {
 	}
 	total := int64(d / time.Second)
 	if strings.ContainsAny(s, "dw") {
-		return total / daySecs, total % daySecs, true
+		return total / civil.DaySecs, total % civil.DaySecs, true
 	}
 	return 0, total, true
 }

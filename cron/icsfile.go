@@ -3,6 +3,8 @@ package cron
 import (
 	"fmt"
 	"strings"
+
+	"github.com/belfry-run/belfry/cron/internal/civil"
 )
 
 // icsFile is what is read of a file.
@@ -123,7 +125,7 @@ func (v *vevent) closing(zone string) (cl icsClosing, ok bool, err error) {
 	if len(v.recurs) == 0 && start.date {
 		cl.dates = dashed(start.wall)
 		if days > 1 {
-			cl.dates += ".." + dashed(start.wall+(days-1)*daySecs)
+			cl.dates += ".." + dashed(start.wall+(days-1)*civil.DaySecs)
 		}
 		return cl, true, nil
 	}
@@ -161,7 +163,7 @@ func (v *vevent) length(start stamp, zone string) (days, secs int64, err error) 
 		return 0, 0, err
 	}
 	if start.date {
-		days = (end.wall - start.wall) / daySecs
+		days = (end.wall - start.wall) / civil.DaySecs
 		return min(days, 366), 0, nil
 	}
 	from, err := v.instant(v.start, start, zone)
@@ -169,7 +171,7 @@ func (v *vevent) length(start stamp, zone string) (days, secs int64, err error) 
 		return 0, 0, err
 	}
 	to, err := v.instant(v.end, end, zone)
-	return 0, min(to-from, 366*daySecs), err
+	return 0, min(to-from, 366*civil.DaySecs), err
 }
 
 // instant is a time of the event in real time.

@@ -1,6 +1,10 @@
 package cron
 
-import "time"
+import (
+	"time"
+
+	"github.com/belfry-run/belfry/cron/internal/civil"
+)
 
 // Note says what daylight saving did to an occurrence, or "" when it did nothing: that its time does not exist on that
 // day and when it runs instead, or which of two equal times it is.
@@ -28,7 +32,7 @@ func (e *Expr) Why(t time.Time) string {
 	s := spanAt(e.clock.loc, t.Unix())
 	wall := t.Unix() + s.off
 	if e.rule.WallFrom(wall) == wall {
-		return "no: it is one of two " + clockText(wall) + ", and the rule runs at the " + string(e.otherHalf())
+		return "no: it is one of two " + civil.ClockText(wall) + ", and the rule runs at the " + string(e.otherHalf())
 	}
 	return "no: " + e.rule.mismatch(wall)
 }

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/belfry-run/belfry/cron/internal/civil"
 )
 
 // maxExpr is the longest expression read, in bytes; longer than any person writes.
@@ -209,7 +211,7 @@ func (e *Expr) checkDue(o Options) error {
 	if e.every != nil {
 		return nil
 	}
-	from := time.Unix(minSec, 0).UTC()
+	from := time.Unix(civil.MinSec, 0).UTC()
 	if o.After.After(from) {
 		from = o.After
 	}
@@ -217,7 +219,7 @@ func (e *Expr) checkDue(o Options) error {
 		return nil
 	}
 	err := refuseNever(&Error{Field: "expression", Value: e.text, Msg: "never matches"})
-	if !o.After.IsZero() && !e.Next(time.Unix(minSec, 0)).IsZero() {
+	if !o.After.IsZero() && !e.Next(time.Unix(civil.MinSec, 0)).IsZero() {
 		err.Msg = "never matches after " + o.After.In(e.clock.loc).Format("2006-01-02 15:04")
 		err.Hint = "its last time was " + e.Prev(o.After).Format("2006-01-02 15:04 MST")
 		return err
@@ -228,7 +230,7 @@ func (e *Expr) checkDue(o Options) error {
 
 // whyNever says what keeps the rule from matching.
 func (e *Expr) whyNever() string {
-	if e.rule.WallFrom(minSec) != none {
+	if e.rule.WallFrom(civil.MinSec) != civil.None {
 		return "all its times fall into hours that the clock skips; use dst_gap run_after or another hour"
 	}
 	return e.rule.whyNever()

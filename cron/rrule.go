@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/belfry-run/belfry/cron/internal/civil"
 )
 
 // series is a recurrence of RFC 5545: what its RRULEs and RDATEs name, without its EXDATEs. It is immutable.
@@ -19,7 +21,7 @@ type series struct {
 // Next is the first occurrence strictly after t, in the zone of DTSTART; zero when there is none up to the year 9999.
 func (r *series) Next(t time.Time) time.Time {
 	u := r.at(t.Unix() + 1)
-	if u == none || u > maxSec {
+	if u == civil.None || u > civil.MaxSec {
 		return time.Time{}
 	}
 	return time.Unix(u, 0).In(r.clock.loc)
@@ -28,7 +30,7 @@ func (r *series) Next(t time.Time) time.Time {
 // Prev is the last occurrence strictly before t, in the zone of DTSTART; zero when there is none.
 func (r *series) Prev(t time.Time) time.Time {
 	u := last(r.at, t)
-	if u == none {
+	if u == civil.None {
 		return time.Time{}
 	}
 	return time.Unix(u, 0).In(r.clock.loc)
@@ -55,8 +57,8 @@ func (r *series) Note(t time.Time) string {
 func (r *series) at(u int64) int64 {
 	for {
 		at := r.candidate(u)
-		if at == none {
-			return none
+		if at == civil.None {
+			return civil.None
 		}
 		if day, out := r.excludedDay(at); out {
 			u = max(at+1, r.endOfDay(day, at))
@@ -71,7 +73,7 @@ func (r *series) at(u int64) int64 {
 
 // candidate is the first instant at or after u that a rule or an RDATE names.
 func (r *series) candidate(u int64) int64 {
-	at := none
+	at := civil.None
 	if i, _ := slices.BinarySearch(r.dates, u); i < len(r.dates) {
 		at = r.dates[i]
 	}
@@ -87,7 +89,7 @@ func (r *series) excludedDay(u int64) (int64, bool) {
 	if len(r.days) == 0 {
 		return 0, false
 	}
-	day := floorDiv(u+spanAt(r.clock.loc, u).off, daySecs)
+	day := civil.FloorDiv(u+spanAt(r.clock.loc, u).off, civil.DaySecs)
 	_, out := slices.BinarySearch(r.days, day)
 	return day, out
 }
@@ -96,7 +98,7 @@ func (r *series) excludedDay(u int64) (int64, bool) {
 // round, never a lost occurrence.
 func (r *series) endOfDay(day, u int64) int64 {
 	s := spanAt(r.clock.loc, u)
-	return min(s.end, (day+1)*daySecs-s.off)
+	return min(s.end, (day+1)*civil.DaySecs-s.off)
 }
 
 // freq is how long the period of a rule is.
@@ -119,7 +121,7 @@ var freqNames = strings.Fields("SECONDLY MINUTELY HOURLY DAILY WEEKLY MONTHLY YE
 // RFC 5545 speaks of parts that expand and parts that limit. As sets they are all limits: an occurrence is a wall second
 // whose month, day, hour, minute and second are in the sets, in a period that INTERVAL does not skip.
 type rule struct {
-	dayTimes
+	civil.DayTimes
 	freq     freq
 	interval int64
 	start    int64 // DTSTART, a wall second
@@ -178,8 +180,8 @@ func (r *rule) search(w int64, steps int) (at int64, left int) {
 	w = max(w, r.start)
 	for ; steps > 0; steps -= r.weight {
 		m := r.match(w)
-		if m == none || m > r.last {
-			return none, steps
+		if m == civil.None || m > r.last {
+			return civil.None, steps
 		}
 		a := r.align(m)
 		switch {
@@ -188,44 +190,44 @@ func (r *rule) search(w int64, steps int) (at int64, left int) {
 		case r.setpos == nil:
 			return m, steps
 		default:
-			if at, w = r.pick(m); at <= r.last && at != none {
+			if at, w = r.pick(m); at <= r.last && at != civil.None {
 				return at, steps
 			}
 		}
-		if w > r.last || w == none {
-			return none, steps
+		if w > r.last || w == civil.None {
+			return civil.None, steps
 		}
 	}
-	return none, 0
+	return civil.None, 0
 }
 
 // match is the first wall second at or after w that all sets hold, whatever INTERVAL says. The days of the Gregorian
 // calendar repeat after 4,800 months.
 func (r *rule) match(w int64) int64 {
-	day := floorDiv(w, daySecs)
-	y, m, d := dateOf(day)
+	day := civil.FloorDiv(w, civil.DaySecs)
+	y, m, d := civil.DateOf(day)
 	if set := r.daysOf(y, m) >> d; set != 0 {
 		if set&1 != 0 {
-			if s := r.from(int(w - day*daySecs)); s >= 0 {
-				return day*daySecs + int64(s)
+			if s := r.From(int(w - day*civil.DaySecs)); s >= 0 {
+				return day*civil.DaySecs + int64(s)
 			}
 		}
-		if n := lowBit(uint64(set), 1); n > 0 {
-			return (day+int64(n))*daySecs + r.first
+		if n := civil.LowBit(uint64(set), 1); n > 0 {
+			return (day+int64(n))*civil.DaySecs + r.First
 		}
 	}
 	for range 4812 {
 		if m++; m > 12 {
 			y, m = y+1, 1
 		}
-		if y > maxYear {
+		if y > civil.MaxYear {
 			break
 		}
-		if n := lowBit(uint64(r.daysOf(y, m)), 1); n > 0 {
-			return dayOf(y, m, n)*daySecs + r.first
+		if n := civil.LowBit(uint64(r.daysOf(y, m)), 1); n > 0 {
+			return civil.DayOf(y, m, n)*civil.DaySecs + r.First
 		}
 	}
-	return none
+	return civil.None
 }
 
 // align is w if it lies in a period that counts, and otherwise the start of the next one.
@@ -246,18 +248,18 @@ func (r *rule) period(w int64) int64 {
 	case secondly:
 		return w
 	case minutely:
-		return floorDiv(w, 60)
+		return civil.FloorDiv(w, 60)
 	case hourly:
-		return floorDiv(w, 3600)
+		return civil.FloorDiv(w, 3600)
 	}
-	day := floorDiv(w, daySecs)
+	day := civil.FloorDiv(w, civil.DaySecs)
 	switch r.freq {
 	case daily:
 		return day
 	case weekly:
-		return floorDiv(day+4-int64(r.wkst), 7)
+		return civil.FloorDiv(day+4-int64(r.wkst), 7)
 	}
-	y, m, _ := dateOf(day)
+	y, m, _ := civil.DateOf(day)
 	if r.freq == monthly {
 		return int64(y*12 + m - 1)
 	}
@@ -266,7 +268,7 @@ func (r *rule) period(w int64) int64 {
 
 // periodStart is the first wall second of period p, or none beyond the year 9999.
 func (r *rule) periodStart(p int64) int64 {
-	w := none
+	w := civil.None
 	switch r.freq {
 	case secondly:
 		w = p
@@ -275,20 +277,20 @@ func (r *rule) periodStart(p int64) int64 {
 	case hourly:
 		w = p * 3600
 	case daily:
-		w = p * daySecs
+		w = p * civil.DaySecs
 	case weekly:
-		w = (p*7 - 4 + int64(r.wkst)) * daySecs
+		w = (p*7 - 4 + int64(r.wkst)) * civil.DaySecs
 	case monthly:
-		if p/12 <= maxYear {
-			w = dayOf(int(p/12), int(p%12)+1, 1) * daySecs
+		if p/12 <= civil.MaxYear {
+			w = civil.DayOf(int(p/12), int(p%12)+1, 1) * civil.DaySecs
 		}
 	case yearly:
-		if p <= maxYear {
-			w = dayOf(int(p), 1, 1) * daySecs
+		if p <= civil.MaxYear {
+			w = civil.DayOf(int(p), 1, 1) * civil.DaySecs
 		}
 	}
-	if w > maxSec {
-		return none
+	if w > civil.MaxSec {
+		return civil.None
 	}
 	return w
 }

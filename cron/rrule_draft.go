@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/belfry-run/belfry/cron/internal/civil"
 )
 
 // draft is a rule being read.
@@ -223,13 +225,13 @@ func (d *draft) needsStart() string {
 
 // derive fills what the rule does not say from DTSTART (RFC 5545 section 3.3.10).
 func (d *draft) derive() {
-	day := floorDiv(d.start, daySecs)
-	_, m, dom := dateOf(day)
-	s := int(d.start - day*daySecs)
+	day := civil.FloorDiv(d.start, civil.DaySecs)
+	_, m, dom := civil.DateOf(day)
+	s := int(d.start - day*civil.DaySecs)
 	if !d.has("BYDAY") && !d.dom.used && !d.yday.used {
 		switch {
 		case d.freq == weekly || d.week.used:
-			d.dow = 1 << weekdayOf(day)
+			d.dow = 1 << civil.WeekdayOf(day)
 		case d.freq == monthly:
 			d.dom.add(dom)
 		case d.freq == yearly:
@@ -241,7 +243,7 @@ func (d *draft) derive() {
 	}
 	d.inYear = d.freq == yearly && !d.has("BYMONTH")
 	d.weigh()
-	d.dayTimes = newDayTimes(
+	d.DayTimes = civil.NewDayTimes(
 		d.times(d.hours, s/3600, 24, hourly), d.times(d.minutes, s/60%60, 60, minutely), d.times(d.seconds, s%60, 60, secondly))
 }
 
@@ -271,7 +273,7 @@ func (d *draft) occurs(b *recurrence) error {
 	allowed := min(d.steps, b.opts.budget.left)
 	at, left := d.search(d.start, allowed)
 	b.opts.budget.left -= allowed - left
-	if at == none {
+	if at == civil.None {
 		return refuseNever(&Error{Field: "RRULE", Value: d.String(), Msg: "never occurs: its parts and DTSTART exclude each other (RFC 5545 section 3.3.10)"})
 	}
 	return nil
@@ -284,7 +286,7 @@ func (d *draft) end(b *recurrence) error {
 		case s.utc:
 			d.until, d.last = s.wall, s.wall+seam
 		case s.date:
-			d.last = s.wall + daySecs - 1
+			d.last = s.wall + civil.DaySecs - 1
 		default:
 			d.last = s.wall
 		}
@@ -303,7 +305,7 @@ func (d *draft) end(b *recurrence) error {
 		switch {
 		case b.opts.budget.left <= 0:
 			return d.parts["COUNT"].wrong("takes too long to count out", "use UNTIL")
-		case at == none:
+		case at == civil.None:
 			return nil
 		}
 		w = at
@@ -333,7 +335,7 @@ func (b *recurrence) rrule(p property) error {
 		return err
 	}
 	begin, given := b.begin()
-	d := draft{rule: &rule{start: begin.wall, last: none, until: none, wkst: 1, steps: b.opts.budget.search}, parts: parts, date: begin.date}
+	d := draft{rule: &rule{start: begin.wall, last: civil.None, until: civil.None, wkst: 1, steps: b.opts.budget.search}, parts: parts, date: begin.date}
 	if err := d.read(b); err != nil {
 		return err
 	}

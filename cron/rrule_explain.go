@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/belfry-run/belfry/cron/internal/civil"
 )
 
 // Explain says the recurrence in plain English.
@@ -31,16 +33,16 @@ func (r *rule) explain() string {
 		text = fmt.Sprintf("every %d %ss", r.interval, unit)
 	}
 	text += r.explainDays()
-	if r.count() <= 6 {
-		times := make([]string, r.count())
+	if r.Count() <= 6 {
+		times := make([]string, r.Count())
 		for k := range times {
-			times[k] = clockText(int64(r.at(k)))
+			times[k] = civil.ClockText(int64(r.At(k)))
 		}
 		text += " at " + list(times)
 	} else {
-		text += setText(uint64(r.hour), 24, " in hour ") + setText(r.min, 60, " at minute ")
-		if r.sec != 1 {
-			text += setText(r.sec, 60, " at second ")
+		text += setText(uint64(r.Hour), 24, " in hour ") + setText(r.Min, 60, " at minute ")
+		if r.Sec != 1 {
+			text += setText(r.Sec, 60, " at second ")
 		}
 	}
 	if len(r.setpos) > 0 {
@@ -84,9 +86,9 @@ func (r *rule) explainEnds() string {
 		text = ", from " + wallText(r.start)
 	}
 	switch {
-	case r.until != none:
+	case r.until != civil.None:
 		text += ", until " + time.Unix(r.until, 0).UTC().Format("2006-01-02 15:04 UTC")
-	case r.last != none:
+	case r.last != civil.None:
 		text += ", until " + wallText(r.last)
 	}
 	return text

@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/belfry-run/belfry/cron/internal/civil"
 )
 
 // Limits of one recurrence. They are far beyond what people write and keep hostile text cheap.
@@ -176,7 +178,7 @@ func (b *recurrence) datesOf(p property) error {
 		case p.name == "RDATE":
 			b.dates = append(b.dates, s.instant(loc))
 		case s.date:
-			b.days = append(b.days, s.wall/daySecs)
+			b.days = append(b.days, s.wall/civil.DaySecs)
 		default:
 			b.except = append(b.except, s.instant(loc))
 		}
@@ -218,7 +220,7 @@ func (b *recurrence) build() (*series, error) {
 	lines = append(lines, instantLines("RDATE", r.dates)...)
 	lines = append(lines, instantLines("EXDATE", r.except)...)
 	for _, d := range r.days {
-		lines = append(lines, "EXDATE;VALUE=DATE:"+formatWall(d * daySecs)[:8])
+		lines = append(lines, "EXDATE;VALUE=DATE:"+formatWall(d * civil.DaySecs)[:8])
 	}
 	r.text = strings.Join(lines, "\n")
 	return r, nil
@@ -245,7 +247,7 @@ func instantLines(name string, list []int64) (lines []string) {
 
 // checkDue refuses a recurrence with nothing after o.after.
 func (r *series) checkDue(o seriesOptions) error {
-	from := time.Unix(minSec, 0)
+	from := time.Unix(civil.MinSec, 0)
 	if o.after.After(from) {
 		from = o.after
 	}
@@ -253,7 +255,7 @@ func (r *series) checkDue(o seriesOptions) error {
 		return nil
 	}
 	err := refuseNever(&Error{Field: "RRULE", Value: strings.ReplaceAll(r.text, "\n", " "), Msg: "never occurs", Hint: "UNTIL or EXDATE leave nothing of it (RFC 5545 section 3.3.10)"})
-	if !o.after.IsZero() && !r.Next(time.Unix(minSec, 0)).IsZero() {
+	if !o.after.IsZero() && !r.Next(time.Unix(civil.MinSec, 0)).IsZero() {
 		err.Msg = "never occurs after " + o.after.In(r.clock.loc).Format("2006-01-02 15:04")
 		err.Hint = "its last time was " + r.Prev(o.after).Format("2006-01-02 15:04 MST")
 	}

@@ -1,6 +1,10 @@
 package cron
 
-import "time"
+import (
+	"time"
+
+	"github.com/belfry-run/belfry/cron/internal/civil"
+)
 
 // span is a stretch of constant UTC offset: the instants start <= u < end in Unix seconds, during which the wall clock
 // shows u + off. A wall clock never jumps inside a span, so a rule can be matched there without thinking of zones;
@@ -22,12 +26,12 @@ const (
 // spanAt is the span that holds instant u.
 func spanAt(loc *time.Location, u int64) span {
 	if loc == time.UTC {
-		return span{-none, none, 0}
+		return span{-civil.None, civil.None, 0}
 	}
 	t := time.Unix(u, 0).In(loc)
 	_, off := t.Zone()
 	from, to := t.ZoneBounds()
-	s := span{-none, none, int64(off)}
+	s := span{-civil.None, civil.None, int64(off)}
 	if !from.IsZero() {
 		s.start = min(from.Unix(), u)
 	}
@@ -44,7 +48,7 @@ func spanAt(loc *time.Location, u int64) span {
 
 // offsetBefore is the offset just before s began.
 func offsetBefore(loc *time.Location, s span) int64 {
-	if s.start == -none {
+	if s.start == -civil.None {
 		return s.off
 	}
 	_, off := time.Unix(s.start-1, 0).In(loc).Zone()
@@ -92,41 +96,41 @@ type clock struct {
 // It asks span by span. When a whole span and the two days before it hold nothing up to some far wall second, the
 // spans up to a day before that are skipped: whatever they show lies between the two.
 func (c *clock) next(r walls, u int64) int64 {
-	if u < minSec-skew {
-		u = minSec - skew
+	if u < civil.MinSec-skew {
+		u = civil.MinSec - skew
 	}
 	for range maxSpans {
 		s := spanAt(c.loc, u)
 		at, wall := c.within(r, s, u)
-		if at != none {
+		if at != civil.None {
 			return at
 		}
-		if s.end >= maxSec+skew {
-			return none
+		if s.end >= civil.MaxSec+skew {
+			return civil.None
 		}
-		if wall-skew > s.end && r.WallFrom(u+s.off-2*daySecs) == wall {
-			if wall == none {
-				return none
+		if wall-skew > s.end && r.WallFrom(u+s.off-2*civil.DaySecs) == wall {
+			if wall == civil.None {
+				return civil.None
 			}
 			u = max(s.end, wall-skew)
 			continue
 		}
 		u = s.end
 	}
-	return none
+	return civil.None
 }
 
 // within is the first instant of r in the rest of span s from u on, or none and the next wall second r would like.
 func (c *clock) within(r walls, s span, u int64) (at, wall int64) {
-	lo, hi, early := u+s.off, none, none
-	if s.end != none {
+	lo, hi, early := u+s.off, civil.None, civil.None
+	if s.end != civil.None {
 		hi = s.end + s.off
 	}
 	if c.seams != realTime {
 		if u-s.start < seam {
 			lo, early = c.enter(r, s, u)
 		}
-		if c.fold == secondOfFold && s.end != none {
+		if c.fold == secondOfFold && s.end != civil.None {
 			hi = min(hi, s.end+spanAt(c.loc, s.end).off)
 		}
 	}
@@ -140,7 +144,7 @@ func (c *clock) within(r walls, s span, u int64) (at, wall int64) {
 // enter looks at the seam where s began: lo is the first wall second that still counts, early an instant that is owed
 // for the wall seconds the clock skipped, or none.
 func (c *clock) enter(r walls, s span, u int64) (lo, early int64) {
-	lo, early = u+s.off, none
+	lo, early = u+s.off, civil.None
 	before := offsetBefore(c.loc, s)
 	shown := s.start + before
 	switch {
@@ -158,19 +162,19 @@ func (c *clock) owed(r walls, s span, u, before int64) int64 {
 		if w := r.WallFrom(u + before); w < s.start+s.off {
 			return w - before
 		}
-		return none
+		return civil.None
 	}
 	// A fixed rule gets one run, at the seam itself. A whole day that is missing owes nothing.
-	if u == s.start && s.off-before < daySecs && r.WallFrom(s.start+before) < s.start+s.off {
+	if u == s.start && s.off-before < civil.DaySecs && r.WallFrom(s.start+before) < s.start+s.off {
 		return s.start
 	}
-	return none
+	return civil.None
 }
 
 // first is Next in terms of next: occurrences are whole seconds.
 func (c *clock) first(r walls, t time.Time) time.Time {
 	u := c.next(r, t.Unix()+1)
-	if u == none || u > maxSec {
+	if u == civil.None || u > civil.MaxSec {
 		return time.Time{}
 	}
 	return time.Unix(u, 0).In(c.loc)
@@ -183,14 +187,14 @@ func last(next func(u int64) int64, t time.Time) int64 {
 	if t.Nanosecond() > 0 {
 		end++
 	}
-	at, back := none, int64(60)
+	at, back := civil.None, int64(60)
 	for {
-		from := max(end-back, minSec-skew)
+		from := max(end-back, civil.MinSec-skew)
 		if at = next(from); at < end {
 			break
 		}
-		if from == minSec-skew {
-			return none
+		if from == civil.MinSec-skew {
+			return civil.None
 		}
 		back *= 2
 	}

@@ -3,6 +3,8 @@ package cron
 import (
 	"testing"
 	"time"
+
+	"github.com/belfry-run/belfry/cron/internal/civil"
 )
 
 func TestSpansCoverTime(t *testing.T) {
@@ -11,12 +13,12 @@ func TestSpansCoverTime(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for u := dayOf(1850, 1, 1) * daySecs; u < dayOf(2100, 1, 1)*daySecs; {
+		for u := civil.DayOf(1850, 1, 1) * civil.DaySecs; u < civil.DayOf(2100, 1, 1)*civil.DaySecs; {
 			s := spanAt(loc, u)
 			if s.start > u || s.end <= u {
 				t.Fatalf("%s: span %v does not hold %d", zone, s, u)
 			}
-			if u = s.end; s.end == none {
+			if u = s.end; s.end == civil.None {
 				break
 			}
 		}

@@ -13,6 +13,8 @@ import (
 	"strings"
 	"sync/atomic"
 	"time"
+
+	"github.com/belfry-run/belfry/cron/internal/civil"
 )
 
 // zoneInfo is what a zone says of the years 1970 to 2100, in the form of RFC 8536 (TZif), so that it can be handed to a
@@ -61,7 +63,7 @@ func dataOf(loc *time.Location) zoneInfo {
 	last := first
 	for u := zoneDataFrom; ; {
 		s := spanAt(loc, u)
-		if s.end == none || s.end >= zoneDataTo {
+		if s.end == civil.None || s.end >= zoneDataTo {
 			break
 		}
 		u = s.end // later than before, which spanAt sees to

@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"testing"
 	"time"
+
+	"github.com/belfry-run/belfry/cron/internal/civil"
 )
 
 // What is handed on must show the same clock as what it was made of, at every change and around it.
@@ -29,7 +31,7 @@ func TestZoneDataShowsTheSameClock(t *testing.T) {
 		for u := zoneDataFrom; u < zoneDataTo; {
 			s := spanAt(loc, u)
 			look(u)
-			if s.end == none || s.end >= zoneDataTo {
+			if s.end == civil.None || s.end >= zoneDataTo {
 				break
 			}
 			look(s.end - 1)

@@ -1,4 +1,5 @@
-package cron
+// Package civil counts dates and times of the wall clock as numbers, and holds sets of them as bits.
+package civil
 
 import (
 	"math"
@@ -9,36 +10,36 @@ import (
 // A wall second is a reading of the wall clock as a number: the Unix time at which a clock in UTC would show it.
 // A day number is a wall second divided by 86,400. Both are proleptic Gregorian.
 const (
-	daySecs = 86400
-	none    = int64(math.MaxInt64) // "no such wall second" and "no such instant"
+	DaySecs = 86400
+	None    = int64(math.MaxInt64) // "no such wall second" and "no such instant"
 
-	minYear = 1
-	maxYear = 9999
+	MinYear = 1
+	MaxYear = 9999
 )
 
 var (
-	minSec = dayOf(minYear, 1, 1) * daySecs
-	maxSec = dayOf(maxYear+1, 1, 1)*daySecs - 1
+	MinSec = DayOf(MinYear, 1, 1) * DaySecs
+	MaxSec = DayOf(MaxYear+1, 1, 1)*DaySecs - 1
 )
 
-// dayOf is the day number of a date. The month must be 1 to 12; the day may be any number.
+// DayOf is the day number of a date. The month must be 1 to 12; the day may be any number.
 // The year is turned so that it starts in March: the leap day comes last, and month lengths follow one formula
 // (H. Hinnant, "chrono-Compatible Low-Level Date Algorithms").
-func dayOf(y, m, d int) int64 {
+func DayOf(y, m, d int) int64 {
 	if m <= 2 {
 		y--
 		m += 12
 	}
-	era := floorDiv(int64(y), 400)
+	era := FloorDiv(int64(y), 400)
 	yoe := int64(y) - era*400
 	doy := int64((153*(m-3)+2)/5 + d - 1)
 	return era*146097 + yoe*365 + yoe/4 - yoe/100 + doy - 719468
 }
 
-// dateOf is the inverse of dayOf.
-func dateOf(day int64) (y, m, d int) {
+// DateOf is the inverse of DayOf.
+func DateOf(day int64) (y, m, d int) {
 	day += 719468
-	era := floorDiv(day, 146097)
+	era := FloorDiv(day, 146097)
 	doe := day - era*146097
 	yoe := (doe - doe/1460 + doe/36524 - doe/146096) / 365
 	doy := int(doe - (365*yoe + yoe/4 - yoe/100))
@@ -53,14 +54,14 @@ func dateOf(day int64) (y, m, d int) {
 	return y, m, d
 }
 
-// weekdayOf is 0 for Sunday to 6 for Saturday; day 0 was a Thursday.
-func weekdayOf(day int64) int {
-	return int(floorMod(day+4, 7))
+// WeekdayOf is 0 for Sunday to 6 for Saturday; day 0 was a Thursday.
+func WeekdayOf(day int64) int {
+	return int(FloorMod(day+4, 7))
 }
 
 func isLeap(y int) bool { return y%4 == 0 && (y%100 != 0 || y%400 == 0) }
 
-func daysInMonth(y, m int) int {
+func DaysInMonth(y, m int) int {
 	if m == 2 {
 		if isLeap(y) {
 			return 29
@@ -70,26 +71,26 @@ func daysInMonth(y, m int) int {
 	return 30 + (m+m>>3)&1
 }
 
-func daysInYear(y int) int {
+func DaysInYear(y int) int {
 	if isLeap(y) {
 		return 366
 	}
 	return 365
 }
 
-// monthBits has bit d set for every day d of a month of n days.
-func monthBits(n int) uint32 { return 1<<(n+1) - 2 }
+// MonthBits has bit d set for every day d of a month of n days.
+func MonthBits(n int) uint32 { return 1<<(n+1) - 2 }
 
-// weekdayBits turns a set of weekdays (bit 0 = Sunday) into the days of a month whose first day is weekday first.
+// WeekdayBits turns a set of weekdays (bit 0 = Sunday) into the days of a month whose first day is weekday first.
 // The days may run past the end of the month.
-func weekdayBits(set uint8, first int) uint32 {
+func WeekdayBits(set uint8, first int) uint32 {
 	s := uint32(set)
 	week := (s>>first | s<<(7-first)) & 127
 	return uint32(uint64(week) * 0x10204081 << 1)
 }
 
-// lowBit is the smallest member of a set that is not below from, or -1.
-func lowBit(set uint64, from int) int {
+// LowBit is the smallest member of a set that is not below from, or -1.
+func LowBit(set uint64, from int) int {
 	if from > 63 {
 		return -1
 	}
@@ -100,7 +101,7 @@ func lowBit(set uint64, from int) int {
 	return bits.TrailingZeros64(set)
 }
 
-func floorDiv(a, b int64) int64 {
+func FloorDiv(a, b int64) int64 {
 	q := a / b
 	if a%b < 0 {
 		q--
@@ -108,7 +109,7 @@ func floorDiv(a, b int64) int64 {
 	return q
 }
 
-func floorMod(a, b int64) int64 {
+func FloorMod(a, b int64) int64 {
 	r := a % b
 	if r < 0 {
 		r += b
@@ -116,8 +117,8 @@ func floorMod(a, b int64) int64 {
 	return r
 }
 
-// clockText is a wall second as 15:04, with seconds when there are any.
-func clockText(w int64) string {
+// ClockText is a wall second as 15:04, with seconds when there are any.
+func ClockText(w int64) string {
 	t := time.Unix(w, 0).UTC()
 	if t.Second() == 0 {
 		return t.Format("15:04")
