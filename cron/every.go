@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/belfry-run/belfry/cron/internal/civil"
+	"github.com/belfry-run/belfry/cron/internal/spread"
 )
 
 // Every is a fixed rate: the instants anchor + phase + k*interval for every whole k, before the anchor as well as after.
@@ -48,7 +49,7 @@ func phase(seed string, step int64) int64 {
 	if step%1e6 == 0 {
 		unit = 1e6
 	}
-	return spread(seed, "every", step/unit) * unit
+	return spread.Of(seed, "every", step/unit) * unit
 }
 
 // Interval is the time between two instants.

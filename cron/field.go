@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/belfry-run/belfry/cron/internal/civil"
+	"github.com/belfry-run/belfry/cron/internal/spread"
 )
 
 // field is one column of a cron expression: what it may say.
@@ -101,10 +102,10 @@ func (f *field) each(i item, seed string, yield func(n int)) {
 		lo, hi = f.min, f.max
 	case hashed:
 		if i.step == 0 {
-			lo += int(spread(seed, f.name, int64(hi-lo+1)))
+			lo += int(spread.Of(seed, f.name, int64(hi-lo+1)))
 			hi = lo
 		} else {
-			lo += int(spread(seed, f.name, int64(min(step, hi-lo+1))))
+			lo += int(spread.Of(seed, f.name, int64(min(step, hi-lo+1))))
 		}
 	case values:
 	default:

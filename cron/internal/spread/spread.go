@@ -1,9 +1,10 @@
-package cron
+// Package spread gives each seed a stable place, so that what has one rule need not start together.
+package spread
 
-// spread is a stable number in [0, n) for a seed and the place it is used in. It decides H and interval phases, which
+// Of is a stable number in [0, n) for a seed and the place it is used in. It decides H and interval phases, which
 // people come to rely on: it must never change. FNV-1a with a finishing mix, so that seeds that differ in one digit
 // land far apart.
-func spread(seed, place string, n int64) int64 {
+func Of(seed, place string, n int64) int64 {
 	h := uint64(14695981039346656037)
 	for _, s := range [2]string{place, seed} {
 		for i := range len(s) {
