@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/belfry-run/belfry/cron/internal/civil"
+	"github.com/belfry-run/belfry/cron/internal/spell"
 )
 
 // Calendar is when something is closed: weekly hours, dates, and events that recur. It is immutable.
@@ -186,7 +187,7 @@ func timeOfDay(s string) (int, bool) {
 	}
 	total, unit := 0, 3600
 	for i, p := range parts {
-		n, ok := number(p)
+		n, ok := spell.Number(p)
 		if !ok || len(p) > 2 || i > 0 && n > 59 {
 			return 0, false
 		}
@@ -230,9 +231,9 @@ func civilDate(s string) (y, m, d int, ok bool) {
 	if len(parts) != 3 {
 		return 0, 0, 0, false
 	}
-	y, ok1 := number(parts[0])
-	m, ok2 := number(parts[1])
-	d, ok3 := number(parts[2])
+	y, ok1 := spell.Number(parts[0])
+	m, ok2 := spell.Number(parts[1])
+	d, ok3 := spell.Number(parts[2])
 	leap := y
 	if parts[0] == "" {
 		ok1, leap = true, 2000

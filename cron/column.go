@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+
+	"github.com/belfry-run/belfry/cron/internal/spell"
 )
 
 // readColumn reads one field of an expression, which begins in column pos of the text.
@@ -53,7 +55,7 @@ func (f *field) item(s string, pos int) (item, error) {
 
 // step adds /n to an item.
 func (f *field) step(i item, s, step string, pos int) (item, error) {
-	n, ok := number(step)
+	n, ok := spell.Number(step)
 	switch {
 	case !ok || n == 0:
 		return i, f.wrong(s, pos, "needs a whole number above zero behind /", "did you mean "+strconv.Quote(s[:strings.IndexByte(s, '/')]+"/5")+"?")
@@ -147,7 +149,7 @@ func (f *field) wrap(i item, s string, pos int) (item, error) {
 
 // value reads a number or a name.
 func (f *field) value(s string, pos int) (int, error) {
-	if n, ok := number(s); ok {
+	if n, ok := spell.Number(s); ok {
 		top := f.max
 		if f.weekday {
 			top = 7
@@ -194,9 +196,9 @@ func (f *field) unknown(s string, pos int) *Error {
 	}
 	if f.names != nil && s != "" {
 		e.Msg = "is neither a number nor a name"
-		fix := nearest(s, f.names)
+		fix := spell.Nearest(s, f.names)
 		e = withFix(e, fix)
-		e.Hint = didYouMean(fix, "the names are "+strings.Join(f.names, " "))
+		e.Hint = spell.DidYouMean(fix, "the names are "+strings.Join(f.names, " "))
 	}
 	for _, other := range []*field{monthField, weekdayField} {
 		if _, ok := other.named(s); ok {
@@ -243,7 +245,7 @@ func (f *field) dayItem(s string, pos int) (item, error) {
 		return i, nil
 	}
 	digits, before := strings.CutPrefix(rest, "L-")
-	n, ok := number(digits)
+	n, ok := spell.Number(digits)
 	switch {
 	case before && ok && n >= 1 && n <= 30:
 		i.lo = n
@@ -275,7 +277,7 @@ func (f *field) weekdayItem(s string, pos int) (item, error) {
 	if !numbered || nth == "L" {
 		return item{form: lastOf, lo: n % 7}, nil
 	}
-	k, ok := number(nth)
+	k, ok := spell.Number(nth)
 	if !ok || k < 1 || k > 5 {
 		return item{}, f.wrong(s, pos+len(day)+1, "needs 1 to 5 behind #", fmt.Sprintf("did you mean \"%sL\" for the last?", day))
 	}

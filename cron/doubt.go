@@ -3,6 +3,8 @@ package cron
 import (
 	"fmt"
 	"strings"
+
+	"github.com/belfry-run/belfry/cron/internal/spell"
 )
 
 // Doubt: texts that two worlds read differently, and errors that could say more. Nothing here is needed to read a good
@@ -16,8 +18,8 @@ func (p *parser) ambiguous(words []word) error {
 	if len(words) != 6 || words[5].text != "*" || words[2].text != "*" {
 		return nil
 	}
-	first, ok1 := number(words[0].text)
-	hour, ok2 := number(words[1].text)
+	first, ok1 := spell.Number(words[0].text)
+	hour, ok2 := spell.Number(words[1].text)
 	if !ok1 || !ok2 || first > 59 || hour > 23 || first == 0 && words[4].text == "*" {
 		return nil
 	}
@@ -30,8 +32,8 @@ func (p *parser) ambiguous(words []word) error {
 	}
 	return &Error{
 		Field: "expression", Value: p.text, Pos: words[0].pos,
-		Msg: "can be read in two ways: " + lowerFirst(strings.TrimSuffix(self.Explain(), ".")) + " (six fields, seconds first), or " +
-			lowerFirst(strings.TrimSuffix(other.Explain(), ".")) + " (minute first, year last)",
+		Msg: "can be read in two ways: " + spell.LowerFirst(strings.TrimSuffix(self.Explain(), ".")) + " (six fields, seconds first), or " +
+			spell.LowerFirst(strings.TrimSuffix(other.Explain(), ".")) + " (minute first, year last)",
 		Hint: fmt.Sprintf("write %q or %q", self.text, joinColumns(p.tryColumns(words[:5]))),
 	}
 }
@@ -81,7 +83,7 @@ func (p *parser) quartz(words []word) error {
 func (p *parser) wrongCount(words []word) error {
 	e := &Error{
 		Field: "expression", Value: p.text, Pos: words[len(words)-1].pos,
-		Msg:  fmt.Sprintf("has %s; cron has 5 (minute hour day month weekday), 6 (second first) or 7 (year last)", plural(len(words), "field")),
+		Msg:  fmt.Sprintf("has %s; cron has 5 (minute hour day month weekday), 6 (second first) or 7 (year last)", spell.Plural(len(words), "field")),
 		Hint: `try "0 9 * * MON-FRI"`,
 	}
 	upper := strings.ToUpper(p.text)

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+
+	"github.com/belfry-run/belfry/cron/internal/spell"
 )
 
 // Error is why a text was refused: where it went wrong, what had been understood before, and what to write instead.
@@ -26,7 +28,7 @@ func (e *Error) Error() string {
 		b.WriteString(e.Field + " ")
 	}
 	if e.Value != "" {
-		fmt.Fprintf(&b, "%q ", clip(e.Value))
+		fmt.Fprintf(&b, "%q ", spell.Clip(e.Value))
 	}
 	if e.Pos > 0 {
 		fmt.Fprintf(&b, "(column %d) ", e.Pos)

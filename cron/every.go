@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/belfry-run/belfry/cron/internal/civil"
+	"github.com/belfry-run/belfry/cron/internal/spell"
 	"github.com/belfry-run/belfry/cron/internal/spread"
 )
 
@@ -85,9 +86,9 @@ func floorMicro(t time.Time) int64 {
 }
 
 // String is the rule as Parse reads it, without anchor and seed.
-func (e *Every) String() string { return "@every " + shortDuration(e.Interval()) }
+func (e *Every) String() string { return "@every " + spell.Duration(e.Interval()) }
 
 // Explain says the rule in plain English.
 func (e *Every) Explain() string {
-	return "Every " + spokenDuration(e.Interval()) + "."
+	return "Every " + spell.SpokenDuration(e.Interval()) + "."
 }

@@ -1,13 +1,17 @@
 package cron
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/belfry-run/belfry/cron/internal/spell"
+)
 
 // Explain says the rule in plain English, with H resolved.
 func (e *Expr) Explain() string {
 	if e.every != nil {
 		return e.every.Explain()
 	}
-	return capital(e.rule.explain(e.columns(), e.Fixed())) + ", " + e.clock.loc.String() + " time."
+	return spell.Capital(e.rule.explain(e.columns(), e.Fixed())) + ", " + e.clock.loc.String() + " time."
 }
 
 // columns reads the normal form again, as six or seven fields.

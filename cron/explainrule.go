@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/belfry-run/belfry/cron/internal/civil"
+	"github.com/belfry-run/belfry/cron/internal/spell"
 )
 
 // explain says the rule in words. The columns are those it was made of, with one for the seconds; fixed is what
@@ -58,7 +59,7 @@ func (r *fieldRule) explainTime(cols []column) string {
 		for k := range times {
 			times[k] = civil.ClockText(int64(r.times.At(k)))
 		}
-		return "at " + list(times)
+		return "at " + spell.List(times)
 	}
 	var parts []string
 	if !only(sec, 0) {
@@ -79,7 +80,7 @@ func (r *fieldRule) explainTime(cols []column) string {
 		i := hour.items[0]
 		parts = append(parts, fmt.Sprintf("from %02d:00 to %02d:59", i.lo, i.hi))
 	case hour.star():
-		parts = append(parts, "of every "+ordinal(hour.items[0].step)+" hour")
+		parts = append(parts, "of every "+spell.Ordinal(hour.items[0].step)+" hour")
 	default:
 		parts = append(parts, "of hour "+phrase(hour))
 	}
@@ -108,12 +109,12 @@ func cadence(c column, unit string) string {
 	case i.form == star && c.size()%i.step == 0:
 		return fmt.Sprintf("every %d %ss", i.step, unit)
 	case i.form == star:
-		return fmt.Sprintf("at every %s %s of its round, from 0", ordinal(i.step), unit)
+		return fmt.Sprintf("at every %s %s of its round, from 0", spell.Ordinal(i.step), unit)
 	}
 	if i.hi-i.lo+i.step == c.size() {
 		return fmt.Sprintf("every %d %ss from %s %d on", i.step, unit, unit, i.lo)
 	}
-	return fmt.Sprintf("at every %s %s from %d to %d", ordinal(i.step), unit, i.lo, i.hi)
+	return fmt.Sprintf("at every %s %s from %d to %d", spell.Ordinal(i.step), unit, i.lo, i.hi)
 }
 
 // explainDays is what the two day fields say together, when they do not say "every day".

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/belfry-run/belfry/cron/internal/civil"
+	"github.com/belfry-run/belfry/cron/internal/spell"
 	"github.com/belfry-run/belfry/cron/internal/spread"
 )
 
@@ -26,8 +27,8 @@ var (
 	minuteField  = &field{name: "minute", max: 59}
 	hourField    = &field{name: "hour", max: 23}
 	dayField     = &field{name: "day of month", min: 1, max: 31, day: true}
-	monthField   = &field{name: "month", min: 1, max: 12, names: monthNames, long: longMonths}
-	weekdayField = &field{name: "weekday", max: 6, names: weekdayNames, long: longWeekdays, weekday: true}
+	monthField   = &field{name: "month", min: 1, max: 12, names: monthNames, long: spell.Months}
+	weekdayField = &field{name: "weekday", max: 6, names: weekdayNames, long: spell.Weekdays, weekday: true}
 	yearField    = &field{name: "year", min: civil.MinYear, max: civil.MaxYear}
 )
 

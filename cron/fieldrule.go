@@ -5,6 +5,7 @@ import (
 	"math/bits"
 
 	"github.com/belfry-run/belfry/cron/internal/civil"
+	"github.com/belfry-run/belfry/cron/internal/spell"
 )
 
 // fieldRule is the fields of an expression as sets.
@@ -159,7 +160,7 @@ func (r *fieldRule) mismatch(wall int64) string {
 	case r.month>>m&1 == 0:
 		return longName(monthField, m) + " is not in the rule"
 	case r.days.of(y, m)>>d&1 == 0:
-		return fmt.Sprintf("%s the %s is not a day of the rule", longName(weekdayField, civil.WeekdayOf(day)), ordinal(d))
+		return fmt.Sprintf("%s the %s is not a day of the rule", longName(weekdayField, civil.WeekdayOf(day)), spell.Ordinal(d))
 	case r.times.Hour>>(s/3600)&1 == 0:
 		return fmt.Sprintf("hour %d is not in the rule", s/3600)
 	case r.times.Min>>(s/60%60)&1 == 0:

@@ -3,6 +3,8 @@ package cron
 import (
 	"regexp"
 	"strings"
+
+	"github.com/belfry-run/belfry/cron/internal/spell"
 )
 
 // cronLike is a hint for what cannot be translated word by word.
@@ -31,7 +33,7 @@ func foreign(text string, parses func(string) bool) *Error {
 func eventBridgeCron(inner string) string {
 	f := strings.Fields(strings.TrimSuffix(inner, ")"))
 	if len(f) == 6 && f[5] == "*" && !strings.ContainsAny(f[4], "0123456789L") {
-		return didYouMean(strings.Join(f[:5], " "), "")
+		return spell.DidYouMean(strings.Join(f[:5], " "), "")
 	}
 	return "leave out cron( ), put the year behind seven fields that begin with seconds, and write weekdays as names: 1 is SUN there"
 }
@@ -39,10 +41,10 @@ func eventBridgeCron(inner string) string {
 func eventBridgeRate(inner string) string {
 	f := strings.Fields(strings.TrimSuffix(inner, ")"))
 	if len(f) == 2 {
-		if n, ok := parseDuration(f[0] + strings.TrimSuffix(f[1], "s")[:1]); ok && n > 0 {
+		if n, ok := spell.ReadDuration(f[0] + strings.TrimSuffix(f[1], "s")[:1]); ok && n > 0 {
 			switch strings.TrimSuffix(f[1], "s") {
 			case "minute", "hour", "day":
-				return didYouMean("@every "+f[0]+f[1][:1], "")
+				return spell.DidYouMean("@every "+f[0]+f[1][:1], "")
 			}
 		}
 	}
@@ -73,7 +75,7 @@ func systemdCalendar(text string, parses func(string) bool) string {
 	if !parses(text) {
 		return cronLike
 	}
-	return didYouMean(text, "")
+	return spell.DidYouMean(text, "")
 }
 
 func noZero(s string) string {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/belfry-run/belfry/cron/internal/civil"
+	"github.com/belfry-run/belfry/cron/internal/spell"
 )
 
 // property is one content line of iCalendar: NAME;PARAM=VALUE:value (RFC 5545 section 3.1).
@@ -87,9 +88,9 @@ func parseStamp(field, s string, pos int) (stamp, error) {
 	if len(date) != 8 || timed && len(clock) != 6 || utc && !timed {
 		return stamp{}, bad
 	}
-	y, ok1 := number(date[:4])
-	m, ok2 := number(date[4:6])
-	d, ok3 := number(date[6:])
+	y, ok1 := spell.Number(date[:4])
+	m, ok2 := spell.Number(date[4:6])
+	d, ok3 := spell.Number(date[6:])
 	if !ok1 || !ok2 || !ok3 || y < civil.MinYear || m < 1 || m > 12 || d < 1 || d > civil.DaysInMonth(y, m) {
 		return stamp{}, bad
 	}
@@ -97,7 +98,7 @@ func parseStamp(field, s string, pos int) (stamp, error) {
 	if !timed {
 		return st, nil
 	}
-	n, ok := number(clock)
+	n, ok := spell.Number(clock)
 	h, mi, sec := n/10000, n/100%100, n%100
 	if !ok || h > 23 || mi > 59 || sec > 60 {
 		return stamp{}, bad
@@ -188,7 +189,7 @@ func lasting(s string) (days, secs int64, ok bool) {
 		}
 		return (total - secs) / civil.DaySecs, secs, total > 0 && total <= 366*civil.DaySecs
 	}
-	d, ok := parseDuration(s)
+	d, ok := spell.ReadDuration(s)
 	if !ok || d > 366*24*time.Hour || d < time.Second {
 		return 0, 0, false
 	}

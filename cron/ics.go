@@ -3,6 +3,8 @@ package cron
 import (
 	"fmt"
 	"io"
+
+	"github.com/belfry-run/belfry/cron/internal/spell"
 )
 
 // ParseICS reads an iCalendar file as a calendar that is closed during each of its events, and takes the SUMMARY as the
@@ -33,7 +35,7 @@ func ParseICS(r io.Reader, limit int64, o Options) (*Calendar, error) {
 		}
 		cl, ok, err := v.closing(spec.Zone)
 		if err != nil {
-			return nil, fmt.Errorf("event %q: %w", clip(v.summary), err)
+			return nil, fmt.Errorf("event %q: %w", spell.Clip(v.summary), err)
 		}
 		if ok {
 			spec.Closings = append(spec.Closings, Closing{Name: v.summary, Dates: cl.dates, Rule: cl.rule, Lasts: cl.lasts})

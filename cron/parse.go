@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/belfry-run/belfry/cron/internal/civil"
+	"github.com/belfry-run/belfry/cron/internal/spell"
 )
 
 // maxExpr is the longest expression read, in bytes; longer than any person writes.
@@ -151,7 +152,7 @@ func (p *parser) macro(words []word) (*Expr, error) {
 		return nil, e
 	}
 	known := append(slices.Sorted(maps.Keys(macros)), "@every")
-	e.Hint = didYouMean(nearest(name, known), "the macros are "+strings.Join(known, " "))
+	e.Hint = spell.DidYouMean(spell.Nearest(name, known), "the macros are "+strings.Join(known, " "))
 	return nil, e
 }
 
@@ -162,7 +163,7 @@ func (p *parser) every(words []word) (*Expr, error) {
 		return nil, e
 	}
 	e.Value, e.Pos = words[1].text, words[1].pos
-	d, ok := parseDuration(strings.ToLower(words[1].text))
+	d, ok := spell.ReadDuration(strings.ToLower(words[1].text))
 	if !ok {
 		e.Msg = "is not a duration above zero"
 		return nil, e

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/belfry-run/belfry/cron/internal/civil"
+	"github.com/belfry-run/belfry/cron/internal/spell"
 )
 
 // draft is a rule being read.
@@ -32,7 +33,7 @@ func (d *draft) read(b *recurrence) error {
 	i := slices.Index(freqNames, f.value)
 	if i < 0 {
 		f.key = "FREQ"
-		return f.wrong("must be one of "+strings.Join(freqNames, " "), didYouMean(nearest(f.value, freqNames), ""))
+		return f.wrong("must be one of "+strings.Join(freqNames, " "), spell.DidYouMean(spell.Nearest(f.value, freqNames), ""))
 	}
 	d.freq, d.interval, d.month, d.dow = freq(i), 1, 0x1ffe, 127
 	for _, read := range []func() error{
@@ -76,7 +77,7 @@ func (d *draft) each(key string, top int, use func(n int)) error {
 	}
 	p := d.parts[key]
 	for s := range strings.SplitSeq(p.value, ",") {
-		n, ok := number(strings.TrimLeft(s, "+-"))
+		n, ok := spell.Number(strings.TrimLeft(s, "+-"))
 		if !ok || n == 0 || n > top || len(s)-len(strings.TrimLeft(s, "+-")) > 1 {
 			return p.wrong(fmt.Sprintf("takes numbers from 1 to %d, or from -%d to -1, not %q", top, top, s), "")
 		}
@@ -103,7 +104,7 @@ func (d *draft) set(key string, low, top int, bits *uint64) error {
 	}
 	p := d.parts[key]
 	for s := range strings.SplitSeq(p.value, ",") {
-		n, ok := number(s)
+		n, ok := spell.Number(s)
 		if !ok || n < low || n > top {
 			return p.wrong(fmt.Sprintf("takes numbers from %d to %d, not %q", low, top, s), "")
 		}
@@ -383,7 +384,7 @@ func ruleParts(p property) (map[string]part, error) {
 			return nil, &Error{Field: "RRULE", Value: text, Pos: at, Msg: "is not PART=value (RFC 5545 section 3.3.10)"}
 		case !slices.Contains(partOrder, key):
 			return nil, &Error{Field: "RRULE", Value: key, Pos: at, Msg: "is not a part of a rule (RFC 5545 section 3.3.10)",
-				Hint: didYouMean(nearest(key, partOrder), "the parts are "+strings.Join(partOrder, " "))}
+				Hint: spell.DidYouMean(spell.Nearest(key, partOrder), "the parts are "+strings.Join(partOrder, " "))}
 		case parts[key].value != "":
 			return nil, &Error{Field: key, Value: value, Pos: at, Msg: "comes twice; a part comes once (RFC 5545 section 3.3.10)"}
 		}

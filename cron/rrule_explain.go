@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/belfry-run/belfry/cron/internal/civil"
+	"github.com/belfry-run/belfry/cron/internal/spell"
 )
 
 // Explain says the recurrence in plain English.
@@ -17,11 +18,11 @@ func (r *series) Explain() string {
 		parts = append(parts, rule.explain())
 	}
 	if n := len(r.dates); n > 0 {
-		parts = append(parts, "at "+plural(n, "single time"))
+		parts = append(parts, "at "+spell.Plural(n, "single time"))
 	}
-	text := capital(strings.Join(parts, ", and ")) + ", " + r.clock.loc.String() + " time"
+	text := spell.Capital(strings.Join(parts, ", and ")) + ", " + r.clock.loc.String() + " time"
 	if n := len(r.except) + len(r.days); n > 0 {
-		text += ", except at " + plural(n, "time")
+		text += ", except at " + spell.Plural(n, "time")
 	}
 	return text + "."
 }
@@ -38,7 +39,7 @@ func (r *rule) explain() string {
 		for k := range times {
 			times[k] = civil.ClockText(int64(r.At(k)))
 		}
-		text += " at " + list(times)
+		text += " at " + spell.List(times)
 	} else {
 		text += setText(uint64(r.Hour), 24, " in hour ") + setText(r.Min, 60, " at minute ")
 		if r.Sec != 1 {
@@ -55,7 +56,7 @@ func (r *rule) explain() string {
 func (r *rule) explainDays() string {
 	var text string
 	if r.month != 0x1ffe {
-		text += " in " + numbers(uint64(r.month), monthName)
+		text += " in " + numbers(uint64(r.month), spell.Month)
 	}
 	if r.week.used {
 		text += " in " + r.week.text("week")
@@ -71,12 +72,12 @@ func (r *rule) explainDays() string {
 	}
 	var names []string
 	if r.dow != 0 {
-		names = append(names, numbers(uint64(r.dow), weekdayName))
+		names = append(names, numbers(uint64(r.dow), spell.Weekday))
 	}
 	for _, w := range r.nth {
-		names = append(names, "the "+fromEnd(w.n)+" "+weekdayName(w.weekday))
+		names = append(names, "the "+fromEnd(w.n)+" "+spell.Weekday(w.weekday))
 	}
-	return text + " on " + list(names)
+	return text + " on " + spell.List(names)
 }
 
 // explainEnds is when it starts and stops.
@@ -110,7 +111,7 @@ func numbers(set uint64, name func(int) string) string {
 	for ; set != 0; set &= set - 1 {
 		words = append(words, name(bits.TrailingZeros64(set)))
 	}
-	return list(words)
+	return spell.List(words)
 }
 
 // text lists the members, those from the end in words.
@@ -126,7 +127,7 @@ func (s *signed) text(unit string) string {
 			words = append(words, "the "+fromEnd(-n)+" "+unit)
 		}
 	}
-	return list(words)
+	return spell.List(words)
 }
 
 // positions is BYSETPOS in words.
@@ -142,9 +143,9 @@ func positions(list []int) string {
 func fromEnd(n int) string {
 	switch {
 	case n > 0:
-		return ordinal(n)
+		return spell.Ordinal(n)
 	case n == -1:
 		return "last"
 	}
-	return ordinal(-n) + " last"
+	return spell.Ordinal(-n) + " last"
 }

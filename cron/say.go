@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+
+	"github.com/belfry-run/belfry/cron/internal/spell"
 )
 
 // phrase lists the items of a column.
@@ -12,7 +14,7 @@ func phrase(c column) string {
 	for n, i := range c.items {
 		words[n] = c.say(i)
 	}
-	return list(words)
+	return spell.List(words)
 }
 
 // say is one item in words.
@@ -20,11 +22,11 @@ func (f *field) say(i item) string {
 	one := func(n int) string { return longName(f, n) }
 	switch i.form {
 	case star, anyDay:
-		return "every " + ordinal(max(i.step, 1)) + " " + f.noun()
+		return "every " + spell.Ordinal(max(i.step, 1)) + " " + f.noun()
 	case values:
 		switch {
 		case i.step > 0:
-			return fmt.Sprintf("every %s %s from %s to %s", ordinal(i.step), f.noun(), one(i.lo), one(i.hi))
+			return fmt.Sprintf("every %s %s from %s to %s", spell.Ordinal(i.step), f.noun(), one(i.lo), one(i.hi))
 		case i.lo != i.hi:
 			return one(i.lo) + " to " + one(i.hi)
 		}
@@ -37,11 +39,11 @@ func (f *field) say(i item) string {
 		}
 		return "the workday nearest to " + beforeLast(i.lo, "the last day")
 	case nearWork:
-		return "the workday nearest to the " + ordinal(i.lo)
+		return "the workday nearest to the " + spell.Ordinal(i.lo)
 	case lastOf:
 		return "the last " + one(i.lo) + " of the month"
 	case nthOf:
-		return "the " + ordinal(i.hi) + " " + one(i.lo) + " of the month"
+		return "the " + spell.Ordinal(i.hi) + " " + one(i.lo) + " of the month"
 	}
 	return "a hashed " + f.noun()
 }
@@ -50,7 +52,7 @@ func beforeLast(n int, last string) string {
 	if n == 0 {
 		return last
 	}
-	return plural(n, "day") + " before " + last
+	return spell.Plural(n, "day") + " before " + last
 }
 
 // noun is the field's unit.
@@ -68,7 +70,7 @@ func (f *field) noun() string {
 func longName(f *field, n int) string {
 	switch {
 	case f.names != nil:
-		return capital(strings.ToLower(f.long[n-f.min]))
+		return spell.Capital(strings.ToLower(f.long[n-f.min]))
 	case f.day:
 		return "day " + strconv.Itoa(n)
 	}

@@ -7,6 +7,8 @@ import (
 	"sync"
 	"time"
 	_ "time/tzdata" // so that a binary on an empty machine knows the zones
+
+	"github.com/belfry-run/belfry/cron/internal/spell"
 )
 
 // loadZone finds a time zone by its IANA name. "" is UTC. "Local" is refused: the machine's zone is not part of a rule,
@@ -24,7 +26,7 @@ func loadZone(name string) (*time.Location, error) {
 		return nil, zoneError(name, "would be the zone of whatever machine reads it", `name the zone, for example "Europe/Sofia", or use "UTC"`)
 	}
 	if len(name) > 64 || strings.ContainsAny(name, " \t\n\\\x00") {
-		return nil, zoneError(name, "is not a time zone", zoneHint(clip(name)))
+		return nil, zoneError(name, "is not a time zone", zoneHint(spell.Clip(name)))
 	}
 	if loc, ok := zones.Load(name); ok {
 		return loc.(*time.Location), nil
@@ -60,23 +62,23 @@ var abbreviations = map[string]string{
 // zoneHint guesses what was meant: another case, an abbreviation, an offset, a city alone, a slip of a finger.
 func zoneHint(name string) string {
 	if zone := abbreviations[strings.ToUpper(name)]; zone != "" {
-		return didYouMean(zone, "")
+		return spell.DidYouMean(zone, "")
 	}
 	if rest, ok := strings.CutPrefix(strings.ToUpper(name), "UTC"); ok {
 		name = "GMT" + rest
 	}
 	if rest, ok := strings.CutPrefix(strings.ToUpper(name), "GMT"); ok && len(rest) > 1 && len(rest) <= 3 {
 		// POSIX signs: Etc/GMT-2 is two hours ahead of UTC.
-		return didYouMean("Etc/GMT"+strings.NewReplacer("+", "-", "-", "+").Replace(rest[:1])+strings.TrimLeft(rest[1:], "0"), "")
+		return spell.DidYouMean("Etc/GMT"+strings.NewReplacer("+", "-", "-", "+").Replace(rest[:1])+strings.TrimLeft(rest[1:], "0"), "")
 	}
 	names := allZones()
 	place := strings.ReplaceAll(name, " ", "_")
 	for _, n := range names {
 		if strings.EqualFold(n, place) || strings.EqualFold(n[strings.LastIndexByte(n, '/')+1:], place) {
-			return didYouMean(n, "")
+			return spell.DidYouMean(n, "")
 		}
 	}
-	return didYouMean(nearest(name, names), `use an IANA name, for example "Europe/Sofia"`)
+	return spell.DidYouMean(spell.Nearest(name, names), `use an IANA name, for example "Europe/Sofia"`)
 }
 
 // systemZones is where the time package looks before it uses the embedded database.

@@ -1,4 +1,4 @@
-package cron
+package spell
 
 import (
 	"math"
@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// parseDuration is time.ParseDuration with days (24 hours) and weeks in front.
-func parseDuration(s string) (time.Duration, bool) {
+// ReadDuration is time.ParseDuration with days (24 hours) and weeks in front.
+func ReadDuration(s string) (time.Duration, bool) {
 	total := time.Duration(0)
 	for _, unit := range []struct {
 		mark byte
@@ -35,8 +35,8 @@ func parseDuration(s string) (time.Duration, bool) {
 	return total + d, true
 }
 
-// shortDuration is Duration.String without its trailing zero parts: 5m, 1h30m.
-func shortDuration(d time.Duration) string {
+// Duration is Duration.String without its trailing zero parts: 5m, 1h30m.
+func Duration(d time.Duration) string {
 	s := d.String()
 	if strings.HasSuffix(s, "m0s") {
 		s = s[:len(s)-2]
@@ -47,15 +47,15 @@ func shortDuration(d time.Duration) string {
 	return s
 }
 
-// spokenDuration says 90m as "1 hour 30 minutes".
-func spokenDuration(d time.Duration) string {
+// SpokenDuration says 90m as "1 hour 30 minutes".
+func SpokenDuration(d time.Duration) string {
 	var words []string
 	for _, u := range []struct {
 		name string
 		size time.Duration
 	}{{"day", 24 * time.Hour}, {"hour", time.Hour}, {"minute", time.Minute}, {"second", time.Second}, {"millisecond", time.Millisecond}} {
 		if n := d / u.size; n > 0 {
-			words = append(words, plural(int(n), u.name))
+			words = append(words, Plural(int(n), u.name))
 			d -= n * u.size
 		}
 	}

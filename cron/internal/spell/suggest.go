@@ -1,12 +1,12 @@
-package cron
+package spell
 
 import (
 	"strconv"
 	"strings"
 )
 
-// nearest is the candidate that differs least from s, or "" when none is near: at most a third of s may be wrong.
-func nearest(s string, list []string) string {
+// Nearest is the candidate that differs least from s, or "" when none is near: at most a third of s may be wrong.
+func Nearest(s string, list []string) string {
 	best, least := "", max(1, len(s)/3)+1
 	for _, c := range list {
 		if d := distance(strings.ToLower(s), strings.ToLower(c), least); d < least {
@@ -16,8 +16,8 @@ func nearest(s string, list []string) string {
 	return best
 }
 
-// didYouMean asks for the candidate, or falls back to another hint.
-func didYouMean(candidate, otherwise string) string {
+// DidYouMean asks for the candidate, or falls back to another hint.
+func DidYouMean(candidate, otherwise string) string {
 	if candidate == "" {
 		return otherwise
 	}
