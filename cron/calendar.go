@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/belfry-run/belfry/cron/internal/civil"
+	"github.com/belfry-run/belfry/cron/internal/refusal"
 	"github.com/belfry-run/belfry/cron/internal/spell"
 )
 
@@ -95,7 +96,7 @@ func newCalendar(spec CalendarSpec, lenient bool) (*Calendar, error) {
 	work := &budget{left: calendarSteps, search: eventSteps}
 	for _, cl := range spec.Closings {
 		err := c.add(cl, work)
-		if lenient && neverOccurs(err) {
+		if lenient && refusal.IsNever(err) {
 			continue
 		}
 		if err != nil {

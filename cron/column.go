@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/belfry-run/belfry/cron/internal/refusal"
 	"github.com/belfry-run/belfry/cron/internal/spell"
 )
 
@@ -13,7 +14,7 @@ func readColumn(f *field, written string, pos int) (column, error) {
 	c, begin := column{field: f}, pos
 	text := strings.ToUpper(written)
 	if len(text) != len(written) { // a letter whose upper case is longer is not in the grammar
-		return c, &Error{Field: f.name, Value: written, Pos: pos, Msg: "holds a character that cron does not know"}
+		return c, &refusal.Error{Field: f.name, Value: written, Pos: pos, Msg: "holds a character that cron does not know"}
 	}
 	if f.weekday && text[0] == '+' {
 		c.and = true
@@ -36,8 +37,8 @@ func readColumn(f *field, written string, pos int) (column, error) {
 }
 
 // wrong is an error about this field.
-func (f *field) wrong(value string, pos int, msg, hint string) *Error {
-	return &Error{Field: f.name, Value: value, Pos: pos, Msg: msg, Hint: hint}
+func (f *field) wrong(value string, pos int, msg, hint string) *refusal.Error {
+	return &refusal.Error{Field: f.name, Value: value, Pos: pos, Msg: msg, Hint: hint}
 }
 
 // item reads one part of a comma list.
@@ -189,7 +190,7 @@ func (f *field) named(s string) (int, bool) {
 }
 
 // unknown is the error for what is neither number nor name.
-func (f *field) unknown(s string, pos int) *Error {
+func (f *field) unknown(s string, pos int) *refusal.Error {
 	e := f.wrong(s, pos, "is not a number", "")
 	if s == "" {
 		e.Msg = "lacks a value"
@@ -197,7 +198,7 @@ func (f *field) unknown(s string, pos int) *Error {
 	if f.names != nil && s != "" {
 		e.Msg = "is neither a number nor a name"
 		fix := spell.Nearest(s, f.names)
-		e = withFix(e, fix)
+		e = refusal.WithFix(e, fix)
 		e.Hint = spell.DidYouMean(fix, "the names are "+strings.Join(f.names, " "))
 	}
 	for _, other := range []*field{monthField, weekdayField} {

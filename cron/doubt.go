@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/belfry-run/belfry/cron/internal/refusal"
 	"github.com/belfry-run/belfry/cron/internal/spell"
 )
 
@@ -100,7 +101,7 @@ func (p *parser) wrongCount(words []word) error {
 
 // explainError adds to the error of field i what had been understood, and a whole expression that would work.
 func (p *parser) explainError(err error, words []word, i int) error {
-	e := asError(err)
+	e := refusal.As(err)
 	seen := make([]string, len(p.cols))
 	for n, c := range p.cols {
 		seen[n] = c.name + " " + c.String()
@@ -118,7 +119,7 @@ func (p *parser) explainError(err error, words []word, i int) error {
 
 // repaired is the expression with the error's fix put in, or "" if there is none or it would not parse either.
 func (p *parser) repaired(e *Error, words []word) string {
-	fix := fixOf(e)
+	fix := refusal.Fix(e)
 	if fix == "" || e.Pos == 0 {
 		return ""
 	}

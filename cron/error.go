@@ -1,71 +1,9 @@
 package cron
 
-import (
-	"errors"
-	"fmt"
-	"strings"
+import "github.com/belfry-run/belfry/cron/internal/refusal"
 
-	"github.com/belfry-run/belfry/cron/internal/spell"
-)
-
-// Error is why a text was refused: where it went wrong, what had been understood before, and what to write instead.
-type Error struct {
-	Field string // the part that is wrong: "minute", "weekday", "BYDAY", "zone", ...; "" for the whole text
-	Value string // the words refused, as written
-	Pos   int    // column of the first wrong character, from 1; 0 when there is no single place
-	Msg   string // what is wrong with it; for RRULE with the section of RFC 5545
-	Seen  string // what was understood up to there; may be empty
-	Hint  string // what to do: "did you mean ...?"; may be empty
-
-	fix   string // what to put in place of Value, if that is known
-	never bool   // the rule is lawful and has no occurrence
-}
-
-// Error is one sentence for a person.
-func (e *Error) Error() string {
-	var b strings.Builder
-	if e.Field != "" {
-		b.WriteString(e.Field + " ")
-	}
-	if e.Value != "" {
-		fmt.Fprintf(&b, "%q ", spell.Clip(e.Value))
-	}
-	if e.Pos > 0 {
-		fmt.Fprintf(&b, "(column %d) ", e.Pos)
-	}
-	b.WriteString(e.Msg)
-	if e.Seen != "" {
-		b.WriteString("; understood so far: " + e.Seen)
-	}
-	if e.Hint != "" {
-		b.WriteString("; " + e.Hint)
-	}
-	return b.String()
-}
-
-// refuseNever marks the refusal of a rule that is lawful and has no occurrence.
-func refuseNever(e *Error) *Error {
-	e.never = true
-	return e
-}
-
-// neverOccurs says whether an error refuses such a rule.
-func neverOccurs(err error) bool {
-	e, ok := errors.AsType[*Error](err)
-	return ok && e.never
-}
-
-// withFix adds to a refusal what to put in place of its value, if that is known.
-func withFix(e *Error, fix string) *Error {
-	e.fix = fix
-	return e
-}
-
-// fixOf is what [withFix] added, or "".
-func fixOf(e *Error) string { return e.fix }
-
-// asError is the Error in an error that is known to be one.
-func asError(err error) *Error {
-	e, _ := errors.AsType[*Error](err)
-	return e
-}
+// Error is why a text was refused. Field is the part that is wrong, such as "minute", "BYDAY" or "zone", and "" for the
+// whole text. Value is the words refused, as written, and Pos the column of the first wrong character, from 1, or 0 when
+// there is no single place. Msg is what is wrong; Seen, which may be empty, what was understood up to there; Hint, which may
+// be empty, what to do. Its text is one sentence for a person.
+type Error = refusal.Error

@@ -4,6 +4,7 @@ import (
 	"regexp"
 	"strings"
 
+	"github.com/belfry-run/belfry/cron/internal/refusal"
 	"github.com/belfry-run/belfry/cron/internal/spell"
 )
 
@@ -12,10 +13,10 @@ const cronLike = `write minute hour day month weekday, such as "0 9 * * MON-FRI"
 
 // foreign knows the spellings of other schedulers, to say how the same is written here. It is asked about what is no rule,
 // and answers nil for everything else. Parses says whether a text is a cron expression.
-func foreign(text string, parses func(string) bool) *Error {
+func foreign(text string, parses func(string) bool) *refusal.Error {
 	text = strings.TrimSpace(text)
 	lower := strings.ToLower(text)
-	e := &Error{Field: "expression", Value: text}
+	e := &refusal.Error{Field: "expression", Value: text}
 	switch {
 	case strings.HasPrefix(lower, "cron("):
 		e.Msg, e.Hint = "is written as for Amazon EventBridge", eventBridgeCron(text[len("cron("):])

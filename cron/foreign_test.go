@@ -3,6 +3,8 @@ package cron
 import (
 	"strings"
 	"testing"
+
+	"github.com/belfry-run/belfry/cron/internal/refusal"
 )
 
 func TestSpellingsOfOtherSchedulersAreToldApart(t *testing.T) {
@@ -35,7 +37,7 @@ func TestSpellingsOfOtherSchedulersAreToldApart(t *testing.T) {
 			t.Errorf("%q is accepted", text)
 			continue
 		}
-		e := asError(err)
+		e := refusal.As(err)
 		if !strings.Contains(e.Hint, hint) {
 			t.Errorf("%q: %v, want a hint with %s", text, e, hint)
 		}

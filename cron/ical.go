@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/belfry-run/belfry/cron/internal/civil"
+	"github.com/belfry-run/belfry/cron/internal/refusal"
 	"github.com/belfry-run/belfry/cron/internal/spell"
 )
 
@@ -38,17 +39,17 @@ func parseProperty(line string) (property, error) {
 	p := property{params: map[string]string{}}
 	end := strings.IndexAny(line, ";:")
 	if end < 1 {
-		return p, &Error{Field: "line", Value: line, Msg: "is not NAME:value (RFC 5545 section 3.1)"}
+		return p, &refusal.Error{Field: "line", Value: line, Msg: "is not NAME:value (RFC 5545 section 3.1)"}
 	}
 	p.name = strings.ToUpper(line[:end])
 	for line[end] == ';' {
 		stop := paramEnd(line, end+1)
 		if stop < 0 {
-			return p, &Error{Field: p.name, Value: line, Msg: "has no : before its value (RFC 5545 section 3.1)"}
+			return p, &refusal.Error{Field: p.name, Value: line, Msg: "has no : before its value (RFC 5545 section 3.1)"}
 		}
 		name, value, ok := strings.Cut(line[end+1:stop], "=")
 		if !ok {
-			return p, &Error{Field: p.name, Value: line[end+1 : stop], Pos: end + 2, Msg: "is not PARAM=value (RFC 5545 section 3.2)"}
+			return p, &refusal.Error{Field: p.name, Value: line[end+1 : stop], Pos: end + 2, Msg: "is not PARAM=value (RFC 5545 section 3.2)"}
 		}
 		p.params[strings.ToUpper(name)] = strings.Trim(value, `"`)
 		end = stop
@@ -82,7 +83,7 @@ type stamp struct {
 
 // parseStamp reads 20270301, 20270301T090000 or 20270301T090000Z.
 func parseStamp(field, s string, pos int) (stamp, error) {
-	bad := &Error{Field: field, Value: s, Pos: pos, Msg: "is not a date (RFC 5545 sections 3.3.4 and 3.3.5)", Hint: "write 20270301, 20270301T090000 or 20270301T090000Z"}
+	bad := &refusal.Error{Field: field, Value: s, Pos: pos, Msg: "is not a date (RFC 5545 sections 3.3.4 and 3.3.5)", Hint: "write 20270301, 20270301T090000 or 20270301T090000Z"}
 	text, utc := strings.CutSuffix(strings.ToUpper(s), "Z")
 	date, clock, timed := strings.Cut(text, "T")
 	if len(date) != 8 || timed && len(clock) != 6 || utc && !timed {

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/belfry-run/belfry/cron/internal/civil"
+	"github.com/belfry-run/belfry/cron/internal/refusal"
 )
 
 // icsFile is what is read of a file.
@@ -45,7 +46,7 @@ func readICS(text string) (*icsFile, error) {
 			}
 		case p.name == "END":
 			if len(stack) == 0 || stack[len(stack)-1] != value {
-				return nil, &Error{Field: "calendar", Value: line, Msg: "ends what did not begin (RFC 5545 section 3.6)"}
+				return nil, &refusal.Error{Field: "calendar", Value: line, Msg: "ends what did not begin (RFC 5545 section 3.6)"}
 			}
 			stack = stack[:len(stack)-1]
 		case len(stack) > 0 && stack[len(stack)-1] == "VEVENT":
@@ -57,7 +58,7 @@ func readICS(text string) (*icsFile, error) {
 		}
 	}
 	if !found || len(stack) > 0 {
-		return nil, &Error{Field: "calendar", Msg: "is not a whole iCalendar file (RFC 5545 section 3.4)", Hint: "it starts with BEGIN:VCALENDAR and ends with END:VCALENDAR"}
+		return nil, &refusal.Error{Field: "calendar", Msg: "is not a whole iCalendar file (RFC 5545 section 3.4)", Hint: "it starts with BEGIN:VCALENDAR and ends with END:VCALENDAR"}
 	}
 	f.moveOverrides()
 	return f, nil
@@ -112,7 +113,7 @@ func (v *vevent) closing(zone string) (cl icsClosing, ok bool, err error) {
 		return cl, false, nil
 	}
 	if v.start.value == "" {
-		return cl, false, &Error{Field: "DTSTART", Msg: "is missing (RFC 5545 section 3.6.1)"}
+		return cl, false, &refusal.Error{Field: "DTSTART", Msg: "is missing (RFC 5545 section 3.6.1)"}
 	}
 	start, err := parseStamp("DTSTART", v.start.value, v.start.pos)
 	if err != nil {
@@ -150,7 +151,7 @@ func (v *vevent) length(start stamp, zone string) (days, secs int64, err error) 
 	case v.duration != "":
 		days, secs, ok := lasting(v.duration)
 		if !ok {
-			return 0, 0, &Error{Field: "DURATION", Value: v.duration, Msg: "is not a duration of up to 366 days (RFC 5545 section 3.3.6)"}
+			return 0, 0, &refusal.Error{Field: "DURATION", Value: v.duration, Msg: "is not a duration of up to 366 days (RFC 5545 section 3.3.6)"}
 		}
 		return days, secs, nil
 	case v.end.value == "" && start.date:

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/belfry-run/belfry/cron/internal/civil"
+	"github.com/belfry-run/belfry/cron/internal/refusal"
 	"github.com/belfry-run/belfry/cron/internal/spell"
 )
 
@@ -124,7 +125,7 @@ func (p *parser) prefix(words []word) ([]word, error) {
 		}
 		loc, err := LoadZone(name)
 		if err != nil {
-			asError(err).Pos = words[0].pos + len(key) + 1
+			refusal.As(err).Pos = words[0].pos + len(key) + 1
 			return nil, err
 		}
 		p.opts.Zone, p.zone = loc, "CRON_TZ="+loc.String()+" "
@@ -170,7 +171,7 @@ func (p *parser) every(words []word) (*Expr, error) {
 	}
 	every, err := NewEvery(d, time.Unix(0, 0).In(p.opts.zone()), p.opts.Seed)
 	if err != nil {
-		asError(err).Pos = e.Pos
+		refusal.As(err).Pos = e.Pos
 		return nil, err
 	}
 	return &Expr{every: every, text: p.zone + every.String(), clock: clock{loc: p.opts.zone()}}, nil
@@ -219,7 +220,7 @@ func (e *Expr) checkDue(o Options) error {
 	if !e.Next(from).IsZero() {
 		return nil
 	}
-	err := refuseNever(&Error{Field: "expression", Value: e.text, Msg: "never matches"})
+	err := refusal.Never(&Error{Field: "expression", Value: e.text, Msg: "never matches"})
 	if !o.After.IsZero() && !e.Next(time.Unix(civil.MinSec, 0)).IsZero() {
 		err.Msg = "never matches after " + o.After.In(e.clock.loc).Format("2006-01-02 15:04")
 		err.Hint = "its last time was " + e.Prev(o.After).Format("2006-01-02 15:04 MST")

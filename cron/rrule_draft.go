@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/belfry-run/belfry/cron/internal/civil"
+	"github.com/belfry-run/belfry/cron/internal/refusal"
 	"github.com/belfry-run/belfry/cron/internal/spell"
 )
 
@@ -23,8 +24,8 @@ type draft struct {
 func (d *draft) has(key string) bool { return d.parts[key].value != "" }
 
 // wrong is an error about a part; the section is where all rules of RRULE stand.
-func (p part) wrong(msg, hint string) *Error {
-	return &Error{Field: p.key, Value: p.value, Pos: p.pos, Msg: msg + " (RFC 5545 section 3.3.10)", Hint: hint}
+func (p part) wrong(msg, hint string) *refusal.Error {
+	return &refusal.Error{Field: p.key, Value: p.value, Pos: p.pos, Msg: msg + " (RFC 5545 section 3.3.10)", Hint: hint}
 }
 
 // read takes the values in; it does not ask whether they fit together.
@@ -275,7 +276,7 @@ func (d *draft) occurs(b *recurrence) error {
 	at, left := d.search(d.start, allowed)
 	b.opts.budget.left -= allowed - left
 	if at == civil.None {
-		return refuseNever(&Error{Field: "RRULE", Value: d.String(), Msg: "never occurs: its parts and DTSTART exclude each other (RFC 5545 section 3.3.10)"})
+		return refusal.Never(&refusal.Error{Field: "RRULE", Value: d.String(), Msg: "never occurs: its parts and DTSTART exclude each other (RFC 5545 section 3.3.10)"})
 	}
 	return nil
 }
@@ -292,7 +293,7 @@ func (d *draft) end(b *recurrence) error {
 			d.last = s.wall
 		}
 		if d.last < d.start {
-			return refuseNever(d.parts["UNTIL"].wrong("lies before DTSTART", ""))
+			return refusal.Never(d.parts["UNTIL"].wrong("lies before DTSTART", ""))
 		}
 		return nil
 	}
@@ -329,7 +330,7 @@ func (d *draft) String() string {
 // rrule reads one RRULE value.
 func (b *recurrence) rrule(p property) error {
 	if len(b.rules) == maxRules {
-		return &Error{Field: "RRULE", Msg: "comes more than 16 times; one is enough (RFC 5545 section 3.8.5.3)"}
+		return &refusal.Error{Field: "RRULE", Msg: "comes more than 16 times; one is enough (RFC 5545 section 3.8.5.3)"}
 	}
 	parts, err := ruleParts(p)
 	if err != nil {
@@ -381,12 +382,12 @@ func ruleParts(p property) (map[string]part, error) {
 		value = strings.ToUpper(strings.TrimSpace(value))
 		switch {
 		case !ok || value == "":
-			return nil, &Error{Field: "RRULE", Value: text, Pos: at, Msg: "is not PART=value (RFC 5545 section 3.3.10)"}
+			return nil, &refusal.Error{Field: "RRULE", Value: text, Pos: at, Msg: "is not PART=value (RFC 5545 section 3.3.10)"}
 		case !slices.Contains(partOrder, key):
-			return nil, &Error{Field: "RRULE", Value: key, Pos: at, Msg: "is not a part of a rule (RFC 5545 section 3.3.10)",
+			return nil, &refusal.Error{Field: "RRULE", Value: key, Pos: at, Msg: "is not a part of a rule (RFC 5545 section 3.3.10)",
 				Hint: spell.DidYouMean(spell.Nearest(key, partOrder), "the parts are "+strings.Join(partOrder, " "))}
 		case parts[key].value != "":
-			return nil, &Error{Field: key, Value: value, Pos: at, Msg: "comes twice; a part comes once (RFC 5545 section 3.3.10)"}
+			return nil, &refusal.Error{Field: key, Value: value, Pos: at, Msg: "comes twice; a part comes once (RFC 5545 section 3.3.10)"}
 		}
 		parts[key] = part{key, value, at + strings.IndexByte(text, '=') + 1}
 	}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/belfry-run/belfry/cron/internal/civil"
+	"github.com/belfry-run/belfry/cron/internal/refusal"
 )
 
 // Limits of one recurrence. They are far beyond what people write and keep hostile text cheap.
@@ -35,7 +36,7 @@ func newBudget() *budget { return &budget{countSteps, maxSteps} }
 // parseSeries reads a recurrence as cron.ParseRRule describes it.
 func parseSeries(text string, o seriesOptions) (*series, error) {
 	if len(text) > maxRRule {
-		return nil, &Error{Field: "RRULE", Value: text, Msg: "is longer than 64 KiB"}
+		return nil, &refusal.Error{Field: "RRULE", Value: text, Msg: "is longer than 64 KiB"}
 	}
 	lines, err := rruleLines(text)
 	if err != nil {
@@ -117,14 +118,14 @@ func (b *recurrence) add(p property) error {
 	case "RDATE", "EXDATE":
 		return b.datesOf(p)
 	case "EXRULE":
-		return &Error{Field: "EXRULE", Value: p.value, Msg: "was removed from iCalendar (RFC 5545 appendix A.3)", Hint: "name the dates with EXDATE, or use a calendar"}
+		return &refusal.Error{Field: "EXRULE", Value: p.value, Msg: "was removed from iCalendar (RFC 5545 appendix A.3)", Hint: "name the dates with EXDATE, or use a calendar"}
 	}
 	return nil
 }
 
 func (b *recurrence) dtstart(p property) error {
 	if b.start != nil {
-		return &Error{Field: "DTSTART", Value: p.value, Msg: "comes twice; one recurrence has one (RFC 5545 section 3.6.1)", Hint: "give each event to a schedule of its own"}
+		return &refusal.Error{Field: "DTSTART", Value: p.value, Msg: "comes twice; one recurrence has one (RFC 5545 section 3.6.1)", Hint: "give each event to a schedule of its own"}
 	}
 	s, err := parseStamp("DTSTART", p.value, p.pos)
 	if err != nil {
@@ -144,7 +145,7 @@ func (b *recurrence) zoneOf(p property, s stamp) (*time.Location, error) {
 	case named:
 		loc, err := icalZone(tzid)
 		if err != nil {
-			asError(err).Field = p.name + " TZID"
+			refusal.As(err).Field = p.name + " TZID"
 		}
 		return loc, err
 	}
@@ -163,7 +164,7 @@ func (b *recurrence) zone() *time.Location {
 func (b *recurrence) datesOf(p property) error {
 	for value := range strings.SplitSeq(p.value, ",") {
 		if len(b.dates)+len(b.except)+len(b.days) >= maxDates {
-			return &Error{Field: p.name, Msg: "names more than 10000 dates"}
+			return &refusal.Error{Field: p.name, Msg: "names more than 10000 dates"}
 		}
 		text, _, _ := strings.Cut(value, "/") // a PERIOD; its start
 		s, err := parseStamp(p.name, strings.TrimSpace(text), p.pos)
@@ -203,7 +204,7 @@ func (b *recurrence) begin() (s stamp, given bool) {
 // build sorts everything and writes the normal form.
 func (b *recurrence) build() (*series, error) {
 	if len(b.rules) == 0 && len(b.dates) == 0 {
-		return nil, &Error{Field: "RRULE", Msg: "is missing (RFC 5545 section 3.8.5.3)", Hint: `write for example "FREQ=WEEKLY;BYDAY=MO,FR;BYHOUR=9;BYMINUTE=0"`}
+		return nil, &refusal.Error{Field: "RRULE", Msg: "is missing (RFC 5545 section 3.8.5.3)", Hint: `write for example "FREQ=WEEKLY;BYDAY=MO,FR;BYHOUR=9;BYMINUTE=0"`}
 	}
 	r := &series{rules: b.rules, dates: sorted(b.dates), except: sorted(b.except), days: sorted(b.days)}
 	r.clock = b.opts.clock
@@ -254,7 +255,7 @@ func (r *series) checkDue(o seriesOptions) error {
 	if !r.Next(from).IsZero() {
 		return nil
 	}
-	err := refuseNever(&Error{Field: "RRULE", Value: strings.ReplaceAll(r.text, "\n", " "), Msg: "never occurs", Hint: "UNTIL or EXDATE leave nothing of it (RFC 5545 section 3.3.10)"})
+	err := refusal.Never(&refusal.Error{Field: "RRULE", Value: strings.ReplaceAll(r.text, "\n", " "), Msg: "never occurs", Hint: "UNTIL or EXDATE leave nothing of it (RFC 5545 section 3.3.10)"})
 	if !o.after.IsZero() && !r.Next(time.Unix(civil.MinSec, 0)).IsZero() {
 		err.Msg = "never occurs after " + o.after.In(r.clock.loc).Format("2006-01-02 15:04")
 		err.Hint = "its last time was " + r.Prev(o.after).Format("2006-01-02 15:04 MST")

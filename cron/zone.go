@@ -8,6 +8,7 @@ import (
 	"time"
 	_ "time/tzdata" // so that a binary on an empty machine knows the zones
 
+	"github.com/belfry-run/belfry/cron/internal/refusal"
 	"github.com/belfry-run/belfry/cron/internal/spell"
 )
 
@@ -46,8 +47,8 @@ func loadZone(name string) (*time.Location, error) {
 // it a million schedules would hold a million copies of a few zones, at some ten kilobytes each.
 var zones sync.Map
 
-func zoneError(name, msg, hint string) *Error {
-	return &Error{Field: "zone", Value: name, Msg: msg, Hint: hint}
+func zoneError(name, msg, hint string) *refusal.Error {
+	return &refusal.Error{Field: "zone", Value: name, Msg: msg, Hint: hint}
 }
 
 // abbreviations are what people write for a zone; the letters alone say neither the place nor its daylight saving.
