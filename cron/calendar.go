@@ -9,6 +9,7 @@ import (
 	"github.com/belfry-run/belfry/cron/internal/civil"
 	"github.com/belfry-run/belfry/cron/internal/refusal"
 	"github.com/belfry-run/belfry/cron/internal/spell"
+	"github.com/belfry-run/belfry/cron/internal/wall"
 )
 
 // Calendar is when something is closed: weekly hours, dates, and events that recur. It is immutable.
@@ -255,7 +256,7 @@ func (c *Calendar) addEvent(cl Closing, work *budget) error {
 			return &Error{Field: "lasts", Value: cl.Lasts, Msg: "is not a duration above zero", Hint: `write "2h", "3d" or "P1DT2H"`}
 		}
 	}
-	rule, err := parseSeries(cl.Rule, seriesOptions{clock: clock{loc: c.loc, seams: ical}, budget: work})
+	rule, err := parseSeries(cl.Rule, seriesOptions{clock: wall.Clock{Loc: c.loc, Seams: wall.ICal}, budget: work})
 	if err != nil {
 		return err
 	}
@@ -327,9 +328,9 @@ func (c *Calendar) NextClosed(t time.Time) time.Time {
 
 // nextStart is the first instant at or after u at which a closing begins, or none.
 func (c *Calendar) nextStart(u int64) int64 {
-	first, day := civil.None, civil.FloorDiv(u+spanAt(c.loc, u).off, civil.DaySecs)
-	begins := func(wall int64) {
-		if at := c.instantFrom(u, wall); wall >= u+spanAt(c.loc, u).off {
+	first, day := civil.None, civil.FloorDiv(u+wall.SpanAt(c.loc, u).Off, civil.DaySecs)
+	begins := func(w int64) {
+		if at := c.instantFrom(u, w); w >= u+wall.SpanAt(c.loc, u).Off {
 			first = min(first, at)
 		}
 	}
@@ -361,7 +362,7 @@ func (c *Calendar) nextStart(u int64) int64 {
 // until asks all closings about instant u: whether one holds it and why, and if all are wanted the latest end of those
 // that do.
 func (c *Calendar) until(u int64, all bool) (end int64, reason string, closed bool) {
-	wall := u + spanAt(c.loc, u).off
+	wall := u + wall.SpanAt(c.loc, u).Off
 	day := civil.FloorDiv(wall, civil.DaySecs)
 	hit := func(why string, to int64) bool {
 		if !closed {
@@ -400,11 +401,11 @@ func (c *Calendar) until(u int64, all bool) (end int64, reason string, closed bo
 // instantFrom is the first instant at or after u at which the wall clock has reached w.
 func (c *Calendar) instantFrom(u, w int64) int64 {
 	for {
-		s := spanAt(c.loc, u)
-		if at := max(u, w-s.off); at < s.end {
+		s := wall.SpanAt(c.loc, u)
+		if at := max(u, w-s.Off); at < s.End {
 			return at
 		}
-		u = s.end
+		u = s.End
 	}
 }
 
@@ -421,10 +422,10 @@ func (a annual) holds(day int64) bool {
 // last one that has begun ends last; it is looked for only if there is one that can still last, counting a seam for
 // what the clock may jump meanwhile.
 func (e *event) holds(u int64) (end int64, ok bool) {
-	if e.rule.at(u-e.days*civil.DaySecs-e.secs-seam) > u {
+	if e.rule.at(u-e.days*civil.DaySecs-e.secs-wall.Seam) > u {
 		return 0, false
 	}
-	at := last(e.rule.at, time.Unix(u+1, 0))
+	at := wall.Last(e.rule.at, time.Unix(u+1, 0))
 	if at == civil.None {
 		return 0, false
 	}
@@ -438,6 +439,6 @@ func (e *event) endOf(u int64) int64 {
 		return u + e.secs
 	}
 	loc := e.rule.Zone()
-	wall := u + spanAt(loc, u).off + e.days*civil.DaySecs
+	wall := u + wall.SpanAt(loc, u).Off + e.days*civil.DaySecs
 	return stamp{wall: wall}.instant(loc) + e.secs
 }

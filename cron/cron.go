@@ -27,7 +27,11 @@
 // [ParseRRule] states the bound of a recurrence.
 package cron
 
-import "time"
+import (
+	"time"
+
+	"github.com/belfry-run/belfry/cron/internal/wall"
+)
 
 // Times is an endless or finite, strictly increasing series of instants.
 type Times interface {
@@ -81,8 +85,8 @@ func (o Options) zone() *time.Location {
 }
 
 // clock is the wall clock of a rule.
-func (o Options) clock(s seams) clock {
-	return clock{loc: o.zone(), gap: gapAnswer(o.Gap), fold: foldAnswer(o.Fold), seams: s}
+func (o Options) clock(s wall.Seams) wall.Clock {
+	return wall.Clock{Loc: o.zone(), Gap: wall.Gap(o.Gap), Fold: wall.Fold(o.Fold), Seams: s}
 }
 
 // check refuses words that are not a Gap or a Fold.

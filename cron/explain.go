@@ -11,7 +11,7 @@ func (e *Expr) Explain() string {
 	if e.every != nil {
 		return e.every.Explain()
 	}
-	return spell.Capital(e.rule.explain(e.columns(), e.Fixed())) + ", " + e.clock.loc.String() + " time."
+	return spell.Capital(e.rule.explain(e.columns(), e.Fixed())) + ", " + e.clock.Loc.String() + " time."
 }
 
 // columns reads the normal form again, as six or seven fields.

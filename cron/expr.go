@@ -4,12 +4,13 @@ import (
 	"time"
 
 	"github.com/belfry-run/belfry/cron/internal/civil"
+	"github.com/belfry-run/belfry/cron/internal/wall"
 )
 
 // Expr is a cron expression, ready to be asked. It is immutable.
 type Expr struct {
 	rule  fieldRule
-	clock clock
+	clock wall.Clock
 	every *Every // set for @every, and then nothing above is
 	text  string // normal form
 }
@@ -19,7 +20,7 @@ func (e *Expr) Next(t time.Time) time.Time {
 	if e.every != nil {
 		return e.every.Next(t)
 	}
-	return e.clock.first(&e.rule, t)
+	return e.clock.First(&e.rule, t)
 }
 
 // Prev is the last occurrence strictly before t, in the rule's zone; zero when there is none. It costs a few dozen
@@ -28,11 +29,11 @@ func (e *Expr) Prev(t time.Time) time.Time {
 	if e.every != nil {
 		return e.every.Prev(t)
 	}
-	u := last(func(u int64) int64 { return e.clock.next(&e.rule, u) }, t)
+	u := wall.Last(func(u int64) int64 { return e.clock.Next(&e.rule, u) }, t)
 	if u == civil.None {
 		return time.Time{}
 	}
-	return time.Unix(u, 0).In(e.clock.loc)
+	return time.Unix(u, 0).In(e.clock.Loc)
 }
 
 // String is the expression in normal form: one space between fields, upper case, names for months and weekdays, macros
@@ -40,8 +41,8 @@ func (e *Expr) Prev(t time.Time) time.Time {
 func (e *Expr) String() string { return e.text }
 
 // Zone is the time zone the rule is read in.
-func (e *Expr) Zone() *time.Location { return e.clock.loc }
+func (e *Expr) Zone() *time.Location { return e.clock.Loc }
 
 // Fixed says whether this is a fixed-time rule, which runs exactly once for each of its times whatever the clock does
 // (see the package comment), and not one that follows real time.
-func (e *Expr) Fixed() bool { return e.clock.seams == fixed }
+func (e *Expr) Fixed() bool { return e.clock.Seams == wall.Fixed }

@@ -8,6 +8,7 @@ import (
 	"github.com/belfry-run/belfry/cron/internal/civil"
 	"github.com/belfry-run/belfry/cron/internal/refusal"
 	"github.com/belfry-run/belfry/cron/internal/spell"
+	"github.com/belfry-run/belfry/cron/internal/wall"
 )
 
 // property is one content line of iCalendar: NAME;PARAM=VALUE:value (RFC 5545 section 3.1).
@@ -114,8 +115,8 @@ func (s stamp) instant(loc *time.Location) int64 {
 	if s.utc {
 		return s.wall
 	}
-	c := clock{loc: loc, seams: ical}
-	return c.next(oneWall(s.wall), s.wall-skew)
+	c := wall.Clock{Loc: loc, Seams: wall.ICal}
+	return c.Next(oneWall(s.wall), s.wall-wall.Skew)
 }
 
 // oneWall is the rule that matches one wall second.

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/belfry-run/belfry/cron/internal/civil"
+	"github.com/belfry-run/belfry/cron/internal/wall"
 )
 
 // Note says what daylight saving did to an occurrence, or "" when it did nothing: that its time does not exist on that
@@ -12,7 +13,7 @@ func (e *Expr) Note(t time.Time) string {
 	if e.every != nil {
 		return ""
 	}
-	return e.clock.note(&e.rule, t.Unix())
+	return e.clock.Note(&e.rule, t.Unix())
 }
 
 // Why says in words whether instant t is one of the rule's, and if not which field keeps it out or what the clock did.
@@ -29,8 +30,8 @@ func (e *Expr) Why(t time.Time) string {
 	if t.Nanosecond() != 0 {
 		return "no: rules name whole seconds"
 	}
-	s := spanAt(e.clock.loc, t.Unix())
-	wall := t.Unix() + s.off
+	s := wall.SpanAt(e.clock.Loc, t.Unix())
+	wall := t.Unix() + s.Off
 	if e.rule.WallFrom(wall) == wall {
 		return "no: it is one of two " + civil.ClockText(wall) + ", and the rule runs at the " + string(e.otherHalf())
 	}
@@ -39,8 +40,8 @@ func (e *Expr) Why(t time.Time) string {
 
 // otherHalf is the half of a fold in which the rule runs.
 func (e *Expr) otherHalf() Fold {
-	if e.clock.fold == "" {
+	if e.clock.Fold == "" {
 		return FoldFirst
 	}
-	return Fold(e.clock.fold)
+	return Fold(e.clock.Fold)
 }

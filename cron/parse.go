@@ -9,6 +9,7 @@ import (
 	"github.com/belfry-run/belfry/cron/internal/civil"
 	"github.com/belfry-run/belfry/cron/internal/refusal"
 	"github.com/belfry-run/belfry/cron/internal/spell"
+	"github.com/belfry-run/belfry/cron/internal/wall"
 )
 
 // maxExpr is the longest expression read, in bytes; longer than any person writes.
@@ -174,7 +175,7 @@ func (p *parser) every(words []word) (*Expr, error) {
 		refusal.As(err).Pos = e.Pos
 		return nil, err
 	}
-	return &Expr{every: every, text: p.zone + every.String(), clock: clock{loc: p.opts.zone()}}, nil
+	return &Expr{every: every, text: p.zone + every.String(), clock: wall.Clock{Loc: p.opts.zone()}}, nil
 }
 
 func (p *parser) fields(words []word) (*Expr, error) {
@@ -201,9 +202,9 @@ func (p *parser) fields(words []word) (*Expr, error) {
 // build makes the expression of the columns.
 func (p *parser) build() *Expr {
 	rule, open := newFieldRule(p.cols, p.opts.Seed)
-	e := &Expr{rule: rule, clock: p.opts.clock(fixed), text: p.zone + joinColumns(p.cols)}
+	e := &Expr{rule: rule, clock: p.opts.clock(wall.Fixed), text: p.zone + joinColumns(p.cols)}
 	if open {
-		e.clock.seams = realTime
+		e.clock.Seams = wall.RealTime
 	}
 	return e
 }
@@ -222,7 +223,7 @@ func (e *Expr) checkDue(o Options) error {
 	}
 	err := refusal.Never(&Error{Field: "expression", Value: e.text, Msg: "never matches"})
 	if !o.After.IsZero() && !e.Next(time.Unix(civil.MinSec, 0)).IsZero() {
-		err.Msg = "never matches after " + o.After.In(e.clock.loc).Format("2006-01-02 15:04")
+		err.Msg = "never matches after " + o.After.In(e.clock.Loc).Format("2006-01-02 15:04")
 		err.Hint = "its last time was " + e.Prev(o.After).Format("2006-01-02 15:04 MST")
 		return err
 	}

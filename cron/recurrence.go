@@ -1,6 +1,10 @@
 package cron
 
-import "time"
+import (
+	"time"
+
+	"github.com/belfry-run/belfry/cron/internal/wall"
+)
 
 // RRule is a recurrence of RFC 5545: what its RRULEs and RDATEs name, without its EXDATEs. It is immutable.
 type RRule struct{ series series }
@@ -29,7 +33,7 @@ func ParseRRule(text string, o Options) (*RRule, error) {
 	if err := o.check(); err != nil {
 		return nil, err
 	}
-	s, err := parseSeries(text, seriesOptions{clock: o.clock(ical), start: o.Start, after: o.After, budget: newBudget()})
+	s, err := parseSeries(text, seriesOptions{clock: o.clock(wall.ICal), start: o.Start, after: o.After, budget: newBudget()})
 	if err != nil {
 		return nil, err
 	}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/belfry-run/belfry/cron/internal/civil"
+	"github.com/belfry-run/belfry/cron/internal/wall"
 )
 
 // series is a recurrence of RFC 5545: what its RRULEs and RDATEs name, without its EXDATEs. It is immutable.
@@ -14,7 +15,7 @@ type series struct {
 	dates  []int64 // RDATE, as instants in order
 	except []int64 // EXDATE, as instants in order
 	days   []int64 // EXDATE;VALUE=DATE, as day numbers in the rule's zone, in order
-	clock  clock
+	clock  wall.Clock
 	text   string // normal form
 }
 
@@ -24,28 +25,28 @@ func (r *series) Next(t time.Time) time.Time {
 	if u == civil.None || u > civil.MaxSec {
 		return time.Time{}
 	}
-	return time.Unix(u, 0).In(r.clock.loc)
+	return time.Unix(u, 0).In(r.clock.Loc)
 }
 
 // Prev is the last occurrence strictly before t, in the zone of DTSTART; zero when there is none.
 func (r *series) Prev(t time.Time) time.Time {
-	u := last(r.at, t)
+	u := wall.Last(r.at, t)
 	if u == civil.None {
 		return time.Time{}
 	}
-	return time.Unix(u, 0).In(r.clock.loc)
+	return time.Unix(u, 0).In(r.clock.Loc)
 }
 
 // String is the rule as an iCalendar block in normal form, one property a line. Parsing it again gives the same rule.
 func (r *series) String() string { return r.text }
 
 // Zone is the time zone of DTSTART.
-func (r *series) Zone() *time.Location { return r.clock.loc }
+func (r *series) Zone() *time.Location { return r.clock.Loc }
 
 // Note says what daylight saving did to an occurrence, or "" when it did nothing.
 func (r *series) Note(t time.Time) string {
 	for _, rule := range r.rules {
-		if s := r.clock.note(rule, t.Unix()); s != "" {
+		if s := r.clock.Note(rule, t.Unix()); s != "" {
 			return s
 		}
 	}
@@ -78,7 +79,7 @@ func (r *series) candidate(u int64) int64 {
 		at = r.dates[i]
 	}
 	for _, rule := range r.rules {
-		if n := r.clock.next(rule, u); n <= rule.until {
+		if n := r.clock.Next(rule, u); n <= rule.until {
 			at = min(at, n)
 		}
 	}
@@ -89,7 +90,7 @@ func (r *series) excludedDay(u int64) (int64, bool) {
 	if len(r.days) == 0 {
 		return 0, false
 	}
-	day := civil.FloorDiv(u+spanAt(r.clock.loc, u).off, civil.DaySecs)
+	day := civil.FloorDiv(u+wall.SpanAt(r.clock.Loc, u).Off, civil.DaySecs)
 	_, out := slices.BinarySearch(r.days, day)
 	return day, out
 }
@@ -97,8 +98,8 @@ func (r *series) excludedDay(u int64) (int64, bool) {
 // endOfDay is an instant at or before the end of a day that instant u belongs to; a change of offset costs a second
 // round, never a lost occurrence.
 func (r *series) endOfDay(day, u int64) int64 {
-	s := spanAt(r.clock.loc, u)
-	return min(s.end, (day+1)*civil.DaySecs-s.off)
+	s := wall.SpanAt(r.clock.Loc, u)
+	return min(s.End, (day+1)*civil.DaySecs-s.Off)
 }
 
 // freq is how long the period of a rule is.

@@ -9,6 +9,7 @@ import (
 	"github.com/belfry-run/belfry/cron/internal/civil"
 	"github.com/belfry-run/belfry/cron/internal/refusal"
 	"github.com/belfry-run/belfry/cron/internal/spell"
+	"github.com/belfry-run/belfry/cron/internal/wall"
 )
 
 // draft is a rule being read.
@@ -286,7 +287,7 @@ func (d *draft) end(b *recurrence) error {
 	if s := d.local; s != nil {
 		switch {
 		case s.utc:
-			d.until, d.last = s.wall, s.wall+seam
+			d.until, d.last = s.wall, s.wall+wall.Seam
 		case s.date:
 			d.last = s.wall + civil.DaySecs - 1
 		default:

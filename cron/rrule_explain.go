@@ -20,7 +20,7 @@ func (r *series) Explain() string {
 	if n := len(r.dates); n > 0 {
 		parts = append(parts, "at "+spell.Plural(n, "single time"))
 	}
-	text := spell.Capital(strings.Join(parts, ", and ")) + ", " + r.clock.loc.String() + " time"
+	text := spell.Capital(strings.Join(parts, ", and ")) + ", " + r.clock.Loc.String() + " time"
 	if n := len(r.except) + len(r.days); n > 0 {
 		text += ", except at " + spell.Plural(n, "time")
 	}

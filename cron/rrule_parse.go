@@ -7,6 +7,7 @@ import (
 
 	"github.com/belfry-run/belfry/cron/internal/civil"
 	"github.com/belfry-run/belfry/cron/internal/refusal"
+	"github.com/belfry-run/belfry/cron/internal/wall"
 )
 
 // Limits of one recurrence. They are far beyond what people write and keep hostile text cheap.
@@ -20,9 +21,9 @@ const (
 
 // seriesOptions is what the text of a recurrence does not say.
 type seriesOptions struct {
-	clock  clock     // its zone is that of times without one
-	start  time.Time // DTSTART if the text has none
-	after  time.Time // there must be an occurrence after it
+	clock  wall.Clock // its zone is that of times without one
+	start  time.Time  // DTSTART if the text has none
+	after  time.Time  // there must be an occurrence after it
 	budget *budget
 }
 
@@ -155,7 +156,7 @@ func (b *recurrence) zoneOf(p property, s stamp) (*time.Location, error) {
 // zone is the zone of DTSTART.
 func (b *recurrence) zone() *time.Location {
 	if b.loc == nil {
-		b.loc = b.opts.clock.loc
+		b.loc = b.opts.clock.Loc
 	}
 	return b.loc
 }
@@ -208,7 +209,7 @@ func (b *recurrence) build() (*series, error) {
 	}
 	r := &series{rules: b.rules, dates: sorted(b.dates), except: sorted(b.except), days: sorted(b.days)}
 	r.clock = b.opts.clock
-	r.clock.loc = b.zone()
+	r.clock.Loc = b.zone()
 	lines := []string{}
 	if s, given := b.begin(); given {
 		lines = append(lines, dateLine("DTSTART", b.zone(), s.wall))
@@ -257,7 +258,7 @@ func (r *series) checkDue(o seriesOptions) error {
 	}
 	err := refusal.Never(&refusal.Error{Field: "RRULE", Value: strings.ReplaceAll(r.text, "\n", " "), Msg: "never occurs", Hint: "UNTIL or EXDATE leave nothing of it (RFC 5545 section 3.3.10)"})
 	if !o.after.IsZero() && !r.Next(time.Unix(civil.MinSec, 0)).IsZero() {
-		err.Msg = "never occurs after " + o.after.In(r.clock.loc).Format("2006-01-02 15:04")
+		err.Msg = "never occurs after " + o.after.In(r.clock.Loc).Format("2006-01-02 15:04")
 		err.Hint = "its last time was " + r.Prev(o.after).Format("2006-01-02 15:04 MST")
 	}
 	return err

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/belfry-run/belfry/cron/internal/civil"
+	"github.com/belfry-run/belfry/cron/internal/wall"
 )
 
 // zoneInfo is what a zone says of the years 1970 to 2100, in the form of RFC 8536 (TZif), so that it can be handed to a
@@ -62,11 +63,11 @@ func dataOf(loc *time.Location) zoneInfo {
 	put(first.off)
 	last := first
 	for u := zoneDataFrom; ; {
-		s := spanAt(loc, u)
-		if s.end == civil.None || s.end >= zoneDataTo {
+		s := wall.SpanAt(loc, u)
+		if s.End == civil.None || s.End >= zoneDataTo {
 			break
 		}
-		u = s.end // later than before, which spanAt sees to
+		u = s.End // later than before, which wall.SpanAt sees to
 		now := at(u)
 		if now == last {
 			continue

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/belfry-run/belfry/cron/internal/civil"
+	"github.com/belfry-run/belfry/cron/internal/wall"
 )
 
 // What is handed on must show the same clock as what it was made of, at every change and around it.
@@ -29,14 +30,14 @@ func TestZoneDataShowsTheSameClock(t *testing.T) {
 			}
 		}
 		for u := zoneDataFrom; u < zoneDataTo; {
-			s := spanAt(loc, u)
+			s := wall.SpanAt(loc, u)
 			look(u)
-			if s.end == civil.None || s.end >= zoneDataTo {
+			if s.End == civil.None || s.End >= zoneDataTo {
 				break
 			}
-			look(s.end - 1)
-			look((u + s.end) / 2)
-			u = s.end
+			look(s.End - 1)
+			look((u + s.End) / 2)
+			u = s.End
 		}
 		if again := dataOf(got); again.Digest != data.Digest {
 			t.Errorf("%s: handed on once more it has another digest", name)

@@ -1,4 +1,4 @@
-package cron
+package wall
 
 import (
 	"testing"
@@ -14,11 +14,11 @@ func TestSpansCoverTime(t *testing.T) {
 			t.Fatal(err)
 		}
 		for u := civil.DayOf(1850, 1, 1) * civil.DaySecs; u < civil.DayOf(2100, 1, 1)*civil.DaySecs; {
-			s := spanAt(loc, u)
-			if s.start > u || s.end <= u {
+			s := SpanAt(loc, u)
+			if s.Start > u || s.End <= u {
 				t.Fatalf("%s: span %v does not hold %d", zone, s, u)
 			}
-			if u = s.end; s.end == civil.None {
+			if u = s.End; s.End == civil.None {
 				break
 			}
 		}
