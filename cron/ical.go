@@ -9,6 +9,7 @@ import (
 	"github.com/belfry-run/belfry/cron/internal/refusal"
 	"github.com/belfry-run/belfry/cron/internal/spell"
 	"github.com/belfry-run/belfry/cron/internal/wall"
+	"github.com/belfry-run/belfry/cron/internal/zone"
 )
 
 // property is one content line of iCalendar: NAME;PARAM=VALUE:value (RFC 5545 section 3.1).
@@ -137,21 +138,21 @@ func formatWall(w int64) string {
 // icalZone finds the zone of a TZID: an IANA name, one with a vendor's prefix ("/example.org/Europe/Berlin"), or a name
 // that Windows and Outlook use.
 func icalZone(tzid string) (*time.Location, error) {
-	loc, err := loadZone(strings.TrimPrefix(tzid, "/"))
+	loc, err := zone.Load(strings.TrimPrefix(tzid, "/"))
 	if err == nil && tzid != "" {
 		return loc, nil
 	}
 	if name, ok := windowsZones[tzid]; ok {
-		return loadZone(name)
+		return zone.Load(name)
 	}
 	for rest := strings.TrimPrefix(tzid, "/"); strings.Contains(rest, "/"); {
 		_, rest, _ = strings.Cut(rest, "/")
-		if loc, err := loadZone(rest); err == nil && strings.Contains(rest, "/") {
+		if loc, err := zone.Load(rest); err == nil && strings.Contains(rest, "/") {
 			return loc, nil
 		}
 	}
 	if tzid == "" {
-		err = zoneError(tzid, "is an empty TZID (RFC 5545 section 3.2.19)", "")
+		err = zone.Refuse(tzid, "is an empty TZID (RFC 5545 section 3.2.19)", "")
 	}
 	return nil, err
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/belfry-run/belfry/cron/internal/civil"
 	"github.com/belfry-run/belfry/cron/internal/refusal"
+	"github.com/belfry-run/belfry/cron/internal/zone"
 )
 
 // icsFile is what is read of a file.
@@ -108,7 +109,7 @@ type icsClosing struct {
 }
 
 // closing is what the event closes; times without a zone are read in the one of this name. Not ok: it closes nothing.
-func (v *vevent) closing(zone string) (cl icsClosing, ok bool, err error) {
+func (v *vevent) closing(home string) (cl icsClosing, ok bool, err error) {
 	if v.canceled {
 		return cl, false, nil
 	}
@@ -119,7 +120,7 @@ func (v *vevent) closing(zone string) (cl icsClosing, ok bool, err error) {
 	if err != nil {
 		return cl, false, err
 	}
-	days, secs, err := v.length(start, zone)
+	days, secs, err := v.length(start, home)
 	if err != nil || days+secs <= 0 {
 		return cl, false, err
 	}
@@ -146,7 +147,7 @@ func dashed(wall int64) string {
 }
 
 // length is how long the event lasts, as days of the wall clock or as seconds.
-func (v *vevent) length(start stamp, zone string) (days, secs int64, err error) {
+func (v *vevent) length(start stamp, home string) (days, secs int64, err error) {
 	switch {
 	case v.duration != "":
 		days, secs, ok := lasting(v.duration)
@@ -167,17 +168,17 @@ func (v *vevent) length(start stamp, zone string) (days, secs int64, err error) 
 		days = (end.wall - start.wall) / civil.DaySecs
 		return min(days, 366), 0, nil
 	}
-	from, err := v.instant(v.start, start, zone)
+	from, err := v.instant(v.start, start, home)
 	if err != nil {
 		return 0, 0, err
 	}
-	to, err := v.instant(v.end, end, zone)
+	to, err := v.instant(v.end, end, home)
 	return 0, min(to-from, 366*civil.DaySecs), err
 }
 
 // instant is a time of the event in real time.
-func (v *vevent) instant(p property, s stamp, zone string) (int64, error) {
-	loc, err := loadZone(zone)
+func (v *vevent) instant(p property, s stamp, home string) (int64, error) {
+	loc, err := zone.Load(home)
 	if tzid, ok := p.params["TZID"]; ok && !s.utc {
 		loc, err = icalZone(tzid)
 	}

@@ -1,4 +1,4 @@
-package cron
+package zone
 
 import (
 	"bytes"
@@ -18,9 +18,9 @@ import (
 	"github.com/belfry-run/belfry/cron/internal/wall"
 )
 
-// zoneInfo is what a zone says of the years 1970 to 2100, in the form of RFC 8536 (TZif), so that it can be handed to a
+// Data is what a zone says of the years 1970 to 2100, in the form of RFC 8536 (TZif), so that it can be handed to a
 // machine whose own data is older.
-type zoneInfo struct {
+type Data struct {
 	// Digest names the clock changes and offsets alone. Two packagings of one release have the same, whatever they call
 	// the zone's abbreviations.
 	Digest string
@@ -29,15 +29,15 @@ type zoneInfo struct {
 
 // The years that are handed on. Rules look forward, and backfills reach back.
 var (
-	zoneDataFrom = time.Date(1970, 1, 1, 0, 0, 0, 0, time.UTC).Unix()
-	zoneDataTo   = time.Date(2100, 1, 1, 0, 0, 0, 0, time.UTC).Unix()
+	dataFrom = time.Date(1970, 1, 1, 0, 0, 0, 0, time.UTC).Unix()
+	dataTo   = time.Date(2100, 1, 1, 0, 0, 0, 0, time.UTC).Unix()
 )
 
-// zoneDataOf is the data of the zone that [loadZone] answers for a name.
-func zoneDataOf(name string) (zoneInfo, error) {
-	loc, err := loadZone(name)
+// DataOf is the data of the zone that [Load] answers for a name.
+func DataOf(name string) (Data, error) {
+	loc, err := Load(name)
 	if err != nil {
-		return zoneInfo{}, err
+		return Data{}, err
 	}
 	return dataOf(loc), nil
 }
@@ -49,7 +49,7 @@ type localTime struct {
 	name string
 }
 
-func dataOf(loc *time.Location) zoneInfo {
+func dataOf(loc *time.Location) Data {
 	var times []int64
 	var kinds []localTime
 	at := func(u int64) localTime {
@@ -59,12 +59,12 @@ func dataOf(loc *time.Location) zoneInfo {
 	}
 	sum := sha256.New()
 	put := func(n int64) { _ = binary.Write(sum, binary.BigEndian, n) }
-	first := at(zoneDataFrom)
+	first := at(dataFrom)
 	put(first.off)
 	last := first
-	for u := zoneDataFrom; ; {
+	for u := dataFrom; ; {
 		s := wall.SpanAt(loc, u)
-		if s.End == civil.None || s.End >= zoneDataTo {
+		if s.End == civil.None || s.End >= dataTo {
 			break
 		}
 		u = s.End // later than before, which wall.SpanAt sees to
@@ -78,7 +78,7 @@ func dataOf(loc *time.Location) zoneInfo {
 		}
 		times, kinds, last = append(times, u), append(kinds, now), now
 	}
-	return zoneInfo{hex.EncodeToString(sum.Sum(nil)), encodeTZif(first, times, kinds)}
+	return Data{hex.EncodeToString(sum.Sum(nil)), encodeTZif(first, times, kinds)}
 }
 
 // encodeTZif writes version 2 of RFC 8536, with an empty block of version 1 and an empty rule for what comes after. The
@@ -122,34 +122,34 @@ func encodeTZif(first localTime, times []int64, kinds []localTime) []byte {
 	return out.Bytes()
 }
 
-// adoptZone makes [loadZone] answer data that came from elsewhere for a name, in all of this process and until it ends.
-// Rules that were compiled before keep what they had; [countZoneChanges] tells that it is time to compile them anew.
-func adoptZone(name string, tzif []byte) error {
+// Adopt makes [Load] answer data that came from elsewhere for a name, in all of this process and until it ends.
+// Rules that were compiled before keep what they had; [Changes] tells that it is time to compile them anew.
+func Adopt(name string, tzif []byte) error {
 	loc, err := time.LoadLocationFromTZData(name, tzif)
 	if err != nil {
-		return zoneError(name, "has data that cannot be read: "+err.Error(), "")
+		return Refuse(name, "has data that cannot be read: "+err.Error(), "")
 	}
-	if _, known := zones.Swap(name, loc); !known {
-		zoneLoads.Add(1)
+	if _, known := loaded.Swap(name, loc); !known {
+		loads.Add(1)
 	}
-	zoneChanges.Add(1)
+	changes.Add(1)
 	return nil
 }
 
-var zoneChanges atomic.Int64
+var changes atomic.Int64
 
-// countZoneChanges counts how often a zone was replaced in this process.
-func countZoneChanges() int64 { return zoneChanges.Load() }
+// Changes counts how often a zone was replaced in this process.
+func Changes() int64 { return changes.Load() }
 
-var zoneLoads atomic.Int64
+var loads atomic.Int64
 
-// countZoneLoads counts the names that [loadedZones] lists.
-func countZoneLoads() int64 { return zoneLoads.Load() }
+// Loads counts the names that [Loaded] lists.
+func Loads() int64 { return loads.Load() }
 
-// loadedZones are the names that [loadZone] has answered in this process, sorted, without UTC.
-func loadedZones() []string {
+// Loaded are the names that [Load] has answered in this process, sorted, without UTC.
+func Loaded() []string {
 	names := map[string]bool{}
-	zones.Range(func(name, _ any) bool {
+	loaded.Range(func(name, _ any) bool {
 		names[name.(string)] = true
 		return true
 	})
@@ -158,13 +158,13 @@ func loadedZones() []string {
 
 var aRelease = regexp.MustCompile(`^20\d\d[a-z]{1,2}$`)
 
-// zoneRelease is the release of the IANA data that [loadZone] reads, such as "2026b", or "" where its source does not
+// Release is the release of the IANA data that [Load] reads, such as "2026b", or "" where its source does not
 // say. Of two releases the newer one is the greater text.
-func zoneRelease() string {
+func Release() string {
 	text := ""
 	if own := os.Getenv("ZONEINFO"); own != "" {
 		text = release(own)
-	} else if dir := systemZoneDir(); dir != "" {
+	} else if dir := systemDir(); dir != "" {
 		text = release(dir)
 	} else if strings.HasPrefix(runtime.Version(), "go1.26") {
 		text = embeddedRelease

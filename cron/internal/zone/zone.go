@@ -1,4 +1,5 @@
-package cron
+// Package zone knows the time zones by name, and what their data says.
+package zone
 
 import (
 	"os"
@@ -12,42 +13,42 @@ import (
 	"github.com/belfry-run/belfry/cron/internal/spell"
 )
 
-// loadZone finds a time zone by its IANA name. "" is UTC. "Local" is refused: the machine's zone is not part of a rule,
+// Load finds a time zone by its IANA name. "" is UTC. "Local" is refused: the machine's zone is not part of a rule,
 // and two nodes may differ in it.
 //
 // The data comes from the ZONEINFO variable or the system if they have it, so that it can be updated without a new
-// binary, and otherwise from the database embedded in the binary. [zoneVersion] says which. A zone is loaded once in
-// the life of a process, so new data counts from the next start on, and all rules of a zone share it. Only [adoptZone]
+// binary, and otherwise from the database embedded in the binary. [Version] says which. A zone is loaded once in
+// the life of a process, so new data counts from the next start on, and all rules of a zone share it. Only [Adopt]
 // replaces it before.
-func loadZone(name string) (*time.Location, error) {
+func Load(name string) (*time.Location, error) {
 	switch strings.ToLower(name) {
 	case "", "utc", "z":
 		return time.UTC, nil
 	case "local", "localtime":
-		return nil, zoneError(name, "would be the zone of whatever machine reads it", `name the zone, for example "Europe/Sofia", or use "UTC"`)
+		return nil, Refuse(name, "would be the zone of whatever machine reads it", `name the zone, for example "Europe/Sofia", or use "UTC"`)
 	}
 	if len(name) > 64 || strings.ContainsAny(name, " \t\n\\\x00") {
-		return nil, zoneError(name, "is not a time zone", zoneHint(spell.Clip(name)))
+		return nil, Refuse(name, "is not a time zone", hint(spell.Clip(name)))
 	}
-	if loc, ok := zones.Load(name); ok {
+	if loc, ok := loaded.Load(name); ok {
 		return loc.(*time.Location), nil
 	}
 	loc, err := time.LoadLocation(name)
 	if err != nil {
-		return nil, zoneError(name, "is not a time zone", zoneHint(name))
+		return nil, Refuse(name, "is not a time zone", hint(name))
 	}
-	shared, known := zones.LoadOrStore(name, loc)
+	shared, known := loaded.LoadOrStore(name, loc)
 	if !known {
-		zoneLoads.Add(1)
+		loads.Add(1)
 	}
 	return shared.(*time.Location), nil
 }
 
-// zones remembers what was loaded, by name. It is a memo of immutable values, as large as the database at most. Without
+// loaded remembers what was loaded, by name. It is a memo of immutable values, as large as the database at most. Without
 // it a million schedules would hold a million copies of a few zones, at some ten kilobytes each.
-var zones sync.Map
+var loaded sync.Map
 
-func zoneError(name, msg, hint string) *refusal.Error {
+func Refuse(name, msg, hint string) *refusal.Error {
 	return &refusal.Error{Field: "zone", Value: name, Msg: msg, Hint: hint}
 }
 
@@ -60,8 +61,8 @@ var abbreviations = map[string]string{
 	"NZDT": "Pacific/Auckland", "MSK": "Europe/Moscow", "SAST": "Africa/Johannesburg", "BRT": "America/Sao_Paulo",
 }
 
-// zoneHint guesses what was meant: another case, an abbreviation, an offset, a city alone, a slip of a finger.
-func zoneHint(name string) string {
+// hint guesses what was meant: another case, an abbreviation, an offset, a city alone, a slip of a finger.
+func hint(name string) string {
 	if zone := abbreviations[strings.ToUpper(name)]; zone != "" {
 		return spell.DidYouMean(zone, "")
 	}
@@ -72,7 +73,7 @@ func zoneHint(name string) string {
 		// POSIX signs: Etc/GMT-2 is two hours ahead of UTC.
 		return spell.DidYouMean("Etc/GMT"+strings.NewReplacer("+", "-", "-", "+").Replace(rest[:1])+strings.TrimLeft(rest[1:], "0"), "")
 	}
-	names := allZones()
+	names := Names()
 	place := strings.ReplaceAll(name, " ", "_")
 	for _, n := range names {
 		if strings.EqualFold(n, place) || strings.EqualFold(n[strings.LastIndexByte(n, '/')+1:], place) {
@@ -82,16 +83,16 @@ func zoneHint(name string) string {
 	return spell.DidYouMean(spell.Nearest(name, names), `use an IANA name, for example "Europe/Sofia"`)
 }
 
-// systemZones is where the time package looks before it uses the embedded database.
-var systemZones = []string{"/usr/share/zoneinfo", "/usr/share/lib/zoneinfo", "/usr/lib/locale/TZ", "/etc/zoneinfo"}
+// systemDirs is where the time package looks before it uses the embedded database.
+var systemDirs = []string{"/usr/share/zoneinfo", "/usr/share/lib/zoneinfo", "/usr/lib/locale/TZ", "/etc/zoneinfo"}
 
-// zoneVersion says which time zone data loadZone uses, for a status page or to compare nodes: its release if the
+// Version says which time zone data Load uses, for a status page or to compare nodes: its release if the
 // source tells it ("2026b, from /usr/share/zoneinfo"), otherwise where it comes from.
-func zoneVersion() string {
+func Version() string {
 	if own := os.Getenv("ZONEINFO"); own != "" {
 		return "from " + own
 	}
-	if dir := systemZoneDir(); dir != "" {
+	if dir := systemDir(); dir != "" {
 		return strings.TrimPrefix(release(dir)+", from "+dir, ", ")
 	}
 	version := runtime.Version()
@@ -101,8 +102,8 @@ func zoneVersion() string {
 	return "embedded by " + version
 }
 
-func systemZoneDir() string {
-	for _, dir := range systemZones {
+func systemDir() string {
+	for _, dir := range systemDirs {
 		if _, err := os.Stat(dir + "/UTC"); err == nil {
 			return dir
 		}

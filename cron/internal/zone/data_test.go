@@ -1,4 +1,4 @@
-package cron
+package zone
 
 import (
 	"os"
@@ -13,7 +13,7 @@ import (
 // What is handed on must show the same clock as what it was made of, at every change and around it.
 func TestZoneDataShowsTheSameClock(t *testing.T) {
 	t.Parallel()
-	for _, name := range allZones() {
+	for _, name := range Names() {
 		loc, err := time.LoadLocation(name)
 		if err != nil {
 			continue // this machine's data does not have it
@@ -29,10 +29,10 @@ func TestZoneDataShowsTheSameClock(t *testing.T) {
 				t.Fatalf("%s: %s became %s", name, a, b)
 			}
 		}
-		for u := zoneDataFrom; u < zoneDataTo; {
+		for u := dataFrom; u < dataTo; {
 			s := wall.SpanAt(loc, u)
 			look(u)
-			if s.End == civil.None || s.End >= zoneDataTo {
+			if s.End == civil.None || s.End >= dataTo {
 				break
 			}
 			look(s.End - 1)
@@ -47,23 +47,23 @@ func TestZoneDataShowsTheSameClock(t *testing.T) {
 
 func TestDigestsTellZonesApart(t *testing.T) {
 	t.Parallel()
-	sofia, err := zoneDataOf("Europe/Sofia")
+	sofia, err := DataOf("Europe/Sofia")
 	if err != nil {
 		t.Fatal(err)
 	}
-	athens, err := zoneDataOf("Europe/Athens") // the same rules now, others before 1997
+	athens, err := DataOf("Europe/Athens") // the same rules now, others before 1997
 	if err != nil {
 		t.Fatal(err)
 	}
-	kyiv, _ := zoneDataOf("Europe/Kyiv")
-	kiev, err := zoneDataOf("Europe/Kiev") // another name for it
+	kyiv, _ := DataOf("Europe/Kyiv")
+	kiev, err := DataOf("Europe/Kiev") // another name for it
 	if err != nil {
 		t.Fatal(err)
 	}
 	if sofia.Digest == athens.Digest || kyiv.Digest != kiev.Digest {
 		t.Error(sofia.Digest, athens.Digest, kyiv.Digest, kiev.Digest)
 	}
-	if _, err := zoneDataOf("Europe/Sofija"); err == nil {
+	if _, err := DataOf("Europe/Sofija"); err == nil {
 		t.Error("a zone that is not there has data")
 	}
 }
@@ -75,7 +75,7 @@ func TestReleaseOfAFolder(t *testing.T) {
 			t.Fatal(err)
 		}
 		t.Setenv("ZONEINFO", dir)
-		if got := zoneRelease(); got != want {
+		if got := Release(); got != want {
 			t.Errorf("%q: release %q", text, got)
 		}
 	}
@@ -84,25 +84,25 @@ func TestReleaseOfAFolder(t *testing.T) {
 func TestAnAdoptedZoneIsAnsweredFromThenOn(t *testing.T) {
 	t.Parallel()
 	const name = "Etc/GMT-13" // which no other test uses
-	if _, err := loadZone(name); err != nil {
+	if _, err := Load(name); err != nil {
 		t.Fatal(err)
 	}
-	before := countZoneChanges()
-	moved, err := zoneDataOf("Etc/GMT-14")
+	before := Changes()
+	moved, err := DataOf("Etc/GMT-14")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := adoptZone(name, moved.TZif); err != nil {
+	if err := Adopt(name, moved.TZif); err != nil {
 		t.Fatal(err)
 	}
-	loc, err := loadZone(name)
+	loc, err := Load(name)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, off := time.Unix(0, 0).In(loc).Zone(); off != 14*3600 || countZoneChanges() == before {
-		t.Error(off, countZoneChanges())
+	if _, off := time.Unix(0, 0).In(loc).Zone(); off != 14*3600 || Changes() == before {
+		t.Error(off, Changes())
 	}
-	if err := adoptZone(name, []byte("no such thing")); err == nil {
+	if err := Adopt(name, []byte("no such thing")); err == nil {
 		t.Error("rubbish was adopted")
 	}
 }

@@ -1,10 +1,10 @@
-package cron
+package zone
 
 import "strings"
 
-// allZones lists the zones of the IANA time zone database, sorted. It serves suggestions and pickers; loadZone knows
+// Names lists the zones of the IANA time zone database, sorted. It serves suggestions and pickers; Load knows
 // also what a newer database on the machine has.
-func allZones() []string { return strings.Fields(contents) }
+func Names() []string { return strings.Fields(contents) }
 
 // contents is the table of contents of the database embedded by Go 1.26 (lib/time/zoneinfo.zip).
 const contents = `
