@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/belfry-run/belfry/cron/internal/civil"
+	"github.com/belfry-run/belfry/cron/internal/fields"
 	"github.com/belfry-run/belfry/cron/internal/refusal"
 	"github.com/belfry-run/belfry/cron/internal/spell"
 	"github.com/belfry-run/belfry/cron/internal/wall"
@@ -143,11 +144,11 @@ func (c *Calendar) addWeekly(cl Closing) error {
 	if len(words) == 0 || len(words) > 2 {
 		return &Error{Field: "weekly", Value: cl.Weekly, Msg: "is not weekdays and hours", Hint: `write "SAT-SUN" or "MON 18:00-24:00"`}
 	}
-	col, err := readColumn(weekdayField, words[0].text, words[0].pos)
+	col, err := fields.Read(fields.Weekday, words[0].text, words[0].pos)
 	if err != nil {
 		return err
 	}
-	w := weekHours{days: uint8(col.bits("")), to: civil.DaySecs, reason: reasonOf(cl, "closed "+cl.Weekly)}
+	w := weekHours{days: uint8(col.Bits("")), to: civil.DaySecs, reason: reasonOf(cl, "closed "+cl.Weekly)}
 	if w.days == 0 {
 		return &Error{Field: "weekly", Value: words[0].text, Pos: 1, Msg: "is not plain weekdays", Hint: "use a rule for days of a month"}
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/belfry-run/belfry/cron/internal/fields"
 	"github.com/belfry-run/belfry/cron/internal/refusal"
 	"github.com/belfry-run/belfry/cron/internal/spell"
 )
@@ -35,15 +36,15 @@ func (p *parser) ambiguous(words []word) error {
 		Field: "expression", Value: p.text, Pos: words[0].pos,
 		Msg: "can be read in two ways: " + spell.LowerFirst(strings.TrimSuffix(self.Explain(), ".")) + " (six fields, seconds first), or " +
 			spell.LowerFirst(strings.TrimSuffix(other.Explain(), ".")) + " (minute first, year last)",
-		Hint: fmt.Sprintf("write %q or %q", self.text, joinColumns(p.tryColumns(words[:5]))),
+		Hint: fmt.Sprintf("write %q or %q", self.text, fields.Join(p.tryColumns(words[:5]))),
 	}
 }
 
 // tryColumns reads fields without asking questions; nil when it cannot.
-func (p *parser) tryColumns(words []word) []column {
-	var cols []column
-	for i, f := range layout(len(words)) {
-		c, err := readColumn(f, words[i].text, words[i].pos)
+func (p *parser) tryColumns(words []word) []fields.Column {
+	var cols []fields.Column
+	for i, f := range fields.Layout(len(words)) {
+		c, err := fields.Read(f, words[i].text, words[i].pos)
 		if err != nil {
 			return nil
 		}
@@ -68,8 +69,8 @@ func (p *parser) quartz(words []word) error {
 		return nil
 	}
 	dow := p.cols[5]
-	other, ok := dow.quartz(words[5].text)
-	if !ok || sameDays(p.cols[3], dow, other, p.opts.Seed) {
+	other, ok := dow.Quartz(words[5].text)
+	if !ok || fields.SameDays(p.cols[3], dow, other, p.opts.Seed) {
 		return nil
 	}
 	return &Error{
@@ -104,7 +105,7 @@ func (p *parser) explainError(err error, words []word, i int) error {
 	e := refusal.As(err)
 	seen := make([]string, len(p.cols))
 	for n, c := range p.cols {
-		seen[n] = c.name + " " + c.String()
+		seen[n] = c.Name + " " + c.String()
 	}
 	e.Seen = strings.Join(seen, ", ")
 	if better := p.repaired(e, words); better != "" {

@@ -3,6 +3,7 @@ package cron
 import (
 	"strings"
 
+	"github.com/belfry-run/belfry/cron/internal/fields"
 	"github.com/belfry-run/belfry/cron/internal/spell"
 )
 
@@ -11,11 +12,11 @@ func (e *Expr) Explain() string {
 	if e.every != nil {
 		return e.every.Explain()
 	}
-	return spell.Capital(e.rule.explain(e.columns(), e.Fixed())) + ", " + e.clock.Loc.String() + " time."
+	return spell.Capital(e.rule.Explain(e.columns(), e.Fixed())) + ", " + e.clock.Loc.String() + " time."
 }
 
 // columns reads the normal form again, as six or seven fields.
-func (e *Expr) columns() []column {
+func (e *Expr) columns() []fields.Column {
 	words := split(e.text)
 	if strings.HasPrefix(e.text, "CRON_TZ=") {
 		words = words[1:]

@@ -4,12 +4,13 @@ import (
 	"time"
 
 	"github.com/belfry-run/belfry/cron/internal/civil"
+	"github.com/belfry-run/belfry/cron/internal/fields"
 	"github.com/belfry-run/belfry/cron/internal/wall"
 )
 
 // Expr is a cron expression, ready to be asked. It is immutable.
 type Expr struct {
-	rule  fieldRule
+	rule  fields.Rule
 	clock wall.Clock
 	every *Every // set for @every, and then nothing above is
 	text  string // normal form

@@ -35,7 +35,7 @@ func (e *Expr) Why(t time.Time) string {
 	if e.rule.WallFrom(wall) == wall {
 		return "no: it is one of two " + civil.ClockText(wall) + ", and the rule runs at the " + string(e.otherHalf())
 	}
-	return "no: " + e.rule.mismatch(wall)
+	return "no: " + e.rule.Mismatch(wall)
 }
 
 // otherHalf is the half of a fold in which the rule runs.

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/belfry-run/belfry/cron/internal/civil"
+	"github.com/belfry-run/belfry/cron/internal/fields"
 	"github.com/belfry-run/belfry/cron/internal/refusal"
 	"github.com/belfry-run/belfry/cron/internal/spell"
 	"github.com/belfry-run/belfry/cron/internal/wall"
@@ -55,7 +56,7 @@ type parser struct {
 	text string
 	opts Options
 	zone string // normal form of the zone prefix, with a space behind it
-	cols []column
+	cols []fields.Column
 }
 
 // word is a piece of the text and the column it starts in, from 1.
@@ -179,7 +180,7 @@ func (p *parser) every(words []word) (*Expr, error) {
 }
 
 func (p *parser) fields(words []word) (*Expr, error) {
-	columns := layout(len(words))
+	columns := fields.Layout(len(words))
 	if columns == nil {
 		return nil, p.wrongCount(words)
 	}
@@ -187,7 +188,7 @@ func (p *parser) fields(words []word) (*Expr, error) {
 		return nil, err
 	}
 	for i, w := range words {
-		col, err := readColumn(columns[i], w.text, w.pos)
+		col, err := fields.Read(columns[i], w.text, w.pos)
 		if err != nil {
 			return nil, p.explainError(err, words, i)
 		}
@@ -201,8 +202,8 @@ func (p *parser) fields(words []word) (*Expr, error) {
 
 // build makes the expression of the columns.
 func (p *parser) build() *Expr {
-	rule, open := newFieldRule(p.cols, p.opts.Seed)
-	e := &Expr{rule: rule, clock: p.opts.clock(wall.Fixed), text: p.zone + joinColumns(p.cols)}
+	rule, open := fields.NewRule(p.cols, p.opts.Seed)
+	e := &Expr{rule: rule, clock: p.opts.clock(wall.Fixed), text: p.zone + fields.Join(p.cols)}
 	if open {
 		e.clock.Seams = wall.RealTime
 	}
@@ -236,5 +237,5 @@ func (e *Expr) whyNever() string {
 	if e.rule.WallFrom(civil.MinSec) != civil.None {
 		return "all its times fall into hours that the clock skips; use dst_gap run_after or another hour"
 	}
-	return e.rule.whyNever()
+	return e.rule.WhyNever()
 }

@@ -1,4 +1,4 @@
-package cron
+package fields
 
 import (
 	"fmt"
@@ -8,8 +8,8 @@ import (
 	"github.com/belfry-run/belfry/cron/internal/spell"
 )
 
-// fieldRule is the fields of an expression as sets.
-type fieldRule struct {
+// Rule is the fields of an expression as sets.
+type Rule struct {
 	times civil.DayTimes
 	month uint16
 	days  days
@@ -20,23 +20,23 @@ type fieldRule struct {
 // yearRange is lo, lo+step, ... up to hi.
 type yearRange struct{ lo, hi, step int }
 
-// newFieldRule turns columns into sets. Open says that a field of the time of day goes on through its whole length, so that
+// NewRule turns columns into sets. Open says that a field of the time of day goes on through its whole length, so that
 // the rule follows real time.
-func newFieldRule(cols []column, seed string) (r fieldRule, open bool) {
+func NewRule(cols []Column, seed string) (r Rule, open bool) {
 	sec := uint64(1)
 	if len(cols) == 7 {
 		r.years = yearRanges(cols[6])
 		cols = cols[:6]
 	}
 	if len(cols) == 6 {
-		sec = cols[0].bits(seed)
+		sec = cols[0].Bits(seed)
 		open = cols[0].open()
 		cols = cols[1:]
 	}
 	open = open || cols[0].open() || cols[1].open()
-	r.times = civil.NewDayTimes(cols[1].bits(seed), cols[0].bits(seed), sec)
+	r.times = civil.NewDayTimes(cols[1].Bits(seed), cols[0].Bits(seed), sec)
 	r.days = newDays(cols[2], cols[4], seed)
-	r.month = uint16(cols[3].bits(seed))
+	r.month = uint16(cols[3].Bits(seed))
 	if r.years == nil && r.month == uint16(civil.MonthBits(12)) && r.days.weekly() {
 		r.week = r.days.dow
 	}
@@ -44,7 +44,7 @@ func newFieldRule(cols []column, seed string) (r fieldRule, open bool) {
 }
 
 // yearRanges is nil for every year.
-func yearRanges(c column) []yearRange {
+func yearRanges(c Column) []yearRange {
 	var list []yearRange
 	for _, i := range c.items {
 		r := yearRange{i.lo, i.hi, max(i.step, 1)}
@@ -64,7 +64,7 @@ const epochYear = 1970
 
 // WallFrom is the first matching wall second at or after w. It visits each month once: at most the 4,800 of a Gregorian
 // cycle and twelve more, or those of the years the expression names.
-func (r *fieldRule) WallFrom(w int64) int64 {
+func (r *Rule) WallFrom(w int64) int64 {
 	if r.week != 0 {
 		return r.weekFrom(w)
 	}
@@ -85,7 +85,7 @@ func (r *fieldRule) WallFrom(w int64) int64 {
 }
 
 // weekFrom is WallFrom for rules of every month and year, which need no date.
-func (r *fieldRule) weekFrom(w int64) int64 {
+func (r *Rule) weekFrom(w int64) int64 {
 	w = max(w, civil.MinSec)
 	day := civil.FloorDiv(w, civil.DaySecs)
 	sec := int(w - day*civil.DaySecs)
@@ -104,7 +104,7 @@ func (r *fieldRule) weekFrom(w int64) int64 {
 }
 
 // monthFrom is the first matching wall second from the first day of a month on. Month 13 is next January.
-func (r *fieldRule) monthFrom(y, m int) int64 {
+func (r *Rule) monthFrom(y, m int) int64 {
 	for range 4812 {
 		if m = civil.LowBit(uint64(r.month), m); m < 0 {
 			y, m = y+1, 0
@@ -125,10 +125,10 @@ func (r *fieldRule) monthFrom(y, m int) int64 {
 	return civil.None
 }
 
-func (r *fieldRule) hasYear(y int) bool { return r.yearFrom(y) == y }
+func (r *Rule) hasYear(y int) bool { return r.yearFrom(y) == y }
 
 // yearFrom is the first matching year at or after y, or -1.
-func (r *fieldRule) yearFrom(y int) int {
+func (r *Rule) yearFrom(y int) int {
 	y = max(y, civil.MinYear)
 	if r.years == nil {
 		if y > civil.MaxYear {
@@ -149,8 +149,8 @@ func (r *fieldRule) yearFrom(y int) int {
 	return first
 }
 
-// mismatch names the first field, from the largest, that a wall second fails.
-func (r *fieldRule) mismatch(wall int64) string {
+// Mismatch names the first field, from the largest, that a wall second fails.
+func (r *Rule) Mismatch(wall int64) string {
 	day := civil.FloorDiv(wall, civil.DaySecs)
 	y, m, d := civil.DateOf(day)
 	s := int(wall - day*civil.DaySecs)
@@ -160,7 +160,7 @@ func (r *fieldRule) mismatch(wall int64) string {
 	case r.month>>m&1 == 0:
 		return longName(monthField, m) + " is not in the rule"
 	case r.days.of(y, m)>>d&1 == 0:
-		return fmt.Sprintf("%s the %s is not a day of the rule", longName(weekdayField, civil.WeekdayOf(day)), spell.Ordinal(d))
+		return fmt.Sprintf("%s the %s is not a day of the rule", longName(Weekday, civil.WeekdayOf(day)), spell.Ordinal(d))
 	case r.times.Hour>>(s/3600)&1 == 0:
 		return fmt.Sprintf("hour %d is not in the rule", s/3600)
 	case r.times.Min>>(s/60%60)&1 == 0:
@@ -169,8 +169,8 @@ func (r *fieldRule) mismatch(wall int64) string {
 	return fmt.Sprintf("second %d is not in the rule", s%60)
 }
 
-// whyNever says which field keeps a rule that matches no time from it.
-func (r *fieldRule) whyNever() string {
+// WhyNever says which field keeps a rule that matches no time from it.
+func (r *Rule) WhyNever() string {
 	if r.years != nil {
 		return "no year of the year field has such a day"
 	}

@@ -1,4 +1,5 @@
-package cron
+// Package fields knows the fields of a cron expression: how each is read, written and said, and when all of them match.
+package fields
 
 import (
 	"strconv"
@@ -9,9 +10,9 @@ import (
 	"github.com/belfry-run/belfry/cron/internal/spread"
 )
 
-// field is one column of a cron expression: what it may say.
-type field struct {
-	name     string // as an error names it
+// Field is one column of a cron expression: what it may say.
+type Field struct {
+	Name     string // as an error names it
 	min, max int
 	names    []string // names[i] stands for min+i; nil for plain numbers
 	long     []string // the same, as whole words
@@ -23,13 +24,13 @@ var (
 	monthNames   = []string{"JAN", "FEB", "MAR", "APR", "MAY", "JUN", "JUL", "AUG", "SEP", "OCT", "NOV", "DEC"}
 	weekdayNames = []string{"SUN", "MON", "TUE", "WED", "THU", "FRI", "SAT"}
 
-	secondField  = &field{name: "second", max: 59}
-	minuteField  = &field{name: "minute", max: 59}
-	hourField    = &field{name: "hour", max: 23}
-	dayField     = &field{name: "day of month", min: 1, max: 31, day: true}
-	monthField   = &field{name: "month", min: 1, max: 12, names: monthNames, long: spell.Months}
-	weekdayField = &field{name: "weekday", max: 6, names: weekdayNames, long: spell.Weekdays, weekday: true}
-	yearField    = &field{name: "year", min: civil.MinYear, max: civil.MaxYear}
+	secondField = &Field{Name: "second", max: 59}
+	minuteField = &Field{Name: "minute", max: 59}
+	hourField   = &Field{Name: "hour", max: 23}
+	dayField    = &Field{Name: "day of month", min: 1, max: 31, day: true}
+	monthField  = &Field{Name: "month", min: 1, max: 12, names: monthNames, long: spell.Months}
+	Weekday     = &Field{Name: "weekday", max: 6, names: weekdayNames, long: spell.Weekdays, weekday: true}
+	yearField   = &Field{Name: "year", min: civil.MinYear, max: civil.MaxYear}
 )
 
 // form is the kind of one list item.
@@ -67,17 +68,17 @@ func (i item) moving() bool {
 	return i.form == star || i.form == anyDay || i.step > 0 || i.form == values && (i.lo != i.hi || i.ranged)
 }
 
-// column is a parsed field.
-type column struct {
-	*field
+// Column is a parsed field.
+type Column struct {
+	*Field
 	items []item
 	and   bool // weekday with a + in front
 }
 
 // star says whether the text starts with a star, in the sense of Vixie cron's rule for the two day fields.
-func (c column) star() bool { return c.items[0].form == star || c.items[0].form == anyDay }
+func (c Column) star() bool { return c.items[0].form == star || c.items[0].form == anyDay }
 
-func (c column) open() bool {
+func (c Column) open() bool {
 	for _, i := range c.items {
 		if i.open() {
 			return true
@@ -86,7 +87,7 @@ func (c column) open() bool {
 	return false
 }
 
-func (c column) moving() bool {
+func (c Column) moving() bool {
 	for _, i := range c.items {
 		if i.moving() {
 			return true
@@ -96,17 +97,17 @@ func (c column) moving() bool {
 }
 
 // each calls yield for every plain number the item stands for. Weekday 7 comes as 0.
-func (f *field) each(i item, seed string, yield func(n int)) {
+func (f *Field) each(i item, seed string, yield func(n int)) {
 	lo, hi, step := i.lo, i.hi, max(i.step, 1)
 	switch i.form {
 	case star, anyDay:
 		lo, hi = f.min, f.max
 	case hashed:
 		if i.step == 0 {
-			lo += int(spread.Of(seed, f.name, int64(hi-lo+1)))
+			lo += int(spread.Of(seed, f.Name, int64(hi-lo+1)))
 			hi = lo
 		} else {
-			lo += int(spread.Of(seed, f.name, int64(min(step, hi-lo+1))))
+			lo += int(spread.Of(seed, f.Name, int64(min(step, hi-lo+1))))
 		}
 	case values:
 	default:
@@ -121,10 +122,10 @@ func (f *field) each(i item, seed string, yield func(n int)) {
 }
 
 // size is how many different values the field has.
-func (f *field) size() int { return f.max - f.min + 1 }
+func (f *Field) size() int { return f.max - f.min + 1 }
 
-// bits is the set of plain numbers in the column.
-func (c column) bits(seed string) uint64 {
+// Bits is the set of plain numbers in the column.
+func (c Column) Bits(seed string) uint64 {
 	var set uint64
 	for _, i := range c.items {
 		c.each(i, seed, func(n int) { set |= 1 << n })
@@ -133,7 +134,7 @@ func (c column) bits(seed string) uint64 {
 }
 
 // String is the column in normal form: upper case, weekdays and months by name, no needless parts.
-func (c column) String() string {
+func (c Column) String() string {
 	var b strings.Builder
 	if c.and {
 		b.WriteByte('+')
@@ -147,7 +148,7 @@ func (c column) String() string {
 	return b.String()
 }
 
-func (f *field) write(b *strings.Builder, i item) {
+func (f *Field) write(b *strings.Builder, i item) {
 	num := strconv.Itoa
 	switch i.form {
 	case star:
@@ -185,7 +186,7 @@ func (f *field) write(b *strings.Builder, i item) {
 }
 
 // label is a value by its name if it has one.
-func (f *field) label(n int) string {
+func (f *Field) label(n int) string {
 	if f.names != nil {
 		return f.names[n-f.min]
 	}
@@ -193,17 +194,17 @@ func (f *field) label(n int) string {
 }
 
 // layouts are the fields of an expression by how many there are.
-var layouts = map[int][]*field{
-	5: {minuteField, hourField, dayField, monthField, weekdayField},
-	6: {secondField, minuteField, hourField, dayField, monthField, weekdayField},
-	7: {secondField, minuteField, hourField, dayField, monthField, weekdayField, yearField},
+var layouts = map[int][]*Field{
+	5: {minuteField, hourField, dayField, monthField, Weekday},
+	6: {secondField, minuteField, hourField, dayField, monthField, Weekday},
+	7: {secondField, minuteField, hourField, dayField, monthField, Weekday, yearField},
 }
 
-// layout is the fields of an expression of n, or nil.
-func layout(n int) []*field { return layouts[n] }
+// Layout is the fields of an expression of n, or nil.
+func Layout(n int) []*Field { return layouts[n] }
 
-// joinColumns is an expression in normal form.
-func joinColumns(cols []column) string {
+// Join is an expression in normal form.
+func Join(cols []Column) string {
 	words := make([]string, len(cols))
 	for i, c := range cols {
 		words[i] = c.String()

@@ -1,4 +1,4 @@
-package cron
+package fields
 
 import (
 	"fmt"
@@ -9,9 +9,9 @@ import (
 	"github.com/belfry-run/belfry/cron/internal/spell"
 )
 
-// explain says the rule in words. The columns are those it was made of, with one for the seconds; fixed is what
+// Explain says the rule in words. The columns are those it was made of, with one for the seconds; fixed is what
 // cron.Expr.Fixed says.
-func (r *fieldRule) explain(cols []column, fixed bool) string {
+func (r *Rule) Explain(cols []Column, fixed bool) string {
 	sets := []uint64{r.times.Sec, r.times.Min, uint64(r.times.Hour), uint64(r.days.dom), uint64(r.month), uint64(r.days.dow)}
 	for i, set := range sets {
 		cols[i] = cols[i].resolved(set)
@@ -30,7 +30,7 @@ func (r *fieldRule) explain(cols []column, fixed bool) string {
 }
 
 // resolved shows the numbers that H stands for.
-func (c column) resolved(set uint64) column {
+func (c Column) resolved(set uint64) Column {
 	hash := false
 	for _, i := range c.items {
 		hash = hash || i.form == hashed
@@ -52,7 +52,7 @@ func (c column) resolved(set uint64) column {
 }
 
 // explainTime is "at 09:00 and 17:30" or "every 5 minutes from 09:00 to 17:59".
-func (r *fieldRule) explainTime(cols []column) string {
+func (r *Rule) explainTime(cols []Column) string {
 	sec, min, hour := cols[0], cols[1], cols[2]
 	if r.times.Count() <= 6 {
 		times := make([]string, r.times.Count())
@@ -87,11 +87,11 @@ func (r *fieldRule) explainTime(cols []column) string {
 	return strings.Join(parts, " ")
 }
 
-func only(c column, n int) bool {
+func only(c Column, n int) bool {
 	return len(c.items) == 1 && c.items[0] == item{form: values, lo: n, hi: n}
 }
 
-func pastTheHour(min column) string {
+func pastTheHour(min Column) string {
 	if only(min, 0) {
 		return "every hour on the hour"
 	}
@@ -99,7 +99,7 @@ func pastTheHour(min column) string {
 }
 
 // cadence is "every 5 minutes", or "at minute 5 and 10".
-func cadence(c column, unit string) string {
+func cadence(c Column, unit string) string {
 	i := c.items[0]
 	switch {
 	case len(c.items) > 1 || i.form != star && i.step == 0:
@@ -118,7 +118,7 @@ func cadence(c column, unit string) string {
 }
 
 // explainDays is what the two day fields say together, when they do not say "every day".
-func explainDays(dom, dow column, d *days) string {
+func explainDays(dom, dow Column, d *days) string {
 	a, b := "", ""
 	if !dom.star() || dom.items[0].step > 1 {
 		a = "on " + phrase(dom) + " of the month"
@@ -135,7 +135,7 @@ func explainDays(dom, dow column, d *days) string {
 	return " " + a + " and also " + b
 }
 
-func explainMonths(c column) string {
+func explainMonths(c Column) string {
 	if c.star() && c.items[0].step <= 1 {
 		return ""
 	}

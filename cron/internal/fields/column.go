@@ -1,4 +1,4 @@
-package cron
+package fields
 
 import (
 	"fmt"
@@ -9,12 +9,12 @@ import (
 	"github.com/belfry-run/belfry/cron/internal/spell"
 )
 
-// readColumn reads one field of an expression, which begins in column pos of the text.
-func readColumn(f *field, written string, pos int) (column, error) {
-	c, begin := column{field: f}, pos
+// Read reads one field of an expression, which begins in column pos of the text.
+func Read(f *Field, written string, pos int) (Column, error) {
+	c, begin := Column{Field: f}, pos
 	text := strings.ToUpper(written)
 	if len(text) != len(written) { // a letter whose upper case is longer is not in the grammar
-		return c, &refusal.Error{Field: f.name, Value: written, Pos: pos, Msg: "holds a character that cron does not know"}
+		return c, &refusal.Error{Field: f.Name, Value: written, Pos: pos, Msg: "holds a character that cron does not know"}
 	}
 	if f.weekday && text[0] == '+' {
 		c.and = true
@@ -37,12 +37,12 @@ func readColumn(f *field, written string, pos int) (column, error) {
 }
 
 // wrong is an error about this field.
-func (f *field) wrong(value string, pos int, msg, hint string) *refusal.Error {
-	return &refusal.Error{Field: f.name, Value: value, Pos: pos, Msg: msg, Hint: hint}
+func (f *Field) wrong(value string, pos int, msg, hint string) *refusal.Error {
+	return &refusal.Error{Field: f.Name, Value: value, Pos: pos, Msg: msg, Hint: hint}
 }
 
 // item reads one part of a comma list.
-func (f *field) item(s string, pos int) (item, error) {
+func (f *Field) item(s string, pos int) (item, error) {
 	if s == "" {
 		return item{}, f.wrong("", pos, "has an empty part", "remove the extra comma")
 	}
@@ -55,7 +55,7 @@ func (f *field) item(s string, pos int) (item, error) {
 }
 
 // step adds /n to an item.
-func (f *field) step(i item, s, step string, pos int) (item, error) {
+func (f *Field) step(i item, s, step string, pos int) (item, error) {
 	n, ok := spell.Number(step)
 	switch {
 	case !ok || n == 0:
@@ -81,7 +81,7 @@ func (f *field) step(i item, s, step string, pos int) (item, error) {
 }
 
 // longStep tells */90 what it probably wants.
-func (f *field) longStep(n int) string {
+func (f *Field) longStep(n int) string {
 	switch f {
 	case secondField:
 		return fmt.Sprintf(`did you mean "@every %ds"?`, n)
@@ -94,7 +94,7 @@ func (f *field) longStep(n int) string {
 }
 
 // body reads an item without its step.
-func (f *field) body(s string, pos int) (item, error) {
+func (f *Field) body(s string, pos int) (item, error) {
 	switch {
 	case s == "*":
 		return item{form: star}, nil
@@ -113,7 +113,7 @@ func (f *field) body(s string, pos int) (item, error) {
 }
 
 // rangeItem reads a or a-b.
-func (f *field) rangeItem(s string, pos int) (item, error) {
+func (f *Field) rangeItem(s string, pos int) (item, error) {
 	a, b, ranged := strings.Cut(s, "-")
 	lo, err := f.value(a, pos)
 	if err != nil {
@@ -134,7 +134,7 @@ func (f *field) rangeItem(s string, pos int) (item, error) {
 }
 
 // wrap settles ranges that run past the end of the field, and weekday 7.
-func (f *field) wrap(i item, s string, pos int) (item, error) {
+func (f *Field) wrap(i item, s string, pos int) (item, error) {
 	if f == yearField && i.lo > i.hi {
 		return i, f.wrong(s, pos, "runs backwards", fmt.Sprintf("did you mean %q?", f.label(i.hi)+"-"+f.label(i.lo)))
 	}
@@ -149,7 +149,7 @@ func (f *field) wrap(i item, s string, pos int) (item, error) {
 }
 
 // value reads a number or a name.
-func (f *field) value(s string, pos int) (int, error) {
+func (f *Field) value(s string, pos int) (int, error) {
 	if n, ok := spell.Number(s); ok {
 		top := f.max
 		if f.weekday {
@@ -167,7 +167,7 @@ func (f *field) value(s string, pos int) (int, error) {
 }
 
 // rangeHint knows the two usual slips.
-func (f *field) rangeHint(n int) string {
+func (f *Field) rangeHint(n int) string {
 	switch {
 	case f == hourField && n == 24, f == minuteField && n == 60, f == secondField && n == 60:
 		return "did you mean 0?"
@@ -180,7 +180,7 @@ func (f *field) rangeHint(n int) string {
 }
 
 // named looks a name up: three letters or the whole word.
-func (f *field) named(s string) (int, bool) {
+func (f *Field) named(s string) (int, bool) {
 	for i, name := range f.names {
 		if s == name || s == f.long[i] {
 			return f.min + i, true
@@ -190,7 +190,7 @@ func (f *field) named(s string) (int, bool) {
 }
 
 // unknown is the error for what is neither number nor name.
-func (f *field) unknown(s string, pos int) *refusal.Error {
+func (f *Field) unknown(s string, pos int) *refusal.Error {
 	e := f.wrong(s, pos, "is not a number", "")
 	if s == "" {
 		e.Msg = "lacks a value"
@@ -201,16 +201,16 @@ func (f *field) unknown(s string, pos int) *refusal.Error {
 		e = refusal.WithFix(e, fix)
 		e.Hint = spell.DidYouMean(fix, "the names are "+strings.Join(f.names, " "))
 	}
-	for _, other := range []*field{monthField, weekdayField} {
+	for _, other := range []*Field{monthField, Weekday} {
 		if _, ok := other.named(s); ok {
-			e.Msg = "is a " + other.name + ", and this is the " + f.name + " field"
+			e.Msg = "is a " + other.Name + ", and this is the " + f.Name + " field"
 		}
 	}
 	return e
 }
 
 // hashItem reads H or H(a-b).
-func (f *field) hashItem(s string, pos int) (item, error) {
+func (f *Field) hashItem(s string, pos int) (item, error) {
 	i := item{form: hashed, lo: f.min, hi: f.max}
 	if f == yearField {
 		return i, f.wrong(s, pos, "cannot be hashed", "name the years")
@@ -236,7 +236,7 @@ func (f *field) hashItem(s string, pos int) (item, error) {
 }
 
 // dayItem reads L, L-n, LW, L-nW and nW.
-func (f *field) dayItem(s string, pos int) (item, error) {
+func (f *Field) dayItem(s string, pos int) (item, error) {
 	i := item{form: lastDay}
 	rest, work := strings.CutSuffix(s, "W")
 	if work {
@@ -262,7 +262,7 @@ func (f *field) dayItem(s string, pos int) (item, error) {
 }
 
 // weekdayItem reads 5L and 5#3.
-func (f *field) weekdayItem(s string, pos int) (item, error) {
+func (f *Field) weekdayItem(s string, pos int) (item, error) {
 	if s == "L" {
 		return item{}, f.wrong(s, pos, "needs a weekday in front: Quartz reads it as Saturday, others as the last day of the week",
 			`did you mean "SAT", or "FRIL" for the last Friday of the month?`)

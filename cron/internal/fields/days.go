@@ -1,4 +1,4 @@
-package cron
+package fields
 
 import (
 	"math/bits"
@@ -19,10 +19,10 @@ type days struct {
 	plain    bool     // both fields are stars without a step: every day
 }
 
-func newDays(dom, dow column, seed string) days {
+func newDays(dom, dow Column, seed string) days {
 	d := days{
-		dom: uint32(dom.bits(seed)),
-		dow: uint8(dow.bits(seed)),
+		dom: uint32(dom.Bits(seed)),
+		dow: uint8(dow.Bits(seed)),
 		and: dow.and || dom.star() || dow.star(),
 	}
 	for _, i := range append(dom.items, dow.items...) {

@@ -1,4 +1,4 @@
-package cron
+package fields
 
 import (
 	"fmt"
@@ -9,7 +9,7 @@ import (
 )
 
 // phrase lists the items of a column.
-func phrase(c column) string {
+func phrase(c Column) string {
 	words := make([]string, len(c.items))
 	for n, i := range c.items {
 		words[n] = c.say(i)
@@ -18,7 +18,7 @@ func phrase(c column) string {
 }
 
 // say is one item in words.
-func (f *field) say(i item) string {
+func (f *Field) say(i item) string {
 	one := func(n int) string { return longName(f, n) }
 	switch i.form {
 	case star, anyDay:
@@ -56,18 +56,18 @@ func beforeLast(n int, last string) string {
 }
 
 // noun is the field's unit.
-func (f *field) noun() string {
+func (f *Field) noun() string {
 	switch {
 	case f.day:
 		return "day"
 	case f.weekday:
 		return "weekday"
 	}
-	return f.name
+	return f.Name
 }
 
 // longName is a value as people say it: Monday, March, the 15th, 2030.
-func longName(f *field, n int) string {
+func longName(f *Field, n int) string {
 	switch {
 	case f.names != nil:
 		return spell.Capital(strings.ToLower(f.long[n-f.min]))

@@ -1,10 +1,10 @@
-package cron
+package fields
 
 import "strings"
 
-// quartz is the weekdays as Quartz would mean their numbers, where 1 is Sunday. Not ok: the text shows that no Quartz number
+// Quartz is the weekdays as Quartz would mean their numbers, where 1 is Sunday. Not ok: the text shows that no Quartz number
 // was meant.
-func (c column) quartz(text string) (moved column, ok bool) {
+func (c Column) Quartz(text string) (moved Column, ok bool) {
 	moved = c
 	moved.items = nil
 	for _, i := range c.items {
@@ -36,7 +36,7 @@ func quartzItem(i item, text string) (item, bool) {
 	return i, true
 }
 
-// sameDays says whether two fields of weekdays beside one of days of the month name the same days.
-func sameDays(dom, a, b column, seed string) bool {
+// SameDays says whether two fields of weekdays beside one of days of the month name the same days.
+func SameDays(dom, a, b Column, seed string) bool {
 	return newDays(dom, a, seed) == newDays(dom, b, seed)
 }
