@@ -1,14 +1,14 @@
 package cron
 
 import (
+	"errors"
 	"strings"
 	"testing"
-
-	"github.com/belfry-run/belfry/cron/internal/refusal"
 )
 
 func TestSpellingsOfOtherSchedulersAreToldApart(t *testing.T) {
 	t.Parallel()
+	const cronLike = "write minute hour day month weekday"
 	for text, hint := range map[string]string{
 		"cron(0 9 ? * MON-FRI *)":     `did you mean "0 9 ? * MON-FRI"?`,
 		"cron(15 10 * * ? *)":         `did you mean "15 10 * * ?"?`,
@@ -37,7 +37,7 @@ func TestSpellingsOfOtherSchedulersAreToldApart(t *testing.T) {
 			t.Errorf("%q is accepted", text)
 			continue
 		}
-		e := refusal.As(err)
+		e, _ := errors.AsType[*Error](err)
 		if !strings.Contains(e.Hint, hint) {
 			t.Errorf("%q: %v, want a hint with %s", text, e, hint)
 		}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/belfry-run/belfry/cron/internal/civil"
 	"github.com/belfry-run/belfry/cron/internal/fields"
+	"github.com/belfry-run/belfry/cron/internal/foreign"
 	"github.com/belfry-run/belfry/cron/internal/refusal"
 	"github.com/belfry-run/belfry/cron/internal/spell"
 	"github.com/belfry-run/belfry/cron/internal/wall"
@@ -82,7 +83,7 @@ func (p *parser) parse() (*Expr, error) {
 	}
 	e, err := read(words)
 	if err != nil {
-		if other := foreign(p.text, parses); other != nil {
+		if other := foreign.Refuse(p.text, parses); other != nil {
 			return nil, other
 		}
 	}

@@ -1,4 +1,5 @@
-package cron
+// Package foreign knows how other schedulers write a time.
+package foreign
 
 import (
 	"regexp"
@@ -11,9 +12,9 @@ import (
 // cronLike is a hint for what cannot be translated word by word.
 const cronLike = `write minute hour day month weekday, such as "0 9 * * MON-FRI"`
 
-// foreign knows the spellings of other schedulers, to say how the same is written here. It is asked about what is no rule,
+// Refuse knows the spellings of other schedulers, to say how the same is written here. It is asked about what is no rule,
 // and answers nil for everything else. Parses says whether a text is a cron expression.
-func foreign(text string, parses func(string) bool) *refusal.Error {
+func Refuse(text string, parses func(string) bool) *refusal.Error {
 	text = strings.TrimSpace(text)
 	lower := strings.ToLower(text)
 	e := &refusal.Error{Field: "expression", Value: text}
