@@ -8,6 +8,7 @@ import (
 
 	"github.com/belfry-run/belfry/cron/internal/civil"
 	"github.com/belfry-run/belfry/cron/internal/fields"
+	"github.com/belfry-run/belfry/cron/internal/ical"
 	"github.com/belfry-run/belfry/cron/internal/refusal"
 	"github.com/belfry-run/belfry/cron/internal/spell"
 	"github.com/belfry-run/belfry/cron/internal/wall"
@@ -253,7 +254,7 @@ func (c *Calendar) addEvent(cl Closing, work *budget) error {
 	e := event{days: 1, reason: cl.Name}
 	if cl.Lasts != "" {
 		var ok bool
-		if e.days, e.secs, ok = lasting(cl.Lasts); !ok {
+		if e.days, e.secs, ok = ical.Lasting(cl.Lasts); !ok {
 			return &Error{Field: "lasts", Value: cl.Lasts, Msg: "is not a duration above zero", Hint: `write "2h", "3d" or "P1DT2H"`}
 		}
 	}
@@ -441,5 +442,5 @@ func (e *event) endOf(u int64) int64 {
 	}
 	loc := e.rule.Zone()
 	wall := u + wall.SpanAt(loc, u).Off + e.days*civil.DaySecs
-	return stamp{wall: wall}.instant(loc) + e.secs
+	return ical.Stamp{Wall: wall}.Instant(loc) + e.secs
 }

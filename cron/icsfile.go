@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/belfry-run/belfry/cron/internal/civil"
+	"github.com/belfry-run/belfry/cron/internal/ical"
 	"github.com/belfry-run/belfry/cron/internal/refusal"
 	"github.com/belfry-run/belfry/cron/internal/zone"
 )
@@ -19,10 +20,10 @@ type icsFile struct {
 type vevent struct {
 	uid, summary string
 	canceled     bool
-	start, end   property // DTSTART and DTEND
+	start, end   ical.Property // DTSTART and DTEND
 	duration     string
-	moves        property // RECURRENCE-ID
-	recurs       []string // RRULE, RDATE and EXDATE lines
+	moves        ical.Property // RECURRENCE-ID
+	recurs       []string      // RRULE, RDATE and EXDATE lines
 }
 
 // readICS finds the events.
@@ -31,29 +32,29 @@ func readICS(text string) (*icsFile, error) {
 	var stack []string
 	var v *vevent
 	found := false
-	for _, line := range unfold(strings.TrimPrefix(text, "\ufeff")) {
-		p, err := parseProperty(line)
+	for _, line := range ical.Unfold(strings.TrimPrefix(text, "\ufeff")) {
+		p, err := ical.ParseProperty(line)
 		if err != nil {
 			return nil, err
 		}
-		value := strings.ToUpper(p.value)
+		value := strings.ToUpper(p.Value)
 		switch {
-		case p.name == "BEGIN":
+		case p.Name == "BEGIN":
 			stack = append(stack, value)
 			found = found || value == "VCALENDAR"
 			if value == "VEVENT" {
 				v = &vevent{}
 				f.events = append(f.events, v)
 			}
-		case p.name == "END":
+		case p.Name == "END":
 			if len(stack) == 0 || stack[len(stack)-1] != value {
 				return nil, &refusal.Error{Field: "calendar", Value: line, Msg: "ends what did not begin (RFC 5545 section 3.6)"}
 			}
 			stack = stack[:len(stack)-1]
 		case len(stack) > 0 && stack[len(stack)-1] == "VEVENT":
 			v.take(p, line)
-		case p.name == "X-WR-TIMEZONE":
-			if loc, err := icalZone(p.value); err == nil {
+		case p.Name == "X-WR-TIMEZONE":
+			if loc, err := ical.Zone(p.Value); err == nil {
 				f.zone = loc.String()
 			}
 		}
@@ -66,20 +67,20 @@ func readICS(text string) (*icsFile, error) {
 }
 
 // take keeps a property of an event.
-func (v *vevent) take(p property, line string) {
-	switch p.name {
+func (v *vevent) take(p ical.Property, line string) {
+	switch p.Name {
 	case "UID":
-		v.uid = p.value
+		v.uid = p.Value
 	case "SUMMARY":
-		v.summary = strings.NewReplacer(`\n`, " ", `\N`, " ", `\,`, ",", `\;`, ";", `\\`, `\`).Replace(p.value)
+		v.summary = strings.NewReplacer(`\n`, " ", `\N`, " ", `\,`, ",", `\;`, ";", `\\`, `\`).Replace(p.Value)
 	case "STATUS":
-		v.canceled = strings.EqualFold(p.value, "CANCELLED")
+		v.canceled = strings.EqualFold(p.Value, "CANCELLED")
 	case "DTSTART":
 		v.start = p
 	case "DTEND":
 		v.end = p
 	case "DURATION":
-		v.duration = p.value
+		v.duration = p.Value
 	case "RECURRENCE-ID":
 		v.moves = p
 	case "RRULE", "RDATE", "EXDATE", "EXRULE":
@@ -91,13 +92,13 @@ func (v *vevent) take(p property, line string) {
 func (f *icsFile) moveOverrides() {
 	series := map[string]*vevent{}
 	for _, v := range f.events {
-		if v.moves.value == "" && v.uid != "" {
+		if v.moves.Value == "" && v.uid != "" {
 			series[v.uid] = v
 		}
 	}
 	for _, v := range f.events {
-		if s := series[v.uid]; s != nil && v.moves.value != "" && len(s.recurs) > 0 {
-			s.recurs = append(s.recurs, v.moves.line("EXDATE"))
+		if s := series[v.uid]; s != nil && v.moves.Value != "" && len(s.recurs) > 0 {
+			s.recurs = append(s.recurs, v.moves.Line("EXDATE"))
 		}
 	}
 }
@@ -113,10 +114,10 @@ func (v *vevent) closing(home string) (cl icsClosing, ok bool, err error) {
 	if v.canceled {
 		return cl, false, nil
 	}
-	if v.start.value == "" {
+	if v.start.Value == "" {
 		return cl, false, &refusal.Error{Field: "DTSTART", Msg: "is missing (RFC 5545 section 3.6.1)"}
 	}
-	start, err := parseStamp("DTSTART", v.start.value, v.start.pos)
+	start, err := ical.ParseStamp("DTSTART", v.start.Value, v.start.Pos)
 	if err != nil {
 		return cl, false, err
 	}
@@ -124,48 +125,48 @@ func (v *vevent) closing(home string) (cl icsClosing, ok bool, err error) {
 	if err != nil || days+secs <= 0 {
 		return cl, false, err
 	}
-	if len(v.recurs) == 0 && start.date {
-		cl.dates = dashed(start.wall)
+	if len(v.recurs) == 0 && start.Date {
+		cl.dates = dashed(start.Wall)
 		if days > 1 {
-			cl.dates += ".." + dashed(start.wall+(days-1)*civil.DaySecs)
+			cl.dates += ".." + dashed(start.Wall+(days-1)*civil.DaySecs)
 		}
 		return cl, true, nil
 	}
 	cl.lasts = fmt.Sprintf("P%dDT%dS", days, secs)
-	cl.rule = strings.Join(append([]string{v.start.line("DTSTART")}, v.recurs...), "\n")
+	cl.rule = strings.Join(append([]string{v.start.Line("DTSTART")}, v.recurs...), "\n")
 	if len(v.recurs) == 0 {
-		cl.rule = v.start.line("RDATE")
+		cl.rule = v.start.Line("RDATE")
 	} else if !strings.Contains(strings.ToUpper(cl.rule), "\nRRULE") {
-		cl.rule += "\n" + v.start.line("RDATE") // without a rule DTSTART itself is an occurrence
+		cl.rule += "\n" + v.start.Line("RDATE") // without a rule DTSTART itself is an occurrence
 	}
 	return cl, true, nil
 }
 
 func dashed(wall int64) string {
-	s := formatWall(wall)
+	s := ical.FormatWall(wall)
 	return s[:4] + "-" + s[4:6] + "-" + s[6:8]
 }
 
 // length is how long the event lasts, as days of the wall clock or as seconds.
-func (v *vevent) length(start stamp, home string) (days, secs int64, err error) {
+func (v *vevent) length(start ical.Stamp, home string) (days, secs int64, err error) {
 	switch {
 	case v.duration != "":
-		days, secs, ok := lasting(v.duration)
+		days, secs, ok := ical.Lasting(v.duration)
 		if !ok {
 			return 0, 0, &refusal.Error{Field: "DURATION", Value: v.duration, Msg: "is not a duration of up to 366 days (RFC 5545 section 3.3.6)"}
 		}
 		return days, secs, nil
-	case v.end.value == "" && start.date:
+	case v.end.Value == "" && start.Date:
 		return 1, 0, nil
-	case v.end.value == "":
+	case v.end.Value == "":
 		return 0, 0, nil
 	}
-	end, err := parseStamp("DTEND", v.end.value, v.end.pos)
+	end, err := ical.ParseStamp("DTEND", v.end.Value, v.end.Pos)
 	if err != nil {
 		return 0, 0, err
 	}
-	if start.date {
-		days = (end.wall - start.wall) / civil.DaySecs
+	if start.Date {
+		days = (end.Wall - start.Wall) / civil.DaySecs
 		return min(days, 366), 0, nil
 	}
 	from, err := v.instant(v.start, start, home)
@@ -177,13 +178,13 @@ func (v *vevent) length(start stamp, home string) (days, secs int64, err error) 
 }
 
 // instant is a time of the event in real time.
-func (v *vevent) instant(p property, s stamp, home string) (int64, error) {
+func (v *vevent) instant(p ical.Property, s ical.Stamp, home string) (int64, error) {
 	loc, err := zone.Load(home)
-	if tzid, ok := p.params["TZID"]; ok && !s.utc {
-		loc, err = icalZone(tzid)
+	if tzid, ok := p.Params["TZID"]; ok && !s.UTC {
+		loc, err = ical.Zone(tzid)
 	}
 	if err != nil {
 		return 0, err
 	}
-	return s.instant(loc), nil
+	return s.Instant(loc), nil
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/belfry-run/belfry/cron/internal/civil"
+	"github.com/belfry-run/belfry/cron/internal/ical"
 	"github.com/belfry-run/belfry/cron/internal/refusal"
 	"github.com/belfry-run/belfry/cron/internal/spell"
 	"github.com/belfry-run/belfry/cron/internal/wall"
@@ -18,7 +19,7 @@ type draft struct {
 	parts                   map[string]part
 	date                    bool // DTSTART is a whole day
 	count                   int
-	local                   *stamp // UNTIL
+	local                   *ical.Stamp // UNTIL
 	hours, minutes, seconds uint64
 }
 
@@ -170,7 +171,7 @@ func (d *draft) readUntil() error {
 		return nil
 	}
 	p := d.parts["UNTIL"]
-	s, err := parseStamp("UNTIL", p.value, p.pos)
+	s, err := ical.ParseStamp("UNTIL", p.value, p.pos)
 	d.local = &s
 	return err
 }
@@ -286,12 +287,12 @@ func (d *draft) occurs(b *recurrence) error {
 func (d *draft) end(b *recurrence) error {
 	if s := d.local; s != nil {
 		switch {
-		case s.utc:
-			d.until, d.last = s.wall, s.wall+wall.Seam
-		case s.date:
-			d.last = s.wall + civil.DaySecs - 1
+		case s.UTC:
+			d.until, d.last = s.Wall, s.Wall+wall.Seam
+		case s.Date:
+			d.last = s.Wall + civil.DaySecs - 1
 		default:
-			d.last = s.wall
+			d.last = s.Wall
 		}
 		if d.last < d.start {
 			return refusal.Never(d.parts["UNTIL"].wrong("lies before DTSTART", ""))
@@ -329,7 +330,7 @@ func (d *draft) String() string {
 }
 
 // rrule reads one RRULE value.
-func (b *recurrence) rrule(p property) error {
+func (b *recurrence) rrule(p ical.Property) error {
 	if len(b.rules) == maxRules {
 		return &refusal.Error{Field: "RRULE", Msg: "comes more than 16 times; one is enough (RFC 5545 section 3.8.5.3)"}
 	}
@@ -338,7 +339,7 @@ func (b *recurrence) rrule(p property) error {
 		return err
 	}
 	begin, given := b.begin()
-	d := draft{rule: &rule{start: begin.wall, last: civil.None, until: civil.None, wkst: 1, steps: b.opts.budget.search}, parts: parts, date: begin.date}
+	d := draft{rule: &rule{start: begin.Wall, last: civil.None, until: civil.None, wkst: 1, steps: b.opts.budget.search}, parts: parts, date: begin.Date}
 	if err := d.read(b); err != nil {
 		return err
 	}
@@ -370,9 +371,9 @@ type part struct {
 var partOrder = strings.Fields("FREQ INTERVAL COUNT UNTIL BYMONTH BYWEEKNO BYYEARDAY BYMONTHDAY BYDAY BYHOUR BYMINUTE BYSECOND BYSETPOS WKST")
 
 // ruleParts cuts an RRULE value.
-func ruleParts(p property) (map[string]part, error) {
-	parts, pos := map[string]part{}, p.pos
-	for text := range strings.SplitSeq(p.value, ";") {
+func ruleParts(p ical.Property) (map[string]part, error) {
+	parts, pos := map[string]part{}, p.Pos
+	for text := range strings.SplitSeq(p.Value, ";") {
 		at := pos
 		pos += len(text) + 1
 		if strings.TrimSpace(text) == "" {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/belfry-run/belfry/cron/internal/civil"
+	"github.com/belfry-run/belfry/cron/internal/ical"
 	"github.com/belfry-run/belfry/cron/internal/refusal"
 	"github.com/belfry-run/belfry/cron/internal/wall"
 )
@@ -60,10 +61,10 @@ func parseSeries(text string, o seriesOptions) (*series, error) {
 }
 
 // rruleLines is the properties of the text that matter, DTSTART first.
-func rruleLines(text string) ([]property, error) {
-	var list []property
+func rruleLines(text string) ([]ical.Property, error) {
+	var list []ical.Property
 	inside := ""
-	for _, line := range unfold(text) {
+	for _, line := range ical.Unfold(text) {
 		upper := strings.ToUpper(line)
 		switch {
 		case inside != "":
@@ -75,21 +76,21 @@ func rruleLines(text string) ([]property, error) {
 			inside = upper[len("BEGIN:"):] // these have DTSTART and RRULE of their own
 			continue
 		case strings.HasPrefix(upper, "FREQ=") || !strings.ContainsAny(line, ":") && strings.Contains(upper, "FREQ="):
-			list = append(list, property{name: "RRULE", value: line, pos: 1})
+			list = append(list, ical.Property{Name: "RRULE", Value: line, Pos: 1})
 			continue
 		}
-		p, err := parseProperty(line)
+		p, err := ical.ParseProperty(line)
 		if err != nil {
 			return nil, err
 		}
 		list = append(list, p)
 	}
-	slices.SortStableFunc(list, func(a, b property) int { return dtstartFirst(a) - dtstartFirst(b) })
+	slices.SortStableFunc(list, func(a, b ical.Property) int { return dtstartFirst(a) - dtstartFirst(b) })
 	return list, nil
 }
 
-func dtstartFirst(p property) int {
-	if p.name == "DTSTART" {
+func dtstartFirst(p ical.Property) int {
+	if p.Name == "DTSTART" {
 		return 0
 	}
 	return 1
@@ -99,7 +100,7 @@ func dtstartFirst(p property) int {
 type recurrence struct {
 	opts   seriesOptions
 	loc    *time.Location // of DTSTART
-	start  *stamp
+	start  *ical.Stamp
 	rules  []*rule
 	texts  []string
 	dates  []int64
@@ -110,8 +111,8 @@ type recurrence struct {
 // countSteps bounds the work of reading one text: that each rule occurs, and where COUNT ends.
 const countSteps = 500_000
 
-func (b *recurrence) add(p property) error {
-	switch p.name {
+func (b *recurrence) add(p ical.Property) error {
+	switch p.Name {
 	case "DTSTART":
 		return b.dtstart(p)
 	case "RRULE":
@@ -119,16 +120,16 @@ func (b *recurrence) add(p property) error {
 	case "RDATE", "EXDATE":
 		return b.datesOf(p)
 	case "EXRULE":
-		return &refusal.Error{Field: "EXRULE", Value: p.value, Msg: "was removed from iCalendar (RFC 5545 appendix A.3)", Hint: "name the dates with EXDATE, or use a calendar"}
+		return &refusal.Error{Field: "EXRULE", Value: p.Value, Msg: "was removed from iCalendar (RFC 5545 appendix A.3)", Hint: "name the dates with EXDATE, or use a calendar"}
 	}
 	return nil
 }
 
-func (b *recurrence) dtstart(p property) error {
+func (b *recurrence) dtstart(p ical.Property) error {
 	if b.start != nil {
-		return &refusal.Error{Field: "DTSTART", Value: p.value, Msg: "comes twice; one recurrence has one (RFC 5545 section 3.6.1)", Hint: "give each event to a schedule of its own"}
+		return &refusal.Error{Field: "DTSTART", Value: p.Value, Msg: "comes twice; one recurrence has one (RFC 5545 section 3.6.1)", Hint: "give each event to a schedule of its own"}
 	}
-	s, err := parseStamp("DTSTART", p.value, p.pos)
+	s, err := ical.ParseStamp("DTSTART", p.Value, p.Pos)
 	if err != nil {
 		return err
 	}
@@ -138,15 +139,15 @@ func (b *recurrence) dtstart(p property) error {
 }
 
 // zoneOf is the zone a property's times are read in.
-func (b *recurrence) zoneOf(p property, s stamp) (*time.Location, error) {
-	tzid, named := p.params["TZID"]
+func (b *recurrence) zoneOf(p ical.Property, s ical.Stamp) (*time.Location, error) {
+	tzid, named := p.Params["TZID"]
 	switch {
-	case s.utc:
+	case s.UTC:
 		return time.UTC, nil
 	case named:
-		loc, err := icalZone(tzid)
+		loc, err := ical.Zone(tzid)
 		if err != nil {
-			refusal.As(err).Field = p.name + " TZID"
+			refusal.As(err).Field = p.Name + " TZID"
 		}
 		return loc, err
 	}
@@ -162,13 +163,13 @@ func (b *recurrence) zone() *time.Location {
 }
 
 // datesOf reads RDATE and EXDATE.
-func (b *recurrence) datesOf(p property) error {
-	for value := range strings.SplitSeq(p.value, ",") {
+func (b *recurrence) datesOf(p ical.Property) error {
+	for value := range strings.SplitSeq(p.Value, ",") {
 		if len(b.dates)+len(b.except)+len(b.days) >= maxDates {
-			return &refusal.Error{Field: p.name, Msg: "names more than 10000 dates"}
+			return &refusal.Error{Field: p.Name, Msg: "names more than 10000 dates"}
 		}
 		text, _, _ := strings.Cut(value, "/") // a PERIOD; its start
-		s, err := parseStamp(p.name, strings.TrimSpace(text), p.pos)
+		s, err := ical.ParseStamp(p.Name, strings.TrimSpace(text), p.Pos)
 		if err != nil {
 			return err
 		}
@@ -177,29 +178,29 @@ func (b *recurrence) datesOf(p property) error {
 			return err
 		}
 		switch {
-		case p.name == "RDATE":
-			b.dates = append(b.dates, s.instant(loc))
-		case s.date:
-			b.days = append(b.days, s.wall/civil.DaySecs)
+		case p.Name == "RDATE":
+			b.dates = append(b.dates, s.Instant(loc))
+		case s.Date:
+			b.days = append(b.days, s.Wall/civil.DaySecs)
 		default:
-			b.except = append(b.except, s.instant(loc))
+			b.except = append(b.except, s.Instant(loc))
 		}
-		p.pos += len(value) + 1
+		p.Pos += len(value) + 1
 	}
 	return nil
 }
 
 // begin is DTSTART, or what stands for it; not given, it is the Unix epoch on the wall clock.
-func (b *recurrence) begin() (s stamp, given bool) {
+func (b *recurrence) begin() (s ical.Stamp, given bool) {
 	if b.start != nil {
 		return *b.start, true
 	}
 	if t := b.opts.start; !t.IsZero() {
 		t = t.In(b.zone())
 		_, off := t.Zone()
-		return stamp{wall: t.Unix() + int64(off)}, true
+		return ical.Stamp{Wall: t.Unix() + int64(off)}, true
 	}
-	return stamp{}, false
+	return ical.Stamp{}, false
 }
 
 // build sorts everything and writes the normal form.
@@ -212,7 +213,7 @@ func (b *recurrence) build() (*series, error) {
 	r.clock.Loc = b.zone()
 	lines := []string{}
 	if s, given := b.begin(); given {
-		lines = append(lines, dateLine("DTSTART", b.zone(), s.wall))
+		lines = append(lines, dateLine("DTSTART", b.zone(), s.Wall))
 	} else if b.zone() != time.UTC {
 		lines = append(lines, dateLine("DTSTART", b.zone(), 0))
 	}
@@ -222,7 +223,7 @@ func (b *recurrence) build() (*series, error) {
 	lines = append(lines, instantLines("RDATE", r.dates)...)
 	lines = append(lines, instantLines("EXDATE", r.except)...)
 	for _, d := range r.days {
-		lines = append(lines, "EXDATE;VALUE=DATE:"+formatWall(d * civil.DaySecs)[:8])
+		lines = append(lines, "EXDATE;VALUE=DATE:"+ical.FormatWall(d * civil.DaySecs)[:8])
 	}
 	r.text = strings.Join(lines, "\n")
 	return r, nil
@@ -235,14 +236,14 @@ func sorted(list []int64) []int64 {
 
 func dateLine(name string, loc *time.Location, wall int64) string {
 	if loc == time.UTC {
-		return name + ":" + formatWall(wall) + "Z"
+		return name + ":" + ical.FormatWall(wall) + "Z"
 	}
-	return name + ";TZID=" + loc.String() + ":" + formatWall(wall)
+	return name + ";TZID=" + loc.String() + ":" + ical.FormatWall(wall)
 }
 
 func instantLines(name string, list []int64) (lines []string) {
 	for _, u := range list {
-		lines = append(lines, name+":"+formatWall(u)+"Z")
+		lines = append(lines, name+":"+ical.FormatWall(u)+"Z")
 	}
 	return lines
 }

@@ -1,4 +1,5 @@
-package cron
+// Package ical reads the lines and values of iCalendar (RFC 5545).
+package ical
 
 import (
 	"strconv"
@@ -12,16 +13,16 @@ import (
 	"github.com/belfry-run/belfry/cron/internal/zone"
 )
 
-// property is one content line of iCalendar: NAME;PARAM=VALUE:value (RFC 5545 section 3.1).
-type property struct {
-	name   string
-	params map[string]string // upper-case names; quotes taken off
-	value  string
-	pos    int // column of the value in the unfolded line, from 1
+// Property is one content line of iCalendar: NAME;PARAM=VALUE:value (RFC 5545 section 3.1).
+type Property struct {
+	Name   string
+	Params map[string]string // upper-case names; quotes taken off
+	Value  string
+	Pos    int // column of the value in the unfolded line, from 1
 }
 
-// unfold joins continuation lines (a line break and a blank) and drops empty lines.
-func unfold(text string) []string {
+// Unfold joins continuation lines (a line break and a blank) and drops empty lines.
+func Unfold(text string) []string {
 	var lines []string
 	for line := range strings.SplitSeq(text, "\n") {
 		line = strings.TrimSuffix(line, "\r")
@@ -36,27 +37,27 @@ func unfold(text string) []string {
 	return lines
 }
 
-// parseProperty reads one unfolded line.
-func parseProperty(line string) (property, error) {
-	p := property{params: map[string]string{}}
+// ParseProperty reads one unfolded line.
+func ParseProperty(line string) (Property, error) {
+	p := Property{Params: map[string]string{}}
 	end := strings.IndexAny(line, ";:")
 	if end < 1 {
 		return p, &refusal.Error{Field: "line", Value: line, Msg: "is not NAME:value (RFC 5545 section 3.1)"}
 	}
-	p.name = strings.ToUpper(line[:end])
+	p.Name = strings.ToUpper(line[:end])
 	for line[end] == ';' {
 		stop := paramEnd(line, end+1)
 		if stop < 0 {
-			return p, &refusal.Error{Field: p.name, Value: line, Msg: "has no : before its value (RFC 5545 section 3.1)"}
+			return p, &refusal.Error{Field: p.Name, Value: line, Msg: "has no : before its value (RFC 5545 section 3.1)"}
 		}
 		name, value, ok := strings.Cut(line[end+1:stop], "=")
 		if !ok {
-			return p, &refusal.Error{Field: p.name, Value: line[end+1 : stop], Pos: end + 2, Msg: "is not PARAM=value (RFC 5545 section 3.2)"}
+			return p, &refusal.Error{Field: p.Name, Value: line[end+1 : stop], Pos: end + 2, Msg: "is not PARAM=value (RFC 5545 section 3.2)"}
 		}
-		p.params[strings.ToUpper(name)] = strings.Trim(value, `"`)
+		p.Params[strings.ToUpper(name)] = strings.Trim(value, `"`)
 		end = stop
 	}
-	p.value, p.pos = line[end+1:], end+2
+	p.Value, p.Pos = line[end+1:], end+2
 	return p, nil
 }
 
@@ -76,48 +77,48 @@ func paramEnd(line string, from int) int {
 	return -1
 }
 
-// stamp is a DATE or DATE-TIME as written: a reading of the wall clock, and whether it is UTC or a whole day.
-type stamp struct {
-	wall int64
-	utc  bool
-	date bool
+// Stamp is a DATE or DATE-TIME as written: a reading of the wall clock, and whether it is UTC or a whole day.
+type Stamp struct {
+	Wall int64
+	UTC  bool
+	Date bool
 }
 
-// parseStamp reads 20270301, 20270301T090000 or 20270301T090000Z.
-func parseStamp(field, s string, pos int) (stamp, error) {
+// ParseStamp reads 20270301, 20270301T090000 or 20270301T090000Z.
+func ParseStamp(field, s string, pos int) (Stamp, error) {
 	bad := &refusal.Error{Field: field, Value: s, Pos: pos, Msg: "is not a date (RFC 5545 sections 3.3.4 and 3.3.5)", Hint: "write 20270301, 20270301T090000 or 20270301T090000Z"}
 	text, utc := strings.CutSuffix(strings.ToUpper(s), "Z")
 	date, clock, timed := strings.Cut(text, "T")
 	if len(date) != 8 || timed && len(clock) != 6 || utc && !timed {
-		return stamp{}, bad
+		return Stamp{}, bad
 	}
 	y, ok1 := spell.Number(date[:4])
 	m, ok2 := spell.Number(date[4:6])
 	d, ok3 := spell.Number(date[6:])
 	if !ok1 || !ok2 || !ok3 || y < civil.MinYear || m < 1 || m > 12 || d < 1 || d > civil.DaysInMonth(y, m) {
-		return stamp{}, bad
+		return Stamp{}, bad
 	}
-	st := stamp{wall: civil.DayOf(y, m, d) * civil.DaySecs, utc: utc, date: !timed}
+	st := Stamp{Wall: civil.DayOf(y, m, d) * civil.DaySecs, UTC: utc, Date: !timed}
 	if !timed {
 		return st, nil
 	}
 	n, ok := spell.Number(clock)
 	h, mi, sec := n/10000, n/100%100, n%100
 	if !ok || h > 23 || mi > 59 || sec > 60 {
-		return stamp{}, bad
+		return Stamp{}, bad
 	}
-	st.wall += int64(h*3600 + mi*60 + min(sec, 59)) // section 3.3.12: without leap seconds, 60 is 59
+	st.Wall += int64(h*3600 + mi*60 + min(sec, 59)) // section 3.3.12: without leap seconds, 60 is 59
 	return st, nil
 }
 
-// instant is where a stamp lies in real time, seen from a zone: a skipped time with the offset before the gap, a doubled
+// Instant is where a stamp lies in real time, seen from a zone: a skipped time with the offset before the gap, a doubled
 // time as the first of the two (RFC 5545 section 3.3.5).
-func (s stamp) instant(loc *time.Location) int64 {
-	if s.utc {
-		return s.wall
+func (s Stamp) Instant(loc *time.Location) int64 {
+	if s.UTC {
+		return s.Wall
 	}
 	c := wall.Clock{Loc: loc, Seams: wall.ICal}
-	return c.Next(oneWall(s.wall), s.wall-wall.Skew)
+	return c.Next(oneWall(s.Wall), s.Wall-wall.Skew)
 }
 
 // oneWall is the rule that matches one wall second.
@@ -130,14 +131,14 @@ func (o oneWall) WallFrom(w int64) int64 {
 	return civil.None
 }
 
-// formatWall writes a wall second as a DATE-TIME.
-func formatWall(w int64) string {
+// FormatWall writes a wall second as a DATE-TIME.
+func FormatWall(w int64) string {
 	return time.Unix(w, 0).UTC().Format("20060102T150405")
 }
 
-// icalZone finds the zone of a TZID: an IANA name, one with a vendor's prefix ("/example.org/Europe/Berlin"), or a name
+// Zone finds the zone of a TZID: an IANA name, one with a vendor's prefix ("/example.org/Europe/Berlin"), or a name
 // that Windows and Outlook use.
-func icalZone(tzid string) (*time.Location, error) {
+func Zone(tzid string) (*time.Location, error) {
 	loc, err := zone.Load(strings.TrimPrefix(tzid, "/"))
 	if err == nil && tzid != "" {
 		return loc, nil
@@ -157,8 +158,8 @@ func icalZone(tzid string) (*time.Location, error) {
 	return nil, err
 }
 
-// icalDuration reads an RFC 5545 section 3.3.6 duration like P1DT2H in seconds.
-func icalDuration(s string) (int64, bool) {
+// Duration reads an RFC 5545 section 3.3.6 duration like P1DT2H in seconds.
+func Duration(s string) (int64, bool) {
 	rest, ok := strings.CutPrefix(strings.ToUpper(strings.TrimPrefix(s, "+")), "P")
 	if !ok || rest == "" {
 		return 0, false
@@ -184,11 +185,11 @@ func icalDuration(s string) (int64, bool) {
 	return total, true
 }
 
-// lasting splits a duration into days of the wall clock and seconds of real time. At most 366 days.
-func lasting(s string) (days, secs int64, ok bool) {
-	if total, ok := icalDuration(s); ok {
+// Lasting splits a duration into days of the wall clock and seconds of real time. At most 366 days.
+func Lasting(s string) (days, secs int64, ok bool) {
+	if total, ok := Duration(s); ok {
 		if i := strings.IndexByte(strings.ToUpper(s), 'T'); i >= 0 {
-			secs, _ = icalDuration("P" + s[i:])
+			secs, _ = Duration("P" + s[i:])
 		}
 		return (total - secs) / civil.DaySecs, secs, total > 0 && total <= 366*civil.DaySecs
 	}
@@ -203,12 +204,12 @@ func lasting(s string) (days, secs int64, ok bool) {
 	return 0, total, true
 }
 
-// line is the property as text again.
-func (p property) line(name string) string {
+// Line is the property as text again.
+func (p Property) Line(name string) string {
 	for _, key := range []string{"VALUE", "TZID"} {
-		if value, ok := p.params[key]; ok {
+		if value, ok := p.Params[key]; ok {
 			name += ";" + key + "=" + strconv.Quote(value)
 		}
 	}
-	return name + ":" + p.value
+	return name + ":" + p.Value
 }

@@ -1,4 +1,4 @@
-package cron
+package ical
 
 // windowsZones are the zone names that Outlook and Exchange write as TZID, by their IANA zone (CLDR windowsZones,
 // territory 001).
