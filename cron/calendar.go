@@ -10,6 +10,7 @@ import (
 	"github.com/belfry-run/belfry/cron/internal/fields"
 	"github.com/belfry-run/belfry/cron/internal/ical"
 	"github.com/belfry-run/belfry/cron/internal/refusal"
+	"github.com/belfry-run/belfry/cron/internal/rrule"
 	"github.com/belfry-run/belfry/cron/internal/spell"
 	"github.com/belfry-run/belfry/cron/internal/wall"
 )
@@ -76,7 +77,7 @@ type dateRange struct {
 
 // event closes from each occurrence on for some days on the wall clock and some seconds of real time.
 type event struct {
-	rule   *series
+	rule   *rrule.Series
 	days   int64
 	secs   int64
 	reason string
@@ -96,7 +97,7 @@ func newCalendar(spec CalendarSpec, lenient bool) (*Calendar, error) {
 	}
 	c := &Calendar{spec: spec, loc: loc}
 	c.spec.Closings = nil
-	work := &budget{left: calendarSteps, search: eventSteps}
+	work := &rrule.Budget{Left: calendarSteps, Search: eventSteps}
 	for _, cl := range spec.Closings {
 		err := c.add(cl, work)
 		if lenient && refusal.IsNever(err) {
@@ -121,7 +122,7 @@ func (c *Calendar) Spec() CalendarSpec {
 // Zone is the zone in which the calendar's days and hours are read.
 func (c *Calendar) Zone() *time.Location { return c.loc }
 
-func (c *Calendar) add(cl Closing, work *budget) error {
+func (c *Calendar) add(cl Closing, work *rrule.Budget) error {
 	switch {
 	case cl.Weekly != "" && cl.Dates == "" && cl.Rule == "":
 		return c.addWeekly(cl)
@@ -247,7 +248,7 @@ func civilDate(s string) (y, m, d int, ok bool) {
 	return y, m, d, ok1 && ok2 && ok3 && m >= 1 && m <= 12 && d >= 1 && d <= civil.DaysInMonth(leap, m)
 }
 
-func (c *Calendar) addEvent(cl Closing, work *budget) error {
+func (c *Calendar) addEvent(cl Closing, work *rrule.Budget) error {
 	if len(c.events) == maxEvents {
 		return &Error{Field: "calendar", Msg: fmt.Sprintf("has more than %d recurring closings", maxEvents)}
 	}
@@ -258,7 +259,7 @@ func (c *Calendar) addEvent(cl Closing, work *budget) error {
 			return &Error{Field: "lasts", Value: cl.Lasts, Msg: "is not a duration above zero", Hint: `write "2h", "3d" or "P1DT2H"`}
 		}
 	}
-	rule, err := parseSeries(cl.Rule, seriesOptions{clock: wall.Clock{Loc: c.loc, Seams: wall.ICal}, budget: work})
+	rule, err := rrule.Parse(cl.Rule, rrule.Options{Clock: wall.Clock{Loc: c.loc, Seams: wall.ICal}, Budget: work})
 	if err != nil {
 		return err
 	}
@@ -356,7 +357,7 @@ func (c *Calendar) nextStart(u int64) int64 {
 		begins(r.from * civil.DaySecs)
 	}
 	for i := range c.events {
-		first = min(first, c.events[i].rule.at(u))
+		first = min(first, c.events[i].rule.At(u))
 	}
 	return first
 }
@@ -424,10 +425,10 @@ func (a annual) holds(day int64) bool {
 // last one that has begun ends last; it is looked for only if there is one that can still last, counting a seam for
 // what the clock may jump meanwhile.
 func (e *event) holds(u int64) (end int64, ok bool) {
-	if e.rule.at(u-e.days*civil.DaySecs-e.secs-wall.Seam) > u {
+	if e.rule.At(u-e.days*civil.DaySecs-e.secs-wall.Seam) > u {
 		return 0, false
 	}
-	at := wall.Last(e.rule.at, time.Unix(u+1, 0))
+	at := wall.Last(e.rule.At, time.Unix(u+1, 0))
 	if at == civil.None {
 		return 0, false
 	}

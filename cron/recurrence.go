@@ -3,11 +3,12 @@ package cron
 import (
 	"time"
 
+	"github.com/belfry-run/belfry/cron/internal/rrule"
 	"github.com/belfry-run/belfry/cron/internal/wall"
 )
 
 // RRule is a recurrence of RFC 5545: what its RRULEs and RDATEs name, without its EXDATEs. It is immutable.
-type RRule struct{ series series }
+type RRule struct{ series rrule.Series }
 
 // ParseRRule reads a recurrence: a bare "FREQ=WEEKLY;BYDAY=MO" (or with "RRULE:" in front), or an iCalendar block with
 // DTSTART, RRULE, RDATE and EXDATE lines, folded or not, alone or inside a VEVENT. Other properties are ignored.
@@ -33,7 +34,7 @@ func ParseRRule(text string, o Options) (*RRule, error) {
 	if err := o.check(); err != nil {
 		return nil, err
 	}
-	s, err := parseSeries(text, seriesOptions{clock: o.clock(wall.ICal), start: o.Start, after: o.After, budget: newBudget()})
+	s, err := rrule.Parse(text, rrule.Options{Clock: o.clock(wall.ICal), Start: o.Start, After: o.After, Budget: rrule.NewBudget()})
 	if err != nil {
 		return nil, err
 	}

@@ -201,7 +201,7 @@ func TestHostileRRuleIsCheap(t *testing.T) {
 		positions = append(positions, fmt.Sprint(n), fmt.Sprint(-n))
 	}
 	for n := 1; n <= 53; n++ {
-		for _, d := range weekdayCodes {
+		for _, d := range strings.Fields("SU MO TU WE TH FR SA") {
 			weekdays = append(weekdays, fmt.Sprint(n)+d, fmt.Sprint(-n)+d)
 		}
 	}

@@ -1,4 +1,5 @@
-package cron
+// Package rrule is the recurrences of RFC 5545: when they occur, how they are read and said.
+package rrule
 
 import (
 	"slices"
@@ -9,8 +10,8 @@ import (
 	"github.com/belfry-run/belfry/cron/internal/wall"
 )
 
-// series is a recurrence of RFC 5545: what its RRULEs and RDATEs name, without its EXDATEs. It is immutable.
-type series struct {
+// Series is a recurrence of RFC 5545: what its RRULEs and RDATEs name, without its EXDATEs. It is immutable.
+type Series struct {
 	rules  []*rule
 	dates  []int64 // RDATE, as instants in order
 	except []int64 // EXDATE, as instants in order
@@ -20,8 +21,8 @@ type series struct {
 }
 
 // Next is the first occurrence strictly after t, in the zone of DTSTART; zero when there is none up to the year 9999.
-func (r *series) Next(t time.Time) time.Time {
-	u := r.at(t.Unix() + 1)
+func (r *Series) Next(t time.Time) time.Time {
+	u := r.At(t.Unix() + 1)
 	if u == civil.None || u > civil.MaxSec {
 		return time.Time{}
 	}
@@ -29,8 +30,8 @@ func (r *series) Next(t time.Time) time.Time {
 }
 
 // Prev is the last occurrence strictly before t, in the zone of DTSTART; zero when there is none.
-func (r *series) Prev(t time.Time) time.Time {
-	u := wall.Last(r.at, t)
+func (r *Series) Prev(t time.Time) time.Time {
+	u := wall.Last(r.At, t)
 	if u == civil.None {
 		return time.Time{}
 	}
@@ -38,13 +39,13 @@ func (r *series) Prev(t time.Time) time.Time {
 }
 
 // String is the rule as an iCalendar block in normal form, one property a line. Parsing it again gives the same rule.
-func (r *series) String() string { return r.text }
+func (r *Series) String() string { return r.text }
 
 // Zone is the time zone of DTSTART.
-func (r *series) Zone() *time.Location { return r.clock.Loc }
+func (r *Series) Zone() *time.Location { return r.clock.Loc }
 
 // Note says what daylight saving did to an occurrence, or "" when it did nothing.
-func (r *series) Note(t time.Time) string {
+func (r *Series) Note(t time.Time) string {
 	for _, rule := range r.rules {
 		if s := r.clock.Note(rule, t.Unix()); s != "" {
 			return s
@@ -53,9 +54,9 @@ func (r *series) Note(t time.Time) string {
 	return ""
 }
 
-// at is the first occurrence at or after instant u that no EXDATE takes away. Each round drops one excluded instant,
+// At is the first occurrence at or after instant u that no EXDATE takes away. Each round drops one excluded instant,
 // or one instant of an excluded day, so after the last exclusion it ends at once.
-func (r *series) at(u int64) int64 {
+func (r *Series) At(u int64) int64 {
 	for {
 		at := r.candidate(u)
 		if at == civil.None {
@@ -73,7 +74,7 @@ func (r *series) at(u int64) int64 {
 }
 
 // candidate is the first instant at or after u that a rule or an RDATE names.
-func (r *series) candidate(u int64) int64 {
+func (r *Series) candidate(u int64) int64 {
 	at := civil.None
 	if i, _ := slices.BinarySearch(r.dates, u); i < len(r.dates) {
 		at = r.dates[i]
@@ -86,7 +87,7 @@ func (r *series) candidate(u int64) int64 {
 	return at
 }
 
-func (r *series) excludedDay(u int64) (int64, bool) {
+func (r *Series) excludedDay(u int64) (int64, bool) {
 	if len(r.days) == 0 {
 		return 0, false
 	}
@@ -97,7 +98,7 @@ func (r *series) excludedDay(u int64) (int64, bool) {
 
 // endOfDay is an instant at or before the end of a day that instant u belongs to; a change of offset costs a second
 // round, never a lost occurrence.
-func (r *series) endOfDay(day, u int64) int64 {
+func (r *Series) endOfDay(day, u int64) int64 {
 	s := wall.SpanAt(r.clock.Loc, u)
 	return min(s.End, (day+1)*civil.DaySecs-s.Off)
 }

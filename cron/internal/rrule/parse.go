@@ -1,4 +1,4 @@
-package cron
+package rrule
 
 import (
 	"slices"
@@ -20,23 +20,23 @@ const (
 	maxEach  = 1_000_000_000
 )
 
-// seriesOptions is what the text of a recurrence does not say.
-type seriesOptions struct {
-	clock  wall.Clock // its zone is that of times without one
-	start  time.Time  // DTSTART if the text has none
-	after  time.Time  // there must be an occurrence after it
-	budget *budget
+// Options is what the text of a recurrence does not say.
+type Options struct {
+	Clock  wall.Clock // its zone is that of times without one
+	Start  time.Time  // DTSTART if the text has none
+	After  time.Time  // there must be an occurrence after it
+	Budget *Budget
 }
 
-// budget is what is left of the work allowed, in steps of rule.search, and how many of them one search may take. Several
+// Budget is what is left of the work allowed, in steps of rule.search, and how many of them one search may take. Several
 // recurrences can share it.
-type budget struct{ left, search int }
+type Budget struct{ Left, Search int }
 
-// newBudget is that of one recurrence.
-func newBudget() *budget { return &budget{countSteps, maxSteps} }
+// NewBudget is that of one recurrence.
+func NewBudget() *Budget { return &Budget{countSteps, maxSteps} }
 
-// parseSeries reads a recurrence as cron.ParseRRule describes it.
-func parseSeries(text string, o seriesOptions) (*series, error) {
+// Parse reads a recurrence as cron.ParseRRule describes it.
+func Parse(text string, o Options) (*Series, error) {
 	if len(text) > maxRRule {
 		return nil, &refusal.Error{Field: "RRULE", Value: text, Msg: "is longer than 64 KiB"}
 	}
@@ -98,7 +98,7 @@ func dtstartFirst(p ical.Property) int {
 
 // recurrence collects the properties of one series.
 type recurrence struct {
-	opts   seriesOptions
+	opts   Options
 	loc    *time.Location // of DTSTART
 	start  *ical.Stamp
 	rules  []*rule
@@ -157,7 +157,7 @@ func (b *recurrence) zoneOf(p ical.Property, s ical.Stamp) (*time.Location, erro
 // zone is the zone of DTSTART.
 func (b *recurrence) zone() *time.Location {
 	if b.loc == nil {
-		b.loc = b.opts.clock.Loc
+		b.loc = b.opts.Clock.Loc
 	}
 	return b.loc
 }
@@ -195,7 +195,7 @@ func (b *recurrence) begin() (s ical.Stamp, given bool) {
 	if b.start != nil {
 		return *b.start, true
 	}
-	if t := b.opts.start; !t.IsZero() {
+	if t := b.opts.Start; !t.IsZero() {
 		t = t.In(b.zone())
 		_, off := t.Zone()
 		return ical.Stamp{Wall: t.Unix() + int64(off)}, true
@@ -204,12 +204,12 @@ func (b *recurrence) begin() (s ical.Stamp, given bool) {
 }
 
 // build sorts everything and writes the normal form.
-func (b *recurrence) build() (*series, error) {
+func (b *recurrence) build() (*Series, error) {
 	if len(b.rules) == 0 && len(b.dates) == 0 {
 		return nil, &refusal.Error{Field: "RRULE", Msg: "is missing (RFC 5545 section 3.8.5.3)", Hint: `write for example "FREQ=WEEKLY;BYDAY=MO,FR;BYHOUR=9;BYMINUTE=0"`}
 	}
-	r := &series{rules: b.rules, dates: sorted(b.dates), except: sorted(b.except), days: sorted(b.days)}
-	r.clock = b.opts.clock
+	r := &Series{rules: b.rules, dates: sorted(b.dates), except: sorted(b.except), days: sorted(b.days)}
+	r.clock = b.opts.Clock
 	r.clock.Loc = b.zone()
 	lines := []string{}
 	if s, given := b.begin(); given {
@@ -249,18 +249,18 @@ func instantLines(name string, list []int64) (lines []string) {
 }
 
 // checkDue refuses a recurrence with nothing after o.after.
-func (r *series) checkDue(o seriesOptions) error {
+func (r *Series) checkDue(o Options) error {
 	from := time.Unix(civil.MinSec, 0)
-	if o.after.After(from) {
-		from = o.after
+	if o.After.After(from) {
+		from = o.After
 	}
 	if !r.Next(from).IsZero() {
 		return nil
 	}
 	err := refusal.Never(&refusal.Error{Field: "RRULE", Value: strings.ReplaceAll(r.text, "\n", " "), Msg: "never occurs", Hint: "UNTIL or EXDATE leave nothing of it (RFC 5545 section 3.3.10)"})
-	if !o.after.IsZero() && !r.Next(time.Unix(civil.MinSec, 0)).IsZero() {
-		err.Msg = "never occurs after " + o.after.In(r.clock.Loc).Format("2006-01-02 15:04")
-		err.Hint = "its last time was " + r.Prev(o.after).Format("2006-01-02 15:04 MST")
+	if !o.After.IsZero() && !r.Next(time.Unix(civil.MinSec, 0)).IsZero() {
+		err.Msg = "never occurs after " + o.After.In(r.clock.Loc).Format("2006-01-02 15:04")
+		err.Hint = "its last time was " + r.Prev(o.After).Format("2006-01-02 15:04 MST")
 	}
 	return err
 }

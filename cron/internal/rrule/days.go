@@ -1,4 +1,4 @@
-package cron
+package rrule
 
 import (
 	"math/bits"

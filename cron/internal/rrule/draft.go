@@ -1,4 +1,4 @@
-package cron
+package rrule
 
 import (
 	"fmt"
@@ -274,9 +274,9 @@ func (d *draft) times(set uint64, start, n int, unit freq) uint64 {
 
 // occurs refuses a rule that names no time at all.
 func (d *draft) occurs(b *recurrence) error {
-	allowed := min(d.steps, b.opts.budget.left)
+	allowed := min(d.steps, b.opts.Budget.Left)
 	at, left := d.search(d.start, allowed)
-	b.opts.budget.left -= allowed - left
+	b.opts.Budget.Left -= allowed - left
 	if at == civil.None {
 		return refusal.Never(&refusal.Error{Field: "RRULE", Value: d.String(), Msg: "never occurs: its parts and DTSTART exclude each other (RFC 5545 section 3.3.10)"})
 	}
@@ -304,10 +304,10 @@ func (d *draft) end(b *recurrence) error {
 	}
 	w := d.start - 1
 	for range d.count {
-		at, left := d.search(w+1, min(d.steps, b.opts.budget.left))
-		b.opts.budget.left -= min(d.steps, b.opts.budget.left) - left + d.weight
+		at, left := d.search(w+1, min(d.steps, b.opts.Budget.Left))
+		b.opts.Budget.Left -= min(d.steps, b.opts.Budget.Left) - left + d.weight
 		switch {
-		case b.opts.budget.left <= 0:
+		case b.opts.Budget.Left <= 0:
 			return d.parts["COUNT"].wrong("takes too long to count out", "use UNTIL")
 		case at == civil.None:
 			return nil
@@ -339,7 +339,7 @@ func (b *recurrence) rrule(p ical.Property) error {
 		return err
 	}
 	begin, given := b.begin()
-	d := draft{rule: &rule{start: begin.Wall, last: civil.None, until: civil.None, wkst: 1, steps: b.opts.budget.search}, parts: parts, date: begin.Date}
+	d := draft{rule: &rule{start: begin.Wall, last: civil.None, until: civil.None, wkst: 1, steps: b.opts.Budget.Search}, parts: parts, date: begin.Date}
 	if err := d.read(b); err != nil {
 		return err
 	}

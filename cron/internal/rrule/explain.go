@@ -1,4 +1,4 @@
-package cron
+package rrule
 
 import (
 	"fmt"
@@ -12,7 +12,7 @@ import (
 )
 
 // Explain says the recurrence in plain English.
-func (r *series) Explain() string {
+func (r *Series) Explain() string {
 	var parts []string
 	for _, rule := range r.rules {
 		parts = append(parts, rule.explain())
