@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 
+	"github.com/belfry-run/belfry/cron/internal/ics"
 	"github.com/belfry-run/belfry/cron/internal/spell"
 )
 
@@ -21,24 +22,24 @@ func ParseICS(r io.Reader, limit int64, o Options) (*Calendar, error) {
 	if int64(len(text)) > limit {
 		return nil, &Error{Field: "calendar", Msg: fmt.Sprintf("is larger than %d bytes", limit)}
 	}
-	f, err := readICS(string(text))
+	f, err := ics.Read(string(text))
 	if err != nil {
 		return nil, err
 	}
-	spec := CalendarSpec{Zone: f.zone}
+	spec := CalendarSpec{Zone: f.Zone}
 	if o.Zone != nil {
 		spec.Zone = o.Zone.String()
 	}
-	for _, v := range f.events {
+	for _, v := range f.Events {
 		if len(spec.Closings) > maxClosings {
 			break // NewCalendar refuses it
 		}
-		cl, ok, err := v.closing(spec.Zone)
+		cl, ok, err := v.Closing(spec.Zone)
 		if err != nil {
-			return nil, fmt.Errorf("event %q: %w", spell.Clip(v.summary), err)
+			return nil, fmt.Errorf("event %q: %w", spell.Clip(v.Summary), err)
 		}
 		if ok {
-			spec.Closings = append(spec.Closings, Closing{Name: v.summary, Dates: cl.dates, Rule: cl.rule, Lasts: cl.lasts})
+			spec.Closings = append(spec.Closings, Closing{Name: v.Summary, Dates: cl.Dates, Rule: cl.Rule, Lasts: cl.Lasts})
 		}
 	}
 	return newCalendar(spec, true)

@@ -1,4 +1,5 @@
-package cron
+// Package ics reads the events of a calendar file.
+package ics
 
 import (
 	"fmt"
@@ -10,15 +11,15 @@ import (
 	"github.com/belfry-run/belfry/cron/internal/zone"
 )
 
-// icsFile is what is read of a file.
-type icsFile struct {
-	zone   string
-	events []*vevent
+// File is what is read of a file.
+type File struct {
+	Zone   string
+	Events []*Event
 }
 
-// vevent is one VEVENT.
-type vevent struct {
-	uid, summary string
+// Event is one VEVENT.
+type Event struct {
+	uid, Summary string
 	canceled     bool
 	start, end   ical.Property // DTSTART and DTEND
 	duration     string
@@ -26,11 +27,11 @@ type vevent struct {
 	recurs       []string      // RRULE, RDATE and EXDATE lines
 }
 
-// readICS finds the events.
-func readICS(text string) (*icsFile, error) {
-	f := &icsFile{}
+// Read finds the events.
+func Read(text string) (*File, error) {
+	f := &File{}
 	var stack []string
-	var v *vevent
+	var v *Event
 	found := false
 	for _, line := range ical.Unfold(strings.TrimPrefix(text, "\ufeff")) {
 		p, err := ical.ParseProperty(line)
@@ -43,8 +44,8 @@ func readICS(text string) (*icsFile, error) {
 			stack = append(stack, value)
 			found = found || value == "VCALENDAR"
 			if value == "VEVENT" {
-				v = &vevent{}
-				f.events = append(f.events, v)
+				v = &Event{}
+				f.Events = append(f.Events, v)
 			}
 		case p.Name == "END":
 			if len(stack) == 0 || stack[len(stack)-1] != value {
@@ -55,7 +56,7 @@ func readICS(text string) (*icsFile, error) {
 			v.take(p, line)
 		case p.Name == "X-WR-TIMEZONE":
 			if loc, err := ical.Zone(p.Value); err == nil {
-				f.zone = loc.String()
+				f.Zone = loc.String()
 			}
 		}
 	}
@@ -67,12 +68,12 @@ func readICS(text string) (*icsFile, error) {
 }
 
 // take keeps a property of an event.
-func (v *vevent) take(p ical.Property, line string) {
+func (v *Event) take(p ical.Property, line string) {
 	switch p.Name {
 	case "UID":
 		v.uid = p.Value
 	case "SUMMARY":
-		v.summary = strings.NewReplacer(`\n`, " ", `\N`, " ", `\,`, ",", `\;`, ";", `\\`, `\`).Replace(p.Value)
+		v.Summary = strings.NewReplacer(`\n`, " ", `\N`, " ", `\,`, ",", `\;`, ";", `\\`, `\`).Replace(p.Value)
 	case "STATUS":
 		v.canceled = strings.EqualFold(p.Value, "CANCELLED")
 	case "DTSTART":
@@ -89,28 +90,28 @@ func (v *vevent) take(p ical.Property, line string) {
 }
 
 // moveOverrides takes the occurrences that other events replace out of their series.
-func (f *icsFile) moveOverrides() {
-	series := map[string]*vevent{}
-	for _, v := range f.events {
+func (f *File) moveOverrides() {
+	series := map[string]*Event{}
+	for _, v := range f.Events {
 		if v.moves.Value == "" && v.uid != "" {
 			series[v.uid] = v
 		}
 	}
-	for _, v := range f.events {
+	for _, v := range f.Events {
 		if s := series[v.uid]; s != nil && v.moves.Value != "" && len(s.recurs) > 0 {
 			s.recurs = append(s.recurs, v.moves.Line("EXDATE"))
 		}
 	}
 }
 
-// icsClosing is what an event closes, as texts of a cron.Closing.
-type icsClosing struct {
-	dates       string
-	rule, lasts string
+// Closing is what an event closes, as texts of a cron.Closing.
+type Closing struct {
+	Dates       string
+	Rule, Lasts string
 }
 
-// closing is what the event closes; times without a zone are read in the one of this name. Not ok: it closes nothing.
-func (v *vevent) closing(home string) (cl icsClosing, ok bool, err error) {
+// Closing is what the event closes; times without a zone are read in the one of this name. Not ok: it closes nothing.
+func (v *Event) Closing(home string) (cl Closing, ok bool, err error) {
 	if v.canceled {
 		return cl, false, nil
 	}
@@ -126,18 +127,18 @@ func (v *vevent) closing(home string) (cl icsClosing, ok bool, err error) {
 		return cl, false, err
 	}
 	if len(v.recurs) == 0 && start.Date {
-		cl.dates = dashed(start.Wall)
+		cl.Dates = dashed(start.Wall)
 		if days > 1 {
-			cl.dates += ".." + dashed(start.Wall+(days-1)*civil.DaySecs)
+			cl.Dates += ".." + dashed(start.Wall+(days-1)*civil.DaySecs)
 		}
 		return cl, true, nil
 	}
-	cl.lasts = fmt.Sprintf("P%dDT%dS", days, secs)
-	cl.rule = strings.Join(append([]string{v.start.Line("DTSTART")}, v.recurs...), "\n")
+	cl.Lasts = fmt.Sprintf("P%dDT%dS", days, secs)
+	cl.Rule = strings.Join(append([]string{v.start.Line("DTSTART")}, v.recurs...), "\n")
 	if len(v.recurs) == 0 {
-		cl.rule = v.start.Line("RDATE")
-	} else if !strings.Contains(strings.ToUpper(cl.rule), "\nRRULE") {
-		cl.rule += "\n" + v.start.Line("RDATE") // without a rule DTSTART itself is an occurrence
+		cl.Rule = v.start.Line("RDATE")
+	} else if !strings.Contains(strings.ToUpper(cl.Rule), "\nRRULE") {
+		cl.Rule += "\n" + v.start.Line("RDATE") // without a rule DTSTART itself is an occurrence
 	}
 	return cl, true, nil
 }
@@ -148,7 +149,7 @@ func dashed(wall int64) string {
 }
 
 // length is how long the event lasts, as days of the wall clock or as seconds.
-func (v *vevent) length(start ical.Stamp, home string) (days, secs int64, err error) {
+func (v *Event) length(start ical.Stamp, home string) (days, secs int64, err error) {
 	switch {
 	case v.duration != "":
 		days, secs, ok := ical.Lasting(v.duration)
@@ -178,7 +179,7 @@ func (v *vevent) length(start ical.Stamp, home string) (days, secs int64, err er
 }
 
 // instant is a time of the event in real time.
-func (v *vevent) instant(p ical.Property, s ical.Stamp, home string) (int64, error) {
+func (v *Event) instant(p ical.Property, s ical.Stamp, home string) (int64, error) {
 	loc, err := zone.Load(home)
 	if tzid, ok := p.Params["TZID"]; ok && !s.UTC {
 		loc, err = ical.Zone(tzid)
