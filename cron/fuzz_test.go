@@ -7,7 +7,8 @@ import (
 	"time"
 )
 
-// patience is how long any text may take, with plenty of room for a busy machine. See maxSpans, maxSteps, countSteps.
+// patience is how long any text may take, with plenty of room for a busy machine. See maxSpans in wall, maxSteps
+// and countSteps in rrule.
 const patience = 5 * time.Second
 
 func FuzzParse(f *testing.F) {

@@ -54,6 +54,15 @@ var endpoints = [][]string{
 	{"apitest"},
 }
 
+// rules is the layout of the time rules, below cron/internal. It is read like [order].
+var rules = [][]string{
+	{"civil", "spell", "spread"},
+	{"refusal", "wall"},
+	{"fields", "foreign", "zone"},
+	{"ical"},
+	{"ics", "rrule"},
+}
+
 // pure is how many lines of [order] import nothing from other modules, nor a group of the lines behind them.
 const pure = 10
 
@@ -125,6 +134,9 @@ func verdict(from, to string) error {
 		return fmt.Errorf("%s imports %s: these are kept apart", from, to)
 	}
 	if err := insideVerdict("cmd/belfry/internal/", commands, from, folder); err != nil {
+		return err
+	}
+	if err := insideVerdict("cron/internal/", rules, from, folder); err != nil {
 		return err
 	}
 	return insideVerdict("app/httpapi/internal/", endpoints, from, folder)
@@ -231,7 +243,8 @@ func TestVerdict(t *testing.T) {
 		".":                         {"time", module + "/job", module + "/view"},
 		"core":                      {"time", module + "/cron"},
 		"monitor":                   {"time", module + "/alert", module + "/task", module + "/cron"},
-		"cron":                      {"time"},
+		"cron":                      {"time", module + "/cron/internal/rrule"},
+		"cron/internal/rrule":       {"time", module + "/cron/internal/ical", module + "/cron/internal/civil"},
 		"store":                     {pgx, module + "/job", module + "/cron", module + "/internal/x"},
 		"store/sqlite":              {module + "/task", module + "/store"},
 		"store/base":                {module + "/task", module + "/core"},
@@ -273,6 +286,9 @@ func TestVerdict(t *testing.T) {
 		"alert":                         {module + "/monitor"},
 		"view":                          {module, module + "/internal/x"},
 		"cron":                          {pgx, module, module + "/store", module + "/internal/x"},
+		"cron/internal/civil":           {pgx, module + "/cron/internal/wall", module + "/core"},
+		"cron/internal/ics":             {module + "/cron/internal/rrule"},
+		"cron/internal/newcomer":        {module + "/cron/internal/civil"},
 		"store":                         {module, module + "/engine", module + "/worker", module + "/app/httpapi", module + "/app", module + "/store/sqlite"},
 		"store/sqlite":                  {module + "/store/postgres", module + "/store/storetest", module + "/app/blob"},
 		"store/base":                    {module + "/store", module + "/store/jobs", module + "/store/sqlite"},

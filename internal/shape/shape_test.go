@@ -27,7 +27,6 @@ var own = map[string]int{
 // over lists the packages and types above their limit, with their numbers of today. A number here may only go down: lower
 // it after a package or a type has shrunk, and remove the line when it is within its limit.
 var over = map[string]int{
-	"lines of cron":           5112,
 	"lines of internal/bench": 5033,
 }
 

@@ -61,6 +61,7 @@ func WeekdayOf(day int64) int {
 
 func isLeap(y int) bool { return y%4 == 0 && (y%100 != 0 || y%400 == 0) }
 
+// DaysInMonth takes months 1 to 12.
 func DaysInMonth(y, m int) int {
 	if m == 2 {
 		if isLeap(y) {
@@ -101,6 +102,7 @@ func LowBit(set uint64, from int) int {
 	return bits.TrailingZeros64(set)
 }
 
+// FloorDiv is a divided by b, rounded down; b is positive.
 func FloorDiv(a, b int64) int64 {
 	q := a / b
 	if a%b < 0 {
@@ -109,6 +111,7 @@ func FloorDiv(a, b int64) int64 {
 	return q
 }
 
+// FloorMod is what [FloorDiv] leaves, from 0 on.
 func FloorMod(a, b int64) int64 {
 	r := a % b
 	if r < 0 {

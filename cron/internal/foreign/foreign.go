@@ -12,8 +12,8 @@ import (
 // cronLike is a hint for what cannot be translated word by word.
 const cronLike = `write minute hour day month weekday, such as "0 9 * * MON-FRI"`
 
-// Refuse knows the spellings of other schedulers, to say how the same is written here. It is asked about what is no rule,
-// and answers nil for everything else. Parses says whether a text is a cron expression.
+// Refuse says how what is written as for another scheduler is written here. It is asked about what is no rule, and answers
+// nil for everything else. Parses says whether a text is a cron expression.
 func Refuse(text string, parses func(string) bool) *refusal.Error {
 	text = strings.TrimSpace(text)
 	lower := strings.ToLower(text)

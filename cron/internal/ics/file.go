@@ -11,7 +11,7 @@ import (
 	"github.com/belfry-run/belfry/cron/internal/zone"
 )
 
-// File is what is read of a file.
+// File is what is read of one.
 type File struct {
 	Zone   string
 	Events []*Event
@@ -104,7 +104,7 @@ func (f *File) moveOverrides() {
 	}
 }
 
-// Closing is what an event closes, as texts of a cron.Closing.
+// Closing is what an event closes, as the texts of a cron.Closing.
 type Closing struct {
 	Dates       string
 	Rule, Lasts string

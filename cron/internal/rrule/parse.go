@@ -248,7 +248,7 @@ func instantLines(name string, list []int64) (lines []string) {
 	return lines
 }
 
-// checkDue refuses a recurrence with nothing after o.after.
+// checkDue refuses a recurrence with nothing after o.After.
 func (r *Series) checkDue(o Options) error {
 	from := time.Unix(civil.MinSec, 0)
 	if o.After.After(from) {

@@ -6,8 +6,8 @@ import (
 	"github.com/belfry-run/belfry/cron/internal/civil"
 )
 
-// Span is a stretch of constant UTC offset: the instants start <= u < end in Unix seconds, during which the wall clock
-// shows u + off. A wall clock never jumps inside a span, so a rule can be matched there without thinking of zones;
+// Span is a stretch of constant UTC offset: the instants Start <= u < End in Unix seconds, during which the wall clock
+// shows u + Off. A wall clock never jumps inside a span, so a rule can be matched there without thinking of zones;
 // all the hard cases sit at the seams, where the next span begins with a gap or a fold.
 type Span struct{ Start, End, Off int64 }
 

@@ -18,11 +18,8 @@ import (
 	"github.com/belfry-run/belfry/cron/internal/wall"
 )
 
-// Data is what a zone says of the years 1970 to 2100, in the form of RFC 8536 (TZif), so that it can be handed to a
-// machine whose own data is older.
+// Data is cron.ZoneData.
 type Data struct {
-	// Digest names the clock changes and offsets alone. Two packagings of one release have the same, whatever they call
-	// the zone's abbreviations.
 	Digest string
 	TZif   []byte
 }
@@ -122,8 +119,7 @@ func encodeTZif(first localTime, times []int64, kinds []localTime) []byte {
 	return out.Bytes()
 }
 
-// Adopt makes [Load] answer data that came from elsewhere for a name, in all of this process and until it ends.
-// Rules that were compiled before keep what they had; [Changes] tells that it is time to compile them anew.
+// Adopt makes [Load] answer data that came from elsewhere for a name.
 func Adopt(name string, tzif []byte) error {
 	loc, err := time.LoadLocationFromTZData(name, tzif)
 	if err != nil {
@@ -158,8 +154,7 @@ func Loaded() []string {
 
 var aRelease = regexp.MustCompile(`^20\d\d[a-z]{1,2}$`)
 
-// Release is the release of the IANA data that [Load] reads, such as "2026b", or "" where its source does not
-// say. Of two releases the newer one is the greater text.
+// Release is the release of the data that [Load] reads, or "" where its source does not say.
 func Release() string {
 	text := ""
 	if own := os.Getenv("ZONEINFO"); own != "" {

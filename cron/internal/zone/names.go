@@ -2,8 +2,7 @@ package zone
 
 import "strings"
 
-// Names lists the zones of the IANA time zone database, sorted. It serves suggestions and pickers; Load knows
-// also what a newer database on the machine has.
+// Names lists the zones of the IANA time zone database, sorted. [Load] knows also what a newer database on the machine has.
 func Names() []string { return strings.Fields(contents) }
 
 // contents is the table of contents of the database embedded by Go 1.26 (lib/time/zoneinfo.zip).

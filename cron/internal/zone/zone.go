@@ -13,13 +13,7 @@ import (
 	"github.com/belfry-run/belfry/cron/internal/spell"
 )
 
-// Load finds a time zone by its IANA name. "" is UTC. "Local" is refused: the machine's zone is not part of a rule,
-// and two nodes may differ in it.
-//
-// The data comes from the ZONEINFO variable or the system if they have it, so that it can be updated without a new
-// binary, and otherwise from the database embedded in the binary. [Version] says which. A zone is loaded once in
-// the life of a process, so new data counts from the next start on, and all rules of a zone share it. Only [Adopt]
-// replaces it before.
+// Load finds a time zone by its IANA name, as cron.LoadZone describes it.
 func Load(name string) (*time.Location, error) {
 	switch strings.ToLower(name) {
 	case "", "utc", "z":
@@ -48,6 +42,7 @@ func Load(name string) (*time.Location, error) {
 // it a million schedules would hold a million copies of a few zones, at some ten kilobytes each.
 var loaded sync.Map
 
+// Refuse is the error about a zone.
 func Refuse(name, msg, hint string) *refusal.Error {
 	return &refusal.Error{Field: "zone", Value: name, Msg: msg, Hint: hint}
 }
@@ -86,8 +81,7 @@ func hint(name string) string {
 // systemDirs is where the time package looks before it uses the embedded database.
 var systemDirs = []string{"/usr/share/zoneinfo", "/usr/share/lib/zoneinfo", "/usr/lib/locale/TZ", "/etc/zoneinfo"}
 
-// Version says which time zone data Load uses, for a status page or to compare nodes: its release if the
-// source tells it ("2026b, from /usr/share/zoneinfo"), otherwise where it comes from.
+// Version says which data [Load] uses, as cron.ZoneVersion describes it.
 func Version() string {
 	if own := os.Getenv("ZONEINFO"); own != "" {
 		return "from " + own
