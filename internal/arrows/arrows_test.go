@@ -63,6 +63,16 @@ var rules = [][]string{
 	{"ics", "rrule"},
 }
 
+// benchmarks is the layout below internal/bench, whose own folder stands above the commands. It is read like [order].
+var benchmarks = [][]string{
+	{"report"},
+	{"process"},
+	{"database", "target"},
+	{"node"},
+	{"rates", "schedules", "monitors", "programs", "recovery", "pages"},
+	{"benchtest", "cmd/claims", "cmd/node", "cmd/pages"},
+}
+
 // pure is how many lines of [order] import nothing from other modules, nor a group of the lines behind them.
 const pure = 10
 
@@ -130,14 +140,16 @@ func verdict(from, to string) error {
 	if strings.HasPrefix(from, "app/httpapi/internal/") && (folder == "app/httpapi" || folder == "httpapi/client") {
 		return fmt.Errorf("%s imports %s: it stands below it", from, to)
 	}
+	if folder == "internal/bench" && strings.HasPrefix(from, "internal/bench/") && !strings.HasPrefix(from, "internal/bench/cmd/") {
+		return fmt.Errorf("%s imports %s: it stands below it", from, to)
+	}
 	if slices.Contains(apart[from], folder) {
 		return fmt.Errorf("%s imports %s: these are kept apart", from, to)
 	}
-	if err := insideVerdict("cmd/belfry/internal/", commands, from, folder); err != nil {
-		return err
-	}
-	if err := insideVerdict("cron/internal/", rules, from, folder); err != nil {
-		return err
+	for below, layout := range map[string][][]string{"cmd/belfry/internal/": commands, "internal/bench/": benchmarks, "cron/internal/": rules} {
+		if err := insideVerdict(below, layout, from, folder); err != nil {
+			return err
+		}
 	}
 	return insideVerdict("app/httpapi/internal/", endpoints, from, folder)
 }
@@ -262,6 +274,8 @@ func TestVerdict(t *testing.T) {
 		"cmd/belfry":                {module + "/app", module + "/app/httpapi", module + "/view", module + "/cmd/belfry/internal/jobs"},
 		"internal/pgtest":           {pgx, module + "/job", module + "/internal/x"},
 		"internal/bench":            {module + "/app", module + "/store/postgres", module + "/internal/pgtest"},
+		"internal/bench/rates":      {module + "/store", module + "/internal/bench/node", module + "/internal/bench/report"},
+		"internal/bench/cmd/node":   {module + "/internal/bench", module + "/internal/bench/target"},
 		"examples/embed":            {module + "/store", module + "/worker"},
 		"app/transport/nats":        {module + "/app/transport"},
 		"internal/x/inner":          {module + "/internal/x"},
@@ -313,6 +327,9 @@ func TestVerdict(t *testing.T) {
 		"cmd/belfry/internal/jobs":      {module + "/cmd/belfry/internal/tasks"},
 		"cmd/belfry/internal/newcomer":  {module + "/cmd/belfry/internal/cli"},
 		"internal/pgtest":               {module, module + "/store", module + "/app", module + "/internal/bench"},
+		"internal/bench/report":         {module + "/internal/bench/process"},
+		"internal/bench/rates":          {module + "/internal/bench/pages", module + "/internal/bench"},
+		"internal/bench/newcomer":       {module + "/job"},
 		"newcomer":                      {"time"},
 	}
 	for from, paths := range refused {

@@ -14,6 +14,14 @@ import (
 	"strings"
 	"time"
 
+	"github.com/belfry-run/belfry/internal/bench/database"
+	"github.com/belfry-run/belfry/internal/bench/monitors"
+	"github.com/belfry-run/belfry/internal/bench/node"
+	"github.com/belfry-run/belfry/internal/bench/process"
+	"github.com/belfry-run/belfry/internal/bench/programs"
+	"github.com/belfry-run/belfry/internal/bench/rates"
+	"github.com/belfry-run/belfry/internal/bench/report"
+	"github.com/belfry-run/belfry/internal/bench/schedules"
 	"github.com/belfry-run/belfry/job"
 )
 
@@ -24,7 +32,7 @@ type Options struct {
 	Program   string   // a built belfry; empty: build it
 	Rounds    int      // of what takes seconds
 	Slow      int      // rounds of what takes longer
-	Tuned     Tuning
+	Tuned     node.Tuning
 
 	Jobs     int           // of a burn-down
 	Singly   time.Duration // enqueueing one by one
@@ -33,13 +41,13 @@ type Options struct {
 	Steps    int           // rates tried
 	Idle     int           // idle schedules
 	Rest     time.Duration // of an idle node
-	Firing   Firing
+	Firing   schedules.Firing
 	Running  int             // jobs of the node that is killed
 	TTLs     []time.Duration // of its session
-	Horizon  Steady
-	Holds    []Horizon // the first is what the others are compared with
-	Watch    Watch
-	Programs Programs
+	Horizon  rates.Steady
+	Holds    []rates.Horizon // the first is what the others are compared with
+	Watch    monitors.Watch
+	Programs programs.Options
 	Past     int // finished jobs in a history
 	Days     int // over which they ended
 	Now      int // jobs that are burnt beside it
@@ -56,14 +64,14 @@ var (
 // Long is what docs/benchmarks.md shows.
 func Long() Options {
 	return Options{
-		Measures: Measures[:len(Measures)-1], Databases: DatabaseNames, Rounds: 5, Slow: 3, Tuned: Tuning{Slots: 500, Prefetch: 1000},
+		Measures: Measures[:len(Measures)-1], Databases: DatabaseNames, Rounds: 5, Slow: 3, Tuned: node.Tuning{Slots: 500, Prefetch: 1000},
 		Jobs: 100_000, Singly: 5 * time.Second, Probes: 500, Offer: 5 * time.Second, Steps: 6,
 		Idle: 1_000_000, Rest: 10 * time.Second,
-		Firing:  Firing{PerSecond: 1000, Seconds: 20, Burst: 10_000, Gap: 3 * time.Second, Lead: 20 * time.Second},
+		Firing:  schedules.Firing{PerSecond: 1000, Seconds: 20, Burst: 10_000, Gap: 3 * time.Second, Lead: 20 * time.Second},
 		Running: 1000, TTLs: []time.Duration{2 * time.Second, 30 * time.Second},
-		Horizon: Steady{For: time.Minute, Slice: 10 * time.Second, Backlog: 5000}, Holds: Horizons,
-		Watch:    Watch{Monitors: 10_000, Every: time.Minute, Hosts: 100, Warm: time.Minute, For: 3 * time.Minute, Away: 3 * time.Minute, Back: 90 * time.Second},
-		Programs: Programs{Workers: []int{1, 10, 100}, Probes: 300, Lines: 10, Ahead: 500 * time.Millisecond},
+		Horizon: rates.Steady{For: time.Minute, Slice: 10 * time.Second, Backlog: 5000}, Holds: rates.Horizons,
+		Watch:    monitors.Watch{Monitors: 10_000, Every: time.Minute, Hosts: 100, Warm: time.Minute, For: 3 * time.Minute, Away: 3 * time.Minute, Back: 90 * time.Second},
+		Programs: programs.Options{Workers: []int{1, 10, 100}, Probes: 300, Lines: 10, Ahead: 500 * time.Millisecond},
 		Past:     10_000_000, Days: 10, Now: 50_000,
 	}
 }
@@ -76,7 +84,7 @@ func Short() Options {
 	o.Idle, o.Rest = 100_000, 2*time.Second
 	o.Firing.Seconds, o.Firing.Lead = 5, 5*time.Second
 	o.TTLs = []time.Duration{job.MinSessionTTL.D()}
-	o.Horizon.For, o.Horizon.Slice, o.Holds = 10*time.Second, 2*time.Second, Horizons[:2]
+	o.Horizon.For, o.Horizon.Slice, o.Holds = 10*time.Second, 2*time.Second, rates.Horizons[:2]
 	o.Watch.Monitors, o.Watch.Every = 1000, 6*time.Second // the same rate
 	o.Watch.Warm, o.Watch.For, o.Watch.Away, o.Watch.Back = 6*time.Second, 12*time.Second, 12*time.Second, 8*time.Second
 	o.Programs.Workers, o.Programs.Probes = []int{1, 10}, 40
@@ -87,10 +95,10 @@ func Short() Options {
 // run is a run under way.
 type run struct {
 	Options
-	report Report
-	all    []*Database
-	whole  []*Database // without those that are only for the core
-	pg     *Database
+	report report.Report
+	all    []*database.Database
+	whole  []*database.Database // without those that are only for the core
+	pg     *database.Database
 	dir    string
 	log    io.Writer
 }
@@ -146,12 +154,12 @@ func (r *run) open(ctx context.Context) error {
 	for _, name := range r.Databases {
 		switch name {
 		case "sqlite":
-			d := SQLite("SQLite", r.dir, "FULL")
+			d := database.SQLite("SQLite", r.dir, "FULL")
 			r.all, r.whole = append(r.all, d), append(r.whole, d)
 		case "sqlite-normal":
-			r.all = append(r.all, SQLite("SQLite, NORMAL", r.dir, "NORMAL"))
+			r.all = append(r.all, database.SQLite("SQLite, NORMAL", r.dir, "NORMAL"))
 		case "postgres":
-			d, err := StartPostgres(ctx, "PostgreSQL", !r.hasty)
+			d, err := database.StartPostgres(ctx, "PostgreSQL", !r.hasty)
 			if err != nil {
 				return err
 			}
@@ -167,7 +175,7 @@ func (r *run) open(ctx context.Context) error {
 	case r.Program != "": // processes are started in folders of their own
 		r.Program, err = filepath.Abs(r.Program)
 	case slices.ContainsFunc(r.Measures, built):
-		r.Program, err = Build(ctx, r.dir)
+		r.Program, err = process.Build(ctx, r.dir)
 	}
 	return err
 }
@@ -182,7 +190,7 @@ func (r *run) close() error {
 
 // conditions are what the figures hold for.
 func (r *run) conditions(ctx context.Context) ([]string, error) {
-	facts := []string{Machine()}
+	facts := []string{process.Machine()}
 	if version, err := exec.CommandContext(ctx, "git", "describe", "--always", "--dirty").Output(); err == nil {
 		facts = append(facts, "belfry "+strings.TrimSpace(string(version)))
 	}
@@ -198,7 +206,7 @@ func (r *run) conditions(ctx context.Context) ([]string, error) {
 }
 
 // rounds takes every database in turn, as often as there are rounds.
-func (r *run) rounds(ctx context.Context, n int, list []*Database, measure func(d *Database) error) error {
+func (r *run) rounds(ctx context.Context, n int, list []*database.Database, measure func(d *database.Database) error) error {
 	for i := range n {
 		for k := range list {
 			d := list[(i+k)%len(list)]
@@ -215,17 +223,17 @@ func (r *run) rounds(ctx context.Context, n int, list []*Database, measure func(
 }
 
 // costs adds the rate and the costs of one job.
-func (r *run) costs(column, name string, w Work) {
-	r.report.Add(column, name, Rate, w.Rate())
-	r.report.Add(column, name+": CPU per job, client", Time, w.Per(float64(w.Client)))
+func (r *run) costs(column, name string, w rates.Work) {
+	r.report.Add(column, name, report.Rate, w.Rate())
+	r.report.Add(column, name+": CPU per job, client", report.Time, w.Per(float64(w.Client)))
 	if w.Server > 0 {
-		r.report.Add(column, name+": CPU per job, server", Time, w.Per(float64(w.Server)))
+		r.report.Add(column, name+": CPU per job, server", report.Time, w.Per(float64(w.Server)))
 	}
-	r.report.Add(column, name+": written per job", Bytes, w.Per(float64(w.Written)))
+	r.report.Add(column, name+": written per job", report.Bytes, w.Per(float64(w.Written)))
 }
 
-func (r *run) quantiles(column, name string, q Quantiles) {
-	r.report.Add(column, name+": p50", Time, float64(q.P50))
-	r.report.Add(column, name+": p99", Time, float64(q.P99))
-	r.report.Add(column, name+": max", Time, float64(q.Max))
+func (r *run) quantiles(column, name string, q report.Quantiles) {
+	r.report.Add(column, name+": p50", report.Time, float64(q.P50))
+	r.report.Add(column, name+": p99", report.Time, float64(q.P99))
+	r.report.Add(column, name+": max", report.Time, float64(q.Max))
 }

@@ -26,9 +26,7 @@ var own = map[string]int{
 
 // over lists the packages and types above their limit, with their numbers of today. A number here may only go down: lower
 // it after a package or a type has shrunk, and remove the line when it is within its limit.
-var over = map[string]int{
-	"lines of internal/bench": 5033,
-}
+var over = map[string]int{}
 
 // suite is nothing but tests. They stand in files without that name because three packages run them.
 const suite = "store/storetest"

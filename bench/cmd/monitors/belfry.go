@@ -11,7 +11,9 @@ import (
 	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/httpapi/client"
 	"github.com/belfry-run/belfry/httpapi/wire"
-	"github.com/belfry-run/belfry/internal/bench"
+	"github.com/belfry-run/belfry/internal/bench/database"
+	"github.com/belfry-run/belfry/internal/bench/monitors"
+	"github.com/belfry-run/belfry/internal/bench/node"
 	"github.com/belfry-run/belfry/monitor"
 	"github.com/belfry-run/belfry/view"
 )
@@ -43,15 +45,15 @@ func (f *field) contenders() []*contender {
 // belfry starts a node on an empty database and gives it its monitors over its API.
 func (f *field) belfry(keepAlive bool) func(context.Context, *contender) (*running, error) {
 	return func(ctx context.Context, c *contender) (_ *running, err error) {
-		site, err := bench.SQLite("SQLite", f.dir, "FULL").NewSite(ctx)
+		site, err := database.SQLite("SQLite", f.dir, "FULL").NewSite(ctx)
 		if err != nil {
 			return nil, err
 		}
-		node, err := site.Serve(f.programs["belfry"], "--allow-addresses", "loopback")
+		node, err := node.Serve(site, f.programs["belfry"], "--allow-addresses", "loopback")
 		if err != nil {
 			return nil, errors.Join(err, site.Close())
 		}
-		r := &running{Running: node, stop: func() error { return errors.Join(node.Stop(), site.Close()) }}
+		r := &running{Process: node.Process, stop: func() error { return errors.Join(node.Stop(), site.Close()) }}
 		defer func() {
 			if err != nil {
 				err = errors.Join(err, r.stop())
@@ -63,7 +65,7 @@ func (f *field) belfry(keepAlive bool) func(context.Context, *contender) (*runni
 		}
 		var all []monitor.Monitor
 		for i := range c.monitors {
-			m := f.target.Monitor(i, c.every)
+			m := monitors.Check(f.target, i, c.every)
 			m.Check.HTTP.KeepAlive = keepAlive
 			all = append(all, m)
 		}

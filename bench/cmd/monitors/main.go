@@ -26,7 +26,8 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/belfry-run/belfry/internal/bench"
+	"github.com/belfry-run/belfry/internal/bench/process"
+	"github.com/belfry-run/belfry/internal/bench/target"
 )
 
 // settings are the flags.
@@ -41,7 +42,7 @@ type settings struct {
 }
 
 func main() {
-	bench.Child()
+	target.Child()
 	log.SetFlags(0)
 	var s settings
 	flag.IntVar(&s.monitors, "monitors", 167, "monitors of each contender")
@@ -66,11 +67,11 @@ func run(ctx context.Context, s settings) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	f := &field{settings: s, dir: dir, conditions: bench.Machine()}
+	f := &field{settings: s, dir: dir, conditions: process.Machine()}
 	if err := f.build(ctx); err != nil {
 		return err
 	}
-	if f.target, err = bench.StartTarget(50); err != nil {
+	if f.target, err = target.Start(50); err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, f.target.Close()) }()
@@ -94,7 +95,7 @@ type field struct {
 	settings
 	dir        string
 	conditions string
-	target     *bench.Target
+	target     *target.Target
 	programs   map[string]string // that could be built
 	versions   map[string]string
 	refused    map[string]error // why the others could not

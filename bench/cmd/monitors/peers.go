@@ -18,7 +18,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/belfry-run/belfry/internal/bench"
+	"github.com/belfry-run/belfry/internal/bench/process"
 )
 
 func (f *field) wanted(c *contender) bool { return strings.Contains(c.name, f.only) }
@@ -46,7 +46,7 @@ func (f *field) blackbox(step time.Duration) func(context.Context, *contender) (
 			return nil, err
 		}
 		address := net.JoinHostPort("127.0.0.1", strconv.Itoa(port))
-		p, err := bench.Start(exec.Command(f.programs["blackbox"], "--config.file="+file, "--web.listen-address="+address))
+		p, err := process.Start(exec.Command(f.programs["blackbox"], "--config.file="+file, "--web.listen-address="+address))
 		if err != nil {
 			return nil, err
 		}
@@ -56,7 +56,7 @@ func (f *field) blackbox(step time.Duration) func(context.Context, *contender) (
 		ctx, cancel := context.WithCancel(ctx)
 		asked := make(chan error, 1)
 		go func() { asked <- f.ask(ctx, c, "http://"+address+"/probe?module=http_2xx&target=", step) }()
-		return &running{Running: p, stop: func() error {
+		return &running{Process: p, stop: func() error {
 			cancel()
 			return errors.Join(<-asked, p.Stop())
 		}}, nil
@@ -112,7 +112,7 @@ func get(ctx context.Context, client *http.Client, address, holds string) error 
 }
 
 // ready waits until a program answers.
-func ready(ctx context.Context, p *bench.Running, address string) error {
+func ready(ctx context.Context, p *process.Process, address string) error {
 	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
 	defer cancel()
 	for {
@@ -121,7 +121,7 @@ func ready(ctx context.Context, p *bench.Running, address string) error {
 			return nil
 		}
 		select {
-		case <-p.Ended():
+		case <-p.Done:
 			return p.Trouble(errors.New("it ended"))
 		case <-ctx.Done():
 			return p.Trouble(err)
@@ -163,10 +163,10 @@ func (f *field) gatus(storage string) func(context.Context, *contender) (*runnin
 		cmd := exec.Command(f.programs["gatus"])
 		cmd.Dir = dir
 		cmd.Env = append(os.Environ(), "GATUS_CONFIG_PATH="+dir+"/config.yaml")
-		p, err := bench.Start(cmd)
+		p, err := process.Start(cmd)
 		if err != nil {
 			return nil, err
 		}
-		return &running{Running: p, stop: p.Stop}, nil
+		return &running{Process: p, stop: p.Stop}, nil
 	}
 }

@@ -9,7 +9,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/belfry-run/belfry/internal/bench"
+	"github.com/belfry-run/belfry/internal/bench/report"
 )
 
 // print writes the conditions and the table. A figure is the median of the rounds, with the least and the greatest.
@@ -35,7 +35,7 @@ func (f *field) print(w io.Writer, list []*contender, took time.Duration) {
 			for _, one := range c.figures {
 				values = append(values, of(one))
 			}
-			s := bench.SpreadOf(values)
+			s := report.SpreadOf(values)
 			if s.Median == 0 {
 				return ""
 			}

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/belfry-run/belfry/internal/bench"
+	"github.com/belfry-run/belfry/internal/bench/report"
 )
 
 func TestTheTableSaysWhoCouldNotBeMeasured(t *testing.T) {
@@ -17,7 +17,7 @@ func TestTheTableSaysWhoCouldNotBeMeasured(t *testing.T) {
 		versions: map[string]string{"blackbox": "v1.2.3"}, refused: map[string]error{"gatus": errors.New("not to be had")},
 	}
 	one := func(cpu time.Duration) figures {
-		return figures{perCheck: cpu, rate: 20, memory: 30 << 20, uneven: bench.Quantiles{P50: time.Millisecond, P99: 2 * time.Millisecond}}
+		return figures{perCheck: cpu, rate: 20, memory: 30 << 20, uneven: report.Quantiles{P50: time.Millisecond, P99: 2 * time.Millisecond}}
 	}
 	list := []*contender{
 		{name: "it", monitors: 20, every: time.Second, figures: []figures{one(100 * time.Microsecond), one(300 * time.Microsecond)}},

@@ -8,7 +8,9 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/belfry-run/belfry/internal/bench"
+	"github.com/belfry-run/belfry/internal/bench/process"
+	"github.com/belfry-run/belfry/internal/bench/report"
+	"github.com/belfry-run/belfry/internal/bench/target"
 )
 
 // contender is one line of the table.
@@ -22,7 +24,7 @@ type contender struct {
 
 // running is a contender at work.
 type running struct {
-	*bench.Running
+	*process.Process
 	// lags are the starts' distances from their times since an instant, as the program itself has them on record; nil if it
 	// has none.
 	lags func(ctx context.Context, from time.Time) ([]time.Duration, error)
@@ -34,8 +36,8 @@ type figures struct {
 	perCheck time.Duration // CPU
 	rate     float64       // checks per second, as the target saw them
 	memory   float64
-	lag      bench.Quantiles
-	uneven   bench.Quantiles
+	lag      report.Quantiles
+	uneven   report.Quantiles
 }
 
 func (c *contender) last() string {
@@ -91,14 +93,14 @@ func (f *field) turn(ctx context.Context, c *contender) (err error) {
 	}
 	got := figures{
 		perCheck: (after - before) / time.Duration(len(seen)), rate: float64(len(seen)) / took.Seconds(), memory: float64(memory),
-		uneven: bench.QuantilesOf(bench.Uneven(seen, c.every)),
+		uneven: report.QuantilesOf(target.Uneven(seen, c.every)),
 	}
 	if r.lags != nil {
 		lags, err := r.lags(ctx, from)
 		if err != nil {
 			return err
 		}
-		got.lag = bench.QuantilesOf(lags)
+		got.lag = report.QuantilesOf(lags)
 	}
 	c.figures = append(c.figures, got)
 	return nil
@@ -118,7 +120,7 @@ func (f *field) everyone(ctx context.Context, c *contender, r *running) error {
 			known[a.Monitor] = true
 		}
 		select {
-		case <-r.Ended():
+		case <-r.Done:
 			return errors.New("it ended")
 		case <-ctx.Done():
 			return fmt.Errorf("only %d of %d monitors were checked: %w", len(known), c.monitors, ctx.Err())

@@ -18,24 +18,26 @@ import (
 	"strings"
 	"time"
 
-	"github.com/belfry-run/belfry/internal/bench"
+	"github.com/belfry-run/belfry/internal/bench/database"
+	"github.com/belfry-run/belfry/internal/bench/node"
+	"github.com/belfry-run/belfry/internal/bench/rates"
+	"github.com/belfry-run/belfry/internal/bench/report"
 	"github.com/belfry-run/belfry/store"
 )
 
 var (
-	database = flag.String("database", "sqlite", "sqlite or postgres")
-	without  = flag.String("without", "", "fields of mechanisms, with commas between; default: all")
-	rounds   = flag.Int("rounds", 7, "how often each is measured")
-	jobs     = flag.Int("jobs", 60_000, "jobs of a burn-down")
-	probes   = flag.Int("probes", 100, "jobs whose idle latency is taken")
-	rate     = flag.Float64("rate", 4000, "jobs per second of the load whose latency is taken")
+	kind    = flag.String("database", "sqlite", "sqlite or postgres")
+	without = flag.String("without", "", "fields of mechanisms, with commas between; default: all")
+	rounds  = flag.Int("rounds", 7, "how often each is measured")
+	jobs    = flag.Int("jobs", 60_000, "jobs of a burn-down")
+	probes  = flag.Int("probes", 100, "jobs whose idle latency is taken")
+	rate    = flag.Float64("rate", 4000, "jobs per second of the load whose latency is taken")
 )
 
 // figures are what a measure answers, in this order.
 var figures = []string{"burn-down, jobs/s", "burn-down, CPU/job", "load, CPU/job", "load, p99", "32 callers, CPU/job", "idle, p50"}
 
 func main() {
-	bench.Child()
 	log.SetFlags(0)
 	flag.Parse()
 	if err := run(context.Background()); err != nil {
@@ -49,9 +51,9 @@ func run(ctx context.Context) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	d := bench.SQLite(*database, dir, "FULL")
-	if *database == "postgres" {
-		if d, err = bench.StartPostgres(ctx, *database, true); err != nil {
+	d := database.SQLite(*kind, dir, "FULL")
+	if *kind == "postgres" {
+		if d, err = database.StartPostgres(ctx, *kind, true); err != nil {
 			return err
 		}
 	}
@@ -75,7 +77,7 @@ func switches() (names []string) {
 }
 
 // compare takes turns: with all, without one, with all, without the next.
-func compare(ctx context.Context, d *bench.Database) error {
+func compare(ctx context.Context, d *database.Database) error {
 	ratios := map[string][][]float64{}
 	for range *rounds {
 		s, err := d.NewSite(ctx)
@@ -110,23 +112,23 @@ func compare(ctx context.Context, d *bench.Database) error {
 				of = append(of, r[i])
 			}
 			slices.Sort(of)
-			fmt.Printf(" %.2f (%.2f-%.2f) |", bench.SpreadOf(of).Median, of[len(of)/4], of[len(of)-1-len(of)/4])
+			fmt.Printf(" %.2f (%.2f-%.2f) |", report.SpreadOf(of).Median, of[len(of)/4], of[len(of)-1-len(of)/4])
 		}
 		fmt.Println()
 	}
 	return nil
 }
 
-func measure(ctx context.Context, s *bench.Site, off mechanisms) (got []float64, err error) {
+func measure(ctx context.Context, s *database.Site, off mechanisms) (got []float64, err error) {
 	if err := s.Calm(ctx); err != nil {
 		return nil, err
 	}
 	s.NoGroups, s.NoBatches = off.NoGroups, off.NoBatches
 	err = s.With(ctx, store.Options{Claims: off.Claims}, func(st *store.Store) error {
-		if _, err := bench.EnqueueBulk(ctx, s, st, *jobs); err != nil {
+		if _, err := rates.EnqueueBulk(ctx, s, st, *jobs); err != nil {
 			return err
 		}
-		burn, err := bench.Burn(ctx, s, st, *jobs, bench.Tuning{})
+		burn, err := rates.Burn(ctx, s, st, *jobs, node.Tuning{})
 		if err != nil {
 			return err
 		}
@@ -134,7 +136,7 @@ func measure(ctx context.Context, s *bench.Site, off mechanisms) (got []float64,
 		if err != nil {
 			return err
 		}
-		load, err := bench.Offer(ctx, st, *rate, time.Second, bench.Tuning{})
+		load, err := rates.Offer(ctx, st, *rate, time.Second, node.Tuning{})
 		if err != nil {
 			return err
 		}
@@ -142,14 +144,14 @@ func measure(ctx context.Context, s *bench.Site, off mechanisms) (got []float64,
 		if err != nil {
 			return err
 		}
-		singly, err := bench.EnqueueSingly(ctx, s, st, 32, 300*time.Millisecond)
+		singly, err := rates.EnqueueSingly(ctx, s, st, 32, 300*time.Millisecond)
 		if err != nil {
 			return err
 		}
-		if _, err := bench.Burn(ctx, s, st, singly.Jobs, bench.Tuning{}); err != nil {
+		if _, err := rates.Burn(ctx, s, st, singly.Jobs, node.Tuning{}); err != nil {
 			return err
 		}
-		idle, err := bench.Latency(ctx, st, st, *probes, 0, bench.Tuning{})
+		idle, err := rates.Latency(ctx, st, st, *probes, 0, node.Tuning{})
 		got = []float64{burn.Rate(), burn.Per(float64(burn.CPU())), float64(used.CPU()) / float64(max(load.N, 1)), float64(load.P99),
 			singly.Per(float64(singly.CPU())), float64(idle.P50)}
 		return err

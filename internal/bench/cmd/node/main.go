@@ -20,10 +20,14 @@ import (
 	"syscall"
 
 	"github.com/belfry-run/belfry/internal/bench"
+	"github.com/belfry-run/belfry/internal/bench/node"
+	"github.com/belfry-run/belfry/internal/bench/rates"
+	"github.com/belfry-run/belfry/internal/bench/target"
 )
 
 func main() {
-	bench.Child()
+	node.Child()
+	target.Child()
 	log.SetFlags(0)
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
@@ -94,10 +98,10 @@ func options() (bench.Options, error) {
 	if flag.NArg() > 0 {
 		return o, fmt.Errorf("%q is no flag", flag.Arg(0))
 	}
-	if *holds < 1 || *holds > len(bench.Horizons) {
-		return o, fmt.Errorf("-horizons is 1 to %d", len(bench.Horizons))
+	if *holds < 1 || *holds > len(rates.Horizons) {
+		return o, fmt.Errorf("-horizons is 1 to %d", len(rates.Horizons))
 	}
-	o.Holds = bench.Horizons[:*holds]
+	o.Holds = rates.Horizons[:*holds]
 	return o, nil
 }
 

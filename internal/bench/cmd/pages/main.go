@@ -21,7 +21,8 @@ import (
 	"strings"
 	"syscall"
 
-	"github.com/belfry-run/belfry/internal/bench"
+	"github.com/belfry-run/belfry/internal/bench/database"
+	"github.com/belfry-run/belfry/internal/bench/pages"
 )
 
 func main() {
@@ -35,14 +36,14 @@ func main() {
 }
 
 func run(ctx context.Context) (err error) {
-	l := bench.Large()
+	l := pages.Large()
 	flag.IntVar(&l.Schedules, "schedules", l.Schedules, "schedules")
 	flag.IntVar(&l.Jobs, "jobs", l.Jobs, "finished jobs")
 	flag.IntVar(&l.Days, "days", l.Days, "days over which they ended")
 	flag.IntVar(&l.Live, "live", l.Live, "jobs that wait")
 	flag.IntVar(&l.Monitors, "monitors", l.Monitors, "monitors")
 	flag.IntVar(&l.Pace, "paced", l.Pace, "schedules with a year of days")
-	database := flag.String("database", "SQLite", "SQLite or PostgreSQL")
+	which := flag.String("database", "SQLite", "SQLite or PostgreSQL")
 	times := flag.Int("times", 20, "how often each is asked for")
 	folder := flag.String("folder", "", "where the file of SQLite is made; default: the folder for temporary files")
 	keep := flag.Bool("keep", false, "say where it is and leave it: the file of SQLite for ever, PostgreSQL until an interrupt")
@@ -50,27 +51,27 @@ func run(ctx context.Context) (err error) {
 	only := flag.String("only", "", "regular expression of what to ask for, such as ^/schedules; default: everything")
 	profile := flag.String("cpuprofile", "", "file to write a CPU profile of the asking to")
 	flag.Parse()
-	looks := bench.Looks{Times: *times}
+	looks := pages.Looks{Times: *times}
 	if *only != "" {
 		if looks.Only, err = regexp.Compile(*only); err != nil {
 			return fmt.Errorf("-only: %w", err)
 		}
 	}
-	var d *bench.Database
-	switch *database {
+	var d *database.Database
+	switch *which {
 	case "SQLite":
-		d = bench.SQLite(*database, *folder, "FULL")
+		d = database.SQLite(*which, *folder, "FULL")
 	case "PostgreSQL":
-		if d, err = bench.StartPostgres(ctx, *database, true); err != nil {
+		if d, err = database.StartPostgres(ctx, *which, true); err != nil {
 			return err
 		}
 		defer func() { err = errors.Join(err, d.Close()) }()
 	default:
-		return fmt.Errorf("%q is not SQLite or PostgreSQL", *database)
+		return fmt.Errorf("%q is not SQLite or PostgreSQL", *which)
 	}
 	url := *again
 	if url == "" {
-		var s *bench.Site
+		var s *database.Site
 		if s, err = d.NewSite(ctx); err != nil {
 			return err
 		}
@@ -103,7 +104,7 @@ func run(ctx context.Context) (err error) {
 	}
 	looks.Of = d
 	before := load()
-	pages, reads, err := bench.Pages(ctx, url, looks)
+	shown, reads, err := pages.Measure(ctx, url, looks)
 	if err != nil {
 		return err
 	}
@@ -115,12 +116,12 @@ func run(ctx context.Context) (err error) {
 		conditions = "what was made before, at " + *again
 	}
 	fmt.Printf("%s\n%d schedules, %d finished jobs, %d that wait, %d monitors; each asked for %d times, one after the other; load of the machine before and after: %s, %s\n", conditions, l.Schedules, l.Jobs, l.Live, l.Monitors, *times, before, load())
-	slowPages, err := bench.PageTable(os.Stdout, "page", pages)
+	slowPages, err := pages.Table(os.Stdout, "page", shown)
 	if err != nil {
 		return err
 	}
-	slowReads, err := bench.PageTable(os.Stdout, "read of the API", reads)
-	fmt.Printf("\n%d pages and %d reads are over %s\n", slowPages, slowReads, bench.PageLimit)
+	slowReads, err := pages.Table(os.Stdout, "read of the API", reads)
+	fmt.Printf("\n%d pages and %d reads are over %s\n", slowPages, slowReads, pages.Limit)
 	return err
 }
 
