@@ -62,12 +62,12 @@ func (s *Store) join() {
 	}
 	s.taskStore.Hooks = tasks.Hooks{
 		Saving: func(c *tasks.Change, t task.Task) error { return s.programStore.In(c.Change).ReferTask(t) },
-		Saved: func(c *tasks.Change, old, t task.Task, demand int64) error {
+		Saved: func(c *tasks.Change, old, t task.Task, requirement int64) error {
 			p := s.programStore.In(c.Change)
 			if err := p.LeaveForAnother(old, t); err != nil {
 				return err
 			}
-			if err := s.jobStore.In(c.Change).FollowTask(old, t, demand); err != nil {
+			if err := s.jobStore.In(c.Change).FollowTask(old, t, requirement); err != nil {
 				return err
 			}
 			return p.HoldForAnother(old, t)

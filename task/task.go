@@ -14,32 +14,32 @@ import (
 // Task is what to run and its policy. It has a name that is unique in its
 // namespace, a kind, and the settings of that kind.
 type Task struct {
-	Namespace   string          `json:"namespace,omitempty" doc:"Owner; default: default"`
-	Name        string          `json:"name,omitempty" doc:"Unique in the namespace"`
-	Kind        Kind            `json:"kind,omitempty" enum:"func,command,program,http,page,tcp,dns,tls,ping,grpc,websocket,udp,domain,cycle" doc:"What runs; default: the kind whose settings are given"`
-	Description string          `json:"description,omitempty" doc:"For people; at most 4 KiB"`
-	Tags        []string        `json:"tags,omitempty" doc:"For people and filters"`
-	Queue       string          `json:"queue,omitempty" doc:"Lane of its jobs; default: default"`
-	Priority    int             `json:"priority,omitempty" minimum:"-1000" maximum:"1000" doc:"Within the queue; higher runs first; default: 0"`
-	Timeout     core.Duration   `json:"timeout,omitempty" doc:"Longest an attempt may run, or a cycle from its start; 10ms to 7d; default: 1h, and 24h for a cycle"`
-	Retry       Retry           `json:"retry,omitzero" doc:"What happens after an attempt that did not succeed"`
-	Input       json.RawMessage `json:"input,omitempty" doc:"JSON handed to each job that brings none of its own; at most 256 KiB"`
-	Needs       Needs           `json:"needs,omitzero" doc:"What a worker must have to run it"`
-	Command     *Command        `json:"command,omitempty" doc:"Settings of kind command"`
-	Program     *Program        `json:"program,omitempty" doc:"Settings of kind program"`
-	HTTP        *HTTP           `json:"http,omitempty" doc:"Settings of kind http"`
-	Page        *PageCheck      `json:"page,omitempty" doc:"Settings of kind page"`
-	TCP         *TCP            `json:"tcp,omitempty" doc:"Settings of kind tcp"`
-	DNS         *DNS            `json:"dns,omitempty" doc:"Settings of kind dns"`
-	TLS         *TLS            `json:"tls,omitempty" doc:"Settings of kind tls"`
-	Ping        *Ping           `json:"ping,omitempty" doc:"Settings of kind ping"`
-	GRPC        *GRPC           `json:"grpc,omitempty" doc:"Settings of kind grpc"`
-	WebSocket   *WebSocket      `json:"websocket,omitempty" doc:"Settings of kind websocket"`
-	UDP         *UDP            `json:"udp,omitempty" doc:"Settings of kind udp"`
-	Domain      *Domain         `json:"domain,omitempty" doc:"Settings of kind domain"`
-	Cycle       *Cycle          `json:"cycle,omitempty" doc:"Settings of kind cycle"`
-	Conditions  []string        `json:"conditions,omitempty" doc:"Expressions that must hold of a probe's answer, such as status == 200 or latency < 500ms"`
-	Warnings    []string        `json:"warnings,omitempty" doc:"Expressions that should hold; a monitor whose answer breaks one is degraded, and not down"`
+	Namespace    string          `json:"namespace,omitempty" doc:"Owner; default: default"`
+	Name         string          `json:"name,omitempty" doc:"Unique in the namespace"`
+	Kind         Kind            `json:"kind,omitempty" enum:"func,command,program,http,page,tcp,dns,tls,ping,grpc,websocket,udp,domain,cycle" doc:"What runs; default: the kind whose settings are given"`
+	Description  string          `json:"description,omitempty" doc:"For people; at most 4 KiB"`
+	Tags         []string        `json:"tags,omitempty" doc:"For people and filters"`
+	Queue        string          `json:"queue,omitempty" doc:"Lane of its jobs; default: default"`
+	Priority     int             `json:"priority,omitempty" minimum:"-1000" maximum:"1000" doc:"Within the queue; higher runs first; default: 0"`
+	Timeout      core.Duration   `json:"timeout,omitempty" doc:"Longest an attempt may run, or a cycle from its start; 10ms to 7d; default: 1h, and 24h for a cycle"`
+	Retry        Retry           `json:"retry,omitzero" doc:"What happens after an attempt that did not succeed"`
+	Input        json.RawMessage `json:"input,omitempty" doc:"JSON handed to each job that brings none of its own; at most 256 KiB"`
+	Requirements Requirements    `json:"requirements,omitzero" doc:"What a worker must have to run it"`
+	Command      *Command        `json:"command,omitempty" doc:"Settings of kind command"`
+	Program      *Program        `json:"program,omitempty" doc:"Settings of kind program"`
+	HTTP         *HTTP           `json:"http,omitempty" doc:"Settings of kind http"`
+	Page         *PageCheck      `json:"page,omitempty" doc:"Settings of kind page"`
+	TCP          *TCP            `json:"tcp,omitempty" doc:"Settings of kind tcp"`
+	DNS          *DNS            `json:"dns,omitempty" doc:"Settings of kind dns"`
+	TLS          *TLS            `json:"tls,omitempty" doc:"Settings of kind tls"`
+	Ping         *Ping           `json:"ping,omitempty" doc:"Settings of kind ping"`
+	GRPC         *GRPC           `json:"grpc,omitempty" doc:"Settings of kind grpc"`
+	WebSocket    *WebSocket      `json:"websocket,omitempty" doc:"Settings of kind websocket"`
+	UDP          *UDP            `json:"udp,omitempty" doc:"Settings of kind udp"`
+	Domain       *Domain         `json:"domain,omitempty" doc:"Settings of kind domain"`
+	Cycle        *Cycle          `json:"cycle,omitempty" doc:"Settings of kind cycle"`
+	Conditions   []string        `json:"conditions,omitempty" doc:"Expressions that must hold of a probe's answer, such as status == 200 or latency < 500ms"`
+	Warnings     []string        `json:"warnings,omitempty" doc:"Expressions that should hold; a monitor whose answer breaks one is degraded, and not down"`
 
 	ID         int64     `json:"id,omitempty" readOnly:"true"`
 	Generation int64     `json:"generation,omitempty" readOnly:"true" doc:"Grows with every edit"`
@@ -146,7 +146,7 @@ func (t Task) Validate() error {
 	}
 	core.CheckInput(&p, "input", t.Input)
 	p.Nest("retry", t.Retry.validate())
-	p.Nest("needs", t.Needs.validate())
+	p.Nest("requirements", t.Requirements.validate())
 	t.validateKind(&p)
 	if t.Kind == KindCycle && t.Retry.MaxAttempts > 1 {
 		p.Addf("retry.max_attempts", t.Retry.MaxAttempts, "cannot be over 1 for a cycle: its members have attempts of their own")

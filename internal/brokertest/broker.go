@@ -293,7 +293,7 @@ func (b *Broker) claim(r job.ClaimRequest) (c job.Claim, changed <-chan struct{}
 	}
 	for _, id := range ids {
 		j := b.jobs[id]
-		if !isOpen(j) || r.Want[j.Queue] <= 0 || !slices.Contains(s.info.Kinds, j.Kind) || slices.Contains(r.Without, j.Kind) || !b.tasks[j.Task].Demand().Meets(s.info.Has) || s.drain {
+		if !isOpen(j) || r.Want[j.Queue] <= 0 || !slices.Contains(s.info.Kinds, j.Kind) || slices.Contains(r.Without, j.Kind) || !b.tasks[j.Task].Requirement().Meets(s.info.Has) || s.drain {
 			continue
 		}
 		if wait := j.DueAt.Sub(now); wait > 0 {

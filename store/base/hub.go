@@ -19,10 +19,10 @@ type Hub struct {
 
 // Topics.
 const (
-	TopicEngine  = "engine"  // something may be due earlier than was known
-	TopicJobs    = "jobs"    // for those who watch
-	TopicJudged  = "judged"  // for those who watch; never leaves the process
-	TopicDemands = "demands" // tasks need what none needed before
+	TopicEngine       = "engine"       // something may be due earlier than was known
+	TopicJobs         = "jobs"         // for those who watch
+	TopicJudged       = "judged"       // for those who watch; never leaves the process
+	TopicRequirements = "requirements" // tasks need what none needed before
 )
 
 func TopicQueue(name string) string { return "queue:" + name }

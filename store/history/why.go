@@ -152,7 +152,7 @@ func (s *Store) whyWaiting(ctx context.Context, tx base.Tx, row jobs.JobRow, now
 		if err != nil {
 			return err
 		}
-		w.Checks = append(w.Checks, workerChecks(row.Job, tasks[row.TaskID].Demand(), workers, w)...)
+		w.Checks = append(w.Checks, workerChecks(row.Job, tasks[row.TaskID].Requirement(), workers, w)...)
 		if err := s.whyBehind(ctx, tx, row.Job, stats, w); err != nil {
 			return err
 		}
@@ -207,7 +207,7 @@ func limitText(q job.Queue, s job.QueueStats) string {
 }
 
 // workerChecks narrows the living workers down to those that could run a job.
-func workerChecks(j job.Job, d task.Demand, workers []job.WorkerState, w *job.Why) []core.Check {
+func workerChecks(j job.Job, d task.Requirement, workers []job.WorkerState, w *job.Why) []core.Check {
 	var checks []core.Check
 	left := workers
 	for _, step := range []struct {
@@ -219,7 +219,7 @@ func workerChecks(j job.Job, d task.Demand, workers []job.WorkerState, w *job.Wh
 		{"a worker runs the namespace", "start one for it", func(x job.WorkerState) bool { return x.RunsIn(j.Namespace) }},
 		{"a worker runs the kind " + string(j.Kind), kindFix(j), func(x job.WorkerState) bool { return x.Runs(j.Kind) }},
 		{"a worker has the handler", "start the program that registers " + j.Task, func(x job.WorkerState) bool { return x.Handles(j.Kind, j.Task) }},
-		{"a worker has what the task needs", "start one that has it, or let the task need less", func(x job.WorkerState) bool { return d.Meets(x.Has) }},
+		{"a worker meets the requirements", "start one that meets them, or let the task require less", func(x job.WorkerState) bool { return d.Meets(x.Has) }},
 		{"a worker does not drain", "start another", func(x job.WorkerState) bool { return !x.Drain }},
 	} {
 		var fit []job.WorkerState
@@ -245,7 +245,7 @@ func workerChecks(j job.Job, d task.Demand, workers []job.WorkerState, w *job.Wh
 }
 
 // lacking says what the first of the workers lack.
-func lacking(d task.Demand, workers []job.WorkerState) string {
+func lacking(d task.Requirement, workers []job.WorkerState) string {
 	const shown = 5
 	var b strings.Builder
 	for i, x := range workers {

@@ -108,7 +108,7 @@ func (c *Change) claimNew(w *base.WaitingClaim, ins []*Insertion) (base.Answer, 
 // canRun reports that a session can run a job, where that is plain to see; it is
 // [claim.runnable] of a job that is not in the table yet.
 func canRun(w job.WorkerState, in *Insertion) bool {
-	return in.needs.IsZero() && w.RunsIn(in.Namespace) && w.Runs(in.Kind) && w.Handles(in.Kind, in.Task)
+	return in.requirement.IsZero() && w.RunsIn(in.Namespace) && w.Runs(in.Kind) && w.Handles(in.Kind, in.Task)
 }
 
 // asRead is a new job as [SelectReady] would read it: with memory of its own, and

@@ -118,7 +118,7 @@ func TestAClaimThatMayHaveMissedSomethingLooks(t *testing.T) {
 			return err
 		}},
 		"the job needs something": {job.NewJob{Task: "needy"}, func(ctx context.Context, st *store.Store) error {
-			_, err := st.UpdateTask(ctx, task.Task{Name: "needy", Kind: task.KindFunc, Needs: task.Needs{Labels: map[string]string{"x": "y"}}})
+			_, err := st.UpdateTask(ctx, task.Task{Name: "needy", Kind: task.KindFunc, Requirements: task.Requirements{Labels: map[string]string{"x": "y"}}})
 			return err
 		}},
 	} {

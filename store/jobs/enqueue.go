@@ -207,7 +207,7 @@ func (c *Change) NewJob(id int64, n job.NewJob, t task.Task) JobRow {
 		j.DueAt = due
 	}
 	j.State = StateFor(j.DueAt.After(c.Now))
-	return JobRow{Job: j, TaskID: t.ID, needs: t.Demand()}
+	return JobRow{Job: j, TaskID: t.ID, requirement: t.Requirement()}
 }
 
 func StateFor(future bool) job.State {
@@ -241,7 +241,7 @@ type newJobRow struct {
 	Timeout     int64   `json:"timeout"`
 	ActiveKey   *string `json:"active_key"`
 	IdemKey     string  `json:"idem_key"`
-	Demand      int64   `json:"demand"`
+	Requirement int64   `json:"requirement"`
 }
 
 func rowOf(j JobRow) newJobRow {
@@ -282,8 +282,8 @@ func (c *Change) writeJobs(ins []*Insertion) (written []*Insertion, held map[[2]
 		if in.State == job.Ready {
 			rows[i].ReadyAt = base.Micros(c.Now)
 		}
-		if !in.needs.IsZero() {
-			if rows[i].Demand, err = c.tasks().DemandID(in.needs); err != nil {
+		if !in.requirement.IsZero() {
+			if rows[i].Requirement, err = c.tasks().RequirementID(in.requirement); err != nil {
 				return nil, nil, err
 			}
 		}
@@ -291,9 +291,9 @@ func (c *Change) writeJobs(ins []*Insertion) (written []*Insertion, held map[[2]
 	from, args := newJobs(c.SQL, rows)
 	insert := `
 		insert into belfry.jobs (id, namespace, task_id, task, kind, queue, priority, state, input, tags, trigger, schedule, schedule_id,
-			generation, nominal, due_at, ready_at, created_at, max_attempts, timeout, active_key, idem_key, demand)
+			generation, nominal, due_at, ready_at, created_at, max_attempts, timeout, active_key, idem_key, requirement)
 		select id, namespace, task_id, task, kind, queue, priority, state, input, tags, trigger, schedule, schedule_id,
-			generation, nominal, due_at, ready_at, created_at, max_attempts, timeout, active_key, idem_key, demand
+			generation, nominal, due_at, ready_at, created_at, max_attempts, timeout, active_key, idem_key, requirement
 		from ` + from + `
 		where true`
 	if !slices.ContainsFunc(ins, func(in *Insertion) bool { return in.ActiveKey != "" }) { // nothing can be in the way

@@ -53,8 +53,8 @@ type JobRow struct {
 	job.Job
 	TaskID int64
 
-	readyAt int64       // of a job that was read to be claimed
-	needs   task.Demand // of a new one
+	readyAt     int64            // of a job that was read to be claimed
+	requirement task.Requirement // of a new one
 }
 
 func ScanJob(rows base.Rows) (j JobRow, err error) {

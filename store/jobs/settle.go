@@ -395,7 +395,7 @@ func (c *Change) putBack(rows []endRow) error {
 	_, err := c.Tx.Exec(c.Ctx, `
 		update belfry.jobs
 		set state = t.state, reason = t.reason, error = t.error, due_at = t.due_at, ready_at = t.ready_at, failures = t.failures, infra = t.infra, snoozes = t.snoozes,
-			attempt = t.attempt, lease = t.lease, (kind, demand) = (select coalesce(max(k.kind), belfry.jobs.kind), coalesce(max(k.demand), belfry.jobs.demand) from belfry.tasks k where k.id = belfry.jobs.task_id)
+			attempt = t.attempt, lease = t.lease, (kind, requirement) = (select coalesce(max(k.kind), belfry.jobs.kind), coalesce(max(k.requirement), belfry.jobs.requirement) from belfry.tasks k where k.id = belfry.jobs.task_id)
 		from `+from+`
 		where belfry.jobs.id = t.id and `+c.SQL.Among("belfry.jobs.id", 1), append([]any{c.SQL.List(endIDs(rows))}, args...)...)
 	return err

@@ -68,15 +68,15 @@ func (c *Change) WithdrawTask(t task.Task) error {
 
 // FollowTask gives the jobs of a task that was edited, and that nobody has leased, what says who may claim them. A cycle
 // under way stays one.
-func (c *Change) FollowTask(old, t task.Task, demand int64) error {
-	if was := old.Demand(); old.Kind == t.Kind && was.String() == t.Demand().String() {
+func (c *Change) FollowTask(old, t task.Task, requirement int64) error {
+	if was := old.Requirement(); old.Kind == t.Kind && was.String() == t.Requirement().String() {
 		return nil
 	}
 	c.After(c.s.water.Drain)
 	if _, err := c.Tx.Exec(c.Ctx, `
 		update belfry.jobs
-		set kind = $2, demand = $3
-		where task_id = $1 and not (kind = 'cycle' and state = 'waiting') and `+c.s.Unleased(), t.ID, string(t.Kind), demand); err != nil {
+		set kind = $2, requirement = $3
+		where task_id = $1 and not (kind = 'cycle' and state = 'waiting') and `+c.s.Unleased(), t.ID, string(t.Kind), requirement); err != nil {
 		return err
 	}
 	c.Wake(base.TopicQueue(t.Queue))

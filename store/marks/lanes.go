@@ -31,12 +31,12 @@ type Mixture struct {
 // before whatever a part may have in it.
 const LaneEnd, LaneBehind = "\x1f", "\x20"
 
-// Seek is for a lane that was found: whether a session which meets some demands
+// Seek is for a lane that was found: whether a session which meets some requirements
 // can run its jobs, and if not, the first lane behind it that the session could.
 // So lanes that it cannot run cost one look-up for all that lie together, however
 // many there are.
 func Seek(w job.WorkerState, met []int64, lane string) (own bool, next string) {
-	part := strings.Split(lane, LaneEnd) // queue, kind, handler, namespace, demand
+	part := strings.Split(lane, LaneEnd) // queue, kind, handler, namespace, requirement
 	if len(part) != 5 {
 		return false, lane + LaneBehind
 	}

@@ -61,7 +61,7 @@ func TestLanesAreFoundWithoutALookAtOthers(t *testing.T) {
 			t.Fatalf("%+v with %v finds %q of %q, want %q", w.WorkerInfo, met, got, all, want)
 		}
 		// Of each kind, handler and namespace that it can run, it meets one lane more
-		// for each gap between the demands that it meets.
+		// for each gap between the requirements that it meets.
 		if most := 4 * (2 + 3) * 4 * (3 + 1); seeks > most {
 			t.Errorf("%d look-ups for %d lanes of %d", seeks, len(got), len(all))
 		}

@@ -22,7 +22,7 @@ import (
 )
 
 // everyday are names that the store's tables have and an application's may have.
-var everyday = []string{"jobs", "jobs_done", "tasks", "queues", "sessions", "leases", "packs", "attempts", "tokens", "schedules", "job_keys", "demands", "migrations", "ids_job"}
+var everyday = []string{"jobs", "jobs_done", "tasks", "queues", "sessions", "leases", "packs", "attempts", "tokens", "schedules", "job_keys", "requirements", "migrations", "ids_job"}
 
 // appPool is a pool of an application: with a search path and tables of its own.
 func appPool(t *testing.T, dsn string, configure ...func(*pgxpool.Config)) *pgxpool.Pool {

@@ -285,9 +285,9 @@ func (c *Change) bringBack(rows []jobs.JobRow) (left map[int64]string, err error
 	}
 	moved, err := base.Collect(c.Ctx, c.Tx, base.ScanInt, `
 		insert into belfry.jobs (id, namespace, task_id, task, kind, queue, priority, state, input, tags, trigger, schedule, schedule_id, generation, nominal,
-			due_at, ready_at, created_at, attempt, max_attempts, timeout, lease, active_key, idem_key, demand)
+			due_at, ready_at, created_at, attempt, max_attempts, timeout, lease, active_key, idem_key, requirement)
 		select d.id, d.namespace, d.task_id, d.task, k.kind, d.queue, d.priority, 'ready', d.input, d.tags, d.trigger, d.schedule, d.schedule_id, d.generation, d.nominal,
-			$2, $2, d.created_at, d.attempt, d.max_attempts, d.timeout, d.lease, d.active_key, d.idem_key, k.demand
+			$2, $2, d.created_at, d.attempt, d.max_attempts, d.timeout, d.lease, d.active_key, d.idem_key, k.requirement
 		from belfry.jobs_done d
 		join belfry.tasks k on k.id = d.task_id
 		where `+c.SQL.In("d.id", 1)+`

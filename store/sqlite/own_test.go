@@ -25,7 +25,7 @@ import (
 )
 
 // everyday are names that the store's tables have and an application's may have.
-var everyday = []string{"jobs", "jobs_done", "tasks", "queues", "sessions", "leases", "packs", "attempts", "tokens", "schedules", "job_keys", "demands", "migrations", "sequences"}
+var everyday = []string{"jobs", "jobs_done", "tasks", "queues", "sessions", "leases", "packs", "attempts", "tokens", "schedules", "job_keys", "requirements", "migrations", "sequences"}
 
 const waiting = "?_pragma=busy_timeout(10000)&_txlock=immediate"
 

@@ -30,7 +30,7 @@ func (b *bench) show(s job.Session, ts ...job.Ticket) (jobs, spent []int64, c jo
 func init() {
 	add("tickets bring just the jobs they are for, each once", caseTicketsBringJustTheJobsTheyAreFor)
 	add("a ticket that nobody shows is made again, the same and ever later", caseATicketThatNobodyShowsIsMadeAgain)
-	add("a ticket is kept for later when its queue, its worker or its demand says so", caseATicketIsKeptForLaterWhenItsQueue)
+	add("a ticket is kept for later when its queue, its worker or its requirement says so", caseATicketIsKeptForLaterWhenItsQueue)
 	add("a ticket of a job that ended or waits for its retry is spent", caseATicketOfAJobThatEndedOrWaits)
 	addNodes("two nodes that make tickets do not ring twice for one job", caseTwoNodesThatMakeTicketsDoNotRingTwice)
 }
@@ -86,7 +86,7 @@ func caseATicketThatNobodyShowsIsMadeAgain(b *bench) {
 
 func caseATicketIsKeptForLaterWhenItsQueue(b *bench) {
 	b.task("t")
-	b.task("gpu", needs(map[string]string{"gpu": "true"}))
+	b.task("gpu", requires(map[string]string{"gpu": "true"}))
 	b.enqueue(job.NewJob{Task: "t"})
 	b.enqueue(job.NewJob{Task: "gpu"})
 	ts := b.tickets(2)
@@ -98,7 +98,7 @@ func caseATicketIsKeptForLaterWhenItsQueue(b *bench) {
 	must(b.st.ResumeQueue(b.ctx, "default"))(b)
 	must(b.st.SaveQueue(b.ctx, job.Queue{Name: "default", GlobalLimit: 1}))(b)
 	jobs, spent, c := b.show(s, ts...)
-	want(b, "jobs and spent where the demand is not met", fmt.Sprint(len(jobs), len(spent)), "1 0")
+	want(b, "jobs and spent where the requirement is not met", fmt.Sprint(len(jobs), len(spent)), "1 0")
 	gpu := must(b.st.OpenSession(b.ctx, job.WorkerInfo{Name: "gpu", Kinds: []task.Kind{task.KindFunc}, Funcs: []string{"gpu"},
 		Queues: map[string]int{"default": 10}, Has: task.Has{Labels: map[string]string{"gpu": "true"}}}))(b)
 	jobs, spent, _ = b.show(gpu, ts[1])

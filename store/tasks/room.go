@@ -16,10 +16,10 @@ type Store struct {
 
 	Hooks Hooks
 
-	demands   demands
-	taskNames base.Known[base.TaskName, task.Task]
-	taskIDs   base.Known[int64, task.Task]
-	taskDocs  base.Docs[int64, task.Task]
+	requirements requirements
+	taskNames    base.Known[base.TaskName, task.Task]
+	taskIDs      base.Known[int64, task.Task]
+	taskDocs     base.Docs[int64, task.Task]
 }
 
 // New is the part of a store that keeps them.

@@ -148,7 +148,7 @@ func (c *Change) InsertTask(t task.Task, note string) (task.Task, error) {
 	if err := c.s.Hooks.Saving(c, t); err != nil {
 		return t, err
 	}
-	demand, err := c.demandOf(t)
+	requirement, err := c.requirementOf(t)
 	if err != nil {
 		return t, err
 	}
@@ -162,10 +162,10 @@ func (c *Change) InsertTask(t task.Task, note string) (task.Task, error) {
 		return t, err
 	}
 	n, err := c.Tx.Exec(c.Ctx, `
-		insert into belfry.tasks (id, namespace, name, kind, queue, tags, artifact, generation, doc, created_at, updated_at, demand)
+		insert into belfry.tasks (id, namespace, name, kind, queue, tags, artifact, generation, doc, created_at, updated_at, requirement)
 		values ($1, $2, $3, $4, $5, $6, $9, 1, $7, $8, $8, $10)
 		on conflict (namespace, name) do nothing`,
-		t.ID, t.Namespace, t.Name, string(t.Kind), t.Queue, base.JoinTags(t.Tags), doc, base.Micros(c.Now), ArtifactOf(t), demand)
+		t.ID, t.Namespace, t.Name, string(t.Kind), t.Queue, base.JoinTags(t.Tags), doc, base.Micros(c.Now), ArtifactOf(t), requirement)
 	if err != nil {
 		return t, err
 	}
@@ -232,7 +232,7 @@ func (c *Change) UpdateTask(t task.Task) (task.Task, error) {
 	if err := c.s.Hooks.Saving(c, t); err != nil {
 		return t, err
 	}
-	demand, err := c.demandOf(t)
+	requirement, err := c.requirementOf(t)
 	if err != nil {
 		return t, err
 	}
@@ -243,11 +243,11 @@ func (c *Change) UpdateTask(t task.Task) (task.Task, error) {
 	}
 	if _, err := c.Tx.Exec(c.Ctx, `
 		update belfry.tasks
-		set kind = $2, queue = $3, tags = $4, artifact = $7, generation = generation + 1, doc = $5, updated_at = $6, demand = $8
-		where id = $1`, t.ID, string(t.Kind), t.Queue, base.JoinTags(t.Tags), doc, base.Micros(c.Now), ArtifactOf(t), demand); err != nil {
+		set kind = $2, queue = $3, tags = $4, artifact = $7, generation = generation + 1, doc = $5, updated_at = $6, requirement = $8
+		where id = $1`, t.ID, string(t.Kind), t.Queue, base.JoinTags(t.Tags), doc, base.Micros(c.Now), ArtifactOf(t), requirement); err != nil {
 		return t, err
 	}
-	if err := c.s.Hooks.Saved(c, old, t, demand); err != nil {
+	if err := c.s.Hooks.Saved(c, old, t, requirement); err != nil {
 		return t, err
 	}
 	return t, c.Audit("update", "task", t.Namespace, t.Name, "", old.Redacted(), t.Redacted())

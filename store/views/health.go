@@ -110,7 +110,7 @@ func (s *Store) Prune(ctx context.Context) (more bool, err error) {
 			}
 			more = more || n == base.TidyStep
 		}
-		for _, prune := range []func() (bool, error){c.pruneMonitorHistory, c.tasks().PruneDemands} {
+		for _, prune := range []func() (bool, error){c.pruneMonitorHistory, c.tasks().PruneRequirements} {
 			left, err := prune()
 			if err != nil {
 				return err

@@ -53,7 +53,7 @@ func (e *Executor) accepts(r *worker.Run) error {
 	if g == nil {
 		return unfit("task %q has no program", r.Task.Name)
 	}
-	if lacks := r.Task.Demand().Unmet(e.hasFor(*r.Task)); len(lacks) > 0 {
+	if lacks := r.Task.Requirement().Unmet(e.hasFor(*r.Task)); len(lacks) > 0 {
 		return unable("this worker lacks %s", strings.Join(lacks, ", "))
 	}
 	for name, secret := range g.Secrets {
@@ -67,7 +67,7 @@ func (e *Executor) accepts(r *worker.Run) error {
 // hasFor leaves labels out: who gave the job compared them.
 func (e *Executor) hasFor(t task.Task) task.Has {
 	has := e.Has()
-	has.Labels = t.Needs.Labels
+	has.Labels = t.Requirements.Labels
 	return has
 }
 

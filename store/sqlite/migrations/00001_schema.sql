@@ -57,19 +57,19 @@ create table belfry.tasks (
 	updated_at integer not null,
 	-- The artifact that a task runs, or nothing.
 	artifact   text not null default '',
-	demand     integer not null default 0, -- 0: any worker will do
+	requirement integer not null default 0, -- 0: any worker will do
 	unique (namespace, name)
 );
 
 create index belfry.tasks_queue on belfry.tasks (queue);
 create index belfry.tasks_artifact on belfry.tasks (namespace, artifact) where artifact <> '';
-create index belfry.tasks_demand on belfry.tasks (demand) where demand > 0;
+create index belfry.tasks_requirement on belfry.tasks (requirement) where requirement > 0;
 
--- What tasks need of a worker beyond its kind, each demand once. Writers: saves of tasks;
+-- What tasks need of a worker beyond its kind, each requirement once. Writers: saves of tasks;
 -- housekeeping removes what is idle.
-create table belfry.demands (
+create table belfry.requirements (
 	id      integer primary key,
-	text    text not null unique, -- the demand in one line
+	text    text not null unique, -- the requirement in one line
 	doc     text not null,         -- as JSON
 	-- Since when no task and no job needs it; 0: one does, or nobody has looked.
 	idle_at integer not null default 0
@@ -204,14 +204,14 @@ create table belfry.jobs (
 	lease        integer not null default 0, -- the last that ended
 	active_key   text,
 	idem_key     text not null default '',
-	demand       integer not null default 0, -- of its task
+	requirement  integer not null default 0, -- of its task
 	-- Attempts that the machine spoiled, and that count apart from failures.
 	infra        integer not null default 0,
 	-- Jobs of one lane can be run by the same workers, whoever they are: of one queue,
-	-- kind, handler, namespace and demand. A claim seeks the lanes that its session can
+	-- kind, handler, namespace and requirement. A claim seeks the lanes that its session can
 	-- run, and steps over nothing that it cannot.
 	lane         text generated always as (
-		queue || char(31) || kind || char(31) || case when kind = 'func' then task else '' end || char(31) || namespace || char(31) || demand
+		queue || char(31) || kind || char(31) || case when kind = 'func' then task else '' end || char(31) || namespace || char(31) || requirement
 	) stored
 );
 
@@ -222,7 +222,7 @@ create unique index belfry.jobs_active_key on belfry.jobs (namespace, active_key
 create index belfry.jobs_cycles on belfry.jobs (ready_at) where kind = 'cycle' and state = 'ready';
 -- Jobs that wait for an upload.
 create index belfry.jobs_uploads on belfry.jobs (task_id) where kind = 'program' and state = 'waiting';
-create index belfry.jobs_demand on belfry.jobs (demand) where demand > 0;
+create index belfry.jobs_requirement on belfry.jobs (requirement) where requirement > 0;
 create index belfry.jobs_lanes on belfry.jobs (lane, priority desc, ready_at, id) where state = 'ready';
 
 -- Idempotency keys that were used, until they expire. Writers: Enqueue; housekeeping removes the

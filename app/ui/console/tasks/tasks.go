@@ -161,7 +161,7 @@ func fieldsOf(t task.Task) (map[string]json.RawMessage, error) {
 
 // taskFields is the order of a definition's fields, for people.
 var taskFields = func() []string {
-	list := []string{"name", "kind", "description", "tags", "queue", "priority", "timeout", "retry", "input", "needs"}
+	list := []string{"name", "kind", "description", "tags", "queue", "priority", "timeout", "retry", "input", "requirements"}
 	for _, k := range task.KindTable {
 		list = append(list, string(k.Kind))
 	}

@@ -30,7 +30,7 @@ func DrawTask(c *cli.CLI, w io.Writer, t task.Task) {
 		"queue", t.Queue, "priority", strconv.Itoa(t.Priority), "timeout", t.Timeout.String(),
 		"retry", fmt.Sprintf("%d attempts, %s from %s to %s, when lost: %s",
 			t.Retry.MaxAttempts, t.Retry.Backoff, t.Retry.Delay, t.Retry.MaxDelay, t.Retry.OnLost),
-		"needs", setting.Entries(t.Needs.Labels, "="), "tags", strings.Join(t.Tags, ", "), "input", string(plainjson.Unescape(t.Input)),
+		"requirements", setting.Entries(t.Requirements.Labels, "="), "tags", strings.Join(t.Tags, ", "), "input", string(plainjson.Unescape(t.Input)),
 	}
 	for _, f := range t.Details() {
 		pairs = append(pairs, f.Name, fmt.Sprintf(f.Format, f.Args...))
@@ -40,10 +40,10 @@ func DrawTask(c *cli.CLI, w io.Writer, t task.Task) {
 	c.Pairs(w, pairs...)
 }
 
-// AddNeeds adds --need, which is also what --label means for a task.
-func AddNeeds(fs *pflag.FlagSet, to *[]string) {
-	fs.StringArrayVar(to, "need", nil, "NAME=VALUE: label that a worker must have, such as gpu=true; may be repeated")
-	cli.Alias(fs, "label", "need")
+// AddRequirements adds --require, which is also what --label means for a task.
+func AddRequirements(fs *pflag.FlagSet, to *[]string) {
+	fs.StringArrayVar(to, "require", nil, "NAME=VALUE: label that a worker must have, such as gpu=true; may be repeated")
+	cli.Alias(fs, "label", "require")
 }
 
 // AdviseWorkers says, on stderr, when nobody is there to run a new task.
@@ -61,7 +61,7 @@ func AdviseWorkers(ctx context.Context, c *cli.CLI, s *cli.Conn, t task.Task) {
 		if !lane || !w.RunsIn(t.Namespace) || !w.Runs(t.Kind) || !w.Handles(t.Kind, t.Name) {
 			continue
 		}
-		if lacks = t.Demand().Unmet(w.Has); len(lacks) == 0 {
+		if lacks = t.Requirement().Unmet(w.Has); len(lacks) == 0 {
 			return
 		}
 	}

@@ -73,7 +73,7 @@ type programFlags struct {
 	queue, timeout, description          string
 	schedule, at, zone                   string
 	due                                  time.Time // of at
-	args, env, secrets, needs, tags      []string
+	args, env, secrets, requires, tags   []string
 	cpu                                  float64
 	processes                            int64
 	retries, priority, outputs           int
@@ -96,7 +96,7 @@ func (f *programFlags) add(fs *pflag.FlagSet) {
 	fs.StringVar(&f.outputSize, "output-size", "", "all of these files together, such as 1GiB; default: 64MiB")
 	fs.StringVar(&f.log, "log", "", "bytes of its log that are kept, such as 1MiB; default: 10MiB")
 	fs.StringVar(&f.killGrace, "kill-grace", "", "how long it may take to end after SIGTERM, such as 30s; default: 5s")
-	define.AddNeeds(fs, &f.needs)
+	define.AddRequirements(fs, &f.requires)
 	fs.StringVar(&f.schedule, "schedule", "", "when to run it: a cron rule such as '0 3 * * *', or an interval such as 15m")
 	fs.StringVar(&f.at, "at", "", "run it once at this time, such as '2026-12-24 18:00'; each push with it makes a job")
 	fs.StringVar(&f.zone, "zone", "", "time zone of --schedule and --at, such as Europe/Sofia; default: UTC")
@@ -118,7 +118,7 @@ func (f *programFlags) apply(fs *pflag.FlagSet, t *task.Task, after []string) (e
 		flag    string
 		entries []string
 		to      *map[string]string
-	}{{"env", f.env, &g.Env}, {"secret", f.secrets, &g.Secrets}, {"need", f.needs, &t.Needs.Labels}} {
+	}{{"env", f.env, &g.Env}, {"secret", f.secrets, &g.Secrets}, {"require", f.requires, &t.Requirements.Labels}} {
 		if !given(m.flag) {
 			continue
 		}
@@ -197,7 +197,7 @@ again.`,
 		Example: `  CGO_ENABLED=0 GOOS=linux go build -o report ./cmd/report
   belfry program push ./report --name report --env REGION=eu --secret DB_PASSWORD=db --schedule '0 3 * * *'
   belfry program push ./report --at '2026-12-24 18:00' --zone Europe/Sofia
-  belfry program push ./train --memory 8GiB --cpu 4 --need gpu=true -- --epochs 10`,
+  belfry program push ./train --memory 8GiB --cpu 4 --require gpu=true -- --epochs 10`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if n := cmd.ArgsLenAtDash(); n == 1 || n < 0 && len(args) == 1 {
 				return nil

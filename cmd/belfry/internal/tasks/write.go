@@ -25,7 +25,7 @@ type taskFlags struct {
 	input, backoff                string
 	timeout, retryDelay           string
 	argv, env, headers, expect    []string
-	tags, needs                   []string
+	tags, requires                []string
 	retries, priority             int
 	noRetryLost                   bool
 }
@@ -53,7 +53,7 @@ func (f *taskFlags) add(fs *pflag.FlagSet) {
 	fs.BoolVar(&f.noRetryLost, "fail-when-lost", false, "do not start again when the worker was lost under way")
 	fs.StringVar(&f.input, "input", "", "JSON for jobs that bring none")
 	fs.StringSliceVar(&f.tags, "tag", nil, "tags, for filters")
-	define.AddNeeds(fs, &f.needs)
+	define.AddRequirements(fs, &f.requires)
 	fs.StringVar(&f.description, "description", "", "for people")
 }
 
@@ -68,12 +68,12 @@ func (f *taskFlags) apply(fs *pflag.FlagSet, t *task.Task, after []string) error
 	cli.Set(given("kind"), task.Kind(f.kind), &t.Kind)
 	cli.Set(given("priority"), f.priority, &t.Priority)
 	cli.Set(given("tag"), f.tags, &t.Tags)
-	if given("need") {
-		needs, err := cli.NameValues("--need", f.needs, "=")
+	if given("require") {
+		required, err := cli.NameValues("--require", f.requires, "=")
 		if err != nil {
 			return err
 		}
-		t.Needs.Labels = needs
+		t.Requirements.Labels = required
 	}
 	if err := cli.JSONText(given("input"), f.input, &t.Input); err != nil {
 		return err

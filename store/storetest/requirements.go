@@ -10,8 +10,8 @@ import (
 	"github.com/belfry-run/belfry/view"
 )
 
-func needs(labels map[string]string) func(*task.Task) {
-	return func(t *task.Task) { t.Needs.Labels = labels }
+func requires(labels map[string]string) func(*task.Task) {
+	return func(t *task.Task) { t.Requirements.Labels = labels }
 }
 
 // machine opens a session of a worker whose machine has something.
@@ -27,21 +27,21 @@ func program(name string, isolation task.Isolation) task.Task {
 }
 
 func init() {
-	addBroker("a worker gets the jobs of tasks whose demands it meets, and no others", caseAWorkerGetsTheJobsOfTasksWhoseDemands)
+	addBroker("a worker gets the jobs of tasks whose requirements it meets, and no others", caseAWorkerGetsTheJobsOfTasksWhoseRequirements)
 	add("a program goes to a machine of its make that keeps it apart as strongly as it wants", caseAProgramGoesToAMachineOfItsMake)
 	add("a program goes to a machine with memory and processors for it, and job why says what the others lack", caseAProgramGoesToAMachineWithMemoryAnd)
-	add("a demand follows its task until a job starts, and again when it is put back", caseADemandFollowsItsTaskUntilAJobStarts)
-	add("a demand that nobody met is met by who comes later, on schedules and retries too", caseADemandThatNobodyMetIsMetByWho)
-	add("a demand that was taken back leaves its number to another and no trace", caseADemandThatWasTakenBackLeavesItsNumber)
-	add("a demand that nothing needs any more goes after a day, and one that is needed again does not", caseADemandThatNothingNeedsAnyMoreGoesAfter)
-	add("a demand that came in the place of one that went is met", caseADemandThatCameInThePlaceOfOne)
+	add("a requirement follows its task until a job starts, and again when it is put back", caseARequirementFollowsItsTaskUntilAJobStarts)
+	add("a requirement that nobody met is met by who comes later, on schedules and retries too", caseARequirementThatNobodyMetIsMetByWho)
+	add("a requirement that was taken back leaves its number to another and no trace", caseARequirementThatWasTakenBackLeavesItsNumber)
+	add("a requirement that nothing needs any more goes after a day, and one that is needed again does not", caseARequirementThatNothingNeedsAnyMoreGoesAfter)
+	add("a requirement that came in the place of one that went is met", caseARequirementThatCameInThePlaceOfOne)
 }
 
-func caseAWorkerGetsTheJobsOfTasksWhoseDemands(d *desk) {
+func caseAWorkerGetsTheJobsOfTasksWhoseRequirements(d *desk) {
 	gpu := map[string]string{"gpu": "true"}
 	d.task("plain")
-	d.task("heavy", needs(gpu))
-	d.task("heavier", needs(map[string]string{"gpu": "true", "disk": "fast"}))
+	d.task("heavy", requires(gpu))
+	d.task("heavier", requires(map[string]string{"gpu": "true", "disk": "fast"}))
 	ids := d.enqueue(job.NewJob{Task: "heavier"}, job.NewJob{Task: "heavy"}, job.NewJob{Task: "plain"})
 	funcs := []string{"plain", "heavy", "heavier"}
 	wantJobs(d, "of a machine without anything", d.claim(d.machine(task.Has{}, funcs...), 10), ids[2])
@@ -83,14 +83,14 @@ func caseAProgramGoesToAMachineWithMemoryAnd(b *bench) {
 	}
 }
 
-func caseADemandFollowsItsTaskUntilAJobStarts(b *bench) {
+func caseARequirementFollowsItsTaskUntilAJobStarts(b *bench) {
 	b.task("t")
 	waits, runs := b.enqueue(job.NewJob{Task: "t"}), b.enqueue(job.NewJob{Task: "t", Priority: new(int)})
 	plain := b.session("t")
 	held := b.claim(plain, 1).Jobs
 	want(b, "job that runs", held[0].Job.ID, waits.ID)
 	t := must(b.st.Task(b.ctx, "default", "t"))(b)
-	t.Needs.Labels = map[string]string{"gpu": "true"}
+	t.Requirements.Labels = map[string]string{"gpu": "true"}
 	must(b.st.UpdateTask(b.ctx, t))(b)
 	want(b, "jobs for a plain worker", len(b.claim(plain, 10).Jobs), 0)
 	must(b.st.Finish(b.ctx, plain.ID, []job.Finish{{Ref: refOf(held[0]), Outcome: job.OutcomeHandedBack}}))(b)
@@ -100,12 +100,12 @@ func caseADemandFollowsItsTaskUntilAJobStarts(b *bench) {
 		b.Errorf("why says %q", why.Summary)
 	}
 	gpu := must(b.st.OpenSession(b.ctx, job.WorkerInfo{Name: "gpu", Kinds: []task.Kind{task.KindFunc}, Funcs: []string{"t"},
-		Queues: map[string]int{"default": 10}, Has: task.Has{Labels: t.Needs.Labels}}))(b)
+		Queues: map[string]int{"default": 10}, Has: task.Has{Labels: t.Requirements.Labels}}))(b)
 	want(b, "jobs for a fitting worker", len(b.claim(gpu, 10).Jobs), 2)
 }
 
-func caseADemandThatNobodyMetIsMetByWho(b *bench) {
-	b.task("t", needs(map[string]string{"gpu": "true"}), func(t *task.Task) { t.Retry.MaxAttempts = 1 })
+func caseARequirementThatNobodyMetIsMetByWho(b *bench) {
+	b.task("t", requires(map[string]string{"gpu": "true"}), func(t *task.Task) { t.Retry.MaxAttempts = 1 })
 	b.schedule("s", "t", every(time.Minute))
 	b.clock.Move(time.Minute)
 	must(b.st.FireDue(b.ctx))(b)
@@ -126,10 +126,10 @@ func caseADemandThatNobodyMetIsMetByWho(b *bench) {
 	want(b, "retried jobs for a fitting one", len(b.claim(gpu, 10).Jobs), 1)
 }
 
-func caseADemandThatWasTakenBackLeavesItsNumber(b *bench) {
-	m := view.Manifest{Tasks: []task.Task{{Name: "never", Needs: task.Needs{Labels: map[string]string{"a": "1"}}}}}
+func caseARequirementThatWasTakenBackLeavesItsNumber(b *bench) {
+	m := view.Manifest{Tasks: []task.Task{{Name: "never", Requirements: task.Requirements{Labels: map[string]string{"a": "1"}}}}}
 	must(b.st.Apply(b.ctx, m, view.ApplyOptions{DryRun: true}))(b)
-	b.task("t", needs(map[string]string{"b": "2"}))
+	b.task("t", requires(map[string]string{"b": "2"}))
 	b.enqueue(job.NewJob{Task: "t"})
 	for i, has := range []map[string]string{{"a": "1"}, {"b": "2"}} {
 		s := must(b.st.OpenSession(b.ctx, job.WorkerInfo{Name: fmt.Sprint("w", i), Kinds: []task.Kind{task.KindFunc}, Funcs: []string{"t"},
@@ -138,23 +138,23 @@ func caseADemandThatWasTakenBackLeavesItsNumber(b *bench) {
 	}
 }
 
-func caseADemandThatNothingNeedsAnyMoreGoesAfter(b *bench) {
+func caseARequirementThatNothingNeedsAnyMoreGoesAfter(b *bench) {
 	label := func(v string) map[string]string { return map[string]string{"kind": v} }
 	for _, name := range []string{"kept", "left", "queued", "back"} {
-		b.task(name, needs(label(name)))
+		b.task(name, requires(label(name)))
 	}
 	b.enqueue(job.NewJob{Task: "queued"})
 	edit := func(name string, labels map[string]string) {
 		b.Helper()
 		t := must(b.st.Task(b.ctx, "default", name))(b)
-		t.Needs.Labels = labels
+		t.Requirements.Labels = labels
 		must(b.st.UpdateTask(b.ctx, t))(b)
 	}
 	prune := func(after time.Duration, left int64) {
 		b.Helper()
 		b.clock.Move(after)
 		must(b.st.Prune(b.ctx))(b)
-		want(b, "demands", b.count(`select count(*) from belfry.demands`), left)
+		want(b, "requirements", b.count(`select count(*) from belfry.requirements`), left)
 	}
 	prune(0, 4)
 	edit("left", nil)
@@ -176,8 +176,8 @@ func caseADemandThatNothingNeedsAnyMoreGoesAfter(b *bench) {
 	}
 }
 
-func caseADemandThatCameInThePlaceOfOne(b *bench) {
-	b.task("t", needs(map[string]string{"a": "1"}))
+func caseARequirementThatCameInThePlaceOfOne(b *bench) {
+	b.task("t", requires(map[string]string{"a": "1"}))
 	s := must(b.st.OpenSession(b.ctx, job.WorkerInfo{Name: "w", Kinds: []task.Kind{task.KindFunc}, Funcs: []string{"t"},
 		Queues: map[string]int{"default": 10}, Has: task.Has{Labels: map[string]string{"a": "1", "b": "2"}}}))(b)
 	b.enqueue(job.NewJob{Task: "t"})
@@ -185,13 +185,13 @@ func caseADemandThatCameInThePlaceOfOne(b *bench) {
 		b.finish(s, j, job.OutcomeOK)
 	}
 	t := must(b.st.Task(b.ctx, "default", "t"))(b)
-	t.Needs.Labels = map[string]string{"b": "2"}
+	t.Requirements.Labels = map[string]string{"b": "2"}
 	must(b.st.UpdateTask(b.ctx, t))(b)
 	for range 2 {
 		b.clock.Move(25 * time.Hour)
 		must(b.st.Prune(b.ctx))(b)
 	}
-	want(b, "demands", b.count(`select count(*) from belfry.demands`), 1)
+	want(b, "requirements", b.count(`select count(*) from belfry.requirements`), 1)
 	b.enqueue(job.NewJob{Task: "t"})
 	want(b, "jobs", len(b.claim(s, 10).Jobs), 1)
 }

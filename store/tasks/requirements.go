@@ -11,17 +11,17 @@ import (
 	"github.com/belfry-run/belfry/task"
 )
 
-// demands are what tasks need of workers, as this process last saw them. There
+// requirements are what tasks need of workers, as this process last saw them. There
 // are few, and what a number stands for never changes, so a claim asks for the
 // numbers of those that its session meets and leaves the rest to an index.
 //
 // One that nothing needs any more is idle first and goes a day later. Whoever
 // needs an idle one wakes it in the same transaction; whoever remembers one
 // that was not idle lately may use it without a look.
-type demands struct {
+type requirements struct {
 	mu      sync.Mutex
 	byText  map[string]int64 // but idle ones
-	byID    map[int64]task.Demand
+	byID    map[int64]task.Requirement
 	met     map[string][]int64 // by session
 	again   time.Time          // by the monotonic clock
 	until   time.Time          // byText is good, likewise
@@ -29,54 +29,54 @@ type demands struct {
 }
 
 const (
-	// demandsFor is how long a demand that another process made may be unknown
+	// requirementsFor is how long a requirement that another process made may be unknown
 	// here, if nobody told.
-	demandsFor = time.Second
+	requirementsFor = time.Second
 	// rememberedFor is how long a number may be used that was not looked up since.
 	rememberedFor = time.Hour
-	// keepDemands is how long an idle one stays, which is longer than that, and than
+	// keepRequirements is how long an idle one stays, which is longer than that, and than
 	// any transaction that has used it.
-	keepDemands = 24 * time.Hour
-	// maxDemands bounds them. A demand is a set of labels, a machine and an
+	keepRequirements = 24 * time.Hour
+	// maxRequirements bounds them. A requirement is a set of labels, a machine and an
 	// isolation, and thousands of tasks share a handful.
-	maxDemands = 10_000
+	maxRequirements = 10_000
 )
 
-type demandRow struct {
+type requirementRow struct {
 	id   int64
 	text string
-	d    task.Demand
+	d    task.Requirement
 	idle int64
 }
 
-func scanDemand(rows base.Rows) (d demandRow, err error) {
+func scanRequirement(rows base.Rows) (d requirementRow, err error) {
 	return d, rows.Scan(&d.id, &d.text, base.ScanDoc(&d.d), &d.idle)
 }
 
-// demandOf is the number of what a task needs, and 0 when it needs nothing. A
-// demand that is new is written down.
-func (c *Change) demandOf(t task.Task) (int64, error) {
-	d := t.Demand()
+// requirementOf is the number of what a task needs, and 0 when it needs nothing. A
+// requirement that is new is written down.
+func (c *Change) requirementOf(t task.Task) (int64, error) {
+	d := t.Requirement()
 	if d.IsZero() {
 		return 0, nil
 	}
-	return c.DemandID(d)
+	return c.RequirementID(d)
 }
 
-func (c *Change) DemandID(d task.Demand) (int64, error) {
+func (c *Change) RequirementID(d task.Requirement) (int64, error) {
 	line := d.String()
-	known := &c.s.demands
+	known := &c.s.requirements
 	if id, ok := known.number(line); ok {
 		return id, nil
 	}
-	if id, err := c.wakeDemand(line); err != nil || id > 0 {
+	if id, err := c.wakeRequirement(line); err != nil || id > 0 {
 		return id, err
 	}
-	n, _, err := base.First(c.Ctx, c.Tx, base.ScanInt, `select count(*) from belfry.demands`)
+	n, _, err := base.First(c.Ctx, c.Tx, base.ScanInt, `select count(*) from belfry.requirements`)
 	if err != nil {
 		return 0, err
 	}
-	if n >= maxDemands {
+	if n >= maxRequirements {
 		return 0, core.Errorf(core.TooLarge, "tasks need workers in %d different ways already", n).
 			WithHint("let this one need what another does: labels stand for kinds of machines, not for single tasks")
 	}
@@ -84,29 +84,29 @@ func (c *Change) DemandID(d task.Demand) (int64, error) {
 	if err != nil {
 		return 0, err
 	}
-	if _, err := c.Tx.Exec(c.Ctx, `insert into belfry.demands (id, text, doc) values ($1, $2, $3) on conflict (text) do nothing`, ids[0], line, base.Text(d)); err != nil {
+	if _, err := c.Tx.Exec(c.Ctx, `insert into belfry.requirements (id, text, doc) values ($1, $2, $3) on conflict (text) do nothing`, ids[0], line, base.Text(d)); err != nil {
 		return 0, err
 	}
 	c.After(known.forget)
-	c.Wake(base.TopicDemands)
-	return c.wakeDemand(line) // somebody else may have been faster
+	c.Wake(base.TopicRequirements)
+	return c.wakeRequirement(line) // somebody else may have been faster
 }
 
-// wakeDemand is the number of a demand that from now on is not idle; 0: there is
+// wakeRequirement is the number of a requirement that from now on is not idle; 0: there is
 // none.
-func (c *Change) wakeDemand(line string) (int64, error) {
+func (c *Change) wakeRequirement(line string) (int64, error) {
 	var idle int64
 	id, _, err := base.First(c.Ctx, c.Tx, func(r base.Rows) (id int64, err error) { return id, r.Scan(&id, &idle) },
-		`select id, idle_at from belfry.demands where text = $1`, line)
+		`select id, idle_at from belfry.requirements where text = $1`, line)
 	if err != nil || idle == 0 {
 		return id, err
 	}
-	id, _, err = base.First(c.Ctx, c.Tx, base.ScanInt, `update belfry.demands set idle_at = 0 where text = $1 returning id`, line)
+	id, _, err = base.First(c.Ctx, c.Tx, base.ScanInt, `update belfry.requirements set idle_at = 0 where text = $1 returning id`, line)
 	return id, err
 }
 
-// number is that of a demand which cannot go soon.
-func (k *demands) number(line string) (int64, bool) {
+// number is that of a requirement which cannot go soon.
+func (k *requirements) number(line string) (int64, bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	id, ok := k.byText[line]
@@ -114,15 +114,15 @@ func (k *demands) number(line string) (int64, bool) {
 }
 
 // forget makes the next claim read them again.
-func (k *demands) forget() {
+func (k *requirements) forget() {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.again = time.Time{}
 }
 
-// MetBy are the demands that a session meets.
+// MetBy are the requirements that a session meets.
 func (c *Change) MetBy(w job.WorkerState) ([]int64, error) {
-	known := &c.s.demands
+	known := &c.s.requirements
 	known.mu.Lock()
 	fresh := time.Now().Before(known.again)
 	select {
@@ -134,12 +134,12 @@ func (c *Change) MetBy(w job.WorkerState) ([]int64, error) {
 	ids, judged := known.met[w.Session]
 	known.mu.Unlock()
 	if !fresh {
-		news := c.s.Hub.On(base.TopicDemands)
-		rows, err := base.Collect(c.Ctx, c.Tx, scanDemand, `select id, text, doc, idle_at from belfry.demands`)
+		news := c.s.Hub.On(base.TopicRequirements)
+		rows, err := base.Collect(c.Ctx, c.Tx, scanRequirement, `select id, text, doc, idle_at from belfry.requirements`)
 		if err != nil {
 			return nil, err
 		}
-		there := make(map[int64]task.Demand, len(rows))
+		there := make(map[int64]task.Requirement, len(rows))
 		for _, r := range rows {
 			there[r.id] = r.d
 		}
@@ -164,10 +164,10 @@ func (c *Change) MetBy(w job.WorkerState) ([]int64, error) {
 	return ids, nil
 }
 
-func (k *demands) learn(rows []demandRow, all map[int64]task.Demand, news <-chan struct{}) {
+func (k *requirements) learn(rows []requirementRow, all map[int64]task.Requirement, news <-chan struct{}) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	k.again, k.until, k.renewed = time.Now().Add(demandsFor), time.Now().Add(rememberedFor), news
+	k.again, k.until, k.renewed = time.Now().Add(requirementsFor), time.Now().Add(rememberedFor), news
 	k.byText = make(map[string]int64, len(rows))
 	for _, r := range rows {
 		if r.idle == 0 {
@@ -179,7 +179,7 @@ func (k *demands) learn(rows []demandRow, all map[int64]task.Demand, news <-chan
 	}
 }
 
-func sameNumbers(a, b map[int64]task.Demand) bool {
+func sameNumbers(a, b map[int64]task.Requirement) bool {
 	if len(a) != len(b) {
 		return false
 	}
@@ -191,7 +191,7 @@ func sameNumbers(a, b map[int64]task.Demand) bool {
 	return true
 }
 
-func (k *demands) judged(session string, all map[int64]task.Demand, ids []int64) {
+func (k *requirements) judged(session string, all map[int64]task.Requirement, ids []int64) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if !sameNumbers(all, k.byID) {
@@ -207,28 +207,28 @@ func (k *demands) judged(session string, all map[int64]task.Demand, ids []int64)
 // nothing.
 func (c *Change) Meets(cond *base.Where, ids []int64) {
 	if len(ids) == 0 {
-		cond.Conds = append(cond.Conds, "demand = 0")
+		cond.Conds = append(cond.Conds, "requirement = 0")
 		return
 	}
-	cond.And("(demand = 0 or "+c.SQL.In("demand", len(cond.Args)+1)+")", c.SQL.List(ids))
+	cond.And("(requirement = 0 or "+c.SQL.In("requirement", len(cond.Args)+1)+")", c.SQL.List(ids))
 }
 
-// PruneDemands removes a bounded part of what has long been idle. That it is
+// PruneRequirements removes a bounded part of what has long been idle. That it is
 // still idle is looked at before that, and again in the statement.
-func (c *Change) PruneDemands() (more bool, err error) {
-	const needed = `(exists (select 1 from belfry.tasks t where t.demand = belfry.demands.id and t.demand > 0) or exists (select 1 from belfry.jobs j where j.demand = belfry.demands.id and j.demand > 0))`
-	if _, err := c.Tx.Exec(c.Ctx, `update belfry.demands set idle_at = 0 where idle_at > 0 and `+needed); err != nil {
+func (c *Change) PruneRequirements() (more bool, err error) {
+	const needed = `(exists (select 1 from belfry.tasks t where t.requirement = belfry.requirements.id and t.requirement > 0) or exists (select 1 from belfry.jobs j where j.requirement = belfry.requirements.id and j.requirement > 0))`
+	if _, err := c.Tx.Exec(c.Ctx, `update belfry.requirements set idle_at = 0 where idle_at > 0 and `+needed); err != nil {
 		return false, err
 	}
-	if _, err := c.Tx.Exec(c.Ctx, `update belfry.demands set idle_at = $1 where idle_at = 0 and not `+needed, base.Micros(c.Now)); err != nil {
+	if _, err := c.Tx.Exec(c.Ctx, `update belfry.requirements set idle_at = $1 where idle_at = 0 and not `+needed, base.Micros(c.Now)); err != nil {
 		return false, err
 	}
 	n, err := c.Tx.Exec(c.Ctx, `
-		delete from belfry.demands
-		where id in (select id from belfry.demands where idle_at > 0 and idle_at <= $1 and not `+needed+` order by id limit $2`+c.SQL.SkipLocked("demands")+`)`,
-		base.Micros(c.Now.Add(-keepDemands)), base.TidyStep)
+		delete from belfry.requirements
+		where id in (select id from belfry.requirements where idle_at > 0 and idle_at <= $1 and not `+needed+` order by id limit $2`+c.SQL.SkipLocked("requirements")+`)`,
+		base.Micros(c.Now.Add(-keepRequirements)), base.TidyStep)
 	if n > 0 {
-		c.Wake(base.TopicDemands)
+		c.Wake(base.TopicRequirements)
 	}
 	return n == base.TidyStep, err
 }

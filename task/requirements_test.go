@@ -14,7 +14,7 @@ func TestWhatAMachineLacksInSize(t *testing.T) {
 	tk := task.Task{Name: "p", Kind: task.KindProgram, Program: &task.Program{
 		Arch: "amd64", MinIsolation: task.IsolationUser, Limits: task.Limits{Memory: 2 << 30, CPU: 4},
 	}}
-	d := tk.Demand()
+	d := tk.Requirement()
 	for _, c := range []struct {
 		memory int64
 		cpu    float64

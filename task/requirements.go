@@ -9,8 +9,8 @@ import (
 	"github.com/belfry-run/belfry/core"
 )
 
-// Needs is what a worker must have to run a task. The zero value needs nothing.
-type Needs struct {
+// Requirements are what a task says that a worker must have. The zero value requires nothing.
+type Requirements struct {
 	Labels map[string]string `json:"labels,omitempty" doc:"Labels a worker must have with just these values, such as gpu: true; at most 16"`
 }
 
@@ -28,14 +28,14 @@ type Has struct {
 
 // Limits of labels.
 const (
-	MaxNeeds  = 16
-	MaxLabels = 64
+	MaxRequirements = 16
+	MaxLabels       = 64
 )
 
-func (n Needs) validate() error {
+func (n Requirements) validate() error {
 	var p core.Problems
-	CheckLabels(&p, n.Labels, MaxNeeds)
-	return p.Err("needs")
+	CheckLabels(&p, n.Labels, MaxRequirements)
+	return p.Err("requirements")
 }
 
 func (h Has) Validate() error {
@@ -75,11 +75,11 @@ func CheckLabels(p *core.Problems, labels map[string]string, most int) {
 	}
 }
 
-// Demand is all that a task needs of a worker: what it says, and what follows
+// Requirement is all that a task needs of a worker: what it says, and what follows
 // from its kind. It is the same text for tasks that need the same, and empty
 // for one that any worker with its kind can run.
-func (t Task) Demand() Demand {
-	d := Demand{Labels: t.Needs.Labels}
+func (t Task) Requirement() Requirement {
+	d := Requirement{Labels: t.Requirements.Labels}
 	if g := t.Program; g != nil {
 		d.Arch, d.Isolation, d.Network = g.Arch, g.MinIsolation, g.Network
 		d.Memory, d.CPU = g.Limits.Memory, g.Limits.CPU
@@ -87,8 +87,8 @@ func (t Task) Demand() Demand {
 	return d
 }
 
-// Demand is what is asked of a worker.
-type Demand struct {
+// Requirement is what is asked of a worker.
+type Requirement struct {
 	Labels    map[string]string `json:"labels,omitempty"`
 	Arch      string            `json:"arch,omitempty"`
 	Isolation Isolation         `json:"isolation,omitempty"`
@@ -99,7 +99,7 @@ type Demand struct {
 
 // Unmet says what a worker lacks, in words for a person; empty when it lacks
 // nothing.
-func (d Demand) Unmet(h Has) []string {
+func (d Requirement) Unmet(h Has) []string {
 	var lacks []string
 	for _, name := range slices.Sorted(maps.Keys(d.Labels)) {
 		want := d.Labels[name]
@@ -129,15 +129,15 @@ func (d Demand) Unmet(h Has) []string {
 }
 
 // Meets reports whether a worker lacks nothing.
-func (d Demand) Meets(h Has) bool { return len(d.Unmet(h)) == 0 }
+func (d Requirement) Meets(h Has) bool { return len(d.Unmet(h)) == 0 }
 
 // IsZero reports whether any worker will do.
-func (d Demand) IsZero() bool {
+func (d Requirement) IsZero() bool {
 	return len(d.Labels) == 0 && d.Arch == "" && d.Isolation == "" && !d.Network && d.Memory == 0 && d.CPU == 0
 }
 
-// String is the demand in one line, the same for the same demand.
-func (d Demand) String() string {
+// String is the requirement in one line, the same for the same requirement.
+func (d Requirement) String() string {
 	var parts []string
 	for _, name := range slices.Sorted(maps.Keys(d.Labels)) {
 		parts = append(parts, name+"="+d.Labels[name])
