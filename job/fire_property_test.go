@@ -145,7 +145,7 @@ func (h *history) compile() {
 	h.plan = plan
 }
 
-func (h *history) spent() bool {
+func (h *history) exhausted() bool {
 	return h.s.MaxRuns > 0 && h.s.Runs+int64(len(h.facts.Buffered)) >= h.s.MaxRuns
 }
 
@@ -229,7 +229,7 @@ func (h *history) checkState(what string, before schedule.Schedule) {
 	if len(h.facts.Buffered) > 0 && len(h.facts.Active) == 0 {
 		h.t.Fatalf("%s: %d wait for nothing", what, len(h.facts.Buffered))
 	}
-	if h.plan.Finish > 0 && len(h.facts.Active) == 0 && s.FinishAt.IsZero() && s.End.IsZero() && !h.spent() {
+	if h.plan.Finish > 0 && len(h.facts.Active) == 0 && s.FinishAt.IsZero() && s.End.IsZero() && !h.exhausted() {
 		h.t.Fatalf("%s: the loop from the finish has died", what)
 	}
 }
@@ -319,7 +319,7 @@ func (h *history) pause() {
 	if h.s.State != schedule.Active {
 		return
 	}
-	if !h.spent() {
+	if !h.exhausted() {
 		h.noneLost("pause", h.s.HighWater, h.now)
 	}
 	h.s.State, h.s.NextAt, h.s.HighWater = schedule.Paused, time.Time{}, core.Later(h.s.HighWater, h.now)

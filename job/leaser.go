@@ -126,9 +126,9 @@ const ClaimSettled = 20 * time.Second
 // Claim is a batch of jobs under one lease number. The number is larger than
 // any number that any of these jobs had before.
 type Claim struct {
-	Lease int64       `json:"lease"`
-	Jobs  []LeasedJob `json:"jobs"`
-	Spent []int64     `json:"spent,omitempty" doc:"Of the tickets that were shown and did not bring their job: the jobs for which they never will. For the others it is too early"`
+	Lease       int64       `json:"lease"`
+	Jobs        []LeasedJob `json:"jobs"`
+	VoidTickets []int64     `json:"void_tickets,omitempty" doc:"Of the tickets that were shown and did not bring their job: the jobs for which they never will. For the others it is too early"`
 }
 
 // LeasedJob is a job with all a worker needs to run it.

@@ -365,19 +365,19 @@ func (d *decider) jitter(nominal time.Time) time.Duration {
 func (d *decider) finish() Firing {
 	out := &d.out
 	out.State = d.s.State
-	spent := d.s.MaxRuns > 0 && out.Runs+int64(len(d.buffered)) >= d.s.MaxRuns
+	reached := d.s.MaxRuns > 0 && out.Runs+int64(len(d.buffered)) >= d.s.MaxRuns
 	if d.plan.Finish > 0 && out.FinishAt.IsZero() && d.free() {
 		// A run ended just now, or it was skipped and has no end to count
 		// from. Without this the loop would die here.
 		out.FinishAt = d.fresh(d.now.Add(d.plan.Finish))
 	}
-	if ended := !d.s.End.IsZero() && out.FinishAt.After(d.s.End); ended || spent {
+	if ended := !d.s.End.IsZero() && out.FinishAt.After(d.s.End); ended || reached {
 		out.FinishAt = time.Time{}
 	}
-	if !spent {
+	if !reached {
 		out.NextAt = core.Sooner(d.plan.next(d.s, out.HighWater), d.finishLook())
 	}
-	if out.NextAt.IsZero() && d.over(spent) && out.State == Active {
+	if out.NextAt.IsZero() && d.over(reached) && out.State == Active {
 		out.State = Completed
 	}
 	if out.State != Active {
@@ -389,8 +389,8 @@ func (d *decider) finish() Firing {
 // over reports that no run can follow by itself. Runs that wait in the buffer
 // hold it open until they start, and a rule from the finish does while a run is
 // under way whose finish would lead to another before the end.
-func (d *decider) over(spent bool) bool {
-	if spent {
+func (d *decider) over(reached bool) bool {
+	if reached {
 		return len(d.buffered) == 0
 	}
 	if d.plan.Finish > 0 && !d.free() && (d.s.End.IsZero() || !d.fresh(d.now.Add(d.plan.Finish)).After(d.s.End)) {

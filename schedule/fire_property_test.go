@@ -134,8 +134,8 @@ func (n naive) fire(now time.Time) verdict {
 			v.Became[t] = "skipped buffer_full"
 		}
 	}
-	spent := n.s.MaxRuns > 0 && v.Runs+int64(len(waiting)) >= n.s.MaxRuns
-	if !spent {
+	reached := n.s.MaxRuns > 0 && v.Runs+int64(len(waiting)) >= n.s.MaxRuns
+	if !reached {
 		v.NextAt = n.nextMinute(v.HighWater)
 	}
 	if v.NextAt.IsZero() && len(waiting) == 0 {

@@ -204,7 +204,7 @@ func (s Schedule) explainPolicy() []string {
 		out = append(out, "not after "+s.End.Format(time.RFC3339))
 	}
 	if s.MaxRuns > 0 {
-		out = append(out, fmt.Sprintf("at most %d times, of which %d are spent", s.MaxRuns, s.Runs))
+		out = append(out, fmt.Sprintf("at most %d times, of which %d are used", s.MaxRuns, s.Runs))
 	}
 	if s.Jitter > 0 {
 		out = append(out, fmt.Sprintf("each start is spread over %s, the same way each time", s.Jitter))

@@ -127,7 +127,7 @@ func TestAScheduleIsExplained(t *testing.T) {
 		{"manual", "", "only when triggered | times are read in UTC | " + tail},
 		{"several", "at 10:00; after 5m; every 1h", "once, at 2026-03-02T10:00:00Z | Every hour. | 5m after the run before has ended, whatever came of it | times are read in UTC | " + tail},
 		{"all policies", "at 10:00; start 09:00; end 11:00; limit 3; jitter 1m; blackout lunch; within lunch; overlap buffer_all; catchup all; window 2h",
-			"once, at 2026-03-02T10:00:00Z | times are read in UTC | not before 2026-03-02T09:00:00Z | not after 2026-03-02T11:00:00Z | at most 3 times, of which 1 are spent" +
+			"once, at 2026-03-02T10:00:00Z | times are read in UTC | not before 2026-03-02T09:00:00Z | not after 2026-03-02T11:00:00Z | at most 3 times, of which 1 are used" +
 				" | each start is spread over 1m, the same way each time | not in the times of calendar lunch | only in the times of calendar lunch" +
 				" | if the previous run is still going: buffer_all | if runs were missed, up to 100 are made up (within 2h)"},
 	} {

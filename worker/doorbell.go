@@ -37,7 +37,7 @@ const (
 // listen claims what a doorbell rings for. Nothing else of the queue is claimed.
 // The rings are answered right after the claim and not when the jobs end: from
 // then on the lease keeps them, and a ring that comes again finds its ticket
-// spent.
+// void.
 func (l *lane) listen(ctx context.Context, want int) (a answer) {
 	wait := listenWait
 	if l.once {
@@ -95,7 +95,7 @@ func atOnce(job.Ring) time.Duration { return 0 }
 // isSettled reports that a claim brought the job, or that a ticket for it is of
 // no more use.
 func isSettled(c job.Claim, work int64) bool {
-	return slices.Contains(c.Spent, work) || slices.ContainsFunc(c.Jobs, func(j job.LeasedJob) bool { return j.Job.ID == work })
+	return slices.Contains(c.VoidTickets, work) || slices.ContainsFunc(c.Jobs, func(j job.LeasedJob) bool { return j.Job.ID == work })
 }
 
 func ticketsOf(rings []job.Ring) []job.Ticket {

@@ -7,7 +7,7 @@
 // acknowledgement of a broker ends or keeps one. So a message may come twice,
 // late, in any order, or not at all:
 //
-//   - a second message of a job finds its ticket spent, and is dropped;
+//   - a second message of a job finds its ticket void, and is dropped;
 //   - a lost one is rung again by [Ringer], because its job is still ready;
 //   - one that cannot be read is put aside where a person finds it.
 //

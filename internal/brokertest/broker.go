@@ -322,7 +322,7 @@ func isOpen(j *job.Job) bool {
 	return j.State == job.Ready || j.State == job.Scheduled
 }
 
-// shown sorts tickets into jobs that may be claimed and those that are spent.
+// shown sorts tickets into jobs that may be claimed and those that are void.
 func (b *Broker) shown(ts []job.Ticket, c *job.Claim) (ids []int64) {
 	if len(ts) > job.MaxTickets {
 		b.refused = append(b.refused, "more tickets than a claim may have")
@@ -330,7 +330,7 @@ func (b *Broker) shown(ts []job.Ticket, c *job.Claim) (ids []int64) {
 	for _, t := range ts {
 		switch {
 		case !b.tickets[t] || !isOpen(b.jobs[t.JobID]):
-			c.Spent = append(c.Spent, t.JobID)
+			c.VoidTickets = append(c.VoidTickets, t.JobID)
 		case !slices.Contains(ids, t.JobID):
 			ids = append(ids, t.JobID)
 		}

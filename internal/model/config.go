@@ -4,7 +4,7 @@ package model
 type Config struct {
 	Workers  int
 	Jobs     int   // asked for at the start; the first in order come first
-	Attempts uint8 // that may fail before a job is spent
+	Attempts uint8 // that may fail before a job is exhausted
 	Limit    int   // jobs of the queue that may run at once; 0: no limit
 
 	// Split parts a claim into its look, by an old snapshot, and its act.

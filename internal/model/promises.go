@@ -16,7 +16,7 @@ const (
 	NeverTwice     = "no job runs twice at once"
 	WithinLimit    = "a queue's limit is never exceeded"
 	NoStaleWrite   = "a finish under a lease that was lost changes nothing"
-	SpentStaysDead = "what is spent or has ended is never claimed"
+	ExhaustedStaysDead = "what is exhausted or has ended is never claimed"
 	KeepsSession   = "a session that has time left is not given up"
 	FailedHasBegun = "a job that has not begun is charged for nothing"
 	FewBegins      = "a job begins at most once more often than it may fail"
@@ -185,7 +185,7 @@ func (c Config) each() []check.Each[State, Act] {
 			}
 			return nil
 		}},
-		{Name: SpentStaysDead, Holds: func(from State, act Act, to State) error {
+		{Name: ExhaustedStaysDead, Holds: func(from State, act Act, to State) error {
 			if act.Verb != Claim && act.Verb != ClaimLook {
 				return nil
 			}

@@ -174,7 +174,7 @@ func (s *Store) whyWaiting(ctx context.Context, tx base.Tx, row jobs.JobRow, now
 func dueCheck(j job.Job, now time.Time) core.Check {
 	c := core.Check{Name: "its time has come", OK: j.State == job.Ready || j.State == job.Waiting && !j.DueAt.After(now), Detail: "due at " + j.DueAt.Format(time.RFC3339), Fix: "wait until then"}
 	if j.Failures+j.Infra > 0 && !c.OK {
-		c.Detail += fmt.Sprintf(", for its next try after %s: %s", spent(j), j.Error)
+		c.Detail += fmt.Sprintf(", for its next try after %s: %s", failedTries(j), j.Error)
 	}
 	if !c.OK && now.After(j.DueAt) {
 		c.Detail += ", which has passed"
@@ -183,8 +183,8 @@ func dueCheck(j job.Job, now time.Time) core.Check {
 	return c
 }
 
-// spent says how many tries a job has behind it that did not go well.
-func spent(j job.Job) string {
+// failedTries says how many tries a job has behind it that did not go well.
+func failedTries(j job.Job) string {
 	text := fmt.Sprintf("%d failed", j.Failures)
 	if j.Infra > 0 {
 		text += fmt.Sprintf(" and %d were spoiled by the machine", j.Infra)

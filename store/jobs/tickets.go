@@ -48,17 +48,17 @@ func (c *claim) shown() (out job.Claim, err error) {
 	}
 	for _, id := range ids {
 		if _, ok := good[id]; !ok {
-			out.Spent = append(out.Spent, id)
+			out.VoidTickets = append(out.VoidTickets, id)
 		}
 	}
 	if len(good) == 0 || c.w.Drain {
 		return out, nil
 	}
-	spent := out.Spent
+	void := out.VoidTickets
 	if out, err = c.leaseGood(good); err != nil {
 		return out, err
 	}
-	out.Spent = spent
+	out.VoidTickets = void
 	done := make([]int64, len(out.Jobs))
 	for i, j := range out.Jobs {
 		done[i] = j.Job.ID

@@ -65,7 +65,7 @@ func (s *Store) draft(ctx context.Context, tx base.Tx, q schedule.LookQuery, sav
 		d.Name = "draft"
 	}
 	if q.Name != "" {
-		d.Name, d.Runs = q.Name, saved.Runs // phases hash the name; an edit keeps the runs that are spent
+		d.Name, d.Runs = q.Name, saved.Runs // phases hash the name; an edit keeps the runs that are used
 	}
 	if d.Task == "" {
 		d.Task = "draft"
@@ -195,7 +195,7 @@ type coming struct {
 	plan  schedule.Plan
 	at    time.Time
 	until time.Time
-	left  int64 // with max_runs: runs that are not spent
+	left  int64 // with max_runs: runs that are not used
 }
 
 // comes queues a schedule that comes within a span.

@@ -17,21 +17,21 @@ func (b *bench) tickets(n int) []job.Ticket {
 }
 
 // show claims by tickets.
-func (b *bench) show(s job.Session, ts ...job.Ticket) (jobs, spent []int64, c job.Claim) {
+func (b *bench) show(s job.Session, ts ...job.Ticket) (jobs, void []int64, c job.Claim) {
 	b.Helper()
 	c = must(b.st.Claim(b.ctx, job.ClaimRequest{Session: s.ID, Tickets: ts, Want: map[string]int{"default": len(ts)}}))(b)
 	for _, j := range c.Jobs {
 		jobs = append(jobs, j.Job.ID)
 	}
-	slices.Sort(c.Spent)
-	return jobs, c.Spent, c
+	slices.Sort(c.VoidTickets)
+	return jobs, c.VoidTickets, c
 }
 
 func init() {
 	add("tickets bring just the jobs they are for, each once", caseTicketsBringJustTheJobsTheyAreFor)
 	add("a ticket that nobody shows is made again, the same and ever later", caseATicketThatNobodyShowsIsMadeAgain)
 	add("a ticket is kept for later when its queue, its worker or its requirement says so", caseATicketIsKeptForLaterWhenItsQueue)
-	add("a ticket of a job that ended or waits for its retry is spent", caseATicketOfAJobThatEndedOrWaits)
+	add("a ticket of a job that ended or waits for its retry is void", caseATicketOfAJobThatEndedOrWaits)
 	addNodes("two nodes that make tickets do not ring twice for one job", caseTwoNodesThatMakeTicketsDoNotRingTwice)
 }
 
@@ -47,12 +47,12 @@ func caseTicketsBringJustTheJobsTheyAreFor(b *bench) {
 	want(b, "tickets for nothing more", len(b.tickets(10)), 0)
 	s := b.session("t")
 	wrong := job.Ticket{JobID: ts[2].JobID, Secret: ts[1].Secret}
-	jobs, spent, _ := b.show(s, ts[1], ts[0], ts[1], wrong, job.Ticket{JobID: 999, Secret: "x"})
+	jobs, void, _ := b.show(s, ts[1], ts[0], ts[1], wrong, job.Ticket{JobID: 999, Secret: "x"})
 	want(b, "jobs", fmt.Sprint(jobs), fmt.Sprint(ids[:2]))
-	want(b, "spent", fmt.Sprint(spent), fmt.Sprint([]int64{ids[2], 999}))
-	jobs, spent, _ = b.show(s, ts[0], ts[1], ts[2])
+	want(b, "void", fmt.Sprint(void), fmt.Sprint([]int64{ids[2], 999}))
+	jobs, void, _ = b.show(s, ts[0], ts[1], ts[2])
 	want(b, "jobs of tickets shown again", fmt.Sprint(jobs), fmt.Sprint(ids[2:3]))
-	want(b, "spent", fmt.Sprint(spent), fmt.Sprint(ids[:2]))
+	want(b, "void", fmt.Sprint(void), fmt.Sprint(ids[:2]))
 	c := b.claim(s, 10)
 	want(b, "job for who asks without one", len(c.Jobs), 1)
 }
@@ -73,8 +73,8 @@ func caseATicketThatNobodyShowsIsMadeAgain(b *bench) {
 	jobs, _, c := b.show(s, first)
 	want(b, "jobs", len(jobs), 1)
 	b.finish(s, c.Jobs[0], job.OutcomeHandedBack)
-	_, spent, _ := b.show(s, first)
-	want(b, "a used ticket is spent, though its job is ready again", len(spent), 1)
+	_, void, _ := b.show(s, first)
+	want(b, "a used ticket is void, though its job is ready again", len(void), 1)
 	next := b.tickets(1)
 	want(b, "tickets for the next claim", len(next), 1)
 	if next[0].Secret == first.Secret {
@@ -92,23 +92,23 @@ func caseATicketIsKeptForLaterWhenItsQueue(b *bench) {
 	ts := b.tickets(2)
 	s := b.session("t", "gpu")
 	must(b.st.PauseQueue(b.ctx, "default", "x"))(b)
-	jobs, spent, _ := b.show(s, ts...)
-	want(b, "jobs and spent of a paused queue", len(jobs)+len(spent), 0)
+	jobs, void, _ := b.show(s, ts...)
+	want(b, "jobs and void of a paused queue", len(jobs)+len(void), 0)
 	want(b, "tickets of a paused queue", len(b.tickets(2)), 0)
 	must(b.st.ResumeQueue(b.ctx, "default"))(b)
 	must(b.st.SaveQueue(b.ctx, job.Queue{Name: "default", GlobalLimit: 1}))(b)
-	jobs, spent, c := b.show(s, ts...)
-	want(b, "jobs and spent where the requirement is not met", fmt.Sprint(len(jobs), len(spent)), "1 0")
+	jobs, void, c := b.show(s, ts...)
+	want(b, "jobs and void where the requirement is not met", fmt.Sprint(len(jobs), len(void)), "1 0")
 	gpu := must(b.st.OpenSession(b.ctx, job.WorkerInfo{Name: "gpu", Kinds: []task.Kind{task.KindFunc}, Funcs: []string{"gpu"},
 		Queues: map[string]int{"default": 10}, Has: task.Has{Labels: map[string]string{"gpu": "true"}}}))(b)
-	jobs, spent, _ = b.show(gpu, ts[1])
-	want(b, "jobs and spent at the limit", len(jobs)+len(spent), 0)
+	jobs, void, _ = b.show(gpu, ts[1])
+	want(b, "jobs and void at the limit", len(jobs)+len(void), 0)
 	b.finish(s, c.Jobs[0], job.OutcomeOK)
 	ok(b, b.st.DrainWorker(b.ctx, s.ID))
-	jobs, spent, _ = b.show(s, ts[1])
-	want(b, "jobs and spent of a worker that drains", len(jobs)+len(spent), 0)
-	jobs, spent, _ = b.show(gpu, ts...)
-	want(b, "jobs and spent", fmt.Sprint(len(jobs), spent), fmt.Sprint(1, []int64{ts[0].JobID}))
+	jobs, void, _ = b.show(s, ts[1])
+	want(b, "jobs and void of a worker that drains", len(jobs)+len(void), 0)
+	jobs, void, _ = b.show(gpu, ts...)
+	want(b, "jobs and void", fmt.Sprint(len(jobs), void), fmt.Sprint(1, []int64{ts[0].JobID}))
 }
 
 func caseATicketOfAJobThatEndedOrWaits(b *bench) {
@@ -121,8 +121,8 @@ func caseATicketOfAJobThatEndedOrWaits(b *bench) {
 	must(b.st.CancelJobs(b.ctx, "default", view.Selection{IDs: []int64{ts[0].JobID}}))(b)
 	b.finish(s, b.claim(s, 1).Jobs[0], job.OutcomeError)
 	b.claim(s, 1)
-	jobs, spent, _ := b.show(s, ts...)
-	want(b, "jobs and spent", fmt.Sprint(len(jobs), len(spent)), "0 3")
+	jobs, void, _ := b.show(s, ts...)
+	want(b, "jobs and void", fmt.Sprint(len(jobs), len(void)), "0 3")
 	b.clock.Move(time.Minute)
 	must(b.st.Promote(b.ctx))(b)
 	want(b, "tickets for the retry", len(b.tickets(3)), 1)

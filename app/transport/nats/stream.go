@@ -316,7 +316,7 @@ func (s *Stream) lost(err error) error {
 }
 
 // Ack says that messages need not come again. Those that come nevertheless,
-// because this was lost, find their tickets spent.
+// because this was lost, find their tickets void.
 func (s *Stream) Ack(ctx context.Context, rs []job.Ring) error {
 	return s.reply(ctx, rs, "+ACK")
 }

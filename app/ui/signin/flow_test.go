@@ -121,7 +121,7 @@ func TestAttacks(t *testing.T) {
 		code     core.Code
 		says     string // to people
 		because  string // to the log
-		asked    bool   // whether a code may have been spent
+		asked    bool   // whether a code may have been used
 	}{
 		"another state":     {browser: func(_ *signin.Flow, a url.Values) { a.Set("state", "x") }, says: "belongs to no sign-in"},
 		"no state":          {browser: func(_ *signin.Flow, a url.Values) { a.Del("state") }, says: "belongs to no sign-in"},

@@ -230,7 +230,7 @@ func drawJob(c *cli.CLI, w io.Writer, j job.Job, attempts []job.Attempt, now tim
 }
 
 func attemptsText(j job.Job) string {
-	text := fmt.Sprintf("%d claimed, %d of %d spent", j.Attempt, j.Failures, j.MaxAttempts)
+	text := fmt.Sprintf("%d claimed, %d of %d used", j.Attempt, j.Failures, j.MaxAttempts)
 	if j.Infra > 0 {
 		text += fmt.Sprintf(", %d spoiled by the machine", j.Infra)
 	}
