@@ -95,11 +95,11 @@ func (a Rule) validateOn(p *core.Problems) {
 		path := fmt.Sprintf("on[%d]", i)
 		switch {
 		case !slices.Contains(NotificationTypes, n):
-			p.Add(path, string(n), "is not something that is told", "one of "+notificationList())
+			p.Add(path, string(n), "is not something that is notified", "one of "+notificationList())
 		case slices.Contains(a.On[:i], n):
 			p.Add(path, string(n), "is named twice", "")
 		case n == NotificationReminder && a.Remind == 0:
-			p.Add(path, string(n), "needs remind", "after how long is it told again, such as remind: 1h?")
+			p.Add(path, string(n), "needs remind", "after how long is it repeated, such as remind: 1h?")
 		}
 	}
 }

@@ -118,10 +118,10 @@ func NewTeller(c config.Config, version string) (Teller, error) {
 }
 
 // Send sends a message through a channel.
-func (t Teller) Send(ctx context.Context, c alert.Channel, m alert.Message) view.Told {
+func (t Teller) Send(ctx context.Context, c alert.Channel, m alert.Message) view.DeliveryResult {
 	err := t.Sender.Send(ctx, c, m)
 	if err == nil {
-		return view.Told{}
+		return view.DeliveryResult{}
 	}
-	return view.Told{Error: err.Error(), Permanent: notify.Permanent(err), RetryAfter: core.Duration(notify.RetryAfter(err))}
+	return view.DeliveryResult{Error: err.Error(), Permanent: notify.Permanent(err), RetryAfter: core.Duration(notify.RetryAfter(err))}
 }

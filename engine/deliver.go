@@ -17,12 +17,12 @@ type Outbox interface {
 	// together.
 	TakeAlerts(ctx context.Context, publicURL string, channels int) (view.TakenAlerts, error)
 	// SettleAlerts records what came of a try.
-	SettleAlerts(ctx context.Context, t view.TakenAlert, r view.Told) error
+	SettleAlerts(ctx context.Context, t view.TakenAlert, r view.DeliveryResult) error
 }
 
 // Sender delivers messages to channels.
 type Sender interface {
-	Send(ctx context.Context, c alert.Channel, m alert.Message) view.Told
+	Send(ctx context.Context, c alert.Channel, m alert.Message) view.DeliveryResult
 }
 
 const (
@@ -120,30 +120,30 @@ func byChannel(all []view.TakenAlert) (out [][]view.TakenAlert) {
 
 func (e *Engine) deliverOne(ctx context.Context, box Outbox, t view.TakenAlert) {
 	begun := time.Now()
-	told := e.send(ctx, t)
-	told.Took = core.Duration(time.Since(begun))
-	if told.Error != "" {
-		e.opt.Logger.Warn("alert was not taken", "channel", t.Channel.Name, "namespace", t.Channel.Namespace, "tries", t.Tries+1, "final", told.Permanent, "error", told.Error)
+	delivered := e.send(ctx, t)
+	delivered.Took = core.Duration(time.Since(begun))
+	if delivered.Error != "" {
+		e.opt.Logger.Warn("alert was not taken", "channel", t.Channel.Name, "namespace", t.Channel.Namespace, "tries", t.Tries+1, "final", delivered.Permanent, "error", delivered.Error)
 	}
 	// What is known has to be written, even while the node stops.
 	settling, done := context.WithTimeout(context.WithoutCancel(ctx), longest)
 	defer done()
-	if ctx.Err() != nil && told.Error != "" {
+	if ctx.Err() != nil && delivered.Error != "" {
 		return // it was cut off by the stop, and another node goes on
 	}
-	if err := box.SettleAlerts(settling, t, told); err != nil {
+	if err := box.SettleAlerts(settling, t, delivered); err != nil {
 		e.opt.Logger.Warn("alert was sent and could not be recorded, it may be sent again", "channel", t.Channel.Name, "error", err)
 	}
 }
 
 // send tries once. It returns soon after its deadline whatever the sender does:
 // a try that goes on is counted and left behind.
-func (e *Engine) send(ctx context.Context, t view.TakenAlert) view.Told {
+func (e *Engine) send(ctx context.Context, t view.TakenAlert) view.DeliveryResult {
 	if n := e.stuck.has(t.Channel); n >= maxStuck {
-		return view.Told{Error: "it is not tried: earlier tries did not end at their deadline, which is a fault of this node"}
+		return view.DeliveryResult{Error: "it is not tried: earlier tries did not end at their deadline, which is a fault of this node"}
 	}
 	sending, cancel := context.WithTimeout(ctx, view.AlertTimeout)
-	came := make(chan view.Told, 1)
+	came := make(chan view.DeliveryResult, 1)
 	go func() {
 		defer cancel()
 		came <- e.opt.Sender.Send(sending, t.Channel, t.Message)
@@ -151,8 +151,8 @@ func (e *Engine) send(ctx context.Context, t view.TakenAlert) view.Told {
 	patience := time.NewTimer(view.AlertTimeout + sendGrace)
 	defer patience.Stop()
 	select {
-	case told := <-came:
-		return told
+	case delivered := <-came:
+		return delivered
 	case <-patience.C:
 	}
 	e.stuck.add(t.Channel, 1)
@@ -163,5 +163,5 @@ func (e *Engine) send(ctx context.Context, t view.TakenAlert) view.Told {
 		e.stuck.add(t.Channel, -1)
 		e.opt.Logger.Warn("a try that was left behind has ended", "channel", t.Channel.Name, "namespace", t.Channel.Namespace)
 	}()
-	return view.Told{Error: "the try did not end within " + core.Duration(view.AlertTimeout+sendGrace).String() + " and was left behind"}
+	return view.DeliveryResult{Error: "the try did not end within " + core.Duration(view.AlertTimeout+sendGrace).String() + " and was left behind"}
 }

@@ -51,14 +51,14 @@ func (p *post) TakeAlerts(_ context.Context, _ string, channels int) (out view.T
 	return out, nil
 }
 
-func (p *post) SettleAlerts(ctx context.Context, t view.TakenAlert, told view.Told) error {
+func (p *post) SettleAlerts(ctx context.Context, t view.TakenAlert, delivered view.DeliveryResult) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	delete(p.busy, t.Channel.Name)
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	p.settled = append(p.settled, t.Message.Key+told.Error)
+	p.settled = append(p.settled, t.Message.Key+delivered.Error)
 	return nil
 }
 
@@ -77,22 +77,22 @@ func (p *post) done() string {
 // courier takes what to do from the channel's name.
 type courier struct{}
 
-func (courier) Send(ctx context.Context, c alert.Channel, _ alert.Message) view.Told {
+func (courier) Send(ctx context.Context, c alert.Channel, _ alert.Message) view.DeliveryResult {
 	switch c.Name {
 	case "silent":
 		<-ctx.Done()
-		return view.Told{Error: " was not heard"}
+		return view.DeliveryResult{Error: " was not heard"}
 	case "slow":
 		time.Sleep(10 * time.Second)
 	}
 	if strings.HasPrefix(c.Name, "dead") {
 		<-ctx.Done()
-		return view.Told{Error: " was not heard"}
+		return view.DeliveryResult{Error: " was not heard"}
 	}
 	if strings.HasPrefix(c.Name, "crowd") {
 		time.Sleep(view.AlertTimeout - time.Second)
 	}
-	return view.Told{}
+	return view.DeliveryResult{}
 }
 
 // delivering runs an engine on a post inside a bubble.
@@ -162,9 +162,9 @@ func TestAMessageIsTakenWhenItCanBeSent(t *testing.T) {
 		for range 300 {
 			wait(time.Second)
 			p.mu.Lock()
-			taken, told := len(p.busy), len(p.settled)
+			taken, delivered := len(p.busy), len(p.settled)
 			p.mu.Unlock()
-			if told == channels {
+			if delivered == channels {
 				return
 			}
 			if taken > 256 {
@@ -260,7 +260,7 @@ func TestATryThatIsDeafToItsDeadlineGivesItsSlotBack(t *testing.T) {
 // deaf is a sender whose tries end when the channel is closed, and no sooner.
 type deaf chan struct{}
 
-func (d deaf) Send(context.Context, alert.Channel, alert.Message) view.Told {
+func (d deaf) Send(context.Context, alert.Channel, alert.Message) view.DeliveryResult {
 	<-d
-	return view.Told{}
+	return view.DeliveryResult{}
 }

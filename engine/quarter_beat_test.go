@@ -34,11 +34,11 @@ func (c *cronjob) live() *history {
 	down := func(at time.Time) {
 		hold(at, "down")
 		h.incidents = append(h.incidents, outage{from: at})
-		told, line := at, "down "+stampOf(at)
+		delivered, line := at, "down "+stampOf(at)
 		if w, under := within(c.windows, at); under {
-			told = w.to
+			delivered = w.to
 		}
-		h.tell(told, line)
+		h.tell(delivered, line)
 	}
 	quiet := 4
 	for hour := c.start.Add(time.Hour); hour.Before(c.end); hour = hour.Add(time.Hour) {

@@ -104,12 +104,12 @@ func newPager() *pager {
 }
 
 // Send takes a message.
-func (p *pager) Send(_ context.Context, _ alert.Channel, m alert.Message) view.Told {
+func (p *pager) Send(_ context.Context, _ alert.Channel, m alert.Message) view.DeliveryResult {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.tries++; p.tries%5 == 0 {
 		p.failed[m.Key] = true
-		return view.Told{Error: "out of order"}
+		return view.DeliveryResult{Error: "out of order"}
 	}
 	delete(p.failed, m.Key)
 	if p.taken[m.Key] {
@@ -123,7 +123,7 @@ func (p *pager) Send(_ context.Context, _ alert.Channel, m alert.Message) view.T
 		}
 		p.told[n.Monitor] = append(p.told[n.Monitor], line)
 	}
-	return view.Told{}
+	return view.DeliveryResult{}
 }
 
 func stampOf(t time.Time) string { return t.UTC().Format("01-02T15:04:05") }

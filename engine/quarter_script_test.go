@@ -254,11 +254,11 @@ func (h *walk) look(now time.Time) {
 		h.again(confirm)
 		h.hold(now, "down")
 		h.incidents = append(h.incidents, outage{from: now})
-		told := confirm
+		delivered := confirm
 		if w, under := within(h.windows, confirm); under {
-			told = w.to
+			delivered = w.to
 		}
-		h.tell(told, "down "+stampOf(now))
+		h.tell(delivered, "down "+stampOf(now))
 	case m.Outcome == task.CheckFail: // a blip
 		h.again(confirm)
 		h.latency(confirm, again)
@@ -284,7 +284,7 @@ func (h *walk) again(at time.Time) {
 
 // end closes the open incident. Nobody hears of one that ends before they were
 // told of it.
-func (h *history) end(now time.Time, by string, told time.Time) {
+func (h *history) end(now time.Time, by string, delivered time.Time) {
 	last := &h.incidents[len(h.incidents)-1]
 	last.to, last.by = now, by
 	i := len(h.told) - 1
@@ -295,7 +295,7 @@ func (h *history) end(now time.Time, by string, told time.Time) {
 	case !h.told[i].at.Before(now):
 		h.told = slices.Delete(h.told, i, i+1)
 	case by == "recovered":
-		h.tell(told, "up "+stampOf(now))
+		h.tell(delivered, "up "+stampOf(now))
 	}
 }
 

@@ -357,8 +357,8 @@ func (w *world) checkScript(t *testing.T, beats *history) {
 		h := target.history()
 		for _, o := range h.incidents {
 			had[o.by]++
-			if h.untold(o) {
-				had["untold"]++
+			if h.unsent(o) {
+				had["unsent"]++
 			}
 		}
 		for _, e := range h.told {
@@ -367,11 +367,11 @@ func (w *world) checkScript(t *testing.T, beats *history) {
 		had["gap"] += len(h.gaps)
 	}
 	for _, o := range beats.incidents {
-		if beats.untold(o) {
-			had["untold beat"]++
+		if beats.unsent(o) {
+			had["unsent beat"]++
 		}
 	}
-	for _, what := range []string{"outage", "blip", "hidden", "errors", "slow", "recovered", "paused", "untold", "down", "up", "stale", "fresh", "normal", "gap", "untold beat"} {
+	for _, what := range []string{"outage", "blip", "hidden", "errors", "slow", "recovered", "paused", "unsent", "down", "up", "stale", "fresh", "normal", "gap", "unsent beat"} {
 		if had[what] == 0 {
 			t.Errorf("the script has no %s: %v", what, had)
 		}
@@ -379,6 +379,6 @@ func (w *world) checkScript(t *testing.T, beats *history) {
 	t.Logf("%v, and %d failures of the heartbeat", had, len(beats.incidents))
 }
 
-func (h *history) untold(o outage) bool {
+func (h *history) unsent(o outage) bool {
 	return !slices.ContainsFunc(h.told, func(e event) bool { return e.line == "down "+stampOf(o.from) })
 }

@@ -273,7 +273,7 @@ func (w *week) check(name string, from, to time.Time) {
 			break
 		}
 	}
-	told := map[time.Time]string{}
+	delivered := map[time.Time]string{}
 	p, err := w.st.Occurrences(w.Context(), schedule.OccurrenceFilter{Schedule: name, Paging: core.Paging{Limit: 1000}})
 	if err != nil || p.Next != "" {
 		w.Fatal(err, p.Next)
@@ -294,21 +294,21 @@ func (w *week) check(name string, from, to time.Time) {
 			w.Errorf("%s: %s is %s and has %d jobs", name, o.Nominal, o.Decision, n)
 		}
 		for _, t := range times {
-			if told[t.UTC()] != "" {
+			if delivered[t.UTC()] != "" {
 				w.Errorf("%s: %s has two rows", name, t)
 			}
-			told[t.UTC()] = string(o.Decision)
+			delivered[t.UTC()] = string(o.Decision)
 		}
 		decided[strings.TrimSpace(string(o.Decision)+" "+string(o.Reason))] += o.Count
 	}
 	due := sc.Upcoming(plan, from, 10_000)
 	for _, t := range due {
-		if told[t.UTC()] == "" {
+		if delivered[t.UTC()] == "" {
 			w.Errorf("%s: %s is lost", name, t)
 		}
 	}
-	if len(due) != len(told) || int64(len(jobs)) != sc.Runs || len(jobs) != decided["job"] {
-		w.Errorf("%s: %d due, %d told, %d jobs, %d runs, %v", name, len(due), len(told), len(jobs), sc.Runs, decided)
+	if len(due) != len(delivered) || int64(len(jobs)) != sc.Runs || len(jobs) != decided["job"] {
+		w.Errorf("%s: %d due, %d told, %d jobs, %d runs, %v", name, len(due), len(delivered), len(jobs), sc.Runs, decided)
 	}
 	// The last day went on as planned: each of its times was decided when it was due.
 	for _, o := range p.Items {

@@ -57,7 +57,7 @@ func (n naive) timesOf(t *rapid.T, o schedule.Occurrence) []time.Time {
 	}
 	list := n.minutes(o.Nominal.Add(-time.Second), o.Until)
 	if len(list) == 0 || !list[0].Equal(o.Nominal) || !list[len(list)-1].Equal(o.Until) || o.Count != min(len(list), core.CountLimit+1) {
-		t.Fatalf("%s should stand for %d times", toldOccurrence(o), len(list))
+		t.Fatalf("%s should stand for %d times", occurrenceText(o), len(list))
 	}
 	return list
 }

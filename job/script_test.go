@@ -59,10 +59,10 @@ func in(t time.Time) string {
 func told(f schedule.Firing) string {
 	var parts []string
 	for _, o := range f.Occurrences {
-		parts = append(parts, toldOccurrence(o))
+		parts = append(parts, occurrenceText(o))
 	}
 	for _, o := range f.Unbuffered {
-		parts = append(parts, "was "+toldOccurrence(o))
+		parts = append(parts, "was "+occurrenceText(o))
 	}
 	if len(f.Cancel) > 0 {
 		parts = append(parts, strings.Trim(fmt.Sprint("cancel ", f.Cancel), "]"))
@@ -84,7 +84,7 @@ func told(f schedule.Firing) string {
 	return strings.ReplaceAll(strings.Join(parts, "; "), "[", "")
 }
 
-func toldOccurrence(o schedule.Occurrence) string {
+func occurrenceText(o schedule.Occurrence) string {
 	text := in(o.Nominal)
 	if o.Count > 1 {
 		text += fmt.Sprintf("..%s x%d", in(o.Until), o.Count)
@@ -108,15 +108,15 @@ func checkRows(t interface {
 	for _, o := range slices.Concat(f.Occurrences, f.Unbuffered) {
 		switch {
 		case o.ScheduleID != 1:
-			t.Errorf("%s belongs to schedule %d", toldOccurrence(o), o.ScheduleID)
+			t.Errorf("%s belongs to schedule %d", occurrenceText(o), o.ScheduleID)
 		case !o.DecidedAt.Equal(now):
-			t.Errorf("%s was decided at %s and not at %s", toldOccurrence(o), in(o.DecidedAt), in(now))
+			t.Errorf("%s was decided at %s and not at %s", occurrenceText(o), in(o.DecidedAt), in(now))
 		case (o.Decision == schedule.DecidedSkipped) != (o.Reason != ""):
-			t.Errorf("%s: a skip and nothing else has a reason", toldOccurrence(o))
+			t.Errorf("%s: a skip and nothing else has a reason", occurrenceText(o))
 		case o.Count < 1 || (o.Count > 1) != !o.Until.IsZero():
-			t.Errorf("%s stands for %d times until %s", toldOccurrence(o), o.Count, in(o.Until))
+			t.Errorf("%s stands for %d times until %s", occurrenceText(o), o.Count, in(o.Until))
 		case o.Reason == schedule.ReasonOverlap && o.Note == "":
-			t.Errorf("%s does not say what was in the way", toldOccurrence(o))
+			t.Errorf("%s does not say what was in the way", occurrenceText(o))
 		}
 	}
 }

@@ -106,7 +106,7 @@ func TestSettle(t *testing.T) {
 				row.given(&j, &r, &f)
 			}
 			got := Settle(j, r, f, at("10:00"))
-			if text := toldSettlement(got); text != row.want {
+			if text := settlementText(got); text != row.want {
 				t.Errorf("got  %s\nwant %s", text, row.want)
 			}
 			if got.Outcome != row.outcome {
@@ -119,7 +119,7 @@ func TestSettle(t *testing.T) {
 	}
 }
 
-func toldSettlement(s Settlement) string {
+func settlementText(s Settlement) string {
 	parts := []string{string(s.State)}
 	if !s.State.Final() {
 		parts[0] += " " + in(s.DueAt)

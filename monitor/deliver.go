@@ -27,11 +27,11 @@ type DeliveryFacts struct {
 	// Monitors holds every monitor that the alerts are about, by name. One that
 	// is missing was deleted.
 	Monitors map[string]Facts
-	// Told is what became of the alerts on this channel that say down, or still
+	// Notified is what became of the alerts on this channel that say down, or still
 	// down, of an incident: sent if any of them was, pending if one is on its
 	// way, otherwise the state of the last. Empty: there was none. It is asked
 	// for ends alone.
-	Told func(incident int64) alert.State
+	Notified func(incident int64) alert.State
 	// Rules are those of the namespace, and Quiet answers as for [alert.Route]: both
 	// may have changed since an alert was written.
 	Rules []alert.Rule
@@ -53,23 +53,23 @@ const (
 	// is up, to be seen up as well: two checks and a bit.
 	waitParent   = time.Minute
 	settleParent = 3 * time.Minute
-	// waitBegin is how soon an end is looked at again whose begin is being told
+	// waitBegin is how soon an end is looked at again whose start is being sent
 	// at this moment.
 	waitBegin = 5 * time.Second
 )
 
 // Why an alert is not sent.
 const (
-	whyMuted    = "the monitor is muted"
-	whyDeleted  = "the monitor was deleted"
-	whyPaused   = "the monitor is paused"
-	whyOver     = "over before it was told"
-	whyWithEnd  = "told with its end"
-	whyUntold   = "nobody was told that it began"
-	whyTwice    = "told by another alert"
-	whyBegin    = "its begin is being told"
-	whyParent   = ", which it depends on, is down"
-	whySettling = ", which it depends on, was down until now"
+	whyMuted     = "the monitor is muted"
+	whyDeleted   = "the monitor was deleted"
+	whyPaused    = "the monitor is paused"
+	whyOver      = "over before it was sent"
+	whyWithEnd   = "sent with its end"
+	whyNeverSent = "its start was not sent"
+	whyTwice     = "sent by another alert"
+	whyBegin     = "its start is being sent"
+	whyParent    = ", which it depends on, is down"
+	whySettling  = ", which it depends on, was down until now"
 )
 
 // Deliver decides about the pending alerts of one channel, due and not due,
@@ -77,19 +77,19 @@ const (
 // answer stays as it is. Those to be sent go together: see [alert.Bundle].
 //
 //   - Who waits for its group goes along with the first of it that is sent.
-//   - What is over before it was told is not told, but for an outage: its up is
+//   - What is over before it was sent is not sent, but for an outage: its up is
 //     sent, which says from when to when it was, and its down is not.
 //   - What was tried once is tried on: what decided it may have gone since.
 //   - An up goes only where its down went, or where there was no down to go.
-//   - What waited for the end of quiet hours is told if it is still so.
+//   - What waited for the end of quiet hours is sent if it is still so.
 //   - What waited for more than its group is routed again: see [alert.Reroute]. It
 //     is not sent when no rule sends it to this channel now, but the end
-//     of an outage goes where its begin was told.
-//   - In maintenance, and while a monitor it depends on is down, nobody is told
-//     that something began. What is still so afterwards is told then. Pages
-//     are meant to change in maintenance, so that is not told at all.
-//   - Of a monitor that is muted nobody is told anything, but that is over what
-//     they were told: else a pager would ring on for what has long been mended.
+//     of an outage goes where its start was sent.
+//   - In maintenance, and while a monitor it depends on is down, no start
+//     is sent. A problem that persists is sent afterwards. Pages are meant to
+//     change in maintenance, so that is not sent at all.
+//   - A monitor that is muted sends nothing but the end of what was sent before:
+//     else a pager would ring on for what has long been mended.
 func Deliver(alerts []alert.Alert, facts DeliveryFacts, now time.Time) []Dispatch {
 	d := dispatcher{facts: facts, now: now, decided: map[int64]Dispatch{}}
 	d.alerts = slices.SortedFunc(slices.Values(alerts), func(a, b alert.Alert) int { return cmp.Compare(a.ID, b.ID) })
@@ -153,7 +153,7 @@ func (d *dispatcher) wait(a alert.Alert, until time.Time, why string) {
 // about those that say that it began.
 func (d *dispatcher) end(a alert.Alert) {
 	m, known := d.facts.Monitors[a.Notification.Monitor]
-	begins, reminders := d.untold(a)
+	begins, reminders := d.unsentStarts(a)
 	hidden, why := hiddenBy(m), whyOver
 	switch {
 	case !known:
@@ -161,23 +161,23 @@ func (d *dispatcher) end(a alert.Alert) {
 	case m.Muted:
 		hidden, why = whyMuted, whyMuted
 	}
-	told := alert.State("")
-	if a.Notification.Type == alert.NotificationUp && d.facts.Told != nil {
-		told = d.facts.Told(a.Notification.Incident)
+	notified := alert.State("")
+	if a.Notification.Type == alert.NotificationUp && d.facts.Notified != nil {
+		notified = d.facts.Notified(a.Notification.Incident)
 	}
 	again := d.reroute(a)
 	switch {
-	case known && m.Muted && told != alert.Sent:
+	case known && m.Muted && notified != alert.Sent:
 		d.suppress(a, whyMuted)
-	case again.Gone != "" && told != alert.Sent:
+	case again.Gone != "" && notified != alert.Sent:
 		d.suppress(a, again.Gone)
 	case again.Gone == "" && again.DueAt.After(d.now):
 		d.wait(a, again.DueAt, again.Held)
 		return // what began is decided for itself
-	case a.Tries > 0: // it was to be told before, and was not taken
+	case a.Tries > 0: // it was to be sent before, and was not taken
 		d.send(a)
 		why = whyWithEnd
-	case told == alert.Sent || told == alert.Failed: // who was told, or should have been, hears the end
+	case notified == alert.Sent || notified == alert.Failed: // the end goes where the start went, or should have gone
 		d.send(a)
 		why = whyWithEnd
 	case len(begins) > 0:
@@ -185,12 +185,12 @@ func (d *dispatcher) end(a alert.Alert) {
 			d.send(a)
 			why = whyWithEnd
 		} else {
-			d.suppress(a, whyUntold)
+			d.suppress(a, whyNeverSent)
 		}
-	case told == alert.Pending:
+	case notified == alert.Pending:
 		d.wait(a, d.now.Add(waitBegin), whyBegin)
-	case told == alert.Suppressed:
-		d.suppress(a, whyUntold)
+	case notified == alert.Suppressed:
+		d.suppress(a, whyNeverSent)
 	case hidden != "":
 		d.suppress(a, hidden)
 	default:
@@ -213,9 +213,9 @@ func (d *dispatcher) reroute(a alert.Alert) alert.Rerouted {
 	return alert.Reroute(a, d.facts.Rules, d.facts.Quiet, d.now)
 }
 
-// untold are the alerts that are pending and say that it began what a says is
+// unsentStarts are the alerts that are pending and say that it began what a says is
 // over, and the reminders of it.
-func (d *dispatcher) untold(a alert.Alert) (begins, reminders []alert.Alert) {
+func (d *dispatcher) unsentStarts(a alert.Alert) (begins, reminders []alert.Alert) {
 	for _, b := range d.alerts {
 		if !d.open(b) || b.ID > a.ID && b.Notification.Type != alert.NotificationReminder || b.Notification.Monitor != a.Notification.Monitor || b.Notification.Incident != a.Notification.Incident {
 			continue
@@ -240,7 +240,7 @@ func waited(a alert.Alert) bool {
 // maintenance.
 const heldWindow = "maintenance "
 
-// hiddenBy says why nobody is told of a monitor now; empty when they are.
+// hiddenBy says why a monitor sends no notification now; empty when it does.
 func hiddenBy(m Facts) string {
 	switch {
 	case m.Maintenance.Name != "":
@@ -274,7 +274,7 @@ func (d *dispatcher) begin(a alert.Alert) {
 		d.suppress(a, whyMuted)
 	case !stillSo(a.Notification, m.State):
 		d.suppress(a, overReason(m.State))
-	case d.toldByOther(a):
+	case d.sentByOther(a):
 		d.suppress(a, whyTwice)
 	case why != "" && a.Notification.Type == alert.NotificationReminder:
 		d.suppress(a, why)
@@ -314,7 +314,7 @@ func stillSo(n alert.Notification, s State) bool {
 	case alert.NotificationDown, alert.NotificationReminder:
 		return s.Status() == StatusDown && s.Incident == n.Incident
 	case alert.NotificationDegraded:
-		return s.Degraded || slices.Contains(s.Told, alert.NotificationDegraded) // one good check does not end it
+		return s.Degraded || slices.Contains(s.Notified, alert.NotificationDegraded) // one good check does not end it
 	case alert.NotificationSlow:
 		return s.Slow
 	case alert.NotificationFlapping:
@@ -332,10 +332,10 @@ func overReason(s State) string {
 	return whyOver
 }
 
-// toldByOther reports that another pending alert tells the same: for a down an
+// sentByOther reports that another pending alert tells the same: for a down an
 // earlier one of its incident, for a reminder the down itself, or a later one
 // that is due as well.
-func (d *dispatcher) toldByOther(a alert.Alert) bool {
+func (d *dispatcher) sentByOther(a alert.Alert) bool {
 	return slices.ContainsFunc(d.alerts, func(b alert.Alert) bool {
 		if b.ID == a.ID || b.Notification.Monitor != a.Notification.Monitor || b.Notification.Incident != a.Notification.Incident || d.suppressed(b) {
 			return false

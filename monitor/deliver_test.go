@@ -73,7 +73,7 @@ var everything = alert.Rule{Name: "all", On: alert.NotificationTypes, Channels: 
 func sightOf(t testing.TB, text string) DeliveryFacts {
 	t.Helper()
 	facts := DeliveryFacts{Monitors: map[string]Facts{}, Rules: []alert.Rule{everything}}
-	told := alert.State("")
+	notified := alert.State("")
 	for part := range strings.SplitSeq(text, ";") {
 		f := strings.Fields(part)
 		if len(f) == 0 {
@@ -98,11 +98,11 @@ func sightOf(t testing.TB, text string) DeliveryFacts {
 			case "slow":
 				m.State.Slow = true
 			case "degraded":
-				m.State.Told = []alert.NotificationType{alert.NotificationDegraded}
+				m.State.Notified = []alert.NotificationType{alert.NotificationDegraded}
 			case "stale":
 				m.State.Stale = true
 			case "told":
-				told = alert.State(value)
+				notified = alert.State(value)
 			case "up":
 			default:
 				t.Fatalf("%q is not a fact", word)
@@ -110,7 +110,7 @@ func sightOf(t testing.TB, text string) DeliveryFacts {
 		}
 		facts.Monitors[f[0]] = m
 	}
-	facts.Told = func(int64) alert.State { return told }
+	facts.Notified = func(int64) alert.State { return notified }
 	return facts
 }
 
@@ -150,8 +150,8 @@ func TestDeliver(t *testing.T) {
 		{"an up", "up site 10:00", "site up told=sent", "1 send"},
 		{"an up whose down never got out", "up site 10:00", "site up told=failed", "1 send"},
 		{"an up where no down was to go", "up site 10:00", "site up", "1 send"},
-		{"an up whose down was suppressed", "up site 10:00", "site up told=suppressed", "1 no: nobody was told that it began"},
-		{"an up whose down is being told", "up site 10:00", "site up told=pending", "1 until 10:00:05: its begin is being told"},
+		{"an up whose down was suppressed", "up site 10:00", "site up told=suppressed", "1 no: its start was not sent"},
+		{"an up whose down is being told", "up site 10:00", "site up told=pending", "1 until 10:00:05: its start is being sent"},
 		{"an up in maintenance", "up site 10:00", "site up maintenance told=sent", "1 send"},
 		{"an up of a parent's child", "up site 10:00", "site up parent=gw told=sent", "1 send"},
 		{"an up where no down was to go, in maintenance", "up site 10:00", "site up maintenance", "1 no: maintenance w"},
@@ -161,26 +161,26 @@ func TestDeliver(t *testing.T) {
 		{"an up of one that was deleted", "up site 10:00", "told told=sent", "1 send"},
 		{"an up of one that was deleted untold", "up site 10:00", "", "1 no: the monitor was deleted"},
 
-		{"both at once", "down site 10:00; up site 10:00", "site up told=pending", "1 no: told with its end; 2 send"},
-		{"the down still in its group", "down site 10:00:20; up site 10:00", "site up told=pending", "1 no: told with its end; 2 send"},
-		{"the down still being tried", "down site 10:10 tries=xxx why=refused; up site 10:00", "site up told=pending", "1 no: told with its end; 2 send"},
-		{"with a reminder", "down site 10:10 tries=x; reminder site 10:00; up site 10:00", "site up told=pending", "1 no: told with its end; 2 no: over before it was told; 3 send"},
-		{"a reminder of what was told", "reminder site 10:10; up site 10:00", "site up told=sent", "1 no: over before it was told; 2 send"},
-		{"a reminder that is planned, of what was not told", "reminder site 11:00; up site 10:00", "site up told=suppressed", "1 no: over before it was told; 2 no: nobody was told that it began"},
-		{"of another outage", "down site 10:00 incident=5; up site 10:00 incident=5; down site 10:00:10 incident=6", "site up told=pending", "1 no: told with its end; 2 send"},
-		{"both in quiet hours", "down site 10:00 " + quiet + "; up site 10:00 " + quiet, "site up told=pending", "1 no: over before it was told; 2 no: nobody was told that it began"},
+		{"both at once", "down site 10:00; up site 10:00", "site up told=pending", "1 no: sent with its end; 2 send"},
+		{"the down still in its group", "down site 10:00:20; up site 10:00", "site up told=pending", "1 no: sent with its end; 2 send"},
+		{"the down still being tried", "down site 10:10 tries=xxx why=refused; up site 10:00", "site up told=pending", "1 no: sent with its end; 2 send"},
+		{"with a reminder", "down site 10:10 tries=x; reminder site 10:00; up site 10:00", "site up told=pending", "1 no: sent with its end; 2 no: over before it was sent; 3 send"},
+		{"a reminder of what was told", "reminder site 10:10; up site 10:00", "site up told=sent", "1 no: over before it was sent; 2 send"},
+		{"a reminder that is planned, of what was not told", "reminder site 11:00; up site 10:00", "site up told=suppressed", "1 no: over before it was sent; 2 no: its start was not sent"},
+		{"of another outage", "down site 10:00 incident=5; up site 10:00 incident=5; down site 10:00:10 incident=6", "site up told=pending", "1 no: sent with its end; 2 send"},
+		{"both in quiet hours", "down site 10:00 " + quiet + "; up site 10:00 " + quiet, "site up told=pending", "1 no: over before it was sent; 2 no: its start was not sent"},
 		{"an up in quiet hours of what was told before", "up site 10:00 " + quiet, "site up told=sent", "1 send"},
 		{"still down after quiet hours", "down site 10:00 " + quiet, "site down", "1 send"},
-		{"both in maintenance", "down site 10:00; up site 10:00", "site up maintenance told=pending", "1 no: over before it was told; 2 no: nobody was told that it began"},
-		{"both while the parent was down", "down site 10:00 why=gw,_which_it_depends_on,_is_down; up site 10:00", "site up told=pending", "1 no: over before it was told; 2 no: nobody was told that it began"},
+		{"both in maintenance", "down site 10:00; up site 10:00", "site up maintenance told=pending", "1 no: over before it was sent; 2 no: its start was not sent"},
+		{"both while the parent was down", "down site 10:00 why=gw,_which_it_depends_on,_is_down; up site 10:00", "site up told=pending", "1 no: over before it was sent; 2 no: its start was not sent"},
 		{"both of one that is muted", "down site 10:00; up site 10:00", "site up muted told=pending", "1 no: the monitor is muted; 2 no: the monitor is muted"},
-		{"both of one that was deleted", "down site 10:00; up site 10:00", "", "1 no: the monitor was deleted; 2 no: nobody was told that it began"},
+		{"both of one that was deleted", "down site 10:00; up site 10:00", "", "1 no: the monitor was deleted; 2 no: its start was not sent"},
 
-		{"over, and nobody hears of ups", "down site 10:00", "site up", "1 no: over before it was told"},
+		{"over, and nobody hears of ups", "down site 10:00", "site up", "1 no: over before it was sent"},
 		{"paused", "down site 10:00", "site down paused", "1 no: the monitor is paused"},
 		{"muted", "down site 10:00", "site down muted", "1 no: the monitor is muted"},
 		{"deleted", "down site 10:00", "", "1 no: the monitor was deleted"},
-		{"twice", "down site 10:00; down site 10:00", "site down", "1 send; 2 no: told by another alert"},
+		{"twice", "down site 10:00; down site 10:00", "site down", "1 send; 2 no: sent by another alert"},
 		{"maintenance", "down site 10:00", "site down maintenance", "1 until 11:00: maintenance w until 2026-03-02T11:00:00Z"},
 		{"maintenance is over", "down site 10:00 why=maintenance_w_until", "site down", "1 send"},
 		{"a page in maintenance", "changed site 10:00", "site up maintenance", "1 no: maintenance w"},
@@ -188,18 +188,18 @@ func TestDeliver(t *testing.T) {
 		{"the parent is down", "down site 10:00", "site down parent=gw", "1 until 10:01: gw, which it depends on, is down"},
 		{"the parent was down", "down site 10:00 why=gw,_which_it_depends_on,_is_down", "site down", "1 until 10:03: gw, which it depends on, was down until now"},
 		{"the parent is long up", "down site 10:00 why=gw,_which_it_depends_on,_was_down_until_now", "site down", "1 send"},
-		{"over when the parent is up", "down site 10:00 why=gw,_which_it_depends_on,_is_down", "site up", "1 no: over before it was told"},
+		{"over when the parent is up", "down site 10:00 why=gw,_which_it_depends_on,_is_down", "site up", "1 no: over before it was sent"},
 
 		{"a reminder", "reminder site 10:00", "site down", "1 send"},
-		{"a reminder beside its down", "down site 10:00; reminder site 10:00", "site down", "1 send; 2 no: told by another alert"},
-		{"two reminders", "reminder site 10:00; reminder site 10:00", "site down", "1 no: told by another alert; 2 send"},
+		{"a reminder beside its down", "down site 10:00; reminder site 10:00", "site down", "1 send; 2 no: sent by another alert"},
+		{"two reminders", "reminder site 10:00; reminder site 10:00", "site down", "1 no: sent by another alert; 2 send"},
 		{"a reminder, and one of another rule for later", "reminder site 10:00; reminder site 10:30", "site down", "1 send"},
 		{"a reminder in maintenance", "reminder site 10:00", "site down maintenance", "1 no: maintenance w"},
-		{"a reminder of what is over", "reminder site 10:00", "site up", "1 no: over before it was told"},
+		{"a reminder of what is over", "reminder site 10:00", "site up", "1 no: over before it was sent"},
 
 		{"slow", "slow site 10:00", "site up slow", "1 send"},
-		{"slow and over", "slow site 10:00", "site up", "1 no: over before it was told"},
-		{"slow and normal", "slow site 10:00:20; normal site 10:00", "site up", "1 no: over before it was told; 2 no: nobody was told that it began"},
+		{"slow and over", "slow site 10:00", "site up", "1 no: over before it was sent"},
+		{"slow and normal", "slow site 10:00:20; normal site 10:00", "site up", "1 no: over before it was sent; 2 no: its start was not sent"},
 		{"normal", "normal site 10:00", "site up", "1 send"},
 		{"degraded", "degraded site 10:00", "site up degraded", "1 send"},
 		{"flapping", "flapping site 10:00", "site up flapping", "1 send"},
@@ -240,7 +240,7 @@ func TestDeliverRoutesAgain(t *testing.T) {
 		{"still quiet", "down site 10:00" + quiet, "site down", night, "1 until 12:00: quiet hours until 2026-03-02T12:00:00Z"},
 		{"still quiet for a job", "job_failed - 10:00" + quiet, "", night, "1 until 12:00: quiet hours until 2026-03-02T12:00:00Z"},
 		{"quiet after maintenance", "down site 10:00" + window, "site down", night, "1 until 12:00: quiet hours until 2026-03-02T12:00:00Z"},
-		{"quiet and over", "down site 10:00" + quiet, "site up", night, "1 no: over before it was told"},
+		{"quiet and over", "down site 10:00" + quiet, "site up", night, "1 no: over before it was sent"},
 		{"quiet hours over", "down site 10:00" + quiet, "site down", []alert.Rule{everything}, "1 send"},
 		{"rule deleted", "down site 10:00" + quiet, "site down", nil, "1 no: alert rule all was deleted"},
 		{"nor for a job", "job_failed - 10:00" + quiet, "", nil, "1 no: alert rule all was deleted"},
@@ -253,7 +253,7 @@ func TestDeliverRoutesAgain(t *testing.T) {
 		{"an end in quiet hours", "up site 10:00" + quiet, "site up told=sent", night, "1 until 12:00: quiet hours until 2026-03-02T12:00:00Z"},
 		{"an end without a rule, of what was told", "up site 10:00" + quiet, "site up told=sent", nil, "1 send"},
 		{"and of what was not", "up site 10:00" + quiet, "site up", nil, "1 no: alert rule all was deleted"},
-		{"both in quiet hours that go on", "down site 10:00" + quiet + "; up site 10:00" + quiet, "site up told=pending", night, "1 no: over before it was told; 2 until 12:00: quiet hours until 2026-03-02T12:00:00Z"},
+		{"both in quiet hours that go on", "down site 10:00" + quiet + "; up site 10:00" + quiet, "site up told=pending", night, "1 no: over before it was sent; 2 until 12:00: quiet hours until 2026-03-02T12:00:00Z"},
 		{"a reminder without its rule", "reminder site 10:00", "site down", other, "1 no: alert rule all was deleted"},
 		{"a reminder of a rule that reminds later", "reminder site 10:00", "site down", with(func(r *alert.Rule) { r.Remind = span("3h") }), "1 until 12:00: "},
 		{"or never", "reminder site 10:00", "site down", with(func(r *alert.Rule) { r.Remind = 0 }), "1 no: alert rule all no longer reminds of it"},
@@ -300,8 +300,8 @@ func TestDeliverKeepsItsWord(t *testing.T) {
 			alerts = append(alerts, a)
 		}
 		facts := DeliveryFacts{Monitors: map[string]Facts{}, Rules: []alert.Rule{everything}}
-		told := rapid.SampledFrom([]alert.State{"", alert.Pending, alert.Sent, alert.Failed, alert.Suppressed}).Draw(t, "told")
-		facts.Told = func(int64) alert.State { return told }
+		notified := rapid.SampledFrom([]alert.State{"", alert.Pending, alert.Sent, alert.Failed, alert.Suppressed}).Draw(t, "told")
+		facts.Notified = func(int64) alert.State { return notified }
 		for _, name := range monitors[:2] {
 			m := Facts{Muted: rapid.Bool().Draw(t, "muted"), Parent: rapid.SampledFrom([]string{"", "gw"}).Draw(t, "parent")}
 			m.State = State{Verdict: rapid.SampledFrom([]Verdict{VerdictUp, VerdictDown}).Draw(t, "verdict"), Incident: rapid.Int64Range(0, 1).Draw(t, "open"), Slow: rapid.Bool().Draw(t, "slow")}
@@ -331,7 +331,7 @@ func TestDeliverKeepsItsWord(t *testing.T) {
 				t.Fatalf("%d is sent and waits", a.ID)
 			case decided && !d.Until.IsZero() && !d.Until.After(now):
 				t.Fatalf("%d waits until now", a.ID)
-			case d.Send && m.Muted && !test && (a.Notification.Type != alert.NotificationUp || told != alert.Sent):
+			case d.Send && m.Muted && !test && (a.Notification.Type != alert.NotificationUp || notified != alert.Sent):
 				t.Fatalf("%d is sent though its monitor is muted", a.ID)
 			case d.Send && !test && !a.Notification.Type.Over() && (!known || m.Parent != "" || m.Maintenance.Name != ""):
 				t.Fatalf("%d is sent though nobody is to be told", a.ID)

@@ -38,7 +38,7 @@ func (h *hearing) pause() {
 	h.closeIncident(h.now, "paused")
 	h.line.cover(h.now, SpanPaused)
 	s.PausedAt, s.Since = h.now, h.now
-	s.Told, s.ToldIncident = nil, 0
+	s.Notified, s.NotifiedIncident = nil, 0
 	s.GapAt, s.SeenUntil = time.Time{}, time.Time{}
 }
 
@@ -88,7 +88,7 @@ func (h *hearing) anew(at time.Time) {
 	s.Failures, s.Passes, s.Errors = 0, 0, 0
 	s.FirstFailAt, s.FirstPassAt, s.FirstCode, s.FirstText, s.OutageAt = time.Time{}, time.Time{}, "", "", time.Time{}
 	s.Degraded, s.DegradedRun, s.Flapping, s.Stale, s.Slow, s.SlowRun = false, 0, false, false, false, 0
-	s.Recent, s.Turns, s.Told, s.ToldIncident = Recent{}, Recent{}, nil, 0
+	s.Recent, s.Turns, s.Notified, s.NotifiedIncident = Recent{}, Recent{}, nil, 0
 	s.GapAt, s.SeenUntil = time.Time{}, time.Time{}
 	s.StartedAt, s.RunID = time.Time{}, ""
 }

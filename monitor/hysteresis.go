@@ -11,17 +11,17 @@ import (
 	"github.com/belfry-run/belfry/task"
 )
 
-// tell compares what is wrong with what people were told is wrong, and tells
+// tell compares what is wrong with what was notified, and notifies
 // the difference. So each notification has its counterpart, and what was kept from
-// people during maintenance or while the target flapped is told afterwards if
+// people during maintenance or while the target flapped is sent afterwards if
 // it is still so.
 func (h *hearing) tell() {
 	s := &h.s
 	h.pair(alert.NotificationStale, alert.NotificationFresh, s.Stale, !s.Stale)
 	h.pair(alert.NotificationFlapping, alert.NotificationSteady, s.Flapping, !s.Flapping)
 	if !s.Flapping {
-		// A target that passes again is not told as down because it was
-		// before: it is told if it fails once more.
+		// A target that passes again is not notified as down because it was
+		// before: it is notified if it fails once more.
 		isDown := s.Verdict == VerdictDown && s.LastOutcome == task.CheckFail
 		h.pair(alert.NotificationDown, alert.NotificationUp, isDown, s.Verdict == VerdictUp || s.Verdict == VerdictConfirming)
 		h.pair(alert.NotificationDegraded, alert.NotificationRecovered, s.DegradedRun >= 2, s.DegradedRun <= -2)
@@ -33,29 +33,29 @@ func (h *hearing) tell() {
 // over, if it is and somebody does.
 func (h *hearing) pair(wrong, over alert.NotificationType, is, isOver bool) {
 	s := &h.s
-	told := slices.Contains(s.Told, wrong)
+	notified := slices.Contains(s.Notified, wrong)
 	switch {
-	case is && !told && !h.quiet():
-		s.Told = append(s.Told, wrong)
+	case is && !notified && !h.quiet():
+		s.Notified = append(s.Notified, wrong)
 		h.j.Notifications = append(h.j.Notifications, h.notification(wrong))
-	case isOver && told:
-		s.Told = slices.DeleteFunc(s.Told, func(t alert.NotificationType) bool { return t == wrong })
+	case isOver && notified:
+		s.Notified = slices.DeleteFunc(s.Notified, func(t alert.NotificationType) bool { return t == wrong })
 		if !h.m.Muted {
 			h.j.Notifications = append(h.j.Notifications, h.notification(over))
 		}
 		if wrong == alert.NotificationDown {
-			s.ToldIncident = 0
+			s.NotifiedIncident = 0
 		}
 	}
 }
 
-// quiet is whether nobody is to be told that something is wrong. That something
-// is over is told to those who know of it, maintenance or not.
+// quiet is whether no problem is to be notified. The end of one goes where its
+// start went, maintenance or not.
 func (h *hearing) quiet() bool {
 	return h.m.Muted || h.s.Maintenance != "" || h.env.DependsDown != ""
 }
 
-// certsKept bounds the ends of certificates that are remembered as told: as
+// certsKept bounds the ends of certificates that are remembered as notified: as
 // many servers behind one name may have certificates of their own.
 const certsKept = 4
 
@@ -70,8 +70,8 @@ func (h *hearing) certificate(o Observation) {
 	if h.m.Check.TLS != nil && h.m.Check.TLS.WarnDays != 0 {
 		days = h.m.Check.TLS.WarnDays
 	}
-	told := s.CertEnd.Equal(s.CertWarned) || slices.ContainsFunc(s.CertsWarned, s.CertEnd.Equal)
-	if days < 0 || told || h.quiet() || s.CertEnd.Sub(h.now) > time.Duration(days)*24*time.Hour {
+	notified := s.CertEnd.Equal(s.CertWarned) || slices.ContainsFunc(s.CertsWarned, s.CertEnd.Equal)
+	if days < 0 || notified || h.quiet() || s.CertEnd.Sub(h.now) > time.Duration(days)*24*time.Hour {
 		return
 	}
 	if !s.CertWarned.IsZero() {
@@ -82,13 +82,13 @@ func (h *hearing) certificate(o Observation) {
 	h.j.Notifications = append(h.j.Notifications, h.notification(alert.NotificationCertificate))
 }
 
-// notification is what people are told. Begin and length of an outage are facts of
+// notification is one message to people. Begin and length of an outage are facts of
 // the notification, and written out when it is sent, which may be later.
 func (h *hearing) notification(t alert.NotificationType) alert.Notification {
 	s := &h.s
 	n := alert.Notification{
 		Type: t, At: h.now, Namespace: h.m.Namespace, Monitor: h.m.Name, Tags: slices.Clone(h.m.Tags),
-		Incident: s.Incident, Code: s.LastCode, Target: h.m.Check.Target().Told, About: about(h.m.Description),
+		Incident: s.Incident, Code: s.LastCode, Target: h.m.Check.Target().Public, About: about(h.m.Description),
 	}
 	var text []string
 	say := func(format string, args ...any) { text = append(text, fmt.Sprintf(format, args...)) }
@@ -105,7 +105,7 @@ func (h *hearing) notification(t alert.NotificationType) alert.Notification {
 		}
 	case alert.NotificationUp:
 		n.At, n.Since, n.Lasted, n.Title = s.Since, s.OutageAt, core.Duration(s.Since.Sub(s.OutageAt)), "is up again"
-		n.Incident, n.Code = s.ToldIncident, ""
+		n.Incident, n.Code = s.NotifiedIncident, ""
 		say("It was: %s", cause(s.FirstCode, s.FirstText))
 	case alert.NotificationDegraded:
 		n.Title = "is degraded"

@@ -57,7 +57,7 @@ type hearing struct {
 
 func hear(m Monitor, s State, env JudgeContext, now time.Time) *hearing {
 	s.Verdict = core.Or(s.Verdict, VerdictNew)
-	s.Told = slices.Clone(s.Told) // the caller keeps its own
+	s.Notified = slices.Clone(s.Notified) // the caller keeps its own
 	s.CertsWarned = slices.Clone(s.CertsWarned)
 	h := &hearing{m: m, s: s, env: env, now: core.Micro(now), line: slices.Clone(s.Tail)}
 	h.before = h.line.spans()
@@ -255,8 +255,8 @@ func (h *hearing) closeIncident(at time.Time, by string) {
 	if s.Incident == 0 {
 		return
 	}
-	if s.ToldIncident == 0 && slices.Contains(s.Told, alert.NotificationDown) {
-		s.ToldIncident = s.Incident
+	if s.NotifiedIncident == 0 && slices.Contains(s.Notified, alert.NotificationDown) {
+		s.NotifiedIncident = s.Incident
 	}
 	h.j.Closed = &IncidentEnd{ID: s.Incident, At: at, By: by}
 	s.Incident = 0

@@ -15,7 +15,7 @@ import (
 // of settings after a slash; - is a failed check, none a missing selector, empty
 // a page without text, error a check that was not made, accept:X a person. What
 // is told is the versions with their kinds, and the notifications.
-func pageStory(t *testing.T, m Monitor, script string) (versions, told string, w *watch) {
+func pageStory(t *testing.T, m Monitor, script string) (versions, notified string, w *watch) {
 	t.Helper()
 	m.Check.Page.URL = "https://example.com"
 	w = newWatch(t, m, at("10:00"))
@@ -57,9 +57,9 @@ func pageStory(t *testing.T, m Monitor, script string) (versions, told string, w
 		list = append(list, text)
 	}
 	for i, n := range w.told {
-		told += " " + string(n.Type) + " " + in(w.toldAt[i])
+		notified += " " + string(n.Type) + " " + in(w.toldAt[i])
 	}
-	return strings.Join(list, ", "), strings.TrimSpace(told), w
+	return strings.Join(list, ", "), strings.TrimSpace(notified), w
 }
 
 func TestPages(t *testing.T) {
@@ -95,9 +95,9 @@ func TestPages(t *testing.T) {
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()
-			versions, told, _ := pageStory(t, Monitor{Check: task.Task{Page: &row.page}}, row.script)
-			if versions != row.versions || told != row.told {
-				t.Errorf("%s\ngot   %s | %s\nwant  %s | %s", row.script, versions, told, row.versions, row.told)
+			versions, notified, _ := pageStory(t, Monitor{Check: task.Task{Page: &row.page}}, row.script)
+			if versions != row.versions || notified != row.told {
+				t.Errorf("%s\ngot   %s | %s\nwant  %s | %s", row.script, versions, notified, row.versions, row.told)
 			}
 		})
 	}

@@ -472,7 +472,7 @@ func TestAQuarterOfAYear(t *testing.T) {
 	var want Uptime
 	want.Maintenance = core.Duration(within(start, end))
 	want.Unknown = core.Duration(time.Minute) // until the first check
-	told, outages, blips := 0, 0, 0
+	notified, outages, blips := 0, 0, 0
 	for _, p := range periods {
 		first, back := minute(p.from), minute(p.to)
 		switch p.what {
@@ -484,7 +484,7 @@ func TestAQuarterOfAYear(t *testing.T) {
 			outages++
 			want.Down += core.Duration(back.Sub(first) - within(first, back))
 			if lasted := back.Sub(first); within(first, back) < lasted {
-				told++
+				notified++
 			}
 		case "pause":
 			want.Paused += core.Duration(p.to.Sub(p.from))
@@ -510,8 +510,8 @@ func TestAQuarterOfAYear(t *testing.T) {
 			kinds = append(kinds, string(n.Type))
 		}
 	}
-	if all := strings.Join(kinds, " "); len(kinds) != 2*told || strings.Contains(all, "down down") || strings.Contains(all, "up up") {
-		t.Errorf("%d notifications of %d outages that anybody could see: %s", len(kinds), told, all)
+	if all := strings.Join(kinds, " "); len(kinds) != 2*notified || strings.Contains(all, "down down") || strings.Contains(all, "up up") {
+		t.Errorf("%d notifications of %d outages that anybody could see: %s", len(kinds), notified, all)
 	}
 	t.Logf("%d outages and %d blips in %d days: %s", outages, blips, days, uptimeText(got))
 }

@@ -120,7 +120,7 @@ func (w *watch) take(j Judgement) {
 func (w *watch) check(o Observation) Judgement {
 	w.t.Helper()
 	given := w.s
-	given.Tail, given.Told, given.CertsWarned = slices.Clone(w.s.Tail), slices.Clone(w.s.Told), slices.Clone(w.s.CertsWarned)
+	given.Tail, given.Notified, given.CertsWarned = slices.Clone(w.s.Tail), slices.Clone(w.s.Notified), slices.Clone(w.s.CertsWarned)
 	j := Judge(w.m, w.s, o, w.env(), w.now)
 	if !reflect.DeepEqual(given, w.s) {
 		w.t.Fatal("the question was changed by the answer")

@@ -241,14 +241,14 @@ func TestFlappingIsToldSoon(t *testing.T) {
 			}
 			w := newWatch(t, m, at("10:00"))
 			w.run(checks(row.checks, 1))
-			var told []string
+			var notified []string
 			for _, n := range w.told {
-				told = append(told, string(n.Type))
+				notified = append(notified, string(n.Type))
 				if n.Type == alert.NotificationFlapping && !strings.Contains(n.Text, "It is ") {
 					t.Errorf("flapping does not say how it is: %s", n.Text)
 				}
 			}
-			if got := strings.Join(told, " "); got != row.want {
+			if got := strings.Join(notified, " "); got != row.want {
 				t.Errorf("told %s\nwant %s\n%s", got, row.want, w.story())
 			}
 		})

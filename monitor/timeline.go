@@ -193,8 +193,8 @@ func (l stretches) since(t time.Time) stretches {
 	}
 	first = max(first, len(l)-tailMax)
 	if first > 0 {
-		told := l[:first+1].spans()
-		l[first].From = told[len(told)-1].From
+		notified := l[:first+1].spans()
+		l[first].From = notified[len(notified)-1].From
 	}
 	merged := make(stretches, 0, len(l)-first)
 	for _, s := range l[first:] {

@@ -26,16 +26,16 @@ func TestATimelineIsRetold(t *testing.T) {
 	}
 	rapid.Check(t, func(t *rapid.T) {
 		before, after := draw(t, "before"), draw(t, "after")
-		told := retold(before, after)
-		if slices.Equal(before, after) != (told == nil) {
-			t.Fatalf("%s to %s: %s", lineText(before), lineText(after), lineText(told))
+		notified := retold(before, after)
+		if slices.Equal(before, after) != (notified == nil) {
+			t.Fatalf("%s to %s: %s", lineText(before), lineText(after), lineText(notified))
 		}
 		line := slices.Clone(before)
-		if len(told) > 0 {
-			line = append(slices.DeleteFunc(line, func(s Span) bool { return !s.From.Before(told[0].From) }), told...)
+		if len(notified) > 0 {
+			line = append(slices.DeleteFunc(line, func(s Span) bool { return !s.From.Before(notified[0].From) }), notified...)
 		}
 		if !slices.Equal(line, after) {
-			t.Fatalf("%s to %s is told as %s and became %s", lineText(before), lineText(after), lineText(told), lineText(line))
+			t.Fatalf("%s to %s is told as %s and became %s", lineText(before), lineText(after), lineText(notified), lineText(line))
 		}
 	})
 }

@@ -73,9 +73,9 @@ type State struct {
 	CertWarned  time.Time         `json:"cert_warned,omitzero" doc:"The end that was warned of"`
 	CertsWarned []time.Time       `json:"certs_warned,omitempty" doc:"Ends that were warned of before, the last few: two servers may take turns"`
 
-	Incident     int64                    `json:"incident,omitempty" doc:"The one that is open"`
-	Told         []alert.NotificationType `json:"told,omitempty" doc:"What people were told is wrong, and not yet that it is over"`
-	ToldIncident int64                    `json:"told_incident,omitempty" doc:"An outage that is over, of which they were told and not yet that it is"`
+	Incident         int64                    `json:"incident,omitempty" doc:"The one that is open"`
+	Notified         []alert.NotificationType `json:"notified,omitempty" doc:"Problems of which a notification was sent, and none yet that they are over"`
+	NotifiedIncident int64                    `json:"notified_incident,omitempty" doc:"An outage that is over, of which a notification was sent, and none yet that it is over"`
 
 	Recent  Recent   `json:"recent,omitzero" doc:"The last outcomes, for flapping"`
 	Turns   Recent   `json:"turns,omitzero" doc:"The last checks that turned it down or up, for flapping"`

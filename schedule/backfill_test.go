@@ -41,7 +41,7 @@ func backfillOf(t testing.TB, text string) Backfill {
 	return b.WithDefaults()
 }
 
-func toldRefill(r Refill) string {
+func refillText(r Refill) string {
 	var parts []string
 	for _, t := range r.Run {
 		parts = append(parts, in(t))
@@ -94,8 +94,8 @@ func TestABackfillGoesOn(t *testing.T) {
 				ran[at(text)] = true
 			}
 			r := Fill(backfillOf(t, row.backfill), s, plan, ran, row.running, at("11:00"))
-			if toldRefill(r) != row.want {
-				t.Errorf("%s\n%s\ngot  %s\nwant %s", row.schedule, row.backfill, toldRefill(r), row.want)
+			if refillText(r) != row.want {
+				t.Errorf("%s\n%s\ngot  %s\nwant %s", row.schedule, row.backfill, refillText(r), row.want)
 			}
 		})
 	}
@@ -130,7 +130,7 @@ func TestAPassOfABackfillIsBounded(t *testing.T) {
 		ran[t] = true
 	}
 	if r := Fill(b, s, plan, ran, 0, at("03T01:00")); r.LeftOut != BackfillStep || r.State != BackfillActive || len(r.Run) > 0 {
-		t.Errorf("%s", toldRefill(r))
+		t.Errorf("%s", refillText(r))
 	}
 }
 

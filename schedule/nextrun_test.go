@@ -30,7 +30,7 @@ func TestOnlyRunsAreComing(t *testing.T) {
 			factsOf(t, &s, row.before)
 			var got []string
 			for _, c := range s.ComingRuns(plan, at(row.from), row.n) {
-				got = append(got, toldComing(c))
+				got = append(got, comingText(c))
 			}
 			if strings.Join(got, "; ") != row.want {
 				t.Errorf("%s\ngot  %s\nwant %s", row.schedule, strings.Join(got, "; "), row.want)

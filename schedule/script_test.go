@@ -207,10 +207,10 @@ func doneBy(t testing.TB, text string, s Schedule, plan Plan, f Facts) (Firing, 
 func told(f Firing) string {
 	var parts []string
 	for _, o := range f.Occurrences {
-		parts = append(parts, toldOccurrence(o))
+		parts = append(parts, occurrenceText(o))
 	}
 	for _, o := range f.Unbuffered {
-		parts = append(parts, "was "+toldOccurrence(o))
+		parts = append(parts, "was "+occurrenceText(o))
 	}
 	if len(f.Cancel) > 0 {
 		parts = append(parts, strings.Trim(fmt.Sprint("cancel ", f.Cancel), "]"))
@@ -232,7 +232,7 @@ func told(f Firing) string {
 	return strings.ReplaceAll(strings.Join(parts, "; "), "[", "")
 }
 
-func toldOccurrence(o Occurrence) string {
+func occurrenceText(o Occurrence) string {
 	text := in(o.Nominal)
 	if o.Count > 1 {
 		text += fmt.Sprintf("..%s x%d", in(o.Until), o.Count)
@@ -256,15 +256,15 @@ func checkRows(t interface {
 	for _, o := range slices.Concat(f.Occurrences, f.Unbuffered) {
 		switch {
 		case o.ScheduleID != 1:
-			t.Errorf("%s belongs to schedule %d", toldOccurrence(o), o.ScheduleID)
+			t.Errorf("%s belongs to schedule %d", occurrenceText(o), o.ScheduleID)
 		case !o.DecidedAt.Equal(now):
-			t.Errorf("%s was decided at %s and not at %s", toldOccurrence(o), in(o.DecidedAt), in(now))
+			t.Errorf("%s was decided at %s and not at %s", occurrenceText(o), in(o.DecidedAt), in(now))
 		case (o.Decision == DecidedSkipped) != (o.Reason != ""):
-			t.Errorf("%s: a skip and nothing else has a reason", toldOccurrence(o))
+			t.Errorf("%s: a skip and nothing else has a reason", occurrenceText(o))
 		case o.Count < 1 || (o.Count > 1) != !o.Until.IsZero():
-			t.Errorf("%s stands for %d times until %s", toldOccurrence(o), o.Count, in(o.Until))
+			t.Errorf("%s stands for %d times until %s", occurrenceText(o), o.Count, in(o.Until))
 		case o.Reason == ReasonOverlap && o.Note == "":
-			t.Errorf("%s does not say what was in the way", toldOccurrence(o))
+			t.Errorf("%s does not say what was in the way", occurrenceText(o))
 		}
 	}
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/belfry-run/belfry/cron"
 )
 
-// toldComing is what becomes of a time as text.
-func toldComing(c Coming) string {
+// comingText is what becomes of a time as text.
+func comingText(c Coming) string {
 	text := in(c.Nominal)
 	switch {
 	case c.DueAt.IsZero():
@@ -70,7 +70,7 @@ func TestWhatIsComing(t *testing.T) {
 			factsOf(t, &s, row.before)
 			var got []string
 			for _, c := range s.Coming(plan, at(row.from), row.n) {
-				got = append(got, toldComing(c))
+				got = append(got, comingText(c))
 				if c.Schedule != "s" || c.Local != c.Nominal.In(zoneOf(t, s.Zone)).Format("Mon 2006-01-02 15:04:05 MST") {
 					t.Errorf("%+v", c)
 				}

@@ -36,11 +36,11 @@ type KindInfo struct {
 
 // Target is what a task runs or looks at, in the words of several places.
 type Target struct {
-	Line  string // on pages, for people who may see the task
-	Brief string // in a list of tasks of all kinds
-	Told  string // for people who may not see the task: without user, query and arguments
-	Verb  string // what is done with it, before Told: "Connect to "
-	Same  []any  // what an edit leaves as it is when the target is still the same one
+	Line   string // on pages, for people who may see the task
+	Brief  string // in a list of tasks of all kinds
+	Public string // for people who may not see the task: without user, query and arguments
+	Verb   string // what is done with it, before Public: "Connect to "
+	Same   []any  // what an edit leaves as it is when the target is still the same one
 }
 
 var (
@@ -78,7 +78,7 @@ var KindTable = []KindInfo{
 			c := t.Command
 			g := Target{Line: cmp.Or(c.Shell, strings.Join(c.Argv, " ")), Same: []any{c.Argv, c.Shell}}
 			if g.Brief = g.Line; len(c.Argv) > 0 {
-				g.Told = path.Base(c.Argv[0])
+				g.Public = path.Base(c.Argv[0])
 			}
 			return g
 		},
@@ -123,7 +123,7 @@ var KindTable = []KindInfo{
 		part: setting.At(func(t *Task) **HTTP { return &t.HTTP }, HTTP.withDefaults, HTTP.validate),
 		target: func(t Task) Target {
 			h := t.HTTP
-			g := Target{Line: h.URL, Brief: strings.TrimSpace(h.Method + " " + h.URL), Told: toldURL(h.URL), Verb: h.Method + " ", Same: []any{h.URL}}
+			g := Target{Line: h.URL, Brief: strings.TrimSpace(h.Method + " " + h.URL), Public: publicURL(h.URL), Verb: h.Method + " ", Same: []any{h.URL}}
 			if h.Method != "GET" {
 				g.Line = h.Method + " " + h.URL
 			}
@@ -177,7 +177,7 @@ var KindTable = []KindInfo{
 		part: setting.At(func(t *Task) **PageCheck { return &t.Page }, PageCheck.withDefaults, PageCheck.validate),
 		target: func(t Task) Target {
 			g := t.Page
-			return Target{Line: g.URL, Brief: "page " + strings.TrimSpace(g.URL+" "+g.CSS+g.XPath+g.JSONPath), Told: toldURL(g.URL), Verb: "Watch the page ", Same: []any{g.URL}}
+			return Target{Line: g.URL, Brief: "page " + strings.TrimSpace(g.URL+" "+g.CSS+g.XPath+g.JSONPath), Public: publicURL(g.URL), Verb: "Watch the page ", Same: []any{g.URL}}
 		},
 		facts: func(t Task) (f setting.Facts) {
 			g := t.Page
@@ -223,7 +223,7 @@ var KindTable = []KindInfo{
 		part: setting.At(func(t *Task) **DNS { return &t.DNS }, DNS.withDefaults, DNS.validate),
 		target: func(t Task) Target {
 			d := t.DNS
-			return Target{Line: d.Type + " of " + d.Name, Brief: "dns " + strings.TrimSpace(d.Type+" "+d.Name), Told: d.Type + " of " + d.Name, Verb: "Look up ", Same: []any{d.Name, d.Type, d.Server}}
+			return Target{Line: d.Type + " of " + d.Name, Brief: "dns " + strings.TrimSpace(d.Type+" "+d.Name), Public: d.Type + " of " + d.Name, Verb: "Look up ", Same: []any{d.Name, d.Type, d.Server}}
 		},
 		facts: func(t Task) (f setting.Facts) {
 			d, others := t.DNS, ""
@@ -286,7 +286,7 @@ var KindTable = []KindInfo{
 		part: setting.At(func(t *Task) **GRPC { return &t.GRPC }, nil, GRPC.validate),
 		target: func(t Task) Target {
 			g, both := t.GRPC, strings.TrimSpace(t.GRPC.Address+" "+t.GRPC.Service)
-			return Target{Line: g.Address, Brief: "grpc " + both, Told: both, Verb: "Ask the health service of ", Same: []any{g.Address, g.Service}}
+			return Target{Line: g.Address, Brief: "grpc " + both, Public: both, Verb: "Ask the health service of ", Same: []any{g.Address, g.Service}}
 		},
 		facts: func(t Task) (f setting.Facts) {
 			f.Add(t.GRPC.Service != "", "Service", "%s", t.GRPC.Service)
@@ -306,7 +306,7 @@ var KindTable = []KindInfo{
 		part: setting.At(func(t *Task) **WebSocket { return &t.WebSocket }, nil, WebSocket.validate),
 		target: func(t Task) Target {
 			w := t.WebSocket
-			return Target{Line: w.URL, Brief: w.URL, Told: toldURL(w.URL), Verb: "Open a WebSocket to ", Same: []any{w.URL}}
+			return Target{Line: w.URL, Brief: w.URL, Public: publicURL(w.URL), Verb: "Open a WebSocket to ", Same: []any{w.URL}}
 		},
 		facts: func(t Task) (f setting.Facts) {
 			f.Add(t.WebSocket.Send != "", "Sends", "%s", t.WebSocket.Send)
@@ -424,11 +424,11 @@ func (t Task) Details() (f setting.Facts) {
 
 // addressed is the target of a kind that has an address and no more.
 func addressed(kind, verb, address string) Target {
-	return Target{Line: address, Brief: fmt.Sprintf("%s %s", kind, address), Told: address, Verb: verb, Same: []any{address}}
+	return Target{Line: address, Brief: fmt.Sprintf("%s %s", kind, address), Public: address, Verb: verb, Same: []any{address}}
 }
 
-// toldURL is an address without user, query and fragment.
-func toldURL(address string) string {
+// publicURL is an address without user, query and fragment.
+func publicURL(address string) string {
 	u, err := url.Parse(address)
 	if err != nil {
 		return ""

@@ -141,11 +141,11 @@ type TakenAlert struct {
 	Tries   int // before this one
 }
 
-// Told is what came of a try to tell a message.
-type Told struct {
+// DeliveryResult is what came of a try to send a message.
+type DeliveryResult struct {
 	Error      string        // empty: it was taken
 	Permanent  bool          // no further try can mend it
-	RetryAfter core.Duration // asked for by who was told; 0: as usual
+	RetryAfter core.Duration // asked for by the receiver; 0: as usual
 	Took       core.Duration
 }
 

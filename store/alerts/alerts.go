@@ -176,13 +176,13 @@ func (c *Change) sendInstead(a alert.Alert, monitor int64, to []alert.Delivery) 
 }
 
 // remind plans the next reminder of an outage through one rule.
-func (c *Change) remind(rule alert.Rule, r rules, down alert.Notification, monitor int64, told int) error {
-	at := alert.NextReminder(rule, down.Since, told)
+func (c *Change) remind(rule alert.Rule, r rules, down alert.Notification, monitor int64, notified int) error {
+	at := alert.NextReminder(rule, down.Since, notified)
 	if at.IsZero() {
 		return nil
 	}
 	n := down
-	n.Type, n.Count = alert.NotificationReminder, told+1
+	n.Type, n.Count = alert.NotificationReminder, notified+1
 	n.Title = down.Monitor + " is still down"
 	for _, d := range alert.Route(n, []alert.Rule{rule}, r.quiet, base.LaterOf(at, c.Now)) {
 		d.DueAt = base.LaterOf(d.DueAt, at)

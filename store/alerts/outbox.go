@@ -198,23 +198,23 @@ func (c *Change) deliveryFacts(channel alert.Channel, alerts []alert.Alert) (f m
 			return f, err
 		}
 	}
-	told := map[int64]alert.State{}
+	notified := map[int64]alert.State{}
 	for _, a := range alerts {
 		if id := a.Notification.Incident; id > 0 && a.Notification.Type == alert.NotificationUp {
-			if told[id], err = c.toldOf(channel, id); err != nil {
+			if notified[id], err = c.notifiedState(channel, id); err != nil {
 				return f, err
 			}
 		}
 	}
-	f.Told = func(incident int64) alert.State { return told[incident] }
+	f.Notified = func(incident int64) alert.State { return notified[incident] }
 	r, err := c.rulesOf(channel.Namespace)
 	f.Rules, f.Quiet = r.all, r.quiet
 	return f, err
 }
 
-// toldOf is what became of the alerts of a channel that said that an incident
+// notifiedState is what became of the alerts of a channel that said that an incident
 // began.
-func (c *Change) toldOf(channel alert.Channel, incident int64) (told alert.State, err error) {
+func (c *Change) notifiedState(channel alert.Channel, incident int64) (notified alert.State, err error) {
 	states, err := base.Collect(c.Ctx, c.Tx, base.ScanString, `
 		select case when state = 'pending' and taken_until <= $4 then '' else state end
 		from belfry.alerts
@@ -222,12 +222,12 @@ func (c *Change) toldOf(channel alert.Channel, incident int64) (told alert.State
 		order by id`, incident, channel.Name, channel.Namespace, base.Micros(c.Now))
 	for _, s := range states {
 		switch state := alert.State(s); {
-		case state == "" || told == alert.Sent:
-		case state == alert.Sent || told != alert.Pending:
-			told = state
+		case state == "" || notified == alert.Sent:
+		case state == alert.Sent || notified != alert.Pending:
+			notified = state
 		}
 	}
-	return told, err
+	return notified, err
 }
 
 func (c *Change) monitorFacts(row monitors.MonitorRow) (f monitor.Facts, err error) {
@@ -257,7 +257,7 @@ func (c *Change) monitorFacts(row monitors.MonitorRow) (f monitor.Facts, err err
 }
 
 // SettleAlerts records what came of a try to tell a message.
-func (s *Store) SettleAlerts(ctx context.Context, t view.TakenAlert, r view.Told) error {
+func (s *Store) SettleAlerts(ctx context.Context, t view.TakenAlert, r view.DeliveryResult) error {
 	return s.write(ctx, "settle alerts", func(c *Change) error {
 		wait, giveUp := alert.Backoff(t.Tries + 1)
 		final := r.Permanent || giveUp
@@ -290,13 +290,13 @@ func (s *Store) SettleAlerts(ctx context.Context, t view.TakenAlert, r view.Told
 	})
 }
 
-// remindAll plans what follows reminders that were told.
+// remindAll plans what follows reminders that were sent.
 func (c *Change) remindAll(ids []int64) error {
-	type told struct {
+	type notified struct {
 		alert.Alert
 		monitor int64
 	}
-	rows, err := base.Collect(c.Ctx, c.Tx, func(r base.Rows) (t told, err error) {
+	rows, err := base.Collect(c.Ctx, c.Tx, func(r base.Rows) (t notified, err error) {
 		return t, r.Scan(&t.Namespace, &t.Rule, base.ScanDoc(&t.Notification), &t.monitor)
 	}, `
 		select namespace, rule, notification, monitor_id

@@ -272,7 +272,7 @@ func (c *Change) TakeJudgement(row *MonitorRow, j monitor.Judgement, o *monitor.
 	}
 	earlier := !j.WakeAt.IsZero() && (row.State.WakeAt.IsZero() || j.WakeAt.Before(row.State.WakeAt))
 	row.State, row.wakeAt, row.changed = state, j.WakeAt, true
-	c.toldJudged(*row, o)
+	c.publishJudged(*row, o)
 	if o != nil {
 		c.Observe(func(to base.Observer) { to.Checked(row.Kind(), o.Outcome, o.Latency.D()) })
 	}

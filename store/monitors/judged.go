@@ -66,8 +66,8 @@ func (s *Store) JudgedSince(namespace string, life, next *int64) (events []view.
 // judgedNow are the events of a transition.
 type judgedNow struct{ events []view.Event }
 
-// toldJudged has those who watch hear of a monitor's check once this is committed.
-func (c *Change) toldJudged(row MonitorRow, o *monitor.Observation) {
+// publishJudged has those who watch hear of a monitor's check once this is committed.
+func (c *Change) publishJudged(row MonitorRow, o *monitor.Observation) {
 	e := view.CheckEvent{Namespace: row.Namespace, Monitor: row.Name, Status: row.State.Status()}
 	if o != nil {
 		e.Outcome = o.Outcome

@@ -32,7 +32,7 @@ func (b alerts) channel(name string, change ...func(*alert.Rule)) {
 }
 
 // deliver takes what is due now and settles it; it answers the titles.
-func (b alerts) deliver(told view.Told) (titles []string) {
+func (b alerts) deliver(told view.DeliveryResult) (titles []string) {
 	b.Helper()
 	for _, t := range must(b.st.TakeAlerts(b.ctx, "", 32))(b).Messages {
 		titles = append(titles, t.Message.Title)
@@ -45,7 +45,7 @@ func (b alerts) deliver(told view.Told) (titles []string) {
 func (b alerts) later(d time.Duration) []string {
 	b.Helper()
 	b.clock.Move(d)
-	return b.deliver(view.Told{})
+	return b.deliver(view.DeliveryResult{})
 }
 
 func (b alerts) alerts(f alert.Filter) (out string) {
@@ -142,14 +142,14 @@ func caseAnOutageIsToldOnce(b *bench) {
 	want(b, "alerts before it is confirmed", alerts{b}.alerts(alert.Filter{}), "")
 	w.turn("site", failed)
 	want(b, "alerts", alerts{b}.alerts(alert.Filter{}), "hook down pending\nother down pending\n")
-	want(b, "told within the group's wait", len(alerts{b}.deliver(view.Told{})), 0)
+	want(b, "told within the group's wait", len(alerts{b}.deliver(view.DeliveryResult{})), 0)
 	if titles := (alerts{b}).later(31 * time.Second); len(titles) != 2 || !strings.Contains(titles[0], "site") {
 		b.Fatal(titles)
 	}
 	want(b, "told again", len(alerts{b}.later(time.Hour)), 0)
 	w.turn("site", passed)
 	w.turn("site", passed)
-	if titles := (alerts{b}).deliver(view.Told{}); len(titles) != 1 || !strings.Contains(titles[0], "up") {
+	if titles := (alerts{b}).deliver(view.DeliveryResult{}); len(titles) != 1 || !strings.Contains(titles[0], "up") {
 		b.Fatal(titles)
 	}
 	want(b, "alerts", alerts{b}.alerts(alert.Filter{Monitor: "site"}), "hook down sent\nother down sent\nhook up sent\n")
@@ -175,7 +175,7 @@ func caseAChannelWithoutAFailedTryIsTakenBefore(b *bench) {
 	b.monitor("site")
 	w.turn("site", failed)
 	w.turn("site", failed)
-	want(b, "messages that fail", len(alerts{b}.deliver(view.Told{Error: "no answer"})), 3)
+	want(b, "messages that fail", len(alerts{b}.deliver(view.DeliveryResult{Error: "no answer"})), 3)
 	alerts{b}.channel("healthy", at)
 	b.monitor("other")
 	w.turn("other", failed)
@@ -199,17 +199,17 @@ func caseAMessageThatIsNotTakenIsTriedAgain(b *bench) {
 	again := must(b.st.TakeAlerts(b.ctx, "", 32))(b).Messages
 	want(b, "messages", len(again), 1)
 	want(b, "key", again[0].Message.Key, first[0].Message.Key)
-	ok(b, b.st.SettleAlerts(b.ctx, again[0], view.Told{Error: "503"}))
+	ok(b, b.st.SettleAlerts(b.ctx, again[0], view.DeliveryResult{Error: "503"}))
 	want(b, "messages at once", len(must(b.st.TakeAlerts(b.ctx, "", 32))(b).Messages), 0)
 	b.clock.Move(6 * time.Second)
 	third := must(b.st.TakeAlerts(b.ctx, "", 32))(b).Messages
 	want(b, "messages", len(third), 1)
 	want(b, "key", third[0].Message.Key, first[0].Message.Key)
 	want(b, "tries before", third[0].Tries, 1)
-	ok(b, b.st.SettleAlerts(b.ctx, third[0], view.Told{Error: "429", RetryAfter: core.Duration(time.Hour)}))
+	ok(b, b.st.SettleAlerts(b.ctx, third[0], view.DeliveryResult{Error: "429", RetryAfter: core.Duration(time.Hour)}))
 	want(b, "messages", len(alerts{b}.later(30*time.Minute)), 0)
 	b.clock.Move(31 * time.Minute)
-	want(b, "messages", len(alerts{b}.deliver(view.Told{Error: "400", Permanent: true})), 1)
+	want(b, "messages", len(alerts{b}.deliver(view.DeliveryResult{Error: "400", Permanent: true})), 1)
 	want(b, "alerts", alerts{b}.alerts(alert.Filter{State: alert.Failed}), "hook down failed\n")
 	want(b, "tries", len(must(b.st.AlertTries(b.ctx, "default", 1))(b)), 3)
 	wantCode(b, second(b.st.AlertTries(b.ctx, "other", 1)), core.NotFound)
@@ -240,7 +240,7 @@ func caseRemindersComeWhileAnOutageLasts(b *bench) {
 	b.monitor("site")
 	w.turn("site", failed)
 	w.turn("site", failed)
-	want(b, "down", len(alerts{b}.deliver(view.Told{})), 1)
+	want(b, "down", len(alerts{b}.deliver(view.DeliveryResult{})), 1)
 	var told int
 	for range 12 * 8 {
 		for _, title := range (alerts{b}).later(5 * time.Minute) {
@@ -255,13 +255,13 @@ func caseRemindersComeWhileAnOutageLasts(b *bench) {
 	}
 	w.turn("site", passed)
 	w.turn("site", passed)
-	want(b, "up", len(alerts{b}.deliver(view.Told{})), 1)
+	want(b, "up", len(alerts{b}.deliver(view.DeliveryResult{})), 1)
 	w.turn("site", failed)
 	w.turn("site", failed)
-	want(b, "down", len(alerts{b}.deliver(view.Told{})), 1)
+	want(b, "down", len(alerts{b}.deliver(view.DeliveryResult{})), 1)
 	w.turn("site", passed)
 	w.turn("site", passed)
-	alerts{b}.deliver(view.Told{})
+	alerts{b}.deliver(view.DeliveryResult{})
 	want(b, "reminders of what is over", len(alerts{b}.later(time.Hour)), 0)
 }
 
@@ -308,13 +308,13 @@ func caseFailedJobsAndMissedSchedulesGoThroughTheSame(b *bench) {
 	s = b.session("t")
 	b.promote()
 	b.finish(s, b.claim(s, 1).Jobs[0], job.OutcomeError)
-	if titles := (alerts{b}).deliver(view.Told{}); len(titles) != 1 || !strings.Contains(titles[0], "failed") {
+	if titles := (alerts{b}).deliver(view.DeliveryResult{}); len(titles) != 1 || !strings.Contains(titles[0], "failed") {
 		b.Fatal(titles)
 	}
 	b.schedule("tick", "t", every(time.Minute), func(sc *schedule.Schedule) { sc.Catchup = schedule.CatchupNone })
 	b.clock.Move(time.Hour)
 	b.fire()
-	if titles := (alerts{b}).deliver(view.Told{}); len(titles) != 1 || !strings.Contains(titles[0], "missed") {
+	if titles := (alerts{b}).deliver(view.DeliveryResult{}); len(titles) != 1 || !strings.Contains(titles[0], "missed") {
 		b.Fatal(titles)
 	}
 }
@@ -372,15 +372,15 @@ func caseGaugesAndCountersOfMonitorsAndAlertsAreWhat(b *bench) {
 	for what, n := range map[string]int{"check http ok": 2, "check http fail": 2, "check http error": 1, "latency http": 160} {
 		want(b, what, b.tally.of(what), n)
 	}
-	alerts{b}.deliver(view.Told{Error: "503"})
+	alerts{b}.deliver(view.DeliveryResult{Error: "503"})
 	g = must(b.st.Gauges(b.ctx, 10, 10))(b)
 	want(b, "oldest while it is tried again", g.Channels[0].OldestAt, written)
 	b.clock.Move(10 * time.Second)
-	alerts{b}.deliver(view.Told{})
+	alerts{b}.deliver(view.DeliveryResult{})
 	g = must(b.st.Gauges(b.ctx, 10, 10))(b)
 	want(b, "backlog when it is sent", len(g.Channels), 1)
 	b.clock.Move(time.Hour)
-	alerts{b}.deliver(view.Told{Error: "404", Permanent: true})
+	alerts{b}.deliver(view.DeliveryResult{Error: "404", Permanent: true})
 	for what, n := range map[string]int{"tried webhook pending": 1, "tried webhook sent": 1, "tried webhook failed": 1} {
 		want(b, what, b.tally.of(what), n)
 	}

@@ -308,7 +308,7 @@ func caseEachMessageIsTakenByOneNode(b *bench, nodes []*store.Store) {
 					told[fmt.Sprint(t.Channel.Name, " ", n.Monitor, " ", n.Type, " ", n.Incident)]++
 				}
 				mu.Unlock()
-				if err := nodes[(i+1)%len(nodes)].SettleAlerts(ctx, t, view.Told{}); err != nil {
+				if err := nodes[(i+1)%len(nodes)].SettleAlerts(ctx, t, view.DeliveryResult{}); err != nil {
 					return err
 				}
 			}

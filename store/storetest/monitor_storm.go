@@ -127,7 +127,7 @@ func (w checker) disturb(ctx context.Context, st *store.Store, rng *rand.Rand, n
 		taken, err = st.TakeAlerts(ctx, "", 32)
 		for _, t := range taken.Messages {
 			if err == nil {
-				err = st.SettleAlerts(ctx, t, view.Told{})
+				err = st.SettleAlerts(ctx, t, view.DeliveryResult{})
 			}
 		}
 	default: // settle a few at once, of which some are settled already

@@ -50,7 +50,7 @@ func caseWhatWaitsInTheOutboxForLongKeepsNothing(b *bench) {
 	b.monitor("site")
 	w.turn("site", failed)
 	w.turn("site", failed)
-	if titles := (alerts{b}).deliver(view.Told{}); len(titles) != 1 || !strings.Contains(titles[0], "site") {
+	if titles := (alerts{b}).deliver(view.DeliveryResult{}); len(titles) != 1 || !strings.Contains(titles[0], "site") {
 		b.Fatalf("told: %q", titles)
 	}
 }

@@ -106,7 +106,7 @@ func (s *site) deliver(said string) {
 	st := s.node.Store()
 	taken := must(st.TakeAlerts(s.Context(), "", 32))(s)
 	for _, m := range taken.Messages {
-		if err := st.SettleAlerts(s.Context(), m, view.Told{Error: said, Took: core.Duration(120 * time.Millisecond)}); err != nil {
+		if err := st.SettleAlerts(s.Context(), m, view.DeliveryResult{Error: said, Took: core.Duration(120 * time.Millisecond)}); err != nil {
 			s.Fatal(err)
 		}
 	}

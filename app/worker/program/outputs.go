@@ -91,10 +91,10 @@ func (n *running) takeOutputs(ctx context.Context, into *task.Sandboxed) {
 		missing("the output folder cannot be read: %v", err)
 		return
 	}
-	for _, s := range left.Skipped[:min(len(left.Skipped), maxToldSkips)] {
+	for _, s := range left.Skipped[:min(len(left.Skipped), maxNamedSkips)] {
 		note("output %q is not kept: %s", s.Name, s.Reason)
 	}
-	if more := len(left.Skipped) - maxToldSkips; more > 0 {
+	if more := len(left.Skipped) - maxNamedSkips; more > 0 {
 		note("%d more outputs are not kept", more)
 	}
 	if left.Truncated {
@@ -115,8 +115,8 @@ func (n *running) takeOutputs(ctx context.Context, into *task.Sandboxed) {
 	}
 }
 
-// maxToldSkips bounds what a program can make the worker say.
-const maxToldSkips = 20
+// maxNamedSkips bounds what a program can make the worker say.
+const maxNamedSkips = 20
 
 func (n *running) outputLimits() scratch.OutputLimits {
 	l := n.Task.Program.Limits

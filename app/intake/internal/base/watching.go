@@ -148,7 +148,7 @@ func (w *Watching) Add(e *Entry, m monitor.Monitor) bool {
 func describe(m monitor.Monitor) string {
 	what := "A call is to come"
 	if t := m.Check.Target(); m.Heartbeat == nil {
-		what = t.Verb + Clip(t.Told)
+		what = t.Verb + Clip(t.Public)
 	}
 	return what + " every " + m.Every.String() + "."
 }

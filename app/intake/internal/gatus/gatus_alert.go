@@ -14,8 +14,8 @@ import (
 	"github.com/belfry-run/belfry/monitor"
 )
 
-// told is one alert of an endpoint: which channel is told of what.
-type told struct {
+// receiver is one alert of an endpoint: a channel and what it is notified of.
+type receiver struct {
 	channel string
 	on      []alert.NotificationType
 	remind  core.Duration
@@ -28,7 +28,7 @@ var (
 	resolved = []alert.NotificationType{alert.NotificationDown, alert.NotificationUp, alert.NotificationFlapping, alert.NotificationSteady, alert.NotificationStale, alert.NotificationFresh}
 )
 
-func (g *gatus) tellAll(monitor string, list []told) {
+func (g *gatus) tellAll(monitor string, list []receiver) {
 	for _, t := range list {
 		g.reminded = g.reminded || t.remind > 0
 		g.Tell(monitor, t.channel, t.on, t.remind)
@@ -37,8 +37,8 @@ func (g *gatus) tellAll(monitor string, list []told) {
 
 // alerts reads who is told of an endpoint, and after how many failures. Belfry
 // counts them once for a monitor, and not for each alert.
-func (g *gatus) alerts(e *base.Entry, t *tree.Tree, group string, m *monitor.Monitor) []told {
-	var list []told
+func (g *gatus) alerts(e *base.Entry, t *tree.Tree, group string, m *monitor.Monitor) []receiver {
+	var list []receiver
 	failures, passes := map[int]bool{}, map[int]bool{}
 	for i, a := range t.Get("alerts").List {
 		path := base.Numbered("alerts", i)
@@ -69,7 +69,7 @@ func (g *gatus) alerts(e *base.Entry, t *tree.Tree, group string, m *monitor.Mon
 		}
 		failures[g.count(e, path+".failure-threshold", l.get("failure-threshold"), 3)] = true
 		passes[g.count(e, path+".success-threshold", l.get("success-threshold"), 2)] = true
-		list = append(list, told{name, g.about(l), g.reminder(e, path, l)})
+		list = append(list, receiver{name, g.about(l), g.reminder(e, path, l)})
 		if text := g.text(e, l.get("description"), path+".description"); text != "" {
 			m.Description = base.DescribeName(m.Name, t.Get("name").Text, text)
 		}

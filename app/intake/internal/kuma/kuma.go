@@ -139,7 +139,7 @@ func (k *kuma) monitor(t *tree.Tree) {
 		m.Muted = true
 		e.Notef("it is paused there: here it is muted, so that no notification is sent; pause it to stop its checks, or unmute it")
 	}
-	k.untold(e, t)
+	k.unnotified(e, t)
 	if k.Add(e, m) {
 		k.tellOf(t, m.Name, k.reminder(t, m.Every))
 		k.registration(e, t, m, base.HostOf(target))
@@ -243,8 +243,8 @@ func (k *kuma) tellOf(t *tree.Tree, monitor string, remind core.Duration) {
 	}
 }
 
-// untold says of an entry which of its notifications nobody gets.
-func (k *kuma) untold(e *base.Entry, t *tree.Tree) {
+// unnotified says of an entry which of its notifications nobody gets.
+func (k *kuma) unnotified(e *base.Entry, t *tree.Tree) {
 	for _, id := range notified(t) {
 		k.unheard = k.unheard || !k.telling
 		if name, left := k.silent[id]; left {
