@@ -49,17 +49,17 @@ func (c Checks) executors() map[task.Kind]worker.Executor {
 }
 
 // Try does a check once and answers what it saw. It leaves nothing behind.
-func (c Checks) Try(ctx context.Context, t task.Task) (task.Measure, error) {
+func (c Checks) Try(ctx context.Context, t task.Task) (task.CheckResult, error) {
 	t, err := tryable(t)
 	if err != nil {
-		return task.Measure{}, err
+		return task.CheckResult{}, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, t.Timeout.D())
 	defer cancel()
 	if t.Kind == task.KindPage {
-		return c.page.Measure(ctx, t), nil
+		return c.page.Check(ctx, t), nil
 	}
-	return c.probe.Measure(ctx, t), nil
+	return c.probe.Check(ctx, t), nil
 }
 
 // Preview does the same for a page, and shows what its selector finds.
@@ -71,7 +71,7 @@ func (c Checks) Preview(ctx context.Context, t task.Task) (httpapi.PagePreview, 
 	ctx, cancel := context.WithTimeout(ctx, t.Timeout.D())
 	defer cancel()
 	seen := c.page.Preview(ctx, t)
-	out := httpapi.PagePreview{Measure: seen.Measure, First: seen.First}
+	out := httpapi.PagePreview{CheckResult: seen.CheckResult, First: seen.First}
 	for _, r := range seen.Removed {
 		out.Removed = append(out.Removed, httpapi.PageRemoval(r))
 	}

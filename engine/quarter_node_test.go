@@ -80,7 +80,7 @@ type watching interface {
 func (s *station) Execute(ctx context.Context, r *worker.Run) job.Finish {
 	name, _ := task.OwnerOf(r.Task.Name)
 	g := glance{nominal: r.Job.Nominal, at: time.Now()}
-	m := s.world.targets[name].measure(g.at)
+	m := s.world.targets[name].answer(g.at)
 	g.outcome = m.Outcome
 	s.mu.Lock()
 	s.diary[name] = append(s.diary[name], g)

@@ -69,9 +69,9 @@ type target struct {
 // looks once a minute or less often.
 const retry = 20 * time.Second
 
-// measure is what a look shows.
-func (t *target) measure(now time.Time) task.Measure {
-	m := task.Measure{Outcome: task.CheckOK, Latency: core.Duration(70+now.Unix()/60%21) * core.Duration(time.Millisecond)}
+// answer is what a look shows.
+func (t *target) answer(now time.Time) task.CheckResult {
+	m := task.CheckResult{Outcome: task.CheckOK, Latency: core.Duration(70+now.Unix()/60%21) * core.Duration(time.Millisecond)}
 	switch p, _ := within(t.periods, now); p.what {
 	case "outage", "blip", "hidden":
 		m.Outcome, m.Code, m.Message = task.CheckFail, task.CodeStatus, "got 503"
@@ -234,7 +234,7 @@ func (h *walk) seen(now time.Time) {
 
 func (h *walk) look(now time.Time) {
 	h.looks++
-	m := h.measure(now)
+	m := h.answer(now)
 	if m.Outcome == task.CheckError {
 		if h.errors++; h.errors == 3 {
 			h.tell(now, "stale")
@@ -247,7 +247,7 @@ func (h *walk) look(now time.Time) {
 	}
 	h.errors = 0
 	confirm := now.Add(m.Latency.D() + retry)
-	again := h.measure(confirm)
+	again := h.answer(confirm)
 	switch {
 	case m.Outcome == task.CheckFail && h.state == "down":
 	case m.Outcome == task.CheckFail && again.Outcome == task.CheckFail:
@@ -311,7 +311,7 @@ func (h *walk) pause(p during) {
 }
 
 // latency follows five slow looks in a row, and five quick ones.
-func (h *walk) latency(now time.Time, m task.Measure) {
+func (h *walk) latency(now time.Time, m task.CheckResult) {
 	isSlow := m.Latency.D() > 500*time.Millisecond
 	if isSlow == h.slow {
 		h.run = 0

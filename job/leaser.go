@@ -192,18 +192,18 @@ type Renewal struct {
 // Finish is what came of an attempt.
 type Finish struct {
 	Ref
-	Outcome   Outcome         `json:"outcome" enum:"ok,error,timeout,canceled,snoozed,handed_back"`
-	Error     string          `json:"error,omitempty"`
-	Output    json.RawMessage `json:"output,omitempty" doc:"JSON; at most 1 MiB"`
-	ExitCode  *int            `json:"exit_code,omitempty"`
-	Signal    string          `json:"signal,omitempty"`
-	NoRetry   bool            `json:"no_retry,omitempty" doc:"Do not try again, whatever the policy says"`
-	Snooze    core.Duration   `json:"snooze,omitempty" doc:"With outcome snoozed: how long to put the job off"`
-	StartedIn core.Duration   `json:"started_in,omitempty" doc:"Time from the claim's arrival to the start, by the worker's monotonic clock"`
-	LogCut    bool            `json:"log_cut,omitempty"`
-	Check     *task.Measure   `json:"check,omitempty" doc:"Of a monitor's check: what it saw; the outcome is then ok"`
-	Sandboxed *task.Sandboxed `json:"sandboxed,omitempty" doc:"Of a program: how it was kept apart, what it used and left"`
-	Infra     bool            `json:"infra,omitempty" doc:"It was the fault of the machine and not of the task, such as a download that broke: spends an infrastructure retry and none of the task's own"`
+	Outcome   Outcome           `json:"outcome" enum:"ok,error,timeout,canceled,snoozed,handed_back"`
+	Error     string            `json:"error,omitempty"`
+	Output    json.RawMessage   `json:"output,omitempty" doc:"JSON; at most 1 MiB"`
+	ExitCode  *int              `json:"exit_code,omitempty"`
+	Signal    string            `json:"signal,omitempty"`
+	NoRetry   bool              `json:"no_retry,omitempty" doc:"Do not try again, whatever the policy says"`
+	Snooze    core.Duration     `json:"snooze,omitempty" doc:"With outcome snoozed: how long to put the job off"`
+	StartedIn core.Duration     `json:"started_in,omitempty" doc:"Time from the claim's arrival to the start, by the worker's monotonic clock"`
+	LogCut    bool              `json:"log_cut,omitempty"`
+	Check     *task.CheckResult `json:"check,omitempty" doc:"Of a monitor's check: what it saw; the outcome is then ok"`
+	Sandboxed *task.Sandboxed   `json:"sandboxed,omitempty" doc:"Of a program: how it was kept apart, what it used and left"`
+	Infra     bool              `json:"infra,omitempty" doc:"It was the fault of the machine and not of the task, such as a download that broke: spends an infrastructure retry and none of the task's own"`
 }
 
 // Finished is the answer to one [Finish].

@@ -159,7 +159,7 @@ func TestDeliver(t *testing.T) {
 		{"an up of one that was muted since its down was told", "up site 10:00", "site up muted told=sent", "1 send"},
 		{"and whose down was not taken", "up site 10:00", "site up muted told=failed", "1 no: the monitor is muted"},
 		{"an up of one that was deleted", "up site 10:00", "told told=sent", "1 send"},
-		{"an up of one that was deleted untold", "up site 10:00", "", "1 no: the monitor was deleted"},
+		{"an up of one that was deleted unsent", "up site 10:00", "", "1 no: the monitor was deleted"},
 
 		{"both at once", "down site 10:00; up site 10:00", "site up told=pending", "1 no: sent with its end; 2 send"},
 		{"the down still in its group", "down site 10:00:20; up site 10:00", "site up told=pending", "1 no: sent with its end; 2 send"},

@@ -63,7 +63,7 @@ func (h heartbeat) started(b Call) {
 
 func (h heartbeat) ended(b Call) {
 	s := &h.s
-	o := Observation{At: h.now, Measure: task.Measure{Outcome: task.CheckOK, Message: b.Message}}
+	o := Observation{At: h.now, CheckResult: task.CheckResult{Outcome: task.CheckOK, Message: b.Message}}
 	if !o.At.After(s.LastAt) {
 		o.At = s.LastAt.Add(time.Microsecond) // two calls at once are two calls
 	}
@@ -169,7 +169,7 @@ func (h heartbeat) overdue() {
 
 func (h heartbeat) absent(at time.Time, run bool) {
 	s := &h.s
-	o := Observation{At: at, Measure: task.Measure{Outcome: task.CheckFail, Code: task.CodeMissed}}
+	o := Observation{At: at, CheckResult: task.CheckResult{Outcome: task.CheckFail, Code: task.CodeMissed}}
 	if run {
 		o.Code = task.CodeTimeout
 		o.Message = fmt.Sprintf("started at %s and has not ended within %s", core.Stamp(s.StartedAt), h.m.Heartbeat.MaxRuntime)

@@ -26,7 +26,7 @@ func pageStory(t *testing.T, m Monitor, script string) (versions, notified strin
 			w.take(AcceptPage(w.m, w.s, digest, "c", w.now))
 			continue
 		}
-		o := Observation{At: w.now, Measure: task.Measure{Outcome: task.CheckOK}}
+		o := Observation{At: w.now, CheckResult: task.CheckResult{Outcome: task.CheckOK}}
 		switch look {
 		case "-":
 			o.Outcome, o.Code = task.CheckFail, task.CodeStatus
@@ -126,7 +126,7 @@ func TestAPageThatChangesInMaintenanceIsNotTold(t *testing.T) {
 	w.take(Enroll(w.m, w.env(), w.now))
 	for i, digest := range []string{"a", "b", "b", "b", "c"} {
 		w.now = at("10:01").Add(time.Duration(i) * time.Minute)
-		w.check(Observation{At: w.now, Measure: task.Measure{Outcome: task.CheckOK, Page: &task.PageSeen{Outcome: task.PageText, Digest: digest, ConfigHash: "c"}}})
+		w.check(Observation{At: w.now, CheckResult: task.CheckResult{Outcome: task.CheckOK, Page: &task.PageSeen{Outcome: task.PageText, Digest: digest, ConfigHash: "c"}}})
 	}
 	if len(w.told) != 1 || w.told[0].Type != alert.NotificationChanged || in(w.toldAt[0]) != "10:05" || len(w.versions) != 3 {
 		t.Errorf("%s, %d versions", w.story(), len(w.versions))

@@ -247,7 +247,7 @@ func playStep(t *rapid.T, w *watch, l *ledger, now time.Time) {
 		if verb == "late" {
 			nominal, outcome = now.Add(-5*time.Minute), task.CheckFail
 		}
-		w.check(Observation{At: nominal, Measure: task.Measure{Outcome: outcome}})
+		w.check(Observation{At: nominal, CheckResult: task.CheckResult{Outcome: outcome}})
 		l.check(nominal, outcome)
 	case "pause":
 		var until time.Time
@@ -448,7 +448,7 @@ func TestAQuarterOfAYear(t *testing.T) {
 			outcome = task.CheckError
 		}
 		if outcome != "" {
-			w.take(Judge(w.m, w.s, Observation{At: next, Measure: task.Measure{Outcome: outcome}}, w.env(), next))
+			w.take(Judge(w.m, w.s, Observation{At: next, CheckResult: task.CheckResult{Outcome: outcome}}, w.env(), next))
 			again = w.again
 		}
 		if next.Equal(tick) {

@@ -205,7 +205,7 @@ func (w *watch) step(verb, rest string) {
 	}
 	switch verb {
 	case "ok", "degraded", "fail", "error":
-		o := Observation{At: w.now, Measure: task.Measure{Outcome: task.CheckOutcome(verb), Message: rest, Latency: core.Duration(50 * time.Millisecond)}}
+		o := Observation{At: w.now, CheckResult: task.CheckResult{Outcome: task.CheckOutcome(verb), Message: rest, Latency: core.Duration(50 * time.Millisecond)}}
 		switch verb {
 		case "fail":
 			o.Code = task.CodeStatus

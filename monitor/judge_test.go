@@ -319,9 +319,9 @@ func TestSlow(t *testing.T) {
 		w.run(latencies(usual...))
 		before := w.s.Typical
 		w.now = at("10:30")
-		w.check(Observation{At: w.now, Measure: task.Measure{Outcome: task.CheckFail, Latency: core.Duration(10 * time.Second)}})
+		w.check(Observation{At: w.now, CheckResult: task.CheckResult{Outcome: task.CheckFail, Latency: core.Duration(10 * time.Second)}})
 		w.now = at("10:31")
-		w.check(Observation{At: w.now, Measure: task.Measure{Outcome: task.CheckOK, Latency: core.Duration(10 * time.Second), Starved: true}})
+		w.check(Observation{At: w.now, CheckResult: task.CheckResult{Outcome: task.CheckOK, Latency: core.Duration(10 * time.Second), Starved: true}})
 		if w.s.Typical != before || w.s.SlowRun != 0 {
 			t.Errorf("%+v became %+v", before, w.s.Typical)
 		}
@@ -411,7 +411,7 @@ func TestCertificatesThatEnd(t *testing.T) {
 			w := newWatch(t, row.m, at("10:00"))
 			for i, n := range row.ends {
 				w.now = at("10:01").Add(time.Duration(i) * time.Minute)
-				w.check(Observation{At: w.now, Measure: task.Measure{Outcome: task.CheckOK, CertEnd: days(n).Add(time.Minute)}})
+				w.check(Observation{At: w.now, CheckResult: task.CheckResult{Outcome: task.CheckOK, CertEnd: days(n).Add(time.Minute)}})
 			}
 			if len(w.told) != row.want || slices.ContainsFunc(w.told, func(n alert.Notification) bool { return n.Type != alert.NotificationCertificate }) {
 				t.Errorf("told %d times, want %d: %s", len(w.told), row.want, w.story())
@@ -448,7 +448,7 @@ func BenchmarkJudge(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		now = now.Add(time.Minute)
-		s = Judge(m, s, Observation{At: now, Measure: task.Measure{Outcome: task.CheckOK, Latency: core.Duration(50 * time.Millisecond)}}, JudgeContext{}, now).State
+		s = Judge(m, s, Observation{At: now, CheckResult: task.CheckResult{Outcome: task.CheckOK, Latency: core.Duration(50 * time.Millisecond)}}, JudgeContext{}, now).State
 	}
 	if s.Verdict != VerdictUp {
 		b.Fatal(s.Verdict)

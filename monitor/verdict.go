@@ -118,7 +118,7 @@ func (s State) Status() Status {
 
 // Observation is a check that has ended.
 type Observation struct {
-	task.Measure
+	task.CheckResult
 	At time.Time // its nominal time, which is when failures and successes count from
 }
 

@@ -8,9 +8,9 @@ import (
 	"github.com/belfry-run/belfry/core"
 )
 
-// Measure is what a check saw: one look at a target. A worker reports it with
+// CheckResult is what a check saw: one look at a target. A worker reports it with
 // the end of an attempt.
-type Measure struct {
+type CheckResult struct {
 	Outcome    CheckOutcome      `json:"outcome" enum:"ok,degraded,fail,error"`
 	Code       CheckCode         `json:"code,omitempty" doc:"Stable name of what was wrong"`
 	Message    string            `json:"message,omitempty" doc:"The same for people; at most 1 KiB"`
@@ -151,16 +151,16 @@ const (
 	MaxHops          = 51
 )
 
-// maxHopURL and maxName bound texts of a measure that have no limit of their own.
+// maxHopURL and maxName bound texts of a result that have no limit of their own.
 const (
 	maxHopURL = 2 << 10
 	maxName   = 64 // of a code, an address, a digest
 )
 
-// Bounded is the measure as it may be kept. Workers are not trusted: an outcome
+// Bounded is the result as it may be kept. Workers are not trusted: an outcome
 // that there is not is an error of ours, and no text, no list and no number is
 // larger than one that an honest worker reports.
-func (m Measure) Bounded() Measure {
+func (m CheckResult) Bounded() CheckResult {
 	switch m.Outcome {
 	case CheckOK, CheckDegraded, CheckFail, CheckError:
 	default:
@@ -202,8 +202,8 @@ func (m Measure) Bounded() Measure {
 	return m
 }
 
-// Probed is a measure taken outside any monitor: a dry run.
+// Probed is a result taken outside any monitor: a dry run.
 type Probed struct {
-	Measure
+	CheckResult
 	Started time.Time `json:"started"`
 }

@@ -11,10 +11,10 @@ import (
 	"github.com/belfry-run/belfry/core"
 )
 
-func TestAMeasureOfAnyWorkerIsBounded(t *testing.T) {
+func TestAResultOfAnyWorkerIsBounded(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("x", 1<<20)
-	m := Measure{
+	m := CheckResult{
 		Outcome: "fine", Code: CheckCode(long), Message: long, IP: long, Latency: -1,
 		Hops: make([]Hop, 1000), Conditions: make([]ConditionResult, 1000),
 		Snapshot: &Snapshot{Status: long, Body: long, Headers: map[string]string{}},
@@ -39,9 +39,9 @@ func TestAMeasureOfAnyWorkerIsBounded(t *testing.T) {
 	}
 }
 
-func TestAnHonestMeasureStaysAsItIs(t *testing.T) {
+func TestAnHonestResultStaysAsItIs(t *testing.T) {
 	t.Parallel()
-	for _, m := range []Measure{
+	for _, m := range []CheckResult{
 		{Outcome: CheckOK, Latency: core.Duration(time.Second), Status: 200},
 		{
 			Outcome: CheckFail, Code: CodeStatus, Message: "got 503", IP: "2001:db8::1", Latency: core.Duration(time.Second), Status: 503,

@@ -37,8 +37,8 @@ type MonitorCount struct {
 	Statuses map[monitor.Status]int `json:"statuses" doc:"Of those that were counted"`
 }
 
-// CheckResult is a check as it is kept.
-type CheckResult struct {
+// MonitorResult is a check as it is kept.
+type MonitorResult struct {
 	At         time.Time              `json:"at" doc:"Its nominal time"`
 	Outcome    task.CheckOutcome      `json:"outcome" enum:"ok,degraded,fail,error"`
 	Code       task.CheckCode         `json:"code,omitempty"`

@@ -10,7 +10,7 @@ import (
 
 // PagePreview is what a look at a page finds, and how its settings work on it.
 type PagePreview struct {
-	task.Measure
+	task.CheckResult
 	First   []string      `json:"first,omitempty" doc:"For kind page: texts of the first elements that the selector finds, before the ignore rules"`
 	Removed []PageRemoval `json:"removed,omitempty" doc:"For kind page: what each rule takes out or masks"`
 }

@@ -313,7 +313,7 @@ func (l *lane) count(unsettled int) {
 func (l *lane) wants() (n int, spare bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.pace.Measure(time.Now())
+	l.pace.Update(time.Now())
 	if l.fewer > 0 {
 		l.slots, l.fewer = l.fewer, 0
 	}

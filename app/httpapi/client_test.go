@@ -188,7 +188,7 @@ func TestLargeFinishesAndLogsGoInPartsThatTheServerTakes(t *testing.T) {
 		files[i] = task.Output{Name: strconv.Itoa(i) + strings.Repeat("n", task.MaxOutputName-3), SHA256: strings.Repeat("0", 64)}
 	}
 	for name, f := range map[string]job.Finish{
-		"pages": {Check: &task.Measure{Page: &task.PageSeen{Text: strings.Repeat("x", task.MaxPageText)}}},
+		"pages": {Check: &task.CheckResult{Page: &task.PageSeen{Text: strings.Repeat("x", task.MaxPageText)}}},
 		"files": {Sandboxed: &task.Sandboxed{Outputs: files}},
 	} {
 		for i := range fs {

@@ -63,8 +63,8 @@ func (f *fake) CheckMonitor(ctx context.Context, ns, name string) (job.Job, erro
 	return reply[job.Job](ctx, f, "CheckMonitor", ns, name)
 }
 
-func (f *fake) Results(ctx context.Context, q view.ResultFilter) (core.Page[view.CheckResult], error) {
-	return reply[core.Page[view.CheckResult]](ctx, f, "Results", q)
+func (f *fake) Results(ctx context.Context, q view.ResultFilter) (core.Page[view.MonitorResult], error) {
+	return reply[core.Page[view.MonitorResult]](ctx, f, "Results", q)
 }
 
 func (f *fake) Series(ctx context.Context, q view.SeriesQuery) (monitor.Series, error) {
@@ -183,8 +183,8 @@ func (f *fake) CheckOf(ctx context.Context, ns, name string) (task.Task, error) 
 	return reply[task.Task](ctx, f, "CheckOf", ns, name)
 }
 
-func (f *fake) Try(ctx context.Context, t task.Task) (task.Measure, error) {
-	return reply[task.Measure](ctx, f, "Try", t)
+func (f *fake) Try(ctx context.Context, t task.Task) (task.CheckResult, error) {
+	return reply[task.CheckResult](ctx, f, "Try", t)
 }
 
 func (f *fake) Preview(ctx context.Context, t task.Task) (PagePreview, error) {

@@ -77,7 +77,7 @@ func newScene(t *testing.T, overHTTP bool) *scene {
 }
 
 // look has a worker make a check that was asked for, and see m.
-func (s *scene) look(ctx context.Context, namespace, monitor string, m task.Measure) (any, error) {
+func (s *scene) look(ctx context.Context, namespace, monitor string, m task.CheckResult) (any, error) {
 	s.clock.Move(time.Minute)
 	if s.worker == "" {
 		w, err := s.OpenSession(ctx, job.WorkerInfo{Name: "w", Namespace: core.AnyNamespace, Kinds: task.Kinds, Queues: map[string]int{task.ChecksQueue: 5}})
@@ -103,8 +103,8 @@ func (s *scene) look(ctx context.Context, namespace, monitor string, m task.Meas
 	return s.Finish(ctx, s.worker, all)
 }
 
-func text(outcome, digest, text string) task.Measure {
-	return task.Measure{Outcome: task.CheckOutcome(outcome), Latency: core.Duration(20 * time.Millisecond), Page: &task.PageSeen{
+func text(outcome, digest, text string) task.CheckResult {
+	return task.CheckResult{Outcome: task.CheckOutcome(outcome), Latency: core.Duration(20 * time.Millisecond), Page: &task.PageSeen{
 		Outcome: task.PageText, Digest: digest, ConfigHash: "c", Text: text, Matches: 1,
 	}}
 }
@@ -122,8 +122,8 @@ func monitorSteps() []step {
 	}}
 	page := monitor.Monitor{Namespace: ns, Name: "price", Check: task.Task{Page: &task.PageCheck{URL: "https://shop.example/price", Confirm: -1}}}
 	beat := monitor.Monitor{Namespace: ns, Name: "backup", Heartbeat: &monitor.Heartbeat{}, Every: core.Duration(time.Hour)}
-	good := task.Measure{Outcome: task.CheckOK, Status: 200, Latency: core.Duration(40 * time.Millisecond), Phases: task.Phases{DNS: core.Duration(time.Millisecond)}}
-	bad := task.Measure{
+	good := task.CheckResult{Outcome: task.CheckOK, Status: 200, Latency: core.Duration(40 * time.Millisecond), Phases: task.Phases{DNS: core.Duration(time.Millisecond)}}
+	bad := task.CheckResult{
 		Outcome: task.CheckFail, Code: task.CodeStatus, Message: "status 503", Status: 503, Latency: core.Duration(10 * time.Millisecond),
 		Conditions: []task.ConditionResult{{Text: "status == 200", Value: "status = 503"}}, Snapshot: &task.Snapshot{Status: "503", Body: "<b>"},
 	}

@@ -60,7 +60,7 @@ func monitorCalls(c *client.Client) []exchange {
 			func(ctx context.Context) (any, error) { return c.ResumeMonitor(ctx, "ns", "n") }},
 		{[]any{"CheckMonitor", "ns", "n"}, apitest.Filled[job.Job](),
 			func(ctx context.Context) (any, error) { return c.CheckMonitor(ctx, "ns", "n") }},
-		{[]any{"Results", results}, apitest.Filled[core.Page[view.CheckResult]](),
+		{[]any{"Results", results}, apitest.Filled[core.Page[view.MonitorResult]](),
 			func(ctx context.Context) (any, error) { return c.Results(ctx, results) }},
 		{[]any{"Series", series}, apitest.Filled[monitor.Series](),
 			func(ctx context.Context) (any, error) { return c.Series(ctx, series) }},
@@ -178,7 +178,7 @@ func whatTheServerComputes(t *testing.T, b *bench) {
 	if err != nil {
 		t.Error(err)
 	}
-	same(t, "try", tried.Measure, apitest.Filled[task.Measure]())
+	same(t, "try", tried.CheckResult, apitest.Filled[task.CheckResult]())
 	tested, err := c.TestChannel(t.Context(), "ns", "n")
 	if err != nil || !tested.OK {
 		t.Errorf("test: %+v %v", tested, err)

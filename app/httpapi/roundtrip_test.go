@@ -393,7 +393,7 @@ func TestListsAreNeverNull(t *testing.T) {
 		"Calendars": core.Page[schedule.Calendar]{}, "Backfills": core.Page[schedule.Backfill]{}, "Look": schedule.Look{},
 		"Upcoming": []schedule.Coming(nil), "Forecast": schedule.Forecast{}, "Queues": []job.QueueStats(nil), "Workers": []job.WorkerState(nil), "Tokens": []access.Token(nil),
 		"Attempts": []job.Attempt(nil), "Events": wire.EventPage{}, "Claim": job.Claim{},
-		"Monitors": core.Page[view.MonitorView]{}, "Bars": []monitor.Bars(nil), "Results": core.Page[view.CheckResult]{}, "Series": monitor.Series(nil), "Uptime": view.UptimeReport{},
+		"Monitors": core.Page[view.MonitorView]{}, "Bars": []monitor.Bars(nil), "Results": core.Page[view.MonitorResult]{}, "Series": monitor.Series(nil), "Uptime": view.UptimeReport{},
 		"Timeline": []monitor.Span(nil), "Incidents": core.Page[monitor.Incident]{}, "PageVersions": core.Page[monitor.PageVersion]{},
 		"Channels": core.Page[alert.Channel]{}, "AlertRules": core.Page[alert.Rule]{}, "Windows": core.Page[monitor.Window]{},
 		"StatusPages": core.Page[monitor.StatusPage]{}, "Alerts": core.Page[alert.Alert]{}, "AlertTries": []alert.Try(nil),

@@ -22,7 +22,7 @@ func TestACheckIsTried(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.when("Try", func(context.Context, []any) (any, error) {
-		return task.Measure{Outcome: task.CheckFail, Conditions: []task.ConditionResult{{Text: "status == 200", Value: "status = 503"}}}, nil
+		return task.CheckResult{Outcome: task.CheckFail, Conditions: []task.ConditionResult{{Text: "status == 200", Value: "status = 503"}}}, nil
 	})
 	before := core.Micro(time.Now())
 	tried, err := b.client.Try(t.Context(), wire.Trial{Namespace: "ns", Check: &task.Task{
@@ -38,9 +38,9 @@ func TestACheckIsTried(t *testing.T) {
 
 	b.when("Preview", func(context.Context, []any) (any, error) {
 		return PagePreview{
-			Measure: task.Measure{Outcome: task.CheckOK, Page: &task.PageSeen{Outcome: task.PageText, Text: "9.99", Matches: 2}},
-			First:   []string{"9.99", "8.99"},
-			Removed: []PageRemoval{{Rule: "ignore[0]", Text: "EUR", Count: 2}},
+			CheckResult: task.CheckResult{Outcome: task.CheckOK, Page: &task.PageSeen{Outcome: task.PageText, Text: "9.99", Matches: 2}},
+			First:       []string{"9.99", "8.99"},
+			Removed:     []PageRemoval{{Rule: "ignore[0]", Text: "EUR", Count: 2}},
 		}, nil
 	})
 	tried, err = b.client.Try(t.Context(), wire.Trial{Check: &task.Task{Page: &task.PageCheck{URL: "https://shop.example/", CSS: "b"}}})

@@ -158,8 +158,8 @@ func toMonitor[T any](ctx context.Context, c *server, namespace, monitor, verb s
 }
 
 // Results implements [httpapi.Monitors].
-func (c MonitorCalls) Results(ctx context.Context, f view.ResultFilter) (core.Page[view.CheckResult], error) {
-	return about[core.Page[view.CheckResult]](ctx, c.server, f.Monitor, "results", paged(f.Paging, words(
+func (c MonitorCalls) Results(ctx context.Context, f view.ResultFilter) (core.Page[view.MonitorResult], error) {
+	return about[core.Page[view.MonitorResult]](ctx, c.server, f.Monitor, "results", paged(f.Paging, words(
 		"namespace", f.Namespace, "outcome", string(f.Outcome), "since", timeText(f.Since), "until", timeText(f.Until))))
 }
 

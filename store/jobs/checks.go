@@ -10,7 +10,7 @@ func (e Ending) LeavesResult() bool {
 	if e.Row.Trigger != job.TriggerCheck || e.Row.State != job.Running || !e.Settled.State.Final() {
 		return false
 	}
-	_, seen := e.Settled.Measure(e.Row.Kind)
+	_, seen := e.Settled.CheckResult(e.Row.Kind)
 	return seen
 }
 

@@ -67,7 +67,7 @@ func noBeat() error {
 // beatResult is the row of a call that says how it went, or of one that only
 // logs.
 func beatResult(before, after monitor.State, call monitor.Call, now time.Time) (checked, bool) {
-	o := checked{Observation: monitor.Observation{At: now, Measure: task.Measure{Outcome: task.CheckOK, Message: call.Message}}}
+	o := checked{Observation: monitor.Observation{At: now, CheckResult: task.CheckResult{Outcome: task.CheckOK, Message: call.Message}}}
 	switch {
 	case call.Kind == monitor.CallStart:
 		return o, false

@@ -67,7 +67,7 @@ func (c *Change) SettleChecks(session string, fs []job.Finish) (states map[job.R
 // its time: it counts from when somebody looked.
 const checkLate = 10 * time.Second
 
-func checkedOf(j jobs.JobRow, m task.Measure, startedIn time.Duration) checked {
+func checkedOf(j jobs.JobRow, m task.CheckResult, startedIn time.Duration) checked {
 	at, started := j.Nominal, j.ClaimedAt.Add(startedIn)
 	if at.IsZero() {
 		at = j.DueAt
@@ -75,7 +75,7 @@ func checkedOf(j jobs.JobRow, m task.Measure, startedIn time.Duration) checked {
 	if started.Sub(at) > checkLate {
 		at = started
 	}
-	return checked{j.ScheduleID, j.ID, max(0, started.Sub(j.DueAt)), monitor.Observation{Measure: m, At: at}}
+	return checked{j.ScheduleID, j.ID, max(0, started.Sub(j.DueAt)), monitor.Observation{CheckResult: m, At: at}}
 }
 
 // JudgeEnds judges checks whose attempts brought nothing but their end: those
@@ -85,7 +85,7 @@ func (c *Change) JudgeEnds(ends []jobs.Ending) error {
 	var all []checked
 	for _, e := range ends {
 		if e.LeavesResult() {
-			m, _ := e.Settled.Measure(e.Row.Kind)
+			m, _ := e.Settled.CheckResult(e.Row.Kind)
 			all = append(all, checkedOf(e.Row, m, e.Fin.StartedIn.D()))
 		}
 	}
@@ -128,7 +128,7 @@ func (c *Change) judge(all []checked) error {
 		if row == nil {
 			continue // deleted meanwhile
 		}
-		o.Measure = o.Bounded()
+		o.CheckResult = o.Bounded()
 		results = append(results, resultRowOf(row.ID, o))
 		env, err := c.Surroundings(*row)
 		if err != nil {

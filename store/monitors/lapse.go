@@ -84,7 +84,7 @@ func (c *Change) lapse(row *MonitorRow) error {
 		return err
 	}
 	if now := row.State; !now.LastAt.Equal(before.LastAt) { // a heartbeat that did not come
-		missed := checked{Observation: monitor.Observation{At: now.LastAt, Measure: task.Measure{Outcome: now.LastOutcome, Code: now.LastCode, Message: now.LastMessage}}}
+		missed := checked{Observation: monitor.Observation{At: now.LastAt, CheckResult: task.CheckResult{Outcome: now.LastOutcome, Code: now.LastCode, Message: now.LastMessage}}}
 		if err := c.writeResults([]resultRow{resultRowOf(row.ID, missed)}); err != nil {
 			return err
 		}

@@ -72,7 +72,7 @@ func (c *Change) writeResults(rows []resultRow) error {
 	return err
 }
 
-func scanResult(rows base.Rows) (r view.CheckResult, err error) {
+func scanResult(rows base.Rows) (r view.MonitorResult, err error) {
 	var hour, monitor int64
 	var latency, dns, connect, tls, firstByte, transfer, delay int64
 	var starved int
@@ -87,7 +87,7 @@ func scanResult(rows base.Rows) (r view.CheckResult, err error) {
 }
 
 // Results lists checks of a monitor, newest first.
-func (s *Store) Results(ctx context.Context, f view.ResultFilter) (p core.Page[view.CheckResult], err error) {
+func (s *Store) Results(ctx context.Context, f view.ResultFilter) (p core.Page[view.MonitorResult], err error) {
 	before, err := base.DecodeIDCursor(f.Cursor)
 	if err != nil {
 		return p, err
@@ -98,7 +98,7 @@ func (s *Store) Results(ctx context.Context, f view.ResultFilter) (p core.Page[v
 		return p, err
 	}
 	err = s.DB().Read(ctx, func(tx base.Tx) error {
-		p = core.Page[view.CheckResult]{}
+		p = core.Page[view.MonitorResult]{}
 		row, err := s.ReadMonitor(ctx, tx, base.NamespaceOr(f.Namespace), f.Monitor, false)
 		if err != nil {
 			return err
@@ -120,7 +120,7 @@ func (s *Store) Results(ctx context.Context, f view.ResultFilter) (p core.Page[v
 		if f.Outcome != "" {
 			w.And("r.outcome = ?", string(f.Outcome))
 		}
-		var all []view.CheckResult
+		var all []view.MonitorResult
 		for last := base.HourOf(newest); last >= base.HourOf(oldest) && len(all) <= limit; last -= HoursAtOnce {
 			some, err := s.resultsOf(ctx, tx, w, last-HoursAtOnce+1, last, "desc", limit+1-len(all))
 			if err != nil {
@@ -128,7 +128,7 @@ func (s *Store) Results(ctx context.Context, f view.ResultFilter) (p core.Page[v
 			}
 			all = append(all, some...)
 		}
-		p = base.Page(all, limit, func(r view.CheckResult) string { return base.EncodeCursor(strconv.FormatInt(base.Micros(r.At), 10)) })
+		p = base.Page(all, limit, func(r view.MonitorResult) string { return base.EncodeCursor(strconv.FormatInt(base.Micros(r.At), 10)) })
 		return nil
 	})
 	return p, err
@@ -139,7 +139,7 @@ func (s *Store) Results(ctx context.Context, f view.ResultFilter) (p core.Page[v
 const HoursAtOnce = 24
 
 // resultsOf reads results of hours, both included.
-func (s *Store) resultsOf(ctx context.Context, tx base.Tx, w *base.Where, from, to int64, order string, limit int) ([]view.CheckResult, error) {
+func (s *Store) resultsOf(ctx context.Context, tx base.Tx, w *base.Where, from, to int64, order string, limit int) ([]view.MonitorResult, error) {
 	return base.Collect(ctx, tx, scanResult, `
 		select `+resultColumns+`
 		from belfry.results r

@@ -33,7 +33,7 @@ func TestACheckThatAVerdictAddsWhileItsMonitorStopsIsWithdrawn(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			check.Check = &task.Measure{Outcome: task.CheckFail, Code: task.CodeStatus, Message: "got 503"}
+			check.Check = &task.CheckResult{Outcome: task.CheckFail, Code: task.CodeStatus, Message: "got 503"}
 			if _, err := st.FinishTx(t.Context(), tx, check); err != nil {
 				t.Fatal(err)
 			}

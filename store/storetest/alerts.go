@@ -345,7 +345,7 @@ func caseGaugesAndCountersOfMonitorsAndAlertsAreWhat(b *bench) {
 	for _, name := range []string{"a", "b", "c", "new", "paused"} {
 		b.monitor(name, func(m *monitor.Monitor) { m.Rules = []schedule.Rule{{Cron: "0 0 1 1 *"}} })
 	}
-	check := func(name string, m task.Measure) {
+	check := func(name string, m task.CheckResult) {
 		b.clock.Move(time.Second)
 		must(b.st.CheckMonitor(b.ctx, "default", name))(b)
 		b.promote()

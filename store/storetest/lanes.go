@@ -130,22 +130,22 @@ func CannotRun(t *testing.T, open func() *store.Store, many int, slack int64, co
 			check(err)
 		}
 	}
-	measure := func() int64 {
+	passed := func() int64 {
 		before := cost()
 		with(work)
 		return cost() - before
 	}
 	fill(1000, `task`)
-	few := measure()
+	few := passed()
 	for _, more := range []struct{ task, what string }{
 		{`task`, "of one task"},
 		{`'others-' || (n % 500)`, "of 500 tasks"},
 	} {
 		fill(many, more.task)
-		spent := measure()
-		t.Logf("%d beside a thousand, %d beside %d more %s", few, spent, many, more.what)
-		if few == 0 || spent > 2*few+slack {
-			t.Errorf("transitions cost %d beside a thousand jobs that the session cannot run, and %d beside %d more %s", few, spent, many, more.what)
+		beside := passed()
+		t.Logf("%d beside a thousand, %d beside %d more %s", few, beside, many, more.what)
+		if few == 0 || beside > 2*few+slack {
+			t.Errorf("transitions cost %d beside a thousand jobs that the session cannot run, and %d beside %d more %s", few, beside, many, more.what)
 		}
 	}
 }

@@ -105,8 +105,8 @@ func caseVersionsOfAPageAreKeptByTheirText(b *bench) {
 	b.monitor("page", func(m *monitor.Monitor) {
 		m.Check = task.Task{Page: &task.PageCheck{URL: "https://example.org/", Baseline: task.BaselinePinned, KeepVersions: 2, Confirm: -1}}
 	})
-	seen := func(text string) task.Measure {
-		return task.Measure{Outcome: task.CheckOK, Page: &task.PageSeen{Outcome: task.PageText, Digest: "d-" + text, ConfigHash: "c", Text: text, Matches: 1}}
+	seen := func(text string) task.CheckResult {
+		return task.CheckResult{Outcome: task.CheckOK, Page: &task.PageSeen{Outcome: task.PageText, Digest: "d-" + text, ConfigHash: "c", Text: text, Matches: 1}}
 	}
 	for _, text := range []string{"one", "one", "two", "one", "three", "four"} {
 		w.turn("page", seen(text))

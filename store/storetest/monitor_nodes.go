@@ -21,7 +21,7 @@ import (
 
 // settleTwice has every check settled by two nodes at the same moment, and
 // answers how many finishes counted.
-func (w checker) settleTwice(nodes []*store.Store, jobs []job.LeasedJob, m task.Measure) (counted int64) {
+func (w checker) settleTwice(nodes []*store.Store, jobs []job.LeasedJob, m task.CheckResult) (counted int64) {
 	w.Helper()
 	var n atomic.Int64
 	w.crowd(nodes, 2, func(ctx context.Context, st *store.Store, i int) error {
@@ -278,7 +278,7 @@ func caseAMonitorWhoseChecksCountFromTheEndOf(b *bench, nodes []*store.Store) {
 				w.finish(w.session, j, job.OutcomeError)
 			}
 		} else {
-			w.settleTwice(nodes, jobs, []task.Measure{passed, passed, failed, ours}[round])
+			w.settleTwice(nodes, jobs, []task.CheckResult{passed, passed, failed, ours}[round])
 		}
 		want(b, "schedules with a next time", b.count(`select count(*) from belfry.schedules where next_at > 0`), monitors)
 		b.clock.Move(time.Minute)
@@ -315,7 +315,7 @@ func caseEachMessageIsTakenByOneNode(b *bench, nodes []*store.Store) {
 			return nil
 		})
 	}
-	for _, m := range []task.Measure{failed, passed} {
+	for _, m := range []task.CheckResult{failed, passed} {
 		b.clock.Move(b.clock.Now().Truncate(time.Minute).Add(time.Minute).Sub(b.clock.Now()))
 		b.fireAll(nodes)
 		w.settleTwice(nodes, w.claimAll(nodes), m)

@@ -92,8 +92,8 @@ func caseMonitorsThatArePaused(b *bench, nodes []*store.Store) {
 // disturb does one thing to a monitor, or to all. What is refused because
 // another was faster is no fault.
 func (w checker) disturb(ctx context.Context, st *store.Store, rng *rand.Rand, name string, jobs []job.LeasedJob) error {
-	measures := []task.Measure{passed, failed, failed, ours}
-	m := measures[rng.IntN(len(measures))]
+	results := []task.CheckResult{passed, failed, failed, ours}
+	m := results[rng.IntN(len(results))]
 	var err error
 	switch rng.IntN(16) {
 	case 0:

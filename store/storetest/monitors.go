@@ -51,7 +51,7 @@ func (w checker) checks() []job.LeasedJob {
 
 // turn moves the clock to the next check of a monitor, whether planned or to
 // confirm, and settles it with what it saw.
-func (w checker) turn(name string, m task.Measure) view.MonitorView {
+func (w checker) turn(name string, m task.CheckResult) view.MonitorView {
 	w.Helper()
 	for range 10 {
 		w.fire()
@@ -81,12 +81,12 @@ func (w checker) nextCheck(name string) time.Time {
 }
 
 var (
-	passed = task.Measure{Outcome: task.CheckOK, Latency: core.Duration(80 * time.Millisecond), Status: 200}
-	failed = task.Measure{Outcome: task.CheckFail, Code: task.CodeStatus, Message: "got 503", Status: 503, Snapshot: &task.Snapshot{Status: "503", Body: "sorry"}}
-	ours   = task.Measure{Outcome: task.CheckError, Code: task.CodeBlocked, Message: "not allowed"}
+	passed = task.CheckResult{Outcome: task.CheckOK, Latency: core.Duration(80 * time.Millisecond), Status: 200}
+	failed = task.CheckResult{Outcome: task.CheckFail, Code: task.CodeStatus, Message: "got 503", Status: 503, Snapshot: &task.Snapshot{Status: "503", Body: "sorry"}}
+	ours   = task.CheckResult{Outcome: task.CheckError, Code: task.CodeBlocked, Message: "not allowed"}
 )
 
-func (w checker) results(name string) []view.CheckResult {
+func (w checker) results(name string) []view.MonitorResult {
 	w.Helper()
 	return must(w.st.Results(w.ctx, view.ResultFilter{Monitor: name, Paging: core.Paging{Limit: 1000}}))(w).Items
 }
@@ -142,11 +142,11 @@ func caseAWorkerCannotHaveMoreKeptOfACheck(b *bench) {
 	w := b.checker()
 	b.monitor("site")
 	long := strings.Repeat("x", 1<<20)
-	w.turn("site", task.Measure{
+	w.turn("site", task.CheckResult{
 		Outcome: task.CheckFail, Code: task.CodeStatus, Message: long, Hops: []task.Hop{{URL: long}},
 		Conditions: []task.ConditionResult{{Text: long, Value: long}}, Snapshot: &task.Snapshot{Status: long, Headers: map[string]string{"X": long}},
 	})
-	w.turn("site", task.Measure{Outcome: task.CheckFail, Snapshot: &task.Snapshot{Status: long, Headers: map[string]string{"X": long}}})
+	w.turn("site", task.CheckResult{Outcome: task.CheckFail, Snapshot: &task.Snapshot{Status: long, Headers: map[string]string{"X": long}}})
 	want(b, "incidents", len(w.incidents("site")), 1)
 	if n := b.count(`select max(length(detail)) from belfry.results`) + b.count(`select max(length(doc)) from belfry.incidents`); n > 100_000 {
 		b.Fatalf("%d bytes are kept", n)
@@ -259,7 +259,7 @@ func caseACheckIsSettledOnce(b *bench) {
 	b.clock.Move(time.Minute)
 	w.fire()
 	j := w.checks()[0]
-	with := func(m task.Measure) func(*job.Finish) { return func(f *job.Finish) { f.Check = &m } }
+	with := func(m task.CheckResult) func(*job.Finish) { return func(f *job.Finish) { f.Check = &m } }
 	want(b, "stale", w.finish(w.session, j, job.OutcomeOK, with(passed)).Stale, false)
 	want(b, "stale", w.finish(w.session, j, job.OutcomeOK, with(failed)).Stale, true)
 	want(b, "results", len(w.results("site")), 1)

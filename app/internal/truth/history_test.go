@@ -34,7 +34,7 @@ func TestKnownTruthHistory(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		results := func() []view.CheckResult {
+		results := func() []view.MonitorResult {
 			page, err := c.Results(t.Context(), view.ResultFilter{Monitor: "scripted"})
 			if err != nil {
 				t.Fatal(err)

@@ -62,7 +62,7 @@ func TestKnownTruthLatencyOfEveryKind(t *testing.T) {
 				if err != nil {
 					return []string{err.Error()}
 				}
-				return k.against(m.Measure)
+				return k.against(m.CheckResult)
 			})
 		})
 	}
@@ -70,7 +70,7 @@ func TestKnownTruthLatencyOfEveryKind(t *testing.T) {
 
 // against compares what a check measured. Its condition holds and its warning
 // does not, so it is degraded.
-func (k known) against(m task.Measure) (wrong []string) {
+func (k known) against(m task.CheckResult) (wrong []string) {
 	if m.Outcome != task.CheckDegraded || m.Code != task.CodeAssertion {
 		wrong = append(wrong, fmt.Sprintf("it is %s %s: %s", m.Outcome, m.Code, m.Message))
 	}
@@ -122,7 +122,7 @@ func TestKnownTruthLookUp(t *testing.T) {
 			t.Parallel()
 			truly(t, func() []string {
 				task.Name, task.Timeout = "look", core.Duration(20*time.Second)
-				m := ex.Measure(t.Context(), task)
+				m := ex.Check(t.Context(), task)
 				k := known{dns: 1, of: 1}
 				return slices.DeleteFunc(k.against(m), func(text string) bool { return strings.HasPrefix(text, "it is ") })
 			})

@@ -108,7 +108,7 @@ func TestMonitorPageIsLive(t *testing.T) {
 	s := filledSite(t)
 	b := s.at("/monitors/api/results")
 	b.Until(`document.getElementById('live').dataset.state === 'on'`)
-	s.check("api", task.Measure{Outcome: task.CheckFail, Code: task.CodeTimeout, Message: "no answer within a blink"})
+	s.check("api", task.CheckResult{Outcome: task.CheckFail, Code: task.CodeTimeout, Message: "no answer within a blink"})
 	b.Until(`document.body.innerText.includes('no answer within a blink')`)
 	b.Until(`document.querySelector('h1').innerText.includes('down')`)
 	b.Quiet(s.url)
@@ -261,7 +261,7 @@ func TestIncidentsArePagedThrough(t *testing.T) {
 		name := fmt.Sprintf("m%02d", i)
 		must(s.CreateMonitor(ctx, monitor.Monitor{Name: name, Confirm: monitor.Confirm{Failures: 1}, Recover: monitor.Recover{Passes: 1}, Check: task.Task{TCP: &task.TCP{Address: name + ".example:22"}}}))(s)
 	}
-	turn := func(m task.Measure) {
+	turn := func(m task.CheckResult) {
 		w := must(s.OpenSession(ctx, job.WorkerInfo{Name: "prober", Kinds: []task.Kind{task.KindTCP}, Queues: map[string]int{task.ChecksQueue: all}}))(s)
 		for i := range all {
 			must(s.CheckMonitor(ctx, "default", fmt.Sprintf("m%02d", i)))(s)
@@ -285,11 +285,11 @@ func TestIncidentsArePagedThrough(t *testing.T) {
 		}
 		return n
 	}
-	turn(task.Measure{Outcome: task.CheckFail, Code: task.CodeConnectRefused, Message: "nothing listens there"})
+	turn(task.CheckResult{Outcome: task.CheckFail, Code: task.CodeConnectRefused, Message: "nothing listens there"})
 	if n := pages("/incidents"); n != all {
 		t.Errorf("%d incidents are open", n)
 	}
-	turn(task.Measure{Outcome: task.CheckOK})
+	turn(task.CheckResult{Outcome: task.CheckOK})
 	for _, path := range []string{"/incidents", "/incidents?state=over"} {
 		if n := pages(path); n != all {
 			t.Errorf("%s shows %d incidents that are over", path, n)

@@ -46,7 +46,7 @@ type run struct {
 // outage is when a monitor's target does not work.
 type outage struct {
 	from, to time.Time
-	measure  task.Measure
+	measure  task.CheckResult
 }
 
 // newPast begins one that ends now.
@@ -224,7 +224,7 @@ func logOf(j job.Job, ref job.Ref, began time.Time, lasts time.Duration, bad str
 var bases = map[string]float64{"api": 46, "docs": 120, "database": 3, "certificate": 38, "search": 88, "price-list": 210}
 
 // measure is what a check sees.
-func (p *past) measure(monitor string, at time.Time) task.Measure {
+func (p *past) measure(monitor string, at time.Time) task.CheckResult {
 	for _, o := range p.outages[monitor] {
 		if !at.Before(o.from) && at.Before(o.to) {
 			m := o.measure
@@ -241,7 +241,7 @@ func (p *past) measure(monitor string, at time.Time) task.Measure {
 		ms *= 2.5
 	}
 	all := core.Duration(ms * float64(time.Millisecond))
-	return task.Measure{
+	return task.CheckResult{
 		Outcome: task.CheckOK, Status: 200, IP: "192.0.2.7", Latency: all,
 		Phases:     task.Phases{DNS: all / 20, Connect: all * 3 / 20, TLS: all * 4 / 20, FirstByte: all * 9 / 20, Transfer: all * 3 / 20},
 		Conditions: []task.ConditionResult{{Text: "status == 200", Holds: true, Value: "status = 200"}},
@@ -251,7 +251,7 @@ func (p *past) measure(monitor string, at time.Time) task.Measure {
 // fail has the target of a monitor not work for a while, so long ago.
 func (p *past) fail(monitor string, ago, lasts time.Duration, code task.CheckCode, message string) {
 	from := time.Now().Add(-ago)
-	p.outages[monitor] = append(p.outages[monitor], outage{from, from.Add(lasts), task.Measure{Outcome: task.CheckFail, Code: code, Message: message}})
+	p.outages[monitor] = append(p.outages[monitor], outage{from, from.Add(lasts), task.CheckResult{Outcome: task.CheckFail, Code: code, Message: message}})
 }
 
 // settle brings the history up to date, leaves what runs to a worker that is

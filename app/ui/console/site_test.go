@@ -182,7 +182,7 @@ func (s *site) down(name string) {
 		s.Fatalf("claimed %d checks", len(c.Jobs))
 	}
 	must(s.Finish(ctx, w.ID, []job.Finish{{Ref: job.Ref{JobID: c.Jobs[0].Job.ID, Lease: c.Lease}, Outcome: job.OutcomeOK,
-		Check: &task.Measure{Outcome: task.CheckFail, Code: task.CodeConnectRefused, Message: "nothing listens there"}}}))(s)
+		Check: &task.CheckResult{Outcome: task.CheckFail, Code: task.CodeConnectRefused, Message: "nothing listens there"}}}))(s)
 	if err := s.CloseSession(ctx, w.ID); err != nil {
 		s.Fatal(err)
 	}

@@ -38,7 +38,7 @@ func (s *site) watched() {
 	for i := range 12 {
 		s.check("api", good(40+i*7%30))
 	}
-	s.check("api", task.Measure{
+	s.check("api", task.CheckResult{
 		Outcome: task.CheckFail, Code: task.CodeStatus, Message: "status 503, not 200-299", Status: 503, IP: "192.0.2.7", Latency: core.Duration(90 * time.Millisecond),
 		Conditions: []task.ConditionResult{{Text: "status == 200", Value: "status = 503"}},
 		Snapshot: &task.Snapshot{
@@ -49,7 +49,7 @@ func (s *site) watched() {
 	s.deliver("")
 	s.check("api", good(52))
 	s.deliver("the receiver answered 500")
-	s.check("api", task.Measure{Outcome: task.CheckError, Code: task.CodeNetwork, Message: "no address can be reached"})
+	s.check("api", task.CheckResult{Outcome: task.CheckError, Code: task.CodeNetwork, Message: "no address can be reached"})
 	s.check("api", good(48))
 
 	must(s.CreateMonitor(ctx, monitor.Monitor{Name: "backup", Every: core.Duration(24 * time.Hour), Heartbeat: &monitor.Heartbeat{}}))(s)
@@ -64,7 +64,7 @@ func (s *site) watched() {
 		"Prices\nApples 10 EUR\nPears 14 EUR a kilo\nPlums 9 EUR",
 		"Prices\nApples 11 EUR\nPears 14 EUR a kilo\nPlums 9 EUR\n<b>Figs</b> 20 EUR",
 	} {
-		s.check("prices", task.Measure{Outcome: task.CheckOK, Latency: core.Duration(80 * time.Millisecond), Page: &task.PageSeen{
+		s.check("prices", task.CheckResult{Outcome: task.CheckOK, Latency: core.Duration(80 * time.Millisecond), Page: &task.PageSeen{
 			Outcome: task.PageText, Digest: fmt.Sprintf("%064d", i), ConfigHash: "c", Text: text, Matches: 3,
 		}})
 	}
@@ -75,9 +75,9 @@ func (s *site) watched() {
 }
 
 // good is a check that went well, with its phases.
-func good(ms int) task.Measure {
+func good(ms int) task.CheckResult {
 	part := core.Duration(ms) * core.Duration(time.Millisecond) / 5
-	return task.Measure{
+	return task.CheckResult{
 		Outcome: task.CheckOK, Status: 200, IP: "192.0.2.7", Latency: 5 * part,
 		Phases:     task.Phases{DNS: part / 2, Connect: part, TLS: part, FirstByte: 2 * part, Transfer: part / 2},
 		Conditions: []task.ConditionResult{{Text: "status == 200", Holds: true, Value: "status = 200"}, {Text: "latency < 500ms", Holds: true, Warning: true, Value: fmt.Sprintf("latency = %dms", ms)}},
@@ -85,7 +85,7 @@ func good(ms int) task.Measure {
 }
 
 // check has a monitor checked once.
-func (s *site) check(name string, m task.Measure) {
+func (s *site) check(name string, m task.CheckResult) {
 	s.Helper()
 	ctx := s.Context()
 	asked := must(s.CheckMonitor(ctx, "default", name))(s)

@@ -91,13 +91,13 @@ func TestConditionsAreJudged(t *testing.T) {
 	e := executor(t)
 	page := pageTask(task.PageCheck{URL: url, CSS: "p"})
 	page.Conditions, page.Warnings = []string{"int(text) < 20", "elements == 1"}, []string{`header('Content-Type') startsWith 'text/'`}
-	if m := e.Measure(t.Context(), page); m.Outcome != task.CheckOK || len(m.Conditions) != 3 {
+	if m := e.Check(t.Context(), page); m.Outcome != task.CheckOK || len(m.Conditions) != 3 {
 		t.Errorf("%+v", m)
 	}
 	page.Warnings = append(page.Warnings, "int(text) < 5")
-	want(t, e.Measure(t.Context(), page), task.CheckDegraded, task.CodeAssertion)
+	want(t, e.Check(t.Context(), page), task.CheckDegraded, task.CodeAssertion)
 	page.Conditions = append(page.Conditions, "int(text) > 10")
-	m := e.Measure(t.Context(), page)
+	m := e.Check(t.Context(), page)
 	want(t, m, task.CheckFail, task.CodeAssertion)
 	if m.Snapshot == nil || m.Page == nil || !strings.Contains(m.Message, "int(text) > 10") {
 		t.Errorf("%+v", m)

@@ -58,7 +58,7 @@ func TestNamesThatCannotBeLookedUp(t *testing.T) {
 		"missing": task.CodeDNSNotFound, "broken": task.CodeDNSFailed, "silent": task.CodeDNSTimeout,
 	} {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-		m := e.Measure(ctx, pageTask(task.PageCheck{URL: "http://" + name + ".example./"}))
+		m := e.Check(ctx, pageTask(task.PageCheck{URL: "http://" + name + ".example./"}))
 		cancel()
 		want(t, m, task.CheckFail, code)
 	}
@@ -85,7 +85,7 @@ func TestCertificates(t *testing.T) {
 		}
 		e := over(reach.New(reach.Options{Guard: loopback, Roots: roots}))
 		t.Cleanup(e.Close)
-		m := e.Measure(t.Context(), pageTask(task.PageCheck{URL: s.URL}))
+		m := e.Check(t.Context(), pageTask(task.PageCheck{URL: s.URL}))
 		outcome := task.CheckFail
 		if code == "" {
 			outcome = task.CheckOK

@@ -67,7 +67,7 @@ func (e *Executor) Execute(ctx context.Context, r *worker.Run) job.Finish {
 	if r.Task.Page == nil {
 		return r.Refused("task %q has no page", r.Task.Name)
 	}
-	m := e.Measure(ctx, *r.Task)
+	m := e.Check(ctx, *r.Task)
 	_, _ = fmt.Fprintf(r.Log, "GET %s: %s in %s\n", reach.RedactAddress(r.Task.Page.URL), summary(m), m.Latency.D().Round(time.Millisecond))
 	if cut := reach.CutShort(ctx); cut != nil {
 		return r.Failed("%s", cut) // ended by us: nothing was seen
@@ -83,7 +83,7 @@ func (e *Executor) Execute(ctx context.Context, r *worker.Run) job.Finish {
 	return job.Finish{Ref: r.Ref(), Outcome: job.OutcomeOK, Output: output(m.Page)}
 }
 
-func summary(m task.Measure) string {
+func summary(m task.CheckResult) string {
 	switch {
 	case m.Message != "":
 		return m.Message
@@ -111,23 +111,23 @@ func output(p *task.PageSeen) json.RawMessage {
 	return bytes.TrimSpace(b.Bytes())
 }
 
-// Measure looks at the page once.
-func (e *Executor) Measure(ctx context.Context, t task.Task) task.Measure {
+// Check looks at the page once.
+func (e *Executor) Check(ctx context.Context, t task.Task) task.CheckResult {
 	m, _, _ := e.look(ctx, t)
 	return m
 }
 
 // look also gives the reading, for a preview.
-func (e *Executor) look(ctx context.Context, t task.Task) (m task.Measure, out reading, ok bool) {
+func (e *Executor) look(ctx context.Context, t task.Task) (m task.CheckResult, out reading, ok bool) {
 	ctx, cancel := reach.Bounded(ctx, t)
 	defer cancel()
 	t = t.WithDefaults()
 	if t.Page == nil {
-		return task.Measure{Outcome: task.CheckError, Code: task.CodeConfig, Message: "the task has no page"}, out, false
+		return task.CheckResult{Outcome: task.CheckError, Code: task.CodeConfig, Message: "the task has no page"}, out, false
 	}
 	r, faults := compile(*t.Page)
 	if len(faults) > 0 {
-		return task.Measure{Outcome: task.CheckError, Code: task.CodeConfig, Message: faults[0].String()}, out, false
+		return task.CheckResult{Outcome: task.CheckError, Code: task.CodeConfig, Message: faults[0].String()}, out, false
 	}
 	l := e.net.Begin(ctx, t)
 	defer l.Free()
@@ -142,7 +142,7 @@ func (e *Executor) look(ctx context.Context, t task.Task) (m task.Measure, out r
 		if out, err = e.read(ctx, r, contentOf(a)); err != nil {
 			return faultOf(ctx, err)
 		}
-		l.Measure.Page = &out.seen
+		l.Result.Page = &out.seen
 		l.Facts.Text, l.Facts.Elements = out.seen.Text, out.seen.Matches
 		f = out.fault()
 		l.Answered = f == nil

@@ -45,20 +45,20 @@ func pageTask(g task.PageCheck) task.Task {
 	return task.Task{Name: "shop", Page: &g}.WithDefaults()
 }
 
-func measure(t *testing.T, g task.PageCheck) task.Measure {
+func checked(t *testing.T, g task.PageCheck) task.CheckResult {
 	t.Helper()
-	return executor(t).Measure(t.Context(), pageTask(g))
+	return executor(t).Check(t.Context(), pageTask(g))
 }
 
-// soon measures with a deadline, for servers that have no end.
-func soon(t *testing.T, g task.PageCheck) task.Measure {
+// soon checks with a deadline, for servers that have no end.
+func soon(t *testing.T, g task.PageCheck) task.CheckResult {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
 	defer cancel()
-	return executor(t).Measure(ctx, pageTask(g))
+	return executor(t).Check(ctx, pageTask(g))
 }
 
-func want(t *testing.T, m task.Measure, outcome task.CheckOutcome, code task.CheckCode) {
+func want(t *testing.T, m task.CheckResult, outcome task.CheckOutcome, code task.CheckCode) {
 	t.Helper()
 	if m.Outcome != outcome || m.Code != code || (code != "") != (m.Message != "") {
 		t.Errorf("%s, %s: %q; want %s, %s", m.Outcome, m.Code, m.Message, outcome, code)
@@ -73,7 +73,7 @@ func TestAPageIsSeen(t *testing.T) {
 		}
 		_, _ = io.WriteString(w, "<p class=price>10 €</p><p class=price>12 €</p>")
 	})
-	m := measure(t, task.PageCheck{URL: url, CSS: ".price", Headers: map[string]string{"X-Token": "abc", "host": "other.example"}})
+	m := checked(t, task.PageCheck{URL: url, CSS: ".price", Headers: map[string]string{"X-Token": "abc", "host": "other.example"}})
 	want(t, m, task.CheckOK, "")
 	if m.Page == nil || m.Page.Text != "10 €\n12 €" || m.Page.Matches != 2 || m.Page.Digest != digest([]byte(m.Page.Text)) || m.Page.RawDigest == "" || m.Page.ConfigHash == "" {
 		t.Errorf("%+v", m.Page)
@@ -98,20 +98,20 @@ func TestWhatAPageCanLackIsItsFault(t *testing.T) {
 			http.Error(w, "gone fishing", http.StatusServiceUnavailable)
 		}
 	})
-	m := measure(t, task.PageCheck{URL: url + "/robot", CSS: ".price"})
+	m := checked(t, task.PageCheck{URL: url + "/robot", CSS: ".price"})
 	want(t, m, task.CheckFail, task.CodeSelectorMissing)
 	if m.Page == nil || m.Page.Outcome != task.PageSelectorMissing || m.Snapshot == nil || !strings.Contains(m.Snapshot.Body, "robot") {
 		t.Errorf("%+v, %+v", m.Page, m.Snapshot)
 	}
-	want(t, measure(t, task.PageCheck{URL: url + "/empty", CSS: ".price"}), task.CheckFail, task.CodeEmpty)
-	want(t, measure(t, task.PageCheck{URL: url + "/empty", CSS: ".price", AllowEmpty: true}), task.CheckOK, "")
-	want(t, measure(t, task.PageCheck{URL: url + "/robot", JSONPath: ".a"}), task.CheckFail, task.CodeBodyBroken)
-	m = measure(t, task.PageCheck{URL: url + "/down"})
+	want(t, checked(t, task.PageCheck{URL: url + "/empty", CSS: ".price"}), task.CheckFail, task.CodeEmpty)
+	want(t, checked(t, task.PageCheck{URL: url + "/empty", CSS: ".price", AllowEmpty: true}), task.CheckOK, "")
+	want(t, checked(t, task.PageCheck{URL: url + "/robot", JSONPath: ".a"}), task.CheckFail, task.CodeBodyBroken)
+	m = checked(t, task.PageCheck{URL: url + "/down"})
 	want(t, m, task.CheckFail, task.CodeStatus)
 	if m.Status != 503 || m.Page != nil || m.Snapshot.Status != "503 Service Unavailable" || !strings.Contains(m.Snapshot.Body, "fishing") {
 		t.Errorf("%+v", m)
 	}
-	want(t, measure(t, task.PageCheck{URL: url + "/pdf"}), task.CheckError, task.CodeUnsupported)
+	want(t, checked(t, task.PageCheck{URL: url + "/pdf"}), task.CheckError, task.CodeUnsupported)
 }
 
 func TestASnapshotHoldsNoSecrets(t *testing.T) {
@@ -123,7 +123,7 @@ func TestASnapshotHoldsNoSecrets(t *testing.T) {
 		_, _ = fmt.Fprintf(w, "you said %s to %s", r.Header.Get("Authorization"), r.URL)
 		_, _ = io.WriteString(w, strings.Repeat("x", 100_000))
 	})
-	m := measure(t, task.PageCheck{URL: url + "/?token=topsecret2&page=1", Headers: map[string]string{"Authorization": "Bearer topsecret3topsecret3"}})
+	m := checked(t, task.PageCheck{URL: url + "/?token=topsecret2&page=1", Headers: map[string]string{"Authorization": "Bearer topsecret3topsecret3"}})
 	text, _ := json.Marshal(m)
 	if strings.Contains(string(text), "topsecret") || m.Snapshot == nil || !m.Snapshot.Cut || len(m.Snapshot.Body) > task.MaxSnapshot {
 		t.Error(string(text))
@@ -153,18 +153,18 @@ func TestRedirects(t *testing.T) {
 			_, _ = io.WriteString(w, "<p>arrived</p>")
 		}
 	})
-	m := measure(t, task.PageCheck{URL: url + "/a"})
+	m := checked(t, task.PageCheck{URL: url + "/a"})
 	want(t, m, task.CheckOK, "")
 	if len(m.Hops) != 3 || m.Hops[0].Status != 302 || m.Hops[2].Status != 200 || m.Hops[1].URL != url+"/b?…" || m.Latency < m.Hops[0].Took+m.Hops[1].Took+m.Hops[2].Took {
 		t.Errorf("%+v", m.Hops)
 	}
-	want(t, measure(t, task.PageCheck{URL: url + "/cookie"}), task.CheckOK, "")
-	want(t, measure(t, task.PageCheck{URL: url + "/loop"}), task.CheckFail, task.CodeRedirectLoop)
-	want(t, measure(t, task.PageCheck{URL: url + "/far"}), task.CheckFail, task.CodeRedirectLimit)
-	want(t, measure(t, task.PageCheck{URL: url + "/file"}), task.CheckFail, task.CodeProtocol)
-	want(t, measure(t, task.PageCheck{URL: url + "/bad"}), task.CheckFail, task.CodeProtocol)
-	want(t, measure(t, task.PageCheck{URL: url + "/metadata"}), task.CheckFail, task.CodeRedirectBlocked)
-	want(t, measure(t, task.PageCheck{URL: url + "/local"}), task.CheckFail, task.CodeRedirectBlocked)
+	want(t, checked(t, task.PageCheck{URL: url + "/cookie"}), task.CheckOK, "")
+	want(t, checked(t, task.PageCheck{URL: url + "/loop"}), task.CheckFail, task.CodeRedirectLoop)
+	want(t, checked(t, task.PageCheck{URL: url + "/far"}), task.CheckFail, task.CodeRedirectLimit)
+	want(t, checked(t, task.PageCheck{URL: url + "/file"}), task.CheckFail, task.CodeProtocol)
+	want(t, checked(t, task.PageCheck{URL: url + "/bad"}), task.CheckFail, task.CodeProtocol)
+	want(t, checked(t, task.PageCheck{URL: url + "/metadata"}), task.CheckFail, task.CodeRedirectBlocked)
+	want(t, checked(t, task.PageCheck{URL: url + "/local"}), task.CheckFail, task.CodeRedirectBlocked)
 }
 
 func TestHeadersStayWithTheirHost(t *testing.T) {
@@ -175,7 +175,7 @@ func TestHeadersStayWithTheirHost(t *testing.T) {
 		_, _ = io.WriteString(w, "x")
 	})
 	url := serve(t, func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, other, http.StatusFound) })
-	m := measure(t, task.PageCheck{URL: url, Headers: map[string]string{"X-Secret": "abc", "Authorization": "b", "Cookie": "c=d", "Accept-Language": "de"}})
+	m := checked(t, task.PageCheck{URL: url, Headers: map[string]string{"X-Secret": "abc", "Authorization": "b", "Cookie": "c=d", "Accept-Language": "de"}})
 	want(t, m, task.CheckOK, "")
 	if got.Get("X-Secret")+got.Get("Authorization")+got.Get("Cookie") != "" || got.Get("Accept-Language") != "de" {
 		t.Errorf("%v", got)
@@ -263,7 +263,7 @@ func TestBrokenAnswers(t *testing.T) {
 		"/large": task.CodeBodyTooLarge, "/bomb": task.CodeBodyTooLarge, "/brotli": task.CodeBodyBroken,
 		"/badgzip": task.CodeBodyBroken, "/short": task.CodeBodyBroken,
 	} {
-		want(t, measure(t, task.PageCheck{URL: url + path, MaxBody: 1000, Headers: map[string]string{"Accept-Encoding": "br"}}), task.CheckFail, code)
+		want(t, checked(t, task.PageCheck{URL: url + path, MaxBody: 1000, Headers: map[string]string{"Accept-Encoding": "br"}}), task.CheckFail, code)
 	}
 	for text, code := range map[string]task.CheckCode{"": task.CodeProtocol, "SSH-2.0-x\r\n": task.CodeProtocol, "HTTP/1.1 abc\r\n\r\n": task.CodeProtocol} {
 		at := raw(t, func(c net.Conn) {
@@ -278,16 +278,16 @@ func TestBrokenAnswers(t *testing.T) {
 		_, _ = io.WriteString(c, "220 mail.example ESMTP\r\n")
 		_, _ = io.Copy(io.Discard, c)
 	})
-	want(t, measure(t, task.PageCheck{URL: "http://" + banner}), task.CheckFail, task.CodeProtocol)
+	want(t, checked(t, task.PageCheck{URL: "http://" + banner}), task.CheckFail, task.CodeProtocol)
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
 	_ = l.Close()
-	want(t, measure(t, task.PageCheck{URL: "http://" + l.Addr().String()}), task.CheckFail, task.CodeConnectRefused)
-	want(t, measure(t, task.PageCheck{URL: "http://127.0.0.2/"}), task.CheckError, task.CodeBlocked)
+	want(t, checked(t, task.PageCheck{URL: "http://" + l.Addr().String()}), task.CheckFail, task.CodeConnectRefused)
+	want(t, checked(t, task.PageCheck{URL: "http://127.0.0.2/"}), task.CheckError, task.CodeBlocked)
 	plain := strings.Replace(url, "http://", "https://", 1)
-	want(t, measure(t, task.PageCheck{URL: plain}), task.CheckFail, task.CodeTLSHandshake)
+	want(t, checked(t, task.PageCheck{URL: plain}), task.CheckFail, task.CodeTLSHandshake)
 }
 
 type zeros struct{}

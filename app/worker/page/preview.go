@@ -11,7 +11,7 @@ import (
 // PreviewResult is what a page's settings make of it now, for whoever is
 // writing them.
 type PreviewResult struct {
-	task.Measure
+	task.CheckResult
 	First   []string `json:"first,omitempty" doc:"Texts of the first elements that the selector found, before the ignore rules"`
 	Removed []Taken  `json:"removed,omitempty" doc:"What each rule took out or masked"`
 }
@@ -23,10 +23,10 @@ const (
 )
 
 // Preview looks at the page once and shows its work. What was wrong, of the
-// page or of its settings, stands in the measure.
+// page or of its settings, stands in the result.
 func (e *Executor) Preview(ctx context.Context, t task.Task) PreviewResult {
 	m, out, ok := e.look(ctx, t)
-	p := PreviewResult{Measure: m}
+	p := PreviewResult{CheckResult: m}
 	if !ok {
 		return p
 	}

@@ -27,12 +27,12 @@ func TestOneHostIsNotAskedByManyAtOnce(t *testing.T) {
 	})
 	e := New(Options{Guard: loopback, PerHost: 1})
 	defer e.Close()
-	first := make(chan task.Measure)
-	go func() { first <- e.Measure(t.Context(), pageTask(task.PageCheck{URL: url})) }()
+	first := make(chan task.CheckResult)
+	go func() { first <- e.Check(t.Context(), pageTask(task.PageCheck{URL: url})) }()
 	<-arrived
 	ctx, cancel := context.WithTimeoutCause(t.Context(), 30*time.Millisecond, worker.ErrTimeout)
 	defer cancel()
-	m := e.Measure(ctx, pageTask(task.PageCheck{URL: url + "/second"}))
+	m := e.Check(ctx, pageTask(task.PageCheck{URL: url + "/second"}))
 	want(t, m, task.CheckError, task.CodeLate)
 	if m.Latency != 0 {
 		t.Errorf("a wait of ours is a latency of %s", m.Latency)
@@ -52,8 +52,8 @@ func TestOneAddressIsDialed(t *testing.T) {
 		Resolver: resolver(t, "dead.example. 1 IN A 127.0.0.2", "dead.example. 1 IN A 127.0.0.1", "good.example. 1 IN A 127.0.0.1"),
 	}})
 	defer e.Close()
-	want(t, e.Measure(t.Context(), pageTask(task.PageCheck{URL: "http://good.example.:" + port})), task.CheckOK, "")
-	m := e.Measure(t.Context(), pageTask(task.PageCheck{URL: "http://dead.example.:" + port}))
+	want(t, e.Check(t.Context(), pageTask(task.PageCheck{URL: "http://good.example.:" + port})), task.CheckOK, "")
+	m := e.Check(t.Context(), pageTask(task.PageCheck{URL: "http://dead.example.:" + port}))
 	want(t, m, task.CheckFail, task.CodeConnectRefused)
 	if m.IP != "127.0.0.2" {
 		t.Errorf("%+v", m)

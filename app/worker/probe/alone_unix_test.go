@@ -120,7 +120,7 @@ func BenchmarkAlone(b *testing.B) {
 				b.ReportAllocs()
 				before := processor(b)
 				run(b.N, func() {
-					if m := ex.Measure(b.Context(), t); m.Outcome != task.CheckOK {
+					if m := ex.Check(b.Context(), t); m.Outcome != task.CheckOK {
 						b.Errorf("%+v", m)
 					}
 				})

@@ -30,7 +30,7 @@ func together(t *testing.T, addresses []string) (ex *probe.Executor, cancel, don
 	var all sync.WaitGroup
 	for _, address := range addresses {
 		for range 4 {
-			all.Go(func() { ex.Measure(ctx, get("https://"+address)) })
+			all.Go(func() { ex.Check(ctx, get("https://"+address)) })
 		}
 	}
 	return ex, stop, all.Wait
@@ -69,7 +69,7 @@ func TestAJobOfAnyKindFailsWhenTheAnswerIsNotGood(t *testing.T) {
 		tk.Name = "a"
 		var log bytes.Buffer
 		f := worker.Direct(t.Context(), ex.Kinds(), tk, nil, io.Discard, &log)
-		var m task.Measure
+		var m task.CheckResult
 		if err := json.Unmarshal(f.Output, &m); err != nil || f.Check != nil || (f.Outcome == job.OutcomeOK) != (want == "") || !strings.HasPrefix(f.Error, want) {
 			t.Errorf("%+v %v", f, err)
 		}
@@ -120,7 +120,7 @@ func TestACheckThatIsCutShort(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	go func() { <-arrived; cancel() }()
-	wants(t, ex.Measure(ctx, get(s.URL)), task.CheckError, task.CodeLost, "cut short")
+	wants(t, ex.Check(ctx, get(s.URL)), task.CheckError, task.CodeLost, "cut short")
 }
 
 func TestAKindThatIsNoNetworkCheck(t *testing.T) {

@@ -26,8 +26,8 @@ import (
 	"github.com/belfry-run/belfry/task"
 )
 
-// look measures once, with time enough for everything that comes to an end.
-func look(t *testing.T, task task.Task, change ...func(*probe.Options)) task.Measure {
+// look checks once, with time enough for everything that comes to an end.
+func look(t *testing.T, task task.Task, change ...func(*probe.Options)) task.CheckResult {
 	t.Helper()
 	o := probe.Options{Guard: local, Version: "1.2.3"}
 	for _, c := range change {
@@ -39,15 +39,15 @@ func look(t *testing.T, task task.Task, change ...func(*probe.Options)) task.Mea
 	if task.Timeout == 0 {
 		task.Timeout = core.Duration(30 * time.Second)
 	}
-	m := ex.Measure(t.Context(), task)
+	m := ex.Check(t.Context(), task)
 	checkShape(t, m)
 	return m
 }
 
-// stalls measures what never ends by itself. How far a check comes within a
+// stalls checks what never ends by itself. How far a check comes within a
 // timeout is the machine's business, so a check that came less far than wanted
 // gets more of it.
-func stalls(t *testing.T, task task.Task, want task.CheckCode, change ...func(*probe.Options)) (m task.Measure) {
+func stalls(t *testing.T, task task.Task, want task.CheckCode, change ...func(*probe.Options)) (m task.CheckResult) {
 	t.Helper()
 	for _, d := range []time.Duration{150 * time.Millisecond, time.Second, 8 * time.Second} {
 		task.Timeout = core.Duration(d)
@@ -59,8 +59,8 @@ func stalls(t *testing.T, task task.Task, want task.CheckCode, change ...func(*p
 	return m
 }
 
-// checkShape is what holds of every measure.
-func checkShape(t *testing.T, m task.Measure) {
+// checkShape is what holds of every result.
+func checkShape(t *testing.T, m task.CheckResult) {
 	t.Helper()
 	own := map[task.CheckCode]bool{
 		task.CodeBlocked: true, task.CodeUnsupported: true, task.CodeConfig: true, task.CodeLost: true,
@@ -83,7 +83,7 @@ func checkShape(t *testing.T, m task.Measure) {
 	}
 }
 
-func wants(t *testing.T, m task.Measure, outcome task.CheckOutcome, code task.CheckCode, text string) {
+func wants(t *testing.T, m task.CheckResult, outcome task.CheckOutcome, code task.CheckCode, text string) {
 	t.Helper()
 	if m.Outcome != outcome || m.Code != code || !strings.Contains(m.Message, text) {
 		t.Errorf("got %s %q: %s\nwant %s %q: %s", m.Outcome, m.Code, m.Message, outcome, code, text)

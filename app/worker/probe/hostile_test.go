@@ -64,11 +64,11 @@ func TestHostilePeers(t *testing.T) {
 			check := tk(s.Address)
 			check.Name, check.Timeout = "look", core.Duration(hostileBudget)
 			began := time.Now()
-			measure := ex.Measure
+			try := ex.Check
 			if check.Page != nil {
-				measure = pages.Measure
+				try = pages.Check
 			}
-			m := measure(t.Context(), check)
+			m := try(t.Context(), check)
 			if took := time.Since(began); took > hostileBound {
 				t.Errorf("%s: it took %s, with a timeout of %s", what, took, hostileBudget)
 			}
@@ -128,12 +128,12 @@ func TestHostilePeersHoldNoTurn(t *testing.T) {
 	ex := probe.New(probe.Options{Guard: local})
 	t.Cleanup(ex.Close)
 	before := runtime.NumGoroutine()
-	done := make(chan task.Measure, 2*probe.DefaultPerHost)
+	done := make(chan task.CheckResult, 2*probe.DefaultPerHost)
 	for range cap(done) {
 		go func() {
 			task := get(site.URL + "/101")
 			task.Name, task.Timeout = "bad", core.Duration(hostileBudget)
-			done <- ex.Measure(t.Context(), task)
+			done <- ex.Check(t.Context(), task)
 		}()
 	}
 	for range cap(done) {
@@ -143,7 +143,7 @@ func TestHostilePeersHoldNoTurn(t *testing.T) {
 	}
 	tk := get(site.URL + "/fine")
 	tk.Name, tk.Timeout = "good", core.Duration(hostileBound)
-	if m := ex.Measure(t.Context(), tk); m.Outcome != task.CheckOK {
+	if m := ex.Check(t.Context(), tk); m.Outcome != task.CheckOK {
 		t.Errorf("%s %s: %s", m.Outcome, m.Code, m.Message)
 	}
 	if now := runtime.NumGoroutine(); now > before+200 {

@@ -288,7 +288,7 @@ func TestRedirects(t *testing.T) {
 	if metadata.Message != inside.Message {
 		t.Errorf("%q and %q tell denied addresses apart", metadata.Message, inside.Message)
 	}
-	for _, m := range []task.Measure{metadata, inside} {
+	for _, m := range []task.CheckResult{metadata, inside} {
 		if last := m.Hops[len(m.Hops)-1]; last.IP != "" {
 			t.Errorf("the address is shown: %+v", last)
 		}

@@ -35,7 +35,7 @@ func (e *Executor) Execute(ctx context.Context, r *worker.Run) job.Finish {
 func (e *Executor) check(ctx context.Context, r *worker.Run) job.Finish {
 	t := *r.Task
 	t.Input = r.Input()
-	m := e.Measure(ctx, t)
+	m := e.Check(ctx, t)
 	if cut := reach.CutShort(ctx); cut != nil && m.Outcome == task.CheckError {
 		return r.Failed("%s", cut)
 	}
@@ -46,7 +46,7 @@ func (e *Executor) check(ctx context.Context, r *worker.Run) job.Finish {
 func (e *Executor) job(ctx context.Context, r *worker.Run) job.Finish {
 	t := *r.Task
 	t.Input = r.Input()
-	m := e.Measure(ctx, t)
+	m := e.Check(ctx, t)
 	f := job.Finish{Ref: r.Ref(), Outcome: job.OutcomeOK}
 	shown := m
 	shown.Snapshot, shown.Page = nil, nil

@@ -38,10 +38,10 @@ var kinds = map[task.Kind]kind{
 	task.KindDomain:    {look: (*look).domain},
 }
 
-// Measure looks once at the target of a task. There need be no job: it is also
+// Check looks once at the target of a task. There need be no job: it is also
 // what a dry run does. The context's deadline is the check's; without one the
 // task's timeout is, or else [task.DefaultCheckTimeout].
-func (e *Executor) Measure(ctx context.Context, t task.Task) task.Measure {
+func (e *Executor) Check(ctx context.Context, t task.Task) task.CheckResult {
 	ctx, cancel := reach.Bounded(ctx, t)
 	defer cancel()
 	l := e.begin(ctx, t.WithDefaults())

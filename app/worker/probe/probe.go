@@ -1,6 +1,6 @@
 // Package probe runs network checks: HTTP, TCP, DNS, TLS, ping, gRPC and
 // WebSocket. A check looks once at a target and says what it saw, as a
-// [task.Measure]; as a job, a measure that is not good is a failed attempt.
+// [task.CheckResult]; as a job, a result that is not good is a failed attempt.
 //
 // Every connection goes through the guarded dialer, those of redirects too, and
 // all denied addresses read the same, so that a check is no port scanner. A

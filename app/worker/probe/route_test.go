@@ -63,7 +63,7 @@ func TestChecksAreColdUnlessAsked(t *testing.T) {
 	ex := probe.New(probe.Options{Guard: local})
 	defer ex.Close()
 	for range 3 {
-		ex.Measure(t.Context(), get(s.URL))
+		ex.Check(t.Context(), get(s.URL))
 	}
 	if len(from) != 3 {
 		t.Errorf("%d connections for 3 cold checks", len(from))
@@ -72,7 +72,7 @@ func TestChecksAreColdUnlessAsked(t *testing.T) {
 	warm := get(s.URL)
 	warm.HTTP.KeepAlive = true
 	for range 3 {
-		if m := ex.Measure(t.Context(), warm); m.Outcome != task.CheckOK || m.IP != "127.0.0.1" {
+		if m := ex.Check(t.Context(), warm); m.Outcome != task.CheckOK || m.IP != "127.0.0.1" {
 			t.Errorf("%+v", m)
 		}
 	}
@@ -90,21 +90,21 @@ func TestOneHostIsNotAskedByManyAtOnce(t *testing.T) {
 	})
 	ex := probe.New(probe.Options{Guard: local, PerHost: 1})
 	defer ex.Close()
-	first := make(chan task.Measure)
-	go func() { first <- ex.Measure(t.Context(), get(s.URL)) }()
+	first := make(chan task.CheckResult)
+	go func() { first <- ex.Check(t.Context(), get(s.URL)) }()
 	<-arrived
 	ctx, cancel := context.WithTimeoutCause(t.Context(), 30*time.Millisecond, worker.ErrTimeout)
 	defer cancel()
-	m := ex.Measure(ctx, get(s.URL+"/second"))
+	m := ex.Check(ctx, get(s.URL+"/second"))
 	wants(t, m, task.CheckError, task.CodeLate, "waited its whole timeout for its turn")
 	if m.Latency != 0 {
 		t.Errorf("a wait of ours is a latency of %s", m.Latency)
 	}
 	other := serve(t, func(http.ResponseWriter, *http.Request) {})
-	wants(t, ex.Measure(t.Context(), get(other.URL)), task.CheckOK, "", "")
+	wants(t, ex.Check(t.Context(), get(other.URL)), task.CheckOK, "", "")
 	close(release)
 	wants(t, <-first, task.CheckOK, "", "")
-	wants(t, ex.Measure(t.Context(), get(s.URL)), task.CheckOK, "", "")
+	wants(t, ex.Check(t.Context(), get(s.URL)), task.CheckOK, "", "")
 }
 
 func TestProxies(t *testing.T) {
@@ -133,7 +133,7 @@ func TestProxies(t *testing.T) {
 		tunnel(w, r.Host)
 	})
 	defer http.DefaultClient.CloseIdleConnections()
-	via := func(url, through string) task.Measure {
+	via := func(url, through string) task.CheckResult {
 		return look(t, task.Task{HTTP: &task.HTTP{URL: url, Proxy: through, CA: ca.pem, ExpectBody: "plain|secure"}})
 	}
 	wants(t, via(plain.URL, proxy.URL), task.CheckOK, "", "")

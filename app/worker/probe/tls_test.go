@@ -121,7 +121,7 @@ func TestHandshakesThatStallDoNotKeepOthersWaiting(t *testing.T) {
 	for range 4 * len(stalled) {
 		<-arrived
 	}
-	wants(t, ex.Measure(t.Context(), task.Task{HTTP: &task.HTTP{URL: good.URL, CA: ca.pem}}), task.CheckOK, "", "")
+	wants(t, ex.Check(t.Context(), task.Task{HTTP: &task.HTTP{URL: good.URL, CA: ca.pem}}), task.CheckOK, "", "")
 	cancel()
 	done()
 }
@@ -183,7 +183,7 @@ func TestTheWholeChainIsLookedAt(t *testing.T) {
 		return addressOf(serveTLS(t, with(cert), nothing))
 	}
 	const day = 24 * time.Hour
-	ask := func(address string, change func(*task.TLS)) task.Measure {
+	ask := func(address string, change func(*task.TLS)) task.CheckResult {
 		c := task.TLS{Address: address, CA: root.pem}
 		if change != nil {
 			change(&c)

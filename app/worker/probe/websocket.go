@@ -78,7 +78,7 @@ func (l *look) upgrade(ctx context.Context, trip *reach.Trip, transport *http.Tr
 		return nil, l.HTTPFault(ctx, trip, err)
 	}
 	l.Saw(resp.TLS)
-	l.Measure.Status = resp.StatusCode
+	l.Result.Status = resp.StatusCode
 	l.Facts.Status, l.Facts.Header = resp.StatusCode, resp.Header
 	if err == nil {
 		way.taken.Store(true)

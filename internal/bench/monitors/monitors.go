@@ -181,7 +181,7 @@ func (o Watch) alone(ctx context.Context, t *target.Target) (time.Duration, erro
 	var looks sync.WaitGroup
 	for time.Since(begun) < min(o.Away/2, 30*time.Second) && ctx.Err() == nil {
 		for ; made < int(rate*time.Since(begun).Seconds()); made++ {
-			looks.Go(func() { e.Measure(ctx, Check(t, made, o.Every).Task()) })
+			looks.Go(func() { e.Check(ctx, Check(t, made, o.Every).Task()) })
 		}
 		process.Pause(ctx, 50*time.Millisecond) // a node starts what came due in such batches; singly they are dearer
 	}

@@ -292,9 +292,9 @@ func (l Landscape) watch(ctx context.Context, _ *database.Site, st *store.Store)
 			}
 			var fs []job.Finish
 			for i, j := range c.Jobs {
-				seen := task.Measure{Outcome: task.CheckOK, Latency: core.Duration(time.Duration(50+i) * time.Millisecond)}
+				seen := task.CheckResult{Outcome: task.CheckOK, Latency: core.Duration(time.Duration(50+i) * time.Millisecond)}
 				if i%20 == 0 && round == 2 {
-					seen = task.Measure{Outcome: task.CheckFail, Code: task.CodeConnectRefused, Message: "nothing listens there"}
+					seen = task.CheckResult{Outcome: task.CheckFail, Code: task.CodeConnectRefused, Message: "nothing listens there"}
 				}
 				fs = append(fs, job.Finish{Ref: job.Ref{JobID: j.Job.ID, Lease: j.Job.Lease}, Outcome: job.OutcomeOK, Check: &seen})
 			}

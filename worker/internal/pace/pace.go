@@ -27,7 +27,7 @@ const (
 // jobs from asking for more.
 type Pace struct {
 	Ended int       // since
-	since time.Time // the last measure
+	since time.Time // the last count
 	busy  time.Duration
 	from  time.Time // something has run; zero: nothing does
 	last  time.Time // something ran
@@ -42,8 +42,8 @@ func (p *Pace) Begin(now time.Time) { p.from = now }
 // End is told when none runs any more.
 func (p *Pace) End(now time.Time) { p.busy, p.from, p.last = p.busy+now.Sub(p.from), time.Time{}, now }
 
-// Measure takes what ended since the last time into account, half and half.
-func (p *Pace) Measure(now time.Time) {
+// Update takes what ended since the last time into account, half and half.
+func (p *Pace) Update(now time.Time) {
 	dry := p.from.IsZero()
 	if now.Sub(p.since) < paceOver && (!dry || p.Ended == 0) {
 		return

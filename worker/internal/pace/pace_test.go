@@ -37,7 +37,7 @@ func TestPaceCountsTheTimeInWhichSomethingRan(t *testing.T) {
 					p.Ended += s.ended
 					p.End(now)
 				}
-				if p.Measure(now); p.Ahead() != c.ahead[i] {
+				if p.Update(now); p.Ahead() != c.ahead[i] {
 					t.Errorf("%d ahead after spell %d, want %d", p.Ahead(), i, c.ahead[i])
 				}
 			}
@@ -53,12 +53,12 @@ func TestPaceOfALaneThatNeverRunsDry(t *testing.T) {
 	for range 40 { // asked each 5 ms, and a thousand end in a second
 		now = now.Add(5 * time.Millisecond)
 		p.Ended += 5
-		p.Measure(now)
+		p.Update(now)
 	}
 	if got := p.Ahead(); got < 49 || got > 50 {
 		t.Errorf("%d ahead, want what ends in %s", got, aheadFor)
 	}
-	if p.Measure(now.Add(paceOver / 2)); p.Ended != 0 || !p.since.Equal(now) {
+	if p.Update(now.Add(paceOver / 2)); p.Ended != 0 || !p.since.Equal(now) {
 		t.Error("a rate was taken over half the time that it needs")
 	}
 }

@@ -33,13 +33,13 @@ func (s *server) monitorHistory() {
 		Id: "monitor-results", Method: http.MethodGet, Path: "/v1/monitors/{name}/results", Scope: access.ScopeRead,
 		Summary: "List its checks, newest first",
 		Doc:     "Single results are kept for a week, unless the operator chose otherwise; what is older is in the series.",
-	}, func(ctx context.Context, c *api.Call, in *resulting) (core.Page[view.CheckResult], error) {
+	}, func(ctx context.Context, c *api.Call, in *resulting) (core.Page[view.MonitorResult], error) {
 		ns, err := (&api.ByName{Name: in.Name, Namespace: in.Namespace}).Resolve(c)
 		if err != nil {
-			return core.Page[view.CheckResult]{}, err
+			return core.Page[view.MonitorResult]{}, err
 		}
 		if err := api.OneOf("outcome", in.Outcome, task.CheckOK, task.CheckDegraded, task.CheckFail, task.CheckError); err != nil {
-			return core.Page[view.CheckResult]{}, err
+			return core.Page[view.MonitorResult]{}, err
 		}
 		return api.Page(s.service.Results(ctx, view.ResultFilter{
 			Paging:    core.Paging{Limit: in.Limit, Cursor: in.Cursor},

@@ -23,7 +23,7 @@ type Monitors interface {
 	ResumeMonitor(ctx context.Context, namespace, name string) (view.MonitorView, error)
 	// CheckMonitor asks for a check now, beside the plan.
 	CheckMonitor(ctx context.Context, namespace, name string) (job.Job, error)
-	Results(ctx context.Context, f view.ResultFilter) (core.Page[view.CheckResult], error)
+	Results(ctx context.Context, f view.ResultFilter) (core.Page[view.MonitorResult], error)
 	Series(ctx context.Context, q view.SeriesQuery) (monitor.Series, error)
 	Uptime(ctx context.Context, namespace, monitor string) (view.UptimeReport, error)
 	// CountMonitors counts what a filter finds, as far as [core.CountLimit].

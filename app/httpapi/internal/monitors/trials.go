@@ -18,7 +18,7 @@ import (
 // ability of nodes that run checks.
 type Prober interface {
 	// Try looks once at the target of a task, within the task's timeout.
-	Try(ctx context.Context, t task.Task) (task.Measure, error)
+	Try(ctx context.Context, t task.Task) (task.CheckResult, error)
 	// Preview does the same for a task of kind page, and shows what its
 	// selector finds.
 	Preview(ctx context.Context, t task.Task) (view.PagePreview, error)
@@ -63,7 +63,7 @@ func (s *server) try(ctx context.Context, t task.Task) (out wire.Tried, err erro
 	t.Timeout = min(t.Timeout, core.Duration(wire.TrialTimeout))
 	out.Started = core.Micro(time.Now())
 	if t.Kind != task.KindPage {
-		out.Measure, err = s.opts.Prober.Try(ctx, t)
+		out.CheckResult, err = s.opts.Prober.Try(ctx, t)
 	} else {
 		out.PagePreview, err = s.opts.Prober.Preview(ctx, t)
 	}

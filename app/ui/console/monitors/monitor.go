@@ -51,7 +51,7 @@ type monitorData struct {
 	Range     chartRange
 	From      time.Time // of the range
 	Series    monitor.Series
-	Phases    []view.CheckResult
+	Phases    []view.MonitorResult
 	Timeline  []heldSpan // newest first
 	Incidents core.Page[monitor.Incident]
 }
@@ -118,7 +118,7 @@ func monitorPage(p *page) error {
 		frame.Get(&d.Series, func() (monitor.Series, error) {
 			return p.api.Series(ctx, view.SeriesQuery{Namespace: p.Namespace, Monitor: name, From: from})
 		}),
-		frame.Get(&d.Phases, func() ([]view.CheckResult, error) { return p.resultsSince(name, d.Range, from) }),
+		frame.Get(&d.Phases, func() ([]view.MonitorResult, error) { return p.resultsSince(name, d.Range, from) }),
 		frame.Get(&spans, func() ([]monitor.Span, error) {
 			return p.api.Timeline(ctx, p.Namespace, name, p.Now.Add(-monitorTimeline))
 		}),
@@ -134,7 +134,7 @@ func monitorPage(p *page) error {
 }
 
 // resultsSince are single checks, newest first, for a chart of a short range.
-func (p *page) resultsSince(name string, r chartRange, from time.Time) (all []view.CheckResult, err error) {
+func (p *page) resultsSince(name string, r chartRange, from time.Time) (all []view.MonitorResult, err error) {
 	f := view.ResultFilter{Paging: core.Paging{Limit: 1000}, Namespace: p.Namespace, Monitor: name, Since: from}
 	for r.Phases && len(all) < phaseResults {
 		part, err := p.api.Results(p.R.Context(), f)

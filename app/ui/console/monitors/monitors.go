@@ -28,7 +28,7 @@ type monitorsAPI interface {
 	Uptime(ctx context.Context, namespace, monitor string) (view.UptimeReport, error)
 	Series(ctx context.Context, q view.SeriesQuery) (monitor.Series, error)
 	Timeline(ctx context.Context, namespace, monitor string, from time.Time) ([]monitor.Span, error)
-	Results(ctx context.Context, f view.ResultFilter) (core.Page[view.CheckResult], error)
+	Results(ctx context.Context, f view.ResultFilter) (core.Page[view.MonitorResult], error)
 }
 
 var monitorRoutes = routes{

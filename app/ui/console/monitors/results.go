@@ -18,7 +18,7 @@ func phaseValues(p task.Phases) []core.Duration {
 
 type resultsData struct {
 	monitorHead
-	Results core.Page[view.CheckResult]
+	Results core.Page[view.MonitorResult]
 	Outcome task.CheckOutcome
 }
 
@@ -27,7 +27,7 @@ func monitorResults(p *page) error {
 	d := resultsData{monitorHead: monitorHead{At: "results"}, Outcome: task.CheckOutcome(p.Query("outcome"))}
 	err := frame.Together(
 		frame.Get(&d.V, func() (view.MonitorView, error) { return p.api.Monitor(ctx, p.Namespace, name) }),
-		frame.Get(&d.Results, func() (core.Page[view.CheckResult], error) {
+		frame.Get(&d.Results, func() (core.Page[view.MonitorResult], error) {
 			return p.api.Results(ctx, view.ResultFilter{
 				Paging: core.Paging{Limit: resultsPerPage, Cursor: p.Query("cursor")}, Namespace: p.Namespace, Monitor: name, Outcome: d.Outcome,
 			})

@@ -65,11 +65,11 @@ func (l *Look) Fetch(ctx context.Context, what Fetch) (a Answer, f *Fault) {
 
 // keep takes over what conditions and snapshots show of an answer.
 func (l *Look) keep(a Answer) {
-	l.Measure.Status = a.Status
+	l.Result.Status = a.Status
 	l.Facts.Status, l.Facts.Header, l.Facts.Body = a.Status, a.Header, a.Text
 	l.Facts.Redirects, l.Facts.FinalURL = max(a.Hops-1, 0), a.URL
-	if len(l.Measure.Hops) == 1 {
-		l.Measure.Hops = nil // a line of its own is worth it where there are several
+	if len(l.Result.Hops) == 1 {
+		l.Result.Hops = nil // a line of its own is worth it where there are several
 	}
 	if a.Status != 0 {
 		l.KeepAnswer(a)
@@ -146,8 +146,8 @@ func (l *Look) read(ctx context.Context, trip *Trip, a *Answer, from io.Reader, 
 // landed ends a hop's trip, and lists the hop.
 func (l *Look) landed(req *http.Request, trip *Trip, status int) {
 	phases, took, ip := trip.measured()
-	if len(l.Measure.Hops) < task.MaxHops {
-		l.Measure.Hops = append(l.Measure.Hops, task.Hop{URL: l.Secrets.Hide(RedactURL(req.URL)), Status: status, IP: ip, Phases: phases, Took: core.Duration(took)})
+	if len(l.Result.Hops) < task.MaxHops {
+		l.Result.Hops = append(l.Result.Hops, task.Hop{URL: l.Secrets.Hide(RedactURL(req.URL)), Status: status, IP: ip, Phases: phases, Took: core.Duration(took)})
 	}
 }
 

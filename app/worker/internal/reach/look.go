@@ -21,7 +21,7 @@ import (
 type Look struct {
 	Task     task.Task // with its defaults
 	Budget   time.Duration
-	Measure  task.Measure
+	Result   task.CheckResult
 	Facts    condition.Facts // what conditions may ask for
 	Secrets  Secrets
 	Answered bool                  // there is an answer that conditions can judge
@@ -59,14 +59,14 @@ func Bounded(ctx context.Context, t task.Task) (context.Context, context.CancelF
 	return context.WithTimeoutCause(ctx, limit.D(), worker.ErrTimeout)
 }
 
-// Run looks, judges what came by the task's conditions, and is the measure of
+// Run looks, judges what came by the task's conditions, and is the result of
 // it. A panic in here is our fault, and not the target's.
-func (l *Look) Run(ctx context.Context, how func(context.Context) *Fault) (m task.Measure) {
-	l.rest = l.net.pulse.watch(l.began, func() { l.Measure.Starved = true })
+func (l *Look) Run(ctx context.Context, how func(context.Context) *Fault) (m task.CheckResult) {
+	l.rest = l.net.pulse.watch(l.began, func() { l.Result.Starved = true })
 	defer l.Rest()
 	defer func() {
 		if v := recover(); v != nil {
-			m = task.Measure{Outcome: task.CheckError, Code: task.CodeInternal, Message: "the check ended in a panic: " + l.Clean(fmt.Sprint(v))}
+			m = task.CheckResult{Outcome: task.CheckError, Code: task.CodeInternal, Message: "the check ended in a panic: " + l.Clean(fmt.Sprint(v))}
 		}
 	}()
 	f := how(ctx)
@@ -91,28 +91,28 @@ func (l *Look) Rest() {
 func (l *Look) Judge() *Fault {
 	l.tally()
 	came := condition.All(l.Task, &l.Facts, time.Now(), l.Secrets.Hide)
-	l.Measure.Conditions = came.Results
+	l.Result.Conditions = came.Results
 	if came.Outcome == task.CheckOK {
 		return nil
 	}
 	return &Fault{Outcome: came.Outcome, Code: came.Code, Text: came.Message}
 }
 
-// end fills the measure.
-func (l *Look) end(ctx context.Context, f *Fault) task.Measure {
+// end fills the result.
+func (l *Look) end(ctx context.Context, f *Fault) task.CheckResult {
 	l.tally()
-	l.Measure.Outcome = task.CheckOK
+	l.Result.Outcome = task.CheckOK
 	if f = l.late(f); f != nil {
 		if cut := CutShort(ctx); cut != nil && f.Outcome != task.CheckDegraded {
 			f = Ours(task.CodeLost, "the check was cut short: %s", cut)
 		}
-		l.Measure.Outcome, l.Measure.Code, l.Measure.Message = f.Outcome, f.Code, l.Clean(f.Text)
+		l.Result.Outcome, l.Result.Code, l.Result.Message = f.Outcome, f.Code, l.Clean(f.Text)
 		if l.Snapshot != nil {
-			l.Measure.Snapshot = l.Snapshot()
+			l.Result.Snapshot = l.Snapshot()
 		}
 	}
-	l.Measure.CertEnd = l.Facts.CertEnd
-	return l.Measure
+	l.Result.CertEnd = l.Facts.CertEnd
+	return l.Result
 }
 
 // Clean makes a text fit to be shown.

@@ -24,7 +24,7 @@ func TestALookSaysThatTheProcessHadNoTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := New(Options{})
 		starve := func() { n.pulse.note(n.pulse.beat.Load() + int64(beatEvery+beatLate+1)) }
-		run := func(how func(*Look)) task.Measure {
+		run := func(how func(*Look)) task.CheckResult {
 			time.Sleep(time.Second) // so that what was before is over
 			l := n.Begin(t.Context(), task.Task{})
 			m := l.Run(t.Context(), func(context.Context) *Fault { how(l); return nil })

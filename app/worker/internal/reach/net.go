@@ -4,7 +4,7 @@
 //
 // A [Net] is what looks share: the guarded dialer, connections that are kept,
 // and whose turn it is. A [Look] is one look; it has trips, a [Trip] for each
-// connection, and ends in a [task.Measure] with a [Fault] or without. Over
+// connection, and ends in a [task.CheckResult] with a [Fault] or without. Over
 // HTTP a look fetches one document, hop by hop, with [Look.Fetch].
 package reach
 

@@ -179,7 +179,7 @@ func (t *Trip) measured() (p task.Phases, took time.Duration, ip string) {
 	return t.phases, t.since - t.begun, ip
 }
 
-// tally ends all trips of the look and makes the measure what they measured:
+// tally ends all trips of the look and makes the result what they measured:
 // it is computed anew from the trips each time, so nothing counts twice.
 func (l *Look) tally() {
 	var sum task.Phases
@@ -190,12 +190,12 @@ func (l *Look) tally() {
 		sum.FirstByte, sum.Transfer = sum.FirstByte+p.FirstByte, sum.Transfer+p.Transfer
 		whole += took
 		if ip != "" {
-			l.Measure.IP = ip
+			l.Result.IP = ip
 		}
 	}
 	if l.Mean > 0 {
 		whole = l.Mean
 	}
-	l.Measure.Phases, l.Measure.Latency = sum, core.Duration(whole)
-	l.Facts.Latency, l.Facts.Phases, l.Facts.IP = whole, sum, l.Measure.IP
+	l.Result.Phases, l.Result.Latency = sum, core.Duration(whole)
+	l.Facts.Latency, l.Facts.Phases, l.Facts.IP = whole, sum, l.Result.IP
 }

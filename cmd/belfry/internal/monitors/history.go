@@ -69,7 +69,7 @@ func awaitCheck(ctx context.Context, c *cli.CLI, s *cli.Conn, monitor string, j 
 		case err != nil:
 			return err
 		case found:
-			if err := c.Emit(r, func(w io.Writer) { drawMeasure(c, w, measureOf(r), s.Now) }); err != nil {
+			if err := c.Emit(r, func(w io.Writer) { drawResult(c, w, checkOf(r), s.Now) }); err != nil {
 				return err
 			}
 			return outcomeStatus(r.Outcome)
@@ -86,19 +86,19 @@ func awaitCheck(ctx context.Context, c *cli.CLI, s *cli.Conn, monitor string, j 
 }
 
 // resultOf is the result of one check, if it is there.
-func resultOf(ctx context.Context, s *cli.Conn, monitor string, j job.Job) (view.CheckResult, bool, error) {
+func resultOf(ctx context.Context, s *cli.Conn, monitor string, j job.Job) (view.MonitorResult, bool, error) {
 	p, err := s.Results(ctx, view.ResultFilter{Paging: core.Paging{Limit: 20}, Namespace: j.Namespace, Monitor: monitor})
 	for _, r := range p.Items {
 		if r.JobID == j.ID {
 			return r, true, err
 		}
 	}
-	return view.CheckResult{}, false, err
+	return view.MonitorResult{}, false, err
 }
 
-// measureOf is what a result keeps of what was seen.
-func measureOf(r view.CheckResult) task.Measure {
-	return task.Measure{
+// checkOf is what a result keeps of what was seen.
+func checkOf(r view.MonitorResult) task.CheckResult {
+	return task.CheckResult{
 		Outcome: r.Outcome, Code: r.Code, Message: r.Message, Latency: r.Latency, Phases: r.Phases, Hops: r.Hops, IP: r.IP,
 		Status: r.Status, Conditions: r.Conditions, Starved: r.Starved,
 	}
@@ -123,7 +123,7 @@ func monitorResults(c *cli.CLI) *cobra.Command {
 		if err := errors.Join(cli.Before(s.Now, "--since", since, &f.Since), cli.Before(s.Now, "--until", until, &f.Until)); err != nil {
 			return err
 		}
-		p, err := cli.AllPages(*limit, func(pg core.Paging) (core.Page[view.CheckResult], error) {
+		p, err := cli.AllPages(*limit, func(pg core.Paging) (core.Page[view.MonitorResult], error) {
 			f.Paging = pg
 			return s.Results(ctx, f)
 		})

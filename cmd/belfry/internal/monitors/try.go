@@ -105,7 +105,7 @@ func tryHere(ctx context.Context, c *cli.CLI, t task.Task) (out wire.Tried, err 
 	defer checks.Close()
 	out.Started = core.Micro(time.Now())
 	if t.Kind != task.KindPage {
-		out.Measure, err = checks.Try(ctx, t)
+		out.CheckResult, err = checks.Try(ctx, t)
 		return out, err
 	}
 	out.PagePreview, err = checks.Preview(ctx, t)
@@ -139,7 +139,7 @@ could not be looked at.`,
 			if err != nil {
 				return err
 			}
-			if err := c.Emit(seen, func(w io.Writer) { drawMeasure(c, w, seen.Measure, s.Now) }); err != nil {
+			if err := c.Emit(seen, func(w io.Writer) { drawResult(c, w, seen.CheckResult, s.Now) }); err != nil {
 				return err
 			}
 			return outcomeStatus(seen.Outcome)
@@ -157,8 +157,8 @@ func outcomeStatus(o task.CheckOutcome) error {
 	return cli.ExitStatus(cli.ExitFailed)
 }
 
-// drawMeasure shows what a check saw.
-func drawMeasure(c *cli.CLI, w io.Writer, m task.Measure, now time.Time) {
+// drawResult shows what a check saw.
+func drawResult(c *cli.CLI, w io.Writer, m task.CheckResult, now time.Time) {
 	paint := c.Painter()
 	fmt.Fprint(w, paint(cli.StateStyle(string(m.Outcome)), string(m.Outcome)))
 	if m.Latency > 0 {

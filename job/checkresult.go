@@ -5,8 +5,8 @@ import (
 	"github.com/belfry-run/belfry/task"
 )
 
-// Measure is what the end of an attempt says about the target of its check.
-func (s Settlement) Measure(kind task.Kind) (m task.Measure, seen bool) {
+// CheckResult is what the end of an attempt says about the target of its check.
+func (s Settlement) CheckResult(kind task.Kind) (m task.CheckResult, seen bool) {
 	m.Message, _ = core.CleanText(s.Error, task.MaxCheckMessage)
 	byItself := kind == task.KindCommand || kind == task.KindProgram || kind == task.KindFunc
 	switch {
