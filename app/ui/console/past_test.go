@@ -46,7 +46,7 @@ type run struct {
 // outage is when a monitor's target does not work.
 type outage struct {
 	from, to time.Time
-	measure  task.CheckResult
+	result   task.CheckResult
 }
 
 // newPast begins one that ends now.
@@ -182,7 +182,7 @@ func (p *past) about(d time.Duration) time.Duration {
 func (p *past) run(j job.Job, ref job.Ref) run {
 	now := p.clock.Now()
 	if j.Trigger == job.TriggerCheck {
-		m := p.measure(strings.TrimPrefix(j.Task, "monitor:"), now)
+		m := p.check(strings.TrimPrefix(j.Task, "monitor:"), now)
 		return run{now.Add(m.Latency.D()), job.Finish{Ref: ref, Outcome: job.OutcomeOK, Check: &m}}
 	}
 	lasts := p.about(takes[j.Task])
@@ -223,11 +223,11 @@ func logOf(j job.Job, ref job.Ref, began time.Time, lasts time.Duration, bad str
 // bases are how long answers of targets take in milliseconds.
 var bases = map[string]float64{"api": 46, "docs": 120, "database": 3, "certificate": 38, "search": 88, "price-list": 210}
 
-// measure is what a check sees.
-func (p *past) measure(monitor string, at time.Time) task.CheckResult {
+// check is what a check sees.
+func (p *past) check(monitor string, at time.Time) task.CheckResult {
 	for _, o := range p.outages[monitor] {
 		if !at.Before(o.from) && at.Before(o.to) {
-			m := o.measure
+			m := o.result
 			return m
 		}
 	}
