@@ -27,6 +27,8 @@ const (
 // ends, so their events come from the memory of the node that settled them.
 // With several nodes it need not be this one: pages about monitors are read
 // again every 10 s besides, by data-every.
+//
+// The counts of the navigation come in events named counts.
 func live(p *page) error {
 	if p.c.streams.Add(1) > maxStreams {
 		p.c.streams.Add(-1)
@@ -49,16 +51,21 @@ func live(p *page) error {
 		_, err := fmt.Fprint(p.W, text)
 		return err == nil && out.Flush() == nil
 	}
-	for ok := send("retry: 3000\n\n: hello\n\n"); ok; {
-		events, next, err := p.api.Events(ctx, p.Namespace, cursor, liveBeat)
+	counts := counter{page: p}
+	for ok := send("retry: 3000\n\n: hello\n\n" + counts.say(ctx)); ok; {
+		beat := liveBeat
+		if counts.owed {
+			beat = countsEvery
+		}
+		events, next, err := p.api.Events(ctx, p.Namespace, cursor, beat)
 		if err != nil || ctx.Err() != nil { // the page comes back, and learns why
 			return nil
 		}
 		cursor = next
 		if len(events) == 0 {
-			ok = send(": beat\n\n")
+			ok = send(": beat\n\n" + counts.say(ctx))
 		} else {
-			ok = send("event: change\ndata: " + nouns(events) + "\n\n")
+			ok = send("event: change\ndata: " + nouns(events) + "\n\n" + counts.say(ctx))
 		}
 		wait(ctx, liveEvery)
 	}

@@ -10,7 +10,7 @@ const sign = document.getElementById('live');
 let stream, asked = false, busy = false, whole = false,  missed = false, leaving = false, retry = 1000;
 
 export function follow() {
-  if (!document.body.dataset.stream || !document.querySelector('[data-live][id]')) return;
+  if (!document.body.dataset.stream) return;
   document.addEventListener('visibilitychange', () => document.hidden ? close() : open(true));
   addEventListener('pagehide', close); // or a page kept for going back holds its connection
   addEventListener('pageshow', e => { leaving = false; if (e.persisted) open(true); });
@@ -38,10 +38,21 @@ function open(late) {
       retry = Math.min(retry * 2, 30000);
     }
   };
+  stream.addEventListener('counts', e => count(JSON.parse(e.data)));
   stream.addEventListener('change', e => {
     const changed = e.data.split(' ');
     if (parts().some(p => p.dataset.live.split(' ').some(n => changed.includes(n)))) refresh();
   });
+}
+
+// count shows the numbers of the navigation. Those of none are hidden.
+function count(texts) {
+  for (const [place, text] of Object.entries(texts)) {
+    const e = document.getElementById(`count-${place}`);
+    if (!e) continue;
+    e.hidden = text === '';
+    if (e.firstChild.textContent !== text) e.firstChild.textContent = text;
+  }
 }
 
 function close() {
@@ -50,7 +61,7 @@ function close() {
 }
 
 function say(state, text) {
-  if (!sign || sign.dataset.state === state) return;
+  if (!sign || sign.dataset.state === state || !parts().length) return;
   sign.dataset.state = state;
   sign.textContent = text;
 }
@@ -69,7 +80,7 @@ addEventListener('pointerdown', e => {
 // refresh reads the page again: one at a time, and no sooner than three times
 // as long as it took.
 async function refresh() {
-  if (leaving) return;
+  if (leaving || !parts().length) return;
   if (busy) { asked = true; return; }
   busy = true;
   const began = performance.now();

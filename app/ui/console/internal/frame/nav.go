@@ -43,9 +43,13 @@ var navWithin = map[string]string{"forecast": "schedules", "calendars": "setting
 // NavLink is an entry of the navigation as a page shows it.
 type NavLink struct {
 	Name, Key, Link, Icon string
-	Here                  bool   // the page belongs to it
-	Count                 string // of what needs somebody there; empty: none
-	Counts                string // what is counted
+	Here                  bool // the page belongs to it
+	Count                 *NavCount
+}
+
+// NavCount is a number beside an entry. It is hidden while it is none.
+type NavCount struct {
+	ID, Text, Words, Tone string
 }
 
 // NavGroup is entries under one word.
@@ -54,11 +58,26 @@ type NavGroup struct {
 	Links []NavLink
 }
 
-// NavCounts are how many things there are that need somebody, by the path of
-// the entry whose page shows them.
+// NavCounts are how many things there are that matter now, by the path of the
+// entry whose page shows them.
 type NavCounts map[string]core.Counted
 
-var navCounted = map[string]string{"dead": "failed within 24 hours", "monitors": "down"}
+// Texts are the numbers as they are shown; those of none are empty.
+func (c NavCounts) Texts() map[string]string {
+	texts := map[string]string{}
+	for path := range navCounted {
+		texts[path] = ""
+		if n := c[path]; n.Count > 0 {
+			texts[path] = parts.Counted(n)
+		}
+	}
+	return texts
+}
+
+// navCounted are the entries with a number: what is counted, and its tone.
+var navCounted = map[string]struct{ words, tone string }{
+	"jobs": {"running", "busy"}, "dead": {"failed", "bad"}, "monitors": {"down", "bad"}, "alerts": {"not delivered within 24 hours", "bad"},
+}
 
 // Nav is the navigation, without its groups.
 func (p *Page) Nav() (all []NavLink) {
@@ -74,14 +93,15 @@ func (p *Page) NavGroups() (groups []NavGroup) {
 	if entry, within := navWithin[first]; within {
 		first = entry
 	}
+	texts := p.Counts.Texts()
 	for _, item := range p.Site.Nav {
 		link := p.Link()
 		if item.Path != "" {
 			link = p.Link(item.Path)
 		}
 		l := NavLink{Name: item.Name, Key: item.Key, Link: link, Icon: item.Icon, Here: first == item.Path}
-		if c := p.Counts[item.Path]; c.Count > 0 {
-			l.Count, l.Counts = parts.Counted(c), navCounted[item.Path]
+		if c, counted := navCounted[item.Path]; counted {
+			l.Count = &NavCount{ID: "count-" + item.Path, Text: texts[item.Path], Words: c.words, Tone: c.tone}
 		}
 		if len(groups) == 0 || groups[len(groups)-1].Name != item.Group {
 			groups = append(groups, NavGroup{Name: item.Group})

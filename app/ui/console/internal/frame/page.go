@@ -26,11 +26,12 @@ type Page struct {
 	W    http.ResponseWriter
 	R    *http.Request
 
-	Token     access.Token // of who is signed in; without a name: nobody
-	Namespace string       // that is shown; * for all
-	Theme     string       // light, dark, or auto
-	Flash     *flash       // what the last action came to
-	Counts    NavCounts    // shown beside entries of the navigation
+	Token     access.Token     // of who is signed in; without a name: nobody
+	Namespace string           // that is shown; * for all
+	Theme     string           // light, dark, or auto
+	Flash     *flash           // what the last action came to
+	Count     func() NavCounts // reads Counts, for a page that shows them; nil: none
+	Counts    NavCounts        // shown beside entries of the navigation
 	Now       time.Time
 	Data      any // what the handler shows
 
@@ -86,6 +87,9 @@ func (p *Page) Render(name string) {
 }
 
 func (p *Page) render(t *template.Template, name string, view any) {
+	if p.Count != nil && p.R.Header.Get("X-Belfry-Live") == "" { // which hears of them by its stream
+		p.Counts = p.Count()
+	}
 	var b bytes.Buffer
 	if err := t.ExecuteTemplate(&b, "page", view); err != nil {
 		p.Site.Log.Error("page not rendered", "page", name, "error", err)
