@@ -9,6 +9,7 @@ import (
 	"github.com/belfry-run/belfry/app/ui/console/audit"
 	"github.com/belfry-run/belfry/app/ui/console/calendars"
 	"github.com/belfry-run/belfry/app/ui/console/cycles"
+	"github.com/belfry-run/belfry/app/ui/console/find"
 	"github.com/belfry-run/belfry/app/ui/console/home"
 	"github.com/belfry-run/belfry/app/ui/console/jobs"
 	"github.com/belfry-run/belfry/app/ui/console/monitors"
@@ -32,6 +33,7 @@ type API interface {
 	whoAPI
 	watchAPI
 	home.API
+	find.API
 	queues.API
 	cycles.API
 	workers.API

@@ -137,6 +137,11 @@ var everyPage = []struct {
 	{name: "calendar-new", path: "/calendars/-new", says: []string{"New calendar"}},
 	{name: "calendar-edit", path: "/calendars/nights/edit", says: []string{"Edit nights"}},
 	{name: "no-schedule", path: "/schedules/nothing", says: []string{"Not here"}, status: 404},
+	{name: "find", path: "/find", says: []string{"Search", "Overview", "Dead jobs", "New schedule", "Database"}},
+	{name: "find-name", path: "/find?q=HO", says: []string{"shop", "hourly", "Run hourly…", "Check shop", "Pause hourly"}},
+	{name: "find-jobs", path: "/find?q=state:failed+task:broken", says: []string{"Job ", "broken, failed", "All jobs of state:failed task:broken"}},
+	{name: "find-fault", path: "/find?q=stat:failed", says: []string{"is not a term of a search for jobs"}},
+	{name: "find-nothing", path: "/find?q=%D7%A9%D7%9C%D7%95%D7%9D+%F0%9F%94%A5", says: []string{"Nothing is called so."}},
 	{name: "not-here", path: "/nowhere", says: []string{"Not here", "Go back"}, status: 404},
 	{name: "no-queue", path: "/queues/nothing", says: []string{"Not here"}, status: 404},
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/belfry-run/belfry/app/ui/console/calendars"
 	"github.com/belfry-run/belfry/app/ui/console/cycles"
 	"github.com/belfry-run/belfry/app/ui/console/design"
+	"github.com/belfry-run/belfry/app/ui/console/find"
 	"github.com/belfry-run/belfry/app/ui/console/home"
 	"github.com/belfry-run/belfry/app/ui/console/internal/frame"
 	"github.com/belfry-run/belfry/app/ui/console/jobs"
@@ -32,6 +33,7 @@ type area = frame.Area[API]
 func areas() []area {
 	return []area{
 		of(home.Area(), func(api API) home.API { return api }),
+		of(find.Area(), func(api API) find.API { return api }),
 		of(queues.Area(), func(api API) queues.API { return api }),
 		of(cycles.Area(), func(api API) cycles.API { return api }),
 		of(workers.Area(), func(api API) workers.API { return api }),

@@ -3,6 +3,7 @@
 import './time.js';
 import './keys.js';
 import './menu.js';
+import './palette.js';
 import './busy.js';
 import {follow} from './live.js';
 import {resume} from './resume.js';

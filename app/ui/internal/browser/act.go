@@ -78,6 +78,9 @@ func (b *Tab) Follow(selector string) {
 func (b *Tab) Key(key string) {
 	b.T.Helper()
 	down := map[string]any{"type": "keyDown", "key": key}
+	if key == "Escape" {
+		down["windowsVirtualKeyCode"] = 27 // or it closes no dialog
+	}
 	if key == "Enter" {
 		down["text"] = "\r"
 	} else if len([]rune(key)) == 1 { // others, such as Escape, write nothing

@@ -145,6 +145,55 @@ func (p *Page) SettingsTabs() []parts.Tab {
 	return tabs
 }
 
+// Place is a page that stands for itself.
+type Place struct{ Name, Link, Icon string }
+
+// newPages are the forms for something new.
+var newPages = []struct {
+	Name, Path string
+	Scope      access.Scope
+	Everywhere bool
+}{
+	{"New task", "tasks/-new", access.ScopeAdmin, false},
+	{"New schedule", "schedules/-new", access.ScopeAdmin, false},
+	{"New monitor", "monitors/-new", access.ScopeAdmin, false},
+	{"New cycle", "cycles/-new", access.ScopeAdmin, false},
+	{"New program", "programs/-new", access.ScopeAdmin, false},
+	{"New queue", "queues/-new", access.ScopeAdmin, true},
+	{"New calendar", "calendars/-new", access.ScopeAdmin, false},
+	{"Enqueue a job", "jobs/-new", access.ScopeOperate, false},
+}
+
+// Places are all pages that the reader may open without naming a thing.
+func (p *Page) Places() (all []Place) {
+	seen := map[string]bool{}
+	add := func(name, path, icon string) {
+		if !seen[path] && (path == "" || p.Site.Pages["GET /"+path]) {
+			seen[path] = true
+			all = append(all, Place{name, p.LinkTo(path), icon})
+		}
+	}
+	for _, item := range p.Site.Nav {
+		if item.Path == "" {
+			all = append(all, Place{item.Name, p.Link(), item.Icon})
+			continue
+		}
+		add(item.Name, item.Path, item.Icon)
+	}
+	add("Forecast", "forecast", "clock")
+	for _, s := range settingsPages {
+		if p.Can(s.Scope) && (!s.Everywhere || p.CanEverywhere(s.Scope)) {
+			add(s.Name, s.Path, "settings")
+		}
+	}
+	for _, n := range newPages {
+		if p.Can(n.Scope) && (!n.Everywhere || p.CanEverywhere(n.Scope)) {
+			add(n.Name, n.Path, "plus")
+		}
+	}
+	return all
+}
+
 // NamespaceLinks are the namespaces to choose from, for who may see all. A page
 // about one thing of a namespace is in no other, so they lead to the first page
 // of the area.
