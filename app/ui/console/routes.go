@@ -86,6 +86,7 @@ func (c *Console) register(all []area) {
 	}
 	c.mux.HandleFunc("POST /sign-out", c.signOut)
 	c.mux.HandleFunc("POST /theme", c.site.SetTheme)
+	c.mux.HandleFunc("POST /times", c.site.SetTimes)
 	c.mux.HandleFunc("GET /live", c.signedIn(live))
 	c.mux.HandleFunc("/", c.signedIn(func(p *page) error {
 		return core.Errorf(core.NotFound, "there is nothing at %s", p.R.URL.Path).WithHint("start again at the home page")

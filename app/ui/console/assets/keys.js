@@ -1,22 +1,50 @@
-// Keys: / searches, ? lists the keys, g and a letter go to a page.
+// Keys. j and k go over the rows of a list: the cursor is the focus, so that
+// Enter opens, live updates keep the row, and readers of screens say it.
 const places = new Map();
 const words = (document.body.dataset.keys || '').trim().split(/\s+/);
 for (let i = 0; i + 1 < words.length; i += 2) places.set(words[i], words[i + 1]);
 
 let going = 0; // until when a letter is a place
 
+const seen = e => e.checkVisibility();
+const linkOf = row => row.querySelector('.name a, th a') ?? row.querySelector('td a');
+const rowOf = e => e?.closest('main tbody > tr');
+
+// stops are the links of rows, and then that to the next page.
+const stops = () => [...document.querySelectorAll('main table:not(.compare, .numbers table) > tbody > tr'), ...document.querySelectorAll('main .pager a[rel=next]')]
+  .map(e => e.matches('a') ? e : linkOf(e)).filter(e => e && seen(e));
+
+function step(by) {
+  const all = stops(), now = document.activeElement, row = rowOf(now);
+  let at = all.findIndex(e => e === now || row && rowOf(e) === row);
+  if (at < 0) at = by > 0 ? -1 : all.length;
+  all[Math.max(0, Math.min(all.length - 1, at + by))]?.focus({focusVisible: true});
+}
+
+// page opens the form for something new, or that to edit: of the row, or of the page.
+const ends = (root, end) => [...root.querySelectorAll('a[href]')].find(a => a.pathname.endsWith(end));
+const keys = {
+  j: () => step(1), k: () => step(-1),
+  x: () => rowOf(document.activeElement)?.querySelector('input[type=checkbox]')?.click(),
+  n: () => ends(document.querySelector('main'), '/-new')?.click(),
+  e: () => { const row = rowOf(document.activeElement); (row ? ends(row, '/edit') : [...document.querySelectorAll('main a[href]')].find(a => a.pathname.endsWith('/edit') && !rowOf(a)))?.click(); },
+  '/': () => document.querySelector('[data-search]')?.focus(),
+};
+
+const typing = e => e.target.closest('input:not([type=checkbox], [type=radio], [type=button]), textarea, select, [contenteditable]');
+
 addEventListener('keydown', e => {
-  if (e.ctrlKey || e.metaKey || e.altKey || e.target.closest('input, textarea, select, [contenteditable]')) return;
+  if (e.ctrlKey || e.metaKey || e.altKey || e.isComposing || e.defaultPrevented || typing(e) || document.querySelector('dialog[open]')) return;
+  const help = document.getElementById('keys');
+  if (e.key === '?') { help?.togglePopover(); return; }
+  if (document.querySelector(':popover-open')) return; // a question, or a menu
   if (going > Date.now() && places.has(e.key)) {
     e.preventDefault();
     location.assign(places.get(e.key));
     return;
   }
   going = e.key === 'g' ? Date.now() + 1500 : 0;
-  const search = document.querySelector('[data-search]');
-  if (e.key === '/' && search) {
-    e.preventDefault();
-    search.focus();
-  }
-  if (e.key === '?') document.getElementById('keys')?.togglePopover();
+  if (!Object.hasOwn(keys, e.key)) return;
+  e.preventDefault();
+  keys[e.key]();
 });

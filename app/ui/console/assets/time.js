@@ -3,11 +3,16 @@
 import {whereLooked} from './steady.js';
 
 const own = new Intl.DateTimeFormat(undefined, {dateStyle: 'medium', timeStyle: 'long'});
-const units = [['d', 86400], ['h', 3600], ['min', 60]];
 
+// As parts/moment.go has it.
 function roughly(s) {
-  for (const [name, size] of units) if (s >= 2 * size || (name === 'd' && s >= size)) return `${Math.floor(s / size)} ${name}`;
-  return `${Math.floor(s)} s`;
+  const min = Math.floor(s / 60), h = Math.floor(s / 3600), d = Math.floor(s / 86400);
+  const two = (a, unit, b, less) => b ? `${a} ${unit} ${b} ${less}` : `${a} ${unit}`;
+  if (d >= 2) return `${String(d).replace(/\B(?=(\d{3})+$)/g, '\u202f')} d`;
+  if (d === 1) return two(1, 'd', h - 24, 'h');
+  if (h >= 10) return `${h} h`;
+  if (h >= 1) return two(h, 'h', min % 60, 'min');
+  return min >= 1 ? `${min} min` : `${Math.floor(s)} s`;
 }
 
 function relative(at) {
@@ -75,6 +80,18 @@ for (const kind of ['focusin', 'mouseover']) {
 addEventListener('focusout', hide);
 addEventListener('scroll', hide, {capture: true, passive: true});
 addEventListener('keydown', e => { if (e.key === 'Escape') hide(); });
+
+// The server writes times in the zone of the browser once it has been told which that is.
+const zone = Intl.DateTimeFormat().resolvedOptions().timeZone, choice = document.getElementById('times');
+if (choice && zone) {
+  choice.elements.zone.value = zone;
+  choice.querySelector('.mine').append(` (${zone})`);
+  const {times, zone: shown} = document.body.dataset, told = 'belfry-zone';
+  if (times === 'mine' && shown !== zone && sessionStorage.getItem(told) !== zone) { // who has travelled
+    sessionStorage.setItem(told, zone); // once: a server may not know the zone
+    choice.requestSubmit(choice.querySelector('.mine'));
+  }
+}
 
 tick();
 // A time that got longer may take another line, and push what a person looks at.

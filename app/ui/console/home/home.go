@@ -32,7 +32,7 @@ const (
 // home shows answers of the API that each read a bounded number of rows however
 // much there is.
 func home(p *page) error {
-	d := homeData{Checks: p.Query("checks") == "true", Now: p.Now}
+	d := homeData{Checks: p.Query("checks") == "true", Now: p.Now, Zone: p.Zone()}
 	ctx := p.R.Context()
 	reads := []func() error{
 		frame.Get(&d.Overview, func() (view.Overview, error) { return p.api.Overview(ctx, p.Namespace) }),
@@ -70,6 +70,7 @@ type homeData struct {
 	Outages  core.Page[monitor.Incident] // the newest
 	Checks   bool                        // of monitors are counted among what is ahead
 	Now      time.Time
+	Zone     *time.Location // where its times are shown; nil: UTC
 	Needs    []need
 	Sample   bool // is loaded
 }

@@ -37,6 +37,10 @@ const (
 
 // Timeline is that of the page.
 func (d homeData) Timeline() timeline {
+	zone := d.Zone
+	if zone == nil {
+		zone = time.UTC
+	}
 	now := d.Now.UTC()
 	t := timeline{From: now.Truncate(quarter).Add(-time.Hour), Now: now, Partial: d.Ahead.Partial}
 	t.To = now.Add(homeAhead).Truncate(quarter).Add(quarter)
@@ -68,7 +72,7 @@ func (d homeData) Timeline() timeline {
 	for i := range n {
 		begin := t.From.Add(time.Duration(i) * quarter)
 		end := begin.Add(quarter)
-		span := begin.Format("15:04") + " to " + end.Format("15:04") + " UTC: "
+		span := begin.In(zone).Format("15:04") + " to " + end.In(zone).Format("15:04 ") + zone.String() + ": "
 		past, next := end, begin
 		if begin.Before(now) && end.After(now) {
 			past, next = now, now
@@ -87,9 +91,9 @@ func (d homeData) Timeline() timeline {
 			t.add(next, end, timeHeight-h, h, "ahead", span+parts.Plural(int(ahead[i]), "start", "starts"))
 		}
 	}
-	for at := t.From.Truncate(6 * time.Hour).Add(6 * time.Hour); at.Before(t.To); at = at.Add(6 * time.Hour) {
-		if at.Sub(now).Abs() > 90*time.Minute && t.To.Sub(at) > time.Hour {
-			t.Marks = append(t.Marks, timeMark{t.at(at), at.Format("15:04")})
+	for at := t.From; at.Before(t.To); at = at.Add(quarter) {
+		if local := at.In(zone); local.Hour()%6 == 0 && local.Minute() == 0 && at.Sub(now).Abs() > 90*time.Minute && t.To.Sub(at) > time.Hour {
+			t.Marks = append(t.Marks, timeMark{t.at(at), local.Format("15:04")})
 		}
 	}
 	if t.Partial && d.Ahead.Until.Before(t.To) {

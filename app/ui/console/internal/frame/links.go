@@ -146,19 +146,15 @@ func (p *Page) Pager(next string) parts.Pager {
 	return g
 }
 
-// When shows an instant in UTC, beside how long ago it was or is to come. The
-// viewer's own zone shows when it is looked at.
-func (p *Page) When(t time.Time) parts.Moment { return parts.NewMoment(t, p.Now, time.UTC, false) }
+// When shows an instant, beside how long ago it was or is to come. The viewer's
+// own zone shows when it is looked at.
+func (p *Page) When(t time.Time) parts.Moment { return parts.NewMoment(t, p.Now, p.zone, false) }
 
-// WhenIn does so in a schedule's zone.
+// WhenIn does so in a schedule's zone, unless all times are shown in one.
 func (p *Page) WhenIn(zone string, t time.Time) parts.Moment {
-	at, err := time.LoadLocation(zone)
-	if err != nil {
-		at = time.UTC
-	}
-	return parts.NewMoment(t, p.Now, at, false)
+	return parts.NewMoment(t, p.Now, p.ZoneOf(zone), false)
 }
 
 // Ago shows how long ago an instant was, or when it comes; the instant itself
 // shows when it is looked at.
-func (p *Page) Ago(t time.Time) parts.Moment { return parts.NewMoment(t, p.Now, time.UTC, true) }
+func (p *Page) Ago(t time.Time) parts.Moment { return parts.NewMoment(t, p.Now, p.zone, true) }

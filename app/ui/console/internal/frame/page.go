@@ -29,11 +29,14 @@ type Page struct {
 	Token     access.Token     // of who is signed in; without a name: nobody
 	Namespace string           // that is shown; * for all
 	Theme     string           // light, dark, or auto
+	Times     string           // how times are shown, see times.go
 	Flash     *flash           // what the last action came to
 	Count     func() NavCounts // reads Counts, for a page that shows them; nil: none
 	Counts    NavCounts        // shown beside entries of the navigation
 	Now       time.Time
 	Data      any // what the handler shows
+
+	zone *time.Location // where times are shown
 
 	Status int // to answer with; 0: OK
 
@@ -47,6 +50,7 @@ func (s *Site) NewPage(w http.ResponseWriter, r *http.Request) *Page {
 	if cookie, err := r.Cookie(themeCookie); err == nil && (cookie.Value == "light" || cookie.Value == "dark") {
 		p.Theme = cookie.Value
 	}
+	p.readTimes()
 	return p
 }
 

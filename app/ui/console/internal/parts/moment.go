@@ -1,6 +1,9 @@
 package parts
 
-import "time"
+import (
+	"fmt"
+	"time"
+)
 
 // Moment is an instant for the part "time".
 type Moment struct {
@@ -28,17 +31,33 @@ func (m Moment) Attr() string { return m.at.UTC().Format(time.RFC3339Nano) }
 func (m Moment) Zone() string { return m.zone.String() }
 
 // Text is the instant for people; today's without their date, this year's
-// without their year.
+// without their year, and those of a whole minute without seconds.
 func (m Moment) Text() string {
 	at, now := m.at.In(m.zone), m.now.In(m.zone)
-	layout := "2 Jan 2006, 15:04:05"
+	layout := "2 Jan 2006, 15:04"
 	switch {
 	case at.Year() == now.Year() && at.YearDay() == now.YearDay():
-		layout = "15:04:05"
+		layout = "15:04"
 	case at.Year() == now.Year():
-		layout = "2 Jan, 15:04:05"
+		layout = "2 Jan, 15:04"
 	}
-	return at.Format(layout)
+	return at.Format(layout + seconds(at))
+}
+
+// Dated is the instant with its day of the week.
+func (m Moment) Dated() string {
+	at, layout := m.at.In(m.zone), "Mon 2 Jan, 15:04"
+	if at.Year() != m.now.In(m.zone).Year() {
+		layout = "Mon 2 Jan 2006, 15:04"
+	}
+	return at.Format(layout + seconds(at))
+}
+
+func seconds(at time.Time) string {
+	if at.Second() == 0 {
+		return ""
+	}
+	return ":05"
 }
 
 // Full is the instant with everything.
@@ -56,15 +75,28 @@ func (m Moment) Rel() string {
 	return roughly(d) + " ago"
 }
 
-// roughly writes a length of time in its largest unit.
+// roughly writes a length of time: minutes without seconds, hours with their
+// minutes while they are few, a day with its hours. time.js does the same.
 func roughly(d time.Duration) string {
-	for _, u := range []struct {
-		size time.Duration
-		name string
-	}{{24 * time.Hour, "d"}, {time.Hour, "h"}, {time.Minute, "min"}} {
-		if d >= 2*u.size || d >= u.size && u.name == "d" {
-			return NumberText(int(d/u.size)) + " " + u.name
-		}
+	minutes, hours, days := int(d/time.Minute), int(d/time.Hour), int(d/(24*time.Hour))
+	switch {
+	case days >= 2:
+		return NumberText(days) + " d"
+	case days == 1:
+		return two(1, "d", hours-24, "h")
+	case hours >= 10:
+		return fmt.Sprint(hours, " h")
+	case hours >= 1:
+		return two(hours, "h", minutes%60, "min")
+	case minutes >= 1:
+		return fmt.Sprint(minutes, " min")
 	}
-	return NumberText(int(d/time.Second)) + " s"
+	return fmt.Sprint(int(d/time.Second), " s")
+}
+
+func two(a int, unit string, b int, less string) string {
+	if b == 0 {
+		return fmt.Sprint(a, " ", unit)
+	}
+	return fmt.Sprint(a, " ", unit, " ", b, " ", less)
 }

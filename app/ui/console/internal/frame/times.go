@@ -1,0 +1,92 @@
+package frame
+
+import (
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/belfry-run/belfry/cron"
+)
+
+// How times are shown: in the zone of the schedule that they belong to and else
+// in UTC, all in UTC, or all in the zone of the reader.
+const (
+	timesSchedule = "schedule"
+	timesUTC      = "utc"
+	timesMine     = "mine"
+)
+
+// timesCookie holds how a browser shows times, and its zone, so that the server
+// writes them: "utc", or "mine:Europe/Sofia".
+const timesCookie = "belfry_times"
+
+const longestZone = 64 // bytes
+
+// readTimes is what the cookie asks for.
+func (p *Page) readTimes() {
+	p.Times, p.zone = timesSchedule, time.UTC
+	cookie, err := p.R.Cookie(timesCookie)
+	if err != nil {
+		return
+	}
+	mode, zone, _ := strings.Cut(cookie.Value, ":")
+	switch mode {
+	case timesUTC:
+		p.Times = timesUTC
+	case timesMine:
+		if at := zoneOf(zone); at != nil {
+			p.Times, p.zone = timesMine, at
+		}
+	}
+}
+
+// zoneOf is the zone of a name that a browser gave, or nil.
+func zoneOf(name string) *time.Location {
+	if name == "" || name == "Local" || len(name) > longestZone {
+		return nil
+	}
+	at, err := cron.LoadZone(name)
+	if err != nil {
+		return nil
+	}
+	return at
+}
+
+// Zone is where times are shown that belong to no schedule.
+func (p *Page) Zone() *time.Location { return p.zone }
+
+// ZoneOf is where times of a schedule's zone are shown.
+func (p *Page) ZoneOf(zone string) *time.Location {
+	if p.Times == timesSchedule {
+		if at := zoneOf(zone); at != nil {
+			return at
+		}
+	}
+	return p.zone
+}
+
+// TimesName is how times are shown, in a word or two.
+func (p *Page) TimesName() string {
+	switch p.Times {
+	case timesUTC:
+		return "UTC"
+	case timesMine:
+		return p.zone.String()
+	}
+	return "Schedule's"
+}
+
+// SetTimes keeps how somebody wants to see times.
+func (s *Site) SetTimes(w http.ResponseWriter, r *http.Request) {
+	r.Body = http.MaxBytesReader(w, r.Body, 8<<10)
+	zone := r.PostFormValue("zone")
+	switch mode := r.PostFormValue("times"); {
+	case mode == timesUTC:
+		s.SetCookie(w, r, timesCookie, mode, year)
+	case mode == timesMine && zoneOf(zone) != nil:
+		s.SetCookie(w, r, timesCookie, mode+":"+zone, year)
+	case mode == timesSchedule:
+		s.SetCookie(w, r, timesCookie, "", -1)
+	}
+	http.Redirect(w, r, s.Prefix+LocalPath(r.PostFormValue("next")), http.StatusSeeOther)
+}

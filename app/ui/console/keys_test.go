@@ -1,0 +1,110 @@
+package console_test
+
+import (
+	"strconv"
+	"testing"
+
+	"github.com/belfry-run/belfry/app/ui/internal/browser"
+	"github.com/belfry-run/belfry/job"
+)
+
+// cursor is the row that has the focus.
+func cursor(b *browser.Tab) (id string) {
+	b.T.Helper()
+	b.Eval(`document.activeElement.closest('tbody > tr')?.id ?? ''`, &id)
+	return id
+}
+
+// The keys of a list: over its rows, into one, and what else there is.
+func TestKeysOfLists(t *testing.T) {
+	s := filledSite(t)
+	b := s.at("/jobs")
+	b.Until(`document.documentElement.classList.contains('scripted')`)
+	var rows []string
+	b.Eval(`[...document.querySelectorAll('main tbody > tr')].map(r => r.id)`, &rows)
+	for _, step := range []struct{ key, at string }{{"j", rows[0]}, {"j", rows[1]}, {"j", rows[2]}, {"k", rows[1]}, {"k", rows[0]}, {"k", rows[0]}} {
+		if b.Key(step.key); cursor(b) != step.at {
+			t.Fatalf("%s goes to %q, not %q", step.key, cursor(b), step.at)
+		}
+	}
+	var shown bool
+	if b.Eval(`document.activeElement.matches(':focus-visible') && getComputedStyle(document.activeElement.closest('td')).backgroundColor !== getComputedStyle(document.querySelector('main tbody > tr:last-child > td')).backgroundColor`, &shown); !shown {
+		t.Error("the cursor is not seen")
+	}
+	picture(b, "keys-cursor")
+	b.Axe()
+	b.Key("j")
+	b.Key("x")
+	var ticked string
+	if b.Eval(`[...document.querySelectorAll('input[name=job]:checked')].map(e => 'job-' + e.value).join()`, &ticked); ticked != rows[1] {
+		t.Errorf("x ticks %q", ticked)
+	}
+	if b.Key("x"); cursor(b) != rows[1] {
+		t.Error("x moves the cursor")
+	}
+	b.Key("Enter")
+	b.Until(`location.pathname === '/jobs/' + ` + strconv.Quote(rows[1][len("job-"):]))
+	for _, tt := range []struct{ on, key, path string }{
+		{"/schedules", "n", "/schedules/-new"}, {"/monitors", "n", "/monitors/-new"}, {"/tasks/hello", "e", "/tasks/hello/edit"},
+		{"/schedules/hourly", "e", "/schedules/hourly/edit"}, {"/schedules", "je", "/schedules/hourly/edit"}, {"/cycles", "j\n", "/cycles/nightly"},
+	} {
+		b.Visit(s.url + tt.on)
+		b.Until(`document.documentElement.classList.contains('scripted')`)
+		for _, key := range tt.key {
+			if key == '\n' {
+				b.Key("Enter")
+				continue
+			}
+			b.Key(string(key))
+		}
+		b.Until(`location.pathname === ` + strconv.Quote(tt.path))
+	}
+	// A letter that is typed is no key, and neither is one over a question.
+	b.Visit(s.url + "/schedules")
+	b.Until(`document.documentElement.classList.contains('scripted')`)
+	b.Key("/")
+	for _, key := range []string{"n", "j", "x", "?"} {
+		b.Key(key)
+	}
+	var typed string
+	if b.Eval(`document.activeElement.value + location.pathname + document.querySelector('#keys').matches(':popover-open')`, &typed); typed != "njx?/schedulesfalse" {
+		t.Errorf("typed %q", typed)
+	}
+	b.Eval(`(document.activeElement.blur(), true)`, new(bool))
+	b.Key("?")
+	b.Until(`document.getElementById('keys').matches(':popover-open')`)
+	b.Shows("next and previous row", "search, go anywhere, run actions")
+	picture(b, "keys-help")
+	b.Axe()
+	if b.Key("j"); cursor(b) != "" {
+		t.Error("a key works behind the dialog")
+	}
+	b.Key("Escape")
+	b.Until(`!document.getElementById('keys').matches(':popover-open')`)
+	b.Quiet(s.url)
+}
+
+// The cursor stays on its row while the list is brought up to date around it.
+func TestKeysThroughLiveUpdates(t *testing.T) {
+	s := busySite(t)
+	s.busyPages()
+	b := s.at("/jobs")
+	b.Until(`document.getElementById('live').dataset.state === 'on'`)
+	for range 3 {
+		b.Key("j")
+	}
+	at := cursor(b)
+	b.Eval(`(window.freshes = 0, document.addEventListener('belfry:fresh', () => freshes++), true)`, new(bool))
+	b.Until(`freshes >= 4`)
+	if got := cursor(b); got != at || at == "" {
+		t.Errorf("the cursor went from %q to %q", at, got)
+	}
+	b.Key("j")
+	if got := cursor(b); got == at || got == "" {
+		t.Errorf("the cursor does not go on from %q", at)
+	}
+	if found := must(s.Jobs(t.Context(), job.Filter{}))(s); len(found.Items) == 0 {
+		t.Error("nothing happened")
+	}
+	b.Quiet(s.url)
+}

@@ -1,0 +1,108 @@
+package console_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/belfry-run/belfry/app/ui/console/internal/parts"
+	"github.com/belfry-run/belfry/job"
+)
+
+// Times are shown as the browser has chosen, by the server and on all pages.
+func TestTimesAreShownInOneZone(t *testing.T) {
+	s := filledSite(t)
+	j := must(s.Jobs(t.Context(), job.Filter{Task: "broken"}))(s).Items[0]
+	b := s.tab(s.admin)
+	b.Call("Emulation.setTimezoneOverride", map[string]any{"timezoneId": "Asia/Dubai"}, nil)
+	zones := func(path string) string {
+		t.Helper()
+		b.Visit(s.url + path)
+		var all string
+		b.Eval(`[...new Set([...document.querySelectorAll('main time .zone')].map(e => e.textContent))].sort().join()`, &all)
+		return all
+	}
+	clock := func(zone string) string {
+		at, err := time.LoadLocation(zone)
+		if err != nil {
+			t.Fatal(err)
+		}
+		layout := "15:04"
+		if created := j.CreatedAt.In(at); created.Second() != 0 {
+			layout = "15:04:05"
+		}
+		return j.CreatedAt.In(at).Format(layout) + " " + zone
+	}
+	job := fmt.Sprint("/jobs/", j.ID)
+	choose := func(how string) {
+		t.Helper()
+		b.Visit(s.url + job)
+		b.Until(`document.documentElement.classList.contains('scripted')`)
+		b.Click(".times summary")
+		b.Follow(".times button[value=" + how + "]")
+		b.Quiet(s.url)
+	}
+	for _, tt := range []struct{ how, job, schedule string }{
+		{"", "UTC", "Europe/Sofia"}, {"utc", "UTC", "UTC"}, {"mine", "Asia/Dubai", "Asia/Dubai"}, {"schedule", "UTC", "Europe/Sofia"},
+	} {
+		if tt.how != "" {
+			choose(tt.how)
+		}
+		if got := zones(job); got != tt.job {
+			t.Errorf("%q: the job shows %q", tt.how, got)
+		}
+		b.Shows(clock(tt.job))
+		if got := zones("/schedules/hourly"); !strings.Contains(got, tt.schedule) || strings.Contains(got, ",") && tt.how != "" && tt.how != "schedule" {
+			t.Errorf("%q: the schedule shows %q", tt.how, got)
+		}
+		b.Visit(s.url + "/")
+		settled(b)
+		picture(b, "times-"+tt.how)
+		b.Axe()
+	}
+	choose("mine")
+	b.Call("Emulation.setTimezoneOverride", map[string]any{"timezoneId": "America/Lima"}, nil)
+	b.Visit(s.url + job)
+	b.Until(`document.body.dataset.zone === 'America/Lima'`) // who has travelled
+	b.Emulate("light", 360)
+	b.Layout()
+	b.Click(".times summary")
+	picture(b, "times-phone")
+	b.Layout()
+}
+
+// What a cookie or a form says of a zone is a name of one, or nothing.
+func TestTimesOfAnOddZone(t *testing.T) {
+	s := filledSite(t)
+	v := s.visitor(s.admin)
+	for _, zone := range []string{"", "Local", "../../etc/passwd", "Mars/Olympus", strings.Repeat("x", 300), "<b>"} {
+		if status, body := v.post("/times", "times", "mine", "zone", zone, "next", "/schedules/hourly"); status != 200 || !strings.Contains(body, `data-times="schedule"`) {
+			t.Errorf("%q: %d", zone, status)
+		}
+	}
+	if status, body := v.post("/times", "times", "mine", "zone", "Europe/Sofia", "next", "https://elsewhere.example/"); status != 200 || !strings.Contains(body, `data-times="mine" data-zone="Europe/Sofia"`) {
+		t.Errorf("%d", status)
+	}
+}
+
+// Lengths of time are written alike by the server and by the script.
+func TestRelativeTimesAreWrittenAlike(t *testing.T) {
+	s, now := newSite(t), time.Now()
+	b := s.at("/tasks")
+	b.Until(`document.documentElement.classList.contains('scripted')`)
+	for _, row := range []struct {
+		ago  time.Duration
+		want string
+	}{
+		{45 * time.Second, "45 s ago"}, {118 * time.Second, "1 min ago"}, {111 * time.Minute, "1 h 51 min ago"}, {13*time.Hour + 5*time.Minute, "13 h ago"},
+		{27 * time.Hour, "1 d 3 h ago"}, {24*time.Hour + time.Minute, "1 d ago"}, {50 * time.Hour, "2 d ago"},
+	} {
+		var got string
+		b.Eval(fmt.Sprintf(`(() => { const e = document.createElement('time'); e.dateTime = new Date(Date.now() - %d - 300).toISOString(); e.dataset.rel = ''; e.id = 'probe'; document.querySelector('main').append(e);
+			return new Promise(done => { const look = () => { if (e.textContent) { e.remove(); done(e.textContent); } else setTimeout(look, 20); }; look(); }); })()`, row.ago.Milliseconds()), &got)
+		if want := parts.NewMoment(now.Add(-row.ago), now, time.UTC, true).Rel(); got != row.want || want != row.want {
+			t.Errorf("%s: %q by the script, %q by the server, want %q", row.ago, got, want, row.want)
+		}
+	}
+}
