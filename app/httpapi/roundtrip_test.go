@@ -243,6 +243,8 @@ func TestEveryCallArrivesAsItWasMadeAndComesBackAsItWasAnswered(t *testing.T) {
 			func(ctx context.Context) (any, error) { return c.Namespace(ctx, "n") }},
 		{[]any{"Namespaces"}, apitest.Filled[[]access.Namespace](),
 			func(ctx context.Context) (any, error) { return c.Namespaces(ctx) }},
+		{[]any{"AllNamespaces"}, apitest.Filled[[]access.Namespace](),
+			func(ctx context.Context) (any, error) { return c.AllNamespaces(ctx) }},
 		{[]any{"SaveQueue", apitest.Filled[job.Queue]()}, apitest.Filled[job.Queue](),
 			func(ctx context.Context) (any, error) { return c.SaveQueue(ctx, apitest.Filled[job.Queue]()) }},
 		{[]any{"DeleteQueue", "q"}, nil,

@@ -167,6 +167,10 @@ func (f *fake) Namespace(ctx context.Context, name string) (access.Namespace, er
 	return reply[access.Namespace](ctx, f, "Namespace", name)
 }
 
+func (f *fake) AllNamespaces(ctx context.Context) ([]access.Namespace, error) {
+	return reply[[]access.Namespace](ctx, f, "AllNamespaces")
+}
+
 func (f *fake) Namespaces(ctx context.Context) ([]access.Namespace, error) {
 	return reply[[]access.Namespace](ctx, f, "Namespaces")
 }

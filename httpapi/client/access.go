@@ -33,6 +33,11 @@ func (c AccessCalls) Namespaces(ctx context.Context) ([]access.Namespace, error)
 	return items[access.Namespace](ctx, c.server, "/v1/namespaces", nil)
 }
 
+// AllNamespaces implements [httpapi.Namespaces].
+func (c AccessCalls) AllNamespaces(ctx context.Context) ([]access.Namespace, error) {
+	return items[access.Namespace](ctx, c.server, "/v1/namespaces", words("all", "true"))
+}
+
 // CreateToken implements [httpapi.Tokens].
 func (c AccessCalls) CreateToken(ctx context.Context, t access.Token) (access.Token, string, error) {
 	made, err := put[wire.NewToken](ctx, c.server, http.MethodPost, "/v1/tokens", nil, t)

@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"strings"
 	"time"
 
 	"github.com/belfry-run/belfry/access"
@@ -13,8 +14,24 @@ import (
 )
 
 func init() {
+	add("namespaces are listed by what they hold", caseNamespacesAreListedByWhatTheyHold)
 	add("a namespace uses the queues and priorities that it may use, by whatever way", caseANamespaceUsesTheQueuesAndPrioritiesThatIt)
 	add("limits of a namespace that leave out one of its tasks are refused, and can be taken back", caseLimitsOfANamespaceThatLeaveOutOneOf)
+}
+
+// Names are those of what exists, each once, with limits or without.
+func caseNamespacesAreListedByWhatTheyHold(b *bench) {
+	for _, t := range []task.Task{{Namespace: "c", Name: "one"}, {Namespace: "a", Name: "one"}, {Namespace: "a", Name: "two"}, {Name: "one"}} {
+		t.Kind = task.KindFunc
+		must(b.st.CreateTask(b.ctx, t))(b)
+	}
+	must(b.st.CreateMonitor(b.ctx, monitor.Monitor{Namespace: "b", Name: "beat", Check: task.Task{Kind: task.KindHeartbeat}, Every: core.Duration(time.Minute)}))(b)
+	must(b.st.SaveNamespace(b.ctx, access.Namespace{Name: "empty", Queues: []string{"default"}}))(b)
+	var names []string
+	for _, n := range must(b.st.AllNamespaces(b.ctx))(b) {
+		names = append(names, n.Name)
+	}
+	want(b, "names", strings.Join(names, " "), "a b c default empty")
 }
 
 func caseANamespaceUsesTheQueuesAndPrioritiesThatIt(b *bench) {

@@ -3,6 +3,8 @@ package tasks
 import (
 	"context"
 	"fmt"
+	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/belfry-run/belfry/access"
@@ -38,6 +40,45 @@ func (s *Store) Namespaces(ctx context.Context) (all []access.Namespace, err err
 		all, err = base.Collect(ctx, tx, scanNamespace, `select doc from belfry.namespaces order by name`)
 		return err
 	})
+	return all, err
+}
+
+// maxNamespaces bounds a list of names.
+const maxNamespaces = 200
+
+// AllNamespaces lists the namespaces that have limits, tasks or monitors, by name.
+// Of those without limits it finds 200: it steps over an index once for each of
+// them, however much they hold.
+func (s *Store) AllNamespaces(ctx context.Context) (all []access.Namespace, err error) {
+	if all, err = s.Namespaces(ctx); err != nil {
+		return nil, err
+	}
+	known := map[string]bool{}
+	for _, n := range all {
+		known[n.Name] = true
+	}
+	err = s.DB().Read(ctx, func(tx base.Tx) error {
+		for _, table := range []string{"tasks", "monitors"} {
+			found, err := base.Collect(ctx, tx, base.ScanString, `
+				with recursive names (name) as (
+					select min(namespace) from belfry.`+table+`
+					union all
+					select (select min(namespace) from belfry.`+table+` where namespace > names.name) from names where names.name is not null
+				)
+				select name from names where name is not null limit `+strconv.Itoa(maxNamespaces))
+			if err != nil {
+				return err
+			}
+			for _, name := range found {
+				if !known[name] {
+					known[name] = true
+					all = append(all, access.Namespace{Name: name})
+				}
+			}
+		}
+		return nil
+	})
+	slices.SortFunc(all, func(a, b access.Namespace) int { return strings.Compare(a.Name, b.Name) })
 	return all, err
 }
 

@@ -56,6 +56,8 @@ type PageDiff = monitors.PageDiff
 type whoAPI interface {
 	// Whoami answers the token itself.
 	Whoami(ctx context.Context) (access.Token, error)
+	// AllNamespaces lists those that the token may see.
+	AllNamespaces(ctx context.Context) ([]access.Namespace, error)
 }
 
 type watchAPI interface {

@@ -21,6 +21,27 @@ const (
 	countsEvery   = 2 * time.Second // at most, a page hears of counts
 )
 
+// fill reads what the frame of a page shows.
+func (p *page) fill() {
+	ctx := p.R.Context()
+	err := frame.Together(
+		func() error { p.Counts = p.counts(ctx); return nil },
+		func() error {
+			if p.Token.Namespace != core.AnyNamespace {
+				return nil
+			}
+			all, err := p.api.AllNamespaces(ctx)
+			for _, n := range all {
+				p.Namespaces = append(p.Namespaces, n.Name)
+			}
+			return err
+		},
+	)
+	if err != nil {
+		p.c.log.Debug("frame without namespaces", "error", err)
+	}
+}
+
 // counts are the figures of the navigation, of the namespace that is shown.
 // Each is counted by an index and no further than a cap. What cannot be counted
 // is left out: a page is shown without it.

@@ -1,6 +1,7 @@
 package console_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/belfry-run/belfry/access"
@@ -91,5 +92,27 @@ func TestCountsEndAtTheirCap(t *testing.T) {
 	b.Visit(s.url + "/queues")
 	if got := navCounts(b); got != "dead 999+ failed" {
 		t.Error(got)
+	}
+}
+
+// The menu of namespaces lists those that exist, to who may see all.
+func TestNamespacesToChooseFrom(t *testing.T) {
+	s := filledSite(t)
+	must(s.CreateTask(t.Context(), task.Task{Namespace: "other", Name: "far", Kind: task.KindFunc}))(s)
+	b := s.at("/queues?namespace=nobody")
+	var names string
+	b.Eval(`[...document.querySelectorAll('.top .namespace .choose a')].map(e => e.textContent).join()`, &names)
+	if names != "all namespaces,default,other,team-limited,nobody" {
+		t.Errorf("the menu has %s", names)
+	}
+	b.Click(".namespace summary")
+	b.Axe()
+	picture(b, "namespaces")
+	b.Follow(".namespace a:nth-of-type(3)")
+	b.Until(`location.search === '?namespace=other' && location.pathname === '/queues'`)
+	b.Quiet(s.url)
+	own, _ := s.token("own", "other", access.ScopeRead)
+	if _, body := s.visitor(own).get("/queues"); strings.Contains(body, "team-limited") {
+		t.Error("another namespace is told of")
 	}
 }

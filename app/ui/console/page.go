@@ -41,7 +41,7 @@ func (p *page) enter(secret string) (err error) {
 		return err
 	}
 	p.Page.Enter(who)
-	p.Count = func() frame.NavCounts { return p.counts(p.R.Context()) }
+	p.Fill = p.fill
 	return nil
 }
 

@@ -14,6 +14,9 @@ func (s *server) namespaceRoutes() {
 	type namespaceByName struct {
 		Name string `path:"name"`
 	}
+	type namespaceQuery struct {
+		All bool `query:"all" doc:"Those without limits too that have tasks or monitors, up to 200"`
+	}
 	type namespaceList struct {
 		Items []access.Namespace `json:"items"`
 	}
@@ -21,8 +24,12 @@ func (s *server) namespaceRoutes() {
 		Id: "namespace-list", Method: http.MethodGet, Path: "/v1/namespaces", Scope: access.ScopeRead,
 		Summary: "List the namespaces that have limits",
 		Doc:     "A token for one namespace sees its own.",
-	}, func(ctx context.Context, c *api.Call, _ *struct{}) (namespaceList, error) {
-		items, err := s.service.Namespaces(ctx)
+	}, func(ctx context.Context, c *api.Call, in *namespaceQuery) (namespaceList, error) {
+		list := s.service.Namespaces
+		if in.All {
+			list = s.service.AllNamespaces
+		}
+		items, err := list(ctx)
 		if own := c.Token.Namespace; own != core.AnyNamespace {
 			items = slices.DeleteFunc(items, func(n access.Namespace) bool { return n.Name != own })
 		}

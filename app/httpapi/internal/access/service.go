@@ -14,6 +14,8 @@ type Namespaces interface {
 	Namespace(ctx context.Context, name string) (access.Namespace, error)
 	// Namespaces lists those that have limits.
 	Namespaces(ctx context.Context) ([]access.Namespace, error)
+	// AllNamespaces lists those without limits too that have tasks or monitors.
+	AllNamespaces(ctx context.Context) ([]access.Namespace, error)
 }
 
 // Tokens keeps who may do what.

@@ -21,10 +21,15 @@ func Namespace(c *cli.CLI) *cobra.Command {
 }
 
 func namespaceList(c *cli.CLI) *cobra.Command {
-	return &cobra.Command{
+	var every bool
+	cmd := &cobra.Command{
 		Use: "list", Aliases: []string{"ls"}, Short: "List the namespaces that have limits", Args: cobra.NoArgs,
 		RunE: c.Verb(func(ctx context.Context, s *cli.Conn, _ *cobra.Command, _ []string) error {
-			all, err := s.Namespaces(ctx)
+			list := s.Namespaces
+			if every {
+				list = s.AllNamespaces
+			}
+			all, err := list(ctx)
 			if err != nil {
 				return err
 			}
@@ -37,6 +42,8 @@ func namespaceList(c *cli.CLI) *cobra.Command {
 			})
 		}),
 	}
+	cmd.Flags().BoolVar(&every, "all", false, "those without limits too that have tasks or monitors")
+	return cmd
 }
 
 func allowedQueues(n access.Namespace) string {

@@ -198,9 +198,11 @@ func (p *Page) Places() (all []Place) {
 // about one thing of a namespace is in no other, so they lead to the first page
 // of the area.
 func (p *Page) NamespaceLinks() (links []NavLink) {
-	names := []string{core.DefaultNamespace, core.AnyNamespace}
-	if !slices.Contains(names, p.Namespace) {
-		names = append(names, p.Namespace)
+	names := []string{core.AnyNamespace, core.DefaultNamespace}
+	for _, name := range append(p.Namespaces, p.Namespace) {
+		if !slices.Contains(names, name) {
+			names = append(names, name)
+		}
 	}
 	area := ""
 	for _, g := range p.NavGroups() {

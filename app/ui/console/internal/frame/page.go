@@ -26,15 +26,16 @@ type Page struct {
 	W    http.ResponseWriter
 	R    *http.Request
 
-	Token     access.Token     // of who is signed in; without a name: nobody
-	Namespace string           // that is shown; * for all
-	Theme     string           // light, dark, or auto
-	Times     string           // how times are shown, see times.go
-	Flash     *flash           // what the last action came to
-	Count     func() NavCounts // reads Counts, for a page that shows them; nil: none
-	Counts    NavCounts        // shown beside entries of the navigation
-	Now       time.Time
-	Data      any // what the handler shows
+	Token      access.Token // of who is signed in; without a name: nobody
+	Namespace  string       // that is shown; * for all
+	Theme      string       // light, dark, or auto
+	Times      string       // how times are shown, see times.go
+	Flash      *flash       // what the last action came to
+	Fill       func()       // reads what the frame shows, once a page is rendered; nil: nothing
+	Counts     NavCounts    // shown beside entries of the navigation
+	Namespaces []string     // to choose from
+	Now        time.Time
+	Data       any // what the handler shows
 
 	zone *time.Location // where times are shown
 
@@ -91,8 +92,8 @@ func (p *Page) Render(name string) {
 }
 
 func (p *Page) render(t *template.Template, name string, view any) {
-	if p.Count != nil && p.R.Header.Get("X-Belfry-Live") == "" { // which hears of them by its stream
-		p.Counts = p.Count()
+	if p.Fill != nil && p.R.Header.Get("X-Belfry-Live") == "" { // whose frame stays as it is
+		p.Fill()
 	}
 	var b bytes.Buffer
 	if err := t.ExecuteTemplate(&b, "page", view); err != nil {

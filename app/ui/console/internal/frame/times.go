@@ -73,7 +73,7 @@ func (p *Page) TimesName() string {
 	case timesMine:
 		return p.zone.String()
 	}
-	return "Schedule's"
+	return "Schedule zone"
 }
 
 // SetTimes keeps how somebody wants to see times.
