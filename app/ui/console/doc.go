@@ -7,7 +7,7 @@
 //
 // # Layout
 //
-// Each area has a package of its own: home, jobs, schedules, calendars, tasks,
+// Each area has a package of its own: home, find (the search that the palette shows), jobs, schedules, calendars, tasks,
 // monitors (with incidents and sent alerts), cycles, programs, workers, queues,
 // audit, settings (with tokens and secrets), alerting (alert rules and
 // channels), windows, statuspages. No area imports another.
@@ -62,7 +62,7 @@
 // The page /design shows them, and ui/README.md says when to use which. They
 // stand in internal/parts, each with the function that makes its data:
 //
-//	time     ($.When t) in UTC, ($.WhenIn zone t), ($.Ago t) relative
+//	time     ($.When t), ($.WhenIn zone t), ($.Ago t) relative, in the zone that the reader has chosen
 //	chip     (chip .State): a state as a word with a mark
 //	empty    (empty title text command), or (emptyWith ... link button): what to do first
 //	icon     (icon "play"): one of Lucide's

@@ -37,14 +37,14 @@ addEventListener('keydown', e => {
   if (e.ctrlKey || e.metaKey || e.altKey || e.isComposing || e.defaultPrevented || typing(e) || document.querySelector('dialog[open]')) return;
   const help = document.getElementById('keys');
   if (e.key === '?') { help?.togglePopover(); return; }
-  if (document.querySelector(':popover-open')) return; // a question, or a menu
+  if (document.querySelector(':popover-open:not(#keys)')) return; // a question, or a menu
   if (going > Date.now() && places.has(e.key)) {
     e.preventDefault();
     location.assign(places.get(e.key));
     return;
   }
   going = e.key === 'g' ? Date.now() + 1500 : 0;
-  if (!Object.hasOwn(keys, e.key)) return;
+  if (!Object.hasOwn(keys, e.key) || help?.matches(':popover-open')) return;
   e.preventDefault();
   keys[e.key]();
 });

@@ -32,7 +32,7 @@ const (
 // home shows answers of the API that each read a bounded number of rows however
 // much there is.
 func home(p *page) error {
-	d := homeData{Checks: p.Query("checks") == "true", Now: p.Now, Zone: p.Zone()}
+	d := homeData{Checks: p.Query("checks") == "true", Now: p.Now, Zone: p.Times.Zone}
 	ctx := p.R.Context()
 	reads := []func() error{
 		frame.Get(&d.Overview, func() (view.Overview, error) { return p.api.Overview(ctx, p.Namespace) }),

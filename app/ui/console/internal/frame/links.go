@@ -148,13 +148,13 @@ func (p *Page) Pager(next string) parts.Pager {
 
 // When shows an instant, beside how long ago it was or is to come. The viewer's
 // own zone shows when it is looked at.
-func (p *Page) When(t time.Time) parts.Moment { return parts.NewMoment(t, p.Now, p.zone, false) }
+func (p *Page) When(t time.Time) parts.Moment { return parts.NewMoment(t, p.Now, p.Times.Zone, false) }
 
 // WhenIn does so in a schedule's zone, unless all times are shown in one.
 func (p *Page) WhenIn(zone string, t time.Time) parts.Moment {
-	return parts.NewMoment(t, p.Now, p.ZoneOf(zone), false)
+	return parts.NewMoment(t, p.Now, p.Times.Of(zone), false)
 }
 
 // Ago shows how long ago an instant was, or when it comes; the instant itself
 // shows when it is looked at.
-func (p *Page) Ago(t time.Time) parts.Moment { return parts.NewMoment(t, p.Now, p.zone, true) }
+func (p *Page) Ago(t time.Time) parts.Moment { return parts.NewMoment(t, p.Now, p.Times.Zone, true) }

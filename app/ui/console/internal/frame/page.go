@@ -29,15 +29,13 @@ type Page struct {
 	Token      access.Token // of who is signed in; without a name: nobody
 	Namespace  string       // that is shown; * for all
 	Theme      string       // light, dark, or auto
-	Times      string       // how times are shown, see times.go
+	Times      Times        // how times are shown
 	Flash      *flash       // what the last action came to
 	Fill       func()       // reads what the frame shows, once a page is rendered; nil: nothing
 	Counts     NavCounts    // shown beside entries of the navigation
 	Namespaces []string     // to choose from
 	Now        time.Time
 	Data       any // what the handler shows
-
-	zone *time.Location // where times are shown
 
 	Status int // to answer with; 0: OK
 
@@ -51,7 +49,7 @@ func (s *Site) NewPage(w http.ResponseWriter, r *http.Request) *Page {
 	if cookie, err := r.Cookie(themeCookie); err == nil && (cookie.Value == "light" || cookie.Value == "dark") {
 		p.Theme = cookie.Value
 	}
-	p.readTimes()
+	p.Times = timesOf(r)
 	return p
 }
 

@@ -22,22 +22,29 @@ const timesCookie = "belfry_times"
 
 const longestZone = 64 // bytes
 
-// readTimes is what the cookie asks for.
-func (p *Page) readTimes() {
-	p.Times, p.zone = timesSchedule, time.UTC
-	cookie, err := p.R.Cookie(timesCookie)
+// Times is how a browser shows times.
+type Times struct {
+	Mode string
+	Zone *time.Location // of those that belong to no schedule
+}
+
+// timesOf is what the cookie of a request asks for.
+func timesOf(r *http.Request) Times {
+	t := Times{timesSchedule, time.UTC}
+	cookie, err := r.Cookie(timesCookie)
 	if err != nil {
-		return
+		return t
 	}
 	mode, zone, _ := strings.Cut(cookie.Value, ":")
 	switch mode {
 	case timesUTC:
-		p.Times = timesUTC
+		t.Mode = timesUTC
 	case timesMine:
 		if at := zoneOf(zone); at != nil {
-			p.Times, p.zone = timesMine, at
+			t = Times{timesMine, at}
 		}
 	}
+	return t
 }
 
 // zoneOf is the zone of a name that a browser gave, or nil.
@@ -52,26 +59,23 @@ func zoneOf(name string) *time.Location {
 	return at
 }
 
-// Zone is where times are shown that belong to no schedule.
-func (p *Page) Zone() *time.Location { return p.zone }
-
-// ZoneOf is where times of a schedule's zone are shown.
-func (p *Page) ZoneOf(zone string) *time.Location {
-	if p.Times == timesSchedule {
+// Of is where times of a schedule's zone are shown.
+func (t Times) Of(zone string) *time.Location {
+	if t.Mode == timesSchedule {
 		if at := zoneOf(zone); at != nil {
 			return at
 		}
 	}
-	return p.zone
+	return t.Zone
 }
 
-// TimesName is how times are shown, in a word or two.
-func (p *Page) TimesName() string {
-	switch p.Times {
+// Name is how times are shown, in a word or two.
+func (t Times) Name() string {
+	switch t.Mode {
 	case timesUTC:
 		return "UTC"
 	case timesMine:
-		return p.zone.String()
+		return t.Zone.String()
 	}
 	return "Schedule zone"
 }
