@@ -26,6 +26,7 @@ type DatabaseHealth struct {
 	Connections int             `json:"connections,omitempty" doc:"PostgreSQL: how many are used of the server"`
 	Most        int             `json:"most_connections,omitempty" doc:"PostgreSQL: how many there may be"`
 	Slots       []WALSlot       `json:"slots,omitempty" doc:"PostgreSQL: replication slots, those that hold most first; at most 20"`
+	Epoch       *Epoch          `json:"epoch,omitempty" doc:"PostgreSQL: the line of history that the database is on"`
 	File        *DatabaseFile   `json:"file,omitempty" doc:"SQLite"`
 	Checks      []core.Check    `json:"checks" doc:"What of all this is as it should be, and what to do where it is not"`
 }
@@ -60,6 +61,43 @@ type WALSlot struct {
 	Name   string `json:"name"`
 	Active bool   `json:"active"`
 	Held   int64  `json:"held" doc:"Bytes of write-ahead log that it keeps"`
+}
+
+// Epoch is a stretch of a database's history without a failover or restore that may have lost commits.
+type Epoch struct {
+	Number int64      `json:"number" doc:"Larger than any before; 1: the first"`
+	Since  time.Time  `json:"since,omitzero" doc:"When it began; empty for the first"`
+	Signs  EpochSigns `json:"signs" enum:"timeline,log,none" doc:"What the server tells for the next to be noticed: its timeline and the length of its log, the length of its log alone, or nothing"`
+}
+
+// EpochSigns is what a server tells of its history.
+type EpochSigns string
+
+// Signs, from the strongest.
+const (
+	SignsTimeline EpochSigns = "timeline"
+	SignsLog      EpochSigns = "log"
+	SignsNone     EpochSigns = "none"
+)
+
+// check says which epoch it is, and whether the next would be noticed. It has a fix where that is not so and nothing is wrong.
+func (e Epoch) check() core.Check {
+	c := core.Check{Name: "epoch", OK: true, Detail: "the first"}
+	if !e.Since.IsZero() {
+		c.Detail = fmt.Sprintf("%d, since %s", e.Number, e.Since.UTC().Format(time.RFC3339))
+	}
+	const fix = "grant execute on function pg_current_wal_flush_lsn(), pg_walfile_name(pg_lsn) to the role of the nodes, and restart them; a server that has neither loses this guarantee"
+	switch e.Signs {
+	case SignsTimeline:
+		c.Detail += "; the server tells its timeline, so a failover or restore that loses commits is noticed"
+	case SignsLog:
+		c.Detail += "; the server tells only the length of its log, so a failover or restore that loses commits may be missed"
+		c.Fix = fix
+	default:
+		c.Detail += "; the server tells nothing of its history, so a failover or restore that loses commits is not noticed"
+		c.Fix = fix
+	}
+	return c
 }
 
 // DatabaseFile is the file of SQLite.
@@ -115,6 +153,9 @@ func (d DatabaseHealth) Judge() (checks []core.Check) {
 	}
 	add("history", since(d.OldestAt) < d.Retention.Age.D()+lateRetention, "retention does not keep up: see that a node with the role engine runs, and its log", "%s", history)
 	d.judgeServer(add)
+	if d.Epoch != nil {
+		checks = append(checks, d.Epoch.check())
+	}
 	if f := d.File; f != nil {
 		add("write-ahead log", f.WAL < muchLog, "something reads for very long and keeps it from being taken over: copies of the file, or an open sqlite3; it shrinks when they end", "%s", core.SizeText(f.WAL))
 		add("pages", true, "", "%s of %s free", core.SizeText(f.Free*f.PageSize), core.SizeText(f.Pages*f.PageSize))

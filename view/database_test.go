@@ -8,6 +8,26 @@ import (
 	"github.com/belfry-run/belfry/core"
 )
 
+// A guarantee that a server does not allow is no fault of the installation, and has a way out.
+func TestAnEpochSaysWhatTheServerTells(t *testing.T) {
+	t.Parallel()
+	for _, row := range []struct {
+		epoch  Epoch
+		detail string
+		fix    bool
+	}{
+		{Epoch{Number: 1, Signs: SignsTimeline}, "the first; the server tells its timeline, so a failover or restore that loses commits is noticed", false},
+		{Epoch{Number: at("10:00").UnixMicro(), Since: at("10:00"), Signs: SignsLog}, at("10:00").UTC().Format("since 2006-01-02T15:04:05Z") + "; the server tells only the length of its log", true},
+		{Epoch{Number: 1, Signs: SignsNone}, "tells nothing of its history, so a failover or restore that loses commits is not noticed", true},
+	} {
+		checks := DatabaseHealth{Epoch: &row.epoch}.Judge()
+		c := checks[len(checks)-1]
+		if c.Name != "epoch" || !c.OK || !strings.Contains(c.Detail, row.detail) || strings.Contains(c.Fix, "grant execute") != row.fix {
+			t.Errorf("%+v", c)
+		}
+	}
+}
+
 func TestADatabaseIsJudged(t *testing.T) {
 	t.Parallel()
 	now := at("10:00")

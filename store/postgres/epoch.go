@@ -19,14 +19,6 @@ import (
 // A negative epoch is that of another server.
 type place struct{ epoch, flushed int64 }
 
-// placeSQL are the columns of a [place]. The timeline of a server is a number that grows with each promotion and with each
-// restore from an archive. Neither is a question to a table or a file but for the row, of which there is one.
-const placeSQL = `
-	(select case when timeline = ` + timelineSQL + ` then number else -number end from belfry.epoch),
-	(pg_current_wal_flush_lsn() - '0/0')::bigint`
-
-const timelineSQL = `left(pg_walfile_name(pg_current_wal_flush_lsn()), 8)`
-
 var (
 	// errOtherHistory says that commits may have been lost, and that no epoch has begun since.
 	errOtherHistory = errors.New("the server was promoted or restored")
@@ -135,7 +127,7 @@ func (db *DB) beginEpoch(ctx context.Context, conn *pgxpool.Conn, order bool) er
 		var was string
 		var wall int64 // by which two servers that are promoted both have epochs of their own
 		if err := tx.QueryRow(ctx, db.schema.sql(`
-			select number, timeline, `+timelineSQL+`, (pg_current_wal_flush_lsn() - '0/0')::bigint, (extract(epoch from clock_timestamp()) * 1000000)::bigint
+			select number, timeline, `+db.signs.timelineSQL()+`, `+db.signs.lengthSQL()+`, (extract(epoch from clock_timestamp()) * 1000000)::bigint
 			from belfry.epoch
 			for update`)).Scan(&found.epoch, &was, &timeline, &found.flushed, &wall); err != nil {
 			return fmt.Errorf("read the epoch: %w", err)
@@ -145,13 +137,16 @@ func (db *DB) beginEpoch(ctx context.Context, conn *pgxpool.Conn, order bool) er
 			now = base.Micros(db.clock())
 		}
 		number := found.epoch
-		if was != timeline {
+		moved := was != timeline && (db.signs.timeline || was == restored)
+		if moved {
 			found.epoch = -number
 		}
-		if !order && known.compare(found) == nil {
-			return nil // another node was faster
+		switch err := known.compare(found); {
+		case order, errors.Is(err, errOtherHistory):
+		default:
+			return err // another node was faster, or this one has come to an older server
 		}
-		if order || was != "" {
+		if order || !moved || was != "" {
 			number = max(number+1, known.epoch+1, wall)
 			became = number
 			if err := db.endHistory(ctx, tx, now); err != nil {

@@ -61,8 +61,13 @@ type place struct {
 }
 
 func newPlace(t *testing.T) *place {
-	p := &place{t: t, server: pgtest.NewServer(t, pgtest.Options{}), dns: &dns{conns: map[net.Conn]bool{}}, clock: storetest.NewClock()}
-	p.url = p.server.URL("postgres")
+	server := pgtest.NewServer(t, pgtest.Options{})
+	return newPlaceAs(t, server, server.URL("postgres"))
+}
+
+// newPlaceAs is a place of the role that the address names.
+func newPlaceAs(t *testing.T, server *pgtest.Server, url string) *place {
+	p := &place{t: t, server: server, url: url, dns: &dns{conns: map[net.Conn]bool{}}, clock: storetest.NewClock()}
 	p.dns.to(p.server)
 	p.st = p.open()
 	return p

@@ -22,7 +22,7 @@ func (db *DB) Inspect(ctx context.Context) (d view.DatabaseHealth, err error) {
 	if err != nil {
 		return d, translate(fmt.Errorf("look at the server: %w", err))
 	}
-	for _, part := range []func(context.Context, *view.DatabaseHealth) error{db.inspectTables, db.inspectTransactions, db.inspectSlots} {
+	for _, part := range []func(context.Context, *view.DatabaseHealth) error{db.inspectTables, db.inspectTransactions, db.inspectSlots, db.inspectEpoch} {
 		if err := part(ctx, &d); err != nil {
 			return d, translate(err)
 		}
@@ -94,6 +94,9 @@ func (db *DB) inspectSlots(ctx context.Context, d *view.DatabaseHealth) error {
 		return fmt.Errorf("look at replication slots: %w", err)
 	}
 	d.Slots, err = pgx.CollectRows(rows, pgx.RowToStructByPos[view.WALSlot])
+	if refused(err) {
+		return nil
+	}
 	return err
 }
 

@@ -116,6 +116,9 @@ type DB struct {
 	wakeups base.Wakeups
 	horizon horizon
 	epochs  epochs
+
+	signs              signs // with the texts that ask for them
+	beginSQL, adoptSQL string
 }
 
 func open(ctx context.Context, dsn string, o Options) (*DB, error) {
@@ -197,6 +200,12 @@ func (db *DB) ready(ctx context.Context, keepSchema bool) error {
 	if keepSchema && from < to {
 		return core.Errorf(core.Conflict, "the database has schema version %d, and this belfry needs %d", from, to).WithHint("run: belfry migrate")
 	}
+	if db.signs, err = askSigns(ctx, db.pool); err != nil {
+		return err
+	}
+	db.signs.warn(db.log)
+	place := db.signs.placeSQL()
+	db.beginSQL, db.adoptSQL = db.schema.sql(beginSQL(place)), db.schema.sql(adoptSQL(place))
 	if err := db.findSystem(ctx); err != nil {
 		return err
 	}
@@ -283,7 +292,9 @@ const clockSQL = "select (extract(epoch from clock_timestamp()) * 1000000)::bigi
 
 // adoptSQL is the same for a transaction that may make jobs ready: its number
 // is drawn before the clock is read, as [horizon] needs it.
-const adoptSQL = "select (extract(epoch from clock_timestamp()) * 1000000)::bigint, (" + base.FloorSQL + "), " + placeSQL + " from (select pg_current_xact_id() offset 0) as numbered"
+func adoptSQL(place string) string {
+	return "select (extract(epoch from clock_timestamp()) * 1000000)::bigint, (" + base.FloorSQL + "), " + place + " from (select pg_current_xact_id() offset 0) as numbered"
+}
 
 // Adopt wraps the caller's transaction, of pgx or of database/sql.
 func (db *DB) Adopt(ctx context.Context, tx any) (base.Tx, base.Dialect, time.Time, error) {
@@ -307,7 +318,7 @@ func (db *DB) Adopt(ctx context.Context, tx any) (base.Tx, base.Dialect, time.Ti
 // adopt is what [adoptSQL] answers, if the transaction may write.
 func (db *DB) adopt(ctx context.Context, tx base.Tx) (time.Time, error) {
 	known := db.epochs.last()
-	rows, err := tx.Query(ctx, adoptSQL)
+	rows, err := tx.Query(ctx, db.adoptSQL)
 	if err != nil {
 		return time.Time{}, translate(err)
 	}

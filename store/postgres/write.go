@@ -178,7 +178,7 @@ func (db *DB) begin(ctx context.Context, conn *pgxpool.Conn, ahead []base.Statem
 	known := db.epochs.last() // before the question: an answer to another may come sooner than that to this one
 	var batch pgx.Batch
 	batch.Queue("begin")
-	batch.Queue(db.schema.sql(beginSQL))
+	batch.Queue(db.beginSQL)
 	for _, s := range ahead {
 		batch.Queue(db.schema.sql(s.SQL), s.Args...)
 	}
@@ -242,19 +242,21 @@ const frozenAfter = "'5s'"
 //     hundred;
 //   - the plan is made once, and not for each set of values: planning a claim took
 //     0.8 ms, as long as a third of its work, and never chose anything else.
-const beginSQL = `
+func beginSQL(place string) string {
+	return `
 	select pg_current_xact_id()::text::bigint,
 		(extract(epoch from clock_timestamp()) * 1000000)::bigint,
 		(extract(epoch from transaction_timestamp()) * 1000000)::bigint,
 		pg_snapshot_xmin(pg_current_snapshot())::text::bigint,
 		(` + base.FloorSQL + `),
-		` + placeSQL + `,
+		` + place + `,
 		concat(
 			set_config('idle_in_transaction_session_timeout', ` + frozenAfter + `, true),
 			set_config('enable_seqscan', 'off', true),
 			set_config('enable_bitmapscan', 'off', true),
 			set_config('jit', 'off', true),
 			set_config('plan_cache_mode', 'force_generic_plan', true))`
+}
 
 // rollback ends a transaction whose context may be over. A connection on which
 // even that fails is closed, and the server rolls back.

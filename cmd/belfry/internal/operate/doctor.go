@@ -117,7 +117,7 @@ func databaseFindings(ctx context.Context, s *cli.Conn) (found []finding) {
 	}
 	for _, c := range d.Checks {
 		if c.Name != "schedules" {
-			found = append(found, finding{Check: c})
+			found = append(found, finding{Check: c, Warning: c.OK && c.Fix != ""})
 		}
 	}
 	return found

@@ -1,0 +1,106 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/belfry-run/belfry/store/base"
+	"github.com/belfry-run/belfry/view"
+)
+
+// signs are what a server tells of its history: up to where its log is on disk, and its timeline, a number that grows
+// with each promotion and with each restore from an archive. Managed servers and narrow roles refuse one or both.
+type signs struct{ length, timeline bool }
+
+// restored is the timeline that an operator writes to have a new epoch begin.
+const restored = "restored"
+
+func (s signs) lengthSQL() string {
+	if s.length {
+		return `(pg_current_wal_flush_lsn() - '0/0')::bigint`
+	}
+	return `0::bigint`
+}
+
+// timelineSQL is empty where the timeline is not told.
+func (s signs) timelineSQL() string {
+	if s.timeline {
+		return `left(pg_walfile_name(pg_current_wal_flush_lsn()), 8)`
+	}
+	return `''`
+}
+
+// placeSQL are the columns of a [place]. Neither is a question to a table or a file but for the row, of which there is one.
+func (s signs) placeSQL() string {
+	same := `timeline <> '` + restored + `'`
+	if s.timeline {
+		same = `timeline = ` + s.timelineSQL()
+	}
+	return `(select case when ` + same + ` then number else -number end from belfry.epoch), ` + s.lengthSQL()
+}
+
+// kind is how much the signs let a node notice.
+func (s signs) kind() view.EpochSigns {
+	switch {
+	case s.timeline:
+		return view.SignsTimeline
+	case s.length:
+		return view.SignsLog
+	default:
+		return view.SignsNone
+	}
+}
+
+// askSigns asks which signs the server gives to this role. A standby gives none yet, and is not asked: it takes no writes.
+func askSigns(ctx context.Context, pool *pgxpool.Pool) (s signs, err error) {
+	for _, one := range []struct {
+		told *bool
+		sql  string
+	}{
+		{&s.length, `pg_current_wal_flush_lsn()::text`},
+		{&s.timeline, `pg_walfile_name(pg_current_wal_flush_lsn())`},
+	} {
+		var got *string
+		err := pool.QueryRow(ctx, `select case when not pg_is_in_recovery() then `+one.sql+` end`).Scan(&got)
+		if err != nil && !refused(err) {
+			return s, err
+		}
+		*one.told = err == nil
+	}
+	return s, nil
+}
+
+// warn says which guarantee is missing.
+func (s signs) warn(log *slog.Logger) {
+	switch s.kind() {
+	case view.SignsLog:
+		log.Warn("the server does not tell its timeline: a failover or restore that loses commits is noticed by the length of its log alone, and may be missed",
+			"hint", grantSigns)
+	case view.SignsNone:
+		log.Warn("the server does not tell its place in its log: a failover or restore that loses commits is not noticed", "hint", grantSigns)
+	}
+}
+
+const grantSigns = "grant execute on function pg_current_wal_flush_lsn(), pg_walfile_name(pg_lsn) to the role of the nodes, and restart them"
+
+// refused reports that a server does not have a function, or not for this role.
+func refused(err error) bool {
+	var pg *pgconn.PgError
+	return errors.As(err, &pg) && (pg.Code == "42501" || pg.Code == "42883" || pg.Code == "0A000")
+}
+
+func (db *DB) inspectEpoch(ctx context.Context, d *view.DatabaseHealth) error {
+	e := view.Epoch{Signs: db.signs.kind()}
+	if err := db.pool.QueryRow(ctx, db.schema.sql(`select number from belfry.epoch`)).Scan(&e.Number); err != nil {
+		return err
+	}
+	if e.Number > 1 { // the number of another than the first is its instant
+		e.Since = base.Instant(e.Number)
+	}
+	d.Epoch = &e
+	return nil
+}
