@@ -80,7 +80,7 @@ func (o setting) long() bool { return o.rounds > fewRounds }
 func newChaos(t *testing.T, o setting) *chaos {
 	c := &chaos{t: t, seed: uint64(o.seed), random: rand.New(rand.NewPCG(uint64(o.seed), 1)), without: map[string]string{}, ttl: sessionTTL}
 	var why string
-	if c.disk, why = smallDisk(t, fmt.Sprintf("%dm", 100+8*o.rounds)); why != "" {
+	if c.disk, why = pgtest.SmallDisk(t, fmt.Sprintf("%dm", 100+8*o.rounds)); why != "" {
 		if o.long() {
 			t.Fatal(why + "; be root, or let sudo know you first: sudo -v")
 		}

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/belfry-run/belfry/internal/pgtest"
 	"github.com/belfry-run/belfry/monitor"
 	"github.com/belfry-run/belfry/view"
 )
@@ -18,7 +19,7 @@ import (
 // written down, which is nobody's fault but ours, and they go on afterwards.
 func TestAFullDiskTakesNobodyForDown(t *testing.T) {
 	t.Parallel()
-	disk, why := smallDisk(t, "64m")
+	disk, why := pgtest.SmallDisk(t, "64m")
 	if why != "" {
 		t.Fatal(why + ": run the tests as root, as make test does, or allow sudo -n mount and umount")
 	}

@@ -41,6 +41,9 @@ type Options struct {
 	// Settings are added to postgresql.conf and win over the defaults, max_connections = 200 and so on.
 	Settings map[string]string
 
+	// LogDisk is a folder for the server's write-ahead log, such as that of [SmallDisk]. Default: with the data.
+	LogDisk string
+
 	// Env is added to the environment of the server, such as LD_PRELOAD.
 	Env []string
 }
@@ -93,7 +96,7 @@ func (o Options) Start() (*Server, error) {
 func (s *Server) create(o Options) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if err := s.initdb(); err != nil {
+	if err := s.initdb(o); err != nil {
 		return err
 	}
 	if err := s.configure(o); err != nil {
@@ -111,11 +114,16 @@ func (s *Server) create(o Options) error {
 	return err
 }
 
-func (s *Server) initdb() error {
+func (s *Server) initdb(o Options) error {
 	var out bytes.Buffer
-	cmd := exec.Command(filepath.Join(s.bin, "initdb"),
+	args := []string{
 		"--pgdata", s.data(), "--username", "postgres", "--auth", "trust",
-		"--encoding", "UTF8", "--locale", "C", "--no-sync", "--no-instructions")
+		"--encoding", "UTF8", "--locale", "C", "--no-sync", "--no-instructions",
+	}
+	if o.LogDisk != "" {
+		args = append(args, "--waldir", filepath.Join(o.LogDisk, "wal"))
+	}
+	cmd := exec.Command(filepath.Join(s.bin, "initdb"), args...)
 	cmd.Dir, cmd.Env = s.dir, environment()
 	cmd.Stdout, cmd.Stderr = &out, &out
 	cmd.SysProcAttr = s.sysProcAttr()
