@@ -51,6 +51,7 @@ func Run(ctx context.Context, root string, f Fault) ([]Finding, error) {
 		began := time.Now()
 		cmd := exec.CommandContext(ctx, "go", "test", "-vet=off", "-count=1", "-failfast", "-timeout", "5m", "-overlay", overlay, "-run", t.Run, t.Package)
 		cmd.Dir = root
+		cmd.Env = append(os.Environ(), "GOFLAGS="+strings.TrimSpace(os.Getenv("GOFLAGS")+" -overlay="+overlay)) // for programs that the test builds
 		out, err := cmd.CombinedOutput()
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
