@@ -42,6 +42,19 @@ func TestWhatNobodyHasMadeUpFor(t *testing.T) {
 	}
 }
 
+// The first look of a process has the time that was written down, which a clock that goes on never shows again.
+func TestAStepBackBetweenTwoStarts(t *testing.T) {
+	seen := time.Date(2026, 3, 2, 12, 0, 0, 0, time.UTC)
+	for moved, wanted := range map[time.Duration]time.Duration{
+		-time.Hour: -time.Hour, -noticed: -noticed, -noticed + 1: 0, 0: 0, time.Hour: 0,
+	} {
+		row := ClockRow{shifts: 1, total: time.Hour, seenAt: seen}
+		if got := row.unfollowed(look{}, seen.Add(moved), time.Minute); got != wanted {
+			t.Errorf("moved by %s: %s, want %s", moved, got, wanted)
+		}
+	}
+}
+
 func TestWhatIsTakenForASettingOfTheClock(t *testing.T) {
 	now := time.Date(2026, 3, 2, 12, 0, 0, 0, time.UTC)
 	for _, c := range []struct {

@@ -24,6 +24,8 @@ import (
 
 var wholeTable = regexp.MustCompile(`Seq Scan on (jobs|jobs_done\w*|schedules|schedule_days|occurrences\w*|attempts\w*|logs\w*|job_keys)\b`)
 
+var sortOfDue = regexp.MustCompile(`Sort Key: .*next_at`)
+
 // TestPlans pins the plans of the statements that run all the time, beside
 // 100,000 jobs for later, 100,000 that are ready and 100,000 idle schedules.
 func TestPlans(t *testing.T) {
@@ -192,6 +194,9 @@ func TestPlans(t *testing.T) {
 			plans += plan
 			if strings.HasPrefix(hot.name, "claim") && strings.Contains(plan, "Sort Key: jobs") {
 				t.Errorf("%s: reads all that is ready before it takes the first: %s\n%s", hot.name, s.Line(), plan)
+			}
+			if hot.name == "fire" && sortOfDue.MatchString(plan) {
+				t.Errorf("%s: sorts all that is due before it takes the first: %s\n%s", hot.name, s.Line(), plan)
 			}
 			if strings.HasPrefix(hot.name, "list ") && strings.Contains(plan, "Sort Key: s.n") {
 				t.Errorf("%s: sorts what is there: %s\n%s", hot.name, s.Line(), plan)

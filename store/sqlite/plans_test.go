@@ -72,7 +72,7 @@ func TestPlans(t *testing.T) {
 		unless []string // steps that must not
 		do     func() error
 	}{
-		{"fire", []string{"schedules_due (next_at>? AND next_at<?)", "jobs_schedule (schedule_id=?)", "occurrences_buffered"}, nil, func() error {
+		{"fire", []string{"schedules_due (next_at>? AND next_at<?)", "jobs_schedule (schedule_id=?)", "occurrences_buffered"}, []string{"schedules_due (next_at>? AND next_at<?)\n\tUSE TEMP B-TREE"}, func() error {
 			clock.Move(time.Minute)
 			_, err := st.FireDue(ctx)
 			return err

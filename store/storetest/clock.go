@@ -20,6 +20,8 @@ func init() {
 	addNodes("what was under way when the clock was set forward, with a time from before, is taken from nobody", caseWhatWasUnderWayWhenTheClockWasSet)
 	addNodes("a clock that is set back stalls no retry, and is followed once for all nodes", caseAClockThatIsSetBackStallsNoRetry)
 	addNodes("what was ready before the clock was set back is still claimed, and before what comes now", caseWhatWasReadyBeforeTheClockWasSetBack)
+	addNodes("a clock that was set back while no node ran is followed by the first that starts", caseAClockThatWasSetBackWhileNoNodeRan)
+	addNodes("sessions end later by as much as the clock was set forward", caseSessionsEndLaterByAsMuch)
 	addNodes("a rule from the finish goes on however often the clock is set back", caseARuleFromTheFinishGoesOnHoweverOften)
 }
 
@@ -189,6 +191,34 @@ func caseAClockThatIsSetBackStallsNoRetry(b *bench, nodes []*store.Store) {
 	b.clock.Move(time.Minute)
 	want(b, "promoted", b.promote(), 1)
 	want(b, "claimed", len(b.claim(s, 1).Jobs), 1)
+}
+
+func caseAClockThatWasSetBackWhileNoNodeRan(b *bench, nodes []*store.Store) {
+	b.task("t", func(t *task.Task) {
+		t.Retry = task.Retry{MaxAttempts: 2, Backoff: task.BackoffFixed, Delay: core.Duration(time.Minute), Jitter: -1}
+	})
+	j := b.enqueue(job.NewJob{Task: "t"})
+	s := b.session("t")
+	b.finish(s, b.claim(s, 1).Jobs[0], job.OutcomeError)
+	follow(b, nodes)
+	due := b.job(j.ID).DueAt
+	b.clock.Set(-time.Hour)
+	for range 2 { // the second finds it followed
+		fresh := store.New(b.st.DB(), store.Options{Clock: b.clock.Now, Monotonic: b.clock.Mono})
+		ok(b, fresh.FollowClock(b.ctx))
+		want(b, "due", b.job(j.ID).DueAt, due.Add(-time.Hour))
+	}
+}
+
+func caseSessionsEndLaterByAsMuch(b *bench, nodes []*store.Store) {
+	s := b.session("t")
+	follow(b, nodes)
+	const ends, renewed = `select expires_at from belfry.sessions where id = $1`, `select renewed_at from belfry.sessions where id = $1`
+	end, renewal := b.count(ends, s.ID), b.count(renewed, s.ID)
+	b.clock.Set(time.Hour)
+	follow(b, nodes)
+	want(b, "end", b.count(ends, s.ID)-end, time.Hour.Microseconds())
+	want(b, "renewal", b.count(renewed, s.ID)-renewal, time.Hour.Microseconds())
 }
 
 func caseWhatWasReadyBeforeTheClockWasSetBack(b *bench, nodes []*store.Store) {
