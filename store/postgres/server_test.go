@@ -354,16 +354,42 @@ func TestNodesThatOnlyPollFindTheWork(t *testing.T) {
 	}
 }
 
+// The database's clock is an hour ahead of this process's.
 func TestOneClockDecides(t *testing.T) {
 	t.Parallel()
-	st := open(t, store.Options{})
-	before := number(t, st, "select (extract(epoch from clock_timestamp()) * 1000000)::bigint")
+	dsn := pgtest.Migrated(t, postgres.Migrate)
+	exec(t, dsn, `create schema ahead`,
+		`create function ahead.clock_timestamp() returns timestamptz language sql volatile as $$ select pg_catalog.clock_timestamp() + interval '1 hour' $$`)
+	st := openAt(t, dsn+"&search_path=ahead,pg_catalog", postgres.Options{Wakeups: "poll"})
+	ahead := func(what string, at time.Time) {
+		t.Helper()
+		if off := time.Until(at); off < 55*time.Minute || off > 65*time.Minute {
+			t.Errorf("%s is %s from now, want an hour", what, off)
+		}
+	}
+	now, err := st.Now(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	ahead("the clock that decides", now)
+	session := worker(t, st, "t")
 	j, err := st.Job(t.Context(), "default", enqueue(t, st, "t"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	after := number(t, st, "select (extract(epoch from clock_timestamp()) * 1000000)::bigint")
-	if at := j.CreatedAt.UnixMicro(); at < before || at > after {
-		t.Errorf("made at %d, not between %d and %d", at, before, after)
+	ahead("creation", j.CreatedAt)
+	got, err := st.Claim(t.Context(), job.ClaimRequest{Session: session, Want: map[string]int{"default": 1}})
+	if err != nil || len(got.Jobs) != 1 {
+		t.Fatalf("claimed %+v, %v", got, err)
 	}
+	ahead("claim", got.Jobs[0].Job.ClaimedAt)
+	tx, err := st.DB().(*postgres.DB).Pool().Begin(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	made, err := st.EnqueueTx(t.Context(), tx, []job.NewJob{{Task: "t", Kind: task.KindFunc}})
+	if err = errors.Join(err, tx.Commit(t.Context())); err != nil {
+		t.Fatal(err)
+	}
+	ahead("creation in a transaction of the caller's", made[0].Job.CreatedAt)
 }
