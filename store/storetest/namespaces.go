@@ -25,7 +25,7 @@ func caseNamespacesAreListedByWhatTheyHold(b *bench) {
 		t.Kind = task.KindFunc
 		must(b.st.CreateTask(b.ctx, t))(b)
 	}
-	must(b.st.CreateMonitor(b.ctx, monitor.Monitor{Namespace: "b", Name: "beat", Check: task.Task{Kind: task.KindHeartbeat}, Every: core.Duration(time.Minute)}))(b)
+	must(b.st.CreateMonitor(b.ctx, monitor.Monitor{Namespace: "b", Name: "beat", Heartbeat: &monitor.Heartbeat{}, Every: core.Duration(time.Hour)}))(b)
 	must(b.st.SaveNamespace(b.ctx, access.Namespace{Name: "empty", Queues: []string{"default"}}))(b)
 	var names []string
 	for _, n := range must(b.st.AllNamespaces(b.ctx))(b) {

@@ -144,6 +144,9 @@ func TestPaletteOnAPhoneAndWithoutScripts(t *testing.T) {
 	b.Follow("#quick")
 	b.Shows("Dead jobs", "Database")
 	v := s.visitor(s.admin)
+	if _, body := v.get("/find?q=backup"); strings.Contains(body, "/monitors/backup/check") || !strings.Contains(body, "/monitors/backup/pause") {
+		t.Error("a heartbeat can be checked, or not be paused")
+	}
 	if _, body := v.get("/find?q=pause+hourly"); !strings.Contains(body, `action="/schedules/hourly/pause"`) {
 		t.Error("an action cannot be taken without scripts")
 	}

@@ -135,7 +135,7 @@ func (p *page) actionHits(t things, verb string) (hits []hit) {
 			add("resume", hit{Icon: "rotate-ccw", Name: "Resume " + m.Name, Note: note, Post: link("resume")})
 			continue
 		}
-		if m.Check.Kind != task.KindHeartbeat {
+		if m.Heartbeat == nil {
 			add("check", hit{Icon: "zap", Name: "Check " + m.Name, Note: note, Post: link("check")})
 		}
 		add("pause", hit{Icon: "pause", Name: "Pause " + m.Name, Note: note, Post: link("pause")})
