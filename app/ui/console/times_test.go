@@ -39,8 +39,8 @@ func TestTimesAreShownInOneZone(t *testing.T) {
 		t.Helper()
 		b.Visit(s.url + job)
 		b.Until(`document.documentElement.classList.contains('scripted')`)
-		b.Click(".times summary")
-		b.Follow(".times button[value=" + how + "]")
+		b.Click(".zones summary")
+		b.Follow(".zones button[value=" + how + "]")
 		b.Quiet(s.url)
 	}
 	for _, tt := range []struct{ how, job, schedule string }{
@@ -67,7 +67,7 @@ func TestTimesAreShownInOneZone(t *testing.T) {
 	b.Until(`document.body.dataset.zone === 'America/Lima'`) // who has travelled
 	b.Emulate("light", 360)
 	b.Layout()
-	b.Click(".times summary")
+	b.Click(".zones summary")
 	picture(b, "times-phone")
 	b.Layout()
 }

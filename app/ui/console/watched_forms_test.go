@@ -188,7 +188,7 @@ func TestWindowOfMaintenance(t *testing.T) {
 	b.Type("#f-at", "02:30")
 	s.refused(b, "button[value=try]", http.StatusUnprocessableEntity, "how long does it last")
 	b.Type("#f-lasts", "2h")
-	s.sends(b, "button[value=try]", "Active times", "02:30:00 Europe/Sofia")
+	s.sends(b, "button[value=try]", "Active times", "02:30 Europe/Sofia")
 	picture(b, "window-tried")
 	s.sends(b, "button[value=save]", "Window backup is saved")
 	if w := must(s.Window(t.Context(), "default", "backup"))(s); len(w.Rules) != 1 || w.Rules[0].Cron != "30 2 * * SUN" || w.Zone != "Europe/Sofia" || w.Lasts.D() != 2*time.Hour {
