@@ -2,6 +2,7 @@ package parts
 
 import (
 	"fmt"
+	"strings"
 	"time"
 )
 
@@ -51,6 +52,15 @@ func (m Moment) Dated() string {
 		layout = "Mon 2 Jan 2006, 15:04"
 	}
 	return at.Format(layout + seconds(at))
+}
+
+// Season is the name of the clock that the zone has at the instant, such as EEST, or that of the zone where its clocks have
+// none: in the night when clocks go back it tells two equal times apart.
+func (m Moment) Season() string {
+	if clock := m.at.In(m.zone).Format("MST"); !strings.ContainsAny(clock, "+-") {
+		return clock
+	}
+	return m.Zone()
 }
 
 func seconds(at time.Time) string {
