@@ -75,11 +75,11 @@ func TestPagesThroughLiveUpdatesThatMovedRows(t *testing.T) {
 		for (const f of figures) f.remove();
 		return figures.length > 0;
 	})()`})
-	// The row that is pointed at gets lower, as that of a monitor does whose state needs fewer lines.
-	views = append(views, watched{"/monitors", `(() => {
-		const states = [...document.querySelectorAll('#list td[data-th=State]')];
-		for (const s of states) s.append(document.createElement('br'), 'one', document.createElement('br'), 'two', document.createElement('br'), 'three');
-		return states.length > 0;
+	// The row that is pointed at gets lower, as one does whose last cell needs fewer lines.
+	views = append(views, watched{"/queues", `(() => {
+		const cells = [...document.querySelectorAll('#list tbody tr > :last-child')];
+		for (const c of cells) c.append(document.createElement('br'), 'one', document.createElement('br'), 'two', document.createElement('br'), 'three');
+		return cells.length > 0;
 	})()`})
 	s.watch(views, v.http.Jar.Cookies(must(url.Parse(s.url))(s)))
 }
