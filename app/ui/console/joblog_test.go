@@ -212,7 +212,6 @@ func TestLogWithoutScript(t *testing.T) {
 // while that is in view, and stays where it is for who has scrolled up. What
 // they look at, and the page around it, jumps at no time.
 func TestPagesThroughLiveUpdatesOfALog(t *testing.T) {
-	t.Parallel()
 	s := busySite(t)
 	id := must(s.Enqueue(t.Context(), []job.NewJob{{Task: "talks"}}))(s)[0].Job.ID
 	v := s.visitor(s.admin)
@@ -223,7 +222,6 @@ func TestPagesThroughLiveUpdatesOfALog(t *testing.T) {
 		{"scrolled up", `(lines.dispatchEvent(new WheelEvent('wheel')), lines.scrollTop = 60, true)`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
 			b := browser.Open(t)
 			for _, c := range cookies {
 				b.Call("Network.setCookie", map[string]any{"name": c.Name, "value": c.Value, "url": s.url}, nil)
