@@ -64,9 +64,9 @@ func CheckURL(p *Problems, field, text string, schemes ...string) {
 	case err != nil || u.Host == "":
 		p.Add(field, text, "is not an absolute URL", "write "+schemes[len(schemes)-1]+"://host/path")
 	case !slices.Contains(schemes, u.Scheme):
-		p.Add(field, text, "is neither "+strings.Join(schemes, " nor "), "")
+		p.Add(field, u.Redacted(), "is neither "+strings.Join(schemes, " nor "), "")
 	case u.User != nil:
-		p.Add(field, u.Redacted(), "carries a user or password", "put them into auth, or an Authorization header into headers")
+		p.Add(field, u.Redacted(), "carries a user or password", "put them into auth: readers see URLs and headers")
 	}
 }
 
@@ -81,12 +81,14 @@ func CheckHeaders(p *Problems, headers map[string]string) {
 
 var headerRule = regexp.MustCompile("^[!#$%&'*+.^_`|~0-9A-Za-z-]+$")
 
-// CheckInput wants one whole JSON value within the limit.
+// CheckInput wants one whole JSON value within the limits of size and depth.
 func CheckInput(p *Problems, field string, input json.RawMessage) {
 	if len(input) > MaxInput {
 		p.Addf(field, strconv.Itoa(len(input))+" bytes", "is over the limit of %d bytes", MaxInput)
-	} else if len(input) > 0 && !json.Valid(input) {
-		p.Add(field, string(input), "is not JSON", "")
+	} else if len(input) > 0 {
+		if fault := JSONFault(input); fault != "" {
+			p.Add(field, string(input), fault, "")
+		}
 	}
 }
 

@@ -11,11 +11,12 @@ import (
 // Error is what Belfry says when it refuses or cannot go on: a code for
 // machines, a sentence for people, and, where input was at fault, the fields.
 type Error struct {
-	Code    Code
-	Message string
-	Fields  []FieldError // which inputs were at fault, in the order they were read
-	Hint    string       // the next thing to try; may be empty
-	Err     error        // the cause, never shown to remote callers
+	Code       Code
+	Message    string
+	Fields     []FieldError // which inputs were at fault, in the order they were read
+	Hint       string       // the next thing to try; may be empty
+	RetryAfter Duration     // when to ask again; 0: nothing is known
+	Err        error        // the cause, never shown to remote callers
 }
 
 // Code is the machine-readable class of an [Error]. It maps to an HTTP status
@@ -31,6 +32,8 @@ const (
 	Unauthorized Code = "unauthorized" // no token, or one that is not valid any more
 	Forbidden    Code = "forbidden"    // a valid token without the needed scope
 	TooLarge     Code = "too_large"    // a body, batch or value over its limit
+	OverQuota    Code = "over_quota"   // a quota of the namespace has no room for it
+	QueueFull    Code = "queue_full"   // a queue has as many jobs waiting as it may
 	Unavailable  Code = "unavailable"  // the database or server cannot be reached now
 	Unknown      Code = "unknown"      // it may have been done: the answer to the change was lost
 	Internal     Code = "internal"     // our fault
@@ -147,10 +150,13 @@ func (p *Problems) Nest(path string, err error) {
 	}
 }
 
-// Err is an [Invalid] error with all faults, or nil when there is none.
+// Err is an [Invalid] error with all faults, or nil when there is none. A name in message may be what is too long: it is cut.
 func (p Problems) Err(message string) error {
 	if len(p) == 0 {
 		return nil
+	}
+	if shown, cut := CleanText(message, 3*shownValue); cut {
+		message = shown + "…"
 	}
 	return &Error{Code: Invalid, Message: message, Fields: p}
 }

@@ -95,5 +95,3 @@ func CleanText(s string, limit int) (text string, cut bool) {
 // CountLimit is how far Belfry counts rows for people: a number over it is
 // shown as "more than".
 const CountLimit = 10_000
-
-const MaxTitle = 200 // bytes

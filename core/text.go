@@ -24,6 +24,15 @@ func OneLine(s string) string {
 	return strings.Join(strings.FieldsFunc(s, func(r rune) bool { return r < ' ' || r == 0x7f || r == 0x85 || r == 0x2028 || r == 0x2029 }), " ")
 }
 
+// List is names as an error lists them.
+func List[S ~string](all []S) string {
+	texts := make([]string, len(all))
+	for i, s := range all {
+		texts[i] = string(s)
+	}
+	return strings.Join(texts, ", ")
+}
+
 // Stamp is an instant as messages show it.
 func Stamp(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05 UTC") }
 

@@ -97,3 +97,14 @@ func TestMicro(t *testing.T) {
 		t.Error(got)
 	}
 }
+
+func TestAnAddressIsRefusedWithoutItsPassword(t *testing.T) {
+	t.Parallel()
+	for _, text := range []string{"https://ann:secret@host/", "ftp://ann:secret@host/"} {
+		var p Problems
+		CheckURL(&p, "url", text, "http", "https")
+		if len(p) != 1 || strings.Contains(p[0].String(), "secret") || strings.Contains(p[0].Hint, "into headers") {
+			t.Errorf("%s: %v", text, p)
+		}
+	}
+}
