@@ -11,6 +11,7 @@ import (
 	"github.com/expr-lang/expr/types"
 	"github.com/expr-lang/expr/vm"
 
+	"github.com/belfry-run/belfry/internal/expression"
 	"github.com/belfry-run/belfry/task"
 )
 
@@ -107,9 +108,6 @@ func schema(kind task.Kind) types.Map {
 	if kind == task.KindGRPC {
 		m["status"] = types.String
 	}
-	for name, f := range metered {
-		m[name] = f.is
-	}
 	return m
 }
 
@@ -120,7 +118,7 @@ type Answer struct {
 	now    time.Time
 	env    map[string]any
 	faults map[string]error
-	meter  meter
+	meter  expression.Meter
 	vm     vm.VM
 
 	parsed bool // value and broken are what the body is as JSON
@@ -129,10 +127,10 @@ type Answer struct {
 }
 
 // On makes an answer of facts. The time is for the days of a certificate; the
-// expressions that are judged on the answer have [Limit] together.
+// expressions that are judged on the answer have [expression.Limit] together.
 func On(f *Facts, now time.Time) *Answer {
 	a := &Answer{facts: f, now: now, env: map[string]any{}}
-	a.meter.until = time.Now().Add(Limit)
+	a.meter.Until = time.Now().Add(expression.Limit)
 	return a
 }
 
@@ -143,8 +141,8 @@ func (a *Answer) prepare(uses map[string]bool) {
 		if _, done := a.env[name]; done {
 			continue
 		}
-		if f, is := metered[name]; is {
-			a.env[name] = f.make(&a.meter)
+		if f, is := expression.Metered[name]; is {
+			a.env[name] = f.Make(&a.meter)
 		} else if v, is := variables[name]; is {
 			value, err := v.get(a)
 			if err != nil {
@@ -201,4 +199,18 @@ func (a *Answer) parse() (any, error) {
 
 func (a *Answer) header(name string) string {
 	return strings.ToValidUTF8(strings.Join(a.facts.Header.Values(name), ", "), "\uFFFD")
+}
+
+// run evaluates a program.
+func (a *Answer) run(p *vm.Program) (any, error) {
+	out, err := expression.Run(&a.vm, p, a.env)
+	if err == nil || errors.Is(err, expression.ErrSpent) {
+		return out, err
+	}
+	for _, name := range []string{"json", "cert_days"} {
+		if fault := a.faults[name]; fault != nil {
+			return nil, fault
+		}
+	}
+	return nil, expression.Plain(err)
 }

@@ -15,17 +15,16 @@
 package condition
 
 import (
-	"errors"
 	"fmt"
 	"reflect"
 	"slices"
 
 	"github.com/expr-lang/expr"
 	"github.com/expr-lang/expr/ast"
-	"github.com/expr-lang/expr/file"
 	"github.com/expr-lang/expr/vm"
 
 	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/internal/expression"
 	"github.com/belfry-run/belfry/task"
 )
 
@@ -37,24 +36,12 @@ type Program struct {
 	parts   []part
 }
 
-// builtins of the language that need no more than their arguments' size.
-// Those that make big values of small ones, and those that read the clock, are
-// left out; upper, lower, split and string are our own, because they count.
-var builtins = []string{
-	"all", "any", "none", "one", "filter", "map", "find", "findIndex", "count", "sum", "len",
-	"abs", "ceil", "floor", "round", "int", "float", "trim", "trimPrefix", "trimSuffix",
-	"indexOf", "lastIndexOf", "hasPrefix", "hasSuffix", "max", "min", "mean", "duration", "first", "last", "type",
-}
-
-// maxNodes bounds the size of an expression beside its length.
-const maxNodes = 1000
-
 // Compile makes a program for answers of a kind.
 func Compile(kind task.Kind, text string) (*Program, error) {
 	if len(text) > task.MaxCondition {
 		return nil, fmt.Errorf("is over %d bytes", task.MaxCondition)
 	}
-	plain := spellNumbers(text)
+	plain := expression.Spell(text)
 	program, err := compile(kind, plain, expr.AsBool())
 	if err != nil {
 		return nil, err
@@ -72,25 +59,7 @@ func Compile(kind task.Kind, text string) (*Program, error) {
 }
 
 func compile(kind task.Kind, text string, options ...expr.Option) (*vm.Program, error) {
-	options = append(options, expr.Env(schema(kind)), expr.MaxNodes(maxNodes), expr.DisableAllBuiltins(), expr.Patch(metering{}))
-	for _, name := range builtins {
-		options = append(options, expr.EnableBuiltin(name))
-	}
-	program, err := expr.Compile(text, options...)
-	if err != nil {
-		return nil, errors.New(sentence(err))
-	}
-	return program, nil
-}
-
-// sentence is an error without the drawing of where it is, which does not fit
-// into one line.
-func sentence(err error) string {
-	var at *file.Error
-	if errors.As(err, &at) {
-		return at.Message
-	}
-	return err.Error()
+	return expression.Compile(text, schema(kind), options...)
 }
 
 // Uses reports whether the expression reads this variable or function.

@@ -8,6 +8,8 @@ import (
 	"github.com/itchyny/gojq"
 
 	"github.com/belfry-run/belfry/app/worker/internal/cache"
+
+	"github.com/belfry-run/belfry/internal/expression"
 )
 
 var paths = cache.Map[string, *gojq.Code]{Size: 512}
@@ -22,15 +24,15 @@ func (a *Answer) jq(path string) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := a.meter.spend(1 + len(a.facts.Body)/64); err != nil {
+	if err := a.meter.Spend(1 + len(a.facts.Body)/64); err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithDeadline(context.Background(), a.meter.until)
+	ctx, cancel := context.WithDeadline(context.Background(), a.meter.Until)
 	defer cancel()
 	first, _ := code.RunWithContext(ctx, v).Next()
 	if err, is := first.(error); is {
 		if ctx.Err() != nil {
-			return nil, errSpent
+			return nil, expression.ErrSpent
 		}
 		return nil, fmt.Errorf("jq %s: %w", path, err)
 	}

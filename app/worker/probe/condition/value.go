@@ -12,6 +12,7 @@ import (
 	"github.com/expr-lang/expr/vm"
 
 	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/internal/expression"
 	"github.com/belfry-run/belfry/task"
 )
 
@@ -46,7 +47,7 @@ func (c *collector) collect(text string) error {
 		return err
 	}
 	ast.Walk(&tree.Node, c)
-	c.names = append(c.names, tickName, addName)
+	c.names = append(c.names, expression.TickName, expression.AddName)
 	return c.fault
 }
 

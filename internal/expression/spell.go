@@ -1,4 +1,4 @@
-package condition
+package expression
 
 import (
 	"regexp"
@@ -6,10 +6,10 @@ import (
 	"strings"
 )
 
-// spellNumbers writes numbers as the language knows them: 500ms becomes
+// Spell writes numbers as the language knows them: 500ms becomes
 // duration("500ms"), and an integer that it has no room for, which begin at
 // 2**63, one with a fraction of 0. Strings and comments stay as they are.
-func spellNumbers(text string) string {
+func Spell(text string) string {
 	var b strings.Builder
 	for len(text) > 0 {
 		if n := verbatim(text); n > 0 {

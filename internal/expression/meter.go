@@ -1,0 +1,327 @@
+package expression
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"reflect"
+	"strings"
+	"time"
+
+	"github.com/expr-lang/expr"
+	"github.com/expr-lang/expr/ast"
+	"github.com/expr-lang/expr/builtin"
+	"github.com/expr-lang/expr/file"
+	"github.com/expr-lang/expr/types"
+	"github.com/expr-lang/expr/vm"
+	"github.com/expr-lang/expr/vm/runtime"
+)
+
+// Limits of what the expressions of one answer may take together.
+const (
+	// Limit is their time.
+	Limit = 500 * time.Millisecond
+	// maxSteps is their work: one for each round of a predicate, and one for
+	// every 64 bytes of text that is made.
+	maxSteps = 1_000_000
+	// Memory is what the language counts itself, in elements of lists.
+	Memory = 1_000_000
+)
+
+// ErrSpent says that an expression is too much work.
+var ErrSpent = errors.New("takes too long: the expression is too much work for this answer")
+
+// Meter counts work. The language bounds the memory of lists, and neither the
+// rounds of nested predicates nor the text that is put together.
+type Meter struct {
+	spent int
+	Until time.Time // when the work has to be done
+}
+
+// Spend counts n steps, and fails when they are too many or time is up.
+func (m *Meter) Spend(n int) error {
+	before := m.spent
+	m.spent += n
+	if m.spent > maxSteps || before/64 != m.spent/64 && time.Now().After(m.Until) {
+		m.spent = maxSteps
+		return ErrSpent
+	}
+	return nil
+}
+
+func (m *Meter) text(n int) error { return m.Spend(1 + n/64) }
+
+// Names of functions that [Options] puts into expressions.
+const (
+	TickName = "__tick"
+	AddName  = "__add"
+	LessName = "__less"
+	MulName  = "__mul"
+	SumName  = "__sum"
+	wholeEnd = "_whole" // of the names of those for two whole numbers
+)
+
+// Function is a function of the language that counts what it does.
+type Function struct {
+	Is   types.Type
+	Make func(m *Meter) any
+}
+
+func counted[T any](make func(m *Meter) T) Function {
+	return Function{Is: types.TypeOf(make(new(Meter))), Make: func(m *Meter) any { return make(m) }}
+}
+
+// Metered are the functions that count what they do.
+var Metered = map[string]Function{
+	TickName: counted(func(m *Meter) func() (bool, error) {
+		return func() (bool, error) { return true, m.Spend(1) }
+	}),
+	AddName:  counted(func(m *Meter) func(a, b any) (any, error) { return m.add }),
+	LessName: counted(func(*Meter) func(a, b any) (any, error) { return less }),
+	MulName:  counted(func(*Meter) func(a, b any) (any, error) { return times }),
+	SumName:  counted(func(m *Meter) func(any) (any, error) { return m.sum }),
+
+	AddName + wholeEnd:  counted(func(m *Meter) func(a, b int) (int, error) { return ofWholes(m.add) }),
+	LessName + wholeEnd: counted(func(*Meter) func(a, b int) (int, error) { return ofWholes(less) }),
+	MulName + wholeEnd:  counted(func(*Meter) func(a, b int) (int, error) { return ofWholes(times) }),
+
+	"abs":   counted(func(*Meter) func(any) (any, error) { return abs }),
+	"int":   counted(func(*Meter) func(any) (int, error) { return whole }),
+	"upper": counted(func(m *Meter) func(string) (string, error) { return m.cased(strings.ToUpper) }),
+	"lower": counted(func(m *Meter) func(string) (string, error) { return m.cased(strings.ToLower) }),
+	"split": counted(func(m *Meter) func(text, by string) ([]string, error) { return m.split }),
+	"string": counted(func(m *Meter) func(any) (string, error) {
+		return func(v any) (string, error) {
+			text := fmt.Sprint(v)
+			return text, m.text(len(text))
+		}
+	}),
+}
+
+func (m *Meter) cased(change func(string) string) func(string) (string, error) {
+	return func(text string) (string, error) {
+		if err := m.text(len(text)); err != nil {
+			return "", err
+		}
+		return change(text), nil
+	}
+}
+
+func (m *Meter) split(text, by string) ([]string, error) {
+	if err := m.Spend(1 + len(text)/64 + strings.Count(text, by)); err != nil {
+		return nil, err
+	}
+	return strings.Split(text, by), nil
+}
+
+func (m *Meter) add(a, b any) (_ any, err error) {
+	left, isLeft := a.(string)
+	right, isRight := b.(string)
+	if isLeft && isRight {
+		if err := m.text(len(left) + len(right)); err != nil {
+			return nil, err
+		}
+		return left + right, nil
+	}
+	if x, y, whole := wholes(a, b); whole && (x+y > x) != (y > 0) {
+		return nil, errTooLarge
+	}
+	return calculate(runtime.Add, a, b)
+}
+
+// errTooLarge stands for a result that the language would answer with another number.
+var errTooLarge = errors.New("the result is too large for a whole number: write one side with float()")
+
+func wholes(a, b any) (x, y int, whole bool) {
+	x, isX := a.(int)
+	y, isY := b.(int)
+	return x, y, isX && isY
+}
+
+func less(a, b any) (any, error) {
+	if x, y, whole := wholes(a, b); whole && (x-y < x) != (y > 0) {
+		return nil, errTooLarge
+	}
+	return calculate(runtime.Subtract, a, b)
+}
+
+func times(a, b any) (any, error) {
+	if x, y, whole := wholes(a, b); whole && x != 0 && (x*y/x != y || x == -1 && y == math.MinInt) {
+		return nil, errTooLarge
+	}
+	return calculate(runtime.Multiply, a, b)
+}
+
+func ofWholes(op func(a, b any) (any, error)) func(a, b int) (int, error) {
+	return func(a, b int) (int, error) {
+		v, err := op(a, b)
+		n, _ := v.(int)
+		return n, err
+	}
+}
+
+func (m *Meter) sum(list any) (total any, err error) {
+	v := reflect.ValueOf(list)
+	if v.Kind() != reflect.Slice {
+		return nil, fmt.Errorf("sum is of a list, and this is %s", typeOf(list))
+	}
+	if err := m.Spend(v.Len()); err != nil {
+		return nil, err
+	}
+	total = 0
+	for i := 0; i < v.Len() && err == nil; i++ {
+		total, err = m.add(total, v.Index(i).Interface())
+	}
+	return total, err
+}
+
+func abs(v any) (any, error) {
+	if n, is := v.(int); is && n < 0 {
+		return less(0, n)
+	}
+	return call(builtin.Abs, v)
+}
+
+func whole(v any) (int, error) {
+	if f, is := v.(float64); is && !(f >= math.MinInt && f < math.MaxInt) {
+		return 0, errors.New("int() is of a number that is too large for a whole number")
+	}
+	n, err := call(builtin.Int, v)
+	i, _ := n.(int)
+	return i, err
+}
+
+func call(f func(any) any, v any) (any, error) {
+	return calculate(func(a, _ any) any { return f(a) }, v, nil)
+}
+
+func calculate(op func(a, b any) any, a, b any) (_ any, err error) {
+	defer func() { // it panics for what is not a number
+		if v := recover(); v != nil {
+			err = fmt.Errorf("%v", v)
+		}
+	}()
+	return op(a, b), nil
+}
+
+// metering makes predicates count their rounds, sums of texts their
+// length, and whole numbers refuse results that they cannot hold. It runs once over the tree, before it is compiled.
+type metering struct{}
+
+// Visit implements [ast.Visitor].
+func (metering) Visit(node *ast.Node) {
+	switch n := (*node).(type) {
+	case *ast.PredicateNode:
+		tick := &ast.CallNode{Callee: &ast.IdentifierNode{Value: TickName}}
+		n.Node = &ast.ConditionalNode{Ternary: true, Cond: tick, Exp1: n.Node, Exp2: &ast.NilNode{}}
+	case *ast.BinaryNode:
+		if name, ours := operators[n.Operator]; ours {
+			calculateBy(name, node, n.Left, n.Right)
+		}
+	case *ast.UnaryNode:
+		if _, written := n.Node.(*ast.IntegerNode); n.Operator == "-" && !written {
+			calculateBy(LessName, node, &ast.IntegerNode{}, n.Node)
+		}
+	case *ast.BuiltinNode:
+		if n.Name == "sum" && len(n.Arguments) > 0 {
+			list := n.Arguments[0]
+			if len(n.Arguments) > 1 {
+				list = &ast.BuiltinNode{Name: "map", Arguments: n.Arguments}
+			}
+			ast.Patch(node, &ast.CallNode{Callee: &ast.IdentifierNode{Value: SumName}, Arguments: []ast.Node{list}})
+		}
+	}
+}
+
+// calculateBy lets a function of ours do what may be too large: all but fractions and times, whose kinds are known.
+func calculateBy(name string, node *ast.Node, left, right ast.Node) {
+	switch {
+	case isWhole(left) && isWhole(right):
+		name += wholeEnd
+	case isNumber(left.Type()) && isNumber(right.Type()), isWhole(left) && isNumber(right.Type()):
+		return
+	}
+	ast.Patch(node, &ast.CallNode{Callee: &ast.IdentifierNode{Value: name}, Arguments: []ast.Node{left, right}})
+}
+
+func isWhole(n ast.Node) bool {
+	_, written := n.(*ast.IntegerNode)
+	return written || n.Type() != nil && n.Type() == reflect.TypeFor[int]()
+}
+
+// operators are those that [Metered] does itself, where the kinds of both sides are not known to be numbers.
+var operators = map[string]string{"+": AddName, "-": LessName, "*": MulName}
+
+func isNumber(t reflect.Type) bool {
+	if t == nil {
+		return false
+	}
+	switch t.Kind() {
+	case reflect.Int, reflect.Int64, reflect.Float64:
+		return true
+	}
+	return false
+}
+
+// builtins of the language that need no more than their arguments' size.
+// Those that make big values of small ones, and those that read the clock, are
+// left out; upper, lower, split and string are our own, because they count, and abs and int, because they refuse
+// what a whole number cannot hold.
+var builtins = []string{
+	"all", "any", "none", "one", "filter", "map", "find", "findIndex", "count", "sum", "len",
+	"ceil", "floor", "round", "float", "trim", "trimPrefix", "trimSuffix",
+	"indexOf", "lastIndexOf", "hasPrefix", "hasSuffix", "max", "min", "mean", "duration", "first", "last", "type",
+}
+
+// maxNodes bounds the size of an expression beside its length.
+const maxNodes = 1000
+
+// Compile makes a program that may name what is in env, and counts its work.
+func Compile(text string, env types.Map, options ...expr.Option) (*vm.Program, error) {
+	for name, f := range Metered {
+		env[name] = f.Is
+	}
+	options = append(options, expr.Env(env), expr.MaxNodes(maxNodes), expr.DisableAllBuiltins(), expr.Patch(metering{}))
+	for _, name := range builtins {
+		options = append(options, expr.EnableBuiltin(name))
+	}
+	program, err := expr.Compile(text, options...)
+	if err != nil {
+		return nil, errors.New(Sentence(err))
+	}
+	return program, nil
+}
+
+// Run evaluates a program. It never panics: the language turns panics into errors.
+func Run(on *vm.VM, p *vm.Program, env map[string]any) (any, error) {
+	on.MemoryBudget = Memory
+	out, err := on.Run(p, env)
+	switch {
+	case err == nil:
+		return out, nil
+	case errors.Is(err, ErrSpent):
+		return nil, ErrSpent
+	}
+	return nil, err
+}
+
+// Plain is an error of [Run] in words for people.
+func Plain(err error) error {
+	if errors.Is(err, ErrSpent) {
+		return err
+	}
+	if text := Sentence(err); !strings.Contains(text, "reflect") {
+		return errors.New(text)
+	}
+	return errors.New("a part of it is not there, or of another kind than it is used as")
+}
+
+// Sentence is an error without the drawing of where it is, which does not fit
+// into one line.
+func Sentence(err error) string {
+	var at *file.Error
+	if errors.As(err, &at) {
+		return at.Message
+	}
+	return err.Error()
+}
