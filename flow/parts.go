@@ -1,0 +1,44 @@
+package flow
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/belfry-run/belfry/core"
+)
+
+// parseParts reads a text of parts such as key=input.customer,window=30s. It reports that there are some: "none" has none.
+func parseParts(field, text string, names map[string]func(value string) error, hint string) (some bool, err error) {
+	if strings.TrimSpace(text) == "none" {
+		return false, nil
+	}
+	for part := range strings.SplitSeq(text, ",") {
+		name, value, found := strings.Cut(part, "=")
+		set, known := names[strings.TrimSpace(name)]
+		if !found || !known || set(strings.TrimSpace(value)) != nil {
+			return false, core.InvalidField(field, text, "cannot be read at "+strconv.Quote(part), hint)
+		}
+	}
+	return true, nil
+}
+
+func textInto(to *string) func(string) error {
+	return func(value string) error {
+		*to = value
+		return nil
+	}
+}
+
+func durationInto(to *core.Duration) func(string) error {
+	return func(value string) (err error) {
+		*to, err = core.ParseDuration(value)
+		return err
+	}
+}
+
+func keyText(key string) string {
+	if key == "" {
+		return ""
+	}
+	return "key=" + key + ","
+}
