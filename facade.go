@@ -59,10 +59,11 @@ const (
 	AnyNamespace     = core.AnyNamespace
 	DefaultQueue     = task.DefaultQueue
 
-	KindFunc    = task.KindFunc
-	KindCommand = task.KindCommand
-	KindHTTP    = task.KindHTTP
-	KindCycle   = task.KindCycle
+	KindFunc     = task.KindFunc
+	KindCommand  = task.KindCommand
+	KindHTTP     = task.KindHTTP
+	KindCycle    = task.KindCycle
+	KindWorkflow = task.KindWorkflow
 
 	BackoffFixed = task.BackoffFixed
 

@@ -9,6 +9,7 @@ import (
 
 	"github.com/belfry-run/belfry/alert"
 	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/core/title"
 	"github.com/belfry-run/belfry/job"
 	"github.com/belfry-run/belfry/schedule"
 	"github.com/belfry-run/belfry/task"
@@ -213,15 +214,15 @@ func (r Run) failed() (names []string) {
 }
 
 // EndedNotification is the summary of a cycle: one message for all of its
-// members and their attempts. There is none for one in which nothing was due.
-func EndedNotification(r Run, now time.Time) (alert.Notification, bool) {
+// members and their attempts, with the title of the cycle, if it has one. There is none for one in which nothing was due.
+func EndedNotification(r Run, name string, now time.Time) (alert.Notification, bool) {
 	out := r.Output(now)
 	if out.OK+out.Failed == 0 {
 		return alert.Notification{}, false
 	}
 	n := alert.Notification{
-		Type: alert.NotificationCycleEnded, At: now, Namespace: r.Namespace, Task: r.Cycle, Schedule: r.Schedule, JobID: r.JobID,
-		Title: fmt.Sprintf("Cycle %s: %d ok, %d failed, %d skipped", r.Cycle, out.OK, out.Failed, out.Skipped),
+		Type: alert.NotificationCycleEnded, At: now, Namespace: r.Namespace, Task: r.Cycle, Schedule: r.Schedule, JobID: r.JobID, DisplayTitle: name,
+		Title: fmt.Sprintf("Cycle %s: %d ok, %d failed, %d skipped", title.Named(name, r.Cycle), out.OK, out.Failed, out.Skipped),
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "Took %s.", core.Roughly(out.Took.D()))

@@ -242,7 +242,7 @@ func (w *roundabout) end(tr *trip) {
 	if out.OK != n[MemberOK] || out.Failed != n[MemberFailed] || out.Skipped != n[MemberSkipped] || len(out.Members) != len(tr.run.Members) || out.Took < 0 {
 		w.Fatalf("%+v does not sum up %+v", out, tr.run.Results)
 	}
-	if notification, told := EndedNotification(tr.run, w.wall); told != (n[MemberOK]+n[MemberFailed] > 0) || told && strings.Count(notification.Text, "\n") != len(tr.run.Members) {
+	if notification, told := EndedNotification(tr.run, "", w.wall); told != (n[MemberOK]+n[MemberFailed] > 0) || told && strings.Count(notification.Text, "\n") != len(tr.run.Members) {
 		w.Fatalf("told: %t: %s", told, notification.Text)
 	}
 }

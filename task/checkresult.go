@@ -168,11 +168,14 @@ func (m CheckResult) Bounded() CheckResult {
 	}
 	short := func(s string, limit int) string { s, _ = core.CleanText(s, limit); return s }
 	m.Message, m.Code, m.IP = short(m.Message, MaxCheckMessage), CheckCode(short(string(m.Code), maxName)), short(m.IP, maxName)
-	m.Latency = min(max(m.Latency, 0), MaxTimeout)
+	took := func(d core.Duration) core.Duration { return min(max(d, 0), MaxTimeout) }
+	m.Latency = took(m.Latency)
+	p := &m.Phases
+	p.DNS, p.Connect, p.TLS, p.FirstByte, p.Transfer = took(p.DNS), took(p.Connect), took(p.TLS), took(p.FirstByte), took(p.Transfer)
 	m.Hops = slices.Clone(m.Hops[:min(len(m.Hops), MaxHops)])
 	for i := range m.Hops {
 		h := &m.Hops[i]
-		h.URL, h.IP = short(h.URL, maxHopURL), short(h.IP, maxName)
+		h.URL, h.IP, h.Took = short(h.URL, maxHopURL), short(h.IP, maxName), took(h.Took)
 	}
 	m.Conditions = slices.Clone(m.Conditions[:min(len(m.Conditions), 2*MaxConditions)])
 	for i := range m.Conditions {

@@ -15,7 +15,7 @@ func TestAResultOfAnyWorkerIsBounded(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("x", 1<<20)
 	m := CheckResult{
-		Outcome: "fine", Code: CheckCode(long), Message: long, IP: long, Latency: -1,
+		Outcome: "fine", Code: CheckCode(long), Message: long, IP: long, Latency: -1, Phases: Phases{DNS: -1, Transfer: MaxTimeout + 1},
 		Hops: make([]Hop, 1000), Conditions: make([]ConditionResult, 1000),
 		Snapshot: &Snapshot{Status: long, Body: long, Headers: map[string]string{}},
 		Page:     &PageSeen{Text: strings.Repeat("x", MaxPageText+1), Digest: long, RawDigest: long, ConfigHash: long},
@@ -28,6 +28,9 @@ func TestAResultOfAnyWorkerIsBounded(t *testing.T) {
 	got := m.Bounded()
 	if got.Outcome != CheckError || got.Latency != 0 || len(got.Page.Text) != MaxPageText || len(got.Snapshot.Body) != MaxSnapshot || !got.Snapshot.Cut {
 		t.Errorf("outcome %s, latency %s, %d bytes of the page, %d of the answer, cut %t", got.Outcome, got.Latency, len(got.Page.Text), len(got.Snapshot.Body), got.Snapshot.Cut)
+	}
+	if got.Phases != (Phases{Transfer: MaxTimeout}) {
+		t.Errorf("phases %+v", got.Phases)
 	}
 	got.Page.Text = ""
 	text, err := json.Marshal(got)

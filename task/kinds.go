@@ -47,7 +47,7 @@ var (
 	families  = []string{string(FamilyAny), string(FamilyIPv4), string(FamilyIPv6)}
 	family    = setting.Field{Path: "family", As: setting.Choice, Flag: "family", Usage: "any, ipv4 or ipv6; default: any", Label: "Addresses", Options: families, More: true}
 	verifying = setting.Field{Path: "skip_verify", As: setting.Check, Flag: "skip-verify", Usage: "accept any certificate", Label: "Accept any certificate", More: true}
-	headers   = setting.Field{Path: "headers", As: setting.Pairs, Flag: "header", Usage: "'Name: value'; may be repeated", Label: "Headers", Hint: "One a line: Name: value.", More: true}
+	headers   = setting.Field{Path: "headers", As: setting.Pairs, Flag: "header", Usage: "'Name: value'; may be repeated", Label: "Headers", More: true}
 )
 
 // with is a field that several kinds have, in the words of one.
@@ -69,9 +69,12 @@ var KindTable = []KindInfo{
 		Kind: KindCommand, Form: "Command", Does: "Runs a script or a program on a worker.", Worker: "start a node or worker with --allow-commands",
 		Title: "Command", Flag: "command", Text: "Runs a command on a worker. Its operator has to allow that.",
 		Fields: []setting.Field{
-			{Path: "shell", As: setting.Area, Flag: "command", Usage: "script for /bin/sh -c, on a worker that allows commands", Label: "Script", Hint: "For /bin/sh. It succeeds with exit code 0.", OneOf: "program"},
-			{Path: "argv", As: setting.Lines, Label: "or program", Hint: "Without a shell: the program and its arguments, one a line.", OneOf: "program"},
-			{Path: "env", As: setting.Pairs, Label: "Environment", Hint: "One a line: NAME: value.", More: true},
+			{Path: "shell", As: setting.Area, Flag: "command", Usage: "script for /bin/sh -c, on a worker that allows commands", Label: "Script", Hint: "For /bin/sh. Exit code 0 is success.", OneOf: "program"},
+			{Path: "argv", As: setting.Lines, Label: "Program without a shell", Hint: "Instead of a script: the program and its arguments, one a line.", OneOf: "program", More: true},
+			{Path: "env", As: setting.Pairs, Label: "Environment", Hint: "Anyone who may read sees the values. A row without a name is left out."},
+			{Path: "dir", Label: "Working directory", Hint: "Absolute. Default: an empty one, removed afterwards."},
+			{Path: "stdin", As: setting.Area, Label: "Standard input", Hint: "Default: the job's input as JSON.", More: true},
+			{Path: "kill_grace", As: setting.Duration, Label: "Time to stop", Hint: "Between SIGTERM and SIGKILL. Default: 5s.", More: true},
 		},
 		part: setting.At(func(t *Task) **Command { return &t.Command }, Command.withDefaults, Command.validate),
 		target: func(t Task) Target {
@@ -95,6 +98,15 @@ var KindTable = []KindInfo{
 	},
 	{
 		Kind: KindProgram, Does: "Runs an uploaded program in a sandbox.", Worker: "start a worker that runs programs: belfry worker",
+		Fields: []setting.Field{
+			{Path: "args", As: setting.Lines, Label: "Arguments", Hint: "One a line, after the program's own name."},
+			{Path: "env", As: setting.Pairs, Label: "Environment", Hint: "Anyone who may read sees the values. A row without a name is left out."},
+			{Path: "secrets", As: setting.Pairs, Label: "Secrets", Hint: "Name of the environment variable, and the secret of the namespace that it holds."},
+			{Path: "network", As: setting.Check, Label: "Network", Hint: "It may reach the network. A worker's operator must allow it too."},
+			{Path: "min_isolation", As: setting.Choice, Label: "Weakest isolation", Options: []string{"", "none", "user", "confined", "namespaces", "gvisor"}, Hint: "No worker with less starts it.", More: true},
+			{Path: "stdin", As: setting.Area, Label: "Standard input", Hint: "Default: the job's input as JSON.", More: true},
+			{Path: "kill_grace", As: setting.Duration, Label: "Time to stop", Hint: "Between SIGTERM and SIGKILL. Default: 5s.", More: true},
+		},
 		part: setting.At(func(t *Task) **Program { return &t.Program }, Program.withDefaults, Program.validate),
 		target: func(t Task) Target {
 			g := t.Program
@@ -110,7 +122,7 @@ var KindTable = []KindInfo{
 			{Path: "method", As: setting.Choice, Flag: "method", Usage: "HTTP method; default: GET", Label: "Method", Options: []string{"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"}},
 			{Path: "expect_status", As: setting.Words, Flag: "expect-status", Usage: "status codes that are good, such as 200-299,404", Label: "Good status", Hint: "Codes and ranges, such as 200-299, 404. Default: 200-299."},
 			{Path: "expect_body", Flag: "expect-body", Usage: "regular expression that the answer must match", Label: "Body matches", Hint: "A regular expression (RE2). Empty: anything."},
-			with(headers, "Headers", "One a line: Name: value. Anyone who may read sees them; secrets belong below."),
+			with(headers, "Headers", "Anyone who may read sees them; secrets belong below."),
 			{Path: "body", As: setting.Area, Flag: "body", Usage: "body of the request", Label: "Body", More: true},
 			{Path: "auth.user", Flag: "user", Usage: "for basic authentication", Label: "User", Hint: "For basic authentication.", More: true},
 			{Path: "auth.password", As: setting.Secret, Flag: "password", Usage: "for basic authentication", Label: "Password", Hint: setting.SecretHint, More: true},
@@ -333,13 +345,22 @@ var KindTable = []KindInfo{
 			return f
 		},
 	},
+	{
+		Kind: KindWorkflow, Does: "Runs steps as a graph: each begins when those that it needs have ended.",
+		part:   setting.At(func(t *Task) **Workflow { return &t.Workflow }, Workflow.WithDefaults, Workflow.validate),
+		target: func(t Task) Target { return Target{Line: string(KindWorkflow), Brief: t.Workflow.names()} },
+		details: func(t Task) (f setting.Facts) {
+			f.Add(true, "steps", "%s", t.Workflow.names())
+			return f
+		},
+	},
 }
 
 // Kinds lists every kind that a worker runs, in the order of their names.
-var Kinds = sorted(KindHeartbeat, KindCycle)
+var Kinds = sorted(KindHeartbeat, KindCycle, KindWorkflow)
 
-// TaskKinds lists every kind that a task may have. A cycle is run by no worker:
-// the engine has its members run.
+// TaskKinds lists every kind that a task may have. A cycle and a workflow are run by
+// no worker: the engine has their members and steps run.
 var TaskKinds = sorted(KindHeartbeat)
 
 func sorted(without ...Kind) (list []Kind) {
@@ -435,3 +456,6 @@ func publicURL(address string) string {
 	}
 	return (&url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path, RawPath: u.RawPath}).String()
 }
+
+// RunByEngine reports that no worker runs jobs of a kind: the engine has their members or steps run.
+func RunByEngine(k Kind) bool { return k == KindCycle || k == KindWorkflow }

@@ -188,7 +188,7 @@ func (h HTTP) withDefaults() HTTP {
 // validateKind says what is wrong with the settings of a kind.
 func (t Task) validateKind(p *core.Problems) {
 	if !slices.Contains(TaskKinds, t.Kind) {
-		p.Add("kind", string(t.Kind), "is not a kind that this Belfry knows", "one of "+KindList(TaskKinds))
+		p.Add("kind", string(t.Kind), "is not a kind that this Belfry knows", "one of "+core.List(TaskKinds))
 		return
 	}
 	for _, k := range TaskKinds {
@@ -219,15 +219,6 @@ func (t Task) validateConditions(p *core.Problems) {
 			}
 		}
 	}
-}
-
-// KindList is kinds as an error names them.
-func KindList(kinds []Kind) string {
-	texts := make([]string, len(kinds))
-	for i, k := range kinds {
-		texts[i] = string(k)
-	}
-	return strings.Join(texts, ", ")
 }
 
 func (h HTTP) validate() error {

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/core/title"
+	"github.com/belfry-run/belfry/flow"
 )
 
 // Task is what to run and its policy. It has a name that is unique in its
@@ -16,15 +18,20 @@ import (
 type Task struct {
 	Namespace    string          `json:"namespace,omitempty" doc:"Owner; default: default"`
 	Name         string          `json:"name,omitempty" doc:"Unique in the namespace"`
-	Kind         Kind            `json:"kind,omitempty" enum:"func,command,program,http,page,tcp,dns,tls,ping,grpc,websocket,udp,domain,cycle" doc:"What runs; default: the kind whose settings are given"`
+	Kind         Kind            `json:"kind,omitempty" enum:"func,command,program,http,page,tcp,dns,tls,ping,grpc,websocket,udp,domain,cycle,workflow" doc:"What runs; default: the kind whose settings are given"`
+	Title        string          `json:"title,omitempty" doc:"What people call it, in any script; one line of at most 200 bytes; default: the name is shown"`
 	Description  string          `json:"description,omitempty" doc:"For people; at most 4 KiB"`
 	Tags         []string        `json:"tags,omitempty" doc:"For people and filters"`
 	Queue        string          `json:"queue,omitempty" doc:"Lane of its jobs; default: default"`
 	Priority     int             `json:"priority,omitempty" minimum:"-1000" maximum:"1000" doc:"Within the queue; higher runs first; default: 0"`
-	Timeout      core.Duration   `json:"timeout,omitempty" doc:"Longest an attempt may run, or a cycle from its start; 10ms to 7d; default: 1h, and 24h for a cycle"`
+	Timeout      core.Duration   `json:"timeout,omitempty" doc:"Longest an attempt may run, or a cycle or workflow from its start; 10ms to 7d, for a workflow 400d; default: 1h, and 24h for a cycle or workflow"`
 	Retry        Retry           `json:"retry,omitzero" doc:"What happens after an attempt that did not succeed"`
-	Input        json.RawMessage `json:"input,omitempty" doc:"JSON handed to each job that brings none of its own; at most 256 KiB"`
+	Input        json.RawMessage `json:"input,omitempty" doc:"JSON handed to each job that brings none of its own; at most 256 KiB and 500 levels deep"`
 	Requirements Requirements    `json:"requirements,omitzero" doc:"What a worker must have to run it"`
+	Limits       []flow.Limit    `json:"limits,omitempty" doc:"How many of its jobs run at once or begin in a length of time, over all workers and by key; at most 4"`
+	Sequence     *flow.Sequence  `json:"sequence,omitempty" doc:"Has jobs of a key run one at a time, in the order in which they were asked for"`
+	Throttle     *flow.Throttle  `json:"throttle,omitempty" doc:"Has one job of a key made in a window of time; those asked for later in it are answered with the first"`
+	Debounce     *flow.Debounce  `json:"debounce,omitempty" doc:"Has those asked for of a key within a window of each other share one job, which starts when none has come for that long; the last one counts"`
 	Command      *Command        `json:"command,omitempty" doc:"Settings of kind command"`
 	Program      *Program        `json:"program,omitempty" doc:"Settings of kind program"`
 	HTTP         *HTTP           `json:"http,omitempty" doc:"Settings of kind http"`
@@ -38,6 +45,7 @@ type Task struct {
 	UDP          *UDP            `json:"udp,omitempty" doc:"Settings of kind udp"`
 	Domain       *Domain         `json:"domain,omitempty" doc:"Settings of kind domain"`
 	Cycle        *Cycle          `json:"cycle,omitempty" doc:"Settings of kind cycle"`
+	Workflow     *Workflow       `json:"workflow,omitempty" doc:"Settings of kind workflow"`
 	Conditions   []string        `json:"conditions,omitempty" doc:"Expressions that must hold of a probe's answer, such as status == 200 or latency < 500ms"`
 	Warnings     []string        `json:"warnings,omitempty" doc:"Expressions that should hold; a monitor whose answer breaks one is degraded, and not down"`
 
@@ -69,6 +77,7 @@ const (
 	KindDomain    Kind = "domain"
 	KindHeartbeat Kind = "heartbeat"
 	KindCycle     Kind = "cycle"
+	KindWorkflow  Kind = "workflow"
 )
 
 // Command is a program on the worker's machine. It is remote code execution by
@@ -107,17 +116,25 @@ func (t Task) WithDefaults() Task {
 	if t.Cycle != nil {
 		t.Timeout = core.Or(t.Timeout, DefaultCycleTimeout)
 	}
+	if t.Workflow != nil {
+		t.Timeout = core.Or(t.Timeout, DefaultWorkflowTimeout)
+	}
 	t.Timeout = core.Or(t.Timeout, DefaultTimeout)
 	if t.Kind == "" {
 		t.Kind = t.impliedKind()
 	}
-	if t.Kind == KindCycle {
+	if t.Kind == KindCycle || t.Kind == KindWorkflow {
 		t.Retry.MaxAttempts = core.Or(t.Retry.MaxAttempts, 1) // the next one comes; its members have retries of their own
 	}
 	if t.Kind == KindProgram {
 		t.Retry.Infra = core.Or(t.Retry.Infra, DefaultInfraRetries)
 	}
 	t.Retry = t.Retry.WithDefaults()
+	t.Limits = flow.LimitsWithDefaults(t.Limits)
+	if t.Sequence != nil {
+		s := t.Sequence.WithDefaults()
+		t.Sequence = &s
+	}
 	return t.withKindDefaults()
 }
 
@@ -138,18 +155,28 @@ func (t Task) Validate() error {
 	core.CheckName(&p, "queue", t.Queue)
 	core.CheckTags(&p, t.Tags)
 	core.CheckPriority(&p, t.Priority)
+	title.Check(&p, "title", t.Title)
 	if len(t.Description) > core.MaxDescription {
 		p.Addf("description", len(t.Description), "has more than %d bytes", core.MaxDescription)
 	}
-	if t.Timeout < MinTimeout || t.Timeout > MaxTimeout {
-		p.Addf("timeout", t.Timeout, "is outside %s to %s", MinTimeout, MaxTimeout)
+	longest := MaxTimeout
+	if t.Workflow != nil {
+		longest = MaxWorkflowTimeout
+		t.Workflow.validateWaits(&p, t.Timeout)
+	}
+	if t.Timeout < MinTimeout || t.Timeout > longest {
+		p.Addf("timeout", t.Timeout, "is outside %s to %s", MinTimeout, longest)
 	}
 	core.CheckInput(&p, "input", t.Input)
 	p.Nest("retry", t.Retry.validate())
 	p.Nest("requirements", t.Requirements.validate())
+	t.checkLimits(&p)
 	t.validateKind(&p)
 	if t.Kind == KindCycle && t.Retry.MaxAttempts > 1 {
 		p.Addf("retry.max_attempts", t.Retry.MaxAttempts, "cannot be over 1 for a cycle: its members have attempts of their own")
+	}
+	if t.Kind == KindWorkflow && t.Retry.MaxAttempts > 1 {
+		p.Addf("retry.max_attempts", t.Retry.MaxAttempts, "cannot be over 1 for a workflow: its steps have attempts of their own")
 	}
 	return p.Err(fmt.Sprintf("task %q", t.Name))
 }

@@ -86,7 +86,7 @@ func TestTasksAreChecked(t *testing.T) {
 		{"input that is not JSON", func(t *Task) { t.Input = []byte("{") }, "input", "is not JSON"},
 		{"two inputs", func(t *Task) { t.Input = []byte("{} {}") }, "input", "is not JSON"},
 		{"huge input", func(t *Task) { t.Input = []byte(`"` + strings.Repeat("x", core.MaxInput) + `"`) }, "input", "over the limit of 262144 bytes"},
-		{"unknown kind", func(t *Task) { t.Kind = "magic" }, "kind", "is not a kind that this Belfry knows (one of command, cycle, dns, domain, func, grpc, http, page, ping, program, tcp, tls, udp, websocket)"},
+		{"unknown kind", func(t *Task) { t.Kind = "magic" }, "kind", "is not a kind that this Belfry knows (one of command, cycle, dns, domain, func, grpc, http, page, ping, program, tcp, tls, udp, websocket, workflow)"},
 		{"a kind without its settings", func(t *Task) { t.Kind = KindCommand }, "command", "is missing for a task of kind command"},
 		{"a kind with settings of another", func(t *Task) { t.HTTP = &HTTP{URL: "http://a"} }, "http", "does not belong to a task of kind func (a task has one kind)"},
 		{"no attempt", func(t *Task) { t.Retry.MaxAttempts = -1 }, "retry.max_attempts", "outside 1 to 100"},
