@@ -25,3 +25,13 @@ func (s Settlement) CheckResult(kind task.Kind) (m task.CheckResult, seen bool) 
 	}
 	return m, true
 }
+
+// LeavesResult reports that what the end of a job's attempt says is kept as a result of its monitor: a target that is
+// down is no job that failed.
+func (s Settlement) LeavesResult(j Job) bool {
+	if j.Trigger != TriggerCheck || j.State != Running || !s.State.Final() {
+		return false
+	}
+	_, seen := s.CheckResult(j.Kind)
+	return seen
+}

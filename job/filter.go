@@ -26,6 +26,7 @@ type Filter struct {
 	ID         int64            `json:"id,omitempty" doc:"Only this job"`
 	Kind       task.Kind        `json:"kind,omitempty"`
 	Trigger    schedule.Trigger `json:"trigger,omitempty"`
+	Reason     core.Reason      `json:"reason,omitempty" doc:"Why it waits, or ended as it did, such as limit"`
 	Session    string           `json:"session,omitempty" doc:"Session that runs or last ran it"`
 	MinAttempt int              `json:"min_attempt,omitempty" doc:"At least so many attempts begun"`
 	MaxAttempt int              `json:"max_attempt,omitempty" doc:"At most so many"`
@@ -41,7 +42,7 @@ func (f Filter) Validate() error {
 		}
 	}
 	if f.Kind != "" && !slices.Contains(task.TaskKinds, f.Kind) {
-		p.Add("kind", string(f.Kind), "is not a kind that this Belfry knows", "one of "+task.KindList(task.TaskKinds))
+		p.Add("kind", string(f.Kind), "is not a kind that this Belfry knows", "one of "+core.List(task.TaskKinds))
 	}
 	if f.Trigger != "" && !slices.Contains(Triggers, f.Trigger) {
 		p.Add("trigger", string(f.Trigger), "asks for no jobs", fmt.Sprint("one of ", Triggers))

@@ -21,13 +21,13 @@ type Job struct {
 	Queue       string           `json:"queue"`
 	Priority    int              `json:"priority"`
 	State       State            `json:"state" enum:"waiting,scheduled,ready,running,succeeded,failed,canceled,skipped"`
-	Reason      core.Reason      `json:"reason,omitempty" doc:"Why it ended as it did, or was withdrawn"`
+	Reason      core.Reason      `json:"reason,omitempty" doc:"Why it ended as it did, was withdrawn, or waits"`
 	Note        string           `json:"note,omitempty" doc:"Who canceled it and why, and the like"`
 	Error       string           `json:"error,omitempty" doc:"What the last attempt said"`
 	Input       json.RawMessage  `json:"input,omitempty"`
 	Output      json.RawMessage  `json:"output,omitempty" doc:"What the last attempt returned"`
 	Tags        []string         `json:"tags,omitempty"`
-	Trigger     schedule.Trigger `json:"trigger" enum:"enqueue,schedule,manual,backfill,check,cycle"`
+	Trigger     schedule.Trigger `json:"trigger" enum:"enqueue,schedule,manual,backfill,check,cycle,step"`
 	Schedule    string           `json:"schedule,omitempty" doc:"Name of the schedule it belongs to"`
 	ScheduleID  int64            `json:"schedule_id,omitempty"`
 	Generation  int64            `json:"generation,omitempty" doc:"Of the schedule, when it fired"`
@@ -49,8 +49,10 @@ type Job struct {
 	Ahead       bool             `json:"ahead,omitempty" doc:"Its worker claimed it beyond its free slots and has not yet said that it began"`
 	ActiveKey   string           `json:"active_key,omitempty" doc:"No other live job of the namespace has this key"`
 	Key         string           `json:"key,omitempty" doc:"Idempotency key it was asked for with"`
+	Progress    *JobProgress     `json:"progress,omitempty" doc:"How far its last attempt said that it was: of one job that is shown, and of those in a list that run"`
 	RunAgainOf  int64            `json:"run_again_of,omitempty" doc:"Of one job that is shown: the finished job that it was made from"`
 	RunAgainAs  []int64          `json:"run_again_as,omitempty" doc:"Of one job that is shown: the last ten that were made from it, newest first"`
+	Debounced   *Debounced       `json:"debounced,omitempty" doc:"Of one job that is shown, whose task debounced it: the requests that joined"`
 }
 
 // State is where a job stands.
@@ -86,7 +88,7 @@ const (
 )
 
 // Triggers lists them.
-var Triggers = []schedule.Trigger{TriggerEnqueue, TriggerSchedule, TriggerManual, schedule.TriggerBackfill, TriggerCheck, TriggerCycle}
+var Triggers = []schedule.Trigger{TriggerEnqueue, TriggerSchedule, TriggerManual, schedule.TriggerBackfill, TriggerCheck, TriggerCycle, TriggerStep}
 
 // NewJob is what somebody asks for when enqueueing. What is left out comes
 // from the task.
@@ -94,7 +96,7 @@ type NewJob struct {
 	Namespace   string          `json:"namespace,omitempty" doc:"Default: default"`
 	Task        string          `json:"task"`
 	Kind        task.Kind       `json:"kind,omitempty" enum:"func" doc:"Set to func to enqueue for a Go handler whose task nobody created yet"`
-	Input       json.RawMessage `json:"input,omitempty" doc:"At most 256 KiB"`
+	Input       json.RawMessage `json:"input,omitempty" doc:"At most 256 KiB and 500 levels deep"`
 	Queue       string          `json:"queue,omitempty"`
 	Priority    *int            `json:"priority,omitempty"`
 	DueAt       time.Time       `json:"due_at,omitzero" doc:"Not before this time; default: now"`
@@ -120,6 +122,10 @@ const (
 type Enqueued struct {
 	Job      Job  `json:"job"`
 	Existing bool `json:"existing" doc:"The job was there already, under the same key"`
+	// Reason is why it was not made, where that is not for a key of the request.
+	Reason core.Reason `json:"reason,omitempty" enum:"throttled,debounced" doc:"Why no other was made, where that is not for a key of the request: throttled, because one was made within the window of the task's throttle; debounced, because it joined one that waits for the window of the task's debounce"`
+	// Joined is how many requests the job stands for besides the first.
+	Joined int64 `json:"joined,omitempty" doc:"Of a debounced job: how many requests have joined the first, this one among them"`
 }
 
 // Validate says everything that is wrong with what was asked for.
@@ -232,3 +238,14 @@ func IDFromText(field, text string) (int64, error) {
 
 // TriggerCycle is who asked for a job of a member.
 const TriggerCycle schedule.Trigger = "cycle"
+
+// TriggerStep is who asked for a job of a step of a workflow.
+const TriggerStep schedule.Trigger = "step"
+
+// StateFor is the state of a new job, which is due now or in the future.
+func StateFor(future bool) State {
+	if future {
+		return Scheduled
+	}
+	return Ready
+}

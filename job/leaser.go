@@ -90,6 +90,11 @@ const (
 	DeadlineGrace = time.Minute
 )
 
+// Deadline is when the server ends an attempt itself that was claimed at some time.
+func Deadline(claimedAt time.Time, timeout core.Duration) time.Time {
+	return claimedAt.Add(timeout.D() + DeadlineGrace)
+}
+
 // ClaimRequest asks for jobs.
 type ClaimRequest struct {
 	Session string         `json:"session"`
@@ -135,6 +140,8 @@ type Claim struct {
 type LeasedJob struct {
 	Job  Job        `json:"job"`
 	Task *task.Task `json:"task" doc:"As it stands at the claim"` // shared by the jobs of a claim: not to be changed
+
+	InTurn bool `json:"in_turn,omitempty" doc:"Its queue is fair: no jobs of it are claimed ahead of free slots"`
 
 	Token    string              `json:"token,omitempty" doc:"Of a program: a right to this attempt alone, for a short time; renewals bring new ones"`
 	Artifact *task.SignedRequest `json:"artifact,omitempty" doc:"Of a program: where its bytes are"`
@@ -192,9 +199,9 @@ type Renewal struct {
 // Finish is what came of an attempt.
 type Finish struct {
 	Ref
-	Outcome   Outcome           `json:"outcome" enum:"ok,error,timeout,canceled,snoozed,handed_back"`
+	Outcome   Outcome           `json:"outcome" enum:"ok,error,timeout,canceled,lost,snoozed,handed_back" doc:"lost: it was cut off in the middle, and nobody knows how far it came; handed_back: its worker stops"`
 	Error     string            `json:"error,omitempty"`
-	Output    json.RawMessage   `json:"output,omitempty" doc:"JSON; at most 1 MiB"`
+	Output    json.RawMessage   `json:"output,omitempty" doc:"JSON; at most 1 MiB and 500 levels deep"`
 	ExitCode  *int              `json:"exit_code,omitempty"`
 	Signal    string            `json:"signal,omitempty"`
 	NoRetry   bool              `json:"no_retry,omitempty" doc:"Do not try again, whatever the policy says"`
@@ -351,14 +358,16 @@ func (c ClaimRequest) Validate() error {
 func (f Finish) Validate() error {
 	var p core.Problems
 	switch f.Outcome {
-	case OutcomeOK, OutcomeError, OutcomeTimeout, OutcomeCanceled, OutcomeSnoozed, OutcomeHandedBack:
+	case OutcomeOK, OutcomeError, OutcomeTimeout, OutcomeCanceled, OutcomeLost, OutcomeSnoozed, OutcomeHandedBack:
 	default:
-		p.Add("outcome", string(f.Outcome), "is not an outcome", "one of ok, error, timeout, canceled, snoozed, handed_back")
+		p.Add("outcome", string(f.Outcome), "is not an outcome", "one of ok, error, timeout, canceled, lost, snoozed, handed_back")
 	}
 	if len(f.Output) > core.MaxOutput {
 		p.Addf("output", fmt.Sprint(len(f.Output), " bytes"), "is over the limit of %d bytes", core.MaxOutput)
-	} else if len(f.Output) > 0 && !json.Valid(f.Output) {
-		p.Add("output", string(f.Output), "is not JSON", "")
+	} else if len(f.Output) > 0 {
+		if fault := core.JSONFault(f.Output); fault != "" {
+			p.Add("output", string(f.Output), fault, "")
+		}
 	}
 	if f.Outcome == OutcomeSnoozed && f.Snooze <= 0 {
 		p.Addf("snooze", f.Snooze, "is not a time to put the job off")

@@ -35,6 +35,7 @@ func init() { // or the terms, the parser and its errors would refer to each oth
 		textTerm("tag", "tag:weekly", func(f *Filter) *string { return &f.Tag }),
 		textTerm("kind", "kind:http", func(f *Filter) *string { return (*string)(&f.Kind) }),
 		textTerm("trigger", "trigger:manual", func(f *Filter) *string { return (*string)(&f.Trigger) }),
+		textTerm("reason", "reason:limit", func(f *Filter) *string { return (*string)(&f.Reason) }),
 		textTerm("session", "session:0198…", func(f *Filter) *string { return &f.Session }),
 		{"attempt", "attempt>1", setJobAttempt, showJobAttempt},
 		textTerm("error", `error:"timed out"`, func(f *Filter) *string { return &f.Error }),
@@ -328,7 +329,7 @@ func (f Filter) Matches(j Job) bool {
 	same := func(want, have string) bool { return want == "" || want == have }
 	return (f.ID == 0 || f.ID == j.ID) && (len(f.States) == 0 || slices.Contains(f.States, j.State)) &&
 		same(f.Task, j.Task) && same(f.Schedule, j.Schedule) && same(f.Queue, j.Queue) && same(string(f.Kind), string(j.Kind)) &&
-		same(string(f.Trigger), string(j.Trigger)) && same(f.Session, j.Session) && (f.Tag == "" || slices.Contains(j.Tags, f.Tag)) &&
+		same(string(f.Trigger), string(j.Trigger)) && same(string(f.Reason), string(j.Reason)) && same(f.Session, j.Session) && (f.Tag == "" || slices.Contains(j.Tags, f.Tag)) &&
 		j.Attempt >= f.MinAttempt && (f.MaxAttempt == 0 || j.Attempt >= 1 && j.Attempt <= f.MaxAttempt) &&
 		strings.Contains(strings.ToLower(j.Error), strings.ToLower(f.Error)) &&
 		!j.CreatedAt.Before(f.Since) && (f.Until.IsZero() || j.CreatedAt.Before(f.Until))

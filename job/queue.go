@@ -2,9 +2,12 @@ package job
 
 import (
 	"fmt"
+	"strconv"
 	"time"
 
 	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/core/title"
+	"github.com/belfry-run/belfry/flow"
 	"github.com/belfry-run/belfry/task"
 )
 
@@ -12,10 +15,22 @@ import (
 // its own on every worker, so a busy low lane never delays a high one.
 type Queue struct {
 	Name        string `json:"name"`
+	Title       string `json:"title,omitempty" doc:"What people call it, in any script; one line of at most 200 bytes; default: the name is shown"`
 	Description string `json:"description,omitempty"`
 	Priority    int    `json:"priority,omitempty" minimum:"-1000" maximum:"1000" doc:"Order in which a worker with few free slots serves its queues; higher first; default: 0"`
 	Concurrency int    `json:"concurrency,omitempty" doc:"Jobs at the same time on each worker; default: 10"`
 	GlobalLimit int    `json:"global_limit,omitempty" doc:"Jobs at the same time on all workers together; 0: no limit"`
+	// Limits bound how many of its jobs run at once, or begin in a length of time, each for every value of its key.
+	Limits []flow.Limit `json:"limits,omitempty" maxItems:"4" doc:"How many of its jobs run at once or begin in a length of time, for each value of a key; default: no limits"`
+	// Fair has its jobs take turns between their keys; nil: the oldest goes first.
+	Fair *flow.Fair `json:"fair,omitempty" doc:"Has workers take jobs of each key in turn, so that a key with many jobs does not hold up the others; default: the oldest job goes first"`
+
+	// MaxWaiting bounds how many of its jobs wait, and OnFull says what becomes of more.
+	MaxWaiting int    `json:"max_waiting,omitempty" minimum:"0" maximum:"100000" doc:"Most jobs that have not ended and do not run; default: no bound"`
+	OnFull     OnFull `json:"on_full,omitempty" enum:"refuse,drop_oldest" doc:"What becomes of new jobs when as many wait: they are refused, or the oldest waiting ones of the lowest priority are dropped; default: refuse"`
+
+	// TurnBase is where its turns begin. Only the store sets it.
+	TurnBase int64 `json:"-"`
 
 	PausedAt     time.Time `json:"paused_at,omitzero" readOnly:"true"`
 	PausedBy     string    `json:"paused_by,omitempty" readOnly:"true"`
@@ -44,6 +59,10 @@ func FirstQueues() []Queue {
 // WithDefaults fills what was left out.
 func (q Queue) WithDefaults() Queue {
 	q.Concurrency = core.Or(q.Concurrency, DefaultConcurrency)
+	q.Limits = flow.LimitsWithDefaults(q.Limits)
+	if q.Bounded() {
+		q.OnFull = core.Or(q.OnFull, OnFullRefuse)
+	}
 	return q
 }
 
@@ -58,6 +77,14 @@ func (q Queue) Validate() error {
 	if q.GlobalLimit < 0 || q.GlobalLimit > 1_000_000 {
 		p.Addf("global_limit", q.GlobalLimit, "is outside 0 to 1000000")
 	}
+	if flow.CheckLimits(&p, q.Limits); len(q.Limits) > 0 && (q.Name == SystemQueue || q.Name == task.ChecksQueue) {
+		p.Add("limits", strconv.Itoa(len(q.Limits)), "cannot stand in a queue of Belfry's own work", "use global_limit")
+	}
+	if q.Fair != nil {
+		p.Nest("fair", q.Fair.Validate())
+	}
+	q.checkBound(&p)
+	title.Check(&p, "title", q.Title)
 	if len(q.Description) > core.MaxDescription {
 		p.Addf("description", len(q.Description), "has more than %d bytes", core.MaxDescription)
 	}

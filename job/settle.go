@@ -23,7 +23,8 @@ type Settlement struct {
 }
 
 // Settle decides what an attempt's end means for its job. A lost worker comes
-// through here like everybody else, as [OutcomeLost].
+// through here like everybody else, as [OutcomeLost]; so does what a worker
+// itself says was cut off, which tells when it had begun.
 //
 // Someone who asked for the job to end gets that, whatever the attempt said,
 // unless it succeeded first: a success is a fact.
@@ -36,7 +37,7 @@ func Settle(j Job, r task.Retry, f Finish, now time.Time) Settlement {
 		s.State, s.Reason, s.Note = Canceled, schedule.ReasonCanceled, j.Note
 	case f.Outcome == OutcomeHandedBack:
 		s.State, s.DueAt = Ready, now
-	case f.Outcome == OutcomeLost && j.Ahead && j.MayWait(r):
+	case f.Outcome == OutcomeLost && j.Ahead && f.StartedIn == 0 && j.MayWait(r):
 		s.State, s.DueAt, s.Outcome = Ready, now, OutcomeHandedBack
 		s.Error = "its worker was lost before it said that the job had begun"
 	case f.Outcome == OutcomeSnoozed:

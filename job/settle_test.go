@@ -268,6 +268,7 @@ func TestALossIsForgivenOnceToWhatWasClaimedAhead(t *testing.T) {
 		outcome Outcome
 	}{
 		"claimed ahead":                     {func(*Job, *task.Retry) {}, Ready, OutcomeHandedBack},
+		"its worker says that it had begun": {func(j *Job, _ *task.Retry) { j.Note = "begun" }, Scheduled, OutcomeLost},
 		"in a slot, or known to have begun": {func(j *Job, _ *task.Retry) { j.Ahead = false }, Scheduled, OutcomeLost},
 		"a second time":                     {func(j *Job, _ *task.Retry) { j.Attempt = 2 }, Scheduled, OutcomeLost},
 		"a single try":                      {func(j *Job, _ *task.Retry) { j.MaxAttempts = 1 }, Failed, OutcomeLost},
@@ -277,7 +278,11 @@ func TestALossIsForgivenOnceToWhatWasClaimedAhead(t *testing.T) {
 		j := Job{ID: 1, State: Running, Attempt: 1, MaxAttempts: 3, Ahead: true}
 		r := task.Retry{}.WithDefaults()
 		c.change(&j, &r)
-		s := Settle(j, r, Finish{Outcome: OutcomeLost, Error: "lost"}, now)
+		f := Finish{Outcome: OutcomeLost, Error: "lost"}
+		if j.Note == "begun" {
+			f.StartedIn = 1
+		}
+		s := Settle(j, r, f, now)
 		if s.State != c.state || s.Outcome != c.outcome || (s.Failures == 0) != (c.state == Ready || c.state == Canceled) {
 			t.Errorf("%s: the job is %s with %d failures after %s", name, s.State, s.Failures, s.Outcome)
 		}

@@ -86,6 +86,7 @@ func TestNewJobsAreChecked(t *testing.T) {
 		{"kind func", func(n *NewJob) { n.Kind = task.KindFunc }, "", ""},
 		{"priority", func(n *NewJob) { n.Priority = &high }, "priority", "outside -1000 to 1000"},
 		{"bad input", func(n *NewJob) { n.Input = []byte("nope") }, "input", "is not JSON"},
+		{"deep input", func(n *NewJob) { n.Input = []byte(strings.Repeat("[", 501) + strings.Repeat("]", 501)) }, "input", "more than 500 levels deep"},
 		{"bad tag", func(n *NewJob) { n.Tags = []string{""} }, "tags", "is not a tag"},
 		{"negative delay", func(n *NewJob) { n.Delay = -1 }, "delay", "outside 0s to"},
 		{"huge delay", func(n *NewJob) { n.Delay = MaxDelay + 1 }, "delay", "outside 0s to"},
@@ -137,9 +138,10 @@ func TestClaimsAreChecked(t *testing.T) {
 
 func TestFinishesAreChecked(t *testing.T) {
 	refuses(t, func() Finish { return Finish{Outcome: OutcomeOK, Output: []byte(`1`)} }, Finish.Validate, []refusal[Finish]{
-		{"unknown outcome", func(f *Finish) { f.Outcome = "fine" }, "outcome", "(one of ok, error, timeout, canceled, snoozed, handed_back)"},
+		{"unknown outcome", func(f *Finish) { f.Outcome = "fine" }, "outcome", "(one of ok, error, timeout, canceled, lost, snoozed, handed_back)"},
 		{"no outcome", func(f *Finish) { f.Outcome = "" }, "outcome", "is not an outcome"},
 		{"output that is not JSON", func(f *Finish) { f.Output = []byte("x") }, "output", "is not JSON"},
+		{"deep output", func(f *Finish) { f.Output = []byte(strings.Repeat("[", 501) + strings.Repeat("]", 501)) }, "output", "more than 500 levels deep"},
 		{"huge output", func(f *Finish) { f.Output = make([]byte, core.MaxOutput+1) }, "output", "over the limit of 1048576 bytes"},
 		{"a snooze of nothing", func(f *Finish) { f.Outcome = OutcomeSnoozed }, "snooze", "is not a time to put the job off"},
 	})

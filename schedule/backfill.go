@@ -103,8 +103,8 @@ type Refill struct {
 
 // Fill decides what an active backfill does next. Ran are those of its
 // [Backfill.Candidates] that became jobs already, in UTC, and running how many
-// of its jobs have not ended.
-func Fill(b Backfill, s Schedule, plan Plan, ran map[time.Time]bool, running int, now time.Time) Refill {
+// of its jobs have not ended. Room is how many jobs it may make now.
+func Fill(b Backfill, s Schedule, plan Plan, ran map[time.Time]bool, running, room int, now time.Time) Refill {
 	r := Refill{Backfill: b}
 	for range BackfillStep {
 		t := plan.next(s, b.after())
@@ -120,7 +120,7 @@ func Fill(b Backfill, s Schedule, plan Plan, ran map[time.Time]bool, running int
 		switch {
 		case closed || b.OnlyMissing && ran[core.Micro(t)]:
 			r.LeftOut++
-		case b.Overlap == OverlapBufferAll && running+len(r.Run) > 0:
+		case b.Overlap == OverlapBufferAll && running+len(r.Run) > 0, len(r.Run) >= room:
 			return r
 		default:
 			r.Run = append(r.Run, t)

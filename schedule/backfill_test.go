@@ -93,7 +93,7 @@ func TestABackfillGoesOn(t *testing.T) {
 			for text := range strings.FieldsSeq(row.ran) {
 				ran[at(text)] = true
 			}
-			r := Fill(backfillOf(t, row.backfill), s, plan, ran, row.running, at("11:00"))
+			r := Fill(backfillOf(t, row.backfill), s, plan, ran, row.running, BackfillStep, at("11:00"))
 			if refillText(r) != row.want {
 				t.Errorf("%s\n%s\ngot  %s\nwant %s", row.schedule, row.backfill, refillText(r), row.want)
 			}
@@ -111,7 +111,7 @@ func TestAPassOfABackfillIsBounded(t *testing.T) {
 	}
 	made := 0
 	for passes := 1; b.State == BackfillActive; passes++ {
-		r := Fill(b, s, plan, nil, 0, at("03T01:00"))
+		r := Fill(b, s, plan, nil, 0, BackfillStep, at("03T01:00"))
 		if len(r.Run) > BackfillStep || passes > 10 {
 			t.Fatalf("pass %d made %d jobs", passes, len(r.Run))
 		}
@@ -129,7 +129,7 @@ func TestAPassOfABackfillIsBounded(t *testing.T) {
 	for _, t := range b.Candidates(s, plan) {
 		ran[t] = true
 	}
-	if r := Fill(b, s, plan, ran, 0, at("03T01:00")); r.LeftOut != BackfillStep || r.State != BackfillActive || len(r.Run) > 0 {
+	if r := Fill(b, s, plan, ran, 0, BackfillStep, at("03T01:00")); r.LeftOut != BackfillStep || r.State != BackfillActive || len(r.Run) > 0 {
 		t.Errorf("%s", refillText(r))
 	}
 }

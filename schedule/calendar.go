@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/core/title"
 	"github.com/belfry-run/belfry/cron"
 )
 
@@ -15,6 +16,7 @@ import (
 type Calendar struct {
 	Namespace   string `json:"namespace,omitempty" doc:"Owner; default: default"`
 	Name        string `json:"name" doc:"Unique in the namespace"`
+	Title       string `json:"title,omitempty" doc:"What people call it, in any script; one line of at most 200 bytes; default: the name is shown"`
 	Description string `json:"description,omitempty"`
 	cron.CalendarSpec
 
@@ -45,6 +47,7 @@ func (c Calendar) Validate() error {
 	var p core.Problems
 	core.CheckName(&p, "name", c.Name)
 	core.CheckName(&p, "namespace", c.Namespace)
+	title.Check(&p, "title", c.Title)
 	if len(c.Description) > core.MaxDescription {
 		p.Addf("description", len(c.Description), "has more than %d bytes", core.MaxDescription)
 	}

@@ -11,7 +11,7 @@ type Filter struct {
 	State     State
 	Task      string
 	Tag       string // of the task
-	Part      string // of the name, whatever its case
+	Part      string // of the name or title, whatever its case
 }
 
 // MaxLooked is how many schedules are looked at for one page of a filter that

@@ -13,6 +13,12 @@ import (
 type Facts struct {
 	Active   []int64      // its jobs that have not ended, oldest first
 	Buffered []Occurrence // its occurrences that wait, oldest first
+
+	// For how many more jobs there is room, and why for no others.
+	Limited bool
+	Room    int
+	Full    string      // for people
+	Why     core.Reason // default: ReasonQuota
 }
 
 // Firing is the answer of [Fire] and its relatives: rows to write and the
@@ -123,11 +129,15 @@ type decider struct {
 	starting int       // jobs decided now, that have no id yet
 	finishes time.Time // the nominal time, of those decided now, that counts from a finish
 	buffered []Occurrence
+	limited  bool // room, full and why are those of [Facts]
+	room     int
+	full     string
+	why      core.Reason
 	out      Firing
 }
 
 func newDecider(s Schedule, plan Plan, f Facts, now time.Time) *decider {
-	return &decider{s: s, plan: plan, now: now, active: f.Active, buffered: slices.Clone(f.Buffered), out: keep(s)}
+	return &decider{s: s, plan: plan, now: now, active: f.Active, buffered: slices.Clone(f.Buffered), limited: f.Limited, room: f.Room, full: f.Full, why: core.Or(f.Why, ReasonQuota), out: keep(s)}
 }
 
 // catchUp returns the planned nominal times to run now, oldest first, and
@@ -205,6 +215,8 @@ func (d *decider) decide(nominal time.Time) {
 	case d.blackout(&o):
 	case d.s.MaxRuns > 0 && d.out.Runs+int64(len(d.buffered)) >= d.s.MaxRuns:
 		d.skip(&o, ReasonMaxRuns, "")
+	case d.limited && d.room <= 0:
+		d.skip(&o, d.why, d.full)
 	case d.free():
 		d.start(&o)
 	default:
@@ -265,6 +277,7 @@ func (d *decider) start(o *Occurrence) {
 	o.Decision, o.Reason = DecidedJob, ""
 	d.starting++
 	d.out.Runs++
+	d.room--
 }
 
 func (d *decider) skip(o *Occurrence, reason core.Reason, note string) {

@@ -98,7 +98,7 @@ func TestABackfillThatItsLimitCutSaysSo(t *testing.T) {
 		if b.Cut() {
 			t.Errorf("%s is cut before it began", text)
 		}
-		if r := Fill(b, s, plan, nil, 0, at("11:00")); r.Cut() != cut {
+		if r := Fill(b, s, plan, nil, 0, BackfillStep, at("11:00")); r.Cut() != cut {
 			t.Errorf("%s: cut %v, want %v: %+v", text, r.Cut(), cut, r.Backfill)
 		}
 	}

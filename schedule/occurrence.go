@@ -44,6 +44,8 @@ const (
 	ReasonCatchupMax    core.Reason = "catchup_max"    // missed, and more than may be made up for at once
 	ReasonBlackout      core.Reason = "blackout"       // a calendar keeps it out
 	ReasonMaxRuns       core.Reason = "max_runs"       // the schedule had run as often as it may
+	ReasonQuota         core.Reason = "quota"          // its namespace has as many jobs waiting as it may
+	ReasonQueueFull     core.Reason = "queue_full"     // its queue has as many jobs waiting as it may
 	ReasonPaused        core.Reason = "paused"         // the schedule was paused
 	ReasonEdited        core.Reason = "edited"         // the times of the schedule were edited
 	ReasonDeleted       core.Reason = "deleted"        // the schedule or task was deleted

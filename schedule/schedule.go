@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/core/title"
 	"github.com/belfry-run/belfry/cron"
 	"github.com/belfry-run/belfry/task"
 )
@@ -18,6 +19,7 @@ import (
 type Schedule struct {
 	Namespace     string          `json:"namespace,omitempty" doc:"Owner; default: default"`
 	Name          string          `json:"name" doc:"Unique in the namespace"`
+	Title         string          `json:"title,omitempty" doc:"What people call it, in any script; one line of at most 200 bytes; default: the name is shown"`
 	Description   string          `json:"description,omitempty"`
 	Task          string          `json:"task" doc:"Name of the task, in the same namespace"`
 	Rules         []Rule          `json:"rules,omitempty" doc:"When it runs; several are merged; none: only when triggered"`
@@ -152,6 +154,7 @@ func (s Schedule) Validate(now time.Time) error {
 	core.CheckName(&p, "namespace", s.Namespace)
 	core.CheckName(&p, "task", s.Task)
 	core.CheckInput(&p, "input", s.Input)
+	title.Check(&p, "title", s.Title)
 	if len(s.Description) > core.MaxDescription {
 		p.Addf("description", len(s.Description), "has more than %d bytes", core.MaxDescription)
 	}

@@ -5,17 +5,34 @@ import (
 
 	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/monitor"
+	"github.com/belfry-run/belfry/public"
 )
 
 // Board is a status page with what it shows: no addresses, no messages, nothing
 // but what is meant for everyone.
 type Board struct {
-	Title       string                 `json:"title"`
-	Description string                 `json:"description,omitempty"`
-	At          time.Time              `json:"at"`
-	Sections    []BoardSection         `json:"sections"`
-	Incidents   []BoardEntry           `json:"incidents" doc:"Of the last 14 days, newest first; at most 50"`
-	Windows     []monitor.ActiveWindow `json:"windows,omitempty" doc:"Maintenance under way, or within a week"`
+	Title       string                  `json:"title"`
+	Description string                  `json:"description,omitempty"`
+	At          time.Time               `json:"at"`
+	Accent      string                  `json:"accent,omitempty" doc:"Colour of links and buttons in the light theme; absent: that of Belfry"`
+	AccentDark  string                  `json:"accent_dark,omitempty" doc:"The same in the dark theme"`
+	Logo        public.Logo             `json:"-"`
+	Sections    []BoardSection          `json:"sections"`
+	Announced   []BoardAnnouncement     `json:"announcements,omitempty" doc:"Newest first"`
+	Subscribe   []public.SubscriberKind `json:"subscribe,omitempty" doc:"How visitors may subscribe"`
+	Incidents   []BoardEntry            `json:"incidents" doc:"Of the last 14 days, newest first; at most 50"`
+	Windows     []monitor.ActiveWindow  `json:"windows,omitempty" doc:"Maintenance under way, or within a week"`
+}
+
+// BoardAnnouncement is what people announce, without its author.
+type BoardAnnouncement struct {
+	ID        int64        `json:"id"`
+	Title     string       `json:"title"`
+	Text      string       `json:"text,omitempty"`
+	Level     public.Level `json:"level" enum:"info,notice,warning"`
+	From      time.Time    `json:"from"`
+	Until     time.Time    `json:"until,omitzero" doc:"Absent: until a person ends it"`
+	UpdatedAt time.Time    `json:"updated_at"`
 }
 
 // BoardSection is a group of monitors.
@@ -27,6 +44,7 @@ type BoardSection struct {
 // BoardEntry is one monitor, or one incident, on a status page.
 type BoardEntry struct {
 	Monitor     string         `json:"monitor"`
+	Title       string         `json:"title,omitempty" doc:"Of the section for the monitor, or else of the monitor, when there is one"`
 	Description string         `json:"description,omitempty"`
 	Status      monitor.Status `json:"status,omitempty" enum:"new,up,down,paused"`
 	Degraded    bool           `json:"degraded,omitempty"`
@@ -37,7 +55,21 @@ type BoardEntry struct {
 	Days        []BoardDay     `json:"days,omitempty" doc:"90 days, oldest first"`
 	StartedAt   time.Time      `json:"started_at,omitzero" doc:"Of an incident"`
 	EndedAt     time.Time      `json:"ended_at,omitzero" doc:"Of an incident that is over"`
+	Updates     []BoardUpdate  `json:"updates,omitempty" doc:"Of an incident: what people wrote for everyone, newest first"`
 }
+
+// Label is what visitors read: the title of the monitor, or its name.
+func (e BoardEntry) Label() string { return core.Or(e.Title, e.Monitor) }
+
+// BoardUpdate is a public update of an incident, without its author.
+type BoardUpdate struct {
+	At    time.Time             `json:"at"`
+	State monitor.IncidentState `json:"state,omitempty" enum:"investigating,identified,monitoring,resolved"`
+	Text  string                `json:"text"`
+}
+
+// BoardUpdates is how many updates a status page shows, the newest of all its incidents.
+const BoardUpdates = 100
 
 // BoardDay is a day of a monitor.
 type BoardDay struct {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/belfry-run/belfry/alert"
 	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/hook"
 	"github.com/belfry-run/belfry/job"
 	"github.com/belfry-run/belfry/monitor"
 	"github.com/belfry-run/belfry/schedule"
@@ -21,6 +22,7 @@ type Manifest struct {
 	Schedules   []schedule.Schedule  `json:"schedules,omitempty"`
 	Channels    []alert.Channel      `json:"channels,omitempty"`
 	AlertRules  []alert.Rule         `json:"alert_rules,omitempty"`
+	Hooks       []hook.Hook          `json:"hooks,omitempty"`
 	Monitors    []monitor.Monitor    `json:"monitors,omitempty"`
 	Windows     []monitor.Window     `json:"windows,omitempty"`
 	StatusPages []monitor.StatusPage `json:"status_pages,omitempty"`
@@ -50,6 +52,7 @@ func (m Manifest) Only(keys []string) Manifest {
 		}),
 		Channels:   only(m.Channels, in, func(v alert.Channel) Change { return Change{Noun: "channel", Namespace: v.Namespace, Name: v.Name} }),
 		AlertRules: only(m.AlertRules, in, func(v alert.Rule) Change { return Change{Noun: "alert_rule", Namespace: v.Namespace, Name: v.Name} }),
+		Hooks:      only(m.Hooks, in, func(v hook.Hook) Change { return Change{Noun: "hook", Namespace: v.Namespace, Name: v.Name} }),
 		Monitors:   only(m.Monitors, in, func(v monitor.Monitor) Change { return Change{Noun: "monitor", Namespace: v.Namespace, Name: v.Name} }),
 		Windows:    only(m.Windows, in, func(v monitor.Window) Change { return Change{Noun: "window", Namespace: v.Namespace, Name: v.Name} }),
 		StatusPages: only(m.StatusPages, in, func(v monitor.StatusPage) Change {
@@ -94,6 +97,10 @@ func (m Manifest) WithDefaults(namespace string) Manifest {
 		a.Namespace = core.Or(a.Namespace, namespace)
 		out.AlertRules = append(out.AlertRules, a.WithDefaults())
 	}
+	for _, h := range m.Hooks {
+		h.Namespace = core.Or(h.Namespace, namespace)
+		out.Hooks = append(out.Hooks, h.WithDefaults())
+	}
 	for _, o := range m.Monitors {
 		o.Namespace = core.Or(o.Namespace, namespace)
 		out.Monitors = append(out.Monitors, o.WithDefaults())
@@ -112,7 +119,7 @@ func (m Manifest) WithDefaults(namespace string) Manifest {
 // Count is how many definitions the manifest has.
 func (m Manifest) Count() int {
 	return len(m.Queues) + len(m.Calendars) + len(m.Tasks) + len(m.Schedules) +
-		len(m.Channels) + len(m.AlertRules) + len(m.Monitors) + len(m.Windows) + len(m.StatusPages)
+		len(m.Channels) + len(m.AlertRules) + len(m.Hooks) + len(m.Monitors) + len(m.Windows) + len(m.StatusPages)
 }
 
 // Validate says everything that is wrong inside the manifest, without regard
@@ -152,6 +159,9 @@ func (m Manifest) Validate() error {
 	for i, a := range m.AlertRules {
 		check("alert_rules", i, "alert rule "+a.Namespace+"/"+a.Name, a.Validate(time.Time{}))
 	}
+	for i, h := range m.Hooks {
+		check("hooks", i, "hook "+h.Namespace+"/"+h.Name, h.Validate(time.Time{}))
+	}
 	for i, o := range m.Monitors {
 		check("monitors", i, "monitor "+o.Namespace+"/"+o.Name, o.Validate(time.Time{}))
 	}
@@ -167,7 +177,7 @@ func (m Manifest) Validate() error {
 // Change is one line of the plan of an apply.
 type Change struct {
 	Action    Action   `json:"action" enum:"create,update,delete,keep"`
-	Noun      string   `json:"noun" enum:"queue,calendar,task,schedule,channel,alert_rule,monitor,window,status_page"`
+	Noun      string   `json:"noun" enum:"queue,calendar,task,schedule,channel,alert_rule,hook,monitor,window,status_page"`
 	Namespace string   `json:"namespace,omitempty"`
 	Name      string   `json:"name"`
 	Fields    []string `json:"fields,omitempty" doc:"For an update: what differs, as field: before -> after"`

@@ -25,11 +25,11 @@ type MonitorFilter struct {
 	Status    monitor.Status
 	Kind      task.Kind
 	Tag       string
-	Search    string // part of the name, whatever its case
+	Search    string // part of the name or title, whatever its case
 }
 
 // MaxMonitorSearch bounds the search of a [MonitorFilter], in bytes.
-const MaxMonitorSearch = 100
+const MaxMonitorSearch = 200
 
 // MonitorCount is how many monitors a filter finds, as far as [core.CountLimit].
 type MonitorCount struct {
@@ -93,8 +93,31 @@ type IncidentFilter struct {
 	core.Paging
 	Namespace string // * for all
 	Monitor   string
-	Open      bool // only those that are
-	Over      bool // only those that are not; with Open: none
+	Open      bool   // only those that are
+	Over      bool   // only those that are not; with Open: none
+	Assigned  string // only those of this person, as the name was written
+}
+
+// AnnouncementFilter selects announcements of a status page, the newest first.
+type AnnouncementFilter struct {
+	core.Paging
+	Namespace  string
+	StatusPage string // by name
+	Current    bool   // only those that are not over
+}
+
+// SubscriberFilter selects subscribers of a status page, the newest first.
+type SubscriberFilter struct {
+	core.Paging
+	Namespace  string
+	StatusPage string // by name
+}
+
+// SubscriberCounts is how many subscribers a status page has.
+type SubscriberCounts struct {
+	Mail    int `json:"mail" doc:"Confirmed, by mail"`
+	Webhook int `json:"webhook" doc:"Confirmed, by webhook"`
+	Pending int `json:"pending" doc:"Not confirmed yet"`
 }
 
 // VersionFilter selects versions of a monitor's page, newest first.
@@ -139,12 +162,16 @@ type TakenAlert struct {
 	Message alert.Message
 	Alerts  []int64
 	Tries   int // before this one
+	// Of events: until when they are this node's, and the hook that they go to, as it was defined then.
+	Until            time.Time
+	Hook, Generation int64
 }
 
 // DeliveryResult is what came of a try to send a message.
 type DeliveryResult struct {
 	Error      string        // empty: it was taken
 	Permanent  bool          // no further try can mend it
+	Gone       bool          // the receiver answered 410: it wants no more
 	RetryAfter core.Duration // asked for by the receiver; 0: as usual
 	Took       core.Duration
 }

@@ -90,12 +90,14 @@ func (q DaysQuery) Validate() error {
 	return p.Err("days")
 }
 
-// ScheduleDay is what became of a schedule's runs on one day of its zone: that of
-// the nominal time, and for a run beside the plan that of its end. One decision
-// about several nominal times counts on the day of the first. What was rolled up
-// stays where it is when the zone is edited.
-type ScheduleDay struct {
-	Day      time.Time     `json:"day" doc:"The date in the zone of the schedule, as midnight UTC"`
+// DayTotals is what ended on one day.
+//
+// Runs of a schedule count on a day of its zone: that of the nominal time, and for
+// a run beside the plan that of its end. One decision about several nominal times
+// counts on the day of the first. What was rolled up stays where it is when the
+// zone is edited. Jobs of a task count on the day in UTC on which they ended.
+type DayTotals struct {
+	Day      time.Time     `json:"day" doc:"The date as midnight UTC: for a schedule that in its zone, for a task that in UTC"`
 	OK       int64         `json:"ok"`
 	Failed   int64         `json:"failed"`
 	Canceled int64         `json:"canceled"`
@@ -104,7 +106,7 @@ type ScheduleDay struct {
 }
 
 // Tally counts an end.
-func (d *ScheduleDay) Tally(state job.State, n int64, ran core.Duration) {
+func (d *DayTotals) Tally(state job.State, n int64, ran core.Duration) {
 	switch state {
 	case job.Succeeded:
 		d.OK += n
@@ -120,8 +122,54 @@ func (d *ScheduleDay) Tally(state job.State, n int64, ran core.Duration) {
 
 // ScheduleDays is the answer to a [DaysQuery].
 type ScheduleDays struct {
-	Days    []ScheduleDay `json:"days" doc:"Oldest first; days on which nothing ended are left out"`
-	Partial bool          `json:"partial,omitempty" doc:"More has ended since the last roll-up than is counted at once"`
+	Days    []DayTotals `json:"days" doc:"Oldest first; days on which nothing ended are left out"`
+	Partial bool        `json:"partial,omitempty" doc:"More has ended since the last roll-up than is counted at once"`
+}
+
+// TaskDaysQuery asks what became of the jobs of tasks, day by day.
+type TaskDaysQuery struct {
+	Namespace string
+	Tasks     []string  // at most [MaxStrips]
+	From      time.Time // default: 13 days before to
+	To        time.Time // default: now
+}
+
+// WithDefaults fills what was left out, and makes whole days of it.
+func (q TaskDaysQuery) WithDefaults(now time.Time) TaskDaysQuery {
+	q.Namespace = core.Or(q.Namespace, core.DefaultNamespace)
+	if q.To.IsZero() {
+		q.To = now
+	}
+	if q.From.IsZero() {
+		q.From = q.To.AddDate(0, 0, -13)
+	}
+	q.From, q.To = q.From.UTC().Truncate(24*time.Hour), q.To.UTC().Truncate(24*time.Hour)
+	return q
+}
+
+// Validate says what is wrong with a question that has its defaults.
+func (q TaskDaysQuery) Validate() error {
+	var p core.Problems
+	if len(q.Tasks) == 0 || len(q.Tasks) > MaxStrips {
+		p.Add("task", fmt.Sprint(len(q.Tasks)), fmt.Sprintf("are not 1 to %d names", MaxStrips), "")
+	}
+	if d := q.To.Sub(q.From); d < 0 || d > MaxDays*24*time.Hour {
+		p.Add("from", q.From.Format(time.DateOnly), fmt.Sprintf("is not up to %d days before to", MaxDays), "")
+	}
+	return p.Err("days of tasks")
+}
+
+// TaskDays is what became of a task's jobs.
+type TaskDays struct {
+	Namespace string      `json:"namespace"`
+	Task      string      `json:"task"`
+	Days      []DayTotals `json:"days" doc:"Oldest first; days on which nothing ended are left out"`
+}
+
+// TaskDaysFound is the answer to a [TaskDaysQuery].
+type TaskDaysFound struct {
+	Items []TaskDays `json:"items" doc:"By namespace and name; names that are no task are left out"`
+	Until time.Time  `json:"until,omitzero" doc:"What ended by then is counted: some minutes ago"`
 }
 
 // Overview is the state of things on one page.

@@ -1,0 +1,101 @@
+package job
+
+import (
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+)
+
+// Over any interval no more begin than the rate brings in it and the burst, and a look at each instant from which a
+// start is not too early makes up for all lateness within the slack.
+func TestAPaceNeverBeginsMoreThanItsRateAndBurst(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		n := rapid.IntRange(1, 1000).Draw(t, "n")
+		per := time.Duration(rapid.Int64Range(int64(n)*100, 3_600_000_000).Draw(t, "per")) * time.Microsecond
+		p := PaceOf(n, per, rapid.IntRange(0, 50).Draw(t, "burst"))
+		var at []int64
+		next, now := int64(0), int64(1_700_000_000_000_000)
+		for range 200 {
+			now += rapid.Int64Range(0, 3*p.Every).Draw(t, "waited")
+			then, ok, from := p.Take(next, now)
+			if !ok {
+				if from <= now {
+					t.Fatalf("too early at %d, and not from %d on", now, from)
+				}
+				if _, ok, _ := p.Take(next, from); !ok {
+					t.Fatalf("too early at %d, which it said was not", from)
+				}
+				continue
+			}
+			next, at = then, append(at, now)
+		}
+		for i := range at {
+			for k := i; k < len(at); k++ {
+				if most := (at[k]-at[i])/p.Every + 1 + p.Slack/p.Every + 1; int64(k-i+1) > most {
+					t.Fatalf("%d began within %d us, one each %d us and %d us of slack", k-i+1, at[k]-at[i], p.Every, p.Slack)
+				}
+			}
+		}
+	})
+}
+
+func TestAPaceLosesNothingToLooksThatComeLate(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		p := PaceOf(rapid.IntRange(1, 40).Draw(t, "n"), 2*time.Second, 1)
+		const start, long = int64(1_700_000_000_000_000), int64(10_000_000)
+		next, began := int64(0), int64(0)
+		for now := start; now < start+long; {
+			then, ok, from := p.Take(next, now)
+			if ok {
+				next, began = then, began+1
+				continue
+			}
+			now = from + rapid.Int64Range(0, 90_000).Draw(t, "late")
+		}
+		if even := long / p.Every; began < even-1 || began > even+p.Slack/p.Every+2 {
+			t.Fatalf("%d began, and evenly %d would have", began, even)
+		}
+	})
+}
+
+// However batches are asked for, no more are let in over any time than the rate and its burst say, and one that was
+// refused is let in at the instant that it was told.
+func TestBatchesKeepTheRate(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		n, burst := rapid.IntRange(1, 200).Draw(t, "n"), rapid.IntRange(1, 50).Draw(t, "burst")
+		p := PaceOf(n, rapid.SampledFrom([]time.Duration{time.Second, time.Minute, time.Hour}).Draw(t, "per"), burst)
+		var next int64
+		now, begun, let := int64(1e15), int64(1e15), int64(0)
+		for range rapid.IntRange(1, 100).Draw(t, "calls") {
+			now += rapid.Int64Range(0, 3*p.Every).Draw(t, "pause")
+			k := rapid.IntRange(1, p.Burst()).Draw(t, "batch")
+			then, ok, from := p.TakeAll(k, next, now)
+			if !ok {
+				if then != next || from <= now {
+					t.Fatalf("a refused batch moved the row to %d, or may come at %d of %d", then, from, now)
+				}
+				if _, early, _ := p.TakeAll(k, next, from-1); early {
+					t.Fatalf("%d fit before %d", k, from)
+				}
+				now = from
+				if then, ok, _ = p.TakeAll(k, next, now); !ok {
+					t.Fatalf("%d do not fit at %d, as was told", k, now)
+				}
+			}
+			next, let = then, let+int64(k)
+			if most := (p.Slack+now-begun)/p.Every + 1; let > most {
+				t.Fatalf("%d were let in within %d microseconds, at most %d may be", let, now-begun, most)
+			}
+			if used := p.Used(next, now); used < int64(k) || used > int64(p.Burst()) {
+				t.Fatalf("%d of %d are used up after %d", used, p.Burst(), k)
+			}
+		}
+		if _, ok, _ := p.TakeAll(p.Burst()+1, 0, now); ok {
+			t.Fatal("more than the burst fit")
+		}
+		if _, ok, _ := p.TakeAll(1, now+1e12, now+p.Every); !ok {
+			t.Fatal("a clock that was set back holds up for longer than one start")
+		}
+	})
+}

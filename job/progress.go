@@ -1,0 +1,89 @@
+package job
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/belfry-run/belfry/core"
+)
+
+// ProgressKeeper is a [Leaser] that keeps how far jobs are.
+type ProgressKeeper interface {
+	// SaveProgress keeps how far attempts are, in the place of what was said before. What comes under a stale lease is
+	// dropped without an error.
+	SaveProgress(ctx context.Context, session string, ps []AttemptProgress) error
+}
+
+// Progress is how far an attempt says that it is.
+type Progress struct {
+	Percent  float64          `json:"percent,omitempty" doc:"0 to 100"`
+	Message  string           `json:"message,omitempty" doc:"At most 200 bytes"`
+	Counters map[string]int64 `json:"counters,omitempty" doc:"At most 16, with names of at most 64 bytes"`
+}
+
+// AttemptProgress is the progress of one attempt.
+type AttemptProgress struct {
+	Ref
+	Progress
+}
+
+// JobProgress is the last progress of a job, as people see it.
+type JobProgress struct {
+	Progress
+	At    time.Time `json:"at" doc:"When it was said"`
+	Lease int64     `json:"lease" doc:"By the attempt under this lease"`
+	EndAt time.Time `json:"end_at,omitzero" doc:"Estimate of the end, by the percent per time since the first progress of the attempt"`
+}
+
+// Limits of progress.
+const (
+	MaxProgressMessage = 200 // bytes
+	MaxCounters        = 16
+	MaxCounterName     = 64 // bytes
+	// ProgressPace is how often the progress of an attempt is written at most.
+	ProgressPace = time.Second
+)
+
+// Validate says what is wrong with a progress.
+func (g Progress) Validate() error {
+	var p core.Problems
+	if math.IsNaN(g.Percent) || g.Percent < 0 || g.Percent > 100 {
+		p.Addf("percent", g.Percent, "must be between 0 and 100")
+	}
+	if clean, cut := core.CleanText(g.Message, MaxProgressMessage); cut || clean != g.Message {
+		p.Addf("message", g.Message, "must be plain text of at most %d bytes", MaxProgressMessage)
+	}
+	if len(g.Counters) > MaxCounters {
+		p.Addf("counters", len(g.Counters), "has more than %d entries", MaxCounters)
+	}
+	for name := range g.Counters {
+		if clean, cut := core.CleanText(name, MaxCounterName); cut || clean != name || name == "" {
+			p.Addf("counters", name, "must have names of plain text of at most %d bytes", MaxCounterName)
+		}
+	}
+	return p.Err("progress")
+}
+
+// Validate says what is wrong with the progress of an attempt.
+func (g AttemptProgress) Validate() error {
+	if err := g.Progress.Validate(); err != nil {
+		return fmt.Errorf("job %d: %w", g.JobID, err)
+	}
+	return nil
+}
+
+// EstimateEnd is when an attempt that was at percent from at since, and at percent now at at, will be at 100 if it goes on
+// as it did; zero where that cannot be told. Estimates end a year ahead.
+func EstimateEnd(from float64, since time.Time, now float64, at time.Time) time.Time {
+	done, took := now-from, at.Sub(since)
+	if done <= 0 || took <= 0 || now <= 0 {
+		return time.Time{}
+	}
+	left := float64(took) / done * (100 - now)
+	if left > float64(365*24*time.Hour) {
+		return time.Time{}
+	}
+	return at.Add(time.Duration(left)).Truncate(time.Second)
+}

@@ -1,0 +1,156 @@
+package job
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+	"unicode/utf8"
+
+	"github.com/belfry-run/belfry/core"
+)
+
+// StepKeeper is a [Leaser] that keeps the steps of jobs, for handlers that go on
+// where an attempt before them ended.
+//
+// As with Finish, a stale lease is an answer, and to ask again is harmless.
+type StepKeeper interface {
+	// Steps lists what is recorded of the job of an attempt.
+	Steps(ctx context.Context, session string, ref Ref) (StepList, error)
+	// SaveStep records the next step of a job. The same step under the same lease again is answered as it is recorded;
+	// another under its number or name is a [core.Conflict].
+	SaveStep(ctx context.Context, session string, ref Ref, s NewStep) (SavedStep, error)
+}
+
+// Step is a recorded part of a job: later attempts take its result from the record.
+type Step struct {
+	Number  int             `json:"number" doc:"Place among the steps of the job, from 1"`
+	Name    string          `json:"name"`
+	Kind    StepKind        `json:"kind" enum:"step,sleep,version"`
+	Type    string          `json:"type,omitempty" doc:"Type of the result, in the words of the program"`
+	Result  json.RawMessage `json:"result,omitempty"`
+	WakeAt  time.Time       `json:"wake_at,omitzero" doc:"Of a sleep: its end"`
+	Attempt int             `json:"attempt" doc:"The attempt that recorded it"`
+	Lease   int64           `json:"lease"`
+	Took    core.Duration   `json:"took" doc:"How long it ran, by the clock of the worker"`
+	SavedAt time.Time       `json:"saved_at"`
+}
+
+// StepKind is what a step is.
+type StepKind string
+
+// The kinds of steps.
+const (
+	StepRun     StepKind = "step"    // a function that ran
+	StepSleep   StepKind = "sleep"   // a time to wait
+	StepVersion StepKind = "version" // which version of its code a job follows
+)
+
+// NewStep is a step to record.
+type NewStep struct {
+	Number int             `json:"number" doc:"One more than the steps that are recorded"`
+	Name   string          `json:"name" doc:"At most 128 bytes; each name once in a job"`
+	Kind   StepKind        `json:"kind,omitempty" enum:"step,sleep,version" doc:"Default: step"`
+	Type   string          `json:"type,omitempty" doc:"Type of the result, in the words of the program; it is kept and not interpreted; at most 256 bytes"`
+	Result json.RawMessage `json:"result,omitempty" doc:"JSON; at most 256 KiB and 500 levels deep"`
+	Sleep  core.Duration   `json:"sleep,omitempty" doc:"With kind sleep: how long, from now; at most ten years"`
+	Took   core.Duration   `json:"took,omitempty" doc:"How long it ran"`
+}
+
+// SavedStep is the answer to a [NewStep].
+type SavedStep struct {
+	Stale bool `json:"stale,omitempty" doc:"The lease was lost before; nothing was written"`
+	Step  Step `json:"step" doc:"As it is recorded"`
+}
+
+// StepList is the answer to an attempt that asks for its steps.
+type StepList struct {
+	Stale bool      `json:"stale,omitempty" doc:"The lease was lost"`
+	Now   time.Time `json:"now" doc:"The time by the clock that ends sleeps"`
+	Steps []Step    `json:"steps" doc:"In order"`
+}
+
+// Limits of steps.
+const (
+	MaxSteps      = 1000      // of a job
+	MaxStepName   = 128       // bytes
+	MaxStepType   = 256       // bytes
+	MaxStepResult = 256 << 10 // bytes
+	MaxStepsSize  = 8 << 20   // of all results of a job, in bytes
+	MaxStepSleep  = MaxDelay
+)
+
+// WithDefaults fills what was left out.
+func (s NewStep) WithDefaults() NewStep {
+	if s.Kind == "" {
+		s.Kind = StepRun
+	}
+	return s
+}
+
+// Validate says what is wrong with a step to record.
+func (s NewStep) Validate() error {
+	var p core.Problems
+	if s.Number < 1 || s.Number > MaxSteps {
+		p.Addf("number", s.Number, "must be between 1 and %d, which is how many steps a job may have", MaxSteps)
+	}
+	switch clean, cut := core.CleanText(s.Name, MaxStepName); {
+	case s.Name == "":
+		p.Add("name", "", "is missing", "name the step: later attempts find its result by the name")
+	case cut || clean != s.Name:
+		p.Addf("name", s.Name, "must be plain text of at most %d bytes", MaxStepName)
+	}
+	if clean, cut := core.CleanText(s.Type, MaxStepType); cut || clean != s.Type {
+		p.Addf("type", s.Type, "must be plain text of at most %d bytes", MaxStepType)
+	}
+	switch s.Kind {
+	case StepRun, StepVersion:
+		if s.Sleep != 0 {
+			p.Addf("sleep", s.Sleep, "must be left out of a step of kind %s", s.Kind)
+		}
+	case StepSleep:
+		if s.Sleep < 0 || s.Sleep > MaxStepSleep {
+			p.Addf("sleep", s.Sleep, "must be between 0s and %s", MaxStepSleep)
+		}
+	default:
+		p.Add("kind", string(s.Kind), "is not a kind of step", "one of step, sleep, version")
+	}
+	switch {
+	case len(s.Result) > MaxStepResult:
+		p.Add("result", fmt.Sprint(len(s.Result), " bytes"), fmt.Sprintf("is over the limit of %d bytes", MaxStepResult), "keep large results elsewhere and record where")
+	case len(s.Result) > 0 && !utf8.Valid(s.Result):
+		p.Add("result", fmt.Sprint(len(s.Result), " bytes"), "is not JSON", "")
+	case len(s.Result) > 0:
+		if fault := core.JSONFault(s.Result); fault != "" {
+			p.Add("result", fmt.Sprint(len(s.Result), " bytes"), fault, "")
+		}
+	}
+	if s.Took < 0 {
+		p.Addf("took", s.Took, "must not be negative")
+	}
+	return p.Err(fmt.Sprintf("step %q", s.Name))
+}
+
+// Is reports that a step is recorded as s, by the attempt under that lease. How long it took does not matter.
+func (s Step) Is(n NewStep, lease int64) bool {
+	slept := s.Kind != StepSleep || s.WakeAt.Equal(s.SavedAt.Add(n.Sleep.D().Truncate(time.Microsecond)))
+	return s.Lease == lease && s.Number == n.Number && s.Name == n.Name && s.Kind == n.Kind && s.Type == n.Type && slept && bytes.Equal(s.Result, n.Result)
+}
+
+// StepReset says which steps of a job to forget.
+type StepReset struct {
+	From string `json:"from,omitempty" doc:"Name of the first step to forget; default: all"`
+	Note string `json:"note,omitempty" doc:"Why, for the audit"`
+}
+
+// Validate says what is wrong with a reset.
+func (r StepReset) Validate() error {
+	var p core.Problems
+	for field, text := range map[string]string{"from": r.From, "note": r.Note} {
+		if clean, cut := core.CleanText(text, core.MaxDescription); cut || clean != text {
+			p.Addf(field, text, "must be plain text of at most %d bytes", core.MaxDescription)
+		}
+	}
+	return p.Err("reset of steps")
+}
