@@ -44,6 +44,8 @@ type Facts struct {
 	Muted       bool
 	Maintenance ActiveWindow // the occurrence that it is in, if any
 	Parent      string       // a monitor that it depends on and that is down, if any
+	// Acknowledged is by whom its open incident is.
+	Acknowledged string
 }
 
 // Times of delivery.
@@ -70,6 +72,7 @@ const (
 	whyBegin     = "its start is being sent"
 	whyParent    = ", which it depends on, is down"
 	whySettling  = ", which it depends on, was down until now"
+	whyCared     = "acknowledged by "
 )
 
 // Deliver decides about the pending alerts of one channel, due and not due,
@@ -88,6 +91,7 @@ const (
 //   - In maintenance, and while a monitor it depends on is down, no start
 //     is sent. A problem that persists is sent afterwards. Pages are meant to
 //     change in maintenance, so that is not sent at all.
+//   - While an incident is acknowledged, no reminder of it is sent. All else is.
 //   - A monitor that is muted sends nothing but the end of what was sent before:
 //     else a pager would ring on for what has long been mended.
 func Deliver(alerts []alert.Alert, facts DeliveryFacts, now time.Time) []Dispatch {
@@ -276,6 +280,8 @@ func (d *dispatcher) begin(a alert.Alert) {
 		d.suppress(a, overReason(m.State))
 	case d.sentByOther(a):
 		d.suppress(a, whyTwice)
+	case m.Acknowledged != "" && a.Notification.Type == alert.NotificationReminder:
+		d.suppress(a, whyCared+m.Acknowledged)
 	case why != "" && a.Notification.Type == alert.NotificationReminder:
 		d.suppress(a, why)
 	case m.Maintenance.Name != "":

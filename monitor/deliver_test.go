@@ -20,16 +20,34 @@ func TestStatusPagesAreChecked(t *testing.T) {
 	refuses(t, good, func(s StatusPage) error { return s.Validate(time.Time{}) }, []refusal[StatusPage]{
 		{"no sections", func(s *StatusPage) { s.Sections = nil }, "", ""},
 		{"name", func(s *StatusPage) { s.Name = "a/b" }, "name", "is not a name"},
-		{"title of two lines", func(s *StatusPage) { s.Title = "a\nb" }, "title", "is not one line"},
-		{"long title", func(s *StatusPage) { s.Title = long }, "title", "at most 200 bytes"},
+		{"title of two lines", func(s *StatusPage) { s.Title = "a\nb" }, "title", "must be one line"},
+		{"long title", func(s *StatusPage) { s.Title = long }, "title", "must have at most 200"},
 		{"many sections", func(s *StatusPage) { s.Sections = make([]StatusSection, 51) }, "sections", "more than 50"},
 		{"empty section", func(s *StatusPage) { s.Sections[1].Tags = nil }, "sections[1].monitors", "is empty"},
-		{"title of a section", func(s *StatusPage) { s.Sections[0].Title = "\x00" }, "sections[0].title", "is not one line"},
+		{"title of a section", func(s *StatusPage) { s.Sections[0].Title = "\x00" }, "sections[0].title", "must be one line"},
 		{"monitor", func(s *StatusPage) { s.Sections[0].Monitors = []string{""} }, "sections[0].monitors[0]", "is missing"},
+		{"another title", func(s *StatusPage) { s.Sections[0].Titles = map[string]string{"site": "Магазин"} }, "", ""},
+		{"another title by tag", func(s *StatusPage) { s.Sections[1].Titles = map[string]string{"site": "Магазин"} }, "", ""},
+		{"another title of two lines", func(s *StatusPage) { s.Sections[0].Titles = map[string]string{"site": "a\nb"} }, "sections[0].titles.site", "must be one line"},
+		{"empty title", func(s *StatusPage) { s.Sections[0].Titles = map[string]string{"site": ""} }, "sections[0].titles.site", "is empty"},
+		{"title of what is not there", func(s *StatusPage) { s.Sections[0].Titles = map[string]string{"sit": "x"} }, "sections[0].titles.sit", "is not a monitor of the section"},
+		{"title of no name", func(s *StatusPage) { s.Sections[1].Titles = map[string]string{"a/b": "x"} }, "sections[1].titles.a/b", "is not a name"},
 		{"monitor twice", func(s *StatusPage) { s.Sections[0].Monitors = []string{"a", "a"} }, "sections[0].monitors[1]", "is named twice"},
 	})
 	if good().Title != "public" {
 		t.Error("the title is not the name")
+	}
+	s := good()
+	s.Sections = append(s.Sections, StatusSection{Monitors: []string{"site", "db"}, Titles: map[string]string{"site": "Second", "db": "Data"}})
+	s.Sections[1].Titles = map[string]string{"api": "Interface"}
+	for _, test := range []struct {
+		name, title string
+		tags        []string
+		want        string
+	}{{"site", "", nil, "site"}, {"site", "Own", nil, "Own"}, {"api", "Own", []string{"api"}, "Interface"}, {"api", "Own", nil, "Own"}, {"db", "Own", nil, "Data"}} {
+		if got := s.Label(test.name, test.title, test.tags, false); got != test.want {
+			t.Errorf("%+v is %q", test, got)
+		}
 	}
 }
 
@@ -93,6 +111,8 @@ func sightOf(t testing.TB, text string) DeliveryFacts {
 				m.Maintenance = ActiveWindow{Name: "w", From: at("09:00"), To: at("11:00")}
 			case "parent":
 				m.Parent = value
+			case "acknowledged":
+				m.Acknowledged = value
 			case "flapping":
 				m.State.Flapping = true
 			case "slow":
@@ -194,6 +214,9 @@ func TestDeliver(t *testing.T) {
 		{"a reminder beside its down", "down site 10:00; reminder site 10:00", "site down", "1 send; 2 no: sent by another alert"},
 		{"two reminders", "reminder site 10:00; reminder site 10:00", "site down", "1 no: sent by another alert; 2 send"},
 		{"a reminder, and one of another rule for later", "reminder site 10:00; reminder site 10:30", "site down", "1 send"},
+		{"a reminder of what is acknowledged", "reminder site 10:00", "site down acknowledged=ann", "1 no: acknowledged by ann"},
+		{"a down of what is acknowledged", "down site 10:00", "site down acknowledged=ann", "1 send"},
+		{"an up of what was acknowledged", "reminder site 10:00; up site 10:00", "site up told=sent", "1 no: over before it was sent; 2 send"},
 		{"a reminder in maintenance", "reminder site 10:00", "site down maintenance", "1 no: maintenance w"},
 		{"a reminder of what is over", "reminder site 10:00", "site up", "1 no: over before it was sent"},
 

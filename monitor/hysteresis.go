@@ -8,6 +8,7 @@ import (
 
 	"github.com/belfry-run/belfry/alert"
 	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/core/title"
 	"github.com/belfry-run/belfry/task"
 )
 
@@ -87,7 +88,7 @@ func (h *hearing) certificate(o Observation) {
 func (h *hearing) notification(t alert.NotificationType) alert.Notification {
 	s := &h.s
 	n := alert.Notification{
-		Type: t, At: h.now, Namespace: h.m.Namespace, Monitor: h.m.Name, Tags: slices.Clone(h.m.Tags),
+		Type: t, At: h.now, Namespace: h.m.Namespace, Monitor: h.m.Name, DisplayTitle: h.m.Title, Tags: slices.Clone(h.m.Tags),
 		Incident: s.Incident, Code: s.LastCode, Target: h.m.Check.Target().Public, About: about(h.m.Description),
 	}
 	var text []string
@@ -149,7 +150,7 @@ func (h *hearing) notification(t alert.NotificationType) alert.Notification {
 			say("It ended at %s.", core.Stamp(s.CertEnd))
 		}
 	}
-	n.Title = h.m.Name + " " + n.Title
+	n.Title = title.Named(h.m.Title, h.m.Name) + " " + n.Title
 	n.Text = strings.Join(text, "\n")
 	return n
 }

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/core/title"
 	"github.com/belfry-run/belfry/schedule"
 	"github.com/belfry-run/belfry/task"
 )
@@ -13,6 +14,7 @@ import (
 type Monitor struct {
 	Namespace   string   `json:"namespace,omitempty" doc:"Owner; default: default"`
 	Name        string   `json:"name" doc:"Unique in the namespace"`
+	Title       string   `json:"title,omitempty" doc:"What people call it, in any script; one line of at most 200 bytes; default: the name is shown"`
 	Description string   `json:"description,omitempty"`
 	Tags        []string `json:"tags,omitempty" doc:"For people, filters and alert rules"`
 
@@ -189,6 +191,7 @@ func (m Monitor) Validate(now time.Time) error {
 	}
 	core.CheckName(&p, "namespace", m.Namespace)
 	core.CheckTags(&p, m.Tags)
+	title.Check(&p, "title", m.Title)
 	if len(m.Description) > core.MaxDescription {
 		p.Addf("description", len(m.Description), "has more than %d bytes", core.MaxDescription)
 	}
@@ -228,10 +231,13 @@ func (m Monitor) validateCheck(p *core.Problems) {
 		}
 		return
 	}
+	if m.Check.Title != "" {
+		p.Add("check.title", m.Check.Title, "cannot be given", "give the monitor a title")
+	}
 	if m.Check.Name != "" {
 		p.Add("check.name", m.Check.Name, "cannot be given", "the check is named after its monitor")
 	}
-	if m.Check.Kind == task.KindCycle {
+	if m.Check.Kind == task.KindCycle || m.Check.Kind == task.KindWorkflow {
 		p.Add("check.kind", string(m.Check.Kind), "cannot be a check", "")
 		return
 	}
@@ -297,9 +303,6 @@ func (m Monitor) Version() string { return core.Version(m.Generation, m.UpdatedA
 
 // Version names a state of the maintenance window.
 func (w Window) Version() string { return core.Version(w.Generation, w.UpdatedAt) }
-
-// Version names a state of the status page.
-func (s StatusPage) Version() string { return core.Version(s.Generation, s.UpdatedAt) }
 
 // MapSecrets is a copy of the monitor with every secret replaced by what f answers.
 func (m Monitor) MapSecrets(f func(path string, s core.Secret) core.Secret) Monitor {

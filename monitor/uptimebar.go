@@ -41,15 +41,16 @@ func (q BarsQuery) Validate() error {
 
 // Bars is how a target was lately. The numbers are about all bars.
 type Bars struct {
-	Monitor  string        `json:"monitor"`
-	Ratio    *float64      `json:"ratio" doc:"Up of up and down, 0 to 1; null when neither was seen"`
-	Coverage float64       `json:"coverage" doc:"Part of the span that was looked at or was maintenance, 0 to 1"`
-	Outages  int           `json:"outages"`
-	P50      core.Duration `json:"p50,omitempty" doc:"Latency of good checks"`
-	P95      core.Duration `json:"p95,omitempty"`
-	P99      core.Duration `json:"p99,omitempty"`
-	Step     core.Duration `json:"step" doc:"Length of a bar; the last is not over yet"`
-	Bars     []UptimeBar   `json:"bars" doc:"Oldest first"`
+	Monitor   string          `json:"monitor"`
+	Ratio     *float64        `json:"ratio" doc:"Up of up and down, 0 to 1; null when neither was seen"`
+	Coverage  float64         `json:"coverage" doc:"Part of the span that was looked at or was maintenance, 0 to 1"`
+	Outages   int             `json:"outages"`
+	P50       core.Duration   `json:"p50,omitempty" doc:"Latency of good checks"`
+	P95       core.Duration   `json:"p95,omitempty"`
+	P99       core.Duration   `json:"p99,omitempty"`
+	Step      core.Duration   `json:"step" doc:"Length of a bar; the last is not over yet"`
+	Bars      []UptimeBar     `json:"bars" doc:"Oldest first"`
+	Latencies []core.Duration `json:"latencies,omitempty" doc:"Median latency of good checks by the hour, or by the day with span 90d, oldest first; 0: there was none. Of the last 30 checks where all were within one"`
 }
 
 // UptimeBar is a stretch of time of a target.

@@ -181,6 +181,11 @@ type Incident struct {
 	EndedBy     string         `json:"ended_by,omitempty" enum:"recovered,paused,edited,deleted" doc:"Why it ended"`
 	Snapshot    *task.Snapshot `json:"snapshot,omitempty" doc:"What came back instead"`
 	Hops        []task.Hop     `json:"hops,omitempty"`
+
+	Acknowledged *Acknowledgement `json:"acknowledged,omitempty" doc:"Who looks after it; absent when no one said so"`
+	Assigned     *Assignment      `json:"assigned,omitempty" doc:"Whose work it is; absent when it is no one's"`
+	Assignments  []Assignment     `json:"assignments,omitempty" doc:"All there were, oldest first; only where one incident is shown"`
+	Updates      []Update         `json:"updates,omitempty" doc:"What people wrote, oldest first; only where one incident is shown"`
 }
 
 // IncidentEnd closes the open incident.

@@ -1,0 +1,216 @@
+package public
+
+import (
+	"bytes"
+	"encoding/base64"
+	"fmt"
+	"image"
+	"image/jpeg"
+	"image/png"
+	"math"
+	"strconv"
+	"strings"
+
+	"github.com/belfry-run/belfry/core"
+)
+
+// Limits of logos.
+const (
+	MaxLogo     = 32 << 10 // bytes
+	MaxLogoSide = 1000     // pixels
+	LogoHeight  = 56       // pixels of CSS that a page shows at most
+)
+
+// Logo is the image of a status page.
+type Logo struct {
+	Type          string // image/png or image/jpeg
+	Bytes         []byte
+	Width, Height int // pixels
+}
+
+// String describes the logo.
+func (l Logo) String() string {
+	name := strings.ToUpper(strings.TrimPrefix(l.Type, "image/"))
+	return fmt.Sprintf("%s, %d × %d pixels, %s", name, l.Width, l.Height, core.SizeText(int64(len(l.Bytes))))
+}
+
+// Image is the logo of the page. It has no bytes where the page has none.
+func (s StatusPage) Image() (Logo, error) {
+	if s.Logo == "" {
+		return Logo{}, nil
+	}
+	tooLarge := logoFault("has more than "+core.SizeText(MaxLogo), fmt.Sprintf("make the image smaller: it is shown %d pixels high at most", LogoHeight))
+	if len(s.Logo) > base64.StdEncoding.EncodedLen(MaxLogo) {
+		return Logo{}, tooLarge
+	}
+	all, err := base64.StdEncoding.DecodeString(s.Logo)
+	if len(all) > MaxLogo {
+		return Logo{}, tooLarge
+	}
+	if err != nil {
+		return Logo{}, logoFault("is not in base64", "write the bytes of the image: base64 -w0 logo.png")
+	}
+	l := Logo{Bytes: all}
+	var config image.Config
+	switch {
+	case bytes.HasPrefix(all, []byte("\x89PNG\r\n\x1a\n")):
+		l.Type = "image/png"
+		config, err = png.DecodeConfig(bytes.NewReader(all))
+	case bytes.HasPrefix(all, []byte("\xff\xd8\xff")):
+		l.Type = "image/jpeg"
+		config, err = jpeg.DecodeConfig(bytes.NewReader(all))
+	case isSVG(all):
+		return Logo{}, logoFault("is an SVG, which can have scripts in it", "export it as a PNG")
+	default:
+		return Logo{}, logoFault("is not a PNG or JPEG image", "convert it to a PNG")
+	}
+	if err != nil {
+		return Logo{}, logoFault("is not a whole image: "+err.Error(), "export it again")
+	}
+	if l.Width, l.Height = config.Width, config.Height; l.Width > MaxLogoSide || l.Height > MaxLogoSide || l.Width < 1 || l.Height < 1 {
+		return Logo{}, logoFault(fmt.Sprintf("has %d × %d pixels, and may have at most %d a side", l.Width, l.Height, MaxLogoSide), "make the image smaller")
+	}
+	return l, nil
+}
+
+// check refuses what broke off. It looks at no pixels: it is asked within transactions.
+func (l Logo) check() (err error) {
+	switch l.Type {
+	case "image/png":
+		err = wholePNG(l.Bytes)
+	case "image/jpeg":
+		err = wholeJPEG(l.Bytes)
+	}
+	if err != nil {
+		return logoFault("is not a whole image: "+err.Error(), "export it again")
+	}
+	return nil
+}
+
+func isSVG(all []byte) bool {
+	head := bytes.ToLower(all[:min(len(all), 1024)])
+	return bytes.Contains(head, []byte("<svg"))
+}
+
+func logoFault(says, hint string) error { return core.InvalidField("logo", "", says, hint) }
+
+// logoText is base64 as it is kept: without line ends, and without the begin of a data URL.
+func logoText(text string) string {
+	if before, after, found := strings.Cut(text, ";base64,"); found && strings.HasPrefix(before, "data:") {
+		text = after
+	}
+	return strings.Join(strings.Fields(text), "")
+}
+
+// Theme is how a status page looks by day or by night: what its accent stands on, and how it is found.
+type Theme struct {
+	Name    string
+	Grounds []string // of text in the accent, and the text on buttons in it
+	toward  rgb      // what makes an accent easier to read
+}
+
+// Themes are the two of a status page. Their colours are those of its style.
+var (
+	Light = Theme{Name: "light", Grounds: []string{"#f5f6f8", "#ffffff"}}
+	Dark  = Theme{Name: "dark", Grounds: []string{"#0f1317", "#181d23"}, toward: rgb{255, 255, 255}}
+)
+
+// MinContrast is what text in the accent has over each ground, by WCAG 2.2 AA.
+const MinContrast = 4.5
+
+type rgb [3]uint8
+
+func (c rgb) String() string { return fmt.Sprintf("#%02x%02x%02x", c[0], c[1], c[2]) }
+
+// parseColour reads #rrggbb and #rgb.
+func parseColour(text string) (c rgb, ok bool) {
+	digits, found := strings.CutPrefix(text, "#")
+	if len(digits) == 3 {
+		digits = string([]byte{digits[0], digits[0], digits[1], digits[1], digits[2], digits[2]})
+	}
+	n, err := strconv.ParseUint(digits, 16, 32)
+	if !found || len(digits) != 6 || err != nil {
+		return c, false
+	}
+	return rgb{uint8(n >> 16), uint8(n >> 8), uint8(n)}, true //nolint:gosec // the bytes of six digits
+}
+
+// colourText is a colour as it is kept, or what stands there instead.
+func colourText(text string) string {
+	if c, ok := parseColour(strings.ToLower(strings.TrimSpace(text))); ok {
+		return c.String()
+	}
+	return strings.TrimSpace(text)
+}
+
+// luminance is the relative one of WCAG 2.2.
+func (c rgb) luminance() (l float64) {
+	for i, weight := range []float64{.2126, .7152, .0722} {
+		v := float64(c[i]) / 255
+		if v <= .04045 {
+			v /= 12.92
+		} else {
+			v = math.Pow((v+.055)/1.055, 2.4)
+		}
+		l += weight * v
+	}
+	return l
+}
+
+// Contrast is the least that a colour has over the grounds of the theme, 1 to 21; 0 if it is no colour.
+func (t Theme) Contrast(colour string) float64 {
+	c, ok := parseColour(colour)
+	if !ok {
+		return 0
+	}
+	return t.contrast(c)
+}
+
+func (t Theme) contrast(c rgb) float64 {
+	least, l := 21.0, c.luminance()+.05
+	for _, ground := range t.Grounds {
+		g, _ := parseColour(ground)
+		under := g.luminance() + .05
+		least = min(least, max(l/under, under/l))
+	}
+	return least
+}
+
+// Nearest is the colour itself where it has the contrast, and otherwise the nearest that has it on the way to black, or in the dark to
+// white. It is empty if the text is no colour.
+func (t Theme) Nearest(colour string) string {
+	c, ok := parseColour(colour)
+	if !ok {
+		return ""
+	}
+	for step := range 256 {
+		var mixed rgb
+		for i := range c {
+			mixed[i] = uint8((int(c[i])*(255-step) + int(t.toward[i])*step) / 255) //nolint:gosec // between two bytes
+		}
+		if t.contrast(mixed) >= MinContrast {
+			return mixed.String()
+		}
+	}
+	return t.toward.String()
+}
+
+func (t Theme) check(p *core.Problems, field, colour string) {
+	if colour == "" {
+		return
+	}
+	if _, ok := parseColour(colour); !ok {
+		shown, _ := core.CleanText(core.OneLine(colour), 40)
+		p.Add(field, shown, "is not a colour", "write one such as #0b5cad")
+		return
+	}
+	if got := t.Contrast(colour); got < MinContrast {
+		p.Add(field, colour, fmt.Sprintf("has a contrast of %.1f in the %s theme, and must have %.1f to be read", math.Floor(got*10)/10, t.Name, MinContrast),
+			"the nearest colour that has it is "+t.Nearest(colour))
+	}
+}
+
+// Accents are the accents of both themes; empty: those of the style.
+func (s StatusPage) Accents() (light, dark string) {
+	return s.Accent, core.Or(s.AccentDark, Dark.Nearest(s.Accent))
+}

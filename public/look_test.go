@@ -1,0 +1,226 @@
+package public_test
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/binary"
+	"hash/crc32"
+	"image"
+	"image/jpeg"
+	"image/png"
+	"math/rand/v2"
+	"os"
+	"regexp"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/belfry-run/belfry/public"
+)
+
+func drawn(wide, high int, noise bool) []byte {
+	m := image.NewRGBA(image.Rect(0, 0, wide, high))
+	if noise {
+		r := rand.New(rand.NewPCG(1, 2))
+		for i := range m.Pix {
+			m.Pix[i] = byte(r.Uint32())
+		}
+	}
+	var b bytes.Buffer
+	if err := png.Encode(&b, m); err != nil {
+		panic(err)
+	}
+	return b.Bytes()
+}
+
+func photo() []byte {
+	var b bytes.Buffer
+	if err := jpeg.Encode(&b, image.NewRGBA(image.Rect(0, 0, 60, 20)), nil); err != nil {
+		panic(err)
+	}
+	return b.Bytes()
+}
+
+// chunk is a part of a PNG.
+func chunk(name string, data []byte) []byte {
+	b := append(binary.BigEndian.AppendUint32(nil, uint32(len(data))), name...)
+	b = append(b, data...)
+	return binary.BigEndian.AppendUint32(b, crc32.ChecksumIEEE(b[4:]))
+}
+
+// scanned is a JPEG with some more scans, each of the fewest bytes.
+func scanned(more int) []byte {
+	p := photo()
+	return slices.Concat(p[:len(p)-2], bytes.Repeat([]byte{0xff, 0xda, 0, 8, 1, 1, 0, 0, 63, 0, 0x55, 0xff, 0}, more), p[len(p)-2:])
+}
+
+func TestALogoIsChecked(t *testing.T) {
+	good := drawn(200, 50, false)
+	for name, test := range map[string]struct {
+		logo []byte
+		says string // in the error; empty: none
+	}{
+		"a PNG":              {good, ""},
+		"a JPEG":             {photo(), ""},
+		"the largest":        {drawn(1000, 1000, false), ""},
+		"too wide":           {drawn(1001, 1, false), "1001 × 1 pixels"},
+		"too large":          {drawn(120, 120, true), "more than 32 KiB"},
+		"an SVG":             {[]byte("<?xml version=\"1.0\"?>\n<SVG onload=\"alert(1)\"/>"), "is an SVG"},
+		"a GIF":              {[]byte("GIF89a" + strings.Repeat("x", 40)), "is not a PNG or JPEG"},
+		"a page":             {[]byte("<!doctype html><script>alert(1)</script>"), "is not a PNG or JPEG"},
+		"a PNG that ends":    {good[:len(good)-30], "is not a whole image"},
+		"the head of a PNG":  {good[:20], "is not a whole image"},
+		"the head of a JPEG": {photo()[:40], "is not a whole image"},
+
+		"a PNG with a tail":        {append(slices.Clone(good), "<script>"...), "8 bytes follow its end"},
+		"a PNG without an end":     {good[:len(good)-12], "breaks off"},
+		"a PNG without pixels":     {slices.Concat(good[:33], chunk("IEND", nil)), "has no pixels"},
+		"a PNG with two heads":     {slices.Concat(good[:33], good[8:]), "one head"},
+		"a PNG with more in it":    {slices.Concat(good[:33], chunk("tEXt", []byte("a\x00b")), good[33:]), ""},
+		"a PNG with a wrong pixel": {slices.Concat(good[:45], []byte{good[45] ^ 1}, good[46:]), `part "IDAT" is wrong`},
+		"a JPEG that ends":         {photo()[:len(photo())-2], "breaks off"},
+		"a JPEG with a tail":       {append(photo(), 0, 0), "2 bytes follow its end"},
+		"a JPEG in a JPEG":         {slices.Concat(photo()[:2], []byte{0xff, 0xe1, 0, 10, 0xff, 0xda, 0xff, 0xd9, 0xff, 0xc0, 0, 0}, photo()[2:]), ""},
+		"a JPEG of two":            {append(photo(), photo()...), "bytes follow its end"},
+		"a JPEG of many scans":     {scanned(63), ""},
+		"a JPEG of too many":       {scanned(64), "more than 64 scans"},
+		"a JPEG of very many":      {scanned(2000), "more than 64 scans"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := public.StatusPage{Name: "main", Logo: base64.StdEncoding.EncodeToString(test.logo)}.WithDefaults()
+			err := s.Validate(time.Time{})
+			if (err == nil) != (test.says == "") || err != nil && !(strings.Contains(err.Error(), test.says) && strings.Contains(err.Error(), "logo")) {
+				t.Fatal(err)
+			}
+			if l, _ := s.Image(); err == nil && (!bytes.Equal(l.Bytes, test.logo) || l.Width < 1) {
+				t.Errorf("%+v", l)
+			}
+		})
+	}
+	s := public.StatusPage{Name: "main", Logo: "what?"}.WithDefaults()
+	if err := s.Validate(time.Time{}); err == nil || !strings.Contains(err.Error(), "is not in base64") {
+		t.Error(err)
+	}
+	s.Logo = "data:image/png;base64," + base64.StdEncoding.EncodeToString(good[:30]) + "\n" + base64.StdEncoding.EncodeToString(good[30:])
+	if s = s.WithDefaults(); s.Logo != base64.StdEncoding.EncodeToString(good) || s.Validate(time.Time{}) != nil {
+		t.Error("lines and a data URL are not taken")
+	}
+}
+
+// No part of an image is a whole one, and what is an image to Go is one here.
+func TestALogoIsWhole(t *testing.T) {
+	check := func(b []byte) error {
+		return public.StatusPage{Name: "main", Logo: base64.StdEncoding.EncodeToString(b)}.WithDefaults().Validate(time.Time{})
+	}
+	for name, whole := range map[string][]byte{"PNG": drawn(30, 20, true), "JPEG": photo(), "scans": scanned(9)} {
+		if err := check(whole); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		for n := 1; n < len(whole); n++ {
+			if check(whole[:n]) == nil {
+				t.Errorf("%d of %d bytes of a %s are taken", n, len(whole), name)
+			}
+		}
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		r := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 1))
+		m := image.NewRGBA(image.Rect(0, 0, 1+r.IntN(40), 1+r.IntN(40)))
+		for i := range m.Pix {
+			m.Pix[i] = byte(r.Uint32())
+		}
+		var p, j bytes.Buffer
+		if png.Encode(&p, m) != nil || jpeg.Encode(&j, m, &jpeg.Options{Quality: 1 + r.IntN(100)}) != nil {
+			t.Fatal("not encoded")
+		}
+		for _, whole := range [][]byte{p.Bytes(), j.Bytes()} {
+			if err := check(whole); err != nil {
+				t.Fatal(err)
+			}
+			broken := slices.Clone(whole)
+			for range 1 + r.IntN(8) {
+				broken[r.IntN(len(broken))] = byte(r.Uint32())
+			}
+			_ = check(broken[:1+r.IntN(len(broken))]) // it answers
+		}
+	})
+}
+
+// A small image of many pixels takes the memory of none of them.
+func TestALogoIsNotDecoded(t *testing.T) {
+	s := public.StatusPage{Name: "main", Logo: base64.StdEncoding.EncodeToString(drawn(1000, 1000, false))}.WithDefaults()
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	if err := s.Validate(time.Time{}); err != nil {
+		t.Fatal(err)
+	}
+	runtime.ReadMemStats(&after)
+	if got := after.TotalAlloc - before.TotalAlloc; got > 1<<20 {
+		t.Errorf("%d bytes for an image of a million pixels", got)
+	}
+}
+
+func TestAnAccentIsChecked(t *testing.T) {
+	for colour, says := range map[string]string{
+		"": "", "#0b5cad": "", " #0B5CAD ": "", "#a00": "", "#000": "",
+		"#ffcc00": "has a contrast of 1.3 in the light theme, and must have 4.5 to be read", "#fff": "the light theme", "red": "is not a colour", "#0b5ca": "is not a colour", "#0b5cadff": "is not a colour",
+		"#0b5cad;}body{": "is not a colour", "#-1-1-1": "is not a colour", "url(x)": "is not a colour",
+	} {
+		s := public.StatusPage{Name: "main", Accent: colour}.WithDefaults()
+		if err := s.Validate(time.Time{}); (err == nil) != (says == "") || err != nil && !(strings.Contains(err.Error(), says) && strings.Contains(err.Error(), "accent")) {
+			t.Errorf("%q: %v", colour, err)
+		}
+	}
+	s := public.StatusPage{Name: "main", Accent: "#0B5CAD", AccentDark: "#0b5cad"}.WithDefaults()
+	if err := s.Validate(time.Time{}); err == nil || !strings.Contains(err.Error(), "the nearest colour that has it is #") || !strings.Contains(err.Error(), "accent_dark") {
+		t.Error(err)
+	}
+	s.AccentDark = ""
+	if light, dark := s.Accents(); light != "#0b5cad" || dark != public.Dark.Nearest(light) || dark == light {
+		t.Error(light, dark)
+	}
+}
+
+// The nearest can be read, and the colour itself is the nearest where it can.
+func TestTheNearestCanBeRead(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		colour := "#" + rapid.StringMatching(`[0-9a-f]{6}`).Draw(t, "colour")
+		for _, theme := range []public.Theme{public.Light, public.Dark} {
+			nearest := theme.Nearest(colour)
+			if theme.Contrast(nearest) < public.MinContrast {
+				t.Fatalf("%s: %s for %s has %f", theme.Name, nearest, colour, theme.Contrast(nearest))
+			}
+			if (nearest == colour) != (theme.Contrast(colour) >= public.MinContrast) {
+				t.Fatalf("%s: %s for %s", theme.Name, nearest, colour)
+			}
+		}
+	})
+	if got := public.Light.Contrast("#767676"); got < 4.1 || got > 4.3 { // 4.54 on white, less on the page
+		t.Error(got)
+	}
+}
+
+// What an accent stands on is what the style of status pages says.
+func TestThemesAreThoseOfTheStyle(t *testing.T) {
+	text, err := os.ReadFile("../app/ui/status/style.css")
+	if err != nil {
+		t.Fatal(err)
+	}
+	roles := regexp.MustCompile(`--(page|card|ink): (#[0-9a-f]{3,6});`).FindAllStringSubmatch(string(text), -1)
+	if len(roles) != 6 {
+		t.Fatalf("%d roles, want page, card and ink of two themes", len(roles))
+	}
+	for i, role := range roles {
+		theme := public.Light
+		if i >= 3 {
+			theme = public.Dark
+		}
+		colour := strings.Replace(role[2], "#fff", "#ffffff", 1)
+		if colour != theme.Grounds[0] && colour != theme.Grounds[1] {
+			t.Errorf("%s is %s, which the %s theme does not know", role[1], role[2], theme.Name)
+		}
+	}
+}
