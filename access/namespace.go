@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/flow"
 	"github.com/belfry-run/belfry/job"
 	"github.com/belfry-run/belfry/task"
 )
@@ -16,6 +17,9 @@ type Namespace struct {
 	Name        string   `json:"name"`
 	Queues      []string `json:"queues" doc:"Queues that its tasks and jobs may use; empty: all"`
 	MaxPriority *int     `json:"max_priority,omitempty" minimum:"-1000" maximum:"1000" doc:"Highest priority of its tasks and jobs; default: no limit"`
+	Quota       Quota    `json:"quota,omitzero" doc:"How much it may use; default: no limits"`
+
+	Limits []flow.Limit `json:"limits,omitempty" maxItems:"4" doc:"How many of its jobs run at once or begin in a length of time, for each value of a key; default: no limits"`
 
 	UpdatedAt time.Time `json:"updated_at,omitzero" readOnly:"true"`
 	UpdatedBy string    `json:"updated_by,omitempty" readOnly:"true"`
@@ -29,16 +33,20 @@ func (n Namespace) WithDefaults() Namespace {
 	n.Queues = slices.Clone(n.Queues)
 	slices.Sort(n.Queues)
 	n.Queues = slices.Compact(n.Queues)
+	n.Quota = n.Quota.WithDefaults()
+	n.Limits = flow.LimitsWithDefaults(n.Limits)
 	return n
 }
 
 // Same reports that another state of the namespace allows the same.
 func (n Namespace) Same(o Namespace) bool {
-	return slices.Equal(n.Queues, o.Queues) && (n.MaxPriority == nil) == (o.MaxPriority == nil) && (n.MaxPriority == nil || *n.MaxPriority == *o.MaxPriority)
+	return slices.Equal(n.Queues, o.Queues) && (n.MaxPriority == nil) == (o.MaxPriority == nil) && (n.MaxPriority == nil || *n.MaxPriority == *o.MaxPriority) && n.Quota == o.Quota && slices.Equal(n.Limits, o.Limits)
 }
 
 // Limited reports that something is not allowed.
-func (n Namespace) Limited() bool { return len(n.Queues) > 0 || n.MaxPriority != nil }
+func (n Namespace) Limited() bool {
+	return len(n.Queues) > 0 || n.MaxPriority != nil || !n.Quota.IsZero() || len(n.Limits) > 0
+}
 
 // Validate says everything that is wrong with the limits of a namespace.
 func (n Namespace) Validate() error {
@@ -56,6 +64,8 @@ func (n Namespace) Validate() error {
 	if n.MaxPriority != nil && (*n.MaxPriority < core.MinPriority || *n.MaxPriority > core.MaxPriority) {
 		p.Addf("max_priority", *n.MaxPriority, "is outside %d to %d", core.MinPriority, core.MaxPriority)
 	}
+	n.Quota.Check(&p)
+	flow.CheckLimits(&p, n.Limits)
 	return p.Err(fmt.Sprintf("namespace %q", n.Name))
 }
 
