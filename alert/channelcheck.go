@@ -163,7 +163,10 @@ func checkSecretURL(p *core.Problems, field string, text core.Secret) {
 	var found core.Problems
 	core.CheckURL(&found, field, string(text), "http", "https")
 	for _, f := range found {
-		p.Add(field, "", f.Message, strings.Replace(f.Hint, "put them into auth, or an", "put an", 1))
+		if strings.Contains(f.Hint, "auth") { // which channels do not have; their headers are secrets
+			f.Hint = "put an Authorization header into headers"
+		}
+		p.Add(field, "", f.Message, f.Hint)
 	}
 }
 

@@ -3,16 +3,30 @@ package alert
 import (
 	"cmp"
 	"slices"
+	"strings"
 	"time"
 )
 
 // Slots of a namespace, over all nodes: how many of its channels messages may be
 // on their way to at once. Channels whose last try failed share the smaller
 // number, so that receivers that are known to be dead leave room for the others.
+// Those of subscribers of status pages have a share of their own, so that many strangers leave room for the channels
+// of the namespace.
 const (
-	MaxChannelsSending = 128
-	MaxChannelsFailing = 32
+	MaxChannelsSending   = 128
+	MaxChannelsFailing   = 32
+	MaxChannelsStrangers = 64
 )
+
+// ofStranger reports whether a channel is that of a subscriber of a status page.
+func (w WaitingChannel) ofStranger() bool { return strings.HasPrefix(w.Channel, "subscriber/") }
+
+func (w WaitingChannel) rank() int {
+	if w.ofStranger() {
+		return 2
+	}
+	return min(w.Tries, 1)
+}
 
 // WaitingChannel is a channel with notifications that wait.
 type WaitingChannel struct {
@@ -26,13 +40,13 @@ type WaitingChannel struct {
 // ChooseChannels chooses the channels, at most so many, that are told something
 // next, out of those that wait. It goes round over the namespaces, the one with
 // the fewest messages under way first, and takes one channel of each at a time:
-// channels without a failed try first, then by the time at which they were due.
+// channels without a failed try first, those of subscribers last, then by the time at which they were due.
 // So the dead receivers of a namespace delay no other's messages, and of their
 // own only as many as fill [MaxChannelsSending].
 func ChooseChannels(waiting []WaitingChannel, now time.Time, most int) []WaitingChannel {
 	type lane struct {
-		due              []WaitingChannel
-		sending, failing int
+		due                         []WaitingChannel
+		sending, failing, strangers int
 	}
 	lanes := map[string]*lane{}
 	var order []*lane
@@ -46,7 +60,10 @@ func ChooseChannels(waiting []WaitingChannel, now time.Time, most int) []Waiting
 		switch {
 		case w.Taken.After(now):
 			l.sending++
-			if w.Tries > 0 {
+			switch {
+			case w.ofStranger():
+				l.strangers++
+			case w.Tries > 0:
 				l.failing++
 			}
 		case !w.Due.After(now):
@@ -55,7 +72,7 @@ func ChooseChannels(waiting []WaitingChannel, now time.Time, most int) []Waiting
 	}
 	for _, l := range order {
 		slices.SortStableFunc(l.due, func(a, b WaitingChannel) int {
-			return cmp.Or(cmp.Compare(min(a.Tries, 1), min(b.Tries, 1)), a.Due.Compare(b.Due), cmp.Compare(a.Channel, b.Channel))
+			return cmp.Or(cmp.Compare(a.rank(), b.rank()), a.Due.Compare(b.Due), cmp.Compare(a.Channel, b.Channel))
 		})
 	}
 	var chosen []WaitingChannel
@@ -68,13 +85,18 @@ func ChooseChannels(waiting []WaitingChannel, now time.Time, most int) []Waiting
 			if len(chosen) == most || len(l.due) == 0 || l.sending >= min(MaxChannelsSending, most-len(chosen)) {
 				continue
 			}
+			l.due = slices.DeleteFunc(l.due, func(w WaitingChannel) bool {
+				return w.rank() == 1 && l.failing >= MaxChannelsFailing || w.ofStranger() && l.strangers >= MaxChannelsStrangers
+			})
+			if len(l.due) == 0 {
+				continue
+			}
 			next := l.due[0]
-			if next.Tries > 0 {
-				if l.failing >= MaxChannelsFailing { // and so are all behind it
-					l.due = nil
-					continue
-				}
+			switch next.rank() {
+			case 1:
 				l.failing++
+			case 2:
+				l.strangers++
 			}
 			l.sending++
 			l.due = l.due[1:]

@@ -84,3 +84,23 @@ func TestChoiceOfChannelsLeavesASlot(t *testing.T) {
 		}
 	}
 }
+
+// Many strangers leave room for the channels of the namespace, which come first.
+func TestSubscribersWaitBehindChannels(t *testing.T) {
+	now := time.Date(2026, 11, 26, 12, 0, 0, 0, time.UTC)
+	var waiting []WaitingChannel
+	for n := range 1000 {
+		waiting = append(waiting, WaitingChannel{Namespace: "default", Channel: fmt.Sprint("subscriber/", n), Due: now.Add(-time.Hour)})
+	}
+	waiting = append(waiting, WaitingChannel{Namespace: "default", Channel: "ops", Due: now}, WaitingChannel{Namespace: "default", Channel: "dead", Due: now, Tries: 3})
+	chosen := ChooseChannels(waiting, now, 256)
+	if len(chosen) != MaxChannelsStrangers+2 || chosen[0].Channel != "ops" || chosen[1].Channel != "dead" {
+		t.Errorf("%d, %+v", len(chosen), chosen[:2])
+	}
+	for n := range MaxChannelsStrangers {
+		waiting[n].Taken = now.Add(time.Minute)
+	}
+	if chosen := ChooseChannels(waiting, now, 256); len(chosen) != 2 {
+		t.Errorf("%d", len(chosen))
+	}
+}

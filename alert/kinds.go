@@ -34,7 +34,7 @@ var Kinds = []Kind{
 			{Path: "url", As: setting.Secret, Flag: "webhook", Usage: "URL that is sent the message as JSON", Label: "Address", Need: true, Hint: "The message is posted there as JSON. It is never shown."},
 			{Path: "secret", As: setting.Secret, Flag: "secret", Usage: "key of the signature in Belfry-Signature", Label: "Key of the signature", Hint: "Default: it is not signed. " + setting.SecretHint},
 			{As: setting.Text, Flag: "secret-file", Usage: "the same as --secret @FILE"},
-			{Path: "headers", As: setting.Secrets, Flag: "header", Usage: "'Name: value', where the value may be @FILE; may be repeated", Label: "Headers", Hint: "One a line: Name: value. The values are never shown."},
+			{Path: "headers", As: setting.Secrets, Flag: "header", Usage: "'Name: value', where the value may be @FILE; may be repeated", Label: "Headers", Hint: "The values are never shown."},
 		},
 		part: setting.At(func(c *Channel) **WebhookChannel { return &c.Webhook }, nil, WebhookChannel.validate),
 		same: func(c, old Channel) bool {

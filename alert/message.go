@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/core/title"
 )
 
 // Message is what a channel is to tell: one notification, or several that came
@@ -24,6 +25,11 @@ type Message struct {
 	Severity      string         `json:"severity" enum:"critical,warning,info,ok"`
 	URL           string         `json:"url,omitempty" doc:"Where to see more, if the node knows its public address"`
 	Notifications []Notification `json:"notifications"`
+
+	Unsubscribe string `json:"unsubscribe,omitempty" doc:"To a subscriber of a status page: where a POST ends the subscription"`
+	Challenge   string `json:"challenge,omitempty" doc:"With a subscription to confirm: what a webhook must answer"`
+
+	Body []byte `json:"-"` // of a request to a hook, in place of all this but the key; the title is the type of its events
 }
 
 // Severities of a message, the worst first.
@@ -41,7 +47,7 @@ func (n NotificationType) Severity() string {
 	switch n {
 	case NotificationDown, NotificationReminder:
 		return SeverityCritical
-	case NotificationDegraded, NotificationSlow, NotificationFlapping, NotificationStale, NotificationCertificate, NotificationJobFailed, NotificationScheduleMissed:
+	case NotificationDegraded, NotificationSlow, NotificationFlapping, NotificationStale, NotificationCertificate, NotificationJobFailed, NotificationScheduleMissed, NotificationHookDisabled:
 		return SeverityWarning
 	case NotificationUp, NotificationRecovered, NotificationNormal, NotificationSteady, NotificationFresh:
 		return SeverityOK
@@ -50,6 +56,17 @@ func (n NotificationType) Severity() string {
 }
 
 const MaxMessageText = 16 << 10 // bytes
+
+// TestMessage is what a test of a channel sends. The nonce gives it another key than any test before.
+func TestMessage(c Channel, publicURL, nonce string, now time.Time) Message {
+	return Compose(c, []Alert{{
+		Message: "test-" + nonce,
+		Notification: Notification{
+			Type: NotificationTest, At: core.Micro(now), Namespace: c.Namespace,
+			Title: "Test of channel " + c.Name, Text: "Alerts that go to this channel arrive here.",
+		},
+	}}, publicURL, now)
+}
 
 // Compose is what a channel is to tell of alerts that go together. They are
 // told worst first, and oldest first among equals. Of publicURL, which is
@@ -133,7 +150,7 @@ func subject(n Notification) string {
 }
 
 func titleOf(n Notification) string {
-	title, cut := core.CleanText(core.OneLine(n.Title), core.MaxTitle)
+	title, cut := core.CleanText(core.OneLine(n.Title), title.Max)
 	if cut {
 		title += "…"
 	}
@@ -205,12 +222,13 @@ var tally = map[NotificationType][2]string{
 	NotificationJobFailed:      {"job failed", "jobs failed"},
 	NotificationScheduleMissed: {"schedule missed", "schedules missed"},
 	NotificationCycleEnded:     {"cycle ended", "cycles ended"},
+	NotificationHookDisabled:   {"hook disabled", "hooks disabled"},
 }
 
 // counts is a title for several notifications, such as "3 down, 1 up".
 func counts(all []Notification) string {
 	var parts []string
-	for _, kind := range append(slices.Clone(NotificationTypes), NotificationTest) {
+	for _, kind := range append(slices.Clone(NotificationTypes), NotificationTest, NotificationUpdate, NotificationAnnouncement, NotificationStatus, NotificationConfirm) {
 		count := 0
 		for _, n := range all {
 			if n.Type == kind {

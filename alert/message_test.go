@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/core/title"
 )
 
 func TestCompose(t *testing.T) {
@@ -77,7 +77,7 @@ func TestMessagesAreBounded(t *testing.T) {
 		t.Errorf("%d bytes, that end in %q", len(m.Text), m.Text[len(m.Text)-20:])
 	}
 	alerts[0].Notification.Text = strings.Repeat(long, 10)
-	if m = Compose(Channel{}, alerts[:1], "", at("10:00")); len(m.Text) > MaxMessageText || len(m.Title) > core.MaxTitle+3 {
+	if m = Compose(Channel{}, alerts[:1], "", at("10:00")); len(m.Text) > MaxMessageText || len(m.Title) > title.Max+3 {
 		t.Errorf("%d and %d bytes", len(m.Title), len(m.Text))
 	}
 	if m := Compose(Channel{Name: "a"}, nil, "", time.Time{}); m.Key != "" || m.Channel != "a" {

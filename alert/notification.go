@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/core/title"
 	"github.com/belfry-run/belfry/job"
 	"github.com/belfry-run/belfry/schedule"
 	"github.com/belfry-run/belfry/task"
@@ -13,24 +14,28 @@ import (
 
 // Notification is an event that alert rules may send to channels.
 type Notification struct {
-	Type      NotificationType `json:"type" enum:"down,up,reminder,degraded,recovered,slow,normal,flapping,steady,stale,fresh,changed,certificate,job_failed,schedule_missed,cycle_ended,test"`
-	At        time.Time        `json:"at" doc:"When it happened: of an outage, its first failure"`
-	Namespace string           `json:"namespace"`
-	Monitor   string           `json:"monitor,omitempty"`
-	Task      string           `json:"task,omitempty"`
-	Schedule  string           `json:"schedule,omitempty"`
-	JobID     int64            `json:"job_id,omitempty"`
-	Incident  int64            `json:"incident,omitempty"`
-	Tags      []string         `json:"tags,omitempty"`
-	Target    string           `json:"target,omitempty" doc:"What the monitor looks at, without secrets"`
-	About     string           `json:"about,omitempty" doc:"Description of the monitor, in one line"`
-	Title     string           `json:"title" doc:"One line for people"`
-	Text      string           `json:"text,omitempty" doc:"The rest, some lines"`
-	Code      task.CheckCode   `json:"code,omitempty"`
-	Since     time.Time        `json:"since,omitzero" doc:"Begin of the outage"`
-	Lasted    core.Duration    `json:"lasted,omitempty" doc:"With up: how long it was down"`
-	Count     int              `json:"count,omitempty" doc:"With reminder: the how manyth"`
-	Diff      string           `json:"diff,omitempty" doc:"With changed: the first lines of the difference"`
+	Type         NotificationType `json:"type" enum:"down,up,reminder,degraded,recovered,slow,normal,flapping,steady,stale,fresh,changed,certificate,job_failed,schedule_missed,cycle_ended,hook_disabled,test,update,announcement,status,confirm"`
+	At           time.Time        `json:"at" doc:"When it happened: of an outage, its first failure"`
+	Namespace    string           `json:"namespace"`
+	Monitor      string           `json:"monitor,omitempty"`
+	Task         string           `json:"task,omitempty"`
+	Schedule     string           `json:"schedule,omitempty"`
+	DisplayTitle string           `json:"display_title,omitempty" doc:"Title of the monitor, or of the task or schedule when it is about a job or a run"`
+	JobID        int64            `json:"job_id,omitempty"`
+	Incident     int64            `json:"incident,omitempty"`
+
+	Announcement int64 `json:"announcement,omitempty"`
+
+	Tags   []string       `json:"tags,omitempty"`
+	Target string         `json:"target,omitempty" doc:"What the monitor looks at, without secrets"`
+	About  string         `json:"about,omitempty" doc:"Description of the monitor, in one line"`
+	Title  string         `json:"title" doc:"One line for people"`
+	Text   string         `json:"text,omitempty" doc:"The rest, some lines"`
+	Code   task.CheckCode `json:"code,omitempty"`
+	Since  time.Time      `json:"since,omitzero" doc:"Begin of the outage"`
+	Lasted core.Duration  `json:"lasted,omitempty" doc:"With up: how long it was down"`
+	Count  int            `json:"count,omitempty" doc:"With reminder: the how manyth"`
+	Diff   string         `json:"diff,omitempty" doc:"With changed: the first lines of the difference"`
 }
 
 // NotificationType is the kind of the event.
@@ -54,12 +59,21 @@ const (
 	NotificationJobFailed      NotificationType = "job_failed"
 	NotificationScheduleMissed NotificationType = "schedule_missed"
 	NotificationCycleEnded     NotificationType = "cycle_ended"
+	NotificationHookDisabled   NotificationType = "hook_disabled" // its deliveries failed for long
 	NotificationTest           NotificationType = "test"
+)
+
+// The types of what subscribers of status pages are sent. No rule can name them.
+const (
+	NotificationUpdate       NotificationType = "update"       // of an incident
+	NotificationAnnouncement NotificationType = "announcement" // on a status page
+	NotificationStatus       NotificationType = "status"       // all that a status page has to tell at a time
+	NotificationConfirm      NotificationType = "confirm"      // a subscription
 )
 
 // NotificationTypes lists all that a rule may name, in the order of their meaning.
 var NotificationTypes = []NotificationType{NotificationDown, NotificationUp, NotificationReminder, NotificationDegraded, NotificationRecovered, NotificationSlow, NotificationNormal, NotificationFlapping, NotificationSteady,
-	NotificationStale, NotificationFresh, NotificationChanged, NotificationCertificate, NotificationJobFailed, NotificationScheduleMissed, NotificationCycleEnded}
+	NotificationStale, NotificationFresh, NotificationChanged, NotificationCertificate, NotificationJobFailed, NotificationScheduleMissed, NotificationCycleEnded, NotificationHookDisabled}
 
 // BeginOf is the type that an end ends.
 var BeginOf = map[NotificationType]NotificationType{NotificationUp: NotificationDown, NotificationRecovered: NotificationDegraded, NotificationNormal: NotificationSlow, NotificationSteady: NotificationFlapping, NotificationFresh: NotificationStale}
@@ -72,10 +86,12 @@ const maxNotificationError = 2 << 10
 
 // JobFailedNotification is what to tell of a job that has failed for good. A job that
 // is a monitor's check has no such notification: its monitor has a verdict.
-func JobFailedNotification(j job.Job) Notification {
+//
+// It takes the title of its task, which may be empty.
+func JobFailedNotification(j job.Job, taskTitle string) Notification {
 	n := Notification{
-		Type: NotificationJobFailed, At: j.FinishedAt, Namespace: j.Namespace, Task: j.Task, Schedule: j.Schedule, JobID: j.ID, Tags: j.Tags,
-		Title: fmt.Sprintf("Job %d of task %s failed", j.ID, j.Task),
+		Type: NotificationJobFailed, At: j.FinishedAt, Namespace: j.Namespace, Task: j.Task, Schedule: j.Schedule, JobID: j.ID, Tags: j.Tags, DisplayTitle: taskTitle,
+		Title: fmt.Sprintf("Job %d of task %s failed", j.ID, title.Named(taskTitle, j.Task)),
 	}
 	var text strings.Builder
 	fmt.Fprintf(&text, "After %d of %d attempts", max(j.Attempt, j.Failures), max(j.MaxAttempts, j.Attempt))
@@ -124,14 +140,16 @@ func ScheduleMissedNotification(s schedule.Schedule, o schedule.Occurrence) (Not
 		why = fmt.Sprintf("nothing could fire it in time, and more were missed than are made up for at once (catchup_max: %d)", s.CatchupMax)
 	case schedule.ReasonBufferFull:
 		why = fmt.Sprintf("as many runs wait for the one before them as may (buffer_max: %d)", s.BufferMax)
+	case schedule.ReasonQuota, schedule.ReasonQueueFull:
+		why = o.Note
 	default:
 		return Notification{}, false
 	}
-	n := Notification{Type: NotificationScheduleMissed, At: o.Nominal, Namespace: s.Namespace, Schedule: s.Name, Task: s.Task, Count: max(o.Count, 1)}
+	n := Notification{Type: NotificationScheduleMissed, At: o.Nominal, Namespace: s.Namespace, Schedule: s.Name, Task: s.Task, DisplayTitle: s.Title, Count: max(o.Count, 1)}
 	if n.Count == 1 {
-		n.Title = fmt.Sprintf("Schedule %s missed its run of %s", s.Name, s.Local(o.Nominal))
+		n.Title = fmt.Sprintf("Schedule %s missed its run of %s", title.Named(s.Title, s.Name), s.Local(o.Nominal))
 	} else {
-		n.Title = fmt.Sprintf("Schedule %s missed %s runs from %s on", s.Name, manyRuns(n.Count), s.Local(o.Nominal))
+		n.Title = fmt.Sprintf("Schedule %s missed %s runs from %s on", title.Named(s.Title, s.Name), manyRuns(n.Count), s.Local(o.Nominal))
 	}
 	n.Text = strings.ToUpper(why[:1]) + why[1:] + "."
 	if !o.Until.IsZero() {

@@ -15,7 +15,7 @@ func TestJobsThatFail(t *testing.T) {
 	n := JobFailedNotification(job.Job{
 		ID: 12, Namespace: "team", Task: "report", Schedule: "nightly", Nominal: at("02:00"), FinishedAt: at("02:10"), Attempt: 4, Failures: 3, MaxAttempts: 3,
 		Reason: schedule.ReasonNoRetry, Error: "exit code 1", Tags: []string{"prod"},
-	})
+	}, "")
 	want := "After 4 of 4 attempts, no retry. Schedule nightly, planned for 2026-03-02T02:00:00Z.\nexit code 1"
 	if n.Title != "Job 12 of task report failed" || n.Text != want {
 		t.Errorf("%s\n%s\nwant\n%s", n.Title, n.Text, want)
@@ -23,10 +23,10 @@ func TestJobsThatFail(t *testing.T) {
 	if n.Type != NotificationJobFailed || !n.At.Equal(at("02:10")) || n.Namespace != "team" || n.Task != "report" || n.Schedule != "nightly" || n.JobID != 12 || len(n.Tags) != 1 {
 		t.Errorf("%+v", n)
 	}
-	if n = JobFailedNotification(job.Job{ID: 1, Task: "a", Attempt: 1, MaxAttempts: 1}); n.Text != "After 1 of 1 attempts." {
+	if n = JobFailedNotification(job.Job{ID: 1, Task: "a", Attempt: 1, MaxAttempts: 1}, ""); n.Text != "After 1 of 1 attempts." {
 		t.Errorf("%q", n.Text)
 	}
-	if n = JobFailedNotification(job.Job{Error: strings.Repeat("ä\x00", 5000)}); len(n.Text) > 3<<10 || strings.ContainsRune(n.Text, 0) || !strings.HasSuffix(n.Text, "…") {
+	if n = JobFailedNotification(job.Job{Error: strings.Repeat("ä\x00", 5000)}, ""); len(n.Text) > 3<<10 || strings.ContainsRune(n.Text, 0) || !strings.HasSuffix(n.Text, "…") {
 		t.Errorf("%d bytes", len(n.Text))
 	}
 }

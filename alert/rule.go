@@ -19,7 +19,7 @@ type Rule struct {
 	Namespace   string             `json:"namespace,omitempty" doc:"Owner; default: default"`
 	Name        string             `json:"name" doc:"Unique in the namespace"`
 	Description string             `json:"description,omitempty"`
-	On          []NotificationType `json:"on,omitempty" doc:"Types of notifications; default: down, up, flapping, steady, stale, fresh, changed, certificate, job_failed, schedule_missed"`
+	On          []NotificationType `json:"on,omitempty" doc:"Types of notifications; default: down, up, flapping, steady, stale, fresh, changed, certificate, job_failed, schedule_missed, hook_disabled"`
 	Monitors    []string           `json:"monitors,omitempty" doc:"Monitors by name; default: all, unless tasks or schedules are named"`
 	Tasks       []string           `json:"tasks,omitempty" doc:"Tasks by name, for job_failed and schedule_missed; default: all, unless monitors or schedules are named"`
 	Schedules   []string           `json:"schedules,omitempty" doc:"Schedules by name, for job_failed and schedule_missed; default: all, unless monitors or tasks are named"`
@@ -50,7 +50,7 @@ const (
 )
 
 // DefaultNotifications are the types that a rule is about which names none.
-var DefaultNotifications = []NotificationType{NotificationDown, NotificationUp, NotificationFlapping, NotificationSteady, NotificationStale, NotificationFresh, NotificationChanged, NotificationCertificate, NotificationJobFailed, NotificationScheduleMissed}
+var DefaultNotifications = []NotificationType{NotificationDown, NotificationUp, NotificationFlapping, NotificationSteady, NotificationStale, NotificationFresh, NotificationChanged, NotificationCertificate, NotificationJobFailed, NotificationScheduleMissed, NotificationHookDisabled}
 
 // WithDefaults fills what was left out.
 func (a Rule) WithDefaults() Rule {
