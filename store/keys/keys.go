@@ -45,11 +45,96 @@ func Take(c *base.Change, rows []Row) ([]Row, error) {
 		from `+table, args...)
 }
 
-// Pass gives a key to another job.
+// Pass gives a key, if there is one, to another job.
 func Pass(c *base.Change, namespace, name string, job int64) error {
+	if name == "" {
+		return nil
+	}
 	_, err := c.Tx.Exec(c.Ctx, `
 		update belfry.job_keys
 		set job_id = $3
 		where namespace = $1 and name = $2`, namespace, name, job)
+	return err
+}
+
+// Asked is a key that a job is asked for with.
+type Asked struct {
+	Namespace, Name string
+	Job             int64
+	Until           int64  // when it is free again
+	Asked           string // what was asked for; another request with the key is refused
+}
+
+// Claim claims the keys of n jobs, as far as no job has them already: an earlier one of these counts. It answers, by
+// place, the jobs that have the keys of others.
+func Claim(c *base.Change, n int, at func(i int) (Asked, bool)) (taken map[int]int64, err error) {
+	taken = map[int]int64{}
+	places, asked := map[[2]string]int{}, make([]Asked, n)
+	var rows []Row
+	for i := range n {
+		a, has := at(i)
+		if !has {
+			continue
+		}
+		asked[i] = a
+		key := [2]string{a.Namespace, a.Name}
+		if k, dup := places[key]; dup {
+			if asked[k].Asked != a.Asked {
+				return nil, errOtherRequest(a.Name, asked[k].Job)
+			}
+			taken[i] = asked[k].Job
+			continue
+		}
+		places[key] = i
+		rows = append(rows, Row{Namespace: a.Namespace, Name: a.Name, JobID: a.Job, ExpiresAt: a.Until, Asked: a.Asked})
+	}
+	if len(rows) == 0 {
+		return taken, nil
+	}
+	holders, err := Take(c, rows)
+	if err != nil {
+		return nil, err
+	}
+	first := map[int64]int64{} // id that was meant for a key -> id that has it
+	for _, h := range holders {
+		i := places[[2]string{h.Namespace, h.Name}]
+		if h.JobID != asked[i].Job {
+			if h.Asked != asked[i].Asked {
+				return nil, errOtherRequest(h.Name, h.JobID)
+			}
+			taken[i] = h.JobID
+			first[asked[i].Job] = h.JobID
+		}
+	}
+	Follow(taken, first)
+	return taken, nil
+}
+
+// Follow has places that lead to a job which was not made lead to the one that stands for it.
+func Follow(taken map[int]int64, instead map[int64]int64) {
+	for i, id := range taken {
+		if holder, ok := instead[id]; ok {
+			taken[i] = holder
+		}
+	}
+}
+
+// Move gives keys that a transition holds to other jobs, until other times.
+func Move(c *base.Change, rows []Row) error {
+	if len(rows) == 0 {
+		return nil
+	}
+	table, args := c.SQL.Table(1, "t", base.BatchOf(rows))
+	_, err := c.Tx.Exec(c.Ctx, `
+		update belfry.job_keys
+		set job_id = t.job_id, expires_at = t.expires_at
+		from `+table+`
+		where belfry.job_keys.namespace = t.namespace and belfry.job_keys.name = t.name`, args...)
+	return err
+}
+
+// Free lets others have a key that a transition holds.
+func Free(c *base.Change, namespace, name string) error {
+	_, err := c.Tx.Exec(c.Ctx, `delete from belfry.job_keys where namespace = $1 and name = $2`, namespace, name)
 	return err
 }

@@ -1,6 +1,7 @@
 package marks
 
 import (
+	"context"
 	"slices"
 	"strconv"
 	"strings"
@@ -101,4 +102,43 @@ func (l *Lanes) Note(key Key, mixed bool, took time.Duration) {
 		l.mixed = map[Key]*Mixture{}
 	}
 	l.mixed[key] = &Mixture{mixed, time.Now().Add(max(base.LookLate, base.LookRest(took)))}
+}
+
+// maxLanes is how many lanes of its own a claim walks, and maxSeeks how many
+// look-ups it takes to find them. A queue in which a session needs more is walked
+// as a whole.
+const (
+	maxLanes = 64
+	maxSeeks = 2 * maxLanes
+)
+
+// Own are the lanes of a queue in which jobs are ready, leased ones among
+// them, that a session can run, and whether the queue has others.
+func Own(ctx context.Context, tx base.Tx, w job.WorkerState, met []int64, queue string) (own []string, mixed bool, err error) {
+	const from = `(select lane from belfry.jobs where state = 'ready' and lane >= $1 and lane < $2 order by lane`
+	scan := func(rows base.Rows) (ends [2]*string, err error) { return ends, rows.Scan(&ends[0], &ends[1]) }
+	ends, _, err := base.First(ctx, tx, scan, `select `+from+` limit 1), `+from+` desc limit 1)`, queue+LaneEnd, queue+LaneBehind)
+	if err != nil || ends[0] == nil || ends[1] == nil {
+		return nil, false, err
+	}
+	at, last := *ends[0], *ends[1]
+	for range maxSeeks {
+		runs, next := Seek(w, met, at)
+		if runs {
+			own = append(own, at)
+		}
+		mixed = mixed || !runs
+		switch {
+		case len(own) > maxLanes:
+			return nil, false, nil
+		case next > last:
+			return own, mixed, nil
+		}
+		found, more, err := base.First(ctx, tx, base.ScanString, `select lane from `+from+` limit 1) as next`, next, last+LaneEnd)
+		if err != nil || !more {
+			return own, mixed, err
+		}
+		at = found
+	}
+	return nil, false, nil
 }

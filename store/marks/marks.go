@@ -18,8 +18,9 @@ import (
 // steps neither over the jobs that run, nor over the dead index entries that a
 // long transaction elsewhere keeps from being removed.
 //
-// A job that becomes ready gets a place by the instant of its transaction, so
-// it can only come before the mark when that transaction was not seen to have
+// A job that becomes ready gets a place by the instant of its transaction, or in
+// a fair queue behind what its transaction saw claimed. So it can only come before
+// the mark when that transaction was not seen to have
 // ended ([base.Moment.Stable]), when it was stepped over because somebody held its
 // row and let go of it again, or when a clock was set back. For these, a claim
 // looks everywhere now and then, and where that is dear somebody else looks back
@@ -36,13 +37,17 @@ type Marks struct {
 }
 
 // Key is one for a queue and sessions that can run the same jobs.
-type Key struct{ Queue, session string }
+type Key struct {
+	Queue   string
+	Era     int64 // where its turns begin
+	session string
+}
 
-// Mark is a place in the order of claims: within one priority, since when a job
-// is ready, and its id. Before it are only those of the same priority.
+// Mark is a place in the order of claims: within one priority, the turn of a job
+// and its id. Before it are only those of the same priority.
 type Mark struct {
 	Priority int
-	ReadyAt  int64
+	Turn     int64
 	ID       int64
 
 	lookAgain time.Time // by the monotonic clock
@@ -54,9 +59,9 @@ type Mark struct {
 
 // Before are jobs before a mark: the place of the first, and how many there are.
 type Before struct {
-	Priority    int
-	ReadyAt, ID int64
-	Jobs        int
+	Priority int
+	Turn, ID int64
+	Jobs     int
 }
 
 // MaxBefore is how many jobs a look back finds.
@@ -77,7 +82,7 @@ const most = 10_000
 const slowLook = 50 * time.Millisecond
 
 // KeyOf is one for sessions that can run the same jobs.
-func KeyOf(w job.WorkerState, met []int64, queue string) Key {
+func KeyOf(w job.WorkerState, met []int64, queue string, era int64) Key {
 	var s strings.Builder
 	s.WriteString(w.Namespace)
 	for _, k := range w.Kinds {
@@ -90,7 +95,7 @@ func KeyOf(w job.WorkerState, met []int64, queue string) Key {
 	for _, id := range met {
 		s.WriteString("\x00" + strconv.FormatInt(id, 10))
 	}
-	return Key{queue, s.String()}
+	return Key{queue, era, s.String()}
 }
 
 // Begin is where a claim may begin, if it need not look everywhere, and whether
@@ -162,8 +167,8 @@ func (m *Mark) again(took time.Duration) {
 }
 
 // Rise notes what a claim has seen: nothing that it could take is left before
-// the last job it took, or at all if it had not found enough.
-func (l *Marks) Rise(p Look, last *Mark, enough bool, stable time.Time, took time.Duration) {
+// the last job it took, or at all before a turn if it had not found enough.
+func (l *Marks) Rise(p Look, last *Mark, enough bool, upTo int64, took time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	known := l.marks[p.Key]
@@ -187,9 +192,9 @@ func (l *Marks) Rise(p Look, last *Mark, enough bool, stable time.Time, took tim
 	if last == nil { // perhaps others were faster with all that it found
 		return
 	}
-	known.Priority, known.ReadyAt, known.ID = last.Priority, base.Micros(stable), 0
-	if enough && last.ReadyAt < known.ReadyAt {
-		known.ReadyAt, known.ID = last.ReadyAt, last.ID
+	known.Priority, known.Turn, known.ID = last.Priority, upTo, 0
+	if enough && last.Turn < known.Turn {
+		known.Turn, known.ID = last.Turn, last.ID
 	}
 }
 
@@ -198,7 +203,7 @@ func (b *Before) without(n int, last *Mark, enough bool) *Before {
 	if last == nil || !enough || n >= b.Jobs {
 		return nil
 	}
-	return &Before{last.Priority, last.ReadyAt, last.ID + 1, b.Jobs - n}
+	return &Before{last.Priority, last.Turn, last.ID + 1, b.Jobs - n}
 }
 
 // Overdue makes a look back due for all, and each too dear for a claim.

@@ -3,6 +3,8 @@ package queues
 import (
 	"context"
 	"fmt"
+	"math"
+	"reflect"
 
 	"github.com/belfry-run/belfry/access"
 	"github.com/belfry-run/belfry/core"
@@ -10,11 +12,35 @@ import (
 	"github.com/belfry-run/belfry/store/base"
 )
 
-const QueueColumns = `name, description, priority, concurrency, global_limit, paused_at, paused_by, paused_reason, created_at, updated_at`
+const QueueColumns = `name, title, description, priority, concurrency, global_limit, limits, fair, turn_base, max_waiting, on_full, paused_at, paused_by, paused_reason, created_at, updated_at`
 
-func ScanQueue(rows base.Rows) (q job.Queue, err error) {
-	return q, rows.Scan(&q.Name, &q.Description, &q.Priority, &q.Concurrency, &q.GlobalLimit,
-		base.ScanTime(&q.PausedAt), &q.PausedBy, &q.PausedReason, base.ScanTime(&q.CreatedAt), base.ScanTime(&q.UpdatedAt))
+func ScanQueue(rows base.Rows) (job.Queue, error) { return ScanQueueAnd(rows) }
+
+// ScanQueueAnd scans a queue, and more columns behind its own.
+func ScanQueueAnd(rows base.Rows, more ...any) (q job.Queue, err error) {
+	var limits, fair string
+	err = rows.Scan(append([]any{&q.Name, &q.Title, &q.Description, &q.Priority, &q.Concurrency, &q.GlobalLimit, &limits, &fair, &q.TurnBase, &q.MaxWaiting, &q.OnFull,
+		base.ScanTime(&q.PausedAt), &q.PausedBy, &q.PausedReason, base.ScanTime(&q.CreatedAt), base.ScanTime(&q.UpdatedAt)}, more...)...)
+	if err == nil {
+		err = scanned(&q, limits, fair)
+	}
+	return q, err
+}
+
+// turnEra is how far apart the turns of a queue lie before and after it became fair, or ceased to be. No instant is as
+// large, and no key has as many jobs.
+const turnEra = 1 << 52
+
+// nextEra is where the turns of a queue begin that becomes fair or ceases to be.
+func nextEra(old, q job.Queue) (int64, error) {
+	if (q.Fair == nil) == (old.Fair == nil) {
+		return old.TurnBase, nil
+	}
+	if old.TurnBase >= math.MaxInt64-2*turnEra {
+		return 0, core.Errorf(core.Conflict, "queue %q has become fair, or ceased to be, %d times", q.Name, old.TurnBase/turnEra).
+			WithHint("create another queue, and move its tasks there")
+	}
+	return old.TurnBase + turnEra, nil
 }
 
 func (s *Store) ReadQueue(ctx context.Context, tx base.Tx, name string) (job.Queue, error) {
@@ -102,20 +128,33 @@ func (c *Change) SaveQueue(q job.Queue) (job.Queue, bool, error) {
 		return q, false, err
 	}
 	q.PausedAt, q.PausedBy, q.PausedReason, q.CreatedAt, q.UpdatedAt = old.PausedAt, old.PausedBy, old.PausedReason, old.CreatedAt, old.UpdatedAt
-	if !isNew && q == old {
+	if q.TurnBase, err = nextEra(old, q); err != nil {
+		return q, false, err
+	}
+	if !isNew && reflect.DeepEqual(q, old) {
 		return old, false, nil
 	}
 	if err := c.Expect("queue", q.Name, old.Version(), old.UpdatedAt); err != nil {
 		return q, false, err
 	}
 	if _, err := c.Tx.Exec(c.Ctx, `
-		insert into belfry.queues (name, description, priority, concurrency, global_limit, created_at, updated_at)
-		values ($1, $2, $3, $4, $5, $6, $6)
+		insert into belfry.queues (name, description, priority, concurrency, global_limit, created_at, updated_at, fair, turn_base, limits, title, max_waiting, on_full)
+		values ($1, $2, $3, $4, $5, $6, $6, $7, $8, $9, $10, $11, $12)
 		on conflict (name) do update
 		set description = excluded.description, priority = excluded.priority, concurrency = excluded.concurrency,
-			global_limit = excluded.global_limit, updated_at = excluded.updated_at`,
-		q.Name, q.Description, q.Priority, q.Concurrency, q.GlobalLimit, base.Micros(c.Now)); err != nil {
+			global_limit = excluded.global_limit, updated_at = excluded.updated_at, fair = excluded.fair, turn_base = excluded.turn_base, limits = excluded.limits, title = excluded.title,
+			max_waiting = excluded.max_waiting, on_full = excluded.on_full`,
+		q.Name, q.Description, q.Priority, q.Concurrency, q.GlobalLimit, base.Micros(c.Now), fairText(q), q.TurnBase, LimitsText(q.Limits), q.Title, q.MaxWaiting, string(q.OnFull)); err != nil {
 		return q, false, err
+	}
+	c.ForgetSpecial()
+	if err := c.saveBound(q); err != nil {
+		return q, false, err
+	}
+	if !isNew {
+		if err := c.s.Hooks.Limited(c.Change, q, old.Limits); err != nil {
+			return q, false, err
+		}
 	}
 	c.Wake(base.TopicQueue(q.Name))
 	q.UpdatedAt = c.Now
@@ -124,6 +163,17 @@ func (c *Change) SaveQueue(q job.Queue) (job.Queue, bool, error) {
 		return q, true, c.Audit("create", "queue", "", q.Name, "", nil, q)
 	}
 	return q, true, c.Audit("update", "queue", "", q.Name, "", old, q)
+}
+
+// saveBound keeps the row under whose lock new jobs are let into a queue with a bound. Jobs that are there already count
+// once they have been marked.
+func (c *Change) saveBound(q job.Queue) error {
+	change, args := `delete from belfry.queue_bounds where queue = $1`, []any{q.Name}
+	if q.Bounded() {
+		change, args = `insert into belfry.queue_bounds (queue, since) values ($1, $2) on conflict (queue) do nothing`, append(args, base.Micros(c.Now))
+	}
+	_, err := c.Tx.Exec(c.Ctx, change, args...)
+	return err
 }
 
 // DeleteQueue removes a queue that nothing uses.
@@ -144,8 +194,10 @@ func (s *Store) DeleteQueue(ctx context.Context, name string) error {
 		if err := c.unusedQueue(name); err != nil {
 			return err
 		}
-		if _, err := c.Tx.Exec(ctx, `delete from belfry.queues where name = $1`, name); err != nil {
-			return err
+		for _, table := range []string{"turn_keys where queue", "turns where queue", "queue_bounds where queue", "queues where name"} {
+			if _, err := c.Tx.Exec(ctx, `delete from `+base.Home+table+` = $1`, name); err != nil {
+				return err
+			}
 		}
 		return c.Audit("delete", "queue", "", name, "", q, nil)
 	})
@@ -209,7 +261,7 @@ func (s *Store) QueueStats(ctx context.Context, tx base.Tx, q job.Queue) (job.Qu
 		select ready.jobs, ready.oldest, scheduled.jobs, running.jobs
 		from (
 			select count(*) as jobs, coalesce(min(due_at), 0) as oldest
-			from (select due_at%s order by priority desc, ready_at, id limit %[2]d) as bounded) as ready
+			from (select due_at%s order by priority desc, turn, id limit %[2]d) as bounded) as ready
 		cross join (
 			select count(*) as jobs
 			from (select 1 from belfry.jobs where queue = $1 and state = 'scheduled' limit %[2]d) as bounded) as scheduled

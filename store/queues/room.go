@@ -4,12 +4,23 @@ package queues
 import (
 	"context"
 
+	"github.com/belfry-run/belfry/flow"
+	"github.com/belfry-run/belfry/job"
 	"github.com/belfry-run/belfry/store/base"
 )
 
 // Store keeps the queues.
 type Store struct {
 	*base.Store
+	special base.Known[string, Special]
+
+	Hooks Hooks
+}
+
+// Hooks are what other rooms do when a queue is saved.
+type Hooks struct {
+	// Limited follows an edit of a queue whose limits may be others than before.
+	Limited func(c *base.Change, q job.Queue, before []flow.Limit) error
 }
 
 // New is the part of a store that keeps them.

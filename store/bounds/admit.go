@@ -1,0 +1,251 @@
+package bounds
+
+import (
+	"errors"
+	"maps"
+	"slices"
+
+	"github.com/belfry-run/belfry/job"
+	"github.com/belfry-run/belfry/schedule"
+	"github.com/belfry-run/belfry/store/base"
+	"github.com/belfry-run/belfry/store/keys"
+)
+
+// want is what is asked for of a queue.
+type want struct {
+	jobs   int
+	lowest int // their lowest priority
+}
+
+// Admit refuses n jobs for which the quotas of their namespaces or their queues have no room: all of them, or none. What
+// it lets in is counted, and has to be written by the same transition. Of queues that drop the oldest it drops what is in
+// the way. The observer is told of a refusal unless who asks does so: what is refused together may be asked for again
+// alone.
+func (c *Change) Admit(tell bool, n int, at func(i int) *job.Job) error {
+	if err := c.s.quotas.In(c.Change).Admit(tell, n, func(i int) (string, string) { return at(i).Namespace, at(i).ActiveKey }); err != nil {
+		return err
+	}
+	bounded, err := c.Of(queuesOf(n, at))
+	if err != nil || len(bounded) == 0 {
+		return err
+	}
+	asked := map[string]want{}
+	for i := range n {
+		if j := at(i); bounded[j.Queue].Bounded() && counts(j) {
+			asked[j.Queue] = asked[j.Queue].and(j)
+		}
+	}
+	if len(asked) == 0 {
+		return nil
+	}
+	over, err := c.overflows(bounded, asked)
+	if err != nil {
+		return err
+	}
+	if over { // jobs whose active key is held are not made, and nothing is dropped for them
+		if asked, err = c.withoutHeld(n, at, bounded); err != nil {
+			return err
+		}
+		if err := c.refuseOver(bounded, asked); err != nil {
+			if tell {
+				c.s.TellRefused(err)
+			}
+			return err
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(asked)) {
+		if err := c.take(bounded[name], asked[name]); err != nil {
+			return err
+		}
+	}
+	return c.DropPicked()
+}
+
+// TellRefused tells the observer of a refusal.
+func (s *Store) TellRefused(err error) {
+	s.quotas.TellOver(err)
+	var f *Full
+	if errors.As(err, &f) {
+		f.told.Do(func() { s.Opt.Observer.KeptOut(f.Queue, schedule.ReasonQueueFull, f.Jobs) })
+	}
+}
+
+func (w want) and(j *job.Job) want {
+	if w.jobs == 0 {
+		w.lowest = j.Priority
+	}
+	return want{w.jobs + 1, min(w.lowest, j.Priority)}
+}
+
+// withoutHeld is what is asked for without the jobs whose active key is held.
+func (c *Change) withoutHeld(n int, at func(i int) *job.Job, bounded map[string]job.Queue) (map[string]want, error) {
+	var active []keys.Active
+	for i := range n {
+		if j := at(i); j.ActiveKey != "" {
+			active = append(active, activeOf(j))
+		}
+	}
+	held, err := keys.HeldBy(c.Change, active)
+	asked := map[string]want{}
+	for i := range n {
+		if j := at(i); bounded[j.Queue].Bounded() && counts(j) && held[activeOf(j)] == 0 {
+			asked[j.Queue] = asked[j.Queue].and(j)
+		}
+	}
+	return asked, err
+}
+
+func activeOf(j *job.Job) keys.Active {
+	return keys.Active{Namespace: j.Namespace, Key: j.ActiveKey}
+}
+
+// overflows locks the rows of queues and reports that one of them has no room for what is asked for.
+func (c *Change) overflows(bounded map[string]job.Queue, asked map[string]want) (over bool, err error) {
+	for _, name := range slices.Sorted(maps.Keys(asked)) { // in one order, because each has a lock
+		a, found, err := c.lock(bounded[name])
+		if err != nil {
+			return false, err
+		}
+		if !found {
+			continue
+		}
+		used, err := c.waiting(a, asked[name].jobs, false)
+		if err != nil {
+			return false, err
+		}
+		over = over || a.q.Overflow(used, asked[name].jobs) > 0
+	}
+	return over, nil
+}
+
+// refuseOver refuses what has no room, and for which not enough could be dropped.
+func (c *Change) refuseOver(bounded map[string]job.Queue, asked map[string]want) error {
+	for _, name := range slices.Sorted(maps.Keys(asked)) {
+		q, w := bounded[name], asked[name]
+		a, found, err := c.lock(q)
+		if err != nil {
+			return err
+		}
+		if !found {
+			continue
+		}
+		used, err := c.waiting(a, w.jobs, false)
+		if err != nil {
+			return err
+		}
+		needed, droppable := min(q.Overflow(used, w.jobs), w.jobs), 0
+		if q.OnFull == job.OnFullDropOldest && w.jobs <= q.MaxWaiting {
+			victims, err := c.victims(a, w.lowest, needed)
+			if err != nil {
+				return err
+			}
+			droppable = len(victims)
+		}
+		if droppable < needed {
+			return refuse(q, used, w.jobs, droppable)
+		}
+	}
+	return nil
+}
+
+// take counts what there is room for, and picks what is dropped for it.
+func (c *Change) take(q job.Queue, w want) error {
+	if w.jobs == 0 {
+		return nil
+	}
+	a, found, err := c.lock(q)
+	if err != nil || !found {
+		return err
+	}
+	if over := q.Overflow(a.counted+a.added, w.jobs); over > 0 && a.sure && q.OnFull == job.OnFullDropOldest {
+		victims, err := c.victims(a, w.lowest, min(over, w.jobs+shed))
+		if err != nil {
+			return err
+		}
+		for _, id := range victims {
+			a.picked[id] = true
+		}
+		a.counted -= len(victims)
+	}
+	a.added += w.jobs
+	a.sure = true
+	return c.save(a)
+}
+
+// victims are the jobs of a queue that are dropped first, up to a priority: the lowest first, then the oldest. Those that
+// run, have begun before, or follow from what has begun, are not among them.
+func (c *Change) victims(a *account, upTo, most int) ([]int64, error) {
+	spare := base.Kept[spared](c.Change).ids
+	ids, err := base.Collect(c.Ctx, c.Tx, base.ScanInt, `
+		select id
+		from belfry.jobs
+		where queue = $1 and bounded > 0 and bounded = 1 and attempt = 0 and priority <= $2 and `+c.s.Unleased()+`
+		order by priority, id
+		limit $3 + 0`, a.q.Name, upTo, most+len(a.picked)+len(spare))
+	ids = slices.DeleteFunc(ids, func(id int64) bool { return a.picked[id] || slices.Contains(spare, id) })
+	return ids[:min(len(ids), most)], err
+}
+
+// spared are jobs that a transition does not drop.
+type spared struct{ ids []int64 }
+
+// Spare keeps jobs from being dropped by this transition, which has other plans for them.
+func (c *Change) Spare(ids []int64) {
+	if len(ids) > 0 {
+		base.Kept[spared](c.Change).ids = ids
+	}
+}
+
+// DropPicked drops what was picked.
+func (c *Change) DropPicked() error {
+	all := *base.Kept[accounts](c.Change)
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		a := all[name]
+		if len(a.picked) == 0 {
+			continue
+		}
+		ids := slices.Sorted(maps.Keys(a.picked))
+		clear(a.picked)
+		if err := c.s.Drop(c.Change, ids, a.q.DroppedNote()); err != nil {
+			return err
+		}
+		c.Observe(func(o base.Observer) { o.KeptOut(name, job.ReasonDropped, len(ids)) })
+	}
+	return nil
+}
+
+// Room is how many jobs like one that is asked for its queue has room for, up to those that are wanted, and why not for
+// more. Where it may drop others for them, what could be dropped is room.
+func (c *Change) Room(j *job.Job, wanted int, drop bool) (room int, why string, limited bool, err error) {
+	bounded, err := c.Of([]string{j.Queue})
+	q := bounded[j.Queue]
+	if err != nil || !q.Bounded() || !counts(j) {
+		return 0, "", false, err
+	}
+	a, found, err := c.lock(q)
+	if err != nil || !found {
+		return 0, "", false, err
+	}
+	used, err := c.waiting(a, wanted, drop)
+	if err != nil {
+		return 0, "", false, err
+	}
+	room = max(q.MaxWaiting-used, 0)
+	if drop && room < wanted && q.OnFull == job.OnFullDropOldest {
+		victims, err := c.victims(a, j.Priority, min(wanted, q.MaxWaiting)-room)
+		if err != nil {
+			return 0, "", false, err
+		}
+		room += len(victims)
+	}
+	return room, q.FullNote(used), true, nil
+}
+
+// Take counts jobs for which there was [Change.Room]. What is to be dropped for them is dropped by [Change.DropPicked].
+func (c *Change) Take(j *job.Job, jobs int) error {
+	bounded, err := c.Of([]string{j.Queue})
+	if err != nil || !bounded[j.Queue].Bounded() || !counts(j) {
+		return err
+	}
+	return c.take(bounded[j.Queue], want{jobs, j.Priority})
+}

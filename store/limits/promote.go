@@ -1,0 +1,220 @@
+package limits
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/job"
+	"github.com/belfry-run/belfry/store/base"
+	"github.com/belfry-run/belfry/store/turns"
+)
+
+// promoteBatch bounds the jobs that become ready in one transaction.
+const promoteBatch = 2000
+
+// Promote makes jobs ready whose time has come: delayed ones, snoozed ones,
+// and retries.
+func (s *Store) Promote(ctx context.Context) (out core.Promoted, err error) {
+	err = s.Write(ctx, "promote", func(b *base.Change) error {
+		c := s.In(b)
+		out = core.Promoted{Now: c.Now}
+		from := c.LookFrom(&s.Delayed)
+		begun := time.Now()
+		held, err := c.held()
+		if err != nil {
+			return err
+		}
+		queues, err := c.promote(from.After, held)
+		if err != nil {
+			return err
+		}
+		if held != "" {
+			more, err := c.promoteLimited(from.After, held)
+			if err != nil {
+				return err
+			}
+			queues = append(queues, more...)
+		}
+		from.Took = time.Since(begun)
+		out.Jobs = len(queues)
+		for _, q := range base.Unique(queues) {
+			if q == " " { // it waits for a limit
+				c.Wake(base.TopicJobs)
+				continue
+			}
+			if q == "" { // a cycle, which no worker takes
+				c.Wake(base.TopicEngine)
+				continue
+			}
+			c.Wake(base.TopicQueue(q))
+			c.Wake(base.TopicJobs) // for claims that wait for several queues
+		}
+		begun = time.Now()
+		next, _, err := base.First(ctx, c.Tx, base.ScanInt, `select due_at from belfry.jobs where state = 'scheduled' and due_at > $1 order by due_at limit 1`, from.After)
+		out.NextAt = base.Instant(next)
+		from.Took += time.Since(begun)
+		c.Looked(&s.Delayed, from, next)
+		return err
+	})
+	if err != nil {
+		return out, err
+	}
+	return s.letIn(ctx, out)
+}
+
+// held is the condition on jobs that may have to wait for a limit; empty if there are no limits at all.
+func (c *Change) held() (string, error) {
+	limited, err := c.tasks().AnyLimited()
+	if err != nil {
+		return "", err
+	}
+	ofQueues, ofNamespaces, err := c.s.queues.In(c.Change).AnyLimits()
+	if err != nil {
+		return "", err
+	}
+	var held []string
+	if limited {
+		held = append(held, `task_id in (select id from belfry.tasks where limited = 1)`)
+	}
+	if ofQueues {
+		held = append(held, `queue in (select name from belfry.queues where limits <> '')`)
+	}
+	if ofNamespaces {
+		held = append(held, `namespace in (select name from belfry.namespaces where limits <> '')`)
+	}
+	if len(held) == 0 {
+		return "", nil
+	}
+	return `(` + strings.Join(held, ` or `) + `)`, nil
+}
+
+// promote makes ready whose time has come, but for jobs that are held. It answers their queues, and nothing for cycles.
+func (c *Change) promote(after int64, held string) ([]string, error) {
+	others := ``
+	if held != "" {
+		others = ` and not ` + held
+	}
+	var turned turns.Again
+	queues, err := base.Collect(c.Ctx, c.Tx, turned.Scan, `
+		with due as materialized (
+			select id, due_at
+			from belfry.jobs
+			where state = 'scheduled' and due_at > $3 and due_at <= $1`+others+`
+			order by due_at
+			limit $2 + 0`+c.SQL.SkipLocked("jobs")+`),
+		placed as materialized (select id, row_number() over (order by due_at, id) as place from due)
+		update belfry.jobs
+		set state = 'ready', ready_at = $1 + place - 1, turn = $1 + place - 1, -- what was due first goes first
+			limited = `+stillUnder("limited")+`
+		from placed
+		where belfry.jobs.id = placed.id
+		returning case when kind in ('cycle', 'workflow') then '' else queue end, belfry.jobs.id, `+turns.BaseOf+``, base.Micros(c.Now), promoteBatch, after)
+	if err != nil {
+		return nil, err
+	}
+	return queues, c.turns().PlaceAgain(turned)
+}
+
+// stillUnder is 1 of jobs that are under a key, of those that were before: limits may have gone while they waited for a
+// retry, and the first ones that come then have to hold them back again.
+func stillUnder(before string) string {
+	return `case when ` + before + ` = 0 then 0 else (select count(*) from (select 1 from belfry.limit_jobs l where l.job_id = belfry.jobs.id limit 1) as one) end`
+}
+
+// dueJob is a job whose time has come.
+type dueJob struct {
+	job.Job
+	TaskID  int64
+	limited bool
+}
+
+// dueRow is what becomes of it, as a batch carries it.
+type dueRow struct {
+	ID      int64  `json:"id"`
+	State   string `json:"state"`
+	ReadyAt int64  `json:"ready_at"`
+	Limited int    `json:"limited"`
+	Reason  string `json:"reason"`
+}
+
+// promoteLimited is the promotion of jobs that are held, each of which has to be let in. It answers the queues as the
+// other does.
+func (c *Change) promoteLimited(after int64, held string) ([]string, error) {
+	var tasks []int64
+	due, err := base.Collect(c.Ctx, c.Tx, func(rows base.Rows) (j dueJob, err error) {
+		var input *string
+		var limited int64
+		err = rows.Scan(&j.ID, &j.TaskID, &j.Namespace, &j.Task, &j.Kind, &j.Queue, &j.Priority, &input, &limited)
+		j.limited = limited != 0
+		j.Input = base.RawJSON(input)
+		tasks = append(tasks, j.TaskID)
+		return j, err
+	}, `
+		select id, task_id, namespace, task, kind, queue, priority, input, limited
+		from belfry.jobs
+		where state = 'scheduled' and due_at > $3 and due_at <= $1 and `+held+`
+			and id not in (select job_id from belfry.limit_left) -- which has to leave its old places before
+		order by due_at, id
+		limit $2 + 0`+c.SQL.SkipLocked("jobs"), base.Micros(c.Now), promoteBatch, after)
+	if err != nil || len(due) == 0 {
+		return nil, err
+	}
+	byID, err := c.tasks().TasksByID(base.Unique(tasks))
+	if err != nil {
+		return nil, err
+	}
+	rules, err := c.rulesOf(len(due), func(i int) *job.Job { return &due[i].Job })
+	if err != nil {
+		return nil, err
+	}
+	var as []*Arrival
+	rows, ids := make([]dueRow, len(due)), make([]int64, len(due))
+	of := map[int64]*Arrival{}
+	for i := range due {
+		j := &due[i]
+		rows[i], ids[i] = dueRow{ID: j.ID, State: string(job.Ready), ReadyAt: base.Micros(c.Now) + int64(i), Limited: base.Bit(j.limited)}, j.ID
+		if gates := rules.gates(job.GatesOf(byID[j.TaskID]), &j.Job); len(gates) > 0 {
+			a := &Arrival{Job: &j.Job, Gates: gates, Again: j.limited}
+			as, of[j.ID] = append(as, a), a
+		}
+	}
+	if len(as) > 0 {
+		if err := c.Arrive(as); err != nil {
+			return nil, err
+		}
+	}
+	for i := range rows {
+		if a := of[rows[i].ID]; a != nil {
+			if rows[i].Limited = 1; !a.Enters {
+				rows[i].State, rows[i].ReadyAt, rows[i].Reason = string(job.Waiting), 0, string(Reason)
+			}
+		}
+	}
+	from, args := c.SQL.Table(2, "t", base.BatchOf(rows))
+	var turned turns.Again
+	queues, err := base.Collect(c.Ctx, c.Tx, turned.Scan, `
+		update belfry.jobs
+		set state = t.state, ready_at = t.ready_at, turn = t.ready_at, limited = `+stillUnder("t.limited")+`, reason = t.reason
+		from `+from+`
+		where belfry.jobs.id = t.id and `+c.SQL.Among("belfry.jobs.id", 1)+`
+		returning case when belfry.jobs.kind in ('cycle', 'workflow') then '' when belfry.jobs.state = 'waiting' then ' ' else belfry.jobs.queue end, belfry.jobs.id, `+turns.BaseOf, append([]any{c.SQL.List(ids)}, args...)...)
+	if err != nil {
+		return nil, err
+	}
+	return queues, c.turns().PlaceAgain(turned)
+}
+
+// letIn lets in by rates and changes of limits, and adds that to a promotion.
+func (s *Store) letIn(ctx context.Context, out core.Promoted) (core.Promoted, error) {
+	let, err := s.LetIn(ctx)
+	out.Jobs += let.Jobs
+	if next := let.NextAt; !next.IsZero() && (out.NextAt.IsZero() || next.Before(out.NextAt)) {
+		out.NextAt = next
+	}
+	if out.Now.IsZero() {
+		out.Now = let.Now
+	}
+	return out, err
+}

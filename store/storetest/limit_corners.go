@@ -1,0 +1,109 @@
+package storetest
+
+import (
+	"time"
+
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/flow"
+	"github.com/belfry-run/belfry/job"
+	"github.com/belfry-run/belfry/task"
+)
+
+func init() {
+	add("a failure skips all that wait in its sequence, however many", sequenceSkipsMany)
+	add("many sequences that fail at the same moment skip all that wait", sequencesSkipTogether)
+	add("a rate that was raised does not wait for the start of the old one", limitRateRaised)
+	txCases["a job that is tried again after a finish in a transaction waits under its limit, and not for ever"] = limitFinishTx
+	add("a job that ran before its task had limits is tried again under them", limitFirstRetried)
+}
+
+func sequenceSkipsMany(b *bench) {
+	b.task("work", inSequence(flow.SequenceSkips))
+	s := b.session("work")
+	var ns []job.NewJob
+	for range 700 {
+		ns = append(ns, customer("a"))
+	}
+	must(b.st.Enqueue(b.ctx, ns))(b)
+	b.finish(s, b.claim(s, 1).Jobs[0], job.OutcomeError, failForGood)
+	for range 5 {
+		b.promote()
+	}
+	want(b, "left", b.count(`select count(*) from belfry.jobs`), 0)
+	want(b, "stopped", b.count(`select count(*) from belfry.limit_keys where stopped_by > 0`), 0)
+}
+
+func sequencesSkipTogether(b *bench) {
+	b.task("work", inSequence(flow.SequenceSkips))
+	s := must(b.st.OpenSession(b.ctx, job.WorkerInfo{Name: "tester", Kinds: []task.Kind{task.KindFunc}, Funcs: []string{"work"}, Queues: map[string]int{"default": 100}}))(b)
+	var ns []job.NewJob
+	for i := range 80 {
+		ns = append(ns, customer(i%40))
+	}
+	must(b.st.Enqueue(b.ctx, ns))(b)
+	var fs []job.Finish
+	for _, j := range b.claim(s, 100).Jobs {
+		fs = append(fs, job.Finish{Ref: refOf(j), Outcome: job.OutcomeError, Error: "x", NoRetry: true})
+	}
+	want(b, "claimed", len(fs), 40)
+	must(b.st.Finish(b.ctx, s.ID, fs))(b)
+	for range 10 {
+		b.promote()
+	}
+	want(b, "left", b.count(`select count(*) from belfry.jobs`), 0)
+}
+
+func limitRateRaised(b *bench) {
+	t := b.task("work", limited(flow.Limit{Rate: "1/24h"}))
+	s := b.session("work")
+	for range 3 {
+		b.enqueue(customer("a"))
+	}
+	want(b, "claimed", len(b.claim(s, 10).Jobs), 1)
+	t.Limits = []flow.Limit{{Rate: "1/s"}}
+	must(b.st.UpdateTask(b.ctx, t))(b)
+	b.promote()
+	b.clock.Move(2 * time.Second)
+	b.promote()
+	want(b, "claimed under the new rate", len(b.claim(s, 10).Jobs) > 0, true)
+}
+
+func limitFinishTx(b *bench, begin func() UserTx) {
+	b.task("work", limited(flow.Limit{Running: 1}), func(t *task.Task) { t.Retry.MaxAttempts = 5; t.Retry.Delay = core.Duration(time.Second) })
+	s := b.session("work")
+	b.enqueue(customer("a"))
+	b.enqueue(customer("b"))
+	j := b.claim(s, 10).Jobs[0]
+	tx := begin()
+	must(b.st.FinishTx(b.ctx, tx.Tx, job.Finish{Ref: refOf(j), Outcome: job.OutcomeError, Error: "x"}))(b)
+	ok(b, tx.Commit())
+	b.clock.Move(2 * time.Second) // before an engine has looked
+	for range 4 {
+		b.promote()
+	}
+	b.consistent()
+	for n := range 2 {
+		c := b.claim(s, 10)
+		want(b, "claimed", len(c.Jobs), 1)
+		b.finish(s, c.Jobs[0], job.OutcomeOK)
+		_ = n
+	}
+	want(b, "left", b.count(`select count(*) from belfry.jobs`), 0)
+}
+
+func limitFirstRetried(b *bench) {
+	t := b.task("work", func(t *task.Task) { t.Retry.MaxAttempts = 5; t.Retry.Delay = core.Duration(time.Minute) })
+	s := b.session("work")
+	for range 2 {
+		b.enqueue(customer("a"))
+	}
+	running := b.claim(s, 2)
+	t.Limits = []flow.Limit{{Running: 1}}
+	must(b.st.UpdateTask(b.ctx, t))(b)
+	b.promote()
+	for _, j := range running.Jobs {
+		b.finish(s, j, job.OutcomeHandedBack)
+	}
+	b.promote()
+	want(b, "claimed under the limit", len(b.claim(s, 10).Jobs), 1)
+}

@@ -1,0 +1,132 @@
+package storetest
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/flow"
+	"github.com/belfry-run/belfry/job"
+	"github.com/belfry-run/belfry/store"
+	"github.com/belfry-run/belfry/task"
+)
+
+func init() {
+	add("a throttled task makes one job of a key in a window, which answers for the others", throttleWindow)
+	add("a throttle and the keys of requests answer the same job, and a refused one takes no window", throttleAndKeys)
+	add("throttles that cannot be are refused by their field", throttlesThatCannotBe)
+	addNodes("nodes that enqueue for a throttled task at the same moment make one job of a key", throttleOverNodes)
+}
+
+func throttled(key string, window time.Duration) func(*task.Task) {
+	return func(t *task.Task) { t.Throttle = &flow.Throttle{Key: key, Window: core.Duration(window)} }
+}
+
+func askedBy(name string) job.NewJob {
+	return job.NewJob{Task: "t", Input: json.RawMessage(fmt.Sprintf(`{"customer":%q}`, name))}
+}
+
+func throttleWindow(b *bench) {
+	b.task("t", throttled("input.customer", time.Minute))
+	b.task("u", throttled("input.customer", time.Minute))
+	s := b.session("t")
+	first := b.ask(askedBy("a"))
+	want(b, "the first", fmt.Sprint(first.Existing, first.Reason), "false")
+	again := b.ask(askedBy("a"))
+	want(b, "a later one", fmt.Sprint(again.Existing, again.Job.ID, again.Reason), fmt.Sprint(true, first.Job.ID, "throttled"))
+	want(b, "another key", b.ask(askedBy("b")).Existing, false)
+	other := askedBy("a")
+	other.Task = "u"
+	want(b, "another task", b.ask(other).Existing, false)
+	want(b, "counted", b.tally.of("throttled default"), 1)
+
+	// The window is that of the first, whatever becomes of it, and others do not move it.
+	leased := b.claim(s, 1)
+	b.finish(s, leased.Jobs[0], job.OutcomeOK)
+	b.clock.Move(59 * time.Second)
+	again = b.ask(askedBy("a"))
+	want(b, "after its end", fmt.Sprint(again.Job.ID, again.Job.State, again.Reason), fmt.Sprint(first.Job.ID, job.Succeeded, "throttled"))
+	b.clock.Move(time.Second)
+	next := b.ask(askedBy("a"))
+	want(b, "after the window", next.Existing, false)
+
+	// Of a batch the first of a key counts.
+	b.clock.Move(time.Minute)
+	out := must(b.st.Enqueue(b.ctx, []job.NewJob{askedBy("a"), askedBy("b"), askedBy("a"), askedBy("")}))(b)
+	want(b, "of a batch", fmt.Sprint(out[0].Existing, out[1].Existing, out[2].Existing, out[3].Existing), "false false true false")
+	want(b, "the one that stands for it", out[2].Job.ID, out[0].Job.ID)
+	want(b, "no window is kept for jobs that have no throttle", b.count(`select count(*) from belfry.job_keys where name not like '%throttle%'`), 0)
+}
+
+func throttleAndKeys(b *bench) {
+	b.task("t", throttled("input.customer", time.Minute))
+	first := b.ask(askedBy("a"))
+	keyed := askedBy("a")
+	keyed.Key = "k"
+	for range 2 { // a request that is repeated is answered as before
+		want(b, "under a key", b.ask(keyed).Job.ID, first.Job.ID)
+	}
+	b.clock.Move(2 * time.Minute)
+	want(b, "under the key, after the window", b.ask(keyed).Job.ID, first.Job.ID)
+
+	// An active key that is held has its job answer for the window too.
+	active := askedBy("c")
+	active.ActiveKey = "x"
+	held := b.ask(active)
+	b.clock.Move(2 * time.Minute)
+	want(b, "held", b.ask(active).Job.ID, held.Job.ID)
+	want(b, "in the window of a job that was not made", b.ask(askedBy("c")).Job.ID, held.Job.ID)
+
+	// So it does for the keys of those that the job which was not made would have stood for.
+	blocked, behind := askedBy("f"), askedBy("f")
+	blocked.ActiveKey, behind.Key = "x", "behind"
+	batch := must(b.st.Enqueue(b.ctx, []job.NewJob{blocked, behind}))(b)
+	want(b, "behind it, at once and later", fmt.Sprint(batch[1].Job.ID, b.ask(behind).Job.ID), fmt.Sprint(held.Job.ID, held.Job.ID))
+
+	// Of a batch with a key twice, both are answered with the one that was made before.
+	two := askedBy("a")
+	two.Key = "two"
+	made := b.ask(askedBy("a"))
+	out := must(b.st.Enqueue(b.ctx, []job.NewJob{two, two}))(b)
+	want(b, "twice", fmt.Sprint(out[0].Job.ID, out[1].Job.ID), fmt.Sprint(made.Job.ID, made.Job.ID))
+
+	bound(b, "narrow", 1, "")
+	full := askedBy("d")
+	full.Queue = "narrow"
+	ok(b, askFor(b, 1, full))
+	full.Input = askedBy("e").Input
+	wantCode(b, askFor(b, 1, full), core.QueueFull)
+	full.Queue = ""
+	want(b, "after a refusal", b.ask(full).Existing, false)
+}
+
+func throttlesThatCannotBe(b *bench) {
+	for field, t := range map[string]flow.Throttle{
+		"throttle.window": {},
+		"100ms to 31d":    {Window: 1},
+		"31d":             {Window: flow.MaxThrottleWindow + 1},
+		"throttle.key":    {Window: core.Duration(time.Minute), Key: "customer"},
+	} {
+		_, err := b.st.CreateTask(b.ctx, task.Task{Name: "t", Kind: task.KindFunc, Throttle: &t})
+		wantCode(b, err, core.Invalid, field)
+	}
+}
+
+func throttleOverNodes(b *bench, nodes []*store.Store) {
+	b.task("t", throttled("input.customer", time.Hour))
+	var made atomic.Int64
+	b.crowd(nodes, 10, func(ctx context.Context, st *store.Store, i int) error {
+		out, err := st.Enqueue(ctx, []job.NewJob{askedBy("a"), askedBy("b"), askedBy(fmt.Sprint(i % 3))})
+		for _, e := range out {
+			if !e.Existing {
+				made.Add(1)
+			}
+		}
+		return err
+	})
+	want(b, "jobs", b.count(`select count(*) from belfry.jobs`), 5)
+	want(b, "made", made.Load(), 5)
+}

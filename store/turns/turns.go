@@ -1,0 +1,301 @@
+// Package turns gives ready jobs their places in the order of claims. In most queues that is the instant at which a job
+// became ready. In a fair queue ([flow.Fair]) keys take turns: each has a row that says which turn its next job has at
+// least, under whose lock its jobs are placed, and each queue has one for each priority that says how far claims have come.
+//
+// A queue that becomes fair, or ceases to be, begins an era: its turns lie behind all of the era before, so what waits then
+// goes first. [job.Queue.TurnBase] is where the present one begins; in a queue that has always been as it is, it is 0.
+package turns
+
+import (
+	"cmp"
+	"slices"
+	"sync"
+
+	"github.com/belfry-run/belfry/flow"
+	"github.com/belfry-run/belfry/job"
+	"github.com/belfry-run/belfry/store/base"
+	"github.com/belfry-run/belfry/store/queues"
+	"github.com/belfry-run/belfry/task"
+)
+
+// Store keeps the turns.
+type Store struct {
+	*base.Store
+	queues *queues.Store
+
+	mu    sync.Mutex
+	lines map[line]*progress
+	tidy  [3]any // the last key that was looked at by Prune
+}
+
+// New is the part of a store that keeps them.
+func New(b *base.Store, queues *queues.Store) *Store {
+	return &Store{Store: b, queues: queues, lines: map[line]*progress{}, tidy: firstKey}
+}
+
+// Change is a transition under way, with what this package does in it.
+type Change struct {
+	*base.Change
+	s *Store
+}
+
+// In is a transition under way for this package.
+func (s *Store) In(c *base.Change) *Change { return &Change{c, s} }
+
+// special are those of some queues whose turns may not be just the instants at which jobs become ready, and perhaps others.
+func (c *Change) special(names ...string) (map[string]job.Queue, error) {
+	all, err := c.s.queues.In(c.Change).Special(names, nil)
+	return all.Queues, err
+}
+
+// Entry is a job that becomes ready.
+type Entry struct {
+	Job     *job.Job
+	ReadyAt int64
+	Turn    int64 // the answer
+}
+
+// keyRow is what jobs of a key that become ready together add to it, as a batch carries it.
+type keyRow struct {
+	Queue    string `json:"queue"`
+	Priority int    `json:"priority"`
+	Value    string `json:"value"`
+	Reached  int64  `json:"reached"`
+	Added    int64  `json:"added"`
+}
+
+type keyName struct {
+	queue    string
+	priority int
+	value    string
+}
+
+func compareKeys(a, b keyName) int {
+	return cmp.Or(cmp.Compare(a.queue, b.queue), cmp.Compare(a.priority, b.priority), cmp.Compare(a.value, b.value))
+}
+
+// Place gives jobs their turns, in their order. It locks the keys of those in fair queues.
+func (c *Change) Place(special map[string]job.Queue, es []*Entry) error {
+	keys := map[keyName][]*Entry{}
+	for _, e := range es {
+		q := special[e.Job.Queue]
+		if e.Turn = q.TurnBase + e.ReadyAt; q.Fair == nil || task.RunByEngine(e.Job.Kind) {
+			continue
+		}
+		k := keyName{q.Name, e.Job.Priority, q.Fair.ValueOf(flow.KeySource{Namespace: e.Job.Namespace, Task: e.Job.Task, Queue: e.Job.Queue, Input: e.Job.Input})}
+		keys[k] = append(keys[k], e)
+	}
+	if len(keys) == 0 {
+		return nil
+	}
+	rows := make([]keyRow, 0, len(keys))
+	for k, es := range keys {
+		q := special[k.queue]
+		rows = append(rows, keyRow{k.queue, k.priority, k.value, c.s.reached(q, k.priority), q.Fair.Cost(k.value) * int64(len(es))})
+	}
+	slices.SortFunc(rows, func(a, b keyRow) int {
+		return compareKeys(keyName{a.Queue, a.Priority, a.Value}, keyName{b.Queue, b.Priority, b.Value})
+	})
+	from, args := base.Spread(c.SQL, 1, rows)
+	type after struct {
+		keyName
+		next int64
+	}
+	// It is [flow.Turns], under the lock of each key.
+	all, err := base.Collect(c.Ctx, c.Tx, func(rows base.Rows) (a after, err error) {
+		return a, rows.Scan(&a.queue, &a.priority, &a.value, &a.next)
+	}, `
+		insert into belfry.turn_keys (queue, priority, value, next, added)
+		select t.queue, t.priority, t.value, t.added + coalesce((
+			select r.turn from belfry.turns r where r.queue = t.queue and r.priority = t.priority and r.turn > t.reached), t.reached), t.added
+		from `+from+`
+		where true
+		order by t.queue, t.priority, t.value
+		on conflict (queue, priority, value) do update
+		set next = case when belfry.turn_keys.next + excluded.added > excluded.next then belfry.turn_keys.next + excluded.added else excluded.next end,
+			added = excluded.added
+		returning queue, priority, value, next`, args...)
+	if err != nil {
+		return err
+	}
+	for _, a := range all {
+		es := keys[a.keyName]
+		cost := special[a.queue].Fair.Cost(a.value)
+		for i, e := range es {
+			e.Turn = a.next - cost*int64(len(es)-i)
+		}
+	}
+	return nil
+}
+
+// placedRow is a job that has its turn, as a batch carries it.
+type placedRow struct {
+	ID   int64 `json:"id"`
+	Turn int64 `json:"turn"`
+}
+
+// BaseOf is the turn base of the queue of a job, for [Again].
+const BaseOf = `coalesce((select q.turn_base from belfry.queues q where q.name = belfry.jobs.queue), 0)`
+
+// Again are jobs that a statement has made ready with their ready_at as their turn, and whose queues have others.
+type Again struct {
+	Last int64 // the job that was scanned last
+
+	ids    []int64
+	queues []string
+}
+
+// Scan scans a text, the id of a job, and its [BaseOf].
+func (a *Again) Scan(rows base.Rows) (text string, err error) {
+	var era int64
+	if err = rows.Scan(&text, &a.Last, &era); era > 0 {
+		a.ids, a.queues = append(a.ids, a.Last), append(a.queues, text)
+	}
+	return text, err
+}
+
+// PlaceAgain gives jobs their turns that are ready already.
+func (c *Change) PlaceAgain(a Again) error {
+	if len(a.ids) == 0 {
+		return nil
+	}
+	special, err := c.special(a.queues...)
+	if err != nil || len(special) == 0 {
+		return err
+	}
+	jobs, err := base.Collect(c.Ctx, c.Tx, func(rows base.Rows) (e *Entry, err error) {
+		e = &Entry{Job: &job.Job{}}
+		var input *string
+		err = rows.Scan(&e.Job.ID, &e.Job.Namespace, &e.Job.Task, (*string)(&e.Job.Kind), &e.Job.Queue, &e.Job.Priority, &input, &e.ReadyAt)
+		e.Job.Input = base.RawJSON(input)
+		return e, err
+	}, `
+		select id, namespace, task, kind, queue, priority, input, ready_at
+		from belfry.jobs
+		where `+c.SQL.In("id", 1)+` and state = 'ready'
+		order by ready_at, id`, c.SQL.List(a.ids))
+	if err != nil {
+		return err
+	}
+	jobs = slices.DeleteFunc(jobs, func(e *Entry) bool {
+		_, is := special[e.Job.Queue]
+		return !is
+	})
+	if len(jobs) == 0 {
+		return nil
+	}
+	if err := c.Place(special, jobs); err != nil {
+		return err
+	}
+	rows, placed := make([]placedRow, len(jobs)), make([]int64, len(jobs))
+	for i, e := range jobs {
+		rows[i], placed[i] = placedRow{e.Job.ID, e.Turn}, e.Job.ID
+	}
+	from, args := c.SQL.Table(2, "t", base.BatchOf(rows))
+	_, err = c.Tx.Exec(c.Ctx, `
+		update belfry.jobs
+		set turn = t.turn
+		from `+from+`
+		where belfry.jobs.id = t.id and `+c.SQL.Among("belfry.jobs.id", 1), append([]any{c.SQL.List(placed)}, args...)...)
+	return err
+}
+
+// New are the turns of n new jobs that are ready now, if they have others than that. In a transaction of the caller's,
+// which may last, no key is locked: those in fair queues are scheduled, and the engine has them become ready.
+func (c *Change) New(n int, at func(i int) *job.Job) ([]int64, error) {
+	names := make([]string, 0, 1)
+	for i := range n {
+		if j, last := at(i), len(names)-1; j.State == job.Ready && (last < 0 || names[last] != j.Queue) {
+			names = append(names, j.Queue)
+		}
+	}
+	if len(names) == 0 {
+		return nil, nil
+	}
+	special, err := c.special(names...)
+	if err != nil || len(special) == 0 {
+		return nil, err
+	}
+	es := make([]*Entry, 0, n)
+	all := make([]Entry, n)
+	for i := range all {
+		e := &all[i]
+		if e.Job, e.ReadyAt = at(i), base.Micros(c.Now); e.Job.State != job.Ready {
+			continue
+		}
+		if c.Foreign && special[e.Job.Queue].Fair != nil {
+			e.Job.State = job.Scheduled
+			continue
+		}
+		es = append(es, e)
+	}
+	err = c.Place(special, es)
+	turns := make([]int64, n)
+	for i := range all {
+		turns[i] = all[i].Turn
+	}
+	return turns, err
+}
+
+// Again is the turn of a job whose attempt ended and that is ready now. In a fair queue it is at the front if its key has
+// paid for it; else it is 0, and the engine is to have it become ready, for which its key pays.
+func (c *Change) Again(j *job.Job, paid bool) (int64, error) {
+	special, err := c.special(j.Queue)
+	if err != nil {
+		return 0, err
+	}
+	q := special[j.Queue]
+	switch {
+	case q.Fair == nil:
+		return q.TurnBase + base.Micros(c.Now), nil
+	case !paid:
+		return 0, nil
+	}
+	turn, _, err := base.First(c.Ctx, c.Tx, base.ScanInt, `select turn from belfry.turns where queue = $1 and priority = $2`, q.Name, j.Priority)
+	return max(turn, c.s.reached(q, j.Priority)), err
+}
+
+// firstKey comes before all keys.
+var firstKey = [3]any{"", -1_000_000, ""}
+
+// Prune forgets keys whose next turn claims have passed, which have no meaning left. It looks at so many at a time.
+func (c *Change) Prune() (more bool, err error) {
+	if err := c.writeAll(); err != nil {
+		return false, err
+	}
+	c.s.mu.Lock()
+	from := c.s.tidy
+	c.s.mu.Unlock()
+	end, some, err := base.First(c.Ctx, c.Tx, func(rows base.Rows) (k [3]any, err error) {
+		var n keyName
+		err = rows.Scan(&n.queue, &n.priority, &n.value)
+		return [3]any{n.queue, n.priority, n.value}, err
+	}, `
+		select queue, priority, value
+		from belfry.turn_keys
+		where (queue, priority, value) > ($1, $2, $3)
+		order by queue, priority, value
+		limit 1 offset $4 + 0`, from[0], from[1], from[2], base.TidyStep)
+	if err != nil {
+		return false, err
+	}
+	upTo, args := ``, []any{from[0], from[1], from[2]}
+	if some {
+		upTo, args = ` and (k.queue, k.priority, k.value) <= ($4, $5, $6)`, append(args, end[0], end[1], end[2])
+	}
+	_, err = c.Tx.Exec(c.Ctx, `
+		delete from belfry.turn_keys
+		where (queue, priority, value) in (
+			select k.queue, k.priority, k.value
+			from belfry.turn_keys k
+			where (k.queue, k.priority, k.value) > ($1, $2, $3)`+upTo+`
+				and k.next <= (select r.turn from belfry.turns r where r.queue = k.queue and r.priority = k.priority)`+c.SQL.SkipLocked("k")+`)`, args...)
+	c.After(func() {
+		c.s.mu.Lock()
+		defer c.s.mu.Unlock()
+		if c.s.tidy = firstKey; some {
+			c.s.tidy = end
+		}
+	})
+	return some, err
+}

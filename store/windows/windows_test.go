@@ -1,0 +1,20 @@
+package windows_test
+
+import (
+	"testing"
+
+	"github.com/belfry-run/belfry/job"
+	"github.com/belfry-run/belfry/store/windows"
+)
+
+func TestNoWindowCostsLittle(t *testing.T) {
+	asked := windows.Request{Job: &job.Job{}}
+	at := func(int) (windows.Request, bool) { return asked, true }
+	if n := testing.AllocsPerRun(100, func() {
+		if _, err := windows.Take(nil, 100, at); err != nil {
+			t.Fatal(err)
+		}
+	}); n > 1 {
+		t.Errorf("%v allocations for a batch without windows, want that of its answer", n)
+	}
+}
