@@ -253,7 +253,7 @@ func (c *Change) runMember(run cycle.Run, turn cycle.Turn, t timingRow) error {
 	m := turn.Member
 	j := c.jobs().NewJob(ids[0], job.NewJob{Input: m.Input, Timeout: m.Timeout, MaxAttempts: m.MaxAttempts}, tasks[t.taskID])
 	j.Trigger, j.DueAt = job.TriggerCycle, core.Micro(turn.At)
-	j.State = jobs.StateFor(j.DueAt.After(c.Now))
+	j.State = job.StateFor(j.DueAt.After(c.Now))
 	if err := c.jobs().InsertJobs([]*jobs.Insertion{{JobRow: j}}); err != nil {
 		return err
 	}

@@ -132,6 +132,9 @@ func (s *Store) RunCycle(ctx context.Context, namespace, name string) (j job.Job
 		if err := c.OneRun([]*jobs.Insertion{&ins[0]}); err != nil {
 			return err
 		}
+		if err := c.jobs().Admit(true, []*jobs.Insertion{&ins[0]}); err != nil {
+			return err
+		}
 		if err := c.jobs().InsertJobs([]*jobs.Insertion{&ins[0]}); err != nil {
 			return err
 		}

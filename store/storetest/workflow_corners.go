@@ -1,0 +1,169 @@
+package storetest
+
+import (
+	"strings"
+	"time"
+
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/job"
+	"github.com/belfry-run/belfry/store"
+	"github.com/belfry-run/belfry/task"
+	"github.com/belfry-run/belfry/workflow"
+)
+
+func init() {
+	add("a list whose task was deleted under way runs all its items when it is retried", caseAListWhoseTaskWasDeleted)
+	add("signals of a run that was retried are taken in their order", caseSignalsAfterARetry)
+	add("a clock that is set moves the ends of pauses, waits and timeouts of workflows with it", caseAClockThatIsSetMovesWorkflows)
+	addNodes("a clock that is set is no time that passed for workflows, before anybody has followed it too", caseAClockThatIsSetIsNoTimeOfWorkflows)
+	add("an approval that comes after its timeout is refused, though no engine has looked", caseASignalAfterItsTimeout)
+	add("notes of signals and retries are bounded text", caseNotesOfWorkflows)
+	add("a retry from a step that was canceled before it began is forgotten by the next", caseARetryThatWasCanceled)
+	add("a run whose task is no longer a workflow is not retried as something else", caseAWorkflowThatIsNoneAnyLonger)
+}
+
+func caseAListWhoseTaskWasDeleted(b *bench) {
+	f := newGraph(b, "w", task.Workflow{Steps: []task.Step{{Name: "fan", Task: "a", ForEach: "input", AtOnce: 2}, step("join", "b", "fan")}})
+	j := f.run("w", `[1,2,3,4,5]`)
+	running := f.claim(f.session, 2).Jobs
+	w := must(b.st.Task(b.ctx, "default", "w"))(b)
+	w.Workflow.Steps = []task.Step{step("join", "b")}
+	must(b.st.UpdateTask(b.ctx, w))(b)
+	ok(b, b.st.DeleteTask(b.ctx, "default", "a"))
+	for _, r := range running {
+		f.finish(f.session, r, job.OutcomeOK)
+	}
+	f.engine()
+	b.wantState(j.ID, job.Failed)
+	b.task("a")
+	ok(b, b.st.RetryWorkflow(b.ctx, "default", j.ID, workflow.Retrying{}))
+	f.ran = nil
+	want(b, "again", f.works(nil), "a*2 a b")
+}
+
+func caseSignalsAfterARetry(b *bench) {
+	hour := core.Duration(time.Hour)
+	f := newGraph(b, "w", task.Workflow{Steps: []task.Step{
+		{Name: "one", Signal: "s", Timeout: hour}, {Name: "two", Task: "a", Needs: []string{"one"}},
+		{Name: "three", Signal: "s", Needs: []string{"two"}, Timeout: hour}, {Name: "four", Task: "b", Needs: []string{"three"}, Input: map[string]string{"n": "steps.three.output"}},
+	}})
+	j := f.run("w", "")
+	send := func(id, input string) {
+		must(b.st.SendSignal(b.ctx, "default", j.ID, workflow.Signal{Name: "s", ID: id, Input: []byte(input)}))(b)
+	}
+	send("9", `1`)
+	send("8", `2`)
+	send("7", `3`)
+	f.works(failing("a"))
+	b.wantState(j.ID, job.Failed)
+	ok(b, b.st.RetryWorkflow(b.ctx, "default", j.ID, workflow.Retrying{From: "one"}))
+	f.engine()
+	send("1", `4`)
+	f.works(nil)
+	b.wantState(j.ID, job.Succeeded)
+	want(b, "taken", f.ran[len(f.ran)-1], `b{"n":3}`)
+}
+
+// aged runs until its pause and its wait, each of an hour and of two, are under way.
+func aged(b *bench) (*graph, job.Job) {
+	b.Helper()
+	f := newGraph(b, "w", task.Workflow{Steps: []task.Step{
+		{Name: "pause", Sleep: core.Duration(time.Hour)}, step("after", "a", "pause"),
+		{Name: "paid", Signal: "s", Timeout: core.Duration(2 * time.Hour)},
+	}}, func(t *task.Task) { t.Timeout = core.Duration(3 * time.Hour) })
+	j := f.run("w", "")
+	b.clock.Move(30 * time.Minute)
+	f.engine()
+	return f, j
+}
+
+func caseAClockThatIsSetMovesWorkflows(b *bench) {
+	for _, by := range []time.Duration{-5 * time.Hour, 5 * time.Hour} {
+		f, j := aged(b)
+		b.clock.Set(by)
+		ok(b, b.st.ShiftClock(b.ctx, by))
+		f.engine()
+		want(b, "states", f.states(j.ID), "pause sleeping, after pending, paid waiting")
+		s := must(b.st.WorkflowRun(b.ctx, "default", j.ID))(b)
+		want(b, "next", s.NextAt, b.clock.Now().Add(30*time.Minute))
+		want(b, "pause", s.Run.Steps[0].Until, s.NextAt)
+		b.clock.Move(30 * time.Minute)
+		want(b, "work", f.works(nil), "a")
+		b.clock.Move(time.Hour)
+		f.engine()
+		want(b, "states", f.states(j.ID), "pause ok, after ok, paid failed")
+		want(b, "error", must(b.st.WorkflowRun(b.ctx, "default", j.ID))(b).Run.Steps[2].Error, "timed out after 2h")
+		want(b, "state", b.job(j.ID).State, job.Failed)
+		b.sql(`delete from belfry.tasks where name = 'w'`)
+	}
+}
+
+func caseAClockThatIsSetIsNoTimeOfWorkflows(b *bench, nodes []*store.Store) {
+	for _, by := range []time.Duration{-5 * time.Hour, 5 * time.Hour} {
+		f := newGraph(b, "w", task.Workflow{Steps: []task.Step{
+			step("one", "a"), {Name: "pause", Sleep: core.Duration(time.Hour), Needs: []string{"one"}}, {Name: "paid", Signal: "s", Timeout: core.Duration(2 * time.Hour)},
+		}}, func(t *task.Task) { t.Timeout = core.Duration(3 * time.Hour) })
+		j := f.run("w", "")
+		running := f.claim(f.session, 1).Jobs[0]
+		follow(b, nodes)
+		b.clock.Set(by)
+		f.finish(f.session, running, job.OutcomeOK) // before anybody has followed it
+		want(b, "states", f.states(j.ID), "one ok, pause sleeping, paid waiting")
+		follow(b, nodes)
+		want(b, "next", must(b.st.WorkflowRun(b.ctx, "default", j.ID))(b).NextAt, b.clock.Now().Add(time.Hour))
+		b.cancel(j.ID)
+		f.engine()
+		b.wantState(j.ID, job.Canceled)
+		b.sql(`delete from belfry.tasks where name = 'w'`)
+	}
+}
+
+func caseASignalAfterItsTimeout(b *bench) {
+	f := newGraph(b, "w", task.Workflow{Steps: []task.Step{{Name: "release", Approval: "Release?", Timeout: core.Duration(time.Minute)}, step("ship", "a", "release")}})
+	j := f.run("w", "")
+	b.clock.Move(time.Hour) // and no engine has looked
+	_, err := b.st.SendSignal(b.ctx, "default", j.ID, workflow.Signal{Name: "release"})
+	wantCode(b, err, core.Conflict, "has ended")
+	want(b, "work", f.works(nil), "")
+	b.wantState(j.ID, job.Failed)
+}
+
+func caseNotesOfWorkflows(b *bench) {
+	f := newGraph(b, "w", task.Workflow{Steps: []task.Step{{Name: "release", Approval: "Release?"}, step("ship", "a", "release")}})
+	j := f.run("w", "")
+	long := strings.Repeat("x", core.MaxDescription+1)
+	for _, note := range []string{"a\x00b", "a\xffb", long} {
+		_, err := b.st.SendSignal(b.ctx, "default", j.ID, workflow.Signal{Name: "release", Note: note})
+		wantCode(b, err, core.Invalid, "note")
+	}
+	must(b.st.SendSignal(b.ctx, "default", j.ID, workflow.Signal{Name: "release", Note: long[1:]}))(b)
+	f.works(failing("a"))
+	for _, note := range []string{"a\x00b", "a\xffb", long} {
+		wantCode(b, b.st.RetryWorkflow(b.ctx, "default", j.ID, workflow.Retrying{Note: note}), core.Invalid, "note")
+	}
+	b.wantState(j.ID, job.Failed)
+}
+
+func caseARetryThatWasCanceled(b *bench) {
+	f := newGraph(b, "w", task.Workflow{Steps: []task.Step{step("one", "a"), step("two", "b", "one")}})
+	j := f.run("w", "")
+	f.works(failing("b"))
+	ok(b, b.st.RetryWorkflow(b.ctx, "default", j.ID, workflow.Retrying{From: "one"}))
+	b.cancel(j.ID)
+	b.wantState(j.ID, job.Canceled)
+	b.retry(j.ID)
+	want(b, "again", f.works(nil), "b")
+	b.wantState(j.ID, job.Succeeded)
+}
+
+func caseAWorkflowThatIsNoneAnyLonger(b *bench) {
+	f := newGraph(b, "w", task.Workflow{Steps: []task.Step{step("one", "a")}})
+	j := f.run("w", "")
+	f.works(failing("a"))
+	t := must(b.st.Task(b.ctx, "default", "w"))(b)
+	t.Kind, t.Workflow = task.KindFunc, nil
+	must(b.st.UpdateTask(b.ctx, t))(b)
+	wantCode(b, b.st.RetryWorkflow(b.ctx, "default", j.ID, workflow.Retrying{}), core.Conflict, "no longer a workflow")
+	want(b, "left", b.retry(j.ID).Left[j.ID], "its task is no longer a workflow")
+	b.wantState(j.ID, job.Failed)
+}
