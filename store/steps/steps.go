@@ -1,0 +1,250 @@
+package steps
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/job"
+	"github.com/belfry-run/belfry/store/base"
+)
+
+// row is a step as it is kept.
+type row struct {
+	job.Step
+	total int64 // bytes of results up to this one
+}
+
+const columns = `number, name, kind, type, lease, attempt, took, saved_at, wake_at, total, result`
+
+func scan(r base.Rows) (v row, err error) {
+	var took int64
+	var result *string
+	err = r.Scan(&v.Number, &v.Name, (*string)(&v.Kind), &v.Type, &v.Lease, &v.Attempt, &took, base.ScanTime(&v.SavedAt), base.ScanTime(&v.WakeAt), &v.total, &result)
+	v.Took = core.Duration(time.Duration(took) * time.Microsecond)
+	if result != nil {
+		v.Result = json.RawMessage(*result)
+	}
+	return v, err
+}
+
+func list(ctx context.Context, tx base.Tx, id int64) ([]job.Step, error) {
+	all, err := base.Collect(ctx, tx, func(r base.Rows) (job.Step, error) {
+		v, err := scan(r)
+		return v.Step, err
+	}, `select `+columns+` from belfry.steps where job_id = $1 order by number`, id)
+	if all == nil {
+		all = []job.Step{}
+	}
+	return all, err
+}
+
+// holder is the attempt that holds a lease.
+type holder struct {
+	session string
+	attempt int
+}
+
+// holderOf answers who holds an attempt.
+func holderOf(ctx context.Context, tx base.Tx, session string, ref job.Ref) (h holder, held bool, err error) {
+	h, held, err = base.First(ctx, tx, func(r base.Rows) (h holder, err error) { return h, r.Scan(&h.session, &h.attempt) }, `
+		select session, attempt + 1
+		from belfry.live
+		where id = $1 and number = $2`, ref.JobID, ref.Lease)
+	return h, held && h.session == session, err
+}
+
+// heldOnce reports that an attempt which has ended was the session's. To know the numbers of an attempt is no right to what
+// it recorded.
+func heldOnce(ctx context.Context, tx base.Tx, session string, ref job.Ref) (bool, error) {
+	_, found, err := base.First(ctx, tx, base.ScanInt, `select number from belfry.attempts where job_id = $1 and lease = $2 and session = $3`, ref.JobID, ref.Lease, session)
+	return found, err
+}
+
+// Steps lists what is recorded of the job of an attempt, for the session that holds it.
+func (s *Store) Steps(ctx context.Context, session string, ref job.Ref) (out job.StepList, err error) {
+	now, err := s.Now(ctx)
+	if err != nil {
+		return out, err
+	}
+	err = s.DB().Read(ctx, func(tx base.Tx) error {
+		out = job.StepList{Now: now, Steps: []job.Step{}}
+		_, held, err := holderOf(ctx, tx, session, ref)
+		if out.Stale = !held; err != nil || !held {
+			return err
+		}
+		out.Steps, err = list(ctx, tx, ref.JobID)
+		return err
+	})
+	return out, err
+}
+
+// SaveStep records the next step of the job of an attempt, for the session that holds it.
+func (s *Store) SaveStep(ctx context.Context, session string, ref job.Ref, n job.NewStep) (out job.SavedStep, err error) {
+	n = n.WithDefaults()
+	if err := n.Validate(); err != nil {
+		return out, err
+	}
+	err = s.write(ctx, "save step", func(c *Change) error {
+		out, err = c.save(session, ref, n)
+		return err
+	})
+	return out, err
+}
+
+// save looks at the lease under the lock of its job: who gives the job to another attempt waits, or is seen.
+func (c *Change) save(session string, ref job.Ref, n job.NewStep) (out job.SavedStep, err error) {
+	if lock := c.SQL.ForUpdate("jobs"); lock != "" {
+		if _, err := c.Tx.Exec(c.Ctx, `select id from belfry.jobs where id = $1`+lock, ref.JobID); err != nil {
+			return out, err
+		}
+	}
+	was, recorded, err := base.First(c.Ctx, c.Tx, scan, `select `+columns+` from belfry.steps where job_id = $1 and number = $2`, ref.JobID, n.Number)
+	if err != nil {
+		return out, err
+	}
+	h, held, err := holderOf(c.Ctx, c.Tx, session, ref)
+	if err != nil {
+		return out, err
+	}
+	own := held
+	if recorded && !held {
+		if own, err = heldOnce(c.Ctx, c.Tx, session, ref); err != nil {
+			return out, err
+		}
+	}
+	if own && recorded && was.Is(n, ref.Lease) {
+		return job.SavedStep{Step: was.Step}, nil
+	}
+	if !held {
+		return job.SavedStep{Stale: true}, nil
+	}
+	if recorded {
+		return out, core.Errorf(core.Conflict, "step %d of job %d is recorded already, as %q", n.Number, ref.JobID, was.Name).
+			WithHint("read the steps of the job before recording more")
+	}
+	last, some, err := base.First(c.Ctx, c.Tx, scan, `select `+columns+` from belfry.steps where job_id = $1 order by number desc limit 1`, ref.JobID)
+	if err != nil {
+		return out, err
+	}
+	if n.Number != last.Number+1 {
+		return out, core.Errorf(core.Conflict, "step %d of job %d must be number %d", n.Number, ref.JobID, last.Number+1).
+			WithHint("record steps in order, without a gap")
+	}
+	if some {
+		first, twice, err := base.First(c.Ctx, c.Tx, base.ScanInt, `select number from belfry.steps where job_id = $1 and name = $2`, ref.JobID, n.Name)
+		if err != nil {
+			return out, err
+		}
+		if twice {
+			return out, core.Errorf(core.Conflict, "step %d of job %d has the name %q already", first, ref.JobID, n.Name).WithHint("give each step of a job a name of its own")
+		}
+	}
+	total := last.total + int64(len(n.Result))
+	if total > job.MaxStepsSize {
+		return out, core.Errorf(core.TooLarge, "the results of the steps of job %d are over the limit of %d bytes together", ref.JobID, job.MaxStepsSize).
+			WithHint("keep large results elsewhere and record where")
+	}
+	step := job.Step{Number: n.Number, Name: n.Name, Kind: n.Kind, Type: n.Type, Result: n.Result, Attempt: h.attempt, Lease: ref.Lease,
+		Took: core.Duration(n.Took.D().Truncate(time.Microsecond)), SavedAt: c.Now}
+	if n.Kind == job.StepSleep {
+		step.WakeAt = c.Now.Add(n.Sleep.D().Truncate(time.Microsecond))
+	}
+	_, err = c.Tx.Exec(c.Ctx, `
+		insert into belfry.steps (job_id, `+columns+`)
+		values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)`,
+		ref.JobID, step.Number, step.Name, string(step.Kind), step.Type, step.Lease, step.Attempt, step.Took.D().Microseconds(),
+		base.Micros(step.SavedAt), base.Micros(step.WakeAt), total, base.JsonText(step.Result))
+	c.Wake(base.TopicJobs)
+	return job.SavedStep{Step: step}, err
+}
+
+// JobSteps lists the steps of a job, in order.
+func (s *Store) JobSteps(ctx context.Context, namespace string, id int64) (all []job.Step, err error) {
+	err = s.DB().Read(ctx, func(tx base.Tx) error {
+		if _, err := s.jobs.ReadJob(ctx, tx, namespace, id); err != nil {
+			return err
+		}
+		all, err = list(ctx, tx, id)
+		return err
+	})
+	return all, err
+}
+
+// ResetSteps forgets the steps of a job from one on, or all, and answers how many these were: the next attempt runs them
+// again. A job that runs is refused.
+func (s *Store) ResetSteps(ctx context.Context, namespace string, id int64, r job.StepReset) (forgotten int, err error) {
+	if err := r.Validate(); err != nil {
+		return 0, err
+	}
+	err = s.write(ctx, "reset steps", func(c *Change) error {
+		if _, err := c.jobs().LockJobs([]int64{id}); err != nil {
+			return err
+		}
+		j, err := s.jobs.ReadJob(ctx, c.Tx, namespace, id)
+		if err != nil {
+			return err
+		}
+		if j.State == job.Running {
+			return core.Errorf(core.Conflict, "job %d is running", id).WithHint("cancel it or wait for its attempt to end")
+		}
+		from := int64(1)
+		if r.From != "" {
+			var found bool
+			if from, found, err = base.First(ctx, c.Tx, base.ScanInt, `select number from belfry.steps where job_id = $1 and name = $2`, id, r.From); err != nil {
+				return err
+			}
+			if !found {
+				return core.Errorf(core.NotFound, "job %d has no step %q", id, r.From).WithHint("see: belfry job steps %d", id)
+			}
+		}
+		n, err := c.Tx.Exec(ctx, `delete from belfry.steps where job_id = $1 and number >= $2`, id, from)
+		if forgotten = int(n); err != nil || n == 0 {
+			return err
+		}
+		c.Wake(base.TopicJobs)
+		return c.Audit("reset-steps", "job", j.Namespace, fmt.Sprint(id), r.Note, nil, map[string]any{"from": from, "steps": n})
+	})
+	return forgotten, err
+}
+
+// pruneStep is how many jobs one call of [Change.Prune] looks at in each table.
+const pruneStep = 500
+
+// Prune removes the steps and the progress of jobs that are gone. It goes through all jobs that have some in turn, a part at
+// a call: a job that sleeps for months keeps its own, however old they are. There is no more to do until the next call.
+func (c *Change) Prune() (more bool, err error) {
+	for i, table := range []string{"belfry.steps", "belfry.progress"} {
+		if err := c.prune(&c.s.pruned[i], table); err != nil {
+			return false, err
+		}
+	}
+	return false, nil
+}
+
+func (c *Change) prune(pruned *atomic.Int64, table string) error {
+	ids, err := base.Collect(c.Ctx, c.Tx, base.ScanInt, `
+		select distinct job_id
+		from `+table+`
+		where job_id > $1
+		order by job_id
+		limit $2`, pruned.Load(), pruneStep)
+	if err != nil || len(ids) == 0 {
+		pruned.Store(0)
+		return err
+	}
+	next := ids[len(ids)-1]
+	if len(ids) < pruneStep {
+		next = 0
+	}
+	_, err = c.Tx.Exec(c.Ctx, `
+		delete from `+table+`
+		where `+c.SQL.In("job_id", 1)+`
+		and not exists (select 1 from belfry.jobs j where j.id = `+table+`.job_id)
+		and not exists (select 1 from belfry.jobs_done d where d.id = `+table+`.job_id)`, c.SQL.List(ids))
+	c.After(func() { pruned.Store(next) })
+	return err
+}
