@@ -1,0 +1,113 @@
+package quotas
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/belfry-run/belfry/access"
+	"github.com/belfry-run/belfry/store/base"
+	"github.com/belfry-run/belfry/task"
+)
+
+// definitions, monitors and artifacts say how much of what is there counts. What a monitor owns counts with it.
+const (
+	definitions = `
+		select (select count(*) from belfry.tasks where namespace = $1 and substr(name, 1, 8) <> 'monitor:')
+			+ (select count(*) from belfry.schedules where namespace = $1 and substr(name, 1, 8) <> 'monitor:')
+			+ (select count(*) from belfry.calendars where namespace = $1)
+			+ (select count(*) from belfry.documents where namespace = $1)`
+	monitors  = `select count(*) from belfry.monitors where namespace = $1`
+	artifacts = `select cast(coalesce(sum(size), 0) as bigint) from belfry.artifacts where namespace = $1`
+)
+
+// kept is a quota of what is kept.
+type kept struct {
+	quota, count string
+	limit        int64
+}
+
+func keptBy(q access.Quota) []kept {
+	return []kept{
+		{access.QuotaDefinitions, definitions, int64(q.Definitions)},
+		{access.QuotaMonitors, monitors, int64(q.Monitors)},
+		{access.QuotaArtifactBytes, artifacts, q.ArtifactBytes},
+	}
+}
+
+// quotaOf is the quota that a new thing of a noun counts in.
+func quotaOf(noun string) string {
+	switch noun {
+	case "monitor":
+		return access.QuotaMonitors
+	case "artifact":
+		return access.QuotaArtifactBytes
+	case "task", "schedule", "calendar", "channel", "alert_rule", "hook", "window", "status_page":
+		return access.QuotaDefinitions
+	}
+	return ""
+}
+
+// made are the namespaces in which a transition makes things, with the quotas that it concerns.
+type made map[string]map[string]int
+
+// created has the quotas looked at when all is written that a transition makes.
+func (c *Change) created(noun, namespace, name string) error {
+	quota := quotaOf(noun)
+	if _, owned := task.OwnerOf(name); owned || quota == "" {
+		return nil
+	}
+	if _, has, err := c.of(namespace); err != nil || !has {
+		return err
+	}
+	all := base.Kept[made](c.Change)
+	first := *all == nil
+	if first {
+		*all = made{}
+	}
+	if (*all)[namespace] == nil {
+		(*all)[namespace] = map[string]int{}
+	}
+	(*all)[namespace][quota]++
+	switch {
+	case c.Foreign: // it has no end of its own
+		return c.fits(*all)
+	case first:
+		c.Before(func() error { return c.fits(*all) })
+	}
+	return nil
+}
+
+// fits refuses what has been made where it is more than the quotas allow. The rows of the namespaces are locked first, so
+// that others who do the same are seen.
+func (c *Change) fits(all made) error {
+	for _, namespace := range slices.Sorted(maps.Keys(all)) {
+		n, has, err := c.of(namespace)
+		if err != nil || !has {
+			return err
+		}
+		if _, found, err := c.lock(definitionsOf(namespace)); err != nil || !found {
+			return err
+		}
+		for _, k := range keptBy(n.Quota) {
+			more := all[namespace][k.quota]
+			if k.limit == 0 || more == 0 {
+				continue
+			}
+			count, _, err := base.First(c.Ctx, c.Tx, base.ScanInt, k.count, namespace)
+			if err != nil {
+				return err
+			}
+			if count > k.limit {
+				err := refuse(n, k.quota, k.limit, max(count-int64(more), 0), int64(more), 0)
+				if k.quota == access.QuotaArtifactBytes {
+					err = refuse(n, k.quota, k.limit, count, 0, 0)
+				}
+				c.s.TellOver(err)
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func definitionsOf(namespace string) string { return "definitions:" + namespace }
