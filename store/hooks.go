@@ -1,14 +1,23 @@
 package store
 
 import (
+	"fmt"
+	"slices"
+
+	"github.com/belfry-run/belfry/access"
 	"github.com/belfry-run/belfry/alert"
+	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/cycle"
+	"github.com/belfry-run/belfry/flow"
 	"github.com/belfry-run/belfry/job"
 	"github.com/belfry-run/belfry/monitor"
 	"github.com/belfry-run/belfry/schedule"
+	"github.com/belfry-run/belfry/store/base"
 	"github.com/belfry-run/belfry/store/cycles"
 	"github.com/belfry-run/belfry/store/jobs"
+	"github.com/belfry-run/belfry/store/leftovers"
 	"github.com/belfry-run/belfry/store/monitors"
+	"github.com/belfry-run/belfry/store/queues"
 	"github.com/belfry-run/belfry/store/schedules"
 	"github.com/belfry-run/belfry/store/tasks"
 	"github.com/belfry-run/belfry/task"
@@ -24,6 +33,9 @@ func (s *Store) join() {
 		HoldNew: func(c *jobs.Change, ins []*jobs.Insertion) error {
 			return s.programStore.In(c.Change).HoldNew(ins)
 		},
+		CatchUp: func(c *jobs.Change, w job.WorkerState, rows []jobs.JobRow, unlease func([]jobs.JobRow) error) ([]jobs.JobRow, error) {
+			return s.leftoverStore.In(c.Change).CatchUp(w, rows, unlease)
+		},
 		Equip: func(c *jobs.Change, rows []jobs.JobRow, tasks map[int64]task.Task) ([]jobs.JobRow, map[int64]map[string]string, error) {
 			return s.programStore.In(c.Change).Equip(rows, tasks)
 		},
@@ -38,11 +50,20 @@ func (s *Store) join() {
 		},
 		GatherChecks: func(c *jobs.Change) { s.monitorStore.In(c.Change).GatherChecks() },
 		JudgeChecks:  func(c *jobs.Change) error { return s.monitorStore.In(c.Change).JudgeGathered() },
+		StopRuns: func(c *jobs.Change, rows []jobs.JobRow, reason core.Reason, note string) error {
+			return s.workflowStore.In(c.Change).StopRuns(rows, reason, note, false)
+		},
 		Ended: func(c *jobs.Change, ends []jobs.Ending, schedules []int64) error {
 			if err := s.alertStore.In(c.Change).TellFailed(ends); err != nil {
 				return err
 			}
+			if err := s.hookStore.In(c.Change).JobsEnded(ends); err != nil {
+				return err
+			}
 			if err := s.cycleStore.In(c.Change).FollowCycles(ends); err != nil {
+				return err
+			}
+			if err := s.workflowStore.In(c.Change).FollowWorkflows(ends); err != nil {
 				return err
 			}
 			if err := s.scheduleStore.In(c.Change).Follow(schedules); err != nil {
@@ -50,34 +71,73 @@ func (s *Store) join() {
 			}
 			return s.monitorStore.In(c.Change).JudgeEnds(ends)
 		},
-		Succeeded: func(c *jobs.Change, checks []jobs.Ending, members []jobs.MemberEnd, schedules []int64) error {
+		Succeeded: func(c *jobs.Change, done []base.Succeeded, checks []jobs.Ending, members []jobs.MemberEnd, schedules []int64) error {
+			if err := s.hookStore.In(c.Change).JobsSucceeded(done); err != nil {
+				return err
+			}
 			if err := s.monitorStore.In(c.Change).JudgeEnds(checks); err != nil {
 				return err
 			}
+			var steps []jobs.MemberEnd
+			members = slices.DeleteFunc(members, func(m jobs.MemberEnd) bool {
+				if m.Trigger == job.TriggerStep {
+					steps = append(steps, m)
+				}
+				return m.Trigger == job.TriggerStep
+			})
 			if err := s.cycleStore.In(c.Change).MembersEnded(members); err != nil {
+				return err
+			}
+			if err := s.workflowStore.In(c.Change).StepsEnded(steps); err != nil {
 				return err
 			}
 			return s.scheduleStore.In(c.Change).Follow(schedules)
 		},
 	}
+	s.queueStore.Hooks = queues.Hooks{Limited: func(c *base.Change, q job.Queue, before []flow.Limit) error {
+		return s.searchStore.In(c).FollowQueueLimits(q, before)
+	}}
 	s.taskStore.Hooks = tasks.Hooks{
 		Saving: func(c *tasks.Change, t task.Task) error { return s.programStore.In(c.Change).ReferTask(t) },
-		Saved: func(c *tasks.Change, old, t task.Task, requirement int64) error {
+		Saved: func(c *tasks.Change, old, t task.Task) error {
 			p := s.programStore.In(c.Change)
 			if err := p.LeaveForAnother(old, t); err != nil {
 				return err
 			}
-			if err := s.jobStore.In(c.Change).FollowTask(old, t, requirement); err != nil {
+			if leftovers.TaskNeedsOthers(old, t) {
+				if err := s.leftoverStore.In(c.Change).Follow(leftovers.Left{Kind: leftovers.Edited, Owner: job.TaskOwner(t.ID)}); err != nil {
+					return err
+				}
+			}
+			if err := s.searchStore.In(c.Change).FollowLimits(old, t); err != nil {
 				return err
 			}
 			return p.HoldForAnother(old, t)
 		},
-		Deleting: func(c *tasks.Change, t task.Task) error { return s.jobStore.In(c.Change).WithdrawTask(t) },
-		Deleted:  func(c *tasks.Change, t task.Task) error { return s.programStore.In(c.Change).LetGo(t) },
+		Deleting: func(c *tasks.Change, t task.Task) error {
+			return s.leftoverStore.In(c.Change).Follow(leftovers.Left{
+				Kind: leftovers.Deleted, Owner: job.TaskOwner(t.ID), Reason: schedule.ReasonDeleted, Note: fmt.Sprintf("task %s deleted", t.Name),
+			})
+		},
+		Deleted: func(c *tasks.Change, t task.Task) error {
+			if err := s.searchStore.In(c.Change).FollowLimits(t, task.Task{ID: t.ID}); err != nil {
+				return err
+			}
+			return s.programStore.In(c.Change).LetGo(t)
+		},
+		NamespaceSaved: func(c *tasks.Change, n access.Namespace, before []flow.Limit) error {
+			return s.searchStore.In(c.Change).FollowNamespaceLimits(n, before)
+		},
 	}
 	s.scheduleStore.Hooks = schedules.Hooks{
 		Missed: func(c *schedules.Change, sc schedule.Schedule, o schedule.Occurrence) error {
-			return s.alertStore.In(c.Change).TellMissed(sc, o)
+			if err := s.alertStore.In(c.Change).TellMissed(sc, o); err != nil {
+				return err
+			}
+			return s.hookStore.In(c.Change).Missed(sc, o)
+		},
+		Changed: func(c *schedules.Change, sc schedule.Schedule, event string) error {
+			return s.hookStore.In(c.Change).Changed(sc, event)
 		},
 		CalendarSaved: func(c *schedules.Change, cal schedule.Calendar) error {
 			return s.alertStore.In(c.Change).RerouteQuiet(cal)
@@ -93,6 +153,12 @@ func (s *Store) join() {
 		return s.alertStore.In(c.Change).TellCycle(run, j, settled)
 	}}
 	s.monitorStore.Hooks = monitors.Hooks{Tell: func(c *monitors.Change, m monitor.Monitor, notifications []alert.Notification, incident int64) error {
-		return s.alertStore.In(c.Change).Tell(m, notifications, incident)
+		if err := s.alertStore.In(c.Change).Tell(m, notifications, incident); err != nil {
+			return err
+		}
+		if err := s.hookStore.In(c.Change).MonitorJudged(m, notifications, incident); err != nil {
+			return err
+		}
+		return s.subscriberStore.In(c.Change).Judged(m, notifications, incident)
 	}}
 }

@@ -1,0 +1,338 @@
+package hooks
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/belfry-run/belfry/alert"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/hook"
+	"github.com/belfry-run/belfry/store/base"
+	"github.com/belfry-run/belfry/store/documents"
+	"github.com/belfry-run/belfry/task"
+	"github.com/belfry-run/belfry/view"
+)
+
+// hookRow is the state of a hook.
+type hookRow struct {
+	id                                         int64
+	namespace, name, reason                    string
+	paused                                     int
+	due, taken, tries, disabled, sent, dropped int64
+}
+
+const hookColumns = `id, namespace, name, paused, due_at, taken_until, tries, disabled_at, reason, sent_at, dropped`
+
+func scanHook(r base.Rows) (h hookRow, err error) {
+	return h, r.Scan(&h.id, &h.namespace, &h.name, &h.paused, &h.due, &h.taken, &h.tries, &h.disabled, &h.reason, &h.sent, &h.dropped)
+}
+
+// waiting are the hooks that have something to deliver: one look at an index for each of them, and none for the others.
+const waiting = `
+	with recursive pending (id) as (
+		select min(hook_id) from belfry.hook_events where sent_at = 0
+		union all
+		select (select min(e.hook_id) from belfry.hook_events e where e.hook_id > pending.id and e.sent_at = 0)
+		from pending
+		where pending.id is not null)
+	select ` + hookColumns + `
+	from belfry.hooks
+	where id in (select id from pending) and paused = 0 and disabled_at = 0
+	order by id`
+
+// takeHooks bounds the hooks whose events are taken in one transaction: those of each may have [hook.MaxPayload].
+const takeHooks = 32
+
+// TakeEvents takes the events that are to be delivered now, of so many hooks at most. For [view.AlertTaken] no other node
+// takes those of these hooks. The namespaces share what is under way, as for alerts: see [alert.ChooseChannels].
+func (s *Store) TakeEvents(ctx context.Context, hooks int) (out view.TakenAlerts, err error) {
+	err = s.write(ctx, "take events", func(c *Change) error {
+		out = view.TakenAlerts{Now: c.Now}
+		if all, err := c.all(); err != nil || len(all.of) == 0 {
+			return err
+		}
+		rows, err := base.Collect(ctx, c.Tx, scanHook, waiting)
+		if err != nil {
+			return err
+		}
+		byName := map[[2]string]hookRow{}
+		all := make([]alert.WaitingChannel, len(rows))
+		for i, h := range rows {
+			byName[[2]string{h.namespace, h.name}] = h
+			all[i] = alert.WaitingChannel{
+				Namespace: h.namespace, Channel: h.name, Due: base.Instant(max(h.due, min(h.sent, base.Micros(c.Now)))), Taken: base.Instant(h.taken), Tries: int(h.tries),
+			}
+		}
+		chosen := alert.ChooseChannels(all, c.Now, hooks)
+		for _, w := range chosen[:min(len(chosen), takeHooks)] {
+			if err := c.take(byName[[2]string{w.Namespace, w.Channel}], &out); err != nil {
+				return err
+			}
+		}
+		out.NextAt = nextOf(all, c.Now)
+		if len(chosen) > takeHooks {
+			out.NextAt = c.Now
+		}
+		return nil
+	})
+	return out, err
+}
+
+// nextOf is when to look again. What is due and was not chosen waits for the end of a delivery, which is a reason to look.
+func nextOf(all []alert.WaitingChannel, now time.Time) (next time.Time) {
+	for _, w := range all {
+		at := core.Later(w.Due, w.Taken)
+		if at.After(now) && (next.IsZero() || at.Before(next)) {
+			next = at
+		}
+	}
+	return next
+}
+
+// take takes the oldest events of a hook, unless another node has them by now.
+func (c *Change) take(h hookRow, out *view.TakenAlerts) error {
+	h, found, err := base.First(c.Ctx, c.Tx, scanHook, `
+		select `+hookColumns+`
+		from belfry.hooks
+		where id = $1 and due_at <= $2 and taken_until <= $2 and paused = 0 and disabled_at = 0`+c.SQL.SkipLocked("hooks"), h.id, base.Micros(c.Now))
+	if err != nil || !found {
+		return err
+	}
+	d, found, err := base.First(c.Ctx, c.Tx, Docs.Scan, `select `+documents.Columns+` from belfry.documents where noun = 'hook' and id = $1`, h.id)
+	if err != nil || !found { // it is deleted at this moment
+		return err
+	}
+	d = Docs.Open(c.s.Store, d)
+	rows, err := base.Collect(c.Ctx, c.Tx, scanRecorded, selectEvents+`
+		where hook_id = $1 and sent_at = 0
+		order by id
+		limit `+strconv.Itoa(hook.MaxBatch), h.id)
+	if err != nil || len(rows) == 0 {
+		return err
+	}
+	until := c.Now.Add(view.AlertTaken)
+	t := view.TakenAlert{Channel: d.Channel(), Tries: int(h.tries), Until: until, Hook: h.id, Generation: d.Generation}
+	var events []hook.Event
+	size := 0
+	for _, r := range rows {
+		if size += r.size; size > hook.MaxPayload && len(events) > 0 {
+			break
+		}
+		events = append(events, r.Event)
+		t.Alerts = append(t.Alerts, r.ID)
+	}
+	t.Message = hook.Message(d, events)
+	out.Messages = append(out.Messages, t)
+	_, err = c.Tx.Exec(c.Ctx, `update belfry.hooks set taken_until = $2 where id = $1`, h.id, base.Micros(until))
+	return err
+}
+
+// SettleEvents records what came of a delivery.
+func (s *Store) SettleEvents(ctx context.Context, t view.TakenAlert, r view.DeliveryResult) error {
+	return s.write(ctx, "settle events", func(c *Change) error {
+		h, found, err := base.First(ctx, c.Tx, scanHook, `
+			select `+hookColumns+`
+			from belfry.hooks
+			where id = $1`+c.SQL.ForUpdate("hooks"), t.Hook)
+		if err != nil || !found { // it was deleted meanwhile
+			return err
+		}
+		r.Error, _ = core.CleanText(r.Error, task.MaxCheckMessage)
+		if _, err := c.Tx.Exec(ctx, `
+			insert into belfry.hook_tries (hook_id, delivery, at, took, events, first_id, last_id, error)
+			values ($1, $2, $3, $4, $5, $6, $7, $8)`, h.id, t.Message.Key, base.Micros(c.Now), r.Took.D().Microseconds(),
+			len(t.Alerts), t.Alerts[0], t.Alerts[len(t.Alerts)-1], r.Error); err != nil {
+			return err
+		}
+		if _, err := c.Tx.Exec(ctx, `
+			delete from belfry.hook_tries
+			where hook_id = $1 and id <= (select id from belfry.hook_tries where hook_id = $1 order by id desc limit 1 offset `+strconv.Itoa(keepTries)+`)`, h.id); err != nil {
+			return err
+		}
+		c.Wake(topic)
+		if r.Error == "" {
+			c.Observe(func(o base.Observer) { o.Delivered("sent", len(t.Alerts)) })
+			return c.sent(h, t)
+		}
+		if h.taken != base.Micros(t.Until) { // it took so long that another node delivers
+			return nil
+		}
+		// A failure of what the hook was before it was saved says nothing of what it is.
+		now, _, err := base.First(ctx, c.Tx, base.ScanInt, `select generation from belfry.documents where noun = 'hook' and id = $1`, h.id)
+		if err != nil {
+			return err
+		}
+		if now != t.Generation {
+			_, err := c.Tx.Exec(ctx, `update belfry.hooks set taken_until = 0 where id = $1`, h.id)
+			return err
+		}
+		wait, giveUp := hook.Backoff(int(h.tries) + 1)
+		disabled := int64(0)
+		if giveUp || r.Gone {
+			disabled = base.Micros(c.Now)
+		}
+		if _, err := c.Tx.Exec(ctx, `
+			update belfry.hooks
+			set tries = tries + 1, due_at = $2, taken_until = 0, reason = $3, disabled_at = $4
+			where id = $1`, h.id, base.Micros(c.Now.Add(max(wait, r.RetryAfter.D()))), r.Error, disabled); err != nil {
+			return err
+		}
+		if disabled == 0 {
+			c.Observe(func(o base.Observer) { o.Delivered("failed", len(t.Alerts)) })
+			return nil
+		}
+		c.Observe(func(o base.Observer) { o.Delivered("disabled", len(t.Alerts)) })
+		return s.alerts.In(c.Change).TellHook(alert.Notification{
+			Type: alert.NotificationHookDisabled, At: c.Now, Namespace: h.namespace,
+			Title: fmt.Sprintf("Hook %s is disabled after %s", h.name, tried(int(h.tries)+1)),
+			Text:  "Its events wait, for 3 days, until the hook is resumed: belfry hook resume " + h.name + "\n" + r.Error,
+		})
+	})
+}
+
+func tried(n int) string {
+	if n == 1 {
+		return "1 failed delivery"
+	}
+	return strconv.Itoa(n) + " failed deliveries"
+}
+
+// sent records events that were taken by their receiver, under whichever claim.
+func (c *Change) sent(h hookRow, t view.TakenAlert) error {
+	if _, err := c.Tx.Exec(c.Ctx, `
+		update belfry.hook_events
+		set sent_at = $3
+		where hook_id = $2 and sent_at = 0 and `+c.SQL.In("id", 1), c.SQL.List(t.Alerts), h.id, base.Micros(c.Now)); err != nil {
+		return err
+	}
+	taken := h.taken
+	if taken == base.Micros(t.Until) {
+		taken = 0
+	}
+	_, err := c.Tx.Exec(c.Ctx, `
+		update belfry.hooks
+		set tries = 0, due_at = 0, taken_until = $2, reason = '', disabled_at = 0, sent_at = $3
+		where id = $1`, h.id, taken, base.Micros(c.Now))
+	return err
+}
+
+// FreeEvents frees hooks that this process took in an earlier life, where a database has one process and no other can be
+// delivering.
+func (c *Change) FreeEvents() error {
+	if c.SQL.ForUpdate("hooks") != "" {
+		return nil
+	}
+	_, err := c.Tx.Exec(c.Ctx, `update belfry.hooks set taken_until = 0 where taken_until > 0`)
+	return err
+}
+
+// keepTries bounds the tries of a hook that are kept, of which people see the last [hook.MaxTries].
+const keepTries = 100
+
+// Beyond are, by hook, the last of its events that are more than are kept. To find them takes a walk along an index as
+// long as that number, of hooks that may have so many: no transaction that writes has to wait for it.
+func (s *Store) Beyond(ctx context.Context) (out map[int64]int64, err error) {
+	out = map[int64]int64{}
+	most := s.Opt.Keep.Events
+	err = s.DB().Read(ctx, func(tx base.Tx) error {
+		ids, err := base.Collect(ctx, tx, base.ScanInt, `
+			select id
+			from belfry.hooks h
+			where coalesce((select max(e.id) from belfry.hook_events e where e.hook_id = h.id), 0) - coalesce((select min(e.id) from belfry.hook_events e where e.hook_id = h.id), 0) >= $1`, most)
+		if err != nil {
+			return err
+		}
+		for _, id := range ids {
+			last, beyond, err := base.First(ctx, tx, base.ScanInt, `
+				select id
+				from belfry.hook_events
+				where hook_id = $1
+				order by id desc
+				limit 1 offset `+strconv.Itoa(most), id)
+			if err != nil {
+				return err
+			}
+			if beyond {
+				out[id] = last
+			}
+		}
+		return nil
+	})
+	return out, err
+}
+
+// Prune removes events and tries that are not kept, among them those that are beyond what is kept of a hook.
+func (c *Change) Prune(beyond map[int64]int64) (more bool, err error) {
+	before := base.Micros(c.Now.Add(-hook.Keep))
+	if more, err = c.drop(`at < $1 order by at`, before); err != nil {
+		return more, err
+	}
+	n, err := c.Tx.Exec(c.Ctx, `delete from belfry.hook_tries where id in (select id from belfry.hook_tries where at < $1 order by at limit $2)`, before, base.TidyStep)
+	if err != nil {
+		return more, err
+	}
+	more = more || n == base.TidyStep
+	for _, id := range slices.Sorted(maps.Keys(beyond)) {
+		if more {
+			break // the next pass goes on
+		}
+		if more, err = c.drop(`hook_id = $1 and id <= $2 order by id`, id, beyond[id]); err != nil {
+			return more, err
+		}
+	}
+	return more, nil
+}
+
+// drop removes events, and counts those that were never delivered. Hooks are locked before their events, by id, as by
+// whoever settles a delivery. Those of a hook that is being delivered to wait: their receiver may have taken them.
+func (c *Change) drop(where string, args ...any) (more bool, err error) {
+	type old struct{ id, hook int64 }
+	rows, err := base.Collect(c.Ctx, c.Tx, func(r base.Rows) (o old, err error) { return o, r.Scan(&o.id, &o.hook) },
+		`select id, hook_id from belfry.hook_events where `+where+` limit `+strconv.Itoa(base.TidyStep), args...)
+	if err != nil || len(rows) == 0 {
+		return false, err
+	}
+	var ids, hooks []int64
+	for _, o := range rows {
+		ids, hooks = append(ids, o.id), append(hooks, o.hook)
+	}
+	busy, err := base.Collect(c.Ctx, c.Tx, func(r base.Rows) (o old, err error) { return o, r.Scan(&o.hook, &o.id) }, `
+		select id, taken_until
+		from belfry.hooks
+		where `+c.SQL.In("id", 1)+`
+		order by id`+c.SQL.ForUpdate("hooks"), c.SQL.List(base.Unique(hooks)))
+	if err != nil {
+		return false, err
+	}
+	busy = slices.DeleteFunc(busy, func(o old) bool { return o.id <= base.Micros(c.Now) })
+	ids = ids[:0]
+	for _, o := range rows {
+		if !slices.ContainsFunc(busy, func(b old) bool { return b.hook == o.hook }) {
+			ids = append(ids, o.id)
+		}
+	}
+	if len(ids) == 0 {
+		return false, nil
+	}
+	gone, err := base.Collect(c.Ctx, c.Tx, func(r base.Rows) (o old, err error) { return o, r.Scan(&o.hook, &o.id) },
+		`delete from belfry.hook_events where `+c.SQL.In("id", 1)+` returning hook_id, sent_at`, c.SQL.List(ids))
+	if err != nil {
+		return false, err
+	}
+	lost := map[int64]int64{}
+	for _, o := range gone {
+		if o.id == 0 {
+			lost[o.hook]++
+		}
+	}
+	for _, id := range slices.Sorted(maps.Keys(lost)) {
+		if _, err := c.Tx.Exec(c.Ctx, `update belfry.hooks set dropped = dropped + $2 where id = $1`, id, lost[id]); err != nil {
+			return false, err
+		}
+	}
+	return len(ids) == base.TidyStep, nil
+}

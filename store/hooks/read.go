@@ -1,0 +1,259 @@
+package hooks
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/hook"
+	"github.com/belfry-run/belfry/store/base"
+)
+
+// recorded is an event with the length of its text.
+type recorded struct {
+	hook.Recorded
+	size int
+}
+
+const selectEvents = `
+	select id, at, sent_at, event
+	from belfry.hook_events`
+
+func scanRecorded(r base.Rows) (e recorded, err error) {
+	var id, at, sent int64
+	var text string
+	if err := r.Scan(&id, &at, &sent, &text); err != nil {
+		return e, err
+	}
+	err = json.Unmarshal([]byte(text), &e.Event)
+	e.ID, e.At, e.SentAt, e.size = id, base.Instant(at), base.Instant(sent), len(text)
+	if e.State = hook.Pending; sent > 0 {
+		e.State = hook.Sent
+	}
+	return e, err
+}
+
+// rowOf is the state of a hook of a namespace.
+func rowOf(ctx context.Context, tx base.Tx, namespace, name, lock string) (hookRow, error) {
+	h, found, err := base.First(ctx, tx, scanHook, `
+		select `+hookColumns+`
+		from belfry.hooks
+		where namespace = $1 and name = $2`+lock, base.NamespaceOr(namespace), name)
+	if err == nil && !found {
+		_, err = Docs.Read(ctx, tx, base.NamespaceOr(namespace), name, "") // says so
+	}
+	return h, err
+}
+
+// HookEvents lists the events of a hook that are kept, the newest first.
+func (s *Store) HookEvents(ctx context.Context, f hook.Filter) (p core.Page[hook.Recorded], err error) {
+	before, err := base.DecodeIDCursor(f.Cursor)
+	if err != nil {
+		return p, err
+	}
+	var problems core.Problems
+	hook.CheckType(&problems, "type", f.Type)
+	if err := problems.Err("filter"); err != nil {
+		return p, err
+	}
+	limit := f.Bound()
+	err = s.DB().Read(ctx, func(tx base.Tx) error {
+		h, err := rowOf(ctx, tx, f.Namespace, f.Hook, "")
+		if err != nil {
+			return err
+		}
+		w := s.selected(h.id, f.Type)
+		switch f.State {
+		case hook.Pending:
+			w.Conds = append(w.Conds, "sent_at = 0")
+		case hook.Sent:
+			w.Conds = append(w.Conds, "sent_at > 0")
+		}
+		if before > 0 {
+			w.And("id < ?", before)
+		}
+		rows, err := base.Collect(ctx, tx, scanRecorded, selectEvents+`
+			where `+w.Sql()+`
+			order by id desc
+			limit `+strconv.Itoa(limit+1), w.Args...)
+		all := make([]hook.Recorded, len(rows))
+		for i, r := range rows {
+			all[i] = r.Recorded
+		}
+		p = base.Page(all, limit, func(e hook.Recorded) string { return base.EncodeCursor(strconv.FormatInt(e.ID, 10)) })
+		return err
+	})
+	return p, err
+}
+
+// selected are the events of a hook, of the types that a pattern fits.
+func (s *Store) selected(id int64, pattern string) *base.Where {
+	w := &base.Where{}
+	w.And("hook_id = ?", id)
+	if pattern != "" {
+		w.Conds = append(w.Conds, s.SQL.In("type", len(w.Args)+1))
+		w.Args = append(w.Args, s.SQL.List(hook.Matching(pattern)))
+	}
+	return w
+}
+
+// HookStatus is how the deliveries of a hook are going.
+func (s *Store) HookStatus(ctx context.Context, namespace, name string) (out hook.Status, err error) {
+	err = s.DB().Read(ctx, func(tx base.Tx) error {
+		h, err := rowOf(ctx, tx, namespace, name, "")
+		if err != nil {
+			return err
+		}
+		out = hook.Status{Namespace: h.namespace, Hook: h.name, State: hook.Active, Reason: h.reason, Tries: int(h.tries), SentAt: base.Instant(h.sent),
+			DisabledAt: base.Instant(h.disabled), Dropped: h.dropped}
+		switch {
+		case h.paused != 0:
+			out.State = hook.Paused
+		case h.disabled > 0:
+			out.State = hook.Disabled
+		case h.tries > 0:
+			out.State, out.NextTryAt = hook.Failing, base.Instant(max(h.due, h.taken))
+		}
+		pending, _, err := base.First(ctx, tx, base.ScanInt, `
+			select count(*)
+			from (select 1 from belfry.hook_events where hook_id = $1 and sent_at = 0 limit `+strconv.Itoa(hook.MaxPending)+`) as few`, h.id)
+		if err != nil {
+			return err
+		}
+		oldest, _, err := base.First(ctx, tx, base.ScanInt, `select at from belfry.hook_events where hook_id = $1 and sent_at = 0 order by id limit 1`, h.id)
+		if err != nil {
+			return err
+		}
+		out.Pending, out.OldestAt = int(pending), base.Instant(oldest)
+		out.Deliveries, err = base.Collect(ctx, tx, func(r base.Rows) (t hook.Try, err error) {
+			var took int64
+			err = r.Scan(&t.Delivery, base.ScanTime(&t.At), &took, &t.Events, &t.First, &t.Last, &t.Error)
+			t.Took = core.Duration(time.Duration(took) * time.Microsecond)
+			return t, err
+		}, `
+			select delivery, at, took, events, first_id, last_id, error
+			from belfry.hook_tries
+			where hook_id = $1
+			order by id desc
+			limit `+strconv.Itoa(hook.MaxTries), h.id)
+		if out.Deliveries == nil {
+			out.Deliveries = []hook.Try{}
+		}
+		return err
+	})
+	return out, err
+}
+
+// replayStep is how many events a replay looks at in one step.
+const replayStep = 1000
+
+// ReplayHook has events of a hook delivered once more that were taken before, under the ids that they have.
+func (s *Store) ReplayHook(ctx context.Context, namespace, name string, r hook.Replay) (out hook.Replayed, err error) {
+	if err := r.Validate(); err != nil {
+		return out, err
+	}
+	hookID, last := int64(0), int64(0) // what comes later is not of it
+	if err := s.DB().Read(ctx, func(tx base.Tx) error {
+		h, err := rowOf(ctx, tx, namespace, name, "")
+		if err != nil {
+			return err
+		}
+		hookID = h.id
+		last, _, err = base.First(ctx, tx, base.ScanInt, `select id from belfry.hook_events where hook_id = $1 order by id desc limit 1`, h.id)
+		return err
+	}); err != nil {
+		return out, err
+	}
+	after := int64(0)
+	if r.ID > 0 {
+		after, last = r.ID-1, min(r.ID, last)
+	}
+	for after < last {
+		var ids []int64
+		if ids, after, err = s.taken(ctx, hookID, after, last, r); err != nil {
+			return out, err
+		}
+		if len(ids) == 0 {
+			continue
+		}
+		if err := s.write(ctx, "replay hook", func(c *Change) error {
+			n, err := c.replay(namespace, name, hookID, ids)
+			if err == nil && out.Events == 0 && n > 0 {
+				err = c.Audit("replay", "hook", base.NamespaceOr(namespace), name, selection(r), nil, nil)
+			}
+			if err == nil {
+				c.After(func() { out.Events += n })
+			}
+			return err
+		}); err != nil {
+			return out, err
+		}
+	}
+	return out, nil
+}
+
+// taken looks at the next events of a hook for those that a replay selects, and answers up to which id it looked.
+func (s *Store) taken(ctx context.Context, hookID, after, last int64, r hook.Replay) (ids []int64, upTo int64, err error) {
+	type event struct {
+		id, at, sent int64
+		kind         string
+	}
+	var part []event
+	err = s.DB().Read(ctx, func(tx base.Tx) error {
+		part, err = base.Collect(ctx, tx, func(r base.Rows) (e event, err error) {
+			return e, r.Scan(&e.id, &e.at, &e.sent, &e.kind)
+		}, `
+			select id, at, sent_at, type
+			from belfry.hook_events
+			where hook_id = $1 and id > $2 and id <= $3
+			order by id
+			limit `+strconv.Itoa(replayStep), hookID, after, last)
+		return err
+	})
+	if len(part) < replayStep {
+		upTo = last
+	} else {
+		upTo = part[len(part)-1].id
+	}
+	types, since, until := hook.Matching(r.Type), base.Micros(r.Since), base.Micros(r.Until)
+	for _, e := range part {
+		if e.sent > 0 && e.at >= since && (r.Until.IsZero() || e.at < until) && (r.Type == "" || slices.Contains(types, e.kind)) {
+			ids = append(ids, e.id)
+		}
+	}
+	return ids, upTo, err
+}
+
+// replay makes events of a hook pending, unless they are.
+func (c *Change) replay(namespace, name string, hookID int64, ids []int64) (int, error) {
+	// Its row is locked, so that two replays of the same events do not wait for each other.
+	if _, err := rowOf(c.Ctx, c.Tx, namespace, name, c.SQL.ForUpdate("hooks")); err != nil {
+		return 0, err
+	}
+	n, err := c.Tx.Exec(c.Ctx, `update belfry.hook_events set sent_at = 0 where hook_id = $2 and sent_at > 0 and `+c.SQL.In("id", 1), c.SQL.List(ids), hookID)
+	c.Wake(topic)
+	return int(n), err
+}
+
+// selection says which events a replay selects.
+func selection(r hook.Replay) string {
+	var parts []string
+	if r.ID > 0 {
+		parts = append(parts, "event "+strconv.FormatInt(r.ID, 10))
+	}
+	if r.Type != "" {
+		parts = append(parts, "type "+r.Type)
+	}
+	if !r.Since.IsZero() {
+		parts = append(parts, "since "+r.Since.UTC().Format(time.RFC3339))
+	}
+	if !r.Until.IsZero() {
+		parts = append(parts, "until "+r.Until.UTC().Format(time.RFC3339))
+	}
+	return cmp.Or(strings.Join(parts, ", "), "all events")
+}
