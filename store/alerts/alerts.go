@@ -10,6 +10,7 @@ import (
 
 	"github.com/belfry-run/belfry/alert"
 	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/core/title"
 	"github.com/belfry-run/belfry/cycle"
 	"github.com/belfry-run/belfry/job"
 	"github.com/belfry-run/belfry/monitor"
@@ -46,16 +47,30 @@ func (c *Change) Tell(row monitor.Monitor, notifications []alert.Notification, i
 // tell of theirs in their own words.
 func (c *Change) TellFailed(ends []jobs.Ending) error {
 	for _, e := range ends {
-		if e.Settled.State != job.Failed || e.Row.Trigger == job.TriggerCheck || e.Row.Trigger == job.TriggerCycle || e.Row.Kind == task.KindCycle || base.Ours(e.Row.Task) {
+		if e.Settled.State != job.Failed || e.Row.Trigger == job.TriggerCheck || e.Row.Trigger == job.TriggerCycle || e.Row.Trigger == job.TriggerStep || e.Row.Kind == task.KindCycle || base.Ours(e.Row.Task) {
 			continue
 		}
 		j := e.Row.Job
 		j.State, j.Reason, j.Error, j.Failures, j.FinishedAt = e.Settled.State, e.Settled.Reason, e.Settled.Error, e.Settled.Failures, c.Now
-		if err := c.route(alert.JobFailedNotification(j), 0); err != nil {
+		name, err := c.titleOf(j.Namespace, j.Task)
+		if err != nil {
+			return err
+		}
+		if err := c.route(alert.JobFailedNotification(j, name), 0); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// titleOf is the title of a task, if there is anyone to tell it to.
+func (c *Change) titleOf(namespace, task string) (string, error) {
+	r, err := c.rulesOf(namespace)
+	if err != nil || len(r.all) == 0 {
+		return "", err
+	}
+	text, _, err := base.First(c.Ctx, c.Tx, base.ScanString, `select title from belfry.tasks where namespace = $1 and name = $2`, namespace, task)
+	return text, err
 }
 
 // TellMissed does the same for nominal times that will never run though nobody
@@ -67,6 +82,9 @@ func (c *Change) TellMissed(sc schedule.Schedule, o schedule.Occurrence) error {
 	}
 	return c.route(n, 0)
 }
+
+// TellHook tells of a hook that is disabled.
+func (c *Change) TellHook(n alert.Notification) error { return c.route(n, 0) }
 
 // rules are those of a namespace with their quiet hours, read once in a
 // transition.
@@ -183,7 +201,7 @@ func (c *Change) remind(rule alert.Rule, r rules, down alert.Notification, monit
 	}
 	n := down
 	n.Type, n.Count = alert.NotificationReminder, notified+1
-	n.Title = down.Monitor + " is still down"
+	n.Title = title.Named(down.DisplayTitle, down.Monitor) + " is still down"
 	for _, d := range alert.Route(n, []alert.Rule{rule}, r.quiet, base.LaterOf(at, c.Now)) {
 		d.DueAt = base.LaterOf(d.DueAt, at)
 		if err := c.insertAlert(n, d, monitor); err != nil {
@@ -354,7 +372,11 @@ func (c *Change) FreeOfRules(cal schedule.Calendar) error {
 // TellCycle tells of a cycle once: its summary to those who want it, and to the
 // others, if it failed, that it did.
 func (c *Change) TellCycle(run cycle.Run, j job.Job, s job.Settlement) error {
-	n, any := cycle.EndedNotification(run, c.Now)
+	name, err := c.titleOf(run.Namespace, run.Cycle)
+	if err != nil {
+		return err
+	}
+	n, any := cycle.EndedNotification(run, name, c.Now)
 	if !any {
 		return nil
 	}
@@ -367,7 +389,7 @@ func (c *Change) TellCycle(run cycle.Run, j job.Job, s job.Settlement) error {
 		return err
 	}
 	failed := n
-	failed.Type, failed.Title = alert.NotificationJobFailed, "Cycle "+run.Cycle+" failed: "+s.Error
+	failed.Type, failed.Title = alert.NotificationJobFailed, "Cycle "+title.Named(name, run.Cycle)+" failed: "+s.Error
 	rest := slices.DeleteFunc(slices.Clone(r.all), func(rule alert.Rule) bool { return rule.Fits(n) })
 	for _, d := range alert.Route(failed, rest, r.quiet, c.Now) {
 		if err := c.insertAlert(failed, d, 0); err != nil {

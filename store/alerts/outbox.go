@@ -7,9 +7,12 @@ import (
 	"github.com/belfry-run/belfry/alert"
 	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/monitor"
+	"github.com/belfry-run/belfry/public"
 	"github.com/belfry-run/belfry/store/base"
 	"github.com/belfry-run/belfry/store/documents"
+	"github.com/belfry-run/belfry/store/incidents"
 	"github.com/belfry-run/belfry/store/monitors"
+	"github.com/belfry-run/belfry/store/subscribers"
 	"github.com/belfry-run/belfry/task"
 	"github.com/belfry-run/belfry/view"
 )
@@ -73,6 +76,12 @@ func (c *Change) FreeAlerts() error {
 }
 
 func (c *Change) takeChannel(name base.TaskName, publicURL string) ([]view.TakenAlert, error) {
+	if id, is := subscribers.IDOf(name.Name); is {
+		return c.takeSubscriber(name, id, publicURL)
+	}
+	if page, is := subscribers.PageOf(name.Name); is {
+		return nil, c.tellPage(name, page)
+	}
 	channel, found, err := base.First(c.Ctx, c.Tx, Channels.Scan, `
 		select `+documents.Columns+`
 		from belfry.documents
@@ -223,6 +232,7 @@ func (c *Change) notifiedState(channel alert.Channel, incident int64) (notified 
 	for _, s := range states {
 		switch state := alert.State(s); {
 		case state == "" || notified == alert.Sent:
+		case state == alert.Suppressed && notified == alert.Failed: // a reminder that is held back does not make up for a start that failed
 		case state == alert.Sent || notified != alert.Pending:
 			notified = state
 		}
@@ -232,6 +242,9 @@ func (c *Change) notifiedState(channel alert.Channel, incident int64) (notified 
 
 func (c *Change) monitorFacts(row monitors.MonitorRow) (f monitor.Facts, err error) {
 	f = monitor.Facts{State: row.State, Muted: row.Muted}
+	if f.Acknowledged, err = incidents.AcknowledgedBy(c.Change, row.State.Incident); err != nil {
+		return f, err
+	}
 	active, err := c.monitors().WindowsOf(row.Monitor)
 	if err != nil {
 		return f, err
@@ -260,7 +273,7 @@ func (c *Change) monitorFacts(row monitors.MonitorRow) (f monitor.Facts, err err
 func (s *Store) SettleAlerts(ctx context.Context, t view.TakenAlert, r view.DeliveryResult) error {
 	return s.write(ctx, "settle alerts", func(c *Change) error {
 		wait, giveUp := alert.Backoff(t.Tries + 1)
-		final := r.Permanent || giveUp
+		final := r.Permanent || giveUp || t.Message.Challenge != "" && t.Tries+1 >= public.MaxConfirmTries
 		r.Error, _ = core.CleanText(r.Error, task.MaxCheckMessage)
 		if _, err := c.Tx.Exec(ctx, `
 			insert into belfry.alert_tries (namespace, channel, message, at, took, alerts, error, final)
@@ -282,6 +295,11 @@ func (s *Store) SettleAlerts(ctx context.Context, t view.TakenAlert, r view.Deli
 			return err
 		}
 		c.Wake(base.TopicEngine)
+		if state == alert.Sent && t.Message.Challenge != "" {
+			if err := c.answered(t); err != nil {
+				return err
+			}
+		}
 		c.Observe(func(o base.Observer) { o.Tried(t.Channel.Kind(), state) })
 		if state == alert.Pending {
 			return nil

@@ -6,17 +6,19 @@ import (
 
 	"github.com/belfry-run/belfry/store/base"
 	"github.com/belfry-run/belfry/store/monitors"
+	"github.com/belfry-run/belfry/store/subscribers"
 )
 
 // Store keeps the alert rules, the channels and the outbox.
 type Store struct {
 	*base.Store
-	monitors *monitors.Store
+	monitors    *monitors.Store
+	subscribers *subscribers.Store
 }
 
 // New is the part of a store that keeps them.
-func New(b *base.Store, monitors *monitors.Store) *Store {
-	return &Store{Store: b, monitors: monitors}
+func New(b *base.Store, monitors *monitors.Store, subscribers *subscribers.Store) *Store {
+	return &Store{Store: b, monitors: monitors, subscribers: subscribers}
 }
 
 // Change is a transition under way, with what this package does in it.

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/job"
 	"github.com/belfry-run/belfry/monitor"
 	"github.com/belfry-run/belfry/store/base"
@@ -43,7 +44,7 @@ func (c *Change) SettleChecks(session string, fs []job.Finish) (states map[job.R
 		default:
 			gone = append(gone, j.ID)
 			states[f.Ref] = job.Succeeded
-			all = append(all, checkedOf(j, *f.Check, f.StartedIn.D()))
+			all = append(all, checkedOf(j, *f.Check, f.StartedIn.D(), c.Now))
 			c.Wake(base.TopicPlace(j.Queue))
 			c.Observe(func(o base.Observer) { o.Settled(j.Queue, job.OutcomeOK, job.Succeeded, c.Now.Sub(j.ClaimedAt)) })
 		}
@@ -67,8 +68,9 @@ func (c *Change) SettleChecks(session string, fs []job.Finish) (states map[job.R
 // its time: it counts from when somebody looked.
 const checkLate = 10 * time.Second
 
-func checkedOf(j jobs.JobRow, m task.CheckResult, startedIn time.Duration) checked {
-	at, started := j.Nominal, j.ClaimedAt.Add(startedIn)
+func checkedOf(j jobs.JobRow, m task.CheckResult, startedIn time.Duration, ended time.Time) checked {
+	// A start by the worker's word is between its claim and its end: one in the future would be newer than all checks to come.
+	at, started := j.Nominal, core.Sooner(j.ClaimedAt.Add(max(0, startedIn)), ended)
 	if at.IsZero() {
 		at = j.DueAt
 	}
@@ -84,9 +86,9 @@ func checkedOf(j jobs.JobRow, m task.CheckResult, startedIn time.Duration) check
 func (c *Change) JudgeEnds(ends []jobs.Ending) error {
 	var all []checked
 	for _, e := range ends {
-		if e.LeavesResult() {
+		if e.Settled.LeavesResult(e.Row.Job) {
 			m, _ := e.Settled.CheckResult(e.Row.Kind)
-			all = append(all, checkedOf(e.Row, m, e.Fin.StartedIn.D()))
+			all = append(all, checkedOf(e.Row, m, e.Fin.StartedIn.D(), c.Now))
 		}
 	}
 	return c.judge(all)

@@ -2,9 +2,13 @@ package monitors
 
 import (
 	"context"
+	"crypto/sha256"
+	"fmt"
 
+	"github.com/belfry-run/belfry/alert"
 	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/monitor"
+	"github.com/belfry-run/belfry/store/base"
 	"github.com/belfry-run/belfry/store/documents"
 	"github.com/belfry-run/belfry/view"
 )
@@ -24,7 +28,39 @@ var StatusPages = documents.Kind[monitor.StatusPage]{
 		return documents.Head{Namespace: &d.Namespace, Name: &d.Name, Id: &d.ID, Generation: &d.Generation, CreatedAt: &d.CreatedAt, UpdatedAt: &d.UpdatedAt}
 	},
 	Defaults: monitor.StatusPage.WithDefaults, Validate: monitor.StatusPage.Validate,
-	Keep: documents.Older[monitor.StatusPage], Shown: documents.Same[monitor.StatusPage],
+	Keep: documents.Older[monitor.StatusPage], Shown: documents.Same[monitor.StatusPage], Shorter: shorterStatusPage,
+	Free: func(c *base.Change, d monitor.StatusPage) error {
+		for _, table := range []string{"announcements", "subscribers", "subscription_asks"} {
+			if _, err := c.Tx.Exec(c.Ctx, `delete from `+base.Home+table+` where page_id = $1`, d.ID); err != nil {
+				return err
+			}
+		}
+		return nil
+	},
+	Check: checkStatusPage,
+}
+
+// shorterStatusPage is one as plans and the audit have it: with a word about its logo instead of the bytes.
+func shorterStatusPage(d monitor.StatusPage) monitor.StatusPage {
+	if logo, err := d.Image(); err == nil && d.Logo != "" {
+		d.Logo = fmt.Sprintf("%s, SHA-256 %x", logo, sha256.Sum256(logo.Bytes))
+	}
+	return d
+}
+
+// checkStatusPage refuses one that sends mail through what is no channel of mail.
+func checkStatusPage(c *base.Change, d monitor.StatusPage) error {
+	if d.Subscribe == nil || d.Subscribe.Mail == "" {
+		return nil
+	}
+	channel, found, err := base.First(c.Ctx, c.Tx, func(r base.Rows) (a alert.Channel, err error) { return a, r.Scan(base.ScanDoc(&a)) }, `
+		select doc
+		from belfry.documents
+		where noun = 'channel' and namespace = $1 and name = $2`, d.Namespace, d.Subscribe.Mail)
+	if err == nil && (!found || channel.Email == nil) {
+		err = core.InvalidField("subscribe.mail", d.Subscribe.Mail, "is not a channel of kind email in namespace "+d.Namespace, "create it first, or apply both in one file")
+	}
+	return err
 }
 
 // SaveWindow creates or replaces a window of maintenance.

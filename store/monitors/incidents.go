@@ -59,12 +59,13 @@ func (s *Store) SpansOf(ctx context.Context, tx base.Tx, m int64, from time.Time
 		order by at`, m, base.Micros(from))
 }
 
-const IncidentColumns = `id, namespace, monitor, started_at, ended_at, ended_by, doc`
+const IncidentColumns = `id, namespace, monitor, started_at, ended_at, ended_by, doc, acknowledged, assigned`
 
 func ScanIncident(rows base.Rows) (i monitor.Incident, err error) {
 	var r monitor.Incident
-	err = rows.Scan(&r.ID, &r.Namespace, &r.Monitor, base.ScanTime(&r.StartedAt), base.ScanTime(&r.EndedAt), &r.EndedBy, base.ScanDoc(&i))
-	i.ID, i.Namespace, i.Monitor, i.StartedAt, i.EndedAt, i.EndedBy = r.ID, r.Namespace, r.Monitor, r.StartedAt, r.EndedAt, r.EndedBy
+	err = rows.Scan(&r.ID, &r.Namespace, &r.Monitor, base.ScanTime(&r.StartedAt), base.ScanTime(&r.EndedAt), &r.EndedBy, base.ScanDoc(&i), base.ScanDoc(&r.Acknowledged), base.ScanDoc(&r.Assignments))
+	i.ID, i.Namespace, i.Monitor, i.StartedAt, i.EndedAt, i.EndedBy, i.Acknowledged = r.ID, r.Namespace, r.Monitor, r.StartedAt, r.EndedAt, r.EndedBy, r.Acknowledged
+	i.AssignedBy(r.Assignments)
 	return i, err
 }
 
@@ -98,6 +99,10 @@ func (s *Store) Incidents(ctx context.Context, f view.IncidentFilter) (p core.Pa
 	if f.Over {
 		w.Conds = append(w.Conds, "ended_at > 0")
 	}
+	if f.Assigned != "" {
+		w.Conds = append(w.Conds, "assignee <> ''") // or the partial index would not be taken
+		w.And("assignee = ?", f.Assigned)
+	}
 	if before > 0 {
 		w.And("id < ?", before)
 	}
@@ -121,19 +126,9 @@ func (s *Store) IncidentPage(ctx context.Context, tx base.Tx, w *base.Where, lim
 		where `+w.Sql()+`
 		order by id desc
 		limit `+strconv.Itoa(limit+1), w.Args...)
+	for n := range all {
+		all[n].Assignments = nil
+	}
 	*p = base.Page(all, limit, func(i monitor.Incident) string { return base.EncodeCursor(strconv.FormatInt(i.ID, 10)) })
 	return err
-}
-
-// Incident is one outage.
-func (s *Store) Incident(ctx context.Context, namespace string, id int64) (i monitor.Incident, err error) {
-	err = s.DB().Read(ctx, func(tx base.Tx) error {
-		var found bool
-		i, found, err = base.First(ctx, tx, ScanIncident, `select `+IncidentColumns+` from belfry.incidents where id = $1`, id)
-		if err == nil && (!found || namespace != core.AnyNamespace && i.Namespace != base.NamespaceOr(namespace)) {
-			err = core.Errorf(core.NotFound, "no incident %d", id).WithHint("see: belfry incident list")
-		}
-		return err
-	})
-	return i, err
 }

@@ -4,11 +4,11 @@ import (
 	"context"
 	"fmt"
 	"strconv"
-	"strings"
 
 	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/monitor"
 	"github.com/belfry-run/belfry/store/base"
+	"github.com/belfry-run/belfry/store/titles"
 	"github.com/belfry-run/belfry/view"
 )
 
@@ -30,7 +30,7 @@ func monitorWhere(f view.MonitorFilter) (*base.Where, int, error) {
 		if len(f.Search) > view.MaxMonitorSearch {
 			return nil, 0, core.InvalidField("search", strconv.Itoa(len(f.Search)), fmt.Sprintf("has more than %d bytes", view.MaxMonitorSearch), "")
 		}
-		w.And("replace(lower(name), ?, '') <> lower(name)", strings.ToLower(f.Search))
+		w.And(titles.Part(f.Search))
 	}
 	return w, limit, nil
 }

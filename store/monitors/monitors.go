@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/core/title"
 	"github.com/belfry-run/belfry/monitor"
 	"github.com/belfry-run/belfry/schedule"
 	"github.com/belfry-run/belfry/store/base"
@@ -137,10 +138,10 @@ func (c *Change) insertMonitor(m monitor.Monitor) (row MonitorRow, err error) {
 		return row, err
 	}
 	n, err := c.Tx.Exec(c.Ctx, `
-		insert into belfry.monitors (id, namespace, name, kind, tags, generation, doc, schedule_id, beat_key, beat_digest, status, state, wake_at, created_at, updated_at)
-		values ($1, $2, $3, $4, $5, 1, $6, $7, nullif($8, ''), nullif($13, ''), $9, $10, $11, $12, $12)
+		insert into belfry.monitors (id, namespace, name, kind, tags, generation, doc, schedule_id, beat_key, beat_digest, status, state, wake_at, created_at, updated_at, title, sought)
+		values ($1, $2, $3, $4, $5, 1, $6, $7, nullif($8, ''), nullif($13, ''), $9, $10, $11, $12, $12, $14, $15)
 		on conflict (namespace, name) do nothing`, m.ID, m.Namespace, m.Name, string(m.Kind()), base.JoinTags(m.Tags), doc, row.scheduleID, row.beatKey,
-		string(j.State.Status()), base.Text(j.State), base.Micros(j.WakeAt), base.Micros(c.Now), digestOf(m))
+		string(j.State.Status()), base.Text(j.State), base.Micros(j.WakeAt), base.Micros(c.Now), digestOf(m), m.Title, title.Fold(m.Title))
 	if err != nil {
 		return row, err
 	}
@@ -274,8 +275,8 @@ func (c *Change) updateMonitor(m monitor.Monitor) (row, old MonitorRow, err erro
 	}
 	if _, err := c.Tx.Exec(c.Ctx, `
 		update belfry.monitors
-		set kind = $2, tags = $3, generation = $4, doc = $5, updated_at = $6, beat_digest = nullif($7, '')
-		where id = $1`, m.ID, string(m.Kind()), base.JoinTags(m.Tags), m.Generation, doc, base.Micros(c.Now), digestOf(m)); err != nil {
+		set kind = $2, tags = $3, generation = $4, doc = $5, updated_at = $6, beat_digest = nullif($7, ''), title = $8, sought = $9
+		where id = $1`, m.ID, string(m.Kind()), base.JoinTags(m.Tags), m.Generation, doc, base.Micros(c.Now), digestOf(m), m.Title, title.Fold(m.Title)); err != nil {
 		return row, old, err
 	}
 	env, err := c.Surroundings(row)

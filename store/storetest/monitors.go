@@ -98,8 +98,6 @@ func (w checker) incidents(name string) []monitor.Incident {
 
 func init() {
 	add("a heartbeat takes the token of another tool, which is for one monitor", caseAHeartbeatTakesTheTokenOfAnotherTool)
-	add("a worker cannot have more kept of a check than an honest one reports", caseAWorkerCannotHaveMoreKeptOfACheck)
-	add("a check that ends although its monitor cannot be computed any more is kept, and holds up no other", caseACheckThatEndsAlthoughItsMonitorCannotBe)
 	add("a check leaves a result and a verdict, and no finished job", caseACheckLeavesAResultAndAVerdict)
 	add("a target is down when failures are confirmed, from the first of them on, and up again likewise", caseATargetIsDownWhenFailuresAreConfirmed)
 	add("our own faults never make a target down", caseOurOwnFaultsNeverMakeATargetDown)
@@ -136,41 +134,6 @@ func caseAHeartbeatTakesTheTokenOfAnotherTool(b *bench) {
 	ok(b, b.st.DeleteMonitor(b.ctx, "default", "backup"))
 	twin.Heartbeat.TokenDigest = other
 	must(b.st.CreateMonitor(b.ctx, twin))(b)
-}
-
-func caseAWorkerCannotHaveMoreKeptOfACheck(b *bench) {
-	w := b.checker()
-	b.monitor("site")
-	long := strings.Repeat("x", 1<<20)
-	w.turn("site", task.CheckResult{
-		Outcome: task.CheckFail, Code: task.CodeStatus, Message: long, Hops: []task.Hop{{URL: long}},
-		Conditions: []task.ConditionResult{{Text: long, Value: long}}, Snapshot: &task.Snapshot{Status: long, Headers: map[string]string{"X": long}},
-	})
-	w.turn("site", task.CheckResult{Outcome: task.CheckFail, Snapshot: &task.Snapshot{Status: long, Headers: map[string]string{"X": long}}})
-	want(b, "incidents", len(w.incidents("site")), 1)
-	if n := b.count(`select max(length(detail)) from belfry.results`) + b.count(`select max(length(doc)) from belfry.incidents`); n > 100_000 {
-		b.Fatalf("%d bytes are kept", n)
-	}
-}
-
-func caseACheckThatEndsAlthoughItsMonitorCannotBe(b *bench) {
-	w := b.checker()
-	b.monitor("nowhere")
-	b.monitor("sound")
-	b.clock.Move(time.Minute)
-	b.fire()
-	b.promote()
-	var ends []job.Finish
-	for _, j := range w.checks() {
-		ends = append(ends, job.Finish{Ref: job.Ref{JobID: j.Job.ID, Lease: j.Job.Lease}, Outcome: job.OutcomeOK, Check: &passed})
-	}
-	b.sql(`update belfry.monitors set doc = replace(doc, '"UTC"', '"Nowhere/None"') where name = 'nowhere'`)
-	for _, f := range must(b.st.Finish(b.ctx, w.session.ID, ends))(b) {
-		want(b, "state", f.State, job.Succeeded)
-	}
-	want(b, "sound", w.look("sound").Status, monitor.StatusUp)
-	want(b, "nowhere", w.look("nowhere").Status, monitor.StatusNew)
-	want(b, "results of nowhere", len(w.results("nowhere")), 1)
 }
 
 func caseACheckLeavesAResultAndAVerdict(b *bench) {

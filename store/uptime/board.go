@@ -7,6 +7,8 @@ import (
 
 	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/monitor"
+	"github.com/belfry-run/belfry/public"
+	"github.com/belfry-run/belfry/store/announcements"
 	"github.com/belfry-run/belfry/store/base"
 	"github.com/belfry-run/belfry/store/monitors"
 	"github.com/belfry-run/belfry/view"
@@ -40,6 +42,18 @@ func (s *Store) Board(ctx context.Context, namespace, name string) (b view.Board
 		if b.Title == "" {
 			b.Title = page.Name
 		}
+		if b.Logo, err = page.Image(); err != nil { // visitors are told how things are, with or without one
+			s.Opt.Logger.Warn("the logo of a status page cannot be read, and is not shown", "namespace", page.Namespace, "status_page", page.Name, "error", err)
+		}
+		b.Accent, b.AccentDark = page.Accents()
+		for _, way := range []public.SubscriberKind{public.Mail, public.Webhook} {
+			if page.Subscribe.IsWay(way) {
+				b.Subscribe = append(b.Subscribe, way)
+			}
+		}
+		if b.Announced, err = boardAnnouncements(ctx, tx, page, now); err != nil {
+			return err
+		}
 		all, err := base.Collect(ctx, tx, s.monitors.ScanMonitor, `
 			select `+monitors.MonitorColumns+`
 			from belfry.monitors m
@@ -49,6 +63,7 @@ func (s *Store) Board(ctx context.Context, namespace, name string) (b view.Board
 			return err
 		}
 		var shown []monitors.MonitorRow
+		labels := map[string]string{} // those of the first section that shows it
 		for _, section := range sectionsOf(page) {
 			out := view.BoardSection{Title: section.Title, Monitors: []view.BoardEntry{}}
 			for _, row := range membersOf(section, all) {
@@ -59,18 +74,35 @@ func (s *Store) Board(ctx context.Context, namespace, name string) (b view.Board
 				if err != nil {
 					return err
 				}
+				entry.Title = core.Or(section.Titles[row.Name], row.Title)
+				if _, twice := labels[row.Name]; !twice {
+					labels[row.Name] = entry.Title
+				}
 				out.Monitors = append(out.Monitors, entry)
 				shown = append(shown, row)
 			}
 			b.Sections = append(b.Sections, out)
 		}
-		if b.Incidents, err = s.boardIncidents(ctx, tx, shown, now); err != nil {
+		if b.Incidents, err = s.boardIncidents(ctx, tx, shown, labels, now); err != nil {
 			return err
 		}
 		b.Windows, err = s.boardWindows(ctx, tx, page.Namespace, shown, now)
 		return err
 	})
 	return b, err
+}
+
+// boardAnnouncements are those that hold.
+func boardAnnouncements(ctx context.Context, tx base.Tx, page monitor.StatusPage, now time.Time) (out []view.BoardAnnouncement, err error) {
+	shown, err := announcements.Shown(ctx, tx, page, now)
+	for _, a := range shown {
+		from := a.From
+		if from.IsZero() {
+			from = a.CreatedAt
+		}
+		out = append(out, view.BoardAnnouncement{ID: a.ID, Title: a.Title, Text: a.Text, Level: a.Level, From: from, Until: a.Until, UpdatedAt: a.UpdatedAt})
+	}
+	return out, err
 }
 
 // sectionsOf are those of a page; one without any shows what is public.
@@ -129,7 +161,7 @@ func (s *Store) boardEntry(ctx context.Context, tx base.Tx, row monitors.Monitor
 	return e, nil
 }
 
-func (s *Store) boardIncidents(ctx context.Context, tx base.Tx, shown []monitors.MonitorRow, now time.Time) ([]view.BoardEntry, error) {
+func (s *Store) boardIncidents(ctx context.Context, tx base.Tx, shown []monitors.MonitorRow, labels map[string]string, now time.Time) ([]view.BoardEntry, error) {
 	ids := make([]int64, len(shown))
 	for i, row := range shown {
 		ids[i] = row.ID
@@ -140,12 +172,37 @@ func (s *Store) boardIncidents(ctx context.Context, tx base.Tx, shown []monitors
 		where `+s.SQL.In("monitor_id", 1)+` and (ended_at = 0 or ended_at > $2)
 		order by id desc
 		limit $3`, s.SQL.List(ids), base.Micros(now.Add(-boardSince)), boardIncidents)
+	if err != nil {
+		return nil, err
+	}
+	updates, err := s.boardUpdates(ctx, tx, all)
 	out := make([]view.BoardEntry, 0, len(all))
 	for _, i := range all {
-		if !i.Maintenance {
-			out = append(out, view.BoardEntry{Monitor: i.Monitor, StartedAt: i.StartedAt, EndedAt: i.EndedAt})
+		if !i.Maintenance || len(updates[i.ID]) > 0 {
+			out = append(out, view.BoardEntry{Monitor: i.Monitor, Title: labels[i.Monitor], StartedAt: i.StartedAt, EndedAt: i.EndedAt, Updates: updates[i.ID]})
 		}
 	}
+	return out, err
+}
+
+// boardUpdates are the public updates of incidents, by incident and newest first.
+func (s *Store) boardUpdates(ctx context.Context, tx base.Tx, of []monitor.Incident) (map[int64][]view.BoardUpdate, error) {
+	ids := make([]int64, len(of))
+	for n, i := range of {
+		ids[n] = i.ID
+	}
+	out := map[int64][]view.BoardUpdate{}
+	_, err := base.Collect(ctx, tx, func(r base.Rows) (id int64, err error) {
+		var u view.BoardUpdate
+		err = r.Scan(&id, base.ScanTime(&u.At), &u.State, &u.Text)
+		out[id] = append(out[id], u)
+		return id, err
+	}, `
+		select incident_id, at, state, text
+		from belfry.incident_updates
+		where `+s.SQL.In("incident_id", 1)+` and public <> 0
+		order by at desc, seq desc
+		limit $2`, s.SQL.List(ids), view.BoardUpdates)
 	return out, err
 }
 

@@ -118,11 +118,12 @@ func (s *Store) rollResults(ctx context.Context) (more bool, err error) {
 	case now.Before(at.Hour.Add(time.Hour + base.RollGrace)):
 		return false, nil
 	}
-	return true, s.rollHour(ctx, at)
+	return true, s.rollHour(ctx, at, now.Add(-base.RollGrace).Truncate(time.Hour))
 }
 
-// rollHour rolls up one hour of all monitors.
-func (s *Store) rollHour(ctx context.Context, at rolled) error {
+// rollHour rolls up one hour of all monitors. Behind one without a result it goes on at the next that has any, at open at
+// last, the first hour that is not over: or who comes back after a year would step through all of it.
+func (s *Store) rollHour(ctx context.Context, at rolled, open time.Time) error {
 	var rows []rollupRow
 	err := s.DB().Read(ctx, func(tx base.Tx) error {
 		rows = nil
@@ -159,7 +160,33 @@ func (s *Store) rollHour(ctx context.Context, at rolled) error {
 	if err != nil {
 		return err
 	}
-	return s.writeRollups(ctx, rows, at, rolled{Hour: at.Hour.Add(time.Hour), day: at.day})
+	to := rolled{Hour: at.Hour.Add(time.Hour), day: at.day}
+	if len(rows) == 0 {
+		if to, err = s.pastEmpty(ctx, at, open); err != nil {
+			return err
+		}
+	}
+	return s.writeRollups(ctx, rows, at, to)
+}
+
+// pastEmpty is where rolling up goes on when an hour has no result. A day of which hours were rolled up is ended first.
+func (s *Store) pastEmpty(ctx context.Context, at rolled, open time.Time) (rolled, error) {
+	next := open
+	err := s.DB().Read(ctx, func(tx base.Tx) error {
+		hour, found, err := base.First(ctx, tx, base.ScanInt, `select hour from belfry.results where hour > $1 order by hour limit 1`, base.HourOf(at.Hour))
+		if next = open; found && hour < base.HourOf(open) {
+			next = time.Unix(hour*3600, 0).UTC()
+		}
+		return err
+	})
+	switch ends := at.day.Add(base.OneDay); {
+	case next.Before(ends):
+		return rolled{Hour: next, day: at.day}, err
+	case at.Hour.After(at.day):
+		return rolled{Hour: ends, day: at.day}, err
+	default:
+		return rolled{Hour: next, day: next.Truncate(base.OneDay)}, err
+	}
 }
 
 // rollDay puts the hours of a day together.

@@ -230,6 +230,7 @@ func (s *Store) Bars(ctx context.Context, q monitor.BarsQuery) (all []monitor.Ba
 			b := monitor.BarsOf(spans, q.Span, now, row.ObservedUntil(row.State))
 			point := summed(of[row.ID])
 			b.Monitor, b.P50, b.P95, b.P99 = row.Name, point.P50, point.P95, point.P99
+			b.Latencies = latenciesOf(of[row.ID], step)
 			all = append(all, b)
 		}
 		return nil
