@@ -8,12 +8,12 @@ import (
 	"strconv"
 
 	"github.com/belfry-run/belfry/core"
-	"github.com/belfry-run/belfry/job"
 	"github.com/belfry-run/belfry/monitor"
 	"github.com/belfry-run/belfry/schedule"
 	"github.com/belfry-run/belfry/store/alerts"
 	"github.com/belfry-run/belfry/store/base"
 	"github.com/belfry-run/belfry/store/documents"
+	"github.com/belfry-run/belfry/store/hooks"
 	"github.com/belfry-run/belfry/store/monitors"
 	"github.com/belfry-run/belfry/store/queues"
 	"github.com/belfry-run/belfry/store/schedules"
@@ -95,7 +95,7 @@ func (s *Store) writeApply(ctx context.Context, m, part view.Manifest, o view.Ap
 	err = s.write(ctx, "apply", func(c *Change) error {
 		done = nil
 		for _, step := range []func(view.Manifest) ([]view.Change, error){c.applyQueues, c.applyCalendars, c.applyTasks, c.applySchedules,
-			c.applyChannels, c.applyAlertRules, c.monitors().ApplyMonitors, c.applyWindows, c.applyStatusPages} {
+			c.applyChannels, c.applyAlertRules, c.applyHooks, c.monitors().ApplyMonitors, c.applyWindows, c.applyStatusPages} {
 			changes, err := step(part)
 			if err != nil {
 				return err
@@ -202,6 +202,10 @@ func (c *Change) applyAlertRules(m view.Manifest) ([]view.Change, error) {
 	return alerts.AlertRules.Apply(c.Change, "alert_rules", m.AlertRules)
 }
 
+func (c *Change) applyHooks(m view.Manifest) ([]view.Change, error) {
+	return hooks.Docs.Apply(c.Change, "hooks", m.Hooks)
+}
+
 func (c *Change) applyWindows(m view.Manifest) ([]view.Change, error) {
 	return monitors.Windows.Apply(c.Change, "windows", m.Windows)
 }
@@ -306,6 +310,7 @@ func (c *Change) pruneMonitors(m view.Manifest, namespace string) (changes []vie
 	for _, step := range []func() ([]view.Change, error){
 		func() ([]view.Change, error) { return monitors.StatusPages.Prune(c.Change, namespace, m.StatusPages) },
 		func() ([]view.Change, error) { return monitors.Windows.Prune(c.Change, namespace, m.Windows) },
+		func() ([]view.Change, error) { return hooks.Docs.Prune(c.Change, namespace, m.Hooks) },
 		func() ([]view.Change, error) { return alerts.AlertRules.Prune(c.Change, namespace, m.AlertRules) },
 		func() ([]view.Change, error) { return alerts.Channels.Prune(c.Change, namespace, m.Channels) },
 	} {
@@ -345,7 +350,8 @@ func (s *Store) Export(ctx context.Context, namespace string) (m view.Manifest, 
 			return err
 		}
 		for _, q := range queues {
-			m.Queues = append(m.Queues, job.Queue{Name: q.Name, Description: q.Description, Priority: q.Priority, Concurrency: q.Concurrency, GlobalLimit: q.GlobalLimit})
+			q.PausedAt, q.PausedBy, q.PausedReason, q.CreatedAt, q.UpdatedAt, q.TurnBase = base.Instant(0), "", "", base.Instant(0), base.Instant(0), 0
+			m.Queues = append(m.Queues, q)
 		}
 		w := &base.Where{}
 		w.Namespace("namespace", namespace)
@@ -408,6 +414,9 @@ func (s *Store) exportMonitors(ctx context.Context, tx base.Tx, namespace string
 		return err
 	}
 	if m.AlertRules, err = exportDocs(ctx, tx, alerts.AlertRules, namespace); err != nil {
+		return err
+	}
+	if m.Hooks, err = exportDocs(ctx, tx, hooks.Docs, namespace); err != nil {
 		return err
 	}
 	if m.Windows, err = exportDocs(ctx, tx, monitors.Windows, namespace); err != nil {

@@ -225,7 +225,7 @@ func (p *planner) checkTask(t task.Task, secrets bool) error {
 	if err := p.s.tasks.Vetting(t, !secrets); err != nil {
 		return err
 	}
-	if err := tasks.CheckMembers(t, p.tasksNamed, func(member string) { p.use("task", t.Namespace, member, fmt.Sprintf("cycle %q", t.Name)) }); err != nil {
+	if err := tasks.CheckMembers(t, p.tasksNamed, func(member string) { p.use("task", t.Namespace, member, fmt.Sprintf("%s %q", t.Kind, t.Name)) }); err != nil {
 		return err
 	}
 	digest := tasks.ArtifactOf(t)

@@ -7,9 +7,11 @@ import (
 
 	"github.com/belfry-run/belfry/alert"
 	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/hook"
 	"github.com/belfry-run/belfry/store/alerts"
 	"github.com/belfry-run/belfry/store/base"
 	"github.com/belfry-run/belfry/store/documents"
+	"github.com/belfry-run/belfry/store/hooks"
 	"github.com/belfry-run/belfry/store/monitors"
 	"github.com/belfry-run/belfry/store/tasks"
 	"github.com/belfry-run/belfry/task"
@@ -50,7 +52,19 @@ func (p *planner) planDocuments() error {
 	if err != nil {
 		return err
 	}
-	return planDocs(p, alerts.AlertRules, "alert_rules", p.m.AlertRules, rules, func(d alert.Rule, _ bool) error { return p.checkRule(d) })
+	if err := planDocs(p, alerts.AlertRules, "alert_rules", p.m.AlertRules, rules, func(d alert.Rule, _ bool) error { return p.checkRule(d) }); err != nil {
+		return err
+	}
+	known, err := namedDocs(p, hooks.Docs, p.m.Hooks)
+	if err != nil {
+		return err
+	}
+	return planDocs(p, hooks.Docs, "hooks", p.m.Hooks, known, func(d hook.Hook, secrets bool) error {
+		if secrets {
+			return nil
+		}
+		return d.CheckSecrets()
+	})
 }
 
 func (p *planner) planLast() error {
@@ -102,7 +116,7 @@ func planDocs[T documents.Document](p *planner, k documents.Kind[T], list string
 		if err != nil {
 			return base.Under(list+"["+strconv.Itoa(i)+"]", err)
 		}
-		ch := base.Changed(k.Noun, key.Namespace, key.Name, !exists, k.Shown(old), k.Shown(fresh))
+		ch := base.Changed(k.Noun, key.Namespace, key.Name, !exists, k.Brief(old), k.Brief(fresh))
 		if exists {
 			ch = documents.WithSecrets(ch, base.Differences(k.Written(old), k.Written(fresh)), hidden)
 		}
@@ -167,7 +181,7 @@ func (p *planner) planPrune() error {
 	if err := gone("monitor", names); err != nil {
 		return err
 	}
-	for _, noun := range []string{"status_page", "window", "alert_rule", "channel"} {
+	for _, noun := range []string{"status_page", "window", "hook", "alert_rule", "channel"} {
 		names, err := list(`select name from belfry.documents where noun = '` + noun + `' and namespace = $1 order by name`)
 		if err == nil {
 			err = gone(noun, names)

@@ -6,9 +6,11 @@ import (
 	"strconv"
 
 	"github.com/belfry-run/belfry/alert"
+	"github.com/belfry-run/belfry/hook"
 	"github.com/belfry-run/belfry/monitor"
 	"github.com/belfry-run/belfry/store/base"
 	"github.com/belfry-run/belfry/store/programs"
+	"github.com/belfry-run/belfry/store/subscribers"
 	"github.com/belfry-run/belfry/task"
 )
 
@@ -27,6 +29,9 @@ func (s *Store) resealDocs(ctx context.Context, key string) (n int, err error) {
 		}},
 		{"channel", "documents", `noun = 'channel'`, func(c *Change, namespace, name, doc string) (string, error) {
 			return base.ResealDoc[alert.Channel](c.Change, key, base.PurposeOf("channel", namespace, name), doc)
+		}},
+		{"hook", "documents", `noun = 'hook'`, func(c *Change, namespace, name, doc string) (string, error) {
+			return base.ResealDoc[hook.Hook](c.Change, key, base.PurposeOf("hook", namespace, name), doc)
 		}},
 	} {
 		for beyond, more := int64(0), true; more; {
@@ -75,6 +80,7 @@ func (s *Store) resealDocs(ctx context.Context, key string) (n int, err error) {
 // in a table of its own adds itself here.
 var resealers = []func(c *Change, key string) (int, error){
 	func(c *Change, key string) (int, error) { return programs.ResealSecrets(c.programs(), key) },
+	func(c *Change, key string) (int, error) { return subscribers.Reseal(c.Change, key) },
 	func(c *Change, key string) (int, error) { return programs.ResealSigningKeys(c.programs(), key) },
 }
 

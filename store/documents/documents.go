@@ -1,4 +1,4 @@
-// Package documents keeps definitions that are kept as a whole: channels, alert rules, maintenance windows, status pages.
+// Package documents keeps definitions that are kept as a whole: channels, alert rules, hooks, maintenance windows, status pages.
 package documents
 
 import (
@@ -9,15 +9,16 @@ import (
 
 	"github.com/belfry-run/belfry/alert"
 	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/hook"
 	"github.com/belfry-run/belfry/monitor"
 	"github.com/belfry-run/belfry/store/base"
 	"github.com/belfry-run/belfry/view"
 )
 
 // Document is a definition that is kept as a whole: a channel, an alert rule, a
-// window of maintenance, a status page.
+// hook, a window of maintenance, a status page.
 type Document interface {
-	alert.Channel | alert.Rule | monitor.Window | monitor.StatusPage
+	alert.Channel | alert.Rule | hook.Hook | monitor.Window | monitor.StatusPage
 }
 
 // kind of document: what the store has to know about a type of them.
@@ -34,14 +35,18 @@ type Kind[T Document] struct {
 	// Both are nil where there is no secret.
 	Sealed func(*base.Store, T) (T, error)
 	Opened func(*base.Store, T) T
-	// shown is the document as the audit may show it.
+	// shown is the document as everyone may see it who may read it.
 	Shown func(T) T
+	// shorter is it as plans and the audit have it. It may be nil.
+	Shorter func(T) T
 	// check refuses one that names what is not there, free one that others name.
 	// Either may be nil.
 	Check, Free func(c *base.Change, d T) error
 	// touch has looked at again what a change of one in a namespace may concern.
 	// It may be nil.
 	Touch func(c *base.Change, namespace string) error
+	// Saved and Deleted write what goes with one that was just written or removed. They may be nil.
+	Saved, Deleted func(c *base.Change, d T) error
 }
 
 // Head is where a document keeps what the store gives it.
@@ -104,6 +109,15 @@ func (k Kind[T]) doc(s *base.Store, d T) (doc string, err error) {
 	return base.Text(k.Written(d)), nil
 }
 
+// Brief is the document as plans and the audit have it.
+func (k Kind[T]) Brief(d T) T {
+	d = k.Shown(d)
+	if k.Shorter != nil {
+		d = k.Shorter(d)
+	}
+	return d
+}
+
 // All reads those of a namespace, by name.
 func (k Kind[T]) All(ctx context.Context, tx base.Tx, namespace string) ([]T, error) {
 	w := &base.Where{}
@@ -151,6 +165,9 @@ func (k Kind[T]) save(c *base.Change, d T) (saved, old T, err error) {
 	}
 	if isNew {
 		saved, err = k.insert(c, d)
+		if err == nil && k.Saved != nil {
+			err = k.Saved(c, saved)
+		}
 		return saved, old, err
 	}
 	o := k.Head(&old)
@@ -165,7 +182,12 @@ func (k Kind[T]) save(c *base.Change, d T) (saved, old T, err error) {
 		where id = $1`, *h.Id, *h.Generation, doc, base.Micros(c.Now)); err != nil {
 		return d, old, err
 	}
-	return d, old, c.Audit("update", k.Noun, *h.Namespace, *h.Name, "", k.Shown(old), k.Shown(d))
+	if k.Saved != nil {
+		if err := k.Saved(c, d); err != nil {
+			return d, old, err
+		}
+	}
+	return d, old, c.Audit("update", k.Noun, *h.Namespace, *h.Name, "", k.Brief(old), k.Brief(d))
 }
 
 func (k Kind[T]) insert(c *base.Change, d T) (T, error) {
@@ -189,7 +211,7 @@ func (k Kind[T]) insert(c *base.Change, d T) (T, error) {
 	if n == 0 {
 		return d, core.Errorf(core.Unavailable, "another client creates %s %q at this moment", Spoken(k.Noun), *h.Name).WithHint("try again")
 	}
-	return d, c.Audit("create", k.Noun, *h.Namespace, *h.Name, "", nil, k.Shown(d))
+	return d, c.Audit("create", k.Noun, *h.Namespace, *h.Name, "", nil, k.Brief(d))
 }
 
 func (k Kind[T]) delete(c *base.Change, d T) error {
@@ -211,7 +233,12 @@ func (k Kind[T]) delete(c *base.Change, d T) error {
 	if _, err := c.Tx.Exec(c.Ctx, `delete from belfry.documents where id = $1`, *h.Id); err != nil {
 		return err
 	}
-	return c.Audit("delete", k.Noun, *h.Namespace, *h.Name, "", k.Shown(d), nil)
+	if k.Deleted != nil {
+		if err := k.Deleted(c, d); err != nil {
+			return err
+		}
+	}
+	return c.Audit("delete", k.Noun, *h.Namespace, *h.Name, "", k.Brief(d), nil)
 }
 
 // Save is a whole transition around save.
@@ -276,7 +303,7 @@ func (k Kind[T]) Apply(c *base.Change, list string, ds []T) ([]view.Change, erro
 			return nil, base.Under(list+"["+strconv.Itoa(i)+"]", err)
 		}
 		h := k.Head(&saved)
-		ch := base.Changed(k.Noun, *h.Namespace, *h.Name, *k.Head(&old).Id == 0, k.Shown(old), k.Shown(saved))
+		ch := base.Changed(k.Noun, *h.Namespace, *h.Name, *k.Head(&old).Id == 0, k.Brief(old), k.Brief(saved))
 		if *k.Head(&old).Id != 0 {
 			ch = WithSecrets(ch, base.Differences(k.Written(old), k.Written(saved)), nil)
 		}

@@ -105,7 +105,10 @@ func (c *Change) secretsOf(namespace string, g task.Program) (values map[string]
 // putOff makes a job try again later. No attempt was made, and none is counted.
 func (c *Change) putOff(id int64, why error) error {
 	text, _ := core.CleanText("its secrets cannot be opened: "+why.Error(), core.MaxError)
-	_, err := c.Tx.Exec(c.Ctx, `update belfry.jobs set state = 'scheduled', ready_at = 0, due_at = $2, error = $3 where id = $1`, id, base.Micros(c.Now.Add(putOff)), text)
+	if err := c.s.jobs.Limits().In(c.Change).LeaveIfUnder([]int64{id}); err != nil {
+		return err
+	}
+	_, err := c.Tx.Exec(c.Ctx, `update belfry.jobs set state = 'scheduled', ready_at = 0, limited = 0, due_at = $2, error = $3 where id = $1`, id, base.Micros(c.Now.Add(putOff)), text)
 	c.Wake(base.TopicEngine)
 	return err
 }

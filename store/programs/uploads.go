@@ -7,6 +7,7 @@ import (
 	"github.com/belfry-run/belfry/store/base"
 	"github.com/belfry-run/belfry/store/jobs"
 	"github.com/belfry-run/belfry/store/tasks"
+	"github.com/belfry-run/belfry/store/turns"
 	"github.com/belfry-run/belfry/task"
 )
 
@@ -103,9 +104,12 @@ func (c *Change) hold(ids []int64) error {
 	if len(ids) == 0 {
 		return nil
 	}
+	if err := c.s.jobs.Limits().In(c.Change).LeaveIfUnder(ids); err != nil {
+		return err
+	}
 	_, err := c.Tx.Exec(c.Ctx, `
 		update belfry.jobs
-		set state = 'waiting', ready_at = 0
+		set state = 'waiting', ready_at = 0, limited = 0, reason = ''
 		where kind = 'program' and `+c.SQL.In("id", 1), c.SQL.List(ids))
 	return err
 }
@@ -151,18 +155,24 @@ func (c *Change) leaveArtifact(old task.Task) error {
 // come at once, what was due first going first, the others at their time. tasks
 // is a list of ids whose parameters begin with $2.
 func (c *Change) releaseUploads(tasks string, args ...any) error {
-	queues, err := base.Collect(c.Ctx, c.Tx, base.ScanString, `
+	var turned turns.Again
+	queues, err := base.Collect(c.Ctx, c.Tx, turned.Scan, `
 		with free as materialized (
-			select id, row_number() over (order by due_at, id) as place
+			select id, row_number() over (order by due_at, id) as place, (select t.limited from belfry.tasks t where t.id = task_id) = 1 as gated
 			from belfry.jobs
-			where kind = 'program' and state = 'waiting' and task_id in `+tasks+`)
+			where kind = 'program' and state = 'waiting' and limited = 0 and task_id in `+tasks+`)
 		update belfry.jobs
-		set state = case when due_at > $1 then 'scheduled' else 'ready' end,
-			ready_at = case when due_at > $1 then 0 else $1 + place - 1 end
+		set state = case when due_at > $1 or gated then 'scheduled' else 'ready' end,
+			due_at = case when due_at < $1 and gated then $1 else due_at end,
+			ready_at = case when due_at > $1 or gated then 0 else $1 + place - 1 end,
+			turn = case when due_at > $1 or gated then 0 else $1 + place - 1 end
 		from free
 		where belfry.jobs.id = free.id and state = 'waiting'
-		returning case when state = 'ready' then queue else '' end`, append([]any{base.Micros(c.Now)}, args...)...)
+		returning case when state = 'ready' then queue else '' end, belfry.jobs.id, `+turns.BaseOf, append([]any{base.Micros(c.Now)}, args...)...)
 	if err != nil {
+		return err
+	}
+	if err := c.s.jobs.Turns().In(c.Change).PlaceAgain(turned); err != nil {
 		return err
 	}
 	for _, q := range base.Unique(queues) {

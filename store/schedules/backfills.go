@@ -203,13 +203,31 @@ func (c *Change) refill(b schedule.Backfill) (made bool, err error) {
 	if err != nil || b.Overlap == schedule.OverlapAllow && running >= schedule.BackfillStep {
 		return false, err // as many wait as one pass makes; more would only lengthen the queue
 	}
+	tasks, err := c.tasksOf([]ScheduleRow{row})
+	if err != nil {
+		return false, err
+	}
+	t, known, room := tasks[row.TaskID], schedule.Facts{}, schedule.BackfillStep
+	if err := roomFor(c, row, t, schedule.BackfillStep, false, &known); err != nil {
+		return false, err
+	}
+	if known.Limited {
+		if room = known.Room; room == 0 {
+			return false, nil // it goes on when there is room
+		}
+	}
 	ran, err := c.ranOf(row, b, plan)
 	if err != nil {
 		return false, err
 	}
-	r := schedule.Fill(b, row.Schedule, plan, ran, int(running), c.Now)
+	r := schedule.Fill(b, row.Schedule, plan, ran, int(running), room, c.Now)
 	if err := c.startRefill(row, plan, r.Run); err != nil {
 		return false, err
+	}
+	if known.Limited {
+		if err := take(c, row, t, len(r.Run)); err != nil {
+			return false, err
+		}
 	}
 	return r.State == schedule.BackfillActive && !r.Done.Equal(b.Done), c.saveBackfill(r.Backfill)
 }

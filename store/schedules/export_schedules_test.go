@@ -12,7 +12,7 @@ import (
 // LooksAreDear makes passes of [base.Store.FireDue] and [base.Store.Promote] begin at
 // their marks from now on, or look everywhere.
 func (s *Store) LooksAreDear(dear bool) {
-	for _, m := range []*base.DueMark{&s.due, &s.jobs.Delayed} {
+	for _, m := range []*base.DueMark{&s.due, &s.jobs.Limits().Delayed} {
 		m.Mu.Lock()
 		m.LookAgain = time.Time{}
 		if dear {

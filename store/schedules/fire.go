@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/hook"
 	"github.com/belfry-run/belfry/job"
 	"github.com/belfry-run/belfry/schedule"
 	"github.com/belfry-run/belfry/store/base"
@@ -56,14 +57,15 @@ func (c *Change) fire(rows []ScheduleRow, out *core.Fired) error {
 	if err != nil {
 		return err
 	}
-	tasks, err := c.taskIDs(rows)
+	tasks, err := c.tasksOf(rows)
 	if err != nil {
 		return err
 	}
 	all := make([]Decided, 0, len(rows))
 	for _, row := range rows {
 		plan, err := c.s.PlanOf(c.Ctx, c.Tx, row.Schedule)
-		if err == nil && !tasks[row.TaskID] {
+		t, there := tasks[row.TaskID]
+		if err == nil && !there {
 			err = core.Errorf(core.Internal, "it has no task")
 		}
 		if err != nil {
@@ -74,25 +76,25 @@ func (c *Change) fire(rows []ScheduleRow, out *core.Fired) error {
 			}
 			continue
 		}
-		f := schedule.Fire(row.Schedule, plan, facts[row.ID], c.Now)
+		known := facts[row.ID]
+		if _, owned := task.OwnerOf(row.Name); !owned { // a check is counted by its monitor
+			if err := roomFor(c, row, t, len(rows), true, &known); err != nil {
+				return err
+			}
+		}
+		f := schedule.Fire(row.Schedule, plan, known, c.Now)
 		out.Jobs += jobsOf(f)
+		if known.Limited {
+			if err := take(c, row, t, jobsOf(f)); err != nil {
+				return err
+			}
+		}
 		all = append(all, Decided{Row: row, Out: f})
 	}
-	return c.applyFirings(all)
-}
-
-// taskIDs says which of the tasks of these schedules exist.
-func (c *Change) taskIDs(rows []ScheduleRow) (map[int64]bool, error) {
-	ids := make([]int64, len(rows))
-	for i, r := range rows {
-		ids[i] = r.TaskID
+	if err := c.applyFirings(all); err != nil {
+		return err
 	}
-	found, err := base.Collect(c.Ctx, c.Tx, base.ScanInt, `select id from belfry.tasks where `+c.SQL.In("id", 1), c.SQL.List(base.Unique(ids)))
-	there := make(map[int64]bool, len(found))
-	for _, id := range found {
-		there[id] = true
-	}
-	return there, err
+	return c.s.bounds.In(c.Change).DropPicked() // what follows from an end goes on from the new state
 }
 
 // shelve puts off a schedule that cannot be computed, and says so. A loop that
@@ -255,6 +257,7 @@ func (c *Change) numberJobs(all []Decided) error {
 // The unique index has the last word on a nominal time.
 func (c *Change) writeOccurrences(all []Decided) (map[identity]bool, error) {
 	var fresh, unbuffered []occurrenceRow
+	var skipped []parted
 	mine := map[identity]bool{}
 	for _, d := range all {
 		_, owned := task.OwnerOf(d.Row.Name)
@@ -268,14 +271,16 @@ func (c *Change) writeOccurrences(all []Decided) (map[identity]bool, error) {
 				c.Observe(fired(o, c.Now))
 				continue
 			}
-			rows, err := c.roomFor(d.Row, o)
+			parts, err := c.roomFor(d.Row, o)
 			if err != nil {
 				return nil, err
 			}
-			if err := c.s.Hooks.Missed(c, d.Row.Schedule, o); err != nil {
-				return nil, err
+			for _, part := range parts {
+				fresh = append(fresh, occurrenceRowOf(part))
 			}
-			fresh = append(fresh, rows...)
+			if o.Decision == schedule.DecidedSkipped {
+				skipped = append(skipped, parted{d.Row.Schedule, parts})
+			}
 			c.Observe(fired(o, c.Now))
 		}
 		for _, o := range d.Out.Unbuffered {
@@ -297,6 +302,9 @@ func (c *Change) writeOccurrences(all []Decided) (map[identity]bool, error) {
 		}
 		for _, id := range ids {
 			mine[id] = true
+		}
+		if err := c.missed(skipped, mine); err != nil {
+			return nil, err
 		}
 	}
 	if len(unbuffered) > 0 {
@@ -323,9 +331,9 @@ func fired(o schedule.Occurrence, now time.Time) func(base.Observer) {
 
 // roomFor parts a row that stands for several nominal times around those that
 // have a row already, because a backfill was faster.
-func (c *Change) roomFor(row ScheduleRow, o schedule.Occurrence) ([]occurrenceRow, error) {
+func (c *Change) roomFor(row ScheduleRow, o schedule.Occurrence) ([]schedule.Occurrence, error) {
 	if o.Count == 1 {
-		return []occurrenceRow{occurrenceRowOf(o)}, nil
+		return []schedule.Occurrence{o}, nil
 	}
 	there, err := base.Collect(c.Ctx, c.Tx, base.ScanInt, `
 		select nominal
@@ -333,7 +341,7 @@ func (c *Change) roomFor(row ScheduleRow, o schedule.Occurrence) ([]occurrenceRo
 		where schedule_id = $1 and nominal >= $2 and nominal <= $3
 		order by nominal`, o.ScheduleID, base.Micros(o.Nominal), base.Micros(o.Until))
 	if err != nil || len(there) == 0 {
-		return []occurrenceRow{occurrenceRowOf(o)}, err
+		return []schedule.Occurrence{o}, err
 	}
 	plan, err := c.s.PlanOf(c.Ctx, c.Tx, row.Schedule)
 	if err != nil {
@@ -343,11 +351,7 @@ func (c *Change) roomFor(row ScheduleRow, o schedule.Occurrence) ([]occurrenceRo
 	for i, us := range there {
 		taken[i] = base.Instant(us)
 	}
-	var rows []occurrenceRow
-	for _, piece := range o.Without(row.Schedule, plan, taken) {
-		rows = append(rows, occurrenceRowOf(piece))
-	}
-	return rows, nil
+	return o.Without(row.Schedule, plan, taken), nil
 }
 
 // startJobs writes the jobs of occurrences that are ours.
@@ -390,7 +394,7 @@ func (c *Change) ScheduledJob(row ScheduleRow, t task.Task, o schedule.Occurrenc
 		j.Trigger = job.TriggerCheck
 	}
 	j.Nominal, j.DueAt = o.Nominal, o.DueAt
-	j.State = jobs.StateFor(o.DueAt.After(c.Now))
+	j.State = job.StateFor(o.DueAt.After(c.Now))
 	return j
 }
 
@@ -437,6 +441,11 @@ func (c *Change) SaveStates(all []Decided) error {
 		after := stateRow{d.Row.ID, string(d.Out.State), base.Micros(d.Out.NextAt), base.Micros(d.Out.HighWater), base.Micros(d.Out.FinishAt), d.Out.Runs}
 		if before != after {
 			rows = append(rows, after)
+		}
+		if d.Out.State == schedule.Completed && d.Row.State != schedule.Completed {
+			if err := c.s.Hooks.Changed(c, d.Row.Schedule, hook.ScheduleCompleted); err != nil {
+				return err
+			}
 		}
 	}
 	if len(rows) == 0 {

@@ -6,6 +6,7 @@ import (
 	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/schedule"
 	"github.com/belfry-run/belfry/store/base"
+	"github.com/belfry-run/belfry/store/leftovers"
 )
 
 // Follow decides what follows for schedules from the end of one of their jobs:
@@ -62,7 +63,8 @@ func concernedByEnd(s schedule.Schedule) bool {
 // withdrawOf ends what waits of a schedule: jobs that have not started, and
 // occurrences in its buffer.
 func (c *Change) withdrawOf(row ScheduleRow, reason core.Reason, note string) error {
-	if err := c.jobs().Withdraw(`schedule_id = $1 and trigger in ('schedule', 'check')`, row.ID, reason, note); err != nil {
+	ends := leftovers.Left{Kind: leftovers.Withdrawn, Owner: leftovers.ScheduleOwner(row.ID), Reason: reason, Note: note}
+	if err := c.s.leftovers.In(c.Change).Follow(ends); err != nil {
 		return err
 	}
 	_, err := c.Tx.Exec(c.Ctx, `

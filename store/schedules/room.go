@@ -5,17 +5,23 @@ import (
 	"context"
 
 	"github.com/belfry-run/belfry/store/base"
+	"github.com/belfry-run/belfry/store/bounds"
 	"github.com/belfry-run/belfry/store/cycles"
 	"github.com/belfry-run/belfry/store/jobs"
+	"github.com/belfry-run/belfry/store/leftovers"
+	"github.com/belfry-run/belfry/store/quotas"
 	"github.com/belfry-run/belfry/store/tasks"
 )
 
 // Store keeps the schedules and calendars, and what fires.
 type Store struct {
 	*base.Store
-	cycles *cycles.Store
-	jobs   *jobs.Store
-	tasks  *tasks.Store
+	bounds    *bounds.Store
+	cycles    *cycles.Store
+	jobs      *jobs.Store
+	leftovers *leftovers.Store
+	quotas    *quotas.Store
+	tasks     *tasks.Store
 
 	Hooks Hooks
 
@@ -24,8 +30,8 @@ type Store struct {
 }
 
 // New is the part of a store that keeps them.
-func New(b *base.Store, cycles *cycles.Store, jobs *jobs.Store, tasks *tasks.Store) *Store {
-	s := &Store{Store: b, cycles: cycles, jobs: jobs, tasks: tasks}
+func New(b *base.Store, bounds *bounds.Store, cycles *cycles.Store, jobs *jobs.Store, leftovers *leftovers.Store, quotas *quotas.Store, tasks *tasks.Store) *Store {
+	s := &Store{Store: b, bounds: bounds, cycles: cycles, jobs: jobs, leftovers: leftovers, quotas: quotas, tasks: tasks}
 	s.setUp()
 	return s
 }

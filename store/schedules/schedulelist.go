@@ -10,6 +10,7 @@ import (
 	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/schedule"
 	"github.com/belfry-run/belfry/store/base"
+	"github.com/belfry-run/belfry/store/titles"
 )
 
 // Schedules lists schedules by namespace and name. An index answers the task,
@@ -102,7 +103,8 @@ func scheduleWalkOf(ctx context.Context, tx base.Tx, f schedule.Filter) (w sched
 		w.rest = append(w.rest, term{"state = ?", string(f.State)})
 	}
 	if f.Part != "" {
-		w.rest = append(w.rest, term{"replace(lower(name), ?, '') <> lower(name)", strings.ToLower(f.Part)})
+		condition, argument := titles.Part(f.Part)
+		w.rest = append(w.rest, term{condition, argument})
 	}
 	return w, nil
 }

@@ -8,6 +8,8 @@ import (
 
 	"github.com/belfry-run/belfry/access"
 	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/core/title"
+	"github.com/belfry-run/belfry/hook"
 	"github.com/belfry-run/belfry/job"
 	"github.com/belfry-run/belfry/schedule"
 	"github.com/belfry-run/belfry/store/base"
@@ -112,12 +114,12 @@ func (c *Change) InsertSchedule(sc schedule.Schedule, paused bool) (schedule.Sch
 	}
 	n, err := c.Tx.Exec(c.Ctx, `
 		insert into belfry.schedules (id, namespace, name, task_id, doc, state, generation, next_at, high_water, finish_at, runs,
-			paused_at, paused_by, paused_reason, created_at, updated_at)
-		values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, 0, $12, $13, $14, $11, $11)
+			paused_at, paused_by, paused_reason, created_at, updated_at, title, sought)
+		values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, 0, $12, $13, $14, $11, $11, $15, $16)
 		on conflict (namespace, name) do nothing`,
 		sc.ID, sc.Namespace, sc.Name, task.ID, ScheduleDoc(sc), string(sc.State), sc.Generation,
 		base.Micros(sc.NextAt), base.Micros(sc.HighWater), base.Micros(sc.FinishAt), base.Micros(c.Now),
-		base.Micros(sc.PausedAt), sc.PausedBy, sc.PausedReason)
+		base.Micros(sc.PausedAt), sc.PausedBy, sc.PausedReason, sc.Title, title.Fold(sc.Title))
 	if err != nil {
 		return sc, err
 	}
@@ -209,8 +211,8 @@ func (c *Change) UpdateSchedule(sc schedule.Schedule) (schedule.Schedule, error)
 	}
 	if _, err := c.Tx.Exec(c.Ctx, `
 		update belfry.schedules
-		set task_id = $2, doc = $3, generation = $4, updated_at = $5
-		where id = $1`, sc.ID, task.ID, ScheduleDoc(sc), sc.Generation, base.Micros(c.Now)); err != nil {
+		set task_id = $2, doc = $3, generation = $4, updated_at = $5, title = $6, sought = $7
+		where id = $1`, sc.ID, task.ID, ScheduleDoc(sc), sc.Generation, base.Micros(c.Now), sc.Title, title.Fold(sc.Title)); err != nil {
 		return sc, err
 	}
 	row := ScheduleRow{sc, task.ID}
@@ -231,6 +233,11 @@ func (c *Change) UpdateSchedule(sc schedule.Schedule) (schedule.Schedule, error)
 	out, err := c.decideOne(row, decide)
 	if err != nil {
 		return sc, err
+	}
+	if before.State == schedule.Completed && out.State == schedule.Active {
+		if err := c.s.Hooks.Changed(c, out, hook.ScheduleResumed); err != nil {
+			return sc, err
+		}
 	}
 	return out, c.Audit("update", "schedule", sc.Namespace, sc.Name, "", before, out)
 }
@@ -354,6 +361,9 @@ func (c *Change) PauseSchedule(namespace, name, reason string) (out schedule.Sch
 	if err := c.withdrawOf(row, schedule.ReasonPaused, "schedule paused: "+reason); err != nil {
 		return out, err
 	}
+	if err := c.s.Hooks.Changed(c, row.Schedule, hook.SchedulePaused); err != nil {
+		return out, err
+	}
 	return row.Schedule, c.Audit("pause", "schedule", namespace, name, reason, before, row.Schedule)
 }
 
@@ -409,6 +419,9 @@ func (c *Change) ResumeSchedule(namespace, name string, catchUp bool) (out sched
 	if err := c.savePause(row.Schedule); err != nil {
 		return out, err
 	}
+	if err := c.s.Hooks.Changed(c, row.Schedule, hook.ScheduleResumed); err != nil { // it may be completed by what follows
+		return out, err
+	}
 	out, err = c.decideOne(row, func(sc schedule.Schedule, plan schedule.Plan, f schedule.Facts, now time.Time) schedule.Firing {
 		return schedule.Resume(sc, plan, f, now, catchUp)
 	})
@@ -440,6 +453,9 @@ func (s *Store) TriggerSchedule(ctx context.Context, namespace, name string, inp
 		ins[0].Trigger, ins[0].Schedule, ins[0].ScheduleID, ins[0].Generation = job.TriggerManual, row.Name, row.ID, row.Generation
 		j = ins[0].Job
 		if err := c.cycles().OneRun([]*jobs.Insertion{&ins[0]}); err != nil {
+			return err
+		}
+		if err := c.jobs().Admit(true, []*jobs.Insertion{&ins[0]}); err != nil {
 			return err
 		}
 		if err := c.jobs().InsertJobs([]*jobs.Insertion{&ins[0]}); err != nil {

@@ -7,6 +7,7 @@ import (
 	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/job"
 	"github.com/belfry-run/belfry/store/base"
+	"github.com/belfry-run/belfry/store/windows"
 )
 
 // Job is one job, live or finished.
@@ -14,6 +15,12 @@ func (s *Store) Job(ctx context.Context, namespace string, id int64) (j job.Job,
 	err = s.DB().Read(ctx, func(tx base.Tx) error {
 		row, err := s.jobs.ReadJob(ctx, tx, namespace, id)
 		if j = row.Job; err != nil {
+			return err
+		}
+		if err := s.steps.AddProgress(ctx, tx, []*job.Job{&j}); err != nil {
+			return err
+		}
+		if err := windows.AddTo(ctx, tx, &j); err != nil {
 			return err
 		}
 		return addRunAgain(ctx, tx, &j)
@@ -44,7 +51,13 @@ func (s *Store) Jobs(ctx context.Context, f job.Filter) (p core.Page[job.Job], e
 		if p.Next == "" && l.until > 0 {
 			p.Next, p.Looked = base.EncodeCursor(strconv.FormatInt(l.until, 10)), l.rows
 		}
-		return nil
+		var running []*job.Job
+		for i := range p.Items {
+			if p.Items[i].State == job.Running {
+				running = append(running, &p.Items[i])
+			}
+		}
+		return s.steps.AddProgress(ctx, tx, running)
 	})
 	return p, err
 }

@@ -7,26 +7,33 @@ import (
 	"github.com/belfry-run/belfry/store/base"
 	"github.com/belfry-run/belfry/store/cycles"
 	"github.com/belfry-run/belfry/store/jobs"
+	"github.com/belfry-run/belfry/store/leftovers"
 	"github.com/belfry-run/belfry/store/programs"
 	"github.com/belfry-run/belfry/store/queues"
+	"github.com/belfry-run/belfry/store/steps"
 	"github.com/belfry-run/belfry/store/tasks"
+	"github.com/belfry-run/belfry/store/workflows"
 )
 
 // Store keeps the search for jobs, what is done to many at once, and logs.
 type Store struct {
 	*base.Store
-	cycles   *cycles.Store
-	jobs     *jobs.Store
-	programs *programs.Store
-	queues   *queues.Store
-	tasks    *tasks.Store
+	cycles    *cycles.Store
+	jobs      *jobs.Store
+	leftovers *leftovers.Store
+	programs  *programs.Store
+	queues    *queues.Store
+	steps     *steps.Store
+	tasks     *tasks.Store
+
+	workflows *workflows.Store
 
 	logSizes logSizes
 }
 
 // New is the part of a store that keeps them.
-func New(b *base.Store, cycles *cycles.Store, jobs *jobs.Store, programs *programs.Store, queues *queues.Store, tasks *tasks.Store) *Store {
-	return &Store{Store: b, cycles: cycles, jobs: jobs, programs: programs, queues: queues, tasks: tasks}
+func New(b *base.Store, cycles *cycles.Store, jobs *jobs.Store, leftovers *leftovers.Store, programs *programs.Store, queues *queues.Store, steps *steps.Store, tasks *tasks.Store, workflows *workflows.Store) *Store {
+	return &Store{Store: b, cycles: cycles, jobs: jobs, leftovers: leftovers, programs: programs, queues: queues, steps: steps, tasks: tasks, workflows: workflows}
 }
 
 // Change is a transition under way, with what this package does in it.
@@ -47,6 +54,8 @@ func (c *Change) programs() *programs.Change { return c.s.programs.In(c.Change) 
 func (c *Change) queues() *queues.Change { return c.s.queues.In(c.Change) }
 
 func (c *Change) tasks() *tasks.Change { return c.s.tasks.In(c.Change) }
+
+func (c *Change) workflows() *workflows.Change { return c.s.workflows.In(c.Change) }
 
 func (s *Store) write(ctx context.Context, name string, fn func(c *Change) error) error {
 	return s.Write(ctx, name, func(c *base.Change) error { return fn(s.In(c)) })

@@ -103,6 +103,7 @@ func jobTerms(w *base.Where, f job.Filter, scheduled bool, attempt string) {
 	w.Equals("queue", f.Queue)
 	w.Equals("kind", string(f.Kind))
 	w.Equals("trigger", string(f.Trigger))
+	w.Equals("reason", string(f.Reason))
 	w.Equals("session", f.Session)
 	if f.Tag != "" {
 		w.And("replace(tags, ?, '') <> tags", ","+f.Tag+",")

@@ -5,39 +5,42 @@ import (
 	"slices"
 
 	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/internal/expression"
 	"github.com/belfry-run/belfry/store/base"
 	"github.com/belfry-run/belfry/task"
 )
 
-// checkCycle refuses a cycle that names what is not there, or itself.
+// checkCycle refuses a cycle or workflow that names what is not there, or itself.
 func (c *Change) checkCycle(t task.Task) error {
 	return CheckMembers(t, c.TasksByName, func(string) {})
 }
 
 // CheckMembers is checkCycle, with tasks from wherever they are. use is told of
-// each member.
+// each member and step.
 func CheckMembers(t task.Task, tasks func([]base.TaskName) (map[base.TaskName]task.Task, error), use func(member string)) error {
-	if t.Cycle == nil {
-		return nil
+	if t.Workflow != nil {
+		if faults := expression.VetWorkflow(*t.Workflow); len(faults) > 0 {
+			return (&core.Error{Code: core.Invalid, Message: fmt.Sprintf("task %q", t.Name), Fields: faults})
+		}
 	}
-	names := make([]base.TaskName, len(t.Cycle.Members))
-	for i, m := range t.Cycle.Members {
+	parts := t.Parts()
+	names := make([]base.TaskName, len(parts))
+	for i, m := range parts {
 		names[i] = base.TaskName{Namespace: t.Namespace, Name: m.Task}
 	}
 	there, err := tasks(names)
 	if err != nil {
 		return err
 	}
-	for i, m := range t.Cycle.Members {
-		field := fmt.Sprintf("cycle.members[%d].task", i)
+	for _, m := range parts {
 		member, ok := there[base.TaskName{Namespace: t.Namespace, Name: m.Task}]
 		use(m.Task)
 		switch {
 		case m.Task == t.Name:
-			return core.InvalidField(field, m.Task, "is the cycle itself", "")
+			return core.InvalidField(m.Field, m.Task, fmt.Sprintf("is the %s itself", t.Kind), "")
 		case !ok:
-			return core.InvalidField(field, m.Task, "is not a task in namespace "+t.Namespace, "create it first, or apply both in one file")
-		case member.Cycle == nil:
+			return core.InvalidField(m.Field, m.Task, "is not a task in namespace "+t.Namespace, "create it first, or apply both in one file")
+		case len(member.Parts()) == 0:
 			continue
 		}
 		within, err := within(t, m.Task, tasks)
@@ -45,13 +48,17 @@ func CheckMembers(t task.Task, tasks func([]base.TaskName) (map[base.TaskName]ta
 			return err
 		}
 		if within {
-			return core.InvalidField(field, m.Task, "is a cycle that has this one for a member", "")
+			role := "member"
+			if member.Workflow != nil {
+				role = "step"
+			}
+			return core.InvalidField(m.Field, m.Task, fmt.Sprintf("is a %s that has this one for a %s", member.Kind, role), "")
 		}
 	}
 	return nil
 }
 
-// within reports that a cycle is a member of another, or of one of its members.
+// within reports that a task is a part of another, or of one of its parts.
 func within(t task.Task, other string, named func([]base.TaskName) (map[base.TaskName]task.Task, error)) (bool, error) {
 	seen := map[string]bool{}
 	for level := []string{other}; len(level) > 0; {
@@ -65,11 +72,7 @@ func within(t task.Task, other string, named func([]base.TaskName) (map[base.Tas
 		}
 		level = nil
 		for _, name := range names {
-			inner := tasks[name]
-			if inner.Cycle == nil {
-				continue
-			}
-			for _, m := range inner.Cycle.Members {
+			for _, m := range tasks[name].Parts() {
 				if m.Task == t.Name {
 					return true, nil
 				}
@@ -83,19 +86,23 @@ func within(t task.Task, other string, named func([]base.TaskName) (map[base.Tas
 	return false, nil
 }
 
-// freeMember refuses to delete a task that a cycle has for a member.
+// freeMember refuses to delete a task that a cycle has for a member, or a workflow for a step.
 func (c *Change) freeMember(t task.Task) error {
 	users, err := base.Collect(c.Ctx, c.Tx, c.s.ScanTask, `
 		select `+TaskColumns+`
 		from belfry.tasks
-		where namespace = $1 and kind = 'cycle' and doc like $2
+		where namespace = $1 and kind in ('cycle', 'workflow') and doc like $2
 		order by name`, t.Namespace, `%"task":"`+t.Name+`"%`)
 	if err != nil {
 		return err
 	}
 	for _, u := range users {
-		if u.Cycle != nil && slices.ContainsFunc(u.Cycle.Members, func(m task.Member) bool { return m.Task == t.Name }) {
-			return core.Errorf(core.Conflict, "task %q is a member of cycle %q", t.Name, u.Name).WithHint("take it out of the cycle first")
+		if slices.ContainsFunc(u.Parts(), func(m task.Part) bool { return m.Task == t.Name }) {
+			role := "member"
+			if u.Workflow != nil {
+				role = "step"
+			}
+			return core.Errorf(core.Conflict, "task %q is a %s of %s %q", t.Name, role, u.Kind, u.Name).WithHint("take it out of the %s first", u.Kind)
 		}
 	}
 	_, err = c.Tx.Exec(c.Ctx, `delete from belfry.member_timing where task_id = $1`, t.ID)
@@ -106,10 +113,8 @@ func (c *Change) freeMember(t task.Task) error {
 // members, as far as that goes.
 func MembersFirst(all []task.Task) []int {
 	return base.OrderBy(len(all), func(i int) string { return all[i].Namespace + "/" + all[i].Name }, func(i int) (names []string) {
-		if all[i].Cycle != nil {
-			for _, m := range all[i].Cycle.Members {
-				names = append(names, all[i].Namespace+"/"+m.Task)
-			}
+		for _, m := range all[i].Parts() {
+			names = append(names, all[i].Namespace+"/"+m.Task)
 		}
 		return names
 	})

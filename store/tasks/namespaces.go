@@ -11,6 +11,7 @@ import (
 	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/job"
 	"github.com/belfry-run/belfry/store/base"
+	"github.com/belfry-run/belfry/store/queues"
 	"github.com/belfry-run/belfry/task"
 )
 
@@ -117,12 +118,19 @@ func (s *Store) SaveNamespace(ctx context.Context, n access.Namespace) (access.N
 		n.UpdatedAt, n.UpdatedBy = c.Now, access.ActorOf(ctx)
 		if n.Limited() {
 			_, err = c.Tx.Exec(ctx, `
-				insert into belfry.namespaces (name, doc)
-				values ($1, $2)
+				insert into belfry.namespaces (name, doc, limits)
+				values ($1, $2, $3)
 				on conflict (name) do update
-				set doc = excluded.doc`, n.Name, base.Text(n))
+				set doc = excluded.doc, limits = excluded.limits`, n.Name, base.Text(n), queues.LimitsText(n.Limits))
 		} else {
 			_, err = c.Tx.Exec(ctx, `delete from belfry.namespaces where name = $1`, n.Name)
+		}
+		if err == nil && n.Quota != old.Quota {
+			err = c.quotas().Saved(n)
+		}
+		if err == nil {
+			c.queues().ForgetSpecial()
+			err = s.Hooks.NamespaceSaved(c, n, old.Limits)
 		}
 		if err != nil {
 			return err

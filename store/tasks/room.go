@@ -6,12 +6,14 @@ import (
 
 	"github.com/belfry-run/belfry/store/base"
 	"github.com/belfry-run/belfry/store/queues"
+	"github.com/belfry-run/belfry/store/quotas"
 	"github.com/belfry-run/belfry/task"
 )
 
 // Store keeps the tasks, what namespaces allow, and what tasks require of workers.
 type Store struct {
 	*base.Store
+	quotas *quotas.Store
 	queues *queues.Store
 
 	Hooks Hooks
@@ -23,8 +25,8 @@ type Store struct {
 }
 
 // New is the part of a store that keeps them.
-func New(b *base.Store, queues *queues.Store) *Store {
-	return &Store{Store: b, queues: queues}
+func New(b *base.Store, quotas *quotas.Store, queues *queues.Store) *Store {
+	return &Store{Store: b, quotas: quotas, queues: queues}
 }
 
 // Change is a transition under way, with what this package does in it.
@@ -35,6 +37,8 @@ type Change struct {
 
 // In is a transition under way for this package.
 func (s *Store) In(c *base.Change) *Change { return &Change{c, s} }
+
+func (c *Change) quotas() *quotas.Change { return c.s.quotas.In(c.Change) }
 
 func (c *Change) queues() *queues.Change { return c.s.queues.In(c.Change) }
 

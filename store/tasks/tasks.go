@@ -3,11 +3,12 @@ package tasks
 import (
 	"context"
 	"fmt"
-	"strings"
 
 	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/core/title"
 	"github.com/belfry-run/belfry/job"
 	"github.com/belfry-run/belfry/store/base"
+	"github.com/belfry-run/belfry/store/titles"
 	"github.com/belfry-run/belfry/task"
 )
 
@@ -86,6 +87,12 @@ func (s *Store) ReadTask(ctx context.Context, tx base.Tx, namespace, name string
 	return s.taskWith(ctx, tx, namespace, name, "")
 }
 
+// AnyLimited reports that some task has limits.
+func (c *Change) AnyLimited() (bool, error) {
+	_, some, err := base.First(c.Ctx, c.Tx, base.ScanInt, `select id from belfry.tasks where limited = 1 limit 1`)
+	return some, err
+}
+
 // LockTask is task, and nobody else changes or deletes it before this
 // transaction ends.
 func (c *Change) LockTask(namespace, name string) (task.Task, error) {
@@ -162,10 +169,10 @@ func (c *Change) InsertTask(t task.Task, note string) (task.Task, error) {
 		return t, err
 	}
 	n, err := c.Tx.Exec(c.Ctx, `
-		insert into belfry.tasks (id, namespace, name, kind, queue, tags, artifact, generation, doc, created_at, updated_at, requirement)
-		values ($1, $2, $3, $4, $5, $6, $9, 1, $7, $8, $8, $10)
+		insert into belfry.tasks (id, namespace, name, kind, queue, tags, artifact, generation, doc, created_at, updated_at, requirement, limited, title, sought)
+		values ($1, $2, $3, $4, $5, $6, $9, 1, $7, $8, $8, $10, $11, $12, $13)
 		on conflict (namespace, name) do nothing`,
-		t.ID, t.Namespace, t.Name, string(t.Kind), t.Queue, base.JoinTags(t.Tags), doc, base.Micros(c.Now), ArtifactOf(t), requirement)
+		t.ID, t.Namespace, t.Name, string(t.Kind), t.Queue, base.JoinTags(t.Tags), doc, base.Micros(c.Now), ArtifactOf(t), requirement, base.Bit(t.Gated()), t.Title, title.Fold(t.Title))
 	if err != nil {
 		return t, err
 	}
@@ -243,11 +250,11 @@ func (c *Change) UpdateTask(t task.Task) (task.Task, error) {
 	}
 	if _, err := c.Tx.Exec(c.Ctx, `
 		update belfry.tasks
-		set kind = $2, queue = $3, tags = $4, artifact = $7, generation = generation + 1, doc = $5, updated_at = $6, requirement = $8
-		where id = $1`, t.ID, string(t.Kind), t.Queue, base.JoinTags(t.Tags), doc, base.Micros(c.Now), ArtifactOf(t), requirement); err != nil {
+		set kind = $2, queue = $3, tags = $4, artifact = $7, generation = generation + 1, doc = $5, updated_at = $6, requirement = $8, limited = $9, title = $10, sought = $11
+		where id = $1`, t.ID, string(t.Kind), t.Queue, base.JoinTags(t.Tags), doc, base.Micros(c.Now), ArtifactOf(t), requirement, base.Bit(t.Gated()), t.Title, title.Fold(t.Title)); err != nil {
 		return t, err
 	}
-	if err := c.s.Hooks.Saved(c, old, t, requirement); err != nil {
+	if err := c.s.Hooks.Saved(c, old, t); err != nil {
 		return t, err
 	}
 	return t, c.Audit("update", "task", t.Namespace, t.Name, "", old.Redacted(), t.Redacted())
@@ -316,7 +323,7 @@ func (s *Store) Tasks(ctx context.Context, f task.Filter) (p core.Page[task.Task
 		w.And("replace(tags, ?, '') <> tags", ","+f.Tag+",")
 	}
 	if f.Part != "" {
-		w.And("replace(lower(name), ?, '') <> lower(name)", strings.ToLower(f.Part))
+		w.And(titles.Part(f.Part))
 	}
 	w.NotOwned("name")
 	err = s.DB().Read(ctx, func(tx base.Tx) error {

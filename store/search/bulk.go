@@ -1,0 +1,248 @@
+package search
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/job"
+	"github.com/belfry-run/belfry/store/base"
+	"github.com/belfry-run/belfry/store/jobs"
+	"github.com/belfry-run/belfry/view"
+)
+
+// bulk is an action on many jobs.
+type bulk struct {
+	name      string
+	namespace string
+	sel       view.Selection
+	unfit     func(job.State) bool // of jobs that are left, and why
+	why       string
+	do        func(c *Change, rows []jobs.JobRow, out *view.Selected) error // to jobs that are locked
+}
+
+// bulkAtOnce bounds how many jobs a bulk action is done to in one transaction: to 10,000 it took SQLite four seconds, in
+// which nobody else could write.
+const bulkAtOnce = 500
+
+// bulk runs a bulk action, in parts. A dry run of it is a read: it waits for no writer and holds up none. When a part fails
+// those before it are done, and whoever asks again goes on from there.
+func (s *Store) bulk(ctx context.Context, b bulk) (out view.Selected, err error) {
+	if b.sel.DryRun {
+		err = s.read(ctx, func(c *Change) error {
+			_, out, err = c.selectJobs(b)
+			return err
+		})
+		return out, err
+	}
+	if b.sel.Filter != nil {
+		err = s.read(ctx, func(c *Change) error {
+			b.sel.IDs, err = c.filterJobs(b.namespace, b.sel, b.unfit, &out)
+			return err
+		})
+		if err != nil {
+			return out, err
+		}
+		b.sel.Filter = nil
+	}
+	out.IDs, out.Left = []int64{}, map[int64]string{}
+	for ids := range slices.Chunk(base.Unique(b.sel.IDs), bulkAtOnce) {
+		part := b
+		part.sel.IDs = ids
+		var done view.Selected
+		err = s.write(ctx, b.name, func(c *Change) error {
+			rows, selected, err := c.selectJobs(part)
+			if done = selected; err != nil || len(rows) == 0 {
+				return err
+			}
+			return b.do(c, rows, &done)
+		})
+		if err != nil {
+			return out, afterParts(err, len(out.IDs))
+		}
+		out.IDs = append(out.IDs, done.IDs...)
+		maps.Copy(out.Left, done.Left)
+	}
+	return out, nil
+}
+
+// readSelection reads the search of a selection by the clock that decides.
+func (s *Store) readSelection(ctx context.Context, sel view.Selection) (view.Selection, error) {
+	now, err := s.Now(ctx)
+	if err != nil {
+		return sel, err
+	}
+	if sel, err = sel.Read(now); err != nil {
+		return sel, err
+	}
+	return sel, sel.Validate()
+}
+
+// selectJobs finds and locks the jobs of a bulk action. Those for which unfit
+// holds are left.
+func (c *Change) selectJobs(b bulk) ([]jobs.JobRow, view.Selected, error) {
+	sel, unfit := b.sel, b.unfit
+	out := view.Selected{IDs: []int64{}, Left: map[int64]string{}}
+	ids := sel.IDs
+	if sel.Filter != nil {
+		found, err := c.filterJobs(b.namespace, sel, unfit, &out)
+		if err != nil {
+			return nil, out, err
+		}
+		ids = found
+	}
+	rows, err := c.heldJobs(ids, sel.DryRun)
+	if err != nil {
+		return nil, out, err
+	}
+	byID := make(map[int64]jobs.JobRow, len(rows))
+	for _, r := range rows {
+		if b.namespace == core.AnyNamespace || r.Namespace == b.namespace {
+			byID[r.ID] = r
+		}
+	}
+	var fit []jobs.JobRow
+	for _, id := range base.Unique(ids) {
+		j, there := byID[id]
+		switch {
+		case !there:
+			out.Left[id] = "no such job"
+		case unfit(j.State):
+			out.Left[id] = fmt.Sprintf("%s: %s", b.why, j.State)
+		default:
+			out.IDs = append(out.IDs, id)
+			fit = append(fit, j)
+		}
+	}
+	return fit, out, nil
+}
+
+// heldJobs reads jobs, live and finished, and locks the live ones unless it is
+// for a dry run.
+func (c *Change) heldJobs(ids []int64, dry bool) ([]jobs.JobRow, error) {
+	if dry {
+		return c.s.jobs.JobsByID(c.Ctx, c.Tx, ids)
+	}
+	// One that a retry brings back between the two looks, or a cancel ends again, is in neither: it is looked for again.
+	var rows []jobs.JobRow
+	for range maxLooks {
+		live, err := c.jobs().LockJobs(ids)
+		if err != nil {
+			return nil, err
+		}
+		held, err := c.withDone(ids, live)
+		if err != nil {
+			return nil, err
+		}
+		rows = append(rows, held...)
+		found := make(map[int64]bool, len(held))
+		for _, r := range held {
+			found[r.ID] = true
+		}
+		ids = slices.DeleteFunc(slices.Clone(ids), func(id int64) bool { return found[id] })
+		if len(ids) == 0 || c.SQL.ForUpdate("jobs") == "" {
+			return rows, nil
+		}
+		// One statement sees each job in one of the two tables, so those that it does not see are not there.
+		if ids, err = base.Collect(c.Ctx, c.Tx, base.ScanInt, `
+			select id from belfry.jobs where `+c.SQL.In("id", 1)+`
+			union all
+			select id from belfry.jobs_done where `+c.SQL.In("id", 1), c.SQL.List(ids)); err != nil || len(ids) == 0 {
+			return rows, err
+		}
+	}
+	return nil, core.Errorf(core.Conflict, "job %d is canceled and retried by others all the time", ids[0]).WithHint("try again")
+}
+
+// maxLooks is how often a job is looked for that moves between the live and the finished ones. Five people who cancel and
+// retry one as fast as they can made more than four looks miss.
+const maxLooks = 100
+
+// afterParts says of an error in a bulk action that parts of it are done.
+func afterParts(err error, done int) error {
+	if done == 0 {
+		return err
+	}
+	return core.Errorf(core.CodeOf(err), "it was done to %s, and then: %w", core.Plural(done, "job"), err).
+		WithHint("ask again: what is done is left, and it goes on with the others")
+}
+
+func (s *Store) read(ctx context.Context, fn func(c *Change) error) error {
+	return s.DB().Read(ctx, func(tx base.Tx) error {
+		c := s.begin(ctx)
+		c.Tx, c.SQL = tx, s.SQL
+		return fn(c)
+	})
+}
+
+// filterJobs finds the oldest jobs that a filter names and an action fits, from
+// the cursor on, and says where to go on. Ids only grow, so what is done to some
+// of them, and what cannot be done to others, moves none into or out of what is
+// to come.
+func (c *Change) filterJobs(namespace string, sel view.Selection, unfit func(job.State) bool, out *view.Selected) (ids []int64, err error) {
+	f := *sel.Filter
+	f.Namespace = namespace
+	fit := slices.DeleteFunc(slices.Clone(job.States), unfit)
+	if len(f.States) == 0 {
+		f.States = fit
+	}
+	after, err := base.DecodeIDCursor(sel.Cursor)
+	if err != nil {
+		return nil, err
+	}
+	limit := core.MaxBatch
+	if sel.Sample > 0 {
+		limit = min(limit, sel.Sample)
+		f.States = slices.DeleteFunc(slices.Clone(f.States), unfit)
+		count := core.Counted{}
+		if len(f.States) == 0 {
+			out.Count = &count
+			return nil, nil
+		}
+		if count, err = c.s.CountIn(c.Ctx, c.Tx, f, view.CountOptions{}.Bound(), LookCount); err != nil {
+			return nil, err
+		}
+		out.Count = &count
+	}
+	rows, l, err := c.s.searchJobs(c.Ctx, c.Tx, f, after, limit, lookBulk, "asc")
+	if err != nil {
+		return nil, err
+	}
+	if l.until > 0 {
+		out.More, out.Next = true, base.EncodeCursor(strconv.FormatInt(l.until, 10))
+	}
+	for _, r := range rows {
+		ids = append(ids, r.ID)
+	}
+	return ids, nil
+}
+
+// withDone adds the finished ones among ids to the live ones that are locked.
+func (c *Change) withDone(ids []int64, live []jobs.JobRow) ([]jobs.JobRow, error) {
+	if len(live) == len(ids) || len(ids) == 0 {
+		return live, nil
+	}
+	done, err := base.Collect(c.Ctx, c.Tx, jobs.ScanJob, jobs.SelectDone+` where `+c.SQL.In("id", 1), c.SQL.List(ids))
+	return append(live, done...), err
+}
+
+// auditJobs writes one row for one job, and one for a whole batch.
+func (c *Change) auditJobs(action string, rows []jobs.JobRow, note string) error {
+	perNamespace := map[string][]int64{}
+	for _, r := range rows {
+		perNamespace[r.Namespace] = append(perNamespace[r.Namespace], r.ID)
+	}
+	for namespace, ids := range perNamespace {
+		name := fmt.Sprint(ids[0])
+		if len(ids) > 1 {
+			name = fmt.Sprintf("%d jobs", len(ids))
+		}
+		if err := c.Audit(action, "job", namespace, name, note, nil, ids); err != nil {
+			return err
+		}
+	}
+	return nil
+}
