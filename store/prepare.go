@@ -24,6 +24,9 @@ func (s *Store) Prepare(ctx context.Context) error {
 				return err
 			}
 		}
+		if err := s.hookStore.In(c).FreeEvents(); err != nil {
+			return err
+		}
 		return s.alertStore.In(c).FreeAlerts()
 	})
 }

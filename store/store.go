@@ -18,22 +18,35 @@ package store
 
 import (
 	"github.com/belfry-run/belfry/store/alerts"
+	"github.com/belfry-run/belfry/store/announcements"
 	"github.com/belfry-run/belfry/store/base"
+	"github.com/belfry-run/belfry/store/bounds"
 	"github.com/belfry-run/belfry/store/cycles"
 	"github.com/belfry-run/belfry/store/definitions"
 	"github.com/belfry-run/belfry/store/history"
+	"github.com/belfry-run/belfry/store/hooks"
+	"github.com/belfry-run/belfry/store/incidents"
 	"github.com/belfry-run/belfry/store/jobs"
+	"github.com/belfry-run/belfry/store/leftovers"
+	"github.com/belfry-run/belfry/store/limits"
 	"github.com/belfry-run/belfry/store/monitors"
 	"github.com/belfry-run/belfry/store/programs"
 	"github.com/belfry-run/belfry/store/queues"
+	"github.com/belfry-run/belfry/store/quotas"
 	"github.com/belfry-run/belfry/store/remote"
+	"github.com/belfry-run/belfry/store/samples"
 	"github.com/belfry-run/belfry/store/schedules"
 	"github.com/belfry-run/belfry/store/search"
+	"github.com/belfry-run/belfry/store/steps"
+	"github.com/belfry-run/belfry/store/subscribers"
 	"github.com/belfry-run/belfry/store/tasks"
+	"github.com/belfry-run/belfry/store/titles"
 	"github.com/belfry-run/belfry/store/tokens"
+	"github.com/belfry-run/belfry/store/turns"
 	"github.com/belfry-run/belfry/store/uptime"
 	"github.com/belfry-run/belfry/store/views"
 	"github.com/belfry-run/belfry/store/workers"
+	"github.com/belfry-run/belfry/store/workflows"
 	"github.com/belfry-run/belfry/store/zones"
 )
 
@@ -50,20 +63,33 @@ type (
 // The parts of a store. Their names keep them from hiding methods that are
 // called like them.
 type (
+	titleStore      = titles.Store
 	tokenStore      = tokens.Store
+	quotaStore      = quotas.Store
 	queueStore      = queues.Store
+	boundStore      = bounds.Store
+	turnStore       = turns.Store
 	taskStore       = tasks.Store
+	limitStore      = limits.Store
 	jobStore        = jobs.Store
+	leftoverStore   = leftovers.Store
+	stepStore       = steps.Store
 	workerStore     = workers.Store
 	programStore    = programs.Store
 	remoteStore     = remote.Store
 	cycleStore      = cycles.Store
+	workflowStore   = workflows.Store
 	scheduleStore   = schedules.Store
 	searchStore     = search.Store
 	historyStore    = history.Store
+	sampleStore     = samples.Store
 	monitorStore    = monitors.Store
+	subscriberStore = subscribers.Store
+	incidentStore   = incidents.Store
+	announceStore   = announcements.Store
 	uptimeStore     = uptime.Store
 	alertStore      = alerts.Store
+	hookStore       = hooks.Store
 	zoneStore       = zones.Store
 	viewStore       = views.Store
 	definitionStore = definitions.Store
@@ -72,20 +98,33 @@ type (
 // Store is Belfry's state. It is safe for use by many goroutines.
 type Store struct {
 	*base.Store
+	*titleStore
 	*tokenStore
+	*quotaStore
 	*queueStore
+	*boundStore
+	*turnStore
 	*taskStore
+	*limitStore
 	*jobStore
+	*leftoverStore
+	*stepStore
 	*workerStore
 	*programStore
 	*remoteStore
 	*cycleStore
+	*workflowStore
 	*scheduleStore
 	*searchStore
 	*historyStore
+	*sampleStore
 	*monitorStore
+	*subscriberStore
+	*incidentStore
+	*announceStore
 	*uptimeStore
 	*alertStore
+	*hookStore
 	*zoneStore
 	*viewStore
 	*definitionStore
@@ -94,22 +133,35 @@ type Store struct {
 // New wraps an open database. Packages sqlite and postgres call it.
 func New(db base.DB, o Options) *Store {
 	s := &Store{Store: base.New(db, o)}
+	s.titleStore = titles.New(s.Store)
 	s.tokenStore = tokens.New(s.Store)
+	s.quotaStore = quotas.New(s.Store)
 	s.queueStore = queues.New(s.Store)
-	s.taskStore = tasks.New(s.Store, s.queueStore)
-	s.jobStore = jobs.New(s.Store, s.queueStore, s.taskStore)
+	s.boundStore = bounds.New(s.Store, s.queueStore, s.quotaStore)
+	s.turnStore = turns.New(s.Store, s.queueStore)
+	s.taskStore = tasks.New(s.Store, s.quotaStore, s.queueStore)
+	s.limitStore = limits.New(s.Store, s.queueStore, s.taskStore, s.turnStore)
+	s.jobStore = jobs.New(s.Store, s.queueStore, s.boundStore, s.turnStore, s.taskStore, s.limitStore)
+	s.leftoverStore = leftovers.New(s.Store, s.jobStore, s.taskStore)
+	s.stepStore = steps.New(s.Store, s.jobStore)
 	s.workerStore = workers.New(s.Store, s.jobStore, s.taskStore, s.tokenStore)
 	s.programStore = programs.New(s.Store, s.jobStore, s.taskStore)
 	s.remoteStore = remote.New(s.Store, s.jobStore, s.programStore, s.taskStore, s.workerStore)
 	s.cycleStore = cycles.New(s.Store, s.jobStore, s.taskStore)
-	s.scheduleStore = schedules.New(s.Store, s.cycleStore, s.jobStore, s.taskStore)
-	s.searchStore = search.New(s.Store, s.cycleStore, s.jobStore, s.programStore, s.queueStore, s.taskStore)
-	s.historyStore = history.New(s.Store, s.jobStore, s.queueStore, s.scheduleStore, s.taskStore)
+	s.workflowStore = workflows.New(s.Store, s.jobStore, s.taskStore)
+	s.scheduleStore = schedules.New(s.Store, s.boundStore, s.cycleStore, s.jobStore, s.leftoverStore, s.quotaStore, s.taskStore)
+	s.searchStore = search.New(s.Store, s.cycleStore, s.jobStore, s.leftoverStore, s.programStore, s.queueStore, s.stepStore, s.taskStore, s.workflowStore)
+	s.historyStore = history.New(s.Store, s.jobStore, s.limitStore, s.queueStore, s.scheduleStore, s.taskStore, s.workflowStore)
+	s.sampleStore = samples.New(s.Store)
 	s.monitorStore = monitors.New(s.Store, s.jobStore, s.scheduleStore, s.taskStore)
+	s.subscriberStore = subscribers.New(s.Store, s.monitorStore)
+	s.incidentStore = incidents.New(s.Store, s.subscriberStore)
+	s.announceStore = announcements.New(s.Store, s.subscriberStore)
 	s.uptimeStore = uptime.New(s.Store, s.historyStore, s.monitorStore)
-	s.alertStore = alerts.New(s.Store, s.monitorStore)
+	s.alertStore = alerts.New(s.Store, s.monitorStore, s.subscriberStore)
+	s.hookStore = hooks.New(s.Store, s.alertStore)
 	s.zoneStore = zones.New(s.Store, s.alertStore, s.monitorStore, s.scheduleStore)
-	s.viewStore = views.New(s.Store, s.historyStore, s.monitorStore, s.scheduleStore, s.searchStore, s.taskStore, s.uptimeStore, s.workerStore, s.zoneStore)
+	s.viewStore = views.New(s.Store, s.historyStore, s.hookStore, s.monitorStore, s.scheduleStore, s.searchStore, s.stepStore, s.taskStore, s.turnStore, s.uptimeStore, s.workerStore, s.workflowStore, s.zoneStore)
 	s.definitionStore = definitions.New(s.Store, s.monitorStore, s.programStore, s.queueStore, s.scheduleStore, s.taskStore)
 	s.join()
 	return s

@@ -17,6 +17,9 @@ func (c *Change) Audit(action, noun, namespace, name, note string, before, after
 		values ($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
 		Micros(c.Now), namespace, access.ActorOf(c.Ctx), action, noun, name, note, docOrNull(before), doc)
 	c.Wake(TopicJobs)
+	if err == nil && action == "create" && c.s.created != nil {
+		err = c.s.created(c, noun, namespace, name)
+	}
 	if err != nil || doc == nil {
 		return err
 	}

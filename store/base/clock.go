@@ -302,6 +302,9 @@ func (c *Change) shiftClock(d time.Duration) error {
 	if err := c.SQL.Unpack(c.Ctx, c.Tx, Packed{All: true}); err != nil {
 		return err
 	}
+	if err := c.shiftRuns(d); err != nil {
+		return err
+	}
 	queries := []string{
 		`update belfry.leases set deadline_at = deadline_at + $1, claimed_at = claimed_at + $1 where claimed_at ` + before + ` $2`,
 		`update belfry.sessions set expires_at = expires_at + $1, renewed_at = renewed_at + $1 where ended_at = 0 and renewed_at ` + before + ` $2`,
@@ -316,9 +319,13 @@ func (c *Change) shiftClock(d time.Duration) error {
 		`update belfry.member_timing set turn_at = turn_at + $1 where turn_at > 0 and turn_at `+before+` $2`)
 	if d < 0 {
 		queries = append(queries,
-			`update belfry.jobs set due_at = due_at + $1 where state = 'scheduled' and (failures > 0 or snoozes > 0 or trigger in ('check', 'cycle') and nominal = 0) and due_at > $2`,
+			`update belfry.jobs set due_at = due_at + $1 where state = 'scheduled' and (failures > 0 or snoozes > 0 or trigger in ('check', 'cycle') and nominal = 0 or attempt = 0 and id in (select job_id from belfry.debounced)) and due_at > $2`,
+			`update belfry.debounced set last_at = last_at + $1 where last_at > $2`,
+			`update belfry.steps set wake_at = wake_at + $1, saved_at = saved_at + $1 where wake_at > $2`,
 			`update belfry.alerts set due_at = due_at + $1 where state = 'pending' and due_at > $2`,
-			`update belfry.jobs set ready_at = ready_at + $1 where state = 'ready' and ready_at > $2`,
+			`update belfry.hooks set due_at = case when due_at > $2 then due_at + $1 else due_at end, taken_until = case when taken_until > $2 then taken_until + $1 else taken_until end where due_at > $2 or taken_until > $2`,
+			`update belfry.jobs set ready_at = ready_at + $1, turn = case when turn = ready_at then turn + $1 else turn end where state = 'ready' and ready_at > $2`,
+			`update belfry.limit_keys set next_at = next_at + $1, look_at = case when look_at > $2 then look_at + $1 else look_at end where next_at > $2 or look_at > $2`,
 			// Behind the high-water mark the next time is a look, and the time that counts from the finish is only a
 			// name, just after that mark: see finishDue in package schedule.
 			`update belfry.schedules
@@ -336,4 +343,14 @@ func (c *Change) shiftClock(d time.Duration) error {
 		c.After(fn)
 	}
 	return nil
+}
+
+// shiftRuns moves the times of workflows under way. Whoever writes them writes them as they were if the clock had not been
+// set since it was followed: all move, in either direction, those in their documents when these are read.
+func (c *Change) shiftRuns(d time.Duration) error {
+	if _, err := c.Tx.Exec(c.Ctx, `select count(*) from (select job_id from belfry.workflow_runs where due_at > 0 order by job_id`+c.SQL.ForUpdate("workflow_runs")+`) as locked`); err != nil {
+		return err
+	}
+	_, err := c.Tx.Exec(c.Ctx, `update belfry.workflow_runs set due_at = due_at + $1, set_by = set_by + $1 where due_at > 0`, d.Microseconds())
+	return err
 }

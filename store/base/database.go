@@ -23,6 +23,6 @@ const OwnLeaseless = `(select number from belfry.leases where job_id = id) is nu
 
 // FirstReady is since when the first in line of a queue is ready; 0: nothing is.
 func (s *Store) FirstReady(ctx context.Context, tx Tx, queue string) (int64, error) {
-	at, _, err := First(ctx, tx, ScanInt, `select ready_at`+s.ReadyIn()+` order by priority desc, ready_at, id limit 1`, queue)
+	at, _, err := First(ctx, tx, ScanInt, `select ready_at`+s.ReadyIn()+` order by priority desc, turn, id limit 1`, queue)
 	return at, err
 }

@@ -22,7 +22,7 @@ type DB interface {
 	Write(ctx context.Context, fn func(tx Tx, at Moment) error) error
 	// Adopt wraps a transaction of the caller's: *sql.Tx on both, pgx.Tx on
 	// PostgreSQL. Whoever brought it commits it. It is refused as Write is.
-	Adopt(ctx context.Context, tx any) (Tx, Dialect, time.Time, error)
+	Adopt(ctx context.Context, tx any) (Tx, Dialect, Moment, error)
 	// Dialect is what differs in SQL, but in transactions of the caller's.
 	Dialect() Dialect
 	// Wakeups carries hints between processes. The truth is the row.
@@ -51,13 +51,18 @@ type Moment struct {
 	// ended, and what it committed is seen by this one. A transaction that
 	// stays open for long may be the exception.
 	Stable time.Time
+	// Number is that of the transaction where several write at once, in the order in which they begin; all below Oldest
+	// have ended, and what they committed is seen. 0, where one writes at a time.
+	Number, Oldest int64
 	// Woke, if set, says that whoever writes after this transition sees what it
 	// wrote, even before its commit. It is told how many were woken to do so.
 	Woke func(n int)
-	// Version, if set, answers for the tables tasks, queues and sessions another
+	// Version, if set, answers for the tables tasks, queues, sessions and hook_version another
 	// number than before whenever a row may have changed, for this transaction
 	// too: what was read under the same number need not be read again.
 	Version func(table string) int64
+	// Hooks, where Version is not set, is the version of all hooks together. It counts from 1, under which there is none; 0: not known.
+	Hooks int64
 }
 
 // Tx is what every statement goes through. Placeholders are $1, $2, … on both
@@ -182,8 +187,9 @@ type Announcer interface {
 
 // Keep is how long and how much history is kept.
 type Keep struct {
-	Age  time.Duration // finished jobs, attempts, logs, occurrences; default: 30 days
-	Jobs int64         // newest finished jobs; default: 1,000,000
+	Age    time.Duration // finished jobs, attempts, logs, occurrences; default: 30 days
+	Jobs   int64         // newest finished jobs; default: 1,000,000
+	Events int           // newest events of a hook; default: 1,000,000
 
 	// Before bounds what may be removed: nothing that ended at or after it. Zero:
 	// no bound. A store sets it to what was rolled up.

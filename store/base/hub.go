@@ -201,3 +201,13 @@ type Answer struct {
 	Limited bool    // a limit over all workers is in the way
 	Seen    Nothing // left, if that is known
 }
+
+// IsRung reports that a channel has something, or is closed, and takes it.
+func IsRung[T any](c <-chan T) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
+	}
+}

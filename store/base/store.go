@@ -11,6 +11,7 @@ import (
 
 	"github.com/belfry-run/belfry/alert"
 	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/hook"
 	"github.com/belfry-run/belfry/job"
 	"github.com/belfry-run/belfry/schedule"
 	"github.com/belfry-run/belfry/task"
@@ -76,6 +77,12 @@ type Observer interface {
 	// Tried is told of each try to deliver a message to a channel of a kind, and
 	// what its alerts became.
 	Tried(channel string, became alert.State)
+	// Delivered is told of each try to deliver events to a hook, and what came of it: sent, failed or disabled.
+	Delivered(result string, events int)
+	// OverQuota is told of each request that a quota of its namespace had no room for.
+	OverQuota(namespace, quota string)
+	// KeptOut is told how many jobs of a queue were refused because it was full, dropped or throttled, by the reason.
+	KeptOut(queue string, why core.Reason, jobs int)
 	// Took is told of each transition. It failed by a fault of the store, and not
 	// because what was asked for cannot be.
 	Took(transition string, d time.Duration, failed bool)
@@ -110,6 +117,9 @@ func (o Options) WithDefaults() Options {
 	if o.Keep.Uploads == 0 {
 		o.Keep.Uploads = task.DefaultUploadWait
 	}
+	if o.Keep.Events == 0 {
+		o.Keep.Events = hook.MaxKept
+	}
 	if o.Keep.Results == 0 {
 		o.Keep.Results = 7 * 24 * time.Hour
 	}
@@ -141,6 +151,7 @@ type Store struct {
 	close   context.CancelFunc
 
 	audited  func(c *Change, doc string) error
+	created  func(c *Change, noun, namespace, name string) error
 	clockSet []func()
 	closers  []func()
 }
@@ -162,6 +173,9 @@ func New(db DB, o Options) *Store {
 func (s *Store) OnClose(fn func())                            { s.closers = append(s.closers, fn) }
 func (s *Store) OnClockSet(fn func())                         { s.clockSet = append(s.clockSet, fn) }
 func (s *Store) OnAudit(fn func(c *Change, doc string) error) { s.audited = fn }
+
+// OnCreate has fn run in a transition that makes a thing of a noun.
+func (s *Store) OnCreate(fn func(c *Change, noun, namespace, name string) error) { s.created = fn }
 
 // Close closes the database. What it was doing is committed or rolled back.
 func (s *Store) Close() error {
@@ -206,11 +220,7 @@ func isFault(err error) bool {
 	if err == nil || errors.Is(err, context.Canceled) {
 		return false
 	}
-	switch core.CodeOf(err) {
-	case core.Invalid, core.NotFound, core.Conflict, core.Unauthorized, core.Forbidden, core.TooLarge:
-		return false
-	}
-	return true
+	return !Refused(err) && core.CodeOf(err) != core.Unauthorized
 }
 
 // WriteAhead is write where it is known what fn asks first: ahead asks the same.
@@ -254,7 +264,8 @@ func (s *Store) try(ctx context.Context, ahead func(c *Change), fn func(c *Chang
 		again := *asked // what an earlier try has gathered is gone with it
 		c = &again
 		c.Tx, c.SQL, c.Now, c.Stable = tx, s.SQL, core.Micro(at.Now), core.Micro(at.Stable)
-		c.Version, c.WakesEarly = at.Version, at.Woke != nil
+		c.Number, c.Oldest = at.Number, at.Oldest
+		c.Version, c.Hooks, c.WakesEarly = at.Version, at.Hooks, at.Woke != nil
 		if s.Opt.Claims.NoForesight {
 			c.Tx = struct{ Tx }{tx}
 		}
@@ -263,6 +274,13 @@ func (s *Store) try(ctx context.Context, ahead func(c *Change), fn func(c *Chang
 		}
 		if err := fn(c); err != nil {
 			return err
+		}
+		for len(c.before) > 0 {
+			end := c.before[0]
+			c.before = c.before[1:]
+			if err := end(); err != nil {
+				return err
+			}
 		}
 		c.wakeEarly(at.Woke)
 		if tx, ok := tx.(Announcer); ok {
@@ -290,7 +308,10 @@ type Change struct {
 	SQL     Dialect
 	Now     time.Time
 	Stable  time.Time                // [Moment.Stable]
+	Number  int64                    // [Moment.Number]
+	Oldest  int64                    // [Moment.Oldest]
 	Version func(table string) int64 // [Moment.Version]
+	Hooks   int64                    // [Moment.Hooks]
 	Begun   time.Time                // when it was asked for, by the monotonic clock
 	asked   time.Duration            // the same by [Options.Monotonic]
 	s       *Store
@@ -298,6 +319,7 @@ type Change struct {
 	// announced is set when other processes hear of them with the commit.
 	announced bool
 	then      []func()
+	before    []func() error
 	// foreign is set in a transaction that its caller commits.
 	Foreign bool
 	// clock is what was known of it when it was compared; zero before.
@@ -348,6 +370,11 @@ func (c *Change) Base() *Store { return c.s }
 // caller's nobody learns of that, and it does not run.
 func (c *Change) After(fn func()) { c.then = append(c.then, fn) }
 
+// Before runs fn at the end of the transition, within its transaction: what comes
+// there once for all that has happened, and what is locked last. There is no such
+// end in a transaction of the caller's.
+func (c *Change) Before(fn func() error) { c.before = append(c.before, fn) }
+
 // Observe tells the observer of what has happened once it has: what is begun
 // again after a fault is counted once, and what is taken back is not. In a
 // transaction of the caller's it is told at once.
@@ -379,4 +406,7 @@ func (deaf) Stale(int)                                             {}
 func (deaf) Lost(int)                                              {}
 func (deaf) Checked(task.Kind, task.CheckOutcome, time.Duration)   {}
 func (deaf) Tried(string, alert.State)                             {}
+func (deaf) Delivered(string, int)                                 {}
+func (deaf) OverQuota(string, string)                              {}
+func (deaf) KeptOut(string, core.Reason, int)                      {}
 func (deaf) Took(string, time.Duration, bool)                      {}

@@ -30,6 +30,7 @@ type Succeeded struct {
 	DueAt      int64
 	TaskID     int64
 	Attempt    int
+	Limited    int64 // 1: it was under keys of limits
 }
 
 func Placeholder(n int) string { return "$" + strconv.Itoa(n) }

@@ -9,11 +9,13 @@ import (
 	"time"
 
 	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/flow"
 	"github.com/belfry-run/belfry/job"
 	"github.com/belfry-run/belfry/store/base"
 	"github.com/belfry-run/belfry/store/cycles"
 	"github.com/belfry-run/belfry/store/jobs"
 	"github.com/belfry-run/belfry/store/programs"
+	"github.com/belfry-run/belfry/store/windows"
 	"github.com/belfry-run/belfry/task"
 )
 
@@ -36,6 +38,10 @@ func (s *Store) Why(ctx context.Context, namespace string, id int64) (w job.Why,
 			return nil
 		case row.State == job.Running:
 			return s.whyRunning(ctx, tx, row.Job, now, &w)
+		case row.Kind == task.KindWorkflow && row.State == job.Waiting:
+			status, err := s.workflows.StatusIn(ctx, tx, row.ID)
+			w.Summary, w.Next = core.Or(status.Why, "Its steps run."), fmt.Sprintf("belfry workflow show %d", row.ID)
+			return err
 		case row.Kind == task.KindCycle && row.State == job.Waiting:
 			return s.whyCycle(ctx, tx, row.Job, &w)
 		}
@@ -135,17 +141,26 @@ func (s *Store) whyWaiting(ctx context.Context, tx base.Tx, row jobs.JobRow, now
 	if err != nil {
 		return err
 	}
+	if row.Limited {
+		if err := s.whyLimited(ctx, tx, row, now, w); err != nil {
+			return err
+		}
+	}
 	if row.Kind == task.KindProgram {
 		if err := s.whyProgram(ctx, tx, row, w); err != nil {
 			return err
 		}
 	}
+	due, err := s.whyDue(ctx, tx, row, now)
+	if err != nil {
+		return err
+	}
 	w.Checks = append(w.Checks,
-		dueCheck(row.Job, now),
+		due,
 		core.Check{Name: "queue exists", OK: !missing, Detail: row.Queue, Fix: "belfry queue create " + row.Queue},
 		core.Check{Name: "queue is not paused", OK: queue.PausedAt.IsZero(), Detail: pausedText(queue), Fix: "belfry queue resume " + row.Queue},
 	)
-	if row.Kind != task.KindCycle { // which no worker takes, and no limit of a queue holds back
+	if !task.RunByEngine(row.Kind) { // which no worker takes, and no limit of a queue holds back
 		w.Checks = append(w.Checks, core.Check{Name: "queue is under its global limit", OK: queue.GlobalLimit == 0 || stats.Running < queue.GlobalLimit,
 			Detail: limitText(queue, stats), Fix: "wait, or raise the limit with belfry queue update"})
 		tasks, err := s.tasks.TasksByID(ctx, tx, []int64{row.TaskID})
@@ -163,12 +178,51 @@ func (s *Store) whyWaiting(ctx context.Context, tx base.Tx, row jobs.JobRow, now
 			return nil
 		}
 	}
+	if row.Kind == task.KindWorkflow {
+		w.Summary, w.Next = "Nothing stands in its way: a node with the role engine begins it.", fmt.Sprintf("belfry job show %d", row.ID)
+		return nil
+	}
 	if row.Kind == task.KindCycle {
 		w.Summary, w.Next = "Nothing stands in its way: a node with the role engine begins it.", "belfry cycle show "+row.Task
 		return nil
 	}
 	w.Summary, w.Next = "Nothing stands in its way: a worker should claim it now.", fmt.Sprintf("belfry job show %d", row.ID)
 	return nil
+}
+
+// whyDue is [dueCheck], and says what joined a job that waits for its window.
+func (s *Store) whyDue(ctx context.Context, tx base.Tx, row jobs.JobRow, now time.Time) (core.Check, error) {
+	c := dueCheck(row.Job, now)
+	if row.Attempt > 0 || !row.DueAt.After(now) {
+		return c, nil
+	}
+	err := windows.AddTo(ctx, tx, &row.Job)
+	if err != nil || row.Debounced == nil {
+		return c, err
+	}
+	tasks, err := s.tasks.TasksByID(ctx, tx, []int64{row.TaskID})
+	if err != nil {
+		return c, err
+	}
+	c.Detail += ", when its window ends: " + joinedText(*row.Debounced)
+	if d := tasks[row.TaskID].Debounce; d != nil {
+		if d.Key != "" {
+			value := flow.KeyValues([]string{d.Key}, flow.KeySource{Namespace: row.Namespace, Task: row.Task, Queue: row.Queue, Input: row.Input})[0]
+			c.Detail += fmt.Sprintf(", key %q of %s", value, d.Key)
+		}
+		c.Detail += fmt.Sprintf("; each moves its start by %s, to %s at the latest", d.Window, row.CreatedAt.Add(d.Longest()).Format(time.RFC3339))
+	}
+	return c, nil
+}
+
+func joinedText(d job.Debounced) string {
+	switch d.Joined {
+	case 0:
+		return "no request has joined"
+	case 1:
+		return "1 request has joined, at " + d.LastAt.Format(time.RFC3339)
+	}
+	return fmt.Sprintf("%d requests have joined, the last at %s", d.Joined, d.LastAt.Format(time.RFC3339))
 }
 
 func dueCheck(j job.Job, now time.Time) core.Check {
@@ -273,12 +327,65 @@ func (s *Store) whyBehind(ctx context.Context, tx base.Tx, j job.Job, stats job.
 	if j.State != job.Ready {
 		return nil
 	}
+	turns := ""
+	if f := stats.Fair; f != nil {
+		value := f.ValueOf(flow.KeySource{Namespace: j.Namespace, Task: j.Task, Queue: j.Queue, Input: j.Input})
+		turns = fmt.Sprintf("; turns are by %s, whose value is %q", f.Key, value)
+	}
 	ahead, _, err := base.First(ctx, tx, base.ScanInt, fmt.Sprintf(`
 		select count(*)
-		from (select 1 from belfry.jobs where queue = $1 and state = 'ready' and %s and (priority > $2 or priority = $2 and (ready_at, id) < ((select ready_at from belfry.jobs where id = $3), $3)) limit %d) as bounded`,
+		from (select 1 from belfry.jobs where queue = $1 and state = 'ready' and %s and (priority > $2 or priority = $2 and (turn, id) < ((select turn from belfry.jobs where id = $3), $3)) limit %d) as bounded`,
 		s.UnleasedOfMany(), core.CountLimit+1), j.Queue, j.Priority, j.ID)
 	w.Checks = append(w.Checks, core.Check{Name: "no job goes first", OK: ahead == 0,
-		Detail: fmt.Sprintf("%d ahead in queue %s, %d running", ahead, j.Queue, stats.Running), Fix: "wait, raise its priority, or add workers"})
+		Detail: fmt.Sprintf("%d ahead in queue %s, %d running%s", ahead, j.Queue, stats.Running, turns), Fix: "wait, raise its priority, or add workers"})
+	return err
+}
+
+// whyLimited says which limit a job waits for, and when its turn comes.
+func (s *Store) whyLimited(ctx context.Context, tx base.Tx, row jobs.JobRow, now time.Time, w *job.Why) error {
+	tasks, err := s.tasks.TasksByID(ctx, tx, []int64{row.TaskID})
+	if err != nil {
+		return err
+	}
+	under, err := s.limits.UnderOf(ctx, tx, row.Job, tasks[row.TaskID])
+	for _, u := range under {
+		noun, name, _ := strings.Cut(u.Gate.Owner, ":")
+		of := ""
+		switch noun {
+		case "task":
+			name = row.Task
+		default:
+			of = " of " + noun + " " + name
+		}
+		check := core.Check{Name: "limit " + u.Gate.Name + of + " has room", OK: !u.Waits, Fix: "wait, or raise the limit: belfry " + noun + " limits " + name}
+		key := "all jobs of " + name
+		if u.Gate.Key != "" {
+			key = fmt.Sprintf("key %q of %s", u.Value, u.Gate.Key)
+		}
+		switch {
+		case u.Stopped != 0:
+			check.Detail = fmt.Sprintf("%s: job %d failed, and the sequence is stopped", key, u.Stopped)
+			check.Fix = fmt.Sprintf("retry it: belfry job retry %d; or go on without it: belfry task resume %s %s", u.Stopped, row.Task, u.Value)
+		case u.Gone:
+			check.Detail = "it was removed, and the engine lets the job in at its next look"
+		case u.Gate.Running > 0 && u.Gate.Pace.IsZero():
+			check.Detail = fmt.Sprintf("%s: %d of %d are ready or running", key, u.Entered, u.Gate.Running)
+		case u.Gate.Running > 0:
+			check.Detail = fmt.Sprintf("%s: %d of %d are ready or running, and the rate lets the next begin from %s on", key, u.Entered, u.Gate.Running, u.From.Format(time.RFC3339))
+		default:
+			check.Detail = fmt.Sprintf("%s: its rate lets the next begin from %s on", key, u.From.Format(time.RFC3339))
+		}
+		if u.Waits && !u.Gone {
+			if check.Detail += fmt.Sprintf(", %d wait before it", u.Before); !u.Gate.Pace.IsZero() {
+				at := u.From.Add(time.Duration(int64(u.Before)*u.Gate.Pace.Every) * time.Microsecond)
+				if at.Before(now) {
+					at = now
+				}
+				check.Detail += fmt.Sprintf(", its turn comes at %s at the earliest", at.Format(time.RFC3339))
+			}
+		}
+		w.Checks = append(w.Checks, check)
+	}
 	return err
 }
 
@@ -292,7 +399,7 @@ func (s *Store) whyProgram(ctx context.Context, tx base.Tx, row jobs.JobRow, w *
 	if g == nil {
 		return nil
 	}
-	uploaded := core.Check{Name: "its program is uploaded", OK: row.State != job.Waiting, Detail: "artifact " + g.SHA256,
+	uploaded := core.Check{Name: "its program is uploaded", OK: row.State != job.Waiting || row.Limited, Detail: "artifact " + g.SHA256,
 		Fix: fmt.Sprintf("belfry program push FILE --name %s", row.Task)}
 	if !uploaded.OK {
 		uploaded.Detail = fmt.Sprintf("it waits for the upload of %s, %d bytes", g.SHA256, g.Size)

@@ -93,7 +93,7 @@ func (c *Change) claimNew(w *base.WaitingClaim, ins []*Insertion) (base.Answer, 
 	if err != nil {
 		return base.Answer{}, err
 	}
-	if len(queues) != 1 || queues[0].GlobalLimit > 0 || k.w.Drain || !canRun(k.w, first) {
+	if len(queues) != 1 || queues[0].GlobalLimit > 0 || queues[0].Fair != nil || k.w.Drain || !canRun(k.w, first) {
 		return c.claim(w.R)
 	}
 	rows := make([]JobRow, len(ins))
@@ -127,8 +127,8 @@ const fewJobs = 10
 // the transaction has done makes others wait for it.
 func canGoAlong(ins []*Insertion) bool {
 	return len(ins) < fewJobs && !slices.ContainsFunc(ins, func(in *Insertion) bool {
-		return in.State != job.Ready || in.TaskID != ins[0].TaskID || in.Queue != ins[0].Queue || in.Key != "" || in.ActiveKey != "" ||
-			in.Kind == task.KindCycle || in.Kind == task.KindProgram
+		return in.State != job.Ready || in.TaskID != ins[0].TaskID || in.Queue != ins[0].Queue || in.Key != "" || in.ActiveKey != "" || in.shares.Name != "" ||
+			task.RunByEngine(in.Kind) || in.Kind == task.KindProgram
 	})
 }
 

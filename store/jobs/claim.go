@@ -36,10 +36,10 @@ func (s *Store) Claim(ctx context.Context, r job.ClaimRequest) (job.Claim, error
 			freed = s.freed(r)
 			continue
 		}
-		if isRung(ends.C) { // the look has taken longer than the wait
+		if base.IsRung(ends.C) { // the look has taken longer than the wait
 			return job.Claim{Jobs: []job.LeasedJob{}}, ctx.Err()
 		}
-		if isRung(freed) { // what rang it is seen by the look that is next, whichever case is taken below
+		if base.IsRung(freed) { // what rang it is seen by the look that is next, whichever case is taken below
 			freed = nil
 			continue
 		}
@@ -68,16 +68,6 @@ func (s *Store) Claim(ctx context.Context, r job.ClaimRequest) (job.Claim, error
 		if err != nil || r.Wait <= 0 {
 			return job.Claim{Jobs: []job.LeasedJob{}}, err
 		}
-	}
-}
-
-// isRung reports that a channel has something, or is closed, and takes it.
-func isRung[T any](c <-chan T) bool {
-	select {
-	case <-c:
-		return true
-	default:
-		return false
 	}
 }
 
@@ -136,6 +126,8 @@ type claim struct {
 	r   job.ClaimRequest
 	w   job.WorkerState // its session, without the kinds that it cannot begin just now
 	met []int64         // the requirements that the session meets
+
+	fair []string // the queues it looked at that are
 }
 
 // claim is the transition itself.
@@ -186,17 +178,20 @@ func (c *claim) take(queues []job.Queue, want map[string]int, pick func(q job.Qu
 		if n <= 0 {
 			continue
 		}
-		f, err := pick(q, n)
+		slots := c.slots(q, wanted)
+		f, err := pick(q, c.inTurn(q, n, slots))
 		if err != nil {
 			return a, err
 		}
-		slots := c.slots(q, wanted)
-		may, err := c.spare(f.rows, slots)
+		may, err := c.spare(q, f.rows, slots)
 		if err != nil {
 			return a, err
 		}
 		if f.taken != nil {
 			f.taken(may)
+		}
+		if err := turnsOf(c.Change).Reach(q, may, func(i int) (int, int64) { return f.rows[i].Priority, f.rows[i].turn }); err != nil {
+			return a, err
 		}
 		if f.all && may == len(f.rows) && len(queues) == 1 {
 			a.Seen, a.Limited = c.nothing(), false
@@ -215,6 +210,15 @@ func (c *claim) take(queues []job.Queue, want map[string]int, pick func(q job.Qu
 		a.Claim, err = c.s.path.lease(c, rows, leases)
 	}
 	return a, err
+}
+
+// inTurn is how many of n to look for. Workers take no jobs ahead from a fair queue.
+func (c *claim) inTurn(q job.Queue, n, slots int) int {
+	if q.Fair == nil {
+		return n
+	}
+	c.fair = append(c.fair, q.Name)
+	return min(n, max(1, slots))
 }
 
 // slots is for how many of the wanted jobs of a queue the worker has a free slot.
@@ -268,6 +272,21 @@ func (s *Store) claimed(ctx context.Context, a base.Answer) {
 	}
 }
 
+// claimable is a queue as a claim reads it.
+type claimable struct {
+	job.Queue
+	left bool // some jobs, of whatever queue, do not follow a change of their definition yet
+}
+
+const claimableColumns = queues.QueueColumns + `, (select count(*) from (select 1 from belfry.leftovers where kind <> 'deleted' limit 1) as one)`
+
+func scanClaimable(rows base.Rows) (q claimable, err error) {
+	var left int64
+	q.Queue, err = queues.ScanQueueAnd(rows, &left)
+	q.left = left != 0
+	return q, err
+}
+
 // Claimable reads the wanted queues that are not paused, the highest first.
 func (c *Change) Claimable(want map[string]int) ([]job.Queue, error) {
 	names := make([]string, 0, len(want))
@@ -277,17 +296,29 @@ func (c *Change) Claimable(want map[string]int) ([]job.Queue, error) {
 		}
 	}
 	slices.Sort(names) // the same again where it was foreseen
+	all, err := readClaimable(c, names)
+	out := make([]job.Queue, len(all))
+	for i, q := range all {
+		out[i] = q.Queue
+		if q.left {
+			base.Kept[claimable](c.Change).left = true // so the claim looks at what it leases
+		}
+	}
+	return out, err
+}
+
+func readClaimable(c *Change, names []string) ([]claimable, error) {
 	if len(names) == 1 {
-		q, found, err := c.s.queuesRead.One(c.Change, "queues", names[0], func() (job.Queue, bool, error) {
-			return base.First(c.Ctx, c.Tx, queues.ScanQueue, `select `+queues.QueueColumns+` from belfry.queues where paused_at = 0 and name = $1`, names[0])
+		q, found, err := c.s.queuesRead.One(c.Change, "queues", names[0], func() (claimable, bool, error) {
+			return base.First(c.Ctx, c.Tx, scanClaimable, `select `+claimableColumns+` from belfry.queues where paused_at = 0 and name = $1`, names[0])
 		})
 		if !found {
 			return nil, err
 		}
-		return []job.Queue{q}, nil
+		return []claimable{q}, nil
 	}
-	return base.Collect(c.Ctx, c.Tx, queues.ScanQueue, `
-		select `+queues.QueueColumns+`
+	return base.Collect(c.Ctx, c.Tx, scanClaimable, `
+		select `+claimableColumns+`
 		from belfry.queues
 		where paused_at = 0 and `+c.SQL.In("name", 1)+`
 		order by priority desc, name`, c.SQL.List(names))

@@ -9,7 +9,9 @@ import (
 	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/job"
 	"github.com/belfry-run/belfry/store/base"
+	"github.com/belfry-run/belfry/store/keys"
 	"github.com/belfry-run/belfry/store/tasks"
+	"github.com/belfry-run/belfry/store/windows"
 	"github.com/belfry-run/belfry/task"
 )
 
@@ -27,12 +29,12 @@ func (s *Store) EnqueueTx(ctx context.Context, tx any, ns []job.NewJob) ([]job.E
 // adopt joins the caller's transaction.
 func (s *Store) adopt(ctx context.Context, tx any) (*Change, error) {
 	c := s.begin(ctx)
-	t, sql, now, err := s.DB().Adopt(ctx, tx)
+	t, sql, at, err := s.DB().Adopt(ctx, tx)
 	if err != nil {
 		s.SawOutdated(err)
 		return nil, err
 	}
-	c.Tx, c.SQL, c.Now, c.Foreign = t, sql, core.Micro(now), true
+	c.Tx, c.SQL, c.Now, c.Hooks, c.Foreign = t, sql, core.Micro(at.Now), at.Hooks, true
 	return c, nil
 }
 
@@ -52,14 +54,16 @@ type Insertion struct {
 	JobRow
 	window core.Duration // of its idempotency key
 	asked  string        // what was asked for under it
+	shares job.Window    // with others of its key
 }
 
 // enqueue is a batch of new jobs, some of which may be there already.
 type enqueue struct {
 	*Change
-	ins   []Insertion
-	taken map[int]int64       // by place in the batch: the job that has its idempotency key
-	held  map[[2]string]int64 // by namespace and active key: the job that has it
+	ins    []Insertion
+	taken  map[int]int64         // by place in the batch: the job that has its key, or stands for it in its window
+	shared *windows.Taken        // the windows
+	held   map[keys.Active]int64 // the jobs that have active keys
 }
 
 func (c *Change) Enqueue(ns []job.NewJob) ([]job.Enqueued, error) { return c.enqueue(ns, nil) }
@@ -86,8 +90,15 @@ func (c *Change) enqueue(ns []job.NewJob, along *along) ([]job.Enqueued, error) 
 	if err := c.s.Hooks.OneRun(c, fresh); err != nil {
 		return nil, err
 	}
+	c.s.bounds.In(c.Change).Spare(e.shared.There())
+	if err := c.Admit(along == nil, fresh); err != nil {
+		return nil, err
+	}
 	var written []*Insertion
 	if written, e.held, err = c.writeJobs(fresh); err != nil {
+		return nil, err
+	}
+	if err := e.shared.Finish(len(fresh), func(i int) (windows.Request, int64) { return fresh[i].request(), e.heldBy(fresh[i]) }); err != nil {
 		return nil, err
 	}
 	out, err := e.answer()
@@ -99,6 +110,11 @@ func (c *Change) enqueue(ns []job.NewJob, along *along) ([]job.Enqueued, error) 
 	}
 	c.wakeForNew(along.left(written))
 	return out, nil
+}
+
+// Admit refuses new jobs for which there is no room: see [bounds.Change.Admit].
+func (c *Change) Admit(tell bool, ins []*Insertion) error {
+	return c.s.bounds.In(c.Change).Admit(tell, len(ins), func(i int) *job.Job { return &ins[i].Job })
 }
 
 // Prepare checks what was asked for and completes it from its tasks.
@@ -140,7 +156,8 @@ func (c *Change) Prepare(ns []job.NewJob) ([]Insertion, error) {
 			}
 			ts[name] = t
 		}
-		ins[i] = Insertion{c.NewJob(ids[i], n, t), n.KeyWindow, base.AskedFor(n)}
+		ins[i] = Insertion{JobRow: c.NewJob(ids[i], n, t), window: n.KeyWindow, asked: keys.AskedFor(n)}
+		ins[i].shares = job.WindowOf(t, ins[i].Job)
 	}
 	return ins, nil
 }
@@ -206,15 +223,8 @@ func (c *Change) NewJob(id int64, n job.NewJob, t task.Task) JobRow {
 	} else if due := core.Micro(n.DueAt); due.After(c.Now) {
 		j.DueAt = due
 	}
-	j.State = StateFor(j.DueAt.After(c.Now))
-	return JobRow{Job: j, TaskID: t.ID, requirement: t.Requirement()}
-}
-
-func StateFor(future bool) job.State {
-	if future {
-		return job.Scheduled
-	}
-	return job.Ready
+	j.State = job.StateFor(j.DueAt.After(c.Now))
+	return JobRow{Job: j, TaskID: t.ID, requirement: t.Requirement(), gates: job.GatesOf(t)}
 }
 
 // newJobRow is what a new job's row is made of.
@@ -236,12 +246,17 @@ type newJobRow struct {
 	Nominal     int64   `json:"nominal"`
 	DueAt       int64   `json:"due_at"`
 	ReadyAt     int64   `json:"ready_at"`
+	Turn        int64   `json:"turn"`
 	CreatedAt   int64   `json:"created_at"`
 	MaxAttempts int     `json:"max_attempts"`
 	Timeout     int64   `json:"timeout"`
 	ActiveKey   *string `json:"active_key"`
 	IdemKey     string  `json:"idem_key"`
 	Requirement int64   `json:"requirement"`
+	Limited     int     `json:"limited"`
+	Reason      string  `json:"reason"`
+	Metered     int     `json:"metered"`
+	Bounded     int     `json:"bounded"`
 }
 
 func rowOf(j JobRow) newJobRow {
@@ -249,7 +264,7 @@ func rowOf(j JobRow) newJobRow {
 		ID: j.ID, Namespace: j.Namespace, TaskID: j.TaskID, Task: j.Task, Kind: string(j.Kind), Queue: j.Queue, Priority: j.Priority,
 		State: string(j.State), Input: base.JsonText(j.Input), Tags: base.JoinTags(j.Tags), Trigger: string(j.Trigger),
 		Schedule: j.Schedule, ScheduleID: j.ScheduleID, Generation: j.Generation, Nominal: base.Micros(j.Nominal),
-		DueAt: base.Micros(j.DueAt), CreatedAt: base.Micros(j.CreatedAt), MaxAttempts: j.MaxAttempts, Timeout: j.Timeout.D().Microseconds(), IdemKey: j.Key,
+		DueAt: base.Micros(j.DueAt), CreatedAt: base.Micros(j.CreatedAt), MaxAttempts: j.MaxAttempts, Timeout: j.Timeout.D().Microseconds(), IdemKey: j.Key, Limited: base.Bit(j.Limited), Reason: string(j.Reason),
 	}
 	if j.ActiveKey != "" {
 		r.ActiveKey = &j.ActiveKey
@@ -266,11 +281,22 @@ func (c *Change) InsertJobs(ins []*Insertion) error {
 
 // writeJobs writes new jobs, and answers those that were written and the jobs that
 // hold the active keys of the others.
-func (c *Change) writeJobs(ins []*Insertion) (written []*Insertion, held map[[2]string]int64, err error) {
+func (c *Change) writeJobs(ins []*Insertion) (written []*Insertion, held map[keys.Active]int64, err error) {
 	if len(ins) == 0 {
 		return nil, nil, nil
 	}
 	if err := c.s.Hooks.HoldNew(c, ins); err != nil {
+		return nil, nil, err
+	}
+	if err := arrive(c, ins); err != nil {
+		return nil, nil, err
+	}
+	turns, err := turnsOf(c).New(len(ins), func(i int) *job.Job { return &ins[i].Job })
+	if err != nil {
+		return nil, nil, err
+	}
+	marks, err := c.s.bounds.In(c.Change).Mark(len(ins), func(i int) *job.Job { return &ins[i].Job })
+	if err != nil {
 		return nil, nil, err
 	}
 	rows := make([]newJobRow, len(ins))
@@ -279,8 +305,12 @@ func (c *Change) writeJobs(ins []*Insertion) (written []*Insertion, held map[[2]
 			return nil, nil, core.Errorf(core.Internal, "job %d has no task", in.ID)
 		}
 		rows[i] = rowOf(in.JobRow)
+		rows[i].Metered, rows[i].Bounded = marks[i].Metered, marks[i].Bounded
 		if in.State == job.Ready {
 			rows[i].ReadyAt = base.Micros(c.Now)
+			if rows[i].Turn = rows[i].ReadyAt; turns != nil {
+				rows[i].Turn = turns[i]
+			}
 		}
 		if !in.requirement.IsZero() {
 			if rows[i].Requirement, err = c.tasks().RequirementID(in.requirement); err != nil {
@@ -291,9 +321,9 @@ func (c *Change) writeJobs(ins []*Insertion) (written []*Insertion, held map[[2]
 	from, args := newJobs(c.SQL, rows)
 	insert := `
 		insert into belfry.jobs (id, namespace, task_id, task, kind, queue, priority, state, input, tags, trigger, schedule, schedule_id,
-			generation, nominal, due_at, ready_at, created_at, max_attempts, timeout, active_key, idem_key, requirement)
+			generation, nominal, due_at, ready_at, turn, created_at, max_attempts, timeout, active_key, idem_key, requirement, limited, reason, metered, bounded)
 		select id, namespace, task_id, task, kind, queue, priority, state, input, tags, trigger, schedule, schedule_id,
-			generation, nominal, due_at, ready_at, created_at, max_attempts, timeout, active_key, idem_key, requirement
+			generation, nominal, due_at, ready_at, turn, created_at, max_attempts, timeout, active_key, idem_key, requirement, limited, reason, metered, bounded
 		from ` + from + `
 		where true`
 	if !slices.ContainsFunc(ins, func(in *Insertion) bool { return in.ActiveKey != "" }) { // nothing can be in the way
@@ -318,6 +348,11 @@ func (c *Change) writeJobs(ins []*Insertion) (written []*Insertion, held map[[2]
 			written = append(written, in)
 		} else {
 			blocked = append(blocked, in)
+			if in.Limited {
+				if err := limitsOf(c).Leave(in.ID); err != nil {
+					return nil, nil, err
+				}
+			}
 		}
 	}
 	held, err = c.holders(blocked)
@@ -353,9 +388,11 @@ func (r newJobRow) likeOf(o newJobRow) bool {
 
 func (c *Change) wakeForNew(ins []*Insertion) {
 	for _, in := range ins {
-		if in.State == job.Ready && in.Kind != task.KindCycle {
+		switch {
+		case in.State == job.Ready && !task.RunByEngine(in.Kind):
 			c.Wake(base.TopicQueue(in.Queue))
-		} else {
+		case in.State == job.Waiting && in.Limited: // until another ends, or for its turn
+		default:
 			c.Wake(base.TopicEngine)
 		}
 	}

@@ -17,7 +17,8 @@ const gatherPatience = 30 * time.Second
 
 // Enqueue asks for jobs. All of them are made, or none. A job whose key is
 // taken is not made again: the one that has the key is the answer.
-func (s *Store) Enqueue(ctx context.Context, ns []job.NewJob) ([]job.Enqueued, error) {
+func (s *Store) Enqueue(ctx context.Context, ns []job.NewJob) (_ []job.Enqueued, err error) {
+	defer func() { s.bounds.TellRefused(err) }()
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
@@ -44,7 +45,7 @@ func (s *Store) enqueueTogether(ctx context.Context, together []*calls.Call) {
 		}
 		return jobs
 	})
-	alone := len(together) > 1 && refused(err)
+	alone := len(together) > 1 && base.Refused(err)
 	var each sync.WaitGroup
 	defer each.Wait()
 	for _, a := range together {
@@ -63,15 +64,6 @@ func (s *Store) enqueueTogether(ctx context.Context, together []*calls.Call) {
 	}
 }
 
-// refused reports that nothing was written, because of what was asked for.
-func refused(err error) bool {
-	switch core.CodeOf(err) {
-	case core.Invalid, core.NotFound, core.Conflict, core.TooLarge, core.Forbidden:
-		return true
-	}
-	return false
-}
-
 // enqueueOnce asks for the list of jobs once it is needed, and again where it is
 // begun again.
 func (s *Store) enqueueOnce(ctx context.Context, jobs func() []job.NewJob) (out []job.Enqueued, err error) {
@@ -82,6 +74,7 @@ func (s *Store) enqueueOnce(ctx context.Context, jobs func() []job.NewJob) (out 
 		if n := len(ns); n > 0 && n <= core.MaxBatch {
 			_, _ = c.tasks().TasksByName(taskNames(ns))
 			_, _ = c.SQL.NextIDs(ctx, c.Tx, "job", n)
+			_, _, _ = c.queues().AnyLimits()
 			if !s.Opt.Claims.NoJoin {
 				a.foresee(c, ns)
 			}

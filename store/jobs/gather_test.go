@@ -8,9 +8,13 @@ import (
 
 	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/store/base"
+	"github.com/belfry-run/belfry/store/bounds"
 	"github.com/belfry-run/belfry/store/calls"
+	"github.com/belfry-run/belfry/store/limits"
 	"github.com/belfry-run/belfry/store/queues"
+	"github.com/belfry-run/belfry/store/quotas"
 	"github.com/belfry-run/belfry/store/tasks"
+	"github.com/belfry-run/belfry/store/turns"
 )
 
 // faulty answers every transaction of more than one call with a fault.
@@ -38,11 +42,15 @@ func TestCallsThatCameTogetherAreNotRepeatedAfterAFault(t *testing.T) {
 		{errors.New("unexpected"), 1},
 		{context.DeadlineExceeded, 1},
 		{core.Errorf(core.NotFound, "no task"), 3}, // together, and each alone
+		{core.Errorf(core.OverQuota, "no room"), 3},
+		{core.Errorf(core.QueueFull, "no room"), 3},
 	} {
 		db := &faulty{err: c.err}
 		b := base.New(db, base.Options{})
-		q := queues.New(b)
-		s := New(b, q, tasks.New(b, q))
+		u, q := quotas.New(b), queues.New(b)
+		ts := tasks.New(b, u, q)
+		tu := turns.New(b, q)
+		s := New(b, q, bounds.New(b, q, u), tu, ts, limits.New(b, q, ts, tu))
 		all := []*calls.Call{calls.NewCall("", nil), calls.NewCall("", nil)}
 		s.enqueueTogether(t.Context(), all)
 		if n := db.tries.Load(); n != c.tries {

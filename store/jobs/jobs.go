@@ -27,17 +27,17 @@ const (
 			reason, case when cancel_at > 0 then cancel_note else note end, error, input, tags, trigger, schedule, schedule_id, generation, nominal,
 			due_at, created_at, coalesce(claimed_at, 0), coalesce(deadline_at, 0), coalesce(cancel_at, 0),
 			case when job_id is null then attempt else attempt + 1 end, failures, infra, snoozes, max_attempts, timeout,
-			coalesce(number, lease), coalesce(session, ''), active_key, idem_key, 0, null, coalesce(ahead, 0)`
+			coalesce(number, lease), coalesce(session, ''), active_key, idem_key, 0, null, coalesce(ahead, 0), limited`
 	SelectReady = `
 		select id, namespace, task_id, task, kind, queue, priority, reason, note, error, input, tags, trigger, schedule, schedule_id,
-			due_at, created_at, max_attempts, timeout, active_key, idem_key, ready_at,
-			case when generation | nominal | attempt | failures | infra | snoozes | lease = 0 then null
-				else generation || ',' || nominal || ',' || attempt || ',' || failures || ',' || infra || ',' || snoozes || ',' || lease end as numbers
+			due_at, created_at, max_attempts, timeout, active_key, idem_key, turn,
+			case when generation | nominal | attempt | failures | infra | snoozes | lease | limited = 0 then null
+				else generation || ',' || nominal || ',' || attempt || ',' || failures || ',' || infra || ',' || snoozes || ',' || lease || ',' || limited end as numbers
 		from belfry.jobs`
 	SelectDone = `
 		select id, namespace, task_id, task, kind, queue, priority, state, reason, note, error, input, tags, trigger, schedule, schedule_id,
 			generation, nominal, due_at, created_at, claimed_at, 0, cancel_at, attempt, failures, infra, snoozes, max_attempts, timeout,
-			lease, session, active_key, idem_key, finished_at, output, 0
+			lease, session, active_key, idem_key, finished_at, output, 0, limited
 		from belfry.jobs_done`
 )
 
@@ -46,25 +46,27 @@ const (
 const DoneColumns = `id, namespace, task_id, task, kind, queue, priority, state, reason, note, error, input, tags, trigger,
 	schedule, schedule_id, generation, nominal, due_at, created_at, claimed_at, cancel_at,
 	attempt, failures, snoozes, max_attempts, timeout, lease, session, active_key, idem_key, finished_at, output,
-	outcome, worker, started_at, exit_code, signal, log_cut, infra`
+	outcome, worker, started_at, exit_code, signal, log_cut, infra, limited`
 
 // JobRow is a job with what only the store needs.
 type JobRow struct {
 	job.Job
-	TaskID int64
+	TaskID  int64
+	Limited bool // it is under keys of limits
 
-	readyAt     int64            // of a job that was read to be claimed
+	turn        int64            // of a job that was read to be claimed
 	requirement task.Requirement // of a new one
+	gates       []job.Gate       // of a new one
 }
 
 func ScanJob(rows base.Rows) (j JobRow, err error) {
 	var t jobTexts
-	var claimed, deadline, cancel, finished, ahead int64
+	var claimed, deadline, cancel, finished, ahead, limited int64
 	err = rows.Scan(&j.ID, &j.Namespace, &j.TaskID, &j.Task, (*string)(&j.Kind), &j.Queue, &j.Priority, (*string)(&j.State),
 		(*string)(&j.Reason), &j.Note, &j.Error, &t.input, &t.tags, (*string)(&j.Trigger), &j.Schedule, &j.ScheduleID, &j.Generation,
 		&t.nominal, &t.dueAt, &t.createdAt, &claimed, &deadline, &cancel, &j.Attempt, &j.Failures, &j.Infra, &j.Snoozes, &j.MaxAttempts, &t.timeout,
-		&j.Lease, &j.Session, &t.activeKey, &j.Key, &finished, &t.output, &ahead)
-	j.Ahead = ahead != 0
+		&j.Lease, &j.Session, &t.activeKey, &j.Key, &finished, &t.output, &ahead, &limited)
+	j.Ahead, j.Limited = ahead != 0, limited != 0
 	j.ClaimedAt, j.DeadlineAt, j.CancelAt, j.FinishedAt = base.Instant(claimed), base.Instant(deadline), base.Instant(cancel), base.Instant(finished)
 	t.complete(&j)
 	return j, err
@@ -78,7 +80,7 @@ func ScanReady(more ...any) func(base.Rows, *JobRow) error {
 	var numbers *string
 	places := append([]any{&j.ID, &j.Namespace, &j.TaskID, &j.Task, (*string)(&j.Kind), &j.Queue, &j.Priority,
 		(*string)(&j.Reason), &j.Note, &j.Error, &t.input, &t.tags, (*string)(&j.Trigger), &j.Schedule, &j.ScheduleID,
-		&t.dueAt, &t.createdAt, &j.MaxAttempts, &t.timeout, &t.activeKey, &j.Key, &j.readyAt, &numbers}, more...)
+		&t.dueAt, &t.createdAt, &j.MaxAttempts, &t.timeout, &t.activeKey, &j.Key, &j.turn, &numbers}, more...)
 	return func(rows base.Rows, row *JobRow) error {
 		j, t, numbers = JobRow{}, jobTexts{}, nil
 		err := rows.Scan(places...)
@@ -111,7 +113,7 @@ func (t *jobTexts) complete(j *JobRow) {
 
 // count reads the numbers of [SelectReady].
 func (t *jobTexts) count(j *JobRow, numbers string) error {
-	var all [7]int64
+	var all [8]int64
 	parts := strings.Split(numbers, ",")
 	for i := range all {
 		var err error
@@ -123,7 +125,7 @@ func (t *jobTexts) count(j *JobRow, numbers string) error {
 		}
 	}
 	j.Generation, t.nominal, j.Attempt, j.Failures = all[0], all[1], int(all[2]), int(all[3])
-	j.Infra, j.Snoozes, j.Lease = int(all[4]), int(all[5]), all[6]
+	j.Infra, j.Snoozes, j.Lease, j.Limited = int(all[4]), int(all[5]), all[6], all[7] != 0
 	return nil
 }
 

@@ -1,83 +1,67 @@
 package jobs
 
 import (
+	"maps"
+
 	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/job"
 	"github.com/belfry-run/belfry/store/base"
 	"github.com/belfry-run/belfry/store/keys"
+	"github.com/belfry-run/belfry/store/windows"
 )
 
-// takeKeys claims the idempotency keys of the batch, as far as no job has them already: an earlier one of the batch
-// counts.
-func (e *enqueue) takeKeys() error {
-	taken, places := map[int]int64{}, map[[2]string]int{}
-	e.taken = taken
-	var rows []keys.Row
-	for i, in := range e.ins {
-		if in.Key == "" {
-			continue
-		}
-		key := [2]string{in.Namespace, in.Key}
-		if k, dup := places[key]; dup {
-			if e.ins[k].asked != in.asked {
-				return base.ErrOtherRequest(in.Key, e.ins[k].ID)
-			}
-			taken[i] = e.ins[k].ID
-			continue
-		}
-		places[key] = i
-		window := in.window
-		if window == 0 {
-			window = job.DefaultKeyWindow
-		}
-		rows = append(rows, keys.Row{Namespace: in.Namespace, Name: in.Key, JobID: in.ID, ExpiresAt: base.Micros(e.Now.Add(window.D())), Asked: in.asked})
-	}
-	if len(rows) == 0 {
-		return nil
-	}
-	holders, err := keys.Take(e.Change.Change, rows)
+// takeKeys claims the idempotency keys of the batch, and then the windows of throttles and debounces for what is left.
+func (e *enqueue) takeKeys() (err error) {
+	e.taken, err = keys.Claim(e.Change.Change, len(e.ins), func(i int) (keys.Asked, bool) {
+		in := e.ins[i]
+		until := e.Now.Add(core.Or(in.window, job.DefaultKeyWindow).D())
+		return keys.Asked{Namespace: in.Namespace, Name: in.Key, Job: in.ID, Until: base.Micros(until), Asked: in.asked}, in.Key != ""
+	})
 	if err != nil {
 		return err
 	}
-	first := map[int64]int64{} // id that was meant for a key -> id that has it
-	for _, h := range holders {
-		i := places[[2]string{h.Namespace, h.Name}]
-		if h.JobID != e.ins[i].ID {
-			if h.Asked != e.ins[i].asked {
-				return base.ErrOtherRequest(h.Name, h.JobID)
-			}
-			taken[i] = h.JobID
-			first[e.ins[i].ID] = h.JobID
-		}
+	e.shared, err = windows.Take(e.Change.Change, len(e.ins), func(i int) (windows.Request, bool) {
+		_, taken := e.taken[i]
+		return e.ins[i].request(), !taken
+	})
+	if err != nil {
+		return err
 	}
-	for i, id := range taken {
-		if holder, ok := first[id]; ok {
-			taken[i] = holder
-		}
-	}
+	keys.Follow(e.taken, e.shared.InsteadOf)
+	maps.Copy(e.taken, e.shared.Instead)
 	return nil
+}
+
+// heldBy is the job that has the active key of one that was not made; 0: it was.
+func (e *enqueue) heldBy(in *Insertion) int64 {
+	if id := e.held[keys.Active{Namespace: in.Namespace, Key: in.ActiveKey}]; in.ActiveKey != "" && id != in.ID {
+		return id
+	}
+	return 0
+}
+
+func (in *Insertion) request() windows.Request {
+	return windows.Request{Job: &in.Job, Window: in.shares}
 }
 
 // holders finds who has the active keys of jobs that were not written, and
 // passes on to them the idempotency keys that were taken for those.
-func (c *Change) holders(blocked []*Insertion) (map[[2]string]int64, error) {
-	held := map[[2]string]int64{}
-	for _, in := range blocked {
-		id, found, err := base.First(c.Ctx, c.Tx, base.ScanInt, `
-			select id
-			from belfry.jobs
-			where namespace = $1 and active_key = $2`, in.Namespace, in.ActiveKey)
-		if err != nil {
-			return nil, err
-		}
-		if !found { // it ended between our insert and this look, and asking again makes a new job
+func (c *Change) holders(blocked []*Insertion) (map[keys.Active]int64, error) {
+	asked := make([]keys.Active, len(blocked))
+	for i, in := range blocked {
+		asked[i] = keys.Active{Namespace: in.Namespace, Key: in.ActiveKey}
+	}
+	held, err := keys.HeldBy(c.Change, asked)
+	if err != nil {
+		return nil, err
+	}
+	for i, in := range blocked {
+		id, is := held[asked[i]]
+		if !is { // it ended between our insert and this look, and asking again makes a new job
 			return nil, base.Freed{Err: core.Errorf(core.Unavailable, "the job with active key %q ended just now", in.ActiveKey).WithHint("try again")}
 		}
-		held[[2]string{in.Namespace, in.ActiveKey}] = id
-		if in.Key != "" {
-			if err := keys.Pass(c.Change, in.Namespace, in.Key, id); err != nil {
-				return nil, err
-			}
+		if err := keys.Pass(c.Change, in.Namespace, in.Key, id); err != nil {
+			return nil, err
 		}
 	}
 	return held, nil
@@ -88,12 +72,12 @@ func (e *enqueue) answer() ([]job.Enqueued, error) {
 	out := make([]job.Enqueued, len(e.ins))
 	existing := map[int]int64{}
 	instead := map[int64]int64{} // id that was not written -> id that holds its active key
-	for i, in := range e.ins {
-		out[i].Job = in.Job
+	for i := range e.ins {
+		out[i] = job.Enqueued{Job: e.ins[i].Job, Joined: e.shared.Joined(i)}
 		if id, ok := e.taken[i]; ok {
 			existing[i] = id
-		} else if id, ok := e.held[[2]string{in.Namespace, in.ActiveKey}]; ok && in.ActiveKey != "" && id != in.ID {
-			existing[i], instead[in.ID] = id, id
+		} else if id := e.heldBy(&e.ins[i]); id != 0 {
+			existing[i], instead[out[i].Job.ID] = id, id
 		}
 	}
 	for i, id := range existing {
@@ -121,7 +105,7 @@ func (e *enqueue) answer() ([]job.Enqueued, error) {
 		if !ok { // retention took the row; its id still says that it ran
 			j = job.Job{ID: id, Namespace: e.ins[i].Namespace, Task: e.ins[i].Task}
 		}
-		out[i] = job.Enqueued{Job: j, Existing: true}
+		out[i] = job.Enqueued{Job: j, Existing: true, Reason: e.shared.Reason(i), Joined: e.shared.Joined(i)}
 	}
 	return out, nil
 }

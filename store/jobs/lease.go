@@ -1,7 +1,7 @@
 package jobs
 
 import (
-	"time"
+	"slices"
 
 	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/job"
@@ -57,7 +57,7 @@ func (fast) lease(c *claim, rows []JobRow, leases []leaseRow) (job.Claim, error)
 func canShare(rows []JobRow, leases []leaseRow) bool {
 	for i := range rows {
 		j := &rows[i].Job
-		if leases[i].SlotOf != nil || j.Queue != rows[0].Queue || j.Kind == task.KindProgram || j.ScheduleID != 0 || j.Trigger != job.TriggerEnqueue {
+		if leases[i].SlotOf != nil || rows[i].Limited || j.Queue != rows[0].Queue || j.Kind == task.KindProgram || j.ScheduleID != 0 || j.Trigger != job.TriggerEnqueue {
 			return false
 		}
 	}
@@ -73,13 +73,13 @@ func (c *claim) leaseAtOnce(q job.Queue) (a base.Answer, err error) {
 	if err != nil || n <= 0 {
 		return a, err
 	}
-	p, some, err := c.picking(q, n)
+	slots := c.slots(q, wanted)
+	p, some, err := c.picking(q, c.inTurn(q, n, slots))
 	if err != nil {
 		return a, err
 	}
 	var number, picked, at int64
 	var rows []JobRow
-	slots := c.slots(q, wanted)
 	for some {
 		parts, args := c.parts(p)
 		own := len(args) + 1
@@ -92,12 +92,15 @@ func (c *claim) leaseAtOnce(q job.Queue) (a base.Answer, err error) {
 		}
 		p.hopeful = false // perhaps another node was faster with all that was picked
 	}
-	may, err := c.spare(rows, slots)
+	may, err := c.spare(q, rows, slots)
 	if err != nil {
 		return a, err
 	}
 	if some {
 		c.picked(p, rows, may, int(picked) == p.N)
+	}
+	if err := turnsOf(c.Change).Reach(q, may, func(i int) (int, int64) { return rows[i].Priority, rows[i].turn }); err != nil {
+		return a, err
 	}
 	switch {
 	case may < len(rows):
@@ -130,12 +133,12 @@ func (c *claim) leaseFewer(number int64, rest []JobRow, begin bool) error {
 	return nil
 }
 
-func deadline(claimedAt int64, timeout core.Duration) time.Time {
-	return base.Instant(claimedAt).Add(timeout.D() + job.DeadlineGrace)
-}
-
 // leased is the answer to a claim: jobs that have their lease.
 func (c *claim) leased(number, at int64, rows []JobRow) (job.Claim, error) {
+	rows, err := c.inLine(rows)
+	if err != nil {
+		return job.Claim{}, err
+	}
 	rows, tasks, err := c.withTasks(rows)
 	if err != nil {
 		return job.Claim{}, err
@@ -153,11 +156,20 @@ func (c *claim) leased(number, at int64, rows []JobRow) (job.Claim, error) {
 		l := &out.Jobs[i]
 		l.Job, l.Task, l.Secrets = rows[i].Job, shared[rows[i].TaskID], secrets[rows[i].ID]
 		j := &l.Job
-		j.State, j.Lease, j.Session, j.ClaimedAt, j.DeadlineAt = job.Running, number, c.w.Session, base.Instant(at), deadline(at, j.Timeout)
+		l.InTurn = slices.Contains(c.fair, j.Queue)
+		j.State, j.Lease, j.Session, j.ClaimedAt, j.DeadlineAt = job.Running, number, c.w.Session, base.Instant(at), job.Deadline(base.Instant(at), j.Timeout)
 		j.Attempt++
 	}
 	c.Wake(base.TopicJobs)
 	return out, nil
+}
+
+// inLine leaves out leased jobs that do not follow a change of their definition yet.
+func (c *claim) inLine(rows []JobRow) ([]JobRow, error) {
+	if len(rows) == 0 || !base.Kept[claimable](c.Change.Change).left {
+		return rows, nil
+	}
+	return c.s.Hooks.CatchUp(c.Change, c.w, rows, c.unlease)
 }
 
 // withTasks reads the tasks of leased jobs. A job whose task was deleted while
@@ -176,6 +188,7 @@ func (c *claim) withTasks(rows []JobRow) ([]JobRow, map[int64]task.Task, error) 
 		return rows, tasks, nil
 	}
 	var gone []Ending
+	var left []JobRow
 	kept := rows[:0]
 	for _, j := range rows {
 		if _, ok := tasks[j.TaskID]; ok {
@@ -183,10 +196,7 @@ func (c *claim) withTasks(rows []JobRow) ([]JobRow, map[int64]task.Task, error) 
 			continue
 		}
 		gone = append(gone, Ending{Row: j, Settled: job.Withdraw(j.Job, schedule.ReasonDeleted, "task "+j.Task+" deleted")})
-	}
-	left := make([]JobRow, len(gone))
-	for i, e := range gone {
-		left[i] = e.Row
+		left = append(left, j)
 	}
 	if err := c.unlease(left); err != nil {
 		return nil, nil, err

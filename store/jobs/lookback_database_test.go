@@ -18,7 +18,7 @@ import (
 // and tells nobody.
 func putBefore(t *testing.T, st *store.Store, job int64) {
 	t.Helper()
-	const move = `update belfry.jobs set ready_at = 1 where id = $1`
+	const move = `update belfry.jobs set turn = 1 where id = $1`
 	var err error
 	switch db := st.DB().(type) {
 	case *sqlite.DB:

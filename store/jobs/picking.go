@@ -15,7 +15,8 @@ import (
 // first and in it the longest ready.
 type picking struct {
 	marks.Look
-	cond *base.Where
+	queue job.Queue
+	cond  *base.Where
 	// hopeful does not look for the leases of what comes behind the mark, if that is
 	// the place of the last job that was claimed: as good as none of these jobs has
 	// one. What is picked is looked at again. Few jobs may all be claimed by others
@@ -36,12 +37,12 @@ func (p picking) room() []JobRow {
 
 // picking is how the claim looks for n jobs of a queue. Not some: it can run none of what is ready there.
 func (c *claim) picking(q job.Queue, n int) (p picking, some bool, err error) {
-	p = picking{cond: c.runnable(), begun: time.Now(), Look: marks.Look{Key: marks.KeyOf(c.w, c.met, q.Name), N: n, Trip: time.Since(c.Begun)}}
+	p = picking{queue: q, cond: c.runnable(), begun: time.Now(), Look: marks.Look{Key: marks.KeyOf(c.w, c.met, q.Name, q.TurnBase), N: n, Trip: time.Since(c.Begun)}}
 	p.cond.And("queue = ?", q.Name)
 	var lookBack bool
 	p.From, p.Marked, lookBack = c.s.water.Begin(p.Key, c.Now)
 	if b := p.From.Before; b != nil { // and no further: behind them may be a million dead entries up to the mark
-		p.From.Priority, p.From.ReadyAt, p.From.ID, p.N = b.Priority, b.ReadyAt, b.ID-1, min(p.N, b.Jobs)
+		p.From.Priority, p.From.Turn, p.From.ID, p.N = b.Priority, b.Turn, b.ID-1, min(p.N, b.Jobs)
 		lookBack = false
 	} else {
 		p.hopeful = p.Marked && p.From.ID > 0
@@ -92,14 +93,14 @@ func (s *Store) beforeMark(p picking) (found *marks.Before, err error) {
 	n := len(p.cond.Args)
 	err = s.readBeside(func(tx base.Tx) error {
 		all, err := base.Collect(s.Closing, tx, func(rows base.Rows) (b marks.Before, err error) {
-			return b, rows.Scan(&b.Priority, &b.ReadyAt, &b.ID)
+			return b, rows.Scan(&b.Priority, &b.Turn, &b.ID)
 		}, `
-			select priority, ready_at, id
+			select priority, turn, id
 			from belfry.jobs
 			where state = 'ready' and `+s.UnleasedOfMany()+` and `+p.cond.Sql()+`
-				and priority = `+base.Placeholder(n+1)+` and (ready_at, id) <= (`+base.Placeholder(n+2)+`, `+base.Placeholder(n+3)+`)
-			order by priority desc, ready_at, id
-			limit `+base.Placeholder(n+4)+` + 0`, append(slices.Clone(p.cond.Args), p.From.Priority, p.From.ReadyAt, p.From.ID, marks.MaxBefore)...)
+				and priority = `+base.Placeholder(n+1)+` and (turn, id) <= (`+base.Placeholder(n+2)+`, `+base.Placeholder(n+3)+`)
+			order by priority desc, turn, id
+			limit `+base.Placeholder(n+4)+` + 0`, append(slices.Clone(p.cond.Args), p.From.Priority, p.From.Turn, p.From.ID, marks.MaxBefore)...)
 		if found = nil; len(all) > 0 {
 			found = &all[0]
 			found.Jobs = len(all)
@@ -122,16 +123,22 @@ func (c *claim) picked(p picking, rows []JobRow, n int, enough bool) {
 	}
 	var last *marks.Mark
 	if n > 0 {
-		last = &marks.Mark{Priority: rows[n-1].Priority, ReadyAt: rows[n-1].readyAt, ID: rows[n-1].ID}
+		last = &marks.Mark{Priority: rows[n-1].Priority, Turn: rows[n-1].turn, ID: rows[n-1].ID}
 	}
-	c.After(func() { c.s.water.Rise(p.Look, last, enough, c.Stable, took) })
+	c.After(func() {
+		upTo := int64(0)
+		if last != nil {
+			upTo = turnsOf(c.Change).Bound(p.queue, last.Priority)
+		}
+		c.s.water.Rise(p.Look, last, enough, upTo, took)
+	})
 }
 
 // part is a walk through the index of ready jobs, or of those of several lanes,
 // which are merged.
 func (c *claim) part(p picking, unleased, more, limit string) string {
 	const order = `
-		order by priority desc, ready_at, id`
+		order by priority desc, turn, id`
 	limit = `
 		limit ` + limit + ` + 0` // a sum, because SQLite plans anew for each value of a bare one
 	walk := func(cond string) string {
@@ -152,10 +159,10 @@ func (c *claim) part(p picking, unleased, more, limit string) string {
 }
 
 // ranges are the conditions on what is before, at and after the priority of the
-// mark. Their parameters are numbered from n: priority, ready_at, id.
+// mark. Their parameters are numbered from n: priority, turn, id.
 func ranges(n int) (higher, same, lower string) {
 	priority := base.Placeholder(n)
-	return ` and priority > ` + priority, ` and priority = ` + priority + ` and (ready_at, id) > (` + base.Placeholder(n+1) + `, ` + base.Placeholder(n+2) + `)`, ` and priority < ` + priority
+	return ` and priority > ` + priority, ` and priority = ` + priority + ` and (turn, id) > (` + base.Placeholder(n+1) + `, ` + base.Placeholder(n+2) + `)`, ` and priority < ` + priority
 }
 
 // walk locks the jobs, one statement after the other.
@@ -174,7 +181,7 @@ func (c *claim) walk(p picking) (rows []JobRow, err error) {
 	}
 	higher, same, lower := ranges(next + 1)
 	look(higher, p.From.Priority)
-	look(same, p.From.Priority, p.From.ReadyAt, p.From.ID)
+	look(same, p.From.Priority, p.From.Turn, p.From.ID)
 	look(lower, p.From.Priority)
 	return rows, err
 }
@@ -185,7 +192,7 @@ func (c *claim) parts(p picking) (parts []base.Part, args []any) {
 	limit := base.Placeholder(next)
 	args = append(slices.Clone(p.cond.Args), p.N)
 	if p.Marked {
-		args = append(args, p.From.Priority, p.From.ReadyAt, p.From.ID)
+		args = append(args, p.From.Priority, p.From.Turn, p.From.ID)
 	} else {
 		args = append(args, base.Micros(c.Now))
 	}
@@ -198,6 +205,8 @@ func (c *claim) parts(p picking) (parts []base.Part, args []any) {
 	higher, same, lower := ranges(next + 1)
 	unleased := base.OwnLeaseless
 	switch {
+	case !p.hopeful && p.queue.TurnBase > 0:
+		unleased += c.SQL.UnpackedSince("id", "0")
 	case !p.hopeful: // what is ready since the mark cannot have been claimed before it
 		unleased += c.SQL.UnpackedSince("id", base.Placeholder(next+2))
 	case p.N >= c.s.Opt.PackFrom: // the few that somebody else claimed apart are left out by the second look, all together

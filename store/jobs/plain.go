@@ -31,7 +31,7 @@ func (plain) claim(c *claim, queues []job.Queue) (base.Answer, error) {
 		cond.And("queue = ?", q.Name)
 		rows, err := base.CollectInto(c.Ctx, c.Tx, nil, ScanReady(), SelectReady+`
 			where state = 'ready' and `+c.s.Unleased()+` and `+cond.Sql()+`
-			order by priority desc, ready_at, id
+			order by priority desc, turn, id
 			limit `+base.Placeholder(len(cond.Args)+1)+` + 0`+c.SQL.SkipLocked("jobs"), append(cond.Args, n)...)
 		return found{rows: rows, all: len(rows) < n}, err
 	})
@@ -55,7 +55,7 @@ func (plain) lease(c *claim, rows []JobRow, leases []leaseRow) (job.Claim, error
 // leaseEach gives each job a row of leases.
 func (c *claim) leaseEach(number, at int64, rows []JobRow, leases []leaseRow) (job.Claim, error) {
 	for i, j := range rows {
-		leases[i].JobID, leases[i].DeadlineAt = j.ID, base.Micros(deadline(at, j.Timeout))
+		leases[i].JobID, leases[i].DeadlineAt = j.ID, base.Micros(job.Deadline(base.Instant(at), j.Timeout))
 	}
 	from, args := base.Spread(c.SQL, 4, leases)
 	leased, err := base.Collect(c.Ctx, c.Tx, base.ScanInt, `

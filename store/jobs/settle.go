@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/flow"
 	"github.com/belfry-run/belfry/job"
 	"github.com/belfry-run/belfry/schedule"
 	"github.com/belfry-run/belfry/store/base"
@@ -112,7 +113,7 @@ func (c *Change) Finish(session string, fs []job.Finish) ([]job.Finished, error)
 	}
 	if len(checks) > 0 && len(well)+len(other) > 0 || len(well) > 0 && len(other) > 0 {
 		// Each kind is locked below; locked together, no two batches wait for each other.
-		if err := c.holdJobs(base.JobIDs(fs)); err != nil {
+		if _, err := c.holdJobs(base.JobIDs(fs)); err != nil {
 			return nil, err
 		}
 	}
@@ -198,7 +199,8 @@ func (c *Change) LockJobs(ids []int64) ([]JobRow, error) {
 	if len(ids) == 0 {
 		return nil, nil
 	}
-	if err := c.holdJobs(ids); err != nil {
+	ids, err := c.holdJobs(ids)
+	if err != nil || len(ids) == 0 {
 		return nil, err
 	}
 	if err := c.SQL.Unpack(c.Ctx, c.Tx, base.Packed{Jobs: ids}); err != nil {
@@ -207,14 +209,14 @@ func (c *Change) LockJobs(ids []int64) ([]JobRow, error) {
 	return base.Collect(c.Ctx, c.Tx, ScanJob, selectHeld+` where `+c.SQL.In("id", 1)+` order by id`, c.SQL.List(ids))
 }
 
-// holdJobs locks live jobs without a look at them.
-func (c *Change) holdJobs(ids []int64) error {
+// holdJobs locks live jobs without a look at them, and answers those that are locked. Where some are not live, another
+// transaction may bring one of them back at any moment, and it must not be read as if it were locked.
+func (c *Change) holdJobs(ids []int64) ([]int64, error) {
 	lock := c.SQL.ForUpdate("jobs")
 	if lock == "" {
-		return nil
+		return ids, nil
 	}
-	_, err := c.Tx.Exec(c.Ctx, `select id from belfry.jobs where `+c.SQL.In("id", 1)+` order by id`+lock, c.SQL.List(ids))
-	return err
+	return base.Collect(c.Ctx, c.Tx, base.ScanInt, `select id from belfry.jobs where `+c.SQL.In("id", 1)+` order by id`+lock, c.SQL.List(ids))
 }
 
 // maxSignal bounds the name of a signal, in bytes. The longest is SIGVTALRM.
@@ -238,6 +240,16 @@ func (c *Change) settle(fs []finishing) (map[int64]job.Settlement, error) {
 		}
 		f.fin.Signal, _ = core.CleanText(f.fin.Signal, maxSignal)
 		s := job.Settle(f.row.Job, task.Retry, f.fin, c.Now)
+		if keeps := f.row.Limited && s.Outcome == job.OutcomeHandedBack; s.State == job.Ready && !keeps { // its place
+			if anew, err := limitsOf(c).StartsAnew(f.row.Limited, &f.row.Job, task); err != nil {
+				return nil, err
+			} else if anew {
+				s.State, s.DueAt = job.Scheduled, c.Now
+			}
+		}
+		if q := task.Sequence; q != nil && f.row.Limited && s.State == job.Failed && q.OnFailure == flow.SequenceStops {
+			s.Note = "its sequence is stopped: retry it, or go on without it by belfry task resume " + f.row.Task
+		}
 		answers[f.row.ID] = s
 		ends[i] = Ending{Row: f.row, Settled: s, Fin: f.fin}
 	}
@@ -245,11 +257,11 @@ func (c *Change) settle(fs []finishing) (map[int64]job.Settlement, error) {
 }
 
 // policies reads the tasks of attempts that failed. Those that went well need
-// none.
+// none, nor do those that were handed back and keep their places.
 func (c *Change) policies(fs []finishing) (map[int64]task.Task, error) {
 	var ids []int64
 	for _, f := range fs {
-		if f.fin.Outcome != job.OutcomeOK && f.fin.Outcome != job.OutcomeHandedBack {
+		if f.fin.Outcome != job.OutcomeOK && !(f.fin.Outcome == job.OutcomeHandedBack && f.row.Limited) {
 			ids = append(ids, f.row.TaskID)
 		}
 	}
@@ -276,6 +288,7 @@ type endRow struct {
 	Output    *string `json:"output"`
 	DueAt     int64   `json:"due_at"`
 	ReadyAt   int64   `json:"ready_at"`
+	Turn      int64   `json:"turn"`
 	Failures  int     `json:"failures"`
 	Infra     int     `json:"infra"`
 	Snoozes   int     `json:"snoozes"`
@@ -290,6 +303,7 @@ type endRow struct {
 	ExitCode  *int    `json:"exit_code"`
 	Signal    string  `json:"signal"`
 	LogCut    int     `json:"log_cut"`
+	Limited   int     `json:"limited"`
 }
 
 func endRowOf(e Ending, now time.Time) endRow {
@@ -315,21 +329,32 @@ func (c *Change) End(ends []Ending, follow bool) error {
 	var done, again []endRow
 	var scheduled, leased, checks []int64
 	for _, e := range ends {
+		if err := limitsOf(c).Ended(e.Row.Limited, e.Row.ID, e.Settled.State); err != nil {
+			return err
+		}
 		if e.Row.State == job.Running {
 			leased = append(leased, e.Row.ID)
 			c.Wake(base.TopicPlace(e.Row.Queue))
 			c.observeEnd(e)
 		}
 		row := endRowOf(e, c.Now)
+		row.Limited = base.Bit(e.Row.Limited)
 		if !e.Settled.State.Final() {
 			if e.Settled.State == job.Ready {
+				var err error
 				row.ReadyAt = base.Micros(c.Now)
+				if row.Turn, err = turnsOf(c).Again(&e.Row.Job, e.Row.Limited || e.Settled.Outcome == job.OutcomeHandedBack); err != nil {
+					return err
+				}
+				if row.Turn == 0 {
+					row.State, row.ReadyAt = string(job.Scheduled), 0
+				}
 			}
 			again = append(again, row)
-			c.wakeFor(e.Row.Queue, e.Settled.State)
+			c.wakeFor(e.Row.Queue, job.State(row.State))
 			continue
 		}
-		if e.LeavesResult() {
+		if e.Settled.LeavesResult(e.Row.Job) {
 			checks = append(checks, e.Row.ID)
 		} else {
 			done = append(done, row)
@@ -394,8 +419,8 @@ func (c *Change) putBack(rows []endRow) error {
 	from, args = c.SQL.Table(2, "t", base.BatchOf(rows))
 	_, err := c.Tx.Exec(c.Ctx, `
 		update belfry.jobs
-		set state = t.state, reason = t.reason, error = t.error, due_at = t.due_at, ready_at = t.ready_at, failures = t.failures, infra = t.infra, snoozes = t.snoozes,
-			attempt = t.attempt, lease = t.lease, (kind, requirement) = (select coalesce(max(k.kind), belfry.jobs.kind), coalesce(max(k.requirement), belfry.jobs.requirement) from belfry.tasks k where k.id = belfry.jobs.task_id)
+		set state = t.state, reason = t.reason, error = t.error, due_at = t.due_at, ready_at = t.ready_at, turn = t.turn, failures = t.failures, infra = t.infra, snoozes = t.snoozes,
+			attempt = t.attempt, lease = t.lease, limited = t.limited, (kind, requirement) = (select coalesce(max(k.kind), belfry.jobs.kind), coalesce(max(k.requirement), belfry.jobs.requirement) from belfry.tasks k where k.id = belfry.jobs.task_id)
 		from `+from+`
 		where belfry.jobs.id = t.id and `+c.SQL.Among("belfry.jobs.id", 1), append([]any{c.SQL.List(endIDs(rows))}, args...)...)
 	return err
@@ -414,7 +439,7 @@ func (c *Change) putAway(rows []endRow) error {
 		select j.id, j.namespace, j.task_id, j.task, j.kind, j.queue, j.priority, t.state, t.reason, t.note, t.error, j.input, j.tags, j.trigger,
 			j.schedule, j.schedule_id, j.generation, j.nominal, j.due_at, j.created_at, t.claimed_at, t.cancel_at,
 			t.attempt, t.failures, t.snoozes, j.max_attempts, j.timeout, t.lease, t.session, j.active_key, j.idem_key, $1, t.output,
-			t.outcome, coalesce((select s.name from belfry.sessions s where s.id = t.session), ''), t.started_at, t.exit_code, t.signal, t.log_cut, t.infra
+			t.outcome, coalesce((select s.name from belfry.sessions s where s.id = t.session), ''), t.started_at, t.exit_code, t.signal, t.log_cut, t.infra, j.limited
 		from `+from+`
 		join belfry.jobs j on j.id = t.id
 		where `+c.SQL.Among("j.id", 2), append([]any{base.Micros(c.Now), ids}, args...)...)

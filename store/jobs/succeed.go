@@ -51,14 +51,14 @@ func endingOf(s *base.Succeeded) Ending {
 }
 
 // SucceededColumns are the columns of a [base.Succeeded].
-const SucceededColumns = `id, lease, queue, trigger, schedule_id, claimed_at, nominal, due_at, task_id, attempt`
+const SucceededColumns = `id, lease, queue, trigger, schedule_id, claimed_at, nominal, due_at, task_id, attempt, limited`
 
 // ScanSucceeded reads them, and closes the answer.
 func ScanSucceeded(rows base.Rows) (all []base.Succeeded, err error) {
 	defer rows.Close()
 	var s base.Succeeded
 	for rows.Next() {
-		if err := rows.Scan(&s.Ref.JobID, &s.Ref.Lease, &s.Queue, (*string)(&s.Trigger), &s.ScheduleID, &s.ClaimedAt, &s.Nominal, &s.DueAt, &s.TaskID, &s.Attempt); err != nil {
+		if err := rows.Scan(&s.Ref.JobID, &s.Ref.Lease, &s.Queue, (*string)(&s.Trigger), &s.ScheduleID, &s.ClaimedAt, &s.Nominal, &s.DueAt, &s.TaskID, &s.Attempt, &s.Limited); err != nil {
 			return nil, err
 		}
 		all = append(all, s)
@@ -86,17 +86,25 @@ func (fast) succeed(c *Change, session string, fs []job.Finish, settled func(job
 	var scheduled []int64
 	var checks []Ending
 	var members []MemberEnd
+	var limited []int64
 	for i := range done {
 		d := &done[i]
 		settled(d.Ref, job.Succeeded)
 		if i == 0 || d.Queue != done[i-1].Queue {
 			c.Wake(base.TopicPlace(d.Queue))
 		}
+		if d.Limited != 0 {
+			limited = append(limited, d.Ref.JobID)
+		}
 		switch d.Trigger {
 		case job.TriggerCheck:
 			checks = append(checks, endingOf(d))
-		case job.TriggerCycle:
-			members = append(members, MemberEnd{JobID: d.Ref.JobID, TaskID: d.TaskID, State: job.Succeeded, Attempts: d.Attempt, ClaimedAt: base.Instant(d.ClaimedAt)})
+		case job.TriggerCycle, job.TriggerStep:
+			m := MemberEnd{JobID: d.Ref.JobID, TaskID: d.TaskID, State: job.Succeeded, Attempts: d.Attempt, ClaimedAt: base.Instant(d.ClaimedAt), Trigger: d.Trigger}
+			if at, found := slices.BinarySearchFunc(rows, d.Ref.JobID, func(r base.Success, id int64) int { return cmp.Compare(r.JobID, id) }); found && rows[at].Output != nil {
+				m.Output = []byte(*rows[at].Output)
+			}
+			members = append(members, m)
 		}
 		scheduled = c.ended(d.Trigger, d.ScheduleID, scheduled)
 	}
@@ -106,10 +114,13 @@ func (fast) succeed(c *Change, session string, fs []job.Finish, settled func(job
 			o.Settled(done[i].Queue, job.OutcomeOK, job.Succeeded, c.Now.Sub(base.Instant(done[i].ClaimedAt)))
 		}
 	})
+	if err := limitsOf(c).Leave(limited...); err != nil {
+		return err
+	}
 	if err := unkeep(c, checks); err != nil {
 		return err
 	}
-	return c.s.Hooks.Succeeded(c, checks, members, base.Unique(scheduled))
+	return c.s.Hooks.Succeeded(c, done, checks, members, base.Unique(scheduled))
 }
 
 // unkeep takes checks out of the finished jobs, where they have just been put
@@ -126,4 +137,22 @@ func unkeep(c *Change, checks []Ending) error {
 		return err
 	}
 	return forgetChecks(c, ids)
+}
+
+// forgetChecks takes checks away of which a result is kept, with what their
+// attempts have written.
+func forgetChecks(c *Change, jobs []int64) error {
+	if len(jobs) == 0 {
+		return nil
+	}
+	for _, query := range []string{
+		`delete from belfry.jobs where ` + c.SQL.In("id", 1),
+		`delete from belfry.attempts where ` + c.SQL.In("job_id", 1),
+		`delete from belfry.logs where ` + c.SQL.In("job_id", 1),
+	} {
+		if _, err := c.Tx.Exec(c.Ctx, query, c.SQL.List(jobs)); err != nil {
+			return err
+		}
+	}
+	return nil
 }

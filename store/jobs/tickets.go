@@ -90,7 +90,7 @@ func (c *claim) leaseGood(good map[int64]presented) (out job.Claim, err error) {
 	cond.And(c.SQL.In("id", len(cond.Args)+1), c.SQL.List(ids))
 	all, err := base.CollectInto(c.Ctx, c.Tx, nil, ScanReady(), SelectReady+`
 		where state = 'ready' and `+c.s.Unleased()+` and `+cond.Sql()+`
-		order by priority desc, ready_at, id
+		order by priority desc, turn, id
 		limit `+strconv.Itoa(len(ids))+c.SQL.SkipLocked("jobs"), cond.Args...)
 	if err != nil {
 		return out, err

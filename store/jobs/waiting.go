@@ -19,9 +19,14 @@ import (
 // many of them have a slot: all up to the first behind these that must not wait.
 // Not to step over that one keeps the order of a queue, and keeps jobs that may
 // wait from being claimed for ever before it.
-func (c *claim) spare(rows []JobRow, slots int) (int, error) {
+//
+// In a fair queue none may: what waits at a worker would go before a key that comes.
+func (c *claim) spare(q job.Queue, rows []JobRow, slots int) (int, error) {
 	if len(rows) <= slots {
 		return len(rows), nil
+	}
+	if q.Fair != nil {
+		return slots, nil
 	}
 	waiting := rows[slots:]
 	ids := make([]int64, len(waiting))
@@ -92,11 +97,6 @@ func (s *Store) ScanSession(rows base.Rows) (w job.WorkerState, err error) {
 	return w, err
 }
 
-// errSession says that a session is no more.
-func errSession(id string) error {
-	return core.Errorf(core.Unauthorized, "session %s has ended", id).WithHint("open a new one")
-}
-
 // session reads a living session and keeps it from being ended before this
 // transaction is: what is leased to it here is seen by whoever ends it.
 func (c *Change) session(id string) (job.WorkerState, error) {
@@ -107,7 +107,7 @@ func (c *Change) session(id string) (job.WorkerState, error) {
 			where id = $1 and ended_at = 0`+c.SQL.ForKeyShare("sessions"), id)
 	})
 	if err == nil && !found {
-		err = errSession(id)
+		err = core.Errorf(core.Unauthorized, "session %s has ended", id).WithHint("open a new one")
 	}
 	return w, err
 }

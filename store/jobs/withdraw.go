@@ -1,8 +1,6 @@
 package jobs
 
 import (
-	"fmt"
-
 	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/job"
 	"github.com/belfry-run/belfry/schedule"
@@ -10,21 +8,7 @@ import (
 	"github.com/belfry-run/belfry/task"
 )
 
-// Withdraw ends jobs that have not started.
-func (c *Change) Withdraw(cond string, arg any, reason core.Reason, note string) error {
-	// Those that run are left alone, and cycles that are under way. A finish holds the row of its job and may
-	// wait for the schedule's, which whoever withdraws holds.
-	ids, err := base.Collect(c.Ctx, c.Tx, base.ScanInt, `
-		select id
-		from belfry.jobs
-		where `+cond+` and not (kind = 'cycle' and state = 'waiting') and `+c.s.Unleased()+`
-		order by id`, arg)
-	if err != nil {
-		return err
-	}
-	return c.WithdrawJobs(ids, reason, note)
-}
-
+// WithdrawJobs ends those of some jobs that do not run.
 func (c *Change) WithdrawJobs(ids []int64, reason core.Reason, note string) error {
 	rows, err := c.LockJobs(ids)
 	if err != nil {
@@ -61,33 +45,16 @@ func (c *Change) Terminate(ids []int64) error {
 	return c.End(ends, false)
 }
 
-// WithdrawTask ends the jobs of a task that is deleted.
-func (c *Change) WithdrawTask(t task.Task) error {
-	return c.Withdraw(`task_id = $1`, t.ID, schedule.ReasonDeleted, fmt.Sprintf("task %s deleted", t.Name))
-}
-
-// FollowTask gives the jobs of a task that was edited, and that nobody has leased, what says who may claim them. A cycle
-// under way stays one.
-func (c *Change) FollowTask(old, t task.Task, requirement int64) error {
-	if was := old.Requirement(); old.Kind == t.Kind && was.String() == t.Requirement().String() {
-		return nil
-	}
-	c.After(c.s.water.Drain)
-	if _, err := c.Tx.Exec(c.Ctx, `
-		update belfry.jobs
-		set kind = $2, requirement = $3
-		where task_id = $1 and not (kind = 'cycle' and state = 'waiting') and `+c.s.Unleased(), t.ID, string(t.Kind), requirement); err != nil {
-		return err
-	}
-	c.Wake(base.TopicQueue(t.Queue))
-	return nil
-}
-
 // CancelRows ends locked jobs that wait, and marks those that run.
 func (c *Change) CancelRows(rows []JobRow, reason core.Reason, note string) error {
 	var waiting []Ending
 	var running []int64
+	var runs []JobRow
 	for _, j := range rows {
+		if j.Kind == task.KindWorkflow && j.State == job.Waiting && j.Reason == "" { // it ends when its cleanup has run
+			runs = append(runs, j)
+			continue
+		}
 		if j.State != job.Running {
 			waiting = append(waiting, Ending{Row: j, Settled: job.Withdraw(j.Job, reason, note)})
 			continue
@@ -101,6 +68,11 @@ func (c *Change) CancelRows(rows []JobRow, reason core.Reason, note string) erro
 			set cancel_at = $2, cancel_note = $3
 			where `+c.SQL.In("job_id", 1)+` and cancel_at = 0`,
 			c.SQL.List(running), base.Micros(c.Now), note); err != nil {
+			return err
+		}
+	}
+	if len(runs) > 0 {
+		if err := c.s.Hooks.StopRuns(c, runs, reason, note); err != nil {
 			return err
 		}
 	}

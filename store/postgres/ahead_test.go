@@ -31,6 +31,9 @@ type trips struct {
 func (c *trips) note(what string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if what == "select doc from belfry.namespaces order by name" { // the quotas, once a second
+		return
+	}
 	if c.notices || !strings.Contains(what, "pg_notify") {
 		c.all = append(c.all, what)
 	}

@@ -7,17 +7,17 @@ import (
 	"github.com/belfry-run/belfry/store/storetest"
 )
 
-// The plain claim path keeps every promise, and so does the fast one without its mechanisms.
-func TestPlainClaims(t *testing.T) {
-	for name, claims := range storetest.Claims {
-		t.Run(name, func(t *testing.T) {
+// The plain claim path keeps every promise, and so does the fast one without its mechanisms, and with each claim in a pack.
+func TestClaimPaths(t *testing.T) {
+	for _, path := range storetest.ClaimPaths {
+		t.Run(path.Name, func(t *testing.T) {
 			opened := func(t *testing.T, o store.Options) *store.Store {
 				t.Helper()
-				o.Claims = claims
+				o.PackFrom, o.Claims = path.Options.PackFrom, path.Options.Claims
 				return leasesFit(t, open(t, o))
 			}
-			storetest.Run(t, opened)
-			t.Run("nodes", func(t *testing.T) { runNodes(t, 0, claims) })
+			path.Run(t, opened)
+			t.Run("nodes", func(t *testing.T) { runNodes(t, path.Options) })
 			storetest.RunTx(t, opened, beginPgx)
 		})
 	}

@@ -21,7 +21,7 @@ func TestAFinishDoesNotWaitForWhoFollowsTheClock(t *testing.T) {
 	const hour = int64(time.Hour / time.Microsecond)
 	for _, ahead := range []string{ // as they are once the clock was set back
 		`update belfry.leases set claimed_at = claimed_at + $1, deadline_at = deadline_at + $1`,
-		`update belfry.jobs set ready_at = ready_at + $1`,
+		`update belfry.jobs set ready_at = ready_at + $1, turn = turn + $1`,
 	} {
 		if _, err := pool.Exec(t.Context(), ahead, hour); err != nil {
 			t.Fatal(err)

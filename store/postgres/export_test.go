@@ -12,6 +12,9 @@ import (
 	"github.com/belfry-run/belfry/store/base"
 )
 
+// LongOpen is how long claims wait for a transaction that is open.
+const LongOpen = time.Duration(longOpen) * time.Microsecond
+
 // OpenTraced is Open with a tracer on its connections.
 func OpenTraced(ctx context.Context, dsn string, o Options, tracer pgx.QueryTracer) (*store.Store, error) {
 	o.configure = func(cfg *pgxpool.Config) { cfg.ConnConfig.Tracer = tracer }

@@ -34,11 +34,14 @@ func late(t *testing.T) (st *store.Store, claim func(wait time.Duration) []int64
 }
 
 // A job has its place by the instant of its transaction. One that commits
-// after others have been claimed, whose places come later, is not overlooked.
+// after others have been claimed, whose places come later, is not overlooked:
+// it is claimed at once, or by the next look everywhere when its transaction
+// was open for longer than claims wait for, as it may be on a busy machine.
 func TestAJobThatIsCommittedLateIsClaimedAtOnce(t *testing.T) {
 	t.Parallel()
 	st, claim := late(t)
 	for range 20 {
+		begun := time.Now()
 		tx, err := st.DB().(*postgres.DB).Pool().Begin(t.Context())
 		if err != nil {
 			t.Fatal(err)
@@ -56,7 +59,11 @@ func TestAJobThatIsCommittedLateIsClaimedAtOnce(t *testing.T) {
 		if err := tx.Commit(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		if got := claim(0); len(got) != 1 || got[0] != slow[0].Job.ID {
+		got := claim(0)
+		for looks := 0; len(got) == 0 && looks < 10 && time.Since(begun) > postgres.LongOpen; looks++ {
+			got = claim(2 * time.Second)
+		}
+		if len(got) != 1 || got[0] != slow[0].Job.ID {
 			t.Fatalf("claimed %v, want the late %d", got, slow[0].Job.ID)
 		}
 	}

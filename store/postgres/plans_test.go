@@ -58,7 +58,7 @@ func TestPlans(t *testing.T) {
 			select nextval('belfry.ids_job'), 'default', $1, 't', 'func', 'default', n % 3, case when n % 2 = 0 then 'ready' else 'scheduled' end, 'schedule', 1000000 + n, 4000000000000000 * (n % 2) + n, n, 3, 1000000
 			from generate_series(1, 200000) as n`, []any{tk.ID}},
 		// Spread over the table, where the planner would rather read all of one priority and sort it.
-		{`insert into belfry.jobs (id, namespace, task_id, task, kind, queue, priority, state, trigger, due_at, ready_at, created_at, max_attempts, timeout)
+		{`insert into belfry.jobs (id, namespace, task_id, task, kind, queue, priority, state, trigger, due_at, turn, created_at, max_attempts, timeout)
 			select nextval('belfry.ids_job'), 'default', $1, 't', 'func', 'spread', n * 7919 % 6, 'ready', 'enqueue', n, n * 7919 % 100003, n, 3, 1000000
 			from generate_series(1, 10000) as n`, []any{tk.ID}},
 		{`insert into belfry.jobs_done select id, namespace, task_id, task, kind, queue, priority, 'succeeded', '', '', '', input, tags, trigger, schedule, schedule_id, generation, nominal, due_at, created_at, 0, 0,

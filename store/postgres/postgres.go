@@ -290,14 +290,17 @@ func passing(err error) bool {
 // which a wait for a lock could leave behind.
 const clockSQL = "select (extract(epoch from clock_timestamp()) * 1000000)::bigint"
 
+// hooksSQL reads the version of all hooks together, which each change of one raises.
+const hooksSQL = `select version from belfry.hook_version`
+
 // adoptSQL is the same for a transaction that may make jobs ready: its number
 // is drawn before the clock is read, as [horizon] needs it.
 func adoptSQL(place string) string {
-	return "select (extract(epoch from clock_timestamp()) * 1000000)::bigint, (" + base.FloorSQL + "), " + place + " from (select pg_current_xact_id() offset 0) as numbered"
+	return "select (extract(epoch from clock_timestamp()) * 1000000)::bigint, (" + base.FloorSQL + "), " + place + ", (" + hooksSQL + ") from (select pg_current_xact_id() offset 0) as numbered"
 }
 
 // Adopt wraps the caller's transaction, of pgx or of database/sql.
-func (db *DB) Adopt(ctx context.Context, tx any) (base.Tx, base.Dialect, time.Time, error) {
+func (db *DB) Adopt(ctx context.Context, tx any) (base.Tx, base.Dialect, base.Moment, error) {
 	var h base.Tx
 	switch t := tx.(type) {
 	case pgx.Tx:
@@ -305,37 +308,38 @@ func (db *DB) Adopt(ctx context.Context, tx any) (base.Tx, base.Dialect, time.Ti
 	case *sql.Tx:
 		h = stdHandle{t, db.schema}
 	default:
-		return nil, nil, time.Time{}, core.Errorf(core.Invalid, "a transaction of type %T cannot be joined on PostgreSQL", tx).
+		return nil, nil, base.Moment{}, core.Errorf(core.Invalid, "a transaction of type %T cannot be joined on PostgreSQL", tx).
 			WithHint("pass a pgx.Tx or a *sql.Tx of the pgx driver")
 	}
-	now, err := db.adopt(ctx, h)
+	at, err := db.adopt(ctx, h)
 	if db.clock != nil {
-		now = db.clock()
+		at.Now = db.clock()
 	}
-	return h, dialect{adopted: true}, now, err
+	return h, dialect{adopted: true}, at, err
 }
 
 // adopt is what [adoptSQL] answers, if the transaction may write.
-func (db *DB) adopt(ctx context.Context, tx base.Tx) (time.Time, error) {
+func (db *DB) adopt(ctx context.Context, tx base.Tx) (at base.Moment, err error) {
 	known := db.epochs.last()
 	rows, err := tx.Query(ctx, db.adoptSQL)
 	if err != nil {
-		return time.Time{}, translate(err)
+		return at, translate(err)
 	}
 	defer rows.Close()
 	var micros int64
 	var floor *int64
 	var found place
 	if rows.Next() {
-		err = rows.Scan(&micros, &floor, &found.epoch, &found.flushed)
+		err = rows.Scan(&micros, &floor, &found.epoch, &found.flushed, &at.Hooks)
 	}
 	if err = errors.Join(err, rows.Err()); err != nil {
-		return time.Time{}, translate(standby(err))
+		return at, translate(standby(err))
 	}
 	if err := serves(floor); err != nil {
-		return time.Time{}, err
+		return at, err
 	}
-	return time.UnixMicro(micros), refuseHistory(db.epochs.arrive(known, found))
+	at.Now = time.UnixMicro(micros)
+	return at, refuseHistory(db.epochs.arrive(known, found))
 }
 
 // Version names the database.

@@ -3,8 +3,6 @@ package postgres_test
 import (
 	"context"
 	"os"
-	"path"
-	"sync"
 	"testing"
 
 	"github.com/jackc/pgx/v5/stdlib"
@@ -40,42 +38,13 @@ func openAt(t *testing.T, dsn string, o postgres.Options) *store.Store {
 	return st
 }
 
-func TestConformance(t *testing.T) {
-	storetest.Run(t, func(t *testing.T, o store.Options) *store.Store {
-		st := open(t, o)
-		t.Cleanup(func() {
-			var drawn bool
-			if err := st.DB().(*postgres.DB).Pool().QueryRow(context.Background(), "select is_called from belfry.ids_lease").Scan(&drawn); err != nil {
-				t.Error(err)
-			}
-			if !drawn {
-				leaseless.Store(path.Base(t.Name()), true)
-			}
-		})
-		return st
-	})
-}
+func TestConformance(t *testing.T) { storetest.Run(t, open) }
 
-// leaseless are the cases of TestConformance that never drew a number of a lease.
-var leaseless sync.Map
+func TestNodes(t *testing.T) { runNodes(t, store.Options{}) }
 
-// TestConformanceOfPacks runs the cases that drew one, and all when it runs alone: packs are another way to write down
-// the leases of a claim, and a case without a lease would do again exactly what it did.
-func TestConformanceOfPacks(t *testing.T) {
-	var without []string
-	for name := range leaseless.Range {
-		without = append(without, name.(string))
-	}
-	storetest.Run(t, openPacking, without...)
-}
-
-func TestNodes(t *testing.T) { runNodes(t, 0, store.Claims{}) }
-
-func TestNodesOfPacks(t *testing.T) { runNodes(t, 1, store.Claims{}) }
-
-func runNodes(t *testing.T, packFrom int, claims store.Claims) {
+func runNodes(t *testing.T, path store.Options) {
 	storetest.RunNodes(t, func(t *testing.T, o store.Options) []*store.Store {
-		o.PackFrom, o.Claims = packFrom, claims
+		o.PackFrom, o.Claims = path.PackFrom, path.Claims
 		dsn := pgtest.Migrated(t, postgres.Migrate)
 		open := func() *store.Store { return openAt(t, dsn, postgres.Options{Options: o}) }
 		return []*store.Store{open(), open(), leasesFit(t, open())}
@@ -156,7 +125,7 @@ func beginStd(t *testing.T, st *store.Store) storetest.UserTx {
 // end of a transaction, and nothing is prepared.
 func TestBehindPooler(t *testing.T) { runBehindPooler(t, 0) }
 
-func TestPacksBehindPooler(t *testing.T) { runBehindPooler(t, 1) }
+func TestClaimPathsBehindPooler(t *testing.T) { runBehindPooler(t, 1) }
 
 func runBehindPooler(t *testing.T, packFrom int) {
 	storetest.RunBroker(t, func(t *testing.T) (job.Leaser, storetest.Admin) {

@@ -152,7 +152,7 @@ func unless[T comparable](v T) *T {
 // movedColumns are what the history takes over from a job. To hold the others
 // as well took a thirtieth of a settle.
 const movedColumns = `id, namespace, task_id, task, kind, queue, priority, input, tags, trigger, schedule, schedule_id, generation, nominal,
-	due_at, created_at, attempt, failures, snoozes, max_attempts, timeout, active_key, idem_key, infra`
+	due_at, created_at, attempt, failures, snoozes, max_attempts, timeout, active_key, idem_key, infra, limited`
 
 // succeedPacked needs no look at a lease: that a pack had the job was seen, a
 // lease leaves together with a change or the removal of its job's row, and that
@@ -179,18 +179,18 @@ func (d dialect) succeedPacked(ctx context.Context, tx base.Tx, p packedSuccesse
 			schedule, schedule_id, generation, nominal, due_at, created_at, t.claimed_at, 0,
 			attempt + 1, failures, snoozes, max_attempts, timeout, t.lease, $2, active_key, idem_key, $1, t.output,
 			'ok', coalesce((select s.name from belfry.sessions s where s.id = $2), ''),
-			case when t.started_in > 0 then least(t.claimed_at + t.started_in, $1) else 0 end, t.exit_code, coalesce(t.signal, ''), coalesce(t.log_cut, 0), infra
+			case when t.started_in > 0 then least(t.claimed_at + t.started_in, $1) else 0 end, t.exit_code, coalesce(t.signal, ''), coalesce(t.log_cut, 0), infra, limited
 		from gone
 		full join (select * from `+from+` where t.job_id > 0 and t.lease > 0 and t.claimed_at > 0) as t on t.job_id = gone.id
 		where coalesce(gone.id, 0) > 0
-		returning id, queue`, append([]any{now, p.session, oldest}, args...)...)
+		returning id, queue, limited`, append([]any{now, p.session, oldest}, args...)...)
 	if err != nil {
 		return nil, err
 	}
 	defer res.Close()
 	s, at := base.Succeeded{Trigger: job.TriggerEnqueue}, -1
 	for res.Next() {
-		if err := res.Scan(&s.Ref.JobID, &s.Queue); err != nil {
+		if err := res.Scan(&s.Ref.JobID, &s.Queue, &s.Limited); err != nil {
 			return nil, err
 		}
 		if at++; at >= len(p.rows) || p.rows[at].JobID != s.Ref.JobID { // unless they come in the order of the batch
@@ -334,7 +334,7 @@ func (d dialect) succeedSingle(ctx context.Context, tx base.Tx, session string, 
 			schedule, schedule_id, generation, nominal, due_at, created_at, claimed_at, cancel_at,
 			attempt + 1, failures, snoozes, max_attempts, timeout, number, session, active_key, idem_key, $1, output,
 			'ok', coalesce(case when session = (select first.id from first) then (select first.name from first) else (select s.name from belfry.sessions s where s.id = ended.session) end, ''),
-			case when started_in > 0 then least(claimed_at + started_in, $1) else 0 end, exit_code, signal, log_cut, infra
+			case when started_in > 0 then least(claimed_at + started_in, $1) else 0 end, exit_code, signal, log_cut, infra, limited
 		from ended
 		returning `+jobs.SucceededColumns, append([]any{now, session}, args...)...)
 	if err != nil {

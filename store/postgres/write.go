@@ -191,7 +191,7 @@ func (db *DB) begin(ctx context.Context, conn *pgxpool.Conn, ahead []base.Statem
 	var now int64
 	var floor *int64
 	var found place
-	if err := res.QueryRow().Scan(&s.number, &now, &s.begun, &s.oldest, &floor, &found.epoch, &found.flushed, nil); err != nil {
+	if err := res.QueryRow().Scan(&s.number, &now, &s.begun, &s.oldest, &floor, &found.epoch, &found.flushed, &at.Hooks, nil); err != nil {
 		return at, nil, fmt.Errorf("read the clock: %w", standby(err))
 	}
 	if err := serves(floor); err != nil {
@@ -200,6 +200,7 @@ func (db *DB) begin(ctx context.Context, conn *pgxpool.Conn, ahead []base.Statem
 	if err := db.epochs.arrive(known, found); err != nil {
 		return at, nil, err
 	}
+	at.Number, at.Oldest = s.number, s.oldest
 	at.Now, at.Stable = time.UnixMicro(now), db.horizon.stable(s, now)
 	if db.clock != nil {
 		at.Now = db.clock()
@@ -250,6 +251,7 @@ func beginSQL(place string) string {
 		pg_snapshot_xmin(pg_current_snapshot())::text::bigint,
 		(` + base.FloorSQL + `),
 		` + place + `,
+		(` + hooksSQL + `),
 		concat(
 			set_config('idle_in_transaction_session_timeout', ` + frozenAfter + `, true),
 			set_config('enable_seqscan', 'off', true),

@@ -60,9 +60,9 @@ func (s *Store) MakeTickets(ctx context.Context, queue string, n int) (ts []job.
 		jobs, err := base.Collect(ctx, c.Tx, func(r base.Rows) (d due, err error) { return d, r.Scan(&d.id, &d.lease, &d.rings) }, `
 			select id, lease, coalesce((select t.rings from belfry.tickets t where t.job_id = id and t.lease = belfry.jobs.lease), 0)
 			from belfry.jobs
-			where queue = $1 and state = 'ready' and kind <> 'cycle' and `+s.Unleased()+`
+			where queue = $1 and state = 'ready' and kind not in ('cycle', 'workflow') and `+s.Unleased()+`
 				and (select t.next_at from belfry.tickets t where t.job_id = id and t.lease = belfry.jobs.lease and t.next_at > $2) is null
-			order by priority desc, ready_at, id
+			order by priority desc, turn, id
 			limit $3 + 0`+s.SQL.SkipLocked("jobs"), queue, base.Micros(c.Now), min(n, core.MaxBatch, maxRung-int(rung)))
 		if err != nil || len(jobs) == 0 {
 			return err

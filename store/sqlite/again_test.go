@@ -29,9 +29,9 @@ func (a again) Write(ctx context.Context, fn func(tx base.Tx, at base.Moment) er
 	return err
 }
 
-// TestConformanceOfTransitionsThatAreBegunAgain: nothing of a transition that was
+// TestTransitionsThatAreBegunAgain: nothing of a transition that was
 // taken back is left, in the database or in the store.
-func TestConformanceOfTransitionsThatAreBegunAgain(t *testing.T) {
+func TestTransitionsThatAreBegunAgain(t *testing.T) {
 	storetest.Run(t, func(t *testing.T, o store.Options) *store.Store {
 		t.Helper()
 		o.PackFrom = 2

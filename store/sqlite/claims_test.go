@@ -8,18 +8,20 @@ import (
 	"github.com/belfry-run/belfry/store/storetest"
 )
 
-// The plain claim path keeps every promise, and so does the fast one without its mechanisms. The writer has none either.
-func TestPlainClaims(t *testing.T) {
-	for name, claims := range storetest.Claims {
-		t.Run(name, func(t *testing.T) {
+// The plain claim path keeps every promise, and so does the fast one without its mechanisms, and with each claim in a pack.
+// Without packs the writer has no mechanisms either.
+func TestClaimPaths(t *testing.T) {
+	for _, path := range storetest.ClaimPaths {
+		t.Run(path.Name, func(t *testing.T) {
+			plain := path.Options.PackFrom == 0
 			opened := func(t *testing.T, o store.Options) *store.Store {
 				t.Helper()
-				o.Claims = claims
-				st := openWith(t, sqlite.Options{Options: o, NoGroups: true, NoBatches: true})
+				o.PackFrom, o.Claims = path.Options.PackFrom, path.Options.Claims
+				st := openWith(t, sqlite.Options{Options: o, NoGroups: plain, NoBatches: plain})
 				t.Cleanup(func() { checkLeases(t, st) })
 				return st
 			}
-			storetest.Run(t, opened)
+			path.Run(t, opened)
 			t.Run("nodes", func(t *testing.T) { runNodes(t, opened) })
 			storetest.RunTx(t, opened, func(t *testing.T, st *store.Store) storetest.UserTx {
 				t.Helper()

@@ -86,7 +86,7 @@ func TestPlans(t *testing.T) {
 			held = c.Jobs
 			return err
 		}},
-		{"claim under a global limit", []string{"jobs_ready (queue=? AND priority=? AND ready_at>?)", "jobs_ready (queue=? AND priority>?)", "jobs_ready (queue=? AND priority<?)", "leases_slot"}, nil, func() error {
+		{"claim under a global limit", []string{"jobs_ready (queue=? AND priority=? AND turn>?)", "jobs_ready (queue=? AND priority>?)", "jobs_ready (queue=? AND priority<?)", "leases_slot"}, nil, func() error {
 			if _, err := st.SaveQueue(ctx, job.Queue{Name: "default", GlobalLimit: 100}); err != nil {
 				return err
 			}
@@ -165,6 +165,18 @@ func TestPlans(t *testing.T) {
 			_, err := st.JobMinutes(ctx, job.MinuteQuery{})
 			return err
 		}},
+		{"sample queues", []string{"jobs_lanes (lane>?)", "jobs_lanes (lane=? AND priority<?)", "jobs_lanes (lane=? AND priority=?)"}, []string{"SCAN belfry.jobs"}, func() error {
+			_, err := st.SampleQueues(ctx)
+			return err
+		}},
+		{"samples of a queue", []string{"queue_samples USING PRIMARY KEY (queue=? AND namespace=? AND span=? AND at>? AND at<?)"}, inOrder, func() error {
+			_, err := st.QueueSamples(ctx, job.SampleQuery{Queues: []string{"default"}})
+			return err
+		}},
+		{"samples of all queues", []string{"queue_samples_at (span=? AND at>? AND at<?)"}, nil, func() error {
+			_, err := st.QueueSamples(ctx, job.SampleQuery{})
+			return err
+		}},
 		{"forecast", []string{"schedules_due (next_at>? AND next_at<?)"}, nil, func() error {
 			_, err := st.Forecast(ctx, schedule.Ahead{})
 			return err
@@ -173,7 +185,7 @@ func TestPlans(t *testing.T) {
 			_, err := st.Upcoming(ctx, schedule.Ahead{})
 			return err
 		}},
-		{"overview", []string{"schedules_due (next_at>?)", "jobs_done_failed", "job_minutes USING PRIMARY KEY (minute>?)", "jobs_ready (queue=?)"}, nil, func() error {
+		{"overview", []string{"schedules_due (next_at>?)", "jobs_done_failed", "job_minutes USING PRIMARY KEY (minute>?)", "jobs_ready (queue=?)"}, []string{"schedules_1 (namespace=?)"}, func() error {
 			_, err := st.Overview(ctx, "")
 			return err
 		}},

@@ -345,16 +345,16 @@ func (db *DB) release() error {
 func (db *DB) SQL() *sql.DB { return db.users }
 
 // Adopt wraps the caller's transaction.
-func (db *DB) Adopt(ctx context.Context, tx any) (base.Tx, base.Dialect, time.Time, error) {
+func (db *DB) Adopt(ctx context.Context, tx any) (base.Tx, base.Dialect, base.Moment, error) {
 	t, ok := tx.(*sql.Tx)
 	if !ok {
-		return nil, nil, time.Time{}, core.Errorf(core.Invalid, "a transaction of type %T cannot be joined on SQLite", tx).
+		return nil, nil, base.Moment{}, core.Errorf(core.Invalid, "a transaction of type %T cannot be joined on SQLite", tx).
 			WithHint("pass a *sql.Tx on the same file")
 	}
 	if err := db.sameFile(ctx, t); err != nil {
-		return nil, nil, time.Time{}, err
+		return nil, nil, base.Moment{}, err
 	}
-	return &handle{t, db.names}, foreign{}, db.clock(), nil
+	return &handle{t, db.names}, foreign{}, base.Moment{Now: db.clock()}, nil
 }
 
 // Version names the database.

@@ -116,11 +116,7 @@ func count(t *testing.T, st *store.Store, query string) (n int) {
 
 func TestConformance(t *testing.T) { storetest.Run(t, open) }
 
-func TestConformanceOfPacks(t *testing.T) { storetest.Run(t, openPacking) }
-
 func TestNodes(t *testing.T) { runNodes(t, open) }
-
-func TestNodesOfPacks(t *testing.T) { runNodes(t, openPacking) }
 
 func runNodes(t *testing.T, open storetest.Open) {
 	storetest.RunNodes(t, func(t *testing.T, o store.Options) []*store.Store {

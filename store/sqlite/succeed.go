@@ -44,7 +44,7 @@ func succeedSingle(ctx context.Context, d base.Dialect, tx base.Tx, session stri
 		select j.id, j.namespace, j.task_id, j.task, j.kind, j.queue, j.priority, 'succeeded', '', '', '', j.input, j.tags, j.trigger,
 			j.schedule, j.schedule_id, j.generation, j.nominal, j.due_at, j.created_at, l.claimed_at, l.cancel_at,
 			j.attempt + 1, j.failures, j.snoozes, j.max_attempts, j.timeout, l.number, l.session, j.active_key, j.idem_key, $1, t.output,
-			'ok', coalesce((select s.name from belfry.sessions s where s.id = l.session), ''), case when t.started_in > 0 then min(l.claimed_at + t.started_in, $1) else 0 end, t.exit_code, t.signal, t.log_cut, j.infra
+			'ok', coalesce((select s.name from belfry.sessions s where s.id = l.session), ''), case when t.started_in > 0 then min(l.claimed_at + t.started_in, $1) else 0 end, t.exit_code, t.signal, t.log_cut, j.infra, j.limited
 		from `+from+`
 		cross join belfry.leases l on l.job_id = t.job_id and l.number = t.lease and (l.session = $2 or $2 = '')
 		cross join belfry.jobs j on j.id = l.job_id
@@ -123,7 +123,7 @@ func succeedPacked(ctx context.Context, d base.Dialect, tx base.Tx, of packedSuc
 		select j.id, j.namespace, j.task_id, j.task, j.kind, j.queue, j.priority, 'succeeded', '', '', '', j.input, j.tags, j.trigger,
 			j.schedule, j.schedule_id, j.generation, j.nominal, j.due_at, j.created_at, t.claimed_at, 0,
 			j.attempt + 1, j.failures, j.snoozes, j.max_attempts, j.timeout, t.lease, $2, j.active_key, j.idem_key, $1, t.output,
-			'ok', coalesce((select s.name from belfry.sessions s where s.id = $2), ''), case when t.started_in > 0 then min(t.claimed_at + t.started_in, $1) else 0 end, t.exit_code, t.signal, t.log_cut, j.infra
+			'ok', coalesce((select s.name from belfry.sessions s where s.id = $2), ''), case when t.started_in > 0 then min(t.claimed_at + t.started_in, $1) else 0 end, t.exit_code, t.signal, t.log_cut, j.infra, j.limited
 		from `+from+`
 		cross join belfry.jobs j on j.id = t.job_id`, append([]any{now, of.session}, args...)...)
 	if err != nil {

@@ -17,14 +17,14 @@ type versions struct {
 }
 
 // remembered are those tables, as words of a statement.
-var remembered = regexp.MustCompile(`\b(tasks|queues|sessions)\b`)
+var remembered = regexp.MustCompile(`\b(tasks|queues|sessions|namespaces|leftovers|hook_version)\b`)
 
 // How a statement that writes elsewhere reads one of them. That is all which is
 // known to be no write: what is missing here costs a look, and what is too much
 // would leave an old row in use.
 var (
 	removes = regexp.MustCompile(`(?i)\bdelete\s+from\b`)
-	looksAt = regexp.MustCompile(`(?i)\b(from|join)\s+belfry\.(tasks|queues|sessions)\b`)
+	looksAt = regexp.MustCompile(`(?i)\b(from|join)\s+belfry\.(tasks|queues|sessions|namespaces|leftovers|hook_version)\b`)
 )
 
 // written are the tables of those that a statement may write to. One that names
@@ -41,6 +41,9 @@ func (v *versions) version(table string) int64 { return v.all + v.of[table] }
 
 func (v *versions) touch(tables []string) {
 	for _, t := range tables {
+		if t == "namespaces" || t == "leftovers" { // which are remembered along with the queues
+			t = "queues"
+		}
 		if v.of == nil {
 			v.of = map[string]int64{}
 		}

@@ -23,6 +23,9 @@ type Admin interface {
 	Enqueue(ctx context.Context, ns []job.NewJob) ([]job.Enqueued, error)
 	CancelJobs(ctx context.Context, namespace string, sel view.Selection) (view.Selected, error)
 	RetryJobs(ctx context.Context, namespace string, sel view.Selection) (view.Selected, error)
+	RunJobAgain(ctx context.Context, namespace string, id int64, r job.RunAgain) (job.Enqueued, error)
+	JobSteps(ctx context.Context, namespace string, id int64) ([]job.Step, error)
+	ResetSteps(ctx context.Context, namespace string, id int64, r job.StepReset) (int, error)
 	DrainWorker(ctx context.Context, session string) error
 	Job(ctx context.Context, namespace string, id int64) (job.Job, error)
 	Attempts(ctx context.Context, namespace string, id int64) ([]job.Attempt, error)

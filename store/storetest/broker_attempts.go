@@ -45,19 +45,22 @@ func caseWhatAWorkerSaysOfAnAttemptIsKept(d *desk) {
 	s := d.session("exit")
 	ref := d.claimOne(s)
 	d.Move(3 * time.Second)
-	code := 7
+	code := 0xC0000005 // of Windows
 	d.finish(s, ref, job.OutcomeError, func(f *job.Finish) {
 		f.Error, f.ExitCode, f.Signal, f.LogCut = "it \x00broke\xff", &code, "SIG\x00TERM", true
 		f.StartedIn, f.Output = core.Duration(time.Second), json.RawMessage(`{"half":"\u0000done"}`)
 	})
 	a := must(d.ad.Attempts(d.ctx, "default", id))(d)[0]
-	if a.Error != "it broke\uFFFD" || *a.ExitCode != 7 || a.Signal != "SIGTERM" || !a.LogCut || a.Worker != "tester" || a.Session != s || a.Lease != ref.Lease {
+	if a.Error != "it broke\uFFFD" || *a.ExitCode != code || a.Signal != "SIGTERM" || !a.LogCut || a.Worker != "tester" || a.Session != s || a.Lease != ref.Lease {
 		d.Fatalf("%+v", a)
 	}
 	if !a.ClaimedAt.Equal(Epoch) || !a.StartedAt.Equal(Epoch.Add(time.Second)) || !a.EndedAt.Equal(Epoch.Add(3*time.Second)) {
 		d.Fatalf("%+v", a)
 	}
 	want(d, "output", string(d.job(id).Output), `{"half":"\u0000done"}`)
+	id = d.one("exit")
+	d.finish(s, d.claimOne(s), job.OutcomeOK, func(f *job.Finish) { f.ExitCode = &code })
+	want(d, "exit code", *must(d.ad.Attempts(d.ctx, "default", id))(d)[0].ExitCode, code)
 }
 
 func caseBadFinishesLogsClaimsAndSessionsAreRefusedWith(d *desk) {

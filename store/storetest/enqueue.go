@@ -47,6 +47,7 @@ func init() {
 	add("bulk cancel and retry do what fits, say why not for the rest, and change nothing in a dry run", caseBulkCancelAndRetryDoWhatFits)
 	add("an exhausted job is never claimed again by itself, and names its last error", caseAnExhaustedJobIsNeverClaimedAgainByItself)
 	add("a job that must not start twice fails when its worker is lost", caseAJobThatMustNotStartTwiceFailsWhen)
+	add("a worker says that an attempt was cut off, and on_lost decides", caseAWorkerSaysThatAnAttemptWasCutOff)
 	add("more lost jobs than fit into one pass are all released", caseMoreLostJobsThanFitIntoOnePassAre)
 	add("every job ends in exactly one way, and the live table forgets it", caseEveryJobEndsInExactlyOneWay)
 }
@@ -87,6 +88,10 @@ func caseInputsBatchesAndTagsOverTheirLimitsAreRefused(b *bench) {
 	want(b, "input kept", len(b.job(j.ID).Input), core.MaxInput)
 	_, err := b.st.Enqueue(b.ctx, []job.NewJob{{Task: "t", Input: append(full, ' ')}})
 	wantCode(b, err, core.Invalid, "input", "limit")
+	deep := func(n int) json.RawMessage { return json.RawMessage(strings.Repeat("[", n) + strings.Repeat("]", n)) }
+	b.enqueue(job.NewJob{Task: "t", Input: deep(core.MaxJSONDepth)})
+	_, err = b.st.Enqueue(b.ctx, []job.NewJob{{Task: "t", Input: deep(core.MaxJSONDepth + 1)}})
+	wantCode(b, err, core.Invalid, "input", "levels deep")
 	var tags []string
 	for i := range core.MaxTags + 1 {
 		tags = append(tags, fmt.Sprint("tag", i))
@@ -349,6 +354,32 @@ func caseAJobThatMustNotStartTwiceFailsWhen(b *bench) {
 	b.clock.Move(lost)
 	b.release()
 	want(b, "reason", b.wantState(j.ID, job.Failed).Reason, schedule.ReasonLost)
+}
+
+// A worker that comes back after a loss of power says so itself, sooner than its session ends.
+func caseAWorkerSaysThatAnAttemptWasCutOff(b *bench) {
+	cut := func(f *job.Finish) { f.Error, f.StartedIn = "cut off", core.Duration(time.Second) }
+	for _, c := range []struct {
+		onLost task.OnLost
+		state  job.State
+		reason core.Reason
+	}{
+		{task.OnLostFail, job.Failed, schedule.ReasonLost},
+		{task.OnLostRetry, job.Ready, ""},
+	} {
+		name := string("cut-" + c.onLost)
+		b.task(name, func(t *task.Task) { t.Retry.OnLost, t.Retry.Infra, t.Retry.MaxAttempts = c.onLost, 2, 5 })
+		j := b.enqueue(job.NewJob{Task: name})
+		s := b.session(name)
+		b.finish(s, b.claim(s, 1).Jobs[0], job.OutcomeLost, cut)
+		if got := b.wantState(j.ID, c.state); got.Reason != c.reason || got.Error != "cut off" {
+			b.Errorf("%s: %s %q", name, got.Reason, got.Error)
+		}
+		as := must(b.st.Attempts(b.ctx, "default", j.ID))(b)
+		if len(as) != 1 || as[0].Outcome != job.OutcomeLost || as[0].Error != "cut off" {
+			b.Errorf("%s: %+v", name, as)
+		}
+	}
 }
 
 func caseMoreLostJobsThanFitIntoOnePassAre(b *bench) {

@@ -39,6 +39,7 @@ func init() {
 	add("the database's health: backlog, overdue schedules, history and estimates of rows, and what is wrong", caseTheDatabasesHealth)
 	add("the days of a schedule are the same before and after they were rolled up, and outlive its jobs", caseTheDaysOfAScheduleAreTheSameBefore)
 	add("a run counts on its nominal day in the schedule's zone, before and after it was rolled up", caseARunCountsOnItsNominalDayInThe)
+	add("the days of tasks count what ended, each once, and outlive the jobs", caseTheDaysOfTasks)
 	add("nothing is pruned that was not rolled up", caseNothingIsPrunedThatWasNotRolledUp)
 	add("minutes say what ended, fresh and once more when they are final", caseMinutesSayWhatEnded)
 	add("strips show the last of each schedule: jobs, skips and what is under way", caseStripsShowTheLastOfEachSchedule)
@@ -310,5 +311,70 @@ func caseAnOverviewShowsWhatRuns(b *bench) {
 	o = must(b.st.Overview(b.ctx, "other"))(b)
 	if len(o.Running)+len(o.Failed)+len(o.Next)+o.Runs.Count != 0 {
 		b.Fatalf("another namespace sees %+v", o)
+	}
+}
+
+// The jobs of a task count on the day in UTC on which they ended. Checks of
+// monitors do not count, and a second roll-up adds nothing.
+func caseTheDaysOfTasks(b *bench) {
+	b.clock.Move(b.clock.Now().Truncate(24 * time.Hour).Add(36 * time.Hour).Sub(b.clock.Now())) // noon, so that a few hours are the next day
+	b.task("good")
+	b.task("bad", func(t *task.Task) { t.Retry.MaxAttempts = 1 })
+	b.task("idle")
+	w := b.checker()
+	b.monitor("site")
+	days := func(names ...string) (text string) {
+		b.Helper()
+		for _, d := range must(b.st.TaskDays(b.ctx, view.TaskDaysQuery{Tasks: names}))(b).Items {
+			text += d.Task
+			for _, d := range d.Days {
+				text += fmt.Sprintf(" %s %d/%d/%d/%d %s", d.Day.Format("02"), d.OK, d.Failed, d.Canceled, d.Skipped, d.Ran)
+			}
+			text += "; "
+		}
+		return text
+	}
+	s := b.session("good", "bad")
+	run := func(name string, outcome job.Outcome) {
+		b.Helper()
+		b.enqueue(job.NewJob{Task: name})
+		j := b.claim(s, 1).Jobs[0]
+		b.clock.Move(10 * time.Second)
+		b.finish(s, j, outcome)
+	}
+	first := b.clock.Now().UTC().Format("02")
+	run("good", job.OutcomeOK)
+	run("good", job.OutcomeOK)
+	run("bad", job.OutcomeError)
+	b.cancel(b.enqueue(job.NewJob{Task: "good"}).ID)
+	must(b.st.CheckMonitor(b.ctx, "default", "site"))(b)
+	for _, j := range w.checks() {
+		b.finish(w.session, j, job.OutcomeOK)
+	}
+	b.clock.Move(24 * time.Hour)
+	second := b.clock.Now().UTC().Format("02")
+	s = b.session("good", "bad")
+	run("good", job.OutcomeOK)
+	b.clock.Move(10 * time.Minute)
+	b.rollUp()
+	b.rollUp()
+	all := fmt.Sprintf("bad %s 0/1/0/0 10s; good %s 2/0/1/0 20s %s 1/0/0/0 10s; idle; ", first, first, second)
+	want(b, "days", days("good", "bad", "idle", "none"), all)
+	want(b, "one task", days("bad"), fmt.Sprintf("bad %s 0/1/0/0 10s; ", first))
+	b.clock.Move(100 * 24 * time.Hour)
+	b.rollUp()
+	for must(b.st.Prune(b.ctx))(b) {
+	}
+	want(b, "jobs left in history", b.count(`select count(*) from belfry.jobs_done`), 0)
+	want(b, "days left", b.count(`select count(*) from belfry.task_days`), 3)
+	b.clock.Move(320 * 24 * time.Hour)
+	b.rollUp()
+	for must(b.st.Prune(b.ctx))(b) {
+	}
+	want(b, "after more than a year", b.count(`select count(*) from belfry.task_days`), 0)
+	for _, bad := range []view.TaskDaysQuery{{}, {Tasks: make([]string, view.MaxStrips+1)}, {Tasks: []string{"good"}, From: b.clock.Now().AddDate(-2, 0, 0)}} {
+		if _, err := b.st.TaskDays(b.ctx, bad); core.CodeOf(err) != core.Invalid {
+			b.Errorf("%v: %v", bad, err)
+		}
 	}
 }

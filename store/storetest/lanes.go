@@ -60,7 +60,7 @@ func manyTasks(n int) (names []string) {
 }
 
 // copied are the columns of a job that its copies share.
-const copied = `namespace, task_id, kind, queue, priority, state, tags, trigger, due_at, ready_at, created_at, max_attempts, timeout`
+const copied = `namespace, task_id, kind, queue, priority, state, tags, trigger, due_at, ready_at, turn, created_at, max_attempts, timeout`
 
 // CannotRun compares what transitions cost beside few jobs that a session cannot
 // run, and beside many: at most twice as much, and the slack of what is counted. Cost is

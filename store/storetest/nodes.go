@@ -66,6 +66,7 @@ func init() {
 	addNodes("a schedule made while its task is deleted has a task or is refused", caseAScheduleMadeWhileItsTaskIsDeletedHas)
 	addNodes("a task saved while its queue is deleted has a queue or is refused", caseATaskSavedWhileItsQueueIsDeletedHas)
 	addNodes("an alert rule saved while its channel is deleted has a channel or is refused", caseAnAlertRuleSavedWhileItsChannelIsDeleted)
+	addNodes("retries of a failed job at the same moment bring it back once, and the others say so", caseRetriesAtTheSameMoment)
 	addNodes("applies of one file at the same moment all succeed and make one of each", caseAppliesOfOneFileAtTheSameMomentAll)
 }
 
@@ -338,5 +339,43 @@ func caseAppliesOfOneFileAtTheSameMomentAll(b *bench, nodes []*store.Store) {
 	}
 	for _, line := range must(b.st.Apply(b.ctx, m, view.ApplyOptions{}))(b).Changes {
 		want(b, line.Noun+" "+line.Name, line.Action, view.ActionKeep)
+	}
+}
+
+func caseRetriesAtTheSameMoment(b *bench, nodes []*store.Store) {
+	const each = 5
+	b.task("t", attempts(1))
+	s := b.session("t")
+	for range 4 {
+		id := b.enqueue(job.NewJob{Task: "t"}).ID
+		b.finish(s, b.claim(s, 1).Jobs[0], job.OutcomeError)
+		var back atomic.Int64
+		b.crowd(nodes, each, func(ctx context.Context, st *store.Store, _ int) error {
+			out, err := st.RetryJobs(ctx, "default", view.Selection{IDs: []int64{id}})
+			back.Add(int64(len(out.IDs)))
+			if why, left := out.Left[id]; left && why != "cannot be retried: ready" && why != "was retried at the same moment" {
+				b.Errorf("a retry beside another was left because %q", why)
+			}
+			return err
+		})
+		want(b, "brought back", back.Load(), 1)
+		one := view.Selection{IDs: []int64{id}}
+		b.crowd(nodes, each, func(ctx context.Context, st *store.Store, i int) error {
+			for n := range 32 {
+				do := st.CancelJobs
+				if (i+n)%2 > 0 {
+					do = st.RetryJobs
+				}
+				out, err := do(ctx, "default", one)
+				if err != nil {
+					return err
+				}
+				if out.Left[id] == "no such job" {
+					b.Error("a job between two tables is not there")
+				}
+			}
+			return nil
+		})
+		must(b.st.CancelJobs(b.ctx, "default", one))(b)
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/belfry-run/belfry/access"
 	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/job"
+	"github.com/belfry-run/belfry/store/base"
 	"github.com/belfry-run/belfry/task"
 	"github.com/belfry-run/belfry/view"
 )
@@ -126,7 +127,7 @@ func caseAPausedQueueGivesNothingOut(b *bench) {
 	}
 	b.clock.Move(time.Second)
 	again := must(b.st.PauseQueue(access.WithActor(b.ctx, "eve"), "default", "other"))(b)
-	want(b, "who paused first stays", again, q)
+	want(b, "who paused first stays", base.Text(again), base.Text(q))
 	want(b, "claimed", len(b.claim(s, 5).Jobs), 0)
 	want(b, "what runs goes on", b.finish(s, running.Jobs[0], job.OutcomeOK).State, job.Succeeded)
 	q = must(b.st.SaveQueue(b.ctx, job.Queue{Name: "default", Priority: 3}))(b)

@@ -10,6 +10,7 @@ import (
 	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/job"
 	"github.com/belfry-run/belfry/monitor"
+	"github.com/belfry-run/belfry/public"
 	"github.com/belfry-run/belfry/store"
 	"github.com/belfry-run/belfry/task"
 	"github.com/belfry-run/belfry/view"
@@ -61,6 +62,8 @@ func KeepNeedles(t *testing.T, st *store.Store) {
 	ok(st.CreateTask(ctx, key))
 	ok(st.SaveChannel(ctx, alert.Channel{Name: "slack", Slack: &alert.SlackChannel{URL: "https://hooks.slack.example/needle-slack"}}))
 	ok(st.SetSecret(ctx, "default", "s", "needle-secret"))
+	ok(st.SaveStatusPage(ctx, monitor.StatusPage{Name: "p", Subscribe: &public.Subscribing{Webhooks: true}}))
+	ok(nil, st.Subscribe(ctx, "default", "p", public.Webhook, "https://hooks.example/needle-subscriber"))
 	ok(st.Enqueue(ctx, []job.NewJob{{Task: "t"}, {Task: "applied-task"}}))
 	ok(st.RotateSecrets(ctx))
 	ok(nil, st.DeleteMonitor(ctx, "default", "applied"))

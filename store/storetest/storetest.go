@@ -26,8 +26,22 @@ import (
 // Open opens a store on a fresh database. It is closed by the test's cleanup.
 type Open func(t *testing.T, o store.Options) *store.Store
 
-// Claims are the claim paths beside the fast one: the same must hold.
-var Claims = map[string]store.Claims{"plain": {Plain: true}, "everything off": {NoJoin: true, NoGather: true, NoPacks: true, NoForesight: true, NoMark: true, NoKnown: true}}
+// ClaimPath is a claim path beside the fast one as it is by itself: the same must hold.
+type ClaimPath struct {
+	Name    string
+	Options store.Options
+	broker  bool // what is off does nothing beyond what a worker sees
+}
+
+// ClaimPaths are all of them.
+var ClaimPaths = []ClaimPath{
+	{Name: "plain", Options: store.Options{Claims: store.Claims{Plain: true}}},
+	{Name: "everything off", Options: store.Options{Claims: store.Claims{NoJoin: true, NoGather: true, NoPacks: true, NoForesight: true, NoMark: true, NoKnown: true}}, broker: true},
+	{Name: "packs", Options: store.Options{PackFrom: 1}},
+}
+
+// idle are the cases that ended in this process without a claim.
+var idle sync.Map
 
 // Clock is a clock that stands still until it is moved.
 type Clock struct {
@@ -83,15 +97,30 @@ type bench struct {
 	settled map[string]int64 // by session, of its last renewal
 }
 
-// Run runs every case on stores that open makes, without those that are named as in the name of a test.
-func Run(t *testing.T, open Open, without ...string) {
+// Run runs every case on stores that open makes.
+func Run(t *testing.T, open Open) { run(t, open, func(string) bool { return true }) }
+
+// Run is [Run] on stores of that path. Cases that were run before in this process, and claimed nothing, would do again
+// exactly what they did, and are left out.
+func (p ClaimPath) Run(t *testing.T, open Open) {
+	run(t, open, func(name string) bool {
+		_, known := idle.Load(name)
+		return !known && !p.broker
+	})
+}
+
+func run(t *testing.T, open Open, wanted func(name string) bool) {
 	for name, fn := range cases {
-		if slices.Contains(without, strings.ReplaceAll(name, " ", "_")) {
+		if !wanted(name) {
 			continue
 		}
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			fn(newBench(t, open))
+			b := newBench(t, open)
+			fn(b)
+			if b.tally.of("claimed") == 0 {
+				idle.Store(name, true)
+			}
 		})
 	}
 	RunBroker(t, func(t *testing.T) (job.Leaser, Admin) {

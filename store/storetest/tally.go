@@ -54,6 +54,11 @@ func (t *tally) Checked(kind task.Kind, o task.CheckOutcome, latency time.Durati
 func (t *tally) Tried(channel string, became alert.State) {
 	t.add("tried "+channel+" "+string(became), 1)
 }
+func (t *tally) Delivered(result string, events int) { t.add("delivered "+result, events) }
+func (t *tally) OverQuota(namespace, quota string)   { t.add("over "+namespace+" "+quota, 1) }
+func (t *tally) KeptOut(queue string, why core.Reason, jobs int) {
+	t.add(string(why)+" "+queue, jobs)
+}
 func (t *tally) Took(_ string, _ time.Duration, failed bool) {
 	if failed {
 		t.add("faults", 1)

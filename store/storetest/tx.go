@@ -3,9 +3,11 @@ package storetest
 import (
 	"encoding/json"
 	"testing"
+	"time"
 
 	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/job"
+	"github.com/belfry-run/belfry/schedule"
 	"github.com/belfry-run/belfry/store"
 	"github.com/belfry-run/belfry/task"
 )
@@ -102,6 +104,26 @@ var txCases = map[string]func(*bench, func() UserTx){
 		want(b, "attempts", len(must(b.st.Attempts(b.ctx, "default", j.Job.ID))(b)), 0)
 		want(b, "things", b.count(`select count(*) from things`), 0)
 		want(b, "finish", b.finish(s, j, job.OutcomeError).State, job.Scheduled)
+	},
+	"the events of a finish in a transaction are there when it commits, and never when it rolls back": func(b *bench, begin func() UserTx) {
+		h := hooked{b}
+		h.hook("all")
+		b.task("t")
+		b.schedule("loop", "t", afterFinish(1e9), func(sc *schedule.Schedule) { sc.End = Epoch.Add(time.Hour) })
+		b.fire()
+		s := b.session("t")
+		f := job.Finish{Ref: refOf(b.claim(s, 1).Jobs[0]), Outcome: job.OutcomeOK}
+		b.clock.Move(2 * time.Hour)
+		for range 2 {
+			tx := begin()
+			must(b.st.FinishTx(b.ctx, tx.Tx, f))(b)
+			ok(b, tx.Rollback())
+			want(b, "events", h.types("all"), "")
+		}
+		tx := begin()
+		must(b.st.FinishTx(b.ctx, tx.Tx, f))(b)
+		ok(b, tx.Commit())
+		want(b, "events", h.types("all"), "job.succeeded schedule.completed")
 	},
 	"a finish in a transaction under a lost lease is a conflict, so that the handler rolls back": func(b *bench, begin func() UserTx) {
 		b.task("t")

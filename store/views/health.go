@@ -4,10 +4,12 @@ import (
 	"context"
 	"time"
 
+	"github.com/belfry-run/belfry/job"
 	"github.com/belfry-run/belfry/store/base"
 	"github.com/belfry-run/belfry/store/history"
 	"github.com/belfry-run/belfry/store/programs"
 	"github.com/belfry-run/belfry/store/remote"
+	"github.com/belfry-run/belfry/store/subscribers"
 	"github.com/belfry-run/belfry/task"
 	"github.com/belfry-run/belfry/view"
 )
@@ -82,6 +84,10 @@ func (s *Store) Prune(ctx context.Context) (more bool, err error) {
 	if err != nil {
 		return false, err
 	}
+	beyond, err := s.hooks.Beyond(ctx)
+	if err != nil {
+		return false, err
+	}
 	err = s.write(ctx, "prune", func(c *Change) error {
 		for _, t := range []struct {
 			query  string
@@ -96,12 +102,18 @@ func (s *Store) Prune(ctx context.Context) (more bool, err error) {
 			{`delete from belfry.artifact_removals where name in (select name from belfry.artifact_removals where begun_at <= $1 limit $2)`, base.Micros(c.Now.Add(-keepRemovals))},
 			{`delete from belfry.backfills where id in (select id from belfry.backfills where ended_at > 0 and ended_at <= $1 order by id limit $2)`, base.Micros(c.Now.Add(-keepAudit))},
 			{`delete from belfry.runs_again where job_id in (select job_id from belfry.runs_again where at <= $1 order by job_id limit $2)`, base.Micros(c.Now.Add(-keepAudit))},
+			{`delete from belfry.debounced where job_id in (select job_id from belfry.debounced where last_at <= $1 order by last_at limit $2)`, base.Micros(c.Now.Add(-s.Opt.Keep.Age))},
 			{`delete from belfry.audit where seq in (select seq from belfry.audit where at <= $1 order by seq limit $2)`, base.Micros(c.Now.Add(-keepAudit))},
 			{`delete from belfry.attempt_details where seq in (select seq from belfry.attempt_details where at <= $1 order by at limit $2)`, base.Micros(c.Now.Add(-s.Opt.Keep.Age))},
 			{`delete from belfry.tickets where job_id in (select job_id from belfry.tickets where next_at <= $1 order by next_at limit $2)`, base.Micros(c.Now.Add(-remote.KeepTickets))},
 			{`delete from belfry.outputs where seq in (select seq from belfry.outputs where at <= $1 order by at limit $2)`, base.Micros(c.Now.Add(-s.Opt.Keep.Age))},
 			{`delete from belfry.outputs where seq in (select seq from belfry.outputs where confirmed = 0 and at <= $1 order by at limit $2)`, base.Micros(c.Now.Add(-task.MaxTimeout.D() - programs.KeepOpen))},
 			{`delete from belfry.job_minutes where (minute, namespace, queue) in (select minute, namespace, queue from belfry.job_minutes where minute < $1 order by minute limit $2)`, history.MinuteOf(c.Now.Add(-history.KeepMinutes))},
+			{`delete from belfry.queue_samples where (queue, namespace, span, at) in (select queue, namespace, span, at from belfry.queue_samples where span = 60 and at < $1 order by at limit $2)`, base.Micros(c.Now.Add(-job.KeepSamples))},
+			{`delete from belfry.queue_samples where (queue, namespace, span, at) in (select queue, namespace, span, at from belfry.queue_samples where span = 3600 and at < $1 order by at limit $2)`, base.Micros(c.Now.Add(-job.KeepSampleHours))},
+			{`delete from belfry.sampled where (span, at) in (select span, at from belfry.sampled where span = 60 and at < $1 order by at limit $2)`, base.Micros(c.Now.Add(-job.KeepSamples))},
+			{`delete from belfry.sampled where (span, at) in (select span, at from belfry.sampled where span = 3600 and at < $1 order by at limit $2)`, base.Micros(c.Now.Add(-job.KeepSampleHours))},
+			{`delete from belfry.task_days where (day, task_id) in (select day, task_id from belfry.task_days where day < $1 order by day limit $2)`, c.Now.Add(-history.KeepDays).Unix() / 86400},
 			{`delete from belfry.schedule_days where (day, schedule_id) in (select day, schedule_id from belfry.schedule_days where day < $1 order by day limit $2)`, c.Now.Add(-history.KeepDays).Unix() / 86400},
 		} {
 			n, err := c.Tx.Exec(ctx, t.query, t.cutoff, base.TidyStep)
@@ -110,7 +122,10 @@ func (s *Store) Prune(ctx context.Context) (more bool, err error) {
 			}
 			more = more || n == base.TidyStep
 		}
-		for _, prune := range []func() (bool, error){c.pruneMonitorHistory, c.tasks().PruneRequirements} {
+		if err := subscribers.Prune(c.Change); err != nil {
+			return err
+		}
+		for _, prune := range []func() (bool, error){c.pruneMonitorHistory, c.tasks().PruneRequirements, c.turns().Prune, c.steps().Prune, c.workflows().PruneRuns, func() (bool, error) { return c.hooks().Prune(beyond) }} {
 			left, err := prune()
 			if err != nil {
 				return err

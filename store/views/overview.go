@@ -123,7 +123,7 @@ func (s *Store) overviewFailed(ctx context.Context, tx base.Tx, namespace string
 func (s *Store) scheduleLag(ctx context.Context, tx base.Tx, namespace string, now time.Time) (core.Duration, error) {
 	w := &base.Where{}
 	w.And("next_at <= ?", base.Micros(now))
-	w.Namespace("namespace", namespace)
+	w.Namespace("coalesce(namespace, '')", namespace) // or SQLite reads the namespace in the order of names
 	oldest, found, err := base.First(ctx, tx, base.ScanInt, `select next_at from belfry.schedules where next_at > 0 and `+w.Sql()+` order by next_at limit 1`, w.Args...)
 	if !found {
 		return 0, err
@@ -188,7 +188,7 @@ func (s *Store) readyOf(ctx context.Context, tx base.Tx, namespace, queue string
 	type line struct{ own, looked, since int64 }
 	l, _, err := base.First(ctx, tx, func(r base.Rows) (l line, err error) { return l, r.Scan(&l.own, &l.looked, &l.since) }, `
 		select cast(coalesce(sum(case when namespace = $2 then 1 else 0 end), 0) as bigint), count(*), cast(coalesce(min(case when namespace = $2 then ready_at end), 0) as bigint)
-		from (select namespace, ready_at`+s.ReadyIn()+` order by priority desc, ready_at, id limit `+strconv.Itoa(overviewReady)+`) as bounded`, queue, namespace)
+		from (select namespace, ready_at`+s.ReadyIn()+` order by priority desc, turn, id limit `+strconv.Itoa(overviewReady)+`) as bounded`, queue, namespace)
 	*ready = core.Counted{Count: min(int(l.own), base.LookFirst), More: l.own > base.LookFirst || l.looked == overviewReady}
 	return l.since, err
 }

@@ -38,10 +38,16 @@ create sequence belfry.ids_definition;
 -- Queues. Writers: Prepare (the first ones), SaveQueue, EnsureQueues, Apply, pause and resume.
 create table belfry.queues (
 	name          text primary key,
+	title         text not null default '',
 	description   text not null default '',
 	priority      integer not null default 0,
 	concurrency   integer not null,
 	global_limit  integer not null default 0,
+	limits        text not null default '', -- of its jobs, as JSON; empty: none
+	fair          text not null default '', -- how its jobs take turns, as JSON; empty: the oldest goes first
+	turn_base     bigint not null default 0, -- where its turns begin since it became fair, or ceased to be
+	max_waiting   integer not null default 0, -- jobs; 0: no bound
+	on_full       text not null default '', -- what becomes of more: refuse, drop_oldest; empty without a bound
 	paused_at     bigint not null default 0,
 	paused_by     text not null default '',
 	paused_reason text not null default '',
@@ -49,10 +55,39 @@ create table belfry.queues (
 	updated_at    bigint not null
 );
 
+create index queues_special on belfry.queues (name) where turn_base > 0 or limits <> '' or max_waiting > 0;
+
+-- How full queues with a bound are. The row is the lock under which new jobs are let in. Writers: SaveQueue, and whatever
+-- makes jobs.
+create table belfry.queue_bounds (
+	queue      text primary key,
+	since      bigint not null, -- when the queue was bounded
+	counted    bigint not null default 0, -- jobs that waited when they were last counted
+	added      bigint not null default 0, -- that were let in since
+	counts     bigint not null default 0, -- how often they were counted
+	counted_at bigint not null default 0,
+	marked_to  bigint not null default 0  -- jobs up to this id have been marked that were made before; -1: all
+);
+
 -- What namespaces may do; without a row, everything. Writer: SaveNamespace.
 create table belfry.namespaces (
-	name text primary key,
-	doc  text not null -- as JSON
+	name   text primary key,
+	doc    text not null, -- as JSON
+	limits text not null default '' -- of its jobs, as JSON, as doc has them; empty: none
+);
+
+create index namespaces_limits on belfry.namespaces (name) where limits <> '';
+
+-- What namespaces with quotas use. The row is the lock under which new jobs, or definitions, are let in. Writers:
+-- SaveNamespace, and whatever makes jobs.
+create table belfry.quota_use (
+	owner      text primary key, -- namespace:team-a of jobs, definitions:team-a of what is kept
+	counted    bigint not null default 0, -- jobs that waited when they were last counted
+	added      bigint not null default 0, -- that were let in since
+	counts     bigint not null default 0, -- how often they were counted
+	counted_at bigint not null default 0,
+	marked_at  bigint not null default 0, -- when jobs were marked that were made before
+	next_at    bigint not null default 0  -- of the rate of enqueueing: the next in an even row
 );
 
 -- Tasks: what to run, and its policy. Writers: saves of tasks; EnsureFuncs for the Go handlers of
@@ -70,13 +105,17 @@ create table belfry.tasks (
 	updated_at bigint not null,
 	-- The artifact that a task runs, or nothing.
 	artifact   text not null default '',
+	limited    bigint not null default 0, -- 1: it has limits
 	requirement bigint not null default 0, -- 0: any worker will do
+	title      text not null default '', -- as people write it
+	sought     text not null default '', -- the title as searches look for it, whatever its case
 	unique (namespace, name)
 );
 
 create index tasks_queue on belfry.tasks (queue);
 create index tasks_artifact on belfry.tasks (namespace, artifact) where artifact <> '';
 create index tasks_requirement on belfry.tasks (requirement) where requirement > 0;
+create index tasks_limited on belfry.tasks (id) where limited = 1;
 
 -- What tasks need of a worker beyond its kind, each requirement once. Writers: saves of tasks;
 -- housekeeping removes what is idle.
@@ -107,6 +146,8 @@ create table belfry.schedules (
 	paused_reason text not null default '',
 	created_at    bigint not null,
 	updated_at    bigint not null,
+	title      text not null default '', -- as people write it
+	sought     text not null default '', -- the title as searches look for it, whatever its case
 	unique (namespace, name)
 );
 
@@ -208,6 +249,8 @@ create table belfry.jobs (
 	nominal      bigint not null default 0,
 	due_at       bigint not null,
 	ready_at     bigint not null default 0, -- since when it may be claimed; 0: not yet
+	-- Its place among the ready ones of its priority: ready_at, or in a queue that takes turns what its turn says.
+	turn         bigint not null default 0,
 	created_at   bigint not null,
 	attempt      integer not null default 0,
 	failures     integer not null default 0,
@@ -218,6 +261,12 @@ create table belfry.jobs (
 	active_key   text,
 	idem_key     text not null default '',
 	requirement  bigint not null default 0, -- of its task
+	-- 1: of a task with limits, and under their keys.
+	limited      bigint not null default 0,
+	-- 1: its namespace has a quota of waiting jobs, so it is counted.
+	metered      bigint not null default 0,
+	-- Of a queue with a bound: 1 counts and may be dropped, 2 counts and is never dropped.
+	bounded      bigint not null default 0,
 	-- Attempts that the machine spoiled, and that count apart from failures.
 	infra        bigint not null default 0,
 	-- Jobs of one lane can be run by the same workers, whoever they are: of one queue,
@@ -228,15 +277,88 @@ create table belfry.jobs (
 	) stored
 );
 
-create index jobs_ready on belfry.jobs (queue, priority desc, ready_at, id) where state = 'ready';
+create index jobs_ready on belfry.jobs (queue, priority desc, turn, id) where state = 'ready';
 create index jobs_scheduled on belfry.jobs (due_at) where state = 'scheduled';
 create index jobs_schedule on belfry.jobs (schedule_id) where schedule_id > 0;
 create unique index jobs_active_key on belfry.jobs (namespace, active_key) where active_key is not null;
 create index jobs_cycles on belfry.jobs (ready_at) where kind = 'cycle' and state = 'ready';
+create index jobs_workflows on belfry.jobs (ready_at) where kind = 'workflow' and state = 'ready';
 -- Jobs that wait for an upload.
 create index jobs_uploads on belfry.jobs (task_id) where kind = 'program' and state = 'waiting';
+create index jobs_metered on belfry.jobs (namespace) where metered = 1;
+create index jobs_bounded on belfry.jobs (queue, priority, id) where bounded > 0;
 create index jobs_requirement on belfry.jobs (requirement) where requirement > 0;
-create index jobs_lanes on belfry.jobs (lane, priority desc, ready_at, id) where state = 'ready';
+create index jobs_lanes on belfry.jobs (lane, priority desc, turn, id) where state = 'ready';
+
+-- Turns
+
+-- How far claims have come in fair queues. Writer: claims.
+create table belfry.turns (
+	queue    text not null,
+	priority integer not null,
+	turn     bigint not null, -- the largest that was claimed, or one of shortly before
+	primary key (queue, priority)
+);
+
+-- Keys of fair queues that have jobs waiting, or had some lately. The row is the lock under which jobs get their turns.
+-- Writers: whatever has a job become ready; housekeeping forgets those whose turn has passed.
+create table belfry.turn_keys (
+	queue    text not null,
+	priority integer not null,
+	value    text not null, -- of the key
+	next     bigint not null, -- the turn that its next job has at least
+	added    bigint not null, -- what the last jobs added to it
+	primary key (queue, priority, value)
+);
+
+-- Limits
+
+-- Keys of limits that have jobs, or had some lately. The row is the lock under which it is decided who
+-- is let in. Writers: whatever has a job become ready, and settling; the engine forgets idle ones.
+create table belfry.limit_keys (
+	id      bigint generated always as identity primary key,
+	owner   text not null, -- whose limit it is, such as task:12
+	name    text not null, -- of the limit
+	value   text not null, -- of the key
+	next_at bigint not null default 0, -- of a rate: the next start in an even row
+	look_at bigint not null default 0, -- when the engine looks at it; 0: when a job of it ends
+	stopped_by bigint not null default 0, -- of a sequence: the job that failed, and that holds the others
+	unique (owner, name, value)
+);
+
+create index limit_keys_stopped on belfry.limit_keys (owner) where stopped_by > 0;
+create index limit_keys_look on belfry.limit_keys (look_at) where look_at > 0;
+
+-- Jobs under keys of limits, from when they are due until they end or have to wait for a retry. Writers: as above.
+create table belfry.limit_jobs (
+	key_id   bigint not null,
+	job_id   bigint not null,
+	priority integer not null,
+	stage    integer not null, -- 0: waits under another key; 1: waits here; 2: ready or running
+	primary key (job_id, key_id)
+);
+
+-- Who waits under a key, in their order, and who has entered.
+create index limit_jobs_key on belfry.limit_jobs (key_id, stage, priority desc, job_id);
+
+-- Jobs with limits that were settled in transactions of other programs, until the engine has let in who follows. Writers:
+-- such transactions, and the engine.
+create table belfry.limit_left (
+	job_id bigint primary key,
+	failed bigint not null default 0
+);
+
+-- Changes of definitions that not all of their jobs follow yet, and the last job that does. Writers: such changes, and the engine.
+create table belfry.leftovers (
+	kind      text not null, -- deleted, edited, limited or withdrawn
+	owner     text not null, -- task:ID, schedule:ID, queue:NAME or namespace:NAME
+	after_job bigint not null,
+	until_job bigint not null,
+	reason    text not null, -- of jobs that end with it
+	note      text not null,
+	seen      bigint not null default 0, -- transactions from this number on know of the change; 0: some may not
+	primary key (kind, owner)
+);
 
 -- Idempotency keys that were used, until they expire. Writers: Enqueue; housekeeping removes the
 -- expired.
@@ -251,6 +373,15 @@ create table belfry.job_keys (
 );
 
 create index job_keys_expiry on belfry.job_keys (expires_at);
+
+-- Jobs whose task debounced them, and the requests that joined the first. Writer: Enqueue; housekeeping removes old ones.
+create table belfry.debounced (
+	job_id  bigint primary key,
+	joined  bigint not null,
+	last_at bigint not null -- when the last was asked for
+);
+
+create index debounced_last on belfry.debounced (last_at);
 
 -- Jobs that were made from finished ones. Writer: RunAgain.
 create table belfry.runs_again (
@@ -474,10 +605,11 @@ create table belfry.jobs_done (
 	outcome      text not null default '',
 	worker       text not null default '',
 	started_at   bigint not null default 0,
-	exit_code    integer,
+	exit_code    bigint, -- those of Windows go up to 2^32-1
 	signal       text not null default '',
 	log_cut      bigint not null default 0,
-	infra        bigint not null default 0
+	infra        bigint not null default 0,
+	limited      bigint not null default 0
 ) partition by range (finished_at);
 
 create index jobs_done_id on belfry.jobs_done (id);
@@ -498,7 +630,7 @@ create table belfry.attempts (
 	ended_at   bigint not null,
 	outcome    text not null,
 	error      text not null,
-	exit_code  integer,
+	exit_code  bigint,
 	signal     text not null,
 	log_cut    bigint not null
 ) partition by range (ended_at);
@@ -533,6 +665,41 @@ create table belfry.logs (
 ) partition by range (at);
 
 create index logs_job on belfry.logs (job_id, lease, seq);
+
+-- Steps of jobs that are done and are not done again. Writers: SaveStep, under the lease, and
+-- ResetSteps; housekeeping removes those of jobs that are gone.
+create table belfry.steps (
+	job_id   bigint not null,
+	number   bigint not null, -- from 1, without a gap
+	name     text not null,
+	kind     text not null,
+	type     text not null,
+	lease    bigint not null, -- of the attempt that recorded it
+	attempt  bigint not null,
+	took     bigint not null,
+	saved_at bigint not null,
+	wake_at  bigint not null, -- of a sleep: its end; 0: it is none
+	total    bigint not null, -- bytes of results of the job, up to this one
+	result   text,
+	primary key (job_id, number)
+);
+
+create unique index steps_name on belfry.steps (job_id, name);
+create index steps_sleeping on belfry.steps (wake_at) where wake_at > 0;
+
+-- How far jobs are, as their last attempt says. Writer: SaveProgress, under the lease; housekeeping
+-- removes what is of jobs that are gone.
+create table belfry.progress (
+	job_id   bigint primary key,
+	lease    bigint not null,
+	percent  bigint not null, -- in hundredths
+	message  text not null,
+	counters text not null, -- as JSON, or nothing
+	at       bigint not null,
+	-- The first progress under the same lease.
+	since    bigint not null,
+	begun    bigint not null -- its percent
+);
 
 -- Files that attempts leave. The bytes are elsewhere, by their digest. Writers: the attempts,
 -- under their lease.
@@ -586,6 +753,75 @@ create table belfry.member_timing (
 
 insert into belfry.member_timing (task_id) values (0);
 
+-- Workflows
+
+-- Runs of workflows: all that is needed to go on. A row stays as long as its job. Writers: the engine
+-- and settling.
+create table belfry.workflow_runs (
+	job_id    bigint primary key,
+	task_id   bigint not null,
+	namespace text not null,
+	due_at    bigint not null default 0, -- when to look at it again
+	set_by    bigint not null default 0, -- how far the clock was set since doc was written
+	stopping  bigint not null default 0, -- jobs of its steps may have to be asked to end
+	ended_at  bigint not null default 0,
+	plan      text not null, -- what it was begun with
+	doc       text not null
+) with (fillfactor = 70);
+
+create index workflow_runs_due on belfry.workflow_runs (due_at) where due_at > 0;
+create index workflow_runs_ended on belfry.workflow_runs (ended_at) where ended_at > 0;
+
+-- The items of steps: a job each, or a signal that was taken. Writers: as of the runs.
+create table belfry.workflow_items (
+	run_id     bigint not null,
+	step       bigint not null,
+	item       bigint not null,
+	job_id     bigint not null default 0,
+	asked      bigint not null default 0, -- its job was asked to end
+	started_at bigint not null default 0,
+	ended_at   bigint not null default 0,
+	attempts   bigint not null default 0,
+	size       bigint not null default 0, -- of the output, in bytes
+	state      text not null default '', -- of its job when it ended
+	error      text not null default '',
+	output     text, -- unless it is larger than what is handed on
+	primary key (run_id, step, item)
+) with (fillfactor = 70);
+
+create unique index workflow_items_job on belfry.workflow_items (job_id) where job_id > 0;
+
+-- The inputs of a step's items, a hundred to a row. Writers: as of the runs.
+create table belfry.workflow_inputs (
+	run_id bigint not null,
+	step   bigint not null,
+	chunk  bigint not null,
+	doc    text not null,
+	primary key (run_id, step, chunk)
+);
+
+-- Signals that were sent to runs. Writers: whoever sends one; the steps that take them.
+create table belfry.workflow_signals (
+	run_id bigint not null,
+	name   text not null,
+	id     text not null,
+	seq    bigint not null,
+	step   bigint not null default -1, -- that has taken it
+	at     bigint not null,
+	doc    text not null,
+	primary key (run_id, name, id)
+);
+
+-- Links that answer a signal or approval without a token. Writer: making and taking back links. A row leaves with its run.
+create table belfry.workflow_links (
+	secret_hash text primary key,
+	run_id      bigint not null,
+	name        text not null,
+	made_for    text not null default '',
+	expires_at  bigint not null
+);
+create index workflow_links_run on belfry.workflow_links (run_id);
+
 -- Programs
 
 -- Programs that were, or are to be, uploaded. The bytes are elsewhere, by their digest; a row is a
@@ -637,6 +873,8 @@ create table belfry.monitors (
 	wake_at     bigint not null default 0, -- when time alone changes something; 0: never
 	created_at  bigint not null,
 	updated_at  bigint not null,
+	title      text not null default '', -- as people write it
+	sought     text not null default '', -- the title as searches look for it, whatever its case
 	unique (namespace, name)
 );
 
@@ -705,20 +943,82 @@ create table belfry.spans (
 	primary key (monitor_id, at)
 );
 
--- Outages of monitors. Writer: settling of checks.
+-- Outages of monitors. Kept for ever. Writer: settling of checks; people move acknowledged and
+-- assigned.
 create table belfry.incidents (
-	id         bigint generated always as identity primary key,
-	namespace  text not null,
-	monitor_id bigint not null,
-	monitor    text not null,
-	started_at bigint not null,
-	ended_at   bigint not null default 0,
-	ended_by   text not null default '',
-	doc        text not null
+	id           bigint generated always as identity primary key,
+	namespace    text not null,
+	monitor_id   bigint not null,
+	monitor      text not null,
+	started_at   bigint not null,
+	ended_at     bigint not null default 0,
+	ended_by     text not null default '',
+	doc          text not null,
+	acknowledged text not null default '', -- by whom, when and why, as JSON
+	assignee     text not null default '',
+	assigned     text not null default ''  -- all assignments, as JSON
 );
 
 create index incidents_monitor on belfry.incidents (monitor_id, id);
 create index incidents_open on belfry.incidents (id) where ended_at = 0;
+create index incidents_assignee on belfry.incidents (assignee, id) where assignee <> '';
+
+-- What people wrote about incidents, kept as long as they are. Writer: people.
+create table belfry.incident_updates (
+	incident_id bigint not null,
+	seq         bigint not null,
+	at          bigint not null,
+	actor       text not null,
+	state       text not null,
+	text        text not null,
+	public      bigint not null,
+	primary key (incident_id, seq)
+);
+
+-- What people announce on status pages, which are documents. Writers: people. A page's go with it.
+create table belfry.announcements (
+	id         bigint generated always as identity primary key,
+	page_id    bigint not null,
+	generation bigint not null,
+	actor      text not null,
+	created_at bigint not null,
+	updated_at bigint not null,
+	until_at   bigint not null, -- 0: until a person ends it
+	doc        text not null
+);
+
+create index announcements_page on belfry.announcements (page_id, id);
+
+-- Subscribers of status pages, which are documents. Writers: visitors, and the sender where a webhook
+-- confirms. A page's go with it.
+create table belfry.subscribers (
+	id           bigint generated always as identity primary key,
+	page_id      bigint not null,
+	namespace    text not null,
+	page         text not null,
+	kind         text not null,
+	state        text not null,
+	hash         text not null, -- of the address
+	key_hash     text not null unique, -- of the key of its links
+	created_at   bigint not null,
+	confirmed_at bigint not null default 0,
+	doc          text not null, -- address and key, sealed
+	unique (page_id, hash)
+);
+
+create index subscribers_told on belfry.subscribers (namespace, page_id) where state = 'confirmed';
+create index subscribers_pending on belfry.subscribers (created_at) where state = 'pending';
+
+-- That an address was sent a confirming message, for a day. Writer: visitors.
+create table belfry.subscription_asks (
+	hash    text not null,
+	page_id bigint not null,
+	at      bigint not null
+);
+
+create index subscription_asks_hash on belfry.subscription_asks (hash, at);
+create index subscription_asks_page on belfry.subscription_asks (page_id, at);
+create index subscription_asks_at on belfry.subscription_asks (at);
 
 -- Versions of watched pages. Writer: settling of checks.
 create table belfry.page_versions (
@@ -777,6 +1077,63 @@ create table belfry.alert_tries (
 );
 
 create index alert_tries_message on belfry.alert_tries (message);
+
+-- Hooks: how the deliveries of each are going. Writers: a save of its definition (SaveHook, PauseHook, apply), and whoever
+-- delivers.
+create table belfry.hooks (
+	id            bigint primary key, -- of its document
+	namespace     text not null,
+	name          text not null,
+	paused        bigint not null default 0,
+	due_at        bigint not null default 0, -- no delivery before
+	taken_until   bigint not null default 0, -- a node is delivering
+	tries         bigint not null default 0, -- that failed, one after the other
+	disabled_at   bigint not null default 0,
+	reason        text not null default '', -- what the last try said
+	sent_at       bigint not null default 0, -- last delivery
+	dropped       bigint not null default 0  -- events that were never delivered
+);
+
+create unique index hooks_name on belfry.hooks (namespace, name);
+
+-- One row: the version of all hooks together. A transaction that finds the version that it knows reads no hook. Writer:
+-- each change of a hook.
+create table belfry.hook_version (
+	version bigint not null
+);
+
+insert into belfry.hook_version (version) values (1);
+
+-- Events that hooks get, a row for each hook: written with what happened, in one transaction. Writers: whatever happens;
+-- whoever delivers moves sent_at; a replay sets it back.
+create table belfry.hook_events (
+	id      bigint generated always as identity primary key,
+	hook_id bigint not null,
+	type    text not null,
+	at      bigint not null,
+	sent_at bigint not null default 0,
+	event   text not null
+);
+
+create index hook_events_pending on belfry.hook_events (hook_id, id) where sent_at = 0;
+create index hook_events_hook on belfry.hook_events (hook_id, id);
+create index hook_events_at on belfry.hook_events (at);
+
+-- Attempts to deliver. Writer: whoever delivers.
+create table belfry.hook_tries (
+	id       bigint generated always as identity primary key,
+	hook_id  bigint not null,
+	delivery text not null,
+	at       bigint not null,
+	took     bigint not null,
+	events   bigint not null,
+	first_id bigint not null,
+	last_id  bigint not null,
+	error    text not null
+);
+
+create index hook_tries_hook on belfry.hook_tries (hook_id, id);
+create index hook_tries_at on belfry.hook_tries (at);
 
 -- Access
 
@@ -862,6 +1219,30 @@ create table belfry.job_minutes (
 	primary key (minute, namespace, queue)
 );
 
+-- How many jobs waited and ran in queues, by the minute, and the most of it by the hour. Nothing is written for a queue
+-- in which nothing did. Namespace * is all together. Writer: SampleQueues.
+create table belfry.queue_samples (
+	queue     text not null,
+	namespace text not null,
+	span      bigint not null, -- seconds: 60 or 3600
+	at        bigint not null,
+	ready     bigint not null,
+	more      bigint not null, -- 1: there were more than were counted
+	oldest    bigint not null, -- microseconds that the oldest had waited
+	running   bigint not null,
+	primary key (queue, namespace, span, at)
+);
+
+create index queue_samples_at on belfry.queue_samples (span, at);
+
+-- When a sample of all queues was taken. Writer: SampleQueues.
+create table belfry.sampled (
+	span bigint not null,
+	at   bigint not null,
+	more bigint not null, -- 1: there were more lines than were counted
+	primary key (span, at)
+);
+
 -- What became of a schedule's runs, by nominal day in its zone. Outlives the jobs. In the order of days, so
 -- that what is written lies together. Writer: RollUp.
 create table belfry.schedule_days (
@@ -873,6 +1254,19 @@ create table belfry.schedule_days (
 	skipped     bigint not null, -- nominal times without a run too
 	ran         bigint not null, -- microseconds from claim to end, added up
 	primary key (day, schedule_id)
+);
+
+-- What became of a task's jobs, by the day in UTC on which they ended. Checks of monitors are not counted.
+-- Outlives the jobs. Writer: RollUp.
+create table belfry.task_days (
+	day      bigint not null, -- since 1970
+	task_id  bigint not null,
+	ok       bigint not null,
+	failed   bigint not null,
+	canceled bigint not null,
+	skipped  bigint not null,
+	ran      bigint not null, -- microseconds from claim to end, added up
+	primary key (day, task_id)
 );
 
 -- One row: how far finished jobs were rolled up. Writer: RollUp.

@@ -25,10 +25,16 @@ insert into belfry.sequences (name, value) values ('job', 0), ('lease', 0), ('de
 -- Queues. Writers: Prepare (the first ones), SaveQueue, EnsureQueues, Apply, pause and resume.
 create table belfry.queues (
 	name          text primary key,
+	title         text not null default '',
 	description   text not null default '',
 	priority      integer not null default 0,
 	concurrency   integer not null,
 	global_limit  integer not null default 0,
+	limits        text not null default '', -- of its jobs, as JSON; empty: none
+	fair          text not null default '', -- how its jobs take turns, as JSON; empty: the oldest goes first
+	turn_base     integer not null default 0, -- where its turns begin since it became fair, or ceased to be
+	max_waiting   integer not null default 0, -- jobs; 0: no bound
+	on_full       text not null default '', -- what becomes of more: refuse, drop_oldest; empty without a bound
 	paused_at     integer not null default 0,
 	paused_by     text not null default '',
 	paused_reason text not null default '',
@@ -36,10 +42,39 @@ create table belfry.queues (
 	updated_at    integer not null
 );
 
+create index belfry.queues_special on belfry.queues (name) where turn_base > 0 or limits <> '' or max_waiting > 0;
+
+-- How full queues with a bound are. The row is the lock under which new jobs are let in. Writers: SaveQueue, and whatever
+-- makes jobs.
+create table belfry.queue_bounds (
+	queue      text primary key,
+	since      integer not null, -- when the queue was bounded
+	counted    integer not null default 0, -- jobs that waited when they were last counted
+	added      integer not null default 0, -- that were let in since
+	counts     integer not null default 0, -- how often they were counted
+	counted_at integer not null default 0,
+	marked_to  integer not null default 0  -- jobs up to this id have been marked that were made before; -1: all
+);
+
 -- What namespaces may do; without a row, everything. Writer: SaveNamespace.
 create table belfry.namespaces (
-	name text primary key,
-	doc  text not null -- as JSON
+	name   text primary key,
+	doc    text not null, -- as JSON
+	limits text not null default '' -- of its jobs, as JSON, as doc has them; empty: none
+);
+
+create index belfry.namespaces_limits on belfry.namespaces (name) where limits <> '';
+
+-- What namespaces with quotas use. The row is the lock under which new jobs, or definitions, are let in. Writers:
+-- SaveNamespace, and whatever makes jobs.
+create table belfry.quota_use (
+	owner      text primary key, -- namespace:team-a of jobs, definitions:team-a of what is kept
+	counted    integer not null default 0, -- jobs that waited when they were last counted
+	added      integer not null default 0, -- that were let in since
+	counts     integer not null default 0, -- how often they were counted
+	counted_at integer not null default 0,
+	marked_at  integer not null default 0, -- when jobs were marked that were made before
+	next_at    integer not null default 0  -- of the rate of enqueueing: the next in an even row
 );
 
 -- Tasks: what to run, and its policy. Writers: saves of tasks; EnsureFuncs for the Go handlers of
@@ -57,13 +92,17 @@ create table belfry.tasks (
 	updated_at integer not null,
 	-- The artifact that a task runs, or nothing.
 	artifact   text not null default '',
+	limited    integer not null default 0, -- 1: it has limits
 	requirement integer not null default 0, -- 0: any worker will do
+	title      text not null default '', -- as people write it
+	sought     text not null default '', -- the title as searches look for it, whatever its case
 	unique (namespace, name)
 );
 
 create index belfry.tasks_queue on belfry.tasks (queue);
 create index belfry.tasks_artifact on belfry.tasks (namespace, artifact) where artifact <> '';
 create index belfry.tasks_requirement on belfry.tasks (requirement) where requirement > 0;
+create index belfry.tasks_limited on belfry.tasks (id) where limited = 1;
 
 -- What tasks need of a worker beyond its kind, each requirement once. Writers: saves of tasks;
 -- housekeeping removes what is idle.
@@ -94,6 +133,8 @@ create table belfry.schedules (
 	paused_reason text not null default '',
 	created_at    integer not null,
 	updated_at    integer not null,
+	title      text not null default '', -- as people write it
+	sought     text not null default '', -- the title as searches look for it, whatever its case
 	unique (namespace, name)
 );
 
@@ -195,6 +236,8 @@ create table belfry.jobs (
 	nominal      integer not null default 0,
 	due_at       integer not null,
 	ready_at     integer not null default 0, -- since when it may be claimed; 0: not yet
+	-- Its place among the ready ones of its priority: ready_at, or in a queue that takes turns what its turn says.
+	turn         integer not null default 0,
 	created_at   integer not null,
 	attempt      integer not null default 0,
 	failures     integer not null default 0,
@@ -205,6 +248,12 @@ create table belfry.jobs (
 	active_key   text,
 	idem_key     text not null default '',
 	requirement  integer not null default 0, -- of its task
+	-- 1: of a task with limits, and under their keys.
+	limited      integer not null default 0,
+	-- 1: its namespace has a quota of waiting jobs, so it is counted.
+	metered      integer not null default 0,
+	-- Of a queue with a bound: 1 counts and may be dropped, 2 counts and is never dropped.
+	bounded      integer not null default 0,
 	-- Attempts that the machine spoiled, and that count apart from failures.
 	infra        integer not null default 0,
 	-- Jobs of one lane can be run by the same workers, whoever they are: of one queue,
@@ -215,15 +264,88 @@ create table belfry.jobs (
 	) stored
 );
 
-create index belfry.jobs_ready on belfry.jobs (queue, priority desc, ready_at, id) where state = 'ready';
+create index belfry.jobs_ready on belfry.jobs (queue, priority desc, turn, id) where state = 'ready';
 create index belfry.jobs_scheduled on belfry.jobs (due_at) where state = 'scheduled';
 create index belfry.jobs_schedule on belfry.jobs (schedule_id) where schedule_id > 0;
 create unique index belfry.jobs_active_key on belfry.jobs (namespace, active_key) where active_key is not null;
 create index belfry.jobs_cycles on belfry.jobs (ready_at) where kind = 'cycle' and state = 'ready';
+create index belfry.jobs_workflows on belfry.jobs (ready_at) where kind = 'workflow' and state = 'ready';
 -- Jobs that wait for an upload.
 create index belfry.jobs_uploads on belfry.jobs (task_id) where kind = 'program' and state = 'waiting';
+create index belfry.jobs_metered on belfry.jobs (namespace) where metered = 1;
+create index belfry.jobs_bounded on belfry.jobs (queue, priority, id) where bounded > 0;
 create index belfry.jobs_requirement on belfry.jobs (requirement) where requirement > 0;
-create index belfry.jobs_lanes on belfry.jobs (lane, priority desc, ready_at, id) where state = 'ready';
+create index belfry.jobs_lanes on belfry.jobs (lane, priority desc, turn, id) where state = 'ready';
+
+-- Turns
+
+-- How far claims have come in fair queues. Writer: claims.
+create table belfry.turns (
+	queue    text not null,
+	priority integer not null,
+	turn     integer not null, -- the largest that was claimed, or one of shortly before
+	primary key (queue, priority)
+);
+
+-- Keys of fair queues that have jobs waiting, or had some lately. The row is the lock under which jobs get their turns.
+-- Writers: whatever has a job become ready; housekeeping forgets those whose turn has passed.
+create table belfry.turn_keys (
+	queue    text not null,
+	priority integer not null,
+	value    text not null, -- of the key
+	next     integer not null, -- the turn that its next job has at least
+	added    integer not null, -- what the last jobs added to it
+	primary key (queue, priority, value)
+);
+
+-- Limits
+
+-- Keys of limits that have jobs, or had some lately. The row is the lock under which it is decided who
+-- is let in. Writers: whatever has a job become ready, and settling; the engine forgets idle ones.
+create table belfry.limit_keys (
+	id      integer primary key autoincrement,
+	owner   text not null, -- whose limit it is, such as task:12
+	name    text not null, -- of the limit
+	value   text not null, -- of the key
+	next_at integer not null default 0, -- of a rate: the next start in an even row
+	look_at integer not null default 0, -- when the engine looks at it; 0: when a job of it ends
+	stopped_by integer not null default 0, -- of a sequence: the job that failed, and that holds the others
+	unique (owner, name, value)
+);
+
+create index belfry.limit_keys_stopped on belfry.limit_keys (owner) where stopped_by > 0;
+create index belfry.limit_keys_look on belfry.limit_keys (look_at) where look_at > 0;
+
+-- Jobs under keys of limits, from when they are due until they end or have to wait for a retry. Writers: as above.
+create table belfry.limit_jobs (
+	key_id   integer not null,
+	job_id   integer not null,
+	priority integer not null,
+	stage    integer not null, -- 0: waits under another key; 1: waits here; 2: ready or running
+	primary key (job_id, key_id)
+);
+
+-- Who waits under a key, in their order, and who has entered.
+create index belfry.limit_jobs_key on belfry.limit_jobs (key_id, stage, priority desc, job_id);
+
+-- Jobs with limits that were settled in transactions of other programs, until the engine has let in who follows. Writers:
+-- such transactions, and the engine.
+create table belfry.limit_left (
+	job_id integer primary key,
+	failed integer not null default 0
+);
+
+-- Changes of definitions that not all of their jobs follow yet, and the last job that does. Writers: such changes, and the engine.
+create table belfry.leftovers (
+	kind      text not null, -- deleted, edited, limited or withdrawn
+	owner     text not null, -- task:ID, schedule:ID, queue:NAME or namespace:NAME
+	after_job integer not null,
+	until_job integer not null,
+	reason    text not null, -- of jobs that end with it
+	note      text not null,
+	seen      integer not null default 0, -- transactions from this number on know of the change; 0: some may not
+	primary key (kind, owner)
+);
 
 -- Idempotency keys that were used, until they expire. Writers: Enqueue; housekeeping removes the
 -- expired.
@@ -238,6 +360,15 @@ create table belfry.job_keys (
 ) without rowid;
 
 create index belfry.job_keys_expiry on belfry.job_keys (expires_at);
+
+-- Jobs whose task debounced them, and the requests that joined the first. Writer: Enqueue; housekeeping removes old ones.
+create table belfry.debounced (
+	job_id  integer primary key,
+	joined  integer not null,
+	last_at integer not null -- when the last was asked for
+) without rowid;
+
+create index belfry.debounced_last on belfry.debounced (last_at);
 
 -- Jobs that were made from finished ones. Writer: RunAgain.
 create table belfry.runs_again (
@@ -441,7 +572,8 @@ create table belfry.jobs_done (
 	exit_code    integer,
 	signal       text not null default '',
 	log_cut      integer not null default 0,
-	infra        integer not null default 0
+	infra        integer not null default 0,
+	limited      integer not null default 0
 );
 
 create unique index belfry.jobs_done_id on belfry.jobs_done (id);
@@ -500,6 +632,42 @@ create table belfry.logs (
 
 create unique index belfry.logs_job on belfry.logs (job_id, lease, seq);
 
+-- Steps of jobs that are done and are not done again. Writers: SaveStep, under the lease, and
+-- ResetSteps; housekeeping removes those of jobs that are gone.
+create table belfry.steps (
+	row      integer primary key,
+	job_id   integer not null,
+	number   integer not null, -- from 1, without a gap
+	name     text not null,
+	kind     text not null,
+	type     text not null,
+	lease    integer not null, -- of the attempt that recorded it
+	attempt  integer not null,
+	took     integer not null,
+	saved_at integer not null,
+	wake_at  integer not null, -- of a sleep: its end; 0: it is none
+	total    integer not null, -- bytes of results of the job, up to this one
+	result   text
+);
+
+create unique index belfry.steps_job on belfry.steps (job_id, number);
+create unique index belfry.steps_name on belfry.steps (job_id, name);
+create index belfry.steps_sleeping on belfry.steps (wake_at) where wake_at > 0;
+
+-- How far jobs are, as their last attempt says. Writer: SaveProgress, under the lease; housekeeping
+-- removes what is of jobs that are gone.
+create table belfry.progress (
+	job_id   integer primary key,
+	lease    integer not null,
+	percent  integer not null, -- in hundredths
+	message  text not null,
+	counters text not null, -- as JSON, or nothing
+	at       integer not null,
+	-- The first progress under the same lease.
+	since    integer not null,
+	begun    integer not null -- its percent
+);
+
 -- Files that attempts leave. The bytes are elsewhere, by their digest. Writers: the attempts,
 -- under their lease.
 create table belfry.outputs (
@@ -552,6 +720,75 @@ create table belfry.member_timing (
 
 insert into belfry.member_timing (task_id) values (0);
 
+-- Workflows
+
+-- Runs of workflows: all that is needed to go on. A row stays as long as its job. Writers: the engine
+-- and settling.
+create table belfry.workflow_runs (
+	job_id    integer primary key,
+	task_id   integer not null,
+	namespace text not null,
+	due_at    integer not null default 0, -- when to look at it again
+	set_by    integer not null default 0, -- how far the clock was set since doc was written
+	stopping  integer not null default 0, -- jobs of its steps may have to be asked to end
+	ended_at  integer not null default 0,
+	plan      text not null, -- what it was begun with
+	doc       text not null
+);
+
+create index belfry.workflow_runs_due on belfry.workflow_runs (due_at) where due_at > 0;
+create index belfry.workflow_runs_ended on belfry.workflow_runs (ended_at) where ended_at > 0;
+
+-- The items of steps: a job each, or a signal that was taken. Writers: as of the runs.
+create table belfry.workflow_items (
+	run_id     integer not null,
+	step       integer not null,
+	item       integer not null,
+	job_id     integer not null default 0,
+	asked      integer not null default 0, -- its job was asked to end
+	started_at integer not null default 0,
+	ended_at   integer not null default 0,
+	attempts   integer not null default 0,
+	size       integer not null default 0, -- of the output, in bytes
+	state      text not null default '', -- of its job when it ended
+	error      text not null default '',
+	output     text, -- unless it is larger than what is handed on
+	primary key (run_id, step, item)
+) without rowid;
+
+create unique index belfry.workflow_items_job on belfry.workflow_items (job_id) where job_id > 0;
+
+-- The inputs of a step's items, a hundred to a row. Writers: as of the runs.
+create table belfry.workflow_inputs (
+	run_id integer not null,
+	step   integer not null,
+	chunk  integer not null,
+	doc    text not null,
+	primary key (run_id, step, chunk)
+) without rowid;
+
+-- Signals that were sent to runs. Writers: whoever sends one; the steps that take them.
+create table belfry.workflow_signals (
+	run_id integer not null,
+	name   text not null,
+	id     text not null,
+	seq    integer not null,
+	step   integer not null default -1, -- that has taken it
+	at     integer not null,
+	doc    text not null,
+	primary key (run_id, name, id)
+) without rowid;
+
+-- Links that answer a signal or approval without a token. Writer: making and taking back links. A row leaves with its run.
+create table belfry.workflow_links (
+	secret_hash text primary key,
+	run_id      integer not null,
+	name        text not null,
+	made_for    text not null default '',
+	expires_at  integer not null
+) without rowid;
+create index belfry.workflow_links_run on belfry.workflow_links (run_id);
+
 -- Programs
 
 -- Programs that were, or are to be, uploaded. The bytes are elsewhere, by their digest; a row is a
@@ -603,6 +840,8 @@ create table belfry.monitors (
 	wake_at     integer not null default 0, -- when time alone changes something; 0: never
 	created_at  integer not null,
 	updated_at  integer not null,
+	title      text not null default '', -- as people write it
+	sought     text not null default '', -- the title as searches look for it, whatever its case
 	unique (namespace, name)
 );
 
@@ -671,20 +910,82 @@ create table belfry.spans (
 	primary key (monitor_id, at)
 ) without rowid;
 
--- Outages of monitors. Writer: settling of checks.
+-- Outages of monitors. Kept for ever. Writer: settling of checks; people move acknowledged and
+-- assigned.
 create table belfry.incidents (
-	id         integer primary key autoincrement,
-	namespace  text not null,
-	monitor_id integer not null,
-	monitor    text not null,
-	started_at integer not null,
-	ended_at   integer not null default 0,
-	ended_by   text not null default '',
-	doc        text not null
+	id           integer primary key autoincrement,
+	namespace    text not null,
+	monitor_id   integer not null,
+	monitor      text not null,
+	started_at   integer not null,
+	ended_at     integer not null default 0,
+	ended_by     text not null default '',
+	doc          text not null,
+	acknowledged text not null default '', -- by whom, when and why, as JSON
+	assignee     text not null default '',
+	assigned     text not null default ''  -- all assignments, as JSON
 );
 
 create index belfry.incidents_monitor on belfry.incidents (monitor_id, id);
 create index belfry.incidents_open on belfry.incidents (id) where ended_at = 0;
+create index belfry.incidents_assignee on belfry.incidents (assignee, id) where assignee <> '';
+
+-- What people wrote about incidents, kept as long as they are. Writer: people.
+create table belfry.incident_updates (
+	incident_id integer not null,
+	seq         integer not null,
+	at          integer not null,
+	actor       text not null,
+	state       text not null,
+	text        text not null,
+	public      integer not null,
+	primary key (incident_id, seq)
+) without rowid;
+
+-- What people announce on status pages, which are documents. Writers: people. A page's go with it.
+create table belfry.announcements (
+	id         integer primary key autoincrement,
+	page_id    integer not null,
+	generation integer not null,
+	actor      text not null,
+	created_at integer not null,
+	updated_at integer not null,
+	until_at   integer not null, -- 0: until a person ends it
+	doc        text not null
+);
+
+create index belfry.announcements_page on belfry.announcements (page_id, id);
+
+-- Subscribers of status pages, which are documents. Writers: visitors, and the sender where a webhook
+-- confirms. A page's go with it.
+create table belfry.subscribers (
+	id           integer primary key autoincrement,
+	page_id      integer not null,
+	namespace    text not null,
+	page         text not null,
+	kind         text not null,
+	state        text not null,
+	hash         text not null, -- of the address
+	key_hash     text not null unique, -- of the key of its links
+	created_at   integer not null,
+	confirmed_at integer not null default 0,
+	doc          text not null, -- address and key, sealed
+	unique (page_id, hash)
+);
+
+create index belfry.subscribers_told on belfry.subscribers (namespace, page_id) where state = 'confirmed';
+create index belfry.subscribers_pending on belfry.subscribers (created_at) where state = 'pending';
+
+-- That an address was sent a confirming message, for a day. Writer: visitors.
+create table belfry.subscription_asks (
+	hash    text not null,
+	page_id integer not null,
+	at      integer not null
+);
+
+create index belfry.subscription_asks_hash on belfry.subscription_asks (hash, at);
+create index belfry.subscription_asks_page on belfry.subscription_asks (page_id, at);
+create index belfry.subscription_asks_at on belfry.subscription_asks (at);
 
 -- Versions of watched pages. Writer: settling of checks.
 create table belfry.page_versions (
@@ -743,6 +1044,63 @@ create table belfry.alert_tries (
 );
 
 create index belfry.alert_tries_message on belfry.alert_tries (message);
+
+-- Hooks: how the deliveries of each are going. Writers: a save of its definition (SaveHook, PauseHook, apply), and whoever
+-- delivers.
+create table belfry.hooks (
+	id            integer primary key, -- of its document
+	namespace     text not null,
+	name          text not null,
+	paused        integer not null default 0,
+	due_at        integer not null default 0, -- no delivery before
+	taken_until   integer not null default 0, -- a node is delivering
+	tries         integer not null default 0, -- that failed, one after the other
+	disabled_at   integer not null default 0,
+	reason        text not null default '', -- what the last try said
+	sent_at       integer not null default 0, -- last delivery
+	dropped       integer not null default 0  -- events that were never delivered
+);
+
+create unique index belfry.hooks_name on belfry.hooks (namespace, name);
+
+-- One row: the version of all hooks together. A transaction that finds the version that it knows reads no hook. Writer:
+-- each change of a hook.
+create table belfry.hook_version (
+	version integer not null
+);
+
+insert into belfry.hook_version (version) values (1);
+
+-- Events that hooks get, a row for each hook: written with what happened, in one transaction. Writers: whatever happens;
+-- whoever delivers moves sent_at; a replay sets it back.
+create table belfry.hook_events (
+	id      integer primary key autoincrement,
+	hook_id integer not null,
+	type    text not null,
+	at      integer not null,
+	sent_at integer not null default 0,
+	event   text not null
+);
+
+create index belfry.hook_events_pending on belfry.hook_events (hook_id, id) where sent_at = 0;
+create index belfry.hook_events_hook on belfry.hook_events (hook_id, id);
+create index belfry.hook_events_at on belfry.hook_events (at);
+
+-- Attempts to deliver. Writer: whoever delivers.
+create table belfry.hook_tries (
+	id       integer primary key autoincrement,
+	hook_id  integer not null,
+	delivery text not null,
+	at       integer not null,
+	took     integer not null,
+	events   integer not null,
+	first_id integer not null,
+	last_id  integer not null,
+	error    text not null
+);
+
+create index belfry.hook_tries_hook on belfry.hook_tries (hook_id, id);
+create index belfry.hook_tries_at on belfry.hook_tries (at);
 
 -- Access
 
@@ -828,6 +1186,30 @@ create table belfry.job_minutes (
 	primary key (minute, namespace, queue)
 ) without rowid;
 
+-- How many jobs waited and ran in queues, by the minute, and the most of it by the hour. Nothing is written for a queue
+-- in which nothing did. Namespace * is all together. Writer: SampleQueues.
+create table belfry.queue_samples (
+	queue     text not null,
+	namespace text not null,
+	span      integer not null, -- seconds: 60 or 3600
+	at        integer not null,
+	ready     integer not null,
+	more      integer not null, -- 1: there were more than were counted
+	oldest    integer not null, -- microseconds that the oldest had waited
+	running   integer not null,
+	primary key (queue, namespace, span, at)
+) without rowid;
+
+create index belfry.queue_samples_at on belfry.queue_samples (span, at);
+
+-- When a sample of all queues was taken. Writer: SampleQueues.
+create table belfry.sampled (
+	span integer not null,
+	at   integer not null,
+	more integer not null, -- 1: there were more lines than were counted
+	primary key (span, at)
+) without rowid;
+
 -- What became of a schedule's runs, by nominal day in its zone. Outlives the jobs. In the order of days, so
 -- that what is written lies together. Writer: RollUp.
 create table belfry.schedule_days (
@@ -839,6 +1221,19 @@ create table belfry.schedule_days (
 	skipped     integer not null, -- nominal times without a run too
 	ran         integer not null, -- microseconds from claim to end, added up
 	primary key (day, schedule_id)
+) without rowid;
+
+-- What became of a task's jobs, by the day in UTC on which they ended. Checks of monitors are not counted.
+-- Outlives the jobs. Writer: RollUp.
+create table belfry.task_days (
+	day      integer not null, -- since 1970
+	task_id  integer not null,
+	ok       integer not null,
+	failed   integer not null,
+	canceled integer not null,
+	skipped  integer not null,
+	ran      integer not null, -- microseconds from claim to end, added up
+	primary key (day, task_id)
 ) without rowid;
 
 -- One row: how far finished jobs were rolled up. Writer: RollUp.
