@@ -41,8 +41,9 @@ func (a *attempt) begin(l *lane, of *piece, j *job.LeasedJob, arrived time.Time)
 	}
 	a.log.Open(l.life.worker.ship, l.life.session.ID, job.Ref{JobID: j.Job.ID, Lease: of.lease}, outputLimit(t))
 	a.run.Job, a.run.Task, a.run.Lease, a.run.Session = &j.Job, t, of.lease, l.life.session.ID
-	a.run.Artifact, a.run.Secrets = j.Artifact, j.Secrets
+	a.run.Artifact, a.run.Secrets, a.run.inTurn = j.Artifact, j.Secrets, j.InTurn
 	a.run.Stdout, a.run.Stderr, a.run.Log = a.log.Writers()
+	a.run.steps.broker, a.run.tell = l.life.worker.options.Broker, l.life.worker.tell
 	a.run.log, a.run.settled, a.run.lost, a.run.until = &a.log, &a.settled, l.life.gone.Done(), l.life.lease
 }
 
@@ -93,7 +94,7 @@ func (a *attempt) execute(s *slot, done func(a *attempt, f job.Finish, now time.
 		done(a, a.run.Failed("this worker cannot run jobs of kind %q", a.run.Job.Kind), time.Now(), true)
 		return true
 	}
-	a.note(func(s *Spool) error { return s.begin(a.lane.life.session.ID, a.run.Ref()) })
+	a.note(func(s *Spool) error { return s.Begin(a.lane.life.session.ID, a.run.Ref(), time.Since(a.arrived)) })
 	begun := time.Now()
 	a.in(s)
 	return s.execute(ex, &a.run, begun, w.patience(&a.run), func(f job.Finish, cause error, now time.Time, left bool) {
@@ -145,7 +146,8 @@ func (a *attempt) unstarted() job.Finish {
 func (a *attempt) report(f job.Finish, now time.Time) {
 	f.LogCut = a.log.Flush(delivery.LogPatience) || f.LogCut
 	l := a.lane.life
-	a.note(func(s *Spool) error { return s.keep(l.session.ID, f) })
+	l.worker.tell.Flush(f.Ref)
+	a.note(func(s *Spool) error { return s.Keep(l.session.ID, f) })
 	l.worker.reports.Put(delivery.Report{
 		Session: l.session.ID, Finish: f, Since: now,
 		Expected: a.settled.Load(), Spooled: a.spool() != nil,
@@ -179,5 +181,5 @@ func (a *attempt) Answered() {
 }
 
 func (a *attempt) forget() {
-	a.note(func(s *Spool) error { return s.forget(a.run.Ref()) })
+	a.note(func(s *Spool) error { return s.Forget(a.run.Ref()) })
 }

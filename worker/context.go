@@ -77,8 +77,14 @@ func (c *attemptContext) end() {
 }
 
 func runFrom(ctx context.Context) (*Run, bool) {
-	r, ok := ctx.Value(runKey{}).(*Run)
-	return r, ok
+	r, _ := ctx.Value(runKey{}).(*Run)
+	return r, r != nil
+}
+
+// WithoutJob keeps the values of a context of an attempt, and neither its end nor its job: [JobFrom] finds none in it. It is for
+// work of several jobs.
+func WithoutJob(ctx context.Context) context.Context {
+	return context.WithValue(context.WithoutCancel(ctx), runKey{}, (*Run)(nil))
 }
 
 // JobFrom is the job that runs under this context, as it stood at the claim.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/belfry-run/belfry/job"
 	"github.com/belfry-run/belfry/task"
+	"github.com/belfry-run/belfry/worker/internal/quiet"
 )
 
 // Direct executes a task once, here and now: without a store, a queue, a
@@ -21,7 +22,7 @@ func Direct(ctx context.Context, executors map[task.Kind]Executor, task task.Tas
 		State: job.Running, Trigger: job.TriggerManual, Input: input, Tags: task.Tags,
 		DueAt: now, CreatedAt: now, ClaimedAt: now, Attempt: 1, MaxAttempts: 1, Timeout: task.Timeout,
 	}
-	stdout, stderr = &quietWriter{w: stdout}, &quietWriter{w: stderr}
+	stdout, stderr = &quiet.Writer{W: stdout}, &quiet.Writer{W: stderr}
 	r := newRun(j, task, stdout, stderr, stderr)
 	ex := executors[task.Kind]
 	if ex == nil {

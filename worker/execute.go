@@ -2,7 +2,6 @@ package worker
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"runtime/debug"
 	"strings"
@@ -56,8 +55,10 @@ func fit(f job.Finish) job.Finish {
 	switch {
 	case len(f.Output) > core.MaxOutput:
 		f = refuseOutput(f, fmt.Sprintf("its output of %d bytes is over the limit of %d: put large results elsewhere and return where", len(f.Output), core.MaxOutput))
-	case len(f.Output) > 0 && !json.Valid(f.Output):
-		f = refuseOutput(f, "its output is not JSON")
+	case len(f.Output) > 0:
+		if fault := core.JSONFault(f.Output); fault != "" {
+			f = refuseOutput(f, "its output "+fault)
+		}
 	}
 	f.Error, _ = core.CleanText(f.Error, core.MaxError)
 	return f

@@ -11,6 +11,7 @@ import (
 
 	"github.com/belfry-run/belfry/job"
 	"github.com/belfry-run/belfry/task"
+	"github.com/belfry-run/belfry/worker/internal/delivery"
 	"github.com/belfry-run/belfry/worker/internal/lease"
 )
 
@@ -61,10 +62,13 @@ type Run struct {
 	until *lease.Lease // of the worker's session
 
 	noRoom bool
+	inTurn bool // [job.LeasedJob.InTurn]
 	log    interface {
 		Flush(time.Duration) (cut bool)
 	}
-	settled *atomic.Bool // somebody else may have reported the result already
+	steps   stepBook
+	tell    *delivery.Teller // nil: nobody wants to know how far it is
+	settled *atomic.Bool     // somebody else may have reported the result already
 }
 
 func newRun(job job.Job, task task.Task, stdout, stderr, log io.Writer) *Run {
@@ -138,6 +142,17 @@ func outputLimit(t *task.Task) int {
 	}
 	return task.DefaultOutputLimit
 }
+
+// CutOff is an attempt that this machine ended in the middle, for no fault of
+// the job's: nobody knows how far it came, so that the task's on_lost says
+// whether it may start again.
+func (r *Run) CutOff(why string) job.Finish {
+	return job.Finish{Ref: r.Ref(), Outcome: job.OutcomeLost, Error: why}
+}
+
+// HeardLate is why an attempt was cut off whose keeper ended it at the time of [Run.Until], and heard only then that this
+// was put off.
+const HeardLate = "this machine was too slow: the process that ends it with its worker's session heard too late that the session goes on"
 
 // Failed is an attempt that ended in an error and may be tried again.
 func (r *Run) Failed(format string, args ...any) job.Finish {

@@ -78,7 +78,7 @@ func (h *Handlers) Execute(ctx context.Context, r *Run) job.Finish {
 		return r.Refused("this program has no handler %q, it has: %s", r.Job.Task, strings.Join(h.Names(), ", "))
 	}
 	out, err := fn(ctx, r.Input())
-	if err != nil {
+	if err = r.withSteps(err); err != nil {
 		return fromError(r, err)
 	}
 	return job.Finish{Ref: r.Ref(), Outcome: job.OutcomeOK, Output: out}

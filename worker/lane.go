@@ -134,7 +134,7 @@ func (l *lane) arrive(a answer) {
 	l.reserve = append(l.reserve, a.attempts...)
 	if n := len(a.attempts); n > 0 {
 		last := &a.attempts[n-1].run
-		l.mayWait = last.Job.MayWait(last.Task.Retry)
+		l.mayWait = !last.inTurn && last.Job.MayWait(last.Task.Retry)
 	} else if a.err == nil {
 		l.dry = a.ahead
 	}

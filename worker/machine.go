@@ -49,11 +49,11 @@ func boundedOf(all map[task.Kind]Executor) map[task.Kind]Bounded {
 	return found
 }
 
-// MachineFault reports that a machine has run out of something: open files,
-// processes, memory, or room on its disk. That is never the fault of a job that
-// has not begun.
+// MachineFault reports that a machine has run out of something: open files, processes, memory, or room on its disk. That is
+// never the fault of a job that has not begun. EBADF is among it because a start moves files to numbers above those in use,
+// and has it (dup(2)) where these are beyond the limit on open files.
 func MachineFault(err error) bool {
-	for _, n := range [...]syscall.Errno{syscall.EMFILE, syscall.ENFILE, syscall.EAGAIN, syscall.ENOMEM, syscall.ENOSPC, syscall.EDQUOT} {
+	for _, n := range [...]syscall.Errno{syscall.EBADF, syscall.EMFILE, syscall.ENFILE, syscall.EAGAIN, syscall.ENOMEM, syscall.ENOSPC, syscall.EDQUOT} {
 		if errors.Is(err, n) {
 			return true
 		}

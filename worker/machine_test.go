@@ -8,7 +8,7 @@ import (
 
 func TestFaultsOfTheMachine(t *testing.T) {
 	for err, want := range map[error]bool{
-		fmt.Errorf("fork/exec: %w", syscall.EAGAIN): true, syscall.EMFILE: true, syscall.ENOSPC: true,
+		fmt.Errorf("fork/exec: %w", syscall.EAGAIN): true, fmt.Errorf("fork/exec: %w", syscall.EBADF): true, syscall.EMFILE: true, syscall.ENOSPC: true,
 		syscall.ENOENT: false, syscall.EACCES: false, syscall.ENOEXEC: false,
 	} {
 		if MachineFault(err) != want {

@@ -11,6 +11,7 @@ import (
 	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/job"
 	"github.com/belfry-run/belfry/task"
+	"github.com/belfry-run/belfry/worker/internal/spool"
 )
 
 // Options is what a worker needs. Only Broker is required, and something to
@@ -70,6 +71,13 @@ type Options struct {
 
 	makes queueMaker // of a [Runner]: the queues are made before a session opens
 }
+
+// Spool keeps what came of programs on disk until the broker knows it.
+type Spool = spool.Spool
+
+// OpenSpool opens the spool of this process in a folder that processes of one
+// machine share, and reads what those left that have ended.
+func OpenSpool(dir string) (*Spool, error) { return spool.Open(dir) }
 
 // Limits of the options. A claim that waited its whole Poll still has
 // claimPatience to arrive; both together with a renewal under way stay below

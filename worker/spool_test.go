@@ -13,6 +13,7 @@ import (
 	"github.com/belfry-run/belfry/internal/brokertest"
 	"github.com/belfry-run/belfry/job"
 	"github.com/belfry-run/belfry/task"
+	"github.com/belfry-run/belfry/worker/internal/spool"
 )
 
 // claimed is an attempt that a worker has, whose process then ends without a word.
@@ -75,7 +76,7 @@ func afterDeath(t *testing.T, note func(dead *Spool, session string, ref job.Ref
 	b, session, ref := claimed(t)
 	dir := t.TempDir()
 	dead := openSpool(t, dir)
-	check(t, dead.begin(session, ref))
+	check(t, dead.Begin(session, ref, 0))
 	check(t, note(dead, session, ref))
 	check(t, dead.Close()) // as the kernel does
 	comeBack(t, b, dir)
@@ -89,7 +90,7 @@ func afterDeath(t *testing.T, note func(dead *Spool, session string, ref job.Ref
 func TestAnAttemptOfADeadWorkerIsReportedByTheNext(t *testing.T) {
 	t.Parallel()
 	a := afterDeath(t, func(*Spool, string, job.Ref) error { return nil })
-	if !a.Infra || a.Error != died {
+	if a.Outcome != job.OutcomeLost || a.StartedIn == 0 || a.Error != spool.Died {
 		t.Errorf("%+v", a)
 	}
 }
@@ -97,7 +98,7 @@ func TestAnAttemptOfADeadWorkerIsReportedByTheNext(t *testing.T) {
 func TestAResultThatWasNotDeliveredIsDeliveredByTheNext(t *testing.T) {
 	t.Parallel()
 	a := afterDeath(t, func(dead *Spool, session string, ref job.Ref) error {
-		return dead.keep(session, job.Finish{Ref: ref, Outcome: job.OutcomeOK, Output: []byte(`{"n":1}`)})
+		return dead.Keep(session, job.Finish{Ref: ref, Outcome: job.OutcomeOK, Output: []byte(`{"n":1}`)})
 	})
 	if a.Outcome != job.OutcomeOK || string(a.Output) != `{"n":1}` {
 		t.Errorf("%+v", a)
@@ -112,7 +113,7 @@ func TestAResultThatIsNotThisWorkersToTellHoldsNobodyUp(t *testing.T) {
 		begun := time.Now()
 		dir := t.TempDir()
 		dead := openSpool(t, dir)
-		check(t, dead.keep("of another namespace", job.Finish{Ref: job.Ref{JobID: 7, Lease: 7}, Outcome: job.OutcomeOK}))
+		check(t, dead.Keep("of another namespace", job.Finish{Ref: job.Ref{JobID: 7, Lease: 7}, Outcome: job.OutcomeOK}))
 		check(t, dead.Close())
 		b := brokertest.New()
 		b.AddTask(task.Task{Name: "prog", Program: &task.Program{}}.WithDefaults())
@@ -149,12 +150,12 @@ func TestASpoolOfALivingWorkerIsLeftAlone(t *testing.T) {
 	_, session, ref := claimed(t)
 	dir := t.TempDir()
 	living := openSpool(t, dir)
-	check(t, living.begin(session, ref))
+	check(t, living.Begin(session, ref, 0))
 	other := openSpool(t, dir)
-	if left := other.takeLeft(); len(left) > 0 {
+	if left := other.TakeLeft(); len(left) > 0 {
 		t.Errorf("%+v", left)
 	}
-	check(t, living.forget(ref))
+	check(t, living.Forget(ref))
 	check(t, living.Close())
 	check(t, other.Close())
 }
@@ -164,11 +165,11 @@ func TestATornNoteIsWorthNothing(t *testing.T) {
 	dir := t.TempDir()
 	dead := openSpool(t, dir)
 	for _, name := range []string{"1-1.json", "1-2.json.new"} {
-		check(t, os.WriteFile(filepath.Join(dead.own.Dir, name), []byte(`{"session":"s`), 0o600))
+		check(t, os.WriteFile(filepath.Join(dead.Dir(), name), []byte(`{"session":"s`), 0o600))
 	}
 	check(t, dead.Close())
 	next := openSpool(t, dir)
-	if left := next.takeLeft(); len(left) > 0 {
+	if left := next.TakeLeft(); len(left) > 0 {
 		t.Errorf("%+v", left)
 	}
 	check(t, next.Close())
@@ -185,7 +186,7 @@ func TestTheSpoolIsEmptyWhenAllIsReported(t *testing.T) {
 	}
 	s := openSpool(t, t.TempDir())
 	ex := quick(func(r *Run) job.Finish {
-		notes, err := os.ReadDir(s.own.Dir)
+		notes, err := os.ReadDir(s.Dir())
 		if err != nil || len(notes) == 0 {
 			t.Error("nothing is noted while it runs:", err)
 		}
@@ -196,7 +197,7 @@ func TestTheSpoolIsEmptyWhenAllIsReported(t *testing.T) {
 	check(t, err)
 	n, err := w.RunOnce(t.Context())
 	check(t, err)
-	notes, err := os.ReadDir(s.own.Dir)
+	notes, err := os.ReadDir(s.Dir())
 	check(t, err)
 	if n != 5 || len(notes) > 0 {
 		t.Errorf("%d jobs, %v left", n, notes)

@@ -118,6 +118,7 @@ type shift struct {
 	log     *slog.Logger
 	reports *delivery.Reporter
 	ship    *delivery.Shipper
+	tell    *delivery.Teller
 	unwell  *health.Unwell
 	left    *atomic.Int64 // see [Worker.LeftBehind]
 	bounded map[task.Kind]Bounded
@@ -131,6 +132,7 @@ func (w *Worker) startShift() (s *shift, stop func()) {
 		options: o, log: o.Logger,
 		reports: delivery.NewReporter(o.Broker, o.Logger, o.Observer),
 		ship:    delivery.NewShipper(o.Broker, o.Logger),
+		tell:    delivery.NewTeller(o.Broker),
 		unwell:  w.unwell,
 		left:    &w.left,
 		bounded: boundedOf(o.Executors),
@@ -141,6 +143,7 @@ func (w *Worker) startShift() (s *shift, stop func()) {
 	var loops sync.WaitGroup
 	loops.Go(func() { s.reports.Run(ctx) })
 	loops.Go(func() { s.ship.Run(ctx) })
+	loops.Go(func() { s.tell.Run(ctx) })
 	s.deliverLeft()
 	return s, func() {
 		cancel()
@@ -153,7 +156,7 @@ func (s *shift) deliverLeft() {
 	if s.options.Spool == nil {
 		return
 	}
-	for _, n := range s.options.Spool.takeLeft() {
+	for _, n := range s.options.Spool.TakeLeft() {
 		s.log.Warn("an earlier worker left an attempt unreported", "job", n.Finish.JobID, "lease", n.Finish.Lease,
 			"outcome", n.Finish.Outcome, "error", n.Finish.Error)
 		s.reports.Put(delivery.Report{

@@ -5,7 +5,6 @@ package brokertest
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -42,6 +41,7 @@ type Broker struct {
 	attempts map[int64][]job.Finish
 	tickets  map[job.Ticket]bool
 	refused  []string
+	steps    map[int64][]job.Step
 }
 
 type session struct {
@@ -57,7 +57,7 @@ func New() *Broker {
 	return &Broker{
 		jobs: map[int64]*job.Job{}, tasks: map[string]task.Task{}, sessions: map[string]*session{},
 		changed: make(chan struct{}), logs: map[job.Ref][]job.LogPiece{}, calls: map[string]int{},
-		attempts: map[int64][]job.Finish{}, tickets: map[job.Ticket]bool{},
+		attempts: map[int64][]job.Finish{}, tickets: map[job.Ticket]bool{}, steps: map[int64][]job.Step{},
 	}
 }
 
@@ -361,8 +361,8 @@ func (b *Broker) finish(f job.Finish) job.Finished {
 	if j == nil || j.State != job.Running || j.Lease != f.Lease {
 		return job.Finished{Ref: f.Ref, Stale: true}
 	}
-	if len(f.Output) > 0 && !json.Valid(f.Output) {
-		b.refused = append(b.refused, "output that is not JSON")
+	if fault := core.JSONFault(f.Output); len(f.Output) > 0 && fault != "" {
+		b.refused = append(b.refused, "output that "+fault)
 	}
 	b.settle(j, f)
 	return job.Finished{Ref: f.Ref, State: j.State}

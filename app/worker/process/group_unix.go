@@ -42,11 +42,15 @@ func runGroup(ctx context.Context, r *worker.Run, cmd *exec.Cmd, mark string) er
 	awaitOrStop(ctx, cmd.Process.Pid, exited, r.Lost(), killGrace(r), mark)
 	procgroup.Kill(cmd.Process.Pid, syscall.SIGKILL)
 	killMarked(mark)
-	ended()
+	late := ended()
 	if end, _ := r.Until(); !end.IsZero() && !time.Now().Before(end) {
 		<-ctx.Done() // the watch may have ended it: this process notices now, if it was stopped, that its session is over
 	}
-	return reap()
+	err = reap()
+	if late && ctx.Err() == nil && signalOf(cmd.ProcessState) == "SIGKILL" {
+		return errHeardLate
+	}
+	return err
 }
 
 // awaitOrStop returns when the program has ended, by itself or not.

@@ -116,6 +116,9 @@ func command(c *task.Command, dir string, env []string) (*exec.Cmd, error) {
 	return &exec.Cmd{Path: path, Args: argv, Dir: dir, Env: env, WaitDelay: outputWait}, nil
 }
 
+// errHeardLate: the watch may have ended the program, though the session held.
+var errHeardLate = errors.New(worker.HeardLate)
+
 // run starts the program and sees it to its end.
 func run(ctx context.Context, r *worker.Run, cmd *exec.Cmd, mark string) job.Finish {
 	last := &said.Tail{}
@@ -128,6 +131,9 @@ func run(ctx context.Context, r *worker.Run, cmd *exec.Cmd, mark string) job.Fin
 	took := time.Since(begun)
 	if cmd.Process == nil {
 		return startFailed(r, cmd, err)
+	}
+	if errors.Is(err, errHeardLate) {
+		return r.CutOff(worker.HeardLate)
 	}
 	if errors.Is(err, exec.ErrWaitDelay) {
 		_, _ = fmt.Fprintln(r.Log, "belfry: a process that the command left behind held its output open")

@@ -1,9 +1,9 @@
 package process
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
-	"io"
 	"os"
 	"os/signal"
 	"sync"
@@ -29,7 +29,7 @@ func Init() {
 	if len(os.Args) == 1 && os.Args[0] == watchName {
 		// It ends after the worker, whatever asks both to end.
 		signal.Ignore(syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGPIPE)
-		keepWatch(os.Stdin)
+		keepWatch(int(os.Stdin.Fd()))
 		os.Exit(0)
 	}
 	theWatch.able = true
@@ -80,15 +80,7 @@ func (w *watch) say(m watched) error {
 		return nil
 	}
 	w.dismiss()
-	if err := w.start(); err != nil {
-		return err
-	}
-	for _, m := range w.runs {
-		if err := w.write(m); err != nil {
-			return err
-		}
-	}
-	return nil
+	return w.start()
 }
 
 func (w *watch) write(m watched) error {
@@ -96,19 +88,40 @@ func (w *watch) write(m watched) error {
 	if err != nil {
 		return err
 	}
-	_ = w.to.SetWriteDeadline(time.Now().Add(sayWait))
-	_, err = w.to.Write(append(line, '\n'))
+	return write(w.to, append(line, '\n'))
+}
+
+func write(to *os.File, b []byte) error {
+	_ = to.SetWriteDeadline(time.Now().Add(sayWait))
+	_, err := to.Write(b)
 	return err
 }
 
+// pipeHolds is what a pipe takes though nobody reads, at the least: a page.
+const pipeHolds = 4096
+
 // start starts a watch in a session of its own: what stops all processes of a terminal does not stop this one. It holds
-// no file of the worker's but the pipe.
+// no file of the worker's but the pipe. What fits is in the pipe before: a worker that is stopped just when its watch has
+// begun would leave one behind that knows of no command.
 func (w *watch) start() error {
+	var lines []byte
+	for _, m := range w.runs {
+		line, err := json.Marshal(m)
+		if err != nil {
+			return err
+		}
+		lines = append(append(lines, line...), '\n')
+	}
 	in, out, err := os.Pipe()
 	if err != nil {
 		return err
 	}
 	defer func() { _ = in.Close() }()
+	first := min(len(lines), pipeHolds)
+	if err := write(out, lines[:first]); err != nil {
+		_ = out.Close()
+		return err
+	}
 	w.copy, err = os.StartProcess("/proc/self/exe", []string{watchName}, &os.ProcAttr{
 		Dir: "/", Env: []string{}, Files: []*os.File{in}, Sys: &syscall.SysProcAttr{Setsid: true},
 	})
@@ -117,7 +130,7 @@ func (w *watch) start() error {
 		return err
 	}
 	w.to = out
-	return nil
+	return write(out, lines[first:])
 }
 
 // dismiss ends a watch that does not listen, before its pipe is closed, which would have it end all commands.
@@ -132,40 +145,54 @@ func (w *watch) dismiss() {
 }
 
 // watchOver has the watch end a command with the worker's session. The command is named by its mark before it is started,
-// and by its group once it was; ended must be called while that number is still its own.
-func watchOver(r *worker.Run, mark string) (started func(group int), ended func(), err error) {
+// and by its group once it was; ended must be called while that number is still its own. It reports whether a time had
+// passed before the watch was told of a later one: only then may the watch have ended a command whose session holds.
+func watchOver(r *worker.Run, mark string) (started func(group int), ended func() (late bool), err error) {
 	until, _ := r.Until()
 	m := watched{Mark: mark, Until: instant(until)}
 	if err := theWatch.say(m); err != nil {
-		return func(int) {}, func() { _ = theWatch.say(watched{Mark: mark, Over: true}) }, err
+		return func(int) {}, func() bool { _ = theWatch.say(watched{Mark: mark, Over: true}); return false }, err
 	}
-	over := make(chan struct{})
+	f := follower{said: m, over: make(chan struct{})}
 	var following sync.WaitGroup
 	started = func(group int) {
-		m.Group = group
-		following.Go(func() { follow(r, m, over) })
+		f.said.Group = group
+		following.Go(func() { f.follow(r.Until) })
 	}
-	ended = func() {
-		close(over)
+	ended = func() bool {
+		close(f.over)
 		following.Wait()
 		_ = theWatch.say(watched{Mark: mark, Over: true})
+		return f.late || f.hasPassed()
 	}
 	return started, ended, nil
 }
 
-// follow passes on how long the session holds.
-func follow(r *worker.Run, m watched, over <-chan struct{}) {
+// follower tells the watch how long the session holds.
+type follower struct {
+	said watched // last, to the watch
+	late bool    // it was not told of a later time before this one
+	over chan struct{}
+}
+
+func (f *follower) follow(session func() (until time.Time, later <-chan struct{})) {
 	for {
-		until, later := r.Until()
+		until, later := session()
+		m := f.said
 		m.Until = instant(until)
 		_ = theWatch.say(m) // one that cannot be told keeps the time that it has
+		f.late = f.late || f.hasPassed()
+		f.said = m
 		select {
 		case <-later: // never, without a session
-		case <-over:
+		case <-f.over:
 			return
 		}
 	}
 }
+
+// hasPassed reports that the watch may have ended the command, if it knows no more than it was told last.
+func (f *follower) hasPassed() bool { return f.said.Until != 0 && monotime.Now() >= f.said.Until }
 
 func instant(t time.Time) int64 {
 	if t.IsZero() {
@@ -189,33 +216,53 @@ const (
 )
 
 // keepWatch is the watch. It returns when the worker is gone, and its commands with it.
-func keepWatch(from io.Reader) {
-	lines := make(chan watched)
-	go func() {
-		defer close(lines)
-		for decoder := json.NewDecoder(from); ; {
-			var m watched
-			if decoder.Decode(&m) != nil {
-				return
-			}
-			lines <- m
-		}
-	}()
+//
+// A time is over only once nothing more is to be read: what was written before it has to count, however late this process
+// gets to run, or a command would end whose session holds.
+func keepWatch(from int) {
 	runs := map[string]*guarded{}
-	timer := time.NewTimer(time.Hour)
+	var unread []byte
 	for {
-		select {
-		case m, more := <-lines:
-			if !more {
-				for _, g := range runs {
-					g.end(false)
-				}
-				return
-			}
-			hear(runs, m)
-		case <-timer.C:
+		now := monotime.Now()
+		if !readable(from, 0) {
+			readable(from, endLate(runs, now))
+			continue
 		}
-		timer.Reset(endLate(runs))
+		var piece [pipeHolds]byte
+		n, err := unix.Read(from, piece[:])
+		switch {
+		case errors.Is(err, unix.EINTR):
+		case n <= 0:
+			for _, g := range runs {
+				g.end(false)
+			}
+			return
+		default:
+			unread = hearAll(runs, append(unread, piece[:n]...))
+		}
+	}
+}
+
+// readable waits until there is something to read, or the end, or the time has passed. The interruption by a signal is taken
+// for nothing.
+func readable(from int, wait time.Duration) bool {
+	left := unix.NsecToTimespec(int64(wait))
+	n, _ := unix.Ppoll([]unix.PollFd{{Fd: int32(from), Events: unix.POLLIN}}, &left, nil)
+	return n > 0
+}
+
+// hearAll takes whole lines, and gives back what is left.
+func hearAll(runs map[string]*guarded, text []byte) []byte {
+	for {
+		line, rest, whole := bytes.Cut(text, []byte{'\n'})
+		if !whole {
+			return text
+		}
+		var m watched
+		if json.Unmarshal(line, &m) == nil {
+			hear(runs, m)
+		}
+		text = rest
 	}
 }
 
@@ -239,19 +286,19 @@ func hear(runs map[string]*guarded, m watched) {
 	g.watched = m
 }
 
-// endLate ends what is over its time, and answers when to look again.
-func endLate(runs map[string]*guarded) time.Duration {
+// endLate ends what is over its time at now, and answers when to look again.
+func endLate(runs map[string]*guarded, now int64) time.Duration {
 	next := time.Hour
 	for _, g := range runs {
 		if g.Until == 0 {
 			continue
 		}
-		left := time.Duration(g.Until - monotime.Now())
+		left := time.Duration(g.Until - now)
 		if left <= 0 {
 			g.end(true)
 			g.pause = min(max(2*g.pause, firstPause), mostPause)
 			left = g.pause
-			g.Until = monotime.Now() + int64(left)
+			g.Until = now + int64(left)
 		}
 		next = min(next, left)
 	}

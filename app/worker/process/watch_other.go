@@ -7,6 +7,6 @@ import "github.com/belfry-run/belfry/worker"
 // Init does nothing here: only Linux has what watches over commands.
 func Init() {}
 
-func watchOver(*worker.Run, string) (started func(int), ended func(), err error) {
-	return func(int) {}, func() {}, nil
+func watchOver(*worker.Run, string) (started func(int), ended func() (late bool), err error) {
+	return func(int) {}, func() bool { return false }, nil
 }

@@ -192,8 +192,8 @@ func (n *running) see(ctx context.Context, spec sandbox.Spec) error {
 	}()
 	n.result, err = run.Wait()
 	n.took = time.Since(begun)
-	if n.result.Expired { // so the session is over by this process's clock too, which notices it now if it was stopped
-		<-n.Lost()
+	if n.result.Expired {
+		n.awaitLoss()
 	}
 	<-done
 	<-watched
@@ -223,6 +223,14 @@ func (n *running) keep(run *sandbox.Run) {
 			return
 		case <-later:
 		}
+	}
+}
+
+// awaitLoss has this process notice, if it was stopped, that the session is over whose end killed the program. A session
+// that holds was renewed, and the sandbox heard of it too late: it is never lost, and there is nothing to wait for.
+func (n *running) awaitLoss() {
+	if end, _ := n.Until(); !time.Now().Before(end) {
+		<-n.Lost()
 	}
 }
 

@@ -42,6 +42,8 @@ func notRun(r *worker.Run, err error) job.Finish {
 	var unfit *sandbox.Unfit
 	var fault *sandbox.Fault
 	switch {
+	case errors.As(err, &fault) && fault.Step == sandbox.StepInit: // it ran, and nobody knows how far
+		return r.CutOff(err.Error())
 	case worker.MachineFault(err):
 		return r.Unable(err)
 	case errors.As(err, &own):

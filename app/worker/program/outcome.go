@@ -8,6 +8,7 @@ import (
 	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/job"
 	"github.com/belfry-run/belfry/task"
+	"github.com/belfry-run/belfry/worker"
 )
 
 // output is the value of a job of kind program.
@@ -25,6 +26,11 @@ func (n *running) outcome() job.Finish {
 	}
 	f.Output, _ = json.Marshal(output{code, n.took.Milliseconds()})
 	if f.Signal == "" && succeeded(g, code) && !n.over {
+		return f
+	}
+	if n.result.Expired && f.Signal == "SIGKILL" {
+		cut := n.CutOff(worker.HeardLate)
+		f.Outcome, f.Error = cut.Outcome, cut.Error
 		return f
 	}
 	f.Outcome, f.Error = job.OutcomeError, n.capture.last.After(n.why())

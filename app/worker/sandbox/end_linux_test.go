@@ -149,6 +149,21 @@ func TestASignalReachesTheProgram(t *testing.T) {
 	})
 }
 
+// A signal reaches a program also when it comes as early as it can, so that a
+// program that is asked to end while it starts has its grace.
+func TestAnEarlySignalReachesTheProgram(t *testing.T) {
+	alsoInGVisor(t, sandbox.None, func(t *testing.T, w world) {
+		a := w.attack("term")
+		r := a.start(t, w)
+		if err := r.Signal(syscall.SIGTERM); err != nil {
+			t.Error(err)
+		}
+		if result, err := r.Wait(); err != nil || result.ExitCode != 5 && result.Signal != "SIGTERM" {
+			t.Errorf("%+v %v", result, err)
+		}
+	})
+}
+
 func TestStopAsksFirst(t *testing.T) {
 	inEach(t, sandbox.None, func(t *testing.T, w world) {
 		polite := w.attack("term")

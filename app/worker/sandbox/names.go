@@ -51,6 +51,7 @@ const (
 const (
 	StepExec = isolation.StepExec
 	StepDir  = isolation.StepDir
+	StepInit = isolation.StepInit
 )
 
 // ParseTier reads the name of a tier.

@@ -222,7 +222,7 @@ func (r *Run) conclude(err error) {
 		r.result.ExitCode, r.result.Signal = -1, "SIGKILL"
 	default:
 		r.result.ExitCode = -1
-		r.err = errors.Join(&Fault{Step: "init", Text: "it ended before the program did", Err: err}, r.err)
+		r.err = errors.Join(&Fault{Step: StepInit, Text: "it ended before the program did", Err: err}, r.err)
 	}
 }
 

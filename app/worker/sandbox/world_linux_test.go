@@ -3,6 +3,7 @@ package sandbox_test
 import (
 	"bytes"
 	"context"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -191,11 +192,18 @@ func (w world) attack(name string, args ...string) *attack {
 
 func (a *attack) start(t *testing.T, w world) *sandbox.Run {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute) // far more than the busiest machine takes to start a kernel
 	t.Cleanup(cancel)
 	r, err := w.open(t).Start(ctx, a.Spec)
 	if err != nil {
 		t.Fatal(err)
+	}
+	if in, is := a.Stdout.(*io.PipeWriter); is {
+		// Who waits for a line of a program that was killed would wait for ever.
+		go func() {
+			<-r.Done()
+			_ = in.Close()
+		}()
 	}
 	return r
 }

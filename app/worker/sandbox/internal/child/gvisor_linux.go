@@ -44,13 +44,15 @@ func Kernel() string {
 
 func GVisorArgv() []string { return []string{GVisorRunsc, "--root=" + gvisorState} }
 
-// gvisorSignal has runsc pass a signal on. One that comes before the program
-// has started is lost, as gVisor has nobody yet to give it to.
-func gvisorSignal(s syscall.Signal) {
+// gvisorSignal starts a runsc that passes a signal on, and returns its pid. It
+// fails while the program has not started, as gVisor has nobody yet to give it to.
+func gvisorSignal(s syscall.Signal) (pid int, err error) {
 	p, err := os.StartProcess(GVisorRunsc, append(GVisorArgv(), "kill", GVisorID, fmt.Sprint(int(s))), &os.ProcAttr{Env: []string{}, Dir: "/"})
-	if err == nil {
-		_ = p.Release() // the init reaps it
+	if err != nil {
+		return 0, err
 	}
+	pid = p.Pid
+	return pid, p.Release() // the init reaps it
 }
 
 // gvisorStatus is how the program ended by how runsc did, which says of a

@@ -48,6 +48,8 @@ type reaper struct {
 
 	mu    sync.Mutex
 	child int // 0 when it has ended: its number may belong to somebody else
+	// passing are the runscs that pass a signal on to gVisor, by their pids.
+	passing map[int]syscall.Signal
 	deadline
 }
 
@@ -65,7 +67,7 @@ func runInit() error {
 	if err != nil {
 		return nil // the worker has given up or is gone
 	}
-	r := &reaper{setup: &Setup{}}
+	r := &reaper{setup: &Setup{}, passing: map[int]syscall.Signal{}}
 	if err := json.Unmarshal(line, r.setup); err != nil {
 		return err
 	}
@@ -147,9 +149,27 @@ func (r *reaper) signal(s syscall.Signal) {
 	switch {
 	case r.child == 0:
 	case r.setup.has(isolation.LayerGVisor):
-		gvisorSignal(s)
+		if pid, err := gvisorSignal(s); err == nil {
+			r.passing[pid] = s
+		}
 	default:
 		_ = unix.Kill(-r.child, s)
+	}
+}
+
+// passAgain is how long a signal waits that runsc could not pass on. Without
+// another try, a program that is asked to end while it starts would never
+// hear of it, and lose its grace.
+const passAgain = 200 * time.Millisecond
+
+// passed takes the end of a process that may have passed a signal on.
+func (r *reaper) passed(pid int, status unix.WaitStatus) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	s, was := r.passing[pid]
+	delete(r.passing, pid)
+	if was && status.ExitStatus() != 0 {
+		time.AfterFunc(passAgain, func() { r.signal(s) })
 	}
 }
 
@@ -174,6 +194,8 @@ func (r *reaper) reap() Ending {
 			if r.setup.has(isolation.LayerGVisor) && status.Exited() {
 				end.Status, end.Failed = gvisorStatus(status)
 			}
+		default:
+			r.passed(pid, status)
 		}
 		if r.child == 0 {
 			r.killAll() // again after each: a dead one's children are ours now

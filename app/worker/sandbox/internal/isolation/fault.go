@@ -1,6 +1,6 @@
 package isolation
 
-// Fault is a failure to set a run up. The program has not run.
+// Fault is a failure to set a run up. The program has not run, but with StepInit.
 type Fault struct {
 	// Step is what was being done. StepExec and StepDir mean that the sandbox
 	// stood, and the program could not be started in it.
@@ -15,6 +15,10 @@ const (
 	StepExec = "exec"
 	StepDir  = "chdir"
 )
+
+// StepInit is no setting up: the init ended before the program did, and with it the program, of which nobody knows how far
+// it came.
+const StepInit = "init"
 
 func (f *Fault) Error() string {
 	text := "sandbox: " + f.Step

@@ -1,4 +1,5 @@
-package worker
+// Package spool keeps results of programs on disk until the broker knows them.
+package spool
 
 import (
 	"encoding/json"
@@ -10,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/internal/home"
 	"github.com/belfry-run/belfry/job"
 )
@@ -25,12 +27,12 @@ type Spool struct {
 	own *home.Home
 
 	mu   sync.Mutex
-	left []note
+	left []Note
 	dirs []*home.Home // to be let go of when everything of theirs is delivered
 }
 
-// note is one result under way.
-type note struct {
+// Note is one result under way.
+type Note struct {
 	Session string     `json:"session"`
 	Since   time.Time  `json:"since"`
 	Finish  job.Finish `json:"finish"`
@@ -39,14 +41,14 @@ type note struct {
 }
 
 // Answered is called once the result has been answered or given up.
-func (n note) Answered() { _ = removed(n.file) }
+func (n Note) Answered() { _ = removed(n.file) }
 
-// died is what a worker that comes back says of an attempt without a result.
-const died = "its worker ended in the middle of it, by a crash or for want of power"
+// Died is what a worker that comes back says of an attempt without a result.
+const Died = "its worker ended in the middle of it, by a crash or for want of power"
 
-// OpenSpool opens the spool of this process in a folder that processes of one
+// Open opens the spool of this process in a folder that processes of one
 // machine share, and reads what those left that have ended.
-func OpenSpool(dir string) (*Spool, error) {
+func Open(dir string) (*Spool, error) {
 	own, left, err := home.Open(dir)
 	if err != nil {
 		return nil, fmt.Errorf("open spool: %w", err)
@@ -58,6 +60,9 @@ func OpenSpool(dir string) (*Spool, error) {
 	return s, nil
 }
 
+// Dir is the folder of this process.
+func (s *Spool) Dir() string { return s.own.Dir }
+
 // read takes up what an ended process left. What cannot be read was not
 // written in full, and is worth as much as nothing.
 func (s *Spool) read(dir string) {
@@ -67,7 +72,7 @@ func (s *Spool) read(dir string) {
 	}
 	files, _ := filepath.Glob(filepath.Join(dir, "*.json"))
 	for _, file := range files {
-		var n note
+		var n Note
 		text, err := os.ReadFile(file)
 		if err != nil || json.Unmarshal(text, &n) != nil || n.Session == "" {
 			_ = os.Remove(file)
@@ -78,8 +83,8 @@ func (s *Spool) read(dir string) {
 	}
 }
 
-// takeLeft gives what ended processes left, once.
-func (s *Spool) takeLeft() []note {
+// TakeLeft gives what ended processes left, once.
+func (s *Spool) TakeLeft() []Note {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	left := s.left
@@ -87,14 +92,16 @@ func (s *Spool) takeLeft() []note {
 	return left
 }
 
-// begin notes an attempt that starts.
-func (s *Spool) begin(session string, ref job.Ref) error {
-	return s.keep(session, job.Finish{Ref: ref, Outcome: job.OutcomeError, Error: died, Infra: true})
+// Begin notes an attempt that starts, so long after its claim arrived. It is
+// lost unless a result takes the note's place: a task that must not start
+// again after that is not to learn of an error instead, which is retried.
+func (s *Spool) Begin(session string, ref job.Ref, startedIn time.Duration) error {
+	return s.Keep(session, job.Finish{Ref: ref, Outcome: job.OutcomeLost, Error: Died, StartedIn: core.Duration(max(startedIn, 1))})
 }
 
-// keep notes a result, in the place of what was noted before.
-func (s *Spool) keep(session string, f job.Finish) error {
-	text, err := json.Marshal(note{Session: session, Since: time.Now(), Finish: f})
+// Keep notes a result, in the place of what was noted before.
+func (s *Spool) Keep(session string, f job.Finish) error {
+	text, err := json.Marshal(Note{Session: session, Since: time.Now(), Finish: f})
 	if err != nil {
 		return err
 	}
@@ -121,8 +128,8 @@ func (s *Spool) path(ref job.Ref) string {
 	return filepath.Join(s.own.Dir, fmt.Sprintf("%d-%d.json", ref.JobID, ref.Lease))
 }
 
-// forget is for what the broker knows, or does not want to know.
-func (s *Spool) forget(ref job.Ref) error { return removed(s.path(ref)) }
+// Forget is for what the broker knows, or does not want to know.
+func (s *Spool) Forget(ref job.Ref) error { return removed(s.path(ref)) }
 
 func removed(file string) error {
 	err := os.Remove(file)

@@ -1,0 +1,99 @@
+package batch
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/belfry-run/belfry/worker"
+)
+
+var (
+	errNil  = errors.New("failed without an error")
+	errNone = errors.New("its batch gave it no result: call Succeed or Fail for each job")
+	errGone = errors.New("the handler of its batch ended its goroutine (runtime.Goexit, or FailNow of a test)")
+)
+
+// group is a batch. Until it begins, its jobs are guarded by the gathering, and do not change then.
+type group[In, Out any] struct {
+	jobs  []*Job[In, Out]
+	begun chan struct{}
+	timer *time.Timer
+
+	mu     sync.Mutex
+	cancel context.CancelCauseFunc
+	live   int // jobs without a result whose contexts last
+	over   int // and whose contexts have ended
+	cause  error
+}
+
+// run calls the handler, and fails the jobs that have no result when it has ended.
+func (b *group[In, Out]) run(fn func(ctx context.Context, jobs []*Job[In, Out]) error) {
+	ctx, cancel := context.WithCancelCause(worker.WithoutJob(b.jobs[0].ctx))
+	defer cancel(nil)
+	b.cancel, b.live = cancel, len(b.jobs)
+	close(b.begun)
+	for _, j := range b.jobs {
+		defer context.AfterFunc(j.ctx, func() { b.end(j) })()
+	}
+	err := errGone
+	defer func() {
+		if v := recover(); v != nil {
+			err = fmt.Errorf("panic: %v\n\n%s", v, debug.Stack())
+		}
+		for _, j := range b.jobs {
+			j.Fail(failureOf(err, j.ctx))
+		}
+	}()
+	if err = fn(ctx, slices.Clone(b.jobs)); err == nil { // a list of its own, which it may sort and cut
+		err = errNone
+	}
+}
+
+// failureOf is what the error of a whole batch means for a job. That another of its jobs was canceled cancels no job.
+func failureOf(err error, ctx context.Context) error {
+	if errors.Is(err, worker.ErrCanceled) && ctx.Err() == nil {
+		return errors.New(err.Error())
+	}
+	return err
+}
+
+// end is that the context of a job has ended.
+func (b *group[In, Out]) end(j *Job[In, Out]) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if j.settled {
+		return
+	}
+	j.over, b.cause = true, context.Cause(j.ctx)
+	b.live--
+	b.over++
+	b.cancelIfNoneLeft()
+}
+
+// settle gives a job its result, if it has none.
+func (b *group[In, Out]) settle(j *Job[In, Out], out Out, err error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if j.settled {
+		return
+	}
+	j.settled, j.out, j.err = true, out, err
+	close(j.ended)
+	if j.over {
+		b.over--
+		return
+	}
+	b.live--
+	b.cancelIfNoneLeft()
+}
+
+func (b *group[In, Out]) cancelIfNoneLeft() {
+	if b.live == 0 && b.over > 0 {
+		b.cancel(b.cause)
+	}
+}

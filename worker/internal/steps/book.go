@@ -1,0 +1,358 @@
+// Package steps takes the results of a handler's steps from the record of its job, and records those that are new.
+package steps
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/internal/patience"
+	"github.com/belfry-run/belfry/job"
+)
+
+// Attempt is what a book needs of the attempt whose steps it keeps.
+type Attempt struct {
+	Keeper  job.StepKeeper // nil: nothing is recorded, and each step runs
+	Ref     job.Ref
+	Session string
+	Number  int             // of the attempt; before the first nothing was recorded
+	Lost    <-chan struct{} // the session of the attempt is over
+	Gone    error           // why, for who asks then
+}
+
+// Book has the steps of one attempt.
+type Book struct {
+	Attempt
+
+	turn    sync.Mutex                 // held while a step runs, for all below but these two
+	running atomic.Pointer[string]     // name of the step that runs
+	misused atomic.Pointer[core.Error] // a step began beside another
+
+	read     bool
+	recorded []job.Step
+	now      time.Time       // by the clock that ends sleeps, when recorded was read
+	readAt   time.Time       // the same instant by this machine's
+	met      int             // of recorded
+	names    map[string]bool // of met
+	broken   error           // the code has changed, or the record is lost: no more steps
+	asleep   *Asleep
+}
+
+// New is the book of an attempt that has met no step.
+func New(a Attempt) *Book { return &Book{Attempt: a, names: map[string]bool{}} }
+
+// Asleep is the error of a sleep that has not passed.
+type Asleep struct {
+	Name string
+	Left time.Duration
+}
+
+func (a *Asleep) Error() string { return fmt.Sprintf("sleeps in step %q", a.Name) }
+
+// wayOn is the end of each error about code that has changed.
+const wayOn = "the code of the handler has changed since: bring the steps back in their order, put new ones behind worker.Version, or forget those that are recorded: belfry job reset-steps %d --from %s"
+
+// changed is the error of a handler that does not fit the record, from a recorded step on.
+func (b *Book) changed(was job.Step, format string, args ...any) error {
+	from := "'" + strings.ReplaceAll(was.Name, "'", `'\''`) + "'"
+	b.broken = core.Errorf(core.Conflict, "step %d of job %d is recorded as %s %q by attempt %d, and %s", was.Number, b.Ref.JobID, was.Kind, was.Name, was.Attempt, fmt.Sprintf(format, args...)).
+		WithHint(wayOn, b.Ref.JobID, from)
+	return b.broken
+}
+
+// enter begins a step, unless another runs.
+func (b *Book) enter(ctx context.Context, name string) error {
+	if !b.turn.TryLock() {
+		other := ""
+		if running := b.running.Load(); running != nil {
+			other = *running
+		}
+		err := core.Errorf(core.Conflict, "step %q of job %d begins while step %q runs", name, b.Ref.JobID, other).
+			WithHint("run steps one after the other, and not inside each other")
+		b.misused.Store(err)
+		return err
+	}
+	b.running.Store(&name)
+	if err := b.refuse(ctx, name); err != nil {
+		b.turn.Unlock()
+		return err
+	}
+	return nil
+}
+
+// refuse says why a step must not run, if it must not.
+func (b *Book) refuse(ctx context.Context, name string) error {
+	if misused := b.misused.Load(); misused != nil && b.broken == nil {
+		b.broken = misused
+	}
+	switch {
+	case b.broken != nil:
+		return b.broken
+	case b.asleep != nil:
+		return b.asleep
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	}
+	if err := (job.NewStep{Number: 1, Name: name, Kind: job.StepRun}).Validate(); err != nil {
+		b.broken = err
+		return err
+	}
+	if b.names[name] {
+		b.broken = core.Errorf(core.Conflict, "step %q of job %d is met twice", name, b.Ref.JobID).WithHint("give each step of a job a name of its own, in a loop with the number of the round")
+		return b.broken
+	}
+	return nil
+}
+
+func (b *Book) leave() { b.turn.Unlock() }
+
+// load reads the record before the first step.
+func (b *Book) load(ctx context.Context) error {
+	if b.read {
+		return nil
+	}
+	if b.Keeper == nil || b.Number == 1 {
+		b.read = true
+		return nil
+	}
+	var list job.StepList
+	err := b.patiently(ctx, func(ctx context.Context) (err error) {
+		list, err = b.Keeper.Steps(ctx, b.Session, b.Ref)
+		return err
+	})
+	switch {
+	case err != nil:
+		return fmt.Errorf("read the steps of job %d: %w", b.Ref.JobID, err)
+	case list.Stale:
+		return b.lost()
+	}
+	b.read, b.recorded, b.now, b.readAt = true, list.Steps, list.Now, time.Now()
+	return nil
+}
+
+func (b *Book) lost() error {
+	b.broken = b.Gone
+	return b.broken
+}
+
+// next is the recorded step that is due, if one is, compared with what the handler asks for.
+func (b *Book) next(name string, kind job.StepKind, typ string) (job.Step, bool, error) {
+	if b.met == len(b.recorded) {
+		return job.Step{}, false, nil
+	}
+	was := b.recorded[b.met]
+	switch {
+	case was.Name != name:
+		return was, false, b.changed(was, "the handler asks for %q", name)
+	case was.Kind != kind:
+		return was, false, b.changed(was, "the handler asks for a %s", kind)
+	case was.Type != typ && was.Type != "" && typ != "":
+		return was, false, b.changed(was, "the handler asks for a %s where a %s was recorded", typ, was.Type)
+	}
+	b.met++
+	b.names[name] = true
+	return was, true, nil
+}
+
+// Run answers the result of a step from the record, or of fn, which is then recorded.
+func (b *Book) Run(ctx context.Context, name, typ string, fn func() (json.RawMessage, error)) (json.RawMessage, error) {
+	if err := b.enter(ctx, name); err != nil {
+		return nil, err
+	}
+	defer b.leave()
+	if err := b.load(ctx); err != nil {
+		return nil, err
+	}
+	was, there, err := b.next(name, job.StepRun, typ)
+	if err != nil || there {
+		return was.Result, err
+	}
+	begun := time.Now()
+	result, err := fn()
+	if err != nil {
+		return nil, err
+	}
+	_, err = b.save(ctx, job.NewStep{Name: name, Kind: job.StepRun, Type: typ, Result: result, Took: core.Duration(time.Since(begun))})
+	return result, err
+}
+
+// Sleep is nil once d has passed since the sleep was recorded, and an [Asleep] before.
+func (b *Book) Sleep(ctx context.Context, name string, d time.Duration) error {
+	if err := b.enter(ctx, name); err != nil {
+		return err
+	}
+	defer b.leave()
+	if err := b.load(ctx); err != nil {
+		return err
+	}
+	was, there, err := b.next(name, job.StepSleep, "")
+	if err != nil {
+		return err
+	}
+	left := max(d, 0)
+	if there {
+		left = was.WakeAt.Sub(b.now.Add(time.Since(b.readAt)))
+	} else if _, err := b.save(ctx, job.NewStep{Name: name, Kind: job.StepSleep, Sleep: core.Duration(left)}); err != nil {
+		return err
+	}
+	if left < time.Millisecond {
+		return nil
+	}
+	if b.Keeper == nil {
+		return wait(ctx, left)
+	}
+	b.asleep = &Asleep{name, left}
+	return b.asleep
+}
+
+func wait(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-timer.C:
+		return nil
+	}
+}
+
+// Version is the version of a change that the job follows: current, recorded, if no later step is recorded yet, and 0 if
+// the job passed this place before the change was made.
+func (b *Book) Version(ctx context.Context, change string, current int) (int, error) {
+	if err := b.enter(ctx, change); err != nil {
+		return 0, err
+	}
+	defer b.leave()
+	if err := b.load(ctx); err != nil {
+		return 0, err
+	}
+	if b.met < len(b.recorded) && b.recorded[b.met].Name != change {
+		b.names[change] = true
+		return 0, nil
+	}
+	was, there, err := b.next(change, job.StepVersion, "int")
+	if err != nil {
+		return 0, err
+	}
+	if there {
+		var version int
+		if json.Unmarshal(was.Result, &version) != nil {
+			return 0, b.changed(was, "its result is no number")
+		}
+		if version > current {
+			return 0, b.changed(was, "this program knows versions up to %d and the job follows %d", current, version)
+		}
+		return version, nil
+	}
+	raw, _ := json.Marshal(current)
+	_, err = b.save(ctx, job.NewStep{Name: change, Kind: job.StepVersion, Type: "int", Result: raw})
+	return current, err
+}
+
+// save records a step that has been done. What ends the attempt meanwhile does not end the call at once: the effect is
+// there, and without the record it would come a second time.
+func (b *Book) save(ctx context.Context, n job.NewStep) (s job.Step, err error) {
+	n.Number = b.met + 1
+	if err := n.Validate(); err != nil {
+		b.broken = err
+		return s, err
+	}
+	if b.Keeper == nil {
+		b.note(job.Step{Number: n.Number, Name: n.Name, Kind: n.Kind})
+		return s, nil
+	}
+	var saved job.SavedStep
+	err = b.patiently(ctx, func(ctx context.Context) (err error) {
+		saved, err = b.Keeper.SaveStep(ctx, b.Session, b.Ref, n)
+		return err
+	})
+	switch {
+	case err == nil && saved.Stale:
+		return s, b.lost()
+	case err == nil:
+		b.note(saved.Step)
+		return saved.Step, nil
+	case mayHelp(err):
+		err = core.Errorf(core.Unknown, "step %q of job %d is done, and it is unknown whether that is recorded: %w", n.Name, b.Ref.JobID, err).
+			WithHint("if it is not, the next attempt does it again: see belfry job steps %d", b.Ref.JobID)
+	}
+	b.broken = err
+	return s, err
+}
+
+func (b *Book) note(s job.Step) {
+	b.recorded = append(b.recorded, s)
+	b.met++
+	b.names[s.Name] = true
+}
+
+// tryFor bounds one call, and what is left for calls when the attempt has ended.
+const tryFor = 5 * time.Second
+
+// patiently repeats a call that the server did not answer until the attempt ends, and for a moment after that.
+func (b *Book) patiently(ctx context.Context, call func(ctx context.Context) error) error {
+	pause := patience.Backoff{First: 100 * time.Millisecond, Most: 5 * time.Second}
+	own, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	defer cancel()
+	if b.Lost != nil {
+		lost := b.Lost
+		go func() {
+			select {
+			case <-lost:
+				cancel()
+			case <-own.Done():
+			}
+		}()
+	}
+	for {
+		try, stop := context.WithTimeout(own, tryFor)
+		err := call(try)
+		stop()
+		if err == nil || !mayHelp(err) || ctx.Err() != nil || own.Err() != nil {
+			return err
+		}
+		pause.Sleep(ctx)
+	}
+}
+
+// mayHelp reports that to ask again may get another answer.
+func mayHelp(err error) bool {
+	if errors.Is(err, core.ErrOutdated) {
+		return false
+	}
+	switch core.CodeOf(err) {
+	case core.Invalid, core.NotFound, core.Conflict, core.Unauthorized, core.Forbidden, core.TooLarge:
+		return false
+	}
+	return true
+}
+
+// Close is what the attempt ends with, given the error that the handler returned: steps that are recorded and were not met
+// are a changed handler, and a sleep goes on whatever the handler made of its error.
+func (b *Book) Close(err error) error {
+	if !b.turn.TryLock() {
+		return core.Errorf(core.Conflict, "the handler of job %d ended while step %q runs", b.Ref.JobID, *b.running.Load()).
+			WithHint("wait for each step before the handler returns")
+	}
+	defer b.turn.Unlock()
+	if misused := b.misused.Load(); misused != nil && b.broken == nil {
+		b.broken = misused
+	}
+	switch {
+	case b.broken != nil && err == nil:
+		return b.broken
+	case b.broken != nil:
+		return err
+	case b.asleep != nil:
+		return b.asleep
+	case err == nil && b.met < len(b.recorded):
+		return b.changed(b.recorded[b.met], "the handler ended without it")
+	}
+	return err
+}

@@ -1,0 +1,155 @@
+package worker
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"reflect"
+	"sync"
+	"time"
+
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/job"
+	"github.com/belfry-run/belfry/worker/internal/steps"
+)
+
+// Step runs fn and records its result as JSON under the lease of the attempt.
+// A later attempt of the job, after an error, a crash or a lost worker, takes
+// the result from the record and does not run fn. An error of fn is not
+// recorded: return it, and the next attempt runs fn again.
+//
+// The record is written once. fn runs at least once: if the process dies
+// between its effect and the record, it runs again, so call other services
+// with a key that does not change, such as [JobFrom] gives with the job's ID.
+//
+// Steps run one after the other, each with a name of its own, and in the same
+// order in every attempt: what a handler does may depend on its input and on
+// results of steps, not on time or chance. A handler whose code was changed so
+// that it does not fit the record gets a [core.Conflict] that says what is
+// recorded; see [Version]. The result is at most [job.MaxStepResult], a job has
+// at most [job.MaxSteps].
+func Step[T any](ctx context.Context, name string, fn func(ctx context.Context) (T, error)) (out T, err error) {
+	b, err := bookFrom(ctx, "Step")
+	if err != nil {
+		return out, err
+	}
+	raw, err := b.Run(ctx, name, reflect.TypeFor[T]().String(), func() (json.RawMessage, error) {
+		v, err := fn(ctx)
+		if err != nil {
+			return nil, err
+		}
+		raw, err := json.Marshal(v)
+		if err != nil {
+			return nil, NoRetry(fmt.Errorf("result of step %q is not JSON: %w", name, err))
+		}
+		return raw, nil
+	})
+	if err != nil {
+		return out, hopeless(err)
+	}
+	// What is returned was read from JSON also where fn has just run, so that
+	// the first attempt sees no more of it than later ones do.
+	if err := json.Unmarshal(raw, &out); err != nil {
+		return out, NoRetry(fmt.Errorf("result of step %q does not fit its type: %w", name, err))
+	}
+	return out, nil
+}
+
+// Sleep returns nil when d has passed since the job first came here. Until then
+// it returns an error for the handler to return: the attempt ends, its slot is
+// free, and the job starts again when the time has come. That is no failure,
+// and months cost as little as seconds. At most ten years.
+func Sleep(ctx context.Context, name string, d time.Duration) error {
+	b, err := bookFrom(ctx, "Sleep")
+	if err != nil {
+		return err
+	}
+	return hopeless(b.Sleep(ctx, name, d))
+}
+
+// Version is how a handler whose steps change goes on with jobs that have begun.
+// It answers current, and records it, for a job that comes here first under
+// this code, the recorded version for one that was here before, and 0 for one
+// that recorded later steps before the call was there:
+//
+//	if v, err := worker.Version(ctx, "check stock", 1); err != nil {
+//		return err
+//	} else if v >= 1 {
+//		... steps that jobs which had begun do not have ...
+//	}
+func Version(ctx context.Context, change string, current int) (int, error) {
+	b, err := bookFrom(ctx, "Version")
+	if err != nil {
+		return 0, err
+	}
+	v, err := b.Version(ctx, change, current)
+	return v, hopeless(err)
+}
+
+// Progress says how far the attempt is, in the place of what it said before. It
+// returns at once; about once a second the last of it is written, and shown
+// with an estimate of the end. An error says that it is not fit to be shown.
+func Progress(ctx context.Context, g job.Progress) error {
+	if err := g.Validate(); err != nil {
+		return err
+	}
+	if r, ok := runFrom(ctx); ok && r.tell != nil {
+		r.tell.Tell(r.Session, r.Ref(), g)
+	}
+	return nil
+}
+
+// hopeless marks errors that come again in every attempt.
+func hopeless(err error) error {
+	switch core.CodeOf(err) {
+	case core.Invalid, core.TooLarge:
+		return NoRetry(err)
+	}
+	return err
+}
+
+// stepBook is made with the first step: most handlers have none.
+type stepBook struct {
+	once   sync.Once
+	book   *steps.Book
+	broker job.Leaser // nil: nothing is recorded
+}
+
+func bookFrom(ctx context.Context, what string) (*steps.Book, error) {
+	r, ok := runFrom(ctx)
+	if !ok {
+		return nil, core.Errorf(core.Internal, "%s outside of an attempt", what).
+			WithHint("pass the context that the handler was called with")
+	}
+	keeper, keeps := r.steps.broker.(job.StepKeeper)
+	if !keeps && r.steps.broker != nil {
+		return nil, core.Errorf(core.Internal, "the broker of this worker keeps no steps").WithHint("use a store or a client of the HTTP API as the broker")
+	}
+	r.steps.once.Do(func() {
+		r.steps.book = steps.New(steps.Attempt{Keeper: keeper, Ref: r.Ref(), Session: r.Session, Number: r.Job.Attempt, Lost: r.lost, Gone: ErrLost})
+	})
+	return r.steps.book, nil
+}
+
+// withSteps is what came of a handler, in the light of its steps.
+func (r *Run) withSteps(err error) error {
+	if r.steps.book == nil {
+		return err
+	}
+	err = r.steps.book.Close(err)
+	var asleep *steps.Asleep
+	if errors.As(err, &asleep) {
+		return sleeping{snooze(asleep.Left), asleep}
+	}
+	return hopeless(err)
+}
+
+// sleeping is a [Snooze] with the words of the sleep.
+type sleeping struct {
+	snooze
+	asleep error
+}
+
+func (s sleeping) Error() string { return s.asleep.Error() }
+func (s sleeping) Unwrap() error { return s.snooze }

@@ -1,0 +1,405 @@
+package worker_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/job"
+	"github.com/belfry-run/belfry/task"
+	"github.com/belfry-run/belfry/worker"
+)
+
+// steady is a task that is tried often, a second apart.
+func (f *fixture) steady(name string, fn func(ctx context.Context) error) int64 {
+	f.broker.AddTask(task.Task{Name: name, Retry: task.Retry{MaxAttempts: 50, Backoff: task.BackoffFixed, Delay: core.Duration(time.Second)}})
+	f.handle(name, fn)
+	return f.enqueue(name)
+}
+
+func (f *fixture) wantSteps(id int64, want string) {
+	f.Helper()
+	var got []string
+	for _, s := range f.broker.Recorded(id) {
+		got = append(got, fmt.Sprintf("%s=%s", s.Name, s.Result))
+	}
+	if strings.Join(got, " ") != want {
+		f.Errorf("recorded: %v, want %s", got, want)
+	}
+}
+
+type receipt struct {
+	ID     int
+	hidden string
+}
+
+func TestAStepRunsOnceOverAttempts(t *testing.T) {
+	inBubble(t, func(f *fixture) {
+		var charged, shipped, attempts int
+		id := f.steady("order", func(ctx context.Context) error {
+			attempts++
+			r, err := worker.Step(ctx, "charge", func(context.Context) (receipt, error) {
+				charged++
+				return receipt{charged, "x"}, nil
+			})
+			if err != nil {
+				return err
+			}
+			if r.ID != 1 || r.hidden != "" {
+				t.Errorf("attempt %d got %+v", attempts, r)
+			}
+			if attempts == 1 {
+				return errors.New("the shop is closed")
+			}
+			_, err = worker.Step(ctx, "ship", func(context.Context) (string, error) {
+				if shipped++; shipped < 3 {
+					return "", errors.New("no parcel")
+				}
+				return "sent", nil
+			})
+			return err
+		})
+		stop := f.serve()
+		pass(time.Minute)
+		_ = stop()
+		f.wantState(id, job.Succeeded)
+		if charged != 1 || shipped != 3 || attempts != 4 {
+			t.Errorf("charged %d, shipped %d, attempts %d", charged, shipped, attempts)
+		}
+		f.wantSteps(id, `charge={"ID":1} ship="sent"`)
+		if n := f.broker.Calls("steps"); n != 3 {
+			t.Errorf("the record was read %d times, and the first attempt needs none", n)
+		}
+	})
+}
+
+func TestASleepFreesItsSlotAndIsNoFailure(t *testing.T) {
+	inBubble(t, func(f *fixture) {
+		f.options.Queues["default"] = 1
+		var woke time.Time
+		var rounds int
+		f.broker.AddTask(task.Task{Name: "nap", Retry: task.Retry{MaxAttempts: 1}})
+		f.handle("nap", func(ctx context.Context) error {
+			rounds++
+			if err := worker.Sleep(ctx, "three months", 90*24*time.Hour); err != nil {
+				return fmt.Errorf("wrapped: %w", err)
+			}
+			woke = time.Now()
+			return worker.Sleep(ctx, "nothing", 0)
+		})
+		begun := time.Now()
+		id := f.enqueue("nap")
+		f.handle("other", func(context.Context) error { return nil })
+		stop := f.serve()
+		pass(time.Second)
+		other := f.enqueue("other")
+		pass(time.Second)
+		f.wantState(other, job.Succeeded)
+		if j := f.job(id); j.State != job.Scheduled || j.Error != `sleeps in step "three months"` {
+			t.Errorf("%s %q", j.State, j.Error)
+		}
+		_ = stop() // no worker is needed meanwhile
+		for range 4 {
+			pass(31 * 24 * time.Hour)
+			f.runOnce()
+		}
+		f.wantState(id, job.Succeeded)
+		if took := woke.Sub(begun); took < 90*24*time.Hour || rounds != 4 {
+			t.Errorf("woke after %s in %d rounds", took, rounds)
+		}
+		f.wantOutcomes(id, job.OutcomeSnoozed, job.OutcomeSnoozed, job.OutcomeSnoozed, job.OutcomeOK)
+		if j := f.job(id); j.Failures != 0 {
+			t.Errorf("%d failures", j.Failures)
+		}
+	})
+}
+
+func TestASleepHoldsWhateverTheHandlerMakesOfIt(t *testing.T) {
+	inBubble(t, func(f *fixture) {
+		ran := false
+		id := f.steady("nap", func(ctx context.Context) error {
+			_ = worker.Sleep(ctx, "nap", time.Hour)
+			_, err := worker.Step(ctx, "after", func(context.Context) (int, error) { ran = true; return 1, nil })
+			_ = err
+			return nil
+		})
+		f.runOnce()
+		f.wantOutcomes(id, job.OutcomeSnoozed)
+		if ran {
+			t.Error("a step ran in a sleep")
+		}
+	})
+}
+
+// edits are handlers beside the record of steps a (int) and b (string), and what a second attempt says of them.
+func TestAChangedHandlerIsNoticed(t *testing.T) {
+	number := func(context.Context) (int, error) { return 1, nil }
+	word := func(context.Context) (string, error) { return "x", nil }
+	first := func(ctx context.Context) error {
+		if _, err := worker.Step(ctx, "a", number); err != nil {
+			return err
+		}
+		if _, err := worker.Step(ctx, "b", word); err != nil {
+			return err
+		}
+		return errors.New("stop here")
+	}
+	for name, c := range map[string]struct {
+		edit func(ctx context.Context) error
+		want string
+	}{
+		"another name": {func(ctx context.Context) error { _, err := worker.Step(ctx, "x", number); return err },
+			`step 1 of job 1 is recorded as step "a" by attempt 1, and the handler asks for "x" (the code`},
+		"another order": {func(ctx context.Context) error { _, err := worker.Step(ctx, "b", word); return err }, `the handler asks for "b"`},
+		"another type":  {func(ctx context.Context) error { _, err := worker.Step(ctx, "a", word); return err }, `asks for a string where a int was recorded`},
+		"another kind":  {func(ctx context.Context) error { return worker.Sleep(ctx, "a", time.Hour) }, `asks for a sleep`},
+		"one is never met": {func(ctx context.Context) error { _, err := worker.Step(ctx, "a", number); return err },
+			`step 2 of job 1 is recorded as step "b" by attempt 1, and the handler ended without it (the code of the handler has changed since: bring the steps back in their order, put new ones behind worker.Version, or forget those that are recorded: belfry job reset-steps 1 --from 'b')`},
+		"none is met": {func(context.Context) error { return nil }, ""},
+		"its error is ignored": {func(ctx context.Context) error { _, _ = worker.Step(ctx, "x", number); return nil },
+			`the handler asks for "x"`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(f *fixture) {
+				attempts := 0
+				id := f.steady("t", func(ctx context.Context) error {
+					if attempts++; attempts == 1 {
+						return first(ctx)
+					}
+					return c.edit(ctx)
+				})
+				f.runOnce()
+				pass(time.Second)
+				f.runOnce()
+				j := f.job(id)
+				if c.want == "" { // without any step nobody looks
+					f.wantState(id, job.Succeeded)
+				} else if !strings.Contains(j.Error, c.want) || j.Failures != 2 {
+					t.Errorf("%s: %s", j.State, j.Error)
+				}
+				f.wantSteps(id, `a=1 b="x"`)
+			})
+		})
+	}
+}
+
+func TestAVersionLetsOldJobsPass(t *testing.T) {
+	inBubble(t, func(f *fixture) {
+		version, checked := 0, 0
+		handler := func(ctx context.Context) error {
+			if _, err := worker.Step(ctx, "a", func(context.Context) (int, error) { return 1, nil }); err != nil {
+				return err
+			}
+			if version > 0 {
+				v, err := worker.Version(ctx, "check stock", version)
+				if err != nil {
+					return err
+				}
+				if v >= 1 {
+					if _, err := worker.Step(ctx, "stock", func(context.Context) (int, error) { checked++; return 1, nil }); err != nil {
+						return err
+					}
+				}
+			}
+			if _, err := worker.Step(ctx, "b", func(context.Context) (int, error) { return 1, nil }); err != nil {
+				return err
+			}
+			if j, _ := worker.JobFrom(ctx); j.Attempt == 1 {
+				return errors.New("once more")
+			}
+			return nil
+		}
+		old := f.steady("t", handler)
+		f.runOnce()
+		version = 1
+		fresh := f.enqueue("t")
+		f.runOnce()
+		version = 2
+		pass(time.Second)
+		f.runOnce()
+		f.wantState(old, job.Succeeded)
+		f.wantState(fresh, job.Succeeded)
+		f.wantSteps(old, "a=1 b=1")
+		f.wantSteps(fresh, "a=1 check stock=1 stock=1 b=1")
+		if checked != 1 {
+			t.Errorf("checked %d times", checked)
+		}
+	})
+}
+
+func TestStepsAreNotMisused(t *testing.T) {
+	one := func(context.Context) (int, error) { return 1, nil }
+	for name, c := range map[string]struct {
+		do   func(ctx context.Context) error
+		want string
+	}{
+		"twice": {func(ctx context.Context) error {
+			_, _ = worker.Step(ctx, "a", one)
+			_, err := worker.Step(ctx, "a", one)
+			return err
+		}, `is met twice`},
+		"one in another": {func(ctx context.Context) error {
+			_, err := worker.Step(ctx, "a", func(ctx context.Context) (int, error) { return worker.Step(ctx, "b", one) })
+			return err
+		}, `step "b" of job 1 begins while step "a" runs`},
+		"still running": {func(ctx context.Context) error {
+			go func() {
+				_, _ = worker.Step(ctx, "a", func(context.Context) (int, error) { time.Sleep(time.Second); return 1, nil })
+			}()
+			time.Sleep(time.Millisecond)
+			return nil
+		}, `ended while step "a" runs`},
+		"without a name": {func(ctx context.Context) error { _, err := worker.Step(ctx, "", one); return err }, "name"},
+		"too large": {func(ctx context.Context) error {
+			_, err := worker.Step(ctx, "a", func(context.Context) (string, error) { return strings.Repeat("x", job.MaxStepResult), nil })
+			return err
+		}, "over the limit"},
+		"no JSON": {func(ctx context.Context) error {
+			_, err := worker.Step(ctx, "a", func(context.Context) (chan int, error) { return nil, nil })
+			return err
+		}, "is not JSON"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(f *fixture) {
+				id := f.steady("t", c.do)
+				f.runOnce()
+				pass(2 * time.Second)
+				if j := f.job(id); !strings.Contains(j.Error, c.want) || j.State == job.Succeeded {
+					t.Errorf("%s: %s", j.State, j.Error)
+				}
+			})
+		})
+	}
+	if _, err := worker.Step(t.Context(), "a", one); core.CodeOf(err) != core.Internal {
+		t.Error(err)
+	}
+}
+
+func TestARecordWhoseAnswerWasLostIsAskedForAgain(t *testing.T) {
+	inBubble(t, func(f *fixture) {
+		lost, ran := 0, 0
+		f.broker.After = func(_ context.Context, call string) error {
+			if call == "save step" && lost < 3 {
+				lost++
+				return core.Errorf(core.Unknown, "the answer was lost")
+			}
+			return nil
+		}
+		id := f.steady("t", func(ctx context.Context) error {
+			_, err := worker.Step(ctx, "a", func(context.Context) (int, error) { ran++; return 1, nil })
+			return err
+		})
+		f.runOnce()
+		f.wantState(id, job.Succeeded)
+		if ran != 1 || lost != 3 {
+			t.Errorf("ran %d times, %d answers lost", ran, lost)
+		}
+		f.wantSteps(id, "a=1")
+	})
+}
+
+func TestARecordThatCannotBeMadeIsUnknown(t *testing.T) {
+	inBubble(t, func(f *fixture) {
+		f.broker.AddTask(task.Task{Name: "t", Timeout: core.Duration(10 * time.Second)})
+		down := true
+		f.broker.Before = func(_ context.Context, call string) error {
+			if call == "save step" && down {
+				return core.Errorf(core.Unavailable, "the server is away")
+			}
+			return nil
+		}
+		f.handle("t", func(ctx context.Context) error {
+			_, err := worker.Step(ctx, "a", func(context.Context) (int, error) { return 1, nil })
+			return err
+		})
+		id := f.enqueue("t")
+		f.runOnce()
+		if j := f.job(id); !strings.Contains(j.Error, `step "a" of job 1 is done, and it is unknown whether that is recorded`) {
+			t.Error(j.Error)
+		}
+	})
+}
+
+func TestAStepOfALostLeaseIsNotRecorded(t *testing.T) {
+	inBubble(t, func(f *fixture) {
+		var second error
+		held := make(chan struct{})
+		id := f.steady("t", func(ctx context.Context) error {
+			j, _ := worker.JobFrom(ctx)
+			_, err := worker.Step(ctx, "a", func(context.Context) (int, error) {
+				if j.Attempt == 1 {
+					f.broker.FinishTx(job.Finish{Ref: job.Ref{JobID: j.ID, Lease: j.Lease}, Outcome: job.OutcomeLost})
+				}
+				return j.Attempt, nil
+			})
+			if j.Attempt == 1 {
+				_, second = worker.Step(ctx, "b", func(context.Context) (int, error) { t.Error("b ran"); return 1, nil })
+				close(held)
+			}
+			return err
+		})
+		stop := f.serve()
+		<-held
+		pass(time.Minute)
+		_ = stop()
+		f.wantSteps(id, "a=2")
+		f.wantState(id, job.Succeeded)
+		if !errors.Is(second, worker.ErrLost) {
+			t.Error(second)
+		}
+	})
+}
+
+func TestProgressIsWrittenOnceASecondAndTheLastCounts(t *testing.T) {
+	inBubble(t, func(f *fixture) {
+		middle := 0.0
+		f.handle("t", func(ctx context.Context) error {
+			for i := range 1000 {
+				if err := worker.Progress(ctx, job.Progress{Percent: float64(i+1) / 10, Counters: map[string]int64{"rows": int64(i)}}); err != nil {
+					return err
+				}
+				time.Sleep(10 * time.Millisecond)
+				if j, _ := worker.JobFrom(ctx); i == 500 {
+					middle = f.job(j.ID).Progress.Percent
+				}
+			}
+			return worker.Progress(ctx, job.Progress{Percent: 101})
+		})
+		id := f.enqueue("t")
+		f.runOnce()
+		j := f.job(id)
+		if !strings.Contains(j.Error, "percent") || j.Progress == nil || j.Progress.Percent != 100 || j.Progress.Counters["rows"] != 999 {
+			t.Errorf("%s %+v", j.Error, j.Progress)
+		}
+		if n := f.broker.Calls("progress"); n < 10 || n > 12 {
+			t.Errorf("written %d times in 10 s", n)
+		}
+		if middle < 40 || middle > 50.2 {
+			t.Errorf("%v in the middle", middle)
+		}
+	})
+}
+
+func TestProgressThatCannotBeWrittenHoldsUpNothing(t *testing.T) {
+	inBubble(t, func(f *fixture) {
+		f.broker.Before = func(ctx context.Context, call string) error {
+			if call == "progress" {
+				<-ctx.Done()
+				return ctx.Err()
+			}
+			return nil
+		}
+		f.handle("t", func(ctx context.Context) error { return worker.Progress(ctx, job.Progress{Percent: 1}) })
+		id := f.enqueue("t")
+		begun := time.Now()
+		f.runOnce()
+		f.wantState(id, job.Succeeded)
+		if took := time.Since(begun); took > 5*time.Second {
+			t.Errorf("took %s", took)
+		}
+	})
+}
