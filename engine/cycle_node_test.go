@@ -278,6 +278,9 @@ func (*news) Waited(string, task.Kind, time.Duration)               {}
 func (*news) Released(int, time.Duration)                           {}
 func (*news) Checked(task.Kind, task.CheckOutcome, time.Duration)   {}
 func (*news) Tried(string, alert.State)                             {}
+func (*news) Delivered(string, int)                                 {}
+func (*news) KeptOut(string, core.Reason, int)                      {}
+func (*news) OverQuota(string, string)                              {}
 func (*news) Settled(string, job.Outcome, job.State, time.Duration) {}
 func (*news) Fired(schedule.Decision, core.Reason, time.Duration)   {}
 func (*news) Stale(int)                                             {}

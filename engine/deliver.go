@@ -123,7 +123,7 @@ func (e *Engine) deliverOne(ctx context.Context, box Outbox, t view.TakenAlert) 
 	delivered := e.send(ctx, t)
 	delivered.Took = core.Duration(time.Since(begun))
 	if delivered.Error != "" {
-		e.opt.Logger.Warn("alert was not taken", "channel", t.Channel.Name, "namespace", t.Channel.Namespace, "tries", t.Tries+1, "final", delivered.Permanent, "error", delivered.Error)
+		e.opt.Logger.Warn("message was not taken", "channel", t.Channel.Name, "namespace", t.Channel.Namespace, "tries", t.Tries+1, "final", delivered.Permanent, "error", delivered.Error)
 	}
 	// What is known has to be written, even while the node stops.
 	settling, done := context.WithTimeout(context.WithoutCancel(ctx), longest)
@@ -132,7 +132,7 @@ func (e *Engine) deliverOne(ctx context.Context, box Outbox, t view.TakenAlert) 
 		return // it was cut off by the stop, and another node goes on
 	}
 	if err := box.SettleAlerts(settling, t, delivered); err != nil {
-		e.opt.Logger.Warn("alert was sent and could not be recorded, it may be sent again", "channel", t.Channel.Name, "error", err)
+		e.opt.Logger.Warn("message was sent and could not be recorded, it may be sent again", "channel", t.Channel.Name, "error", err)
 	}
 }
 

@@ -41,6 +41,21 @@ type Clock interface {
 	FollowClock(ctx context.Context) error
 }
 
+// Leftovers is a store that has the many jobs of a changed definition follow it in parts.
+type Leftovers interface {
+	FollowLeft(ctx context.Context) (more bool, err error)
+}
+
+func (e *Engine) withdraw(l Leftovers) pass {
+	return func(ctx context.Context) (time.Duration, error) {
+		more, err := l.FollowLeft(ctx)
+		if more {
+			return 50 * time.Millisecond, err
+		}
+		return e.opt.Release, err
+	}
+}
+
 // ZonesEvery is how often the zones of a node are compared with those of others.
 const ZonesEvery = 10 * time.Second
 
@@ -129,12 +144,21 @@ func (e *Engine) Run(ctx context.Context) error {
 	if z, ok := e.opt.Store.(Zones); ok {
 		start("zones", zonesPass(z), never)
 	}
+	if l, ok := e.opt.Store.(Leftovers); ok {
+		start("withdraw", e.withdraw(l), never)
+	}
 	if m, ok := e.opt.Store.(Monitors); ok {
 		start("lapse", e.lapse(m), e.opt.Store.Woken)
 		later("roll up", e.rollUp(m))
 	}
+	if s, ok := e.opt.Store.(Samples); ok {
+		later("sample queues", e.sample(s))
+	}
 	if c, ok := e.opt.Store.(Cycles); ok {
 		start("cycles", e.cycles(c), e.opt.Store.Woken)
+	}
+	if w, ok := e.opt.Store.(Workflows); ok {
+		start("workflows", e.workflows(w), e.opt.Store.Woken)
 	}
 	if a, ok := e.opt.Store.(Artifacts); ok {
 		later("collect", e.collect(a))
@@ -144,6 +168,14 @@ func (e *Engine) Run(ctx context.Context) error {
 		turn := first.next()
 		loops.Go(func() {
 			e.loop(ctx, "deliver", turn, tell, e.opt.Store.Woken)
+			wait()
+		})
+	}
+	if h, ok := e.opt.Store.(Hooks); ok && e.opt.Sender != nil {
+		tell, wait := e.deliver(hookBox{h})
+		turn := first.next()
+		loops.Go(func() {
+			e.loop(ctx, "deliver events", turn, tell, h.WokenHooks)
 			wait()
 		})
 	}
@@ -169,6 +201,13 @@ func (e *Engine) RunOnce(ctx context.Context) (jobs int, err error) {
 			if begun, err = c.StartCycles(ctx); err != nil {
 				return jobs, err
 			}
+		}
+		if w, ok := e.opt.Store.(Workflows); ok {
+			started, err := w.StartWorkflows(ctx)
+			if err != nil {
+				return jobs, err
+			}
+			begun.Jobs += started.Jobs
 		}
 		jobs += p.Jobs + f.Jobs
 		if p.Jobs == 0 && f.Schedules == 0 && begun.Jobs == 0 {

@@ -56,3 +56,25 @@ func (e *Engine) cycles(c Cycles) pass {
 		return until(p.NextAt, p.Now, begun), err
 	}
 }
+
+// Workflows is a store that keeps workflows.
+type Workflows interface {
+	StartWorkflows(ctx context.Context) (core.Promoted, error)
+	WakeWorkflows(ctx context.Context) (core.Promoted, error)
+}
+
+func (e *Engine) workflows(w Workflows) pass {
+	return func(ctx context.Context) (time.Duration, error) {
+		begun := time.Now()
+		p, err := w.StartWorkflows(ctx)
+		if due := !p.NextAt.IsZero() && !p.NextAt.After(p.Now); err == nil && due {
+			if p, err = w.WakeWorkflows(ctx); p.Jobs == 0 {
+				return clockEvery, err
+			}
+		}
+		if p.Jobs > 0 {
+			return shortest, err
+		}
+		return until(p.NextAt, p.Now, begun), err
+	}
+}

@@ -18,6 +18,7 @@ import (
 	"github.com/wneessen/go-mail/smtp"
 
 	"github.com/belfry-run/belfry/alert"
+	"github.com/belfry-run/belfry/public"
 )
 
 // email sends a mail to all recipients of the channel at once.
@@ -295,6 +296,13 @@ func (c *capped) Read(p []byte) (int, error) {
 }
 
 func mailSecrets(c alert.Channel) []string {
+	if public.IsSubscriber(c.Name) { // whose address is a secret
+		return append(c.Email.To, mailPassword(c)...)
+	}
+	return mailPassword(c)
+}
+
+func mailPassword(c alert.Channel) []string {
 	if c.Email.Password == "" {
 		return nil
 	}

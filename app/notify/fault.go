@@ -16,6 +16,7 @@ type fault struct {
 	said  string // by the receiver
 	open  bool   // it ends in the middle of something, which may be a secret
 	final bool
+	gone  bool // the receiver wants no more
 	after time.Duration
 	cause error // only what holds no secret: a context's end or the guard's no
 }
@@ -30,6 +31,12 @@ func (f *fault) Unwrap() error { return f.cause }
 func Permanent(err error) bool {
 	var f *fault
 	return errors.As(err, &f) && f.final
+}
+
+// Gone says that the receiver answered 410: it wants no more messages.
+func Gone(err error) bool {
+	var f *fault
+	return errors.As(err, &f) && f.gone
 }
 
 // RetryAfter is how long the receiver asked to wait, at most an hour; 0 if it

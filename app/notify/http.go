@@ -114,6 +114,7 @@ func (a *answer) fault() error {
 		f.final, f.after = true, 0
 		return f
 	case a.status >= 400 && a.status < 500:
+		f.gone = a.status == http.StatusGone
 		f.final = a.status != http.StatusRequestTimeout && a.status != http.StatusTooEarly && a.status != http.StatusTooManyRequests
 	}
 	if f.final {

@@ -42,9 +42,19 @@ func (s *Sender) mail(from *mail.Address, to []*mail.Address, m alert.Message) (
 	msg.SetUserAgent(s.agent)
 	msg.SetGenHeader("Auto-Submitted", "auto-generated") // no holiday answers
 	msg.SetGenHeader("X-Auto-Response-Suppress", "All")
-	msg.SetBodyString(gomail.TypeTextPlain, bare.whole(c, mailText, true)+"\n")
+	text, data := bare.whole(c, mailText, true)+"\n", c.page()
+	if leave := link(m.Unsubscribe); leave != "" {
+		msg.SetGenHeader("List-Unsubscribe", "<"+leave+">") // RFC 8058
+		msg.SetGenHeader("List-Unsubscribe-Post", "List-Unsubscribe=One-Click")
+		text += "\n-- \n" + leaveText + " " + leave + "\n"
+		data.Leave, data.LeaveText, data.Open = leave, leaveText, "Open the status page"
+		if m.Challenge != "" {
+			data.Open = "Confirm the subscription"
+		}
+	}
+	msg.SetBodyString(gomail.TypeTextPlain, text)
 	var page strings.Builder
-	if err := mailPage.Execute(&page, c.page()); err != nil {
+	if err := mailPage.Execute(&page, data); err != nil {
 		return nil, err
 	}
 	msg.AddAlternativeString(gomail.TypeTextHTML, page.String())
@@ -73,7 +83,10 @@ func idOf(parts ...string) string {
 type mailPageData struct {
 	Title, Text, URL, Open, Color, More string
 	Items                               []mailPageItem
+	Leave, LeaveText                    string // how to unsubscribe
 }
+
+const leaveText = "You get this because this address was subscribed to a status page. Unsubscribe:"
 
 type mailPageItem struct {
 	Title, Facts, Text, Diff, Color string
@@ -114,5 +127,7 @@ var mailPage = template.Must(template.New("mail").Parse(`<!doctype html>
 <p>{{.}}</p>{{end}}
 {{- if .URL}}
 <p><a href="{{.URL}}">{{.Open}}</a></p>{{end}}
+{{- if .Leave}}
+<p style="color:#667085;font-size:13px">{{.LeaveText}} <a href="{{.Leave}}">{{.Leave}}</a></p>{{end}}
 </body></html>
 `))

@@ -38,6 +38,7 @@ import (
 	"github.com/belfry-run/belfry/alert"
 	"github.com/belfry-run/belfry/internal/exchange"
 	"github.com/belfry-run/belfry/internal/guard"
+	"github.com/belfry-run/belfry/public"
 )
 
 // Options of a sender. The zero value reaches the public internet only, and
@@ -45,6 +46,9 @@ import (
 type Options struct {
 	// Guard says what may be reached.
 	Guard guard.Options
+	// Strangers says what webhooks may be reached that visitors of status pages named. The zero value is the public internet
+	// only, whatever Guard allows.
+	Strangers guard.Options
 	// AllowCommands lets channels run programs on this node, as its user. It is
 	// the operator's to set.
 	AllowCommands bool
@@ -68,10 +72,18 @@ type Sender struct {
 	client    *http.Client
 	tls       *tls.Config // of mail
 	taken     taken
+	strangers *Sender // for webhooks that visitors named; nil: this is it
 }
 
 // New makes a sender.
 func New(o Options) *Sender {
+	s := newSender(o)
+	o.Guard, o.AllowCommands = o.Strangers, false
+	s.strangers = newSender(o)
+	return s
+}
+
+func newSender(o Options) *Sender {
 	if o.Version == "" {
 		o.Version = "dev"
 	}
@@ -88,14 +100,21 @@ func New(o Options) *Sender {
 }
 
 // Close lets idle connections go.
-func (s *Sender) Close() { s.transport.CloseIdleConnections() }
+func (s *Sender) Close() {
+	s.transport.CloseIdleConnections()
+	s.strangers.transport.CloseIdleConnections()
+}
 
 // Send tries once to carry a message to a channel. Without a deadline, the
 // whole takes at most [DefaultTimeout].
 func (s *Sender) Send(ctx context.Context, c alert.Channel, m alert.Message) error {
 	w, err := s.way(c)
+	by := s
+	if c.Webhook != nil && public.IsSubscriber(c.Name) {
+		by = s.strangers
+	}
 	if err == nil {
-		err = w.send(s, ctx, c, m)
+		err = w.send(by, ctx, c, m)
 	}
 	err = newVeil(c).over(ctx, err)
 	s.log.DebugContext(ctx, "alert channel tried", "namespace", c.Namespace, "channel", c.Name, "message", m.Key, "error", err)

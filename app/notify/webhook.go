@@ -2,6 +2,7 @@ package notify
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"maps"
 	"net/http"
@@ -30,11 +31,16 @@ import (
 // "1h30m". A message that is longer than 1 MiB is cut: its texts first, then
 // its notifications, and its text then says how many are missing.
 //
+// Events of a hook come as a body that is sent as it is, and whose type is the title.
+//
 // Belfry-Event is the type of the notifications, or "mixed"; Belfry-Delivery and
 // Idempotency-Key are the message's key; Belfry-Signature is for [Verify].
 func (s *Sender) webhook(ctx context.Context, c alert.Channel, m alert.Message) error {
 	w := c.Webhook
-	body := payload(m)
+	body, event := m.Body, m.Title
+	if body == nil {
+		body, event = payload(m), eventOf(m)
+	}
 	header := http.Header{}
 	for _, name := range slices.Sorted(maps.Keys(w.Headers)) {
 		if !headerName(name) || strings.ContainsFunc(string(w.Headers[name]), isControl) {
@@ -44,15 +50,27 @@ func (s *Sender) webhook(ctx context.Context, c alert.Channel, m alert.Message) 
 	}
 	header.Del("Content-Length")
 	header.Set("Content-Type", "application/json; charset=utf-8")
-	header.Set(HeaderEvent, headerValue(eventOf(m)))
+	header.Set(HeaderEvent, headerValue(event))
 	header.Set(HeaderDelivery, headerValue(m.Key))
 	header.Set("Idempotency-Key", headerValue(m.Key))
 	header.Del(HeaderSignature)
 	if w.Secret != "" {
 		header.Set(HeaderSignature, sign(string(w.Secret), body, time.Now()))
 	}
-	_, err := s.post(ctx, string(w.URL), header, body)
+	a, err := s.post(ctx, string(w.URL), header, body)
+	if err == nil && m.Challenge != "" && !a.meets(m.Challenge) {
+		return &fault{host: a.host, text: "did not answer the challenge", final: true}
+	}
 	return err
+}
+
+// meets reports whether a receiver answered a challenge: with nothing but it, or with JSON that has it under challenge.
+func (a *answer) meets(challenge string) bool {
+	text := strings.TrimSpace(string(a.body))
+	var said struct {
+		Challenge string `json:"challenge"`
+	}
+	return text == challenge || json.Unmarshal(a.body, &said) == nil && said.Challenge == challenge
 }
 
 func isControl(c rune) bool { return c < ' ' && c != '\t' || c == 0x7f }
