@@ -3,6 +3,7 @@ package httpapi
 import (
 	"context"
 	"encoding/base64"
+	"encoding/json"
 	"fmt"
 	"io"
 	"log/slog"
@@ -278,6 +279,14 @@ func TestAnAttemptLivesOnItsOwnTokenAlone(t *testing.T) {
 	if link, err := a.DeclareOutput(ctx, session.ID, ref, there); err != nil || link != nil {
 		t.Error(link, err)
 	}
+	for range 2 { // as after an answer that was lost
+		if saved, err := a.SaveStep(ctx, session.ID, ref, job.NewStep{Number: 1, Name: "a", Result: json.RawMessage(`1`)}); err != nil || saved.Stale || saved.Step.Number != 1 {
+			t.Error(saved, err)
+		}
+	}
+	if steps, err := a.Steps(ctx, session.ID, ref); err != nil || steps.Stale || len(steps.Steps) != 1 || steps.Steps[0].Name != "a" {
+		t.Error(steps, err)
+	}
 	report := []job.Finish{{Ref: ref, Outcome: job.OutcomeOK, Sandboxed: &task.Sandboxed{Isolation: task.IsolationGVisor, Outputs: []task.Output{there}}}}
 	for range 2 {
 		done, err := a.Finish(ctx, session.ID, report)
@@ -291,6 +300,7 @@ func TestAnAttemptLivesOnItsOwnTokenAlone(t *testing.T) {
 	}
 	for _, use := range []struct{ method, what, body string }{
 		{"POST", "beat", `{"seq":9000000000000000}`}, {"POST", "logs", `{"pieces":[]}`}, {"GET", "artifact", ""},
+		{"GET", "steps", ""}, {"POST", "steps", `{"number":2,"name":"b"}`},
 		{"POST", "outputs", fmt.Sprintf(`{"name":"x","size":1,"sha256":%q}`, out.SHA256)},
 	} {
 		if got := s.status(a.Current(), use.method, fmt.Sprintf("/v1/attempts/%d/%d/%s", ref.JobID, ref.Lease, use.what), use.body); got != 401 {

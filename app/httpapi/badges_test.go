@@ -50,6 +50,7 @@ func TestBadgesAreAsTheyWereAgreed(t *testing.T) {
 		{"uptime-unknown", "uptime.svg?window=1y", shopView("shop", monitor.StatusUp), month},
 		{"latency", "latency.svg", shopView("shop", monitor.StatusUp), month},
 		{"latency-24h", "latency.svg?window=24h", shopView("shop", monitor.StatusUp), month},
+		{"label", "status.svg?label=Our+%3Cshop%3E&style=square", shopView("shop", monitor.StatusUp), nil},
 		{"long", "status.svg", shopView(strings.Repeat("monitor-", 20), monitor.StatusNew), nil},
 	} {
 		t.Run(c.golden, func(t *testing.T) {
@@ -91,13 +92,14 @@ func TestBadgesThatAreNotShown(t *testing.T) {
 		status int
 		says   string
 	}{
-		"/badge/default/shop/status.png":            {404, "uptime.svg, latency.svg, status.svg"},
-		"/badge/default/shop/verdict.svg":           {404, "there is no badge"},
-		"/badge/default/shop/uptime.svg?window=8d":  {422, "24h, 7d, 30d, 90d, 1y"},
-		"/badge/default/-x/uptime.svg":              {404, "there is no public monitor"},
-		"/badge/*/shop/uptime.svg":                  {404, "there is no public monitor"},
-		"/badge/default/shop":                       {404, "nothing at"},
-		"/badge/default/shop/deeper/uptime.svg?x=1": {404, "nothing at"},
+		"/badge/default/shop/status.png":             {404, "uptime.svg, latency.svg, status.svg"},
+		"/badge/default/shop/verdict.svg":            {404, "there is no badge"},
+		"/badge/default/shop/uptime.svg?style=round": {422, "one of flat, square"},
+		"/badge/default/shop/uptime.svg?window=8d":   {422, "24h, 7d, 30d, 90d, 1y"},
+		"/badge/default/-x/uptime.svg":               {404, "there is no public monitor"},
+		"/badge/*/shop/uptime.svg":                   {404, "there is no public monitor"},
+		"/badge/default/shop":                        {404, "nothing at"},
+		"/badge/default/shop/deeper/uptime.svg?x=1":  {404, "nothing at"},
 	} {
 		p := b.refused(t, c.status, "GET", path, "", "Authorization", "")
 		if text := p.AsError().Error(); !strings.Contains(text, c.says) {

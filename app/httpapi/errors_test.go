@@ -135,6 +135,8 @@ func TestBadInputIsRefusedByField(t *testing.T) {
 		{"GET", "/v1/tasks/-a", "", "name", "is not a name"},
 		{"GET", "/v1/tasks?limit=x", "", "limit", "is not a whole number"},
 		{"GET", "/v1/tasks?limit=5000", "", "limit", "1000"},
+		{"GET", "/v1/tasks?limit=5&limit=6", "", "limit", "is given 2 times"},
+		{"GET", "/v1/jobs?state=ready&state=failed", "", "state", "separated by commas"},
 		{"GET", "/v1/tasks?lmit=5", "", "lmit", "did you mean limit?"},
 		{"GET", "/v1/tasks?kind=cobol", "", "kind", "one of [command cycle dns domain func grpc http page"},
 		{"GET", "/v1/jobs?state=ready,dead", "", "state", "is not known"},
@@ -170,6 +172,9 @@ func TestBadInputIsRefusedByField(t *testing.T) {
 		{"GET", "/v1/monitors/a/diff?to=0", "", "to", "is not a version"},
 		{"GET", "/v1/incidents?open=maybe", "", "open", "true nor false"},
 		{"GET", "/v1/incidents/0", "", "id", "is not the id of an incident"},
+		{"POST", "/v1/incidents/0/acknowledge", "", "id", "is not the id of an incident"},
+		{"POST", "/v1/incidents/1/acknowledge", `{"note":1}`, "note", "is not text"},
+		{"POST", "/v1/incidents/1/updates", `{"text":"x","stat":"y"}`, "stat", "did you mean state?"},
 		{"GET", "/v1/alerts/0/tries", "", "id", "is not the id of an alert"},
 		{"GET", "/v1/alerts?state=lost", "", "state", "one of [pending sent failed suppressed]"},
 		{"PUT", "/v1/channels/c", `{"webhook":{"url":"x","headers":{"A":1}}}`, "webhook.headers.A", "is not text"},
@@ -224,6 +229,27 @@ func TestBadInputIsRefusedByField(t *testing.T) {
 	b.refused(t, 415, "POST", "/v1/tasks", `{}`, "Content-Type", "")
 }
 
+func TestAnswersDoNotRepeatLongInput(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	long := strings.Repeat("x", 20_000)
+	for _, c := range []struct{ method, path, body string }{
+		{"POST", "/v1/tasks", `{"name":"` + long + `"}`},
+		{"POST", "/v1/tasks", `{"` + long + `":1}`},
+		{"POST", "/v1/tasks", `{"name":"t","http":{"headers":{"` + long + `":1}}}`},
+		{"POST", "/v1/jobs", `{"task":"` + long + `"}`},
+		{"POST", "/v1/tokens", `{"name":"` + long + `"}`},
+		{"PUT", "/v1/queues/" + long, `{}`},
+		{"POST", "/v1/sessions/a/steps", `{"job_id":1,"lease":1,"number":1,"name":"` + long + `"}`},
+		{"POST", "/v1/sessions/" + long + "/claim", `{}`},
+		{"GET", "/v1/jobs?" + long + "=1", ""},
+	} {
+		if _, _, got := b.raw(t, c.method, c.path, c.body); len(got) > 4000 {
+			t.Errorf("%s %s is answered with %d bytes: %s", c.method, c.path[:min(len(c.path), 40)], len(got), got[:300])
+		}
+	}
+}
+
 func TestAnICalendarFileIsRefusedWhereItIsWrong(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -242,6 +268,9 @@ func TestAnICalendarFileIsRefusedWhereItIsWrong(t *testing.T) {
 		}
 	}
 	b.refused(t, 415, "POST", "/v1/calendars/c/ics", holidaysICS)
+	if p := b.refused(t, 415, "POST", "/v1/calendars/c/ics", holidaysICS, "Content-Type", wire.IcsType, "Content-Encoding", "gzip"); !strings.Contains(p.Detail, "encoded as gzip") {
+		t.Errorf("%+v", p)
+	}
 	b.refused(t, 422, "POST", "/v1/calendars/c/ics", "", "Content-Type", wire.IcsType)
 	b.refused(t, 422, "POST", "/v1/calendars/-c/ics", holidaysICS, "Content-Type", wire.IcsType)
 	if b.last() != nil {

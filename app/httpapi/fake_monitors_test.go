@@ -9,8 +9,10 @@ import (
 	"github.com/belfry-run/belfry/app/httpapi/internal/api"
 	"github.com/belfry-run/belfry/app/httpapi/internal/monitors"
 	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/hook"
 	"github.com/belfry-run/belfry/job"
 	"github.com/belfry-run/belfry/monitor"
+	"github.com/belfry-run/belfry/public"
 	"github.com/belfry-run/belfry/task"
 	"github.com/belfry-run/belfry/view"
 )
@@ -87,6 +89,26 @@ func (f *fake) Incident(ctx context.Context, ns string, id int64) (monitor.Incid
 	return reply[monitor.Incident](ctx, f, "Incident", ns, id)
 }
 
+func (f *fake) AcknowledgeIncident(ctx context.Context, ns string, id int64, note string) (monitor.Incident, error) {
+	return reply[monitor.Incident](ctx, f, "AcknowledgeIncident", ns, id, note)
+}
+
+func (f *fake) UnacknowledgeIncident(ctx context.Context, ns string, id int64) (monitor.Incident, error) {
+	return reply[monitor.Incident](ctx, f, "UnacknowledgeIncident", ns, id)
+}
+
+func (f *fake) AssignIncident(ctx context.Context, ns string, id int64, to string) (monitor.Incident, error) {
+	return reply[monitor.Incident](ctx, f, "AssignIncident", ns, id, to)
+}
+
+func (f *fake) UnassignIncident(ctx context.Context, ns string, id int64) (monitor.Incident, error) {
+	return reply[monitor.Incident](ctx, f, "UnassignIncident", ns, id)
+}
+
+func (f *fake) UpdateIncident(ctx context.Context, ns string, id int64, u monitor.Update) (monitor.Update, error) {
+	return reply[monitor.Update](ctx, f, "UpdateIncident", ns, id, u)
+}
+
 func (f *fake) PageVersions(ctx context.Context, q view.VersionFilter) (core.Page[monitor.PageVersion], error) {
 	return reply[core.Page[monitor.PageVersion]](ctx, f, "PageVersions", q)
 }
@@ -135,6 +157,38 @@ func (f *fake) AlertRules(ctx context.Context, q view.DocumentFilter) (core.Page
 	return reply[core.Page[alert.Rule]](ctx, f, "AlertRules", q)
 }
 
+func (f *fake) SaveHook(ctx context.Context, d hook.Hook) (hook.Hook, error) {
+	return reply[hook.Hook](ctx, f, "SaveHook", d)
+}
+
+func (f *fake) DeleteHook(ctx context.Context, ns, name string) error {
+	return only(reply[api.None](ctx, f, "DeleteHook", ns, name))
+}
+
+func (f *fake) Hook(ctx context.Context, ns, name string) (hook.Hook, error) {
+	return reply[hook.Hook](ctx, f, "Hook", ns, name)
+}
+
+func (f *fake) ListHooks(ctx context.Context, q view.DocumentFilter) (core.Page[hook.Hook], error) {
+	return reply[core.Page[hook.Hook]](ctx, f, "ListHooks", q)
+}
+
+func (f *fake) PauseHook(ctx context.Context, ns, name string, paused bool) (hook.Hook, error) {
+	return reply[hook.Hook](ctx, f, "PauseHook", ns, name, paused)
+}
+
+func (f *fake) HookStatus(ctx context.Context, ns, name string) (hook.Status, error) {
+	return reply[hook.Status](ctx, f, "HookStatus", ns, name)
+}
+
+func (f *fake) HookEvents(ctx context.Context, q hook.Filter) (core.Page[hook.Recorded], error) {
+	return reply[core.Page[hook.Recorded]](ctx, f, "HookEvents", q)
+}
+
+func (f *fake) ReplayHook(ctx context.Context, ns, name string, r hook.Replay) (hook.Replayed, error) {
+	return reply[hook.Replayed](ctx, f, "ReplayHook", ns, name, r)
+}
+
 func (f *fake) SaveWindow(ctx context.Context, d monitor.Window) (monitor.Window, error) {
 	return reply[monitor.Window](ctx, f, "SaveWindow", d)
 }
@@ -175,6 +229,10 @@ func (f *fake) AlertTries(ctx context.Context, ns string, id int64) ([]alert.Try
 	return reply[[]alert.Try](ctx, f, "AlertTries", ns, id)
 }
 
+func (f *fake) HookSecrets(ctx context.Context, ns, name string) (alert.Channel, error) {
+	return reply[alert.Channel](ctx, f, "HookSecrets", ns, name)
+}
+
 func (f *fake) ChannelSecrets(ctx context.Context, ns, name string) (alert.Channel, error) {
 	return reply[alert.Channel](ctx, f, "ChannelSecrets", ns, name)
 }
@@ -193,4 +251,36 @@ func (f *fake) Preview(ctx context.Context, t task.Task) (PagePreview, error) {
 
 func (f *fake) Send(ctx context.Context, c alert.Channel, m alert.Message) error {
 	return only(reply[api.None](ctx, f, "Send", c, m))
+}
+
+func (f *fake) Announcements(ctx context.Context, q view.AnnouncementFilter) (core.Page[public.Announcement], error) {
+	return reply[core.Page[public.Announcement]](ctx, f, "Announcements", q)
+}
+
+func (f *fake) Announcement(ctx context.Context, ns, page string, id int64) (public.Announcement, error) {
+	return reply[public.Announcement](ctx, f, "Announcement", ns, page, id)
+}
+
+func (f *fake) CreateAnnouncement(ctx context.Context, a public.Announcement) (public.Announcement, error) {
+	return reply[public.Announcement](ctx, f, "CreateAnnouncement", a)
+}
+
+func (f *fake) UpdateAnnouncement(ctx context.Context, a public.Announcement) (public.Announcement, error) {
+	return reply[public.Announcement](ctx, f, "UpdateAnnouncement", a)
+}
+
+func (f *fake) EndAnnouncement(ctx context.Context, ns, page string, id int64) (public.Announcement, error) {
+	return reply[public.Announcement](ctx, f, "EndAnnouncement", ns, page, id)
+}
+
+func (f *fake) Subscribers(ctx context.Context, q view.SubscriberFilter) (core.Page[public.Subscriber], error) {
+	return reply[core.Page[public.Subscriber]](ctx, f, "Subscribers", q)
+}
+
+func (f *fake) CountSubscribers(ctx context.Context, ns, page string) (view.SubscriberCounts, error) {
+	return reply[view.SubscriberCounts](ctx, f, "CountSubscribers", ns, page)
+}
+
+func (f *fake) RemoveSubscriber(ctx context.Context, ns, page string, id int64) error {
+	return only(reply[api.None](ctx, f, "RemoveSubscriber", ns, page, id))
 }

@@ -23,17 +23,17 @@ import (
 // namespace or stands here, with a reason to.
 var ofNoNamespace = map[string]int{
 	// Of the installation: they want a token for all namespaces.
-	"queue-save": 403, "queue-delete": 403, "queue-pause": 403, "queue-resume": 403, "worker-drain": 403, "database-show": 403,
-	"namespace-save": 403, "namespace-show": 403, // of the namespace 1
+	"queue-save": 403, "queue-limits": 403, "queue-delete": 403, "queue-pause": 403, "queue-resume": 403, "worker-drain": 403, "database-show": 403,
+	"namespace-save": 403, "namespace-show": 403, "namespace-quota": 403, "namespace-limits": 403, // of the namespace 1
 	"secret-rotate": 403, "join-token-create": 403, "join-token-revoke": 403,
 	// Of the token: they answer what is its own.
 	"token-whoami": 200, "token-list": 200, "token-create": 201, "token-revoke": 404, "join-token-list": 200, "worker-list": 200, "namespace-list": 200,
 	// Of everybody.
 	"queue-list": 200, "queue-show": 200, "health-show": 200, "window-preview": 422,
 	// Of the token that opened the session, which this one did not.
-	"session-open": 201, "session-claim": 403, "session-renew": 403, "session-finish": 403, "session-logs": 403, "session-output": 403, "session-close": 403,
+	"session-open": 201, "session-claim": 403, "session-renew": 403, "session-finish": 403, "session-logs": 403, "session-output": 403, "session-steps": 403, "session-step": 403, "session-progress": 403, "session-close": 403,
 	// They want a right of another kind: that of an attempt, or a join token.
-	"attempt-beat": 401, "attempt-logs": 401, "attempt-finish": 401, "attempt-artifact": 401, "attempt-output": 401, "join-machine": 401,
+	"attempt-beat": 401, "attempt-logs": 401, "attempt-finish": 401, "attempt-artifact": 401, "attempt-output": 401, "attempt-steps": 401, "attempt-step": 401, "attempt-progress": 401, "join-machine": 401,
 }
 
 var placeholder = regexp.MustCompile(`\{[a-z_0-9]+\}`)

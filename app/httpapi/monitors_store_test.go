@@ -185,6 +185,21 @@ func monitorSteps() []step {
 		}},
 		{"incident", func(ctx context.Context, s *scene) (any, error) { return s.Incident(ctx, ns, 1) }},
 		{"incident of others", func(ctx context.Context, s *scene) (any, error) { return s.Incident(ctx, "other", 1) }},
+		{"acknowledge", func(ctx context.Context, s *scene) (any, error) { return s.AcknowledgeIncident(ctx, ns, 1, "mine") }},
+		{"acknowledge of others", func(ctx context.Context, s *scene) (any, error) { return s.AcknowledgeIncident(ctx, "other", 1, "") }},
+		{"update", func(ctx context.Context, s *scene) (any, error) {
+			return s.UpdateIncident(ctx, ns, 1, monitor.Update{State: monitor.IncidentIdentified, Text: "a full disk", Public: true})
+		}},
+		{"update without text", func(ctx context.Context, s *scene) (any, error) {
+			return s.UpdateIncident(ctx, ns, 1, monitor.Update{State: "fixed"})
+		}},
+		{"incident with an update", func(ctx context.Context, s *scene) (any, error) { return s.Incident(ctx, ns, 1) }},
+		{"unacknowledge", func(ctx context.Context, s *scene) (any, error) { return s.UnacknowledgeIncident(ctx, ns, 1) }},
+		{"assign", func(ctx context.Context, s *scene) (any, error) { return s.AssignIncident(ctx, ns, 1, "ann") }},
+		{"assigned", func(ctx context.Context, s *scene) (any, error) {
+			return s.Incidents(ctx, view.IncidentFilter{Namespace: ns, Assigned: "ann"})
+		}},
+		{"unassign", func(ctx context.Context, s *scene) (any, error) { return s.UnassignIncident(ctx, ns, 1) }},
 		{"alerts", func(ctx context.Context, s *scene) (any, error) {
 			return s.Alerts(ctx, alert.Filter{Namespace: ns, Monitor: "shop", Channel: "ops"})
 		}},

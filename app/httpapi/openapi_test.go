@@ -72,7 +72,7 @@ func TestTheOpenAPIDocumentIsWhole(t *testing.T) {
 	if doc.OpenAPI != "3.1.0" || doc.Components.SecuritySchemes["token"] == nil {
 		t.Errorf("version %q, security %v", doc.OpenAPI, doc.Components.SecuritySchemes)
 	}
-	noBody := regexp.MustCompile(`/(resume|drain|check|test|accept|skip|confirm|rotate)$|^/v1/cycles/\{name\}/run$|^/v1/backfills/\{id\}/`)
+	noBody := regexp.MustCompile(`/(resume|drain|hooks/\{name\}/pause|check|test|accept|unacknowledge|unassign|end|skip|confirm|rotate)$|^/v1/cycles/\{name\}/run$|^/v1/backfills/\{id\}/`)
 	for path, item := range doc.Paths {
 		for method, op := range item {
 			responses := op["responses"].(map[string]any)

@@ -8,10 +8,12 @@ import (
 	"github.com/belfry-run/belfry/alert"
 	"github.com/belfry-run/belfry/app/httpapi/internal/apitest"
 	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/hook"
 	"github.com/belfry-run/belfry/httpapi/client"
 	"github.com/belfry-run/belfry/httpapi/wire"
 	"github.com/belfry-run/belfry/job"
 	"github.com/belfry-run/belfry/monitor"
+	"github.com/belfry-run/belfry/public"
 	"github.com/belfry-run/belfry/task"
 	"github.com/belfry-run/belfry/view"
 )
@@ -31,6 +33,7 @@ func monitorCalls(c *client.Client) []exchange {
 	paging := core.Paging{Limit: 7, Cursor: "a/b+c=&"}
 	results := view.ResultFilter{Paging: paging, Namespace: "ns", Monitor: "n", Outcome: "fail", Since: at, Until: at}
 	series := view.SeriesQuery{Namespace: "ns", Monitor: "n", From: at, To: at.Add(time.Hour), Step: core.Duration(5 * time.Minute)}
+	update := monitor.Update{State: monitor.IncidentIdentified, Text: "a full disk", Public: true}
 	incidents := view.IncidentFilter{Paging: paging, Namespace: "*", Monitor: "m", Open: true, Over: true}
 	versions := view.VersionFilter{Paging: paging, Namespace: "ns", Monitor: "n"}
 	alerts := alert.Filter{Paging: paging, Namespace: "*", Channel: "c", Monitor: "m", Incident: 7, State: "failed", ID: 9}
@@ -72,6 +75,18 @@ func monitorCalls(c *client.Client) []exchange {
 			func(ctx context.Context) (any, error) { return c.Incidents(ctx, incidents) }},
 		{[]any{"Incident", "*", int64(9)}, apitest.Filled[monitor.Incident](),
 			func(ctx context.Context) (any, error) { return c.Incident(ctx, "*", 9) }},
+		{[]any{"AcknowledgeIncident", "*", int64(9), "mine"}, apitest.Filled[monitor.Incident](),
+			func(ctx context.Context) (any, error) { return c.AcknowledgeIncident(ctx, "*", 9, "mine") }},
+		{[]any{"AcknowledgeIncident", "ns", int64(9), ""}, apitest.Filled[monitor.Incident](),
+			func(ctx context.Context) (any, error) { return c.AcknowledgeIncident(ctx, "ns", 9, "") }},
+		{[]any{"UnacknowledgeIncident", "ns", int64(9)}, apitest.Filled[monitor.Incident](),
+			func(ctx context.Context) (any, error) { return c.UnacknowledgeIncident(ctx, "ns", 9) }},
+		{[]any{"AssignIncident", "ns", int64(9), "ann"}, apitest.Filled[monitor.Incident](),
+			func(ctx context.Context) (any, error) { return c.AssignIncident(ctx, "ns", 9, "ann") }},
+		{[]any{"UnassignIncident", "*", int64(9)}, apitest.Filled[monitor.Incident](),
+			func(ctx context.Context) (any, error) { return c.UnassignIncident(ctx, "*", 9) }},
+		{[]any{"UpdateIncident", "ns", int64(9), update}, apitest.Filled[monitor.Update](),
+			func(ctx context.Context) (any, error) { return c.UpdateIncident(ctx, "ns", 9, update) }},
 		{[]any{"PageVersions", versions}, apitest.Filled[core.Page[monitor.PageVersion]](),
 			func(ctx context.Context) (any, error) { return c.PageVersions(ctx, versions) }},
 		{[]any{"PageVersion", "ns", "n", int64(3)}, apitest.Filled[monitor.PageVersion](),
@@ -92,6 +107,8 @@ func monitorCalls(c *client.Client) []exchange {
 
 func documentCalls(c *client.Client, all view.DocumentFilter) []exchange {
 	channel := apitest.Filled[alert.Channel]()
+	hooked := apitest.Filled[hook.Hook]()
+	hookEvents := hook.Filter{Paging: all.Paging, Namespace: "ns", Hook: "n", State: hook.Sent, Type: "job.*"}
 	window := monitor.Window{From: time.Now().Add(time.Hour).UTC().Truncate(time.Second), To: time.Now().Add(2 * time.Hour).UTC().Truncate(time.Second)}
 	return []exchange{
 		{[]any{"SaveChannel", channel}, channel.Redacted(),
@@ -110,6 +127,26 @@ func documentCalls(c *client.Client, all view.DocumentFilter) []exchange {
 			func(ctx context.Context) (any, error) { return c.AlertRule(ctx, "ns", "n") }},
 		{[]any{"AlertRules", all}, apitest.Filled[core.Page[alert.Rule]](),
 			func(ctx context.Context) (any, error) { return c.AlertRules(ctx, all) }},
+		{[]any{"SaveHook", hooked}, hooked.Redacted(),
+			func(ctx context.Context) (any, error) { return c.SaveHook(ctx, hooked) }},
+		{[]any{"DeleteHook", "ns", "n"}, nil,
+			func(ctx context.Context) (any, error) { return nil, c.DeleteHook(ctx, "ns", "n") }},
+		{[]any{"Hook", "ns", "n"}, hooked.Redacted(),
+			func(ctx context.Context) (any, error) { return c.Hook(ctx, "ns", "n") }},
+		{[]any{"ListHooks", all}, pageOf(hooked.Redacted()),
+			func(ctx context.Context) (any, error) { return c.ListHooks(ctx, all) }},
+		{[]any{"PauseHook", "ns", "n", true}, hooked.Redacted(),
+			func(ctx context.Context) (any, error) { return c.PauseHook(ctx, "ns", "n", true) }},
+		{[]any{"PauseHook", "ns", "n", false}, hooked.Redacted(),
+			func(ctx context.Context) (any, error) { return c.PauseHook(ctx, "ns", "n", false) }},
+		{[]any{"HookStatus", "ns", "n"}, apitest.Filled[hook.Status](),
+			func(ctx context.Context) (any, error) { return c.HookStatus(ctx, "ns", "n") }},
+		{[]any{"HookEvents", hookEvents}, apitest.Filled[core.Page[hook.Recorded]](),
+			func(ctx context.Context) (any, error) { return c.HookEvents(ctx, hookEvents) }},
+		{[]any{"ReplayHook", "ns", "n", hook.Replay{Type: "job.*", ID: 9}}, apitest.Filled[hook.Replayed](),
+			func(ctx context.Context) (any, error) {
+				return c.ReplayHook(ctx, "ns", "n", hook.Replay{Type: "job.*", ID: 9})
+			}},
 		{[]any{"SaveWindow", apitest.Filled[monitor.Window]()}, apitest.Filled[monitor.Window](),
 			func(ctx context.Context) (any, error) { return c.SaveWindow(ctx, apitest.Filled[monitor.Window]()) }},
 		{[]any{"DeleteWindow", "ns", "n"}, nil,
@@ -120,6 +157,30 @@ func documentCalls(c *client.Client, all view.DocumentFilter) []exchange {
 			func(ctx context.Context) (any, error) { return c.Windows(ctx, all) }},
 		{[]any{""}, []monitor.ActiveWindow{{Name: "preview", From: window.From, To: window.To}},
 			func(ctx context.Context) (any, error) { return c.PreviewWindow(ctx, window, time.Time{}, 3) }},
+		{[]any{"Announcements", view.AnnouncementFilter{Paging: all.Paging, Namespace: "ns", StatusPage: "n", Current: true}}, apitest.Filled[core.Page[public.Announcement]](),
+			func(ctx context.Context) (any, error) {
+				return c.Announcements(ctx, view.AnnouncementFilter{Paging: all.Paging, Namespace: "ns", StatusPage: "n", Current: true})
+			}},
+		{[]any{"Announcement", "ns", "n", int64(9)}, apitest.Filled[public.Announcement](),
+			func(ctx context.Context) (any, error) { return c.Announcement(ctx, "ns", "n", 9) }},
+		{[]any{"CreateAnnouncement", public.Announcement{Namespace: "ns", Page: "n", Title: "t"}}, apitest.Filled[public.Announcement](),
+			func(ctx context.Context) (any, error) {
+				return c.CreateAnnouncement(ctx, public.Announcement{Namespace: "ns", Page: "n", Title: "t"})
+			}},
+		{[]any{"UpdateAnnouncement", public.Announcement{Namespace: "ns", Page: "n", ID: 9, Title: "t"}}, apitest.Filled[public.Announcement](),
+			func(ctx context.Context) (any, error) {
+				return c.UpdateAnnouncement(ctx, public.Announcement{Namespace: "ns", Page: "n", ID: 9, Title: "t"})
+			}},
+		{[]any{"EndAnnouncement", "ns", "n", int64(9)}, apitest.Filled[public.Announcement](),
+			func(ctx context.Context) (any, error) { return c.EndAnnouncement(ctx, "ns", "n", 9) }},
+		{[]any{"Subscribers", view.SubscriberFilter{Paging: all.Paging, Namespace: "ns", StatusPage: "n"}}, apitest.Filled[core.Page[public.Subscriber]](),
+			func(ctx context.Context) (any, error) {
+				return c.Subscribers(ctx, view.SubscriberFilter{Paging: all.Paging, Namespace: "ns", StatusPage: "n"})
+			}},
+		{[]any{"CountSubscribers", "ns", "n"}, apitest.Filled[view.SubscriberCounts](),
+			func(ctx context.Context) (any, error) { return c.CountSubscribers(ctx, "ns", "n") }},
+		{[]any{"RemoveSubscriber", "ns", "n", int64(9)}, nil,
+			func(ctx context.Context) (any, error) { return nil, c.RemoveSubscriber(ctx, "ns", "n", 9) }},
 		{[]any{"SaveStatusPage", apitest.Filled[monitor.StatusPage]()}, apitest.Filled[monitor.StatusPage](),
 			func(ctx context.Context) (any, error) {
 				return c.SaveStatusPage(ctx, apitest.Filled[monitor.StatusPage]())
@@ -182,5 +243,8 @@ func whatTheServerComputes(t *testing.T, b *bench) {
 	tested, err := c.TestChannel(t.Context(), "ns", "n")
 	if err != nil || !tested.OK {
 		t.Errorf("test: %+v %v", tested, err)
+	}
+	if tested, err = c.TestHook(t.Context(), "ns", "n"); err != nil || !tested.OK {
+		t.Errorf("test of a hook: %+v %v", tested, err)
 	}
 }

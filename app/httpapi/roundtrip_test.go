@@ -17,6 +17,7 @@ import (
 	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/cron"
 	"github.com/belfry-run/belfry/cycle"
+	"github.com/belfry-run/belfry/hook"
 	"github.com/belfry-run/belfry/httpapi/client"
 	"github.com/belfry-run/belfry/httpapi/wire"
 	"github.com/belfry-run/belfry/job"
@@ -24,6 +25,7 @@ import (
 	"github.com/belfry-run/belfry/schedule"
 	"github.com/belfry-run/belfry/task"
 	"github.com/belfry-run/belfry/view"
+	"github.com/belfry-run/belfry/workflow"
 )
 
 // The client offers what the server serves.
@@ -58,12 +60,21 @@ func TestEveryCallArrivesAsItWasMadeAndComesBackAsItWasAnswered(t *testing.T) {
 	})
 	c, at := b.client, apitest.Filled[time.Time]()
 	paging := core.Paging{Limit: 7, Cursor: "a/b+c=&"}
+	signal := workflow.Signal{Name: "sure", ID: "s1", Input: json.RawMessage(`{"n":1}`), Reject: true, Note: "no"}
+	link := workflow.Link{Name: "sure", For: "Ann", Valid: core.Duration(time.Hour)}
+	retrying := workflow.Retrying{From: "load", Input: json.RawMessage(`{"n":2}`), Note: "again"}
+	b.when("RetryWorkflow", func(_ context.Context, args []any) (any, error) {
+		same(t, "a retry arrived", args, []any{"ns", int64(9), retrying})
+		return workflow.Status{}, nil
+	})
 	selection := view.Selection{Filter: &job.Filter{
 		Namespace: "ns", States: []job.State{job.Failed}, Task: "t", Schedule: "s", Queue: "q", Tag: "g", Since: at, Until: at,
 	}, DryRun: true, Note: "n"}
 	ids := view.Selection{IDs: []int64{1, 2}, Note: "n"}
 	finish, piece := apitest.Filled[job.Finish](), apitest.Filled[job.LogPiece]()
 	finish.Outcome, piece.Stream = job.OutcomeOK, job.Stderr
+	said := job.AttemptProgress{Ref: job.Ref{JobID: 7, Lease: 9}, Progress: job.Progress{Percent: 12.5, Message: "m", Counters: map[string]int64{"rows": 3}}}
+	step := job.NewStep{Number: 2, Name: "a b", Kind: job.StepSleep, Type: "t", Result: json.RawMessage(`{"a":1}`), Sleep: core.Duration(time.Hour), Took: core.Duration(time.Second)}
 	left := task.Output{Name: "a/b c.txt", Size: 7, SHA256: strings.Repeat("ab", 32)}
 	finish.Sandboxed.Outputs = []task.Output{left}
 	worker := apitest.Filled[job.WorkerInfo]()
@@ -85,6 +96,14 @@ func TestEveryCallArrivesAsItWasMadeAndComesBackAsItWasAnswered(t *testing.T) {
 			func(ctx context.Context) (any, error) { return nil, c.DeleteTask(ctx, "ns", "n") }},
 		{[]any{"Task", "ns", "n"}, apitest.Filled[task.Task]().Redacted(),
 			func(ctx context.Context) (any, error) { return c.Task(ctx, "ns", "n") }},
+		{[]any{"ResumeSequence", "ns", "n", "k"}, true,
+			func(ctx context.Context) (any, error) { return c.ResumeSequence(ctx, "ns", "n", "k") }},
+		{[]any{"LimitUse", "ns", "n"}, []view.LimitUse{apitest.Filled[view.LimitUse]()},
+			func(ctx context.Context) (any, error) { return c.LimitUse(ctx, "ns", "n") }},
+		{[]any{"QueueLimitUse", "n"}, []view.LimitUse{apitest.Filled[view.LimitUse]()},
+			func(ctx context.Context) (any, error) { return c.QueueLimitUse(ctx, "n") }},
+		{[]any{"NamespaceLimitUse", "ns"}, []view.LimitUse{apitest.Filled[view.LimitUse]()},
+			func(ctx context.Context) (any, error) { return c.NamespaceLimitUse(ctx, "ns") }},
 		{[]any{"Tasks", task.Filter{Paging: paging, Namespace: "*", Kind: "http", Tag: "g", Part: "p"}}, pageOf(apitest.Filled[task.Task]().Redacted()),
 			func(ctx context.Context) (any, error) {
 				return c.Tasks(ctx, task.Filter{Paging: paging, Namespace: "*", Kind: "http", Tag: "g", Part: "p"})
@@ -205,6 +224,10 @@ func TestEveryCallArrivesAsItWasMadeAndComesBackAsItWasAnswered(t *testing.T) {
 			func(ctx context.Context) (any, error) {
 				return c.JobMinutes(ctx, job.MinuteQuery{Namespace: "ns", Queue: "q", Within: 2 * time.Hour})
 			}},
+		{[]any{"QueueSamples", job.SampleQuery{Namespace: "ns", Queues: []string{"a", "b"}, Within: 2 * time.Hour, Step: time.Minute}}, apitest.Filled[job.Samples](),
+			func(ctx context.Context) (any, error) {
+				return c.QueueSamples(ctx, job.SampleQuery{Namespace: "ns", Queues: []string{"a", "b"}, Within: 2 * time.Hour, Step: time.Minute})
+			}},
 		{[]any{"Strips", view.StripQuery{Namespace: "ns", Schedules: []string{"a", "b"}, N: 7}}, apitest.Filled[[]view.Strip](),
 			func(ctx context.Context) (any, error) {
 				return c.Strips(ctx, view.StripQuery{Namespace: "ns", Schedules: []string{"a", "b"}, N: 7})
@@ -213,6 +236,26 @@ func TestEveryCallArrivesAsItWasMadeAndComesBackAsItWasAnswered(t *testing.T) {
 			func(ctx context.Context) (any, error) {
 				return c.ScheduleDays(ctx, view.DaysQuery{Namespace: "ns", Schedule: "s", From: at, To: at})
 			}},
+		{[]any{"Titles", view.Named{Namespace: "ns", Tasks: []string{"a", "b"}, Schedules: []string{"c"}, Monitors: []string{"d"}}}, apitest.Filled[view.Titles](),
+			func(ctx context.Context) (any, error) {
+				return c.Titles(ctx, view.Named{Namespace: "ns", Tasks: []string{"a", "b"}, Schedules: []string{"c"}, Monitors: []string{"d"}})
+			}},
+		{[]any{"TaskDays", view.TaskDaysQuery{Namespace: "ns", Tasks: []string{"a", "b"}, From: at, To: at}}, apitest.Filled[view.TaskDaysFound](),
+			func(ctx context.Context) (any, error) {
+				return c.TaskDays(ctx, view.TaskDaysQuery{Namespace: "ns", Tasks: []string{"a", "b"}, From: at, To: at})
+			}},
+		{[]any{"WorkflowRun", "ns", int64(9)}, apitest.Filled[workflow.Status](),
+			func(ctx context.Context) (any, error) { return c.WorkflowRun(ctx, "ns", 9) }},
+		{[]any{"WorkflowItems", "ns", int64(9), "load", paging}, apitest.Filled[core.Page[workflow.Item]](),
+			func(ctx context.Context) (any, error) { return c.WorkflowItems(ctx, "ns", 9, "load", paging) }},
+		{[]any{"SendSignal", "ns", int64(9), signal}, apitest.Filled[workflow.Sent](),
+			func(ctx context.Context) (any, error) { return c.SendSignal(ctx, "ns", 9, signal) }},
+		{[]any{"MakeLink", "ns", int64(9), link}, apitest.Filled[workflow.NewLink](),
+			func(ctx context.Context) (any, error) { return c.MakeLink(ctx, "ns", 9, link) }},
+		{[]any{"DeleteLinks", "ns", int64(9), "release"}, apitest.Filled[workflow.Unlinked](),
+			func(ctx context.Context) (any, error) { return c.DeleteLinks(ctx, "ns", 9, "release") }},
+		{[]any{"WorkflowRun", "ns", int64(9)}, nil, // for the answer; what was asked for is compared above
+			func(ctx context.Context) (any, error) { return nil, c.RetryWorkflow(ctx, "ns", 9, retrying) }},
 		{[]any{"LogText", "ns", int64(9), job.LogQuery{Attempt: 2, Stream: job.Stderr, Offset: -7, Limit: 9, Tail: 3, Grep: "a b", Regexp: true}}, apitest.Filled[job.LogText](),
 			func(ctx context.Context) (any, error) {
 				return c.LogText(ctx, "ns", 9, job.LogQuery{Attempt: 2, Stream: job.Stderr, Offset: -7, Limit: 9, Tail: 3, Grep: "a b", Regexp: true})
@@ -243,6 +286,8 @@ func TestEveryCallArrivesAsItWasMadeAndComesBackAsItWasAnswered(t *testing.T) {
 			func(ctx context.Context) (any, error) { return c.Namespace(ctx, "n") }},
 		{[]any{"Namespaces"}, apitest.Filled[[]access.Namespace](),
 			func(ctx context.Context) (any, error) { return c.Namespaces(ctx) }},
+		{[]any{"QuotaUse", "ns"}, apitest.Filled[[]access.QuotaUse](),
+			func(ctx context.Context) (any, error) { return c.QuotaUse(ctx, "ns") }},
 		{[]any{"AllNamespaces"}, apitest.Filled[[]access.Namespace](),
 			func(ctx context.Context) (any, error) { return c.AllNamespaces(ctx) }},
 		{[]any{"SaveQueue", apitest.Filled[job.Queue]()}, apitest.Filled[job.Queue](),
@@ -266,6 +311,22 @@ func TestEveryCallArrivesAsItWasMadeAndComesBackAsItWasAnswered(t *testing.T) {
 		{[]any{"DeclareOutput", "s1", job.Ref{JobID: 7, Lease: 9}, left}, new(apitest.Filled[task.SignedRequest]()),
 			func(ctx context.Context) (any, error) {
 				return c.DeclareOutput(ctx, "s1", job.Ref{JobID: 7, Lease: 9}, left)
+			}},
+		{[]any{"Steps", "s1", job.Ref{JobID: 7, Lease: 9}}, apitest.Filled[job.StepList](),
+			func(ctx context.Context) (any, error) { return c.Steps(ctx, "s1", job.Ref{JobID: 7, Lease: 9}) }},
+		{[]any{"SaveStep", "s1", job.Ref{JobID: 7, Lease: 9}, step}, apitest.Filled[job.SavedStep](),
+			func(ctx context.Context) (any, error) {
+				return c.SaveStep(ctx, "s1", job.Ref{JobID: 7, Lease: 9}, step)
+			}},
+		{[]any{"SaveProgress", "s1", []job.AttemptProgress{said}}, nil,
+			func(ctx context.Context) (any, error) {
+				return nil, c.SaveProgress(ctx, "s1", []job.AttemptProgress{said})
+			}},
+		{[]any{"JobSteps", "ns", int64(9)}, apitest.Filled[[]job.Step](),
+			func(ctx context.Context) (any, error) { return c.JobSteps(ctx, "ns", 9) }},
+		{[]any{"ResetSteps", "ns", int64(9), apitest.Filled[job.StepReset]()}, 7,
+			func(ctx context.Context) (any, error) {
+				return c.ResetSteps(ctx, "ns", 9, apitest.Filled[job.StepReset]())
 			}},
 		{[]any{"DrainWorker", "s1"}, nil,
 			func(ctx context.Context) (any, error) { return nil, c.DrainWorker(ctx, "s1") }},
@@ -390,7 +451,7 @@ func TestListsAreNeverNull(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	empty := map[string]any{
-		"Tasks": core.Page[task.Task]{}, "Schedules": core.Page[schedule.Schedule]{}, "Jobs": core.Page[job.Job]{},
+		"Tasks": core.Page[task.Task]{}, "LimitUse": []view.LimitUse{}, "QueueLimitUse": []view.LimitUse{}, "NamespaceLimitUse": []view.LimitUse{}, "Schedules": core.Page[schedule.Schedule]{}, "Jobs": core.Page[job.Job]{},
 		"Audit": core.Page[access.Audit]{}, "Logs": core.Page[job.LogLine]{}, "Occurrences": core.Page[schedule.Occurrence]{},
 		"Calendars": core.Page[schedule.Calendar]{}, "Backfills": core.Page[schedule.Backfill]{}, "Look": schedule.Look{},
 		"Upcoming": []schedule.Coming(nil), "Forecast": schedule.Forecast{}, "Queues": []job.QueueStats(nil), "Workers": []job.WorkerState(nil), "Tokens": []access.Token(nil),
@@ -398,7 +459,7 @@ func TestListsAreNeverNull(t *testing.T) {
 		"Monitors": core.Page[view.MonitorView]{}, "Bars": []monitor.Bars(nil), "Results": core.Page[view.MonitorResult]{}, "Series": monitor.Series(nil), "Uptime": view.UptimeReport{},
 		"Timeline": []monitor.Span(nil), "Incidents": core.Page[monitor.Incident]{}, "PageVersions": core.Page[monitor.PageVersion]{},
 		"Channels": core.Page[alert.Channel]{}, "AlertRules": core.Page[alert.Rule]{}, "Windows": core.Page[monitor.Window]{},
-		"StatusPages": core.Page[monitor.StatusPage]{}, "Alerts": core.Page[alert.Alert]{}, "AlertTries": []alert.Try(nil),
+		"StatusPages": core.Page[monitor.StatusPage]{}, "Alerts": core.Page[alert.Alert]{}, "ListHooks": core.Page[hook.Hook]{}, "HookEvents": core.Page[hook.Recorded]{}, "AlertTries": []alert.Try(nil),
 		"Window": monitor.Window{Off: true}, "Cycles": core.Page[cycle.Status]{}, "CycleStatus": cycle.Status{},
 	}
 	for method, v := range empty {
@@ -409,7 +470,7 @@ func TestListsAreNeverNull(t *testing.T) {
 		"/v1/queues", "/v1/workers", "/v1/tokens", "/v1/jobs/1/attempts", "/v1/events/poll",
 		"/v1/calendars", "/v1/backfills", "/v1/upcoming", "/v1/forecast", "/v1/schedules/s/next",
 		"/v1/monitors", "/v1/monitor-bars?monitor=m", "/v1/monitors/m/results", "/v1/monitors/m/series", "/v1/monitors/m/uptime", "/v1/monitors/m/timeline", "/v1/monitors/m/incidents",
-		"/v1/monitors/m/versions", "/v1/incidents", "/v1/channels", "/v1/alert-rules", "/v1/windows", "/v1/windows/w/next", "/v1/status-pages", "/v1/alerts", "/v1/alerts/1/tries",
+		"/v1/monitors/m/versions", "/v1/incidents", "/v1/channels", "/v1/alert-rules", "/v1/hooks", "/v1/hooks/h/events", "/v1/windows", "/v1/windows/w/next", "/v1/status-pages", "/v1/alerts", "/v1/alerts/1/tries",
 		"/v1/cycles", "/v1/cycles/c",
 	} {
 		status, _, body := b.raw(t, "GET", path, "")

@@ -13,6 +13,7 @@ import (
 	"github.com/belfry-run/belfry/alert"
 	"github.com/belfry-run/belfry/app/httpapi/internal/apitest"
 	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/hook"
 	"github.com/belfry-run/belfry/job"
 	"github.com/belfry-run/belfry/task"
 	"github.com/belfry-run/belfry/view"
@@ -60,6 +61,7 @@ func TestNoAnswerHasASecret(t *testing.T) {
 		"POST /v1/monitors": `{"name":"n"}`, "PUT /v1/monitors/n": `{}`, "GET /v1/monitors/n": "", "GET /v1/monitors": "",
 		"POST /v1/monitors/n/pause": "", "POST /v1/monitors/n/resume": "", "POST /v1/monitors/n/check": "",
 		"PUT /v1/channels/n": `{}`, "GET /v1/channels/n": "", "GET /v1/channels": "", "POST /v1/channels/n/test": "",
+		"PUT /v1/hooks/n": `{}`, "GET /v1/hooks/n": "", "GET /v1/hooks": "", "POST /v1/hooks/n/test": "", "POST /v1/hooks/n/pause": "",
 		"POST /v1/checks/try": `{"monitor":"n"}`, "GET /v1/export": "",
 		"GET /badge/ns/n/status.svg": "", "GET /beat/" + beatKey: "",
 	}
@@ -74,7 +76,8 @@ func TestNoAnswerHasASecret(t *testing.T) {
 		give(pageOf(planted[task.Task](word)), "Tasks")
 		give(planted[view.MonitorView](word), "CreateMonitor", "UpdateMonitor", "Monitor", "PauseMonitor", "ResumeMonitor")
 		give(pageOf(planted[view.MonitorView](word)), "Monitors")
-		give(planted[alert.Channel](word), "SaveChannel", "Channel", "ChannelSecrets")
+		give(planted[alert.Channel](word), "SaveChannel", "Channel", "ChannelSecrets", "HookSecrets")
+		give(planted[hook.Hook](word), "SaveHook", "Hook", "PauseHook")
 		give(pageOf(planted[alert.Channel](word)), "Channels")
 		give(planted[view.Manifest](word), "Export")
 		if text, _ := json.Marshal(planted[view.Manifest](word)); strings.Count(string(text), word) < 15 {

@@ -35,6 +35,7 @@ type Options struct {
 
 	// What a node may be able to do besides. A route whose ability is missing
 	// says so.
+	Links     Links    // answers the key of a link; usually the Service
 	Prober    Prober   // tries checks
 	Notifier  Notifier // tests channels
 	Secrets   Secrets  // for both; usually the Service
@@ -56,6 +57,10 @@ type Options struct {
 
 	// Pages, if set, serves what is public: status pages, without any token.
 	Pages http.Handler
+	// Subscribe, if set, takes subscriptions of visitors to status pages and ends them, without any token.
+	Subscribe http.Handler
+	// Answers, if set, is shown to people where links to signals and approvals lead, without any token.
+	Answers http.Handler
 	// Console, if set, answers for all paths that nothing else is at: pages
 	// for people, which sign in. It guards itself. It is called once, with the
 	// server that is being made.
@@ -152,12 +157,12 @@ func New(o Options) (*Server, error) {
 
 // routes registers those of all areas.
 func routes(a *api.API, o Options) {
-	tasks.Routes(a, o.Service)
+	tasks.Routes(a, o.Service, tasks.Options{Links: o.Links, People: o.Answers})
 	programs.Routes(a, o.Service)
 	schedules.Routes(a, o.Service)
 	jobs.Routes(a, o.Service)
 	workers.Routes(a, o.Service, o.ByTicket)
-	monitors.Routes(a, o.Service, monitors.Options{Prober: o.Prober, Secrets: o.Secrets})
+	monitors.Routes(a, o.Service, monitors.Options{Prober: o.Prober, Secrets: o.Secrets, Subscribe: o.Subscribe})
 	alerts.Routes(a, o.Service, alerts.Options{Notifier: o.Notifier, Secrets: o.Secrets, PublicURL: o.PublicURL})
 	access.Routes(a, o.Service)
 	definitions.Routes(a, o.Service, o.MaxApply)

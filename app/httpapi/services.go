@@ -45,6 +45,10 @@ type (
 	// Cycles shows tasks that have members, and steers their runs. They are saved
 	// like any other task.
 	Cycles = tasks.Cycles
+	// Workflows shows runs of workflows, and steers them.
+	Workflows = tasks.Workflows
+	// Links answers requests that bring the key of a link.
+	Links = tasks.Links
 	// Monitors keeps what is watched, and what was seen of it.
 	Monitors = monitors.Monitors
 	// Channels keeps ways to tell people. Answers have no secrets; where
@@ -56,8 +60,14 @@ type (
 	Windows = monitors.Windows
 	// StatusPages keeps what is shown to everyone.
 	StatusPages = monitors.StatusPages
+	// Announcements keeps what people announce on status pages.
+	Announcements = monitors.Announcements
+	// Subscribers shows the subscribers of status pages.
+	Subscribers = monitors.Subscribers
 	// Alerts shows what was to be told, and what came of it.
 	Alerts = alerts.Alerts
+	// Hooks keeps which programs get which events, and their events.
+	Hooks = alerts.Hooks
 	// Jobs keeps what was asked for and what came of it.
 	Jobs = jobs.Jobs
 	// Outputs keeps the files that programs leave.
@@ -106,7 +116,7 @@ type (
 // Secrets hands out definitions with their secrets, for the server's own use.
 // No answer has them.
 type Secrets interface {
-	alerts.ChannelSecrets
+	alerts.Secrets
 	monitors.Checks
 }
 
@@ -135,9 +145,13 @@ type Service interface {
 	Backfills
 	Lookout
 	Cycles
+	Workflows
 	Monitors
 	Documents
+	Announcements
+	Subscribers
 	Alerts
+	Hooks
 	Jobs
 	History
 	Namespaces
@@ -149,4 +163,6 @@ type Service interface {
 	Watcher
 	Health
 	job.Leaser
+	job.StepKeeper
+	job.ProgressKeeper
 }

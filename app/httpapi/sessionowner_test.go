@@ -19,7 +19,11 @@ func sessionCalls(t *testing.T, c *client.Client, session string) map[string]err
 	_, renew := c.Renew(ctx, session, job.Held())
 	_, finish := c.Finish(ctx, session, []job.Finish{{Ref: ref, Outcome: job.OutcomeOK}})
 	_, output := c.DeclareOutput(ctx, session, ref, task.Output{Name: "o", Size: 1, SHA256: strings.Repeat("ab", 32)})
+	_, steps := c.Steps(ctx, session, ref)
+	_, step := c.SaveStep(ctx, session, ref, job.NewStep{Number: 1, Name: "a"})
 	return map[string]error{
+		"progress": c.SaveProgress(ctx, session, []job.AttemptProgress{{Ref: ref}}),
+		"steps":    steps, "step": step,
 		"claim": claim, "renew": renew, "finish": finish, "output": output,
 		"append": c.Append(ctx, session, []job.LogPiece{{Ref: ref, Stream: job.Log, Text: "x"}}),
 		"close":  c.CloseSession(ctx, session),

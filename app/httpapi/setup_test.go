@@ -119,6 +119,22 @@ func (f *fake) Tasks(ctx context.Context, q task.Filter) (core.Page[task.Task], 
 	return reply[core.Page[task.Task]](ctx, f, "Tasks", q)
 }
 
+func (f *fake) LimitUse(ctx context.Context, ns, name string) ([]view.LimitUse, error) {
+	return reply[[]view.LimitUse](ctx, f, "LimitUse", ns, name)
+}
+
+func (f *fake) QueueLimitUse(ctx context.Context, name string) ([]view.LimitUse, error) {
+	return reply[[]view.LimitUse](ctx, f, "QueueLimitUse", name)
+}
+
+func (f *fake) NamespaceLimitUse(ctx context.Context, name string) ([]view.LimitUse, error) {
+	return reply[[]view.LimitUse](ctx, f, "NamespaceLimitUse", name)
+}
+
+func (f *fake) ResumeSequence(ctx context.Context, ns, name, key string) (bool, error) {
+	return reply[bool](ctx, f, "ResumeSequence", ns, name, key)
+}
+
 func (f *fake) CreateArtifact(ctx context.Context, a task.Artifact) (task.Upload, error) {
 	return reply[task.Upload](ctx, f, "CreateArtifact", a)
 }
@@ -169,6 +185,10 @@ func (f *fake) Namespace(ctx context.Context, name string) (access.Namespace, er
 
 func (f *fake) AllNamespaces(ctx context.Context) ([]access.Namespace, error) {
 	return reply[[]access.Namespace](ctx, f, "AllNamespaces")
+}
+
+func (f *fake) QuotaUse(ctx context.Context, name string) ([]access.QuotaUse, error) {
+	return reply[[]access.QuotaUse](ctx, f, "QuotaUse", name)
 }
 
 func (f *fake) Namespaces(ctx context.Context) ([]access.Namespace, error) {
@@ -287,6 +307,18 @@ func (f *fake) ScheduleDays(ctx context.Context, q view.DaysQuery) (view.Schedul
 	return reply[view.ScheduleDays](ctx, f, "ScheduleDays", q)
 }
 
+func (f *fake) QueueSamples(ctx context.Context, q job.SampleQuery) (job.Samples, error) {
+	return reply[job.Samples](ctx, f, "QueueSamples", q)
+}
+
+func (f *fake) Titles(ctx context.Context, q view.Named) (view.Titles, error) {
+	return reply[view.Titles](ctx, f, "Titles", q)
+}
+
+func (f *fake) TaskDays(ctx context.Context, q view.TaskDaysQuery) (view.TaskDaysFound, error) {
+	return reply[view.TaskDaysFound](ctx, f, "TaskDays", q)
+}
+
 func (f *fake) LogText(ctx context.Context, ns string, id int64, q job.LogQuery) (job.LogText, error) {
 	return reply[job.LogText](ctx, f, "LogText", ns, id, q)
 }
@@ -305,6 +337,26 @@ func (f *fake) OutputLink(ctx context.Context, ns string, id int64, name string,
 
 func (f *fake) DeclareOutput(ctx context.Context, session string, ref job.Ref, o task.Output) (*task.SignedRequest, error) {
 	return reply[*task.SignedRequest](ctx, f, "DeclareOutput", session, ref, o)
+}
+
+func (f *fake) Steps(ctx context.Context, session string, ref job.Ref) (job.StepList, error) {
+	return reply[job.StepList](ctx, f, "Steps", session, ref)
+}
+
+func (f *fake) SaveStep(ctx context.Context, session string, ref job.Ref, s job.NewStep) (job.SavedStep, error) {
+	return reply[job.SavedStep](ctx, f, "SaveStep", session, ref, s)
+}
+
+func (f *fake) SaveProgress(ctx context.Context, session string, ps []job.AttemptProgress) error {
+	return only(reply[api.None](ctx, f, "SaveProgress", session, ps))
+}
+
+func (f *fake) JobSteps(ctx context.Context, ns string, id int64) ([]job.Step, error) {
+	return reply[[]job.Step](ctx, f, "JobSteps", ns, id)
+}
+
+func (f *fake) ResetSteps(ctx context.Context, ns string, id int64, r job.StepReset) (int, error) {
+	return reply[int](ctx, f, "ResetSteps", ns, id, r)
 }
 
 func (f *fake) Logs(ctx context.Context, ns string, id int64, q job.LogFilter) (core.Page[job.LogLine], error) {

@@ -177,7 +177,7 @@ func TestTriesAndTestsAreRare(t *testing.T) {
 func TestANodeWithoutTheAbilitySaysSo(t *testing.T) {
 	t.Parallel()
 	b := setup(t, func(o *Options) { o.Prober, o.Notifier, o.Secrets = nil, nil, nil })
-	for path, says := range map[string]string{"/v1/checks/try": "runs no checks", "/v1/channels/c/test": "tells nobody anything"} {
+	for path, says := range map[string]string{"/v1/checks/try": "runs no checks", "/v1/channels/c/test": "sends no messages"} {
 		body := map[bool]string{true: `{"monitor":"m"}`}[path == "/v1/checks/try"]
 		if p := b.refused(t, 503, "POST", path, body); !strings.Contains(p.Detail, says) || p.Hint == "" {
 			t.Errorf("%s: %+v", path, p)

@@ -7,6 +7,7 @@ import (
 	"github.com/belfry-run/belfry/access"
 	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/httpapi/wire"
+	"github.com/belfry-run/belfry/view"
 )
 
 // AccessCalls are the calls about tokens, namespaces and the audit.
@@ -36,6 +37,22 @@ func (c AccessCalls) Namespaces(ctx context.Context) ([]access.Namespace, error)
 // AllNamespaces implements [httpapi.Namespaces].
 func (c AccessCalls) AllNamespaces(ctx context.Context) ([]access.Namespace, error) {
 	return items[access.Namespace](ctx, c.server, "/v1/namespaces", words("all", "true"))
+}
+
+// NamespaceLimitUse implements [httpapi.Namespaces].
+func (c AccessCalls) NamespaceLimitUse(ctx context.Context, name string) ([]view.LimitUse, error) {
+	if err := core.ValidName("name", name); err != nil {
+		return nil, err
+	}
+	return get[[]view.LimitUse](ctx, c.server, named("namespaces", name, "limits"), nil)
+}
+
+// QuotaUse implements [httpapi.Namespaces].
+func (c AccessCalls) QuotaUse(ctx context.Context, name string) ([]access.QuotaUse, error) {
+	if err := checked("name", name); err != nil {
+		return nil, err
+	}
+	return items[access.QuotaUse](ctx, c.server, named("namespaces", name, "quota"), nil)
 }
 
 // CreateToken implements [httpapi.Tokens].

@@ -41,10 +41,13 @@ type Client struct {
 	TaskCalls
 	ScheduleCalls
 	CycleCalls
+	WorkflowCalls
 	JobCalls
 	WorkerCalls
 	MonitorCalls
+	AnnouncementCalls
 	AlertCalls
+	HookCalls
 	AccessCalls
 	ViewCalls
 }
@@ -93,7 +96,7 @@ func New(base, token string, o Options) (*Client, error) {
 		calls:  &http.Client{Transport: bounded.Transport{RoundTripper: calls}, CheckRedirect: refuseRedirect},
 		renews: &http.Client{Transport: bounded.Transport{RoundTripper: renews}, CheckRedirect: refuseRedirect},
 	}
-	return &Client{s, TaskCalls{s}, ScheduleCalls{s}, CycleCalls{s}, JobCalls{s}, WorkerCalls{s}, MonitorCalls{s}, AlertCalls{s}, AccessCalls{s}, ViewCalls{s}}, nil
+	return &Client{s, TaskCalls{s}, ScheduleCalls{s}, CycleCalls{s}, WorkflowCalls{s}, JobCalls{s}, WorkerCalls{s}, MonitorCalls{s}, AnnouncementCalls{s}, AlertCalls{s}, HookCalls{s}, AccessCalls{s}, ViewCalls{s}}, nil
 }
 
 // Server is the address that the client talks to.

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
+	"strings"
 
 	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/httpapi/wire"
@@ -137,6 +138,14 @@ func (c JobCalls) Queues(ctx context.Context) ([]job.QueueStats, error) {
 	return items[job.QueueStats](ctx, c.server, "/v1/queues", nil)
 }
 
+// QueueLimitUse implements [httpapi.Queues].
+func (c JobCalls) QueueLimitUse(ctx context.Context, name string) ([]view.LimitUse, error) {
+	if err := core.ValidName("name", name); err != nil {
+		return nil, err
+	}
+	return get[[]view.LimitUse](ctx, c.server, named("queues", name, "limits"), nil)
+}
+
 // PauseQueue implements [httpapi.Queues].
 func (c JobCalls) PauseQueue(ctx context.Context, name, reason string) (job.Queue, error) {
 	if err := checked("name", name); err != nil {
@@ -156,6 +165,12 @@ func (c JobCalls) ResumeQueue(ctx context.Context, name string) (job.Queue, erro
 // JobMinutes implements [httpapi.History].
 func (c JobCalls) JobMinutes(ctx context.Context, q job.MinuteQuery) ([]job.MinuteTotals, error) {
 	return items[job.MinuteTotals](ctx, c.server, "/v1/minutes", words("namespace", q.Namespace, "queue", q.Queue, "within", spanText(q.Within)))
+}
+
+// QueueSamples implements [httpapi.History].
+func (c JobCalls) QueueSamples(ctx context.Context, q job.SampleQuery) (job.Samples, error) {
+	return get[job.Samples](ctx, c.server, "/v1/queue-samples", words("namespace", q.Namespace, "queue", strings.Join(q.Queues, ","),
+		"within", spanText(q.Within), "step", spanText(q.Step)))
 }
 
 // LogText implements [httpapi.Jobs].

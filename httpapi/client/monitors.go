@@ -184,6 +184,9 @@ func (c MonitorCalls) Timeline(ctx context.Context, namespace, monitor string, f
 // Incidents implements [httpapi.Monitors].
 func (c MonitorCalls) Incidents(ctx context.Context, f view.IncidentFilter) (core.Page[monitor.Incident], error) {
 	query := words("namespace", f.Namespace, "monitor", f.Monitor)
+	if f.Assigned != "" {
+		query.Set("assigned", f.Assigned)
+	}
 	if f.Open {
 		query.Set("open", "true")
 	}
@@ -196,6 +199,35 @@ func (c MonitorCalls) Incidents(ctx context.Context, f view.IncidentFilter) (cor
 // Incident implements [httpapi.Monitors].
 func (c MonitorCalls) Incident(ctx context.Context, namespace string, id int64) (monitor.Incident, error) {
 	return get[monitor.Incident](ctx, c.server, numbered("incidents", id), words("namespace", namespace))
+}
+
+// AcknowledgeIncident implements [httpapi.Monitors].
+func (c MonitorCalls) AcknowledgeIncident(ctx context.Context, namespace string, id int64, note string) (monitor.Incident, error) {
+	return toIncident[monitor.Incident](ctx, c.server, namespace, id, "acknowledge", wire.AcknowledgeOptions{Note: note})
+}
+
+// UnacknowledgeIncident implements [httpapi.Monitors].
+func (c MonitorCalls) UnacknowledgeIncident(ctx context.Context, namespace string, id int64) (monitor.Incident, error) {
+	return toIncident[monitor.Incident](ctx, c.server, namespace, id, "unacknowledge", nil)
+}
+
+// AssignIncident implements [httpapi.Monitors].
+func (c MonitorCalls) AssignIncident(ctx context.Context, namespace string, id int64, to string) (monitor.Incident, error) {
+	return toIncident[monitor.Incident](ctx, c.server, namespace, id, "assign", wire.AssignOptions{To: to})
+}
+
+// UnassignIncident implements [httpapi.Monitors].
+func (c MonitorCalls) UnassignIncident(ctx context.Context, namespace string, id int64) (monitor.Incident, error) {
+	return toIncident[monitor.Incident](ctx, c.server, namespace, id, "unassign", nil)
+}
+
+// UpdateIncident implements [httpapi.Monitors].
+func (c MonitorCalls) UpdateIncident(ctx context.Context, namespace string, id int64, u monitor.Update) (monitor.Update, error) {
+	return toIncident[monitor.Update](ctx, c.server, namespace, id, "updates", u)
+}
+
+func toIncident[T any](ctx context.Context, c *server, namespace string, id int64, verb string, body any) (T, error) {
+	return put[T](ctx, c, http.MethodPost, numbered("incidents", id)+"/"+verb, words("namespace", namespace), body)
 }
 
 // PageVersions implements [httpapi.Monitors].

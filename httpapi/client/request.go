@@ -78,6 +78,7 @@ func flags(name string, on bool) url.Values {
 const (
 	channelNoun    = "channels"
 	ruleNoun       = "alert-rules"
+	hookNoun       = "hooks"
 	windowNoun     = "windows"
 	statusPageNoun = "status-pages"
 )

@@ -43,6 +43,23 @@ func (c TaskCalls) Task(ctx context.Context, namespace, name string) (task.Task,
 	return get[task.Task](ctx, c.server, named("tasks", name), words("namespace", namespace))
 }
 
+// LimitUse implements [httpapi.Tasks].
+func (c TaskCalls) LimitUse(ctx context.Context, namespace, name string) ([]view.LimitUse, error) {
+	if err := checked("name", name); err != nil {
+		return nil, err
+	}
+	return get[[]view.LimitUse](ctx, c.server, named("tasks", name)+"/limits", words("namespace", namespace))
+}
+
+// ResumeSequence implements [httpapi.Tasks].
+func (c TaskCalls) ResumeSequence(ctx context.Context, namespace, name, key string) (bool, error) {
+	if err := checked("name", name); err != nil {
+		return false, err
+	}
+	r, err := put[wire.Resumed](ctx, c.server, http.MethodPost, named("tasks", name)+"/resume", words("namespace", namespace), wire.SequenceKey{Key: key})
+	return r.Resumed, err
+}
+
 // Tasks implements [httpapi.Tasks].
 func (c TaskCalls) Tasks(ctx context.Context, f task.Filter) (core.Page[task.Task], error) {
 	return get[core.Page[task.Task]](ctx, c.server, "/v1/tasks",

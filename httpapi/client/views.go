@@ -65,3 +65,15 @@ func (c ViewCalls) Overview(ctx context.Context, namespace string) (view.Overvie
 func (c ViewCalls) Strips(ctx context.Context, q view.StripQuery) ([]view.Strip, error) {
 	return items[view.Strip](ctx, c.server, "/v1/strips", words("namespace", q.Namespace, "schedule", strings.Join(q.Schedules, ","), "n", numberText(q.N)))
 }
+
+// Titles implements [httpapi.History].
+func (c ViewCalls) Titles(ctx context.Context, q view.Named) (view.Titles, error) {
+	return items[view.Title](ctx, c.server, "/v1/titles", words("namespace", q.Namespace,
+		"task", strings.Join(q.Tasks, ","), "schedule", strings.Join(q.Schedules, ","), "monitor", strings.Join(q.Monitors, ","), "queue", strings.Join(q.Queues, ",")))
+}
+
+// TaskDays implements [httpapi.History].
+func (c ViewCalls) TaskDays(ctx context.Context, q view.TaskDaysQuery) (view.TaskDaysFound, error) {
+	return get[view.TaskDaysFound](ctx, c.server, "/v1/task-days",
+		words("namespace", q.Namespace, "task", strings.Join(q.Tasks, ","), "from", timeText(q.From), "to", timeText(q.To)))
+}

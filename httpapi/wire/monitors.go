@@ -6,6 +6,16 @@ import (
 	"github.com/belfry-run/belfry/core"
 )
 
+// AcknowledgeOptions is what is said with an acknowledgement.
+type AcknowledgeOptions struct {
+	Note string `json:"note,omitempty" doc:"At most 4,096 bytes"`
+}
+
+// AssignOptions says whose work an incident is.
+type AssignOptions struct {
+	To string `json:"to,omitempty" doc:"A person, at most 100 characters; default: who asks"`
+}
+
 // PauseOptions is for how long and why a monitor is paused.
 type PauseOptions struct {
 	Until  time.Time     `json:"until,omitzero" doc:"When it goes on by itself; default: when it is resumed"`

@@ -3,6 +3,7 @@ package wire
 import (
 	"net/http"
 	"strconv"
+	"time"
 
 	"github.com/belfry-run/belfry/core"
 )
@@ -34,6 +35,10 @@ var Statuses = []struct {
 	{core.Unavailable, http.StatusRequestTimeout, "Request took too long"},
 	{core.Unavailable, http.StatusTooManyRequests, "Too many requests"},
 	{core.Unknown, http.StatusBadGateway, "Bad gateway"},
+
+	// Behind the other row of its status, because a 429 that says nothing more is of neither a quota nor a queue.
+	{core.OverQuota, http.StatusTooManyRequests, "Too many requests"},
+	{core.QueueFull, http.StatusTooManyRequests, "Queue full"},
 }
 
 // StatusOf is the status that a code is answered with.
@@ -72,9 +77,10 @@ type Problem struct {
 	Title     string            `json:"title" doc:"What kind of error it is"`
 	Status    int               `json:"status" doc:"HTTP status"`
 	Detail    string            `json:"detail,omitempty" doc:"What went wrong this time"`
-	Code      core.Code         `json:"code" enum:"invalid,not_found,conflict,unauthorized,forbidden,too_large,unavailable,unknown,internal" doc:"For machines"`
+	Code      core.Code         `json:"code" enum:"invalid,not_found,conflict,unauthorized,forbidden,too_large,over_quota,queue_full,unavailable,unknown,internal" doc:"For machines"`
 	Errors    []core.FieldError `json:"errors,omitempty" doc:"Which inputs were at fault"`
 	Hint      string            `json:"hint,omitempty" doc:"The next thing to try"`
+	RetryIn   int64             `json:"retry_after,omitempty" doc:"Seconds after which to ask again, as the header Retry-After says"`
 	RequestID string            `json:"request_id,omitempty" doc:"What the server's log knows this request by"`
 
 	OfToken bool `json:"-"` // the caller's token is what is wrong
@@ -104,12 +110,12 @@ func (p *Problem) GetHeaders() http.Header {
 			h.Set("WWW-Authenticate", TokenChallenge)
 		}
 	case http.StatusTooManyRequests, http.StatusServiceUnavailable:
-		h.Set("Retry-After", "1")
+		h.Set("Retry-After", strconv.FormatInt(max(p.RetryIn, 1), 10))
 	}
 	return h
 }
 
 // asError is the error again that the problem was made of.
 func (p *Problem) AsError() *core.Error {
-	return &core.Error{Code: p.Code, Message: p.Detail, Fields: p.Errors, Hint: p.Hint}
+	return &core.Error{Code: p.Code, Message: p.Detail, Fields: p.Errors, Hint: p.Hint, RetryAfter: core.Duration(p.RetryIn) * core.Duration(time.Second)}
 }

@@ -26,6 +26,13 @@ type (
 		job.Ref
 		task.Output
 	}
+	SessionStep struct {
+		job.Ref
+		job.NewStep
+	}
+	SessionProgress struct {
+		Attempts []job.AttemptProgress `json:"attempts" doc:"At most 10000"`
+	}
 	SessionLog struct {
 		Pieces []job.LogPiece `json:"pieces" doc:"At most 10000, of at most 64 KiB each"`
 	}

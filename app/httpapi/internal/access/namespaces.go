@@ -8,6 +8,7 @@ import (
 	"github.com/belfry-run/belfry/access"
 	"github.com/belfry-run/belfry/app/httpapi/internal/api"
 	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/view"
 )
 
 func (s *server) namespaceRoutes() {
@@ -53,10 +54,38 @@ func (s *server) namespaceRoutes() {
 		return n, err
 	})
 
+	type useList struct {
+		Items []access.QuotaUse `json:"items"`
+	}
+	api.Serve(s.API, api.Endpoint{
+		Id: "namespace-quota", Method: http.MethodGet, Path: "/v1/namespaces/{name}/quota", Scope: access.ScopeRead,
+		Summary: "Show how much of its quotas a namespace uses",
+		Doc:     "Quotas without a limit are left out.",
+	}, func(ctx context.Context, c *api.Call, in *namespaceByName) (useList, error) {
+		name, err := api.InOne(c.Token, "name", in.Name)
+		if err != nil {
+			return useList{}, err
+		}
+		items, err := s.service.QuotaUse(ctx, name)
+		return useList{api.List(items)}, err
+	})
+
+	api.Serve(s.API, api.Endpoint{
+		Id: "namespace-limits", Method: http.MethodGet, Path: "/v1/namespaces/{name}/limits", Scope: access.ScopeRead,
+		Summary: "Show how the limits of a namespace's jobs are used now, and by which keys most",
+	}, func(ctx context.Context, c *api.Call, in *namespaceByName) ([]view.LimitUse, error) {
+		name, err := api.InOne(c.Token, "name", in.Name)
+		if err != nil {
+			return nil, err
+		}
+		all, err := s.service.NamespaceLimitUse(ctx, name)
+		return api.List(all), err
+	})
+
 	api.ServeBody(s.API, api.Endpoint{
 		Id: "namespace-save", Method: http.MethodPut, Path: "/v1/namespaces/{name}", Scope: access.ScopeAdmin,
-		Summary: "Set which queues and which priorities a namespace may use",
-		Doc: "Replaces the limits that it had; without any, everything is allowed. Tasks that exist must fit them, else it is a conflict. Jobs that exist keep their queue and priority. " +
+		Summary: "Set which queues and priorities a namespace may use, its quotas, and the limits of its jobs",
+		Doc: "Replaces the limits that it had; without any, everything is allowed. Tasks that exist must fit them, else it is a conflict. Jobs that exist keep their queue and priority. A quota may be below what is used: then new things are refused, and nothing ends. " +
 			"Needs a token for all namespaces.",
 	}, func(ctx context.Context, c *api.Call, in *namespaceByName, n access.Namespace) (_ access.Namespace, err error) {
 		if err := api.Everywhere(c.Token, "limits of namespaces"); err != nil {

@@ -5,6 +5,7 @@ import (
 
 	"github.com/belfry-run/belfry/access"
 	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/view"
 )
 
 // Namespaces keeps what each namespace may do.
@@ -16,6 +17,10 @@ type Namespaces interface {
 	Namespaces(ctx context.Context) ([]access.Namespace, error)
 	// AllNamespaces lists those without limits too that have tasks or monitors.
 	AllNamespaces(ctx context.Context) ([]access.Namespace, error)
+	// QuotaUse is how much of its quotas a namespace uses. Those without a limit are left out.
+	QuotaUse(ctx context.Context, name string) ([]access.QuotaUse, error)
+	// NamespaceLimitUse is how the limits of a namespace's jobs are used now.
+	NamespaceLimitUse(ctx context.Context, name string) ([]view.LimitUse, error)
 }
 
 // Tokens keeps who may do what.

@@ -37,48 +37,45 @@ type ChannelSecrets interface {
 	ChannelSecrets(ctx context.Context, namespace, name string) (alert.Channel, error)
 }
 
-// channelTest serves the test of a channel. That a message was not taken is
-// the answer to the question, and no fault of the request.
-func (s *server) channelTest() {
+// testSending serves a test of what messages are sent through: a channel, or a hook. That a message was not taken is the
+// answer to the question, and no fault of the request.
+func (s *server) testSending(noun, summary string, secrets func(ctx context.Context, namespace, name string) (alert.Channel, error), compose func(c alert.Channel, now time.Time) alert.Message) {
 	api.Serve(s.API, api.Endpoint{
-		Id: "channel-test", Method: http.MethodPost, Path: "/v1/channels/{name}/test", Scope: access.ScopeOperate, Timeout: view.AlertTimeout + 10*time.Second,
-		Summary: "Send a test message through a channel, and say what came of it",
+		Id: noun + "-test", Method: http.MethodPost, Path: "/v1/" + noun + "s/{name}/test", Scope: access.ScopeOperate, Timeout: view.AlertTimeout + 10*time.Second,
+		Summary: summary,
 		Doc:     "The answer is ok or has the error, in either case under 200.",
-	}, func(ctx context.Context, c *api.Call, in *api.ByName) (wire.ChannelTest, error) {
+	}, func(ctx context.Context, c *api.Call, in *api.ByName) (out wire.ChannelTest, err error) {
 		ns, err := in.Resolve(c)
 		if err != nil {
-			return wire.ChannelTest{}, err
+			return out, err
 		}
 		if s.opts.Notifier == nil || s.opts.Secrets == nil {
-			return wire.ChannelTest{}, core.Errorf(core.Unavailable, "this node tells nobody anything").WithHint("ask a node with the role engine")
+			return out, core.Errorf(core.Unavailable, "this node sends no messages").WithHint("ask a node with the role engine")
 		}
-		channel, err := s.opts.Secrets.ChannelSecrets(ctx, ns, in.Name)
+		channel, err := secrets(ctx, ns, in.Name)
 		if err != nil {
-			return wire.ChannelTest{}, err
+			return out, err
 		}
 		if err := s.MayTry(); err != nil {
-			return wire.ChannelTest{}, err
+			return out, err
 		}
-		s.Options.Logger.Info("channel is tested", "request", c.Id, "token", c.Token.Name, "namespace", ns, "channel", in.Name)
-		return s.tell(ctx, channel), nil
+		s.Options.Logger.Info(noun+" is tested", "request", c.Id, "token", c.Token.Name, "namespace", ns, noun, in.Name)
+		ctx, cancel := context.WithTimeout(ctx, view.AlertTimeout)
+		defer cancel()
+		now := time.Now()
+		sent := s.opts.Notifier.Send(ctx, channel, compose(channel, now))
+		out = wire.ChannelTest{OK: sent == nil, Took: core.Duration(time.Since(now))}
+		if sent != nil {
+			out.Error, _ = core.CleanText(sent.Error(), task.MaxCheckMessage)
+		}
+		return out, nil
 	})
 }
 
-func (s *server) tell(ctx context.Context, channel alert.Channel) wire.ChannelTest {
-	ctx, cancel := context.WithTimeout(ctx, view.AlertTimeout)
-	defer cancel()
-	now := time.Now()
-	m := alert.Compose(channel, []alert.Alert{{
-		Message: "test-" + rand.Text(), // or every test would have the same key
-		Notification: alert.Notification{
-			Type: alert.NotificationTest, At: core.Micro(now), Namespace: channel.Namespace,
-			Title: "Test of channel " + channel.Name, Text: "Alerts that go to this channel arrive here.",
-		},
-	}}, s.opts.PublicURL, now)
-	err := s.opts.Notifier.Send(ctx, channel, m)
-	out := wire.ChannelTest{OK: err == nil, Took: core.Duration(time.Since(now))}
-	if err != nil {
-		out.Error, _ = core.CleanText(err.Error(), task.MaxCheckMessage)
-	}
-	return out
+func (s *server) channelTest() {
+	s.testSending("channel", "Send a test message through a channel, and show the result", func(ctx context.Context, namespace, name string) (alert.Channel, error) {
+		return s.opts.Secrets.ChannelSecrets(ctx, namespace, name)
+	}, func(c alert.Channel, now time.Time) alert.Message {
+		return alert.TestMessage(c, s.opts.PublicURL, rand.Text(), now)
+	})
 }

@@ -1,4 +1,4 @@
-// Package alerts serves channels, alert rules and alerts: who is told of what.
+// Package alerts serves channels, alert rules, alerts and hooks.
 package alerts
 
 import (
@@ -10,13 +10,20 @@ type Service interface {
 	Channels
 	AlertRules
 	Alerts
+	Hooks
+}
+
+// Secrets hands out channels and hooks with their secrets, for the server's own use.
+type Secrets interface {
+	ChannelSecrets
+	HookSecrets
 }
 
 // Options are what a node may be able to do besides, or nil.
 type Options struct {
-	Notifier  Notifier       // tests channels
-	Secrets   ChannelSecrets // for tests
-	PublicURL string         // where people reach this node
+	Notifier  Notifier // tests channels
+	Secrets   Secrets  // for tests
+	PublicURL string   // where people reach this node
 }
 
 // server serves the routes of this package.
@@ -31,4 +38,5 @@ func Routes(a *api.API, s Service, o Options) {
 	r := &server{API: a, service: s, opts: o}
 	r.channelRoutes()
 	r.alertRoutes()
+	r.hookRoutes()
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/belfry-run/belfry/alert"
 	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/hook"
 	"github.com/belfry-run/belfry/view"
 )
 
@@ -31,4 +32,19 @@ type Alerts interface {
 	// AlertTries lists the attempts to deliver the message that an alert went
 	// with, oldest first.
 	AlertTries(ctx context.Context, namespace string, alert int64) ([]alert.Try, error)
+}
+
+// Hooks keeps which programs get which events, and their events. Answers have no secrets; where [core.Redacted] is saved
+// for one, it stays what it is.
+type Hooks interface {
+	SaveHook(ctx context.Context, d hook.Hook) (hook.Hook, error)
+	DeleteHook(ctx context.Context, namespace, name string) error
+	Hook(ctx context.Context, namespace, name string) (hook.Hook, error)
+	ListHooks(ctx context.Context, f view.DocumentFilter) (core.Page[hook.Hook], error)
+	// PauseHook pauses the deliveries of a hook, or resumes them, also those of one that is disabled.
+	PauseHook(ctx context.Context, namespace, name string, paused bool) (hook.Hook, error)
+	HookStatus(ctx context.Context, namespace, name string) (hook.Status, error)
+	HookEvents(ctx context.Context, f hook.Filter) (core.Page[hook.Recorded], error)
+	// ReplayHook has events delivered once more that were taken before.
+	ReplayHook(ctx context.Context, namespace, name string, r hook.Replay) (hook.Replayed, error)
 }

@@ -67,7 +67,8 @@ type API struct {
 	Streams streams
 	Console http.Handler // answers for all paths that nothing else is at, or nil
 
-	notes notes
+	askers askers
+	notes  notes
 	// versioned are the paths whose answers have a version.
 	versioned map[string]bool
 
@@ -102,6 +103,7 @@ func New(o Options) (*API, error) {
 	a.notes.Fail = func(err error) { o.Logger.Warn("refusals and enqueues were not recorded in the audit", "error", err) }
 	a.Stopping, a.stop = context.WithCancel(context.Background())
 	a.Huma = newAPI(a.Mux, o.Version)
+	a.Huma.UseMiddleware(a.plain)
 	return a, nil
 }
 

@@ -78,6 +78,31 @@ func (g *guard) token(ctx context.Context, r *http.Request) (access.Token, error
 	return token, nil
 }
 
+// stillGood reports that the token of a request that was let in has not been revoked since. What cannot be found out counts as
+// good, and a token that is not is no guess.
+func (g *guard) stillGood(ctx context.Context, r *http.Request) bool {
+	secret, err := bearer(r)
+	if err != nil {
+		return false
+	}
+	key := sha256.Sum256([]byte(secret))
+	if _, _, fresh := g.recall(key); fresh {
+		return true
+	}
+	token, err := g.auth.Authenticate(ctx, secret)
+	if err == nil {
+		err = token.Refusal(time.Now())
+	}
+	switch {
+	case err == nil:
+		g.believe(key, token)
+	case ctx.Err() == nil && core.CodeOf(err) == core.Unauthorized:
+		g.forgetOne(key)
+		return false
+	}
+	return true
+}
+
 func bearer(r *http.Request) (string, error) { return bearerOf(r, maxSecret) }
 
 func bearerOf(r *http.Request, most int) (string, error) {
@@ -85,6 +110,8 @@ func bearerOf(r *http.Request, most int) (string, error) {
 	scheme, secret, _ := strings.Cut(header, " ")
 	secret = strings.TrimSpace(secret)
 	switch {
+	case len(r.Header.Values("Authorization")) > 1:
+		return "", core.Errorf(core.Unauthorized, "the Authorization header is given twice").WithHint("give one token")
 	case header == "":
 		return "", core.Errorf(core.Unauthorized, "no token was given").WithHint("%s", wire.TokenHint)
 	case !strings.EqualFold(scheme, "Bearer") || secret == "":

@@ -16,6 +16,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/belfry-run/belfry/access"
 	"github.com/belfry-run/belfry/app/httpapi/internal/body"
@@ -213,6 +214,10 @@ func hostOnly(hostport string) string {
 // route finds the handler, and says in our own words when there is none.
 func (a *API) route(w http.ResponseWriter, r *http.Request) {
 	h, pattern := a.Mux.Handler(r)
+	if fault := queryFault(r); fault != nil {
+		a.Refuse(r.Context(), w, fault)
+		return
+	}
 	if pattern != "" {
 		a.Mux.ServeHTTP(w, r)
 		return
@@ -233,6 +238,21 @@ func (a *API) route(w http.ResponseWriter, r *http.Request) {
 	}
 	a.Refuse(r.Context(), w, core.Errorf(core.NotFound, "there is nothing at %s", wire.Shorten(r.URL.Path)).
 		WithHint("/docs lists what there is"))
+}
+
+// queryFault refuses a query of the API that is no text: one database would take it, and another not.
+func queryFault(r *http.Request) error {
+	if !versionRule.MatchString(r.URL.Path) {
+		return nil
+	}
+	for name, values := range r.URL.Query() {
+		for _, value := range append(values, name) {
+			if !utf8.ValidString(value) || strings.ContainsRune(value, 0) {
+				return core.InvalidField(wire.Shorten(strings.ToValidUTF8(name, "�")), "", "is not text in UTF-8 without zero bytes", "")
+			}
+		}
+	}
+	return nil
 }
 
 // versionRule tells paths of an API, of whatever version.

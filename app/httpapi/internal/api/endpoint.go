@@ -17,9 +17,12 @@ import (
 	"github.com/belfry-run/belfry/app/httpapi/internal/body"
 	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/cycle"
+	"github.com/belfry-run/belfry/hook"
 	"github.com/belfry-run/belfry/httpapi/wire"
 	"github.com/belfry-run/belfry/job"
 	"github.com/belfry-run/belfry/monitor"
+	"github.com/belfry-run/belfry/task"
+	"github.com/belfry-run/belfry/workflow"
 )
 
 // Endpoint is one route as it is registered and documented. Huma describes it,
@@ -43,18 +46,42 @@ type Endpoint struct {
 
 // schemaNames are names of types in the API whose package says the noun in Go.
 var schemaNames = map[reflect.Type]string{
-	reflect.TypeFor[alert.Rule]():              "AlertRule",
-	reflect.TypeFor[core.Page[alert.Rule]]():   "PageAlertRule",
-	reflect.TypeFor[core.Page[cycle.Status]](): "PageCycleStatus",
-	reflect.TypeFor[alert.Try]():               "AlertTry",
-	reflect.TypeFor[cycle.Output]():            "CycleOutput",
-	reflect.TypeFor[cycle.Run]():               "CycleRun",
-	reflect.TypeFor[cycle.Status]():            "CycleStatus",
-	reflect.TypeFor[job.Count]():               "JobCount",
-	reflect.TypeFor[job.Filter]():              "JobFilter",
-	reflect.TypeFor[job.MinuteTotals]():        "JobMinute",
-	reflect.TypeFor[monitor.Bars]():            "MonitorBars",
-	reflect.TypeFor[monitor.State]():           "MonitorState",
+	reflect.TypeFor[alert.Rule]():               "AlertRule",
+	reflect.TypeFor[core.Page[alert.Rule]]():    "PageAlertRule",
+	reflect.TypeFor[core.Page[cycle.Status]]():  "PageCycleStatus",
+	reflect.TypeFor[alert.Try]():                "AlertTry",
+	reflect.TypeFor[cycle.Output]():             "CycleOutput",
+	reflect.TypeFor[cycle.Run]():                "CycleRun",
+	reflect.TypeFor[cycle.Status]():             "CycleStatus",
+	reflect.TypeFor[job.Count]():                "JobCount",
+	reflect.TypeFor[job.Filter]():               "JobFilter",
+	reflect.TypeFor[job.MinuteTotals]():         "JobMinute",
+	reflect.TypeFor[monitor.Bars]():             "MonitorBars",
+	reflect.TypeFor[monitor.State]():            "MonitorState",
+	reflect.TypeFor[workflow.Link]():            "WorkflowLink",
+	reflect.TypeFor[workflow.NewLink]():         "NewWorkflowLink",
+	reflect.TypeFor[workflow.Unlinked]():        "WorkflowUnlinked",
+	reflect.TypeFor[task.Step]():                "WorkflowStep",
+	reflect.TypeFor[workflow.Item]():            "WorkflowItem",
+	reflect.TypeFor[core.Page[workflow.Item]](): "PageWorkflowItem",
+	reflect.TypeFor[workflow.Plan]():            "WorkflowPlan",
+	reflect.TypeFor[workflow.Retrying]():        "WorkflowRetry",
+	reflect.TypeFor[workflow.Run]():             "WorkflowRun",
+	reflect.TypeFor[workflow.Sent]():            "WorkflowSent",
+	reflect.TypeFor[workflow.Signal]():          "WorkflowSignal",
+	reflect.TypeFor[workflow.Status]():          "WorkflowStatus",
+	reflect.TypeFor[workflow.Step]():            "WorkflowStepState",
+	reflect.TypeFor[workflow.Stop]():            "WorkflowStop",
+	reflect.TypeFor[hook.Event]():               "HookEvent",
+	reflect.TypeFor[hook.Job]():                 "HookEventJob",
+	reflect.TypeFor[hook.Schedule]():            "HookEventSchedule",
+	reflect.TypeFor[hook.Monitor]():             "HookEventMonitor",
+	reflect.TypeFor[hook.Recorded]():            "HookRecorded",
+	reflect.TypeFor[core.Page[hook.Recorded]](): "PageHookRecorded",
+	reflect.TypeFor[hook.Replay]():              "HookReplay",
+	reflect.TypeFor[hook.Replayed]():            "HookReplayed",
+	reflect.TypeFor[hook.Status]():              "HookStatus",
+	reflect.TypeFor[hook.Try]():                 "HookTry",
 }
 
 // schemaName is the name of a type in the API.

@@ -8,7 +8,9 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
+	"slices"
 	"strings"
+	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -47,15 +49,34 @@ func notLetIn(err error) error {
 	return p
 }
 
+// Bounds on what a problem repeats of a request, in bytes: names of fields, and whatever else is in its words.
+const (
+	shownDetail = 1000
+	shownField  = 200
+)
+
+func shorten(text string, limit int) string {
+	if shown, cut := core.CleanText(text, limit); cut {
+		return shown + "…"
+	}
+	return text
+}
+
 func newProblem(status int, e *core.Error) *wire.Problem {
+	fields := slices.Clone(e.Fields)
+	for i := range fields {
+		fields[i].Field, fields[i].Message = shorten(fields[i].Field, shownField), shorten(fields[i].Message, shownDetail)
+	}
 	return &wire.Problem{
 		Type:   "urn:belfry:error:" + string(e.Code),
 		Title:  TitleOf(status),
 		Status: status,
-		Detail: e.Message,
+		Detail: shorten(e.Message, shownDetail),
 		Code:   e.Code,
-		Errors: e.Fields,
+		Errors: fields,
 		Hint:   e.Hint,
+
+		RetryIn: int64((e.RetryAfter.D() + time.Second - 1) / time.Second),
 	}
 }
 

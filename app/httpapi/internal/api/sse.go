@@ -6,18 +6,18 @@ import (
 	"encoding/json"
 	"net/http"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/belfry-run/belfry/httpapi/wire"
 	"github.com/belfry-run/belfry/view"
 )
 
-// streamLife is how long a stream lasts before its reader must come back, and
-// with it how long a token that was revoked goes on being read with.
+// streamLife is how long a stream lasts before its reader must come back.
 const streamLife = 15 * time.Minute
 
 // WhileGood is ctx that also ends with the server, with streamLife and with
-// the caller's token.
+// the caller's token: when it expires, and at most 20 s after it was revoked.
 func (a *API) WhileGood(ctx context.Context) (context.Context, context.CancelFunc) {
 	end := time.Now().Add(streamLife)
 	if expires := CallOf(ctx).Token.ExpiresAt; !expires.IsZero() && expires.Before(end) {
@@ -25,7 +25,17 @@ func (a *API) WhileGood(ctx context.Context) (context.Context, context.CancelFun
 	}
 	ctx, release := a.Until(ctx)
 	ctx, cancel := context.WithDeadline(ctx, end)
-	return ctx, func() { cancel(); release() }
+	var looking sync.WaitGroup
+	if r := CallOf(ctx).r; r != nil {
+		looking.Go(func() {
+			for wire.Pause(ctx, believed) == nil {
+				if !a.Guard.stillGood(ctx, r) {
+					cancel()
+				}
+			}
+		})
+	}
+	return ctx, func() { cancel(); release(); looking.Wait() }
 }
 
 // End tells the reader why a stream ends, where it is not the reader who ended it.

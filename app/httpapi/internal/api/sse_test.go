@@ -2,10 +2,15 @@ package api
 
 import (
 	"context"
+	"errors"
+	"net/http"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/belfry-run/belfry/access"
+	"github.com/belfry-run/belfry/core"
 )
 
 func TestAStreamEndsWithItsTokenAndInAnyCase(t *testing.T) {
@@ -31,6 +36,46 @@ func TestAStreamEndsWithItsTokenAndInAnyCase(t *testing.T) {
 		}
 		cancel()
 	}
+}
+
+func TestAStreamEndsSoonAfterItsTokenIsRevoked(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var answer atomic.Pointer[error]
+		set := func(err error) { answer.Store(&err) }
+		set(nil)
+		a, err := New(Options{Auth: answers{is: func() error { return *answer.Load() }}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, _ := http.NewRequestWithContext(t.Context(), http.MethodGet, "/v1/events", nil)
+		r.Header.Set("Authorization", "Bearer secret")
+		ctx := context.WithValue(t.Context(), callKey{}, &Call{r: r})
+		ctx, cancel := a.WhileGood(ctx)
+		defer cancel()
+		time.Sleep(time.Minute)
+		set(errors.New("the database does not answer"))
+		time.Sleep(time.Minute)
+		if ctx.Err() != nil {
+			t.Fatal("a stream ended while its token was good, or could not be checked")
+		}
+		set(core.Errorf(core.Unauthorized, "the token was revoked"))
+		time.Sleep(21 * time.Second)
+		if !errors.Is(ctx.Err(), context.Canceled) {
+			t.Errorf("a stream of a revoked token goes on: %v", ctx.Err())
+		}
+		synctest.Wait()
+	})
+}
+
+// answers answers for each token.
+type answers struct {
+	Authenticator
+	is func() error
+}
+
+func (a answers) Authenticate(context.Context, string) (access.Token, error) {
+	return access.Token{}, a.is()
 }
 
 // nobody knows no token.

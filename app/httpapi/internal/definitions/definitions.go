@@ -11,6 +11,7 @@ import (
 	"github.com/belfry-run/belfry/alert"
 	"github.com/belfry-run/belfry/app/httpapi/internal/api"
 	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/hook"
 	"github.com/belfry-run/belfry/httpapi/wire"
 	"github.com/belfry-run/belfry/monitor"
 	"github.com/belfry-run/belfry/schedule"
@@ -28,7 +29,7 @@ func (s *server) definitionRoutes() {
 		// The handler asks for admin, unless it is a dry run.
 		Id: "definition-apply", Method: http.MethodPost, Path: "/v1/apply", Scope: access.ScopeRead,
 		Timeout: wire.ApplyTimeout, MaxBody: s.maxApply,
-		Summary: "Apply a manifest of queues, calendars, tasks, schedules, monitors, channels and alert rules",
+		Summary: "Apply a manifest of queues, calendars, tasks, schedules, monitors, channels, alert rules and hooks",
 		Doc: "All of it or nothing, in one transaction, which changes at most 10,000 definitions. Without dry_run it needs the scope admin; queues need a token for all namespaces. " +
 			"A dry run writes nothing. For a token without the scope admin it says of every secret that it is not compared.",
 	}, func(ctx context.Context, c *api.Call, in *applying, m view.Manifest) (view.Applied, error) {
@@ -51,7 +52,7 @@ func (s *server) definitionRoutes() {
 	}
 	api.Serve(s.API, api.Endpoint{
 		Id: "definition-export", Method: http.MethodGet, Path: "/v1/export", Scope: access.ScopeRead, Timeout: wire.ApplyTimeout,
-		Summary: "Export queues, calendars, tasks, schedules, monitors, channels and alert rules as a manifest, without secrets",
+		Summary: "Export queues, calendars, tasks, schedules, monitors, channels, alert rules and hooks as a manifest, without secrets",
 		Doc:     "A namespace with more than 100,000 tasks, schedules or monitors is refused: a manifest holds no more.",
 	}, func(ctx context.Context, c *api.Call, in *exporting) (view.Manifest, error) {
 		ns, err := api.InNamespace(c.Token, "namespace", in.Namespace)
@@ -120,6 +121,7 @@ func ownersOf(m view.Manifest) map[string][]string {
 		"schedules":    api.Each(m.Schedules, func(v schedule.Schedule) string { return v.Namespace }),
 		"channels":     api.Each(m.Channels, func(v alert.Channel) string { return v.Namespace }),
 		"alert_rules":  api.Each(m.AlertRules, func(v alert.Rule) string { return v.Namespace }),
+		"hooks":        api.Each(m.Hooks, func(v hook.Hook) string { return v.Namespace }),
 		"monitors":     api.Each(m.Monitors, func(v monitor.Monitor) string { return v.Namespace }),
 		"windows":      api.Each(m.Windows, func(v monitor.Window) string { return v.Namespace }),
 		"status_pages": api.Each(m.StatusPages, func(v monitor.StatusPage) string { return v.Namespace }),
@@ -130,6 +132,7 @@ func ownersOf(m view.Manifest) map[string][]string {
 func Redacted(m view.Manifest) view.Manifest {
 	m.Tasks = api.Each(m.Tasks, task.Task.Redacted)
 	m.Channels = api.Each(m.Channels, alert.Channel.Redacted)
+	m.Hooks = api.Each(m.Hooks, hook.Hook.Redacted)
 	m.Monitors = api.Each(m.Monitors, monitor.Monitor.Redacted)
 	return m
 }

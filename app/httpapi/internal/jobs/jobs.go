@@ -307,6 +307,7 @@ func (s *server) jobRoutes() {
 		return s.service.RunJobAgain(ctx, ns, in.ID, r)
 	})
 
+	s.stepRoutes()
 	s.jobLogRoute()
 	s.logTextRoutes()
 	s.bulkRoutes("cancel", "End jobs that wait or run", s.service.CancelJobs)

@@ -32,6 +32,15 @@ type Jobs interface {
 	RunJobAgain(ctx context.Context, namespace string, id int64, r job.RunAgain) (job.Enqueued, error)
 	Why(ctx context.Context, namespace string, id int64) (job.Why, error)
 	Outputs
+	Steps
+}
+
+// Steps keeps what attempts recorded of their jobs.
+type Steps interface {
+	// JobSteps lists the recorded steps of a job, in order.
+	JobSteps(ctx context.Context, namespace string, id int64) ([]job.Step, error)
+	// ResetSteps forgets the steps of a job that does not run, and answers how many these were.
+	ResetSteps(ctx context.Context, namespace string, id int64, r job.StepReset) (int, error)
 }
 
 // Outputs keeps the files that programs leave.

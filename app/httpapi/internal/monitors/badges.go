@@ -17,6 +17,7 @@ import (
 	"github.com/belfry-run/belfry/app/httpapi/internal/api"
 	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/httpapi/wire"
+	"github.com/belfry-run/belfry/internal/badge"
 	"github.com/belfry-run/belfry/monitor"
 	"github.com/belfry-run/belfry/view"
 )
@@ -32,7 +33,7 @@ func (s *server) badge(w http.ResponseWriter, r *http.Request) {
 		s.Refuse(r.Context(), w, err)
 		return
 	}
-	svg := b.svg()
+	svg := b.SVG()
 	sum := sha256.Sum256(svg)
 	h := w.Header()
 	h.Set("Content-Type", "image/svg+xml; charset=utf-8")
@@ -47,28 +48,31 @@ var badgeWindows = []string{"24h", "7d", "30d", "90d", "1y"}
 // badgeWindow is the one when nobody says.
 const badgeWindow = "30d"
 
-func (s *server) badgeOf(ctx context.Context, r *http.Request) (badge, error) {
+func (s *server) badgeOf(ctx context.Context, r *http.Request) (badge.Badge, error) {
 	namespace, name, file := r.PathValue("namespace"), r.PathValue("monitor"), r.PathValue("file")
 	kind, isSVG := strings.CutSuffix(file, ".svg")
 	if !isSVG || !slices.Contains([]string{"uptime", "latency", "status"}, kind) {
-		return badge{}, core.Errorf(core.NotFound, "there is no badge %q", wire.Shorten(file)).WithHint("one of uptime.svg, latency.svg, status.svg")
+		return badge.Badge{}, core.Errorf(core.NotFound, "there is no badge %q", wire.Shorten(file)).WithHint("one of uptime.svg, latency.svg, status.svg")
 	}
 	window := cmp.Or(r.URL.Query().Get("window"), badgeWindow)
 	if !slices.Contains(badgeWindows, window) {
-		return badge{}, core.InvalidField("window", wire.Shorten(window), "is not a span that is counted", "one of "+strings.Join(badgeWindows, ", "))
+		return badge.Badge{}, core.InvalidField("window", wire.Shorten(window), "is not a span that is counted", "one of "+strings.Join(badgeWindows, ", "))
+	}
+	if _, err := (badge.Badge{}).Asked(r.URL.Query()); err != nil {
+		return badge.Badge{}, err // before anything is read
 	}
 	unknown := core.Errorf(core.NotFound, "there is no public monitor %q in namespace %q", wire.Shorten(name), wire.Shorten(namespace))
 	if core.ValidName("monitor", name) != nil || core.ValidName("namespace", namespace) != nil {
-		return badge{}, unknown
+		return badge.Badge{}, unknown
 	}
 	facts, err := s.badges.get(ctx, s.service, namespace, name)
 	switch {
 	case core.CodeOf(err) == core.NotFound || err == nil && !facts.view.Public:
-		return badge{}, unknown
+		return badge.Badge{}, unknown
 	case err != nil:
-		return badge{}, err
+		return badge.Badge{}, err
 	}
-	return facts.badge(kind, window), nil
+	return facts.badge(kind, window).Asked(r.URL.Query())
 }
 
 // badgeFacts is all that badges of a monitor show.
@@ -116,17 +120,8 @@ func (m *badgeMemo) get(ctx context.Context, s Monitors, namespace, name string)
 	return f, nil
 }
 
-// Colours on which white text can be read (a contrast of 4.5 at least).
-const (
-	badgeGreen = "#2a7d34"
-	badgeAmber = "#946200"
-	badgeRed   = "#b3261e"
-	badgeBlue  = "#0b63b0"
-	badgeGrey  = "#6b6b6b"
-)
-
-func (f badgeFacts) badge(kind, window string) badge {
-	b := badge{about: f.view.Name}
+func (f badgeFacts) badge(kind, window string) badge.Badge {
+	b := badge.Badge{About: f.view.Name}
 	var u view.UptimeWindow
 	for _, w := range f.uptime.Spans {
 		if w.Name == window {
@@ -135,16 +130,16 @@ func (f badgeFacts) badge(kind, window string) badge {
 	}
 	switch kind {
 	case "status":
-		b.label = f.view.Name
-		b.value, b.colour = statusWord(f.view)
+		b.Label = f.view.Name
+		b.Value, b.Colour = statusWord(f.view)
 	case "uptime":
-		b.label = "uptime " + window
-		b.value, b.colour = ratioText(u.Ratio)
+		b.Label = "uptime " + window
+		b.Value, b.Colour = ratioText(u.Ratio)
 	case "latency":
-		b.label = "latency " + window
-		b.value, b.colour = "unknown", badgeGrey
+		b.Label = "latency " + window
+		b.Value, b.Colour = "unknown", badge.Grey
 		if u.P50 > 0 {
-			b.value, b.colour = latencyText(u.P50.D()), badgeBlue
+			b.Value, b.Colour = latencyText(u.P50.D()), badge.Blue
 		}
 	}
 	return b
@@ -153,25 +148,25 @@ func (f badgeFacts) badge(kind, window string) badge {
 func statusWord(v view.MonitorView) (word, colour string) {
 	switch {
 	case v.Status == monitor.StatusPaused:
-		return "paused", badgeGrey
+		return "paused", badge.Grey
 	case v.State.Maintenance != "":
-		return "maintenance", badgeBlue
+		return "maintenance", badge.Blue
 	case v.State.Stale:
-		return "unknown", badgeGrey
+		return "unknown", badge.Grey
 	case v.Status == monitor.StatusDown:
-		return "down", badgeRed
+		return "down", badge.Red
 	case v.Status == monitor.StatusUp && v.State.Degraded:
-		return "degraded", badgeAmber
+		return "degraded", badge.Amber
 	case v.Status == monitor.StatusUp:
-		return "up", badgeGreen
+		return "up", badge.Green
 	}
-	return "unknown", badgeGrey
+	return "unknown", badge.Grey
 }
 
 // ratioText never says 100% of what was down for a moment.
 func ratioText(ratio *float64) (text, colour string) {
 	if ratio == nil {
-		return "unknown", badgeGrey
+		return "unknown", badge.Grey
 	}
 	percent := math.Floor(*ratio*1e4+1e-6) / 100
 	if *ratio < 1 {
@@ -180,11 +175,11 @@ func ratioText(ratio *float64) (text, colour string) {
 	text = strings.TrimSuffix(strings.TrimRight(fmt.Sprintf("%.2f", percent), "0"), ".") + "%"
 	switch {
 	case percent >= 99:
-		return text, badgeGreen
+		return text, badge.Green
 	case percent >= 95:
-		return text, badgeAmber
+		return text, badge.Amber
 	}
-	return text, badgeRed
+	return text, badge.Red
 }
 
 func latencyText(d time.Duration) string {

@@ -11,6 +11,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/belfry-run/belfry/internal/badge"
 	"github.com/belfry-run/belfry/monitor"
 	"github.com/belfry-run/belfry/view"
 )
@@ -51,7 +52,7 @@ func TestAnUptimeIsNeverRoundedUp(t *testing.T) {
 	for _, c := range []struct {
 		r      float64
 		colour string
-	}{{1, badgeGreen}, {0.99, badgeGreen}, {0.98, badgeAmber}, {0.95, badgeAmber}, {0.94, badgeRed}} {
+	}{{1, badge.Green}, {0.99, badge.Green}, {0.98, badge.Amber}, {0.95, badge.Amber}, {0.94, badge.Red}} {
 		if _, colour := ratioText(&c.r); colour != c.colour {
 			t.Errorf("%g is %s", c.r, colour)
 		}
@@ -74,16 +75,16 @@ func TestLatenciesOfBadges(t *testing.T) {
 func TestABadgeIsWellFormedWhateverItSays(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
-		b := badge{about: rapid.String().Draw(t, "about"), label: rapid.String().Draw(t, "label"), value: rapid.String().Draw(t, "value"), colour: badgeGreen}
+		b := badge.Badge{About: rapid.String().Draw(t, "about"), Label: rapid.String().Draw(t, "label"), Value: rapid.String().Draw(t, "value"), Colour: badge.Green}
 		var texts []string
-		dec := xml.NewDecoder(strings.NewReader(string(b.svg())))
+		dec := xml.NewDecoder(strings.NewReader(string(b.SVG())))
 		for inside := ""; ; {
 			token, err := dec.Token()
 			if errors.Is(err, io.EOF) {
 				break
 			}
 			if err != nil {
-				t.Fatalf("%v in %s", err, b.svg())
+				t.Fatalf("%v in %s", err, b.SVG())
 			}
 			switch v := token.(type) {
 			case xml.StartElement:
@@ -99,7 +100,7 @@ func TestABadgeIsWellFormedWhateverItSays(t *testing.T) {
 				}
 			}
 		}
-		if len(texts) != 2 || texts[0] != badgeText(b.label) || texts[1] != badgeText(b.value) {
+		if len(texts) != 2 || texts[0] != badge.Text(b.Label) || texts[1] != badge.Text(b.Value) {
 			t.Fatalf("it says %q", texts)
 		}
 	})

@@ -131,6 +131,7 @@ func (s *server) incidentRoutes() {
 		Monitor   string `query:"monitor" doc:"Only outages of this monitor"`
 		Open      bool   `query:"open" doc:"Only those that are not over"`
 		Over      bool   `query:"over" doc:"Only those that are"`
+		Assigned  string `query:"assigned" maxLength:"400" doc:"Only those of this person"`
 		Limit     int    `query:"limit" minimum:"0" maximum:"1000" doc:"Items per page; default: 50"`
 		Cursor    string `query:"cursor" doc:"Next of the page before"`
 	}
@@ -143,18 +144,79 @@ func (s *server) incidentRoutes() {
 			return core.Page[monitor.Incident]{}, err
 		}
 		return api.Page(s.service.Incidents(ctx, view.IncidentFilter{
-			Paging: core.Paging{Limit: in.Limit, Cursor: in.Cursor}, Namespace: ns, Monitor: in.Monitor, Open: in.Open, Over: in.Over,
+			Paging: core.Paging{Limit: in.Limit, Cursor: in.Cursor}, Namespace: ns, Monitor: in.Monitor, Open: in.Open, Over: in.Over, Assigned: in.Assigned,
 		}))
 	})
 
 	api.Serve(s.API, api.Endpoint{
 		Id: "incident-show", Method: http.MethodGet, Path: "/v1/incidents/{id}", Scope: access.ScopeRead,
-		Summary: "Show an outage, and what came back instead",
+		Summary: "Show an outage: what came back instead, and what people wrote",
 	}, func(ctx context.Context, c *api.Call, in *api.ByID) (monitor.Incident, error) {
 		ns, err := in.Resolve(c, "incident")
 		if err != nil {
 			return monitor.Incident{}, err
 		}
 		return s.service.Incident(ctx, ns, in.ID)
+	})
+	s.incidentActions()
+}
+
+func (s *server) incidentActions() {
+	api.ServeBody(s.API, api.Endpoint{
+		Id: "incident-acknowledge", Method: http.MethodPost, Path: "/v1/incidents/{id}/acknowledge", Scope: access.ScopeOperate, Bare: true,
+		Summary: "Say that you look after an outage",
+		Doc:     "No reminder of it is sent then; its end is. The first acknowledgement holds: repeated by the same token it answers that one, and another token gets a conflict.",
+	}, func(ctx context.Context, c *api.Call, in *api.ByID, body wire.AcknowledgeOptions) (monitor.Incident, error) {
+		ns, err := in.Resolve(c, "incident")
+		if err != nil {
+			return monitor.Incident{}, err
+		}
+		return s.service.AcknowledgeIncident(ctx, ns, in.ID, body.Note)
+	})
+
+	api.Serve(s.API, api.Endpoint{
+		Id: "incident-unacknowledge", Method: http.MethodPost, Path: "/v1/incidents/{id}/unacknowledge", Scope: access.ScopeOperate,
+		Summary: "Take an acknowledgement back; it may be that of another person",
+	}, func(ctx context.Context, c *api.Call, in *api.ByID) (monitor.Incident, error) {
+		ns, err := in.Resolve(c, "incident")
+		if err != nil {
+			return monitor.Incident{}, err
+		}
+		return s.service.UnacknowledgeIncident(ctx, ns, in.ID)
+	})
+
+	api.ServeBody(s.API, api.Endpoint{
+		Id: "incident-assign", Method: http.MethodPost, Path: "/v1/incidents/{id}/assign", Scope: access.ScopeOperate, Bare: true,
+		Summary: "Assign an outage to a person",
+		Doc:     "The name is free, and may be that of a user or a team. The last assignment holds; each is kept with its author. It sends no notification.",
+	}, func(ctx context.Context, c *api.Call, in *api.ByID, body wire.AssignOptions) (monitor.Incident, error) {
+		ns, err := in.Resolve(c, "incident")
+		if err != nil {
+			return monitor.Incident{}, err
+		}
+		return s.service.AssignIncident(ctx, ns, in.ID, body.To)
+	})
+
+	api.Serve(s.API, api.Endpoint{
+		Id: "incident-unassign", Method: http.MethodPost, Path: "/v1/incidents/{id}/unassign", Scope: access.ScopeOperate,
+		Summary: "Take the assignment of an outage back",
+	}, func(ctx context.Context, c *api.Call, in *api.ByID) (monitor.Incident, error) {
+		ns, err := in.Resolve(c, "incident")
+		if err != nil {
+			return monitor.Incident{}, err
+		}
+		return s.service.UnassignIncident(ctx, ns, in.ID)
+	})
+
+	api.ServeBody(s.API, api.Endpoint{
+		Id: "incident-update", Method: http.MethodPost, Path: "/v1/incidents/{id}/updates", Scope: access.ScopeOperate, Created: true,
+		Summary: "Write an update of an outage",
+		Doc:     "At most 200 for each outage, open or over. Updates cannot be changed, and the same one from the same token within ten minutes is there once. Public ones are shown on status pages, without their author.",
+	}, func(ctx context.Context, c *api.Call, in *api.ByID, body monitor.Update) (monitor.Update, error) {
+		ns, err := in.Resolve(c, "incident")
+		if err != nil {
+			return monitor.Update{}, err
+		}
+		return s.service.UpdateIncident(ctx, ns, in.ID, body)
 	})
 }

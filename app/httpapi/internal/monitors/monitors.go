@@ -43,7 +43,7 @@ type monitorFilter struct {
 	Status    monitor.Status `query:"status" doc:"Only monitors in this status: new, up, down or paused"`
 	Kind      task.Kind      `query:"kind" doc:"Only monitors of this kind"`
 	Tag       string         `query:"tag" doc:"Only monitors with this tag"`
-	Search    string         `query:"search" doc:"Only monitors whose name has this in it, whatever its case"`
+	Search    string         `query:"search" doc:"Only monitors whose name or title has this in it, whatever its case"`
 }
 
 func (in *monitorFilter) resolve(c *api.Call) (f view.MonitorFilter, err error) {
@@ -103,7 +103,7 @@ func (s *server) monitorRoutes() {
 		Status    monitor.Status `query:"status" doc:"Only monitors in this status: new, up, down or paused"`
 		Kind      task.Kind      `query:"kind" doc:"Only monitors of this kind"`
 		Tag       string         `query:"tag" doc:"Only monitors with this tag"`
-		Search    string         `query:"search" doc:"Only monitors whose name has this in it, whatever its case"`
+		Search    string         `query:"search" doc:"Only monitors whose name or title has this in it, whatever its case"`
 		Limit     int            `query:"limit" minimum:"0" maximum:"1000" doc:"Items per page; default: 50"`
 		Cursor    string         `query:"cursor" doc:"Next of the page before"`
 	}

@@ -3,6 +3,7 @@
 package monitors
 
 import (
+	"net/http"
 	"time"
 
 	"github.com/belfry-run/belfry/app/httpapi/internal/api"
@@ -13,12 +14,16 @@ type Service interface {
 	Monitors
 	Windows
 	StatusPages
+	Announcements
+	Subscribers
 }
 
 // Options are what a node may be able to do besides, or nil.
 type Options struct {
 	Prober  Prober // tries checks
 	Secrets Checks // for tries of the checks of monitors
+
+	Subscribe http.Handler // takes and ends subscriptions of visitors
 }
 
 // server serves the routes of this package.
@@ -38,6 +43,8 @@ func Routes(a *api.API, s Service, o Options) {
 	r.trialRoutes()
 	r.windowRoutes()
 	r.statusPageRoutes()
+	r.announcementRoutes()
+	r.subscriberRoutes()
 	r.beatRoutes()
 	r.foreignBeatRoutes()
 	r.badgeRoutes()

@@ -35,6 +35,14 @@ type Monitors interface {
 	Timeline(ctx context.Context, namespace, monitor string, from time.Time) ([]monitor.Span, error)
 	Incidents(ctx context.Context, f view.IncidentFilter) (core.Page[monitor.Incident], error)
 	Incident(ctx context.Context, namespace string, id int64) (monitor.Incident, error)
+	// AcknowledgeIncident says that the caller looks after an incident: the first
+	// does, and another gets a conflict.
+	AcknowledgeIncident(ctx context.Context, namespace string, id int64, note string) (monitor.Incident, error)
+	UnacknowledgeIncident(ctx context.Context, namespace string, id int64) (monitor.Incident, error)
+	// AssignIncident makes an incident the work of a person; of the caller if none is named.
+	AssignIncident(ctx context.Context, namespace string, id int64, to string) (monitor.Incident, error)
+	UnassignIncident(ctx context.Context, namespace string, id int64) (monitor.Incident, error)
+	UpdateIncident(ctx context.Context, namespace string, id int64, u monitor.Update) (monitor.Update, error)
 	PageVersions(ctx context.Context, f view.VersionFilter) (core.Page[monitor.PageVersion], error)
 	// PageVersion is one version with its text; 0 is the newest, -1 the baseline.
 	PageVersion(ctx context.Context, namespace, monitor string, seq int64) (monitor.PageVersion, error)

@@ -19,7 +19,7 @@ func (s *server) scheduleRoutes() {
 		State     schedule.State `query:"state" doc:"Only schedules in this state: active, paused or completed"`
 		Task      string         `query:"task" doc:"Only schedules of this task"`
 		Tag       string         `query:"tag" doc:"Only schedules of tasks with this tag"`
-		Part      string         `query:"part" maxLength:"128" doc:"Only schedules with this in their name, whatever its case; the answer says in looked when it stopped before the page was full"`
+		Part      string         `query:"part" maxLength:"200" doc:"Only schedules with this in their name or title, whatever its case; the answer says in looked when it stopped before the page was full"`
 		Limit     int            `query:"limit" minimum:"0" maximum:"1000" doc:"Items per page; default: 50"`
 		Cursor    string         `query:"cursor" doc:"Next of the page before"`
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/belfry-run/belfry/job"
 	"github.com/belfry-run/belfry/task"
 	"github.com/belfry-run/belfry/view"
+	"github.com/belfry-run/belfry/workflow"
 )
 
 // The services, per noun. The store has all of them, and so has the [client.Client],
@@ -23,6 +24,35 @@ type Tasks interface {
 	DeleteTask(ctx context.Context, namespace, name string) error
 	Task(ctx context.Context, namespace, name string) (task.Task, error)
 	Tasks(ctx context.Context, f task.Filter) (core.Page[task.Task], error)
+	// LimitUse is how the limits of a task are used now.
+	LimitUse(ctx context.Context, namespace, name string) ([]view.LimitUse, error)
+	// ResumeSequence has a sequence that a failed job stopped go on with the next, and answers whether it was stopped.
+	ResumeSequence(ctx context.Context, namespace, name, key string) (bool, error)
+}
+
+// Workflows shows runs of workflows, and steers them. Workflows are tasks: they are saved and enqueued like any,
+// and a run is canceled as its job.
+type Workflows interface {
+	// WorkflowRun is the run of a workflow's job, under way or ended.
+	WorkflowRun(ctx context.Context, namespace string, id int64) (workflow.Status, error)
+	// WorkflowItems are the jobs of a step, in the order of its list.
+	WorkflowItems(ctx context.Context, namespace string, id int64, step string, p core.Paging) (core.Page[workflow.Item], error)
+	// SendSignal gives a signal or an approval to a run.
+	SendSignal(ctx context.Context, namespace string, id int64, s workflow.Signal) (workflow.Sent, error)
+	// MakeLink makes an address at which a signal or approval is answered without a token.
+	MakeLink(ctx context.Context, namespace string, id int64, l workflow.Link) (workflow.NewLink, error)
+	// DeleteLinks takes back the links of a run, or those of one signal or approval.
+	DeleteLinks(ctx context.Context, namespace string, id int64, name string) (workflow.Unlinked, error)
+	// RetryWorkflow has a run that ended go on.
+	RetryWorkflow(ctx context.Context, namespace string, id int64, r workflow.Retrying) error
+}
+
+// Links answers requests that bring the key of a link and nothing else.
+type Links interface {
+	// Linked is what the link with a key asks. To look changes nothing.
+	Linked(ctx context.Context, key string) (workflow.Linked, error)
+	// SendByLink answers what the link with a key asks. The name of the signal is that of the link.
+	SendByLink(ctx context.Context, key string, s workflow.Signal) (workflow.Sent, error)
 }
 
 // Cycles shows tasks that have members, and steers their runs. They are saved

@@ -7,7 +7,9 @@ import (
 	"github.com/belfry-run/belfry/access"
 	"github.com/belfry-run/belfry/app/httpapi/internal/api"
 	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/httpapi/wire"
 	"github.com/belfry-run/belfry/task"
+	"github.com/belfry-run/belfry/view"
 )
 
 // withoutSecrets is a task as it is shown. Only a worker's claim has all of it.
@@ -18,7 +20,7 @@ func (s *server) taskRoutes() {
 		Namespace string    `query:"namespace" doc:"Default: the token's namespace, or default; * for all"`
 		Kind      task.Kind `query:"kind" doc:"Only tasks of this kind"`
 		Tag       string    `query:"tag" doc:"Only tasks with this tag"`
-		Part      string    `query:"part" maxLength:"128" doc:"Only tasks with this in their name, whatever its case"`
+		Part      string    `query:"part" maxLength:"200" doc:"Only tasks with this in their name or title, whatever its case"`
 		Limit     int       `query:"limit" minimum:"0" maximum:"1000" doc:"Items per page; default: 50"`
 		Cursor    string    `query:"cursor" doc:"Next of the page before"`
 	}
@@ -63,6 +65,30 @@ func (s *server) taskRoutes() {
 			return task.Task{}, err
 		}
 		return withoutSecrets(s.service.Task(ctx, ns, in.Name))
+	})
+
+	api.Serve(s.API, api.Endpoint{
+		Id: "task-limits", Method: http.MethodGet, Path: "/v1/tasks/{name}/limits", Scope: access.ScopeRead,
+		Summary: "Show how the limits of a task are used now, and by which keys most",
+	}, func(ctx context.Context, c *api.Call, in *api.ByName) ([]view.LimitUse, error) {
+		ns, err := in.Resolve(c)
+		if err != nil {
+			return nil, err
+		}
+		all, err := s.service.LimitUse(ctx, ns, in.Name)
+		return api.List(all), err
+	})
+
+	api.ServeBody(s.API, api.Endpoint{
+		Id: "task-resume", Method: http.MethodPost, Path: "/v1/tasks/{name}/resume", Scope: access.ScopeOperate, Bare: true,
+		Summary: "Have a sequence that a failed job stopped go on with the next",
+	}, func(ctx context.Context, c *api.Call, in *api.ByName, body wire.SequenceKey) (wire.Resumed, error) {
+		ns, err := in.Resolve(c)
+		if err != nil {
+			return wire.Resumed{}, err
+		}
+		resumed, err := s.service.ResumeSequence(ctx, ns, in.Name, body.Key)
+		return wire.Resumed{Resumed: resumed}, err
 	})
 
 	api.ServeBody(s.API, api.Endpoint{

@@ -66,6 +66,44 @@ func (s *server) historyRoutes() {
 		return minuteList{api.List(all)}, err
 	})
 
+	type sampling struct {
+		Namespace string   `query:"namespace" doc:"Default: the token's namespace, or default; * for all"`
+		Queues    []string `query:"queue" doc:"Names, separated by commas; default: all in which something waited or ran"`
+		Within    string   `query:"within" doc:"How far back, such as 24h; default: 3h; at most 840h"`
+		Step      string   `query:"step" doc:"Between points, in whole minutes, or whole hours for more than 48h back; default: one that gives at most 180 points"`
+	}
+	api.Serve(s.API, api.Endpoint{
+		Id: "queue-samples", Method: http.MethodGet, Path: "/v1/queue-samples", Scope: access.ScopeRead,
+		Summary: "Show how many jobs waited in queues over time, and how long the oldest had",
+		Doc:     "A node with the role engine takes a sample every minute, and counts up to 10,000 jobs of a queue. Minutes are kept for 48 hours, hours for 35 days.",
+	}, func(ctx context.Context, c *api.Call, in *sampling) (out job.Samples, err error) {
+		q := job.SampleQuery{Queues: in.Queues}
+		if q.Namespace, err = api.InNamespace(c.Token, "namespace", in.Namespace); err != nil {
+			return out, err
+		}
+		for _, d := range []struct {
+			field, text string
+			to          *time.Duration
+		}{{"within", in.Within, &q.Within}, {"step", in.Step, &q.Step}} {
+			if d.text == "" {
+				continue
+			}
+			v, err := core.ParseDuration(d.text)
+			if err != nil || v <= 0 {
+				return out, core.InvalidField(d.field, wire.Shorten(d.text), "is not a length of time", "such as 1h")
+			}
+			*d.to = v.D()
+		}
+		for _, name := range q.Queues {
+			if err := core.ValidName("queue", name); err != nil {
+				return out, err
+			}
+		}
+		out, err = s.service.QueueSamples(ctx, q)
+		out.Items = api.List(out.Items)
+		return out, err
+	})
+
 	type stripList struct {
 		Items []view.Strip `json:"items" doc:"By name"`
 	}
@@ -91,6 +129,52 @@ func (s *server) historyRoutes() {
 			all[i].Results = api.List(all[i].Results)
 		}
 		return stripList{api.List(all)}, err
+	})
+
+	type tasksByDay struct {
+		Namespace string    `query:"namespace" doc:"Default: the token's namespace, or default; * is all"`
+		Tasks     []string  `query:"task" doc:"Names, separated by commas; at most 50"`
+		From      time.Time `query:"from" doc:"Default: 13 days before to"`
+		To        time.Time `query:"to" doc:"Default: now"`
+	}
+	api.Serve(s.API, api.Endpoint{
+		Id: "task-days", Method: http.MethodGet, Path: "/v1/task-days", Scope: access.ScopeRead,
+		Summary: "Count what became of the jobs of several tasks, day by day in UTC",
+		Doc:     "A job counts on the day on which it ended. Checks of monitors are not counted. Days are kept for 400 days, whatever becomes of the jobs.",
+	}, func(ctx context.Context, c *api.Call, in *tasksByDay) (out view.TaskDaysFound, err error) {
+		q := view.TaskDaysQuery{Tasks: in.Tasks, From: in.From, To: in.To}
+		if q.Namespace, err = api.InNamespace(c.Token, "namespace", in.Namespace); err != nil {
+			return out, err
+		}
+		out, err = s.service.TaskDays(ctx, q)
+		out.Items = api.List(out.Items)
+		for i := range out.Items {
+			out.Items[i].Days = api.List(out.Items[i].Days)
+		}
+		return out, err
+	})
+
+	type titleList struct {
+		Items view.Titles `json:"items" doc:"Tasks, schedules, monitors and queues, each by name"`
+	}
+	type titling struct {
+		Namespace string   `query:"namespace" doc:"Default: the token's namespace, or default"`
+		Tasks     []string `query:"task" doc:"Names, separated by commas; at most 200"`
+		Schedules []string `query:"schedule" doc:"Names, separated by commas; at most 200"`
+		Monitors  []string `query:"monitor" doc:"Names, separated by commas; at most 200"`
+		Queues    []string `query:"queue" doc:"Names, separated by commas; at most 200"`
+	}
+	api.Serve(s.API, api.Endpoint{
+		Id: "titles", Method: http.MethodGet, Path: "/v1/titles", Scope: access.ScopeRead,
+		Summary: "Show the titles of several tasks, schedules, monitors and queues",
+		Doc:     "For what shows jobs, runs or incidents, which have names. What has no title is left out.",
+	}, func(ctx context.Context, c *api.Call, in *titling) (out titleList, err error) {
+		q := view.Named{Tasks: in.Tasks, Schedules: in.Schedules, Monitors: in.Monitors, Queues: in.Queues}
+		if q.Namespace, err = api.InOne(c.Token, "namespace", in.Namespace); err != nil {
+			return out, err
+		}
+		all, err := s.service.Titles(ctx, q)
+		return titleList{api.List(all)}, err
 	})
 
 	type dayByDay struct {

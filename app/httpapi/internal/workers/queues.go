@@ -9,6 +9,7 @@ import (
 	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/httpapi/wire"
 	"github.com/belfry-run/belfry/job"
+	"github.com/belfry-run/belfry/view"
 )
 
 // queueByName names a queue. Queues belong to no namespace.
@@ -50,6 +51,18 @@ func (s *server) queueRoutes() {
 			return q, err
 		}
 		return s.ownQueue(ctx, c.Token, q)
+	})
+
+	api.Serve(s.API, api.Endpoint{
+		Id: "queue-limits", Method: http.MethodGet, Path: "/v1/queues/{name}/limits", Scope: access.ScopeRead,
+		Summary: "Show how the limits of a queue are used now, and by which keys most",
+		Doc:     "Needs a token for all namespaces: keys are values of inputs.",
+	}, func(ctx context.Context, c *api.Call, in *queueByName) ([]view.LimitUse, error) {
+		if err := in.check(c); err != nil {
+			return nil, err
+		}
+		all, err := s.service.QueueLimitUse(ctx, in.Name)
+		return api.List(all), err
 	})
 
 	api.ServeBody(s.API, api.Endpoint{

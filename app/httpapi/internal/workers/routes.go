@@ -16,6 +16,8 @@ type Service interface {
 	Queues
 	Workers
 	job.Leaser
+	job.StepKeeper
+	job.ProgressKeeper
 	// CountJobs counts what a filter finds, as far as a cap.
 	CountJobs(ctx context.Context, f job.Filter, o view.CountOptions) (job.Count, error)
 	// DeclareOutput announces a file of an attempt that runs, and answers where its
@@ -39,4 +41,5 @@ func Routes(a *api.API, s Service, byTicket []string) {
 	r.workerRoutes()
 	r.sessionRoutes()
 	r.attemptRoutes()
+	r.stepRoutes()
 }

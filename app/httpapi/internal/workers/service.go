@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/belfry-run/belfry/job"
+	"github.com/belfry-run/belfry/view"
 )
 
 // Queues keeps the lanes.
@@ -15,6 +16,8 @@ type Queues interface {
 	Queues(ctx context.Context) ([]job.QueueStats, error)
 	PauseQueue(ctx context.Context, name, reason string) (job.Queue, error)
 	ResumeQueue(ctx context.Context, name string) (job.Queue, error)
+	// QueueLimitUse is how the limits of a queue are used now.
+	QueueLimitUse(ctx context.Context, name string) ([]view.LimitUse, error)
 }
 
 // Workers shows who runs jobs.

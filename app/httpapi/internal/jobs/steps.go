@@ -1,0 +1,42 @@
+package jobs
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/belfry-run/belfry/access"
+	"github.com/belfry-run/belfry/app/httpapi/internal/api"
+	"github.com/belfry-run/belfry/httpapi/wire"
+	"github.com/belfry-run/belfry/job"
+)
+
+func (s *server) stepRoutes() {
+	type recordedSteps struct {
+		Items []job.Step `json:"items"`
+	}
+	api.Serve(s.API, api.Endpoint{
+		Id: "job-steps", Method: http.MethodGet, Path: "/v1/jobs/{id}/steps", Scope: access.ScopeRead,
+		Summary: "List the recorded steps of a job, in order",
+		Doc:     "Later attempts take the results of these steps from here and do not run them again.",
+	}, func(ctx context.Context, c *api.Call, in *jobByID) (recordedSteps, error) {
+		ns, err := in.resolve(c)
+		if err != nil {
+			return recordedSteps{}, err
+		}
+		items, err := s.service.JobSteps(ctx, ns, in.ID)
+		return recordedSteps{api.List(items)}, err
+	})
+
+	api.ServeBody(s.API, api.Endpoint{
+		Id: "job-reset-steps", Method: http.MethodPost, Path: "/v1/jobs/{id}/reset-steps", Scope: access.ScopeOperate, Bare: true,
+		Summary: "Forget the steps of a job from one on, or all",
+		Doc:     "The next attempt runs them again. A job that is running is a conflict.",
+	}, func(ctx context.Context, c *api.Call, in *jobByID, r job.StepReset) (wire.StepsForgotten, error) {
+		ns, err := in.resolve(c)
+		if err != nil {
+			return wire.StepsForgotten{}, err
+		}
+		n, err := s.service.ResetSteps(ctx, ns, in.ID, r)
+		return wire.StepsForgotten{Steps: n}, err
+	})
+}

@@ -1,0 +1,98 @@
+package workers
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/belfry-run/belfry/access"
+	"github.com/belfry-run/belfry/app/httpapi/internal/api"
+	"github.com/belfry-run/belfry/httpapi/wire"
+	"github.com/belfry-run/belfry/job"
+)
+
+// docOfSaving says for both routes what a step is.
+const docOfSaving = "Later attempts of the job read the result of a step and do not run it again. Steps are numbered from 1 without a gap, and each name is there once. " +
+	"The same step under the same lease may be sent again: it is answered as it is recorded. Another one under its number or name is a conflict."
+
+func (s *server) stepRoutes() {
+	type attemptOfSession struct {
+		ID    string `path:"id" doc:"As it was answered when the session was opened"`
+		Job   int64  `path:"job" minimum:"1"`
+		Lease int64  `path:"lease" minimum:"1"`
+	}
+	api.Serve(s.API, api.Endpoint{
+		Id: "session-steps", Method: http.MethodGet, Path: "/v1/sessions/{id}/steps/{job}/{lease}", Scope: access.ScopeWorker,
+		Summary: "List the recorded steps of the job of an attempt",
+		Doc:     "An attempt whose lease was lost is answered with stale: true.",
+	}, func(ctx context.Context, c *api.Call, in *attemptOfSession) (job.StepList, error) {
+		if err := s.ownSession(ctx, c.Token, in.ID); err != nil {
+			return job.StepList{}, err
+		}
+		out, err := s.service.Steps(ctx, in.ID, job.Ref{JobID: in.Job, Lease: in.Lease})
+		out.Steps = api.List(out.Steps)
+		return out, err
+	})
+
+	api.ServeBody(s.API, api.Endpoint{
+		Id: "session-step", Method: http.MethodPost, Path: "/v1/sessions/{id}/steps", Scope: access.ScopeWorker,
+		Summary: "Record the next step of the job of an attempt",
+		Doc:     docOfSaving + " Under a lease that was lost nothing is written, and the answer has stale: true.",
+	}, func(ctx context.Context, c *api.Call, in *sessionByID, body wire.SessionStep) (job.SavedStep, error) {
+		if err := s.ownSession(ctx, c.Token, in.ID); err != nil {
+			return job.SavedStep{}, err
+		}
+		if err := body.WithDefaults().Validate(); err != nil {
+			return job.SavedStep{}, err
+		}
+		return s.service.SaveStep(ctx, in.ID, body.Ref, body.NewStep)
+	})
+
+	const path = "/v1/attempts/{job}/{lease}/steps"
+	api.Serve(s.API, api.Endpoint{
+		Id: "attempt-steps", Method: http.MethodGet, Path: path, Attempt: true,
+		Summary: "List the recorded steps of an attempt's job",
+	}, func(ctx context.Context, c *api.Call, in *attemptOf) (job.StepList, error) {
+		out, err := s.service.Steps(ctx, c.Right.Session, in.ref())
+		if err == nil && out.Stale {
+			err = s.Signing.From.CheckAttempt(ctx, c.Right.Session, in.ref())
+		}
+		out.Steps = api.List(out.Steps)
+		return out, err
+	})
+
+	api.ServeBody(s.API, api.Endpoint{
+		Id: "attempt-step", Method: http.MethodPost, Path: path, Attempt: true,
+		Summary: "Record the next step of an attempt's job",
+		Doc:     docOfSaving,
+	}, func(ctx context.Context, c *api.Call, in *attemptOf, n job.NewStep) (job.SavedStep, error) {
+		if err := n.WithDefaults().Validate(); err != nil {
+			return job.SavedStep{}, err
+		}
+		out, err := s.service.SaveStep(ctx, c.Right.Session, in.ref(), n)
+		if err == nil && out.Stale {
+			err = s.Signing.From.CheckAttempt(ctx, c.Right.Session, in.ref())
+		}
+		return out, err
+	})
+
+	api.ServeBody(s.API, api.Endpoint{
+		Id: "session-progress", Method: http.MethodPost, Path: "/v1/sessions/{id}/progress", Scope: access.ScopeWorker,
+		Summary: "Say how far attempts are",
+		Doc:     "Each in the place of what was said before; at most once a second is enough. What comes under a stale lease is dropped.",
+	}, func(ctx context.Context, c *api.Call, in *sessionByID, body wire.SessionProgress) (api.None, error) {
+		if err := s.ownSession(ctx, c.Token, in.ID); err != nil {
+			return api.None{}, err
+		}
+		return api.None{}, s.service.SaveProgress(ctx, in.ID, body.Attempts)
+	})
+
+	api.ServeBody(s.API, api.Endpoint{
+		Id: "attempt-progress", Method: http.MethodPost, Path: "/v1/attempts/{job}/{lease}/progress", Attempt: true,
+		Summary: "Say how far an attempt is",
+	}, func(ctx context.Context, c *api.Call, in *attemptOf, g job.Progress) (api.None, error) {
+		if err := s.Signing.From.CheckAttempt(ctx, c.Right.Session, in.ref()); err != nil {
+			return api.None{}, err
+		}
+		return api.None{}, s.service.SaveProgress(ctx, c.Right.Session, []job.AttemptProgress{{Ref: in.ref(), Progress: g}})
+	})
+}

@@ -1,0 +1,83 @@
+package client
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/hook"
+	"github.com/belfry-run/belfry/httpapi/wire"
+	"github.com/belfry-run/belfry/view"
+)
+
+// HookCalls are the calls about hooks.
+type HookCalls struct{ server *server }
+
+// SaveHook implements [httpapi.Hooks].
+func (c HookCalls) SaveHook(ctx context.Context, d hook.Hook) (hook.Hook, error) {
+	return saved(ctx, c.server, hookNoun, d.Name, d)
+}
+
+// DeleteHook implements [httpapi.Hooks].
+func (c HookCalls) DeleteHook(ctx context.Context, namespace, name string) error {
+	return c.server.drop(ctx, hookNoun, namespace, name)
+}
+
+// Hook implements [httpapi.Hooks].
+func (c HookCalls) Hook(ctx context.Context, namespace, name string) (hook.Hook, error) {
+	return shown[hook.Hook](ctx, c.server, hookNoun, namespace, name)
+}
+
+// ListHooks implements [httpapi.Hooks].
+func (c HookCalls) ListHooks(ctx context.Context, f view.DocumentFilter) (core.Page[hook.Hook], error) {
+	return listed[hook.Hook](ctx, c.server, hookNoun, f)
+}
+
+// PauseHook implements [httpapi.Hooks].
+func (c HookCalls) PauseHook(ctx context.Context, namespace, name string, paused bool) (out hook.Hook, err error) {
+	verb := "resume"
+	if paused {
+		verb = "pause"
+	}
+	if err := checked("name", name); err != nil {
+		return out, err
+	}
+	err = c.server.do(ctx, ask{method: http.MethodPost, path: named(hookNoun, name, verb), query: words("namespace", namespace), again: true}, &out)
+	return out, err
+}
+
+// HookStatus implements [httpapi.Hooks].
+func (c HookCalls) HookStatus(ctx context.Context, namespace, name string) (out hook.Status, err error) {
+	if err := checked("name", name); err != nil {
+		return out, err
+	}
+	return get[hook.Status](ctx, c.server, named(hookNoun, name, "status"), words("namespace", namespace))
+}
+
+// HookEvents implements [httpapi.Hooks].
+func (c HookCalls) HookEvents(ctx context.Context, f hook.Filter) (out core.Page[hook.Recorded], err error) {
+	if err := checked("name", f.Hook); err != nil {
+		return out, err
+	}
+	return get[core.Page[hook.Recorded]](ctx, c.server, named(hookNoun, f.Hook, "events"), paged(f.Paging, words("namespace", f.Namespace, "state", string(f.State), "type", f.Type)))
+}
+
+// ReplayHook implements [httpapi.Hooks].
+func (c HookCalls) ReplayHook(ctx context.Context, namespace, name string, r hook.Replay) (out hook.Replayed, err error) {
+	if err := checked("name", name); err != nil {
+		return out, err
+	}
+	return put[hook.Replayed](ctx, c.server, http.MethodPost, named(hookNoun, name, "replay"), words("namespace", namespace), r)
+}
+
+// TestHook sends an event of type hook.test. It is no part of [httpapi.Service]: a node sends.
+func (c HookCalls) TestHook(ctx context.Context, namespace, name string) (out wire.ChannelTest, err error) {
+	if err := checked("name", name); err != nil {
+		return out, err
+	}
+	err = c.server.do(ctx, ask{
+		method: http.MethodPost, path: named(hookNoun, name, "test"), query: words("namespace", namespace), timeout: view.AlertTimeout + 30*time.Second,
+	}, &out)
+	return out, err
+}

@@ -1,0 +1,98 @@
+package client
+
+import (
+	"context"
+	"net/http"
+	"strconv"
+
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/httpapi/wire"
+	"github.com/belfry-run/belfry/job"
+)
+
+var (
+	_ job.StepKeeper = WorkerCalls{}
+	_ job.StepKeeper = (*AttemptClient)(nil)
+
+	_ job.ProgressKeeper = WorkerCalls{}
+	_ job.ProgressKeeper = (*AttemptClient)(nil)
+)
+
+// Steps implements [job.StepKeeper].
+func (c WorkerCalls) Steps(ctx context.Context, session string, ref job.Ref) (job.StepList, error) {
+	if err := checked("session", session); err != nil {
+		return job.StepList{}, err
+	}
+	return get[job.StepList](ctx, c.server, named("sessions", session, "steps", strconv.FormatInt(ref.JobID, 10), strconv.FormatInt(ref.Lease, 10)), nil)
+}
+
+// SaveStep implements [job.StepKeeper]. It is repeated when the server cannot be reached.
+func (c WorkerCalls) SaveStep(ctx context.Context, session string, ref job.Ref, s job.NewStep) (out job.SavedStep, err error) {
+	if err := checked("session", session); err != nil {
+		return out, err
+	}
+	err = c.server.do(ctx, ask{method: http.MethodPost, path: named("sessions", session, "steps"), body: wire.SessionStep{Ref: ref, NewStep: s}, again: true}, &out)
+	return out, err
+}
+
+// JobSteps implements [httpapi.Jobs].
+func (c JobCalls) JobSteps(ctx context.Context, namespace string, id int64) ([]job.Step, error) {
+	return items[job.Step](ctx, c.server, numbered("jobs", id, "steps"), words("namespace", namespace))
+}
+
+// ResetSteps implements [httpapi.Jobs].
+func (c JobCalls) ResetSteps(ctx context.Context, namespace string, id int64, r job.StepReset) (int, error) {
+	out, err := put[wire.StepsForgotten](ctx, c.server, http.MethodPost, numbered("jobs", id, "reset-steps"), words("namespace", namespace), r)
+	return out.Steps, err
+}
+
+// Steps implements [job.StepKeeper].
+func (a *AttemptClient) Steps(ctx context.Context, session string, ref job.Ref) (out job.StepList, err error) {
+	if err := a.only(session); err != nil || ref != a.ref {
+		return job.StepList{Stale: true}, nil //nolint:nilerr // an attempt that has ended is an answer here
+	}
+	out, err = get[job.StepList](ctx, a.server, a.path("steps"), nil)
+	if isOver(err) {
+		return job.StepList{Stale: true}, nil
+	}
+	return out, err
+}
+
+// SaveStep implements [job.StepKeeper].
+func (a *AttemptClient) SaveStep(ctx context.Context, session string, ref job.Ref, s job.NewStep) (out job.SavedStep, err error) {
+	if err := a.only(session); err != nil || ref != a.ref {
+		return job.SavedStep{Stale: true}, nil //nolint:nilerr // an attempt that has ended is an answer here
+	}
+	err = a.server.do(ctx, ask{method: http.MethodPost, path: a.path("steps"), body: s, again: true}, &out)
+	if isOver(err) {
+		return job.SavedStep{Stale: true}, nil
+	}
+	return out, err
+}
+
+// isOver reports that the attempt's own token has ended.
+func isOver(err error) bool { return core.CodeOf(err) == core.Unauthorized }
+
+// SaveProgress implements [job.ProgressKeeper].
+func (c WorkerCalls) SaveProgress(ctx context.Context, session string, ps []job.AttemptProgress) error {
+	if err := checked("session", session); err != nil {
+		return err
+	}
+	return c.server.do(ctx, ask{method: http.MethodPost, path: named("sessions", session, "progress"), body: wire.SessionProgress{Attempts: ps}}, nil)
+}
+
+// SaveProgress implements [job.ProgressKeeper].
+func (a *AttemptClient) SaveProgress(ctx context.Context, session string, ps []job.AttemptProgress) error {
+	if err := a.only(session); err != nil {
+		return nil //nolint:nilerr // as progress under a stale lease is dropped anywhere
+	}
+	for _, p := range ps {
+		if p.Ref != a.ref {
+			continue
+		}
+		if err := a.server.do(ctx, ask{method: http.MethodPost, path: a.path("progress"), body: p.Progress}, nil); err != nil && !isOver(err) {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,43 @@
+package client
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/workflow"
+)
+
+// WorkflowCalls are the calls about runs of workflows.
+type WorkflowCalls struct{ server *server }
+
+// WorkflowRun implements [httpapi.Workflows].
+func (c WorkflowCalls) WorkflowRun(ctx context.Context, namespace string, id int64) (workflow.Status, error) {
+	return get[workflow.Status](ctx, c.server, numbered("workflow-runs", id), words("namespace", namespace))
+}
+
+// WorkflowItems implements [httpapi.Workflows].
+func (c WorkflowCalls) WorkflowItems(ctx context.Context, namespace string, id int64, step string, p core.Paging) (core.Page[workflow.Item], error) {
+	return get[core.Page[workflow.Item]](ctx, c.server, numbered("workflow-runs", id, "items"), paged(p, words("namespace", namespace, "step", step)))
+}
+
+// SendSignal implements [httpapi.Workflows].
+func (c WorkflowCalls) SendSignal(ctx context.Context, namespace string, id int64, s workflow.Signal) (workflow.Sent, error) {
+	return put[workflow.Sent](ctx, c.server, http.MethodPost, numbered("workflow-runs", id, "signals"), words("namespace", namespace), s)
+}
+
+// MakeLink implements [httpapi.Workflows].
+func (c WorkflowCalls) MakeLink(ctx context.Context, namespace string, id int64, l workflow.Link) (workflow.NewLink, error) {
+	return put[workflow.NewLink](ctx, c.server, http.MethodPost, numbered("workflow-runs", id, "links"), words("namespace", namespace), l)
+}
+
+// DeleteLinks implements [httpapi.Workflows].
+func (c WorkflowCalls) DeleteLinks(ctx context.Context, namespace string, id int64, name string) (workflow.Unlinked, error) {
+	return put[workflow.Unlinked](ctx, c.server, http.MethodDelete, numbered("workflow-runs", id, "links"), words("namespace", namespace, "name", name), nil)
+}
+
+// RetryWorkflow implements [httpapi.Workflows].
+func (c WorkflowCalls) RetryWorkflow(ctx context.Context, namespace string, id int64, r workflow.Retrying) error {
+	_, err := put[workflow.Status](ctx, c.server, http.MethodPost, numbered("workflow-runs", id, "retry"), words("namespace", namespace), r)
+	return err
+}

@@ -1,0 +1,11 @@
+package wire
+
+// SequenceKey names a sequence of a task.
+type SequenceKey struct {
+	Key string `json:"key,omitempty" doc:"Value of its key; absent: the empty one"`
+}
+
+// Resumed says whether there was something to resume.
+type Resumed struct {
+	Resumed bool `json:"resumed" doc:"It was stopped"`
+}
