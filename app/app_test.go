@@ -28,6 +28,7 @@ import (
 	"github.com/belfry-run/belfry/app/config"
 	"github.com/belfry-run/belfry/app/httpapi"
 	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/flow"
 	"github.com/belfry-run/belfry/httpapi/client"
 	"github.com/belfry-run/belfry/internal/pgtest"
 	"github.com/belfry-run/belfry/job"
@@ -457,32 +458,74 @@ func TestMetricsOfMonitors(t *testing.T) {
 	}
 }
 
+// getWith asks with a token, if there is one.
+func getWith(ctx context.Context, t *testing.T, url, token string) (int, string) {
+	t.Helper()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if token != "" {
+		req.Header.Set("Authorization", "Bearer "+token)
+	}
+	req.Close = true
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return resp.StatusCode, string(body)
+}
+
+// What flow control keeps out is counted on the page of metrics as it happened.
+func TestMetricsOfWhatIsKeptOut(t *testing.T) {
+	t.Parallel()
+	a := start(t, options(t))
+	ctx, c := within(t), dial(t, a)
+	for _, q := range []job.Queue{{Name: "narrow", MaxWaiting: 2}, {Name: "short", MaxWaiting: 1, OnFull: job.OnFullDropOldest}, {Name: "wide"}} {
+		if _, err := c.SaveQueue(ctx, q); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := c.PauseQueue(ctx, q.Name, "for a count"); err != nil {
+			t.Fatal(err)
+		}
+		made := task.Task{Name: "in-" + q.Name, Kind: task.KindFunc, Queue: q.Name}
+		if q.Name == "wide" {
+			made.Throttle = &flow.Throttle{Window: core.Duration(time.Hour)}
+		}
+		if _, err := c.CreateTask(ctx, made); err != nil {
+			t.Fatal(err)
+		}
+		for i := range 5 {
+			if _, err := c.Enqueue(ctx, []job.NewJob{{Task: made.Name}}); (err != nil) != (q.Name == "narrow" && i >= 2) {
+				t.Fatal(q.Name, i, err)
+			}
+		}
+	}
+	token, _ := ReadToken(a.TokenFile())
+	_, text := getWith(ctx, t, a.URL()+"/metrics", token)
+	for _, want := range []string{
+		`belfry_jobs_kept_out_total{queue="narrow",reason="queue_full"} 3`,
+		`belfry_jobs_kept_out_total{queue="short",reason="dropped"} 4`,
+		`belfry_jobs_kept_out_total{queue="wide",reason="throttled"} 4`,
+	} {
+		if !strings.Contains(text, want+"\n") {
+			t.Errorf("no %s", want)
+		}
+	}
+}
+
 func TestMetrics(t *testing.T) {
 	t.Parallel()
 	a := start(t, options(t))
 	ctx, c := within(t), dial(t, a)
 	SendCanary(ctx, c, core.DefaultNamespace, job.SystemQueue, 10*time.Second)
 	token, _ := ReadToken(a.TokenFile())
-	get := func(path, token string) (int, string) {
-		req, err := http.NewRequestWithContext(ctx, http.MethodGet, a.URL()+path, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if token != "" {
-			req.Header.Set("Authorization", "Bearer "+token)
-		}
-		req.Close = true
-		resp, err := http.DefaultClient.Do(req)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer resp.Body.Close()
-		body, err := io.ReadAll(resp.Body)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return resp.StatusCode, string(body)
-	}
+	get := func(path, token string) (int, string) { return getWith(ctx, t, a.URL()+path, token) }
 	if code, _ := get("/metrics", ""); code != http.StatusUnauthorized {
 		t.Errorf("metrics without a token: %d", code)
 	}

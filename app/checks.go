@@ -123,5 +123,5 @@ func (t Teller) Send(ctx context.Context, c alert.Channel, m alert.Message) view
 	if err == nil {
 		return view.DeliveryResult{}
 	}
-	return view.DeliveryResult{Error: err.Error(), Permanent: notify.Permanent(err), RetryAfter: core.Duration(notify.RetryAfter(err))}
+	return view.DeliveryResult{Error: err.Error(), Permanent: notify.Permanent(err), Gone: notify.Gone(err), RetryAfter: core.Duration(notify.RetryAfter(err))}
 }

@@ -2,11 +2,15 @@ package app
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"net/http"
+	"strings"
 
 	"github.com/belfry-run/belfry/app/config"
 	"github.com/belfry-run/belfry/app/httpapi"
 	"github.com/belfry-run/belfry/app/ui/console"
+	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/httpapi/client"
 )
 
@@ -26,7 +30,7 @@ func (a *App) console(s *httpapi.Server) (http.Handler, error) {
 		},
 		Sessions: a.store, Status: httpapi.StatusOf, Logger: a.log, Version: a.opt.Version, PublicURL: a.opt.PublicURL,
 		TokenFile: a.localTokenFile, Redeem: a.redeem, Limits: a.opt.WebLimits(), Provider: provider, Tokens: a.store,
-		Uploads: a.artifacts.Origin,
+		Uploads: a.artifacts.Origin, ReadDefinition: readDefinition, WriteDefinition: writeDefinition,
 	})
 	if err != nil {
 		return nil, err
@@ -36,6 +40,31 @@ func (a *App) console(s *httpapi.Server) (http.Handler, error) {
 	}
 	a.pages = c
 	return c.Handler(), nil
+}
+
+// readDefinition reads the YAML or JSON of a form.
+func readDefinition(text, what string, v any) error {
+	err := config.Decode(config.Source{Name: "form", Text: []byte(text)}, what, v)
+	var file *config.FileError
+	if !errors.As(err, &file) {
+		return err
+	}
+	wrong := core.Errorf(core.Invalid, "this is not a %s", what)
+	for _, f := range file.Faults {
+		message := strings.TrimSpace(f.Field + " " + f.Message)
+		if f.Place.Line > 0 {
+			message = fmt.Sprintf("line %d: %s", f.Place.Line, message)
+		}
+		wrong.Fields = append(wrong.Fields, core.FieldError{Field: "definition", Message: message, Hint: f.Hint})
+	}
+	return wrong
+}
+
+// writeDefinition is a definition as YAML.
+func writeDefinition(v any) (string, error) {
+	var b strings.Builder
+	err := config.WriteYAML(&b, v)
+	return b.String(), err
 }
 
 // consoleAPI answers with the console's own types where the API's are not the

@@ -44,25 +44,32 @@ func Metrics() []Metric {
 	newGauges(&c, nil, nil)
 	newStreams(&c, nil)
 	newBells(&c)
-	slices.SortFunc(c, func(a, b Metric) int { return strings.Compare(a.Name, b.Name) })
-	return c
+	slices.SortFunc(c.metrics, func(a, b Metric) int { return strings.Compare(a.Name, b.Name) })
+	return c.metrics
 }
 
-// catalogue makes metrics and remembers them for people.
-type catalogue []Metric
+// catalogue makes metrics, and remembers them for people and for who registers them.
+type catalogue struct {
+	metrics []Metric
+	vecs    []prometheus.Collector
+}
 
 func (c *catalogue) add(kind, name, help string, labels []string) {
-	*c = append(*c, Metric{Name: name, Labels: labels, Help: help, kind: kind})
+	c.metrics = append(c.metrics, Metric{Name: name, Labels: labels, Help: help, kind: kind})
 }
 
 func (c *catalogue) counter(name, help string, labels ...string) *prometheus.CounterVec {
 	c.add("counter", name, help, labels)
-	return prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, labels)
+	v := prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, labels)
+	c.vecs = append(c.vecs, v)
+	return v
 }
 
 func (c *catalogue) histogram(name, help string, buckets []float64, labels ...string) *prometheus.HistogramVec {
 	c.add("histogram", name, help, labels)
-	return prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: name, Help: help, Buckets: buckets}, labels)
+	v := prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: name, Help: help, Buckets: buckets}, labels)
+	c.vecs = append(c.vecs, v)
+	return v
 }
 
 func (c *catalogue) gauge(name, help string, labels ...string) *prometheus.Desc {
@@ -72,6 +79,8 @@ func (c *catalogue) gauge(name, help string, labels ...string) *prometheus.Desc 
 
 // observer turns what the store tells into metrics.
 type observer struct {
+	all []prometheus.Collector
+
 	claimed  *prometheus.CounterVec
 	waited   *prometheus.HistogramVec
 	released *prometheus.HistogramVec
@@ -85,6 +94,9 @@ type observer struct {
 	checked  *prometheus.CounterVec
 	latency  *prometheus.HistogramVec
 	tried    *prometheus.CounterVec
+	hooked   *prometheus.CounterVec
+	over     *prometheus.CounterVec
+	keptOut  *prometheus.CounterVec
 	took     *prometheus.HistogramVec
 	failed   *prometheus.CounterVec
 }
@@ -102,7 +114,8 @@ var latencies = []float64{.005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30}
 var lostAfter = []float64{1, 5, 15, 30, 35, 40, 60, 120, 300, 600}
 
 func newObserver(c *catalogue) *observer {
-	return &observer{
+	before := len(c.vecs)
+	o := &observer{
 		claimed:  c.counter("belfry_jobs_claimed_total", "Jobs handed to workers.", "queue"),
 		waited:   c.histogram("belfry_start_lag_seconds", "How long after its due time a job was claimed, a retry after that of the retry.", startLags, "queue", "kind"),
 		released: c.histogram("belfry_lost_release_seconds", "How long after the last sign of a lost worker each of its jobs was released for another.", lostAfter),
@@ -116,9 +129,14 @@ func newObserver(c *catalogue) *observer {
 		checked:  c.counter("belfry_checks_total", "Checks of monitors judged, by outcome: ok, degraded, fail or error. Calls of heartbeats are not among them.", "kind", "outcome"),
 		latency:  c.histogram("belfry_check_seconds", "Latency of checks, as their monitors show it. Checks without one are left out.", latencies, "kind"),
 		tried:    c.counter("belfry_alert_tries_total", "Tries to deliver a message, by the kind of the channel and what its alerts became: sent, pending (tried again) or failed.", "channel", "state"),
+		hooked:   c.counter("belfry_hook_events_total", "Events that were sent to hooks, once for each try, by what came of it: sent, failed (tried again) or disabled (the hook).", "result"),
+		over:     c.counter("belfry_over_quota_total", "Requests that a quota of their namespace had no room for.", "namespace", "quota"),
+		keptOut:  c.counter("belfry_jobs_kept_out_total", "Jobs that were refused by a full queue (queue_full), dropped from one (dropped), not made because of one in the window of a throttle (throttled), or taken by one in the window of a debounce (debounced).", "queue", "reason"),
 		took:     c.histogram("belfry_store_seconds", "How long transitions of the store took.", fast, "transition"),
 		failed:   c.counter("belfry_store_errors_total", "Transitions of the store that failed by a fault of the store, and not of what was asked.", "transition"),
 	}
+	o.all = c.vecs[before:]
+	return o
 }
 
 func (o *observer) register(r prometheus.Registerer) error {
@@ -127,7 +145,7 @@ func (o *observer) register(r prometheus.Registerer) error {
 	o.stale.WithLabelValues()
 	o.lost.WithLabelValues()
 	o.released.WithLabelValues()
-	for _, c := range []prometheus.Collector{o.claimed, o.waited, o.released, o.settled, o.attempts, o.ran, o.fired, o.lag, o.stale, o.lost, o.checked, o.latency, o.tried, o.took, o.failed} {
+	for _, c := range o.all {
 		if err := r.Register(c); err != nil {
 			return err
 		}
@@ -176,6 +194,18 @@ func (o *observer) Checked(kind task.Kind, outcome task.CheckOutcome, latency ti
 
 func (o *observer) Tried(channel string, became alert.State) {
 	o.tried.WithLabelValues(channel, string(became)).Inc()
+}
+
+func (o *observer) Delivered(result string, events int) {
+	o.hooked.WithLabelValues(result).Add(float64(events))
+}
+
+func (o *observer) KeptOut(queue string, why core.Reason, jobs int) {
+	o.keptOut.WithLabelValues(queue, string(why)).Add(float64(jobs))
+}
+
+func (o *observer) OverQuota(namespace, quota string) {
+	o.over.WithLabelValues(namespace, quota).Inc()
 }
 
 func (o *observer) Took(transition string, d time.Duration, failed bool) {

@@ -25,7 +25,7 @@ type signInLink struct {
 // SignInLink is an address at which one person can sign in, once and within
 // [SignInLinkLife], with this machine's token. It ends the link before. It is empty where
 // the sign-in page would not name the token's file: without pages, and where others than
-// this machine reach the node. Whoever reads it may use it, so it belongs on a terminal
+// this machine reach the node. It gives access to its reader, so it belongs on a terminal
 // and not in a log.
 func (a *App) SignInLink() string {
 	if a.pages == nil || a.localTokenFile() == "" {

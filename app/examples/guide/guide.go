@@ -24,6 +24,7 @@ import (
 	"github.com/belfry-run/belfry/store/postgres"
 	"github.com/belfry-run/belfry/store/sqlite"
 	"github.com/belfry-run/belfry/worker"
+	"github.com/belfry-run/belfry/worker/batch"
 )
 
 // Greeting is the input of the task greet.
@@ -181,6 +182,28 @@ func ownHandle(ctx context.Context, path string) (*store.Store, *sql.DB, error) 
 	}
 	st, err := sqlite.New(ctx, db, sqlite.Options{Prefix: "belfry_"})
 	return st, db, err
+}
+
+// Reading is the input of the task record.
+type Reading struct {
+	Sensor string  `json:"sensor"`
+	Value  float64 `json:"value"`
+}
+
+// inBatches registers a handler that takes many jobs at once.
+func inBatches(handlers *worker.Handlers, insert func(context.Context, []*batch.Job[Reading, int]) ([]int, error)) worker.TaskOf[Reading, int] {
+	record := batch.Handle(handlers, "record", batch.Options{Size: 100, Wait: 200 * time.Millisecond},
+		func(ctx context.Context, jobs []*batch.Job[Reading, int]) error {
+			ids, err := insert(ctx, jobs)
+			if err != nil {
+				return err // jobs without a result fail with it, and are tried again
+			}
+			for i, j := range jobs {
+				j.Succeed(ids[i])
+			}
+			return nil
+		})
+	return record
 }
 
 // pages serves Belfry's API and pages under a path of the program's own mux,

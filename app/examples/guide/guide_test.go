@@ -24,6 +24,7 @@ import (
 	"github.com/belfry-run/belfry/internal/pgtest"
 	"github.com/belfry-run/belfry/store/sqlite"
 	"github.com/belfry-run/belfry/worker"
+	"github.com/belfry-run/belfry/worker/batch"
 )
 
 func TestMain(m *testing.M) { os.Exit(pgtest.Main(m)) }
@@ -55,6 +56,19 @@ func TestGuideShowsThisCode(t *testing.T) {
 		if !found {
 			t.Errorf("this block of the guide is not in app/examples/guide:\n%s", b[1])
 		}
+	}
+}
+
+// A batch by itself, of the one job that there is.
+func TestRecord(t *testing.T) {
+	var handlers worker.Handlers
+	inBatches(&handlers, func(_ context.Context, jobs []*batch.Job[Reading, int]) ([]int, error) {
+		return []int{len(jobs) + len(jobs[0].In.Sensor)}, nil
+	})
+	executors := map[belfry.Kind]worker.Executor{belfry.KindFunc: &handlers}
+	end := worker.Direct(t.Context(), executors, belfry.Task{Name: "record"}, []byte(`{"sensor": "roof", "value": 1.5}`), io.Discard, io.Discard)
+	if end.Outcome != belfry.OutcomeOK || string(end.Output) != "5" {
+		t.Error(end.Outcome, end.Error, string(end.Output))
 	}
 }
 

@@ -11,6 +11,8 @@ require (
 	github.com/nats-io/nats.go v1.55.0
 )
 
+require github.com/expr-lang/expr v1.17.8 // indirect
+
 require (
 	github.com/antithesishq/antithesis-sdk-go v0.8.0-default-no-op // indirect
 	github.com/aws/aws-sdk-go-v2 v1.47.7 // indirect
