@@ -31,7 +31,11 @@ const (
 	asHTML form = iota
 	asJSON
 	asFeed
-	forms // how many there are
+	asStyle // its colours
+	asLogo
+	forms // how many are rendered beforehand
+
+	asBadge // drawn for each request
 )
 
 const (
@@ -39,6 +43,10 @@ const (
 	assetsPath = "/status-assets/"
 	jsonSuffix = ".json"
 	feedSuffix = "/feed.atom"
+
+	badgeSuffix = "/badge.svg"
+	styleSuffix = "/colours.css"
+	logoSuffix  = "/logo.img"
 )
 
 // parseAddress reads a path. Of a name that ends in .json only the JSON can be
@@ -50,6 +58,12 @@ func parseAddress(path string) (a address, ok bool) {
 	}
 	if before, is := strings.CutSuffix(rest, feedSuffix); is {
 		rest, a.form = before, asFeed
+	} else if before, is := strings.CutSuffix(rest, badgeSuffix); is {
+		rest, a.form = before, asBadge
+	} else if before, is := strings.CutSuffix(rest, styleSuffix); is {
+		rest, a.form = before, asStyle
+	} else if before, is := strings.CutSuffix(rest, logoSuffix); is {
+		rest, a.form = before, asLogo
 	} else if before, is := strings.CutSuffix(rest, jsonSuffix); is {
 		rest, a.form = before, asJSON
 	}

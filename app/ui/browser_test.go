@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -24,7 +25,7 @@ import (
 // BELFRY_SCREENSHOTS names a folder for pictures of them.
 func TestInABrowser(t *testing.T) {
 	var away atomic.Bool
-	boards := map[string]view.Board{"full": fullBoard(), "calm": calmBoard(), "hostile": hostileBoard(), "stale": calmBoard()}
+	boards := map[string]view.Board{"full": fullBoard(), "calm": calmBoard(), "hostile": hostileBoard(), "stale": calmBoard(), "own": ownBoard()}
 	p := handler(t, ui.Options{MaxAge: time.Nanosecond, Board: func(_ context.Context, _, name string) (view.Board, error) {
 		b, ok := boards[name]
 		if !ok {
@@ -41,7 +42,7 @@ func TestInABrowser(t *testing.T) {
 	away.Store(true)
 
 	b := browser.Open(t)
-	for _, page := range []string{"full", "calm", "hostile", "stale", "gone"} {
+	for _, page := range []string{"full", "calm", "own", "hostile", "stale", "gone"} {
 		for _, scheme := range []string{"light", "dark"} {
 			for _, width := range []int{320, 1100} {
 				name := fmt.Sprintf("%s-%s-%d", page, scheme, width)
@@ -86,7 +87,7 @@ func checkQuiet(t *testing.T, b *browser.Tab, site string, missing bool) {
 			fetched++
 		}
 	}
-	if fetched == 0 || fetched > 3 {
+	if fetched == 0 || fetched > 6 {
 		t.Errorf("%d requests", fetched)
 	}
 }
@@ -124,6 +125,28 @@ func checkTree(t *testing.T, b *browser.Tab, page string) {
 	for _, role := range want {
 		if !slices.Contains(roles, role) {
 			t.Errorf("no %s", role)
+		}
+	}
+}
+
+// Times are those of the reader, and days those of UTC, by which they are counted.
+func TestTimesAreTheReadersOwn(t *testing.T) {
+	site := httptest.NewServer(handler(t, ui.Options{Board: fixed(fullBoard())}))
+	defer site.Close()
+	b := browser.Open(t)
+	for zone, want := range map[string]string{"Asia/Kolkata": "21 Nov 2026, 18:13 GMT+5:30", "UTC": "21 Nov 2026, 12:43 UTC"} {
+		b.Call("Emulation.setTimezoneOverride", map[string]any{"timezoneId": zone}, nil)
+		b.Visit(site.URL + "/status/main")
+		b.Until("document.querySelector('.banner time').textContent === " + strconv.Quote(want))
+		var titles []string
+		b.Eval(`[...document.querySelectorAll('time[datetime*="T"]')].filter(e => e.title && !/UTC$/.test(e.title) || e.textContent.includes('Invalid')).map(e => e.outerHTML)`, &titles)
+		if len(titles) > 0 {
+			t.Errorf("%s: %q", zone, titles)
+		}
+		var days int
+		b.Eval(`[...document.querySelectorAll('time:not([datetime*="T"])')].filter(e => e.title).length`, &days)
+		if days > 0 {
+			t.Errorf("%s: %d days are changed", zone, days)
 		}
 	}
 }

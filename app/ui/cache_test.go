@@ -126,7 +126,7 @@ func TestTheLastPageStaysWhileTheDatabaseIsAway(t *testing.T) {
 		time.Sleep(time.Minute)
 		for range 100 {
 			stale := ask(h, http.MethodGet, "/status/main")
-			if stale.status != http.StatusOK || !strings.Contains(stale.body, "could not be refreshed") || !strings.Contains(stale.body, "Last known: Down") {
+			if stale.status != http.StatusOK || !strings.Contains(stale.body, "could not be refreshed") || !strings.Contains(stale.body, "Last known: api is down") {
 				t.Fatalf("%d\n%s", stale.status, stale.body)
 			}
 			if !strings.Contains(stale.body, began.UTC().Format(time.RFC3339)) {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/view"
 )
 
@@ -55,11 +56,19 @@ func (p *Pages) feed(k key, b view.Board) ([]byte, error) {
 		entry := newEntry(id, e)
 		entry.Link = html
 		f.Entries = append(f.Entries, entry)
-		for _, t := range []time.Time{e.StartedAt, e.EndedAt} {
+		times := []time.Time{e.StartedAt, e.EndedAt}
+		for _, u := range e.Updates {
+			times = append(times, u.At)
+		}
+		for _, t := range times {
 			if t.After(last) {
 				last = t
 			}
 		}
+	}
+	for _, a := range b.Announced {
+		f.Entries = append(f.Entries, announcementEntry(id, html, a))
+		last = core.Later(last, core.Later(a.From, a.UpdatedAt))
 	}
 	if last.IsZero() { // something must be there
 		last = b.At.UTC().Truncate(24 * time.Hour)
@@ -74,15 +83,22 @@ func newEntry(feed uuid.UUID, e view.BoardEntry) atomEntry {
 	begin := moment{e.StartedAt}
 	entry := atomEntry{
 		ID:        uuid.NewSHA1(feed, []byte(e.Monitor+" "+e.StartedAt.UTC().Format(time.RFC3339Nano))).URN(),
-		Title:     e.Monitor + " is down",
+		Title:     e.Label() + " is down",
 		Published: begin.Attr(), Updated: begin.Attr(),
-		Summary: fmt.Sprintf("%s is down since %s.", e.Monitor, begin.Text()),
+		Summary: fmt.Sprintf("%s is down since %s.", e.Label(), begin.Text()),
 	}
 	if !e.EndedAt.IsZero() {
 		end, lasted := moment{e.EndedAt}, span(e.EndedAt.Sub(e.StartedAt))
-		entry.Title = fmt.Sprintf("%s was down for %s", e.Monitor, lasted)
+		entry.Title = fmt.Sprintf("%s was down for %s", e.Label(), lasted)
 		entry.Updated = end.Attr()
-		entry.Summary = fmt.Sprintf("%s was down from %s to %s, %s.", e.Monitor, begin.Text(), begin.Until(end), lasted)
+		entry.Summary = fmt.Sprintf("%s was down from %s to %s, %s.", e.Label(), begin.Text(), begin.Until(end), lasted)
+	}
+	if len(e.Updates) > 0 {
+		newest := e.Updates[0]
+		entry.Summary += "\n" + newest.Text
+		if newest.At.After(e.StartedAt) && newest.At.After(e.EndedAt) {
+			entry.Updated = moment{newest.At}.Attr()
+		}
 	}
 	return entry
 }

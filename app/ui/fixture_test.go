@@ -4,7 +4,11 @@ import (
 	"bytes"
 	"compress/gzip"
 	"context"
+	"encoding/base64"
 	"flag"
+	"image"
+	"image/color"
+	"image/png"
 	"io"
 	"log/slog"
 	"net/http"
@@ -20,6 +24,7 @@ import (
 	"github.com/belfry-run/belfry/app/ui/internal/browser"
 	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/monitor"
+	"github.com/belfry-run/belfry/public"
 	"github.com/belfry-run/belfry/view"
 )
 
@@ -76,8 +81,16 @@ func fullBoard() view.Board {
 			}},
 			{Monitors: []view.BoardEntry{}},
 		},
+		Announced: []view.BoardAnnouncement{
+			{ID: 3, Title: "New data centre on Sunday", Text: "All is moved between 02:00 and 06:00.\nNothing is lost.", Level: public.Notice, From: ago(time.Hour), Until: now.Add(72 * time.Hour), UpdatedAt: ago(time.Hour)},
+			{ID: 2, Title: "Mail is late", Level: public.Warning, From: ago(2 * time.Hour), UpdatedAt: ago(90 * time.Minute)},
+			{ID: 1, Title: "We have a new look", Level: public.Info, From: ago(50 * time.Hour), UpdatedAt: ago(50 * time.Hour)},
+		},
 		Incidents: []view.BoardEntry{
-			{Monitor: "api", StartedAt: ago(17 * time.Minute)},
+			{Monitor: "api", StartedAt: ago(17 * time.Minute), Updates: []view.BoardUpdate{
+				{At: ago(3 * time.Minute), State: monitor.IncidentIdentified, Text: "A disk is full.\nWe expect to be back by 15:00 UTC."},
+				{At: ago(12 * time.Minute), Text: "Orders are kept, and are sent later."},
+			}},
 			{Monitor: "checkout", StartedAt: ago(8 * 24 * time.Hour), EndedAt: ago(8*24*time.Hour - 47*time.Second)},
 			{Monitor: "api", StartedAt: ago(12 * 24 * time.Hour), EndedAt: ago(12*24*time.Hour - 25*time.Second)},
 		},
@@ -92,9 +105,38 @@ func fullBoard() view.Board {
 // calmBoard is one on which all is well.
 func calmBoard() view.Board {
 	b := fullBoard()
-	b.Windows, b.Incidents = nil, []view.BoardEntry{}
+	b.Windows, b.Announced, b.Incidents = nil, nil, []view.BoardEntry{}
 	b.Sections = []view.BoardSection{{Monitors: b.Sections[0].Monitors[:1]}}
 	return b
+}
+
+// ownBoard is a calm one with a logo and a colour of its own.
+func ownBoard() view.Board {
+	b := calmBoard()
+	var err error
+	if b.Logo, err = (public.StatusPage{Logo: acmeLogo()}).Image(); err != nil {
+		panic(err)
+	}
+	b.Accent, b.AccentDark = public.StatusPage{Accent: "#8a1c6b"}.Accents()
+	b.Subscribe = []public.SubscriberKind{public.Mail}
+	return b
+}
+
+// acmeLogo is a PNG in base64.
+func acmeLogo() string {
+	m := image.NewRGBA(image.Rect(0, 0, 320, 112))
+	for y := range 112 {
+		for x := range 320 {
+			if dx, dy := x-56, y-56; dx*dx+dy*dy < 54*54 || x > 130 && y > 40 && y < 72 {
+				m.SetRGBA(x, y, color.RGBA{138, 28, 107, 255})
+			}
+		}
+	}
+	var b bytes.Buffer
+	if err := png.Encode(&b, m); err != nil {
+		panic(err)
+	}
+	return base64.StdEncoding.EncodeToString(b.Bytes())
 }
 
 // hostileBoard has markup and worse wherever people may write.
@@ -102,12 +144,15 @@ func hostileBoard() view.Board {
 	b := fullBoard()
 	b.Sections = b.Sections[:1]
 	b.Sections[0].Monitors = b.Sections[0].Monitors[:1]
+	b.Accent, b.AccentDark = "red;}</style><script>alert(7)</script>", "#fff;} * { display: none"
 	b.Title = `</title><script>alert(1)</script>"'` + "\u202egnp.exe"
 	b.Description = "<img src=x onerror=alert(2)>\x1b[31m\x01 \xff ]]> <!-- {{.At}}"
 	b.Sections[0].Title = `"><svg onload=alert(3)>`
 	b.Sections[0].Monitors[0].Monitor = `" onmouseover="alert(4)` + "\x08"
 	b.Sections[0].Monitors[0].Description = `</p></li></main><a href="javascript:alert(5)">x</a>`
 	b.Incidents[0].Monitor = `<b>&amp;]]></b>`
+	b.Incidents[0].Updates[0].Text = `</li><script>alert(6)</script>` + "\u202e\x1b[31m \xff ]]>"
+	b.Announced[0].Title, b.Announced[0].Text = `<svg onload=alert(7)>`+"\u202e", `</p></section><script>alert(8)</script>`+"\x1b[31m \xff ]]>"
 	b.Windows[0].Name = `<style>*{display:none}</style>`
 	return b
 }

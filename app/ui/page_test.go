@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"golang.org/x/net/html"
 
@@ -23,7 +24,7 @@ func TestPagesAreAsTheyWere(t *testing.T) {
 	for _, tt := range []struct {
 		name  string
 		board view.Board
-	}{{"full", fullBoard()}, {"calm", calmBoard()}, {"empty", empty}, {"hostile", hostileBoard()}} {
+	}{{"full", fullBoard()}, {"calm", calmBoard()}, {"own", ownBoard()}, {"empty", empty}, {"hostile", hostileBoard()}} {
 		t.Run(tt.name, func(t *testing.T) {
 			h := handler(t, ui.Options{Board: fixed(tt.board), PublicURL: "https://status.example.com"})
 			golden(t, tt.name+".html", assetHash.ReplaceAllString(get(t, h, "/status/main"), "${1}HASH/"))
@@ -49,7 +50,7 @@ func TestJSONIsTheBoard(t *testing.T) {
 // elements that a page is made of, and nothing else: a hostile name that became
 // an element or an attribute would show here.
 var (
-	elements   = words("html head meta title link body header main section footer h1 h2 h3 p ul li span b a time details summary svg g path circle rect")
+	elements   = words("html head meta title link body header main section footer h1 h2 h3 h4 p ul li span b a time details summary svg g path circle rect")
 	attributes = words("lang charset name content rel type title href class id aria-labelledby aria-label aria-hidden role dir datetime viewbox preserveaspectratio d cx cy r rx width height")
 )
 
@@ -61,9 +62,20 @@ func words(s string) map[string]bool {
 	return out
 }
 
+var timesScript = regexp.MustCompile(`<script type="module" src="/status-assets/[A-Za-z0-9_-]+/times\.js"></script>`)
+
+// withoutTimes is a page without its own script, which is there once.
+func withoutTimes(t *testing.T, page string) string {
+	t.Helper()
+	if n := len(timesScript.FindAllString(page, -1)); n != 1 {
+		t.Errorf("the script of times is there %d times", n)
+	}
+	return timesScript.ReplaceAllString(page, "")
+}
+
 func TestWhatPeopleWriteStaysText(t *testing.T) {
 	h := handler(t, ui.Options{Board: fixed(hostileBoard())})
-	page := get(t, h, "/status/main")
+	page := withoutTimes(t, get(t, h, "/status/main"))
 	tree, err := html.Parse(strings.NewReader(page))
 	if err != nil {
 		t.Fatal(err)
@@ -106,7 +118,7 @@ func TestWhatPeopleWriteStaysText(t *testing.T) {
 }
 
 func TestNothingBeyondTheBoard(t *testing.T) {
-	page := get(t, handler(t, ui.Options{Board: fixed(fullBoard())}), "/status/main")
+	page := withoutTimes(t, get(t, handler(t, ui.Options{Board: fixed(fullBoard())}), "/status/main"))
 	for _, part := range []string{"http://", "https://", "<script", "<form", "<iframe", "http-equiv", "style="} {
 		if strings.Contains(page, part) {
 			t.Errorf("%s is in the page", part)
@@ -126,10 +138,13 @@ func TestBannerSaysTheWorst(t *testing.T) {
 	}{
 		{"Nothing is monitored here yet", nil},
 		{"All systems operational", []view.BoardEntry{up, up}},
-		{"Down: 1 of 1 system", []view.BoardEntry{down}},
-		{"Down: 2 of 4 systems", []view.BoardEntry{down, slow, repair, down}},
-		{"Degraded: 1 of 3 systems", []view.BoardEntry{slow, repair, up}},
-		{"Maintenance: 1 of 2 systems", []view.BoardEntry{repair, up}},
+		{"a is down", []view.BoardEntry{down}},
+		{"a and d are down", []view.BoardEntry{down, slow, repair, down}},
+		{"a is degraded", []view.BoardEntry{slow, repair, up}},
+		{"a is in maintenance", []view.BoardEntry{repair, up}},
+		{"a, b and c are down", []view.BoardEntry{down, down, down, up}},
+		{"a, b and 2 others are down", []view.BoardEntry{down, down, down, down, slow}},
+		{"All systems are down", []view.BoardEntry{down, down}},
 		{"Operational: 1 of 4 systems", []view.BoardEntry{up, paused, fresh, stale}},
 		{"Paused: 1 of 2 systems", []view.BoardEntry{paused, fresh}},
 		{"No data: 2 of 2 systems", []view.BoardEntry{fresh, stale}},
@@ -144,5 +159,50 @@ func TestBannerSaysTheWorst(t *testing.T) {
 		if !strings.Contains(page, `<h2 id="overall">`+tt.want+`</h2>`) {
 			t.Errorf("%q is not the banner of %v", tt.want, tt.monitors)
 		}
+	}
+}
+
+// What goes on stands first; short outages of a day are one entry, and none is
+// lost.
+func TestAShortOutageThatPeopleWroteAboutIsNotFolded(t *testing.T) {
+	b := calmBoard()
+	for n := range 4 {
+		b.Incidents = append(b.Incidents, view.BoardEntry{Monitor: "api", StartedAt: ago(time.Duration(n+2) * time.Minute), EndedAt: ago(time.Duration(n+1) * time.Minute)})
+	}
+	b.Incidents[1].Updates = []view.BoardUpdate{{At: ago(time.Minute), State: monitor.IncidentResolved, Text: "a <cable>"}}
+	page := get(t, handler(t, ui.Options{Board: fixed(b)}), "/status/main")
+	for _, says := range []string{"3 short outages", `<b>resolved:</b> a &lt;cable&gt;`} {
+		if strings.Count(page, says) != 1 {
+			t.Errorf("%q stands %d times", says, strings.Count(page, says))
+		}
+	}
+}
+
+func TestIncidentsByDay(t *testing.T) {
+	b := calmBoard()
+	end := func(name string, back, lasted time.Duration) {
+		b.Incidents = append(b.Incidents, view.BoardEntry{Monitor: name, StartedAt: ago(back), EndedAt: ago(back - lasted)})
+	}
+	for i := range 9 {
+		end("shop", time.Duration(i+1)*time.Hour, 10*time.Second)
+	}
+	end("shop", 10*time.Hour, time.Hour)
+	end("mail", 11*time.Hour, 5*time.Second)
+	end("shop", 30*time.Hour, 5*time.Second)
+	b.Incidents = append(b.Incidents, view.BoardEntry{Monitor: "billing", StartedAt: ago(60 * time.Hour)})
+	page := get(t, handler(t, ui.Options{Board: fixed(b)}), "/status/main")
+	if n := strings.Count(page, "<h4 dir=\"auto\">shop</h4>"); n != 3 {
+		t.Errorf("the shop stands %d times", n)
+	}
+	for _, says := range []string{"9 short outages, down for 1 min 30 s in all", `<h2 id="ongoing">Ongoing</h2>`, "<h4 dir=\"auto\">mail</h4>", `<time datetime="2026-11-20">`} {
+		if strings.Count(page, says) != 1 {
+			t.Errorf("%q stands %d times", says, strings.Count(page, says))
+		}
+	}
+	if strings.Index(page, "<h3 dir=\"auto\">billing</h3>") > strings.Index(page, `id="section-0"`) {
+		t.Error("what goes on stands below")
+	}
+	if n := strings.Count(page, ", 10 s</li>"); n != 9 {
+		t.Errorf("%d short outages are listed", n)
 	}
 }

@@ -99,18 +99,26 @@ func New(o Options) (*Pages, error) {
 //	/status/{namespace}/{name}           a page of another
 //	the same with .json                  the board as JSON
 //	the same with /feed.atom             its incidents
+//	the same with /badge.svg             its state, as a badge
+//	the same with /colours.css           its accents
+//	the same with /logo.img              its logo, a PNG or JPEG
 //	/status-assets/{file}                style and icons
 //
 // and answers everything else as if there were nothing. It wants no token.
 func (p *Pages) Handler() http.Handler { return http.HandlerFunc(p.serve) }
 
-// The policy allows the style and the icons, and nothing else.
-const policy = "default-src 'none'; style-src 'self'; img-src 'self' data:; frame-ancestors 'none'; base-uri 'none'; form-action 'none'"
+// The policy allows the style, the icons and the script of times, and nothing else.
+const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; frame-ancestors 'none'; base-uri 'none'; form-action 'none'"
 
 func setHeaders(h http.Header) {
 	h.Set("Content-Security-Policy", policy)
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("Referrer-Policy", "no-referrer")
+}
+
+// allowForms lets a page post to this node, and to no other.
+func allowForms(h http.Header) {
+	h.Set("Content-Security-Policy", strings.Replace(policy, "form-action 'none'", "form-action 'self'", 1))
 }
 
 func (p *Pages) serve(w http.ResponseWriter, r *http.Request) {
@@ -139,6 +147,19 @@ func (p *Pages) serve(w http.ResponseWriter, r *http.Request) {
 		maxAge = p.cache.retry
 	}
 	cacheFor(w.Header(), maxAge)
+	if at.form == asHTML && len(shown.board.Subscribe) > 0 {
+		allowForms(w.Header())
+	}
+	switch {
+	case at.form == asBadge:
+		p.badge(w, r, shown)
+		return
+	case at.form == asLogo && len(shown.board.Logo.Bytes) == 0:
+		p.refuse(w, r, at, core.Errorf(core.NotFound, "no logo"))
+		return
+	case at.form == asLogo: // whoever opens it alone gets an image, whatever is in it
+		w.Header().Set("Content-Security-Policy", "default-src 'none'; sandbox; frame-ancestors 'none'")
+	}
 	shown.forms[at.form].Serve(w, r)
 }
 

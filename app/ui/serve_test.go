@@ -13,7 +13,7 @@ import (
 	"github.com/belfry-run/belfry/view"
 )
 
-const policy = "default-src 'none'; style-src 'self'; img-src 'self' data:; frame-ancestors 'none'; base-uri 'none'; form-action 'none'"
+const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; frame-ancestors 'none'; base-uri 'none'; form-action 'none'"
 
 func TestHeaders(t *testing.T) {
 	h := handler(t, ui.Options{Board: fixed(fullBoard())})
@@ -37,6 +37,41 @@ func TestHeaders(t *testing.T) {
 		}
 		if strings.Contains(a.body, "evil") {
 			t.Errorf("%s %s: what the request said is in the answer", tt.method, tt.path)
+		}
+	}
+}
+
+// A logo is an image and nothing else, in whatever it is opened.
+func TestALogoIsServedAsAnImage(t *testing.T) {
+	h := handler(t, ui.Options{Board: fixed(ownBoard())})
+	page := get(t, h, "/status/main")
+	for part, kind := range map[string]string{"logo.img": "image/png", "colours.css": "text/css; charset=utf-8"} {
+		link := regexp.MustCompile(`"(/status/main/` + part + `\?[0-9a-f]{12})"`).FindStringSubmatch(page)
+		if link == nil {
+			t.Fatalf("the page has no link to %s", part)
+		}
+		a := ask(h, http.MethodGet, link[1])
+		if a.status != http.StatusOK || a.header.Get("Content-Type") != kind || a.header.Get("X-Content-Type-Options") != "nosniff" || a.header.Get("Cache-Control") != "public, max-age=60" {
+			t.Errorf("%s: %d %v", part, a.status, a.header)
+		}
+		switch csp := a.header.Get("Content-Security-Policy"); part {
+		case "logo.img":
+			if csp != "default-src 'none'; sandbox; frame-ancestors 'none'" || a.body != string(ownBoard().Logo.Bytes) {
+				t.Errorf("%s with %q", part, csp)
+			}
+		case "colours.css":
+			if !strings.Contains(a.body, "--link: #8a1c6b;") || !strings.Contains(a.body, "dark) { :root { --link: "+ownBoard().AccentDark) {
+				t.Error(a.body)
+			}
+		}
+	}
+	for _, board := range []view.Board{calmBoard(), hostileBoard()} {
+		plain := handler(t, ui.Options{Board: fixed(board)})
+		if a := ask(plain, http.MethodGet, "/status/main/logo.img"); a.status != http.StatusNotFound {
+			t.Errorf("a logo that is not there: %d", a.status)
+		}
+		if a := ask(plain, http.MethodGet, "/status/main/colours.css"); a.status != http.StatusOK || strings.Contains(a.body, "link") {
+			t.Errorf("colours that are not there: %d %q", a.status, a.body)
 		}
 	}
 }

@@ -56,7 +56,7 @@ func TestPagesOfAStore(t *testing.T) {
 			}
 		}
 	}
-	if page := get(t, h, "/status/ops"); strings.Index(page, "<h3>vault</h3>") > strings.Index(page, "<h3>shop</h3>") || !strings.Contains(page, "Behind the shop") {
+	if page := get(t, h, "/status/ops"); strings.Index(page, "<h3 dir=\"auto\">vault</h3>") > strings.Index(page, "<h3 dir=\"auto\">shop</h3>") || !strings.Contains(page, "Behind the shop") {
 		t.Error("a section does not show what it names")
 	}
 	want := ask(h, http.MethodGet, "/status/nothing")

@@ -4,31 +4,40 @@ import (
 	"cmp"
 	"fmt"
 	"html/template"
+	"math"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/belfry-run/belfry/monitor"
+	"github.com/belfry-run/belfry/public"
 	"github.com/belfry-run/belfry/view"
 )
 
 // view is a board as the template wants it.
 type boardPage struct {
 	Title, Description string
+	Wide, High         int // pixels of the logo
 	Links              links
 	Stale              bool
 	At                 moment
 	Overall            state
 	Summary            string
+	Announced          []announcementView
+	Mail, Webhooks     bool // visitors may subscribe
 	Windows            []windowView
 	Sections           []sectionView
 	Legend             []legendEntry
-	Incidents          []incidentView
+	Ongoing            []incidentView
+	Days               []incidentDay // of incidents that are over, newest first
 }
 
 // links are where a page's parts are.
 type links struct {
 	Page, JSON, Feed string
-	Style, Icon      string
+	Style, Times     string
+	Icon             string
+	Colours, Logo    string // empty: none
 }
 
 // state is how a monitor, or all, is doing. Each has a word and a shape besides
@@ -98,6 +107,15 @@ type incidentView struct {
 	Monitor  string
 	From, To moment
 	Lasted   string
+	Short    []incidentView // that it stands for, if it stands for several
+	Updates  []updateView   // newest first
+}
+
+// updateView is what people wrote.
+type updateView struct {
+	At    moment
+	State string // empty: none
+	Text  string
 }
 
 // Over reports that it has ended.
@@ -116,29 +134,47 @@ type legendEntry struct {
 
 func newView(b view.Board, l links, stale bool) boardPage {
 	v := boardPage{Title: b.Title, Description: b.Description, Links: l, Stale: stale, At: moment{b.At}, Legend: legend()}
+	v.Wide, v.High = logoSize(b.Logo)
 	states := map[string]state{} // a monitor in two sections counts once
+	labels := map[string]string{}
+	var order []string
 	for _, s := range b.Sections {
 		section := sectionView{Title: cmp.Or(s.Title, "Monitors")}
 		for _, e := range s.Monitors {
-			states[e.Monitor] = stateOf(e)
+			if _, twice := states[e.Monitor]; !twice {
+				order = append(order, e.Monitor)
+			}
+			states[e.Monitor], labels[e.Monitor] = stateOf(e), cmp.Or(labels[e.Monitor], e.Label())
 			section.Monitors = append(section.Monitors, newMonitor(e))
 		}
 		v.Sections = append(v.Sections, section)
 	}
-	v.Overall, v.Summary = summarise(states)
+	v.Overall, v.Summary = summarise(order, states, labels)
 	v.Links.Icon = assetLink(l.Icon, iconOf(v.Overall))
 	if stale {
 		v.Links.Icon = assetLink(l.Icon, iconOf(unknown))
 	}
-	for _, i := range b.Incidents {
-		v.Incidents = append(v.Incidents, newIncident(i, b.At))
-	}
+	v.Ongoing, v.Days = newIncidents(b)
 	v.Windows = newWindows(b)
+	v.Announced = newAnnouncements(b)
+	v.Mail, v.Webhooks = slices.Contains(b.Subscribe, public.Mail), slices.Contains(b.Subscribe, public.Webhook)
 	return v
 }
 
+// logoWide bounds a logo on the page, in pixels of CSS.
+const logoWide = 320
+
+// logoSize is how large a logo is shown: never larger than it is.
+func logoSize(l public.Logo) (wide, high int) {
+	if l.Width == 0 || l.Height == 0 {
+		return 0, 0
+	}
+	scale := min(1, public.LogoHeight/float64(l.Height), logoWide/float64(l.Width))
+	return max(1, int(math.Round(float64(l.Width)*scale))), max(1, int(math.Round(float64(l.Height)*scale)))
+}
+
 func newMonitor(e view.BoardEntry) monitorView {
-	m := monitorView{Name: e.Monitor, Description: e.Description, State: stateOf(e), Bars: newBars(e)}
+	m := monitorView{Name: e.Label(), Description: e.Description, State: stateOf(e), Bars: newBars(e)}
 	if m.State == down || m.State == paused {
 		m.Since = moment{e.Since}
 	}
@@ -148,11 +184,66 @@ func newMonitor(e view.BoardEntry) monitorView {
 	return m
 }
 
+// incidentDay is the incidents that began on a day.
+type incidentDay struct {
+	Day       moment
+	Incidents []incidentView
+}
+
+// Of the incidents of a monitor on one day, so many that lasted less than
+// blip are one entry.
+const (
+	blip     = 5 * time.Minute
+	minBlips = 3
+)
+
+// newIncidents are those that go on, and the others by day.
+func newIncidents(b view.Board) (ongoing []incidentView, days []incidentDay) {
+	blips := map[string]int{} // by day and monitor
+	isBlip := func(e view.BoardEntry) bool {
+		return !e.EndedAt.IsZero() && len(e.Updates) == 0 && e.EndedAt.Sub(e.StartedAt) < blip
+	}
+	key := func(e view.BoardEntry) string { return moment{e.StartedAt}.Date() + " " + e.Monitor }
+	for _, e := range b.Incidents {
+		if isBlip(e) {
+			blips[key(e)]++
+		}
+	}
+	folded := map[string]*incidentView{}
+	total := map[string]time.Duration{}
+	for _, e := range b.Incidents {
+		i := newIncident(e, b.At)
+		if !i.Over() {
+			ongoing = append(ongoing, i)
+			continue
+		}
+		if len(days) == 0 || days[len(days)-1].Day.Date() != i.From.Date() {
+			days = append(days, incidentDay{Day: i.From, Incidents: make([]incidentView, 0, len(b.Incidents))})
+		}
+		day := &days[len(days)-1]
+		if k := key(e); isBlip(e) && blips[k] >= minBlips {
+			total[k] += e.EndedAt.Sub(e.StartedAt)
+			if folded[k] == nil {
+				day.Incidents = append(day.Incidents, incidentView{Monitor: e.Label(), From: i.From, To: i.To})
+				folded[k] = &day.Incidents[len(day.Incidents)-1] // whose list never grows beyond its room
+			}
+			folded[k].Short = append(folded[k].Short, i)
+			folded[k].Lasted = span(total[k])
+			continue
+		}
+		day.Incidents = append(day.Incidents, i)
+	}
+	return ongoing, days
+}
+
 func newIncident(e view.BoardEntry, now time.Time) incidentView {
-	i := incidentView{Monitor: e.Monitor, From: moment{e.StartedAt}, To: moment{e.EndedAt}}
+	i := incidentView{Monitor: e.Label(), From: moment{e.StartedAt}, To: moment{e.EndedAt}}
 	i.Lasted = span(now.Sub(e.StartedAt))
 	if i.Over() {
 		i.Lasted = span(e.EndedAt.Sub(e.StartedAt))
+	}
+	for _, u := range e.Updates {
+		i.Updates = append(i.Updates, updateView{At: moment{u.At}, State: string(u.State), Text: u.Text})
 	}
 	return i
 }
@@ -169,12 +260,14 @@ func newWindows(b view.Board) (out []windowView) {
 	return out
 }
 
-// summarise says the worst there is, of how many. What nobody watches does not
+// summarise says the worst there is, and of what. What nobody watches does not
 // make all operational.
-func summarise(states map[string]state) (state, string) {
-	count := map[state]int{}
-	for _, s := range states {
+func summarise(order []string, states map[string]state, labels map[string]string) (state, string) {
+	count, names := map[state]int{}, map[state][]string{}
+	for _, name := range order {
+		s := states[name]
 		count[s]++
+		names[s] = append(names[s], labels[name])
 	}
 	if len(states) == 0 {
 		return unknown, "Nothing is monitored here yet"
@@ -182,12 +275,51 @@ func summarise(states map[string]state) (state, string) {
 	if count[operational] == len(states) {
 		return operational, "All systems operational"
 	}
-	for _, s := range []state{down, degraded, maintenance, operational, paused, unknown} {
+	for _, s := range []state{down, degraded, maintenance} {
+		if count[s] > 0 {
+			return s, headline(names[s], len(states), map[state]string{down: "down", degraded: "degraded", maintenance: "in maintenance"}[s])
+		}
+	}
+	for _, s := range []state{operational, paused, unknown} {
 		if n := count[s]; n > 0 {
 			return s, fmt.Sprintf("%s: %d of %s", s.Word(), n, systems(len(states)))
 		}
 	}
 	return unknown, unknown.Word()
+}
+
+// The names of a headline, and how many bytes they may have.
+const (
+	headlineNames = 3
+	headlineBytes = 100
+)
+
+// headline says of some systems what they are.
+func headline(names []string, of int, what string) string {
+	if len(names) == of && of > 1 {
+		return "All systems are " + what
+	}
+	shown := names
+	var others string
+	if len(names) > headlineNames {
+		shown = names[:headlineNames-1]
+		others = fmt.Sprintf("%d others", len(names)-len(shown))
+	}
+	text := strings.Join(shown, ", ")
+	switch {
+	case others != "":
+		text += " and " + others
+	case len(shown) > 1:
+		last := len(shown) - 1
+		text = strings.Join(shown[:last], ", ") + " and " + shown[last]
+	}
+	if len(text) > headlineBytes {
+		text = fmt.Sprintf("%d of %s", len(names), systems(of))
+	}
+	if len(names) == 1 {
+		return text + " is " + what
+	}
+	return text + " are " + what
 }
 
 func systems(n int) string {

@@ -45,17 +45,20 @@ func Open(t *testing.T) *Tab {
 	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Minute) // of a browser that hangs
 	t.Cleanup(cancel)
 	b := &Tab{T: t, ctx: ctx, conn: dial(ctx, t)}
-	t.Cleanup(func() { _ = b.conn.CloseNow() }) // which ends the context and its tab too
+	t.Cleanup(b.Close)
 	var target struct{ BrowserContextID, TargetID, SessionID string }
 	b.Call("Target.createBrowserContext", map[string]any{"disposeOnDetach": true}, &target)
 	b.Call("Target.createTarget", map[string]any{"url": "about:blank", "browserContextId": target.BrowserContextID}, &target)
 	b.Call("Target.attachToTarget", map[string]any{"targetId": target.TargetID, "flatten": true}, &target)
 	b.session = target.SessionID
-	for _, domain := range []string{"Page", "Runtime", "Log", "Network", "Audits", "Accessibility"} {
+	for _, domain := range []string{"Page", "Runtime", "Log", "Network", "Audits"} {
 		b.Call(domain+".enable", nil, nil)
 	}
 	return b
 }
+
+// Close ends the tab before its test ends, and all that its page still does.
+func (b *Tab) Close() { _ = b.conn.CloseNow() } // which ends the context and its tab too
 
 // Call asks the browser, and reads the answer into result.
 func (b *Tab) Call(method string, params, result any) {

@@ -1,0 +1,194 @@
+package ui
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"regexp"
+	"strings"
+
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/public"
+)
+
+// Subscriptions takes subscriptions of visitors to status pages, and ends them.
+type Subscriptions interface {
+	Subscribe(ctx context.Context, namespace, page string, kind public.SubscriberKind, address string) error
+	Subscription(ctx context.Context, key string) (public.Subscription, error)
+	ConfirmSubscription(ctx context.Context, key string) (public.Subscription, error)
+	Unsubscribe(ctx context.Context, key string) (public.Subscription, error)
+}
+
+// subscriptions is where visitors subscribe, and where the links of messages lead.
+type subscriptions struct {
+	to     Subscriptions
+	status func(error) int // of HTTP
+	pages  *Pages
+}
+
+// Subscriptions serves
+//
+//	POST /status/{name}/subscribe         asks an address to confirm that it subscribes; the same with a namespace
+//	GET  /subscription/{key}              a page with the question, which changes nothing: those who scan mail look as well
+//	POST /subscription/{key}              action=confirm, or action=unsubscribe, or List-Unsubscribe=One-Click (RFC 8058)
+//
+// and wants no token. Answers never tell whether an address is subscribed to those who do not bring its key.
+func (p *Pages) Subscriptions(to Subscriptions, status func(error) int) http.Handler {
+	return subscriptions{to, status, p}
+}
+
+const (
+	subscribeSuffix = "/subscribe"
+	maxSubscribe    = 16 << 10 // bytes of a form
+)
+
+// keyRule is what the key of a subscription looks like. Anything else is unknown without asking the database.
+var keyRule = regexp.MustCompile(`^[A-Za-z0-9_-]{43}$`)
+
+// subscriptionPage is what subscription.html shows.
+type subscriptionPage struct {
+	Title         string
+	Text          string
+	Problem, Hint string
+	Confirm       bool // there are buttons for it
+	Leave         bool
+	Back          string
+	Style, Times  string
+	Icon, Action  string
+}
+
+func (s subscriptions) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	setHeaders(w.Header())
+	allowForms(w.Header())
+	w.Header().Set("Referrer-Policy", "same-origin")
+	w.Header().Set("Cache-Control", "no-store")
+	if key, is := strings.CutPrefix(r.URL.Path, public.SubscriptionPath); is {
+		s.byKey(w, r, key)
+		return
+	}
+	rest, is := strings.CutSuffix(r.URL.Path, subscribeSuffix)
+	at, ok := parseAddress(rest)
+	if !is || !ok || at.form != asHTML || r.Method != http.MethodPost {
+		s.pages.serve(w, r)
+		return
+	}
+	// What was asked for counts though the visitor leaves.
+	s.say(w, r, s.ask(context.WithoutCancel(r.Context()), w, r, at.page))
+}
+
+// outcome is what a visitor is answered.
+type outcome struct {
+	page subscriptionPage
+	json any
+	err  error
+}
+
+func (s subscriptions) ask(ctx context.Context, w http.ResponseWriter, r *http.Request, page key) outcome {
+	o := outcome{page: subscriptionPage{Title: "Subscribe", Back: s.pages.opt.Prefix + page.path()}}
+	if s.pages.opt.PublicURL == "" {
+		o.err = core.Errorf(core.NotFound, "this node takes no subscriptions").WithHint("its operator has to set public_url")
+		return o
+	}
+	if o.err = readForm(w, r); o.err != nil {
+		return o
+	}
+	kind := public.SubscriberKind(r.PostFormValue("kind"))
+	if kind == "" {
+		kind = public.Mail
+	}
+	if o.err = s.to.Subscribe(ctx, page.namespace, page.name, kind, r.PostFormValue("address")); o.err != nil {
+		return o
+	}
+	o.page.Title = "Check your mail"
+	o.page.Text = "If this address can be subscribed, a mail with a link to confirm is on its way. The link works for a day."
+	if kind == public.Webhook {
+		o.page.Title = "The webhook is asked"
+		o.page.Text = "If this address can be subscribed, it gets a message with a challenge. Once it answers, it is subscribed."
+	}
+	o.json = map[string]string{"status": "asked"}
+	return o
+}
+
+func readForm(w http.ResponseWriter, r *http.Request) error {
+	r.Body = http.MaxBytesReader(w, r.Body, maxSubscribe)
+	if err := r.ParseForm(); err != nil {
+		_, _ = io.Copy(io.Discard, r.Body)
+		return core.Errorf(core.Invalid, "the form could not be read").WithHint("it may be too long")
+	}
+	return nil
+}
+
+func (s subscriptions) byKey(w http.ResponseWriter, r *http.Request, key string) {
+	o := outcome{page: subscriptionPage{Title: "Subscription", Action: s.pages.opt.Prefix + public.SubscriptionPath + key}}
+	var sub public.Subscription
+	switch {
+	case !keyRule.MatchString(key):
+		o.err = core.Errorf(core.NotFound, "this link is not valid, or the subscription has ended").WithHint("check that the address is whole")
+	case r.Method == http.MethodPost:
+		if o.err = readForm(w, r); o.err == nil {
+			sub, o.err = s.act(context.WithoutCancel(r.Context()), r, key)
+		}
+	default:
+		sub, o.err = s.to.Subscription(r.Context(), key)
+	}
+	if o.err == nil {
+		o.page.Title, o.json = sub.Title, sub
+		o.page.Back = s.pages.opt.Prefix + public.StatusPage{Namespace: sub.Namespace, Name: sub.Page}.Path()
+		switch sub.State {
+		case public.Pending:
+			o.page.Text, o.page.Confirm, o.page.Leave = "Do you want to be notified of what happens on this status page?", true, true
+		case public.Confirmed:
+			o.page.Text, o.page.Leave = "You are subscribed to this status page.", true
+		default:
+			o.page.Text = "You are no longer subscribed, and your address is forgotten."
+		}
+	}
+	s.say(w, r, o)
+}
+
+// act does what a form asks for.
+func (s subscriptions) act(ctx context.Context, r *http.Request, key string) (public.Subscription, error) {
+	switch {
+	case r.PostFormValue("List-Unsubscribe") == "One-Click", r.PostFormValue("action") == "unsubscribe":
+		return s.to.Unsubscribe(ctx, key)
+	case r.PostFormValue("action") == "confirm":
+		return s.to.ConfirmSubscription(ctx, key)
+	}
+	return public.Subscription{}, core.Errorf(core.Invalid, "no answer was given").WithHint("use one of the buttons")
+}
+
+func (s subscriptions) say(w http.ResponseWriter, r *http.Request, o outcome) {
+	status := http.StatusOK
+	if o.err != nil {
+		status = s.status(o.err)
+		o.page.Title, o.page.Problem = "This did not work", "Try again in a minute."
+		var known *core.Error
+		if status < http.StatusInternalServerError && errors.As(o.err, &known) {
+			o.page.Problem, o.page.Hint = known.Message, known.Hint
+			if len(known.Fields) > 0 {
+				o.page.Problem, o.page.Hint = "The "+known.Fields[0].Field+" "+known.Fields[0].Message+".", known.Fields[0].Hint
+			}
+		}
+		o.json = map[string]any{"title": o.page.Problem, "hint": o.page.Hint, "status": status, "code": core.CodeOf(o.err)}
+	} else if o.page.Action == "" {
+		status = http.StatusAccepted
+	}
+	if strings.Contains(r.Header.Get("Accept"), "application/json") {
+		w.Header().Set("Content-Type", "application/json; charset=utf-8")
+		w.WriteHeader(status)
+		_ = json.NewEncoder(w).Encode(o.json)
+		return
+	}
+	o.page.Style, o.page.Times = assetLink(s.pages.opt.Prefix, "style.css"), assetLink(s.pages.opt.Prefix, "times.js")
+	o.page.Icon = assetLink(s.pages.opt.Prefix, iconOf(unknown))
+	body, err := s.pages.html("subscription", o.page)
+	if err != nil {
+		http.Error(w, "This page cannot be shown.", http.StatusInternalServerError)
+		return
+	}
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	w.WriteHeader(status)
+	_, _ = w.Write(body)
+}
