@@ -15,6 +15,7 @@ import (
 // Of two tabs in which the same definition is edited the second is told, keeps
 // what it typed, and overwrites only once it says so.
 func TestTwoTabsEditOneDefinition(t *testing.T) {
+	t.Parallel()
 	s := filledSite(t)
 	ctx := t.Context()
 	must(s.CreateTask(ctx, task.Task{Name: "sync", Command: &task.Command{Shell: "echo one\necho two"}}))(s)
@@ -29,9 +30,7 @@ func TestTwoTabsEditOneDefinition(t *testing.T) {
 		edit func(form []string, text string) []string
 		read func() string // what the definition says now
 	}{
-		{"/tasks/sync/edit", func(form []string, text string) []string {
-			return with(form, "definition", strings.Replace(valueOf(form, "definition"), "{", `{"description": "`+text+`",`, 1))
-		}, func() string { return must(s.Task(ctx, "default", "sync"))(s).Description }},
+		{"/tasks/sync/edit", description, func() string { return must(s.Task(ctx, "default", "sync"))(s).Description }},
 		{"/schedules/hourly/edit", description, func() string { return must(s.Schedule(ctx, "default", "hourly"))(s).Description }},
 		{"/monitors/shop/edit", description, func() string { return must(s.Monitor(ctx, "default", "shop"))(s).Description }},
 		{"/cycles/nightly/edit", description, func() string { return must(s.Task(ctx, "default", "nightly"))(s).Description }},
@@ -79,6 +78,7 @@ func TestTwoTabsEditOneDefinition(t *testing.T) {
 
 // What somebody else changed and the form only has as it was opened is marked.
 func TestASaveThatUndoesAnotherIsTold(t *testing.T) {
+	t.Parallel()
 	s := filledSite(t)
 	v := s.visitor(s.admin)
 	_, body := v.get("/monitors/shop/edit")
@@ -113,13 +113,4 @@ func with(form []string, name, value string) []string {
 		}
 	}
 	return append(out, name, value)
-}
-
-func valueOf(form []string, name string) string {
-	for i := 0; i < len(form); i += 2 {
-		if form[i] == name {
-			return form[i+1]
-		}
-	}
-	return ""
 }

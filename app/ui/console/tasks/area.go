@@ -20,6 +20,7 @@ var files embed.FS
 type API interface {
 	forms.Edits
 	taskAPI
+	daysAPI
 	CountJobs(ctx context.Context, f job.Filter, o view.CountOptions) (job.Count, error)
 	Jobs(ctx context.Context, f job.Filter) (core.Page[job.Job], error)
 }
@@ -42,6 +43,5 @@ var templates = frame.Templates(frame.Set{Files: files, Funcs: funcs}, forms.Par
 
 var funcs = template.FuncMap{
 	"kindSettings": kindSettings,
-	"taskKindText": taskKindText,
 	"typed":        typed,
 }

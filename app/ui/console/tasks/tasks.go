@@ -1,23 +1,17 @@
 package tasks
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
 	"net/url"
-	"reflect"
 	"slices"
-	"strconv"
 	"strings"
 
-	"github.com/belfry-run/belfry/access"
-	"github.com/belfry-run/belfry/app/ui/console/internal/forms"
 	"github.com/belfry-run/belfry/app/ui/console/internal/frame"
+	"github.com/belfry-run/belfry/app/ui/console/internal/graph"
 	"github.com/belfry-run/belfry/app/ui/console/internal/parts"
 	"github.com/belfry-run/belfry/core"
-	"github.com/belfry-run/belfry/internal/nearest"
 	"github.com/belfry-run/belfry/internal/plainjson"
 	"github.com/belfry-run/belfry/job"
 	"github.com/belfry-run/belfry/schedule"
@@ -29,22 +23,24 @@ import (
 func typed(t task.Task) string { return parts.CommandLine(&t) }
 
 type taskAPI interface {
+	taskFormAPI
 	Tasks(ctx context.Context, f task.Filter) (core.Page[task.Task], error)
 	Task(ctx context.Context, namespace, name string) (task.Task, error)
-	CreateTask(ctx context.Context, t task.Task) (task.Task, error)
-	UpdateTask(ctx context.Context, t task.Task) (task.Task, error)
 	DeleteTask(ctx context.Context, namespace, name string) error
+	LimitUse(ctx context.Context, namespace, name string) ([]view.LimitUse, error)
+	ResumeSequence(ctx context.Context, namespace, name, key string) (bool, error)
 	Schedules(ctx context.Context, f schedule.Filter) (core.Page[schedule.Schedule], error)
 }
 
 var taskRoutes = routes{
 	"GET /tasks":                taskList,
-	"POST /tasks/-new":          createTask,
-	"GET /tasks/-new":           newTaskForm,
+	"POST /tasks/-new":          writeTask,
+	"GET /tasks/-new":           newTask,
 	"GET /tasks/{name}":         taskPage,
-	"GET /tasks/{name}/edit":    editTaskForm,
-	"POST /tasks/{name}/edit":   updateTask,
+	"GET /tasks/{name}/edit":    editTask,
+	"POST /tasks/{name}/edit":   writeTask,
 	"POST /tasks/{name}/delete": deleteTask,
+	"POST /tasks/{name}/resume": resumeSequence,
 }
 
 // taskShown is how much a task's page shows of each list.
@@ -55,6 +51,7 @@ type tasksData struct {
 	Filter task.Filter
 	Hidden bool // Belfry's own task is there and not shown
 	Err    error
+	Grids  map[string]grid
 }
 
 func taskList(p *page) error {
@@ -68,6 +65,9 @@ func taskList(p *page) error {
 		d.Tasks.Items = slices.DeleteFunc(d.Tasks.Items, func(t task.Task) bool { return t.Name == task.CanaryTask })
 		d.Hidden = len(d.Tasks.Items) < all
 	}
+	if d.Grids, err = p.grids(d.Tasks.Items); err != nil {
+		return err
+	}
 	return p.Show("tasks", d)
 }
 
@@ -78,7 +78,7 @@ func (d tasksData) Fields() []parts.Field {
 		kinds = append(kinds, string(k))
 	}
 	return []parts.Field{
-		parts.NewField("part", "Name contains", "search", d.Filter.Part, "", nil),
+		parts.NewField("part", "Name or title", "search", d.Filter.Part, "", nil),
 		parts.NewField("kind", "Kind", "select", string(d.Filter.Kind), "", nil).Among(kinds...),
 		parts.NewField("tag", "Tag", "search", d.Filter.Tag, "", nil),
 	}
@@ -97,6 +97,7 @@ type taskData struct {
 	Jobs      core.Page[job.Job]
 	Count     job.Count
 	Schedules core.Page[schedule.Schedule]
+	Limits    []view.LimitUse
 }
 
 func taskPage(p *page) error {
@@ -111,6 +112,9 @@ func taskPage(p *page) error {
 			return p.api.Schedules(ctx, schedule.Filter{Namespace: p.Namespace, Task: name, Paging: core.Paging{Limit: taskShown}})
 		}),
 	)
+	if err == nil && d.Task.Gated() {
+		d.Limits, err = p.api.LimitUse(ctx, p.Namespace, name)
+	}
 	if err != nil {
 		return err
 	}
@@ -124,6 +128,11 @@ func (p *page) JobsOf(task string, states ...string) string {
 		f.States = append(f.States, job.State(s))
 	}
 	return p.With(p.Link("jobs"), "q", f.String())
+}
+
+// WaitingFor is the list of a task's jobs that wait for a limit.
+func (p *page) WaitingFor(task string) string {
+	return p.With(p.Link("jobs"), "q", job.Filter{Task: task, States: []job.State{job.Waiting}, Reason: "limit"}.String())
 }
 
 // In is how many of its jobs are in a state.
@@ -159,176 +168,6 @@ func fieldsOf(t task.Task) (map[string]json.RawMessage, error) {
 	return fields, json.Unmarshal(raw, &fields)
 }
 
-// taskFields is the order of a definition's fields, for people.
-var taskFields = func() []string {
-	list := []string{"name", "kind", "description", "tags", "queue", "priority", "timeout", "retry", "input", "requirements"}
-	for _, k := range task.KindTable {
-		list = append(list, string(k.Kind))
-	}
-	return append(list, "conditions", "warnings")
-}()
-
-// definition is a task as it is edited: without what Belfry itself writes.
-func definition(t task.Task) (string, error) {
-	fields, err := fieldsOf(t)
-	if err != nil {
-		return "", err
-	}
-	var b bytes.Buffer
-	b.WriteString("{")
-	for _, name := range taskFields {
-		if len(fields[name]) == 0 || name == "name" && t.ID != 0 {
-			continue
-		}
-		if b.Len() > 1 {
-			b.WriteString(",")
-		}
-		fmt.Fprintf(&b, "%q:%s", name, fields[name])
-	}
-	b.WriteString("}")
-	return parts.Pretty(b.Bytes()), nil
-}
-
-// taskForm is a definition that somebody writes.
-type taskForm struct {
-	forms.Edit
-	Name string // of a task that is there
-	Text string
-	Err  error
-
-	Script string // of a task that runs a shell's command
-}
-
-// ScriptField is the command of the task, which is edited as it is.
-func (f taskForm) ScriptField() parts.Field {
-	return parts.NewField("script", "Command", "area", f.Script, "The shell runs it.", nil)
-}
-
-// Definition is the input of the form, with what was wrong with it.
-func (f taskForm) Definition() parts.Field {
-	in := parts.NewField("definition", "Definition", "area", f.Text, "JSON, as the API has it. Lengths of time are such as 30s, 10m or 2h.", f.Err).Need()
-	return in
-}
-
-const firstTask = `{
-  "name": "hello",
-  "command": {"shell": "echo hello"},
-  "timeout": "5m",
-  "retry": {"max_attempts": 3}
-}`
-
-func newTaskForm(p *page) error {
-	if err := p.Allow(access.ScopeAdmin); err != nil {
-		return err
-	}
-	if kind := newTaskKind(p.Query("kind")); kind != "" {
-		return p.Show("task-new", p.newTask(kind, url.Values{"http.method": {"GET"}}, nil))
-	}
-	return p.Show("task-edit", taskForm{Text: firstTask})
-}
-
-func editTaskForm(p *page) error {
-	if err := p.Allow(access.ScopeAdmin); err != nil {
-		return err
-	}
-	t, err := p.api.Task(p.R.Context(), p.Namespace, p.R.PathValue("name"))
-	if err != nil {
-		return err
-	}
-	f := taskForm{Name: t.Name, Edit: forms.Edit{Version: t.Version()}}
-	if t.Command != nil {
-		rest := *t.Command
-		f.Script, rest.Shell, t.Command = rest.Shell, "", &rest
-	}
-	if f.Text, err = definition(t); err != nil {
-		return err
-	}
-	return p.Show("task-edit", f)
-}
-
-// readTask reads a definition and knows every field of it.
-func readTask(text string) (t task.Task, err error) {
-	dec := json.NewDecoder(strings.NewReader(text))
-	dec.DisallowUnknownFields()
-	if err = dec.Decode(&t); err == nil {
-		if _, more := dec.Token(); more == io.EOF {
-			return t, nil
-		}
-		return t, core.InvalidField("definition", "", "goes on behind its end", "one JSON object")
-	}
-	message, hint := forms.JSONFault(text), ""
-	if message == "" {
-		message = strings.TrimPrefix(err.Error(), "json: ") // of a field; where it stands is not told
-		if name, is := strings.CutPrefix(message, "unknown field "); is {
-			if meant := nearest.Of(strings.Trim(name, `"`), taskNames); meant != "" {
-				hint = "did you mean " + strconv.Quote(meant) + "?"
-			}
-		}
-	}
-	return t, core.InvalidField("definition", "", "is not a task: "+message, hint)
-}
-
-// taskNames are the names of all fields of a task.
-var taskNames = jsonNames(reflect.TypeFor[task.Task](), map[reflect.Type]bool{})
-
-func jsonNames(t reflect.Type, seen map[reflect.Type]bool) (names []string) {
-	for t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice || t.Kind() == reflect.Map {
-		t = t.Elem()
-	}
-	if t.Kind() != reflect.Struct || seen[t] {
-		return nil
-	}
-	seen[t] = true
-	for _, f := range reflect.VisibleFields(t) {
-		if name, _, _ := strings.Cut(f.Tag.Get("json"), ","); name != "" && name != "-" && !slices.Contains(names, name) {
-			names = append(names, name)
-		}
-		if f.IsExported() {
-			names = append(names, jsonNames(f.Type, seen)...)
-		}
-	}
-	return names
-}
-
-func createTask(p *page) error {
-	if kind := newTaskKind(p.Query("kind")); kind != "" && !p.R.PostForm.Has("definition") {
-		return createByForm(p, kind)
-	}
-	f := taskForm{Text: p.R.PostFormValue("definition")}
-	t, err := readTask(f.Text)
-	if err == nil {
-		if t.Namespace == "" && p.Namespace != core.AnyNamespace {
-			t.Namespace = p.Namespace
-		}
-		if t, err = p.api.CreateTask(p.R.Context(), t); err == nil {
-			return p.Done(p.LinkIn(t.Namespace, "tasks", t.Name), "Created task %s.", t.Name)
-		}
-	}
-	f.Err = err
-	return p.Again("task-edit", f, err)
-}
-
-func updateTask(p *page) error {
-	f := taskForm{Name: p.R.PathValue("name"), Text: p.R.PostFormValue("definition"), Script: strings.ReplaceAll(p.R.PostFormValue("script"), "\r\n", "\n")}
-	t, err := readTask(f.Text)
-	if err == nil {
-		if f.Script != "" && t.Command == nil {
-			t.Command = &task.Command{}
-		}
-		if f.Script != "" && t.Command.Shell == "" {
-			t.Command.Shell = f.Script
-		}
-		t.Namespace, t.Name = p.Namespace, f.Name
-		if _, err = p.api.UpdateTask(forms.Expecting(p.Page), t); err == nil {
-			return p.Done(p.Link("tasks", t.Name), "Task %s is changed: jobs that start from now on run as it is now.", t.Name)
-		}
-	}
-	f.Edit, f.Err = forms.Meanwhile(p.Page, p.api, err, "task", f.Name, p.Link("tasks", f.Name, "edit"), t, func() (task.Task, error) {
-		return p.api.Task(p.R.Context(), p.Namespace, f.Name)
-	})
-	return p.Again("task-edit", f, err)
-}
-
 func deleteTask(p *page) error {
 	name := p.R.PathValue("name")
 	if err := p.api.DeleteTask(p.R.Context(), p.Namespace, name); err != nil {
@@ -345,6 +184,52 @@ func (p *page) DeleteTask(t task.Task) parts.Confirm {
 		Action: p.Link("tasks", t.Name, "delete"), Cmd: &cmd}
 }
 
+// ResumeSequence asks before a sequence goes on without the job that stopped it. Place is that of its row.
+func (p *page) ResumeSequence(t task.Task, k view.KeyUse, place int) parts.Confirm {
+	body, _ := json.Marshal(map[string]string{"key": k.Value}) // a text
+	cmd := p.Command("POST", p.APIPath("/v1/tasks/"+url.PathEscape(t.Name)+"/resume"), string(body), "task", "resume", t.Name, k.Value)
+	return parts.Confirm{ID: fmt.Sprint("resume-", place), Button: "Resume", Title: "Resume the sequence without job " + fmt.Sprint(k.StoppedBy) + "?",
+		Text:   "The next of its jobs runs, and the failed one stays as it is. To try that one again, retry it instead: the others wait for it.",
+		Action: p.LinkIn(t.Namespace, "tasks", t.Name, "resume"), Hidden: map[string]string{"key": k.Value}, Cmd: &cmd}
+}
+
+func resumeSequence(p *page) error {
+	name := p.R.PathValue("name")
+	resumed, err := p.api.ResumeSequence(p.R.Context(), p.Namespace, name, p.R.PostFormValue("key"))
+	if err != nil {
+		return err
+	}
+	if !resumed {
+		return p.Done(p.Link("tasks", name), "The sequence of task %s was not stopped.", name)
+	}
+	return p.Done(p.Link("tasks", name), "The sequence of task %s goes on.", name)
+}
+
+// StepsOf draws a workflow; nil: the task is none, or has no drawing.
+func (p *page) StepsOf(t task.Task) *graph.Drawing {
+	if t.Workflow == nil {
+		return nil
+	}
+	return graph.Draw(*t.Workflow, nil, func(i int) graph.Node {
+		s := t.Workflow.Steps[i]
+		n := graph.Node{Tone: "idle"}
+		switch {
+		case s.Task != "":
+			n.Note, n.Link = s.Task, p.LinkIn(t.Namespace, "tasks", s.Task)
+			if s.Many() {
+				n.Note += ", for each item"
+			}
+		case s.Sleep != 0:
+			n.Note = "waits " + parts.SpanText(s.Sleep.D())
+		case s.Signal != "":
+			n.Note = "waits for signal " + s.Signal
+		default:
+			n.Note = "waits for an approval"
+		}
+		return n
+	})
+}
+
 // TasksCommand is the list without this page.
 func (p *page) TasksCommand(d tasksData) parts.Command {
 	cli := []string{"task", "list"}
@@ -359,17 +244,4 @@ func (p *page) TasksCommand(d tasksData) parts.Command {
 // TaskCommand is reading a task without this page.
 func (p *page) TaskCommand(t task.Task) parts.Command {
 	return p.Command("GET", p.APIPath("/v1/tasks/"+url.PathEscape(t.Name)), "", "task", "show", t.Name)
-}
-
-// EditCommand is saving without this page.
-func (p *page) EditCommand(f taskForm) parts.Command {
-	var body bytes.Buffer
-	if json.Compact(&body, []byte(f.Text)) != nil {
-		body.Reset()
-		body.WriteString("{}")
-	}
-	if f.Name == "" {
-		return p.Command("POST", p.APIPath("/v1/tasks"), body.String(), "task", "create", "-f", "task.json")
-	}
-	return p.Command("PUT", p.APIPath("/v1/tasks/"+url.PathEscape(f.Name)), body.String(), "task", "update", f.Name, "-f", "task.json")
 }

@@ -18,7 +18,9 @@ import (
 	"github.com/belfry-run/belfry/app/ui/console/internal/parts"
 	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/cron"
+	"github.com/belfry-run/belfry/flow"
 	"github.com/belfry-run/belfry/internal/plainjson"
+	"github.com/belfry-run/belfry/internal/size"
 	"github.com/belfry-run/belfry/schedule"
 )
 
@@ -36,9 +38,16 @@ type Input struct {
 	Path, Label string
 	Kind        inputKind
 	Hint        string
-	Options     []string // of a choice or a set; an empty one means the default
+	Options     []string          // of a choice or a set; an empty one means the default
+	Names       map[string]string // of options, for people; default: those of the setting
+	Offers      []string          // what is offered for a text, each word of a list, or the values of pairs
 	Need        bool
+	Code        bool   // of an area: it is a program
+	Source      string // of an image: where it is shown from
 }
+
+// TitleHint is the help of a display title.
+const TitleHint = "Shown to people, in any script. The name stays its address."
 
 type inputKind string
 
@@ -49,102 +58,20 @@ const (
 	AsNumber   inputKind = "number" // a whole one
 	AsDuration inputKind = "duration"
 	AsCheck    inputKind = "check"
+	AsSize     inputKind = "size" // bytes
 	AsChoice   inputKind = "choice"
 	AsSet      inputKind = "set"   // some of the options
 	AsLines    inputKind = "lines" // a list, one item a line
 	AsWords    inputKind = "words" // a list, with spaces or commas between
-	asPairs    inputKind = "pairs" // a map, as name: value, one a line
+	AsPairs    inputKind = "pairs" // a map, in rows of name and value
 	AsSecret   inputKind = "secret"
 	AsSecrets  inputKind = "secrets" // a map whose values are secrets
 	AsRules    inputKind = "rules"   // cron or RRULE, one a line
+	AsLimits   inputKind = "limits"  // of jobs, one a line
 	AsJSON     inputKind = "json"    // any value
 	AsTime     inputKind = "time"    // in the zone of the field zone
+	AsImage    inputKind = "image"   // [Kept], or base64 until it is saved; a file is read with [Uploaded]
 )
-
-// Document is a thing as its JSON has it.
-type Document map[string]any
-
-// DocumentOf is a thing as a document.
-func DocumentOf(v any) Document {
-	text, err := json.Marshal(v)
-	d := Document{}
-	if err == nil {
-		err = json.Unmarshal(text, &d)
-	}
-	if err != nil {
-		panic(err) // things of the API are JSON
-	}
-	for _, readOnly := range []string{"id", "generation", "created_at", "updated_at"} {
-		delete(d, readOnly)
-	}
-	return d
-}
-
-// To makes a thing of it.
-func (d Document) To(v any) error {
-	text, err := json.Marshal(d)
-	if err == nil {
-		err = json.Unmarshal(text, v)
-	}
-	if err != nil {
-		return core.Errorf(core.Invalid, "the form could not be read: %v", err)
-	}
-	return nil
-}
-
-// steps are the parts of a path.
-func steps(path string) []string {
-	return strings.Split(strings.NewReplacer("[", ".", "]", "").Replace(path), ".")
-}
-
-// At is the value of a field.
-func (d Document) At(path string) any {
-	var now any = map[string]any(d)
-	for _, step := range steps(path) {
-		switch in := now.(type) {
-		case map[string]any:
-			now = in[step]
-		case []any:
-			i, err := strconv.Atoi(step)
-			if err != nil || i >= len(in) {
-				return nil
-			}
-			now = in[i]
-		default:
-			return nil
-		}
-	}
-	return now
-}
-
-// Set puts a value at a path of names; nil takes it away, and what is empty
-// then.
-func (d Document) Set(path string, value any) {
-	setIn(d, steps(path), value)
-}
-
-func setIn(in map[string]any, path []string, value any) {
-	if len(path) == 1 {
-		if value == nil {
-			delete(in, path[0])
-		} else {
-			in[path[0]] = value
-		}
-		return
-	}
-	next, is := in[path[0]].(map[string]any)
-	if !is {
-		if value == nil {
-			return
-		}
-		next = map[string]any{}
-		in[path[0]] = next
-	}
-	setIn(next, path[1:], value)
-	if len(next) == 0 && len(path) == 2 && path[0] != "heartbeat" {
-		delete(in, path[0])
-	}
-}
 
 // Values are what a form shows of a thing.
 func (d Document) Values(inputs []Input) url.Values {
@@ -157,10 +84,24 @@ func (d Document) Values(inputs []Input) url.Values {
 			}
 			continue
 		}
+		if in.Kind == AsPairs || in.Kind == AsSecrets {
+			pairs, _ := d.At(in.Path).(map[string]any)
+			for _, name := range slices.Sorted(maps.Keys(pairs)) {
+				v.Add(in.Path+nameOf, name)
+				v.Add(in.Path+valueOf, fmt.Sprint(pairs[name]))
+			}
+			continue
+		}
 		v.Set(in.Path, in.show(d.At(in.Path), zone))
 	}
 	return v
 }
+
+// What stands behind the path of pairs, in the names of the inputs of a row.
+const (
+	nameOf  = "[name]"
+	valueOf = "[value]"
+)
 
 func zoneOf(name string) *time.Location {
 	zone, err := time.LoadLocation(name)
@@ -188,13 +129,8 @@ func (in Input) show(v any, zone *time.Location) string {
 		return strings.Join(listOf(v), "\n")
 	case AsWords:
 		return strings.Join(listOf(v), ", ")
-	case asPairs, AsSecrets:
-		pairs, _ := v.(map[string]any)
-		var lines []string
-		for _, name := range slices.Sorted(maps.Keys(pairs)) {
-			lines = append(lines, name+": "+fmt.Sprint(pairs[name]))
-		}
-		return strings.Join(lines, "\n")
+	case AsJSON:
+		return parts.Pretty([]byte(parts.JSONText(v)))
 	case AsRules:
 		rules, _ := v.([]any)
 		var lines []string
@@ -202,12 +138,20 @@ func (in Input) show(v any, zone *time.Location) string {
 			lines = append(lines, ruleLine(r))
 		}
 		return strings.Join(lines, "\n")
+	case AsLimits:
+		var limits []flow.Limit
+		_ = json.Unmarshal([]byte(parts.JSONText(v)), &limits) // of the API
+		return strings.Join(flow.LimitTexts(limits), "\n")
 	case AsTime:
 		at, err := time.Parse(time.RFC3339, fmt.Sprint(v))
 		if err != nil {
 			return ""
 		}
 		return at.In(zone).Format(timeLayout)
+	case AsSize:
+		if n, err := strconv.ParseInt(fmt.Sprint(v), 10, 64); err == nil {
+			return core.ExactSize(n)
+		}
 	case AsNumber:
 		if f, is := v.(float64); is {
 			return strconv.FormatFloat(f, 'f', -1, 64)
@@ -272,8 +216,11 @@ func (in Input) value(form url.Values, zone *time.Location) (any, error) {
 	if in.Kind != AsArea && in.Kind != AsSecret {
 		text = strings.TrimSpace(text)
 	}
-	if in.Kind == AsSet {
+	switch in.Kind {
+	case AsSet:
 		return anyList(form[in.Path]), nil
+	case AsPairs, AsSecrets:
+		return readPairs(text, form[in.Path+nameOf], form[in.Path+valueOf])
 	}
 	if text == "" {
 		return nil, nil
@@ -285,24 +232,38 @@ func (in Input) value(form url.Values, zone *time.Location) (any, error) {
 			return nil, errors.New("is not a whole number")
 		}
 		return n, nil
-	case AsDuration:
-		if _, err := core.ParseDuration(text); err != nil {
-			return nil, errors.New("is not a length of time, such as 90s, 1h30m or 7d")
+	case AsSize:
+		n, err := size.Parse(in.Path, text)
+		if err != nil {
+			fault := parts.FaultsOf(err)[0]
+			return nil, fmt.Errorf("%s: write one %s", fault.Message, fault.Hint)
 		}
+		return n, nil
+	case AsDuration:
+		d, err := ReadLength(text)
+		if err != nil {
+			return nil, err
+		}
+		return d.String(), nil
 	case AsCheck:
 		return text == "true", nil
 	case AsLines:
 		return anyList(PartsOf(text, "\n")), nil
 	case AsWords:
 		return anyList(PartsOf(text, ", \t\n")), nil
-	case asPairs, AsSecrets:
-		return readPairs(text)
 	case AsRules:
 		var rules []any
 		for _, line := range PartsOf(text, "\n") {
 			rules = append(rules, readRuleLine(line))
 		}
 		return rules, nil
+	case AsLimits:
+		limits, err := flow.ParseLimits(in.Path, PartsOf(text, "\n"))
+		if err != nil {
+			fault := parts.FaultsOf(err)[0]
+			return nil, fmt.Errorf("%s: %s", fault.Message, fault.Hint)
+		}
+		return json.RawMessage(parts.JSONText(limits)), nil
 	case AsJSON:
 		if fault := JSONFault(text); fault != "" {
 			return nil, errors.New("is not JSON: " + fault)
@@ -339,24 +300,14 @@ func anyList(texts []string) any {
 	return out
 }
 
-func readPairs(text string) (any, error) {
-	pairs := map[string]any{}
-	for _, line := range PartsOf(text, "\n") {
-		name, value, found := strings.Cut(line, ":")
-		if !found {
-			return nil, errors.New("has a line without a colon: write Name: value")
-		}
-		pairs[strings.TrimSpace(name)] = strings.TrimSpace(value)
-	}
-	return pairs, nil
-}
-
 // formGroup is a part of a form. One that is a drawer is shut, unless something
 // in it is set or wrong.
 type formGroup struct {
 	Title  string
 	Text   string
 	Drawer bool
+	Grid   bool   // short fields stand beside each other
+	For    string // options of the choice "when" that it belongs to
 	Open   bool
 	Fields []formField
 }
@@ -372,32 +323,80 @@ func (g formGroup) OwnFaults() (faults []core.FieldError) {
 // formField is a field as the part "input" shows it.
 type formField struct {
 	parts.Field
-	Set []choice // of a set
+	Set    []choice // of a set
+	Rows   []pair   // of pairs
+	Source string   // of an image
 }
 
+// pair is a row of name and value.
+type pair struct {
+	N           int
+	Name, Value string
+	Wrong       bool
+}
+
+// emptyPairs is how many rows a form has beyond those that are filled.
+const emptyPairs = 3
+
 type choice struct {
-	Name string
-	On   bool
+	Name, Words string
+	On          bool
+}
+
+// pairsOf are the rows of pairs, and some empty ones.
+func pairsOf(path string, values url.Values, faults []core.FieldError) (rows []pair) {
+	add := func(name, value string) {
+		wrong := slices.ContainsFunc(faults, func(f core.FieldError) bool { return name != "" && (f.Field == path+"."+name || f.Value == name) })
+		rows = append(rows, pair{len(rows) + 1, name, value, wrong})
+	}
+	for i, name := range values[path+nameOf] {
+		value := ""
+		if all := values[path+valueOf]; i < len(all) {
+			value = all[i]
+		}
+		if name != "" || value != "" {
+			add(name, value)
+		}
+	}
+	for _, line := range PartsOf(values.Get(path), "\n") {
+		name, value, _ := strings.Cut(line, ":")
+		add(strings.TrimSpace(name), strings.TrimSpace(value))
+	}
+	for range emptyPairs {
+		add("", "")
+	}
+	return rows
 }
 
 func newFormField(in Input, values url.Values, err error) formField {
 	kind := map[inputKind]string{
-		AsArea: "area", AsLines: "area", asPairs: "area", AsSecrets: "area", AsRules: "area", AsJSON: "area", AsCheck: "check", AsChoice: "select", AsSecret: "password", AsTime: "datetime-local", AsSet: "set",
+		AsArea: "area", AsLines: "area", AsPairs: "pairs", AsSecrets: "pairs", AsRules: "area", AsLimits: "area", AsJSON: "area", AsCheck: "check", AsChoice: "select", AsSecret: "password", AsTime: "datetime-local", AsSet: "set", AsImage: "image",
 	}[in.Kind]
 	if kind == "" {
 		kind = "text"
 	}
 	f := parts.NewField(in.Path, in.Label, kind, values.Get(in.Path), in.Hint, err)
 	for _, fault := range parts.FaultsOf(err) { // of an item of a list
-		if strings.HasPrefix(fault.Field, in.Path+"[") || in.Kind == AsSecrets && strings.HasPrefix(fault.Field, in.Path+".") {
+		if strings.HasPrefix(fault.Field, in.Path+"[") || kind == "pairs" && strings.HasPrefix(fault.Field, in.Path+".") {
+			if name, is := strings.CutPrefix(fault.Field, in.Path+"."); is {
+				fault.Message = name + " " + fault.Message
+			}
 			f.Faults = append(f.Faults, fault)
 		}
 	}
-	f.Required, f.Options = in.Need, in.Options
-	out := formField{Field: f}
+	f.Required, f.Options, f.Names, f.Code = in.Need, in.Options, in.Names, in.Code
+	if f.Names == nil {
+		f.Names = optionNames(in.Path)
+	}
+	f = f.Offer(in.Offers...)
+	f.Each = in.Kind == AsWords && len(in.Offers) > 0
+	out := formField{Field: f, Source: in.Source}
+	if kind == "pairs" {
+		out.Rows = pairsOf(in.Path, values, f.Faults)
+	}
 	if in.Kind == AsSet {
 		for _, o := range in.Options {
-			out.Set = append(out.Set, choice{o, slices.Contains(values[in.Path], o)})
+			out.Set = append(out.Set, choice{o, f.OptionName(o), slices.Contains(values[in.Path], o)})
 		}
 	}
 	return out
@@ -407,6 +406,8 @@ func newFormField(in Input, values url.Values, err error) formField {
 type InputGroup struct {
 	Title, Text string
 	Drawer      bool
+	Grid        bool   // short fields stand beside each other
+	For         string // options of the choice "when" that it belongs to, with spaces between; others hide it
 	Inputs      []Input
 }
 
@@ -424,7 +425,7 @@ func Fill(groups []InputGroup, values url.Values, err error) (out []formGroup) {
 		if len(g.Inputs) == 0 {
 			continue
 		}
-		f := formGroup{Title: g.Title, Text: g.Text, Drawer: g.Drawer}
+		f := formGroup{Title: g.Title, Text: g.Text, Drawer: g.Drawer, Grid: g.Grid, For: g.For}
 		for _, in := range g.Inputs {
 			field := newFormField(in, values, err)
 			f.Open = f.Open || len(field.Faults) > 0
@@ -445,6 +446,7 @@ type Form struct {
 	Groups  []formGroup
 	Err     error
 	Save    string // what the button says
+	Files   bool   // it has an image
 	Try     string // what the button beside it says; empty: there is none
 	Delete  *parts.Confirm
 	Command parts.Command
@@ -452,13 +454,26 @@ type Form struct {
 
 // Shown is a value for who may not edit it.
 func (f formField) Shown() string {
-	if f.Type != "set" {
+	var on []string
+	switch f.Type {
+	case "select":
+		return f.OptionName(f.Value)
+	case "pairs":
+		for _, row := range f.Rows {
+			if row.Name != "" {
+				on = append(on, row.Name+": "+row.Value)
+			}
+		}
+		return strings.Join(on, "\n")
+	case "image":
+		return parts.YesNo(f.Value != "", "yes", "")
+	case "set":
+	default:
 		return f.Value
 	}
-	var on []string
 	for _, c := range f.Set {
 		if c.On {
-			on = append(on, parts.Words(c.Name))
+			on = append(on, parts.Words(c.Words))
 		}
 	}
 	return strings.Join(on, ", ")

@@ -1,0 +1,122 @@
+package console_test
+
+import (
+	"net/http"
+	"testing"
+
+	"github.com/belfry-run/belfry/app/ui/internal/browser"
+)
+
+const draftNote = `document.querySelector('form > .flash')?.textContent.includes('What you typed before is here again')`
+
+// What was typed outlives a reload and a way to another page, and can be
+// discarded. What was saved is no draft.
+func TestDraftsAreKept(t *testing.T) {
+	t.Parallel()
+	s := filledSite(t)
+	stored := func(b *browser.Tab) {
+		b.Until(`Object.keys(sessionStorage).some(k => k.startsWith('belfry-draft:'))`)
+	}
+	for _, tt := range []struct{ path, field, value, save, says string }{
+		{"/tasks/-new", "#f-command-shell", "echo draft", "button[value=save].main", "Created task draft."},
+		{"/schedules/hourly/edit", "#f-description", "of a draft", "button[value=review].main", "Save this edit of hourly?"},
+		{"/monitors/shop/edit", "#f-every", "33s", "button.main", "Monitor shop is saved."},
+		{"/calendars/nights/edit", "#f-description", "Quiet", "button[value=save].main", "Calendar nights is saved."},
+	} {
+		t.Run(tt.path, func(t *testing.T) {
+			s := &site{T: t, Client: s.Client, url: s.url, admin: s.admin, node: s.node}
+			b := s.at(tt.path)
+			put(b, tt.field, tt.value)
+			stored(b)
+			b.Visit(s.url + "/workers")
+			b.Visit(s.url + tt.path)
+			b.Until(draftNote)
+			if got := value(b, tt.field); got != tt.value {
+				t.Errorf("it has %q", got)
+			}
+			picture(b, "draft")
+			b.Axe()
+			b.Follow("form > .flash button")
+			b.Until(`!(` + draftNote + `)`)
+			if got := value(b, tt.field); got == tt.value {
+				t.Errorf("it still has %q", got)
+			}
+			put(b, tt.field, tt.value)
+			if tt.path == "/tasks/-new" {
+				put(b, "#f-name", "draft")
+			}
+			b.Visit(s.url + tt.path) // at once
+			b.Until(draftNote)
+			s.sends(b, tt.save, tt.says)
+			if tt.path == "/schedules/hourly/edit" {
+				return // which is not saved yet
+			}
+			b.Visit(s.url + tt.path)
+			var noted bool
+			if b.Eval(`Boolean(`+draftNote+`)`, &noted); noted {
+				t.Error("what was saved is a draft")
+			}
+		})
+	}
+}
+
+// A draft of another kind of task, with more rows than an empty form, and one
+// whose definition was changed meanwhile.
+func TestDraftsOfOtherForms(t *testing.T) {
+	t.Parallel()
+	s := filledSite(t)
+	b := s.at("/tasks/-new")
+	b.Follow("button[value='kind http']")
+	put(b, "#f-http-url", "https://example.com/draft")
+	b.Visit(s.url + "/workers")
+	b.Visit(s.url + "/tasks/-new")
+	b.Until(`document.querySelector('#f-http-url')?.value === 'https://example.com/draft' && ` + draftNote)
+	b.Follow("form > .flash button")
+	b.Until(`!!document.querySelector('#f-command-shell') && !(` + draftNote + `)`)
+	b.Quiet(s.url)
+
+	b.Visit(s.url + "/monitors/shop/edit")
+	put(b, "#f-description", "mine")
+	b.Visit(s.url + "/workers")
+	m := must(s.Monitor(t.Context(), "default", "shop"))(s).Monitor
+	m.Description = "theirs"
+	must(s.UpdateMonitor(t.Context(), m))(s)
+	b.Visit(s.url + "/monitors/shop/edit")
+	b.Until(draftNote)
+	s.refused(b, "button.main", http.StatusConflict, "Changed by", "Save mine anyway", "theirs", "mine")
+}
+
+// Of the ways to say when a maintenance window is, one shows; a name is offered
+// word by word.
+func TestFormsShowWhatIsChosen(t *testing.T) {
+	t.Parallel()
+	s := filledSite(t)
+	b := s.at("/settings/windows/-new")
+	shown := func(want string) {
+		t.Helper()
+		b.Until(`[...document.querySelectorAll('.group[data-for]')].filter(g => g.checkVisibility()).map(g => g.querySelector('h2').textContent).join() === '` + want + `'`)
+	}
+	shown("One-off")
+	put(b, "#f-when", "weekly")
+	shown("Weekly,Duration of each")
+	b.Axe()
+	picture(b, "window-weekly")
+	put(b, "#f-when", "rules")
+	shown("By rules,Duration of each")
+	put(b, "#f-monitors", "api, ")
+	var offers []string
+	b.Eval(`[...document.getElementById('f-monitors').list.options].map(o => o.value)`, &offers)
+	if len(offers) == 0 || offers[0] == "api" {
+		t.Errorf("it offers %q", offers)
+	}
+	for _, o := range offers {
+		if len(o) < 6 || o[:5] != "api, " {
+			t.Errorf("it offers %q", o)
+		}
+	}
+	b.Visit(s.url + "/alert-rules/-new")
+	b.Shows("A job failed for good", "Advanced")
+	b.Visit(s.url + "/settings/channels/-new?kind=email")
+	b.Shows("STARTTLS")
+	b.Quiet(s.url)
+}
