@@ -5,6 +5,7 @@ import (
 )
 
 func TestCalendarIsMadeEditedAndDeleted(t *testing.T) {
+	t.Parallel()
 	s := filledSite(t)
 	b := s.at("/calendars/-new")
 	b.Type("#f-name", "nights")

@@ -9,6 +9,7 @@ import (
 
 // A list of 27 schedules is one line each, about a window high, and a row's menu pauses its schedule and no other.
 func TestSchedulesAreOneLineEach(t *testing.T) {
+	t.Parallel()
 	s := newSite(t)
 	s.someJobs()
 	for i := range 26 {

@@ -15,6 +15,7 @@ import (
 )
 
 func TestScheduleIsPausedAndResumed(t *testing.T) {
+	t.Parallel()
 	s := filledSite(t)
 	b := s.at("/schedules/hourly")
 	opens(b, "pause")
@@ -37,6 +38,7 @@ func TestScheduleIsPausedAndResumed(t *testing.T) {
 }
 
 func TestSchedulesArePausedAndResumedTogether(t *testing.T) {
+	t.Parallel()
 	s := filledSite(t)
 	for _, name := range []string{"morning", "evening"} {
 		must(s.CreateSchedule(t.Context(), schedule.Schedule{Name: name, Task: "hello", Rules: []schedule.Rule{{Every: core.Duration(time.Hour)}}}))(s)
@@ -70,6 +72,7 @@ func TestSchedulesArePausedAndResumedTogether(t *testing.T) {
 }
 
 func TestScheduleIsTriggeredWithOtherInput(t *testing.T) {
+	t.Parallel()
 	s := filledSite(t)
 	b := s.at("/schedules/hourly/trigger")
 	b.Type("#f-input", "{\n  \"day\": one\n}")
@@ -87,6 +90,7 @@ func TestScheduleIsTriggeredWithOtherInput(t *testing.T) {
 }
 
 func TestScheduleIsMadeWhileItsTimesShow(t *testing.T) {
+	t.Parallel()
 	s := filledSite(t)
 	b := s.at("/schedules/-new?task=hello")
 	b.Shows("Write a rule to see when it runs.")
@@ -113,9 +117,9 @@ func TestScheduleIsMadeWhileItsTimesShow(t *testing.T) {
 	put(b, "#rule-text-1", "30 2 * * MON")
 	b.Follow("form.editor button[value=rule]:not(.away)")
 	put(b, "#rule-kind-2", "every")
-	put(b, "#rule-text-2", "90min")
+	put(b, "#rule-text-2", "90 parsecs")
 	s.sends(b, "form.editor .actions button[value=preview]", "is not a length of time")
-	put(b, "#rule-text-2", "90m")
+	put(b, "#rule-text-2", "90 minutes")
 	put(b, "#f-overlap", "allow")
 	put(b, "#f-blackout", "nights")
 	put(b, "#f-start", "2027-01-01 00:00")
@@ -131,6 +135,7 @@ func TestScheduleIsMadeWhileItsTimesShow(t *testing.T) {
 }
 
 func TestEditShowsWhatChanges(t *testing.T) {
+	t.Parallel()
 	s := filledSite(t)
 	b := s.at("/schedules/hourly/edit")
 	put(b, "#rule-text-1", "0,30 * * * *")
@@ -165,6 +170,7 @@ func TestEditShowsWhatChanges(t *testing.T) {
 // An edit keeps what its form cannot show: the fields of an rrule, fractions
 // of seconds.
 func TestEditKeepsTimes(t *testing.T) {
+	t.Parallel()
 	s := filledSite(t)
 	sc := must(s.CreateSchedule(t.Context(), schedule.Schedule{Name: "fine", Task: "hello", Zone: "Europe/Sofia", Start: time.Date(2026, 1, 31, 7, 0, 0, 1000, time.UTC),
 		Input: []byte(`{"b":1,"a":[1,2]}`),
@@ -181,6 +187,7 @@ func TestEditKeepsTimes(t *testing.T) {
 }
 
 func TestScheduleIsDeleted(t *testing.T) {
+	t.Parallel()
 	s := filledSite(t)
 	b := s.at("/schedules/hourly")
 	opens(b, "delete")
@@ -191,6 +198,7 @@ func TestScheduleIsDeleted(t *testing.T) {
 }
 
 func TestBackfillIsSeenBeforeItStarts(t *testing.T) {
+	t.Parallel()
 	s := filledSite(t)
 	b := s.at("/schedules/hourly/backfill")
 	put(b, "#f-from", "yesterday")
@@ -222,6 +230,7 @@ func TestBackfillIsSeenBeforeItStarts(t *testing.T) {
 // What a node does shows up by itself: jobs, skips and why, the strip and the
 // year.
 func TestScheduleShowsWhatBecameOfItsTimes(t *testing.T) {
+	t.Parallel()
 	s := newSite(t, func(c *config.Config) { c.Roles = []string{config.RoleAPI, config.RoleEngine} })
 	ctx := t.Context()
 	must(s.CreateTask(ctx, task.Task{Name: "hello", Kind: task.KindFunc, Retry: task.Retry{MaxAttempts: 1}}))(s)

@@ -8,6 +8,7 @@ import (
 )
 
 func TestWorkerIsDrained(t *testing.T) {
+	t.Parallel()
 	s := filledSite(t)
 	w := must(s.OpenSession(t.Context(), job.WorkerInfo{Name: "gpu-1", Kinds: []task.Kind{task.KindProgram}, Queues: map[string]int{"default": 4}, Version: "test",
 		TTL: job.MaxSessionTTL, Has: task.Has{Labels: map[string]string{"gpu": "true"}, OS: "linux", Arch: "arm64", Isolation: task.IsolationConfined}}))(s)
@@ -29,6 +30,7 @@ func TestWorkerIsDrained(t *testing.T) {
 }
 
 func TestWorkerShowsWhatItHolds(t *testing.T) {
+	t.Parallel()
 	s := filledSite(t)
 	session, ref := s.hold("later")
 	b := s.tab(s.admin)
@@ -40,6 +42,7 @@ func TestWorkerShowsWhatItHolds(t *testing.T) {
 }
 
 func TestQueueIsMadeEditedAndDeleted(t *testing.T) {
+	t.Parallel()
 	s := newSite(t)
 	b := s.at("/queues/-new")
 	b.Type("#f-name", "default")
@@ -53,8 +56,20 @@ func TestQueueIsMadeEditedAndDeleted(t *testing.T) {
 	s.sends(b, "form[action='/queues/-new'] button.main", "Queue mail is saved.", "No job of it has ended")
 	b.Visit(s.url + "/queues/mail/edit")
 	b.Type("#f-description", "Letters")
-	s.sends(b, "form[action='/queues/mail/edit'] button.main", "Letters")
-	if q := must(s.Queue(t.Context(), "mail"))(s); q.GlobalLimit != 3 || q.Priority != 5 || q.Concurrency != job.DefaultConcurrency || q.Description != "Letters" {
+	b.Type("#f-max_waiting", "20000")
+	b.Eval(`document.getElementById('f-on_full').value = 'drop_oldest', true`, new(bool))
+	b.Type("#f-limits", "running=no")
+	b.Type("#f-fair-key", "input.customer")
+	b.Type("#f-fair-weights", "acme")
+	s.refused(b, "form[action='/queues/mail/edit'] button.main", 422, "such as acme=3", "such as key=input.customer,running=5")
+	b.Eval(`document.getElementById('f-limits').value = 'running=20\nname=each,key=input.customer,rate=5/1s', true`, new(bool))
+	b.Eval(`document.getElementById('f-fair-weights').value = 'acme=3', true`, new(bool))
+	s.refused(b, "form[action='/queues/mail/edit'] button.main", 422, "the most with drop_oldest")
+	b.Eval(`document.getElementById('f-max_waiting').value = '1000', true`, new(bool))
+	s.sends(b, "form[action='/queues/mail/edit'] button.main", "Letters", "then the oldest of the lowest priority are dropped", "Limit 1: 20 at once", "Limit each: 5/1s, for each input.customer")
+	picture(b, "queue-limits")
+	if q := must(s.Queue(t.Context(), "mail"))(s); q.GlobalLimit != 3 || q.Priority != 5 || q.MaxWaiting != 1000 || q.OnFull != job.OnFullDropOldest || q.Concurrency != job.DefaultConcurrency || q.Description != "Letters" ||
+		len(q.Limits) != 2 || q.Limits[0].Running != 20 || q.Limits[1].Rate != "5/1s" || q.Fair == nil || q.Fair.Key != "input.customer" || q.Fair.Weights["acme"] != 3 {
 		t.Errorf("%+v", q)
 	}
 	opens(b, "delete")

@@ -51,7 +51,7 @@ type calendarData struct {
 	Closed bool         // now
 	Why    string       // it is closed now
 	Change parts.Moment // when that ends or begins
-	Months []month
+	Months []parts.Month
 	At     parts.Instant
 }
 
@@ -89,64 +89,37 @@ func (d calendarData) Word() string {
 	return "open"
 }
 
-// month is a month with the days on which a calendar is closed.
-type month struct {
-	Name string
-	Days []calendarDay // from Monday, with empty ones before the first
-}
-
-type calendarDay struct {
-	N     int    // 0: none
-	Share string // empty: open; all, or part of the day
-	Said  string
-}
-
-// Weeks are the rows of a month.
-func (m month) Weeks() (weeks [][]calendarDay) {
-	for week := range slices.Chunk(m.Days, 7) {
-		weeks = append(weeks, week)
-	}
-	return weeks
-}
-
 const calendarMonths = 12
 
 // monthsOf is the year to come of a calendar.
-func monthsOf(cal *cron.Calendar, now time.Time) []month {
+func monthsOf(cal *cron.Calendar, now time.Time) []parts.Month {
 	local := now.In(cal.Zone())
-	months := make([]month, calendarMonths)
+	months := make([]parts.Month, calendarMonths)
 	for i := range months {
 		// Days of the wall, which are all there: a clock change may take a midnight.
 		first := time.Date(local.Year(), local.Month()+time.Month(i), 1, 0, 0, 0, 0, time.UTC)
-		m := month{Name: first.Format("January 2006")}
-		for range int(first.Weekday()+6) % 7 {
-			m.Days = append(m.Days, calendarDay{})
-		}
-		for day := first; day.Month() == first.Month(); day = day.AddDate(0, 0, 1) {
-			m.Days = append(m.Days, dayOf(cal, day))
-		}
-		months[i] = m
+		months[i] = parts.NewMonth(first, func(day time.Time) parts.MonthDay { return dayOf(cal, day) })
 	}
 	return months
 }
 
 // dayOf is whether a day of the wall is closed.
-func dayOf(cal *cron.Calendar, day time.Time) calendarDay {
-	d := calendarDay{N: day.Day()}
+func dayOf(cal *cron.Calendar, day time.Time) parts.MonthDay {
+	d := parts.MonthDay{N: day.Day()}
 	begin, end := beginOf(day, cal.Zone()), beginOf(day.AddDate(0, 0, 1), cal.Zone())
 	closed, why := cal.Closed(begin)
 	switch {
 	case closed:
 		opens := cal.NextOpen(begin)
 		if opens.IsZero() || !opens.Before(end) {
-			d.Share, d.Said = "all", why
+			d.Look, d.Said = "all", why
 		} else {
-			d.Share, d.Said = "part", why+", until "+opens.In(cal.Zone()).Format("15:04")
+			d.Look, d.Said = "part", why+", until "+opens.In(cal.Zone()).Format("15:04")
 		}
 	default:
 		if from := cal.NextClosed(begin); !from.IsZero() && from.Before(end) {
 			_, why = cal.Closed(from)
-			d.Share, d.Said = "part", why+", from "+from.In(cal.Zone()).Format("15:04")
+			d.Look, d.Said = "part", why+", from "+from.In(cal.Zone()).Format("15:04")
 		}
 	}
 	return d
@@ -167,6 +140,7 @@ type calendarForm struct {
 	forms.Edit
 	Saved       *schedule.Calendar
 	Name        string
+	Title       string
 	Description string
 	Zone        string
 	Closings    []closingRow
@@ -220,7 +194,7 @@ func editCalendar(p *page) error {
 	if err != nil {
 		return err
 	}
-	f := calendarForm{Edit: forms.Edit{Version: c.Version()}, Saved: &c, Name: c.Name, Description: c.Description, Zone: c.Zone}
+	f := calendarForm{Edit: forms.Edit{Version: c.Version()}, Saved: &c, Name: c.Name, Title: c.Title, Description: c.Description, Zone: c.Zone}
 	for i, cl := range c.Closings {
 		row := closingRow{N: i + 1, Reason: cl.Name, Kind: "rule", Text: cl.Rule, For: cl.Lasts}
 		if cl.Weekly != "" {
@@ -247,8 +221,8 @@ func saveCalendar(p *page) error {
 	if name == "" {
 		name = strings.TrimSpace(v.Get("name"))
 	}
-	f.Name, f.Description, f.Zone = name, strings.TrimSpace(v.Get("description")), strings.TrimSpace(v.Get("zone"))
-	c := schedule.Calendar{Namespace: p.Namespace, Name: name, Description: f.Description, CalendarSpec: cron.CalendarSpec{Zone: f.Zone, Closings: []cron.Closing{}}}
+	f.Name, f.Title, f.Description, f.Zone = name, strings.TrimSpace(v.Get("title")), strings.TrimSpace(v.Get("description")), strings.TrimSpace(v.Get("zone"))
+	c := schedule.Calendar{Namespace: p.Namespace, Name: name, Title: f.Title, Description: f.Description, CalendarSpec: cron.CalendarSpec{Zone: f.Zone, Closings: []cron.Closing{}}}
 	at := func(key string, i int) string {
 		if i < len(v[key]) {
 			return strings.TrimSpace(strings.ReplaceAll(v[key][i], "\r\n", "\n"))
@@ -333,7 +307,8 @@ func (p *page) DeleteCalendar(c schedule.Calendar) parts.Confirm {
 
 // Fields are the inputs before the closings.
 func (f calendarForm) Fields() []parts.Field {
-	fields := []parts.Field{parts.NewField("description", "Description (optional)", "text", f.Description, "", f.Err),
+	fields := []parts.Field{parts.NewField("title", "Title (optional)", "text", f.Title, forms.TitleHint, f.Err),
+		parts.NewField("description", "Description (optional)", "text", f.Description, "", f.Err),
 		parts.NewField("zone", "Zone", "text", f.Zone, "An IANA name such as Europe/Sofia, in which days and hours are read.", f.Err)}
 	if f.Saved == nil {
 		fields = slices.Insert(fields, 0, parts.NewField("name", "Name", "text", f.Name, "Schedules name it.", f.Err).Need())

@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/belfry-run/belfry/app/ui/console/internal/parts"
 	"github.com/belfry-run/belfry/cron"
 )
 
@@ -31,7 +32,7 @@ func TestMonthsOfZonesThatLoseMidnight(t *testing.T) {
 				}
 				n++
 				at := first.AddDate(0, 0, n-1)
-				want := map[time.Weekday]calendarDay{time.Sunday: {n, "all", "rest"}, time.Saturday: {n, "part", "eve, from 22:00"}}[at.Weekday()]
+				want := map[time.Weekday]parts.MonthDay{time.Sunday: {Look: "all", Said: "rest"}, time.Saturday: {Look: "part", Said: "eve, from 22:00"}}[at.Weekday()]
 				if want.N = n; d != want || (i+1)%7 != int(at.Weekday()) {
 					t.Errorf("%s: %s is %+v in column %d, want %+v", zone, at.Format("Mon 2 Jan 2006"), d, i%7+1, want)
 				}

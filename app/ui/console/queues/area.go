@@ -7,6 +7,7 @@ import (
 
 	"github.com/belfry-run/belfry/app/ui/console/internal/forms"
 	"github.com/belfry-run/belfry/app/ui/console/internal/frame"
+	"github.com/belfry-run/belfry/flow"
 )
 
 //go:embed *.html
@@ -35,5 +36,6 @@ func Area() frame.Area[API] {
 var templates = frame.Templates(frame.Set{Files: files, Funcs: funcs})
 
 var funcs = template.FuncMap{
+	"limitTexts": flow.LimitTexts,
 	"queueState": queueState,
 }

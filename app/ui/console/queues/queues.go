@@ -6,14 +6,17 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/belfry-run/belfry/access"
 	"github.com/belfry-run/belfry/app/ui/console/internal/forms"
 	"github.com/belfry-run/belfry/app/ui/console/internal/frame"
 	"github.com/belfry-run/belfry/app/ui/console/internal/parts"
 	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/flow"
 	"github.com/belfry-run/belfry/internal/plainjson"
 	"github.com/belfry-run/belfry/job"
+	"github.com/belfry-run/belfry/view"
 )
 
 type queueAPI interface {
@@ -23,7 +26,9 @@ type queueAPI interface {
 	DeleteQueue(ctx context.Context, name string) error
 	PauseQueue(ctx context.Context, name, reason string) (job.Queue, error)
 	ResumeQueue(ctx context.Context, name string) (job.Queue, error)
+	QueueLimitUse(ctx context.Context, name string) ([]view.LimitUse, error)
 	JobMinutes(ctx context.Context, q job.MinuteQuery) ([]job.MinuteTotals, error)
+	QueueSamples(ctx context.Context, q job.SampleQuery) (job.Samples, error)
 }
 
 var queueRoutes = routes{
@@ -39,23 +44,37 @@ var queueRoutes = routes{
 }
 
 func queueList(p *page) error {
-	all, err := p.api.Queues(p.R.Context())
+	ctx := p.R.Context()
+	var all []job.QueueStats
+	var day job.Samples
+	err := frame.Together(
+		frame.Get(&all, func() ([]job.QueueStats, error) { return p.api.Queues(ctx) }),
+		frame.Get(&day, func() (job.Samples, error) {
+			return p.api.QueueSamples(ctx, job.SampleQuery{Namespace: p.Token.Namespace, Within: sparkHours * time.Hour, Step: time.Hour})
+		}),
+	)
 	if err != nil {
 		return err
 	}
-	return p.Show("queues", all)
+	return p.Show("queues", queueRows(p.Now, all, day))
 }
 
 type queueData struct {
 	job.QueueStats
 	Minutes []job.MinuteTotals
 	Hour    job.MinuteTotals // all of them
+	Use     []view.LimitUse  // for those who may see all namespaces: its keys are values of inputs
+	Range   depthRange
+	Samples job.Samples
 }
 
 func queuePage(p *page) error {
 	ctx, name := p.R.Context(), p.R.PathValue("name")
-	var d queueData
+	d := queueData{Range: depthRangeOf(p.Query("range"))}
 	err := frame.Together(
+		frame.Get(&d.Samples, func() (job.Samples, error) {
+			return p.api.QueueSamples(ctx, job.SampleQuery{Namespace: p.Token.Namespace, Queues: []string{name}, Within: d.Range.Span})
+		}),
 		frame.Get(&d.QueueStats, func() (job.QueueStats, error) { return p.api.Queue(ctx, name) }),
 		frame.Get(&d.Minutes, func() ([]job.MinuteTotals, error) {
 			return p.api.JobMinutes(ctx, job.MinuteQuery{Namespace: p.Token.Namespace, Queue: name})
@@ -66,6 +85,11 @@ func queuePage(p *page) error {
 	}
 	for _, m := range d.Minutes {
 		d.Hour.Add(m)
+	}
+	if len(d.Limits) > 0 && p.CanEverywhere(access.ScopeRead) {
+		if d.Use, err = p.api.QueueLimitUse(ctx, name); err != nil {
+			return err
+		}
 	}
 	return p.Show("queue", d)
 }
@@ -87,7 +111,7 @@ type queueForm struct {
 	Saved string // name of the one that is edited; empty: a new one
 	Err   error
 
-	name, description, concurrency, limit, priority string
+	name, title, description, concurrency, limit, priority, limits, fair, weights, waiting, full string
 }
 
 func newQueue(p *page) error {
@@ -99,9 +123,16 @@ func editQueue(p *page) error {
 	if err != nil {
 		return err
 	}
-	f := queueForm{Edit: forms.Edit{Version: q.Version()}, Saved: q.Name, description: q.Description, concurrency: strconv.Itoa(q.Concurrency), priority: strconv.Itoa(q.Priority)}
+	f := queueForm{Edit: forms.Edit{Version: q.Version()}, Saved: q.Name, title: q.Title, description: q.Description, concurrency: strconv.Itoa(q.Concurrency), priority: strconv.Itoa(q.Priority)}
 	if q.GlobalLimit > 0 {
 		f.limit = strconv.Itoa(q.GlobalLimit)
+	}
+	if q.Bounded() {
+		f.waiting, f.full = strconv.Itoa(q.MaxWaiting), string(q.OnFull)
+	}
+	f.limits = strings.Join(flow.LimitTexts(q.Limits), "\n")
+	if q.Fair != nil {
+		f.fair, f.weights = q.Fair.Key, strings.Join(q.Fair.WeightTexts(), "\n")
 	}
 	return f.show(p, nil)
 }
@@ -119,7 +150,7 @@ func (f queueForm) show(p *page, refused error) error {
 func saveQueue(p *page) error {
 	form := p.R.PostForm
 	at := func(name string) string { return strings.TrimSpace(form.Get(name)) }
-	f := queueForm{Saved: p.R.PathValue("name"), name: at("name"), description: at("description"), concurrency: at("concurrency"), limit: at("global_limit"), priority: at("priority")}
+	f := queueForm{Saved: p.R.PathValue("name"), name: at("name"), title: at("title"), description: at("description"), concurrency: at("concurrency"), limit: at("global_limit"), priority: at("priority"), limits: at("limits"), fair: at("fair.key"), weights: at("fair.weights"), waiting: at("max_waiting"), full: at("on_full")}
 	q, err := f.queue(p)
 	if err == nil {
 		_, err = p.api.SaveQueue(forms.Expecting(p.Page), q)
@@ -152,12 +183,12 @@ func (f queueForm) queue(p *page) (q job.Queue, err error) {
 		}
 		q = s.Queue
 	}
-	q.Description = f.description
+	q.Title, q.Description = f.title, f.description
 	faults := &core.Error{Code: core.Invalid, Message: "the queue is not saved"}
 	for _, n := range []struct {
 		name, text string
 		to         *int
-	}{{"concurrency", f.concurrency, &q.Concurrency}, {"global_limit", f.limit, &q.GlobalLimit}, {"priority", f.priority, &q.Priority}} {
+	}{{"concurrency", f.concurrency, &q.Concurrency}, {"global_limit", f.limit, &q.GlobalLimit}, {"max_waiting", f.waiting, &q.MaxWaiting}, {"priority", f.priority, &q.Priority}} {
 		*n.to = 0
 		if n.text == "" {
 			continue
@@ -166,19 +197,58 @@ func (f queueForm) queue(p *page) (q job.Queue, err error) {
 			faults.Fields = append(faults.Fields, core.FieldError{Field: n.name, Value: n.text, Message: "is not a whole number"})
 		}
 	}
+	if q.OnFull = ""; q.MaxWaiting != 0 {
+		q.OnFull = job.OnFull(f.full)
+	}
+	q.Limits, err = f.bounds()
+	faults.Fields = append(faults.Fields, parts.FaultsOf(err)...)
+	q.Fair, err = f.turns()
+	faults.Fields = append(faults.Fields, parts.FaultsOf(err)...)
 	if len(faults.Fields) > 0 {
 		return q, faults
 	}
 	return q, nil
 }
 
+func linesOf(text string) []string {
+	return strings.FieldsFunc(text, func(r rune) bool { return r == '\n' || r == '\r' })
+}
+
+// bounds are the limits of the queue.
+func (f queueForm) bounds() ([]flow.Limit, error) {
+	return flow.ParseLimits("limits", linesOf(f.limits))
+}
+
+// turns is how the queue takes turns; nil: the oldest goes first.
+func (f queueForm) turns() (*flow.Fair, error) {
+	weights, err := flow.ParseWeights(linesOf(f.weights))
+	if err != nil || f.fair == "" && weights == nil {
+		return nil, err
+	}
+	return &flow.Fair{Key: f.fair, Weights: weights}, nil
+}
+
+// fullWords are what becomes of new jobs of a full queue, for people.
+var fullWords = map[string]string{
+	string(job.OnFullRefuse):     "Refuse new jobs",
+	string(job.OnFullDropOldest): "Drop the oldest of the lowest priority",
+}
+
+var fullOptions = []string{string(job.OnFullRefuse), string(job.OnFullDropOldest)}
+
 // Fields are the inputs.
 func (f queueForm) Fields() []parts.Field {
 	fields := []parts.Field{
+		parts.NewField("title", "Title (optional)", "text", f.title, forms.TitleHint, f.Err),
 		parts.NewField("description", "Description (optional)", "text", f.description, "", f.Err),
 		parts.NewField("concurrency", "Jobs at the same time on each worker", "number", f.concurrency, "", f.Err).Need(),
 		parts.NewField("global_limit", "On all workers together", "number", f.limit, "Empty: no limit.", f.Err),
 		parts.NewField("priority", "Priority among queues", "number", f.priority, "Higher is served first by a worker with few free slots; −1000 to 1000.", f.Err),
+		parts.NewField("max_waiting", "Most jobs waiting (optional)", "number", f.waiting, "Jobs that have not ended and do not run; up to 100,000. Empty: no bound.", f.Err),
+		parts.NewField("on_full", "When it is full", "select", f.full, "Retries, steps and checks are always let in, and never dropped.", f.Err).Among(fullOptions...).Named(fullWords),
+		parts.NewField("limits", "Limits (optional)", "area", f.limits, "One a line, up to 4, such as running=20, or key=input.customer,rate=100/1m,burst=10: how many of its jobs run at once or begin in a time, for each value of a key.", f.Err),
+		parts.NewField("fair.key", "Take turns by (optional)", "text", f.fair, "Jobs with the same value share turns, such as input.customer, namespace or task. Empty: the oldest goes first.", f.Err),
+		parts.NewField("fair.weights", "Weights (optional)", "area", f.weights, "One a line, such as acme=3: three turns for each of another; 1 to 100.", f.Err),
 	}
 	if f.Saved == "" {
 		return append([]parts.Field{parts.NewField("name", "Name", "text", f.name, "Letters, digits, dots, dashes and underscores.", f.Err).Need()}, fields...)
@@ -197,11 +267,32 @@ func (p *page) SaveQueueCommand(f queueForm) parts.Command {
 	}
 	fields := map[string]any{}
 	words := []string{"queue", verb, name}
-	for _, n := range [][3]string{{"concurrency", "--concurrency", f.concurrency}, {"global_limit", "--global-limit", f.limit}, {"priority", "--priority", f.priority}} {
+	for _, n := range [][3]string{{"concurrency", "--concurrency", f.concurrency}, {"global_limit", "--global-limit", f.limit}, {"max_waiting", "--max-waiting", f.waiting}, {"priority", "--priority", f.priority}} {
 		if v, err := strconv.Atoi(n[2]); err == nil && v != 0 {
 			fields[n[0]] = v
 			words = append(words, n[1], n[2])
 		}
+	}
+	if f.full != "" && fields["max_waiting"] != nil {
+		fields["on_full"] = f.full
+		words = append(words, "--on-full", f.full)
+	}
+	if limits, err := f.bounds(); err == nil && len(limits) > 0 {
+		fields["limits"] = limits
+		for _, text := range flow.LimitTexts(limits) {
+			words = append(words, "--limit", text)
+		}
+	}
+	if fair, err := f.turns(); err == nil && fair != nil {
+		fields["fair"] = fair
+		words = append(words, "--fair", fair.Key)
+		for _, text := range fair.WeightTexts() {
+			words = append(words, "--fair-weight", text)
+		}
+	}
+	if f.title != "" {
+		fields["title"] = f.title
+		words = append(words, "--title", f.title)
 	}
 	if f.description != "" {
 		fields["description"] = f.description

@@ -168,9 +168,12 @@ func changeBackfill(p *page) error {
 		"cancel": {schedule.BackfillCanceled, "is canceled. Jobs that it made stay"},
 	}
 	verb, known := verbs[p.R.PathValue("verb")]
-	id, err := strconv.ParseInt(p.R.PathValue("id"), 10, 64)
-	if !known || err != nil {
+	if !known {
 		return core.Errorf(core.NotFound, "there is nothing at %s", p.R.URL.Path).WithHint("go back to the schedule")
+	}
+	id, err := p.PathID("backfill")
+	if err != nil {
+		return err
 	}
 	b, err := p.api.SetBackfill(p.R.Context(), p.Namespace, id, verb.state)
 	if err != nil {

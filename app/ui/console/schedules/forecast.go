@@ -7,14 +7,17 @@ import (
 	"strings"
 	"time"
 
+	"github.com/belfry-run/belfry/app/ui/console/internal/frame"
 	"github.com/belfry-run/belfry/app/ui/console/internal/parts"
 	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/cron"
 	"github.com/belfry-run/belfry/schedule"
+	"github.com/belfry-run/belfry/view"
 )
 
 type forecastAPI interface {
 	Forecast(ctx context.Context, a schedule.Ahead) (schedule.Forecast, error)
+	Titles(ctx context.Context, q view.Named) (view.Titles, error)
 }
 
 var forecastRoutes = routes{"GET /forecast": forecastPage}
@@ -42,7 +45,7 @@ type loadRow struct {
 }
 
 // named is a thing with its page.
-type named struct{ Name, Link string }
+type named struct{ Title, Name, Link string }
 
 func forecastPage(p *page) error {
 	d := forecastData{Zone: strings.TrimSpace(p.Query("zone")), Checks: p.Query("checks") == "true"}
@@ -66,13 +69,23 @@ func forecastPage(p *page) error {
 	}
 	d.Hours = hourHeat(f, p.Now, zone)
 	d.Quiet = quietest(f, zone)
+	asked := view.Named{Namespace: p.Namespace}
+	for _, l := range f.Busiest {
+		for _, name := range l.Schedules {
+			asked.Schedule(name)
+		}
+	}
+	titles, err := frame.Titles(p.R.Context(), p.api, asked)
+	if err != nil {
+		return err
+	}
 	for _, l := range f.Busiest {
 		if l.Starts < 2 { // it meets nothing
 			continue
 		}
 		row := loadRow{When: p.WhenIn(zone.String(), l.Minute), Starts: l.Starts, More: len(l.Schedules) == 10}
 		for _, name := range l.Schedules {
-			row.Schedules = append(row.Schedules, p.scheduleNamed(name))
+			row.Schedules = append(row.Schedules, p.scheduleNamed(name, titles))
 		}
 		d.Top = append(d.Top, row)
 	}
@@ -124,15 +137,15 @@ func quietest(f schedule.Forecast, zone *time.Location) (found []quietHours) {
 }
 
 // scheduleNamed is a schedule with its page, or that of what owns it.
-func (p *page) scheduleNamed(name string) named {
-	kind, called := "schedules", name
+func (p *page) scheduleNamed(name string, titles view.Titles) named {
+	title, kind, called := titles.Schedule(name), "schedules", name
 	if monitor, owned := parts.Owner(name); owned {
 		kind, name, called = "monitors", monitor, "monitor "+monitor
 	}
 	if p.Namespace == core.AnyNamespace { // whose it is, is not said
 		return named{Name: called}
 	}
-	return named{called, p.Link(kind, name)}
+	return named{title, called, p.Link(kind, name)}
 }
 
 const (

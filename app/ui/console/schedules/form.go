@@ -34,6 +34,7 @@ var scheduleFormRoutes = routes{
 
 const (
 	previewComing = 10
+	previewDays   = 200 // times that the calendar of a preview counts
 	diffComing    = 20
 	formChoices   = 200  // tasks and calendars that a form lists
 	formNames     = 1000 // tasks whose names can be searched, where there are more
@@ -58,12 +59,14 @@ type schedulePreview struct {
 	Err     error
 	Explain []string
 	Coming  []comingRow
+	Months  []parts.Month
+	Counted *parts.Moment // how far the months are counted, if not to their end
 }
 
 // formOf writes a schedule as a form.
 func formOf(s schedule.Schedule) url.Values {
 	v := url.Values{
-		"name": {s.Name}, "task": {s.Task}, "description": {s.Description}, "zone": {s.Zone}, "overlap": {string(s.Overlap)},
+		"name": {s.Name}, "task": {s.Task}, "title": {s.Title}, "description": {s.Description}, "zone": {s.Zone}, "overlap": {string(s.Overlap)},
 		"buffer_max": {strconv.Itoa(s.BufferMax)}, "catchup": {string(s.Catchup)}, "catchup_window": {s.CatchupWindow.String()},
 		"catchup_max": {strconv.Itoa(s.CatchupMax)}, "jitter": {s.Jitter.String()}, "start": {forms.InZone(s.Start, s.Zone)}, "end": {forms.InZone(s.End, s.Zone)},
 		"max_runs": {noneEmpty(s.MaxRuns)}, "dst_gap": {string(s.DSTGap)}, "dst_fold": {string(s.DSTFold)},
@@ -95,8 +98,8 @@ func (f *scheduleForm) readForm(namespace string) {
 	length := func(name string) (d core.Duration) {
 		if t := text(name); t != "" {
 			var err error
-			if d, err = core.ParseDuration(t); err != nil {
-				check(core.InvalidField(name, t, "is not a length of time", "such as 90s, 1h30m or 7d"))
+			if d, err = forms.ReadLength(t); err != nil {
+				check(core.InvalidField(name, t, "is not a length of time", "such as 90s, 5 minutes, 1h30m or 7d"))
 			}
 		}
 		return d
@@ -114,7 +117,7 @@ func (f *scheduleForm) readForm(namespace string) {
 		return strings.FieldsFunc(text(name), func(r rune) bool { return strings.ContainsRune(", \n", r) })
 	}
 	s := schedule.Schedule{
-		Namespace: namespace, Name: text("name"), Description: text("description"), Task: text("task"), Zone: text("zone"),
+		Namespace: namespace, Name: text("name"), Title: text("title"), Description: text("description"), Task: text("task"), Zone: text("zone"),
 		DSTGap: cron.Gap(text("dst_gap")), DSTFold: cron.Fold(text("dst_fold")), MaxRuns: number("max_runs"), Jitter: length("jitter"),
 		Catchup: schedule.Catchup(text("catchup")), CatchupWindow: length("catchup_window"), CatchupMax: int(number("catchup_max")),
 		Overlap: schedule.Overlap(text("overlap")), BufferMax: int(number("buffer_max")),
@@ -150,6 +153,9 @@ func (f *scheduleForm) readForm(namespace string) {
 		}
 		rule, err := readRule(row, fmt.Sprintf("rules[%d]", len(f.Rules)), s.Zone, saved.Rules)
 		check(err)
+		if rule.Cron == row.Text && presetOf(row.Kind) != nil {
+			row.Kind = "cron" // as it was written
+		}
 		f.Rules, s.Rules = append(f.Rules, row), append(s.Rules, rule)
 	}
 	f.draft = s
@@ -222,7 +228,7 @@ func (p *page) showForm(f *scheduleForm, refused error) error {
 		f.calendars = append(f.calendars, c.Name)
 	}
 	if len(f.Rules) == 0 || f.Values.Get("do") == "rule" {
-		f.Rules = append(f.Rules, ruleRow{N: len(f.Rules) + 1, Kind: "cron"})
+		f.Rules = append(f.Rules, ruleRow{N: len(f.Rules) + 1, Kind: firstKind})
 	}
 	if refused != nil && f.Clash == nil {
 		f.Err = refused
@@ -240,7 +246,7 @@ func (p *page) previewForm(f *scheduleForm) error {
 	if f.Err != nil {
 		return nil
 	}
-	q := schedule.LookQuery{Namespace: p.Namespace, Draft: &f.draft, N: previewComing}
+	q := schedule.LookQuery{Namespace: p.Namespace, Draft: &f.draft, N: previewDays}
 	if f.Saved != nil {
 		q.Name = f.Saved.Name
 	}
@@ -252,7 +258,10 @@ func (p *page) previewForm(f *scheduleForm) error {
 	if err != nil {
 		return err
 	}
-	f.Preview.Explain, f.Preview.Coming = look.Explain, p.comingRows(look.Coming, look.Schedule.Zone)
+	f.Preview.Explain, f.Preview.Coming = look.Explain, p.comingRows(look.Coming[:min(len(look.Coming), previewComing)], look.Schedule.Zone)
+	if len(look.Coming) > 0 {
+		f.Preview.Months, f.Preview.Counted = p.monthsOf(look.Coming, look.Schedule.Zone)
+	}
 	return nil
 }
 
@@ -296,11 +305,25 @@ func (f *scheduleForm) What() []parts.Field {
 	case len(f.tasks) > 0:
 		task = task.Among(append([]string{""}, f.tasks...)...)
 	}
-	fields := []parts.Field{task, f.input("description", "Description (optional)", "text", "")}
 	if f.Saved == nil {
-		fields = append([]parts.Field{f.input("name", "Name", "text", "Letters, digits, dots, dashes and underscores.").Need()}, fields...)
+		return []parts.Field{f.input("name", "Name", "text", "Letters, digits, dots, dashes and underscores.").Need(), task}
 	}
-	return fields
+	return []parts.Field{task}
+}
+
+// Zone is the input of the zone. A script offers all, and the browser's for a new schedule.
+func (f *scheduleForm) Zone() parts.Field {
+	return f.input("zone", "Time zone", "text", "An IANA name such as Europe/Sofia. Rules and times of this form are read in it.").Offer(forms.Zones...)
+}
+
+// Advanced opens the drawer of what is not needed if something in it is wrong.
+func (f *scheduleForm) Advanced() bool {
+	for _, field := range slices.Concat(f.When(), f.Policy(), []parts.Field{f.Input()}) {
+		if len(field.Faults) > 0 {
+			return true
+		}
+	}
+	return false
 }
 
 // Listed are the names that the field of the task is searched in, where they are
@@ -315,7 +338,8 @@ func (f *scheduleForm) Listed() []string {
 // When are the inputs beside the rules.
 func (f *scheduleForm) When() []parts.Field {
 	return []parts.Field{
-		f.input("zone", "Zone", "text", "An IANA name such as Europe/Sofia. Rules and times of this form are read in it."),
+		f.input("title", "Title", "text", forms.TitleHint),
+		f.input("description", "Description", "text", ""),
 		f.input("start", "Not before", "text", "Such as 2026-12-24 18:00. Empty: at once."),
 		f.input("end", "Not after", "text", "Empty: no end."),
 		f.input("max_runs", "Maximum runs", "number", "Empty: no limit."),
@@ -325,22 +349,32 @@ func (f *scheduleForm) When() []parts.Field {
 
 // Policy are the inputs about what stands in the way.
 func (f *scheduleForm) Policy() []parts.Field {
-	known := "Names of calendars, with commas between."
-	if len(f.calendars) > 0 {
-		known += " There are: " + parts.Short(300, strings.Join(f.calendars, ", ")) + "."
+	calendars := func(name, label string) parts.Field {
+		in := f.input(name, label, "text", "Calendars, with commas between.").Offer(f.calendars...)
+		in.Each = true
+		return in
 	}
 	return []parts.Field{
-		f.input("overlap", "If the previous run is still going", "", "skip: skip the new run. buffer_one, buffer_all: it waits. cancel_other, terminate_other: it replaces the previous run. allow: run both.").
-			Among("skip", "buffer_one", "buffer_all", "cancel_other", "terminate_other", "allow"),
-		f.input("buffer_max", "Maximum waiting runs", "number", "With buffer_all."),
-		f.input("catchup", "Missed runs", "", "Runs that no node could start in time. none: not made up; latest: only the latest; all: each of them.").Among("none", "latest", "all"),
-		f.input("catchup_window", "Catch-up window", "text", "How long ago a missed run may be, such as 1h."),
-		f.input("catchup_max", "Maximum catch-up runs", "number", "With all."),
-		f.input("blackout", "Stays out of calendars", "text", known), f.input("within", "Only within calendars", "text", known),
-		f.input("on_blackout", "When a calendar says no", "", "skip: the run is skipped. next_open: it moves to when it may.").Among("", "skip", "next_open"),
-		f.input("dst_gap", "Clock skips this time (spring)", "", "").Among("run_after", "skip"),
-		f.input("dst_fold", "Clock repeats this time (autumn)", "", "").Among("first", "second", "both"),
+		f.input("overlap", "If the previous run is still going", "", "").
+			Among("skip", "buffer_one", "buffer_all", "cancel_other", "terminate_other", "allow").Named(namesOf(overlapTexts)),
+		f.input("buffer_max", "Maximum waiting runs", "number", "Where new runs wait in line."),
+		f.input("catchup", "Missed runs", "", "Runs that no node could start in time.").Among("none", "latest", "all").Named(namesOf(catchupTexts)),
+		f.input("catchup_window", "Catch-up window", "text", "How long ago a missed run may be, such as 1 hour."),
+		f.input("catchup_max", "Maximum catch-up runs", "number", "Where all are made up."),
+		calendars("blackout", "Not during calendars"), calendars("within", "Only during calendars"),
+		f.input("on_blackout", "When a calendar says no", "", "").Among("", "skip", "next_open").Named(map[string]string{"": "Skip the run (default)", "skip": "Skip the run", "next_open": "Run when it may again"}),
+		f.input("dst_gap", "Clock skips this time (spring)", "", "").Among("run_after", "skip").Named(map[string]string{"run_after": "Run right after the change", "skip": "Skip the run"}),
+		f.input("dst_fold", "Clock repeats this time (autumn)", "", "").Among("first", "second", "both").Named(map[string]string{"first": "Run at the first of the two", "second": "Run at the second", "both": "Run at both"}),
 	}
+}
+
+// namesOf are texts of a choice as its options.
+func namesOf[K ~string](texts map[K]string) map[string]string {
+	names := map[string]string{}
+	for option, text := range texts {
+		names[string(option)] = parts.SentenceCase(text)
+	}
+	return names
 }
 
 // Input is the input of its jobs.
@@ -386,8 +420,10 @@ func (p *page) NewScheduleCommand(f *scheduleForm) parts.Command {
 			for line := range strings.Lines(text) {
 				cli = append(cli, "--at", strings.TrimSpace(line))
 			}
-		default:
+		case "every", "rrule":
 			cli = append(cli, "--"+kind, text)
+		default:
+			cli = append(cli, "--cron", r.Cron)
 		}
 	}
 	if s.Zone != "" {

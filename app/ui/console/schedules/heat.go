@@ -52,9 +52,9 @@ const (
 
 // yearHeat is what became of a schedule's runs on each day of the past year, a
 // column for each week. Days are those of the schedule's zone.
-func yearHeat(days []view.ScheduleDay, zone string, now time.Time) heat {
+func yearHeat(days []view.DayTotals, zone string, now time.Time) heat {
 	h := heat{Title: "Past year", FromEnd: true, Head: []string{"Day", "Succeeded", "Failed", "Canceled", "Skipped", "Ran for"}}
-	byDay, most := map[time.Time]view.ScheduleDay{}, int64(0)
+	byDay, most := map[time.Time]view.DayTotals{}, int64(0)
 	var total, failed int64
 	for _, d := range days {
 		byDay[d.Day.UTC()] = d
@@ -92,7 +92,7 @@ func yearHeat(days []view.ScheduleDay, zone string, now time.Time) heat {
 	return h
 }
 
-func dayCell(day time.Time, d view.ScheduleDay, most int64, x, y int) heatCell {
+func dayCell(day time.Time, d view.DayTotals, most int64, x, y int) heatCell {
 	c := heatCell{X: x, Y: y, W: heatCellSize, H: heatCellSize, Tone: "good", Level: levelOf(d.OK+d.Failed, most, d.OK+d.Failed)}
 	said := []string{}
 	for _, part := range []struct {

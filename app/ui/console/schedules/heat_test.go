@@ -11,7 +11,7 @@ import (
 // The map ends with today where the schedule is, and every day has a cell.
 func TestYearHeatIsOfTheSchedulesZone(t *testing.T) {
 	now := time.Date(2026, 11, 23, 23, 30, 0, 0, time.UTC) // the 24th in Sofia
-	h := yearHeat([]view.ScheduleDay{{Day: time.Date(2026, 11, 24, 0, 0, 0, 0, time.UTC), OK: 2}}, "Europe/Sofia", now)
+	h := yearHeat([]view.DayTotals{{Day: time.Date(2026, 11, 24, 0, 0, 0, 0, time.UTC), OK: 2}}, "Europe/Sofia", now)
 	last := h.Cells[len(h.Cells)-1]
 	if last.Title != "Tue 24 Nov 2026: 2 succeeded" || last.Level == 0 || !strings.Contains(h.Note, "in Europe/Sofia") {
 		t.Errorf("%+v %s", last, h.Note)

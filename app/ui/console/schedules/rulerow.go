@@ -22,15 +22,39 @@ type ruleRow struct {
 func (r ruleRow) OwnFaults() []core.FieldError { return r.Faults }
 
 // ruleKinds are the ways to write a rule.
-var ruleKinds = []struct{ Value, Name, Like string }{
-	{"cron", "cron", "30 2 * * MON-FRI"}, {"every", "every", "90s"}, {"finish", "every, after the previous run has ended", "5m"},
-	{"rrule", "RRULE (RFC 5545)", "FREQ=MONTHLY;BYDAY=-1FR"}, {"at", "at", "2026-12-24 18:00, one in each line"},
+var ruleKinds = func() (kinds []ruleKind) {
+	kinds = []ruleKind{{"every", "Every", "5 minutes"}, {"finish", "Every, after the previous run has ended", "5 minutes"}}
+	for _, p := range presets {
+		kinds = append(kinds, ruleKind{p.Value, p.Name, p.Like})
+	}
+	return append(kinds, ruleKind{"at", "Once at", "2026-12-24 18:00, one in each line"},
+		ruleKind{"cron", "Cron", "*/10 8-18 * * MON-FRI"}, ruleKind{"rrule", "RRULE (RFC 5545)", "FREQ=MONTHLY;BYDAY=-1FR"})
+}()
+
+type ruleKind struct{ Value, Name, Like string }
+
+// firstKind is that of an empty row.
+const firstKind = "daily"
+
+// Like is an example of what the row says.
+func (r ruleRow) Like() string {
+	for _, k := range ruleKinds {
+		if k.Value == r.Kind {
+			return k.Like
+		}
+	}
+	return ""
 }
 
 // writeRule makes a row of a rule.
 func writeRule(r schedule.Rule, zone string) (kind, text string) {
 	switch {
 	case r.Cron != "":
+		for _, p := range presets {
+			if text, ok := p.write(r.Cron); ok {
+				return p.Value, text
+			}
+		}
 		return "cron", r.Cron
 	case r.Every != 0 && r.Anchor == schedule.AnchorFinish:
 		return "finish", r.Every.String()
@@ -72,11 +96,21 @@ func readRule(row ruleRow, field, zone string, saved []schedule.Rule) (schedule.
 			return r, nil
 		}
 	}
+	if p := presetOf(row.Kind); p != nil {
+		text, ok := p.read(row.Text)
+		if !ok && len(strings.Fields(row.Text)) >= 5 {
+			text, ok = row.Text, true // who knows cron may write it
+		}
+		if !ok {
+			return schedule.Rule{}, core.InvalidField(field+".cron", row.Text, "cannot be read after \""+p.Name+"\"", "write it such as "+p.Like)
+		}
+		return schedule.Rule{Cron: text}, nil
+	}
 	switch row.Kind {
 	case "every", "finish":
-		d, err := core.ParseDuration(row.Text)
+		d, err := forms.ReadLength(row.Text)
 		if err != nil {
-			return schedule.Rule{}, core.InvalidField(field+".every", row.Text, "is not a length of time", "such as 90s, 1h30m or 7d")
+			return schedule.Rule{}, core.InvalidField(field+".every", row.Text, "is not a length of time", "such as 90s, 5 minutes, 1h30m or 7d")
 		}
 		if row.Kind == "finish" {
 			return schedule.Rule{Every: d, Anchor: schedule.AnchorFinish}, nil

@@ -45,6 +45,7 @@ const (
 	scheduleComing = 20
 	scheduleJobs   = 10
 	scheduleRows   = 25
+	scheduleStrip  = 30
 	scheduleFills  = 100 // backfills whose jobs are counted
 )
 
@@ -60,6 +61,8 @@ type scheduleData struct {
 	Decision  string
 	Year      heat
 	Partial   bool
+	Month     runMonth
+	Trend     *parts.Chart
 	Backfills core.Page[schedule.Backfill]
 	Filled    core.Counted // jobs that backfills made
 	Task      task.Task
@@ -88,10 +91,12 @@ func schedulePage(p *page) error {
 	var look schedule.Look
 	var days view.ScheduleDays
 	var strips []view.Strip
+	var coming []schedule.Coming
 	err = frame.Together(
+		frame.Get(&coming, func() ([]schedule.Coming, error) { return p.comingIn(ctx, s) }),
 		frame.Get(&look, func() (schedule.Look, error) { return p.api.Look(ctx, q) }),
 		frame.Get(&strips, func() ([]view.Strip, error) {
-			return p.api.Strips(ctx, view.StripQuery{Namespace: s.Namespace, Schedules: []string{name}})
+			return p.api.Strips(ctx, view.StripQuery{Namespace: s.Namespace, Schedules: []string{name}, N: trendRuns})
 		}),
 		frame.Get(&days, func() (view.ScheduleDays, error) {
 			return p.api.ScheduleDays(ctx, view.DaysQuery{Namespace: s.Namespace, Schedule: name})
@@ -112,6 +117,8 @@ func schedulePage(p *page) error {
 		return err
 	}
 	for _, strip := range strips {
+		d.Trend = trendOf(strip.Results)
+		strip.Results = strip.Results[:min(len(strip.Results), scheduleStrip)]
 		d.Lately = newLately(strip)
 	}
 	d.Explain, d.Coming, d.Zones = look.Explain, p.comingRows(look.Coming, s.Zone), look.Zones
@@ -123,6 +130,7 @@ func schedulePage(p *page) error {
 	}
 	d.Backfills.Items = d.Backfills.Items[:min(len(d.Backfills.Items), scheduleJobs)]
 	d.Year = yearHeat(days.Days, s.Zone, p.Now)
+	d.Month = p.runMonthOf(s, days.Days, coming)
 	return p.Show("schedule", d)
 }
 

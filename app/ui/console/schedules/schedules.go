@@ -40,6 +40,9 @@ type scheduleListData struct {
 	Strict bool   // something was asked for, so that nothing found does not mean that there is nothing
 }
 
+// List is itself, for the parts of both views.
+func (d scheduleListData) List() scheduleListData { return d }
+
 // scheduleRow is a schedule of the list, and how it went lately.
 type scheduleRow struct {
 	schedule.Schedule
@@ -96,14 +99,21 @@ func (p *page) Menu(s scheduleRow) parts.Menu {
 func scheduleList(p *page) error {
 	d := scheduleListData{State: p.Query("state"), Task: strings.TrimSpace(p.Query("task")), Tag: strings.TrimSpace(p.Query("tag")), Part: strings.TrimSpace(p.Query("part"))}
 	d.Strict = d.State+d.Task+d.Tag+d.Part+p.Query("cursor") != ""
+	lanes, limit := p.Query("view") == "lanes", schedulesPerPage
+	if lanes {
+		limit = lanesPerPage
+	}
 	found, err := p.api.Schedules(p.R.Context(), schedule.Filter{
-		Paging:    core.Paging{Limit: schedulesPerPage, Cursor: p.Query("cursor")},
+		Paging:    core.Paging{Limit: limit, Cursor: p.Query("cursor")},
 		Namespace: p.Namespace, State: schedule.State(d.State), Task: d.Task, Tag: d.Tag, Part: d.Part,
 	})
 	if err != nil {
 		return err
 	}
 	d.Pager, d.Looked = p.Pager(found.Next), found.Looked
+	if lanes {
+		return showLanes(p, d, found.Items)
+	}
 	lately, err := p.lately(found.Items)
 	if err != nil {
 		return err

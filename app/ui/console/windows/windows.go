@@ -18,6 +18,7 @@ import (
 )
 
 type windowAPI interface {
+	forms.Things
 	SaveWindow(ctx context.Context, d monitor.Window) (monitor.Window, error)
 	DeleteWindow(ctx context.Context, namespace, name string) error
 	Window(ctx context.Context, namespace, name string) (monitor.Window, error)
@@ -107,7 +108,7 @@ func windowWhen(w monitor.Window) string {
 const (
 	windowOnce   = "once"
 	windowWeekly = "weekly"
-	windowRules  = "by rules"
+	windowRules  = "rules"
 )
 
 var weekdays = []string{"Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"}
@@ -148,16 +149,16 @@ func windowGroups(isNew bool) []forms.InputGroup {
 			{Path: "when", Label: "Repeats", Kind: forms.AsChoice, Options: []string{windowOnce, windowWeekly, windowRules}},
 			{Path: "zone", Label: "Zone", Hint: "Of all times here, such as Europe/Sofia. Default: UTC."},
 		}},
-		{Title: "One-off", Inputs: []forms.Input{
+		{Title: "One-off", For: windowOnce, Grid: true, Inputs: []forms.Input{
 			{Path: "from", Label: "From", Kind: forms.AsTime}, {Path: "to", Label: "To", Kind: forms.AsTime},
 		}},
-		{Title: "Weekly", Inputs: []forms.Input{
+		{Title: "Weekly", For: windowWeekly, Inputs: []forms.Input{
 			{Path: "days", Label: "Days", Kind: forms.AsSet, Options: weekdays}, {Path: "at", Label: "At", Hint: "Such as 22:00."},
 		}},
-		{Title: "By rules", Inputs: []forms.Input{
+		{Title: "By rules", For: windowRules, Inputs: []forms.Input{
 			{Path: "rules", Label: "Starts", Kind: forms.AsRules, Hint: "Cron or RRULE, one a line, such as 0 22 1 * *."},
 		}},
-		{Title: "Duration of each", Inputs: []forms.Input{{Path: "lasts", Label: "Duration", Kind: forms.AsDuration, Hint: "Such as 2h, each time."}}},
+		{Title: "Duration of each", For: windowWeekly + " " + windowRules, Inputs: []forms.Input{{Path: "lasts", Label: "Duration", Kind: forms.AsDuration, Hint: "Such as 2h, each time."}}},
 	}
 }
 
@@ -175,6 +176,7 @@ func (p *page) windowForm(name string, values url.Values, err error) windowData 
 		Groups: forms.Fill(windowGroups(name == ""), values, err), Try: "Show when",
 		Command: p.Command("PUT", p.APIPath("/v1/windows/backup"), `{"rules":[{"cron":"0 2 * * SUN"}],"lasts":"2h","zone":"Europe/Sofia"}`, "window", "set", "backup", "--cron", "0 2 * * SUN", "--lasts", "2h", "--zone", "Europe/Sofia"),
 	}}
+	forms.Offer(p.Page, p.api, d.Groups, map[string]string{"monitors": "monitors", "tags": "monitor tags", "zone": "zones"})
 	if name != "" {
 		d.Title, d.Action, d.Save = "Window "+name, p.Link("settings", "windows", name), "Save"
 		cmd := p.Command("DELETE", p.APIPath("/v1/windows/"+url.PathEscape(name)), "", "window", "delete", name)
@@ -185,7 +187,11 @@ func (p *page) windowForm(name string, values url.Values, err error) windowData 
 }
 
 func newWindow(p *page) error {
-	return p.Show("window", p.windowForm("", url.Values{"when": {windowOnce}, "zone": {"UTC"}}, nil))
+	values := url.Values{"when": {windowOnce}, "zone": {"UTC"}}
+	if name, from, to := presetOf(p.Query("preset"), p.Now.In(p.Times.Zone)); name != "" {
+		values = url.Values{"when": {windowOnce}, "zone": {p.Times.Zone.String()}, "name": {name}, "from": {from.Format(timeLayout)}, "to": {to.Format(timeLayout)}}
+	}
+	return p.Show("window", p.windowForm("", values, nil))
 }
 
 func editWindow(p *page) error {

@@ -37,6 +37,7 @@ var templates = frame.Templates(frame.Set{Files: files, Funcs: funcs})
 
 var funcs = template.FuncMap{
 	"kindNames":     kindNames,
+	"lanesOn":       lanesOn,
 	"heldLimits":    heldLimits,
 	"offeredMemory": offeredMemory,
 	"workerMachine": workerMachine,

@@ -35,17 +35,21 @@ type workersData struct {
 	Workers []job.WorkerState
 	Ended   bool // they are shown too
 	Slots   map[string]int
+	Lanes   lanes
 }
 
 func workerList(p *page) error {
 	d := workersData{Ended: p.Query("ended") != ""}
+	var jobs core.Page[job.Job]
 	err := frame.Together(
+		frame.Get(&jobs, func() (core.Page[job.Job], error) { return p.lanesJobs("") }),
 		frame.Get(&d.Workers, func() ([]job.WorkerState, error) { return p.api.Workers(p.R.Context(), d.Ended) }),
 		frame.Get(&d.Slots, p.queueSlots),
 	)
 	if err != nil {
 		return err
 	}
+	d.Lanes = newLanes(d.Workers, jobs, p.Now)
 	return p.Show("workers", d)
 }
 
@@ -54,6 +58,15 @@ type workerData struct {
 	Holds core.Page[job.Job]
 	Ran   core.Page[job.Job]
 	Slots map[string]int
+	Lanes lanes
+}
+
+// lanesJobs are the newest jobs that ran or run, of a session or of all.
+func (p *page) lanesJobs(session string) (core.Page[job.Job], error) {
+	return p.api.Jobs(p.R.Context(), job.Filter{
+		Namespace: p.Namespace, Session: session, States: []job.State{job.Running, job.Succeeded, job.Failed, job.Canceled},
+		Since: p.Now.Add(-spans[0]), Paging: core.Paging{Limit: lanesJobs},
+	})
 }
 
 // queueSlots are the slots that each queue has on a worker that says nothing else.
@@ -70,6 +83,7 @@ func workerPage(p *page) error {
 	ctx, session := p.R.Context(), p.R.PathValue("session")
 	var d workerData
 	var all []job.WorkerState
+	var latest core.Page[job.Job]
 	jobs := func(states ...job.State) func() (core.Page[job.Job], error) {
 		return func() (core.Page[job.Job], error) {
 			return p.api.Jobs(ctx, job.Filter{Namespace: p.Namespace, Session: session, States: states, Paging: core.Paging{Limit: workerJobs}})
@@ -80,6 +94,7 @@ func workerPage(p *page) error {
 		frame.Get(&d.Slots, p.queueSlots),
 		frame.Get(&d.Holds, jobs(job.Running)),
 		frame.Get(&d.Ran, jobs(job.Succeeded, job.Failed, job.Canceled)),
+		frame.Get(&latest, func() (core.Page[job.Job], error) { return p.lanesJobs(session) }),
 	)
 	if err != nil {
 		return err
@@ -89,6 +104,7 @@ func workerPage(p *page) error {
 		return core.Errorf(core.NotFound, "no worker has the session %s", session).WithHint("it has ended and is no longer kept, or never was; see the list of workers")
 	}
 	d.WorkerState = all[i]
+	d.Lanes = newLanes(all[i:i+1], latest, p.Now)
 	return p.Show("worker", d)
 }
 
