@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/belfry-run/belfry/access"
+	"github.com/belfry-run/belfry/app/ui/console/internal/forms"
 	"github.com/belfry-run/belfry/app/ui/console/internal/frame"
 	"github.com/belfry-run/belfry/app/ui/signin"
 	"github.com/belfry-run/belfry/core"
@@ -41,11 +42,15 @@ type Options struct {
 	// node's own. Pages that upload may send there, and no other page. Default:
 	// nothing.
 	Uploads func(ctx context.Context) (origin string, err error)
+	// ReadDefinition reads a definition as people write it, such as YAML, into v, a pointer to a struct. Its faults are of
+	// the field "definition". WriteDefinition writes one. Default: JSON.
+	ReadDefinition  func(text, what string, v any) error
+	WriteDefinition func(v any) (string, error)
 	// TokenFile answers the file with this machine's token, which the sign-in
 	// page then names. It is for nodes that only their own machine can reach.
 	TokenFile func() string
-	// Redeem answers the token's secret for the code of a link that signs somebody in
-	// once: /sign-in?once=CODE. Default: there are no such links.
+	// Redeem exchanges the code of a one-time link, /sign-in?once=CODE, for a token's
+	// secret. Default: there are no such links.
 	Redeem func(code string) (secret string, err error)
 }
 
@@ -92,10 +97,14 @@ func New(o Options) (*Console, error) {
 	if o.Uploads == nil {
 		o.Uploads = func(context.Context) (string, error) { return "", nil }
 	}
+	if o.ReadDefinition == nil || o.WriteDefinition == nil {
+		o.ReadDefinition, o.WriteDefinition = forms.ReadJSON, forms.WriteJSON
+	}
 	readAssets()
 	o.Limits = o.Limits.WithDefaults()
 	c := &Console{opt: o, log: o.Logger, mux: http.NewServeMux(), site: &frame.Site{
 		Log: o.Logger, Version: o.Version, Now: o.Now, Status: o.Status, Uploads: o.Uploads, Assets: readAssets,
+		ReadDefinition: o.ReadDefinition, WriteDefinition: o.WriteDefinition,
 	}}
 	if o.PublicURL != "" {
 		u, err := url.Parse(o.PublicURL)

@@ -89,7 +89,7 @@ func (p *page) undelivered(ctx context.Context) (n core.Counted, err error) {
 // counter is what a stream says of counts.
 type counter struct {
 	page *page
-	told string
+	said string
 	at   time.Time
 	owed bool // something has changed since they were read
 }
@@ -106,9 +106,9 @@ func (c *counter) say(ctx context.Context) string {
 		return ""
 	}
 	text := parts.JSONText(counts.Texts())
-	if text == c.told {
+	if text == c.said {
 		return ""
 	}
-	c.told = text
+	c.said = text
 	return "event: counts\ndata: " + text + "\n\n"
 }

@@ -21,6 +21,7 @@ func navCounts(b *browser.Tab) string {
 // The counts of the navigation are what was done, in the namespace that is shown
 // and for the token that looks.
 func TestCountsOfTheNavigation(t *testing.T) {
+	t.Parallel()
 	s := newSite(t)
 	ctx := t.Context()
 	s.someJobs() // broken fails once, hello runs, shop is down, three of later wait
@@ -57,7 +58,7 @@ func TestCountsOfTheNavigation(t *testing.T) {
 		{Ref: job.Ref{JobID: c.Jobs[0].Job.ID, Lease: c.Lease}, Outcome: job.OutcomeError, Error: "no", NoRetry: true},
 	}))(s)
 	s.fail("broken", "of another namespace")
-	b.Until(`document.getElementById('count-dead').checkVisibility()`)
+	b.Until(`document.getElementById('count-dead').checkVisibility() && document.getElementById('count-jobs').textContent.startsWith('1 ')`) // they are counted one by one
 	if got, want := navCounts(b), "jobs 1 running, dead 1 failed"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
@@ -66,6 +67,7 @@ func TestCountsOfTheNavigation(t *testing.T) {
 
 // Counting ends at a cap and says so.
 func TestCountsEndAtTheirCap(t *testing.T) {
+	t.Parallel()
 	s := newSite(t)
 	ctx := t.Context()
 	const many = 1003
@@ -97,6 +99,7 @@ func TestCountsEndAtTheirCap(t *testing.T) {
 
 // The menu of namespaces lists those that exist, to who may see all.
 func TestNamespacesToChooseFrom(t *testing.T) {
+	t.Parallel()
 	s := filledSite(t)
 	must(s.CreateTask(t.Context(), task.Task{Namespace: "other", Name: "far", Kind: task.KindFunc}))(s)
 	b := s.at("/queues?namespace=nobody")

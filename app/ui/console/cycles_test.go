@@ -62,6 +62,7 @@ func (s *site) member(task string, outcome job.Outcome) {
 
 // What a cycle does shows up by itself, member by member.
 func TestCycleMoves(t *testing.T) {
+	t.Parallel()
 	s := newSite(t)
 	s.cycle("other")
 	must(s.CreateTask(t.Context(), task.Task{Name: "first", Kind: task.KindFunc}))(s)
@@ -104,6 +105,7 @@ func TestCycleMoves(t *testing.T) {
 }
 
 func TestCycleActions(t *testing.T) {
+	t.Parallel()
 	s := newSite(t)
 	s.cycle("nightly")
 	b := s.tab(s.admin)
@@ -134,6 +136,7 @@ func TestCycleActions(t *testing.T) {
 }
 
 func TestCycleIsMadeAndEdited(t *testing.T) {
+	t.Parallel()
 	s := filledSite(t)
 	b := s.at("/cycles/-new")
 	b.Type("#f-name", "weekly")

@@ -11,6 +11,7 @@ import (
 // A pause can be taken back from the word that tells of it, and a form that asked
 // for a page comes back to it.
 func TestAPauseCanBeUndone(t *testing.T) {
+	t.Parallel()
 	s := newSite(t)
 	s.someJobs()
 	b := s.at("/schedules/hourly")
@@ -36,6 +37,7 @@ func TestAPauseCanBeUndone(t *testing.T) {
 
 // A form is sent once, however often its button is pressed, and says that it is under way.
 func TestAFormIsSentOnce(t *testing.T) {
+	t.Parallel()
 	s := newSite(t)
 	s.someJobs()
 	b := s.at("/schedules/hourly")
@@ -58,6 +60,7 @@ func TestAFormIsSentOnce(t *testing.T) {
 
 // A menu of a row opens beside its button, goes with the arrow keys, and closes with Escape.
 func TestAMenuOfARow(t *testing.T) {
+	t.Parallel()
 	s := newSite(t)
 	b := s.at("/design")
 	b.Click("button[popovertarget=row-1]")

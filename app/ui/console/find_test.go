@@ -46,6 +46,7 @@ func hits(b *browser.Tab) string {
 
 // Everything that the palette finds is reached with the keyboard alone.
 func TestPalette(t *testing.T) {
+	t.Parallel()
 	s := filledSite(t)
 	b := s.at("/queues")
 	b.Eval(`(document.querySelector('.brand').focus(), true)`, new(bool))
@@ -128,6 +129,7 @@ func TestPalette(t *testing.T) {
 
 // On a phone a button opens the palette, and without scripts it is a link.
 func TestPaletteOnAPhoneAndWithoutScripts(t *testing.T) {
+	t.Parallel()
 	s := filledSite(t)
 	b := s.at("/queues")
 	b.Emulate("light", 360)
@@ -154,6 +156,7 @@ func TestPaletteOnAPhoneAndWithoutScripts(t *testing.T) {
 
 // A search sees what its token may see, and offers what it may do.
 func TestPaletteOfOthers(t *testing.T) {
+	t.Parallel()
 	s := filledSite(t)
 	must(s.CreateTask(t.Context(), task.Task{Namespace: "other", Name: "hello-far", Kind: task.KindFunc}))(s)
 	reader, _ := s.token("reader", "default", access.ScopeRead)
@@ -198,6 +201,7 @@ func TestPaletteOfOthers(t *testing.T) {
 
 // A slow network is shown, and Enter does nothing that has not been seen.
 func TestPaletteOnASlowNetwork(t *testing.T) {
+	t.Parallel()
 	s := filledSite(t)
 	b := s.at("/queues")
 	ctrlK(b)
@@ -221,6 +225,7 @@ func TestPaletteOnASlowNetwork(t *testing.T) {
 
 // The palette stays through live updates with its text, its choice and its focus.
 func TestPaletteThroughLiveUpdates(t *testing.T) {
+	t.Parallel()
 	s := busySite(t)
 	b := s.at("/jobs")
 	b.Until(`document.getElementById('live').dataset.state === 'on'`)
@@ -241,6 +246,7 @@ func TestPaletteThroughLiveUpdates(t *testing.T) {
 
 // The longest names, and text that runs the other way, break nothing.
 func TestPaletteWithLongNames(t *testing.T) {
+	t.Parallel()
 	s := newSite(t)
 	long := strings.Repeat("long-name-", 12) + "end-of-i"
 	must(s.CreateTask(t.Context(), task.Task{Name: long, Kind: task.KindFunc, Description: "שלום עולם 🔥 " + strings.Repeat("תיאור ארוך ", 20)}))(s)

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/url"
 	"strings"
 	"testing"
 
@@ -59,6 +58,7 @@ const (
 // A log of 100,000 lines is light: what is sent and what stands on the page
 // does not grow with it. Each of its lines can be reached.
 func TestLogOfManyLinesIsLight(t *testing.T) {
+	t.Parallel()
 	s := newSite(t)
 	const lines = 100_000
 	session, ref := s.longLog(lines)
@@ -174,6 +174,7 @@ func TestLogOfManyLinesIsLight(t *testing.T) {
 
 // Without script there is a page of the last 1,000 lines, with links to all others.
 func TestLogWithoutScript(t *testing.T) {
+	t.Parallel()
 	s := newSite(t)
 	_, ref := s.longLog(2500)
 	v := s.visitor(s.admin)
@@ -212,11 +213,12 @@ func TestLogWithoutScript(t *testing.T) {
 // while that is in view, and stays where it is for who has scrolled up. What
 // they look at, and the page around it, jumps at no time.
 func TestPagesThroughLiveUpdatesOfALog(t *testing.T) {
+	t.Parallel()
 	s := busySite(t)
 	id := must(s.Enqueue(t.Context(), []job.NewJob{{Task: "talks"}}))(s)[0].Job.ID
 	v := s.visitor(s.admin)
 	v.get("/")
-	cookies := v.http.Jar.Cookies(must(url.Parse(s.url))(s))
+	cookies := v.cookies()
 	for _, tt := range []struct{ name, begin string }{
 		{"at the end", `true`},
 		{"scrolled up", `(lines.dispatchEvent(new WheelEvent('wheel')), lines.scrollTop = 60, true)`},
@@ -271,6 +273,7 @@ func TestPagesThroughLiveUpdatesOfALog(t *testing.T) {
 // The page of a failed job says why in its first box, leads to the first error
 // in the log, and shows what was other in the last good run.
 func TestFailedJobIsExplained(t *testing.T) {
+	t.Parallel()
 	s := newSite(t)
 	ctx := t.Context()
 	must(s.CreateTask(ctx, task.Task{Name: "dump", Retry: task.Retry{MaxAttempts: 1}, Command: &task.Command{Shell: "pg_dump shop | gzip > shop.gz"}}))(s)

@@ -50,6 +50,7 @@ func (s *site) write(session string, ref job.Ref, seq int, stream job.Stream, te
 }
 
 func TestJobIsFollowedToItsEnd(t *testing.T) {
+	t.Parallel()
 	s := newSite(t)
 	session, j, lease := s.report()
 	ref := job.Ref{JobID: j.ID, Lease: lease}
@@ -118,6 +119,7 @@ func TestJobIsFollowedToItsEnd(t *testing.T) {
 }
 
 func TestJobIsCanceledRetriedAndEnqueuedAgain(t *testing.T) {
+	t.Parallel()
 	s := newSite(t)
 	s.someJobs()
 	b := s.at("/jobs/4")
@@ -145,6 +147,7 @@ func TestJobIsCanceledRetriedAndEnqueuedAgain(t *testing.T) {
 }
 
 func TestJobIsEnqueuedByHand(t *testing.T) {
+	t.Parallel()
 	s := newSite(t)
 	_, like, _ := s.report()
 	b := s.at("/jobs/-new")
@@ -184,6 +187,7 @@ func TestJobIsEnqueuedByHand(t *testing.T) {
 }
 
 func TestJobsAreFound(t *testing.T) {
+	t.Parallel()
 	s := newSite(t)
 	s.someJobs()
 	b := s.at("/jobs")
@@ -227,6 +231,7 @@ func TestJobsAreFound(t *testing.T) {
 }
 
 func TestJobsArePaged(t *testing.T) {
+	t.Parallel()
 	s := newSite(t)
 	s.someJobs()
 	must(s.Enqueue(t.Context(), slices.Repeat([]job.NewJob{{Task: "later"}}, 60)))(s)
@@ -243,6 +248,7 @@ func TestJobsArePaged(t *testing.T) {
 }
 
 func TestBulkOnSelected(t *testing.T) {
+	t.Parallel()
 	s := newSite(t)
 	s.someJobs()
 	b := s.at("/jobs")
@@ -270,6 +276,7 @@ func TestBulkOnSelected(t *testing.T) {
 }
 
 func TestBulkOnAllThatMatch(t *testing.T) {
+	t.Parallel()
 	s := newSite(t)
 	s.someJobs()
 	n := core.MaxBatch + 200
@@ -295,6 +302,7 @@ func TestBulkOnAllThatMatch(t *testing.T) {
 }
 
 func TestReaderMayDoNothingToJobs(t *testing.T) {
+	t.Parallel()
 	s := newSite(t)
 	s.someJobs()
 	secret, _ := s.token("viewer", "default", access.ScopeRead)
@@ -313,6 +321,7 @@ func TestReaderMayDoNothingToJobs(t *testing.T) {
 }
 
 func TestDeadJobsAreRetriedByGroup(t *testing.T) {
+	t.Parallel()
 	s := newSite(t)
 	s.someJobs()
 	s.fail("broken", "the disk is full\nat line 7")
@@ -339,6 +348,7 @@ func TestDeadJobsAreRetriedByGroup(t *testing.T) {
 }
 
 func TestAuditShowsWhatChanged(t *testing.T) {
+	t.Parallel()
 	s := newSite(t)
 	s.someJobs()
 	task := must(s.Task(t.Context(), "default", "hello"))(s)
@@ -364,24 +374,32 @@ func TestAuditShowsWhatChanged(t *testing.T) {
 }
 
 func TestTaskIsMadeChangedAndDeleted(t *testing.T) {
+	t.Parallel()
 	s := newSite(t)
 	b := s.at("/tasks/-new?kind=json")
-	b.Follow("form.card button.main")
+	b.Follow("form button.main")
 	b.Shows("Created task hello.", "echo hello", "None. It runs when a job is enqueued.")
 	b.Follow(`a[href$="/tasks/hello/edit"]`)
-	b.Eval(`(() => { const e = document.getElementById('f-definition'); e.value = e.value.replace('"timeout": "5m"', '"timeout": "5 parsecs"'); return true; })()`, new(bool))
-	s.refused(b, "form.card button.main", http.StatusUnprocessableEntity, "is not a task", "5 parsecs")
-	b.Eval(`(() => { const e = document.getElementById('f-definition'); e.value = e.value.replace('5 parsecs', '9m').replace('"timeout"', '"tmeout"'); return true; })()`, new(bool))
-	b.Follow("form.card button.main")
-	b.Shows(`unknown field "tmeout"`)
+	b.Follow("button[value=yaml]")
+	swap := func(old, by string) {
+		t.Helper()
+		text := value(b, "#f-definition")
+		if !strings.Contains(text, old) {
+			t.Fatalf("no %q in %s", old, text)
+		}
+		put(b, "#f-definition", strings.Replace(text, old, by, 1))
+	}
+	swap(`timeout: "5m"`, `timeout: "5 parsecs"`)
+	s.refused(b, "form button.main", http.StatusUnprocessableEntity, "line", "timeout", "5 parsecs")
+	swap("5 parsecs", "9m")
+	swap("timeout", "tmeout")
+	s.refused(b, "form button.main", http.StatusUnprocessableEntity, "tmeout", "did you mean timeout?")
 	look(b, s, "task-edit-wrong", http.StatusUnprocessableEntity)
-	b.Eval(`(() => { const e = document.getElementById('f-definition'); e.value = e.value.replace('tmeout', 'timeout').replace('"queue": "default"', '"queue": "No Queue"'); return true; })()`, new(bool))
-	b.Follow("form.card button.main")
-	b.Shows("queue")
-	b.Quiet(s.url, http.StatusUnprocessableEntity)
-	b.Eval(`(() => { const e = document.getElementById('f-definition'); e.value = e.value.replace('No Queue', 'default'); return true; })()`, new(bool))
-	b.Follow("form.card button.main")
-	b.Shows("Task hello is changed", "9 min")
+	swap("tmeout", "timeout")
+	swap("queue: default", "queue: No Queue")
+	s.refused(b, "form button.main", http.StatusUnprocessableEntity, "No Queue")
+	swap("No Queue", "default")
+	s.sends(b, "form button.main", "Task hello is changed", "9 min")
 	b.Follow(`a[href*="/jobs/-new"]`)
 	b.Follow("form.card button.main")
 	b.Shows("is enqueued")
@@ -390,4 +408,36 @@ func TestTaskIsMadeChangedAndDeleted(t *testing.T) {
 	b.Follow("#delete button.danger")
 	b.Shows("Task hello is deleted.", "There is no task yet.")
 	b.Quiet(s.url, http.StatusNotFound) // of the page that was live while its task went
+}
+
+// The page of a job shows its steps, and a text of one as it is.
+func TestStepsOnThePageOfAJob(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	s.someJobs()
+	session, j, lease := s.claim("hello")
+	ref := job.Ref{JobID: j.ID, Lease: lease}
+	for i, n := range []job.NewStep{
+		{Name: "charge <b>", Result: []byte(`{"id":"<i>c1"}`), Took: core.Duration(3 * time.Second)},
+		{Name: "rest", Kind: job.StepSleep, Sleep: core.Duration(time.Hour)},
+		{Name: "stock", Kind: job.StepVersion, Result: []byte(`2`)},
+	} {
+		n.Number = i + 1
+		must(s.SaveStep(s.Context(), session, ref, n))(s)
+	}
+	if err := s.SaveProgress(s.Context(), session, []job.AttemptProgress{{Ref: ref, Progress: job.Progress{Percent: 41.5, Message: "reads <b>", Counters: map[string]int64{"rows": 7}}}}); err != nil {
+		t.Fatal(err)
+	}
+	b := s.tab(s.admin)
+	b.Visit(fmt.Sprint(s.url, "/jobs/", j.ID))
+	var got string
+	b.Eval(`(p => [p.querySelector('progress').value, p.textContent.replace(/\s+/g, ' ')].join('|'))(document.getElementById('progress').parentNode)`, &got)
+	if want := "41.5|Progress 41.5 % reads <b> rows 7"; !strings.HasPrefix(strings.ReplaceAll(got, "rows7", "rows 7"), want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+	b.Eval(`[...document.querySelectorAll('[id^=step-]')].map(r => [1, 3, 5].map(i => r.cells[i].textContent.trim().replace(/\s/g, ' ').replace(/ until.*/, ' until')).join('|')).join(', ')`, &got)
+	if want := `charge <b>|3 s|{"id":"<i>c1"}, rest|–|sleeps until, stock|–|version 2`; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	b.Quiet(s.url)
 }

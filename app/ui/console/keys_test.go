@@ -17,6 +17,7 @@ func cursor(b *browser.Tab) (id string) {
 
 // The keys of a list: over its rows, into one, and what else there is.
 func TestKeysOfLists(t *testing.T) {
+	t.Parallel()
 	s := filledSite(t)
 	b := s.at("/jobs")
 	b.Until(`document.documentElement.classList.contains('scripted')`)
@@ -86,6 +87,7 @@ func TestKeysOfLists(t *testing.T) {
 
 // The cursor stays on its row while the list is brought up to date around it.
 func TestKeysThroughLiveUpdates(t *testing.T) {
+	t.Parallel()
 	s := busySite(t)
 	s.busyPages()
 	b := s.at("/jobs")

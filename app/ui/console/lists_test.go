@@ -9,6 +9,7 @@ import (
 
 // What Belfry does for itself is in nobody's way.
 func TestCanaryTaskIsListedWhenAskedFor(t *testing.T) {
+	t.Parallel()
 	s := newSite(t)
 	must(s.CreateTask(t.Context(), task.Task{Name: task.CanaryTask, Kind: task.KindFunc}))(s)
 	v := s.visitor(s.admin)
@@ -26,6 +27,7 @@ func TestCanaryTaskIsListedWhenAskedFor(t *testing.T) {
 }
 
 func TestCancelSaysWhatHappens(t *testing.T) {
+	t.Parallel()
 	s := filledSite(t)
 	v := s.visitor(s.admin)
 	for path, says := range map[string]string{"/jobs/4/cancel": "Job 4 is canceled.", "/jobs/3/cancel": "Canceling job 3: its worker stops it."} {
@@ -38,6 +40,7 @@ func TestCancelSaysWhatHappens(t *testing.T) {
 // A form that was refused stands at an address that shows it again, and prints
 // what is wrong once.
 func TestRefusedJobStaysAtItsForm(t *testing.T) {
+	t.Parallel()
 	s := filledSite(t)
 	b := s.at("/jobs/-new?task=later")
 	put(b, "#f-input", `{"a":`)
@@ -52,6 +55,7 @@ func TestRefusedJobStaysAtItsForm(t *testing.T) {
 }
 
 func TestVersionIsAcceptedFromTheList(t *testing.T) {
+	t.Parallel()
 	s := filledSite(t)
 	b := s.at("/monitors/prices/versions")
 	opens(b, "accept-3")
@@ -59,6 +63,7 @@ func TestVersionIsAcceptedFromTheList(t *testing.T) {
 }
 
 func TestTimesAreNoStopsOfTheTabKey(t *testing.T) {
+	t.Parallel()
 	s := filledSite(t)
 	b := s.at("/jobs")
 	var stops int
@@ -69,18 +74,19 @@ func TestTimesAreNoStopsOfTheTabKey(t *testing.T) {
 }
 
 func TestTaskIsCreatedByForm(t *testing.T) {
+	t.Parallel()
 	s := newSite(t)
 	b := s.at("/tasks/-new")
 	b.Type("#f-name", "backup")
 	b.Type("#f-command-shell", "pg_dump main > /backup/main && echo done")
 	b.Type("#f-timeout", "5 parsecs")
-	s.refused(b, "button[value=save]", 422, "is not a length of time", "Correct the marked fields.")
+	s.refused(b, "button[value=save].main", 422, "is not a length of time", "Correct the marked fields.")
 	picture(b, "task-new-fault")
 	b.Layout()
 	b.Axe()
 	put(b, "#f-timeout", "5m")
 	put(b, "#f-retry-max_attempts", "2")
-	s.sends(b, "button[value=save]", "Created task backup.", "pg_dump main > /backup/main && echo done")
+	s.sends(b, "button[value=save].main", "Created task backup.", "pg_dump main > /backup/main && echo done")
 	tk := must(s.Task(t.Context(), "default", "backup"))(s)
 	if tk.Kind != task.KindCommand || tk.Command.Shell != "pg_dump main > /backup/main && echo done" || tk.Timeout.String() != "5m" || tk.Retry.MaxAttempts != 2 {
 		t.Errorf("%+v", tk)

@@ -28,6 +28,9 @@ const (
 // With several nodes it need not be this one: pages about monitors are read
 // again every 10 s besides, by data-every.
 //
+// What has changed while the page was on its way, since the cursor that came with
+// it, is said at once.
+//
 // The counts of the navigation come in events named counts.
 func live(p *page) error {
 	if p.c.streams.Add(1) > maxStreams {
@@ -43,6 +46,12 @@ func live(p *page) error {
 	if err != nil {
 		return err
 	}
+	missed := ""
+	if since := p.Query("since"); since != "" {
+		if events, _, err := p.api.Events(ctx, p.Namespace, since, 0); err == nil && len(events) > 0 {
+			missed = "event: change\ndata: " + nouns(events) + "\n\n"
+		}
+	}
 	p.W.Header().Set("Content-Type", "text/event-stream")
 	p.W.Header().Set("X-Accel-Buffering", "no") // nginx would hold pieces back
 	out := http.NewResponseController(p.W)
@@ -52,7 +61,7 @@ func live(p *page) error {
 		return err == nil && out.Flush() == nil
 	}
 	counts := counter{page: p}
-	for ok := send("retry: 3000\n\n: hello\n\n" + counts.say(ctx)); ok; {
+	for ok := send("retry: 3000\n\n: hello\n\n" + missed + counts.say(ctx)); ok; {
 		beat := liveBeat
 		if counts.owed {
 			beat = countsEvery

@@ -1,10 +1,15 @@
 package console_test
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/belfry-run/belfry/schedule"
+)
 
 // What changes on a page waits until no button is held down: it would get the
 // click that was meant for something else.
 func TestNothingMovesUnderTheHand(t *testing.T) {
+	t.Parallel()
 	s := newSite(t)
 	b := s.at("/settings/tokens")
 	b.Until(`document.getElementById('live').dataset.state === 'on'`)
@@ -30,6 +35,7 @@ func TestNothingMovesUnderTheHand(t *testing.T) {
 
 // Who answers a question about one row is not interrupted by another row.
 func TestQuestionStaysOpenWhileRowsMove(t *testing.T) {
+	t.Parallel()
 	s := newSite(t)
 	_, first := s.token("first", "default", "read")
 	_, second := s.token("second", "default", "read")
@@ -46,4 +52,33 @@ func TestQuestionStaysOpenWhileRowsMove(t *testing.T) {
 		t.Fatal("the question about the second token is gone, because the first was revoked")
 	}
 	s.sends(b, "#"+asks+" button.danger", "Token "+numberText(second)+" is revoked")
+}
+
+// Behind one address nodes of two versions may answer in turns. The older one does not know
+// of parts and sends the page, after which the newer one must not take the page for the one
+// that it sent before.
+func TestAPageOfNodesOfTwoVersionsIsUpToDate(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	b := s.at("/calendars")
+	b.Until(`document.getElementById('live').dataset.state === 'on'`)
+	b.Eval(`(() => { const real = fetch; window.old = false; window.answers = 0;
+		window.fetch = async (at, options) => {
+			if (old) delete options.headers['X-Belfry-Parts'];
+			const answer = await real(at, options);
+			answers++;
+			return answer;
+		};
+		return true; })()`, new(bool))
+	b.Eval(`dispatchEvent(new CustomEvent('belfry:refresh', {detail: false}))`, new(bool))
+	b.Until(`answers > 0`)
+	b.Eval(`old = true`, new(bool))
+	must(s.SaveCalendar(t.Context(), schedule.Calendar{Name: "nights"}))(s)
+	b.Until(`document.getElementById('list').innerText.includes('nights')`)
+	b.Eval(`(old = false, true)`, new(bool))
+	if err := s.DeleteCalendar(t.Context(), "default", "nights"); err != nil {
+		t.Fatal(err)
+	}
+	b.Until(`!document.getElementById('list').innerText.includes('nights')`)
+	b.Quiet(s.url)
 }

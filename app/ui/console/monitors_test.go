@@ -6,6 +6,7 @@ import (
 	"html"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"strings"
 	"testing"
 	"time"
@@ -16,9 +17,11 @@ import (
 	"github.com/belfry-run/belfry/job"
 	"github.com/belfry-run/belfry/monitor"
 	"github.com/belfry-run/belfry/task"
+	"github.com/belfry-run/belfry/view"
 )
 
 func TestMonitorIsPausedResumedCheckedAndDeleted(t *testing.T) {
+	t.Parallel()
 	s := filledSite(t)
 	b := s.at("/monitors/api")
 	opens(b, "pause")
@@ -47,7 +50,57 @@ func TestMonitorIsPausedResumedCheckedAndDeleted(t *testing.T) {
 	}
 }
 
+func TestAnIncidentIsAcknowledgedAndWrittenAbout(t *testing.T) {
+	t.Parallel()
+	s := filledSite(t)
+	all := must(s.Incidents(t.Context(), view.IncidentFilter{Namespace: "default", Open: true}))(s).Items
+	path := fmt.Sprint("/incidents/", all[0].ID)
+	b := s.at(path)
+	opens(b, "acknowledge")
+	b.Type("#f-note", "I <b>restart</b> it")
+	b.Axe()
+	s.sends(b, "#acknowledge button.main", "is acknowledged.", "I <b>restart</b> it", "Take back")
+	b.Type("#f-text", "the disk\nis <i>full</i>")
+	b.Click("#f-public")
+	picture(b, "incident-update")
+	b.Axe()
+	s.sends(b, "#update button.main", "Update 1 is written.", "is <i>full</i>", "First failure")
+	i := must(s.Incident(t.Context(), "default", all[0].ID))(s)
+	if i.Acknowledged == nil || i.Acknowledged.Note != "I <b>restart</b> it" || len(i.Updates) != 1 || !i.Updates[0].Public || i.Updates[0].Text != "the disk\nis <i>full</i>" {
+		t.Errorf("%+v %+v", i.Acknowledged, i.Updates)
+	}
+	v := s.visitor(s.admin)
+	for _, at := range []string{"/incidents", "/"} {
+		if _, body := v.get(at); !strings.Contains(strings.ToLower(body), "acknowledged by "+i.Acknowledged.By) {
+			t.Errorf("%s does not say who looks after it", at)
+		}
+	}
+	opens(b, "assign")
+	b.Type("#f-to", "Ann <b>Lee</b>")
+	picture(b, "incident-assign")
+	b.Axe()
+	s.sends(b, "#assign button.main", "is assigned to Ann <b>Lee</b>.", "Unassign")
+	if _, body := v.get("/incidents?assigned=" + url.QueryEscape("Ann <b>Lee</b>")); !strings.Contains(body, path+`"`) || !strings.Contains(body, "assigned to Ann &lt;b&gt;Lee") {
+		t.Error("it is not found by its person")
+	}
+	if _, body := v.get("/incidents?assigned=bob"); strings.Contains(body, path+`"`) {
+		t.Error("it is found by another person")
+	}
+	b.Follow("form[action$='/unassign'] button")
+	b.Shows("is assigned to no one.")
+	long := strings.Repeat("x", monitor.MaxUpdateText+1)
+	if status, body := v.post(path+"/update", "text", long, "state", "identified"); status != http.StatusUnprocessableEntity || !strings.Contains(body, "4000 characters") || !strings.Contains(body, long) {
+		t.Errorf("%d", status)
+	}
+	if status, _ := v.post("/incidents/4711/update", "text", "x"); status != http.StatusNotFound {
+		t.Errorf("%d", status)
+	}
+	b.Follow("form[action$='/unacknowledge'] button")
+	b.Shows("is not acknowledged.", "Acknowledge")
+}
+
 func TestManyMonitorsAtOnce(t *testing.T) {
+	t.Parallel()
 	s := filledSite(t)
 	b := s.at("/monitors")
 	b.Click("input[value='default/api']")
@@ -79,6 +132,7 @@ func TestManyMonitorsAtOnce(t *testing.T) {
 
 // What is found, and in which form, stands in the address.
 func TestMonitorsAreFiltered(t *testing.T) {
+	t.Parallel()
 	s := filledSite(t)
 	b := s.at("/monitors?view=grid")
 	b.Key("/")
@@ -105,6 +159,7 @@ func TestMonitorsAreFiltered(t *testing.T) {
 
 // A check that ends shows up by itself.
 func TestMonitorPageIsLive(t *testing.T) {
+	t.Parallel()
 	s := filledSite(t)
 	b := s.at("/monitors/api/results")
 	b.Until(`document.getElementById('live').dataset.state === 'on'`)
@@ -115,6 +170,7 @@ func TestMonitorPageIsLive(t *testing.T) {
 }
 
 func TestVersionIsAccepted(t *testing.T) {
+	t.Parallel()
 	s := filledSite(t)
 	b := s.at("/monitors/prices/versions")
 	b.Follow("#version-3 td[data-th=Changes] a")
@@ -136,6 +192,7 @@ func TestVersionIsAccepted(t *testing.T) {
 }
 
 func TestMonitorIsMadeAndEdited(t *testing.T) {
+	t.Parallel()
 	s := newSite(t)
 	b := s.at("/monitors/-new")
 	b.Type("#f-name", "site")
@@ -177,6 +234,7 @@ func TestMonitorIsMadeAndEdited(t *testing.T) {
 // Every kind can be made with what its form asks for, and edited without a
 // change coming of it.
 func TestEveryKindOfMonitorHasAForm(t *testing.T) {
+	t.Parallel()
 	s := newSite(t)
 	v := s.visitor(s.admin)
 	for kind, fields := range map[string][]string{
@@ -216,6 +274,7 @@ func TestEveryKindOfMonitorHasAForm(t *testing.T) {
 }
 
 func TestCheckIsTriedBeforeItIsSaved(t *testing.T) {
+	t.Parallel()
 	target := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		fmt.Fprint(w, `<main><p class="price">12 EUR</p><p class="price">14 EUR</p></main>`)
 	}))
@@ -241,9 +300,8 @@ func TestCheckIsTriedBeforeItIsSaved(t *testing.T) {
 	s.sends(b, "button[value=try]", "2 elements are found.", "The first of them", "12 EUR", "Compared text")
 	picture(b, "monitor-tried-page")
 	b.Visit(s.url + "/monitors/-new")
-	b.Type("#f-name", "site")
-	b.Type("#f-check-http-url", target.URL)
-	b.Type("#f-check-conditions", "status ==")
+	b.Until(draftNote)
+	put(b, "#f-check-conditions", "status ==")
 	b.Follow("button[value=try]")
 	b.Quiet(s.url, http.StatusUnprocessableEntity)
 	var wrong int
@@ -254,6 +312,7 @@ func TestCheckIsTriedBeforeItIsSaved(t *testing.T) {
 
 // However many are down, each is shown somewhere.
 func TestIncidentsArePagedThrough(t *testing.T) {
+	t.Parallel()
 	s := newSite(t)
 	ctx := t.Context()
 	const all = 55 // more than a page
@@ -302,6 +361,7 @@ func TestIncidentsArePagedThrough(t *testing.T) {
 
 // A check is a job, of a task and a schedule that have no pages of their own.
 func TestWhatBelongsToAMonitorLeadsToIt(t *testing.T) {
+	t.Parallel()
 	s := newSite(t)
 	for _, name := range []string{"api", "web"} { // which meet in each minute
 		must(s.CreateMonitor(t.Context(), monitor.Monitor{Name: name, Every: core.Duration(time.Minute), Check: task.Task{TCP: &task.TCP{Address: "db.example:22"}}}))(s)
@@ -311,7 +371,7 @@ func TestWhatBelongsToAMonitorLeadsToIt(t *testing.T) {
 	for path, says := range map[string]string{
 		"/jobs/" + numberText(check.ID):     `href="/monitors/api"`,
 		"/forecast?checks=true":             `href="/monitors/api"`,
-		"/forecast?checks=true&namespace=*": `monitor api<`,
+		"/forecast?checks=true&namespace=*": `monitor api`,
 		"/forecast":                         `Nothing is planned to start within a week.`,
 		"/?checks=true":                     `Leave checks out</a>`,
 		"/":                                 `href="/?checks=true">Show checks too</a>`,

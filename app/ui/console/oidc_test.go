@@ -41,6 +41,7 @@ func (s *site) tokensOf(name string) (list []access.Token) {
 }
 
 func TestSignInThroughProvider(t *testing.T) {
+	t.Parallel()
 	p := idp.New(t)
 	s := newSiteWith(t, p)
 	v := s.visitor("")
@@ -78,6 +79,7 @@ func TestSignInThroughProvider(t *testing.T) {
 }
 
 func TestSigningOutLeavesTokensOfOthersAlone(t *testing.T) {
+	t.Parallel()
 	s := newSiteWith(t, idp.New(t))
 	secret, _ := s.token("ci", "default", access.ScopeRead)
 	s.visitor(secret).post("/sign-out")
@@ -87,6 +89,7 @@ func TestSigningOutLeavesTokensOfOthersAlone(t *testing.T) {
 }
 
 func TestSomebodyWithSeveralGrantsChooses(t *testing.T) {
+	t.Parallel()
 	p := idp.New(t)
 	p.Claims["groups"] = []string{"dev"}
 	s := newSiteWith(t, p)
@@ -136,6 +139,7 @@ func (v *visitor) away() string {
 }
 
 func TestAnswersThatAreRefused(t *testing.T) {
+	t.Parallel()
 	p := idp.New(t)
 	s := newSiteWith(t, p)
 	refused := func(name string, v *visitor, path string, status int, says string) {
@@ -188,6 +192,7 @@ func TestAnswersThatAreRefused(t *testing.T) {
 }
 
 func TestNodeStartsWithoutItsProvider(t *testing.T) {
+	t.Parallel()
 	p := idp.New(t)
 	p.Down = true
 	s := newSiteWith(t, p)
@@ -198,6 +203,7 @@ func TestNodeStartsWithoutItsProvider(t *testing.T) {
 }
 
 func TestTripIsInACookieOfItsOwn(t *testing.T) {
+	t.Parallel()
 	for name, tt := range map[string]struct {
 		public, host string
 		want         []string
@@ -239,6 +245,7 @@ func TestTripIsInACookieOfItsOwn(t *testing.T) {
 }
 
 func TestWalkThroughProvider(t *testing.T) {
+	t.Parallel()
 	p := idp.New(t)
 	p.Ask, p.Claims["groups"] = true, []string{"dev"}
 	s := newSiteWith(t, p)

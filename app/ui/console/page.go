@@ -3,9 +3,11 @@ package console
 import (
 	"embed"
 	"net/http"
+	"strings"
 	"sync"
 
 	"github.com/belfry-run/belfry/app/ui/console/internal/frame"
+	"github.com/belfry-run/belfry/app/ui/console/internal/fresh"
 	"github.com/belfry-run/belfry/app/ui/internal/asset"
 )
 
@@ -42,6 +44,9 @@ func (p *page) enter(secret string) (err error) {
 	}
 	p.Page.Enter(who)
 	p.Fill = p.fill
+	if strings.Contains(p.R.Header.Get("Accept"), "text/html") && p.R.Method == http.MethodGet && p.R.Header.Get(fresh.Asks) == "" {
+		_, p.Since, _ = p.api.Events(p.R.Context(), p.Namespace, "", 0) // before anything is read; a token that may not watch has none
+	}
 	return nil
 }
 

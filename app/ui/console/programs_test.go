@@ -43,6 +43,7 @@ func elf(rest string) []byte {
 }
 
 func TestProgramIsDroppedAndRuns(t *testing.T) {
+	t.Parallel()
 	s := newSite(t)
 	b := s.at("/programs/-new")
 	b.Follow("nav a[href='/programs']")
@@ -86,6 +87,7 @@ func TestProgramIsDroppedAndRuns(t *testing.T) {
 }
 
 func TestProgramThatWaitsSaysSo(t *testing.T) {
+	t.Parallel()
 	s := newSite(t)
 	must(s.CreateTask(t.Context(), task.Task{Name: "early", Program: &task.Program{SHA256: digest([]byte("x")), Size: 1}}))(s)
 	b := s.at("/programs/early")
@@ -100,8 +102,9 @@ func TestProgramThatWaitsSaysSo(t *testing.T) {
 
 // The digest of the script is the one of everybody, whatever the size.
 func TestDigestOfTheScript(t *testing.T) {
+	t.Parallel()
 	s := newSite(t)
-	b := s.tab(s.admin)
+	b := s.at("/")
 	for _, size := range []int{0, 1, 55, 56, 63, 64, 65, 119, 120, 128, 1000} {
 		text := strings.Repeat("a", size)
 		var got string

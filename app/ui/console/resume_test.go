@@ -10,6 +10,7 @@ import (
 
 // What was typed into a form outlives the session in which it was typed.
 func TestTypedFieldsSurviveAnEndedSession(t *testing.T) {
+	t.Parallel()
 	s := filledSite(t)
 	type typed struct{ selector, value string }
 	for _, tt := range []struct {
@@ -26,8 +27,10 @@ func TestTypedFieldsSurviveAnEndedSession(t *testing.T) {
 			typed:  []typed{{"#f-name", "twice"}, {"#f-task", "hello"}, {"#rule-text-1", "30 2 * * MON"}, {"#rule-text-2", "0 4 * * *"}}},
 		{path: "/tasks/-new?kind=json", save: "button.main", says: "Created task sync.",
 			typed: []typed{{"#f-definition", `{"name": "sync", "command": {"shell": "echo here && there"}}`}}},
-		{path: "/tasks/hello/edit", save: "button.main", says: "Task hello is changed",
+		{path: "/tasks/hello/edit?as=yaml", save: "button.main", says: "Task hello is changed",
 			typed: []typed{{"#f-definition", `{"kind": "func", "timeout": "7m"}`}}},
+		{path: "/tasks/-new", save: "button.main", says: "Created task rows.",
+			typed: []typed{{"#f-name", "rows"}, {"#f-command-shell", "env"}, {"#f-command-env-name-1", "A"}, {"#f-command-env-value-1", "1"}, {"#f-command-env-name-3", "B"}, {"#f-command-env-value-3", "2"}, {"#f-command-env-name-4", "C"}, {"#f-command-env-value-4", "3"}}},
 		{path: "/monitors/-new?kind=tcp", save: "button.main", says: "Created monitor db.",
 			typed: []typed{{"#f-name", "db"}, {"#f-check-tcp-address", "db.example.com:5432"}, {"#f-every", "30s"}, {"#f-confirm-failures", "5"}, {"#f-muted", "true"}, {"#f-tags", "core"}}},
 		{path: "/monitors/shop/edit", save: "button.main", says: "Monitor shop is saved.",
@@ -75,6 +78,7 @@ func TestTypedFieldsSurviveAnEndedSession(t *testing.T) {
 
 // What somebody else saved while one was signed out is told, too.
 func TestAnEndedSessionOverwritesNobody(t *testing.T) {
+	t.Parallel()
 	s := filledSite(t)
 	b := s.at("/monitors/shop/edit")
 	put(b, "#f-description", "mine")

@@ -12,6 +12,7 @@ import (
 // No page stands where the page of something with a name would: what is called
 // new, or bulk, can be opened.
 func TestNoRouteHidesAName(t *testing.T) {
+	t.Parallel()
 	var all []string
 	for _, a := range areas() {
 		all = slices.AppendSeq(all, maps.Keys(a.Routes))

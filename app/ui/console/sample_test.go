@@ -7,7 +7,9 @@ import (
 
 	"github.com/belfry-run/belfry/access"
 	"github.com/belfry-run/belfry/app/config"
+	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/job"
+	"github.com/belfry-run/belfry/monitor"
 	"github.com/belfry-run/belfry/schedule"
 	"github.com/belfry-run/belfry/task"
 	"github.com/belfry-run/belfry/view"
@@ -15,6 +17,7 @@ import (
 
 // The sample runs on each node, whether it lets commands run or not, and leaves with what it brought.
 func TestASampleIsLoadedAndRemoved(t *testing.T) {
+	t.Parallel()
 	for _, test := range []struct {
 		name      string
 		commands  bool
@@ -68,13 +71,33 @@ func TestASampleIsLoadedAndRemoved(t *testing.T) {
 					t.Errorf("task %s is left", left.Name)
 				}
 			}
-			if status, _ := v.post("/-sample/remove"); status != 200 {
-				t.Errorf("removed a second time: %d", status)
+			if status, body := v.post("/-sample/remove"); status != 200 || !strings.Contains(body, "There is no sample.") {
+				t.Errorf("removed a second time: %d %s", status, body)
 			}
 			reader, _ := s.token("reader", "default", access.ScopeRead)
 			if status, _ := s.visitor(reader).post("/-sample"); status != 403 {
 				t.Errorf("a reader loads it: %d", status)
 			}
 		})
+	}
+}
+
+// Definitions of other people may have the names of the sample. They are neither written over nor removed with it.
+func TestASampleLeavesOthersDefinitionsAlone(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	v := s.visitor(s.admin)
+	mine := must(s.CreateMonitor(t.Context(), monitor.Monitor{Name: "sample-backup", Description: "mine", Every: core.Duration(time.Hour), Heartbeat: &monitor.Heartbeat{}}))(s)
+	if status, body := v.post("/-sample"); status != 409 || !strings.Contains(body, "sample-backup") {
+		t.Errorf("%d %s", status, body)
+	}
+	if status, body := v.post("/-sample/remove"); status != 200 || !strings.Contains(body, "There is no sample.") {
+		t.Errorf("%d %s", status, body)
+	}
+	if got := must(s.Monitor(t.Context(), "default", "sample-backup"))(s); got.Description != mine.Description {
+		t.Errorf("it says %q", got.Description)
+	}
+	if left := must(s.Schedules(t.Context(), schedule.Filter{Namespace: "default"}))(s); len(left.Items) != 0 {
+		t.Errorf("schedules were made: %v", left.Items)
 	}
 }

@@ -163,7 +163,11 @@ const maxForm = 1 << 20
 // is too large for an empty one.
 func (p *page) readForm() error {
 	p.R.Body = http.MaxBytesReader(p.W, p.R.Body, maxForm)
-	err := p.R.ParseForm()
+	read := p.R.ParseForm
+	if strings.HasPrefix(p.R.Header.Get("Content-Type"), "multipart/form-data") {
+		read = func() error { return p.R.ParseMultipartForm(maxForm) } // all of it in memory
+	}
+	err := read()
 	var big *http.MaxBytesError
 	switch {
 	case p.R.Method != http.MethodPost || err == nil:

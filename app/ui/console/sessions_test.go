@@ -3,6 +3,7 @@ package console
 import "testing"
 
 func TestSealedSecretsOpenWithTheirKeyAlone(t *testing.T) {
+	t.Parallel()
 	a, b := newKey(), newKey()
 	for _, want := range []sealed{{Secret: "belfry_secret"}, {Secret: "belfry_secret", Own: 7}} {
 		box, err := a.seal(want)

@@ -1,6 +1,7 @@
 package console_test
 
 import (
+	"net/http"
 	"slices"
 	"strings"
 	"testing"
@@ -8,9 +9,74 @@ import (
 
 	"github.com/belfry-run/belfry/access"
 	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/flow"
 )
 
+// Limits of a namespace are saved from their form, and two people do not overwrite each other.
+func TestLimitsOfANamespaceAreEdited(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	ctx := s.Context()
+	must(s.SaveNamespace(ctx, access.Namespace{Name: "team", Queues: []string{"default"}, Quota: access.Quota{Waiting: 10, ArtifactBytes: 3 << 30}, Limits: []flow.Limit{{Running: 4}}}))(s)
+	v := s.visitor(s.admin)
+	const edit = "/settings/limits/edit?namespace=team"
+	_, page := v.get(edit)
+	form := formAt(t, page, "namespace=team", "namespace=fresh")
+	status, _ := v.post(edit, with(with(with(form, "quota.waiting", "20"), "quota.artifact_bytes", "512MiB"), "limits", "running=4\nname=each,key=input.customer,rate=5/1s")...)
+	n := must(s.Namespace(ctx, "team"))(s)
+	if status != http.StatusOK || n.Quota != (access.Quota{Waiting: 20, ArtifactBytes: 512 << 20}) || len(n.Limits) != 2 || len(n.Queues) != 1 {
+		t.Fatalf("%d: %+v", status, n)
+	}
+	if status, page = v.post(edit, with(form, "quota.waiting", "30")...); status != http.StatusConflict || !strings.Contains(page, "20") || must(s.Namespace(ctx, "team"))(s).Quota.Waiting != 20 {
+		t.Errorf("what another has changed is overwritten: %d", status)
+	}
+	_, page = v.get(edit)
+	form = formAt(t, page, "namespace=team", "namespace=fresh")
+	for field, bad := range map[string][2]string{
+		"quota.waiting": {"many", "is not a whole number"}, "quota.artifact_bytes": {"3 parsecs", "is not a size"}, "quota.enqueue_rate": {"fast", "100/1m"}, "quota.enqueue_burst": {"5", "needs a rate"}, "limits": {"x", "x"},
+		"queues": {"none-such", "none-such"}, "max_priority": {"5000", "is outside"}, "quota.monitors": {"-1", "is outside"},
+	} {
+		if status, page := v.post(edit, with(form, field, bad[0])...); status != http.StatusUnprocessableEntity && status != http.StatusNotFound || !strings.Contains(page, bad[1]) {
+			t.Errorf("%s: %d", field, status)
+		}
+	}
+	var none []string
+	for i := 0; i < len(form); i += 2 {
+		none = append(none, form[i], map[bool]string{true: form[i+1]}[form[i] == "version" || form[i] == "do"])
+	}
+	if status, page := v.post(edit, none...); status != http.StatusOK || must(s.Namespace(ctx, "team"))(s).Limited() {
+		t.Errorf("no limits: %d %s", status, page)
+	}
+	// Who had opened it before sees the clash, and who saves a third version meanwhile is not overwritten.
+	status, page = v.post(edit, with(form, "quota.waiting", "50")...)
+	again := formAt(t, page, "namespace=team", "namespace=fresh")
+	if status != http.StatusConflict {
+		t.Errorf("after all limits were taken away: %d", status)
+	}
+	must(s.SaveNamespace(ctx, access.Namespace{Name: "team", Quota: access.Quota{Waiting: 60}}))(s)
+	if status, _ := v.post(edit, again...); status != http.StatusConflict || must(s.Namespace(ctx, "team"))(s).Quota.Waiting != 60 {
+		t.Errorf("what a third has saved is overwritten: %d", status)
+	}
+	// What was never saved is saved once.
+	_, page = v.get("/settings/limits/edit?namespace=fresh")
+	form = formAt(t, page, "namespace=team", "namespace=fresh")
+	if status, _ := v.post("/settings/limits/edit?namespace=fresh", with(form, "quota.monitors", "3")...); status != http.StatusOK || must(s.Namespace(ctx, "fresh"))(s).Quota.Monitors != 3 {
+		t.Errorf("a new one: %d", status)
+	}
+	if status, _ := v.post("/settings/limits/edit?namespace=fresh", with(form, "quota.monitors", "4")...); status != http.StatusConflict {
+		t.Errorf("a new one, twice: %d", status)
+	}
+	own, _ := s.token("team", "team", access.ScopeAdmin)
+	if status, _ := s.visitor(own).get("/settings/limits/edit"); status != http.StatusForbidden {
+		t.Errorf("an admin of one namespace: %d", status)
+	}
+	if _, page := s.visitor(own).get("/settings/limits"); strings.Contains(page, "limits/edit") {
+		t.Error("an admin of one namespace is offered the form")
+	}
+}
+
 func TestTokenIsShownOnceAndRevoked(t *testing.T) {
+	t.Parallel()
 	s := newSite(t)
 	b := s.at("/settings/tokens")
 	b.Type("#f-name", "not a name")
@@ -43,6 +109,7 @@ func TestTokenIsShownOnceAndRevoked(t *testing.T) {
 }
 
 func TestSecretIsSetAndForgotten(t *testing.T) {
+	t.Parallel()
 	s := newSite(t)
 	b := s.at("/settings/secrets")
 	b.Type("#f-name", "db")
@@ -66,6 +133,7 @@ func TestSecretIsSetAndForgotten(t *testing.T) {
 }
 
 func TestJoinTokenIsShownOnceUsedAndRevoked(t *testing.T) {
+	t.Parallel()
 	s := newSite(t)
 	b := s.at("/settings/join-tokens")
 	b.Shows("There is no join token.", "belfry token join create builders")
@@ -106,6 +174,7 @@ func TestJoinTokenIsShownOnceUsedAndRevoked(t *testing.T) {
 // Who administers one namespace sees its join tokens and makes none, and asks
 // the database nothing.
 func TestSettingsOfOneNamespace(t *testing.T) {
+	t.Parallel()
 	s := filledSite(t)
 	secret, _ := s.token("team", "default", access.ScopeAdmin)
 	v := s.visitor(secret)

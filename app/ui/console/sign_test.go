@@ -12,6 +12,7 @@ import (
 )
 
 func TestSignIn(t *testing.T) {
+	t.Parallel()
 	s := newSite(t)
 	v := s.visitor("")
 
@@ -48,6 +49,7 @@ func TestSignIn(t *testing.T) {
 }
 
 func TestSignInGoesNowhereElse(t *testing.T) {
+	t.Parallel()
 	s := newSite(t)
 	for _, next := range []string{"https://elsewhere.example/", "//elsewhere.example/", "/\\elsewhere.example", "\\\\x", "javascript:alert(1)"} {
 		v := s.visitor("")
@@ -67,6 +69,7 @@ func TestSignInGoesNowhereElse(t *testing.T) {
 }
 
 func TestRevokedTokenIsSignedOut(t *testing.T) {
+	t.Parallel()
 	s := newSite(t)
 	secret, id := s.token("short", "default", access.ScopeRead)
 	v := s.visitor(secret)
@@ -79,6 +82,7 @@ func TestRevokedTokenIsSignedOut(t *testing.T) {
 }
 
 func TestChangesFromElsewhereAreRefused(t *testing.T) {
+	t.Parallel()
 	s := newSite(t, func(c *config.Config) {})
 	v := s.visitor(s.admin)
 	for name, header := range map[string][2]string{
@@ -101,6 +105,7 @@ func TestChangesFromElsewhereAreRefused(t *testing.T) {
 }
 
 func TestCookies(t *testing.T) {
+	t.Parallel()
 	for name, tt := range map[string]struct {
 		public string
 		host   string // asked for
@@ -138,6 +143,7 @@ func TestCookies(t *testing.T) {
 
 // Two nodes on one machine share a browser's cookies, but for their names.
 func TestNodesBesideEachOther(t *testing.T) {
+	t.Parallel()
 	one, other := newSite(t), newSite(t)
 	v := one.visitor(one.admin)
 	v.url = other.url
@@ -151,6 +157,7 @@ func TestNodesBesideEachOther(t *testing.T) {
 }
 
 func TestPrefix(t *testing.T) {
+	t.Parallel()
 	s := newSite(t, func(c *config.Config) { c.PublicURL = "http://127.0.0.1/belfry" })
 	v := s.visitor("")
 	if status, body := v.post("/belfry/sign-in", "token", s.admin); status != http.StatusOK || !strings.Contains(body, `href="/belfry/queues"`) {
@@ -170,6 +177,7 @@ func TestPrefix(t *testing.T) {
 }
 
 func TestFormThatIsRefusedIsShownAgain(t *testing.T) {
+	t.Parallel()
 	s := newSite(t)
 	if status, body := s.visitor(s.admin).post("/design"); status != http.StatusConflict || !strings.Contains(body, "<h1>Design</h1>") {
 		t.Errorf("%d %s", status, body)
@@ -179,6 +187,7 @@ func TestFormThatIsRefusedIsShownAgain(t *testing.T) {
 // A form that is too large or broken does nothing, rather than what an empty
 // one asks for.
 func TestFormThatCannotBeReadDoesNothing(t *testing.T) {
+	t.Parallel()
 	s := filledSite(t)
 	v := s.visitor(s.admin)
 	for _, tt := range []struct {

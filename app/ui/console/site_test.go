@@ -19,6 +19,7 @@ import (
 	"github.com/belfry-run/belfry/app/ui/internal/browser"
 	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/cron"
+	"github.com/belfry-run/belfry/flow"
 	"github.com/belfry-run/belfry/httpapi/client"
 	"github.com/belfry-run/belfry/job"
 	"github.com/belfry-run/belfry/monitor"
@@ -106,6 +107,7 @@ func (s *site) fill() {
 	s.someJobs()
 	s.cycle("nightly")
 	s.watched()
+	s.sampled()
 	if _, _, err := s.CreateJoinToken(s.Context(), access.JoinToken{Name: "builders", Uses: 10, Labels: map[string]string{"pool": "build"}}); err != nil {
 		s.Fatal(err)
 	}
@@ -123,7 +125,8 @@ func filledSite(t *testing.T) *site {
 func (s *site) someJobs() {
 	s.Helper()
 	ctx := s.Context()
-	must(s.SaveNamespace(ctx, access.Namespace{Name: "team-limited", Queues: []string{task.DefaultQueue}}))(s)
+	must(s.SaveNamespace(ctx, access.Namespace{Name: "team-limited", Queues: []string{task.DefaultQueue},
+		Quota: access.Quota{Waiting: 10, Definitions: 2}, Limits: []flow.Limit{{Running: 4}, {Name: "each", Key: "input.customer", Rate: "5/1s"}}}))(s)
 	for _, name := range []string{"hello", "broken", "later"} {
 		must(s.CreateTask(ctx, task.Task{Name: name, Kind: task.KindFunc, Timeout: core.Duration(10 * time.Minute),
 			Retry: task.Retry{MaxAttempts: 1}}))(s)
@@ -211,6 +214,12 @@ func (s *site) visitor(secret string) *visitor {
 	return v
 }
 
+// cookies are those of its session.
+func (v *visitor) cookies() []*http.Cookie {
+	v.Helper()
+	return v.http.Jar.Cookies(must(url.Parse(v.url))(v.site))
+}
+
 func (v *visitor) get(path string) (status int, body string) {
 	v.Helper()
 	return v.ask("GET", path, nil)
@@ -221,6 +230,10 @@ func (v *visitor) post(path string, pairs ...string) (status int, body string) {
 	v.Helper()
 	form := url.Values{}
 	for i := 0; i < len(pairs); i += 2 {
+		if strings.HasSuffix(pairs[i], "]") { // of a row
+			form.Add(pairs[i], pairs[i+1])
+			continue
+		}
 		form.Set(pairs[i], pairs[i+1])
 	}
 	return v.ask("POST", path, form)
@@ -252,9 +265,9 @@ func (v *visitor) ask(method, path string, form url.Values) (int, string) {
 func (s *site) tab(secret string) *browser.Tab {
 	s.Helper()
 	b := browser.Open(s.T)
-	b.Visit(s.url + "/sign-in")
-	b.Type("#token", secret)
-	b.Follow("button.main")
+	for _, c := range s.visitor(secret).cookies() {
+		b.Call("Network.setCookie", map[string]any{"name": c.Name, "value": c.Value, "url": s.url}, nil)
+	}
 	return b
 }
 

@@ -12,6 +12,7 @@ import (
 
 // Times are shown as the browser has chosen, by the server and on all pages.
 func TestTimesAreShownInOneZone(t *testing.T) {
+	t.Parallel()
 	s := filledSite(t)
 	j := must(s.Jobs(t.Context(), job.Filter{Task: "broken"}))(s).Items[0]
 	b := s.tab(s.admin)
@@ -74,6 +75,7 @@ func TestTimesAreShownInOneZone(t *testing.T) {
 
 // What a cookie or a form says of a zone is a name of one, or nothing.
 func TestTimesOfAnOddZone(t *testing.T) {
+	t.Parallel()
 	s := filledSite(t)
 	v := s.visitor(s.admin)
 	for _, zone := range []string{"", "Local", "../../etc/passwd", "Mars/Olympus", strings.Repeat("x", 300), "<b>"} {
@@ -88,6 +90,7 @@ func TestTimesOfAnOddZone(t *testing.T) {
 
 // Lengths of time are written alike by the server and by the script.
 func TestRelativeTimesAreWrittenAlike(t *testing.T) {
+	t.Parallel()
 	s, now := newSite(t), time.Now()
 	b := s.at("/tasks")
 	b.Until(`document.documentElement.classList.contains('scripted')`)

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
-	"net/url"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -29,13 +28,14 @@ import (
 var person string
 
 // atOnce is how many pages are watched side by side.
-const atOnce = 15
+const atOnce = 10
 
 // A person looks at each page that keeps itself up to date for 20 s of a node
 // on which something ends every second. They have opened, ticked, typed,
 // selected and pointed at what there is, and it stays so: nothing vanishes,
 // jumps, closes or loses what was typed, and charts show the new numbers.
 func TestPagesThroughLiveUpdates(t *testing.T) {
+	t.Parallel()
 	s := busySite(t)
 	v := s.visitor(s.admin)
 	var views []watched
@@ -45,6 +45,9 @@ func TestPagesThroughLiveUpdates(t *testing.T) {
 			continue
 		}
 		path, _, _ := strings.Cut(p.path, "?")
+		if strings.Contains(p.path, "view=lanes") {
+			path = p.path // another page at the same address
+		}
 		if seen[path] {
 			continue // the same with a filter
 		}
@@ -53,9 +56,8 @@ func TestPagesThroughLiveUpdates(t *testing.T) {
 			views = append(views, watched{path: p.path})
 		}
 	}
-	cookies := v.http.Jar.Cookies(must(url.Parse(s.url))(s))
 	for now := range slices.Chunk(views, atOnce) {
-		s.watch(now, cookies)
+		s.watch(now, v.cookies())
 	}
 }
 
@@ -81,7 +83,7 @@ func TestPagesThroughLiveUpdatesThatMovedRows(t *testing.T) {
 		for (const c of cells) c.append(document.createElement('br'), 'one', document.createElement('br'), 'two', document.createElement('br'), 'three');
 		return cells.length > 0;
 	})()`})
-	s.watch(views, v.http.Jar.Cookies(must(url.Parse(s.url))(s)))
+	s.watch(views, v.cookies())
 }
 
 // watched is a page that a person looks at. What prepare says of it first is true.
@@ -140,6 +142,7 @@ func (s *site) watch(views []watched, cookies []*http.Cookie) {
 				picture(b, "updates-"+strings.NewReplacer("/", "-", "?", "-").Replace(views[i].path))
 			}
 			b.Quiet(s.url)
+			b.Close()
 		})
 	}
 }

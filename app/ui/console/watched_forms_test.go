@@ -1,9 +1,14 @@
 package console_test
 
 import (
+	"bytes"
+	"encoding/base64"
+	"image"
+	pngs "image/png"
 	"net/http"
 	"net/http/httptest"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -12,6 +17,7 @@ import (
 
 	"github.com/belfry-run/belfry/alert"
 	"github.com/belfry-run/belfry/app/config"
+	"github.com/belfry-run/belfry/app/ui/internal/browser"
 	"github.com/belfry-run/belfry/monitor"
 )
 
@@ -42,8 +48,8 @@ func formAt(t *testing.T, page string, actions ...string) (pairs []string) {
 		case in && n.Data == "textarea" && n.FirstChild != nil:
 			pairs = append(pairs, name, n.FirstChild.Data)
 		case in && n.Data == "option" && has(n, "selected"):
-			text := ""
-			if n.FirstChild != nil {
+			text := attr(n, "value")
+			if n.FirstChild != nil && !has(n, "value") {
 				text = n.FirstChild.Data
 			}
 			pairs = append(pairs, attr(n.Parent, "name"), text)
@@ -75,12 +81,17 @@ func has(n *html.Node, name string) bool {
 }
 
 func TestStatusPageIsMadeEditedAndDeleted(t *testing.T) {
+	t.Parallel()
 	s := filledSite(t)
 	b := s.at("/status-pages/-new")
 	b.Type("#f-name", "shop")
 	b.Type("#f-title", "The shop")
 	b.Type("#f-sections-0-title", "Front")
 	b.Type("#f-sections-0-monitors", "shop, api")
+	b.Type("#f-sections-0-titles-name-1", "shp")
+	b.Type("#f-sections-0-titles-value-1", "Our shop")
+	s.refused(b, "button[value=save]", http.StatusUnprocessableEntity, "is not a monitor of the section")
+	put(b, "#f-sections-0-titles-name-1", "shop")
 	s.sends(b, "button[value=try]", "Section 2")
 	b.Type("#f-sections-1-title", "Back")
 	b.Type("#f-sections-1-tags", "core")
@@ -89,12 +100,16 @@ func TestStatusPageIsMadeEditedAndDeleted(t *testing.T) {
 	if len(page.Sections) != 2 || strings.Join(page.Sections[0].Monitors, " ") != "shop api" || page.Sections[1].Tags[0] != "core" {
 		t.Errorf("%+v", page)
 	}
-	if status, body := s.visitor("").get("/status/shop"); status != http.StatusOK || !strings.Contains(body, "The shop") {
+	if status, body := s.visitor("").get("/status/shop"); status != http.StatusOK || !strings.Contains(body, "The shop") || !strings.Contains(body, "Our shop") {
 		t.Errorf("everyone sees %d", status)
 	}
+	looksOwn(s, b)
 	b.Click("#f-off")
 	b.Follow("button[value=save]")
 	b.Shows("Disabled: the page is not public.")
+	if status, body := s.visitor(s.admin).post("/status-pages/-new", "do", "save", "name", "titled", "sections[0].title", "", "sections[0].titles", "api: Our shop"); status != http.StatusUnprocessableEntity || !strings.Contains(body, "name what the section shows") || !strings.Contains(body, "Our shop") {
+		t.Errorf("a section of titles only: %d %s", status, body)
+	}
 	if status, body := s.visitor(s.admin).post("/status-pages/-new", "do", "save", "name", "shop", "sections[0].title", ""); status != http.StatusConflict || !strings.Contains(body, "is taken") {
 		t.Errorf("a taken name: %d", status)
 	}
@@ -102,8 +117,59 @@ func TestStatusPageIsMadeEditedAndDeleted(t *testing.T) {
 	s.sends(b, "#delete button.danger", "Status page shop is deleted")
 }
 
+// choose puts a file into an input.
+func choose(b *browser.Tab, selector, name string, content []byte) {
+	b.T.Helper()
+	b.Eval(`(() => {
+		const all = new DataTransfer();
+		all.items.add(new File([Uint8Array.from(atob(`+strconv.Quote(base64.StdEncoding.EncodeToString(content))+`), c => c.charCodeAt(0))], `+strconv.Quote(name)+`));
+		document.querySelector(`+strconv.Quote(selector)+`).files = all.files;
+		return true;
+	})()`, new(bool))
+}
+
+// looksOwn gives the status page shop a logo and an accent, and takes the logo away again.
+func looksOwn(s *site, b *browser.Tab) {
+	s.Helper()
+	var png bytes.Buffer
+	if err := pngs.Encode(&png, image.NewGray(image.Rect(0, 0, 90, 30))); err != nil {
+		s.Fatal(err)
+	}
+	put(b, "#f-accent", "#fc0")
+	choose(b, "#f-logo", "logo.svg", []byte("<svg onload='alert(1)'/>"))
+	s.refused(b, "button[value=save]", http.StatusUnprocessableEntity, "is an SVG", "the nearest colour that has it is #")
+	picture(b, "status-page-refused")
+	put(b, "#f-accent", "#8A1C6B")
+	choose(b, "#f-logo", "logo.png", png.Bytes())
+	s.sends(b, "button[value=try]", "An image is chosen, and not saved yet.")
+	s.sends(b, "button[value=save]", "Status page shop is saved")
+	var wide int
+	b.Eval(`document.querySelector('img.uploaded').naturalWidth`, &wide)
+	page := must(s.StatusPage(s.Context(), "default", "shop"))(s)
+	if logo, err := page.Image(); err != nil || !bytes.Equal(logo.Bytes, png.Bytes()) || page.Accent != "#8a1c6b" || wide != 90 {
+		s.Errorf("%+v, %v, shown with %d pixels", page, err, wide)
+	}
+	b.Layout()
+	b.Axe()
+	picture(b, "status-page-look")
+	put(b, "#f-description", "with a logo")
+	s.sends(b, "button[value=save]", "Status page shop is saved")
+	if after := must(s.StatusPage(s.Context(), "default", "shop"))(s); after.Logo != page.Logo || after.Description != "with a logo" {
+		s.Errorf("the logo is not kept: %+v", after)
+	}
+	b.Click("[name=logo-remove]")
+	s.sends(b, "button[value=save]", "Status page shop is saved")
+	if after := must(s.StatusPage(s.Context(), "default", "shop"))(s); after.Logo != "" {
+		s.Error("the logo is not removed")
+	}
+	if status, _ := s.visitor(s.admin).get("/status-pages/shop/logo"); status != http.StatusNotFound {
+		s.Errorf("a logo that is not there: %d", status)
+	}
+}
+
 // A window that is saved as it is shown holds as before, to the second.
 func TestWindowKeepsItsSeconds(t *testing.T) {
+	t.Parallel()
 	s := newSite(t)
 	v := s.visitor(s.admin)
 	from := time.Date(2026, 12, 24, 20, 0, 30, 0, time.UTC)
@@ -123,6 +189,7 @@ func TestWindowKeepsItsSeconds(t *testing.T) {
 }
 
 func TestChannelIsMadeTestedAndKeepsItsSecrets(t *testing.T) {
+	t.Parallel()
 	said := make(chan string, 10)
 	status := http.StatusInternalServerError
 	receiver := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -137,7 +204,8 @@ func TestChannelIsMadeTestedAndKeepsItsSecrets(t *testing.T) {
 	b := s.at("/settings/channels/-new?kind=webhook")
 	b.Type("#f-name", "team")
 	b.Type("#f-webhook-url", receiver.URL+"/s3cret")
-	b.Type("#f-webhook-headers", "X-Key: k3y")
+	b.Type("#f-webhook-headers-name-1", "X-Key")
+	b.Type("#f-webhook-headers-value-1", "k3y")
 	s.sends(b, "button[value=save]", "Channel team is saved", "Send a test")
 	s.sends(b, "form[action$='/test'] button")
 	says(b, ".flash.bad", "The test was not taken")
@@ -179,6 +247,7 @@ func TestChannelIsMadeTestedAndKeepsItsSecrets(t *testing.T) {
 }
 
 func TestWindowOfMaintenance(t *testing.T) {
+	t.Parallel()
 	s := newSite(t)
 	b := s.at("/settings/windows/-new")
 	b.Type("#f-name", "backup")
@@ -205,7 +274,7 @@ func TestWindowOfMaintenance(t *testing.T) {
 	if w := must(s.Window(t.Context(), "default", "move"))(s); !w.From.Equal(from) || w.To.Sub(w.From) != time.Hour || w.Lasts != 0 {
 		t.Errorf("%+v", w)
 	}
-	if code, body := v.post("/settings/windows/-new", "do", "save", "name", "rules", "when", "by rules", "rules", "0 22 1 * *\nFREQ=MONTHLY;BYDAY=-1FR;BYHOUR=3;BYMINUTE=0;BYSECOND=0", "lasts", "1h"); code != http.StatusOK {
+	if code, body := v.post("/settings/windows/-new", "do", "save", "name", "rules", "when", "rules", "rules", "0 22 1 * *\nFREQ=MONTHLY;BYDAY=-1FR;BYHOUR=3;BYMINUTE=0;BYSECOND=0", "lasts", "1h"); code != http.StatusOK {
 		t.Fatalf("%d %s", code, body)
 	}
 	if code, body := v.post("/settings/windows/-new", "do", "save", "name", "x", "when", "weekly", "at", "25:00", "lasts", "1h"); code != http.StatusUnprocessableEntity || !strings.Contains(body, "not a time of day") {
@@ -218,6 +287,7 @@ func TestWindowOfMaintenance(t *testing.T) {
 }
 
 func TestAlertRuleIsMadeAndEdited(t *testing.T) {
+	t.Parallel()
 	s := filledSite(t)
 	b := s.at("/alert-rules/-new")
 	b.Type("#f-name", "night")

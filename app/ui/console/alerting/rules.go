@@ -15,6 +15,7 @@ import (
 )
 
 type alertAPI interface {
+	forms.Things
 	SaveAlertRule(ctx context.Context, d alert.Rule) (alert.Rule, error)
 	DeleteAlertRule(ctx context.Context, namespace, name string) error
 	AlertRule(ctx context.Context, namespace, name string) (alert.Rule, error)
@@ -86,18 +87,19 @@ func alertRuleGroups(isNew bool, channels []string) []forms.InputGroup {
 		to = forms.Input{Path: "channels", Label: "Channels", Kind: forms.AsWords, Need: true, Hint: "By name. There is none yet that could be chosen."}
 	}
 	return []forms.InputGroup{
-		{Inputs: append(name, to)},
-		{Title: "Events", Inputs: []forms.Input{{Path: "on", Label: "When", Kind: forms.AsSet, Options: types, Hint: "Each that says something is wrong has one that says it is over."}}},
-		{Title: "Applies to", Text: "A rule that names nothing applies to everything.", Inputs: []forms.Input{
+		{Inputs: append(name, to, forms.Input{Path: "off", Label: "Disabled", Kind: forms.AsCheck})},
+		{Title: "Events", Inputs: []forms.Input{
+			{Path: "on", Label: "When", Kind: forms.AsSet, Options: types, Hint: "Each that says something is wrong has one that says it is over."},
+			{Path: "remind", Label: "Remind after", Kind: forms.AsDuration, Hint: "While it is down; then after twice as long, and so on. It needs reminder above. Default: never."},
+		}},
+		{Title: "Applies to", Grid: true, Text: "A rule that names nothing applies to everything.", Inputs: []forms.Input{
 			{Path: "monitors", Label: "Monitors", Kind: forms.AsWords}, {Path: "tasks", Label: "Tasks", Kind: forms.AsWords}, {Path: "schedules", Label: "Schedules", Kind: forms.AsWords},
 			{Path: "tags", Label: "Only with a tag of", Kind: forms.AsWords},
 		}},
-		{Title: "How often", Inputs: []forms.Input{
+		{Title: "Advanced: grouping, quiet times", Drawer: true, Inputs: []forms.Input{
 			{Path: "group", Label: "Wait for more", Kind: forms.AsDuration, Hint: "Groups alerts that come together. Default: 30s; negative: not at all. Recoveries are sent at once."},
-			{Path: "remind", Label: "Remind after", Kind: forms.AsDuration, Hint: "While it is down; then after twice as long, and so on. It needs reminder above. Default: never."},
 			{Path: "remind_max", Label: "Maximum reminders", Kind: forms.AsNumber, Hint: "Default: 10."},
 			{Path: "quiet", Label: "Quiet within calendars", Kind: forms.AsWords, Hint: "No alert is sent then. What still holds afterwards is sent at the end."},
-			{Path: "off", Label: "Disabled", Kind: forms.AsCheck},
 			{Path: "description", Label: "Description"},
 		}},
 	}
@@ -130,6 +132,7 @@ func (p *page) alertRuleForm(name string, channels []string, values url.Values, 
 		Groups:  forms.Fill(alertRuleGroups(name == "", channels), values, err),
 		Command: p.Command("PUT", p.APIPath("/v1/alert-rules/all"), `{"channels":["team"]}`, "alert", "rule", "set", "all", "--channel", "team"),
 	}}
+	forms.Offer(p.Page, p.api, d.Groups, map[string]string{"monitors": "monitors", "tasks": "tasks", "schedules": "schedules", "tags": "monitor tags", "quiet": "calendars"})
 	if name != "" {
 		d.Title, d.Action, d.Save = "Alert rule "+name, p.Link("alert-rules", name), "Save"
 		cmd := p.Command("DELETE", p.APIPath("/v1/alert-rules/"+url.PathEscape(name)), "", "alert", "rule", "delete", name)

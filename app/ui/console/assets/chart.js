@@ -28,6 +28,21 @@ function stack(data) {
 
 // Times are in UTC, as in the table.
 const clock = v => v === null || v === undefined ? '' : new Date(v * 1000).toISOString().slice(0, 16).replace('T', ' ');
+// Times that stand out are shaded behind the lines, with an edge at the top for who does not see the shade. A short one can be seen.
+const spans = figure => (figure.dataset.spans ?? '').split(' ').filter(Boolean).map(s => s.split('-').map(Number));
+function shade(u, figure, colour) {
+  const {left, top, width, height} = u.bbox, ctx = u.ctx, least = 3 * devicePixelRatio;
+  ctx.save();
+  for (const [from, to] of spans(figure)) {
+    const x = Math.max(left, u.valToPos(from, 'x', true)), end = Math.min(left + width, Math.max(u.valToPos(to, 'x', true), x + least));
+    if (end <= x) continue;
+    ctx.fillStyle = colour('--bad-tint');
+    ctx.fillRect(x, top, end - x, height);
+    ctx.fillStyle = colour('--bad-ink');
+    ctx.fillRect(x, top, end - x, least);
+  }
+  ctx.restore();
+}
 const marks = (u, at) => at.map((v, i) => {
   const [day, hour] = clock(v).split(' ');
   return i === 0 || hour === '00:00' ? `${hour}\n${day}` : hour;
@@ -51,9 +66,10 @@ export function draw(figure) {
     const labels = names();
     called = labels.join();
     const data = read();
-    drawn = JSON.stringify(data);
+    drawn = JSON.stringify([data, figure.dataset.spans]);
     const axis = {stroke: colour('--soft'), grid: {stroke: colour('--line'), width: 1}, ticks: {stroke: colour('--line'), width: 1}};
     plot = new uPlot({
+      hooks: {drawClear: [u => shade(u, figure, colour)]},
       width: wide(), height: 200, cursor: {drag: {x: false, y: false}},
       scales: {y: {range: (u, lo, hi) => [0, (hi || 1) * 1.1]}},
       axes: [{...axis, values: marks}, {...axis, size: 64, values: (u, at) => at.map(v => `${v} ${figure.dataset.unit}`)}],
@@ -73,7 +89,7 @@ export function draw(figure) {
   document.addEventListener('belfry:fresh', () => {
     if (!figure.isConnected) { left.abort(); sized.disconnect(); plot.destroy(); return; }
     if (names().join() !== called) { paint(); return; }
-    const data = read(), text = JSON.stringify(data);
+    const data = read(), text = JSON.stringify([data, figure.dataset.spans]);
     if (text === drawn) return; // who reads a value off it goes on
     drawn = text;
     plot.setData(data);

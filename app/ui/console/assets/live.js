@@ -3,7 +3,7 @@
 // focused or typed stays as it is.
 import {tick} from './time.js';
 import {force, held, morph} from './morph.js';
-import {known, partsOf} from './parts.js';
+import {forget, known, partsOf} from './parts.js';
 import {tellHeld, whatIsMarked, whereLooked} from './steady.js';
 
 const sign = document.getElementById('live');
@@ -91,7 +91,7 @@ async function refresh() {
     if (answer.redirected) { location.reload(); return; } // to sign in
     const fresh = answer.ok && partsOf(text, whole || held.size > 0);
     if (fresh) await apply(fresh);
-  } catch { missed = true; }
+  } catch { missed = true; forget(); } // the page may show but a part of it
   await new Promise(done => setTimeout(done, 3 * (performance.now() - began)));
   busy = false;
   if (asked) { asked = false; refresh(); }

@@ -5,6 +5,7 @@ import './keys.js';
 import './menu.js';
 import './palette.js';
 import './busy.js';
+import './rows.js';
 import {follow} from './live.js';
 import {resume} from './resume.js';
 import {whereLooked} from './steady.js';
@@ -33,3 +34,4 @@ for (const box of document.querySelectorAll('[data-log]')) {
   log(box);
 }
 if (document.querySelector('form[data-preview]')) await import('./preview.js');
+if (document.querySelector('input[name=zone]')) await import('./zones.js');

@@ -83,7 +83,7 @@ function show(found, failed) {
     }
     list.append(group);
   }
-  says.textContent = failed ?? [n ? `${n} found` : 'Nothing is called so', ...[...found.querySelectorAll('[data-said]')].map(e => e.textContent)].join('. ');
+  says.textContent = failed ?? [n ? `${n} found` : 'Nothing found', ...[...found.querySelectorAll('[data-said]')].map(e => e.textContent)].join('. ');
   point(list.querySelector('[role=option]'));
   list.scrollTop = 0;
 }

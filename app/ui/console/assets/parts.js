@@ -8,13 +8,18 @@ const pieces = text => text.split('>').map((piece, i, all) => i < all.length - 1
 // known names what is here, for the request.
 export const known = () => [...parts].map(([id, {digest}]) => `${id}=${digest}`).join(' ');
 
+// forget makes the next answer bring all parts whole.
+export const forget = () => parts.clear();
+
 // partsOf takes an answer and gives a document with what all parts are to be like, or null
-// if all of them are as before. After an answer that does not fit what is here the next one
-// comes whole.
+// if all of them are as before. It fails if the answer does not fit what is here.
 export function partsOf(text, always) {
-  if (!text.startsWith('{')) return parse(text); // from a node of the version before
+  if (!text.startsWith('{')) { // from a node of the version before: what is kept here is not what the page shows then
+    forget();
+    return parse(text);
+  }
   const answer = JSON.parse(text);
-  try { take(answer); } catch (fault) { parts.clear(); throw fault; }
+  take(answer);
   return always || Object.keys(answer.parts).length ? parse([...parts.values()].map(part => part.text).join('')) : null;
 }
 

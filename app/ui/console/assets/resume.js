@@ -1,7 +1,47 @@
+import {addRow} from './rows.js';
+
 // Keeps what was typed into a form that is sent after the session has ended,
 // until somebody has signed in again. It stays in this tab and is forgotten with
 // the next page otherwise. Passwords are never kept.
 const place = 'belfry-form', who = document.querySelector('.who > summary')?.textContent;
+
+// A form with data-draft keeps what is typed while the tab lives, through a
+// reload and a way back, until it is saved, left by its link Cancel, or
+// discarded. With data-typed the server shows what was typed.
+const draft = 'belfry-draft:' + location.pathname + location.search, sentPlace = 'belfry-sent';
+const read = place => JSON.parse(sessionStorage.getItem(place) ?? 'null');
+
+function drafts(restored) {
+  const sent = read(sentPlace), form = document.querySelector('main form[data-draft]');
+  const failed = performance.getEntriesByType('navigation')[0]?.responseStatus >= 400;
+  const saved = sent && !failed && (form?.getAttribute('action') !== sent.action || document.querySelector('main > .flash'));
+  sessionStorage.removeItem(sentPlace);
+  if (saved) sessionStorage.removeItem(sent.draft);
+  if (!form) return;
+  let timer, gone = false;
+  const store = () => {
+    clearTimeout(timer);
+    if (!gone) sessionStorage.setItem(draft, JSON.stringify({who, action: form.getAttribute('action'), fields: fieldsOf(form)}));
+  };
+  const forget = () => { clearTimeout(timer); gone = true; sessionStorage.removeItem(draft); };
+  const discard = Object.assign(document.createElement('button'), {type: 'button', textContent: 'Discard the draft', className: 'quiet'});
+  discard.addEventListener('click', () => { forget(); location.replace(location.href); });
+  const says = 'What you typed before is here again. It is not saved yet.', kept = read(draft);
+  if (restored) store();
+  else if (form.dataset.typed !== undefined) {
+    store();
+    if (sent?.resumed) note(form, says, discard);
+  } else if (kept?.who !== who) sessionStorage.removeItem(draft);
+  else if (JSON.stringify(kept.fields) !== JSON.stringify(fieldsOf(form))) fill(kept, says, discard);
+  form.addEventListener('input', e => { if (e.target !== form) { clearTimeout(timer); timer = setTimeout(store, 300); } });
+  form.addEventListener('click', e => { if (e.target.closest('.actions a')) forget(); });
+  addEventListener('pagehide', () => { if (timer) store(); });
+  form.addEventListener('submit', e => {
+    if (e.defaultPrevented) return;
+    store();
+    sessionStorage.setItem(sentPlace, JSON.stringify({draft, action: form.getAttribute('action')}));
+  });
+}
 
 export function resume() {
   const kept = JSON.parse(sessionStorage.getItem(place) ?? 'null');
@@ -10,21 +50,29 @@ export function resume() {
     return;
   }
   sessionStorage.removeItem(place);
-  if (kept?.asked && kept.who === who && kept.page === location.pathname + location.search) fill(kept);
+  const back = kept?.asked && kept.who === who && kept.page === location.pathname + location.search;
+  if (back) fill(kept, 'You are signed in again. What you typed is here and has not been sent yet.');
+  drafts(back);
   addEventListener('submit', e => { if (!e.defaultPrevented) keep(e.target); });
 }
 
 const texts = form => [...form.elements].filter(e => e.name && e.name !== 'seen' && !['password', 'file'].includes(e.type) && !['BUTTON', 'FIELDSET'].includes(e.nodeName));
 
+const fieldsOf = form => texts(form).map(e => [e.name, e.type === 'checkbox' || e.type === 'radio' ? e.checked : e.value]);
+
 function keep(form) {
   if (form.getAttribute('method') !== 'post' || !form.closest('main')) return;
-  const fields = texts(form).map(e => [e.name, e.type === 'checkbox' || e.type === 'radio' ? e.checked : e.value]);
+  const fields = fieldsOf(form);
   if (fields.length) sessionStorage.setItem(place, JSON.stringify({who, page: location.pathname + location.search, action: form.getAttribute('action'), fields}));
 }
 
-function fill({action, fields}) {
+function fill({action, fields}, says, ...more) {
   const form = [...document.querySelectorAll('main form[method=post]')].find(f => f.getAttribute('action') === action);
   if (!form) return;
+  for (const rows of form.querySelectorAll('.pair-rows')) {
+    const first = rows.querySelector('[name]').name, most = fields.filter(([name]) => name === first).length;
+    while (rows.children.length < most) addRow(rows);
+  }
   const inputs = texts(form);
   if (form.dataset.again && inputs.map(e => e.name).sort().join() !== fields.map(([name]) => name).sort().join()) {
     sendAgain(form, fields); // it had more rows, or fewer
@@ -38,13 +86,17 @@ function fill({action, fields}) {
     e.closest('details')?.setAttribute('open', '');
   }
   form.closest('[popover]')?.showPopover();
-  const note = document.createElement('p');
-  note.className = 'flash';
-  note.dataset.keep = '';
-  note.setAttribute('role', 'status');
-  note.textContent = 'You are signed in again. What you typed is here and has not been sent yet.';
-  form.prepend(note);
+  note(form, says, ...more);
   form.dispatchEvent(new Event('input', {bubbles: true}));
+}
+
+function note(form, ...what) {
+  const p = document.createElement('p');
+  p.className = 'flash';
+  p.dataset.keep = '';
+  p.setAttribute('role', 'status');
+  p.append(...what);
+  form.prepend(p);
 }
 
 // The server shows the form as it was typed. Nothing is saved.
@@ -57,5 +109,6 @@ function sendAgain(form, fields) {
     again.append(Object.assign(document.createElement('input'), {type: 'hidden', name, value: value === true ? 'true' : value}));
   }
   document.body.append(again);
+  sessionStorage.setItem(sentPlace, JSON.stringify({draft, action: form.getAttribute('action'), resumed: true}));
   again.submit();
 }

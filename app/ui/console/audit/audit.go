@@ -22,7 +22,7 @@ type auditAPI interface {
 var auditRoutes = routes{"GET /audit": auditPage}
 
 // auditNouns are what can be changed, for the filter.
-var auditNouns = []string{"", "alert_rule", "artifact", "backfill", "calendar", "channel", "cycle", "job", "join_token", "monitor", "page_version", "queue", "schedule", "secret", "status_page", "task", "token", "window", "worker"}
+var auditNouns = []string{"", "alert_rule", "announcement", "artifact", "backfill", "calendar", "channel", "cycle", "job", "join_token", "monitor", "page_version", "queue", "schedule", "secret", "status_page", "subscriber", "task", "token", "window", "worker"}
 
 type auditData struct {
 	Filter  access.AuditFilter

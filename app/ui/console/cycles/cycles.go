@@ -26,6 +26,7 @@ type cycleAPI interface {
 	Job(ctx context.Context, namespace string, id int64) (job.Job, error)
 	Jobs(ctx context.Context, f job.Filter) (core.Page[job.Job], error)
 	Schedules(ctx context.Context, f schedule.Filter) (core.Page[schedule.Schedule], error)
+	Titles(ctx context.Context, q view.Named) (view.Titles, error)
 }
 
 var cycleRoutes = routes{
@@ -59,6 +60,7 @@ type cycleData struct {
 	Runs      []cycleEnd
 	More      string // cursor of the jobs that are not shown
 	Schedules []schedule.Schedule
+	Titles    view.Titles // of its members
 }
 
 // cycleStep is a member in a run.
@@ -98,6 +100,13 @@ func cyclePage(p *page) error {
 		return err
 	}
 	d.More, d.Schedules = jobs.Next, schedules.Items
+	members := view.Named{Namespace: p.Namespace}
+	for _, m := range d.Members {
+		members.Task(m.Task)
+	}
+	if d.Titles, err = frame.Titles(ctx, p.api, members); err != nil {
+		return err
+	}
 	if err := p.cycleEnds(&d, jobs.Items); err != nil {
 		return err
 	}

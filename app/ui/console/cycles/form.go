@@ -42,7 +42,7 @@ type cycleForm struct {
 	Tasks []string // to choose from
 	Focus string   // ID of the button to go on with
 
-	name, description, stagger, timeout string
+	name, title, description, stagger, timeout string
 }
 
 // memberRow is a member as it was typed.
@@ -77,7 +77,7 @@ func editCycle(p *page) error {
 	if t.Cycle == nil {
 		return core.Errorf(core.Conflict, "task %q is of kind %s, not a cycle", t.Name, t.Kind).WithHint("see its own page")
 	}
-	f := cycleForm{Edit: forms.Edit{Version: t.Version()}, Saved: t.Name, name: t.Name, description: t.Description, stagger: durationInput(t.Cycle.Stagger), timeout: durationInput(t.Timeout)}
+	f := cycleForm{Edit: forms.Edit{Version: t.Version()}, Saved: t.Name, name: t.Name, title: t.Title, description: t.Description, stagger: durationInput(t.Cycle.Stagger), timeout: durationInput(t.Timeout)}
 	for _, m := range t.Cycle.Members {
 		f.Rows = append(f.Rows, rowOf(m))
 	}
@@ -105,7 +105,7 @@ func (f *cycleForm) show(p *page, refused error) error {
 // saveCycle does what the pressed button says: move, take or add a member, or save.
 func saveCycle(p *page) error {
 	form := p.R.PostForm
-	f := &cycleForm{Edit: forms.Edit{Version: form.Get("version")}, Saved: p.R.PathValue("name"), name: form.Get("name"), description: form.Get("description"), stagger: form.Get("cycle.stagger"), timeout: form.Get("timeout")}
+	f := &cycleForm{Edit: forms.Edit{Version: form.Get("version")}, Saved: p.R.PathValue("name"), name: form.Get("name"), title: strings.TrimSpace(form.Get("title")), description: form.Get("description"), stagger: form.Get("cycle.stagger"), timeout: form.Get("timeout")}
 	f.readRows(form)
 	verb, number, _ := strings.Cut(form.Get("do"), " ")
 	if i, err := strconv.Atoi(number); err == nil && f.change(verb, i) {
@@ -183,14 +183,14 @@ func (f *cycleForm) task(p *page) (t task.Task, err error) {
 			return t, err
 		}
 	}
-	t.Description = f.description
+	t.Title, t.Description = f.title, f.description
 	c := task.Cycle{}
 	faults := &core.Error{Code: core.Invalid, Message: "the cycle is not saved"}
 	length := func(name, text string) (d core.Duration) {
 		if text == "" {
 			return 0
 		}
-		d, err := core.ParseDuration(text)
+		d, err := forms.ReadLength(text)
 		if err != nil {
 			faults.Fields = append(faults.Fields, core.FieldError{Field: name, Value: text, Message: "is not a length of time", Hint: "such as 90s, 15m, 6h or 7d"})
 		}
@@ -229,6 +229,7 @@ func (f *cycleForm) Name() parts.Field {
 // Fields are those beside the members.
 func (f *cycleForm) Fields() []parts.Field {
 	return []parts.Field{
+		parts.NewField("title", "Title (optional)", "text", f.title, forms.TitleHint, f.Err),
 		parts.NewField("description", "Description (optional)", "text", f.description, "", f.Err),
 		parts.NewField("cycle.stagger", "Stagger", "text", f.stagger, "Longest pause before a member, the first excepted, such as 30s; how long is spread evenly. Empty: none.", f.Err),
 		parts.NewField("timeout", "Timeout", "text", f.timeout, "Longest a run may take from its start, up to 7d. Empty: 24h.", f.Err),
@@ -241,7 +242,7 @@ func (f *cycleForm) Common(i int) []parts.Field {
 	return []parts.Field{
 		parts.NewField(memberField(i, "task"), "Task", "text", r.Task, "", f.Err).From("tasks"),
 		parts.NewField(memberField(i, "every"), "At most every", "text", r.Every, "", f.Err),
-		parts.NewField(memberField(i, "on_failure"), "On failure", "select", r.OnFailure, "", f.Err).Among("continue", "stop"),
+		parts.NewField(memberField(i, "on_failure"), "On failure", "select", r.OnFailure, "", f.Err).Among("continue", "stop").Named(map[string]string{"continue": "Go on with the next member", "stop": "Stop the run"}),
 	}
 }
 

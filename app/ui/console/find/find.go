@@ -9,6 +9,7 @@ import (
 
 	"github.com/belfry-run/belfry/app/ui/console/internal/frame"
 	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/core/title"
 	"github.com/belfry-run/belfry/job"
 	"github.com/belfry-run/belfry/schedule"
 	"github.com/belfry-run/belfry/task"
@@ -32,7 +33,7 @@ var findRoutes = routes{"GET /find": find}
 // Bounds of a search.
 const (
 	mostText = job.MaxJobQuery
-	mostName = 128         // characters of a name
+	mostName = title.Max   // bytes of a name or title
 	perKind  = 6           // things of a kind
 	within   = time.Second // for everything; what is not found by then is said to be left out
 )
@@ -40,6 +41,7 @@ const (
 // hit is something that was found: it opens a page, or is an action.
 type hit struct {
 	Icon, Name, Note string
+	Title            string // before the name, if there is one
 	Link             string // the page, or of an action that asks first the form that does
 	Post             string // where the form of an action goes
 	Task             string // a field of that form
@@ -72,7 +74,7 @@ func (d *findData) add(name string, hits []hit) {
 	}
 }
 
-// things is what a search finds by name.
+// things is what a search finds by name or title.
 type things struct {
 	tasks     []task.Task
 	schedules []schedule.Schedule
@@ -82,7 +84,7 @@ type things struct {
 }
 
 // find answers a search. It begins with pages; then come things by a part of
-// their name, what may be done with them, and jobs.
+// their name or title, what may be done with them, and jobs.
 func find(p *page) error {
 	text, _ := core.CleanText(strings.TrimSpace(p.Query("q")), mostText)
 	d := findData{Text: text}
@@ -163,10 +165,10 @@ func (p *page) reads(ctx context.Context, t *things, name string, f *job.Filter)
 			return err
 		})
 	}
-	if name == "" || len(name) > mostName || strings.ContainsAny(name, " :") {
+	if name == "" || len(name) > mostName || f != nil && strings.Contains(name, ":") {
 		return all
 	}
-	exact := p.Namespace != core.AnyNamespace
+	exact := p.Namespace != core.AnyNamespace && core.NameRule.MatchString(name)
 	page := core.Paging{Limit: perKind}
 	return append(all,
 		func() error {
@@ -196,7 +198,7 @@ func (p *page) reads(ctx context.Context, t *things, name string, f *job.Filter)
 		func() error {
 			all, err := p.api.Queues(ctx)
 			for _, q := range all {
-				if strings.Contains(strings.ToLower(q.Name), strings.ToLower(name)) && len(t.queues) < perKind {
+				if strings.Contains(title.Fold(q.Name+"\n"+q.Title), title.Fold(name)) && len(t.queues) < perKind {
 					t.queues = append(t.queues, q)
 				}
 			}

@@ -1,6 +1,7 @@
 package find
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 	"strings"
@@ -8,6 +9,7 @@ import (
 	"github.com/belfry-run/belfry/access"
 	"github.com/belfry-run/belfry/app/ui/console/internal/parts"
 	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/core/title"
 	"github.com/belfry-run/belfry/job"
 	"github.com/belfry-run/belfry/monitor"
 	"github.com/belfry-run/belfry/schedule"
@@ -35,7 +37,7 @@ func (p *page) in(namespace, note string) string {
 
 func (p *page) taskHits(tasks []task.Task) (hits []hit) {
 	for _, t := range tasks {
-		h := hit{Icon: "list-todo", Name: t.Name, Note: p.in(t.Namespace, parts.Short(80, t.Description)), Link: p.TaskLink(t.Namespace, t.Name)}
+		h := hit{Icon: "list-todo", Name: t.Name, Title: t.Title, Note: p.in(t.Namespace, parts.Short(80, t.Description)), Link: p.TaskLink(t.Namespace, t.Name)}
 		switch t.Kind {
 		case task.KindCycle:
 			h.Icon, h.Link = "repeat", p.LinkIn(t.Namespace, "cycles", t.Name)
@@ -56,21 +58,21 @@ func (p *page) scheduleHits(schedules []schedule.Schedule) (hits []hit) {
 		if s.State != schedule.Active {
 			note = string(s.State)
 		}
-		hits = append(hits, hit{Icon: "calendar-clock", Name: s.Name, Note: p.in(s.Namespace, note), Link: p.LinkIn(s.Namespace, "schedules", s.Name)})
+		hits = append(hits, hit{Icon: "calendar-clock", Name: s.Name, Title: s.Title, Note: p.in(s.Namespace, note), Link: p.LinkIn(s.Namespace, "schedules", s.Name)})
 	}
 	return hits
 }
 
 func (p *page) monitorHits(monitors []view.MonitorView) (hits []hit) {
 	for _, m := range monitors {
-		hits = append(hits, hit{Icon: "activity", Name: m.Name, Note: p.in(m.Namespace, string(m.Status)), Link: p.LinkIn(m.Namespace, "monitors", m.Name)})
+		hits = append(hits, hit{Icon: "activity", Name: m.Name, Title: m.Title, Note: p.in(m.Namespace, string(m.Status)), Link: p.LinkIn(m.Namespace, "monitors", m.Name)})
 	}
 	return hits
 }
 
 func (p *page) queueHits(queues []job.QueueStats) (hits []hit) {
 	for _, q := range queues {
-		hits = append(hits, hit{Icon: "layers", Name: q.Name, Note: parts.Short(80, q.Description), Link: p.Link("queues", q.Name)})
+		hits = append(hits, hit{Icon: "layers", Name: q.Name, Title: q.Title, Note: parts.Short(80, q.Description), Link: p.Link("queues", q.Name)})
 	}
 	return hits
 }
@@ -111,20 +113,20 @@ func (p *page) actionHits(t things, verb string) (hits []hit) {
 	for _, s := range t.schedules[:min(most, len(t.schedules))] {
 		link := func(verb string) string { return p.LinkIn(s.Namespace, "schedules", s.Name, verb) }
 		note := p.in(s.Namespace, "schedule")
-		add("run", hit{Icon: "play", Name: "Run " + s.Name, Note: note, Link: link("trigger"), Post: link("trigger"), Asks: fmt.Sprintf("Run schedule %s now, with its own input?", s.Name)})
+		add("run", hit{Icon: "play", Name: "Run " + cmp.Or(s.Title, s.Name), Note: note, Link: link("trigger"), Post: link("trigger"), Asks: fmt.Sprintf("Run schedule %s now, with its own input?", title.Named(s.Title, s.Name))})
 		switch s.State {
 		case schedule.Active:
-			add("pause", hit{Icon: "pause", Name: "Pause " + s.Name, Note: note, Post: link("pause")})
+			add("pause", hit{Icon: "pause", Name: "Pause " + cmp.Or(s.Title, s.Name), Note: note, Post: link("pause")})
 		case schedule.Paused:
-			add("resume", hit{Icon: "rotate-ccw", Name: "Resume " + s.Name, Note: note, Post: link("resume")})
+			add("resume", hit{Icon: "rotate-ccw", Name: "Resume " + cmp.Or(s.Title, s.Name), Note: note, Post: link("resume")})
 		}
 	}
 	for _, k := range t.tasks[:min(most, len(t.tasks))] {
 		form := p.LinkIn(k.Namespace, "jobs", "-new")
-		h := hit{Icon: "play", Name: "Run " + k.Name, Note: p.in(k.Namespace, "task"), Link: p.With(form, "task", k.Name), Post: form, Task: k.Name, Asks: fmt.Sprintf("Enqueue a job of task %s now, with its own input?", k.Name)}
+		h := hit{Icon: "play", Name: "Run " + cmp.Or(k.Title, k.Name), Note: p.in(k.Namespace, "task"), Link: p.With(form, "task", k.Name), Post: form, Task: k.Name, Asks: fmt.Sprintf("Enqueue a job of task %s now, with its own input?", title.Named(k.Title, k.Name))}
 		if k.Kind == task.KindCycle {
 			h.Link, h.Post, h.Task = p.LinkIn(k.Namespace, "cycles", k.Name), p.LinkIn(k.Namespace, "cycles", k.Name, "run"), ""
-			h.Note, h.Asks = p.in(k.Namespace, "cycle"), fmt.Sprintf("Run cycle %s now?", k.Name)
+			h.Note, h.Asks = p.in(k.Namespace, "cycle"), fmt.Sprintf("Run cycle %s now?", title.Named(k.Title, k.Name))
 		}
 		add("run", h)
 	}
@@ -132,13 +134,13 @@ func (p *page) actionHits(t things, verb string) (hits []hit) {
 		link := func(verb string) string { return p.LinkIn(m.Namespace, "monitors", m.Name, verb) }
 		note := p.in(m.Namespace, "monitor")
 		if m.Status == monitor.StatusPaused {
-			add("resume", hit{Icon: "rotate-ccw", Name: "Resume " + m.Name, Note: note, Post: link("resume")})
+			add("resume", hit{Icon: "rotate-ccw", Name: "Resume " + cmp.Or(m.Title, m.Name), Note: note, Post: link("resume")})
 			continue
 		}
 		if m.Heartbeat == nil {
-			add("check", hit{Icon: "zap", Name: "Check " + m.Name, Note: note, Post: link("check")})
+			add("check", hit{Icon: "zap", Name: "Check " + cmp.Or(m.Title, m.Name), Note: note, Post: link("check")})
 		}
-		add("pause", hit{Icon: "pause", Name: "Pause " + m.Name, Note: note, Post: link("pause")})
+		add("pause", hit{Icon: "pause", Name: "Pause " + cmp.Or(m.Title, m.Name), Note: note, Post: link("pause")})
 	}
 	return hits
 }

@@ -17,6 +17,7 @@ import (
 type homeAPI interface {
 	Overview(ctx context.Context, namespace string) (view.Overview, error)
 	CountMonitors(ctx context.Context, f view.MonitorFilter) (view.MonitorCount, error)
+	Titles(ctx context.Context, q view.Named) (view.Titles, error)
 	Incidents(ctx context.Context, f view.IncidentFilter) (core.Page[monitor.Incident], error)
 }
 
@@ -60,6 +61,10 @@ func home(p *page) error {
 			d.Starts = append(d.Starts, view.Starts{At: l.Minute, Starts: l.Starts})
 		}
 	}
+	var err error
+	if d.Titles, err = frame.Titles(ctx, p.api, d.named(p.Namespace)); err != nil {
+		return err
+	}
 	d.Needs = p.needs(d)
 	return p.Show("home", d)
 }
@@ -73,6 +78,33 @@ type homeData struct {
 	Zone     *time.Location // where its times are shown; nil: UTC
 	Needs    []need
 	Sample   bool // is loaded
+	Titles   view.Titles
+}
+
+// named are the things that the page shows.
+func (d homeData) named(namespace string) view.Named {
+	n := view.Named{Namespace: namespace}
+	for _, j := range d.Some() {
+		n.Task(j.Task)
+	}
+	for _, f := range d.Failing {
+		n.Task(f.Task)
+	}
+	for _, s := range d.Soon() {
+		n.Schedules = append(n.Schedules, s.Schedule)
+	}
+	for _, l := range d.Late {
+		n.Schedules = append(n.Schedules, l.Schedule)
+	}
+	for _, i := range d.Incidents {
+		n.Monitors = append(n.Monitors, i.Monitor)
+	}
+	for _, q := range d.Queues {
+		if q.Behind || !q.PausedAt.IsZero() {
+			n.Queues = append(n.Queues, q.Queue)
+		}
+	}
+	return n
 }
 
 // Title answers whether all is well.

@@ -14,6 +14,7 @@ type need struct {
 	ID               string // unique on the page
 	Tone             string // bad or warn
 	Name, Link, What string
+	Title            string // of what has the name
 	Kind             string
 	Since            time.Time
 	Acts             []act
@@ -51,8 +52,12 @@ func (p *page) needs(d homeData) (all []need) {
 		if i.Maintenance {
 			continue
 		}
-		add(need{ID: "down-" + strconv.FormatInt(i.ID, 10), Tone: "bad", Name: i.Monitor, Link: p.LinkIn(i.Namespace, "monitors", i.Monitor), What: "Down: " + parts.Short(160, parts.FirstLine(i.Message)), Kind: "monitor", Since: i.StartedAt},
-			act{Name: "Incident", Link: p.LinkIn(i.Namespace, "incidents", i.ID)}, act{Name: "Check now", Post: p.LinkIn(i.Namespace, "monitors", i.Monitor, "check")})
+		said := "Down: " + parts.Short(160, parts.FirstLine(i.Message))
+		acts := []act{{Name: "Incident", Link: p.LinkIn(i.Namespace, "incidents", i.ID)}, {Name: "Check now", Post: p.LinkIn(i.Namespace, "monitors", i.Monitor, "check")}}
+		if i.Acknowledged != nil {
+			said = "Acknowledged by " + parts.Short(60, i.Acknowledged.By) + ". " + said
+		}
+		add(need{ID: "down-" + strconv.FormatInt(i.ID, 10), Tone: "bad", Name: i.Monitor, Title: d.Titles.Monitor(i.Monitor), Link: p.LinkIn(i.Namespace, "monitors", i.Monitor), What: said, Kind: "monitor", Since: i.StartedAt}, acts...)
 	}
 	for _, f := range d.Failing {
 		said := parts.Plural(f.Jobs, "failed job", "failed jobs")
@@ -67,11 +72,12 @@ func (p *page) needs(d homeData) (all []need) {
 		if f.Schedule != "" {
 			acts = append(acts, act{Name: "Pause", Post: p.LinkIn(f.Namespace, "schedules", f.Schedule, "pause")})
 		}
-		add(need{ID: "failing-" + f.Namespace + "-" + f.Task, Tone: "bad", Name: f.Task, Link: p.TaskLink(f.Namespace, f.Task), What: said, Kind: "task", Since: f.First}, acts...)
+		add(need{ID: "failing-" + f.Namespace + "-" + f.Task, Tone: "bad", Name: f.Task, Title: d.Titles.Task(f.Task), Link: p.TaskLink(f.Namespace, f.Task), What: said, Kind: "task", Since: f.First}, acts...)
 	}
 	for i, n := range d.Late {
-		late := need{ID: "late-" + n.Namespace + "-" + n.Schedule, Tone: "warn", Name: n.Schedule, Link: p.LinkIn(n.Namespace, "schedules", n.Schedule), What: "Late: its run is overdue", Kind: "schedule", Since: n.NextAt}
+		late := need{ID: "late-" + n.Namespace + "-" + n.Schedule, Tone: "warn", Name: n.Schedule, Title: d.Titles.Schedule(n.Schedule), Link: p.LinkIn(n.Namespace, "schedules", n.Schedule), What: "Late: its run is overdue", Kind: "schedule", Since: n.NextAt}
 		if i == moreLate {
+			late.Title = ""
 			late.ID, late.Name, late.Link, late.What = "late", "More schedules", p.Link("schedules"), parts.Plural(len(d.Late)-i, "more is late", "more are late")
 			add(late)
 			break
@@ -79,7 +85,7 @@ func (p *page) needs(d homeData) (all []need) {
 		add(late)
 	}
 	for _, q := range d.Queues {
-		n := need{ID: "queue-" + q.Queue, Tone: "warn", Name: q.Queue, Link: p.Link("queues", q.Queue), Kind: "queue", Since: q.OldestAt}
+		n := need{ID: "queue-" + q.Queue, Tone: "warn", Name: q.Queue, Title: d.Titles.Queue(q.Queue), Link: p.Link("queues", q.Queue), Kind: "queue", Since: q.OldestAt}
 		ready := parts.Counted(q.Ready) + " waiting"
 		switch {
 		case !q.PausedAt.IsZero() && q.Ready.Count > 0:

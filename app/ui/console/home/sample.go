@@ -18,7 +18,7 @@ type sampleAPI interface {
 	Apply(ctx context.Context, m view.Manifest, o view.ApplyOptions) (view.Applied, error)
 	Workers(ctx context.Context, ended bool) ([]job.WorkerState, error)
 	Enqueue(ctx context.Context, ns []job.NewJob) ([]job.Enqueued, error)
-	Schedule(ctx context.Context, namespace, name string) (schedule.Schedule, error)
+	Monitor(ctx context.Context, namespace, name string) (view.MonitorView, error)
 	DeleteSchedule(ctx context.Context, namespace, name string) error
 	DeleteMonitor(ctx context.Context, namespace, name string) error
 	DeleteTask(ctx context.Context, namespace, name string) error
@@ -30,8 +30,9 @@ var sampleRoutes = routes{
 	"POST /-sample/remove": removeSample,
 }
 
-// sampleMark is the schedule that says that the sample is there.
-const sampleMark = "sample-every-minute"
+// sampleMark is the monitor that says that the sample is there. Nothing uses it, so it can be deleted last, and a removal
+// that breaks off can be repeated.
+const sampleMark = "sample-backup"
 
 // sample is definitions that work on every node: without commands its job is the canary of the node's own worker, which
 // needs no permission. With commands there is more to see: a log that grows, and a job that fails once and then succeeds.
@@ -52,8 +53,11 @@ func sample(commands bool) view.Manifest {
 		m.Schedules = []schedule.Schedule{{Name: "sample-every-5-minutes", Task: "sample-unlucky", Rules: []schedule.Rule{{Every: core.Duration(5 * time.Minute)}}},
 			{Name: "sample-nightly", Task: "sample-nightly", Zone: "Europe/Sofia", Rules: []schedule.Rule{{Cron: "30 3 * * MON-FRI"}}}}
 	}
-	m.Schedules = append(m.Schedules, schedule.Schedule{Name: sampleMark, Task: minute, Rules: []schedule.Rule{{Every: core.Duration(time.Minute)}}})
-	m.Monitors = []monitor.Monitor{{Name: "sample-backup", Description: "Waits for a call of your backup, and is down if none comes", Tags: []string{"sample"},
+	if !commands {
+		m.Tasks = []task.Task{{Name: task.CanaryTask, Kind: task.KindFunc}} // which a namespace without workers does not have yet
+	}
+	m.Schedules = append(m.Schedules, schedule.Schedule{Name: "sample-every-minute", Task: minute, Rules: []schedule.Rule{{Every: core.Duration(time.Minute)}}})
+	m.Monitors = []monitor.Monitor{{Name: sampleMark, Description: "Waits for a call of your backup, and is down if none comes", Tags: []string{"sample"},
 		Every: core.Duration(time.Hour), Heartbeat: &monitor.Heartbeat{Grace: core.Duration(10 * time.Minute)}}}
 	return m
 }
@@ -73,6 +77,9 @@ func loadSample(p *page) error {
 		return serves && w.RunsIn(p.Namespace) && w.Runs(task.KindCommand)
 	})
 	m := sample(commands)
+	if err := p.sampleIsFree(m); err != nil {
+		return err
+	}
 	if _, err := p.api.Apply(ctx, m, view.ApplyOptions{Namespace: p.Namespace}); err != nil {
 		return err
 	}
@@ -86,10 +93,35 @@ func loadSample(p *page) error {
 	return p.DoneUndo(p.Link(), p.Link("-sample", "remove"), "The sample is loaded: %s", core.Plural(len(m.Schedules), "schedule"))
 }
 
-// removeSample deletes what the sample has by name, whichever part is still there. Jobs that ran stay in the history.
+// sampleIsFree refuses to write over definitions of other people. Without the mark, all that has such a name is theirs.
+func (p *page) sampleIsFree(m view.Manifest) error {
+	if loaded, err := p.hasSample(); loaded || err != nil {
+		return err
+	}
+	would, err := p.api.Apply(p.R.Context(), m, view.ApplyOptions{Namespace: p.Namespace, DryRun: true})
+	if err != nil {
+		return err
+	}
+	for _, c := range would.Changes {
+		if c.Action == view.ActionUpdate {
+			return core.Errorf(core.Conflict, "there is a %s %q already", c.Noun, c.Name).WithHint("rename or delete it, or load the sample in another namespace")
+		}
+	}
+	return nil
+}
+
+// removeSample deletes what the sample has by name, whichever part is still there, if the sample is loaded. Jobs that ran stay
+// in the history.
 func removeSample(p *page) error {
 	if err := p.Allow(access.ScopeAdmin); err != nil {
 		return err
+	}
+	loaded, err := p.hasSample()
+	if err != nil {
+		return err
+	}
+	if !loaded {
+		return p.Done(p.Link(), "There is no sample.")
 	}
 	ctx, m := p.R.Context(), sample(true)
 	gone := func(err error) error {
@@ -103,13 +135,13 @@ func removeSample(p *page) error {
 			return err
 		}
 	}
-	for _, w := range m.Monitors {
-		if err := gone(p.api.DeleteMonitor(ctx, p.Namespace, w.Name)); err != nil {
+	for _, t := range slices.Backward(m.Tasks) { // the cycle before its members
+		if err := gone(p.api.DeleteTask(ctx, p.Namespace, t.Name)); err != nil {
 			return err
 		}
 	}
-	for _, t := range slices.Backward(m.Tasks) { // the cycle before its members
-		if err := gone(p.api.DeleteTask(ctx, p.Namespace, t.Name)); err != nil {
+	for _, w := range m.Monitors {
+		if err := gone(p.api.DeleteMonitor(ctx, p.Namespace, w.Name)); err != nil {
 			return err
 		}
 	}
@@ -121,9 +153,9 @@ func (p *page) hasSample() (bool, error) {
 	if p.Namespace == core.AnyNamespace {
 		return false, nil
 	}
-	_, err := p.api.Schedule(p.R.Context(), p.Namespace, sampleMark)
+	mark, err := p.api.Monitor(p.R.Context(), p.Namespace, sampleMark)
 	if core.CodeOf(err) == core.NotFound {
 		return false, nil
 	}
-	return err == nil, err
+	return err == nil && slices.Contains(mark.Tags, "sample"), err
 }

@@ -17,6 +17,7 @@ var files embed.FS
 type API interface {
 	jobsAPI
 	jobAPI
+	workflowAPI
 	CycleStatus(ctx context.Context, namespace, name string) (cycle.Status, error)
 }
 

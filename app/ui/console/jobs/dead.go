@@ -40,6 +40,7 @@ type deadData struct {
 	More   bool // there are more dead jobs than were looked at
 	Rest   int  // groups that are not shown
 	Count  core.Counted
+	Titles view.Titles
 }
 
 func deadPage(p *page) error {
@@ -67,8 +68,13 @@ func deadPage(p *page) error {
 	if len(d.Groups) > deadGroups {
 		d.Rest, d.Groups = len(d.Groups)-deadGroups, d.Groups[:deadGroups]
 	}
+	named := view.Named{Namespace: p.Namespace}
 	for i := range d.Groups {
 		d.Groups[i].ID = i + 1
+		named.Task(d.Groups[i].Task)
+	}
+	if d.Titles, err = frame.Titles(ctx, p.api, named); err != nil {
+		return err
 	}
 	return p.Show("dead", d)
 }

@@ -1,17 +1,20 @@
 package jobs
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
 	"maps"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
 	"github.com/belfry-run/belfry/app/ui/console/internal/frame"
 	"github.com/belfry-run/belfry/app/ui/console/internal/fresh"
+	"github.com/belfry-run/belfry/app/ui/console/internal/graph"
 	"github.com/belfry-run/belfry/app/ui/console/internal/parts"
 	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/job"
@@ -22,6 +25,7 @@ import (
 type jobAPI interface {
 	Job(ctx context.Context, namespace string, id int64) (job.Job, error)
 	Attempts(ctx context.Context, namespace string, id int64) ([]job.Attempt, error)
+	JobSteps(ctx context.Context, namespace string, id int64) ([]job.Step, error)
 	Logs(ctx context.Context, namespace string, id int64, f job.LogFilter) (core.Page[job.LogLine], error)
 	LogText(ctx context.Context, namespace string, id int64, q job.LogQuery) (job.LogText, error)
 	Why(ctx context.Context, namespace string, id int64) (job.Why, error)
@@ -39,19 +43,28 @@ var jobRoutes = routes{
 	"POST /jobs/{id}/cancel": cancelJob,
 	"POST /jobs/{id}/retry":  retryJob,
 	"POST /jobs/{id}/again":  jobAgain,
+
+	"POST /jobs/{id}/approve/{step}": approveStep,
+	"POST /jobs/{id}/reject/{step}":  rejectStep,
+	"POST /jobs/{id}/link/{step}":    linkToStep,
 }
 
 type jobData struct {
 	Job      job.Job
 	Attempts []job.Attempt
+	Steps    []job.Step // of a Go handler
 	Why      job.Why
 	Course   course
 	Bars     []attemptBar
-	Members  []memberBar // of a cycle
-	Said     [][]inked   // last lines of stderr, where it failed
-	Good     *compared   // nil: there is none to compare with
-	Task     *task.Task  // as it is now; nil when it is gone
+	Members  []memberBar    // of a cycle
+	Graph    []graphStep    // of a workflow
+	Drawing  *graph.Drawing // of the same; nil: there is none
+	Critical string         // the steps that took the time
+	Said     [][]inked      // last lines of stderr, where it failed
+	Good     *compared      // nil: there is none to compare with
+	Task     *task.Task     // as it is now; nil when it is gone
 	Log      logPart
+	Titles   view.Titles
 }
 
 func (p *page) jobID() (int64, error) { return job.IDFromText("id", p.R.PathValue("id")) }
@@ -73,6 +86,12 @@ func jobPage(p *page) error {
 	ctx, d := p.R.Context(), jobData{Job: j}
 	err = frame.Together(
 		frame.Get(&d.Attempts, func() ([]job.Attempt, error) { return p.api.Attempts(ctx, p.Namespace, j.ID) }),
+		frame.Get(&d.Steps, func() ([]job.Step, error) {
+			if j.Kind != task.KindFunc {
+				return nil, nil
+			}
+			return p.api.JobSteps(ctx, p.Namespace, j.ID)
+		}),
 		frame.Get(&d.Why, func() (job.Why, error) { return p.api.Why(ctx, p.Namespace, j.ID) }),
 		frame.Get(&d.Task, func() (*task.Task, error) {
 			if _, owned := parts.Owner(j.Task); owned { // what its monitor shows
@@ -105,7 +124,40 @@ func jobPage(p *page) error {
 			d.Course = newCycleCourse(j, d.Members, p.Now)
 		}
 	}
+	if j.Kind == task.KindWorkflow {
+		if d.Graph, d.Drawing, d.Critical, err = p.graphSteps(j); err != nil {
+			return err
+		}
+		if len(d.Graph) > 0 {
+			d.Course = newGraphCourse(j, d.Graph, p.Now)
+		}
+	}
+	if d.Titles, err = frame.Titles(ctx, p.api, d.named()); err != nil {
+		return err
+	}
 	return p.Show("job", d)
+}
+
+// named is what the page names.
+func (d jobData) named() view.Named {
+	n := view.Named{Namespace: d.Job.Namespace, Queues: []string{d.Job.Queue}}
+	n.Task(d.Job.Task)
+	n.Schedule(d.Job.Schedule)
+	for _, m := range d.Members {
+		n.Task(m.Task)
+	}
+	return n
+}
+
+// Progress is how far the job says that it is.
+func (d jobData) Progress() parts.Bar { return progressBar(d.Job) }
+
+func progressBar(j job.Job) parts.Bar {
+	b := parts.Bar{Label: fmt.Sprintf("Progress of job %d", j.ID), Max: 100, Tone: "busy"}
+	if j.Progress != nil {
+		b.Value, b.Text = j.Progress.Percent, strconv.FormatFloat(j.Progress.Percent, 'f', -1, 64)+" %"
+	}
+	return b
 }
 
 // Waits reports that the job is not running and will not have ended by itself:
@@ -280,7 +332,7 @@ func jobAgain(p *page) error {
 	if err != nil {
 		return err
 	}
-	return p.Done(p.LinkIn(j.Namespace, "jobs", done[0].Job.ID), "Job %d is enqueued, like job %d.", done[0].Job.ID, j.ID)
+	return p.Done(p.LinkIn(j.Namespace, "jobs", done[0].Job.ID), "%s", cmp.Or(parts.JoinedText(done[0]), fmt.Sprintf("Job %d is enqueued, like job %d.", done[0].Job.ID, j.ID)))
 }
 
 // likeJob is a new job that does what another did.

@@ -17,6 +17,7 @@ type jobsAPI interface {
 	Jobs(ctx context.Context, f job.Filter) (core.Page[job.Job], error)
 	CountJobs(ctx context.Context, f job.Filter, o view.CountOptions) (job.Count, error)
 	CancelJobs(ctx context.Context, namespace string, s view.Selection) (view.Selected, error)
+	Titles(ctx context.Context, q view.Named) (view.Titles, error)
 	RetryJobs(ctx context.Context, namespace string, s view.Selection) (view.Selected, error)
 }
 
@@ -95,6 +96,7 @@ type jobsData struct {
 	Search jobSearch
 	Jobs   core.Page[job.Job]
 	Count  job.Count
+	Titles view.Titles
 	Fresh  bool // nobody searched for anything
 }
 
@@ -118,6 +120,14 @@ func jobList(p *page) error {
 		return p.Again("jobs", d, err)
 	}
 	if err != nil {
+		return err
+	}
+	named := view.Named{Namespace: p.Namespace}
+	for _, j := range d.Jobs.Items {
+		named.Task(j.Task)
+		named.Schedule(j.Schedule)
+	}
+	if d.Titles, err = frame.Titles(ctx, p.api, named); err != nil {
 		return err
 	}
 	return p.Show("jobs", d)

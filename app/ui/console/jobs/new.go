@@ -3,6 +3,7 @@ package jobs
 import (
 	"cmp"
 	"encoding/json"
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -88,10 +89,7 @@ func enqueueJob(p *page) error {
 		var done []job.Enqueued
 		if done, err = p.api.Enqueue(p.R.Context(), []job.NewJob{n}); err == nil {
 			link := p.LinkIn(done[0].Job.Namespace, "jobs", done[0].Job.ID)
-			if done[0].Existing {
-				return p.Done(link, "Job %d was there already, under the same key.", done[0].Job.ID)
-			}
-			return p.Done(link, "Job %d is enqueued.", done[0].Job.ID)
+			return p.Done(link, "%s", cmp.Or(parts.JoinedText(done[0]), fmt.Sprintf("Job %d is enqueued.", done[0].Job.ID)))
 		}
 	}
 	d.Err = err
@@ -142,7 +140,7 @@ func (d newJobData) newJob(namespace string) (job.NewJob, error) {
 		if t.text == "" {
 			continue
 		}
-		v, err := core.ParseDuration(t.text)
+		v, err := forms.ReadLength(t.text)
 		if err != nil {
 			fault(t.name, t.text, "is not a length of time", "such as 30s, 10m or 2h")
 		}

@@ -16,6 +16,7 @@ import (
 )
 
 type monitorFormAPI interface {
+	forms.Things
 	CreateMonitor(ctx context.Context, m monitor.Monitor) (view.MonitorView, error)
 	UpdateMonitor(ctx context.Context, m monitor.Monitor) (view.MonitorView, error)
 	Try(ctx context.Context, t view.Trial) (view.Tried, error)
@@ -58,8 +59,8 @@ func monitorGroups(kind task.Kind, isNew bool) []forms.InputGroup {
 	if isNew {
 		name = []forms.Input{{Path: "name", Label: "Name", Need: true, Hint: "Letters, digits, dots, dashes and underscores."}}
 	}
-	when := forms.InputGroup{Title: "When", Inputs: []forms.Input{
-		{Path: "every", Label: "Every", Kind: forms.AsDuration, Hint: "Such as 30s, 5m or 1d. Default: 1m."},
+	when := forms.InputGroup{Title: "When", Grid: true, Inputs: []forms.Input{
+		{Path: "every", Label: "Every", Kind: forms.AsDuration, Hint: "Such as 30s, 5 minutes or 1d. Default: 1m."},
 		{Path: "rules", Label: "or by rules", Kind: forms.AsRules, Hint: "Cron, one a line, such as 0 9 * * MON-FRI."},
 		{Path: "zone", Label: "Zone of the rules", Hint: "Such as Europe/Sofia. Default: UTC."},
 	}}
@@ -96,6 +97,7 @@ func monitorGroups(kind task.Kind, isNew bool) []forms.InputGroup {
 		{Title: "More about the request", Drawer: true, Inputs: more},
 		hold, when, verdict, tell,
 		{Title: "About it", Drawer: true, Inputs: []forms.Input{
+			{Path: "title", Label: "Title", Hint: "Shown to people and on status pages, in any script. The name stays its address."},
 			{Path: "description", Label: "Description", Kind: forms.AsArea},
 			{Path: "tags", Label: "Tags", Kind: forms.AsWords, Hint: "For filters, alert rules and status pages."},
 		}},
@@ -120,6 +122,7 @@ func (p *page) monitorForm(kind task.Kind, name string, values url.Values, err e
 		Groups: forms.Fill(monitorGroups(kind, name == ""), values, err), Save: "Create monitor",
 		Command: p.Command("POST", p.APIPath("/v1/monitors"), `{"name":"shop","check":{"http":{"url":"https://example.com"}}}`, "monitor", "create", "shop", "--url", "https://example.com"),
 	}}
+	forms.Offer(p.Page, p.api, d.Groups, map[string]string{"depends_on": "monitors", "tags": "monitor tags", "within": "calendars", "blackout": "calendars", "zone": "zones"})
 	if kind != task.KindHeartbeat && kind != task.KindCommand && p.Can(access.ScopeAdmin) {
 		d.Try = "Try it"
 	}

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strconv"
 	"time"
 
 	"github.com/belfry-run/belfry/alert"
@@ -19,29 +18,43 @@ import (
 type incidentAPI interface {
 	Incidents(ctx context.Context, f view.IncidentFilter) (core.Page[monitor.Incident], error)
 	Incident(ctx context.Context, namespace string, id int64) (monitor.Incident, error)
+	AcknowledgeIncident(ctx context.Context, namespace string, id int64, note string) (monitor.Incident, error)
+	UnacknowledgeIncident(ctx context.Context, namespace string, id int64) (monitor.Incident, error)
+	AssignIncident(ctx context.Context, namespace string, id int64, to string) (monitor.Incident, error)
+	UnassignIncident(ctx context.Context, namespace string, id int64) (monitor.Incident, error)
+	UpdateIncident(ctx context.Context, namespace string, id int64, u monitor.Update) (monitor.Update, error)
 	Alerts(ctx context.Context, f alert.Filter) (core.Page[alert.Alert], error)
+	Titles(ctx context.Context, q view.Named) (view.Titles, error)
 }
 
 var incidentRoutes = routes{
 	"GET /incidents":      incidentList,
 	"GET /incidents/{id}": incidentPage,
+
+	"POST /incidents/{id}/acknowledge":   acknowledgeIncident,
+	"POST /incidents/{id}/unacknowledge": unacknowledgeIncident,
+	"POST /incidents/{id}/assign":        assignIncident,
+	"POST /incidents/{id}/unassign":      unassignIncident,
+	"POST /incidents/{id}/update":        updateIncident,
 }
 
 type incidentsData struct {
-	Monitor string
-	State   string // open, over, or empty for both beside each other
-	Open    core.Page[monitor.Incident]
-	Past    core.Page[monitor.Incident]
+	Monitor  string
+	Assigned string
+	State    string // open, over, or empty for both beside each other
+	Open     core.Page[monitor.Incident]
+	Past     core.Page[monitor.Incident]
+	Titles   view.Titles
 }
 
 func incidentList(p *page) error {
-	d := incidentsData{Monitor: p.Query("monitor"), State: p.Query("state")}
+	d := incidentsData{Monitor: p.Query("monitor"), Assigned: p.Query("assigned"), State: p.Query("state")}
 	switch d.State {
 	case "", "open", "over":
 	default:
 		return core.InvalidField("state", d.State, "is no state of an incident", "open or over")
 	}
-	f := view.IncidentFilter{Paging: core.Paging{Cursor: p.Query("cursor")}, Namespace: p.Namespace, Monitor: d.Monitor}
+	f := view.IncidentFilter{Paging: core.Paging{Cursor: p.Query("cursor")}, Namespace: p.Namespace, Monitor: d.Monitor, Assigned: d.Assigned}
 	read := func(to *core.Page[monitor.Incident], open bool) func() error {
 		f := f
 		f.Open, f.Over = open, !open
@@ -55,6 +68,14 @@ func incidentList(p *page) error {
 		reads = append(reads, read(&d.Past, false))
 	}
 	if err := frame.Together(reads...); err != nil {
+		return err
+	}
+	named := view.Named{Namespace: p.Namespace, Monitors: []string{d.Monitor}}
+	for _, i := range slices.Concat(d.Open.Items, d.Past.Items) {
+		named.Monitors = append(named.Monitors, i.Monitor)
+	}
+	var err error
+	if d.Titles, err = frame.Titles(p.R.Context(), p.api, named); err != nil {
 		return err
 	}
 	return p.Show("incidents", d)
@@ -86,6 +107,9 @@ func (p *page) IncidentsCommand(d incidentsData) parts.Command {
 	if d.Monitor != "" {
 		cli, query = append(cli, "--monitor", d.Monitor), append(query, "monitor", d.Monitor)
 	}
+	if d.Assigned != "" {
+		cli, query = append(cli, "--assigned", d.Assigned), append(query, "assigned", d.Assigned)
+	}
 	if d.State != "" {
 		cli, query = append(cli, "--"+d.State), append(query, d.State, "true")
 	}
@@ -95,19 +119,24 @@ func (p *page) IncidentsCommand(d incidentsData) parts.Command {
 // incidentRow is an incident for the part "incident-rows".
 type incidentRow struct {
 	I                 monitor.Incident
+	Title             string // of the monitor; empty: none
 	Link, MonitorLink string
 	In                string // namespace, where several are shown
 	State, Lasted     string
 	Began             parts.Moment
 	Cause             string
+	AssigneeLink      string // all of the person it is assigned to; empty: no one
 }
 
 // IncidentRows are incidents in a table.
-func (p *page) IncidentRows(all []monitor.Incident) (rows []incidentRow) {
+func (p *page) IncidentRows(all []monitor.Incident, titles view.Titles) (rows []incidentRow) {
 	for _, i := range all {
 		r := incidentRow{
-			I: i, Link: p.LinkIn(i.Namespace, "incidents", i.ID), MonitorLink: p.LinkIn(i.Namespace, "monitors", i.Monitor),
+			I: i, Title: titles.Monitor(i.Monitor), Link: p.LinkIn(i.Namespace, "incidents", i.ID), MonitorLink: p.LinkIn(i.Namespace, "monitors", i.Monitor),
 			State: incidentState(i), Lasted: p.Lasted(i), Began: p.When(i.StartedAt), Cause: cause(i.Code),
+		}
+		if to := i.Assignee(); to != "" {
+			r.AssigneeLink = p.With(p.Link("incidents"), "assigned", to)
 		}
 		if p.Namespace == core.AnyNamespace {
 			r.In = i.Namespace
@@ -149,27 +178,42 @@ func endedBy(i monitor.Incident) string {
 type incidentData struct {
 	monitor.Incident
 	alertLog
+	Title   string // of the monitor; empty: none
 	Headers []string
+	Draft   monitor.Update // as it was typed, if it was refused
+	Err     error
 }
 
 func incidentPage(p *page) error {
-	ctx := p.R.Context()
-	id, err := strconv.ParseInt(p.R.PathValue("id"), 10, 64)
-	if err != nil {
-		return core.Errorf(core.NotFound, "there is no incident %q", p.R.PathValue("id")).WithHint("see the list of incidents")
-	}
-	var d incidentData
-	if d.Incident, err = p.api.Incident(ctx, p.Namespace, id); err != nil {
-		return err
-	}
-	d.alertLog, err = p.alertLog(alert.Filter{Paging: core.Paging{Cursor: p.Query("cursor")}, Namespace: d.Namespace, Incident: id})
+	id, err := p.PathID("incident")
 	if err != nil {
 		return err
 	}
+	d, err := p.incident(id)
+	if err != nil {
+		return err
+	}
+	return p.Show("incident", d)
+}
+
+func (p *page) incident(id int64) (d incidentData, err error) {
+	if d.Incident, err = p.api.Incident(p.R.Context(), p.Namespace, id); err != nil {
+		return d, err
+	}
+	var titles view.Titles
+	err = frame.Together(
+		frame.Get(&d.alertLog, func() (alertLog, error) {
+			return p.alertLog(alert.Filter{Paging: core.Paging{Cursor: p.Query("cursor")}, Namespace: d.Namespace, Incident: id})
+		}),
+		frame.Get(&titles, func() (view.Titles, error) {
+			return frame.Titles(p.R.Context(), p.api, view.Named{Namespace: d.Namespace, Monitors: []string{d.Monitor}})
+		}),
+	)
+	d.Title = titles.Monitor(d.Monitor)
 	if d.Snapshot != nil {
 		d.Headers = slices.Sorted(maps.Keys(d.Snapshot.Headers))
 	}
-	return p.Show("incident", d)
+	return d, err
 }
 
 // Calm is how long ago the last incident ended.

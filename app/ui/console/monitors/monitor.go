@@ -1,6 +1,7 @@
 package monitors
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -248,6 +249,34 @@ func (d monitorData) padded(c parts.Chart) *parts.Chart {
 		c.Rows = append(c.Rows, parts.ChartRow{At: to, Values: none})
 	}
 	return &c
+}
+
+// LatencyWithIncidents is the latency with the incidents of its time behind it.
+func (p *page) LatencyWithIncidents(d monitorData) *parts.Chart {
+	c := d.LatencyChart()
+	if c == nil {
+		return nil
+	}
+	from := p.Now.Add(-d.Range.Span)
+	for _, i := range d.Incidents.Items {
+		end := i.EndedAt
+		if end.IsZero() {
+			end = p.Now
+		}
+		if end.After(from) {
+			c.Spans = append(c.Spans, parts.ChartSpan{From: i.StartedAt, To: end})
+		}
+	}
+	if n := len(c.Spans); n > 0 {
+		c.About = "The shaded time is an incident."
+		if n > 1 {
+			c.About = fmt.Sprintf("The shaded times are %d incidents.", n)
+		}
+		if n == len(d.Incidents.Items) && d.Incidents.Next != "" {
+			c.About = fmt.Sprintf("The shaded times are the newest %d incidents.", n)
+		}
+	}
+	return c
 }
 
 // OutcomeChart counts checks.

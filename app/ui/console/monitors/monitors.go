@@ -64,6 +64,7 @@ type monitorsData struct {
 	View     string                  // list or grid
 	Span     monitor.BarSpan
 	Asked    bool // somebody chose the span
+	Grouped  bool // by tag
 	Now      time.Time
 }
 
@@ -84,7 +85,7 @@ func (p *page) monitorFilter() view.MonitorFilter {
 }
 
 func monitorList(p *page) error {
-	d := monitorsData{Filter: p.monitorFilter(), View: "list", Now: p.Now}
+	d := monitorsData{Filter: p.monitorFilter(), View: "list", Now: p.Now, Grouped: p.Query("group") == "tag"}
 	if p.Query("view") == "grid" {
 		d.View = "grid"
 	}
@@ -126,8 +127,19 @@ func (p *page) worstFirst(d *monitorsData) error {
 	for _, v := range worst.Items {
 		shown[v.Namespace+"/"+v.Name] = true
 	}
-	d.Monitors.Items = slices.DeleteFunc(d.Monitors.Items, func(v view.MonitorView) bool { return shown[v.Namespace+"/"+v.Name] })
-	if d.Filter.Cursor == "" {
+	first := d.Filter.Cursor == ""
+	for {
+		d.Monitors.Items = slices.DeleteFunc(d.Monitors.Items, func(v view.MonitorView) bool { return shown[v.Namespace+"/"+v.Name] })
+		if len(d.Monitors.Items) > 0 || d.Monitors.Next == "" {
+			break
+		}
+		next := d.Filter // all of this page stand on the first one
+		next.Cursor = d.Monitors.Next
+		if d.Monitors, err = p.api.Monitors(p.R.Context(), next); err != nil {
+			return err
+		}
+	}
+	if first {
 		d.Monitors.Items = append(worst.Items, d.Monitors.Items...)
 	}
 	return nil

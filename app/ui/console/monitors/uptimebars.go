@@ -12,15 +12,16 @@ import (
 
 // uptimeBars is the part "uptime": how a target was lately.
 type uptimeBars struct {
-	Label  string
-	Ratio  string // up, in words
-	Seen   string // since when, or how much of it was seen; empty when all of it was
-	Days   bool   // a bar is a day
-	P95    core.Duration
-	Rects  []uptimeRect
-	Width  int
-	Height int
-	None   bool
+	Latency parts.Spark
+	Label   string
+	Ratio   string // up, in words
+	Seen    string // since when, or how much of it was seen; empty when all of it was
+	Days    bool   // a bar is a day
+	P95     core.Duration
+	Rects   []uptimeRect
+	Width   int
+	Height  int
+	None    bool
 }
 
 // uptimeRect is a piece of a bar. What colour tells, shape tells too: up is a
@@ -33,7 +34,7 @@ type uptimeRect struct {
 
 // newUptimeBars are the bars of a monitor that was created at some time.
 func newUptimeBars(b monitor.Bars, created, now time.Time) uptimeBars {
-	u := uptimeBars{P95: b.P95, Width: max(len(b.Bars)*uptimeStep-1, 1), Height: uptimeHeight, Ratio: upText(b.Ratio), None: b.Ratio == nil}
+	u := uptimeBars{Latency: latencyLine(b.Latencies), P95: b.P95, Width: max(len(b.Bars)*uptimeStep-1, 1), Height: uptimeHeight, Ratio: upText(b.Ratio), None: b.Ratio == nil}
 	switch {
 	case u.None:
 	case len(b.Bars) > 0 && created.After(b.Bars[0].From):

@@ -1,6 +1,7 @@
 package programs
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -188,7 +189,7 @@ func runProgram(p *page) error {
 	if err != nil {
 		return err
 	}
-	return p.Done(p.Link("programs", name), "Program %s is asked to run, as job %d.", name, made[0].Job.ID)
+	return p.Done(p.Link("programs", name), "%s", cmp.Or(parts.JoinedText(made[0]), fmt.Sprintf("Program %s is asked to run, as job %d.", name, made[0].Job.ID)))
 }
 
 // RunProgram asks before a program runs.

@@ -5,7 +5,9 @@ import (
 	"embed"
 	"html/template"
 
+	"github.com/belfry-run/belfry/app/ui/console/internal/forms"
 	"github.com/belfry-run/belfry/app/ui/console/internal/frame"
+	"github.com/belfry-run/belfry/flow"
 )
 
 //go:embed *.html
@@ -13,9 +15,11 @@ var files embed.FS
 
 // API is what the pages ask of the node.
 type API interface {
+	forms.Edits
 	settingsAPI
 	databaseAPI
 	joinTokenAPI
+	limitAPI
 	secretAPI
 	tokenAPI
 }
@@ -31,11 +35,15 @@ type routes = frame.Routes[*page]
 // Area is the pages, for the console.
 func Area() frame.Area[API] {
 	return frame.NewArea(templates, func(p *frame.Page, api API) *page { return &page{p, api} },
-		settingsRoutes, databaseRoutes, joinTokenRoutes, secretRoutes, tokenRoutes)
+		settingsRoutes, databaseRoutes, joinTokenRoutes, limitRoutes, secretRoutes, tokenRoutes)
 }
 
-var templates = frame.Templates(frame.Set{Files: files, Funcs: funcs})
+var templates = frame.Templates(frame.Set{Files: files, Funcs: funcs}, forms.Parts)
 
 var funcs = template.FuncMap{
+	"limitTexts": flow.LimitTexts,
+	"quotaBar":   quotaBar,
+	"quotaFull":  quotaFull,
+	"quotaName":  quotaName,
 	"scopeNames": scopeNames,
 }

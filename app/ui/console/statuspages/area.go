@@ -16,6 +16,8 @@ var files embed.FS
 type API interface {
 	forms.Edits
 	statusPageAPI
+	announcementAPI
+	subscriberAPI
 }
 
 // page is one request, and what templates see of it.
@@ -29,7 +31,7 @@ type routes = frame.Routes[*page]
 // Area is the pages, for the console.
 func Area() frame.Area[API] {
 	return frame.NewArea(templates, func(p *frame.Page, api API) *page { return &page{p, api} },
-		statusPageRoutes)
+		statusPageRoutes, announcementRoutes, subscriberRoutes)
 }
 
 var templates = frame.Templates(frame.Set{Files: files, Funcs: funcs}, forms.Parts)

@@ -1,15 +1,20 @@
 package statuspages
 
 import (
+	"bytes"
 	"context"
 	"fmt"
+	"net/http"
 	"net/url"
+	"slices"
 	"strings"
+	"time"
 
 	"github.com/belfry-run/belfry/app/ui/console/internal/forms"
 	"github.com/belfry-run/belfry/app/ui/console/internal/parts"
 	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/monitor"
+	"github.com/belfry-run/belfry/public"
 	"github.com/belfry-run/belfry/view"
 )
 
@@ -25,6 +30,7 @@ var statusPageRoutes = routes{
 	"GET /status-pages/-new":           newStatusPage,
 	"POST /status-pages/-new":          saveStatusPage,
 	"GET /status-pages/{name}":         editStatusPage,
+	"GET /status-pages/{name}/logo":    statusPageLogo,
 	"POST /status-pages/{name}":        saveStatusPage,
 	"POST /status-pages/{name}/delete": deleteStatusPage,
 }
@@ -69,25 +75,33 @@ func statusPageShows(s monitor.StatusPage) string {
 // moreSections are empty ones to be filled.
 const moreSections = 1
 
-func statusPageGroups(isNew bool, sections int) []forms.InputGroup {
+func statusPageGroups(isNew bool, sections int, logo string) []forms.InputGroup {
 	about := forms.InputGroup{Inputs: []forms.Input{
 		{Path: "title", Label: "Title", Hint: "Default: the name."},
 		{Path: "description", Label: "Description", Kind: forms.AsArea},
 		{Path: "off", Label: "Disabled", Kind: forms.AsCheck, Hint: "The page is not public."},
+		{Path: "subscribe.mail", Label: "Subscriptions by mail", Hint: "Channel of kind email through which visitors are notified, once they have confirmed. Empty: none."},
+		{Path: "subscribe.webhooks", Label: "Subscriptions by webhook", Kind: forms.AsCheck},
 	}}
 	if isNew {
 		about.Inputs = append([]forms.Input{{Path: "name", Label: "Name", Need: true, Hint: "Part of its address: /status/NAME"}}, about.Inputs...)
 	}
-	groups := []forms.InputGroup{about}
+	look := forms.InputGroup{Title: "Look", Inputs: []forms.Input{
+		{Path: "logo", Label: "Logo", Kind: forms.AsImage, Source: logo, Hint: "A PNG or JPEG of at most 32 KiB, drawn for a light ground."},
+		{Path: "accent", Label: "Accent", Hint: "Colour of links and buttons, such as #0b5cad. Text in it has to be readable: a contrast of 4.5."},
+		{Path: "accent_dark", Label: "Accent in the dark theme", Hint: "Default: the nearest colour that is readable there."},
+	}}
+	groups := []forms.InputGroup{about, look}
 	for i := range sections {
 		at := fmt.Sprintf("sections[%d].", i)
 		g := forms.InputGroup{Title: fmt.Sprintf("Section %d", i+1), Inputs: []forms.Input{
 			{Path: at + "title", Label: "Title"},
 			{Path: at + "monitors", Label: "Monitors", Kind: forms.AsWords, Hint: "By name, in this order. All of them are shown to everyone, public or not."},
 			{Path: at + "tags", Label: "and tags", Kind: forms.AsWords, Hint: "All monitors that have one of them."},
+			{Path: at + "titles", Label: "Other titles", Kind: forms.AsPairs, Hint: "By name of monitor. Default: the monitor's own title."},
 		}}
 		if i == 0 {
-			g.Text = "Without sections a page shows all monitors that are public. A section without monitors and tags is left out."
+			g.Text = "Without sections a page shows all monitors that are public. A section without monitors, tags and other titles is left out."
 		}
 		groups = append(groups, g)
 	}
@@ -96,9 +110,14 @@ func statusPageGroups(isNew bool, sections int) []forms.InputGroup {
 
 func (p *page) statusPageForm(name string, sections int, values url.Values, err error) forms.Form {
 	sections = min(sections, monitor.MaxSections)
+	logo := ""
+	if name != "" {
+		logo = p.Link("status-pages", name, "logo")
+	}
 	f := forms.Form{
-		Edit: forms.Edit{Version: values.Get("version")}, Title: "New status page", New: name == "", Action: p.Link("status-pages", "-new"), Back: p.Link("status-pages"), Save: "Create status page", Err: err,
-		Groups: forms.Fill(statusPageGroups(name == "", sections), values, err), Try: "One more section",
+		Files: true,
+		Edit:  forms.Edit{Version: values.Get("version")}, Title: "New status page", New: name == "", Action: p.Link("status-pages", "-new"), Back: p.Link("status-pages"), Save: "Create status page", Err: err,
+		Groups: forms.Fill(statusPageGroups(name == "", sections, logo), values, err), Try: "One more section",
 		Command: p.Command("PUT", p.APIPath("/v1/status-pages/public"), `{"title":"How we are","sections":[{"title":"Shop","tags":["shop"]}]}`, "status-page", "set", "public", "--title", "How we are"),
 	}
 	if name != "" {
@@ -125,7 +144,11 @@ func editStatusPage(p *page) error {
 		return err
 	}
 	n := len(s.Sections) + moreSections
-	return p.Show("status-page", statusPageData{p.statusPageForm(s.Name, n, forms.Versioned(forms.DocumentOf(s).Values(forms.InputsOf(statusPageGroups(false, n))), s), nil), s})
+	values := forms.Versioned(forms.DocumentOf(s).Values(forms.InputsOf(statusPageGroups(false, n, ""))), s)
+	if s.Logo != "" {
+		values.Set("logo", forms.Kept)
+	}
+	return p.Show("status-page", statusPageData{p.statusPageForm(s.Name, n, values, nil), s})
 }
 
 func saveStatusPage(p *page) error {
@@ -134,21 +157,41 @@ func saveStatusPage(p *page) error {
 	for ; n < monitor.MaxSections && p.R.PostForm.Has(fmt.Sprintf("sections[%d].title", n)); n++ {
 		continue
 	}
+	before := p.R.PostForm.Get("logo")
+	if err := forms.Uploaded(p.R, "logo", public.MaxLogo); err != nil {
+		return err
+	}
 	if p.R.PostFormValue("do") == "try" {
 		return p.Show("status-page", statusPageData{p.statusPageForm(name, n+1, p.R.PostForm, nil), monitor.StatusPage{Namespace: p.Namespace, Name: name}})
 	}
 	doc := forms.Document{}
-	err := doc.Read(statusPageGroups(name == "", 0)[0].Inputs, p.R.PostForm)
+	err := doc.Read(forms.InputsOf(statusPageGroups(name == "", 0, "")), p.R.PostForm)
 	s := monitor.StatusPage{}
 	if err == nil {
 		err = doc.To(&s)
+	}
+	if err == nil && s.Logo == forms.Kept {
+		var is monitor.StatusPage
+		if is, err = p.api.StatusPage(p.R.Context(), p.Namespace, name); err == nil {
+			s.Logo = is.Logo
+		}
 	}
 	for i := range n {
 		at := fmt.Sprintf("sections[%d].", i)
 		section := monitor.StatusSection{
 			Title: strings.TrimSpace(p.R.PostForm.Get(at + "title")), Monitors: forms.PartsOf(p.R.PostForm.Get(at+"monitors"), ", \t\r\n"), Tags: forms.PartsOf(p.R.PostForm.Get(at+"tags"), ", \t\r\n"),
 		}
-		if len(section.Monitors)+len(section.Tags) > 0 {
+		titles := forms.Document{}
+		if wrong := titles.Read([]forms.Input{{Path: at + "titles", Kind: forms.AsPairs}}, p.R.PostForm); err == nil {
+			err = wrong
+		}
+		if pairs, is := titles.At(at + "titles").(map[string]any); is && len(pairs) > 0 {
+			section.Titles = map[string]string{}
+			for name, title := range pairs {
+				section.Titles[name] = fmt.Sprint(title)
+			}
+		}
+		if len(section.Monitors)+len(section.Tags)+len(section.Titles) > 0 { // titles of nothing are refused, and not lost
 			s.Sections = append(s.Sections, section)
 		}
 	}
@@ -162,6 +205,9 @@ func saveStatusPage(p *page) error {
 		_, err = p.api.SaveStatusPage(forms.Expecting(p.Page), s)
 	}
 	if err != nil {
+		if slices.ContainsFunc(parts.FaultsOf(err), func(f core.FieldError) bool { return f.Field == "logo" }) {
+			p.R.PostForm.Set("logo", before)
+		}
 		e, shown := forms.Meanwhile(p.Page, p.api, err, "status_page", name, p.Link("status-pages", name), s, func() (monitor.StatusPage, error) {
 			return p.api.StatusPage(p.R.Context(), p.Namespace, name)
 		})
@@ -170,6 +216,27 @@ func saveStatusPage(p *page) error {
 		return p.Again("status-page", d, err)
 	}
 	return p.Done(p.Link("status-pages", s.Name), "Status page %s is saved.", s.Name)
+}
+
+// statusPageLogo is the logo as it is saved, also of a page that is not public.
+func statusPageLogo(p *page) error {
+	s, err := p.api.StatusPage(p.R.Context(), p.Namespace, p.R.PathValue("name"))
+	if err != nil {
+		return err
+	}
+	logo, err := s.Image()
+	if err == nil && s.Logo == "" {
+		err = core.Errorf(core.NotFound, "status page %q has no logo", s.Name)
+	}
+	if err != nil {
+		return err
+	}
+	h := p.W.Header()
+	h.Set("Content-Type", logo.Type)
+	h.Set("Content-Security-Policy", "default-src 'none'; sandbox; frame-ancestors 'none'")
+	h.Set("X-Content-Type-Options", "nosniff")
+	http.ServeContent(p.W, p.R, "", time.Time{}, bytes.NewReader(logo.Bytes))
+	return nil
 }
 
 func deleteStatusPage(p *page) error {

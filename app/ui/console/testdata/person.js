@@ -12,7 +12,7 @@
   const table = f => f.querySelector('.numbers tbody').innerText;
   const drawn = f => { const c = f.querySelector('canvas'); return c ? c.toDataURL() : ''; };
   const before = figures.map(f => [table(f), drawn(f)]);
-  const heads = all('h1, h2, h3').filter(shown);
+  let heads = [];
 
   // A page has a box to tick, or one to type into, or else text is selected.
   const box = all('tbody input[type=checkbox]').find(shown);
@@ -26,12 +26,17 @@
   const scrolled = all('.scroll, pre').filter(e => e.scrollWidth > e.clientWidth + 10);
   for (const e of scrolled) e.scrollLeft = 7;
 
-  const rows = all('tbody > tr').filter(r => r !== ticked && shown(r) && !r.closest('.numbers'));
-  const under = rows[Math.floor(rows.length / 2)] ?? all('h2, dt, p').find(shown);
-  under?.scrollIntoView({block: 'center', behavior: 'instant'});
+  let under, text;
   // A row with a name of its own may change what it says, such as an incident that ends; one without may not become another.
   const said = () => under.id || under.dataset.key || under.cells?.[0]?.innerText.replace(/(now|(in )?\d+ (s|min|h)( ago)?)/g, '').trim();
-  const text = under && said();
+  const choose = () => {
+    const rows = all('tbody > tr').filter(r => r !== ticked && shown(r) && !r.closest('.numbers'));
+    under = rows[Math.floor(rows.length / 2)] ?? all('h2, dt, p').find(shown);
+    under?.scrollIntoView({block: 'center', behavior: 'instant'});
+    text = under && said();
+  };
+  const inView = e => { const {top, bottom} = e.getBoundingClientRect(); return top >= 0 && bottom <= innerHeight; };
+  choose();
 
   const faults = new Set();
   let began, tops, fresh = 0, question;
@@ -52,13 +57,15 @@
     if (question && !question.matches(':popover-open')) faults.add(`the question closed: ${name(question)}`);
   };
   window.person = {
-    // at is where to point, until the pointer is there: an update may come in between.
+    // at is where to point, until the pointer is there: an update may come in between, and take with it what is not pointed at yet.
     at() {
+      if (under && !(under.isConnected && shown(under) && inView(under))) choose();
       const place = under?.matches(':hover') === false && under.getBoundingClientRect();
       return place ? {x: place.left + Math.min(60, place.width / 2), y: place.top + place.height / 2} : null;
     },
     look() {
       began = performance.now();
+      heads = all('h1, h2, h3').filter(shown);
       tops = [under].filter(Boolean).map(e => [e, e.getBoundingClientRect().top]);
       document.addEventListener('belfry:fresh', () => { fresh++; setTimeout(look); }); // what is seen is what it comes to
       setInterval(look, 100);

@@ -124,6 +124,7 @@ var settingsPages = []struct {
 	{"Tokens", "settings/tokens", access.ScopeAdmin, false},
 	{"Join tokens", "settings/join-tokens", access.ScopeAdmin, false},
 	{"Secrets", "settings/secrets", access.ScopeRead, false},
+	{"Limits", "settings/limits", access.ScopeRead, false},
 	{"Alert rules", "alert-rules", access.ScopeRead, false},
 	{"Channels", "settings/channels", access.ScopeRead, false},
 	{"Maintenance", "settings/windows", access.ScopeRead, false},

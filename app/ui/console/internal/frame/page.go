@@ -35,7 +35,8 @@ type Page struct {
 	Counts     NavCounts    // shown beside entries of the navigation
 	Namespaces []string     // to choose from
 	Now        time.Time
-	Data       any // what the handler shows
+	Since      string // cursor of what changes from here on
+	Data       any    // what the handler shows
 
 	Status int // to answer with; 0: OK
 
@@ -90,7 +91,7 @@ func (p *Page) Render(name string) {
 }
 
 func (p *Page) render(t *template.Template, name string, view any) {
-	if p.Fill != nil && p.R.Header.Get("X-Belfry-Live") == "" { // whose frame stays as it is
+	if p.Fill != nil && p.R.Header.Get(fresh.Asks) == "" { // whose frame stays as it is
 		p.Fill()
 	}
 	var b bytes.Buffer
@@ -101,7 +102,6 @@ func (p *Page) render(t *template.Template, name string, view any) {
 	}
 	body, kind := b.Bytes(), "text/html; charset=utf-8"
 	if known, asks := p.R.Header[fresh.Knows]; asks && p.R.Method == http.MethodGet && p.Status == 0 && p.Token.ID != 0 {
-		p.W.Header().Add("Vary", fresh.Knows)
 		if answer, err := p.Site.fresh.Answer(strconv.FormatInt(p.Token.ID, 10), strings.Join(known, " "), body); err == nil {
 			body, kind = answer, "application/json"
 		}
@@ -225,7 +225,7 @@ func (p *Page) PathID(noun string) (int64, error) {
 	text := p.R.PathValue("id")
 	id, err := strconv.ParseInt(text, 10, 64)
 	if err != nil {
-		return 0, core.InvalidField("id", text, "is not the number of a "+noun, "")
+		return 0, core.Errorf(core.NotFound, "there is no %s %q", noun, text).WithHint("go back to the list")
 	}
 	return id, nil
 }

@@ -23,6 +23,11 @@ type Site struct {
 	Uploads func(ctx context.Context) (origin string, err error) // where uploaded bytes go, if not to the node
 	Assets  func() asset.Set
 
+	// ReadDefinition reads a definition as people write it into v, a pointer to a struct. Its faults are of the field
+	// "definition". WriteDefinition writes one.
+	ReadDefinition  func(text, what string, v any) error
+	WriteDefinition func(v any) (string, error)
+
 	Nav   []NavItem
 	Pages map[string]bool // patterns of all routes
 

@@ -80,7 +80,7 @@ func (t Times) Name() string {
 	return "Schedule zone"
 }
 
-// SetTimes keeps how somebody wants to see times.
+// SetTimes stores in a cookie how a browser shows times.
 func (s *Site) SetTimes(w http.ResponseWriter, r *http.Request) {
 	r.Body = http.MaxBytesReader(w, r.Body, 8<<10)
 	zone := r.PostFormValue("zone")

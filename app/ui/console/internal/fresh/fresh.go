@@ -33,11 +33,11 @@ type update struct {
 	Course []any  `json:"course,omitempty"`
 }
 
-// Answer is what to tell a reader whose page would read so by now. Same are the parts
-// that it has as they are; a part in neither list is not on the page any more.
+// Answer compares the parts that a reader has with a page as it is now. The reader keeps
+// the parts under "same", replaces those under "parts", and forgets all others.
 //
-// What one reader was sent is never compared with the page of another: the course would
-// tell what the two have in common.
+// The page of one reader is never compared with that of another: the course would show
+// what the two have in common.
 func (m *Memory) Answer(reader, known string, page []byte) ([]byte, error) {
 	has := map[string]string{}
 	for i, entry := range strings.Fields(known) {

@@ -19,7 +19,8 @@ var Files embed.FS
 // Funcs are what all templates may call besides the methods of a page. Each is
 // a plain function of its arguments.
 var Funcs = template.FuncMap{
-	"number": func(n any) string { return NumberText(whole(n)) }, "count": CountText, "countOver": countOver, "bytes": core.SizeText, "percent": PercentText,
+	"limitUses": limitUses,
+	"number":    func(n any) string { return NumberText(whole(n)) }, "count": CountText, "countOver": countOver, "bytes": core.SizeText, "percent": PercentText,
 	"span":    func(d any) string { return SpanText(whole(d)) },
 	"latency": func(d any) string { return LatencyText(whole(d)) },
 	"join":    strings.Join, "words": Words, "short": Short, "sentence": sentence, "capital": capital, "plural": Plural, "firstLine": firstLineShort,
@@ -31,7 +32,7 @@ var Funcs = template.FuncMap{
 	"faults": FaultsOf, "problem": ProblemOf, "above": above, "document": NewDocument,
 
 	// What several areas say of jobs, tasks, workers and queues.
-	"assignments": Assignments, "commandLine": CommandLine, "reason": ReasonText, "taskName": taskName,
+	"assignments": Assignments, "commandLine": CommandLine, "reason": ReasonText, "taskName": taskName, "called": Called,
 	"jobChip": jobChip, "jobTook": jobTook, "jobRows": NewJobRows, "twin": twin, "workerWord": workerWord, "isolation": isolationText,
 	"loadLag": loadLag, "loadRate": loadRate, "loadWord": loadWord, "waited": waited, "throughput": throughput,
 }

@@ -3,10 +3,13 @@ package parts
 import (
 	"cmp"
 	"encoding/json"
+	"fmt"
+	"html/template"
 	"strings"
 	"time"
 
 	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/flow"
 	"github.com/belfry-run/belfry/job"
 	"github.com/belfry-run/belfry/schedule"
 	"github.com/belfry-run/belfry/task"
@@ -21,6 +24,29 @@ func taskName(task string) string {
 		return "monitor " + monitor
 	}
 	return task
+}
+
+// Called is what a thing is called for people: its title and its name beside it,
+// or its name alone.
+func Called(title, name string) template.HTML {
+	escaped := template.HTMLEscapeString(name)
+	if title == "" {
+		return template.HTML(escaped) //nolint:gosec // escaped
+	}
+	return template.HTML("<bdi>" + template.HTMLEscapeString(title) + `</bdi> <span class="alias">` + escaped + "</span>") //nolint:gosec // escaped
+}
+
+// JoinedText says of a request for a job that none was made for it; empty: one was.
+func JoinedText(e job.Enqueued) string {
+	switch {
+	case !e.Existing:
+		return ""
+	case e.Reason == flow.ReasonThrottled:
+		return fmt.Sprintf("Job %d was made within the window of the throttle, and no other was.", e.Job.ID)
+	case e.Reason == flow.ReasonDebounced:
+		return fmt.Sprintf("The request joined job %d, which waits for the window of the debounce.", e.Job.ID)
+	}
+	return fmt.Sprintf("Job %d was there already, under the same key.", e.Job.ID)
 }
 
 // CommandLine is what a task runs, as it would be typed.
@@ -147,6 +173,8 @@ var reasonTexts = map[core.Reason]string{
 	schedule.ReasonCatchupMax:    "missed, and the limit of made-up runs was reached",
 	schedule.ReasonBlackout:      "a calendar kept it out",
 	schedule.ReasonMaxRuns:       "maximum runs reached",
+	schedule.ReasonQuota:         "its namespace had no room for another job",
+	schedule.ReasonQueueFull:     "its queue was full",
 	schedule.ReasonPaused:        "the schedule was paused",
 	schedule.ReasonEdited:        "the times of the schedule were edited",
 	schedule.ReasonDeleted:       "the schedule or its task was deleted",
@@ -156,4 +184,5 @@ var reasonTexts = map[core.Reason]string{
 	schedule.ReasonNoRetry:       "the job asked for no retry",
 	schedule.ReasonLost:          "its worker was lost",
 	schedule.ReasonSnoozes:       "snoozed too often",
+	job.ReasonDropped:            "dropped from a full queue",
 }

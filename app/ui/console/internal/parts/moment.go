@@ -28,6 +28,9 @@ func (m Moment) Relative() bool { return m.rel }
 // Attr is for machines.
 func (m Moment) Attr() string { return m.at.UTC().Format(time.RFC3339Nano) }
 
+// Location is the zone that it is shown in.
+func (m Moment) Location() *time.Location { return m.zone }
+
 // Zone is the name of the zone that it is shown in.
 func (m Moment) Zone() string { return m.zone.String() }
 

@@ -27,7 +27,7 @@ var Tones = map[string][2]string{
 	"due": {"busy", "●"}, "not_due": {"idle", "◷"}, "left_out": {"idle", "»"}, "posted": {"good", "✓"}, "behind": {"warn", "!"}, "expired": {"idle", "–"},
 	"open": {"good", "✓"}, "closed": {"idle", "■"},
 	"flapping": {"warn", "≈"}, "stale": {"warn", "?"}, "slow": {"warn", "!"}, "maintenance": {"busy", "◇"}, "muted": {"idle", "∅"}, "unknown": {"idle", "?"},
-	"pending": {"busy", "◷"}, "sent": {"good", "✓"}, "suppressed": {"idle", "–"}, "ongoing": {"bad", "✕"}, "over": {"good", "✓"}, "off": {"idle", "–"}, "on": {"good", "✓"},
+	"pending": {"busy", "◷"}, "sent": {"good", "✓"}, "suppressed": {"idle", "–"}, "ongoing": {"bad", "✕"}, "over": {"good", "✓"}, "acknowledged": {"busy", "✓"}, "investigating": {"warn", "…"}, "identified": {"warn", "!"}, "monitoring": {"busy", "◷"}, "resolved": {"good", "✓"}, "note": {"idle", "–"}, "public": {"idle", "○"}, "off": {"idle", "–"}, "on": {"good", "✓"},
 	"changed": {"warn", "≠"}, "first": {"idle", "○"}, "reset": {"idle", "○"}, "baseline": {"good", "✓"},
 	"new": {"idle", "○"}, "idle": {"idle", "○"}, "completed": {"idle", "■"}, "ended": {"idle", "■"}, "revoked": {"idle", "–"}, "used_up": {"idle", "■"}, "bad": {"bad", "✕"},
 }
@@ -73,8 +73,12 @@ func NewBar(label string, value, of float64, text, tone string) Bar {
 type Field struct {
 	ID, Name, Label, Type, Value, Hint string
 	Required                           bool
-	List                               string   // ID of a datalist with what to choose from
-	Options                            []string // of a choice
+	List                               string            // ID of a datalist with what to choose from
+	Offers                             []string          // what is offered for it, besides what can be typed
+	Each                               bool              // the offers are for each word of a list
+	Code                               bool              // of an area: it is a program, and large
+	Options                            []string          // of a choice
+	Names                              map[string]string // of options, for people
 	Faults                             []core.FieldError
 }
 
@@ -94,6 +98,25 @@ func (f Field) Need() Field { f.Required = true; return f }
 
 // Among makes it a choice.
 func (f Field) Among(options ...string) Field { f.Type, f.Options = "select", options; return f }
+
+// Named gives options names for people. Others are shown as they are.
+func (f Field) Named(names map[string]string) Field { f.Names = names; return f }
+
+// OptionName is an option for people.
+func (f Field) OptionName(option string) string {
+	if name, is := f.Names[option]; is {
+		return name
+	}
+	return option
+}
+
+// Offer offers values that may be typed as well.
+func (f Field) Offer(values ...string) Field {
+	if len(values) > 0 {
+		f.Offers, f.List = values, f.ID+"-list"
+	}
+	return f
+}
 
 // From offers what a datalist has.
 func (f Field) From(list string) Field { f.List = list; return f }
@@ -316,6 +339,20 @@ type Chart struct {
 	Series []string
 	Tones  string // of the series, such as good bad; default: as they come
 	Rows   []ChartRow
+	Spans  []ChartSpan // times that stand out, behind the lines
+	About  string      // what they are
+}
+
+// ChartSpan is a time that stands out.
+type ChartSpan struct{ From, To time.Time }
+
+// SpanTimes are the ends of the spans in seconds, for the script that draws them.
+func (c Chart) SpanTimes() string {
+	text := make([]string, len(c.Spans))
+	for i, s := range c.Spans {
+		text[i] = fmt.Sprintf("%d-%d", s.From.Unix(), s.To.Unix())
+	}
+	return strings.Join(text, " ")
 }
 
 // ChartRow is a row of the table, with a value of each series.

@@ -1,0 +1,28 @@
+// A list of pairs gets another empty row when its last one is filled, and an
+// input with words offers what it knows for each of them.
+addEventListener('input', e => {
+  const rows = e.target.closest?.('.pair-rows');
+  if (rows && [...rows.lastElementChild.children].some(c => c.value)) addRow(rows);
+  if (e.target.dataset?.words !== undefined) offer(e.target);
+});
+
+export function addRow(rows) {
+  const row = rows.lastElementChild.cloneNode(true), n = rows.children.length + 1;
+  for (const c of row.children) {
+    c.value = '';
+    c.removeAttribute('aria-invalid');
+    c.id = c.id.replace(/\d+$/, n);
+    c.setAttribute('aria-label', c.getAttribute('aria-label').replace(/\d+$/, n));
+  }
+  rows.append(row);
+}
+
+const known = new WeakMap();
+
+function offer(input) {
+  const list = input.list;
+  if (!list) return;
+  if (!known.has(list)) known.set(list, [...list.options].map(o => o.value));
+  const typed = input.value.split(/[ ,]+/), last = input.value.slice(0, input.value.length - typed.at(-1).length);
+  list.replaceChildren(...known.get(list).filter(w => !typed.slice(0, -1).includes(w)).map(w => Object.assign(document.createElement('option'), {value: last + w})));
+}

@@ -1,0 +1,19 @@
+// Offers every zone that the browser knows, and for a new schedule its own. An
+// example stands in a rule until something is written.
+const input = document.querySelector('input[name=zone]'), box = input?.closest('.zone-field');
+const zones = Intl.supportedValuesOf?.('timeZone') ?? [];
+if (input?.list && zones.length) {
+  input.list.replaceChildren(...['UTC', ...zones.filter(z => z !== 'UTC')].map(value => Object.assign(document.createElement('option'), {value})));
+}
+if (box?.dataset.zoneOf && input.value === 'UTC' && input.defaultValue === 'UTC' && !document.querySelector('.problem')) {
+  const own = Intl.DateTimeFormat().resolvedOptions().timeZone;
+  if (own && !/^(Etc\/)?(UTC|GMT)$/.test(own)) {
+    input.value = input.defaultValue = own;
+    input.dispatchEvent(new Event('input', {bubbles: true}));
+  }
+}
+document.addEventListener('change', e => {
+  if (e.target.name !== 'rule_kind') return;
+  const text = e.target.closest('.rule').querySelector('textarea');
+  text.placeholder = e.target.selectedOptions[0].dataset.like ?? '';
+});

@@ -1,0 +1,34 @@
+package frame
+
+import (
+	"context"
+
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/view"
+)
+
+// Titles are those of what a page names. Where all namespaces are shown there
+// are those of queues alone: another name may stand for several things there.
+func Titles(ctx context.Context, api interface {
+	Titles(ctx context.Context, q view.Named) (view.Titles, error)
+}, q view.Named) (view.Titles, error) {
+	if q.Namespace == core.AnyNamespace {
+		q = view.Named{Queues: q.Queues}
+	}
+	q.Tasks, q.Schedules, q.Monitors, q.Queues = some(q.Tasks), some(q.Schedules), some(q.Monitors), some(q.Queues)
+	if len(q.Tasks)+len(q.Schedules)+len(q.Monitors)+len(q.Queues) == 0 {
+		return nil, nil
+	}
+	return api.Titles(ctx, q)
+}
+
+func some(names []string) []string {
+	seen := map[string]bool{}
+	var out []string
+	for _, n := range names {
+		if n != "" && !seen[n] && len(out) < view.MaxTitles {
+			seen[n], out = true, append(out, n)
+		}
+	}
+	return out
+}

@@ -1,0 +1,211 @@
+package jobs
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/belfry-run/belfry/app/ui/console/internal/graph"
+	"github.com/belfry-run/belfry/app/ui/console/internal/parts"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/job"
+	"github.com/belfry-run/belfry/workflow"
+)
+
+type workflowAPI interface {
+	WorkflowRun(ctx context.Context, namespace string, id int64) (workflow.Status, error)
+	SendSignal(ctx context.Context, namespace string, id int64, s workflow.Signal) (workflow.Sent, error)
+	MakeLink(ctx context.Context, namespace string, id int64, l workflow.Link) (workflow.NewLink, error)
+}
+
+// graphStep is a step of a workflow's run as a bar in the time of the run.
+type graphStep struct {
+	workflow.Step
+	Leg    leg
+	Needs  string
+	Asks   string // what a person is to approve
+	Signal string // that it waits for
+}
+
+// Items is how many of its jobs are done, of a step with several.
+func (s graphStep) Items() string {
+	if all := s.Total + s.Kept; all > 1 {
+		return fmt.Sprintf("%s of %s", parts.NumberText(s.OK+s.Kept+s.Failed+s.Canceled), parts.NumberText(all))
+	}
+	return ""
+}
+
+// Said is why it is as it is, and who has decided so.
+func (s graphStep) Said() string {
+	var all []string
+	for _, text := range []string{s.Reason, s.Error, s.Note} {
+		if text != "" {
+			all = append(all, text)
+		}
+	}
+	if s.By != "" {
+		all = append(all, "by "+s.By)
+	}
+	return strings.Join(all, ", ")
+}
+
+var stepTones = map[workflow.State]string{
+	workflow.OK: "good", workflow.Failed: "bad", workflow.Running: "busy", workflow.Sleeping: "later", workflow.Waiting: "wait",
+	workflow.Skipped: "idle", workflow.Canceled: "idle",
+}
+
+// graphSteps are the steps of a workflow's job, in their order, and their drawing. A run that has not begun has none.
+func (p *page) graphSteps(j job.Job) (steps []graphStep, d *graph.Drawing, critical string, err error) {
+	s, err := p.api.WorkflowRun(p.R.Context(), j.Namespace, j.ID)
+	if core.CodeOf(err) == core.NotFound {
+		return nil, nil, "", nil
+	}
+	if err != nil {
+		return nil, nil, "", err
+	}
+	for i, state := range s.Run.Steps {
+		g := graphStep{Step: state}
+		if i < len(s.Plan.Workflow.Steps) {
+			of := s.Plan.Workflow.Steps[i]
+			g.Needs = strings.Join(of.Needs, ", ")
+			if state.State == workflow.Waiting {
+				g.Asks, g.Signal = of.Approval, of.Signal
+			}
+		}
+		g.Leg = leg{Name: state.Name + ": " + parts.Words(state.State), Tone: stepTones[state.State], From: state.Since, To: state.EndedAt}
+		if g.Leg.To.IsZero() {
+			g.Leg.To = p.Now
+		}
+		steps = append(steps, g)
+	}
+	if len(s.Plan.Workflow.Steps) != len(steps) {
+		return steps, nil, "", nil
+	}
+	path := s.Run.CriticalPath(s.Plan.Workflow)
+	d = graph.Draw(s.Plan.Workflow, path, func(i int) graph.Node {
+		n := graph.Node{Tone: stepTones[s.Run.Steps[i].State], Note: parts.Words(s.Run.Steps[i].State), Link: "#graph-" + s.Run.Steps[i].Name}
+		if g := steps[i]; !g.Since.IsZero() {
+			n.Note += ", " + parts.SpanText(g.Leg.Span())
+		}
+		return n
+	})
+	return steps, d, criticalText(steps, path), nil
+}
+
+// criticalText names the steps that took the time, and says how long.
+func criticalText(steps []graphStep, path []int) string {
+	if len(path) < 2 {
+		return ""
+	}
+	names := make([]string, len(path))
+	for n, i := range path {
+		names[n] = steps[i].Name
+	}
+	return strings.Join(names, " → ") + ", " + parts.SpanText(max(0, steps[path[len(path)-1]].Leg.To.Sub(steps[path[0]].Since)))
+}
+
+// newGraphCourse is the way of a workflow's job. No worker runs the job itself.
+func newGraphCourse(j job.Job, steps []graphStep, now time.Time) course {
+	c := course{From: j.CreatedAt, To: now}
+	if !j.FinishedAt.IsZero() {
+		c.To = j.FinishedAt
+	}
+	var first time.Time
+	for _, s := range steps {
+		if at := s.Leg.From; !at.IsZero() && (first.IsZero() || at.Before(first)) {
+			first = at
+		}
+	}
+	if first.After(c.From) {
+		c.Legs = append(c.Legs, leg{"Waits for its time", "later", c.From, first})
+	}
+	if !first.IsZero() {
+		c.Legs = append(c.Legs, leg{"Its steps run", "busy", first, c.To})
+	}
+	c.Points = []point{{Name: "Due", At: j.DueAt}, {Name: "Started", At: first}, {Name: "Finished", At: j.FinishedAt}}
+	return c
+}
+
+// answerNote is a reason beside others on the page.
+func answerNote(id string) parts.Field {
+	f := noteField()
+	f.ID = "f-note-" + id
+	return f
+}
+
+// Approve and Reject ask before a person's answer is sent.
+func (p *page) Approve(j job.Job, s graphStep) parts.Confirm {
+	cmd := p.Command("POST", fmt.Sprintf("/v1/workflow-runs/%d/signals", j.ID), `{"name":"`+s.Name+`","note":"why"}`, "workflow", "approve", fmt.Sprint(j.ID), s.Name, "--note", "why")
+	return parts.Confirm{ID: "approve-" + s.Name, Button: "Approve", Title: "Approve " + s.Name + "?", Text: s.Asks, Fields: []parts.Field{answerNote("approve-" + s.Name)},
+		Action: p.LinkIn(j.Namespace, "jobs", j.ID, "approve", s.Name), Cmd: &cmd}
+}
+
+func (p *page) Reject(j job.Job, s graphStep) parts.Confirm {
+	cmd := p.Command("POST", fmt.Sprintf("/v1/workflow-runs/%d/signals", j.ID), `{"name":"`+s.Name+`","reject":true,"note":"why"}`, "workflow", "reject", fmt.Sprint(j.ID), s.Name, "--note", "why")
+	return parts.Confirm{ID: "reject-" + s.Name, Button: "Reject", Danger: true, Title: "Reject " + s.Name + "?", Text: s.Asks + " The step fails.", Fields: []parts.Field{answerNote("reject-" + s.Name)},
+		Action: p.LinkIn(j.Namespace, "jobs", j.ID, "reject", s.Name), Cmd: &cmd}
+}
+
+func approveStep(p *page) error { return p.answerStep(false, "Step %s is approved.") }
+func rejectStep(p *page) error  { return p.answerStep(true, "Step %s is rejected.") }
+
+func (p *page) answerStep(reject bool, done string) error {
+	id, err := p.jobID()
+	if err != nil {
+		return err
+	}
+	step := p.R.PathValue("step")
+	if _, err := p.api.SendSignal(p.R.Context(), p.Namespace, id, workflow.Signal{Name: step, Reject: reject, Note: p.R.PostFormValue("note")}); err != nil {
+		return err
+	}
+	return p.Done(p.Link("jobs", id), done, step)
+}
+
+// LinkTo asks for whom a link to the step is made.
+func (p *page) LinkTo(j job.Job, s graphStep) parts.Confirm {
+	name := cmp.Or(s.Signal, s.Name)
+	who := parts.NewField("for", "For whom", "text", "", "Kept with the answer. Optional.", nil)
+	who.ID = "f-for-" + name
+	days := parts.NewField("valid", "Valid for", "text", core.Duration(workflow.LinkFor).String(), "Such as 12h or 7d; at most "+core.Duration(workflow.MaxLinkFor).String()+".", nil)
+	days.ID = "f-valid-" + name
+	cmd := p.Command("POST", fmt.Sprintf("/v1/workflow-runs/%d/links", j.ID), `{"name":"`+name+`"}`, "workflow", "link", fmt.Sprint(j.ID), name)
+	return parts.Confirm{ID: "link-" + name, Button: "Make a link", Title: "Make a link to " + name + "?", Text: "Anyone who has the link can answer without signing in. Send it to one person or program.",
+		Fields: []parts.Field{who, days}, Action: p.LinkIn(j.Namespace, "jobs", j.ID, "link", name), Cmd: &cmd}
+}
+
+// linkData is a link that was made.
+type linkData struct {
+	ID   int64
+	Link workflow.NewLink
+	URL  string
+	Curl string
+}
+
+func linkToStep(p *page) error {
+	id, err := p.jobID()
+	if err != nil {
+		return err
+	}
+	name := p.R.PathValue("step")
+	valid, err := core.ParseDuration(cmp.Or(strings.TrimSpace(p.R.PostFormValue("valid")), "0s"))
+	if err != nil {
+		return core.InvalidField("valid", p.R.PostFormValue("valid"), "is not a duration", "write one such as 12h or 7d")
+	}
+	made, err := p.api.MakeLink(p.R.Context(), p.Namespace, id, workflow.Link{Name: name, For: strings.TrimSpace(p.R.PostFormValue("for")), Valid: valid})
+	if err != nil {
+		return err
+	}
+	run, err := p.api.WorkflowRun(p.R.Context(), p.Namespace, id)
+	if err != nil {
+		return err
+	}
+	d := linkData{ID: id, Link: made, URL: p.Site.Base(p.R) + made.Path}
+	body := `{"paid": true}`
+	if at := run.Plan.Workflow.Find(name); at >= 0 && run.Plan.Workflow.Steps[at].Approval != "" {
+		body = `{"reject": false, "note": "why"}`
+	}
+	d.Curl = "curl -fsS --json " + parts.Quote(body) + " " + parts.Quote(d.URL)
+	return p.Show("job-link", d)
+}

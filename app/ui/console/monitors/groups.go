@@ -1,0 +1,119 @@
+package monitors
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/belfry-run/belfry/app/ui/console/internal/parts"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/monitor"
+	"github.com/belfry-run/belfry/view"
+)
+
+// monitorGroup is the monitors of a page that have a tag.
+type monitorGroup struct {
+	Tag    string // empty: they have none, or the list is not in groups
+	Link   string // folds or unfolds it; empty: the list is not in groups
+	Folded bool
+	Down   int
+	All    int
+	Items  []view.MonitorView // none where it is folded
+}
+
+// MonitorGroups are the monitors of the page by their first tag, those with one
+// that is down first and those without a tag last. Without ?group=tag they are one.
+func (p *page) MonitorGroups(d monitorsData) []monitorGroup {
+	if !d.Grouped {
+		return []monitorGroup{{Items: d.Monitors.Items}}
+	}
+	groups := groupsOf(d.Monitors.Items)
+	folded := strings.FieldsFunc(p.Query("fold"), func(r rune) bool { return r == ',' })
+	for i := range groups {
+		g := &groups[i]
+		key := cmp.Or(g.Tag, untagged)
+		g.Folded = slices.Contains(folded, key)
+		next := slices.DeleteFunc(slices.Clone(folded), func(name string) bool { return name == key })
+		if g.Folded {
+			g.Items = nil
+		} else {
+			next = append(next, key)
+		}
+		g.Link = p.Here("fold", strings.Join(next, ","))
+	}
+	return groups
+}
+
+// untagged stands for the monitors without a tag in an address. It is no tag.
+const untagged = "-"
+
+func groupsOf(all []view.MonitorView) (groups []monitorGroup) {
+	at := map[string]int{}
+	for _, v := range all {
+		tag := ""
+		if len(v.Tags) > 0 {
+			tag = v.Tags[0]
+		}
+		i, known := at[tag]
+		if !known {
+			i = len(groups)
+			at[tag], groups = i, append(groups, monitorGroup{Tag: tag})
+		}
+		g := &groups[i]
+		g.All++
+		g.Items = append(g.Items, v)
+		if v.Status == monitor.StatusDown {
+			g.Down++
+		}
+	}
+	slices.SortStableFunc(groups, func(a, b monitorGroup) int {
+		return cmp.Or(worse(a.Down > 0, b.Down > 0), worse(a.Tag != "", b.Tag != ""), strings.Compare(a.Tag, b.Tag))
+	})
+	return groups
+}
+
+// worse orders what is so before what is not.
+func worse(a, b bool) int {
+	switch {
+	case a == b:
+		return 0
+	case a:
+		return -1
+	}
+	return 1
+}
+
+// The drawing of latencies.
+const (
+	latencyWide = 120
+	latencyHigh = 20
+)
+
+// latencyLine draws latencies as a line, from none to the largest. What is zero
+// leaves a gap, and fewer than two are nothing to see.
+func latencyLine(all []core.Duration) parts.Spark {
+	s := parts.Spark{Tone: "busy line", Width: latencyWide, Height: latencyHigh}
+	most, last := slices.Max(append([]core.Duration{0}, all...)), core.Duration(0)
+	if most == 0 || len(all) < 2 {
+		return s
+	}
+	var path strings.Builder
+	verb := "M"
+	for i, l := range all {
+		if l <= 0 {
+			verb = "M"
+			continue
+		}
+		x := i * latencyWide / (len(all) - 1)
+		y := latencyHigh - 1 - int((latencyHigh-2)*float64(l)/float64(most))
+		fmt.Fprintf(&path, "%s%d %d", verb, x, y)
+		if verb == "M" {
+			path.WriteString("h1") // one alone is seen too
+		}
+		verb, last = "L", l
+	}
+	s.Path = path.String()
+	s.Said = "Latency: last " + parts.SpanText(core.Brief(last.D()).D()) + ", at most " + parts.SpanText(core.Brief(most.D()).D())
+	return s
+}

@@ -1,0 +1,141 @@
+package console_test
+
+import (
+	"net/url"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/belfry-run/belfry/app/ui/internal/browser"
+	"github.com/belfry-run/belfry/job"
+	"github.com/belfry-run/belfry/monitor"
+	"github.com/belfry-run/belfry/schedule"
+	"github.com/belfry-run/belfry/task"
+)
+
+// Titles beside names of 128 characters: from right to left, with emoji, and as long as may be.
+const (
+	hebrew  = "גיבוי לילי של החנות 🔥"
+	russian = "Магазин в Пловдиве"
+)
+
+var longest = strings.Repeat("Größe ", 22) + "Ende-langer-Titel"
+
+func titledSite(t *testing.T) *site {
+	t.Helper()
+	s := newSite(t)
+	ctx := s.Context()
+	for name, title := range map[string]string{"backup": hebrew, "shop": russian, strings.Repeat("n", 100): longest, "plain": ""} {
+		must(s.CreateTask(ctx, task.Task{Name: name, Title: title, Kind: task.KindFunc}))(s)
+		must(s.CreateSchedule(ctx, schedule.Schedule{Name: name, Title: title, Task: name, Rules: []schedule.Rule{{Cron: "0 3 * * *"}}}))(s)
+		must(s.CreateMonitor(ctx, monitor.Monitor{Name: name, Title: title, Public: true, Tags: []string{"web"}, Confirm: monitor.Confirm{Failures: 1}, Check: task.Task{HTTP: &task.HTTP{URL: "http://localhost/"}}}))(s)
+		must(s.SaveQueue(ctx, job.Queue{Name: name, Title: title}))(s)
+		must(s.SaveCalendar(ctx, schedule.Calendar{Name: name, Title: title}))(s)
+	}
+	must(s.CreateTask(ctx, task.Task{Name: "round", Title: "Runde " + hebrew, Kind: task.KindCycle, Cycle: &task.Cycle{Members: []task.Member{{Task: "backup"}}}}))(s)
+	must(s.Enqueue(ctx, []job.NewJob{{Task: "backup"}, {Task: "shop"}, {Task: "plain"}}))(s)
+	must(s.SaveStatusPage(ctx, monitor.StatusPage{Name: "all"}))(s)
+	s.failNext("backup", "the tape is full")
+	s.check("shop", task.CheckResult{Outcome: task.CheckFail, Code: task.CodeConnectRefused, Message: "nothing listens there"})
+	return s
+}
+
+// Titles stand before names in lists and on pages, in every direction, and break neither.
+func TestTitlesOnPages(t *testing.T) {
+	t.Parallel()
+	s := titledSite(t)
+	b := s.at("/tasks")
+	for _, page := range []string{"/tasks", "/schedules", "/monitors", "/monitors?view=grid", "/queues", "/calendars", "/jobs", "/", "/tasks/backup", "/schedules/backup", "/monitors/backup", "/queues/backup", "/calendars/backup", "/cycles/round", "/cycles", "/dead", "/jobs/1", "/schedules?view=lanes", "/incidents", "/incidents/1",
+		"/tasks/" + strings.Repeat("n", 100), "/schedules/" + strings.Repeat("n", 100), "/monitors/" + strings.Repeat("n", 100)} {
+		for _, width := range []int{1280, 390} {
+			b.Emulate("light", width)
+			b.Visit(s.url + page)
+			picture(b, "titles"+strings.NewReplacer("/", "-", "?", "-", strings.Repeat("n", 100), "long").Replace(page)+"-"+strconv.Itoa(width))
+			b.Layout()
+		}
+		b.Axe()
+		switch {
+		case strings.HasSuffix(page, "nnn"):
+			b.Shows(longest)
+		case strings.HasPrefix(page, "/incidents"):
+			b.Shows(russian)
+		case page != "/":
+			b.Shows(hebrew)
+		}
+	}
+	b.Emulate("dark", 1280)
+	b.Visit(s.url + "/monitors")
+	b.AxeColours()
+	picture(b, "titles-monitors-dark")
+	b.Quiet(s.url)
+}
+
+// A part of a title finds a thing, in lists and in the palette, whatever its case and with spaces.
+func TestTitlesAreFound(t *testing.T) {
+	t.Parallel()
+	s := titledSite(t)
+	v := s.visitor(s.admin)
+	for _, page := range []string{"/tasks?part=", "/schedules?part=", "/monitors?search="} {
+		for text, want := range map[string]string{"МАГАЗИН в": russian, "לילי של": hebrew, "größe grö": longest, "PLAIN": "plain"} {
+			status, body := v.get(page + url.QueryEscape(text))
+			if status != 200 || !strings.Contains(body, want) || want != "plain" && strings.Contains(body, ">plain</a>") {
+				t.Errorf("%s%s: %d, %s is not found, or more than that", page, text, status, want)
+			}
+		}
+	}
+	b := s.at("/jobs")
+	ctrlK(b)
+	types(b, "магазин")
+	if got := hits(b); got != "*"+strings.Join([]string{russian, russian, russian, russian, "Run " + russian + "…", "Run " + russian + "…", "Check " + russian, "Pause " + russian}, ", ") && !strings.HasPrefix(got, "*"+russian+", "+russian+", "+russian+", "+russian+", ") {
+		t.Errorf("found %q", got)
+	}
+	picture(b, "titles-palette")
+	b.Axe()
+	types(b, "לילי של")
+	if got := hits(b); !strings.HasPrefix(got, "*"+hebrew+", ") {
+		t.Errorf("found %q", got)
+	}
+	b.Events = nil
+	b.Key("Enter")
+	b.Until(`location.pathname === '/tasks/backup' && document.readyState === 'complete'`)
+	b.Quiet(s.url)
+}
+
+// The forms have the field, keep what it says, and name it when it is refused.
+func TestTitlesInForms(t *testing.T) {
+	t.Parallel()
+	s := titledSite(t)
+	v := s.visitor(s.admin)
+	for _, noun := range []string{"tasks", "schedules", "monitors", "queues", "calendars"} {
+		_, body := v.get("/" + noun + "/backup/edit")
+		if !strings.Contains(body, `name="title"`) || !strings.Contains(body, hebrew) {
+			t.Errorf("the form of %s has no title", noun)
+		}
+	}
+	b := s.at("/queues/backup/edit")
+	b.Eval(`(document.querySelector('[name=title]').value = 'a\u202eb', true)`, new(bool))
+	b.Follow("form .main")
+	b.Shows("must not contain U+202E")
+	picture(b, "titles-refused")
+	b.Eval(`(document.querySelector('[name=title]').value = 'تقرير', true)`, new(bool))
+	b.Follow("form .main")
+	if got := must(s.Queue(s.Context(), "backup"))(s).Title; got != "تقرير" {
+		t.Errorf("it is %q", got)
+	}
+	b.Visit(s.url + "/monitors/backup/edit")
+	changeTitle(b, "Нов магазин")
+	if got := must(s.Monitor(s.Context(), "default", "backup"))(s).Title; got != "Нов магазин" {
+		t.Errorf("it is %q", got)
+	}
+	b.Visit(s.url + "/tasks/backup/edit")
+	changeTitle(b, "Нова задача")
+	if got := must(s.Task(s.Context(), "default", "backup"))(s).Title; got != "Нова задача" {
+		t.Errorf("it is %q", got)
+	}
+}
+
+func changeTitle(b *browser.Tab, to string) {
+	b.T.Helper()
+	b.Eval(`(document.querySelectorAll('details.drawer').forEach(d => d.open = true), document.querySelector('[name=title]').value = `+strconv.Quote(to)+`, true)`, new(bool))
+	b.Follow("form .main[value=save]")
+}
