@@ -20,6 +20,7 @@ import (
 	"github.com/belfry-run/belfry/cmd/belfry/internal/serve"
 	"github.com/belfry-run/belfry/cmd/belfry/internal/tasks"
 	"github.com/belfry-run/belfry/cmd/belfry/internal/workers"
+	"github.com/belfry-run/belfry/cmd/belfry/internal/workflows"
 )
 
 // Main runs one command line and answers its exit code. It uses nothing of the
@@ -72,8 +73,8 @@ when no server runs.
 	add("run", serve.Serve(c), workers.Worker(c), jobs.Run(c))
 	schedule := schedules.Schedule(c)
 	schedule.AddCommand(definitions.ScheduleCheck(c), definitions.ScheduleImport(c))
-	add("define", tasks.Task(c), programs.Program(c), programs.Secret(c), schedule, cycles.Cycle(c), schedules.Calendar(c), definitions.Apply(c), definitions.Diff(c), definitions.Export(c), definitions.Import(c))
-	add("watch", monitors.Monitor(c), monitors.Incident(c), alerts.Channel(c), alerts.Alert(c), monitors.Window(c), monitors.StatusPage(c))
+	add("define", tasks.Task(c), programs.Program(c), programs.Secret(c), schedule, cycles.Cycle(c), workflows.Workflow(c), schedules.Calendar(c), definitions.Apply(c), definitions.Diff(c), definitions.Export(c), definitions.Import(c))
+	add("watch", monitors.Monitor(c), monitors.Incident(c), alerts.Channel(c), alerts.Alert(c), alerts.Hook(c), monitors.Window(c), monitors.StatusPage(c), monitors.Announcement(c), monitors.Subscriber(c))
 	add("see", jobs.Job(c), jobs.Queue(c), schedules.Backfill(c), programs.Artifact(c), access.Audit(c))
 	add("operate", operate.Doctor(c), operate.CheckHistory(c), access.Token(c), access.Namespace(c), operate.Broker(c), operate.Config(c), operate.Migrate(c), operate.Version(c), operate.Completion(c))
 	cmd.SetHelpCommandGroupID("operate")

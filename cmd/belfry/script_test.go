@@ -86,7 +86,7 @@ func TestScripts(t *testing.T) {
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"start": cmdStart, "halt": cmdHalt, "crash": cmdCrash,
-			"exits": cmdExits, "until": cmdUntil, "mode": cmdMode, "lastjob": cmdLastJob,
+			"exits": cmdExits, "until": cmdUntil, "mode": cmdMode, "lastjob": cmdLastJob, "post": cmdPost,
 			"site": cmdSite, "elf": cmdELF,
 		},
 	})
@@ -276,6 +276,20 @@ func cmdELF(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Check(binary.Write(&b, binary.LittleEndian, load))
 	b.WriteString(args[0])
 	ts.Check(os.WriteFile(ts.MkAbs(args[0]), b.Bytes(), 0o755)) //nolint:gosec // it is a program
+}
+
+// post JSON posts to the address that was printed last, without a token.
+func cmdPost(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: post JSON")
+	}
+	r, err := http.Post(strings.TrimSpace(ts.ReadFile("stdout")), "application/json", strings.NewReader(args[0]))
+	ts.Check(err)
+	body, err := io.ReadAll(r.Body)
+	ts.Check(errors.Join(err, r.Body.Close()))
+	if r.StatusCode != http.StatusOK {
+		ts.Fatalf("%s: %s", r.Status, body)
+	}
 }
 
 // lastjob NAME TASK [STATE] waits for a job of a task and sets $NAME to the

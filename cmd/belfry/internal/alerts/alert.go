@@ -1,4 +1,4 @@
-// Package alerts has the commands alert and channel.
+// Package alerts has the commands alert, channel and hook.
 package alerts
 
 import (
@@ -122,8 +122,8 @@ func alertRules(c *cli.CLI) cli.Document[alert.Rule] {
 		Arguments: "--channel CHANNEL [flags]",
 		Long: `Create or change a rule. It selects notifications and sends them to its channels. A
 rule that names no monitor, task or schedule covers all of them. Default events of
---on: down, up, flapping, steady, stale, fresh, changed, certificate, job_failed and
-schedule_missed.`,
+--on: down, up, flapping, steady, stale, fresh, changed, certificate, job_failed,
+schedule_missed and hook_disabled.`,
 		Example: `  belfry alert rule set all --channel ops
   belfry alert rule set night --channel pager --tag critical --on down,up,reminder --remind 1h --group=-1s
   belfry alert rule set jobs --channel ops --task backup --on job_failed`,

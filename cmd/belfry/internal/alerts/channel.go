@@ -12,12 +12,10 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/belfry-run/belfry/alert"
-	"github.com/belfry-run/belfry/app"
 	"github.com/belfry-run/belfry/app/httpapi"
 	"github.com/belfry-run/belfry/cmd/belfry/internal/cli"
 	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/httpapi/wire"
-	"github.com/belfry-run/belfry/task"
 	"github.com/belfry-run/belfry/view"
 )
 
@@ -87,78 +85,26 @@ func drawChannel(c *cli.CLI, w io.Writer, d alert.Channel) {
 	c.Pairs(w, append(pairs, "generation", strconv.FormatInt(d.Generation, 10), "created", cli.Stamp(d.CreatedAt), "updated", cli.Stamp(d.UpdatedAt))...)
 }
 
-// tester sends a test message from where the server is.
-type tester interface {
-	TestChannel(ctx context.Context, namespace, name string) (wire.ChannelTest, error)
-}
-
 func channelTest(c *cli.CLI) *cobra.Command {
-	return &cobra.Command{
-		Use: "test NAME", Short: "Send a test message through a channel, and say what came of it", Args: cobra.ExactArgs(1),
-		Long: `Send a test message through a channel, and say what came of it. With a server, one
+	return sending{
+		noun: "channel", what: "message", short: "Send a test message through a channel, and show the result",
+		long: `Send a test message through a channel, and show the result. With a server, one
 of its nodes sends; without one, this process does, within the allow_addresses
 and allow_commands of its configuration. The exit code is 1 when the message was
 not taken.`,
-		RunE: c.Verb(func(ctx context.Context, s *cli.Conn, _ *cobra.Command, args []string) error {
-			ns, err := s.OneNamespace()
-			if err != nil {
-				return err
-			}
-			var out wire.ChannelTest
-			if server, is := s.Service.(tester); is {
-				out, err = server.TestChannel(ctx, ns, args[0])
-			} else {
-				out, err = testHere(ctx, c, s, ns, args[0])
-			}
-			if err != nil {
-				return err
-			}
-			if err := c.Emit(out, func(w io.Writer) { drawTest(c, w, args[0], out) }); err != nil {
-				return err
-			}
-			if !out.OK {
-				return cli.ExitStatus(cli.ExitFailed)
+		remote: func(s *cli.Conn) func(context.Context, string, string) (wire.ChannelTest, error) {
+			if server, is := s.Service.(interface {
+				TestChannel(ctx context.Context, namespace, name string) (wire.ChannelTest, error)
+			}); is {
+				return server.TestChannel
 			}
 			return nil
-		}),
-	}
-}
-
-func drawTest(c *cli.CLI, w io.Writer, name string, t wire.ChannelTest) {
-	paint := c.Painter()
-	if t.OK {
-		fmt.Fprintf(w, "%s  channel %s took the message in %s\n", paint(cli.StyleGood, "ok  "), name, cli.Took(t.Took.D()))
-		return
-	}
-	fmt.Fprintf(w, "%s  channel %s did not take the message: %s\n", paint(cli.StyleBad, "FAIL"), name, t.Error)
-}
-
-func testHere(ctx context.Context, c *cli.CLI, s *cli.Conn, ns, name string) (out wire.ChannelTest, err error) {
-	keeper, is := s.Service.(httpapi.Secrets)
-	if !is {
-		return out, core.Errorf(core.Internal, "the secrets of channels cannot be read here")
-	}
-	channel, err := keeper.ChannelSecrets(ctx, ns, name)
-	if err != nil {
-		return out, err
-	}
-	teller, err := app.NewTeller(c.Loaded.Config, c.Version)
-	if err != nil {
-		return out, err
-	}
-	defer teller.Close()
-	ctx, cancel := context.WithTimeout(ctx, view.AlertTimeout)
-	defer cancel()
-	began := time.Now()
-	m := alert.Compose(channel, []alert.Alert{{
-		Message: "test-" + rand.Text(), // or every test would have the same key
-		Notification: alert.Notification{
-			Type: alert.NotificationTest, At: core.Micro(began), Namespace: ns,
-			Title: "Test of channel " + name, Text: "Alerts that go to this channel arrive here.",
 		},
-	}}, c.Loaded.PublicURL, began)
-	told := teller.Send(ctx, channel, m)
-	out = wire.ChannelTest{OK: told.Error == "", Took: core.Duration(time.Since(began))}
-	out.Error, _ = core.CleanText(told.Error, task.MaxCheckMessage)
-	return out, nil
+		secrets: func(s httpapi.Secrets) func(context.Context, string, string) (alert.Channel, error) {
+			return s.ChannelSecrets
+		},
+		message: func(c alert.Channel, publicURL string, now time.Time) alert.Message {
+			return alert.TestMessage(c, publicURL, rand.Text(), now)
+		},
+	}.test(c)
 }

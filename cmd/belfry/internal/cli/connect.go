@@ -267,3 +267,16 @@ func (s *Conn) Label(namespace, name string) string {
 	}
 	return name
 }
+
+// Address is where people and programs reach a path of the node. The node knows the path; that it is reached elsewhere
+// than by this command, only the configuration can say.
+func (c *CLI) Address(s *Conn, path string) string {
+	base := s.Where
+	if s.Direct {
+		base = c.Loaded.ServerURL()
+	}
+	if c.Loaded.PublicURL != "" {
+		base = c.Loaded.PublicURL
+	}
+	return strings.TrimRight(base, "/") + path
+}

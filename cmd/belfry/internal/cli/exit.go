@@ -23,6 +23,8 @@ const (
 	ExitInternal     = 7
 	ExitNothing      = 8 // belfry worker init found no job
 	ExitUnknown      = 9 // the answer to a change was lost
+	ExitOverQuota    = 10
+	ExitQueueFull    = 11
 )
 
 // ExitHelp tells the exit codes.
@@ -36,7 +38,9 @@ const ExitHelp = `Exit codes:
   6  the server or database cannot be reached now
   7  a fault of Belfry itself
   8  belfry worker init found no job
-  9  the outcome is unknown: the answer to a change was lost, and it may have been made`
+  9  the outcome is unknown: the answer to a change was lost, and it may have been made
+ 10  a quota of the namespace has no room for it now
+ 11  a queue has as many jobs waiting as it may`
 
 // ExitCode is the one place where what went wrong becomes an exit code.
 func ExitCode(err error) int {
@@ -59,6 +63,10 @@ func ExitCode(err error) int {
 		return ExitConflict
 	case core.Unauthorized, core.Forbidden:
 		return ExitUnauthorized
+	case core.OverQuota:
+		return ExitOverQuota
+	case core.QueueFull:
+		return ExitQueueFull
 	case core.Unavailable:
 		return ExitUnavailable
 	case core.Unknown:

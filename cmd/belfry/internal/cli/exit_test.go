@@ -24,13 +24,15 @@ func TestExitCodes(t *testing.T) {
 		ExitUnknown:      {core.Errorf(core.Unknown, "x")},
 		ExitUnavailable:  {fmt.Errorf("around: %w", core.Errorf(core.Unavailable, "x"))},
 		ExitInternal:     {core.Errorf(core.Internal, "x")},
+		ExitOverQuota:    {core.Errorf(core.OverQuota, "x")},
+		ExitQueueFull:    {core.Errorf(core.QueueFull, "x")},
 		ExitNothing:      {ExitStatus(ExitNothing)},
 	} {
 		for _, err := range errs {
 			if got := ExitCode(err); got != want {
 				t.Errorf("%v: exit code %d, want %d", err, got, want)
 			}
-			if want > 0 && !strings.Contains(ExitHelp, fmt.Sprintf("\n  %d  ", want)) {
+			if want > 0 && !strings.Contains(ExitHelp, fmt.Sprintf("\n %2d  ", want)) {
 				t.Errorf("the help does not tell exit code %d", want)
 			}
 		}

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
-	"strconv"
 	"strings"
 	"time"
 
@@ -147,21 +146,6 @@ func NoRest(args []string) error {
 		return core.InvalidField("NAME", args[0], "is one argument too many", "")
 	}
 	return nil
-}
-
-// ParseSize reads bytes as people write them: 256MiB, 2G, 1000.
-func ParseSize(field, text string) (int64, error) {
-	wrong := core.InvalidField(field, text, "is not a size", "such as 256MiB, 2GiB, or a number of bytes")
-	digits := strings.TrimRight(text, "BbIiKkMmGgTt ")
-	n, err := strconv.ParseInt(digits, 10, 64)
-	if err != nil || n < 0 {
-		return 0, wrong
-	}
-	shift, known := map[string]uint{"": 0, "b": 0, "k": 10, "kib": 10, "m": 20, "mib": 20, "g": 30, "gib": 30, "t": 40, "tib": 40}[strings.ToLower(strings.TrimSpace(text[len(digits):]))]
-	if !known || n > 1<<62>>shift {
-		return 0, wrong
-	}
-	return n << shift, nil
 }
 
 // Choice refuses a word that is not among those known. An empty one is none.

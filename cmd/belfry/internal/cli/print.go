@@ -104,16 +104,44 @@ type Grid struct {
 	Paint func(lipgloss.Style, string) string
 }
 
-// Grid is an empty table of these columns.
+// Grid is an empty table of these columns. One whose head begins with a question
+// mark is left out where all its cells are empty.
 func (c *CLI) Grid(head ...string) *Grid {
 	return &Grid{head: head, Paint: c.Painter()}
 }
 
-// Row adds a row.
-func (g *Grid) Row(cells ...string) { g.rows = append(g.rows, cells) }
+// Row adds a row. Line breaks in cells become spaces: no name or text of a stranger looks like a row of its own.
+func (g *Grid) Row(cells ...string) {
+	row := make([]string, len(cells))
+	for i, cell := range cells {
+		row[i] = inLine.Replace(cell)
+	}
+	g.rows = append(g.rows, row)
+}
+
+var inLine = strings.NewReplacer("\r\n", " ", "\n", " ", "\r", " ")
+
+// leaveOut removes the columns that are only shown when they have something.
+func (g *Grid) leaveOut() {
+	for i := len(g.head) - 1; i >= 0; i-- {
+		name, optional := strings.CutPrefix(g.head[i], "?")
+		g.head[i] = name
+		if !optional || slices.ContainsFunc(g.rows, func(row []string) bool { return row[i] != "" }) {
+			continue
+		}
+		g.head = slices.Delete(g.head, i, i+1)
+		for at, row := range g.rows {
+			g.rows[at] = slices.Delete(row, i, i+1)
+		}
+		if i < len(g.Least) {
+			g.Least = slices.Delete(g.Least, i, i+1)
+		}
+	}
+}
 
 // Write writes the table.
 func (g *Grid) Write(w io.Writer) {
+	g.leaveOut()
 	widths := make([]int, len(g.head))
 	copy(widths, g.Least)
 	for _, row := range append([][]string{g.head}, g.rows...) {

@@ -44,7 +44,7 @@ func cycleList(c *cli.CLI) *cobra.Command {
 				fmt.Fprintln(c.Stderr, "no cycles; try: belfry cycle create NAME --member TASK --member TASK --every 1h")
 				return
 			}
-			g := c.Grid("NAME", "MEMBERS", "DUE", "UNDER WAY", "LAST", "NEXT")
+			g := c.Grid("NAME", "?TITLE", "MEMBERS", "DUE", "UNDER WAY", "LAST", "NEXT")
 			for _, v := range p.Items {
 				due := 0
 				for _, m := range v.Members {
@@ -56,7 +56,7 @@ func cycleList(c *cli.CLI) *cobra.Command {
 				if v.Last != nil {
 					last = wait.Tally(*v.Last)
 				}
-				g.Row(s.Label(v.Task.Namespace, v.Task.Name), strconv.Itoa(len(v.Members)), strconv.Itoa(due), runText(v), last, cli.Ago(v.NextAt, s.Now))
+				g.Row(s.Label(v.Task.Namespace, v.Task.Name), cli.Clip(v.Task.Title, 40), strconv.Itoa(len(v.Members)), strconv.Itoa(due), runText(v), last, cli.Ago(v.NextAt, s.Now))
 			}
 			g.Write(w)
 		})
@@ -125,7 +125,7 @@ func drawCycle(c *cli.CLI, w io.Writer, s *cli.Conn, v cycle.Status, schedules [
 		times = append(times, text)
 	}
 	pairs := []string{
-		"name", v.Task.Name, "namespace", v.Task.Namespace, "description", v.Task.Description, "stagger", stagger,
+		"name", v.Task.Name, "namespace", v.Task.Namespace, "title", v.Task.Title, "description", v.Task.Description, "stagger", stagger,
 		"when", strings.Join(times, "\n"), "next", cli.When(v.NextAt, s.Now), "last", last,
 	}
 	if r := v.Run; r != nil {

@@ -3,7 +3,6 @@ package cycles
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 
@@ -51,28 +50,22 @@ went well or nothing was due, and 1 when not.`,
 
 // waitForCycle shows each member as it ends, and then how the cycle ended.
 func waitForCycle(ctx context.Context, c *cli.CLI, s *cli.Conn, j job.Job, timeout wait.Time) error {
-	ctx, stop := wait.Patience(ctx, c, s, timeout)
-	defer stop()
+	late := core.Errorf(core.Unavailable, "cycle %s has not ended", j.Task).WithHint("belfry cycle show %s", j.Task)
 	shown := 0
-	for {
+	return wait.Follow(ctx, c, s, timeout, late, func(ctx context.Context) (last bool, err error) {
 		done, results, err := cycleSoFar(ctx, s, j)
-		if err == nil {
-			if c.Output == "table" && len(results) > shown {
-				drawEnded(c, results[shown:])
-				shown = len(results)
-			}
-			if done.State.Final() {
-				return cycleEnded(c, done)
-			}
-			err = wait.Sleep(ctx, wait.Pace)
-		}
-		if errors.Is(ctx.Err(), context.DeadlineExceeded) {
-			return core.Errorf(core.Unavailable, "cycle %s has not ended", j.Task).WithHint("belfry cycle show %s", j.Task)
-		}
 		if err != nil {
-			return err
+			return false, err
 		}
-	}
+		if c.Output == "table" && len(results) > shown {
+			drawEnded(c, results[shown:])
+			shown = len(results)
+		}
+		if !done.State.Final() {
+			return false, nil
+		}
+		return true, cycleEnded(c, done)
+	})
 }
 
 // cycleSoFar is a cycle's job and what became of its members.
@@ -159,14 +152,7 @@ func cycleCancel(c *cli.CLI) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return c.Emit(done, func(w io.Writer) {
-				for _, id := range done.IDs {
-					fmt.Fprintf(w, "job %d canceled\n", id)
-				}
-				for id, why := range done.Left {
-					fmt.Fprintf(c.Stderr, "job %d left as it is: %s\n", id, why)
-				}
-			})
+			return c.Selected(done, "job", "canceled", true)
 		}),
 	}
 	cmd.Flags().StringVar(&note, "note", "", "why; kept with the job")

@@ -25,11 +25,11 @@ import (
 // cycleFlags are the fields of a cycle that have a flag, and those of the
 // schedule that goes with it. Only flags that were given change anything.
 type cycleFlags struct {
-	file, stagger, timeout, description string
-	members, add, remove                []string
-	tags                                []string
-	times                               define.Times
-	zone                                string
+	file, stagger, timeout, title, description string
+	members, add, remove                       []string
+	tags                                       []string
+	times                                      define.Times
+	zone                                       string
 }
 
 const memberHelp = `TASK,SETTING=VALUE..., with the settings every, timeout, max-attempts, on-failure and input`
@@ -46,6 +46,7 @@ func (f *cycleFlags) flags(fs *pflag.FlagSet, update bool) {
 	fs.StringVar(&f.stagger, "stagger", "", "longest pause before a member, the first excepted, such as 30s; default: none")
 	fs.StringVar(&f.timeout, "timeout", "", "longest a run may take from its start, up to 7d; default: 24h")
 	fs.StringSliceVar(&f.tags, "tag", nil, "tags, for filters")
+	fs.StringVar(&f.title, "title", "", "what people call it, in any script; the name stays its address")
 	fs.StringVar(&f.description, "description", "", "for people")
 	fs.StringArrayVar(&f.times.Every, "every", nil, "how often it runs, such as 1h, by a schedule of the same name")
 	fs.BoolVar(&f.times.AfterFinish, "after-finish", false, "count --every from the end of the run before, instead of from the plan")
@@ -78,6 +79,7 @@ func (f *cycleFlags) apply(fs *pflag.FlagSet, t *task.Task) error {
 		return err
 	}
 	cli.Set(fs.Changed("tag"), f.tags, &t.Tags)
+	cli.Set(fs.Changed("title"), f.title, &t.Title)
 	cli.Set(fs.Changed("description"), f.description, &t.Description)
 	t.Cycle = &cycle
 	if err := cli.Duration(fs.Changed, "timeout", f.timeout, &t.Timeout); err != nil {

@@ -26,11 +26,11 @@ func Summary(t task.Task) string {
 // DrawTask draws a task for people.
 func DrawTask(c *cli.CLI, w io.Writer, t task.Task) {
 	pairs := []string{
-		"name", t.Name, "namespace", t.Namespace, "kind", string(t.Kind), "description", t.Description,
+		"name", t.Name, "namespace", t.Namespace, "title", t.Title, "kind", string(t.Kind), "description", t.Description,
 		"queue", t.Queue, "priority", strconv.Itoa(t.Priority), "timeout", t.Timeout.String(),
 		"retry", fmt.Sprintf("%d attempts, %s from %s to %s, when lost: %s",
 			t.Retry.MaxAttempts, t.Retry.Backoff, t.Retry.Delay, t.Retry.MaxDelay, t.Retry.OnLost),
-		"requirements", setting.Entries(t.Requirements.Labels, "="), "tags", strings.Join(t.Tags, ", "), "input", string(plainjson.Unescape(t.Input)),
+		"requirements", setting.Entries(t.Requirements.Labels, "="), "limits", Limits(t), "tags", strings.Join(t.Tags, ", "), "input", string(plainjson.Unescape(t.Input)),
 	}
 	for _, f := range t.Details() {
 		pairs = append(pairs, f.Name, fmt.Sprintf(f.Format, f.Args...))
@@ -38,6 +38,33 @@ func DrawTask(c *cli.CLI, w io.Writer, t task.Task) {
 	pairs = append(pairs, "conditions", strings.Join(t.Conditions, "\n"), "warnings", strings.Join(t.Warnings, "\n"),
 		"generation", strconv.FormatInt(t.Generation, 10), "created", cli.Stamp(t.CreatedAt), "updated", cli.Stamp(t.UpdatedAt))
 	c.Pairs(w, pairs...)
+}
+
+// Limits are the limits of a task in words, a line each.
+func Limits(t task.Task) string {
+	lines := LimitTexts(t.Limits)
+	if s := t.Sequence; s != nil {
+		line := "sequence: one after the other"
+		if s.Key != "" {
+			line += ", for each " + s.Key
+		}
+		lines = append(lines, line+", on failure "+string(s.OnFailure))
+	}
+	if s := t.Throttle; s != nil {
+		line := "throttle: one in " + s.Window.String()
+		if s.Key != "" {
+			line += ", for each " + s.Key
+		}
+		lines = append(lines, line)
+	}
+	if s := t.Debounce; s != nil {
+		line := fmt.Sprintf("debounce: %s after the last, %s after the first at the latest", s.Window, core.Duration(s.Longest()))
+		if s.Key != "" {
+			line += ", for each " + s.Key
+		}
+		lines = append(lines, line)
+	}
+	return strings.Join(lines, "\n")
 }
 
 // AddRequirements adds --require, which is also what --label means for a task.
@@ -56,17 +83,27 @@ func AdviseWorkers(ctx context.Context, c *cli.CLI, s *cli.Conn, t task.Task) {
 		return // it is advice, and the token may not see workers
 	}
 	var lacks []string
+	elsewhere := false // one could, and serves other queues
 	for _, w := range workers {
 		_, lane := w.Queues[t.Queue]
-		if !lane || !w.RunsIn(t.Namespace) || !w.Runs(t.Kind) || !w.Handles(t.Kind, t.Name) {
+		if !w.RunsIn(t.Namespace) || !w.Runs(t.Kind) || !w.Handles(t.Kind, t.Name) {
 			continue
 		}
-		if lacks = t.Requirement().Unmet(w.Has); len(lacks) == 0 {
+		unmet := t.Requirement().Unmet(w.Has)
+		if !lane {
+			elsewhere = elsewhere || len(unmet) == 0
+			continue
+		}
+		if lacks = unmet; len(lacks) == 0 {
 			return
 		}
 	}
 	if len(lacks) > 0 {
 		fmt.Fprintf(c.Stderr, "note: no worker has what it needs now, its jobs will wait: there is one without %s\ntry: belfry worker list\n", strings.Join(lacks, ", "))
+		return
+	}
+	if elsewhere {
+		fmt.Fprintf(c.Stderr, "note: no worker serves queue %s yet; a node that serves all queues begins with a new one in a moment, and other workers when they are told to\ntry: belfry worker list\n", t.Queue)
 		return
 	}
 	hint := core.Or(t.Kind.Info().Worker, "start a worker for queue "+t.Queue)

@@ -26,9 +26,9 @@ func Apply(c *cli.CLI) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "apply -f FILE", Short: "Make the database as files of definitions say", Args: cobra.NoArgs,
 		Long: `Make the database as files of definitions say: queues, calendars, tasks,
-schedules, monitors, channels, alert_rules, windows and status_pages. Create what
-is missing, change what differs, leave alone what the files do not name. All of
-it happens in one transaction, or nothing of it.
+schedules, monitors, channels, alert_rules, hooks, windows and status_pages. Create
+what is missing, change what differs, leave alone what the files do not name. All
+of it happens in one transaction, or nothing of it.
 
 The plan is shown first. On a terminal it is then asked for; elsewhere, or with
 --yes, it is carried out. --prune also deletes what the namespace has and the

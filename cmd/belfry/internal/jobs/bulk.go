@@ -1,9 +1,8 @@
 package jobs
 
 import (
+	"cmp"
 	"context"
-	"fmt"
-	"io"
 
 	"github.com/spf13/cobra"
 
@@ -71,28 +70,10 @@ func selected(ctx context.Context, c *cli.CLI, s *cli.Conn, sel view.Selection, 
 	if broken != nil && len(all.IDs)+len(all.Left) == 0 {
 		return broken
 	}
-	err := c.Emit(all, func(w io.Writer) {
-		verb := done
-		if sel.DryRun {
-			verb = "would be " + done
-		}
-		for _, id := range all.IDs {
-			fmt.Fprintf(w, "job %d %s\n", id, verb)
-		}
-		for id, why := range all.Left {
-			fmt.Fprintf(c.Stderr, "job %d left as it is: %s\n", id, why)
-		}
-		if len(all.IDs) == 0 && len(all.Left) == 0 {
-			fmt.Fprintln(c.Stderr, "no such jobs")
-		}
-	})
-	if broken != nil {
-		return broken
+	if sel.DryRun {
+		done = "would be " + done
 	}
-	if err == nil && len(sel.IDs) > 0 && len(all.IDs) == 0 {
-		return cli.ExitStatus(cli.ExitConflict) // why was said above
-	}
-	return err
+	return cmp.Or(broken, c.Selected(all, "job", done, len(sel.IDs) > 0))
 }
 
 func jobIDs(args []string) ([]int64, error) {

@@ -24,7 +24,7 @@ import (
 // Job is the command job.
 func Job(c *cli.CLI) *cobra.Command {
 	return cli.Noun("job", "What was asked for and what came of it", []string{"jobs"},
-		jobList(c), jobShow(c), jobLogs(c), jobOutputs(c), jobWhy(c), jobEnqueue(c), jobWait(c), jobCancel(c), jobRetry(c), jobRunAgain(c))
+		jobList(c), jobShow(c), jobLogs(c), jobOutputs(c), jobWhy(c), jobEnqueue(c), jobWait(c), jobCancel(c), jobRetry(c), jobRunAgain(c), jobSteps(c), jobResetSteps(c))
 }
 
 // jobFilter are the flags that choose jobs.
@@ -180,12 +180,33 @@ func jobShow(c *cli.CLI) *cobra.Command {
 			if err != nil {
 				return err
 			}
+			var steps []job.Step
+			if j.Kind == task.KindFunc {
+				if steps, err = s.JobSteps(ctx, s.NS, id); err != nil {
+					return err
+				}
+			}
 			return c.Emit(struct {
 				job.Job
 				Attempts []job.Attempt `json:"attempts"`
-			}{j, attempts}, func(w io.Writer) { drawJob(c, w, j, attempts, s.Now) })
+				Steps    []job.Step    `json:"steps,omitempty"`
+			}{j, attempts, steps}, func(w io.Writer) {
+				drawJob(c, w, j, attempts, s.Now)
+				if len(steps) > 0 {
+					fmt.Fprintln(w)
+					drawSteps(c, w, steps, s.Now)
+				}
+			})
 		}),
 	}
+}
+
+// joinedText says which requests a debounced job stands for.
+func joinedText(j job.Job, now time.Time) string {
+	if j.Debounced == nil {
+		return ""
+	}
+	return fmt.Sprintf("%d requests after the first, the last asked for %s", j.Debounced.Joined, cli.When(j.Debounced.LastAt, now))
 }
 
 func drawJob(c *cli.CLI, w io.Writer, j job.Job, attempts []job.Attempt, now time.Time) {
@@ -195,11 +216,11 @@ func drawJob(c *cli.CLI, w io.Writer, j job.Job, attempts []job.Attempt, now tim
 	}
 	c.Pairs(w, "id", strconv.FormatInt(j.ID, 10), "task", j.Task, "kind", string(j.Kind), "namespace", j.Namespace,
 		"state", wait.State(j), "reason", string(j.Reason), "note", j.Note, "error", j.Error, "cancel", canceled,
-		"schedule", j.Schedule, "nominal", cli.Stamp(j.Nominal), "trigger", string(j.Trigger),
+		"progress", progressText(j, now), "schedule", j.Schedule, "nominal", cli.Stamp(j.Nominal), "trigger", string(j.Trigger),
 		"queue", j.Queue, "priority", strconv.Itoa(j.Priority), "due", cli.When(j.DueAt, now),
 		"created", cli.When(j.CreatedAt, now), "claimed", cli.When(j.ClaimedAt, now), "finished", cli.When(j.FinishedAt, now),
 		"attempts", attemptsText(j), "timeout", j.Timeout.String(),
-		"tags", strings.Join(j.Tags, ", "), "key", j.Key, "active key", j.ActiveKey, "run again of", idText(j.RunAgainOf), "run again as", idText(j.RunAgainAs...), "input", string(plainjson.Unescape(j.Input)), "output", outputText(j))
+		"tags", strings.Join(j.Tags, ", "), "key", j.Key, "active key", j.ActiveKey, "run again of", idText(j.RunAgainOf), "run again as", idText(j.RunAgainAs...), "joined", joinedText(j, now), "input", string(plainjson.Unescape(j.Input)), "output", outputText(j))
 	if members := wait.CycleOutput(j).Members; j.Kind == task.KindCycle && len(members) > 0 {
 		fmt.Fprintln(w)
 		wait.DrawResults(c, w, members)

@@ -4,39 +4,88 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"github.com/belfry-run/belfry/cmd/belfry/internal/cli"
+	"github.com/belfry-run/belfry/cmd/belfry/internal/define"
 	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/flow"
 	"github.com/belfry-run/belfry/job"
 )
 
 // Queue is the command queue.
 func Queue(c *cli.CLI) *cobra.Command {
 	return cli.Noun("queue", "Lanes of jobs: limits, pause, depth", []string{"queues"},
-		queueCreate(c), queueList(c), queueShow(c), queueUpdate(c), queueDelete(c), queuePause(c), queueResume(c))
+		queueCreate(c), queueList(c), queueShow(c), queueHistory(c), queueUpdate(c), queueDelete(c), queueLimits(c), queuePause(c), queueResume(c))
 }
 
 type queueFlags struct {
-	description                        string
+	title, description, fair           string
+	weights, limits                    []string
+	onFull                             string
 	concurrency, globalLimit, priority int
+	maxWaiting                         int
 }
 
 func (f *queueFlags) add(fs *pflag.FlagSet) {
 	fs.IntVar(&f.concurrency, "concurrency", 0, "jobs at the same time on each worker; default: 10")
 	fs.IntVar(&f.globalLimit, "global-limit", 0, "jobs at the same time on all workers together; 0: no limit")
 	fs.IntVar(&f.priority, "priority", 0, "order in which a worker serves its queues; higher first")
+	fs.IntVar(&f.maxWaiting, "max-waiting", 0, "most jobs that have not ended and do not run; 0: no bound")
+	fs.StringVar(&f.onFull, "on-full", "", "what becomes of new jobs when as many wait: refuse, or drop_oldest of the lowest priority; default: refuse")
+	define.LimitFlag(fs, &f.limits)
+	fs.StringVar(&f.fair, "fair", "", "take jobs in turn by a key, such as input.customer, namespace or task; empty: the oldest goes first")
+	fs.StringArrayVar(&f.weights, "fair-weight", nil, "turns of a value of the key for each turn of others, such as acme=3; repeat; empty: none")
+	fs.StringVar(&f.title, "title", "", "what people call it, in any script; the name stays its address")
 	fs.StringVar(&f.description, "description", "", "for people")
 }
 
-func (f *queueFlags) apply(given func(string) bool, q *job.Queue) {
+func (f *queueFlags) apply(given func(string) bool, q *job.Queue) error {
 	cli.Set(given("concurrency"), f.concurrency, &q.Concurrency)
 	cli.Set(given("global-limit"), f.globalLimit, &q.GlobalLimit)
 	cli.Set(given("priority"), f.priority, &q.Priority)
+	cli.Set(given("title"), f.title, &q.Title)
 	cli.Set(given("description"), f.description, &q.Description)
+	if cli.Set(given("max-waiting"), f.maxWaiting, &q.MaxWaiting); given("max-waiting") && f.maxWaiting == 0 {
+		q.OnFull = ""
+	}
+	if given("on-full") {
+		q.OnFull = job.OnFull(f.onFull)
+	}
+	if given("limit") {
+		limits, err := define.ReadLimits(f.limits)
+		if err != nil {
+			return err
+		}
+		q.Limits = limits
+	}
+	fair := flow.Fair{}
+	if q.Fair != nil {
+		fair = *q.Fair
+	}
+	cli.Set(given("fair"), f.fair, &fair.Key)
+	if given("fair-weight") {
+		weights, err := flow.ParseWeights(slices.DeleteFunc(f.weights, func(w string) bool { return w == "" }))
+		if err != nil {
+			return err
+		}
+		fair.Weights = weights
+	}
+	switch {
+	case given("fair") && f.fair == "":
+		q.Fair = nil
+		if given("fair-weight") {
+			return core.InvalidField("fair", "", "is empty, so there is nothing to weigh", "give a key, or no --fair-weight")
+		}
+	case given("fair") || given("fair-weight"):
+		q.Fair = &fair
+	}
+	return nil
 }
 
 func queueCreate(c *cli.CLI) *cobra.Command {
@@ -52,7 +101,9 @@ func queueCreate(c *cli.CLI) *cobra.Command {
 				return err
 			}
 			q := job.Queue{Name: args[0]}
-			f.apply(cmd.Flags().Changed, &q)
+			if err := f.apply(cmd.Flags().Changed, &q); err != nil {
+				return err
+			}
 			return saveQueue(ctx, c, s, q, "created")
 		}),
 	}
@@ -79,7 +130,9 @@ to the queue follow a new concurrency at their next renewal.`,
 			if err != nil {
 				return err
 			}
-			f.apply(cmd.Flags().Changed, &q.Queue)
+			if err := f.apply(cmd.Flags().Changed, &q.Queue); err != nil {
+				return err
+			}
 			return saveQueue(ctx, c, s, q.Queue, "updated")
 		}),
 	}
@@ -96,13 +149,13 @@ func queueList(c *cli.CLI) *cobra.Command {
 				return err
 			}
 			return c.Emit(core.Page[job.QueueStats]{Items: qs}, func(w io.Writer) {
-				g := c.Grid("NAME", "STATE", "READY", "RUNNING", "LATER", "OLDEST", "PRIORITY", "PER WORKER", "IN ALL")
+				g := c.Grid("NAME", "?TITLE", "STATE", "READY", "RUNNING", "LATER", "OLDEST", "PRIORITY", "PER WORKER", "IN ALL")
 				for _, q := range qs {
 					all := ""
 					if q.GlobalLimit > 0 {
 						all = strconv.Itoa(q.GlobalLimit)
 					}
-					g.Row(q.Name, g.State(queueState(q.Queue)), cli.Count(q.Ready), cli.Count(q.Running), cli.Count(q.Scheduled),
+					g.Row(q.Name, cli.Clip(q.Title, 40), g.State(queueState(q.Queue)), cli.Count(q.Ready), cli.Count(q.Running), cli.Count(q.Scheduled),
 						cli.Ago(q.OldestAt, s.Now), strconv.Itoa(q.Priority), strconv.Itoa(q.Concurrency), all)
 				}
 				g.Write(w)
@@ -127,18 +180,34 @@ func queueShow(c *cli.CLI) *cobra.Command {
 				return err
 			}
 			return c.Emit(q, func(w io.Writer) {
-				paused, all := "", "no limit"
+				paused, all, fair, weights := "", "no limit", "", ""
+				if q.Fair != nil {
+					fair, weights = q.Fair.Key, strings.Join(q.Fair.WeightTexts(), ", ")
+				}
 				if !q.PausedAt.IsZero() {
 					paused = fmt.Sprintf("%s by %s: %s", cli.When(q.PausedAt, s.Now), q.PausedBy, q.PausedReason)
 				}
 				if q.GlobalLimit > 0 {
 					all = strconv.Itoa(q.GlobalLimit)
 				}
-				c.Pairs(w, "name", q.Name, "description", q.Description, "state", queueState(q.Queue), "paused", paused,
+				c.Pairs(w, "name", q.Name, "title", q.Title, "description", q.Description, "state", queueState(q.Queue), "paused", paused,
 					"ready", cli.Count(q.Ready), "running", cli.Count(q.Running), "later", cli.Count(q.Scheduled), "oldest", cli.When(q.OldestAt, s.Now),
-					"priority", strconv.Itoa(q.Priority), "per worker", strconv.Itoa(q.Concurrency), "in all", all,
+					"priority", strconv.Itoa(q.Priority), "per worker", strconv.Itoa(q.Concurrency), "in all", all, "most waiting", core.Or(q.BoundText(), "no bound"), "limits", strings.Join(define.LimitTexts(q.Limits), "\n"), "fair by", fair, "weights", weights,
 					"created", cli.Stamp(q.CreatedAt), "updated", cli.Stamp(q.UpdatedAt))
 			})
+		}),
+	}
+}
+
+func queueLimits(c *cli.CLI) *cobra.Command {
+	return &cobra.Command{
+		Use: "limits NAME", Short: "Show how the limits of a queue are used now, and by which keys most", Args: cobra.ExactArgs(1),
+		RunE: c.Verb(func(ctx context.Context, s *cli.Conn, _ *cobra.Command, args []string) error {
+			all, err := s.QueueLimitUse(ctx, args[0])
+			if err != nil {
+				return err
+			}
+			return define.EmitLimitUse(c, all, "the queue has no limits; try: belfry queue update "+args[0]+" --limit running=5")
 		}),
 	}
 }

@@ -62,6 +62,8 @@ commands of a server that is not on this machine want --allow-commands.`,
 		switch t.Kind {
 		case task.KindFunc:
 			return runElsewhere(ctx, c, s, t, raw)
+		case task.KindWorkflow:
+			return core.Errorf(core.Invalid, "task %q is a workflow, whose steps run where workers are", t.Name).WithHint("belfry job enqueue %s", t.Name)
 		case task.KindCycle:
 			return core.Errorf(core.Invalid, "task %q is a cycle, whose members run where workers are", t.Name).WithHint("belfry cycle run %s --wait", t.Name)
 		}

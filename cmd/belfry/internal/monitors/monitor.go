@@ -35,7 +35,7 @@ func monitorList(c *cli.CLI) *cobra.Command {
 	cmd.Flags().StringVar(&status, "status", "", "only new, up, down or paused ones")
 	cmd.Flags().StringVar(&kind, "kind", "", "only this kind")
 	cmd.Flags().StringVar(&tag, "tag", "", "only with this tag")
-	cmd.Flags().StringVar(&search, "search", "", "only with this in the name")
+	cmd.Flags().StringVar(&search, "search", "", "only with this in the name or title")
 	cmd.RunE = c.Verb(func(ctx context.Context, s *cli.Conn, _ *cobra.Command, _ []string) error {
 		if err := cli.Choice("--status", monitor.Status(status), monitor.StatusNew, monitor.StatusUp, monitor.StatusDown, monitor.StatusPaused); err != nil {
 			return err
@@ -54,9 +54,9 @@ func monitorList(c *cli.CLI) *cobra.Command {
 				fmt.Fprintln(c.Stderr, "no monitors; try: belfry monitor create site --url https://example.com")
 				return
 			}
-			g := c.Grid("NAME", "STATUS", "SINCE", "CHECKED", "LATENCY", "TARGET", "NOTE")
+			g := c.Grid("NAME", "?TITLE", "STATUS", "SINCE", "CHECKED", "LATENCY", "TARGET", "NOTE")
 			for _, v := range p.Items {
-				g.Row(s.Label(v.Namespace, v.Name), g.State(string(v.Status)), cli.Ago(v.State.Since, s.Now), cli.Ago(v.State.LastAt, s.Now),
+				g.Row(s.Label(v.Namespace, v.Name), cli.Clip(v.Title, 40), g.State(string(v.Status)), cli.Ago(v.State.Since, s.Now), cli.Ago(v.State.LastAt, s.Now),
 					latency(v.State.LastLatency), cli.Clip(monitorTarget(v.Monitor), 50), cli.Clip(monitorNote(v), 60))
 			}
 			g.Write(w)
@@ -165,21 +165,12 @@ func monitorShow(c *cli.CLI) *cobra.Command {
 	}
 }
 
-// beatURL is where a heartbeat is to be called. The node knows the path; that
-// people reach it elsewhere than this command does, only the configuration can
-// say.
+// beatURL is where a heartbeat is to be called.
 func beatURL(c *cli.CLI, s *cli.Conn, v view.MonitorView) string {
 	if v.Beat == "" {
 		return ""
 	}
-	base := s.Where
-	if s.Direct {
-		base = c.Loaded.ServerURL()
-	}
-	if c.Loaded.PublicURL != "" {
-		base = c.Loaded.PublicURL
-	}
-	return strings.TrimRight(base, "/") + v.Beat
+	return c.Address(s, v.Beat)
 }
 
 // curl is the call of a heartbeat at the end of a script.
@@ -213,7 +204,7 @@ func drawMonitor(c *cli.CLI, w io.Writer, m shownMonitor, now time.Time) {
 		outage = fmt.Sprintf("%d, since %s\n%s", m.Outage.ID, cli.When(m.Outage.StartedAt, now), fault(m.Outage.Code, m.Outage.Message))
 	}
 	pairs := []string{
-		"name", m.Name, "namespace", m.Namespace, "description", m.Description, "tags", strings.Join(m.Tags, ", "),
+		"name", m.Name, "namespace", m.Namespace, "title", m.Title, "description", m.Description, "tags", strings.Join(m.Tags, ", "),
 		"kind", string(m.Kind()), "target", monitorTarget(m.Monitor), "status", status, "since", cli.When(st.Since, now), "paused", paused,
 		"last check", last, "outage", outage, "next check", cli.When(m.NextAt, now),
 	}

@@ -3,7 +3,12 @@ package monitors
 import (
 	"cmp"
 	"context"
+	"encoding/base64"
+	"fmt"
 	"io"
+	"maps"
+	"os"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -13,6 +18,7 @@ import (
 	"github.com/belfry-run/belfry/cmd/belfry/internal/cli"
 	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/monitor"
+	"github.com/belfry-run/belfry/public"
 	"github.com/belfry-run/belfry/view"
 )
 
@@ -55,36 +61,79 @@ and all that have a tag as tag:TAG.`,
 			return []string{cli.OnOff(d.Off), cli.Clip(d.Title, 50), cli.Clip(strings.ReplaceAll(sections(d), "\n", "; "), 60)}
 		},
 		Draw: func(w io.Writer, _ *cli.Conn, d monitor.StatusPage) {
+			accent, logo := look(d)
 			c.Pairs(w, "name", d.Name, "namespace", d.Namespace, "title", d.Title, "description", d.Description, "state", cli.OnOff(d.Off),
-				"shows", sections(d), "generation", strconv.FormatInt(d.Generation, 10), "created", cli.Stamp(d.CreatedAt), "updated", cli.Stamp(d.UpdatedAt))
+				"shows", sections(d), "accent", accent, "logo", logo, "subscriptions", subscriptions(d), "generation", strconv.FormatInt(d.Generation, 10), "created", cli.Stamp(d.CreatedAt), "updated", cli.Stamp(d.UpdatedAt))
 		},
 		Flags: statusPageFlags,
 		Said:  func(*cli.Conn, monitor.StatusPage) string { return "" },
 	}
 }
 
+// subscriptions is how visitors subscribe to a status page.
+func subscriptions(d monitor.StatusPage) string {
+	var ways []string
+	if d.Subscribe.IsWay(public.Mail) {
+		ways = append(ways, "by mail through channel "+d.Subscribe.Mail)
+	}
+	if d.Subscribe.IsWay(public.Webhook) {
+		ways = append(ways, "by webhook")
+	}
+	return cmp.Or(strings.Join(ways, ", "), "off")
+}
+
 // sections is what a status page shows.
 func sections(d monitor.StatusPage) string {
 	var lines []string
 	for _, s := range d.Sections {
-		lines = append(lines, strings.TrimPrefix(s.Title+": "+targets(s.Monitors, s.Tags), ": "))
+		line := strings.TrimPrefix(s.Title+": "+targets(s.Monitors, s.Tags), ": ")
+		for _, name := range slices.Sorted(maps.Keys(s.Titles)) {
+			line += fmt.Sprintf("; %s as %q", name, s.Titles[name])
+		}
+		lines = append(lines, line)
 	}
 	return cmp.Or(strings.Join(lines, "\n"), "all monitors that are public")
 }
 
 func statusPageFlags(fs *pflag.FlagSet) cli.Setter[monitor.StatusPage] {
 	var title, description string
-	var list []string
-	var off bool
+	var list, called []string
+	var off, webhooks bool
+	var mail, logo, accent, accentDark string
+	fs.StringVar(&logo, "logo", "", "PNG or JPEG file of at most 32 KiB, shown beside the title; an empty name removes it")
+	fs.StringVar(&accent, "accent", "", "colour of links and buttons, such as #0b5cad; an empty one is Belfry's own")
+	fs.StringVar(&accentDark, "accent-dark", "", "the same in the dark theme; default: the nearest to --accent that can be read there")
+	fs.StringVar(&mail, "subscribe-mail", "", "channel of kind email through which visitors subscribe by mail; an empty one ends that")
+	fs.BoolVar(&webhooks, "subscribe-webhooks", false, "visitors may subscribe webhooks; =false ends that")
 	fs.StringVar(&title, "title", "", "default: the name")
 	fs.StringArrayVar(&list, "section", nil, "TITLE=MONITOR,tag:TAG,...; may be repeated; an empty one leaves only the monitors that are public")
+	fs.StringArrayVar(&called, "monitor-title", nil, "MONITOR=TITLE, shown on this page instead of the monitor's own title; may be repeated; an empty title ends that")
 	fs.BoolVar(&off, "off", false, "nobody sees it; --off=false ends that")
 	fs.StringVar(&description, "description", "", "for people")
 	return func(_ *cli.Conn, fs *pflag.FlagSet, d *monitor.StatusPage, rest []string) error {
 		cli.Set(fs.Changed("title"), title, &d.Title)
 		cli.Set(fs.Changed("off"), off, &d.Off)
 		cli.Set(fs.Changed("description"), description, &d.Description)
+		cli.Set(fs.Changed("accent"), accent, &d.Accent)
+		cli.Set(fs.Changed("accent-dark"), accentDark, &d.AccentDark)
+		if fs.Changed("logo") {
+			text, err := imageText(logo)
+			if err != nil {
+				return err
+			}
+			d.Logo = text
+		}
+		if fs.Changed("subscribe-mail") || fs.Changed("subscribe-webhooks") {
+			ways := public.Subscribing{}
+			if d.Subscribe != nil {
+				ways = *d.Subscribe
+			}
+			cli.Set(fs.Changed("subscribe-mail"), mail, &ways.Mail)
+			cli.Set(fs.Changed("subscribe-webhooks"), webhooks, &ways.Webhooks)
+			d.Subscribe = &ways
+		}
 		if fs.Changed("section") {
+			before := d.Sections
 			d.Sections = nil
 			for _, text := range list {
 				if text == "" {
@@ -94,11 +143,85 @@ func statusPageFlags(fs *pflag.FlagSet) cli.Setter[monitor.StatusPage] {
 				if err != nil {
 					return err
 				}
-				d.Sections = append(d.Sections, s)
+				d.Sections = append(d.Sections, withTitles(s, before))
+			}
+		}
+		for _, text := range called {
+			if err := nameMonitor(d, text); err != nil {
+				return err
 			}
 		}
 		return cli.NoRest(rest)
 	}
+}
+
+// imageText is an image file in base64. It reads no more than shows that it is too large.
+func imageText(path string) (string, error) {
+	if path == "" {
+		return "", nil
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return "", core.InvalidField("--logo", path, "cannot be read: "+core.OneLine(err.Error()), "name a PNG or JPEG file")
+	}
+	defer f.Close()
+	all, err := io.ReadAll(io.LimitReader(f, public.MaxLogo+3))
+	if err != nil {
+		return "", core.InvalidField("--logo", path, "cannot be read: "+core.OneLine(err.Error()), "name a PNG or JPEG file")
+	}
+	return base64.StdEncoding.EncodeToString(all), nil
+}
+
+// look is the colours and the logo of a status page.
+func look(d monitor.StatusPage) (accent, logo string) {
+	if light, dark := d.Accents(); light+dark != "" {
+		accent = fmt.Sprintf("%s, in the dark %s", cmp.Or(light, "as usual"), cmp.Or(dark, "as usual"))
+	}
+	if l, err := d.Image(); err == nil && d.Logo != "" {
+		logo = l.String()
+	}
+	return accent, logo
+}
+
+// withTitles is a section with the titles of monitors that the page had before.
+func withTitles(s monitor.StatusSection, before []monitor.StatusSection) monitor.StatusSection {
+	for _, old := range before {
+		for name, title := range old.Titles {
+			if _, has := s.Titles[name]; !has && (len(s.Tags) > 0 || slices.Contains(s.Monitors, name)) {
+				s.Titles = with(s.Titles, name, title)
+			}
+		}
+	}
+	return s
+}
+
+func with(titles map[string]string, name, title string) map[string]string {
+	if titles = maps.Clone(titles); titles == nil {
+		titles = map[string]string{}
+	}
+	if titles[name] = title; title == "" {
+		delete(titles, name)
+	}
+	return titles
+}
+
+// nameMonitor reads "site=Our shop", for all sections that name the monitor or tags.
+func nameMonitor(d *monitor.StatusPage, text string) error {
+	name, title, found := strings.Cut(text, "=")
+	if name = strings.TrimSpace(name); !found || name == "" {
+		return core.InvalidField("--monitor-title", text, "does not say how the monitor is called", "write MONITOR=TITLE")
+	}
+	d.Sections = slices.Clone(d.Sections)
+	named := false
+	for i, s := range d.Sections {
+		if slices.Contains(s.Monitors, name) || len(s.Tags) > 0 {
+			d.Sections[i].Titles, named = with(s.Titles, name, strings.TrimSpace(title)), true
+		}
+	}
+	if !named {
+		return core.InvalidField("--monitor-title", name, "is not in a section of the page", "name it in one: --section 'TITLE="+name+"'")
+	}
+	return nil
 }
 
 // sectionOf reads "Shop=site,api,tag:infra".

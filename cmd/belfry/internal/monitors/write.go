@@ -34,12 +34,12 @@ type monitorFile struct {
 // were given change anything, so that create and update share them.
 type monitorFlags struct {
 	checkFlags
-	file, description, every, zone   string
-	cron, tags, dependsOn            []string
-	within, blackout                 []string
-	failures, passes, staleAfter     int
-	failingFor, passingFor, retryDue string
-	noFlap, noSlow, public, muted    bool
+	file, title, description, every, zone string
+	cron, tags, dependsOn                 []string
+	within, blackout                      []string
+	failures, passes, staleAfter          int
+	failingFor, passingFor, retryDue      string
+	noFlap, noSlow, public, muted         bool
 }
 
 func (f *monitorFlags) add(fs *pflag.FlagSet) {
@@ -62,6 +62,7 @@ func (f *monitorFlags) add(fs *pflag.FlagSet) {
 	fs.BoolVar(&f.public, "public", false, "everyone can see its badges")
 	fs.BoolVar(&f.muted, "muted", false, "send no notifications")
 	fs.StringSliceVar(&f.tags, "tag", nil, "tags, for filters and alert rules")
+	fs.StringVar(&f.title, "title", "", "what people call it, in any script; the name stays its address")
 	fs.StringVar(&f.description, "description", "", "for people")
 }
 
@@ -70,6 +71,7 @@ func (f *monitorFlags) apply(c *cli.CLI, fs *pflag.FlagSet, m *monitor.Monitor) 
 	if err := f.applyCheck(c, fs, m); err != nil {
 		return err
 	}
+	cli.Set(given("title"), f.title, &m.Title)
 	cli.Set(given("description"), f.description, &m.Description)
 	cli.Set(given("tag"), f.tags, &m.Tags)
 	cli.Set(given("zone"), f.zone, &m.Zone)

@@ -16,6 +16,7 @@ import (
 	"github.com/belfry-run/belfry/cmd/belfry/internal/cli"
 	"github.com/belfry-run/belfry/cmd/belfry/internal/define"
 	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/internal/size"
 	"github.com/belfry-run/belfry/job"
 	"github.com/belfry-run/belfry/schedule"
 	"github.com/belfry-run/belfry/task"
@@ -70,7 +71,7 @@ func notAProgram(t task.Task) error {
 type programFlags struct {
 	name, stdin, isolation, memory, disk string
 	outputSize, log, killGrace           string
-	queue, timeout, description          string
+	queue, timeout, title, description   string
 	schedule, at, zone                   string
 	due                                  time.Time // of at
 	args, env, secrets, requires, tags   []string
@@ -104,6 +105,7 @@ func (f *programFlags) add(fs *pflag.FlagSet) {
 	fs.IntVar(&f.priority, "priority", 0, "within the queue; higher runs first")
 	fs.StringVar(&f.timeout, "timeout", "", "longest an attempt may run, such as 5m; default: 1h")
 	fs.IntVar(&f.retries, "retries", 2, "tries after the first one failed")
+	fs.StringVar(&f.title, "title", "", "what people call it, in any script; the name stays its address")
 	fs.StringVar(&f.description, "description", "", "for people")
 	fs.StringSliceVar(&f.tags, "tag", nil, "tags, for filters")
 }
@@ -133,7 +135,7 @@ func (f *programFlags) apply(fs *pflag.FlagSet, t *task.Task, after []string) (e
 		if !given(m.flag) {
 			continue
 		}
-		if *m.to, err = cli.ParseSize("--"+m.flag, m.text); err != nil {
+		if *m.to, err = size.Parse("--"+m.flag, m.text); err != nil {
 			return err
 		}
 	}
@@ -145,6 +147,7 @@ func (f *programFlags) apply(fs *pflag.FlagSet, t *task.Task, after []string) (e
 	cli.Set(given("outputs"), f.outputs, &g.Limits.Outputs)
 	cli.Set(given("queue"), f.queue, &t.Queue)
 	cli.Set(given("priority"), f.priority, &t.Priority)
+	cli.Set(given("title"), f.title, &t.Title)
 	cli.Set(given("description"), f.description, &t.Description)
 	cli.Set(given("tag"), f.tags, &t.Tags)
 	if err := cli.Retries(given, f.retries, &t.Retry); err != nil {

@@ -24,8 +24,8 @@ func Calendar(c *cli.CLI) *cobra.Command {
 
 // calendarFlags are the fields of a calendar that have a flag.
 type calendarFlags struct {
-	file, zone, description string
-	weekly, dates, rules    []string
+	file, zone, title, description string
+	weekly, dates, rules           []string
 }
 
 // calendar puts a calendar together. What stands before a = in --weekly and
@@ -36,6 +36,7 @@ func (f *calendarFlags) calendar(c *cli.CLI, s *cli.Conn, cmd *cobra.Command, ar
 		return cal, err
 	}
 	cli.Set(cmd.Flags().Changed("zone"), f.zone, &cal.Zone)
+	cli.Set(cmd.Flags().Changed("title"), f.title, &cal.Title)
 	cli.Set(cmd.Flags().Changed("description"), f.description, &cal.Description)
 	for _, text := range f.weekly {
 		name, value := reasonOf(text)
@@ -85,6 +86,7 @@ func calendarCreate(c *cli.CLI) *cobra.Command {
 	fs.StringArrayVar(&f.weekly, "weekly", nil, "weekdays and hours, such as SAT-SUN or 'MON-FRI 18:00-24:00', with REASON= before it if you like; may be repeated")
 	fs.StringArrayVar(&f.dates, "dates", nil, "a day or a range, of one year or of every: 2027-12-25, 12-24..12-26; with REASON= before it if you like; may be repeated")
 	fs.StringArrayVar(&f.rules, "rule", nil, "RFC 5545 recurrence with its DTSTART; each time closes a day; may be repeated")
+	fs.StringVar(&f.title, "title", "", "what people call it, in any script; the name stays its address")
 	fs.StringVar(&f.description, "description", "", "for people")
 	return cmd
 }
@@ -154,9 +156,9 @@ func calendarList(c *cli.CLI) *cobra.Command {
 				fmt.Fprintln(c.Stderr, "no calendars; try: belfry calendar create holidays --dates 'Christmas=12-25'")
 				return
 			}
-			g := c.Grid("NAME", "ZONE", "CLOSINGS", "NOW", "DESCRIPTION")
+			g := c.Grid("NAME", "?TITLE", "ZONE", "CLOSINGS", "NOW", "DESCRIPTION")
 			for _, cal := range p.Items {
-				g.Row(s.Label(cal.Namespace, cal.Name), cal.Zone, strconv.Itoa(len(cal.Closings)), closedNow(cal, s), cli.Clip(cal.Description, 50))
+				g.Row(s.Label(cal.Namespace, cal.Name), cli.Clip(cal.Title, 40), cal.Zone, strconv.Itoa(len(cal.Closings)), closedNow(cal, s), cli.Clip(cal.Description, 50))
 			}
 			g.Write(w)
 		})
@@ -188,7 +190,7 @@ func calendarShow(c *cli.CLI) *cobra.Command {
 				return err
 			}
 			return c.Emit(cal, func(w io.Writer) {
-				c.Pairs(w, "name", cal.Name, "namespace", cal.Namespace, "description", cal.Description, "zone", cal.Zone,
+				c.Pairs(w, "name", cal.Name, "namespace", cal.Namespace, "title", cal.Title, "description", cal.Description, "zone", cal.Zone,
 					"now", closedNow(cal, s), "created", cli.Stamp(cal.CreatedAt), "updated", cli.Stamp(cal.UpdatedAt))
 				fmt.Fprintln(w)
 				g := c.Grid("CLOSED", "WHEN")

@@ -34,16 +34,16 @@ func Schedule(c *cli.CLI) *cobra.Command {
 // scheduleFlags are the fields of a schedule that have a flag.
 type scheduleFlags struct {
 	define.Times
-	file, task, description string
-	zone, start, end        string
-	dstGap, dstFold         string
-	maxRuns                 int64
-	jitter                  string
-	catchup, catchupWindow  string
-	catchupMax, bufferMax   int
-	overlap, input          string
-	blackout, within        []string
-	onBlackout              string
+	file, task, title, description string
+	zone, start, end               string
+	dstGap, dstFold                string
+	maxRuns                        int64
+	jitter                         string
+	catchup, catchupWindow         string
+	catchupMax, bufferMax          int
+	overlap, input                 string
+	blackout, within               []string
+	onBlackout                     string
 }
 
 func (f *scheduleFlags) add(fs *pflag.FlagSet) {
@@ -70,12 +70,14 @@ func (f *scheduleFlags) add(fs *pflag.FlagSet) {
 	fs.StringArrayVar(&f.within, "only-within", nil, "calendar during which alone it runs; may be repeated")
 	fs.StringVar(&f.onBlackout, "on-blackout", "", "a run that a calendar keeps out: skip, or next_open to move it; default: skip")
 	fs.StringVar(&f.input, "input", "", "JSON for its jobs; default: the task's input")
+	fs.StringVar(&f.title, "title", "", "what people call it, in any script; the name stays its address")
 	fs.StringVar(&f.description, "description", "", "for people")
 }
 
 func (f *scheduleFlags) apply(fs *pflag.FlagSet, s *schedule.Schedule) error {
 	given := fs.Changed
 	cli.Set(given("task"), f.task, &s.Task)
+	cli.Set(given("title"), f.title, &s.Title)
 	cli.Set(given("description"), f.description, &s.Description)
 	cli.Set(given("zone"), f.zone, &s.Zone)
 	cli.Set(given("max-runs"), f.maxRuns, &s.MaxRuns)
@@ -198,13 +200,13 @@ func scheduleList(c *cli.CLI) *cobra.Command {
 				fmt.Fprintln(c.Stderr, "no schedules; try: belfry schedule create NAME --task TASK --every 5s")
 				return
 			}
-			g := c.Grid("NAME", "TASK", "STATE", "WHEN", "ZONE", "NEXT", "RUNS")
+			g := c.Grid("NAME", "?TITLE", "TASK", "STATE", "WHEN", "ZONE", "NEXT", "RUNS")
 			for _, sc := range p.Items {
 				next := ""
 				if at := sc.RunsAt(); !at.IsZero() {
 					next = cli.Ago(at, s.Now)
 				}
-				g.Row(s.Label(sc.Namespace, sc.Name), sc.Task, g.State(string(sc.State)), cli.Clip(sc.RuleText(), 40), sc.Zone, next, strconv.FormatInt(sc.Runs, 10))
+				g.Row(s.Label(sc.Namespace, sc.Name), cli.Clip(sc.Title, 40), sc.Task, g.State(string(sc.State)), cli.Clip(sc.RuleText(), 40), sc.Zone, next, strconv.FormatInt(sc.Runs, 10))
 			}
 			g.Write(w)
 		})
@@ -245,7 +247,7 @@ func drawSchedule(c *cli.CLI, w io.Writer, s schedule.Schedule, now time.Time) {
 		jitter = s.Jitter.String()
 	}
 	c.Pairs(w,
-		"name", s.Name, "namespace", s.Namespace, "description", s.Description, "task", s.Task,
+		"name", s.Name, "namespace", s.Namespace, "title", s.Title, "description", s.Description, "task", s.Task,
 		"when", s.RuleText(), "zone", s.Zone, "state", string(s.State), "paused", paused,
 		"next", nextText(s, now), "runs", strconv.FormatInt(s.Runs, 10), "max runs", limit(s.MaxRuns),
 		"start", cli.Stamp(s.Start), "end", cli.Stamp(s.End), "jitter", jitter,

@@ -18,7 +18,7 @@ import (
 // Task is the command task.
 func Task(c *cli.CLI) *cobra.Command {
 	return cli.Noun("task", "What to run: create, change, show", []string{"tasks"},
-		taskCreate(c), taskList(c), taskShow(c), taskUpdate(c), taskDelete(c))
+		taskCreate(c), taskList(c), taskShow(c), taskUpdate(c), taskDelete(c), taskLimits(c), taskResume(c))
 }
 
 func taskList(c *cli.CLI) *cobra.Command {
@@ -41,9 +41,9 @@ func taskList(c *cli.CLI) *cobra.Command {
 				fmt.Fprintln(c.Stderr, "no tasks yet; try: belfry task create hello --shell 'echo hello'")
 				return
 			}
-			g := c.Grid("NAME", "KIND", "QUEUE", "TIMEOUT", "TRIES", "WHAT")
+			g := c.Grid("NAME", "?TITLE", "KIND", "QUEUE", "TIMEOUT", "TRIES", "WHAT")
 			for _, t := range p.Items {
-				g.Row(s.Label(t.Namespace, t.Name), string(t.Kind), t.Queue, t.Timeout.String(), strconv.Itoa(t.Retry.MaxAttempts), cli.Clip(define.Summary(t), 60))
+				g.Row(s.Label(t.Namespace, t.Name), cli.Clip(t.Title, 40), string(t.Kind), t.Queue, t.Timeout.String(), strconv.Itoa(t.Retry.MaxAttempts), cli.Clip(define.Summary(t), 60))
 			}
 			g.Write(w)
 		})
@@ -64,6 +64,50 @@ func taskShow(c *cli.CLI) *cobra.Command {
 				return err
 			}
 			return c.Emit(t, func(w io.Writer) { define.DrawTask(c, w, t) })
+		}),
+	}
+}
+
+func taskLimits(c *cli.CLI) *cobra.Command {
+	return &cobra.Command{
+		Use: "limits NAME", Short: "Show how the limits of a task are used now, and by which keys most", Args: cobra.ExactArgs(1),
+		RunE: c.Verb(func(ctx context.Context, s *cli.Conn, _ *cobra.Command, args []string) error {
+			ns, err := s.OneNamespace()
+			if err != nil {
+				return err
+			}
+			all, err := s.LimitUse(ctx, ns, args[0])
+			if err != nil {
+				return err
+			}
+			return define.EmitLimitUse(c, all, "the task has no limits; try: belfry task update "+args[0]+" --limit key=input.customer,running=5")
+		}),
+	}
+}
+
+func taskResume(c *cli.CLI) *cobra.Command {
+	return &cobra.Command{
+		Use: "resume NAME [KEY]", Short: "Have a sequence that a failed job stopped go on with the next", Args: cobra.RangeArgs(1, 2),
+		RunE: c.Verb(func(ctx context.Context, s *cli.Conn, _ *cobra.Command, args []string) error {
+			ns, err := s.OneNamespace()
+			if err != nil {
+				return err
+			}
+			key := ""
+			if len(args) > 1 {
+				key = args[1]
+			}
+			resumed, err := s.ResumeSequence(ctx, ns, args[0], key)
+			if err != nil {
+				return err
+			}
+			return c.Emit(map[string]bool{"resumed": resumed}, func(w io.Writer) {
+				if !resumed {
+					fmt.Fprintf(w, "sequence %q of task %s was not stopped\n", key, args[0])
+					return
+				}
+				fmt.Fprintf(w, "sequence %q of task %s goes on\n", key, args[0])
+			})
 		}),
 	}
 }

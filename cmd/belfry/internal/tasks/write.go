@@ -12,22 +12,25 @@ import (
 	"github.com/belfry-run/belfry/cmd/belfry/internal/cli"
 	"github.com/belfry-run/belfry/cmd/belfry/internal/define"
 	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/flow"
 	"github.com/belfry-run/belfry/task"
 )
 
 // taskFlags are the fields of a task that have a flag. Only flags that were
 // given change anything, so that create and update share them.
 type taskFlags struct {
-	file                          string
-	kind, queue, description      string
-	shell, dir, stdin             string
-	url, method, body, expectBody string
-	input, backoff                string
-	timeout, retryDelay           string
-	argv, env, headers, expect    []string
-	tags, requires                []string
-	retries, priority             int
-	noRetryLost                   bool
+	file                            string
+	kind, queue, title, description string
+	shell, dir, stdin               string
+	url, method, body, expectBody   string
+	input, backoff                  string
+	timeout, retryDelay             string
+	argv, env, headers, expect      []string
+	tags, requires, limits          []string
+	sequence, onFailure             string
+	throttle, debounce              string
+	retries, priority               int
+	noRetryLost                     bool
 }
 
 func (f *taskFlags) add(fs *pflag.FlagSet) {
@@ -54,6 +57,12 @@ func (f *taskFlags) add(fs *pflag.FlagSet) {
 	fs.StringVar(&f.input, "input", "", "JSON for jobs that bring none")
 	fs.StringSliceVar(&f.tags, "tag", nil, "tags, for filters")
 	define.AddRequirements(fs, &f.requires)
+	define.LimitFlag(fs, &f.limits)
+	fs.StringVar(&f.sequence, "sequence", "", "run jobs with the same key one at a time in their order, such as input.order; all: of the whole task; none: no sequence")
+	fs.StringVar(&f.onFailure, "sequence-on-failure", "", "what a sequence does when a job failed for good: stop, continue or skip those that wait; default: stop")
+	fs.StringVar(&f.throttle, "throttle", "", "make one job of a key in a window of time, and answer others with it, such as key=input.customer,window=30s; none: no throttle")
+	fs.StringVar(&f.debounce, "debounce", "", "have requests of a key share one job, which starts when none has come for a window of time, such as key=input.customer,window=30s,max=5m; none: no debounce")
+	fs.StringVar(&f.title, "title", "", "what people call it, in any script; the name stays its address")
 	fs.StringVar(&f.description, "description", "", "for people")
 }
 
@@ -64,6 +73,7 @@ func (f *taskFlags) apply(fs *pflag.FlagSet, t *task.Task, after []string) error
 		return err
 	}
 	cli.Set(given("queue"), f.queue, &t.Queue)
+	cli.Set(given("title"), f.title, &t.Title)
 	cli.Set(given("description"), f.description, &t.Description)
 	cli.Set(given("kind"), task.Kind(f.kind), &t.Kind)
 	cli.Set(given("priority"), f.priority, &t.Priority)
@@ -74,6 +84,42 @@ func (f *taskFlags) apply(fs *pflag.FlagSet, t *task.Task, after []string) error
 			return err
 		}
 		t.Requirements.Labels = required
+	}
+	switch {
+	case given("sequence") && f.sequence == "none":
+		t.Sequence = nil
+	case given("sequence"):
+		t.Sequence = &flow.Sequence{Key: f.sequence}
+		if f.sequence == "all" {
+			t.Sequence.Key = ""
+		}
+	}
+	if given("sequence-on-failure") {
+		if t.Sequence == nil {
+			return core.InvalidField("--sequence-on-failure", f.onFailure, "needs a sequence", "give --sequence too")
+		}
+		t.Sequence.OnFailure = flow.AfterFailure(f.onFailure)
+	}
+	if given("throttle") {
+		throttle, err := flow.ParseThrottle("--throttle", f.throttle)
+		if err != nil {
+			return err
+		}
+		t.Throttle = throttle
+	}
+	if given("debounce") {
+		debounce, err := flow.ParseDebounce("--debounce", f.debounce)
+		if err != nil {
+			return err
+		}
+		t.Debounce = debounce
+	}
+	if given("limit") {
+		limits, err := define.ReadLimits(f.limits)
+		if err != nil {
+			return err
+		}
+		t.Limits = limits
 	}
 	if err := cli.JSONText(given("input"), f.input, &t.Input); err != nil {
 		return err

@@ -14,6 +14,7 @@ import (
 	"github.com/belfry-run/belfry/app"
 	"github.com/belfry-run/belfry/cmd/belfry/internal/cli"
 	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/flow"
 	"github.com/belfry-run/belfry/job"
 )
 
@@ -50,6 +51,14 @@ func (w *Flags) Add(fs *pflag.FlagSet) {
 func Made(ctx context.Context, c *cli.CLI, s *cli.Conn, e job.Enqueued, w Flags) error {
 	if !w.Wait {
 		return c.Emit(e, func(out io.Writer) {
+			if e.Reason == flow.ReasonThrottled {
+				fmt.Fprintf(out, "job %d was made within the window of the throttle, %s; no other was\n", e.Job.ID, e.Job.State)
+				return
+			}
+			if e.Reason == flow.ReasonDebounced {
+				fmt.Fprintf(out, "joined job %d, which starts %s and stands for %d requests\n", e.Job.ID, cli.When(e.Job.DueAt, s.Now), e.Joined+1)
+				return
+			}
 			if e.Existing {
 				fmt.Fprintf(out, "job %d was there already, %s\n", e.Job.ID, e.Job.State)
 				return
@@ -69,6 +78,27 @@ func Patience(ctx context.Context, c *cli.CLI, s *cli.Conn, timeout Time) (conte
 		return ctx, func() {}
 	}
 	return context.WithTimeout(ctx, time.Duration(timeout))
+}
+
+// Follow looks again and again until a look says that it was the last. When --wait-timeout ends it, it answers late.
+func Follow(ctx context.Context, c *cli.CLI, s *cli.Conn, timeout Time, late error, look func(ctx context.Context) (last bool, err error)) error {
+	ctx, stop := Patience(ctx, c, s, timeout)
+	defer stop()
+	for {
+		last, err := look(ctx)
+		if last {
+			return err
+		}
+		if err == nil {
+			err = Sleep(ctx, Pace)
+		}
+		if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+			return late
+		}
+		if err != nil {
+			return err
+		}
+	}
 }
 
 // NoteIdle says that a job will wait, where nobody is there who could run it.

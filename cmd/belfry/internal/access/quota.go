@@ -1,0 +1,61 @@
+package access
+
+import (
+	"github.com/spf13/pflag"
+
+	"github.com/belfry-run/belfry/access"
+	"github.com/belfry-run/belfry/internal/size"
+)
+
+// quotaFlags are the flags of quotas. What none of them names stays as it is.
+type quotaFlags struct {
+	access.Quota
+	artifacts string
+}
+
+func (q *quotaFlags) add(fs *pflag.FlagSet) {
+	fs.IntVar(&q.Waiting, access.QuotaFlag(access.QuotaWaiting), 0, "most jobs that have not ended and do not run; 0: no limit")
+	fs.StringVar(&q.EnqueueRate, access.QuotaFlag(access.QuotaEnqueueRate), "", "most jobs that are enqueued in a length of time, such as 100/1m; empty: no limit")
+	fs.IntVar(&q.EnqueueBurst, "enqueue-burst", 0, "how many of the rate may be enqueued at once after a rest; 0: as many as the rate names")
+	fs.IntVar(&q.Definitions, access.QuotaFlag(access.QuotaDefinitions), 0, "most tasks, schedules, calendars, channels, alert rules, windows and status pages together; 0: no limit")
+	fs.IntVar(&q.Monitors, access.QuotaFlag(access.QuotaMonitors), 0, "most monitors; 0: no limit")
+	fs.StringVar(&q.artifacts, access.QuotaFlag(access.QuotaArtifactBytes), "", "most bytes of uploaded artifacts, such as 10GiB; 0: no limit")
+}
+
+// each is the flags with what they set.
+func (q *quotaFlags) each(to *access.Quota) map[string]func() {
+	return map[string]func(){
+		access.QuotaFlag(access.QuotaWaiting): func() { to.Waiting = q.Waiting },
+		access.QuotaFlag(access.QuotaEnqueueRate): func() {
+			to.EnqueueRate, to.EnqueueBurst = q.EnqueueRate, q.EnqueueBurst
+		},
+		"enqueue-burst": func() { to.EnqueueBurst = q.EnqueueBurst },
+
+		access.QuotaFlag(access.QuotaDefinitions):   func() { to.Definitions = q.Definitions },
+		access.QuotaFlag(access.QuotaMonitors):      func() { to.Monitors = q.Monitors },
+		access.QuotaFlag(access.QuotaArtifactBytes): func() { to.ArtifactBytes = q.ArtifactBytes },
+	}
+}
+
+func (q *quotaFlags) given(changed func(string) bool) bool {
+	for name := range q.each(&access.Quota{}) {
+		if changed(name) {
+			return true
+		}
+	}
+	return false
+}
+
+func (q *quotaFlags) apply(changed func(string) bool, to *access.Quota) (err error) {
+	if flag := access.QuotaFlag(access.QuotaArtifactBytes); changed(flag) {
+		if q.ArtifactBytes, err = size.Parse(flag, q.artifacts); err != nil {
+			return err
+		}
+	}
+	for name, set := range q.each(to) {
+		if changed(name) {
+			set()
+		}
+	}
+	return nil
+}
