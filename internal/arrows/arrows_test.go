@@ -25,13 +25,14 @@ const module = "github.com/belfry-run/belfry"
 var order = [][]string{
 	{"cron"},
 	{"core"},
+	{"flow"},
 	{"task"},
 	{"schedule"},
 	{"job"},
 	{"access"},
-	{"alert"},
-	{"monitor"},
-	{"cycle"},
+	{"alert", "public"},
+	{"hook", "monitor"},
+	{"cycle", "workflow"},
 	{"view"},
 	{"internal"},
 	{"blob", "config", "engine", "httpapi", "intake", "notify", "store", "transport", "ui", "worker"},
@@ -43,7 +44,7 @@ var order = [][]string{
 var commands = [][]string{
 	{"cli"},
 	{"define", "wait"},
-	{"access", "alerts", "cycles", "definitions", "jobs", "monitors", "operate", "programs", "schedules", "serve", "tasks", "workers"},
+	{"access", "alerts", "cycles", "definitions", "jobs", "monitors", "operate", "programs", "schedules", "serve", "tasks", "workers", "workflows"},
 }
 
 // endpoints is the layout of the API server, below app/httpapi/internal. It is read like [order].
@@ -74,7 +75,7 @@ var benchmarks = [][]string{
 }
 
 // pure is how many lines of [order] import nothing from other modules, nor a group of the lines behind them.
-const pure = 10
+const pure = 11
 
 // lineOf returns the place of a group in [order], or -1.
 func lineOf(group string) int { return place(order, group) }
@@ -86,8 +87,8 @@ func place(list [][]string, name string) int {
 // nouns are the packages of package store, in the order in which they know each other; store itself, which plugs them into
 // each other, stands below them all.
 var nouns = []string{
-	"base", "documents", "tokens", "queues", "tasks", "marks", "calls", "keys", "jobs", "workers", "programs", "remote", "cycles", "schedules", "search", "history", "monitors",
-	"uptime", "alerts", "zones", "views", "definitions", "",
+	"base", "titles", "documents", "tokens", "keys", "windows", "quotas", "queues", "bounds", "turns", "tasks", "marks", "calls", "limits", "jobs", "leftovers", "steps", "workers", "programs", "remote", "cycles", "workflows", "schedules", "search", "history", "samples", "monitors",
+	"subscribers", "incidents", "announcements", "uptime", "alerts", "hooks", "zones", "views", "definitions", "",
 }
 
 // nounOf returns the place of a folder in [nouns], or -1.

@@ -30,7 +30,9 @@ type Counts struct {
 	Nominal     int `json:"nominal"` // nominal times of schedules
 	Occurrences int `json:"occurrences"`
 	Monitors    int `json:"monitors"`
-	Undecided   int `json:"undecided"` // jobs with too many operations at once to decide
+	Limited     int `json:"limited,omitempty"` // jobs in groups of limits and sequences
+	Runs        int `json:"runs,omitempty"`    // of workflows
+	Undecided   int `json:"undecided"`         // jobs with too many operations at once to decide
 }
 
 // Violation is a promise that the history breaks.
@@ -67,6 +69,9 @@ const (
 	PromiseNominal   = "nominal time"
 	PromiseOverlap   = "overlap"
 	PromiseUptime    = "uptime"
+	PromiseLimit     = "limit"
+	PromiseSequence  = "sequence"
+	PromiseWorkflow  = "workflow"
 )
 
 // Nothing reports that the history proves nothing: there was nothing to check.
@@ -127,6 +132,8 @@ func Check(h *History) Report {
 	}
 	c.schedules()
 	c.uptimes()
+	c.limits()
+	c.workflows()
 	return c.report
 }
 
@@ -190,7 +197,7 @@ func (c *checker) recorded(s *story) {
 	switch last := len(r.Attempts) - 1; {
 	case oks > 1:
 		c.blame(s.id, PromiseRecord, at, "%d attempts are recorded as successes, must be at most 1", oks)
-	case r.State == "succeeded" && oks == 0 && r.Kind != "cycle":
+	case r.State == "succeeded" && oks == 0 && r.Kind != "cycle" && r.Kind != "workflow":
 		c.blame(s.id, PromiseRecord, at, "succeeded, and no attempt of it did")
 	case oks == 1 && (r.State != "succeeded" || r.Attempts[last].Outcome != "ok"):
 		c.blame(s.id, PromiseRecord, at, "is %s, and an attempt of it succeeded", r.State)

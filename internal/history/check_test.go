@@ -33,6 +33,32 @@ func failed(process string, id, time int, op string) string {
 	return fmt.Sprintf(`{"line":"event","process":%q,"id":%d,"type":"fail","op":%q,"error":"refused","time":%d}`, process, id, op, time)
 }
 
+// asked are jobs from 1 to n, acknowledged one after the other.
+func asked(n int) (lines []string) {
+	for id := 1; id <= n; id++ {
+		lines = append(lines, asks("c", id, 10*id, "enqueue", `{"jobs":[{"task":"t"}]}`), told("c", id, 10*id+1, "enqueue", fmt.Sprintf(`{"jobs":[{"id":%d}]}`, id)))
+	}
+	return lines
+}
+
+// inGroup is the record of a job of a group that succeeded, and item that of an item of a step.
+func inGroup(id int, attempts ...string) string {
+	return record(id, "succeeded", `,"group":"g"`, append(attempts, try(len(attempts)+1, id*10, "ok"))...)
+}
+
+func item(id int, state, step string, item int) string {
+	return record(id, state, fmt.Sprintf(`,"run":9,"trigger":"step","reason":"r","step":%q,"item":%d`, step, item), try(1, id*10, "ok"))
+}
+
+const (
+	limit2   = `{"line":"limit","task":"t","running":2}`
+	sequence = `{"line":"limit","task":"t","sequence":true}`
+	graph    = `{"line":"workflow","task":"w","steps":[{"name":"a","at_once":2},{"name":"b","needs":["a"]}]}`
+	theRun   = `{"line":"job","id":9,"task":"w","kind":"workflow","state":"succeeded","time":1000}`
+)
+
+func runAt(id, start, end int) string { return ran(id, id*10, 1, start, end, "ok") }
+
 // made is job 1, acknowledged from 1 to 2.
 func made(extra string) []string {
 	return []string{
@@ -154,6 +180,14 @@ func TestGoodHistories(t *testing.T) {
 		"a queue that was paused and goes on": all(made(""), asks("p", 1, 3, "pause_queue", `{"name":"default"}`), told("p", 1, 4, "pause_queue", `{}`), asks("p", 2, 5, "resume_queue", `{"name":"default"}`),
 			lost("p", 2, 6, "resume_queue"), claimed(1, 7, 10), reported(2, 9, 10, false), ran(1, 10, 1, 8, 9, "ok"), record(1, "succeeded", "", try(1, 10, "ok"))),
 		"nominal times with jobs and reasons": all(plan(0, 3), fired(0, 1), skipped(1, 2, 2, "catchup_latest"), fired(3, 2), scheduled(1, 0), scheduled(2, 3), done(1), done(2)),
+		"a limit that is kept, and a lost attempt beside it": all(limit2, asked(3), runAt(1, 100, 200), ran(2, 19, 1, 110, 300, "ok"), ran(2, 20, 2, 150, 250, "ok"), runAt(3, 200, 300),
+			inGroup(1), inGroup(2, try(1, 19, "lost")), inGroup(3)),
+		"a sequence in its order":              all(sequence, asked(2), ran(1, 9, 1, 100, 110, "error"), ran(1, 10, 2, 120, 130, "ok"), runAt(2, 130, 140), inGroup(1, try(1, 9, "error")), inGroup(2)),
+		"a sequence whose first job came back": all(sequence, asked(2), said("cancel", 8, 80, `{"jobs":[{"id":1}]}`), said("retry", 9, 90, `{"jobs":[{"id":1}]}`), runAt(1, 200, 210), runAt(2, 100, 110), inGroup(1), inGroup(2)),
+		"a workflow of three jobs": all(graph, theRun, asks("c", 9, 1, "enqueue", `{"jobs":[{"task":"w"}]}`), told("c", 9, 2, "enqueue", `{"jobs":[{"id":9}]}`), runAt(1, 100, 200), runAt(2, 150, 250), runAt(3, 250, 300),
+			item(1, "succeeded", "a", 0), item(2, "succeeded", "a", 1), item(3, "succeeded", "b", 0)),
+		"a step that succeeded again in a run that was retried": all(graph, theRun, asks("c", 8, 1, "retry", `{"jobs":[{"id":9}]}`), lost("c", 8, 2, "retry"), runAt(1, 100, 200), runAt(2, 250, 300),
+			item(1, "succeeded", "b", 0), item(2, "succeeded", "b", 0)),
 		"uptime within what checks can see": {
 			`{"line":"target","monitor":"m","time":0,"state":"up"}`, `{"line":"target","monitor":"m","time":100,"state":"down"}`, `{"line":"target","monitor":"m","time":200,"state":"up"}`,
 			`{"line":"monitor","name":"m","from":0,"to":1000,"up":895,"down":105,"slack":10}`,
@@ -232,6 +266,19 @@ func TestBadHistoriesAreFound(t *testing.T) {
 		"a run for another nominal time": {all(plan(0, 0), fired(0, 1), scheduled(1, 0), fmt.Sprintf(`{"line":"execution","job":1,"lease":10,"attempt":1,"nominal":%d,"start":20,"end":30,"outcome":"ok"}`, second(7))),
 			"ran for 2027-01-15T08:00:07Z, and is recorded for 2027-01-15T08:00:00Z", nil},
 		"two runs of a schedule at once": {all(plan(0, 1), fired(0, 1), fired(1, 2), scheduled(1, 0), scheduled(2, 1), ran(1, 10, 1, 20, 30, "ok"), ran(2, 20, 1, 25, 35, "ok")), "job 2 began before job 1 had ended, and its overlap policy is skip", nil},
+		"more of a group than its limit": {all(limit2, asked(3), runAt(1, 100, 200), runAt(2, 110, 210), runAt(3, 199, 300), inGroup(1), inGroup(2), inGroup(3)),
+			"task t, group g: 3 run at once, must be at most 2", []int{9, 10, 11}},
+		"two of a sequence at once":   {all(sequence, asked(2), runAt(1, 100, 200), runAt(2, 150, 210), inGroup(1), inGroup(2)), "2 run at once, must be at most 1", []int{7, 8}},
+		"a sequence in another order": {all(sequence, asked(2), runAt(1, 300, 400), runAt(2, 150, 210), inGroup(1), inGroup(2)), "job 2 begins before job 1, which is in front of it, has ended", []int{7, 8}},
+		"a retry that lost its place": {all(sequence, asked(2), ran(1, 9, 1, 100, 110, "error"), ran(1, 10, 2, 150, 160, "ok"), runAt(2, 120, 130), inGroup(1, try(1, 9, "error")), inGroup(2)), "job 2 begins before job 1", []int{8, 9}},
+		"a step that succeeds twice": {all(graph, theRun, runAt(1, 100, 200), runAt(2, 250, 300), item(1, "succeeded", "b", 0), item(2, "succeeded", "b", 0)),
+			"run 9: step b, item 0 has succeeded twice, as jobs 1 and 2", []int{6, 7}},
+		"a step before the one it needs": {all(graph, theRun, runAt(1, 100, 200), runAt(2, 199, 300), item(1, "succeeded", "a", 0), item(2, "succeeded", "b", 0)),
+			"run 9: step b begins before step a, which it needs, has ended", []int{4, 5}},
+		"more items than may run at once": {all(graph, theRun, runAt(1, 100, 200), runAt(2, 100, 200), runAt(3, 100, 200), item(1, "succeeded", "a", 0), item(2, "succeeded", "a", 1), item(3, "succeeded", "a", 2)),
+			"run 9, step a: 3 run at once, must be at most 2", []int{4, 5, 6}},
+		"a run that ends before its steps": {all(graph, theRun, record(1, "ready", `,"run":9,"trigger":"step","step":"a"`)), "run 9 is succeeded, and job 1 of its step a is ready", []int{3, 4}},
+		"steps of a run that is lost":      {all(graph, runAt(1, 100, 200), item(1, "succeeded", "a", 0)), "run 9 has steps and is not in the record", []int{4, 5}},
 		"uptime that is not that of the target": {[]string{
 			`{"line":"target","monitor":"m","time":0,"state":"up"}`, `{"line":"target","monitor":"m","time":100,"state":"down"}`, `{"line":"target","monitor":"m","time":200,"state":"up"}`,
 			`{"line":"monitor","name":"m","from":0,"to":1000,"up":1000,"down":0,"slack":10}`,

@@ -35,10 +35,12 @@ const (
 	KindOccurrence Kind = "occurrence" // a nominal time, or several, and what was decided
 	KindMonitor    Kind = "monitor"    // the recorded uptime of a monitor
 	KindTarget     Kind = "target"     // a change that the target of a monitor logged itself
+	KindLimit      Kind = "limit"      // a limit or a sequence of a task
+	KindWorkflow   Kind = "workflow"   // the steps of a workflow
 	KindEnd        Kind = "end"        // the last line
 )
 
-var kinds = []Kind{KindEvent, KindExecution, KindJob, KindSchedule, KindOccurrence, KindMonitor, KindTarget, KindEnd}
+var kinds = []Kind{KindEvent, KindExecution, KindJob, KindSchedule, KindOccurrence, KindMonitor, KindTarget, KindLimit, KindWorkflow, KindEnd}
 
 // Type is the place of an event in its operation.
 type Type string
@@ -138,7 +140,7 @@ type Execution struct {
 type Job struct {
 	ID        int64     `json:"id"`
 	Task      string    `json:"task"`
-	Kind      string    `json:"kind,omitempty"` // of its task; the job of a cycle ends without an attempt
+	Kind      string    `json:"kind,omitempty"` // of its task; the job of a cycle or workflow ends without an attempt
 	Queue     string    `json:"queue,omitempty"`
 	Key       string    `json:"key,omitempty"`
 	ActiveKey string    `json:"active_key,omitempty"`
@@ -148,6 +150,10 @@ type Job struct {
 	State     string    `json:"state"`
 	Reason    string    `json:"reason,omitempty"`
 	Attempts  []Attempt `json:"attempts,omitempty"`
+	Group     string    `json:"group,omitempty"` // value of the key of its task's limit or sequence
+	Run       int64     `json:"run,omitempty"`   // of a job of a workflow's step: the job of the run
+	Step      string    `json:"step,omitempty"`
+	Item      int       `json:"item,omitempty"`
 	Time      int64     `json:"time"` // when it was asked for, by the clock of events
 }
 
@@ -230,6 +236,8 @@ type History struct {
 	Occurrences []At[Occurrence]
 	Monitors    []At[Monitor]
 	Targets     []At[Target]
+	Limits      []At[Limit]
+	Workflows   []At[Workflow]
 	End         End
 	Lines       int
 }

@@ -174,7 +174,7 @@ func (s *story) steps(h *History, keys map[string][]*Operation) []Step {
 		return all
 	}
 	r := s.record.V
-	if r.State == "skipped" || r.State == "canceled" && r.Reason != "canceled" && r.Reason != "" || r.Kind == "cycle" {
+	if r.State == "skipped" || r.State == "canceled" && r.Reason != "canceled" && r.Reason != "" || r.Kind == "cycle" || r.Kind == "workflow" {
 		add(Step{Verb: Withdraw, State: r.State, Optional: true, Ended: never, Text: "the installation ended the job: " + r.Reason})
 	}
 	add(Step{Verb: Look, State: r.State, Attempts: len(r.Attempts), Invoked: r.Time, Ended: never, Line: s.record.Line, Text: fmt.Sprintf("the record says %s after %d attempts", r.State, len(r.Attempts))})

@@ -85,6 +85,10 @@ func (r *reader) take(text []byte) error {
 		return keep(r, text, &r.h.Monitors, r.monitor)
 	case KindTarget:
 		return keep(r, text, &r.h.Targets, r.target)
+	case KindLimit:
+		return keep(r, text, &r.h.Limits, r.limit)
+	case KindWorkflow:
+		return keep(r, text, &r.h.Workflows, r.workflow)
 	case KindEnd:
 		return cmpErr(r.decode(text, &r.h.End), r.last)
 	}

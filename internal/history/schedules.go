@@ -30,7 +30,7 @@ var policies = map[core.Reason]func(schedule.Schedule) bool{
 }
 
 // known are all reasons of occurrences.
-var known = []core.Reason{schedule.ReasonPaused, schedule.ReasonEdited, schedule.ReasonDeleted, schedule.ReasonCanceled}
+var known = []core.Reason{schedule.ReasonPaused, schedule.ReasonEdited, schedule.ReasonDeleted, schedule.ReasonCanceled, schedule.ReasonQuota, schedule.ReasonQueueFull}
 
 // schedules matches the nominal times of each schedule with its occurrences.
 func (c *checker) schedules() {

@@ -78,6 +78,10 @@ func kindOf(v any) Kind {
 		return KindMonitor
 	case Target:
 		return KindTarget
+	case Limit:
+		return KindLimit
+	case Workflow:
+		return KindWorkflow
 	}
 	return ""
 }

@@ -32,7 +32,7 @@ var number = regexp.MustCompile(`\d+`)
 // outcome is all that can be told of a pair that has met.
 func (w *world) outcome(pair [2]transition, o order) (string, played) {
 	w.t.Helper()
-	w.begin()
+	w.start()
 	var actors [2]*actor
 	for i, tr := range pair {
 		actors[i] = &actor{name: string(rune('A' + i)), do: func(ctx context.Context) string {
@@ -49,6 +49,7 @@ func (w *world) outcome(pair [2]transition, o order) (string, played) {
 	if err != nil {
 		w.t.Fatalf("%s with %s: %v", pair[0].name, pair[1].name, err)
 	}
+	w.rest()
 	return "A " + pair[0].name + ": " + actors[0].answer + "\nB " + pair[1].name + ": " + actors[1].answer + "\n" + w.rows(), p
 }
 
@@ -95,7 +96,11 @@ func (w *world) explore(t *testing.T, pair [2]transition, most int) (n int) {
 	return n
 }
 
-func TestInterleavingsOfEveryPair(t *testing.T) {
+func TestInterleavingsOfEveryPair(t *testing.T) { everyPair(t, transitions, func(*world) {}) }
+
+// everyPair has every two of some transitions meet, in two databases at once.
+func everyPair(t *testing.T, transitions []transition, prepare func(*world)) {
+	t.Helper()
 	most := switches(t)
 	pairs := make(chan [2]transition)
 	go func() {
@@ -114,6 +119,7 @@ func TestInterleavingsOfEveryPair(t *testing.T) {
 		t.Run(strconv.Itoa(i), func(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t)
+			prepare(w)
 			met, played := 0, 0
 			for pair := range pairs {
 				w.t = t

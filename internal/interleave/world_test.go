@@ -33,6 +33,10 @@ type world struct {
 	other   string           // claims
 	jobs    map[string]int64 // by role
 	lease   int64
+	leases  map[string]int64 // by role, in flows
+
+	start, rest func() // before a pair meets, and after
+	more        string // rows beside the others
 }
 
 // late is for how long nobody has done what was due: longer than a session lives.
@@ -57,6 +61,7 @@ func newWorld(t testing.TB) *world {
 	w.watch, err = pgx.Connect(w.ctx, url)
 	w.must(err)
 	t.Cleanup(func() { _ = w.watch.Close(context.Background()) })
+	w.start, w.rest = w.begin, func() {}
 	return w
 }
 
@@ -71,14 +76,10 @@ func (w *world) must(err error) {
 // and a schedule that is due.
 func (w *world) begin() {
 	w.t.Helper()
-	_, err := w.watch.Exec(w.ctx, `
-		delete from belfry.jobs; delete from belfry.jobs_done; delete from belfry.attempts; delete from belfry.leases; delete from belfry.packs;
-		delete from belfry.sessions; delete from belfry.schedules; delete from belfry.occurrences; delete from belfry.tasks; delete from belfry.job_keys;
-		delete from belfry.runs_again; delete from belfry.audit; update belfry.queues set paused_at = 0`)
-	w.must(err)
+	w.clear()
 	w.clock.Move(2*time.Hour - late) // on the minute
 	st := w.nodes[0]
-	_, err = st.CreateTask(w.ctx, task.Task{Name: "t", Kind: task.KindFunc, Retry: task.Retry{MaxAttempts: 3, Delay: core.Duration(time.Second), Backoff: task.BackoffFixed}})
+	_, err := st.CreateTask(w.ctx, task.Task{Name: "t", Kind: task.KindFunc, Retry: task.Retry{MaxAttempts: 3, Delay: core.Duration(time.Second), Backoff: task.BackoffFixed}})
 	w.must(err)
 	_, err = st.CreateSchedule(w.ctx, schedule.Schedule{Name: "s", Task: "t", Rules: []schedule.Rule{{Cron: "* * * * *"}}})
 	w.must(err)
@@ -95,9 +96,21 @@ func (w *world) begin() {
 	w.other = w.open("two")
 }
 
-func (w *world) open(name string) string {
+// clear removes the rows of the pair before.
+func (w *world) clear() {
 	w.t.Helper()
-	s, err := w.nodes[0].OpenSession(w.ctx, job.WorkerInfo{Name: name, Kinds: []task.Kind{task.KindFunc}, Funcs: []string{"t"}, Queues: map[string]int{"default": 2}})
+	_, err := w.watch.Exec(w.ctx, `
+		delete from belfry.jobs; delete from belfry.jobs_done; delete from belfry.attempts; delete from belfry.leases; delete from belfry.packs;
+		delete from belfry.sessions; delete from belfry.schedules; delete from belfry.occurrences; delete from belfry.tasks; delete from belfry.job_keys;
+		delete from belfry.runs_again; delete from belfry.audit; update belfry.queues set paused_at = 0`)
+	w.must(err)
+}
+
+func (w *world) open(name string) string { return w.openFor(name, "default") }
+
+func (w *world) openFor(name, queue string) string {
+	w.t.Helper()
+	s, err := w.nodes[0].OpenSession(w.ctx, job.WorkerInfo{Name: name, Kinds: []task.Kind{task.KindFunc}, Funcs: []string{"k", "line", "t"}, Queues: map[string]int{queue: 10}})
 	w.must(err)
 	return s.ID
 }
@@ -241,9 +254,9 @@ func (w *world) rows() string {
 		union all
 		select 0, concat_ws(' ', 'queue', name, paused_at > 0) from belfry.queues where name = 'default'
 		union all
-		select 0, concat_ws(' ', 'key', name) from belfry.job_keys
+		select 0, concat_ws(' ', 'key', regexp_replace(name, '[0-9]+', '')) from belfry.job_keys
 		union all
-		select 0, concat_ws(' ', 'task', name) from belfry.tasks`)
+		select 0, concat_ws(' ', 'task', name) from belfry.tasks`+w.more)
 	w.must(err)
 	all, err := pgx.CollectRows(rows, func(r pgx.CollectableRow) (string, error) {
 		var id int64

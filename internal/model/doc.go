@@ -77,5 +77,6 @@
 // begins. Deadlines of jobs, snoozing, backfills, retries by hand, calendars, edits of
 // schedules, max_runs, the overlaps beyond skip and buffer_one, catch-up beyond
 // the latest. They have their cases in store/storetest, and their decisions have
-// tests in the root.
+// tests in the root. Limits, sequences, fair queues and workflows are simulated
+// by internal/sim, and meet in internal/interleave.
 package model

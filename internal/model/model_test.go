@@ -27,8 +27,16 @@ var worlds = map[string]Config{
 	"a loop":                             {Workers: 2, Attempts: 2, Split: true, Loose: true, Errors: true, Lose: true, Pause: true, Cancel: true, Loop: true},
 }
 
-func TestEveryPromiseHoldsInEveryWorld(t *testing.T) {
+func TestEveryPromiseHoldsInEveryWorld(t *testing.T) { explore(t, false) }
+
+// Worlds whose messages take a while have more states than all others together.
+func TestLargeWorlds(t *testing.T) { explore(t, true) }
+
+func explore(t *testing.T, large bool) {
 	for name, c := range worlds {
+		if large != (c.SlowClaim || c.SlowRenew) {
+			continue
+		}
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			c.Alike = true

@@ -56,7 +56,15 @@ func (w *world) startStint(s *stint) {
 	touched := w.diary.touched[s.job]
 	w.diary.stints = append(w.diary.stints, s)
 	w.diary.open[s.job] = append(before, s)
+	promise, why := w.checkFlow(s)
+	if promise == "" {
+		promise, why = w.checkPart(s)
+	}
 	w.mu.Unlock()
+	if promise != "" {
+		w.broken(promise, "%s", why)
+	}
+	w.checkPlace(s)
 	if s.lease <= last {
 		w.broken(leasesGrow, "job %d runs under lease %d after %d", s.job, s.lease, last)
 	}
@@ -86,6 +94,7 @@ func (w *world) endStint(s *stint, ok bool) bool {
 	if !cut {
 		w.close(s)
 		s.ok = ok
+		w.partEnded(s)
 	}
 	w.mu.Unlock()
 	if !cut {
@@ -164,7 +173,9 @@ func (w *world) checkSchedulesLive() {
 }
 
 // audit compares the rows with what is known, when all has ended.
+
 func (w *world) audit() {
+
 	w.dump()
 	none := func(promise, what, query string) {
 		for _, row := range w.rows(query) {
@@ -185,6 +196,8 @@ func (w *world) audit() {
 		where trigger = 'schedule' and not exists (select 1 from belfry_occurrences o where o.job_id = j.id)`)
 	w.checkRecord()
 	w.checkCoverage()
+	w.auditFlow()
+	w.auditWorkflows()
 }
 
 // checkRecord holds the record to the diary.

@@ -19,6 +19,35 @@ import (
 // taskNames are the functions of every worker, and how their handlers behave.
 var taskNames = []string{"bulk", "deaf", "flaky", "limited", "m1", "m2", "m3", "once", "quick", "slow", "snoozer"}
 
+// funcs are all functions of the workers.
+func (w *world) funcs() []string {
+	names := slices.Clone(taskNames)
+	if w.script.flow {
+		names = append(names, flowNames...)
+	}
+	if w.script.workflows {
+		names = append(names, "part")
+	}
+	return names
+}
+
+// queues are those that a script pauses, and those that it does not.
+func (w *world) queues() []string {
+	if w.script.flow {
+		return []string{"default", "limited", "bulk", "fair", "lanes"}
+	}
+	return []string{"default", "limited", "bulk"}
+}
+
+// slots are those of each worker, by queue.
+func (w *world) slots() map[string]int {
+	slots := map[string]int{"default": 4, "limited": 2, "bulk": 6}
+	if w.script.flow {
+		slots["fair"], slots["lanes"] = 2, 3
+	}
+	return slots
+}
+
 func sortHeld(held []job.Holding) []job.Holding {
 	slices.SortFunc(held, func(a, b job.Holding) int { return int(a.JobID - b.JobID) })
 	return held
@@ -33,8 +62,15 @@ func (h *hand) Execute(ctx context.Context, r *worker.Run) job.Finish {
 	d := func(what string, n uint64) uint64 { return w.draw(what, uint64(r.Job.ID), uint64(r.Lease)) % n }
 	takes := time.Millisecond + time.Duration(d("takes", uint64(400*time.Millisecond)))
 	s := &stint{node: h.node.name, task: r.Job.Task, job: r.Job.ID, lease: r.Lease, schedule: r.Job.Schedule, queue: r.Job.Queue, planned: r.Job.Trigger == job.TriggerSchedule}
+	w.known(s, r.Job)
 	var err error
 	switch r.Job.Task {
+	case "keyed":
+		takes += time.Duration(d("keyed", uint64(8*time.Second)))
+	case "part":
+		takes += time.Duration(d("some", uint64(5*time.Second)))
+	case "laned", "line", "skipper", "stopper", "turn":
+		takes += time.Duration(d("some", uint64(4*time.Second)))
 	case "slow":
 		takes += time.Duration(d("slow", uint64(100*time.Second)))
 	case "once", "m1", "m2", "limited":
@@ -44,7 +80,9 @@ func (h *hand) Execute(ctx context.Context, r *worker.Run) job.Finish {
 		s.deaf = true
 	}
 	switch {
-	case r.Job.Task == "flaky" && d("fails", 3) == 0, d("any fails", 50) == 0:
+	case slices.Contains([]string{"flaky", "line", "skipper", "stopper"}, r.Job.Task) && d("fails", 3) == 0, d("any fails", 50) == 0:
+		err = errors.New("out of luck")
+	case r.Job.Task == "part" && (s.duty.hopeless() || d("fails", 10) == 0):
 		err = errors.New("out of luck")
 	case r.Job.Task == "snoozer" && r.Job.Snoozes < 2:
 		err = worker.Snooze(time.Second + time.Duration(d("snoozes", uint64(time.Minute))))
@@ -62,7 +100,11 @@ func (h *hand) Execute(ctx context.Context, r *worker.Run) job.Finish {
 	}
 	switch {
 	case err == nil:
-		return job.Finish{Ref: r.Ref(), Outcome: job.OutcomeOK}
+		f := job.Finish{Ref: r.Ref(), Outcome: job.OutcomeOK}
+		if s.task == "part" {
+			f.Output = s.duty.output()
+		}
+		return f
 	case strings.HasPrefix(err.Error(), "put off"):
 		return job.Finish{Ref: r.Ref(), Outcome: job.OutcomeSnoozed, Snooze: core.Duration(time.Second + time.Duration(d("snoozes", uint64(time.Minute))))}
 	}
@@ -78,14 +120,16 @@ type step struct {
 
 // script is all that happens to a cluster. It follows from a seed; the shrinker leaves parts out.
 type script struct {
-	seed     uint64
-	length   time.Duration
-	nodes    int
-	prefetch int
-	clock    bool  // it may be set
-	plans    []int // which of plans there are
-	steps    []step
-	faults   []fault
+	seed      uint64
+	length    time.Duration
+	nodes     int
+	prefetch  int
+	clock     bool  // it may be set
+	plans     []int // which of plans there are
+	flow      bool  // it has limits, sequences and turns
+	workflows bool
+	steps     []step
+	faults    []fault
 }
 
 // plans are the schedules of a world: each overlap and each way of catching up, by plan and from the finish.
@@ -137,6 +181,14 @@ func (w *world) found() error {
 		if _, err := st.CreateSchedule(ctx, sc); err != nil {
 			return err
 		}
+	}
+	if w.script.flow {
+		if err := w.foundFlow(ctx); err != nil {
+			return err
+		}
+	}
+	if w.script.workflows {
+		return w.foundWorkflows(ctx)
 	}
 	return nil
 }
@@ -198,6 +250,7 @@ func (w *world) ask(ctx context.Context, l *life, s step) (err error) {
 			w.canceled(sel.IDs[0])
 			_, err = st.CancelJobs(ctx, "default", sel)
 		} else {
+			w.bringsBack(sel.IDs[0])
 			_, err = st.RetryJobs(ctx, "default", sel)
 		}
 		return err
@@ -224,9 +277,13 @@ func (w *world) ask(ctx context.Context, l *life, s step) (err error) {
 	case "hang":
 		return w.hang(l, s)
 	case "pause queue":
-		_, err = st.PauseQueue(ctx, []string{"default", "limited", "bulk"}[pick%3], "a test")
+		_, err = st.PauseQueue(ctx, w.queues()[pick%len(w.queues())], "a test")
 	case "resume queue":
-		_, err = st.ResumeQueue(ctx, []string{"default", "limited", "bulk"}[pick%3])
+		_, err = st.ResumeQueue(ctx, w.queues()[pick%len(w.queues())])
+	case "workflow", "signal", "cancel run", "retry run":
+		return w.askWorkflow(ctx, st, s)
+	default:
+		return w.askFlow(ctx, st, s)
 	}
 	return err
 }
@@ -248,7 +305,7 @@ func (w *world) enqueue(ctx context.Context, ask func(context.Context, []job.New
 func (w *world) hang(l *life, s step) error {
 	name := fmt.Sprintf("hang%d", s.n%1000)
 	ctx := label(context.Background(), name)
-	session, err := l.store.OpenSession(ctx, job.WorkerInfo{Name: name, Kinds: []task.Kind{task.KindFunc}, Funcs: taskNames, Queues: map[string]int{"default": 1}})
+	session, err := l.store.OpenSession(ctx, job.WorkerInfo{Name: name, Kinds: []task.Kind{task.KindFunc}, Funcs: w.funcs(), Queues: map[string]int{"default": 1}})
 	if err != nil {
 		return err
 	}

@@ -138,12 +138,12 @@ func (n *node) start() {
 	name := fmt.Sprintf("%s.%d", n.name, n.lives)
 	n.mu.Unlock()
 	w.trace("%s starts", name)
-	e, err := engine.New(engine.Options{Store: newMover(l, w.script.clock), Release: 5 * time.Second})
+	e, err := engine.New(engine.Options{Store: newMover(l, w.script), Release: 5 * time.Second})
 	if err != nil {
 		panic(err)
 	}
 	k, err := worker.New(worker.Options{
-		Broker: &leaser{life: l}, Name: n.name, Queues: map[string]int{"default": 4, "limited": 2, "bulk": 6},
+		Broker: &leaser{life: l}, Name: n.name, Queues: w.slots(),
 		Executors: map[task.Kind]worker.Executor{task.KindFunc: &hand{l}}, Poll: 5 * time.Second, Grace: 2 * time.Second, Patience: 5 * time.Second, Linger: 5 * time.Second,
 		Prefetch: w.script.prefetch,
 	})
@@ -178,11 +178,34 @@ type mover struct{ *life }
 
 type followingMover struct{ mover }
 
-func newMover(l *life, clock bool) engine.Store {
-	if clock {
-		return followingMover{mover{l}}
+// starter is the part of it that workflows need.
+type starter struct{ *life }
+
+func newMover(l *life, s script) engine.Store {
+	m := mover{l}
+	switch {
+	case s.clock && s.workflows:
+		return struct {
+			followingMover
+			starter
+		}{followingMover{m}, starter{l}}
+	case s.clock:
+		return followingMover{m}
+	case s.workflows:
+		return struct {
+			mover
+			starter
+		}{m, starter{l}}
 	}
-	return mover{l}
+	return m
+}
+
+func (m starter) StartWorkflows(ctx context.Context) (core.Promoted, error) {
+	return m.store.StartWorkflows(label(ctx, "workflows"))
+}
+
+func (m starter) WakeWorkflows(ctx context.Context) (core.Promoted, error) {
+	return m.store.WakeWorkflows(label(ctx, "wake workflows"))
 }
 
 func (m mover) FireDue(ctx context.Context) (core.Fired, error) {
@@ -217,7 +240,7 @@ func (m followingMover) FollowClock(ctx context.Context) error {
 type leaser struct{ *life }
 
 func (b *leaser) OpenSession(ctx context.Context, i job.WorkerInfo) (job.Session, error) {
-	i.Funcs = taskNames
+	i.Funcs = b.node.world.funcs()
 	s, err := b.store.OpenSession(label(ctx, "open"), i)
 	if err == nil {
 		b.node.world.trace("%s opens %s", b.node.name, b.node.world.sessionName(s.ID))
@@ -246,7 +269,9 @@ func (b *leaser) Renew(ctx context.Context, session string, has job.Holdings) (j
 func (b *leaser) Finish(ctx context.Context, session string, fs []job.Finish) ([]job.Finished, error) {
 	copied := append([]job.Finish(nil), fs...)
 	b.again("finish", func(ctx context.Context, st *store.Store) { _, _ = st.Finish(ctx, session, copied) })
-	return b.store.Finish(label(ctx, fmt.Sprintf("finish %d.%d", fs[0].JobID, fs[0].Lease)), session, fs)
+	done, err := b.store.Finish(label(ctx, fmt.Sprintf("finish %d.%d", fs[0].JobID, fs[0].Lease)), session, fs)
+	b.node.world.finished(done)
+	return done, err
 }
 
 func (b *leaser) Append(ctx context.Context, session string, ls []job.LogPiece) error {

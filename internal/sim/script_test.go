@@ -40,6 +40,12 @@ func scriptOf(seed uint64, length time.Duration) script {
 			s.faults = append(s.faults, fault{at(), "clock", 0, by})
 		}
 	}
+	if s.flow = seed%3 != 0; s.flow {
+		s.steps = append(s.steps, flowSteps(seed, length)...)
+	}
+	if s.workflows = seed%3 != 1; s.workflows {
+		s.steps = append(s.steps, workflowSteps(seed, length)...)
+	}
 	slices.SortFunc(s.steps, func(a, b step) int { return cmp.Compare(a.at, b.at) })
 	slices.SortFunc(s.faults, func(a, b fault) int { return cmp.Compare(a.at, b.at) })
 	return s
@@ -146,7 +152,7 @@ func (w *world) recover() {
 	w.trace("faults are over")
 	ctx := label(context.Background(), "end")
 	st := w.nodes[0].current().store
-	for _, q := range []string{"default", "limited", "bulk"} {
+	for _, q := range w.queues() {
 		if _, err := st.ResumeQueue(ctx, q); err != nil {
 			w.broken(itself, "resume queue %s: %v", q, err)
 		}
@@ -159,7 +165,9 @@ func (w *world) recover() {
 		}
 	}
 	for ends := w.since() + drains; w.live() > 0 && w.since() < ends; {
-		time.Sleep(10 * time.Second)
+		if time.Sleep(10 * time.Second); w.script.flow {
+			w.resumeSequences(ctx, st)
+		}
 	}
 	for _, n := range w.nodes {
 		n.end()

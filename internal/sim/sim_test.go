@@ -79,6 +79,44 @@ func TestSimHolds(t *testing.T) {
 		seeds, took.Hours(), calls, runs, time.Since(begun).Round(time.Second), took.Hours()/(processorTime()-cpu).Minutes())
 }
 
+// No promise of limits, sequences and turns is broken in some short and busy runs. The faults of internal/battery are found
+// by these.
+func TestSimOfLimits(t *testing.T) {
+	for seed := range uint64(bound("SIM_SHORT", 6, 1)) {
+		s := scriptOf(1000+seed, 5*time.Minute)
+		s.flow, s.plans, s.steps = true, nil, nil
+		for _, x := range flowSteps(s.seed, 12*s.length) {
+			x.at /= 12
+			s.steps = append(s.steps, x)
+		}
+		holdsBriefly(t, s)
+	}
+}
+
+// No promise of workflows is broken in some short and busy runs. The faults of internal/battery are found by these.
+func TestSimOfWorkflows(t *testing.T) {
+	for seed := range uint64(bound("SIM_SHORT", 6, 1)) {
+		s := scriptOf(2000+seed, 5*time.Minute)
+		s.workflows, s.plans, s.steps = true, nil, nil
+		for _, x := range workflowSteps(s.seed, 12*s.length) {
+			x.at /= 12
+			s.steps = append(s.steps, x)
+		}
+		holdsBriefly(t, s)
+	}
+}
+
+// holdsBriefly simulates a script that stops one node or another every 20 seconds.
+func holdsBriefly(t *testing.T, s script) {
+	t.Helper()
+	for at := 10 * time.Second; at < s.length; at += 20 * time.Second {
+		s.faults = append(s.faults, fault{at, []string{"stop", "crash"}[len(s.faults)%2], len(s.faults) % s.nodes, 5 * time.Second})
+	}
+	if r := simulate(t, s, nil, false); len(r.wrong) > 0 {
+		t.Fatalf("seed %d:\n%s", s.seed, strings.Join(r.wrong, "\n"))
+	}
+}
+
 // Each fault that is planted is found, by no more seeds than its name has here, and the script that shows it is shrunk.
 func TestSimFindsPlants(t *testing.T) {
 	for i := range plants[:int(bound("SIM_PLANTS", float64(len(plants)), 1))] {

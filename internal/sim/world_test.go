@@ -65,7 +65,9 @@ func simulate(t *testing.T, s script, p *plant, keep bool) (r result) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		w := &world{script: s, plant: p, keep: keep, begun: time.Now(), gate: newGate(s.seed), sum: fnv.New128a(), names: map[string]string{}}
-		w.diary = diary{open: map[int64][]*stint{}, leases: map[int64]int64{}, touched: map[int64]bool{}}
+		w.diary = diary{open: map[int64][]*stint{}, leases: map[int64]int64{}, touched: map[int64]bool{},
+			retried: map[int64]bool{}, asked: map[int64]asking{}, settings: map[string][]setting{}, lines: map[string]int64{},
+			good: map[place]bool{}, parts: map[place][]*stint{}}
 		defer jitter.Fix(func(n time.Duration) time.Duration { return time.Duration(w.draw("jitter", uint64(n)) % uint64(n)) })()
 		r = w.run(t)
 	})
@@ -255,6 +257,16 @@ type diary struct {
 	touched map[int64]bool     // jobs whose end a user has asked for
 	known   []known            // jobs that were acknowledged, in that order
 	pauses  []pausing
+
+	retried  map[int64]bool       // jobs that a user has brought back
+	asked    map[int64]asking     // jobs with a key of a limit, a sequence or turns
+	settings map[string][]setting // what limits may have said
+	lines    map[string]int64     // the last job that began, by sequence
+
+	runs    []running // of workflows
+	signals []signaled
+	parts   map[place][]*stint // that ended
+	good    map[place]bool     // whose success was acknowledged
 }
 
 // known is a job that a user was told of.
@@ -274,6 +286,11 @@ type stint struct {
 	ended      bool
 	ok         bool
 	deaf       bool // it does not look at its context
+
+	key              string // of limits, sequences and turns
+	attempt          int
+	created, claimed time.Duration // by the rows
+	duty             duty          // of a part of a workflow
 }
 
 var _ base.DB = (*nodeDB)(nil)
