@@ -8,6 +8,7 @@ MAKEFLAGS += --no-print-directory
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 # The modules of go.work. Those beside it, such as tools and peers, have their own versions of what they need: GOWORK=off.
 MODULES := ./... ./app/... ./cmd/... ./internal/bench/... ./internal/e2e/...
+# Without symbol tables (-ldflags=-s) the 120 programs of the tests are linked in half of the time.
 # The packages whose tests take longest begin first, or one of them is alone on the machine in the end.
 LONGEST := ./store/postgres ./app/worker/sandbox ./app/ui/console ./internal/e2e
 LINT = $(shell GOWORK=off go tool -modfile=tools/go.mod -n golangci-lint)
@@ -26,8 +27,8 @@ ORACLE_RULES ?= 5000
 RACE_TIMEOUT ?= 15m
 
 # The long tests, by how their names begin. "make test" leaves them out, "make lanes" runs them; the two make up all.
-LANES := PlainClaims AServerThatWasAway ClientsThatLeave HostilePeers KnownTruth TwoVersions PostgresFailover Interleavings CannotRun PagesThroughLiveUpdates EveryPage \
-	Replay Sim AQuarterOfAYear TwoWeeks AWeek ASimulatedDay ALandscape MonitorsAreWatchedOnANode HostilePagesAreBounded ReleaseOfOnePlatform PowerCuts Battery Chaos
+LANES := ClaimPaths TransitionsThatAreBegunAgain AServerThatWasAway ClientsThatLeave HostilePeers KnownTruth TwoVersions PostgresFailover Interleavings CannotRun PagesThroughLiveUpdates EveryPage \
+	Replay Sim AQuarterOfAYear TwoWeeks AWeek ASimulatedDay ALandscape MonitorsAreWatchedOnANode HostilePagesAreBounded ReleaseOf LargeWorlds PowerCuts Battery Chaos
 space := $(subst ,, )
 
 # SUDO is empty for root and where there is no sudo.
@@ -38,7 +39,7 @@ help: ## Show this help
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' Makefile
 
 .PHONY: setup
-setup: ## Install what "make test" needs and is missing (Debian packages: postgresql, pgbouncer, libfaketime, chromium, gcc, strace, runsc)
+setup: ## Install what "make test" needs and is missing (Debian packages: postgresql, pgbouncer, libfaketime, chromium-headless-shell, gcc, strace, runsc)
 	@tools/setup.sh
 
 .PHONY: build
@@ -51,7 +52,7 @@ release: ## Make the files of a release in dist (VERSION=v0.1.0): archives, pack
 
 .PHONY: test
 test: setup ## Test everything but the lanes, on SQLite and on PostgreSQL; installs what it needs; "make lint" vets
-	go test -vet=off -timeout 20m -p 3 -skip '^Test($(subst $(space),|,$(LANES)))' $(LONGEST) $(MODULES)
+	go test -vet=off -ldflags=-s -timeout 20m -p 3 -skip '^Test($(subst $(space),|,$(LANES)))' $(LONGEST) $(MODULES)
 
 .PHONY: test-all
 test-all: test lanes test-modules ## Run "make test", and then all that takes longer: lanes, oracles, brokers, S3, the chart, peers

@@ -35,13 +35,16 @@ faketime() {
 	compgen -G '/usr/lib/*/faketime/libfaketimeMT.so.1' >/dev/null
 }
 
-browser() {
+any_of() {
 	local name
-	for name in "${BELFRY_CHROMIUM:-}" chromium chromium-browser google-chrome; do
+	for name in "$@"; do
 		if [ -n "$name" ] && command -v "$name" >/dev/null; then return 0; fi
 	done
 	return 1
 }
+shell=chromium-headless-shell
+browser() { any_of "${BELFRY_CHROMIUM:-}" "/usr/lib/chromium/$shell" chrome-headless-shell; }
+whole_browser() { any_of chromium chromium-browser google-chrome; }
 
 bouncer() {
 	if [ -n "${BELFRY_PGBOUNCER:-}" ]; then
@@ -63,11 +66,16 @@ compiler() {
 postgres || need 'PostgreSQL' postgresql 'install PostgreSQL 15 or newer, then set BELFRY_PG_BIN to the folder of postgres and initdb'
 bouncer || need 'PgBouncer' pgbouncer 'install PgBouncer, or name its program in BELFRY_PGBOUNCER'
 faketime || need 'libfaketime' libfaketime 'install libfaketime, then set BELFRY_FAKETIME to its libfaketimeMT.so.1'
-browser || need 'a browser' chromium 'install Chromium, or name its program in BELFRY_CHROMIUM'
+browser || whole_browser || need 'a browser' "$shell" 'install Chromium, or name its program in BELFRY_CHROMIUM'
 if [ "$(uname -s)" = Linux ]; then
 	compiler || need 'a C compiler' 'gcc libc6-dev' 'install a C compiler (cc) with its library'
 	command -v strace >/dev/null || need 'strace' strace 'install strace'
 	command -v runsc >/dev/null || need "gVisor's runsc" runsc 'install runsc (https://gvisor.dev/docs/user_guide/install)'
 fi
 install_packages "${missing[@]}"
+# A whole browser does, but takes twice the time of its headless shell.
+if ! browser && apt-cache show "$shell" >/dev/null 2>&1; then
+	echo "setup: installing $shell, which halves the time of the tests of pages"
+	(install_packages "$shell") || echo "setup: it cannot be installed; the tests go on with the whole browser"
+fi
 echo "setup: all that the tests need is there"

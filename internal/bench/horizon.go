@@ -48,7 +48,7 @@ func (r *run) horizon(ctx context.Context) error {
 	})
 }
 
-// steady works in a fresh database while somebody else does what z says.
+// steady runs a steady load on a new database, beside the disturbance that z describes.
 func (r *run) steady(ctx context.Context, d *database.Database, o rates.Steady, z rates.Horizon) (slices []float64, err error) {
 	s, err := d.NewSite(ctx)
 	if err != nil {

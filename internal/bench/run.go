@@ -57,7 +57,7 @@ type Options struct {
 
 // Measures and DatabaseNames are the choices. The last measure starts a hundred processes, and runs when it is asked for.
 var (
-	Measures      = []string{"work", "bound", "latency", "idle", "firing", "recovery", "horizon", "history", "monitors", "programs"}
+	Measures      = []string{"work", "bound", "latency", "idle", "firing", "recovery", "horizon", "history", "monitors", "programs", "noisy"}
 	DatabaseNames = []string{"sqlite", "sqlite-normal", "postgres"}
 )
 
@@ -132,7 +132,7 @@ func (r *run) measure(ctx context.Context) error {
 		run  func(context.Context) error
 	}{
 		{"work", r.work}, {"bound", r.bound}, {"latency", r.latency}, {"idle", r.idle}, {"firing", r.firing},
-		{"recovery", r.recovery}, {"horizon", r.horizon}, {"history", r.history}, {"monitors", r.monitors}, {"programs", r.programs},
+		{"recovery", r.recovery}, {"horizon", r.horizon}, {"history", r.history}, {"monitors", r.monitors}, {"programs", r.programs}, {"noisy", r.noisy},
 	} {
 		if !slices.Contains(r.Measures, m.name) {
 			continue

@@ -22,8 +22,8 @@ import (
 	"github.com/belfry-run/belfry/view"
 )
 
-// sessionTTL is short, so that a node can be given up within a round.
-const sessionTTL = time.Second
+// sessionTTL is short, so that a node can be given up within a round, and not so short that on a busy machine no session holds.
+const sessionTTL = 2 * time.Second
 
 // usualTTL is what operators have who set nothing.
 const usualTTL = 30 * time.Second

@@ -112,8 +112,12 @@ func (c *chaos) writeHistory(r record, asked int64) {
 	for _, e := range executions(c.t, c.history) {
 		c.recorder.Add(e)
 	}
+	steps := c.flowLines(r)
 	for id, j := range r.jobs {
-		c.recorder.Add(driver.JobOf(j, r.attempts[id], asked))
+		line := driver.JobOf(j, r.attempts[id], asked)
+		line.Group = c.load.groups[id]
+		line.Run, line.Step, line.Item = steps[id].Run, steps[id].Step, steps[id].Item
+		c.recorder.Add(line)
 	}
 	for name, list := range r.occurrences {
 		for _, o := range list {

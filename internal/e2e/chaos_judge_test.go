@@ -35,6 +35,9 @@ func (c *chaos) check() {
 	}
 	c.writeHistory(r, asked)
 	found := checkHistoryFile(v, c.recorded)
+	if n := found.Counts; n.Limited < 10 || n.Runs == 0 {
+		v.errorf("too little of limits and workflows is in the history to prove anything: %+v", n)
+	}
 	c.t.Logf("history %s: %+v", c.recorded, found.Counts)
 	if got := c.site.try("check-history", c.recorded); got.code != 0 {
 		v.errorf("belfry check-history: %d %s %s", got.code, got.stdout, got.stderr)

@@ -48,6 +48,7 @@ const noteDown = `
 	case "$BELFRY_TASK" in
 	flaky) if [ "$BELFRY_ATTEMPT" -lt 3 ]; then note error; exit 1; fi ;;
 	rough) if [ $((BELFRY_JOB_ID % 2)) = 0 ]; then note error; exit 1; fi ;;
+	line) if [ "$BELFRY_ATTEMPT" -lt 2 ]; then note error; exit 1; fi ;;
 	doomed) note error; exit 1 ;;
 	esac
 	note end
@@ -87,12 +88,12 @@ func definitions(history string) view.Manifest {
 	cron := []schedule.Rule{{Cron: "* * * * * *"}}
 	every := func(d time.Duration) []schedule.Rule { return []schedule.Rule{{Every: core.Duration(d)}} }
 	finish := []schedule.Rule{{Every: core.Duration(time.Second), Anchor: schedule.AnchorFinish}}
-	return view.Manifest{
+	return view.Manifest{ // with what chaos_flow_test.go adds
 		Queues: []job.Queue{{Name: narrow, GlobalLimit: narrowLimit}, {Name: "naps"}},
-		Tasks: []task.Task{
+		Tasks: append(flowTasks(tk),
 			tk("quick", "0", ""), tk("middling", "0.1", "1 2 3"), tk("long", "0.35", "1 2 3 4"), tk("flaky", "0", ""), strait, nap,
 			few(tk("doomed", "0", ""), 2), few(tk("rough", "0.2", "1"), 1),
-		},
+		),
 		Schedules: []schedule.Schedule{
 			{Name: "tick", Task: "quick", Rules: cron, Overlap: schedule.OverlapAllow, Catchup: schedule.CatchupLatest},
 			{Name: "tock", Task: "middling", Rules: every(time.Second), Overlap: schedule.OverlapBufferAll, Catchup: schedule.CatchupAll, CatchupMax: 20},
@@ -116,13 +117,15 @@ type load struct {
 	doomed   []int64          // those that fail
 	canceled map[int64]bool   // asked to end
 	refused  []string         // answers to clients that should not be
+	groups   map[int64]string // of limits and sequences, by job
+	runs     []int64          // of workflows
 }
 
 func startLoad(c *chaos) *load {
 	ctx, stop := context.WithCancel(c.t.Context())
-	l := &load{c: c, stop: stop, acked: map[string]int64{}, canceled: map[int64]bool{}}
+	l := &load{c: c, stop: stop, acked: map[string]int64{}, canceled: map[int64]bool{}, groups: map[int64]string{}}
 	c.t.Cleanup(l.end)
-	for i, do := range []func(context.Context, *rand.Rand){l.single, l.batches, l.plain, l.meddle, l.others} {
+	for i, do := range []func(context.Context, *rand.Rand){l.single, l.batches, l.plain, l.meddle, l.others, l.flows, l.orders} {
 		random := rand.New(rand.NewPCG(c.seed, uint64(2+i)))
 		l.done.Go(func() { do(ctx, random) })
 	}
@@ -193,6 +196,7 @@ func (l *load) ask(ctx context.Context, r *rand.Rand, list ...job.NewJob) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for i, m := range made {
+		l.noteFlow(list[i], m.Job.ID)
 		if list[i].Task == "doomed" {
 			l.doomed = append(l.doomed, m.Job.ID)
 		}

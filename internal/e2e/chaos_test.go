@@ -93,7 +93,7 @@ func (c *chaos) recovers() {
 	api := c.places[0].api
 	for _, name := range loops {
 		before := must[schedule.Schedule](c.t)(api.Schedule(c.t.Context(), "default", name))
-		eventually(c.t, patience, name+", which counts from the finish, goes on", func() (bool, string) {
+		eventually(c.t, 10*patience, name+", which counts from the finish, goes on", func() (bool, string) {
 			now, err := api.Schedule(c.t.Context(), "default", name)
 			return err == nil && now.Runs > before.Runs, fmt.Sprintf("%d runs, then %d, next %s, finish %s, %v", before.Runs, now.Runs, now.NextAt, now.FinishAt, err)
 		})

@@ -3,10 +3,8 @@
 package e2e
 
 import (
-	"errors"
 	"os"
 	"path/filepath"
-	"syscall"
 	"testing"
 	"time"
 
@@ -34,10 +32,10 @@ func TestAFullDiskTakesNobodyForDown(t *testing.T) {
 	up := func(m view.MonitorView) bool { return m.Status == monitor.StatusUp }
 	allAre(t, n.api, "is up", up)
 	filler := filepath.Join(disk, "ballast")
-	fill(t, filler)
+	pgtest.FillDisk(t, filler)
 	refused := caller.refused()
 	eventually(t, patience, "calls were refused for longer than the grace", func() (bool, string) {
-		fill(t, filler) // what the database gave back is taken too
+		pgtest.FillDisk(t, filler) // what the database gave back is taken too
 		return caller.refused() >= refused+50, ""
 	})
 	if err := os.Remove(filler); err != nil {
@@ -48,23 +46,5 @@ func TestAFullDiskTakesNobodyForDown(t *testing.T) {
 	nobodyWasDown(t, n.api, hook)
 	if !n.running() {
 		t.Error("the node has ended")
-	}
-}
-
-// fill writes to a file until the disk has no byte left.
-func fill(t testing.TB, path string) {
-	t.Helper()
-	f, err := os.OpenFile(path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close() //nolint:errcheck // whatever it holds is thrown away
-	for size := 1 << 20; size > 0; size /= 2 {
-		for err = nil; err == nil; {
-			_, err = f.Write(make([]byte, size))
-		}
-		if !errors.Is(err, syscall.ENOSPC) {
-			t.Fatal(err)
-		}
 	}
 }

@@ -53,7 +53,8 @@ func TestANodeThatIsOutOfFilesLeavesTheJobsToOthers(t *testing.T) {
 			}
 		}
 	}
-	if handedBack == 0 || handedBack > 60 {
+	// A node that did not rest would hand back thousands while the other works; how often it tries depends on how long that takes.
+	if handedBack == 0 || handedBack > len(made) {
 		t.Errorf("%d attempts were handed back", handedBack)
 	}
 	sick.logs(patience, "this machine cannot begin jobs of this kind, handing them back")

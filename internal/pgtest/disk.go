@@ -56,10 +56,10 @@ func asRoot(argv ...string) ([]byte, error) {
 	return exec.Command(argv[0], argv[1:]...).CombinedOutput()
 }
 
-// FillDisk writes a file until not a byte is left on its disk.
+// FillDisk appends to a file until not a byte is left on its disk.
 func FillDisk(t testing.TB, file string) {
 	t.Helper()
-	f, err := os.Create(file)
+	f, err := os.OpenFile(file, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -150,7 +150,7 @@ func TestOptionsReachTheServer(t *testing.T) {
 		}
 	}
 	usual := connect(t, New(t))
-	for setting, want := range map[string]string{"fsync": "off", "max_connections": "200"} {
+	for setting, want := range map[string]string{"fsync": "off", "max_connections": "400"} {
 		if got := ask[string](t, usual, "show "+setting); got != want {
 			t.Errorf("usually %s is %q, want %q", setting, got, want)
 		}

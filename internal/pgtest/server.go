@@ -38,7 +38,7 @@ type Options struct {
 	// what the kernel has been given survives even the kill -9 of PostgreSQL.
 	Durable bool
 
-	// Settings are added to postgresql.conf and win over the defaults, max_connections = 200 and so on.
+	// Settings are added to postgresql.conf and win over the defaults, max_connections = 400 and so on.
 	Settings map[string]string
 
 	// LogDisk is a folder for the server's write-ahead log, such as that of [SmallDisk]. Default: with the data.
@@ -154,7 +154,7 @@ func (s *Server) configure(o Options) error {
 	settings := map[string]string{
 		"listen_addresses":        "127.0.0.1",
 		"unix_socket_directories": s.dir,
-		"max_connections":         "200",
+		"max_connections":         "400", // of three packages of nodes side by side, of which "belfry doctor" says so at four fifths
 		"timezone":                "UTC",
 		"log_timezone":            "UTC",
 		"log_line_prefix":         "%m [%p] %d ",

@@ -18,7 +18,7 @@ import (
 
 // The program is type-checked for the platforms that no test runs on, from source: to build all takes ten minutes. What is
 // particular to a processor is only Linux's.
-func TestOtherPlatformsTypeCheck(t *testing.T) {
+func TestReleaseOfOtherPlatformsTypeChecks(t *testing.T) {
 	t.Parallel()
 	for _, platform := range []string{"linux/arm64", "darwin/arm64", "windows/amd64"} {
 		if err := typeCheck(platform); err != nil {

@@ -162,6 +162,7 @@ func (v *pageReader) time(ctx context.Context, all []Page, api bool) error {
 var asked = map[string]string{
 	"/v1/monitor-bars": "monitor=shop-000,shop-001,shop-002",
 	"/v1/strips":       "schedule=land-00,land-01,land-02-7,land-03-9",
+	"/v1/task-days":    "task=land-00,land-01",
 	"/v1/forecast":     "within=7d",
 	"/v1/upcoming":     "within=24h",
 	"/v1/jobs/count":   "q=state:failed",

@@ -41,10 +41,10 @@ const (
 	// barePick begins behind the last job of the claim before it.
 	barePick = `
 		with picked as materialized (
-			select id, ready_at, %s
+			select id, turn, %s
 			from belfry.jobs
-			where state = 'ready' and queue = 'default' and priority = 0 and (ready_at, id) > ($1, $2)
-			order by priority desc, ready_at, id
+			where state = 'ready' and queue = 'default' and priority = 0 and (turn, id) > ($1, $2)
+			order by priority desc, turn, id
 			limit $3 %s),
 		leased as (
 			insert into bare_leases (number, session, jobs, deadline_at)
@@ -65,7 +65,7 @@ const (
 		select id, namespace, task_id, task, kind, queue, priority, 'succeeded', '', '', '', input, tags, trigger,
 			schedule, schedule_id, generation, nominal, due_at, created_at, cast($4 as bigint), 0,
 			attempt + 1, failures, snoozes, max_attempts, timeout, $1, $3, active_key, idem_key, cast($4 as bigint), null,
-			'ok', '', 0, null, '', 0, 0`
+			'ok', '', 0, null, '', 0, 0, 0`
 )
 
 // bareSession is as long as the id of a session.
@@ -140,16 +140,16 @@ func (b Bare) claim(ctx context.Context, conn *pgx.Conn, n int, batches chan<- c
 	if b.Whole {
 		query = fmt.Sprintf(barePick, bareWhole, "for update skip locked")
 	}
-	var readyAt, id int64 // of the last job before
+	var turn, id int64 // of the last job before
 	for number := int64(1); n > 0; number++ {
-		rows, err := conn.Query(ctx, query, readyAt, id, b.Batch, number, bareSession, number)
+		rows, err := conn.Query(ctx, query, turn, id, b.Batch, number, bareSession, number)
 		if err != nil {
 			return err
 		}
 		batch := claimed{number: number, ids: make([]int64, 0, b.Batch)}
 		for rows.Next() {
 			values := rows.RawValues() // as they came: nobody needs more of them here
-			id, readyAt = int64(binary.BigEndian.Uint64(values[0])), int64(binary.BigEndian.Uint64(values[1]))
+			id, turn = int64(binary.BigEndian.Uint64(values[0])), int64(binary.BigEndian.Uint64(values[1]))
 			batch.ids = append(batch.ids, id)
 		}
 		err = rows.Err()

@@ -21,10 +21,10 @@ type bareFile struct{ batch int }
 const (
 	bareFileSchema = `create table bare_leases (number integer primary key, session text not null, jobs text not null, deadline_at integer not null)`
 	bareFilePick   = `
-		select id, ready_at, ` + bareWhole + `
+		select id, turn, ` + bareWhole + `
 		from belfry.jobs
-		where state = 'ready' and queue = 'default' and priority = 0 and (ready_at, id) > ($1, $2)
-		order by priority desc, ready_at, id
+		where state = 'ready' and queue = 'default' and priority = 0 and (turn, id) > ($1, $2)
+		order by priority desc, turn, id
 		limit $3`
 	bareFileMove = `insert into belfry.jobs_done (` + jobs.DoneColumns + `)` + bareEnded + ` from belfry.jobs where `
 )
@@ -49,13 +49,13 @@ func (b bareFile) run(ctx context.Context, d *database.Database, n int) (w Work,
 		if err != nil {
 			return err
 		}
-		var readyAt, id int64 // of the last job before
+		var turn, id int64 // of the last job before
 		for number := int64(1); w.Jobs < n; number++ {
 			var ids []int64
 			var now int64
 			err := st.DB().Write(ctx, func(tx base.Tx, at base.Moment) (err error) {
 				now = at.Now.UnixMicro()
-				ids, readyAt, id, err = b.claim(ctx, tx, st.DB().Dialect(), number, readyAt, id)
+				ids, turn, id, err = b.claim(ctx, tx, st.DB().Dialect(), number, turn, id)
 				return err
 			})
 			if err == nil && len(ids) == 0 {
@@ -74,14 +74,14 @@ func (b bareFile) run(ctx context.Context, d *database.Database, n int) (w Work,
 	})
 }
 
-func (b bareFile) claim(ctx context.Context, tx base.Tx, sql base.Dialect, number, readyAt, id int64) (ids []int64, _, _ int64, err error) {
-	rows, err := tx.Query(ctx, bareFilePick, readyAt, id, b.batch)
+func (b bareFile) claim(ctx context.Context, tx base.Tx, sql base.Dialect, number, turn, id int64) (ids []int64, _, _ int64, err error) {
+	rows, err := tx.Query(ctx, bareFilePick, turn, id, b.batch)
 	if err != nil {
 		return nil, 0, 0, err
 	}
 	defer rows.Close()
 	rest := make([]any, 28)
-	places := []any{&id, &readyAt}
+	places := []any{&id, &turn}
 	for i := range rest {
 		places = append(places, &rest[i])
 	}
@@ -96,7 +96,7 @@ func (b bareFile) claim(ctx context.Context, tx base.Tx, sql base.Dialect, numbe
 		return nil, 0, 0, err
 	}
 	_, err = tx.Exec(ctx, `insert into bare_leases (number, session, jobs, deadline_at) values ($1, $2, $3, $1)`, number, bareSession, sql.List(ids))
-	return ids, readyAt, id, err
+	return ids, turn, id, err
 }
 
 func (b bareFile) end(ctx context.Context, tx base.Tx, sql base.Dialect, number int64, ids []int64, now int64) error {

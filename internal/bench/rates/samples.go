@@ -39,8 +39,8 @@ func Samples(ctx context.Context, st *store.Store) error {
 	if _, err := st.Enqueue(ctx, jobs); err != nil {
 		return err
 	}
-	soon := time.Now().Add(100 * time.Millisecond).UTC()
 	for i := range fired {
+		soon := time.Now().Add(time.Second).UTC() // of each: on a busy machine the time of the first has passed before the last is made
 		if _, err := st.CreateSchedule(ctx, schedule.Schedule{Name: fmt.Sprintf("sample-%d", i), Task: database.Noop, Rules: []schedule.Rule{{At: []time.Time{soon}}}}); err != nil {
 			return err
 		}

@@ -38,8 +38,8 @@ func (l *Lags) Quantiles() Quantiles {
 
 // Quantiles are half, 99 of 100, and the worst.
 type Quantiles struct {
-	N             int
-	P50, P99, Max time.Duration
+	N                  int
+	P50, P95, P99, Max time.Duration
 }
 
 // QuantilesOf sorts all.
@@ -48,7 +48,7 @@ func QuantilesOf(all []time.Duration) Quantiles {
 		return Quantiles{}
 	}
 	slices.Sort(all)
-	return Quantiles{len(all), Rank(all, 0.5), Rank(all, 0.99), all[len(all)-1]}
+	return Quantiles{len(all), Rank(all, 0.5), Rank(all, 0.95), Rank(all, 0.99), all[len(all)-1]}
 }
 
 // Rank is the least value that is not below a share q of all, by nearest rank.
