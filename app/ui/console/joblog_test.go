@@ -172,6 +172,35 @@ func TestLogOfManyLinesIsLight(t *testing.T) {
 	b.Quiet(s.url)
 }
 
+// A log that is followed goes on at its end when its box becomes lower in the
+// moment in which a line was added: a window that is made smaller is no reader
+// who scrolls up.
+func TestALogThatBecomesLowerStaysAtItsEnd(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	session, ref := s.longLog(400)
+	b := s.tab(s.admin)
+	b.Visit(fmt.Sprintf("%s/jobs/%d", s.url, ref.JobID))
+	b.Until(`document.querySelector('[data-log-state]').innerText === 'Followed as it is written.'`)
+	atEnd := func(words string) {
+		t.Helper()
+		b.Until(`(box => box.innerText.trimEnd().endsWith('` + words + `') && box.scrollHeight - box.scrollTop - box.clientHeight < 10)(document.querySelector('.lines'))`)
+	}
+	atEnd("line 400: one of very many short lines")
+	// Right after the line was added and scrolled to, before the browser tells of the scroll.
+	b.Eval(`(lines => new MutationObserver((_, o) => { o.disconnect(); lines.style.maxHeight = '120px'; }).observe(lines, {childList: true, subtree: true}))(document.querySelector('.lines')), true`, new(bool))
+	s.write(session, ref, 9000, job.Stderr, "one more\n")
+	b.Until(`document.querySelector('.lines').clientHeight <= 120`)
+	atEnd("one more")
+	s.write(session, ref, 9001, job.Stderr, "the last words\n")
+	atEnd("the last words")
+	// And who scrolls up stays there.
+	b.Eval(`document.querySelector('.lines').scrollTop -= 60, true`, new(bool))
+	s.write(session, ref, 9002, job.Stderr, "unseen\n")
+	b.Until(`document.querySelector('.pages').innerText.startsWith('403 lines') && (box => box.scrollHeight - box.scrollTop - box.clientHeight > 60)(document.querySelector('.lines'))`)
+	b.Quiet(s.url)
+}
+
 // Without script there is a page of the last 1,000 lines, with links to all others.
 func TestLogWithoutScript(t *testing.T) {
 	t.Parallel()

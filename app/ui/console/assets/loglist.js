@@ -9,7 +9,7 @@ const size = 50; // lines of a block
 export function list(box, source, paint) {
   const above = document.createElement('div'), below = document.createElement('div');
   box.replaceChildren(above, below);
-  let heights = [], blocks = new Map(), stale = new Set(), line = 20, due = 0, end = true, target = -1;
+  let heights = [], blocks = new Map(), stale = new Set(), line = 20, due = 0, end = true, put = 0, target = -1;
 
   const count = () => Math.ceil(source.total() / size);
   const rowsOf = b => Math.min(size, source.total() - b * size);
@@ -66,7 +66,7 @@ export function list(box, source, paint) {
     }
     below.style.height = `${Math.max(0, before(n) - before(Math.max(0, to + 1)))}px`;
     const shown = [...box.querySelectorAll('.line:not(.wait)')];
-    if (end) box.scrollTop = box.scrollHeight;
+    if (end) { box.scrollTop = box.scrollHeight; put = box.scrollTop; }
     else if (target >= 0) toTarget();
     else if (at < n && Math.abs(before(at) + within - box.scrollTop) > 0.5) box.scrollTop = before(at) + within;
     if (to >= from) source.need(from * size, Math.min(source.total(), (to + 1) * size));
@@ -88,8 +88,9 @@ export function list(box, source, paint) {
   const soon = () => { due ||= requestAnimationFrame(draw); };
   const hand = () => { target = -1; };
   for (const kind of ['wheel', 'touchmove', 'pointerdown', 'keydown']) box.addEventListener(kind, hand, {passive: true});
+  // A reader leaves the end by scrolling up. A box that has become lower, or longer, since it was put at its end is still there.
   box.addEventListener('scroll', () => {
-    end = box.scrollHeight - box.scrollTop - box.clientHeight < 30 && target < 0;
+    end = target < 0 && (box.scrollHeight - box.scrollTop - box.clientHeight < 30 || end && box.scrollTop > put - 1);
     soon();
   }, {passive: true});
   let wide = 0;

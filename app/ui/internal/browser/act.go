@@ -101,6 +101,8 @@ func (b *Tab) Type(selector, text string) {
 // goes on to by itself. The test's deadline ends it.
 func (b *Tab) Until(expression string) {
 	b.T.Helper()
+	b.awaits = expression
+	defer func() { b.awaits = "" }()
 	for {
 		var answer struct{ ExceptionDetails json.RawMessage }
 		err := b.ask("Runtime.evaluate", map[string]any{"awaitPromise": true, "expression": `new Promise(done => {

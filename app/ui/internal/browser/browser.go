@@ -2,6 +2,7 @@
 package browser
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -21,6 +22,7 @@ type Tab struct {
 	conn    *websocket.Conn
 	session string
 	calls   int
+	awaits  string  // what Until waits for, to be named when it does not come
 	width   int     // that Emulate was told; 0: none
 	Events  []Event // since the last Visit
 	Beside  string  // origin that pages may fetch from besides their own, see Quiet
@@ -103,7 +105,7 @@ func (b *Tab) next() Event {
 	b.T.Helper()
 	var e Event
 	if err := wsjson.Read(b.ctx, b.conn, &e); err != nil {
-		b.T.Fatal(err)
+		b.T.Fatalf("waiting for %s: %v", cmp.Or(b.awaits, "an answer"), err)
 	}
 	if e.Method != "" {
 		b.Events = append(b.Events, e)
