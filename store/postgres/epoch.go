@@ -173,7 +173,7 @@ func (db *DB) endHistory(ctx context.Context, tx pgx.Tx, now int64) error {
 		{SQL: `update belfry.logs set lease = lease + ` + skipped + ` where (job_id, lease) in (select job_id, number from belfry.running)`},
 		{SQL: `update belfry.packs set number = number + ` + skipped},
 		{SQL: `update belfry.leases set number = number + ` + skipped},
-		{SQL: `update belfry.leftovers set seen = 0`}, // a number of the history before
+		{SQL: `update belfry.leftovers set seen = 0`},                          // a number of the history before
 		{SQL: `update belfry.hook_version set version = version + ` + skipped}, // or a node knows the hooks of the history before by a number that is given again
 		{
 			SQL:  `select count(setval(oid::regclass, nextval(oid::regclass) + ` + skipped + `)) from pg_class where relkind = 'S' and relnamespace = to_regnamespace($1)`,

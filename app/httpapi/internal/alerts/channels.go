@@ -59,7 +59,7 @@ func (s *server) testSending(noun, summary string, secrets func(ctx context.Cont
 		if err := s.MayTry(); err != nil {
 			return out, err
 		}
-		s.Options.Logger.Info(noun+" is tested", "request", c.Id, "token", c.Token.Name, "namespace", ns, noun, in.Name)
+		s.Options.Logger.Info("a test message is sent", "request", c.Id, "token", c.Token.Name, "namespace", ns, noun, in.Name)
 		ctx, cancel := context.WithTimeout(ctx, view.AlertTimeout)
 		defer cancel()
 		now := time.Now()
