@@ -13,6 +13,7 @@ import (
 
 	"github.com/belfry-run/belfry/internal/bench/database"
 	"github.com/belfry-run/belfry/internal/bench/node"
+	"github.com/belfry-run/belfry/job"
 	"github.com/belfry-run/belfry/store"
 	"github.com/belfry-run/belfry/worker"
 )
@@ -32,8 +33,13 @@ func (w Work) Rate() float64 { return float64(w.Jobs) / w.Took.Seconds() }
 // Per is a share of one job.
 func (w Work) Per(total float64) float64 { return total / float64(max(w.Jobs, 1)) }
 
+// Enqueuer is a store, or a client of a server that has one.
+type Enqueuer interface {
+	Enqueue(ctx context.Context, jobs []job.NewJob) ([]job.Enqueued, error)
+}
+
 // EnqueueSingly enqueues one job by one for a while, from several callers at once.
-func EnqueueSingly(ctx context.Context, s *database.Site, st *store.Store, callers int, d time.Duration) (w Work, err error) {
+func EnqueueSingly(ctx context.Context, s *database.Site, st Enqueuer, callers int, d time.Duration) (w Work, err error) {
 	if _, err := st.Enqueue(ctx, database.NewJobs(1)); err != nil { // makes the task, and warms the caches
 		return w, err
 	}

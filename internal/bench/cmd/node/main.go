@@ -94,6 +94,9 @@ func options() (bench.Options, error) {
 	flag.IntVar(&o.Programs.Lines, "program-lines", o.Programs.Lines, "of them at the same time, at most")
 	flag.IntVar(&o.Past, "past", o.Past, "finished jobs in a history")
 	flag.IntVar(&o.Days, "days", o.Days, "days over which they ended")
+	flag.IntVar(&o.Fan.Steps, "steps", o.Fan.Steps, "parallel steps of a workflow")
+	flag.IntVar(&o.Fan.Runs, "runs", o.Fan.Runs, "runs of it, one after another")
+	flag.IntVar(&o.Asleep, "asleep", o.Asleep, "workflows that sleep beside a burn-down")
 	flag.Parse()
 	if flag.NArg() > 0 {
 		return o, fmt.Errorf("%q is no flag", flag.Arg(0))
