@@ -57,7 +57,7 @@ func (m *Memory) Answer(reader, known string, page []byte) ([]byte, error) {
 			continue
 		}
 		u := update{Digest: digest, HTML: p.Text}
-		if before, there := m.recall(reader, old); there {
+		if before, there := m.supersede(reader, old); there {
 			if course := courseOf(pieces(before), pieces(p.Text)); isShort(course, len(p.Text)) {
 				u = update{Digest: digest, From: old, Course: course}
 			}

@@ -134,8 +134,29 @@ func TestMemoryIsBounded(t *testing.T) {
 	for i := range 40 {
 		m.keep("1", fmt.Sprint(i)+text)
 	}
-	if _, there := m.recall("1", first); there || m.size > mostRemembered || len(m.texts) != m.order.Len() || len(m.texts) > 16 {
+	if _, there := m.supersede("1", first); there || m.size > mostRemembered || len(m.texts) != m.order.Len() || len(m.texts) > 16 {
 		t.Errorf("%d bytes in %d texts, the first among them: %v", m.size, len(m.texts), there)
+	}
+}
+
+// What many pages have now is remembered, however often each of them changes: of two
+// texts that came after one another, the older one is forgotten first.
+func TestManyPagesAreRememberedAsTheyAre(t *testing.T) {
+	var m Memory
+	const watched, size = 100, mostRemembered / 150
+	line := "<p>" + strings.Repeat("a", size-3)
+	pages := make([]page, watched)
+	for round := range 5 {
+		for i := range pages {
+			if pages[i] == nil {
+				pages[i] = page{}
+			}
+			text := fmt.Sprintf(`<main><div id="list" data-live="job"><b>%d</b><i>%d</i>%s</div></main>`, i, round, line)
+			got := answer(t, &m, "1", pages[i].known(), text)
+			if pages[i].take(t, got); round > 0 && len(got) > 1000 {
+				t.Fatalf("in round %d page %d was sent whole", round, i)
+			}
+		}
 	}
 }
 

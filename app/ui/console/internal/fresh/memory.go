@@ -16,7 +16,7 @@ const mostRemembered = 16 << 20
 type Memory struct {
 	mu    sync.Mutex
 	texts map[[2]string]*list.Element
-	order list.List // the one that was used last first
+	order list.List // the one to forget last first
 	size  int
 }
 
@@ -49,13 +49,16 @@ func (m *Memory) keep(reader, text string) string {
 	return digest
 }
 
-func (m *Memory) recall(reader, digest string) (text string, there bool) {
+// supersede answers a text in whose place its reader gets another, and which is the first
+// to be forgotten from now on. A hundred pages that are watched would else push out what
+// those have that are about to ask, by what none of them has.
+func (m *Memory) supersede(reader, digest string) (text string, there bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	e := m.texts[[2]string{reader, digest}]
 	if e == nil {
 		return "", false
 	}
-	m.order.MoveToFront(e)
+	m.order.MoveToBack(e)
 	return e.Value.(remembered).text, true //nolint:forcetypeassert // nothing else is in it
 }
