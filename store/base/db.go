@@ -85,6 +85,9 @@ type Dialect interface {
 	// Table is a from-item that unpacks a batch, and its parameters, which are
 	// numbered from n. It is the last of a statement's parameters.
 	Table(n int, alias string, b Batch) (from string, args []any)
+	// ManyTable is Table next to Among: the batch may have many rows, and the
+	// planner is told so.
+	ManyTable(n int, alias string, b Batch) (from string, args []any)
 	// Lease is a statement that does all of a claim at once, around the queries
 	// that pick the jobs one after the other, or empty where several short
 	// statements are as good. It answers the columns of the jobs that were leased,

@@ -416,7 +416,7 @@ func (c *Change) putBack(rows []endRow) error {
 		from `+from, append([]any{base.Micros(c.Now)}, args...)...); err != nil {
 		return err
 	}
-	from, args = c.SQL.Table(2, "t", base.BatchOf(rows))
+	from, args = c.SQL.ManyTable(2, "t", base.BatchOf(rows))
 	_, err := c.Tx.Exec(c.Ctx, `
 		update belfry.jobs
 		set state = t.state, reason = t.reason, error = t.error, due_at = t.due_at, ready_at = t.ready_at, turn = t.turn, failures = t.failures, infra = t.infra, snoozes = t.snoozes,
@@ -432,7 +432,7 @@ func (c *Change) putAway(rows []endRow) error {
 	if len(rows) == 0 {
 		return nil
 	}
-	from, args := c.SQL.Table(3, "t", base.BatchOf(rows))
+	from, args := c.SQL.ManyTable(3, "t", base.BatchOf(rows))
 	ids := c.SQL.List(endIDs(rows))
 	n, err := c.Tx.Exec(c.Ctx, `
 		insert into belfry.jobs_done (`+DoneColumns+`)

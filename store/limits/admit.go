@@ -212,7 +212,7 @@ func (c *Change) enter(all []*candidate, before int) error {
 	for i, n := range all {
 		ids[i], rows[i] = n.id, readyRow{n.id, base.Micros(c.Now) + int64(before+i)}
 	}
-	from, args := c.SQL.Table(2, "t", base.BatchOf(rows))
+	from, args := c.SQL.ManyTable(2, "t", base.BatchOf(rows))
 	var turned turns.Again
 	queues, err := base.Collect(c.Ctx, c.Tx, turned.Scan, `
 		update belfry.jobs
@@ -253,7 +253,7 @@ func (c *Change) move(all []*candidate) error {
 			rows = append(rows, s)
 		}
 	}
-	from, args := c.SQL.Table(2, "t", base.BatchOf(rows))
+	from, args := c.SQL.ManyTable(2, "t", base.BatchOf(rows))
 	_, err := c.Tx.Exec(c.Ctx, `
 		update belfry.limit_jobs
 		set stage = t.stage

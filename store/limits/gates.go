@@ -240,7 +240,7 @@ func (c *Change) save(rooms map[int64]*room, looked bool) error {
 	}
 	if len(saved) > 0 {
 		slices.SortFunc(saved, func(a, b savedKey) int { return int(a.ID - b.ID) })
-		from, args := c.SQL.Table(2, "t", base.BatchOf(saved))
+		from, args := c.SQL.ManyTable(2, "t", base.BatchOf(saved))
 		ids := make([]int64, len(saved))
 		for i, s := range saved {
 			ids[i] = s.ID

@@ -192,7 +192,7 @@ func (c *Change) promoteLimited(after int64, held string) ([]string, error) {
 			}
 		}
 	}
-	from, args := c.SQL.Table(2, "t", base.BatchOf(rows))
+	from, args := c.SQL.ManyTable(2, "t", base.BatchOf(rows))
 	var turned turns.Again
 	queues, err := base.Collect(c.Ctx, c.Tx, turned.Scan, `
 		update belfry.jobs

@@ -332,7 +332,7 @@ func (c *Change) SaveMonitors(rows []MonitorRow) error {
 	if len(batch) == 0 {
 		return nil
 	}
-	from, args := c.SQL.Table(2, "t", base.BatchOf(batch))
+	from, args := c.SQL.ManyTable(2, "t", base.BatchOf(batch))
 	_, err := c.Tx.Exec(c.Ctx, `
 		update belfry.monitors
 		set status = t.status, state = t.state, wake_at = t.wake_at

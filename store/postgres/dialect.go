@@ -22,13 +22,30 @@ func (dialect) Table(n int, alias string, b base.Batch) (from string, args []any
 	cols := b.Cols()
 	names, arrays := make([]string, len(cols)), make([]string, len(cols))
 	for i, c := range cols {
-		of := "bigint"
-		if c.Text {
-			of = "text"
-		}
-		names[i], arrays[i] = c.Name, fmt.Sprintf("$%d::%s[]", n+i, of)
+		names[i], arrays[i] = c.Name, fmt.Sprintf("$%d::%s[]", n+i, typeOf(c))
 	}
 	return fmt.Sprintf("unnest(%s) as %s (%s)", strings.Join(arrays, ", "), alias, strings.Join(names, ", ")), b.Columns()
+}
+
+// ManyTable has one more column, a series whose length the planner cannot know
+// and takes for 1,000. An array it takes for 10, and ten against ten it joins by
+// comparing each with each: 150 ms for a batch of 800 steps of a workflow, where
+// the hash of a join takes 2.
+func (d dialect) ManyTable(n int, alias string, b base.Batch) (from string, args []any) {
+	cols := b.Cols()
+	names, parts := make([]string, len(cols)+1), make([]string, len(cols)+1)
+	for i, c := range cols {
+		names[i], parts[i] = c.Name, fmt.Sprintf("unnest($%d::%s[])", n+i, typeOf(c))
+	}
+	names[len(cols)], parts[len(cols)] = "place", fmt.Sprintf("generate_series(1, cardinality($%d::%s[]))", n, typeOf(cols[0]))
+	return fmt.Sprintf("rows from (%s) as %s (%s)", strings.Join(parts, ", "), alias, strings.Join(names, ", ")), b.Columns()
+}
+
+func typeOf(c base.Col) string {
+	if c.Text {
+		return "text"
+	}
+	return "bigint"
 }
 
 // Lease counts what was picked before it draws the number, so that every row is

@@ -24,6 +24,9 @@ import (
 
 var wholeTable = regexp.MustCompile(`Seq Scan on (jobs|jobs_done\w*|schedules|schedule_days|occurrences\w*|attempts\w*|logs\w*|job_keys)\b`)
 
+// eachWithEach compares every row of a batch with every row of a table that it is joined with.
+var eachWithEach = regexp.MustCompile(`Join Filter: .*\bt\.`)
+
 var sortOfDue = regexp.MustCompile(`Sort Key: .*next_at`)
 
 // TestPlans pins the plans of the statements that run all the time, beside
@@ -44,6 +47,13 @@ func TestPlans(t *testing.T) {
 	}
 	tk, err := st.CreateTask(ctx, task.Task{Name: "t", Tags: []string{"red"}})
 	try(err)
+	for _, of := range []task.Task{
+		{Name: "step", Kind: task.KindFunc, Priority: 99},
+		{Name: "steps", Workflow: &task.Workflow{Steps: []task.Step{{Name: "each", Task: "step", ForEach: "1..2"}}}},
+	} {
+		_, err := st.CreateTask(ctx, of)
+		try(err)
+	}
 	sc, err := st.CreateSchedule(ctx, schedule.Schedule{Name: "due", Task: "t", Rules: []schedule.Rule{{Cron: "* * * * *"}}, Overlap: schedule.OverlapBufferOne})
 	try(err)
 	pool := rec.DB.(*postgres.DB).Pool()
@@ -74,7 +84,7 @@ func TestPlans(t *testing.T) {
 	try(err)
 	_, err = st.SaveQueue(ctx, job.Queue{Name: "spread"})
 	try(err)
-	s, err := st.OpenSession(ctx, job.WorkerInfo{Name: "w", Kinds: []task.Kind{task.KindFunc}, Funcs: []string{"t"}, Queues: map[string]int{"default": 1}})
+	s, err := st.OpenSession(ctx, job.WorkerInfo{Name: "w", Kinds: []task.Kind{task.KindFunc}, Funcs: []string{"t", "step"}, Queues: map[string]int{"default": 1}})
 	try(err)
 	some, err := st.Schedules(ctx, schedule.Filter{Paging: core.Paging{Limit: 1}})
 	try(err)
@@ -141,6 +151,24 @@ func TestPlans(t *testing.T) {
 			_, err := packing.Finish(ctx, s.ID, fs)
 			return err
 		}},
+		{"end steps", []string{"workflow_items_job"}, func() error {
+			if _, err := st.Enqueue(ctx, []job.NewJob{{Task: "steps", Priority: new(100)}}); err != nil {
+				return err
+			}
+			if _, err := st.StartWorkflows(ctx); err != nil {
+				return err
+			}
+			c, err := st.Claim(ctx, job.ClaimRequest{Session: s.ID, Want: map[string]int{"default": 2}})
+			if err != nil {
+				return err
+			}
+			var fs []job.Finish
+			for _, j := range c.Jobs {
+				fs = append(fs, job.Finish{Ref: job.Ref{JobID: j.Job.ID, Lease: c.Lease}, Outcome: job.OutcomeOK})
+			}
+			_, err = st.Finish(ctx, s.ID, fs)
+			return err
+		}},
 		{"release", nil, func() error { _, err := st.ReleaseLost(ctx); return err }},
 		{"show", []string{"jobs_done"}, func() error { _, err := st.Attempts(ctx, "default", held[0].Job.ID); return err }},
 		{"list", []string{"jobs_pkey"}, func() error { _, err := st.Jobs(ctx, job.Filter{}); return err }},
@@ -194,6 +222,9 @@ func TestPlans(t *testing.T) {
 			plans += plan
 			if strings.HasPrefix(hot.name, "claim") && strings.Contains(plan, "Sort Key: jobs") {
 				t.Errorf("%s: reads all that is ready before it takes the first: %s\n%s", hot.name, s.Line(), plan)
+			}
+			if eachWithEach.MatchString(plan) {
+				t.Errorf("%s: compares each with each: %s\n%s", hot.name, s.Line(), plan)
 			}
 			if hot.name == "fire" && sortOfDue.MatchString(plan) {
 				t.Errorf("%s: sorts all that is due before it takes the first: %s\n%s", hot.name, s.Line(), plan)

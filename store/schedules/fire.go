@@ -455,7 +455,7 @@ func (c *Change) SaveStates(all []Decided) error {
 	for i, r := range rows {
 		ids[i] = r.ID
 	}
-	from, args := c.SQL.Table(2, "t", base.BatchOf(rows))
+	from, args := c.SQL.ManyTable(2, "t", base.BatchOf(rows))
 	_, err := c.Tx.Exec(c.Ctx, `
 		update belfry.schedules
 		set state = t.state, next_at = t.next_at, high_water = t.high_water, finish_at = t.finish_at, runs = t.runs

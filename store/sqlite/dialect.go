@@ -47,6 +47,11 @@ func (foreign) Table(n int, alias string, b base.Batch) (from string, args []any
 	return fmt.Sprintf("(select %s from json_each($%d)) as %s", strings.Join(fields, ", "), n, alias), []any{encode(b.Rows())}
 }
 
+// ManyTable is the other Table.
+func (f foreign) ManyTable(n int, alias string, b base.Batch) (from string, args []any) {
+	return f.Table(n, alias, b)
+}
+
 // Succeed is the same with the other Table.
 func (foreign) Succeed(ctx context.Context, tx base.Tx, session string, rows []base.Success, now int64) ([]base.Succeeded, error) {
 	return succeed(ctx, foreign{}, tx, session, rows, now)
@@ -79,6 +84,11 @@ func (dialect) UnpackedSince(column, _ string) string {
 // In unpacks a JSON array.
 func (dialect) In(column string, n int) string {
 	return fmt.Sprintf("%s in (select value from json_each($%d))", column, n)
+}
+
+// ManyTable is Table.
+func (d dialect) ManyTable(n int, alias string, b base.Batch) (from string, args []any) {
+	return d.Table(n, alias, b)
 }
 
 // Among says nothing. To SQLite it would be one more way to begin, and a slow one.

@@ -191,7 +191,7 @@ func (c *Change) PlaceAgain(a Again) error {
 	for i, e := range jobs {
 		rows[i], placed[i] = placedRow{e.Job.ID, e.Turn}, e.Job.ID
 	}
-	from, args := c.SQL.Table(2, "t", base.BatchOf(rows))
+	from, args := c.SQL.ManyTable(2, "t", base.BatchOf(rows))
 	_, err = c.Tx.Exec(c.Ctx, `
 		update belfry.jobs
 		set turn = t.turn

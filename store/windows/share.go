@@ -204,7 +204,7 @@ func (t *Taken) change(changes []change, byID map[int64]*share) error {
 	for i := range changes {
 		ids[i] = changes[i].ID
 	}
-	from, args := c.SQL.Table(2, "t", base.BatchOf(changes))
+	from, args := c.SQL.ManyTable(2, "t", base.BatchOf(changes))
 	if _, err := c.Tx.Exec(c.Ctx, `
 		update belfry.jobs
 		set priority = t.priority, input = t.input, tags = t.tags, due_at = t.due_at, max_attempts = t.max_attempts, timeout = t.timeout

@@ -372,7 +372,7 @@ func (c *Change) StepsEnded(ends []jobs.MemberEnd) error {
 	if err != nil || len(progresses) == 0 {
 		return err
 	}
-	from, args := c.SQL.Table(3, "t", base.BatchOf(rows))
+	from, args := c.SQL.ManyTable(3, "t", base.BatchOf(rows))
 	found, err := base.Collect(c.Ctx, c.Tx, func(r base.Rows) (e ended, err error) { return e, r.Scan(&e.run, &e.step, &e.item, &e.job) }, `
 		update belfry.workflow_items
 		set ended_at = $1, state = t.state, error = t.error, output = t.output, size = t.size, started_at = t.started_at, attempts = t.attempts
