@@ -53,13 +53,14 @@ type Options struct {
 	Now      int // jobs that are burnt beside it
 	Fan      rates.Fan
 	Asleep   int // workflows
+	Keys     int // of a limit
 
 	hasty bool // PostgreSQL without fsync, for tests of the measures themselves
 }
 
 // Measures and DatabaseNames are the choices. The last measure starts a hundred processes, and runs when it is asked for.
 var (
-	Measures      = []string{"work", "bound", "latency", "idle", "firing", "recovery", "horizon", "history", "monitors", "workflows", "callers", "noisy", "programs"}
+	Measures      = []string{"work", "bound", "latency", "idle", "firing", "recovery", "horizon", "history", "monitors", "workflows", "callers", "limits", "noisy", "programs"}
 	DatabaseNames = []string{"sqlite", "sqlite-normal", "postgres"}
 )
 
@@ -75,7 +76,7 @@ func Long() Options {
 		Watch:    monitors.Watch{Monitors: 10_000, Every: time.Minute, Hosts: 100, Warm: time.Minute, For: 3 * time.Minute, Away: 3 * time.Minute, Back: 90 * time.Second},
 		Programs: programs.Options{Workers: []int{1, 10, 100}, Probes: 300, Lines: 10, Ahead: 500 * time.Millisecond},
 		Past:     10_000_000, Days: 10, Now: 50_000,
-		Fan: rates.Fan{Steps: 1000, Runs: 20}, Asleep: 10_000,
+		Fan: rates.Fan{Steps: 1000, Runs: 20}, Asleep: 10_000, Keys: 10_000,
 	}
 }
 
@@ -92,7 +93,7 @@ func Short() Options {
 	o.Watch.Warm, o.Watch.For, o.Watch.Away, o.Watch.Back = 6*time.Second, 12*time.Second, 12*time.Second, 8*time.Second
 	o.Programs.Workers, o.Programs.Probes = []int{1, 10}, 40
 	o.Past, o.Days, o.Now = 200_000, 2, 5000
-	o.Fan.Runs, o.Asleep = 3, 1000
+	o.Fan.Runs, o.Asleep, o.Keys = 3, 1000, 1000
 	return o
 }
 
@@ -136,7 +137,7 @@ func (r *run) measure(ctx context.Context) error {
 		run  func(context.Context) error
 	}{
 		{"work", r.work}, {"bound", r.bound}, {"latency", r.latency}, {"idle", r.idle}, {"firing", r.firing},
-		{"recovery", r.recovery}, {"horizon", r.horizon}, {"history", r.history}, {"monitors", r.monitors}, {"workflows", r.workflows}, {"callers", r.callers}, {"noisy", r.noisy}, {"programs", r.programs},
+		{"recovery", r.recovery}, {"horizon", r.horizon}, {"history", r.history}, {"monitors", r.monitors}, {"workflows", r.workflows}, {"callers", r.callers}, {"limits", r.limits}, {"noisy", r.noisy}, {"programs", r.programs},
 	} {
 		if !slices.Contains(r.Measures, m.name) {
 			continue

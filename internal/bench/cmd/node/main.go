@@ -97,6 +97,7 @@ func options() (bench.Options, error) {
 	flag.IntVar(&o.Fan.Steps, "steps", o.Fan.Steps, "parallel steps of a workflow")
 	flag.IntVar(&o.Fan.Runs, "runs", o.Fan.Runs, "runs of it, one after another")
 	flag.IntVar(&o.Asleep, "asleep", o.Asleep, "workflows that sleep beside a burn-down")
+	flag.IntVar(&o.Keys, "keys", o.Keys, "keys of a limit")
 	flag.Parse()
 	if flag.NArg() > 0 {
 		return o, fmt.Errorf("%q is no flag", flag.Arg(0))
