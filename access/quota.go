@@ -16,6 +16,9 @@ type Quota struct {
 	EnqueueRate  string `json:"enqueue_rate,omitempty" doc:"Most jobs that are enqueued in a length of time, such as 100/1m; default: no limit"`
 	EnqueueBurst int    `json:"enqueue_burst,omitempty" minimum:"0" maximum:"100000" doc:"How many of the rate may be enqueued at once after a rest; default: as many as the rate names"`
 
+	CallRate  string `json:"call_rate,omitempty" doc:"Most calls of the API in a length of time by tokens of the namespace, on each node, such as 1000/1m; workers are not counted; default: no limit"`
+	CallBurst int    `json:"call_burst,omitempty" minimum:"0" maximum:"100000" doc:"How many of the rate may come at once after a rest; default: as many as the rate names"`
+
 	Definitions   int   `json:"definitions,omitempty" minimum:"0" maximum:"1000000" doc:"Most tasks, schedules, calendars, channels, alert rules, maintenance windows and status pages together; default: no limit"`
 	Monitors      int   `json:"monitors,omitempty" minimum:"0" maximum:"1000000" doc:"Most monitors; default: no limit"`
 	ArtifactBytes int64 `json:"artifact_bytes,omitempty" minimum:"0" doc:"Most bytes of uploaded artifacts; default: no limit"`
@@ -32,6 +35,7 @@ const (
 const (
 	QuotaWaiting     = "waiting"
 	QuotaEnqueueRate = "enqueue_rate"
+	QuotaCallRate    = "call_rate"
 
 	QuotaDefinitions   = "definitions"
 	QuotaMonitors      = "monitors"
@@ -54,6 +58,9 @@ func (q Quota) WithDefaults() Quota {
 	if n, _, err := flow.ParseRate(q.EnqueueRate); err == nil {
 		q.EnqueueBurst = core.Or(q.EnqueueBurst, min(n, flow.MaxBurst))
 	}
+	if n, _, err := flow.ParseRate(q.CallRate); err == nil {
+		q.CallBurst = core.Or(q.CallBurst, min(n, flow.MaxBurst))
+	}
 	return q
 }
 
@@ -64,6 +71,7 @@ func (q Quota) Check(p *core.Problems) {
 	checkCount(p, "quota.monitors", int64(q.Monitors), MaxQuotaDefinitions)
 	checkCount(p, "quota.artifact_bytes", q.ArtifactBytes, MaxQuotaArtifactBytes)
 	checkRate(p, "quota.enqueue_rate", q.EnqueueRate, "quota.enqueue_burst", q.EnqueueBurst)
+	checkRate(p, "quota.call_rate", q.CallRate, "quota.call_burst", q.CallBurst)
 }
 
 func checkCount(p *core.Problems, field string, n, most int64) {
@@ -88,6 +96,9 @@ func checkRate(p *core.Problems, field, rate, burstField string, burst int) {
 
 // EnqueuePace is the rate of enqueue as it is counted; zero for none.
 func (q Quota) EnqueuePace() job.Pace { return paceOf(q.EnqueueRate, q.EnqueueBurst) }
+
+// CallPace is the rate of calls as it is counted; zero for none.
+func (q Quota) CallPace() job.Pace { return paceOf(q.CallRate, q.CallBurst) }
 
 func paceOf(rate string, burst int) job.Pace {
 	n, per, err := flow.ParseRate(rate)
@@ -120,6 +131,9 @@ func (q Quota) Limits() (texts []string) {
 	if q.EnqueueRate != "" {
 		texts = append(texts, fmt.Sprintf("enqueue rate %s in bursts of %d", q.EnqueueRate, q.EnqueueBurst))
 	}
+	if q.CallRate != "" {
+		texts = append(texts, fmt.Sprintf("calls %s in bursts of %d", q.CallRate, q.CallBurst))
+	}
 	if q.Definitions > 0 {
 		texts = append(texts, fmt.Sprintf("definitions %d", q.Definitions))
 	}
@@ -142,8 +156,12 @@ func (n Namespace) Over(quota string, limit, used, asked int64, wait time.Durati
 		e.Message = fmt.Sprintf("namespace %q is over its quota %s: it would have %s of %s", n.Name, quota, core.SizeText(used), core.ExactSize(limit))
 	case asked > limit:
 		return e.WithHint("ask for at most %d at once, or have an admin of the installation raise it: %s", limit, n.raise(quota))
-	case quota == QuotaEnqueueRate:
-		e.Message = fmt.Sprintf("namespace %q is over its quota %s: %s, bursts of %d", n.Name, quota, n.Quota.EnqueueRate, limit)
+	case quota == QuotaEnqueueRate || quota == QuotaCallRate:
+		rate := n.Quota.EnqueueRate
+		if quota == QuotaCallRate {
+			rate = n.Quota.CallRate
+		}
+		e.Message = fmt.Sprintf("namespace %q is over its quota %s: %s, bursts of %d", n.Name, quota, rate, limit)
 		return e.WithHint("wait %s, or have an admin of the installation raise it: %s", core.Duration(wait.Round(time.Millisecond)), n.raise(quota))
 	case quota == QuotaWaiting:
 		return e.WithHint("wait until jobs have ended, or have an admin of the installation raise it: %s", n.raise(quota))
@@ -159,7 +177,7 @@ func (n Namespace) raise(quota string) string {
 // QuotaFlag is the flag of a quota's field on the command line.
 func QuotaFlag(quota string) string {
 	b := []byte("max-" + quota)
-	if quota == QuotaEnqueueRate {
+	if quota == QuotaEnqueueRate || quota == QuotaCallRate {
 		b = []byte(quota)
 	}
 	for i := range b {

@@ -331,7 +331,7 @@ func (a *App) server() (*http.Server, *httpapi.Server, error) {
 		return nil, nil, fmt.Errorf("register metrics: %w", err)
 	}
 	o := httpapi.Options{
-		Service: a.store, Secrets: a.store, PublicURL: a.opt.PublicURL, Auth: a.store, Audit: a.store, Attempts: a.store, Links: a.store,
+		Service: a.store, Secrets: a.store, PublicURL: a.opt.PublicURL, Auth: a.store, Audit: a.store, Attempts: a.store, Calls: a.store, Links: a.store,
 		ByTicket: slices.Sorted(maps.Keys(a.opt.Brokers)), Version: a.opt.Version, Logger: a.log,
 		Metrics: promhttp.HandlerFor(a.opt.Registry, promhttp.HandlerOpts{MaxRequestsInFlight: 4, Timeout: 10 * time.Second}),
 		Observe: requests.observe, Hosts: hosts(a.opt.Config), Alive: a.store.Alive, Ready: a.ready, Outdated: a.store.Outdated, Unwell: a.unwell.kinds,

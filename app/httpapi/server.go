@@ -40,6 +40,7 @@ type Options struct {
 	Notifier  Notifier // tests channels
 	Secrets   Secrets  // for both; usually the Service
 	Audit     Recorder // keeps who was refused and who enqueued; usually the Service; default: nobody
+	Calls     Calls    // counts calls by the quotas of namespaces; usually the Service; nil: none has one
 	Attempts  Attempts // lets programs be run by who holds no more than the right to one attempt; usually the Service
 	PublicURL string   // where people reach this node; for messages of tests
 
@@ -137,7 +138,7 @@ func New(o Options) (*Server, error) {
 		o.MaxApply = 16 << 20
 	}
 	a, err := api.New(api.Options{
-		Auth: o.Auth, Audit: o.Audit, Attempts: o.Attempts, Observe: o.Observe, Logger: o.Logger, Version: o.Version,
+		Auth: o.Auth, Audit: o.Audit, Attempts: o.Attempts, Calls: o.Calls, Observe: o.Observe, Logger: o.Logger, Version: o.Version,
 		MaxBody: o.MaxBody, MaxStreams: o.MaxStreams, BodyTimeout: o.BodyTimeout,
 		HTTPS: o.HTTPS, TrustedProxies: o.TrustedProxies, Hosts: o.Hosts, Origins: o.Origins,
 	})

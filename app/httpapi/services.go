@@ -102,6 +102,8 @@ type (
 	Recorder = api.Recorder
 	// Attempts is what attempts may do by themselves, with a right to nothing else.
 	Attempts = api.Attempts
+	// Calls counts calls by the quotas of namespaces.
+	Calls = api.Calls
 	// Prober looks at targets because somebody asked, for no monitor. It is an
 	// ability of nodes that run checks.
 	Prober = monitors.Prober

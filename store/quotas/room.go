@@ -27,6 +27,8 @@ type Store struct {
 	readAt time.Time
 	known  map[string]access.Namespace // with quotas
 	looks  map[string]look             // by owner
+
+	calls calls
 }
 
 // New is the part of a store that keeps them.
@@ -56,25 +58,38 @@ func scanNamespace(rows base.Rows) (n access.Namespace, err error) {
 
 // of is a namespace that has a quota.
 func (c *Change) of(namespace string) (n access.Namespace, has bool, err error) {
-	s := c.s
-	s.mu.Lock()
-	known, saves := s.known, s.saves
-	if time.Since(s.readAt) >= follow || s.Opt.Claims.NoKnown {
-		known = nil
-	}
-	s.mu.Unlock()
-	if known == nil {
-		if known, err = readAll(c.Ctx, c.Tx); err != nil {
+	known, fresh := c.s.recall()
+	if !fresh || c.s.Opt.Claims.NoKnown {
+		if known, err = c.s.read(c.Ctx, c.Tx); err != nil {
 			return n, false, err
 		}
-		s.mu.Lock()
-		if s.saves == saves {
-			s.known, s.readAt = known, time.Now()
-		}
-		s.mu.Unlock()
 	}
 	n, has = known[namespace]
 	return n, has, nil
+}
+
+// recall is what was read last, and whether that is recent.
+func (s *Store) recall() (known map[string]access.Namespace, fresh bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.known, s.known != nil && time.Since(s.readAt) < follow
+}
+
+// read reads all namespaces with quotas, and keeps them.
+func (s *Store) read(ctx context.Context, tx base.Tx) (map[string]access.Namespace, error) {
+	s.mu.Lock()
+	saves := s.saves
+	s.mu.Unlock()
+	known, err := readAll(ctx, tx)
+	if err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.saves == saves {
+		s.known, s.readAt = known, time.Now()
+	}
+	return known, nil
 }
 
 func readAll(ctx context.Context, tx base.Tx) (map[string]access.Namespace, error) {

@@ -40,6 +40,11 @@ func (s *Store) QuotaUse(ctx context.Context, namespace string) (all []access.Qu
 			next, _, err := base.First(ctx, tx, base.ScanInt, `select next_at from belfry.quota_use where owner = $1`, ownerOf(namespace))
 			return pace.Used(next, base.Micros(now)), err
 		})
+		calls := n.Quota.CallPace()
+		add(access.QuotaCallRate, burstOf(calls), func() (int64, error) {
+			next, now := s.calls.at(namespace)
+			return calls.Used(next, now), nil
+		})
 		for _, k := range keptBy(n.Quota) {
 			add(k.quota, k.limit, counted(k.count))
 		}

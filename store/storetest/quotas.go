@@ -230,6 +230,8 @@ func caseQuotasThatCannotBe(b *bench) {
 		"quota.waiting":        {Waiting: -1},
 		"quota.enqueue_rate":   {EnqueueRate: "many"},
 		"quota.enqueue_burst":  {EnqueueBurst: 5},
+		"quota.call_rate":      {CallRate: "1/0s"},
+		"quota.call_burst":     {CallRate: "1/1s", CallBurst: 100_001},
 		"outside 0 to":         {Waiting: access.MaxQuotaWaiting + 1},
 		"quota.definitions":    {Definitions: -1},
 		"quota.monitors":       {Monitors: 2_000_000},

@@ -33,7 +33,7 @@ func TestLimitsOfANamespaceAreEdited(t *testing.T) {
 	_, page = v.get(edit)
 	form = formAt(t, page, "namespace=team", "namespace=fresh")
 	for field, bad := range map[string][2]string{
-		"quota.waiting": {"many", "is not a whole number"}, "quota.artifact_bytes": {"3 parsecs", "is not a size"}, "quota.enqueue_rate": {"fast", "100/1m"}, "quota.enqueue_burst": {"5", "needs a rate"}, "limits": {"x", "x"},
+		"quota.waiting": {"many", "is not a whole number"}, "quota.artifact_bytes": {"3 parsecs", "is not a size"}, "quota.enqueue_rate": {"fast", "100/1m"}, "quota.enqueue_burst": {"5", "needs a rate"}, "quota.call_rate": {"often", "100/1m"}, "limits": {"x", "x"},
 		"queues": {"none-such", "none-such"}, "max_priority": {"5000", "is outside"}, "quota.monitors": {"-1", "is outside"},
 	} {
 		if status, page := v.post(edit, with(form, field, bad[0])...); status != http.StatusUnprocessableEntity && status != http.StatusNotFound || !strings.Contains(page, bad[1]) {

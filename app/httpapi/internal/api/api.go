@@ -22,6 +22,7 @@ type Options struct {
 	Auth           Authenticator
 	Audit          Recorder
 	Attempts       Attempts
+	Calls          Calls
 	Observe        func(Request)
 	Logger         *slog.Logger
 	Version        string

@@ -331,6 +331,9 @@ func (a *API) entry(e Endpoint) func(huma.Context, func(huma.Context)) {
 		if e.Also != "" && core.CodeOf(err) == core.Forbidden && Allow(CallOf(ctx).Token, e.Also) == nil {
 			err = nil
 		}
+		if err == nil && e.Scope != access.ScopeWorker && e.Also != access.ScopeWorker && !isWithin(ctx) {
+			err = a.counted(ctx)
+		}
 		if err != nil {
 			a.Refuse(hc.Context(), w, err)
 			return
@@ -343,6 +346,19 @@ func (a *API) entry(e Endpoint) func(huma.Context, func(huma.Context)) {
 		}
 		next(huma.WithContext(hc, ctx))
 	}
+}
+
+// Calls counts the calls of a namespace's tokens, or refuses one.
+type Calls interface {
+	AdmitCall(ctx context.Context, namespace string) error
+}
+
+// counted refuses a call of a namespace that has made too many. Workers are not counted: what they do was let in before.
+func (a *API) counted(ctx context.Context) error {
+	if ns := CallOf(ctx).Token.Namespace; a.Options.Calls != nil && ns != "" && ns != core.AnyNamespace {
+		return a.Options.Calls.AdmitCall(ctx, ns)
+	}
+	return nil
 }
 
 // authorize finds out who asks and whether they may. What is done under the

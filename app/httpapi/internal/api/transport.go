@@ -18,10 +18,15 @@ func (a *API) Transport() http.RoundTripper {
 
 type local struct{ handler http.Handler }
 
+type withinKey struct{}
+
+// isWithin reports that a call came from this process, as those of pages do.
+func isWithin(ctx context.Context) bool { return ctx.Value(withinKey{}) != nil }
+
 // RoundTrip runs the handler beside the caller, who reads while it writes. It
 // ends with the caller's context, or when the body is closed.
 func (l *local) RoundTrip(r *http.Request) (*http.Response, error) {
-	ctx, cancel := context.WithCancel(r.Context())
+	ctx, cancel := context.WithCancel(context.WithValue(r.Context(), withinKey{}, true))
 	in := r.Clone(ctx)
 	in.RequestURI = r.URL.RequestURI()
 	in.Host = r.URL.Host

@@ -57,6 +57,7 @@ func limitsPage(p *page) error {
 var quotaWords = map[string][2]string{
 	access.QuotaWaiting:       {"Jobs waiting", "New jobs are refused. Runs of schedules are skipped. Retries, steps and checks are always let in."},
 	access.QuotaEnqueueRate:   {"Jobs enqueued", "New jobs are refused until the rate lets them in."},
+	access.QuotaCallRate:      {"Calls of the API", "Calls are refused until the rate lets them in. The use is that of this node."},
 	access.QuotaDefinitions:   {"Definitions", "New ones are refused. Those that exist can be edited."},
 	access.QuotaMonitors:      {"Monitors", "New ones are refused. Those that exist go on."},
 	access.QuotaArtifactBytes: {"Uploaded artifacts", "Uploads are refused."},

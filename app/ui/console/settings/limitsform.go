@@ -16,6 +16,8 @@ func limitGroups() []forms.InputGroup {
 			{Path: "quota.waiting", Label: "Jobs waiting", Kind: forms.AsNumber, Hint: "Jobs that have not ended and do not run. Beyond it new ones are refused, and runs of schedules are skipped."},
 			{Path: "quota.enqueue_rate", Label: "Jobs enqueued", Hint: "In a length of time, such as 100/1m."},
 			{Path: "quota.enqueue_burst", Label: "At once after a rest", Kind: forms.AsNumber, Hint: "Default: as many as the rate names."},
+			{Path: "quota.call_rate", Label: "Calls of the API", Hint: "By tokens of the namespace on each node, such as 1000/1m. Workers and pages are not counted."},
+			{Path: "quota.call_burst", Label: "Calls at once after a rest", Kind: forms.AsNumber, Hint: "Default: as many as the rate names."},
 			{Path: "quota.definitions", Label: "Definitions", Kind: forms.AsNumber, Hint: "Tasks, schedules, calendars, channels, alert rules, maintenance windows and status pages together."},
 			{Path: "quota.monitors", Label: "Monitors", Kind: forms.AsNumber},
 			{Path: "quota.artifact_bytes", Label: "Uploaded artifacts", Kind: forms.AsSize, Hint: "Such as 10 GiB."},

@@ -16,6 +16,8 @@ type quotaFlags struct {
 func (q *quotaFlags) add(fs *pflag.FlagSet) {
 	fs.IntVar(&q.Waiting, access.QuotaFlag(access.QuotaWaiting), 0, "most jobs that have not ended and do not run; 0: no limit")
 	fs.StringVar(&q.EnqueueRate, access.QuotaFlag(access.QuotaEnqueueRate), "", "most jobs that are enqueued in a length of time, such as 100/1m; empty: no limit")
+	fs.StringVar(&q.CallRate, access.QuotaFlag(access.QuotaCallRate), "", "most calls of the API by tokens of the namespace in a length of time, on each node, such as 1000/1m; empty: no limit")
+	fs.IntVar(&q.CallBurst, "call-burst", 0, "how many of the rate may come at once after a rest; 0: as many as the rate names")
 	fs.IntVar(&q.EnqueueBurst, "enqueue-burst", 0, "how many of the rate may be enqueued at once after a rest; 0: as many as the rate names")
 	fs.IntVar(&q.Definitions, access.QuotaFlag(access.QuotaDefinitions), 0, "most tasks, schedules, calendars, channels, alert rules, windows and status pages together; 0: no limit")
 	fs.IntVar(&q.Monitors, access.QuotaFlag(access.QuotaMonitors), 0, "most monitors; 0: no limit")
@@ -29,6 +31,10 @@ func (q *quotaFlags) each(to *access.Quota) map[string]func() {
 		access.QuotaFlag(access.QuotaEnqueueRate): func() {
 			to.EnqueueRate, to.EnqueueBurst = q.EnqueueRate, q.EnqueueBurst
 		},
+		access.QuotaFlag(access.QuotaCallRate): func() {
+			to.CallRate, to.CallBurst = q.CallRate, q.CallBurst
+		},
+		"call-burst":    func() { to.CallBurst = q.CallBurst },
 		"enqueue-burst": func() { to.EnqueueBurst = q.EnqueueBurst },
 
 		access.QuotaFlag(access.QuotaDefinitions):   func() { to.Definitions = q.Definitions },
