@@ -1,15 +1,19 @@
 package ui_test
 
 import (
+	"fmt"
 	"log/slog"
+	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/belfry-run/belfry/app/ui"
+	"github.com/belfry-run/belfry/monitor"
 	"github.com/belfry-run/belfry/view"
 )
 
@@ -243,4 +247,26 @@ func FuzzPaths(f *testing.F) {
 			t.Errorf("%d", w.Code)
 		}
 	})
+}
+
+// A page of fifty monitors with 90 days of outages each travels light.
+func TestAPageOfFiftyMonitorsIsLight(t *testing.T) {
+	dice := rand.New(rand.NewPCG(1, 2))
+	b := calmBoard()
+	for i := range 50 {
+		down := map[int]time.Duration{}
+		for day := range view.BoardDays {
+			if dice.IntN(4) == 0 {
+				down[day] = time.Duration(dice.Int64N(int64(5 * time.Hour)))
+			}
+		}
+		b.Sections[0].Monitors = append(b.Sections[0].Monitors, view.BoardEntry{Monitor: fmt.Sprintf("shop-%x", dice.Uint32()), Title: fmt.Sprintf("Shop %d of %x", i, dice.Uint32()), Status: monitor.StatusUp, Uptime: ratio(dice.Float64()), Days: days(down)})
+	}
+	h := handler(t, ui.Options{Board: fixed(b)})
+	a := ask(h, http.MethodGet, "/status/main", "Accept-Encoding", "gzip")
+	if n := len(a.body); n > 60_000 || strings.Count(unpack(t, a.body), "Shop ") < 50 {
+		t.Errorf("it has %d bytes as they travel; at most 60,000 are allowed", n)
+	} else {
+		t.Logf("%d bytes", n)
+	}
 }

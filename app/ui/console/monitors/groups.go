@@ -84,34 +84,33 @@ func worse(a, b bool) int {
 	return 1
 }
 
-// The drawing of latencies.
-const (
-	latencyWide = 120
-	latencyHigh = 20
-)
+const latencyHigh = 20 // units of a drawing that has one for each step to the right
 
 // latencyLine draws latencies as a line, from none to the largest. What is zero
 // leaves a gap, and fewer than two are nothing to see.
 func latencyLine(all []core.Duration) parts.Spark {
-	s := parts.Spark{Tone: "busy line", Width: latencyWide, Height: latencyHigh}
+	s := parts.Spark{Tone: "busy line", Width: max(len(all)-1, 1), Height: latencyHigh}
 	most, last := slices.Max(append([]core.Duration{0}, all...)), core.Duration(0)
 	if most == 0 || len(all) < 2 {
 		return s
 	}
 	var path strings.Builder
-	verb := "M"
+	from := -1 // height of the point before; less: there is none
 	for i, l := range all {
 		if l <= 0 {
-			verb = "M"
+			from = -1
 			continue
 		}
-		x := i * latencyWide / (len(all) - 1)
 		y := latencyHigh - 1 - int((latencyHigh-2)*float64(l)/float64(most))
-		fmt.Fprintf(&path, "%s%d %d", verb, x, y)
-		if verb == "M" {
-			path.WriteString("h1") // one alone is seen too
+		switch alone := i+1 == len(all) || all[i+1] <= 0; {
+		case from >= 0:
+			fmt.Fprintf(&path, "l1 %d", y-from) // from where it is, which is shorter and packs better
+		case alone:
+			fmt.Fprintf(&path, "M%d %dh.5", i, y) // one alone is seen too
+		default:
+			fmt.Fprintf(&path, "M%d %d", i, y)
 		}
-		verb, last = "L", l
+		from, last = y, l
 	}
 	s.Path = path.String()
 	s.Said = "Latency: last " + parts.SpanText(core.Brief(last.D()).D()) + ", at most " + parts.SpanText(core.Brief(most.D()).D())

@@ -36,7 +36,7 @@ func TestGroupsByTag(t *testing.T) {
 func TestTheLineOfLatencies(t *testing.T) {
 	t.Parallel()
 	ms := core.Duration(time.Millisecond)
-	if s := latencyLine([]core.Duration{10 * ms, 20 * ms, 0, 20 * ms}); s.Path != "M0 10h1L40 1M120 1h1" || !strings.Contains(s.Said, "at most 20.0 ms") {
+	if s := latencyLine([]core.Duration{10 * ms, 20 * ms, 0, 20 * ms}); s.Path != "M0 10l1 -9M3 1h.5" || !strings.Contains(s.Said, "at most 20.0 ms") {
 		t.Errorf("%q, %q", s.Path, s.Said)
 	}
 	for _, none := range [][]core.Duration{nil, {0, 0}, {5 * ms}} {
@@ -48,7 +48,7 @@ func TestTheLineOfLatencies(t *testing.T) {
 	for i := range long {
 		long[i] = core.Duration(1 << 62)
 	}
-	if s := latencyLine(long); len(s.Path) > 1000 || strings.Contains(s.Path, "-") {
+	if s := latencyLine(long); len(s.Path) > 500 || strings.Contains(s.Path, "-") || s.Width != 89 {
 		t.Errorf("%d bytes: %s", len(s.Path), s.Path)
 	}
 }

@@ -18,19 +18,20 @@ type uptimeBars struct {
 	Seen    string // since when, or how much of it was seen; empty when all of it was
 	Days    bool   // a bar is a day
 	P95     core.Duration
-	Rects   []uptimeRect
+	Parts   []uptimePart
 	Width   int
 	Height  int
 	None    bool
 }
 
-// uptimeRect is a piece of a bar. What colour tells, shape tells too: up is a
-// whole bar, downtime hangs from the top, and nothing known is a stub.
-type uptimeRect struct {
-	Class   string
-	X, Y, H int
-	Title   string
+// uptimePart is bars side by side of which the same is to be said: a list has thousands. What colour tells, shape tells
+// too: up is a whole bar, downtime hangs from the top, and nothing known is a stub.
+type uptimePart struct {
+	Title string
+	Paths []uptimePath
 }
+
+type uptimePath struct{ Class, D string }
 
 // newUptimeBars are the bars of a monitor that was created at some time.
 func newUptimeBars(b monitor.Bars, created, now time.Time) uptimeBars {
@@ -53,42 +54,62 @@ func newUptimeBars(b monitor.Bars, created, now time.Time) uptimeBars {
 	if u.Seen != "" {
 		u.Label += ", " + u.Seen
 	}
-	for i, bar := range b.Bars {
-		u.add(i*uptimeStep, bar, b.Step)
+	for i := 0; i < len(b.Bars); {
+		said, n := saidOf(b.Bars[i]), 1
+		for i+n < len(b.Bars) && saidOf(b.Bars[i+n]) == said {
+			n++
+		}
+		u.add(i, said, b.Bars[i:i+n], b.Step)
+		i += n
 	}
 	return u
 }
 
-func (u *uptimeBars) add(x int, b monitor.UptimeBar, step core.Duration) {
-	layout := "Mon 2 Jan"
-	if step.D() < 24*time.Hour {
-		layout = "15:04"
-	}
-	title := b.From.UTC().Format(layout) + " UTC: "
-	rect := func(class string, y, h int) {
-		u.Rects = append(u.Rects, uptimeRect{class, x, y, h, title})
-	}
+// saidOf is what there is to say of a bar.
+func saidOf(b monitor.UptimeBar) string {
 	switch {
 	case b.Ratio == nil && b.Maintenance > 0:
-		title += "maintenance"
-		rect("busy", uptimeHeight-10, 10)
+		return "maintenance"
 	case b.Ratio == nil && b.Paused > 0:
-		title += "paused"
-		rect("none", uptimeHeight-4, 4)
+		return "paused"
 	case b.Ratio == nil:
-		title += "no data"
-		rect("none", uptimeHeight-4, 4)
+		return "no data"
 	case b.Down == 0:
-		title += "up" + seenText(b)
-		rect("good", 0, uptimeHeight)
+		return "up" + seenText(b)
+	}
+	return fmt.Sprintf("%s up, down %s%s", upText(b.Ratio), parts.SpanText(b.Down), seenText(b))
+}
+
+// add draws bars that are alike from place first on.
+func (u *uptimeBars) add(first int, said string, bars []monitor.UptimeBar, step core.Duration) {
+	from, to, layout := bars[0].From.UTC(), bars[len(bars)-1].From.UTC(), "Mon 2 Jan"
+	if !u.Days {
+		to, layout = to.Add(step.D()), "15:04"
+	}
+	title := from.Format(layout)
+	if len(bars) > 1 {
+		title += " to " + to.Format(layout)
+	}
+	part := uptimePart{Title: title + " UTC: " + said}
+	path := func(class string, y, h int) {
+		bar := fmt.Sprintf("h%dv%dh-%dz", uptimeStep-1, h, uptimeStep-1)
+		part.Paths = append(part.Paths, uptimePath{class, fmt.Sprintf("M%d %d", first*uptimeStep, y) + bar + strings.Repeat(fmt.Sprintf("m%d 0", uptimeStep)+bar, len(bars)-1)})
+	}
+	switch b := bars[0]; {
+	case b.Ratio == nil && b.Maintenance > 0:
+		path("busy", uptimeHeight-10, 10)
+	case b.Ratio == nil:
+		path("none", uptimeHeight-4, 4)
+	case b.Down == 0:
+		path("good", 0, uptimeHeight)
 	default:
-		title += fmt.Sprintf("%s up, down %s%s", upText(b.Ratio), parts.SpanText(b.Down), seenText(b))
 		hang := 8 + int(float64(uptimeHeight-14)*(1-*b.Ratio))
-		rect("bad", 0, hang)
+		path("bad", 0, hang)
 		if *b.Ratio > 0 {
-			rect("good", hang+2, uptimeHeight-hang-2)
+			path("good", hang+2, uptimeHeight-hang-2)
 		}
 	}
+	u.Parts = append(u.Parts, part)
 }
 
 func seenText(b monitor.UptimeBar) string {

@@ -1,6 +1,7 @@
 package monitors
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -67,5 +68,36 @@ func TestBarsAndChartsBeginWithWhatHasData(t *testing.T) {
 	}
 	if u := newUptimeBars(b, now.Add(-60*24*time.Hour), now); u.Seen != "under 1 % coverage" {
 		t.Errorf("%q", u.Seen)
+	}
+}
+
+// Days of which the same is to be said are one shape with one title.
+func TestBarsThatAreAlikeAreOneShape(t *testing.T) {
+	day := func(n int, ratio float64, down time.Duration) monitor.UptimeBar {
+		return monitor.UptimeBar{From: time.Date(2026, 11, n, 0, 0, 0, 0, time.UTC), Ratio: &ratio, Down: core.Duration(down), Coverage: 1}
+	}
+	b := monitor.Bars{Monitor: "m", Step: core.Duration(24 * time.Hour), Bars: []monitor.UptimeBar{{From: time.Date(2026, 11, 1, 0, 0, 0, 0, time.UTC)},
+		day(2, 1, 0), day(3, 1, 0), day(4, 0.5, 12*time.Hour), day(5, 1, 0)}}
+	var got []string
+	for _, p := range newUptimeBars(b, time.Time{}, b.Bars[4].From).Parts {
+		text := p.Title
+		for _, path := range p.Paths {
+			text += " " + path.Class + " " + path.D
+		}
+		got = append(got, text)
+	}
+	want := []string{
+		"Sun 1 Nov UTC: no data none M0 24h4v4h-4z",
+		"Mon 2 Nov to Tue 3 Nov UTC: up good M5 0h4v28h-4zm5 0h4v28h-4z",
+		"Wed 4 Nov UTC: 50 % up, down 12 h bad M15 0h4v15h-4z good M15 17h4v11h-4z",
+		"Thu 5 Nov UTC: up good M20 0h4v28h-4z",
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("%s", strings.Join(got, "\n"))
+	}
+	b.Step, b.Bars = core.Duration(30*time.Minute), b.Bars[1:3]
+	b.Bars[1].From = b.Bars[0].From.Add(30 * time.Minute)
+	if title := newUptimeBars(b, time.Time{}, b.Bars[1].From).Parts[0].Title; title != "00:00 to 01:00 UTC: up" {
+		t.Error(title)
 	}
 }
