@@ -3,6 +3,7 @@ package public
 import (
 	"bytes"
 	"encoding/base64"
+	"errors"
 	"fmt"
 	"image"
 	"image/jpeg"
@@ -73,18 +74,27 @@ func (s StatusPage) Image() (Logo, error) {
 	return l, nil
 }
 
-// check refuses what broke off. It looks at no pixels: it is asked within transactions.
-func (l Logo) check() (err error) {
+// bare is the image without its metadata, or why it is refused. It looks at no pixels: it is asked within transactions.
+func (l Logo) bare() (bare []byte, err error) {
 	switch l.Type {
 	case "image/png":
-		err = wholePNG(l.Bytes)
+		bare, err = barePNG(l.Bytes)
 	case "image/jpeg":
-		err = wholeJPEG(l.Bytes)
+		bare, err = bareJPEG(l.Bytes)
 	}
-	if err != nil {
-		return logoFault("is not a whole image: "+err.Error(), "export it again")
+	switch {
+	case errors.Is(err, errTurned):
+		return nil, logoFault("is turned by its metadata, which is not kept", "turn the image itself: open it and export it again")
+	case err != nil:
+		return nil, logoFault("is not a whole image: "+err.Error(), "export it again")
 	}
-	return nil
+	return bare, nil
+}
+
+// check refuses what broke off.
+func (l Logo) check() error {
+	_, err := l.bare()
+	return err
 }
 
 func isSVG(all []byte) bool {
@@ -94,12 +104,22 @@ func isSVG(all []byte) bool {
 
 func logoFault(says, hint string) error { return core.InvalidField("logo", "", says, hint) }
 
-// logoText is base64 as it is kept: without line ends, and without the begin of a data URL.
+// logoText is base64 as it is kept: without line ends, without the begin of a data URL, and of an image without its
+// metadata. Validate says what is wrong with others.
 func logoText(text string) string {
 	if before, after, found := strings.Cut(text, ";base64,"); found && strings.HasPrefix(before, "data:") {
 		text = after
 	}
-	return strings.Join(strings.Fields(text), "")
+	text = strings.Join(strings.Fields(text), "")
+	l, err := StatusPage{Logo: text}.Image()
+	if err != nil || text == "" {
+		return text
+	}
+	bare, err := l.bare()
+	if err != nil || len(bare) == len(l.Bytes) {
+		return text
+	}
+	return base64.StdEncoding.EncodeToString(bare)
 }
 
 // Theme is how a status page looks by day or by night: what its accent stands on, and how it is found.

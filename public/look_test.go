@@ -80,11 +80,9 @@ func TestALogoIsChecked(t *testing.T) {
 		"a PNG without an end":     {good[:len(good)-12], "breaks off"},
 		"a PNG without pixels":     {slices.Concat(good[:33], chunk("IEND", nil)), "has no pixels"},
 		"a PNG with two heads":     {slices.Concat(good[:33], good[8:]), "one head"},
-		"a PNG with more in it":    {slices.Concat(good[:33], chunk("tEXt", []byte("a\x00b")), good[33:]), ""},
 		"a PNG with a wrong pixel": {slices.Concat(good[:45], []byte{good[45] ^ 1}, good[46:]), `part "IDAT" is wrong`},
 		"a JPEG that ends":         {photo()[:len(photo())-2], "breaks off"},
 		"a JPEG with a tail":       {append(photo(), 0, 0), "2 bytes follow its end"},
-		"a JPEG in a JPEG":         {slices.Concat(photo()[:2], []byte{0xff, 0xe1, 0, 10, 0xff, 0xda, 0xff, 0xd9, 0xff, 0xc0, 0, 0}, photo()[2:]), ""},
 		"a JPEG of two":            {append(photo(), photo()...), "bytes follow its end"},
 		"a JPEG of many scans":     {scanned(63), ""},
 		"a JPEG of too many":       {scanned(64), "more than 64 scans"},
@@ -108,6 +106,74 @@ func TestALogoIsChecked(t *testing.T) {
 	s.Logo = "data:image/png;base64," + base64.StdEncoding.EncodeToString(good[:30]) + "\n" + base64.StdEncoding.EncodeToString(good[30:])
 	if s = s.WithDefaults(); s.Logo != base64.StdEncoding.EncodeToString(good) || s.Validate(time.Time{}) != nil {
 		t.Error("lines and a data URL are not taken")
+	}
+}
+
+// camera is the metadata of one, as a TIFF with its maker, the way it was held, and a place.
+func camera(order binary.AppendByteOrder, turn uint16) []byte {
+	b := []byte("MM\x00*")
+	if order.String() == "LittleEndian" {
+		b = []byte("II*\x00")
+	}
+	b = order.AppendUint32(b, 8)
+	b = order.AppendUint16(b, 3)
+	entry := func(tag, kind uint16, count, value uint32) {
+		b = order.AppendUint32(order.AppendUint32(order.AppendUint16(order.AppendUint16(b, tag), kind), count), value)
+	}
+	entry(0x010f, 2, 10, 50) // maker
+	b = append(order.AppendUint16(order.AppendUint32(order.AppendUint16(order.AppendUint16(b, 0x0112), 3), 1), turn), 0, 0)
+	entry(0x8825, 4, 1, 60) // place
+	b = order.AppendUint32(b, 0)
+	return append(b, "Camera 9\x00\x00\x00\x0043 deg 8' N 24 deg 45' E"...)
+}
+
+func segment(marker byte, body string) []byte {
+	return append(binary.BigEndian.AppendUint16([]byte{0xff, marker}, uint16(len(body)+2)), body...)
+}
+
+// What says where, when and by whom an image was made is not published. What is seen stays: pixels, colours, frames.
+func TestALogoHasNoMetadata(t *testing.T) {
+	p, j := drawn(200, 50, false), photo()
+	jfif, icc, adobe := segment(0xe0, "JFIF\x00\x01\x02\x00\x00\x01\x00\x01\x00\x00"), segment(0xe2, "ICC_PROFILE\x00\x01\x01profile"), segment(0xee, "Adobe\x00\x64\x00\x00\x00\x00\x01")
+	exif := func(turn uint16) []byte {
+		return segment(0xe1, "Exif\x00\x00"+string(camera(binary.LittleEndian, turn)))
+	}
+	for name, test := range map[string]struct{ logo, want []byte }{
+		"a PNG": {slices.Concat(p[:33], chunk("gAMA", []byte{0, 0, 0xb1, 0x8f}), chunk("tEXt", []byte("Author\x00Ann")), chunk("eXIf", camera(binary.BigEndian, 1)), chunk("tIME", make([]byte, 7)),
+			chunk("iTXt", []byte("XML:com.adobe.xmp\x00\x00\x00\x00\x00<x:xmpmeta/>")), p[33:]), slices.Concat(p[:33], chunk("gAMA", []byte{0, 0, 0xb1, 0x8f}), p[33:])},
+		"a JPEG": {slices.Concat(j[:2], jfif, exif(1), segment(0xe1, "http://ns.adobe.com/xap/1.0/\x00<x:xmpmeta/>"), icc, segment(0xe2, "MPF\x00more images"), segment(0xed, "Photoshop 3.0\x008BIM"), adobe,
+			segment(0xfe, "made by Ann"), j[2:]), slices.Concat(j[:2], jfif, icc, adobe, j[2:])},
+		"a thumbnail":       {slices.Concat(j[:2], segment(0xe0, "JFIF\x00\x01\x02\x00\x00\x01\x00\x01\x01\x01rgb"), segment(0xe0, "JFXX\x00\x10more"), j[2:]), j},
+		"a JPEG in a JPEG":  {slices.Concat(j[:2], []byte{0xff, 0xe1, 0, 10, 0xff, 0xda, 0xff, 0xd9, 0xff, 0xc0, 0, 0}, j[2:]), j},
+		"behind its pixels": {slices.Concat(j[:len(j)-2], segment(0xfe, "made by Ann"), j[len(j)-2:]), j},
+		"a broken camera":   {slices.Concat(j[:2], segment(0xe1, "Exif\x00\x00II*\x00\xff\xff\xff\xff"), segment(0xe1, "Exif\x00\x00MM\x00*\x00\x00\x00\x08\xff\xff\x01"), j[2:]), j},
+		"none":              {p, p},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := public.StatusPage{Name: "main", Logo: base64.StdEncoding.EncodeToString(test.logo)}.WithDefaults()
+			if err := s.Validate(time.Time{}); err != nil {
+				t.Fatal(err)
+			}
+			l, err := s.Image()
+			if err != nil || !bytes.Equal(l.Bytes, test.want) {
+				t.Fatalf("%v, got %q\nwant %q", err, l.Bytes, test.want)
+			}
+			if again := s.WithDefaults(); again.Logo != s.Logo {
+				t.Error("once more it is another one")
+			}
+			if _, _, err := image.Decode(bytes.NewReader(l.Bytes)); err != nil && !bytes.Contains(l.Bytes, icc) {
+				t.Error(err)
+			}
+		})
+	}
+	for name, logo := range map[string][]byte{
+		"a JPEG of a camera held sideways": slices.Concat(j[:2], exif(6), j[2:]), "mirrored": slices.Concat(j[:2], exif(2), j[2:]),
+		"a PNG of one": slices.Concat(p[:33], chunk("eXIf", camera(binary.BigEndian, 8)), p[33:]),
+	} {
+		s := public.StatusPage{Name: "main", Logo: base64.StdEncoding.EncodeToString(logo)}.WithDefaults()
+		if err := s.Validate(time.Time{}); err == nil || !strings.Contains(err.Error(), "is turned by its metadata") {
+			t.Errorf("%s: %v", name, err)
+		}
 	}
 }
 

@@ -20,7 +20,7 @@ type StatusPage struct {
 	Sections    []StatusSection `json:"sections,omitempty" doc:"Default: one with all monitors that are public"`
 	Off         bool            `json:"off,omitempty" doc:"Nobody sees it"`
 	Subscribe   *Subscribing    `json:"subscribe,omitempty" doc:"How visitors subscribe; absent: they cannot"`
-	Logo        string          `json:"logo,omitempty" doc:"Image beside the title: a PNG or JPEG in base64, at most 32 KiB and 1,000 pixels a side"`
+	Logo        string          `json:"logo,omitempty" doc:"Image beside the title: a PNG or JPEG in base64, at most 32 KiB and 1,000 pixels a side. Its metadata is removed"`
 	Accent      string          `json:"accent,omitempty" doc:"Colour of links and buttons, such as #0b5cad, with a contrast of 4.5 in the light theme"`
 	AccentDark  string          `json:"accent_dark,omitempty" doc:"The same in the dark theme; default: the nearest to accent that has the contrast there"`
 

@@ -1,68 +1,85 @@
 package public
 
 import (
+	"bytes"
 	"encoding/binary"
 	"fmt"
 	"hash/crc32"
+	"slices"
 )
 
 // maxScans is how many scans a JPEG may have. Encoders make about ten of a progressive one, and each costs whoever shows it as
 // much as the whole image.
 const maxScans = 64
 
-const errBreaksOff = brokenImage("it breaks off")
+const (
+	errBreaksOff = brokenImage("it breaks off")
+	errTurned    = brokenImage("its metadata turns it")
+)
 
 type brokenImage string
 
 func (b brokenImage) Error() string { return string(b) }
 
-// wholePNG walks the chunks of a PNG to its end, and decodes none: what they hold may be a thousand times as large.
-func wholePNG(all []byte) error {
+// shownPNG are the chunks of a PNG that change what is seen: its pixels, colours and frames. The others say where, when
+// and by whom it was made.
+var shownPNG = []string{"IHDR", "PLTE", "IDAT", "IEND", "tRNS", "gAMA", "cHRM", "sRGB", "iCCP", "cICP", "acTL", "fcTL", "fdAT"}
+
+// barePNG is a PNG without its metadata. It walks the chunks to the end, and decodes none: what they hold may be a thousand times as large.
+func barePNG(all []byte) (bare []byte, err error) {
 	const signature, around = 8, 12 // around: a chunk's length, type and checksum
 	hasData, rest := false, all[min(signature, len(all)):]
+	bare = append(bare, all[:len(all)-len(rest)]...)
 	for first := true; ; first = false {
 		if len(rest) < around {
-			return errBreaksOff
+			return nil, errBreaksOff
 		}
 		size := uint64(binary.BigEndian.Uint32(rest))
 		if size > uint64(len(rest)-around) {
-			return errBreaksOff
+			return nil, errBreaksOff
 		}
 		n := int(size) //nolint:gosec // less than the length
 		name := string(rest[4:8])
 		if crc32.ChecksumIEEE(rest[4:8+n]) != binary.BigEndian.Uint32(rest[8+n:]) {
-			return brokenImage(fmt.Sprintf("the checksum of its part %q is wrong", name))
+			return nil, brokenImage(fmt.Sprintf("the checksum of its part %q is wrong", name))
+		}
+		switch {
+		case slices.Contains(shownPNG, name):
+			bare = append(bare, rest[:around+n]...)
+		case name == "eXIf" && isTurned(rest[8:8+n]):
+			return nil, errTurned
 		}
 		rest = rest[around+n:]
 		switch {
 		case first != (name == "IHDR"):
-			return brokenImage("it does not have one head, at its begin")
+			return nil, brokenImage("it does not have one head, at its begin")
 		case name == "IDAT":
 			hasData = true
 		case name == "IEND" && !hasData:
-			return brokenImage("it has no pixels")
+			return nil, brokenImage("it has no pixels")
 		case name == "IEND":
-			return endsAt(rest)
+			return bare, endsAt(rest)
 		}
 	}
 }
 
-// wholeJPEG walks the segments of a JPEG to its end, and decodes none: a progressive one of 32 KiB may take seconds.
-func wholeJPEG(all []byte) error {
+// bareJPEG is a JPEG without its metadata. It walks the segments to the end, and decodes none: a progressive one of 32 KiB may take seconds.
+func bareJPEG(all []byte) (bare []byte, err error) {
 	const (
 		start, end, scan = 0xd8, 0xd9, 0xda
 		fill             = 0xff
 	)
 	rest := all[min(2, len(all)):]
+	bare = append(bare, all[:len(all)-len(rest)]...)
 	frames, scans := 0, 0
 	for {
 		if len(rest) < 2 {
-			return errBreaksOff
+			return nil, errBreaksOff
 		}
 		if rest[0] != fill {
-			return brokenImage("there is something between its parts")
+			return nil, brokenImage("there is something between its parts")
 		}
-		marker := rest[1]
+		marker, part := rest[1], rest
 		if marker == fill {
 			rest = rest[1:]
 			continue
@@ -70,12 +87,13 @@ func wholeJPEG(all []byte) error {
 		rest = rest[2:]
 		switch {
 		case marker == end && scans == 0:
-			return brokenImage("it has no pixels")
+			return nil, brokenImage("it has no pixels")
 		case marker == end:
-			return endsAt(rest)
+			return append(bare, part[:2]...), endsAt(rest)
 		case marker == start || marker == 0:
-			return brokenImage("there is something between its parts")
+			return nil, brokenImage("there is something between its parts")
 		case marker == 0x01 || isRestart(marker): // they have no length
+			bare = append(bare, part[:2]...)
 			continue
 		case isFrame(marker):
 			frames++
@@ -84,20 +102,70 @@ func wholeJPEG(all []byte) error {
 		}
 		switch {
 		case frames > 1 || scans > 0 && frames == 0:
-			return brokenImage("it does not have one head, before its pixels")
+			return nil, brokenImage("it does not have one head, before its pixels")
 		case scans > maxScans:
-			return brokenImage(fmt.Sprintf("it has more than %d scans", maxScans))
+			return nil, brokenImage(fmt.Sprintf("it has more than %d scans", maxScans))
 		case len(rest) < 2:
-			return errBreaksOff
+			return nil, errBreaksOff
 		}
 		n := int(binary.BigEndian.Uint16(rest))
 		if n < 2 || n > len(rest) {
-			return errBreaksOff
+			return nil, errBreaksOff
 		}
+		if tiff, is := bytes.CutPrefix(rest[2:n], []byte("Exif\x00\x00")); is && marker == 0xe1 && isTurned(tiff) {
+			return nil, errTurned
+		}
+		kept := isShownJPEG(marker, rest[2:n])
 		if rest = rest[n:]; marker == scan {
 			rest = afterScan(rest)
 		}
+		if kept {
+			bare = append(bare, part[:len(part)-len(rest)]...)
+		}
 	}
+}
+
+// isShownJPEG reports whether a segment changes what is seen. Of those of applications, which may hold places, names and
+// thumbnails, the profile of colours and how they are mixed do.
+func isShownJPEG(marker byte, body []byte) bool {
+	switch {
+	case marker == 0xe2:
+		return bytes.HasPrefix(body, []byte("ICC_PROFILE\x00"))
+	case marker == 0xee:
+		return bytes.HasPrefix(body, []byte("Adobe")) && len(body) == 12
+	case marker == 0xe0:
+		return bytes.HasPrefix(body, []byte("JFIF\x00")) && len(body) == 14 // a longer one has a thumbnail
+	}
+	return (marker < 0xe0 || marker > 0xef) && marker != 0xfe
+}
+
+// isTurned reports whether the metadata of a camera, which is a TIFF, says that the image is to be turned or mirrored
+// when it is shown.
+func isTurned(tiff []byte) bool {
+	if len(tiff) < 8 {
+		return false
+	}
+	var order binary.ByteOrder = binary.BigEndian
+	if tiff[0] == 'I' {
+		order = binary.LittleEndian
+	}
+	const entry, orientation = 12, 0x0112
+	at := order.Uint32(tiff[4:])
+	if uint64(at)+2 > uint64(len(tiff)) {
+		return false
+	}
+	list := tiff[at+2:]
+	for range order.Uint16(tiff[at:]) {
+		if len(list) < entry {
+			return false
+		}
+		if order.Uint16(list) == orientation {
+			turn := order.Uint16(list[8:])
+			return turn >= 2 && turn <= 8
+		}
+		list = list[entry:]
+	}
+	return false
 }
 
 // afterScan is what follows the pixels of a scan, in which a byte of ones is followed by a zero or is a restart.

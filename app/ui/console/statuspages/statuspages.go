@@ -87,7 +87,7 @@ func statusPageGroups(isNew bool, sections int, logo string) []forms.InputGroup 
 		about.Inputs = append([]forms.Input{{Path: "name", Label: "Name", Need: true, Hint: "Part of its address: /status/NAME"}}, about.Inputs...)
 	}
 	look := forms.InputGroup{Title: "Look", Inputs: []forms.Input{
-		{Path: "logo", Label: "Logo", Kind: forms.AsImage, Source: logo, Hint: "A PNG or JPEG of at most 32 KiB, drawn for a light ground."},
+		{Path: "logo", Label: "Logo", Kind: forms.AsImage, Source: logo, Hint: "A PNG or JPEG of at most 32 KiB, drawn for a light ground. Its metadata is removed."},
 		{Path: "accent", Label: "Accent", Hint: "Colour of links and buttons, such as #0b5cad. Text in it has to be readable: a contrast of 4.5."},
 		{Path: "accent_dark", Label: "Accent in the dark theme", Hint: "Default: the nearest colour that is readable there."},
 	}}
