@@ -39,6 +39,8 @@ type Kind[T Document] struct {
 	Shown func(T) T
 	// shorter is it as plans and the audit have it. It may be nil.
 	Shorter func(T) T
+	// Bulky is a field that lists leave out, by its name in JSON; empty: none.
+	Bulky string
 	// check refuses one that names what is not there, free one that others name.
 	// Either may be nil.
 	Check, Free func(c *base.Change, d T) error
@@ -118,13 +120,30 @@ func (k Kind[T]) Brief(d T) T {
 	return d
 }
 
+// listed are the columns of a list.
+func (k Kind[T]) listed(sql base.Dialect) string {
+	if k.Bulky == "" {
+		return Columns
+	}
+	return strings.Replace(Columns, "doc", sql.Without("doc", k.Bulky), 1)
+}
+
 // All reads those of a namespace, by name.
 func (k Kind[T]) All(ctx context.Context, tx base.Tx, namespace string) ([]T, error) {
+	return k.all(ctx, tx, namespace, Columns)
+}
+
+// Light is All without the field that lists leave out.
+func (k Kind[T]) Light(ctx context.Context, tx base.Tx, sql base.Dialect, namespace string) ([]T, error) {
+	return k.all(ctx, tx, namespace, k.listed(sql))
+}
+
+func (k Kind[T]) all(ctx context.Context, tx base.Tx, namespace, columns string) ([]T, error) {
 	w := &base.Where{}
 	w.And("noun = ?", k.Noun)
 	w.Namespace("namespace", namespace)
 	return base.Collect(ctx, tx, k.Scan, `
-		select `+Columns+`
+		select `+columns+`
 		from belfry.documents
 		where `+w.Sql()+`
 		order by namespace, name`, w.Args...)
@@ -280,7 +299,7 @@ func List[T Document](ctx context.Context, s *base.Store, k Kind[T], f view.Docu
 	w.And("noun = ?", k.Noun)
 	err = s.DB().Read(ctx, func(tx base.Tx) error {
 		all, err := base.Collect(ctx, tx, k.Scan, `
-			select `+Columns+`
+			select `+k.listed(s.SQL)+`
 			from belfry.documents
 			where `+w.Sql()+`
 			order by namespace, name

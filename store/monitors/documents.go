@@ -28,7 +28,7 @@ var StatusPages = documents.Kind[monitor.StatusPage]{
 		return documents.Head{Namespace: &d.Namespace, Name: &d.Name, Id: &d.ID, Generation: &d.Generation, CreatedAt: &d.CreatedAt, UpdatedAt: &d.UpdatedAt}
 	},
 	Defaults: monitor.StatusPage.WithDefaults, Validate: monitor.StatusPage.Validate,
-	Keep: documents.Older[monitor.StatusPage], Shown: documents.Same[monitor.StatusPage], Shorter: shorterStatusPage,
+	Keep: documents.Older[monitor.StatusPage], Shown: documents.Same[monitor.StatusPage], Shorter: shorterStatusPage, Bulky: "logo",
 	Free: func(c *base.Change, d monitor.StatusPage) error {
 		for _, table := range []string{"announcements", "subscribers", "subscription_asks"} {
 			if _, err := c.Tx.Exec(c.Ctx, `delete from `+base.Home+table+` where page_id = $1`, d.ID); err != nil {
@@ -99,7 +99,7 @@ func (s *Store) StatusPage(ctx context.Context, namespace, name string) (monitor
 	return documents.Read(ctx, s.Store, StatusPages, namespace, name)
 }
 
-// StatusPages lists status pages by name.
+// StatusPages lists status pages by name, without their logos, which may be 43 KB each.
 func (s *Store) StatusPages(ctx context.Context, f view.DocumentFilter) (core.Page[monitor.StatusPage], error) {
 	return documents.List(ctx, s.Store, StatusPages, f)
 }

@@ -125,6 +125,9 @@ func (dialect) List(values any) any { return values }
 // Unhex is a bytea.
 func (dialect) Unhex(text string) string { return "decode(" + text + ", 'hex')" }
 
+// Without is a text again.
+func (dialect) Without(doc, key string) string { return "(" + doc + "::jsonb - '" + key + "')::text" }
+
 // SkipLocked leaves rows alone that another transaction is changing.
 func (dialect) SkipLocked(of string) string { return " for update of " + of + " skip locked" }
 

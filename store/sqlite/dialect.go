@@ -109,6 +109,9 @@ func encode(v any) string {
 // Unhex is a blob.
 func (dialect) Unhex(text string) string { return "unhex(" + text + ")" }
 
+// Without is a text again.
+func (dialect) Without(doc, key string) string { return "json_remove(" + doc + ", '$." + key + "')" }
+
 // SkipLocked and its like say nothing: there is one writer.
 func (dialect) SkipLocked(string) string  { return "" }
 func (dialect) ForUpdate(string) string   { return "" }

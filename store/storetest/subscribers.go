@@ -119,7 +119,10 @@ func caseAStatusPageHasALook(b *bench) {
 	const dot = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAAAAAA6fptVAAAACklEQVR4nGPoAgAAjACLWFj9WwAAAABJRU5ErkJggg=="
 	saved := must(b.st.SaveStatusPage(b.ctx, monitor.StatusPage{Name: "public", Logo: dot, Accent: "#8A1C6B"}))(b)
 	want(b, "saved", saved.Logo, dot)
-	want(b, "listed", must(b.st.StatusPages(b.ctx, view.DocumentFilter{}))(b).Items[0].Logo, dot)
+	listed := must(b.st.StatusPages(b.ctx, view.DocumentFilter{}))(b).Items[0]
+	want(b, "listed without it", listed.Logo, "")
+	saved.Logo, listed.Logo = "", ""
+	want(b, "and with all else", fmt.Sprintf("%+v", listed), fmt.Sprintf("%+v", saved))
 	want(b, "exported", must(b.st.Export(b.ctx, "default"))(b).StatusPages[0].Logo, dot)
 	want(b, "kept", must(b.st.StatusPage(b.ctx, "default", "public"))(b).Logo, dot)
 	board := must(b.st.Board(b.ctx, "default", "public"))(b)

@@ -41,7 +41,7 @@ func (c *Change) pages(namespace string) (pages []public.StatusPage, err error) 
 		return nil, err
 	}
 	if len(ids) > 0 {
-		all, err := monitors.StatusPages.All(c.Ctx, c.Tx, namespace)
+		all, err := monitors.StatusPages.Light(c.Ctx, c.Tx, c.SQL, namespace)
 		if err != nil {
 			return nil, err
 		}

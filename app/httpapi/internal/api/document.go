@@ -12,12 +12,13 @@ import (
 // Document is what there is to serve of one noun whose definitions are saved as
 // a whole: channels, alert rules, windows, status pages.
 type Document[T any] struct {
-	Id     string // of its operations: the noun
-	Path   string // of the list
-	One    string // as it stands in a sentence, with its article
-	Many   string
-	Saving string // what is to be known of a change
-	Ending string // and of a deletion
+	Id      string // of its operations: the noun
+	Path    string // of the list
+	One     string // as it stands in a sentence, with its article
+	Many    string
+	Listing string // what is to be known of the list
+	Saving  string // what is to be known of a change
+	Ending  string // and of a deletion
 
 	Owner func(*T) (namespace, name *string)
 	Save  func(context.Context, T) (T, error)
@@ -39,7 +40,7 @@ func ServeDocument[T any](a *API, d Document[T]) {
 
 	Serve(a, Endpoint{
 		Id: d.Id + "-list", Method: http.MethodGet, Path: d.Path, Scope: access.ScopeRead,
-		Summary: "List " + d.Many + " by name",
+		Summary: "List " + d.Many + " by name", Doc: d.Listing,
 	}, func(ctx context.Context, c *Call, in *Namespaced) (core.Page[T], error) {
 		f, err := in.Filter(c)
 		if err != nil {
