@@ -15,6 +15,7 @@ import (
 func init() {
 	add("results are rolled up, and what is pruned falsifies no uptime", caseResultsAreRolledUp)
 	add("monitors are searched by a part of their names, counted, and shown as bars", caseMonitorsAreSearchedByAPartOfTheirNames)
+	add("a monitor of a few minutes has a latency of each check", caseAYoungMonitorHasALine)
 	add("versions of a page are kept by their text, and one can be accepted", caseVersionsOfAPageAreKeptByTheirText)
 }
 
@@ -98,6 +99,29 @@ func caseMonitorsAreSearchedByAPartOfTheirNames(b *bench) {
 	want(b, "bars of a day", len(must(b.st.Bars(b.ctx, monitor.BarsQuery{Monitors: []string{"a_b"}, Span: monitor.BarsDay}))(b)[0].Bars), 48)
 	_, err = b.st.Bars(b.ctx, monitor.BarsQuery{Monitors: []string{"a_b"}, Span: "1h"})
 	wantCode(b, err, core.Invalid, "span")
+}
+
+func caseAYoungMonitorHasALine(b *bench) {
+	w := b.checker()
+	b.monitor("shop")
+	b.monitor("other")
+	line := func() string {
+		w.turn("shop", passed)
+		b.clock.Move(time.Second)
+		bars := must(b.st.Bars(b.ctx, monitor.BarsQuery{Monitors: []string{"other", "shop"}, Span: monitor.BarsDay}))(b)
+		return fmt.Sprint(bars[1].Latencies)
+	}
+	line()
+	line()
+	want(b, "after three checks", line(), "[80ms 80ms 80ms]")
+	for range 35 {
+		line()
+	}
+	want(b, "within an hour", strings.Count(line(), "80ms"), 30)
+	for range 40 {
+		line()
+	}
+	want(b, "in its second hour", line(), "[80ms 80ms]")
 }
 
 func caseVersionsOfAPageAreKeptByTheirText(b *bench) {

@@ -230,12 +230,33 @@ func (s *Store) Bars(ctx context.Context, q monitor.BarsQuery) (all []monitor.Ba
 			b := monitor.BarsOf(spans, q.Span, now, row.ObservedUntil(row.State))
 			point := summed(of[row.ID])
 			b.Monitor, b.P50, b.P95, b.P99 = row.Name, point.P50, point.P95, point.P99
-			b.Latencies = latenciesOf(of[row.ID], step)
+			measured, err := s.singly(ctx, tx, row, of[row.ID], now)
+			if err != nil {
+				return err
+			}
+			b.Latencies = latenciesOf(measured, step)
 			all = append(all, b)
 		}
 		return nil
 	})
 	return all, err
+}
+
+// singly are the last checks of a monitor whose results are all within one hour, or else its parts as they are.
+func (s *Store) singly(ctx context.Context, tx base.Tx, row monitors.MonitorRow, parts []monitor.Rollup, now time.Time) ([]monitor.Rollup, error) {
+	if len(parts) != 1 || parts[0].Span.D() > time.Hour {
+		return parts, nil
+	}
+	from := base.LaterOf(parts[0].From, now.Add(-(lastLatencies+1)*row.Every.D()))
+	raw, err := s.rawOf(ctx, tx, []int64{row.ID}, time.Microsecond, from, now)
+	if err != nil || len(raw) == 0 {
+		return parts, err
+	}
+	parts = nil
+	for _, r := range raw {
+		parts = append(parts, r.Rollup)
+	}
+	return parts, nil
 }
 
 // Timeline is what held of a target, from an instant on.
