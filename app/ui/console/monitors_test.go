@@ -206,6 +206,9 @@ func TestMonitorIsMadeAndEdited(t *testing.T) {
 	b.Type("#f-check-http-auth-bearer", "t0p")
 	s.sends(b, "button[value=save]", "Created monitor site")
 	v := must(s.Monitor(t.Context(), "default", "site"))(s)
+	if n := must(s.Jobs(t.Context(), job.Filter{Task: "monitor:site"}))(s); len(n.Items) != 1 || n.Items[0].State != job.Ready {
+		t.Errorf("its first check waits: %+v", n.Items)
+	}
 	if v.Check.HTTP.URL != "https://example.com/x" || len(v.Check.Conditions) != 1 || v.Every.D() != time.Minute {
 		t.Errorf("%+v", v.Monitor)
 	}

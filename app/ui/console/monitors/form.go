@@ -183,7 +183,11 @@ func saveMonitor(p *page) error {
 	if v.Beat != "" {
 		return p.Done(p.Link("monitors", v.Name, "settings"), "Created monitor %s. It is new until its first call.", v.Name)
 	}
-	return p.Done(p.Link("monitors", v.Name), "Created monitor %s. Its first check tells its state.", v.Name)
+	// By itself the first check comes within an interval, for which a person would wait.
+	if _, err := p.api.CheckMonitor(p.R.Context(), v.Namespace, v.Name); err != nil {
+		return p.Done(p.Link("monitors", v.Name), "Created monitor %s. Its first check tells its state.", v.Name)
+	}
+	return p.Done(p.Link("monitors", v.Name), "Created monitor %s, and its first check begins.", v.Name)
 }
 
 func (p *page) readMonitor(doc forms.Document, kind task.Kind, name string) (m monitor.Monitor, err error) {
