@@ -40,3 +40,21 @@ func TestAttemptBars(t *testing.T) {
 		t.Errorf("a first attempt needs no bar of its own: %v", got)
 	}
 }
+
+// A page is read again where its job has gone on between its parts.
+func TestAJobGoesOnWhileItIsRead(t *testing.T) {
+	snoozed := job.Attempt{Number: 1, Lease: 4, Outcome: job.OutcomeSnoozed}
+	for _, tt := range []struct {
+		job      job.Job
+		attempts []job.Attempt
+		want     bool
+	}{
+		{job.Job{State: job.Running, Attempt: 1, Lease: 5}, []job.Attempt{snoozed}, false},
+		{job.Job{State: job.Running, Attempt: 1, Lease: 5}, []job.Attempt{snoozed, {Number: 1, Lease: 5, Outcome: job.OutcomeOK}}, true},
+		{job.Job{State: job.Succeeded, Attempt: 1, Lease: 5}, []job.Attempt{{Number: 1, Lease: 5, Outcome: job.OutcomeOK}}, false},
+	} {
+		if got := hasGoneOn(tt.job, tt.attempts); got != tt.want {
+			t.Errorf("%+v: %t", tt, got)
+		}
+	}
+}

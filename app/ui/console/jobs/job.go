@@ -79,9 +79,44 @@ func (p *page) job() (job.Job, error) {
 }
 
 func jobPage(p *page) error {
-	j, err := p.job()
+	d, err := p.readJob()
+	for range 2 { // it may end while it is read, and would then run and have ended on one page
+		if err == nil && hasGoneOn(d.Job, d.Attempts) {
+			d, err = p.readJob()
+		}
+	}
 	if err != nil {
 		return err
+	}
+	j := d.Job
+	d.Course, d.Bars = newCourse(j, d.Attempts, p.Now), attemptBars(j, d.Attempts, p.Now)
+	if j.Kind == task.KindCycle {
+		if d.Members, err = p.cycleBars(j); err != nil {
+			return err
+		}
+		if len(d.Members) > 0 {
+			d.Course = newCycleCourse(j, d.Members, p.Now)
+		}
+	}
+	if j.Kind == task.KindWorkflow {
+		if d.Graph, d.Drawing, d.Critical, err = p.graphSteps(j); err != nil {
+			return err
+		}
+		if len(d.Graph) > 0 {
+			d.Course = newGraphCourse(j, d.Graph, p.Now)
+		}
+	}
+	if d.Titles, err = frame.Titles(p.R.Context(), p.api, d.named()); err != nil {
+		return err
+	}
+	return p.Show("job", d)
+}
+
+// readJob reads what the page shows of a job.
+func (p *page) readJob() (jobData, error) {
+	j, err := p.job()
+	if err != nil {
+		return jobData{}, err
 	}
 	ctx, d := p.R.Context(), jobData{Job: j}
 	err = frame.Together(
@@ -112,30 +147,12 @@ func jobPage(p *page) error {
 			return p.readLog(j, logPage)
 		}),
 	)
-	if err != nil {
-		return err
-	}
-	d.Course, d.Bars = newCourse(j, d.Attempts, p.Now), attemptBars(j, d.Attempts, p.Now)
-	if j.Kind == task.KindCycle {
-		if d.Members, err = p.cycleBars(j); err != nil {
-			return err
-		}
-		if len(d.Members) > 0 {
-			d.Course = newCycleCourse(j, d.Members, p.Now)
-		}
-	}
-	if j.Kind == task.KindWorkflow {
-		if d.Graph, d.Drawing, d.Critical, err = p.graphSteps(j); err != nil {
-			return err
-		}
-		if len(d.Graph) > 0 {
-			d.Course = newGraphCourse(j, d.Graph, p.Now)
-		}
-	}
-	if d.Titles, err = frame.Titles(ctx, p.api, d.named()); err != nil {
-		return err
-	}
-	return p.Show("job", d)
+	return d, err
+}
+
+// hasGoneOn reports that attempts, which are listed once they have ended and were read after their job, have the one that runs there.
+func hasGoneOn(j job.Job, attempts []job.Attempt) bool {
+	return j.State == job.Running && slices.ContainsFunc(attempts, func(a job.Attempt) bool { return a.Lease == j.Lease })
 }
 
 // named is what the page names.
