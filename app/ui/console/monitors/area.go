@@ -43,6 +43,8 @@ var funcs = template.FuncMap{
 	"endedBy":       endedBy,
 	"incidentState": incidentState,
 	"latencyOrNone": latencyOrNone,
+	"fewTags":       fewTags,
+	"otherTags":     otherTags,
 	"monitorKinds":  func() any { return monitorKinds },
 	"outcomeChip":   outcomeChip,
 	"phases":        phases,

@@ -230,6 +230,14 @@ func signs(v view.MonitorView) (signs []parts.Chip) {
 	return signs
 }
 
+// tagsOfRow is how many of the tags of a monitor its row shows: more would hide what else it says.
+const tagsOfRow = 3
+
+func fewTags(tags []string) []string { return tags[:min(len(tags), tagsOfRow)] }
+
+// otherTags are those that a row leaves out, as its title says them.
+func otherTags(tags []string) string { return strings.Join(tags[min(len(tags), tagsOfRow):], ", ") }
+
 func targetText(m monitor.Monitor) string {
 	if m.Heartbeat != nil {
 		return "waits to be called"
