@@ -94,8 +94,8 @@ const (
 	Disabled Health = "disabled" // deliveries failed for a day, or the receiver answered 410 Gone
 )
 
-// Status is how the deliveries of a hook are going.
-type Status struct {
+// Standing is how the deliveries of a hook are going.
+type Standing struct {
 	Namespace  string    `json:"namespace"`
 	Hook       string    `json:"hook"`
 	State      Health    `json:"state" enum:"active,failing,paused,disabled"`
@@ -103,11 +103,17 @@ type Status struct {
 	Pending    int       `json:"pending" doc:"Events that are not delivered yet; 10000 means that or more"`
 	OldestAt   time.Time `json:"oldest_at,omitzero" doc:"When the oldest of them happened"`
 	Tries      int       `json:"tries" doc:"That failed, since the last that did not"`
+	FailingAt  time.Time `json:"failing_at,omitzero" doc:"The first of them"`
 	NextTryAt  time.Time `json:"next_try_at,omitzero"`
 	SentAt     time.Time `json:"sent_at,omitzero" doc:"Last delivery that was taken"`
 	DisabledAt time.Time `json:"disabled_at,omitzero"`
 	Dropped    int64     `json:"dropped" doc:"Events that were never delivered, because they were older than 3 days or more than 1000000"`
-	Deliveries []Try     `json:"deliveries" doc:"The last 20 tries, newest first"`
+}
+
+// Status is how the deliveries of a hook are going, with the last of them.
+type Status struct {
+	Standing
+	Deliveries []Try `json:"deliveries" doc:"The last 20 tries, newest first"`
 }
 
 // MaxPending bounds what a status counts, and MaxTries the tries that it shows.

@@ -177,6 +177,10 @@ func (f *fake) PauseHook(ctx context.Context, ns, name string, paused bool) (hoo
 	return reply[hook.Hook](ctx, f, "PauseHook", ns, name, paused)
 }
 
+func (f *fake) HookStatuses(ctx context.Context, q view.DocumentFilter) (core.Page[hook.Standing], error) {
+	return reply[core.Page[hook.Standing]](ctx, f, "HookStatuses", q)
+}
+
 func (f *fake) HookStatus(ctx context.Context, ns, name string) (hook.Status, error) {
 	return reply[hook.Status](ctx, f, "HookStatus", ns, name)
 }

@@ -141,6 +141,8 @@ func documentCalls(c *client.Client, all view.DocumentFilter) []exchange {
 			func(ctx context.Context) (any, error) { return c.PauseHook(ctx, "ns", "n", false) }},
 		{[]any{"HookStatus", "ns", "n"}, apitest.Filled[hook.Status](),
 			func(ctx context.Context) (any, error) { return c.HookStatus(ctx, "ns", "n") }},
+		{[]any{"HookStatuses", all}, apitest.Filled[core.Page[hook.Standing]](),
+			func(ctx context.Context) (any, error) { return c.HookStatuses(ctx, all) }},
 		{[]any{"HookEvents", hookEvents}, apitest.Filled[core.Page[hook.Recorded]](),
 			func(ctx context.Context) (any, error) { return c.HookEvents(ctx, hookEvents) }},
 		{[]any{"ReplayHook", "ns", "n", hook.Replay{Type: "job.*", ID: 9}}, apitest.Filled[hook.Replayed](),

@@ -470,7 +470,7 @@ func TestListsAreNeverNull(t *testing.T) {
 		"/v1/queues", "/v1/workers", "/v1/tokens", "/v1/jobs/1/attempts", "/v1/events/poll",
 		"/v1/calendars", "/v1/backfills", "/v1/upcoming", "/v1/forecast", "/v1/schedules/s/next",
 		"/v1/monitors", "/v1/monitor-bars?monitor=m", "/v1/monitors/m/results", "/v1/monitors/m/series", "/v1/monitors/m/uptime", "/v1/monitors/m/timeline", "/v1/monitors/m/incidents",
-		"/v1/monitors/m/versions", "/v1/incidents", "/v1/channels", "/v1/alert-rules", "/v1/hooks", "/v1/hooks/h/events", "/v1/windows", "/v1/windows/w/next", "/v1/status-pages", "/v1/alerts", "/v1/alerts/1/tries",
+		"/v1/monitors/m/versions", "/v1/incidents", "/v1/channels", "/v1/alert-rules", "/v1/hooks", "/v1/hook-statuses", "/v1/hooks/h/events", "/v1/windows", "/v1/windows/w/next", "/v1/status-pages", "/v1/alerts", "/v1/alerts/1/tries",
 		"/v1/cycles", "/v1/cycles/c",
 	} {
 		status, _, body := b.raw(t, "GET", path, "")

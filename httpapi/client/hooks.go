@@ -55,6 +55,11 @@ func (c HookCalls) HookStatus(ctx context.Context, namespace, name string) (out 
 	return get[hook.Status](ctx, c.server, named(hookNoun, name, "status"), words("namespace", namespace))
 }
 
+// HookStatuses implements [httpapi.Hooks].
+func (c HookCalls) HookStatuses(ctx context.Context, f view.DocumentFilter) (core.Page[hook.Standing], error) {
+	return get[core.Page[hook.Standing]](ctx, c.server, "/v1/hook-statuses", paged(f.Paging, words("namespace", f.Namespace)))
+}
+
 // HookEvents implements [httpapi.Hooks].
 func (c HookCalls) HookEvents(ctx context.Context, f hook.Filter) (out core.Page[hook.Recorded], err error) {
 	if err := checked("name", f.Hook); err != nil {

@@ -19,16 +19,16 @@ import (
 
 // hookRow is the state of a hook.
 type hookRow struct {
-	id                                         int64
-	namespace, name, reason                    string
-	paused                                     int
-	due, taken, tries, disabled, sent, dropped int64
+	id                                                  int64
+	namespace, name, reason                             string
+	paused                                              int
+	due, taken, tries, failing, disabled, sent, dropped int64
 }
 
-const hookColumns = `id, namespace, name, paused, due_at, taken_until, tries, disabled_at, reason, sent_at, dropped`
+const hookColumns = `id, namespace, name, paused, due_at, taken_until, tries, failing_at, disabled_at, reason, sent_at, dropped`
 
 func scanHook(r base.Rows) (h hookRow, err error) {
-	return h, r.Scan(&h.id, &h.namespace, &h.name, &h.paused, &h.due, &h.taken, &h.tries, &h.disabled, &h.reason, &h.sent, &h.dropped)
+	return h, r.Scan(&h.id, &h.namespace, &h.name, &h.paused, &h.due, &h.taken, &h.tries, &h.failing, &h.disabled, &h.reason, &h.sent, &h.dropped)
 }
 
 // waiting are the hooks that have something to deliver: one look at an index for each of them, and none for the others.
@@ -177,8 +177,8 @@ func (s *Store) SettleEvents(ctx context.Context, t view.TakenAlert, r view.Deli
 		}
 		if _, err := c.Tx.Exec(ctx, `
 			update belfry.hooks
-			set tries = tries + 1, due_at = $2, taken_until = 0, reason = $3, disabled_at = $4
-			where id = $1`, h.id, base.Micros(c.Now.Add(max(wait, r.RetryAfter.D()))), r.Error, disabled); err != nil {
+			set tries = tries + 1, due_at = $2, taken_until = 0, reason = $3, disabled_at = $4, failing_at = case when tries = 0 then $5 else failing_at end
+			where id = $1`, h.id, base.Micros(c.Now.Add(max(wait, r.RetryAfter.D()))), r.Error, disabled, base.Micros(c.Now)); err != nil {
 			return err
 		}
 		if disabled == 0 {

@@ -102,53 +102,6 @@ func (s *Store) selected(id int64, pattern string) *base.Where {
 	return w
 }
 
-// HookStatus is how the deliveries of a hook are going.
-func (s *Store) HookStatus(ctx context.Context, namespace, name string) (out hook.Status, err error) {
-	err = s.DB().Read(ctx, func(tx base.Tx) error {
-		h, err := rowOf(ctx, tx, namespace, name, "")
-		if err != nil {
-			return err
-		}
-		out = hook.Status{Namespace: h.namespace, Hook: h.name, State: hook.Active, Reason: h.reason, Tries: int(h.tries), SentAt: base.Instant(h.sent),
-			DisabledAt: base.Instant(h.disabled), Dropped: h.dropped}
-		switch {
-		case h.paused != 0:
-			out.State = hook.Paused
-		case h.disabled > 0:
-			out.State = hook.Disabled
-		case h.tries > 0:
-			out.State, out.NextTryAt = hook.Failing, base.Instant(max(h.due, h.taken))
-		}
-		pending, _, err := base.First(ctx, tx, base.ScanInt, `
-			select count(*)
-			from (select 1 from belfry.hook_events where hook_id = $1 and sent_at = 0 limit `+strconv.Itoa(hook.MaxPending)+`) as few`, h.id)
-		if err != nil {
-			return err
-		}
-		oldest, _, err := base.First(ctx, tx, base.ScanInt, `select at from belfry.hook_events where hook_id = $1 and sent_at = 0 order by id limit 1`, h.id)
-		if err != nil {
-			return err
-		}
-		out.Pending, out.OldestAt = int(pending), base.Instant(oldest)
-		out.Deliveries, err = base.Collect(ctx, tx, func(r base.Rows) (t hook.Try, err error) {
-			var took int64
-			err = r.Scan(&t.Delivery, base.ScanTime(&t.At), &took, &t.Events, &t.First, &t.Last, &t.Error)
-			t.Took = core.Duration(time.Duration(took) * time.Microsecond)
-			return t, err
-		}, `
-			select delivery, at, took, events, first_id, last_id, error
-			from belfry.hook_tries
-			where hook_id = $1
-			order by id desc
-			limit `+strconv.Itoa(hook.MaxTries), h.id)
-		if out.Deliveries == nil {
-			out.Deliveries = []hook.Try{}
-		}
-		return err
-	})
-	return out, err
-}
-
 // replayStep is how many events a replay looks at in one step.
 const replayStep = 1000
 

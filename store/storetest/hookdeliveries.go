@@ -23,6 +23,7 @@ func init() {
 	add("a hook is disabled after a day of failures or by 410 Gone, with an alert, and its events wait", caseAHookIsDisabled)
 	add("a paused hook keeps its events until it is resumed", caseAPausedHookKeepsItsEvents)
 	add("events that were taken can be delivered again, under their ids", caseEventsAreReplayed)
+	add("the state of all hooks is listed by name, with what waits", caseHooksAreListedWithTheirState)
 	add("events are kept for three days and up to a number, and what was never delivered is counted", caseEventsAreKeptForAWhile)
 }
 
@@ -190,7 +191,7 @@ func caseAHookIsDisabled(b *bench) {
 		b.Errorf("it was disabled after %s", d)
 	}
 	status := must(b.st.HookStatus(b.ctx, "default", "all"))(b)
-	if status.Reason != "answered 500" || status.DisabledAt.IsZero() || status.Pending != 1 {
+	if status.Reason != "answered 500" || status.DisabledAt.IsZero() || status.Pending != 1 || !status.FailingAt.Equal(began) {
 		b.Fatalf("%+v", status)
 	}
 	if titles := (alerts{b}).deliver(view.DeliveryResult{}); len(titles) != 1 || !strings.Contains(titles[0], "Hook all is disabled") {
@@ -326,5 +327,45 @@ func caseEventsAreKeptForAWhile(b *bench) {
 	ids := h.events("paused")
 	if last := b.count(`select max(id) from belfry.hook_events`); ids[9].ID < last-1 {
 		b.Errorf("the newest are gone: %d of %d", ids[9].ID, last)
+	}
+}
+
+func caseHooksAreListedWithTheirState(b *bench) {
+	h := hooked{b}
+	for _, name := range []string{"b", "a", "c"} {
+		h.hook(name, func(d *hook.Hook) { d.Paused = name == "c" })
+	}
+	must(b.st.SaveHook(b.ctx, hook.Hook{Namespace: "other", Name: "a", URL: "https://hooks.example.com/x", Secret: "0123456789abcdef"}))(b)
+	b.task("t")
+	happened := b.clock.Now()
+	b.cancel(b.enqueue(job.NewJob{Task: "t"}).ID)
+	b.clock.Move(time.Minute)
+	failed := b.clock.Now()
+	h.deliver(view.DeliveryResult{Error: "answered 500"})
+	b.clock.Move(time.Minute)
+	h.deliver(view.DeliveryResult{Error: "answered 501"})
+	p := must(b.st.HookStatuses(b.ctx, view.DocumentFilter{Namespace: "default", Paging: core.Paging{Limit: 2}}))(b)
+	want(b, "hooks", len(p.Items), 2)
+	for i, name := range []string{"a", "b"} {
+		st := p.Items[i]
+		if st.Hook != name || st.State != hook.Failing || st.Pending != 1 || !st.OldestAt.Equal(happened) || st.Tries != 2 || !st.FailingAt.Equal(failed) || st.Reason != "answered 501" {
+			b.Errorf("%+v", st)
+		}
+		want(b, "the same alone", must(b.st.HookStatus(b.ctx, "default", name))(b).Standing, st)
+	}
+	p = must(b.st.HookStatuses(b.ctx, view.DocumentFilter{Namespace: "default", Paging: core.Paging{Limit: 2, Cursor: p.Next}}))(b)
+	if len(p.Items) != 1 || p.Next != "" || p.Items[0].Hook != "c" || p.Items[0].State != hook.Paused || p.Items[0].Pending != 1 || !p.Items[0].FailingAt.IsZero() {
+		b.Errorf("%+v", p)
+	}
+	// The pages are those of the list of hooks.
+	one := must(b.st.ListHooks(b.ctx, view.DocumentFilter{Namespace: "*", Paging: core.Paging{Limit: 2}}))(b)
+	p = must(b.st.HookStatuses(b.ctx, view.DocumentFilter{Namespace: "*", Paging: core.Paging{Limit: 2}}))(b)
+	want(b, "cursor", p.Next, one.Next)
+	want(b, "hooks of all namespaces", len(must(b.st.HookStatuses(b.ctx, view.DocumentFilter{Namespace: "*"}))(b).Items), 4)
+	b.clock.Move(time.Hour)
+	h.deliver(view.DeliveryResult{})
+	st := must(b.st.HookStatus(b.ctx, "default", "a"))(b)
+	if st.State != hook.Active || st.Pending != 0 || !st.FailingAt.IsZero() || !st.SentAt.Equal(b.clock.Now()) {
+		b.Errorf("%+v", st)
 	}
 }

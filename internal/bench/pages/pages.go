@@ -173,7 +173,7 @@ var asked = map[string]string{
 var more = []string{
 	"/v1/jobs?q=error:nothing", "/v1/jobs?q=task:mail", "/v1/jobs?q=state:failed+since:7d", "/v1/jobs?q=schedule:land-10-5", "/v1/jobs?q=tag:team-media",
 	"/v1/jobs/count?by=state", "/v1/jobs/count?q=error:nothing", "/v1/forecast?within=7d&by=hour", "/v1/schedules?state=paused", "/v1/upcoming?limit=2000",
-	"/v1/overview?namespace=*",
+	"/v1/overview?namespace=*", "/v1/hook-statuses?namespace=*",
 }
 
 // reads goes through what the API says that it can be asked for.

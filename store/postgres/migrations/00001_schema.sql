@@ -1088,6 +1088,7 @@ create table belfry.hooks (
 	due_at        bigint not null default 0, -- no delivery before
 	taken_until   bigint not null default 0, -- a node is delivering
 	tries         bigint not null default 0, -- that failed, one after the other
+	failing_at    bigint not null default 0, -- the first of them; says nothing without one
 	disabled_at   bigint not null default 0,
 	reason        text not null default '', -- what the last try said
 	sent_at       bigint not null default 0, -- last delivery

@@ -1055,6 +1055,7 @@ create table belfry.hooks (
 	due_at        integer not null default 0, -- no delivery before
 	taken_until   integer not null default 0, -- a node is delivering
 	tries         integer not null default 0, -- that failed, one after the other
+	failing_at    integer not null default 0, -- the first of them; says nothing without one
 	disabled_at   integer not null default 0,
 	reason        text not null default '', -- what the last try said
 	sent_at       integer not null default 0, -- last delivery

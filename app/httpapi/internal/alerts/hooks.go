@@ -36,6 +36,17 @@ func (s *server) hookRoutes() {
 		return st, err
 	})
 
+	api.Serve(s.API, api.Endpoint{
+		Id: "hook-statuses", Method: http.MethodGet, Path: "/v1/hook-statuses", Scope: access.ScopeRead,
+		Summary: "List by name how the deliveries of hooks are going",
+	}, func(ctx context.Context, c *api.Call, in *api.Namespaced) (core.Page[hook.Standing], error) {
+		f, err := in.Filter(c)
+		if err != nil {
+			return core.Page[hook.Standing]{}, err
+		}
+		return api.Page(s.service.HookStatuses(ctx, f))
+	})
+
 	type listing struct {
 		api.ByName
 		State  hook.State `query:"state" doc:"Only events in this state: pending or sent"`

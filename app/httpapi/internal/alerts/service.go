@@ -43,6 +43,8 @@ type Hooks interface {
 	ListHooks(ctx context.Context, f view.DocumentFilter) (core.Page[hook.Hook], error)
 	// PauseHook pauses the deliveries of a hook, or resumes them, also those of one that is disabled.
 	PauseHook(ctx context.Context, namespace, name string, paused bool) (hook.Hook, error)
+	// HookStatuses lists by name how the deliveries of hooks are going, in the pages of ListHooks.
+	HookStatuses(ctx context.Context, f view.DocumentFilter) (core.Page[hook.Standing], error)
 	HookStatus(ctx context.Context, namespace, name string) (hook.Status, error)
 	HookEvents(ctx context.Context, f hook.Filter) (core.Page[hook.Recorded], error)
 	// ReplayHook has events delivered once more that were taken before.

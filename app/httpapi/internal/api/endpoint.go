@@ -81,6 +81,8 @@ var schemaNames = map[reflect.Type]string{
 	reflect.TypeFor[hook.Replay]():              "HookReplay",
 	reflect.TypeFor[hook.Replayed]():            "HookReplayed",
 	reflect.TypeFor[hook.Status]():              "HookStatus",
+	reflect.TypeFor[hook.Standing]():            "HookStanding",
+	reflect.TypeFor[core.Page[hook.Standing]](): "PageHookStanding",
 	reflect.TypeFor[hook.Try]():                 "HookTry",
 }
 

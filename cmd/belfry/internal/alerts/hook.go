@@ -153,8 +153,11 @@ func hookFlags(c *cli.CLI, fs *pflag.FlagSet) cli.Setter[hook.Hook] {
 
 func hookStatus(c *cli.CLI) *cobra.Command {
 	return &cobra.Command{
-		Use: "status NAME", Aliases: []string{"deliveries"}, Short: "Show how the deliveries of a hook are going, with the last of them", Args: cobra.ExactArgs(1),
+		Use: "status [NAME]", Aliases: []string{"deliveries"}, Short: "Show how the deliveries of all hooks are going, or of one with the last of them", Args: cobra.MaximumNArgs(1),
 		RunE: c.Verb(func(ctx context.Context, s *cli.Conn, _ *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return hookStatuses(ctx, c, s)
+			}
 			ns, err := s.OneNamespace()
 			if err != nil {
 				return err
@@ -168,24 +171,53 @@ func hookStatus(c *cli.CLI) *cobra.Command {
 	}
 }
 
-func drawStatus(c *cli.CLI, w io.Writer, st hook.Status) {
-	pending, dropped := strconv.Itoa(st.Pending), ""
-	if st.Pending == hook.MaxPending {
-		pending += " or more"
+// hookStatuses shows the state of all hooks.
+func hookStatuses(ctx context.Context, c *cli.CLI, s *cli.Conn) error {
+	f := view.DocumentFilter{Namespace: s.NS}
+	p, err := cli.AllPages(0, func(pg core.Paging) (core.Page[hook.Standing], error) {
+		f.Paging = pg
+		return s.HookStatuses(ctx, f)
+	})
+	if err != nil {
+		return err
 	}
+	return c.Emit(p, func(w io.Writer) {
+		if len(p.Items) == 0 {
+			fmt.Fprintln(c.Stderr, "no hooks; make one: belfry hook set billing --url URL --secret-file hook.key")
+			return
+		}
+		g := c.Grid("NAME", "STATE", "PENDING", "LAST TAKEN", "FAILING SINCE", "REASON")
+		for _, st := range p.Items {
+			g.Row(st.Hook, g.State(string(st.State)), pendingText(st), stamp(st.SentAt), stamp(st.FailingAt), cli.Clip(st.Reason, 60))
+		}
+		g.Write(w)
+	})
+}
+
+func pendingText(st hook.Standing) string {
+	if st.Pending == hook.MaxPending {
+		return strconv.Itoa(st.Pending) + " or more"
+	}
+	return strconv.Itoa(st.Pending)
+}
+
+// stamp is an instant, or nothing for none.
+func stamp(t time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return cli.Stamp(t)
+}
+
+func drawStatus(c *cli.CLI, w io.Writer, st hook.Status) {
+	pending, dropped := pendingText(st.Standing), ""
 	if st.Pending > 0 {
 		pending += ", the oldest of " + cli.Stamp(st.OldestAt)
 	}
 	if st.Dropped > 0 {
 		dropped = strconv.FormatInt(st.Dropped, 10)
 	}
-	stamp := func(t time.Time) string {
-		if t.IsZero() {
-			return ""
-		}
-		return cli.Stamp(t)
-	}
-	c.Pairs(w, "hook", st.Hook, "state", string(st.State), "reason", st.Reason, "pending", pending, "dropped", dropped, "next try", stamp(st.NextTryAt),
+	c.Pairs(w, "hook", st.Hook, "state", string(st.State), "reason", st.Reason, "pending", pending, "dropped", dropped, "failing since", stamp(st.FailingAt), "next try", stamp(st.NextTryAt),
 		"disabled", stamp(st.DisabledAt), "last taken", stamp(st.SentAt))
 	if len(st.Deliveries) == 0 {
 		return

@@ -1,0 +1,101 @@
+package hooks
+
+import (
+	"context"
+	"strconv"
+	"time"
+
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/hook"
+	"github.com/belfry-run/belfry/store/base"
+	"github.com/belfry-run/belfry/view"
+)
+
+// selectStandings are hooks with their pending events, counted up to [hook.MaxPending], and when the oldest of those
+// happened: a walk along an index of what is pending, and none of what was sent.
+var selectStandings = `
+	select ` + hookColumns + `,
+		(select count(*) from (select 1 from belfry.hook_events e where e.hook_id = h.id and e.sent_at = 0 limit ` + strconv.Itoa(hook.MaxPending) + `) as few),
+		coalesce((select e.at from belfry.hook_events e where e.hook_id = h.id and e.sent_at = 0 order by e.id limit 1), 0)
+	from belfry.hooks h`
+
+// standing is a hook as its row has it, and its pending events.
+type standing struct {
+	hookRow
+	hook.Standing
+}
+
+func scanStanding(r base.Rows) (s standing, err error) {
+	h := &s.hookRow
+	var pending, oldest int64
+	if err := r.Scan(&h.id, &h.namespace, &h.name, &h.paused, &h.due, &h.taken, &h.tries, &h.failing, &h.disabled, &h.reason, &h.sent, &h.dropped, &pending, &oldest); err != nil {
+		return s, err
+	}
+	s.Standing = hook.Standing{Namespace: h.namespace, Hook: h.name, State: hook.Active, Reason: h.reason, Pending: int(pending), OldestAt: base.Instant(oldest),
+		Tries: int(h.tries), SentAt: base.Instant(h.sent), DisabledAt: base.Instant(h.disabled), Dropped: h.dropped}
+	if h.tries > 0 {
+		s.FailingAt = base.Instant(h.failing)
+	}
+	switch {
+	case h.paused != 0:
+		s.State = hook.Paused
+	case h.disabled > 0:
+		s.State = hook.Disabled
+	case h.tries > 0:
+		s.State, s.NextTryAt = hook.Failing, base.Instant(max(h.due, h.taken))
+	}
+	return s, nil
+}
+
+// HookStatuses lists by name how the deliveries of hooks are going. Its pages are those of [Store.ListHooks].
+func (s *Store) HookStatuses(ctx context.Context, f view.DocumentFilter) (p core.Page[hook.Standing], err error) {
+	w, limit, err := base.NameWhere(f.Namespace, f.Paging)
+	if err != nil {
+		return p, err
+	}
+	err = s.DB().Read(ctx, func(tx base.Tx) error {
+		rows, err := base.Collect(ctx, tx, scanStanding, selectStandings+`
+			where `+w.Sql()+`
+			order by namespace, name
+			limit `+strconv.Itoa(limit+1), w.Args...)
+		all := make([]hook.Standing, len(rows))
+		for i, r := range rows {
+			all[i] = r.Standing
+		}
+		p = base.Page(all, limit, func(st hook.Standing) string { return base.EncodeCursor(st.Namespace, st.Hook) })
+		return err
+	})
+	return p, err
+}
+
+// HookStatus is how the deliveries of a hook are going, with the last of them.
+func (s *Store) HookStatus(ctx context.Context, namespace, name string) (out hook.Status, err error) {
+	err = s.DB().Read(ctx, func(tx base.Tx) error {
+		st, found, err := base.First(ctx, tx, scanStanding, selectStandings+`
+			where namespace = $1 and name = $2`, base.NamespaceOr(namespace), name)
+		if err != nil {
+			return err
+		}
+		if !found {
+			_, err := Docs.Read(ctx, tx, base.NamespaceOr(namespace), name, "") // says so
+			return err
+		}
+		out.Standing = st.Standing
+		out.Deliveries, err = base.Collect(ctx, tx, func(r base.Rows) (t hook.Try, err error) {
+			var took int64
+			err = r.Scan(&t.Delivery, base.ScanTime(&t.At), &took, &t.Events, &t.First, &t.Last, &t.Error)
+			t.Took = core.Duration(time.Duration(took) * time.Microsecond)
+			return t, err
+		}, `
+			select delivery, at, took, events, first_id, last_id, error
+			from belfry.hook_tries
+			where hook_id = $1
+			order by id desc
+			limit `+strconv.Itoa(hook.MaxTries), st.id)
+		if out.Deliveries == nil {
+			out.Deliveries = []hook.Try{}
+		}
+		return err
+	})
+	return out, err
+}
