@@ -35,6 +35,7 @@ func TestTwoTabsEditOneDefinition(t *testing.T) {
 		{"/monitors/shop/edit", description, func() string { return must(s.Monitor(ctx, "default", "shop"))(s).Description }},
 		{"/cycles/nightly/edit", description, func() string { return must(s.Task(ctx, "default", "nightly"))(s).Description }},
 		{"/settings/channels/pager", description, func() string { return must(s.Channel(ctx, "default", "pager"))(s).Description }},
+		{"/settings/hooks/billing/edit", description, func() string { return must(s.Hook(ctx, "default", "billing"))(s).Description }},
 		{"/alert-rules/loud", description, func() string { return must(s.AlertRule(ctx, "default", "loud"))(s).Description }},
 		{"/calendars/nights/edit", description, func() string { return must(s.Calendar(ctx, "default", "nights"))(s).Description }},
 		{"/settings/windows/move", description, func() string { return must(s.Window(ctx, "default", "move"))(s).Description }},

@@ -10,6 +10,7 @@ import (
 	"github.com/belfry-run/belfry/alert"
 	"github.com/belfry-run/belfry/app/ui/internal/browser"
 	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/hook"
 	"github.com/belfry-run/belfry/job"
 	"github.com/belfry-run/belfry/monitor"
 	"github.com/belfry-run/belfry/schedule"
@@ -99,6 +100,17 @@ var everyPage = []struct {
 	{name: "channels-empty", path: "/settings/channels?namespace=nobody", says: []string{"There is no channel yet."}},
 	{name: "channel-new", path: "/settings/channels/-new", says: []string{"New channel"}},
 	{name: "channel", path: "/settings/channels/team", says: []string{"Channel team", "Notifications"}},
+	{name: "hooks", path: "/settings/hooks", says: []string{"Hooks", "New hook", "billing", "failing", "since", "<b>no</b>", "paused", "task broken", "monitor.*", "everything"}},
+	{name: "hooks-empty", path: "/settings/hooks?namespace=nobody", says: []string{"There is no hook yet.", "belfry hook set"}},
+	{name: "hooks-all", path: "/settings/hooks?namespace=*", says: []string{"in default", "billing"}},
+	{name: "hook-new", path: "/settings/hooks/-new", says: []string{"New hook", "Key of the signature", "With a tag of"}, scope: access.ScopeAdmin},
+	{name: "hook-edit", path: "/settings/hooks/billing/edit", says: []string{"Edit hook billing", "Each that is given must match"}, scope: access.ScopeAdmin},
+	{name: "hook", path: "/settings/hooks/billing", says: []string{"Hook billing", "active", "kept secret", "X-Team", "Last deliveries", "sent", "job.failed", "of broken", "the disk is full"}},
+	{name: "hook-failing", path: "/settings/hooks/failing?state=pending", says: []string{"failing", "1 delivery failed since", "<b>no</b>", "Next try", "monitor.down", "shop"}},
+	{name: "hook-paused", path: "/settings/hooks/paused", says: []string{"paused", "Nothing was delivered yet.", "pending"}},
+	{name: "hook-none", path: "/settings/hooks/billing?type=monitor.*", says: []string{"No matching event."}},
+	{name: "hook-wrong", path: "/settings/hooks/billing?type=nothing", says: []string{"is not a type of event"}, status: 422},
+	{name: "no-hook", path: "/settings/hooks/nothing", says: []string{"Not here"}, status: 404},
 	{name: "windows", path: "/settings/windows", says: []string{"Saturday, Sunday at 02:30, for 2 h, Europe/Sofia", "To the new house"}},
 	{name: "window-new", path: "/settings/windows/-new", says: []string{"New maintenance window"}},
 	{name: "window", path: "/settings/windows/night", says: []string{"Active times", "Europe/Sofia"}},
@@ -257,6 +269,7 @@ func TestWhatIsCalledNewCanBeOpened(t *testing.T) {
 		must(s.CreateMonitor(ctx, monitor.Monitor{Name: name, Check: task.Task{TCP: &task.TCP{Address: "db.example:22"}}}))(s)
 		must(s.SaveChannel(ctx, alert.Channel{Name: name, Webhook: &alert.WebhookChannel{URL: "https://hooks.example/x"}}))(s)
 		must(s.SaveAlertRule(ctx, alert.Rule{Name: name, Channels: []string{name}}))(s)
+		must(s.SaveHook(ctx, hook.Hook{Name: name, URL: "https://hooks.example/x", Secret: "0123456789abcdef"}))(s)
 		must(s.SaveStatusPage(ctx, monitor.StatusPage{Name: name}))(s)
 		must(s.SaveWindow(ctx, monitor.Window{Name: name, Rules: []schedule.Rule{{Cron: "30 2 * * SAT"}}, Lasts: core.Duration(time.Hour)}))(s)
 	}
@@ -266,7 +279,7 @@ func TestWhatIsCalledNewCanBeOpened(t *testing.T) {
 	v := s.visitor(s.admin)
 	for path, says := range map[string]string{
 		"/tasks/new": "<h1>new", "/schedules/new": "<h1>new", "/schedules/bulk": "<h1>bulk", "/queues/new": "<h1>new", "/calendars/new": "<h1>new",
-		"/monitors/new": "<h1>new", "/monitors/bulk": "<h1>bulk", "/settings/channels/new": "<h1>Channel new", "/alert-rules/new": "<h1>Alert rule new",
+		"/monitors/new": "<h1>new", "/monitors/bulk": "<h1>bulk", "/settings/channels/new": "<h1>Channel new", "/alert-rules/new": "<h1>Alert rule new", "/settings/hooks/new": "<h1>Hook new",
 		"/status-pages/new": "<h1>Status page new", "/settings/windows/new": "<h1>", "/programs/new?namespace=programs": "<h1>new", "/cycles/new?namespace=cycles": "<h1>new",
 	} {
 		if status, body := v.get(path); status != 200 || !strings.Contains(body, says) || strings.Contains(body, "<h1>New") {

@@ -101,13 +101,15 @@ func must[T any](v T, err error) func(*site) T {
 //	cycle      nightly, of fetch, which is done, report, which runs, and mail
 //	join token builders
 //
-// and what [site.watched] lists.
+// and what [site.watched] and [site.hooks] list.
 func (s *site) fill() {
 	s.Helper()
+	s.hooks()
 	s.someJobs()
 	s.cycle("nightly")
 	s.watched()
 	s.sampled()
+	s.hooksDelivered()
 	if _, _, err := s.CreateJoinToken(s.Context(), access.JoinToken{Name: "builders", Uses: 10, Labels: map[string]string{"pool": "build"}}); err != nil {
 		s.Fatal(err)
 	}

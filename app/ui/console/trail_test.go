@@ -23,6 +23,8 @@ func TestTrails(t *testing.T) {
 		"/cycles/nightly":                    "default › Cycles",
 		"/calendars/nights":                  "default › Calendars",
 		"/settings/channels/-new":            "default › Channels",
+		"/settings/hooks/billing":            "default › Hooks",
+		"/settings/hooks/billing/edit":       "default › Hooks › billing",
 		"/tasks/-new?namespace=team-limited": "team-limited › Tasks",
 		"/monitors/shop/settings":            "default › Monitors › shop",
 	} {

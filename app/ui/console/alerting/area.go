@@ -1,4 +1,4 @@
-// Package alerting is the pages about alert rules and channels.
+// Package alerting is the pages about alert rules, channels and hooks.
 package alerting
 
 import (
@@ -17,6 +17,7 @@ type API interface {
 	forms.Edits
 	alertAPI
 	channelAPI
+	hookAPI
 }
 
 // page is one request, and what templates see of it.
@@ -30,7 +31,7 @@ type routes = frame.Routes[*page]
 // Area is the pages, for the console.
 func Area() frame.Area[API] {
 	return frame.NewArea(templates, func(p *frame.Page, api API) *page { return &page{p, api} },
-		alertRoutes, channelRoutes)
+		alertRoutes, channelRoutes, hookRoutes)
 }
 
 var templates = frame.Templates(frame.Set{Files: files, Funcs: funcs}, forms.Parts)
@@ -39,6 +40,8 @@ var funcs = template.FuncMap{
 	"channelGoal":   channelGoal,
 	"channelKind":   channelKind,
 	"channelTitle":  channelTitle,
+	"hookFilter":    hookFilter,
+	"hookTypes":     hookTypes,
 	"notifications": notifications,
 	"ruleFor":       ruleFor,
 }

@@ -22,7 +22,7 @@ type auditAPI interface {
 var auditRoutes = routes{"GET /audit": auditPage}
 
 // auditNouns are what can be changed, for the filter.
-var auditNouns = []string{"", "alert_rule", "announcement", "artifact", "backfill", "calendar", "channel", "cycle", "job", "join_token", "monitor", "page_version", "queue", "schedule", "secret", "status_page", "subscriber", "task", "token", "window", "worker"}
+var auditNouns = []string{"", "alert_rule", "announcement", "artifact", "backfill", "calendar", "channel", "cycle", "hook", "job", "join_token", "monitor", "page_version", "queue", "schedule", "secret", "status_page", "subscriber", "task", "token", "window", "worker"}
 
 type auditData struct {
 	Filter  access.AuditFilter
@@ -162,7 +162,7 @@ func (p *page) ThingLink(a access.Audit) string {
 // thingPages are where the pages of things with a name begin.
 var thingPages = map[string][]any{
 	"monitor": {"monitors"}, "cycle": {"cycles"}, "queue": {"queues"}, "calendar": {"calendars"}, "alert_rule": {"alert-rules"},
-	"channel": {"settings", "channels"}, "window": {"settings", "windows"}, "status_page": {"status-pages"},
+	"channel": {"settings", "channels"}, "hook": {"settings", "hooks"}, "window": {"settings", "windows"}, "status_page": {"status-pages"},
 }
 
 // AuditCommand is the list without this page.

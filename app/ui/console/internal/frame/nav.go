@@ -127,6 +127,7 @@ var settingsPages = []struct {
 	{"Limits", "settings/limits", access.ScopeRead, false},
 	{"Alert rules", "alert-rules", access.ScopeRead, false},
 	{"Channels", "settings/channels", access.ScopeRead, false},
+	{"Hooks", "settings/hooks", access.ScopeRead, false},
 	{"Maintenance", "settings/windows", access.ScopeRead, false},
 	{"Status pages", "status-pages", access.ScopeRead, false},
 	{"Calendars", "calendars", access.ScopeRead, false},
@@ -162,6 +163,7 @@ var newPages = []struct {
 	{"New program", "programs/-new", access.ScopeAdmin, false},
 	{"New queue", "queues/-new", access.ScopeAdmin, true},
 	{"New calendar", "calendars/-new", access.ScopeAdmin, false},
+	{"New hook", "settings/hooks/-new", access.ScopeAdmin, false},
 	{"Enqueue a job", "jobs/-new", access.ScopeOperate, false},
 }
 
