@@ -12,7 +12,7 @@ import (
 	"github.com/belfry-run/belfry/core"
 )
 
-// Hook sends events to a URL, in signed requests.
+// Hook sends events to a URL, in signed requests, or keeps them for programs that ask for them.
 //
 // Each filter that is given must match. An event without the thing that a filter is about does not match: a hook that
 // names tasks gets no event of a monitor.
@@ -20,8 +20,9 @@ type Hook struct {
 	Namespace   string                 `json:"namespace,omitempty" doc:"Owner; default: default"`
 	Name        string                 `json:"name" doc:"Unique in the namespace"`
 	Description string                 `json:"description,omitempty"`
-	URL         core.Secret            `json:"url" doc:"Where events are posted: http or https"`
-	Secret      core.Secret            `json:"secret" doc:"Key of the signature in the header Belfry-Signature, 16 bytes or more"`
+	Pull        bool                   `json:"pull,omitempty" doc:"Events are not posted: programs ask for them. Such a hook has no url, secret and headers, and stays one"`
+	URL         core.Secret            `json:"url,omitempty" doc:"Where events are posted: http or https"`
+	Secret      core.Secret            `json:"secret,omitempty" doc:"Key of the signature in the header Belfry-Signature, 16 bytes or more"`
 	Headers     map[string]core.Secret `json:"headers,omitempty" doc:"Sent with each request"`
 	On          []string               `json:"on,omitempty" doc:"Types of events, such as job.failed or monitor.*; default: *, all of them"`
 	Tasks       []string               `json:"tasks,omitempty" doc:"Only of these tasks: names, or patterns such as billing-*"`
@@ -121,14 +122,18 @@ func (h Hook) Version() string { return core.Version(h.Generation, h.UpdatedAt) 
 func (h Hook) Validate(_ time.Time) error {
 	var p core.Problems
 	core.CheckDocument(&p, h.Namespace, h.Name, h.Description)
-	nest(&p, h.Channel().Validate(time.Time{}))
 	switch {
-	case h.Secret == "":
-		p.Add("secret", "", "is missing", "make one: openssl rand -hex 32")
-	case h.Secret != core.Redacted && len(h.Secret) < MinSecret:
-		p.Addf("secret", "", "must have at least %d bytes", MinSecret)
-	case len(h.Secret) > maxSecret:
-		p.Addf("secret", "", "must have at most %d bytes", maxSecret)
+	case h.Pull:
+		for _, f := range []struct {
+			field string
+			given bool
+		}{{"url", h.URL != ""}, {"secret", h.Secret != ""}, {"headers", len(h.Headers) > 0}} {
+			if f.given {
+				p.Add(f.field, "", "cannot stand beside pull: nothing is posted", "leave out one of them")
+			}
+		}
+	default:
+		h.validateDelivery(&p)
 	}
 	h.validateOn(&p)
 	for _, f := range filters {
@@ -139,6 +144,18 @@ func (h Hook) Validate(_ time.Time) error {
 		p.Add("on", strings.Join(h.On, ", "), "has no event that the filters can match", "tasks and queues are of jobs, monitors of monitors; make a hook for each")
 	}
 	return p.Err(fmt.Sprintf("hook %q", h.Name))
+}
+
+func (h Hook) validateDelivery(p *core.Problems) {
+	nest(p, h.Channel().Validate(time.Time{}))
+	switch {
+	case h.Secret == "":
+		p.Add("secret", "", "is missing", "make one: openssl rand -hex 32")
+	case h.Secret != core.Redacted && len(h.Secret) < MinSecret:
+		p.Addf("secret", "", "must have at least %d bytes", MinSecret)
+	case len(h.Secret) > maxSecret:
+		p.Addf("secret", "", "must have at most %d bytes", maxSecret)
+	}
 }
 
 func (h Hook) validateOn(p *core.Problems) {

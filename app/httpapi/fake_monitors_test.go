@@ -185,6 +185,14 @@ func (f *fake) HookStatus(ctx context.Context, ns, name string) (hook.Status, er
 	return reply[hook.Status](ctx, f, "HookStatus", ns, name)
 }
 
+func (f *fake) PullEvents(ctx context.Context, ns, name, after string, wait time.Duration) (hook.Pulled, error) {
+	return reply[hook.Pulled](ctx, f, "PullEvents", ns, name, after, wait)
+}
+
+func (f *fake) AckEvents(ctx context.Context, ns, name, cursor string) (hook.Standing, error) {
+	return reply[hook.Standing](ctx, f, "AckEvents", ns, name, cursor)
+}
+
 func (f *fake) HookEvents(ctx context.Context, q hook.Filter) (core.Page[hook.Recorded], error) {
 	return reply[core.Page[hook.Recorded]](ctx, f, "HookEvents", q)
 }

@@ -14,6 +14,7 @@ import (
 // aboutAll are the operations whose answers may change with what others do.
 var aboutAll = map[string]string{
 	"event-watch": "is a stream",
+	"hook-stream": "is a stream",
 	"event-poll":  "its cursor is drawn from sequences that all share",
 }
 

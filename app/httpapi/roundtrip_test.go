@@ -416,6 +416,9 @@ func TestEveryCallArrivesAsItWasMadeAndComesBackAsItWasAnswered(t *testing.T) {
 	}
 	b.when("Events", func(context.Context, []any) (any, error) { return nil, core.Errorf(core.Invalid, "bad cursor") })
 	b.refused(t, 422, "GET", "/v1/events?cursor=x", "")
+	b.when("PullEvents", func(context.Context, []any) (any, error) { return nil, core.Errorf(core.Invalid, "bad cursor") })
+	b.refused(t, 422, "GET", "/v1/hooks/n/stream?after=x", "")
+	b.when("PullEvents", nil)
 
 	b.when("LogText", func(_ context.Context, args []any) (any, error) {
 		q := args[2].(job.LogQuery)
@@ -459,7 +462,7 @@ func TestListsAreNeverNull(t *testing.T) {
 		"Monitors": core.Page[view.MonitorView]{}, "Bars": []monitor.Bars(nil), "Results": core.Page[view.MonitorResult]{}, "Series": monitor.Series(nil), "Uptime": view.UptimeReport{},
 		"Timeline": []monitor.Span(nil), "Incidents": core.Page[monitor.Incident]{}, "PageVersions": core.Page[monitor.PageVersion]{},
 		"Channels": core.Page[alert.Channel]{}, "AlertRules": core.Page[alert.Rule]{}, "Windows": core.Page[monitor.Window]{},
-		"StatusPages": core.Page[monitor.StatusPage]{}, "Alerts": core.Page[alert.Alert]{}, "ListHooks": core.Page[hook.Hook]{}, "HookEvents": core.Page[hook.Recorded]{}, "AlertTries": []alert.Try(nil),
+		"StatusPages": core.Page[monitor.StatusPage]{}, "Alerts": core.Page[alert.Alert]{}, "ListHooks": core.Page[hook.Hook]{}, "HookEvents": core.Page[hook.Recorded]{}, "HookStatuses": core.Page[hook.Standing]{}, "PullEvents": hook.Pulled{}, "AlertTries": []alert.Try(nil),
 		"Window": monitor.Window{Off: true}, "Cycles": core.Page[cycle.Status]{}, "CycleStatus": cycle.Status{},
 	}
 	for method, v := range empty {
@@ -470,7 +473,7 @@ func TestListsAreNeverNull(t *testing.T) {
 		"/v1/queues", "/v1/workers", "/v1/tokens", "/v1/jobs/1/attempts", "/v1/events/poll",
 		"/v1/calendars", "/v1/backfills", "/v1/upcoming", "/v1/forecast", "/v1/schedules/s/next",
 		"/v1/monitors", "/v1/monitor-bars?monitor=m", "/v1/monitors/m/results", "/v1/monitors/m/series", "/v1/monitors/m/uptime", "/v1/monitors/m/timeline", "/v1/monitors/m/incidents",
-		"/v1/monitors/m/versions", "/v1/incidents", "/v1/channels", "/v1/alert-rules", "/v1/hooks", "/v1/hook-statuses", "/v1/hooks/h/events", "/v1/windows", "/v1/windows/w/next", "/v1/status-pages", "/v1/alerts", "/v1/alerts/1/tries",
+		"/v1/monitors/m/versions", "/v1/incidents", "/v1/channels", "/v1/alert-rules", "/v1/hooks", "/v1/hook-statuses", "/v1/hooks/h/events", "/v1/hooks/h/pull", "/v1/windows", "/v1/windows/w/next", "/v1/status-pages", "/v1/alerts", "/v1/alerts/1/tries",
 		"/v1/cycles", "/v1/cycles/c",
 	} {
 		status, _, body := b.raw(t, "GET", path, "")

@@ -172,7 +172,7 @@ Every node with the role api serves its own description: ` + "`/docs`" + ` for p
 3.1) for programs. Requests carry ` + "`Authorization: Bearer TOKEN`" + `; the scope in the table is what the token needs.
 
 Errors are ` + "`application/problem+json`" + ` with a code for machines, a sentence, the fields at fault and a hint. Lists come in
-pages: ` + "`next`" + ` is the ` + "`cursor`" + ` of the page after. ` + "`/v1/events`" + ` and followed logs are server-sent events. An
+pages: ` + "`next`" + ` is the ` + "`cursor`" + ` of the page after. ` + "`/v1/events`" + `, ` + "`/v1/hooks/{name}/stream`" + ` and followed logs are server-sent events. An
 ` + "`Idempotency-Key`" + ` makes enqueueing safe to repeat.
 
 ` + "`/healthz`" + ` says that the process need not be restarted, ` + "`/readyz`" + ` that it can serve (not while it stops), both without a token. ` + "`/metrics`" + `

@@ -8,6 +8,7 @@ import (
 	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/hook"
 	"github.com/belfry-run/belfry/httpapi/wire"
+	"github.com/belfry-run/belfry/job"
 	"github.com/belfry-run/belfry/view"
 )
 
@@ -74,6 +75,56 @@ func (c HookCalls) ReplayHook(ctx context.Context, namespace, name string, r hoo
 		return out, err
 	}
 	return put[hook.Replayed](ctx, c.server, http.MethodPost, named(hookNoun, name, "replay"), words("namespace", namespace), r)
+}
+
+// PullEvents implements [httpapi.Hooks]. [HookCalls.ListenHook] does the same without an end.
+func (c HookCalls) PullEvents(ctx context.Context, namespace, name, after string, wait time.Duration) (out hook.Pulled, err error) {
+	if err := checked("name", name); err != nil {
+		return out, err
+	}
+	wait = min(max(wait, 0), job.MaxClaimWait.D())
+	err = c.server.do(ctx, ask{
+		method: http.MethodGet, path: named(hookNoun, name, "pull"), timeout: wait + claimMargin, again: true,
+		query: words("namespace", namespace, "after", after, "wait", wait.String()),
+	}, &out)
+	return out, err
+}
+
+// AckEvents implements [httpapi.Hooks].
+func (c HookCalls) AckEvents(ctx context.Context, namespace, name, cursor string) (out hook.Standing, err error) {
+	if err := checked("name", name); err != nil {
+		return out, err
+	}
+	err = c.server.do(ctx, ask{
+		method: http.MethodPost, path: named(hookNoun, name, "ack"), query: words("namespace", namespace), body: hook.Acknowledged{Cursor: cursor}, again: true,
+	}, &out)
+	return out, err
+}
+
+// ListenHook passes on the events of a pulled hook in their order, those after a cursor and then as they come, until ctx
+// ends. Without a cursor they begin after what was acknowledged, and with "0" at the oldest that is kept. It reconnects,
+// once it was connected, and passes nothing twice. An error of each ends it.
+//
+// Nothing is acknowledged: keep the cursor of the last event that was worked on, or give it to AckEvents. Of events
+// that were missed, because they are no longer kept, missed is told the number; it may be nil.
+func (c HookCalls) ListenHook(ctx context.Context, namespace, name, after string, each func(hook.Numbered) error, missed func(int64)) error {
+	if err := checked("name", name); err != nil {
+		return err
+	}
+	return c.server.stream(ctx, named(hookNoun, name, "stream"), words("namespace", namespace, "after", after), func(e wire.SSEEvent) error {
+		if e.Name == "missed" {
+			return pass(e, "", func(m hook.Pulled) error {
+				if missed != nil {
+					missed(m.Missed)
+				}
+				return nil
+			})
+		}
+		return pass(e, "", func(ev hook.Numbered) error {
+			ev.Cursor = e.ID
+			return each(ev)
+		})
+	})
 }
 
 // TestHook sends an event of type hook.test. It is no part of [httpapi.Service]: a node sends.

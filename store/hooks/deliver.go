@@ -23,25 +23,26 @@ type hookRow struct {
 	namespace, name, reason                             string
 	paused                                              int
 	due, taken, tries, failing, disabled, sent, dropped int64
+	pull, seq, acked                                    int64 // whether programs pull its events, how many have their place, and up to where they are acknowledged
 }
 
-const hookColumns = `id, namespace, name, paused, due_at, taken_until, tries, failing_at, disabled_at, reason, sent_at, dropped`
+const hookColumns = `id, namespace, name, paused, due_at, taken_until, tries, failing_at, disabled_at, reason, sent_at, dropped, pull, last_seq, acked`
 
 func scanHook(r base.Rows) (h hookRow, err error) {
-	return h, r.Scan(&h.id, &h.namespace, &h.name, &h.paused, &h.due, &h.taken, &h.tries, &h.failing, &h.disabled, &h.reason, &h.sent, &h.dropped)
+	return h, r.Scan(&h.id, &h.namespace, &h.name, &h.paused, &h.due, &h.taken, &h.tries, &h.failing, &h.disabled, &h.reason, &h.sent, &h.dropped, &h.pull, &h.seq, &h.acked)
 }
 
 // waiting are the hooks that have something to deliver: one look at an index for each of them, and none for the others.
 const waiting = `
 	with recursive pending (id) as (
-		select min(hook_id) from belfry.hook_events where sent_at = 0
+		select min(hook_id) from belfry.hook_events where sent_at = 0 and seq = 0
 		union all
-		select (select min(e.hook_id) from belfry.hook_events e where e.hook_id > pending.id and e.sent_at = 0)
+		select (select min(e.hook_id) from belfry.hook_events e where e.hook_id > pending.id and e.sent_at = 0 and e.seq = 0)
 		from pending
 		where pending.id is not null)
 	select ` + hookColumns + `
 	from belfry.hooks
-	where id in (select id from pending) and paused = 0 and disabled_at = 0
+	where id in (select id from pending) and paused = 0 and disabled_at = 0 and pull = 0
 	order by id`
 
 // takeHooks bounds the hooks whose events are taken in one transaction: those of each may have [hook.MaxPayload].
@@ -108,7 +109,7 @@ func (c *Change) take(h hookRow, out *view.TakenAlerts) error {
 	}
 	d = Docs.Open(c.s.Store, d)
 	rows, err := base.Collect(c.Ctx, c.Tx, scanRecorded, selectEvents+`
-		where hook_id = $1 and sent_at = 0
+		where hook_id = $1 and sent_at = 0 and seq = 0
 		order by id
 		limit `+strconv.Itoa(hook.MaxBatch), h.id)
 	if err != nil || len(rows) == 0 {
@@ -300,33 +301,38 @@ func (c *Change) drop(where string, args ...any) (more bool, err error) {
 	for _, o := range rows {
 		ids, hooks = append(ids, o.id), append(hooks, o.hook)
 	}
-	busy, err := base.Collect(c.Ctx, c.Tx, func(r base.Rows) (o old, err error) { return o, r.Scan(&o.hook, &o.id) }, `
-		select id, taken_until
+	of, err := base.Collect(c.Ctx, c.Tx, scanHook, `
+		select `+hookColumns+`
 		from belfry.hooks
 		where `+c.SQL.In("id", 1)+`
 		order by id`+c.SQL.ForUpdate("hooks"), c.SQL.List(base.Unique(hooks)))
 	if err != nil {
 		return false, err
 	}
-	busy = slices.DeleteFunc(busy, func(o old) bool { return o.id <= base.Micros(c.Now) })
+	acked := map[int64]int64{}
+	for _, h := range of {
+		acked[h.id] = h.acked
+	}
+	busy := slices.DeleteFunc(of, func(h hookRow) bool { return h.taken <= base.Micros(c.Now) })
 	ids = ids[:0]
 	for _, o := range rows {
-		if !slices.ContainsFunc(busy, func(b old) bool { return b.hook == o.hook }) {
+		if !slices.ContainsFunc(busy, func(h hookRow) bool { return h.id == o.hook }) {
 			ids = append(ids, o.id)
 		}
 	}
 	if len(ids) == 0 {
 		return false, nil
 	}
-	gone, err := base.Collect(c.Ctx, c.Tx, func(r base.Rows) (o old, err error) { return o, r.Scan(&o.hook, &o.id) },
-		`delete from belfry.hook_events where `+c.SQL.In("id", 1)+` returning hook_id, sent_at`, c.SQL.List(ids))
+	type gone struct{ hook, sent, seq int64 }
+	deleted, err := base.Collect(c.Ctx, c.Tx, func(r base.Rows) (g gone, err error) { return g, r.Scan(&g.hook, &g.sent, &g.seq) },
+		`delete from belfry.hook_events where `+c.SQL.In("id", 1)+` returning hook_id, sent_at, seq`, c.SQL.List(ids))
 	if err != nil {
 		return false, err
 	}
 	lost := map[int64]int64{}
-	for _, o := range gone {
-		if o.id == 0 {
-			lost[o.hook]++
+	for _, g := range deleted {
+		if g.sent == 0 && (g.seq == 0 || g.seq > acked[g.hook]) {
+			lost[g.hook]++
 		}
 	}
 	for _, id := range slices.Sorted(maps.Keys(lost)) {

@@ -18,16 +18,17 @@ import (
 type recorded struct {
 	hook.Recorded
 	size int
+	seq  int64
 }
 
 const selectEvents = `
-	select id, at, sent_at, event
+	select id, at, sent_at, seq, event
 	from belfry.hook_events`
 
 func scanRecorded(r base.Rows) (e recorded, err error) {
 	var id, at, sent int64
 	var text string
-	if err := r.Scan(&id, &at, &sent, &text); err != nil {
+	if err := r.Scan(&id, &at, &sent, &e.seq, &text); err != nil {
 		return e, err
 	}
 	err = json.Unmarshal([]byte(text), &e.Event)
@@ -70,9 +71,17 @@ func (s *Store) HookEvents(ctx context.Context, f hook.Filter) (p core.Page[hook
 		w := s.selected(h.id, f.Type)
 		switch f.State {
 		case hook.Pending:
-			w.Conds = append(w.Conds, "sent_at = 0")
+			if w.Conds = append(w.Conds, "sent_at = 0"); h.pull == 0 {
+				w.Conds = append(w.Conds, "seq = 0")
+			} else {
+				w.And("(seq = 0 or seq > ?)", h.acked)
+			}
 		case hook.Sent:
-			w.Conds = append(w.Conds, "sent_at > 0")
+			if h.pull == 0 {
+				w.Conds = append(w.Conds, "sent_at > 0")
+			} else {
+				w.And("seq > 0 and seq <= ?", h.acked)
+			}
 		}
 		if before > 0 {
 			w.And("id < ?", before)
@@ -83,7 +92,9 @@ func (s *Store) HookEvents(ctx context.Context, f hook.Filter) (p core.Page[hook
 			limit `+strconv.Itoa(limit+1), w.Args...)
 		all := make([]hook.Recorded, len(rows))
 		for i, r := range rows {
-			all[i] = r.Recorded
+			if all[i] = r.Recorded; r.seq > 0 && r.seq <= h.acked {
+				all[i].State = hook.Sent
+			}
 		}
 		p = base.Page(all, limit, func(e hook.Recorded) string { return base.EncodeCursor(strconv.FormatInt(e.ID, 10)) })
 		return err
@@ -115,6 +126,9 @@ func (s *Store) ReplayHook(ctx context.Context, namespace, name string, r hook.R
 		h, err := rowOf(ctx, tx, namespace, name, "")
 		if err != nil {
 			return err
+		}
+		if h.pull != 0 {
+			return core.Errorf(core.Conflict, "hook %q is pulled: nothing is delivered again", h.name).WithHint("ask for its events with an earlier cursor, or with 0 for all that are kept")
 		}
 		hookID = h.id
 		last, _, err = base.First(ctx, tx, base.ScanInt, `select id from belfry.hook_events where hook_id = $1 order by id desc limit 1`, h.id)

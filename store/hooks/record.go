@@ -44,13 +44,17 @@ func (c *Change) record(b *book, events []hook.Event) error {
 				}
 				rows, size = rows[:0], len(text)
 			}
+			if h.Pull {
+				c.Wake(pullTopic(h.ID))
+			} else {
+				c.Wake(topic)
+			}
 			rows = append(rows, eventRow{int64(len(rows)), h.ID, e.Type, text})
 		}
 	}
 	if len(rows) == 0 {
 		return nil
 	}
-	c.Wake(topic)
 	return c.write(rows)
 }
 

@@ -86,6 +86,13 @@ var Docs = documents.Kind[hook.Hook]{
 		if err := d.CheckSecrets(); err != nil {
 			return err
 		}
+		h, found, err := base.First(c.Ctx, c.Tx, scanHook, `select `+hookColumns+` from belfry.hooks where namespace = $1 and name = $2`, d.Namespace, d.Name)
+		if err != nil {
+			return err
+		}
+		if found && h.pull != int64(base.Bit(d.Pull)) {
+			return core.InvalidField("pull", "", "cannot be changed", "make another hook: what was delivered one way is not known to the other")
+		}
 		others, _, err := base.First(c.Ctx, c.Tx, base.ScanInt, `select count(*) from belfry.hooks where namespace = $1 and name <> $2`, d.Namespace, d.Name)
 		if err == nil && others >= hook.MaxHooks {
 			err = core.Errorf(core.Conflict, "namespace %q has %d hooks, which is as many as it may", d.Namespace, others).WithHint("delete one, or have one hook take events of more types: belfry hook list")
@@ -123,13 +130,16 @@ func changed(c *base.Change) error {
 // may be mended.
 func enable(c *base.Change, d hook.Hook) error {
 	if _, err := c.Tx.Exec(c.Ctx, `
-		insert into belfry.hooks (id, namespace, name, paused)
-		values ($1, $2, $3, $4)
+		insert into belfry.hooks (id, namespace, name, paused, pull)
+		values ($1, $2, $3, $4, $5)
 		on conflict (id) do update
-		set paused = excluded.paused, due_at = 0, tries = 0, disabled_at = 0, reason = ''`, d.ID, d.Namespace, d.Name, base.Bit(d.Paused)); err != nil {
+		set paused = excluded.paused, due_at = 0, tries = 0, disabled_at = 0, reason = ''`, d.ID, d.Namespace, d.Name, base.Bit(d.Paused), base.Bit(d.Pull)); err != nil {
 		return err
 	}
 	c.Wake(topic)
+	if d.Pull {
+		c.Wake(pullTopic(d.ID))
+	}
 	return changed(c)
 }
 
@@ -158,6 +168,9 @@ func (s *Store) ListHooks(ctx context.Context, f view.DocumentFilter) (core.Page
 // HookSecrets is one hook as a channel with its secrets, for who sends through it.
 func (s *Store) HookSecrets(ctx context.Context, namespace, name string) (alert.Channel, error) {
 	d, err := documents.Read(ctx, s.Store, Docs, namespace, name)
+	if err == nil && d.Pull {
+		err = core.Errorf(core.Conflict, "hook %q is pulled: it has no address", name).WithHint("ask for its events: belfry hook listen %s", name)
+	}
 	return Docs.Open(s.Store, d).Channel(), err
 }
 

@@ -12,11 +12,13 @@ import (
 )
 
 // selectStandings are hooks with their pending events, counted up to [hook.MaxPending], and when the oldest of those
-// happened: a walk along an index of what is pending, and none of what was sent.
+// happened: a walk along indexes of what is pending, and none of what was sent.
 var selectStandings = `
 	select ` + hookColumns + `,
-		(select count(*) from (select 1 from belfry.hook_events e where e.hook_id = h.id and e.sent_at = 0 limit ` + strconv.Itoa(hook.MaxPending) + `) as few),
-		coalesce((select e.at from belfry.hook_events e where e.hook_id = h.id and e.sent_at = 0 order by e.id limit 1), 0)
+		(select count(*) from (select 1 from belfry.hook_events e where e.hook_id = h.id and e.sent_at = 0 and e.seq = 0 limit ` + strconv.Itoa(hook.MaxPending) + `) as few),
+		(select count(*) from (select 1 from belfry.hook_events e where h.pull = 1 and e.hook_id = h.id and e.seq > 0 and e.seq > h.acked limit ` + strconv.Itoa(hook.MaxPending) + `) as given),
+		coalesce((select e.at from belfry.hook_events e where h.pull = 1 and e.hook_id = h.id and e.seq > 0 and e.seq > h.acked order by e.seq limit 1),
+			(select e.at from belfry.hook_events e where e.hook_id = h.id and e.sent_at = 0 and e.seq = 0 order by e.id limit 1), 0)
 	from belfry.hooks h`
 
 // standing is a hook as its row has it, and its pending events.
@@ -27,11 +29,11 @@ type standing struct {
 
 func scanStanding(r base.Rows) (s standing, err error) {
 	h := &s.hookRow
-	var pending, oldest int64
-	if err := r.Scan(&h.id, &h.namespace, &h.name, &h.paused, &h.due, &h.taken, &h.tries, &h.failing, &h.disabled, &h.reason, &h.sent, &h.dropped, &pending, &oldest); err != nil {
+	var pending, given, oldest int64
+	if err := r.Scan(&h.id, &h.namespace, &h.name, &h.paused, &h.due, &h.taken, &h.tries, &h.failing, &h.disabled, &h.reason, &h.sent, &h.dropped, &h.pull, &h.seq, &h.acked, &pending, &given, &oldest); err != nil {
 		return s, err
 	}
-	s.Standing = hook.Standing{Namespace: h.namespace, Hook: h.name, State: hook.Active, Reason: h.reason, Pending: int(pending), OldestAt: base.Instant(oldest),
+	s.Standing = hook.Standing{Namespace: h.namespace, Hook: h.name, State: hook.Active, Reason: h.reason, Pending: int(min(pending+given, hook.MaxPending)), OldestAt: base.Instant(oldest),
 		Tries: int(h.tries), SentAt: base.Instant(h.sent), DisabledAt: base.Instant(h.disabled), Dropped: h.dropped}
 	if h.tries > 0 {
 		s.FailingAt = base.Instant(h.failing)

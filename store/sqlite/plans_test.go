@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/hook"
 	"github.com/belfry-run/belfry/job"
 	"github.com/belfry-run/belfry/monitor"
 	"github.com/belfry-run/belfry/schedule"
@@ -104,6 +105,29 @@ func TestPlans(t *testing.T) {
 			}
 			_, _, err = st.Events(ctx, "default", cursor, 0)
 			return err
+		}},
+		{"deliver and pull events", []string{"hook_events_pending (hook_id=? AND seq=? AND sent_at=?)", "hook_events_seq (hook_id=? AND seq>?)"}, []string{"hook_events_hook"}, func() error {
+			for _, h := range []hook.Hook{{Name: "posted", URL: "https://hooks.example.com/x", Secret: "0123456789abcdef"}, {Name: "pulled", Pull: true}} {
+				if _, err := st.SaveHook(ctx, h); err != nil {
+					return err
+				}
+				defer st.DeleteHook(ctx, "default", h.Name) //nolint:errcheck // others would record events for it
+			}
+			out, err := st.Enqueue(ctx, []job.NewJob{{Task: "t"}})
+			if err != nil {
+				return err
+			}
+			_, canceled := st.CancelJobs(ctx, "default", view.Selection{IDs: []int64{out[0].Job.ID}})
+			taken, err := st.TakeEvents(ctx, 32)
+			if err == nil && len(taken.Messages) == 0 {
+				err = errors.New("no event is taken")
+			}
+			pulled, pullErr := st.PullEvents(ctx, "default", "pulled", "", 0)
+			if pullErr == nil && len(pulled.Events) == 0 {
+				pullErr = errors.New("no event is pulled")
+			}
+			_, statusErr := st.HookStatus(ctx, "default", "posted")
+			return errors.Join(canceled, err, pullErr, statusErr)
 		}},
 		{"promote", []string{"jobs_scheduled (due_at>? AND due_at<?)"}, []string{"TEMP B-TREE FOR ORDER BY"}, func() error {
 			clock.Move(time.Second)

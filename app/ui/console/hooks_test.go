@@ -20,15 +20,18 @@ import (
 // hooks are saved before anything happens, so that they have its events:
 //
 //	billing  of task broken, taken    failing  of monitors, whose receiver answers HTML
-//	paused   of everything
+//	paused   of everything            pulled   of failed jobs
 func (s *site) hooks() {
 	s.Helper()
 	for _, h := range []hook.Hook{
 		{Name: "billing", Description: "The accounts", On: []string{"job.*"}, Tasks: []string{"broken"}, Headers: map[string]core.Secret{"X-Team": "t3am"}},
 		{Name: "failing", On: []string{"monitor.*"}},
 		{Name: "paused", Paused: true},
+		{Name: "pulled", Pull: true, On: []string{"job.failed"}},
 	} {
-		h.URL, h.Secret = "https://hooks.example/s3cret", "0123456789abcdef"
+		if !h.Pull {
+			h.URL, h.Secret = "https://hooks.example/s3cret", "0123456789abcdef"
+		}
 		must(s.SaveHook(s.Context(), h))(s)
 	}
 }
@@ -116,6 +119,30 @@ func TestHooksByPage(t *testing.T) {
 	}
 	if code, body := v.post("/settings/hooks/billing/delete"); code != http.StatusOK || !strings.Contains(body, "There is no hook yet.") {
 		t.Errorf("deleted: %d: %s", code, body)
+	}
+}
+
+// A hook that is pulled is made and edited by page, and stays one.
+func TestPulledHooksByPage(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	v := s.visitor(s.admin)
+	if code, body := v.post("/settings/hooks/-new?delivery=pull", "name", "audit", "on", "job.*", "do", "save"); code != http.StatusOK || !strings.Contains(body, "Hook audit is saved") {
+		t.Fatalf("%d: %s", code, body)
+	}
+	_, page := v.get("/settings/hooks/audit/edit")
+	if strings.Contains(page, `name="url"`) {
+		t.Error("the form asks for a URL")
+	}
+	if code, body := v.post("/settings/hooks/audit/edit", append(with(formAt(t, page, "/edit"), "description", "For the books"), "do", "save")...); code != http.StatusOK || !strings.Contains(body, "is saved") {
+		t.Fatalf("%d: %s", code, body)
+	}
+	if h := must(s.Hook(t.Context(), "default", "audit"))(s); !h.Pull || h.Description != "For the books" {
+		t.Errorf("%+v", h)
+	}
+	_, page = v.get("/settings/hooks/audit")
+	if strings.Contains(page, "/audit/test") || strings.Contains(page, "/audit/replay") {
+		t.Error("it offers what is for posted hooks")
 	}
 }
 

@@ -108,6 +108,8 @@ var everyPage = []struct {
 	{name: "hook", path: "/settings/hooks/billing", says: []string{"Hook billing", "active", "kept secret", "X-Team", "Last deliveries", "sent", "job.failed", "of broken", "the disk is full"}},
 	{name: "hook-failing", path: "/settings/hooks/failing?state=pending", says: []string{"failing", "1 delivery failed since", "<b>no</b>", "Next try", "monitor.down", "shop"}},
 	{name: "hook-paused", path: "/settings/hooks/paused", says: []string{"paused", "Nothing was delivered yet.", "pending"}},
+	{name: "hook-new-pulled", path: "/settings/hooks/-new?delivery=pull", says: []string{"Pulled by programs", "Each that is given must match"}, scope: access.ScopeAdmin},
+	{name: "hook-pulled", path: "/settings/hooks/pulled", says: []string{"none: programs ask for the events", "Ask for events", "Last acknowledged", "of broken"}},
 	{name: "hook-none", path: "/settings/hooks/billing?type=monitor.*", says: []string{"No matching event."}},
 	{name: "hook-wrong", path: "/settings/hooks/billing?type=nothing", says: []string{"is not a type of event"}, status: 422},
 	{name: "no-hook", path: "/settings/hooks/nothing", says: []string{"Not here"}, status: 404},

@@ -1085,6 +1085,9 @@ create table belfry.hooks (
 	namespace     text not null,
 	name          text not null,
 	paused        bigint not null default 0,
+	pull          bigint not null default 0, -- it has no URL: programs ask for its events
+	last_seq      bigint not null default 0, -- of a pulled hook: events that have their place in its order
+	acked         bigint not null default 0, -- and up to where they are acknowledged
 	due_at        bigint not null default 0, -- no delivery before
 	taken_until   bigint not null default 0, -- a node is delivering
 	tries         bigint not null default 0, -- that failed, one after the other
@@ -1106,17 +1109,19 @@ create table belfry.hook_version (
 insert into belfry.hook_version (version) values (1);
 
 -- Events that hooks get, a row for each hook: written with what happened, in one transaction. Writers: whatever happens;
--- whoever delivers moves sent_at; a replay sets it back.
+-- whoever delivers moves sent_at; a replay sets it back; whoever pulls gives seq.
 create table belfry.hook_events (
 	id      bigint generated always as identity primary key,
 	hook_id bigint not null,
 	type    text not null,
 	at      bigint not null,
 	sent_at bigint not null default 0,
+	seq     bigint not null default 0, -- place in the order of a pulled hook, given when it is asked for
 	event   text not null
 );
 
-create index hook_events_pending on belfry.hook_events (hook_id, id) where sent_at = 0;
+create index hook_events_pending on belfry.hook_events (hook_id, id) where sent_at = 0 and seq = 0;
+create unique index hook_events_seq on belfry.hook_events (hook_id, seq) where seq > 0;
 create index hook_events_hook on belfry.hook_events (hook_id, id);
 create index hook_events_at on belfry.hook_events (at);
 

@@ -1052,6 +1052,9 @@ create table belfry.hooks (
 	namespace     text not null,
 	name          text not null,
 	paused        integer not null default 0,
+	pull          integer not null default 0, -- it has no URL: programs ask for its events
+	last_seq      integer not null default 0, -- of a pulled hook: events that have their place in its order
+	acked         integer not null default 0, -- and up to where they are acknowledged
 	due_at        integer not null default 0, -- no delivery before
 	taken_until   integer not null default 0, -- a node is delivering
 	tries         integer not null default 0, -- that failed, one after the other
@@ -1073,17 +1076,20 @@ create table belfry.hook_version (
 insert into belfry.hook_version (version) values (1);
 
 -- Events that hooks get, a row for each hook: written with what happened, in one transaction. Writers: whatever happens;
--- whoever delivers moves sent_at; a replay sets it back.
+-- whoever delivers moves sent_at; a replay sets it back; whoever pulls gives seq.
 create table belfry.hook_events (
 	id      integer primary key autoincrement,
 	hook_id integer not null,
 	type    text not null,
 	at      integer not null,
 	sent_at integer not null default 0,
+	seq     integer not null default 0, -- place in the order of a pulled hook, given when it is asked for
 	event   text not null
 );
 
-create index belfry.hook_events_pending on belfry.hook_events (hook_id, id) where sent_at = 0;
+-- The columns that are constant in it have SQLite prefer it to that of all events of a hook.
+create index belfry.hook_events_pending on belfry.hook_events (hook_id, seq, sent_at, id) where sent_at = 0 and seq = 0;
+create unique index belfry.hook_events_seq on belfry.hook_events (hook_id, seq) where seq > 0;
 create index belfry.hook_events_hook on belfry.hook_events (hook_id, id);
 create index belfry.hook_events_at on belfry.hook_events (at);
 

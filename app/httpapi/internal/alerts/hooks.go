@@ -99,6 +99,7 @@ func (s *server) hookRoutes() {
 	pause("pause", "Pause the deliveries of a hook", "Its events are recorded and wait, for 3 days at most.", true)
 	pause("resume", "Resume the deliveries of a hook", "Also of one that is disabled.", false)
 	s.hookTest()
+	s.pullRoutes()
 }
 
 // HookSecrets hands out hooks as channels with their secrets, for the server's own use.

@@ -2,6 +2,7 @@ package alerts
 
 import (
 	"context"
+	"time"
 
 	"github.com/belfry-run/belfry/alert"
 	"github.com/belfry-run/belfry/core"
@@ -47,6 +48,10 @@ type Hooks interface {
 	HookStatuses(ctx context.Context, f view.DocumentFilter) (core.Page[hook.Standing], error)
 	HookStatus(ctx context.Context, namespace, name string) (hook.Status, error)
 	HookEvents(ctx context.Context, f hook.Filter) (core.Page[hook.Recorded], error)
+	// PullEvents are the next events of a pulled hook after a cursor, or after what was acknowledged. It waits for one.
+	PullEvents(ctx context.Context, namespace, name, after string, wait time.Duration) (hook.Pulled, error)
+	// AckEvents records that the events of a pulled hook were worked on up to a cursor.
+	AckEvents(ctx context.Context, namespace, name, cursor string) (hook.Standing, error)
 	// ReplayHook has events delivered once more that were taken before.
 	ReplayHook(ctx context.Context, namespace, name string, r hook.Replay) (hook.Replayed, error)
 }

@@ -83,6 +83,9 @@ var schemaNames = map[reflect.Type]string{
 	reflect.TypeFor[hook.Status]():              "HookStatus",
 	reflect.TypeFor[hook.Standing]():            "HookStanding",
 	reflect.TypeFor[core.Page[hook.Standing]](): "PageHookStanding",
+	reflect.TypeFor[hook.Numbered]():            "HookNumbered",
+	reflect.TypeFor[hook.Pulled]():              "HookPulled",
+	reflect.TypeFor[hook.Acknowledged]():        "HookAcknowledged",
 	reflect.TypeFor[hook.Try]():                 "HookTry",
 }
 

@@ -9,7 +9,6 @@ import (
 
 	"github.com/belfry-run/belfry/access"
 	"github.com/belfry-run/belfry/app/httpapi/internal/api"
-	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/httpapi/wire"
 	"github.com/belfry-run/belfry/job"
 	"github.com/belfry-run/belfry/view"
@@ -49,26 +48,12 @@ func (s *server) watchRoutes() {
 		if err != nil {
 			return wire.EventPage{}, err
 		}
-		wait, err := parseWait(in.Wait)
+		wait, err := api.Wait(in.Wait)
 		if err != nil {
 			return wire.EventPage{}, err
 		}
 		return s.poll(ctx, ns, in.Cursor, wait)
 	})
-}
-
-func parseWait(text string) (time.Duration, error) {
-	if text == "" {
-		return 0, nil
-	}
-	d, err := core.ParseDuration(text)
-	if err != nil {
-		return 0, core.InvalidField("wait", wire.Shorten(text), "is not a duration", "such as 10s")
-	}
-	if d < 0 {
-		return 0, core.InvalidField("wait", wire.Shorten(text), "is negative", "")
-	}
-	return min(d, job.MaxClaimWait).D(), nil
 }
 
 func (s *server) poll(ctx context.Context, ns, cursor string, wait time.Duration) (wire.EventPage, error) {

@@ -133,6 +133,17 @@ func (d hookData) Filtered() bool {
 // StatusPath and EventsPath are paths of the API.
 func (d hookData) StatusPath() string { return "/v1/hooks/" + url.PathEscape(d.Name) + "/status" }
 
+// StreamPath is that of its events as they come.
+func (d hookData) StreamPath() string { return "/v1/hooks/" + url.PathEscape(d.Name) + "/stream" }
+
+// LastSentLabel says what the last thing was that was heard of a receiver.
+func (d hookData) LastSentLabel() string {
+	if d.Pull {
+		return "Last acknowledged"
+	}
+	return "Last delivery"
+}
+
 // EventsPath is that of its events.
 func (d hookData) EventsPath() string { return "/v1/hooks/" + url.PathEscape(d.Name) + "/events" }
 

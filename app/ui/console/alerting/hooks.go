@@ -179,7 +179,8 @@ type hookFormData struct {
 	Name string
 }
 
-func hookGroups(isNew bool) []forms.InputGroup {
+// hookGroups are the inputs of a hook. What is posted and what is pulled differs in them, and neither becomes the other.
+func hookGroups(isNew, pull bool) []forms.InputGroup {
 	channel, _ := alert.KindOf("webhook")
 	inputs, _ := forms.KindInputs("", channel.Fields)
 	for i := range inputs {
@@ -189,6 +190,9 @@ func hookGroups(isNew bool) []forms.InputGroup {
 		case "secret":
 			inputs[i].Need, inputs[i].Hint = true, "16 bytes or more, such as of: openssl rand -hex 32. It is never shown."
 		}
+	}
+	if pull {
+		inputs = nil
 	}
 	if isNew {
 		inputs = slices.Concat([]forms.Input{{Path: "name", Label: "Name", Need: true}}, inputs)
@@ -209,12 +213,25 @@ func hookGroups(isNew bool) []forms.InputGroup {
 	}
 }
 
-func (p *page) hookForm(name string, values url.Values, err error) hookFormData {
+// pulls reports that the form of a new hook is that of one which is pulled.
+func (p *page) pulls() bool { return p.Query("delivery") == "pull" }
+
+// HookKinds lead to the forms of the other kind of hook.
+func (p *page) HookKinds() []parts.Tab {
+	link := p.Link("settings", "hooks", "-new")
+	return []parts.Tab{parts.NewTab("Posted to a URL", link, !p.pulls(), ""), parts.NewTab("Pulled by programs", p.With(link, "delivery", "pull"), p.pulls(), "")}
+}
+
+func (p *page) hookForm(name string, pull bool, values url.Values, err error) hookFormData {
 	d := hookFormData{Name: name, Form: forms.Form{
 		Edit: forms.Edit{Version: values.Get("version")}, Title: "New hook", New: name == "", Action: p.Link("settings", "hooks", "-new"), Back: p.Link("settings", "hooks"), Save: "Create hook", Err: err,
-		Groups:  forms.Fill(hookGroups(name == ""), values, err),
+		Groups:  forms.Fill(hookGroups(name == "", pull), values, err),
 		Command: p.Command("PUT", p.APIPath("/v1/hooks/billing"), `{"url":"https://example.com/belfry","secret":"SECRET","on":["job.*"]}`, "hook", "set", "billing", "--url", "https://example.com/belfry", "--secret-file", "hook.key", "--on", "job.*"),
 	}}
+	if pull {
+		d.Action = p.With(d.Action, "delivery", "pull")
+		d.Command = p.Command("PUT", p.APIPath("/v1/hooks/audit"), `{"pull":true,"on":["job.*"]}`, "hook", "set", "audit", "--pull", "--on", "job.*")
+	}
 	forms.Offer(p.Page, p.api, d.Groups, map[string]string{"monitors": "monitors", "tasks": "tasks", "schedules": "schedules", "tags": "monitor tags"})
 	if name != "" {
 		d.Title, d.Action, d.Save, d.Back = "Edit hook "+name, p.Link("settings", "hooks", name, "edit"), "Save", p.Link("settings", "hooks", name)
@@ -222,31 +239,31 @@ func (p *page) hookForm(name string, values url.Values, err error) hookFormData 
 	return d
 }
 
-func newHook(p *page) error { return p.Show("hook-form", p.hookForm("", url.Values{}, nil)) }
+func newHook(p *page) error { return p.Show("hook-form", p.hookForm("", p.pulls(), url.Values{}, nil)) }
 
 func editHook(p *page) error {
 	h, err := p.api.Hook(p.R.Context(), p.Namespace, p.R.PathValue("name"))
 	if err != nil {
 		return err
 	}
-	return p.Show("hook-form", p.hookForm(h.Name, forms.Versioned(forms.DocumentOf(h).Values(forms.InputsOf(hookGroups(false))), h), nil))
+	return p.Show("hook-form", p.hookForm(h.Name, h.Pull, forms.Versioned(forms.DocumentOf(h).Values(forms.InputsOf(hookGroups(false, h.Pull))), h), nil))
 }
 
 func saveHook(p *page) error {
-	ctx, name, doc := p.R.Context(), p.R.PathValue("name"), forms.Document{}
+	ctx, name, doc, pull := p.R.Context(), p.R.PathValue("name"), forms.Document{}, p.pulls()
 	if name != "" {
 		old, err := p.api.Hook(ctx, p.Namespace, name)
 		if err != nil {
 			return err
 		}
-		doc = forms.DocumentOf(old)
+		doc, pull = forms.DocumentOf(old), old.Pull
 	}
 	var h hook.Hook
-	err := doc.Read(forms.InputsOf(hookGroups(name == "")), p.R.PostForm)
+	err := doc.Read(forms.InputsOf(hookGroups(name == "", pull)), p.R.PostForm)
 	if err == nil {
 		err = doc.To(&h)
 	}
-	h.Namespace = p.Namespace
+	h.Namespace, h.Pull = p.Namespace, pull
 	if name != "" {
 		h.Name = name
 	} else if err == nil {
@@ -257,9 +274,12 @@ func saveHook(p *page) error {
 	}
 	if err != nil {
 		e, shown := forms.Meanwhile(p.Page, p.api, err, "hook", name, p.Link("settings", "hooks", name, "edit"), h, func() (hook.Hook, error) { return p.api.Hook(ctx, p.Namespace, name) })
-		d := p.hookForm(name, p.R.PostForm, shown)
+		d := p.hookForm(name, pull, p.R.PostForm, shown)
 		d.Edit = e
 		return p.Again("hook-form", d, err)
+	}
+	if pull {
+		return p.Done(p.Link("settings", "hooks", h.Name), "Hook %s is saved. Events are recorded from now on.", h.Name)
 	}
 	return p.Done(p.Link("settings", "hooks", h.Name), "Hook %s is saved. Send a test to see whether it arrives.", h.Name)
 }

@@ -61,7 +61,7 @@ See whether it works with: belfry channel test NAME`,
 		Draw:  func(w io.Writer, _ *cli.Conn, d alert.Channel) { drawChannel(c, w, d) },
 		Flags: func(fs *pflag.FlagSet) cli.Setter[alert.Channel] { return addChannelFlags(c, fs) },
 		Said:  func(_ *cli.Conn, d alert.Channel) string { return ", " + d.Kind() },
-		Try:   "belfry channel test",
+		Try:   func(alert.Channel) string { return "belfry channel test" },
 	}
 }
 

@@ -28,13 +28,13 @@ import (
 // Hook is the command hook.
 func Hook(c *cli.CLI) *cobra.Command {
 	return cli.Noun("hook", "Send events of jobs, schedules and monitors to programs, as signed webhooks", []string{"hooks"},
-		append(hooks(c).Verbs(), hookStatus(c), hookEvents(c), hookReplay(c), hookPause(c, true), hookPause(c, false), hookTest(c))...)
+		append(hooks(c).Verbs(), hookStatus(c), hookEvents(c), hookReplay(c), hookPause(c, true), hookPause(c, false), hookTest(c), hookListen(c))...)
 }
 
 func hooks(c *cli.CLI) cli.Document[hook.Hook] {
 	return cli.Document[hook.Hook]{
 		CLI: c, Noun: "hook", Many: "hooks", Empty: "belfry hook set billing --url URL --secret-file hook.key",
-		Arguments: "--url URL --secret-file FILE [flags]",
+		Arguments: "--url URL --secret-file FILE | --pull [flags]",
 		Long: `Make or change a hook. It posts each event that it selects to its URL, signed with
 its secret. What no flag names stays as it is, secrets included, as long as the URL
 has the same host. Each filter that is given must match. Patterns have * for any
@@ -44,9 +44,12 @@ A URL or a secret that is written out stands in the list of processes and in the
 shell's history. @FILE reads it from a file, and - from standard input. No answer
 shows it again.
 
+With --pull nothing is posted, and programs ask for the events: belfry hook listen NAME
+
 See whether it works with: belfry hook test NAME`,
 		Example: `  belfry hook set billing --url https://example.com/belfry --secret-file hook.key --task 'billing-*'
-  belfry hook set failures --url https://example.com/belfry --secret @hook.key --on '*.failed,monitor.down,monitor.up'`,
+  belfry hook set failures --url https://example.com/belfry --secret @hook.key --on '*.failed,monitor.down,monitor.up'
+  belfry hook set audit --pull --on 'job.*'`,
 		List: func(ctx context.Context, s *cli.Conn, f view.DocumentFilter) (core.Page[hook.Hook], error) {
 			return s.ListHooks(ctx, f)
 		},
@@ -68,7 +71,12 @@ See whether it works with: belfry hook test NAME`,
 		Draw:  func(w io.Writer, _ *cli.Conn, d hook.Hook) { drawHook(c, w, d) },
 		Flags: func(fs *pflag.FlagSet) cli.Setter[hook.Hook] { return hookFlags(c, fs) },
 		Said:  func(_ *cli.Conn, d hook.Hook) string { return ", on " + strings.Join(d.On, ", ") },
-		Try:   "belfry hook test",
+		Try: func(d hook.Hook) string {
+			if d.Pull {
+				return "belfry hook listen"
+			}
+			return "belfry hook test"
+		},
 	}
 }
 
@@ -87,8 +95,12 @@ func selects(d hook.Hook) string {
 }
 
 func drawHook(c *cli.CLI, w io.Writer, d hook.Hook) {
+	pull := ""
+	if d.Pull {
+		pull = "true"
+	}
 	headers := slices.Sorted(maps.Keys(d.Headers))
-	c.Pairs(w, "name", d.Name, "namespace", d.Namespace, "description", d.Description, "url", string(d.URL), "secret", string(d.Secret), "headers", strings.Join(headers, ", "),
+	c.Pairs(w, "name", d.Name, "namespace", d.Namespace, "description", d.Description, "pull", pull, "url", string(d.URL), "secret", string(d.Secret), "headers", strings.Join(headers, ", "),
 		"on", strings.Join(d.On, ", "), "filter", selects(d), "paused", strconv.FormatBool(d.Paused),
 		"generation", strconv.FormatInt(d.Generation, 10), "created", cli.Stamp(d.CreatedAt), "updated", cli.Stamp(d.UpdatedAt))
 }
@@ -96,10 +108,11 @@ func drawHook(c *cli.CLI, w io.Writer, d hook.Hook) {
 func hookFlags(c *cli.CLI, fs *pflag.FlagSet) cli.Setter[hook.Hook] {
 	var url, secret, file, description string
 	var headers, on, tasks, queues, schedules, monitors, tags []string
-	var paused bool
+	var paused, pull bool
 	fs.StringVar(&url, "url", "", "where events are posted; @FILE reads it from a file, - from standard input")
 	fs.StringVar(&secret, "secret", "", "key of the signature, 16 bytes or more; @FILE reads it from a file, - from standard input")
 	fs.StringVar(&file, "secret-file", "", "file with the key of the signature")
+	fs.BoolVar(&pull, "pull", false, "post nothing: programs ask for the events; without --url and --secret")
 	fs.StringArrayVar(&headers, "header", nil, "header of each request, as 'Name: value'; may be repeated")
 	fs.StringSliceVar(&on, "on", nil, "types of events, such as job.failed or monitor.*; default: *, all of them")
 	fs.StringSliceVar(&tasks, "task", nil, "only of these tasks: names or patterns")
@@ -139,6 +152,7 @@ func hookFlags(c *cli.CLI, fs *pflag.FlagSet) cli.Setter[hook.Hook] {
 				}
 			}
 		}
+		cli.Set(given("pull"), pull, &d.Pull)
 		cli.Set(given("on"), on, &d.On)
 		cli.Set(given("task"), tasks, &d.Tasks)
 		cli.Set(given("queue"), queues, &d.Queues)

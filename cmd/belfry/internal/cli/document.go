@@ -53,7 +53,7 @@ type Document[T any] struct {
 	// Said is what there is to say of one that was saved, and Try what may be
 	// done next.
 	Said func(s *Conn, d T) string
-	Try  string
+	Try  func(T) string
 }
 
 // Setter puts flags that were given into a definition; args are those after the
@@ -139,8 +139,8 @@ func (d Document[T]) setVerb() *cobra.Command {
 		return d.CLI.Emit(item, func(w io.Writer) {
 			_, name := d.Owner(&item)
 			fmt.Fprintf(w, "%s %s saved%s\n", d.Noun, *name, d.Said(s, item))
-			if d.Try != "" {
-				fmt.Fprintf(d.CLI.Stderr, "try: %s %s\n", d.Try, *name)
+			if d.Try != nil {
+				fmt.Fprintf(d.CLI.Stderr, "try: %s %s\n", d.Try(item), *name)
 			}
 		})
 	})

@@ -1,0 +1,181 @@
+package hooks
+
+import (
+	"context"
+	"strconv"
+	"time"
+
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/hook"
+	"github.com/belfry-run/belfry/store/base"
+)
+
+// placeStep bounds the events that get their place in one transition.
+const placeStep = 1000
+
+// pullLook is how long a program that waits for events waits at most for word of some: another node's may be lost.
+const pullLook = 5 * time.Second
+
+// PullEvents are the next events of a pulled hook after a cursor, at most [hook.MaxBatch] and [hook.MaxPayload]. Without a
+// cursor they begin after what was acknowledged, and with 0 at the oldest that is kept. Where there is none, it waits for
+// one.
+//
+// The ids of events are no order to go on by: a transaction that began earlier may commit later. So events get a place in
+// the order of the hook when they are asked for, one program after the other, and every reader sees the same order.
+func (s *Store) PullEvents(ctx context.Context, namespace, name, after string, wait time.Duration) (hook.Pulled, error) {
+	until := time.Now().Add(wait)
+	var woken <-chan struct{}
+	for {
+		id, out, unplaced, err := s.pull(ctx, namespace, name, after)
+		if err == nil && unplaced {
+			if err = s.place(ctx, namespace, name); err == nil {
+				_, out, _, err = s.pull(ctx, namespace, name, after)
+			}
+		}
+		left := time.Until(until)
+		if err != nil || len(out.Events) > 0 || out.Missed > 0 || left <= 0 {
+			return out, err
+		}
+		if woken != nil {
+			t := time.NewTimer(min(left, pullLook))
+			select {
+			case <-woken:
+			case <-t.C:
+			case <-ctx.Done():
+			}
+			t.Stop()
+		}
+		if err := ctx.Err(); err != nil {
+			return out, err
+		}
+		woken = s.Hub.On(pullTopic(id)) // before the next look, or what comes in between would be overlooked
+	}
+}
+
+// pullTopic is for those who wait for events of a pulled hook.
+func pullTopic(id int64) string { return topic + "/" + strconv.FormatInt(id, 10) }
+
+// pulledRow is the row of a hook that is pulled.
+func pulledRow(ctx context.Context, tx base.Tx, namespace, name, lock string) (hookRow, error) {
+	h, err := rowOf(ctx, tx, namespace, name, lock)
+	if err == nil && h.pull == 0 {
+		err = core.Errorf(core.Conflict, "hook %q is not pulled: its events are posted to its URL", name).WithHint("make another: belfry hook set NAME --pull")
+	}
+	return h, err
+}
+
+// pull reads what has its place, and reports whether there are events that have none yet and fit.
+func (s *Store) pull(ctx context.Context, namespace, name, after string) (id int64, out hook.Pulled, unplaced bool, err error) {
+	err = s.DB().Read(ctx, func(tx base.Tx) error {
+		h, err := pulledRow(ctx, tx, namespace, name, "")
+		if err != nil {
+			return err
+		}
+		id = h.id
+		at := hook.Place{Hook: h.id, Seq: h.acked}
+		switch after {
+		case "":
+		case "0":
+			first, found, ferr := base.First(ctx, tx, base.ScanInt, `select seq from belfry.hook_events where hook_id = $1 and seq > 0 order by seq limit 1`, h.id)
+			if at.Seq, err = h.seq, ferr; found {
+				at.Seq = first - 1
+			}
+		default:
+			at, err = hook.ParsePlace("after", after, hook.Place{Hook: h.id, Seq: h.seq})
+		}
+		if err != nil {
+			return err
+		}
+		rows, err := base.Collect(ctx, tx, scanRecorded, selectEvents+`
+			where hook_id = $1 and seq > 0 and seq > $2
+			order by seq
+			limit `+strconv.Itoa(hook.MaxBatch), h.id, at.Seq)
+		if err != nil {
+			return err
+		}
+		out, unplaced = pulled(h, at, rows), len(rows) < hook.MaxBatch && h.paused == 0
+		if unplaced {
+			_, unplaced, err = base.First(ctx, tx, base.ScanInt, `select id from belfry.hook_events where hook_id = $1 and sent_at = 0 and seq = 0 limit 1`, h.id)
+		}
+		return err
+	})
+	return id, out, unplaced, err
+}
+
+// pulled are events after a place. Places have no gaps, so what is missing is no longer kept.
+func pulled(h hookRow, at hook.Place, rows []recorded) hook.Pulled {
+	out, size := hook.Pulled{Events: []hook.Numbered{}}, 0
+	last := at.Seq
+	for _, r := range rows {
+		if size += r.size; size > hook.MaxPayload && len(out.Events) > 0 {
+			break
+		}
+		last = r.seq
+		out.Events = append(out.Events, hook.Numbered{Event: r.Event, Cursor: hook.Place{Hook: h.id, Seq: r.seq}.String()})
+	}
+	if len(rows) == 0 {
+		last = max(last, h.seq)
+	}
+	out.Next, out.Missed = hook.Place{Hook: h.id, Seq: last}.String(), last-at.Seq-int64(len(out.Events))
+	return out
+}
+
+// place gives events their places. The row of the hook is locked, so that nobody sees a place before all that come
+// before it.
+func (s *Store) place(ctx context.Context, namespace, name string) error {
+	type placed struct {
+		ID  int64 `json:"id"`
+		Seq int64 `json:"seq"`
+	}
+	return s.write(ctx, "place events", func(c *Change) error {
+		h, err := pulledRow(ctx, c.Tx, namespace, name, c.SQL.ForUpdate("hooks"))
+		if err != nil || h.paused != 0 {
+			return err
+		}
+		ids, err := base.Collect(ctx, c.Tx, base.ScanInt, `
+			select id
+			from belfry.hook_events
+			where hook_id = $1 and sent_at = 0 and seq = 0
+			order by id
+			limit `+strconv.Itoa(placeStep), h.id)
+		if err != nil || len(ids) == 0 {
+			return err
+		}
+		rows := make([]placed, len(ids))
+		for i, id := range ids {
+			rows[i] = placed{id, h.seq + int64(i) + 1}
+		}
+		from, args := c.SQL.Table(2, "t", base.BatchOf(rows))
+		if _, err := c.Tx.Exec(ctx, `
+			update belfry.hook_events
+			set seq = t.seq
+			from `+from+`
+			where belfry.hook_events.id = t.id and `+c.SQL.Among("belfry.hook_events.id", 1), append([]any{c.SQL.List(ids)}, args...)...); err != nil {
+			return err
+		}
+		_, err = c.Tx.Exec(ctx, `update belfry.hooks set last_seq = $2 where id = $1`, h.id, rows[len(rows)-1].Seq)
+		return err
+	})
+}
+
+// AckEvents records that the events of a pulled hook were worked on up to a cursor. An earlier one than before changes
+// nothing.
+func (s *Store) AckEvents(ctx context.Context, namespace, name, cursor string) (hook.Standing, error) {
+	if err := s.write(ctx, "acknowledge events", func(c *Change) error {
+		h, err := pulledRow(ctx, c.Tx, namespace, name, c.SQL.ForUpdate("hooks"))
+		if err != nil {
+			return err
+		}
+		at, err := hook.ParsePlace("cursor", cursor, hook.Place{Hook: h.id, Seq: h.seq})
+		if err != nil || at.Seq <= h.acked {
+			return err
+		}
+		c.Observe(func(o base.Observer) { o.Delivered("sent", int(at.Seq-h.acked)) })
+		_, err = c.Tx.Exec(ctx, `update belfry.hooks set acked = $2, sent_at = $3 where id = $1`, h.id, at.Seq, base.Micros(c.Now))
+		return err
+	}); err != nil {
+		return hook.Standing{}, err
+	}
+	st, err := s.HookStatus(ctx, namespace, name)
+	return st.Standing, err
+}

@@ -1,0 +1,236 @@
+package storetest
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/hook"
+	"github.com/belfry-run/belfry/job"
+	"github.com/belfry-run/belfry/store"
+	"github.com/belfry-run/belfry/view"
+)
+
+func init() {
+	add("events of a pulled hook come in one order, resumed and acknowledged by cursor", caseEventsArePulled)
+	add("a pulled hook has no URL and a posted one no cursor, and neither becomes the other", caseAHookIsPulledOrPosted)
+	add("a reader of a pulled hook that was away too long is told how many events it missed", caseMissedEventsOfAPulledHookAreCounted)
+	addNodes("readers of a pulled hook on many nodes see one order, and all that is recorded meanwhile", casePulledOverNodes)
+}
+
+// pulled is a hook whose events are pulled.
+func (b hooked) pulled(name string) hook.Hook {
+	b.Helper()
+	return must(b.st.SaveHook(b.ctx, hook.Hook{Name: name, Pull: true}))(b)
+}
+
+func (b hooked) pull(name, after string) hook.Pulled {
+	b.Helper()
+	return must(b.st.PullEvents(b.ctx, "default", name, after, 0))(b)
+}
+
+func pulledIDs(p hook.Pulled) (ids []int64) {
+	for _, e := range p.Events {
+		ids = append(ids, e.ID)
+	}
+	return ids
+}
+
+func caseEventsArePulled(b *bench) {
+	h := hooked{b}
+	h.pulled("all")
+	h.hook("posted")
+	b.task("t")
+	var jobs []int64
+	for range 250 {
+		jobs = append(jobs, b.enqueue(job.NewJob{Task: "t"}).ID)
+	}
+	b.cancel(jobs...)
+	want(b, "deliveries of the other", len(h.deliver(view.DeliveryResult{})["posted"]), hook.MaxBatch)
+	status := func() hook.Status { b.Helper(); return must(b.st.HookStatus(b.ctx, "default", "all"))(b) }
+	want(b, "pending before", status().Pending, 250)
+	var got, ended []int64
+	var cursors []string
+	after := ""
+	for range 3 {
+		p := h.pull("all", after)
+		again := h.pull("all", after)
+		want(b, "the same again", fmt.Sprint(pulledIDs(again), again.Next), fmt.Sprint(pulledIDs(p), p.Next))
+		for _, e := range p.Events {
+			got, ended, cursors = append(got, e.ID), append(ended, e.Job.ID), append(cursors, e.Cursor)
+		}
+		after = p.Next
+	}
+	slices.Sort(ended)
+	want(b, "jobs", fmt.Sprint(ended), fmt.Sprint(jobs))
+	p := h.pull("all", after)
+	if len(p.Events) != 0 || p.Next != after || p.Missed != 0 {
+		b.Errorf("%+v", p)
+	}
+	// From any cursor on, and after what is acknowledged.
+	want(b, "after the tenth", fmt.Sprint(pulledIDs(h.pull("all", cursors[9]))), fmt.Sprint(got[10:110]))
+	want(b, "pending", status().Pending, 250)
+	st := must(b.st.AckEvents(b.ctx, "default", "all", cursors[199]))(b)
+	if st.Pending != 50 || !st.SentAt.Equal(b.clock.Now()) {
+		b.Errorf("%+v", st)
+	}
+	must(b.st.AckEvents(b.ctx, "default", "all", cursors[9]))(b) // of a reader that is behind
+	want(b, "counted as sent", b.tally.of("delivered sent"), hook.MaxBatch+200)
+	want(b, "pending", status().Pending, 50)
+	want(b, "without a cursor", fmt.Sprint(pulledIDs(h.pull("all", ""))), fmt.Sprint(got[200:]))
+	want(b, "all that are kept", fmt.Sprint(pulledIDs(h.pull("all", "0"))), fmt.Sprint(got[:100]))
+	of := func(s hook.State) int {
+		b.Helper()
+		return len(must(b.st.HookEvents(b.ctx, hook.Filter{Hook: "all", State: s, Paging: core.Paging{Limit: 1000}}))(b).Items)
+	}
+	want(b, "events that are sent", of(hook.Sent), 200)
+	want(b, "events that are pending", of(hook.Pending), 50)
+	for _, e := range h.events("all") {
+		if sent := slices.Index(got, e.ID) < 200; (e.State == hook.Sent) != sent {
+			b.Fatalf("event %d is %s", e.ID, e.State)
+		}
+	}
+	// While it is paused nothing new comes, and what came can be read again.
+	must(b.st.PauseHook(b.ctx, "default", "all", true))(b)
+	b.cancel(b.enqueue(job.NewJob{Task: "t"}).ID)
+	want(b, "events while it is paused", len(h.pull("all", after).Events), 0)
+	want(b, "those of before", len(h.pull("all", "0").Events), 100)
+	want(b, "pending", status().Pending, 51)
+	must(b.st.PauseHook(b.ctx, "default", "all", false))(b)
+	want(b, "events once it is resumed", len(h.pull("all", after).Events), 1)
+	// Who waits gets what comes meanwhile.
+	after = h.pull("all", after).Next
+	var waited hook.Pulled
+	var all sync.WaitGroup
+	all.Go(func() { waited = must(b.st.PullEvents(b.ctx, "default", "all", after, time.Minute))(b) })
+	b.cancel(b.enqueue(job.NewJob{Task: "t"}).ID)
+	all.Wait()
+	want(b, "events that were waited for", len(waited.Events), 1)
+	// Another of the same name begins anew.
+	ok(b, b.st.DeleteHook(b.ctx, "default", "all"))
+	h.pulled("all")
+	_, err := b.st.PullEvents(b.ctx, "default", "all", after, 0)
+	wantCode(b, err, core.Invalid, "after")
+	want(b, "events of the new one", len(h.pull("all", "").Events), 0)
+}
+
+func caseAHookIsPulledOrPosted(b *bench) {
+	h := hooked{b}
+	a := h.pulled("pulled")
+	h.hook("posted")
+	for field, d := range map[string]hook.Hook{
+		"url":    {Name: "pulled", Pull: true, URL: "https://hooks.example.com/x"},
+		"secret": {Name: "pulled", Pull: true, Secret: "0123456789abcdef"},
+		"pull":   {Name: "posted", Pull: true},
+	} {
+		_, err := b.st.SaveHook(b.ctx, d)
+		wantCode(b, err, core.Invalid, field)
+	}
+	_, err := b.st.SaveHook(b.ctx, hook.Hook{Name: "pulled", URL: "https://hooks.example.com/x", Secret: "0123456789abcdef"})
+	wantCode(b, err, core.Invalid, "pull")
+	_, err = b.st.SaveHook(b.ctx, hook.Hook{Name: "other"})
+	wantCode(b, err, core.Invalid, "url")
+	for _, err := range []error{
+		errOf(b.st.PullEvents(b.ctx, "default", "posted", "", 0)),
+		errOf(b.st.AckEvents(b.ctx, "default", "posted", "1.0")),
+		errOf(b.st.ReplayHook(b.ctx, "default", "pulled", hook.Replay{})),
+		errOf(b.st.HookSecrets(b.ctx, "default", "pulled")),
+	} {
+		wantCode(b, err, core.Conflict)
+	}
+	for _, err := range []error{
+		errOf(b.st.PullEvents(b.ctx, "other", "pulled", "", 0)),
+		errOf(b.st.AckEvents(b.ctx, "other", "pulled", "1.0")),
+	} {
+		wantCode(b, err, core.NotFound)
+	}
+	mine := hook.Place{Hook: a.ID}.String()
+	for _, wrong := range []string{"x", "-1", "1", "1.", ".1", "1.2.3", "+1.0", fmt.Sprint(a.ID, ".-1"), fmt.Sprint(a.ID, ".1"), fmt.Sprint(a.ID+1, ".0"), mine + " "} {
+		_, err := b.st.PullEvents(b.ctx, "default", "pulled", wrong, 0)
+		wantCode(b, err, core.Invalid, "after")
+		_, err = b.st.AckEvents(b.ctx, "default", "pulled", wrong)
+		wantCode(b, err, core.Invalid, "cursor")
+	}
+	want(b, "events", len(h.pull("pulled", mine).Events), 0)
+	saved := must(b.st.Hook(b.ctx, "default", "pulled"))(b)
+	saved.Description = "for people"
+	must(b.st.SaveHook(b.ctx, saved))(b)
+}
+
+func caseMissedEventsOfAPulledHookAreCounted(b *bench) {
+	h := hooked{b}
+	h.pulled("all")
+	b.task("t")
+	end := func(n int) {
+		for range n {
+			b.cancel(b.enqueue(job.NewJob{Task: "t"}).ID)
+		}
+	}
+	end(5)
+	first := h.pull("all", "")
+	want(b, "events", len(first.Events), 5)
+	must(b.st.AckEvents(b.ctx, "default", "all", first.Events[1].Cursor))(b)
+	b.clock.Move(hook.Keep - time.Hour)
+	end(4)
+	b.clock.Move(2 * time.Hour)
+	must(b.st.Prune(b.ctx))(b)
+	want(b, "dropped", must(b.st.HookStatus(b.ctx, "default", "all"))(b).Dropped, 3)
+	p := h.pull("all", first.Events[0].Cursor)
+	want(b, "missed", p.Missed, 4)
+	want(b, "events", len(p.Events), 4)
+	p = h.pull("all", "")
+	want(b, "missed of those that are not acknowledged", p.Missed, 3)
+	want(b, "missed by who takes what is there", h.pull("all", "0").Missed, 0)
+	b.clock.Move(2 * hook.Keep)
+	must(b.st.Prune(b.ctx))(b)
+	p = h.pull("all", first.Events[4].Cursor)
+	if p.Missed != 4 || len(p.Events) != 0 {
+		b.Errorf("%+v", p)
+	}
+	want(b, "missed after that", h.pull("all", p.Next).Missed, 0)
+	end(1)
+	want(b, "events after that", len(h.pull("all", p.Next).Events), 1)
+}
+
+func casePulledOverNodes(b *bench, nodes []*store.Store) {
+	const each = 40
+	h := hooked{b}
+	h.pulled("all")
+	b.task("t")
+	seen := make([][]int64, len(nodes))
+	read := func(ctx context.Context, i int) error { // what all write
+		for after := ""; len(seen[i]) < each*len(nodes); {
+			p, err := nodes[i].PullEvents(ctx, "default", "all", after, time.Minute)
+			if err != nil || p.Missed != 0 || len(p.Events) == 0 {
+				return fmt.Errorf("%+v, %w", p, err)
+			}
+			seen[i], after = append(seen[i], pulledIDs(p)...), p.Next
+		}
+		return nil
+	}
+	errs := make([]error, len(nodes))
+	var reading sync.WaitGroup
+	for i := range nodes {
+		reading.Go(func() { errs[i] = read(b.ctx, i) })
+	}
+	b.crowd(nodes, each, func(ctx context.Context, st *store.Store, _ int) error {
+		out, err := st.Enqueue(ctx, []job.NewJob{{Task: "t"}})
+		if err == nil {
+			_, err = st.CancelJobs(ctx, "default", view.Selection{IDs: []int64{out[0].Job.ID}})
+		}
+		return err
+	})
+	reading.Wait()
+	for i, err := range errs {
+		ok(b, err)
+		if !slices.Equal(seen[i], seen[0]) {
+			b.Errorf("node %d saw %v, and the first %v", i, seen[i], seen[0])
+		}
+	}
+	sorted := slices.Clone(seen[0])
+	slices.Sort(sorted)
+	want(b, "events", len(slices.Compact(sorted)), each*len(nodes))
+}
