@@ -60,13 +60,16 @@ See whether it works with: belfry hook test NAME`,
 		Drop: func(ctx context.Context, s *cli.Conn, ns, name string) error { return s.DeleteHook(ctx, ns, name) },
 
 		Owner: func(d *hook.Hook) (namespace, name *string) { return &d.Namespace, &d.Name },
-		Head:  []string{"PAUSED", "ON", "FILTER", "DESCRIPTION"},
+		Head:  []string{"DELIVERY", "PAUSED", "ON", "FILTER", "DESCRIPTION"},
 		Row: func(_ *cli.Conn, d hook.Hook) []string {
-			paused := "no"
+			delivery, paused := "posted", "no"
+			if d.Pull {
+				delivery = "pulled"
+			}
 			if d.Paused {
 				paused = "yes"
 			}
-			return []string{paused, cli.Clip(strings.Join(d.On, ", "), 40), cli.Clip(selects(d), 50), cli.Clip(d.Description, 40)}
+			return []string{delivery, paused, cli.Clip(strings.Join(d.On, ", "), 40), cli.Clip(selects(d), 50), cli.Clip(d.Description, 40)}
 		},
 		Draw:  func(w io.Writer, _ *cli.Conn, d hook.Hook) { drawHook(c, w, d) },
 		Flags: func(fs *pflag.FlagSet) cli.Setter[hook.Hook] { return hookFlags(c, fs) },
