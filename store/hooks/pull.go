@@ -145,7 +145,7 @@ func (s *Store) place(ctx context.Context, namespace, name string) error {
 		for i, id := range ids {
 			rows[i] = placed{id, h.seq + int64(i) + 1}
 		}
-		from, args := c.SQL.Table(2, "t", base.BatchOf(rows))
+		from, args := c.SQL.ManyTable(2, "t", base.BatchOf(rows))
 		if _, err := c.Tx.Exec(ctx, `
 			update belfry.hook_events
 			set seq = t.seq
