@@ -7,7 +7,7 @@ for (let i = 0; i + 1 < words.length; i += 2) places.set(words[i], words[i + 1])
 let going = 0; // until when a letter is a place
 
 const seen = e => e.checkVisibility();
-const linkOf = row => row.querySelector('.name a, th a') ?? row.querySelector('td a');
+const linkOf = row => row.querySelector('.number a, .name a, th a') ?? row.querySelector('td a');
 const rowOf = e => e?.closest('main tbody > tr');
 
 // stops are the links of rows, and then that to the next page.
