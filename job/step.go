@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"strings"
 	"time"
 	"unicode/utf8"
 
@@ -19,22 +20,25 @@ type StepKeeper interface {
 	// Steps lists what is recorded of the job of an attempt.
 	Steps(ctx context.Context, session string, ref Ref) (StepList, error)
 	// SaveStep records the next step of a job. The same step under the same lease again is answered as it is recorded;
-	// another under its number or name is a [core.Conflict].
+	// another under its number or name is a [core.Conflict]. A step that waits may be saved by later attempts too: the
+	// answer says whether its wait is over.
 	SaveStep(ctx context.Context, session string, ref Ref, s NewStep) (SavedStep, error)
 }
 
 // Step is a recorded part of a job: later attempts take its result from the record.
 type Step struct {
-	Number  int             `json:"number" doc:"Place among the steps of the job, from 1"`
-	Name    string          `json:"name"`
-	Kind    StepKind        `json:"kind" enum:"step,sleep,version"`
-	Type    string          `json:"type,omitempty" doc:"Type of the result, in the words of the program"`
-	Result  json.RawMessage `json:"result,omitempty"`
-	WakeAt  time.Time       `json:"wake_at,omitzero" doc:"Of a sleep: its end"`
-	Attempt int             `json:"attempt" doc:"The attempt that recorded it"`
-	Lease   int64           `json:"lease"`
-	Took    core.Duration   `json:"took" doc:"How long it ran, by the clock of the worker"`
-	SavedAt time.Time       `json:"saved_at"`
+	Number   int             `json:"number" doc:"Place among the steps of the job, from 1"`
+	Name     string          `json:"name"`
+	Kind     StepKind        `json:"kind" enum:"step,sleep,version,signal"`
+	Type     string          `json:"type,omitempty" doc:"Type of the result, in the words of the program"`
+	Result   json.RawMessage `json:"result,omitempty"`
+	WakeAt   time.Time       `json:"wake_at,omitzero" doc:"Of a sleep or a signal: its end"`
+	EndedAt  time.Time       `json:"ended_at,omitzero" doc:"Of a signal: when the wait was over; none: it is not"`
+	TimedOut bool            `json:"timed_out,omitempty" doc:"Of a signal: the wait ended without one"`
+	Attempt  int             `json:"attempt" doc:"The attempt that recorded it"`
+	Lease    int64           `json:"lease"`
+	Took     core.Duration   `json:"took" doc:"How long it ran, by the clock of the worker"`
+	SavedAt  time.Time       `json:"saved_at"`
 }
 
 // StepKind is what a step is.
@@ -45,16 +49,17 @@ const (
 	StepRun     StepKind = "step"    // a function that ran
 	StepSleep   StepKind = "sleep"   // a time to wait
 	StepVersion StepKind = "version" // which version of its code a job follows
+	StepSignal  StepKind = "signal"  // a wait for the signal of its name
 )
 
 // NewStep is a step to record.
 type NewStep struct {
 	Number int             `json:"number" doc:"One more than the steps that are recorded"`
 	Name   string          `json:"name" doc:"At most 128 bytes; each name once in a job"`
-	Kind   StepKind        `json:"kind,omitempty" enum:"step,sleep,version" doc:"Default: step"`
+	Kind   StepKind        `json:"kind,omitempty" enum:"step,sleep,version,signal" doc:"Default: step"`
 	Type   string          `json:"type,omitempty" doc:"Type of the result, in the words of the program; it is kept and not interpreted; at most 256 bytes"`
 	Result json.RawMessage `json:"result,omitempty" doc:"JSON; at most 256 KiB and 500 levels deep"`
-	Sleep  core.Duration   `json:"sleep,omitempty" doc:"With kind sleep: how long, from now; at most ten years"`
+	Sleep  core.Duration   `json:"sleep,omitempty" doc:"With kind sleep: how long, from now; with kind signal: how long to wait at most; at most ten years"`
 	Took   core.Duration   `json:"took,omitempty" doc:"How long it ran"`
 }
 
@@ -95,12 +100,7 @@ func (s NewStep) Validate() error {
 	if s.Number < 1 || s.Number > MaxSteps {
 		p.Addf("number", s.Number, "must be between 1 and %d, which is how many steps a job may have", MaxSteps)
 	}
-	switch clean, cut := core.CleanText(s.Name, MaxStepName); {
-	case s.Name == "":
-		p.Add("name", "", "is missing", "name the step: later attempts find its result by the name")
-	case cut || clean != s.Name:
-		p.Addf("name", s.Name, "must be plain text of at most %d bytes", MaxStepName)
-	}
+	checkStepName(&p, s.Name)
 	if clean, cut := core.CleanText(s.Type, MaxStepType); cut || clean != s.Type {
 		p.Addf("type", s.Type, "must be plain text of at most %d bytes", MaxStepType)
 	}
@@ -109,12 +109,15 @@ func (s NewStep) Validate() error {
 		if s.Sleep != 0 {
 			p.Addf("sleep", s.Sleep, "must be left out of a step of kind %s", s.Kind)
 		}
-	case StepSleep:
+	case StepSleep, StepSignal:
 		if s.Sleep < 0 || s.Sleep > MaxStepSleep {
 			p.Addf("sleep", s.Sleep, "must be between 0s and %s", MaxStepSleep)
 		}
 	default:
-		p.Add("kind", string(s.Kind), "is not a kind of step", "one of step, sleep, version")
+		p.Add("kind", string(s.Kind), "is not a kind of step", "one of step, sleep, version, signal")
+	}
+	if s.Kind == StepSignal && len(s.Result) > 0 {
+		p.Add("result", fmt.Sprint(len(s.Result), " bytes"), "must be left out of a step of kind signal", "its result is what the signal brings")
 	}
 	switch {
 	case len(s.Result) > MaxStepResult:
@@ -132,10 +135,22 @@ func (s NewStep) Validate() error {
 	return p.Err(fmt.Sprintf("step %q", s.Name))
 }
 
+// Word is the name of a step as a word of a command.
+func (s Step) Word() string { return "'" + strings.ReplaceAll(s.Name, "'", `'\''`) + "'" }
+
+func checkStepName(p *core.Problems, name string) {
+	switch clean, cut := core.CleanText(name, MaxStepName); {
+	case name == "":
+		p.Add("name", "", "is missing", "name the step: later attempts find its result by the name")
+	case cut || clean != name:
+		p.Addf("name", name, "must be plain text of at most %d bytes", MaxStepName)
+	}
+}
+
 // Is reports that a step is recorded as s, by the attempt under that lease. How long it took does not matter.
 func (s Step) Is(n NewStep, lease int64) bool {
-	slept := s.Kind != StepSleep || s.WakeAt.Equal(s.SavedAt.Add(n.Sleep.D().Truncate(time.Microsecond)))
-	return s.Lease == lease && s.Number == n.Number && s.Name == n.Name && s.Kind == n.Kind && s.Type == n.Type && slept && bytes.Equal(s.Result, n.Result)
+	slept := n.Kind != StepSleep && n.Kind != StepSignal || s.WakeAt.Equal(s.SavedAt.Add(n.Sleep.D().Truncate(time.Microsecond)))
+	return s.Lease == lease && s.Number == n.Number && s.Name == n.Name && s.Kind == n.Kind && s.Type == n.Type && slept && (s.Kind == StepSignal || bytes.Equal(s.Result, n.Result))
 }
 
 // StepReset says which steps of a job to forget.

@@ -42,14 +42,17 @@ func (s *Store) join() {
 		Link:         s.Link,
 		CheckOutputs: s.WithOutputs,
 		Recorded:     s.Recorded,
-		ConfirmOutputs: func(c *jobs.Change, f job.Finish) error {
-			return s.programStore.In(c.Change).ConfirmOutputs(f)
+		KeepDetails: func(c *jobs.Change, fs []job.Finish, out []job.Finished) error {
+			return s.programStore.In(c.Change).KeepDetails(fs, out)
 		},
 		SettleChecks: func(c *jobs.Change, session string, fs []job.Finish) (map[job.Ref]job.State, []job.Finish, error) {
 			return s.monitorStore.In(c.Change).SettleChecks(session, fs)
 		},
 		GatherChecks: func(c *jobs.Change) { s.monitorStore.In(c.Change).GatherChecks() },
 		JudgeChecks:  func(c *jobs.Change) error { return s.monitorStore.In(c.Change).JudgeGathered() },
+		EndWaits: func(c *jobs.Change, fs []job.Finish) error {
+			return s.stepStore.In(c.Change).EndWaits(fs)
+		},
 		StopRuns: func(c *jobs.Change, rows []jobs.JobRow, reason core.Reason, note string) error {
 			return s.workflowStore.In(c.Change).StopRuns(rows, reason, note, false)
 		},

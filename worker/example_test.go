@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/belfry-run/belfry/internal/brokertest"
+	"github.com/belfry-run/belfry/job"
 	"github.com/belfry-run/belfry/worker"
 )
 
@@ -23,8 +24,8 @@ func ExampleHandle() {
 	})
 
 	store := newBroker()
-	job, _ := brew.New(Order{Item: "coffee", Size: "large"})
-	asked := store.Enqueue(job)
+	n, _ := brew.New(Order{Item: "coffee", Size: "large"})
+	asked := store.Enqueue(n)
 
 	runner, err := worker.NewRunner(worker.RunnerOptions{Broker: store, Handlers: &handlers, Concurrency: 2})
 	if err != nil {
@@ -52,8 +53,8 @@ func ExampleRunner_RunOnce() {
 	})
 	store := newBroker()
 	for _, name := range []string{"Ann", "Bob"} {
-		job, _ := hello.New(name)
-		store.Enqueue(job)
+		n, _ := hello.New(name)
+		store.Enqueue(n)
 	}
 	runner, _ := worker.NewRunner(worker.RunnerOptions{Broker: store, Handlers: &handlers})
 	n, err := runner.RunOnce(context.Background())
@@ -67,11 +68,42 @@ func ExampleNoRetry() {
 		return 0, worker.NoRetry(fmt.Errorf("%q will never be a number", text))
 	})
 	store := newBroker()
-	job, _ := parse.New("seven")
-	asked := store.Enqueue(job)
+	n, _ := parse.New("seven")
+	asked := store.Enqueue(n)
 	runner, _ := worker.NewRunner(worker.RunnerOptions{Broker: store, Handlers: &handlers})
 	_, _ = runner.RunOnce(context.Background())
 	_, err := parse.Wait(context.Background(), store, asked)
 	fmt.Println(err)
 	// Output: job 1 (parse) is failed (attempt 1): no_retry: "seven" will never be a number
+}
+
+func ExampleWaitSignal() {
+	type Answer struct{ By string }
+
+	var handlers worker.Handlers
+	order := worker.Handle(&handlers, "order", func(ctx context.Context, number int) (string, error) {
+		answer, came, err := worker.WaitSignal[Answer](ctx, "approved", 7*24*time.Hour)
+		if err != nil {
+			return "", err // also while it waits: the slot is free until the signal comes
+		}
+		if !came {
+			return "nobody answered in a week", nil
+		}
+		return "approved by " + answer.By, nil
+	})
+	store := newBroker()
+	n, _ := order.New(17)
+	asked := store.Enqueue(n)
+	runner, _ := worker.NewRunner(worker.RunnerOptions{Broker: store, Handlers: &handlers})
+	_, _ = runner.RunOnce(context.Background())
+	waiting, _ := store.Job(context.Background(), "default", asked.ID)
+	fmt.Println(waiting.State, waiting.Error)
+
+	store.SignalJob(asked.ID, job.Signal{Name: "approved", Input: []byte(`{"By": "finance"}`)})
+	_, _ = runner.RunOnce(context.Background())
+	said, err := order.Wait(context.Background(), store, asked)
+	fmt.Println(said, err)
+	// Output:
+	// scheduled waits for signal "approved"
+	// approved by finance <nil>
 }

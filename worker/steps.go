@@ -68,6 +68,31 @@ func Sleep(ctx context.Context, name string, d time.Duration) error {
 	return hopeless(b.Sleep(ctx, name, d))
 }
 
+// WaitSignal waits for the signal of that name to the job, at most for the
+// timeout since the job first came here, and answers what it brought. Nothing
+// comes if came is false: the timeout has passed. Until then it returns an error
+// for the handler to return, as [Sleep] does: the attempt ends, its slot is free,
+// and the signal starts the job again at once.
+//
+// A signal that came before the wait is kept for it, and what ended the wait is
+// recorded: later attempts get the same. Signals are sent by the API, by
+// belfry job signal or by SignalJob of a store or client. At most ten years.
+func WaitSignal[T any](ctx context.Context, name string, timeout time.Duration) (brought T, came bool, err error) {
+	b, err := bookFrom(ctx, "WaitSignal")
+	if err != nil {
+		return brought, false, err
+	}
+	raw, came, err := b.Signal(ctx, name, reflect.TypeFor[T]().String(), timeout)
+	if err != nil || !came {
+		return brought, false, hopeless(err)
+	}
+	if err := json.Unmarshal(raw, &brought); err != nil {
+		return brought, false, NoRetry(core.Errorf(core.Invalid, "signal %q does not fit its type: %w", name, err).
+			WithHint("send another: belfry job reset-steps %d --from %s forgets this one", b.Ref.JobID, job.Step{Name: name}.Word()))
+	}
+	return brought, true, nil
+}
+
 // Version is how a handler whose steps change goes on with jobs that have begun.
 // It answers current, and records it, for a job that comes here first under
 // this code, the recorded version for one that was here before, and 0 for one

@@ -154,9 +154,10 @@ func TestAChangedHandlerIsNoticed(t *testing.T) {
 	}{
 		"another name": {func(ctx context.Context) error { _, err := worker.Step(ctx, "x", number); return err },
 			`step 1 of job 1 is recorded as step "a" by attempt 1, and the handler asks for "x" (the code`},
-		"another order": {func(ctx context.Context) error { _, err := worker.Step(ctx, "b", word); return err }, `the handler asks for "b"`},
-		"another type":  {func(ctx context.Context) error { _, err := worker.Step(ctx, "a", word); return err }, `asks for a string where a int was recorded`},
-		"another kind":  {func(ctx context.Context) error { return worker.Sleep(ctx, "a", time.Hour) }, `asks for a sleep`},
+		"another order":  {func(ctx context.Context) error { _, err := worker.Step(ctx, "b", word); return err }, `the handler asks for "b"`},
+		"another type":   {func(ctx context.Context) error { _, err := worker.Step(ctx, "a", word); return err }, `asks for a string where a int was recorded`},
+		"another kind":   {func(ctx context.Context) error { return worker.Sleep(ctx, "a", time.Hour) }, `asks for a sleep`},
+		"a wait instead": {func(ctx context.Context) error { _, _, err := worker.WaitSignal[int](ctx, "a", time.Hour); return err }, `asks for a signal`},
 		"one is never met": {func(ctx context.Context) error { _, err := worker.Step(ctx, "a", number); return err },
 			`step 2 of job 1 is recorded as step "b" by attempt 1, and the handler ended without it (the code of the handler has changed since: bring the steps back in their order, put new ones behind worker.Version, or forget those that are recorded: belfry job reset-steps 1 --from 'b')`},
 		"none is met": {func(context.Context) error { return nil }, ""},
@@ -400,6 +401,90 @@ func TestProgressThatCannotBeWrittenHoldsUpNothing(t *testing.T) {
 		f.wantState(id, job.Succeeded)
 		if took := time.Since(begun); took > 5*time.Second {
 			t.Errorf("took %s", took)
+		}
+	})
+}
+
+func TestAWaitForASignalFreesItsSlotAndGoesOnAtOnce(t *testing.T) {
+	type payment struct{ Amount int }
+	inBubble(t, func(f *fixture) {
+		f.options.Queues["default"] = 1
+		begun, rounds := time.Now(), 0
+		id := f.steady("order", func(ctx context.Context) error {
+			rounds++
+			p, came, err := worker.WaitSignal[payment](ctx, "paid", 90*24*time.Hour)
+			if err != nil {
+				return fmt.Errorf("wrapped: %w", err)
+			}
+			if !came || p.Amount != 5 {
+				t.Errorf("%+v %t", p, came)
+			}
+			if rounds == 2 {
+				return errors.New("the shop is closed")
+			}
+			_, came, err = worker.WaitSignal[payment](ctx, "early", time.Hour)
+			if !came || err != nil {
+				t.Errorf("early: %t %v", came, err)
+			}
+			_, came, err = worker.WaitSignal[payment](ctx, "never", time.Hour)
+			if err != nil {
+				return err
+			}
+			if came || time.Since(begun) < time.Hour {
+				t.Errorf("never: %t after %s", came, time.Since(begun))
+			}
+			return nil
+		})
+		f.handle("other", func(context.Context) error { return nil })
+		stop := f.serve()
+		pass(time.Second)
+		other := f.enqueue("other")
+		pass(time.Second)
+		f.wantState(other, job.Succeeded)
+		if j := f.job(id); j.State != job.Scheduled || j.Error != `waits for signal "paid"` {
+			t.Errorf("%s %q", j.State, j.Error)
+		}
+		f.broker.SignalJob(id, job.Signal{Name: "early"})
+		f.broker.SignalJob(id, job.Signal{Name: "paid", Input: []byte(`{"Amount": 5}`)})
+		f.broker.SignalJob(id, job.Signal{Name: "paid", Input: []byte(`{"Amount": 6}`)})
+		pass(2 * time.Second)
+		if rounds != 3 {
+			t.Errorf("%d rounds after the signal", rounds)
+		}
+		pass(2 * time.Hour)
+		_ = stop()
+		f.wantState(id, job.Succeeded)
+		f.wantSteps(id, `paid={"Amount": 5} early=null never=`)
+		f.wantOutcomes(id, job.OutcomeSnoozed, job.OutcomeError, job.OutcomeSnoozed, job.OutcomeOK)
+	})
+}
+
+func TestASignalBetweenTheWaitAndItsEndIsNotSleptOver(t *testing.T) {
+	inBubble(t, func(f *fixture) {
+		var id int64
+		id = f.steady("order", func(ctx context.Context) error {
+			_, _, err := worker.WaitSignal[int](ctx, "go", 24*time.Hour)
+			f.broker.SignalJob(id, job.Signal{Name: "go", Input: []byte(`1`)})
+			return err
+		})
+		stop := f.serve()
+		pass(time.Second)
+		_ = stop()
+		f.wantState(id, job.Succeeded)
+	})
+}
+
+func TestASignalThatDoesNotFitEndsTheJob(t *testing.T) {
+	inBubble(t, func(f *fixture) {
+		id := f.steady("order", func(ctx context.Context) error {
+			_, _, err := worker.WaitSignal[int](ctx, "go", 24*time.Hour)
+			return err
+		})
+		f.broker.SignalJob(id, job.Signal{Name: "go", Input: []byte(`"one"`)})
+		f.runOnce()
+		f.wantState(id, job.Failed)
+		if said := f.job(id).Error; !strings.Contains(said, `signal "go" does not fit its type`) || !strings.Contains(said, "reset-steps "+fmt.Sprint(id)+" --from 'go'") {
+			t.Error(said)
 		}
 	})
 }

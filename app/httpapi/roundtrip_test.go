@@ -324,6 +324,10 @@ func TestEveryCallArrivesAsItWasMadeAndComesBackAsItWasAnswered(t *testing.T) {
 			}},
 		{[]any{"JobSteps", "ns", int64(9)}, apitest.Filled[[]job.Step](),
 			func(ctx context.Context) (any, error) { return c.JobSteps(ctx, "ns", 9) }},
+		{[]any{"SignalJob", "ns", int64(9), apitest.Filled[job.Signal]()}, apitest.Filled[job.SentSignal](),
+			func(ctx context.Context) (any, error) {
+				return c.SignalJob(ctx, "ns", 9, apitest.Filled[job.Signal]())
+			}},
 		{[]any{"ResetSteps", "ns", int64(9), apitest.Filled[job.StepReset]()}, 7,
 			func(ctx context.Context) (any, error) {
 				return c.ResetSteps(ctx, "ns", 9, apitest.Filled[job.StepReset]())

@@ -355,6 +355,10 @@ func (f *fake) JobSteps(ctx context.Context, ns string, id int64) ([]job.Step, e
 	return reply[[]job.Step](ctx, f, "JobSteps", ns, id)
 }
 
+func (f *fake) SignalJob(ctx context.Context, ns string, id int64, sig job.Signal) (job.SentSignal, error) {
+	return reply[job.SentSignal](ctx, f, "SignalJob", ns, id, sig)
+}
+
 func (f *fake) ResetSteps(ctx context.Context, ns string, id int64, r job.StepReset) (int, error) {
 	return reply[int](ctx, f, "ResetSteps", ns, id, r)
 }

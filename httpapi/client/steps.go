@@ -40,6 +40,11 @@ func (c JobCalls) JobSteps(ctx context.Context, namespace string, id int64) ([]j
 	return items[job.Step](ctx, c.server, numbered("jobs", id, "steps"), words("namespace", namespace))
 }
 
+// SignalJob implements [httpapi.Jobs].
+func (c JobCalls) SignalJob(ctx context.Context, namespace string, id int64, sig job.Signal) (job.SentSignal, error) {
+	return put[job.SentSignal](ctx, c.server, http.MethodPost, numbered("jobs", id, "signals"), words("namespace", namespace), sig)
+}
+
 // ResetSteps implements [httpapi.Jobs].
 func (c JobCalls) ResetSteps(ctx context.Context, namespace string, id int64, r job.StepReset) (int, error) {
 	out, err := put[wire.StepsForgotten](ctx, c.server, http.MethodPost, numbered("jobs", id, "reset-steps"), words("namespace", namespace), r)

@@ -5,6 +5,7 @@ package brokertest
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -42,6 +43,8 @@ type Broker struct {
 	tickets  map[job.Ticket]bool
 	refused  []string
 	steps    map[int64][]job.Step
+	signals  map[signalKey]json.RawMessage
+	waiting  map[job.Ref]int // numbers of steps that attempts were told to wait for
 }
 
 type session struct {
@@ -57,7 +60,7 @@ func New() *Broker {
 	return &Broker{
 		jobs: map[int64]*job.Job{}, tasks: map[string]task.Task{}, sessions: map[string]*session{},
 		changed: make(chan struct{}), logs: map[job.Ref][]job.LogPiece{}, calls: map[string]int{},
-		attempts: map[int64][]job.Finish{}, tickets: map[job.Ticket]bool{}, steps: map[int64][]job.Step{},
+		attempts: map[int64][]job.Finish{}, tickets: map[job.Ticket]bool{}, steps: map[int64][]job.Step{}, signals: map[signalKey]json.RawMessage{}, waiting: map[job.Ref]int{},
 	}
 }
 
@@ -383,6 +386,9 @@ func (b *Broker) FinishTx(f job.Finish) job.Finished {
 
 func (b *Broker) settle(j *job.Job, f job.Finish) {
 	s := job.Settle(*j, b.tasks[j.Task].Retry, f, time.Now())
+	if n := b.waiting[f.Ref]; s.State == job.Scheduled && f.Outcome == job.OutcomeSnoozed && n > 0 && !b.steps[j.ID][n-1].EndedAt.IsZero() {
+		s.DueAt = time.Now()
+	}
 	j.State, j.Reason, j.DueAt, j.Failures, j.Infra, j.Snoozes, j.Error, j.Output = s.State, s.Reason, s.DueAt, s.Failures, s.Infra, s.Snoozes, s.Error, f.Output
 	b.attempts[j.ID] = append(b.attempts[j.ID], f)
 	b.wake()

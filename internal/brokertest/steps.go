@@ -30,7 +30,7 @@ func (b *Broker) SaveStep(ctx context.Context, session string, ref job.Ref, n jo
 	}
 	b.mu.Lock()
 	b.releaseLost()
-	out, err = b.saveStep(session, ref, n.WithDefaults())
+	out, err = saveStep(b, session, ref, n.WithDefaults())
 	b.mu.Unlock()
 	if err != nil {
 		return out, err
@@ -38,11 +38,15 @@ func (b *Broker) SaveStep(ctx context.Context, session string, ref job.Ref, n jo
 	return out, b.after(ctx, "save step")
 }
 
-func (b *Broker) saveStep(session string, ref job.Ref, n job.NewStep) (out job.SavedStep, err error) {
+func saveStep(b *Broker, session string, ref job.Ref, n job.NewStep) (out job.SavedStep, err error) {
 	if err := n.Validate(); err != nil {
 		return out, err
 	}
 	have := b.steps[ref.JobID]
+	if n.Number <= len(have) && b.holds(session, ref) && n.Kind == job.StepSignal && have[n.Number-1].Kind == n.Kind && have[n.Number-1].Name == n.Name {
+		look(b, &have[n.Number-1], ref)
+		return job.SavedStep{Step: have[n.Number-1]}, nil
+	}
 	if n.Number <= len(have) && have[n.Number-1].Is(n, ref.Lease) {
 		return job.SavedStep{Step: have[n.Number-1]}, nil
 	}
@@ -53,8 +57,11 @@ func (b *Broker) saveStep(session string, ref job.Ref, n job.NewStep) (out job.S
 		return out, core.Errorf(core.Conflict, "step %d of job %d must be number %d", n.Number, ref.JobID, len(have)+1)
 	}
 	s := job.Step{Number: n.Number, Name: n.Name, Kind: n.Kind, Type: n.Type, Result: n.Result, Attempt: b.jobs[ref.JobID].Attempt, Lease: ref.Lease, Took: n.Took, SavedAt: core.Micro(time.Now())}
-	if n.Kind == job.StepSleep {
+	if n.Kind == job.StepSleep || n.Kind == job.StepSignal {
 		s.WakeAt = s.SavedAt.Add(n.Sleep.D().Truncate(time.Microsecond))
+	}
+	if n.Kind == job.StepSignal {
+		look(b, &s, ref)
 	}
 	b.steps[ref.JobID] = append(have, s)
 	return job.SavedStep{Step: s}, nil
@@ -87,4 +94,46 @@ func (b *Broker) SaveProgress(ctx context.Context, session string, ps []job.Atte
 	}
 	b.mu.Unlock()
 	return b.after(ctx, "progress")
+}
+
+type signalKey struct {
+	job  int64
+	name string
+}
+
+// SignalJob gives a signal to a job as a store does.
+func (b *Broker) SignalJob(id int64, sig job.Signal) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	key := signalKey{id, sig.Name}
+	if _, there := b.signals[key]; there {
+		return
+	}
+	b.signals[key] = sig.WithDefaults().Input
+	all := b.steps[id]
+	for i := range all {
+		if all[i].Kind == job.StepSignal && all[i].Name == sig.Name && all[i].EndedAt.IsZero() {
+			look(b, &all[i], job.Ref{JobID: id})
+			if j := b.jobs[id]; j.State == job.Scheduled && b.waiting[job.Ref{JobID: id, Lease: j.Lease}] == all[i].Number {
+				j.DueAt = time.Now()
+			}
+		}
+	}
+	b.wake()
+}
+
+// look ends a wait if it is over. It needs the lock.
+func look(b *Broker, s *job.Step, ref job.Ref) {
+	input, came := b.signals[signalKey{ref.JobID, s.Name}]
+	switch {
+	case !s.EndedAt.IsZero():
+	case came:
+		s.EndedAt, s.Result = core.Micro(time.Now()), input
+	case !s.WakeAt.After(time.Now()):
+		s.EndedAt, s.TimedOut = core.Micro(time.Now()), true
+	default:
+		b.waiting[ref] = s.Number
+		return
+	}
+	delete(b.waiting, ref)
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/belfry-run/belfry/store/cycles"
 	"github.com/belfry-run/belfry/store/jobs"
 	"github.com/belfry-run/belfry/store/programs"
+	"github.com/belfry-run/belfry/store/steps"
 	"github.com/belfry-run/belfry/store/windows"
 	"github.com/belfry-run/belfry/task"
 )
@@ -151,6 +152,9 @@ func (s *Store) whyWaiting(ctx context.Context, tx base.Tx, row jobs.JobRow, now
 			return err
 		}
 	}
+	if err := s.whyWait(ctx, tx, row, now, w); err != nil {
+		return err
+	}
 	due, err := s.whyDue(ctx, tx, row, now)
 	if err != nil {
 		return err
@@ -188,6 +192,20 @@ func (s *Store) whyWaiting(ctx context.Context, tx base.Tx, row jobs.JobRow, now
 	}
 	w.Summary, w.Next = "Nothing stands in its way: a worker should claim it now.", fmt.Sprintf("belfry job show %d", row.ID)
 	return nil
+}
+
+// whyWait says which signal a job was put off for.
+func (s *Store) whyWait(ctx context.Context, tx base.Tx, row jobs.JobRow, now time.Time, w *job.Why) error {
+	if row.Kind != task.KindFunc && row.Kind != task.KindProgram || row.State != job.Scheduled || row.Attempt == 0 || row.DueAt.Before(now) {
+		return nil
+	}
+	step, found, err := steps.Waiting(ctx, tx, row.Job)
+	if found {
+		w.Checks = append(w.Checks, core.Check{Name: "signal " + step.Name + " has come",
+			Detail: fmt.Sprintf("step %d waits for it until %s", step.Number, step.WakeAt.Format(time.RFC3339)),
+			Fix:    fmt.Sprintf("belfry job signal %d %s", row.ID, step.Word())})
+	}
+	return err
 }
 
 // whyDue is [dueCheck], and says what joined a job that waits for its window.

@@ -100,13 +100,15 @@ type Hooks struct {
 	CheckOutputs func(ctx context.Context, fs []job.Finish) []job.Finish
 	// Recorded finds stale answers to a session's finishes that it had made before, after the transition.
 	Recorded func(ctx context.Context, session string, fs []job.Finish, out []job.Finished) error
-	// ConfirmOutputs keeps them with the attempt that has ended.
-	ConfirmOutputs func(c *Change, f job.Finish) error
+	// KeepDetails writes down what attempts that have just ended say of themselves beyond their ends.
+	KeepDetails func(c *Change, fs []job.Finish, out []job.Finished) error
 	// SettleChecks settles attempts that bring what they saw of a monitor's target; plain are those that are no checks.
 	SettleChecks func(c *Change, session string, fs []job.Finish) (states map[job.Ref]job.State, plain []job.Finish, err error)
 	// GatherChecks puts off what checks mean for their monitors until JudgeChecks: monitors are locked last.
 	GatherChecks func(c *Change)
 	JudgeChecks  func(c *Change) error
+	// EndWaits has attempts that end to wait for a step not put off their jobs if the wait is over already.
+	EndWaits func(c *Change, fs []job.Finish) error
 	// StopRuns stops the runs of workflows whose jobs are to be canceled, which end later.
 	StopRuns func(c *Change, rows []JobRow, reason core.Reason, note string) error
 	// Ended does what follows from ends of attempts, and of jobs of schedules.

@@ -141,7 +141,7 @@ func (c *Change) Finish(session string, fs []job.Finish) ([]job.Finished, error)
 		return nil, err
 	}
 	settledAll(ends)
-	if err := c.keepDetails(fs, out); err != nil {
+	if err := c.s.Hooks.KeepDetails(c, fs, out); err != nil {
 		return nil, err
 	}
 	return out, h.JudgeChecks(c)
@@ -161,6 +161,9 @@ func (c *Change) ended(trigger schedule.Trigger, s int64, scheduled []int64) []i
 // SettleOther settles attempts that did not go well, or not to their end.
 func (c *Change) SettleOther(session string, fs []job.Finish) (map[job.Ref]job.State, error) {
 	byRef, err := c.LockAttempts(session, fs)
+	if err == nil {
+		err = c.s.Hooks.EndWaits(c, fs)
+	}
 	if err != nil {
 		return nil, err
 	}

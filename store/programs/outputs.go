@@ -173,9 +173,30 @@ func (s *Store) ownersOfOutputs(ctx context.Context, fs []job.Finish) (map[int64
 	return owners, err
 }
 
-// ConfirmOutputs keeps the announced files that a report names, and forgets the
+// KeepDetails writes down what attempts that have just ended say of themselves
+// beyond their ends.
+func (c *Change) KeepDetails(fs []job.Finish, out []job.Finished) error {
+	for i, f := range fs {
+		if f.Sandboxed == nil || out[i].Stale {
+			continue
+		}
+		doc := base.Text(f.Sandboxed)
+		if _, err := c.Tx.Exec(c.Ctx, `
+			insert into belfry.attempt_details (job_id, lease, at, doc)
+			values ($1, $2, $3, $4)
+			on conflict (job_id, lease) do nothing`, f.JobID, f.Lease, base.Micros(c.Now), doc); err != nil {
+			return err
+		}
+		if err := c.confirmOutputs(f); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// confirmOutputs keeps the announced files that a report names, and forgets the
 // others.
-func (c *Change) ConfirmOutputs(f job.Finish) error {
+func (c *Change) confirmOutputs(f job.Finish) error {
 	for _, o := range f.Sandboxed.Outputs {
 		if _, err := c.Tx.Exec(c.Ctx, `
 			update belfry.outputs

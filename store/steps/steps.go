@@ -16,18 +16,20 @@ import (
 type row struct {
 	job.Step
 	total int64 // bytes of results up to this one
+	told  int64 // of a wait: the lease whose attempt was told last that it is not over
 }
 
-const columns = `number, name, kind, type, lease, attempt, took, saved_at, wake_at, total, result`
+const columns = `number, name, kind, type, lease, attempt, took, saved_at, wake_at, ended_at, told, total, result`
 
 func scan(r base.Rows) (v row, err error) {
 	var took int64
 	var result *string
-	err = r.Scan(&v.Number, &v.Name, (*string)(&v.Kind), &v.Type, &v.Lease, &v.Attempt, &took, base.ScanTime(&v.SavedAt), base.ScanTime(&v.WakeAt), &v.total, &result)
+	err = r.Scan(&v.Number, &v.Name, (*string)(&v.Kind), &v.Type, &v.Lease, &v.Attempt, &took, base.ScanTime(&v.SavedAt), base.ScanTime(&v.WakeAt), base.ScanTime(&v.EndedAt), &v.told, &v.total, &result)
 	v.Took = core.Duration(time.Duration(took) * time.Microsecond)
 	if result != nil {
 		v.Result = json.RawMessage(*result)
 	}
+	v.TimedOut = !v.EndedAt.IsZero() && result == nil
 	return v, err
 }
 
@@ -116,6 +118,10 @@ func (c *Change) save(session string, ref job.Ref, n job.NewStep) (out job.Saved
 			return out, err
 		}
 	}
+	if held && recorded && was.Kind == job.StepSignal && was.Number == n.Number && was.Name == n.Name && was.Kind == n.Kind && was.Type == n.Type {
+		err := c.look(ref, &was)
+		return job.SavedStep{Step: was.Step}, err
+	}
 	if own && recorded && was.Is(n, ref.Lease) {
 		return job.SavedStep{Step: was.Step}, nil
 	}
@@ -144,22 +150,31 @@ func (c *Change) save(session string, ref job.Ref, n job.NewStep) (out job.Saved
 		}
 	}
 	total := last.total + int64(len(n.Result))
-	if total > job.MaxStepsSize {
+	room := total
+	if n.Kind == job.StepSignal {
+		room += job.MaxSignal // it is not refused when it comes
+	}
+	if room > job.MaxStepsSize {
 		return out, core.Errorf(core.TooLarge, "the results of the steps of job %d are over the limit of %d bytes together", ref.JobID, job.MaxStepsSize).
 			WithHint("keep large results elsewhere and record where")
 	}
 	step := job.Step{Number: n.Number, Name: n.Name, Kind: n.Kind, Type: n.Type, Result: n.Result, Attempt: h.attempt, Lease: ref.Lease,
 		Took: core.Duration(n.Took.D().Truncate(time.Microsecond)), SavedAt: c.Now}
-	if n.Kind == job.StepSleep {
+	if n.Kind == job.StepSleep || n.Kind == job.StepSignal {
 		step.WakeAt = c.Now.Add(n.Sleep.D().Truncate(time.Microsecond))
 	}
 	_, err = c.Tx.Exec(c.Ctx, `
 		insert into belfry.steps (job_id, `+columns+`)
-		values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)`,
+		values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, 0, 0, $11, $12)`,
 		ref.JobID, step.Number, step.Name, string(step.Kind), step.Type, step.Lease, step.Attempt, step.Took.D().Microseconds(),
 		base.Micros(step.SavedAt), base.Micros(step.WakeAt), total, base.JsonText(step.Result))
 	c.Wake(base.TopicJobs)
-	return job.SavedStep{Step: step}, err
+	if err != nil || n.Kind != job.StepSignal {
+		return job.SavedStep{Step: step}, err
+	}
+	wait := row{Step: step, total: total}
+	err = c.look(ref, &wait)
+	return job.SavedStep{Step: wait.Step}, err
 }
 
 // JobSteps lists the steps of a job, in order.
@@ -201,8 +216,20 @@ func (s *Store) ResetSteps(ctx context.Context, namespace string, id int64, r jo
 				return core.Errorf(core.NotFound, "job %d has no step %q", id, r.From).WithHint("see: belfry job steps %d", id)
 			}
 		}
+		waits, _, err := base.First(ctx, c.Tx, scan, `select `+columns+` from belfry.steps where job_id = $1 and number >= $2 and kind = 'signal' and ended_at = 0`, id, from)
+		if err != nil {
+			return err
+		}
+		if _, err := c.Tx.Exec(ctx, `
+			delete from belfry.signals
+			where job_id = $1 and taken = 1 and name in (select name from belfry.steps where job_id = $1 and number >= $2)`, id, from); err != nil {
+			return err
+		}
 		n, err := c.Tx.Exec(ctx, `delete from belfry.steps where job_id = $1 and number >= $2`, id, from)
 		if forgotten = int(n); err != nil || n == 0 {
+			return err
+		}
+		if err := c.wake(j.Job, waits.told); err != nil {
 			return err
 		}
 		c.Wake(base.TopicJobs)
@@ -214,10 +241,10 @@ func (s *Store) ResetSteps(ctx context.Context, namespace string, id int64, r jo
 // pruneStep is how many jobs one call of [Change.Prune] looks at in each table.
 const pruneStep = 500
 
-// Prune removes the steps and the progress of jobs that are gone. It goes through all jobs that have some in turn, a part at
+// Prune removes the steps, the progress and the signals of jobs that are gone. It goes through all jobs that have some in turn, a part at
 // a call: a job that sleeps for months keeps its own, however old they are. There is no more to do until the next call.
 func (c *Change) Prune() (more bool, err error) {
-	for i, table := range []string{"belfry.steps", "belfry.progress"} {
+	for i, table := range []string{"belfry.steps", "belfry.progress", "belfry.signals"} {
 		if err := c.prune(&c.s.pruned[i], table); err != nil {
 			return false, err
 		}

@@ -26,6 +26,7 @@ type Admin interface {
 	RunJobAgain(ctx context.Context, namespace string, id int64, r job.RunAgain) (job.Enqueued, error)
 	JobSteps(ctx context.Context, namespace string, id int64) ([]job.Step, error)
 	ResetSteps(ctx context.Context, namespace string, id int64, r job.StepReset) (int, error)
+	SignalJob(ctx context.Context, namespace string, id int64, sig job.Signal) (job.SentSignal, error)
 	DrainWorker(ctx context.Context, session string) error
 	Job(ctx context.Context, namespace string, id int64) (job.Job, error)
 	Attempts(ctx context.Context, namespace string, id int64) ([]job.Attempt, error)

@@ -666,8 +666,8 @@ create table belfry.logs (
 
 create index logs_job on belfry.logs (job_id, lease, seq);
 
--- Steps of jobs that are done and are not done again. Writers: SaveStep, under the lease, and
--- ResetSteps; housekeeping removes those of jobs that are gone.
+-- Steps of jobs that are done and are not done again. Writers: SaveStep, under the lease,
+-- ResetSteps, and signals, which end waits; housekeeping removes those of jobs that are gone.
 create table belfry.steps (
 	job_id   bigint not null,
 	number   bigint not null, -- from 1, without a gap
@@ -678,7 +678,9 @@ create table belfry.steps (
 	attempt  bigint not null,
 	took     bigint not null,
 	saved_at bigint not null,
-	wake_at  bigint not null, -- of a sleep: its end; 0: it is none
+	wake_at  bigint not null, -- of a sleep or a signal: its end; 0: it is none
+	ended_at bigint not null, -- of a signal: when the wait was over; 0: it is not
+	told     bigint not null, -- of a signal: the lease whose attempt was told last that it is not
 	total    bigint not null, -- bytes of results of the job, up to this one
 	result   text,
 	primary key (job_id, number)
@@ -686,6 +688,18 @@ create table belfry.steps (
 
 create unique index steps_name on belfry.steps (job_id, name);
 create index steps_sleeping on belfry.steps (wake_at) where wake_at > 0;
+
+-- Signals that were sent to jobs, the first of each name. Writers: SignalJob, and ResetSteps, which
+-- forgets those that forgotten steps had taken; housekeeping removes those of jobs that are gone.
+create table belfry.signals (
+	job_id bigint not null,
+	name   text not null,
+	at     bigint not null,
+	by     text not null,
+	taken  bigint not null, -- by the step of its name
+	input  text not null,
+	primary key (job_id, name)
+);
 
 -- How far jobs are, as their last attempt says. Writer: SaveProgress, under the lease; housekeeping
 -- removes what is of jobs that are gone.

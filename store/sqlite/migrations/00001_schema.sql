@@ -632,8 +632,8 @@ create table belfry.logs (
 
 create unique index belfry.logs_job on belfry.logs (job_id, lease, seq);
 
--- Steps of jobs that are done and are not done again. Writers: SaveStep, under the lease, and
--- ResetSteps; housekeeping removes those of jobs that are gone.
+-- Steps of jobs that are done and are not done again. Writers: SaveStep, under the lease,
+-- ResetSteps, and signals, which end waits; housekeeping removes those of jobs that are gone.
 create table belfry.steps (
 	row      integer primary key,
 	job_id   integer not null,
@@ -645,7 +645,9 @@ create table belfry.steps (
 	attempt  integer not null,
 	took     integer not null,
 	saved_at integer not null,
-	wake_at  integer not null, -- of a sleep: its end; 0: it is none
+	wake_at  integer not null, -- of a sleep or a signal: its end; 0: it is none
+	ended_at integer not null, -- of a signal: when the wait was over; 0: it is not
+	told     integer not null, -- of a signal: the lease whose attempt was told last that it is not
 	total    integer not null, -- bytes of results of the job, up to this one
 	result   text
 );
@@ -653,6 +655,18 @@ create table belfry.steps (
 create unique index belfry.steps_job on belfry.steps (job_id, number);
 create unique index belfry.steps_name on belfry.steps (job_id, name);
 create index belfry.steps_sleeping on belfry.steps (wake_at) where wake_at > 0;
+
+-- Signals that were sent to jobs, the first of each name. Writers: SignalJob, and ResetSteps, which
+-- forgets those that forgotten steps had taken; housekeeping removes those of jobs that are gone.
+create table belfry.signals (
+	job_id integer not null,
+	name   text not null,
+	at     integer not null,
+	by     text not null,
+	taken  integer not null, -- by the step of its name
+	input  text not null,
+	primary key (job_id, name)
+) without rowid;
 
 -- How far jobs are, as their last attempt says. Writer: SaveProgress, under the lease; housekeeping
 -- removes what is of jobs that are gone.

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -47,22 +46,27 @@ type Book struct {
 // New is the book of an attempt that has met no step.
 func New(a Attempt) *Book { return &Book{Attempt: a, names: map[string]bool{}} }
 
-// Asleep is the error of a sleep that has not passed.
+// Asleep is the error of a sleep that has not passed, or of a wait that is not over.
 type Asleep struct {
 	Name string
+	Kind job.StepKind
 	Left time.Duration
 }
 
-func (a *Asleep) Error() string { return fmt.Sprintf("sleeps in step %q", a.Name) }
+func (a *Asleep) Error() string {
+	if a.Kind == job.StepSignal {
+		return fmt.Sprintf("waits for signal %q", a.Name)
+	}
+	return fmt.Sprintf("sleeps in step %q", a.Name)
+}
 
 // wayOn is the end of each error about code that has changed.
 const wayOn = "the code of the handler has changed since: bring the steps back in their order, put new ones behind worker.Version, or forget those that are recorded: belfry job reset-steps %d --from %s"
 
 // changed is the error of a handler that does not fit the record, from a recorded step on.
 func (b *Book) changed(was job.Step, format string, args ...any) error {
-	from := "'" + strings.ReplaceAll(was.Name, "'", `'\''`) + "'"
 	b.broken = core.Errorf(core.Conflict, "step %d of job %d is recorded as %s %q by attempt %d, and %s", was.Number, b.Ref.JobID, was.Kind, was.Name, was.Attempt, fmt.Sprintf(format, args...)).
-		WithHint(wayOn, b.Ref.JobID, from)
+		WithHint(wayOn, b.Ref.JobID, was.Word())
 	return b.broken
 }
 
@@ -207,8 +211,43 @@ func (b *Book) Sleep(ctx context.Context, name string, d time.Duration) error {
 	if b.Keeper == nil {
 		return wait(ctx, left)
 	}
-	b.asleep = &Asleep{name, left}
+	b.asleep = &Asleep{name, job.StepSleep, left}
 	return b.asleep
+}
+
+// Signal answers what the signal of that name brought, or that nothing came once d has passed without it since the wait was recorded,
+// and an [Asleep] before.
+func (b *Book) Signal(ctx context.Context, name, typ string, d time.Duration) (brought json.RawMessage, came bool, err error) {
+	if err := b.enter(ctx, name); err != nil {
+		return nil, false, err
+	}
+	defer b.leave()
+	if b.Keeper == nil {
+		b.broken = core.Errorf(core.Conflict, "job %d waits for signal %q, and nothing keeps its steps", b.Ref.JobID, name).WithHint("run the worker with a broker")
+		return nil, false, b.broken
+	}
+	if err := b.load(ctx); err != nil {
+		return nil, false, err
+	}
+	was, there, err := b.next(name, job.StepSignal, typ)
+	if err != nil {
+		return nil, false, err
+	}
+	now := b.now.Add(time.Since(b.readAt))
+	n := job.NewStep{Number: was.Number, Name: name, Kind: job.StepSignal, Type: was.Type, Sleep: core.Duration(max(d, 0))}
+	switch {
+	case !there:
+		n.Type = typ
+		was, err = b.save(ctx, n)
+		now = was.SavedAt
+	case was.EndedAt.IsZero(): // by the record as it was read: whether it is so still is decided where signals come in
+		was, err = b.record(ctx, n)
+	}
+	if err != nil || !was.EndedAt.IsZero() {
+		return was.Result, !was.TimedOut, err
+	}
+	b.asleep = &Asleep{name, job.StepSignal, max(time.Millisecond, was.WakeAt.Sub(now))}
+	return nil, false, b.asleep
 }
 
 func wait(ctx context.Context, d time.Duration) error {
@@ -267,6 +306,15 @@ func (b *Book) save(ctx context.Context, n job.NewStep) (s job.Step, err error) 
 		b.note(job.Step{Number: n.Number, Name: n.Name, Kind: n.Kind})
 		return s, nil
 	}
+	s, err = b.record(ctx, n)
+	if err == nil {
+		b.note(s)
+	}
+	return s, err
+}
+
+// record sends a step.
+func (b *Book) record(ctx context.Context, n job.NewStep) (s job.Step, err error) {
 	var saved job.SavedStep
 	err = b.patiently(ctx, func(ctx context.Context) (err error) {
 		saved, err = b.Keeper.SaveStep(ctx, b.Session, b.Ref, n)
@@ -276,8 +324,9 @@ func (b *Book) save(ctx context.Context, n job.NewStep) (s job.Step, err error) 
 	case err == nil && saved.Stale:
 		return s, b.lost()
 	case err == nil:
-		b.note(saved.Step)
 		return saved.Step, nil
+	case mayHelp(err) && n.Kind == job.StepSignal:
+		err = core.Errorf(core.Unknown, "it is unknown whether signal %q of job %d has come: %w", n.Name, b.Ref.JobID, err)
 	case mayHelp(err):
 		err = core.Errorf(core.Unknown, "step %q of job %d is done, and it is unknown whether that is recorded: %w", n.Name, b.Ref.JobID, err).
 			WithHint("if it is not, the next attempt does it again: see belfry job steps %d", b.Ref.JobID)

@@ -39,6 +39,8 @@ type Jobs interface {
 type Steps interface {
 	// JobSteps lists the recorded steps of a job, in order.
 	JobSteps(ctx context.Context, namespace string, id int64) ([]job.Step, error)
+	// SignalJob gives a signal to a job: to the step that waits for it, or to be kept for one.
+	SignalJob(ctx context.Context, namespace string, id int64, sig job.Signal) (job.SentSignal, error)
 	// ResetSteps forgets the steps of a job that does not run, and answers how many these were.
 	ResetSteps(ctx context.Context, namespace string, id int64, r job.StepReset) (int, error)
 }

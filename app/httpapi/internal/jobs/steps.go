@@ -28,6 +28,18 @@ func (s *server) stepRoutes() {
 	})
 
 	api.ServeBody(s.API, api.Endpoint{
+		Id: "job-signal", Method: http.MethodPost, Path: "/v1/jobs/{id}/signals", Scope: access.ScopeOperate,
+		Summary: "Send a signal to a job",
+		Doc:     "It ends the wait of the step of its name, and starts the job at once if it was put off for that. One that no step waits for yet is kept. Of two with one name the first counts, and the second is answered with existing: true.",
+	}, func(ctx context.Context, c *api.Call, in *jobByID, sig job.Signal) (job.SentSignal, error) {
+		ns, err := in.resolve(c)
+		if err != nil {
+			return job.SentSignal{}, err
+		}
+		return s.service.SignalJob(ctx, ns, in.ID, sig)
+	})
+
+	api.ServeBody(s.API, api.Endpoint{
 		Id: "job-reset-steps", Method: http.MethodPost, Path: "/v1/jobs/{id}/reset-steps", Scope: access.ScopeOperate, Bare: true,
 		Summary: "Forget the steps of a job from one on, or all",
 		Doc:     "The next attempt runs them again. A job that is running is a conflict.",

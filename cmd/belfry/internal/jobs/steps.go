@@ -51,6 +51,14 @@ func drawSteps(c *cli.CLI, w io.Writer, all []job.Step, now time.Time) {
 			if !s.WakeAt.After(now) {
 				result = "slept until " + cli.Stamp(s.WakeAt)
 			}
+		case job.StepSignal:
+			took = ""
+			switch {
+			case s.TimedOut:
+				result = "no signal until " + cli.Stamp(s.WakeAt)
+			case s.EndedAt.IsZero():
+				result = "waits for its signal until " + cli.Stamp(s.WakeAt)
+			}
 		case job.StepVersion:
 			took, result = "", "version "+result
 		}

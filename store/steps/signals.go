@@ -1,0 +1,187 @@
+package steps
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/belfry-run/belfry/access"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/job"
+	"github.com/belfry-run/belfry/store/base"
+	"github.com/belfry-run/belfry/task"
+)
+
+// kept is a signal as it is kept.
+type kept struct {
+	job.SentSignal
+	input string
+}
+
+func scanSignal(r base.Rows) (k kept, err error) {
+	var taken int
+	err = r.Scan(base.ScanTime(&k.At), &k.By, &taken, &k.input)
+	k.Taken = taken != 0
+	return k, err
+}
+
+func (c *Change) signalOf(id int64, name string) (kept, bool, error) {
+	return base.First(c.Ctx, c.Tx, scanSignal, `select at, by, taken, input from belfry.signals where job_id = $1 and name = $2`, id, name)
+}
+
+// SignalJob gives a signal to a job. One that no step waits for yet is kept; of two with one name the first counts.
+func (s *Store) SignalJob(ctx context.Context, namespace string, id int64, sig job.Signal) (out job.SentSignal, err error) {
+	sig = sig.WithDefaults()
+	if err := sig.Validate(); err != nil {
+		return out, err
+	}
+	err = s.write(ctx, "signal job", func(c *Change) error {
+		out, err = c.signal(namespace, id, sig)
+		return err
+	})
+	return out, err
+}
+
+func (c *Change) signal(namespace string, id int64, sig job.Signal) (out job.SentSignal, err error) {
+	if _, err := c.jobs().LockJobs([]int64{id}); err != nil {
+		return out, err
+	}
+	j, err := c.s.jobs.ReadJob(c.Ctx, c.Tx, namespace, id)
+	if err != nil {
+		return out, err
+	}
+	if was, found, err := c.signalOf(id, sig.Name); err != nil || found {
+		was.Existing = found
+		return was.SentSignal, err
+	}
+	wait, waits, err := base.First(c.Ctx, c.Tx, scan, `select `+columns+` from belfry.steps where job_id = $1 and name = $2`, id, sig.Name)
+	if err != nil {
+		return out, err
+	}
+	if err := c.takes(j.Job, sig.Name, wait, waits); err != nil {
+		return out, err
+	}
+	n, _, err := base.First(c.Ctx, c.Tx, base.ScanInt, `select count(*) from belfry.signals where job_id = $1`, id)
+	if err != nil {
+		return out, err
+	}
+	if n >= job.MaxSignals {
+		return out, core.Errorf(core.TooLarge, "job %d has %d signals, the most is %d", id, n, job.MaxSignals)
+	}
+	out = job.SentSignal{Taken: waits, At: c.Now, By: access.ActorOf(c.Ctx)}
+	if _, err := c.Tx.Exec(c.Ctx, `insert into belfry.signals (job_id, name, at, by, taken, input) values ($1, $2, $3, $4, $5, $6)`,
+		id, sig.Name, base.Micros(out.At), out.By, base.Bit(waits), string(sig.Input)); err != nil {
+		return out, err
+	}
+	if err := c.Audit("signal", "job", j.Namespace, fmt.Sprint(id), sig.Name, nil, nil); err != nil {
+		return out, err
+	}
+	c.Wake(base.TopicJobs)
+	if !waits {
+		return out, nil
+	}
+	if err := c.end(id, &wait, sig.Input); err != nil {
+		return out, err
+	}
+	return out, c.wake(j.Job, wait.told)
+}
+
+// takes says why a job can take no signal of a name, if it cannot: also why the step of that name does not.
+func (c *Change) takes(j job.Job, name string, step row, recorded bool) error {
+	switch {
+	case j.Kind == task.KindWorkflow:
+		return core.Errorf(core.Conflict, "job %d is a run of a workflow", j.ID).WithHint("belfry workflow signal %d %s", j.ID, job.Step{Name: name}.Word())
+	case j.Kind != task.KindFunc && j.Kind != task.KindProgram:
+		return core.Errorf(core.Conflict, "job %d is of the kind %s, and waits for no signal", j.ID, j.Kind).WithHint("signals are for jobs of the kinds func and program")
+	case j.State.Final():
+		return core.Errorf(core.Conflict, "job %d has ended: it %s", j.ID, j.State).WithHint("see: belfry job show %d", j.ID)
+	case recorded && step.Kind != job.StepSignal:
+		return core.Errorf(core.Conflict, "step %q of job %d is of the kind %s, and waits for no signal", name, j.ID, step.Kind).WithHint("see: belfry job steps %d", j.ID)
+	case recorded && (!step.EndedAt.IsZero() || !step.WakeAt.After(c.Now)):
+		return core.Errorf(core.Conflict, "job %d waited for signal %q until %s", j.ID, name, core.Stamp(step.WakeAt)).WithHint("see: belfry job steps %d", j.ID)
+	}
+	return nil
+}
+
+// look ends a wait if its signal is there or its time has passed, and notes otherwise which attempt was told that it is not over.
+func (c *Change) look(ref job.Ref, wait *row) error {
+	told := int64(0)
+	switch sig, found, err := c.signalOf(ref.JobID, wait.Name); {
+	case err != nil:
+		return err
+	case !wait.EndedAt.IsZero():
+	case found:
+		if _, err := c.Tx.Exec(c.Ctx, `update belfry.signals set taken = 1 where job_id = $1 and name = $2`, ref.JobID, wait.Name); err != nil {
+			return err
+		}
+		return c.end(ref.JobID, wait, json.RawMessage(sig.input))
+	case !wait.WakeAt.After(c.Now):
+		return c.end(ref.JobID, wait, nil)
+	default:
+		told = ref.Lease
+	}
+	if wait.told == told {
+		return nil
+	}
+	wait.told = told
+	_, err := c.Tx.Exec(c.Ctx, `update belfry.steps set told = $3 where job_id = $1 and number = $2`, ref.JobID, wait.Number, told)
+	return err
+}
+
+// end writes the end of a wait, with what it brings; nothing if its time has passed. It is the last step of its job.
+func (c *Change) end(id int64, wait *row, result json.RawMessage) error {
+	wait.EndedAt, wait.Result, wait.TimedOut = c.Now, result, result == nil
+	c.Wake(base.TopicJobs)
+	_, err := c.Tx.Exec(c.Ctx, `update belfry.steps set ended_at = $3, result = $4, total = total + $5 where job_id = $1 and number = $2`,
+		id, wait.Number, base.Micros(wait.EndedAt), base.JsonText(result), len(result))
+	return err
+}
+
+// wake makes a job due whose last attempt ended to wait. One that waits for another reason, such as its next try, goes on
+// waiting, and so does one whose attempt has not ended: [Change.EndWaits] sees to it.
+func (c *Change) wake(j job.Job, told int64) error {
+	if told == 0 || j.State != job.Scheduled || j.Lease != told {
+		return nil
+	}
+	_, off, err := base.First(c.Ctx, c.Tx, base.ScanInt, `select number from belfry.attempts where job_id = $1 and lease = $2 and outcome = 'snoozed'`, j.ID, told)
+	if err != nil || !off {
+		return err
+	}
+	c.Wake(base.TopicEngine)
+	_, err = c.Tx.Exec(c.Ctx, `update belfry.jobs set due_at = $2 where id = $1 and state = 'scheduled' and due_at > $2`, j.ID, base.Micros(c.Now))
+	return err
+}
+
+// EndWaits has attempts that end to wait not put off their jobs if the wait was over after they had asked.
+func (c *Change) EndWaits(fs []job.Finish) error {
+	off, ids := map[job.Ref]int{}, []int64(nil)
+	for i, f := range fs {
+		if f.Outcome == job.OutcomeSnoozed {
+			off[f.Ref], ids = i, append(ids, f.JobID)
+		}
+	}
+	if len(ids) == 0 {
+		return nil
+	}
+	over, err := base.Collect(c.Ctx, c.Tx, func(r base.Rows) (ref job.Ref, err error) { return ref, r.Scan(&ref.JobID, &ref.Lease) }, `
+		select job_id, told
+		from belfry.steps
+		where `+c.SQL.In("job_id", 1)+` and told > 0 and ended_at > 0`, c.SQL.List(ids))
+	for _, ref := range over {
+		if i, there := off[ref]; there {
+			fs[i].Snooze = 0
+		}
+	}
+	return err
+}
+
+// Waiting is the wait that a job was put off for, if there is one.
+func Waiting(ctx context.Context, tx base.Tx, j job.Job) (job.Step, bool, error) {
+	v, found, err := base.First(ctx, tx, scan, `
+		select `+columns+`
+		from belfry.steps
+		where job_id = $1 and ended_at = 0 and kind = 'signal' and told = $2
+		order by number desc
+		limit 1`, j.ID, j.Lease)
+	return v.Step, found, err
+}
