@@ -88,7 +88,7 @@ const (
 )
 
 // Triggers lists them.
-var Triggers = []schedule.Trigger{TriggerEnqueue, TriggerSchedule, TriggerManual, schedule.TriggerBackfill, TriggerCheck, TriggerCycle, TriggerStep}
+var Triggers = []schedule.Trigger{TriggerEnqueue, TriggerSchedule, TriggerManual, schedule.TriggerBackfill, TriggerCheck, TriggerCycle, TriggerStep, TriggerSpawn}
 
 // NewJob is what somebody asks for when enqueueing. What is left out comes
 // from the task.
@@ -241,6 +241,9 @@ const TriggerCycle schedule.Trigger = "cycle"
 
 // TriggerStep is who asked for a job of a step of a workflow.
 const TriggerStep schedule.Trigger = "step"
+
+// TriggerSpawn is who asked for a job of a handler's step.
+const TriggerSpawn schedule.Trigger = "spawn"
 
 // StateFor is the state of a new job, which is due now or in the future.
 func StateFor(future bool) State {

@@ -29,7 +29,7 @@ type StepKeeper interface {
 type Step struct {
 	Number   int             `json:"number" doc:"Place among the steps of the job, from 1"`
 	Name     string          `json:"name"`
-	Kind     StepKind        `json:"kind" enum:"step,sleep,version,signal"`
+	Kind     StepKind        `json:"kind" enum:"step,sleep,version,signal,spawn"`
 	Type     string          `json:"type,omitempty" doc:"Type of the result, in the words of the program"`
 	Result   json.RawMessage `json:"result,omitempty"`
 	WakeAt   time.Time       `json:"wake_at,omitzero" doc:"Of a sleep or a signal: its end"`
@@ -50,17 +50,19 @@ const (
 	StepSleep   StepKind = "sleep"   // a time to wait
 	StepVersion StepKind = "version" // which version of its code a job follows
 	StepSignal  StepKind = "signal"  // a wait for the signal of its name
+	StepSpawn   StepKind = "spawn"   // a job that was enqueued
 )
 
 // NewStep is a step to record.
 type NewStep struct {
 	Number int             `json:"number" doc:"One more than the steps that are recorded"`
 	Name   string          `json:"name" doc:"At most 128 bytes; each name once in a job"`
-	Kind   StepKind        `json:"kind,omitempty" enum:"step,sleep,version,signal" doc:"Default: step"`
+	Kind   StepKind        `json:"kind,omitempty" enum:"step,sleep,version,signal,spawn" doc:"Default: step"`
 	Type   string          `json:"type,omitempty" doc:"Type of the result, in the words of the program; it is kept and not interpreted; at most 256 bytes"`
 	Result json.RawMessage `json:"result,omitempty" doc:"JSON; at most 256 KiB and 500 levels deep"`
 	Sleep  core.Duration   `json:"sleep,omitempty" doc:"With kind sleep: how long, from now; with kind signal: how long to wait at most; at most ten years"`
 	Took   core.Duration   `json:"took,omitempty" doc:"How long it ran"`
+	Job    *NewJob         `json:"job,omitempty" doc:"With kind spawn: the job to enqueue, in the namespace of this one; its id is the result of the step"`
 }
 
 // SavedStep is the answer to a [NewStep].
@@ -105,7 +107,7 @@ func (s NewStep) Validate() error {
 		p.Addf("type", s.Type, "must be plain text of at most %d bytes", MaxStepType)
 	}
 	switch s.Kind {
-	case StepRun, StepVersion:
+	case StepRun, StepVersion, StepSpawn:
 		if s.Sleep != 0 {
 			p.Addf("sleep", s.Sleep, "must be left out of a step of kind %s", s.Kind)
 		}
@@ -114,11 +116,12 @@ func (s NewStep) Validate() error {
 			p.Addf("sleep", s.Sleep, "must be between 0s and %s", MaxStepSleep)
 		}
 	default:
-		p.Add("kind", string(s.Kind), "is not a kind of step", "one of step, sleep, version, signal")
+		p.Add("kind", string(s.Kind), "is not a kind of step", "one of step, sleep, version, signal, spawn")
 	}
-	if s.Kind == StepSignal && len(s.Result) > 0 {
-		p.Add("result", fmt.Sprint(len(s.Result), " bytes"), "must be left out of a step of kind signal", "its result is what the signal brings")
+	if (s.Kind == StepSignal || s.Kind == StepSpawn) && len(s.Result) > 0 {
+		p.Add("result", fmt.Sprint(len(s.Result), " bytes"), fmt.Sprintf("must be left out of a step of kind %s", s.Kind), "")
 	}
+	s.checkSpawn(&p)
 	switch {
 	case len(s.Result) > MaxStepResult:
 		p.Add("result", fmt.Sprint(len(s.Result), " bytes"), fmt.Sprintf("is over the limit of %d bytes", MaxStepResult), "keep large results elsewhere and record where")
@@ -147,10 +150,29 @@ func checkStepName(p *core.Problems, name string) {
 	}
 }
 
+func (s NewStep) checkSpawn(p *core.Problems) {
+	switch {
+	case s.Kind != StepSpawn && s.Job != nil:
+		p.Addf("job", s.Job.Task, "must be left out of a step of kind %s", s.Kind)
+	case s.Kind == StepSpawn && s.Job == nil:
+		p.Add("job", "", "is missing", "say which job to enqueue")
+	case s.Kind == StepSpawn && (s.Job.Key != "" || s.Job.ActiveKey != ""):
+		p.Add("job", s.Job.Key+s.Job.ActiveKey, "must have no key and no active key", "the step makes it once by itself")
+	}
+}
+
+// Child is the job that a step of kind spawn has enqueued; 0 if it is of another kind.
+func (s Step) Child() (id int64) {
+	if s.Kind != StepSpawn || json.Unmarshal(s.Result, &id) != nil {
+		return 0
+	}
+	return id
+}
+
 // Is reports that a step is recorded as s, by the attempt under that lease. How long it took does not matter.
 func (s Step) Is(n NewStep, lease int64) bool {
 	slept := n.Kind != StepSleep && n.Kind != StepSignal || s.WakeAt.Equal(s.SavedAt.Add(n.Sleep.D().Truncate(time.Microsecond)))
-	return s.Lease == lease && s.Number == n.Number && s.Name == n.Name && s.Kind == n.Kind && s.Type == n.Type && slept && (s.Kind == StepSignal || bytes.Equal(s.Result, n.Result))
+	return s.Lease == lease && s.Number == n.Number && s.Name == n.Name && s.Kind == n.Kind && s.Type == n.Type && slept && (s.Kind == StepSignal || s.Kind == StepSpawn || bytes.Equal(s.Result, n.Result))
 }
 
 // StepReset says which steps of a job to forget.

@@ -93,6 +93,19 @@ func WaitSignal[T any](ctx context.Context, name string, timeout time.Duration) 
 	return brought, true, nil
 }
 
+// Spawn enqueues a job and answers its ID. The job is made in the transaction
+// that records the step: once, over all attempts. It goes on whatever becomes of
+// this one. Leave out Key and ActiveKey, and make it with [TaskOf.New] or by
+// hand; it is in the namespace of this job.
+func Spawn(ctx context.Context, name string, n job.NewJob) (id int64, err error) {
+	b, err := bookFrom(ctx, "Spawn")
+	if err != nil {
+		return 0, err
+	}
+	id, err = b.Spawn(ctx, name, n)
+	return id, hopeless(err)
+}
+
 // Version is how a handler whose steps change goes on with jobs that have begun.
 // It answers current, and records it, for a job that comes here first under
 // this code, the recorded version for one that was here before, and 0 for one

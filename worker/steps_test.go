@@ -488,3 +488,59 @@ func TestASignalThatDoesNotFitEndsTheJob(t *testing.T) {
 		}
 	})
 }
+
+func TestAStepEnqueuesAJobOnceOverAttempts(t *testing.T) {
+	inBubble(t, func(f *fixture) {
+		var ids []int64
+		ran := 0
+		f.handle("child", func(context.Context) error { ran++; return nil })
+		lost := true
+		f.broker.After = func(_ context.Context, call string) error {
+			if call == "save step" && lost { // its answer, once
+				lost = false
+				return core.Errorf(core.Unavailable, "no answer")
+			}
+			return nil
+		}
+		id := f.steady("order", func(ctx context.Context) error {
+			child, err := worker.Spawn(ctx, "bill", job.NewJob{Task: "child"})
+			if err != nil {
+				return err
+			}
+			if ids = append(ids, child); len(ids) < 3 {
+				return errors.New("not yet")
+			}
+			return nil
+		})
+		stop := f.serve()
+		pass(time.Minute)
+		_ = stop()
+		f.wantState(id, job.Succeeded)
+		if ran != 1 || len(ids) != 3 || ids[0] != ids[2] {
+			t.Errorf("ran %d, ids %d", ran, ids)
+		}
+	})
+}
+
+func TestAJobForWhichThereIsNoRoomIsEnqueuedByALaterAttempt(t *testing.T) {
+	inBubble(t, func(f *fixture) {
+		f.handle("child", func(context.Context) error { return nil })
+		refused := 2
+		f.broker.Before = func(_ context.Context, call string) error {
+			if call == "save step" && refused > 0 {
+				refused--
+				return core.Errorf(core.OverQuota, "full")
+			}
+			return nil
+		}
+		id := f.steady("order", func(ctx context.Context) error {
+			_, err := worker.Spawn(ctx, "bill", job.NewJob{Task: "child"})
+			return err
+		})
+		stop := f.serve()
+		pass(time.Minute)
+		_ = stop()
+		f.wantState(id, job.Succeeded)
+		f.wantOutcomes(id, job.OutcomeError, job.OutcomeError, job.OutcomeOK)
+	})
+}

@@ -225,6 +225,23 @@ func (s *strangers) status(token, method, path, body string) int {
 	return answer.StatusCode
 }
 
+// A worker runs what it is given: to ask for more is another right, and one that no attempt has.
+func TestAStepEnqueuesNoJobWithoutTheRight(t *testing.T) {
+	t.Parallel()
+	s := newStrangers(t)
+	session, j, a := s.claimed()
+	ref := job.Ref{JobID: j.Job.ID, Lease: j.Job.Lease}
+	step := job.NewStep{Number: 1, Name: "more", Kind: job.StepSpawn, Job: &job.NewJob{Task: "p"}}
+	for who, keeper := range map[string]job.StepKeeper{"worker": s.worker, "attempt": a} {
+		if _, err := keeper.SaveStep(t.Context(), session.ID, ref, step); core.CodeOf(err) != core.Forbidden {
+			t.Errorf("%s: %v", who, err)
+		}
+	}
+	if steps, err := s.st.JobSteps(t.Context(), core.AnyNamespace, ref.JobID); err != nil || len(steps) != 0 {
+		t.Error(steps, err)
+	}
+}
+
 func TestAnAttemptLivesOnItsOwnTokenAlone(t *testing.T) {
 	t.Parallel()
 	s := newStrangers(t)

@@ -26,7 +26,7 @@ func TestBrokerSuiteOverHTTP(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, secret, err := st.CreateToken(t.Context(), access.Token{Name: "worker", Namespace: core.AnyNamespace, Scopes: []access.Scope{access.ScopeWorker}})
+		_, secret, err := st.CreateToken(t.Context(), access.Token{Name: "worker", Namespace: core.AnyNamespace, Scopes: []access.Scope{access.ScopeWorker, access.ScopeOperate}})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -75,6 +75,10 @@ func (b *Broker) AddTask(t task.Task) {
 func (b *Broker) Enqueue(n job.NewJob) job.Job {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	return enqueue(b, n)
+}
+
+func enqueue(b *Broker, n job.NewJob) job.Job {
 	t, ok := b.tasks[n.Task]
 	if !ok {
 		t = task.Task{Name: n.Task}.WithDefaults()

@@ -2,6 +2,8 @@ package brokertest
 
 import (
 	"context"
+	"encoding/json"
+	"strconv"
 	"time"
 
 	"github.com/belfry-run/belfry/core"
@@ -62,6 +64,9 @@ func saveStep(b *Broker, session string, ref job.Ref, n job.NewStep) (out job.Sa
 	}
 	if n.Kind == job.StepSignal {
 		look(b, &s, ref)
+	}
+	if n.Kind == job.StepSpawn {
+		s.Result = json.RawMessage(strconv.FormatInt(enqueue(b, *n.Job).ID, 10))
 	}
 	b.steps[ref.JobID] = append(have, s)
 	return job.SavedStep{Step: s}, nil

@@ -68,6 +68,16 @@ type enqueue struct {
 
 func (c *Change) Enqueue(ns []job.NewJob) ([]job.Enqueued, error) { return c.enqueue(ns, nil) }
 
+// Spawn enqueues a job for a step of another.
+func (c *Change) Spawn(n job.NewJob) (job.Enqueued, error) {
+	c.trigger = job.TriggerSpawn
+	out, err := c.enqueue([]job.NewJob{n}, nil)
+	if err != nil {
+		return job.Enqueued{}, err
+	}
+	return out[0], nil
+}
+
 // enqueue is Enqueue with a claim that may go along.
 func (c *Change) enqueue(ns []job.NewJob, along *along) ([]job.Enqueued, error) {
 	if len(ns) > core.MaxBatch {
@@ -197,7 +207,7 @@ func (c *Change) implyTask(n job.NewJob) (task.Task, error) {
 func (c *Change) NewJob(id int64, n job.NewJob, t task.Task) JobRow {
 	j := job.Job{
 		ID: id, Namespace: t.Namespace, Task: t.Name, Kind: t.Kind, Queue: t.Queue, Priority: t.Priority,
-		Input: t.Input, Tags: n.Tags, Trigger: job.TriggerEnqueue, CreatedAt: c.Now, DueAt: c.Now,
+		Input: t.Input, Tags: n.Tags, Trigger: core.Or(c.trigger, job.TriggerEnqueue), CreatedAt: c.Now, DueAt: c.Now,
 		MaxAttempts: t.Retry.MaxAttempts, Timeout: t.Timeout, ActiveKey: n.ActiveKey, Key: n.Key,
 	}
 	if n.Queue != "" {

@@ -64,11 +64,12 @@ func New(b *base.Store, queues *queues.Store, bounds *bounds.Store, turns *turns
 // Change is a transition under way, with what this package does in it.
 type Change struct {
 	*base.Change
-	s *Store
+	s       *Store
+	trigger schedule.Trigger // of new jobs, if it is another than usual
 }
 
 // In is a transition under way for this package.
-func (s *Store) In(c *base.Change) *Change { return &Change{c, s} }
+func (s *Store) In(c *base.Change) *Change { return &Change{Change: c, s: s} }
 
 func (c *Change) queues() *queues.Change { return c.s.queues.In(c.Change) }
 

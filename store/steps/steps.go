@@ -160,6 +160,12 @@ func (c *Change) save(session string, ref job.Ref, n job.NewStep) (out job.Saved
 	}
 	step := job.Step{Number: n.Number, Name: n.Name, Kind: n.Kind, Type: n.Type, Result: n.Result, Attempt: h.attempt, Lease: ref.Lease,
 		Took: core.Duration(n.Took.D().Truncate(time.Microsecond)), SavedAt: c.Now}
+	if n.Kind == job.StepSpawn {
+		if step.Result, err = c.spawn(ref.JobID, *n.Job); err != nil {
+			return out, err
+		}
+		total += int64(len(step.Result))
+	}
 	if n.Kind == job.StepSleep || n.Kind == job.StepSignal {
 		step.WakeAt = c.Now.Add(n.Sleep.D().Truncate(time.Microsecond))
 	}

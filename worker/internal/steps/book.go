@@ -222,9 +222,8 @@ func (b *Book) Signal(ctx context.Context, name, typ string, d time.Duration) (b
 		return nil, false, err
 	}
 	defer b.leave()
-	if b.Keeper == nil {
-		b.broken = core.Errorf(core.Conflict, "job %d waits for signal %q, and nothing keeps its steps", b.Ref.JobID, name).WithHint("run the worker with a broker")
-		return nil, false, b.broken
+	if err := b.kept(name); err != nil {
+		return nil, false, err
 	}
 	if err := b.load(ctx); err != nil {
 		return nil, false, err
@@ -248,6 +247,33 @@ func (b *Book) Signal(ctx context.Context, name, typ string, d time.Duration) (b
 	}
 	b.asleep = &Asleep{name, job.StepSignal, max(time.Millisecond, was.WakeAt.Sub(now))}
 	return nil, false, b.asleep
+}
+
+// Spawn answers the job of a step from the record, or has it enqueued.
+func (b *Book) Spawn(ctx context.Context, name string, n job.NewJob) (int64, error) {
+	if err := b.enter(ctx, name); err != nil {
+		return 0, err
+	}
+	defer b.leave()
+	if err := b.kept(name); err != nil {
+		return 0, err
+	}
+	if err := b.load(ctx); err != nil {
+		return 0, err
+	}
+	was, there, err := b.next(name, job.StepSpawn, "")
+	if err == nil && !there {
+		was, err = b.save(ctx, job.NewStep{Name: name, Kind: job.StepSpawn, Job: &n})
+	}
+	return was.Child(), err
+}
+
+// kept refuses a step that is nothing without a record.
+func (b *Book) kept(name string) error {
+	if b.Keeper == nil {
+		b.broken = core.Errorf(core.Conflict, "step %q of job %d needs a record, and nothing keeps one", name, b.Ref.JobID).WithHint("run the worker with a broker")
+	}
+	return b.broken
 }
 
 func wait(ctx context.Context, d time.Duration) error {
@@ -316,17 +342,27 @@ func (b *Book) save(ctx context.Context, n job.NewStep) (s job.Step, err error) 
 // record sends a step.
 func (b *Book) record(ctx context.Context, n job.NewStep) (s job.Step, err error) {
 	var saved job.SavedStep
+	var full error
 	err = b.patiently(ctx, func(ctx context.Context) (err error) {
 		saved, err = b.Keeper.SaveStep(ctx, b.Session, b.Ref, n)
+		if n.Kind == job.StepSpawn && noRoom(err) {
+			full, err = err, nil
+		}
 		return err
 	})
 	switch {
+	case full != nil: // the next attempt asks again, when the policy says so
+		b.broken = full
+		return s, full
 	case err == nil && saved.Stale:
 		return s, b.lost()
 	case err == nil:
 		return saved.Step, nil
 	case mayHelp(err) && n.Kind == job.StepSignal:
 		err = core.Errorf(core.Unknown, "it is unknown whether signal %q of job %d has come: %w", n.Name, b.Ref.JobID, err)
+	case mayHelp(err) && n.Kind == job.StepSpawn:
+		err = core.Errorf(core.Unknown, "it is unknown whether step %q of job %d has enqueued its job: %w", n.Name, b.Ref.JobID, err).
+			WithHint("the next attempt asks again, and it is enqueued once")
 	case mayHelp(err):
 		err = core.Errorf(core.Unknown, "step %q of job %d is done, and it is unknown whether that is recorded: %w", n.Name, b.Ref.JobID, err).
 			WithHint("if it is not, the next attempt does it again: see belfry job steps %d", b.Ref.JobID)
@@ -368,6 +404,12 @@ func (b *Book) patiently(ctx context.Context, call func(ctx context.Context) err
 		}
 		pause.Sleep(ctx)
 	}
+}
+
+// noRoom reports that a job was not enqueued because there is no room for it.
+func noRoom(err error) bool {
+	code := core.CodeOf(err)
+	return code == core.OverQuota || code == core.QueueFull
 }
 
 // mayHelp reports that to ask again may get another answer.

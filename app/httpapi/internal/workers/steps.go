@@ -6,6 +6,7 @@ import (
 
 	"github.com/belfry-run/belfry/access"
 	"github.com/belfry-run/belfry/app/httpapi/internal/api"
+	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/httpapi/wire"
 	"github.com/belfry-run/belfry/job"
 )
@@ -13,7 +14,8 @@ import (
 // docOfSaving says for both routes what a step is.
 const docOfSaving = "Later attempts of the job read the result of a step and do not run it again. Steps are numbered from 1 without a gap, and each name is there once. " +
 	"The same step under the same lease may be sent again: it is answered as it is recorded. Another one under its number or name is a conflict. " +
-	"A step of the kind signal waits for the signal of its name: it is over once the answer has ended_at. Until then it may be sent again, also under a later lease."
+	"A step of the kind signal waits for the signal of its name: it is over once the answer has ended_at. Until then it may be sent again, also under a later lease. " +
+	"A step of the kind spawn enqueues a job, once."
 
 func (s *server) stepRoutes() {
 	type attemptOfSession struct {
@@ -37,13 +39,17 @@ func (s *server) stepRoutes() {
 	api.ServeBody(s.API, api.Endpoint{
 		Id: "session-step", Method: http.MethodPost, Path: "/v1/sessions/{id}/steps", Scope: access.ScopeWorker,
 		Summary: "Record the next step of the job of an attempt",
-		Doc:     docOfSaving + " Under a lease that was lost nothing is written, and the answer has stale: true.",
+		Doc:     docOfSaving + " Under a lease that was lost nothing is written, and the answer has stale: true. A step of the kind spawn needs the scope operate too.",
 	}, func(ctx context.Context, c *api.Call, in *sessionByID, body wire.SessionStep) (job.SavedStep, error) {
 		if err := s.ownSession(ctx, c.Token, in.ID); err != nil {
 			return job.SavedStep{}, err
 		}
 		if err := body.WithDefaults().Validate(); err != nil {
 			return job.SavedStep{}, err
+		}
+		if body.Job != nil && !access.Allows(c.Token.Scopes, access.ScopeOperate) {
+			return job.SavedStep{}, core.Errorf(core.Forbidden, "a step that enqueues a job needs the scope %s beside %s", access.ScopeOperate, access.ScopeWorker).
+				WithHint("give the token of the worker both scopes")
 		}
 		return s.service.SaveStep(ctx, in.ID, body.Ref, body.NewStep)
 	})
@@ -68,6 +74,9 @@ func (s *server) stepRoutes() {
 	}, func(ctx context.Context, c *api.Call, in *attemptOf, n job.NewStep) (job.SavedStep, error) {
 		if err := n.WithDefaults().Validate(); err != nil {
 			return job.SavedStep{}, err
+		}
+		if n.Job != nil {
+			return job.SavedStep{}, core.Errorf(core.Forbidden, "the token of an attempt enqueues no job")
 		}
 		out, err := s.service.SaveStep(ctx, c.Right.Session, in.ref(), n)
 		if err == nil && out.Stale {

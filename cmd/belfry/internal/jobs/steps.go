@@ -59,6 +59,8 @@ func drawSteps(c *cli.CLI, w io.Writer, all []job.Step, now time.Time) {
 			case s.EndedAt.IsZero():
 				result = "waits for its signal until " + cli.Stamp(s.WakeAt)
 			}
+		case job.StepSpawn:
+			took, result = "", fmt.Sprintf("enqueued job %d", s.Child())
 		case job.StepVersion:
 			took, result = "", "version "+result
 		}
