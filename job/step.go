@@ -29,12 +29,13 @@ type StepKeeper interface {
 type Step struct {
 	Number   int             `json:"number" doc:"Place among the steps of the job, from 1"`
 	Name     string          `json:"name"`
-	Kind     StepKind        `json:"kind" enum:"step,sleep,version,signal,spawn"`
+	Kind     StepKind        `json:"kind" enum:"step,sleep,version,signal,spawn,await"`
 	Type     string          `json:"type,omitempty" doc:"Type of the result, in the words of the program"`
 	Result   json.RawMessage `json:"result,omitempty"`
 	WakeAt   time.Time       `json:"wake_at,omitzero" doc:"Of a sleep or a signal: its end"`
-	EndedAt  time.Time       `json:"ended_at,omitzero" doc:"Of a signal: when the wait was over; none: it is not"`
+	EndedAt  time.Time       `json:"ended_at,omitzero" doc:"Of a signal or an await: when the wait was over; none: it is not"`
 	TimedOut bool            `json:"timed_out,omitempty" doc:"Of a signal: the wait ended without one"`
+	Child    int64           `json:"child,omitempty" doc:"Of a spawn or an await: the job"`
 	Attempt  int             `json:"attempt" doc:"The attempt that recorded it"`
 	Lease    int64           `json:"lease"`
 	Took     core.Duration   `json:"took" doc:"How long it ran, by the clock of the worker"`
@@ -51,18 +52,20 @@ const (
 	StepVersion StepKind = "version" // which version of its code a job follows
 	StepSignal  StepKind = "signal"  // a wait for the signal of its name
 	StepSpawn   StepKind = "spawn"   // a job that was enqueued
+	StepAwait   StepKind = "await"   // a wait for the end of such a job
 )
 
 // NewStep is a step to record.
 type NewStep struct {
 	Number int             `json:"number" doc:"One more than the steps that are recorded"`
 	Name   string          `json:"name" doc:"At most 128 bytes; each name once in a job"`
-	Kind   StepKind        `json:"kind,omitempty" enum:"step,sleep,version,signal,spawn" doc:"Default: step"`
+	Kind   StepKind        `json:"kind,omitempty" enum:"step,sleep,version,signal,spawn,await" doc:"Default: step"`
 	Type   string          `json:"type,omitempty" doc:"Type of the result, in the words of the program; it is kept and not interpreted; at most 256 bytes"`
 	Result json.RawMessage `json:"result,omitempty" doc:"JSON; at most 256 KiB and 500 levels deep"`
 	Sleep  core.Duration   `json:"sleep,omitempty" doc:"With kind sleep: how long, from now; with kind signal: how long to wait at most; at most ten years"`
 	Took   core.Duration   `json:"took,omitempty" doc:"How long it ran"`
 	Job    *NewJob         `json:"job,omitempty" doc:"With kind spawn: the job to enqueue, in the namespace of this one; its id is the result of the step"`
+	Child  int64           `json:"child,omitempty" doc:"With kind await: the job to wait for, which a step has enqueued"`
 }
 
 // SavedStep is the answer to a [NewStep].
@@ -107,7 +110,7 @@ func (s NewStep) Validate() error {
 		p.Addf("type", s.Type, "must be plain text of at most %d bytes", MaxStepType)
 	}
 	switch s.Kind {
-	case StepRun, StepVersion, StepSpawn:
+	case StepRun, StepVersion, StepSpawn, StepAwait:
 		if s.Sleep != 0 {
 			p.Addf("sleep", s.Sleep, "must be left out of a step of kind %s", s.Kind)
 		}
@@ -116,9 +119,9 @@ func (s NewStep) Validate() error {
 			p.Addf("sleep", s.Sleep, "must be between 0s and %s", MaxStepSleep)
 		}
 	default:
-		p.Add("kind", string(s.Kind), "is not a kind of step", "one of step, sleep, version, signal, spawn")
+		p.Add("kind", string(s.Kind), "is not a kind of step", "one of step, sleep, version, signal, spawn, await")
 	}
-	if (s.Kind == StepSignal || s.Kind == StepSpawn) && len(s.Result) > 0 {
+	if (s.Kind == StepSignal || s.Kind == StepSpawn || s.Kind == StepAwait) && len(s.Result) > 0 {
 		p.Add("result", fmt.Sprint(len(s.Result), " bytes"), fmt.Sprintf("must be left out of a step of kind %s", s.Kind), "")
 	}
 	s.checkSpawn(&p)
@@ -159,20 +162,15 @@ func (s NewStep) checkSpawn(p *core.Problems) {
 	case s.Kind == StepSpawn && (s.Job.Key != "" || s.Job.ActiveKey != ""):
 		p.Add("job", s.Job.Key+s.Job.ActiveKey, "must have no key and no active key", "the step makes it once by itself")
 	}
-}
-
-// Child is the job that a step of kind spawn has enqueued; 0 if it is of another kind.
-func (s Step) Child() (id int64) {
-	if s.Kind != StepSpawn || json.Unmarshal(s.Result, &id) != nil {
-		return 0
+	if (s.Kind == StepAwait) != (s.Child > 0) {
+		p.Addf("child", s.Child, "must be the id of a job with kind await, and left out otherwise")
 	}
-	return id
 }
 
 // Is reports that a step is recorded as s, by the attempt under that lease. How long it took does not matter.
 func (s Step) Is(n NewStep, lease int64) bool {
 	slept := n.Kind != StepSleep && n.Kind != StepSignal || s.WakeAt.Equal(s.SavedAt.Add(n.Sleep.D().Truncate(time.Microsecond)))
-	return s.Lease == lease && s.Number == n.Number && s.Name == n.Name && s.Kind == n.Kind && s.Type == n.Type && slept && (s.Kind == StepSignal || s.Kind == StepSpawn || bytes.Equal(s.Result, n.Result))
+	return s.Lease == lease && s.Number == n.Number && s.Name == n.Name && s.Kind == n.Kind && s.Type == n.Type && slept && (n.Kind != StepAwait || s.Child == n.Child) && (s.Kind == StepSignal || s.Kind == StepSpawn || s.Kind == StepAwait || bytes.Equal(s.Result, n.Result))
 }
 
 // StepReset says which steps of a job to forget.

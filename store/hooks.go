@@ -69,6 +69,9 @@ func (s *Store) join() {
 			if err := s.workflowStore.In(c.Change).FollowWorkflows(ends); err != nil {
 				return err
 			}
+			if err := s.stepStore.In(c.Change).FollowChildren(ends); err != nil {
+				return err
+			}
 			if err := s.scheduleStore.In(c.Change).Follow(schedules); err != nil {
 				return err
 			}
@@ -82,16 +85,23 @@ func (s *Store) join() {
 				return err
 			}
 			var steps []jobs.MemberEnd
+			var children []int64
 			members = slices.DeleteFunc(members, func(m jobs.MemberEnd) bool {
-				if m.Trigger == job.TriggerStep {
+				switch m.Trigger {
+				case job.TriggerStep:
 					steps = append(steps, m)
+				case job.TriggerSpawn:
+					children = append(children, m.JobID)
 				}
-				return m.Trigger == job.TriggerStep
+				return m.Trigger != job.TriggerCycle
 			})
 			if err := s.cycleStore.In(c.Change).MembersEnded(members); err != nil {
 				return err
 			}
 			if err := s.workflowStore.In(c.Change).StepsEnded(steps); err != nil {
+				return err
+			}
+			if err := s.stepStore.In(c.Change).ChildrenEnded(children); err != nil {
 				return err
 			}
 			return s.scheduleStore.In(c.Change).Follow(schedules)

@@ -106,6 +106,19 @@ func Spawn(ctx context.Context, name string, n job.NewJob) (id int64, err error)
 	return id, hopeless(err)
 }
 
+// Await waits for the end of a job that [Spawn] has enqueued, and answers how it
+// ended; a failure of the job is no error. Until then it returns an error for the
+// handler to return, as [Sleep] does: the attempt ends, its slot is free, and the
+// end of the job starts this one again at once.
+func Await(ctx context.Context, name string, child int64) (job.Ended, error) {
+	b, err := bookFrom(ctx, "Await")
+	if err != nil {
+		return job.Ended{}, err
+	}
+	how, err := b.Await(ctx, name, child)
+	return how, hopeless(err)
+}
+
 // Version is how a handler whose steps change goes on with jobs that have begun.
 // It answers current, and records it, for a job that comes here first under
 // this code, the recorded version for one that was here before, and 0 for one

@@ -544,3 +544,73 @@ func TestAJobForWhichThereIsNoRoomIsEnqueuedByALaterAttempt(t *testing.T) {
 		f.wantOutcomes(id, job.OutcomeError, job.OutcomeError, job.OutcomeOK)
 	})
 }
+
+func TestAWaitForAJobFreesItsSlotAndGoesOnAtItsEnd(t *testing.T) {
+	inBubble(t, func(f *fixture) {
+		f.options.Queues["default"] = 1
+		rounds, bills := 0, 0
+		f.broker.AddTask(task.Task{Name: "bill", Retry: task.Retry{MaxAttempts: 1}})
+		f.handle("bill", func(context.Context) error {
+			if bills++; bills == 2 {
+				return errors.New("no paper")
+			}
+			return nil
+		})
+		var ends []job.Ended
+		id := f.steady("order", func(ctx context.Context) error {
+			rounds++
+			ends = nil
+			for i := range 2 {
+				child, err := worker.Spawn(ctx, fmt.Sprint("bill ", i), job.NewJob{Task: "bill", Delay: core.Duration(time.Hour)})
+				if err != nil {
+					return err
+				}
+				end, err := worker.Await(ctx, fmt.Sprint("billed ", i), child)
+				if err != nil {
+					return fmt.Errorf("wrapped: %w", err)
+				}
+				ends = append(ends, end)
+			}
+			return nil
+		})
+		stop := f.serve()
+		pass(time.Second)
+		if j := f.job(id); j.State != job.Scheduled || j.Error != `waits for a job in step "billed 0"` {
+			t.Errorf("%s %q", j.State, j.Error)
+		}
+		pass(3 * time.Hour)
+		_ = stop()
+		f.wantState(id, job.Succeeded)
+		if rounds != 3 || bills != 2 || len(ends) != 2 || ends[0].State != job.Succeeded || ends[1].State != job.Failed || ends[1].Error != "no paper" {
+			t.Errorf("%d rounds, %d bills, %+v", rounds, bills, ends)
+		}
+	})
+}
+
+func TestAWaitForAnotherJobThanBeforeIsAChange(t *testing.T) {
+	inBubble(t, func(f *fixture) {
+		f.handle("bill", func(context.Context) error { return nil })
+		rounds := 0
+		id := f.steady("order", func(ctx context.Context) error {
+			one, err := worker.Spawn(ctx, "one", job.NewJob{Task: "bill"})
+			if err != nil {
+				return err
+			}
+			two, err := worker.Spawn(ctx, "two", job.NewJob{Task: "bill", Delay: core.Duration(time.Minute)})
+			if err != nil {
+				return err
+			}
+			if rounds++; rounds > 1 {
+				two = one
+			}
+			_, err = worker.Await(ctx, "billed", two)
+			return err
+		})
+		stop := f.serve()
+		pass(90 * time.Second)
+		_ = stop()
+		if said := f.job(id).Error; !strings.Contains(said, "the handler waits for job ") {
+			t.Error(said)
+		}
+	})
+}

@@ -395,6 +395,11 @@ func (b *Broker) settle(j *job.Job, f job.Finish) {
 	}
 	j.State, j.Reason, j.DueAt, j.Failures, j.Infra, j.Snoozes, j.Error, j.Output = s.State, s.Reason, s.DueAt, s.Failures, s.Infra, s.Snoozes, s.Error, f.Output
 	b.attempts[j.ID] = append(b.attempts[j.ID], f)
+	if s.State.Final() {
+		for id := range b.steps {
+			wakeWaits(b, id, func(s job.Step) bool { return s.Kind == job.StepAwait && s.Child == j.ID })
+		}
+	}
 	b.wake()
 }
 

@@ -45,7 +45,7 @@ func saveStep(b *Broker, session string, ref job.Ref, n job.NewStep) (out job.Sa
 		return out, err
 	}
 	have := b.steps[ref.JobID]
-	if n.Number <= len(have) && b.holds(session, ref) && n.Kind == job.StepSignal && have[n.Number-1].Kind == n.Kind && have[n.Number-1].Name == n.Name {
+	if n.Number <= len(have) && b.holds(session, ref) && (n.Kind == job.StepSignal || n.Kind == job.StepAwait) && have[n.Number-1].Kind == n.Kind && have[n.Number-1].Name == n.Name {
 		look(b, &have[n.Number-1], ref)
 		return job.SavedStep{Step: have[n.Number-1]}, nil
 	}
@@ -62,11 +62,12 @@ func saveStep(b *Broker, session string, ref job.Ref, n job.NewStep) (out job.Sa
 	if n.Kind == job.StepSleep || n.Kind == job.StepSignal {
 		s.WakeAt = s.SavedAt.Add(n.Sleep.D().Truncate(time.Microsecond))
 	}
-	if n.Kind == job.StepSignal {
+	if s.Child = max(s.Child, n.Child); n.Kind == job.StepSignal || n.Kind == job.StepAwait {
 		look(b, &s, ref)
 	}
 	if n.Kind == job.StepSpawn {
-		s.Result = json.RawMessage(strconv.FormatInt(enqueue(b, *n.Job).ID, 10))
+		s.Child = enqueue(b, *n.Job).ID
+		s.Result = json.RawMessage(strconv.FormatInt(s.Child, 10))
 	}
 	b.steps[ref.JobID] = append(have, s)
 	return job.SavedStep{Step: s}, nil
@@ -115,20 +116,35 @@ func (b *Broker) SignalJob(id int64, sig job.Signal) {
 		return
 	}
 	b.signals[key] = sig.WithDefaults().Input
+	wakeWaits(b, id, func(s job.Step) bool { return s.Kind == job.StepSignal && s.Name == sig.Name })
+	b.wake()
+}
+
+// wakeWaits looks at the open waits of a job. It needs the lock.
+func wakeWaits(b *Broker, id int64, which func(s job.Step) bool) {
 	all := b.steps[id]
 	for i := range all {
-		if all[i].Kind == job.StepSignal && all[i].Name == sig.Name && all[i].EndedAt.IsZero() {
-			look(b, &all[i], job.Ref{JobID: id})
-			if j := b.jobs[id]; j.State == job.Scheduled && b.waiting[job.Ref{JobID: id, Lease: j.Lease}] == all[i].Number {
-				j.DueAt = time.Now()
-			}
+		if !all[i].EndedAt.IsZero() || !which(all[i]) {
+			continue
+		}
+		look(b, &all[i], job.Ref{JobID: id})
+		if j := b.jobs[id]; j.State == job.Scheduled && b.waiting[job.Ref{JobID: id, Lease: j.Lease}] == all[i].Number {
+			j.DueAt = time.Now()
 		}
 	}
-	b.wake()
 }
 
 // look ends a wait if it is over. It needs the lock.
 func look(b *Broker, s *job.Step, ref job.Ref) {
+	if j := b.jobs[s.Child]; s.Kind == job.StepAwait && s.EndedAt.IsZero() {
+		if j.State.Final() {
+			s.EndedAt = core.Micro(time.Now())
+			s.Result, _ = json.Marshal(job.EndedOf(*j))
+		} else {
+			b.waiting[ref] = s.Number
+		}
+		return
+	}
 	input, came := b.signals[signalKey{ref.JobID, s.Name}]
 	switch {
 	case !s.EndedAt.IsZero():

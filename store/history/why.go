@@ -194,13 +194,17 @@ func (s *Store) whyWaiting(ctx context.Context, tx base.Tx, row jobs.JobRow, now
 	return nil
 }
 
-// whyWait says which signal a job was put off for.
+// whyWait says which signal, or the end of which job, a job was put off for.
 func (s *Store) whyWait(ctx context.Context, tx base.Tx, row jobs.JobRow, now time.Time, w *job.Why) error {
 	if row.Kind != task.KindFunc && row.Kind != task.KindProgram || row.State != job.Scheduled || row.Attempt == 0 || row.DueAt.Before(now) {
 		return nil
 	}
 	step, found, err := steps.Waiting(ctx, tx, row.Job)
-	if found {
+	switch {
+	case found && step.Kind == job.StepAwait:
+		w.Checks = append(w.Checks, core.Check{Name: fmt.Sprintf("job %d has ended", step.Child),
+			Detail: fmt.Sprintf("step %d waits for it", step.Number), Fix: fmt.Sprintf("belfry job why %d", step.Child)})
+	case found:
 		w.Checks = append(w.Checks, core.Check{Name: "signal " + step.Name + " has come",
 			Detail: fmt.Sprintf("step %d waits for it until %s", step.Number, step.WakeAt.Format(time.RFC3339)),
 			Fix:    fmt.Sprintf("belfry job signal %d %s", row.ID, step.Word())})

@@ -118,7 +118,7 @@ type Hooks struct {
 	Succeeded func(c *Change, done []base.Succeeded, checks []Ending, members []MemberEnd, schedules []int64) error
 }
 
-// MemberEnd is a job of a member of a cycle, or of a step of a workflow, that has ended for good.
+// MemberEnd is a job of a member of a cycle, or of a step of a workflow or of a job, that has ended for good.
 type MemberEnd struct {
 	JobID, TaskID int64
 	State         job.State

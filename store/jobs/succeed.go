@@ -99,7 +99,7 @@ func (fast) succeed(c *Change, session string, fs []job.Finish, settled func(job
 		switch d.Trigger {
 		case job.TriggerCheck:
 			checks = append(checks, endingOf(d))
-		case job.TriggerCycle, job.TriggerStep:
+		case job.TriggerCycle, job.TriggerStep, job.TriggerSpawn:
 			m := MemberEnd{JobID: d.Ref.JobID, TaskID: d.TaskID, State: job.Succeeded, Attempts: d.Attempt, ClaimedAt: base.Instant(d.ClaimedAt), Trigger: d.Trigger}
 			if at, found := slices.BinarySearchFunc(rows, d.Ref.JobID, func(r base.Success, id int64) int { return cmp.Compare(r.JobID, id) }); found && rows[at].Output != nil {
 				m.Output = []byte(*rows[at].Output)

@@ -106,18 +106,14 @@ func (c *Change) takes(j job.Job, name string, step row, recorded bool) error {
 // look ends a wait if its signal is there or its time has passed, and notes otherwise which attempt was told that it is not over.
 func (c *Change) look(ref job.Ref, wait *row) error {
 	told := int64(0)
-	switch sig, found, err := c.signalOf(ref.JobID, wait.Name); {
-	case err != nil:
-		return err
-	case !wait.EndedAt.IsZero():
-	case found:
-		if _, err := c.Tx.Exec(c.Ctx, `update belfry.signals set taken = 1 where job_id = $1 and name = $2`, ref.JobID, wait.Name); err != nil {
+	if wait.EndedAt.IsZero() {
+		result, over, err := c.brings(ref.JobID, wait.Step)
+		if err != nil {
 			return err
 		}
-		return c.end(ref.JobID, wait, json.RawMessage(sig.input))
-	case !wait.WakeAt.After(c.Now):
-		return c.end(ref.JobID, wait, nil)
-	default:
+		if over {
+			return c.end(ref.JobID, wait, result)
+		}
 		told = ref.Lease
 	}
 	if wait.told == told {
@@ -126,6 +122,20 @@ func (c *Change) look(ref job.Ref, wait *row) error {
 	wait.told = told
 	_, err := c.Tx.Exec(c.Ctx, `update belfry.steps set told = $3 where job_id = $1 and number = $2`, ref.JobID, wait.Number, told)
 	return err
+}
+
+// brings is what ends a wait, if it is over: nothing where its time has passed.
+func (c *Change) brings(id int64, wait job.Step) (result json.RawMessage, over bool, err error) {
+	if wait.Kind == job.StepAwait {
+		result, err = c.ended(wait.Child)
+		return result, result != nil, err
+	}
+	sig, found, err := c.signalOf(id, wait.Name)
+	if err != nil || !found {
+		return nil, !wait.WakeAt.After(c.Now), err
+	}
+	_, err = c.Tx.Exec(c.Ctx, `update belfry.signals set taken = 1 where job_id = $1 and name = $2`, id, wait.Name)
+	return json.RawMessage(sig.input), true, err
 }
 
 // end writes the end of a wait, with what it brings; nothing if its time has passed. It is the last step of its job.
@@ -180,7 +190,7 @@ func Waiting(ctx context.Context, tx base.Tx, j job.Job) (job.Step, bool, error)
 	v, found, err := base.First(ctx, tx, scan, `
 		select `+columns+`
 		from belfry.steps
-		where job_id = $1 and ended_at = 0 and kind = 'signal' and told = $2
+		where job_id = $1 and ended_at = 0 and kind in ('signal', 'await') and told = $2
 		order by number desc
 		limit 1`, j.ID, j.Lease)
 	return v.Step, found, err

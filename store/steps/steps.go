@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"strconv"
 	"sync/atomic"
 	"time"
 
@@ -19,17 +20,23 @@ type row struct {
 	told  int64 // of a wait: the lease whose attempt was told last that it is not over
 }
 
-const columns = `number, name, kind, type, lease, attempt, took, saved_at, wake_at, ended_at, told, total, result`
+// asksAgain reports that n asks whether the wait is over.
+func (r row) asksAgain(n job.NewStep) bool {
+	waits := r.Kind == job.StepSignal || r.Kind == job.StepAwait
+	return waits && r.Number == n.Number && r.Name == n.Name && r.Kind == n.Kind && r.Type == n.Type && (r.Kind != job.StepAwait || r.Child == n.Child)
+}
+
+const columns = `number, name, kind, type, lease, attempt, took, saved_at, wake_at, ended_at, told, child, total, result`
 
 func scan(r base.Rows) (v row, err error) {
 	var took int64
 	var result *string
-	err = r.Scan(&v.Number, &v.Name, (*string)(&v.Kind), &v.Type, &v.Lease, &v.Attempt, &took, base.ScanTime(&v.SavedAt), base.ScanTime(&v.WakeAt), base.ScanTime(&v.EndedAt), &v.told, &v.total, &result)
+	err = r.Scan(&v.Number, &v.Name, (*string)(&v.Kind), &v.Type, &v.Lease, &v.Attempt, &took, base.ScanTime(&v.SavedAt), base.ScanTime(&v.WakeAt), base.ScanTime(&v.EndedAt), &v.told, &v.Child, &v.total, &result)
 	v.Took = core.Duration(time.Duration(took) * time.Microsecond)
 	if result != nil {
 		v.Result = json.RawMessage(*result)
 	}
-	v.TimedOut = !v.EndedAt.IsZero() && result == nil
+	v.TimedOut = v.Kind == job.StepSignal && !v.EndedAt.IsZero() && result == nil
 	return v, err
 }
 
@@ -118,7 +125,7 @@ func (c *Change) save(session string, ref job.Ref, n job.NewStep) (out job.Saved
 			return out, err
 		}
 	}
-	if held && recorded && was.Kind == job.StepSignal && was.Number == n.Number && was.Name == n.Name && was.Kind == n.Kind && was.Type == n.Type {
+	if held && recorded && was.asksAgain(n) {
 		err := c.look(ref, &was)
 		return job.SavedStep{Step: was.Step}, err
 	}
@@ -151,8 +158,11 @@ func (c *Change) save(session string, ref job.Ref, n job.NewStep) (out job.Saved
 	}
 	total := last.total + int64(len(n.Result))
 	room := total
-	if n.Kind == job.StepSignal {
-		room += job.MaxSignal // it is not refused when it comes
+	switch n.Kind { // what comes later is not refused
+	case job.StepSignal:
+		room += job.MaxSignal
+	case job.StepAwait:
+		room += job.MaxStepResult
 	}
 	if room > job.MaxStepsSize {
 		return out, core.Errorf(core.TooLarge, "the results of the steps of job %d are over the limit of %d bytes together", ref.JobID, job.MaxStepsSize).
@@ -160,22 +170,29 @@ func (c *Change) save(session string, ref job.Ref, n job.NewStep) (out job.Saved
 	}
 	step := job.Step{Number: n.Number, Name: n.Name, Kind: n.Kind, Type: n.Type, Result: n.Result, Attempt: h.attempt, Lease: ref.Lease,
 		Took: core.Duration(n.Took.D().Truncate(time.Microsecond)), SavedAt: c.Now}
-	if n.Kind == job.StepSpawn {
-		if step.Result, err = c.spawn(ref.JobID, *n.Job); err != nil {
+	switch n.Kind {
+	case job.StepSpawn:
+		if step.Child, err = c.spawn(ref.JobID, *n.Job); err != nil {
 			return out, err
 		}
+		step.Result = json.RawMessage(strconv.FormatInt(step.Child, 10))
 		total += int64(len(step.Result))
+	case job.StepAwait:
+		if err := c.holdChild(ref.JobID, n.Child); err != nil {
+			return out, err
+		}
+		step.Child = n.Child
 	}
 	if n.Kind == job.StepSleep || n.Kind == job.StepSignal {
 		step.WakeAt = c.Now.Add(n.Sleep.D().Truncate(time.Microsecond))
 	}
 	_, err = c.Tx.Exec(c.Ctx, `
 		insert into belfry.steps (job_id, `+columns+`)
-		values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, 0, 0, $11, $12)`,
+		values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, 0, 0, $11, $12, $13)`,
 		ref.JobID, step.Number, step.Name, string(step.Kind), step.Type, step.Lease, step.Attempt, step.Took.D().Microseconds(),
-		base.Micros(step.SavedAt), base.Micros(step.WakeAt), total, base.JsonText(step.Result))
+		base.Micros(step.SavedAt), base.Micros(step.WakeAt), step.Child, total, base.JsonText(step.Result))
 	c.Wake(base.TopicJobs)
-	if err != nil || n.Kind != job.StepSignal {
+	if err != nil || n.Kind != job.StepSignal && n.Kind != job.StepAwait {
 		return job.SavedStep{Step: step}, err
 	}
 	wait := row{Step: step, total: total}
@@ -222,7 +239,7 @@ func (s *Store) ResetSteps(ctx context.Context, namespace string, id int64, r jo
 				return core.Errorf(core.NotFound, "job %d has no step %q", id, r.From).WithHint("see: belfry job steps %d", id)
 			}
 		}
-		waits, _, err := base.First(ctx, c.Tx, scan, `select `+columns+` from belfry.steps where job_id = $1 and number >= $2 and kind = 'signal' and ended_at = 0`, id, from)
+		waits, _, err := base.First(ctx, c.Tx, scan, `select `+columns+` from belfry.steps where job_id = $1 and number >= $2 and kind in ('signal', 'await') and ended_at = 0`, id, from)
 		if err != nil {
 			return err
 		}

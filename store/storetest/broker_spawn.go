@@ -23,7 +23,7 @@ func (d *desk) spawns(session string, ref job.Ref, number int, name string, n jo
 	d.Helper()
 	got := d.save(session, ref, job.NewStep{Number: number, Name: name, Kind: job.StepSpawn, Job: &n})
 	want(d, "stale", got.Stale, false)
-	return got.Step.Child()
+	return got.Step.Child
 }
 
 func caseAStepEnqueuesAJobOnce(d *desk) {
@@ -49,7 +49,7 @@ func caseAStepEnqueuesAJobOnce(d *desk) {
 	d.finish(s, ref, job.OutcomeError)
 	must(d.ad.RetryJobs(d.ctx, core.AnyNamespace, view.Selection{IDs: []int64{id}}))(d)
 	ref = d.claimOne(s)
-	want(d, "after a retry by hand", must(d.keeper().Steps(d.ctx, s, ref))(d).Steps[0].Child(), child)
+	want(d, "after a retry by hand", must(d.keeper().Steps(d.ctx, s, ref))(d).Steps[0].Child, child)
 	d.finish(s, ref, job.OutcomeError)
 	must(d.ad.ResetSteps(d.ctx, "default", id, job.StepReset{From: "bill again"}))(d)
 	d.Move(time.Minute)
@@ -105,7 +105,7 @@ func caseAStepEnqueuesInItsNamespace(b *bench) {
 	spawn := func(number int) (job.SavedStep, error) {
 		return b.st.SaveStep(b.ctx, s.ID, ref, job.NewStep{Number: number, Name: fmt.Sprint("s", number), Kind: job.StepSpawn, Job: &job.NewJob{Task: "child"}})
 	}
-	child := must(spawn(1))(b).Step.Child()
+	child := must(spawn(1))(b).Step.Child
 	want(b, "namespace", b.job(child).Namespace, "team")
 	_, err := spawn(2)
 	wantCode(b, err, core.OverQuota, "quota")

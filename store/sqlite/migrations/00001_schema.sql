@@ -633,7 +633,7 @@ create table belfry.logs (
 create unique index belfry.logs_job on belfry.logs (job_id, lease, seq);
 
 -- Steps of jobs that are done and are not done again. Writers: SaveStep, under the lease,
--- ResetSteps, and signals, which end waits; housekeeping removes those of jobs that are gone.
+-- ResetSteps, and signals and the ends of jobs, which end waits; housekeeping removes those of jobs that are gone.
 create table belfry.steps (
 	row      integer primary key,
 	job_id   integer not null,
@@ -646,8 +646,9 @@ create table belfry.steps (
 	took     integer not null,
 	saved_at integer not null,
 	wake_at  integer not null, -- of a sleep or a signal: its end; 0: it is none
-	ended_at integer not null, -- of a signal: when the wait was over; 0: it is not
-	told     integer not null, -- of a signal: the lease whose attempt was told last that it is not
+	ended_at integer not null, -- of a signal or an await: when the wait was over; 0: it is not
+	told     integer not null, -- of these: the lease whose attempt was told last that it is not
+	child    integer not null, -- of a spawn or an await: the job
 	total    integer not null, -- bytes of results of the job, up to this one
 	result   text
 );
@@ -655,6 +656,7 @@ create table belfry.steps (
 create unique index belfry.steps_job on belfry.steps (job_id, number);
 create unique index belfry.steps_name on belfry.steps (job_id, name);
 create index belfry.steps_sleeping on belfry.steps (wake_at) where wake_at > 0;
+create index belfry.steps_awaiting on belfry.steps (child) where kind = 'await' and ended_at = 0;
 
 -- Signals that were sent to jobs, the first of each name. Writers: SignalJob, and ResetSteps, which
 -- forgets those that forgotten steps had taken; housekeeping removes those of jobs that are gone.

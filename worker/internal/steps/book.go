@@ -54,8 +54,11 @@ type Asleep struct {
 }
 
 func (a *Asleep) Error() string {
-	if a.Kind == job.StepSignal {
+	switch a.Kind {
+	case job.StepSignal:
 		return fmt.Sprintf("waits for signal %q", a.Name)
+	case job.StepAwait:
+		return fmt.Sprintf("waits for a job in step %q", a.Name)
 	}
 	return fmt.Sprintf("sleeps in step %q", a.Name)
 }
@@ -265,7 +268,44 @@ func (b *Book) Spawn(ctx context.Context, name string, n job.NewJob) (int64, err
 	if err == nil && !there {
 		was, err = b.save(ctx, job.NewStep{Name: name, Kind: job.StepSpawn, Job: &n})
 	}
-	return was.Child(), err
+	return was.Child, err
+}
+
+// Await answers how a job ended, and an [Asleep] until it has.
+func (b *Book) Await(ctx context.Context, name string, child int64) (how job.Ended, err error) {
+	if err := b.enter(ctx, name); err != nil {
+		return how, err
+	}
+	defer b.leave()
+	if err := b.kept(name); err != nil {
+		return how, err
+	}
+	if err := b.load(ctx); err != nil {
+		return how, err
+	}
+	was, there, err := b.next(name, job.StepAwait, "")
+	n := job.NewStep{Number: was.Number, Name: name, Kind: job.StepAwait, Child: child}
+	switch {
+	case err != nil:
+		return how, err
+	case !there:
+		was, err = b.save(ctx, n)
+	case was.Child != child:
+		return how, b.changed(was, "the handler waits for job %d where it waited for job %d", child, was.Child)
+	case was.EndedAt.IsZero(): // by the record as it was read
+		was, err = b.record(ctx, n)
+	}
+	switch {
+	case err != nil:
+		return how, err
+	case was.EndedAt.IsZero():
+		b.asleep = &Asleep{name, job.StepAwait, job.MaxSnooze.D()}
+		return how, b.asleep
+	}
+	if err := json.Unmarshal(was.Result, &how); err != nil {
+		return how, b.changed(was, "its result is not how a job ended: %v", err)
+	}
+	return how, nil
 }
 
 // kept refuses a step that is nothing without a record.
@@ -358,8 +398,8 @@ func (b *Book) record(ctx context.Context, n job.NewStep) (s job.Step, err error
 		return s, b.lost()
 	case err == nil:
 		return saved.Step, nil
-	case mayHelp(err) && n.Kind == job.StepSignal:
-		err = core.Errorf(core.Unknown, "it is unknown whether signal %q of job %d has come: %w", n.Name, b.Ref.JobID, err)
+	case mayHelp(err) && (n.Kind == job.StepSignal || n.Kind == job.StepAwait):
+		err = core.Errorf(core.Unknown, "it is unknown whether the wait of step %q of job %d is over: %w", n.Name, b.Ref.JobID, err)
 	case mayHelp(err) && n.Kind == job.StepSpawn:
 		err = core.Errorf(core.Unknown, "it is unknown whether step %q of job %d has enqueued its job: %w", n.Name, b.Ref.JobID, err).
 			WithHint("the next attempt asks again, and it is enqueued once")

@@ -15,7 +15,7 @@ import (
 const docOfSaving = "Later attempts of the job read the result of a step and do not run it again. Steps are numbered from 1 without a gap, and each name is there once. " +
 	"The same step under the same lease may be sent again: it is answered as it is recorded. Another one under its number or name is a conflict. " +
 	"A step of the kind signal waits for the signal of its name: it is over once the answer has ended_at. Until then it may be sent again, also under a later lease. " +
-	"A step of the kind spawn enqueues a job, once."
+	"A step of the kind spawn enqueues a job, once; one of the kind await waits for its end, as for a signal."
 
 func (s *server) stepRoutes() {
 	type attemptOfSession struct {

@@ -60,7 +60,12 @@ func drawSteps(c *cli.CLI, w io.Writer, all []job.Step, now time.Time) {
 				result = "waits for its signal until " + cli.Stamp(s.WakeAt)
 			}
 		case job.StepSpawn:
-			took, result = "", fmt.Sprintf("enqueued job %d", s.Child())
+			took, result = "", fmt.Sprintf("enqueued job %d", s.Child)
+		case job.StepAwait:
+			took = ""
+			if s.EndedAt.IsZero() {
+				result = fmt.Sprintf("waits for job %d", s.Child)
+			}
 		case job.StepVersion:
 			took, result = "", "version "+result
 		}

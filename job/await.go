@@ -1,0 +1,30 @@
+package job
+
+import (
+	"encoding/json"
+
+	"github.com/belfry-run/belfry/core"
+)
+
+// Ended is how a job ended that a step of another waited for.
+type Ended struct {
+	State  State           `json:"state" enum:"succeeded,failed,canceled,skipped"`
+	Error  string          `json:"error,omitempty" doc:"Of the last attempt, or the note of the end; at most 1000 bytes"`
+	Output json.RawMessage `json:"output,omitempty"`
+	Large  bool            `json:"large,omitempty" doc:"The output is too large to be handed on: read it from the job"`
+}
+
+// handedOn bounds an output that is kept in a step, in bytes, so that the whole result is within [MaxStepResult].
+const handedOn = MaxStepResult - 8<<10
+
+// EndedOf is how a job ended.
+func EndedOf(j Job) Ended {
+	e := Ended{State: j.State, Output: j.Output, Large: len(j.Output) > handedOn}
+	if e.Large {
+		e.Output = nil
+	}
+	if j.State != Succeeded {
+		e.Error, _ = core.CleanText(core.Or(j.Error, j.Note), 1000)
+	}
+	return e
+}
