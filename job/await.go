@@ -9,7 +9,7 @@ import (
 // Ended is how a job ended that a step of another waited for.
 type Ended struct {
 	State  State           `json:"state" enum:"succeeded,failed,canceled,skipped"`
-	Error  string          `json:"error,omitempty" doc:"Of the last attempt, or the note of the end; at most 1000 bytes"`
+	Error  string          `json:"error,omitempty" doc:"Of the last attempt of a job that failed; why another was canceled or skipped; at most 1000 bytes"`
 	Output json.RawMessage `json:"output,omitempty"`
 	Large  bool            `json:"large,omitempty" doc:"The output is too large to be handed on: read it from the job"`
 }
@@ -23,8 +23,13 @@ func EndedOf(j Job) Ended {
 	if e.Large {
 		e.Output = nil
 	}
-	if j.State != Succeeded {
-		e.Error, _ = core.CleanText(core.Or(j.Error, j.Note), 1000)
+	why := ""
+	switch j.State {
+	case Failed:
+		why = core.Or(j.Error, j.Note)
+	case Canceled, Skipped: // what its last attempt said, if it had one, is not why
+		why = core.Or(j.Note, string(j.Reason))
 	}
+	e.Error, _ = core.CleanText(why, 1000)
 	return e
 }

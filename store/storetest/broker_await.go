@@ -51,7 +51,8 @@ func caseAStepWaitsForAJob(d *desk) {
 		`{"state":"failed","error":"no bill"}`: func(int64) {
 			d.finish(c, d.claimTask(c, "child"), job.OutcomeError, func(f *job.Finish) { f.Error = "no bill" })
 		},
-		`{"state":"canceled"`: func(child int64) {
+		`{"state":"canceled","error":"canceled by`: func(child int64) {
+			d.putOff(c, d.claimTask(c, "child"), time.Hour)
 			must(d.ad.CancelJobs(d.ctx, "default", view.Selection{IDs: []int64{child}}))(d)
 		},
 		`{"state":"failed","error":"its worker`: func(int64) {
