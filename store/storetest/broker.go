@@ -29,6 +29,7 @@ type Admin interface {
 	SignalJob(ctx context.Context, namespace string, id int64, sig job.Signal) (job.SentSignal, error)
 	DrainWorker(ctx context.Context, session string) error
 	Job(ctx context.Context, namespace string, id int64) (job.Job, error)
+	Jobs(ctx context.Context, f job.Filter) (core.Page[job.Job], error)
 	Attempts(ctx context.Context, namespace string, id int64) ([]job.Attempt, error)
 	Logs(ctx context.Context, namespace string, id int64, f job.LogFilter) (core.Page[job.LogLine], error)
 	Promote(ctx context.Context) (core.Promoted, error)

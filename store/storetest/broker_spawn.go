@@ -57,6 +57,7 @@ func caseAStepEnqueuesAJobOnce(d *desk) {
 	ref = d.claimOne(s)
 	third := d.spawns(s, ref, 2, "bill again", n)
 	want(d, "after a reset it enqueues another", third != child && third != second, true)
+	want(d, "jobs", len(must(d.ad.Jobs(d.ctx, job.Filter{Task: "child"}))(d).Items), 3)
 	d.finish(s, ref, job.OutcomeCanceled)
 	d.wantState(child, job.Scheduled)
 }
