@@ -1,7 +1,9 @@
 package job
 
 import (
+	"bytes"
 	"encoding/json"
+	"fmt"
 
 	"github.com/belfry-run/belfry/core"
 )
@@ -16,6 +18,17 @@ type Ended struct {
 
 // handedOn bounds an output that is kept in a step, in bytes, so that the whole result is within [MaxStepResult].
 const handedOn = MaxStepResult - 8<<10
+
+// Text is the result of a step that waited: the output stays as it was written.
+func (e Ended) Text() json.RawMessage {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false) // six bytes for one, and the output may have nothing else
+	if err := enc.Encode(e); err != nil {
+		panic(fmt.Sprintf("the end of a job: %v", err)) // an output was checked when it was kept
+	}
+	return bytes.TrimSpace(b.Bytes())
+}
 
 // EndedOf is how a job ended.
 func EndedOf(j Job) Ended {

@@ -43,7 +43,7 @@ func (s *Store) SignalJob(ctx context.Context, namespace string, id int64, sig j
 }
 
 func (c *Change) signal(namespace string, id int64, sig job.Signal) (out job.SentSignal, err error) {
-	if _, err := c.jobs().LockJobs([]int64{id}); err != nil {
+	if err := c.hold(id); err != nil {
 		return out, err
 	}
 	j, err := c.s.jobs.ReadJob(c.Ctx, c.Tx, namespace, id)

@@ -26,49 +26,61 @@ func (c *Change) spawn(parent int64, n job.NewJob) (int64, error) {
 	}
 	n.Namespace = namespace
 	made, err := c.jobs().Spawn(n)
+	if err == nil && (made.Existing || made.Job.Trigger != job.TriggerSpawn) { // what others asked for is not this step's to wait for
+		err = core.Errorf(core.Conflict, "task %q is debounced or throttled, and the request would be answered with job %d, which is another's", n.Task, made.Job.ID).
+			WithHint("enqueue it within a step of kind step, and do not wait for it")
+	}
 	return made.Job.ID, err
 }
 
-// holdChild keeps a job from ending until the step is there that waits for it, or refuses the wait.
+// holdChild keeps a job from ending until the step is there that waits for it, or refuses the wait: a step waits for what
+// its own job has enqueued. So nobody reads by a wait what they may not, and jobs cannot wait for each other in a ring.
 func (c *Change) holdChild(parent, child int64) error {
-	if _, err := c.jobs().LockJobs([]int64{child}); err != nil {
-		return err
+	_, own, err := base.First(c.Ctx, c.Tx, base.ScanInt, `select number from belfry.steps where job_id = $1 and kind = 'spawn' and child = $2`, parent, child)
+	if err == nil && !own {
+		err = core.Errorf(core.Conflict, "job %d was not enqueued by a step of job %d, which alone may wait for its end", child, parent).
+			WithHint("enqueue it by a step of kind spawn, worker.Spawn in Go")
 	}
-	namespace, err := c.namespaceOf(parent)
 	if err != nil {
 		return err
 	}
-	j, err := c.s.jobs.ReadJob(c.Ctx, c.Tx, namespace, child)
-	switch {
-	case err != nil:
+	if err := c.hold(child); err != nil {
 		return err
-	case j.State.Final():
-		return nil
-	case j.Trigger != job.TriggerSpawn: // its end looks for no step
-		return core.Errorf(core.Conflict, "job %d was not enqueued by a step, and no step can wait for its end", child).
-			WithHint("enqueue it by a step of kind spawn, worker.Spawn in Go")
 	}
-	const longest = 100 // of jobs that wait for each other
-	for at, n := child, 0; n < longest; n++ {
-		if at == parent {
-			return core.Errorf(core.Conflict, "job %d waits for the end of job %d already, and would never end", child, parent).
-				WithHint("see: belfry job steps %d", child)
+	// The row is written, and not only locked: a caller's transaction that reads of before, and ends the child, would not see
+	// the step, and fails now.
+	_, err = c.Tx.Exec(c.Ctx, `update belfry.jobs set note = note where id = $1`, child)
+	return err
+}
+
+// hold locks a job unless it has ended. One that a retry brings back between the lock and the look is locked after all.
+func (c *Change) hold(id int64) error {
+	for {
+		rows, err := c.jobs().LockJobs([]int64{id})
+		if err != nil || len(rows) > 0 {
+			return err
 		}
-		var waits bool
-		if at, waits, err = base.First(c.Ctx, c.Tx, base.ScanInt, `select child from belfry.steps where job_id = $1 and kind = 'await' and ended_at = 0`, at); err != nil || !waits {
+		j, err := c.s.jobs.ReadJob(c.Ctx, c.Tx, core.AnyNamespace, id)
+		if core.CodeOf(err) == core.NotFound {
+			return nil
+		}
+		if err != nil || j.State.Final() {
 			return err
 		}
 	}
-	return nil
 }
 
 // ended is how a job ended, as the result of a step; nothing if it has not.
 func (c *Change) ended(child int64) (json.RawMessage, error) {
 	j, err := c.s.jobs.ReadJob(c.Ctx, c.Tx, core.AnyNamespace, child)
+	if core.CodeOf(err) == core.NotFound {
+		return nil, core.Errorf(core.NotFound, "job %d is no longer kept, and how it ended is not known", child).
+			WithHint("keep ended jobs for longer than others wait for them, or forget the steps that enqueued it: belfry job reset-steps")
+	}
 	if err != nil || !j.State.Final() {
 		return nil, err
 	}
-	return json.RawMessage(base.Text(job.EndedOf(j.Job))), nil
+	return job.EndedOf(j.Job).Text(), nil
 }
 
 // FollowChildren ends the waits for jobs that have ended. Only those that a step has enqueued are looked for.
@@ -94,12 +106,13 @@ func (c *Change) ChildrenEnded(ids []int64) error {
 	if err != nil || len(parents) == 0 {
 		return err
 	}
-	rows, err := c.jobs().LockJobs(base.Unique(parents))
+	parents = base.Unique(parents)
+	rows, err := c.jobs().LockJobs(parents)
 	if err != nil {
 		return err
 	}
-	for _, j := range rows {
-		wait, waits, err := base.First(c.Ctx, c.Tx, scan, `select `+columns+` from belfry.steps where job_id = $1 and kind = 'await' and ended_at = 0`, j.ID)
+	for _, parent := range parents {
+		wait, waits, err := base.First(c.Ctx, c.Tx, scan, `select `+columns+` from belfry.steps where job_id = $1 and kind = 'await' and ended_at = 0`, parent)
 		if err != nil {
 			return err
 		}
@@ -110,11 +123,14 @@ func (c *Change) ChildrenEnded(ids []int64) error {
 		if err != nil || how == nil {
 			return err
 		}
-		if err := c.end(j.ID, &wait, how); err != nil {
+		if err := c.end(parent, &wait, how); err != nil {
 			return err
 		}
-		if err := c.wake(j.Job, wait.told); err != nil {
-			return err
+		// A job that has ended itself is not woken; a retry by hand finds the end in its steps, however long that is kept elsewhere.
+		if i := slices.IndexFunc(rows, func(j jobs.JobRow) bool { return j.ID == parent }); i >= 0 {
+			if err := c.wake(rows[i].Job, wait.told); err != nil {
+				return err
+			}
 		}
 	}
 	return nil

@@ -20,10 +20,12 @@ type row struct {
 	told  int64 // of a wait: the lease whose attempt was told last that it is not over
 }
 
+// waits reports that the step is a wait, whether it is over or not.
+func (r row) waits() bool { return r.Kind == job.StepSignal || r.Kind == job.StepAwait }
+
 // asksAgain reports that n asks whether the wait is over.
 func (r row) asksAgain(n job.NewStep) bool {
-	waits := r.Kind == job.StepSignal || r.Kind == job.StepAwait
-	return waits && r.Number == n.Number && r.Name == n.Name && r.Kind == n.Kind && r.Type == n.Type && (r.Kind != job.StepAwait || r.Child == n.Child)
+	return r.waits() && r.Number == n.Number && r.Name == n.Name && r.Kind == n.Kind && r.Type == n.Type && (r.Kind != job.StepAwait || r.Child == n.Child)
 }
 
 const columns = `number, name, kind, type, lease, attempt, took, saved_at, wake_at, ended_at, told, child, total, result`
@@ -142,6 +144,9 @@ func (c *Change) save(session string, ref job.Ref, n job.NewStep) (out job.Saved
 	last, some, err := base.First(c.Ctx, c.Tx, scan, `select `+columns+` from belfry.steps where job_id = $1 order by number desc limit 1`, ref.JobID)
 	if err != nil {
 		return out, err
+	}
+	if some && last.waits() && last.EndedAt.IsZero() {
+		return out, core.Errorf(core.Conflict, "step %d of job %d waits still", last.Number, ref.JobID).WithHint("end the attempt as put off, or ask for that step again until its wait is over")
 	}
 	if n.Number != last.Number+1 {
 		return out, core.Errorf(core.Conflict, "step %d of job %d must be number %d", n.Number, ref.JobID, last.Number+1).

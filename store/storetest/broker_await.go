@@ -15,6 +15,7 @@ import (
 func init() {
 	addBroker("a step waits for the end of a job, which makes its own due at once, however it ends", caseAStepWaitsForAJob)
 	addBroker("a job that ends before the step, or before the attempt that waits for it, is not slept over", caseAJobThatEndsBeforeItsWait)
+	addBroker("a job that ends after the one that waited for it tells a retry", caseAJobEndsAfterItsParent)
 	addBroker("a step waits for jobs that can tell it, and not for itself", caseAStepWaitsForNoOther)
 	addBroker("a job and the one that waits for it may end in one call", caseAJobEndsWithItsParent)
 	add("a job that waits for another says which, and jobs that end while attempts end to wait wake each", caseJobsEndBesideWaits)
@@ -40,10 +41,13 @@ func caseAStepWaitsForAJob(d *desk) {
 	d.task("t", attempts(1))
 	d.task("child", attempts(1))
 	s, c := d.session("t"), d.session("child")
-	large := `"` + strings.Repeat("x", job.MaxStepResult) + `"`
+	large, brackets := `"`+strings.Repeat("x", job.MaxStepResult)+`"`, `"`+strings.Repeat("<", 200<<10)+`"`
 	for say, end := range map[string]func(child int64){
 		`{"state":"succeeded","output":{"n":1}}`: func(int64) {
 			d.finish(c, d.claimTask(c, "child"), job.OutcomeOK, func(f *job.Finish) { f.Output = json.RawMessage(`{"n":1}`) })
+		},
+		`{"state":"succeeded","output":` + brackets + `}`: func(int64) {
+			d.finish(c, d.claimTask(c, "child"), job.OutcomeOK, func(f *job.Finish) { f.Output = json.RawMessage(brackets) })
 		},
 		`{"state":"succeeded","large":true}`: func(int64) {
 			d.finish(c, d.claimTask(c, "child"), job.OutcomeOK, func(f *job.Finish) { f.Output = json.RawMessage(large) })
@@ -77,6 +81,22 @@ func caseAStepWaitsForAJob(d *desk) {
 		want(d, "asked once more", string(d.awaits(s, ref, 2, child).Result), string(step.Result))
 		d.finish(s, ref, job.OutcomeOK)
 	}
+}
+
+func caseAJobEndsAfterItsParent(d *desk) {
+	d.task("t", attempts(1))
+	d.task("child")
+	id := d.one("t")
+	s, c := d.session("t"), d.session("child")
+	ref := d.claimTask(s, "t")
+	d.awaits(s, ref, 2, d.spawns(s, ref, 1, "bill", job.NewJob{Task: "child"}))
+	d.finish(s, ref, job.OutcomeError)
+	d.finish(c, d.claimTask(c, "child"), job.OutcomeOK)
+	want(d, "recorded", string(must(d.ad.JobSteps(d.ctx, "default", id))(d)[1].Result), `{"state":"succeeded"}`)
+	d.wantState(id, job.Failed)
+	must(d.ad.RetryJobs(d.ctx, "default", view.Selection{IDs: []int64{id}}))(d)
+	ref = d.claimTask(s, "t")
+	want(d, "after a retry", string(must(d.keeper().Steps(d.ctx, s, ref))(d).Steps[1].Result), `{"state":"succeeded"}`)
 }
 
 func caseAJobThatEndsBeforeItsWait(d *desk) {
@@ -121,10 +141,13 @@ func caseAStepWaitsForNoOther(d *desk) {
 	}
 	refused(core.Conflict, "was not enqueued by a step", job.NewStep{Kind: job.StepAwait, Child: other})
 	refused(core.Conflict, "was not enqueued by a step", job.NewStep{Kind: job.StepAwait, Child: id})
-	refused(core.NotFound, "no job", job.NewStep{Kind: job.StepAwait, Child: 1 << 40})
+	refused(core.Conflict, "was not enqueued by a step", job.NewStep{Kind: job.StepAwait, Child: 1 << 40})
 	refused(core.Invalid, "child", job.NewStep{Kind: job.StepAwait})
 	refused(core.Invalid, "child", job.NewStep{Kind: job.StepSleep, Child: other})
 	refused(core.Invalid, "result", job.NewStep{Kind: job.StepAwait, Child: other, Result: json.RawMessage(`1`)})
+	c := d.session("child")
+	d.finish(c, d.claimTask(c, "child"), job.OutcomeOK) // how it ended is not told to those who did not enqueue it
+	refused(core.Conflict, "was not enqueued by a step", job.NewStep{Kind: job.StepAwait, Child: other})
 	child := d.spawns(s, ref, 1, "next", job.NewJob{Task: "t"})
 	d.awaits(s, ref, 2, child)
 	below := d.claimTask(s, "t")
@@ -133,15 +156,17 @@ func caseAStepWaitsForNoOther(d *desk) {
 		_, err := d.keeper().SaveStep(d.ctx, s, below, n)
 		wantCode(d, err, code, say)
 	}
-	refused(core.Conflict, "waits for the end of job", job.NewStep{Number: 1, Name: "wait", Kind: job.StepAwait, Child: child})
+	refused(core.Conflict, "was not enqueued by a step", job.NewStep{Number: 1, Name: "wait", Kind: job.StepAwait, Child: child})
 	refused(core.Conflict, "was not enqueued by a step", job.NewStep{Number: 1, Name: "wait", Kind: job.StepAwait, Child: id})
 	grand := d.spawns(s, below, 1, "next", job.NewJob{Task: "t"})
 	d.awaits(s, below, 2, grand)
 	last := d.claimTask(s, "t")
 	_, err := d.keeper().SaveStep(d.ctx, s, last, job.NewStep{Number: 1, Name: "wait", Kind: job.StepAwait, Child: child})
-	wantCode(d, err, core.Conflict, "would never end")
+	wantCode(d, err, core.Conflict, "was not enqueued by a step")
 	_, err = d.keeper().SaveStep(d.ctx, s, ref, job.NewStep{Number: 2, Name: "wait 2", Kind: job.StepAwait, Child: grand})
 	wantCode(d, err, core.Conflict, "recorded already")
+	_, err = d.keeper().SaveStep(d.ctx, s, ref, job.NewStep{Number: 3, Name: "next", Result: json.RawMessage(`1`)})
+	wantCode(d, err, core.Conflict, fmt.Sprintf("step 2 of job %d waits still", ref.JobID))
 	_, err = d.ad.SignalJob(d.ctx, "default", id, job.Signal{Name: "wait 2"})
 	wantCode(d, err, core.Conflict, "of the kind await, and waits for no signal")
 }

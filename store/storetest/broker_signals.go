@@ -98,6 +98,7 @@ func caseASignalBeforeItsWait(d *desk) {
 	third := d.signal(id, "go", `3`)
 	want(d, "third", fmt.Sprint(third.Existing, third.Taken), "true true")
 	want(d, "as people see them", stepsText(must(d.ad.JobSteps(d.ctx, "default", id))(d)), "1 step a=1, 2 signal go=null, 3 signal other=")
+	d.signal(id, "other", `4`)
 	nothing := job.NewStep{Number: 4, Name: "no time", Kind: job.StepSignal}
 	want(d, "no time to wait", over(d.save(s, ref, nothing).Step), "timed out")
 }
