@@ -290,6 +290,9 @@ func (c *Change) Prune(beyond map[int64]int64) (more bool, err error) {
 
 // drop removes events, and counts those that were never delivered. Hooks are locked before their events, by id, as by
 // whoever settles a delivery. Those of a hook that is being delivered to wait: their receiver may have taken them.
+//
+// Events of a pulled hook that have no place yet take one with them, so that readers see the gap. Those that stay get
+// theirs after it.
 func (c *Change) drop(where string, args ...any) (more bool, err error) {
 	type old struct{ id, hook int64 }
 	rows, err := base.Collect(c.Ctx, c.Tx, func(r base.Rows) (o old, err error) { return o, r.Scan(&o.id, &o.hook) },
@@ -309,9 +312,9 @@ func (c *Change) drop(where string, args ...any) (more bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	acked := map[int64]int64{}
+	byID := map[int64]hookRow{}
 	for _, h := range of {
-		acked[h.id] = h.acked
+		byID[h.id] = h
 	}
 	busy := slices.DeleteFunc(of, func(h hookRow) bool { return h.taken <= base.Micros(c.Now) })
 	ids = ids[:0]
@@ -329,14 +332,21 @@ func (c *Change) drop(where string, args ...any) (more bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	lost := map[int64]int64{}
+	type loss struct{ events, places int64 }
+	lost := map[int64]loss{}
 	for _, g := range deleted {
-		if g.sent == 0 && (g.seq == 0 || g.seq > acked[g.hook]) {
-			lost[g.hook]++
+		h := byID[g.hook]
+		if g.sent > 0 || g.seq > 0 && g.seq <= h.acked {
+			continue
 		}
+		l := lost[g.hook]
+		if l.events++; g.seq == 0 {
+			l.places += h.pull
+		}
+		lost[g.hook] = l
 	}
 	for _, id := range slices.Sorted(maps.Keys(lost)) {
-		if _, err := c.Tx.Exec(c.Ctx, `update belfry.hooks set dropped = dropped + $2 where id = $1`, id, lost[id]); err != nil {
+		if _, err := c.Tx.Exec(c.Ctx, `update belfry.hooks set dropped = dropped + $2, last_seq = last_seq + $3 where id = $1`, id, lost[id].events, lost[id].places); err != nil {
 			return false, err
 		}
 	}

@@ -18,6 +18,7 @@ func init() {
 	add("events of a pulled hook come in one order, resumed and acknowledged by cursor", caseEventsArePulled)
 	add("a pulled hook has no URL and a posted one no cursor, and neither becomes the other", caseAHookIsPulledOrPosted)
 	add("a reader of a pulled hook that was away too long is told how many events it missed", caseMissedEventsOfAPulledHookAreCounted)
+	add("events of a pulled hook that are removed before anything asked for them are missed too", caseEventsWithoutAPlaceAreMissed)
 	addNodes("readers of a pulled hook on many nodes see one order, and all that is recorded meanwhile", casePulledOverNodes)
 }
 
@@ -193,6 +194,44 @@ func caseMissedEventsOfAPulledHookAreCounted(b *bench) {
 	want(b, "missed after that", h.pull("all", p.Next).Missed, 0)
 	end(1)
 	want(b, "events after that", len(h.pull("all", p.Next).Events), 1)
+}
+
+func caseEventsWithoutAPlaceAreMissed(b *bench) {
+	h := hooked{b}
+	h.pulled("all")
+	h.hook("posted")
+	b.task("t")
+	end := func(n int) {
+		for range n {
+			b.cancel(b.enqueue(job.NewJob{Task: "t"}).ID)
+		}
+	}
+	end(2)
+	first := h.pull("all", "")
+	must(b.st.AckEvents(b.ctx, "default", "all", first.Next))(b)
+	end(5)
+	b.clock.Move(hook.Keep + time.Hour)
+	must(b.st.Prune(b.ctx))(b)
+	p := h.pull("all", first.Next)
+	want(b, "missed", p.Missed, 5)
+	want(b, "missed of those that are not acknowledged", h.pull("all", "").Missed, 5)
+	want(b, "missed after that", h.pull("all", p.Next).Missed, 0)
+	want(b, "missed by a reader of what is kept", h.pull("all", "0").Missed, 0)
+	// Those that stay come after the gap.
+	end(3)
+	b.clock.Move(hook.Keep - time.Hour)
+	end(4)
+	b.clock.Move(2 * time.Hour)
+	must(b.st.Prune(b.ctx))(b)
+	got := h.pull("all", p.Next)
+	want(b, "missed", got.Missed, 3)
+	want(b, "events", len(got.Events), 4)
+	if ids := pulledIDs(got); !slices.IsSorted(ids) {
+		b.Error(ids)
+	}
+	want(b, "missed with those of before", h.pull("all", first.Next).Missed, 8)
+	want(b, "dropped", must(b.st.HookStatus(b.ctx, "default", "all"))(b).Dropped, 8)
+	want(b, "dropped of the posted one", must(b.st.HookStatus(b.ctx, "default", "posted"))(b).Dropped, 10)
 }
 
 func casePulledOverNodes(b *bench, nodes []*store.Store) {
