@@ -28,9 +28,7 @@ func (s *Store) PullEvents(ctx context.Context, namespace, name, after string, w
 	for {
 		id, out, unplaced, err := s.pull(ctx, namespace, name, after)
 		if err == nil && unplaced {
-			if err = s.place(ctx, namespace, name); err == nil {
-				_, out, _, err = s.pull(ctx, namespace, name, after)
-			}
+			id, out, err = s.pullPlaced(ctx, id, namespace, name, after)
 		}
 		left := time.Until(until)
 		if err != nil || len(out.Events) > 0 || out.Missed > 0 || left <= 0 {
@@ -50,6 +48,23 @@ func (s *Store) PullEvents(ctx context.Context, namespace, name, after string, w
 		}
 		woken = s.Hub.On(pullTopic(id)) // before the next look, or what comes in between would be overlooked
 	}
+}
+
+// pullPlaced pulls once all that waits has its place. Of the readers that an event wakes the first places it, and the
+// others find it placed.
+func (s *Store) pullPlaced(ctx context.Context, id int64, namespace, name, after string) (int64, hook.Pulled, error) {
+	done, err := s.placing.take(ctx, id)
+	if err != nil {
+		return id, hook.Pulled{}, err
+	}
+	defer done()
+	id, out, unplaced, err := s.pull(ctx, namespace, name, after)
+	if err == nil && unplaced {
+		if err = s.place(ctx, namespace, name); err == nil {
+			id, out, _, err = s.pull(ctx, namespace, name, after)
+		}
+	}
+	return id, out, err
 }
 
 // pullTopic is for those who wait for events of a pulled hook.
@@ -160,22 +175,25 @@ func (s *Store) place(ctx context.Context, namespace, name string) error {
 
 // AckEvents records that the events of a pulled hook were worked on up to a cursor. An earlier one than before changes
 // nothing.
-func (s *Store) AckEvents(ctx context.Context, namespace, name, cursor string) (hook.Standing, error) {
-	if err := s.write(ctx, "acknowledge events", func(c *Change) error {
+func (s *Store) AckEvents(ctx context.Context, namespace, name, cursor string) (out hook.Standing, err error) {
+	err = s.write(ctx, "acknowledge events", func(c *Change) error {
 		h, err := pulledRow(ctx, c.Tx, namespace, name, c.SQL.ForUpdate("hooks"))
 		if err != nil {
 			return err
 		}
 		at, err := hook.ParsePlace("cursor", cursor, hook.Place{Hook: h.id, Seq: h.seq})
-		if err != nil || at.Seq <= h.acked {
+		if err != nil {
 			return err
 		}
-		c.Observe(func(o base.Observer) { o.Delivered("sent", int(at.Seq-h.acked)) })
-		_, err = c.Tx.Exec(ctx, `update belfry.hooks set acked = $2, sent_at = $3 where id = $1`, h.id, at.Seq, base.Micros(c.Now))
+		if at.Seq > h.acked {
+			c.Observe(func(o base.Observer) { o.Delivered("sent", int(at.Seq-h.acked)) })
+			if _, err := c.Tx.Exec(ctx, `update belfry.hooks set acked = $2, sent_at = $3 where id = $1`, h.id, at.Seq, base.Micros(c.Now)); err != nil {
+				return err
+			}
+		}
+		st, err := standingOf(ctx, c.Tx, namespace, name)
+		out = st.Standing
 		return err
-	}); err != nil {
-		return hook.Standing{}, err
-	}
-	st, err := s.HookStatus(ctx, namespace, name)
-	return st.Standing, err
+	})
+	return out, err
 }

@@ -21,6 +21,8 @@ type Store struct {
 	*base.Store
 	alerts *alerts.Store
 
+	placing turns // of pulled hooks
+
 	mu      sync.Mutex
 	version int64 // of all hooks together, as far as they are known; 0: they are not
 	known   *book

@@ -70,16 +70,20 @@ func (s *Store) HookStatuses(ctx context.Context, f view.DocumentFilter) (p core
 	return p, err
 }
 
+func standingOf(ctx context.Context, tx base.Tx, namespace, name string) (standing, error) {
+	st, found, err := base.First(ctx, tx, scanStanding, selectStandings+`
+		where namespace = $1 and name = $2`, base.NamespaceOr(namespace), name)
+	if err == nil && !found {
+		_, err = Docs.Read(ctx, tx, base.NamespaceOr(namespace), name, "") // says so
+	}
+	return st, err
+}
+
 // HookStatus is how the deliveries of a hook are going, with the last of them.
 func (s *Store) HookStatus(ctx context.Context, namespace, name string) (out hook.Status, err error) {
 	err = s.DB().Read(ctx, func(tx base.Tx) error {
-		st, found, err := base.First(ctx, tx, scanStanding, selectStandings+`
-			where namespace = $1 and name = $2`, base.NamespaceOr(namespace), name)
+		st, err := standingOf(ctx, tx, namespace, name)
 		if err != nil {
-			return err
-		}
-		if !found {
-			_, err := Docs.Read(ctx, tx, base.NamespaceOr(namespace), name, "") // says so
 			return err
 		}
 		out.Standing = st.Standing

@@ -19,6 +19,7 @@ func init() {
 	add("a pulled hook has no URL and a posted one no cursor, and neither becomes the other", caseAHookIsPulledOrPosted)
 	add("a reader of a pulled hook that was away too long is told how many events it missed", caseMissedEventsOfAPulledHookAreCounted)
 	add("events of a pulled hook that are removed before anything asked for them are missed too", caseEventsWithoutAPlaceAreMissed)
+	add("of all readers that wait for events of a pulled hook, one writes when they come", caseOneReaderPlacesEvents)
 	addNodes("readers of a pulled hook on many nodes see one order, and all that is recorded meanwhile", casePulledOverNodes)
 }
 
@@ -232,6 +233,26 @@ func caseEventsWithoutAPlaceAreMissed(b *bench) {
 	want(b, "missed with those of before", h.pull("all", first.Next).Missed, 8)
 	want(b, "dropped", must(b.st.HookStatus(b.ctx, "default", "all"))(b).Dropped, 8)
 	want(b, "dropped of the posted one", must(b.st.HookStatus(b.ctx, "default", "posted"))(b).Dropped, 10)
+}
+
+func caseOneReaderPlacesEvents(b *bench) {
+	h := hooked{b}
+	h.pulled("all")
+	b.task("t")
+	const readers = 16
+	got := make([]hook.Pulled, readers)
+	errs := make([]error, readers)
+	var reading sync.WaitGroup
+	for i := range readers {
+		reading.Go(func() { got[i], errs[i] = b.st.PullEvents(b.ctx, "default", "all", "", time.Minute) })
+	}
+	b.cancel(b.enqueue(job.NewJob{Task: "t"}).ID)
+	reading.Wait()
+	for i := range readers {
+		ok(b, errs[i])
+		want(b, "events", len(got[i].Events), 1)
+	}
+	want(b, "transitions that gave a place", b.tally.of("took place events"), 1)
 }
 
 func casePulledOverNodes(b *bench, nodes []*store.Store) {

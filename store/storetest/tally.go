@@ -59,7 +59,8 @@ func (t *tally) OverQuota(namespace, quota string)   { t.add("over "+namespace+"
 func (t *tally) KeptOut(queue string, why core.Reason, jobs int) {
 	t.add(string(why)+" "+queue, jobs)
 }
-func (t *tally) Took(_ string, _ time.Duration, failed bool) {
+func (t *tally) Took(name string, _ time.Duration, failed bool) {
+	t.add("took "+name, 1)
 	if failed {
 		t.add("faults", 1)
 	}
