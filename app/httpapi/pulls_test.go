@@ -95,6 +95,19 @@ func TestAPulledHookIsStreamedAndResumed(t *testing.T) {
 	b.refused(t, 422, "GET", "/v1/hooks/n/pull?wait=soon", "")
 }
 
+func TestPollsOfAPulledHookThatWaitAreStreams(t *testing.T) {
+	t.Parallel()
+	b := setup(t, func(o *Options) { o.MaxStreams = 1 })
+	q := newQueue(b)
+	q.add(1, 0)
+	stream := b.open(t, "/v1/hooks/n/stream")
+	defer stream.Body.Close()
+	b.refused(t, 503, "GET", "/v1/hooks/n/pull?wait=30s", "")
+	if p, err := b.client.PullEvents(t.Context(), "default", "n", "", 0); err != nil || len(p.Events) != 1 {
+		t.Errorf("%+v, %v", p, err)
+	}
+}
+
 func TestListenReconnectsAndLosesNothing(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

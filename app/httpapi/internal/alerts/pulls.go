@@ -43,6 +43,7 @@ func (s *server) pullRoutes() {
 		Id: "hook-pull", Method: http.MethodGet, Path: "/v1/hooks/{name}/pull", Scope: access.ScopeRead,
 		Timeout: job.MaxClaimWait.D() + 10*time.Second,
 		Summary: "Answer the next events of a pulled hook, up to 100",
+		Doc:     "A call that waits counts as a stream of its token.",
 	}, func(ctx context.Context, c *api.Call, in *pulling) (hook.Pulled, error) {
 		ns, err := in.Resolve(c)
 		if err != nil {
@@ -69,6 +70,13 @@ func (s *server) pullRoutes() {
 }
 
 func (s *server) pull(ctx context.Context, ns, name, after string, wait time.Duration) (hook.Pulled, error) {
+	if wait > 0 { // it holds as much as a stream
+		token := api.CallOf(ctx).Token
+		if err := s.Streams.Take(token.ID, s.Options.MaxStreams); err != nil {
+			return hook.Pulled{}, err
+		}
+		defer s.Streams.Free(token.ID)
+	}
 	waiting, cancel := s.Until(ctx)
 	defer cancel()
 	out, err := s.service.PullEvents(waiting, ns, name, after, wait)
