@@ -68,28 +68,22 @@ func (s *Store) HookEvents(ctx context.Context, f hook.Filter) (p core.Page[hook
 		if err != nil {
 			return err
 		}
-		w := s.selected(h.id, f.Type)
-		switch f.State {
-		case hook.Pending:
-			if w.Conds = append(w.Conds, "sent_at = 0"); h.pull == 0 {
-				w.Conds = append(w.Conds, "seq = 0")
-			} else {
-				w.And("(seq = 0 or seq > ?)", h.acked)
-			}
-		case hook.Sent:
-			if h.pull == 0 {
+		var rows []recorded
+		if h.pull != 0 && f.State != "" {
+			rows, err = s.pulledIn(ctx, tx, h, f, before, limit+1)
+		} else {
+			w := s.selected(h.id, f.Type)
+			switch f.State {
+			case hook.Pending:
+				w.Conds = append(w.Conds, "sent_at = 0", "seq = 0")
+			case hook.Sent:
 				w.Conds = append(w.Conds, "sent_at > 0")
-			} else {
-				w.And("seq > 0 and seq <= ?", h.acked)
 			}
+			if before > 0 {
+				w.And("id < ?", before)
+			}
+			rows, err = newest(ctx, tx, w, "id", limit+1)
 		}
-		if before > 0 {
-			w.And("id < ?", before)
-		}
-		rows, err := base.Collect(ctx, tx, scanRecorded, selectEvents+`
-			where `+w.Sql()+`
-			order by id desc
-			limit `+strconv.Itoa(limit+1), w.Args...)
 		all := make([]hook.Recorded, len(rows))
 		for i, r := range rows {
 			if all[i] = r.Recorded; r.seq > 0 && r.seq <= h.acked {

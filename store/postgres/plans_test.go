@@ -5,12 +5,14 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/jackc/pgx/v5"
 
 	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/hook"
 	"github.com/belfry-run/belfry/internal/pgtest"
 	"github.com/belfry-run/belfry/job"
 	"github.com/belfry-run/belfry/schedule"
@@ -205,6 +207,25 @@ func TestPlans(t *testing.T) {
 			return err
 		}},
 		{"overview", []string{"schedules_due", "job_minutes"}, func() error { _, err := st.Overview(ctx, ""); return err }},
+		{"list events of a pulled hook", []string{"hook_events_pending", "hook_events_seq"}, func() error {
+			h, err := st.SaveHook(ctx, hook.Hook{Name: "pulled", Pull: true})
+			if err != nil {
+				return err
+			}
+			defer st.DeleteHook(ctx, "default", h.Name) //nolint:errcheck // others would record events for it
+			for _, sql := range []string{
+				`insert into belfry.hook_events (hook_id, type, at, seq, event) select ` + strconv.FormatInt(h.ID, 10) + `, 'job.failed', n, case when n <= 20000 then n else 0 end, '{}' from generate_series(1, 20100) as n`,
+				`update belfry.hooks set last_seq = 20000, acked = 19900`,
+				`analyze belfry.hook_events`,
+			} {
+				if _, err := pool.Exec(ctx, sql); err != nil {
+					return err
+				}
+			}
+			_, pending := st.HookEvents(ctx, hook.Filter{Hook: "pulled", State: hook.Pending, Paging: core.Paging{Limit: 150}})
+			_, sent := st.HookEvents(ctx, hook.Filter{Hook: "pulled", State: hook.Sent})
+			return errors.Join(pending, sent)
+		}},
 		{"list schedules", []string{"schedules_namespace_name_key"}, list(schedule.Filter{})},
 		{"list all schedules", []string{"schedules_namespace_name_key"}, list(schedule.Filter{Namespace: core.AnyNamespace})},
 		{"list paused schedules", []string{"schedules_resting"}, list(schedule.Filter{State: schedule.Paused})},
@@ -231,6 +252,9 @@ func TestPlans(t *testing.T) {
 			}
 			if strings.HasPrefix(hot.name, "list ") && strings.Contains(plan, "Sort Key: s.n") {
 				t.Errorf("%s: sorts what is there: %s\n%s", hot.name, s.Line(), plan)
+			}
+			if strings.HasPrefix(hot.name, "list events") && strings.Contains(plan, "hook_events_hook") {
+				t.Errorf("%s: walks the events of other states: %s\n%s", hot.name, s.Line(), plan)
 			}
 			if bad := wholeTable.FindString(plan); bad != "" && !strings.HasPrefix(bad, "Seq Scan on job_keys") && !empty(t, st, bad) {
 				t.Errorf("%s: %s: %s\n%s", hot.name, bad, s.Line(), plan)

@@ -106,7 +106,7 @@ func TestPlans(t *testing.T) {
 			_, _, err = st.Events(ctx, "default", cursor, 0)
 			return err
 		}},
-		{"deliver and pull events", []string{"hook_events_pending (hook_id=? AND seq=? AND sent_at=?)", "hook_events_seq (hook_id=? AND seq>?)"}, []string{"hook_events_hook"}, func() error {
+		{"deliver and pull events", []string{"hook_events_pending (hook_id=? AND seq=? AND sent_at=?)", "hook_events_seq (hook_id=? AND seq>?)", "hook_events_seq (hook_id=? AND seq>? AND seq<?)"}, []string{"hook_events_hook"}, func() error {
 			for _, h := range []hook.Hook{{Name: "posted", URL: "https://hooks.example.com/x", Secret: "0123456789abcdef"}, {Name: "pulled", Pull: true}} {
 				if _, err := st.SaveHook(ctx, h); err != nil {
 					return err
@@ -125,6 +125,10 @@ func TestPlans(t *testing.T) {
 			pulled, pullErr := st.PullEvents(ctx, "default", "pulled", "", 0)
 			if pullErr == nil && len(pulled.Events) == 0 {
 				pullErr = errors.New("no event is pulled")
+			}
+			for _, state := range []hook.State{hook.Pending, hook.Sent} {
+				_, listErr := st.HookEvents(ctx, hook.Filter{Hook: "pulled", State: state})
+				pullErr = errors.Join(pullErr, listErr)
 			}
 			_, statusErr := st.HookStatus(ctx, "default", "posted")
 			return errors.Join(canceled, err, pullErr, statusErr)

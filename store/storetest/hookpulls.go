@@ -20,6 +20,7 @@ func init() {
 	add("a reader of a pulled hook that was away too long is told how many events it missed", caseMissedEventsOfAPulledHookAreCounted)
 	add("events of a pulled hook that are removed before anything asked for them are missed too", caseEventsWithoutAPlaceAreMissed)
 	add("of all readers that wait for events of a pulled hook, one writes when they come", caseOneReaderPlacesEvents)
+	add("events of a pulled hook are listed by state in pages, each once", caseEventsOfAPulledHookAreListed)
 	addNodes("readers of a pulled hook on many nodes see one order, and all that is recorded meanwhile", casePulledOverNodes)
 }
 
@@ -253,6 +254,43 @@ func caseOneReaderPlacesEvents(b *bench) {
 		want(b, "events", len(got[i].Events), 1)
 	}
 	want(b, "transitions that gave a place", b.tally.of("took place events"), 1)
+}
+
+func caseEventsOfAPulledHookAreListed(b *bench) {
+	h := hooked{b}
+	h.pulled("all")
+	b.task("t")
+	end := func(n int) {
+		for range n {
+			b.cancel(b.enqueue(job.NewJob{Task: "t"}).ID)
+		}
+	}
+	end(11)
+	placed := h.pull("all", "")
+	must(b.st.AckEvents(b.ctx, "default", "all", placed.Events[4].Cursor))(b)
+	end(5)
+	listed := func(f hook.Filter, meanwhile func()) (ids []int64) {
+		b.Helper()
+		for f.Hook, f.Limit = "all", 3; ; meanwhile() {
+			p := must(b.st.HookEvents(b.ctx, f))(b)
+			for _, e := range p.Items {
+				if ids = append(ids, e.ID); f.State != "" && e.State != f.State {
+					b.Errorf("event %d is %s", e.ID, e.State)
+				}
+			}
+			if f.Cursor = p.Next; p.Next == "" {
+				return ids
+			}
+		}
+	}
+	calm := func() {}
+	all := listed(hook.Filter{}, calm)
+	want(b, "all", len(all), 16)
+	want(b, "sent", fmt.Sprint(listed(hook.Filter{State: hook.Sent}, calm)), fmt.Sprint(all[11:]))
+	want(b, "pending", fmt.Sprint(listed(hook.Filter{State: hook.Pending}, calm)), fmt.Sprint(all[:11]))
+	want(b, "pending of a type", fmt.Sprint(listed(hook.Filter{State: hook.Pending, Type: "job.canceled"}, calm)), fmt.Sprint(all[:11]))
+	want(b, "sent of another type", len(listed(hook.Filter{State: hook.Sent, Type: "job.failed"}, calm)), 0)
+	want(b, "pending while they get their places", fmt.Sprint(listed(hook.Filter{State: hook.Pending}, func() { h.pull("all", placed.Next) })), fmt.Sprint(all[:11]))
 }
 
 func casePulledOverNodes(b *bench, nodes []*store.Store) {
