@@ -41,42 +41,74 @@ Events are kept for 3 days. A line on standard error says how many were missed.`
 		if err != nil {
 			return err
 		}
-		wait := job.MaxClaimWait.D()
-		if once {
-			wait = 0
-		}
-		for connected := false; ; {
-			p, err := s.PullEvents(ctx, ns, args[0], after, wait)
-			switch {
-			case ctx.Err() != nil:
-				return context.Cause(ctx)
-			case err != nil && connected && core.CodeOf(err) == core.Unavailable:
-				fmt.Fprintf(c.Stderr, "%v; trying again\n", err)
-				if wire.Pause(ctx, listenRetry) != nil {
-					return context.Cause(ctx)
-				}
-				continue
-			case err != nil:
-				return err
-			}
-			connected = true
-			if p.Missed > 0 {
-				fmt.Fprintf(c.Stderr, "missed %d events, which are no longer kept\n", p.Missed)
-			}
-			if err := printEvents(c.Stdout, p.Events); err != nil {
-				return err
-			}
-			if !peek && len(p.Events) > 0 {
-				if _, err := s.AckEvents(ctx, ns, args[0], p.Next); err != nil {
-					return err
-				}
-			}
-			if after = p.Next; once && len(p.Events) == 0 {
-				return nil
-			}
-		}
+		l := listener{events: s, out: c.Stdout, notes: c.Stderr, peek: peek, once: once, retry: listenRetry}
+		return l.listen(ctx, ns, args[0], after)
 	})
 	return cmd
+}
+
+// pulledEvents are the events of pulled hooks.
+type pulledEvents interface {
+	PullEvents(ctx context.Context, namespace, name, after string, wait time.Duration) (hook.Pulled, error)
+	AckEvents(ctx context.Context, namespace, name, cursor string) (hook.Standing, error)
+}
+
+// listener prints events, and notes what became of the connection.
+type listener struct {
+	events     pulledEvents
+	out, notes io.Writer
+	peek, once bool
+	retry      time.Duration
+}
+
+func (l listener) listen(ctx context.Context, ns, name, after string) error {
+	wait := job.MaxClaimWait.D()
+	if l.once {
+		wait = 0
+	}
+	for connected := false; ; connected = true {
+		var p hook.Pulled
+		if err := l.again(ctx, connected, func() (err error) {
+			p, err = l.events.PullEvents(ctx, ns, name, after, wait)
+			return err
+		}); err != nil {
+			return err
+		}
+		if p.Missed > 0 {
+			fmt.Fprintf(l.notes, "missed %d events, which are no longer kept\n", p.Missed)
+		}
+		if err := printEvents(l.out, p.Events); err != nil {
+			return err
+		}
+		if !l.peek && (len(p.Events) > 0 || p.Missed > 0) {
+			if err := l.again(ctx, true, func() error {
+				_, err := l.events.AckEvents(ctx, ns, name, p.Next)
+				return err
+			}); err != nil {
+				return err
+			}
+		}
+		if after = p.Next; l.once && len(p.Events) == 0 {
+			return nil
+		}
+	}
+}
+
+// again does something until a server answers, if one has answered before.
+func (l listener) again(ctx context.Context, connected bool, do func() error) error {
+	for {
+		err := do()
+		switch {
+		case ctx.Err() != nil:
+			return context.Cause(ctx)
+		case err == nil || !connected || core.CodeOf(err) != core.Unavailable:
+			return err
+		}
+		fmt.Fprintf(l.notes, "%v; trying again\n", err)
+		if wire.Pause(ctx, l.retry) != nil {
+			return context.Cause(ctx)
+		}
+	}
 }
 
 // printEvents writes each event on a line of its own.
