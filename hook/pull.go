@@ -33,8 +33,14 @@ func (p Place) String() string {
 	return strconv.FormatInt(p.Hook, 10) + "." + strconv.FormatInt(p.Seq, 10)
 }
 
+// maxCursor bounds the text of a place, in bytes.
+const maxCursor = 100
+
 // ParsePlace reads a cursor of a hook whose last event has a place. Any other is refused, under the name of its field.
 func ParsePlace(field, cursor string, last Place) (Place, error) {
+	if len(cursor) > maxCursor {
+		return Place{}, core.InvalidField(field, strings.ToValidUTF8(cursor[:maxCursor], "")+"...", "is not a cursor", "take one of an answer, or 0 for all events that are kept")
+	}
 	of, seq, _ := strings.Cut(cursor, ".")
 	p := Place{}
 	var errs [2]error

@@ -93,7 +93,7 @@ var Docs = documents.Kind[hook.Hook]{
 			return err
 		}
 		if found && h.pull != int64(base.Bit(d.Pull)) {
-			return core.InvalidField("pull", "", "cannot be changed", "make another hook: what was delivered one way is not known to the other")
+			return pullStays()
 		}
 		others, _, err := base.First(c.Ctx, c.Tx, base.ScanInt, `select count(*) from belfry.hooks where namespace = $1 and name <> $2`, d.Namespace, d.Name)
 		if err == nil && others >= hook.MaxHooks {
@@ -106,8 +106,13 @@ var Docs = documents.Kind[hook.Hook]{
 		if _, err := c.Tx.Exec(c.Ctx, `delete from belfry.hooks where id = $1`, d.ID); err != nil {
 			return err
 		}
+		c.Wake(pullTopic(d.ID))
 		return changed(c)
 	},
+}
+
+func pullStays() error {
+	return core.InvalidField("pull", "", "cannot be changed", "make another hook: what was delivered one way is not known to the other")
 }
 
 // edited is set in a transition that changes a hook: what it reads of them is not what others see.
@@ -131,12 +136,17 @@ func changed(c *base.Change) error {
 // enable begins the deliveries of a hook anew: it was saved, or is resumed, and whatever kept it from being delivered to
 // may be mended.
 func enable(c *base.Change, d hook.Hook) error {
-	if _, err := c.Tx.Exec(c.Ctx, `
+	n, err := c.Tx.Exec(c.Ctx, `
 		insert into belfry.hooks (id, namespace, name, paused, pull)
 		values ($1, $2, $3, $4, $5)
 		on conflict (id) do update
-		set paused = excluded.paused, due_at = 0, tries = 0, disabled_at = 0, reason = ''`, d.ID, d.Namespace, d.Name, base.Bit(d.Paused), base.Bit(d.Pull)); err != nil {
+		set paused = excluded.paused, due_at = 0, tries = 0, disabled_at = 0, reason = ''
+		where belfry.hooks.pull = excluded.pull`, d.ID, d.Namespace, d.Name, base.Bit(d.Paused), base.Bit(d.Pull))
+	if err != nil {
 		return err
+	}
+	if n == 0 {
+		return pullStays()
 	}
 	c.Wake(topic)
 	if d.Pull {

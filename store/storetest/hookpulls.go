@@ -4,13 +4,16 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"time"
+	"unicode/utf8"
 
 	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/hook"
 	"github.com/belfry-run/belfry/job"
 	"github.com/belfry-run/belfry/store"
+	"github.com/belfry-run/belfry/store/base"
 	"github.com/belfry-run/belfry/view"
 )
 
@@ -157,10 +160,21 @@ func caseAHookIsPulledOrPosted(b *bench) {
 		_, err = b.st.AckEvents(b.ctx, "default", "pulled", wrong)
 		wantCode(b, err, core.Invalid, "cursor")
 	}
+	_, err = b.st.AckEvents(b.ctx, "default", "pulled", strings.Repeat("é", 10_000))
+	wantCode(b, err, core.Invalid, "cursor", "...")
+	if text := err.Error(); len(text) > 1000 || !utf8.ValidString(text) {
+		b.Errorf("a bad cursor is repeated in %d bytes", len(text))
+	}
 	want(b, "events", len(h.pull("pulled", mine).Events), 0)
 	saved := must(b.st.Hook(b.ctx, "default", "pulled"))(b)
 	saved.Description = "for people"
 	must(b.st.SaveHook(b.ctx, saved))(b)
+	// What is kept decides, also where the look for it by name finds nothing.
+	ok(b, b.st.DB().Write(b.ctx, func(tx base.Tx, _ base.Moment) error {
+		return errOf(tx.Exec(b.ctx, `update belfry.hooks set name = 'elsewhere' where name = 'posted'`))
+	}))
+	_, err = b.st.SaveHook(b.ctx, hook.Hook{Name: "posted", Pull: true})
+	wantCode(b, err, core.Invalid, "pull")
 }
 
 func caseMissedEventsOfAPulledHookAreCounted(b *bench) {
