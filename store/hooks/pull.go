@@ -101,14 +101,11 @@ func (s *Store) pull(ctx context.Context, namespace, name, after string) (id int
 		if err != nil {
 			return err
 		}
-		rows, err := base.Collect(ctx, tx, scanRecorded, selectEvents+`
-			where hook_id = $1 and seq > 0 and seq > $2
-			order by seq
-			limit `+strconv.Itoa(hook.MaxBatch), h.id, at.Seq)
+		rows, full, err := placedAfter(ctx, tx, at)
 		if err != nil {
 			return err
 		}
-		out, unplaced = pulled(h, at, rows), len(rows) < hook.MaxBatch && h.paused == 0
+		out, unplaced = pulled(h, at, rows), !full && h.paused == 0
 		if unplaced {
 			_, unplaced, err = base.First(ctx, tx, base.ScanInt, `select id from belfry.hook_events where hook_id = $1 and sent_at = 0 and seq = 0 limit 1`, h.id)
 		}
@@ -117,14 +114,35 @@ func (s *Store) pull(ctx context.Context, namespace, name, after string) (id int
 	return id, out, unplaced, err
 }
 
+// placedAfter are the events after a place, as many as one answer may have, and whether there may be more. What is
+// beyond [hook.MaxPayload] is not read.
+func placedAfter(ctx context.Context, tx base.Tx, at hook.Place) (out []recorded, full bool, err error) {
+	rows, err := tx.Query(ctx, selectEvents+`
+		where hook_id = $1 and seq > 0 and seq > $2
+		order by seq
+		limit `+strconv.Itoa(hook.MaxBatch), at.Hook, at.Seq)
+	if err != nil {
+		return nil, false, err
+	}
+	defer rows.Close()
+	for size := 0; rows.Next(); {
+		r, err := scanRecorded(rows)
+		if err != nil {
+			return nil, false, err
+		}
+		if size += r.size; size > hook.MaxPayload && len(out) > 0 {
+			return out, true, nil
+		}
+		out = append(out, r)
+	}
+	return out, len(out) == hook.MaxBatch, rows.Err()
+}
+
 // pulled are events after a place. Places have no gaps, so what is missing is no longer kept.
 func pulled(h hookRow, at hook.Place, rows []recorded) hook.Pulled {
-	out, size := hook.Pulled{Events: []hook.Numbered{}}, 0
+	out := hook.Pulled{Events: []hook.Numbered{}}
 	last := at.Seq
 	for _, r := range rows {
-		if size += r.size; size > hook.MaxPayload && len(out.Events) > 0 {
-			break
-		}
 		last = r.seq
 		out.Events = append(out.Events, hook.Numbered{Event: r.Event, Cursor: hook.Place{Hook: h.id, Seq: r.seq}.String()})
 	}

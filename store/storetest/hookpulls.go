@@ -23,6 +23,7 @@ func init() {
 	add("a reader of a pulled hook that was away too long is told how many events it missed", caseMissedEventsOfAPulledHookAreCounted)
 	add("events of a pulled hook that are removed before anything asked for them are missed too", caseEventsWithoutAPlaceAreMissed)
 	add("of all readers that wait for events of a pulled hook, one writes when they come", caseOneReaderPlacesEvents)
+	add("an answer with events of a pulled hook has a bound in bytes, and the next goes on", caseAnAnswerOfEventsIsBounded)
 	add("events of a pulled hook are listed by state in pages, each once", caseEventsOfAPulledHookAreListed)
 	addNodes("readers of a pulled hook on many nodes see one order, and all that is recorded meanwhile", casePulledOverNodes)
 }
@@ -268,6 +269,26 @@ func caseOneReaderPlacesEvents(b *bench) {
 		want(b, "events", len(got[i].Events), 1)
 	}
 	want(b, "transitions that gave a place", b.tally.of("took place events"), 1)
+}
+
+func caseAnAnswerOfEventsIsBounded(b *bench) {
+	h := hooked{b}
+	h.pulled("all")
+	b.task("t")
+	for range 5 {
+		b.cancel(b.enqueue(job.NewJob{Task: "t"}).ID)
+	}
+	ok(b, b.st.DB().Write(b.ctx, func(tx base.Tx, _ base.Moment) error {
+		return errOf(tx.Exec(b.ctx, `update belfry.hook_events set event = $1`, `{"namespace":"`+strings.Repeat("x", hook.MaxPayload*2/5)+`"}`))
+	}))
+	after := ""
+	for _, n := range []int{2, 2, 1, 0} {
+		p := h.pull("all", after)
+		if len(p.Events) != n || p.Missed != 0 {
+			b.Fatalf("%d events, %d missed, want %d", len(p.Events), p.Missed, n)
+		}
+		after = p.Next
+	}
 }
 
 func caseEventsOfAPulledHookAreListed(b *bench) {
