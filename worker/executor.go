@@ -68,7 +68,7 @@ type Run struct {
 	}
 	steps   stepBook
 	tell    *delivery.Teller // nil: nobody wants to know how far it is
-	settled *atomic.Bool     // somebody else may have reported the result already
+	settled *atomic.Bool     // the result may have been reported elsewhere already
 }
 
 func newRun(job job.Job, task task.Task, stdout, stderr, log io.Writer) *Run {

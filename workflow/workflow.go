@@ -240,7 +240,7 @@ func (r *Run) settle(i int, now time.Time) {
 
 func (r *Run) hard() bool { return r.Stop != nil && r.Stop.Hard }
 
-// stopped reports that nothing of a step begins any more.
+// stopped reports that no further item of a step begins.
 func (r *Run) stopped(p Plan, i int) bool {
 	return r.Stop != nil && (r.Stop.Hard || !p.Workflow.Steps[i].Cleanup)
 }
