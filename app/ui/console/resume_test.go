@@ -31,7 +31,7 @@ func TestTypedFieldsSurviveAnEndedSession(t *testing.T) {
 			typed: []typed{{"#f-definition", `{"kind": "func", "timeout": "7m"}`}}},
 		{path: "/tasks/-new", save: "button.main", says: "Created task rows.",
 			typed: []typed{{"#f-name", "rows"}, {"#f-command-shell", "env"}, {"#f-command-env-name-1", "A"}, {"#f-command-env-value-1", "1"}, {"#f-command-env-name-3", "B"}, {"#f-command-env-value-3", "2"}, {"#f-command-env-name-4", "C"}, {"#f-command-env-value-4", "3"}}},
-		{path: "/monitors/-new?kind=tcp", save: "button.main", says: "Created monitor db.",
+		{path: "/monitors/-new?kind=tcp", save: "button.main", says: "Created monitor db, and its first check begins.",
 			typed: []typed{{"#f-name", "db"}, {"#f-check-tcp-address", "db.example.com:5432"}, {"#f-every", "30s"}, {"#f-confirm-failures", "5"}, {"#f-muted", "true"}, {"#f-tags", "core"}}},
 		{path: "/monitors/shop/edit", save: "button.main", says: "Monitor shop is saved.",
 			typed: []typed{{"#f-every", "21s"}, {"#f-description", "The shop"}}},
