@@ -14,7 +14,7 @@ type Facts struct {
 	Active   []int64      // its jobs that have not ended, oldest first
 	Buffered []Occurrence // its occurrences that wait, oldest first
 
-	// For how many more jobs there is room, and why for no others.
+	// Room is how many jobs may be made, where Limited, and Full why no others may.
 	Limited bool
 	Room    int
 	Full    string      // for people

@@ -87,24 +87,13 @@ func (s *server) pull(ctx context.Context, ns, name, after string, wait time.Dur
 	return out, err
 }
 
-// stream looks once, so that a bad cursor is refused in the usual way, and answers what streams from there on.
+// stream answers what streams from a cursor on.
 func (s *server) stream(ctx context.Context, ns, name, after string) (func(http.ResponseWriter), error) {
-	token := api.CallOf(ctx).Token
-	if err := s.Streams.Take(token.ID, s.Options.MaxStreams); err != nil {
-		return nil, err
-	}
-	first, err := s.service.PullEvents(ctx, ns, name, after, 0)
-	if err != nil {
-		s.Streams.Free(token.ID)
-		return nil, err
-	}
-	return func(w http.ResponseWriter) {
-		defer s.Streams.Free(token.ID)
-		ctx, cancel := s.WhileGood(ctx)
-		defer cancel()
-		out := api.NewSSE(w)
-		s.End(ctx, out, s.sendPulled(ctx, out, ns, name, first))
-	}, nil
+	var first hook.Pulled
+	return s.Stream(ctx, func() (err error) {
+		first, err = s.service.PullEvents(ctx, ns, name, after, 0)
+		return err
+	}, func(ctx context.Context, out *api.Sse) error { return s.sendPulled(ctx, out, ns, name, first) })
 }
 
 func (s *server) sendPulled(ctx context.Context, out *api.Sse, ns, name string, p hook.Pulled) error {

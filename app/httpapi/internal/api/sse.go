@@ -16,6 +16,26 @@ import (
 // streamLife is how long a stream lasts before its reader must come back.
 const streamLife = 15 * time.Minute
 
+// Stream takes a place among the streams of the caller's token, looks once, so that what cannot be streamed is refused in
+// the usual way, and answers what sends from there on.
+func (a *API) Stream(ctx context.Context, look func() error, send func(ctx context.Context, out *Sse) error) (func(http.ResponseWriter), error) {
+	token := CallOf(ctx).Token
+	if err := a.Streams.Take(token.ID, a.Options.MaxStreams); err != nil {
+		return nil, err
+	}
+	if err := look(); err != nil {
+		a.Streams.Free(token.ID)
+		return nil, err
+	}
+	return func(w http.ResponseWriter) {
+		defer a.Streams.Free(token.ID)
+		ctx, cancel := a.WhileGood(ctx)
+		defer cancel()
+		out := NewSSE(w)
+		a.End(ctx, out, send(ctx, out))
+	}, nil
+}
+
 // WhileGood is ctx that also ends with the server, with streamLife and with
 // the caller's token: when it expires, and at most 20 s after it was revoked.
 func (a *API) WhileGood(ctx context.Context) (context.Context, context.CancelFunc) {

@@ -103,22 +103,8 @@ func (s *server) follow(ctx context.Context, ns string, id int64, attempt int, f
 	if err != nil {
 		return nil, err
 	}
-	token := api.CallOf(ctx).Token
-	if err := s.Streams.Take(token.ID, s.Options.MaxStreams); err != nil {
-		return nil, err
-	}
 	f := &follower{s: s, namespace: ns, id: id, attempt: attempt, at: at}
-	if err := f.read(ctx); err != nil { // refuses a job that is not there
-		s.Streams.Free(token.ID)
-		return nil, err
-	}
-	return func(w http.ResponseWriter) {
-		defer s.Streams.Free(token.ID)
-		ctx, cancel := s.WhileGood(ctx)
-		defer cancel()
-		out := api.NewSSE(w)
-		s.End(ctx, out, f.run(ctx, out))
-	}, nil
+	return s.Stream(ctx, func() error { return f.read(ctx) }, f.run) // the look refuses a job that is not there
 }
 
 // follower sends the log of one job.

@@ -66,25 +66,14 @@ func (s *server) poll(ctx context.Context, ns, cursor string, wait time.Duration
 	return wire.EventPage{Events: api.List(evs), Next: next}, err
 }
 
-// watch looks once, so that a bad cursor is refused in the usual way, and
-// answers what streams from there on.
+// watch answers what streams from a cursor on.
 func (s *server) watch(ctx context.Context, ns, cursor string) (func(http.ResponseWriter), error) {
-	token := api.CallOf(ctx).Token
-	if err := s.Streams.Take(token.ID, s.Options.MaxStreams); err != nil {
-		return nil, err
-	}
-	evs, next, err := s.service.Events(ctx, ns, cursor, 0)
-	if err != nil {
-		s.Streams.Free(token.ID)
-		return nil, err
-	}
-	return func(w http.ResponseWriter) {
-		defer s.Streams.Free(token.ID)
-		ctx, cancel := s.WhileGood(ctx)
-		defer cancel()
-		out := api.NewSSE(w)
-		s.End(ctx, out, s.sendEvents(ctx, out, ns, evs, next))
-	}, nil
+	var first []view.Event
+	var next string
+	return s.Stream(ctx, func() (err error) {
+		first, next, err = s.service.Events(ctx, ns, cursor, 0)
+		return err
+	}, func(ctx context.Context, out *api.Sse) error { return s.sendEvents(ctx, out, ns, first, next) })
 }
 
 func (s *server) sendEvents(ctx context.Context, out *api.Sse, ns string, evs []view.Event, cursor string) error {
