@@ -37,7 +37,7 @@ func (c *Change) admit(rooms map[int64]*room) (admitted int, err error) {
 			}
 			break
 		}
-		enters, moved := c.choose(rooms, next)
+		enters, moved, again := c.choose(rooms, next)
 		if err := c.enter(enters, admitted); err != nil {
 			return admitted, err
 		}
@@ -48,7 +48,7 @@ func (c *Change) admit(rooms map[int64]*room) (admitted int, err error) {
 		if len(enters)+len(moved) == 0 {
 			break
 		}
-		if err := c.count(rooms); err != nil {
+		if err := c.count(again); err != nil {
 			return admitted, err
 		}
 	}
@@ -94,7 +94,7 @@ func (c *Change) candidates(rooms map[int64]*room) ([]*candidate, error) {
 		return nil, err
 	}
 	for _, id := range ids {
-		if !slices.Contains(there, id) {
+		if _, is := slices.BinarySearch(there, id); !is {
 			byID[id].at.lookAt(now + busyLook.Microseconds())
 		}
 	}
@@ -167,10 +167,13 @@ func (c *Change) furtherHeads(r *room) ([]int64, error) {
 // busyLook is how soon to look again at what another transaction was changing.
 const busyLook = 20 * time.Millisecond
 
-// choose decides of candidates who enters, and who waits under another key from now on.
-func (c *Change) choose(rooms map[int64]*room, next []*candidate) (enters, moved []*candidate) {
+// choose decides of candidates who enters, and who waits under another key from now on. Only the keys under which others
+// may be next whom it has not read are to be counted again: of the rest it knows what has become of them under their locks.
+func (c *Change) choose(rooms map[int64]*room, next []*candidate) (enters, moved []*candidate, again map[int64]*room) {
 	now := base.Micros(c.Now)
+	again = map[int64]*room{}
 	for _, n := range next {
+		from := n.at
 		var stops *room
 		passes := 0
 		for _, s := range n.under {
@@ -181,6 +184,9 @@ func (c *Change) choose(rooms map[int64]*room, next []*candidate) (enters, moved
 			}
 			passes++
 		}
+		if stops == n.at {
+			continue
+		}
 		for i := range n.under { // those of sequences come first
 			s := &n.under[i]
 			if r := rooms[s.KeyID]; s.Stage != entered && (stops == nil || r.gate.Strict && i < passes) {
@@ -188,15 +194,20 @@ func (c *Change) choose(rooms map[int64]*room, next []*candidate) (enters, moved
 				r.enter(now)
 			}
 		}
-		switch {
-		case stops == nil:
+		if stops == nil {
 			enters = append(enters, n)
-		case stops != n.at:
+		} else {
 			n.at = stops
 			moved = append(moved, n)
+			again[stops.ID] = stops
+		}
+		from.heads = slices.DeleteFunc(from.heads, func(id int64) bool { return id == n.id })
+		from.waits = from.crowded || len(from.heads) > 0
+		if from.crowded && from.lets(now) {
+			again[from.ID] = from
 		}
 	}
-	return enters, moved
+	return enters, moved, again
 }
 
 // enter makes jobs ready.

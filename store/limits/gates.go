@@ -3,6 +3,7 @@ package limits
 import (
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/belfry-run/belfry/flow"
@@ -150,35 +151,41 @@ func (c *Change) count(rooms map[int64]*room) error {
 	}
 	slices.Sort(ids)
 	slices.Sort(paced)
-	head := ``
-	for i := range heads + 1 {
-		head += `,
-			coalesce((select w.job_id from belfry.limit_jobs w where w.key_id = k.id and w.stage = 1 order by w.priority desc, w.job_id limit 1 offset ` + strconv.Itoa(i) + `), 0)`
-	}
 	_, err := base.Collect(c.Ctx, c.Tx, func(rows base.Rows) (none struct{}, err error) {
 		var id, entered int64
-		var head [heads + 1]int64
-		if err := rows.Scan(&id, &entered, &head[0], &head[1], &head[2], &head[3], &head[4]); err != nil {
+		var waiting string
+		if err := rows.Scan(&id, &entered, &waiting); err != nil {
 			return none, err
 		}
 		r := rooms[id]
-		r.entered, r.heads = int(entered), nil
-		for _, h := range head[:heads] {
-			if h > 0 {
-				r.heads = append(r.heads, h)
+		r.entered, r.heads = int(entered), r.heads[:0]
+		for text := range strings.SplitSeq(waiting, ",") {
+			if head, err := strconv.ParseInt(text, 10, 64); err == nil {
+				r.heads = append(r.heads, head)
 			}
 		}
-		r.crowded, r.waits = head[heads] > 0, head[0] > 0
-		if r.gate.Strict && len(r.heads) > 1 { // the others are not next whatever becomes of the first
-			r.heads, r.crowded = r.heads[:1], false
+		at := heads
+		if r.gate.Strict { // the others are not next whatever becomes of the first
+			at = 1
 		}
+		r.crowded = len(r.heads) > at
+		r.heads = r.heads[:min(at, len(r.heads))]
+		r.waits = len(r.heads) > 0
 		if r.free || r.gate.OnFailure == flow.SequenceGoesOn || r.gate.OnFailure == flow.SequenceSkips && !r.waits {
 			r.stopped = 0
 		}
 		return none, nil
 	}, `
 		select k.id,
-			(select count(*) from (select 1 from belfry.limit_jobs a where a.key_id = k.id and a.stage = 2 limit $2 + 0) as bounded)`+head+`
+			(select count(*) from (select 1 from belfry.limit_jobs a where a.key_id = k.id and a.stage = 2 limit $2 + 0) as bounded),
+			coalesce((
+				select string_agg(cast(w.job_id as text), ',')
+				from (
+					select job_id
+					from belfry.limit_jobs
+					where key_id = k.id and stage = 1
+					order by priority desc, job_id
+					limit `+strconv.Itoa(heads+1)+`) as w), '')
 		from belfry.limit_keys k
 		where `+c.SQL.In("k.id", 1), c.SQL.List(ids), most)
 	if err != nil || len(paced) == 0 {

@@ -13,6 +13,7 @@ func init() {
 	add("a failure skips all that wait in its sequence, however many", sequenceSkipsMany)
 	add("many sequences that fail at the same moment skip all that wait", sequencesSkipTogether)
 	add("a rate that was raised does not wait for the start of the old one", limitRateRaised)
+	add("a limit of many keys that is raised far lets in all for whom there is room", limitRaisedFar)
 	txCases["a job that is tried again after a finish in a transaction waits under its limit, and not for ever"] = limitFinishTx
 	add("a job that ran before its task had limits is tried again under them", limitFirstRetried)
 }
@@ -51,6 +52,21 @@ func sequencesSkipTogether(b *bench) {
 		b.promote()
 	}
 	want(b, "left", b.count(`select count(*) from belfry.jobs`), 0)
+}
+
+// More keys than are asked for all that wait under them at once, each with more who wait than are looked at together.
+func limitRaisedFar(b *bench) {
+	t := b.task("work", limited(flow.Limit{Key: "input.customer", Running: 1}))
+	var ns []job.NewJob
+	for i := range 20 * 12 {
+		ns = append(ns, customer(i%20))
+	}
+	must(b.st.Enqueue(b.ctx, ns))(b)
+	t.Limits = []flow.Limit{{Key: "input.customer", Running: 10}}
+	must(b.st.UpdateTask(b.ctx, t))(b)
+	b.promote()
+	want(b, "ready", b.count(`select count(*) from belfry.jobs where state = 'ready'`), 200)
+	b.consistent()
 }
 
 func limitRateRaised(b *bench) {
