@@ -3,6 +3,7 @@ package core
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/belfry-run/belfry/cron"
@@ -79,8 +80,7 @@ func (e *Error) Error() string {
 
 func (e *Error) Unwrap() error { return e.Err }
 
-// CodeOf is the code of the first [Error] in err's chain, or [Internal].
-// It is empty for a nil error.
+// CodeOf is the code of the first [Error] in err's chain, or [Internal], and empty for a nil error.
 func CodeOf(err error) Code {
 	if err == nil {
 		return ""
@@ -92,8 +92,12 @@ func CodeOf(err error) Code {
 	return Internal
 }
 
-// Errorf makes an [Error] with a code and a sentence. A %w verb keeps its
-// cause in the chain.
+var refusals = []Code{Invalid, NotFound, Conflict, TooLarge, Forbidden, OverQuota, QueueFull}
+
+// Refused reports that nothing was done, because of what was asked for.
+func Refused(err error) bool { return slices.Contains(refusals, CodeOf(err)) }
+
+// Errorf makes an [Error] with a code and a sentence. A %w verb keeps its cause in the chain.
 func Errorf(code Code, format string, args ...any) *Error {
 	wrapped := fmt.Errorf(format, args...)
 	return &Error{Code: code, Message: wrapped.Error(), Err: errors.Unwrap(wrapped)}
@@ -112,8 +116,7 @@ func InvalidField(field, value, message, hint string) *Error {
 	return &Error{Code: Invalid, Message: "invalid input", Fields: p}
 }
 
-// Problems collects every fault of an input, so that a user mends a file once
-// and not once per line.
+// Problems collects every fault of an input, so that a user mends a file once and not once per line.
 type Problems []FieldError
 
 // shownValue bounds how much of a refused value an error repeats, in bytes.

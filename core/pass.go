@@ -1,8 +1,6 @@
 package core
 
-import (
-	"time"
-)
+import "time"
 
 // Fired is what one pass over the due schedules did.
 type Fired struct {

@@ -6,10 +6,11 @@ import (
 	"strings"
 )
 
+var units = []string{"B", "KiB", "MiB", "GiB", "TiB"}
+
 // SizeText writes bytes for people, in the largest unit that fits and with at
 // most one digit behind the point: 512 B, 1.5 KiB, 4 MiB.
 func SizeText(n int64) string {
-	units := []string{"B", "KiB", "MiB", "GiB", "TiB"}
 	v, i := float64(n), 0
 	for v >= 1024 && i < len(units)-1 {
 		v, i = v/1024, i+1
@@ -23,7 +24,6 @@ func SizeText(n int64) string {
 // ExactSize writes bytes for people who gave them, in the largest unit in which
 // they are a whole number: 1 MiB, 1536 KiB, 1000 B.
 func ExactSize(n int64) string {
-	units := []string{"B", "KiB", "MiB", "GiB", "TiB"}
 	i := 0
 	for n != 0 && n%1024 == 0 && i < len(units)-1 {
 		n, i = n/1024, i+1

@@ -9,6 +9,7 @@ import (
 
 	"github.com/belfry-run/belfry/core"
 	bounded "github.com/belfry-run/belfry/internal/exchange"
+	"github.com/belfry-run/belfry/internal/gather"
 	"github.com/belfry-run/belfry/job"
 )
 
@@ -20,6 +21,7 @@ type Options struct {
 	UserAgent   string        // default: belfry
 	RetryWait   time.Duration // before the first repetition of a call, and doubled before the next; default: 100ms
 	StreamIdle  time.Duration // a stream that is silent for so long is taken up anew; default: 45s
+	Apart       bool          // each Enqueue is a request of its own, rather than one with those that are made meanwhile
 
 	// Transport carries the calls instead of the network, see
 	// [httpapi.Server.Transport]. It must be good for many at a time.
@@ -95,6 +97,7 @@ func New(base, token string, o Options) (*Client, error) {
 		base: strings.TrimRight(u.String(), "/"), token: token, opts: o,
 		calls:  &http.Client{Transport: bounded.Transport{RoundTripper: calls}, CheckRedirect: refuseRedirect},
 		renews: &http.Client{Transport: bounded.Transport{RoundTripper: renews}, CheckRedirect: refuseRedirect},
+		keyed:  gather.New(true), unkeyed: gather.New(true),
 	}
 	return &Client{s, TaskCalls{s}, ScheduleCalls{s}, CycleCalls{s}, WorkflowCalls{s}, JobCalls{s}, WorkerCalls{s}, MonitorCalls{s}, AnnouncementCalls{s}, AlertCalls{s}, HookCalls{s}, AccessCalls{s}, ViewCalls{s}}, nil
 }

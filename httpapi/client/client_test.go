@@ -206,7 +206,7 @@ func TestALostAnswerIsNotForgottenWhenTheServerIsAway(t *testing.T) {
 }
 
 // dialPipes makes a client of a handler whose connections stay in memory, so that a test may run in a synctest bubble.
-func dialPipes(t *testing.T, h http.HandlerFunc) *Client {
+func dialPipes(t *testing.T, h http.HandlerFunc, o Options) *Client {
 	t.Helper()
 	l := &pipeListener{conns: make(chan net.Conn), closed: make(chan struct{})}
 	s := &http.Server{Handler: h}
@@ -218,7 +218,8 @@ func dialPipes(t *testing.T, h http.HandlerFunc) *Client {
 			t.Error(err)
 		}
 	})
-	return dial(t, "http://pipe", Options{Transport: &http.Transport{DialContext: l.dial, DisableKeepAlives: true}})
+	o.Transport = &http.Transport{DialContext: l.dial, DisableKeepAlives: true}
+	return dial(t, "http://pipe", o)
 }
 
 type pipeListener struct {
@@ -256,7 +257,7 @@ func (l *pipeListener) Addr() net.Addr { return &net.UnixAddr{Name: "pipe", Net:
 func TestAServerThatNeverOpensAStreamIsSaidToBeSilent(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		c := dialPipes(t, func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
+		c := dialPipes(t, func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }, Options{})
 		err := c.Watch(t.Context(), "*", func(view.Event) error { return nil })
 		if core.CodeOf(err) != core.Unavailable || !strings.Contains(err.Error(), "did not answer within 45s") {
 			t.Error(err)

@@ -17,21 +17,6 @@ import (
 // JobCalls are the calls about jobs, their logs and outputs, and queues.
 type JobCalls struct{ server *server }
 
-// Enqueue implements [httpapi.Jobs]. It is repeated when the server cannot be reached
-// only if every job has an idempotency key.
-func (c JobCalls) Enqueue(ctx context.Context, ns []job.NewJob) ([]job.Enqueued, error) {
-	if len(ns) == 0 {
-		return nil, nil
-	}
-	again := true
-	for _, n := range ns {
-		again = again && n.Key != ""
-	}
-	var done wire.EnqueuedBatch
-	err := c.server.do(ctx, ask{method: http.MethodPost, path: "/v1/jobs", body: wire.NewJobBatch{Jobs: ns}, again: again}, &done)
-	return done.Jobs, err
-}
-
 // Job implements [httpapi.Jobs].
 func (c JobCalls) Job(ctx context.Context, namespace string, id int64) (job.Job, error) {
 	return get[job.Job](ctx, c.server, numbered("jobs", id), words("namespace", namespace))

@@ -21,6 +21,7 @@ import (
 
 	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/httpapi/wire"
+	"github.com/belfry-run/belfry/internal/gather"
 )
 
 // server is the other end of the calls.
@@ -34,6 +35,8 @@ type server struct {
 	// large, stands between a worker and the life of its session.
 	calls  *http.Client
 	renews *http.Client
+
+	keyed, unkeyed gather.Calls // of Enqueue
 }
 
 func (c *server) closeIdleConnections() {

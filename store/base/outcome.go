@@ -14,12 +14,3 @@ func OutcomeUnknown(err error) error {
 		Err:     err,
 	}
 }
-
-// Refused reports that nothing was written, because of what was asked for.
-func Refused(err error) bool {
-	switch core.CodeOf(err) {
-	case core.Invalid, core.NotFound, core.Conflict, core.TooLarge, core.Forbidden, core.OverQuota, core.QueueFull:
-		return true
-	}
-	return false
-}

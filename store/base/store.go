@@ -220,7 +220,7 @@ func isFault(err error) bool {
 	if err == nil || errors.Is(err, context.Canceled) {
 		return false
 	}
-	return !Refused(err) && core.CodeOf(err) != core.Unauthorized
+	return !core.Refused(err) && core.CodeOf(err) != core.Unauthorized
 }
 
 // WriteAhead is write where it is known what fn asks first: ahead asks the same.

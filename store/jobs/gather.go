@@ -2,14 +2,13 @@ package jobs
 
 import (
 	"context"
-	"sync"
 	"time"
 
 	"github.com/belfry-run/belfry/access"
 	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/internal/gather"
 	"github.com/belfry-run/belfry/job"
 	"github.com/belfry-run/belfry/store/base"
-	"github.com/belfry-run/belfry/store/calls"
 )
 
 // gatherPatience bounds a transaction of several callers, whose own bounds do not hold for it.
@@ -32,7 +31,7 @@ func (s *Store) Enqueue(ctx context.Context, ns []job.NewJob) (_ []job.Enqueued,
 // refused, each is asked for alone; any other fault is the answer to all, for a
 // commit whose answer was lost may have happened and must not be repeated. The
 // end of one caller's context does not concern the others.
-func (s *Store) enqueueTogether(ctx context.Context, together []*calls.Call) {
+func (s *Store) enqueueTogether(ctx context.Context, together []*gather.Call) {
 	all, cancel := context.WithTimeout(context.WithoutCancel(ctx), gatherPatience)
 	defer cancel()
 	if len(together) > 1 || s.gather.Late {
@@ -45,23 +44,10 @@ func (s *Store) enqueueTogether(ctx context.Context, together []*calls.Call) {
 		}
 		return jobs
 	})
-	alone := len(together) > 1 && base.Refused(err)
-	var each sync.WaitGroup
-	defer each.Wait()
-	for _, a := range together {
-		switch {
-		case alone: // beside each other, so that they can share a commit at least
-			each.Go(func() {
-				a.Answer(s.enqueueOnce(all, func() []job.NewJob { return a.Jobs }))
-			})
-		case err != nil:
-			a.Answer(nil, err)
-		default:
-			n := len(a.Jobs)
-			a.Answer(out[:n:n], nil)
-			out = out[n:]
-		}
-	}
+	// Each alone, but beside each other, they can share a commit at least.
+	gather.Share(together, out, err, func(jobs []job.NewJob) ([]job.Enqueued, error) {
+		return s.enqueueOnce(all, func() []job.NewJob { return jobs })
+	})
 }
 
 // enqueueOnce asks for the list of jobs once it is needed, and again where it is

@@ -7,9 +7,9 @@ import (
 	"testing"
 
 	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/internal/gather"
 	"github.com/belfry-run/belfry/store/base"
 	"github.com/belfry-run/belfry/store/bounds"
-	"github.com/belfry-run/belfry/store/calls"
 	"github.com/belfry-run/belfry/store/limits"
 	"github.com/belfry-run/belfry/store/queues"
 	"github.com/belfry-run/belfry/store/quotas"
@@ -51,7 +51,7 @@ func TestCallsThatCameTogetherAreNotRepeatedAfterAFault(t *testing.T) {
 		ts := tasks.New(b, u, q)
 		tu := turns.New(b, q)
 		s := New(b, q, bounds.New(b, q, u), tu, ts, limits.New(b, q, ts, tu))
-		all := []*calls.Call{calls.NewCall("", nil), calls.NewCall("", nil)}
+		all := []*gather.Call{gather.NewCall("", nil), gather.NewCall("", nil)}
 		s.enqueueTogether(t.Context(), all)
 		if n := db.tries.Load(); n != c.tries {
 			t.Errorf("%v: %d transactions, want %d", c.err, n, c.tries)

@@ -8,11 +8,11 @@ import (
 	"time"
 
 	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/internal/gather"
 	"github.com/belfry-run/belfry/job"
 	"github.com/belfry-run/belfry/schedule"
 	"github.com/belfry-run/belfry/store/base"
 	"github.com/belfry-run/belfry/store/bounds"
-	"github.com/belfry-run/belfry/store/calls"
 	"github.com/belfry-run/belfry/store/limits"
 	"github.com/belfry-run/belfry/store/marks"
 	"github.com/belfry-run/belfry/store/queues"
@@ -34,7 +34,7 @@ type Store struct {
 
 	path   path
 	water  *marks.Marks
-	gather calls.Gathering
+	gather gather.Calls
 	lanes  marks.Lanes
 
 	went         sync.Map // queue by task: where its last jobs went, and who may wait for the next
@@ -46,7 +46,7 @@ type Store struct {
 
 // New is the part of a store that keeps them.
 func New(b *base.Store, queues *queues.Store, bounds *bounds.Store, turns *turns.Store, tasks *tasks.Store, l *limits.Store) *Store {
-	s := &Store{Store: b, queues: queues, bounds: bounds, turns: turns, tasks: tasks, limits: l, path: fast{}, water: marks.New(b.Opt.Claims.NoMark), gather: calls.New(b.Far)}
+	s := &Store{Store: b, queues: queues, bounds: bounds, turns: turns, tasks: tasks, limits: l, path: fast{}, water: marks.New(b.Opt.Claims.NoMark), gather: gather.New(b.Far)}
 	if b.Opt.Claims.Plain {
 		s.path = plain{}
 	}

@@ -1,5 +1,6 @@
-// Package calls puts calls that come at the same moment into one transaction.
-package calls
+// Package gather makes one of the calls of Enqueue that come at the same moment: one transaction in a store, one request in a
+// client.
+package gather
 
 import (
 	"context"
@@ -10,11 +11,10 @@ import (
 	"github.com/belfry-run/belfry/job"
 )
 
-// Gathering puts calls of Enqueue that come at the same moment into one
-// transaction. Whoever finds too few at it carries out what has gathered, his
-// own first; those who come meanwhile wait, and the first of them is the next. So
+// Calls are calls of Enqueue that are carried out together when they come at the same moment. Whoever finds too few at it
+// carries out what has gathered, his own first; those who come meanwhile wait, and the first of them is the next. So
 // a lone call is not held up, and many cost little more than one.
-type Gathering struct {
+type Calls struct {
 	places  int  // how many may be at it
 	Late    bool // calls still join when the transaction begins
 	mu      sync.Mutex
@@ -22,16 +22,16 @@ type Gathering struct {
 	waiting []*Call
 }
 
-// New is for a database across a wire, or one in this process. Across a
+// New is for a database or a server across a wire, or a database in this process. Across a
 // wire the next can travel while one waits for the disk. In this process one
 // writes at a time, so a second would only make two halves of what one takes; and
 // its transaction may wait for others, in which time more calls come: they still
 // join when it begins.
-func New(far bool) Gathering {
+func New(far bool) Calls {
 	if far {
-		return Gathering{places: 2}
+		return Calls{places: 2}
 	}
-	return Gathering{places: 1, Late: true}
+	return Calls{places: 1, Late: true}
 }
 
 // Call is one call.
@@ -61,11 +61,11 @@ func (a *Call) Wait() ([]job.Enqueued, error) {
 	return a.out, a.err
 }
 
-const maxGathered = core.MaxBatch // jobs of a transaction that was gathered
+const maxGathered = core.MaxBatch // jobs of calls that are carried out together
 
 // Do has a call carried out, by itself or by whoever carries out what has gathered. The end of its context ends it as long
 // as nobody has begun with it.
-func (g *Gathering) Do(ctx context.Context, actor string, jobs []job.NewJob, together func(ctx context.Context, calls []*Call)) ([]job.Enqueued, error) {
+func (g *Calls) Do(ctx context.Context, actor string, jobs []job.NewJob, together func(ctx context.Context, calls []*Call)) ([]job.Enqueued, error) {
 	a := NewCall(actor, jobs)
 	if !g.join(a) {
 		select {
@@ -88,7 +88,7 @@ func (g *Gathering) Do(ctx context.Context, actor string, jobs []job.NewJob, tog
 }
 
 // join adds a call, and reports whether its caller is to carry it out at once.
-func (g *Gathering) join(a *Call) bool {
+func (g *Calls) join(a *Call) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.atIt >= g.places {
@@ -101,7 +101,7 @@ func (g *Gathering) join(a *Call) bool {
 }
 
 // leave takes back a call that nobody has begun with, and passes on its turn.
-func (g *Gathering) leave(a *Call) bool {
+func (g *Calls) leave(a *Call) bool {
 	g.mu.Lock()
 	i := slices.Index(g.waiting, a)
 	if i >= 0 {
@@ -117,7 +117,7 @@ func (g *Gathering) leave(a *Call) bool {
 }
 
 // pass gives the turn to the first who waits.
-func (g *Gathering) pass() {
+func (g *Calls) pass() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	for _, next := range g.waiting {
@@ -133,14 +133,14 @@ func (g *Gathering) pass() {
 
 // take is the next calls to carry out together: those of one actor, in their
 // order.
-func (g *Gathering) take() []*Call {
+func (g *Calls) take() []*Call {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.more(nil)
 }
 
 // Joined is calls that are being carried out, and those that can still join them.
-func (g *Gathering) Joined(calls []*Call) []*Call {
+func (g *Calls) Joined(calls []*Call) []*Call {
 	if !g.Late {
 		return calls
 	}
@@ -150,7 +150,7 @@ func (g *Gathering) Joined(calls []*Call) []*Call {
 }
 
 // more adds to calls the first of those that wait, as far as they fit together.
-func (g *Gathering) more(calls []*Call) []*Call {
+func (g *Calls) more(calls []*Call) []*Call {
 	together, jobs := calls, 0
 	for _, a := range calls {
 		jobs += len(a.Jobs)
@@ -164,4 +164,25 @@ func (g *Gathering) more(calls []*Call) []*Call {
 	}
 	g.waiting = g.waiting[len(together)-len(calls):]
 	return together
+}
+
+// Share gives each of some calls its part of what they were answered together. If they were refused, nothing was made, and
+// alone asks for each by itself, beside each other. Any other fault is the answer to all: what was asked for may have
+// happened, and must not be repeated.
+func Share(together []*Call, out []job.Enqueued, err error, alone func(jobs []job.NewJob) ([]job.Enqueued, error)) {
+	apart := len(together) > 1 && core.Refused(err)
+	var each sync.WaitGroup
+	defer each.Wait()
+	for _, a := range together {
+		switch {
+		case apart:
+			each.Go(func() { a.Answer(alone(a.Jobs)) })
+		case err != nil:
+			a.Answer(nil, err)
+		default:
+			n := len(a.Jobs)
+			a.Answer(out[:n:n], nil)
+			out = out[n:]
+		}
+	}
 }
