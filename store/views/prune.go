@@ -1,0 +1,134 @@
+package views
+
+import (
+	"context"
+	"time"
+
+	"github.com/belfry-run/belfry/job"
+	"github.com/belfry-run/belfry/store/base"
+	"github.com/belfry-run/belfry/store/history"
+	"github.com/belfry-run/belfry/store/programs"
+	"github.com/belfry-run/belfry/store/remote"
+	"github.com/belfry-run/belfry/store/subscribers"
+	"github.com/belfry-run/belfry/task"
+)
+
+const keepSessions = 7 * 24 * time.Hour // ended ones
+
+const keepTokens = 30 * 24 * time.Hour // that nobody can use any more; each sign-in through a provider makes one
+
+const keepAudit = 400 * 24 * time.Hour // a year, and a little
+
+const keepAlerts = 400 * 24 * time.Hour
+
+const keepRemovals = 24 * time.Hour // that nobody ended
+
+// Prune removes what retention no longer keeps, a bounded part at a time, and
+// reports whether there is more.
+func (s *Store) Prune(ctx context.Context) (more bool, err error) {
+	keep := s.Opt.Keep
+	if err := s.DB().Read(ctx, func(tx base.Tx) error {
+		// What was not rolled up yet is in no history but its own.
+		m, err := s.history.JobMark(ctx, tx)
+		keep.Before = base.Instant(max(1, m.Minute*60_000_000))
+		return err
+	}); err != nil {
+		return false, err
+	}
+	more, err = s.DB().Prune(ctx, keep)
+	if err != nil {
+		return false, err
+	}
+	beyond, err := s.hooks.Beyond(ctx)
+	if err != nil {
+		return false, err
+	}
+	err = s.write(ctx, "prune", func(c *Change) error {
+		for _, o := range []old{
+			{"job_keys", "namespace, name", "expires_at <= $1 order by expires_at", base.Micros(c.Now)},
+			{"sessions", "id", "settled = 1 and ended_at <= $1", base.Micros(c.Now.Add(-keepSessions))},
+			{"listening", "node", "until <= $1", base.Micros(c.Now.Add(-keepSessions))},
+			{"web_sessions", "hash", "expires_at <= $1 order by expires_at", base.Micros(c.Now)},
+			{"tokens", "id", "expires_at > 0 and expires_at <= $1 or revoked_at > 0 and revoked_at <= $1 order by id", base.Micros(c.Now.Add(-keepTokens))},
+			{"join_tokens", "id", "expires_at > 0 and expires_at <= $1 or revoked_at > 0 and revoked_at <= $1 order by id", base.Micros(c.Now.Add(-keepTokens))},
+			{"artifact_removals", "name", "begun_at <= $1", base.Micros(c.Now.Add(-keepRemovals))},
+			{"backfills", "id", "ended_at > 0 and ended_at <= $1 order by id", base.Micros(c.Now.Add(-keepAudit))},
+			{"runs_again", "job_id", "at <= $1 order by job_id", base.Micros(c.Now.Add(-keepAudit))},
+			{"debounced", "job_id", "last_at <= $1 order by last_at", base.Micros(c.Now.Add(-s.Opt.Keep.Age))},
+			{"audit", "seq", "at <= $1 order by seq", base.Micros(c.Now.Add(-keepAudit))},
+			{"attempt_details", "seq", "at <= $1 order by at", base.Micros(c.Now.Add(-s.Opt.Keep.Age))},
+			{"tickets", "job_id", "next_at <= $1 order by next_at", base.Micros(c.Now.Add(-remote.KeepTickets))},
+			{"outputs", "seq", "at <= $1 order by at", base.Micros(c.Now.Add(-s.Opt.Keep.Age))},
+			{"outputs", "seq", "confirmed = 0 and at <= $1 order by at", base.Micros(c.Now.Add(-task.MaxTimeout.D() - programs.KeepOpen))},
+			{"job_minutes", "minute, namespace, queue", "minute < $1 order by minute", history.MinuteOf(c.Now.Add(-history.KeepMinutes))},
+			{"queue_samples", "queue, namespace, span, at", "span = 60 and at < $1 order by at", base.Micros(c.Now.Add(-job.KeepSamples))},
+			{"queue_samples", "queue, namespace, span, at", "span = 3600 and at < $1 order by at", base.Micros(c.Now.Add(-job.KeepSampleHours))},
+			{"sampled", "span, at", "span = 60 and at < $1 order by at", base.Micros(c.Now.Add(-job.KeepSamples))},
+			{"sampled", "span, at", "span = 3600 and at < $1 order by at", base.Micros(c.Now.Add(-job.KeepSampleHours))},
+			{"task_days", "day, task_id", "day < $1 order by day", c.Now.Add(-history.KeepDays).Unix() / 86400},
+			{"schedule_days", "day, schedule_id", "day < $1 order by day", c.Now.Add(-history.KeepDays).Unix() / 86400},
+		} {
+			left, err := c.removeOld(o)
+			if err != nil {
+				return err
+			}
+			more = more || left
+		}
+		if err := subscribers.Prune(c.Change); err != nil {
+			return err
+		}
+		for _, prune := range []func() (bool, error){c.pruneMonitorHistory, c.tasks().PruneRequirements, c.turns().Prune, c.steps().Prune, c.workflows().PruneRuns, func() (bool, error) { return c.hooks().Prune(beyond) }} {
+			left, err := prune()
+			if err != nil {
+				return err
+			}
+			more = more || left
+		}
+		return nil
+	})
+	return more, err
+}
+
+// pruneMonitorHistory removes results and roll-ups that are not kept. What was
+// not rolled up yet stays.
+func (c *Change) pruneMonitorHistory() (more bool, err error) {
+	at, err := c.s.uptime.Rolled(c.Ctx, c.Tx)
+	if err != nil {
+		return false, err
+	}
+	results := min(base.HourOf(c.Now.Add(-c.s.Opt.Keep.Results)), base.HourOf(at.Hour))
+	for _, o := range []old{
+		{"results", "hour, monitor_id, at", "hour < $1 order by hour, monitor_id, at", results},
+		{"rollups", "monitor_id, span, at", "span = 3600 and at < $1 order by at", base.Micros(c.Now.Add(-base.KeepHours))},
+		{"alerts", "id", "state <> 'pending' and created_at < $1 order by id", base.Micros(c.Now.Add(-keepAlerts))},
+		{"alert_tries", "id", "at < $1 order by id", base.Micros(c.Now.Add(-keepAlerts))},
+	} {
+		left, err := c.removeOld(o)
+		if err != nil {
+			return false, err
+		}
+		more = more || left
+	}
+	return more, nil
+}
+
+// old are rows of a table that are not kept.
+type old struct {
+	table  string
+	key    string // its primary key
+	which  string // they are, by $1, and in which order they go
+	cutoff int64
+}
+
+// removeOld removes a part of them, and reports whether there is more. A row that another transaction is changing may be
+// none of them when it has: PostgreSQL would wait for it, and then look again at its key alone.
+func (c *Change) removeOld(o old) (more bool, err error) {
+	n, err := c.Tx.Exec(c.Ctx, `
+		delete from belfry.`+o.table+`
+		where (`+o.key+`) in (
+			select `+o.key+`
+			from belfry.`+o.table+`
+			where `+o.which+`
+			limit $2 + 0`+c.SQL.SkipLocked(o.table)+`)`, o.cutoff, base.TidyStep)
+	return n == base.TidyStep, err
+}
