@@ -17,6 +17,9 @@ type Arrival struct {
 	Again bool // it was under its keys before, and may have kept its place in a sequence
 	// Enters is the answer: it is ready, or else it waits.
 	Enters bool
+	// later is that the engine has to ask again: another transaction has one of its keys, and this one others.
+	later   bool
+	limited *bool // where to note that it is under keys
 }
 
 // ArriveNew is Arrive for n jobs that are about to be made: at answers each with the gates of its task, and where to note that
@@ -39,8 +42,7 @@ func (c *Change) ArriveNew(n int, at func(i int) (j *job.Job, ofTask []job.Gate,
 		case c.Foreign:
 			j.State = job.Scheduled
 		default:
-			*limited = true
-			as = append(as, &Arrival{Job: j, Gates: gates})
+			as = append(as, &Arrival{Job: j, Gates: gates, limited: limited})
 		}
 	}
 	if len(as) == 0 {
@@ -50,7 +52,10 @@ func (c *Change) ArriveNew(n int, at func(i int) (j *job.Job, ofTask []job.Gate,
 		return err
 	}
 	for _, a := range as {
-		if !a.Enters {
+		switch *a.limited = !a.later; {
+		case a.later:
+			a.State = job.Scheduled
+		case !a.Enters:
 			a.State, a.Reason = job.Waiting, Reason
 		}
 	}
@@ -81,10 +86,12 @@ type standing struct {
 func (c *Change) Arrive(as []*Arrival) error {
 	keys := make([][]named, len(as))
 	var all []named
+	wait := !c.holds()
 	for i, a := range as {
 		texts := make([]string, len(a.Gates))
 		for k, g := range a.Gates {
 			texts[k] = g.Key
+			wait = wait || g.Strict // whoever asks later must not get before it
 		}
 		for k, value := range flow.KeyValues(texts, flow.KeySource{Namespace: a.Namespace, Task: a.Task, Queue: a.Queue, Input: a.Input}) {
 			keys[i] = append(keys[i], named{a.Gates[k].Owner, a.Gates[k].Name, value})
@@ -92,7 +99,7 @@ func (c *Change) Arrive(as []*Arrival) error {
 		all = append(all, keys[i]...)
 	}
 	slices.SortFunc(all, compareNamed)
-	rooms, byName, err := c.hold(slices.Compact(all))
+	rooms, byName, err := c.hold(slices.Compact(all), wait)
 	if err != nil {
 		return err
 	}
@@ -103,6 +110,9 @@ func (c *Change) Arrive(as []*Arrival) error {
 	now := base.Micros(c.Now)
 	var rows []standing
 	for i, a := range as {
+		if a.later = slices.ContainsFunc(keys[i], func(n named) bool { return rooms[byName[n]] == nil }); a.later {
+			continue
+		}
 		stops := -1 // the first key without room, or with others who wait
 		for k, name := range keys[i] {
 			r := rooms[byName[name]]
@@ -137,14 +147,16 @@ func (c *Change) Arrive(as []*Arrival) error {
 			rows = append(rows, standing{r.ID, a.ID, priority, stage})
 		}
 	}
-	from, args := c.SQL.Table(1, "t", base.BatchOf(rows))
-	if err := base.ExecSoon(c.Ctx, c.Tx, `
-		insert into belfry.limit_jobs (key_id, job_id, priority, stage)
-		select t.key_id, t.job_id, t.priority, t.stage
-		from `+from+`
-		where true
-		on conflict (job_id, key_id) do update set stage = excluded.stage`, args...); err != nil {
-		return err
+	if len(rows) > 0 {
+		from, args := c.SQL.Table(1, "t", base.BatchOf(rows))
+		if err := base.ExecSoon(c.Ctx, c.Tx, `
+			insert into belfry.limit_jobs (key_id, job_id, priority, stage)
+			select t.key_id, t.job_id, t.priority, t.stage
+			from `+from+`
+			where true
+			on conflict (job_id, key_id) do update set stage = excluded.stage`, args...); err != nil {
+			return err
+		}
 	}
 	return c.save(rooms, false)
 }
@@ -170,8 +182,9 @@ func (c *Change) kept(as []*Arrival) (map[standing]bool, error) {
 	return kept, err
 }
 
-// hold locks keys by name, and makes those that are not there.
-func (c *Change) hold(names []named) (map[int64]*room, map[named]int64, error) {
+// hold locks keys by name, and makes those that are not there. It waits for those that another transaction has, or leaves
+// them out.
+func (c *Change) hold(names []named, wait bool) (map[int64]*room, map[named]int64, error) {
 	byName := make(map[named]int64, len(names))
 	missing := names
 	for range 5 { // one that was there may have been forgotten since
@@ -196,11 +209,11 @@ func (c *Change) hold(names []named) (map[int64]*room, map[named]int64, error) {
 		for _, id := range byName {
 			ids = append(ids, id)
 		}
-		rooms, err := c.lock(ids, true)
+		rooms, err := c.lock(ids, wait)
 		if err != nil {
 			return nil, nil, err
 		}
-		if len(rooms) == len(names) {
+		if len(rooms) == len(names) || !wait {
 			return rooms, byName, nil
 		}
 		for name, id := range byName {

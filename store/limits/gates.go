@@ -94,6 +94,12 @@ func (r *room) lookAt(at int64) {
 	}
 }
 
+// locked says that a transition has locked keys.
+type locked struct{ any bool }
+
+// holds reports that this transition has locked keys. It must not wait for others then: whoever has these may wait for its own.
+func (c *Change) holds() bool { return base.Kept[locked](c.Change).any }
+
 // lock locks keys in the order of their ids, or those of them that nobody has locked, and reads them.
 func (c *Change) lock(ids []int64, wait bool) (map[int64]*room, error) {
 	if len(ids) == 0 {
@@ -114,6 +120,7 @@ func (c *Change) lock(ids []int64, wait bool) (map[int64]*room, error) {
 	var of owners
 	for _, k := range rows {
 		of.add(k.Owner)
+		base.Kept[locked](c.Change).any = true
 	}
 	gates, err := c.gates(of)
 	if err != nil {

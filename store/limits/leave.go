@@ -2,6 +2,7 @@ package limits
 
 import (
 	"context"
+	"maps"
 	"slices"
 
 	"github.com/belfry-run/belfry/core"
@@ -77,6 +78,19 @@ func (c *Change) leaveLater(l leaving) error {
 
 // left is the end of [Change.Leave].
 func (c *Change) left(l leaving) error {
+	if c.holds() && c.s.Far { // elsewhere there is one writer
+		busy, err := c.busy(l)
+		if err != nil {
+			return err
+		}
+		var later leaving
+		if later, l = l.parted(busy); len(busy) > 0 {
+			c.Wake(base.TopicEngine)
+			if err := c.leaveLater(later); err != nil {
+				return err
+			}
+		}
+	}
 	keys, failed, err := c.takeOut(l)
 	if err != nil || len(keys) == 0 {
 		return err
@@ -88,6 +102,53 @@ func (c *Change) left(l leaving) error {
 	c.stop(rooms, failed)
 	_, err = c.admit(rooms)
 	return err
+}
+
+// busy is those of the jobs that have a key which another transaction has locked.
+func (c *Change) busy(l leaving) (map[int64]bool, error) {
+	of := map[int64][]int64{}
+	if _, err := base.Collect(c.Ctx, c.Tx, func(rows base.Rows) (none struct{}, err error) {
+		var key, id int64
+		err = rows.Scan(&key, &id)
+		of[key] = append(of[key], id)
+		return none, err
+	}, `select key_id, job_id from belfry.limit_jobs where `+c.SQL.In("job_id", 1), c.SQL.List(slices.Concat(l.jobs, l.rest))); err != nil {
+		return nil, err
+	}
+	free, err := base.Collect(c.Ctx, c.Tx, base.ScanInt, `
+		select id
+		from belfry.limit_keys
+		where `+c.SQL.In("id", 1)+`
+		order by id`+c.SQL.SkipLocked("limit_keys"), c.SQL.List(slices.Sorted(maps.Keys(of))))
+	if err != nil {
+		return nil, err
+	}
+	for _, key := range free {
+		delete(of, key)
+	}
+	busy := map[int64]bool{}
+	for _, ids := range of {
+		for _, id := range ids {
+			busy[id] = true
+		}
+	}
+	return busy, nil
+}
+
+// parted is those of which that say so, and the others.
+func (l leaving) parted(which map[int64]bool) (some, others leaving) {
+	for _, part := range []struct{ from, some, others *[]int64 }{
+		{&l.jobs, &some.jobs, &others.jobs}, {&l.failed, &some.failed, &others.failed}, {&l.rest, &some.rest, &others.rest},
+	} {
+		for _, id := range *part.from {
+			if which[id] {
+				*part.some = append(*part.some, id)
+			} else {
+				*part.others = append(*part.others, id)
+			}
+		}
+	}
+	return some, others
 }
 
 // stop holds the sequences whose job has failed for good.
@@ -157,12 +218,12 @@ func (s *Store) LetIn(ctx context.Context) (out core.Promoted, err error) {
 		out.NextAt = base.Instant(some)
 		return out, nil
 	}
+	if err := s.skipStopped(ctx, now); err != nil {
+		return out, err
+	}
 	err = s.Write(ctx, "admit", func(b *base.Change) error {
 		c := s.In(b)
 		out = core.Promoted{Now: c.Now}
-		if err := c.skip(); err != nil {
-			return err
-		}
 		var l leaving
 		_, err := base.Collect(ctx, c.Tx, func(rows base.Rows) (none struct{}, err error) {
 			var id, how int64

@@ -3,6 +3,7 @@ package limits
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/flow"
@@ -16,18 +17,29 @@ const ReasonSequence core.Reason = "sequence"
 // skipBatch bounds the jobs that one pass skips.
 const skipBatch = 500
 
-// skip skips those who wait in sequences whose job has failed, where that is what they do. Jobs are locked before keys:
-// it comes before any of these are.
-func (c *Change) skip() error {
-	keys, err := base.Collect(c.Ctx, c.Tx, scanKey, `
-		select `+keyColumns+`
-		from belfry.limit_keys k
-		where k.stopped_by > 0 and k.look_at > 0 and k.look_at <= $1
-		order by k.id
-		limit 16`, base.Micros(c.Now))
-	if err != nil {
+// skipStopped skips those who wait in sequences whose job has failed, where that is what they do. It is a transition of its
+// own: it locks jobs, and letting in locks keys first.
+func (s *Store) skipStopped(ctx context.Context, now time.Time) error {
+	const stopped = `from belfry.limit_keys k where k.stopped_by > 0 and k.look_at > 0 and k.look_at <= $1`
+	var some int64
+	err := s.DB().Read(ctx, func(tx base.Tx) (err error) {
+		some, _, err = base.First(ctx, tx, base.ScanInt, `select 1 `+stopped+` limit 1`, base.Micros(now))
+		return err
+	})
+	if err != nil || some == 0 {
 		return err
 	}
+	return s.Write(ctx, "skip", func(b *base.Change) error {
+		c := s.In(b)
+		keys, err := base.Collect(ctx, c.Tx, scanKey, `select `+keyColumns+` `+stopped+` order by k.id limit 16`, base.Micros(now))
+		if err != nil {
+			return err
+		}
+		return c.skip(keys)
+	})
+}
+
+func (c *Change) skip(keys []keyRow) error {
 	for _, k := range keys {
 		var of owners
 		of.add(k.Owner)
