@@ -22,13 +22,15 @@ type Quota struct {
 	Definitions   int   `json:"definitions,omitempty" minimum:"0" maximum:"1000000" doc:"Most tasks, schedules, calendars, channels, alert rules, maintenance windows and status pages together; default: no limit"`
 	Monitors      int   `json:"monitors,omitempty" minimum:"0" maximum:"1000000" doc:"Most monitors; default: no limit"`
 	ArtifactBytes int64 `json:"artifact_bytes,omitempty" minimum:"0" doc:"Most bytes of uploaded artifacts; default: no limit"`
+	OutputBytes   int64 `json:"output_bytes,omitempty" minimum:"0" doc:"Most bytes of output files of jobs; default: no limit"`
+	LogBytes      int64 `json:"log_bytes,omitempty" minimum:"0" doc:"Most bytes of logs of jobs; default: no limit"`
 }
 
 // Bounds of quotas.
 const (
-	MaxQuotaWaiting       = 1_000_000
-	MaxQuotaDefinitions   = 1_000_000
-	MaxQuotaArtifactBytes = 1 << 50
+	MaxQuotaWaiting     = 1_000_000
+	MaxQuotaDefinitions = 1_000_000
+	MaxQuotaBytes       = 1 << 50
 )
 
 // Names of quotas, as errors, metrics and answers have them. They are the names of their fields.
@@ -40,6 +42,8 @@ const (
 	QuotaDefinitions   = "definitions"
 	QuotaMonitors      = "monitors"
 	QuotaArtifactBytes = "artifact_bytes"
+	QuotaOutputBytes   = "output_bytes"
+	QuotaLogBytes      = "log_bytes"
 )
 
 // IsZero reports that nothing is limited.
@@ -50,7 +54,7 @@ func (q Quota) OfJobs() bool { return q.Waiting > 0 || q.EnqueueRate != "" }
 
 // OfDefinitions reports that what is kept is limited.
 func (q Quota) OfDefinitions() bool {
-	return q.Definitions > 0 || q.Monitors > 0 || q.ArtifactBytes > 0
+	return q.Definitions > 0 || q.Monitors > 0 || q.ArtifactBytes > 0 || q.OutputBytes > 0
 }
 
 // WithDefaults fills what was left out.
@@ -69,7 +73,9 @@ func (q Quota) Check(p *core.Problems) {
 	checkCount(p, "quota.waiting", int64(q.Waiting), MaxQuotaWaiting)
 	checkCount(p, "quota.definitions", int64(q.Definitions), MaxQuotaDefinitions)
 	checkCount(p, "quota.monitors", int64(q.Monitors), MaxQuotaDefinitions)
-	checkCount(p, "quota.artifact_bytes", q.ArtifactBytes, MaxQuotaArtifactBytes)
+	checkCount(p, "quota.artifact_bytes", q.ArtifactBytes, MaxQuotaBytes)
+	checkCount(p, "quota.output_bytes", q.OutputBytes, MaxQuotaBytes)
+	checkCount(p, "quota.log_bytes", q.LogBytes, MaxQuotaBytes)
 	checkRate(p, "quota.enqueue_rate", q.EnqueueRate, "quota.enqueue_burst", q.EnqueueBurst)
 	checkRate(p, "quota.call_rate", q.CallRate, "quota.call_burst", q.CallBurst)
 }
@@ -117,10 +123,15 @@ type QuotaUse struct {
 
 // Text is the use for people: 5 of 10.
 func (u QuotaUse) Text() string {
-	if u.Quota == QuotaArtifactBytes {
+	if OfBytes(u.Quota) {
 		return core.SizeText(u.Used) + " of " + core.ExactSize(u.Limit)
 	}
 	return fmt.Sprintf("%d of %d", u.Used, u.Limit)
+}
+
+// OfBytes reports that a quota counts bytes.
+func OfBytes(quota string) bool {
+	return quota == QuotaArtifactBytes || quota == QuotaOutputBytes || quota == QuotaLogBytes
 }
 
 // Limits are the quotas that are set, for people.
@@ -143,6 +154,12 @@ func (q Quota) Limits() (texts []string) {
 	if q.ArtifactBytes > 0 {
 		texts = append(texts, "artifacts "+core.ExactSize(q.ArtifactBytes))
 	}
+	if q.OutputBytes > 0 {
+		texts = append(texts, "output files "+core.ExactSize(q.OutputBytes))
+	}
+	if q.LogBytes > 0 {
+		texts = append(texts, "logs "+core.ExactSize(q.LogBytes))
+	}
 	return texts
 }
 
@@ -152,8 +169,11 @@ func (n Namespace) Over(quota string, limit, used, asked int64, wait time.Durati
 	e := core.Errorf(core.OverQuota, "namespace %q is over its quota %s: %d of %d in use, %d more asked for", n.Name, quota, used, limit, asked)
 	e.RetryAfter = core.Duration(max(wait, time.Second))
 	switch {
-	case quota == QuotaArtifactBytes:
+	case OfBytes(quota):
 		e.Message = fmt.Sprintf("namespace %q is over its quota %s: it would have %s of %s", n.Name, quota, core.SizeText(used), core.ExactSize(limit))
+		if quota != QuotaArtifactBytes {
+			return e.WithHint("wait until retention removes older ones, or have an admin of the installation raise it: %s", n.raise(quota))
+		}
 	case asked > limit:
 		return e.WithHint("ask for at most %d at once, or have an admin of the installation raise it: %s", limit, n.raise(quota))
 	case quota == QuotaEnqueueRate || quota == QuotaCallRate:

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"math"
 	"slices"
 	"time"
 
@@ -241,6 +242,10 @@ const (
 
 const MaxLogPiece = 64 << 10
 
+// LastLogSeq is the number of the piece with which the store ends a log for which a quota has no room. Those of workers are
+// below it.
+const LastLogSeq = math.MaxInt32
+
 // RunsIn reports that a worker takes jobs of a namespace.
 func (w WorkerInfo) RunsIn(namespace string) bool {
 	return w.Namespace == core.AnyNamespace || w.Namespace == namespace
@@ -382,8 +387,8 @@ func (f Finish) Validate() error {
 // Validate says what is wrong with a piece of log.
 func (l LogPiece) Validate() error {
 	var p core.Problems
-	if l.Seq < 0 {
-		p.Addf("seq", l.Seq, "is negative")
+	if l.Seq < 0 || l.Seq >= LastLogSeq {
+		p.Addf("seq", l.Seq, "is outside 0 to %d", LastLogSeq-1)
 	}
 	if l.Stream != Stdout && l.Stream != Stderr && l.Stream != Log {
 		p.Add("stream", string(l.Stream), "is not a stream", "one of stdout, stderr, log")

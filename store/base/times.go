@@ -26,6 +26,8 @@ const KeepHours = 100 * 24 * time.Hour // of monitors' results; days stay for ev
 
 const TidyStep = 2000 // rows of each that one pass removes
 
+const LogHour = int64(time.Hour / time.Microsecond) // by which bytes of logs are counted
+
 func LaterOf(a, b time.Time) time.Time {
 	if a.After(b) {
 		return a

@@ -13,6 +13,7 @@ import (
 
 	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/store"
+	"github.com/belfry-run/belfry/store/base"
 )
 
 // parents are the tables that lie in partitions of a day.
@@ -147,7 +148,25 @@ func (db *DB) Prune(ctx context.Context, k store.Keep) (more bool, err error) {
 		}
 	}
 	more, err = db.pruneRest(ctx, cutoff)
+	if err == nil {
+		err = freeLogs(ctx, db, cutoff)
+	}
 	return more, translate(err)
+}
+
+// freeLogs makes room in quotas for logs of hours that are gone. A day that could not be dropped yet still counts.
+func freeLogs(ctx context.Context, db *DB, cutoff time.Time) error {
+	days, err := db.days(ctx, "logs")
+	if err != nil {
+		return err
+	}
+	if len(days) > 0 && days[0].from.Before(cutoff) {
+		cutoff = days[0].from
+	}
+	return db.alter(ctx, func(tx pgx.Tx) error {
+		_, err := tx.Exec(ctx, db.schema.sql(`delete from belfry.log_use where hour < $1`), cutoff.UnixMicro()/base.LogHour)
+		return err
+	})
 }
 
 // pruneBefore is the day before which nothing is kept: by age, or because the

@@ -64,11 +64,13 @@ func (c *Change) declareOutput(session string, ref job.Ref, o task.Output) (name
 	if task.Program == nil {
 		return "", core.Errorf(core.Conflict, "job %d runs no program", ref.JobID).WithHint("only programs leave files")
 	}
-	type sum struct{ files, size int64 }
-	others, _, err := base.First(c.Ctx, c.Tx, func(r base.Rows) (v sum, err error) { return v, r.Scan(&v.files, &v.size) }, `
-		select count(*), cast(coalesce(sum(size), 0) as bigint)
+	type sum struct{ files, size, same int64 }
+	others, _, err := base.First(c.Ctx, c.Tx, func(r base.Rows) (v sum, err error) { return v, r.Scan(&v.files, &v.size, &v.same) }, `
+		select coalesce(sum(case when name <> $3 then 1 else 0 end), 0),
+			cast(coalesce(sum(case when name <> $3 then size else 0 end), 0) as bigint),
+			coalesce(sum(case when name = $3 and size >= $4 then 1 else 0 end), 0)
 		from belfry.outputs
-		where job_id = $1 and lease = $2 and name <> $3`, ref.JobID, ref.Lease, o.Name)
+		where job_id = $1 and lease = $2`, ref.JobID, ref.Lease, o.Name, o.Size)
 	if err != nil {
 		return "", err
 	}
@@ -81,6 +83,9 @@ func (c *Change) declareOutput(session string, ref job.Ref, o task.Output) (name
 		on conflict (job_id, lease, name) do update
 		set size = excluded.size, sha256 = excluded.sha256, at = excluded.at
 		where belfry.outputs.confirmed = 0`, ref.JobID, ref.Lease, o.Name, o.Size, o.SHA256, base.Micros(c.Now), task.Namespace)
+	if err == nil && others.same == 0 { // one that is announced again needs no more room
+		err = c.quotas().Created("output", task.Namespace, "")
+	}
 	return task.Namespace, err
 }
 

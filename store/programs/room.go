@@ -6,19 +6,21 @@ import (
 
 	"github.com/belfry-run/belfry/store/base"
 	"github.com/belfry-run/belfry/store/jobs"
+	"github.com/belfry-run/belfry/store/quotas"
 	"github.com/belfry-run/belfry/store/tasks"
 )
 
 // Store keeps uploaded programs: artifacts, outputs and secrets.
 type Store struct {
 	*base.Store
-	jobs  *jobs.Store
-	tasks *tasks.Store
+	jobs   *jobs.Store
+	quotas *quotas.Store
+	tasks  *tasks.Store
 }
 
 // New is the part of a store that keeps them.
-func New(b *base.Store, jobs *jobs.Store, tasks *tasks.Store) *Store {
-	return &Store{Store: b, jobs: jobs, tasks: tasks}
+func New(b *base.Store, jobs *jobs.Store, quotas *quotas.Store, tasks *tasks.Store) *Store {
+	return &Store{Store: b, jobs: jobs, quotas: quotas, tasks: tasks}
 }
 
 // Change is a transition under way, with what this package does in it.
@@ -31,6 +33,8 @@ type Change struct {
 func (s *Store) In(c *base.Change) *Change { return &Change{c, s} }
 
 func (c *Change) jobs() *jobs.Change { return c.s.jobs.In(c.Change) }
+
+func (c *Change) quotas() *quotas.Change { return c.s.quotas.In(c.Change) }
 
 func (c *Change) tasks() *tasks.Change { return c.s.tasks.In(c.Change) }
 

@@ -9,7 +9,7 @@ import (
 	"github.com/belfry-run/belfry/task"
 )
 
-// definitions, monitors and artifacts say how much of what is there counts. What a monitor owns counts with it.
+// definitions, monitors, artifacts and outputs say how much of what is there counts. What a monitor owns counts with it.
 const (
 	definitions = `
 		select (select count(*) from belfry.tasks where namespace = $1 and substr(name, 1, 8) <> 'monitor:')
@@ -18,6 +18,7 @@ const (
 			+ (select count(*) from belfry.documents where namespace = $1)`
 	monitors  = `select count(*) from belfry.monitors where namespace = $1`
 	artifacts = `select cast(coalesce(sum(size), 0) as bigint) from belfry.artifacts where namespace = $1`
+	outputs   = `select cast(coalesce(sum(size), 0) as bigint) from belfry.outputs where namespace = $1`
 )
 
 // kept is a quota of what is kept.
@@ -31,6 +32,7 @@ func keptBy(q access.Quota) []kept {
 		{access.QuotaDefinitions, definitions, int64(q.Definitions)},
 		{access.QuotaMonitors, monitors, int64(q.Monitors)},
 		{access.QuotaArtifactBytes, artifacts, q.ArtifactBytes},
+		{access.QuotaOutputBytes, outputs, q.OutputBytes},
 	}
 }
 
@@ -41,6 +43,8 @@ func quotaOf(noun string) string {
 		return access.QuotaMonitors
 	case "artifact":
 		return access.QuotaArtifactBytes
+	case "output":
+		return access.QuotaOutputBytes
 	case "task", "schedule", "calendar", "channel", "alert_rule", "hook", "window", "status_page":
 		return access.QuotaDefinitions
 	}
@@ -50,8 +54,8 @@ func quotaOf(noun string) string {
 // made are the namespaces in which a transition makes things, with the quotas that it concerns.
 type made map[string]map[string]int
 
-// created has the quotas looked at when all is written that a transition makes.
-func (c *Change) created(noun, namespace, name string) error {
+// Created has the quotas looked at when all is written that a transition makes.
+func (c *Change) Created(noun, namespace, name string) error {
 	quota := quotaOf(noun)
 	if _, owned := task.OwnerOf(name); owned || quota == "" {
 		return nil
@@ -99,7 +103,7 @@ func (c *Change) fits(all made) error {
 			}
 			if count > k.limit {
 				err := refuse(n, k.quota, k.limit, max(count-int64(more), 0), int64(more), 0)
-				if k.quota == access.QuotaArtifactBytes {
+				if access.OfBytes(k.quota) {
 					err = refuse(n, k.quota, k.limit, count, 0, 0)
 				}
 				c.s.TellOver(err)

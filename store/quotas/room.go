@@ -5,6 +5,9 @@
 // are let in. It says how many jobs waited when they were last counted, and how many were let in since: that is never
 // less than how many wait, so what is let in never goes beyond the quota, on any number of nodes. Only when there seems
 // to be no room are the jobs counted again.
+//
+// Bytes of logs are counted by the hour of each piece, in the transaction that keeps it. What is removed leaves by the hour
+// with the pass that removes it, so nothing is counted again.
 package quotas
 
 import (
@@ -35,7 +38,7 @@ type Store struct {
 func New(b *base.Store) *Store {
 	s := &Store{Store: b, looks: map[string]look{}}
 	b.OnCreate(func(c *base.Change, noun, namespace, name string) error {
-		return s.In(c).created(noun, namespace, name)
+		return s.In(c).Created(noun, namespace, name)
 	})
 	return s
 }
@@ -114,12 +117,16 @@ func (c *Change) Saved(n access.Namespace) error {
 	}
 	c.After(forget)
 	owner := ownerOf(n.Name)
-	for o, has := range map[string]bool{owner: n.Quota.OfJobs(), definitionsOf(n.Name): n.Quota.OfDefinitions()} {
+	for o, has := range map[string]bool{owner: n.Quota.OfJobs(), definitionsOf(n.Name): n.Quota.OfDefinitions(), logsOf(n.Name): n.Quota.LogBytes > 0} {
 		change := `delete from belfry.quota_use where owner = $1`
 		if has {
 			change = `insert into belfry.quota_use (owner) values ($1) on conflict (owner) do nothing`
 		}
-		if _, err := c.Tx.Exec(c.Ctx, change, o); err != nil {
+		changed, err := c.Tx.Exec(c.Ctx, change, o)
+		if err == nil && changed > 0 && o == logsOf(n.Name) {
+			err = c.countLogs(n.Name, has)
+		}
+		if err != nil {
 			return err
 		}
 	}

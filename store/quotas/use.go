@@ -45,6 +45,7 @@ func (s *Store) QuotaUse(ctx context.Context, namespace string) (all []access.Qu
 			next, now := s.calls.at(namespace)
 			return calls.Used(next, now), nil
 		})
+		add(access.QuotaLogBytes, n.Quota.LogBytes, counted(keptLogs))
 		for _, k := range keptBy(n.Quota) {
 			add(k.quota, k.limit, counted(k.count))
 		}

@@ -18,7 +18,7 @@ type logRow struct {
 	Stream string `json:"stream"`
 	At     int64  `json:"at"`
 	Size   int64  `json:"size"`
-	Body   string `json:"body"`
+	Body   string `json:"body"` // packed last
 }
 
 // piece is what a piece of log is known by.
@@ -45,25 +45,34 @@ func (s *Store) Append(ctx context.Context, session string, ls []job.LogPiece) e
 			}
 			seen[id] = true
 			clean, _ := core.CleanText(l.Text, job.MaxLogPiece)
-			rows = append(rows, logRow{l.JobID, l.Lease, l.Seq, string(l.Stream), base.Micros(c.plausible(l.At)), int64(len(clean)), packLog(clean)})
+			rows = append(rows, logRow{l.JobID, l.Lease, l.Seq, string(l.Stream), base.Micros(c.plausible(l.At)), int64(len(clean)), clean})
 		}
-		if err := c.boundLogs(session, rows); err != nil {
+		owners, err := c.boundLogs(session, rows)
+		if err != nil {
 			return err
 		}
-		// Only one session may write under a lease, and it waits for each
-		// answer, so looking before writing is enough to drop what comes twice.
+		if rows, err = c.meterLogs(session, rows, owners); err != nil {
+			return err
+		}
+		for i := range rows {
+			rows[i].Body = packLog(rows[i].Body)
+		}
 		from, args := s.SQL.Table(2, "t", base.BatchOf(rows))
-		_, err := c.Tx.Exec(c.Ctx, `
+		_, err = c.Tx.Exec(c.Ctx, `
 			insert into belfry.logs (job_id, lease, attempt, seq, stream, at, size, body)
 			select t.job_id, t.lease, (select attempt + 1 from belfry.jobs where id = t.job_id), t.seq, t.stream, t.at, t.size, `+s.SQL.Unhex("t.body")+`
 			from `+from+`
-			where (select session from belfry.live where id = t.job_id and number = t.lease) = $1
-			and not exists (select 1 from belfry.logs l where l.job_id = t.job_id and l.lease = t.lease and l.seq = t.seq)
+			where `+freshPieces+`
 			order by t.job_id, t.seq`, append([]any{session}, args...)...)
 		c.Wake(base.TopicJobs)
 		return err
 	})
 }
+
+// freshPieces are those of a batch that a session may write, that are not there yet, and whose log has not ended. Only one
+// session may write under a lease, and it waits for each answer, so looking before writing is enough to drop what comes twice.
+var freshPieces = `(select session from belfry.live where id = t.job_id and number = t.lease) = $1
+			and not exists (select 1 from belfry.logs l where l.job_id = t.job_id and l.lease = t.lease and l.seq in (t.seq, ` + strconv.Itoa(job.LastLogSeq) + `))`
 
 // plausible replaces the time of a worker whose clock is far off. Logs lie in
 // partitions by time, and one of 1970 would be pruned at once.

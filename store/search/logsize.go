@@ -17,8 +17,11 @@ type logSizes struct {
 	known map[logWriter]logSize
 }
 
-// logSize is how much was kept of a log, and how much may be.
-type logSize struct{ kept, most int64 }
+// logSize is how much was kept of a log, how much may be, and the namespace in whose quota it counts, if any does.
+type logSize struct {
+	kept, most int64
+	owner      string
+}
 
 // logWriter is an attempt and who says that it is his.
 type logWriter struct {
@@ -47,9 +50,11 @@ func (l *logSizes) keep(w logWriter, size logSize) {
 }
 
 // boundLogs refuses what would make the log of an attempt longer than its task
-// allows. Honest workers end theirs before, and say so in it.
-func (c *Change) boundLogs(session string, rows []logRow) error {
+// allows. Honest workers end theirs before, and say so in it. It answers the
+// namespaces in whose quotas the logs count.
+func (c *Change) boundLogs(session string, rows []logRow) (owners map[job.Ref]string, err error) {
 	grown := map[job.Ref]int64{}
+	owners = map[job.Ref]string{}
 	for _, r := range rows {
 		grown[job.Ref{JobID: r.JobID, Lease: r.Lease}] += r.Size
 	}
@@ -57,17 +62,17 @@ func (c *Change) boundLogs(session string, rows []logRow) error {
 		w := logWriter{session, ref}
 		size, known := c.s.logSizes.of(w)
 		if !known {
-			var err error
 			if size, err = c.logSize(ref); err != nil {
-				return err
+				return nil, err
 			}
 		}
 		if size.kept += by; size.kept > size.most {
-			return core.Errorf(core.TooLarge, "the log of job %d is over the limit of %d bytes for an attempt", ref.JobID, size.most).WithHint("write less, write it to a file, or raise the limit of the task")
+			return nil, core.Errorf(core.TooLarge, "the log of job %d is over the limit of %d bytes for an attempt", ref.JobID, size.most).WithHint("write less, write it to a file, or raise the limit of the task")
 		}
+		owners[ref] = size.owner
 		c.After(func() { c.s.logSizes.keep(w, size) })
 	}
-	return nil
+	return owners, nil
 }
 
 func (c *Change) logSize(ref job.Ref) (size logSize, err error) {
@@ -75,12 +80,18 @@ func (c *Change) logSize(ref job.Ref) (size logSize, err error) {
 	if size.kept, _, err = base.First(c.Ctx, c.Tx, base.ScanInt, `select coalesce(sum(size), 0) from belfry.logs where job_id = $1 and lease = $2`, ref.JobID, ref.Lease); err != nil {
 		return size, err
 	}
-	task, found, err := base.First(c.Ctx, c.Tx, base.ScanInt, `select task_id from belfry.jobs where id = $1`, ref.JobID)
+	type owned struct {
+		task  int64
+		owner string // checks have none: their logs leave with the result
+	}
+	of, found, err := base.First(c.Ctx, c.Tx, func(r base.Rows) (o owned, err error) { return o, r.Scan(&o.task, &o.owner) },
+		`select task_id, case when trigger = 'check' then '' else namespace end from belfry.jobs where id = $1`, ref.JobID)
 	if err != nil || !found {
 		return size, err
 	}
-	tasks, err := c.tasks().TasksByID([]int64{task})
-	if t, there := tasks[task]; there {
+	size.owner = of.owner
+	tasks, err := c.tasks().TasksByID([]int64{of.task})
+	if t, there := tasks[of.task]; there {
 		size.most = min(size.most, t.LogLimit())
 	}
 	return size, err

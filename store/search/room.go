@@ -10,6 +10,7 @@ import (
 	"github.com/belfry-run/belfry/store/leftovers"
 	"github.com/belfry-run/belfry/store/programs"
 	"github.com/belfry-run/belfry/store/queues"
+	"github.com/belfry-run/belfry/store/quotas"
 	"github.com/belfry-run/belfry/store/steps"
 	"github.com/belfry-run/belfry/store/tasks"
 	"github.com/belfry-run/belfry/store/workflows"
@@ -23,6 +24,7 @@ type Store struct {
 	leftovers *leftovers.Store
 	programs  *programs.Store
 	queues    *queues.Store
+	quotas    *quotas.Store
 	steps     *steps.Store
 	tasks     *tasks.Store
 
@@ -32,8 +34,8 @@ type Store struct {
 }
 
 // New is the part of a store that keeps them.
-func New(b *base.Store, cycles *cycles.Store, jobs *jobs.Store, leftovers *leftovers.Store, programs *programs.Store, queues *queues.Store, steps *steps.Store, tasks *tasks.Store, workflows *workflows.Store) *Store {
-	return &Store{Store: b, cycles: cycles, jobs: jobs, leftovers: leftovers, programs: programs, queues: queues, steps: steps, tasks: tasks, workflows: workflows}
+func New(b *base.Store, cycles *cycles.Store, jobs *jobs.Store, leftovers *leftovers.Store, programs *programs.Store, queues *queues.Store, quotas *quotas.Store, steps *steps.Store, tasks *tasks.Store, workflows *workflows.Store) *Store {
+	return &Store{Store: b, cycles: cycles, jobs: jobs, leftovers: leftovers, programs: programs, queues: queues, quotas: quotas, steps: steps, tasks: tasks, workflows: workflows}
 }
 
 // Change is a transition under way, with what this package does in it.
@@ -52,6 +54,8 @@ func (c *Change) jobs() *jobs.Change { return c.s.jobs.In(c.Change) }
 func (c *Change) programs() *programs.Change { return c.s.programs.In(c.Change) }
 
 func (c *Change) queues() *queues.Change { return c.s.queues.In(c.Change) }
+
+func (c *Change) quotas() *quotas.Change { return c.s.quotas.In(c.Change) }
 
 func (c *Change) tasks() *tasks.Change { return c.s.tasks.In(c.Change) }
 

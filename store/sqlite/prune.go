@@ -46,6 +46,12 @@ func (db *DB) Prune(ctx context.Context, k store.Keep) (more bool, err error) {
 				return err
 			}
 			more = more || n == pruneStep
+			if h.table == "logs" && n < pruneStep {
+				// Hours that are gone as a whole make room in quotas.
+				if _, err := tx.Exec(ctx, `delete from belfry.log_use where hour < $1`, cutoff/base.LogHour); err != nil {
+					return err
+				}
+			}
 		}
 		return nil
 	})

@@ -236,6 +236,8 @@ func caseQuotasThatCannotBe(b *bench) {
 		"quota.definitions":    {Definitions: -1},
 		"quota.monitors":       {Monitors: 2_000_000},
 		"quota.artifact_bytes": {ArtifactBytes: 1 << 60},
+		"quota.output_bytes":   {OutputBytes: -1},
+		"quota.log_bytes":      {LogBytes: access.MaxQuotaBytes + 1},
 		"lets nothing begin":   {EnqueueRate: "0/1m"},
 		"is over 10000":        {EnqueueRate: "1000000/1s"},
 	} {

@@ -22,9 +22,9 @@ func TestLimitsOfANamespaceAreEdited(t *testing.T) {
 	const edit = "/settings/limits/edit?namespace=team"
 	_, page := v.get(edit)
 	form := formAt(t, page, "namespace=team", "namespace=fresh")
-	status, _ := v.post(edit, with(with(with(form, "quota.waiting", "20"), "quota.artifact_bytes", "512MiB"), "limits", "running=4\nname=each,key=input.customer,rate=5/1s")...)
+	status, _ := v.post(edit, with(with(with(with(form, "quota.waiting", "20"), "quota.artifact_bytes", "512MiB"), "quota.log_bytes", "2 GiB"), "limits", "running=4\nname=each,key=input.customer,rate=5/1s")...)
 	n := must(s.Namespace(ctx, "team"))(s)
-	if status != http.StatusOK || n.Quota != (access.Quota{Waiting: 20, ArtifactBytes: 512 << 20}) || len(n.Limits) != 2 || len(n.Queues) != 1 {
+	if status != http.StatusOK || n.Quota != (access.Quota{Waiting: 20, ArtifactBytes: 512 << 20, LogBytes: 2 << 30}) || len(n.Limits) != 2 || len(n.Queues) != 1 {
 		t.Fatalf("%d: %+v", status, n)
 	}
 	if status, page = v.post(edit, with(form, "quota.waiting", "30")...); status != http.StatusConflict || !strings.Contains(page, "20") || must(s.Namespace(ctx, "team"))(s).Quota.Waiting != 20 {
@@ -33,7 +33,7 @@ func TestLimitsOfANamespaceAreEdited(t *testing.T) {
 	_, page = v.get(edit)
 	form = formAt(t, page, "namespace=team", "namespace=fresh")
 	for field, bad := range map[string][2]string{
-		"quota.waiting": {"many", "is not a whole number"}, "quota.artifact_bytes": {"3 parsecs", "is not a size"}, "quota.enqueue_rate": {"fast", "100/1m"}, "quota.enqueue_burst": {"5", "needs a rate"}, "quota.call_rate": {"often", "100/1m"}, "limits": {"x", "x"},
+		"quota.waiting": {"many", "is not a whole number"}, "quota.artifact_bytes": {"3 parsecs", "is not a size"}, "quota.log_bytes": {"-1", "is not a size"}, "quota.enqueue_rate": {"fast", "100/1m"}, "quota.enqueue_burst": {"5", "needs a rate"}, "quota.call_rate": {"often", "100/1m"}, "limits": {"x", "x"},
 		"queues": {"none-such", "none-such"}, "max_priority": {"5000", "is outside"}, "quota.monitors": {"-1", "is outside"},
 	} {
 		if status, page := v.post(edit, with(form, field, bad[0])...); status != http.StatusUnprocessableEntity && status != http.StatusNotFound || !strings.Contains(page, bad[1]) {

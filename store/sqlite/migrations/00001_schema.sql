@@ -68,13 +68,22 @@ create index belfry.namespaces_limits on belfry.namespaces (name) where limits <
 -- What namespaces with quotas use. The row is the lock under which new jobs, or definitions, are let in. Writers:
 -- SaveNamespace, and whatever makes jobs.
 create table belfry.quota_use (
-	owner      text primary key, -- namespace:team-a of jobs, definitions:team-a of what is kept
+	owner      text primary key, -- namespace:team-a of jobs, definitions:team-a of what is kept, logs:team-a
 	counted    integer not null default 0, -- jobs that waited when they were last counted
 	added      integer not null default 0, -- that were let in since
 	counts     integer not null default 0, -- how often they were counted
 	counted_at integer not null default 0,
 	marked_at  integer not null default 0, -- when jobs were marked that were made before
 	next_at    integer not null default 0  -- of the rate of enqueueing: the next in an even row
+);
+
+-- Bytes of logs that namespaces with a quota for them keep, by the hour of the pieces. Writers: SaveNamespace, Append, and
+-- the pass that removes old logs.
+create table belfry.log_use (
+	namespace text not null,
+	hour      integer not null, -- since 1970
+	bytes     integer not null,
+	primary key (namespace, hour)
 );
 
 -- Tasks: what to run, and its policy. Writers: saves of tasks; EnsureFuncs for the Go handlers of

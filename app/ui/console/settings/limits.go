@@ -61,6 +61,8 @@ var quotaWords = map[string][2]string{
 	access.QuotaDefinitions:   {"Definitions", "New ones are refused. Those that exist can be edited."},
 	access.QuotaMonitors:      {"Monitors", "New ones are refused. Those that exist go on."},
 	access.QuotaArtifactBytes: {"Uploaded artifacts", "Uploads are refused."},
+	access.QuotaOutputBytes:   {"Output files", "New files are not kept, and the job says so. Its end does not change."},
+	access.QuotaLogBytes:      {"Logs", "The log of a job ends with a line that says so. The job goes on."},
 }
 
 // quotaName is the name of a quota for people.

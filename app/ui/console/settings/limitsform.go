@@ -21,6 +21,8 @@ func limitGroups() []forms.InputGroup {
 			{Path: "quota.definitions", Label: "Definitions", Kind: forms.AsNumber, Hint: "Tasks, schedules, calendars, channels, alert rules, maintenance windows and status pages together."},
 			{Path: "quota.monitors", Label: "Monitors", Kind: forms.AsNumber},
 			{Path: "quota.artifact_bytes", Label: "Uploaded artifacts", Kind: forms.AsSize, Hint: "Such as 10 GiB."},
+			{Path: "quota.output_bytes", Label: "Output files", Kind: forms.AsSize, Hint: "Files that programs leave, such as 10 GiB."},
+			{Path: "quota.log_bytes", Label: "Logs", Kind: forms.AsSize, Hint: "Such as 10 GiB. Beyond it the log of a job ends with a line that says so, and the job goes on."},
 		}},
 		{Title: "Limits of jobs", Inputs: []forms.Input{
 			{Path: "limits", Label: "Limits", Kind: forms.AsLimits, Hint: "One a line, up to 4, such as running=20, or key=input.customer,rate=100/1m,burst=10. A limit holds jobs back, and refuses none."},

@@ -10,7 +10,7 @@ import (
 // quotaFlags are the flags of quotas. What none of them names stays as it is.
 type quotaFlags struct {
 	access.Quota
-	artifacts string
+	artifacts, outputs, logs string
 }
 
 func (q *quotaFlags) add(fs *pflag.FlagSet) {
@@ -22,6 +22,8 @@ func (q *quotaFlags) add(fs *pflag.FlagSet) {
 	fs.IntVar(&q.Definitions, access.QuotaFlag(access.QuotaDefinitions), 0, "most tasks, schedules, calendars, channels, alert rules, windows and status pages together; 0: no limit")
 	fs.IntVar(&q.Monitors, access.QuotaFlag(access.QuotaMonitors), 0, "most monitors; 0: no limit")
 	fs.StringVar(&q.artifacts, access.QuotaFlag(access.QuotaArtifactBytes), "", "most bytes of uploaded artifacts, such as 10GiB; 0: no limit")
+	fs.StringVar(&q.outputs, access.QuotaFlag(access.QuotaOutputBytes), "", "most bytes of output files of jobs, such as 10GiB; 0: no limit")
+	fs.StringVar(&q.logs, access.QuotaFlag(access.QuotaLogBytes), "", "most bytes of logs of jobs, such as 10GiB; 0: no limit")
 }
 
 // each is the flags with what they set.
@@ -40,6 +42,8 @@ func (q *quotaFlags) each(to *access.Quota) map[string]func() {
 		access.QuotaFlag(access.QuotaDefinitions):   func() { to.Definitions = q.Definitions },
 		access.QuotaFlag(access.QuotaMonitors):      func() { to.Monitors = q.Monitors },
 		access.QuotaFlag(access.QuotaArtifactBytes): func() { to.ArtifactBytes = q.ArtifactBytes },
+		access.QuotaFlag(access.QuotaOutputBytes):   func() { to.OutputBytes = q.OutputBytes },
+		access.QuotaFlag(access.QuotaLogBytes):      func() { to.LogBytes = q.LogBytes },
 	}
 }
 
@@ -53,9 +57,18 @@ func (q *quotaFlags) given(changed func(string) bool) bool {
 }
 
 func (q *quotaFlags) apply(changed func(string) bool, to *access.Quota) (err error) {
-	if flag := access.QuotaFlag(access.QuotaArtifactBytes); changed(flag) {
-		if q.ArtifactBytes, err = size.Parse(flag, q.artifacts); err != nil {
-			return err
+	for _, bytes := range []struct {
+		quota, text string
+		to          *int64
+	}{
+		{access.QuotaArtifactBytes, q.artifacts, &q.ArtifactBytes},
+		{access.QuotaOutputBytes, q.outputs, &q.OutputBytes},
+		{access.QuotaLogBytes, q.logs, &q.LogBytes},
+	} {
+		if flag := access.QuotaFlag(bytes.quota); changed(flag) {
+			if *bytes.to, err = size.Parse(flag, bytes.text); err != nil {
+				return err
+			}
 		}
 	}
 	for name, set := range q.each(to) {
