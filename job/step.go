@@ -23,6 +23,9 @@ type StepKeeper interface {
 	// another under its number or name is a [core.Conflict]. A step that waits may be saved by later attempts too: the
 	// answer says whether its wait is over.
 	SaveStep(ctx context.Context, session string, ref Ref, s NewStep) (SavedStep, error)
+	// LinkSignal makes an address at which a signal is sent to the job without a token. Each call makes another. A lease
+	// that was lost is a [core.Conflict].
+	LinkSignal(ctx context.Context, session string, ref Ref, l Link) (NewLink, error)
 }
 
 // Step is a recorded part of a job: later attempts take its result from the record.

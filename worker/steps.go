@@ -93,6 +93,19 @@ func WaitSignal[T any](ctx context.Context, name string, timeout time.Duration) 
 	return brought, true, nil
 }
 
+// SignalLink makes an address at which a person or a program sends a signal to
+// the job without a token, for what [WaitSignal] waits for. Its path is that of
+// the address on the server. It is no step: each call makes another. Make it and
+// send it in one [Step], and leave it out of the result, which others see.
+func SignalLink(ctx context.Context, l job.Link) (job.NewLink, error) {
+	b, err := bookFrom(ctx, "SignalLink")
+	if err != nil {
+		return job.NewLink{}, err
+	}
+	made, err := b.Link(ctx, l)
+	return made, hopeless(err)
+}
+
 // Spawn enqueues a job and answers its ID. The job is made in the transaction
 // that records the step: once, over all attempts. It goes on whatever becomes of
 // this one. Leave out Key and ActiveKey, and make it with [TaskOf.New] or by

@@ -459,6 +459,39 @@ func TestAWaitForASignalFreesItsSlotAndGoesOnAtOnce(t *testing.T) {
 	})
 }
 
+func TestAHandlerMakesALinkToItsSignal(t *testing.T) {
+	inBubble(t, func(f *fixture) {
+		var mailed []string
+		id := f.steady("order", func(ctx context.Context) error {
+			if _, err := worker.Step(ctx, "ask", func(ctx context.Context) (string, error) {
+				if _, err := worker.SignalLink(ctx, job.Link{Name: "approved", Valid: -1}); core.CodeOf(err) != core.Invalid {
+					t.Errorf("a link that cannot be: %v", err)
+				}
+				link, err := worker.SignalLink(ctx, job.Link{Name: "approved", For: "Ann"})
+				mailed = append(mailed, link.For+" "+link.Path)
+				return "Ann", err
+			}); err != nil {
+				return err
+			}
+			_, _, err := worker.WaitSignal[int](ctx, "approved", time.Hour)
+			return err
+		})
+		stop := f.serve()
+		pass(time.Second)
+		f.broker.SignalJob(id, job.Signal{Name: "approved", Input: []byte(`1`)})
+		pass(time.Second)
+		_ = stop()
+		f.wantState(id, job.Succeeded)
+		f.wantSteps(id, `ask="Ann" approved=1`)
+		if strings.Join(mailed, ", ") != "Ann /answer/approved" {
+			t.Errorf("mailed %q", mailed)
+		}
+	})
+	if _, err := worker.SignalLink(t.Context(), job.Link{Name: "a"}); err == nil || !strings.Contains(err.Error(), "SignalLink outside of an attempt") {
+		t.Error(err)
+	}
+}
+
 func TestASignalBetweenTheWaitAndItsEndIsNotSleptOver(t *testing.T) {
 	inBubble(t, func(f *fixture) {
 		var id int64

@@ -304,6 +304,12 @@ func TestAnAttemptLivesOnItsOwnTokenAlone(t *testing.T) {
 	if steps, err := a.Steps(ctx, session.ID, ref); err != nil || steps.Stale || len(steps.Steps) != 1 || steps.Steps[0].Name != "a" {
 		t.Error(steps, err)
 	}
+	if made, err := a.LinkSignal(ctx, session.ID, ref, job.Link{Name: "paid"}); err != nil || !strings.HasPrefix(made.Path, job.AnswerPath) {
+		t.Error(made, err)
+	}
+	if _, err := a.LinkSignal(ctx, session.ID, job.Ref{JobID: ref.JobID + 1, Lease: ref.Lease}, job.Link{Name: "paid"}); core.CodeOf(err) != core.Conflict {
+		t.Errorf("a link to another job: %v", err)
+	}
 	report := []job.Finish{{Ref: ref, Outcome: job.OutcomeOK, Sandboxed: &task.Sandboxed{Isolation: task.IsolationGVisor, Outputs: []task.Output{there}}}}
 	for range 2 {
 		done, err := a.Finish(ctx, session.ID, report)
@@ -317,7 +323,7 @@ func TestAnAttemptLivesOnItsOwnTokenAlone(t *testing.T) {
 	}
 	for _, use := range []struct{ method, what, body string }{
 		{"POST", "beat", `{"seq":9000000000000000}`}, {"POST", "logs", `{"pieces":[]}`}, {"GET", "artifact", ""},
-		{"GET", "steps", ""}, {"POST", "steps", `{"number":2,"name":"b"}`},
+		{"GET", "steps", ""}, {"POST", "steps", `{"number":2,"name":"b"}`}, {"POST", "links", `{"name":"a"}`},
 		{"POST", "outputs", fmt.Sprintf(`{"name":"x","size":1,"sha256":%q}`, out.SHA256)},
 	} {
 		if got := s.status(a.Current(), use.method, fmt.Sprintf("/v1/attempts/%d/%d/%s", ref.JobID, ref.Lease, use.what), use.body); got != 401 {

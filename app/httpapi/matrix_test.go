@@ -31,9 +31,9 @@ var ofNoNamespace = map[string]int{
 	// Of everybody.
 	"queue-list": 200, "queue-show": 200, "health-show": 200, "window-preview": 422,
 	// Of the token that opened the session, which this one did not.
-	"session-open": 201, "session-claim": 403, "session-renew": 403, "session-finish": 403, "session-logs": 403, "session-output": 403, "session-steps": 403, "session-step": 403, "session-progress": 403, "session-close": 403,
+	"session-open": 201, "session-claim": 403, "session-renew": 403, "session-finish": 403, "session-logs": 403, "session-output": 403, "session-steps": 403, "session-step": 403, "session-link": 403, "session-progress": 403, "session-close": 403,
 	// They want a right of another kind: that of an attempt, or a join token.
-	"attempt-beat": 401, "attempt-logs": 401, "attempt-finish": 401, "attempt-artifact": 401, "attempt-output": 401, "attempt-steps": 401, "attempt-step": 401, "attempt-progress": 401, "join-machine": 401,
+	"attempt-beat": 401, "attempt-logs": 401, "attempt-finish": 401, "attempt-artifact": 401, "attempt-output": 401, "attempt-steps": 401, "attempt-step": 401, "attempt-link": 401, "attempt-progress": 401, "join-machine": 401,
 }
 
 var placeholder = regexp.MustCompile(`\{[a-z_0-9]+\}`)

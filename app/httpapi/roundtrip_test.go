@@ -61,7 +61,7 @@ func TestEveryCallArrivesAsItWasMadeAndComesBackAsItWasAnswered(t *testing.T) {
 	c, at := b.client, apitest.Filled[time.Time]()
 	paging := core.Paging{Limit: 7, Cursor: "a/b+c=&"}
 	signal := workflow.Signal{Name: "sure", ID: "s1", Input: json.RawMessage(`{"n":1}`), Reject: true, Note: "no"}
-	link := workflow.Link{Name: "sure", For: "Ann", Valid: core.Duration(time.Hour)}
+	link := job.Link{Name: "sure", For: "Ann", Valid: core.Duration(time.Hour)}
 	retrying := workflow.Retrying{From: "load", Input: json.RawMessage(`{"n":2}`), Note: "again"}
 	b.when("RetryWorkflow", func(_ context.Context, args []any) (any, error) {
 		same(t, "a retry arrived", args, []any{"ns", int64(9), retrying})
@@ -250,9 +250,9 @@ func TestEveryCallArrivesAsItWasMadeAndComesBackAsItWasAnswered(t *testing.T) {
 			func(ctx context.Context) (any, error) { return c.WorkflowItems(ctx, "ns", 9, "load", paging) }},
 		{[]any{"SendSignal", "ns", int64(9), signal}, apitest.Filled[workflow.Sent](),
 			func(ctx context.Context) (any, error) { return c.SendSignal(ctx, "ns", 9, signal) }},
-		{[]any{"MakeLink", "ns", int64(9), link}, apitest.Filled[workflow.NewLink](),
+		{[]any{"MakeLink", "ns", int64(9), link}, apitest.Filled[job.NewLink](),
 			func(ctx context.Context) (any, error) { return c.MakeLink(ctx, "ns", 9, link) }},
-		{[]any{"DeleteLinks", "ns", int64(9), "release"}, apitest.Filled[workflow.Unlinked](),
+		{[]any{"DeleteLinks", "ns", int64(9), "release"}, apitest.Filled[job.Unlinked](),
 			func(ctx context.Context) (any, error) { return c.DeleteLinks(ctx, "ns", 9, "release") }},
 		{[]any{"WorkflowRun", "ns", int64(9)}, nil, // for the answer; what was asked for is compared above
 			func(ctx context.Context) (any, error) { return nil, c.RetryWorkflow(ctx, "ns", 9, retrying) }},
@@ -322,6 +322,16 @@ func TestEveryCallArrivesAsItWasMadeAndComesBackAsItWasAnswered(t *testing.T) {
 			func(ctx context.Context) (any, error) {
 				return nil, c.SaveProgress(ctx, "s1", []job.AttemptProgress{said})
 			}},
+		{[]any{"LinkSignal", "s1", job.Ref{JobID: 7, Lease: 9}, job.Link{Name: "paid", For: "Ann"}}, apitest.Filled[job.NewLink](),
+			func(ctx context.Context) (any, error) {
+				return c.LinkSignal(ctx, "s1", job.Ref{JobID: 7, Lease: 9}, job.Link{Name: "paid", For: "Ann"})
+			}},
+		{[]any{"MakeSignalLink", "ns", int64(9), job.Link{Name: "a step", For: "Ann"}}, apitest.Filled[job.NewLink](),
+			func(ctx context.Context) (any, error) {
+				return c.MakeSignalLink(ctx, "ns", 9, job.Link{Name: "a step", For: "Ann"})
+			}},
+		{[]any{"DeleteSignalLinks", "ns", int64(9), "a step"}, apitest.Filled[job.Unlinked](),
+			func(ctx context.Context) (any, error) { return c.DeleteSignalLinks(ctx, "ns", 9, "a step") }},
 		{[]any{"JobSteps", "ns", int64(9)}, apitest.Filled[[]job.Step](),
 			func(ctx context.Context) (any, error) { return c.JobSteps(ctx, "ns", 9) }},
 		{[]any{"SignalJob", "ns", int64(9), apitest.Filled[job.Signal]()}, apitest.Filled[job.SentSignal](),

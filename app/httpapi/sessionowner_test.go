@@ -21,7 +21,9 @@ func sessionCalls(t *testing.T, c *client.Client, session string) map[string]err
 	_, output := c.DeclareOutput(ctx, session, ref, task.Output{Name: "o", Size: 1, SHA256: strings.Repeat("ab", 32)})
 	_, steps := c.Steps(ctx, session, ref)
 	_, step := c.SaveStep(ctx, session, ref, job.NewStep{Number: 1, Name: "a"})
+	_, link := c.LinkSignal(ctx, session, ref, job.Link{Name: "a"})
 	return map[string]error{
+		"link":     link,
 		"progress": c.SaveProgress(ctx, session, []job.AttemptProgress{{Ref: ref}}),
 		"steps":    steps, "step": step,
 		"claim": claim, "renew": renew, "finish": finish, "output": output,

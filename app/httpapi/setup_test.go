@@ -347,6 +347,18 @@ func (f *fake) SaveStep(ctx context.Context, session string, ref job.Ref, s job.
 	return reply[job.SavedStep](ctx, f, "SaveStep", session, ref, s)
 }
 
+func (f *fake) LinkSignal(ctx context.Context, session string, ref job.Ref, l job.Link) (job.NewLink, error) {
+	return reply[job.NewLink](ctx, f, "LinkSignal", session, ref, l)
+}
+
+func (f *fake) MakeSignalLink(ctx context.Context, ns string, id int64, l job.Link) (job.NewLink, error) {
+	return reply[job.NewLink](ctx, f, "MakeSignalLink", ns, id, l)
+}
+
+func (f *fake) DeleteSignalLinks(ctx context.Context, ns string, id int64, name string) (job.Unlinked, error) {
+	return reply[job.Unlinked](ctx, f, "DeleteSignalLinks", ns, id, name)
+}
+
 func (f *fake) SaveProgress(ctx context.Context, session string, ps []job.AttemptProgress) error {
 	return only(reply[api.None](ctx, f, "SaveProgress", session, ps))
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/job"
 	"github.com/belfry-run/belfry/workflow"
 )
 
@@ -19,12 +20,12 @@ func (f *fake) SendSignal(ctx context.Context, namespace string, id int64, s wor
 	return reply[workflow.Sent](ctx, f, "SendSignal", namespace, id, s)
 }
 
-func (f *fake) MakeLink(ctx context.Context, namespace string, id int64, l workflow.Link) (workflow.NewLink, error) {
-	return reply[workflow.NewLink](ctx, f, "MakeLink", namespace, id, l)
+func (f *fake) MakeLink(ctx context.Context, namespace string, id int64, l job.Link) (job.NewLink, error) {
+	return reply[job.NewLink](ctx, f, "MakeLink", namespace, id, l)
 }
 
-func (f *fake) DeleteLinks(ctx context.Context, namespace string, id int64, name string) (workflow.Unlinked, error) {
-	return reply[workflow.Unlinked](ctx, f, "DeleteLinks", namespace, id, name)
+func (f *fake) DeleteLinks(ctx context.Context, namespace string, id int64, name string) (job.Unlinked, error) {
+	return reply[job.Unlinked](ctx, f, "DeleteLinks", namespace, id, name)
 }
 
 func (f *fake) Linked(ctx context.Context, key string) (workflow.Linked, error) {

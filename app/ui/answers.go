@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/job"
 	"github.com/belfry-run/belfry/workflow"
 )
 
@@ -26,7 +27,7 @@ type answers struct {
 	pages  *Pages
 }
 
-// Answers serves GET, HEAD and POST of /answer/{key}, where a signal or approval of a workflow is answered. It wants no
+// Answers serves GET, HEAD and POST of /answer/{key}, where a signal to a job, or a signal or approval of a workflow, is answered. It wants no
 // token. Only POST changes something.
 func (p *Pages) Answers(l Links, status func(error) int) http.Handler { return answers{l, status, p} }
 
@@ -72,8 +73,14 @@ func (p answerPage) Answered() string {
 		return "This was not approved."
 	case l.Approval != "" && l.State.Final():
 		return "This is no longer asked."
+	case l.Answered:
+		return "This was answered."
+	case l.Ended && l.JobID > 0:
+		return "The job has ended. No answer is needed."
 	case l.Ended:
 		return "The run has ended. No answer is needed."
+	case l.Late:
+		return "This is no longer asked."
 	case p.Sent:
 		return "Sent. Thank you. It counts as soon as the run asks this."
 	}
@@ -89,7 +96,7 @@ func (a answers) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	key := r.PathValue("key")
 	page := answerPage{
 		Style: assetLink(a.pages.opt.Prefix, "style.css"), Times: assetLink(a.pages.opt.Prefix, "times.js"), Icon: assetLink(a.pages.opt.Prefix, iconOf(unknown)),
-		Action: a.pages.opt.Prefix + workflow.AnswerPath + url.PathEscape(key), Sent: r.URL.Query().Has("sent"),
+		Action: a.pages.opt.Prefix + job.AnswerPath + url.PathEscape(key), Sent: r.URL.Query().Has("sent"),
 	}
 	var failed error
 	if r.Method == http.MethodPost {
@@ -111,9 +118,16 @@ func (a answers) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		var known *core.Error
 		if status < http.StatusInternalServerError && errors.As(failed, &known) {
 			page.Problem, page.Hint, page.Away = known.Error(), known.Hint, false
+			if len(known.Fields) == 0 { // the hint follows by itself
+				page.Problem = known.Message
+			}
 		}
-		if linked.Name != "" && !linked.Open() { // what became of it says more, and in plainer words
+		switch { // what became of it says more, and in plainer words
+		case linked.Name == "" || linked.Open():
+		case linked.Answered || linked.State.Final():
 			page.Problem, page.Hint = "Another person has answered.", ""
+		default:
+			page.Problem, page.Hint = "Your answer came too late.", ""
 		}
 	}
 	body, err := a.pages.html("answer", page)
@@ -147,6 +161,9 @@ func (a answers) take(ctx context.Context, w http.ResponseWriter, r *http.Reques
 	default:
 		return core.Errorf(core.Invalid, "no answer was given").WithHint("use one of the buttons")
 	}
-	_, err := a.links.SendByLink(ctx, key, sig)
+	sent, err := a.links.SendByLink(ctx, key, sig)
+	if err == nil && sent.Existing {
+		err = core.Errorf(core.Conflict, "another answer counts")
+	}
 	return err
 }

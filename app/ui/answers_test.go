@@ -21,6 +21,8 @@ type links struct {
 	linked workflow.Linked
 	sent   []workflow.Signal
 	err    error
+
+	existing bool
 }
 
 func (l *links) Linked(_ context.Context, key string) (workflow.Linked, error) {
@@ -33,6 +35,9 @@ func (l *links) Linked(_ context.Context, key string) (workflow.Linked, error) {
 func (l *links) SendByLink(_ context.Context, _ string, s workflow.Signal) (workflow.Sent, error) {
 	if l.linked.State.Final() {
 		return workflow.Sent{}, core.Errorf(core.Conflict, "approval is %s already", l.linked.State)
+	}
+	if l.existing {
+		return workflow.Sent{Existing: true}, nil
 	}
 	l.sent = append(l.sent, s)
 	if l.linked.State, l.linked.Note = workflow.OK, s.Note; s.Reject {
@@ -125,6 +130,34 @@ func TestASignalIsSentByItsLink(t *testing.T) {
 	}
 	if a := sends(h, "key", url.Values{"answer": {"send"}, "input": {`{"amount": 5}`}}); a.status != 303 || string(l.sent[0].Input) != `{"amount": 5}` {
 		t.Errorf("%d %+v", a.status, l.sent)
+	}
+}
+
+func TestASignalToAJobIsSentByItsLink(t *testing.T) {
+	l := &links{linked: workflow.Linked{JobID: 18, Task: "order <b>", Name: "paid", ExpiresAt: now.Add(time.Hour)}}
+	h := answersOf(t, l)
+	for _, want := range []string{"Job 18 of <bdi>order &lt;b&gt;</bdi>", "Send paid", "What the job gets", `<form method="post"`} {
+		if page := get(t, h, "/answer/key"); !strings.Contains(page, want) {
+			t.Errorf("the page has no %q", want)
+		}
+	}
+	if a := sends(h, "key", url.Values{"answer": {"send"}, "input": {"7"}}); a.status != 303 || string(l.sent[0].Input) != "7" {
+		t.Errorf("%d %+v", a.status, l.sent)
+	}
+	l.linked.State, l.existing, l.linked.Answered = "", true, true
+	if page := get(t, h, "/answer/key?sent"); !strings.Contains(page, "Sent. Thank you.") || strings.Contains(page, "<form") {
+		t.Error(page)
+	}
+	if a := sends(h, "key", url.Values{"answer": {"send"}, "input": {"8"}}); a.status != 409 || !strings.Contains(a.body, "Another person has answered.") || !strings.Contains(a.body, "This was answered.") {
+		t.Errorf("the second: %d %s", a.status, a.body)
+	}
+	l.linked.Answered, l.linked.Late = false, true
+	if page := get(t, h, "/answer/key"); !strings.Contains(page, "This is no longer asked.") || strings.Contains(page, "<form") {
+		t.Error(page)
+	}
+	l.linked.Ended = true
+	if a := sends(h, "key", url.Values{"answer": {"send"}}); a.status != 409 || !strings.Contains(a.body, "Your answer came too late.") || !strings.Contains(a.body, "The job has ended.") {
+		t.Errorf("after the end: %d %s", a.status, a.body)
 	}
 }
 

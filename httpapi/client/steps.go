@@ -35,6 +35,35 @@ func (c WorkerCalls) SaveStep(ctx context.Context, session string, ref job.Ref, 
 	return out, err
 }
 
+// LinkSignal implements [job.StepKeeper].
+func (c WorkerCalls) LinkSignal(ctx context.Context, session string, ref job.Ref, l job.Link) (out job.NewLink, err error) {
+	if err := checked("session", session); err != nil {
+		return out, err
+	}
+	return put[job.NewLink](ctx, c.server, http.MethodPost, named("sessions", session, "links"), nil, wire.SessionLink{Ref: ref, Link: l})
+}
+
+// LinkSignal implements [job.StepKeeper].
+func (a *AttemptClient) LinkSignal(ctx context.Context, session string, ref job.Ref, l job.Link) (out job.NewLink, err error) {
+	if err := a.only(session); err != nil {
+		return out, err
+	}
+	if ref != a.ref {
+		return out, core.Errorf(core.Conflict, "the lease %d on job %d is that of another attempt", ref.Lease, ref.JobID)
+	}
+	return put[job.NewLink](ctx, a.server, http.MethodPost, a.path("links"), nil, l)
+}
+
+// MakeSignalLink implements [httpapi.Jobs].
+func (c JobCalls) MakeSignalLink(ctx context.Context, namespace string, id int64, l job.Link) (job.NewLink, error) {
+	return put[job.NewLink](ctx, c.server, http.MethodPost, numbered("jobs", id, "links"), words("namespace", namespace), l)
+}
+
+// DeleteSignalLinks implements [httpapi.Jobs].
+func (c JobCalls) DeleteSignalLinks(ctx context.Context, namespace string, id int64, name string) (job.Unlinked, error) {
+	return put[job.Unlinked](ctx, c.server, http.MethodDelete, numbered("jobs", id, "links"), words("namespace", namespace, "name", name), nil)
+}
+
 // JobSteps implements [httpapi.Jobs].
 func (c JobCalls) JobSteps(ctx context.Context, namespace string, id int64) ([]job.Step, error) {
 	return items[job.Step](ctx, c.server, numbered("jobs", id, "steps"), words("namespace", namespace))

@@ -5,6 +5,7 @@ import (
 	"net/http"
 
 	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/job"
 	"github.com/belfry-run/belfry/workflow"
 )
 
@@ -27,13 +28,13 @@ func (c WorkflowCalls) SendSignal(ctx context.Context, namespace string, id int6
 }
 
 // MakeLink implements [httpapi.Workflows].
-func (c WorkflowCalls) MakeLink(ctx context.Context, namespace string, id int64, l workflow.Link) (workflow.NewLink, error) {
-	return put[workflow.NewLink](ctx, c.server, http.MethodPost, numbered("workflow-runs", id, "links"), words("namespace", namespace), l)
+func (c WorkflowCalls) MakeLink(ctx context.Context, namespace string, id int64, l job.Link) (job.NewLink, error) {
+	return put[job.NewLink](ctx, c.server, http.MethodPost, numbered("workflow-runs", id, "links"), words("namespace", namespace), l)
 }
 
 // DeleteLinks implements [httpapi.Workflows].
-func (c WorkflowCalls) DeleteLinks(ctx context.Context, namespace string, id int64, name string) (workflow.Unlinked, error) {
-	return put[workflow.Unlinked](ctx, c.server, http.MethodDelete, numbered("workflow-runs", id, "links"), words("namespace", namespace, "name", name), nil)
+func (c WorkflowCalls) DeleteLinks(ctx context.Context, namespace string, id int64, name string) (job.Unlinked, error) {
+	return put[job.Unlinked](ctx, c.server, http.MethodDelete, numbered("workflow-runs", id, "links"), words("namespace", namespace, "name", name), nil)
 }
 
 // RetryWorkflow implements [httpapi.Workflows].

@@ -30,6 +30,10 @@ type (
 		job.Ref
 		job.NewStep
 	}
+	SessionLink struct {
+		job.Ref
+		job.Link
+	}
 	SessionProgress struct {
 		Attempts []job.AttemptProgress `json:"attempts" doc:"At most 10000"`
 	}

@@ -3,6 +3,7 @@ package brokertest
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"strconv"
 	"time"
 
@@ -17,7 +18,7 @@ func (b *Broker) Steps(ctx context.Context, session string, ref job.Ref) (job.St
 	}
 	b.mu.Lock()
 	b.releaseLost()
-	out := job.StepList{Now: time.Now(), Stale: !b.holds(session, ref)}
+	out := job.StepList{Now: time.Now(), Stale: !holds(b, session, ref)}
 	if !out.Stale {
 		out.Steps = append(out.Steps, b.steps[ref.JobID]...)
 	}
@@ -45,14 +46,14 @@ func saveStep(b *Broker, session string, ref job.Ref, n job.NewStep) (out job.Sa
 		return out, err
 	}
 	have := b.steps[ref.JobID]
-	if n.Number <= len(have) && b.holds(session, ref) && (n.Kind == job.StepSignal || n.Kind == job.StepAwait) && have[n.Number-1].Kind == n.Kind && have[n.Number-1].Name == n.Name {
+	if n.Number <= len(have) && holds(b, session, ref) && (n.Kind == job.StepSignal || n.Kind == job.StepAwait) && have[n.Number-1].Kind == n.Kind && have[n.Number-1].Name == n.Name {
 		look(b, &have[n.Number-1], ref)
 		return job.SavedStep{Step: have[n.Number-1]}, nil
 	}
 	if n.Number <= len(have) && have[n.Number-1].Is(n, ref.Lease) {
 		return job.SavedStep{Step: have[n.Number-1]}, nil
 	}
-	if !b.holds(session, ref) {
+	if !holds(b, session, ref) {
 		return job.SavedStep{Stale: true}, nil
 	}
 	if n.Number != len(have)+1 {
@@ -74,7 +75,7 @@ func saveStep(b *Broker, session string, ref job.Ref, n job.NewStep) (out job.Sa
 }
 
 // holds needs the lock.
-func (b *Broker) holds(session string, ref job.Ref) bool {
+func holds(b *Broker, session string, ref job.Ref) bool {
 	j := b.jobs[ref.JobID]
 	return j != nil && j.State == job.Running && j.Lease == ref.Lease && j.Session == session
 }
@@ -94,12 +95,28 @@ func (b *Broker) SaveProgress(ctx context.Context, session string, ps []job.Atte
 	b.mu.Lock()
 	b.releaseLost()
 	for _, p := range ps {
-		if b.holds(session, p.Ref) {
+		if holds(b, session, p.Ref) {
 			b.jobs[p.JobID].Progress = &job.JobProgress{Progress: p.Progress, At: time.Now(), Lease: p.Lease}
 		}
 	}
 	b.mu.Unlock()
 	return b.after(ctx, "progress")
+}
+
+// LinkSignal implements [job.StepKeeper]. Its links lead nowhere.
+func (b *Broker) LinkSignal(ctx context.Context, session string, ref job.Ref, l job.Link) (out job.NewLink, err error) {
+	if err := b.before(ctx, "link"); err != nil {
+		return out, err
+	}
+	b.mu.Lock()
+	b.releaseLost()
+	if holds(b, session, ref) {
+		out = job.NewLink{Name: l.Name, For: l.For, Path: job.AnswerPath + l.Name, ExpiresAt: time.Now().Add(l.Valid.D())}
+	} else {
+		err = core.Errorf(core.Conflict, "the lease %d on job %d was lost", ref.Lease, ref.JobID)
+	}
+	b.mu.Unlock()
+	return out, errors.Join(err, b.after(ctx, "link"))
 }
 
 type signalKey struct {

@@ -26,8 +26,17 @@ func scanSignal(r base.Rows) (k kept, err error) {
 }
 
 func (c *Change) signalOf(id int64, name string) (kept, bool, error) {
-	return base.First(c.Ctx, c.Tx, scanSignal, `select at, by, taken, input from belfry.signals where job_id = $1 and name = $2`, id, name)
+	return base.First(c.Ctx, c.Tx, scanSignal, selectSignal, id, name)
 }
+
+func (c *Change) stepOf(id int64, name string) (row, bool, error) {
+	return base.First(c.Ctx, c.Tx, scan, selectNamed, id, name)
+}
+
+const (
+	selectSignal = `select at, by, taken, input from belfry.signals where job_id = $1 and name = $2`
+	selectNamed  = `select ` + columns + ` from belfry.steps where job_id = $1 and name = $2`
+)
 
 // SignalJob gives a signal to a job. One that no step waits for yet is kept; of two with one name the first counts.
 func (s *Store) SignalJob(ctx context.Context, namespace string, id int64, sig job.Signal) (out job.SentSignal, err error) {
@@ -54,7 +63,7 @@ func (c *Change) signal(namespace string, id int64, sig job.Signal) (out job.Sen
 		was.Existing = found
 		return was.SentSignal, err
 	}
-	wait, waits, err := base.First(c.Ctx, c.Tx, scan, `select `+columns+` from belfry.steps where job_id = $1 and name = $2`, id, sig.Name)
+	wait, waits, err := c.stepOf(id, sig.Name)
 	if err != nil {
 		return out, err
 	}

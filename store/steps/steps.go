@@ -269,10 +269,10 @@ func (s *Store) ResetSteps(ctx context.Context, namespace string, id int64, r jo
 // pruneStep is how many jobs one call of [Change.Prune] looks at in each table.
 const pruneStep = 500
 
-// Prune removes the steps, the progress and the signals of jobs that are gone. It goes through all jobs that have some in turn, a part at
+// Prune removes the steps, the progress, the signals and the links of jobs that are gone. It goes through all jobs that have some in turn, a part at
 // a call: a job that sleeps for months keeps its own, however old they are. There is no more to do until the next call.
 func (c *Change) Prune() (more bool, err error) {
-	for i, table := range []string{"belfry.steps", "belfry.progress", "belfry.signals"} {
+	for i, table := range []string{"belfry.steps", "belfry.progress", "belfry.signals", "belfry.links"} {
 		if err := c.prune(&c.s.pruned[i], table); err != nil {
 			return false, err
 		}

@@ -16,30 +16,30 @@ func init() {
 	add("the valid links of a run have a bound", caseLinksOfARunHaveABound)
 }
 
-func keyOf(l workflow.NewLink) string { return strings.TrimPrefix(l.Path, workflow.AnswerPath) }
+func keyOf(l job.NewLink) string { return strings.TrimPrefix(l.Path, job.AnswerPath) }
 
 func caseLinksAnswerWithoutAToken(b *bench) {
 	f := newGraph(b, "w", task.Workflow{Steps: []task.Step{{Name: "release", Approval: "Release?"}, {Name: "paid", Signal: "payment", Needs: []string{"release"}}, step("ship", "a", "paid")}})
 	j := f.run("w", "")
-	for field, l := range map[string]workflow.Link{
-		"name": {Name: "ship"}, "valid": {Name: "release", Valid: core.Duration(workflow.MaxLinkFor + time.Second)}, "for": {Name: "release", For: strings.Repeat("x", 101)},
+	for field, l := range map[string]job.Link{
+		"name": {Name: "ship"}, "valid": {Name: "release", Valid: core.Duration(job.MaxLinkFor + time.Second)}, "for": {Name: "release", For: strings.Repeat("x", 101)},
 	} {
 		_, err := b.st.MakeLink(b.ctx, "default", j.ID, l)
 		wantCode(b, err, core.Invalid)
 		want(b, field+" in "+err.Error(), strings.Contains(err.Error(), field), true)
 	}
-	_, err := b.st.MakeLink(b.ctx, "other", j.ID, workflow.Link{Name: "release"})
+	_, err := b.st.MakeLink(b.ctx, "other", j.ID, job.Link{Name: "release"})
 	wantCode(b, err, core.NotFound)
-	ann := must(b.st.MakeLink(b.ctx, "default", j.ID, workflow.Link{Name: "release", For: "Ann"}))(b)
-	want(b, "valid", ann.ExpiresAt.Sub(f.clock.Now()), workflow.LinkFor)
-	want(b, "keys kept", b.count(`select count(*) from belfry.workflow_links where secret_hash = $1`, keyOf(ann)), 0)
+	ann := must(b.st.MakeLink(b.ctx, "default", j.ID, job.Link{Name: "release", For: "Ann"}))(b)
+	want(b, "valid", ann.ExpiresAt.Sub(f.clock.Now()), job.LinkFor)
+	want(b, "keys kept", b.count(`select count(*) from belfry.links where secret_hash = $1`, keyOf(ann)), 0)
 	_, err = b.st.Linked(b.ctx, "else")
 	wantCode(b, err, core.NotFound)
 	asks := must(b.st.Linked(b.ctx, keyOf(ann)))(b)
 	want(b, "asks", asks, workflow.Linked{RunID: j.ID, Workflow: "w", Name: "release", Approval: "Release?", State: workflow.Waiting, ExpiresAt: ann.ExpiresAt})
 	// One that has expired answers nothing, and one that was taken back neither.
-	short := must(b.st.MakeLink(b.ctx, "default", j.ID, workflow.Link{Name: "release", Valid: core.Duration(time.Minute)}))(b)
-	back := must(b.st.MakeLink(b.ctx, "default", j.ID, workflow.Link{Name: "payment"}))(b)
+	short := must(b.st.MakeLink(b.ctx, "default", j.ID, job.Link{Name: "release", Valid: core.Duration(time.Minute)}))(b)
+	back := must(b.st.MakeLink(b.ctx, "default", j.ID, job.Link{Name: "payment"}))(b)
 	f.clock.Move(time.Minute)
 	want(b, "taken back", must(b.st.DeleteLinks(b.ctx, "default", j.ID, "payment"))(b).Links, 1)
 	for _, key := range []string{keyOf(short), keyOf(back), "", "else"} {
@@ -54,7 +54,7 @@ func caseLinksAnswerWithoutAToken(b *bench) {
 	want(b, "by", s.Run.Steps[0].By+" "+s.Run.Steps[0].Note, "link:Ann go")
 	want(b, "audit", b.count(`select count(*) from belfry.audit where action = 'approve' and actor = 'link:Ann'`), 1)
 	// Of a signal every one counts that has an id of its own.
-	pays := must(b.st.MakeLink(b.ctx, "default", j.ID, workflow.Link{Name: "payment"}))(b)
+	pays := must(b.st.MakeLink(b.ctx, "default", j.ID, job.Link{Name: "payment"}))(b)
 	_, err = b.st.SendByLink(b.ctx, keyOf(pays), workflow.Signal{Reject: true})
 	wantCode(b, err, core.Invalid)
 	pay := workflow.Signal{ID: "p1", Input: json.RawMessage(`{"amount": 5}`)}
@@ -65,19 +65,19 @@ func caseLinksAnswerWithoutAToken(b *bench) {
 	want(b, "ended", must(b.st.Linked(b.ctx, keyOf(pays)))(b).Open(), false)
 	_, err = b.st.SendByLink(b.ctx, keyOf(pays), workflow.Signal{ID: "p2"})
 	wantCode(b, err, core.Conflict)
-	_, err = b.st.MakeLink(b.ctx, "default", j.ID, workflow.Link{Name: "payment"})
+	_, err = b.st.MakeLink(b.ctx, "default", j.ID, job.Link{Name: "payment"})
 	wantCode(b, err, core.Conflict)
 }
 
 func caseLinksOfARunHaveABound(b *bench) {
 	f := newGraph(b, "w", task.Workflow{Steps: []task.Step{{Name: "release", Approval: "Release?"}}})
 	j := f.run("w", "")
-	for range workflow.MaxLinks {
-		must(b.st.MakeLink(b.ctx, "default", j.ID, workflow.Link{Name: "release", Valid: core.Duration(time.Hour)}))(b)
+	for range job.MaxLinks {
+		must(b.st.MakeLink(b.ctx, "default", j.ID, job.Link{Name: "release", Valid: core.Duration(time.Hour)}))(b)
 	}
-	_, err := b.st.MakeLink(b.ctx, "default", j.ID, workflow.Link{Name: "release"})
+	_, err := b.st.MakeLink(b.ctx, "default", j.ID, job.Link{Name: "release"})
 	wantCode(b, err, core.TooLarge)
 	f.clock.Move(time.Hour)
-	must(b.st.MakeLink(b.ctx, "default", j.ID, workflow.Link{Name: "release"}))(b)
-	want(b, "kept", b.count(`select count(*) from belfry.workflow_links`), 1)
+	must(b.st.MakeLink(b.ctx, "default", j.ID, job.Link{Name: "release"}))(b)
+	want(b, "kept", b.count(`select count(*) from belfry.links`), 1)
 }

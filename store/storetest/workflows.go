@@ -463,13 +463,13 @@ func caseRunsOfWorkflowsGo(b *bench) {
 	must(b.st.RetryJobs(b.ctx, "default", view.Selection{IDs: []int64{j.ID}}))(b)
 	f.works(nil)
 	b.wantState(j.ID, job.Succeeded)
-	b.sql(`insert into belfry.workflow_links (secret_hash, run_id, name, expires_at) values ('x', $1, 'one', 1)`, j.ID)
+	b.sql(`insert into belfry.links (secret_hash, job_id, name, expires_at) values ('x', $1, 'one', 1)`, j.ID)
 	ok(b, b.st.Write(b.ctx, "forget", func(c *base.Change) error {
 		_, err := c.Tx.Exec(b.ctx, `delete from belfry.jobs_done`)
 		return err
 	}))
 	must(b.st.Prune(b.ctx))(b)
-	for _, table := range []string{"workflow_runs", "workflow_items", "workflow_inputs", "workflow_links"} {
+	for _, table := range []string{"workflow_runs", "workflow_items", "workflow_inputs", "links"} {
 		want(b, table, b.count(`select count(*) from belfry.`+table), 0)
 	}
 }

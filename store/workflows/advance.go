@@ -445,7 +445,7 @@ func (c *Change) PruneRuns() (more bool, err error) {
 	if err != nil || len(old) == 0 {
 		return false, err
 	}
-	for _, table := range []string{"workflow_items", "workflow_inputs", "workflow_signals", "workflow_links"} {
+	for _, table := range []string{"workflow_items", "workflow_inputs", "workflow_signals"} {
 		if _, err := c.Tx.Exec(c.Ctx, `delete from belfry.`+table+` where `+c.SQL.In("run_id", 1), c.SQL.List(old)); err != nil {
 			return false, err
 		}

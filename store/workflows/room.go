@@ -6,6 +6,7 @@ import (
 
 	"github.com/belfry-run/belfry/store/base"
 	"github.com/belfry-run/belfry/store/jobs"
+	"github.com/belfry-run/belfry/store/steps"
 	"github.com/belfry-run/belfry/store/tasks"
 )
 
@@ -13,12 +14,13 @@ import (
 type Store struct {
 	*base.Store
 	jobs  *jobs.Store
+	steps *steps.Store
 	tasks *tasks.Store
 }
 
 // New is the part of a store that keeps them.
-func New(b *base.Store, jobs *jobs.Store, tasks *tasks.Store) *Store {
-	return &Store{Store: b, jobs: jobs, tasks: tasks}
+func New(b *base.Store, jobs *jobs.Store, steps *steps.Store, tasks *tasks.Store) *Store {
+	return &Store{Store: b, jobs: jobs, steps: steps, tasks: tasks}
 }
 
 // Change is a transition under way, with what this package does in it.

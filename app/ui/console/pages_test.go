@@ -128,6 +128,7 @@ var everyPage = []struct {
 	{name: "job-failed", path: "/jobs/2", says: []string{"Job 2", "failed", "the disk is full", "Retry", "Timeline", "builder"}},
 	{name: "job-running", path: "/jobs/3", says: []string{"running", "It runs: attempt 1", "Cancel"}},
 	{name: "job-ready", path: "/jobs/4", says: []string{"Why is it not running?", "a worker", "Next step"}},
+	{name: "job-signal", path: "/jobs/4/signal", says: []string{"Send a signal to job 4", "Of the step that waits for it"}, scope: access.ScopeOperate},
 	{name: "no-job", path: "/jobs/999", says: []string{"Not here"}, status: 404},
 	{name: "job-new", path: "/jobs/-new?task=later", says: []string{"Enqueue a job", "Input", "Not before"}, scope: access.ScopeOperate},
 	{name: "job-like", path: "/jobs/-new?like=2", says: []string{"Enqueue a job like 2"}, scope: access.ScopeOperate},

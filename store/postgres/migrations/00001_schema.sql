@@ -837,15 +837,16 @@ create table belfry.workflow_signals (
 	primary key (run_id, name, id)
 );
 
--- Links that answer a signal or approval without a token. Writer: making and taking back links. A row leaves with its run.
-create table belfry.workflow_links (
+-- Links that answer a signal to a job, or a signal or approval of a run of a workflow, without a token. Writer: making and
+-- taking back links; housekeeping removes those of jobs that are gone.
+create table belfry.links (
 	secret_hash text primary key,
-	run_id      bigint not null,
+	job_id      bigint not null,
 	name        text not null,
 	made_for    text not null default '',
 	expires_at  bigint not null
 );
-create index workflow_links_run on belfry.workflow_links (run_id);
+create index links_job on belfry.links (job_id);
 
 -- Programs
 

@@ -804,15 +804,16 @@ create table belfry.workflow_signals (
 	primary key (run_id, name, id)
 ) without rowid;
 
--- Links that answer a signal or approval without a token. Writer: making and taking back links. A row leaves with its run.
-create table belfry.workflow_links (
+-- Links that answer a signal to a job, or a signal or approval of a run of a workflow, without a token. Writer: making and
+-- taking back links; housekeeping removes those of jobs that are gone.
+create table belfry.links (
 	secret_hash text primary key,
-	run_id      integer not null,
+	job_id      integer not null,
 	name        text not null,
 	made_for    text not null default '',
 	expires_at  integer not null
 ) without rowid;
-create index belfry.workflow_links_run on belfry.workflow_links (run_id);
+create index belfry.links_job on belfry.links (job_id);
 
 -- Programs
 

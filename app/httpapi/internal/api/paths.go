@@ -4,8 +4,8 @@ import (
 	"strings"
 
 	"github.com/belfry-run/belfry/httpapi/wire"
+	"github.com/belfry-run/belfry/job"
 	"github.com/belfry-run/belfry/public"
-	"github.com/belfry-run/belfry/workflow"
 )
 
 // Where callers that were made for another tool call: push monitors of Uptime
@@ -24,7 +24,7 @@ func isBeat(path string) bool {
 
 // withoutKey is a path as it may be logged.
 func withoutKey(path string) string {
-	for _, prefix := range []string{wire.BeatPrefix, PushPrefix, workflow.AnswerPath, public.SubscriptionPath} {
+	for _, prefix := range []string{wire.BeatPrefix, PushPrefix, job.AnswerPath, public.SubscriptionPath} {
 		if strings.HasPrefix(path, prefix) {
 			return prefix + "…" // the rest is a key
 		}

@@ -41,6 +41,10 @@ type Steps interface {
 	JobSteps(ctx context.Context, namespace string, id int64) ([]job.Step, error)
 	// SignalJob gives a signal to a job: to the step that waits for it, or to be kept for one.
 	SignalJob(ctx context.Context, namespace string, id int64, sig job.Signal) (job.SentSignal, error)
+	// MakeSignalLink makes an address at which a signal is sent to a job without a token.
+	MakeSignalLink(ctx context.Context, namespace string, id int64, l job.Link) (job.NewLink, error)
+	// DeleteSignalLinks takes back the links of a job, or those of one signal.
+	DeleteSignalLinks(ctx context.Context, namespace string, id int64, name string) (job.Unlinked, error)
 	// ResetSteps forgets the steps of a job that does not run, and answers how many these were.
 	ResetSteps(ctx context.Context, namespace string, id int64, r job.StepReset) (int, error)
 }

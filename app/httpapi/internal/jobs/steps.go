@@ -40,6 +40,34 @@ func (s *server) stepRoutes() {
 	})
 
 	api.ServeBody(s.API, api.Endpoint{
+		Id: "job-link", Method: http.MethodPost, Path: "/v1/jobs/{id}/links", Scope: access.ScopeOperate,
+		Summary: "Make an address at which a signal is sent to a job without a token",
+		Doc:     "Anyone who knows the address can send the signal until one has come, it expires, is taken back or the job ends. A person sees a form there; a program posts what the signal brings to it as JSON. A step need not wait for it yet.",
+	}, func(ctx context.Context, c *api.Call, in *jobByID, l job.Link) (job.NewLink, error) {
+		ns, err := in.resolve(c)
+		if err != nil {
+			return job.NewLink{}, err
+		}
+		return s.service.MakeSignalLink(ctx, ns, in.ID, l)
+	})
+
+	type linksOfJob struct {
+		ID        int64  `path:"id"`
+		Namespace string `query:"namespace" doc:"Default: the token's namespace, or default; * for wherever it is"`
+		Name      string `query:"name" doc:"Of the signal; default: the links of all"`
+	}
+	api.Serve(s.API, api.Endpoint{
+		Id: "job-unlink", Method: http.MethodDelete, Path: "/v1/jobs/{id}/links", Scope: access.ScopeOperate,
+		Summary: "Take back the links to signals of a job",
+	}, func(ctx context.Context, c *api.Call, in *linksOfJob) (job.Unlinked, error) {
+		ns, err := (&jobByID{in.ID, in.Namespace}).resolve(c)
+		if err != nil {
+			return job.Unlinked{}, err
+		}
+		return s.service.DeleteSignalLinks(ctx, ns, in.ID, in.Name)
+	})
+
+	api.ServeBody(s.API, api.Endpoint{
 		Id: "job-reset-steps", Method: http.MethodPost, Path: "/v1/jobs/{id}/reset-steps", Scope: access.ScopeOperate, Bare: true,
 		Summary: "Forget the steps of a job from one on, or all",
 		Doc:     "The next attempt runs them again. A job that is running is a conflict.",

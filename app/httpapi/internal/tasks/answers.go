@@ -14,6 +14,7 @@ import (
 	"github.com/belfry-run/belfry/app/httpapi/internal/api"
 	"github.com/belfry-run/belfry/app/httpapi/internal/body"
 	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/job"
 	"github.com/belfry-run/belfry/workflow"
 )
 
@@ -23,14 +24,14 @@ var keyRule = regexp.MustCompile(`^[A-Za-z0-9_-]{43}$`)
 // answerRoutes is where links lead: people to a page with the question, programs to the same in JSON. To look changes
 // nothing, because those who scan mail look as well.
 func (s *server) answerRoutes(people http.Handler) {
-	s.Mux.HandleFunc("GET "+workflow.AnswerPath+"{key}", func(w http.ResponseWriter, r *http.Request) {
+	s.Mux.HandleFunc("GET "+job.AnswerPath+"{key}", func(w http.ResponseWriter, r *http.Request) {
 		if people != nil && !strings.Contains(r.Header.Get("Accept"), "application/json") {
 			people.ServeHTTP(w, r)
 			return
 		}
 		s.sayAnswer(w, r, func(ctx context.Context, key string) (any, error) { return s.links.Linked(ctx, key) })
 	})
-	s.Mux.HandleFunc("POST "+workflow.AnswerPath+"{key}", func(w http.ResponseWriter, r *http.Request) {
+	s.Mux.HandleFunc("POST "+job.AnswerPath+"{key}", func(w http.ResponseWriter, r *http.Request) {
 		kind, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type"))
 		if people != nil && kind == "application/x-www-form-urlencoded" && !strings.Contains(r.Header.Get("Accept"), "application/json") {
 			people.ServeHTTP(w, r)

@@ -40,9 +40,9 @@ type Workflows interface {
 	// SendSignal gives a signal or an approval to a run.
 	SendSignal(ctx context.Context, namespace string, id int64, s workflow.Signal) (workflow.Sent, error)
 	// MakeLink makes an address at which a signal or approval is answered without a token.
-	MakeLink(ctx context.Context, namespace string, id int64, l workflow.Link) (workflow.NewLink, error)
+	MakeLink(ctx context.Context, namespace string, id int64, l job.Link) (job.NewLink, error)
 	// DeleteLinks takes back the links of a run, or those of one signal or approval.
-	DeleteLinks(ctx context.Context, namespace string, id int64, name string) (workflow.Unlinked, error)
+	DeleteLinks(ctx context.Context, namespace string, id int64, name string) (job.Unlinked, error)
 	// RetryWorkflow has a run that ended go on.
 	RetryWorkflow(ctx context.Context, namespace string, id int64, r workflow.Retrying) error
 }

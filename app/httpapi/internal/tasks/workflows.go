@@ -7,6 +7,7 @@ import (
 	"github.com/belfry-run/belfry/access"
 	"github.com/belfry-run/belfry/app/httpapi/internal/api"
 	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/job"
 	"github.com/belfry-run/belfry/workflow"
 )
 
@@ -67,10 +68,10 @@ func (s *server) workflowRoutes() {
 		Id: "workflow-link", Method: http.MethodPost, Path: "/v1/workflow-runs/{id}/links", Scope: access.ScopeOperate,
 		Summary: "Make an address at which a signal or approval is answered without a token",
 		Doc:     "Anyone who knows the address can answer until it expires, is taken back or the run ends. A person sees the question there; a program posts the input of the signal to it as JSON, with an id in the query if it may repeat itself.",
-	}, func(ctx context.Context, c *api.Call, in *api.ByID, body workflow.Link) (workflow.NewLink, error) {
+	}, func(ctx context.Context, c *api.Call, in *api.ByID, body job.Link) (job.NewLink, error) {
 		ns, err := in.Resolve(c, "workflow run")
 		if err != nil {
-			return workflow.NewLink{}, err
+			return job.NewLink{}, err
 		}
 		return s.service.MakeLink(ctx, ns, in.ID, body)
 	})
@@ -78,10 +79,10 @@ func (s *server) workflowRoutes() {
 	api.Serve(s.API, api.Endpoint{
 		Id: "workflow-unlink", Method: http.MethodDelete, Path: "/v1/workflow-runs/{id}/links", Scope: access.ScopeOperate,
 		Summary: "Take back the links of a run",
-	}, func(ctx context.Context, c *api.Call, in *linksOf) (workflow.Unlinked, error) {
+	}, func(ctx context.Context, c *api.Call, in *linksOf) (job.Unlinked, error) {
 		ns, err := in.Resolve(c, "workflow run")
 		if err != nil {
-			return workflow.Unlinked{}, err
+			return job.Unlinked{}, err
 		}
 		return s.service.DeleteLinks(ctx, ns, in.ID, in.Name)
 	})

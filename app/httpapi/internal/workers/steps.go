@@ -1,6 +1,7 @@
 package workers
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 
@@ -16,6 +17,9 @@ const docOfSaving = "Later attempts of the job read the result of a step and do 
 	"The same step under the same lease may be sent again: it is answered as it is recorded. Another one under its number or name is a conflict. " +
 	"A step of the kind signal waits for the signal of its name: it is over once the answer has ended_at. Until then it may be sent again, also under a later lease. " +
 	"A step of the kind spawn enqueues a job, once; one of the kind await waits for its end, as for a signal."
+
+// docOfLinking says for both routes who may answer.
+const docOfLinking = "Anyone who knows the address can send the signal until one has come, it expires, is taken back or the job ends. Each call makes another; a lease that was lost is a conflict."
 
 func (s *server) stepRoutes() {
 	type attemptOfSession struct {
@@ -52,6 +56,29 @@ func (s *server) stepRoutes() {
 				WithHint("give the token of the worker both scopes")
 		}
 		return s.service.SaveStep(ctx, in.ID, body.Ref, body.NewStep)
+	})
+
+	api.ServeBody(s.API, api.Endpoint{
+		Id: "session-link", Method: http.MethodPost, Path: "/v1/sessions/{id}/links", Scope: access.ScopeWorker,
+		Summary: "Make an address at which a signal is sent to the job of an attempt without a token",
+		Doc:     docOfLinking,
+	}, func(ctx context.Context, c *api.Call, in *sessionByID, body wire.SessionLink) (job.NewLink, error) {
+		if err := s.ownSession(ctx, c.Token, in.ID); err != nil {
+			return job.NewLink{}, err
+		}
+		return s.service.LinkSignal(ctx, in.ID, body.Ref, body.Link)
+	})
+
+	api.ServeBody(s.API, api.Endpoint{
+		Id: "attempt-link", Method: http.MethodPost, Path: "/v1/attempts/{job}/{lease}/links", Attempt: true,
+		Summary: "Make an address at which a signal is sent to an attempt's job without a token",
+		Doc:     docOfLinking,
+	}, func(ctx context.Context, c *api.Call, in *attemptOf, l job.Link) (job.NewLink, error) {
+		out, err := s.service.LinkSignal(ctx, c.Right.Session, in.ref(), l)
+		if core.CodeOf(err) == core.Conflict { // by its lease, or by its name
+			err = cmp.Or(s.Signing.From.CheckAttempt(ctx, c.Right.Session, in.ref()), err)
+		}
+		return out, err
 	})
 
 	const path = "/v1/attempts/{job}/{lease}/steps"

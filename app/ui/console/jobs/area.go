@@ -18,6 +18,7 @@ type API interface {
 	jobsAPI
 	jobAPI
 	workflowAPI
+	signalAPI
 	CycleStatus(ctx context.Context, namespace, name string) (cycle.Status, error)
 }
 
@@ -34,7 +35,7 @@ type routes = frame.Routes[*page]
 func Area() frame.Area[API] {
 	logs := &logIndexes{}
 	return frame.NewArea(templates, func(p *frame.Page, api API) *page { return &page{p, api, logs} },
-		jobsRoutes, deadRoutes, jobRoutes)
+		jobsRoutes, deadRoutes, jobRoutes, signalRoutes)
 }
 
 var templates = frame.Templates(frame.Set{Files: files, Funcs: funcs})

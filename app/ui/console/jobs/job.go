@@ -52,7 +52,7 @@ var jobRoutes = routes{
 type jobData struct {
 	Job      job.Job
 	Attempts []job.Attempt
-	Steps    []job.Step // of a Go handler
+	Steps    []job.Step // of a Go handler or a program
 	Why      job.Why
 	Course   course
 	Bars     []attemptBar
@@ -122,7 +122,7 @@ func (p *page) readJob() (jobData, error) {
 	err = frame.Together(
 		frame.Get(&d.Attempts, func() ([]job.Attempt, error) { return p.api.Attempts(ctx, p.Namespace, j.ID) }),
 		frame.Get(&d.Steps, func() ([]job.Step, error) {
-			if j.Kind != task.KindFunc {
+			if j.Kind != task.KindFunc && j.Kind != task.KindProgram {
 				return nil, nil
 			}
 			return p.api.JobSteps(ctx, p.Namespace, j.ID)

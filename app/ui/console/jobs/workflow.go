@@ -17,7 +17,7 @@ import (
 type workflowAPI interface {
 	WorkflowRun(ctx context.Context, namespace string, id int64) (workflow.Status, error)
 	SendSignal(ctx context.Context, namespace string, id int64, s workflow.Signal) (workflow.Sent, error)
-	MakeLink(ctx context.Context, namespace string, id int64, l workflow.Link) (workflow.NewLink, error)
+	MakeLink(ctx context.Context, namespace string, id int64, l job.Link) (job.NewLink, error)
 }
 
 // graphStep is a step of a workflow's run as a bar in the time of the run.
@@ -166,21 +166,9 @@ func (p *page) answerStep(reject bool, done string) error {
 // LinkTo asks for whom a link to the step is made.
 func (p *page) LinkTo(j job.Job, s graphStep) parts.Confirm {
 	name := cmp.Or(s.Signal, s.Name)
-	who := parts.NewField("for", "For whom", "text", "", "Kept with the answer. Optional.", nil)
-	who.ID = "f-for-" + name
-	days := parts.NewField("valid", "Valid for", "text", core.Duration(workflow.LinkFor).String(), "Such as 12h or 7d; at most "+core.Duration(workflow.MaxLinkFor).String()+".", nil)
-	days.ID = "f-valid-" + name
 	cmd := p.Command("POST", fmt.Sprintf("/v1/workflow-runs/%d/links", j.ID), `{"name":"`+name+`"}`, "workflow", "link", fmt.Sprint(j.ID), name)
-	return parts.Confirm{ID: "link-" + name, Button: "Make a link", Title: "Make a link to " + name + "?", Text: "Anyone who has the link can answer without signing in. Send it to one person or program.",
-		Fields: []parts.Field{who, days}, Action: p.LinkIn(j.Namespace, "jobs", j.ID, "link", name), Cmd: &cmd}
-}
-
-// linkData is a link that was made.
-type linkData struct {
-	ID   int64
-	Link workflow.NewLink
-	URL  string
-	Curl string
+	return parts.Confirm{ID: "link-" + name, Button: "Make a link", Title: "Make a link to " + name + "?", Text: linkText,
+		Fields: linkFields(name), Action: p.LinkIn(j.Namespace, "jobs", j.ID, "link", name), Cmd: &cmd}
 }
 
 func linkToStep(p *page) error {
@@ -189,11 +177,11 @@ func linkToStep(p *page) error {
 		return err
 	}
 	name := p.R.PathValue("step")
-	valid, err := core.ParseDuration(cmp.Or(strings.TrimSpace(p.R.PostFormValue("valid")), "0s"))
+	l, err := askedLink(p, name)
 	if err != nil {
-		return core.InvalidField("valid", p.R.PostFormValue("valid"), "is not a duration", "write one such as 12h or 7d")
+		return err
 	}
-	made, err := p.api.MakeLink(p.R.Context(), p.Namespace, id, workflow.Link{Name: name, For: strings.TrimSpace(p.R.PostFormValue("for")), Valid: valid})
+	made, err := p.api.MakeLink(p.R.Context(), p.Namespace, id, l)
 	if err != nil {
 		return err
 	}
@@ -201,11 +189,9 @@ func linkToStep(p *page) error {
 	if err != nil {
 		return err
 	}
-	d := linkData{ID: id, Link: made, URL: p.Site.Base(p.R) + made.Path}
 	body := `{"paid": true}`
 	if at := run.Plan.Workflow.Find(name); at >= 0 && run.Plan.Workflow.Steps[at].Approval != "" {
 		body = `{"reject": false, "note": "why"}`
 	}
-	d.Curl = "curl -fsS --json " + parts.Quote(body) + " " + parts.Quote(d.URL)
-	return p.Show("job-link", d)
+	return showLink(p, id, made, body, "workflow")
 }

@@ -206,7 +206,7 @@ func workflowReject(c *cli.CLI) *cobra.Command {
 }
 
 func workflowLink(c *cli.CLI) *cobra.Command {
-	var l workflow.Link
+	var l job.Link
 	var valid string
 	cmd := &cobra.Command{
 		Use: "link RUN NAME", Short: "Make an address at which a signal or approval is answered without a token", Args: cobra.ExactArgs(2),
