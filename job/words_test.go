@@ -149,7 +149,8 @@ func TestFinishesAreChecked(t *testing.T) {
 
 func TestLogPiecesAreChecked(t *testing.T) {
 	refuses(t, func() LogPiece { return LogPiece{Stream: Stdout, Text: "hello"} }, LogPiece.Validate, []refusal[LogPiece]{
-		{"negative number", func(l *LogPiece) { l.Seq = -1 }, "seq", "is negative"},
+		{"negative number", func(l *LogPiece) { l.Seq = -1 }, "seq", "is outside 0 to"},
+		{"number of the store", func(l *LogPiece) { l.Seq = LastLogSeq }, "seq", "is outside 0 to"},
 		{"unknown stream", func(l *LogPiece) { l.Stream = "radio" }, "stream", "(one of stdout, stderr, log)"},
 		{"long text", func(l *LogPiece) { l.Text = strings.Repeat("x", MaxLogPiece+1) }, "text", "over the limit of 65536 bytes"},
 	})

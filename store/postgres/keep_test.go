@@ -10,6 +10,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/belfry-run/belfry/access"
 	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/internal/pgtest"
 	"github.com/belfry-run/belfry/store"
@@ -77,8 +78,18 @@ func TestDaysAreMadeAheadAndDroppedByAge(t *testing.T) {
 	session := worker(t, st, "t")
 	exec(t, dsn, fmt.Sprintf("update belfry.jobs set created_at = 1, due_at = 1 where id = %d", job), "update belfry.sessions set started_at = 1")
 	rollUp(t, st)
+	if _, err := st.SaveNamespace(t.Context(), access.Namespace{Name: "default", Quota: access.Quota{LogBytes: 1000}}); err != nil {
+		t.Fatal(err)
+	}
+	used := func() int64 { return number(t, st, "select cast(sum(bytes) as bigint) from belfry.log_use") }
+	if n := used(); n != 27 {
+		t.Errorf("%d bytes of logs are counted before, want 27", n)
+	}
 	if _, err := st.Prune(t.Context()); err != nil {
 		t.Fatal(err)
+	}
+	if n := used(); n != 10 {
+		t.Errorf("%d bytes of logs are counted, want those of the day that is kept", n)
 	}
 	for parent := range parents {
 		if exists(t, st, parent+"_"+old) {

@@ -32,10 +32,12 @@ func TestASignalIsSentByThePageAndByALink(t *testing.T) {
 
 	b := s.at("/jobs/" + numberText(first))
 	b.Shows("waits for its signal", "Send a signal", "Make a link")
+	picture(b, "job-waits-for-a-signal")
 	s.sends(b, `a[href$="/signal"]`, "Send a signal to job "+numberText(first))
 	if got := value(b, "#f-name"); got != "approved by <finance>" {
 		t.Errorf("the form begins with %q", got)
 	}
+	picture(b, "job-signal")
 	b.Axe()
 	b.Type("#f-input", `{"by":`)
 	s.refused(b, "form.card button.main", http.StatusUnprocessableEntity, "is not JSON")
