@@ -122,10 +122,20 @@ const (
 type Enqueued struct {
 	Job      Job  `json:"job"`
 	Existing bool `json:"existing" doc:"The job was there already, under the same key"`
+	// Removed says that the job has ended and is not kept any longer: only its id, namespace and task are known.
+	Removed bool `json:"removed,omitempty" doc:"The job that was there has ended and is not kept any longer: of job only id, namespace and task mean something"`
 	// Reason is why it was not made, where that is not for a key of the request.
 	Reason core.Reason `json:"reason,omitempty" enum:"throttled,debounced" doc:"Why no other was made, where that is not for a key of the request: throttled, because one was made within the window of the task's throttle; debounced, because it joined one that waits for the window of the task's debounce"`
 	// Joined is how many requests the job stands for besides the first.
 	Joined int64 `json:"joined,omitempty" doc:"Of a debounced job: how many requests have joined the first, this one among them"`
+}
+
+// Stands says for people how the job stands.
+func (e Enqueued) Stands() string {
+	if e.Removed {
+		return "ended and not kept any longer"
+	}
+	return string(e.Job.State)
 }
 
 // Validate says everything that is wrong with what was asked for.

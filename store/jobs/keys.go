@@ -102,10 +102,10 @@ func (e *enqueue) answer() ([]job.Enqueued, error) {
 	}
 	for i, id := range existing {
 		j, ok := byID[id]
-		if !ok { // retention took the row; its id still says that it ran
+		if !ok { // its id still says that it ran
 			j = job.Job{ID: id, Namespace: e.ins[i].Namespace, Task: e.ins[i].Task}
 		}
-		out[i] = job.Enqueued{Job: j, Existing: true, Reason: e.shared.Reason(i), Joined: e.shared.Joined(i)}
+		out[i] = job.Enqueued{Job: j, Existing: true, Removed: !ok, Reason: e.shared.Reason(i), Joined: e.shared.Joined(i)}
 	}
 	return out, nil
 }

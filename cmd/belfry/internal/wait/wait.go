@@ -52,7 +52,7 @@ func Made(ctx context.Context, c *cli.CLI, s *cli.Conn, e job.Enqueued, w Flags)
 	if !w.Wait {
 		return c.Emit(e, func(out io.Writer) {
 			if e.Reason == flow.ReasonThrottled {
-				fmt.Fprintf(out, "job %d was made within the window of the throttle, %s; no other was\n", e.Job.ID, e.Job.State)
+				fmt.Fprintf(out, "job %d was made within the window of the throttle, %s; no other was\n", e.Job.ID, e.Stands())
 				return
 			}
 			if e.Reason == flow.ReasonDebounced {
@@ -60,7 +60,7 @@ func Made(ctx context.Context, c *cli.CLI, s *cli.Conn, e job.Enqueued, w Flags)
 				return
 			}
 			if e.Existing {
-				fmt.Fprintf(out, "job %d was there already, %s\n", e.Job.ID, e.Job.State)
+				fmt.Fprintf(out, "job %d was there already, %s\n", e.Job.ID, e.Stands())
 				return
 			}
 			fmt.Fprintf(out, "job %d created, %s\n", e.Job.ID, e.Job.State)

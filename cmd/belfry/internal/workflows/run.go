@@ -49,7 +49,7 @@ exit code is 0 when the run succeeded, and 1 when not.`,
 			}
 			return c.Emit(made[0], func(out io.Writer) {
 				if made[0].Existing {
-					fmt.Fprintf(out, "run %d was there already, %s\n", made[0].Job.ID, made[0].Job.State)
+					fmt.Fprintf(out, "run %d was there already, %s\n", made[0].Job.ID, made[0].Stands())
 					return
 				}
 				fmt.Fprintf(out, "run %d created, %s\n", made[0].Job.ID, made[0].Job.State)
