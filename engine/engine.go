@@ -340,7 +340,7 @@ func (e *Engine) backfill(ctx context.Context) (time.Duration, error) {
 
 func (e *Engine) release(ctx context.Context) (time.Duration, error) {
 	r, err := e.opt.Store.ReleaseLost(ctx)
-	if r.Sessions > 0 || r.Jobs > 0 {
+	if err == nil && (r.Sessions > 0 || r.Jobs > 0) {
 		e.opt.Logger.Warn("lost work released", "sessions", r.Sessions, "jobs", r.Jobs)
 	}
 	if r.More {

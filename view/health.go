@@ -18,6 +18,15 @@ type Health struct {
 	Wakeups       string        `json:"wakeups" doc:"How waiting workers learn of new jobs: in process, notify, or poll"`
 	Workers       int           `json:"workers" doc:"Living sessions"`
 	Zones         ZonesHealth   `json:"zones" doc:"Time zone data of this node"`
+	Full          bool          `json:"full,omitempty" doc:"The disk of the database had no room for what this node was to write last"`
+}
+
+// Room is what it says of the room for writing.
+func (h Health) Room() core.Check {
+	if h.Full {
+		return core.Check{Name: "database", Detail: "its disk is full, and nothing can be written", Fix: "make room on the disk of the database"}
+	}
+	return core.Check{Name: "database", OK: true}
 }
 
 // Schema is what it says of the schema.

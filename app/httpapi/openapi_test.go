@@ -168,6 +168,8 @@ func TestReadiness(t *testing.T) {
 	good := view.Health{SchemaVersion: 3, SchemaWanted: 3}
 	late := good
 	late.ScheduleLag = 90 * time.Second
+	full := good
+	full.Full = true
 	old := good
 	old.SchemaVersion = 2
 	expanded, outdated := good, good
@@ -190,6 +192,7 @@ func TestReadiness(t *testing.T) {
 		{"late, which is shown", late, nil, nil, 0, 200, "the most overdue is 1m30s late"},
 		{"late, which counts", late, nil, nil, time.Minute, 503, "the most overdue is 1m30s late"},
 		{"late, within the limit", late, nil, nil, 2 * time.Minute, 200, `"name":"schedules","ok":true`},
+		{"full", full, nil, nil, 0, 503, "its disk is full, and nothing can be written"},
 		{"the node says no", good, nil, errors.New("hunter2"), 0, 503, `{"name":"node","ok":false,"detail":"is not ready"}`},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -3,8 +3,10 @@
 package e2e
 
 import (
+	"net/http"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -38,9 +40,15 @@ func TestAFullDiskTakesNobodyForDown(t *testing.T) {
 		pgtest.FillDisk(t, filler) // what the database gave back is taken too
 		return caller.refused() >= refused+50, ""
 	})
+	eventually(t, patience, "the node does not say that the disk is full", func() (bool, string) {
+		pgtest.FillDisk(t, filler)
+		a := get(t, n.url+"/readyz", "")
+		return a.StatusCode == http.StatusServiceUnavailable && strings.Contains(a.Body, "its disk is full"), a.Body
+	})
 	if err := os.Remove(filler); err != nil {
 		t.Fatal(err)
 	}
+	readyWithin(t, n.url, patience, http.StatusOK)
 	room := time.Now()
 	allAre(t, n.api, "goes on", func(m view.MonitorView) bool { return up(m) && m.State.LastGoodAt.After(room) })
 	nobodyWasDown(t, n.api, hook)

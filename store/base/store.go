@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"math"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/time/rate"
@@ -145,6 +146,7 @@ type Store struct {
 	watch    watch
 	hearing  hearing
 	outdated outdated
+	full     atomic.Bool   // see Full
 	unopened rate.Sometimes // tells of secrets that cannot be opened
 
 	Closing context.Context // ends with Close
@@ -238,6 +240,7 @@ func (s *Store) WriteAhead(ctx context.Context, name string, ahead func(c *Chang
 	s.Opt.Observer.Took(name, time.Since(begun), isFault(err))
 	s.Hears(ctx, err)
 	s.SawOutdated(err)
+	s.sawRoom(err)
 	if err == nil {
 		for _, fn := range c.then {
 			fn()

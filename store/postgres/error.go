@@ -9,6 +9,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/store/base"
 )
 
 // translate gives a driver's error a code, by its SQLSTATE and never by its
@@ -43,6 +44,8 @@ func translateState(err error, pg *pgconn.PgError) error {
 	switch class := pg.Code[:2]; {
 	case pg.Code == "57014":
 		return coded(core.Unavailable, err, "the database has canceled a statement: "+pg.Message, "raise statement_timeout of its role, or see who canceled it")
+	case pg.Code == "53100":
+		return base.NoRoom(err)
 	case class == "08", class == "57", class == "53", pg.Code == "3D000", pg.Code == "25P03", pg.Code == "25P04":
 		return coded(core.Unavailable, err, "the database is not available: "+pg.Message, "it is tried again; check the server")
 	case class == "28":

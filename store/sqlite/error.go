@@ -21,7 +21,7 @@ func translate(err error) error {
 	case sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED:
 		return coded(core.Unavailable, err, "the database is busy", "another program holds a transaction on the file open")
 	case sqlite3.SQLITE_FULL:
-		return coded(core.Unavailable, err, "the disk of the database is full", "make room; nothing was half written")
+		return base.NoRoom(err)
 	case sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY:
 		return coded(core.Unavailable, err, "the database file cannot be read or written", "check the disk and the file's permissions")
 	case sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB:

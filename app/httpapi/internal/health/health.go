@@ -90,8 +90,8 @@ func (s *server) readiness(ctx context.Context) readiness {
 		s.Fail(ctx, core.Errorf(core.Unavailable, "health: %w", err))
 		return readiness{Checks: []core.Check{{Name: "database", Detail: "does not answer", Fix: "look at the server's log"}}}
 	}
-	answer := readiness{Ready: true, Checks: []core.Check{{Name: "database", OK: true}, h.Schema().Check(), s.lagCheck(h)}}
-	answer.Ready = answer.Checks[1].OK && (answer.Checks[2].OK || s.opts.MaxLag == 0)
+	answer := readiness{Ready: true, Checks: []core.Check{h.Room(), h.Schema().Check(), s.lagCheck(h)}}
+	answer.Ready = answer.Checks[0].OK && answer.Checks[1].OK && (answer.Checks[2].OK || s.opts.MaxLag == 0)
 	if s.opts.Unwell != nil {
 		answer.Checks = append(answer.Checks, workerCheck(s.opts.Unwell()))
 	}

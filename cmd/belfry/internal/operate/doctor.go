@@ -100,6 +100,9 @@ func examine(ctx context.Context, s *cli.Conn) []finding {
 		return []finding{server, bad("database", "see the server's log, and whether the database runs", "%s", err)}
 	}
 	answer := good("database", "%s, answered in %s", h.Database, cli.Span(took))
+	if room := h.Room(); !room.OK {
+		answer = finding{Check: room}
+	}
 	answer.Took = took
 	return append([]finding{server, answer, schemaFinding(h), clockFinding(h, begun, took), nodeClock(h), zonesFinding(h), wakeupFinding(h), lagFinding(h), workerFinding(h)},
 		databaseFindings(ctx, s)...)
