@@ -147,6 +147,9 @@ func (e *Engine) Run(ctx context.Context) error {
 	if l, ok := e.opt.Store.(Leftovers); ok {
 		start("withdraw", e.withdraw(l), never)
 	}
+	if a, ok := e.opt.Store.(Ageing); ok {
+		start("age", a.AgeJobs, never)
+	}
 	if m, ok := e.opt.Store.(Monitors); ok {
 		start("lapse", e.lapse(m), e.opt.Store.Woken)
 		later("roll up", e.rollUp(m))

@@ -20,6 +20,7 @@ type Job struct {
 	Kind        task.Kind        `json:"kind"`
 	Queue       string           `json:"queue"`
 	Priority    int              `json:"priority"`
+	Aged        int              `json:"aged,omitempty" doc:"By how many priorities it goes before jobs of its own priority, because it has waited in a queue with ageing"`
 	State       State            `json:"state" enum:"waiting,scheduled,ready,running,succeeded,failed,canceled,skipped"`
 	Reason      core.Reason      `json:"reason,omitempty" doc:"Why it ended as it did, was withdrawn, or waits"`
 	Note        string           `json:"note,omitempty" doc:"Who canceled it and why, and the like"`

@@ -29,6 +29,9 @@ type Queue struct {
 	MaxWaiting int    `json:"max_waiting,omitempty" minimum:"0" maximum:"100000" doc:"Most jobs that have not ended and do not run; default: no bound"`
 	OnFull     OnFull `json:"on_full,omitempty" enum:"refuse,drop_oldest" doc:"What becomes of new jobs when as many wait: they are refused, or the oldest waiting ones of the lowest priority are dropped; default: refuse"`
 
+	// Ageing is how long a job waits for each priority that it is raised by; 0: none is.
+	Ageing core.Duration `json:"ageing,omitempty" doc:"A job that has waited for so long is treated as one priority higher, and again after each further such time, up to the highest priority that waits; 10s to 31d; default: jobs do not age"`
+
 	// TurnBase is where its turns begin. Only the store sets it.
 	TurnBase int64 `json:"-"`
 
@@ -60,6 +63,7 @@ func FirstQueues() []Queue {
 func (q Queue) WithDefaults() Queue {
 	q.Concurrency = core.Or(q.Concurrency, DefaultConcurrency)
 	q.Limits = flow.LimitsWithDefaults(q.Limits)
+	q.Ageing -= q.Ageing % core.Duration(time.Microsecond) // as it is kept
 	if q.Bounded() {
 		q.OnFull = core.Or(q.OnFull, OnFullRefuse)
 	}
@@ -84,6 +88,7 @@ func (q Queue) Validate() error {
 		p.Nest("fair", q.Fair.Validate())
 	}
 	q.checkBound(&p)
+	q.checkAgeing(&p)
 	title.Check(&p, "title", q.Title)
 	if len(q.Description) > core.MaxDescription {
 		p.Addf("description", len(q.Description), "has more than %d bytes", core.MaxDescription)

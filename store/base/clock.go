@@ -294,7 +294,7 @@ func (c *Change) shiftClock(d time.Duration) error {
 	}
 	moved := `id in (select job_id from belfry.running where claimed_at ` + before + ` $1)`
 	if d < 0 {
-		moved += ` or state = 'scheduled' and due_at > $1 or state = 'ready' and ready_at > $1`
+		moved += ` or state = 'scheduled' and due_at > $1 or state = 'ready' and (ready_at > $1 or aged > 0 and turn > $1)`
 	}
 	if _, err := c.Tx.Exec(c.Ctx, `select count(*) from (select id from belfry.jobs where `+moved+` order by id`+c.SQL.ForUpdate("jobs")+`) as locked`, Micros(than)); err != nil {
 		return err
@@ -324,7 +324,8 @@ func (c *Change) shiftClock(d time.Duration) error {
 			`update belfry.steps set wake_at = wake_at + $1, saved_at = saved_at + $1 where wake_at > $2`,
 			`update belfry.alerts set due_at = due_at + $1 where state = 'pending' and due_at > $2`,
 			`update belfry.hooks set due_at = case when due_at > $2 then due_at + $1 else due_at end, taken_until = case when taken_until > $2 then taken_until + $1 else taken_until end where due_at > $2 or taken_until > $2`,
-			`update belfry.jobs set ready_at = ready_at + $1, turn = case when turn = ready_at then turn + $1 else turn end where state = 'ready' and ready_at > $2`,
+			// The turn of what has aged is when it was raised; those of fair queues are larger than 2 to the power of 52, and no instant is.
+			`update belfry.jobs set ready_at = case when ready_at > $2 then ready_at + $1 else ready_at end, turn = case when turn = ready_at and ready_at > $2 or aged > 0 and turn > $2 and turn < 4503599627370496 then turn + $1 else turn end where state = 'ready' and (ready_at > $2 or aged > 0 and turn > $2)`,
 			`update belfry.limit_keys set next_at = next_at + $1, look_at = case when look_at > $2 then look_at + $1 else look_at end where next_at > $2 or look_at > $2`,
 			// Behind the high-water mark the next time is a look, and the time that counts from the finish is only a
 			// name, just after that mark: see finishDue in package schedule.

@@ -172,6 +172,9 @@ func (s *Store) whyWaiting(ctx context.Context, tx base.Tx, row jobs.JobRow, now
 			return err
 		}
 		w.Checks = append(w.Checks, workerChecks(row.Job, tasks[row.TaskID].Requirement(), workers, w)...)
+		if age := ageingText(queue, row.Job); age != "" {
+			w.Checks = append(w.Checks, core.Check{Name: "its wait raises its priority", OK: true, Detail: age})
+		}
 		if err := s.whyBehind(ctx, tx, row.Job, stats, w); err != nil {
 			return err
 		}
@@ -344,6 +347,21 @@ func kindFix(j job.Job) string {
 	return "start a worker that runs it"
 }
 
+// ageingText says what the wait of a job has made of its priority; empty: its queue does not age, and nothing.
+func ageingText(q job.Queue, j job.Job) string {
+	switch {
+	case j.Aged > 0:
+		text := fmt.Sprintf("priority %d, treated as %d", j.Priority, j.Standing())
+		if q.Ageing > 0 {
+			text += ": " + q.AgeingText()
+		}
+		return text
+	case q.Ageing > 0:
+		return fmt.Sprintf("priority %d, %s, up to the highest that waits", j.Priority, q.AgeingText())
+	}
+	return ""
+}
+
 // whyBehind says how many jobs go first.
 func (s *Store) whyBehind(ctx context.Context, tx base.Tx, j job.Job, stats job.QueueStats, w *job.Why) error {
 	if j.State != job.Ready {
@@ -357,7 +375,7 @@ func (s *Store) whyBehind(ctx context.Context, tx base.Tx, j job.Job, stats job.
 	ahead, _, err := base.First(ctx, tx, base.ScanInt, fmt.Sprintf(`
 		select count(*)
 		from (select 1 from belfry.jobs where queue = $1 and state = 'ready' and %s and (priority > $2 or priority = $2 and (turn, id) < ((select turn from belfry.jobs where id = $3), $3)) limit %d) as bounded`,
-		s.UnleasedOfMany(), core.CountLimit+1), j.Queue, j.Priority, j.ID)
+		s.UnleasedOfMany(), core.CountLimit+1), j.Queue, j.Standing(), j.ID)
 	w.Checks = append(w.Checks, core.Check{Name: "no job goes first", OK: ahead == 0,
 		Detail: fmt.Sprintf("%d ahead in queue %s, %d running%s", ahead, j.Queue, stats.Running, turns), Fix: "wait, raise its priority, or add workers"})
 	return err

@@ -133,7 +133,7 @@ func (c *Change) JobsSucceeded(done []base.Succeeded) error {
 const selectSucceeded = `
 	select id, namespace, task_id, task, kind, queue, priority, state, reason, note, error, null, tags, trigger, schedule, schedule_id,
 		generation, nominal, due_at, created_at, claimed_at, 0, cancel_at, attempt, failures, infra, snoozes, max_attempts, timeout,
-		lease, session, active_key, idem_key, finished_at, null, 0, limited
+		lease, session, active_key, idem_key, finished_at, null, 0, limited, 0
 	from belfry.jobs_done`
 
 var succeeded = []string{hook.TypeOf(task.KindFunc, job.Succeeded), hook.TypeOf(task.KindWorkflow, job.Succeeded), hook.TypeOf(task.KindCycle, job.Succeeded)}

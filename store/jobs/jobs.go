@@ -23,21 +23,21 @@ const (
 		from belfry.jobs
 		left join belfry.leases on job_id = id`
 	SelectLeased = `
-		select id, namespace, task_id, task, kind, queue, priority, case when job_id is null then state else 'running' end,
+		select id, namespace, task_id, task, kind, queue, priority - aged, case when job_id is null then state else 'running' end,
 			reason, case when cancel_at > 0 then cancel_note else note end, error, input, tags, trigger, schedule, schedule_id, generation, nominal,
 			due_at, created_at, coalesce(claimed_at, 0), coalesce(deadline_at, 0), coalesce(cancel_at, 0),
 			case when job_id is null then attempt else attempt + 1 end, failures, infra, snoozes, max_attempts, timeout,
-			coalesce(number, lease), coalesce(session, ''), active_key, idem_key, 0, null, coalesce(ahead, 0), limited`
+			coalesce(number, lease), coalesce(session, ''), active_key, idem_key, 0, null, coalesce(ahead, 0), limited, aged`
 	SelectReady = `
 		select id, namespace, task_id, task, kind, queue, priority, reason, note, error, input, tags, trigger, schedule, schedule_id,
 			due_at, created_at, max_attempts, timeout, active_key, idem_key, turn,
-			case when generation | nominal | attempt | failures | infra | snoozes | lease | limited = 0 then null
-				else generation || ',' || nominal || ',' || attempt || ',' || failures || ',' || infra || ',' || snoozes || ',' || lease || ',' || limited end as numbers
+			case when generation | nominal | attempt | failures | infra | snoozes | lease | limited | aged = 0 then null
+				else generation || ',' || nominal || ',' || attempt || ',' || failures || ',' || infra || ',' || snoozes || ',' || lease || ',' || limited || ',' || aged end as numbers
 		from belfry.jobs`
 	SelectDone = `
 		select id, namespace, task_id, task, kind, queue, priority, state, reason, note, error, input, tags, trigger, schedule, schedule_id,
 			generation, nominal, due_at, created_at, claimed_at, 0, cancel_at, attempt, failures, infra, snoozes, max_attempts, timeout,
-			lease, session, active_key, idem_key, finished_at, output, 0, limited
+			lease, session, active_key, idem_key, finished_at, output, 0, limited, 0
 		from belfry.jobs_done`
 )
 
@@ -54,7 +54,7 @@ type JobRow struct {
 	TaskID  int64
 	Limited bool // it is under keys of limits
 
-	turn        int64            // of a job that was read to be claimed
+	turn        int64            // of a job that was read to be claimed, whose Priority is the one that it stands at
 	requirement task.Requirement // of a new one
 	gates       []job.Gate       // of a new one
 }
@@ -65,7 +65,7 @@ func ScanJob(rows base.Rows) (j JobRow, err error) {
 	err = rows.Scan(&j.ID, &j.Namespace, &j.TaskID, &j.Task, (*string)(&j.Kind), &j.Queue, &j.Priority, (*string)(&j.State),
 		(*string)(&j.Reason), &j.Note, &j.Error, &t.input, &t.tags, (*string)(&j.Trigger), &j.Schedule, &j.ScheduleID, &j.Generation,
 		&t.nominal, &t.dueAt, &t.createdAt, &claimed, &deadline, &cancel, &j.Attempt, &j.Failures, &j.Infra, &j.Snoozes, &j.MaxAttempts, &t.timeout,
-		&j.Lease, &j.Session, &t.activeKey, &j.Key, &finished, &t.output, &ahead, &limited)
+		&j.Lease, &j.Session, &t.activeKey, &j.Key, &finished, &t.output, &ahead, &limited, &j.Aged)
 	j.Ahead, j.Limited = ahead != 0, limited != 0
 	j.ClaimedAt, j.DeadlineAt, j.CancelAt, j.FinishedAt = base.Instant(claimed), base.Instant(deadline), base.Instant(cancel), base.Instant(finished)
 	t.complete(&j)
@@ -113,7 +113,7 @@ func (t *jobTexts) complete(j *JobRow) {
 
 // count reads the numbers of [SelectReady].
 func (t *jobTexts) count(j *JobRow, numbers string) error {
-	var all [8]int64
+	var all [9]int64
 	parts := strings.Split(numbers, ",")
 	for i := range all {
 		var err error
@@ -125,7 +125,7 @@ func (t *jobTexts) count(j *JobRow, numbers string) error {
 		}
 	}
 	j.Generation, t.nominal, j.Attempt, j.Failures = all[0], all[1], int(all[2]), int(all[3])
-	j.Infra, j.Snoozes, j.Lease, j.Limited = int(all[4]), int(all[5]), all[6], all[7] != 0
+	j.Infra, j.Snoozes, j.Lease, j.Limited, j.Aged = int(all[4]), int(all[5]), all[6], all[7] != 0, int(all[8])
 	return nil
 }
 

@@ -156,6 +156,7 @@ func (c *claim) leased(number, at int64, rows []JobRow) (job.Claim, error) {
 		l := &out.Jobs[i]
 		l.Job, l.Task, l.Secrets = rows[i].Job, shared[rows[i].TaskID], secrets[rows[i].ID]
 		j := &l.Job
+		j.Priority -= j.Aged
 		l.InTurn = slices.Contains(c.fair, j.Queue)
 		j.State, j.Lease, j.Session, j.ClaimedAt, j.DeadlineAt = job.Running, number, c.w.Session, base.Instant(at), job.Deadline(base.Instant(at), j.Timeout)
 		j.Attempt++

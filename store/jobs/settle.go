@@ -346,7 +346,9 @@ func (c *Change) End(ends []Ending, follow bool) error {
 			if e.Settled.State == job.Ready {
 				var err error
 				row.ReadyAt = base.Micros(c.Now)
-				if row.Turn, err = turnsOf(c).Again(&e.Row.Job, e.Row.Limited || e.Settled.Outcome == job.OutcomeHandedBack); err != nil {
+				at := e.Row.Job
+				at.Priority = at.Standing()
+				if row.Turn, err = turnsOf(c).Again(&at, e.Row.Limited || e.Settled.Outcome == job.OutcomeHandedBack); err != nil {
 					return err
 				}
 				if row.Turn == 0 {
@@ -423,6 +425,7 @@ func (c *Change) putBack(rows []endRow) error {
 	_, err := c.Tx.Exec(c.Ctx, `
 		update belfry.jobs
 		set state = t.state, reason = t.reason, error = t.error, due_at = t.due_at, ready_at = t.ready_at, turn = t.turn, failures = t.failures, infra = t.infra, snoozes = t.snoozes,
+			priority = case when t.state = 'ready' then priority else priority - aged end, aged = case when t.state = 'ready' then aged else 0 end, -- a retry waits anew
 			attempt = t.attempt, lease = t.lease, limited = t.limited, (kind, requirement) = (select coalesce(max(k.kind), belfry.jobs.kind), coalesce(max(k.requirement), belfry.jobs.requirement) from belfry.tasks k where k.id = belfry.jobs.task_id)
 		from `+from+`
 		where belfry.jobs.id = t.id and `+c.SQL.Among("belfry.jobs.id", 1), append([]any{c.SQL.List(endIDs(rows))}, args...)...)
@@ -439,7 +442,7 @@ func (c *Change) putAway(rows []endRow) error {
 	ids := c.SQL.List(endIDs(rows))
 	n, err := c.Tx.Exec(c.Ctx, `
 		insert into belfry.jobs_done (`+DoneColumns+`)
-		select j.id, j.namespace, j.task_id, j.task, j.kind, j.queue, j.priority, t.state, t.reason, t.note, t.error, j.input, j.tags, j.trigger,
+		select j.id, j.namespace, j.task_id, j.task, j.kind, j.queue, j.priority - j.aged, t.state, t.reason, t.note, t.error, j.input, j.tags, j.trigger,
 			j.schedule, j.schedule_id, j.generation, j.nominal, j.due_at, j.created_at, t.claimed_at, t.cancel_at,
 			t.attempt, t.failures, t.snoozes, j.max_attempts, j.timeout, t.lease, t.session, j.active_key, j.idem_key, $1, t.output,
 			t.outcome, coalesce((select s.name from belfry.sessions s where s.id = t.session), ''), t.started_at, t.exit_code, t.signal, t.log_cut, t.infra, j.limited

@@ -308,7 +308,7 @@ func (c *Change) Anew(ids []int64) error {
 	c.Wake(base.TopicEngine)
 	_, err := c.Tx.Exec(c.Ctx, `
 		update belfry.jobs
-		set state = 'scheduled', ready_at = 0, due_at = $2
+		set state = 'scheduled', ready_at = 0, due_at = $2, priority = priority - aged, aged = 0
 		where `+c.SQL.In("id", 1)+` and state = 'ready'`, c.SQL.List(ids), base.Micros(c.Now))
 	return err
 }

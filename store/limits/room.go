@@ -21,6 +21,7 @@ type Store struct {
 	turns  *turns.Store
 
 	Delayed base.DueMark // of jobs
+	ages    ages
 	// Skip ends jobs that wait, with a note why.
 	Skip func(c *base.Change, jobs []int64, note string) error
 }

@@ -121,6 +121,18 @@ func TestPlans(t *testing.T) {
 			return nil
 		}},
 		{"promote", []string{"jobs_scheduled"}, func() error { _, err := st.Promote(ctx); return err }},
+		{"age", []string{"jobs_ready"}, func() error {
+			_, err := st.SaveQueue(ctx, job.Queue{Name: "default", Ageing: job.MinAgeing})
+			if err != nil {
+				return err
+			}
+			defer st.SaveQueue(ctx, job.Queue{Name: "default"}) //nolint:errcheck // others count what they ask for
+			if _, err = st.Enqueue(ctx, []job.NewJob{{Task: "t", Priority: new(-9)}, {Task: "t", Priority: new(9)}}); err != nil {
+				return err
+			}
+			_, err = st.AgeJobs(ctx)
+			return err
+		}},
 		{"renew", []string{"leases_session"}, func() error { _, err := st.Renew(ctx, s.ID, job.Held()); return err }},
 		{"append", nil, func() error {
 			return st.Append(ctx, s.ID, []job.LogPiece{{Ref: job.Ref{JobID: held[0].Job.ID, Lease: held[0].Job.Lease}, Stream: job.Log, At: held[0].Job.ClaimedAt, Text: "x"}})

@@ -151,7 +151,7 @@ func unless[T comparable](v T) *T {
 
 // movedColumns are what the history takes over from a job. To hold the others
 // as well took a thirtieth of a settle.
-const movedColumns = `id, namespace, task_id, task, kind, queue, priority, input, tags, trigger, schedule, schedule_id, generation, nominal,
+const movedColumns = `id, namespace, task_id, task, kind, queue, priority - aged as priority, input, tags, trigger, schedule, schedule_id, generation, nominal,
 	due_at, created_at, attempt, failures, snoozes, max_attempts, timeout, active_key, idem_key, infra, limited`
 
 // succeedPacked needs no look at a lease: that a pack had the job was seen, a
@@ -330,7 +330,7 @@ func (d dialect) succeedSingle(ctx context.Context, tx base.Tx, session string, 
 		gone as (delete from belfry.jobs where id = any (array(select id from ended))),
 		freed as (delete from belfry.leases where job_id = any (array(select id from ended)))
 		insert into belfry.jobs_done (`+jobs.DoneColumns+`)
-		select id, namespace, task_id, task, kind, queue, priority, 'succeeded', '', '', '', input, tags, trigger,
+		select id, namespace, task_id, task, kind, queue, priority - aged, 'succeeded', '', '', '', input, tags, trigger,
 			schedule, schedule_id, generation, nominal, due_at, created_at, claimed_at, cancel_at,
 			attempt + 1, failures, snoozes, max_attempts, timeout, number, session, active_key, idem_key, $1, output,
 			'ok', coalesce(case when session = (select first.id from first) then (select first.name from first) else (select s.name from belfry.sessions s where s.id = ended.session) end, ''),

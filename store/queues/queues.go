@@ -12,16 +12,18 @@ import (
 	"github.com/belfry-run/belfry/store/base"
 )
 
-const QueueColumns = `name, title, description, priority, concurrency, global_limit, limits, fair, turn_base, max_waiting, on_full, paused_at, paused_by, paused_reason, created_at, updated_at`
+const QueueColumns = `name, title, description, priority, concurrency, global_limit, limits, fair, turn_base, max_waiting, on_full, ageing, paused_at, paused_by, paused_reason, created_at, updated_at`
 
 func ScanQueue(rows base.Rows) (job.Queue, error) { return ScanQueueAnd(rows) }
 
 // ScanQueueAnd scans a queue, and more columns behind its own.
 func ScanQueueAnd(rows base.Rows, more ...any) (q job.Queue, err error) {
 	var limits, fair string
-	err = rows.Scan(append([]any{&q.Name, &q.Title, &q.Description, &q.Priority, &q.Concurrency, &q.GlobalLimit, &limits, &fair, &q.TurnBase, &q.MaxWaiting, &q.OnFull,
+	var ageing int64
+	err = rows.Scan(append([]any{&q.Name, &q.Title, &q.Description, &q.Priority, &q.Concurrency, &q.GlobalLimit, &limits, &fair, &q.TurnBase, &q.MaxWaiting, &q.OnFull, &ageing,
 		base.ScanTime(&q.PausedAt), &q.PausedBy, &q.PausedReason, base.ScanTime(&q.CreatedAt), base.ScanTime(&q.UpdatedAt)}, more...)...)
 	if err == nil {
+		q.Ageing = core.Duration(ageing * 1000)
 		err = scanned(&q, limits, fair)
 	}
 	return q, err
@@ -138,13 +140,13 @@ func (c *Change) SaveQueue(q job.Queue) (job.Queue, bool, error) {
 		return q, false, err
 	}
 	if _, err := c.Tx.Exec(c.Ctx, `
-		insert into belfry.queues (name, description, priority, concurrency, global_limit, created_at, updated_at, fair, turn_base, limits, title, max_waiting, on_full)
-		values ($1, $2, $3, $4, $5, $6, $6, $7, $8, $9, $10, $11, $12)
+		insert into belfry.queues (name, description, priority, concurrency, global_limit, created_at, updated_at, fair, turn_base, limits, title, max_waiting, on_full, ageing)
+		values ($1, $2, $3, $4, $5, $6, $6, $7, $8, $9, $10, $11, $12, $13)
 		on conflict (name) do update
 		set description = excluded.description, priority = excluded.priority, concurrency = excluded.concurrency,
 			global_limit = excluded.global_limit, updated_at = excluded.updated_at, fair = excluded.fair, turn_base = excluded.turn_base, limits = excluded.limits, title = excluded.title,
-			max_waiting = excluded.max_waiting, on_full = excluded.on_full`,
-		q.Name, q.Description, q.Priority, q.Concurrency, q.GlobalLimit, base.Micros(c.Now), fairText(q), q.TurnBase, LimitsText(q.Limits), q.Title, q.MaxWaiting, string(q.OnFull)); err != nil {
+			max_waiting = excluded.max_waiting, on_full = excluded.on_full, ageing = excluded.ageing`,
+		q.Name, q.Description, q.Priority, q.Concurrency, q.GlobalLimit, base.Micros(c.Now), fairText(q), q.TurnBase, LimitsText(q.Limits), q.Title, q.MaxWaiting, string(q.OnFull), q.Ageing.D().Microseconds()); err != nil {
 		return q, false, err
 	}
 	c.ForgetSpecial()

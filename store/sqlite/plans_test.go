@@ -138,6 +138,19 @@ func TestPlans(t *testing.T) {
 			_, err := st.Promote(ctx)
 			return err
 		}},
+		{"age", []string{"jobs_ready (queue=? AND priority<?)"}, []string{"SCAN jobs"}, func() error {
+			_, err := st.SaveQueue(ctx, job.Queue{Name: "default", Ageing: job.MinAgeing})
+			if err != nil {
+				return err
+			}
+			defer st.SaveQueue(ctx, job.Queue{Name: "default"}) //nolint:errcheck // others count what they ask for
+			if _, err = st.Enqueue(ctx, []job.NewJob{{Task: "t", Priority: new(-9)}, {Task: "t", Priority: new(9)}}); err != nil {
+				return err
+			}
+			clock.Move(time.Minute)
+			_, err = st.AgeJobs(ctx)
+			return err
+		}},
 		{"renew", []string{"leases_session (session=? AND number>?)"}, nil, func() error {
 			_, err := st.Renew(ctx, s.ID, job.Held())
 			return err

@@ -41,7 +41,7 @@ func succeedSingle(ctx context.Context, d base.Dialect, tx base.Tx, session stri
 	from, args := d.Table(3, "t", base.BatchOf(rows))
 	res, err := tx.Query(ctx, `
 		insert into belfry.jobs_done (`+jobs.DoneColumns+`)
-		select j.id, j.namespace, j.task_id, j.task, j.kind, j.queue, j.priority, 'succeeded', '', '', '', j.input, j.tags, j.trigger,
+		select j.id, j.namespace, j.task_id, j.task, j.kind, j.queue, j.priority - j.aged, 'succeeded', '', '', '', j.input, j.tags, j.trigger,
 			j.schedule, j.schedule_id, j.generation, j.nominal, j.due_at, j.created_at, l.claimed_at, l.cancel_at,
 			j.attempt + 1, j.failures, j.snoozes, j.max_attempts, j.timeout, l.number, l.session, j.active_key, j.idem_key, $1, t.output,
 			'ok', coalesce((select s.name from belfry.sessions s where s.id = l.session), ''), case when t.started_in > 0 then min(l.claimed_at + t.started_in, $1) else 0 end, t.exit_code, t.signal, t.log_cut, j.infra, j.limited
@@ -120,7 +120,7 @@ func succeedPacked(ctx context.Context, d base.Dialect, tx base.Tx, of packedSuc
 	from, args := d.Table(3, "t", base.BatchOf(of.rows))
 	n, err := tx.Exec(ctx, `
 		insert into belfry.jobs_done (`+jobs.DoneColumns+`)
-		select j.id, j.namespace, j.task_id, j.task, j.kind, j.queue, j.priority, 'succeeded', '', '', '', j.input, j.tags, j.trigger,
+		select j.id, j.namespace, j.task_id, j.task, j.kind, j.queue, j.priority - j.aged, 'succeeded', '', '', '', j.input, j.tags, j.trigger,
 			j.schedule, j.schedule_id, j.generation, j.nominal, j.due_at, j.created_at, t.claimed_at, 0,
 			j.attempt + 1, j.failures, j.snoozes, j.max_attempts, j.timeout, t.lease, $2, j.active_key, j.idem_key, $1, t.output,
 			'ok', coalesce((select s.name from belfry.sessions s where s.id = $2), ''), case when t.started_in > 0 then min(t.claimed_at + t.started_in, $1) else 0 end, t.exit_code, t.signal, t.log_cut, j.infra, j.limited

@@ -35,6 +35,7 @@ create table belfry.queues (
 	turn_base     integer not null default 0, -- where its turns begin since it became fair, or ceased to be
 	max_waiting   integer not null default 0, -- jobs; 0: no bound
 	on_full       text not null default '', -- what becomes of more: refuse, drop_oldest; empty without a bound
+	ageing        integer not null default 0, -- how long a job waits for each priority that it is raised by; 0: none is
 	paused_at     integer not null default 0,
 	paused_by     text not null default '',
 	paused_reason text not null default '',
@@ -231,6 +232,7 @@ create table belfry.jobs (
 	task         text not null,
 	kind         text not null,
 	queue        text not null,
+	-- Among the ready ones of its queue: its own, and what it has aged by.
 	priority     integer not null,
 	state        text not null,
 	reason       text not null default '',
@@ -265,6 +267,8 @@ create table belfry.jobs (
 	bounded      integer not null default 0,
 	-- Attempts that the machine spoiled, and that count apart from failures.
 	infra        integer not null default 0,
+	-- By how many priorities it stands above its own, because it has waited in a queue with ageing. Writer: the engine.
+	aged         integer not null default 0,
 	-- Jobs of one lane can be run by the same workers, whoever they are: of one queue,
 	-- kind, handler, namespace and requirement. A claim seeks the lanes that its session can
 	-- run, and steps over nothing that it cannot.

@@ -111,7 +111,7 @@ type queueForm struct {
 	Saved string // name of the one that is edited; empty: a new one
 	Err   error
 
-	name, title, description, concurrency, limit, priority, limits, fair, weights, waiting, full string
+	name, title, description, concurrency, limit, priority, limits, fair, weights, waiting, full, ageing string
 }
 
 func newQueue(p *page) error {
@@ -129,6 +129,9 @@ func editQueue(p *page) error {
 	}
 	if q.Bounded() {
 		f.waiting, f.full = strconv.Itoa(q.MaxWaiting), string(q.OnFull)
+	}
+	if q.Ageing > 0 {
+		f.ageing = q.Ageing.String()
 	}
 	f.limits = strings.Join(flow.LimitTexts(q.Limits), "\n")
 	if q.Fair != nil {
@@ -150,7 +153,7 @@ func (f queueForm) show(p *page, refused error) error {
 func saveQueue(p *page) error {
 	form := p.R.PostForm
 	at := func(name string) string { return strings.TrimSpace(form.Get(name)) }
-	f := queueForm{Saved: p.R.PathValue("name"), name: at("name"), title: at("title"), description: at("description"), concurrency: at("concurrency"), limit: at("global_limit"), priority: at("priority"), limits: at("limits"), fair: at("fair.key"), weights: at("fair.weights"), waiting: at("max_waiting"), full: at("on_full")}
+	f := queueForm{Saved: p.R.PathValue("name"), name: at("name"), title: at("title"), description: at("description"), concurrency: at("concurrency"), limit: at("global_limit"), priority: at("priority"), limits: at("limits"), fair: at("fair.key"), weights: at("fair.weights"), waiting: at("max_waiting"), full: at("on_full"), ageing: at("ageing")}
 	q, err := f.queue(p)
 	if err == nil {
 		_, err = p.api.SaveQueue(forms.Expecting(p.Page), q)
@@ -200,6 +203,11 @@ func (f queueForm) queue(p *page) (q job.Queue, err error) {
 	if q.OnFull = ""; q.MaxWaiting != 0 {
 		q.OnFull = job.OnFull(f.full)
 	}
+	if q.Ageing = 0; f.ageing != "" {
+		if q.Ageing, err = forms.ReadLength(f.ageing); err != nil {
+			faults.Fields = append(faults.Fields, core.FieldError{Field: "ageing", Value: f.ageing, Message: err.Error()})
+		}
+	}
 	q.Limits, err = f.bounds()
 	faults.Fields = append(faults.Fields, parts.FaultsOf(err)...)
 	q.Fair, err = f.turns()
@@ -246,6 +254,7 @@ func (f queueForm) Fields() []parts.Field {
 		parts.NewField("priority", "Priority among queues", "number", f.priority, "Higher is served first by a worker with few free slots; −1000 to 1000.", f.Err),
 		parts.NewField("max_waiting", "Most jobs waiting (optional)", "number", f.waiting, "Jobs that have not ended and do not run; up to 100,000. Empty: no bound.", f.Err),
 		parts.NewField("on_full", "When it is full", "select", f.full, "Retries, steps and checks are always let in, and never dropped.", f.Err).Among(fullOptions...).Named(fullWords),
+		parts.NewField("ageing", "Ageing (optional)", "text", f.ageing, "A job that has waited for so long, such as 10m, is treated as one priority higher, and again for each further such time, up to the highest that waits. Empty: jobs do not age.", f.Err),
 		parts.NewField("limits", "Limits (optional)", "area", f.limits, "One a line, up to 4, such as running=20, or key=input.customer,rate=100/1m,burst=10: how many of its jobs run at once or begin in a time, for each value of a key.", f.Err),
 		parts.NewField("fair.key", "Take turns by (optional)", "text", f.fair, "Jobs with the same value share turns, such as input.customer, namespace or task. Empty: the oldest goes first.", f.Err),
 		parts.NewField("fair.weights", "Weights (optional)", "area", f.weights, "One a line, such as acme=3: three turns for each of another; 1 to 100.", f.Err),
@@ -276,6 +285,10 @@ func (p *page) SaveQueueCommand(f queueForm) parts.Command {
 	if f.full != "" && fields["max_waiting"] != nil {
 		fields["on_full"] = f.full
 		words = append(words, "--on-full", f.full)
+	}
+	if age, err := forms.ReadLength(f.ageing); err == nil && age != 0 {
+		fields["ageing"] = age.String()
+		words = append(words, "--ageing", age.String())
 	}
 	if limits, err := f.bounds(); err == nil && len(limits) > 0 {
 		fields["limits"] = limits

@@ -202,6 +202,14 @@ func jobShow(c *cli.CLI) *cobra.Command {
 }
 
 // joinedText says which requests a debounced job stands for.
+// priorityText is the priority of a job, and the one that it is treated as.
+func priorityText(j job.Job) string {
+	if j.Aged == 0 {
+		return strconv.Itoa(j.Priority)
+	}
+	return fmt.Sprintf("%d, treated as %d because it has waited", j.Priority, j.Standing())
+}
+
 func joinedText(j job.Job, now time.Time) string {
 	if j.Debounced == nil {
 		return ""
@@ -217,7 +225,7 @@ func drawJob(c *cli.CLI, w io.Writer, j job.Job, attempts []job.Attempt, now tim
 	c.Pairs(w, "id", strconv.FormatInt(j.ID, 10), "task", j.Task, "kind", string(j.Kind), "namespace", j.Namespace,
 		"state", wait.State(j), "reason", string(j.Reason), "note", j.Note, "error", j.Error, "cancel", canceled,
 		"progress", progressText(j, now), "schedule", j.Schedule, "nominal", cli.Stamp(j.Nominal), "trigger", string(j.Trigger),
-		"queue", j.Queue, "priority", strconv.Itoa(j.Priority), "due", cli.When(j.DueAt, now),
+		"queue", j.Queue, "priority", priorityText(j), "due", cli.When(j.DueAt, now),
 		"created", cli.When(j.CreatedAt, now), "claimed", cli.When(j.ClaimedAt, now), "finished", cli.When(j.FinishedAt, now),
 		"attempts", attemptsText(j), "timeout", j.Timeout.String(),
 		"tags", strings.Join(j.Tags, ", "), "key", j.Key, "active key", j.ActiveKey, "run again of", idText(j.RunAgainOf), "run again as", idText(j.RunAgainAs...), "joined", joinedText(j, now), "input", string(plainjson.Unescape(j.Input)), "output", outputText(j))

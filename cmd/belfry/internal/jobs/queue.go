@@ -27,7 +27,7 @@ func Queue(c *cli.CLI) *cobra.Command {
 type queueFlags struct {
 	title, description, fair           string
 	weights, limits                    []string
-	onFull                             string
+	onFull, ageing                     string
 	concurrency, globalLimit, priority int
 	maxWaiting                         int
 }
@@ -38,6 +38,7 @@ func (f *queueFlags) add(fs *pflag.FlagSet) {
 	fs.IntVar(&f.priority, "priority", 0, "order in which a worker serves its queues; higher first")
 	fs.IntVar(&f.maxWaiting, "max-waiting", 0, "most jobs that have not ended and do not run; 0: no bound")
 	fs.StringVar(&f.onFull, "on-full", "", "what becomes of new jobs when as many wait: refuse, or drop_oldest of the lowest priority; default: refuse")
+	fs.StringVar(&f.ageing, "ageing", "", "treat a job as one priority higher for each such time that it has waited, such as 10m, up to the highest that waits; 0: jobs do not age")
 	define.LimitFlag(fs, &f.limits)
 	fs.StringVar(&f.fair, "fair", "", "take jobs in turn by a key, such as input.customer, namespace or task; empty: the oldest goes first")
 	fs.StringArrayVar(&f.weights, "fair-weight", nil, "turns of a value of the key for each turn of others, such as acme=3; repeat; empty: none")
@@ -56,6 +57,9 @@ func (f *queueFlags) apply(given func(string) bool, q *job.Queue) error {
 	}
 	if given("on-full") {
 		q.OnFull = job.OnFull(f.onFull)
+	}
+	if err := cli.Duration(given, "ageing", f.ageing, &q.Ageing); err != nil {
+		return err
 	}
 	if given("limit") {
 		limits, err := define.ReadLimits(f.limits)
@@ -192,7 +196,7 @@ func queueShow(c *cli.CLI) *cobra.Command {
 				}
 				c.Pairs(w, "name", q.Name, "title", q.Title, "description", q.Description, "state", queueState(q.Queue), "paused", paused,
 					"ready", cli.Count(q.Ready), "running", cli.Count(q.Running), "later", cli.Count(q.Scheduled), "oldest", cli.When(q.OldestAt, s.Now),
-					"priority", strconv.Itoa(q.Priority), "per worker", strconv.Itoa(q.Concurrency), "in all", all, "most waiting", core.Or(q.BoundText(), "no bound"), "limits", strings.Join(define.LimitTexts(q.Limits), "\n"), "fair by", fair, "weights", weights,
+					"priority", strconv.Itoa(q.Priority), "per worker", strconv.Itoa(q.Concurrency), "in all", all, "most waiting", core.Or(q.BoundText(), "no bound"), "ageing", q.AgeingText(), "limits", strings.Join(define.LimitTexts(q.Limits), "\n"), "fair by", fair, "weights", weights,
 					"created", cli.Stamp(q.CreatedAt), "updated", cli.Stamp(q.UpdatedAt))
 			})
 		}),

@@ -1,0 +1,127 @@
+package limits
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"time"
+
+	"github.com/belfry-run/belfry/flow"
+	"github.com/belfry-run/belfry/job"
+	"github.com/belfry-run/belfry/store/base"
+)
+
+// agedStanding is a job that is raised in the line of a key.
+type agedStanding struct {
+	KeyID    int64 `json:"key_id"`
+	JobID    int64 `json:"job_id"`
+	Priority int   `json:"priority"`
+	Aged     int   `json:"aged"`
+}
+
+// agedInLines looks for jobs of a queue to raise that wait for a limit. Those of a sequence go by their ids.
+func (s *Store) agedInLines(ctx context.Context, q job.Queue, from agesOf, now time.Time) (all []agedStanding, to agesOf, err error) {
+	full := false
+	err = s.readBeside(ctx, func(tx base.Tx) error {
+		end, some, err := base.First(ctx, tx, func(rows base.Rows) (end agesOf, err error) {
+			return end, rows.Scan(&end.line, &end.key)
+		}, `
+			select job_id, key_id
+			from belfry.limit_jobs
+			where (job_id, key_id) > ($1, $2)
+			order by job_id, key_id
+			limit 1 offset $3 + 0`, from.line, from.key, ageLook-1)
+		if err != nil {
+			return err
+		}
+		upTo, args := ``, []any{from.line, from.key, q.Name}
+		if some {
+			upTo, args = ` and (l.job_id, l.key_id) <= ($4, $5)`, append(args, end.line, end.key)
+		}
+		to = end
+		_, err = base.Collect(ctx, tx, func(rows base.Rows) (none struct{}, err error) {
+			var l agedStanding
+			var stands, priority, aged, above, best int
+			var dueAt, createdAt int64
+			if err := rows.Scan(&l.KeyID, &l.JobID, &stands, &priority, &aged, &dueAt, &createdAt, &above, &best); err != nil || full {
+				return none, err
+			}
+			given := priority - aged
+			l.Aged = raised(q, stands, stands-given, above, best, now.Sub(waitsSince(0, dueAt, createdAt)))
+			if l.Priority = given + l.Aged; l.Priority <= stands {
+				return none, nil
+			}
+			if all = append(all, l); len(all) == ageBatch {
+				full, to = true, agesOf{key: l.KeyID, line: l.JobID}
+			}
+			return none, nil
+		}, `
+			select l.key_id, l.job_id, l.priority, j.priority, j.aged, j.due_at, j.created_at,
+				coalesce((select w.priority from belfry.limit_jobs w where w.key_id = l.key_id and w.stage = 1 and w.priority > l.priority order by w.priority limit 1), l.priority),
+				coalesce((select w.priority from belfry.limit_jobs w where w.key_id = l.key_id and w.stage = 1 order by w.priority desc limit 1), l.priority)
+			from belfry.limit_jobs l
+			cross join belfry.jobs j
+			where (l.job_id, l.key_id) > ($1, $2)`+upTo+` and l.stage = 1 and j.id = l.job_id and j.queue = $3 and j.state = 'waiting'
+				and (select k.name from belfry.limit_keys k where k.id = l.key_id) <> '`+flow.SequenceGateName+`'
+			order by l.job_id, l.key_id`, args...)
+		return err
+	})
+	return all, to, err
+}
+
+// raiseInLines raises jobs that wait for a limit. Who changes one of them, or lets in under its key, just now is not waited for.
+func (s *Store) raiseInLines(ctx context.Context, all []agedStanding) error {
+	if len(all) == 0 {
+		return nil
+	}
+	jobs, keys := make([]int64, len(all)), make([]int64, len(all))
+	for i, l := range all {
+		jobs[i], keys[i] = l.JobID, l.KeyID
+	}
+	return s.Write(ctx, "age", func(b *base.Change) error {
+		c := s.In(b)
+		held, err := base.Collect(ctx, c.Tx, base.ScanInt, `
+			select id
+			from belfry.jobs
+			where `+c.SQL.In("id", 1)+` and state = 'waiting' and limited = 1
+			order by id`+c.SQL.SkipLocked("jobs"), c.SQL.List(base.Unique(jobs)))
+		if err != nil || len(held) == 0 {
+			return err
+		}
+		locked, err := base.Collect(ctx, c.Tx, base.ScanInt, `
+			select id
+			from belfry.limit_keys
+			where `+c.SQL.In("id", 1)+`
+			order by id`+c.SQL.SkipLocked("limit_keys"), c.SQL.List(base.Unique(keys)))
+		if err != nil {
+			return err
+		}
+		all := slices.DeleteFunc(slices.Clone(all), func(l agedStanding) bool {
+			return !slices.Contains(held, l.JobID) || !slices.Contains(locked, l.KeyID)
+		})
+		if len(all) == 0 {
+			return nil
+		}
+		return saveLines(c, all)
+	})
+}
+
+func saveLines(c *Change, all []agedStanding) error {
+	slices.SortFunc(all, func(a, b agedStanding) int {
+		return cmp.Or(cmp.Compare(a.JobID, b.JobID), cmp.Compare(a.KeyID, b.KeyID))
+	})
+	from, args := c.SQL.ManyTable(2, "t", base.BatchOf(all))
+	rows, ids := make([]agedRow, len(all)), make([]int64, len(all))
+	for i, l := range all {
+		ids[i], rows[i] = l.JobID, agedRow{ID: l.JobID, Priority: l.Priority, Aged: l.Aged}
+	}
+	if _, err := c.Tx.Exec(c.Ctx, `
+		update belfry.limit_jobs
+		set priority = case when stage = 1 and t.priority > belfry.limit_jobs.priority then t.priority else belfry.limit_jobs.priority end
+		from `+from+`
+		where belfry.limit_jobs.job_id = t.job_id and belfry.limit_jobs.key_id = t.key_id
+			and `+c.SQL.Among("belfry.limit_jobs.job_id", 1), append([]any{c.SQL.List(ids)}, args...)...); err != nil {
+		return err
+	}
+	return c.saveAged(rows, ``)
+}
