@@ -19,6 +19,7 @@ type Gate struct {
 	// failure does to the others.
 	Strict    bool
 	OnFailure flow.AfterFailure
+	Leaseless bool // no worker leases its jobs: those of a workflow, which have begun when they are no longer ready
 }
 
 // TaskOwner names a task as the owner of limits.
@@ -48,7 +49,11 @@ func GatesOf(t task.Task) []Gate {
 	if s := t.Sequence; s != nil {
 		gates = append(gates, Gate{Owner: owner, Name: flow.SequenceGateName, Key: s.Key, Running: 1, Strict: true, OnFailure: s.OnFailure})
 	}
-	return append(gates, GatesIn(owner, t.Limits)...)
+	gates = append(gates, GatesIn(owner, t.Limits)...)
+	for i := range gates {
+		gates[i].Leaseless = task.RunByEngine(t.Kind)
+	}
+	return gates
 }
 
 func gateOf(owner string, l flow.Limit) Gate {

@@ -21,8 +21,8 @@ func (t Task) checkLimits(p *core.Problems) {
 			p.Add("debounce", t.Debounce.Text(), "cannot stand beside throttle, which has the first request count", "keep one of them")
 		}
 	}
-	if t.Kind == KindWorkflow && t.Gated() {
-		p.Add("limits", strconv.Itoa(len(t.Limits)), "and sequence cannot stand in a workflow, whose job waits for its steps", "give limits to the tasks of its steps")
+	if t.Kind == KindWorkflow && t.Sequence != nil {
+		p.Add("sequence", t.Sequence.Key, "cannot stand in a workflow", "a limit with running=1 has its runs take place one at a time")
 	}
 	if t.Kind == KindCycle && t.Gated() {
 		p.Add("limits", strconv.Itoa(len(t.Limits)), "and sequence cannot stand in a cycle, which runs once at a time", "give limits to its members")

@@ -230,7 +230,7 @@ func (c *Change) enter(all []*candidate, before int) error {
 		set state = 'ready', reason = '', ready_at = t.ready_at, turn = t.ready_at
 		from `+from+`
 		where belfry.jobs.id = t.id and `+c.SQL.Among("belfry.jobs.id", 1)+`
-		returning belfry.jobs.queue, belfry.jobs.id, `+turns.BaseOf, append([]any{c.SQL.List(ids)}, args...)...)
+		returning case when belfry.jobs.kind in ('cycle', 'workflow') then '' else belfry.jobs.queue end, belfry.jobs.id, `+turns.BaseOf, append([]any{c.SQL.List(ids)}, args...)...)
 	if err != nil {
 		return err
 	}
@@ -238,6 +238,10 @@ func (c *Change) enter(all []*candidate, before int) error {
 		return err
 	}
 	for _, q := range base.Unique(queues) {
+		if q == "" { // the engine begins it, and no worker
+			c.Wake(base.TopicEngine)
+			continue
+		}
 		c.Wake(base.TopicQueue(q))
 	}
 	c.Wake(base.TopicJobs)

@@ -146,18 +146,21 @@ func (c *Change) count(rooms map[int64]*room) error {
 	if len(rooms) == 0 {
 		return nil
 	}
-	var paced []int64
+	var paced, leaseless []int64
 	ids := make([]int64, 0, len(rooms))
 	most, burst := 1, 0
 	for id, r := range rooms {
 		ids = append(ids, id)
 		most = max(most, r.gate.Running)
 		if !r.gate.Pace.IsZero() {
-			paced, burst = append(paced, id), max(burst, r.gate.Pace.Burst())
+			if burst = max(burst, r.gate.Pace.Burst()); r.gate.Leaseless {
+				leaseless = append(leaseless, id)
+			} else {
+				paced = append(paced, id)
+			}
 		}
 	}
 	slices.Sort(ids)
-	slices.Sort(paced)
 	_, err := base.Collect(c.Ctx, c.Tx, func(rows base.Rows) (none struct{}, err error) {
 		var id, entered int64
 		var waiting string
@@ -195,21 +198,33 @@ func (c *Change) count(rooms map[int64]*room) error {
 					limit `+strconv.Itoa(heads+1)+`) as w), '')
 		from belfry.limit_keys k
 		where `+c.SQL.In("k.id", 1), c.SQL.List(ids), most)
-	if err != nil || len(paced) == 0 {
+	if err != nil {
 		return err
 	}
-	_, err = base.Collect(c.Ctx, c.Tx, func(rows base.Rows) (none struct{}, err error) {
+	if err := c.countUnbegun(rooms, paced, c.SQL.Unleased("a.job_id"), burst); err != nil {
+		return err
+	}
+	return c.countUnbegun(rooms, leaseless, `(select j.state from belfry.jobs j where j.id = a.job_id) = 'ready'`, burst)
+}
+
+// countUnbegun counts, up to a number, the jobs that have entered and have not begun.
+func (c *Change) countUnbegun(rooms map[int64]*room, ids []int64, unbegun string, most int) error {
+	if len(ids) == 0 {
+		return nil
+	}
+	slices.Sort(ids)
+	_, err := base.Collect(c.Ctx, c.Tx, func(rows base.Rows) (none struct{}, err error) {
 		var id int64
-		var unbegun int
-		if err = rows.Scan(&id, &unbegun); err == nil {
-			rooms[id].unbegun = unbegun
+		var n int
+		if err = rows.Scan(&id, &n); err == nil {
+			rooms[id].unbegun = n
 		}
 		return none, err
 	}, `
 		select k.id,
-			(select count(*) from (select 1 from belfry.limit_jobs a where a.key_id = k.id and a.stage = 2 and `+c.SQL.Unleased("a.job_id")+` limit $2 + 0) as bounded)
+			(select count(*) from (select 1 from belfry.limit_jobs a where a.key_id = k.id and a.stage = 2 and `+unbegun+` limit $2 + 0) as bounded)
 		from belfry.limit_keys k
-		where `+c.SQL.In("k.id", 1), c.SQL.List(paced), burst)
+		where `+c.SQL.In("k.id", 1), c.SQL.List(ids), most)
 	return err
 }
 

@@ -417,7 +417,7 @@ func (c *Change) FollowWorkflows(ends []jobs.Ending) error {
 		if !e.Settled.State.Final() {
 			continue
 		}
-		if e.Row.Kind == task.KindWorkflow && e.Row.State == job.Waiting {
+		if e.Row.Kind == task.KindWorkflow && e.Row.State == job.Waiting && e.Row.Reason == "" {
 			runs, note = append(runs, e.Row), core.Or(e.Settled.Note, e.Settled.Error)
 		}
 		if e.Row.Trigger == job.TriggerStep {

@@ -84,9 +84,12 @@ func (f *taskForm) groupsOf() []forms.InputGroup {
 		{Path: "requirements.labels", Label: "Required worker labels", Kind: forms.AsPairs, Hint: "Only a worker with all of them runs it, such as gpu: true."},
 		{Path: "input", Label: "Input", Kind: forms.AsJSON, Hint: "JSON for jobs that bring none."},
 	})
+	if f.Kind != task.KindCycle {
+		advanced = append(advanced,
+			forms.Input{Path: "limits", Label: "Limits", Kind: forms.AsLimits, Hint: "One a line, up to 4, such as running=5, or key=input.customer,rate=100/1m,burst=10: how many jobs run at once or begin in a time, for each value of a key."})
+	}
 	if f.Kind != task.KindCycle && f.Kind != task.KindWorkflow {
 		advanced = append(advanced,
-			forms.Input{Path: "limits", Label: "Limits", Kind: forms.AsLimits, Hint: "One a line, up to 4, such as running=5, or key=input.customer,rate=100/1m,burst=10: how many jobs run at once or begin in a time, for each value of a key."},
 			forms.Input{Path: "sequence.key", Label: "One after the other, for each", Hint: "A key such as input.account: jobs with the same value run one at a time, in their order."},
 			forms.Input{Path: "sequence.on_failure", Label: "If one of them fails for good", Kind: forms.AsChoice, Options: []string{"", "stop", "continue", "skip"},
 				Names: map[string]string{"": "Default: stop, where there is a key", "stop": "Stop the others", "continue": "Go on with the next", "skip": "Skip those that wait"},
