@@ -110,11 +110,12 @@ func (s *Store) raise(ctx context.Context, q job.Queue, a aging) error {
 		if q.Ageing = core.Duration(micros * 1000); err != nil || q.Ageing == 0 { // it was turned off since
 			return err
 		}
-		// Locked before it is asked whether they have leases: a claim that was under way has committed them by then.
+		// Locked before it is asked whether they have leases: a claim that was under way has committed them by then. Whether
+		// they are ready is asked of each row, or a walk along all that are may seem cheaper than look-ups.
 		locked, err := base.Collect(ctx, c.Tx, base.ScanInt, `
 			select id
 			from belfry.jobs
-			where `+c.SQL.In("id", 1)+` and state = 'ready'
+			where `+c.SQL.In("id", 1)+`
 			order by id`+c.SQL.SkipLocked("jobs"), c.SQL.List(a.ids))
 		if err != nil || len(locked) == 0 {
 			return err
@@ -123,6 +124,7 @@ func (s *Store) raise(ctx context.Context, q job.Queue, a aging) error {
 		if err != nil || len(rows) == 0 {
 			return err
 		}
+		c.Wake(base.TopicQueue(q.Name)) // claims have stepped over them meanwhile
 		return c.saveAged(rows, `, turn = t.turn`)
 	})
 }
@@ -139,13 +141,13 @@ func (c *Change) toRaise(q job.Queue, locked []int64, a aging) ([]agedRow, error
 		var input *string
 		var readyAt, dueAt, createdAt int64
 		j := w.Job
-		err = rows.Scan(&j.ID, &j.Namespace, &j.Task, (*string)(&j.Kind), &j.Queue, &j.Priority, &input, &w.aged, &readyAt, &dueAt, &createdAt)
+		err = rows.Scan(&j.ID, &j.Namespace, &j.Task, (*string)(&j.Kind), &j.Queue, &j.Priority, (*string)(&j.State), &input, &w.aged, &readyAt, &dueAt, &createdAt)
 		j.Input, w.since = base.RawJSON(input), waitsSince(readyAt, dueAt, createdAt)
 		return w, err
 	}, `
-		select id, namespace, task, kind, queue, priority, input, aged, ready_at, due_at, created_at
+		select id, namespace, task, kind, queue, priority, state, input, aged, ready_at, due_at, created_at
 		from belfry.jobs
-		where `+c.SQL.In("id", 1)+` and state = 'ready' and `+c.s.Unleased(), c.SQL.List(locked))
+		where `+c.SQL.In("id", 1)+` and `+c.s.Unleased(), c.SQL.List(locked))
 	if err != nil {
 		return nil, err
 	}
@@ -157,7 +159,7 @@ func (c *Change) toRaise(q job.Queue, locked []int64, a aging) ([]agedRow, error
 	for _, w := range all {
 		j := w.Job
 		aged := raised(q, j.Priority, w.aged, a.above(j.Priority), a.priorities[0], c.Now.Sub(w.since))
-		if j.Queue != q.Name || aged <= w.aged {
+		if j.State != job.Ready || j.Queue != q.Name || aged <= w.aged {
 			continue
 		}
 		j.Priority += aged - w.aged

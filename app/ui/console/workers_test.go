@@ -58,17 +58,20 @@ func TestQueueIsMadeEditedAndDeleted(t *testing.T) {
 	b.Type("#f-description", "Letters")
 	b.Type("#f-max_waiting", "20000")
 	b.Eval(`document.getElementById('f-on_full').value = 'drop_oldest', true`, new(bool))
+	b.Type("#f-ageing", "soon")
 	b.Type("#f-limits", "running=no")
 	b.Type("#f-fair-key", "input.customer")
 	b.Type("#f-fair-weights", "acme")
-	s.refused(b, "form[action='/queues/mail/edit'] button.main", 422, "such as acme=3", "such as key=input.customer,running=5")
+	s.refused(b, "form[action='/queues/mail/edit'] button.main", 422, "is not a length of time", "such as acme=3", "such as key=input.customer,running=5")
 	b.Eval(`document.getElementById('f-limits').value = 'running=20\nname=each,key=input.customer,rate=5/1s', true`, new(bool))
 	b.Eval(`document.getElementById('f-fair-weights').value = 'acme=3', true`, new(bool))
-	s.refused(b, "form[action='/queues/mail/edit'] button.main", 422, "the most with drop_oldest")
+	b.Eval(`document.getElementById('f-ageing').value = '5 seconds', true`, new(bool))
+	s.refused(b, "form[action='/queues/mail/edit'] button.main", 422, "the most with drop_oldest", "is outside 10s to 31d")
+	b.Eval(`document.getElementById('f-ageing').value = '10 minutes', true`, new(bool))
 	b.Eval(`document.getElementById('f-max_waiting').value = '1000', true`, new(bool))
-	s.sends(b, "form[action='/queues/mail/edit'] button.main", "Letters", "then the oldest of the lowest priority are dropped", "Limit 1: 20 at once", "Limit each: 5/1s, for each input.customer")
+	s.sends(b, "form[action='/queues/mail/edit'] button.main", "Letters", "then the oldest of the lowest priority are dropped", "one priority for each 10m that a job waits", "Limit 1: 20 at once", "Limit each: 5/1s, for each input.customer")
 	picture(b, "queue-limits")
-	if q := must(s.Queue(t.Context(), "mail"))(s); q.GlobalLimit != 3 || q.Priority != 5 || q.MaxWaiting != 1000 || q.OnFull != job.OnFullDropOldest || q.Concurrency != job.DefaultConcurrency || q.Description != "Letters" ||
+	if q := must(s.Queue(t.Context(), "mail"))(s); q.GlobalLimit != 3 || q.Priority != 5 || q.MaxWaiting != 1000 || q.OnFull != job.OnFullDropOldest || q.Ageing.String() != "10m" || q.Concurrency != job.DefaultConcurrency || q.Description != "Letters" ||
 		len(q.Limits) != 2 || q.Limits[0].Running != 20 || q.Limits[1].Rate != "5/1s" || q.Fair == nil || q.Fair.Key != "input.customer" || q.Fair.Weights["acme"] != 3 {
 		t.Errorf("%+v", q)
 	}
