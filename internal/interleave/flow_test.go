@@ -37,7 +37,8 @@ var graph = task.Workflow{Steps: []task.Step{
 }}
 
 // beginFlow makes the same state anew: a run of a workflow whose first step runs, one that was stopped, one that has not begun,
-// a job that runs under a limit and one that waits for it, and the same for a sequence.
+// a job that runs under a limit and two that wait for it, and the same for a sequence. One of the two has a higher priority, with which the other is
+// level by now.
 func (w *world) beginFlow() {
 	w.t.Helper()
 	w.clear()
@@ -47,7 +48,7 @@ func (w *world) beginFlow() {
 	w.must(err)
 	w.clock.Move(2 * time.Hour)
 	st := w.nodes[0]
-	_, err = st.SaveQueue(w.ctx, job.Queue{Name: "flow"})
+	_, err = st.SaveQueue(w.ctx, job.Queue{Name: "flow", Ageing: job.MinAgeing})
 	w.must(err)
 	for _, t := range []task.Task{
 		{Name: "t", Kind: task.KindFunc, Queue: "flow", Retry: task.Retry{MaxAttempts: 1}},
@@ -86,6 +87,9 @@ func (w *world) beginFlow() {
 	es, err := st.Enqueue(w.ctx, []job.NewJob{{Task: "graph"}, {Task: "t"}})
 	w.must(err)
 	w.jobs["second run"], w.jobs["ready"] = es[0].Job.ID, es[1].Job.ID
+	es, err = st.Enqueue(w.ctx, []job.NewJob{{Task: "k", Input: json.RawMessage(`{"k":"a"}`), Priority: new(5)}})
+	w.must(err)
+	w.jobs["held urgently"] = es[0].Job.ID
 	w.clock.Move(late)
 	w.other = w.openFor("two", "flow")
 }
@@ -95,6 +99,8 @@ func (w *world) restFlow() {
 	w.t.Helper()
 	w.clock.Move(time.Second)
 	st := w.nodes[0]
+	_, err := st.AgeJobs(w.ctx) // who was being changed by the other
+	w.must(err)
 	for range 20 {
 		p, err := st.Promote(w.ctx)
 		w.must(err)
@@ -161,6 +167,10 @@ var flows = []transition{
 	{"promote", func(ctx context.Context, _ *world, st *store.Store) (any, error) {
 		_, err := st.Promote(ctx)
 		return nil, err // whom it lets in is in the rows
+	}},
+	{"age", func(ctx context.Context, _ *world, st *store.Store) (any, error) {
+		_, err := st.AgeJobs(ctx)
+		return nil, err
 	}},
 	{"cancel all that runs", func(ctx context.Context, w *world, st *store.Store) (any, error) {
 		s, err := st.CancelJobs(ctx, "default", view.Selection{IDs: []int64{w.jobs["first"], w.jobs["kept"], w.jobs["line1"]}})
