@@ -28,7 +28,7 @@ type Job struct {
 	Input       json.RawMessage  `json:"input,omitempty"`
 	Output      json.RawMessage  `json:"output,omitempty" doc:"What the last attempt returned"`
 	Tags        []string         `json:"tags,omitempty"`
-	Trigger     schedule.Trigger `json:"trigger" enum:"enqueue,schedule,manual,backfill,check,cycle,step"`
+	Trigger     schedule.Trigger `json:"trigger" enum:"enqueue,schedule,manual,backfill,check,cycle,step,spawn,trial"`
 	Schedule    string           `json:"schedule,omitempty" doc:"Name of the schedule it belongs to"`
 	ScheduleID  int64            `json:"schedule_id,omitempty"`
 	Generation  int64            `json:"generation,omitempty" doc:"Of the schedule, when it fired"`
@@ -89,7 +89,7 @@ const (
 )
 
 // Triggers lists them.
-var Triggers = []schedule.Trigger{TriggerEnqueue, TriggerSchedule, TriggerManual, schedule.TriggerBackfill, TriggerCheck, TriggerCycle, TriggerStep, TriggerSpawn}
+var Triggers = []schedule.Trigger{TriggerEnqueue, TriggerSchedule, TriggerManual, schedule.TriggerBackfill, TriggerCheck, TriggerCycle, TriggerStep, TriggerSpawn, TriggerTrial}
 
 // NewJob is what somebody asks for when enqueueing. What is left out comes
 // from the task.

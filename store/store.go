@@ -42,6 +42,7 @@ import (
 	"github.com/belfry-run/belfry/store/tasks"
 	"github.com/belfry-run/belfry/store/titles"
 	"github.com/belfry-run/belfry/store/tokens"
+	"github.com/belfry-run/belfry/store/trials"
 	"github.com/belfry-run/belfry/store/turns"
 	"github.com/belfry-run/belfry/store/uptime"
 	"github.com/belfry-run/belfry/store/views"
@@ -85,6 +86,7 @@ type (
 	sampleStore     = samples.Store
 	monitorStore    = monitors.Store
 	subscriberStore = subscribers.Store
+	trialStore      = trials.Store
 	incidentStore   = incidents.Store
 	announceStore   = announcements.Store
 	uptimeStore     = uptime.Store
@@ -120,6 +122,7 @@ type Store struct {
 	*sampleStore
 	*monitorStore
 	*subscriberStore
+	*trialStore
 	*incidentStore
 	*announceStore
 	*uptimeStore
@@ -144,6 +147,7 @@ func New(db base.DB, o Options) *Store {
 	s.jobStore = jobs.New(s.Store, s.queueStore, s.boundStore, s.turnStore, s.taskStore, s.limitStore)
 	s.leftoverStore = leftovers.New(s.Store, s.jobStore, s.taskStore)
 	s.stepStore = steps.New(s.Store, s.jobStore)
+	s.trialStore = trials.New(s.Store, s.taskStore, s.jobStore)
 	s.workerStore = workers.New(s.Store, s.jobStore, s.taskStore, s.tokenStore)
 	s.programStore = programs.New(s.Store, s.jobStore, s.quotaStore, s.taskStore)
 	s.remoteStore = remote.New(s.Store, s.jobStore, s.programStore, s.taskStore, s.workerStore)

@@ -90,6 +90,8 @@ func TestEveryCallArrivesAsItWasMadeAndComesBackAsItWasAnswered(t *testing.T) {
 	calls := []exchange{
 		{[]any{"CreateTask", apitest.Filled[task.Task]()}, apitest.Filled[task.Task]().Redacted(),
 			func(ctx context.Context) (any, error) { return c.CreateTask(ctx, apitest.Filled[task.Task]()) }},
+		{[]any{"TryTask", apitest.Filled[job.TaskTrial]()}, apitest.Filled[job.Enqueued](),
+			func(ctx context.Context) (any, error) { return c.TryTask(ctx, apitest.Filled[job.TaskTrial]()) }},
 		{[]any{"UpdateTask", apitest.Filled[task.Task]()}, apitest.Filled[task.Task]().Redacted(),
 			func(ctx context.Context) (any, error) { return c.UpdateTask(ctx, apitest.Filled[task.Task]()) }},
 		{[]any{"DeleteTask", "ns", "n"}, nil,

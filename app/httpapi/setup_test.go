@@ -131,6 +131,10 @@ func (f *fake) NamespaceLimitUse(ctx context.Context, name string) ([]view.Limit
 	return reply[[]view.LimitUse](ctx, f, "NamespaceLimitUse", name)
 }
 
+func (f *fake) TryTask(ctx context.Context, t job.TaskTrial) (job.Enqueued, error) {
+	return reply[job.Enqueued](ctx, f, "TryTask", t)
+}
+
 func (f *fake) ResumeSequence(ctx context.Context, ns, name, key string) (bool, error) {
 	return reply[bool](ctx, f, "ResumeSequence", ns, name, key)
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/httpapi/wire"
+	"github.com/belfry-run/belfry/job"
 	"github.com/belfry-run/belfry/task"
 	"github.com/belfry-run/belfry/view"
 )
@@ -17,6 +18,13 @@ type TaskCalls struct{ server *server }
 // CreateTask implements [httpapi.Tasks].
 func (c TaskCalls) CreateTask(ctx context.Context, t task.Task) (task.Task, error) {
 	return put[task.Task](ctx, c.server, http.MethodPost, "/v1/tasks", nil, t)
+}
+
+// TryTask implements [httpapi.Tasks]. It is repeated when the server cannot be
+// reached only with a key.
+func (c TaskCalls) TryTask(ctx context.Context, t job.TaskTrial) (e job.Enqueued, err error) {
+	err = c.server.do(ctx, ask{method: http.MethodPost, path: "/v1/tasks/try", body: t, again: t.Key != ""}, &e)
+	return e, err
 }
 
 // UpdateTask implements [httpapi.Tasks].

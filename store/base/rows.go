@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/task"
 )
 
 // Micros is how an instant is kept: microseconds since 1970, 0 for none.
@@ -175,9 +176,10 @@ func (w *Where) Namespace(column, namespace string) {
 	}
 }
 
-// NotOwned leaves out what belongs to monitors.
+// NotOwned leaves out what belongs to monitors, and trials of definitions that are not saved.
 func (w *Where) NotOwned(column string) {
 	w.And("substr("+column+", 1, 8) <> ?", "monitor:")
+	w.And("substr("+column+", 1, "+strconv.Itoa(len(task.TrialPrefix))+") <> ?", task.TrialPrefix)
 }
 
 // Cursors are opaque to callers, so that what is inside can change.

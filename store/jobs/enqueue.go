@@ -8,6 +8,7 @@ import (
 
 	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/job"
+	"github.com/belfry-run/belfry/schedule"
 	"github.com/belfry-run/belfry/store/base"
 	"github.com/belfry-run/belfry/store/keys"
 	"github.com/belfry-run/belfry/store/tasks"
@@ -68,9 +69,9 @@ type enqueue struct {
 
 func (c *Change) Enqueue(ns []job.NewJob) ([]job.Enqueued, error) { return c.enqueue(ns, nil) }
 
-// Spawn enqueues a job for a step of another.
-func (c *Change) Spawn(n job.NewJob) (job.Enqueued, error) {
-	c.trigger = job.TriggerSpawn
+// EnqueueFor enqueues a job that is asked for in another way than by an enqueue.
+func (c *Change) EnqueueFor(trigger schedule.Trigger, n job.NewJob) (job.Enqueued, error) {
+	c.trigger = trigger
 	out, err := c.enqueue([]job.NewJob{n}, nil)
 	if err != nil {
 		return job.Enqueued{}, err

@@ -3,6 +3,7 @@ package quotas
 import (
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/belfry-run/belfry/access"
 	"github.com/belfry-run/belfry/store/base"
@@ -12,7 +13,7 @@ import (
 // definitions, monitors, artifacts and outputs say how much of what is there counts. What a monitor owns counts with it.
 const (
 	definitions = `
-		select (select count(*) from belfry.tasks where namespace = $1 and substr(name, 1, 8) <> 'monitor:')
+		select (select count(*) from belfry.tasks where namespace = $1 and substr(name, 1, 8) <> 'monitor:' and substr(name, 1, 13) <> 'belfry' || '.trial.')
 			+ (select count(*) from belfry.schedules where namespace = $1 and substr(name, 1, 8) <> 'monitor:')
 			+ (select count(*) from belfry.calendars where namespace = $1)
 			+ (select count(*) from belfry.documents where namespace = $1)`
@@ -57,7 +58,7 @@ type made map[string]map[string]int
 // Created has the quotas looked at when all is written that a transition makes.
 func (c *Change) Created(noun, namespace, name string) error {
 	quota := quotaOf(noun)
-	if _, owned := task.OwnerOf(name); owned || quota == "" {
+	if _, owned := task.OwnerOf(name); owned || quota == "" || noun == "task" && strings.HasPrefix(name, task.TrialPrefix) { // which are few, and go by themselves
 		return nil
 	}
 	if _, has, err := c.of(namespace); err != nil || !has {

@@ -25,7 +25,7 @@ func (c *Change) spawn(parent int64, n job.NewJob) (int64, error) {
 		return 0, core.InvalidField("job.namespace", n.Namespace, "must be that of the job that it is a step of", "leave it out")
 	}
 	n.Namespace = namespace
-	made, err := c.jobs().Spawn(n)
+	made, err := c.jobs().EnqueueFor(job.TriggerSpawn, n)
 	if err == nil && (made.Existing || made.Job.Trigger != job.TriggerSpawn) { // what others asked for is not this step's to wait for
 		err = core.Errorf(core.Conflict, "task %q is debounced or throttled, and the request would be answered with job %d, which is another's", n.Task, made.Job.ID).
 			WithHint("enqueue it within a step of kind step, and do not wait for it")

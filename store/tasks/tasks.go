@@ -3,6 +3,7 @@ package tasks
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/core/title"
@@ -116,6 +117,9 @@ func (s *Store) CreateTask(ctx context.Context, t task.Task) (task.Task, error) 
 	err := s.write(ctx, "create task", func(c *Change) (err error) {
 		if err := t.Validate(); err != nil {
 			return err
+		}
+		if strings.HasPrefix(t.Name, task.TrialPrefix) {
+			return core.InvalidField("name", t.Name, "is reserved for definitions that are tried", "choose another name")
 		}
 		t, err = c.InsertTask(t, "")
 		return err

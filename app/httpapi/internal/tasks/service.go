@@ -28,6 +28,8 @@ type Tasks interface {
 	LimitUse(ctx context.Context, namespace, name string) ([]view.LimitUse, error)
 	// ResumeSequence has a sequence that a failed job stopped go on with the next, and answers whether it was stopped.
 	ResumeSequence(ctx context.Context, namespace, name, key string) (bool, error)
+	// TryTask makes a job of a definition that is not saved.
+	TryTask(ctx context.Context, t job.TaskTrial) (job.Enqueued, error)
 }
 
 // Workflows shows runs of workflows, and steers them. Workflows are tasks: they are saved and enqueued like any,

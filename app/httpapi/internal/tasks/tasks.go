@@ -8,6 +8,7 @@ import (
 	"github.com/belfry-run/belfry/app/httpapi/internal/api"
 	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/httpapi/wire"
+	"github.com/belfry-run/belfry/job"
 	"github.com/belfry-run/belfry/task"
 	"github.com/belfry-run/belfry/view"
 )
@@ -54,6 +55,17 @@ func (s *server) taskRoutes() {
 			return t, err
 		}
 		return withoutSecrets(s.service.CreateTask(ctx, t))
+	})
+
+	api.ServeBody(s.API, api.Endpoint{
+		Id: "task-try", Method: http.MethodPost, Path: "/v1/tasks/try", Scope: access.ScopeAdmin, Created: true,
+		Summary: "Run a definition once, without saving it",
+		Doc:     "The answer is its job, of trigger trial: one attempt on a worker, with a log like any other. It joins no limit, sequence, throttle or debounce of its task, and nothing is told of its failure. The definition is forgotten a day later, or when a hundred others were tried in the namespace; a trial that has not started by then is withdrawn.",
+	}, func(ctx context.Context, c *api.Call, in *creating, t job.TaskTrial) (e job.Enqueued, err error) {
+		if t.Task.Namespace, err = c.Owner(in.Namespace, t.Task.Namespace); err != nil {
+			return e, err
+		}
+		return s.service.TryTask(ctx, t)
 	})
 
 	api.Serve(s.API, api.Endpoint{
