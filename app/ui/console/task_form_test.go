@@ -165,22 +165,22 @@ func TestTaskIsCreatedAndRunOrScheduled(t *testing.T) {
 	}
 }
 
-// A request is tried before it is saved, and nothing is kept of it.
+// A check is tried before it is saved, and nothing is kept of it.
 func TestTaskIsTriedBeforeItIsSaved(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, func(c *config.Config) {
 		c.Roles, c.AllowAddresses = []string{config.RoleAPI, config.RoleWorker}, []string{"loopback"}
 	})
-	target := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { w.WriteHeader(http.StatusTeapot) }))
+	target := httptest.NewServer(http.NotFoundHandler())
 	t.Cleanup(target.Close)
-	b := s.at("/tasks/-new?kind=http")
+	b := s.at("/tasks/-new?kind=tcp")
 	put(b, "#f-name", "tea")
-	put(b, "#f-http-url", target.URL)
+	put(b, "#f-tcp-address", target.Listener.Addr().String())
 	put(b, "#f-timeout", "5s")
 	b.Follow("button[value=try]")
 	b.Until(`!!document.querySelector('#tried, .problem')`)
-	b.Shows("It would fail, status 418", "Nothing is stored.")
-	if got := value(b, "#f-http-url"); got != target.URL {
+	b.Shows("It would succeed", "Nothing is stored.")
+	if got := value(b, "#f-tcp-address"); got != target.Listener.Addr().String() {
 		t.Errorf("the form has %q", got)
 	}
 	if page := must(s.Tasks(t.Context(), task.Filter{Namespace: "default", Part: "tea"}))(s); len(page.Items) != 0 {

@@ -100,6 +100,7 @@ export function log(box) {
 
   async function run() {
     for (;;) {
+      if (!box.isConnected) return;
       if (live && follows.checked && !document.hidden) {
         try { await seen; await read(); failing = false; } catch { failing = true; }
       }

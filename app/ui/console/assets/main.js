@@ -33,5 +33,6 @@ for (const box of document.querySelectorAll('[data-log]')) {
   const {log} = await import('./log.js');
   log(box);
 }
+if (document.querySelector('button[value=trial]')) await import('./trial.js');
 if (document.querySelector('form[data-preview]')) await import('./preview.js');
 if (document.querySelector('input[name=zone]')) await import('./zones.js');

@@ -1,23 +1,67 @@
 // Menus of rows open beside their button, and menus of the header close when
 // somebody goes elsewhere.
+const itemsOf = menu => [...menu.querySelectorAll('a, button')].filter(e => !e.hidden);
+
+// A list has one menu, which is made that of the row whose button was pressed.
+let row, shut;
+addEventListener('pointerdown', e => { // which closes it before the click comes
+  const button = e.target.closest?.('button[data-row]');
+  shut = button && button === row && document.getElementById('row-menu').matches(':popover-open');
+}, true);
+addEventListener('click', e => {
+  const button = e.target.closest?.('button[data-row]'), menu = document.getElementById('row-menu');
+  if (button && menu && !shut) {
+    row = button;
+    menu.setAttribute('aria-label', row.getAttribute('aria-label'));
+    for (const item of menu.querySelectorAll('[data-to], [data-asks]')) {
+      item.hidden = (row.dataset.lacks ?? '').split(' ').includes(item.dataset.key);
+      if (item.dataset.to) item.setAttribute(item.matches('a') ? 'href' : 'formaction', addressOf(item.dataset.to));
+    }
+    menu.showPopover();
+  }
+  shut = false;
+  const asks = e.target.closest?.('#row-menu [data-asks]');
+  if (!asks) return;
+  const question = document.getElementById(asks.dataset.asks), form = question.querySelector('form');
+  form.setAttribute('action', addressOf(form.dataset.to));
+  question.querySelector('bdi').textContent = row.getAttribute('aria-label').replace('Actions for ', '');
+  menu.hidePopover();
+  question.showPopover();
+});
+addEventListener('toggle', e => {
+  if (e.target.id === 'row-menu') row?.setAttribute('aria-expanded', e.newState === 'open');
+}, true);
+
+function addressOf(to) {
+  const of = new URL(row.dataset.row, location.href), name = of.pathname.split('/').at(-1);
+  if (!to.startsWith('/') || !to.includes('--row--')) {
+    const [path, hash = ''] = to.split('#');
+    of.pathname += path;
+    of.hash = hash;
+    return of.pathname + of.search + of.hash;
+  }
+  const other = new URL(to.replace('--row--', name), location.href), namespace = of.searchParams.get('namespace');
+  if (namespace) other.searchParams.set('namespace', namespace);
+  return other.pathname + other.search;
+}
 addEventListener('beforetoggle', e => {
   const menu = e.target;
   if (!menu.matches?.('.rowmenu') || e.newState !== 'open') return;
-  const button = document.querySelector(`[popovertarget="${CSS.escape(menu.id)}"]`);
+  const button = menu.id === 'row-menu' ? row : document.querySelector(`[popovertarget="${CSS.escape(menu.id)}"]`);
   if (!button) return;
   menu.classList.add('placed');
   requestAnimationFrame(() => {
     const box = button.getBoundingClientRect(), high = menu.offsetHeight, wide = menu.offsetWidth;
     menu.style.left = `${Math.max(8, Math.min(box.right - wide, innerWidth - wide - 8))}px`;
     menu.style.top = `${box.bottom + high + 8 < innerHeight ? box.bottom + 4 : Math.max(8, box.top - high - 4)}px`;
-    menu.querySelector('a, button')?.focus();
+    itemsOf(menu)[0]?.focus();
   });
 }, true);
 addEventListener('keydown', e => {
   const menu = e.target.closest?.('.rowmenu');
   if (!menu || !['ArrowDown', 'ArrowUp'].includes(e.key)) return;
   e.preventDefault();
-  const all = [...menu.querySelectorAll('a, button')], at = all.indexOf(document.activeElement);
+  const all = itemsOf(menu), at = all.indexOf(document.activeElement);
   all[(at + (e.key === 'ArrowDown' ? 1 : all.length - 1)) % all.length].focus();
 });
 const menus = () => document.querySelectorAll('.top details[open]');

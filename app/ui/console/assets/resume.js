@@ -8,7 +8,9 @@ const place = 'belfry-form', who = document.querySelector('.who > summary')?.tex
 // A form with data-draft keeps what is typed while the tab lives, through a
 // reload and a way back, until it is saved, left by its link Cancel, or
 // discarded. With data-typed the server shows what was typed.
-const draft = 'belfry-draft:' + location.pathname + location.search, sentPlace = 'belfry-sent';
+const at = new URL(location.href);
+at.searchParams.delete('trial'); // which is shown below the form, and is no other form
+const draft = 'belfry-draft:' + at.pathname + at.search, sentPlace = 'belfry-sent';
 const read = place => JSON.parse(sessionStorage.getItem(place) ?? 'null');
 
 function drafts(restored) {

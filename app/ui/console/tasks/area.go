@@ -44,4 +44,5 @@ var templates = frame.Templates(frame.Set{Files: files, Funcs: funcs}, forms.Par
 var funcs = template.FuncMap{
 	"kindSettings": kindSettings,
 	"typed":        typed,
+	"within":       within,
 }

@@ -30,6 +30,7 @@ type taskFormAPI interface {
 	Queues(ctx context.Context) ([]job.QueueStats, error)
 	KeptSecrets(ctx context.Context, f view.DocumentFilter) (core.Page[task.KeptSecret], error)
 	Try(ctx context.Context, t view.Trial) (view.Tried, error)
+	trialAPI
 }
 
 const (
@@ -49,6 +50,7 @@ type taskForm struct {
 	Rest  string       // what it has and the inputs do not show
 	Other []parts.Fact // what was typed for other kinds
 	Tried *view.Tried
+	Trial *trial
 	Unfit error    // why it cannot be saved as it is
 	Notes []string // what is worth a second look
 
@@ -145,6 +147,14 @@ func newTask(p *page) error {
 		f.Kind = kind
 	}
 	f.doc = forms.Document{"kind": string(f.Kind)}
+	if of := p.Query("copy"); of != "" {
+		t, err := p.api.Task(p.R.Context(), p.Namespace, of)
+		if err != nil {
+			return err
+		}
+		f.Kind, f.doc = t.Kind, definitionOf(t)
+	}
+	f.Trial = p.lastTrial()
 	return p.showTask(f)
 }
 
@@ -165,6 +175,7 @@ func editTask(p *page) error {
 	if p.Query("as") == "yaml" {
 		f.Whole, f.Text = true, p.written(f.doc)
 	}
+	f.Trial = p.lastTrial()
 	return p.showTask(f)
 }
 
@@ -251,7 +262,7 @@ func (p *page) showTask(f *taskForm) error {
 		f.Text = p.written(f.doc)
 		f.look()
 	}
-	if f.Kind.Info().Values != "" && !f.Whole {
+	if f.IsCheck() && !f.Whole {
 		f.Try = "Try it"
 	}
 	f.Command = p.taskCommand(f)
@@ -384,6 +395,9 @@ func writeTask(p *page) error {
 	}
 	if err == nil && do == "try" {
 		return p.tryTask(f, t)
+	}
+	if err == nil && do == "trial" {
+		return p.runTrial(f, t)
 	}
 	if err == nil {
 		if t, err = p.saveTask(f, t); err == nil {

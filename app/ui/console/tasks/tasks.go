@@ -205,6 +205,18 @@ func resumeSequence(p *page) error {
 	return p.Done(p.Link("tasks", name), "The sequence of task %s goes on.", name)
 }
 
+// RowMenu is what can be done with a task of the list.
+func (p *page) RowMenu() parts.RowMenu {
+	operate, admin := p.Can("operate"), p.Can("admin")
+	return parts.NewRowMenu(p.Path(),
+		parts.RowItem{Icon: "play", Name: "Run now…", To: p.With(p.Link("jobs", "-new"), "task", parts.RowName)}.If(operate),
+		parts.RowItem{Icon: "calendar-clock", Name: "Schedule it…", To: p.With(p.Link("schedules", "-new"), "task", parts.RowName)}.If(admin),
+		parts.RowItem{Icon: "pencil", Name: "Edit", To: "/edit"}.If(admin),
+		parts.RowItem{Icon: "copy", Name: "Copy…", To: p.With(p.Link("tasks", "-new"), "copy", parts.RowName)}.If(admin),
+		parts.RowItem{Icon: "trash-2", Name: "Delete…", To: "/delete", Asks: "Delete task",
+			Text: "Waiting jobs are canceled. What its jobs did stays until retention ends. A task that a schedule uses is not deleted."}.If(admin))
+}
+
 // StepsOf draws a workflow; nil: the task is none, or has no drawing.
 func (p *page) StepsOf(t task.Task) *graph.Drawing {
 	if t.Workflow == nil {

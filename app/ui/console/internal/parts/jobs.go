@@ -30,6 +30,9 @@ func taskName(task string) string {
 // or its name alone.
 func Called(title, name string) template.HTML {
 	escaped := template.HTMLEscapeString(name)
+	if title != "" && strings.HasPrefix(name, task.TrialPrefix) {
+		return template.HTML("<bdi>" + template.HTMLEscapeString(title) + "</bdi>") //nolint:gosec // escaped
+	}
 	if title == "" {
 		return template.HTML(escaped) //nolint:gosec // escaped
 	}

@@ -1,0 +1,70 @@
+package parts
+
+import (
+	"fmt"
+	"strings"
+)
+
+// RowMenu is what can be done with the rows of a list. It stands once on the page,
+// and a script opens it for the row whose button was pressed; without one, the
+// page of the row has the same.
+type RowMenu struct {
+	Next  string // where actions come back to
+	Items []RowItem
+}
+
+// RowItem is an action of a [RowMenu].
+type RowItem struct {
+	Icon, Name string
+	Key        string // a row that lacks it does not have the item
+	To         string // behind the address of the row, such as /edit; or a whole address, with [RowName]
+	Post       bool   // it sends a form
+	Asks, Text string // the question before it is sent, ending where the name follows, and what will happen
+}
+
+// RowName stands for the name of a row in an address.
+const RowName = "--row--"
+
+// NewRowMenu is a menu of items, without those that may not be used.
+func NewRowMenu(next string, items ...RowItem) RowMenu {
+	m := RowMenu{Next: next}
+	for _, i := range items {
+		if i.Name != "" {
+			m.Items = append(m.Items, i)
+		}
+	}
+	return m
+}
+
+// If is the item, or none.
+func (i RowItem) If(may bool) RowItem {
+	if may {
+		return i
+	}
+	return RowItem{}
+}
+
+// Sends reports that some item sends a form at once.
+func (m RowMenu) Sends() bool {
+	for _, i := range m.Items {
+		if i.Post && i.Asks == "" {
+			return true
+		}
+	}
+	return false
+}
+
+// rowButton opens the menu for a row.
+type rowButton struct{ Link, Name, Lacks string }
+
+// newRowButton is that of a row with its address, its name, and the keys of items that it lacks.
+func newRowButton(link string, name any, lacks ...string) rowButton {
+	return rowButton{link, textOf(name), strings.Join(lacks, " ")}
+}
+
+func textOf(v any) string {
+	if text, is := v.(string); is {
+		return text
+	}
+	return fmt.Sprint("job ", v)
+}

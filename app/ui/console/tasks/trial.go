@@ -1,0 +1,121 @@
+package tasks
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/belfry-run/belfry/app/ui/console/internal/fresh"
+	"github.com/belfry-run/belfry/app/ui/console/internal/parts"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/internal/plainjson"
+	"github.com/belfry-run/belfry/job"
+	"github.com/belfry-run/belfry/task"
+)
+
+type trialAPI interface {
+	TryTask(ctx context.Context, t job.TaskTrial) (job.Enqueued, error)
+	Job(ctx context.Context, namespace string, id int64) (job.Job, error)
+	Why(ctx context.Context, namespace string, id int64) (job.Why, error)
+}
+
+// trial is the job of what a form said when it was tried last.
+type trial struct {
+	Job job.Job
+	Why job.Why // of one that has not started
+}
+
+// CanTry reports that a worker can run what the form says without a task.
+func (f *taskForm) CanTry() bool {
+	return !f.IsCheck() && !slices.Contains([]task.Kind{task.KindFunc, task.KindCycle, task.KindWorkflow}, f.Kind)
+}
+
+// TrialKey makes a click that is repeated the same trial.
+func (f *taskForm) TrialKey() string {
+	return cmp.Or(f.values.Get("trial_key"), strings.ToLower(rand.Text()))
+}
+
+// Waits reports that no worker has begun it.
+func (t *trial) Waits() bool { return !t.Job.State.Final() && t.Job.State != job.Running }
+
+// Lacks is what has to be right before a worker can take it.
+func (t *trial) Lacks() []core.Check {
+	return slices.DeleteFunc(slices.Clone(t.Why.Checks), func(c core.Check) bool { return c.OK })
+}
+
+// lastTrial is the trial of the address, or nil if it has none or it is gone.
+func (p *page) lastTrial() *trial {
+	id, err := job.IDFromText("trial", p.Query("trial"))
+	if err != nil {
+		return nil
+	}
+	t := &trial{}
+	if t.Job, err = p.api.Job(p.R.Context(), p.Namespace, id); err != nil || t.Job.Trigger != job.TriggerTrial {
+		return nil
+	}
+	if t.Waits() {
+		t.Why, _ = p.api.Why(p.R.Context(), p.Namespace, id) // its state is worth showing without
+	}
+	return t
+}
+
+// runTrial runs what the form says once. Its script shows the job below the form;
+// without it the job's page opens.
+func (p *page) runTrial(f *taskForm, t task.Task) error {
+	t.Name = cmp.Or(t.Name, f.Name)
+	if p.Namespace != core.AnyNamespace {
+		t.Namespace = p.Namespace
+	}
+	key, err := trialKey(p.R.PostForm.Get("trial_key"), t)
+	if err != nil {
+		return err
+	}
+	e, err := p.api.TryTask(p.R.Context(), job.TaskTrial{Task: t, Key: key})
+	if err != nil {
+		f.Err = ofForm(err)
+		return p.showTask(f)
+	}
+	if p.R.Header.Get(fresh.Asks) != "" {
+		link := p.With(f.Action, "trial", e.Job.ID)
+		if f.New {
+			link = p.With(link, "kind", f.Kind)
+		}
+		http.Redirect(p.W, p.R, link, http.StatusSeeOther)
+		return nil
+	}
+	return p.Done(p.LinkIn(e.Job.Namespace, "jobs", e.Job.ID), "Job %d runs what the form said, once. No task is saved: go back to change it.", e.Job.ID)
+}
+
+// trialKey is that of a form and what it said, so that a form that says something else is another trial.
+func trialKey(of string, t task.Task) (string, error) {
+	text, err := plainjson.Marshal(t)
+	sum := sha256.Sum256(append(text, of...))
+	return hex.EncodeToString(sum[:16]), err
+}
+
+// trialPart is what the part "trial" shows.
+type trialPart struct {
+	Page  *page
+	Trial *trial
+}
+
+func within(p *page, t *trial) trialPart { return trialPart{p, t} }
+
+// ofForm is an error about a trial with the fields as the form has them.
+func ofForm(err error) error {
+	e := parts.AsError(err)
+	if e == nil {
+		return err
+	}
+	own := *e
+	own.Fields = slices.Clone(e.Fields)
+	for i := range own.Fields {
+		own.Fields[i].Field = strings.TrimPrefix(own.Fields[i].Field, "task.")
+	}
+	return &own
+}
