@@ -179,3 +179,13 @@ func deleteChannel(p *page) error {
 	}
 	return p.Done(p.Link("settings", "channels"), "Channel %s is deleted.", name)
 }
+
+// ChannelMenu is what can be done with a channel of the list.
+func (p *page) ChannelMenu() parts.RowMenu {
+	operate, admin := p.Can("operate"), p.Can("admin")
+	return parts.NewRowMenu(p.Path(),
+		parts.RowItem{Icon: "bell", Name: "Send a test", To: "/test", Post: true}.If(operate),
+		parts.RowItem{Icon: "inbox", Name: "Notifications", To: p.With(p.Link("alerts"), "channel", parts.RowName)}.If(operate),
+		parts.RowItem{Icon: "pencil", Name: "Edit", To: ""}.If(admin),
+		parts.RowItem{Icon: "trash-2", Name: "Delete…", To: "/delete", Asks: "Delete channel", Text: "Alerts that are queued for it are dropped. A channel that an alert rule names is not deleted."}.If(admin))
+}

@@ -36,6 +36,7 @@ func Area() frame.Area[API] {
 var templates = frame.Templates(frame.Set{Files: files, Funcs: funcs})
 
 var funcs = template.FuncMap{
+	"cycleLacks":    cycleLacks,
 	"cycleProgress": cycleProgress,
 	"cycleState":    cycleState,
 	"dueMembers":    dueMembers,

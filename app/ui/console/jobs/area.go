@@ -46,5 +46,6 @@ var funcs = template.FuncMap{
 	"attemptRan":  attemptRan,
 	"bulkVerbs":   verbsFor,
 	"foundText":   foundText,
+	"jobLacks":    jobLacks,
 	"groupSearch": groupSearch,
 }

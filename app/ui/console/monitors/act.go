@@ -92,3 +92,26 @@ func (p *page) DeleteMonitor(v view.MonitorView) parts.Confirm {
 func (p *page) MonitorCommand(name, verb string) parts.Command {
 	return p.Command("POST", p.APIPath("/v1/monitors/"+url.PathEscape(name)+"/"+verb), "", "monitor", verb, name)
 }
+
+// rowMenu is what can be done with a monitor of the list.
+func rowMenu(p *page) parts.RowMenu {
+	operate, admin := p.Can("operate"), p.Can("admin")
+	return parts.NewRowMenu(p.Path(),
+		parts.RowItem{Icon: "zap", Name: "Check now", Key: "check", To: "/check", Post: true}.If(operate),
+		parts.RowItem{Icon: "pause", Name: "Pause", Key: "pause", To: "/pause", Post: true}.If(operate),
+		parts.RowItem{Icon: "rotate-ccw", Name: "Resume", Key: "resume", To: "/resume", Post: true}.If(operate),
+		parts.RowItem{Icon: "pencil", Name: "Edit", To: "/edit"}.If(admin),
+		parts.RowItem{Icon: "trash-2", Name: "Delete…", To: "/delete", Asks: "Delete monitor",
+			Text: "Its results, its uptime and the versions of its page are gone then, for good. Its incidents are kept."}.If(admin))
+}
+
+// lacks is what cannot be done with a monitor now.
+func lacks(v view.MonitorView) string {
+	switch {
+	case !v.State.PausedAt.IsZero():
+		return "check pause"
+	case v.Heartbeat != nil:
+		return "check resume"
+	}
+	return "resume"
+}

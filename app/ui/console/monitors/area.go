@@ -42,6 +42,8 @@ var funcs = template.FuncMap{
 	"cause":         cause,
 	"endedBy":       endedBy,
 	"incidentState": incidentState,
+	"lacks":         lacks,
+	"rowMenu":       rowMenu,
 	"latencyOrNone": latencyOrNone,
 	"fewTags":       fewTags,
 	"otherTags":     otherTags,

@@ -37,5 +37,6 @@ var templates = frame.Templates(frame.Set{Files: files, Funcs: funcs})
 
 var funcs = template.FuncMap{
 	"limitTexts": flow.LimitTexts,
+	"queueLacks": queueLacks,
 	"queueState": queueState,
 }

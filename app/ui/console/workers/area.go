@@ -41,5 +41,6 @@ var funcs = template.FuncMap{
 	"heldLimits":    heldLimits,
 	"offeredMemory": offeredMemory,
 	"workerMachine": workerMachine,
+	"workerLacks":   workerLacks,
 	"workerSlots":   workerSlots,
 }

@@ -1,0 +1,139 @@
+package console_test
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/belfry-run/belfry/access"
+	"github.com/belfry-run/belfry/app/ui/internal/browser"
+	"github.com/belfry-run/belfry/job"
+	"github.com/belfry-run/belfry/task"
+	"github.com/belfry-run/belfry/view"
+)
+
+// ofRow opens the menu of the row that has a link.
+func ofRow(b *browser.Tab, link string) {
+	b.T.Helper()
+	b.Until(`document.documentElement.classList.contains('scripted')`)
+	b.Click(`button[data-row=` + strconv.Quote(link) + `]`)
+	b.Until(`document.getElementById('row-menu').matches(':popover-open') && !!document.activeElement.closest('#row-menu')`)
+}
+
+// chooses clicks an item of the open menu, and answers a question that it asks.
+func (s *site) chooses(b *browser.Tab, item, says string) {
+	b.T.Helper()
+	var asks bool
+	b.Eval(`(() => { const i = [...document.querySelectorAll('#row-menu :is(a, button)')].find(e => !e.hidden && e.textContent.trim() === `+strconv.Quote(item)+`);
+		i.id = 'chosen'; return i.dataset.asks !== undefined; })()`, &asks)
+	selector := "#chosen"
+	if asks {
+		b.Click(selector)
+		b.Until(`!!document.querySelector('.confirm:popover-open')`)
+		b.Axe()
+		selector = ".confirm:popover-open button.danger"
+	}
+	s.sends(b, selector, says)
+}
+
+func TestRowsHaveMenus(t *testing.T) {
+	t.Parallel()
+	s := filledSite(t)
+	b := s.tab(s.admin)
+	b.Visit(s.url + "/workers")
+	var worker string
+	b.Eval(`document.querySelector('button[data-row]').dataset.row`, &worker)
+	for _, tt := range []struct{ list, row, items string }{
+		{"/tasks", "/tasks/later", "Run now… Schedule it… Edit Copy… Delete…"},
+		{"/monitors", "/monitors/api", "Check now Pause Edit Delete…"},
+		{"/monitors", "/monitors/old", "Resume Edit Delete…"},
+		{"/jobs", "/jobs/2", "Log Retry Run again Run with other input…"},
+		{"/jobs", "/jobs/4", "Log Run again Run with other input… Cancel…"},
+		{"/queues", "/queues/default", "Jobs Pause… Edit"},
+		{"/cycles", "/cycles/nightly", "Cancel the run… Edit"},
+		{"/workers", worker, "Its jobs Drain…"},
+		{"/settings/channels", "/settings/channels/team", "Send a test Notifications Edit Delete…"},
+	} {
+		t.Run(strings.Trim(tt.row, "/"), func(t *testing.T) {
+			b.T = t
+			for _, width := range []int{1200, 360} {
+				b.Emulate("light", width)
+				b.Visit(s.url + tt.list)
+				ofRow(b, tt.row)
+				var items []string
+				b.Eval(`[...document.querySelectorAll('#row-menu :is(a, button)')].filter(e => e.checkVisibility()).map(e => e.textContent.trim())`, &items)
+				if got := strings.Join(items, " "); got != tt.items {
+					t.Errorf("%q, want %q", got, tt.items)
+				}
+				b.Axe()
+				picture(b, fmt.Sprint("row-menu-", strings.ReplaceAll(strings.Trim(tt.list, "/"), "/", "-"), "-", width))
+			}
+			// By keys alone.
+			b.Key("ArrowDown")
+			b.Until(`!!document.activeElement.closest('#row-menu') && document.activeElement !== [...document.querySelectorAll('#row-menu :is(a, button)')].find(e => !e.hidden)`)
+			b.Key("Escape")
+			b.Until(`!document.getElementById('row-menu').matches(':popover-open') && document.activeElement.dataset.row === ` + strconv.Quote(tt.row))
+			b.Key("Enter")
+			b.Until(`document.getElementById('row-menu').matches(':popover-open')`)
+			b.Quiet(s.url)
+		})
+	}
+	b.T = t
+	b.Emulate("light", 1200)
+
+	// Each acts on its row, and comes back to the list.
+	does := func(list, row, item, says string) {
+		t.Helper()
+		b.Visit(s.url + list)
+		ofRow(b, row)
+		s.chooses(b, item, says)
+	}
+	does("/monitors?kind=http", "/monitors/api", "Pause", "Monitor api is paused.")
+	b.Until(`location.search === '?kind=http'`)
+	s.sends(b, ".flash form button", "Monitor api is resumed")
+	does("/jobs", "/jobs/2", "Retry", "Job 2 is ready again")
+	does("/jobs", "/jobs/4", "Cancel…", "Job 4 is canceled")
+	does("/queues", "/queues/default", "Pause…", "default is paused")
+	does("/queues", "/queues/default", "Resume", "default")
+	does("/tasks", "/tasks/later", "Run now…", "Enqueue a job")
+	if got := value(b, "#f-task"); got != "later" {
+		t.Errorf("it runs %q", got)
+	}
+	must(s.CreateTask(t.Context(), task.Task{Namespace: "other", Name: "backup", Command: &task.Command{Shell: "echo of other"}}))(s)
+	does("/tasks?namespace=*", "/tasks/backup?namespace=other", "Copy…", "New task")
+	if got := value(b, "#f-command-shell") + value(b, "#f-name"); got != "echo of other" {
+		t.Errorf("it has %q", got)
+	}
+	does("/tasks?namespace=*", "/tasks/backup?namespace=other", "Delete…", "Task backup is deleted")
+	does("/workers", worker, "Drain…", "builder")
+	if n := len(must(s.Jobs(t.Context(), job.Filter{Task: "later", States: []job.State{job.Canceled}}))(s).Items); n != 1 {
+		t.Errorf("%d jobs are canceled", n)
+	}
+
+	// A reader has none.
+	secret, _ := s.token("reader-of-rows", "default", access.ScopeRead)
+	v := s.visitor(secret)
+	for _, list := range []string{"/tasks", "/monitors", "/jobs", "/queues", "/cycles", "/workers", "/settings/channels"} {
+		if status, body := v.get(list); status != 200 || strings.Contains(body, "data-row") || strings.Contains(body, "row-menu") {
+			t.Errorf("%s: %d", list, status)
+		}
+	}
+}
+
+// The menus of fifty rows cost little: each has a button, and all of them one menu.
+func TestMenusOfFiftyRowsAreLight(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	var m view.Manifest
+	for i := range 50 {
+		m.Tasks = append(m.Tasks, task.Task{Name: fmt.Sprintf("task-%02d-of-many", i), Command: &task.Command{Shell: "true"}})
+	}
+	must(s.Apply(t.Context(), m, view.ApplyOptions{}))(s)
+	secret, _ := s.token("reader-of-many", "default", access.ScopeRead)
+	with, body := s.visitor(s.admin).weighed("/tasks")
+	without, _ := s.visitor(secret).weighed("/tasks")
+	if rows := strings.Count(body, "data-row"); rows != 50 || with-without > 2500 {
+		t.Errorf("%d menus cost %d bytes as they travel", rows, with-without)
+	}
+}
