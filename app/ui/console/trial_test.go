@@ -164,3 +164,24 @@ func TestTrialWithoutScript(t *testing.T) {
 		t.Errorf("%d", status)
 	}
 }
+
+// What comes later than its frame has a skeleton meanwhile, and nothing is left of it afterwards.
+func TestSkeletonsMakeWay(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	e := must(s.TryTask(t.Context(), job.TaskTrial{Task: task.Task{Command: &task.Command{Shell: "true"}}}))(s)
+	_, body := s.visitor(s.admin).get(fmt.Sprintf("/tasks/-new?trial=%d", e.Job.ID))
+	if strings.Count(body, `class="skeleton" role="status"`) != 1 {
+		t.Error("the log has none")
+	}
+	b := s.at(fmt.Sprintf("/tasks/-new?trial=%d", e.Job.ID))
+	b.Until(`!!document.querySelector('.trial .tail') && !document.querySelector('.skeleton')`)
+	b.Eval(`(() => { const real = window.fetch; window.answers = []; window.fetch = (...a) => new Promise(done => answers.push(() => done(real(...a)))); return true; })()`, new(bool))
+	b.Click(".top a[href^='/find']")
+	b.Until(`document.querySelector('.palette .skeleton')?.checkVisibility()`)
+	b.Axe()
+	picture(b, "palette-skeleton")
+	b.Until(`answers.length > 0`)
+	b.Eval(`(answers.forEach(a => a()), true)`, new(bool))
+	b.Until(`!!document.querySelector('.palette [role=option]') && !document.querySelector('.palette .skeleton')`)
+}

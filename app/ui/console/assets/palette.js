@@ -41,6 +41,10 @@ function open() {
   for (const p of document.querySelectorAll(':popover-open')) p.hidePopover();
   answered();
   input.value = '';
+  if (!list.children.length) { // until the first answer
+    list.setAttribute('aria-busy', 'true');
+    list.append(make('div', {class: 'skeleton', 'aria-hidden': 'true'}, ...Array.from({length: 6}, () => make('i', {}))));
+  }
   dialog.showModal();
   input.focus();
   look();

@@ -41,6 +41,7 @@ type data struct {
 	Steps   []parts.Step
 	Charts  []parts.Chart
 	Sparks  []parts.Spark
+	RowMenu parts.RowMenu
 }
 
 func design(p *frame.Page) error {
@@ -57,6 +58,8 @@ func design(p *frame.Page) error {
 		Confirm: parts.Confirm{ID: "delete", Button: "Delete", Danger: true, Title: "Delete it?", Text: "It is gone then.", Action: p.Link("design"), Hidden: map[string]string{"a": "b"}, Cmd: &cmd},
 		Steps:   []parts.Step{{Name: "first", State: "succeeded", At: &at}, {Name: "second", State: "running", Note: "40 s so far", Link: p.Link("design")}, {Name: "third", State: "waiting"}},
 	}
+	d.RowMenu = parts.NewRowMenu(p.Path(), parts.RowItem{Icon: "play", Name: "Run now", To: "", Post: true}, parts.RowItem{Icon: "pause", Name: "Pause", Key: "pause", Post: true},
+		parts.RowItem{Icon: "trash-2", Name: "Delete…", Asks: "Delete task", Text: "It is gone then."})
 	for i, tone := range []string{"good", "good", "warn", "bad", "busy", "idle", "none", "good", "good", "good"} {
 		d.Strip.Cells = append(d.Strip.Cells, parts.Cell{Tone: tone, Title: "run " + parts.NumberText(i), Part: math.Abs(math.Sin(float64(i)))})
 	}
