@@ -80,6 +80,12 @@ func TestTaskIsTriedInItsForm(t *testing.T) {
 	b.Visit(s.url + fmt.Sprintf("/tasks/-new?trial=%d", jobs[0].ID))
 	says("as it is now")
 	b.Until(`document.getElementById('f-command-shell').value === 'echo as it is now'`)
+	key := value(b, "[name=trial_key]")
+	b.Visit(s.url + fmt.Sprintf("/tasks/-new?trial=%d", jobs[0].ID))
+	b.Until(`document.getElementById('f-command-shell').value === 'echo as it is now'`)
+	if value(b, "[name=trial_key]") == key {
+		t.Error("the draft would be the trial of before")
+	}
 
 	// It is canceled where it stands.
 	put(b, "#f-command-shell", "echo endless; sleep 600")

@@ -58,7 +58,7 @@ export function resume() {
   addEventListener('submit', e => { if (!e.defaultPrevented) keep(e.target); });
 }
 
-const texts = form => [...form.elements].filter(e => e.name && e.name !== 'seen' && !['password', 'file'].includes(e.type) && !['BUTTON', 'FIELDSET'].includes(e.nodeName));
+const texts = form => [...form.elements].filter(e => e.name && !['seen', 'trial_key'].includes(e.name) && !['password', 'file'].includes(e.type) && !['BUTTON', 'FIELDSET'].includes(e.nodeName));
 
 const fieldsOf = form => texts(form).map(e => [e.name, e.type === 'checkbox' || e.type === 'radio' ? e.checked : e.value]);
 
