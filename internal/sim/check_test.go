@@ -198,6 +198,8 @@ func (w *world) audit() {
 	w.checkCoverage()
 	w.auditFlow()
 	w.auditWorkflows()
+	w.auditSteps()
+	w.auditWindows()
 }
 
 // checkRecord holds the record to the diary.

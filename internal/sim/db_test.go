@@ -65,7 +65,12 @@ func (d *nodeDB) Write(ctx context.Context, fn func(base.Tx, base.Moment) error)
 
 func (d *nodeDB) Read(ctx context.Context, fn func(base.Tx) error) error {
 	return d.life.call(ctx, false, func(bool) (int, error) {
-		return 0, d.DB.Read(context.Background(), fn)
+		return 0, d.DB.Read(context.Background(), func(under base.Tx) error {
+			if d.life.node.world.plant != nil {
+				under = &txn{Tx: under, world: d.life.node.world}
+			}
+			return fn(under)
+		})
 	})
 }
 

@@ -209,12 +209,15 @@ func (w *world) enqueueKeyed(ctx context.Context, st *store.Store, name, key str
 
 // known fills in what a run of a handler knows of its job.
 func (w *world) known(s *stint, j *job.Job) {
-	var in struct{ K string }
+	var in struct {
+		K string
+		N uint64
+	}
 	_ = json.Unmarshal(j.Input, &in)
-	if j.Task == "part" {
+	if j.Task == "part" || j.Task == "child" {
 		_ = json.Unmarshal(j.Input, &s.duty)
 	}
-	s.key, s.attempt, s.created, s.claimed = in.K, j.Attempt, j.CreatedAt.Sub(w.begun), j.ClaimedAt.Sub(w.begun)
+	s.key, s.n, s.attempt, s.created, s.claimed = in.K, in.N, j.Attempt, j.CreatedAt.Sub(w.begun), j.ClaimedAt.Sub(w.begun)
 }
 
 // checkFlow looks whether a handler may run that has just begun, by what runs beside it. It is asked under the lock, and

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -28,6 +29,12 @@ func (w *world) funcs() []string {
 	if w.script.workflows {
 		names = append(names, "part")
 	}
+	if w.script.durables {
+		names = append(names, "child", "durable")
+	}
+	if w.script.windows {
+		names = append(names, "booked", "calm", "narrow")
+	}
 	return names
 }
 
@@ -44,6 +51,9 @@ func (w *world) slots() map[string]int {
 	slots := map[string]int{"default": 4, "limited": 2, "bulk": 6}
 	if w.script.flow {
 		slots["fair"], slots["lanes"] = 2, 3
+	}
+	if w.script.windows {
+		slots["narrow"] = 2
 	}
 	return slots
 }
@@ -69,11 +79,13 @@ func (h *hand) Execute(ctx context.Context, r *worker.Run) job.Finish {
 		takes += time.Duration(d("keyed", uint64(8*time.Second)))
 	case "part":
 		takes += time.Duration(d("some", uint64(5*time.Second)))
-	case "laned", "line", "skipper", "stopper", "turn":
+	case "narrow":
+		takes += time.Duration(d("narrow", uint64(12*time.Second)))
+	case "booked", "laned", "line", "skipper", "stopper", "turn":
 		takes += time.Duration(d("some", uint64(4*time.Second)))
 	case "slow":
 		takes += time.Duration(d("slow", uint64(100*time.Second)))
-	case "once", "m1", "m2", "limited":
+	case "child", "once", "m1", "m2", "limited":
 		takes += time.Duration(d("some", uint64(15*time.Second)))
 	case "deaf":
 		takes += time.Duration(d("deaf", uint64(4*time.Second)))
@@ -84,10 +96,22 @@ func (h *hand) Execute(ctx context.Context, r *worker.Run) job.Finish {
 		err = errors.New("out of luck")
 	case r.Job.Task == "part" && (s.duty.hopeless() || d("fails", 10) == 0):
 		err = errors.New("out of luck")
+	case r.Job.Task == "child" && (lot(s.duty.Run, "child", 4) == 0 || d("fails", 6) == 0):
+		err = errors.New("out of luck")
 	case r.Job.Task == "snoozer" && r.Job.Snoozes < 2:
 		err = worker.Snooze(time.Second + time.Duration(d("snoozes", uint64(time.Minute))))
 	}
 	w.startStint(s)
+	if r.Job.Task == "durable" {
+		f := h.takesSteps(ctx, r)
+		if ctx.Err() != nil {
+			_ = sleep(context.Background(), h.dead, time.Duration(d("reacts", uint64(time.Millisecond))))
+		}
+		if !w.endStint(s, f.Outcome == job.OutcomeOK) {
+			f = job.Finish{Ref: r.Ref(), Outcome: job.OutcomeHandedBack}
+		}
+		return f
+	}
 	if s.deaf {
 		_ = sleep(context.Background(), h.dead, takes)
 	} else if cut := sleep(ctx, h.dead, takes); cut != nil {
@@ -103,6 +127,9 @@ func (h *hand) Execute(ctx context.Context, r *worker.Run) job.Finish {
 		f := job.Finish{Ref: r.Ref(), Outcome: job.OutcomeOK}
 		if s.task == "part" {
 			f.Output = s.duty.output()
+		}
+		if s.task == "child" {
+			f.Output = json.RawMessage(fmt.Sprintf(`{"of":%q,"lease":%d}`, s.duty.Run, r.Lease))
 		}
 		return f
 	case strings.HasPrefix(err.Error(), "put off"):
@@ -128,6 +155,8 @@ type script struct {
 	plans     []int // which of plans there are
 	flow      bool  // it has limits, sequences and turns
 	workflows bool
+	durables  bool // it has jobs whose handlers take steps
+	windows   bool // it has debounced tasks, quotas and bounds
 	steps     []step
 	faults    []fault
 }
@@ -188,7 +217,17 @@ func (w *world) found() error {
 		}
 	}
 	if w.script.workflows {
-		return w.foundWorkflows(ctx)
+		if err := w.foundWorkflows(ctx); err != nil {
+			return err
+		}
+	}
+	if w.script.durables {
+		if err := w.foundSteps(ctx); err != nil {
+			return err
+		}
+	}
+	if w.script.windows {
+		return w.foundWindows(ctx)
 	}
 	return nil
 }
@@ -282,6 +321,12 @@ func (w *world) ask(ctx context.Context, l *life, s step) (err error) {
 		_, err = st.ResumeQueue(ctx, w.queues()[pick%len(w.queues())])
 	case "workflow", "signal", "cancel run", "retry run":
 		return w.askWorkflow(ctx, st, s)
+	case "durable", "word", "retry durable", "cancel durable", "cancel child":
+		return w.askSteps(ctx, st, s)
+	case "calm":
+		return w.askCalm(ctx, st, s)
+	case "tenant", "narrow":
+		return w.askQuota(ctx, st, s)
 	default:
 		return w.askFlow(ctx, st, s)
 	}
@@ -310,7 +355,11 @@ func (w *world) hang(l *life, s step) error {
 		return err
 	}
 	w.trace("%s opens %s", name, w.sessionName(session.ID))
-	if err := w.enqueue(ctx, l.store.Enqueue, job.NewJob{Task: "slow"}, job.NewJob{Task: "slow"}); err != nil {
+	asks := []job.NewJob{{Task: "slow"}, {Task: "slow"}}
+	if w.script.durables {
+		asks[0] = job.NewJob{Task: "durable", Input: json.RawMessage(fmt.Sprintf(`{"run":"h%d"}`, s.n))}
+	}
+	if err := w.enqueue(ctx, l.store.Enqueue, asks...); err != nil {
 		return err
 	}
 	c, err := l.store.Claim(ctx, job.ClaimRequest{Session: session.ID, Want: map[string]int{"default": 1}, Wait: job.MaxClaimWait})
@@ -325,6 +374,12 @@ func (w *world) hang(l *life, s step) error {
 	w.endStint(run, true)
 	if l = w.someone(0); l == nil {
 		return nil
+	}
+	if j.Task == "durable" {
+		next := 1 + len(w.rows(`select number from belfry_steps where job_id = $1`, j.ID))
+		saved, err := l.store.SaveStep(ctx, session.ID, job.Ref{JobID: j.ID, Lease: c.Lease}, job.NewStep{Number: next, Name: "late", Type: "string"})
+		w.trace("%s saves a step of %d.%d: %s, stale %v", name, j.ID, c.Lease, verdict(err), saved.Stale)
+		return err
 	}
 	done, err := l.store.Finish(ctx, session.ID, []job.Finish{{Ref: job.Ref{JobID: j.ID, Lease: c.Lease}, Outcome: job.OutcomeOK}})
 	for _, d := range done {

@@ -271,6 +271,7 @@ func (b *leaser) Finish(ctx context.Context, session string, fs []job.Finish) ([
 	b.again("finish", func(ctx context.Context, st *store.Store) { _, _ = st.Finish(ctx, session, copied) })
 	done, err := b.store.Finish(label(ctx, fmt.Sprintf("finish %d.%d", fs[0].JobID, fs[0].Lease)), session, fs)
 	b.node.world.finished(done)
+	b.node.world.followed(fs, done)
 	return done, err
 }
 

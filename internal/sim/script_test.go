@@ -46,6 +46,12 @@ func scriptOf(seed uint64, length time.Duration) script {
 	if s.workflows = seed%3 != 1; s.workflows {
 		s.steps = append(s.steps, workflowSteps(seed, length)...)
 	}
+	if s.durables = seed%3 != 2; s.durables {
+		s.steps = append(s.steps, stepSteps(seed, length)...)
+	}
+	if s.windows = seed%4 < 2; s.windows {
+		s.steps = append(s.steps, windowSteps(seed, length)...)
+	}
 	slices.SortFunc(s.steps, func(a, b step) int { return cmp.Compare(a.at, b.at) })
 	slices.SortFunc(s.faults, func(a, b fault) int { return cmp.Compare(a.at, b.at) })
 	return s
@@ -159,6 +165,7 @@ func (w *world) recover() {
 	}
 	time.Sleep(settles)
 	w.checkSchedulesLive()
+	w.checkAllWoken()
 	for _, sc := range w.plans() {
 		if _, err := st.PauseSchedule(ctx, "default", sc.Name, "the end"); err != nil {
 			w.broken(itself, "pause schedule %s: %v", sc.Name, err)

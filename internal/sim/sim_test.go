@@ -82,23 +82,38 @@ func TestSimHolds(t *testing.T) {
 // No promise of limits, sequences and turns is broken in some short and busy runs. The faults of internal/battery are found
 // by these.
 func TestSimOfLimits(t *testing.T) {
-	for seed := range uint64(bound("SIM_SHORT", 6, 1)) {
-		s := scriptOf(1000+seed, 5*time.Minute)
-		s.flow, s.plans, s.steps = true, nil, nil
-		for _, x := range flowSteps(s.seed, 12*s.length) {
-			x.at /= 12
-			s.steps = append(s.steps, x)
-		}
-		holdsBriefly(t, s)
-	}
+	briefly(t, 1000, flowSteps, func(s *script) { s.flow = true })
 }
 
 // No promise of workflows is broken in some short and busy runs. The faults of internal/battery are found by these.
 func TestSimOfWorkflows(t *testing.T) {
-	for seed := range uint64(bound("SIM_SHORT", 6, 1)) {
-		s := scriptOf(2000+seed, 5*time.Minute)
-		s.workflows, s.plans, s.steps = true, nil, nil
-		for _, x := range workflowSteps(s.seed, 12*s.length) {
+	briefly(t, 2000, workflowSteps, func(s *script) { s.workflows = true })
+}
+
+// No promise of steps and waits is broken in some short and busy runs. The faults of internal/battery are found by these.
+func TestSimOfSteps(t *testing.T) {
+	briefly(t, 3000, stepSteps, func(s *script) {
+		s.durables = true
+		for at := 20 * time.Second; at < s.length; at += 40 * time.Second { // requests that come twice
+			s.faults = append(s.faults, fault{at, "lossy", len(s.faults) % s.nodes, 30 * time.Second})
+		}
+	})
+}
+
+// No promise of debounced tasks, quotas and bounds is broken in some short and busy runs. The faults of internal/battery are
+// found by these.
+func TestSimOfWindows(t *testing.T) {
+	briefly(t, 4000, windowSteps, func(s *script) { s.windows = true })
+}
+
+// briefly simulates some short scripts of one part, in which users ask as much as in an hour.
+func briefly(t *testing.T, first uint64, draw func(seed uint64, length time.Duration) []step, choose func(s *script)) {
+	t.Helper()
+	for seed := first; seed < first+uint64(bound("SIM_SHORT", 6, 1)); seed++ {
+		s := scriptOf(seed, 5*time.Minute)
+		s.plans, s.steps = nil, nil
+		choose(&s)
+		for _, x := range draw(seed, 12*s.length) {
 			x.at /= 12
 			s.steps = append(s.steps, x)
 		}
@@ -120,25 +135,23 @@ func holdsBriefly(t *testing.T, s script) {
 // Each fault that is planted is found, by no more seeds than its name has here, and the script that shows it is shrunk.
 func TestSimFindsPlants(t *testing.T) {
 	for i := range plants[:int(bound("SIM_PLANTS", float64(len(plants)), 1))] {
-		p := &plants[i]
-		begun, found := time.Now(), false
-		for seed := uint64(1); seed <= p.seeds && !found; seed++ {
-			s := scriptOf(seed, 20*time.Minute)
-			r := simulate(t, s, p, false)
-			for _, wrong := range r.wrong {
-				if strings.HasPrefix(wrong, itself) {
-					t.Errorf("%s: %s", p.name, wrong)
-					continue
-				}
-				t.Logf("%s: found by seed %d, in %s\n%s", p.name, seed, time.Since(begun).Round(time.Millisecond), wrong)
-				found = true
-				break
+		t.Run(plants[i].name, func(t *testing.T) { findsPlant(t, &plants[i]) })
+	}
+}
+
+func findsPlant(t *testing.T, p *plant) {
+	begun := time.Now()
+	for seed := uint64(1); seed <= p.seeds; seed++ {
+		for _, wrong := range simulate(t, scriptOf(seed, 20*time.Minute), p, false).wrong {
+			if strings.HasPrefix(wrong, itself) {
+				t.Error(wrong)
+				continue
 			}
-		}
-		if !found {
-			t.Errorf("%s: not found", p.name)
+			t.Logf("found by seed %d, in %s\n%s", seed, time.Since(begun).Round(time.Millisecond), wrong)
+			return
 		}
 	}
+	t.Error("not found")
 }
 
 // A script that breaks a promise is shrunk to what it takes.

@@ -67,7 +67,7 @@ func simulate(t *testing.T, s script, p *plant, keep bool) (r result) {
 		w := &world{script: s, plant: p, keep: keep, begun: time.Now(), gate: newGate(s.seed), sum: fnv.New128a(), names: map[string]string{}}
 		w.diary = diary{open: map[int64][]*stint{}, leases: map[int64]int64{}, touched: map[int64]bool{},
 			retried: map[int64]bool{}, asked: map[int64]asking{}, settings: map[string][]setting{}, lines: map[string]int64{},
-			good: map[place]bool{}, parts: map[place][]*stint{}}
+			good: map[place]bool{}, parts: map[place][]*stint{}, durables: map[int64]*durable{}, parents: map[int64]int64{}}
 		defer jitter.Fix(func(n time.Duration) time.Duration { return time.Duration(w.draw("jitter", uint64(n)) % uint64(n)) })()
 		r = w.run(t)
 	})
@@ -208,6 +208,7 @@ func (w *world) dump() {
 		`select job_id, number, lease, session, claimed_at, started_at, ended_at, outcome from belfry_attempts order by seq`,
 		`select schedule_id, nominal, until, count, decision, reason, job_id, decided_at from belfry_occurrences order by schedule_id, nominal`,
 		`select name, state, generation, next_at, high_water, runs from belfry_schedules order by id`,
+		`select job_id, number, name, kind, lease, saved_at, wake_at, ended_at, told, child, result from belfry_steps order by job_id, number`,
 		`select id, started_at, renewed_at, ended_at, lost from belfry_sessions order by id`,
 	} {
 		for _, row := range w.rows(query) {
@@ -267,6 +268,13 @@ type diary struct {
 	signals []signaled
 	parts   map[place][]*stint // that ended
 	good    map[place]bool     // whose success was acknowledged
+
+	durables   map[int64]*durable
+	durableIDs []int64         // of those that users know
+	parents    map[int64]int64 // by child
+
+	requests []*request // for debounced jobs
+	bookings []*booking
 }
 
 // known is a job that a user was told of.
@@ -291,6 +299,7 @@ type stint struct {
 	attempt          int
 	created, claimed time.Duration // by the rows
 	duty             duty          // of a part of a workflow
+	n                uint64        // of a request that is debounced
 }
 
 var _ base.DB = (*nodeDB)(nil)
