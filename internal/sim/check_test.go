@@ -200,6 +200,7 @@ func (w *world) audit() {
 	w.auditWorkflows()
 	w.auditSteps()
 	w.auditWindows()
+	w.auditHooks()
 }
 
 // checkRecord holds the record to the diary.

@@ -11,6 +11,7 @@ import (
 	"github.com/belfry-run/belfry/job"
 	"github.com/belfry-run/belfry/store"
 	"github.com/belfry-run/belfry/task"
+	"github.com/belfry-run/belfry/view"
 	"github.com/belfry-run/belfry/worker"
 )
 
@@ -126,7 +127,7 @@ func (l *life) kill() {
 // start begins a life. It does nothing where there is one.
 func (n *node) start() {
 	w := n.world
-	if n.current() != nil {
+	if n.current() != nil || w.over.Load() {
 		return
 	}
 	ctx, stop := context.WithCancel(context.Background())
@@ -138,7 +139,11 @@ func (n *node) start() {
 	name := fmt.Sprintf("%s.%d", n.name, n.lives)
 	n.mu.Unlock()
 	w.trace("%s starts", name)
-	e, err := engine.New(engine.Options{Store: newMover(l, w.script), Release: 5 * time.Second})
+	o := engine.Options{Store: newMover(l, w.script), Release: 5 * time.Second}
+	if w.script.hooks {
+		o.Sender = poster{l}
+	}
+	e, err := engine.New(o)
 	if err != nil {
 		panic(err)
 	}
@@ -223,6 +228,16 @@ func (m mover) ReleaseLost(ctx context.Context) (core.Released, error) {
 func (m mover) Prune(ctx context.Context) (bool, error)  { return m.store.Prune(label(ctx, "prune")) }
 func (m mover) Refill(ctx context.Context) (bool, error) { return m.store.Refill(label(ctx, "refill")) }
 func (m mover) Woken() <-chan struct{}                   { return m.store.Woken() }
+
+func (m mover) TakeEvents(ctx context.Context, hooks int) (view.TakenAlerts, error) {
+	return m.store.TakeEvents(label(ctx, "take events"), hooks)
+}
+
+func (m mover) SettleEvents(ctx context.Context, t view.TakenAlert, r view.DeliveryResult) error {
+	return m.store.SettleEvents(label(ctx, fmt.Sprintf("settle %s %s", t.Channel.Name, t.Message.Key)), t, r)
+}
+
+func (m mover) WokenHooks() <-chan struct{} { return m.store.WokenHooks() }
 
 func (m mover) StartCycles(ctx context.Context) (core.Promoted, error) {
 	return m.store.StartCycles(label(ctx, "cycles"))

@@ -52,6 +52,9 @@ func scriptOf(seed uint64, length time.Duration) script {
 	if s.windows = seed%4 < 2; s.windows {
 		s.steps = append(s.steps, windowSteps(seed, length)...)
 	}
+	if s.hooks = seed%4 > 1; s.hooks {
+		s.steps = append(s.steps, hookSteps(seed, length)...)
+	}
 	slices.SortFunc(s.steps, func(a, b step) int { return cmp.Compare(a.at, b.at) })
 	slices.SortFunc(s.faults, func(a, b fault) int { return cmp.Compare(a.at, b.at) })
 	return s
@@ -88,7 +91,16 @@ func (w *world) play(t *testing.T) {
 			w.strike(f)
 		})
 	}
-	time.Sleep(w.script.length - w.since())
+	for w.since() < w.script.length {
+		time.Sleep(min(30*time.Second, w.script.length-w.since()))
+		if w.plant != nil && w.isBroken() { // what was planted is found
+			w.over.Store(true)
+			for _, n := range w.nodes {
+				n.end()
+			}
+			return
+		}
+	}
 	w.recover()
 }
 
@@ -154,7 +166,7 @@ func (w *world) recover() {
 		}
 	}
 	time.Sleep(2*time.Minute + 10*time.Second) // who is down comes back by then
-	w.calm = true
+	w.calm.Store(true)
 	w.trace("faults are over")
 	ctx := label(context.Background(), "end")
 	st := w.nodes[0].current().store
@@ -162,6 +174,9 @@ func (w *world) recover() {
 		if _, err := st.ResumeQueue(ctx, q); err != nil {
 			w.broken(itself, "resume queue %s: %v", q, err)
 		}
+	}
+	if w.script.hooks {
+		w.resumeHooks(ctx, st.PauseHook)
 	}
 	time.Sleep(settles)
 	w.checkSchedulesLive()
@@ -171,7 +186,7 @@ func (w *world) recover() {
 			w.broken(itself, "pause schedule %s: %v", sc.Name, err)
 		}
 	}
-	for ends := w.since() + drains; w.live() > 0 && w.since() < ends; {
+	for ends := w.since() + drains; (w.live() > 0 || w.undelivered() > 0) && w.since() < ends; {
 		if time.Sleep(10 * time.Second); w.script.flow {
 			w.resumeSequences(ctx, st)
 		}

@@ -106,6 +106,14 @@ func TestSimOfWindows(t *testing.T) {
 	briefly(t, 4000, windowSteps, func(s *script) { s.windows = true })
 }
 
+// No promise of hooks is broken in some short and busy runs. The faults of internal/battery are found by these.
+func TestSimOfHooks(t *testing.T) {
+	draw := func(seed uint64, length time.Duration) []step {
+		return append(hookSteps(seed, length), stepSteps(seed, length)...)
+	}
+	briefly(t, 5000, draw, func(s *script) { s.hooks, s.durables = true, true })
+}
+
 // briefly simulates some short scripts of one part, in which users ask as much as in an hour.
 func briefly(t *testing.T, first uint64, draw func(seed uint64, length time.Duration) []step, choose func(s *script)) {
 	t.Helper()

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -41,8 +42,9 @@ type world struct {
 	keep  bool
 	names map[string]string // of sessions, as the trace has them
 	diary diary
-	wrong []string // promises that were broken
-	calm  bool     // the faults are over
+	wrong []string    // promises that were broken
+	calm  atomic.Bool // the faults are over
+	over  atomic.Bool // no node starts any more
 }
 
 var (
@@ -67,7 +69,7 @@ func simulate(t *testing.T, s script, p *plant, keep bool) (r result) {
 		w := &world{script: s, plant: p, keep: keep, begun: time.Now(), gate: newGate(s.seed), sum: fnv.New128a(), names: map[string]string{}}
 		w.diary = diary{open: map[int64][]*stint{}, leases: map[int64]int64{}, touched: map[int64]bool{},
 			retried: map[int64]bool{}, asked: map[int64]asking{}, settings: map[string][]setting{}, lines: map[string]int64{},
-			good: map[place]bool{}, parts: map[place][]*stint{}, durables: map[int64]*durable{}, parents: map[int64]int64{}}
+			good: map[place]bool{}, parts: map[place][]*stint{}, durables: map[int64]*durable{}, parents: map[int64]int64{}, hooks: map[string]*mail{}}
 		defer jitter.Fix(func(n time.Duration) time.Duration { return time.Duration(w.draw("jitter", uint64(n)) % uint64(n)) })()
 		r = w.run(t)
 	})
@@ -84,11 +86,12 @@ func (w *world) run(t *testing.T) (r result) {
 	go func() { defer close(ended); w.gate.run(stop) }()
 	w.play(t)
 	w.all.Wait()
+	took := w.since()
 	w.audit()
 	close(stop)
 	<-ended
 	w.flush()
-	r = result{took: w.since(), wrong: w.wrong, lines: w.lines, passed: w.gate.passed, runs: len(w.diary.stints)}
+	r = result{took: took, wrong: w.wrong, lines: w.lines, passed: w.gate.passed, runs: len(w.diary.stints)}
 	if w.gate.twice != "" {
 		t.Error(w.gate.twice)
 	}
@@ -170,6 +173,12 @@ func (w *world) broken(promise, format string, args ...any) {
 	}
 }
 
+func (w *world) isBroken() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return len(w.wrong) > 0
+}
+
 // sessionName is how the trace has a session: ids are drawn at random.
 func (w *world) sessionName(id string) string {
 	w.mu.Lock()
@@ -209,6 +218,7 @@ func (w *world) dump() {
 		`select schedule_id, nominal, until, count, decision, reason, job_id, decided_at from belfry_occurrences order by schedule_id, nominal`,
 		`select name, state, generation, next_at, high_water, runs from belfry_schedules order by id`,
 		`select job_id, number, name, kind, lease, saved_at, wake_at, ended_at, told, child, result from belfry_steps order by job_id, number`,
+		`select id, hook_id, at, sent_at, seq, event from belfry_hook_events order by id`,
 		`select id, started_at, renewed_at, ended_at, lost from belfry_sessions order by id`,
 	} {
 		for _, row := range w.rows(query) {
@@ -273,6 +283,7 @@ type diary struct {
 	durableIDs []int64         // of those that users know
 	parents    map[int64]int64 // by child
 
+	hooks    map[string]*mail
 	requests []*request // for debounced jobs
 	bookings []*booking
 }
