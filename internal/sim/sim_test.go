@@ -2,6 +2,7 @@ package sim
 
 import (
 	"os"
+	"runtime"
 	"runtime/debug"
 	"slices"
 	"strconv"
@@ -16,6 +17,13 @@ func TestMain(m *testing.M) {
 	}
 	debug.SetGCPercent(400)
 	os.Exit(m.Run())
+}
+
+// alone has a test use one processor. Where one goroutine runs at a time, others only cost: a third of the time. The test of
+// repetition uses them all, because an order that they leave to chance shows there.
+func alone(t *testing.T) {
+	before := runtime.GOMAXPROCS(1)
+	t.Cleanup(func() { runtime.GOMAXPROCS(before) })
 }
 
 // bound is a number that the environment may change.
@@ -53,6 +61,7 @@ func excerpt(lines []string, at int) string {
 // No promise is broken, whatever a seed draws. SIM_SEED, SIM_SEEDS and SIM_HOURS bound it; SIM_TRACE names a file for the
 // trace of one seed.
 func TestSimHolds(t *testing.T) {
+	alone(t)
 	begun, cpu := time.Now(), processorTime()
 	first, seeds := uint64(bound("SIM_SEED", 1, 1)), uint64(bound("SIM_SEEDS", 10, 1))
 	length := time.Duration(bound("SIM_HOURS", 1, .05) * float64(time.Hour))
@@ -94,8 +103,8 @@ func TestSimOfWorkflows(t *testing.T) {
 func TestSimOfSteps(t *testing.T) {
 	briefly(t, 3000, stepSteps, func(s *script) {
 		s.durables = true
-		for at := 20 * time.Second; at < s.length; at += 40 * time.Second { // requests that come twice
-			s.faults = append(s.faults, fault{at, "lossy", len(s.faults) % s.nodes, 30 * time.Second})
+		for at := 20 * time.Second; at < s.length; at += 20 * time.Second { // requests that come twice
+			s.faults = append(s.faults, fault{at, "lossy", len(s.faults) % s.nodes, 50 * time.Second})
 		}
 	})
 }
@@ -117,6 +126,7 @@ func TestSimOfHooks(t *testing.T) {
 // briefly simulates some short scripts of one part, in which users ask as much as in an hour.
 func briefly(t *testing.T, first uint64, draw func(seed uint64, length time.Duration) []step, choose func(s *script)) {
 	t.Helper()
+	alone(t)
 	for seed := first; seed < first+uint64(bound("SIM_SHORT", 6, 1)); seed++ {
 		s := scriptOf(seed, 5*time.Minute)
 		s.plans, s.steps = nil, nil
@@ -142,6 +152,7 @@ func holdsBriefly(t *testing.T, s script) {
 
 // Each fault that is planted is found, by no more seeds than its name has here, and the script that shows it is shrunk.
 func TestSimFindsPlants(t *testing.T) {
+	alone(t)
 	for i := range plants[:int(bound("SIM_PLANTS", float64(len(plants)), 1))] {
 		t.Run(plants[i].name, func(t *testing.T) { findsPlant(t, &plants[i]) })
 	}
@@ -164,6 +175,7 @@ func findsPlant(t *testing.T, p *plant) {
 
 // A script that breaks a promise is shrunk to what it takes.
 func TestSimShrinks(t *testing.T) {
+	alone(t)
 	p := &plants[1]
 	s := scriptOf(1, 10*time.Minute)
 	r := simulate(t, s, p, false)
