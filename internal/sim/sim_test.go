@@ -19,7 +19,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// alone has a test use one processor. Where one goroutine runs at a time, others only cost: a third of the time. The test of
+// alone has a test use one processor. Where one goroutine runs at a time, others only cost: nearly a third of the time. The test of
 // repetition uses them all, because an order that they leave to chance shows there.
 func alone(t *testing.T) {
 	before := runtime.GOMAXPROCS(1)
