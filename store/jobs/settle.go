@@ -96,7 +96,7 @@ func (c *Change) Finish(session string, fs []job.Finish) ([]job.Finished, error)
 		}
 	}
 	well = make([]job.Finish, 0, good)
-	places := base.PlacesOf(out)
+	places := job.PlacesOf(out)
 	for i := range fs {
 		f := &fs[i]
 		if places.Of(f.Ref) != i {

@@ -86,7 +86,7 @@ type standing struct {
 func (c *Change) Arrive(as []*Arrival) error {
 	keys := make([][]named, len(as))
 	var all []named
-	wait := !c.holds()
+	wait := !holds(c)
 	for i, a := range as {
 		texts := make([]string, len(a.Gates))
 		for k, g := range a.Gates {

@@ -98,7 +98,7 @@ func (r *room) lookAt(at int64) {
 type locked struct{ any bool }
 
 // holds reports that this transition has locked keys. It must not wait for others then: whoever has these may wait for its own.
-func (c *Change) holds() bool { return base.Kept[locked](c.Change).any }
+func holds(c *Change) bool { return base.Kept[locked](c.Change).any }
 
 // lock locks keys in the order of their ids, or those of them that nobody has locked, and reads them.
 func (c *Change) lock(ids []int64, wait bool) (map[int64]*room, error) {

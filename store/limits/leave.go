@@ -78,7 +78,7 @@ func (c *Change) leaveLater(l leaving) error {
 
 // left is the end of [Change.Leave].
 func (c *Change) left(l leaving) error {
-	if c.holds() && c.s.Far { // elsewhere there is one writer
+	if holds(c) && c.s.Far { // elsewhere there is one writer
 		busy, err := c.busy(l)
 		if err != nil {
 			return err
@@ -99,7 +99,7 @@ func (c *Change) left(l leaving) error {
 	if err != nil {
 		return err
 	}
-	c.stop(rooms, failed)
+	stop(rooms, failed, base.Micros(c.Now))
 	_, err = c.admit(rooms)
 	return err
 }
@@ -152,7 +152,7 @@ func (l leaving) parted(which map[int64]bool) (some, others leaving) {
 }
 
 // stop holds the sequences whose job has failed for good.
-func (c *Change) stop(rooms map[int64]*room, failed map[int64]int64) {
+func stop(rooms map[int64]*room, failed map[int64]int64, now int64) {
 	for key, id := range failed {
 		r := rooms[key]
 		if r == nil || !r.gate.Strict {
@@ -163,7 +163,7 @@ func (c *Change) stop(rooms map[int64]*room, failed map[int64]int64) {
 			r.stopped = id
 		case r.gate.OnFailure == flow.SequenceSkips && r.waits:
 			r.stopped = id
-			r.lookAt(base.Micros(c.Now))
+			r.lookAt(now)
 		}
 	}
 }
@@ -262,7 +262,7 @@ func (s *Store) LetIn(ctx context.Context) (out core.Promoted, err error) {
 		if err != nil {
 			return err
 		}
-		c.stop(rooms, failed)
+		stop(rooms, failed, base.Micros(c.Now))
 		if out.Jobs, err = c.admit(rooms); err != nil {
 			return err
 		}

@@ -18,7 +18,7 @@ const (
 )
 
 // lastSaid are the last lines that an attempt wrote to stderr.
-func (p *page) lastSaid(j job.Job) (lines [][]inked, err error) {
+func lastSaid(p *page, j job.Job) (lines [][]inked, err error) {
 	if j.Error == "" || j.State == job.Succeeded || j.Attempt == 0 {
 		return nil, nil
 	}

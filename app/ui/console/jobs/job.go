@@ -138,7 +138,7 @@ func (p *page) readJob() (jobData, error) {
 			}
 			return &t, err
 		}),
-		frame.Get(&d.Said, func() ([][]inked, error) { return p.lastSaid(j) }),
+		frame.Get(&d.Said, func() ([][]inked, error) { return lastSaid(p, j) }),
 		frame.Get(&d.Good, func() (*compared, error) { return p.compare(ctx, j) }),
 		frame.Get(&d.Log, func() (logPart, error) {
 			if p.R.Header.Get(fresh.Asks) != "" { // whose script reads the log itself

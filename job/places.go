@@ -1,22 +1,21 @@
-package base
+package job
 
 import (
 	"cmp"
 	"slices"
-
-	"github.com/belfry-run/belfry/job"
 )
 
 // places are the places of attempts in a list, in the order of the attempts. A
 // map, made anew for each batch, was a twentieth of what a worker's process does
 // for a short job.
 type places struct {
-	list  []job.Finished
+	list  []Finished
 	order []int
 	last  int // in the order, that was looked up: the first of its attempt
 }
 
-func PlacesOf(list []job.Finished) *places {
+// PlacesOf is where the attempts of a list are in it.
+func PlacesOf(list []Finished) *places {
 	p := &places{list: list, order: make([]int, len(list))}
 	for i := range p.order {
 		p.order[i] = i
@@ -27,18 +26,18 @@ func PlacesOf(list []job.Finished) *places {
 
 // Of is the first place of an attempt that is in the list. Who asks for one after
 // the other in their order need not search.
-func (p *places) Of(ref job.Ref) int {
+func (p *places) Of(ref Ref) int {
 	if next := p.last + 1; p.at(p.last) != ref {
 		if next == len(p.order) || p.at(next) != ref {
-			next, _ = slices.BinarySearchFunc(p.order, ref, func(i int, ref job.Ref) int { return compareRefs(p.list[i].Ref, ref) })
+			next, _ = slices.BinarySearchFunc(p.order, ref, func(i int, ref Ref) int { return compareRefs(p.list[i].Ref, ref) })
 		}
 		p.last = next
 	}
 	return p.order[p.last]
 }
 
-func (p *places) at(i int) job.Ref { return p.list[p.order[i]].Ref }
+func (p *places) at(i int) Ref { return p.list[p.order[i]].Ref }
 
-func compareRefs(a, b job.Ref) int {
+func compareRefs(a, b Ref) int {
 	return cmp.Or(cmp.Compare(a.JobID, b.JobID), cmp.Compare(a.Lease, b.Lease))
 }
