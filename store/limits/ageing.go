@@ -2,6 +2,7 @@ package limits
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"time"
 
@@ -63,21 +64,19 @@ func (s *Store) AgeJobs(ctx context.Context) (rest time.Duration, err error) {
 	rest = ageMost
 	for _, q := range aging {
 		begun := time.Now()
-		to, more, err := s.age(ctx, q, before[q.Name], now)
-		if err != nil {
-			return ageOn, err
-		}
+		to, more, fault := s.age(ctx, q, before[q.Name], now)
+		err = errors.Join(err, fault)
 		s.ages.at[q.Name] = to
 		next := max(min(q.Ageing.D()/ageShare, ageMost), ageOn)
 		switch {
 		case more:
-			next = max(ageMore, min(ageBehind*time.Since(begun), ageMost))
+			next = ageMore
 		case to != agesOf{}:
 			next = ageOn
 		}
-		rest = min(rest, next)
+		rest = min(rest, max(next, min(ageBehind*time.Since(begun), ageMost)))
 	}
-	return rest, nil
+	return rest, err
 }
 
 // age is a pass of one queue. More: it has raised as many as one raises, or could not look at all.

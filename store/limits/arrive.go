@@ -191,7 +191,7 @@ func (c *Change) hold(names []named, wait bool) (map[int64]*room, map[named]int6
 		if err := c.find(missing, byName); err != nil {
 			return nil, nil, err
 		}
-		if missing = without(names, byName); len(missing) > 0 {
+		if missing = without(names, byName); len(missing) > 0 && wait {
 			from, args := c.SQL.Table(1, "t", base.BatchOf(missing))
 			if _, err := c.Tx.Exec(c.Ctx, `
 				insert into belfry.limit_keys (owner, name, value)

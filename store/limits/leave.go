@@ -4,6 +4,7 @@ import (
 	"context"
 	"maps"
 	"slices"
+	"strconv"
 
 	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/flow"
@@ -72,7 +73,13 @@ func (c *Change) leaveLater(l leaving) error {
 		rows = append(rows, leftRow{id, leftToRest})
 	}
 	from, args := c.SQL.Table(1, "t", base.BatchOf(rows))
-	_, err := c.Tx.Exec(c.Ctx, `insert into belfry.limit_left (job_id, failed) select t.job_id, t.failed from `+from+` where true on conflict do nothing`, args...)
+	_, err := c.Tx.Exec(c.Ctx, `
+		insert into belfry.limit_left (job_id, failed)
+		select t.job_id, t.failed
+		from `+from+`
+		where true
+		on conflict (job_id) do update
+		set failed = case when belfry.limit_left.failed = `+strconv.Itoa(leftToRest)+` then excluded.failed else belfry.limit_left.failed end`, args...)
 	return err
 }
 
@@ -194,8 +201,11 @@ func (c *Change) takeOut(l leaving) (keys []int64, failed map[int64]int64, err e
 	return base.Unique(keys), failed, err
 }
 
-// lookBatch bounds the keys of one look.
-const lookBatch = 256
+// lookBatch and leftBatch bound the keys of one look, and the jobs that leave with it.
+const (
+	lookBatch = 256
+	leftBatch = 1000
+)
 
 // LetIn lets in whose turn has come by a rate, or by a change of a limit, and who follows jobs that were settled in
 // transactions of others. It answers when to look again; zero: when something wakes the engine.
@@ -240,10 +250,13 @@ func (s *Store) LetIn(ctx context.Context) (out core.Promoted, err error) {
 			return none, err
 		}, `
 			delete from belfry.limit_left
-			where job_id in (select job_id from belfry.limit_left order by job_id limit 1000`+c.SQL.SkipLocked("limit_left")+`)
+			where job_id in (select job_id from belfry.limit_left order by job_id limit `+strconv.Itoa(leftBatch)+c.SQL.SkipLocked("limit_left")+`)
 			returning job_id, failed`)
 		if err != nil {
 			return err
+		}
+		if len(l.jobs)+len(l.rest) == leftBatch {
+			c.Wake(base.TopicEngine)
 		}
 		keys, failed, err := c.takeOut(l)
 		if err != nil {
@@ -277,6 +290,7 @@ func (s *Store) LetIn(ctx context.Context) (out core.Promoted, err error) {
 func (c *Change) Changed(owner string) error {
 	c.Wake(base.TopicEngine)
 	c.Before(func() error { // keys are locked last
+		base.Kept[locked](c.Change).any = true
 		_, err := c.Tx.Exec(c.Ctx, `
 			update belfry.limit_keys
 			set look_at = $2

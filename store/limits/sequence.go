@@ -35,38 +35,56 @@ func (s *Store) skipStopped(ctx context.Context, now time.Time) error {
 		if err != nil {
 			return err
 		}
-		return c.skip(keys)
+		for _, k := range keys {
+			var of owners
+			of.add(k.Owner)
+			gates, err := c.gates(of)
+			if err != nil {
+				return err
+			}
+			if all := gates[k.Owner]; len(all) == 0 || all[0].OnFailure != flow.SequenceSkips { // a sequence comes first
+				continue
+			}
+			if err := c.skip(k); err != nil {
+				return err
+			}
+		}
+		return nil
 	})
 }
 
-func (c *Change) skip(keys []keyRow) error {
-	for _, k := range keys {
-		var of owners
-		of.add(k.Owner)
-		gates, err := c.gates(of)
-		if err != nil {
-			return err
-		}
-		if all := gates[k.Owner]; len(all) == 0 || all[0].OnFailure != flow.SequenceSkips { // a sequence comes first
-			continue
-		}
-		ids, err := base.Collect(c.Ctx, c.Tx, base.ScanInt, `
-			select job_id
-			from belfry.limit_jobs
-			where key_id = $1 and stage = 1
-			order by priority desc, job_id
-			limit $2 + 0`, k.ID, skipBatch)
-		if err != nil {
-			return err
-		}
-		if err := c.s.Skip(c.Change, ids, fmt.Sprintf("job %d of its sequence failed", k.Stopped)); err != nil {
-			return err
-		}
-		if len(ids) == skipBatch {
-			c.Wake(base.TopicEngine)
-		}
+// skip skips in one sequence, if it has not gone on since. Its key is locked before those who wait are read, so nobody
+// comes or is let in meanwhile; jobs that another transaction is changing are left for the next pass.
+func (c *Change) skip(k keyRow) error {
+	_, stopped, err := base.First(c.Ctx, c.Tx, base.ScanInt, `
+		select k.id
+		from belfry.limit_keys k
+		where k.id = $1 and k.stopped_by = $2`+c.SQL.SkipLocked("k"), k.ID, k.Stopped)
+	if err != nil || !stopped {
+		return err
 	}
-	return nil
+	base.Kept[locked](c.Change).any = true
+	waiting, err := base.Collect(c.Ctx, c.Tx, base.ScanInt, `
+		select job_id
+		from belfry.limit_jobs
+		where key_id = $1 and stage = 1
+		order by priority desc, job_id
+		limit $2 + 0`, k.ID, skipBatch)
+	if err != nil {
+		return err
+	}
+	ids, err := base.Collect(c.Ctx, c.Tx, base.ScanInt, `
+		select id
+		from belfry.jobs
+		where `+c.SQL.In("id", 1)+`
+		order by id`+c.SQL.SkipLocked("jobs"), c.SQL.List(waiting))
+	if err != nil {
+		return err
+	}
+	if len(waiting) == skipBatch || len(ids) < len(waiting) {
+		c.Wake(base.TopicEngine)
+	}
+	return c.s.Skip(c.Change, ids, fmt.Sprintf("job %d of its sequence failed", k.Stopped))
 }
 
 // ResumeSequence has a sequence that a failed job stopped go on with the next, and answers whether it was stopped.

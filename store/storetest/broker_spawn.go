@@ -112,5 +112,12 @@ func caseAStepEnqueuesInItsNamespace(b *bench) {
 	wantCode(b, err, core.OverQuota, "quota")
 	want(b, "recorded", len(must(b.st.JobSteps(b.ctx, "team", ref.JobID))(b)), 1)
 	must(b.st.CancelJobs(b.ctx, "team", view.Selection{IDs: []int64{child}}))(b)
-	want(b, "once there is room", must(spawn(2))(b).Step.Number, 2)
+	for until := time.Now().Add(10 * time.Second); ; time.Sleep(time.Millisecond) { // a count that found no room is not repeated at once
+		saved, err := spawn(2)
+		if core.CodeOf(err) == core.OverQuota && time.Now().Before(until) {
+			continue
+		}
+		want(b, "once there is room", must(saved, err)(b).Step.Number, 2)
+		return
+	}
 }
