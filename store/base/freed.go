@@ -12,6 +12,13 @@ type Freed struct{ Err *core.Error }
 func (f Freed) Error() string { return f.Err.Error() }
 func (f Freed) Unwrap() error { return f.Err }
 
+// Meets is that a transition would have to wait for another that may wait for it. A database with several writers takes it
+// back and begins it again.
+type Meets struct{ Err *core.Error }
+
+func (m Meets) Error() string { return m.Err.Error() }
+func (m Meets) Unwrap() error { return m.Err }
+
 // freedTries is how often a transition is begun in all that finds a key freed: each time another job has come and gone.
 const freedTries = 5
 

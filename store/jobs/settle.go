@@ -222,6 +222,23 @@ func (c *Change) holdJobs(ids []int64) ([]int64, error) {
 	return base.Collect(c.Ctx, c.Tx, base.ScanInt, `select id from belfry.jobs where `+c.SQL.In("id", 1)+` order by id`+lock, c.SQL.List(ids))
 }
 
+// HoldNow locks live jobs, or has the transition begun again, which holds what the ends of these jobs wait for: their schedule.
+func (c *Change) HoldNow(ids []int64) error {
+	if !c.s.Far || len(ids) == 0 {
+		return nil
+	}
+	query := `select id from belfry.jobs where ` + c.SQL.In("id", 1) + ` order by id`
+	held, err := base.Collect(c.Ctx, c.Tx, base.ScanInt, query+c.SQL.SkipLocked("jobs"), c.SQL.List(ids))
+	if err != nil || len(held) == len(base.Unique(ids)) {
+		return err
+	}
+	live, err := base.Collect(c.Ctx, c.Tx, base.ScanInt, query, c.SQL.List(ids))
+	if err == nil && len(live) > len(held) { // one that came back meanwhile is no reason, and does no harm
+		err = base.Meets{Err: core.Errorf(core.Unavailable, "a job that is to end is being changed").WithHint("try again")}
+	}
+	return err
+}
+
 // maxSignal bounds the name of a signal, in bytes. The longest is SIGVTALRM.
 const maxSignal = 64
 

@@ -275,8 +275,7 @@ func passing(err error) bool {
 	if errors.Is(err, core.ErrOutdated) || core.CodeOf(err) == core.Unknown {
 		return false
 	}
-	var begin beginError
-	if errors.As(err, &begin) {
+	if errors.As(err, new(beginError)) || errors.As(err, new(base.Meets)) {
 		return true
 	}
 	var pg *pgconn.PgError

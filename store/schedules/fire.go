@@ -405,6 +405,9 @@ func (c *Change) endOthers(all []Decided) error {
 		cancel = append(cancel, d.Out.Cancel...)
 		terminate = append(terminate, d.Out.Terminate...)
 	}
+	if err := c.jobs().HoldNow(slices.Concat(cancel, terminate)); err != nil {
+		return err
+	}
 	if len(terminate) > 0 {
 		if err := c.jobs().Terminate(terminate); err != nil {
 			return err
