@@ -27,6 +27,9 @@ func (r RunAgain) Of(j Job) (NewJob, error) {
 	if monitor, owned := task.OwnerOf(j.Task); owned {
 		return NewJob{}, core.Errorf(core.Conflict, "job %d is a check of monitor %q", j.ID, monitor).WithHint("check it now: belfry monitor check %s", monitor)
 	}
+	if task.IsTrial(j.Task) {
+		return NewJob{}, core.Errorf(core.Conflict, "job %d is a trial of a definition that was not saved", j.ID).WithHint("try it again, or create the task")
+	}
 	if !j.State.Final() {
 		return NewJob{}, core.Errorf(core.Conflict, "job %d has not ended, it is %s", j.ID, j.State).WithHint("wait for its end, or enqueue another: belfry job enqueue %s", j.Task)
 	}

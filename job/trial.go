@@ -32,7 +32,7 @@ func (t TaskTrial) Hidden(old task.Task) (task.Task, error) {
 	}
 	tk := t.Task.KeepSecrets(old)
 	tk.Name = cmp.Or(tk.Name, "unnamed")
-	tk.Retry = task.Retry{MaxAttempts: 1, OnLost: task.OnLostFail}
+	tk.Retry = task.Retry{MaxAttempts: 1, OnLost: task.OnLostFail, Infra: -1}
 	tk.Limits, tk.Sequence, tk.Throttle, tk.Debounce = nil, nil, nil, nil
 	tk = tk.WithDefaults()
 	switch tk.Kind {

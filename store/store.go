@@ -165,7 +165,7 @@ func New(db base.DB, o Options) *Store {
 	s.alertStore = alerts.New(s.Store, s.monitorStore, s.subscriberStore)
 	s.hookStore = hooks.New(s.Store, s.alertStore)
 	s.zoneStore = zones.New(s.Store, s.alertStore, s.monitorStore, s.scheduleStore)
-	s.viewStore = views.New(s.Store, s.historyStore, s.hookStore, s.monitorStore, s.scheduleStore, s.searchStore, s.stepStore, s.taskStore, s.turnStore, s.uptimeStore, s.workerStore, s.workflowStore, s.zoneStore)
+	s.viewStore = views.New(s.Store, s.historyStore, s.hookStore, s.monitorStore, s.scheduleStore, s.searchStore, s.stepStore, s.taskStore, s.trialStore, s.turnStore, s.uptimeStore, s.workerStore, s.workflowStore, s.zoneStore)
 	s.definitionStore = definitions.New(s.Store, s.monitorStore, s.programStore, s.queueStore, s.scheduleStore, s.taskStore)
 	s.join()
 	return s

@@ -139,6 +139,9 @@ func (c *Change) Prepare(ns []job.NewJob) ([]Insertion, error) {
 		if err := job.CheckReserved(ns[i].Queue, ns[i].Task, ""); err != nil {
 			return nil, err
 		}
+		if task.IsTrial(ns[i].Task) && c.trigger != job.TriggerTrial {
+			return nil, tasks.NoTask(ns[i].Namespace, ns[i].Task)
+		}
 	}
 	ts, err := c.tasks().TasksByName(names)
 	if err != nil {

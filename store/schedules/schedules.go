@@ -151,7 +151,7 @@ func (c *Change) taskOf(sc schedule.Schedule) (task.Task, error) {
 		return task.Task{}, err
 	}
 	t, err := c.tasks().LockTask(sc.Namespace, sc.Task) // a task that is being deleted is waited for
-	if core.CodeOf(err) == core.NotFound {
+	if core.CodeOf(err) == core.NotFound || task.IsTrial(sc.Task) {
 		return t, NoTaskOf(sc)
 	}
 	return t, err

@@ -103,6 +103,9 @@ func jobTerms(w *base.Where, f job.Filter, scheduled bool, attempt string) {
 	w.Equals("queue", f.Queue)
 	w.Equals("kind", string(f.Kind))
 	w.Equals("trigger", string(f.Trigger))
+	if f.Trigger == "" && f.Task == "" && slices.Equal(f.States, []job.State{job.Failed}) { // a trial that failed is no dead job
+		w.And("trigger <> ?", string(job.TriggerTrial))
+	}
 	w.Equals("reason", string(f.Reason))
 	w.Equals("session", f.Session)
 	if f.Tag != "" {

@@ -8,7 +8,9 @@ import (
 	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/flow"
 	"github.com/belfry-run/belfry/job"
+	"github.com/belfry-run/belfry/schedule"
 	"github.com/belfry-run/belfry/task"
+	"github.com/belfry-run/belfry/view"
 )
 
 func init() {
@@ -52,6 +54,10 @@ func caseADefinitionIsTriedAsAJobWithout(b *bench) {
 	o := must(b.st.Overview(b.ctx, "default"))(b)
 	want(b, "failures that need somebody", len(o.Failing), 0)
 	want(b, "notifications", b.count(`select count(*) from belfry.alerts`), 0)
+	want(b, "dead jobs", len(must(b.st.Jobs(b.ctx, job.Filter{States: []job.State{job.Failed}}))(b).Items), 0)
+	want(b, "retried together", len(must(b.st.RetryJobs(b.ctx, "default", view.Selection{Filter: &job.Filter{}}))(b).IDs), 0)
+	_, err = b.st.RunJobAgain(b.ctx, "default", first.Job.ID, job.RunAgain{})
+	wantCode(b, err, core.Conflict, "trial")
 
 	b.clock.Move(25 * time.Hour)
 	waits := must(b.st.TryTask(b.ctx, job.TaskTrial{Task: edit}))(b)
@@ -63,6 +69,14 @@ func caseADefinitionIsTriedAsAJobWithout(b *bench) {
 	}
 	want(b, "hidden tasks", b.count(`select count(*) from belfry.tasks where substr(name, 7, 7) = '.trial.'`), 100)
 	b.wantState(waits.Job.ID, job.Skipped)
+	for _, held := range []string{"default", "other"} { // those that nobody follows are removed by themselves
+		must(b.st.TryTask(b.ctx, job.TaskTrial{Task: task.Task{Namespace: held, Command: &task.Command{Shell: "true"}}}))(b)
+	}
+	b.clock.Move(25 * time.Hour)
+	for range 3 {
+		must(b.st.Prune(b.ctx))(b)
+	}
+	want(b, "hidden tasks a day later", b.count(`select count(*) from belfry.tasks where substr(name, 7, 7) = '.trial.'`), 0)
 	want(b, "of another namespace", must(b.st.TryTask(b.ctx, job.TaskTrial{Task: task.Task{Namespace: "other", Command: &task.Command{Shell: "true"}}}))(b).Job.Namespace, "other")
 }
 
@@ -81,6 +95,12 @@ func caseATrialIsRefusedWhoseDefinition(b *bench) {
 	}
 	_, err := b.st.CreateTask(b.ctx, task.Task{Name: task.TrialPrefix + "x"})
 	wantCode(b, err, core.Invalid, "reserved")
+	_, err = b.st.Enqueue(b.ctx, []job.NewJob{{Task: task.TrialPrefix + "x", Kind: task.KindFunc}})
+	wantCode(b, err, core.NotFound, "no task")
+	_, err = b.st.CreateSchedule(b.ctx, schedule.Schedule{Name: "s", Task: task.TrialPrefix + "x", Rules: []schedule.Rule{{Every: core.Duration(time.Hour)}}})
+	wantCode(b, err, core.Invalid, "task")
+	_, err = b.st.CreateTask(b.ctx, task.Task{Name: "c", Cycle: &task.Cycle{Members: []task.Member{{Task: task.TrialPrefix + "x"}}}})
+	wantCode(b, err, core.Invalid, "task")
 	want(b, "tasks", b.count(`select count(*) from belfry.tasks`), 0)
 	want(b, "jobs", b.count(`select count(*) from belfry.jobs`), 0)
 }

@@ -34,6 +34,7 @@ func CheckMembers(t task.Task, tasks func([]base.TaskName) (map[base.TaskName]ta
 	}
 	for _, m := range parts {
 		member, ok := there[base.TaskName{Namespace: t.Namespace, Name: m.Task}]
+		ok = ok && !task.IsTrial(m.Task)
 		use(m.Task)
 		switch {
 		case m.Task == t.Name:

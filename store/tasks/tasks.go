@@ -3,7 +3,6 @@ package tasks
 import (
 	"context"
 	"fmt"
-	"strings"
 
 	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/core/title"
@@ -118,9 +117,6 @@ func (s *Store) CreateTask(ctx context.Context, t task.Task) (task.Task, error) 
 		if err := t.Validate(); err != nil {
 			return err
 		}
-		if strings.HasPrefix(t.Name, task.TrialPrefix) {
-			return core.InvalidField("name", t.Name, "is reserved for definitions that are tried", "choose another name")
-		}
 		t, err = c.InsertTask(t, "")
 		return err
 	})
@@ -145,8 +141,14 @@ func (s *Store) Vetting(t task.Task, secrets bool) error {
 	return s.Opt.Vet(t)
 }
 
+// Tried is the note of a task that holds a definition which is tried.
+const Tried = "tried, not saved"
+
 // InsertTask writes a task that is valid.
 func (c *Change) InsertTask(t task.Task, note string) (task.Task, error) {
+	if task.IsTrial(t.Name) && note != Tried {
+		return t, reserved(t)
+	}
 	if err := c.s.Vet(t); err != nil {
 		return t, err
 	}
@@ -217,7 +219,14 @@ func (s *Store) UpdateTask(ctx context.Context, t task.Task) (task.Task, error) 
 	return t, err
 }
 
+func reserved(t task.Task) error {
+	return core.InvalidField("name", t.Name, "is reserved for definitions that are tried", "choose another name")
+}
+
 func (c *Change) UpdateTask(t task.Task) (task.Task, error) {
+	if task.IsTrial(t.Name) {
+		return t, reserved(t)
+	}
 	old, err := c.LockTask(t.Namespace, t.Name)
 	if err != nil {
 		return t, err

@@ -6,6 +6,7 @@ import (
 	"context"
 	"crypto/rand"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -88,12 +89,71 @@ func (c *change) hide(t task.Task) error {
 	was, err := c.tasks().LockTask(t.Namespace, t.Name)
 	switch {
 	case core.CodeOf(err) == core.NotFound:
-		_, err = c.tasks().InsertTask(t, "tried, not saved")
-		return err
+		if was, err = c.tasks().InsertTask(t, tasks.Tried); err != nil { // or it is that of a call at the same moment
+			return err
+		}
 	case err != nil:
 		return err
-	case tasks.TaskDoc(was) != tasks.TaskDoc(t):
+	}
+	if tasks.TaskDoc(was) != tasks.TaskDoc(t) {
 		return core.Errorf(core.Conflict, "key %q belongs to the trial of another definition", strings.TrimPrefix(t.Name, task.TrialPrefix)).WithHint("use another key for another trial")
+	}
+	return nil
+}
+
+// olderTrials are those of all namespaces that nobody may want any longer, found by a walk from namespace to namespace.
+const olderTrials = `
+	with recursive spaces (name) as (
+		select (select namespace from belfry.tasks order by namespace limit 1)
+		union all
+		select (select t.namespace from belfry.tasks t where t.namespace > spaces.name order by t.namespace limit 1)
+		from spaces
+		where spaces.name is not null
+	)
+	select t.namespace, t.name
+	from spaces
+	join belfry.tasks t on t.namespace = spaces.name and t.name > $1 and t.name < $2
+	where t.updated_at < $3 and substr(t.name, 1, $4 + 0) = $5
+	order by t.namespace, t.name
+	limit $6 + 0`
+
+// Names of trials lie between these, in the order of any language.
+const (
+	fromTrials = "belfry.t"
+	toTrials   = "belfry.u"
+)
+
+// PruneTrials deletes the tasks of trials that are over a day old, and ends their jobs that have not begun. It is bounded, and
+// reports whether there is more.
+func (s *Store) PruneTrials(ctx context.Context) (more bool, err error) {
+	now, err := s.Now(ctx)
+	if err != nil {
+		return false, err
+	}
+	var old []base.TaskName
+	err = s.DB().Read(ctx, func(tx base.Tx) error {
+		old, err = base.Collect(ctx, tx, func(r base.Rows) (n base.TaskName, err error) { return n, r.Scan(&n.Namespace, &n.Name) },
+			olderTrials, fromTrials, toTrials, base.Micros(now.Add(-keepTrials)), len(task.TrialPrefix), task.TrialPrefix, mostTrials)
+		return err
+	})
+	if err != nil || len(old) == 0 {
+		return false, err
+	}
+	return len(old) == mostTrials, s.Write(ctx, "prune trials", func(b *base.Change) error {
+		return (&change{b, s}).drop(old)
+	})
+}
+
+// drop deletes tasks of trials, but for those that something else holds.
+func (c *change) drop(all []base.TaskName) error {
+	for _, n := range all {
+		old, err := c.tasks().LockTask(n.Namespace, n.Name)
+		if err == nil {
+			err = c.tasks().DeleteTask(old)
+		}
+		if code := core.CodeOf(err); err != nil && code != core.NotFound && code != core.Conflict { // another trial was faster
+			return err
+		}
 	}
 	return nil
 }
@@ -104,29 +164,25 @@ func (c *change) dropTrials(but task.Task) error {
 		select name
 		from belfry.tasks
 		where namespace = $1 and name > $2 and name < $3 and substr(name, 1, ` + fmt.Sprint(len(task.TrialPrefix)) + `) = $4 and name <> $5`
-	within := []any{but.Namespace, "belfry.t", "belfry.u", task.TrialPrefix, but.Name} // bounds of an index, in the order of any language
+	within := []any{but.Namespace, fromTrials, toTrials, task.TrialPrefix, but.Name}
 	for _, which := range []struct {
 		query string
 		args  []any
 	}{
-		{list + ` and updated_at < $6`, append(within[:5:5], base.Micros(c.Now.Add(-keepTrials)))},
+		{list + ` and updated_at < $6 order by name limit 1000`, append(within[:5:5], base.Micros(c.Now.Add(-keepTrials)))},
 		{list + ` order by updated_at desc, id desc limit 1000 offset ` + fmt.Sprint(mostTrials-1), within},
 	} {
 		names, err := base.Collect(c.Ctx, c.Tx, base.ScanString, which.query, which.args...)
 		if err != nil {
 			return err
 		}
-		for _, name := range names {
-			old, err := c.tasks().LockTask(but.Namespace, name)
-			if core.CodeOf(err) == core.NotFound {
-				continue // another trial was faster
-			}
-			if err == nil {
-				err = c.tasks().DeleteTask(old)
-			}
-			if err != nil {
-				return err
-			}
+		slices.Sort(names)
+		old := make([]base.TaskName, len(names))
+		for i, name := range names {
+			old[i] = base.TaskName{Namespace: but.Namespace, Name: name}
+		}
+		if err := c.drop(old); err != nil {
+			return err
 		}
 	}
 	return nil

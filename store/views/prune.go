@@ -39,6 +39,10 @@ func (s *Store) Prune(ctx context.Context) (more bool, err error) {
 	if err != nil {
 		return false, err
 	}
+	trials, err := s.trials.PruneTrials(ctx)
+	if err != nil {
+		return false, err
+	}
 	beyond, err := s.hooks.Beyond(ctx)
 	if err != nil {
 		return false, err
@@ -86,7 +90,7 @@ func (s *Store) Prune(ctx context.Context) (more bool, err error) {
 		}
 		return nil
 	})
-	return more, err
+	return more || trials, err
 }
 
 // pruneMonitorHistory removes results and roll-ups that are not kept. What was

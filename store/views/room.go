@@ -12,6 +12,7 @@ import (
 	"github.com/belfry-run/belfry/store/search"
 	"github.com/belfry-run/belfry/store/steps"
 	"github.com/belfry-run/belfry/store/tasks"
+	"github.com/belfry-run/belfry/store/trials"
 	"github.com/belfry-run/belfry/store/turns"
 	"github.com/belfry-run/belfry/store/uptime"
 	"github.com/belfry-run/belfry/store/workers"
@@ -24,6 +25,7 @@ type Store struct {
 	*base.Store
 	history   *history.Store
 	hooks     *hooks.Store
+	trials    *trials.Store
 	monitors  *monitors.Store
 	schedules *schedules.Store
 	search    *search.Store
@@ -37,8 +39,8 @@ type Store struct {
 }
 
 // New is the part of a store that keeps them.
-func New(b *base.Store, history *history.Store, hooks *hooks.Store, monitors *monitors.Store, schedules *schedules.Store, search *search.Store, steps *steps.Store, tasks *tasks.Store, turns *turns.Store, uptime *uptime.Store, workers *workers.Store, workflows *workflows.Store, zones *zones.Store) *Store {
-	return &Store{Store: b, history: history, hooks: hooks, monitors: monitors, schedules: schedules, search: search, steps: steps, tasks: tasks, turns: turns, uptime: uptime, workers: workers, workflows: workflows, zones: zones}
+func New(b *base.Store, history *history.Store, hooks *hooks.Store, monitors *monitors.Store, schedules *schedules.Store, search *search.Store, steps *steps.Store, tasks *tasks.Store, trials *trials.Store, turns *turns.Store, uptime *uptime.Store, workers *workers.Store, workflows *workflows.Store, zones *zones.Store) *Store {
+	return &Store{Store: b, history: history, hooks: hooks, monitors: monitors, schedules: schedules, search: search, steps: steps, tasks: tasks, trials: trials, turns: turns, uptime: uptime, workers: workers, workflows: workflows, zones: zones}
 }
 
 // Change is a transition under way, with what this package does in it.
