@@ -2,7 +2,10 @@ package client
 
 import (
 	"context"
+	"errors"
 	"net/http"
+	"slices"
+	"time"
 
 	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/httpapi/wire"
@@ -10,9 +13,14 @@ import (
 	"github.com/belfry-run/belfry/job"
 )
 
-// smallInput bounds the inputs of a call that shares a request, in bytes. A larger one costs a request what it costs alone,
-// and many of them would be over the limit of a body.
-const smallInput = 64 << 10
+const (
+	// smallInput bounds the inputs of a call that shares a request, in bytes: a larger one costs much more than its request.
+	smallInput = 64 << 10
+	// sharedInput bounds those of a request. Proxies refuse bodies of more than 1 MiB, unless they are told otherwise.
+	sharedInput = 512 << 10
+	// sharePatience is how long a call waits for others to be answered before it goes alone: a connection may be dead.
+	sharePatience = time.Second
+)
 
 // Enqueue implements [httpapi.Jobs]. It is repeated when the server cannot be reached
 // only if every job has an idempotency key.
@@ -40,8 +48,15 @@ func (c JobCalls) Enqueue(ctx context.Context, ns []job.NewJob) ([]job.Enqueued,
 		err error
 	}
 	done := make(chan answer, 1)
+	ns = slices.Clone(ns)
+	for i := range ns { // its caller may change what it has when it has left
+		ns[i].Input = slices.Clone(ns[i].Input)
+	}
 	go func() { // goes on for the others when this caller leaves, and ends with the request
-		out, err := calls.Do(ctx, "", ns, func(ctx context.Context, together []*gather.Call) {
+		patient, stop := context.WithTimeout(ctx, sharePatience)
+		defer stop()
+		out, err := calls.Do(patient, "", ns, func(_ context.Context, together []*gather.Call) {
+			ctx := ctx
 			if len(together) > 1 {
 				ctx = context.WithoutCancel(ctx)
 			}
@@ -52,6 +67,9 @@ func (c JobCalls) Enqueue(ctx context.Context, ns []job.NewJob) ([]job.Enqueued,
 			out, err := c.enqueue(ctx, all, keyed)
 			gather.Share(together, out, err, func(jobs []job.NewJob) ([]job.Enqueued, error) { return c.enqueue(ctx, jobs, keyed) })
 		})
+		if errors.As(err, new(gather.Left)) && ctx.Err() == nil {
+			out, err = c.enqueue(ctx, ns, keyed)
+		}
 		done <- answer{out, err}
 	}()
 	select {

@@ -11,6 +11,7 @@ import (
 	"sync"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/httpapi/wire"
@@ -206,6 +207,40 @@ func TestAnAnswerWithoutTheJobs(t *testing.T) {
 		_, errs := b.callers(t.Context(), dialPipes(t, b.ServeHTTP, Options{}), all)
 		if core.CodeOf(errs[2]) != core.Unknown || core.CodeOf(errs[3]) != core.Unknown {
 			t.Error(errs)
+		}
+	})
+}
+
+// Two connections may be dead without a word. A call that comes meanwhile goes alone after a while, once.
+func TestACallDoesNotWaitForOthersForLong(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b := &bell{t: t, ring: make(chan struct{})}
+		c := dialPipes(t, b.ServeHTTP, Options{})
+		all := numberedJobs(3)
+		var each sync.WaitGroup
+		for _, n := range all {
+			each.Go(func() {
+				if out, err := c.Enqueue(t.Context(), []job.NewJob{n}); err != nil || fmt.Sprint(out[0].Job.ID) != n.Task {
+					t.Errorf("%s: %+v, %v", n.Task, out, err)
+				}
+			})
+			synctest.Wait()
+		}
+		time.Sleep(sharePatience - time.Millisecond)
+		synctest.Wait()
+		if got := fmt.Sprint(b.batches); got != "[[0] [1]]" {
+			t.Error("before: ", got)
+		}
+		time.Sleep(time.Millisecond)
+		synctest.Wait()
+		if got := fmt.Sprint(b.batches); got != "[[0] [1] [2]]" {
+			t.Error("after: ", got)
+		}
+		close(b.ring)
+		each.Wait()
+		if len(b.batches) != 3 {
+			t.Error("in all: ", b.batches)
 		}
 	})
 }

@@ -136,7 +136,11 @@ func (c *server) try(ctx context.Context, a ask, body bodyText, out any) error {
 	case err != nil:
 		return a.unanswered(c.unreachable(ctx, err, timeout))
 	case int64(len(data)) > c.opts.MaxResponse:
-		return core.Errorf(core.TooLarge, "the answer is over the limit of %s", core.SizeText(c.opts.MaxResponse)).
+		code := core.TooLarge
+		if resp.StatusCode < 300 && changes(a.method) { // what was asked for was done
+			code = core.Unknown
+		}
+		return core.Errorf(code, "the answer is over the limit of %s", core.SizeText(c.opts.MaxResponse)).
 			WithHint("ask for less at once, with a limit")
 	case resp.StatusCode >= 300:
 		return c.refusal(resp, data)

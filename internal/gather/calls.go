@@ -15,6 +15,7 @@ import (
 // carries out what has gathered, his own first; those who come meanwhile wait, and the first of them is the next. So
 // a lone call is not held up, and many cost little more than one.
 type Calls struct {
+	Most    int  // bytes of inputs that are carried out together; 0: any
 	places  int  // how many may be at it
 	Late    bool // calls still join when the transaction begins
 	mu      sync.Mutex
@@ -38,6 +39,7 @@ func New(far bool) Calls {
 type Call struct {
 	actor string
 	Jobs  []job.NewJob
+	bytes int // of their inputs
 	out   []job.Enqueued
 	err   error
 	done  chan struct{}
@@ -46,7 +48,11 @@ type Call struct {
 
 // NewCall is a call that nobody has begun with.
 func NewCall(actor string, jobs []job.NewJob) *Call {
-	return &Call{actor: actor, Jobs: jobs, done: make(chan struct{}), turn: make(chan struct{})}
+	a := &Call{actor: actor, Jobs: jobs, done: make(chan struct{}), turn: make(chan struct{})}
+	for _, n := range jobs {
+		a.bytes += len(n.Input)
+	}
+	return a
 }
 
 // Answer ends a call.
@@ -61,6 +67,12 @@ func (a *Call) Wait() ([]job.Enqueued, error) {
 	return a.out, a.err
 }
 
+// Left is that the context of a call ended before anybody had begun with it.
+type Left struct{ Err error }
+
+func (l Left) Error() string { return l.Err.Error() }
+func (l Left) Unwrap() error { return l.Err }
+
 const maxGathered = core.MaxBatch // jobs of calls that are carried out together
 
 // Do has a call carried out, by itself or by whoever carries out what has gathered. The end of its context ends it as long
@@ -74,7 +86,7 @@ func (g *Calls) Do(ctx context.Context, actor string, jobs []job.NewJob, togethe
 			return a.out, a.err
 		case <-ctx.Done():
 			if g.leave(a) {
-				return nil, ctx.Err()
+				return nil, Left{ctx.Err()}
 			}
 			return a.Wait() // it is being made, and the answer says whether it was
 		case <-a.turn:
@@ -151,13 +163,15 @@ func (g *Calls) Joined(calls []*Call) []*Call {
 
 // more adds to calls the first of those that wait, as far as they fit together.
 func (g *Calls) more(calls []*Call) []*Call {
-	together, jobs := calls, 0
+	together, jobs, bytes := calls, 0, 0
 	for _, a := range calls {
 		jobs += len(a.Jobs)
+		bytes += a.bytes
 	}
 	for _, a := range g.waiting {
 		jobs += len(a.Jobs)
-		if len(together) > 0 && (a.actor != together[0].actor || jobs > maxGathered) {
+		bytes += a.bytes
+		if len(together) > 0 && (a.actor != together[0].actor || jobs > maxGathered || g.Most > 0 && bytes > g.Most) {
 			break
 		}
 		together = append(together, a)
