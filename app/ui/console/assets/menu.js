@@ -15,7 +15,7 @@ addEventListener('click', e => {
     menu.setAttribute('aria-label', row.getAttribute('aria-label'));
     for (const item of menu.querySelectorAll('[data-to], [data-asks]')) {
       item.hidden = (row.dataset.lacks ?? '').split(' ').includes(item.dataset.key);
-      if (item.dataset.to) item.setAttribute(item.matches('a') ? 'href' : 'formaction', addressOf(item.dataset.to));
+      if (item.dataset.to !== undefined) item.setAttribute(item.matches('a') ? 'href' : 'formaction', addressOf(item.dataset.to));
     }
     menu.showPopover();
   }
