@@ -49,7 +49,7 @@ func (l *Link) Validate() error {
 	if clean, cut := core.CleanText(l.For, maxLinkMadeFor); cut || clean != l.For {
 		p.Addf("for", strconv.Itoa(len(l.For))+" bytes", "is not plain text of at most %d bytes", maxLinkMadeFor)
 	}
-	if l.Valid < 0 || l.Valid.D() > MaxLinkFor {
+	if l.Valid != 0 && l.Valid.D() < time.Second || l.Valid.D() > MaxLinkFor {
 		p.Addf("valid", l.Valid.String(), "is not between 1s and %s", core.Duration(MaxLinkFor))
 	} else if l.Valid == 0 {
 		l.Valid = core.Duration(LinkFor)

@@ -18,8 +18,11 @@ func (s *Store) MakeSignalLink(ctx context.Context, namespace string, id int64, 
 		return out, err
 	}
 	err = s.write(ctx, "make signal link", func(c *Change) error {
-		out, err = c.link(namespace, id, l)
-		return err
+		var namespaceOf, note string
+		if out, namespaceOf, note, err = c.link(namespace, id, l); err != nil {
+			return err
+		}
+		return c.Audit("link", "job", namespaceOf, fmt.Sprint(id), note, nil, nil)
 	})
 	return out, err
 }
@@ -40,40 +43,37 @@ func (s *Store) LinkSignal(ctx context.Context, session string, ref job.Ref, l j
 		if !held {
 			return core.Errorf(core.Conflict, "the lease %d on job %d was lost", ref.Lease, ref.JobID).WithHint("stop: another worker may have the job")
 		}
-		out, err = c.link(core.AnyNamespace, ref.JobID, l)
+		out, _, _, err = c.link(core.AnyNamespace, ref.JobID, l) // the record of changes is of people, and a handler may make many
 		return err
 	})
 	return out, err
 }
 
-func (c *Change) link(namespace string, id int64, l job.Link) (out job.NewLink, err error) {
+func (c *Change) link(namespace string, id int64, l job.Link) (out job.NewLink, of, note string, err error) {
 	if err := c.hold(id); err != nil {
-		return out, err
+		return out, "", "", err
 	}
 	j, err := c.s.jobs.ReadJob(c.Ctx, c.Tx, namespace, id)
 	if err != nil {
-		return out, err
+		return out, "", "", err
 	}
 	if err := ofWorkflow(j.Job, "link"); err != nil {
-		return out, err
+		return out, "", "", err
 	}
 	if was, found, err := c.signalOf(id, l.Name); err != nil {
-		return out, err
+		return out, "", "", err
 	} else if found {
-		return out, core.Errorf(core.Conflict, "signal %q was sent to job %d already, by %s", l.Name, id, was.By).WithHint("a job takes one signal of each name")
+		return out, "", "", core.Errorf(core.Conflict, "signal %q was sent to job %d already, by %s", l.Name, id, was.By).WithHint("a job takes one signal of each name")
 	}
 	wait, waits, err := c.stepOf(id, l.Name)
 	if err != nil {
-		return out, err
+		return out, "", "", err
 	}
 	if err := c.takes(j.Job, l.Name, wait, waits); err != nil {
-		return out, err
+		return out, "", "", err
 	}
-	out, note, err := links.Make(c.Change, id, l, "belfry job unlink")
-	if err != nil {
-		return out, err
-	}
-	return out, c.Audit("link", "job", j.Namespace, fmt.Sprint(id), note, nil, nil)
+	out, note, err = links.Make(c.Change, id, l, "belfry job unlink")
+	return out, j.Namespace, note, err
 }
 
 // DeleteSignalLinks takes back the links of a job, or those of one signal.
