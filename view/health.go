@@ -18,7 +18,7 @@ type Health struct {
 	Wakeups       string        `json:"wakeups" doc:"How waiting workers learn of new jobs: in process, notify, or poll"`
 	Workers       int           `json:"workers" doc:"Living sessions"`
 	Zones         ZonesHealth   `json:"zones" doc:"Time zone data of this node"`
-	Full          bool          `json:"full,omitempty" doc:"The disk of the database had no room for what this node was to write last"`
+	Full          bool          `json:"full,omitempty" doc:"The disk of the database had no room for what this node was to write within the last 15 s"`
 }
 
 // Room is what it says of the room for writing.

@@ -3,6 +3,7 @@ package base
 import (
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/belfry-run/belfry/core"
 )
@@ -19,15 +20,22 @@ func NoRoom(err error) error {
 	}
 }
 
-// sawRoom notes whether there was room for what was written last.
+// fullFor is for how long a disk is taken for full. Every node tries to write more often, and a transition that finds
+// nothing to write goes well on a full one.
+const fullFor = 15 * time.Second
+
 func (s *Store) sawRoom(err error) {
-	if full := errors.Is(err, errNoRoom); full || err == nil && s.full.Load() {
-		s.full.Store(full)
+	if errors.Is(err, errNoRoom) {
+		now := time.Now()
+		s.full.Store(&now)
 	}
 }
 
-// Full reports that the disk of the database had no room for what was to be written last.
-func (s *Store) Full() bool { return s.full.Load() }
+// Full reports that the disk of the database had no room lately.
+func (s *Store) Full() bool {
+	at := s.full.Load()
+	return at != nil && time.Since(*at) < fullFor
+}
 
 // OutcomeUnknown is the answer to a transition whose commit may have been carried
 // out: it was sent, and the answer to it was lost.

@@ -146,8 +146,8 @@ type Store struct {
 	watch    watch
 	hearing  hearing
 	outdated outdated
-	full     atomic.Bool   // see Full
-	unopened rate.Sometimes // tells of secrets that cannot be opened
+	full     atomic.Pointer[time.Time] // when there was no room
+	unopened rate.Sometimes            // tells of secrets that cannot be opened
 
 	Closing context.Context // ends with Close
 	close   context.CancelFunc

@@ -148,7 +148,7 @@ func (db *DB) Prune(ctx context.Context, k store.Keep) (more bool, err error) {
 		}
 	}
 	more, err = db.pruneRest(ctx, cutoff)
-	if err == nil {
+	if err == nil && !more {
 		err = freeLogs(ctx, db, cutoff)
 	}
 	return more, translate(err)
