@@ -125,7 +125,7 @@ func (a answers) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		switch { // what became of it says more, and in plainer words
 		case linked.Name == "" || linked.Open():
 		case linked.Answered || linked.State.Final():
-			page.Problem, page.Hint = "Another person has answered.", ""
+			page.Problem, page.Hint = "An answer was given already. That one counts.", ""
 		default:
 			page.Problem, page.Hint = "Your answer came too late.", ""
 		}

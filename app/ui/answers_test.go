@@ -110,7 +110,7 @@ func TestAQuestionIsAnsweredByItsLink(t *testing.T) {
 	if page := get(t, h, "/answer/key?sent"); !strings.Contains(page, "This was approved.") || !strings.Contains(page, "fine &lt;i&gt;") || strings.Contains(page, "<form") {
 		t.Error(page)
 	}
-	if a := sends(h, "key", url.Values{"answer": {"reject"}}); a.status != 409 || !strings.Contains(a.body, "Another person has answered.") || !strings.Contains(a.body, "This was approved.") {
+	if a := sends(h, "key", url.Values{"answer": {"reject"}}); a.status != 409 || !strings.Contains(a.body, "An answer was given already.") || !strings.Contains(a.body, "This was approved.") {
 		t.Errorf("the second: %d %s", a.status, a.body)
 	}
 	l.linked = asked()
@@ -148,7 +148,7 @@ func TestASignalToAJobIsSentByItsLink(t *testing.T) {
 	if page := get(t, h, "/answer/key?sent"); !strings.Contains(page, "Sent. Thank you.") || strings.Contains(page, "<form") {
 		t.Error(page)
 	}
-	if a := sends(h, "key", url.Values{"answer": {"send"}, "input": {"8"}}); a.status != 409 || !strings.Contains(a.body, "Another person has answered.") || !strings.Contains(a.body, "This was answered.") {
+	if a := sends(h, "key", url.Values{"answer": {"send"}, "input": {"8"}}); a.status != 409 || !strings.Contains(a.body, "An answer was given already.") || !strings.Contains(a.body, "This was answered.") {
 		t.Errorf("the second: %d %s", a.status, a.body)
 	}
 	l.linked.Answered, l.linked.Late = false, true
