@@ -275,7 +275,8 @@ func (h *hand) awaits(ctx context.Context, r *worker.Run) error {
 	return nil
 }
 
-// Steps and SaveStep make the leaser a [job.StepKeeper].
+var _ job.StepKeeper = (*leaser)(nil) // without it no step is kept, and none of its plants found
+
 func (b *leaser) Steps(ctx context.Context, session string, ref job.Ref) (job.StepList, error) {
 	out, err := b.store.Steps(label(ctx, fmt.Sprintf("steps %d.%d", ref.JobID, ref.Lease)), session, ref)
 	if err == nil && !out.Stale {
@@ -294,6 +295,10 @@ func (b *leaser) SaveStep(ctx context.Context, session string, ref job.Ref, n jo
 		b.node.world.savedStep(ref, out.Step)
 	}
 	return out, err
+}
+
+func (b *leaser) LinkSignal(ctx context.Context, session string, ref job.Ref, l job.Link) (job.NewLink, error) {
+	return b.store.LinkSignal(label(ctx, fmt.Sprintf("link %d.%d", ref.JobID, ref.Lease)), session, ref, l)
 }
 
 // savedStep notes that a worker was told of the record of a step.
