@@ -44,7 +44,7 @@ type world struct {
 	diary diary
 	wrong []string    // promises that were broken
 	calm  atomic.Bool // the faults are over
-	over  atomic.Bool // no node starts any more
+	over  atomic.Bool // no node is started from now on
 }
 
 var (

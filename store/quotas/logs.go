@@ -32,7 +32,7 @@ func (c *Change) countLogs(namespace string, begins bool) error {
 	return err
 }
 
-// LogRoom is a quota of bytes of logs and how many more it has room for. Others who ask for the same namespace wait until
+// LogRoom is a quota of bytes of logs and how many more it has room for. Other calls for the same namespace wait until
 // the transition ends. A namespace that has none costs a look into memory.
 type LogRoom struct {
 	namespace access.Namespace

@@ -123,7 +123,7 @@ func caseALogThatEndedAtAQuota(b *bench) {
 	setQuota(b, "default", access.Quota{LogBytes: 1 << 20})
 	ok(b, b.st.Append(b.ctx, s.ID, []job.LogPiece{logPieceOf(b, ref, 2, "room again")}))
 	setQuota(b, "default", access.Quota{})
-	ok(b, b.st.Append(b.ctx, s.ID, []job.LogPiece{logPieceOf(b, ref, 3, "no quota any more")}))
+	ok(b, b.st.Append(b.ctx, s.ID, []job.LogPiece{logPieceOf(b, ref, 3, "without a quota")}))
 	want(b, "the log that has ended", logOf(b, ref.JobID), log)
 	wantCode(b, b.st.Append(b.ctx, s.ID, []job.LogPiece{logPieceOf(b, ref, job.LastLogSeq, "forged")}), core.Invalid, "seq")
 }
