@@ -32,8 +32,8 @@ func (c *Change) countLogs(namespace string, begins bool) error {
 	return err
 }
 
-// LogRoom is a quota of bytes of logs and how many more it has room for. Other calls for the same namespace wait until
-// the transition ends. A namespace that has none costs a look into memory.
+// LogRoom is the quota of bytes of logs of a namespace, and what is left of it. Its row is locked until the transition ends. A
+// namespace without the quota costs a look into memory.
 type LogRoom struct {
 	namespace access.Namespace
 	kept      int64
@@ -54,7 +54,7 @@ func (c *Change) LogRoom(namespace string) (*LogRoom, error) {
 	return r, err
 }
 
-// Left is for how many more bytes there is room.
+// Left is the number of bytes that still fit.
 func (r *LogRoom) Left() int64 { return max(0, r.namespace.Quota.LogBytes-r.kept) }
 
 // Take counts bytes of an instant, whether there is room for them or not.

@@ -52,7 +52,7 @@ func caseADefinitionIsTriedAsAJobWithout(b *bench) {
 		want(b, "it is not retried", b.finish(s, l, job.OutcomeError).State, job.Failed)
 	}
 	o := must(b.st.Overview(b.ctx, "default"))(b)
-	want(b, "failures that need somebody", len(o.Failing), 0)
+	want(b, "failures that need attention", len(o.Failing), 0)
 	want(b, "notifications", b.count(`select count(*) from belfry.alerts`), 0)
 	want(b, "dead jobs", len(must(b.st.Jobs(b.ctx, job.Filter{States: []job.State{job.Failed}}))(b).Items), 0)
 	want(b, "retried together", len(must(b.st.RetryJobs(b.ctx, "default", view.Selection{Filter: &job.Filter{}}))(b).IDs), 0)

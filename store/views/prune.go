@@ -15,7 +15,7 @@ import (
 
 const keepSessions = 7 * 24 * time.Hour // ended ones
 
-const keepTokens = 30 * 24 * time.Hour // that nobody can use any more; each sign-in through a provider makes one
+const keepTokens = 30 * 24 * time.Hour // expired and revoked ones; each sign-in through a provider makes one
 
 const keepAudit = 400 * 24 * time.Hour // a year, and a little
 

@@ -252,21 +252,6 @@ func (b *Book) Signal(ctx context.Context, name, typ string, d time.Duration) (b
 	return nil, false, b.asleep
 }
 
-// Link makes a link to a signal of the job. It is no step, and may be made within one.
-func (b *Book) Link(ctx context.Context, l job.Link) (made job.NewLink, err error) {
-	if err := l.Validate(); err != nil {
-		return made, err
-	}
-	if b.Keeper == nil {
-		return made, core.Errorf(core.Conflict, "a link to signal %q of job %d needs a record, and nothing keeps one", l.Name, b.Ref.JobID).WithHint("run the worker with a broker")
-	}
-	err = b.patiently(ctx, func(ctx context.Context) error {
-		made, err = b.Keeper.LinkSignal(ctx, b.Session, b.Ref, l)
-		return err
-	})
-	return made, err
-}
-
 // Spawn answers the job of a step from the record, or has it enqueued.
 func (b *Book) Spawn(ctx context.Context, name string, n job.NewJob) (int64, error) {
 	if err := b.enter(ctx, name); err != nil {
