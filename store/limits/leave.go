@@ -61,16 +61,19 @@ type leftRow struct {
 }
 
 func (c *Change) leaveLater(l leaving) error {
-	var rows []leftRow
-	for _, id := range l.jobs {
-		row := leftRow{id, leftWell}
-		if slices.Contains(l.failed, id) {
-			row.Failed = leftFailed
-		}
-		rows = append(rows, row)
-	}
+	how := map[int64]int{} // each job once: the end of one that has gone to rest counts
 	for _, id := range l.rest {
-		rows = append(rows, leftRow{id, leftToRest})
+		how[id] = leftToRest
+	}
+	for _, id := range l.jobs {
+		how[id] = leftWell
+	}
+	for _, id := range l.failed {
+		how[id] = leftFailed
+	}
+	rows := make([]leftRow, 0, len(how))
+	for _, id := range slices.Sorted(maps.Keys(how)) {
+		rows = append(rows, leftRow{id, how[id]})
 	}
 	from, args := c.SQL.Table(1, "t", base.BatchOf(rows))
 	_, err := c.Tx.Exec(c.Ctx, `
