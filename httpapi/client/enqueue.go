@@ -57,7 +57,7 @@ func (c JobCalls) Enqueue(ctx context.Context, ns []job.NewJob) ([]job.Enqueued,
 		defer stop()
 		out, err := calls.Do(patient, "", ns, func(_ context.Context, together []*gather.Call) {
 			ctx := ctx
-			if len(together) > 1 {
+			if len(together) > 1 || &together[0].Jobs[0] != &ns[0] { // it may carry out that of another alone
 				ctx = context.WithoutCancel(ctx)
 			}
 			var all []job.NewJob

@@ -93,6 +93,9 @@ func (g *Calls) Do(ctx context.Context, actor string, jobs []job.NewJob, togethe
 		}
 	}
 	if calls := g.take(); len(calls) > 0 {
+		if len(calls) > 1 || calls[0] != a { // its end does not concern others
+			ctx = context.WithoutCancel(ctx)
+		}
 		together(ctx, calls)
 	}
 	g.pass()
