@@ -49,6 +49,7 @@ func TestBattery(t *testing.T) {
 			continue
 		}
 		t.Run(f.Name, func(t *testing.T) {
+			t.Parallel()
 			findings, err := Run(t.Context(), root, f)
 			if err != nil {
 				t.Fatal(err)

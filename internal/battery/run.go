@@ -45,11 +45,11 @@ func Run(ctx context.Context, root string, f Fault) ([]Finding, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer forget(root, f.Tests)()
+	defer examples.forget(root, f.Tests)()
 	var all []Finding
 	for _, t := range f.Tests {
 		began := time.Now()
-		cmd := exec.CommandContext(ctx, "go", "test", "-vet=off", "-count=1", "-failfast", "-timeout", "5m", "-overlay", overlay, "-run", t.Run, t.Package)
+		cmd := exec.CommandContext(ctx, "go", "test", "-vet=off", "-ldflags=-s", "-count=1", "-failfast", "-timeout", "5m", "-overlay", overlay, "-run", t.Run, t.Package)
 		cmd.Dir = root
 		cmd.Env = append(os.Environ(), "GOFLAGS="+strings.TrimSpace(os.Getenv("GOFLAGS")+" -overlay="+overlay)) // for programs that the test builds
 		out, err := cmd.CombinedOutput()
@@ -73,24 +73,6 @@ func Run(ctx context.Context, root string, f Fault) ([]Finding, error) {
 		all = append(all, one)
 	}
 	return all, nil
-}
-
-// forget returns what removes the examples that property tests keep of their failures, where there were none: a planted
-// fault is no failure to be tried again.
-func forget(root string, tests []Test) func() {
-	var kept []string
-	for _, t := range tests {
-		folder := filepath.Join(root, filepath.FromSlash(t.Package), "testdata", "rapid")
-		if _, err := os.Stat(folder); errors.Is(err, os.ErrNotExist) {
-			kept = append(kept, folder)
-		}
-	}
-	return func() {
-		for _, folder := range kept {
-			os.RemoveAll(folder)            //nolint:errcheck // it is not part of the tree
-			os.Remove(filepath.Dir(folder)) //nolint:errcheck // it may have other files
-		}
-	}
 }
 
 func writeOverlay(dir, root, file, text string) (path string, err error) {

@@ -37,29 +37,63 @@ func run(ctx context.Context, names []string) error {
 			return fmt.Errorf("there is no fault %s", name)
 		}
 	}
+	if len(names) > 0 {
+		faults = slices.DeleteFunc(faults, func(f battery.Fault) bool { return !slices.Contains(names, f.Name) })
+	}
 	fmt.Print("| fault | breaks | found by | after |\n|---|---|---|--:|\n")
-	var missed, planted int
-	for _, f := range faults {
-		if len(names) > 0 && !slices.Contains(names, f.Name) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	var missed int
+	for one := range plant(ctx, faults) {
+		r := <-one
+		if r.err != nil {
+			if err == nil {
+				err = r.err
+			}
+			cancel() // the others end, and are waited for
 			continue
 		}
-		findings, err := battery.Run(ctx, ".", f)
-		if err != nil {
-			return err
-		}
-		planted++
-		for _, one := range findings {
+		for _, one := range r.findings {
 			by := one.Test.Package + " " + cmp.Or(one.By, one.Test.Run)
 			if !one.Found {
 				missed++
 				by = "NOT FOUND by " + one.Test.String()
 			}
-			fmt.Printf("| %s | %s | `%s` | %.0f s |\n", strings.ReplaceAll(f.Name, "-", " "), f.Promise, by, one.Took.Round(time.Second).Seconds())
+			fmt.Printf("| %s | %s | `%s` | %.0f s |\n", strings.ReplaceAll(one.Fault.Name, "-", " "), one.Fault.Promise, by, one.Took.Round(time.Second).Seconds())
 		}
 	}
-	if missed > 0 {
-		return fmt.Errorf("%d of %d faults were not found by a test that must find them", missed, planted)
+	if err != nil {
+		return err
 	}
-	fmt.Printf("%d faults planted, all found\n", planted)
+	if missed > 0 {
+		return fmt.Errorf("%d of %d faults were not found by a test that must find them", missed, len(faults))
+	}
+	fmt.Printf("%d faults planted, all found\n", len(faults))
 	return nil
+}
+
+type result struct {
+	findings []battery.Finding
+	err      error
+}
+
+// plant plants faults, two at once, and returns what becomes of each in their order. A build has both processors at work
+// for a part of its time, and a test waits for a part of its own.
+func plant(ctx context.Context, faults []battery.Fault) <-chan chan result {
+	all := make(chan chan result, len(faults))
+	turns := make(chan struct{}, 2)
+	go func() {
+		defer close(all)
+		for _, f := range faults {
+			turns <- struct{}{}
+			one := make(chan result, 1)
+			all <- one
+			go func() {
+				findings, err := battery.Run(ctx, ".", f)
+				<-turns
+				one <- result{findings: findings, err: err}
+			}()
+		}
+	}()
+	return all
 }
