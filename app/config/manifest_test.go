@@ -1,6 +1,7 @@
 package config
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"os"
@@ -283,6 +284,35 @@ func FuzzParseManifest(f *testing.F) {
 			t.Fatalf("changed on the way:\n%s\n%s", out, out2)
 		}
 	})
+}
+
+// The numbers are those of YAML 1.2 (section 10.3.2), of which JSON's are a part.
+func TestNumbersOfAnInputStayNumbers(t *testing.T) {
+	t.Parallel()
+	for written, want := range map[string]string{
+		"1e30": "1e30", "1E5": "1E5", "1e-7": "1e-7", "1E+2": "1E+2", "-2e3": "-2e3", "1.5e3": "1.5e3", "1e999": "1e999", "1.50": "1.50",
+		"100000000000000000000000": "100000000000000000000000", "-100000000000000000000000": "-100000000000000000000000",
+		"18446744073709551616": "18446744073709551616", "+1e3": "1000", ".5e1": "5", "1.e2": "100", "01e1": "10",
+		`"1e3"`: `"1e3"`, `'1e3'`: `"1e3"`, "1e3x": `"1e3x"`, "1e": `"1e"`, "e3": `"e3"`, "1_000e3": `"1_000e3"`, "|\n      1e3": `"1e3\n"`,
+		`{"a":1e30,"b":[1E5]}`: `{"a":1e30,"b":[1E5]}`,
+	} {
+		defs, err := ParseManifest([]Source{{Name: "f", Text: []byte("tasks:\n  - name: a\n    command: {shell: x}\n    input: " + written + "\n")}}, "default")
+		if err != nil {
+			t.Errorf("%s: %v", written, err)
+			continue
+		}
+		if got := string(defs.Manifest.Tasks[0].Input); got != want {
+			t.Errorf("%s is read as %s, want %s", written, got, want)
+		}
+		var out bytes.Buffer
+		if err := WriteYAML(&out, defs.Manifest); err != nil {
+			t.Fatal(err)
+		}
+		again, err := ParseManifest([]Source{{Name: "f", Text: out.Bytes()}}, "default")
+		if err != nil || string(again.Manifest.Tasks[0].Input) != want {
+			t.Errorf("%s is written as\n%s and read again otherwise (%v)", written, out.String(), err)
+		}
+	}
 }
 
 func TestALongListIsNotDeep(t *testing.T) {

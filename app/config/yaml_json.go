@@ -5,9 +5,16 @@ import (
 	"encoding/json"
 	"fmt"
 	"reflect"
+	"regexp"
+	"strconv"
 
 	"github.com/goccy/go-yaml/ast"
+	yamltoken "github.com/goccy/go-yaml/token"
 )
+
+// number is a number of YAML 1.2 (section 10.3.2). The parser takes some of them for texts: those with an exponent and no
+// point, and those of more than 64 bits.
+var number = regexp.MustCompile(`^[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?$`)
 
 // raw reads any node as JSON.
 func (d *decoder) raw(node ast.Node, v reflect.Value, path string) {
@@ -47,9 +54,15 @@ func (d *decoder) json(b *bytes.Buffer, node ast.Node, path string) bool {
 	case *ast.NullNode:
 		return appendJSON(b, nil)
 	case ast.ScalarNode:
-		if text := node.GetToken().Value; json.Valid([]byte(text)) && node.Type() != ast.StringType {
-			b.WriteString(text) // the number as written, with all its digits
+		token := node.GetToken()
+		text := []byte(token.Value)
+		plain := token.Type == yamltoken.StringType && number.Match(text)
+		if json.Valid(text) && (plain || node.Type() != ast.StringType) {
+			b.Write(text) // the number as written, with all its digits
 			return true
+		}
+		if f, err := strconv.ParseFloat(token.Value, 64); plain && err == nil {
+			return appendJSON(b, f)
 		}
 		return appendJSON(b, n.GetValue())
 	}
