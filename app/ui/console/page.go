@@ -18,7 +18,7 @@ var files embed.FS
 var readAssets = sync.OnceValue(func() asset.Set { return asset.Read(files, "assets") })
 
 // templates are the pages of the console itself.
-var templates = frame.Templates(frame.Set{Files: files})
+var templates = frame.NewTemplates(frame.Set{Files: files})
 
 // page is one request of somebody, with what it may ask of the node.
 type page struct {

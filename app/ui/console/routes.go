@@ -54,7 +54,7 @@ func areas() []area {
 
 // of lets an area ask its part of the API.
 func of[A any](narrow frame.Area[A], part func(API) A) area {
-	wide := area{Templates: narrow.Templates, Routes: map[string]func(*frame.Page, API) error{}}
+	wide := area{Routes: map[string]func(*frame.Page, API) error{}}
 	for pattern, handle := range narrow.Routes {
 		wide.Routes[pattern] = func(p *frame.Page, api API) error { return handle(p, part(api)) }
 	}
@@ -62,10 +62,8 @@ func of[A any](narrow frame.Area[A], part func(API) A) area {
 }
 
 func (c *Console) register(all []area) {
-	templates() // or the first visitor would wait for them
 	there := map[string]bool{}
 	for _, a := range all {
-		a.Templates()
 		for pattern, handle := range a.Routes {
 			c.mux.HandleFunc(pattern, c.signedIn(func(p *page) error { return handle(p.Page, p.api) }))
 			there[pattern] = true

@@ -30,7 +30,7 @@ func Area() frame.Area[API] {
 		auditRoutes)
 }
 
-var templates = frame.Templates(frame.Set{Files: files, Funcs: funcs})
+var templates = frame.NewTemplates(frame.Set{Files: files, Funcs: funcs})
 
 var funcs = template.FuncMap{
 	"auditNouns": auditNounsText,

@@ -32,7 +32,7 @@ func Area() frame.Area[API] {
 		calendarRoutes)
 }
 
-var templates = frame.Templates(frame.Set{Files: files, Funcs: funcs})
+var templates = frame.NewTemplates(frame.Set{Files: files, Funcs: funcs})
 
 var funcs = template.FuncMap{
 	"closingKinds": func() any { return closingKinds },

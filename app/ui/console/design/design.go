@@ -26,7 +26,7 @@ func Area() frame.Area[API] {
 		frame.Routes[*frame.Page]{"GET /design": design, "POST /design": refused})
 }
 
-var templates = frame.Templates(frame.Set{Files: files, Funcs: template.FuncMap{
+var templates = frame.NewTemplates(frame.Set{Files: files, Funcs: template.FuncMap{
 	"icons": parts.IconNames, "sides": func() []string { return []string{"light", "dark"} }, "tones": func() []string { return []string{"good", "warn", "bad", "busy", "idle"} },
 }})
 

@@ -27,4 +27,4 @@ func Area() frame.Area[API] {
 	return frame.NewArea(templates, func(p *frame.Page, api API) *page { return &page{p, api} }, findRoutes)
 }
 
-var templates = frame.Templates(frame.Set{Files: files, Funcs: template.FuncMap{}})
+var templates = frame.NewTemplates(frame.Set{Files: files, Funcs: template.FuncMap{}})

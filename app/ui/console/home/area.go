@@ -40,7 +40,7 @@ func Area() frame.Area[API] {
 		homeRoutes, sampleRoutes)
 }
 
-var templates = frame.Templates(frame.Set{Files: files, Funcs: funcs})
+var templates = frame.NewTemplates(frame.Set{Files: files, Funcs: funcs})
 
 var funcs = template.FuncMap{
 	"share": share, "need": func(p *page, n need) needRow { return needRow{n, p} },

@@ -38,7 +38,7 @@ func Area() frame.Area[API] {
 		jobsRoutes, deadRoutes, jobRoutes, signalRoutes)
 }
 
-var templates = frame.Templates(frame.Set{Files: files, Funcs: funcs})
+var templates = frame.NewTemplates(frame.Set{Files: files, Funcs: funcs})
 
 var funcs = template.FuncMap{
 	"environment": environment,

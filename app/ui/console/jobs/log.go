@@ -179,7 +179,7 @@ func jobLogPart(p *page) error {
 		return err
 	}
 	var b bytes.Buffer
-	if err := templates()["job"].ExecuteTemplate(&b, "log-part", part); err != nil {
+	if err := templates("job").ExecuteTemplate(&b, "log-part", part); err != nil {
 		return err
 	}
 	p.W.Header().Set("Content-Type", "text/html; charset=utf-8")

@@ -36,7 +36,7 @@ func Area() frame.Area[API] {
 		monitorFormRoutes, monitorRoutes, versionRoutes, incidentRoutes, alertRoutes)
 }
 
-var templates = frame.Templates(frame.Set{Files: files, Funcs: funcs}, forms.Parts)
+var templates = frame.NewTemplates(frame.Set{Files: files, Funcs: funcs}, forms.Parts)
 
 var funcs = template.FuncMap{
 	"cause":         cause,

@@ -30,4 +30,4 @@ func Area() frame.Area[API] {
 		programRoutes, uploadRoutes)
 }
 
-var templates = frame.Templates(frame.Set{Files: files, Funcs: nil})
+var templates = frame.NewTemplates(frame.Set{Files: files, Funcs: nil})

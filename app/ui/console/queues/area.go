@@ -33,7 +33,7 @@ func Area() frame.Area[API] {
 		queueRoutes)
 }
 
-var templates = frame.Templates(frame.Set{Files: files, Funcs: funcs})
+var templates = frame.NewTemplates(frame.Set{Files: files, Funcs: funcs})
 
 var funcs = template.FuncMap{
 	"limitTexts": flow.LimitTexts,

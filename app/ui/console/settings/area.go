@@ -38,7 +38,7 @@ func Area() frame.Area[API] {
 		settingsRoutes, databaseRoutes, joinTokenRoutes, limitRoutes, secretRoutes, tokenRoutes)
 }
 
-var templates = frame.Templates(frame.Set{Files: files, Funcs: funcs}, forms.Parts)
+var templates = frame.NewTemplates(frame.Set{Files: files, Funcs: funcs}, forms.Parts)
 
 var funcs = template.FuncMap{
 	"limitTexts": flow.LimitTexts,

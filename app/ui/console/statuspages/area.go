@@ -34,7 +34,7 @@ func Area() frame.Area[API] {
 		statusPageRoutes, announcementRoutes, subscriberRoutes)
 }
 
-var templates = frame.Templates(frame.Set{Files: files, Funcs: funcs}, forms.Parts)
+var templates = frame.NewTemplates(frame.Set{Files: files, Funcs: funcs}, forms.Parts)
 
 var funcs = template.FuncMap{
 	"statusPageShows": statusPageShows,

@@ -39,7 +39,7 @@ func Area() frame.Area[API] {
 		taskRoutes)
 }
 
-var templates = frame.Templates(frame.Set{Files: files, Funcs: funcs}, forms.Parts)
+var templates = frame.NewTemplates(frame.Set{Files: files, Funcs: funcs}, forms.Parts)
 
 var funcs = template.FuncMap{
 	"kindSettings": kindSettings,

@@ -32,7 +32,7 @@ func Area() frame.Area[API] {
 		windowRoutes)
 }
 
-var templates = frame.Templates(frame.Set{Files: files, Funcs: funcs}, forms.Parts)
+var templates = frame.NewTemplates(frame.Set{Files: files, Funcs: funcs}, forms.Parts)
 
 var funcs = template.FuncMap{
 	"windowFor":  windowFor,

@@ -33,7 +33,7 @@ func Area() frame.Area[API] {
 		workerRoutes)
 }
 
-var templates = frame.Templates(frame.Set{Files: files, Funcs: funcs})
+var templates = frame.NewTemplates(frame.Set{Files: files, Funcs: funcs})
 
 var funcs = template.FuncMap{
 	"kindNames":     kindNames,

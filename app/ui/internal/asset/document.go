@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -17,8 +18,8 @@ import (
 type Document struct {
 	kind string // content type
 	body []byte
-	gzip []byte // the same packed; nil where it would not be worth it
-	tag  string // differs where the bytes do
+	gzip func() []byte // the same packed, when it is first asked for; nil where it would not be worth it
+	tag  string        // differs where the bytes do
 }
 
 const packFrom = 1 << 10 // bytes
@@ -30,11 +31,13 @@ func NewDocument(kind string, body []byte) Document {
 	if len(body) < packFrom {
 		return d
 	}
-	var b bytes.Buffer
-	w := gzip.NewWriter(&b)
-	_, _ = w.Write(body) // into memory
-	_ = w.Close()
-	d.gzip = b.Bytes()
+	d.gzip = sync.OnceValue(func() []byte {
+		var b bytes.Buffer
+		w := gzip.NewWriter(&b)
+		_, _ = w.Write(body) // into memory
+		_ = w.Close()
+		return b.Bytes()
+	})
 	return d
 }
 
@@ -52,7 +55,7 @@ func (d Document) form(h http.Header, r *http.Request) []byte {
 	}
 	h.Set("Content-Encoding", "gzip")
 	h.Set("ETag", `"`+d.tag+`-gzip"`)
-	return d.gzip
+	return d.gzip()
 }
 
 // Serve answers GET and HEAD, and with 304 who has it.

@@ -1,7 +1,5 @@
 package frame
 
-import "html/template"
-
 // Routes are pages and actions by their pattern, as [net/http.ServeMux] has it,
 // for an area whose pages are of the type P. What a handler returns as an error
 // becomes a page with the API's status.
@@ -9,13 +7,12 @@ type Routes[P any] map[string]func(P) error
 
 // Area is the pages of one package, which ask an A of the node.
 type Area[A any] struct {
-	Routes    map[string]func(*Page, A) error
-	Templates func() map[string]*template.Template
+	Routes map[string]func(*Page, A) error
 }
 
 // NewArea makes an area of its templates, its kind of page and its routes.
-func NewArea[A, P any](templates func() map[string]*template.Template, around func(*Page, A) P, tables ...Routes[P]) Area[A] {
-	area := Area[A]{Templates: templates, Routes: map[string]func(*Page, A) error{}}
+func NewArea[A, P any](templates Templates, around func(*Page, A) P, tables ...Routes[P]) Area[A] {
+	area := Area[A]{Routes: map[string]func(*Page, A) error{}}
 	for _, table := range tables {
 		for pattern, handle := range table {
 			if area.Routes[pattern] != nil {

@@ -41,7 +41,7 @@ type Page struct {
 	Status int // to answer with; 0: OK
 
 	view      any // what templates see: the page of an area, or this one
-	templates func() map[string]*template.Template
+	templates Templates
 }
 
 // NewPage is a request of nobody yet.
@@ -55,7 +55,7 @@ func (s *Site) NewPage(w http.ResponseWriter, r *http.Request) *Page {
 }
 
 // Of lets templates see the page of an area, which is around this one.
-func (p *Page) Of(view any, templates func() map[string]*template.Template) {
+func (p *Page) Of(view any, templates Templates) {
 	p.view, p.templates = view, templates
 }
 
@@ -87,7 +87,7 @@ func (p *Page) Show(name string, data any) error {
 
 // Render answers with a template, whose data is there already.
 func (p *Page) Render(name string) {
-	p.render(p.templates()[name], name, p.view)
+	p.render(p.templates(name), name, p.view)
 }
 
 func (p *Page) render(t *template.Template, name string, view any) {
@@ -176,7 +176,7 @@ func (p *Page) Fail(err error) {
 		d.Back = LocalPath(from.RequestURI())
 	}
 	p.Data = d
-	p.render(own()["error"], "error", p)
+	p.render(own("error"), "error", p)
 }
 
 // Together runs reads beside each other and waits for all of them.
