@@ -6,7 +6,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
-	"errors"
 	"io"
 	"os"
 	"path/filepath"
@@ -217,8 +216,6 @@ func processes(t testing.TB, mark string) (found []string) {
 	}
 	return found
 }
-
-var errAway = errors.New("the store is away")
 
 // readyWriter cancels when it hears that a program is ready.
 type readyWriter struct {

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"time"
 
 	"github.com/belfry-run/belfry/app/worker/sandbox/scratch"
 	"github.com/belfry-run/belfry/internal/exchange"
@@ -73,9 +72,6 @@ func (d *declared) Upload(ctx context.Context, a Attempt, o task.Output, content
 	return signed.Send(ctx, d.client, link, content)
 }
 
-// uploadTime bounds the sending of all outputs of an attempt.
-const uploadTime = 10 * time.Minute
-
 // takeOutputs reads what the program left, sends it, and notes it. What cannot
 // be sent is told, and changes nothing of how the program ended: to run it again
 // would do all it did a second time.
@@ -110,7 +106,18 @@ func (n *running) takeOutputs(ctx context.Context, into *task.Sandboxed) {
 		missing("%d files are not kept, because the attempt was ended: %v", len(outs), context.Cause(ctx))
 		return
 	}
-	if into.Outputs, err = n.send(ctx, outs); err != nil {
+	into.Outputs, err = sending{
+		outs: outs,
+		walk: func(take func(string, int64, io.Reader) error) error {
+			_, err := scratch.Outputs(n.folder.output(), n.outputLimits(), take)
+			return err
+		},
+		upload: func(ctx context.Context, o task.Output, content io.Reader) error {
+			return n.executor.options.Uploader.Upload(ctx, Attempt{n.Ref(), n.Session, n.Job.Namespace}, o, content)
+		},
+		waits: func(err error) { note("output: %v; trying again while the attempt lasts", err) },
+	}.send(ctx)
+	if err != nil {
 		missing("%d of %d files are not kept: %v", len(outs)-len(into.Outputs), len(outs), err)
 	}
 }
@@ -141,22 +148,4 @@ func (n *running) listOutputs() (outs []task.Output, left scratch.Left, err erro
 	})
 	left.Truncated = left.Truncated || over > 0
 	return outs, left, err
-}
-
-// send reads them a second time. Nothing writes there any more.
-func (n *running) send(ctx context.Context, outs []task.Output) (sent []task.Output, err error) {
-	ctx, cancel := context.WithTimeout(ctx, uploadTime)
-	defer cancel()
-	_, err = scratch.Outputs(n.folder.output(), n.outputLimits(), func(name string, size int64, content io.Reader) error {
-		if len(sent) == len(outs) || outs[len(sent)].Name != name || outs[len(sent)].Size != size {
-			return nil // it was over the count, or is not what was listed
-		}
-		o := outs[len(sent)]
-		if err := n.executor.options.Uploader.Upload(ctx, Attempt{n.Ref(), n.Session, n.Job.Namespace}, o, content); err != nil {
-			return fmt.Errorf("%s: %w", name, err)
-		}
-		sent = append(sent, o)
-		return nil
-	})
-	return sent, err
 }

@@ -270,12 +270,12 @@ func TestOutputsHaveLimits(t *testing.T) {
 	}
 }
 
-func TestAnUploadThatFailsLosesNoResult(t *testing.T) {
+func TestAnUploadThatIsRefusedLosesNoResult(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	w.refuse = errAway
+	w.refuse = core.Errorf(core.OverQuota, "there is no room")
 	r := w.run(t, w.being(t, "files", "2"))
-	if r.Outcome != job.OutcomeOK || len(r.Sandboxed.Outputs) != 0 || !strings.Contains(strings.Join(r.Sandboxed.Missing, "\n"), "2 of 2 files are not kept: f000: the store is away") {
+	if r.Outcome != job.OutcomeOK || len(r.Sandboxed.Outputs) != 0 || !strings.Contains(strings.Join(r.Sandboxed.Missing, "\n"), "2 of 2 files are not kept: f000: there is no room") {
 		t.Errorf("%+v %+v", r.Finish, r.Sandboxed)
 	}
 }

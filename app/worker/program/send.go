@@ -1,0 +1,110 @@
+package program
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/internal/patience"
+	"github.com/belfry-run/belfry/task"
+)
+
+// uploadTime bounds the sending of all outputs of an attempt.
+const uploadTime = 10 * time.Minute
+
+// sending is the way of what a program left to where it is kept. The files are what the program ran for, and they go with
+// its folder: so a server that is away is waited for as long as the attempt lasts, and a file that is refused keeps back
+// no other.
+type sending struct {
+	outs   []task.Output
+	walk   func(take func(name string, size int64, content io.Reader) error) error // over all files, in the same order each time
+	upload func(ctx context.Context, o task.Output, content io.Reader) error
+	waits  func(error) // is told once that the server is away
+}
+
+// errAgain ends a walk of which more must be tried later.
+var errAgain = errors.New("again")
+
+// send returns what is kept, and the first reason why something is not.
+func (s sending) send(ctx context.Context) (kept []task.Output, why error) {
+	ctx, cancel := context.WithTimeout(ctx, uploadTime)
+	defer cancel()
+	results := make([]error, len(s.outs))
+	for i := range results {
+		results[i] = errAgain
+	}
+	backoff := patience.Backoff{First: 250 * time.Millisecond, Most: 5 * time.Second}
+	for told := false; ; {
+		away, err := s.pass(ctx, results)
+		if err != nil {
+			why = err
+			break
+		}
+		if away == nil {
+			break
+		}
+		if !told {
+			s.waits(away)
+			told = true
+		}
+		if backoff.Sleep(ctx); ctx.Err() != nil {
+			why = away
+			break
+		}
+	}
+	for i, err := range results {
+		switch {
+		case err == nil:
+			kept = append(kept, s.outs[i])
+		case !errors.Is(err, errAgain) && why == nil:
+			why = err
+		}
+	}
+	return kept, why
+}
+
+// pass sends what has no result yet, until the server is away.
+func (s sending) pass(ctx context.Context, results []error) (away, err error) {
+	at := 0
+	err = s.walk(func(name string, size int64, content io.Reader) error {
+		if at == len(s.outs) || s.outs[at].Name != name || s.outs[at].Size != size {
+			return nil // it was over the count, or is not what was listed
+		}
+		i := at
+		at++
+		if !errors.Is(results[i], errAgain) {
+			return nil
+		}
+		file := &reading{from: content}
+		if results[i] = s.upload(ctx, s.outs[i], file); results[i] == nil {
+			return nil
+		}
+		err := fmt.Errorf("%s: %w", name, results[i])
+		if results[i] = err; file.err != nil || core.Refused(err) || core.CodeOf(err) == core.Unauthorized {
+			return nil
+		}
+		away, results[i] = err, errAgain
+		return errAgain
+	})
+	if errors.Is(err, errAgain) {
+		err = nil
+	}
+	return away, err
+}
+
+// reading knows whether it was the file that could not be read.
+type reading struct {
+	from io.Reader
+	err  error
+}
+
+func (r *reading) Read(b []byte) (int, error) {
+	n, err := r.from.Read(b)
+	if err != nil && !errors.Is(err, io.EOF) {
+		r.err = err
+	}
+	return n, err
+}
