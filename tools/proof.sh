@@ -42,12 +42,12 @@ tests() { echo go test -vet=off -count=1 -v -timeout 0 "$@"; }
 # shellcheck disable=SC2046 # the words of a command
 {
 	part model 4 "Model: every order of a few jobs, workers, crashes and late calls" $(tests ./internal/model)
-	part simulation 12 "Simulation of clusters with faults" env SIM_SEED="$seed" SIM_SEEDS=150 $(tests -run 'TestSim(Holds|Repeats)' ./internal/sim)
+	part simulation 11 "Simulation of clusters with faults" env SIM_SEED="$seed" SIM_SEEDS=150 $(tests -run 'TestSimHolds|TestSimRepeats' ./internal/sim)
 	part histories 3 "Histories, checked twice" $(tests -run 'TestPorcupine|TestBadHistories|TestACorruption|TestTrueHistories' ./internal/history ./internal/e2e)
 	part cuts 3 "Power cuts on SQLite, replayed" $(tests -run TestPowerCuts ./store/sqlite)
-	part databases 6 "PostgreSQL that fails over, and interleaved transitions" $(tests -run 'TestPostgresFailover|TestInterleave' ./internal/...)
+	part databases 9 "PostgreSQL that fails over, and interleaved transitions" $(tests -run 'TestPostgresFailover|TestInterleavings' ./store/postgres ./internal/interleave ./internal/e2e)
 	part chaos 6 "Chaos: real nodes, real databases" env BELFRY_E2E_SEED="$seed" BELFRY_E2E_ROUNDS=12 $(tests -run 'TestChaos$' ./internal/e2e)
-	part faults 26 "Planted faults" go run ./internal/battery/cmd/battery
+	part faults 24 "Planted faults" go run ./internal/battery/cmd/battery
 }
 if [ -z "$ran_some" ]; then
 	echo "proof: PROOF_PARTS=\"$parts\" names no part" >&2
