@@ -154,6 +154,9 @@ type LeasedJob struct {
 type Ticket struct {
 	JobID  int64  `json:"job_id"`
 	Secret string `json:"secret"`
+	// Made is how often it was made by now, 1 for the first time, for a broker that drops what it has seen: the message of
+	// before may be lost. No message has it.
+	Made int64 `json:"-"`
 }
 
 // Ref names one attempt: a job under a lease.

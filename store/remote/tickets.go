@@ -93,7 +93,7 @@ func (s *Store) MakeTickets(ctx context.Context, queue string, n int) (ts []job.
 			returning job_id`, append([]any{queue, base.Micros(c.Now)}, args...)...)
 		for _, j := range jobs {
 			if slices.Contains(made, j.id) {
-				ts = append(ts, job.Ticket{JobID: j.id, Secret: secrets[j.id]})
+				ts = append(ts, job.Ticket{JobID: j.id, Secret: secrets[j.id], Made: j.rings + 1})
 			}
 		}
 		return err

@@ -152,6 +152,26 @@ func TestATicketThatIsSentTwiceAtOnceIsOneMessageOfNATS(t *testing.T) {
 	wantNone(t, c)
 }
 
+// A message that the broker has lost must not keep away the next one of its ticket.
+func TestATicketThatIsMadeAgainIsAnotherMessageOfNATS(t *testing.T) {
+	t.Parallel()
+	p := newNATS(t, long)
+	c := p.client(t)
+	must(t, c.Setup(t.Context()))
+	for made := range int64(3) {
+		ts := tickets(1, 4)
+		for i := range ts {
+			ts[i].Made = made + 1
+		}
+		left, err := c.Publish(t.Context(), ts)
+		if err != nil || len(left) > 0 {
+			t.Fatal(left, err)
+		}
+		must(t, c.Ack(t.Context(), receive(t, c, 4)))
+	}
+	wantNone(t, c)
+}
+
 func TestANodeStartsBeforeNATS(t *testing.T) {
 	t.Parallel()
 	where, err := nats.Parse("nats://127.0.0.1:1/RENDER")

@@ -197,10 +197,11 @@ func await(ctx context.Context, f jetstream.PubAckFuture) error {
 	}
 }
 
-// messageID tells tickets apart without their secrets.
+// messageID tells tickets apart without their secrets. One that is made again is another message: the stream drops what
+// repeats, also where it has lost the first.
 func messageID(t job.Ticket) string {
 	sum := sha256.Sum256([]byte(t.Secret))
-	return strconv.FormatInt(t.JobID, 10) + "." + hex.EncodeToString(sum[:8])
+	return strconv.FormatInt(t.JobID, 10) + "." + hex.EncodeToString(sum[:8]) + "." + strconv.FormatInt(t.Made, 10)
 }
 
 // Receive takes messages. One that cannot be read is moved to the stream of the
