@@ -175,8 +175,8 @@ func (o *observer) Settled(queue string, outcome job.Outcome, state job.State, r
 	}
 }
 
-func (o *observer) Fired(decision schedule.Decision, reason core.Reason, lag time.Duration) {
-	o.fired.WithLabelValues(string(decision), string(reason)).Inc()
+func (o *observer) Fired(decision schedule.Decision, reason core.Reason, times int, lag time.Duration) {
+	o.fired.WithLabelValues(string(decision), string(reason)).Add(float64(times))
 	if decision == schedule.DecidedJob {
 		o.lag.WithLabelValues().Observe(max(lag, 0).Seconds())
 	}

@@ -273,18 +273,18 @@ func (n *news) Took(transition string, _ time.Duration, _ bool) {
 	n.changed = make(chan struct{})
 }
 
-func (*news) Claimed(string, int)                                   {}
-func (*news) Waited(string, task.Kind, time.Duration)               {}
-func (*news) Released(int, time.Duration)                           {}
-func (*news) Checked(task.Kind, task.CheckOutcome, time.Duration)   {}
-func (*news) Tried(string, alert.State)                             {}
-func (*news) Delivered(string, int)                                 {}
-func (*news) KeptOut(string, core.Reason, int)                      {}
-func (*news) OverQuota(string, string)                              {}
-func (*news) Settled(string, job.Outcome, job.State, time.Duration) {}
-func (*news) Fired(schedule.Decision, core.Reason, time.Duration)   {}
-func (*news) Stale(int)                                             {}
-func (*news) Lost(int)                                              {}
+func (*news) Claimed(string, int)                                      {}
+func (*news) Waited(string, task.Kind, time.Duration)                  {}
+func (*news) Released(int, time.Duration)                              {}
+func (*news) Checked(task.Kind, task.CheckOutcome, time.Duration)      {}
+func (*news) Tried(string, alert.State)                                {}
+func (*news) Delivered(string, int)                                    {}
+func (*news) KeptOut(string, core.Reason, int)                         {}
+func (*news) OverQuota(string, string)                                 {}
+func (*news) Settled(string, job.Outcome, job.State, time.Duration)    {}
+func (*news) Fired(schedule.Decision, core.Reason, int, time.Duration) {}
+func (*news) Stale(int)                                                {}
+func (*news) Lost(int)                                                 {}
 
 // link is a worker's way to the store, which can be cut.
 type link struct {

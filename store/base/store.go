@@ -66,7 +66,8 @@ type Observer interface {
 	// that was.
 	Waited(queue string, kind task.Kind, lag time.Duration)
 	Settled(queue string, outcome job.Outcome, state job.State, ran time.Duration)
-	Fired(decision schedule.Decision, reason core.Reason, lag time.Duration)
+	// Fired is told of each row of occurrences: of how many nominal times it is, and how late it was decided.
+	Fired(decision schedule.Decision, reason core.Reason, times int, lag time.Duration)
 	Stale(jobs int)
 	Lost(sessions int)
 	// Released is told how many jobs a lost session held, and how long after its
@@ -400,16 +401,16 @@ func (c *Change) Wake(topic string) {
 
 type deaf struct{}
 
-func (deaf) Claimed(string, int)                                   {}
-func (deaf) Waited(string, task.Kind, time.Duration)               {}
-func (deaf) Released(int, time.Duration)                           {}
-func (deaf) Settled(string, job.Outcome, job.State, time.Duration) {}
-func (deaf) Fired(schedule.Decision, core.Reason, time.Duration)   {}
-func (deaf) Stale(int)                                             {}
-func (deaf) Lost(int)                                              {}
-func (deaf) Checked(task.Kind, task.CheckOutcome, time.Duration)   {}
-func (deaf) Tried(string, alert.State)                             {}
-func (deaf) Delivered(string, int)                                 {}
-func (deaf) OverQuota(string, string)                              {}
-func (deaf) KeptOut(string, core.Reason, int)                      {}
-func (deaf) Took(string, time.Duration, bool)                      {}
+func (deaf) Claimed(string, int)                                      {}
+func (deaf) Waited(string, task.Kind, time.Duration)                  {}
+func (deaf) Released(int, time.Duration)                              {}
+func (deaf) Settled(string, job.Outcome, job.State, time.Duration)    {}
+func (deaf) Fired(schedule.Decision, core.Reason, int, time.Duration) {}
+func (deaf) Stale(int)                                                {}
+func (deaf) Lost(int)                                                 {}
+func (deaf) Checked(task.Kind, task.CheckOutcome, time.Duration)      {}
+func (deaf) Tried(string, alert.State)                                {}
+func (deaf) Delivered(string, int)                                    {}
+func (deaf) OverQuota(string, string)                                 {}
+func (deaf) KeptOut(string, core.Reason, int)                         {}
+func (deaf) Took(string, time.Duration, bool)                         {}

@@ -326,7 +326,7 @@ func (c *Change) writeOccurrences(all []Decided) (map[identity]bool, error) {
 }
 
 func fired(o schedule.Occurrence, now time.Time) func(base.Observer) {
-	return func(to base.Observer) { to.Fired(o.Decision, o.Reason, now.Sub(o.DueAt)) }
+	return func(to base.Observer) { to.Fired(o.Decision, o.Reason, o.Count, now.Sub(o.DueAt)) }
 }
 
 // roomFor parts a row that stands for several nominal times around those that

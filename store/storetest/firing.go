@@ -148,6 +148,7 @@ func caseMissedRunsTheLatestIsMadeUpForAnd(b *bench) {
 	b.clock.Move(10*time.Minute + 30*time.Second)
 	b.fire()
 	want(b, "latest", schedules{b}.said("latest"), "0s skipped catchup_latest x10, 10m job")
+	want(b, "nominal times that are told as skipped", b.tally.of("fired skipped catchup_latest"), 10)
 	want(b, "none", schedules{b}.said("none"), "0s skipped catchup_none x11")
 	want(b, "all", schedules{b}.said("all"), "0s skipped catchup_window x6, 6m skipped catchup_max x2, 8m job, 9m job, 10m job")
 	for _, name := range []string{"latest", "none", "all"} {

@@ -43,10 +43,12 @@ func (t *tally) Settled(_ string, o job.Outcome, s job.State, ran time.Duration)
 		t.add("ran", 1)
 	}
 }
-func (*tally) Fired(schedule.Decision, core.Reason, time.Duration) {}
-func (t *tally) Stale(n int)                                       { t.add("stale", n) }
-func (t *tally) Lost(n int)                                        { t.add("lost", n) }
-func (*tally) Released(int, time.Duration)                         {}
+func (t *tally) Fired(decision schedule.Decision, reason core.Reason, times int, _ time.Duration) {
+	t.add("fired "+string(decision)+" "+string(reason), times)
+}
+func (t *tally) Stale(n int)               { t.add("stale", n) }
+func (t *tally) Lost(n int)                { t.add("lost", n) }
+func (*tally) Released(int, time.Duration) {}
 func (t *tally) Checked(kind task.Kind, o task.CheckOutcome, latency time.Duration) {
 	t.add("check "+string(kind)+" "+string(o), 1)
 	t.add("latency "+string(kind), int(latency/time.Millisecond))
