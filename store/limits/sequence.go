@@ -17,60 +17,46 @@ const ReasonSequence core.Reason = "sequence"
 // skipBatch bounds the jobs that one pass skips.
 const skipBatch = 500
 
-// skipStopped skips those who wait in sequences whose job has failed, where that is what they do. It is a transition of its
-// own: it locks jobs, and letting in locks keys first.
+// skipStopped skips those who wait in sequences whose job has failed, where that is what they do. Each is a transition of its
+// own: two would lock what follows from their ends, such as schedules, in no common order.
 func (s *Store) skipStopped(ctx context.Context, now time.Time) error {
-	const stopped = `from belfry.limit_keys k where k.stopped_by > 0 and k.look_at > 0 and k.look_at <= $1`
-	var some int64
+	var keys []keyRow
 	err := s.DB().Read(ctx, func(tx base.Tx) (err error) {
-		some, _, err = base.First(ctx, tx, base.ScanInt, `select 1 `+stopped+` limit 1`, base.Micros(now))
+		keys, err = base.Collect(ctx, tx, scanKey, `
+			select `+keyColumns+`
+			from belfry.limit_keys k
+			where k.stopped_by > 0 and k.look_at > 0 and k.look_at <= $1
+			order by k.id
+			limit 16`, base.Micros(now))
 		return err
 	})
-	if err != nil || some == 0 {
-		return err
+	for _, k := range keys {
+		if err == nil {
+			err = s.Write(ctx, "skip", func(b *base.Change) error { return s.In(b).skip(k) })
+		}
 	}
-	return s.Write(ctx, "skip", func(b *base.Change) error {
-		c := s.In(b)
-		keys, err := base.Collect(ctx, c.Tx, scanKey, `select `+keyColumns+` `+stopped+` order by k.id limit 16`, base.Micros(now))
-		if err != nil {
-			return err
-		}
-		for _, k := range keys {
-			var of owners
-			of.add(k.Owner)
-			gates, err := c.gates(of)
-			if err != nil {
-				return err
-			}
-			if all := gates[k.Owner]; len(all) == 0 || all[0].OnFailure != flow.SequenceSkips { // a sequence comes first
-				continue
-			}
-			if err := c.skip(k); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
+	return err
 }
 
-// skip skips in one sequence, if it has not gone on since. Its key is locked before those who wait are read, so nobody
-// comes or is let in meanwhile; jobs that another transaction is changing are left for the next pass.
+// skip skips in one sequence, if it has not gone on since. The jobs are locked, and not their key: what follows from their
+// ends locks schedules and runs, before keys. Who waits is read again under these locks, in one statement with what stopped
+// them, so each of them came before the sequence went on. Jobs that another transaction is changing are left for the next pass.
 func (c *Change) skip(k keyRow) error {
-	_, stopped, err := base.First(c.Ctx, c.Tx, base.ScanInt, `
-		select k.id
-		from belfry.limit_keys k
-		where k.id = $1 and k.stopped_by = $2`+c.SQL.SkipLocked("k"), k.ID, k.Stopped)
-	if err != nil || !stopped {
+	var of owners
+	of.add(k.Owner)
+	gates, err := c.gates(of)
+	if all := gates[k.Owner]; err != nil || len(all) == 0 || all[0].OnFailure != flow.SequenceSkips { // a sequence comes first
 		return err
 	}
-	base.Kept[locked](c.Change).any = true
-	waiting, err := base.Collect(c.Ctx, c.Tx, base.ScanInt, `
-		select job_id
-		from belfry.limit_jobs
-		where key_id = $1 and stage = 1
-		order by priority desc, job_id
-		limit $2 + 0`, k.ID, skipBatch)
-	if err != nil {
+	const waits = `
+		select l.job_id
+		from belfry.limit_jobs l
+		join belfry.limit_keys k on k.id = l.key_id
+		where l.key_id = $1 and l.stage = 1 and k.stopped_by = $2`
+	waiting, err := base.Collect(c.Ctx, c.Tx, base.ScanInt, waits+`
+		order by l.priority desc, l.job_id
+		limit $3 + 0`, k.ID, k.Stopped, skipBatch)
+	if err != nil || len(waiting) == 0 {
 		return err
 	}
 	ids, err := base.Collect(c.Ctx, c.Tx, base.ScanInt, `
@@ -83,6 +69,10 @@ func (c *Change) skip(k keyRow) error {
 	}
 	if len(waiting) == skipBatch || len(ids) < len(waiting) {
 		c.Wake(base.TopicEngine)
+	}
+	if ids, err = base.Collect(c.Ctx, c.Tx, base.ScanInt, waits+` and `+c.SQL.In("l.job_id", 3)+`
+		order by l.job_id`, k.ID, k.Stopped, c.SQL.List(ids)); err != nil || len(ids) == 0 {
+		return err
 	}
 	return c.s.Skip(c.Change, ids, fmt.Sprintf("job %d of its sequence failed", k.Stopped))
 }

@@ -1,0 +1,79 @@
+package postgres_test
+
+import (
+	"encoding/json"
+	"testing"
+	"time"
+
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/flow"
+	"github.com/belfry-run/belfry/internal/pgtest"
+	"github.com/belfry-run/belfry/job"
+	"github.com/belfry-run/belfry/schedule"
+	"github.com/belfry-run/belfry/store/postgres"
+	"github.com/belfry-run/belfry/task"
+)
+
+// A fire locks schedules before keys of limits. Who skips the jobs of a sequence that schedules have made locks their
+// schedules, and must not have the key of the sequence then.
+func TestWhoSkipsHoldsNoKeyWhileItWaitsForASchedule(t *testing.T) {
+	t.Parallel()
+	st := openAt(t, pgtest.Migrated(t, postgres.Migrate), postgres.Options{})
+	ctx := t.Context()
+	if _, err := st.CreateTask(ctx, task.Task{Name: "t", Kind: task.KindFunc, Sequence: &flow.Sequence{Key: "input.k", OnFailure: flow.SequenceSkips}}); err != nil {
+		t.Fatal(err)
+	}
+	input := json.RawMessage(`{"k":"one"}`)
+	if _, err := st.CreateSchedule(ctx, schedule.Schedule{Name: "s", Task: "t", Input: input, Overlap: schedule.OverlapAllow, Rules: []schedule.Rule{{Every: core.Duration(time.Hour)}}}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := st.Enqueue(ctx, []job.NewJob{{Task: "t", Input: input}}); err != nil {
+		t.Fatal(err)
+	}
+	behind, err := st.TriggerSchedule(ctx, core.DefaultNamespace, "s", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := st.OpenSession(ctx, job.WorkerInfo{Name: "w", Kinds: []task.Kind{task.KindFunc}, Funcs: []string{"t"}, Queues: map[string]int{"default": 10}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := st.Claim(ctx, job.ClaimRequest{Session: s.ID, Want: map[string]int{"default": 10}})
+	if err != nil || len(c.Jobs) != 1 {
+		t.Fatalf("claimed %d jobs: %v", len(c.Jobs), err)
+	}
+	if _, err := st.Finish(ctx, s.ID, []job.Finish{{Ref: job.Ref{JobID: c.Jobs[0].Job.ID, Lease: c.Lease}, Outcome: job.OutcomeError, Error: "no"}}); err != nil {
+		t.Fatal(err)
+	}
+	fire, err := st.DB().(*postgres.DB).Pool().Begin(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := fire.Exec(ctx, `select from belfry.schedules for update`); err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go func() {
+		_, err := st.LetIn(ctx)
+		ended <- err
+	}()
+	for number(t, st, "select count(*) from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'") == 0 {
+		select {
+		case err := <-ended:
+			t.Fatalf("it waits for nothing: %v", err)
+		default:
+		}
+	}
+	if _, err := fire.Exec(ctx, `select from belfry.limit_keys for update nowait`); err != nil {
+		t.Error(err)
+	}
+	if err := fire.Rollback(ctx); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-ended; err != nil {
+		t.Fatal(err)
+	}
+	if j, err := st.Job(ctx, core.DefaultNamespace, behind.ID); err != nil || j.State != job.Skipped {
+		t.Errorf("%v %v", j.State, err)
+	}
+}
