@@ -13,8 +13,17 @@ func (f Freed) Error() string { return f.Err.Error() }
 func (f Freed) Unwrap() error { return f.Err }
 
 // Meets is that a transition would have to wait for another that may wait for it. A database with several writers takes it
-// back and begins it again.
-type Meets struct{ Err *core.Error }
+// back, waits for the rows that the other has, and begins it again.
+type Meets struct {
+	Err   *core.Error
+	Table string // the rows
+	IDs   []int64
+}
+
+// MeetsAt is that another transaction is changing rows of a table.
+func MeetsAt(table string, ids []int64) Meets {
+	return Meets{core.Errorf(core.Unavailable, "it is being changed by others all the time").WithHint("try again"), table, ids}
+}
 
 func (m Meets) Error() string { return m.Err.Error() }
 func (m Meets) Unwrap() error { return m.Err }

@@ -227,8 +227,12 @@ func (db *DB) Close() error {
 
 // attempts is how often a transaction is begun again after a fault that may
 // pass: a deadlock, a serialization failure, a connection that was cut before
-// anything was sent.
-const attempts = 4
+// anything was sent. One that meets others waits for them each time, and is begun
+// more often.
+const (
+	attempts = 4
+	meetings = 30
+)
 
 // beginRead begins a read, and keeps the server from compiling its plans: what
 // is cut off by a limit, or looks for a lease by a value, is priced as if it
@@ -250,9 +254,15 @@ func (db *DB) Read(ctx context.Context, fn func(tx base.Tx) error) error {
 // retry begins again after a passing fault. A commit whose answer was lost is
 // not repeated: it may have happened.
 func (db *DB) retry(ctx context.Context, fn func() error) error {
-	begun := time.Now()
+	begun, met := time.Now(), 0
 	for try := 1; ; try++ {
 		err := fn()
+		for met < meetings && errors.As(err, new(base.Meets)) {
+			met++
+			if err = waitFor(ctx, db, err); err == nil {
+				err = fn()
+			}
+		}
 		if err == nil || !passing(err) || ctx.Err() != nil || try >= attempts && !(noConnection(err) && time.Since(begun) < roomWithin) {
 			return translate(err)
 		}
@@ -263,6 +273,15 @@ func (db *DB) retry(ctx context.Context, fn func() error) error {
 			return ctx.Err()
 		}
 	}
+}
+
+// waitFor waits until nobody has the rows that a transaction has met, which has
+// been taken back.
+func waitFor(ctx context.Context, db *DB, met error) error {
+	var m base.Meets
+	errors.As(met, &m)
+	_, err := db.pool.Exec(ctx, db.schema.sql("select from belfry."+m.Table+" where id = any($1) order by id for update"), m.IDs)
+	return err
 }
 
 // beginError is a fault before anything was done: a pooled connection that a
