@@ -173,7 +173,8 @@ func (c *Change) take(q job.Queue, w want) error {
 }
 
 // victims are the jobs of a queue that are dropped first, up to a priority: the lowest first, then the oldest. Those that
-// run, have begun before, or follow from what has begun, are not among them.
+// run, have begun before, or follow from what has begun, are not among them, nor are those that another transaction is
+// changing: it may wait for what this one has locked.
 func (c *Change) victims(a *account, upTo, most int) ([]int64, error) {
 	spare := base.Kept[spared](c.Change).ids
 	ids, err := base.Collect(c.Ctx, c.Tx, base.ScanInt, `
@@ -181,7 +182,7 @@ func (c *Change) victims(a *account, upTo, most int) ([]int64, error) {
 		from belfry.jobs
 		where queue = $1 and bounded > 0 and bounded = 1 and attempt = 0 and priority <= $2 and `+c.s.Unleased()+`
 		order by priority, id
-		limit $3 + 0`, a.q.Name, upTo, most+len(a.picked)+len(spare))
+		limit $3 + 0`+c.SQL.SkipLocked("jobs"), a.q.Name, upTo, most+len(a.picked)+len(spare))
 	ids = slices.DeleteFunc(ids, func(id int64) bool { return a.picked[id] || slices.Contains(spare, id) })
 	return ids[:min(len(ids), most)], err
 }
