@@ -35,18 +35,69 @@ func (s *Store) FireDue(ctx context.Context) (out core.Fired, err error) {
 			return err
 		}
 		from.Took = time.Since(begun)
+		rows, left, err := leaveHeld(c, rows)
+		if err != nil {
+			return err
+		}
 		out.Schedules = len(rows)
 		if err := c.fire(rows, &out); err != nil {
 			return err
 		}
 		begun = time.Now()
 		next, _, err := base.First(ctx, c.Tx, base.ScanInt, `select next_at from belfry.schedules where next_at > cast($1 as bigint) and next_at > 0 order by next_at limit 1`, from.After)
-		out.NextAt = base.Instant(next)
+		if out.NextAt = base.Instant(next); left && !out.NextAt.After(c.Now) {
+			out.NextAt = c.Now.Add(heldRest)
+		}
 		from.Took += time.Since(begun)
 		c.Looked(&s.due, from, next)
 		return err
 	})
 	return out, err
+}
+
+// heldRest is how soon to look again at schedules that were left. Others that come due meanwhile wait for it too.
+const heldRest = 20 * time.Millisecond
+
+// leaveHeld leaves for the next pass those of due schedules that end their earlier runs, of which another transaction is
+// changing one. It may last, or wait for the schedule; the other schedules go on.
+func leaveHeld(c *Change, rows []ScheduleRow) (others []ScheduleRow, left bool, err error) {
+	var ids []int64
+	for _, r := range rows {
+		if r.Overlap == schedule.OverlapCancelOther || r.Overlap == schedule.OverlapTerminateOther {
+			ids = append(ids, r.ID)
+		}
+	}
+	if len(ids) == 0 || !c.s.Far { // elsewhere there is one writer
+		return rows, false, nil
+	}
+	type run struct{ job, schedule int64 }
+	query := `
+		select id, schedule_id
+		from belfry.jobs
+		where schedule_id > 0 and trigger <> 'backfill' and ` + c.SQL.In("schedule_id", 1) + `
+		order by id`
+	runs := func(query string) ([]run, error) {
+		return base.Collect(c.Ctx, c.Tx, func(rows base.Rows) (r run, err error) { return r, rows.Scan(&r.job, &r.schedule) }, query, c.SQL.List(ids))
+	}
+	held, err := runs(query + c.SQL.SkipLocked("jobs"))
+	if err != nil {
+		return nil, false, err
+	}
+	mine := make(map[int64]bool, len(held))
+	for _, r := range held {
+		mine[r.job] = true
+	}
+	all, err := runs(query)
+	if err != nil {
+		return nil, false, err
+	}
+	busy := map[int64]bool{}
+	for _, r := range all {
+		if !mine[r.job] {
+			busy[r.schedule] = true
+		}
+	}
+	return slices.DeleteFunc(rows, func(r ScheduleRow) bool { return busy[r.ID] }), len(busy) > 0, nil
 }
 
 func (c *Change) fire(rows []ScheduleRow, out *core.Fired) error {
