@@ -91,7 +91,6 @@ func (c *Change) Arrive(as []*Arrival) error {
 		texts := make([]string, len(a.Gates))
 		for k, g := range a.Gates {
 			texts[k] = g.Key
-			wait = wait || g.Strict // whoever asks later must not get before it
 		}
 		for k, value := range flow.KeyValues(texts, flow.KeySource{Namespace: a.Namespace, Task: a.Task, Queue: a.Queue, Input: a.Input}) {
 			keys[i] = append(keys[i], named{a.Gates[k].Owner, a.Gates[k].Name, value})
@@ -100,6 +99,9 @@ func (c *Change) Arrive(as []*Arrival) error {
 	}
 	slices.SortFunc(all, compareNamed)
 	rooms, byName, err := c.hold(slices.Compact(all), wait)
+	if err == nil && !wait {
+		err = holdSequences(c, as, keys, rooms, byName)
+	}
 	if err != nil {
 		return err
 	}

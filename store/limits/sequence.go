@@ -3,6 +3,8 @@ package limits
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/belfry-run/belfry/core"
@@ -75,6 +77,38 @@ func (c *Change) skip(k keyRow) error {
 		return err
 	}
 	return c.s.Skip(c.Change, ids, fmt.Sprintf("job %d of its sequence failed", k.Stopped))
+}
+
+// holdSequences locks the keys of jobs in sequences that this transition, which has others, could not lock: whoever asks
+// later must not get before them. Where another transaction has one, it may wait for those of this one, which is begun again.
+func holdSequences(c *Change, as []*Arrival, keys [][]named, rooms map[int64]*room, byName map[named]int64) error {
+	var new []named
+	var busy []int64
+	for i, a := range as {
+		if !slices.ContainsFunc(a.Gates, func(g job.Gate) bool { return g.Strict }) {
+			continue
+		}
+		for _, name := range keys[i] {
+			switch id := byName[name]; {
+			case rooms[id] != nil:
+			case id == 0:
+				new = append(new, name)
+			default:
+				busy = append(busy, id)
+			}
+		}
+	}
+	if len(busy) > 0 {
+		return base.MeetsAt("limit_keys", base.Unique(busy))
+	}
+	if len(new) == 0 {
+		return nil
+	}
+	slices.SortFunc(new, compareNamed)
+	made, ids, err := c.hold(slices.Compact(new), true)
+	maps.Copy(rooms, made)
+	maps.Copy(byName, ids)
+	return err
 }
 
 // ResumeSequence has a sequence that a failed job stopped go on with the next, and answers whether it was stopped.
