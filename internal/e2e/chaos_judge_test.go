@@ -21,6 +21,11 @@ func (c *chaos) check() {
 	for _, why := range c.errorsLogged() {
 		v.errorf("%s", why)
 	}
+	if c.server != nil {
+		if n := c.server.Deadlocks(); n > 0 {
+			v.errorf("%d times transactions waited for each other until the server ended one", n)
+		}
+	}
 	seen := map[string]bool{}
 	for _, why := range c.load.refused {
 		if what := requestID.ReplaceAllString(why, ""); !seen[what] {

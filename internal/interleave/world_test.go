@@ -45,6 +45,7 @@ const late = 90 * time.Second
 func newWorld(t testing.TB) *world {
 	w := &world{t: t, ctx: t.Context(), clock: storetest.NewClock()}
 	url := pgtest.Migrated(t, postgres.Migrate)
+	pgtest.NoDeadlocks(t, url)
 	for i := range w.nodes {
 		cfg, err := pgxpool.ParseConfig(url)
 		w.must(err)

@@ -46,6 +46,7 @@ func runNodes(t *testing.T, path store.Options) {
 	storetest.RunNodes(t, func(t *testing.T, o store.Options) []*store.Store {
 		o.PackFrom, o.Claims = path.PackFrom, path.Claims
 		dsn := pgtest.Migrated(t, postgres.Migrate)
+		pgtest.NoDeadlocks(t, dsn)
 		open := func() *store.Store { return openAt(t, dsn, postgres.Options{Options: o}) }
 		return []*store.Store{open(), open(), leasesFit(t, open())}
 	})

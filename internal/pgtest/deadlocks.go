@@ -1,0 +1,52 @@
+package pgtest
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// NoDeadlocks fails the test at its end if transactions in a database, which it names by its URL, have waited for each other
+// until the server ended one. A store begins that one again, so nothing else of the test may notice. What the test opens
+// after this has to be closed by a cleanup.
+func NoDeadlocks(t testing.TB, url string) {
+	t.Helper()
+	t.Cleanup(func() {
+		n, err := deadlocks(context.Background(), url)
+		if err != nil {
+			t.Errorf("pgtest: ask for deadlocks: %v", err)
+		}
+		if n > 0 {
+			t.Errorf("%d times transactions waited for each other; the server's log names the statements", n)
+		}
+	})
+}
+
+// deadlocks is how many there were in a database. What a session has counted is known when it has ended.
+func deadlocks(ctx context.Context, url string) (n int64, err error) {
+	cfg, err := pgx.ParseConfig(url)
+	if err != nil {
+		return 0, err
+	}
+	name := cfg.Database
+	cfg.Database = "postgres"
+	conn, err := pgx.ConnectConfig(ctx, cfg)
+	if err != nil {
+		return 0, err
+	}
+	defer conn.Close(ctx) //nolint:errcheck // a connection without a transaction
+	for sessions := int64(1); sessions > 0; {
+		if err := conn.QueryRow(ctx, `select count(pg_terminate_backend(pid)) from pg_stat_activity where datname = $1`, name).Scan(&sessions); err != nil {
+			return 0, err
+		}
+	}
+	return n, conn.QueryRow(ctx, `select deadlocks from pg_stat_database where datname = $1`, name).Scan(&n)
+}
+
+// Deadlocks is how often the server has ended a transaction because it waited for another that waited for it, since it was
+// made. Unlike what it counts itself, that outlives its crashes.
+func (s *Server) Deadlocks() int {
+	return strings.Count(s.logFrom(0), "deadlock detected")
+}
