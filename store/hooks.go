@@ -53,8 +53,18 @@ func (s *Store) join() {
 		EndWaits: func(c *jobs.Change, fs []job.Finish) error {
 			return s.stepStore.In(c.Change).EndWaits(fs)
 		},
-		StopRuns: func(c *jobs.Change, rows []jobs.JobRow, reason core.Reason, note string) error {
-			return s.workflowStore.In(c.Change).StopRuns(rows, reason, note, false)
+		StopRuns: func(c *jobs.Change, rows []jobs.JobRow, others []jobs.Ending, reason core.Reason, note string) error {
+			var steps []int64
+			for _, e := range others {
+				if e.Row.Trigger == job.TriggerStep {
+					steps = append(steps, e.Row.ID)
+				}
+			}
+			workflows := s.workflowStore.In(c.Change)
+			if err := workflows.HoldRuns(rows, steps); err != nil {
+				return err
+			}
+			return workflows.StopRuns(rows, reason, note, false)
 		},
 		Ended: func(c *jobs.Change, ends []jobs.Ending, schedules []int64) error {
 			if err := s.alertStore.In(c.Change).TellFailed(ends); err != nil {

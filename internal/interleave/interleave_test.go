@@ -98,20 +98,30 @@ func (w *world) explore(t *testing.T, pair [2]transition, most int) (n int) {
 
 func TestInterleavingsOfEveryPair(t *testing.T) { everyPair(t, transitions, func(*world) {}) }
 
-// everyPair has every two of some transitions meet, in two databases at once.
+// everyPair has every two of some transitions meet.
 func everyPair(t *testing.T, transitions []transition, prepare func(*world)) {
+	t.Helper()
+	var pairs [][2]transition
+	for i, a := range transitions {
+		for _, b := range transitions[i:] {
+			pairs = append(pairs, [2]transition{a, b})
+		}
+	}
+	pairsMeet(t, pairs, prepare)
+}
+
+// pairsMeet has pairs meet, in two databases at once.
+func pairsMeet(t *testing.T, all [][2]transition, prepare func(*world)) {
 	t.Helper()
 	most := switches(t)
 	pairs := make(chan [2]transition)
 	go func() {
 		defer close(pairs)
-		for i, a := range transitions {
-			for _, b := range transitions[i:] {
-				select {
-				case pairs <- [2]transition{a, b}:
-				case <-t.Context().Done():
-					return
-				}
+		for _, pair := range all {
+			select {
+			case pairs <- pair:
+			case <-t.Context().Done():
+				return
 			}
 		}
 	}()

@@ -38,6 +38,9 @@ func (s *Store) StartCycles(ctx context.Context) (out core.Promoted, err error) 
 		if out.Jobs = len(rows); err != nil || out.Jobs == 0 {
 			return err
 		}
+		if rows, err = c.jobs().CatchUp(task.KindCycle, rows); err != nil {
+			return err
+		}
 		if err := c.lockCycles(); err != nil {
 			return err
 		}
@@ -374,7 +377,7 @@ func (c *Change) endCycle(run cycle.Run, s job.Settlement) error {
 	if _, err := c.Tx.Exec(c.Ctx, `delete from belfry.cycle_runs where job_id = $1`, run.JobID); err != nil {
 		return err
 	}
-	rows, err := c.jobs().LockJobs([]int64{run.JobID})
+	rows, err := c.jobs().LockNow([]int64{run.JobID})
 	if err != nil || len(rows) == 0 {
 		return err
 	}
@@ -408,7 +411,7 @@ func (c *Change) abandonCycles(ids []int64, note string) error {
 		if run.MemberJob == 0 {
 			continue
 		}
-		rows, err := c.jobs().LockJobs([]int64{run.MemberJob})
+		rows, err := c.jobs().LockNow([]int64{run.MemberJob})
 		if err != nil {
 			return err
 		}

@@ -30,13 +30,22 @@ func (s *Store) RetryJobs(ctx context.Context, namespace string, sel view.Select
 	}
 	return s.bulk(ctx, bulk{name: "retry", namespace: namespace, sel: sel, unfit: unfit, why: "cannot be retried",
 		do: func(c *Change, rows []jobs.JobRow, out *view.Selected) error {
+			var runs []jobs.JobRow
+			for _, r := range rows {
+				if r.Kind == task.KindWorkflow {
+					runs = append(runs, r)
+				}
+			}
+			if err := c.workflows().HoldRuns(runs, nil); err != nil { // before their jobs, as by those who retry one
+				return err
+			}
 			left, err := c.bringBack(rows)
 			if err != nil {
 				return err
 			}
 			out.IDs = out.IDs[:0]
 			var done []jobs.JobRow
-			var runs []int64
+			var back []int64
 			for _, r := range rows {
 				if why, is := left[r.ID]; is {
 					out.Left[r.ID] = why
@@ -45,10 +54,10 @@ func (s *Store) RetryJobs(ctx context.Context, namespace string, sel view.Select
 				out.IDs = append(out.IDs, r.ID)
 				done = append(done, r)
 				if r.Kind == task.KindWorkflow {
-					runs = append(runs, r.ID)
+					back = append(back, r.ID)
 				}
 			}
-			if err := c.workflows().RetryPlainly(runs); err != nil {
+			if err := c.workflows().RetryPlainly(back); err != nil {
 				return err
 			}
 			return c.auditJobs("retry", done, sel.Note)

@@ -107,7 +107,7 @@ func (c *Change) ChildrenEnded(ids []int64) error {
 		return err
 	}
 	parents = base.Unique(parents)
-	rows, err := c.jobs().LockJobs(parents)
+	rows, err := c.jobs().LockNow(parents)
 	if err != nil {
 		return err
 	}

@@ -16,6 +16,8 @@ import (
 func init() {
 	add("a task with many jobs that wait is deleted in parts, and none of them begins", leftoversOfDeletedTask)
 	add("first limits hold back a backlog in parts, and are never exceeded meanwhile", leftoversOfLimits)
+	add("first limits of a workflow hold back a backlog of runs in parts, and are never exceeded meanwhile", leftoversOfLimitsOfRuns)
+	add("runs of a paused schedule that wait for its backlog to end do not begin", leftoversOfRunsOfPausedSchedule)
 	add("limits that go while a backlog is held back leave nothing behind", leftoversOfLimitsGone)
 	add("a backlog follows an edit of its task in parts, and no worker of before gets it", leftoversOfEditedTask)
 	add("a backlog follows new requirements in parts, and no worker without them gets it", leftoversOfRequirements)
@@ -121,6 +123,55 @@ func leftoversOfLimits(b *bench) {
 			b.finish(s, j, job.OutcomeOK)
 		}
 	}
+}
+
+// runsOf are a backlog of runs that wait to begin.
+func runsOf(b *bench) task.Task {
+	b.Helper()
+	b.task("t")
+	w := b.task("w", func(t *task.Task) {
+		t.Kind, t.Workflow = task.KindWorkflow, &task.Workflow{Steps: []task.Step{{Name: "only", Task: "t"}}}
+	})
+	backlogOf(b, "w")
+	return w
+}
+
+func leftoversOfLimitsOfRuns(b *bench) {
+	const most = 3
+	w := runsOf(b)
+	w.Limits = []flow.Limit{{Running: most}}
+	must(b.st.UpdateTask(b.ctx, w))(b)
+	look := func() {
+		must(b.st.StartWorkflows(b.ctx))(b)
+		if n := b.count(`select count(*) from belfry.workflow_runs where ended_at = 0`); n > most {
+			b.Fatalf("%d runs are under way under a limit of %d", n, most)
+		}
+		b.promote()
+	}
+	for range 20 {
+		look()
+	}
+	followAll(b, look)
+	for range backlog {
+		if look(); b.count(`select count(*) from belfry.jobs where state in ('ready', 'scheduled') and kind = 'workflow'`) == 0 {
+			break
+		}
+	}
+	want(b, "under way", b.count(`select count(*) from belfry.workflow_runs where ended_at = 0`), most)
+	want(b, "wait", b.count(`select count(*) from belfry.jobs where state = 'waiting' and reason = 'limit' and kind = 'workflow'`), backlog-most)
+}
+
+func leftoversOfRunsOfPausedSchedule(b *bench) {
+	runsOf(b)
+	sc := b.schedule("s", "w", every(time.Hour), func(s *schedule.Schedule) { s.Overlap = schedule.OverlapAllow })
+	b.sql(`update belfry.jobs set schedule_id = $1, schedule = 's', generation = 1, trigger = 'schedule'`, sc.ID)
+	must(b.st.PauseSchedule(b.ctx, "default", "s", "too much"))(b)
+	for range 20 {
+		must(b.st.StartWorkflows(b.ctx))(b)
+	}
+	followAll(b, func() { must(b.st.StartWorkflows(b.ctx))(b) })
+	want(b, "runs", b.count(`select count(*) from belfry.workflow_runs`), 0)
+	want(b, "jobs", b.count(`select count(*) from belfry.jobs`), 0)
 }
 
 func leftoversOfLimitsGone(b *bench) {

@@ -295,8 +295,15 @@ func (c *Change) write(p *progress, items workflow.Items) error {
 	return nil
 }
 
-// end ends the job of a run. Its progress is kept as long as the job.
+// end ends the job of a run. Its progress is kept as long as the job. Where another transaction has one of the rows that
+// this locks, the run is left for the next pass: the other may wait for the run.
 func (c *Change) end(p *progress) error {
+	if free, err := c.free(p); err != nil {
+		return err
+	} else if !free {
+		c.Wake(base.TopicEngine)
+		return c.save(p, base.Micros(p.now.Add(busyLook)))
+	}
 	settled := p.Run.End(p.plan)
 	p.EndedAt = p.now
 	out := json.RawMessage(base.Text(p.Run.Output()))
@@ -400,14 +407,6 @@ func (c *Change) StepsEnded(ends []jobs.MemberEnd) error {
 	return nil
 }
 
-// lockRuns locks the runs whose job_id is as where says of ids, in one order, so that two batches cannot wait for each other.
-func (c *Change) lockRuns(where string, ids []int64) ([]progress, error) {
-	if len(ids) == 0 {
-		return nil, nil
-	}
-	return base.Collect(c.Ctx, c.Tx, scanProgress, selectRuns+` where `+where+` order by job_id`+c.SQL.ForUpdate("workflow_runs"), c.SQL.List(ids))
-}
-
 // FollowWorkflows does what the ends of jobs mean for workflows.
 func (c *Change) FollowWorkflows(ends []jobs.Ending) error {
 	var steps []jobs.MemberEnd
@@ -424,6 +423,9 @@ func (c *Change) FollowWorkflows(ends []jobs.Ending) error {
 			failure := core.Or(e.Settled.Error, e.Settled.Note)
 			steps = append(steps, jobs.MemberEnd{JobID: e.Row.ID, TaskID: e.Row.TaskID, State: e.Settled.State, Attempts: e.Row.Attempt, ClaimedAt: e.Row.ClaimedAt, Error: failure, Output: e.Fin.Output})
 		}
+	}
+	if err := c.HoldRuns(runs, stepIDs(steps)); err != nil {
+		return err
 	}
 	// Those that ended from outside, or they would have ended here already.
 	if err := c.StopRuns(runs, "canceled", core.Or(note, "its job ended"), true); err != nil {

@@ -64,6 +64,12 @@ func (s *Store) StartWorkflows(ctx context.Context) (out core.Promoted, err erro
 		if out.Jobs = len(rows); err != nil {
 			return err
 		}
+		if rows, err = c.jobs().CatchUp(task.KindWorkflow, rows); err != nil {
+			return err
+		}
+		if err := c.HoldRuns(rows, nil); err != nil {
+			return err
+		}
 		for _, j := range rows {
 			if err := c.start(j); err != nil {
 				return err
@@ -226,7 +232,7 @@ func (c *Change) askToEnd(due []int64) error {
 	if err != nil {
 		return err
 	}
-	if _, err := c.lockRuns(c.SQL.In("job_id", 1), asked); err != nil {
+	if _, err := c.lockRuns(c.SQL.In("job_id", 1), base.Unique(append(asked, all...))); err != nil { // steps may be runs too
 		return err
 	}
 	if _, err := c.Tx.Exec(c.Ctx, `update belfry.workflow_items set asked = 1 where job_id > 0 and ended_at = 0 and `+c.SQL.In("job_id", 1), c.SQL.List(all)); err != nil {
