@@ -36,10 +36,10 @@ type ages struct {
 
 // agesOf is behind which jobs the next pass looks; the zero value: it begins anew.
 type agesOf struct {
-	priority  int // of ready ones
-	turn, id  int64
-	key, line int64 // of one that waits for a limit: its key and its id
-	some      bool  // it goes on at priority
+	priority int // of ready ones
+	turn, id int64
+	line     int64 // the id of one that waits for a limit
+	some     bool  // it goes on at priority
 }
 
 // AgeJobs raises jobs that have waited for long in queues with ageing ([job.Queue.Ageing]): those that are ready, and those
@@ -92,7 +92,7 @@ func (s *Store) age(ctx context.Context, q job.Queue, from agesOf, now time.Time
 	if err != nil {
 		return from, false, err
 	}
-	to.key, to.line = end.key, end.line
+	to.line = end.line
 	return to, more || len(lines) == ageBatch, s.raiseInLines(ctx, lines)
 }
 

@@ -21,51 +21,44 @@ type agedStanding struct {
 
 // agedInLines looks for jobs of a queue to raise that wait for a limit. Those of a sequence go by their ids.
 func (s *Store) agedInLines(ctx context.Context, q job.Queue, from agesOf, now time.Time) (all []agedStanding, to agesOf, err error) {
-	full := false
+	seen := 0
 	err = s.readBeside(ctx, func(tx base.Tx) error {
-		end, some, err := base.First(ctx, tx, func(rows base.Rows) (end agesOf, err error) {
-			return end, rows.Scan(&end.line, &end.key)
-		}, `
-			select job_id, key_id
-			from belfry.limit_jobs
-			where (job_id, key_id) > ($1, $2)
-			order by job_id, key_id
-			limit 1 offset $3 + 0`, from.line, from.key, ageLook-1)
-		if err != nil {
-			return err
-		}
-		upTo, args := ``, []any{from.line, from.key, q.Name}
-		if some {
-			upTo, args = ` and (l.job_id, l.key_id) <= ($4, $5)`, append(args, end.line, end.key)
-		}
-		to = end
-		_, err = base.Collect(ctx, tx, func(rows base.Rows) (none struct{}, err error) {
+		_, err := base.Collect(ctx, tx, func(rows base.Rows) (none struct{}, err error) {
 			var l agedStanding
 			var stands, priority, aged, above, best int
-			var dueAt, createdAt int64
-			if err := rows.Scan(&l.KeyID, &l.JobID, &stands, &priority, &aged, &dueAt, &createdAt, &above, &best); err != nil || full {
+			var dueAt, createdAt, strict int64
+			if err := rows.Scan(&l.KeyID, &l.JobID, &stands, &priority, &aged, &dueAt, &createdAt, &above, &best, &strict); err != nil {
 				return none, err
 			}
-			given := priority - aged
-			l.Aged = raised(q, stands, stands-given, above, best, now.Sub(waitsSince(0, dueAt, createdAt)))
-			if l.Priority = given + l.Aged; l.Priority <= stands {
+			if seen++; len(all) == ageBatch {
 				return none, nil
 			}
-			if all = append(all, l); len(all) == ageBatch {
-				full, to = true, agesOf{key: l.KeyID, line: l.JobID}
+			to.line = l.JobID
+			given := priority - aged
+			l.Aged = raised(q, stands, stands-given, above, best, now.Sub(waitsSince(0, dueAt, createdAt)))
+			if l.Priority = given + l.Aged; l.Priority > stands && strict == 0 {
+				all = append(all, l)
 			}
 			return none, nil
 		}, `
-			select l.key_id, l.job_id, l.priority, j.priority, j.aged, j.due_at, j.created_at,
+			select l.key_id, l.job_id, l.priority, s.priority, s.aged, s.due_at, s.created_at,
 				coalesce((select w.priority from belfry.limit_jobs w where w.key_id = l.key_id and w.stage = 1 and w.priority > l.priority order by w.priority limit 1), l.priority),
-				coalesce((select w.priority from belfry.limit_jobs w where w.key_id = l.key_id and w.stage = 1 order by w.priority desc limit 1), l.priority)
-			from belfry.limit_jobs l
-			cross join belfry.jobs j
-			where (l.job_id, l.key_id) > ($1, $2)`+upTo+` and l.stage = 1 and j.id = l.job_id and j.queue = $3 and j.state = 'waiting'
-				and (select k.name from belfry.limit_keys k where k.id = l.key_id) <> '`+flow.SequenceGateName+`'
-			order by l.job_id, l.key_id`, args...)
+				coalesce((select w.priority from belfry.limit_jobs w where w.key_id = l.key_id and w.stage = 1 order by w.priority desc limit 1), l.priority),
+				coalesce((select case when k.name = '`+flow.SequenceGateName+`' then 1 else 0 end from belfry.limit_keys k where k.id = l.key_id), 0)
+			from (
+				select id, priority, aged, due_at, created_at
+				from belfry.jobs
+				where queue = $1 and state = 'waiting' and reason = '`+string(Reason)+`' and id > $2
+				order by id
+				limit $3 + 0) as s
+			cross join belfry.limit_jobs l
+			where l.job_id = s.id and l.stage = 1
+			order by s.id`, q.Name, from.line, ageLook)
 		return err
 	})
+	if seen < ageLook && len(all) < ageBatch {
+		to = agesOf{}
+	}
 	return all, to, err
 }
 

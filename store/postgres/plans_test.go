@@ -121,7 +121,7 @@ func TestPlans(t *testing.T) {
 			return nil
 		}},
 		{"promote", []string{"jobs_scheduled"}, func() error { _, err := st.Promote(ctx); return err }},
-		{"age", []string{"jobs_ready"}, func() error {
+		{"age", []string{"jobs_ready", "jobs_limited"}, func() error {
 			_, err := st.SaveQueue(ctx, job.Queue{Name: "default", Ageing: job.MinAgeing})
 			if err != nil {
 				return err

@@ -138,7 +138,7 @@ func TestPlans(t *testing.T) {
 			_, err := st.Promote(ctx)
 			return err
 		}},
-		{"age", []string{"jobs_ready (queue=? AND priority<?)"}, []string{"SCAN jobs"}, func() error {
+		{"age", []string{"jobs_ready (queue=? AND priority<?)", "jobs_limited (queue=? AND id>?)"}, []string{"SCAN jobs"}, func() error {
 			_, err := st.SaveQueue(ctx, job.Queue{Name: "default", Ageing: job.MinAgeing})
 			if err != nil {
 				return err

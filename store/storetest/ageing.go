@@ -19,6 +19,7 @@ func init() {
 	add("a job that was raised and is handed back keeps its place, and a retry waits anew", ageingAgain)
 	add("jobs of a fair queue take turns at the priority that they have aged to", ageingFair)
 	add("jobs that wait for a limit age in its line, and those of a sequence keep their order", ageingLimited)
+	add("a pass of ageing looks at the jobs of its own queue alone that wait for a limit", ageingOwnLines)
 	add("a pass of ageing is bounded, goes on where it ended, and leaves alone what runs and what nothing better waits with", ageingBounded)
 	add("a change of the ageing of a queue holds from the next pass on, and lowers no job", ageingChanged)
 	add("a job that was raised keeps its place when the clock is set back", ageingClock)
@@ -185,6 +186,22 @@ func ageingLimited(b *bench) {
 	want(b, "the last of the sequence", standing(b, row[2]), "priority 0, aged by 4")
 	wantOrder(b, "taken at last", takes(b, b.st, s, 2), urgent[2:], row[2:])
 	b.consistent()
+}
+
+func ageingOwnLines(b *bench) {
+	must(b.st.SaveQueue(b.ctx, job.Queue{Name: "other"}))(b)
+	b.task("others", func(t *task.Task) { t.Queue, t.Limits = "other", []flow.Limit{{Running: 1}} })
+	for range 6 { // more than a pass looks at
+		must(b.st.Enqueue(b.ctx, slices.Repeat([]job.NewJob{{Task: "others"}}, 1000)))(b)
+	}
+	b.task("work", limited(flow.Limit{Running: 1}))
+	ageing(b)
+	withPriority(b, 0, 1) // it has room
+	low := withPriority(b, 0, 1)
+	withPriority(b, 4, 1)
+	b.clock.Move(4 * agePeriod)
+	age(b, b.st)
+	want(b, "after one pass", standing(b, low[0]), "priority 0, aged by 4")
 }
 
 func ageingBounded(b *bench) {

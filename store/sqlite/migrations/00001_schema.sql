@@ -285,6 +285,8 @@ create index belfry.jobs_cycles on belfry.jobs (ready_at) where kind = 'cycle' a
 create index belfry.jobs_workflows on belfry.jobs (ready_at) where kind = 'workflow' and state = 'ready';
 -- Jobs that wait for an upload.
 create index belfry.jobs_uploads on belfry.jobs (task_id) where kind = 'program' and state = 'waiting';
+-- Jobs that wait for a limit, as ageing walks them.
+create index belfry.jobs_limited on belfry.jobs (queue, id) where state = 'waiting' and reason = 'limit';
 create index belfry.jobs_metered on belfry.jobs (namespace) where metered = 1;
 create index belfry.jobs_bounded on belfry.jobs (queue, priority, id) where bounded > 0;
 create index belfry.jobs_requirement on belfry.jobs (requirement) where requirement > 0;
