@@ -45,6 +45,9 @@ func (s *Store) Append(ctx context.Context, session string, ls []job.LogPiece) e
 			}
 			seen[id] = true
 			clean, _ := core.CleanText(l.Text, job.MaxLogPiece)
+			if clean == "" { // a row that no limit of bytes would bound
+				continue
+			}
 			rows = append(rows, logRow{l.JobID, l.Lease, l.Seq, string(l.Stream), base.Micros(c.plausible(l.At)), int64(len(clean)), clean})
 		}
 		owners, err := c.boundLogs(session, rows)
@@ -77,7 +80,7 @@ var freshPieces = `(select session from belfry.live where id = t.job_id and numb
 // plausible replaces the time of a worker whose clock is far off. Logs lie in
 // partitions by time, and one of 1970 would be pruned at once.
 func (c *Change) plausible(at time.Time) time.Time {
-	if d := c.Now.Sub(at); d > time.Hour || d < -time.Minute {
+	if d := c.Now.Sub(at); d > base.LogLate || d < -base.LogEarly {
 		return c.Now
 	}
 	return at

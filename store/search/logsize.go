@@ -49,6 +49,10 @@ func (l *logSizes) keep(w logWriter, size logSize) {
 	l.known[w] = size
 }
 
+// maxPieces bounds the pieces of a log, each of which is a row, however small: they are numbered from 0, and each number is
+// there once.
+const maxPieces = 1 << 20
+
 // boundLogs refuses what would make the log of an attempt longer than its task
 // allows. Honest workers end theirs before, and say so in it. It answers the
 // namespaces in whose quotas the logs count.
@@ -56,6 +60,9 @@ func (c *Change) boundLogs(session string, rows []logRow) (owners map[job.Ref]st
 	grown := map[job.Ref]int64{}
 	owners = map[job.Ref]string{}
 	for _, r := range rows {
+		if r.Seq >= maxPieces {
+			return nil, core.Errorf(core.TooLarge, "the log of job %d has more than %d pieces", r.JobID, maxPieces).WithHint("write less, write it to a file, or send it in fewer pieces")
+		}
 		grown[job.Ref{JobID: r.JobID, Lease: r.Lease}] += r.Size
 	}
 	for ref, by := range grown {

@@ -18,6 +18,7 @@ func init() {
 	add("a log that ended at a quota goes on nowhere, and one that comes twice is counted once", caseALogThatEndedAtAQuota)
 	add("a quota of bytes of logs counts what was there, and has room again when old logs are removed", caseAQuotaOfLogBytesCountsWhatWasThere)
 	add("a quota of bytes of output files refuses new ones alone", caseAQuotaOfOutputBytes)
+	add("pieces of log without a text are not kept, and how many there are of a log is bounded", casePiecesOfLogsAreBounded)
 	addNodes("nodes that write logs at the same moment never go beyond a quota", caseNodesThatWriteLogsAtTheSameMoment)
 }
 
@@ -98,6 +99,19 @@ func caseAQuotaOfLogBytes(b *bench) {
 	ok(b, b.st.Append(b.ctx, s.ID, []job.LogPiece{logPieceOf(b, refOf(b.claim(s, 1).Jobs[0]), 0, "room")}))
 	want(b, "without a quota", logOf(b, fresh.ID), "room")
 	want(b, "counts without a quota", b.count(`select count(*) from belfry.log_use`), 0)
+}
+
+func casePiecesOfLogsAreBounded(b *bench) {
+	b.task("t")
+	b.enqueue(job.NewJob{Task: "t"})
+	s := b.session("t")
+	ref := refOf(b.claim(s, 1).Jobs[0])
+	ok(b, b.st.Append(b.ctx, s.ID, []job.LogPiece{logPieceOf(b, ref, 0, ""), logPieceOf(b, ref, 1, "a"), logPieceOf(b, ref, 2, "")}))
+	ok(b, b.st.Append(b.ctx, s.ID, []job.LogPiece{logPieceOf(b, ref, 3, "")}))
+	want(b, "rows", b.count(`select count(*) from belfry.logs`), 1)
+	ok(b, b.st.Append(b.ctx, s.ID, []job.LogPiece{logPieceOf(b, ref, 1<<20-1, "b")}))
+	wantCode(b, b.st.Append(b.ctx, s.ID, []job.LogPiece{logPieceOf(b, ref, 1<<20, "c")}), core.TooLarge, "more than 1048576 pieces")
+	want(b, "log", logOf(b, ref.JobID), "a|b")
 }
 
 func caseALogThatEndedAtAQuota(b *bench) {
