@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/belfry-run/belfry/access"
 	"github.com/belfry-run/belfry/job"
 	"github.com/belfry-run/belfry/schedule"
 	"github.com/belfry-run/belfry/store"
@@ -181,5 +182,52 @@ func TestPruningIsDoneInSteps(t *testing.T) {
 	prune(t, st)
 	if n := read(t, st, "select (select count(*) from belfry.jobs_done) + (select count(*) from belfry.job_keys)"); n != "0" {
 		t.Errorf("%s left", n)
+	}
+}
+
+// A piece of log that is out of order stays behind newer ones, and counts in its quota as long as it is there.
+func TestLogsThatAreLeftBehindCount(t *testing.T) {
+	clock := storetest.NewClock()
+	st := open(t, store.Options{Clock: clock.Now, Keep: store.Keep{Age: 20 * time.Minute}})
+	ctx := t.Context()
+	clock.Move(30 * time.Minute)
+	try := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	_, err := st.SaveNamespace(ctx, access.Namespace{Name: "default", Quota: access.Quota{LogBytes: 1 << 20}})
+	try(err)
+	_, err = st.CreateTask(ctx, task.Task{Name: "t", Kind: task.KindFunc})
+	try(err)
+	_, err = st.Enqueue(ctx, []job.NewJob{{Task: "t"}})
+	try(err)
+	s, err := st.OpenSession(ctx, job.WorkerInfo{Name: "w", Kinds: []task.Kind{task.KindFunc}, Funcs: []string{"t"}, Queues: map[string]int{"default": 1}})
+	try(err)
+	c, err := st.Claim(ctx, job.ClaimRequest{Session: s.ID, Want: map[string]int{"default": 1}})
+	try(err)
+	ref := job.Ref{JobID: c.Jobs[0].Job.ID, Lease: c.Jobs[0].Job.Lease}
+	const more = 2500 // than a pass looks at
+	for seq := 0; seq <= more; seq += 500 {
+		pieces := make([]job.LogPiece, 500)
+		for i := range pieces {
+			pieces[i] = job.LogPiece{Ref: ref, Seq: seq + i, Stream: job.Log, At: clock.Now(), Text: "x"}
+			if seq+i >= more {
+				pieces[i].At = clock.Now().Add(-50 * time.Minute)
+			}
+		}
+		try(st.Append(ctx, s.ID, pieces))
+	}
+	_, err = st.Prune(ctx)
+	try(err)
+	kept, counted := read(t, st, `select sum(size) || '' from belfry.logs`), read(t, st, `select coalesce(sum(bytes), 0) || '' from belfry.log_use`)
+	if kept != counted {
+		t.Errorf("%s bytes are kept, and %s counted", kept, counted)
+	}
+	clock.Move(3 * time.Hour)
+	prune(t, st)
+	if got := read(t, st, `select (select count(*) from belfry.logs) || ' pieces, ' || (select count(*) from belfry.log_use) || ' hours'`); got != "0 pieces, 0 hours" {
+		t.Error(got)
 	}
 }
