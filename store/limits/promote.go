@@ -22,7 +22,7 @@ func (s *Store) Promote(ctx context.Context) (out core.Promoted, err error) {
 		out = core.Promoted{Now: c.Now}
 		from := c.LookFrom(&s.Delayed)
 		begun := time.Now()
-		held, err := c.held()
+		held, err := c.Held()
 		if err != nil {
 			return err
 		}
@@ -64,8 +64,8 @@ func (s *Store) Promote(ctx context.Context) (out core.Promoted, err error) {
 	return s.letIn(ctx, out)
 }
 
-// held is the condition on jobs that may have to wait for a limit; empty if there are no limits at all.
-func (c *Change) held() (string, error) {
+// Held is the condition on jobs that may have to wait for a limit; empty if there are no limits at all.
+func (c *Change) Held() (string, error) {
 	limited, err := c.tasks().AnyLimited()
 	if err != nil {
 		return "", err

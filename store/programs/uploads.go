@@ -3,6 +3,7 @@ package programs
 import (
 	"slices"
 
+	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/job"
 	"github.com/belfry-run/belfry/store/base"
 	"github.com/belfry-run/belfry/store/jobs"
@@ -155,10 +156,14 @@ func (c *Change) leaveArtifact(old task.Task) error {
 // come at once, what was due first going first, the others at their time. tasks
 // is a list of ids whose parameters begin with $2.
 func (c *Change) releaseUploads(tasks string, args ...any) error {
+	held, err := c.s.jobs.Limits().In(c.Change).Held() // by limits of their tasks, queues and namespaces
+	if err != nil {
+		return err
+	}
 	var turned turns.Again
 	queues, err := base.Collect(c.Ctx, c.Tx, turned.Scan, `
 		with free as materialized (
-			select id, row_number() over (order by due_at, id) as place, (select t.limited from belfry.tasks t where t.id = task_id) = 1 as gated
+			select id, row_number() over (order by due_at, id) as place, `+core.Or(held, `1 = 0`)+` as gated
 			from belfry.jobs
 			where kind = 'program' and state = 'waiting' and limited = 0 and task_id in `+tasks+`)
 		update belfry.jobs

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/flow"
 	"github.com/belfry-run/belfry/job"
 	"github.com/belfry-run/belfry/schedule"
 	"github.com/belfry-run/belfry/store"
@@ -62,6 +63,7 @@ func init() {
 	add("an artifact is announced, confirmed, listed and deleted", caseAnArtifactIsAnnounced)
 	add("a task and its artifact agree on the size", caseATaskAndItsArtifactAgreeOnTheSize)
 	add("a job of a program waits for its upload, whatever asked for it, and no longer", caseAJobOfAProgramWaitsForItsUpload)
+	add("jobs that waited for an upload are let in by the limits of their task, queue and namespace", caseUploadsAndLimits)
 	add("jobs that wait for an upload count for the overlap, and end like others", caseJobsThatWaitForAnUploadCountForThe)
 	add("an edit to an artifact that is not there makes jobs wait, and back lets them go", caseAnEditToAnArtifactThatIsNotThere)
 	add("a member of a cycle waits for its upload, and the cycle goes on", caseAMemberOfACycleWaitsForItsUpload)
@@ -132,6 +134,32 @@ func caseATaskAndItsArtifactAgreeOnTheSize(b *bench) {
 	wantCode(b, err, core.Conflict, "30 bytes, not 3")
 	ok(b, b.st.DeleteArtifact(b.ctx, "default", digestOf("one")))
 	b.task("t", runs("one"))
+}
+
+func caseUploadsAndLimits(b *bench) {
+	limit := flow.Limit{Running: 1}
+	for name, set := range map[string]func(){
+		"task":      func() {},
+		"queue":     func() { queueLimits(b, "default", limit) },
+		"namespace": func() { namespaceLimits(b, "default", limit) },
+	} {
+		b.task(name, runs(name), func(t *task.Task) {
+			if name == "task" {
+				t.Limits = []flow.Limit{limit}
+			}
+		})
+		set()
+		for range 3 {
+			b.enqueue(job.NewJob{Task: name})
+		}
+		programs{b}.upload(name)
+		b.promote()
+		want(b, name+": ready", readyJobs(b), 1)
+		want(b, name+": wait for the limit", b.count(`select count(*) from belfry.jobs where state = 'waiting' and reason = 'limit'`), 2)
+		ok(b, b.st.DeleteTask(b.ctx, "default", name))
+		queueLimits(b, "default")
+		namespaceLimits(b, "default")
+	}
 }
 
 func caseAJobOfAProgramWaitsForItsUpload(b *bench) {
