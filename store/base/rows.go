@@ -176,9 +176,15 @@ func (w *Where) Namespace(column, namespace string) {
 	}
 }
 
-// NotOwned leaves out what belongs to monitors, and trials of definitions that are not saved.
+// NotOwned leaves out what belongs to monitors.
 func (w *Where) NotOwned(column string) {
 	w.And("substr("+column+", 1, 8) <> ?", "monitor:")
+}
+
+// NotOwnedTask leaves out tasks that belong to monitors, and trials of definitions that are not saved. Other nouns may have
+// the names of trials.
+func (w *Where) NotOwnedTask(column string) {
+	w.NotOwned(column)
 	w.And("substr("+column+", 1, "+strconv.Itoa(len(task.TrialPrefix))+") <> ?", task.TrialPrefix)
 }
 

@@ -17,6 +17,7 @@ func init() {
 	add("a definition is tried as a job without being saved, once for a key, and is forgotten after a day", caseADefinitionIsTriedAsAJobWithout)
 	add("a trial is refused whose definition could not be saved or cannot run by itself", caseATrialIsRefusedWhoseDefinition)
 	add("a trial has the secrets of the task that it edits, while it asks the same host", caseATrialHasTheSecretsOfTheTask)
+	add("a schedule with the name of a trial is in all lists", caseASchedulesNameOfATrial)
 }
 
 func shellWorker(b *bench, kinds ...task.Kind) job.Session {
@@ -117,4 +118,13 @@ func caseATrialHasTheSecretsOfTheTask(b *bench) {
 	want(b, "shown", string(must(b.st.Task(b.ctx, "default", e.Job.Task))(b).HTTP.Auth.Bearer), string(core.Redacted))
 	_, err := b.st.TryTask(b.ctx, job.TaskTrial{Task: ask("https://b.example/", string(core.Redacted))})
 	wantCode(b, err, core.Invalid, "stands for a secret")
+}
+
+func caseASchedulesNameOfATrial(b *bench) {
+	b.task("t")
+	sc := b.schedule(task.TrialPrefix+"x", "t", every(time.Hour))
+	want(b, "schedules", len(must(b.st.Schedules(b.ctx, schedule.Filter{Namespace: "*"}))(b).Items), 1)
+	want(b, "that are next", len(must(b.st.Overview(b.ctx, "default"))(b).Next), 1)
+	ahead := must(b.st.Upcoming(b.ctx, schedule.Ahead{Namespace: "*", From: b.clock.Now(), Within: 2 * time.Hour}))(b)
+	want(b, "upcoming", len(ahead) > 0 && ahead[0].Schedule == sc.Name, true)
 }

@@ -338,7 +338,7 @@ func (s *Store) Tasks(ctx context.Context, f task.Filter) (p core.Page[task.Task
 	if f.Part != "" {
 		w.And(titles.Part(f.Part))
 	}
-	w.NotOwned("name")
+	w.NotOwnedTask("name")
 	err = s.DB().Read(ctx, func(tx base.Tx) error {
 		tasks, err := base.Collect(ctx, tx, s.ScanTask, `
 			select `+TaskColumns+`

@@ -53,7 +53,7 @@ func (s *Store) overviewDay(ctx context.Context, tx base.Tx, namespace string, o
 func (s *Store) overviewFailing(ctx context.Context, tx base.Tx, namespace string, o *view.Overview) error {
 	w := &base.Where{}
 	w.Namespace("namespace", namespace)
-	w.NotOwned("task")
+	w.NotOwnedTask("task")
 	w.And("finished_at >= ?", base.Micros(o.Now.Add(-base.OneDay)))
 	latest, err := base.Collect(ctx, tx, func(r base.Rows) (f view.Failing, err error) {
 		err = r.Scan(&f.JobID, &f.Namespace, &f.Task, &f.Schedule, &f.Error, base.ScanTime(&f.Last))
