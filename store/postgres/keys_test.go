@@ -2,12 +2,14 @@ package postgres_test
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"testing"
 
 	"github.com/belfry-run/belfry/flow"
 	"github.com/belfry-run/belfry/internal/pgtest"
 	"github.com/belfry-run/belfry/job"
+	"github.com/belfry-run/belfry/store/base"
 	"github.com/belfry-run/belfry/store/postgres"
 	"github.com/belfry-run/belfry/task"
 )
@@ -112,5 +114,41 @@ func TestATransitionWithKeysWaitsForNoOthers(t *testing.T) {
 	}
 	if n := number(t, st, "select count(*) from belfry.limit_left"); n != 0 {
 		t.Errorf("%d jobs have not left their keys", n)
+	}
+}
+
+// A job that goes to rest and ends in one transition, while another has its key, leaves it later, and once.
+func TestAJobThatRestsAndEndsLeavesLaterOnce(t *testing.T) {
+	t.Parallel()
+	st := openAt(t, pgtest.Migrated(t, postgres.Migrate), postgres.Options{})
+	ctx := t.Context()
+	limited, err := st.CreateTask(ctx, task.Task{Name: "limited", Kind: task.KindFunc, Limits: []flow.Limit{{Key: "input.key", Running: 1}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	made, err := st.Enqueue(ctx, []job.NewJob{{Task: "limited", Input: json.RawMessage(`{"key":"theirs"}`)}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	id := made[0].Job.ID
+	other, err := st.DB().(*postgres.DB).Pool().Begin(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer other.Rollback(ctx) //nolint:errcheck // it has changed nothing
+	if _, err := other.Exec(ctx, `select from belfry.limit_keys where value like '%theirs%' for update`); err != nil {
+		t.Fatal(err)
+	}
+	if err := st.Write(ctx, "rest and end", func(b *base.Change) error {
+		c := st.Limits().In(b)
+		begins := &job.Job{ID: id + 1, Namespace: "default", Task: "limited", State: job.Ready, Input: json.RawMessage(`{"key":"own"}`)}
+		under := false
+		err := c.ArriveNew(1, func(int) (*job.Job, []job.Gate, *bool) { return begins, job.GatesOf(limited), &under })
+		return errors.Join(err, c.Rest(id), c.Leave(id))
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if n := number(t, st, "select count(*) from belfry.limit_left where job_id = $1 and failed = 0", id); n != 1 {
+		t.Errorf("%d notes that it left", n)
 	}
 }
