@@ -36,6 +36,8 @@ func (w *world) beginEnds() {
 		{Name: "line", Kind: task.KindFunc, Retry: once, Sequence: &flow.Sequence{Key: "input.k"}},
 		{Name: "forth", Kind: task.KindWorkflow, Workflow: lines("a", "b")},
 		{Name: "back", Kind: task.KindWorkflow, Workflow: lines("b", "a")},
+		{Name: "pair", Kind: task.KindWorkflow, Workflow: &task.Workflow{Steps: []task.Step{{Name: "one", Task: "t"}, {Name: "two", Task: "t"}}}},
+		{Name: "ring", Kind: task.KindCycle, Cycle: &task.Cycle{Members: []task.Member{{Task: "inner"}}}},
 		{Name: "round", Kind: task.KindCycle, Cycle: &task.Cycle{Members: []task.Member{{Task: "k"}}}},
 	} {
 		_, err = st.CreateTask(w.ctx, t)
@@ -47,7 +49,7 @@ func (w *world) beginEnds() {
 		role, task string
 		then       []string
 	}{
-		{"failed", "inner", []string{"its only"}}, {"run", "inner", []string{"only"}}, {"outer", "outer", []string{"beside", "within"}},
+		{"ring", "ring", []string{"in ring"}}, {"pair", "pair", []string{"pair one", "pair two"}}, {"failed", "inner", []string{"its only"}}, {"run", "inner", []string{"only"}}, {"outer", "outer", []string{"beside", "within"}},
 		{"round", "round", []string{"member"}}, {"parent", "t", []string{"parent"}}, {"forth", "forth", []string{"first forth"}}, {"back", "back", []string{"first back"}},
 	} {
 		es, err := st.Enqueue(w.ctx, []job.NewJob{{Task: j.task}})
@@ -179,6 +181,7 @@ var endPairs = [][2]transition{
 	{endOf("member"), cancelOf("round")},
 	{endOf("member"), cancelOf("round", "member")},
 	{endOf("child"), cancelOf("parent", "child")},
+	{endOf("member", "pair one"), endOf("in ring", "pair two")},
 	{endOf("first forth"), endOf("first back")},
 	{
 		{"retry", func(ctx context.Context, w *world, st *store.Store) (any, error) {

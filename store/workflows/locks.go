@@ -3,6 +3,7 @@ package workflows
 import (
 	"time"
 
+	"github.com/belfry-run/belfry/job"
 	"github.com/belfry-run/belfry/store/base"
 	"github.com/belfry-run/belfry/store/jobs"
 )
@@ -53,8 +54,8 @@ func stepIDs(steps []jobs.MemberEnd) []int64 {
 }
 
 // free locks what the end of a run changes beside it: its job, which is locked before runs elsewhere, and the run that it is
-// a step of, of which many may end at once. If another transaction has the job, this one is begun again, and if it has the
-// other run, or this is a transaction of the caller's, the end is put off.
+// a step of, of which many may end at once, or the cycles that it may be a member of. If another transaction has the job,
+// this one is begun again, and if it has one of the others, or this is a transaction of the caller's, the end is put off.
 func (c *Change) free(p *progress) (bool, error) {
 	switch {
 	case !c.s.Far: // there is one writer
@@ -68,10 +69,14 @@ func (c *Change) free(p *progress) (bool, error) {
 			return false, err
 		}
 	}
-	if p.Parent == 0 {
-		return true, nil
+	if p.Parent != 0 {
+		return c.lockIfFree("workflow_runs", "job_id", p.Parent)
 	}
-	return c.lockIfFree("workflow_runs", "job_id", p.Parent)
+	trigger, _, err := base.First(c.Ctx, c.Tx, base.ScanString, `select trigger from belfry.jobs where id = $1`, p.JobID)
+	if err != nil || trigger != string(job.TriggerCycle) {
+		return err == nil, err
+	}
+	return c.lockIfFree("member_timing", "task_id", 0) // whoever takes cycles further has this, and then locks runs
 }
 
 // lockIfFree locks a row unless another transaction has it. One that is not there is free.
