@@ -245,6 +245,12 @@ const (
 
 const MaxLogPiece = 64 << 10
 
+// How long before and after it is written the time of a piece of log may be, which its worker says.
+const (
+	LogLate  = time.Hour
+	LogEarly = time.Minute
+)
+
 // LastLogSeq is the number of the piece with which the store ends a log for which a quota has no room. Those of workers are
 // below it.
 const LastLogSeq = math.MaxInt32

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/internal/pgtest"
 	"github.com/belfry-run/belfry/job"
 	"github.com/belfry-run/belfry/schedule"
 )
@@ -22,7 +23,7 @@ func (c *chaos) check() {
 		v.errorf("%s", why)
 	}
 	if c.server != nil {
-		if n := c.server.Deadlocks(); n > 0 {
+		if n := pgtest.Deadlocks(c.server); n > 0 {
 			v.errorf("%d times transactions waited for each other until the server ended one", n)
 		}
 	}

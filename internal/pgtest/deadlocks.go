@@ -45,8 +45,8 @@ func deadlocks(ctx context.Context, url string) (n int64, err error) {
 	return n, conn.QueryRow(ctx, `select deadlocks from pg_stat_database where datname = $1`, name).Scan(&n)
 }
 
-// Deadlocks is how often the server has ended a transaction because it waited for another that waited for it, since it was
+// Deadlocks is how often a server has ended a transaction because it waited for another that waited for it, since it was
 // made. Unlike what it counts itself, that outlives its crashes.
-func (s *Server) Deadlocks() int {
+func Deadlocks(s *Server) int {
 	return strings.Count(s.logFrom(0), "deadlock detected")
 }

@@ -25,7 +25,7 @@ func TestDeadlocksAreCounted(t *testing.T) {
 		run(t, a, "rollback")
 		run(t, b, "rollback")
 	}
-	for s.Deadlocks() == 0 {
+	for Deadlocks(s) == 0 {
 		ring()
 	}
 	if n, err := deadlocks(t.Context(), url); err != nil || n == 0 {

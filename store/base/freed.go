@@ -12,21 +12,16 @@ type Freed struct{ Err *core.Error }
 func (f Freed) Error() string { return f.Err.Error() }
 func (f Freed) Unwrap() error { return f.Err }
 
-// Meets is that a transition would have to wait for another that may wait for it. A database with several writers takes it
-// back, waits for the rows that the other has, and begins it again.
+// Meets is that a transition is taken back, waits for rows that another has, which may wait for it, and begins again.
 type Meets struct {
-	Err   *core.Error
-	Table string // the rows
+	Table string
 	IDs   []int64
 }
 
-// MeetsAt is that another transaction is changing rows of a table.
-func MeetsAt(table string, ids []int64) Meets {
-	return Meets{core.Errorf(core.Unavailable, "it is being changed by others all the time").WithHint("try again"), table, ids}
+func (m Meets) Error() string { return m.Unwrap().Error() }
+func (m Meets) Unwrap() error {
+	return core.Errorf(core.Unavailable, "others are changing the same %s all the time", m.Table).WithHint("try again")
 }
-
-func (m Meets) Error() string { return m.Err.Error() }
-func (m Meets) Unwrap() error { return m.Err }
 
 // freedTries is how often a transition is begun in all that finds a key freed: each time another job has come and gone.
 const freedTries = 5

@@ -181,8 +181,7 @@ func (w *Where) NotOwned(column string) {
 	w.And("substr("+column+", 1, 8) <> ?", "monitor:")
 }
 
-// NotOwnedTask leaves out tasks that belong to monitors, and trials of definitions that are not saved. Other nouns may have
-// the names of trials.
+// NotOwnedTask leaves out tasks that belong to monitors, and trials of definitions. Other nouns may have such names.
 func (w *Where) NotOwnedTask(column string) {
 	w.NotOwned(column)
 	w.And("substr("+column+", 1, "+strconv.Itoa(len(task.TrialPrefix))+") <> ?", task.TrialPrefix)

@@ -28,12 +28,6 @@ const TidyStep = 2000 // rows of each that one pass removes
 
 const LogHour = int64(time.Hour / time.Microsecond) // by which bytes of logs are counted
 
-// How long before and after it is written the time of a piece of log may be, which its worker says.
-const (
-	LogLate  = time.Hour
-	LogEarly = time.Minute
-)
-
 func LaterOf(a, b time.Time) time.Time {
 	if a.After(b) {
 		return a

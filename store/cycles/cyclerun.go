@@ -38,7 +38,8 @@ func (s *Store) StartCycles(ctx context.Context) (out core.Promoted, err error) 
 		if out.Jobs = len(rows); err != nil || out.Jobs == 0 {
 			return err
 		}
-		if rows, err = c.jobs().CatchUp(task.KindCycle, rows); err != nil {
+		engine := job.WorkerState{WorkerInfo: job.WorkerInfo{Kinds: []task.Kind{task.KindCycle}}}
+		if rows, err = c.s.jobs.Hooks.CatchUp(c.jobs(), engine, rows, func([]jobs.JobRow) error { return nil }); err != nil {
 			return err
 		}
 		if err := c.lockCycles(); err != nil {
@@ -377,7 +378,10 @@ func (c *Change) endCycle(run cycle.Run, s job.Settlement) error {
 	if _, err := c.Tx.Exec(c.Ctx, `delete from belfry.cycle_runs where job_id = $1`, run.JobID); err != nil {
 		return err
 	}
-	rows, err := c.jobs().LockNow([]int64{run.JobID})
+	if err := c.jobs().HoldNow([]int64{run.JobID}); err != nil {
+		return err
+	}
+	rows, err := c.jobs().LockJobs([]int64{run.JobID})
 	if err != nil || len(rows) == 0 {
 		return err
 	}
@@ -411,7 +415,10 @@ func (c *Change) abandonCycles(ids []int64, note string) error {
 		if run.MemberJob == 0 {
 			continue
 		}
-		rows, err := c.jobs().LockNow([]int64{run.MemberJob})
+		if err := c.jobs().HoldNow([]int64{run.MemberJob}); err != nil {
+			return err
+		}
+		rows, err := c.jobs().LockJobs([]int64{run.MemberJob})
 		if err != nil {
 			return err
 		}

@@ -222,20 +222,9 @@ func (c *Change) holdJobs(ids []int64) ([]int64, error) {
 	return base.Collect(c.Ctx, c.Tx, base.ScanInt, `select id from belfry.jobs where `+c.SQL.In("id", 1)+` order by id`+lock, c.SQL.List(ids))
 }
 
-// LockNow is LockJobs for a transition that has locked other jobs, or what is locked behind jobs: it waits for no other one
-// that may wait for it, and is begun again instead. In a transaction of the caller's, which cannot be, it waits.
-func (c *Change) LockNow(ids []int64) ([]JobRow, error) {
-	if !c.Foreign {
-		if err := c.HoldNow(ids); err != nil {
-			return nil, err
-		}
-	}
-	return c.LockJobs(ids)
-}
-
-// HoldNow locks live jobs, or has the transition begun again, which holds what the ends of these jobs wait for: their schedule.
+// HoldNow locks live jobs, or has the transition begun again, which holds what their ends wait for. One of the caller's waits.
 func (c *Change) HoldNow(ids []int64) error {
-	if !c.s.Far || len(ids) == 0 {
+	if !c.s.Far || c.Foreign || len(ids) == 0 {
 		return nil
 	}
 	query := `select id from belfry.jobs where ` + c.SQL.In("id", 1) + ` order by id`
@@ -245,7 +234,7 @@ func (c *Change) HoldNow(ids []int64) error {
 	}
 	live, err := base.Collect(c.Ctx, c.Tx, base.ScanInt, query, c.SQL.List(ids))
 	if err == nil && len(live) > len(held) { // one that came back meanwhile is no reason, and does no harm
-		err = base.MeetsAt("jobs", ids)
+		err = base.Meets{Table: "jobs", IDs: ids}
 	}
 	return err
 }

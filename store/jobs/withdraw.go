@@ -81,13 +81,3 @@ func (c *Change) CancelRows(rows []JobRow, reason core.Reason, note string) erro
 	}
 	return c.End(waiting, true)
 }
-
-// CatchUp brings jobs in line that the engine is about to begin and that do not follow a change of their definition yet, as a
-// claim does, and answers the others.
-func (c *Change) CatchUp(kind task.Kind, rows []JobRow) ([]JobRow, error) {
-	if len(rows) == 0 {
-		return nil, nil
-	}
-	engine := job.WorkerState{WorkerInfo: job.WorkerInfo{Kinds: []task.Kind{kind}}}
-	return c.s.Hooks.CatchUp(c, engine, rows, func([]JobRow) error { return nil })
-}

@@ -99,7 +99,7 @@ func holdSequences(c *Change, as []*Arrival, keys [][]named, rooms map[int64]*ro
 		}
 	}
 	if len(busy) > 0 {
-		return base.MeetsAt("limit_keys", base.Unique(busy))
+		return base.Meets{Table: "limit_keys", IDs: base.Unique(busy)}
 	}
 	if len(new) == 0 {
 		return nil

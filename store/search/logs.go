@@ -80,7 +80,7 @@ var freshPieces = `(select session from belfry.live where id = t.job_id and numb
 // plausible replaces the time of a worker whose clock is far off. Logs lie in
 // partitions by time, and one of 1970 would be pruned at once.
 func (c *Change) plausible(at time.Time) time.Time {
-	if d := c.Now.Sub(at); d > base.LogLate || d < -base.LogEarly {
+	if d := c.Now.Sub(at); d > job.LogLate || d < -job.LogEarly {
 		return c.Now
 	}
 	return at

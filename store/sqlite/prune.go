@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/belfry-run/belfry/job"
 	"github.com/belfry-run/belfry/store"
 	"github.com/belfry-run/belfry/store/base"
 )
@@ -49,7 +50,7 @@ func (db *DB) Prune(ctx context.Context, k store.Keep) (more bool, err error) {
 			if h.table == "logs" && n < pruneStep {
 				// Hours that are gone as a whole make room in quotas. A piece that is out of order may be left behind one
 				// that is kept, and was written after it.
-				gone := cutoff - (base.LogLate + base.LogEarly).Microseconds()
+				gone := cutoff - (job.LogLate + job.LogEarly).Microseconds()
 				if _, err := tx.Exec(ctx, `delete from belfry.log_use where hour < $1`, gone/base.LogHour); err != nil {
 					return err
 				}

@@ -107,7 +107,10 @@ func (c *Change) ChildrenEnded(ids []int64) error {
 		return err
 	}
 	parents = base.Unique(parents)
-	rows, err := c.jobs().LockNow(parents)
+	if err := c.jobs().HoldNow(parents); err != nil {
+		return err
+	}
+	rows, err := c.jobs().LockJobs(parents)
 	if err != nil {
 		return err
 	}

@@ -61,10 +61,11 @@ func (s *Store) StartWorkflows(ctx context.Context) (out core.Promoted, err erro
 		}
 		next, _, err := base.First(ctx, c.Tx, base.ScanInt, `select due_at from belfry.workflow_runs where due_at > 0 order by due_at limit 1`)
 		out.NextAt = base.Instant(next)
-		if out.Jobs = len(rows); err != nil {
+		if out.Jobs = len(rows); err != nil || out.Jobs == 0 {
 			return err
 		}
-		if rows, err = c.jobs().CatchUp(task.KindWorkflow, rows); err != nil {
+		engine := job.WorkerState{WorkerInfo: job.WorkerInfo{Kinds: []task.Kind{task.KindWorkflow}}} // as a claim does
+		if rows, err = c.s.jobs.Hooks.CatchUp(c.jobs(), engine, rows, func([]jobs.JobRow) error { return nil }); err != nil {
 			return err
 		}
 		if err := c.HoldRuns(rows, nil); err != nil {
