@@ -19,9 +19,7 @@ type Meets struct {
 }
 
 func (m Meets) Error() string { return m.Unwrap().Error() }
-func (m Meets) Unwrap() error {
-	return core.Errorf(core.Unavailable, "others are changing the same %s all the time", m.Table).WithHint("try again")
-}
+func (m Meets) Unwrap() error { return core.Errorf(core.Unavailable, "others change it all the time") }
 
 // freedTries is how often a transition is begun in all that finds a key freed: each time another job has come and gone.
 const freedTries = 5
