@@ -100,6 +100,7 @@ func New(base, token string, o Options) (*Client, error) {
 		keyed:  gather.New(true), unkeyed: gather.New(true),
 	}
 	s.keyed.Most, s.unkeyed.Most = sharedInput, sharedInput
+	s.keyed.Rallies, s.unkeyed.Rallies = true, true
 	return &Client{s, TaskCalls{s}, ScheduleCalls{s}, CycleCalls{s}, WorkflowCalls{s}, JobCalls{s}, WorkerCalls{s}, MonitorCalls{s}, AnnouncementCalls{s}, AlertCalls{s}, HookCalls{s}, AccessCalls{s}, ViewCalls{s}}, nil
 }
 

@@ -26,7 +26,8 @@ const (
 // only if every job has an idempotency key.
 //
 // Calls that are made while two requests are under way share the next one, if their inputs are small: each has its own
-// answer, and where the request is refused, each is sent alone. [Options.Apart] says otherwise.
+// answer, and where the request is refused, each is sent alone. A request waits up to 5 ms for calls of as many callers as
+// the last has answered. [Options.Apart] says otherwise.
 func (c JobCalls) Enqueue(ctx context.Context, ns []job.NewJob) ([]job.Enqueued, error) {
 	if len(ns) == 0 {
 		return nil, nil

@@ -6,6 +6,7 @@ import (
 	"context"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/job"
@@ -18,9 +19,14 @@ type Calls struct {
 	Most    int  // bytes of inputs that are carried out together; 0: any
 	places  int  // how many may be at it
 	Late    bool // calls still join when the transaction begins
+	Rallies bool // callers that have just been answered are waited for: see [Calls.rally]
 	mu      sync.Mutex
 	atIt    int
 	waiting []*Call
+
+	answered int           // how many calls were answered together the last time
+	took     time.Duration // how long that took
+	rallying chan struct{} // closed when as many wait again; nil: nobody waits for them
 }
 
 // New is for a database or a server across a wire, or a database in this process. Across a
@@ -92,11 +98,14 @@ func (g *Calls) Do(ctx context.Context, actor string, jobs []job.NewJob, togethe
 		case <-a.turn:
 		}
 	}
+	g.rally(ctx)
 	if calls := g.take(); len(calls) > 0 {
 		if len(calls) > 1 || calls[0] != a { // its end does not concern others
 			ctx = context.WithoutCancel(ctx)
 		}
+		begun := time.Now()
 		together(ctx, calls)
+		g.noteAnswered(len(calls), time.Since(begun))
 	}
 	g.pass()
 	return a.Wait()
@@ -106,13 +115,62 @@ func (g *Calls) Do(ctx context.Context, actor string, jobs []job.NewJob, togethe
 func (g *Calls) join(a *Call) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if g.atIt >= g.places {
+	if g.atIt >= g.places || g.rallying != nil {
 		g.waiting = append(g.waiting, a)
+		g.rung()
 		return false
 	}
 	g.atIt++
 	g.waiting = append([]*Call{a}, g.waiting...)
 	return true
+}
+
+// How long others are waited for: for a part of what the last calls took, and no longer than that.
+const (
+	rallyShare = 8
+	rallyMost  = 5 * time.Millisecond
+)
+
+// rally waits until as many calls have gathered as were answered together the last time, or for a small part of what that
+// took. Callers that ask for one job after the other come back at once: without it the first of them goes alone, and the
+// others wait for its answer. A lone caller waits for nobody.
+func (g *Calls) rally(ctx context.Context) {
+	g.mu.Lock()
+	if !g.Rallies || g.rallying != nil || len(g.waiting) >= g.answered {
+		g.mu.Unlock()
+		return
+	}
+	there := make(chan struct{})
+	g.rallying = there
+	ends := time.NewTimer(min(g.took/rallyShare, rallyMost))
+	g.mu.Unlock()
+	defer ends.Stop()
+	select {
+	case <-there:
+	case <-ends.C:
+	case <-ctx.Done():
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.rallying = nil
+}
+
+// rung ends a wait for as many calls as there are now.
+func (g *Calls) rung() {
+	if g.rallying == nil || len(g.waiting) < g.answered {
+		return
+	}
+	select {
+	case <-g.rallying: // it has ended
+	default:
+		close(g.rallying)
+	}
+}
+
+func (g *Calls) noteAnswered(calls int, took time.Duration) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.answered, g.took = calls, took
 }
 
 // leave takes back a call that nobody has begun with, and passes on its turn.
@@ -135,15 +193,24 @@ func (g *Calls) leave(a *Call) bool {
 func (g *Calls) pass() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
+	g.atIt--
+	g.next()
+}
+
+// next gives a turn that is free to the first who waits. Who is rallied is taken by whoever waits for them.
+func (g *Calls) next() {
+	if g.atIt >= g.places || g.rallying != nil {
+		return
+	}
 	for _, next := range g.waiting {
 		select {
 		case <-next.turn: // has it from the other already
 		default:
 			close(next.turn)
+			g.atIt++
 			return
 		}
 	}
-	g.atIt--
 }
 
 // take is the next calls to carry out together: those of one actor, in their
@@ -151,7 +218,9 @@ func (g *Calls) pass() {
 func (g *Calls) take() []*Call {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	return g.more(nil)
+	calls := g.more(nil)
+	g.next() // of those for whom there is no room
+	return calls
 }
 
 // Joined is calls that are being carried out, and those that can still join them.
