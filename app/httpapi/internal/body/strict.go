@@ -1,13 +1,7 @@
 package body
 
 import (
-	"bytes"
-	"encoding"
-	"encoding/json"
 	"fmt"
-	"maps"
-	"reflect"
-	"slices"
 	"strconv"
 	"unicode/utf16"
 	"unicode/utf8"
@@ -66,92 +60,4 @@ func unit(data []byte) (rune, bool) {
 	}
 	n, err := strconv.ParseUint(string(data[2:6]), 16, 16)
 	return rune(n), err == nil
-}
-
-// checkNames refuses names that stand twice in an object, and those that are not
-// written as the fields of the type are. The data is JSON that fits the type.
-func checkNames(data []byte, t reflect.Type) error {
-	n := namesWalk{dec: json.NewDecoder(bytes.NewReader(data)), fields: map[reflect.Type]map[string]reflect.Type{}}
-	n.dec.UseNumber()
-	n.value("", t)
-	if len(n.faults) == 0 {
-		return nil
-	}
-	return &core.Error{Code: core.Invalid, Message: "invalid body", Fields: n.faults}
-}
-
-type namesWalk struct {
-	dec    *json.Decoder
-	fields map[reflect.Type]map[string]reflect.Type
-	faults faults
-}
-
-// value walks over the next value. A type that reads itself, or none, has any
-// names.
-func (n *namesWalk) value(path string, t reflect.Type) {
-	token, err := n.dec.Token()
-	if err != nil {
-		return
-	}
-	t = plainType(t)
-	switch token {
-	case json.Delim('{'):
-		n.object(path, t)
-	case json.Delim('['):
-		var item reflect.Type
-		if t != nil && (t.Kind() == reflect.Slice || t.Kind() == reflect.Array) {
-			item = t.Elem()
-		}
-		for i := 0; n.dec.More(); i++ {
-			n.value(path+"["+strconv.Itoa(i)+"]", item)
-		}
-		_, _ = n.dec.Token() // the end of the list
-	}
-}
-
-func (n *namesWalk) object(path string, t reflect.Type) {
-	var known map[string]reflect.Type
-	if t != nil && t.Kind() == reflect.Struct {
-		if known = n.fields[t]; known == nil {
-			known = fieldsOf(t)
-			n.fields[t] = known
-		}
-	}
-	seen := map[string]bool{}
-	for n.dec.More() {
-		token, err := n.dec.Token()
-		name, is := token.(string)
-		if err != nil || !is {
-			return
-		}
-		at := join(path, name)
-		if seen[name] {
-			n.faults.add(at, []byte(`""`), "stands twice in its object", "write it once")
-		}
-		seen[name] = true
-		inner, there := known[name]
-		switch {
-		case known == nil && t != nil && t.Kind() == reflect.Map:
-			inner = t.Elem()
-		case known != nil && !there:
-			n.faults.add(at, []byte(`""`), "is not a field here", NearHint(name, slices.Sorted(maps.Keys(known))))
-		}
-		n.value(at, inner)
-	}
-	_, _ = n.dec.Token() // the end of the object
-}
-
-// plainType is what a value is decoded into field by field, or nil.
-func plainType(t reflect.Type) reflect.Type {
-	for t != nil && t.Kind() == reflect.Pointer {
-		t = t.Elem()
-	}
-	if t == nil || t.Kind() == reflect.Interface {
-		return nil
-	}
-	p := reflect.PointerTo(t)
-	if p.Implements(reflect.TypeFor[encoding.TextUnmarshaler]()) || p.Implements(reflect.TypeFor[json.Unmarshaler]()) {
-		return nil
-	}
-	return t
 }
