@@ -157,6 +157,7 @@ type Pack struct {
 	Queue     string
 	ClaimedAt int64
 	Ahead     int // 1: of the worker's free slots
+	Limited   int // 1: some of the jobs are under keys of limits
 	Jobs      []int64
 }
 

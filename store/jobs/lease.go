@@ -42,6 +42,7 @@ func (fast) lease(c *claim, rows []JobRow, leases []leaseRow) (job.Claim, error)
 	for i, j := range rows {
 		p.Jobs[i] = j.ID
 		p.Ahead = max(p.Ahead, leases[i].Ahead) // of the whole pack, if some of it has to wait
+		p.Limited = max(p.Limited, base.Bit(j.Limited))
 	}
 	if ok, err := c.SQL.Pack(c.Ctx, c.Tx, p); err != nil || !ok {
 		if err != nil {
@@ -57,7 +58,7 @@ func (fast) lease(c *claim, rows []JobRow, leases []leaseRow) (job.Claim, error)
 func canShare(rows []JobRow, leases []leaseRow) bool {
 	for i := range rows {
 		j := &rows[i].Job
-		if leases[i].SlotOf != nil || rows[i].Limited || j.Queue != rows[0].Queue || j.Kind == task.KindProgram || j.ScheduleID != 0 || j.Trigger != job.TriggerEnqueue {
+		if leases[i].SlotOf != nil || j.Queue != rows[0].Queue || j.Kind == task.KindProgram || j.ScheduleID != 0 || j.Trigger != job.TriggerEnqueue {
 			return false
 		}
 	}

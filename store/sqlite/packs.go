@@ -15,6 +15,7 @@ type pack struct {
 	session           string
 	queue             string
 	living            int
+	limited           int64
 	jobs              []int64 // ascending
 }
 
@@ -24,7 +25,7 @@ func (p pack) has(job int64) bool {
 }
 
 func packsFrom(ctx context.Context, tx base.Tx, from string, args ...any) (all []pack, err error) {
-	rows, err := tx.Query(ctx, `select number, session, queue, claimed_at, living, jobs from `+from, args...)
+	rows, err := tx.Query(ctx, `select number, session, queue, claimed_at, living, limited, jobs from `+from, args...)
 	if err != nil {
 		return nil, err
 	}
@@ -32,7 +33,7 @@ func packsFrom(ctx context.Context, tx base.Tx, from string, args ...any) (all [
 	for rows.Next() {
 		var p pack
 		var jobs string
-		if err := rows.Scan(&p.number, &p.session, &p.queue, &p.claimedAt, &p.living, &jobs); err != nil {
+		if err := rows.Scan(&p.number, &p.session, &p.queue, &p.claimedAt, &p.living, &p.limited, &jobs); err != nil {
 			return nil, err
 		}
 		if p.jobs, err = parseJobs(jobs); err != nil {
@@ -69,9 +70,9 @@ func parseJobs(list string) ([]int64, error) {
 func (dialect) Pack(ctx context.Context, tx base.Tx, p base.Pack) (bool, error) {
 	slices.Sort(p.Jobs)
 	_, err := tx.Exec(ctx, `
-		insert into belfry.packs (number, session, queue, claimed_at, first_job, last_job, living, jobs, ahead)
-		values ($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
-		p.Number, p.Session, p.Queue, p.ClaimedAt, p.Jobs[0], p.Jobs[len(p.Jobs)-1], len(p.Jobs), joinJobs(p.Jobs), p.Ahead)
+		insert into belfry.packs (number, session, queue, claimed_at, first_job, last_job, living, jobs, ahead, limited)
+		values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`,
+		p.Number, p.Session, p.Queue, p.ClaimedAt, p.Jobs[0], p.Jobs[len(p.Jobs)-1], len(p.Jobs), joinJobs(p.Jobs), p.Ahead, p.Limited)
 	return true, err
 }
 

@@ -108,7 +108,7 @@ func inPacks(ctx context.Context, d base.Dialect, tx base.Tx, session string, ro
 		}
 		of := &packed[k]
 		of.rows = append(of.rows, packedSuccess{r.JobID, r.Lease, p.claimedAt, r.Output, r.StartedIn, r.ExitCode, r.Signal, r.LogCut})
-		of.done = append(of.done, base.Succeeded{Ref: job.Ref{JobID: r.JobID, Lease: r.Lease}, Queue: p.queue, Trigger: job.TriggerEnqueue, ClaimedAt: p.claimedAt})
+		of.done = append(of.done, base.Succeeded{Ref: job.Ref{JobID: r.JobID, Lease: r.Lease}, Queue: p.queue, Trigger: job.TriggerEnqueue, ClaimedAt: p.claimedAt, Limited: p.limited})
 	}
 	return packed, single, nil
 }

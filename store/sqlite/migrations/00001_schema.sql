@@ -454,7 +454,8 @@ create table belfry.packs (
 	last_job   integer not null,
 	living     integer not null, -- how many still run; the row goes with the last
 	jobs       text not null, -- all it began with, ascending, with a comma on both ends and between them
-	ahead      integer not null default 0
+	ahead      integer not null default 0,
+	limited    integer not null default 0 -- 1: some of its jobs are under keys of limits
 );
 
 create index belfry.packs_reach on belfry.packs (last_job, first_job);
