@@ -22,6 +22,12 @@ type Gate struct {
 	Leaseless bool // no worker leases its jobs: those of a workflow, which have begun when they are no longer ready
 }
 
+// CountsUnbegun reports that more jobs than the burst of its rate may have been let in without having begun. Where no more
+// than these may run, none is too many.
+func (g Gate) CountsUnbegun() bool {
+	return !g.Pace.IsZero() && (g.Running == 0 || g.Running > g.Pace.Burst())
+}
+
 // TaskOwner names a task as the owner of limits.
 func TaskOwner(id int64) string { return "task:" + strconv.FormatInt(id, 10) }
 

@@ -99,3 +99,21 @@ func TestBatchesKeepTheRate(t *testing.T) {
 		}
 	})
 }
+
+// Jobs that have not begun are counted where more than the burst may have been let in.
+func TestWhereTheUnbegunAreCounted(t *testing.T) {
+	pace := PaceOf(10, time.Second, 5)
+	for _, test := range []struct {
+		gate Gate
+		want bool
+	}{
+		{Gate{Running: 3}, false},
+		{Gate{Pace: pace}, true},
+		{Gate{Running: pace.Burst(), Pace: pace}, false},
+		{Gate{Running: pace.Burst() + 1, Pace: pace}, true},
+	} {
+		if got := test.gate.CountsUnbegun(); got != test.want {
+			t.Errorf("running %d, pace %+v: %v", test.gate.Running, test.gate.Pace, got)
+		}
+	}
+}

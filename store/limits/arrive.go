@@ -2,6 +2,7 @@ package limits
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 
 	"github.com/belfry-run/belfry/core"
@@ -151,12 +152,15 @@ func (c *Change) Arrive(as []*Arrival) error {
 	}
 	if len(rows) > 0 {
 		from, args := c.SQL.Table(1, "t", base.BatchOf(rows))
-		if err := base.ExecSoon(c.Ctx, c.Tx, `
+		insert := `
 			insert into belfry.limit_jobs (key_id, job_id, priority, stage)
 			select t.key_id, t.job_id, t.priority, t.stage
-			from `+from+`
-			where true
-			on conflict (job_id, key_id) do update set stage = excluded.stage`, args...); err != nil {
+			from ` + from + `
+			where true`
+		if slices.ContainsFunc(as, func(a *Arrival) bool { return a.limited == nil }) { // which are not new
+			insert += ` on conflict (job_id, key_id) do update set stage = excluded.stage`
+		}
+		if err := base.ExecSoon(c.Ctx, c.Tx, insert, args...); err != nil {
 			return err
 		}
 	}
@@ -188,33 +192,35 @@ func (c *Change) kept(as []*Arrival) (map[standing]bool, error) {
 // them out.
 func (c *Change) hold(names []named, wait bool) (map[int64]*room, map[named]int64, error) {
 	byName := make(map[named]int64, len(names))
+	made := map[int64]*room{}
 	missing := names
 	for range 5 { // one that was there may have been forgotten since
 		if err := c.find(missing, byName); err != nil {
 			return nil, nil, err
 		}
 		if missing = without(names, byName); len(missing) > 0 && wait {
-			from, args := c.SQL.Table(1, "t", base.BatchOf(missing))
-			if _, err := c.Tx.Exec(c.Ctx, `
-				insert into belfry.limit_keys (owner, name, value)
-				select t.owner, t.name, t.value
-				from `+from+`
-				where true
-				on conflict (owner, name, value) do nothing`, args...); err != nil {
+			news, err := c.make(missing)
+			if err != nil {
 				return nil, nil, err
 			}
-			if err := c.find(missing, byName); err != nil {
+			for id, r := range news {
+				made[id], byName[named{r.Owner, r.Name, r.Key}] = r, id
+			}
+			if err := c.find(without(missing, byName), byName); err != nil { // somebody else made them meanwhile
 				return nil, nil, err
 			}
 		}
 		ids := make([]int64, 0, len(names))
 		for _, id := range byName {
-			ids = append(ids, id)
+			if made[id] == nil {
+				ids = append(ids, id)
+			}
 		}
 		rooms, err := c.lock(ids, wait)
 		if err != nil {
 			return nil, nil, err
 		}
+		maps.Copy(rooms, made)
 		if len(rooms) == len(names) || !wait {
 			return rooms, byName, nil
 		}
@@ -226,6 +232,23 @@ func (c *Change) hold(names []named, wait bool) (map[int64]*room, map[named]int6
 		missing = without(names, byName)
 	}
 	return nil, nil, core.Errorf(core.Unavailable, "the keys of limits come and go").WithHint("try again")
+}
+
+// make makes keys that are not there. Nobody else knows them before the commit, so they are locked, and nothing is under
+// them. Most are needed for a short time, so each says at once when to look whether it can be forgotten.
+func (c *Change) make(names []named) (map[int64]*room, error) {
+	from, args := c.SQL.Table(2, "t", base.BatchOf(names))
+	rows, err := base.Collect(c.Ctx, c.Tx, scanKey, `
+		insert into belfry.limit_keys (owner, name, value, look_at)
+		select t.owner, t.name, t.value, $1
+		from `+from+`
+		where true
+		on conflict (owner, name, value) do nothing
+		returning id, owner, name, value, next_at, look_at, stopped_by`, append([]any{base.Micros(c.Now) + linger.Microseconds()}, args...)...)
+	if err != nil {
+		return nil, err
+	}
+	return c.rooms(rows)
 }
 
 func without(names []named, found map[named]int64) []named {

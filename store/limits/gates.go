@@ -117,6 +117,15 @@ func (c *Change) lock(ids []int64, wait bool) (map[int64]*room, error) {
 	if err != nil {
 		return nil, err
 	}
+	rooms, err := c.rooms(rows)
+	if err != nil {
+		return nil, err
+	}
+	return rooms, c.count(rooms)
+}
+
+// rooms are keys that are locked, as if nothing were under them.
+func (c *Change) rooms(rows []keyRow) (map[int64]*room, error) {
 	var of owners
 	for _, k := range rows {
 		of.add(k.Owner)
@@ -138,7 +147,7 @@ func (c *Change) lock(ids []int64, wait bool) (map[int64]*room, error) {
 		}
 		rooms[k.ID] = r
 	}
-	return rooms, c.count(rooms)
+	return rooms, nil
 }
 
 // count reads under the locks what has entered and who comes next.
@@ -152,7 +161,7 @@ func (c *Change) count(rooms map[int64]*room) error {
 	for id, r := range rooms {
 		ids = append(ids, id)
 		most = max(most, r.gate.Running)
-		if !r.gate.Pace.IsZero() {
+		if r.gate.CountsUnbegun() {
 			if burst = max(burst, r.gate.Pace.Burst()); r.gate.Leaseless {
 				leaseless = append(leaseless, id)
 			} else {

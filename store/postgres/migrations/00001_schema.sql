@@ -339,7 +339,7 @@ create table belfry.limit_keys (
 	look_at bigint not null default 0, -- when the engine looks at it; 0: when a job of it ends
 	stopped_by bigint not null default 0, -- of a sequence: the job that failed, and that holds the others
 	unique (owner, name, value)
-);
+) with (fillfactor = 50); -- a start under a rate changes a row, and needs no entry of an index if it stays in its page
 
 create index limit_keys_stopped on belfry.limit_keys (owner) where stopped_by > 0;
 create index limit_keys_look on belfry.limit_keys (look_at) where look_at > 0;

@@ -338,7 +338,7 @@ create table belfry.limit_jobs (
 	priority integer not null,
 	stage    integer not null, -- 0: waits under another key; 1: waits here; 2: ready or running
 	primary key (job_id, key_id)
-);
+) without rowid;
 
 -- Who waits under a key, in their order, and who has entered.
 create index belfry.limit_jobs_key on belfry.limit_jobs (key_id, stage, priority desc, job_id);
