@@ -14,8 +14,8 @@ import (
 )
 
 // SelectLive reads live jobs with what their leases add, selectHeld those whose leases have a row each,
-// selectReady those that have none, with the numbers that most have not begun to count as one text (empty: all it says
-// is that the job is under limits), selectDone the finished ones. A live job runs if it has a lease: job_id is not null then.
+// selectReady those that have none, with the numbers that most have not begun to count as one text,
+// selectDone the finished ones. A live job runs if it has a lease: job_id is not null then.
 const (
 	SelectLive = SelectLeased + `
 		from belfry.live`
@@ -31,7 +31,7 @@ const (
 	SelectReady = `
 		select id, namespace, task_id, task, kind, queue, priority, reason, note, error, input, tags, trigger, schedule, schedule_id,
 			due_at, created_at, max_attempts, timeout, active_key, idem_key, turn,
-			case when generation | nominal | attempt | failures | infra | snoozes | lease | aged = 0 then case when limited = 0 then null else '' end
+			case when generation | nominal | attempt | failures | infra | snoozes | lease | aged = 0 then case when limited = 0 then null else '0,0,0,0,0,0,0,1,0' end
 				else generation || ',' || nominal || ',' || attempt || ',' || failures || ',' || infra || ',' || snoozes || ',' || lease || ',' || limited || ',' || aged end as numbers
 		from belfry.jobs`
 	SelectDone = `
@@ -113,10 +113,6 @@ func (t *jobTexts) complete(j *JobRow) {
 
 // count reads the numbers of [SelectReady].
 func (t *jobTexts) count(j *JobRow, numbers string) error {
-	if numbers == "" {
-		j.Limited = true
-		return nil
-	}
 	var all [9]int64
 	parts := strings.Split(numbers, ",")
 	for i := range all {

@@ -41,8 +41,7 @@ func (fast) lease(c *claim, rows []JobRow, leases []leaseRow) (job.Claim, error)
 	p := base.Pack{Number: number, Session: c.w.Session, Queue: rows[0].Queue, ClaimedAt: at, Jobs: make([]int64, len(rows))}
 	for i, j := range rows {
 		p.Jobs[i] = j.ID
-		p.Ahead = max(p.Ahead, leases[i].Ahead) // of the whole pack, if some of it has to wait
-		p.Limited = max(p.Limited, base.Bit(j.Limited))
+		p.Ahead, p.Limited = max(p.Ahead, leases[i].Ahead), max(p.Limited, base.Bit(j.Limited)) // of the whole pack, if of some of it
 	}
 	if ok, err := c.SQL.Pack(c.Ctx, c.Tx, p); err != nil || !ok {
 		if err != nil {

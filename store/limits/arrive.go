@@ -199,7 +199,7 @@ func (c *Change) hold(names []named, wait bool) (map[int64]*room, map[named]int6
 			return nil, nil, err
 		}
 		if missing = without(names, byName); len(missing) > 0 && wait {
-			news, err := c.make(missing)
+			news, err := makeKeys(c, missing)
 			if err != nil {
 				return nil, nil, err
 			}
@@ -234,9 +234,9 @@ func (c *Change) hold(names []named, wait bool) (map[int64]*room, map[named]int6
 	return nil, nil, core.Errorf(core.Unavailable, "the keys of limits come and go").WithHint("try again")
 }
 
-// make makes keys that are not there. Nobody else knows them before the commit, so they are locked, and nothing is under
+// makeKeys makes keys that are not there. Nobody else knows them before the commit, so they are locked, and nothing is under
 // them. Most are needed for a short time, so each says at once when to look whether it can be forgotten.
-func (c *Change) make(names []named) (map[int64]*room, error) {
+func makeKeys(c *Change, names []named) (map[int64]*room, error) {
 	from, args := c.SQL.Table(2, "t", base.BatchOf(names))
 	rows, err := base.Collect(c.Ctx, c.Tx, scanKey, `
 		insert into belfry.limit_keys (owner, name, value, look_at)
@@ -248,7 +248,7 @@ func (c *Change) make(names []named) (map[int64]*room, error) {
 	if err != nil {
 		return nil, err
 	}
-	return c.rooms(rows)
+	return roomsOf(c, rows)
 }
 
 func without(names []named, found map[named]int64) []named {

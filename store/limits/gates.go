@@ -117,15 +117,15 @@ func (c *Change) lock(ids []int64, wait bool) (map[int64]*room, error) {
 	if err != nil {
 		return nil, err
 	}
-	rooms, err := c.rooms(rows)
+	rooms, err := roomsOf(c, rows)
 	if err != nil {
 		return nil, err
 	}
 	return rooms, c.count(rooms)
 }
 
-// rooms are keys that are locked, as if nothing were under them.
-func (c *Change) rooms(rows []keyRow) (map[int64]*room, error) {
+// roomsOf are keys that are locked, as if nothing were under them.
+func roomsOf(c *Change, rows []keyRow) (map[int64]*room, error) {
 	var of owners
 	for _, k := range rows {
 		of.add(k.Owner)
