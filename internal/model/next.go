@@ -27,7 +27,8 @@ func (c Config) first() State {
 	if c.Loop {
 		s.Schedule = Schedule{State: Active, When: Now, MarkNow: true}
 	}
-	return c.canonical(s)
+	c.canonical(&s)
+	return s
 }
 
 // stepper gathers the steps out of one state.
@@ -41,7 +42,8 @@ type stepper struct {
 // itself.
 func (g *stepper) add(verb Verb, who, job int, to State) {
 	act := Act{verb, uint8(who), uint8(job)}
-	g.steps = append(g.steps, check.Step[State, Act]{Act: act, To: g.canonical(to), Own: act.Own()})
+	g.steps = append(g.steps, check.Step[State, Act]{Act: act, To: to, Own: act.Own()})
+	g.canonical(&g.steps[len(g.steps)-1].To)
 }
 
 // Next lists the steps out of a state.

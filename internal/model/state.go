@@ -208,10 +208,10 @@ type Node struct {
 	High, Next uint8
 }
 
-// canonical is the one state among those that differ only in how things are
+// canonical makes of a state the one among those that differ only in how things are
 // numbered. Lease numbers are only ever compared, so their order is all that
 // counts; sessions are told apart by who names them.
-func (c Config) canonical(s State) State {
+func (c *Config) canonical(s *State) {
 	s.forget()
 	s.renumber()
 	if c.Alike && s.Workers[1].before(&s.Workers[0]) {
@@ -221,7 +221,6 @@ func (c Config) canonical(s State) State {
 		}
 	}
 	s.sortSessions()
-	return s
 }
 
 // forget drops what can make no difference any more.
@@ -304,12 +303,15 @@ func (s *State) renumber() {
 	var used uint64
 	s.numbers(func(n *uint8) { used |= 1 << *n })
 	used &^= 1
+	s.Number = uint8(bits.OnesCount64(used))
+	if used == 1<<(s.Number+1)-2 { // mostly none is missing
+		return
+	}
 	s.numbers(func(n *uint8) {
 		if *n > 0 {
 			*n = uint8(bits.OnesCount64(used&(1<<*n-1))) + 1
 		}
 	})
-	s.Number = uint8(bits.OnesCount64(used))
 }
 
 // named visits every place that names a session.

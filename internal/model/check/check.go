@@ -109,7 +109,7 @@ func Explore[S, A comparable](spec Spec[S, A]) (*Graph[S, A], error) {
 	g := &Graph[S, A]{}
 	seen, acts := newIndex(g), map[A]uint16{}
 	visit := func(s S, from, edge int32) (int32, error) {
-		id, known := seen.find(s)
+		id, known := seen.find(&s)
 		if known {
 			return id, nil
 		}
@@ -164,37 +164,57 @@ func Explore[S, A comparable](spec Spec[S, A]) (*Graph[S, A], error) {
 // index finds states by their hash. A map would keep every state twice, which
 // is most of the memory.
 type index[S, A comparable] struct {
-	g    *Graph[S, A]
-	seed maphash.Seed
-	ids  []int32 // of States, + 1; open addressing, at most half full
+	g     *Graph[S, A]
+	seed  maphash.Seed
+	slots []slot // open addressing, at most half full
+}
+
+// slot has a part of the hash of a state. Most other states are told by it, and
+// need not be fetched from far away in the memory.
+type slot struct {
+	id   int32 // of States, + 1; 0: it is free
+	hash uint32
 }
 
 func newIndex[S, A comparable](g *Graph[S, A]) *index[S, A] {
-	return &index[S, A]{g: g, seed: maphash.MakeSeed(), ids: make([]int32, 1<<10)}
+	return &index[S, A]{g: g, seed: maphash.MakeSeed(), slots: make([]slot, 1<<10)}
 }
 
 // find returns the place of a state, or the place that it takes now: the end.
-func (x *index[S, A]) find(s S) (id int32, known bool) {
-	if 2*len(x.g.States) >= len(x.ids) {
-		x.ids = make([]int32, 2*len(x.ids))
-		for id := range x.g.States {
-			*x.slot(x.g.States[id]) = int32(id + 1)
+func (x *index[S, A]) find(s *S) (id int32, known bool) {
+	if 2*len(x.g.States) >= len(x.slots) {
+		x.grow()
+	}
+	hash := uint32(maphash.Comparable(x.seed, *s) >> 32)
+	for i := x.first(hash); ; i = (i + 1) & (len(x.slots) - 1) {
+		switch at := &x.slots[i]; {
+		case at.id == 0:
+			*at = slot{int32(len(x.g.States) + 1), hash}
+			return at.id - 1, false
+		case at.hash == hash && x.g.States[at.id-1] == *s:
+			return at.id - 1, true
 		}
 	}
-	at := x.slot(s)
-	if *at > 0 {
-		return *at - 1, true
-	}
-	*at = int32(len(x.g.States) + 1)
-	return *at - 1, false
 }
 
-func (x *index[S, A]) slot(s S) *int32 {
-	mask := uint64(len(x.ids) - 1)
-	for i := maphash.Comparable(x.seed, s) & mask; ; i = (i + 1) & mask {
-		if id := x.ids[i]; id == 0 || x.g.States[id-1] == s {
-			return &x.ids[i]
+// first is where a search begins. That it is spread over all slots takes a
+// table of no more slots than there are hashes.
+func (x *index[S, A]) first(hash uint32) int {
+	return int(uint64(hash) * uint64(len(x.slots)) >> 32)
+}
+
+func (x *index[S, A]) grow() {
+	before := x.slots
+	x.slots = make([]slot, 2*len(before))
+	for _, s := range before {
+		if s.id == 0 {
+			continue
 		}
+		i := x.first(s.hash)
+		for x.slots[i].id > 0 {
+			i = (i + 1) & (len(x.slots) - 1)
+		}
+		x.slots[i] = s
 	}
 }
 
