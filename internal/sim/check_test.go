@@ -60,6 +60,9 @@ func (w *world) startStint(s *stint) {
 	if promise == "" {
 		promise, why = w.checkPart(s)
 	}
+	if promise == "" {
+		promise, why = w.checkShared(s)
+	}
 	w.mu.Unlock()
 	if promise != "" {
 		w.broken(promise, "%s", why)
@@ -160,15 +163,22 @@ func (w *world) canceled(id int64) {
 	w.diary.touched[id] = true
 }
 
-// checkSchedulesLive looks that each schedule has decided something since the faults ended.
-func (w *world) checkSchedulesLive() {
+// quietSchedules are those that have decided nothing since an instant.
+func (w *world) quietSchedules(since time.Time) (names []string) {
 	if w.script.clock {
-		return // rules with planned times are quiet until a clock that was set back has passed where it was
+		return nil // rules with planned times are quiet until a clock that was set back has passed where it was
 	}
-	since := strconv.FormatInt(w.now().Add(-settles).UnixMicro(), 10)
 	for _, row := range w.rows(`select name from belfry_schedules s where state = 'active' and not exists
-		(select 1 from belfry_occurrences o where o.schedule_id = s.id and o.decided_at > ` + since + `)`) {
-		w.broken(scheduleLive, "schedule %s has decided nothing for %s", row[0], settles)
+		(select 1 from belfry_occurrences o where o.schedule_id = s.id and o.decided_at > $1)`, since.UnixMicro()) {
+		names = append(names, row[0])
+	}
+	return names
+}
+
+// checkSchedulesLive looks that each schedule has decided something since the faults ended.
+func (w *world) checkSchedulesLive(calm time.Time) {
+	for _, name := range w.quietSchedules(calm) {
+		w.broken(scheduleLive, "schedule %s has decided nothing for %s", name, settles)
 	}
 }
 
@@ -201,6 +211,8 @@ func (w *world) audit() {
 	w.auditSteps()
 	w.auditWindows()
 	w.auditHooks()
+	w.auditAgeing()
+	w.auditShared()
 }
 
 // checkRecord holds the record to the diary.

@@ -105,17 +105,13 @@ type setting struct {
 const forever = time.Duration(1<<63 - 1)
 
 // edit asks for another allowance. It may be in force from then on, until the next is for certain.
-func (w *world) edit(ctx context.Context, st *store.Store, of string, a allowance) (err error) {
+func (w *world) edit(of string, a allowance, save func(a allowance) error) error {
 	begun := w.since()
 	w.mu.Lock()
 	w.diary.settings[of] = append(w.diary.settings[of], setting{allowance: a, from: begun, until: forever})
 	this := len(w.diary.settings[of]) - 1
 	w.mu.Unlock()
-	if of == "lanes" {
-		_, err = st.SaveQueue(ctx, lanes(a))
-	} else {
-		_, err = st.UpdateTask(ctx, flowTask(of, a))
-	}
+	err := save(a)
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	all := w.diary.settings[of]
@@ -180,7 +176,16 @@ func (w *world) askFlow(ctx context.Context, st *store.Store, s step) error {
 		_, err := st.ResumeSequence(ctx, "default", []string{"stopper", "skipper"}[pick%2], sequenceKeys[pick/2%2])
 		return err
 	case "edit":
-		return w.edit(ctx, st, []string{"keyed", "paced", "lanes"}[pick%3], []allowance{{running: 1 + pick/3%4}, {perMinute: 12 << (pick / 3 % 3), burst: 1 + pick/9%3}, {running: 2 + pick/3%3}}[pick%3])
+		of := []string{"keyed", "paced", "lanes"}[pick%3]
+		a := []allowance{{running: 1 + pick/3%4}, {perMinute: 12 << (pick / 3 % 3), burst: 1 + pick/9%3}, {running: 2 + pick/3%3}}[pick%3]
+		return w.edit(of, a, func(a allowance) (err error) {
+			if of == "lanes" {
+				_, err = st.SaveQueue(ctx, lanes(a))
+			} else {
+				_, err = st.UpdateTask(ctx, flowTask(of, a))
+			}
+			return err
+		})
 	}
 	return nil
 }
@@ -323,20 +328,20 @@ func (w *world) auditFlow() {
 		}
 	}
 	for _, key := range sequenceKeys {
-		w.checkRate(key, claims[key])
+		w.checkRate("paced", key, claims[key])
 	}
 }
 
 // checkRate looks that no stretch of time has more claims than may have become ready in it, or just before.
-func (w *world) checkRate(key string, claims []time.Duration) {
+func (w *world) checkRate(of, key string, claims []time.Duration) {
 	slices.Sort(claims)
 	for i, from := range claims {
 		for n, to := range claims[i:] {
-			rate, changes := w.most("paced", from, to, func(a allowance) int { return a.perMinute })
-			burst, _ := w.most("paced", from-10*time.Minute, to, func(a allowance) int { return a.burst })
+			rate, changes := w.most(of, from, to, func(a allowance) int { return a.perMinute })
+			burst, _ := w.most(of, from-10*time.Minute, to, func(a allowance) int { return a.burst })
 			most := burst + (changes+1)*(burst+1) + int((to-from+100*time.Millisecond)*time.Duration(rate)/time.Minute)
 			if n+1 > most {
-				w.broken(limitRate, "%d jobs with key %s were claimed from %s to %s, of %d", n+1, key, from, to, most)
+				w.broken(limitRate, "%d jobs of %s with key %q were claimed from %s to %s, of %d", n+1, of, key, from, to, most)
 				return
 			}
 		}

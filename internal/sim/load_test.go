@@ -35,15 +35,28 @@ func (w *world) funcs() []string {
 	if w.script.windows {
 		names = append(names, "booked", "calm", "narrow")
 	}
+	if w.script.ageing {
+		names = append(names, "aged")
+	}
+	if w.script.shared {
+		names = append(names, sharedTasks...)
+	}
 	return names
 }
 
 // queues are those that a script pauses, and those that it does not.
 func (w *world) queues() []string {
+	names := []string{"default", "limited", "bulk"}
 	if w.script.flow {
-		return []string{"default", "limited", "bulk", "fair", "lanes"}
+		names = append(names, "fair", "lanes")
 	}
-	return []string{"default", "limited", "bulk"}
+	if w.script.ageing {
+		names = append(names, "aged")
+	}
+	if w.script.shared {
+		names = append(names, "gated")
+	}
+	return names
 }
 
 // slots are those of each worker, by queue.
@@ -54,6 +67,12 @@ func (w *world) slots() map[string]int {
 	}
 	if w.script.windows {
 		slots["narrow"] = 2
+	}
+	if w.script.ageing {
+		slots["aged"] = 1
+	}
+	if w.script.shared {
+		slots["gated"] = 2
 	}
 	return slots
 }
@@ -79,9 +98,9 @@ func (h *hand) Execute(ctx context.Context, r *worker.Run) job.Finish {
 		takes += time.Duration(d("keyed", uint64(8*time.Second)))
 	case "part":
 		takes += time.Duration(d("some", uint64(5*time.Second)))
-	case "narrow":
+	case "aged", "narrow":
 		takes += time.Duration(d("narrow", uint64(12*time.Second)))
-	case "booked", "laned", "line", "skipper", "stopper", "turn":
+	case "booked", "gated", "guest", "visitor", "laned", "line", "skipper", "stopper", "turn":
 		takes += time.Duration(d("some", uint64(4*time.Second)))
 	case "slow":
 		takes += time.Duration(d("slow", uint64(100*time.Second)))
@@ -158,6 +177,8 @@ type script struct {
 	durables  bool // it has jobs whose handlers take steps
 	windows   bool // it has debounced tasks, quotas and bounds
 	hooks     bool
+	ageing    bool // it has a queue whose jobs age
+	shared    bool // it has a namespace and a queue with limits
 	steps     []step
 	faults    []fault
 }
@@ -233,7 +254,17 @@ func (w *world) found() error {
 		}
 	}
 	if w.script.hooks {
-		return w.foundHooks(ctx)
+		if err := w.foundHooks(ctx); err != nil {
+			return err
+		}
+	}
+	if w.script.ageing {
+		if err := w.foundAgeing(ctx); err != nil {
+			return err
+		}
+	}
+	if w.script.shared {
+		return w.foundShared(ctx)
 	}
 	return nil
 }
@@ -335,6 +366,10 @@ func (w *world) ask(ctx context.Context, l *life, s step) (err error) {
 		return w.askCalm(ctx, st, s)
 	case "tenant", "narrow":
 		return w.askQuota(ctx, st, s)
+	case "flood":
+		return w.flood(s)
+	case "guest", "gated", "visitor", "edit share":
+		return w.askShared(ctx, st, s)
 	default:
 		return w.askFlow(ctx, st, s)
 	}

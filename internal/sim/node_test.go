@@ -247,6 +247,14 @@ func (m mover) EndLateCycles(ctx context.Context) (core.Promoted, error) {
 	return m.store.EndLateCycles(label(ctx, "late cycles"))
 }
 
+// AgeJobs is of worlds with a queue whose jobs age. Others spare the calls.
+func (m mover) AgeJobs(ctx context.Context) (time.Duration, error) {
+	if !m.node.world.script.ageing {
+		return time.Hour, nil
+	}
+	return m.store.AgeJobs(label(ctx, "age"))
+}
+
 func (m followingMover) FollowClock(ctx context.Context) error {
 	return m.store.FollowClock(label(ctx, "clock"))
 }
@@ -308,7 +316,9 @@ func (b *leaser) again(what string, call func(ctx context.Context, st *store.Sto
 		return
 	}
 	name := b.node.name
+	w.under.Add(1)
 	w.spawn(func() {
+		defer w.under.Add(-1)
 		after := time.Duration(w.draw("doubled "+name+" "+what) % uint64(longestDelay))
 		time.Sleep(after)
 		if l := w.someone(int(after)); l != nil {

@@ -21,14 +21,25 @@ type fault struct {
 // The faults. A crash is at an instant, or at the next transaction: before it, or after its commit, whose answer nobody gets.
 var faultNames = []string{"crash", "crash before", "crash after", "crash after", "cut", "lossy", "lossy", "slow", "full", "stop"}
 
+// jobNames are what users ask of jobs and schedules.
+var jobNames = []string{"enqueue", "enqueue", "enqueue", "enqueue", "batch", "batch", "key", "active", "hang", "cancel", "retry", "trigger", "pause", "resume", "resume", "pause queue", "resume queue", "resume queue"}
+
+// jobSteps draws what they ask in a script of these alone.
+func jobSteps(seed uint64, length time.Duration) (steps []step) {
+	r := rand.New(rand.NewPCG(seed, 16))
+	for range int(length / (12 * time.Second)) {
+		steps = append(steps, step{time.Duration(r.Int64N(int64(length))), jobNames[r.IntN(len(jobNames))], r.Uint64()})
+	}
+	return steps
+}
+
 // scriptOf draws a script.
 func scriptOf(seed uint64, length time.Duration) script {
 	r := rand.New(rand.NewPCG(seed, 0))
 	s := script{seed: seed, length: length, nodes: 3, clock: r.IntN(5) == 0, plans: []int{0, 1, 2, 3, 4, 5, 6, 7}, prefetch: []int{-1, 0, 3}[r.IntN(3)]}
 	at := func() time.Duration { return time.Duration(r.Int64N(int64(length))) }
-	steps := []string{"enqueue", "enqueue", "enqueue", "enqueue", "batch", "batch", "key", "active", "hang", "cancel", "retry", "trigger", "pause", "resume", "resume", "pause queue", "resume queue", "resume queue"}
 	for range int(length / (12 * time.Second)) {
-		s.steps = append(s.steps, step{at(), steps[r.IntN(len(steps))], r.Uint64()})
+		s.steps = append(s.steps, step{at(), jobNames[r.IntN(len(jobNames))], r.Uint64()})
 	}
 	for range int(length/(4*time.Minute)) + 1 {
 		f := fault{at(), faultNames[r.IntN(len(faultNames))], r.IntN(s.nodes), time.Second + time.Duration(r.Int64N(int64(2*time.Minute)))}
@@ -54,6 +65,12 @@ func scriptOf(seed uint64, length time.Duration) script {
 	}
 	if s.hooks = seed%4 > 1; s.hooks {
 		s.steps = append(s.steps, hookSteps(seed, length)...)
+	}
+	if s.ageing = seed%5 == 3; s.ageing {
+		s.steps = append(s.steps, ageingSteps(seed, length)...)
+	}
+	if s.shared = seed%5 < 2; s.shared {
+		s.steps = append(s.steps, sharedSteps(seed, length)...)
 	}
 	slices.SortFunc(s.steps, func(a, b step) int { return cmp.Compare(a.at, b.at) })
 	slices.SortFunc(s.faults, func(a, b fault) int { return cmp.Compare(a.at, b.at) })
@@ -82,6 +99,8 @@ func (w *world) play(t *testing.T) {
 	for i, s := range w.script.steps {
 		w.spawn(func() {
 			time.Sleep(s.at - w.since())
+			w.under.Add(1)
+			defer w.under.Add(-1)
 			w.do(i, s)
 		})
 	}
@@ -149,7 +168,7 @@ func (w *world) strike(f fault) {
 }
 
 const (
-	// settles is how long after the last fault a cluster has what it needs to run as if nothing had been.
+	// settles is how long after the last fault a cluster may take until it runs as if nothing had been.
 	settles = 4 * time.Minute
 	// drains is how long all jobs may take to end after that.
 	drains = 20 * time.Minute
@@ -165,7 +184,13 @@ func (w *world) recover() {
 			l.doomed.Unlock()
 		}
 	}
-	time.Sleep(2*time.Minute + 10*time.Second) // who is down comes back by then
+	// The last calls of users have ended by then: nobody pauses anything any more.
+	time.Sleep(30 * time.Second)
+	for _, f := range w.script.faults { // who is down comes back by then
+		if f.what != "clock" {
+			time.Sleep(max(0, f.at+f.last+10*time.Second-w.since()))
+		}
+	}
 	w.calm.Store(true)
 	w.trace("faults are over")
 	ctx := label(context.Background(), "end")
@@ -178,15 +203,18 @@ func (w *world) recover() {
 	if w.script.hooks {
 		w.resumeHooks(ctx, st.PauseHook)
 	}
-	time.Sleep(settles)
-	w.checkSchedulesLive()
+	calm := w.now()
+	for ends := w.since() + settles; len(w.quietSchedules(calm)) > 0 && w.since() < ends; {
+		time.Sleep(10 * time.Second)
+	}
+	w.checkSchedulesLive(calm)
 	w.checkAllWoken()
 	for _, sc := range w.plans() {
 		if _, err := st.PauseSchedule(ctx, "default", sc.Name, "the end"); err != nil {
 			w.broken(itself, "pause schedule %s: %v", sc.Name, err)
 		}
 	}
-	for ends := w.since() + drains; (w.live() > 0 || w.undelivered() > 0) && w.since() < ends; {
+	for ends := w.since() + drains; (w.live() > 0 || w.undelivered() > 0 || w.under.Load() > 0) && w.since() < ends; {
 		if time.Sleep(10 * time.Second); w.script.flow {
 			w.resumeSequences(ctx, st)
 		}

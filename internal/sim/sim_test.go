@@ -88,69 +88,79 @@ func TestSimHolds(t *testing.T) {
 		seeds, took.Hours(), calls, runs, time.Since(begun).Round(time.Second), took.Hours()/(processorTime()-cpu).Minutes())
 }
 
-// No promise of limits, sequences and turns is broken in some short and busy runs. The faults of internal/battery are found
-// by these.
-func TestSimOfLimits(t *testing.T) {
-	briefly(t, 1000, flowSteps, func(s *script) { s.flow = true })
+// area is a part of the product that has short and busy runs of its own.
+type area struct {
+	first  uint64 // seed
+	draw   func(seed uint64, length time.Duration) []step
+	choose func(s *script)
 }
 
-// No promise of workflows is broken in some short and busy runs. The faults of internal/battery are found by these.
-func TestSimOfWorkflows(t *testing.T) {
-	briefly(t, 2000, workflowSteps, func(s *script) { s.workflows = true })
-}
-
-// No promise of steps and waits is broken in some short and busy runs. The faults of internal/battery are found by these.
-func TestSimOfSteps(t *testing.T) {
-	briefly(t, 3000, stepSteps, func(s *script) {
-		s.durables = true
-		for at := 20 * time.Second; at < s.length; at += 20 * time.Second { // requests that come twice
-			s.faults = append(s.faults, fault{at, "lossy", len(s.faults) % s.nodes, 50 * time.Second})
-		}
-	})
-}
-
-// No promise of debounced tasks, quotas and bounds is broken in some short and busy runs. The faults of internal/battery are
-// found by these.
-func TestSimOfWindows(t *testing.T) {
-	briefly(t, 4000, windowSteps, func(s *script) { s.windows = true })
-}
-
-// No promise of hooks is broken in some short and busy runs. The faults of internal/battery are found by these.
-func TestSimOfHooks(t *testing.T) {
-	draw := func(seed uint64, length time.Duration) []step {
+var areas = map[string]area{
+	"limits":    {1000, flowSteps, func(s *script) { s.flow = true }},
+	"workflows": {2000, workflowSteps, func(s *script) { s.workflows = true }},
+	"steps":     {3000, stepSteps, func(s *script) { s.durables = true; s.lose() }},
+	"windows":   {4000, windowSteps, func(s *script) { s.windows = true }},
+	"hooks": {5000, func(seed uint64, length time.Duration) []step {
 		return append(hookSteps(seed, length), stepSteps(seed, length)...)
-	}
-	briefly(t, 5000, draw, func(s *script) { s.hooks, s.durables = true, true })
+	}, func(s *script) { s.hooks, s.durables = true, true }},
+	"ageing": {6000, ageingSteps, func(s *script) { s.ageing = true }},
+	"shares": {7000, sharedSteps, func(s *script) { s.shared = true }},
+	"jobs":   {8000, jobSteps, func(s *script) { s.plans = []int{0, 1, 2, 3, 4, 5, 6, 7}; s.lose() }},
 }
 
-// briefly simulates some short scripts of one part, in which users ask as much as in an hour.
-func briefly(t *testing.T, first uint64, draw func(seed uint64, length time.Duration) []step, choose func(s *script)) {
-	t.Helper()
-	alone(t)
-	for seed := first; seed < first+uint64(bound("SIM_SHORT", 6, 1)); seed++ {
-		s := scriptOf(seed, 5*time.Minute)
-		s.plans, s.steps = nil, nil
-		choose(&s)
-		for _, x := range draw(seed, 12*s.length) {
-			x.at /= 12
-			s.steps = append(s.steps, x)
-		}
-		holdsBriefly(t, s)
+// lose adds networks that lose requests and answers, and bring some requests twice.
+func (s *script) lose() {
+	for at := 20 * time.Second; at < s.length; at += 20 * time.Second {
+		s.faults = append(s.faults, fault{at, "lossy", len(s.faults) % s.nodes, 50 * time.Second})
 	}
 }
 
-// holdsBriefly simulates a script that stops one node or another every 20 seconds.
-func holdsBriefly(t *testing.T, s script) {
-	t.Helper()
+// script is a short one, in which users ask as much as in an hour, and one node or another stops every 20 seconds.
+func (a area) script(seed uint64) script {
+	s := scriptOf(a.first+seed, 5*time.Minute)
+	s.plans, s.steps = nil, nil
+	s.flow, s.workflows, s.durables, s.windows, s.hooks, s.ageing, s.shared = false, false, false, false, false, false, false
+	a.choose(&s)
+	for _, x := range a.draw(s.seed, 12*s.length) {
+		x.at /= 12
+		s.steps = append(s.steps, x)
+	}
 	for at := 10 * time.Second; at < s.length; at += 20 * time.Second {
 		s.faults = append(s.faults, fault{at, []string{"stop", "crash"}[len(s.faults)%2], len(s.faults) % s.nodes, 5 * time.Second})
 	}
-	if r := simulate(t, s, nil, false); len(r.wrong) > 0 {
-		t.Fatalf("seed %d:\n%s", s.seed, strings.Join(r.wrong, "\n"))
+	return s
+}
+
+// No promise of limits, sequences and turns is broken in some short and busy runs. The faults of internal/battery are found
+// by these, and by those of the other areas.
+func TestSimOfLimits(t *testing.T) { briefly(t, "limits") }
+
+func TestSimOfWorkflows(t *testing.T) { briefly(t, "workflows") }
+
+func TestSimOfSteps(t *testing.T) { briefly(t, "steps") }
+
+// Debounced tasks, quotas and bounds.
+func TestSimOfWindows(t *testing.T) { briefly(t, "windows") }
+
+func TestSimOfHooks(t *testing.T) { briefly(t, "hooks") }
+
+func TestSimOfAgeing(t *testing.T) { briefly(t, "ageing") }
+
+// Limits of namespaces and queues, with rates.
+func TestSimOfShares(t *testing.T) { briefly(t, "shares") }
+
+// briefly simulates some short scripts of one area.
+func briefly(t *testing.T, name string) {
+	t.Helper()
+	alone(t)
+	for seed := range uint64(bound("SIM_SHORT", 6, 1)) {
+		if r := simulate(t, areas[name].script(seed), nil, false); len(r.wrong) > 0 {
+			t.Fatalf("seed %d:\n%s", areas[name].first+seed, strings.Join(r.wrong, "\n"))
+		}
 	}
 }
 
-// Each fault that is planted is found, by no more seeds than its name has here, and the script that shows it is shrunk.
+// Each fault that is planted is found by the scripts of its area, and by no more of them than its name has here.
 func TestSimFindsPlants(t *testing.T) {
 	alone(t)
 	for i := range plants[:int(bound("SIM_PLANTS", float64(len(plants)), 1))] {
@@ -161,7 +171,7 @@ func TestSimFindsPlants(t *testing.T) {
 func findsPlant(t *testing.T, p *plant) {
 	begun := time.Now()
 	for seed := uint64(1); seed <= p.seeds; seed++ {
-		for _, wrong := range simulate(t, scriptOf(seed, 20*time.Minute), p, false).wrong {
+		for _, wrong := range simulate(t, areas[p.area].script(seed), p, false).wrong {
 			if strings.HasPrefix(wrong, itself) {
 				t.Error(wrong)
 				continue

@@ -42,9 +42,10 @@ type world struct {
 	keep  bool
 	names map[string]string // of sessions, as the trace has them
 	diary diary
-	wrong []string    // promises that were broken
-	calm  atomic.Bool // the faults are over
-	over  atomic.Bool // no node is started from now on
+	wrong []string     // promises that were broken
+	calm  atomic.Bool  // the faults are over
+	under atomic.Int64 // requests of users that are under way, and others that come a second time
+	over  atomic.Bool  // no node is started from now on
 }
 
 var (
@@ -286,6 +287,7 @@ type diary struct {
 	hooks    map[string]*mail
 	requests []*request // for debounced jobs
 	bookings []*booking
+	ranked   []*ranked // of queue aged
 }
 
 // known is a job that a user was told of.
