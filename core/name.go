@@ -75,8 +75,12 @@ func CheckNUL(p *Problems, field, text string) {
 	}
 }
 
-// CleanText makes foreign bytes fit for a text column: invalid UTF-8 becomes
-// the replacement character and NUL, which PostgreSQL refuses, disappears.
+// IsText reports that both databases keep s as it is: it is UTF-8 without NUL,
+// which PostgreSQL refuses.
+func IsText(s string) bool { return utf8.ValidString(s) && strings.IndexByte(s, 0) < 0 }
+
+// CleanText makes foreign bytes fit for a text column, see [IsText]: invalid UTF-8
+// becomes the replacement character, and NUL disappears.
 // The result has at most limit bytes and ends at a whole character.
 func CleanText(s string, limit int) (text string, cut bool) {
 	if !utf8.ValidString(s) {

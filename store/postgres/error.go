@@ -55,7 +55,7 @@ func translateState(err error, pg *pgconn.PgError) error {
 	case pg.Code == "55P03":
 		return coded(core.Unavailable, err, "another client holds a table of the database: "+pg.Message, "try again; a backup or a long transaction holds one until it ends")
 	case pg.Code == "22021", pg.Code == "22P05":
-		return coded(core.Invalid, err, "a text holds a character that the database cannot keep, such as NUL", "leave it out")
+		return base.NoText(err)
 	case pg.Code == "42501":
 		return coded(core.Forbidden, err, "the database user lacks a right: "+pg.Message, "grant it, or migrate as another user")
 	case class == "58", class == "XX", errors.As(err, new(*pgconn.ConnectError)):

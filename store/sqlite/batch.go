@@ -37,9 +37,9 @@ var (
 // batchArg is a batch on its way to the writer, which gives it a number.
 type batchArg struct{ batch base.Batch }
 
-func lend(b base.Batch) int64 {
+func lend(columns []any) int64 {
 	n := batchLast.Add(1)
-	batches.Store(n, b.Columns())
+	batches.Store(n, columns)
 	return n
 }
 

@@ -44,7 +44,15 @@ func (foreign) Table(n int, alias string, b base.Batch) (from string, args []any
 	for i, c := range cols {
 		fields[i] = fmt.Sprintf("value ->> '$.%s' as %s", c.Name, c.Name)
 	}
-	return fmt.Sprintf("(select %s from json_each($%d)) as %s", strings.Join(fields, ", "), n, alias), []any{encode(b.Rows())}
+	return fmt.Sprintf("(select %s from json_each($%d)) as %s", strings.Join(fields, ", "), n, alias), []any{rowsArg(b)}
+}
+
+// rowsArg is the rows as JSON.
+func rowsArg(b base.Batch) any {
+	if checkTexts(b.Columns()) != nil {
+		return noList{}
+	}
+	return encode(b.Rows())
 }
 
 // ManyTable is the other Table.
@@ -95,7 +103,12 @@ func (d dialect) ManyTable(n int, alias string, b base.Batch) (from string, args
 func (dialect) Among(_ string, n int) string { return fmt.Sprintf("$%d is not null", n) }
 
 // List is the JSON array.
-func (dialect) List(values any) any { return encode(values) }
+func (dialect) List(values any) any {
+	if texts, is := values.([]string); is && !areTexts(texts) {
+		return noList{}
+	}
+	return encode(values)
+}
 
 // encode cannot fail: what comes here is made of integers and texts.
 func encode(v any) string {

@@ -126,6 +126,9 @@ func (r *reader) Exec(ctx context.Context, query string, args ...any) (int64, er
 	if err != nil {
 		return 0, err
 	}
+	if err := checkTexts(args); err != nil {
+		return 0, err
+	}
 	res, err := s.ExecContext(ctx, args...)
 	if err != nil {
 		return 0, fmt.Errorf("%w\n%s", err, query)
@@ -136,6 +139,9 @@ func (r *reader) Exec(ctx context.Context, query string, args ...any) (int64, er
 func (r *reader) Query(ctx context.Context, query string, args ...any) (base.Rows, error) {
 	s, err := r.prepared(ctx, query)
 	if err != nil {
+		return nil, err
+	}
+	if err := checkTexts(args); err != nil {
 		return nil, err
 	}
 	rows, err := s.QueryContext(ctx, args...)

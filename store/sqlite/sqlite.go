@@ -401,6 +401,9 @@ type handle struct {
 }
 
 func (h *handle) Exec(ctx context.Context, query string, args ...any) (int64, error) {
+	if err := checkTexts(args); err != nil {
+		return 0, err
+	}
 	res, err := h.tx.ExecContext(ctx, h.names.sql(query), args...)
 	if err != nil {
 		return 0, fmt.Errorf("%w\n%s", err, query)
@@ -409,6 +412,9 @@ func (h *handle) Exec(ctx context.Context, query string, args ...any) (int64, er
 }
 
 func (h *handle) Query(ctx context.Context, query string, args ...any) (base.Rows, error) {
+	if err := checkTexts(args); err != nil {
+		return nil, err
+	}
 	rows, err := h.tx.QueryContext(ctx, h.names.sql(query), args...)
 	if err != nil {
 		return nil, fmt.Errorf("%w\n%s", err, query)

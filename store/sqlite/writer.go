@@ -136,7 +136,10 @@ func (w *writer) Exec(_ context.Context, query string, args ...any) (int64, erro
 	if err != nil {
 		return 0, err
 	}
-	res, err := s.ExecContext(ctx, w.lend(args)...)
+	if args, err = w.lend(args); err != nil {
+		return 0, err
+	}
+	res, err := s.ExecContext(ctx, args...)
 	if err != nil {
 		w.fault = true
 		return 0, fmt.Errorf("%w\n%s", err, query)
@@ -152,7 +155,10 @@ func (w *writer) Query(_ context.Context, query string, args ...any) (base.Rows,
 	if err != nil {
 		return nil, err
 	}
-	rows, err := s.QueryContext(ctx, w.lend(args)...)
+	if args, err = w.lend(args); err != nil {
+		return nil, err
+	}
+	rows, err := s.QueryContext(ctx, args...)
 	if err != nil {
 		w.fault = true
 		return nil, fmt.Errorf("%w\n%s", err, query)
@@ -359,22 +365,29 @@ func (w *writer) one(r *request, now time.Time, saved bool) error {
 	return w.do("release one")
 }
 
-// lend makes batches readable until the transition has ended.
-func (w *writer) lend(args []any) []any {
-	for i, a := range args {
-		if b, ok := a.(batchArg); ok {
-			args = slices.Clone(args)
-			for k := i; k < len(args); k++ {
-				if b, ok = args[k].(batchArg); ok {
-					n := lend(b.batch)
-					w.lent = append(w.lent, n)
-					args[k] = n
-				}
-			}
-			break
-		}
+// lend makes batches readable until the transition has ended, and looks at all texts.
+func (w *writer) lend(args []any) ([]any, error) {
+	if err := checkTexts(args); err != nil {
+		return nil, err
 	}
-	return args
+	own := false
+	for i, a := range args {
+		b, is := a.(batchArg)
+		if !is {
+			continue
+		}
+		columns := b.batch.Columns()
+		if err := checkTexts(columns); err != nil {
+			return nil, err
+		}
+		if !own {
+			args, own = slices.Clone(args), true
+		}
+		n := lend(columns)
+		w.lent = append(w.lent, n)
+		args[i] = n
+	}
+	return args, nil
 }
 
 func (w *writer) takeBack() {
