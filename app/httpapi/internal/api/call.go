@@ -16,7 +16,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/belfry-run/belfry/access"
 	"github.com/belfry-run/belfry/app/httpapi/internal/body"
@@ -246,10 +245,18 @@ func queryFault(r *http.Request) error {
 		return nil
 	}
 	for name, values := range r.URL.Query() {
-		for _, value := range append(values, name) {
-			if !utf8.ValidString(value) || strings.ContainsRune(value, 0) {
-				return core.InvalidField(wire.Shorten(strings.ToValidUTF8(name, "�")), "", "is not text in UTF-8 without zero bytes", "")
-			}
+		if err := textFault(name, append(values, name)...); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// textFault refuses what no database keeps as a text.
+func textFault(field string, values ...string) error {
+	for _, value := range values {
+		if !core.IsText(value) {
+			return core.InvalidField(wire.Shorten(strings.ToValidUTF8(field, "�")), "", "is not text in UTF-8 without NUL characters", "")
 		}
 	}
 	return nil
@@ -330,6 +337,9 @@ func (c *Call) read(e Endpoint, v any) error {
 			return nil
 		}
 		return core.Errorf(core.Invalid, "the body is missing").WithHint("send JSON as /docs describes")
+	}
+	if e.Foreign {
+		return body.DecodeForeign(data, v)
 	}
 	return body.Decode(data, v)
 }

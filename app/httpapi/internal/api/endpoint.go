@@ -42,6 +42,7 @@ type Endpoint struct {
 	Timeout time.Duration // default: handleTimeout; negative: none
 	MaxBody int64         // default: Options.MaxBody
 	Bare    bool          // the body may be missing
+	Foreign bool          // texts of the body are what programs wrote, and lose their NULs
 }
 
 // schemaNames are names of types in the API whose package says the noun in Go.

@@ -29,6 +29,14 @@ func Decode(data []byte, v any) error {
 	if s, ok := v.(selfReading); ok {
 		return s.ReadBody(data)
 	}
+	return decode(data, v, true)
+}
+
+// DecodeForeign is Decode for what programs wrote, such as logs: texts may have
+// NUL, which the store takes out.
+func DecodeForeign(data []byte, v any) error { return decode(data, v, false) }
+
+func decode(data []byte, v any, texts bool) error {
 	if err := checkText(data); err != nil {
 		return err
 	}
@@ -37,7 +45,7 @@ func Decode(data []byte, v any) error {
 	err := dec.Decode(v)
 	if err == nil {
 		if _, err = dec.Token(); errors.Is(err, io.EOF) {
-			return checkNames(data, reflect.TypeOf(v).Elem())
+			return checkStrictly(data, reflect.TypeOf(v).Elem(), texts)
 		}
 		return core.Errorf(core.Invalid, "the body goes on after its JSON value")
 	}

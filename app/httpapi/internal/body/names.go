@@ -8,16 +8,18 @@ import (
 	"reflect"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 
 	"github.com/belfry-run/belfry/core"
 )
 
-// checkNames refuses names that stand twice in an object, and those that are not
-// written as the fields of the type are. The data is JSON that fits the type, so
-// it is stepped over and not read again.
-func checkNames(data []byte, t reflect.Type) error {
-	n := namesWalk{data: data}
+// checkStrictly refuses names that stand twice in an object, and those that are not
+// written as the fields of the type are. With texts it refuses texts with NUL too, which
+// not every database keeps. The data is JSON that fits the type, so it is stepped over
+// and not read again.
+func checkStrictly(data []byte, t reflect.Type, texts bool) error {
+	n := strictWalk{data: data, texts: texts}
 	n.value(t)
 	if len(n.faults) == 0 {
 		return nil
@@ -25,8 +27,9 @@ func checkNames(data []byte, t reflect.Type) error {
 	return &core.Error{Code: core.Invalid, Message: "invalid body", Fields: n.faults}
 }
 
-type namesWalk struct {
+type strictWalk struct {
 	data   []byte
+	texts  bool
 	at     int
 	path   []step
 	faults faults
@@ -40,7 +43,7 @@ type step struct {
 }
 
 // here is the path of the value that is looked at. Only a fault asks for it.
-func (n *namesWalk) here() string {
+func (n *strictWalk) here() string {
 	path := ""
 	for _, s := range n.path {
 		if s.list {
@@ -52,14 +55,14 @@ func (n *namesWalk) here() string {
 	return path
 }
 
-func (n *namesWalk) in(s step, t reflect.Type) {
+func (n *strictWalk) in(s step, t reflect.Type) {
 	n.path = append(n.path, s)
 	n.value(t)
 	n.path = n.path[:len(n.path)-1]
 }
 
 // next is the next byte that is no space, or 0 at the end.
-func (n *namesWalk) next() byte {
+func (n *strictWalk) next() byte {
 	for ; n.at < len(n.data); n.at++ {
 		switch c := n.data[n.at]; c {
 		case ' ', '\t', '\r', '\n':
@@ -71,21 +74,23 @@ func (n *namesWalk) next() byte {
 }
 
 // value steps over the next value.
-func (n *namesWalk) value(t reflect.Type) {
+func (n *strictWalk) value(t reflect.Type) {
 	switch n.next() {
 	case '{':
 		n.object(shapeOf(t))
 	case '[':
 		n.list(shapeOf(t).item)
 	case '"':
-		n.text()
+		if text := n.text(); !shapeOf(t).free && n.refuses(text) {
+			n.faults.add(n.here(), []byte(`""`), "contains a NUL character", "leave it out")
+		}
 	default:
 		n.word()
 	}
 }
 
 // word steps over a number or a word.
-func (n *namesWalk) word() {
+func (n *strictWalk) word() {
 	for ; n.at < len(n.data); n.at++ {
 		switch n.data[n.at] {
 		case ',', ']', '}', ' ', '\t', '\r', '\n':
@@ -94,7 +99,7 @@ func (n *namesWalk) word() {
 	}
 }
 
-func (n *namesWalk) list(item reflect.Type) {
+func (n *strictWalk) list(item reflect.Type) {
 	n.at++
 	for i := 0; ; i++ {
 		switch n.next() {
@@ -112,7 +117,7 @@ func (n *namesWalk) list(item reflect.Type) {
 	}
 }
 
-func (n *namesWalk) object(s *shape) {
+func (n *strictWalk) object(s *shape) {
 	n.at++
 	var seen nameSet
 	for {
@@ -137,6 +142,9 @@ func (n *namesWalk) object(s *shape) {
 		if seen.add(name) {
 			n.faults.add(join(n.here(), string(name)), []byte(`""`), "stands twice in its object", "write it once")
 		}
+		if !s.free && n.refuses(name) {
+			n.faults.add(strings.ReplaceAll(join(n.here(), string(name)), "\x00", "\uFFFD"), []byte(`""`), "contains a NUL character", "leave it out")
+		}
 		inner, there := s.fields[string(name)]
 		switch {
 		case s.fields == nil:
@@ -148,8 +156,10 @@ func (n *namesWalk) object(s *shape) {
 	}
 }
 
+func (n *strictWalk) refuses(text []byte) bool { return n.texts && bytes.IndexByte(text, 0) >= 0 }
+
 // text steps over a text and answers what it says.
-func (n *namesWalk) text() []byte {
+func (n *strictWalk) text() []byte {
 	from, plain := n.at, true
 	for n.at++; n.at < len(n.data) && n.data[n.at] != '"'; n.at++ {
 		if n.data[n.at] == '\\' {
@@ -199,6 +209,7 @@ type shape struct {
 	fields map[string]reflect.Type // of an object; nil: it may have any
 	entry  reflect.Type            // of such an object; nil: any
 	item   reflect.Type            // of a list; nil: any
+	free   bool                    // it is of a document of the caller's own, which is kept as it is written, with NUL as an escape
 }
 
 // shapes are by reflect.Type, as many as there are types of bodies.
@@ -214,6 +225,8 @@ func shapeOf(t reflect.Type) *shape {
 	s := &shape{}
 	if plain := plainType(t); plain != nil {
 		switch plain.Kind() {
+		case reflect.Interface:
+			s.free, s.entry, s.item = true, plain, plain
 		case reflect.Struct:
 			s.fields = fieldsOf(plain)
 		case reflect.Map:
@@ -228,13 +241,19 @@ func shapeOf(t reflect.Type) *shape {
 
 var anyShape shape
 
-// plainType is what a value is decoded into field by field, or nil.
+// anything is the type of what is in a document of the caller's own.
+var anything = reflect.TypeFor[any]()
+
+// plainType is what a value is decoded into field by field, anything, or nil.
 func plainType(t reflect.Type) reflect.Type {
 	for t != nil && t.Kind() == reflect.Pointer {
 		t = t.Elem()
 	}
-	if t == nil || t.Kind() == reflect.Interface {
+	if t == nil {
 		return nil
+	}
+	if t == reflect.TypeFor[json.RawMessage]() || t.Kind() == reflect.Interface {
+		return anything
 	}
 	p := reflect.PointerTo(t)
 	if p.Implements(reflect.TypeFor[encoding.TextUnmarshaler]()) || p.Implements(reflect.TypeFor[json.Unmarshaler]()) {

@@ -96,7 +96,7 @@ func (s *server) attemptRoutes() {
 	})
 
 	api.ServeBody(s.API, api.Endpoint{
-		Id: "attempt-logs", Method: http.MethodPost, Path: path + "/logs", Attempt: true,
+		Id: "attempt-logs", Method: http.MethodPost, Path: path + "/logs", Attempt: true, Foreign: true,
 		Summary: "Keep pieces of an attempt's log",
 		Doc:     "The same pieces may be sent again.",
 	}, func(ctx context.Context, c *api.Call, in *attemptOf, body wire.AttemptLog) (api.None, error) {
@@ -113,7 +113,7 @@ func (s *server) attemptRoutes() {
 	})
 
 	api.ServeBody(s.API, api.Endpoint{
-		Id: "attempt-finish", Method: http.MethodPost, Path: path + "/finish", Attempt: true,
+		Id: "attempt-finish", Method: http.MethodPost, Path: path + "/finish", Attempt: true, Foreign: true,
 		Summary: "Report what came of an attempt",
 		Doc:     "The same report may be sent again. Another one is a conflict, and so is one whose lease was lost: it changes nothing, and is noted in the audit.",
 	}, func(ctx context.Context, c *api.Call, in *attemptOf, f job.Finish) (job.Finished, error) {

@@ -90,7 +90,7 @@ func (s *server) sessionRoutes() {
 	})
 
 	api.ServeBody(s.API, api.Endpoint{
-		Id: "session-finish", Method: http.MethodPost, Path: "/v1/sessions/{id}/finish", Scope: access.ScopeWorker,
+		Id: "session-finish", Method: http.MethodPost, Path: "/v1/sessions/{id}/finish", Scope: access.ScopeWorker, Foreign: true,
 		Summary: "Settle attempts",
 		Doc:     "An attempt whose lease was lost is answered with stale: true. The same question may be asked again.",
 	}, func(ctx context.Context, c *api.Call, in *sessionByID, body wire.SessionFinish) (wire.SessionFinished, error) {
@@ -105,7 +105,7 @@ func (s *server) sessionRoutes() {
 	})
 
 	api.ServeBody(s.API, api.Endpoint{
-		Id: "session-logs", Method: http.MethodPost, Path: "/v1/sessions/{id}/logs", Scope: access.ScopeWorker,
+		Id: "session-logs", Method: http.MethodPost, Path: "/v1/sessions/{id}/logs", Scope: access.ScopeWorker, Foreign: true,
 		Summary: "Keep pieces of attempts' logs",
 		Doc:     "Pieces under a stale lease and pieces seen before are dropped. The same pieces may be sent again.",
 	}, func(ctx context.Context, c *api.Call, in *sessionByID, body wire.SessionLog) (api.None, error) {
