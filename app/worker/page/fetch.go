@@ -19,9 +19,7 @@ func fetch(ctx context.Context, l *reach.Look, agent string) (reach.Answer, *rea
 		return reach.Answer{}, reach.Ours(task.CodeConfig, "the request cannot be made: %s", reach.Reason(err))
 	}
 	a, f := l.Fetch(ctx, reach.Fetch{Request: req, MaxBody: g.MaxBody})
-	encoding := a.Header.Get("Content-Encoding")
-	isEncoded := encoding != "" && !strings.EqualFold(encoding, "identity")
-	if isEncoded || isBinary(a) {
+	if a.Encoded != "" || isBinary(a) {
 		shown := a
 		shown.Body, shown.Text = nil, nil
 		l.KeepAnswer(shown)
@@ -29,8 +27,8 @@ func fetch(ctx context.Context, l *reach.Look, agent string) (reach.Answer, *rea
 	switch {
 	case f != nil:
 		return a, f
-	case isEncoded:
-		return a, reach.Failing(task.CodeBodyBroken, "the body is encoded as %q, which was not asked for", encoding)
+	case a.Encoded != "":
+		return a, a.Unreadable()
 	case a.Status < 200 || a.Status > 299:
 		return a, reach.Failing(task.CodeStatus, "the page answered %d %s", a.Status, http.StatusText(a.Status))
 	}

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/belfry-run/belfry/app/worker/internal/reach"
+	"github.com/belfry-run/belfry/app/worker/probe/condition"
 	"github.com/belfry-run/belfry/task"
 )
 
@@ -23,7 +24,31 @@ func (l *look) http(ctx context.Context) *reach.Fault {
 		return f
 	}
 	l.Answered = true
-	return want.fault(a)
+	return l.fault(want, a)
+}
+
+// fault is nil for an answer that is as expected, and whose body can be read if that matters.
+func (l *look) fault(want expectation, a reach.Answer) *reach.Fault {
+	f := want.status(a)
+	switch {
+	case f != nil:
+		return f
+	case a.Encoded != "" && len(a.Body) > 0 && (want.body != nil || l.wantsBody()):
+		return a.Unreadable()
+	case want.body != nil && !want.body.Match(a.Text):
+		return reach.Failing(task.CodeAssertion, "expected a body that matches %q, got %d bytes", want.body, len(a.Body))
+	}
+	return nil
+}
+
+// wantsBody reports whether some condition reads the body. Warnings may, and are then judged on an empty one.
+func (l *look) wantsBody() bool {
+	for _, text := range l.Task.Conditions {
+		if p, err := condition.Get(l.Task.Kind, text); err == nil && (p.Uses("body") || p.Uses("json") || p.Uses("jq")) {
+			return true
+		}
+	}
+	return false
 }
 
 // ask makes the task's request. Nothing that it sends as a secret is kept when
@@ -67,9 +92,9 @@ func (e *Executor) optional(text string) (*pattern, error) {
 
 // expectation is what the task wants of an answer.
 type expectation struct {
-	texts  []string
-	status []task.StatusRange
-	body   *pattern // nil: anything
+	texts []string
+	codes []task.StatusRange
+	body  *pattern // nil: anything
 }
 
 func (e *Executor) expectation(h *task.HTTP) (w expectation, err error) {
@@ -77,21 +102,17 @@ func (e *Executor) expectation(h *task.HTTP) (w expectation, err error) {
 	if len(w.texts) == 0 {
 		w.texts = []string{"200-299"}
 	}
-	if w.status, err = task.ParseStatusRanges(w.texts); err != nil {
+	if w.codes, err = task.ParseStatusRanges(w.texts); err != nil {
 		return w, err
 	}
 	w.body, err = e.optional(h.ExpectBody)
 	return w, err
 }
 
-// fault is nil for an answer that is as expected.
-func (w expectation) fault(a reach.Answer) *reach.Fault {
-	fits := func(s task.StatusRange) bool { return a.Status >= s.From && a.Status <= s.To }
-	switch {
-	case !slices.ContainsFunc(w.status, fits):
+// status is nil for an answer with a status that is expected.
+func (w expectation) status(a reach.Answer) *reach.Fault {
+	if !slices.ContainsFunc(w.codes, func(s task.StatusRange) bool { return a.Status >= s.From && a.Status <= s.To }) {
 		return reach.Failing(task.CodeStatus, "expected status %s, got %d %s", strings.Join(w.texts, ", "), a.Status, http.StatusText(a.Status))
-	case w.body != nil && !w.body.Match(a.Text):
-		return reach.Failing(task.CodeAssertion, "expected a body that matches %q, got %d bytes", w.body, len(a.Body))
 	}
 	return nil
 }

@@ -93,8 +93,8 @@ func (e *Executor) request(ctx context.Context, r *worker.Run) job.Finish {
 
 // wrong is empty for an answer that is as wanted. Warnings are for monitors.
 func (l *look) wrong(want expectation, a reach.Answer) string {
-	if f := want.fault(a); f != nil {
-		return f.Text + saying(a.Body)
+	if f := l.fault(want, a); f != nil {
+		return f.Text + saying(a.Text)
 	}
 	if f := l.Judge(); f != nil && f.Outcome != task.CheckDegraded {
 		return l.Clean(f.Text)
@@ -157,16 +157,17 @@ type output struct {
 	Bytes      int    `json:"bytes"`
 	Body       string `json:"body,omitempty"`
 	BodyCut    bool   `json:"body_cut,omitempty"`
+	Encoded    string `json:"encoded,omitempty"` // in the place of a body that cannot be read
 	FinalURL   string `json:"final_url,omitempty"`
 }
 
 func outputOf(a reach.Answer, h *task.HTTP) json.RawMessage {
-	o := output{Status: a.Status, DurationMS: a.Took.Milliseconds(), Bytes: len(a.Body)}
+	o := output{Status: a.Status, DurationMS: a.Took.Milliseconds(), Bytes: len(a.Body), Encoded: a.Encoded}
 	if a.Moved {
 		o.FinalURL = a.URL
 	}
 	keep := max(0, cmp.Or(h.KeepBodyBytes, task.DefaultKeepBody))
-	o.Body, o.BodyCut = core.CleanText(string(a.Body), keep)
+	o.Body, o.BodyCut = core.CleanText(string(a.Text), keep)
 	b, _ := json.Marshal(o)
 	for len(b) > core.MaxOutput { // control characters take six bytes each in JSON
 		keep /= 2

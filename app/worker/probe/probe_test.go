@@ -37,6 +37,7 @@ type result struct {
 		Status   int
 		Bytes    int
 		Body     string
+		Encoded  string
 		BodyCut  bool   `json:"body_cut"`
 		FinalURL string `json:"final_url"`
 	}

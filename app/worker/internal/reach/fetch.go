@@ -33,7 +33,8 @@ type Answer struct {
 	Status  int
 	Header  http.Header
 	Body    []byte // as it came; until the look is freed
-	Text    []byte // the body as UTF-8 if it is a text, or as it came
+	Text    []byte // the body as UTF-8 if it is a text, or as it came; nil of one that is encoded
+	Encoded string // how the body is encoded, such as br, where that could not be undone
 	Took    time.Duration
 	Reading bool // it was broken off in the body
 	Hops    int
@@ -58,7 +59,9 @@ func (l *Look) Fetch(ctx context.Context, what Fetch) (a Answer, f *Fault) {
 		f.Outcome, f.Code, f.Text = task.CheckFail, task.CodeRedirectBlocked, redirectBlockedText
 	}
 	a.Took = l.watch.now() - begun
-	a.Text = TextOf(a.Body, a.Header.Get("Content-Type"))
+	if a.Encoded == "" {
+		a.Text = TextOf(a.Body, a.Header.Get("Content-Type"))
+	}
 	l.keep(a)
 	return a, f
 }
@@ -117,8 +120,15 @@ func (l *Look) hop(ctx context.Context, a *Answer, what Fetch, req *http.Request
 		return nil, nil
 	}
 	trip.Enter(StageBody)
-	f = l.read(ctx, trip, a, resp.Body, cmp.Or(what.MaxBody, task.DefaultMaxBody))
+	var body io.Reader
+	body, a.Encoded = decoded(resp.Body, resp.Header)
+	f = l.read(ctx, trip, a, body, cmp.Or(what.MaxBody, task.DefaultMaxBody))
 	return nil, f
+}
+
+// Unreadable is the fault of a body that is wanted and encoded.
+func (a Answer) Unreadable() *Fault {
+	return Failing(task.CodeBodyBroken, "the body is encoded as %q, and only gzip and deflate can be read", a.Encoded)
 }
 
 // Drained is how much of a body that nobody wants is read: of a redirect, so
