@@ -19,7 +19,7 @@ type Rule struct {
 	Namespace   string             `json:"namespace,omitempty" doc:"Owner; default: default"`
 	Name        string             `json:"name" doc:"Unique in the namespace"`
 	Description string             `json:"description,omitempty"`
-	On          []NotificationType `json:"on,omitempty" doc:"Types of notifications; default: down, up, flapping, steady, stale, fresh, changed, certificate, job_failed, schedule_missed, hook_disabled"`
+	On          []NotificationType `json:"on,omitzero" doc:"Types of notifications; default: down, up, flapping, steady, stale, fresh, changed, certificate, job_failed, schedule_missed, hook_disabled. An empty list is refused"`
 	Monitors    []string           `json:"monitors,omitempty" doc:"Monitors by name; default: all, unless tasks or schedules are named"`
 	Tasks       []string           `json:"tasks,omitempty" doc:"Tasks by name, for job_failed and schedule_missed; default: all, unless monitors or schedules are named"`
 	Schedules   []string           `json:"schedules,omitempty" doc:"Schedules by name, for job_failed and schedule_missed; default: all, unless monitors or tasks are named"`
@@ -55,7 +55,7 @@ var DefaultNotifications = []NotificationType{NotificationDown, NotificationUp, 
 // WithDefaults fills what was left out.
 func (a Rule) WithDefaults() Rule {
 	a.Namespace = core.Or(a.Namespace, core.DefaultNamespace)
-	if len(a.On) == 0 {
+	if a.On == nil {
 		a.On = slices.Clone(DefaultNotifications)
 	}
 	a.Group = core.Or(a.Group, DefaultGroup)
@@ -91,6 +91,9 @@ func (a Rule) Validate(_ time.Time) error {
 }
 
 func (a Rule) validateOn(p *core.Problems) {
+	if len(a.On) == 0 {
+		p.Add("on", "", "must name a type of notification", "leave it out for the default, or switch the rule off")
+	}
 	for i, n := range a.On {
 		path := fmt.Sprintf("on[%d]", i)
 		switch {

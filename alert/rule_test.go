@@ -16,6 +16,7 @@ func TestAlertRulesAreChecked(t *testing.T) {
 		{"long description", func(a *Rule) { a.Description = long }, "description", "more than 4096 bytes"},
 		{"unknown type", func(a *Rule) { a.On = []NotificationType{"down", "broken"} }, "on[1]", "one of down, up, reminder"},
 		{"type of a test", func(a *Rule) { a.On = []NotificationType{NotificationTest} }, "on[0]", "is not something that is notified"},
+		{"no types", func(a *Rule) { a.On = []NotificationType{} }, "on", "must name a type of notification"},
 		{"type twice", func(a *Rule) { a.On = []NotificationType{"down", "down"} }, "on[1]", "is named twice"},
 		{"reminder without remind", func(a *Rule) { a.On, a.Remind = []NotificationType{NotificationReminder}, 0 }, "on[0]", "needs remind"},
 		{"reminder with remind", func(a *Rule) { a.On = []NotificationType{NotificationReminder} }, "", ""},

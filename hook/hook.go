@@ -24,7 +24,7 @@ type Hook struct {
 	URL         core.Secret            `json:"url,omitempty" doc:"Where events are posted: http or https"`
 	Secret      core.Secret            `json:"secret,omitempty" doc:"Key of the signature in the header Belfry-Signature, 16 bytes or more"`
 	Headers     map[string]core.Secret `json:"headers,omitempty" doc:"Sent with each request"`
-	On          []string               `json:"on,omitempty" doc:"Types of events, such as job.failed or monitor.*; default: *, all of them"`
+	On          []string               `json:"on,omitzero" doc:"Types of events, such as job.failed or monitor.*; default: *, all of them. An empty list is refused"`
 	Tasks       []string               `json:"tasks,omitempty" doc:"Only of these tasks: names, or patterns such as billing-*"`
 	Queues      []string               `json:"queues,omitempty" doc:"Only of jobs in these queues: names or patterns"`
 	Schedules   []string               `json:"schedules,omitempty" doc:"Only of these schedules and of their jobs: names or patterns"`
@@ -53,7 +53,7 @@ const (
 // WithDefaults fills what was left out.
 func (h Hook) WithDefaults() Hook {
 	h.Namespace = core.Or(h.Namespace, core.DefaultNamespace)
-	if len(h.On) == 0 {
+	if h.On == nil {
 		h.On = []string{"*"}
 	}
 	return h
@@ -162,6 +162,9 @@ func (h Hook) validateOn(p *core.Problems) {
 	if len(h.On) > MaxPatterns {
 		p.Addf("on", len(h.On), "has more than %d entries", MaxPatterns)
 		return
+	}
+	if len(h.On) == 0 {
+		p.Add("on", "", "must name a type of event", "leave it out for all events, or pause the hook")
 	}
 	for i, on := range h.On {
 		path := fmt.Sprintf("on[%d]", i)

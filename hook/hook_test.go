@@ -36,6 +36,7 @@ func TestHooksAreChecked(t *testing.T) {
 	}{
 		{"good", func(*Hook) {}, "", ""},
 		{"patterns", func(h *Hook) { h.On, h.Tasks = []string{"job.*", "cycle.failed"}, []string{"billing-*", "*"} }, "", ""},
+		{"no types", func(h *Hook) { h.On = []string{} }, "on", "must name a type of event"},
 		{"no name", func(h *Hook) { h.Name = "" }, "name", "is missing"},
 		{"no URL", func(h *Hook) { h.URL = "" }, "url", "is missing"},
 		{"a relative URL", func(h *Hook) { h.URL = "/x" }, "url", "not an absolute URL"},

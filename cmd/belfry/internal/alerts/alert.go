@@ -213,7 +213,7 @@ func ruleFlags(fs *pflag.FlagSet) cli.Setter[alert.Rule] {
 	return func(_ *cli.Conn, fs *pflag.FlagSet, d *alert.Rule, rest []string) error {
 		given := fs.Changed
 		if given("on") {
-			d.On = nil
+			d.On = []alert.NotificationType{}
 			for _, text := range on {
 				if err := cli.Choice("--on", alert.NotificationType(text), alert.NotificationTypes...); err != nil {
 					return err
