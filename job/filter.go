@@ -1,7 +1,6 @@
 package job
 
 import (
-	"fmt"
 	"slices"
 	"time"
 
@@ -38,14 +37,14 @@ func (f Filter) Validate() error {
 	var p core.Problems
 	for _, s := range f.States {
 		if !slices.Contains(States, s) {
-			p.Add("states", string(s), "is not a job state", fmt.Sprint("one of ", States))
+			p.Add("states", string(s), "is not a job state", "one of "+core.List(States))
 		}
 	}
 	if f.Kind != "" && !slices.Contains(task.TaskKinds, f.Kind) {
 		p.Add("kind", string(f.Kind), "is not a kind that this Belfry knows", "one of "+core.List(task.TaskKinds))
 	}
 	if f.Trigger != "" && !slices.Contains(Triggers, f.Trigger) {
-		p.Add("trigger", string(f.Trigger), "asks for no jobs", fmt.Sprint("one of ", Triggers))
+		p.Add("trigger", string(f.Trigger), "asks for no jobs", "one of "+core.List(Triggers))
 	}
 	if f.ID < 0 {
 		p.Addf("id", f.ID, "is not a job id")

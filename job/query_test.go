@@ -1,7 +1,10 @@
 package job
 
 import (
+	"os"
 	"reflect"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -56,7 +59,7 @@ func TestJobSearchesThatAreWrongSayWhereAndWhatThereIs(t *testing.T) {
 	for text, words := range map[string][]string{
 		"backup":                  {`"backup"`, "task:backup", "attempt, error"},
 		"colour:red":              {`"colour:red"`, "id, state, task"},
-		"state:lost":              {`"lost"`, "waiting scheduled", "dead"},
+		"state:lost":              {`"lost"`, "one of waiting, scheduled, ready", "dead"},
 		"state:":                  {"no value", "state:failed"},
 		"state:,":                 {"names no state"},
 		"since:soon":              {`"since:soon"`, "2h or 7d"},
@@ -67,7 +70,7 @@ func TestJobSearchesThatAreWrongSayWhereAndWhatThereIs(t *testing.T) {
 		"attempt:x":               {"number of attempts"},
 		"attempt<1":               {"state:live"},
 		"kind:ftp":                {"kind", "ftp", "http"},
-		"trigger:moon":            {"trigger", "backfill"},
+		"trigger:moon":            {"trigger", "one of enqueue, schedule"},
 		"id:x":                    {"job id"},
 		strings.Repeat("a", 2001): {"more than 2000 bytes"},
 	} {
@@ -85,6 +88,51 @@ func TestJobSearchesThatAreWrongSayWhereAndWhatThereIs(t *testing.T) {
 	_, err := ParseJobFilter("colour:red since:soon", searchNow)
 	if err == nil || strings.Count(err.Error(), "q ") != 2 {
 		t.Errorf("not all faults at once: %v", err)
+	}
+}
+
+// TestSearchIsDocumented compares the reference with the terms and their words.
+func TestSearchIsDocumented(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile("../docs/reference/search.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	table, _, _ := strings.Cut(string(text), "\n## ")
+	quoted := regexp.MustCompile("`([^`]+)`")
+	told := map[string][]string{} // what else is quoted in the row of a term
+	for _, row := range regexp.MustCompile(`(?m)^\|(.+?)\|(.+)\|(.+?)\|$`).FindAllStringSubmatch(table, -1) {
+		for _, term := range quoted.FindAllStringSubmatch(row[1], -1) {
+			told[term[1]] = []string{}
+			for _, word := range quoted.FindAllStringSubmatch(row[2], -1) {
+				told[term[1]] = append(told[term[1]], word[1])
+			}
+			for _, like := range quoted.FindAllStringSubmatch(row[3], -1) {
+				if _, err := ParseJobFilter(like[1], searchNow); err != nil && !strings.Contains(like[1], "…") {
+					t.Errorf("the example of %s: %v", term[1], err)
+				}
+			}
+		}
+	}
+	for _, term := range jobTerms {
+		if told[term.name] == nil {
+			t.Errorf("the term %s is not documented", term.name)
+		}
+	}
+	if len(told) != len(jobTerms) {
+		t.Errorf("%d terms are documented, and there are %d", len(told), len(jobTerms))
+	}
+	states := strings.Split(core.List(States), ", ")
+	for group := range jobStateGroups {
+		states = append(states, group)
+	}
+	for term, want := range map[string][]string{"state": states, "trigger": strings.Split(core.List(Triggers), ", ")} {
+		got := told[term]
+		slices.Sort(got)
+		slices.Sort(want)
+		if !slices.Equal(got, want) {
+			t.Errorf("%s is documented with %q, and takes %q", term, got, want)
+		}
 	}
 }
 

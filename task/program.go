@@ -170,7 +170,7 @@ func (g Program) validate() error {
 		p.Add("arch", g.Arch, "is not a machine", "one of "+strings.Join(Arches, ", "))
 	}
 	if !slices.Contains(Isolations, g.MinIsolation) {
-		p.Add("min_isolation", string(g.MinIsolation), "is not an isolation", fmt.Sprint("one of ", Isolations))
+		p.Add("min_isolation", string(g.MinIsolation), "is not an isolation", "one of "+core.List(Isolations))
 	}
 	if g.KillGrace < 0 || g.KillGrace > longestProgramGrace {
 		p.Addf("kill_grace", g.KillGrace, "is outside 0s to %s", longestProgramGrace)

@@ -48,7 +48,7 @@ func (h Has) Validate() error {
 		p.Addf("cpu", h.CPU, "is below 0")
 	}
 	if h.Isolation != "" && !slices.Contains(Isolations, h.Isolation) {
-		p.Add("isolation", string(h.Isolation), "is not an isolation", fmt.Sprint("one of ", Isolations))
+		p.Add("isolation", string(h.Isolation), "is not an isolation", "one of "+core.List(Isolations))
 	}
 	return p.Err("has")
 }

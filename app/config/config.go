@@ -150,7 +150,7 @@ func (c Config) Validate() error {
 		choice("roles", r, RoleAPI, RoleEngine, RoleWorker)
 	}
 	if !slices.Contains(task.Isolations, task.Isolation(c.MinIsolation)) {
-		bad("min_isolation", c.MinIsolation, "is not an isolation", fmt.Sprint("one of ", task.Isolations))
+		bad("min_isolation", c.MinIsolation, "is not an isolation", "one of "+core.List(task.Isolations))
 	}
 	if c.ProgramMemory < 0 {
 		bad("program_memory", strconv.FormatInt(c.ProgramMemory, 10), "is below 0", "")

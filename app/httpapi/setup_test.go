@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"reflect"
+	"regexp"
 	"strings"
 	"sync"
 	"testing"
@@ -711,6 +712,8 @@ func (b *bench) raw(t *testing.T, method, path, body string, headers ...string) 
 }
 
 // refused sends a request that must fail, and reads the problem.
+var goList = regexp.MustCompile(`\[[a-z_]+( [a-z_]+)+\]`)
+
 func (b *bench) refused(t *testing.T, status int, method, path, body string, headers ...string) wire.Problem {
 	t.Helper()
 	got, h, text := b.raw(t, method, path, body, headers...)
@@ -726,6 +729,9 @@ func (b *bench) refused(t *testing.T, status int, method, path, body string, hea
 	}
 	if p.Status != status || p.Title == "" || p.Type != "urn:belfry:error:"+string(p.Code) || p.RequestID == "" || p.RequestID != h.Get("X-Request-Id") {
 		t.Errorf("%s %s: an odd problem: %s", method, path, text)
+	}
+	if list := goList.FindString(text); list != "" {
+		t.Errorf("%s %s: %s is a list as Go prints it: %s", method, path, list, text)
 	}
 	return p
 }

@@ -77,7 +77,7 @@ func (c *Change) queueFor(field, name, suffix string) error {
 }
 
 func UnknownQueue(field, name string) error {
-	return core.InvalidField(field, name, "is not a queue", "create it first: belfry queue create "+name+", or SaveQueue of the store")
+	return core.InvalidField(field, name, "is not a queue", "create it first: belfry queue create "+name)
 }
 
 // EnsureQueues makes those of some queues that are missing, with the defaults,

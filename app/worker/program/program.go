@@ -147,7 +147,7 @@ func (e *Executor) open(ctx context.Context) (err error) {
 	if !e.tier.AtLeast(o.MinIsolation) {
 		want, err := sandbox.ParseTier(string(o.MinIsolation))
 		if err != nil {
-			return core.InvalidField("min_isolation", string(o.MinIsolation), "is not an isolation", fmt.Sprint("one of ", task.Isolations))
+			return core.InvalidField("min_isolation", string(o.MinIsolation), "is not an isolation", "one of "+core.List(task.Isolations))
 		}
 		return fmt.Errorf("%w: isolation %s is wanted and %s works: %s", ErrWeak, o.MinIsolation, e.tier, report.Why(want))
 	}

@@ -86,7 +86,7 @@ func OneOf[T ~string](field string, given T, known ...T) error {
 	if given == "" || slices.Contains(known, given) {
 		return nil
 	}
-	return core.InvalidField(field, wire.Shorten(string(given)), "is not known", fmt.Sprint("one of ", known))
+	return core.InvalidField(field, wire.Shorten(string(given)), "is not known", "one of "+core.List(known))
 }
 
 // Page is a list as JSON has it: never null.

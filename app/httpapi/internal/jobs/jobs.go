@@ -157,7 +157,7 @@ func (s *server) jobRoutes() {
 			}
 		}
 		if len(in.State) > 0 && len(f.States) > 0 {
-			return core.Page[job.Job]{}, core.InvalidField("state", fmt.Sprint(in.State), "stands beside the states of the search", "keep one of them")
+			return core.Page[job.Job]{}, core.InvalidField("state", core.List(in.State), "stands beside the states of the search", "keep one of them")
 		}
 		f.Paging, f.States = core.Paging{Limit: in.Limit, Cursor: in.Cursor}, append(f.States, in.State...)
 		for _, p := range []struct {

@@ -223,13 +223,13 @@ func (p *page) JobSearch(link string, s jobSearch) parts.Search {
 func jobTerms() []parts.SearchTerm {
 	return []parts.SearchTerm{
 		{Like: "1042, id:1042", Means: "the job with this id"},
-		{Like: "state:failed,canceled", Means: fmt.Sprintf("in one of these states: %s; or live, done, dead", strings.Trim(fmt.Sprint(job.States), "[]"))},
+		{Like: "state:failed,canceled", Means: fmt.Sprintf("in one of these states: %s; or live, done, dead", core.List(job.States))},
 		{Like: "task:backup", Means: "of this task"},
 		{Like: "schedule:nightly", Means: "that this schedule asked for"},
 		{Like: "queue:default", Means: "of this queue"},
 		{Like: "tag:weekly", Means: "with this tag"},
 		{Like: "kind:http", Means: "whose task is of this kind"},
-		{Like: "trigger:manual", Means: "asked for in this way: " + strings.Trim(fmt.Sprint(job.Triggers), "[]")},
+		{Like: "trigger:manual", Means: "asked for in this way: " + core.List(job.Triggers)},
 		{Like: "session:0198…", Means: "that this session of a worker runs or ran last"},
 		{Like: "attempt>1", Means: "with so many attempts begun; also >=, <, <= and :"},
 		{Like: `error:"timed out"`, Means: "whose last attempt said this"},
