@@ -120,6 +120,8 @@ func TestCalendarErrors(t *testing.T) {
 		{}, {Weekly: "SAT", Dates: "12-25"}, {Weekly: "XXX"}, {Weekly: "MON 9-17"}, {Weekly: "MON 18:00-25:00"}, {Weekly: "MON 09:00-09:00"}, {Weekly: "FRI#2"},
 		{Dates: "2026-02-29"}, {Dates: "2026-12-24..12-26"}, {Dates: "2026-12-24..2026-12-20"}, {Dates: "soon"}, {Rule: "FREQ=NEVER"},
 		{Rule: "FREQ=DAILY;BYHOUR=9", Lasts: "a while"}, {Rule: "FREQ=DAILY;BYHOUR=9", Lasts: "1000d"}, {Rule: "FREQ=YEARLY;BYMONTH=2;BYMONTHDAY=30"},
+		// At 9:00 every 1,441 days: the search for the second would give up, and the calendar be open for ever.
+		{Rule: "DTSTART:20260105T090000\nRRULE:FREQ=MINUTELY;INTERVAL=1441;BYHOUR=9;BYMINUTE=0", Lasts: "2h"},
 	} {
 		if _, err := NewCalendar(CalendarSpec{Closings: []Closing{cl}}); err == nil {
 			t.Errorf("%+v accepted", cl)

@@ -269,13 +269,28 @@ func (d *draft) times(set uint64, start, n int, unit freq) uint64 {
 
 // occurs refuses a rule that names no time at all.
 func (d *draft) occurs(b *recurrence) error {
-	allowed := min(d.steps, b.opts.Budget.Left)
-	at, left := d.search(d.start, allowed)
-	b.opts.Budget.Left -= allowed - left
-	if at == civil.None {
+	if at, _ := d.find(b, d.start); at == civil.None {
 		return refusal.Never(&refusal.Error{Field: "RRULE", Value: d.String(), Msg: "never occurs: its parts and DTSTART exclude each other (RFC 5545 section 3.3.10)"})
 	}
 	return nil
+}
+
+// goesOn refuses a rule whose second time takes longer to find than a search may. It would end after the first without a
+// word, which is DTSTART as a rule, and is found at once.
+func (d *draft) goesOn(b *recurrence) error {
+	first, _ := d.find(b, d.start)
+	if _, exhausted := d.find(b, first+1); exhausted {
+		return &refusal.Error{Field: "RRULE", Value: d.String(), Msg: "takes too long to compute: its INTERVAL and its other parts meet too seldom", Hint: "use a longer FREQ with a shorter INTERVAL"}
+	}
+	return nil
+}
+
+// find is the first time from w on. The work may be exhausted before one is found.
+func (d *draft) find(b *recurrence, w int64) (at int64, exhausted bool) {
+	allowed := min(d.steps, b.opts.Budget.Left)
+	at, left := d.search(w, allowed)
+	b.opts.Budget.Left -= allowed - left
+	return at, at == civil.None && left <= 0
 }
 
 // end settles UNTIL and COUNT.
@@ -349,6 +364,9 @@ func (b *recurrence) rrule(p ical.Property) error {
 		return err
 	}
 	if err := d.end(b); err != nil {
+		return err
+	}
+	if err := d.goesOn(b); err != nil {
 		return err
 	}
 	b.rules = append(b.rules, d.rule)
