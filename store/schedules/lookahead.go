@@ -198,9 +198,12 @@ type coming struct {
 	left  int64 // with max_runs: runs that are not used
 }
 
-// comes queues a schedule that comes within a span.
+// comes queues a schedule that comes within a span. One that cannot be computed does not come: the pass that fires says so.
 func (s *Store) comes(ctx context.Context, tx base.Tx, q *comingQueue, a schedule.Ahead, sc schedule.Schedule) error {
 	plan, err := s.PlanOf(ctx, tx, sc)
+	if core.CodeOf(err) == core.Invalid {
+		return nil
+	}
 	if err != nil {
 		return err
 	}

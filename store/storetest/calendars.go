@@ -54,6 +54,7 @@ func init() {
 	add("a schedule that names an unknown calendar is refused with the field, and leaves nothing", caseAScheduleThatNamesAnUnknownCalendarIsRefused)
 	add("blackouts: a time that a calendar keeps out is a row with the calendar's name, and no run", caseBlackoutsATimeThatACalendarKeepsOutIs)
 	add("the next run of a schedule is one that its calendars let run, everywhere it is shown", caseTheNextRunOfAScheduleIsOneThat)
+	add("a calendar that cannot be computed holds up the schedules that name it, and nothing else, until it is repaired", caseACalendarThatCannotBeComputed)
 	add("an edited calendar takes effect at the next run and moves no schedule's next time", caseAnEditedCalendarTakesEffectAtTheNextRun)
 	add("a calendar with the name of one that was deleted is another calendar", caseACalendarWithTheNameOfOneThatWas)
 	add("next_open moves when a run is due and keeps its nominal time", caseNextOpenMovesWhenARunIsDueAnd)
@@ -204,6 +205,37 @@ func caseBlackoutsATimeThatACalendarKeepsOutIs(b *bench) {
 	want(b, "note", b.occurrences("out")[0].Note, "calendar lunch: closed * 12:00-12:02")
 	want(b, "note", b.occurrences("in")[0].Note, "outside calendar tea")
 	want(b, "runs", b.get("out").Runs, 2)
+}
+
+// caseACalendarThatCannotBeComputed is of an older Belfry, or names a zone that is gone: what is saved can be computed.
+func caseACalendarThatCannotBeComputed(b *bench) {
+	b.task("tick")
+	b.calendar("lunch", "* 13:00-14:00")
+	b.schedule("out", "tick", every(time.Minute), blackout("lunch"), overlap(schedule.OverlapAllow))
+	b.schedule("in", "tick", every(time.Minute), within("lunch"), overlap(schedule.OverlapAllow))
+	b.schedule("plain", "tick", every(time.Minute), overlap(schedule.OverlapAllow))
+	b.sql(`update belfry.calendars set doc = replace(doc, '* 13:00-14:00', 'no such day')`)
+	for range 3 {
+		b.fire()
+		b.clock.Move(time.Minute)
+	}
+	want(b, "out", schedules{b}.said("out"), "")
+	want(b, "in", schedules{b}.said("in"), "")
+	want(b, "plain", schedules{b}.said("plain"), "0s job, 1m job, 2m job")
+	want(b, "listed", len(must(b.st.Schedules(b.ctx, schedule.Filter{}))(b).Items), 3)
+	for _, c := range must(b.st.Upcoming(b.ctx, schedule.Ahead{Namespace: "default", Within: time.Hour}))(b) {
+		want(b, "comes", c.Schedule, "plain")
+	}
+	must(b.st.Forecast(b.ctx, schedule.Ahead{Namespace: "default", Within: time.Hour}))(b)
+	must(b.st.Overview(b.ctx, "default"))(b)
+	b.get("out")
+	b.calendar("lunch", "* 12:04-14:00")
+	for range 2 {
+		b.fire()
+		b.clock.Move(time.Minute)
+	}
+	want(b, "out", schedules{b}.said("out"), "0s skipped catchup_latest x3, 3m job, 4m skipped blackout")
+	want(b, "in", schedules{b}.said("in"), "0s skipped blackout, 1m skipped blackout, 2m skipped blackout, 3m skipped blackout, 4m job")
 }
 
 func caseTheNextRunOfAScheduleIsOneThat(b *bench) {
