@@ -13,6 +13,7 @@ import (
 
 func init() {
 	add("a worker cannot have more kept of a check than an honest one reports", caseAWorkerCannotHaveMoreKeptOfACheck)
+	add("a check that begins up to 10 s late counts from its time, and a later one from its begin", caseACheckThatBeginsLateCountsFromItsTime)
 	add("a check has not begun after its end, whatever its worker says", caseACheckHasNotBegunAfterItsEnd)
 	add("a check that ends although its monitor can no longer be computed is kept, and holds up no other", caseACheckThatEndsAlthoughItsMonitorCannotBe)
 }
@@ -30,6 +31,28 @@ func caseAWorkerCannotHaveMoreKeptOfACheck(b *bench) {
 	if n := b.count(`select max(length(detail)) from belfry.results`) + b.count(`select max(length(doc)) from belfry.incidents`); n > 100_000 {
 		b.Fatalf("%d bytes are kept", n)
 	}
+}
+
+func caseACheckThatBeginsLateCountsFromItsTime(b *bench) {
+	w := b.checker()
+	b.monitor("site")
+	for _, row := range []struct{ late, from time.Duration }{{10 * time.Second, 0}, {10*time.Second + 1000, 10*time.Second + 1000}} {
+		b.clock.Move(max(0, w.nextCheck("site").Sub(b.clock.Now())))
+		planned := w.nextCheck("site")
+		b.fire()
+		b.promote()
+		b.clock.Move(planned.Add(row.late).Sub(b.clock.Now()))
+		for _, j := range w.checks() {
+			began := b.clock.Now()
+			b.clock.Move(3 * time.Second) // the time that the check takes is its own
+			w.finish(w.session, j, job.OutcomeOK, func(f *job.Finish) { f.Check = &passed })
+			r := w.results("site")[0]
+			want(b, "time", r.At, planned.Add(row.from))
+			want(b, "latency", r.Latency, passed.Latency)
+			want(b, "delay", r.QueueDelay.D(), began.Sub(j.Job.DueAt))
+		}
+	}
+	want(b, "results", len(w.results("site")), 2)
 }
 
 func caseACheckHasNotBegunAfterItsEnd(b *bench) {
