@@ -128,8 +128,9 @@ func (v *configValue) Set(s string) error {
 	return nil
 }
 
+// lowerFirst begins a text in the middle of a line. A name such as PostgreSQL stays as it is.
 func lowerFirst(s string) string {
-	if len(s) > 1 && s[1] >= 'a' && s[1] <= 'z' {
+	if word, _, _ := strings.Cut(s, " "); len(word) > 1 && word[1:] == strings.ToLower(word[1:]) {
 		return strings.ToLower(s[:1]) + s[1:]
 	}
 	return s

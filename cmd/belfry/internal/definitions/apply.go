@@ -8,6 +8,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"reflect"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -24,7 +25,7 @@ func Apply(c *cli.CLI) *cobra.Command {
 	var files []string
 	var yes, dry, prune bool
 	cmd := &cobra.Command{
-		Use: "apply -f FILE", Short: "Make the database as files of definitions say", Args: cobra.NoArgs,
+		Use: "apply -f FILE", Short: "Make the database as files of definitions say", Args: noFiles,
 		Long: `Make the database as files of definitions say: queues, calendars, tasks,
 schedules, monitors, channels, alert_rules, hooks, windows and status_pages. Create
 what is missing, change what differs, leave alone what the files do not name. All
@@ -47,7 +48,7 @@ and - for standard input.`,
 			if err != nil {
 				return err
 			}
-			return apply(ctx, c, s, defs, view.ApplyOptions{Namespace: s.NS, DryRun: dry, Prune: prune}, yes)
+			return apply(ctx, c, s, defs, view.ApplyOptions{Namespace: s.NS, DryRun: dry, Prune: prune}, asking(c, yes))
 		}),
 	}
 	f := cmd.Flags()
@@ -72,8 +73,17 @@ func definitions(c *cli.CLI, s *cli.Conn, files []string) (config.Definitions, e
 	return config.ParseManifest(srcs, s.NS)
 }
 
-// apply shows the plan, asks where somebody can answer, and carries it out.
-func apply(ctx context.Context, c *cli.CLI, s *cli.Conn, defs config.Definitions, o view.ApplyOptions, yes bool) error {
+// noFiles says how a file is named to those who write it without its flag.
+func noFiles(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	return core.InvalidField("FILE", args[0], "must be named with -f", cmd.CommandPath()+" -f "+args[0])
+}
+
+// apply shows the plan, asks where somebody can answer, and carries it out. While a person reads the plan others may edit: then
+// it is not what was agreed to any more, and is not carried out.
+func apply(ctx context.Context, c *cli.CLI, s *cli.Conn, defs config.Definitions, o view.ApplyOptions, ask func(*cli.CLI) bool) error {
 	plan := o
 	plan.DryRun = true
 	planned, err := s.Apply(ctx, defs.Manifest, plan)
@@ -87,14 +97,31 @@ func apply(ctx context.Context, c *cli.CLI, s *cli.Conn, defs config.Definitions
 	if c.Output == "table" {
 		drawPlan(c, c.Stdout, planned)
 	}
-	if !yes && cli.IsTerminal(c.Stdin) && !confirm(c) {
-		return core.Errorf(core.Conflict, "not applied").WithHint("--yes does not ask")
+	if ask != nil {
+		if !ask(c) {
+			return core.Errorf(core.Conflict, "not applied").WithHint("--yes does not ask")
+		}
+		now, err := s.Apply(ctx, defs.Manifest, plan)
+		if err != nil {
+			return defs.Locate(err)
+		}
+		if !reflect.DeepEqual(now.Changes, planned.Changes) {
+			return core.Errorf(core.Conflict, "not applied: the plan has changed since it was shown").WithHint("apply again, and look at the new plan")
+		}
 	}
 	applied, err := s.Apply(ctx, defs.Manifest, o)
 	if err != nil {
 		return defs.Locate(err)
 	}
 	return c.Emit(applied, func(w io.Writer) { fmt.Fprintf(w, "applied: %s\n", define.PlanSummary(applied)) })
+}
+
+// asking is how a person is asked, or nil where nobody is.
+func asking(c *cli.CLI, yes bool) func(*cli.CLI) bool {
+	if yes || !cli.IsTerminal(c.Stdin) {
+		return nil
+	}
+	return confirm
 }
 
 func confirm(c *cli.CLI) bool {
@@ -131,7 +158,7 @@ func Diff(c *cli.CLI) *cobra.Command {
 	var files []string
 	var prune, exitCode bool
 	cmd := &cobra.Command{
-		Use: "diff -f FILE", Short: "Show what apply would change", Args: cobra.NoArgs,
+		Use: "diff -f FILE", Short: "Show what apply would change", Args: noFiles,
 		RunE: c.Verb(func(ctx context.Context, s *cli.Conn, _ *cobra.Command, _ []string) error {
 			defs, err := definitions(c, s, files)
 			if err != nil {

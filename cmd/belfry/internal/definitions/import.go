@@ -263,7 +263,7 @@ func imported(ctx context.Context, c *cli.CLI, s *cli.Conn, kind string, paths [
 		return config.WriteYAML(c.Stdout, r.Manifest)
 	}
 	defs := config.Definitions{Manifest: r.Manifest}
-	return apply(ctx, c, s, defs, view.ApplyOptions{Namespace: s.NS, DryRun: f.dry}, f.yes)
+	return apply(ctx, c, s, defs, view.ApplyOptions{Namespace: s.NS, DryRun: f.dry}, asking(c, f.yes))
 }
 
 // Import is the command import.
