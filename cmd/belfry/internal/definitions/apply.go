@@ -33,7 +33,7 @@ of it happens in one transaction, or nothing of it.
 
 The plan is shown first. On a terminal it is then asked for; elsewhere, or with
 --yes, it is carried out. --prune also deletes what the namespace has and the
-files do not name, but for queues.
+files do not name, but for queues; files that name nothing are refused then.
 
 Where a file has "(kept secret)" for a secret, as an export does, the one that
 is there stays.
@@ -47,6 +47,9 @@ and - for standard input.`,
 			defs, err := definitions(c, s, files)
 			if err != nil {
 				return err
+			}
+			if prune && defs.Manifest.Count() == 0 { // a template that failed, as a rule
+				return core.InvalidField("--prune", "", "would delete everything: the files name nothing", "name what is to stay")
 			}
 			return apply(ctx, c, s, defs, view.ApplyOptions{Namespace: s.NS, DryRun: dry, Prune: prune}, asking(c, yes))
 		}),
