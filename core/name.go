@@ -12,8 +12,7 @@ const DefaultNamespace = "default"
 // AnyNamespace is what a token or a worker has that serves all of them.
 const AnyNamespace = "*"
 
-// NameRule is what names of tasks, schedules, queues and namespaces look like.
-// They appear in URLs, metrics and file names, so they stay plain.
+// NameRule is what names look like. They appear in URLs, metrics and file names, so they stay plain.
 var NameRule = regexp.MustCompile(`^[a-zA-Z0-9][a-zA-Z0-9._-]{0,127}$`)
 
 const NameHint = "use 1 to 128 letters, digits, dots, dashes and underscores, starting with a letter or digit"
@@ -35,8 +34,7 @@ func ValidName(field, name string) error {
 	return p.Err("invalid name")
 }
 
-// Limits of what people write. Each is large enough not to be met by accident
-// and small enough that a thousand of them do not hurt.
+// Limits of what people write. Each is large enough not to be met by accident, and a thousand of them do not hurt.
 const (
 	MaxDescription = 4 << 10   // bytes of a description or note
 	MaxTags        = 32        // tags of a task or job
@@ -75,12 +73,10 @@ func CheckNUL(p *Problems, field, text string) {
 	}
 }
 
-// IsText reports that both databases keep s as it is: it is UTF-8 without NUL,
-// which PostgreSQL refuses.
+// IsText reports that both databases keep s as it is: it is UTF-8 without NUL, which PostgreSQL refuses.
 func IsText(s string) bool { return utf8.ValidString(s) && strings.IndexByte(s, 0) < 0 }
 
-// CleanText makes foreign bytes fit for a text column, see [IsText]: invalid UTF-8
-// becomes the replacement character, and NUL disappears.
+// CleanText makes a text of foreign bytes, see [IsText]: invalid UTF-8 becomes the replacement character, and NUL disappears.
 // The result has at most limit bytes and ends at a whole character.
 func CleanText(s string, limit int) (text string, cut bool) {
 	if !utf8.ValidString(s) {

@@ -20,6 +20,11 @@ func NoRoom(err error) error {
 	}
 }
 
+// NoText is the answer to a statement with a text that the databases do not keep, see [core.IsText].
+func NoText(err error) error {
+	return &core.Error{Code: core.Invalid, Message: "a text contains a character that the database cannot keep, such as NUL", Hint: "leave it out", Err: err}
+}
+
 // fullFor is for how long a disk is taken for full. Every node tries to write more often, and a transition that finds
 // nothing to write goes well on a full one.
 const fullFor = 15 * time.Second

@@ -24,27 +24,27 @@ func (l *look) http(ctx context.Context) *reach.Fault {
 		return f
 	}
 	l.Answered = true
-	return l.fault(want, a)
+	return want.fault(a, l.Task)
 }
 
 // fault is nil for an answer that is as expected, and whose body can be read if that matters.
-func (l *look) fault(want expectation, a reach.Answer) *reach.Fault {
-	f := want.status(a)
+func (w expectation) fault(a reach.Answer, t task.Task) *reach.Fault {
+	f := w.status(a)
 	switch {
 	case f != nil:
 		return f
-	case a.Encoded != "" && len(a.Body) > 0 && (want.body != nil || l.wantsBody()):
+	case a.Encoded != "" && len(a.Body) > 0 && (w.body != nil || readsBody(t)):
 		return a.Unreadable()
-	case want.body != nil && !want.body.Match(a.Text):
-		return reach.Failing(task.CodeAssertion, "expected a body that matches %q, got %d bytes", want.body, len(a.Body))
+	case w.body != nil && !w.body.Match(a.Text):
+		return reach.Failing(task.CodeAssertion, "expected a body that matches %q, got %d bytes", w.body, len(a.Body))
 	}
 	return nil
 }
 
-// wantsBody reports whether some condition reads the body. Warnings may, and are then judged on an empty one.
-func (l *look) wantsBody() bool {
-	for _, text := range l.Task.Conditions {
-		if p, err := condition.Get(l.Task.Kind, text); err == nil && (p.Uses("body") || p.Uses("json") || p.Uses("jq")) {
+// readsBody reports whether some condition reads the body. Warnings may, and are then judged on an empty one.
+func readsBody(t task.Task) bool {
+	for _, text := range t.Conditions {
+		if p, err := condition.Get(t.Kind, text); err == nil && (p.Uses("body") || p.Uses("json") || p.Uses("jq")) {
 			return true
 		}
 	}

@@ -93,7 +93,7 @@ func (e *Executor) request(ctx context.Context, r *worker.Run) job.Finish {
 
 // wrong is empty for an answer that is as wanted. Warnings are for monitors.
 func (l *look) wrong(want expectation, a reach.Answer) string {
-	if f := l.fault(want, a); f != nil {
+	if f := want.fault(a, l.Task); f != nil {
 		return f.Text + saying(a.Text)
 	}
 	if f := l.Judge(); f != nil && f.Outcome != task.CheckDegraded {
