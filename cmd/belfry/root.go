@@ -59,9 +59,9 @@ when no server runs.
 	c.Attach(cmd)
 	cmd.AddGroup(
 		&cobra.Group{ID: "run", Title: "Run Belfry:"},
-		&cobra.Group{ID: "define", Title: "Say what runs and when:"},
-		&cobra.Group{ID: "watch", Title: "Watch, and tell people:"},
-		&cobra.Group{ID: "see", Title: "See and steer what happens:"},
+		&cobra.Group{ID: "define", Title: "Define what runs and when:"},
+		&cobra.Group{ID: "watch", Title: "Monitor and notify:"},
+		&cobra.Group{ID: "see", Title: "Inspect and control:"},
 		&cobra.Group{ID: "operate", Title: "Operate:"},
 	)
 	add := func(group string, subs ...*cobra.Command) {

@@ -93,7 +93,7 @@ func (s *server) taskRoutes() {
 
 	api.ServeBody(s.API, api.Endpoint{
 		Id: "task-resume", Method: http.MethodPost, Path: "/v1/tasks/{name}/resume", Scope: access.ScopeOperate, Bare: true,
-		Summary: "Have a sequence that a failed job stopped go on with the next",
+		Summary: "Resume a sequence that a failed job stopped, with its next job",
 	}, func(ctx context.Context, c *api.Call, in *api.ByName, body wire.SequenceKey) (wire.Resumed, error) {
 		ns, err := in.Resolve(c)
 		if err != nil {

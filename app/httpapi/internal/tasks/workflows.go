@@ -89,7 +89,7 @@ func (s *server) workflowRoutes() {
 
 	api.ServeBody(s.API, api.Endpoint{
 		Id: "workflow-retry", Method: http.MethodPost, Path: "/v1/workflow-runs/{id}/retry", Scope: access.ScopeOperate, Bare: true,
-		Summary: "Have a run that ended go on with the steps that did not succeed, or from a step on",
+		Summary: "Retry the steps of an ended run that did not succeed, or all from a step on",
 	}, func(ctx context.Context, c *api.Call, in *api.ByID, body workflow.Retrying) (workflow.Status, error) {
 		ns, err := in.Resolve(c, "workflow run")
 		if err != nil {

@@ -17,7 +17,7 @@ import (
 
 // Namespace is the command namespace.
 func Namespace(c *cli.CLI) *cobra.Command {
-	return cli.Noun("namespace", "What namespaces may do: queues, highest priority, quotas, limits", []string{"namespaces", "ns"},
+	return cli.Noun("namespace", "Manage namespaces: queues, highest priority, quotas, limits", []string{"namespaces", "ns"},
 		namespaceList(c), namespaceShow(c), namespaceSet(c), namespaceLimits(c))
 }
 

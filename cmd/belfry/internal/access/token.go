@@ -19,7 +19,7 @@ import (
 
 // Token is the command token.
 func Token(c *cli.CLI) *cobra.Command {
-	return cli.Noun("token", "Who may use the API", []string{"tokens"}, tokenCreate(c), tokenList(c), tokenWhoami(c), tokenRevoke(c), tokenJoin(c))
+	return cli.Noun("token", "Manage tokens of the API", []string{"tokens"}, tokenCreate(c), tokenList(c), tokenWhoami(c), tokenRevoke(c), tokenJoin(c))
 }
 
 func tokenCreate(c *cli.CLI) *cobra.Command {

@@ -21,7 +21,7 @@ import (
 
 // Channel is the command channel.
 func Channel(c *cli.CLI) *cobra.Command {
-	return cli.Noun("channel", "Ways to tell people: webhooks, mail, chats", []string{"channels"}, append(channels(c).Verbs(), channelTest(c))...)
+	return cli.Noun("channel", "Manage notification channels: webhooks, mail, chats", []string{"channels"}, append(channels(c).Verbs(), channelTest(c))...)
 }
 
 func channels(c *cli.CLI) cli.Document[alert.Channel] {

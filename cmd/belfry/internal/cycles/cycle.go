@@ -24,7 +24,7 @@ import (
 
 // Cycle is the command cycle.
 func Cycle(c *cli.CLI) *cobra.Command {
-	return cli.Noun("cycle", "Tasks that run one after another: create, show, run", []string{"cycles"},
+	return cli.Noun("cycle", "Manage cycles: tasks that run one after another", []string{"cycles"},
 		cycleCreate(c), cycleList(c), cycleShow(c), cycleUpdate(c), cycleRun(c), cycleWhy(c), cycleSkip(c), cycleCancel(c), cycleReset(c))
 }
 

@@ -25,7 +25,7 @@ func Apply(c *cli.CLI) *cobra.Command {
 	var files []string
 	var yes, dry, prune bool
 	cmd := &cobra.Command{
-		Use: "apply -f FILE", Short: "Make the database as files of definitions say", Args: noFiles,
+		Use: "apply -f FILE", Short: "Apply files of definitions: create what is missing, change what differs", Args: noFiles,
 		Long: `Make the database as files of definitions say: queues, calendars, tasks,
 schedules, monitors, channels, alert_rules, hooks, windows and status_pages. Create
 what is missing, change what differs, leave alone what the files do not name. All

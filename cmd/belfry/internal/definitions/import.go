@@ -225,8 +225,8 @@ type importFlags struct {
 func ScheduleImport(c *cli.CLI) *cobra.Command {
 	var f importFlags
 	cmd := &cobra.Command{
-		Use: "import crontab|k8s FILE", Short: "Make tasks and schedules of a crontab, or of CronJobs of Kubernetes", Args: cobra.ExactArgs(2),
-		Long: `Make tasks and schedules of a crontab, or of CronJobs of Kubernetes. Lines that
+		Use: "import crontab|k8s FILE", Short: "Import tasks and schedules from a crontab, or from CronJobs of Kubernetes", Args: cobra.ExactArgs(2),
+		Long: `Import tasks and schedules from a crontab, or from CronJobs of Kubernetes. Lines that
 cannot be carried over are told and left out. The plan is shown first, as by
 apply; --print writes the definitions instead, to be kept and applied as a file.`,
 		Example: `  crontab -l | belfry schedule import crontab - --print > belfry.yaml
@@ -268,12 +268,12 @@ func imported(ctx context.Context, c *cli.CLI, s *cli.Conn, kind string, paths [
 
 // Import is the command import.
 func Import(c *cli.CLI) *cobra.Command {
-	return cli.Noun("import", "Make definitions of the files of other tools", nil,
-		importVerb(c, "crontab", "Make tasks and schedules of a crontab", "  crontab -l | belfry import crontab - --print > belfry.yaml"),
-		importVerb(c, "k8s", "Make tasks and schedules of CronJobs of Kubernetes", "  kubectl get cronjob -o yaml | belfry import k8s - --dry-run"),
-		importVerb(c, "gatus", "Make monitors, channels, alert rules and windows of a configuration of Gatus", `  belfry import gatus config.yaml --check
+	return cli.Noun("import", "Import definitions from crontab, Kubernetes, Gatus and Uptime Kuma", nil,
+		importVerb(c, "crontab", "Import tasks and schedules from a crontab", "  crontab -l | belfry import crontab - --print > belfry.yaml"),
+		importVerb(c, "k8s", "Import tasks and schedules from CronJobs of Kubernetes", "  kubectl get cronjob -o yaml | belfry import k8s - --dry-run"),
+		importVerb(c, "gatus", "Import monitors, channels, alert rules and windows from a configuration of Gatus", `  belfry import gatus config.yaml --check
   belfry import gatus config/ --env-file gatus.env --print > belfry.yaml`),
-		importVerb(c, "uptime-kuma", "Make monitors, channels and alert rules of a backup of Uptime Kuma", `  belfry import uptime-kuma backup.json --check
+		importVerb(c, "uptime-kuma", "Import monitors, channels and alert rules from a backup of Uptime Kuma", `  belfry import uptime-kuma backup.json --check
   belfry import uptime-kuma backup.json --dry-run`))
 }
 

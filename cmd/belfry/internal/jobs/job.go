@@ -23,7 +23,7 @@ import (
 
 // Job is the command job.
 func Job(c *cli.CLI) *cobra.Command {
-	return cli.Noun("job", "What was asked for and what came of it", []string{"jobs"},
+	return cli.Noun("job", "Enqueue, show, retry and cancel jobs", []string{"jobs"},
 		jobList(c), jobShow(c), jobLogs(c), jobOutputs(c), jobWhy(c), jobEnqueue(c), jobWait(c), jobCancel(c), jobRetry(c), jobRunAgain(c), jobSteps(c), jobSignal(c), jobLink(c), jobUnlink(c), jobResetSteps(c))
 }
 

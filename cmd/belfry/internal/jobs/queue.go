@@ -20,7 +20,7 @@ import (
 
 // Queue is the command queue.
 func Queue(c *cli.CLI) *cobra.Command {
-	return cli.Noun("queue", "Lanes of jobs: limits, pause, depth", []string{"queues"},
+	return cli.Noun("queue", "Manage queues: limits, pause, depth", []string{"queues"},
 		queueCreate(c), queueList(c), queueShow(c), queueHistory(c), queueUpdate(c), queueDelete(c), queueLimits(c), queuePause(c), queueResume(c))
 }
 

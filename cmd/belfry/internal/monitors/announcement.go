@@ -20,7 +20,7 @@ import (
 
 // Announcement is the command announcement.
 func Announcement(c *cli.CLI) *cobra.Command {
-	return cli.Noun("announcement", "What is announced on status pages", []string{"announcements"},
+	return cli.Noun("announcement", "Manage announcements on status pages", []string{"announcements"},
 		announcementList(c), announcementCreate(c), announcementUpdate(c), announcementEnd(c))
 }
 

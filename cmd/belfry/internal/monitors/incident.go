@@ -21,7 +21,7 @@ import (
 
 // Incident is the command incident.
 func Incident(c *cli.CLI) *cobra.Command {
-	return cli.Noun("incident", "Outages of what is watched", []string{"incidents", "outage"}, incidentList(c), incidentShow(c),
+	return cli.Noun("incident", "Show and handle incidents: outages of monitored targets", []string{"incidents", "outage"}, incidentList(c), incidentShow(c),
 		incidentAcknowledge(c), incidentUnacknowledge(c), incidentAssign(c), incidentUnassign(c), incidentUpdate(c))
 }
 

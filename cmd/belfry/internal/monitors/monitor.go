@@ -22,7 +22,7 @@ import (
 
 // Monitor is the command monitor.
 func Monitor(c *cli.CLI) *cobra.Command {
-	return cli.Noun("monitor", "What is watched: checks, verdicts, uptime", []string{"monitors"},
+	return cli.Noun("monitor", "Manage monitors: checks, state, uptime", []string{"monitors"},
 		monitorCreate(c), monitorList(c), monitorShow(c), monitorUpdate(c), monitorDelete(c), monitorPause(c), monitorResume(c),
 		monitorCheck(c), monitorTry(c), monitorResults(c), monitorUptime(c), monitorTimeline(c),
 		monitorPreview(c), monitorVersions(c), monitorVersion(c), monitorDiff(c), monitorAccept(c))

@@ -24,7 +24,7 @@ import (
 
 // StatusPage is the command status-page.
 func StatusPage(c *cli.CLI) *cobra.Command {
-	return cli.Noun("status-page", "What is shown to everyone", []string{"status-pages"}, statusPages(c).Verbs()...)
+	return cli.Noun("status-page", "Manage public status pages", []string{"status-pages"}, statusPages(c).Verbs()...)
 }
 
 func statusPages(c *cli.CLI) cli.Document[monitor.StatusPage] {

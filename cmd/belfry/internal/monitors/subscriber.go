@@ -17,7 +17,7 @@ import (
 
 // Subscriber is the command subscriber.
 func Subscriber(c *cli.CLI) *cobra.Command {
-	return cli.Noun("subscriber", "Visitors who are notified of what status pages show", []string{"subscribers"}, subscriberList(c), subscriberCount(c), subscriberRemove(c))
+	return cli.Noun("subscriber", "Manage subscribers of status pages", []string{"subscribers"}, subscriberList(c), subscriberCount(c), subscriberRemove(c))
 }
 
 func subscriberList(c *cli.CLI) *cobra.Command {

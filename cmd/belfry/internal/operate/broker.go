@@ -17,7 +17,7 @@ import (
 
 // Broker is the command broker.
 func Broker(c *cli.CLI) *cobra.Command {
-	cmd := cli.Noun("broker", "Brokers that ring for workers elsewhere: SQS, NATS JetStream", []string{"brokers"},
+	cmd := cli.Noun("broker", "Check and set up brokers for remote workers: SQS, NATS JetStream", []string{"brokers"},
 		brokerVerb(c, "setup", "Make what is missing at the brokers of the configuration", app.Brokers.Setup),
 		brokerVerb(c, "check", "See whether the brokers of the configuration are as Belfry needs them", app.Brokers.Verify))
 	cmd.Long = `Work on the brokers that the configuration names, by queue, from this machine and

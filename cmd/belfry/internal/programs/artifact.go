@@ -37,7 +37,7 @@ func Artifact(c *cli.CLI) *cobra.Command {
 				"uploaded", cli.Stamp(a.PostedAt), "by", a.PostedBy, "tasks", strings.Join(a.Tasks, ", "))
 		},
 	}
-	return cli.Noun("artifact", "Bytes of programs, by their digest", []string{"artifacts"}, d.ListVerb(), d.ShowVerb(), artifactConfirm(c), d.DeleteVerb())
+	return cli.Noun("artifact", "List, show and delete artifacts: the bytes of programs, by digest", []string{"artifacts"}, d.ListVerb(), d.ShowVerb(), artifactConfirm(c), d.DeleteVerb())
 }
 
 func uploaded(s *cli.Conn, a task.Artifact) string {

@@ -26,7 +26,7 @@ import (
 // Program is the command program.
 func Program(c *cli.CLI) *cobra.Command {
 	d := programs(c)
-	return cli.Noun("program", "Programs that are uploaded and run in a sandbox", []string{"programs"},
+	return cli.Noun("program", "Upload programs that run in a sandbox", []string{"programs"},
 		programPush(c), d.ListVerb(), d.ShowVerb(), d.DeleteVerb())
 }
 

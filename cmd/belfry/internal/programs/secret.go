@@ -28,7 +28,7 @@ func Secret(c *cli.CLI) *cobra.Command {
 			return []string{cli.Ago(k.UpdatedAt, s.Now), k.UpdatedBy, cli.Clip(strings.Join(k.Tasks, ", "), 60)}
 		},
 	}
-	return cli.Noun("secret", "Values that programs get and nobody sees", []string{"secrets"}, secretSet(c), d.ListVerb(), d.DeleteVerb(), secretRotate(c))
+	return cli.Noun("secret", "Manage secrets of programs; no command shows their values", []string{"secrets"}, secretSet(c), d.ListVerb(), d.DeleteVerb(), secretRotate(c))
 }
 
 func secretSet(c *cli.CLI) *cobra.Command {

@@ -17,11 +17,11 @@ import (
 
 // Backfill is the command backfill.
 func Backfill(c *cli.CLI) *cobra.Command {
-	return cli.Noun("backfill", "Runs of nominal times that have passed", []string{"backfills"},
+	return cli.Noun("backfill", "Run planned times of a schedule that have passed", []string{"backfills"},
 		backfillStart(c), backfillList(c), backfillShow(c),
-		backfillSet(c, "pause", "Stop making jobs; those made go on", schedule.BackfillPaused),
-		backfillSet(c, "resume", "Go on making jobs", schedule.BackfillActive),
-		backfillSet(c, "cancel", "End it; jobs that it made stay", schedule.BackfillCanceled))
+		backfillSet(c, "pause", "Pause a backfill; jobs that it made go on", schedule.BackfillPaused),
+		backfillSet(c, "resume", "Resume a backfill", schedule.BackfillActive),
+		backfillSet(c, "cancel", "Cancel a backfill; jobs that it made stay", schedule.BackfillCanceled))
 }
 
 func backfillStart(c *cli.CLI) *cobra.Command {

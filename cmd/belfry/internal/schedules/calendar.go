@@ -18,7 +18,7 @@ import (
 
 // Calendar is the command calendar.
 func Calendar(c *cli.CLI) *cobra.Command {
-	return cli.Noun("calendar", "When schedules stay away: holidays, closing times", []string{"calendars"},
+	return cli.Noun("calendar", "Manage calendars: holidays and closing times", []string{"calendars"},
 		calendarCreate(c), calendarImport(c), calendarList(c), calendarShow(c), calendarDelete(c))
 }
 

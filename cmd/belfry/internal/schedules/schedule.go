@@ -25,7 +25,7 @@ import (
 
 // Schedule is the command schedule, without the verbs of package definitions.
 func Schedule(c *cli.CLI) *cobra.Command {
-	return cli.Noun("schedule", "When it runs: create, pause, look ahead", []string{"schedules"},
+	return cli.Noun("schedule", "Manage schedules: create, pause, preview", []string{"schedules"},
 		scheduleCreate(c), scheduleList(c), scheduleShow(c), scheduleUpdate(c), scheduleDelete(c),
 		schedulePause(c), scheduleResume(c), scheduleTrigger(c), scheduleOccurrences(c),
 		scheduleNext(c), scheduleExplain(c), scheduleDiff(c), scheduleUpcoming(c), scheduleForecast(c))

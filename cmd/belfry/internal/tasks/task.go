@@ -17,7 +17,7 @@ import (
 
 // Task is the command task.
 func Task(c *cli.CLI) *cobra.Command {
-	return cli.Noun("task", "What to run: create, change, show", []string{"tasks"},
+	return cli.Noun("task", "Manage tasks: create, change, show", []string{"tasks"},
 		taskCreate(c), taskList(c), taskShow(c), taskUpdate(c), taskDelete(c), taskLimits(c), taskResume(c))
 }
 
@@ -87,7 +87,7 @@ func taskLimits(c *cli.CLI) *cobra.Command {
 
 func taskResume(c *cli.CLI) *cobra.Command {
 	return &cobra.Command{
-		Use: "resume NAME [KEY]", Short: "Have a sequence that a failed job stopped go on with the next", Args: cobra.RangeArgs(1, 2),
+		Use: "resume NAME [KEY]", Short: "Resume a sequence that a failed job stopped, with its next job", Args: cobra.RangeArgs(1, 2),
 		RunE: c.Verb(func(ctx context.Context, s *cli.Conn, _ *cobra.Command, args []string) error {
 			ns, err := s.OneNamespace()
 			if err != nil {

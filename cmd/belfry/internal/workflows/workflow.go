@@ -22,7 +22,7 @@ import (
 
 // Workflow is the command workflow.
 func Workflow(c *cli.CLI) *cobra.Command {
-	return cli.Noun("workflow", "Graphs of steps: run, show, signal, approve, retry", []string{"workflows"},
+	return cli.Noun("workflow", "Run workflows, and answer their signals and approvals", []string{"workflows"},
 		workflowList(c), workflowRun(c), workflowShow(c), workflowItems(c), workflowSignal(c), workflowApprove(c), workflowReject(c), workflowLink(c), workflowUnlink(c), workflowRetry(c), workflowCancel(c))
 }
 
@@ -258,7 +258,7 @@ func workflowRetry(c *cli.CLI) *cobra.Command {
 	var r workflow.Retrying
 	var input string
 	cmd := &cobra.Command{
-		Use: "retry RUN", Short: "Have a run that ended go on with the steps that did not succeed", Args: cobra.ExactArgs(1),
+		Use: "retry RUN", Short: "Retry the steps of an ended run that did not succeed", Args: cobra.ExactArgs(1),
 		Long: `Have a run that ended go on. Steps that succeeded are kept, and those that did not
 are begun again, as is cleanup. With --from that step and all behind it are begun
 again, whatever came of them.`,
