@@ -54,6 +54,13 @@ func TestRowsHaveMenus(t *testing.T) {
 		{"/cycles", "/cycles/nightly", "Cancel the run… Edit"},
 		{"/workers", worker, "Its jobs Drain…"},
 		{"/settings/channels", "/settings/channels/team", "Send a test Notifications Edit Delete…"},
+		{"/settings/hooks", "/settings/hooks/billing", "Send a test Pause Edit Delete…"},
+		{"/settings/hooks", "/settings/hooks/failing", "Send a test Retry now Pause Edit Delete…"},
+		{"/settings/hooks", "/settings/hooks/paused", "Send a test Resume Edit Delete…"},
+		{"/settings/hooks", "/settings/hooks/pulled", "Pause Edit Delete…"},
+		{"/alert-rules", "/alert-rules/all", "Disable Edit Delete…"},
+		{"/settings/windows", "/settings/windows/night", "Disable Edit Delete…"},
+		{"/status-pages", "/status-pages/public", "Announcements Subscribers Edit Disable… Delete…"},
 	} {
 		t.Run(strings.Trim(tt.row, "/"), func(t *testing.T) {
 			b.T = t
@@ -111,10 +118,35 @@ func TestRowsHaveMenus(t *testing.T) {
 		t.Errorf("%d jobs are canceled", n)
 	}
 
+	does("/settings/hooks", "/settings/hooks/billing", "Pause", "Hook billing is paused")
+	s.sends(b, ".flash form button", "Hook billing is resumed")
+	does("/settings/hooks", "/settings/hooks/paused", "Resume", "Hook paused is resumed")
+	does("/settings/hooks", "/settings/hooks/pulled", "Delete…", "Hook pulled is deleted")
+	for _, tt := range []struct {
+		list, row, off, disabled, enabled string
+		is                                func() bool
+	}{
+		{"/alert-rules", "/alert-rules/all", "Disable", "Alert rule all is disabled", "Alert rule all is enabled", func() bool { return must(s.AlertRule(t.Context(), "default", "all"))(s).Off }},
+		{"/settings/windows", "/settings/windows/night", "Disable", "Window night is disabled", "Window night is enabled", func() bool { return must(s.Window(t.Context(), "default", "night"))(s).Off }},
+		{"/status-pages", "/status-pages/public", "Disable…", "Status page public is disabled", "Status page public is enabled", func() bool { return must(s.StatusPage(t.Context(), "default", "public"))(s).Off }},
+	} {
+		does(tt.list, tt.row, tt.off, tt.disabled)
+		if !tt.is() {
+			t.Errorf("%s is not disabled", tt.row)
+		}
+		s.sends(b, ".flash form button", tt.enabled)
+		does(tt.list, tt.row, tt.off, tt.disabled)
+		does(tt.list, tt.row, "Enable", tt.enabled)
+		if tt.is() {
+			t.Errorf("%s is not enabled", tt.row)
+		}
+		does(tt.list, tt.row, "Delete…", "is deleted")
+	}
+
 	// A reader has none.
 	secret, _ := s.token("reader-of-rows", "default", access.ScopeRead)
 	v := s.visitor(secret)
-	for _, list := range []string{"/tasks", "/monitors", "/jobs", "/queues", "/cycles", "/workers", "/settings/channels"} {
+	for _, list := range []string{"/tasks", "/monitors", "/jobs", "/queues", "/cycles", "/workers", "/settings/channels", "/settings/hooks", "/alert-rules", "/settings/windows", "/status-pages"} {
 		if status, body := v.get(list); status != 200 || strings.Contains(body, "data-row") || strings.Contains(body, "row-menu") {
 			t.Errorf("%s: %d", list, status)
 		}

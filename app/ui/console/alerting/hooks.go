@@ -167,10 +167,12 @@ func deleteHook(p *page) error {
 	return p.Done(p.Link("settings", "hooks"), "Hook %s is deleted.", name)
 }
 
+const deleteHookText = "Its pending events are not delivered, and those that are kept are deleted."
+
 // DeleteHook asks before a hook is deleted.
 func (p *page) DeleteHook(name string) parts.Confirm {
 	cmd := p.Command("DELETE", p.APIPath("/v1/hooks/"+url.PathEscape(name)), "", "hook", "delete", name)
-	return parts.Confirm{ID: "delete", Button: "Delete", Danger: true, Title: "Delete hook " + name + "?", Text: "Its pending events are not delivered, and those that are kept are deleted.",
+	return parts.Confirm{ID: "delete", Button: "Delete", Danger: true, Title: "Delete hook " + name + "?", Text: deleteHookText,
 		Action: p.Link("settings", "hooks", name, "delete"), Cmd: &cmd}
 }
 

@@ -28,6 +28,8 @@ var alertRoutes = routes{
 	"POST /alert-rules/-new":          saveAlertRule,
 	"GET /alert-rules/{name}":         editAlertRule,
 	"POST /alert-rules/{name}":        saveAlertRule,
+	"POST /alert-rules/{name}/off":    disableAlertRule,
+	"POST /alert-rules/{name}/on":     enableAlertRule,
 	"POST /alert-rules/{name}/delete": deleteAlertRule,
 }
 
@@ -105,6 +107,8 @@ func alertRuleGroups(isNew bool, channels []string) []forms.InputGroup {
 	}
 }
 
+const deleteRuleText = "It sends no more alerts. Alerts that are queued still go out."
+
 type alertRuleData struct {
 	forms.Form
 	Name string
@@ -136,7 +140,7 @@ func (p *page) alertRuleForm(name string, channels []string, values url.Values, 
 	if name != "" {
 		d.Title, d.Action, d.Save = "Alert rule "+name, p.Link("alert-rules", name), "Save"
 		cmd := p.Command("DELETE", p.APIPath("/v1/alert-rules/"+url.PathEscape(name)), "", "alert", "rule", "delete", name)
-		d.Delete = &parts.Confirm{ID: "delete", Button: "Delete", Danger: true, Title: "Delete alert rule " + name + "?", Text: "It sends no more alerts. Alerts that are queued still go out.",
+		d.Delete = &parts.Confirm{ID: "delete", Button: "Delete", Danger: true, Title: "Delete alert rule " + name + "?", Text: deleteRuleText,
 			Action: p.Link("alert-rules", name, "delete"), Cmd: &cmd}
 	}
 	return d
@@ -192,6 +196,29 @@ func saveAlertRule(p *page) error {
 		return p.Again("alert-rule", d, err)
 	}
 	return p.Done(p.Link("alert-rules"), "Alert rule %s is saved.", a.Name)
+}
+
+func (p *page) switchAlertRule(off bool) (alert.Rule, error) {
+	read := func() (alert.Rule, error) {
+		return p.api.AlertRule(p.R.Context(), p.Namespace, p.R.PathValue("name"))
+	}
+	return forms.Change(p.R.Context(), read, func(r *alert.Rule) { r.Off = off }, p.api.SaveAlertRule)
+}
+
+func disableAlertRule(p *page) error {
+	r, err := p.switchAlertRule(true)
+	if err != nil {
+		return err
+	}
+	return p.DoneUndo(p.Link("alert-rules"), p.Link("alert-rules", r.Name, "on"), "Alert rule %s is disabled: it sends no alerts.", r.Name)
+}
+
+func enableAlertRule(p *page) error {
+	r, err := p.switchAlertRule(false)
+	if err != nil {
+		return err
+	}
+	return p.Done(p.Link("alert-rules"), "Alert rule %s is enabled.", r.Name)
 }
 
 func deleteAlertRule(p *page) error {

@@ -32,6 +32,8 @@ var statusPageRoutes = routes{
 	"GET /status-pages/{name}":         editStatusPage,
 	"GET /status-pages/{name}/logo":    statusPageLogo,
 	"POST /status-pages/{name}":        saveStatusPage,
+	"POST /status-pages/{name}/off":    disableStatusPage,
+	"POST /status-pages/{name}/on":     enableStatusPage,
 	"POST /status-pages/{name}/delete": deleteStatusPage,
 }
 
@@ -123,7 +125,7 @@ func (p *page) statusPageForm(name string, sections int, values url.Values, err 
 	if name != "" {
 		f.Title, f.Action, f.Save = "Status page "+name, p.Link("status-pages", name), "Save"
 		cmd := p.Command("DELETE", p.APIPath("/v1/status-pages/"+url.PathEscape(name)), "", "status-page", "delete", name)
-		f.Delete = &parts.Confirm{ID: "delete", Button: "Delete", Danger: true, Title: "Delete status page " + name + "?", Text: "Its address leads nowhere then. The monitors stay.",
+		f.Delete = &parts.Confirm{ID: "delete", Button: "Delete", Danger: true, Title: "Delete status page " + name + "?", Text: deleteText,
 			Action: p.Link("status-pages", name, "delete"), Cmd: &cmd}
 	}
 	return f

@@ -33,6 +33,8 @@ var windowRoutes = routes{
 	"POST /settings/windows/-new":          saveWindow,
 	"GET /settings/windows/{name}":         editWindow,
 	"POST /settings/windows/{name}":        saveWindow,
+	"POST /settings/windows/{name}/off":    disableWindow,
+	"POST /settings/windows/{name}/on":     enableWindow,
 	"POST /settings/windows/{name}/delete": deleteWindow,
 }
 
@@ -180,7 +182,7 @@ func (p *page) windowForm(name string, values url.Values, err error) windowData 
 	if name != "" {
 		d.Title, d.Action, d.Save = "Window "+name, p.Link("settings", "windows", name), "Save"
 		cmd := p.Command("DELETE", p.APIPath("/v1/windows/"+url.PathEscape(name)), "", "window", "delete", name)
-		d.Delete = &parts.Confirm{ID: "delete", Button: "Delete", Danger: true, Title: "Delete window " + name + "?", Text: "Failures send alerts again, and count. What happened within it until now stays as it is.",
+		d.Delete = &parts.Confirm{ID: "delete", Button: "Delete", Danger: true, Title: "Delete window " + name + "?", Text: deleteText,
 			Action: p.Link("settings", "windows", name, "delete"), Cmd: &cmd}
 	}
 	return d

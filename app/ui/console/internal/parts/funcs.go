@@ -27,7 +27,7 @@ var Funcs = template.FuncMap{
 	"themes": func() []string { return []string{"auto", "light", "dark"} },
 	"add":    func(a, b int) int { return a + b },
 
-	"icon": icon, "chip": NewChip, "empty": newEmpty, "emptyWith": newEmptyWith, "dot": newDot, "spark": NewSpark, "menu": NewMenu, "item": NewMenuItem, "askItem": AskItem, "linkItem": LinkItem, "rowButton": newRowButton, "bar": NewBar, "field": NewField, "tab": NewTab, "stat": NewStat,
+	"icon": icon, "chip": NewChip, "empty": newEmpty, "emptyWith": newEmptyWith, "dot": newDot, "spark": NewSpark, "menu": NewMenu, "item": NewMenuItem, "askItem": AskItem, "linkItem": LinkItem, "rowButton": newRowButton, "switchLacks": switchLacks, "bar": NewBar, "field": NewField, "tab": NewTab, "stat": NewStat,
 	"tabs": func(ts ...Tab) []Tab { return ts }, "stats": func(ss ...Stat) []Stat { return ss },
 	"faults": FaultsOf, "problem": ProblemOf, "above": above, "document": NewDocument,
 

@@ -62,6 +62,14 @@ func newRowButton(link string, name any, lacks ...string) rowButton {
 	return rowButton{link, textOf(name), strings.Join(lacks, " ")}
 }
 
+// switchLacks is what cannot be done with what is disabled, or is not.
+func switchLacks(off bool) string {
+	if off {
+		return "off"
+	}
+	return "on"
+}
+
 func textOf(v any) string {
 	if text, is := v.(string); is {
 		return text
