@@ -22,6 +22,9 @@ const (
 	LogoHeight  = 56       // pixels of CSS that a page shows at most
 )
 
+// LogoKept stands in lists for a logo, which is too large for them. A page that is saved with it keeps the logo that it has.
+const LogoKept = "kept"
+
 // Logo is the image of a status page.
 type Logo struct {
 	Type          string // image/png or image/jpeg
@@ -43,6 +46,9 @@ func (s StatusPage) Image() (Logo, error) {
 	tooLarge := logoFault("has more than "+core.SizeText(MaxLogo), fmt.Sprintf("make the image smaller: it is shown %d pixels high at most", LogoHeight))
 	if len(s.Logo) > base64.StdEncoding.EncodedLen(MaxLogo) {
 		return Logo{}, tooLarge
+	}
+	if s.Logo == LogoKept {
+		return Logo{}, logoFault("cannot be kept: there is none", "write the bytes of the image, or leave it out")
 	}
 	all, err := base64.StdEncoding.DecodeString(s.Logo)
 	if len(all) > MaxLogo {

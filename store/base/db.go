@@ -126,8 +126,9 @@ type Dialect interface {
 	Among(column string, n int) string
 	// Unhex is an expression for the bytes that a text names in hexadecimal digits.
 	Unhex(text string) string
-	// Without is an expression for a JSON text without a key of its outermost object.
-	Without(doc, key string) string
+	// Marked is an expression for a JSON text with a mark in place of what a key of its outermost object has, if it has
+	// the key.
+	Marked(doc, key, mark string) string
 	// SkipLocked follows a select whose rows this transaction will change and
 	// that another transaction may be changing: "for update skip locked"
 	// where writers can meet, nothing where there is one writer.

@@ -39,8 +39,9 @@ type Kind[T Document] struct {
 	Shown func(T) T
 	// shorter is it as plans and the audit have it. It may be nil.
 	Shorter func(T) T
-	// Bulky is a field that lists leave out, by its name in JSON; empty: none.
-	Bulky string
+	// Bulky is a field that is too large for lists, by its name in JSON, and BulkyMark what they have in its place, which
+	// Keep knows when it is saved; empty: none.
+	Bulky, BulkyMark string
 	// check refuses one that names what is not there, free one that others name.
 	// Either may be nil.
 	Check, Free func(c *base.Change, d T) error
@@ -125,7 +126,7 @@ func (k Kind[T]) listed(sql base.Dialect) string {
 	if k.Bulky == "" {
 		return Columns
 	}
-	return strings.Replace(Columns, "doc", sql.Without("doc", k.Bulky), 1)
+	return strings.Replace(Columns, "doc", sql.Marked("doc", k.Bulky, k.BulkyMark), 1)
 }
 
 // All reads those of a namespace, by name.
@@ -133,7 +134,7 @@ func (k Kind[T]) All(ctx context.Context, tx base.Tx, namespace string) ([]T, er
 	return k.all(ctx, tx, namespace, Columns)
 }
 
-// Light is All without the field that lists leave out.
+// Light is All as lists are, without what is too large for them.
 func (k Kind[T]) Light(ctx context.Context, tx base.Tx, sql base.Dialect, namespace string) ([]T, error) {
 	return k.all(ctx, tx, namespace, k.listed(sql))
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/belfry-run/belfry/alert"
 	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/monitor"
+	"github.com/belfry-run/belfry/public"
 	"github.com/belfry-run/belfry/store/base"
 	"github.com/belfry-run/belfry/store/documents"
 	"github.com/belfry-run/belfry/view"
@@ -28,7 +29,7 @@ var StatusPages = documents.Kind[monitor.StatusPage]{
 		return documents.Head{Namespace: &d.Namespace, Name: &d.Name, Id: &d.ID, Generation: &d.Generation, CreatedAt: &d.CreatedAt, UpdatedAt: &d.UpdatedAt}
 	},
 	Defaults: monitor.StatusPage.WithDefaults, Validate: monitor.StatusPage.Validate,
-	Keep: documents.Older[monitor.StatusPage], Shown: documents.Same[monitor.StatusPage], Shorter: shorterStatusPage, Bulky: "logo",
+	Keep: keepLogo, Shown: documents.Same[monitor.StatusPage], Shorter: shorterStatusPage, Bulky: "logo", BulkyMark: public.LogoKept,
 	Free: func(c *base.Change, d monitor.StatusPage) error {
 		for _, table := range []string{"announcements", "subscribers", "subscription_asks"} {
 			if _, err := c.Tx.Exec(c.Ctx, `delete from `+base.Home+table+` where page_id = $1`, d.ID); err != nil {
@@ -38,6 +39,14 @@ var StatusPages = documents.Kind[monitor.StatusPage]{
 		return nil
 	},
 	Check: checkStatusPage,
+}
+
+// keepLogo puts back the logo of a page that is saved as a list has it.
+func keepLogo(fresh, old monitor.StatusPage) monitor.StatusPage {
+	if fresh.Logo == public.LogoKept {
+		fresh.Logo = old.Logo
+	}
+	return fresh
 }
 
 // shorterStatusPage is one as plans and the audit have it: with a word about its logo instead of the bytes.
@@ -99,7 +108,7 @@ func (s *Store) StatusPage(ctx context.Context, namespace, name string) (monitor
 	return documents.Read(ctx, s.Store, StatusPages, namespace, name)
 }
 
-// StatusPages lists status pages by name, without their logos, which may be 43 KB each.
+// StatusPages lists status pages by name. Their logos, which may be 43 KB each, are [public.LogoKept].
 func (s *Store) StatusPages(ctx context.Context, f view.DocumentFilter) (core.Page[monitor.StatusPage], error) {
 	return documents.List(ctx, s.Store, StatusPages, f)
 }

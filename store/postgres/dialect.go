@@ -126,7 +126,9 @@ func (dialect) List(values any) any { return values }
 func (dialect) Unhex(text string) string { return "decode(" + text + ", 'hex')" }
 
 // Without is a text again.
-func (dialect) Without(doc, key string) string { return "(" + doc + "::jsonb - '" + key + "')::text" }
+func (dialect) Marked(doc, key, mark string) string {
+	return "jsonb_set(" + doc + "::jsonb, '{" + key + "}', to_jsonb('" + mark + "'::text), false)::text"
+}
 
 // SkipLocked leaves rows alone that another transaction is changing.
 func (dialect) SkipLocked(of string) string { return " for update of " + of + " skip locked" }

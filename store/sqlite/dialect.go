@@ -123,7 +123,9 @@ func encode(v any) string {
 func (dialect) Unhex(text string) string { return "unhex(" + text + ")" }
 
 // Without is a text again.
-func (dialect) Without(doc, key string) string { return "json_remove(" + doc + ", '$." + key + "')" }
+func (dialect) Marked(doc, key, mark string) string {
+	return "json_replace(" + doc + ", '$." + key + "', '" + mark + "')"
+}
 
 // SkipLocked and its like say nothing: there is one writer.
 func (dialect) SkipLocked(string) string  { return "" }

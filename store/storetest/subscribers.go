@@ -120,7 +120,17 @@ func caseAStatusPageHasALook(b *bench) {
 	saved := must(b.st.SaveStatusPage(b.ctx, monitor.StatusPage{Name: "public", Logo: dot, Accent: "#8A1C6B"}))(b)
 	want(b, "saved", saved.Logo, dot)
 	listed := must(b.st.StatusPages(b.ctx, view.DocumentFilter{}))(b).Items[0]
-	want(b, "listed without it", listed.Logo, "")
+	want(b, "listed without it", listed.Logo, public.LogoKept)
+	listed.Title = "How we are"
+	again := must(b.st.SaveStatusPage(b.ctx, listed))(b)
+	want(b, "saved as it was listed", again.Logo+again.Title, dot+"How we are")
+	must(b.st.SaveStatusPage(b.ctx, monitor.StatusPage{Name: "without"}))(b)
+	want(b, "listed with none", must(b.st.StatusPages(b.ctx, view.DocumentFilter{}))(b).Items[1].Logo, "")
+	if _, err := b.st.SaveStatusPage(b.ctx, monitor.StatusPage{Name: "other", Logo: public.LogoKept}); core.CodeOf(err) != core.Invalid {
+		b.Errorf("a logo that is not there is kept: %v", err)
+	}
+	saved = must(b.st.SaveStatusPage(b.ctx, monitor.StatusPage{Name: "public", Logo: dot, Accent: "#8A1C6B"}))(b)
+	listed = must(b.st.StatusPages(b.ctx, view.DocumentFilter{}))(b).Items[0]
 	saved.Logo, listed.Logo = "", ""
 	want(b, "and with all else", fmt.Sprintf("%+v", listed), fmt.Sprintf("%+v", saved))
 	want(b, "exported", must(b.st.Export(b.ctx, "default"))(b).StatusPages[0].Logo, dot)
@@ -130,7 +140,7 @@ func caseAStatusPageHasALook(b *bench) {
 	want(b, "accent", board.Accent, "#8a1c6b")
 	want(b, "accent in the dark", board.AccentDark, public.Dark.Nearest("#8a1c6b"))
 	for _, e := range must(b.st.Audit(b.ctx, access.AuditFilter{}))(b).Items {
-		if text := fmt.Sprint(string(e.Before), string(e.After)); strings.Contains(text, dot) || e.Noun == "status_page" && !strings.Contains(text, "PNG, 1 × 1 pixels") {
+		if text := fmt.Sprint(string(e.Before), string(e.After)); strings.Contains(text, dot) || e.Name == "public" && !strings.Contains(text, "PNG, 1 × 1 pixels") {
 			b.Errorf("the audit has %s", text)
 		}
 	}

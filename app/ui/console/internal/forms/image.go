@@ -4,10 +4,12 @@ import (
 	"encoding/base64"
 	"io"
 	"net/http"
+
+	"github.com/belfry-run/belfry/public"
 )
 
 // Kept is the value of an image that is as it was saved.
-const Kept = "kept"
+const Kept = public.LogoKept
 
 // What stands behind the path of an image, in the names of its inputs.
 const (
