@@ -16,7 +16,9 @@ import (
 	"strings"
 
 	"github.com/belfry-run/belfry/access"
+	"github.com/belfry-run/belfry/app/ui/console/audit"
 	"github.com/belfry-run/belfry/app/ui/console/internal/frame"
+	"github.com/belfry-run/belfry/app/ui/console/internal/parts"
 	"github.com/belfry-run/belfry/core"
 )
 
@@ -151,9 +153,21 @@ func (c *Console) signedIn(h handler) http.HandlerFunc {
 			return
 		}
 		if err != nil {
-			p.Fail(err)
+			p.failed(err)
 		}
 	}
+}
+
+// failed is Fail, and says of what was deleted who did it.
+func (p *page) failed(err error) {
+	if core.CodeOf(err) == core.NotFound && p.api != nil {
+		if a := audit.Deletion(p.R.Context(), p.api, p.R.Pattern, p.Namespace, p.R.PathValue("name")); a != nil {
+			gone := core.Errorf(core.NotFound, "%s %q was deleted %s by %s", parts.Words(a.Noun), a.Name, parts.NewMoment(a.At, p.Now, p.Times.Zone, true).Rel(), a.Actor)
+			p.FailWith(gone, "Its changes", p.With(p.LinkIn(a.Namespace, "audit"), "noun", a.Noun, "name", a.Name))
+			return
+		}
+	}
+	p.Fail(err)
 }
 
 // maxForm bounds a form, in bytes.
@@ -213,6 +227,7 @@ type signInData struct {
 }
 
 func (p *page) signInPage(d signInData) {
+	p.Token, p.Fill = access.Token{}, nil // or the page would have the frame of somebody who is not signed in
 	if d.TokenFile = p.c.opt.TokenFile(); d.TokenFile != "" {
 		if whole, err := filepath.Abs(d.TokenFile); err == nil {
 			d.TokenFile = whole

@@ -37,6 +37,7 @@ type auditData struct {
 type auditChange struct {
 	access.Audit
 	Diff  textdiff.Result
+	Gone  bool   // what was changed is known to be deleted since
 	Whole string // of what is not text to compare, or came or went as a whole
 }
 
@@ -55,6 +56,9 @@ func auditPage(p *page) error {
 	d.Next = all.Next
 	for _, a := range all.Items {
 		d.Changes = append(d.Changes, newAuditChange(a))
+	}
+	if f := d.Filter; f.Cursor+f.Actor == "" && f.Until.IsZero() {
+		markGone(d.Changes)
 	}
 	return p.Show("audit", d)
 }
@@ -138,6 +142,14 @@ func (d auditData) Fields() []parts.Field {
 
 // auditNounsText are all that a change can be about.
 func auditNounsText() string { return strings.TrimSpace(strings.Join(auditNouns, " ")) }
+
+// ChangedLink is where what a change is of is shown; empty where it has no page, or is gone.
+func (p *page) ChangedLink(c auditChange) string {
+	if c.Gone {
+		return ""
+	}
+	return p.ThingLink(c.Audit)
+}
 
 // ThingLink is where something that was changed is shown; empty where it has
 // no page.

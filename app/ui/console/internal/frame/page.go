@@ -157,13 +157,17 @@ func (p *Page) Again(name string, data any, err error) error {
 }
 
 type errorData struct {
-	Err    error
-	Status int
-	Back   string
+	Err        error
+	Status     int
+	Back       string
+	More, Link string
 }
 
 // Fail answers with a page that says what happened and what next.
-func (p *Page) Fail(err error) {
+func (p *Page) Fail(err error) { p.FailWith(err, "", "") }
+
+// FailWith is Fail with a link to more about it.
+func (p *Page) FailWith(err error, more, link string) {
 	p.Status = p.Site.Status(err)
 	switch {
 	case p.R.Context().Err() != nil: // the reader has left
@@ -171,7 +175,7 @@ func (p *Page) Fail(err error) {
 	case core.CodeOf(err) == core.Internal:
 		p.Site.Log.Error("page failed", "path", p.R.URL.Path, "error", err)
 	}
-	d := errorData{Err: err, Status: p.Status, Back: p.Link()}
+	d := errorData{Err: err, Status: p.Status, Back: p.Link(), More: more, Link: link}
 	if from, perr := url.Parse(p.R.Referer()); perr == nil && from.Host == p.R.Host && p.R.Method == http.MethodPost {
 		d.Back = LocalPath(from.RequestURI())
 	}

@@ -1,0 +1,69 @@
+package audit
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/belfry-run/belfry/access"
+	"github.com/belfry-run/belfry/core"
+)
+
+// Changes is the part of the API that says what became of a thing.
+type Changes = auditAPI
+
+// Deletion is the change that deleted what the page of a pattern shows, such as
+// GET /tasks/{name}, or nil where the audit has none that came last.
+func Deletion(ctx context.Context, api Changes, pattern, namespace, name string) *access.Audit {
+	noun := nounAt(pattern)
+	if noun == "" || name == "" {
+		return nil
+	}
+	last, err := api.Audit(ctx, access.AuditFilter{Paging: core.Paging{Limit: 1}, Namespace: namespace, Noun: noun, Name: name})
+	if err != nil || len(last.Items) == 0 || !deletes(last.Items[0]) { // without the right to read it the page says what it knows
+		return nil
+	}
+	return &last.Items[0]
+}
+
+// nounAt is what the pages below a path are of, as the audit calls it.
+func nounAt(pattern string) string {
+	_, path, _ := strings.Cut(pattern, " /")
+	path, _, named := strings.Cut(path, "/{name}")
+	if !named {
+		return ""
+	}
+	switch path {
+	case "tasks", "programs":
+		return "task"
+	case "schedules":
+		return "schedule"
+	}
+	for noun, at := range thingPages {
+		var parts []string
+		for _, part := range at {
+			parts = append(parts, fmt.Sprint(part))
+		}
+		if strings.Join(parts, "/") == path {
+			return noun
+		}
+	}
+	return ""
+}
+
+// deletes reports that a change removed its thing.
+func deletes(a access.Audit) bool { return len(a.Before) > 0 && len(a.After) == 0 }
+
+// markGone marks changes of what the newest of them deleted. They are all
+// changes of their things from the newest on, newest first.
+func markGone(changes []auditChange) {
+	type thing struct{ noun, namespace, name string }
+	gone := map[thing]bool{}
+	for i, c := range changes {
+		of := thing{c.Noun, c.Namespace, c.Name}
+		if _, seen := gone[of]; !seen {
+			gone[of] = deletes(c.Audit)
+		}
+		changes[i].Gone = gone[of]
+	}
+}
