@@ -8,7 +8,9 @@ import (
 	"encoding/hex"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
+	"time"
 
 	"github.com/belfry-run/belfry/app/ui/console/internal/fresh"
 	"github.com/belfry-run/belfry/app/ui/console/internal/parts"
@@ -75,12 +77,13 @@ func (p *page) runTrial(f *taskForm, t task.Task) error {
 	if err != nil {
 		return err
 	}
-	e, err := p.api.TryTask(p.R.Context(), job.TaskTrial{Task: t, Key: key})
+	scripted := p.R.Header.Get(fresh.Asks) != ""
+	e, err := tryTask(p.R.Context(), p.api, job.TaskTrial{Task: t, Key: key}, func(j job.Job) bool { return !scripted && over(j, p.Now) })
 	if err != nil {
 		f.Err = ofForm(err)
 		return p.showTask(f)
 	}
-	if p.R.Header.Get(fresh.Asks) != "" {
+	if scripted {
 		link := p.With(f.Action, "trial", e.Job.ID)
 		if f.New {
 			link = p.With(link, "kind", f.Kind)
@@ -97,6 +100,28 @@ func trialKey(of string, t task.Task) (string, error) {
 	sum := sha256.Sum256(append(text, of...))
 	return hex.EncodeToString(sum[:16]), err
 }
+
+// sentTwice is how long after its end a trial is still what a form that is sent again asks for.
+const sentTwice = 5 * time.Second
+
+// over reports that a form which asks for a trial again wants another: the page came from the browser's history, and has
+// the key of before.
+func over(j job.Job, now time.Time) bool { return j.State.Final() && now.Sub(j.FinishedAt) > sentTwice }
+
+// tryTask runs a definition once, and once more for each trial of its key that is over.
+func tryTask(ctx context.Context, api trialAPI, t job.TaskTrial, over func(job.Job) bool) (e job.Enqueued, err error) {
+	for range maxRepeats {
+		if e, err = api.TryTask(ctx, t); err != nil || !e.Existing || !over(e.Job) {
+			return e, err
+		}
+		sum := sha256.Sum256([]byte(t.Key + "/" + strconv.FormatInt(e.Job.ID, 10)))
+		t.Key = hex.EncodeToString(sum[:16])
+	}
+	return e, nil
+}
+
+// maxRepeats bounds the trials of one page of the browser's history.
+const maxRepeats = 50
 
 // trialPart is what the part "trial" shows.
 type trialPart struct {
