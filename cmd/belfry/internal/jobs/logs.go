@@ -2,11 +2,9 @@ package jobs
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -41,11 +39,11 @@ func jobLogs(c *cli.CLI) *cobra.Command {
 				}
 				return logText(ctx, c, s, id, q)
 			}
-			l := &logPrinter{c: c, times: times}
+			l := &wait.Log{CLI: c, Times: times}
 			if follow {
-				return l.follow(ctx, s, id, attempt)
+				return l.Follow(ctx, s, id, attempt)
 			}
-			_, err = l.rest(ctx, s, id, attempt, "")
+			_, err = l.Rest(ctx, s, id, attempt, "")
 			return err
 		}),
 	}
@@ -82,7 +80,7 @@ func logText(ctx context.Context, c *cli.CLI, s *cli.Conn, id int64, q job.LogQu
 
 // followTail prints the last lines, and then what comes, until the job ends.
 func followTail(ctx context.Context, c *cli.CLI, s *cli.Conn, id int64, q job.LogQuery) error {
-	return untilEnd(ctx, c, s, id, func() error {
+	return wait.UntilEnd(ctx, c, s, id, func() error {
 		for {
 			t, err := s.LogText(ctx, s.NS, id, q)
 			if err != nil {
@@ -98,88 +96,4 @@ func followTail(ctx context.Context, c *cli.CLI, s *cli.Conn, id int64, q job.Lo
 			}
 		}
 	})
-}
-
-// logPrinter writes pieces of a log as they come.
-type logPrinter struct {
-	c       *cli.CLI
-	times   bool
-	attempt int // whose piece came last
-}
-
-// rest prints what there is after a cursor and answers the cursor after it.
-func (l *logPrinter) rest(ctx context.Context, s *cli.Conn, id int64, attempt int, cursor string) (string, error) {
-	for {
-		p, err := s.Logs(ctx, s.NS, id, job.LogFilter{Paging: core.Paging{Limit: 500, Cursor: cursor}, Attempt: attempt})
-		if err != nil {
-			return cursor, err
-		}
-		for _, line := range p.Items {
-			if err := l.print(line); err != nil {
-				return cursor, err
-			}
-		}
-		// A log has a cursor even at its end, for what comes after it.
-		if p.Next != "" {
-			cursor = p.Next
-		}
-		if len(p.Items) == 0 || p.Next == "" {
-			return cursor, nil
-		}
-	}
-}
-
-func (l *logPrinter) print(line job.LogLine) error {
-	if l.c.Output != "table" {
-		return json.NewEncoder(l.c.Stdout).Encode(line)
-	}
-	if line.Attempt != l.attempt {
-		if l.attempt != 0 {
-			fmt.Fprintf(l.c.Stderr, "--- attempt %d\n", line.Attempt)
-		}
-		l.attempt = line.Attempt
-	}
-	if !l.times {
-		_, err := io.WriteString(l.c.Stdout, line.Text)
-		return err
-	}
-	for part := range strings.Lines(line.Text) {
-		_, err := fmt.Fprintf(l.c.Stdout, "%s %-6s %s\n", line.At.Local().Format("15:04:05.000"), line.Stream, strings.TrimSuffix(part, "\n"))
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (l *logPrinter) follow(ctx context.Context, s *cli.Conn, id int64, attempt int) error {
-	cursor := ""
-	return untilEnd(ctx, l.c, s, id, func() (err error) {
-		cursor, err = l.rest(ctx, s, id, attempt, cursor)
-		return err
-	})
-}
-
-// untilEnd prints what there is again and again, until a job has ended. The exit
-// code is 1 when it did not succeed.
-func untilEnd(ctx context.Context, c *cli.CLI, s *cli.Conn, id int64, print func() error) error {
-	for {
-		j, err := s.Job(ctx, s.NS, id)
-		if err != nil {
-			return err
-		}
-		if err := print(); err != nil {
-			return err
-		}
-		if j.State.Final() {
-			fmt.Fprintf(c.Stderr, "--- job %d %s\n", id, j.State)
-			if j.State != job.Succeeded {
-				return cli.ExitStatus(cli.ExitFailed)
-			}
-			return nil
-		}
-		if wait.Sleep(ctx, wait.Pace) != nil {
-			return nil
-		}
-	}
 }

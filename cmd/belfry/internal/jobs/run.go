@@ -152,14 +152,7 @@ func runElsewhere(ctx context.Context, c *cli.CLI, s *cli.Conn, t task.Task, inp
 	if err != nil {
 		return err
 	}
-	id := made[0].Job.ID
-	fmt.Fprintf(c.Stderr, "--- job %d\n", id)
-	wait.NoteIdle(c, s)
-	err = (&logPrinter{c: c}).follow(ctx, s, id, 0)
-	if j, showErr := s.Job(ctx, s.NS, id); showErr == nil && len(j.Output) > 0 {
-		fmt.Fprintf(c.Stdout, "%s\n", plainjson.Unescape(j.Output))
-	}
-	return err
+	return wait.Live(ctx, c, s, made[0].Job, 0)
 }
 
 func runHere(ctx context.Context, c *cli.CLI, s *cli.Conn, t task.Task, input json.RawMessage) error {

@@ -18,7 +18,7 @@ import (
 // Task is the command task.
 func Task(c *cli.CLI) *cobra.Command {
 	return cli.Noun("task", "Manage tasks: create, change, show", []string{"tasks"},
-		taskCreate(c), taskList(c), taskShow(c), taskUpdate(c), taskDelete(c), taskLimits(c), taskResume(c))
+		taskCreate(c), taskList(c), taskShow(c), taskUpdate(c), taskTry(c), taskDelete(c), taskLimits(c), taskResume(c))
 }
 
 func taskList(c *cli.CLI) *cobra.Command {

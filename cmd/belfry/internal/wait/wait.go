@@ -117,7 +117,7 @@ func For(ctx context.Context, c *cli.CLI, s *cli.Conn, jobs []job.Job, timeout T
 	for _, j := range jobs {
 		done, err := app.WaitJob(ctx, s, j.Namespace, j.ID)
 		if errors.Is(err, context.DeadlineExceeded) {
-			return core.Errorf(core.Unavailable, "job %d has not ended, it is %s", j.ID, done.State).WithHint("belfry job why %d", j.ID)
+			return late(done)
 		}
 		if err != nil {
 			return err
