@@ -163,7 +163,7 @@ func (p *page) failed(err error) {
 	if core.CodeOf(err) == core.NotFound && p.api != nil {
 		if a := audit.Deletion(p.R.Context(), p.api, p.R.Pattern, p.Namespace, p.R.PathValue("name")); a != nil {
 			gone := core.Errorf(core.NotFound, "%s %q was deleted %s by %s", parts.Words(a.Noun), a.Name, parts.NewMoment(a.At, p.Now, p.Times.Zone, true).Rel(), a.Actor)
-			p.FailWith(gone, "Its changes", p.With(p.LinkIn(a.Namespace, "audit"), "noun", a.Noun, "name", a.Name))
+			p.Fail(gone, frame.More{Text: "Its changes", Link: p.With(p.LinkIn(a.Namespace, "audit"), "noun", a.Noun, "name", a.Name)})
 			return
 		}
 	}

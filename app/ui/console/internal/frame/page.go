@@ -157,17 +157,17 @@ func (p *Page) Again(name string, data any, err error) error {
 }
 
 type errorData struct {
-	Err        error
-	Status     int
-	Back       string
-	More, Link string
+	Err    error
+	Status int
+	Back   string
+	More   []More
 }
 
-// Fail answers with a page that says what happened and what next.
-func (p *Page) Fail(err error) { p.FailWith(err, "", "") }
+// More is a link to more about an error.
+type More struct{ Text, Link string }
 
-// FailWith is Fail with a link to more about it.
-func (p *Page) FailWith(err error, more, link string) {
+// Fail answers with a page that says what happened and what next.
+func (p *Page) Fail(err error, more ...More) {
 	p.Status = p.Site.Status(err)
 	switch {
 	case p.R.Context().Err() != nil: // the reader has left
@@ -175,7 +175,7 @@ func (p *Page) FailWith(err error, more, link string) {
 	case core.CodeOf(err) == core.Internal:
 		p.Site.Log.Error("page failed", "path", p.R.URL.Path, "error", err)
 	}
-	d := errorData{Err: err, Status: p.Status, Back: p.Link(), More: more, Link: link}
+	d := errorData{Err: err, Status: p.Status, Back: p.Link(), More: more}
 	if from, perr := url.Parse(p.R.Referer()); perr == nil && from.Host == p.R.Host && p.R.Method == http.MethodPost {
 		d.Back = LocalPath(from.RequestURI())
 	}
