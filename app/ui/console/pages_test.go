@@ -57,7 +57,7 @@ var everyPage = []struct {
 	{name: "cycle-edit", path: "/cycles/nightly/edit", says: []string{"Edit nightly", "Stagger"}, scope: access.ScopeAdmin},
 	{name: "no-cycle", path: "/cycles/nothing", says: []string{"Not here"}, status: 404},
 
-	{name: "monitors", path: "/monitors", says: []string{"shop", "api", "backup", "prices", "paused", "connection refused", "With the selected", "core"}},
+	{name: "monitors", path: "/monitors", says: []string{"shop", "api", "backup", "prices", "paused", "connection refused", "Check all", "core"}},
 	{name: "monitors-grid", path: "/monitors?view=grid&span=24h", says: []string{"shop", "api", "24 hours"}},
 	{name: "monitors-none", path: "/monitors?search=nothing&status=up", says: []string{"No matching monitor.", "Show all"}},
 	{name: "monitors-empty", path: "/monitors?namespace=nobody", says: []string{"There is no monitor yet.", "belfry monitor create"}},
@@ -117,7 +117,7 @@ var everyPage = []struct {
 	{name: "window-new", path: "/settings/windows/-new", says: []string{"New maintenance window"}},
 	{name: "window", path: "/settings/windows/night", says: []string{"Active times", "Europe/Sofia"}},
 	{name: "parts", path: "/design", says: []string{"Latency, stacked", "has no minute 61", "1 min 30 s", "handed back"}},
-	{name: "jobs", path: "/jobs", says: []string{"All", "broken", "the disk is full", "With the selected", "How to search"}},
+	{name: "jobs", path: "/jobs", says: []string{"All", "broken", "the disk is full", "Cancel all", "How to search"}},
 	{name: "jobs-empty", path: "/jobs?namespace=nobody", says: []string{"There is no job yet."}},
 	{name: "jobs-all", path: "/jobs?namespace=*", says: []string{"in default"}},
 	{name: "jobs-state", path: "/jobs?q=task%3Alater+state%3Aready", says: []string{"later", "ready", "Cancel all"}},
