@@ -138,7 +138,7 @@ func (a *App) firstToken(ctx context.Context, tokens httpapi.Tokens, usable bool
 	if usable {
 		return a.mindToken(path)
 	}
-	name := "first-start-" + time.Now().UTC().Format("20060102-150405")
+	const name = "admin"
 	_, secret, err := tokens.CreateToken(ctx, access.Token{
 		Name: name, Namespace: core.AnyNamespace, Scopes: []access.Scope{access.ScopeAdmin, access.ScopeWorker},
 	})

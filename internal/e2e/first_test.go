@@ -233,7 +233,7 @@ command:
 			s.run("task", "create", "quick", "--shell", "true")
 			s.run("queue", "pause", "default", "--reason", "the deploy")
 			id := jobID(s.run("job", "enqueue", "quick"))
-			s.run("job", "why", id).says(`paused by token:first-start\S* at .*the deploy`).says("^try: belfry queue resume default$")
+			s.run("job", "why", id).says(`paused by token:admin at .*the deploy`).says("^try: belfry queue resume default$")
 			s.run("doctor", "--within", "20s").says("note  canary on default: not sent.*the deploy")
 			s.fails(6, "belfry job why", "job", "wait", id, "--wait-timeout", "200ms")
 			s.run("queue", "resume", "default")
