@@ -129,7 +129,6 @@ var settingsPages = []struct {
 	{"Channels", "settings/channels", access.ScopeRead, false},
 	{"Hooks", "settings/hooks", access.ScopeRead, false},
 	{"Maintenance", "settings/windows", access.ScopeRead, false},
-	{"Status pages", "status-pages", access.ScopeRead, false},
 	{"Calendars", "calendars", access.ScopeRead, false},
 }
 
