@@ -87,7 +87,8 @@ func (p *page) ChannelTabs(d channelData) []parts.Tab {
 
 func (p *page) channelForm(kind, name string, values url.Values, err error) channelData {
 	d := channelData{Kind: kind, Name: name, Form: forms.Form{
-		Edit: forms.Edit{Version: values.Get("version")}, Title: "New channel", New: name == "", Action: p.With(p.Link("settings", "channels", "-new"), "kind", kind), Back: p.Link("settings", "channels"), Save: "Create channel", Err: err,
+		AsText: forms.AsText{Has: true},
+		Edit:   forms.Edit{Version: values.Get("version")}, Title: "New channel", New: name == "", Action: p.With(p.Link("settings", "channels", "-new"), "kind", kind), Back: p.Link("settings", "channels"), Save: "Create channel", Err: err,
 		Groups:  forms.Fill(channelGroups(kind, name == ""), values, err),
 		Command: p.Command("PUT", p.APIPath("/v1/channels/team"), `{"ntfy":{"topic":"belfry"}}`, "channel", "set", "team", "--ntfy", "belfry"),
 	}}
@@ -133,13 +134,23 @@ func saveChannel(p *page) error {
 	if _, is := alert.KindOf(kind); !is {
 		return core.InvalidField("kind", kind, "is not a kind of channel", "")
 	}
-	var c alert.Channel
-	err := doc.Read(forms.InputsOf(channelGroups(kind, name == "")), p.R.PostForm)
-	if doc.At(kind) == nil {
-		doc[kind] = map[string]any{}
-	}
-	if err == nil {
-		err = doc.To(&c)
+	c, text, shown, err := forms.ReadEither(p.Page, "channel", name == "", func() (c alert.Channel, err error) {
+		err = doc.Read(forms.InputsOf(channelGroups(kind, name == "")), p.R.PostForm)
+		if doc.At(kind) == nil {
+			doc[kind] = map[string]any{}
+		}
+		if err == nil {
+			err = doc.To(&c)
+		}
+		return c, err
+	})
+	if shown {
+		if text.Has && err == nil && c.Kind() != "" {
+			kind = c.Kind()
+		}
+		d := p.channelForm(kind, name, forms.ValuesOf(p.Page, text, err, c, channelGroups(kind, name == "")), err)
+		d.AsText = text
+		return forms.ShowAgain(p.Page, "channel", d, err)
 	}
 	c.Namespace = p.Namespace
 	if name != "" {
@@ -151,9 +162,9 @@ func saveChannel(p *page) error {
 		_, err = p.api.SaveChannel(forms.Expecting(p.Page), c)
 	}
 	if err != nil {
-		e, shown := forms.Meanwhile(p.Page, p.api, err, "channel", name, p.Link("settings", "channels", name), c, func() (alert.Channel, error) { return p.api.Channel(ctx, p.Namespace, name) })
-		d := p.channelForm(kind, name, p.R.PostForm, shown)
-		d.Edit = e
+		e, said := forms.Meanwhile(p.Page, p.api, err, "channel", name, p.Link("settings", "channels", name), c, func() (alert.Channel, error) { return p.api.Channel(ctx, p.Namespace, name) })
+		d := p.channelForm(kind, name, p.R.PostForm, said)
+		d.Edit, d.AsText = e, text
 		return p.Again("channel", d, err)
 	}
 	return p.Done(p.Link("settings", "channels", c.Name), "Channel %s is saved. Send a test to see whether it arrives.", c.Name)

@@ -226,7 +226,8 @@ func (p *page) HookKinds() []parts.Tab {
 
 func (p *page) hookForm(name string, pull bool, values url.Values, err error) hookFormData {
 	d := hookFormData{Name: name, Form: forms.Form{
-		Edit: forms.Edit{Version: values.Get("version")}, Title: "New hook", New: name == "", Action: p.Link("settings", "hooks", "-new"), Back: p.Link("settings", "hooks"), Save: "Create hook", Err: err,
+		AsText: forms.AsText{Has: true},
+		Edit:   forms.Edit{Version: values.Get("version")}, Title: "New hook", New: name == "", Action: p.Link("settings", "hooks", "-new"), Back: p.Link("settings", "hooks"), Save: "Create hook", Err: err,
 		Groups:  forms.Fill(hookGroups(name == "", pull), values, err),
 		Command: p.Command("PUT", p.APIPath("/v1/hooks/billing"), `{"url":"https://example.com/belfry","secret":"SECRET","on":["job.*"]}`, "hook", "set", "billing", "--url", "https://example.com/belfry", "--secret-file", "hook.key", "--on", "job.*"),
 	}}
@@ -260,10 +261,20 @@ func saveHook(p *page) error {
 		}
 		doc, pull = forms.DocumentOf(old), old.Pull
 	}
-	var h hook.Hook
-	err := doc.Read(forms.InputsOf(hookGroups(name == "", pull)), p.R.PostForm)
-	if err == nil {
-		err = doc.To(&h)
+	h, text, shown, err := forms.ReadEither(p.Page, "hook", name == "", func() (h hook.Hook, err error) {
+		if err = doc.Read(forms.InputsOf(hookGroups(name == "", pull)), p.R.PostForm); err == nil {
+			err = doc.To(&h)
+		}
+		h.Pull = pull
+		return h, err
+	})
+	if err == nil && name == "" {
+		pull = h.Pull
+	}
+	if shown {
+		d := p.hookForm(name, pull, forms.ValuesOf(p.Page, text, err, h, hookGroups(name == "", pull)), err)
+		d.AsText = text
+		return forms.ShowAgain(p.Page, "hook-form", d, err)
 	}
 	h.Namespace, h.Pull = p.Namespace, pull
 	if name != "" {
@@ -275,9 +286,9 @@ func saveHook(p *page) error {
 		_, err = p.api.SaveHook(forms.Expecting(p.Page), h)
 	}
 	if err != nil {
-		e, shown := forms.Meanwhile(p.Page, p.api, err, "hook", name, p.Link("settings", "hooks", name, "edit"), h, func() (hook.Hook, error) { return p.api.Hook(ctx, p.Namespace, name) })
-		d := p.hookForm(name, pull, p.R.PostForm, shown)
-		d.Edit = e
+		e, said := forms.Meanwhile(p.Page, p.api, err, "hook", name, p.Link("settings", "hooks", name, "edit"), h, func() (hook.Hook, error) { return p.api.Hook(ctx, p.Namespace, name) })
+		d := p.hookForm(name, pull, p.R.PostForm, said)
+		d.Edit, d.AsText = e, text
 		return p.Again("hook-form", d, err)
 	}
 	if pull {

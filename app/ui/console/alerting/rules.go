@@ -132,7 +132,8 @@ func (p *page) channelNames(also []string) ([]string, error) {
 
 func (p *page) alertRuleForm(name string, channels []string, values url.Values, err error) alertRuleData {
 	d := alertRuleData{Name: name, Form: forms.Form{
-		Edit: forms.Edit{Version: values.Get("version")}, Title: "New alert rule", New: name == "", Action: p.Link("alert-rules", "-new"), Back: p.Link("alert-rules"), Save: "Create alert rule", Err: err,
+		AsText: forms.AsText{Has: true},
+		Edit:   forms.Edit{Version: values.Get("version")}, Title: "New alert rule", New: name == "", Action: p.Link("alert-rules", "-new"), Back: p.Link("alert-rules"), Save: "Create alert rule", Err: err,
 		Groups:  forms.Fill(alertRuleGroups(name == "", channels), values, err),
 		Command: p.Command("PUT", p.APIPath("/v1/alert-rules/all"), `{"channels":["team"]}`, "alert", "rule", "set", "all", "--channel", "team"),
 	}}
@@ -176,9 +177,20 @@ func saveAlertRule(p *page) error {
 	if err != nil {
 		return err
 	}
-	var a alert.Rule
-	if err = doc.Read(forms.InputsOf(alertRuleGroups(name == "", channels)), p.R.PostForm); err == nil {
-		err = doc.To(&a)
+	a, text, shown, err := forms.ReadEither(p.Page, "alert rule", name == "", func() (a alert.Rule, err error) {
+		if err = doc.Read(forms.InputsOf(alertRuleGroups(name == "", channels)), p.R.PostForm); err == nil {
+			err = doc.To(&a)
+		}
+		return a, err
+	})
+	if shown {
+		var failed error
+		if channels, failed = p.channelNames(slices.Concat(channels, a.Channels)); failed != nil {
+			return failed
+		}
+		d := p.alertRuleForm(name, channels, forms.ValuesOf(p.Page, text, err, a, alertRuleGroups(name == "", channels)), err)
+		d.AsText = text
+		return forms.ShowAgain(p.Page, "alert-rule", d, err)
 	}
 	a.Namespace = p.Namespace
 	if name != "" {
@@ -190,9 +202,9 @@ func saveAlertRule(p *page) error {
 		_, err = p.api.SaveAlertRule(forms.Expecting(p.Page), a)
 	}
 	if err != nil {
-		e, shown := forms.Meanwhile(p.Page, p.api, err, "alert_rule", name, p.Link("alert-rules", name), a, func() (alert.Rule, error) { return p.api.AlertRule(ctx, p.Namespace, name) })
-		d := p.alertRuleForm(name, channels, p.R.PostForm, shown)
-		d.Edit = e
+		e, said := forms.Meanwhile(p.Page, p.api, err, "alert_rule", name, p.Link("alert-rules", name), a, func() (alert.Rule, error) { return p.api.AlertRule(ctx, p.Namespace, name) })
+		d := p.alertRuleForm(name, channels, p.R.PostForm, said)
+		d.Edit, d.AsText = e, text
 		return p.Again("alert-rule", d, err)
 	}
 	return p.Done(p.Link("alert-rules"), "Alert rule %s is saved.", a.Name)

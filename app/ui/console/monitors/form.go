@@ -118,7 +118,8 @@ func newMonitor(p *page) error {
 
 func (p *page) monitorForm(kind task.Kind, name string, values url.Values, err error) monitorFormData {
 	d := monitorFormData{Kind: kind, Name: name, Form: forms.Form{
-		Edit: forms.Edit{Version: values.Get("version")}, Title: "New monitor", New: name == "", Action: p.With(p.Link("monitors", "-new"), "kind", kind), Back: p.Link("monitors"), Err: err,
+		AsText: forms.AsText{Has: true},
+		Edit:   forms.Edit{Version: values.Get("version")}, Title: "New monitor", New: name == "", Action: p.With(p.Link("monitors", "-new"), "kind", kind), Back: p.Link("monitors"), Err: err,
 		Groups: forms.Fill(monitorGroups(kind, name == ""), values, err), Save: "Create monitor",
 		Command: p.Command("POST", p.APIPath("/v1/monitors"), `{"name":"shop","check":{"http":{"url":"https://example.com"}}}`, "monitor", "create", "shop", "--url", "https://example.com"),
 	}}
@@ -156,7 +157,19 @@ func saveMonitor(p *page) error {
 	if !slices.Contains(monitorKinds, kind) {
 		return core.InvalidField("kind", string(kind), "is not a kind of monitor", "")
 	}
-	m, err := p.readMonitor(doc, kind, name)
+	m, text, shown, err := forms.ReadEither(p.Page, "monitor", name == "", func() (monitor.Monitor, error) { return p.readMonitor(doc, kind, name) })
+	if shown {
+		if k := m.Kind(); err == nil && slices.Contains(monitorKinds, k) {
+			kind = k
+		}
+		d := p.monitorForm(kind, name, forms.ValuesOf(p.Page, text, err, m, monitorGroups(kind, name == "")), err)
+		d.AsText = text
+		return forms.ShowAgain(p.Page, "monitor-form", d, err)
+	}
+	m.Namespace = p.Namespace
+	if name != "" {
+		m.Name = name
+	}
 	if err == nil && p.R.PostFormValue("do") == "try" {
 		return p.tryMonitor(m, kind, name)
 	}
@@ -169,12 +182,12 @@ func saveMonitor(p *page) error {
 		v, err = p.api.UpdateMonitor(forms.Expecting(p.Page), m)
 	}
 	if err != nil {
-		e, shown := forms.Meanwhile(p.Page, p.api, err, "monitor", name, p.Link("monitors", name, "edit"), m, func() (monitor.Monitor, error) {
+		e, said := forms.Meanwhile(p.Page, p.api, err, "monitor", name, p.Link("monitors", name, "edit"), m, func() (monitor.Monitor, error) {
 			v, err := p.api.Monitor(p.R.Context(), p.Namespace, name)
 			return v.Monitor, err
 		})
-		d := p.monitorForm(kind, name, p.R.PostForm, shown)
-		d.Edit = e
+		d := p.monitorForm(kind, name, p.R.PostForm, said)
+		d.Edit, d.AsText = e, text
 		return p.Again("monitor-form", d, err)
 	}
 	if name != "" {

@@ -174,7 +174,8 @@ type windowData struct {
 
 func (p *page) windowForm(name string, values url.Values, err error) windowData {
 	d := windowData{Name: name, Zone: values.Get("zone"), Form: forms.Form{
-		Edit: forms.Edit{Version: values.Get("version")}, Title: "New maintenance window", New: name == "", Action: p.Link("settings", "windows", "-new"), Back: p.Link("settings", "windows"), Save: "Create window", Err: err,
+		AsText: forms.AsText{Has: true},
+		Edit:   forms.Edit{Version: values.Get("version")}, Title: "New maintenance window", New: name == "", Action: p.Link("settings", "windows", "-new"), Back: p.Link("settings", "windows"), Save: "Create window", Err: err,
 		Groups: forms.Fill(windowGroups(name == ""), values, err), Try: "Show when",
 		Command: p.Command("PUT", p.APIPath("/v1/windows/backup"), `{"rules":[{"cron":"0 2 * * SUN"}],"lasts":"2h","zone":"Europe/Sofia"}`, "window", "set", "backup", "--cron", "0 2 * * SUN", "--lasts", "2h", "--zone", "Europe/Sofia"),
 	}}
@@ -287,7 +288,22 @@ func saveWindow(p *page) error {
 		}
 		doc = forms.DocumentOf(saved)
 	}
-	w, err := p.readWindow(doc, name, p.R.PostForm)
+	w, text, shown, err := forms.ReadEither(p.Page, "maintenance window", name == "", func() (monitor.Window, error) { return p.readWindow(doc, name, p.R.PostForm) })
+	if shown {
+		values := p.R.PostForm
+		if err == nil && !text.Here && p.R.PostForm.Has("definition") {
+			values = windowValues(w)
+			values.Set("name", w.Name)
+			values.Set("version", p.R.PostForm.Get("version"))
+		}
+		d := p.windowForm(name, values, err)
+		d.AsText = text
+		return forms.ShowAgain(p.Page, "window", d, err)
+	}
+	w.Namespace = p.Namespace
+	if name != "" {
+		w.Name = name
+	}
 	if err == nil && p.R.PostFormValue("do") == "try" {
 		d := p.windowForm(name, p.R.PostForm, nil)
 		if w.Name == "" {
@@ -305,9 +321,9 @@ func saveWindow(p *page) error {
 		_, err = p.api.SaveWindow(forms.Expecting(p.Page), w)
 	}
 	if err != nil {
-		e, shown := forms.Meanwhile(p.Page, p.api, err, "window", name, p.Link("settings", "windows", name), w, func() (monitor.Window, error) { return p.api.Window(ctx, p.Namespace, name) })
-		d := p.windowForm(name, p.R.PostForm, shown)
-		d.Edit = e
+		e, said := forms.Meanwhile(p.Page, p.api, err, "window", name, p.Link("settings", "windows", name), w, func() (monitor.Window, error) { return p.api.Window(ctx, p.Namespace, name) })
+		d := p.windowForm(name, p.R.PostForm, said)
+		d.Edit, d.AsText = e, text
 		return p.Again("window", d, err)
 	}
 	return p.Done(p.Link("settings", "windows", w.Name), "Window %s is saved.", w.Name)

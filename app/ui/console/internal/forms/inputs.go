@@ -446,6 +446,7 @@ type Form struct {
 	Groups  []formGroup
 	Err     error
 	Save    string // what the button says
+	AsText  AsText
 	Files   bool   // it has an image
 	Try     string // what the button beside it says; empty: there is none
 	Delete  *parts.Confirm

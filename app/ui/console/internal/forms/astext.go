@@ -1,0 +1,77 @@
+package forms
+
+import (
+	"net/url"
+
+	"github.com/belfry-run/belfry/app/ui/console/internal/frame"
+	"github.com/belfry-run/belfry/app/ui/console/internal/parts"
+)
+
+// AsText is the definition of a form as one text, which is its tab YAML.
+type AsText struct {
+	Has  bool // the form has the tab
+	Here bool // which is shown
+	Text string
+}
+
+// Definition is the input of the whole.
+func (t AsText) Definition(err error) parts.Field {
+	in := parts.NewField("definition", "Definition", "area", t.Text, "YAML or JSON, as the API has it. What you take out gets its default. A secret that stands as it was shown stays as it is.", err).Need()
+	in.Code = true
+	return in
+}
+
+// ReadEither reads what a form with a tab YAML sent: its fields by read, or its
+// text. With shown a tab was chosen, and nothing is to be saved: the form is
+// shown again, as t says.
+func ReadEither[T any](p *frame.Page, what string, isNew bool, read func() (T, error)) (v T, t AsText, shown bool, err error) {
+	do := p.R.PostFormValue("do")
+	t.Has, shown = true, do == "form" || do == "yaml" || do == "same"
+	if p.R.PostForm.Has("definition") {
+		t.Here, t.Text = true, p.R.PostForm.Get("definition")
+		err = p.Site.ReadDefinition(t.Text, what, &v)
+		if do == "form" && err == nil {
+			t.Here = false
+		}
+		return v, t, shown || do == "try", err
+	}
+	v, err = read()
+	if do == "yaml" && err == nil {
+		t.Here = true
+		t.Text, err = written(p, v, isNew)
+	}
+	return v, t, shown, err
+}
+
+// written is a definition without what an edit cannot change.
+func written[T any](p *frame.Page, v T, isNew bool) (string, error) {
+	doc := DocumentOf(v)
+	delete(doc, "namespace")
+	if !isNew {
+		delete(doc, "name")
+	}
+	var plain T
+	if err := doc.To(&plain); err != nil {
+		return "", err
+	}
+	return p.Site.WriteDefinition(plain)
+}
+
+// ValuesOf are the values of a form that is shown again after [ReadEither]: as
+// they were sent, or those of the text that it came from.
+func ValuesOf[T any](p *frame.Page, t AsText, err error, v T, groups []InputGroup) url.Values {
+	if err != nil || t.Here || !p.R.PostForm.Has("definition") {
+		return p.R.PostForm
+	}
+	values := DocumentOf(v).Values(InputsOf(groups))
+	values.Set("version", p.R.PostForm.Get("version"))
+	return values
+}
+
+// ShowAgain shows a form in its other way, or why that cannot be.
+func ShowAgain(p *frame.Page, name string, data any, err error) error {
+	if err != nil {
+		return p.Again(name, data, err)
+	}
+	return p.Show(name, data)
+}
