@@ -11,6 +11,11 @@ func TestVersionsBesideEachOtherAreLines(t *testing.T) {
 		b.Emulate("light", width)
 		var of struct{ Rows, Most float64 }
 		b.Eval(`(() => { const all = [...document.querySelectorAll('.page-diff tbody tr')].map(r => r.getBoundingClientRect().height); return {rows: all.length, most: Math.max(...all)}; })()`, &of)
+		var wide float64
+		b.Eval(`document.querySelector('.page-diff').getBoundingClientRect().width / document.querySelector('.page-diff').closest('.scroll').clientWidth`, &wide)
+		if wide < 0.95 {
+			t.Errorf("at %d pixels it takes %.2f of the width", width, wide)
+		}
 		if of.Rows < 3 || of.Most < 10 || of.Most > 60 {
 			t.Errorf("at %d pixels: %+v", width, of)
 		}
