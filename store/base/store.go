@@ -20,38 +20,30 @@ import (
 
 // Options says how a store behaves. The zero value works.
 type Options struct {
-	// SessionTTL is how long a worker's session lives without a renewal.
-	// Default: 30s.
+	// SessionTTL is how long a worker's session lives without a renewal. Default: 30s.
 	SessionTTL time.Duration
-	// Poll is how often a waiting claim looks for jobs that nobody announced.
-	// Default: 1s, with a jitter of a fifth.
+	// Poll is how often a waiting claim looks for jobs that nobody announced. Default: 1s, with a jitter of a fifth.
 	Poll time.Duration
 	// Keep is the retention. Default: 30 days and a million finished jobs.
 	Keep Keep
-	// Clock, if set, decides instead of the database's or the system's clock.
-	// Tests use it.
+	// Clock, if set, decides instead of the database's or the system's clock. Tests use it.
 	Clock func() time.Time
-	// Vet, if set, says what is wrong with a task beyond what package task can
-	// tell: expressions and selectors that do not compile.
+	// Vet, if set, says what is wrong with a task beyond what package task can tell: expressions and selectors that do not compile.
 	Vet func(task.Task) error
 	// Bytes is where artifacts lie. Without it programs cannot be uploaded.
 	Bytes Bytes
 	// Sealer hides secrets. Without it none can be kept.
 	Sealer Sealer
-	// RingAgain is how long after a ticket was made it is made again, if nobody
-	// claimed its job; twice as long after each time, up to 32 times as long.
-	// Default: 30s.
+	// RingAgain is how long after a ticket was made it is made again, if nobody claimed its job; twice as long after each
+	// time, up to 32 times as long. Default: 30s.
 	RingAgain time.Duration
-	// PackFrom is how many jobs a claim must have got for their leases to share a
-	// row. Default: 50 on PostgreSQL, 10 on SQLite.
+	// PackFrom is how many jobs a claim must have got for their leases to share a row. Default: 50 on PostgreSQL, 10 on SQLite.
 	PackFrom int
 	// Claims switches mechanisms of the claim path off. Default: none.
 	Claims Claims
-	// Monotonic, if set, is read beside the clock to notice that it was set.
-	// Default: this process's, or nothing where Clock is set.
+	// Monotonic, if set, is read beside the clock to notice that it was set. Default: this process's, or nothing where Clock is set.
 	Monotonic func() time.Duration
-	// ZoneRelease is the release of this machine's time zone data, such as
-	// "2026b". Default: [cron.ZoneRelease].
+	// ZoneRelease is the release of this machine's time zone data, such as "2026b". Default: [cron.ZoneRelease].
 	ZoneRelease string
 	// Logger gets what heals by itself at warn. Default: discarded.
 	Logger *slog.Logger
@@ -62,8 +54,7 @@ type Options struct {
 // Observer hears what happens in a store. Its methods must not block.
 type Observer interface {
 	Claimed(queue string, jobs int)
-	// Waited is told, of each job that was claimed, how long after its due time
-	// that was.
+	// Waited is told, of each job that was claimed, how long after its due time that was.
 	Waited(queue string, kind task.Kind, lag time.Duration)
 	Settled(queue string, outcome job.Outcome, state job.State, ran time.Duration)
 	// Fired is told of each row of occurrences: of how many nominal times it is, and how late it was decided.
