@@ -102,10 +102,23 @@ func (p Pace) Take(next, now int64) (then int64, ok bool, from int64) {
 	return slot + p.Every, true, 0
 }
 
+// Behind is by how much an instant may be before one that decided earlier about the same row: a transaction takes its own when
+// it begins, and has the row when those before it are done. A row that is further ahead is of a slower rate, or of a clock
+// that was set back.
+const Behind = 5 * time.Second
+
+// Near is where a row is at an instant, without what it is ahead for such reasons.
+func (p Pace) Near(next, now int64) int64 {
+	if next > now+p.Every+Behind.Microseconds() {
+		return now + p.Every
+	}
+	return next
+}
+
 // TakeAll begins n jobs at once, or none of them: it is [Pace.Take] for a batch. One of more than the burst never fits.
 func (p Pace) TakeAll(n int, next, now int64) (then int64, ok bool, from int64) {
 	slot := max(next, now-p.Slack)
-	if next > now+p.Every { // the clock was set back since
+	if next > now+p.Every+Behind.Microseconds() { // the clock was set back since
 		slot = now
 	}
 	last := slot + int64(max(n, 1)-1)*p.Every

@@ -100,6 +100,34 @@ func TestBatchesKeepTheRate(t *testing.T) {
 	})
 }
 
+// A transaction that began earlier may have the row later. What it decides gives nothing away of what was taken since.
+func TestInstantsOutOfOrderKeepTheRate(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		p := PaceOf(rapid.IntRange(1, 2000).Draw(t, "n"), time.Second, rapid.IntRange(1, 20).Draw(t, "burst"))
+		var next int64
+		oldest := min(Behind.Microseconds(), 5*p.Every)
+		now, begun, let := int64(1e15), int64(1e15)-oldest, int64(0)
+		for range rapid.IntRange(1, 200).Draw(t, "calls") {
+			now += rapid.Int64Range(0, 2*p.Every).Draw(t, "pause")
+			at := now - rapid.Int64Range(0, oldest).Draw(t, "behind")
+			next = p.Near(next, at)
+			k := rapid.IntRange(1, p.Burst()).Draw(t, "batch")
+			var ok bool
+			if k == 1 {
+				next, ok, _ = p.Take(next, at)
+			} else {
+				next, ok, _ = p.TakeAll(k, next, at)
+			}
+			if ok {
+				let += int64(k)
+			}
+			if most := (p.Slack+now-begun)/p.Every + 1; let > most {
+				t.Fatalf("%d were let in within %d microseconds, at most %d may be", let, now-begun, most)
+			}
+		}
+	})
+}
+
 // Jobs that have not begun are counted where more than the burst may have been let in.
 func TestWhereTheUnbegunAreCounted(t *testing.T) {
 	pace := PaceOf(10, time.Second, 5)

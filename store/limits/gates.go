@@ -142,8 +142,8 @@ func roomsOf(c *Change, rows []keyRow) (map[int64]*room, error) {
 		if r.free = i < 0; !r.free {
 			r.gate = gates[k.Owner][i]
 		}
-		if p := r.gate.Pace; !p.IsZero() { // further ahead it is of a slower rate, or of a clock that was set back
-			r.next = min(r.next, base.Micros(c.Now)+p.Every)
+		if p := r.gate.Pace; !p.IsZero() {
+			r.next = p.Near(r.next, base.Micros(c.Now))
 		}
 		rooms[k.ID] = r
 	}
