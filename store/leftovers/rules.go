@@ -143,7 +143,7 @@ func (c *Change) CatchUp(w job.WorkerState, rows []jobs.JobRow, unlease func([]j
 			continue
 		case isGone && (j.Trigger == job.TriggerSchedule || j.Trigger == job.TriggerCheck):
 			withdrawn[gone] = append(withdrawn[gone], j.ID)
-		case isEdited && (j.Kind != t.Kind || !w.Handles(t.Kind, j.Task) || !w.Runs(t.Kind) || !t.Requirement().Meets(w.Has)):
+		case isEdited && (j.Kind != t.Kind || !task.RunByEngine(t.Kind) && (!w.Handles(t.Kind, j.Task) || !w.Runs(t.Kind) || !t.Requirement().Meets(w.Has))):
 			edited = append(edited, j.ID)
 		case holds[i] && !j.Limited:
 			held = append(held, j.ID)
