@@ -135,11 +135,18 @@ func (c *Change) refuseOver(bounded map[string]job.Queue, asked map[string]want)
 		}
 		needed, droppable := min(q.Overflow(used, w.jobs), w.jobs), 0
 		if q.OnFull == job.OnFullDropOldest && w.jobs <= q.MaxWaiting {
-			victims, err := c.victims(a, w.lowest, needed)
+			victims, err := c.victims(a, w.lowest, needed, c.SQL.SkipLocked("jobs"))
 			if err != nil {
 				return err
 			}
-			droppable = len(victims)
+			if droppable = len(victims); droppable < needed && c.s.Far && !c.Foreign { // others may be changing some
+				if victims, err = c.victims(a, w.lowest, needed, ""); err != nil {
+					return err
+				}
+				if len(victims) >= needed {
+					return base.Meets{Table: "jobs", IDs: victims}
+				}
+			}
 		}
 		if droppable < needed {
 			return refuse(q, used, w.jobs, droppable)
@@ -158,7 +165,7 @@ func (c *Change) take(q job.Queue, w want) error {
 		return err
 	}
 	if over := q.Overflow(a.counted+a.added, w.jobs); over > 0 && a.sure && q.OnFull == job.OnFullDropOldest {
-		victims, err := c.victims(a, w.lowest, min(over, w.jobs+shed))
+		victims, err := c.victims(a, w.lowest, min(over, w.jobs+shed), c.SQL.SkipLocked("jobs"))
 		if err != nil {
 			return err
 		}
@@ -173,16 +180,16 @@ func (c *Change) take(q job.Queue, w want) error {
 }
 
 // victims are the jobs of a queue that are dropped first, up to a priority: the lowest first, then the oldest. Those that
-// run, have begun before, or follow from what has begun, are not among them, nor are those that another transaction is
-// changing: it may wait for what this one has locked.
-func (c *Change) victims(a *account, upTo, most int) ([]int64, error) {
+// run, have begun before, or follow from what has begun, are not among them. They are locked without a wait for those that another
+// transaction is changing, which may wait for what this one has.
+func (c *Change) victims(a *account, upTo, most int, lock string) ([]int64, error) {
 	spare := base.Kept[spared](c.Change).ids
 	ids, err := base.Collect(c.Ctx, c.Tx, base.ScanInt, `
 		select id
 		from belfry.jobs
 		where queue = $1 and bounded > 0 and bounded = 1 and attempt = 0 and priority <= $2 and `+c.s.Unleased()+`
 		order by priority, id
-		limit $3 + 0`+c.SQL.SkipLocked("jobs"), a.q.Name, upTo, most+len(a.picked)+len(spare))
+		limit $3 + 0`+lock, a.q.Name, upTo, most+len(a.picked)+len(spare))
 	ids = slices.DeleteFunc(ids, func(id int64) bool { return a.picked[id] || slices.Contains(spare, id) })
 	return ids[:min(len(ids), most)], err
 }
@@ -233,7 +240,7 @@ func (c *Change) Room(j *job.Job, wanted int, drop bool) (room int, why string, 
 	}
 	room = max(q.MaxWaiting-used, 0)
 	if drop && room < wanted && q.OnFull == job.OnFullDropOldest {
-		victims, err := c.victims(a, j.Priority, min(wanted, q.MaxWaiting)-room)
+		victims, err := c.victims(a, j.Priority, min(wanted, q.MaxWaiting)-room, c.SQL.SkipLocked("jobs"))
 		if err != nil {
 			return 0, "", false, err
 		}
