@@ -16,6 +16,8 @@ func (f Freed) Unwrap() error { return f.Err }
 type Meets struct {
 	Table string
 	IDs   []int64
+	Makes string // a statement, with its values, that makes rows which another may be making too
+	With  []any
 }
 
 func (m Meets) Error() string { return m.Unwrap().Error() }

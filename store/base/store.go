@@ -61,14 +61,11 @@ type Observer interface {
 	Fired(decision schedule.Decision, reason core.Reason, times int, lag time.Duration)
 	Stale(jobs int)
 	Lost(sessions int)
-	// Released is told how many jobs a lost session held, and how long after its
-	// last sign they were released.
+	// Released is told how many jobs a lost session held, and how long after its last sign they were released.
 	Released(jobs int, silent time.Duration)
-	// Checked is told of each check of a monitor that was judged. What has no
-	// latency took 0.
+	// Checked is told of each check of a monitor that was judged. What has no latency took 0.
 	Checked(kind task.Kind, outcome task.CheckOutcome, latency time.Duration)
-	// Tried is told of each try to deliver a message to a channel of a kind, and
-	// what its alerts became.
+	// Tried is told of each try to deliver a message to a channel of a kind, and what its alerts became.
 	Tried(channel string, became alert.State)
 	// Delivered is told of each try to deliver events to a hook, and what came of it: sent, failed or disabled.
 	Delivered(result string, events int)

@@ -237,18 +237,24 @@ func (c *Change) hold(names []named, wait bool) (map[int64]*room, map[named]int6
 // makeKeys makes keys that are not there. Nobody else knows them before the commit, so they are locked, and nothing is under
 // them. Most are needed for a short time, so each says at once when to look whether it can be forgotten.
 func makeKeys(c *Change, names []named) (map[int64]*room, error) {
-	from, args := c.SQL.Table(2, "t", base.BatchOf(names))
-	rows, err := base.Collect(c.Ctx, c.Tx, scanKey, `
-		insert into belfry.limit_keys (owner, name, value, look_at)
-		select t.owner, t.name, t.value, $1
-		from `+from+`
-		where true
-		on conflict (owner, name, value) do nothing
-		returning id, owner, name, value, next_at, look_at, stopped_by`, append([]any{base.Micros(c.Now) + linger.Microseconds()}, args...)...)
+	query, args := insertKeys(c, names)
+	rows, err := base.Collect(c.Ctx, c.Tx, scanKey, query+`
+		returning id, owner, name, value, next_at, look_at, stopped_by`, args...)
 	if err != nil {
 		return nil, err
 	}
 	return roomsOf(c, rows)
+}
+
+// insertKeys is the statement that makes those of some keys that are not there.
+func insertKeys(c *Change, names []named) (query string, args []any) {
+	from, args := c.SQL.Table(2, "t", base.BatchOf(names))
+	return `
+		insert into belfry.limit_keys (owner, name, value, look_at)
+		select t.owner, t.name, t.value, $1
+		from ` + from + `
+		where true
+		on conflict (owner, name, value) do nothing`, append([]any{base.Micros(c.Now) + linger.Microseconds()}, args...)
 }
 
 func without(names []named, found map[named]int64) []named {

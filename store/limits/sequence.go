@@ -80,7 +80,8 @@ func (c *Change) skip(k keyRow) error {
 }
 
 // holdSequences locks the keys of jobs in sequences that this transition, which has others, could not lock: whoever asks
-// later must not get before them. Where another transaction has one, it may wait for those of this one, which is begun again.
+// later must not get before them. Where another transaction has one, or may be making it, it may wait for those of this one,
+// which is begun again.
 func holdSequences(c *Change, as []*Arrival, keys [][]named, rooms map[int64]*room, byName map[named]int64) error {
 	var new []named
 	var busy []int64
@@ -105,7 +106,12 @@ func holdSequences(c *Change, as []*Arrival, keys [][]named, rooms map[int64]*ro
 		return nil
 	}
 	slices.SortFunc(new, compareNamed)
-	made, ids, err := c.hold(slices.Compact(new), true)
+	new = slices.Compact(new)
+	if c.s.Far {
+		query, args := insertKeys(c, new)
+		return base.Meets{Makes: query, With: args}
+	}
+	made, ids, err := c.hold(new, true)
 	maps.Copy(rooms, made)
 	maps.Copy(byName, ids)
 	return err

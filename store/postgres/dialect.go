@@ -125,7 +125,7 @@ func (dialect) List(values any) any { return values }
 // Unhex is a bytea.
 func (dialect) Unhex(text string) string { return "decode(" + text + ", 'hex')" }
 
-// Without is a text again.
+// Marked is a text again.
 func (dialect) Marked(doc, key, mark string) string {
 	return "jsonb_set(" + doc + "::jsonb, '{" + key + "}', to_jsonb('" + mark + "'::text), false)::text"
 }

@@ -275,12 +275,19 @@ func (db *DB) retry(ctx context.Context, fn func() error) error {
 	}
 }
 
-// waitFor waits until nobody has the rows that a transaction has met, which has
-// been taken back.
-func waitFor(ctx context.Context, db *DB, met error) error {
+// waitFor waits until others have let go of each row that a transaction has met, which has been taken back. It has none of
+// them while it waits for another.
+func waitFor(ctx context.Context, db *DB, met error) (err error) {
 	var m base.Meets
 	errors.As(met, &m)
-	_, err := db.pool.Exec(ctx, db.schema.sql("select from belfry."+m.Table+" where id = any($1) order by id for update"), m.IDs)
+	if m.Makes != "" {
+		_, err = db.pool.Exec(ctx, db.schema.sql(m.Makes), m.With...)
+	}
+	for _, id := range m.IDs {
+		if err == nil {
+			_, err = db.pool.Exec(ctx, db.schema.sql("select from belfry."+m.Table+" where id = $1 for update"), id)
+		}
+	}
 	return err
 }
 

@@ -122,7 +122,7 @@ func encode(v any) string {
 // Unhex is a blob.
 func (dialect) Unhex(text string) string { return "unhex(" + text + ")" }
 
-// Without is a text again.
+// Marked is a text again.
 func (dialect) Marked(doc, key, mark string) string {
 	return "json_replace(" + doc + ", '$." + key + "', '" + mark + "')"
 }
