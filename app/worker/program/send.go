@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/belfry-run/belfry/core"
@@ -59,7 +61,10 @@ func (s sending) send(ctx context.Context) (kept []task.Output, why error) {
 		switch {
 		case err == nil:
 			kept = append(kept, s.outs[i])
-		case !errors.Is(err, errAgain) && why == nil:
+		case why != nil:
+		case errors.Is(err, errAgain):
+			why = fmt.Errorf("%s: it cannot be read again", s.outs[i].Name)
+		default:
 			why = err
 		}
 	}
@@ -68,22 +73,17 @@ func (s sending) send(ctx context.Context) (kept []task.Output, why error) {
 
 // pass sends what has no result yet, until the server is away.
 func (s sending) pass(ctx context.Context, results []error) (away, err error) {
-	at := 0
 	err = s.walk(func(name string, size int64, content io.Reader) error {
-		if at == len(s.outs) || s.outs[at].Name != name || s.outs[at].Size != size {
-			return nil // it was over the count, or is not what was listed
-		}
-		i := at
-		at++
-		if !errors.Is(results[i], errAgain) {
-			return nil
+		i := slices.IndexFunc(s.outs, func(o task.Output) bool { return o.Name == name && o.Size == size })
+		if i < 0 || !errors.Is(results[i], errAgain) {
+			return nil // it was over the count, is not what was listed, or is dealt with
 		}
 		file := &reading{from: content}
 		if results[i] = s.upload(ctx, s.outs[i], file); results[i] == nil {
 			return nil
 		}
 		err := fmt.Errorf("%s: %w", name, results[i])
-		if results[i] = err; file.err != nil || core.Refused(err) || core.CodeOf(err) == core.Unauthorized {
+		if results[i] = err; file.failed.Load() || !passes(err) {
 			return nil
 		}
 		away, results[i] = err, errAgain
@@ -95,16 +95,22 @@ func (s sending) pass(ctx context.Context, results []error) (away, err error) {
 	return away, err
 }
 
+// passes reports that it was the server or the way to it. A fault of this machine's own disk is there the next time too.
+func passes(err error) bool {
+	var ours *core.Error
+	return errors.As(err, &ours) && slices.Contains([]core.Code{core.Unavailable, core.Unknown, core.Internal}, ours.Code)
+}
+
 // reading knows whether it was the file that could not be read.
 type reading struct {
-	from io.Reader
-	err  error
+	from   io.Reader
+	failed atomic.Bool // a client may still read when it has answered
 }
 
 func (r *reading) Read(b []byte) (int, error) {
 	n, err := r.from.Read(b)
 	if err != nil && !errors.Is(err, io.EOF) {
-		r.err = err
+		r.failed.Store(true)
 	}
 	return n, err
 }

@@ -51,13 +51,13 @@ func TestOutputsWaitForAServerThatIsAway(t *testing.T) {
 		why     string
 		waits   int
 	}{
-		"none is away":                  {nil, "[a b c]", "", 0},
-		"the first tries":               {map[string][]error{"a": {away, away, away}}, "[a b c]", "", 1},
-		"amid them":                     {map[string][]error{"b": {away}, "c": {core.Errorf(core.Unknown, "the answer is lost"), away}}, "[a b c]", "", 1},
-		"a proxy that answers nonsense": {map[string][]error{"a": {errors.New("502")}}, "[a b c]", "", 1},
-		"one is refused":                {map[string][]error{"b": {full}}, "[a c]", "b: there is no room", 0},
-		"refused after it was away":     {map[string][]error{"b": {away, full}}, "[a c]", "b: there is no room", 1},
-		"the lease is lost":             {map[string][]error{"a": {core.Errorf(core.Conflict, "lost")}, "b": {core.Errorf(core.Unauthorized, "who?")}}, "[c]", "a: lost", 0},
+		"none is away":              {nil, "[a b c]", "", 0},
+		"the first tries":           {map[string][]error{"a": {away, away, away}}, "[a b c]", "", 1},
+		"amid them":                 {map[string][]error{"b": {away}, "c": {core.Errorf(core.Unknown, "the answer is lost"), away}}, "[a b c]", "", 1},
+		"a disk that takes nothing": {map[string][]error{"a": {errors.New("no space left on device")}}, "[b c]", "a: no space left on device", 0},
+		"one is refused":            {map[string][]error{"b": {full}}, "[a c]", "b: there is no room", 0},
+		"refused after it was away": {map[string][]error{"b": {away, full}}, "[a c]", "b: there is no room", 1},
+		"the lease is lost":         {map[string][]error{"a": {core.Errorf(core.Conflict, "lost")}, "b": {core.Errorf(core.Unauthorized, "who?")}}, "[c]", "a: lost", 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -97,6 +97,25 @@ func TestOutputsWaitNoLongerThanTheirAttempt(t *testing.T) {
 				}
 			})
 		})
+	}
+}
+
+// A file that is skipped by the second look must not take those behind it with it.
+func TestAFileThatIsNotThereAgainIsMissing(t *testing.T) {
+	t.Parallel()
+	s, _, _ := left([]string{"a", "b", "c"}, nil)
+	walk := s.walk
+	s.walk = func(take func(string, int64, io.Reader) error) error {
+		return walk(func(name string, size int64, content io.Reader) error {
+			if name == "b" {
+				return nil
+			}
+			return take(name, size, content)
+		})
+	}
+	kept, err := s.send(t.Context())
+	if len(kept) != 2 || kept[1].Name != "c" || err == nil || err.Error() != "b: it cannot be read again" {
+		t.Errorf("kept %v, %v", kept, err)
 	}
 }
 

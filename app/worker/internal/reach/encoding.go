@@ -10,8 +10,10 @@ import (
 	"strings"
 )
 
-// maxEncodings bounds how often a body is packed in another. One is usual, and two are a mistake of a proxy.
-const maxEncodings = 3
+// maxEncodings bounds how often a body is packed in another. One is usual, and two are a mistake of a proxy. Each can make a
+// thousand bytes of one, and of a body that unpacks to nothing no bound on what is read takes notice: three could keep a
+// processor busy for minutes with what was read at once.
+const maxEncodings = 2
 
 // encodings are those of a body that still has some: net/http undoes gzip where it has asked for it, and removes the header.
 func encodings(h http.Header) (list []string) {
