@@ -61,8 +61,11 @@ func (n *strictWalk) in(s step, t reflect.Type) {
 	n.path = n.path[:len(n.path)-1]
 }
 
-// next is the next byte that is no space, or 0 at the end.
+// next is the next byte that is no space, or 0 at the end. Enough faults are the end: to name each costs more than to find it.
 func (n *strictWalk) next() byte {
+	if len(n.faults) >= MaxFaults {
+		return 0
+	}
 	for ; n.at < len(n.data); n.at++ {
 		switch c := n.data[n.at]; c {
 		case ' ', '\t', '\r', '\n':
