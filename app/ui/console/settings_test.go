@@ -197,5 +197,5 @@ func TestSettingsOfOneNamespace(t *testing.T) {
 
 var settingsTabs = []string{
 	"/settings", "/settings/database", "/settings/tokens", "/settings/join-tokens", "/settings/secrets",
-	"/alert-rules", "/settings/channels", "/settings/hooks", "/settings/windows", "/status-pages", "/calendars",
+	"/alert-rules", "/settings/channels", "/settings/hooks", "/settings/windows", "/calendars",
 }

@@ -145,6 +145,9 @@ func saveChannel(p *page) error {
 		return c, err
 	})
 	if shown {
+		if err == nil && c.Kind() != "" {
+			err = forms.KeepsKind(p.Page, &text, kind, c.Kind())
+		}
 		if text.Has && err == nil && c.Kind() != "" {
 			kind = c.Kind()
 		}

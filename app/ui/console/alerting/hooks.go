@@ -276,7 +276,7 @@ func saveHook(p *page) error {
 		d.AsText = text
 		return forms.ShowAgain(p.Page, "hook-form", d, err)
 	}
-	h.Namespace, h.Pull = p.Namespace, pull
+	h.Namespace = p.Namespace
 	if name != "" {
 		h.Name = name
 	} else if err == nil {

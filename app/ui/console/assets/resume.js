@@ -64,6 +64,7 @@ const fieldsOf = form => texts(form).map(e => [e.name, e.type === 'checkbox' || 
 
 function keep(form) {
   if (form.getAttribute('method') !== 'post' || !form.closest('main')) return;
+  if (form.elements.definition && form.dataset.draft === undefined) return; // there may be passwords in it
   const fields = fieldsOf(form);
   if (fields.length) sessionStorage.setItem(place, JSON.stringify({who, page: location.pathname + location.search, action: form.getAttribute('action'), fields}));
 }

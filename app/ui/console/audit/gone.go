@@ -19,6 +19,9 @@ func Deletion(ctx context.Context, api Changes, pattern, namespace, name string)
 	if noun == "" || name == "" {
 		return nil
 	}
+	if noun == "queue" { // all namespaces share them
+		namespace = core.AnyNamespace
+	}
 	last, err := api.Audit(ctx, access.AuditFilter{Paging: core.Paging{Limit: 1}, Namespace: namespace, Noun: noun, Name: name})
 	if err != nil || len(last.Items) == 0 || !deletes(last.Items[0]) { // without the right to read it the page says what it knows
 		return nil
@@ -34,7 +37,7 @@ func nounAt(pattern string) string {
 		return ""
 	}
 	switch path {
-	case "tasks", "programs":
+	case "tasks", "programs", "cycles":
 		return "task"
 	case "schedules":
 		return "schedule"

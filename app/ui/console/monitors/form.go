@@ -159,7 +159,11 @@ func saveMonitor(p *page) error {
 	}
 	m, text, shown, err := forms.ReadEither(p.Page, "monitor", name == "", func() (monitor.Monitor, error) { return p.readMonitor(doc, kind, name) })
 	if shown {
-		if k := m.Kind(); err == nil && slices.Contains(monitorKinds, k) {
+		k := m.WithDefaults().Kind()
+		if err == nil {
+			err = forms.KeepsKind(p.Page, &text, string(kind), string(k))
+		}
+		if err == nil && slices.Contains(monitorKinds, k) {
 			kind = k
 		}
 		d := p.monitorForm(kind, name, forms.ValuesOf(p.Page, text, err, m, monitorGroups(kind, name == "")), err)

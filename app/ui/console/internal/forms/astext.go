@@ -5,6 +5,7 @@ import (
 
 	"github.com/belfry-run/belfry/app/ui/console/internal/frame"
 	"github.com/belfry-run/belfry/app/ui/console/internal/parts"
+	"github.com/belfry-run/belfry/core"
 )
 
 // AsText is the definition of a form as one text, which is its tab YAML.
@@ -29,7 +30,9 @@ func ReadEither[T any](p *frame.Page, what string, isNew bool, read func() (T, e
 	t.Has, shown = true, do == "form" || do == "yaml" || do == "same"
 	if p.R.PostForm.Has("definition") {
 		t.Here, t.Text = true, p.R.PostForm.Get("definition")
-		err = p.Site.ReadDefinition(t.Text, what, &v)
+		if err = p.Site.ReadDefinition(t.Text, what, &v); err == nil && !isNew {
+			err = sameName(v, what, p.R.PathValue("name"))
+		}
 		if do == "form" && err == nil {
 			t.Here = false
 		}
@@ -41,6 +44,23 @@ func ReadEither[T any](p *frame.Page, what string, isNew bool, read func() (T, e
 		t.Text, err = written(p, v, isNew)
 	}
 	return v, t, shown, err
+}
+
+// sameName refuses a text that has another name than the thing that is edited.
+func sameName[T any](v T, what, name string) error {
+	if said, _ := DocumentOf(v)["name"].(string); said != "" && said != name {
+		return core.InvalidField("definition", "", "renames the "+what, "a name stays; create another "+what+" instead")
+	}
+	return nil
+}
+
+// KeepsKind is for the way from the text of an edit back to its form, which has the fields of the saved kind alone.
+func KeepsKind(p *frame.Page, t *AsText, saved, said string) error {
+	if p.R.PostFormValue("do") != "form" || p.R.PathValue("name") == "" || said == saved {
+		return nil
+	}
+	t.Here = true
+	return core.InvalidField("definition", said, "is another kind than that of the saved one, whose form has no fields for it", "save it here")
 }
 
 // written is a definition without what an edit cannot change.
