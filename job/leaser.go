@@ -302,6 +302,7 @@ const (
 
 // Validate says what is wrong with a worker's words about itself.
 func (w WorkerInfo) Validate() error {
+	const maxVersion = 128
 	var p core.Problems
 	core.CheckName(&p, "name", w.Name)
 	if w.Namespace != "" && w.Namespace != core.AnyNamespace {
@@ -326,6 +327,9 @@ func (w WorkerInfo) Validate() error {
 	}
 	if w.TTL != 0 && (w.TTL < MinSessionTTL || w.TTL > MaxSessionTTL) {
 		p.Addf("ttl", w.TTL, "is outside %s to %s", MinSessionTTL, MaxSessionTTL)
+	}
+	if len(w.Version) > maxVersion {
+		p.Addf("version", len(w.Version), "has more than %d bytes", maxVersion)
 	}
 	p.Nest("has", w.Has.Validate())
 	for name, slots := range w.Queues {

@@ -74,7 +74,7 @@ type NewStep struct {
 // SavedStep is the answer to a [NewStep].
 type SavedStep struct {
 	Stale bool `json:"stale,omitempty" doc:"The lease was lost before; nothing was written"`
-	Step  Step `json:"step" doc:"As it is recorded"`
+	Step  Step `json:"step,omitzero" doc:"As it is recorded; missing when stale"`
 }
 
 // StepList is the answer to an attempt that asks for its steps.

@@ -95,10 +95,11 @@ func caseBadFinishesLogsClaimsAndSessionsAreRefusedWith(d *desk) {
 	_, err = d.br.Claim(d.ctx, job.ClaimRequest{Session: s, Want: map[string]int{"default": core.MaxBatch + 1}})
 	wantCode(d, err, core.Invalid, "want.default")
 	for field, w := range map[string]job.WorkerInfo{
-		"kinds":  {Name: "w", Queues: map[string]int{"default": 1}},
-		"queues": {Name: "w", Kinds: []task.Kind{task.KindFunc}, Queues: map[string]int{"nowhere": 1}},
-		"name":   {Name: "a b", Kinds: []task.Kind{task.KindFunc}, Queues: map[string]int{"default": 1}},
-		"funcs":  {Name: "w", Kinds: []task.Kind{task.KindFunc}, Funcs: []string{""}, Queues: map[string]int{"default": 1}},
+		"kinds":   {Name: "w", Queues: map[string]int{"default": 1}},
+		"queues":  {Name: "w", Kinds: []task.Kind{task.KindFunc}, Queues: map[string]int{"nowhere": 1}},
+		"name":    {Name: "a b", Kinds: []task.Kind{task.KindFunc}, Queues: map[string]int{"default": 1}},
+		"funcs":   {Name: "w", Kinds: []task.Kind{task.KindFunc}, Funcs: []string{""}, Queues: map[string]int{"default": 1}},
+		"version": {Name: "w", Kinds: []task.Kind{task.KindFunc}, Version: strings.Repeat("1", 129), Queues: map[string]int{"default": 1}},
 	} {
 		_, err := d.br.OpenSession(d.ctx, w)
 		wantCode(d, err, core.Invalid, field)
