@@ -21,9 +21,8 @@ func taskTry(c *cli.CLI) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "try [NAME] [flags] [-- PROGRAM ARGUMENT...]", Short: "Run a definition once on a worker, without saving it",
 		Long: `Run a definition once on a worker, without saving it: one attempt, with a log
-like any other, which is shown as it is written. With the name of a task that is
-there it is that task, with what the flags change. Exit 0 if it succeeded, 1 if
-not. The job stays in the history; the definition is forgotten a day later.
+like any other, which is shown as it is written. With the NAME of a saved task,
+that task runs, changed by the flags. Exit 0 if it succeeded, 1 if not. The job stays in the history; the definition is forgotten a day later.
 
 A task that runs here, in the foreground, is: belfry run.`,
 		Example: `  belfry task try --shell 'pg_dump mydb | wc -c'
