@@ -152,3 +152,43 @@ func TestAJobThatRestsAndEndsLeavesLaterOnce(t *testing.T) {
 		t.Errorf("%d notes that it left", n)
 	}
 }
+
+// What a key has is counted under its lock: whoever counted without it could let in one too many.
+func TestAnEnqueueWaitsForTheLockOfItsKey(t *testing.T) {
+	t.Parallel()
+	st := openAt(t, pgtest.Migrated(t, postgres.Migrate), postgres.Options{})
+	ctx := t.Context()
+	if _, err := st.CreateTask(ctx, task.Task{Name: "limited", Kind: task.KindFunc, Limits: []flow.Limit{{Key: "input.key", Running: 1}}}); err != nil {
+		t.Fatal(err)
+	}
+	one := []job.NewJob{{Task: "limited", Input: json.RawMessage(`{"key":"one"}`)}}
+	if _, err := st.Enqueue(ctx, one); err != nil {
+		t.Fatal(err)
+	}
+	other, err := st.DB().(*postgres.DB).Pool().Begin(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer other.Rollback(ctx) //nolint:errcheck // it may have ended
+	if _, err := other.Exec(ctx, `select from belfry.limit_keys for update`); err != nil {
+		t.Fatal(err)
+	}
+	enqueued := make(chan error, 1)
+	go func() {
+		_, err := st.Enqueue(ctx, one)
+		enqueued <- err
+	}()
+	for number(t, st, "select count(*) from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'") == 0 {
+		select {
+		case err := <-enqueued:
+			t.Fatalf("it did not wait: %v", err)
+		default:
+		}
+	}
+	if err := other.Rollback(ctx); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-enqueued; err != nil {
+		t.Fatal(err)
+	}
+}
