@@ -50,8 +50,8 @@ func TestFormsHaveATabWithTheDefinition(t *testing.T) {
 		if status, body := v.post(tt.path, "definition", text, "do", "form"); status != 200 || definitionText.MatchString(body) || !strings.Contains(body, tt.back) {
 			t.Errorf("%s: back to the form: %d %s", tt.path, status, body)
 		}
-		wrong := strings.Replace(text, "name:", "nmae:", 1)
-		if status, body := v.post(tt.path, "definition", wrong, "do", "save"); status != 422 || textOf(tt.path, body) != wrong || !strings.Contains(body, "nmae") {
+		wrong := strings.Replace(text, "name:", "nomen:", 1)
+		if status, body := v.post(tt.path, "definition", wrong, "do", "save"); status != 422 || textOf(tt.path, body) != wrong || !strings.Contains(body, "nomen") {
 			t.Errorf("%s: a wrong one: %d %s", tt.path, status, body)
 		}
 		if status, body := v.post(tt.path, "definition", text, "do", "save"); status != 200 || !strings.Contains(body, tt.said) {
