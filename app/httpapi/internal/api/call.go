@@ -256,7 +256,7 @@ func queryFault(r *http.Request) error {
 func textFault(field string, values ...string) error {
 	for _, value := range values {
 		if !core.IsText(value) {
-			return core.InvalidField(wire.Shorten(strings.ToValidUTF8(field, "�")), "", "must be text in UTF-8 without NUL characters", "remove the character")
+			return core.InvalidField(wire.Shorten(strings.ToValidUTF8(field, "�")), "", "is not text in UTF-8 without NUL characters", "remove the character")
 		}
 	}
 	return nil
