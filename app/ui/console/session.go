@@ -227,7 +227,7 @@ type signInData struct {
 }
 
 func (p *page) signInPage(d signInData) {
-	p.Token, p.Fill = access.Token{}, nil // or the page would have the frame of somebody who is not signed in
+	p.Token, p.Fill = access.Token{}, nil // the refused visitor has no frame of a user
 	if d.TokenFile = p.c.opt.TokenFile(); d.TokenFile != "" {
 		if whole, err := filepath.Abs(d.TokenFile); err == nil {
 			d.TokenFile = whole

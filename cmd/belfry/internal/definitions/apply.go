@@ -84,8 +84,8 @@ func noFiles(cmd *cobra.Command, args []string) error {
 	return core.InvalidField("FILE", args[0], "must be named with -f", cmd.CommandPath()+" -f "+args[0])
 }
 
-// apply shows the plan, asks where somebody can answer, and carries it out. While a person reads the plan others may edit: then
-// it is not what was agreed to any more, and is not carried out.
+// apply shows the plan, asks a person at a terminal, and carries it out. A plan that others have changed in the meantime is not
+// what was agreed to, and is refused.
 func apply(ctx context.Context, c *cli.CLI, s *cli.Conn, defs config.Definitions, o view.ApplyOptions, ask func(*cli.CLI) bool) error {
 	plan := o
 	plan.DryRun = true

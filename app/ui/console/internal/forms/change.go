@@ -6,7 +6,7 @@ import (
 	"github.com/belfry-run/belfry/core"
 )
 
-// Change saves a definition with something changed. A change by somebody else
+// Change saves a definition with something changed. Another change
 // between the two is a conflict, and not overwritten.
 func Change[T interface{ Version() string }](ctx context.Context, read func() (T, error), change func(*T), save func(context.Context, T) (T, error)) (T, error) {
 	v, err := read()
