@@ -184,7 +184,7 @@ func (w *world) recover() {
 			l.doomed.Unlock()
 		}
 	}
-	// The last calls of users have ended by then: nobody pauses anything any more.
+	// The last calls of users have ended by then: no schedule is paused from then on.
 	time.Sleep(30 * time.Second)
 	for _, f := range w.script.faults { // who is down comes back by then
 		if f.what != "clock" {

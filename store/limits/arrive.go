@@ -206,7 +206,7 @@ func (c *Change) hold(names []named, wait bool) (map[int64]*room, map[named]int6
 			for id, r := range news {
 				made[id], byName[named{r.Owner, r.Name, r.Key}] = r, id
 			}
-			if err := c.find(without(missing, byName), byName); err != nil { // somebody else made them meanwhile
+			if err := c.find(without(missing, byName), byName); err != nil { // another transaction made them since
 				return nil, nil, err
 			}
 		}

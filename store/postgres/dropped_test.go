@@ -79,3 +79,48 @@ func TestAFullQueueWaitsForNoJobThatItDrops(t *testing.T) {
 	passes("an enqueue", func() error { _, err := st.Enqueue(ctx, []job.NewJob{{Task: "t"}}); return err })
 	left("an enqueue", fired)
 }
+
+// A job that another transaction is changing may be dropped when that is done: until then there is nothing to refuse.
+func TestAFullQueueIsNotRefusedForWhatOthersChange(t *testing.T) {
+	t.Parallel()
+	st, ctx := open(t, store.Options{}), t.Context()
+	if _, err := st.SaveQueue(ctx, job.Queue{Name: "full", MaxWaiting: 1, OnFull: job.OnFullDropOldest}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := st.CreateTask(ctx, task.Task{Name: "t", Kind: task.KindFunc, Queue: "full"}); err != nil {
+		t.Fatal(err)
+	}
+	made, err := st.Enqueue(ctx, []job.NewJob{{Task: "t"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	other, err := st.DB().(*postgres.DB).Pool().Begin(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer other.Rollback(ctx) //nolint:errcheck // it has changed nothing
+	if _, err := other.Exec(ctx, `select from belfry.jobs where id = $1 for update`, made[0].Job.ID); err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan error, 1)
+	go func() {
+		_, err := st.Enqueue(ctx, []job.NewJob{{Task: "t"}})
+		done <- err
+	}()
+	for number(t, st, "select count(*) from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'") == 0 {
+		select {
+		case err := <-done:
+			t.Fatalf("it did not wait: %v", err)
+		default:
+		}
+	}
+	if err := other.Rollback(ctx); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-done; err != nil {
+		t.Fatal(err)
+	}
+	if j, err := st.Job(ctx, "default", made[0].Job.ID); err != nil || j.Reason != job.ReasonDropped {
+		t.Errorf("%+v, %v", j, err)
+	}
+}

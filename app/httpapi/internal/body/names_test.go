@@ -137,3 +137,14 @@ func TestNamesAreThoseOfTheDecoder(t *testing.T) {
 		t.Errorf("only %d of 6000 had a fault", faulty)
 	}
 }
+
+// Names of a body are compared with all fields for a hint. A body of many wrong ones is not read on behind those that are named.
+func TestFaultsBeyondThoseThatAreNamedAreNotLookedFor(t *testing.T) {
+	t.Parallel()
+	data := []byte(`{` + strings.Repeat(`"NAMe":1,`, 100_000) + `"name":"n"}`)
+	n := strictWalk{data: data}
+	n.value(reflect.TypeFor[named]())
+	if len(n.faults) != MaxFaults || n.at > 10*MaxFaults {
+		t.Errorf("%d faults, and %d of %d bytes were read", len(n.faults), n.at, len(data))
+	}
+}

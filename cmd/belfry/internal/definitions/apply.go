@@ -119,7 +119,7 @@ func apply(ctx context.Context, c *cli.CLI, s *cli.Conn, defs config.Definitions
 	return c.Emit(applied, func(w io.Writer) { fmt.Fprintf(w, "applied: %s\n", define.PlanSummary(applied)) })
 }
 
-// asking is how a person is asked, or nil where nobody is.
+// asking is how a person is asked, or nil without a terminal.
 func asking(c *cli.CLI, yes bool) func(*cli.CLI) bool {
 	if yes || !cli.IsTerminal(c.Stdin) {
 		return nil

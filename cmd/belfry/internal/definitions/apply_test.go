@@ -32,9 +32,9 @@ func TestAPlanThatChangesWhileItIsReadIsNotCarriedOut(t *testing.T) {
 		ask  func(e *edited) func(*cli.CLI) bool
 		done bool
 	}{
-		"nobody is asked": {func(*edited) func(*cli.CLI) bool { return nil }, true},
-		"yes":             {func(*edited) func(*cli.CLI) bool { return func(*cli.CLI) bool { return true } }, true},
-		"no":              {func(*edited) func(*cli.CLI) bool { return func(*cli.CLI) bool { return false } }, false},
+		"no question": {func(*edited) func(*cli.CLI) bool { return nil }, true},
+		"yes":         {func(*edited) func(*cli.CLI) bool { return func(*cli.CLI) bool { return true } }, true},
+		"no":          {func(*edited) func(*cli.CLI) bool { return func(*cli.CLI) bool { return false } }, false},
 		"yes, but another editor was faster": {func(e *edited) func(*cli.CLI) bool {
 			return func(*cli.CLI) bool { e.before = "1h"; return true }
 		}, false},
