@@ -18,6 +18,7 @@ func init() {
 	add("first limits hold back a backlog in parts, and are never exceeded meanwhile", leftoversOfLimits)
 	add("first limits of a workflow hold back a backlog of runs in parts, and are never exceeded meanwhile", leftoversOfLimitsOfRuns)
 	add("runs of a paused schedule that wait for its backlog to end do not begin", leftoversOfRunsOfPausedSchedule)
+	add("runs of a workflow whose labels were edited begin at once, however many wait", leftoversOfLabelsOfRuns)
 	add("limits that go while a backlog is held back leave nothing behind", leftoversOfLimitsGone)
 	add("a backlog follows an edit of its task in parts, and no worker of before gets it", leftoversOfEditedTask)
 	add("a backlog follows new requirements in parts, and no worker without them gets it", leftoversOfRequirements)
@@ -172,6 +173,19 @@ func leftoversOfRunsOfPausedSchedule(b *bench) {
 	followAll(b, func() { must(b.st.StartWorkflows(b.ctx))(b) })
 	want(b, "runs", b.count(`select count(*) from belfry.workflow_runs`), 0)
 	want(b, "jobs", b.count(`select count(*) from belfry.jobs`), 0)
+}
+
+// No worker takes a run, so labels keep it from nothing.
+func leftoversOfLabelsOfRuns(b *bench) {
+	w := runsOf(b)
+	w.Requirements.Labels = map[string]string{"gpu": "true"}
+	must(b.st.UpdateTask(b.ctx, w))(b)
+	for range backlog {
+		if must(b.st.StartWorkflows(b.ctx))(b).Jobs == 0 {
+			break
+		}
+	}
+	want(b, "runs", b.count(`select count(*) from belfry.workflow_runs`), backlog)
 }
 
 func leftoversOfLimitsGone(b *bench) {
