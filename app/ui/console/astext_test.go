@@ -83,3 +83,23 @@ func TestFormsHaveATabWithTheDefinition(t *testing.T) {
 		t.Errorf("%d %s", status, body)
 	}
 }
+
+// The form of a saved monitor has the fields of its kind alone, and its name stays.
+func TestATextThatItsFormCannotShowStaysAText(t *testing.T) {
+	t.Parallel()
+	s := filledSite(t)
+	v := s.visitor(s.admin)
+	if status, body := v.post("/monitors/-new?kind=http", "do", "form", "definition", "name: gate\nevery: 30s\ncheck: {tcp: {address: 'gate.example:22'}}\n"); status != 200 || !strings.Contains(body, `name="check.tcp.address"`) {
+		t.Errorf("a kind that follows from its settings: %d %s", status, body)
+	}
+	v.post("/monitors/-new?kind=tcp", "do", "save", "name", "gate", "every", "30s", "check.tcp.address", "gate.example:22")
+	for text, want := range map[string]string{
+		"every: 30s\ncheck: {kind: http, http: {url: 'https://example.com'}}\n":            "is another kind",
+		"name: other\nevery: 30s\ncheck: {kind: tcp, tcp: {address: 'gate.example:22'}}\n": "renames the monitor",
+	} {
+		status, body := v.post("/monitors/gate/edit", "do", "form", "definition", text)
+		if status != 422 || !strings.Contains(body, want) || !definitionText.MatchString(body) || strings.Contains(body, "data-draft") {
+			t.Errorf("%q: %d %s", text, status, body)
+		}
+	}
+}
