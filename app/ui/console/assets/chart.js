@@ -43,10 +43,16 @@ function shade(u, figure, colour) {
   }
   ctx.restore();
 }
-const marks = (u, at) => at.map((v, i) => {
-  const [day, hour] = clock(v).split(' ');
-  return i === 0 || hour === '00:00' ? `${hour}\n${day}` : hour;
-});
+// The first mark has its day too, unless it would stand in that of the first midnight.
+const dayWidth = 80;
+const marks = (u, at) => {
+  const midnight = at.findIndex(v => clock(v).endsWith('00:00'));
+  const first = midnight < 0 || u.valToPos(at[midnight], 'x') - u.valToPos(at[0], 'x') > dayWidth;
+  return at.map((v, i) => {
+    const [day, hour] = clock(v).split(' ');
+    return hour === '00:00' || i === 0 && first ? `${hour}\n${day}` : hour;
+  });
+};
 
 export function draw(figure) {
   const box = document.createElement('div');
