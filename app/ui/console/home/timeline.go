@@ -33,6 +33,8 @@ type timeMark struct{ X, Text string }
 const (
 	quarter    = 15 * time.Minute
 	timeHeight = 64
+	// besideNow is how near the present a mark would stand in its label, on a phone.
+	besideNow = 210 * time.Minute
 )
 
 // Timeline is that of the page.
@@ -92,7 +94,7 @@ func (d homeData) Timeline() timeline {
 		}
 	}
 	for at := t.From; at.Before(t.To); at = at.Add(quarter) {
-		if local := at.In(zone); local.Hour()%6 == 0 && local.Minute() == 0 && at.Sub(now).Abs() > 90*time.Minute && t.To.Sub(at) > time.Hour {
+		if local := at.In(zone); local.Hour()%6 == 0 && local.Minute() == 0 && at.Sub(now).Abs() > besideNow && t.To.Sub(at) > time.Hour {
 			t.Marks = append(t.Marks, timeMark{t.at(at), local.Format("15:04")})
 		}
 	}
