@@ -60,6 +60,32 @@ func exists(t *testing.T, st *store.Store, table string) bool {
 	return number(t, st, "select count(*) from pg_class where relnamespace = 'belfry'::regnamespace and relname = $1", table) == 1
 }
 
+func TestADayWithRunsThatWaitIsKept(t *testing.T) {
+	t.Parallel()
+	dsn := pgtest.Migrated(t, postgres.Migrate)
+	st := openAt(t, dsn, postgres.Options{Options: store.Options{Keep: store.Keep{Age: 10 * 24 * time.Hour}}})
+	day := oldDay(t, dsn, 12, 10)
+	at := time.Now().UTC().Truncate(24*time.Hour).AddDate(0, 0, -12).UnixMicro()
+	exec(t, dsn, fmt.Sprintf(`insert into belfry.occurrences select 1, %[1]d + n, 0, 1, 'buffered', '', '', 0, %[1]d, %[1]d from generate_series(1, 2) as n`, at))
+	rollUp(t, st)
+	if _, err := st.Prune(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if got := number(t, st, "select count(*) from belfry.occurrences where decision = 'buffered'"); got != 2 {
+		t.Errorf("%d runs wait, not 2", got)
+	}
+	if exists(t, st, "attempts_"+day) || !exists(t, st, "occurrences_"+day) {
+		t.Error("another day was kept than that of the runs")
+	}
+	exec(t, dsn, `update belfry.occurrences set decision = 'job' where decision = 'buffered'`)
+	if _, err := st.Prune(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if exists(t, st, "occurrences_"+day) {
+		t.Error("a day was kept whose runs have been made")
+	}
+}
+
 func TestDaysAreMadeAheadAndDroppedByAge(t *testing.T) {
 	t.Parallel()
 	dsn := pgtest.Migrated(t, postgres.Migrate)

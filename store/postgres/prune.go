@@ -238,6 +238,11 @@ func (db *DB) dropBefore(ctx context.Context, parent string, cutoff time.Time) e
 			if _, err := tx.Exec(ctx, hastyAlter); err != nil {
 				return err
 			}
+			if parent == "occurrences" {
+				if some, err := db.buffered(ctx, tx, d.name); err != nil || some {
+					return err
+				}
+			}
 			_, err := tx.Exec(ctx, "drop table if exists "+pgx.Identifier{string(db.schema), d.name}.Sanitize())
 			return err
 		})
@@ -251,17 +256,33 @@ func (db *DB) dropBefore(ctx context.Context, parent string, cutoff time.Time) e
 	return nil
 }
 
+// buffered reports whether a day of occurrences has some that wait for the run before them: they are still to run, however
+// old they are, so the day is kept. Nobody adds one meanwhile, because the table of all days is locked, as to drop one does.
+func (db *DB) buffered(ctx context.Context, tx pgx.Tx, name string) (some bool, err error) {
+	if _, err := tx.Exec(ctx, db.schema.sql("lock table only belfry.occurrences in access exclusive mode")); err != nil {
+		return false, err
+	}
+	err = tx.QueryRow(ctx, "select exists (select 1 from pg_class where oid = to_regclass($1))", db.schema.of(name)).Scan(&some)
+	if err != nil || !some { // another node has dropped it
+		return false, err
+	}
+	err = tx.QueryRow(ctx, "select exists (select 1 from "+pgx.Identifier{string(db.schema), name}.Sanitize()+" where decision = 'buffered')").Scan(&some)
+	return some, err
+}
+
 // restStep bounds the rows that leave a rest in one statement.
 const restStep = 5000
 
 // pruneRest removes what fell into no prepared day, a bounded part at a time,
 // and reports whether there is more.
 func (db *DB) pruneRest(ctx context.Context, cutoff time.Time) (more bool, err error) {
-	for parent, at := range map[string]string{"jobs_done": "finished_at", "attempts": "ended_at", "logs": "at", "occurrences": "decided_at"} {
+	for parent, old := range map[string]string{
+		"jobs_done": "finished_at < $1", "attempts": "ended_at < $1", "logs": "at < $1", "occurrences": "decided_at < $1 and decision <> 'buffered'",
+	} {
 		err := db.alter(ctx, func(tx pgx.Tx) error {
 			tag, err := tx.Exec(ctx, db.schema.sql(fmt.Sprintf(`
 				delete from belfry.%[1]s_rest
-				where ctid in (select ctid from belfry.%[1]s_rest where %[2]s < $1 limit $2)`, parent, at)), cutoff.UnixMicro(), restStep)
+				where ctid in (select ctid from belfry.%[1]s_rest where %[2]s limit $2)`, parent, old)), cutoff.UnixMicro(), restStep)
 			more = more || tag.RowsAffected() == restStep
 			return err
 		})

@@ -14,12 +14,13 @@ import (
 const pruneStep = 2000
 
 // histories are the tables that only grow, in the order of time, and the
-// column that says when.
-var histories = []struct{ table, row, at string }{
-	{"jobs_done", "seq", "finished_at"},
-	{"attempts", "seq", "ended_at"},
-	{"logs", "row", "at"},
-	{"occurrences", "rowid", "decided_at"},
+// column that says when. Occurrences that wait for the run before them are still to
+// run, however old they are.
+var histories = []struct{ table, row, at, but string }{
+	{"jobs_done", "seq", "finished_at", ""},
+	{"attempts", "seq", "ended_at", ""},
+	{"logs", "row", "at", ""},
+	{"occurrences", "rowid", "decided_at", " and decision <> 'buffered'"},
 }
 
 // Prune removes the oldest rows by the range of their row numbers.
@@ -39,7 +40,7 @@ func (db *DB) Prune(ctx context.Context, k store.Keep) (more bool, err error) {
 				where `+h.row+` in (
 					select `+h.row+` from (
 						select `+h.row+`, `+h.at+` from belfry.`+h.table+`
-						where `+h.at+` <= $3
+						where `+h.at+` <= $3`+h.but+`
 						order by `+h.row+`
 						limit $2)
 					where `+h.at+` < $1)`, cutoff, pruneStep, at.Now.UnixMicro())

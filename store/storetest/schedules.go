@@ -47,6 +47,7 @@ func init() {
 	add("overlap allow: runs go side by side", caseOverlapAllow)
 	add("overlap buffer_one: one run waits, the next finds the buffer full, and it starts however the run before ends", caseOverlapBufferOne)
 	add("overlap buffer_all: runs wait in their order, up to the bound", caseOverlapBufferAll)
+	add("overlap buffer_all: runs that wait are kept for as long as they wait", caseOverlapBufferAllIsKept)
 	add("overlap cancel_other: the run under way is asked to end, and the newest starts when it has", caseOverlapCancelOtherThe)
 	add("overlap cancel_other: a run that has not started is simply replaced", caseOverlapCancelOtherA)
 	add("overlap terminate_other: the run before ends here and now, and its worker is stale", caseOverlapTerminateOther)
@@ -136,6 +137,22 @@ func caseOverlapBufferAll(b *bench) {
 		s, j = schedules{b}.underWay()
 		want(b, "nominal", j.Job.Nominal, Epoch.Add(time.Duration(n)*time.Minute))
 	}
+}
+
+func caseOverlapBufferAllIsKept(b *bench) {
+	b.task("tick")
+	b.schedule("tick", "tick", every(time.Minute), overlap(schedule.OverlapBufferAll))
+	b.fire()
+	first := b.jobsOf("tick")[0].ID
+	schedules{b}.next()
+	schedules{b}.next()
+	b.clock.Move(100 * 24 * time.Hour)
+	b.rollUp()
+	for must(b.st.Prune(b.ctx))(b) {
+	}
+	want(b, "occurrences", schedules{b}.said("tick"), "1m buffered, 2m buffered")
+	b.cancel(first)
+	want(b, "when the one before has ended", schedules{b}.said("tick"), "1m job, 2m buffered")
 }
 
 func caseOverlapCancelOtherThe(b *bench) {
