@@ -42,7 +42,7 @@ tests() { echo go test -vet=off -count=1 -v -timeout 0 "$@"; }
 # shellcheck disable=SC2046 # the words of a command
 {
 	part model 4 "Model: every order of a few jobs, workers, crashes and late calls" $(tests ./internal/model)
-	part simulation 11 "Simulation of clusters with faults" env SIM_SEED="$seed" SIM_SEEDS=150 $(tests -run 'TestSimHolds|TestSimRepeats' ./internal/sim)
+	part simulation 11 "Simulation of clusters with faults" env SIM_SEED="$seed" SIM_SEEDS=90 $(tests -run 'TestSimHolds|TestSimRepeats' ./internal/sim)
 	part histories 3 "Histories, checked twice" $(tests -run 'TestPorcupine|TestBadHistories|TestACorruption|TestTrueHistories' ./internal/history ./internal/e2e)
 	part cuts 3 "Power cuts on SQLite, replayed" $(tests -run TestPowerCuts ./store/sqlite)
 	part databases 9 "PostgreSQL that fails over, and interleaved transitions" $(tests -run 'TestPostgresFailover|TestInterleavings' ./store/postgres ./internal/interleave ./internal/e2e)
