@@ -97,8 +97,11 @@ func (r *room) lookAt(at int64) {
 // locked says that a transition has locked keys.
 type locked struct{ any bool }
 
-// holds reports that this transition has locked keys. It must not wait for others then: whoever has these may wait for its own.
-func holds(c *Change) bool { return base.Kept[locked](c.Change).any }
+// holds reports that this transition has locked keys, or those of turns. It must not wait for others then: whoever has these
+// may wait for its own. Where there is one writer, nobody has any.
+func holds(c *Change) bool {
+	return c.s.Far && (base.Kept[locked](c.Change).any || c.turns().Holds())
+}
 
 // lock locks keys in the order of their ids, or those of them that nobody has locked, and reads them.
 func (c *Change) lock(ids []int64, wait bool) (map[int64]*room, error) {

@@ -88,7 +88,7 @@ func (c *Change) leaveLater(l leaving) error {
 
 // left is the end of [Change.Leave].
 func (c *Change) left(l leaving) error {
-	if holds(c) && c.s.Far { // elsewhere there is one writer
+	if holds(c) {
 		busy, err := c.busy(l)
 		if err != nil {
 			return err

@@ -26,16 +26,20 @@ func (s *Store) Promote(ctx context.Context) (out core.Promoted, err error) {
 		if err != nil {
 			return err
 		}
-		queues, err := c.promote(from.After, held)
+		queues, turned, err := c.promote(from.After, held)
 		if err != nil {
 			return err
 		}
 		if held != "" {
-			more, err := c.promoteLimited(from.After, held)
+			more, limited, err := c.promoteLimited(from.After, held)
 			if err != nil {
 				return err
 			}
 			queues = append(queues, more...)
+			turned.Add(limited)
+		}
+		if err := c.turns().PlaceAgain(turned); err != nil { // keys of limits are locked before those of turns
+			return err
 		}
 		from.Took = time.Since(begun)
 		out.Jobs = len(queues)
@@ -90,14 +94,14 @@ func (c *Change) Held() (string, error) {
 	return `(` + strings.Join(held, ` or `) + `)`, nil
 }
 
-// promote makes ready whose time has come, but for jobs that are held. It answers their queues, and nothing for cycles.
-func (c *Change) promote(after int64, held string) ([]string, error) {
+// promote makes ready whose time has come, but for jobs that are held. It answers their queues, and nothing for cycles, and
+// whose turns are to be placed.
+func (c *Change) promote(after int64, held string) (queues []string, turned turns.Again, err error) {
 	others := ``
 	if held != "" {
 		others = ` and not ` + held
 	}
-	var turned turns.Again
-	queues, err := base.Collect(c.Ctx, c.Tx, turned.Scan, `
+	queues, err = base.Collect(c.Ctx, c.Tx, turned.Scan, `
 		with due as materialized (
 			select id, due_at
 			from belfry.jobs
@@ -111,10 +115,7 @@ func (c *Change) promote(after int64, held string) ([]string, error) {
 		from placed
 		where belfry.jobs.id = placed.id
 		returning case when kind in ('cycle', 'workflow') then '' else queue end, belfry.jobs.id, `+turns.BaseOf+``, base.Micros(c.Now), promoteBatch, after)
-	if err != nil {
-		return nil, err
-	}
-	return queues, c.turns().PlaceAgain(turned)
+	return queues, turned, err
 }
 
 // stillUnder is 1 of jobs that are under a key, of those that were before: limits may have gone while they waited for a
@@ -141,7 +142,7 @@ type dueRow struct {
 
 // promoteLimited is the promotion of jobs that are held, each of which has to be let in. It answers the queues as the
 // other does.
-func (c *Change) promoteLimited(after int64, held string) ([]string, error) {
+func (c *Change) promoteLimited(after int64, held string) (queues []string, turned turns.Again, err error) {
 	var tasks []int64
 	due, err := base.Collect(c.Ctx, c.Tx, func(rows base.Rows) (j dueJob, err error) {
 		var input *string
@@ -159,15 +160,15 @@ func (c *Change) promoteLimited(after int64, held string) ([]string, error) {
 		order by due_at, id
 		limit $2 + 0`+c.SQL.SkipLocked("jobs"), base.Micros(c.Now), promoteBatch, after)
 	if err != nil || len(due) == 0 {
-		return nil, err
+		return nil, turned, err
 	}
 	byID, err := c.tasks().TasksByID(base.Unique(tasks))
 	if err != nil {
-		return nil, err
+		return nil, turned, err
 	}
 	rules, err := c.rulesOf(len(due), func(i int) *job.Job { return &due[i].Job })
 	if err != nil {
-		return nil, err
+		return nil, turned, err
 	}
 	var as []*Arrival
 	rows, ids := make([]dueRow, len(due)), make([]int64, len(due))
@@ -182,7 +183,7 @@ func (c *Change) promoteLimited(after int64, held string) ([]string, error) {
 	}
 	if len(as) > 0 {
 		if err := c.Arrive(as); err != nil {
-			return nil, err
+			return nil, turned, err
 		}
 	}
 	for i := range rows {
@@ -193,17 +194,13 @@ func (c *Change) promoteLimited(after int64, held string) ([]string, error) {
 		}
 	}
 	from, args := c.SQL.ManyTable(2, "t", base.BatchOf(rows))
-	var turned turns.Again
-	queues, err := base.Collect(c.Ctx, c.Tx, turned.Scan, `
+	queues, err = base.Collect(c.Ctx, c.Tx, turned.Scan, `
 		update belfry.jobs
 		set state = t.state, ready_at = t.ready_at, turn = t.ready_at, limited = `+stillUnder("t.limited")+`, reason = t.reason
 		from `+from+`
 		where belfry.jobs.id = t.id and `+c.SQL.Among("belfry.jobs.id", 1)+`
 		returning case when belfry.jobs.kind in ('cycle', 'workflow') then '' when belfry.jobs.state = 'waiting' then ' ' else belfry.jobs.queue end, belfry.jobs.id, `+turns.BaseOf, append([]any{c.SQL.List(ids)}, args...)...)
-	if err != nil {
-		return nil, err
-	}
-	return queues, c.turns().PlaceAgain(turned)
+	return queues, turned, err
 }
 
 // letIn lets in by rates and changes of limits, and adds that to a promotion.

@@ -3,7 +3,6 @@ package limits
 import (
 	"context"
 	"fmt"
-	"maps"
 	"slices"
 	"time"
 
@@ -106,15 +105,8 @@ func holdSequences(c *Change, as []*Arrival, keys [][]named, rooms map[int64]*ro
 		return nil
 	}
 	slices.SortFunc(new, compareNamed)
-	new = slices.Compact(new)
-	if c.s.Far {
-		query, args := insertKeys(c, new)
-		return base.Meets{Makes: query, With: args}
-	}
-	made, ids, err := c.hold(new, true)
-	maps.Copy(rooms, made)
-	maps.Copy(byName, ids)
-	return err
+	query, args := insertKeys(c, slices.Compact(new))
+	return base.Meets{Makes: query, With: args}
 }
 
 // ResumeSequence has a sequence that a failed job stopped go on with the next, and answers whether it was stopped.

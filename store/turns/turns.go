@@ -74,22 +74,55 @@ func compareKeys(a, b keyName) int {
 	return cmp.Or(cmp.Compare(a.queue, b.queue), cmp.Compare(a.priority, b.priority), cmp.Compare(a.value, b.value))
 }
 
+// keyOf is the key of a job in a fair queue; no other has one.
+func keyOf(q job.Queue, j *job.Job) (k keyName, is bool) {
+	if q.Fair == nil || task.RunByEngine(j.Kind) {
+		return k, false
+	}
+	return keyName{q.Name, j.Priority, q.Fair.ValueOf(flow.KeySource{Namespace: j.Namespace, Task: j.Task, Queue: j.Queue, Input: j.Input})}, true
+}
+
+// locked are the keys that a transition has locked.
+type locked map[keyName]bool
+
+// Holds reports that this transition has locked keys. Keys of limits are locked before them: who waits for one may have another
+// waiting for these.
+func (c *Change) Holds() bool { return len(*base.Kept[locked](c.Change)) > 0 }
+
+// inOrder reports that a key can be locked after those that this transition has: it has it, or it comes behind all of them.
+func (c *Change) inOrder(k keyName) bool {
+	has := *base.Kept[locked](c.Change)
+	if has[k] || !c.s.Far { // where there is one writer, no two wait for each other
+		return true
+	}
+	for h := range has {
+		if compareKeys(h, k) > 0 {
+			return false
+		}
+	}
+	return true
+}
+
 // Place gives jobs their turns, in their order. It locks the keys of those in fair queues.
 func (c *Change) Place(special map[string]job.Queue, es []*Entry) error {
 	keys := map[keyName][]*Entry{}
 	for _, e := range es {
 		q := special[e.Job.Queue]
-		if e.Turn = q.TurnBase + e.ReadyAt; q.Fair == nil || task.RunByEngine(e.Job.Kind) {
-			continue
+		e.Turn = q.TurnBase + e.ReadyAt
+		if k, is := keyOf(q, e.Job); is {
+			keys[k] = append(keys[k], e)
 		}
-		k := keyName{q.Name, e.Job.Priority, q.Fair.ValueOf(flow.KeySource{Namespace: e.Job.Namespace, Task: e.Job.Task, Queue: e.Job.Queue, Input: e.Job.Input})}
-		keys[k] = append(keys[k], e)
 	}
 	if len(keys) == 0 {
 		return nil
 	}
+	has := base.Kept[locked](c.Change)
+	if *has == nil {
+		*has = make(locked, len(keys))
+	}
 	rows := make([]keyRow, 0, len(keys))
 	for k, es := range keys {
+		(*has)[k] = true
 		q := special[k.queue]
 		rows = append(rows, keyRow{k.queue, k.priority, k.value, c.s.reached(q, k.priority), q.Fair.Cost(k.value) * int64(len(es))})
 	}
@@ -154,6 +187,11 @@ func (a *Again) Scan(rows base.Rows) (text string, err error) {
 	return text, err
 }
 
+// Add adds those of another statement.
+func (a *Again) Add(b Again) {
+	a.ids, a.queues = append(a.ids, b.ids...), append(a.queues, b.queues...)
+}
+
 // PlaceAgain gives jobs their turns that are ready already.
 func (c *Change) PlaceAgain(a Again) error {
 	if len(a.ids) == 0 {
@@ -201,7 +239,8 @@ func (c *Change) PlaceAgain(a Again) error {
 }
 
 // New are the turns of n new jobs that are ready now, if they have others than that. In a transaction of the caller's,
-// which may last, no key is locked: those in fair queues are scheduled, and the engine has them become ready.
+// which may last, no key is locked: those in fair queues are scheduled, and the engine has them become ready. So are those
+// whose keys come before others that this transition has locked: another may have them, and wait for these.
 func (c *Change) New(n int, at func(i int) *job.Job) ([]int64, error) {
 	names := make([]string, 0, 1)
 	for i := range n {
@@ -223,7 +262,8 @@ func (c *Change) New(n int, at func(i int) *job.Job) ([]int64, error) {
 		if e.Job, e.ReadyAt = at(i), base.Micros(c.Now); e.Job.State != job.Ready {
 			continue
 		}
-		if c.Foreign && special[e.Job.Queue].Fair != nil {
+		q := special[e.Job.Queue]
+		if k, is := keyOf(q, e.Job); c.Foreign && q.Fair != nil || is && !c.inOrder(k) {
 			e.Job.State = job.Scheduled
 			continue
 		}

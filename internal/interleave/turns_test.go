@@ -1,0 +1,78 @@
+package interleave
+
+import (
+	"context"
+	"encoding/json"
+	"testing"
+	"time"
+
+	"github.com/belfry-run/belfry/flow"
+	"github.com/belfry-run/belfry/job"
+	"github.com/belfry-run/belfry/store"
+	"github.com/belfry-run/belfry/task"
+)
+
+// beginTurns makes the same state anew: a job of a fair queue and one under a limit that are due, and one under the limit that
+// runs and has an active key.
+func (w *world) beginTurns() {
+	w.t.Helper()
+	w.clear()
+	_, err := w.watch.Exec(w.ctx, `delete from belfry.limit_jobs; delete from belfry.limit_keys; delete from belfry.turn_keys`)
+	w.must(err)
+	w.clock.Move(2 * time.Hour)
+	st := w.nodes[0]
+	_, err = st.SaveQueue(w.ctx, job.Queue{Name: "flow"})
+	w.must(err)
+	_, err = st.SaveQueue(w.ctx, job.Queue{Name: "fair", Fair: &flow.Fair{Key: "input.k"}})
+	w.must(err)
+	for _, t := range []task.Task{keyed(1), {Name: "t", Kind: task.KindFunc, Queue: "fair", Retry: task.Retry{MaxAttempts: 1}}} {
+		_, err = st.CreateTask(w.ctx, t)
+		w.must(err)
+	}
+	w.session = w.openFor("one", "flow")
+	w.jobs, w.leases = map[string]int64{}, map[string]int64{}
+	es, err := st.Enqueue(w.ctx, []job.NewJob{{Task: "k", Input: json.RawMessage(`{"k":"a"}`), ActiveKey: "held"}})
+	w.must(err)
+	got, err := st.Claim(w.ctx, job.ClaimRequest{Session: w.session, Want: map[string]int{"flow": 1}})
+	w.must(err)
+	w.jobs["runs"], w.leases["runs"] = es[0].Job.ID, got.Lease
+	due := w.clock.Now().Add(late)
+	es, err = st.Enqueue(w.ctx, []job.NewJob{
+		{Task: "t", Input: json.RawMessage(`{"k":"a"}`), DueAt: due}, {Task: "k", Input: json.RawMessage(`{"k":"b"}`), DueAt: due},
+	})
+	w.must(err)
+	w.jobs["due"], w.jobs["due under a limit"] = es[0].Job.ID, es[1].Job.ID
+	w.clock.Move(2 * late)
+	w.other = w.openFor("two", "flow")
+}
+
+// enqueueAll enqueues a job for each task and key, such as "k a".
+func enqueueAll(name string, ns ...job.NewJob) transition {
+	return transition{name, func(ctx context.Context, w *world, st *store.Store) (any, error) {
+		es, err := st.Enqueue(ctx, ns)
+		return w.enqueued(es), err
+	}}
+}
+
+func of(task, input, active string) job.NewJob {
+	return job.NewJob{Task: task, Input: json.RawMessage(input), ActiveKey: active}
+}
+
+// turning are the transitions that meet there.
+var turning = []transition{
+	{"promote", func(ctx context.Context, _ *world, st *store.Store) (any, error) {
+		_, err := st.Promote(ctx)
+		return nil, err
+	}},
+	enqueueAll("enqueue both", of("t", `{"k":"a"}`, ""), of("k", `{"k":"b"}`, "")),
+	enqueueAll("enqueue under two keys", of("t", `{"k":"b"}`, ""), of("t", `{"k":"a"}`, "")),
+	enqueueAll("enqueue under the active key", of("k", `{"k":"a"}`, ""), of("t", `{"k":"a"}`, "held")),
+	finishOf("succeed", "runs", job.Finish{Outcome: job.OutcomeOK}),
+	finishOf("fail", "runs", job.Finish{Outcome: job.OutcomeError, Error: "no", NoRetry: true}),
+	finishOf("fail for now", "runs", job.Finish{Outcome: job.OutcomeError, Error: "no"}),
+	{"cancel what runs", func(ctx context.Context, w *world, st *store.Store) (any, error) { return w.cancel(ctx, st, "runs") }},
+}
+
+func TestInterleavingsOfTurns(t *testing.T) {
+	everyPair(t, turning, func(w *world) { w.start, w.rest, w.more = w.beginTurns, w.restFlow, flowRows })
+}
