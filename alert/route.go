@@ -158,6 +158,16 @@ func NextReminder(rule Rule, since time.Time, told int) time.Time {
 	return since.Add(time.Duration(times) * rule.Remind.D())
 }
 
+// PassedReminders is how many reminders of an outage count as sent at a time,
+// when the one before them was the told-th: also those whose time has passed
+// meanwhile, for which that one stands.
+func PassedReminders(rule Rule, since time.Time, told int, now time.Time) int {
+	for at := NextReminder(rule, since, told); !at.IsZero() && !at.After(now); at = NextReminder(rule, since, told) {
+		told++
+	}
+	return told
+}
+
 // maxQuiet is how long an alert waits when the calendars of its rule never end:
 // it is not to be lost because of that.
 const maxQuiet = 30 * 24 * time.Hour

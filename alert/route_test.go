@@ -164,6 +164,14 @@ func TestReminders(t *testing.T) {
 			t.Errorf("after %d reminders: %s, want %s", told, got, want)
 		}
 	}
+	for now, want := range map[string]int{"11:00": 1, "12:59": 1, "13:00": 2, "17:00": 3, "23:59": 3} {
+		if got := PassedReminders(rule, at("10:00"), 1, at(now)); got != want {
+			t.Errorf("%d reminders count as sent at %s, want %d", got, now, want)
+		}
+	}
+	if got := PassedReminders(rule, at("10:00"), 1, at("10:00").AddDate(1, 0, 0)); got != 4 {
+		t.Errorf("%d reminders count as sent after a year, want all 4", got)
+	}
 	off, never := rule, rule
 	off.Off, never.Remind = true, 0
 	for _, rule := range []Rule{off, never} {

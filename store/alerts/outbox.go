@@ -2,7 +2,6 @@ package alerts
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/belfry-run/belfry/alert"
 	"github.com/belfry-run/belfry/core"
@@ -351,15 +350,18 @@ func (c *Change) remindAgain(a alert.Alert, m int64) error {
 		if rule.Name == a.Rule {
 			// Several channels of a rule have a reminder each; the first of
 			// them to be told plans the next for all.
-			waiting, _, err := base.First(c.Ctx, c.Tx, base.ScanInt, `
-				select count(*)
+			last, _, err := base.First(c.Ctx, c.Tx, func(rows base.Rows) (n alert.Notification, err error) {
+				return n, rows.Scan(base.ScanDoc(&n))
+			}, `
+				select notification
 				from belfry.alerts
-				where incident_id = $1 and channel <> '' and type = 'reminder' and rule = $2 and notification like $3`,
-				a.Notification.Incident, a.Rule, fmt.Sprintf(`%%"count":%d%%`, a.Notification.Count+1))
-			if err != nil || waiting > 0 {
+				where incident_id = $1 and channel <> '' and type = 'reminder' and rule = $2
+				order by id desc
+				limit 1`, a.Notification.Incident, a.Rule)
+			if err != nil || last.Count > a.Notification.Count {
 				return err
 			}
-			return c.remind(rule, r, a.Notification, m, a.Notification.Count)
+			return c.remind(rule, r, a.Notification, m, alert.PassedReminders(rule, a.Notification.Since, a.Notification.Count, c.Now))
 		}
 	}
 	return nil

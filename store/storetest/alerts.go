@@ -70,6 +70,7 @@ func init() {
 	add("a message that is not taken is tried again under its key, and then given up", caseAMessageThatIsNotTakenIsTriedAgain)
 	add("what comes together is told together", caseWhatComesTogetherIsToldTogether)
 	add("reminders come while an outage lasts", caseRemindersComeWhileAnOutageLasts)
+	add("one reminder stands for those whose times passed in quiet hours", caseOneReminderStandsForThoseOfQuietHours)
 	add("while what a monitor depends on is down, no notification is sent for it", caseWhileWhatAMonitorDependsOnIsDown)
 	add("failed jobs and missed schedules go through the same channels", caseFailedJobsAndMissedSchedulesGoThroughTheSame)
 	add("alerts whose channel or monitor is gone are told to nobody", caseAlertsWhoseChannelOrMonitorIsGoneAreTold)
@@ -263,6 +264,35 @@ func caseRemindersComeWhileAnOutageLasts(b *bench) {
 	w.turn("site", passed)
 	alerts{b}.deliver(view.DeliveryResult{})
 	want(b, "reminders of what is over", len(alerts{b}.later(time.Hour)), 0)
+}
+
+func caseOneReminderStandsForThoseOfQuietHours(b *bench) {
+	w := b.checker()
+	midnight := b.clock.Now().UTC().Truncate(24 * time.Hour)
+	must(b.st.SaveCalendar(b.ctx, quietDays(midnight, 2, 2)))(b)
+	both := func(r *alert.Rule) {
+		r.Group, r.Remind, r.RemindMax, r.Quiet = -1, core.Duration(40*time.Minute), 20, []string{"night"}
+	}
+	alerts{b}.channel("hook", both)
+	alerts{b}.channel("phone", both)
+	b.clock.Move(midnight.AddDate(0, 0, 2).Add(-time.Hour).Sub(b.clock.Now())) // reminders after 40 min, then at 2, 4:40, 10, 20:40 and 42 h
+	b.monitor("site")
+	w.turn("site", failed)
+	w.turn("site", failed)
+	want(b, "down", len(alerts{b}.deliver(view.DeliveryResult{})), 2)
+	sent := func(what string, span time.Duration, wanted int) {
+		b.Helper()
+		n := 0
+		for range span / (10 * time.Minute) {
+			n += len(alerts{b}.later(10 * time.Minute))
+		}
+		want(b, what, n, wanted)
+	}
+	sent("reminders before", time.Hour, 2)
+	sent("reminders in quiet hours", 23*time.Hour+50*time.Minute, 0)
+	sent("reminders at their end", time.Hour, 2)
+	sent("reminders until the next is due", 16*time.Hour, 0)
+	sent("the next", 3*time.Hour, 2)
 }
 
 func caseWhileWhatAMonitorDependsOnIsDown(b *bench) {
