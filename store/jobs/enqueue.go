@@ -302,50 +302,21 @@ func (c *Change) writeJobs(ins []*Insertion) (written []*Insertion, held map[key
 	if err := c.s.Hooks.HoldNew(c, ins); err != nil {
 		return nil, nil, err
 	}
-	if err := arrive(c, ins); err != nil {
-		return nil, nil, err
-	}
-	turns, err := turnsOf(c).New(len(ins), func(i int) *job.Job { return &ins[i].Job })
+	rows, err := c.newRows(ins)
 	if err != nil {
 		return nil, nil, err
 	}
-	marks, err := c.s.bounds.In(c.Change).Mark(len(ins), func(i int) *job.Job { return &ins[i].Job })
-	if err != nil {
-		return nil, nil, err
-	}
-	rows := make([]newJobRow, len(ins))
-	for i, in := range ins {
-		if in.Kind == "" { // nobody would ever take it
-			return nil, nil, core.Errorf(core.Internal, "job %d has no task", in.ID)
-		}
-		rows[i] = rowOf(in.JobRow)
-		rows[i].Metered, rows[i].Bounded = marks[i].Metered, marks[i].Bounded
-		if in.State == job.Ready {
-			rows[i].ReadyAt = base.Micros(c.Now)
-			if rows[i].Turn = rows[i].ReadyAt; turns != nil {
-				rows[i].Turn = turns[i]
-			}
-		}
-		if !in.requirement.IsZero() {
-			if rows[i].Requirement, err = c.tasks().RequirementID(in.requirement); err != nil {
-				return nil, nil, err
-			}
-		}
-	}
-	from, args := newJobs(c.SQL, rows)
-	insert := `
-		insert into belfry.jobs (id, namespace, task_id, task, kind, queue, priority, state, input, tags, trigger, schedule, schedule_id,
-			generation, nominal, due_at, ready_at, turn, created_at, max_attempts, timeout, active_key, idem_key, requirement, limited, reason, metered, bounded)
-		select id, namespace, task_id, task, kind, queue, priority, state, input, tags, trigger, schedule, schedule_id,
-			generation, nominal, due_at, ready_at, turn, created_at, max_attempts, timeout, active_key, idem_key, requirement, limited, reason, metered, bounded
-		from ` + from + `
-		where true`
 	if !slices.ContainsFunc(ins, func(in *Insertion) bool { return in.ActiveKey != "" }) { // nothing can be in the way
+		if err := c.place(ins, rows); err != nil {
+			return nil, nil, err
+		}
+		insert, args := insertNew(c.SQL, rows)
 		if err := base.ExecSoon(c.Ctx, c.Tx, insert, args...); err != nil {
 			return nil, nil, fmt.Errorf("insert jobs: %w", err)
 		}
 		return ins, nil, nil
 	}
+	insert, args := insertNew(c.SQL, rows)
 	ids, err := base.Collect(c.Ctx, c.Tx, base.ScanInt, insert+`
 		on conflict (namespace, active_key) where active_key is not null do nothing
 		returning id`, args...)
@@ -357,20 +328,56 @@ func (c *Change) writeJobs(ins []*Insertion) (written []*Insertion, held map[key
 		there[id] = true
 	}
 	var blocked []*Insertion
-	for _, in := range ins {
+	var made []newJobRow
+	for i, in := range ins {
 		if there[in.ID] {
-			written = append(written, in)
+			written, made = append(written, in), append(made, rows[i])
 		} else {
 			blocked = append(blocked, in)
-			if in.Limited {
-				if err := limitsOf(c).Leave(in.ID); err != nil {
-					return nil, nil, err
-				}
-			}
 		}
+	}
+	if err := c.placeWritten(written, made); err != nil {
+		return nil, nil, err
 	}
 	held, err = c.holders(blocked)
 	return written, held, err
+}
+
+func insertNew(d base.Dialect, rows []newJobRow) (insert string, args []any) {
+	from, args := newJobs(d, rows)
+	return `
+		insert into belfry.jobs (id, namespace, task_id, task, kind, queue, priority, state, input, tags, trigger, schedule, schedule_id,
+			generation, nominal, due_at, ready_at, turn, created_at, max_attempts, timeout, active_key, idem_key, requirement, limited, reason, metered, bounded)
+		select id, namespace, task_id, task, kind, queue, priority, state, input, tags, trigger, schedule, schedule_id,
+			generation, nominal, due_at, ready_at, turn, created_at, max_attempts, timeout, active_key, idem_key, requirement, limited, reason, metered, bounded
+		from ` + from + `
+		where true`, args
+}
+
+// newRows are the rows of new jobs as if each that is due were ready.
+func (c *Change) newRows(ins []*Insertion) ([]newJobRow, error) {
+	marks, err := c.s.bounds.In(c.Change).Mark(len(ins), func(i int) *job.Job { return &ins[i].Job })
+	if err != nil {
+		return nil, err
+	}
+	rows := make([]newJobRow, len(ins))
+	for i, in := range ins {
+		if in.Kind == "" { // nobody would ever take it
+			return nil, core.Errorf(core.Internal, "job %d has no task", in.ID)
+		}
+		rows[i] = rowOf(in.JobRow)
+		rows[i].Metered, rows[i].Bounded = marks[i].Metered, marks[i].Bounded
+		if in.State == job.Ready {
+			rows[i].ReadyAt = base.Micros(c.Now)
+			rows[i].Turn = rows[i].ReadyAt
+		}
+		if !in.requirement.IsZero() {
+			if rows[i].Requirement, err = c.tasks().RequirementID(in.requirement); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return rows, nil
 }
 
 // newJobs is a from-item of new jobs and its parameters. Most batches are of one

@@ -26,6 +26,7 @@ func init() {
 	add("jobs of limited tasks take turns in a fair queue", fairLimited)
 	add("keys of a fair queue whose turn has passed are forgotten", fairForgotten)
 	add("a claim takes no jobs of a fair queue ahead of free slots", fairAhead)
+	add("a request whose active key is held costs its key no turn in a fair queue", fairNotMade)
 	add("a queue is fair by a key and weights that can be, and its jobs without a key share one", fairRefused)
 	txCases["a job of a fair queue that was enqueued in a transaction takes its turn"] = fairTx
 	addNodes("a fair queue is fair across nodes and restarts", fairNodes)
@@ -69,6 +70,15 @@ func takes(b *bench, st *store.Store, s job.Session, n int) (ids []int64) {
 		must(st.Finish(b.ctx, s.ID, fs))(b)
 	}
 	return ids
+}
+
+func fairNotMade(b *bench) {
+	b.task("work")
+	makeFair(b, &flow.Fair{Key: "input.customer"})
+	held := func(n *job.NewJob) { n.ActiveKey = "k" }
+	first := ofCustomer(b, b.st, "a", 1, held)
+	want(b, "asked for by another", fmt.Sprint(ofCustomer(b, b.st, "b", 2, held)), fmt.Sprint([]int64{first[0], first[0]}))
+	want(b, "keys with turns", b.count(`select count(*) from belfry.turn_keys`), 1)
 }
 
 func fairQuiet(b *bench) {

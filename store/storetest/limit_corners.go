@@ -15,6 +15,7 @@ func init() {
 	add("a rate that was raised does not wait for the start of the old one", limitRateRaised)
 	add("a limit of many keys that is raised far lets in all for whom there is room", limitRaisedFar)
 	txCases["a job that is tried again after a finish in a transaction waits under its limit, and not for ever"] = limitFinishTx
+	add("a request that makes no job uses no place and no rate", limitsOfWhatIsNotMade)
 	add("a job that ran before its task had limits is tried again under them", limitFirstRetried)
 }
 
@@ -122,4 +123,51 @@ func limitFirstRetried(b *bench) {
 	}
 	b.promote()
 	want(b, "claimed under the limit", len(b.claim(s, 10).Jobs), 1)
+}
+
+func limitsOfWhatIsNotMade(b *bench) {
+	b.task("holder")
+	b.task("work", limited(flow.Limit{Rate: "1/h"}))
+	b.task("single", limited(flow.Limit{Running: 1}))
+	b.task("debounced", limited(flow.Limit{Rate: "1/h"}), debounced("task", time.Minute, 0))
+	b.task("throttled", limited(flow.Limit{Rate: "2/h", Burst: 2}), throttled("task", time.Minute))
+	holder := b.enqueue(job.NewJob{Task: "holder", ActiveKey: "k"})
+	not := func(n job.NewJob) {
+		b.Helper()
+		want(b, "is there already", must(b.st.Enqueue(b.ctx, []job.NewJob{n}))(b)[0].Existing, true)
+	}
+	enters := func(n job.NewJob, state job.State) {
+		b.Helper()
+		want(b, n.Task, b.enqueue(n).State, state)
+		b.consistent()
+	}
+	not(job.NewJob{Task: "work", ActiveKey: "k"})
+	not(job.NewJob{Task: "single", ActiveKey: "k"})
+	want(b, "places", b.count(`select count(*) from belfry.limit_jobs`), 0)
+	batch := must(b.st.Enqueue(b.ctx, []job.NewJob{{Task: "work", ActiveKey: "k"}, {Task: "work", ActiveKey: "own", Key: "once"}, {Task: "work", ActiveKey: "own"}}))(b)
+	want(b, "the job that has the key", batch[0].Job.ID, holder.ID)
+	want(b, "made", batch[1].Job.State, job.Ready)
+	want(b, "its twin", batch[2].Job.ID, batch[1].Job.ID)
+	not(job.NewJob{Task: "work", ActiveKey: "own", Key: "once"})
+	enters(job.NewJob{Task: "work", ActiveKey: "next"}, job.Waiting)
+	enters(job.NewJob{Task: "single", ActiveKey: "single"}, job.Ready)
+	enters(job.NewJob{Task: "single", ActiveKey: "another"}, job.Waiting)
+	want(b, "places", b.count(`select count(*) from belfry.limit_jobs`), 4)
+
+	enters(job.NewJob{Task: "debounced"}, job.Scheduled)
+	not(job.NewJob{Task: "debounced"})
+	enters(job.NewJob{Task: "throttled"}, job.Ready)
+	not(job.NewJob{Task: "throttled"})
+	b.clock.Move(2 * time.Minute)
+	enters(job.NewJob{Task: "throttled"}, job.Ready)
+	b.promote()
+	want(b, "the debounced job", b.count(`select count(*) from belfry.jobs where task = 'debounced' and state = 'ready'`), 1)
+
+	q := job.Queue{Name: "default", Limits: []flow.Limit{{Rate: "1/h"}}, MaxWaiting: 1}
+	must(b.st.SaveQueue(b.ctx, q))(b)
+	wantCode(b, second(b.st.Enqueue(b.ctx, []job.NewJob{{Task: "holder"}})), core.QueueFull)
+	q.MaxWaiting = 0
+	must(b.st.SaveQueue(b.ctx, q))(b)
+	enters(job.NewJob{Task: "holder"}, job.Ready)
+	enters(job.NewJob{Task: "holder"}, job.Waiting)
 }
