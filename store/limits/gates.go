@@ -45,6 +45,8 @@ type room struct {
 	next    int64 // [keyRow.Next] as it will be
 	stopped int64 // [keyRow.Stopped] as it will be
 	look    int64 // when it must be looked at, as far as is known; 0: not by itself
+
+	rest time.Duration // how long others of a sequence are left alone, which another transaction was changing
 }
 
 // lateLook is how soon to look again for a worker to have begun what was admitted.
@@ -58,7 +60,7 @@ func (r *room) lets(now int64) bool {
 	}
 	if r.gate.Strict && r.stopped != 0 {
 		if r.gate.OnFailure == flow.SequenceSkips {
-			r.lookAt(now)
+			r.lookAt(now + r.rest.Microseconds())
 		}
 		return false
 	}

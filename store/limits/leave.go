@@ -231,7 +231,8 @@ func (s *Store) LetIn(ctx context.Context) (out core.Promoted, err error) {
 		out.NextAt = base.Instant(some)
 		return out, nil
 	}
-	if err := s.skipStopped(ctx, now); err != nil {
+	busy, err := s.skipStopped(ctx, now)
+	if err != nil {
 		return out, err
 	}
 	err = s.Write(ctx, "admit", func(b *base.Change) error {
@@ -277,6 +278,11 @@ func (s *Store) LetIn(ctx context.Context) (out core.Promoted, err error) {
 		rooms, err := c.lock(base.Unique(append(keys, due...)), true)
 		if err != nil {
 			return err
+		}
+		for _, id := range busy {
+			if r := rooms[id]; r != nil {
+				r.rest = busyLook
+			}
 		}
 		stop(rooms, failed, base.Micros(c.Now))
 		if out.Jobs, err = c.admit(rooms); err != nil {

@@ -19,10 +19,11 @@ const ReasonSequence core.Reason = "sequence"
 const skipBatch = 500
 
 // skipStopped skips those who wait in sequences whose job has failed, where that is what they do. Each is a transition of its
-// own: two would lock what follows from their ends, such as schedules, in no common order.
-func (s *Store) skipStopped(ctx context.Context, now time.Time) error {
+// own: two would lock what follows from their ends, such as schedules, in no common order. It answers the sequences of which
+// another transaction was changing jobs.
+func (s *Store) skipStopped(ctx context.Context, now time.Time) (busy []int64, err error) {
 	var keys []keyRow
-	err := s.DB().Read(ctx, func(tx base.Tx) (err error) {
+	err = s.DB().Read(ctx, func(tx base.Tx) (err error) {
 		keys, err = base.Collect(ctx, tx, scanKey, `
 			select `+keyColumns+`
 			from belfry.limit_keys k
@@ -32,22 +33,30 @@ func (s *Store) skipStopped(ctx context.Context, now time.Time) error {
 		return err
 	})
 	for _, k := range keys {
-		if err == nil {
-			err = s.Write(ctx, "skip", func(b *base.Change) error { return s.In(b).skip(k) })
+		if err != nil {
+			break
+		}
+		some := false
+		if err = s.Write(ctx, "skip", func(b *base.Change) (err error) {
+			some, err = s.In(b).skip(k)
+			return err
+		}); some {
+			busy = append(busy, k.ID)
 		}
 	}
-	return err
+	return busy, err
 }
 
 // skip skips in one sequence, if it has not gone on since. The jobs are locked, and not their key: what follows from their
 // ends locks schedules and runs, before keys. Who waits is read again under these locks, in one statement with what stopped
-// them, so each of them came before the sequence went on. Jobs that another transaction is changing are left for the next pass.
-func (c *Change) skip(k keyRow) error {
+// them, so each of them came before the sequence went on. Jobs that another transaction is changing are left for the next pass,
+// and it answers whether there are any.
+func (c *Change) skip(k keyRow) (busy bool, err error) {
 	var of owners
 	of.add(k.Owner)
 	gates, err := c.gates(of)
 	if all := gates[k.Owner]; err != nil || len(all) == 0 || all[0].OnFailure != flow.SequenceSkips { // a sequence comes first
-		return err
+		return false, err
 	}
 	const waits = `
 		select l.job_id
@@ -58,7 +67,7 @@ func (c *Change) skip(k keyRow) error {
 		order by l.priority desc, l.job_id
 		limit $3 + 0`, k.ID, k.Stopped, skipBatch)
 	if err != nil || len(waiting) == 0 {
-		return err
+		return false, err
 	}
 	ids, err := base.Collect(c.Ctx, c.Tx, base.ScanInt, `
 		select id
@@ -66,16 +75,14 @@ func (c *Change) skip(k keyRow) error {
 		where `+c.SQL.In("id", 1)+`
 		order by id`+c.SQL.SkipLocked("jobs"), c.SQL.List(waiting))
 	if err != nil {
-		return err
+		return false, err
 	}
-	if len(waiting) == skipBatch || len(ids) < len(waiting) {
-		c.Wake(base.TopicEngine)
-	}
+	busy = len(ids) < len(waiting)
 	if ids, err = base.Collect(c.Ctx, c.Tx, base.ScanInt, waits+` and `+c.SQL.In("l.job_id", 3)+`
 		order by l.job_id`, k.ID, k.Stopped, c.SQL.List(ids)); err != nil || len(ids) == 0 {
-		return err
+		return busy, err
 	}
-	return c.s.Skip(c.Change, ids, fmt.Sprintf("job %d of its sequence failed", k.Stopped))
+	return busy, c.s.Skip(c.Change, ids, fmt.Sprintf("job %d of its sequence failed", k.Stopped))
 }
 
 // holdSequences locks the keys of jobs in sequences that this transition, which has others, could not lock: whoever asks

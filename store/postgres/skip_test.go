@@ -80,3 +80,50 @@ func TestWhoSkipsHoldsNoKeyWhileItWaitsForASchedule(t *testing.T) {
 		t.Errorf("%v %v", j.State, err)
 	}
 }
+
+// A job that another transaction has is looked at again a little later, and not without rest.
+func TestWhatIsToBeSkippedAndIsLockedRestsALittle(t *testing.T) {
+	t.Parallel()
+	st := openAt(t, pgtest.Migrated(t, postgres.Migrate), postgres.Options{})
+	ctx := t.Context()
+	inSequence := task.Task{Name: "t", Kind: task.KindFunc, Sequence: &flow.Sequence{OnFailure: flow.SequenceSkips}}
+	inSequence.Retry.MaxAttempts = 1
+	if _, err := st.CreateTask(ctx, inSequence); err != nil {
+		t.Fatal(err)
+	}
+	made, err := st.Enqueue(ctx, []job.NewJob{{Task: "t"}, {Task: "t"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := st.OpenSession(ctx, job.WorkerInfo{Name: "w", Kinds: []task.Kind{task.KindFunc}, Funcs: []string{"t"}, Queues: map[string]int{"default": 10}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := st.Claim(ctx, job.ClaimRequest{Session: s.ID, Want: map[string]int{"default": 10}})
+	if err != nil || len(c.Jobs) != 1 {
+		t.Fatalf("claimed %d jobs: %v", len(c.Jobs), err)
+	}
+	if _, err := st.Finish(ctx, s.ID, []job.Finish{{Ref: job.Ref{JobID: c.Jobs[0].Job.ID, Lease: c.Lease}, Outcome: job.OutcomeError, Error: "no"}}); err != nil {
+		t.Fatal(err)
+	}
+	behind := made[1].Job.ID
+	other, err := st.DB().(*postgres.DB).Pool().Begin(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer other.Rollback(ctx) //nolint:errcheck // it may have ended
+	if _, err := other.Exec(ctx, `select from belfry.jobs where id = $1 for update`, behind); err != nil {
+		t.Fatal(err)
+	}
+	if let, err := st.LetIn(ctx); err != nil || !let.NextAt.After(let.Now) {
+		t.Errorf("looks again at %s, it was %s: %v", let.NextAt, let.Now, err)
+	}
+	if err := other.Rollback(ctx); err != nil {
+		t.Fatal(err)
+	}
+	for number(t, st, "select count(*) from belfry.jobs where id = $1", behind) > 0 {
+		if _, err := st.LetIn(ctx); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
