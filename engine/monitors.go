@@ -68,7 +68,7 @@ func (e *Engine) workflows(w Workflows) pass {
 		begun := time.Now()
 		p, err := w.StartWorkflows(ctx)
 		if due := !p.NextAt.IsZero() && !p.NextAt.After(p.Now); err == nil && due {
-			if p, err = w.WakeWorkflows(ctx); p.Jobs == 0 {
+			if p, err = w.WakeWorkflows(ctx); p.Jobs == 0 && p.NextAt.IsZero() {
 				return clockEvery, err
 			}
 		}

@@ -161,7 +161,8 @@ func planOf(w task.Workflow, j jobs.JobRow) (p workflow.Plan, err error) {
 }
 
 // WakeWorkflows has runs go on whose time has come: a pause or a wait is over, they have taken as long as they may,
-// there are more jobs to write than fitted into one transaction, or jobs are to be asked to end.
+// there are more jobs to write than fitted into one transaction, or jobs are to be asked to end. It answers how many it
+// did so with. If other transactions have all that are due, it says when to look again; if the clock was set, it says nothing.
 func (s *Store) WakeWorkflows(ctx context.Context) (out core.Promoted, err error) {
 	err = s.write(ctx, "wake workflows", func(c *Change) error {
 		out = core.Promoted{Now: c.Now}
@@ -171,13 +172,14 @@ func (s *Store) WakeWorkflows(ctx context.Context) (out core.Promoted, err error
 			where due_at > 0 and due_at <= $1
 			order by due_at
 			limit $2 + 0`, base.Micros(c.Now), batch)
-		if out.Jobs = len(due); err != nil || len(due) == 0 {
+		if err != nil || len(due) == 0 {
 			return err
 		}
 		if sure, err := c.Trusted(); err != nil || !sure {
 			return err
 		}
-		if err := c.askToEnd(due); err != nil {
+		asked, err := c.askToEnd(due)
+		if err != nil {
 			return err
 		}
 		runs, err := base.Collect(ctx, c.Tx, scanProgress, selectRuns+`
@@ -185,6 +187,9 @@ func (s *Store) WakeWorkflows(ctx context.Context) (out core.Promoted, err error
 			order by job_id`+s.SQL.SkipLocked("workflow_runs"), base.Micros(c.Now), c.SQL.List(due))
 		if err != nil {
 			return err
+		}
+		if out.Jobs = len(runs) + asked; out.Jobs == 0 { // other transactions have them
+			out.NextAt = c.Now.Add(busyLook)
 		}
 		for i := range runs {
 			if err := c.advance(&runs[i]); err != nil {
@@ -197,13 +202,13 @@ func (s *Store) WakeWorkflows(ctx context.Context) (out core.Promoted, err error
 }
 
 // askToEnd asks the jobs of steps to end whose runs were stopped, a bounded part at a time. Whoever settles a job has
-// it before he takes its run further; so do these.
-func (c *Change) askToEnd(due []int64) error {
+// it before he takes its run further; so do these. It answers how many were asked.
+func (c *Change) askToEnd(due []int64) (asked int, err error) {
 	runs, err := base.Collect(c.Ctx, c.Tx, scanProgress, selectRuns+` where stopping = 1 and `+c.SQL.In("job_id", 1)+` order by job_id`, c.SQL.List(due))
 	if err != nil {
-		return err
+		return 0, err
 	}
-	var all, asked []int64
+	var all, of []int64
 	notes := map[int64]string{}
 	for _, p := range runs {
 		ids, err := base.Collect(c.Ctx, c.Tx, base.ScanInt, `
@@ -213,7 +218,7 @@ func (c *Change) askToEnd(due []int64) error {
 			order by job_id
 			limit $3 + 0`, p.JobID, c.SQL.List(p.spared()), workflow.Piece)
 		if err != nil {
-			return err
+			return 0, err
 		}
 		note := "its workflow was stopped"
 		if p.Stop != nil {
@@ -223,21 +228,21 @@ func (c *Change) askToEnd(due []int64) error {
 			notes[id] = note
 		}
 		if len(ids) > 0 {
-			all, asked = append(all, ids...), append(asked, p.JobID)
+			all, of = append(all, ids...), append(of, p.JobID)
 		}
 	}
 	if len(all) == 0 {
-		return nil
+		return 0, nil
 	}
 	rows, err := c.jobs().LockJobs(all)
 	if err != nil {
-		return err
+		return 0, err
 	}
-	if _, err := c.lockRuns(c.SQL.In("job_id", 1), base.Unique(append(asked, all...))); err != nil { // steps may be runs too
-		return err
+	if _, err := c.lockRuns(c.SQL.In("job_id", 1), base.Unique(append(of, all...))); err != nil { // steps may be runs too
+		return 0, err
 	}
 	if _, err := c.Tx.Exec(c.Ctx, `update belfry.workflow_items set asked = 1 where job_id > 0 and ended_at = 0 and `+c.SQL.In("job_id", 1), c.SQL.List(all)); err != nil {
-		return err
+		return 0, err
 	}
 	byNote := map[string][]jobs.JobRow{}
 	for _, j := range rows {
@@ -245,10 +250,10 @@ func (c *Change) askToEnd(due []int64) error {
 	}
 	for _, note := range slices.Sorted(maps.Keys(byNote)) {
 		if err := c.jobs().CancelRows(byNote[note], schedule.ReasonCanceled, note); err != nil {
-			return err
+			return 0, err
 		}
 	}
-	return nil
+	return len(all), nil
 }
 
 // StopRuns stops the runs of jobs that are to be canceled: their steps are asked to end, and cleanup runs before the
