@@ -11,6 +11,7 @@ import (
 	"github.com/belfry-run/belfry/schedule"
 	"github.com/belfry-run/belfry/store/base"
 	"github.com/belfry-run/belfry/store/keys"
+	"github.com/belfry-run/belfry/store/newjobs"
 	"github.com/belfry-run/belfry/store/tasks"
 	"github.com/belfry-run/belfry/store/windows"
 	"github.com/belfry-run/belfry/task"
@@ -46,8 +47,14 @@ func (s *Store) Wake(queues ...string) {
 	for _, q := range queues {
 		topics = append(topics, base.TopicQueue(q))
 	}
-	s.Hub.Wake(topics...)
-	s.DB().Wakeups().Announce(topics...)
+	s.wake(topics)
+}
+
+func (s *Store) wake(topics []string) {
+	if len(topics) > 0 {
+		s.Hub.Wake(topics...)
+		s.DB().Wakeups().Announce(topics...)
+	}
 }
 
 // Insertion is a job on its way into the table.
@@ -241,51 +248,6 @@ func (c *Change) NewJob(id int64, n job.NewJob, t task.Task) JobRow {
 	return JobRow{Job: j, TaskID: t.ID, requirement: t.Requirement(), gates: job.GatesOf(t)}
 }
 
-// newJobRow is what a new job's row is made of.
-type newJobRow struct {
-	ID          int64   `json:"id"`
-	Namespace   string  `json:"namespace"`
-	TaskID      int64   `json:"task_id"`
-	Task        string  `json:"task"`
-	Kind        string  `json:"kind"`
-	Queue       string  `json:"queue"`
-	Priority    int     `json:"priority"`
-	State       string  `json:"state"`
-	Input       *string `json:"input"`
-	Tags        string  `json:"tags"`
-	Trigger     string  `json:"trigger"`
-	Schedule    string  `json:"schedule"`
-	ScheduleID  int64   `json:"schedule_id"`
-	Generation  int64   `json:"generation"`
-	Nominal     int64   `json:"nominal"`
-	DueAt       int64   `json:"due_at"`
-	ReadyAt     int64   `json:"ready_at"`
-	Turn        int64   `json:"turn"`
-	CreatedAt   int64   `json:"created_at"`
-	MaxAttempts int     `json:"max_attempts"`
-	Timeout     int64   `json:"timeout"`
-	ActiveKey   *string `json:"active_key"`
-	IdemKey     string  `json:"idem_key"`
-	Requirement int64   `json:"requirement"`
-	Limited     int     `json:"limited"`
-	Reason      string  `json:"reason"`
-	Metered     int     `json:"metered"`
-	Bounded     int     `json:"bounded"`
-}
-
-func rowOf(j JobRow) newJobRow {
-	r := newJobRow{
-		ID: j.ID, Namespace: j.Namespace, TaskID: j.TaskID, Task: j.Task, Kind: string(j.Kind), Queue: j.Queue, Priority: j.Priority,
-		State: string(j.State), Input: base.JsonText(j.Input), Tags: base.JoinTags(j.Tags), Trigger: string(j.Trigger),
-		Schedule: j.Schedule, ScheduleID: j.ScheduleID, Generation: j.Generation, Nominal: base.Micros(j.Nominal),
-		DueAt: base.Micros(j.DueAt), CreatedAt: base.Micros(j.CreatedAt), MaxAttempts: j.MaxAttempts, Timeout: j.Timeout.D().Microseconds(), IdemKey: j.Key, Limited: base.Bit(j.Limited), Reason: string(j.Reason),
-	}
-	if j.ActiveKey != "" {
-		r.ActiveKey = &j.ActiveKey
-	}
-	return r
-}
-
 // InsertJobs writes new jobs and wakes whom they concern.
 func (c *Change) InsertJobs(ins []*Insertion) error {
 	written, _, err := c.writeJobs(ins)
@@ -302,21 +264,21 @@ func (c *Change) writeJobs(ins []*Insertion) (written []*Insertion, held map[key
 	if err := c.s.Hooks.HoldNew(c, ins); err != nil {
 		return nil, nil, err
 	}
-	rows, err := c.newRows(ins)
+	rows, err := newRows(c, ins)
 	if err != nil {
 		return nil, nil, err
 	}
 	if !slices.ContainsFunc(ins, func(in *Insertion) bool { return in.ActiveKey != "" }) { // nothing can be in the way
-		if err := c.place(ins, rows); err != nil {
+		if err := place(c, ins, rows); err != nil {
 			return nil, nil, err
 		}
-		insert, args := insertNew(c.SQL, rows)
+		insert, args := newjobs.Insert(c.SQL, rows)
 		if err := base.ExecSoon(c.Ctx, c.Tx, insert, args...); err != nil {
 			return nil, nil, fmt.Errorf("insert jobs: %w", err)
 		}
 		return ins, nil, nil
 	}
-	insert, args := insertNew(c.SQL, rows)
+	insert, args := newjobs.Insert(c.SQL, rows)
 	ids, err := base.Collect(c.Ctx, c.Tx, base.ScanInt, insert+`
 		on conflict (namespace, active_key) where active_key is not null do nothing
 		returning id`, args...)
@@ -328,7 +290,7 @@ func (c *Change) writeJobs(ins []*Insertion) (written []*Insertion, held map[key
 		there[id] = true
 	}
 	var blocked []*Insertion
-	var made []newJobRow
+	var made []newjobs.Row
 	for i, in := range ins {
 		if there[in.ID] {
 			written, made = append(written, in), append(made, rows[i])
@@ -336,75 +298,11 @@ func (c *Change) writeJobs(ins []*Insertion) (written []*Insertion, held map[key
 			blocked = append(blocked, in)
 		}
 	}
-	if err := c.placeWritten(written, made); err != nil {
+	if err := placeWritten(c, written, made); err != nil {
 		return nil, nil, err
 	}
 	held, err = c.holders(blocked)
 	return written, held, err
-}
-
-func insertNew(d base.Dialect, rows []newJobRow) (insert string, args []any) {
-	from, args := newJobs(d, rows)
-	return `
-		insert into belfry.jobs (id, namespace, task_id, task, kind, queue, priority, state, input, tags, trigger, schedule, schedule_id,
-			generation, nominal, due_at, ready_at, turn, created_at, max_attempts, timeout, active_key, idem_key, requirement, limited, reason, metered, bounded)
-		select id, namespace, task_id, task, kind, queue, priority, state, input, tags, trigger, schedule, schedule_id,
-			generation, nominal, due_at, ready_at, turn, created_at, max_attempts, timeout, active_key, idem_key, requirement, limited, reason, metered, bounded
-		from ` + from + `
-		where true`, args
-}
-
-// newRows are the rows of new jobs as if each that is due were ready.
-func (c *Change) newRows(ins []*Insertion) ([]newJobRow, error) {
-	marks, err := c.s.bounds.In(c.Change).Mark(len(ins), func(i int) *job.Job { return &ins[i].Job })
-	if err != nil {
-		return nil, err
-	}
-	rows := make([]newJobRow, len(ins))
-	for i, in := range ins {
-		if in.Kind == "" { // nobody would ever take it
-			return nil, core.Errorf(core.Internal, "job %d has no task", in.ID)
-		}
-		rows[i] = rowOf(in.JobRow)
-		rows[i].Metered, rows[i].Bounded = marks[i].Metered, marks[i].Bounded
-		if in.State == job.Ready {
-			rows[i].ReadyAt = base.Micros(c.Now)
-			rows[i].Turn = rows[i].ReadyAt
-		}
-		if !in.requirement.IsZero() {
-			if rows[i].Requirement, err = c.tasks().RequirementID(in.requirement); err != nil {
-				return nil, err
-			}
-		}
-	}
-	return rows, nil
-}
-
-// newJobs is a from-item of new jobs and its parameters. Most batches are of one
-// task and differ in their input alone: what they share travels once.
-func newJobs(d base.Dialect, rows []newJobRow) (from string, args []any) {
-	if len(rows) == 1 || slices.ContainsFunc(rows, func(r newJobRow) bool { return !r.likeOf(rows[0]) }) {
-		return base.Spread(d, 1, rows)
-	}
-	own := make([]ownRow, len(rows))
-	for i := range rows {
-		own[i] = ownRow{rows[i].ID, rows[i].Input}
-	}
-	shared, args := base.Constants(1, rows[0], "id", "input")
-	table, batch := d.Table(len(args)+1, "t", base.BatchOf(own))
-	return "(select id, input, " + shared + " from " + table + ") as t", append(args, batch...)
-}
-
-// ownRow is what a new job has to itself in a batch of jobs that are alike.
-type ownRow struct {
-	ID    int64   `json:"id"`
-	Input *string `json:"input"`
-}
-
-// likeOf reports that two rows differ in their own alone.
-func (r newJobRow) likeOf(o newJobRow) bool {
-	r.ID, r.Input = o.ID, o.Input
-	return r == o
 }
 
 func (c *Change) wakeForNew(ins []*Insertion) {

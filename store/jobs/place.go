@@ -1,13 +1,43 @@
 package jobs
 
 import (
+	"slices"
+
+	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/job"
 	"github.com/belfry-run/belfry/store/base"
+	"github.com/belfry-run/belfry/store/newjobs"
 )
+
+// newRows are the rows of new jobs as if each that is due were ready.
+func newRows(c *Change, ins []*Insertion) ([]newjobs.Row, error) {
+	marks, err := c.s.bounds.In(c.Change).Mark(len(ins), func(i int) *job.Job { return &ins[i].Job })
+	if err != nil {
+		return nil, err
+	}
+	rows := make([]newjobs.Row, len(ins))
+	for i, in := range ins {
+		if in.Kind == "" { // nobody would ever take it
+			return nil, core.Errorf(core.Internal, "job %d has no task", in.ID)
+		}
+		rows[i] = newjobs.RowOf(&in.Job, in.TaskID)
+		rows[i].Metered, rows[i].Bounded = marks[i].Metered, marks[i].Bounded
+		if in.State == job.Ready {
+			rows[i].ReadyAt = base.Micros(c.Now)
+			rows[i].Turn = rows[i].ReadyAt
+		}
+		if !in.requirement.IsZero() {
+			if rows[i].Requirement, err = c.tasks().RequirementID(in.requirement); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return rows, nil
+}
 
 // place gives new jobs their places under limits and their turns, which limits and fair queues count from then on. A job that
 // is not made must not come here.
-func (c *Change) place(ins []*Insertion, rows []newJobRow) error {
+func place(c *Change, ins []*Insertion, rows []newjobs.Row) error {
 	if err := arrive(c, ins); err != nil {
 		return err
 	}
@@ -28,44 +58,11 @@ func (c *Change) place(ins []*Insertion, rows []newJobRow) error {
 	return nil
 }
 
-// placedRow is what becomes of a new job by its place, as a batch carries it.
-type placedRow struct {
-	ID      int64  `json:"id"`
-	State   string `json:"state"`
-	Reason  string `json:"reason"`
-	Limited int    `json:"limited"`
-	ReadyAt int64  `json:"ready_at"`
-	Turn    int64  `json:"turn"`
-}
-
-func placeOf(r newJobRow) placedRow {
-	return placedRow{r.ID, r.State, r.Reason, r.Limited, r.ReadyAt, r.Turn}
-}
-
 // placeWritten is place for jobs of which it was not known before they were written whether they are made.
-func (c *Change) placeWritten(ins []*Insertion, rows []newJobRow) error {
-	before := make([]placedRow, len(rows))
-	for i := range rows {
-		before[i] = placeOf(rows[i])
-	}
-	if err := c.place(ins, rows); err != nil {
+func placeWritten(c *Change, ins []*Insertion, rows []newjobs.Row) error {
+	before := slices.Clone(rows)
+	if err := place(c, ins, rows); err != nil {
 		return err
 	}
-	var moved []placedRow
-	var ids []int64
-	for i := range rows {
-		if p := placeOf(rows[i]); p != before[i] {
-			moved, ids = append(moved, p), append(ids, p.ID)
-		}
-	}
-	if len(moved) == 0 {
-		return nil
-	}
-	from, args := c.SQL.ManyTable(2, "t", base.BatchOf(moved))
-	_, err := c.Tx.Exec(c.Ctx, `
-		update belfry.jobs
-		set state = t.state, reason = t.reason, limited = t.limited, ready_at = t.ready_at, turn = t.turn
-		from `+from+`
-		where belfry.jobs.id = t.id and `+c.SQL.Among("belfry.jobs.id", 1), append([]any{c.SQL.List(ids)}, args...)...)
-	return err
+	return newjobs.Move(c.Change, before, rows)
 }
