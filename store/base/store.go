@@ -362,9 +362,8 @@ func (c *Change) Base() *Store { return c.s }
 // caller's nobody learns of that, and it does not run.
 func (c *Change) After(fn func()) { c.then = append(c.then, fn) }
 
-// Before runs fn at the end of the transition, within its transaction: what comes
-// there once for all that has happened, and what is locked last. There is no such
-// end in a transaction of the caller's.
+// Before runs fn at the end of the transition, within its transaction: what comes there once for all that has happened,
+// and what is locked last. There is no such end in a transaction of the caller's.
 func (c *Change) Before(fn func() error) { c.before = append(c.before, fn) }
 
 // Observe tells the observer of what has happened once it has: what is begun
@@ -386,6 +385,9 @@ func (c *Change) Wake(topic string) {
 	}
 	c.wakes = append(c.wakes, topic)
 }
+
+// Wakes are the topics that the transition wakes after its commit.
+func (c *Change) Wakes() []string { return c.wakes }
 
 type deaf struct{}
 

@@ -36,6 +36,7 @@ type Store struct {
 	water  *marks.Marks
 	gather gather.Calls
 	lanes  marks.Lanes
+	owed   marks.Owed
 
 	went         sync.Map // queue by task: where its last jobs went, and who may wait for the next
 	usual        sync.Map // task by queue: of which a claim was, and the next may be

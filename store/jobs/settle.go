@@ -10,6 +10,7 @@ import (
 	"github.com/belfry-run/belfry/job"
 	"github.com/belfry-run/belfry/schedule"
 	"github.com/belfry-run/belfry/store/base"
+	"github.com/belfry-run/belfry/store/marks"
 	"github.com/belfry-run/belfry/task"
 )
 
@@ -34,10 +35,12 @@ func (s *Store) Finish(ctx context.Context, session string, fs []job.Finish) (ou
 	if err != nil {
 		return out, err
 	}
+	late := marks.Late(out)
 	// It is committed, so what cannot be looked up now is no error of the finish: those answers stay stale.
 	if err := s.Hooks.Recorded(ctx, session, fs, out); err != nil {
 		s.Opt.Logger.Warn("cannot look whether late finishes are repeated ones", "session", session, "error", err)
 	}
+	s.wake(s.owed.Take(late, out))
 	s.TellStale(session, fs, out)
 	return out, nil
 }
@@ -45,6 +48,10 @@ func (s *Store) Finish(ctx context.Context, session string, fs []job.Finish) (ou
 // FinishTx is [base.Store.Finish] for one attempt inside the caller's transaction,
 // so that what the handler wrote and the end of its job are one. A stale lease
 // is a [core.Conflict] here: roll back, somebody else has the job.
+//
+// Those that wait for what follows are woken when the worker of the attempt reports
+// its end, as it does after worker.FinishFor. Without such a worker call
+// [base.Store.Wake] after the commit, or they look at their next poll.
 func (s *Store) FinishTx(ctx context.Context, tx any, f job.Finish) (job.Finished, error) {
 	c, err := s.adopt(ctx, tx)
 	if err != nil {
@@ -57,6 +64,7 @@ func (s *Store) FinishTx(ctx context.Context, tx any, f job.Finish) (job.Finishe
 	if out[0].Stale {
 		return out[0], core.Errorf(core.Conflict, "the lease on job %d was lost", f.JobID).WithHint("roll back: another attempt has the job")
 	}
+	s.owed.Put(f.Ref, c.Wakes())
 	return out[0], nil
 }
 

@@ -9,6 +9,7 @@ import (
 	"github.com/belfry-run/belfry/job"
 	"github.com/belfry-run/belfry/schedule"
 	"github.com/belfry-run/belfry/store"
+	"github.com/belfry-run/belfry/store/base"
 	"github.com/belfry-run/belfry/task"
 )
 
@@ -35,6 +36,28 @@ func RunTx(t *testing.T, open Open, begin func(t *testing.T, st *store.Store) Us
 }
 
 var txCases = map[string]func(*bench, func() UserTx){
+	"who waits for what a transaction has settled is woken by the report of its worker": func(b *bench, begin func() UserTx) {
+		b.task("t")
+		must(b.st.SaveQueue(b.ctx, job.Queue{Name: "default", GlobalLimit: 1}))(b)
+		s := b.session("t")
+		b.enqueue(job.NewJob{Task: "t"})
+		b.enqueue(job.NewJob{Task: "t"})
+		j := b.claim(s, 1).Jobs[0]
+		tx := begin()
+		done := job.Finish{Ref: refOf(j), Outcome: job.OutcomeOK}
+		must(b.st.FinishTx(b.ctx, tx.Tx, done))(b)
+		ok(b, tx.Commit())
+		engine, watchers, place := b.st.Woken(), b.st.Hub.On(base.TopicJobs), b.st.Hub.On(base.TopicPlace("default"))
+		again := must(b.st.Finish(b.ctx, s.ID, []job.Finish{done}))(b)[0]
+		want(b, "the report", words(again.Stale, again.State), "false succeeded")
+		for what, woken := range map[string]<-chan struct{}{"the engine": engine, "those who watch": watchers, "claims that wait for a place": place} {
+			select {
+			case <-woken:
+			default:
+				b.Errorf("%s are not woken", what)
+			}
+		}
+	},
 	"a job asked for in a transaction exists when it commits, with what else it wrote": func(b *bench, begin func() UserTx) {
 		b.task("t")
 		tx := begin()
