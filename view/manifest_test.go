@@ -9,6 +9,7 @@ import (
 
 	"github.com/belfry-run/belfry/alert"
 	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/job"
 	"github.com/belfry-run/belfry/monitor"
 	"github.com/belfry-run/belfry/schedule"
 	"github.com/belfry-run/belfry/task"
@@ -66,6 +67,33 @@ func TestManifestsLeaveNoListOut(t *testing.T) {
 		}
 		if namespace := reflect.ValueOf(full).Field(i).Index(0).FieldByName("Namespace"); namespace.IsValid() && namespace.String() != "team" {
 			t.Errorf("%s is in namespace %q", name, namespace)
+		}
+	}
+}
+
+func TestPruneIsRefusedThatWouldDeleteAll(t *testing.T) {
+	t.Parallel()
+	queues := Manifest{Queues: []job.Queue{{Name: "q"}}}
+	here, elsewhere := queues, queues
+	here.Tasks, elsewhere.StatusPages = []task.Task{{Name: "t"}}, []monitor.StatusPage{{Name: "p", Namespace: "other"}}
+	for _, row := range []struct {
+		m       Manifest
+		o       ApplyOptions
+		refused string
+	}{
+		{Manifest{}, ApplyOptions{}, ""},
+		{Manifest{}, ApplyOptions{Prune: true}, "in namespace default"},
+		{queues, ApplyOptions{Prune: true, DryRun: true}, "in namespace default"},
+		{here, ApplyOptions{Prune: true}, ""},
+		{here, ApplyOptions{Prune: true, Namespace: "team"}, ""},
+		{elsewhere, ApplyOptions{Prune: true, Namespace: "team"}, "in namespace team"},
+		{elsewhere, ApplyOptions{Prune: true, Namespace: "other"}, ""},
+	} {
+		switch err := row.m.CheckPrune(row.o); {
+		case row.refused == "" && err != nil:
+			t.Errorf("%+v: %v", row.o, err)
+		case row.refused != "" && (err == nil || !strings.Contains(err.Error(), row.refused)):
+			t.Errorf("%+v: %v, want %q", row.o, err, row.refused)
 		}
 	}
 }

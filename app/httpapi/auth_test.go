@@ -45,6 +45,8 @@ func TestWhoIsLetIn(t *testing.T) {
 		{"Bearer reader", "POST", "/v1/tasks", `{"name":"t"}`, 403, "needs the scope admin"},
 		{"Bearer reader", "POST", "/v1/apply", `{}`, 403, "needs the scope admin"},
 		{"Bearer reader", "POST", "/v1/apply?dry_run=true", `{}`, 200, ""},
+		{"Bearer reader", "POST", "/v1/apply?dry_run=true&prune=true", `{"queues":[{"name":"q"}]}`, 422, "would delete everything in namespace default"},
+		{"Bearer reader", "POST", "/v1/apply?dry_run=true&prune=true", `{"queues":[{"name":"q"}],"tasks":[{"name":"t","kind":"func"}]}`, 200, ""},
 		{"Bearer reader", "GET", "/v1/tokens", "", 403, "needs the scope admin"},
 		{"Bearer reader", "POST", "/v1/look", `{"name":"s"}`, 200, ""},
 		{"Bearer reader", "GET", "/v1/upcoming", "", 200, ""},

@@ -369,9 +369,9 @@ func TestEveryCallArrivesAsItWasMadeAndComesBackAsItWasAnswered(t *testing.T) {
 			func(ctx context.Context) (any, error) { return nil, c.RevokeToken(ctx, 4) }},
 		{[]any{"Tokens"}, apitest.Filled[[]access.Token](),
 			func(ctx context.Context) (any, error) { return c.Tokens(ctx) }},
-		{[]any{"Apply", apitest.Filled[view.Manifest](), view.ApplyOptions{Namespace: "ns", DryRun: true, Prune: true, CompareSecrets: true}}, apitest.Filled[view.Applied](),
+		{[]any{"Apply", apitest.Filled[view.Manifest](), view.ApplyOptions{Namespace: apitest.Filled[task.Task]().Namespace, DryRun: true, Prune: true, CompareSecrets: true}}, apitest.Filled[view.Applied](),
 			func(ctx context.Context) (any, error) {
-				return c.Apply(ctx, apitest.Filled[view.Manifest](), view.ApplyOptions{Namespace: "ns", DryRun: true, Prune: true})
+				return c.Apply(ctx, apitest.Filled[view.Manifest](), view.ApplyOptions{Namespace: apitest.Filled[task.Task]().Namespace, DryRun: true, Prune: true})
 			}},
 		{[]any{"Export", "*"}, definitions.Redacted(apitest.Filled[view.Manifest]()),
 			func(ctx context.Context) (any, error) { return c.Export(ctx, "*") }},

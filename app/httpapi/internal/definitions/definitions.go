@@ -23,7 +23,7 @@ func (s *server) definitionRoutes() {
 	type applying struct {
 		Namespace string `query:"namespace" doc:"For definitions that name none, and the one that prune is about; default: the token's namespace, or default"`
 		DryRun    bool   `query:"dry_run" doc:"Only say what would change; the scope read is enough for 1,000 definitions, operate for 10,000"`
-		Prune     bool   `query:"prune" doc:"Delete what the namespace has and the manifest does not name"`
+		Prune     bool   `query:"prune" doc:"Delete what the namespace has and the manifest does not name; refused if it names nothing there"`
 	}
 	api.ServeBody(s.API, api.Endpoint{
 		// The handler asks for admin, unless it is a dry run.
@@ -39,6 +39,9 @@ func (s *server) definitionRoutes() {
 			return view.Applied{}, err
 		}
 		if err := mayApply(c.Token, m, o); err != nil {
+			return view.Applied{}, err
+		}
+		if err := m.CheckPrune(o); err != nil {
 			return view.Applied{}, err
 		}
 		o.CompareSecrets = api.Allow(c.Token, access.ScopeAdmin) == nil

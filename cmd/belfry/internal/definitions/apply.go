@@ -33,7 +33,7 @@ of it happens in one transaction, or nothing of it.
 
 The plan is shown first. On a terminal it is then asked for; elsewhere, or with
 --yes, it is carried out. --prune also deletes what the namespace has and the
-files do not name, but for queues; files that name nothing are refused then.
+files do not name, but for queues; files that name nothing else are refused then.
 
 Where a file has "(kept secret)" for a secret, as an export does, the one that
 is there stays.
@@ -47,9 +47,6 @@ and - for standard input.`,
 			defs, err := definitions(c, s, files)
 			if err != nil {
 				return err
-			}
-			if prune && defs.Manifest.Count() == 0 { // a template that failed, as a rule
-				return core.InvalidField("--prune", "", "would delete everything: the files name nothing", "name what is to stay")
 			}
 			return apply(ctx, c, s, defs, view.ApplyOptions{Namespace: s.NS, DryRun: dry, Prune: prune}, asking(c, yes))
 		}),
@@ -87,6 +84,9 @@ func noFiles(cmd *cobra.Command, args []string) error {
 // apply shows the plan, asks a person at a terminal, and carries it out. A plan that others have changed in the meantime is not
 // what was agreed to, and is refused.
 func apply(ctx context.Context, c *cli.CLI, s *cli.Conn, defs config.Definitions, o view.ApplyOptions, ask func(*cli.CLI) bool) error {
+	if err := defs.Manifest.CheckPrune(o); err != nil {
+		return err
+	}
 	plan := o
 	plan.DryRun = true
 	planned, err := s.Apply(ctx, defs.Manifest, plan)
@@ -167,7 +167,11 @@ func Diff(c *cli.CLI) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			plan, err := s.Apply(ctx, defs.Manifest, view.ApplyOptions{Namespace: s.NS, DryRun: true, Prune: prune})
+			o := view.ApplyOptions{Namespace: s.NS, DryRun: true, Prune: prune}
+			if err := defs.Manifest.CheckPrune(o); err != nil {
+				return err
+			}
+			plan, err := s.Apply(ctx, defs.Manifest, o)
 			if err != nil {
 				return defs.Locate(err)
 			}
