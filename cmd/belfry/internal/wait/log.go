@@ -111,6 +111,9 @@ func Live(ctx context.Context, c *cli.CLI, s *cli.Conn, j job.Job, timeout Time)
 	defer stop()
 	ended := (&Log{CLI: c}).Follow(patient, s, j.ID, 0)
 	if patient.Err() != nil && ctx.Err() == nil {
+		if now, err := s.Job(ctx, s.NS, j.ID); err == nil {
+			j = now
+		}
 		return late(j)
 	}
 	if ctx.Err() != nil {
@@ -134,7 +137,10 @@ func Live(ctx context.Context, c *cli.CLI, s *cli.Conn, j job.Job, timeout Time)
 	return ended
 }
 
-// late is that a job has not ended in the time that there was to wait.
+// late is that a job has not ended in the time that there was to wait. It may have since.
 func late(j job.Job) error {
+	if j.State.Final() {
+		return core.Errorf(core.Unavailable, "job %d had not ended in time, it is %s now", j.ID, j.State).WithHint("belfry job show %d", j.ID)
+	}
 	return core.Errorf(core.Unavailable, "job %d has not ended, it is %s", j.ID, j.State).WithHint("belfry job why %d", j.ID)
 }
