@@ -3,6 +3,7 @@ package interleave
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"testing"
 	"time"
 
@@ -12,12 +13,20 @@ import (
 	"github.com/belfry-run/belfry/task"
 )
 
-// beginTurns makes the same state anew: a job of a fair queue and one under a limit that are due, and one under the limit that
-// runs and has an active key.
+// fork is a workflow whose second step waits in a fair queue, under the key of the run.
+var fork = task.Workflow{Steps: []task.Step{
+	{Name: "first", Task: "line"},
+	{Name: "second", Task: "t", Needs: []string{"first"}, Input: map[string]string{"k": "input.k"}},
+}}
+
+// beginTurns makes the same state anew: a job of a fair queue and one under a limit that are due, one under the limit that
+// runs and has an active key, and four runs of workflows whose first steps run.
 func (w *world) beginTurns() {
 	w.t.Helper()
 	w.clear()
-	_, err := w.watch.Exec(w.ctx, `delete from belfry.limit_jobs; delete from belfry.limit_keys; delete from belfry.turn_keys`)
+	_, err := w.watch.Exec(w.ctx, `
+		delete from belfry.limit_jobs; delete from belfry.limit_keys; delete from belfry.turn_keys;
+		delete from belfry.workflow_runs; delete from belfry.workflow_items; delete from belfry.workflow_inputs; delete from belfry.workflow_signals`)
 	w.must(err)
 	w.clock.Move(2 * time.Hour)
 	st := w.nodes[0]
@@ -25,7 +34,12 @@ func (w *world) beginTurns() {
 	w.must(err)
 	_, err = st.SaveQueue(w.ctx, job.Queue{Name: "fair", Fair: &flow.Fair{Key: "input.k"}})
 	w.must(err)
-	for _, t := range []task.Task{keyed(1), {Name: "t", Kind: task.KindFunc, Queue: "fair", Retry: task.Retry{MaxAttempts: 1}}} {
+	for _, t := range []task.Task{
+		keyed(1),
+		{Name: "line", Kind: task.KindFunc, Queue: "flow", Retry: task.Retry{MaxAttempts: 1}},
+		{Name: "t", Kind: task.KindFunc, Queue: "fair", Retry: task.Retry{MaxAttempts: 1}},
+		{Name: "fork", Kind: task.KindWorkflow, Workflow: &fork},
+	} {
 		_, err = st.CreateTask(w.ctx, t)
 		w.must(err)
 	}
@@ -36,6 +50,16 @@ func (w *world) beginTurns() {
 	got, err := st.Claim(w.ctx, job.ClaimRequest{Session: w.session, Want: map[string]int{"flow": 1}})
 	w.must(err)
 	w.jobs["runs"], w.leases["runs"] = es[0].Job.ID, got.Lease
+	for i, k := range []string{"b", "a", "a", "b"} {
+		es, err = st.Enqueue(w.ctx, []job.NewJob{of("fork", fmt.Sprintf(`{"k":%q}`, k), "")})
+		w.must(err)
+		_, err = st.StartWorkflows(w.ctx)
+		w.must(err)
+		got, err = st.Claim(w.ctx, job.ClaimRequest{Session: w.session, Want: map[string]int{"flow": 1}})
+		w.must(err)
+		role := fmt.Sprint("first step ", i)
+		w.jobs[fmt.Sprint("run ", i)], w.jobs[role], w.leases[role] = es[0].Job.ID, got.Jobs[0].Job.ID, got.Lease
+	}
 	due := w.clock.Now().Add(late)
 	es, err = st.Enqueue(w.ctx, []job.NewJob{
 		{Task: "t", Input: json.RawMessage(`{"k":"a"}`), DueAt: due}, {Task: "k", Input: json.RawMessage(`{"k":"b"}`), DueAt: due},
@@ -46,11 +70,22 @@ func (w *world) beginTurns() {
 	w.other = w.openFor("two", "flow")
 }
 
-// enqueueAll enqueues a job for each task and key, such as "k a".
 func enqueueAll(name string, ns ...job.NewJob) transition {
 	return transition{name, func(ctx context.Context, w *world, st *store.Store) (any, error) {
 		es, err := st.Enqueue(ctx, ns)
 		return w.enqueued(es), err
+	}}
+}
+
+// settleBoth ends two first steps in one transition.
+func settleBoth(name string, steps ...string) transition {
+	return transition{name, func(ctx context.Context, w *world, st *store.Store) (any, error) {
+		var fs []job.Finish
+		for _, role := range steps {
+			fs = append(fs, job.Finish{Ref: job.Ref{JobID: w.jobs[role], Lease: w.leases[role]}, Outcome: job.OutcomeOK})
+		}
+		_, err := st.Finish(ctx, w.session, fs)
+		return nil, err
 	}}
 }
 
@@ -67,6 +102,8 @@ var turning = []transition{
 	enqueueAll("enqueue both", of("t", `{"k":"a"}`, ""), of("k", `{"k":"b"}`, "")),
 	enqueueAll("enqueue under two keys", of("t", `{"k":"b"}`, ""), of("t", `{"k":"a"}`, "")),
 	enqueueAll("enqueue under the active key", of("k", `{"k":"a"}`, ""), of("t", `{"k":"a"}`, "held")),
+	settleBoth("settle two runs", "first step 0", "first step 1"),
+	settleBoth("settle two others", "first step 2", "first step 3"),
 	finishOf("succeed", "runs", job.Finish{Outcome: job.OutcomeOK}),
 	finishOf("fail", "runs", job.Finish{Outcome: job.OutcomeError, Error: "no", NoRetry: true}),
 	finishOf("fail for now", "runs", job.Finish{Outcome: job.OutcomeError, Error: "no"}),
