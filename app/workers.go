@@ -135,7 +135,7 @@ func (u *unwell) leftBehind() (n int) {
 // QueueLister knows which queues there are. A store does, and so does the
 // HTTP client.
 type QueueLister interface {
-	Queues(ctx context.Context) ([]job.QueueStats, error)
+	QueueList(ctx context.Context) ([]job.Queue, error)
 }
 
 // queueLook is how long a new queue waits at most to be noticed.
@@ -265,7 +265,7 @@ func (w *Workers) serving(ctx context.Context, served map[string]int) (map[strin
 	if len(only) > 0 && len(served) > 0 {
 		return fresh, nil
 	}
-	queues, err := w.Queues.Queues(ctx)
+	queues, err := w.Queues.QueueList(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("list queues: %w", err)
 	}
@@ -279,9 +279,9 @@ func (w *Workers) serving(ctx context.Context, served map[string]int) (map[strin
 
 // unknownQueues refuses names that no queue has. Silence would look like a
 // worker with nothing to do.
-func unknownQueues(only []string, queues []job.QueueStats) error {
+func unknownQueues(only []string, queues []job.Queue) error {
 	for _, name := range only {
-		if !slices.ContainsFunc(queues, func(q job.QueueStats) bool { return q.Name == name }) {
+		if !slices.ContainsFunc(queues, func(q job.Queue) bool { return q.Name == name }) {
 			return core.InvalidField("only_queues", name, "is not a queue", "create it first: belfry queue create "+name)
 		}
 	}

@@ -416,6 +416,10 @@ func (f *fake) Queues(ctx context.Context) ([]job.QueueStats, error) {
 	return reply[[]job.QueueStats](ctx, f, "Queues")
 }
 
+func (f *fake) QueueList(ctx context.Context) ([]job.Queue, error) {
+	return reply[[]job.Queue](ctx, f, "QueueList")
+}
+
 func (f *fake) PauseQueue(ctx context.Context, name, reason string) (job.Queue, error) {
 	return reply[job.Queue](ctx, f, "PauseQueue", name, reason)
 }

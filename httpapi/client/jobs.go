@@ -123,6 +123,16 @@ func (c JobCalls) Queues(ctx context.Context) ([]job.QueueStats, error) {
 	return items[job.QueueStats](ctx, c.server, "/v1/queues", nil)
 }
 
+// QueueList lists the queues. A token with the scope worker alone has the server count nothing in them.
+func (c JobCalls) QueueList(ctx context.Context) ([]job.Queue, error) {
+	all, err := c.Queues(ctx)
+	queues := make([]job.Queue, len(all))
+	for i, q := range all {
+		queues[i] = q.Queue
+	}
+	return queues, err
+}
+
 // QueueLimitUse implements [httpapi.Queues].
 func (c JobCalls) QueueLimitUse(ctx context.Context, name string) ([]view.LimitUse, error) {
 	if err := core.ValidName("name", name); err != nil {

@@ -133,6 +133,13 @@ func TestPlans(t *testing.T) {
 			_, err = st.AgeJobs(ctx)
 			return err
 		}},
+		{"queues", []string{"jobs_scheduled_in"}, func() error {
+			if _, err := st.SaveQueue(ctx, job.Queue{Name: "quiet"}); err != nil {
+				return err
+			}
+			_, err := st.Queue(ctx, "quiet")
+			return err
+		}},
 		{"renew", []string{"leases_session"}, func() error { _, err := st.Renew(ctx, s.ID, job.Held()); return err }},
 		{"append", nil, func() error {
 			return st.Append(ctx, s.ID, []job.LogPiece{{Ref: job.Ref{JobID: held[0].Job.ID, Lease: held[0].Job.Lease}, Stream: job.Log, At: held[0].Job.ClaimedAt, Text: "x"}})

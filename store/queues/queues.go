@@ -233,11 +233,24 @@ func (s *Store) Queue(ctx context.Context, name string) (q job.QueueStats, err e
 	return q, err
 }
 
+// QueueList lists the queues by priority and name, and counts nothing in them.
+func (s *Store) QueueList(ctx context.Context) (all []job.Queue, err error) {
+	err = s.DB().Read(ctx, func(tx base.Tx) error {
+		all, err = listQueues(ctx, tx)
+		return err
+	})
+	return all, err
+}
+
+func listQueues(ctx context.Context, tx base.Tx) ([]job.Queue, error) {
+	return base.Collect(ctx, tx, ScanQueue, `select `+QueueColumns+` from belfry.queues order by priority desc, name`)
+}
+
 // Queues lists the queues by priority and name, and what is in them.
 func (s *Store) Queues(ctx context.Context) (all []job.QueueStats, err error) {
 	err = s.DB().Read(ctx, func(tx base.Tx) error {
 		all = []job.QueueStats{}
-		queues, err := base.Collect(ctx, tx, ScanQueue, `select `+QueueColumns+` from belfry.queues order by priority desc, name`)
+		queues, err := listQueues(ctx, tx)
 		if err != nil {
 			return err
 		}

@@ -279,6 +279,8 @@ create table belfry.jobs (
 
 create index belfry.jobs_ready on belfry.jobs (queue, priority desc, turn, id) where state = 'ready';
 create index belfry.jobs_scheduled on belfry.jobs (due_at) where state = 'scheduled';
+-- Counted by queue: without it each look at a queue would walk what is scheduled in all others.
+create index belfry.jobs_scheduled_in on belfry.jobs (queue) where state = 'scheduled';
 create index belfry.jobs_schedule on belfry.jobs (schedule_id) where schedule_id > 0;
 create unique index belfry.jobs_active_key on belfry.jobs (namespace, active_key) where active_key is not null;
 create index belfry.jobs_cycles on belfry.jobs (ready_at) where kind = 'cycle' and state = 'ready';

@@ -14,6 +14,7 @@ type Queues interface {
 	DeleteQueue(ctx context.Context, name string) error
 	Queue(ctx context.Context, name string) (job.QueueStats, error)
 	Queues(ctx context.Context) ([]job.QueueStats, error)
+	QueueList(ctx context.Context) ([]job.Queue, error)
 	PauseQueue(ctx context.Context, name, reason string) (job.Queue, error)
 	ResumeQueue(ctx context.Context, name string) (job.Queue, error)
 	// QueueLimitUse is how the limits of a queue are used now.
