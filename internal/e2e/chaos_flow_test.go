@@ -28,7 +28,8 @@ func flowTasks(tk func(name, pace, beats string) task.Task) []task.Task {
 	keyed, line := tk("keyed", "0.1", "1 2 3"), tk("line", "0.1", "1")
 	keyed.Limits = []flow.Limit{{Key: "input.k", Running: keyedLimit}}
 	line.Sequence = &flow.Sequence{Key: "input.k", OnFailure: flow.SequenceGoesOn}
-	order := task.Task{Name: "order", Workflow: &task.Workflow{Steps: []task.Step{
+	// Its timeout is longer than all by which clocks are set, which a node that was down cannot tell from time that has passed.
+	order := task.Task{Name: "order", Timeout: task.MaxWorkflowTimeout, Workflow: &task.Workflow{Steps: []task.Step{
 		{Name: "each", Task: "item", ForEach: "input.items", AtOnce: itemsAtOnce},
 		{Name: "pause", Sleep: core.Duration(time.Second)},
 		{Name: "word", Signal: "go", Timeout: core.Duration(4 * time.Second), OnFailure: task.FailureContinue},
