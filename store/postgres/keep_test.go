@@ -86,6 +86,25 @@ func TestADayWithRunsThatWaitIsKept(t *testing.T) {
 	}
 }
 
+func TestADayThatABackfillReachedIsKept(t *testing.T) {
+	t.Parallel()
+	dsn := pgtest.Migrated(t, postgres.Migrate)
+	st := openAt(t, dsn, postgres.Options{Options: store.Options{Keep: store.Keep{Age: 10 * 24 * time.Hour}}})
+	day := oldDay(t, dsn, 12, 10)
+	at := time.Now().UTC().Truncate(24*time.Hour).AddDate(0, 0, -12).UnixMicro()
+	exec(t, dsn, fmt.Sprintf(`insert into belfry.occurrences select 1, %d, 0, 1, 'job', '', '', 7, %[1]d, %d`, at, time.Now().UnixMicro()))
+	rollUp(t, st)
+	for _, want := range []bool{true, false} {
+		if _, err := st.Prune(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if exists(t, st, "occurrences_"+day) != want {
+			t.Errorf("the day is there: %v", !want)
+		}
+		exec(t, dsn, fmt.Sprintf(`update belfry.occurrences set decided_at = %d where schedule_id = 1`, at))
+	}
+}
+
 func TestDaysAreMadeAheadAndDroppedByAge(t *testing.T) {
 	t.Parallel()
 	dsn := pgtest.Migrated(t, postgres.Migrate)

@@ -234,6 +234,13 @@ func (db *DB) dropBefore(ctx context.Context, parent string, cutoff time.Time) e
 		if d.from.Add(day).After(cutoff) {
 			continue
 		}
+		if parent == "occurrences" {
+			if some, err := db.decidedSince(ctx, d.name, cutoff); err != nil {
+				return err
+			} else if some {
+				continue
+			}
+		}
 		err := db.alter(ctx, func(tx pgx.Tx) error { // tried again with the next pass
 			if _, err := tx.Exec(ctx, hastyAlter); err != nil {
 				return err
@@ -254,6 +261,17 @@ func (db *DB) dropBefore(ctx context.Context, parent string, cutoff time.Time) e
 		}
 	}
 	return nil
+}
+
+// decidedSince reports whether a day of occurrences has some that were decided lately: a backfill makes them for days that lie
+// back, and looks there for what it has made. Nothing is locked, so one that is made at this very moment may be missed.
+func (db *DB) decidedSince(ctx context.Context, name string, cutoff time.Time) (some bool, err error) {
+	err = db.pool.QueryRow(ctx, "select exists (select 1 from "+pgx.Identifier{string(db.schema), name}.Sanitize()+" where decided_at >= $1)", cutoff.UnixMicro()).Scan(&some)
+	var pg *pgconn.PgError
+	if errors.As(err, &pg) && pg.Code == "42P01" { // another node has dropped it
+		return false, nil
+	}
+	return some, err
 }
 
 // buffered reports whether a day of occurrences has some that wait for the run before them: they are still to run, however
