@@ -5,7 +5,6 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/flow"
 	"github.com/belfry-run/belfry/job"
 	"github.com/belfry-run/belfry/store/base"
@@ -189,49 +188,43 @@ func (c *Change) kept(as []*Arrival) (map[standing]bool, error) {
 }
 
 // hold locks keys by name, and makes those that are not there. It waits for those that another transaction has, or leaves
-// them out.
+// them out. Where one that was there has been forgotten since, the transition begins again: to make it while others are locked
+// is not the order of all.
 func (c *Change) hold(names []named, wait bool) (map[int64]*room, map[named]int64, error) {
 	byName := make(map[named]int64, len(names))
+	if err := c.find(names, byName); err != nil {
+		return nil, nil, err
+	}
 	made := map[int64]*room{}
-	missing := names
-	for range 5 { // one that was there may have been forgotten since
-		if err := c.find(missing, byName); err != nil {
-			return nil, nil, err
-		}
-		if missing = without(names, byName); len(missing) > 0 && wait {
-			news, err := makeKeys(c, missing)
-			if err != nil {
-				return nil, nil, err
-			}
-			for id, r := range news {
-				made[id], byName[named{r.Owner, r.Name, r.Key}] = r, id
-			}
-			if err := c.find(without(missing, byName), byName); err != nil { // another transaction made them since
-				return nil, nil, err
-			}
-		}
-		ids := make([]int64, 0, len(names))
-		for _, id := range byName {
-			if made[id] == nil {
-				ids = append(ids, id)
-			}
-		}
-		rooms, err := c.lock(ids, wait)
+	if missing := without(names, byName); len(missing) > 0 && wait {
+		news, err := makeKeys(c, missing)
 		if err != nil {
 			return nil, nil, err
 		}
-		maps.Copy(rooms, made)
-		if len(rooms) == len(names) || !wait {
-			return rooms, byName, nil
+		for id, r := range news {
+			made[id], byName[named{r.Owner, r.Name, r.Key}] = r, id
 		}
-		for name, id := range byName {
-			if rooms[id] == nil {
-				delete(byName, name)
-			}
+		if err := c.find(without(missing, byName), byName); err != nil { // another transaction made them since
+			return nil, nil, err
 		}
-		missing = without(names, byName)
 	}
-	return nil, nil, core.Errorf(core.Unavailable, "the keys of limits come and go").WithHint("try again")
+	ids := make([]int64, 0, len(names))
+	for _, id := range byName {
+		if made[id] == nil {
+			ids = append(ids, id)
+		}
+	}
+	rooms, err := c.lock(ids, wait)
+	if err != nil {
+		return nil, nil, err
+	}
+	maps.Copy(rooms, made)
+	if len(rooms) == len(names) || !wait {
+		return rooms, byName, nil
+	}
+	maps.DeleteFunc(byName, func(_ named, id int64) bool { return rooms[id] == nil })
+	query, args := insertKeys(c, without(names, byName))
+	return nil, nil, base.Meets{Makes: query, With: args}
 }
 
 // makeKeys makes keys that are not there. Nobody else knows them before the commit, so they are locked, and nothing is under

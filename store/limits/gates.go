@@ -41,6 +41,7 @@ type room struct {
 	crowded bool // more wait under it than the heads
 	waits   bool // one at least does
 	visits  bool // it is locked for a job that waits elsewhere, and is not looked at itself
+	left    bool // a job has left it just now
 
 	next    int64 // [keyRow.Next] as it will be
 	stopped int64 // [keyRow.Stopped] as it will be
@@ -254,7 +255,7 @@ type savedKey struct {
 const linger = time.Minute
 
 // save writes what has become of keys. Where all that could be let in has been, a look that is due has been made, and
-// keys that are empty then are forgotten.
+// keys that are empty then, and were before, are forgotten.
 func (c *Change) save(rooms map[int64]*room, looked bool) error {
 	now := base.Micros(c.Now)
 	var saved []savedKey
@@ -266,7 +267,7 @@ func (c *Change) save(rooms map[int64]*room, looked bool) error {
 		case r.look > 0 && (look == 0 || due || r.look < look):
 			look = r.look
 		case r.look > 0:
-		case empty && due && r.next <= now:
+		case empty && due && r.next <= now && !r.left:
 			idle = append(idle, id)
 			look = 0
 		case empty && (look == 0 || due):

@@ -109,9 +109,19 @@ func (c *Change) left(l leaving) error {
 	if err != nil {
 		return err
 	}
+	leaveEach(rooms, keys)
 	stop(rooms, failed, base.Micros(c.Now))
 	_, err = c.admit(rooms)
 	return err
+}
+
+// leaveEach notes of keys that a job has left them. Most are needed again, so none is forgotten then.
+func leaveEach(rooms map[int64]*room, keys []int64) {
+	for _, id := range keys {
+		if r := rooms[id]; r != nil {
+			r.left = true
+		}
+	}
 }
 
 // busy is those of the jobs that have a key which another transaction has locked.
@@ -284,6 +294,7 @@ func (s *Store) LetIn(ctx context.Context) (out core.Promoted, err error) {
 				r.rest = busyLook
 			}
 		}
+		leaveEach(rooms, keys)
 		stop(rooms, failed, base.Micros(c.Now))
 		if out.Jobs, err = c.admit(rooms); err != nil {
 			return err

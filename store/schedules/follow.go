@@ -13,8 +13,8 @@ import (
 // the next run of a rule that counts from the finish, a run from the buffer, an
 // end that was waited for.
 func (c *Change) Follow(ids []int64) error {
-	if len(ids) == 0 {
-		return nil
+	if err := c.s.bounds.In(c.Change).Clear("schedules", ids); err != nil || len(ids) == 0 {
+		return err
 	}
 	// Locked before it is judged whether anything can follow: a pause, a resume
 	// or an edit that runs beside us either sees that the job has ended, or is

@@ -129,6 +129,7 @@ func sequenceAfterFailure(b *bench) {
 	b.promote()
 	j := b.wantState(ids[2], job.Skipped)
 	want(b, "reason", string(j.Reason)+": "+j.Note, fmt.Sprintf("sequence: job %d of its sequence failed", ids[1]))
+	want(b, "keys, which are needed again soon", b.count(`select count(*) from belfry.limit_keys`), 1)
 	again := b.enqueue(customer("a"))
 	b.finish(s, b.next(s, again.ID)[0], job.OutcomeOK)
 	b.consistent()
