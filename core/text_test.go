@@ -113,6 +113,36 @@ func FuzzParseDuration(f *testing.F) {
 	})
 }
 
+// Words and bare numbers have hints of their own, whatever is tried before.
+func TestHintsOfDurations(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"5 minutes": `"5 minutes" is not a duration, write "5m"`,
+		" 2 DAYS ":  `" 2 DAYS " is not a duration, write "2d"`,
+		"3weeks":    `"3weeks" is not a duration, write "3w"`,
+		"1hr":       `"1hr" is not a duration, write "1h"`,
+		"10sec":     `"10sec" is not a duration, write "10s"`,
+		"1e3":       `"1e3" has no unit, write "1e3s" or "1e3m"`,
+		"nan":       `"nan" has no unit, write "nans" or "nanm"`,
+		"0x1dp0":    `"0x1dp0" has no unit, write "0x1dp0s" or "0x1dp0m"`,
+		"1 2 days":  `"1 2 days" is not a duration such as 90s, 1h30m or 7d`,
+	} {
+		if d, err := ParseDuration(text); err == nil || err.Error() != want {
+			t.Errorf("%q is %s (%v), want %s", text, d, err, want)
+		}
+	}
+}
+
+func BenchmarkParseDuration(b *testing.B) {
+	for _, text := range []string{"90s", "1h30m", "7d", "soon"} {
+		b.Run(text, func(b *testing.B) {
+			for b.Loop() {
+				_, _ = ParseDuration(text)
+			}
+		})
+	}
+}
+
 func parsedOr0(text string) Duration {
 	d, err := ParseDuration(text)
 	if err != nil {
