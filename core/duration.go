@@ -17,31 +17,12 @@ type Duration time.Duration
 // spoken is a length of time in words, such as 5 minutes.
 var spoken = regexp.MustCompile(`^\s*([0-9]+)\s*(?i:(s)ec(?:ond)?s?|(m)in(?:ute)?s?|(h)(?:ou)?rs?|(d)ays?|(w)eeks?)\s*$`)
 
-// ParseDuration reads what [Duration] writes. It refuses numbers without a
-// unit, because nobody can say whether 5 means seconds or minutes.
+// ParseDuration reads what [Duration] writes. It refuses numbers without a unit: 5 may mean seconds or minutes.
 func ParseDuration(s string) (Duration, error) {
 	if d, err := time.ParseDuration(s); err == nil {
 		return Duration(d), nil
 	}
-	if d, ok := parseDays(strings.TrimSpace(s)); ok {
-		return d, nil
-	}
-	// No text that is refused with a reason of its own is one of the above.
-	if m := spoken.FindStringSubmatch(s); m != nil {
-		return 0, fmt.Errorf("%q is not a duration, write %q", s, m[1]+strings.ToLower(strings.Join(m[2:], "")))
-	}
-	if _, err := strconv.ParseFloat(s, 64); err == nil {
-		return 0, fmt.Errorf("%q has no unit, write \"%ss\" or \"%sm\"", s, s, s)
-	}
-	return 0, fmt.Errorf("%q is not a duration such as 90s, 1h30m or 7d", s)
-}
-
-// parseDays reads weeks and days, and what Go writes behind them.
-func parseDays(rest string) (Duration, bool) {
-	if rest == "" {
-		return 0, false
-	}
-	total := time.Duration(0)
+	total, rest := time.Duration(0), strings.TrimSpace(s)
 	for _, unit := range []struct {
 		name string
 		size time.Duration
@@ -52,19 +33,29 @@ func parseDays(rest string) (Duration, bool) {
 		}
 		n, err := strconv.ParseUint(head, 10, 31)
 		if err != nil || time.Duration(n) > (math.MaxInt64-total)/unit.size {
-			return 0, false
+			return 0, noDuration(s)
 		}
 		total += time.Duration(n) * unit.size
-		rest = tail
-	}
-	if rest == "" {
-		return Duration(total), true
+		if rest = tail; rest == "" {
+			return Duration(total), nil
+		}
 	}
 	d, err := time.ParseDuration(rest)
 	if err != nil || d < 0 || d > math.MaxInt64-total {
-		return 0, false
+		return 0, noDuration(s)
 	}
-	return Duration(total + d), true
+	return Duration(total + d), nil
+}
+
+// noDuration says what to write instead of a text that is none.
+func noDuration(s string) error {
+	if m := spoken.FindStringSubmatch(s); m != nil {
+		return fmt.Errorf("%q is not a duration, write %q", s, m[1]+strings.ToLower(strings.Join(m[2:], "")))
+	}
+	if _, err := strconv.ParseFloat(s, 64); err == nil {
+		return fmt.Errorf("%q has no unit, write \"%ss\" or \"%sm\"", s, s, s)
+	}
+	return fmt.Errorf("%q is not a duration such as 90s, 1h30m or 7d", s)
 }
 
 // String writes whole days as days and everything else as Go does, without the
