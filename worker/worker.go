@@ -13,6 +13,7 @@ import (
 	"github.com/belfry-run/belfry/task"
 	"github.com/belfry-run/belfry/worker/internal/delivery"
 	"github.com/belfry-run/belfry/worker/internal/health"
+	"github.com/belfry-run/belfry/worker/internal/logged"
 )
 
 // Worker runs jobs.
@@ -22,8 +23,7 @@ type Worker struct {
 	left    atomic.Int64 // attempts that were left behind, less those of them that have ended
 }
 
-// LeftBehind is how many attempts did not stop when they were told to and still
-// run. Their jobs have ended without them.
+// LeftBehind is how many attempts did not stop when they were told to and still run. Their jobs have ended without them.
 func (w *Worker) LeftBehind() int { return int(max(0, w.left.Load())) } // the end may be counted first
 
 // Unwell says of which kinds this machine cannot begin jobs at the moment, and
@@ -68,7 +68,7 @@ func (w *Worker) Run(ctx context.Context) error {
 		sessions.Saw(err)
 		if err == nil {
 			begun := time.Now()
-			s.log.Info("worker serves", "worker", w.options.Name, "session", l.session.ID, "queues", l.session.Queues)
+			s.log.Info("worker serves", "worker", w.options.Name, "session", l.session.ID, "queues", logged.Queues(l.session.Queues))
 			err = l.serve(ctx)
 			if !errors.Is(err, ErrLost) || ctx.Err() != nil {
 				return unlessLost(err)

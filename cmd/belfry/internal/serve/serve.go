@@ -111,10 +111,6 @@ func ready(c *cli.CLI, a *app.App, l *config.Loaded, applied view.Applied, empty
 		Commands  bool     `json:"allow_commands"`
 	}{a.URL(), config.Mask(l.Database), l.Roles, a.TokenFile(), l.AllowCommands}
 	return c.Emit(state, func(w io.Writer) {
-		commands := "refused; --allow-commands lets tasks of kind command run here"
-		if l.AllowCommands {
-			commands = "allowed"
-		}
 		plan := ""
 		if len(applied.Changes) > 0 {
 			plan = define.PlanSummary(applied)
@@ -135,9 +131,20 @@ func ready(c *cli.CLI, a *app.App, l *config.Loaded, applied view.Applied, empty
 		}
 		fmt.Fprintf(w, "Belfry %s is ready.\n", c.Version)
 		c.Pairs(w, "  web", pages, "  sign in", link, "  api", a.URL(), "  docs", docs, "  database", state.Database, "  roles", strings.Join(l.Roles, ", "),
-			"  token", a.TokenFile(), "  commands", commands, "  applied", plan)
+			"  token", a.TokenFile(), "  commands", commands(l.Config), "  applied", plan)
 		fmt.Fprintf(w, "Next, in another terminal: %s\n", next(a, l, empty))
 	})
+}
+
+// commands says whether tasks of kind command run on the node; empty where none run.
+func commands(c config.Config) string {
+	switch {
+	case !c.Has(config.RoleWorker):
+		return ""
+	case c.AllowCommands:
+		return "allowed"
+	}
+	return "refused; --allow-commands lets tasks of kind command run here"
 }
 
 // next is the command that shows something, as it has to be typed here.
