@@ -21,7 +21,9 @@ type Meets struct {
 }
 
 func (m Meets) Error() string { return m.Unwrap().Error() }
-func (m Meets) Unwrap() error { return core.Errorf(core.Unavailable, "others change it all the time") }
+func (m Meets) Unwrap() error {
+	return core.Errorf(core.Unavailable, "others change it all the time").WithHint("nothing was changed: try again in a moment")
+}
 
 // freedTries is how often a transition is begun in all that finds a key freed: each time another job has come and gone.
 const freedTries = 5

@@ -1,0 +1,16 @@
+package base
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/belfry-run/belfry/core"
+)
+
+func TestWhoMeetsOthersAllTheTimeIsToldWhatToDo(t *testing.T) {
+	t.Parallel()
+	err := error(Meets{Table: "jobs"})
+	if core.CodeOf(err) != core.Unavailable || !strings.Contains(err.Error(), "try again in a moment") {
+		t.Errorf("%v", err)
+	}
+}
