@@ -205,8 +205,7 @@ func (s *Store) Write(ctx context.Context, name string, fn func(c *Change) error
 	return s.WriteAhead(ctx, name, nil, fn)
 }
 
-// isFault tells what went wrong here from what a caller asked for and did not
-// get, or did not wait for.
+// isFault tells what went wrong here from what a caller asked for and did not get, or did not wait for.
 func isFault(err error) bool {
 	if err == nil || errors.Is(err, context.Canceled) {
 		return false
@@ -366,9 +365,8 @@ func (c *Change) After(fn func()) { c.then = append(c.then, fn) }
 // and what is locked last. There is no such end in a transaction of the caller's.
 func (c *Change) Before(fn func() error) { c.before = append(c.before, fn) }
 
-// Observe tells the observer of what has happened once it has: what is begun
-// again after a fault is counted once, and what is taken back is not. In a
-// transaction of the caller's it is told at once.
+// Observe tells the observer of what has happened once it has: what is begun again after a fault is counted once, and what
+// is taken back is not. In a transaction of the caller's it is told at once.
 func (c *Change) Observe(fn func(o Observer)) {
 	if c.Foreign {
 		fn(c.s.Opt.Observer)
