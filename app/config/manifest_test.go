@@ -329,3 +329,19 @@ func TestALongListIsNotDeep(t *testing.T) {
 		t.Fatalf("a hundred levels: %v", err)
 	}
 }
+
+func TestHintsNameWhatPeopleWrite(t *testing.T) {
+	t.Parallel()
+	_, err := ParseManifest([]Source{{Name: "a.yaml", Text: []byte("tasks:\n  - name: a\n    zzzzzzzz: 5m\n    created: 1\n")}}, core.DefaultNamespace)
+	if err == nil || !strings.Contains(err.Error(), "known here: ") || !strings.Contains(err.Error(), ", timeout") {
+		t.Fatal(err)
+	}
+	for _, own := range []string{"created_at", "generation", "updated_at"} {
+		if strings.Contains(err.Error(), own) {
+			t.Errorf("the hint names %s, which only Belfry writes: %v", own, err)
+		}
+	}
+	if _, err := ParseManifest([]Source{{Name: "a.yaml", Text: []byte("tasks:\n  - name: a\n    kind: func\n    generation: 4\n")}}, core.DefaultNamespace); err != nil {
+		t.Errorf("what an export writes is refused: %v", err)
+	}
+}

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"reflect"
 	"slices"
 	"strings"
@@ -258,7 +257,7 @@ func (d *decoder) structure(node ast.Node, v reflect.Value, path string) {
 		sub := join(path, name)
 		switch {
 		case !known:
-			d.unknown(pair, name, path, fields)
+			d.unknown(pair, name, path, written(v.Type(), fields))
 		case v.Type().FieldByIndex(field).Tag.Get("readOnly") == "true":
 			// What show -o yaml printed may be applied again. What only Belfry
 			// sets is passed over, as the API does.
@@ -268,8 +267,18 @@ func (d *decoder) structure(node ast.Node, v reflect.Value, path string) {
 	}
 }
 
-func (d *decoder) unknown(pair *ast.MappingValueNode, name, path string, fields map[string][]int) {
-	names := slices.Sorted(maps.Keys(fields))
+// written is the names of the fields that people write. What only Belfry sets is passed over, so it helps nobody.
+func written(t reflect.Type, fields map[string][]int) (names []string) {
+	for name, field := range fields {
+		if t.FieldByIndex(field).Tag.Get("readOnly") != "true" {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+func (d *decoder) unknown(pair *ast.MappingValueNode, name, path string, names []string) {
 	hint := "known here: " + strings.Join(names, ", ")
 	if s := Suggest(name, names); s != "" {
 		hint = "did you mean " + s + "?"
