@@ -75,12 +75,15 @@ type faults struct {
 }
 
 func (fs *faults) add(f Fault) {
-	if len(fs.list) >= maxFaults {
+	if fs.full() {
 		fs.more++
 		return
 	}
 	fs.list = append(fs.list, f)
 }
+
+// full reports that one more is counted and not shown. It needs no excerpt, for which the whole file is looked through.
+func (fs *faults) full() bool { return len(fs.list) >= maxFaults }
 
 func (fs *faults) err(what string) error {
 	if len(fs.list) == 0 {

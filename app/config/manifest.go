@@ -154,7 +154,11 @@ func (defs *Definitions) Locate(err error) error {
 	for _, f := range be.Fields {
 		at, ok := defs.at(f.Field)
 		found = found || ok
-		all.add(Fault{Place: at, Excerpt: excerpt(defs.sources[at.File], at), FieldError: f})
+		fault := Fault{Place: at, FieldError: f}
+		if !all.full() {
+			fault.Excerpt = excerpt(defs.sources[at.File], at)
+		}
+		all.add(fault)
 	}
 	if !found {
 		return err

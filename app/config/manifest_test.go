@@ -4,9 +4,11 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"reflect"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -343,5 +345,23 @@ func TestHintsNameWhatPeopleWrite(t *testing.T) {
 	}
 	if _, err := ParseManifest([]Source{{Name: "a.yaml", Text: []byte("tasks:\n  - name: a\n    kind: func\n    generation: 4\n")}}, core.DefaultNamespace); err != nil {
 		t.Errorf("what an export writes is refused: %v", err)
+	}
+}
+
+// Not parallel: it looks at what the whole program allocates.
+func TestFaultsThatAreNotShownCostLittle(t *testing.T) {
+	var text strings.Builder
+	text.WriteString("tasks:\n")
+	for i := range 4000 {
+		fmt.Fprintf(&text, "  - name: t%d\n    zzzzzzzz: 1\n", i)
+	}
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	if _, err := ParseManifest([]Source{{Name: "a.yaml", Text: []byte(text.String())}}, core.DefaultNamespace); err == nil {
+		t.Fatal("it passed")
+	}
+	runtime.ReadMemStats(&after)
+	if mb := (after.TotalAlloc - before.TotalAlloc) >> 20; mb > 400 {
+		t.Errorf("4,000 faults in a file of %d bytes took %d MB", text.Len(), mb)
 	}
 }

@@ -148,8 +148,11 @@ func (d *decoder) fault(t *token.Token, field, value, message, hint string) {
 	if len(value) > 120 {
 		value = value[:120] + "…"
 	}
-	d.add(Fault{Place: at, Excerpt: excerpt(string(d.src.Text), at),
-		FieldError: core.FieldError{Field: field, Value: value, Message: message, Hint: hint}})
+	f := Fault{Place: at, FieldError: core.FieldError{Field: field, Value: value, Message: message, Hint: hint}}
+	if !d.full() {
+		f.Excerpt = excerpt(string(d.src.Text), at)
+	}
+	d.add(f)
 }
 
 // value reads node into v.
