@@ -235,7 +235,7 @@ func (db *DB) dropBefore(ctx context.Context, parent string, cutoff time.Time) e
 			continue
 		}
 		if parent == "occurrences" {
-			if some, err := db.decidedSince(ctx, d.name, cutoff); err != nil {
+			if some, err := decidedSince(ctx, db, d.name, cutoff); err != nil {
 				return err
 			} else if some {
 				continue
@@ -246,7 +246,7 @@ func (db *DB) dropBefore(ctx context.Context, parent string, cutoff time.Time) e
 				return err
 			}
 			if parent == "occurrences" {
-				if some, err := db.buffered(ctx, tx, d.name); err != nil || some {
+				if some, err := buffered(ctx, tx, db.schema, d.name); err != nil || some {
 					return err
 				}
 			}
@@ -265,7 +265,7 @@ func (db *DB) dropBefore(ctx context.Context, parent string, cutoff time.Time) e
 
 // decidedSince reports whether a day of occurrences has some that were decided lately: a backfill makes them for days that lie
 // back, and looks there for what it has made. Nothing is locked, so one that is made at this very moment may be missed.
-func (db *DB) decidedSince(ctx context.Context, name string, cutoff time.Time) (some bool, err error) {
+func decidedSince(ctx context.Context, db *DB, name string, cutoff time.Time) (some bool, err error) {
 	err = db.pool.QueryRow(ctx, "select exists (select 1 from "+pgx.Identifier{string(db.schema), name}.Sanitize()+" where decided_at >= $1)", cutoff.UnixMicro()).Scan(&some)
 	var pg *pgconn.PgError
 	if errors.As(err, &pg) && pg.Code == "42P01" { // another node has dropped it
@@ -276,15 +276,15 @@ func (db *DB) decidedSince(ctx context.Context, name string, cutoff time.Time) (
 
 // buffered reports whether a day of occurrences has some that wait for the run before them: they are still to run, however
 // old they are, so the day is kept. Nobody adds one meanwhile, because the table of all days is locked, as to drop one does.
-func (db *DB) buffered(ctx context.Context, tx pgx.Tx, name string) (some bool, err error) {
-	if _, err := tx.Exec(ctx, db.schema.sql("lock table only belfry.occurrences in access exclusive mode")); err != nil {
+func buffered(ctx context.Context, tx pgx.Tx, s schema, name string) (some bool, err error) {
+	if _, err := tx.Exec(ctx, s.sql("lock table only belfry.occurrences in access exclusive mode")); err != nil {
 		return false, err
 	}
-	err = tx.QueryRow(ctx, "select exists (select 1 from pg_class where oid = to_regclass($1))", db.schema.of(name)).Scan(&some)
+	err = tx.QueryRow(ctx, "select exists (select 1 from pg_class where oid = to_regclass($1))", s.of(name)).Scan(&some)
 	if err != nil || !some { // another node has dropped it
 		return false, err
 	}
-	err = tx.QueryRow(ctx, "select exists (select 1 from "+pgx.Identifier{string(db.schema), name}.Sanitize()+" where decision = 'buffered')").Scan(&some)
+	err = tx.QueryRow(ctx, "select exists (select 1 from "+pgx.Identifier{string(s), name}.Sanitize()+" where decision = 'buffered')").Scan(&some)
 	return some, err
 }
 
