@@ -30,7 +30,7 @@ func (a *App) console(s *httpapi.Server) (http.Handler, error) {
 		},
 		Sessions: a.store, Status: httpapi.StatusOf, Logger: a.log, Version: a.opt.Version, PublicURL: a.opt.PublicURL,
 		TokenFile: a.localTokenFile, Redeem: a.redeem, Limits: a.opt.WebLimits(), Provider: provider, Tokens: a.store,
-		Uploads: a.artifacts.Origin, ReadDefinition: readDefinition, WriteDefinition: writeDefinition,
+		Uploads: a.artifacts.Origin, ReadDefinition: readDefinition, WriteDefinition: writeDefinition, PlaceDefinition: placeDefinition,
 	})
 	if err != nil {
 		return nil, err
@@ -51,13 +51,36 @@ func readDefinition(text, what string, v any) error {
 	}
 	wrong := core.Errorf(core.Invalid, "this is not a %s", what)
 	for _, f := range file.Faults {
-		message := strings.TrimSpace(f.Field + " " + f.Message)
-		if f.Place.Line > 0 {
-			message = fmt.Sprintf("line %d: %s", f.Place.Line, message)
-		}
-		wrong.Fields = append(wrong.Fields, core.FieldError{Field: "definition", Message: message, Hint: f.Hint})
+		wrong.Fields = append(wrong.Fields, inForm(f))
 	}
 	return wrong
+}
+
+// inForm is a fault of a text as one of the field that holds it.
+func inForm(f config.Fault) core.FieldError {
+	message := strings.TrimSpace(f.Field + " " + f.Message)
+	if f.Place.Line > 0 {
+		message = fmt.Sprintf("line %d: %s", f.Place.Line, message)
+	}
+	return core.FieldError{Field: "definition", Message: message, Hint: f.Hint}
+}
+
+// placeDefinition says in which lines of a definition the fields of an error are. One that is in none keeps its name.
+func placeDefinition(text string, v any, err error) error {
+	var refused *core.Error
+	var file *config.FileError
+	if !errors.As(err, &refused) || !errors.As(config.Locate(config.Source{Name: "form", Text: []byte(text)}, v, err), &file) {
+		return err
+	}
+	placed := *refused
+	placed.Fields = nil
+	for _, f := range file.Faults {
+		if f.Place.Line > 0 {
+			f.FieldError = inForm(f)
+		}
+		placed.Fields = append(placed.Fields, f.FieldError)
+	}
+	return &placed
 }
 
 // writeDefinition is a definition as YAML.

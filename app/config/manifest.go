@@ -167,6 +167,17 @@ func (defs *Definitions) Locate(err error) error {
 	return all.err("manifest")
 }
 
+// Locate says where in a text that [Decode] reads into v the fields of an error
+// stand, as [Definitions.Locate] does for files.
+func Locate(src Source, v any, err error) error {
+	d := decoder{src: src, places: map[string]Place{}, hidden: new(hidden)}
+	if docs := d.parse(); len(docs) > 0 {
+		d.value(docs[0], reflect.ValueOf(v).Elem(), "")
+	}
+	defs := Definitions{places: d.places, sources: map[string]string{src.Name: string(src.Text)}, hidden: *d.hidden}
+	return defs.Locate(err)
+}
+
 // at is the place of the longest part of a path that stands in a file.
 func (defs *Definitions) at(path string) (Place, bool) {
 	for path != "" {

@@ -43,9 +43,11 @@ type Options struct {
 	// nothing.
 	Uploads func(ctx context.Context) (origin string, err error)
 	// ReadDefinition reads a definition as people write it, such as YAML, into v, a pointer to a struct. Its faults are of
-	// the field "definition". WriteDefinition writes one. Default: JSON.
+	// the field "definition". WriteDefinition writes one. Default: JSON. PlaceDefinition says where the fields of an error stand
+	// in a text, which it reads into v. Default: nowhere.
 	ReadDefinition  func(text, what string, v any) error
 	WriteDefinition func(v any) (string, error)
+	PlaceDefinition func(text string, v any, err error) error
 	// TokenFile answers the file with this machine's token, which the sign-in
 	// page then names. It is for nodes that only their own machine can reach.
 	TokenFile func() string
@@ -100,11 +102,14 @@ func New(o Options) (*Console, error) {
 	if o.ReadDefinition == nil || o.WriteDefinition == nil {
 		o.ReadDefinition, o.WriteDefinition = forms.ReadJSON, forms.WriteJSON
 	}
+	if o.PlaceDefinition == nil {
+		o.PlaceDefinition = func(_ string, _ any, err error) error { return err }
+	}
 	readAssets()
 	o.Limits = o.Limits.WithDefaults()
 	c := &Console{opt: o, log: o.Logger, mux: http.NewServeMux(), site: &frame.Site{
 		Log: o.Logger, Version: o.Version, Now: o.Now, Status: o.Status, Uploads: o.Uploads, Assets: readAssets,
-		ReadDefinition: o.ReadDefinition, WriteDefinition: o.WriteDefinition,
+		ReadDefinition: o.ReadDefinition, WriteDefinition: o.WriteDefinition, PlaceDefinition: o.PlaceDefinition,
 	}}
 	if o.PublicURL != "" {
 		u, err := url.Parse(o.PublicURL)

@@ -32,7 +32,7 @@ func Area() frame.Area[API] {
 		calendarRoutes)
 }
 
-var templates = frame.NewTemplates(frame.Set{Files: files, Funcs: funcs})
+var templates = frame.NewTemplates(frame.Set{Files: files, Funcs: funcs}, forms.Parts)
 
 var funcs = template.FuncMap{
 	"closingKinds": func() any { return closingKinds },

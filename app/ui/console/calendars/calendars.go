@@ -3,6 +3,7 @@ package calendars
 import (
 	"context"
 	"fmt"
+	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -138,6 +139,7 @@ func beginOf(day time.Time, zone *time.Location) time.Time {
 // calendarForm is a calendar as somebody writes it.
 type calendarForm struct {
 	forms.Edit
+	AsText      forms.AsText
 	Saved       *schedule.Calendar
 	Name        string
 	Title       string
@@ -186,7 +188,7 @@ func closingText(c cron.Closing) string {
 }
 
 func newCalendar(p *page) error {
-	return p.Show("calendar-form", calendarForm{Zone: "UTC", Closings: []closingRow{{N: 1, Kind: "weekly"}}})
+	return p.Show("calendar-form", calendarForm{AsText: forms.AsText{Has: true}, Zone: "UTC", Closings: []closingRow{{N: 1, Kind: "weekly"}}})
 }
 
 func editCalendar(p *page) error {
@@ -194,7 +196,15 @@ func editCalendar(p *page) error {
 	if err != nil {
 		return err
 	}
-	f := calendarForm{Edit: forms.Edit{Version: c.Version()}, Saved: &c, Name: c.Name, Title: c.Title, Description: c.Description, Zone: c.Zone}
+	f := calendarForm{Edit: forms.Edit{Version: c.Version()}, AsText: forms.AsText{Has: true}, Saved: &c}
+	f.fill(c)
+	return p.Show("calendar-form", f)
+}
+
+// fill shows a calendar.
+func (f *calendarForm) fill(c schedule.Calendar) {
+	f.Name, f.Title, f.Description, f.Zone = c.Name, c.Title, c.Description, c.Zone
+	f.Closings = nil
 	for i, cl := range c.Closings {
 		row := closingRow{N: i + 1, Reason: cl.Name, Kind: "rule", Text: cl.Rule, For: cl.Lasts}
 		if cl.Weekly != "" {
@@ -204,25 +214,12 @@ func editCalendar(p *page) error {
 		}
 		f.Closings = append(f.Closings, row)
 	}
-	return p.Show("calendar-form", f)
 }
 
-func saveCalendar(p *page) error {
-	f, name := calendarForm{}, p.R.PathValue("name")
-	if name != "" {
-		c, err := p.api.Calendar(p.R.Context(), p.Namespace, name)
-		if err != nil {
-			return err
-		}
-		f.Saved = &c
-	}
-	v := p.R.PostForm
-	f.Version = v.Get("version")
-	if name == "" {
-		name = strings.TrimSpace(v.Get("name"))
-	}
-	f.Name, f.Title, f.Description, f.Zone = name, strings.TrimSpace(v.Get("title")), strings.TrimSpace(v.Get("description")), strings.TrimSpace(v.Get("zone"))
-	c := schedule.Calendar{Namespace: p.Namespace, Name: name, Title: f.Title, Description: f.Description, CalendarSpec: cron.CalendarSpec{Zone: f.Zone, Closings: []cron.Closing{}}}
+// calendar is what the form says, without closings that have no time.
+func (f *calendarForm) calendar(v url.Values) schedule.Calendar {
+	f.Name, f.Title, f.Description, f.Zone = strings.TrimSpace(v.Get("name")), strings.TrimSpace(v.Get("title")), strings.TrimSpace(v.Get("description")), strings.TrimSpace(v.Get("zone"))
+	c := schedule.Calendar{Name: f.Name, Title: f.Title, Description: f.Description, CalendarSpec: cron.CalendarSpec{Zone: f.Zone, Closings: []cron.Closing{}}}
 	at := func(key string, i int) string {
 		if i < len(v[key]) {
 			return strings.TrimSpace(strings.ReplaceAll(v[key][i], "\r\n", "\n"))
@@ -245,16 +242,64 @@ func saveCalendar(p *page) error {
 		}
 		f.Closings, c.Closings = append(f.Closings, row), append(c.Closings, cl)
 	}
-	if v.Get("do") == "closing" {
+	return c
+}
+
+// fromText fills the form with the definition that a text has.
+func (f *calendarForm) fromText(c schedule.Calendar) error {
+	for i, cl := range c.Closings {
+		shown := cron.Closing{Name: cl.Name}
+		switch {
+		case cl.Weekly != "":
+			shown.Weekly = cl.Weekly
+		case cl.Dates != "":
+			shown.Dates = cl.Dates
+		default:
+			shown.Rule, shown.Lasts = cl.Rule, cl.Lasts
+		}
+		if cl != shown || cl == (cron.Closing{Name: cl.Name}) {
+			return f.AsText.Unshown(fmt.Sprintf("closings[%d]", i), "must have one of weekly, dates and rule, and lasts beside rule alone")
+		}
+	}
+	f.fill(c)
+	return nil
+}
+
+func saveCalendar(p *page) error {
+	f, name := calendarForm{Edit: forms.Edit{Version: p.R.PostFormValue("version")}}, p.R.PathValue("name")
+	if name != "" {
+		c, err := p.api.Calendar(p.R.Context(), p.Namespace, name)
+		if err != nil {
+			return err
+		}
+		f.Saved = &c
+	}
+	c, text, shown, err := forms.ReadEither(p.Page, "calendar", name == "", func() (schedule.Calendar, error) { return f.calendar(p.R.PostForm), nil })
+	f.AsText = text
+	if err == nil && p.R.PostForm.Has("definition") && !text.Here {
+		err = f.fromText(c)
+	}
+	c.Namespace = p.Namespace
+	if name != "" {
+		c.Name, f.Name = name, name
+	}
+	if p.R.PostFormValue("do") == "closing" {
 		f.Closings = append(f.Closings, closingRow{N: len(f.Closings) + 1, Kind: "weekly"})
 		return p.Show("calendar-form", f)
 	}
-	if f.Err = p.checkCalendar(f, c); f.Err == nil {
+	if shown {
+		f.Err = err
+		return forms.ShowAgain(p.Page, "calendar-form", f, err)
+	}
+	if f.Err = err; err == nil {
+		f.Err = p.checkCalendar(f, c)
+	}
+	if f.Err == nil {
 		_, f.Err = p.api.SaveCalendar(forms.Expecting(p.Page), c)
 	}
 	if refused := f.Err; refused != nil {
-		f.Edit, f.Err = forms.Meanwhile(p.Page, p.api, refused, "calendar", name, p.Link("calendars", name, "edit"), c, func() (schedule.Calendar, error) {
-			return p.api.Calendar(p.R.Context(), p.Namespace, name)
+		f.Edit, f.Err = forms.Meanwhile(p.Page, p.api, refused, "calendar", c.Name, p.Link("calendars", c.Name, "edit"), c, func() (schedule.Calendar, error) {
+			return p.api.Calendar(p.R.Context(), p.Namespace, c.Name)
 		})
 		for _, fault := range parts.FaultsOf(f.Err) {
 			for i := range f.Closings {

@@ -33,7 +33,7 @@ func Area() frame.Area[API] {
 		cycleFormRoutes, cycleRoutes)
 }
 
-var templates = frame.NewTemplates(frame.Set{Files: files, Funcs: funcs})
+var templates = frame.NewTemplates(frame.Set{Files: files, Funcs: funcs}, forms.Parts)
 
 var funcs = template.FuncMap{
 	"cycleLacks":    cycleLacks,

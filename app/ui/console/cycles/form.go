@@ -36,7 +36,9 @@ var cycleFormRoutes = routes{
 // of a button that moves a member, so that it needs no script.
 type cycleForm struct {
 	forms.Edit
-	Saved string // name of the one that is edited; empty: a new one
+	AsText forms.AsText
+	Saved  string // name of the one that is edited; empty: a new one
+	Rest   string // what it has and the inputs do not show
 	Err   error
 	Rows  []memberRow
 	Tasks []string // to choose from
@@ -65,7 +67,7 @@ func durationInput(d core.Duration) string {
 }
 
 func newCycle(p *page) error {
-	f := cycleForm{Rows: []memberRow{{}, {}}}
+	f := cycleForm{AsText: forms.AsText{Has: true}, Rest: "{}", Rows: []memberRow{{}, {}}}
 	return f.show(p, nil)
 }
 
@@ -77,11 +79,22 @@ func editCycle(p *page) error {
 	if t.Cycle == nil {
 		return core.Errorf(core.Conflict, "task %q is of kind %s, not a cycle", t.Name, t.Kind).WithHint("see its own page")
 	}
-	f := cycleForm{Edit: forms.Edit{Version: t.Version()}, Saved: t.Name, name: t.Name, title: t.Title, description: t.Description, stagger: durationInput(t.Cycle.Stagger), timeout: durationInput(t.Timeout)}
+	f := cycleForm{Edit: forms.Edit{Version: t.Version()}, AsText: forms.AsText{Has: true}, Saved: t.Name}
+	f.fill(t)
+	return f.show(p, nil)
+}
+
+// shownOfCycle are the fields that the form has inputs for.
+var shownOfCycle = []forms.Input{{Path: "namespace"}, {Path: "name"}, {Path: "kind"}, {Path: "title"}, {Path: "description"}, {Path: "timeout"}, {Path: "cycle"}}
+
+// fill shows a cycle.
+func (f *cycleForm) fill(t task.Task) {
+	f.Rest = forms.DocumentOf(t).Rest(shownOfCycle)
+	f.name, f.title, f.description, f.stagger, f.timeout = t.Name, t.Title, t.Description, durationInput(t.Cycle.Stagger), durationInput(t.Timeout)
+	f.Rows = nil
 	for _, m := range t.Cycle.Members {
 		f.Rows = append(f.Rows, rowOf(m))
 	}
-	return f.show(p, nil)
 }
 
 // show shows the form, with what was wrong with it.
@@ -102,16 +115,42 @@ func (f *cycleForm) show(p *page, refused error) error {
 	return p.Show("cycle-form", f)
 }
 
-// saveCycle does what the pressed button says: move, take or add a member, or save.
+// saveCycle does what the pressed button says: move, take or add a member, show
+// the form in its other way, or save.
 func saveCycle(p *page) error {
 	form := p.R.PostForm
-	f := &cycleForm{Edit: forms.Edit{Version: form.Get("version")}, Saved: p.R.PathValue("name"), name: form.Get("name"), title: strings.TrimSpace(form.Get("title")), description: form.Get("description"), stagger: form.Get("cycle.stagger"), timeout: form.Get("timeout")}
+	f := &cycleForm{Edit: forms.Edit{Version: form.Get("version")}, AsText: forms.AsText{Has: true}, Saved: p.R.PathValue("name"), Rest: form.Get("rest"),
+		name: form.Get("name"), title: strings.TrimSpace(form.Get("title")), description: form.Get("description"), stagger: form.Get("cycle.stagger"), timeout: form.Get("timeout")}
 	f.readRows(form)
 	verb, number, _ := strings.Cut(form.Get("do"), " ")
 	if i, err := strconv.Atoi(number); err == nil && f.change(verb, i) {
 		return f.show(p, nil)
 	}
-	t, err := f.task(p)
+	if f.Saved != "" && !form.Has("rest") && !form.Has("definition") { // of a page of an older version
+		saved, err := p.api.Task(p.R.Context(), p.Namespace, f.Saved)
+		if err != nil {
+			return err
+		}
+		f.Rest = forms.DocumentOf(saved).Rest(shownOfCycle)
+	}
+	t, text, shown, err := forms.ReadEither(p.Page, "cycle", f.Saved == "", f.task)
+	f.AsText = text
+	if form.Has("definition") && err == nil {
+		if kind := t.WithDefaults().Kind; kind != task.KindCycle || t.Cycle == nil {
+			f.AsText.Here = true
+			err = core.InvalidField("definition", string(kind), "is not a cycle", "write its members below cycle, or create a task")
+		} else if !f.AsText.Here {
+			f.fill(t)
+		}
+	}
+	if shown {
+		f.Err = err
+		return f.show(p, err)
+	}
+	t.Namespace = p.Namespace
+	if f.Saved != "" {
+		t.Name = f.Saved
+	}
 	switch {
 	case err != nil:
 	case f.Saved == "":
@@ -174,15 +213,12 @@ func (f *cycleForm) change(verb string, i int) bool {
 	return true
 }
 
-// task is the cycle that the form describes: the saved one with what the form
-// shows of it changed.
-func (f *cycleForm) task(p *page) (t task.Task, err error) {
-	t = task.Task{Namespace: p.Namespace, Name: strings.TrimSpace(f.name), Kind: task.KindCycle}
-	if f.Saved != "" {
-		if t, err = p.api.Task(p.R.Context(), p.Namespace, f.Saved); err != nil {
-			return t, err
-		}
+// task is the cycle that the form describes, with what it does not show.
+func (f *cycleForm) task() (t task.Task, err error) {
+	if err = forms.RestOf(f.Rest).To(&t); err != nil {
+		return t, err
 	}
+	t.Name, t.Kind = strings.TrimSpace(f.name), task.KindCycle
 	t.Title, t.Description = f.title, f.description
 	c := task.Cycle{}
 	faults := &core.Error{Code: core.Invalid, Message: "the cycle is not saved"}

@@ -36,7 +36,7 @@ func Area() frame.Area[API] {
 		scheduleFormRoutes, scheduleRoutes, schedulesRoutes, backfillRoutes, forecastRoutes)
 }
 
-var templates = frame.NewTemplates(frame.Set{Files: files, Funcs: funcs})
+var templates = frame.NewTemplates(frame.Set{Files: files, Funcs: funcs}, forms.Parts)
 
 var funcs = template.FuncMap{
 	"backfillBar":      backfillBar,

@@ -33,8 +33,11 @@ func changeSchedule(p *page) error {
 	if err != nil {
 		return err
 	}
-	f := p.readPosted(&saved)
-	do, seen := f.Values.Get("do"), f.Values.Get("seen")
+	f, shown := p.readPosted(&saved)
+	if shown && f.Err != nil {
+		return p.showForm(f, f.Err)
+	}
+	do, seen := p.R.PostFormValue("do"), p.R.PostFormValue("seen")
 	if changed := f.Version != "" && f.Version != saved.Version(); changed && (do == "review" || do == "save") && f.Err == nil {
 		return p.overtaken(f, saved, core.CheckVersion(forms.Expecting(p.Page), "schedule", saved.Name, saved.Version(), saved.UpdatedAt, p.Now))
 	}

@@ -43,6 +43,7 @@ const (
 // scheduleForm is a schedule as somebody writes it.
 type scheduleForm struct {
 	forms.Edit
+	AsText    forms.AsText
 	Saved     *schedule.Schedule // that is edited
 	Values    url.Values
 	Rules     []ruleRow
@@ -191,7 +192,7 @@ func (f *scheduleForm) place() {
 // newSchedule shows an empty form.
 func newSchedule(p *page) error {
 	s := schedule.Schedule{Task: p.Query("task"), Zone: "UTC"}.WithDefaults()
-	f := scheduleForm{Values: formOf(s)}
+	f := scheduleForm{AsText: forms.AsText{Has: true}, Values: formOf(s)}
 	return p.showForm(&f, nil)
 }
 
@@ -200,7 +201,7 @@ func editSchedule(p *page) error {
 	if err != nil {
 		return err
 	}
-	f := scheduleForm{Edit: forms.Edit{Version: s.Version()}, Saved: &s, Values: formOf(s)}
+	f := scheduleForm{Edit: forms.Edit{Version: s.Version()}, AsText: forms.AsText{Has: true}, Saved: &s, Values: formOf(s)}
 	f.readForm(s.Namespace)
 	if err := p.previewForm(&f); err != nil {
 		return err
@@ -233,7 +234,11 @@ func (p *page) showForm(f *scheduleForm, refused error) error {
 	if refused != nil && f.Clash == nil {
 		f.Err = refused
 	}
-	f.place()
+	if f.AsText.Here {
+		f.Err = p.Site.PlaceDefinition(f.AsText.Text, &schedule.Schedule{}, f.Err)
+	} else {
+		f.place()
+	}
 	if refused != nil {
 		return p.Again("schedule-form", f, refused)
 	}
@@ -252,6 +257,9 @@ func (p *page) previewForm(f *scheduleForm) error {
 	}
 	look, err := p.api.Look(p.R.Context(), q)
 	if core.CodeOf(err) == core.Invalid {
+		if f.AsText.Here {
+			err = p.Site.PlaceDefinition(f.AsText.Text, &schedule.Schedule{}, err)
+		}
 		f.Err, f.Preview.Err = err, err
 		return nil
 	}
@@ -265,15 +273,43 @@ func (p *page) previewForm(f *scheduleForm) error {
 	return nil
 }
 
-// readPosted is the form that was sent.
-func (p *page) readPosted(saved *schedule.Schedule) *scheduleForm {
-	f := &scheduleForm{Edit: forms.Edit{Version: p.R.PostFormValue("version")}, Saved: saved, Values: p.R.PostForm}
-	f.readForm(p.Namespace)
-	return f
+// readPosted is the form that was sent. With shown a tab was chosen, and
+// nothing is to be saved.
+func (p *page) readPosted(saved *schedule.Schedule) (f *scheduleForm, shown bool) {
+	f = &scheduleForm{Edit: forms.Edit{Version: p.R.PostFormValue("version")}, Saved: saved, Values: p.R.PostForm}
+	f.draft, f.AsText, shown, f.Err = forms.ReadEither(p.Page, "schedule", saved == nil, func() (schedule.Schedule, error) {
+		f.readForm(p.Namespace)
+		return f.draft, f.Err
+	})
+	f.draft.Namespace = p.Namespace
+	if saved != nil {
+		f.draft.Name = saved.Name
+	}
+	if f.Err == nil && p.R.PostForm.Has("definition") && !f.AsText.Here {
+		f.Err = f.fromText(p.Namespace)
+	}
+	return f, shown
+}
+
+// fromText fills the form with the definition that a text has.
+func (f *scheduleForm) fromText(namespace string) error {
+	s := f.draft.WithDefaults()
+	for i, r := range s.Rules {
+		kind, text := writeRule(r, s.Zone)
+		if back, err := readRule(ruleRow{Kind: kind, Text: text}, "", s.Zone, nil); err == nil && !sameWays(r, back) {
+			return f.AsText.Unshown(fmt.Sprintf("rules[%d]", i), "has more than one way to say when")
+		}
+	}
+	f.Values = formOf(s)
+	f.readForm(namespace)
+	return f.Err
 }
 
 func createSchedule(p *page) error {
-	f := p.readPosted(nil)
+	f, shown := p.readPosted(nil)
+	if shown && f.Err != nil {
+		return p.showForm(f, f.Err)
+	}
 	if f.Values.Get("do") != "save" {
 		if err := p.previewForm(f); err != nil {
 			return err

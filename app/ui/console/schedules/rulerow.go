@@ -86,6 +86,11 @@ func writeRule(r schedule.Rule, zone string) (kind, text string) {
 	return "at", strings.Join(lines, "\n")
 }
 
+// sameWays reports that two rules say when in the same ways.
+func sameWays(a, b schedule.Rule) bool {
+	return (a.Cron == "") == (b.Cron == "") && (a.RRule == "") == (b.RRule == "") && (a.Every == 0) == (b.Every == 0) && (len(a.At) == 0) == (len(b.At) == 0)
+}
+
 // icalStamp writes 2026-01-31T09:00:00 as RFC 5545 does.
 var icalStamp = strings.NewReplacer("-", "", ":", "")
 

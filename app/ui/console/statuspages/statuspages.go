@@ -117,8 +117,8 @@ func (p *page) statusPageForm(name string, sections int, values url.Values, err 
 		logo = p.Link("status-pages", name, "logo")
 	}
 	f := forms.Form{
-		Files: true,
-		Edit:  forms.Edit{Version: values.Get("version")}, Title: "New status page", New: name == "", Action: p.Link("status-pages", "-new"), Back: p.Link("status-pages"), Save: "Create status page", Err: err,
+		Files: true, AsText: forms.AsText{Has: true},
+		Edit: forms.Edit{Version: values.Get("version")}, Title: "New status page", New: name == "", Action: p.Link("status-pages", "-new"), Back: p.Link("status-pages"), Save: "Create status page", Err: err,
 		Groups: forms.Fill(statusPageGroups(name == "", sections, logo), values, err), Try: "One more section",
 		Command: p.Command("PUT", p.APIPath("/v1/status-pages/public"), `{"title":"How we are","sections":[{"title":"Shop","tags":["shop"]}]}`, "status-page", "set", "public", "--title", "How we are"),
 	}
@@ -163,38 +163,22 @@ func saveStatusPage(p *page) error {
 	if err := forms.Uploaded(p.R, "logo", public.MaxLogo); err != nil {
 		return err
 	}
-	if p.R.PostFormValue("do") == "try" {
+	if p.R.PostFormValue("do") == "try" && !p.R.PostForm.Has("definition") {
 		return p.Show("status-page", statusPageData{p.statusPageForm(name, n+1, p.R.PostForm, nil), monitor.StatusPage{Namespace: p.Namespace, Name: name}})
 	}
-	doc := forms.Document{}
-	err := doc.Read(forms.InputsOf(statusPageGroups(name == "", 0, "")), p.R.PostForm)
-	s := monitor.StatusPage{}
-	if err == nil {
-		err = doc.To(&s)
+	s, text, shown, err := forms.ReadEither(p.Page, "status page", name == "", func() (monitor.StatusPage, error) { return readStatusPage(p.R.PostForm, name, n) })
+	if shown {
+		if err == nil {
+			n = len(s.Sections) + moreSections
+		}
+		d := statusPageData{p.statusPageForm(name, max(n, 1), forms.ValuesOf(p.Page, text, err, s, statusPageGroups(name == "", n, "")), err), monitor.StatusPage{Namespace: p.Namespace, Name: name}}
+		d.AsText = text
+		return forms.ShowAgain(p.Page, "status-page", d, err)
 	}
-	if err == nil && s.Logo == forms.Kept {
+	if err == nil && s.Logo == forms.Kept && name != "" {
 		var is monitor.StatusPage
 		if is, err = p.api.StatusPage(p.R.Context(), p.Namespace, name); err == nil {
 			s.Logo = is.Logo
-		}
-	}
-	for i := range n {
-		at := fmt.Sprintf("sections[%d].", i)
-		section := monitor.StatusSection{
-			Title: strings.TrimSpace(p.R.PostForm.Get(at + "title")), Monitors: forms.PartsOf(p.R.PostForm.Get(at+"monitors"), ", \t\r\n"), Tags: forms.PartsOf(p.R.PostForm.Get(at+"tags"), ", \t\r\n"),
-		}
-		titles := forms.Document{}
-		if wrong := titles.Read([]forms.Input{{Path: at + "titles", Kind: forms.AsPairs}}, p.R.PostForm); err == nil {
-			err = wrong
-		}
-		if pairs, is := titles.At(at + "titles").(map[string]any); is && len(pairs) > 0 {
-			section.Titles = map[string]string{}
-			for name, title := range pairs {
-				section.Titles[name] = fmt.Sprint(title)
-			}
-		}
-		if len(section.Monitors)+len(section.Tags)+len(section.Titles) > 0 { // titles of nothing are refused, and not lost
-			s.Sections = append(s.Sections, section)
 		}
 	}
 	s.Namespace = p.Namespace
@@ -210,14 +194,42 @@ func saveStatusPage(p *page) error {
 		if slices.ContainsFunc(parts.FaultsOf(err), func(f core.FieldError) bool { return f.Field == "logo" }) {
 			p.R.PostForm.Set("logo", before)
 		}
-		e, shown := forms.Meanwhile(p.Page, p.api, err, "status_page", name, p.Link("status-pages", name), s, func() (monitor.StatusPage, error) {
+		e, said := forms.Meanwhile(p.Page, p.api, err, "status_page", name, p.Link("status-pages", name), s, func() (monitor.StatusPage, error) {
 			return p.api.StatusPage(p.R.Context(), p.Namespace, name)
 		})
-		d := statusPageData{p.statusPageForm(name, max(n, 1), p.R.PostForm, shown), s}
-		d.Edit = e
+		d := statusPageData{p.statusPageForm(name, max(n, 1), p.R.PostForm, said), s}
+		d.Edit, d.AsText = e, text
 		return p.Again("status-page", d, err)
 	}
 	return p.Done(p.Link("status-pages", s.Name), "Status page %s is saved.", s.Name)
+}
+
+// readStatusPage makes a status page of a form with n sections.
+func readStatusPage(form url.Values, name string, n int) (s monitor.StatusPage, err error) {
+	doc := forms.Document{}
+	if err = doc.Read(forms.InputsOf(statusPageGroups(name == "", 0, "")), form); err == nil {
+		err = doc.To(&s)
+	}
+	for i := range n {
+		at := fmt.Sprintf("sections[%d].", i)
+		section := monitor.StatusSection{
+			Title: strings.TrimSpace(form.Get(at + "title")), Monitors: forms.PartsOf(form.Get(at+"monitors"), ", \t\r\n"), Tags: forms.PartsOf(form.Get(at+"tags"), ", \t\r\n"),
+		}
+		titles := forms.Document{}
+		if wrong := titles.Read([]forms.Input{{Path: at + "titles", Kind: forms.AsPairs}}, form); err == nil {
+			err = wrong
+		}
+		if pairs, is := titles.At(at + "titles").(map[string]any); is && len(pairs) > 0 {
+			section.Titles = map[string]string{}
+			for name, title := range pairs {
+				section.Titles[name] = fmt.Sprint(title)
+			}
+		}
+		if len(section.Monitors)+len(section.Tags)+len(section.Titles) > 0 { // titles of nothing are refused, and not lost
+			s.Sections = append(s.Sections, section)
+		}
+	}
+	return s, err
 }
 
 // statusPageLogo is the logo as it is saved, also of a page that is not public.

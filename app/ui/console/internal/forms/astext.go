@@ -1,11 +1,14 @@
 package forms
 
 import (
+	"bytes"
+	"encoding/json"
 	"net/url"
 
 	"github.com/belfry-run/belfry/app/ui/console/internal/frame"
 	"github.com/belfry-run/belfry/app/ui/console/internal/parts"
 	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/internal/plainjson"
 )
 
 // AsText is the definition of a form as one text, which is its tab YAML.
@@ -54,6 +57,12 @@ func sameName[T any](v T, what, name string) error {
 	return nil
 }
 
+// Unshown refuses the way from a text to its form, which cannot show a field of it.
+func (t *AsText) Unshown(field, why string) error {
+	t.Here = true
+	return core.InvalidField("definition", "", field+" "+why, "mend it here first")
+}
+
 // KeepsKind is for the way from the text of an edit back to its form, which has the fields of the saved kind alone.
 func KeepsKind(p *frame.Page, t *AsText, saved, said string) error {
 	if p.R.PostFormValue("do") != "form" || p.R.PathValue("name") == "" || said == saved {
@@ -74,7 +83,14 @@ func written[T any](p *frame.Page, v T, isNew bool) (string, error) {
 	if err := doc.To(&plain); err != nil {
 		return "", err
 	}
-	return p.Site.WriteDefinition(plain)
+	text, err := plainjson.Marshal(plain)
+	if err != nil {
+		return "", err
+	}
+	if rest, nameless := bytes.CutPrefix(text, []byte(`{"name":"",`)); nameless { // no edit says it
+		text = append([]byte("{"), rest...)
+	}
+	return p.Site.WriteDefinition(json.RawMessage(text))
 }
 
 // ValuesOf are the values of a form that is shown again after [ReadEither]: as

@@ -72,8 +72,12 @@ type Edits interface {
 // Meanwhile looks at why a save was refused. If the definition was changed since
 // the form was filled, it answers the difference, and no error to show. The form
 // is then of the version that is there, so that the next save overwrites that.
+// Faults of a definition that was sent as one text say in which line they are.
 func Meanwhile[T editable[T]](p *frame.Page, api Edits, refused error, noun, name, theirs string, typed T, read func() (T, error)) (Edit, error) {
 	e := Edit{Version: p.R.PostFormValue("version")}
+	if p.R.PostForm.Has("definition") {
+		refused = p.Site.PlaceDefinition(p.R.PostForm.Get("definition"), new(T), refused)
+	}
 	if e.Version == "" || core.CodeOf(refused) != core.Conflict {
 		return e, refused
 	}

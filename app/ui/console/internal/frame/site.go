@@ -24,9 +24,11 @@ type Site struct {
 	Assets  func() asset.Set
 
 	// ReadDefinition reads a definition as people write it into v, a pointer to a struct. Its faults are of the field
-	// "definition". WriteDefinition writes one.
+	// "definition". WriteDefinition writes one. PlaceDefinition says where the fields of an error stand in a text that was
+	// read like that into a new v.
 	ReadDefinition  func(text, what string, v any) error
 	WriteDefinition func(v any) (string, error)
+	PlaceDefinition func(text string, v any, err error) error
 
 	Nav   []NavItem
 	Pages map[string]bool // patterns of all routes
