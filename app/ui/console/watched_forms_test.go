@@ -307,10 +307,24 @@ func TestAlertRuleIsMadeAndEdited(t *testing.T) {
 	if a := must(s.AlertRule(t.Context(), "default", "night"))(s); !a.Off || a.Remind.D() != time.Hour {
 		t.Errorf("%+v", a)
 	}
+	v := s.visitor(s.admin)
+	_, body := v.get("/alert-rules/night")
+	var noEvent []string
+	for form := formAt(t, body, "/alert-rules/night"); len(form) > 0; form = form[2:] {
+		if form[0] != "on" {
+			noEvent = append(noEvent, form[:2]...)
+		}
+	}
+	for _, path := range []string{"/alert-rules/night", "/alert-rules/-new"} {
+		status, body := v.post(path, append(noEvent, "name", "mute", "do", "save")...)
+		if status != http.StatusUnprocessableEntity || strings.Count(body, "must have an event: tick at least one, such as Down") != 1 {
+			t.Errorf("%s without an event: %d %s", path, status, body)
+		}
+	}
 	b.Visit(s.url + "/alert-rules/night")
 	opens(b, "delete")
 	s.sends(b, "#delete button.danger", "Alert rule night is deleted")
-	_, body := s.visitor(s.admin).get("/alerts?state=sent")
+	_, body = v.get("/alerts?state=sent")
 	if n := strings.Count(body, `<tr id="alert-`); n != 1 || !strings.Contains(body, "api is down") {
 		t.Errorf("%d alerts were sent", n)
 	}

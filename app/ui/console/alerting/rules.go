@@ -181,6 +181,9 @@ func saveAlertRule(p *page) error {
 		if err = doc.Read(forms.InputsOf(alertRuleGroups(name == "", channels)), p.R.PostForm); err == nil {
 			err = doc.To(&a)
 		}
+		if err == nil && len(a.On) == 0 { // which the API takes for the default
+			err = core.InvalidField("on", "", "must have an event", "tick at least one, such as Down; to send no alerts, tick Disabled")
+		}
 		return a, err
 	})
 	if shown {
