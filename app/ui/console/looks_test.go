@@ -1,6 +1,11 @@
 package console_test
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/belfry-run/belfry/monitor"
+	"github.com/belfry-run/belfry/task"
+)
 
 // The two versions of a page stand beside each other, a line high each, in wide windows and on phones.
 func TestVersionsBesideEachOtherAreLines(t *testing.T) {
@@ -29,4 +34,53 @@ func TestVersionsBesideEachOtherAreLines(t *testing.T) {
 	if high < 20 || high > 50 {
 		t.Errorf("the tabs of settings are %v pixels high", high)
 	}
+}
+
+// On a phone the tabs of the settings are one line that scrolls, with the chosen one in view, with and without a script.
+func TestTabsOnAPhoneAreOneLine(t *testing.T) {
+	t.Parallel()
+	s := filledSite(t)
+	b := s.tab(s.admin)
+	b.Emulate("light", 390)
+	for _, scripts := range []bool{true, false} {
+		b.Call("Emulation.setScriptExecutionDisabled", map[string]any{"value": !scripts}, nil)
+		for _, path := range []string{"/settings", "/settings/windows", "/calendars", "/calendars/-new", "/tasks/-new?kind=yaml", "/monitors/-new?kind=tls"} {
+			b.Visit(s.url + path)
+			var seen []struct {
+				High, Line, Left, Right, From, To float64
+			}
+			b.Eval(`[...document.querySelectorAll('.tabs ul')].filter(l => l.querySelector('[aria-current]')).map(l => { const box = l.getBoundingClientRect(), here = l.querySelector('[aria-current]').getBoundingClientRect();
+				return {high: box.height, line: here.height, left: here.left, right: here.right, from: box.left, to: box.right}; })`, &seen)
+			if len(seen) == 0 {
+				t.Errorf("%s has no tabs", path)
+			}
+			for _, l := range seen {
+				if l.High > l.Line+3 || l.Left < l.From-1 || l.Right > l.To+1 {
+					t.Errorf("%s, scripts %v: %+v", path, scripts, l)
+				}
+			}
+			if scripts {
+				b.Layout()
+				b.Axe()
+			}
+		}
+	}
+	b.Quiet(s.url)
+}
+
+// A list of monitors at 1,200 pixels shows what they look at, and its headings whole.
+func TestMonitorsAt1200PixelsShowTheirTargets(t *testing.T) {
+	t.Parallel()
+	s := filledSite(t)
+	must(s.CreateMonitor(t.Context(), monitor.Monitor{Name: "checkout", Tags: []string{"core"}, Check: task.Task{HTTP: &task.HTTP{URL: "https://shop.example/"}}}))(s)
+	b := s.tab(s.admin)
+	b.Emulate("light", 1200)
+	b.Visit(s.url + "/monitors")
+	var cut []string
+	b.Eval(`[...document.querySelectorAll('.monitors thead th, .monitors tr[id$="-checkout"] .name')].filter(e => e.scrollWidth > e.clientWidth).map(e => e.textContent.trim())`, &cut)
+	if len(cut) > 0 {
+		t.Errorf("it cuts %q", cut)
+	}
+	says(b, `.monitors tr[id$="-checkout"] .name`, "shop.example")
+	b.Layout()
 }

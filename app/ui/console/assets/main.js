@@ -6,6 +6,7 @@ import './menu.js';
 import './palette.js';
 import './busy.js';
 import './rows.js';
+import './tabs.js';
 import {follow} from './live.js';
 import {resume} from './resume.js';
 import {whereLooked} from './steady.js';

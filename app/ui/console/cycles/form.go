@@ -39,10 +39,10 @@ type cycleForm struct {
 	AsText forms.AsText
 	Saved  string // name of the one that is edited; empty: a new one
 	Rest   string // what it has and the inputs do not show
-	Err   error
-	Rows  []memberRow
-	Tasks []string // to choose from
-	Focus string   // ID of the button to go on with
+	Err    error
+	Rows   []memberRow
+	Tasks  []string // to choose from
+	Focus  string   // ID of the button to go on with
 
 	name, title, description, stagger, timeout string
 }

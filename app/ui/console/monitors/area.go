@@ -52,5 +52,6 @@ var funcs = template.FuncMap{
 	"phases":        phases,
 	"signs":         signs,
 	"target":        targetText,
+	"shortTarget":   shortTarget,
 	"uptimeStats":   uptimeStats,
 }

@@ -245,6 +245,11 @@ func targetText(m monitor.Monitor) string {
 	return core.Or(m.Check.Target().Line, string(m.Kind()))
 }
 
+// shortTarget is the target without what nearly all have and no list needs.
+func shortTarget(m monitor.Monitor) string {
+	return parts.Short(80, strings.TrimSuffix(strings.TrimPrefix(targetText(m), "https://"), "/"))
+}
+
 // latencyOrNone is how long something took, if anybody measured it.
 func latencyOrNone(d core.Duration) string {
 	if d == 0 {

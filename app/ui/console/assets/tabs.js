@@ -1,0 +1,7 @@
+// On a phone tabs are one line that scrolls. The chosen one is brought into view.
+for (const line of document.querySelectorAll('.tabs ul')) {
+  const here = line.querySelector('[aria-current]')?.getBoundingClientRect();
+  if (!here || line.scrollWidth <= line.clientWidth) continue;
+  const box = line.getBoundingClientRect();
+  line.scrollLeft += here.left + here.width / 2 - box.left - box.width / 2;
+}
