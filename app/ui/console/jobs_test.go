@@ -49,6 +49,32 @@ func (s *site) write(session string, ref job.Ref, seq int, stream job.Stream, te
 	}
 }
 
+// The choice of attempts above a log comes with the second attempt, and grows with each that follows.
+func TestAttemptsAreChosenOnceThereAreTwo(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	ctx := t.Context()
+	must(s.CreateTask(ctx, task.Task{Name: "twice", Kind: task.KindFunc}))(s)
+	session, first, lease := s.claim("twice")
+	b := s.at(fmt.Sprint("/jobs/", first.ID))
+	b.Until(`document.getElementById('live').dataset.state === 'on'`)
+	if text := b.Text("#log"); strings.Contains(text, "All attempts") {
+		t.Errorf("one attempt is chosen from: %s", text)
+	}
+	for n := 2; n <= 3; n++ {
+		must(s.Finish(ctx, session, []job.Finish{{Ref: job.Ref{JobID: first.ID, Lease: lease}, Outcome: job.OutcomeHandedBack}}))(s)
+		c := must(s.Claim(ctx, job.ClaimRequest{Session: session, Want: map[string]int{"default": 1}}))(s)
+		lease = c.Lease
+		s.write(session, job.Ref{JobID: first.ID, Lease: lease}, 0, job.Stdout, fmt.Sprintf("of attempt %d\n", n))
+		b.Until(fmt.Sprintf(`document.querySelectorAll('#log .tabs li').length === %d && document.querySelector('#log .lines').innerText.includes('of attempt %d')`, n+1, n))
+	}
+	b.Axe()
+	b.Follow("#log .tabs li:nth-child(3) a")
+	b.Until(`document.querySelector('#log .lines').innerText.trim().endsWith('of attempt 2')`)
+	says(b, "#log .tabs [aria-current]", "Attempt 2")
+	b.Quiet(s.url)
+}
+
 func TestJobIsFollowedToItsEnd(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
