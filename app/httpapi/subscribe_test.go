@@ -1,11 +1,44 @@
 package httpapi
 
 import (
+	"io"
 	"net/http"
 	"strings"
 	"sync/atomic"
 	"testing"
+
+	"github.com/belfry-run/belfry/core"
 )
+
+// askedPage answers persons with a page.
+type askedPage struct{ http.Handler }
+
+func (askedPage) Refuse(w http.ResponseWriter, _ *http.Request, status int, err *core.Error) {
+	w.Header().Set("Content-Type", "text/html")
+	w.WriteHeader(status)
+	_, _ = io.WriteString(w, "<p>"+err.Message+": "+err.Hint)
+}
+
+// A visitor who asks too often from a form sees a page, and a program the problem of the API.
+func TestVisitorsWhoAskTooOftenSeeAPage(t *testing.T) {
+	t.Parallel()
+	b := setup(t, func(o *Options) {
+		o.Subscribe = askedPage{http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusAccepted) })}
+	})
+	ask := func(accept string) (int, http.Header, string) {
+		status, head, body := b.raw(t, http.MethodPost, "/status/public/subscribe", "address=ann%40example.com", "Content-Type", "application/x-www-form-urlencoded", "Authorization", "", "Accept", accept)
+		return status, head, string(body)
+	}
+	for range 5 {
+		ask("text/html")
+	}
+	if status, head, body := ask("text/html,*/*;q=0.8"); status != http.StatusTooManyRequests || body != "<p>too many subscriptions were asked for from this address: wait some minutes" || head.Get("Retry-After") == "" {
+		t.Errorf("%d %v %s", status, head, body)
+	}
+	if status, head, body := ask("application/json"); status != http.StatusTooManyRequests || !strings.Contains(head.Get("Content-Type"), "problem+json") {
+		t.Errorf("%d %v %s", status, head, body)
+	}
+}
 
 // What makes Belfry send something to another address is counted by the address of the asker. The key of a link is in no log.
 func TestVisitorsAskSeldom(t *testing.T) {
@@ -27,6 +60,9 @@ func TestVisitorsAskSeldom(t *testing.T) {
 		if status != want {
 			t.Errorf("request %d: %d %s", n, status, body)
 		}
+	}
+	if status, head, body := b.raw(t, http.MethodPost, "/status/public/subscribe", "address=ann%40example.com", "Content-Type", form, "Authorization", "", "Accept", "text/html"); status != http.StatusTooManyRequests || !strings.Contains(head.Get("Content-Type"), "problem+json") {
+		t.Errorf("without pages: %d %s", status, body)
 	}
 	const key = "KKKKKKKKKKKKKKKKKKKKKKKKKKKKKKKKKKKKKKKKKKK"
 	for _, method := range []string{http.MethodGet, http.MethodPost} { // who leaves is never refused

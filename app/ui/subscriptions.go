@@ -59,11 +59,25 @@ type subscriptionPage struct {
 	Icon, Action  string
 }
 
+func prepare(h http.Header) {
+	setHeaders(h)
+	allowForms(h)
+	h.Set("Referrer-Policy", "same-origin")
+	h.Set("Cache-Control", "no-store")
+}
+
+// Refuse answers a request that is not let in with a page that says why.
+func (s subscriptions) Refuse(w http.ResponseWriter, r *http.Request, status int, err *core.Error) {
+	prepare(w.Header())
+	o := outcome{status: status, err: err}
+	if at, ok := parseAddress(strings.TrimSuffix(r.URL.Path, subscribeSuffix)); ok {
+		o.page.Back = s.pages.opt.Prefix + at.page.path()
+	}
+	s.say(w, r, o)
+}
+
 func (s subscriptions) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	setHeaders(w.Header())
-	allowForms(w.Header())
-	w.Header().Set("Referrer-Policy", "same-origin")
-	w.Header().Set("Cache-Control", "no-store")
+	prepare(w.Header())
 	if key, is := strings.CutPrefix(r.URL.Path, public.SubscriptionPath); is {
 		s.byKey(w, r, key)
 		return
@@ -80,9 +94,10 @@ func (s subscriptions) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // outcome is what a visitor is answered.
 type outcome struct {
-	page subscriptionPage
-	json any
-	err  error
+	page   subscriptionPage
+	json   any
+	err    error
+	status int // of the error; default: what it means
 }
 
 func (s subscriptions) ask(ctx context.Context, w http.ResponseWriter, r *http.Request, page key) outcome {
@@ -162,7 +177,9 @@ func (s subscriptions) act(ctx context.Context, r *http.Request, key string) (pu
 func (s subscriptions) say(w http.ResponseWriter, r *http.Request, o outcome) {
 	status := http.StatusOK
 	if o.err != nil {
-		status = s.status(o.err)
+		if status = o.status; status == 0 {
+			status = s.status(o.err)
+		}
 		o.page.Title, o.page.Problem = "This did not work", "Try again in a minute."
 		var known *core.Error
 		if status < http.StatusInternalServerError && errors.As(o.err, &known) {

@@ -131,6 +131,27 @@ func TestAVisitorSubscribes(t *testing.T) {
 	}
 }
 
+// Who is not let in sees why, and comes back to the page.
+func TestAVisitorIsRefusedWithAPage(t *testing.T) {
+	p, err := ui.New(ui.Options{PublicURL: "https://status.example", Board: fixed(fullBoard())})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := httptest.NewRecorder()
+	r := httptest.NewRequest(http.MethodPost, "/status/main/subscribe", nil)
+	p.Subscriptions(&visitors{}, statusOf).(interface {
+		Refuse(w http.ResponseWriter, r *http.Request, status int, err *core.Error)
+	}).Refuse(w, r, http.StatusTooManyRequests, core.Errorf(core.Unavailable, "too many <of> them").WithHint("wait some minutes"))
+	for _, want := range []string{"<h1", "This did not work", "too many &lt;of&gt; them", "wait some minutes", `href="/status/main"`} {
+		if !strings.Contains(w.Body.String(), want) {
+			t.Errorf("it does not say %s: %s", want, w.Body)
+		}
+	}
+	if w.Code != http.StatusTooManyRequests || !strings.HasPrefix(w.Header().Get("Content-Type"), "text/html") || w.Header().Get("Content-Security-Policy") == "" {
+		t.Errorf("%d %v", w.Code, w.Header())
+	}
+}
+
 // To look changes nothing: programs follow the links of a mail. One POST ends it, as RFC 8058 says.
 func TestALinkOfASubscription(t *testing.T) {
 	v, h := subscribing(t, ui.Options{PublicURL: "https://status.example"})

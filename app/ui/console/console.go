@@ -33,6 +33,8 @@ type Options struct {
 	Version string                  // shown at the foot of pages
 	Now     func() time.Time        // default: time.Now
 
+	MaxStreams int64 // most pages that are kept up to date at once; default: 1000
+
 	// PublicURL is where people reach the node, such as
 	// https://example.com/belfry. Its path stands before all links. Default:
 	// links begin at the root, and commands name the address that was asked.
@@ -58,7 +60,7 @@ type Options struct {
 
 var prefixRule = regexp.MustCompile(`^(/[A-Za-z0-9._~-]+)*$`)
 
-// maxStreams bounds the pages that are kept up to date at the same time.
+// maxStreams is the default of Options.MaxStreams.
 const maxStreams = 1000
 
 // Console serves the pages.
@@ -107,6 +109,7 @@ func New(o Options) (*Console, error) {
 	}
 	readAssets()
 	o.Limits = o.Limits.WithDefaults()
+	o.MaxStreams = core.Or(o.MaxStreams, maxStreams)
 	c := &Console{opt: o, log: o.Logger, mux: http.NewServeMux(), site: &frame.Site{
 		Log: o.Logger, Version: o.Version, Now: o.Now, Status: o.Status, Uploads: o.Uploads, Assets: readAssets,
 		ReadDefinition: o.ReadDefinition, WriteDefinition: o.WriteDefinition, PlaceDefinition: o.PlaceDefinition,

@@ -17,6 +17,8 @@ const (
 	liveEvery = time.Second      // at most, a page hears of changes
 	liveBeat  = 20 * time.Second // between signs of life
 	liveWrite = 10 * time.Second // to write one piece
+
+	eventStream = "text/event-stream"
 )
 
 // live streams what changes, as server-sent events named change whose data is
@@ -32,12 +34,25 @@ const (
 // it, is said at once.
 //
 // The counts of the navigation come in events named counts.
+//
+// A page for which there is no room is told so in an event named full, and
+// comes again. A person who opens the address gets a page.
 func live(p *page) error {
-	if p.c.streams.Add(1) > maxStreams {
+	person := strings.Contains(p.R.Header.Get("Accept"), "text/html")
+	if p.c.streams.Add(1) > p.c.opt.MaxStreams {
 		p.c.streams.Add(-1)
-		return core.Errorf(core.Unavailable, "too many pages are being kept up to date").WithHint("reload to see what is new")
+		full := core.Errorf(core.Unavailable, "too many pages are being kept up to date").WithHint("reload to see what is new")
+		if person || !strings.Contains(p.R.Header.Get("Accept"), eventStream) {
+			return full
+		}
+		p.W.Header().Set("Content-Type", eventStream) // a browser tells its page nothing of a refusal but that there was one
+		_, err := fmt.Fprintf(p.W, "event: full\ndata: %s\n\n", full.Message)
+		return err
 	}
 	defer p.c.streams.Add(-1)
+	if person {
+		return core.Errorf(core.NotFound, "this address is for pages that keep themselves up to date").WithHint("open one of the pages instead")
+	}
 	ctx, cancel := context.WithCancel(p.R.Context())
 	defer cancel()
 	defer context.AfterFunc(p.c.stopping, cancel)()
@@ -52,7 +67,7 @@ func live(p *page) error {
 			missed = "event: change\ndata: " + nouns(events) + "\n\n"
 		}
 	}
-	p.W.Header().Set("Content-Type", "text/event-stream")
+	p.W.Header().Set("Content-Type", eventStream)
 	p.W.Header().Set("X-Accel-Buffering", "no") // nginx would hold pieces back
 	out := http.NewResponseController(p.W)
 	send := func(text string) bool {
@@ -61,7 +76,7 @@ func live(p *page) error {
 		return err == nil && out.Flush() == nil
 	}
 	counts := counter{page: p}
-	for ok := send("retry: 3000\n\n: hello\n\n" + missed + counts.say(ctx)); ok; {
+	for ok := send("retry: 3000\n\nevent: hello\ndata: hello\n\n" + missed + counts.say(ctx)); ok; {
 		beat := liveBeat
 		if counts.owed {
 			beat = countsEvery

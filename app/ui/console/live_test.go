@@ -1,10 +1,89 @@
 package console_test
 
 import (
+	"context"
+	"net/http"
+	"net/http/httptest"
+	"strings"
 	"testing"
 
+	"github.com/belfry-run/belfry/app/httpapi"
+	"github.com/belfry-run/belfry/app/ui/console"
+	"github.com/belfry-run/belfry/httpapi/client"
 	"github.com/belfry-run/belfry/schedule"
 )
+
+// overHTTP is the API of a node as a console asks it.
+type overHTTP struct{ *client.Client }
+
+func (c overHTTP) PageDiff(ctx context.Context, namespace, monitor string, from, to int64) (console.PageDiff, error) {
+	d, err := c.Client.PageDiff(ctx, namespace, monitor, from, to)
+	return console.PageDiff(d), err
+}
+
+func (c overHTTP) LastChange(ctx context.Context, namespace, monitor string) (console.PageDiff, error) {
+	d, err := c.Client.LastChange(ctx, namespace, monitor)
+	return console.PageDiff(d), err
+}
+
+// A page for which there is no room says that it does not follow, shows what is new when it tries again, and follows
+// once there is room. A person who opens the address of the stream sees a page.
+func TestMorePagesThanAreKeptUpToDate(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	c, err := console.New(console.Options{MaxStreams: 1, Sessions: s.node.Store(), Status: httpapi.StatusOf,
+		API: func(token string) (console.API, error) {
+			c, err := client.New(s.url, token, client.Options{})
+			return overHTTP{c}, err
+		}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := httptest.NewServer(c.Handler())
+	t.Cleanup(server.Close)
+	t.Cleanup(c.Close)
+	const on = `document.getElementById('live').dataset.state === 'on'`
+	there := &site{T: t, Client: s.Client, url: server.URL, admin: s.admin, node: s.node}
+	v := there.visitor(s.admin)
+	ask := func(accept string) (int, string) {
+		req := must(http.NewRequestWithContext(t.Context(), http.MethodGet, server.URL+"/live", nil))(s)
+		req.Header.Set("Accept", accept)
+		resp := must(v.http.Do(req))(s)
+		defer resp.Body.Close()
+		text := make([]byte, 1<<16)
+		n, _ := resp.Body.Read(text)
+		return resp.StatusCode, string(text[:n])
+	}
+	if status, text := ask("text/html,*/*;q=0.8"); status != http.StatusNotFound || !strings.HasPrefix(text, "<!doctype html>") {
+		t.Errorf("%d %s", status, text)
+	}
+	first, b := there.tab(s.admin), there.tab(s.admin)
+	first.Visit(server.URL + "/calendars")
+	first.Until(on)
+	if status, text := ask("text/html,*/*;q=0.8"); status != http.StatusServiceUnavailable || !strings.HasPrefix(text, "<!doctype html>") {
+		t.Errorf("%d %s", status, text)
+	}
+	if status, text := ask("text/event-stream"); status != http.StatusOK || !strings.HasPrefix(text, "event: full\n") {
+		t.Errorf("%d %s", status, text)
+	}
+	b.Visit(server.URL + "/calendars")
+	b.Until(`!!document.querySelector('main > .live-off')`)
+	b.Shows("Live updates are off: too many pages are being kept up to date. This page is read again every 30 seconds.", "Not live")
+	b.Axe()
+	for _, width := range []int{390, 1280} {
+		b.Emulate("light", width)
+		b.Layout()
+		picture(b, "live-off")
+	}
+	must(s.SaveCalendar(t.Context(), schedule.Calendar{Name: "nights"}))(s)
+	b.Click(".live-off button")
+	b.Until(`document.getElementById('list').innerText.includes('nights') && !!document.querySelector('.live-off')`)
+	first.Visit("about:blank")
+	b.Until(`(document.querySelector('.live-off button')?.click(), ` + on + ` && !document.querySelector('.live-off'))`)
+	must(s.SaveCalendar(t.Context(), schedule.Calendar{Name: "mornings"}))(s)
+	b.Until(`document.getElementById('list').innerText.includes('mornings')`)
+	b.Quiet(server.URL)
+}
 
 // What changes on a page waits until no button is held down: it would get the
 // click that was meant for something else.

@@ -2,6 +2,7 @@ package monitors
 
 import (
 	"context"
+	"maps"
 	"net/http"
 	"strings"
 
@@ -70,7 +71,7 @@ func (s *server) visitorRoutes() {
 	s.Mux.HandleFunc("POST /status/", func(w http.ResponseWriter, r *http.Request) {
 		if strings.HasSuffix(r.URL.Path, "/subscribe") {
 			if err := s.Asks(r.Context()); err != nil {
-				s.Refuse(r.Context(), w, err)
+				s.refuseVisitor(w, r, err)
 				return
 			}
 		}
@@ -78,4 +79,21 @@ func (s *server) visitorRoutes() {
 	})
 	s.Mux.Handle("GET "+public.SubscriptionPath+"{key}", s.opts.Subscribe)
 	s.Mux.Handle("POST "+public.SubscriptionPath+"{key}", s.opts.Subscribe)
+}
+
+// refuser answers a person with a page. What takes subscriptions may be one.
+type refuser interface {
+	Refuse(w http.ResponseWriter, r *http.Request, status int, err *core.Error)
+}
+
+// refuseVisitor answers who sent the form of a page with a page, and programs as the API does.
+func (s *server) refuseVisitor(w http.ResponseWriter, r *http.Request, err error) {
+	page, is := s.opts.Subscribe.(refuser)
+	if !is || !strings.Contains(r.Header.Get("Accept"), "text/html") {
+		s.Refuse(r.Context(), w, err)
+		return
+	}
+	p := api.Describe(err, "")
+	maps.Copy(w.Header(), p.GetHeaders())
+	page.Refuse(w, r, p.Status, p.AsError())
 }

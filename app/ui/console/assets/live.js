@@ -7,7 +7,10 @@ import {forget, known, partsOf} from './parts.js';
 import {tellHeld, whatIsMarked, whereLooked} from './steady.js';
 
 const sign = document.getElementById('live');
-let stream, asked = false, busy = false, whole = false,  missed = false, leaving = false, retry = 1000;
+let stream, asked = false, busy = false, whole = false,  missed = false, leaving = false, retry = 1000, full = false, note, again;
+
+// How long to wait when there is no room for this page, in ms. It is read again then, so that it is no older.
+const wait = 30000;
 
 export function follow() {
   if (!document.body.dataset.stream) return;
@@ -27,22 +30,55 @@ export function follow() {
 
 function open(late) {
   if (stream || document.hidden) return;
+  clearTimeout(again);
   stream = new EventSource(document.body.dataset.stream);
-  stream.onopen = () => { say('on', 'Live'); retry = 1000; if (missed || late) refresh(); missed = late = false; };
+  const alive = () => {
+    full = false;
+    say('on', 'Live');
+    note?.remove();
+    note = undefined;
+    retry = 1000;
+    if (missed || late) refresh();
+    missed = late = false;
+  };
+  stream.onopen = () => { if (!full) alive(); }; // or it may be full still
+  stream.addEventListener('hello', () => { if (full) alive(); });
   stream.onerror = () => {
     say('off', 'Not live');
     missed = true;
     if (stream?.readyState === EventSource.CLOSED) { // refused: the server stops, or nobody is signed in any more
       close();
-      setTimeout(() => open(true), retry);
+      again = setTimeout(open, retry, true);
+      if (retry > 4000) tellOff('the node refuses them');
       retry = Math.min(retry * 2, 30000);
     }
   };
+  stream.addEventListener('full', e => {
+    full = missed = true;
+    close();
+    say('off', 'Not live');
+    tellOff(e.data, ` This page is read again every ${wait / 1000} seconds.`);
+    refresh();
+    again = setTimeout(open, wait, true);
+  });
   stream.addEventListener('counts', e => count(JSON.parse(e.data)));
   stream.addEventListener('change', e => {
     const changed = e.data.split(' ');
     if (parts().some(p => p.dataset.live.split(' ').some(n => changed.includes(n)))) refresh();
   });
+}
+
+// tellOff says above the page that it does not follow what changes, and why.
+function tellOff(why, instead = '') {
+  if (note || !parts().length) return;
+  const place = whereLooked(), button = Object.assign(document.createElement('button'), {type: 'button', textContent: 'Try again'});
+  button.addEventListener('click', () => { close(); refresh(); open(true); });
+  note = Object.assign(document.createElement('p'), {className: 'note live-off'});
+  note.dataset.keep = '';
+  note.setAttribute('role', 'status');
+  note.append(`Live updates are off: ${why}.${instead} `, button);
+  document.querySelector('main').prepend(note);
+  place();
 }
 
 // count shows the numbers of the navigation. Those of none are hidden.
