@@ -162,7 +162,11 @@ func (c *Console) signedIn(h handler) http.HandlerFunc {
 func (p *page) failed(err error) {
 	if core.CodeOf(err) == core.NotFound && p.api != nil {
 		if a := audit.Deletion(p.R.Context(), p.api, p.R.Pattern, p.Namespace, p.R.PathValue("name")); a != nil {
-			gone := core.Errorf(core.NotFound, "%s %q was deleted %s by %s", parts.Words(a.Noun), a.Name, parts.NewMoment(a.At, p.Now, p.Times.Zone, true).Rel(), a.Actor)
+			noun := parts.Words(a.Noun)
+			if strings.Contains(p.R.Pattern, " /cycles/") { // which the audit knows as tasks
+				noun = "cycle"
+			}
+			gone := core.Errorf(core.NotFound, "%s %q was deleted %s by %s", noun, a.Name, parts.NewMoment(a.At, p.Now, p.Times.Zone, true).Rel(), a.Actor)
 			p.Fail(gone, frame.More{Text: "Its changes", Link: p.With(p.LinkIn(a.Namespace, "audit"), "noun", a.Noun, "name", a.Name)})
 			return
 		}
