@@ -76,6 +76,9 @@ func placeDefinition(text string, v any, err error) error {
 	placed.Fields = nil
 	for _, f := range file.Faults {
 		if f.Place.Line > 0 {
+			if f.Value != "" {
+				f.Message = fmt.Sprintf("%.80q %s", f.Value, f.Message)
+			}
 			f.FieldError = inForm(f)
 		}
 		placed.Fields = append(placed.Fields, f.FieldError)

@@ -127,6 +127,7 @@ func TestATextAndItsFormSayTheSame(t *testing.T) {
 		{"/schedules/-new", "name: bad\ntask: hello\nrules:\n  - every: 5m\n  - cron: 0 99 * * *\n", "line 5: rules[1].cron"},
 		{"/cycles/-new", "name: bad\ncycle:\n  members:\n    - task: fetch\n    - task: nothing\n      timeout: 1ms\n", "line 6: cycle.members[1].timeout"},
 		{"/calendars/-new", "name: bad\nclosings:\n  - weekly: SAT\n  - weekly: SOMEDAY\n", "line 4: closings[1]"},
+		{"/tasks/-new?kind=yaml", "name: bad\ncommand: {shell: date}\nqueue: No Queue\n", "line 3: queue "},
 		{"/status-pages/-new", "name: bad\naccent: '#ffffff'\n", "line 2: accent"},
 		{"/monitors/-new?kind=tcp", "name: bad\nevery: 1ms\ncheck: {tcp: {address: 'gate.example:22'}}\n", "line 2: every"},
 	} {

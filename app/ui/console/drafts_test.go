@@ -2,6 +2,7 @@ package console_test
 
 import (
 	"net/http"
+	"strings"
 	"testing"
 
 	"github.com/belfry-run/belfry/app/ui/internal/browser"
@@ -119,4 +120,67 @@ func TestFormsShowWhatIsChosen(t *testing.T) {
 	b.Visit(s.url + "/settings/channels/-new?kind=email")
 	b.Shows("STARTTLS")
 	b.Quiet(s.url)
+}
+
+// The storage of a browser gets no password that was typed into a definition or among headers, whether its page is left,
+// sent, or sent after the session has ended.
+func TestNoPasswordIsKeptInTheBrowser(t *testing.T) {
+	t.Parallel()
+	s := filledSite(t)
+	b := s.at("/")
+	kept := func(when string) {
+		t.Helper()
+		var text string
+		b.Eval(`JSON.stringify([{...sessionStorage}, {...localStorage}])`, &text)
+		if strings.Contains(text, "hunter2") {
+			t.Errorf("%s: the browser keeps %s", when, text)
+		}
+	}
+	for path, text := range map[string]string{
+		"/settings/channels/-new?kind=email": "name: mail\nemail:\n  host: smtp.example.com\n  from: a@example.com\n  to: [b@example.com]\n  user: a\n  password: hunter2\n",
+		"/settings/channels/team":            "webhook:\n  url: https://hooks.example/hunter2\n",
+		"/settings/hooks/billing/edit":       "url: https://hooks.example/s3cret\nsecret: hunter2hunter2hunter2\n",
+		"/monitors/shop/edit":                "check:\n  http:\n    url: https://shop.example\n    auth:\n      user: a\n      password: hunter2\n",
+		"/tasks/-new?kind=yaml":              "name: call\nhttp:\n  url: https://shop.example\n  auth:\n    user: a\n    password: hunter2\n",
+		"/tasks/-new?kind=json":              `{"name": "call", "http": {"url": "https://a:hunter2@shop.example"}}`,
+		"/schedules/hourly/edit":             "task: hello\ninput: {password: hunter2}\nrules: [{every: 5m}]\n",
+	} {
+		open := func() {
+			b.Visit(s.url + path)
+			if !strings.Contains(path, "/tasks/") {
+				b.Follow("main .tabs button[value=yaml]")
+			}
+			put(b, "textarea[name=definition]", text)
+		}
+		open()
+		b.Visit(s.url + "/workers") // what is typed is kept when a page is left, if at all
+		kept(path + " was left")
+		open()
+		b.Follow("button.main")
+		kept(path + " was sent")
+		open()
+		b.Call("Network.clearBrowserCookies", nil, nil)
+		b.Follow("button.main")
+		b.Until(`!!document.getElementById('token')`)
+		kept(path + " was sent without a session")
+		b.Type("#token", s.admin)
+		b.Follow("button.main")
+		kept(path + " came back")
+	}
+	b.Visit(s.url + "/tasks/-new?kind=http")
+	put(b, "#f-http-auth-password", "hunter2")
+	b.Follow("main .tabs button[value='kind command']")
+	b.Visit(s.url + "/workers")
+	kept("a password of another kind")
+	b.Visit(s.url + "/settings/channels/-new?kind=webhook")
+	put(b, "#f-name", "typed")
+	put(b, "#f-webhook-headers-name-1", "X-Key")
+	put(b, "#f-webhook-headers-value-1", "hunter2")
+	b.Visit(s.url + "/workers")
+	kept("a header")
+	b.Visit(s.url + "/settings/channels/-new?kind=webhook")
+	b.Until(draftNote)
+	if name, header := value(b, "#f-name"), value(b, "#f-webhook-headers-value-1"); name != "typed" || header != "" {
+		t.Errorf("the draft has %q and %q", name, header)
+	}
 }

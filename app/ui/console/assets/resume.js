@@ -23,7 +23,8 @@ function drafts(restored) {
   let timer, gone = false;
   const store = () => {
     clearTimeout(timer);
-    if (!gone) sessionStorage.setItem(draft, JSON.stringify({who, action: form.getAttribute('action'), fields: fieldsOf(form)}));
+    if (gone) return;
+    if (hides(form)) sessionStorage.removeItem(draft); else sessionStorage.setItem(draft, JSON.stringify({who, action: form.getAttribute('action'), fields: fieldsOf(form)}));
   };
   const forget = () => { clearTimeout(timer); gone = true; sessionStorage.removeItem(draft); };
   const discard = Object.assign(document.createElement('button'), {type: 'button', textContent: 'Discard the draft', className: 'quiet'});
@@ -58,13 +59,16 @@ export function resume() {
   addEventListener('submit', e => { if (!e.defaultPrevented) keep(e.target); });
 }
 
-const texts = form => [...form.elements].filter(e => e.name && !['seen', 'trial_key'].includes(e.name) && !['password', 'file'].includes(e.type) && !['BUTTON', 'FIELDSET'].includes(e.nodeName));
+const texts = form => [...form.elements].filter(e => e.name && !['seen', 'trial_key'].includes(e.name) && !['password', 'file'].includes(e.type) && e.dataset.secret === undefined && !['BUTTON', 'FIELDSET'].includes(e.nodeName));
 
 const fieldsOf = form => texts(form).map(e => [e.name, e.type === 'checkbox' || e.type === 'radio' ? e.checked : e.value]);
 
+// hides says that a definition may have a password in it, which is kept nowhere.
+const hides = form => /auth|passw|secret|token|bearer|credential|private.key|:\/\/[^\s/]*@/i.test(form.elements.definition?.value ?? '');
+
 function keep(form) {
   if (form.getAttribute('method') !== 'post' || !form.closest('main')) return;
-  if (form.elements.definition && form.dataset.draft === undefined) return; // there may be passwords in it
+  if (form.elements.definition && form.dataset.draft === undefined || hides(form)) return; // there may be passwords in it
   const fields = fieldsOf(form);
   if (fields.length) sessionStorage.setItem(place, JSON.stringify({who, page: location.pathname + location.search, action: form.getAttribute('action'), fields}));
 }

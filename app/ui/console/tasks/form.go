@@ -120,6 +120,15 @@ func (f *taskForm) groupsOf() []forms.InputGroup {
 	}
 }
 
+// IsSecret reports that a field, of any kind, is one whose value is kept nowhere but here.
+func (f *taskForm) IsSecret(path string) bool {
+	kind, _, _ := strings.Cut(path, ".")
+	own, more := forms.KindInputs(kind+".", task.Kind(kind).Info().Fields)
+	return slices.ContainsFunc(slices.Concat(own, more), func(in forms.Input) bool {
+		return in.Path == path && (in.Kind == forms.AsSecret || in.Kind == forms.AsSecrets)
+	})
+}
+
 // Does says what a job of it does.
 func (f *taskForm) Does() string {
 	info := f.Kind.Info()
@@ -414,7 +423,9 @@ func writeTask(p *page) error {
 		}
 		return p.showTask(f)
 	}
-	f.Err = err
+	if f.Err = err; f.Whole {
+		f.Err = p.Site.PlaceDefinition(f.Text, &task.Task{}, err)
+	}
 	return p.showTask(f)
 }
 

@@ -325,6 +325,7 @@ type formField struct {
 	parts.Field
 	Set    []choice // of a set
 	Rows   []pair   // of pairs
+	Secret bool     // whose values are secrets
 	Source string   // of an image
 }
 
@@ -390,7 +391,7 @@ func newFormField(in Input, values url.Values, err error) formField {
 	}
 	f = f.Offer(in.Offers...)
 	f.Each = in.Kind == AsWords && len(in.Offers) > 0
-	out := formField{Field: f, Source: in.Source}
+	out := formField{Field: f, Source: in.Source, Secret: in.Kind == AsSecrets}
 	if kind == "pairs" {
 		out.Rows = pairsOf(in.Path, values, f.Faults)
 	}
