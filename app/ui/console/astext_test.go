@@ -122,6 +122,13 @@ func TestATextAndItsFormSayTheSame(t *testing.T) {
 			t.Errorf("%s: %d %s", tt.path, status, body)
 		}
 	}
+	// An empty form is a text to be filled.
+	for path, want := range map[string]string{"/schedules/-new": "name: \"\"\ntask: \"\"\n", "/cycles/-new": "kind: cycle\ncycle:\n  members: []\n", "/calendars/-new": "name: \"\"\nclosings: []\n", "/status-pages/-new": "name: \"\"\n"} {
+		_, body := v.post(path, "do", "yaml")
+		if m := definitionText.FindStringSubmatch(body); m == nil || strings.TrimPrefix(html.UnescapeString(m[1]), "\n") != want {
+			t.Errorf("%s: %q", path, m)
+		}
+	}
 	// Faults that the API finds say in which line they are.
 	for _, tt := range []struct{ path, text, want string }{
 		{"/schedules/-new", "name: bad\ntask: hello\nrules:\n  - every: 5m\n  - cron: 0 99 * * *\n", "line 5: rules[1].cron"},

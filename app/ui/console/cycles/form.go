@@ -220,7 +220,7 @@ func (f *cycleForm) task() (t task.Task, err error) {
 	}
 	t.Name, t.Kind = strings.TrimSpace(f.name), task.KindCycle
 	t.Title, t.Description = f.title, f.description
-	c := task.Cycle{}
+	c := task.Cycle{Members: []task.Member{}} // a list in YAML too
 	faults := &core.Error{Code: core.Invalid, Message: "the cycle is not saved"}
 	length := func(name, text string) (d core.Duration) {
 		if text == "" {

@@ -87,7 +87,7 @@ func written[T any](p *frame.Page, v T, isNew bool) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if rest, nameless := bytes.CutPrefix(text, []byte(`{"name":"",`)); nameless { // no edit says it
+	if rest, nameless := bytes.CutPrefix(text, []byte(`{"name":"",`)); nameless && !isNew { // no edit says it
 		text = append([]byte("{"), rest...)
 	}
 	return p.Site.WriteDefinition(json.RawMessage(text))
