@@ -2,6 +2,7 @@ package sqlite_test
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -95,7 +96,7 @@ func TestRetentionByAge(t *testing.T) {
 	}
 	clock.Move(1000 * 24 * time.Hour)
 	prune(t, st)
-	if got := counts(t, st); got != "0 done, 0 attempts, 0 logs, 0 occurrences, 2 live, 1 sessions" {
+	if got := counts(t, st); got != "0 done, 0 attempts, 1 logs, 0 occurrences, 2 live, 1 sessions" {
 		t.Error("live jobs and the session that holds one are never pruned:", got)
 	}
 }
@@ -135,6 +136,23 @@ func TestRetentionByCount(t *testing.T) {
 	prune(t, st)
 	if got := read(t, st, "select count(*) from belfry.jobs_done"); got != "4" {
 		t.Errorf("%s jobs after a gap", got)
+	}
+}
+
+func TestRetentionByCountKeepsTheLogOfAJobThatRuns(t *testing.T) {
+	clock := storetest.NewClock()
+	st := open(t, store.Options{Clock: clock.Now, Keep: store.Keep{Jobs: 5}})
+	history(t, st, clock, 21)
+	clock.Move(time.Hour)
+	if _, err := st.Enqueue(t.Context(), slices.Repeat([]job.NewJob{{Task: "t"}}, 20)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := st.CancelJobs(t.Context(), "default", view.Selection{Filter: &job.Filter{States: []job.State{job.Ready}}}); err != nil {
+		t.Fatal(err)
+	}
+	prune(t, st)
+	if got := counts(t, st); got != "20 done, 0 attempts, 1 logs, 0 occurrences, 2 live, 7 sessions" {
+		t.Error(got)
 	}
 }
 

@@ -14,14 +14,17 @@ import (
 const pruneStep = 2000
 
 // histories are the tables that only grow, in the order of time, and the
-// column that says when. Occurrences that wait for the run before them are still to
-// run, however old they are.
+// column that says when. What belongs to a job goes after it, and not while it runs.
+// Occurrences that wait for the run before them are still to run, however old they are.
 var histories = []struct{ table, row, at, but string }{
 	{"jobs_done", "seq", "finished_at", ""},
-	{"attempts", "seq", "ended_at", ""},
-	{"logs", "row", "at", ""},
+	{"attempts", "seq", "ended_at", butOfJobs},
+	{"logs", "row", "at", butOfJobs},
 	{"occurrences", "rowid", "decided_at", " and decision <> 'buffered'"},
 }
+
+// butOfJobs leaves out rows of jobs that live, or that are kept.
+const butOfJobs = ` and (select count(*) from (select 1 from belfry.jobs j where j.id = job_id)) + (select count(*) from (select 1 from belfry.jobs_done d where d.id = job_id)) = 0`
 
 // Prune removes the oldest rows by the range of their row numbers.
 func (db *DB) Prune(ctx context.Context, k store.Keep) (more bool, err error) {
