@@ -130,8 +130,12 @@ const flowRows = `
 
 // flows are the transitions that meet there.
 var flows = []transition{
-	signal("signal", workflow.Signal{Name: "go", ID: "1"}),
-	signal("approve", workflow.Signal{Name: "gate", ID: "1"}),
+	signal("signal", "run", workflow.Signal{Name: "go", ID: "1"}),
+	signal("approve", "run", workflow.Signal{Name: "gate", ID: "1"}),
+	signal("signal before the begin", "second run", workflow.Signal{Name: "go", ID: "1"}),
+	{"cancel before the begin", func(ctx context.Context, w *world, st *store.Store) (any, error) {
+		return w.cancel(ctx, st, "second run")
+	}},
 	finishOf("settle that starts steps", "first", job.Finish{Outcome: job.OutcomeOK}),
 	finishOf("settle that fails a step", "first", job.Finish{Outcome: job.OutcomeError, Error: "no"}),
 	{"cancel run", func(ctx context.Context, w *world, st *store.Store) (any, error) { return w.cancel(ctx, st, "run") }},
@@ -178,9 +182,9 @@ var flows = []transition{
 	}},
 }
 
-func signal(name string, s workflow.Signal) transition {
+func signal(name, role string, s workflow.Signal) transition {
 	return transition{name, func(ctx context.Context, w *world, st *store.Store) (any, error) {
-		out, err := st.SendSignal(ctx, "default", w.jobs["run"], s)
+		out, err := st.SendSignal(ctx, "default", w.jobs[role], s)
 		return fmt.Sprint(out.Existing, out.Taken), err
 	}}
 }

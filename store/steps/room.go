@@ -14,7 +14,7 @@ type Store struct {
 	*base.Store
 	jobs *jobs.Store
 
-	pruned [4]atomic.Int64 // the last job that [Change.Prune] has looked at, of each of its tables
+	pruned [5]atomic.Int64 // the last job that [Change.Prune] has looked at, of each of its tables
 }
 
 // New is the part of a store that keeps them.

@@ -269,23 +269,25 @@ func (s *Store) ResetSteps(ctx context.Context, namespace string, id int64, r jo
 // pruneStep is how many jobs one call of [Change.Prune] looks at in each table.
 const pruneStep = 500
 
-// Prune removes the steps, the progress, the signals and the links of jobs that are gone. It goes through all jobs that have some in turn, a part at
-// a call: a job that sleeps for months keeps its own, however old they are. There is no more to do until the next call.
+// Prune removes the steps, the progress, the signals and the links of jobs that are gone, and what was sent to runs that never began.
+// It goes through all jobs that have some in turn, a part at a call: a job that sleeps for months keeps its own, however old they are. There is no more to do until the next call.
 func (c *Change) Prune() (more bool, err error) {
-	for i, table := range []string{"belfry.steps", "belfry.progress", "belfry.signals", "belfry.links"} {
-		if err := c.prune(&c.s.pruned[i], table); err != nil {
+	for i, t := range [...]struct{ table, key string }{
+		{"belfry.steps", "job_id"}, {"belfry.progress", "job_id"}, {"belfry.signals", "job_id"}, {"belfry.links", "job_id"}, {"belfry.workflow_signals", "run_id"},
+	} {
+		if err := c.prune(&c.s.pruned[i], t.table, t.key); err != nil {
 			return false, err
 		}
 	}
 	return false, nil
 }
 
-func (c *Change) prune(pruned *atomic.Int64, table string) error {
+func (c *Change) prune(pruned *atomic.Int64, table, key string) error {
 	ids, err := base.Collect(c.Ctx, c.Tx, base.ScanInt, `
-		select distinct job_id
+		select distinct `+key+`
 		from `+table+`
-		where job_id > $1
-		order by job_id
+		where `+key+` > $1
+		order by `+key+`
 		limit $2`, pruned.Load(), pruneStep)
 	if err != nil || len(ids) == 0 {
 		pruned.Store(0)
@@ -297,9 +299,9 @@ func (c *Change) prune(pruned *atomic.Int64, table string) error {
 	}
 	_, err = c.Tx.Exec(c.Ctx, `
 		delete from `+table+`
-		where `+c.SQL.In("job_id", 1)+`
-		and not exists (select 1 from belfry.jobs j where j.id = `+table+`.job_id)
-		and not exists (select 1 from belfry.jobs_done d where d.id = `+table+`.job_id)`, c.SQL.List(ids))
+		where `+c.SQL.In(key, 1)+`
+		and not exists (select 1 from belfry.jobs j where j.id = `+table+`.`+key+`)
+		and not exists (select 1 from belfry.jobs_done d where d.id = `+table+`.`+key+`)`, c.SQL.List(ids))
 	c.After(func() { pruned.Store(next) })
 	return err
 }

@@ -17,6 +17,7 @@ func init() {
 	add("a limit of a workflow lets in as many runs of a key as it says, which keep their places while they wait, and the next when one ends", workflowLimit)
 	add("every end of a run of a limited workflow lets in the next, and a retry of it waits for room", workflowLimitEnds)
 	add("a rate of a workflow lets runs begin evenly, however long they last", workflowRate)
+	add("a signal to a run that waits for a limit is taken when it has begun", workflowLimitSignal)
 	add("runs of limited workflows within limited workflows all end", workflowLimitsWithin)
 	addNodes("nodes never have more runs of a workflow under way than its limit says", workflowLimitNodes)
 }
@@ -58,6 +59,18 @@ func workflowLimit(b *bench) {
 	must(f.st.UpdateTask(f.ctx, t))(f)
 	f.promote()
 	f.begun(3, 0)
+}
+
+func workflowLimitSignal(b *bench) {
+	f := newGraph(b, "order", task.Workflow{Steps: []task.Step{{Name: "paid", Signal: "payment"}}}, limited(flow.Limit{Running: 1}))
+	first, next := f.run("order", ""), f.run("order", "")
+	f.begun(1, 1)
+	want(f, "to the next", must(f.st.SendSignal(f.ctx, "default", next.ID, workflow.Signal{Name: "payment"}))(f), workflow.Sent{})
+	f.begun(1, 1)
+	want(f, "to the first", must(f.st.SendSignal(f.ctx, "default", first.ID, workflow.Signal{Name: "payment"}))(f), workflow.Sent{Taken: true})
+	f.wantState(first.ID, job.Succeeded)
+	f.engine()
+	f.wantState(next.ID, job.Succeeded)
 }
 
 func workflowLimitEnds(b *bench) {

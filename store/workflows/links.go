@@ -10,6 +10,7 @@ import (
 	"github.com/belfry-run/belfry/job"
 	"github.com/belfry-run/belfry/store/base"
 	"github.com/belfry-run/belfry/store/links"
+	"github.com/belfry-run/belfry/task"
 	"github.com/belfry-run/belfry/workflow"
 )
 
@@ -19,7 +20,7 @@ func (s *Store) MakeLink(ctx context.Context, namespace string, id int64, l job.
 		return out, err
 	}
 	err = s.write(ctx, "make link", func(c *Change) error {
-		p, err := c.lockRun(namespace, id)
+		p, _, err := c.lockEarly(namespace, id)
 		if err != nil {
 			return err
 		}
@@ -41,7 +42,7 @@ func (s *Store) MakeLink(ctx context.Context, namespace string, id int64, l job.
 // DeleteLinks takes back the links of a run, or those of one signal or approval.
 func (s *Store) DeleteLinks(ctx context.Context, namespace string, id int64, name string) (out job.Unlinked, err error) {
 	err = s.write(ctx, "delete links", func(c *Change) error {
-		p, err := c.lockRun(namespace, id)
+		p, _, err := c.lockEarly(namespace, id)
 		if err != nil {
 			return err
 		}
@@ -76,6 +77,14 @@ func (s *Store) Linked(ctx context.Context, key string) (out workflow.Linked, er
 			return err
 		}
 		if !found {
+			j, err := s.jobs.ReadJob(ctx, tx, core.AnyNamespace, l.JobID)
+			if err != nil {
+				return err
+			}
+			if j.Kind == task.KindWorkflow {
+				out, err = s.linkedEarly(ctx, tx, l, j)
+				return err
+			}
 			asked, err := s.steps.Asked(ctx, tx, l, now)
 			out.JobID, out.Task, out.Answered, out.Late, out.Ended = l.JobID, asked.Task, asked.Answered, asked.Late, asked.Ended
 			return err
@@ -96,7 +105,7 @@ func (s *Store) SendByLink(ctx context.Context, key string, sig workflow.Signal)
 		if err != nil {
 			return err
 		}
-		_, run, err := base.First(ctx, c.Tx, base.ScanInt, `select job_id from belfry.workflow_runs where job_id = $1`, l.JobID)
+		run, err := ofRun(ctx, c.Tx, l.JobID)
 		if err != nil {
 			return err
 		}

@@ -13,18 +13,6 @@ import (
 	"github.com/belfry-run/belfry/workflow"
 )
 
-// noRun says why there is no run: its job has not begun, or is none of a workflow of that namespace.
-func noRun(ctx context.Context, tx base.Tx, namespace string, id int64) error {
-	of, found, err := base.First(ctx, tx, base.ScanString, `select namespace from belfry.jobs where id = $1 and kind = 'workflow'`, id)
-	switch {
-	case err != nil:
-		return err
-	case found && (namespace == core.AnyNamespace || of == namespace):
-		return core.Errorf(core.NotFound, "run %d has not begun", id).WithHint("see what it waits for: belfry job why %d", id)
-	}
-	return core.Errorf(core.NotFound, "job %d is not a run of a workflow", id).WithHint("see: belfry job list")
-}
-
 // lockRun locks a run of a namespace.
 func (c *Change) lockRun(namespace string, id int64) (p progress, err error) {
 	p, found, err := base.First(c.Ctx, c.Tx, scanProgress, selectRuns+` where job_id = $1`+c.SQL.ForUpdate("workflow_runs"), id)
@@ -34,7 +22,8 @@ func (c *Change) lockRun(namespace string, id int64) (p progress, err error) {
 	return p, err
 }
 
-// SendSignal gives a signal to a run. One that nothing waits for yet is kept, and one whose id was there before changes nothing.
+// SendSignal gives a signal to a run. One that nothing waits for yet is kept, also if the run has not begun, and one whose id was there before
+// changes nothing. A run that has ended refuses it with [core.Conflict].
 func (s *Store) SendSignal(ctx context.Context, namespace string, id int64, sig workflow.Signal) (out workflow.Sent, err error) {
 	if err := sig.Validate(); err != nil {
 		return out, err
@@ -47,14 +36,14 @@ func (s *Store) SendSignal(ctx context.Context, namespace string, id int64, sig 
 }
 
 func (c *Change) send(namespace string, id int64, sig workflow.Signal) (out workflow.Sent, err error) {
-	p, err := c.lockRun(namespace, id)
+	p, begun, err := c.lockEarly(namespace, id)
 	if err != nil {
 		return out, err
 	}
 	if err := p.knows(sig.Name); err != nil {
 		return out, err
 	}
-	if p.EndedAt.IsZero() { // a wait that is over takes no signal, though no engine has looked at it yet
+	if begun && p.EndedAt.IsZero() { // a wait that is over takes no signal, though no engine has looked at it yet
 		if err := c.advance(&p); err != nil {
 			return out, err
 		}

@@ -55,7 +55,7 @@ func (s *server) workflowRoutes() {
 	api.ServeBody(s.API, api.Endpoint{
 		Id: "workflow-signal", Method: http.MethodPost, Path: "/v1/workflow-runs/{id}/signals", Scope: access.ScopeOperate,
 		Summary: "Send a signal, or answer an approval",
-		Doc:     "One that no step waits for yet is kept. One whose id was there before changes nothing.",
+		Doc:     "One that no step waits for yet is kept, also for a run that has not begun. One whose id was there before changes nothing.",
 	}, func(ctx context.Context, c *api.Call, in *api.ByID, body workflow.Signal) (workflow.Sent, error) {
 		ns, err := in.Resolve(c, "workflow run")
 		if err != nil {
