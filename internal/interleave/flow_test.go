@@ -141,8 +141,8 @@ var flows = []transition{
 	{"cancel run", func(ctx context.Context, w *world, st *store.Store) (any, error) { return w.cancel(ctx, st, "run") }},
 	{"cancel a run that stops", func(ctx context.Context, w *world, st *store.Store) (any, error) { return w.cancel(ctx, st, "stopped") }},
 	{"start workflows", func(ctx context.Context, _ *world, st *store.Store) (any, error) {
-		p, err := st.StartWorkflows(ctx)
-		return p.Jobs, err
+		_, err := st.StartWorkflows(ctx)
+		return nil, err // it steps over a job that another has locked: what became of it is in the rows
 	}},
 	{"wake workflows", func(ctx context.Context, _ *world, st *store.Store) (any, error) {
 		_, err := st.WakeWorkflows(ctx)
