@@ -8,8 +8,7 @@ import (
 	"github.com/belfry-run/belfry/task"
 )
 
-// pageFailure makes a failure of a look at a page that found nothing to
-// compare: it goes through the verdict like others, and is never a change.
+// pageFailure makes a failure of a look at a page that found nothing to compare: it goes through the verdict like others, and is never a change.
 func pageFailure(o Observation) Observation {
 	if o.Page == nil || o.Outcome == task.CheckFail || o.Outcome == task.CheckError {
 		return o
@@ -25,9 +24,8 @@ func pageFailure(o Observation) Observation {
 	return o
 }
 
-// page compares what was seen of a page with its baseline. Texts that were
-// read with other settings are not compared: the first of the new ones is the
-// baseline, and nobody is told.
+// page compares what was seen of a page with its baseline. Texts that were read with other settings are not compared: the first of
+// the new ones is the baseline, and nobody is told.
 func (h *hearing) page(o Observation) {
 	seen, s := o.Page, &h.s
 	if seen == nil || seen.Digest == "" {
@@ -41,15 +39,23 @@ func (h *hearing) page(o Observation) {
 		h.version(o, task.PageReset, o.At)
 		h.rebase(seen.Digest, seen.ConfigHash)
 	case seen.Digest == s.Baseline:
-		s.Candidate, s.CandidateAt = "", time.Time{}
+		h.settles()
 		if h.pinned() {
 			s.Reported = "" // it came back: the same change is news again
 		}
 	case seen.Digest == s.Reported && h.pinned():
-		s.Candidate, s.CandidateAt = "", time.Time{} // it was told, and waits to be accepted
+		h.settles() // it was told, and waits to be accepted
 	default:
 		h.differs(o)
 	}
+}
+
+// unstableLooks are the looks in a row, each unlike the one before, that make a page unstable: no change of it can be confirmed.
+const unstableLooks = 5
+
+// settles forgets a change that was not confirmed yet.
+func (h *hearing) settles() {
+	h.s.Candidate, h.s.CandidateAt, h.s.Unstable, h.s.UnstableRun = "", time.Time{}, false, 0
 }
 
 func (h *hearing) pinned() bool {
@@ -64,14 +70,19 @@ func (h *hearing) differs(o Observation) {
 		confirm = max(0, h.m.Check.Page.Confirm.D())
 	}
 	if s.Candidate != seen.Digest {
-		s.Candidate, s.CandidateAt = seen.Digest, o.At
+		s.Candidate, s.CandidateAt, s.UnstableRun = seen.Digest, o.At, s.UnstableRun+1
+	} else {
+		s.UnstableRun = 0
 	}
+	s.Unstable = s.UnstableRun >= unstableLooks
 	if o.At.Sub(s.CandidateAt) < confirm {
-		h.againAt(h.now.Add(confirm))
+		if !s.Unstable { // or it would be looked at without end, however seldom it is to be
+			h.againAt(h.now.Add(confirm))
+		}
 		return
 	}
 	h.version(o, task.PageChanged, s.CandidateAt)
-	s.Candidate, s.CandidateAt = "", time.Time{}
+	h.settles()
 	if s.Reported != seen.Digest && !h.quiet() {
 		n := h.notification(alert.NotificationChanged)
 		n.At = h.j.Version.At
@@ -95,9 +106,8 @@ func (h *hearing) version(o Observation, change task.PageChange, at time.Time) {
 }
 
 func (h *hearing) rebase(digest, configHash string) {
-	s := &h.s
-	s.Baseline, s.BaselineHash = digest, configHash
-	s.Candidate, s.CandidateAt, s.Reported = "", time.Time{}, ""
+	h.s.Baseline, h.s.BaselineHash, h.s.Reported = digest, configHash, ""
+	h.settles()
 }
 
 // AcceptPage makes a version of a page the baseline.

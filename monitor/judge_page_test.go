@@ -103,6 +103,54 @@ func TestPages(t *testing.T) {
 	}
 }
 
+func TestAPageThatIsNeverTwiceTheSameIsUnstable(t *testing.T) {
+	t.Parallel()
+	for _, row := range []struct {
+		name, script string
+		page         task.PageCheck
+		unstable     bool
+		run          int
+		again        string
+	}{
+		{"not yet", "a b c d e", task.PageCheck{}, false, 4, "10:05:10"},
+		{"at the fifth, and looked at in its turn alone", "a b c d e f", task.PageCheck{}, true, 5, ""},
+		{"from then on", "a b c d e f g", task.PageCheck{}, true, 6, ""},
+		{"two that take turns", "a b c b c b", task.PageCheck{}, true, 5, ""},
+		{"pinned, beside what was told", "a b b c d e f g", task.PageCheck{Baseline: task.BaselinePinned}, true, 5, ""},
+		{"pinned, and back to what was told", "a b b c d e f g b", task.PageCheck{Baseline: task.BaselinePinned}, false, 0, ""},
+		{"a failure and a check that was not made say nothing", "a b c - d error e f", task.PageCheck{}, true, 5, ""},
+		{"until two agree", "a b c d e f g g", task.PageCheck{}, false, 0, ""},
+		{"until two agree, before they count", "a b c d e f g g", task.PageCheck{Confirm: core.Duration(90 * time.Second)}, false, 0, ""},
+		{"until the baseline is back", "a b c d e f g a", task.PageCheck{}, false, 0, ""},
+		{"until it is accepted", "a b c d e f accept:f", task.PageCheck{}, false, 0, ""},
+		{"until it has other settings", "a b c d e f g/d", task.PageCheck{}, false, 0, ""},
+		{"the baseline between", "a b c d e a f", task.PageCheck{}, false, 1, "10:07:10"},
+		{"each is told at once", "a b c d e f g", task.PageCheck{Confirm: -1}, false, 0, ""},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			t.Parallel()
+			_, _, w := pageStory(t, Monitor{Check: task.Task{Page: &row.page}}, row.script)
+			again := ""
+			if !w.again.IsZero() {
+				again = in(w.again)
+			}
+			if w.s.Unstable != row.unstable || w.s.UnstableRun != row.run || again != row.again {
+				t.Errorf("%s: unstable %t after %d, again at %s", row.script, w.s.Unstable, w.s.UnstableRun, again)
+			}
+		})
+	}
+	_, _, w := pageStory(t, Monitor{Check: task.Task{Page: &task.PageCheck{}}}, "a b c d e f")
+	w.now = w.now.Add(time.Second)
+	m := w.m
+	page := *m.Check.Page
+	page.URL = "https://example.com/other"
+	m.Check.Page = &page
+	w.take(EditMonitor(m, w.m, w.s, w.env(), w.now))
+	if w.s.Unstable || w.s.UnstableRun != 0 {
+		t.Error("another page is unstable from the start")
+	}
+}
+
 func TestPagesAreLookedAtAgain(t *testing.T) {
 	t.Parallel()
 	_, _, w := pageStory(t, Monitor{Check: task.Task{Page: &task.PageCheck{}}}, "a b")

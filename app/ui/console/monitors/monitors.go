@@ -225,6 +225,7 @@ func signs(v view.MonitorView) (signs []parts.Chip) {
 	add(s.Slow, "slow", "")
 	add(s.Flapping, "flapping", "")
 	add(s.Stale, "stale", "")
+	add(s.Unstable, "unstable", "")
 	add(s.Maintenance != "", "maintenance", "maintenance "+s.Maintenance)
 	add(v.Muted, "muted", "")
 	return signs

@@ -88,7 +88,7 @@ func signs(v view.MonitorView) (list []string) {
 		name string
 	}{
 		{v.State.Verdict == monitor.VerdictConfirming, "failing, not confirmed yet"}, {v.State.Verdict == monitor.VerdictRecovering, "passing, not confirmed yet"},
-		{v.State.Degraded, "degraded"}, {v.State.Slow, "slow"}, {v.State.Flapping, "flapping"}, {v.State.Stale, "stale"},
+		{v.State.Degraded, "degraded"}, {v.State.Slow, "slow"}, {v.State.Flapping, "flapping"}, {v.State.Stale, "stale"}, {v.State.Unstable, "unstable"},
 		{v.State.Maintenance != "", "maintenance " + v.State.Maintenance}, {v.Muted, "muted"},
 	} {
 		if sign.is {
@@ -199,6 +199,10 @@ func drawMonitor(c *cli.CLI, w io.Writer, m shownMonitor, now time.Time) {
 			last += "\n" + problem
 		}
 	}
+	unstable := ""
+	if st.Unstable {
+		unstable = fmt.Sprintf("the last %d checks all differ: no change can be confirmed\nmask or ignore what moves: belfry monitor update %s --mask, --ignore or --ignore-css", st.UnstableRun, m.Name)
+	}
 	outage := ""
 	if m.Outage != nil {
 		outage = fmt.Sprintf("%d, since %s\n%s", m.Outage.ID, cli.When(m.Outage.StartedAt, now), fault(m.Outage.Code, m.Outage.Message))
@@ -206,7 +210,7 @@ func drawMonitor(c *cli.CLI, w io.Writer, m shownMonitor, now time.Time) {
 	pairs := []string{
 		"name", m.Name, "namespace", m.Namespace, "title", m.Title, "description", m.Description, "tags", strings.Join(m.Tags, ", "),
 		"kind", string(m.Kind()), "target", monitorTarget(m.Monitor), "status", status, "since", cli.When(st.Since, now), "paused", paused,
-		"last check", last, "outage", outage, "next check", cli.When(m.NextAt, now),
+		"last check", last, "unstable", unstable, "outage", outage, "next check", cli.When(m.NextAt, now),
 	}
 	if m.Heartbeat != nil {
 		pairs = append(pairs, "expected", cli.When(st.ExpectAt, now), "grace", m.Heartbeat.Grace.String(), "started", cli.When(st.StartedAt, now))

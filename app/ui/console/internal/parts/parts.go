@@ -26,7 +26,7 @@ var Tones = map[string][2]string{
 	"paused": {"idle", "‖"}, "canceled": {"idle", "–"}, "skipped": {"idle", "»"}, "scheduled": {"idle", "◷"}, "waiting": {"idle", "◷"},
 	"due": {"busy", "●"}, "not_due": {"idle", "◷"}, "left_out": {"idle", "»"}, "posted": {"good", "✓"}, "behind": {"warn", "!"}, "expired": {"idle", "–"},
 	"open": {"good", "✓"}, "closed": {"idle", "■"},
-	"flapping": {"warn", "≈"}, "stale": {"warn", "?"}, "slow": {"warn", "!"}, "maintenance": {"busy", "◇"}, "muted": {"idle", "∅"}, "unknown": {"idle", "?"},
+	"flapping": {"warn", "≈"}, "stale": {"warn", "?"}, "unstable": {"warn", "≈"}, "slow": {"warn", "!"}, "maintenance": {"busy", "◇"}, "muted": {"idle", "∅"}, "unknown": {"idle", "?"},
 	"pending": {"busy", "◷"}, "sent": {"good", "✓"}, "suppressed": {"idle", "–"}, "ongoing": {"bad", "✕"}, "over": {"good", "✓"}, "acknowledged": {"busy", "✓"}, "investigating": {"warn", "…"}, "identified": {"warn", "!"}, "monitoring": {"busy", "◷"}, "resolved": {"good", "✓"}, "note": {"idle", "–"}, "public": {"idle", "○"}, "off": {"idle", "–"}, "on": {"good", "✓"},
 	"changed": {"warn", "≠"}, "first": {"idle", "○"}, "reset": {"idle", "○"}, "baseline": {"good", "✓"},
 	"new": {"idle", "○"}, "idle": {"idle", "○"}, "completed": {"idle", "■"}, "ended": {"idle", "■"}, "revoked": {"idle", "–"}, "used_up": {"idle", "■"}, "bad": {"bad", "✕"},
