@@ -9,6 +9,7 @@ import (
 
 	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/job"
+	"github.com/belfry-run/belfry/worker/internal/stack"
 )
 
 // runGuarded always answers, also when the executor panics or ends its
@@ -18,7 +19,7 @@ func runGuarded(ctx context.Context, ex Executor, r *Run, answer func(job.Finish
 	returned := false
 	defer func() {
 		if v := recover(); v != nil {
-			f = r.Failed("panic: %v\n\n%s", v, panicStack(debug.Stack()))
+			f = r.Failed("panic: %v\n\n%s", v, stack.OfPanic(debug.Stack()))
 			_, _ = fmt.Fprintln(r.Log, f.Error)
 		} else if !returned {
 			f = r.Failed("handler ended its goroutine (runtime.Goexit, or FailNow of a test)")
@@ -28,19 +29,6 @@ func runGuarded(ctx context.Context, ex Executor, r *Run, answer func(job.Finish
 	}()
 	f = ex.Execute(ctx, r)
 	returned = true
-}
-
-// panicStack leaves out the frames of the recovery itself, above the panic.
-func panicStack(stack []byte) string {
-	text := string(stack)
-	if _, after, found := strings.Cut(text, "\npanic("); found {
-		if _, after, found = strings.Cut(after, "\n"); found { // its arguments
-			if _, after, found = strings.Cut(after, "\n"); found { // its file
-				return strings.TrimSpace(after)
-			}
-		}
-	}
-	return text
 }
 
 // fit makes a result acceptable to any broker: texts are clean and within

@@ -1,11 +1,9 @@
 package worker
 
 import (
-	"errors"
-	"syscall"
-
 	"github.com/belfry-run/belfry/job"
 	"github.com/belfry-run/belfry/task"
+	"github.com/belfry-run/belfry/worker/internal/health"
 )
 
 // Unable is an attempt that this machine could not begin, as [MachineFault]
@@ -50,13 +48,7 @@ func boundedOf(all map[task.Kind]Executor) map[task.Kind]Bounded {
 }
 
 // MachineFault reports that a machine has run out of something: open files, processes, memory, or room on its disk. That is
-// never the fault of a job that has not begun. EBADF is among it because a start moves files to numbers above those in use,
-// and has it (dup(2)) where these are beyond the limit on open files.
+// never the fault of a job that has not begun.
 func MachineFault(err error) bool {
-	for _, n := range [...]syscall.Errno{syscall.EBADF, syscall.EMFILE, syscall.ENFILE, syscall.EAGAIN, syscall.ENOMEM, syscall.ENOSPC, syscall.EDQUOT} {
-		if errors.Is(err, n) {
-			return true
-		}
-	}
-	return false
+	return health.Short(err)
 }
