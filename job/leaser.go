@@ -89,11 +89,21 @@ const (
 	// attempt itself. The worker's own timer comes first; this one is for a
 	// worker that is alive but stuck.
 	DeadlineGrace = time.Minute
+	// SendTime is how long the files that a program left may take to be sent, beside its timeout.
+	SendTime = 10 * time.Minute
 )
 
-// Deadline is when the server ends an attempt itself that was claimed at some time.
-func Deadline(claimedAt time.Time, timeout core.Duration) time.Time {
-	return claimedAt.Add(timeout.D() + DeadlineGrace)
+// Deadline is when the server ends an attempt itself of a job of some kind that was claimed at some time.
+func Deadline(claimedAt time.Time, kind task.Kind, timeout core.Duration) time.Time {
+	return claimedAt.Add(timeout.D() + GraceOf(kind))
+}
+
+// GraceOf is how long after its timeout the server ends an attempt itself.
+func GraceOf(kind task.Kind) time.Duration {
+	if kind == task.KindProgram {
+		return DeadlineGrace + SendTime
+	}
+	return DeadlineGrace
 }
 
 // ClaimRequest asks for jobs.

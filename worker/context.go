@@ -26,6 +26,7 @@ type attemptContext struct {
 	made context.Context
 	stop context.CancelFunc
 	over bool
+	past bool // its task has ended, and its time is another
 }
 
 func (c *attemptContext) real() context.Context {
@@ -58,9 +59,13 @@ func (c *attemptContext) Value(key any) any {
 // cause is why it has ended by now, if it has.
 func (c *attemptContext) cause(now time.Time) error {
 	c.mu.Lock()
+	past := c.past
 	lasts := c.made == nil && c.parent.Err() == nil && now.Before(c.deadline)
 	c.mu.Unlock()
-	if lasts {
+	switch {
+	case past:
+		return context.Cause(c.parent)
+	case lasts:
 		return nil
 	}
 	return context.Cause(c.real())

@@ -61,6 +61,8 @@ type Run struct {
 	lost  <-chan struct{}
 	until *lease.Lease // of the worker's session
 
+	overtime func(time.Duration) (context.Context, context.CancelFunc) // nil: it has no time at all
+
 	noRoom bool
 	inTurn bool // [job.LeasedJob.InTurn]
 	log    interface {
@@ -126,6 +128,16 @@ func (r *Run) Until() (end time.Time, later <-chan struct{}) {
 		return time.Time{}, nil
 	}
 	return r.until.Until()
+}
+
+// Overtime is for what is left to do when the task has ended within its time: the timeout of the attempt, whose context is ctx,
+// is over with, and the context that it returns ends after d. What else ends the attempt ends that too. Of an attempt that has
+// ended it is the end already.
+func (r *Run) Overtime(ctx context.Context, d time.Duration) (context.Context, context.CancelFunc) {
+	if r.overtime == nil {
+		return context.WithTimeout(ctx, d)
+	}
+	return r.overtime(d)
 }
 
 // wordsOfWorker is room in a program's log for what the worker itself says.

@@ -66,6 +66,7 @@ func (s *slot) close() {
 func (s *slot) execute(ex Executor, r *Run, now time.Time, patience time.Duration, answer func(f job.Finish, cause error, now time.Time, left bool), late func(job.Finish)) (inTime bool) {
 	ctx := &attemptContext{parent: s.ctx, deadline: now.Add(r.Timeout()), run: r}
 	defer ctx.end()
+	r.overtime = func(d time.Duration) (context.Context, context.CancelFunc) { return s.overtime(ctx, d) }
 	s.begin(ctx, patience, func() {
 		now := time.Now()
 		answer(r.Failed("did not stop within %s of being told to, and was left behind", core.Duration(patience)), ctx.cause(now), now, true)
@@ -89,6 +90,24 @@ func (s *slot) begin(ctx *attemptContext, patience time.Duration, leave func()) 
 	if s.ctx.Err() != nil { // before there was anybody to hurry
 		s.hurry(s.ctx)
 	}
+}
+
+// overtime gives an attempt another time from now on, if it has not ended. Whatever else ends it still does.
+func (s *slot) overtime(ctx *attemptContext, d time.Duration) (context.Context, context.CancelFunc) {
+	now := time.Now()
+	if ctx.cause(now) != nil {
+		return context.WithCancel(ctx)
+	}
+	ctx.mu.Lock()
+	ctx.past = true
+	ctx.mu.Unlock()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.attempt == ctx && ctx.parent.Err() == nil { // else its patience has begun
+		s.leaveAt = now.Add(d + s.patience)
+		s.set()
+	}
+	return context.WithTimeout(context.WithValue(ctx.parent, runKey{}, ctx.run), d)
 }
 
 // end reports that the attempt was not left behind.

@@ -125,3 +125,44 @@ func TestATimerThatRingsForAnAttemptBeforeIsSetForTheNext(t *testing.T) {
 		}
 	})
 }
+
+// What is left to do after a task has its own time, and what else ends the attempt ends it too.
+func TestOvertimeIsBesideTheTimeout(t *testing.T) {
+	for name, c := range map[string]struct {
+		before, takes time.Duration // from the begin on, and of the overtime
+		cancel        bool
+		cause         error // of the attempt
+		ended         error // of the overtime
+		left          bool
+	}{
+		"within the timeout": {before: time.Minute, takes: time.Minute},
+		"beyond it":          {before: 9 * time.Minute, takes: 30 * time.Minute},
+		"over its own":       {before: 9 * time.Minute, takes: 61 * time.Minute, ended: context.DeadlineExceeded},
+		"and never ending":   {before: 9 * time.Minute, takes: 63 * time.Minute, ended: context.DeadlineExceeded, left: true},
+		"canceled":           {before: 9 * time.Minute, takes: 30 * time.Minute, cancel: true, cause: ErrCanceled, ended: context.Canceled, left: true},
+		"after the timeout":  {before: 10*time.Minute + time.Second, takes: time.Second, cause: ErrTimeout, ended: context.DeadlineExceeded},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := newSlot(t.Context())
+				defer s.close()
+				r := newRun(job.Job{Timeout: core.Duration(10 * time.Minute)}, task.Task{}, io.Discard, io.Discard, io.Discard)
+				var ended, cause error
+				left := false
+				s.execute(run(func(ctx context.Context) {
+					time.Sleep(c.before)
+					over, stop := r.Overtime(ctx, time.Hour)
+					defer stop()
+					if c.cancel {
+						s.cancel(ErrCanceled)
+					}
+					time.Sleep(c.takes)
+					ended = over.Err()
+				}), r, time.Now(), time.Minute+time.Second, func(_ job.Finish, why error, _ time.Time, behind bool) { cause, left = why, behind }, func(job.Finish) {})
+				if !errors.Is(cause, c.cause) || !errors.Is(ended, c.ended) || left != c.left {
+					t.Errorf("ended by %v, the overtime by %v, left behind: %t", cause, ended, left)
+				}
+			})
+		})
+	}
+}

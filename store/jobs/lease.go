@@ -158,7 +158,7 @@ func (c *claim) leased(number, at int64, rows []JobRow) (job.Claim, error) {
 		j := &l.Job
 		j.Priority -= j.Aged
 		l.InTurn = slices.Contains(c.fair, j.Queue)
-		j.State, j.Lease, j.Session, j.ClaimedAt, j.DeadlineAt = job.Running, number, c.w.Session, base.Instant(at), job.Deadline(base.Instant(at), j.Timeout)
+		j.State, j.Lease, j.Session, j.ClaimedAt, j.DeadlineAt = job.Running, number, c.w.Session, base.Instant(at), job.Deadline(base.Instant(at), j.Kind, j.Timeout)
 		j.Attempt++
 	}
 	c.Wake(base.TopicJobs)

@@ -55,7 +55,7 @@ func (plain) lease(c *claim, rows []JobRow, leases []leaseRow) (job.Claim, error
 // leaseEach gives each job a row of leases.
 func (c *claim) leaseEach(number, at int64, rows []JobRow, leases []leaseRow) (job.Claim, error) {
 	for i, j := range rows {
-		leases[i].JobID, leases[i].DeadlineAt = j.ID, base.Micros(job.Deadline(base.Instant(at), j.Timeout))
+		leases[i].JobID, leases[i].DeadlineAt = j.ID, base.Micros(job.Deadline(base.Instant(at), j.Kind, j.Timeout))
 	}
 	from, args := base.Spread(c.SQL, 4, leases)
 	leased, err := base.Collect(c.Ctx, c.Tx, base.ScanInt, `

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/belfry-run/belfry/job"
 	"github.com/belfry-run/belfry/store/base"
 )
 
@@ -75,13 +76,13 @@ func (d dialect) Lease(parts []base.Part, shares string, n int) string {
 			having count(*) > 0),
 		leased as (
 			insert into belfry.leases (job_id, number, session, slot_of, claimed_at, deadline_at, ahead)
-			select id, (select number from drawn), $%[3]d, $%[4]d, (select at from drawn), (select at from drawn) + timeout + $%[6]d, case when (select jobs from locked) > $%[9]d::bigint then 1 else 0 end
+			select id, (select number from drawn), $%[3]d, $%[4]d, (select at from drawn), (select at from drawn) + timeout + $%[6]d + case when kind = 'program' then %[11]d else 0 end, case when (select jobs from locked) > $%[9]d::bigint then 1 else 0 end
 			from (%[2]s) as picked
 			where not (select plain from locked) and id = any (array(select id from free)))
 		select picked.*, coalesce((select number from drawn), 0), (select jobs from locked), coalesce((select at from drawn), 0)
 		from (%[2]s) as picked
 		where (select count(*) from free) = (select jobs from locked) or id = any (array(select id from free))`,
-		strings.Join(with, ",\n"), strings.Join(picked, " union all "), n, n+1, n+2, n+3, n+4, shares, n+5, d.later(n+2))
+		strings.Join(with, ",\n"), strings.Join(picked, " union all "), n, n+1, n+2, n+3, n+4, shares, n+5, d.later(n+2), job.SendTime.Microseconds())
 }
 
 // later is an expression for parameter n, an instant that was read when the

@@ -61,6 +61,8 @@ func caseWhatAWorkerSaysOfAProgramsAttemptIs(b *bench) {
 			OOM: true, Usage: task.Usage{Wall: core.Duration(time.Second), Memory: 1 << 20}, Outputs: files}
 	}
 	s, ref := programs{b}.boxed(task.Limits{})
+	j := must(b.st.Job(b.ctx, "default", ref.JobID))(b)
+	want(b, "time for its files after the timeout", j.DeadlineAt.Sub(j.ClaimedAt), j.Timeout.D()+job.DeadlineGrace+job.SendTime)
 	f := job.Finish{Ref: ref, Outcome: job.OutcomeError, Error: "exit code 3", ExitCode: &exit, Sandboxed: said()}
 	must(b.st.Finish(b.ctx, s.ID, []job.Finish{f}))(b)
 	b.clock.Move(time.Minute)

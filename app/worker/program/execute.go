@@ -96,7 +96,7 @@ func (e *Executor) run(ctx context.Context, r *worker.Run, f *folder) job.Finish
 		return fin
 	}
 	fin := n.outcome()
-	n.takeOutputs(ctx, fin.Sandboxed)
+	n.takeOutputs(ctx, &fin)
 	fin.LogCut = n.capture.finish()
 	return fin
 }

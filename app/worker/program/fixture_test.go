@@ -29,6 +29,7 @@ type store struct {
 	opened int
 	kept   map[string]string // uploaded outputs
 	refuse error             // of uploads
+	asked  func()            // by an upload
 }
 
 func (s *store) Open(_ context.Context, name string) (io.ReadCloser, error) {
@@ -46,6 +47,9 @@ func (s *store) Open(_ context.Context, name string) (io.ReadCloser, error) {
 func (s *store) Upload(_ context.Context, _ program.Attempt, o task.Output, content io.Reader) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.asked != nil {
+		s.asked()
+	}
 	if s.refuse != nil {
 		return s.refuse
 	}

@@ -43,3 +43,24 @@ func TestAProgramWhoseInitIsGoneIsCutOff(t *testing.T) {
 		t.Errorf("%+v", f)
 	}
 }
+
+// Files that were lost are no success. Whether the program may run again is for on_lost to say, as after the loss of its worker.
+func TestFilesThatWereNotSentInTimeAreNoSuccess(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		outcome job.Outcome
+		onLost  task.OnLost
+		want    job.Finish
+	}{
+		"a success":                          {job.OutcomeOK, task.OnLostRetry, job.Finish{Outcome: job.OutcomeError, Error: "outputs: lost", Infra: true}},
+		"a success that must not come twice": {job.OutcomeOK, task.OnLostFail, job.Finish{Outcome: job.OutcomeError, Error: "outputs: lost", Infra: true, NoRetry: true}},
+		"a failure":                          {job.OutcomeError, task.OnLostRetry, job.Finish{Outcome: job.OutcomeError}},
+	} {
+		n := &running{Run: &worker.Run{Task: &task.Task{Retry: task.Retry{OnLost: c.onLost}}}}
+		f := job.Finish{Outcome: c.outcome, Sandboxed: &task.Sandboxed{Missing: []string{"pids: no", "outputs: lost"}}}
+		n.unsent(&f)
+		if f.Outcome != c.want.Outcome || f.Error != c.want.Error || f.Infra != c.want.Infra || f.NoRetry != c.want.NoRetry {
+			t.Errorf("%s: %+v", name, f)
+		}
+	}
+}

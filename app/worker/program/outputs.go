@@ -4,11 +4,13 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
 
 	"github.com/belfry-run/belfry/app/worker/sandbox/scratch"
+	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/internal/exchange"
 	"github.com/belfry-run/belfry/internal/signed"
 	"github.com/belfry-run/belfry/job"
@@ -44,7 +46,7 @@ type Keeper interface {
 // which belongs to server if it is a path alone, or to keeper if there is one.
 func Declared(d Declarer, server string, keeper Keeper) Uploader {
 	return &declared{declarer: d, server: server, keeper: keeper, client: &http.Client{
-		Timeout:       uploadTime,
+		Timeout:       job.SendTime,
 		Transport:     exchange.Transport{RoundTripper: http.DefaultTransport},
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}}
@@ -72,11 +74,12 @@ func (d *declared) Upload(ctx context.Context, a Attempt, o task.Output, content
 	return signed.Send(ctx, d.client, link, content)
 }
 
-// takeOutputs reads what the program left, sends it, and notes it. What cannot
-// be sent is told, and changes nothing of how the program ended: to run it again
-// would do all it did a second time.
-func (n *running) takeOutputs(ctx context.Context, into *task.Sandboxed) {
-	note := n.capture.note
+// takeOutputs reads what the program left, sends it, and notes it. What is
+// refused is told, and changes nothing of how the program ended: to run it again
+// would do all it did a second time. But what there was no time to send is lost, and
+// no success.
+func (n *running) takeOutputs(ctx context.Context, fin *job.Finish) {
+	into, note := fin.Sandboxed, n.capture.note
 	missing := func(format string, args ...any) {
 		text := fmt.Sprintf(format, args...)
 		into.Missing = append(into.Missing, "outputs: "+text)
@@ -102,10 +105,14 @@ func (n *running) takeOutputs(ctx context.Context, into *task.Sandboxed) {
 	case n.executor.options.Uploader == nil:
 		missing("%d files are not kept, because this worker has nowhere to send them", len(outs))
 		return
-	case ctx.Err() != nil:
+	}
+	if ctx.Err() != nil {
 		missing("%d files are not kept, because the attempt was ended: %v", len(outs), context.Cause(ctx))
+		lose(fin)
 		return
 	}
+	ctx, cancel := n.Overtime(ctx, job.SendTime)
+	defer cancel()
 	into.Outputs, err = sending{
 		outs: outs,
 		walk: func(take func(string, int64, io.Reader) error) error {
@@ -115,11 +122,32 @@ func (n *running) takeOutputs(ctx context.Context, into *task.Sandboxed) {
 		upload: func(ctx context.Context, o task.Output, content io.Reader) error {
 			return n.executor.options.Uploader.Upload(ctx, Attempt{n.Ref(), n.Session, n.Job.Namespace}, o, content)
 		},
-		waits: func(err error) { note("output: %v; trying again while the attempt lasts", err) },
+		waits: func(err error) { note("output: %v; trying again for %s at most", err, core.Duration(job.SendTime)) },
 	}.send(ctx)
 	if err != nil {
 		missing("%d of %d files are not kept: %v", len(outs)-len(into.Outputs), len(outs), err)
 	}
+	if late := (unsent{}); errors.As(err, &late) {
+		n.unsent(fin)
+	}
+}
+
+// unsent is the end of an attempt whose files there was no time to send. That is a fault of the machine, and like after the loss
+// of a worker the task's on_lost says whether the program may run again.
+func (n *running) unsent(fin *job.Finish) {
+	if lose(fin) {
+		fin.Infra, fin.NoRetry = true, n.Task.Retry.OnLost == task.OnLostFail
+	}
+}
+
+// lose makes a success an error, because files of it are lost. The worker knows why the attempt has ended, if it has.
+func lose(fin *job.Finish) bool {
+	if fin.Outcome != job.OutcomeOK {
+		return false
+	}
+	missing := fin.Sandboxed.Missing
+	fin.Outcome, fin.Error = job.OutcomeError, missing[len(missing)-1]
+	return true
 }
 
 // maxNamedSkips bounds what a program can make the worker say.

@@ -280,6 +280,20 @@ func TestAnUploadThatIsRefusedLosesNoResult(t *testing.T) {
 	}
 }
 
+// A cancel while files wait to be sent is a cancel, and no success without them.
+func TestACancelWhileFilesWaitToBeSent(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.refuse = core.Errorf(core.Unavailable, "the server is away")
+	ctx, cancel := context.WithCancel(t.Context())
+	w.asked = cancel
+	p := w.being(t, "files", "2")
+	r := w.runTask(ctx, t, task.Task{Name: "prog", Program: &p}, "")
+	if r.Outcome != job.OutcomeCanceled || !strings.Contains(r.Error, "2 of 2 files are not kept: f000: the server is away") {
+		t.Errorf("%+v %+v", r.Finish, r.Sandboxed)
+	}
+}
+
 // cancelWhen ends a context when the program says that it is ready.
 func cancelWhenReady(t *testing.T, w *world, p task.Program) ran {
 	t.Helper()

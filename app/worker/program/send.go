@@ -14,11 +14,8 @@ import (
 	"github.com/belfry-run/belfry/task"
 )
 
-// uploadTime bounds the sending of all outputs of an attempt.
-const uploadTime = 10 * time.Minute
-
 // sending is the way of what a program left to where it is kept. The files are what the program ran for, and they go with
-// its folder: so a server that is away is waited for as long as the attempt lasts, and a file that is refused keeps back
+// its folder: so a server that is away is waited for as long as its context lasts, and a file that is refused keeps back
 // no other.
 type sending struct {
 	outs   []task.Output
@@ -30,17 +27,21 @@ type sending struct {
 // errAgain ends a walk of which more must be tried later.
 var errAgain = errors.New("again")
 
+// unsent is why files are not kept that nobody refused: there was no time left to send them.
+type unsent struct{ error }
+
+func (u unsent) Unwrap() error { return u.error }
+
 // send returns what is kept, and the first reason why something is not.
 func (s sending) send(ctx context.Context) (kept []task.Output, why error) {
-	ctx, cancel := context.WithTimeout(ctx, uploadTime)
-	defer cancel()
 	results := make([]error, len(s.outs))
+	links := make([]int, len(s.outs))
 	for i := range results {
 		results[i] = errAgain
 	}
 	backoff := patience.Backoff{First: 250 * time.Millisecond, Most: 5 * time.Second}
 	for told := false; ; {
-		away, err := s.pass(ctx, results)
+		away, err := s.pass(ctx, results, links)
 		if err != nil {
 			why = err
 			break
@@ -48,12 +49,12 @@ func (s sending) send(ctx context.Context) (kept []task.Output, why error) {
 		if away == nil {
 			break
 		}
-		if !told {
+		if !told && ctx.Err() == nil {
 			s.waits(away)
 			told = true
 		}
 		if backoff.Sleep(ctx); ctx.Err() != nil {
-			why = away
+			why = unsent{away}
 			break
 		}
 	}
@@ -71,8 +72,12 @@ func (s sending) send(ctx context.Context) (kept []task.Output, why error) {
 	return kept, why
 }
 
-// pass sends what has no result yet, until the server is away.
-func (s sending) pass(ctx context.Context, results []error) (away, err error) {
+// linkTries is how often the store may forbid a file before it counts as refused. Each try asks for a new link: the keys of
+// the one before may have ended, or a clock was wrong.
+const linkTries = 6
+
+// pass sends what has no result yet, until the server is away. Links counts the links that were given in vain.
+func (s sending) pass(ctx context.Context, results []error, links []int) (away, err error) {
 	err = s.walk(func(name string, size int64, content io.Reader) error {
 		i := slices.IndexFunc(s.outs, func(o task.Output) bool { return o.Name == name && o.Size == size })
 		if i < 0 || !errors.Is(results[i], errAgain) {
@@ -83,11 +88,19 @@ func (s sending) pass(ctx context.Context, results []error) (away, err error) {
 			return nil
 		}
 		err := fmt.Errorf("%s: %w", name, results[i])
-		if results[i] = err; file.failed.Load() || !passes(err) {
+		results[i] = err
+		switch {
+		case file.failed.Load():
 			return nil
+		case ctx.Err() != nil, passes(err):
+			away, results[i] = err, errAgain
+			return errAgain
+		case core.CodeOf(err) == core.Forbidden:
+			if links[i]++; links[i] < linkTries {
+				away, results[i] = err, errAgain
+			}
 		}
-		away, results[i] = err, errAgain
-		return errAgain
+		return nil
 	})
 	if errors.Is(err, errAgain) {
 		err = nil

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/job"
 	"github.com/belfry-run/belfry/task"
 )
 
@@ -44,6 +45,7 @@ func left(files []string, answers map[string][]error) (s sending, got *[]string,
 func TestOutputsWaitForAServerThatIsAway(t *testing.T) {
 	t.Parallel()
 	away := core.Errorf(core.Unavailable, "the server is away")
+	forbidden := core.Errorf(core.Forbidden, "no such key")
 	full := core.Errorf(core.OverQuota, "there is no room")
 	for name, c := range map[string]struct {
 		answers map[string][]error
@@ -51,13 +53,16 @@ func TestOutputsWaitForAServerThatIsAway(t *testing.T) {
 		why     string
 		waits   int
 	}{
-		"none is away":              {nil, "[a b c]", "", 0},
-		"the first tries":           {map[string][]error{"a": {away, away, away}}, "[a b c]", "", 1},
-		"amid them":                 {map[string][]error{"b": {away}, "c": {core.Errorf(core.Unknown, "the answer is lost"), away}}, "[a b c]", "", 1},
-		"a disk that takes nothing": {map[string][]error{"a": {errors.New("no space left on device")}}, "[b c]", "a: no space left on device", 0},
-		"one is refused":            {map[string][]error{"b": {full}}, "[a c]", "b: there is no room", 0},
-		"refused after it was away": {map[string][]error{"b": {away, full}}, "[a c]", "b: there is no room", 1},
-		"the lease is lost":         {map[string][]error{"a": {core.Errorf(core.Conflict, "lost")}, "b": {core.Errorf(core.Unauthorized, "who?")}}, "[c]", "a: lost", 0},
+		"none is away":               {nil, "[a b c]", "", 0},
+		"the first tries":            {map[string][]error{"a": {away, away, away}}, "[a b c]", "", 1},
+		"amid them":                  {map[string][]error{"b": {away}, "c": {core.Errorf(core.Unknown, "the answer is lost"), away}}, "[a b c]", "", 1},
+		"a disk that takes nothing":  {map[string][]error{"a": {errors.New("no space left on device")}}, "[b c]", "a: no space left on device", 0},
+		"a link is void":             {map[string][]error{"a": {forbidden}}, "[b c a]", "", 1},
+		"links are void for a while": {map[string][]error{"a": {forbidden, forbidden, forbidden, forbidden, forbidden}, "b": {forbidden}}, "[c b a]", "", 1},
+		"no link is good":            {map[string][]error{"a": {forbidden, forbidden, forbidden, forbidden, forbidden, forbidden}}, "[b c]", "a: no such key", 1},
+		"one is refused":             {map[string][]error{"b": {full}}, "[a c]", "b: there is no room", 0},
+		"refused after it was away":  {map[string][]error{"b": {away, full}}, "[a c]", "b: there is no room", 1},
+		"the lease is lost":          {map[string][]error{"a": {core.Errorf(core.Conflict, "lost")}, "b": {core.Errorf(core.Unauthorized, "who?")}}, "[c]", "a: lost", 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -81,7 +86,7 @@ func TestOutputsWaitNoLongerThanTheirAttempt(t *testing.T) {
 	for i := range never {
 		never[i] = core.Errorf(core.Unavailable, "the server is away")
 	}
-	for name, until := range map[string]time.Duration{"the attempt ends": 20 * time.Second, "it took too long": time.Hour} {
+	for name, until := range map[string]time.Duration{"the attempt ends": 20 * time.Second, "it took too long": job.SendTime} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				ctx, cancel := context.WithTimeout(t.Context(), until)
@@ -89,14 +94,32 @@ func TestOutputsWaitNoLongerThanTheirAttempt(t *testing.T) {
 				s, got, _ := left([]string{"a", "b"}, map[string][]error{"b": never})
 				begun := time.Now()
 				kept, err := s.send(ctx)
-				if took := time.Since(begun); took != min(until, uploadTime) {
+				if took := time.Since(begun); took != until {
 					t.Errorf("took %v", took)
+				}
+				if !errors.As(err, new(unsent)) {
+					t.Errorf("%v counts as refused", err)
 				}
 				if len(kept) != 1 || kept[0].Name != "a" || len(*got) != 1 || err == nil || err.Error() != "b: the server is away" {
 					t.Errorf("kept %v of %v: %v", kept, *got, err)
 				}
 			})
 		})
+	}
+}
+
+// An upload that the end of the attempt breaks off was not refused.
+func TestAnUploadThatIsBrokenOffIsUnsent(t *testing.T) {
+	t.Parallel()
+	s, _, waits := left([]string{"a", "b"}, nil)
+	ctx, cancel := context.WithCancel(t.Context())
+	s.upload = func(ctx context.Context, _ task.Output, _ io.Reader) error {
+		cancel()
+		return ctx.Err()
+	}
+	kept, err := s.send(ctx)
+	if len(kept) != 0 || *waits != 0 || !errors.As(err, new(unsent)) {
+		t.Errorf("kept %v, %v, waited %d times", kept, err, *waits)
 	}
 }
 
