@@ -93,19 +93,32 @@ func (r Retry) After(job int64, failures int) time.Duration {
 	case BackoffExponential:
 		d *= math.Pow(2, n-1)
 	}
-	d = min(d, float64(r.MaxDelay))
-	if r.Jitter > 0 {
-		d *= 1 - r.Jitter*core.Spread(strconv.FormatInt(job, 10), int64(failures))
-	}
-	return time.Duration(d).Truncate(time.Microsecond)
+	return r.spread(job, failures, time.Duration(min(d, float64(r.MaxDelay))))
 }
+
+// faultDelays are the least delays after faults of the machine that were not a lost worker; further ones wait as long as the
+// last. The retries of a program together last longer than an outage of some minutes, such as that of the store of artifacts.
+var faultDelays = []time.Duration{0, time.Minute, 3 * time.Minute, 5 * time.Minute}
 
 // AfterFault is the delay before the next try, once the machine spoiled faults
 // tries. A worker that was lost has been waited for already, for as long as its
-// session lived, so the first such retry is due at once.
+// session lived, so the first such retry is due at once. After other faults it grows to five minutes, or to MaxDelay if that
+// is shorter.
 func (r Retry) AfterFault(job int64, faults int, lost bool) time.Duration {
 	if lost && faults == 1 {
 		return 0
 	}
-	return r.After(job, faults)
+	d := r.After(job, faults)
+	if !lost {
+		d = max(d, r.spread(job, faults, min(faultDelays[min(max(faults, 1), len(faultDelays))-1], r.MaxDelay.D())))
+	}
+	return d
+}
+
+// spread takes the jitter of a try from a delay.
+func (r Retry) spread(job int64, try int, d time.Duration) time.Duration {
+	if r.Jitter > 0 {
+		d = time.Duration(float64(d) * (1 - r.Jitter*core.Spread(strconv.FormatInt(job, 10), int64(try))))
+	}
+	return d.Truncate(time.Microsecond)
 }

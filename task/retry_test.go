@@ -42,6 +42,33 @@ func TestRetryDelays(t *testing.T) {
 	}
 }
 
+// Attempts that did not begin survive an outage of some minutes.
+func TestDelaysAfterFaultsOfTheMachine(t *testing.T) {
+	t.Parallel()
+	for _, row := range []struct {
+		name  string
+		retry Retry
+		lost  bool
+		want  string
+	}{
+		{"the default", Retry{Jitter: -1}, false, "10s 1m0s 3m0s 5m0s 5m0s 5m20s"},
+		{"a lost worker", Retry{Jitter: -1}, true, "0s 20s 40s 1m20s 2m40s 5m20s"},
+		{"a cap", Retry{MaxDelay: span("2m"), Jitter: -1}, false, "10s 1m0s 2m0s 2m0s 2m0s 2m0s"},
+		{"longer delays", Retry{Backoff: BackoffFixed, Delay: span("10m"), Jitter: -1}, false, "10m0s 10m0s 10m0s 10m0s 10m0s 10m0s"},
+	} {
+		var got []string
+		for n := 1; n <= 6; n++ {
+			got = append(got, row.retry.WithDefaults().AfterFault(1, n, row.lost).String())
+		}
+		if text := strings.Join(got, " "); text != row.want {
+			t.Errorf("%s: %s, want %s", row.name, text, row.want)
+		}
+	}
+	if d := (Retry{}).WithDefaults().AfterFault(1, 3, false); d < 144*time.Second || d >= 3*time.Minute {
+		t.Errorf("with jitter: %s", d)
+	}
+}
+
 func drawRetry(t *rapid.T) Retry {
 	return Retry{
 		MaxAttempts: rapid.IntRange(1, 100).Draw(t, "max attempts"),
