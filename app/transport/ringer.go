@@ -67,7 +67,10 @@ func (r Ringer) Run(ctx context.Context) error {
 	pause := patience.Backoff{First: 200 * time.Millisecond, Most: 30 * time.Second}
 	for ctx.Err() == nil {
 		woken := r.Desk.Ready(r.Queue)
-		more, err := b.ring(ctx)
+		more, some, err := b.ring(ctx)
+		if some { // a broker that takes a part is not away
+			pause.Reset()
+		}
 		if err != nil {
 			pause.Sleep(ctx)
 			continue
@@ -88,19 +91,19 @@ type batch struct {
 }
 
 // ring publishes what is left or, if nothing is, what the desk makes. It says
-// whether the desk may have more.
-func (b *batch) ring(ctx context.Context) (more bool, err error) {
+// whether the desk may have more, and whether some were published.
+func (b *batch) ring(ctx context.Context) (more, some bool, err error) {
 	if len(b.left) == 0 {
 		b.left, err = b.Desk.MakeTickets(ctx, b.Queue, b.Batch)
 		saw(ctx, &b.making, err)
 		if err != nil || len(b.left) == 0 {
-			return false, err
+			return false, false, err
 		}
 	}
-	more = len(b.left) >= b.Batch
+	n := len(b.left)
 	b.left, err = b.publish(ctx, b.left)
 	saw(ctx, &b.ringing, err)
-	return more, err
+	return n >= b.Batch, len(b.left) < n, err
 }
 
 // saw takes notice of an error, but for those that our own end caused.

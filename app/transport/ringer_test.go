@@ -178,6 +178,26 @@ func TestWhatABrokerRefusesIsTriedAgainAndNothingElseIsMade(t *testing.T) {
 	})
 }
 
+// What is left of a call waits no longer for those before it.
+func TestABrokerThatTakesAPartIsNotWaitedForLonger(t *testing.T) {
+	ringing(t, func(d *desk, b *broker, _ *bytes.Buffer) {
+		b.failBy(func(_ int, ts []job.Ticket) ([]job.Ticket, error) {
+			return ts[1:], errors.New("throttled")
+		})
+		for id := range int64(30) {
+			d.with(func() { d.due = append(d.due, id) })
+		}
+		d.add()
+		time.Sleep(6 * time.Second) // 29 pauses of 200 ms at most
+		synctest.Wait()
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		if len(b.got) != 30 {
+			t.Errorf("%d of 30 were published", len(b.got))
+		}
+	})
+}
+
 func TestARingerOutlivesItsDesk(t *testing.T) {
 	ringing(t, func(d *desk, b *broker, log *bytes.Buffer) {
 		d.with(func() { d.fail = errors.New("no database") })
