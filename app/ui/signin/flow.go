@@ -7,7 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
-	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -149,8 +149,12 @@ func (p *Provider) verify(ctx context.Context, e *endpoint, f Flow, raw string) 
 		return nil, clock(err, "what %s said was over at %s, and here it is %s", p.host, instant(expired.Expiry), instant(now))
 	case err != nil && strings.Contains(err.Error(), "(not before)"): // it has no type
 		return nil, clock(err, "what %s said is not valid yet, and here it is %s", p.host, instant(now))
+	case err != nil && strings.Contains(err.Error(), "fetching keys"): // nor has this
+		return nil, p.unreachable(err)
 	case err != nil:
 		return nil, p.unbelievable(err)
+	case said.Subject == "":
+		return nil, p.unbelievable(errors.New("it has no subject"))
 	case subtle.ConstantTimeCompare([]byte(said.Nonce), []byte(f.Nonce)) != 1:
 		return nil, p.unbelievable(errors.New("the nonce is another"))
 	case said.IssuedAt.After(now.Add(ahead)):
@@ -215,7 +219,7 @@ func (p *Provider) person(claims map[string]any) (Person, error) {
 	case who.Name == "":
 		return who, refuse(core.Forbidden, nil, "an operator chooses another oidc_name_claim, or adds what it needs to oidc_scopes",
 			"%s does not say who you are: it sends no %q", p.host, p.opt.NameClaim)
-	case p.opt.NameClaim == "email" && slices.Contains([]any{false, "false"}, claims["email_verified"]):
+	case p.opt.NameClaim == "email" && unverified(claims["email_verified"]):
 		return who, refuse(core.Forbidden, nil, "confirm it there, and begin again", "%s has not verified the address %q", p.host, brief(who.Name))
 	}
 	who.Grants = p.opt.Admission.Grants(who.Groups)
@@ -224,6 +228,20 @@ func (p *Provider) person(claims map[string]any) (Person, error) {
 			"you are %s, and %s", brief(who.Name), inGroups(who.Groups))
 	}
 	return who, nil
+}
+
+// unverified reports that a provider says so, and not merely nothing. Some do not say it as a truth value.
+func unverified(claim any) bool {
+	switch c := claim.(type) {
+	case bool:
+		return !c
+	case string:
+		yes, err := strconv.ParseBool(c)
+		return err != nil || !yes
+	case float64:
+		return c != 1
+	}
+	return claim != nil
 }
 
 // shownGroups bounds the groups that a refusal names.

@@ -46,6 +46,7 @@ type Server struct {
 	Deny     bool                        // let nobody in
 	Ask      bool                        // show a page with a button, instead of saying yes at once
 	Down     bool                        // answer nothing but errors
+	Keyless  bool                        // answer an error instead of keys
 	Methods  []string                    // how a client may show its secret; default: in the header
 	Redirect string                      // where people may be sent; default: anywhere, once
 	Tokens   int                         // codes that were exchanged
@@ -120,6 +121,10 @@ func (s *Server) discovery(w http.ResponseWriter, _ *http.Request) {
 func base64of(b []byte) string { return base64.RawURLEncoding.EncodeToString(b) }
 
 func (s *Server) jwks(w http.ResponseWriter, _ *http.Request) {
+	if s.Keyless {
+		http.Error(w, "no keys today", http.StatusServiceUnavailable)
+		return
+	}
 	r := s.keys["RS256"].Public().(*rsa.PublicKey)
 	e, err := s.keys["ES256"].Public().(*ecdsa.PublicKey).Bytes()
 	if err != nil {
