@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/belfry-run/belfry/app/ui/console/internal/fresh"
 	"github.com/belfry-run/belfry/app/ui/internal/asset"
@@ -89,7 +90,7 @@ func (s *Site) SetCookie(w http.ResponseWriter, r *http.Request, name, value str
 // LocalPath is a path of this console that somebody asked to come back to, or
 // the home page. Anything that a browser could read as another host is not one.
 func LocalPath(text string) string {
-	if !strings.HasPrefix(text, "/") || strings.HasPrefix(text, "//") || strings.ContainsAny(text, "\\\r\n\t") {
+	if !strings.HasPrefix(text, "/") || strings.HasPrefix(text, "//") || strings.Contains(text, "\\") || strings.ContainsFunc(text, unicode.IsControl) {
 		return "/"
 	}
 	return text
