@@ -228,15 +228,22 @@ func ScheduleImport(c *cli.CLI) *cobra.Command {
 		Use: "import crontab|k8s FILE", Short: "Import tasks and schedules from a crontab, or from CronJobs of Kubernetes", Args: cobra.ExactArgs(2),
 		Long: `Import tasks and schedules from a crontab, or from CronJobs of Kubernetes. Lines that
 cannot be carried over are told and left out. The plan is shown first, as by
-apply; --print writes the definitions instead, to be kept and applied as a file.`,
+apply; --print writes the definitions instead, to be kept and applied as a file,
+and needs no server.`,
 		Example: `  crontab -l | belfry schedule import crontab - --print > belfry.yaml
   belfry schedule import crontab /etc/crontab --dry-run`,
-		RunE: c.Verb(func(ctx context.Context, s *cli.Conn, _ *cobra.Command, args []string) error {
-			if args[0] != "crontab" && args[0] != "k8s" {
-				return core.InvalidField("KIND", args[0], "is not something to make schedules of", "crontab or k8s; for monitors: belfry import gatus|uptime-kuma FILE")
-			}
-			return imported(ctx, c, s, args[0], args[1:], f)
-		}),
+	}
+	connected := c.Verb(func(ctx context.Context, s *cli.Conn, _ *cobra.Command, args []string) error {
+		return imported(ctx, c, s, args[0], args[1:], f)
+	})
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if args[0] != "crontab" && args[0] != "k8s" {
+			return core.InvalidField("KIND", args[0], "is not something to make schedules of", "crontab or k8s; for monitors: belfry import gatus|uptime-kuma FILE")
+		}
+		if f.print {
+			return printed(c, args[0], args[1:], f)
+		}
+		return connected(cmd, args)
 	}
 	f.add(cmd.Flags())
 	f.addPlan(cmd.Flags())
@@ -249,6 +256,16 @@ func (f *importFlags) addPlan(fs *pflag.FlagSet) {
 	fs.BoolVar(&f.print, "print", false, "write the definitions as YAML and do nothing")
 }
 
+// printed writes the definitions of a file, which takes no server.
+func printed(c *cli.CLI, kind string, paths []string, f importFlags) error {
+	r, err := readIntake(c, kind, paths, f.intakeFlags)
+	if err != nil {
+		return err
+	}
+	tellIntake(c, r)
+	return config.WriteYAML(c.Stdout, r.Manifest)
+}
+
 // imported carries a file over, or shows what that would do.
 func imported(ctx context.Context, c *cli.CLI, s *cli.Conn, kind string, paths []string, f importFlags) error {
 	if _, err := s.OneNamespace(); err != nil {
@@ -259,9 +276,6 @@ func imported(ctx context.Context, c *cli.CLI, s *cli.Conn, kind string, paths [
 		return err
 	}
 	tellIntake(c, r)
-	if f.print {
-		return config.WriteYAML(c.Stdout, r.Manifest)
-	}
 	defs := config.Definitions{Manifest: r.Manifest}
 	return apply(ctx, c, s, defs, view.ApplyOptions{Namespace: s.NS, DryRun: f.dry}, asking(c, f.yes))
 }
@@ -283,8 +297,8 @@ func importVerb(c *cli.CLI, kind, short, example string) *cobra.Command {
 		Use: kind + " FILE", Short: short, Args: cobra.ExactArgs(1), Example: example,
 		Long: short + `. What cannot be carried over is told and left
 out. The plan is shown first, as by apply; --check says what each entry means and
-becomes, without any server; --print writes the definitions, to be kept and
-applied as a file. A FILE of - is standard input.`,
+becomes; --print writes the definitions, to be kept and applied as a file. Neither
+needs a server. A FILE of - is standard input.`,
 	}
 	if kind == "gatus" {
 		cmd.Use, cmd.Args = kind+" FILE...", cobra.MinimumNArgs(1)
@@ -298,6 +312,9 @@ the environment, and of --env-file. An endpoint whose variable has none is left 
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if f.check {
 			return checkIntake(c, kind, args, f.intakeFlags)
+		}
+		if f.print {
+			return printed(c, kind, args, f)
 		}
 		return connected(cmd, args)
 	}
