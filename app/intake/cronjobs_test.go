@@ -89,7 +89,7 @@ func TestACronJobBehavesAsItDidInKubernetes(t *testing.T) {
 	notes := strings.Join(l.Notes, "\n")
 	for _, want := range []string{
 		"not in the image registry.example/backup:1.2", "PASSWORD comes from its secretKeyRef", "BELFRY_TASK is not carried over",
-		"for all tries together", "runs it after the gap",
+		"for all tries together", "overlap: buffer_one does so", "runs it after the gap",
 		"not carried over: container.resources, jobTemplate.spec.ttlSecondsAfterFinished, pod.serviceAccountName, pod.volumes, spec.successfulJobsHistoryLimit",
 	} {
 		if !strings.Contains(notes, want) {

@@ -162,6 +162,7 @@ func (k *cronJobs) schedule(r *reading, spec *tree.Tree) schedule.Schedule {
 	case "", "Allow":
 	case "Forbid":
 		s.Overlap = schedule.OverlapSkip
+		r.Notef("a time that comes while a run lasts is left out; Kubernetes starts it after that run, within startingDeadlineSeconds (overlap: buffer_one does so)")
 	case "Replace":
 		s.Overlap = schedule.OverlapCancelOther
 	default:
