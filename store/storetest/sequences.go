@@ -112,6 +112,9 @@ func sequenceStops(b *bench) {
 	b.finish(s, b.next(s, ids[2])[0], job.OutcomeError, failForGood)
 	last := b.enqueue(customer("a"))
 	b.wantState(last.ID, job.Waiting)
+	b.sql(`delete from belfry.jobs_done where id = $1`, ids[2])
+	w = must(b.st.Why(b.ctx, "default", last.ID))(b)
+	want(b, "why, when the job has been removed", w.Next, fmt.Sprintf("job %d is no longer kept; go on without it: belfry task resume work a", ids[2]))
 	b.cancel(last.ID)
 	want(b, "stopped", b.count(`select count(*) from belfry.limit_keys where stopped_by > 0`), 1)
 }
