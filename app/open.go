@@ -2,9 +2,14 @@ package app
 
 import (
 	"context"
+	"errors"
+	"io/fs"
 	"log/slog"
+	"os"
+	"path/filepath"
 
 	"github.com/belfry-run/belfry/app/config"
+	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/internal/seal"
 	"github.com/belfry-run/belfry/store"
 	"github.com/belfry-run/belfry/store/postgres"
@@ -44,13 +49,16 @@ func checkSealKey(c config.Config) error {
 	return (&seal.File{Path: path, Own: own}).Check()
 }
 
-// Migrate brings the schema of the database up to date and opens nothing.
+// Migrate brings the schema of the database up to date and opens nothing. It creates an SQLite file, and no folder for it.
 func Migrate(ctx context.Context, c config.Config) (from, to int64, err error) {
 	c = c.WithDefaults()
 	if err := config.CheckDatabase(c.Database); err != nil {
 		return 0, 0, err
 	}
 	if path := c.SQLitePath(); path != "" {
+		if _, err := os.Stat(filepath.Dir(path)); errors.Is(err, fs.ErrNotExist) { // a node makes it; here it is a mistyped path
+			return 0, 0, core.InvalidField("database", path, "must be in a folder that exists", "correct the path, or create the folder")
+		}
 		return sqlite.Options{Prefix: c.TablePrefix()}.Migrate(ctx, path)
 	}
 	return postgres.Options{Schema: c.Schema}.Migrate(ctx, c.Database)
