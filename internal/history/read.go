@@ -40,7 +40,9 @@ func Read(in io.Reader) (*History, error) {
 		if len(text) == 0 {
 			return r.h, r.end()
 		}
-		r.line++
+		if r.line++; r.line == 1 {
+			text = bytes.TrimPrefix(text, []byte("\ufeff")) // a byte order mark, as editors write it
+		}
 		if err != nil {
 			return nil, r.fault("the line does not end: the file was cut", "record again; the writer was stopped, or the file was copied while it was written")
 		}

@@ -76,6 +76,9 @@ func readHistory(c *cli.CLI, file string) (*history.History, error) {
 			return nil, core.InvalidField("FILE", file, err.Error(), "name a history, or - for standard input")
 		}
 		defer f.Close() //nolint:errcheck // it was only read
+		if info, err := f.Stat(); err == nil && info.IsDir() {
+			return nil, core.InvalidField("FILE", file, "is a folder", "name a history, or - for standard input")
+		}
 		in = f
 	}
 	h, err := history.Read(in)
