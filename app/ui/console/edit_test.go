@@ -2,6 +2,7 @@ package console_test
 
 import (
 	"net/http"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -11,6 +12,8 @@ import (
 	"github.com/belfry-run/belfry/monitor"
 	"github.com/belfry-run/belfry/task"
 )
+
+var clashField = regexp.MustCompile(`<td><code>([^<]*)</code>`)
 
 // Of two tabs in which the same definition is edited the second is told, keeps
 // what it typed, and overwrites only once it says so.
@@ -65,6 +68,15 @@ func TestTwoTabsEditOneDefinition(t *testing.T) {
 				if !strings.Contains(body, says) {
 					t.Errorf("the second tab is not told %q", says)
 				}
+			}
+			_, table, _ := strings.Cut(body, `class="problem clash"`)
+			table, _, _ = strings.Cut(table, "</table>")
+			var fields []string
+			for _, row := range clashField.FindAllStringSubmatch(table, -1) {
+				fields = append(fields, row[1])
+			}
+			if len(fields) != 1 || fields[0] != "description" || !strings.Contains(table, `data-th="Now" class="text">from tab one</td><td data-th="In your form" class="text">from tab two</td>`) {
+				t.Errorf("the table shows %q: %s", fields, table)
 			}
 			form := formAt(t, body, tt.path)
 			if !strings.Contains(strings.Join(form, "\n"), "from tab two") {

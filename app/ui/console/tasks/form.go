@@ -409,8 +409,9 @@ func writeTask(p *page) error {
 		return p.runTrial(f, t)
 	}
 	if err == nil {
-		if t, err = p.saveTask(f, t); err == nil {
-			return p.saved(f, t, do)
+		var saved task.Task
+		if saved, err = p.saveTask(f, t); err == nil {
+			return p.saved(f, saved, do)
 		}
 	}
 	if !f.New && f.Clash == nil {
