@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/belfry-run/belfry/job"
 	"github.com/belfry-run/belfry/schedule"
 )
 
@@ -28,6 +29,17 @@ func TestSchedulesAreOneLineEach(t *testing.T) {
 	menu := fmt.Sprint("menu-", hourly.ID)
 	b.Click("button[popovertarget=" + menu + "]")
 	b.Until(`document.getElementById('` + menu + `').matches(':popover-open')`)
+	at := `JSON.stringify(document.getElementById('` + menu + `').getBoundingClientRect())`
+	var before, after string
+	b.Until(`document.activeElement.closest('#` + menu + `') !== null`) // it has its place
+	b.Eval(at, &before)
+	b.Eval(`(window.freshes = 0, document.addEventListener('belfry:fresh', () => freshes++), true)`, new(bool))
+	must(s.Enqueue(t.Context(), []job.NewJob{{Task: "later"}}))(s)
+	b.Until(`freshes > 0`)
+	if b.Eval(at, &after); after != before {
+		t.Errorf("the menu went from %s to %s when the page was brought up to date", before, after)
+	}
+	picture(b, "schedule-row-menu")
 	s.sends(b, "#"+menu+" button[formaction$='/hourly/pause']", "Schedule hourly is paused", "Undo")
 	paused := must(s.Schedules(t.Context(), schedule.Filter{State: schedule.Paused}))(s)
 	if len(paused.Items) != 1 || paused.Items[0].Name != "hourly" {

@@ -49,7 +49,7 @@ addEventListener('beforetoggle', e => {
   if (!menu.matches?.('.rowmenu') || e.newState !== 'open') return;
   const button = menu.id === 'row-menu' ? row : document.querySelector(`[popovertarget="${CSS.escape(menu.id)}"]`);
   if (!button) return;
-  menu.classList.add('placed');
+  menu.dataset.ownPlaced = '';
   requestAnimationFrame(() => {
     const box = button.getBoundingClientRect(), high = menu.offsetHeight, wide = menu.offsetWidth;
     menu.style.left = `${Math.max(8, Math.min(box.right - wide, innerWidth - wide - 8))}px`;
