@@ -164,6 +164,7 @@ func (s *Store) whyWaiting(ctx context.Context, tx base.Tx, row jobs.JobRow, now
 		core.Check{Name: "queue exists", OK: !missing, Detail: row.Queue, Fix: "belfry queue create " + row.Queue},
 		core.Check{Name: "queue is not paused", OK: queue.PausedAt.IsZero(), Detail: pausedText(queue), Fix: "belfry queue resume " + row.Queue},
 	)
+	lacked := ""                     // of the workers
 	if !task.RunByEngine(row.Kind) { // which no worker takes, and no limit of a queue holds back
 		w.Checks = append(w.Checks, core.Check{Name: "queue is under its global limit", OK: queue.GlobalLimit == 0 || stats.Running < queue.GlobalLimit,
 			Detail: limitText(queue, stats), Fix: "wait, or raise the limit with belfry queue update"})
@@ -171,7 +172,9 @@ func (s *Store) whyWaiting(ctx context.Context, tx base.Tx, row jobs.JobRow, now
 		if err != nil {
 			return err
 		}
-		w.Checks = append(w.Checks, workerChecks(row.Job, tasks[row.TaskID].Requirement(), workers, w)...)
+		var checks []core.Check
+		checks, lacked = workerChecks(row.Job, tasks[row.TaskID].Requirement(), workers, w)
+		w.Checks = append(w.Checks, checks...)
 		if age := ageingText(queue, row.Job); age != "" {
 			w.Checks = append(w.Checks, core.Check{Name: "its wait raises its priority", OK: true, Detail: age})
 		}
@@ -181,7 +184,11 @@ func (s *Store) whyWaiting(ctx context.Context, tx base.Tx, row jobs.JobRow, now
 	}
 	for _, c := range w.Checks {
 		if !c.OK {
-			w.Summary, w.Next = fmt.Sprintf("It waits because this is not so: %s (%s).", c.Name, c.Detail), c.Fix
+			text := notSo(c.Name)
+			if strings.HasPrefix(c.Name, "a worker ") {
+				text = lacked
+			}
+			w.Summary, w.Next = fmt.Sprintf("Waiting: %s (%s).", text, c.Detail), c.Fix
 			return nil
 		}
 	}
@@ -285,21 +292,20 @@ func limitText(q job.Queue, s job.QueueStats) string {
 	return fmt.Sprintf("%d of %d running", s.Running, q.GlobalLimit)
 }
 
-// workerChecks narrows the living workers down to those that could run a job.
-func workerChecks(j job.Job, d task.Requirement, workers []job.WorkerState, w *job.Why) []core.Check {
-	var checks []core.Check
+// workerChecks narrows the living workers down to those that could run a job, and says what none has.
+func workerChecks(j job.Job, d task.Requirement, workers []job.WorkerState, w *job.Why) (checks []core.Check, lacked string) {
 	left := workers
 	for _, step := range []struct {
-		name, fix string
-		fits      func(job.WorkerState) bool
+		name, fix, lacked string
+		fits              func(job.WorkerState) bool
 	}{
-		{"a worker lives", "start one: belfry serve, or belfry worker", func(job.WorkerState) bool { return true }},
-		{"a worker serves the queue", "start one with this queue", func(x job.WorkerState) bool { _, ok := x.Queues[j.Queue]; return ok }},
-		{"a worker runs the namespace", "start one for it", func(x job.WorkerState) bool { return x.RunsIn(j.Namespace) }},
-		{"a worker runs the kind " + string(j.Kind), kindFix(j), func(x job.WorkerState) bool { return x.Runs(j.Kind) }},
-		{"a worker has the handler", "start the program that registers " + j.Task, func(x job.WorkerState) bool { return x.Handles(j.Kind, j.Task) }},
-		{"a worker meets the requirements", "start one that meets them, or let the task require less", func(x job.WorkerState) bool { return d.Meets(x.Has) }},
-		{"a worker does not drain", "start another", func(x job.WorkerState) bool { return !x.Drain }},
+		{"a worker lives", "start one: belfry serve, or belfry worker", "no worker is alive", func(job.WorkerState) bool { return true }},
+		{"a worker serves the queue", "start one with this queue", "no worker serves queue " + j.Queue, func(x job.WorkerState) bool { _, ok := x.Queues[j.Queue]; return ok }},
+		{"a worker runs the namespace", "start one for it", "no worker runs namespace " + j.Namespace, func(x job.WorkerState) bool { return x.RunsIn(j.Namespace) }},
+		{"a worker runs the kind " + string(j.Kind), kindFix(j), "no worker runs kind " + string(j.Kind), func(x job.WorkerState) bool { return x.Runs(j.Kind) }},
+		{"a worker has the handler", "start the program that registers " + j.Task, "no worker has handler " + j.Task, func(x job.WorkerState) bool { return x.Handles(j.Kind, j.Task) }},
+		{"a worker meets the requirements", "start one that meets them, or let the task require less", "", func(x job.WorkerState) bool { return d.Meets(x.Has) }},
+		{"a worker does not drain", "start another", "all workers that fit drain", func(x job.WorkerState) bool { return !x.Drain }},
 	} {
 		var fit []job.WorkerState
 		for _, x := range left {
@@ -310,6 +316,9 @@ func workerChecks(j job.Job, d task.Requirement, workers []job.WorkerState, w *j
 		detail := fmt.Sprintf("%d of %d", len(fit), len(workers))
 		if len(fit) == 0 {
 			detail += lacking(d, left)
+			if lacked = step.lacked; lacked == "" {
+				lacked = noneHas(d, left)
+			}
 		}
 		left = fit
 		checks = append(checks, core.Check{Name: step.name, OK: len(fit) > 0, Detail: detail, Fix: step.fix})
@@ -320,7 +329,7 @@ func workerChecks(j job.Job, d task.Requirement, workers []job.WorkerState, w *j
 	for _, x := range left {
 		w.Workers = append(w.Workers, x.Name+" "+x.Session)
 	}
-	return checks
+	return checks, lacked
 }
 
 // lacking says what the first of the workers lack.

@@ -244,5 +244,5 @@ func caseJobsEndBesideWaits(b *bench) {
 	must(b.st.SaveStep(b.ctx, s.ID, ref, job.NewStep{Number: 2, Name: "wait", Kind: job.StepAwait, Child: child}))(b)
 	must(b.st.Finish(b.ctx, s.ID, []job.Finish{{Ref: ref, Outcome: job.OutcomeSnoozed, Snooze: core.Duration(time.Hour)}}))(b)
 	w := must(b.st.Why(b.ctx, "default", id))(b)
-	want(b, "why, next", w.Summary+" "+w.Next, fmt.Sprintf("It waits because this is not so: job %d has ended (step 2 waits for it). belfry job why %d", child, child))
+	want(b, "why, next", w.Summary+" "+w.Next, fmt.Sprintf("Waiting: job %d has not ended (step 2 waits for it). belfry job why %d", child, child))
 }

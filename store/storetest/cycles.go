@@ -413,7 +413,7 @@ func caseWhyACycleWaitsIsToldByItsMember(b *bench) {
 	one := must(b.st.RunCycle(b.ctx, "default", "one"))(b)
 	why(one.ID, "a node with the role engine begins it", "belfry cycle show one")
 	must(b.st.PauseQueue(b.ctx, "default", ""))(b)
-	why(one.ID, "queue is not paused", "belfry queue resume")
+	why(one.ID, "queue is paused", "belfry queue resume")
 	must(b.st.ResumeQueue(b.ctx, "default"))(b)
 	must(b.st.StartCycles(b.ctx))(b)
 	two := r.run("two")

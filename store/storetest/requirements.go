@@ -77,7 +77,7 @@ func caseAProgramGoesToAMachineWithMemoryAnd(b *bench) {
 		has.Memory, has.CPU = size.memory, size.cpu
 		s := must(b.st.OpenSession(b.ctx, job.WorkerInfo{Name: fmt.Sprint("w", i), Kinds: []task.Kind{task.KindProgram}, Queues: map[string]int{"default": 1}, Has: has}))(b)
 		want(b, fmt.Sprintf("jobs for %+v", size), len(b.claim(s, 1).Jobs), i/2)
-		if why := must(b.st.Why(b.ctx, "default", id))(b); i == 0 && !strings.Contains(why.Summary, "w0 lacks memory of 8 GiB for a program (it offers 4 GiB)") {
+		if why := must(b.st.Why(b.ctx, "default", id))(b); i == 0 && !strings.Contains(why.Summary, "Waiting: no worker has memory of 8 GiB for a program (0 of 1; w0 lacks memory of 8 GiB for a program (it offers 4 GiB))") {
 			b.Errorf("why says %q", why.Summary)
 		}
 	}
@@ -96,7 +96,7 @@ func caseARequirementFollowsItsTaskUntilAJobStarts(b *bench) {
 	must(b.st.Finish(b.ctx, plain.ID, []job.Finish{{Ref: refOf(held[0]), Outcome: job.OutcomeHandedBack}}))(b)
 	want(b, "jobs for a plain worker after one was handed back", len(b.claim(plain, 10).Jobs), 0)
 	why := must(b.st.Why(b.ctx, "default", runs.ID))(b)
-	if !strings.Contains(why.Summary, "tester lacks label gpu=true") {
+	if !strings.Contains(why.Summary, "Waiting: no worker has label gpu=true (0 of 1; tester lacks label gpu=true)") {
 		b.Errorf("why says %q", why.Summary)
 	}
 	gpu := must(b.st.OpenSession(b.ctx, job.WorkerInfo{Name: "gpu", Kinds: []task.Kind{task.KindFunc}, Funcs: []string{"t"},

@@ -194,31 +194,31 @@ func caseWhyNamesEachThingThatCanStandInA(b *bench) {
 		return w
 	}
 	id := b.enqueue(job.NewJob{Task: "t"}).ID
-	why(id, "a worker lives", "belfry serve")
+	why(id, "Waiting: no worker is alive", "belfry serve")
 	later := b.enqueue(job.NewJob{Task: "t", Delay: core.Duration(time.Hour)}).ID
-	why(later, "its time has come", "2026-03-02T13:00:00Z", "wait")
+	why(later, "its time has not come", "2026-03-02T13:00:00Z", "wait")
 	must(b.st.OpenSession(b.ctx, job.WorkerInfo{Name: "w", Namespace: "other", Kinds: []task.Kind{task.KindFunc}, Queues: map[string]int{"checks": 1}}))(b)
-	why(id, "a worker serves the queue")
+	why(id, "no worker serves queue default")
 	must(b.st.OpenSession(b.ctx, job.WorkerInfo{Name: "w", Namespace: "other", Kinds: []task.Kind{task.KindFunc}, Queues: map[string]int{"default": 1}}))(b)
-	why(id, "a worker runs the namespace")
+	why(id, "no worker runs namespace default")
 	must(b.st.OpenSession(b.ctx, job.WorkerInfo{Name: "w", Kinds: []task.Kind{task.KindHTTP}, Queues: map[string]int{"default": 1}}))(b)
-	why(id, "a worker runs the kind func")
-	why(b.enqueue(job.NewJob{Task: "shell"}).ID, "a worker runs the kind command", "--allow-commands")
+	why(id, "no worker runs kind func")
+	why(b.enqueue(job.NewJob{Task: "shell"}).ID, "no worker runs kind command", "--allow-commands")
 	b.session("another")
-	why(id, "a worker has the handler", "t")
+	why(id, "no worker has handler t")
 	s := b.session("t")
 	w := why(id, "Nothing stands in its way")
 	if len(w.Workers) != 1 || !strings.Contains(w.Workers[0], s.ID) {
 		b.Fatalf("%+v", w.Workers)
 	}
 	ok(b, b.st.DrainWorker(b.ctx, s.ID))
-	why(id, "a worker does not drain")
+	why(id, "all workers that fit drain")
 	s = b.session("t")
 	must(b.st.PauseQueue(access.WithActor(b.ctx, "ada"), "default", "rack move"))(b)
-	why(id, "queue is not paused", "ada", "rack move", "belfry queue resume default")
+	why(id, "queue is paused", "ada", "rack move", "belfry queue resume default")
 	must(b.st.ResumeQueue(b.ctx, "default"))(b)
 	behind := b.enqueue(job.NewJob{Task: "t"}).ID
-	why(behind, "no job goes first", "2 ahead")
+	why(behind, "other jobs go first", "2 ahead")
 
 	c := b.claim(s, 1)
 	why(id, "It runs", "attempt 1", "tester", fmt.Sprint("belfry job logs -f ", id))
@@ -231,7 +231,7 @@ func caseWhyNamesEachThingThatCanStandInA(b *bench) {
 	must(b.st.Enqueue(b.ctx, []job.NewJob{{Task: "t", Queue: "one"}}))(b)
 	limited := b.enqueue(job.NewJob{Task: "t", Queue: "one"}).ID
 	must(b.st.Claim(b.ctx, job.ClaimRequest{Session: s.ID, Want: map[string]int{"one": 1}}))(b)
-	why(limited, "queue is under its global limit", "1 of 1 running")
+	why(limited, "queue is at its global limit", "1 of 1 running")
 
 	c = b.claim(s, 1)
 	b.finish(s, c.Jobs[0], job.OutcomeError)
