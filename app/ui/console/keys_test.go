@@ -110,3 +110,65 @@ func TestKeysThroughLiveUpdates(t *testing.T) {
 	}
 	b.Quiet(s.url)
 }
+
+// The first job and the first schedule take a keyboard and nothing else.
+func TestAFirstJobAndScheduleByKeysAlone(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	b := s.at("/tasks")
+	in := func(selector string) (is bool) {
+		b.Eval(`document.activeElement.matches(`+strconv.Quote(selector)+`)`, &is)
+		return is
+	}
+	to := func(selector string) {
+		t.Helper()
+		for range 80 {
+			if in(selector) {
+				return
+			}
+			b.Key("Tab")
+		}
+		t.Fatalf("Tab does not come to %s", selector)
+	}
+	types := func(text string) { b.Call("Input.insertText", map[string]any{"text": text}, nil) }
+	opens := func(path string) {
+		t.Helper()
+		b.Until(`document.documentElement.classList.contains('scripted')`)
+		b.Key("n")
+		b.Until(`location.pathname === ` + strconv.Quote(path) + ` && document.activeElement.closest('form') !== null`)
+	}
+	opens("/tasks/-new")
+	if !in("#f-name") {
+		t.Fatal("the form does not begin in its first field")
+	}
+	types("greet")
+	to("#f-command-shell")
+	types("echo hello")
+	picture(b, "keys-first-task")
+	to("button[value=run]")
+	b.Key("Enter")
+	b.Until(`location.pathname.startsWith('/jobs/')`)
+	b.Until(`document.documentElement.classList.contains('scripted')`)
+	b.Key("g")
+	b.Key("s")
+	b.Until(`location.pathname === '/schedules'`)
+	opens("/schedules/-new")
+	types("greeting")
+	to("#f-task")
+	b.Key("g") // the one option that begins so
+	if got := value(b, "#f-task"); got != "greet" {
+		t.Fatalf("the key chooses %q", got)
+	}
+	to("#rule-text-1")
+	types("*/5 * * * *")
+	to("main button.main")
+	b.Key("Enter")
+	b.Until(`location.pathname === '/schedules/greeting'`)
+	if found := must(s.Jobs(t.Context(), job.Filter{Task: "greet"}))(s); len(found.Items) != 1 {
+		t.Errorf("%d jobs", len(found.Items))
+	}
+	if sc := must(s.Schedule(t.Context(), "default", "greeting"))(s); sc.Task != "greet" || sc.Rules[0].Cron != "*/5 * * * *" {
+		t.Errorf("%+v", sc)
+	}
+	b.Quiet(s.url)
+}

@@ -269,3 +269,36 @@ func TestScheduleShowsWhatBecameOfItsTimes(t *testing.T) {
 	picture(b, "schedules-full")
 	b.Shows("failed", "enough")
 }
+
+// What has a zone begins with that of the browser, which a person may change.
+func TestNewThingsBeginWithTheZoneOfTheBrowser(t *testing.T) {
+	t.Parallel()
+	s := filledSite(t)
+	b := s.tab(s.admin)
+	b.Call("Emulation.setTimezoneOverride", map[string]any{"timezoneId": "Asia/Tokyo"}, nil)
+	zone := func(path, want string) string {
+		t.Helper()
+		b.Visit(s.url + path)
+		if b.Until(`(i => i.value === '` + want + `' && (!i.list || i.list.options.length > 300))(document.querySelector('main input[name=zone]'))`); want != "Asia/Tokyo" {
+			b.Until(`document.querySelector('main input[name=zone]').list.options.length > 300`) // the script was there
+		}
+		return value(b, "main input[name=zone]")
+	}
+	for path, want := range map[string]string{
+		"/schedules/-new": "Asia/Tokyo", "/calendars/-new": "Asia/Tokyo", "/settings/windows/-new": "Asia/Tokyo", "/status-pages/public/announcements/-new": "Asia/Tokyo",
+		"/settings/windows/-new?preset=hour": "UTC", // of the times that it fills in
+		"/schedules/hourly/edit":             "Europe/Sofia",
+	} {
+		if got := zone(path, want); got != want {
+			t.Errorf("%s begins with %s, want %s", path, got, want)
+		}
+	}
+	zone("/schedules/-new", "Asia/Tokyo")
+	put(b, "main input[name=zone]", "UTC")
+	b.Until(`Object.keys(sessionStorage).some(k => k.startsWith('belfry-draft:') && sessionStorage.getItem(k).includes('"UTC"'))`)
+	if got := zone("/schedules/-new", "UTC"); got != "UTC" {
+		t.Errorf("the draft has %s", got)
+	}
+	picture(b, "schedule-new-zone")
+	b.Quiet(s.url)
+}

@@ -13,7 +13,13 @@ import {whereLooked} from './steady.js';
 
 document.documentElement.classList.add('scripted');
 follow();
+if (document.querySelector('main input[name=zone]')) await import('./zones.js'); // before a draft may say another
 resume();
+// The form of something new is typed into at once, at its first fault if it has one. A finger chooses for itself, without a keyboard in the way.
+if (location.pathname.endsWith('/-new') && document.activeElement === document.body && !document.querySelector('[autofocus]') && !matchMedia('(pointer: coarse)').matches) {
+  const inputs = [...document.querySelectorAll('main form[data-draft] :is(input, select, textarea)')].filter(e => e.checkVisibility());
+  (inputs.find(e => e.matches('[aria-invalid=true]')) ?? inputs[0])?.focus({preventScroll: true});
+}
 for (const form of document.querySelectorAll('form[data-upload]')) {
   const {upload} = await import('./upload.js');
   upload(form);
@@ -36,4 +42,3 @@ for (const box of document.querySelectorAll('[data-log]')) {
 }
 if (document.querySelector('button[value=trial]')) await import('./trial.js');
 if (document.querySelector('form[data-preview]')) await import('./preview.js');
-if (document.querySelector('input[name=zone]')) await import('./zones.js');

@@ -170,6 +170,8 @@ type windowData struct {
 	Zone string
 	Next []monitor.ActiveWindow
 	Seen bool // next was asked for
+
+	OwnZone bool // it begins with the zone of the browser
 }
 
 func (p *page) windowForm(name string, values url.Values, err error) windowData {
@@ -194,7 +196,9 @@ func newWindow(p *page) error {
 	if name, from, to := presetOf(p.Query("preset"), p.Now.In(p.Times.Zone)); name != "" {
 		values = url.Values{"when": {windowOnce}, "zone": {p.Times.Zone.String()}, "name": {name}, "from": {from.Format(timeLayout)}, "to": {to.Format(timeLayout)}}
 	}
-	return p.Show("window", p.windowForm("", values, nil))
+	d := p.windowForm("", values, nil)
+	d.OwnZone = values.Get("from") == ""
+	return p.Show("window", d)
 }
 
 func editWindow(p *page) error {

@@ -81,6 +81,9 @@ func (b *Tab) Key(key string) {
 	if key == "Escape" {
 		down["windowsVirtualKeyCode"] = 27 // or it closes no dialog
 	}
+	if key == "Tab" {
+		down["windowsVirtualKeyCode"] = 9 // or the focus stays
+	}
 	if key == "Enter" {
 		down["text"] = "\r"
 	} else if len([]rune(key)) == 1 { // others, such as Escape, write nothing
