@@ -178,7 +178,7 @@ type Overview struct {
 	Running  []job.RunningJob   `json:"running" doc:"Those that run longest, of the oldest 1000"`
 	Runs     core.Counted       `json:"runs" doc:"How many run"`
 	Failed   []job.FailedJob    `json:"failed" doc:"Failed within 24 hours, newest first"`
-	Failures int64              `json:"failures" doc:"How many failed within 24 hours, up to the last complete minute"`
+	Failures int64              `json:"failures" doc:"How many failed within 24 hours; in a minute in which more than 10,000 jobs end, up to the minute before"`
 	Queues   []job.QueueLoad    `json:"queues" doc:"Those that fall behind first, then by name; at most 100"`
 	Minutes  []job.MinuteTotals `json:"minutes" doc:"What ended in each minute of the last hour, oldest first; empty minutes are left out"`
 
@@ -231,6 +231,7 @@ const BehindAfter = time.Minute
 type Next struct {
 	Namespace string    `json:"namespace"`
 	Schedule  string    `json:"schedule"`
+	Zone      string    `json:"zone,omitempty" doc:"Of the schedule; left out of what is late"`
 	NextAt    time.Time `json:"next_at"`
 }
 

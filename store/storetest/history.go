@@ -207,7 +207,25 @@ func caseMinutesSayWhatEnded(b *bench) {
 		b.clock.Move(2 * time.Second)
 		b.finish(s, j, []job.Outcome{job.OutcomeOK, job.OutcomeError}[i/3])
 	}
+	overview := func(when string) {
+		b.Helper()
+		for _, ns := range []string{"", core.AnyNamespace} {
+			o := must(b.st.Overview(b.ctx, ns))(b)
+			if o.Failures != 1 || len(o.Minutes) != 1 || len(o.Day) != 1 {
+				b.Fatalf("%s: %d failures, %+v, %+v", when, o.Failures, o.Minutes, o.Day)
+			}
+			for _, m := range []job.MinuteTotals{o.Minutes[0], o.Day[0]} {
+				if !m.Minute.Equal(Epoch) || m.OK != 3 || m.Failed != 1 || m.Started != 4 || m.Ran.D() != 8*time.Second || m.Lag.D() != 4*time.Second || m.LagMost.D() != time.Second {
+					b.Fatalf("%s: %+v", when, m)
+				}
+			}
+		}
+		o := must(b.st.Overview(b.ctx, "other"))(b)
+		want(b, when+", of another namespace", int(o.Failures)+len(o.Minutes)+len(o.Day), 0)
+	}
+	overview("at once")
 	b.rollUp()
+	overview("within its minute")
 	want(b, "before its end", len(must(b.st.JobMinutes(b.ctx, job.MinuteQuery{}))(b)), 0)
 	check := func(when string) {
 		b.Helper()
@@ -218,12 +236,15 @@ func caseMinutesSayWhatEnded(b *bench) {
 		}
 	}
 	b.clock.Move(time.Minute)
+	overview("before it is rolled up")
 	b.rollUp()
+	overview("fresh")
 	check("fresh")
 	b.clock.Move(5 * time.Minute)
 	b.rollUp()
 	b.rollUp()
 	check("final")
+	overview("final")
 	want(b, "of another namespace", len(must(b.st.JobMinutes(b.ctx, job.MinuteQuery{Namespace: "other"}))(b)), 0)
 	_, err := b.st.JobMinutes(b.ctx, job.MinuteQuery{Within: 72 * time.Hour})
 	wantCode(b, err, core.Invalid, "within")

@@ -48,6 +48,21 @@ func (s *Store) overviewDay(ctx context.Context, tx base.Tx, namespace string, o
 	return err
 }
 
+// overviewLatest adds what ended since the last roll-up, or the figures would lag a minute behind the lists.
+func (s *Store) overviewLatest(ctx context.Context, tx base.Tx, namespace string, o *view.Overview) error {
+	latest, err := s.history.LatestIn(ctx, tx, namespace, o.Now)
+	for _, m := range latest {
+		o.Minutes = append(o.Minutes, m)
+		o.Failures += m.Failed
+		at := m.Minute.Truncate(view.DayStep * time.Minute)
+		if n := len(o.Day); n == 0 || !o.Day[n-1].Minute.Equal(at) {
+			o.Day = append(o.Day, job.MinuteTotals{Minute: at})
+		}
+		o.Day[len(o.Day)-1].Add(m)
+	}
+	return err
+}
+
 // overviewFailing groups the latest failures by task, and leaves out tasks that
 // have succeeded since. Checks of monitors are told of by their incidents.
 func (s *Store) overviewFailing(ctx context.Context, tx base.Tx, namespace string, o *view.Overview) error {

@@ -45,7 +45,7 @@ func (s *Store) Overview(ctx context.Context, namespace string) (o view.Overview
 			return err
 		}
 		for _, part := range []func(context.Context, base.Tx, string, *view.Overview) error{
-			s.overviewRunning, s.overviewUsual, s.overviewFailed, s.overviewFailing, s.overviewDay, s.overviewQueues, s.overviewNext, s.overviewLate,
+			s.overviewRunning, s.overviewUsual, s.overviewFailed, s.overviewFailing, s.overviewDay, s.overviewLatest, s.overviewQueues, s.overviewNext, s.overviewLate,
 			s.overviewAhead, s.overviewIncidents, s.overviewLost,
 		} {
 			if err := part(ctx, tx, namespace, &o); err != nil {
@@ -224,7 +224,7 @@ func (s *Store) overviewNext(ctx context.Context, tx base.Tx, namespace string, 
 	}
 	for _, sc := range list {
 		if at := sc.RunsAt(); !at.IsZero() {
-			o.Next = append(o.Next, view.Next{Namespace: sc.Namespace, Schedule: sc.Name, NextAt: at})
+			o.Next = append(o.Next, view.Next{Namespace: sc.Namespace, Schedule: sc.Name, Zone: sc.Zone, NextAt: at})
 		}
 	}
 	slices.SortStableFunc(o.Next, func(a, b view.Next) int { return a.NextAt.Compare(b.NextAt) })

@@ -130,7 +130,7 @@ func (d homeData) Some() []job.RunningJob { return d.Running[:min(len(d.Running)
 // Soon is the schedules that are due next.
 func (d homeData) Soon() []view.Next { return d.Next[:min(len(d.Next), homeNext)] }
 
-// failures is the number of jobs that failed within 24 hours. The count ends with the last full minute, the list does not.
+// failures is the number of jobs that failed within 24 hours. Under a load under which the count ends with the last full minute, the list does not.
 func (d homeData) failures() int64 { return max(d.Failures, int64(len(d.Failed))) }
 
 // share is how far a job is by what its task usually takes.

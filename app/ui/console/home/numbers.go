@@ -77,17 +77,21 @@ func (d homeData) down() (all [dayParts]float64) {
 // Figures are the six numbers.
 func (p *page) Figures(d homeData) []figure {
 	var hour, recent job.MinuteTotals
+	minute, counted := d.Now.Truncate(time.Minute), 5.0
 	for _, m := range d.Minutes {
 		hour.Add(m)
-		if !m.Minute.Before(d.Now.Truncate(time.Minute).Add(-5 * time.Minute)) {
+		if !m.Minute.Before(minute.Add(-5 * time.Minute)) {
 			recent.Add(m)
+		}
+		if !m.Minute.Before(minute) { // the present one, as far as it is
+			counted = 5 + d.Now.Sub(minute).Minutes()
 		}
 	}
 	var longest job.MinuteTotals
 	for _, part := range d.Day {
 		longest.Add(part)
 	}
-	rate := float64(recent.OK+recent.Failed) / 5
+	rate := float64(recent.OK+recent.Failed) / counted
 	rateText := parts.NumberText(int64(rate + .5))
 	if rate > 0 && rate < 1 {
 		rateText = "< 1"

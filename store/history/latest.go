@@ -1,0 +1,72 @@
+package history
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/job"
+	"github.com/belfry-run/belfry/store/base"
+	"github.com/belfry-run/belfry/view"
+)
+
+// countLatest is how many jobs that ended since the last roll-up are counted one by one.
+const countLatest = 10 * base.LookFirst
+
+// LatestIn is what ended in minutes that have no roll-up yet: the present one, and the one before until it is rolled up. It
+// is empty when that is more than countLatest jobs.
+func (s *Store) LatestIn(ctx context.Context, tx base.Tx, namespace string, now time.Time) ([]job.MinuteTotals, error) {
+	from := MinuteOf(now)
+	// A roll-up writes all queues of a minute at once: a minute without a row is in no sum.
+	_, rolled, err := base.First(ctx, tx, base.ScanInt, `select minute from belfry.job_minutes where minute = $1 limit 1`, from-1)
+	if err != nil {
+		return nil, err
+	}
+	if !rolled {
+		from--
+	}
+	type group struct {
+		job.MinuteTotals
+		namespace string
+		n         int64
+	}
+	groups, err := base.Collect(ctx, tx, func(r base.Rows) (g group, err error) {
+		var minute, ran, lag, most int64
+		var state string
+		err = r.Scan(&minute, &g.namespace, &state, &g.n, &ran, &g.Started, &lag, &most)
+		var d view.DayTotals
+		d.Tally(job.State(state), g.n, InMicros(ran))
+		g.Minute, g.OK, g.Failed, g.Canceled, g.Skipped, g.Ran = time.Unix(minute*60, 0).UTC(), d.OK, d.Failed, d.Canceled, d.Skipped, d.Ran
+		g.Lag, g.LagMost = InMicros(lag), InMicros(most)
+		return g, err
+	}, `
+		select finished_at / 60000000, namespace, state, count(*),
+			cast(sum(case when claimed_at > 0 then finished_at - claimed_at else 0 end) as bigint),
+			sum(case when claimed_at > 0 then 1 else 0 end),
+			cast(sum(case when claimed_at > due_at then claimed_at - due_at else 0 end) as bigint),
+			max(case when claimed_at > due_at then claimed_at - due_at else 0 end)
+		from (select finished_at, namespace, state, claimed_at, due_at from belfry.jobs_done where finished_at >= $1 order by finished_at limit `+strconv.Itoa(countLatest+1)+`) as latest
+		group by 1, namespace, state`, from*60_000_000)
+	var seen int64
+	byMinute := map[time.Time]job.MinuteTotals{}
+	for _, g := range groups {
+		if seen += g.n; namespace == core.AnyNamespace || namespace == g.namespace {
+			m := byMinute[g.Minute]
+			m.Minute = g.Minute
+			m.Add(g.MinuteTotals)
+			byMinute[g.Minute] = m
+		}
+	}
+	if err != nil || seen > countLatest {
+		return nil, err
+	}
+	var all []job.MinuteTotals
+	for _, m := range byMinute {
+		all = append(all, m)
+	}
+	slices.SortFunc(all, func(a, b job.MinuteTotals) int { return cmp.Compare(a.Minute.Unix(), b.Minute.Unix()) })
+	return all, nil
+}
