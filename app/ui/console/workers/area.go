@@ -43,4 +43,6 @@ var funcs = template.FuncMap{
 	"workerMachine": workerMachine,
 	"workerLacks":   workerLacks,
 	"workerSlots":   workerSlots,
+	"slotUse":       slotUse,
+	"queueUse":      queueUse,
 }

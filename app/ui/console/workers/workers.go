@@ -130,6 +130,45 @@ func workerSlots(w job.WorkerState, usual map[string]int) string {
 	return strings.Join(pieces, " · ")
 }
 
+// slotUse is how many of all its slots a worker uses; nil: it does not say how many it has.
+func slotUse(w job.WorkerState, usual map[string]int) *parts.Bar {
+	slots := 0
+	for name, own := range w.Queues {
+		n := cmp.Or(own, usual[name])
+		if n == 0 {
+			return nil
+		}
+		slots += n
+	}
+	if slots == 0 {
+		return nil
+	}
+	return useOf("Slots of "+w.Name, w.Running, slots)
+}
+
+// queueUse is that of each queue by name, where all jobs that the worker runs are known.
+func queueUse(w job.WorkerState, usual map[string]int, holds []job.Job) map[string]*parts.Bar {
+	all := map[string]*parts.Bar{}
+	if len(holds) != w.Running {
+		return all
+	}
+	runs := map[string]int{}
+	for _, j := range holds {
+		runs[j.Queue]++
+	}
+	for name, own := range w.Queues {
+		if n := cmp.Or(own, usual[name]); n > 0 {
+			all[name] = useOf("Slots in queue "+name, runs[name], n)
+		}
+	}
+	return all
+}
+
+func useOf(label string, n, of int) *parts.Bar {
+	bar := parts.NewBar(label, float64(min(n, of)), float64(of), parts.NumberText(n)+" of "+parts.NumberText(of), "busy")
+	return &bar
+}
+
 // workerMachine is what it runs on.
 func workerMachine(w job.WorkerState) string {
 	return strings.Trim(w.Has.OS+"/"+w.Has.Arch, "/")

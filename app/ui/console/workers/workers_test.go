@@ -12,3 +12,21 @@ func TestWorkerSlots(t *testing.T) {
 		t.Error(got)
 	}
 }
+
+func TestUseOfSlots(t *testing.T) {
+	w := job.WorkerState{WorkerInfo: job.WorkerInfo{Name: "w", Queues: map[string]int{"default": 0, "checks": 4}}, Running: 3}
+	usual := map[string]int{"default": 10}
+	if got := slotUse(w, usual); got == nil || got.Text != "3 of 14" || got.Value != 3 || got.Max != 14 {
+		t.Errorf("%+v", got)
+	}
+	if got := slotUse(w, nil); got != nil {
+		t.Errorf("of a queue whose slots are unknown: %+v", got)
+	}
+	holds := []job.Job{{Queue: "default"}, {Queue: "checks"}, {Queue: "default"}}
+	if got := queueUse(w, usual, holds); len(got) != 2 || got["default"].Text != "2 of 10" || got["checks"].Text != "1 of 4" {
+		t.Errorf("%+v", got)
+	}
+	if got := queueUse(w, usual, holds[:2]); len(got) != 0 {
+		t.Errorf("of jobs that are not all known: %+v", got)
+	}
+}
