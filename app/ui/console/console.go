@@ -119,7 +119,7 @@ func New(o Options) (*Console, error) {
 		if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
 			return nil, errors.New("console: PublicURL is not a URL such as https://example.com")
 		}
-		c.site.Origin, c.site.Prefix = u.Scheme+"://"+u.Host, strings.TrimRight(u.Path, "/")
+		c.site.Public, c.site.Origin, c.site.Prefix = true, u.Scheme+"://"+u.Host, strings.TrimRight(u.Path, "/")
 	}
 	if !prefixRule.MatchString(c.site.Prefix) {
 		return nil, errors.New("console: the path of PublicURL is not a path such as /belfry")

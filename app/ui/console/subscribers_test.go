@@ -42,9 +42,25 @@ func TestSubscribersAreShownAndRemoved(t *testing.T) {
 		t.Errorf("a reader gets %d, with addresses or without counts", status)
 	}
 	all := must(s.Subscribers(t.Context(), view.SubscriberFilter{Namespace: "default", StatusPage: "public"}))(s).Items
+	b.Visit(s.url + "/status-pages/public")
+	b.Shows("The state of the whole page", "[![public](http://127.0.0.1/status/public/badge.svg)](http://127.0.0.1/status/public)")
+	b.Visit(s.url + "/status-pages/public/subscribers")
 	opens(b, "remove-1")
 	s.sends(b, "#remove-1 button.danger", "Subscriber 1 is removed.")
 	if left := must(s.Subscribers(t.Context(), view.SubscriberFilter{Namespace: "default", StatusPage: "public"}))(s).Items; len(all) != 2 || len(left) != 1 {
 		t.Errorf("%+v", left)
+	}
+}
+
+// Without a public URL nobody can subscribe, and both pages say so.
+func TestSubscriptionsWithoutAPublicURL(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	must(s.SaveStatusPage(t.Context(), monitor.StatusPage{Name: "public", Subscribe: &public.Subscribing{Webhooks: true}}))(s)
+	v := s.visitor(s.admin)
+	for path, says := range map[string]string{"/status-pages/public": "visitors cannot subscribe until public_url is set", "/status-pages/public/subscribers": "this node has no public URL"} {
+		if status, body := v.get(path); status != http.StatusOK || !strings.Contains(body, says) {
+			t.Errorf("%s: %d, and it does not say %q", path, status, says)
+		}
 	}
 }

@@ -2,6 +2,7 @@ package statuspages
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"net/http"
@@ -54,6 +55,12 @@ func (p *page) PublicPage(s monitor.StatusPage) string {
 	return path + url.PathEscape(s.Name)
 }
 
+// BadgeMarkdown is the badge of a page for a text elsewhere.
+func (p *page) BadgeMarkdown(s monitor.StatusPage) string {
+	page := p.Site.Base(p.R) + strings.TrimPrefix(p.PublicPage(s), p.Site.Prefix)
+	return fmt.Sprintf("[![%s](%s/badge.svg)](%s)", cmp.Or(s.Title, s.Name), page, page)
+}
+
 // statusPageShows says what a status page shows.
 func statusPageShows(s monitor.StatusPage) string {
 	if len(s.Sections) == 0 {
@@ -77,13 +84,17 @@ func statusPageShows(s monitor.StatusPage) string {
 // moreSections are empty ones to be filled.
 const moreSections = 1
 
-func statusPageGroups(isNew bool, sections int, logo string) []forms.InputGroup {
+func statusPageGroups(isNew bool, sections int, logo string, hasURL bool) []forms.InputGroup {
+	needs := ""
+	if !hasURL {
+		needs = " This node has no public URL: visitors cannot subscribe until public_url is set."
+	}
 	about := forms.InputGroup{Inputs: []forms.Input{
 		{Path: "title", Label: "Title", Hint: "Default: the name."},
 		{Path: "description", Label: "Description", Kind: forms.AsArea},
 		{Path: "off", Label: "Disabled", Kind: forms.AsCheck, Hint: "The page is not public."},
-		{Path: "subscribe.mail", Label: "Subscriptions by mail", Hint: "Channel of kind email through which visitors are notified, once they have confirmed. Empty: none."},
-		{Path: "subscribe.webhooks", Label: "Subscriptions by webhook", Kind: forms.AsCheck},
+		{Path: "subscribe.mail", Label: "Subscriptions by mail", Hint: "Channel of kind email through which visitors are notified, once they have confirmed. Empty: none." + needs},
+		{Path: "subscribe.webhooks", Label: "Subscriptions by webhook", Kind: forms.AsCheck, Hint: "Visitors may name an address that is called." + needs},
 	}}
 	if isNew {
 		about.Inputs = append([]forms.Input{{Path: "name", Label: "Name", Need: true, Hint: "Part of its address: /status/NAME"}}, about.Inputs...)
@@ -119,7 +130,7 @@ func (p *page) statusPageForm(name string, sections int, values url.Values, err 
 	f := forms.Form{
 		Files: true, AsText: forms.AsText{Has: true},
 		Edit: forms.Edit{Version: values.Get("version")}, Title: "New status page", New: name == "", Action: p.Link("status-pages", "-new"), Back: p.Link("status-pages"), Save: "Create status page", Err: err,
-		Groups: forms.Fill(statusPageGroups(name == "", sections, logo), values, err), Try: "One more section",
+		Groups: forms.Fill(statusPageGroups(name == "", sections, logo, p.Site.Public), values, err), Try: "One more section",
 		Command: p.Command("PUT", p.APIPath("/v1/status-pages/public"), `{"title":"How we are","sections":[{"title":"Shop","tags":["shop"]}]}`, "status-page", "set", "public", "--title", "How we are"),
 	}
 	if name != "" {
@@ -146,7 +157,7 @@ func editStatusPage(p *page) error {
 		return err
 	}
 	n := len(s.Sections) + moreSections
-	values := forms.Versioned(forms.DocumentOf(s).Values(forms.InputsOf(statusPageGroups(false, n, ""))), s)
+	values := forms.Versioned(forms.DocumentOf(s).Values(forms.InputsOf(statusPageGroups(false, n, "", true))), s)
 	if s.Logo != "" {
 		values.Set("logo", forms.Kept)
 	}
@@ -171,7 +182,7 @@ func saveStatusPage(p *page) error {
 		if err == nil {
 			n = len(s.Sections) + moreSections
 		}
-		d := statusPageData{p.statusPageForm(name, max(n, 1), forms.ValuesOf(p.Page, text, err, s, statusPageGroups(name == "", n, "")), err), monitor.StatusPage{Namespace: p.Namespace, Name: name}}
+		d := statusPageData{p.statusPageForm(name, max(n, 1), forms.ValuesOf(p.Page, text, err, s, statusPageGroups(name == "", n, "", true)), err), monitor.StatusPage{Namespace: p.Namespace, Name: name}}
 		d.AsText = text
 		return forms.ShowAgain(p.Page, "status-page", d, err)
 	}
@@ -207,7 +218,7 @@ func saveStatusPage(p *page) error {
 // readStatusPage makes a status page of a form with n sections.
 func readStatusPage(form url.Values, name string, n int) (s monitor.StatusPage, err error) {
 	doc := forms.Document{}
-	if err = doc.Read(forms.InputsOf(statusPageGroups(name == "", 0, "")), form); err == nil {
+	if err = doc.Read(forms.InputsOf(statusPageGroups(name == "", 0, "", true)), form); err == nil {
 		err = doc.To(&s)
 	}
 	for i := range n {

@@ -16,6 +16,7 @@ import (
 // Site is the console that pages belong to.
 type Site struct {
 	Log     *slog.Logger
+	Public  bool   // a public URL is configured
 	Origin  string // where people reach it, such as https://example.com; empty: where they asked
 	Prefix  string // what stands before all paths in links
 	Version string
