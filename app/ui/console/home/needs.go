@@ -107,7 +107,7 @@ func (p *page) needs(d homeData) (all []need) {
 }
 
 // needsShown is how many are shown at once; the others unfold.
-const needsShown = 6
+const needsShown = 8
 
 // First are those that are shown at once.
 func (d homeData) First() []need { return d.Needs[:min(len(d.Needs), needsShown)] }
