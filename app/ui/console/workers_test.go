@@ -15,7 +15,7 @@ func TestWorkerIsDrained(t *testing.T) {
 	b := s.at("/workers")
 	b.Shows("gpu-1", "linux/arm64", "gpu=true", "confined")
 	b.Follow("#worker-" + w.ID + " a")
-	b.Shows("gpu-1", "active", "default 4", "Landlock and seccomp", "Nothing at the moment.")
+	b.Shows("gpu-1", "active", "Slots by queue", "0 of 4", "Landlock and seccomp", "Nothing at the moment.")
 	b.Until(`document.getElementById('live').dataset.state === 'on'`)
 	opens(b, "drain")
 	b.Shows("Drain gpu-1?")
