@@ -52,6 +52,14 @@ func TestTitlesOnPages(t *testing.T) {
 			b.Visit(s.url + page)
 			picture(b, "titles"+strings.NewReplacer("/", "-", "?", "-", strings.Repeat("n", 100), "long").Replace(page)+"-"+strconv.Itoa(width))
 			b.Layout()
+			var cut []string
+			b.Eval(`[...document.querySelectorAll('.rows td > a .alias')].filter(e => {
+				const link = e.parentElement.getBoundingClientRect(), at = e.getBoundingClientRect(), cut = e => e.scrollWidth > e.clientWidth + 1;
+				return e.checkVisibility() && at.top < link.bottom && (cut(e) || cut(e.previousElementSibling));
+			}).map(e => e.parentElement.textContent)`, &cut)
+			if len(cut) > 0 {
+				t.Errorf("%s: a name stands beside a title and one of them is cut: %q", page, cut)
+			}
 		}
 		b.Axe()
 		switch {
