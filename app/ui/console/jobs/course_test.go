@@ -60,3 +60,19 @@ func TestCourse(t *testing.T) {
 		}
 	}
 }
+
+// The steps of a workflow that has ended have the tone of its end.
+func TestCourseOfAWorkflow(t *testing.T) {
+	at := func(s int) time.Time { return time.Date(2026, 3, 1, 12, 0, s, 0, time.UTC) }
+	steps := []graphStep{{Leg: leg{From: at(5)}}}
+	for state, want := range map[job.State]string{job.Running: "Its steps run busy", job.Succeeded: "Its steps ran good", job.Failed: "Its steps ran bad", job.Canceled: "Its steps ran idle"} {
+		j := job.Job{State: state, CreatedAt: at(0), DueAt: at(0)}
+		if state.Final() {
+			j.FinishedAt = at(30)
+		}
+		c := newGraphCourse(j, steps, at(60))
+		if last := c.Legs[len(c.Legs)-1]; last.Name+" "+last.Tone != want {
+			t.Errorf("%s: %s %s, want %s", state, last.Name, last.Tone, want)
+		}
+	}
+}

@@ -122,7 +122,11 @@ func newGraphCourse(j job.Job, steps []graphStep, now time.Time) course {
 		c.Legs = append(c.Legs, leg{"Waits for its time", "later", c.From, first})
 	}
 	if !first.IsZero() {
-		c.Legs = append(c.Legs, leg{"Its steps run", "busy", first, c.To})
+		said, tone := "Its steps ran", map[job.State]string{job.Succeeded: "good", job.Failed: "bad", job.Canceled: "idle"}[j.State]
+		if tone == "" {
+			said, tone = "Its steps run", "busy"
+		}
+		c.Legs = append(c.Legs, leg{said, tone, first, c.To})
 	}
 	c.Points = []point{{Name: "Due", At: j.DueAt}, {Name: "Started", At: first}, {Name: "Finished", At: j.FinishedAt}}
 	return c

@@ -281,7 +281,7 @@ func (p *page) LatencyWithIncidents(d monitorData) *parts.Chart {
 
 // OutcomeChart counts checks.
 func (d monitorData) OutcomeChart() *parts.Chart {
-	c := parts.Chart{Title: "Failed checks, and checks that could not run", Kind: "stacked", Unit: "", X: "When", Series: []string{"failed", "not made"}}
+	c := parts.Chart{Title: "Failed checks, and checks that could not run", Kind: "stacked", Unit: "", X: "When", Series: []string{"failed", "could not run"}, Tones: "bad warn"}
 	var sum int64
 	for _, s := range d.Series {
 		fail, none := float64(s.Fail), float64(s.Error)

@@ -54,7 +54,11 @@ func newUptimeBars(b monitor.Bars, created, now time.Time) uptimeBars {
 	if u.Seen != "" {
 		u.Label += ", " + u.Seen
 	}
-	for i := 0; i < len(b.Bars); {
+	first := 0 // a new monitor has no bars before its first: nothing was to be seen then
+	for first < len(b.Bars) && saidOf(b.Bars[first]) == noData && !b.Bars[first].From.Add(b.Step.D()).After(created) {
+		first++
+	}
+	for i := first; i < len(b.Bars); {
 		said, n := saidOf(b.Bars[i]), 1
 		for i+n < len(b.Bars) && saidOf(b.Bars[i+n]) == said {
 			n++
@@ -65,6 +69,8 @@ func newUptimeBars(b monitor.Bars, created, now time.Time) uptimeBars {
 	return u
 }
 
+const noData = "no data"
+
 // saidOf is what there is to say of a bar.
 func saidOf(b monitor.UptimeBar) string {
 	switch {
@@ -73,7 +79,7 @@ func saidOf(b monitor.UptimeBar) string {
 	case b.Ratio == nil && b.Paused > 0:
 		return "paused"
 	case b.Ratio == nil:
-		return "no data"
+		return noData
 	case b.Down == 0:
 		return "up" + seenText(b)
 	}

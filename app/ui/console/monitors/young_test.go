@@ -66,7 +66,11 @@ func TestBarsAndChartsBeginWithWhatHasData(t *testing.T) {
 	if u := newUptimeBars(b, now.Add(-6*time.Minute), now); u.Seen != "since 20:31 UTC" || !strings.HasSuffix(u.Label, "last 24 hours: 100 %, 0 outages, since 20:31 UTC") {
 		t.Errorf("%q %q", u.Seen, u.Label)
 	}
-	if u := newUptimeBars(b, now.Add(-60*24*time.Hour), now); u.Seen != "under 1 % coverage" {
+	b.Bars = append(b.Bars, monitor.UptimeBar{From: now.Add(-30 * time.Minute), Ratio: &one, Coverage: 1})
+	if u := newUptimeBars(b, now.Add(-6*time.Minute), now); len(u.Parts) != 1 || !strings.HasSuffix(u.Parts[0].Title, "up") || u.Width != 9 {
+		t.Errorf("a new monitor has bars from before it was there: %+v", u)
+	}
+	if u := newUptimeBars(b, now.Add(-60*24*time.Hour), now); len(u.Parts) != 2 || u.Seen != "under 1 % coverage" {
 		t.Errorf("%q", u.Seen)
 	}
 }
