@@ -27,6 +27,9 @@ func NewMonth(first time.Time, of func(day time.Time) MonthDay) Month {
 	for day := first; day.Month() == first.Month(); day = day.AddDate(0, 0, 1) {
 		m.Days = append(m.Days, of(day))
 	}
+	for len(m.Days)%7 > 0 { // its last row is as long as the others
+		m.Days = append(m.Days, MonthDay{})
+	}
 	return m
 }
 
