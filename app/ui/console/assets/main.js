@@ -7,13 +7,13 @@ import './palette.js';
 import './busy.js';
 import './rows.js';
 import './tabs.js';
+import './zones.js'; // before a draft may say another
 import {follow} from './live.js';
 import {resume} from './resume.js';
 import {whereLooked} from './steady.js';
 
 document.documentElement.classList.add('scripted');
 follow();
-if (document.querySelector('main input[name=zone]')) await import('./zones.js'); // before a draft may say another
 resume();
 // The form of something new is typed into at once, at its first fault if it has one. A finger chooses for itself, without a keyboard in the way.
 if (location.pathname.endsWith('/-new') && document.activeElement === document.body && !document.querySelector('[autofocus]') && !matchMedia('(pointer: coarse)').matches) {
