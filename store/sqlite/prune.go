@@ -14,17 +14,21 @@ import (
 const pruneStep = 2000
 
 // histories are the tables that only grow, in the order of time, and the
-// column that says when. What belongs to a job goes after it, and not while it runs.
-// Occurrences that wait for the run before them are still to run, however old they are.
-var histories = []struct{ table, row, at, but string }{
-	{"jobs_done", "seq", "finished_at", ""},
-	{"attempts", "seq", "ended_at", butOfJobs},
-	{"logs", "row", "at", butOfJobs},
-	{"occurrences", "rowid", "decided_at", " and decision <> 'buffered'"},
+// column that says when. Where the number of jobs is what counts, what belongs to a job goes
+// after it, and not while it runs. Occurrences that wait for the run before them are still to run, however old they are.
+var histories = []struct {
+	table, row, at string
+	ofJob          bool
+	but            string
+}{
+	{"jobs_done", "seq", "finished_at", false, ""},
+	{"attempts", "seq", "ended_at", true, " and (ended_at >= $1 or ended_at < $4 or " + ofNoJob + ")"},
+	{"logs", "row", "at", true, " and (at >= $1 or at < $4 or " + ofNoJob + ")"},
+	{"occurrences", "rowid", "decided_at", false, " and decision <> 'buffered'"},
 }
 
-// butOfJobs leaves out rows of jobs that live, or that are kept.
-const butOfJobs = ` and (select count(*) from (select 1 from belfry.jobs j where j.id = job_id)) + (select count(*) from (select 1 from belfry.jobs_done d where d.id = job_id)) = 0`
+// ofNoJob is of rows whose job neither lives nor is kept.
+const ofNoJob = `(select count(*) from (select 1 from belfry.jobs j where j.id = job_id)) + (select count(*) from (select 1 from belfry.jobs_done d where d.id = job_id)) = 0`
 
 // Prune removes the oldest rows by the range of their row numbers.
 func (db *DB) Prune(ctx context.Context, k store.Keep) (more bool, err error) {
@@ -34,10 +38,17 @@ func (db *DB) Prune(ctx context.Context, k store.Keep) (more bool, err error) {
 		if err != nil {
 			return err
 		}
+		tooOld := min(cutoff, at.Now.Add(-k.Age).UnixMicro())
 		for _, h := range histories {
 			// Rows are nearly in the order of time; one that is out of it goes
 			// with its neighbours. Those that were written while the clock was
-			// ahead are stepped over, or they would hold up all behind them.
+			// ahead are stepped over, or they would hold up all behind them, and so
+			// are those that stay. Rows after the cutoff are not looked at for that, or
+			// each pass would walk the whole table.
+			args := []any{cutoff, pruneStep, at.Now.UnixMicro()}
+			if h.ofJob {
+				args = append(args, tooOld)
+			}
 			n, err := tx.Exec(ctx, `
 				delete from belfry.`+h.table+`
 				where `+h.row+` in (
@@ -46,7 +57,7 @@ func (db *DB) Prune(ctx context.Context, k store.Keep) (more bool, err error) {
 						where `+h.at+` <= $3`+h.but+`
 						order by `+h.row+`
 						limit $2)
-					where `+h.at+` < $1)`, cutoff, pruneStep, at.Now.UnixMicro())
+					where `+h.at+` < $1)`, args...)
 			if err != nil {
 				return err
 			}

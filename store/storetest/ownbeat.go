@@ -64,10 +64,10 @@ func caseAnAttemptBeyondItsDeadlineIsEndedAtIts(b *bench) {
 	t.Timeout = core.Duration(time.Minute)
 	programs{b}.readyProgram(t)
 	s, ref := programs{b}.boxed(task.Limits{})
-	for seq := range int64(6) {
+	for seq := range int64(36) { // a minute, and the time in which its files are sent
 		b.clock.Move(20*time.Second + time.Millisecond)
 		got := must(b.st.BeatAttempt(b.ctx, s.ID, ref, seq))(b)
-		if over := seq == 5; (got.Action == job.BeatCancel) != over {
+		if over := seq == 35; (got.Action == job.BeatCancel) != over {
 			b.Fatalf("heartbeat %d: %+v", seq, got)
 		}
 	}

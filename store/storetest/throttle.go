@@ -17,6 +17,7 @@ import (
 func init() {
 	add("a throttled task makes one job of a key in a window, which answers for the others", throttleWindow)
 	add("a throttle and the keys of requests answer the same job, and a refused one takes no window", throttleAndKeys)
+	add("windows of throttles are forgotten a little after their end", throttleForgotten)
 	add("throttles that cannot be are refused by their field", throttlesThatCannotBe)
 	addNodes("nodes that enqueue for a throttled task at the same moment make one job of a key", throttleOverNodes)
 }
@@ -101,6 +102,18 @@ func throttleAndKeys(b *bench) {
 	wantCode(b, askFor(b, 1, full), core.QueueFull)
 	full.Queue = ""
 	want(b, "after a refusal", b.ask(full).Existing, false)
+}
+
+func throttleForgotten(b *bench) {
+	b.task("t", throttled("input.customer", time.Minute))
+	b.ask(askedBy("a"))
+	keys := func() int64 { return b.count(`select count(*) from belfry.job_keys`) }
+	b.clock.Move(time.Minute)
+	must(b.st.Prune(b.ctx))(b)
+	want(b, "windows at their end, which a transaction of before may still look at", keys(), 1)
+	b.clock.Move(10 * time.Second)
+	must(b.st.Prune(b.ctx))(b)
+	want(b, "windows that are over", keys(), 0)
 }
 
 func throttlesThatCannotBe(b *bench) {

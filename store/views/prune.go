@@ -13,6 +13,9 @@ import (
 	"github.com/belfry-run/belfry/task"
 )
 
+// keepKeys is for transactions that began before their keys expired, and look later.
+const keepKeys = 10 * time.Second
+
 const keepSessions = 7 * 24 * time.Hour // ended ones
 
 const keepTokens = 30 * 24 * time.Hour // expired and revoked ones; each sign-in through a provider makes one
@@ -49,7 +52,7 @@ func (s *Store) Prune(ctx context.Context) (more bool, err error) {
 	}
 	err = s.write(ctx, "prune", func(c *Change) error {
 		for _, o := range []old{
-			{"job_keys", "namespace, name", "expires_at <= $1 order by expires_at", base.Micros(c.Now)},
+			{"job_keys", "namespace, name", "expires_at <= $1 order by expires_at", base.Micros(c.Now.Add(-keepKeys))},
 			{"sessions", "id", "settled = 1 and ended_at <= $1", base.Micros(c.Now.Add(-keepSessions))},
 			{"listening", "node", "until <= $1", base.Micros(c.Now.Add(-keepSessions))},
 			{"web_sessions", "hash", "expires_at <= $1 order by expires_at", base.Micros(c.Now)},

@@ -42,7 +42,7 @@ hint.className = 'hint card';
 hint.hidden = true;
 hint.dataset.keep = '';
 hint.setAttribute('role', 'tooltip');
-document.body.append(hint);
+(document.querySelector('main') ?? document.body).append(hint); // within a landmark
 let shown;
 
 function show(e) {
