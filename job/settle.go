@@ -61,7 +61,7 @@ func (s *Settlement) snooze(f Finish, now time.Time) {
 // fail spends one try and either plans the next or ends the job for good.
 //
 // A fault of the machine spends an infrastructure retry as long as there are
-// some, and counts like any other failure from then on, but waits like one of those. So a job begins at most
+// some, and counts like any other failure from then on, but its delay is that of such a fault. So a job begins at most
 // max_attempts + infra attempts that are neither snoozed nor handed back: the
 // first one is among max_attempts, and infra are all further ones.
 func (s *Settlement) fail(j Job, r task.Retry, f Finish, now time.Time) {

@@ -19,8 +19,8 @@ var fork = task.Workflow{Steps: []task.Step{
 	{Name: "second", Task: "t", Needs: []string{"first"}, Input: map[string]string{"k": "input.k"}},
 }}
 
-// beginTurns makes the same state anew: a job of a fair queue and one under a limit that are due, one under the limit that
-// runs and has an active key, and four runs of workflows whose first steps run.
+// beginTurns makes the same state anew: two jobs of a fair queue that are due, one of them under a limit; two under the limit that
+// run and have active keys, and one that waits for each; and four runs of workflows whose first steps run.
 func (w *world) beginTurns() {
 	w.t.Helper()
 	w.clear()
@@ -34,8 +34,10 @@ func (w *world) beginTurns() {
 	w.must(err)
 	_, err = st.SaveQueue(w.ctx, job.Queue{Name: "fair", Fair: &flow.Fair{Key: "input.k"}})
 	w.must(err)
+	limited := keyed(1)
+	limited.Queue = "fair"
 	for _, t := range []task.Task{
-		keyed(1),
+		limited,
 		{Name: "line", Kind: task.KindFunc, Queue: "flow", Retry: task.Retry{MaxAttempts: 1}},
 		{Name: "t", Kind: task.KindFunc, Queue: "fair", Retry: task.Retry{MaxAttempts: 1}},
 		{Name: "fork", Kind: task.KindWorkflow, Workflow: &fork},
@@ -43,25 +45,30 @@ func (w *world) beginTurns() {
 		_, err = st.CreateTask(w.ctx, t)
 		w.must(err)
 	}
-	w.session = w.openFor("one", "flow")
+	w.session = w.openFor("one", "flow", "fair")
 	w.jobs, w.leases = map[string]int64{}, map[string]int64{}
-	es, err := st.Enqueue(w.ctx, []job.NewJob{{Task: "k", Input: json.RawMessage(`{"k":"a"}`), ActiveKey: "held"}})
-	w.must(err)
-	got, err := st.Claim(w.ctx, job.ClaimRequest{Session: w.session, Want: map[string]int{"flow": 1}})
-	w.must(err)
-	w.jobs["runs"], w.leases["runs"] = es[0].Job.ID, got.Lease
+	for _, k := range []string{"a", "b"} {
+		es, err := st.Enqueue(w.ctx, []job.NewJob{{Task: "k", Input: json.RawMessage(fmt.Sprintf(`{"k":%q}`, k)), ActiveKey: "held by " + k}})
+		w.must(err)
+		got, err := st.Claim(w.ctx, job.ClaimRequest{Session: w.session, Want: map[string]int{"fair": 1}})
+		w.must(err)
+		w.jobs["runs "+k], w.leases["runs "+k] = es[0].Job.ID, got.Lease
+		es, err = st.Enqueue(w.ctx, []job.NewJob{of("k", fmt.Sprintf(`{"k":%q}`, k), "")})
+		w.must(err)
+		w.jobs["waits "+k] = es[0].Job.ID
+	}
 	for i, k := range []string{"b", "a", "a", "b"} {
-		es, err = st.Enqueue(w.ctx, []job.NewJob{of("fork", fmt.Sprintf(`{"k":%q}`, k), "")})
+		es, err := st.Enqueue(w.ctx, []job.NewJob{of("fork", fmt.Sprintf(`{"k":%q}`, k), "")})
 		w.must(err)
 		_, err = st.StartWorkflows(w.ctx)
 		w.must(err)
-		got, err = st.Claim(w.ctx, job.ClaimRequest{Session: w.session, Want: map[string]int{"flow": 1}})
+		got, err := st.Claim(w.ctx, job.ClaimRequest{Session: w.session, Want: map[string]int{"flow": 1}})
 		w.must(err)
 		role := fmt.Sprint("first step ", i)
 		w.jobs[fmt.Sprint("run ", i)], w.jobs[role], w.leases[role] = es[0].Job.ID, got.Jobs[0].Job.ID, got.Lease
 	}
 	due := w.clock.Now().Add(late)
-	es, err = st.Enqueue(w.ctx, []job.NewJob{
+	es, err := st.Enqueue(w.ctx, []job.NewJob{
 		{Task: "t", Input: json.RawMessage(`{"k":"a"}`), DueAt: due}, {Task: "k", Input: json.RawMessage(`{"k":"b"}`), DueAt: due},
 	})
 	w.must(err)
@@ -77,7 +84,7 @@ func enqueueAll(name string, ns ...job.NewJob) transition {
 	}}
 }
 
-// settleBoth ends two first steps in one transition.
+// settleBoth ends two jobs in one transition.
 func settleBoth(name string, steps ...string) transition {
 	return transition{name, func(ctx context.Context, w *world, st *store.Store) (any, error) {
 		var fs []job.Finish
@@ -100,14 +107,14 @@ var turning = []transition{
 		return nil, err
 	}},
 	enqueueAll("enqueue both", of("t", `{"k":"a"}`, ""), of("k", `{"k":"b"}`, "")),
-	enqueueAll("enqueue under two keys", of("t", `{"k":"b"}`, ""), of("t", `{"k":"a"}`, "")),
-	enqueueAll("enqueue under the active key", of("k", `{"k":"a"}`, ""), of("t", `{"k":"a"}`, "held")),
+	enqueueAll("enqueue under the active key", of("k", `{"k":"a"}`, ""), of("t", `{"k":"a"}`, "held by a")),
 	settleBoth("settle two runs", "first step 0", "first step 1"),
 	settleBoth("settle two others", "first step 2", "first step 3"),
-	finishOf("succeed", "runs", job.Finish{Outcome: job.OutcomeOK}),
-	finishOf("fail", "runs", job.Finish{Outcome: job.OutcomeError, Error: "no", NoRetry: true}),
-	finishOf("fail for now", "runs", job.Finish{Outcome: job.OutcomeError, Error: "no"}),
-	{"cancel what runs", func(ctx context.Context, w *world, st *store.Store) (any, error) { return w.cancel(ctx, st, "runs") }},
+	settleBoth("settle a run, and let in under a limit", "first step 0", "runs a"),
+	settleBoth("settle another, and let in under another", "first step 2", "runs b"),
+	finishOf("succeed", "runs a", job.Finish{Outcome: job.OutcomeOK}),
+	finishOf("fail for now", "runs a", job.Finish{Outcome: job.OutcomeError, Error: "no"}),
+	{"cancel what runs", func(ctx context.Context, w *world, st *store.Store) (any, error) { return w.cancel(ctx, st, "runs a") }},
 }
 
 func TestInterleavingsOfTurns(t *testing.T) {

@@ -109,9 +109,13 @@ func (w *world) clear() {
 
 func (w *world) open(name string) string { return w.openFor(name, "default") }
 
-func (w *world) openFor(name, queue string) string {
+func (w *world) openFor(name string, queues ...string) string {
 	w.t.Helper()
-	s, err := w.nodes[0].OpenSession(w.ctx, job.WorkerInfo{Name: name, Kinds: []task.Kind{task.KindFunc}, Funcs: []string{"k", "line", "t"}, Queues: map[string]int{queue: 10}})
+	slots := map[string]int{}
+	for _, q := range queues {
+		slots[q] = 10
+	}
+	s, err := w.nodes[0].OpenSession(w.ctx, job.WorkerInfo{Name: name, Kinds: []task.Kind{task.KindFunc}, Funcs: []string{"k", "line", "t"}, Queues: slots})
 	w.must(err)
 	return s.ID
 }

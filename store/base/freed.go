@@ -22,7 +22,7 @@ type Meets struct {
 
 func (m Meets) Error() string { return m.Unwrap().Error() }
 func (m Meets) Unwrap() error {
-	return core.Errorf(core.Unavailable, "others change it all the time").WithHint("nothing was changed: try again in a moment")
+	return core.Errorf(core.Unavailable, "other transactions changed the same rows each time").WithHint("try again in a moment; nothing was changed")
 }
 
 // freedTries is how often a transition is begun in all that finds a key freed: each time another job has come and gone.

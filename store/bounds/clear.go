@@ -6,9 +6,9 @@ import (
 	"github.com/belfry-run/belfry/store/base"
 )
 
-// Clear takes a transition back that has the row of a queue, where another transaction has rows of a table that are locked
-// before such: it may wait for that row. It waits for them with nothing locked, and begins again. The rows that nobody has are
-// locked. A transaction of the caller's cannot begin again, and waits.
+// Clear begins a transition again that has locked the row of a queue, where another transaction has one of some rows that are
+// locked before queues: it may wait for the queue. The rows that nobody has are locked. A transaction of the caller's cannot
+// begin again, and waits.
 func (c *Change) Clear(table string, ids []int64) error {
 	if len(ids) == 0 || !c.s.Far || c.Foreign || len(*base.Kept[accounts](c.Change)) == 0 {
 		return nil

@@ -16,18 +16,15 @@ import (
 // countLatest is how many jobs that ended since the last roll-up are counted one by one.
 const countLatest = 10 * base.LookFirst
 
-// LatestIn is what ended in minutes that have no roll-up yet: the present one, and the one before until it is rolled up. It
-// is empty when that is more than countLatest jobs.
+// LatestIn is what ended in minutes that have no roll-up yet: the present one, and the one before until it is rolled up. No
+// more than countLatest jobs are counted, those that ended first.
 func (s *Store) LatestIn(ctx context.Context, tx base.Tx, namespace string, now time.Time) ([]job.MinuteTotals, error) {
-	from := MinuteOf(now)
-	// A roll-up writes all queues of a minute at once: a minute without a row is in no sum.
-	_, rolled, err := base.First(ctx, tx, base.ScanInt, `select minute from belfry.job_minutes where minute = $1 limit 1`, from-1)
+	// A roll-up writes all queues of a minute at once. The newest may be later than now, where the clock was set back.
+	newest, _, err := base.First(ctx, tx, base.ScanInt, `select minute from belfry.job_minutes order by minute desc limit 1`)
 	if err != nil {
 		return nil, err
 	}
-	if !rolled {
-		from--
-	}
+	from, to := max(newest+1, MinuteOf(now)-1), MinuteOf(now)+1
 	type group struct {
 		job.MinuteTotals
 		namespace string
@@ -48,19 +45,18 @@ func (s *Store) LatestIn(ctx context.Context, tx base.Tx, namespace string, now 
 			sum(case when claimed_at > 0 then 1 else 0 end),
 			cast(sum(case when claimed_at > due_at then claimed_at - due_at else 0 end) as bigint),
 			max(case when claimed_at > due_at then claimed_at - due_at else 0 end)
-		from (select finished_at, namespace, state, claimed_at, due_at from belfry.jobs_done where finished_at >= $1 order by finished_at limit `+strconv.Itoa(countLatest+1)+`) as latest
-		group by 1, namespace, state`, from*60_000_000)
-	var seen int64
+		from (select finished_at, namespace, state, claimed_at, due_at from belfry.jobs_done where finished_at >= $1 and finished_at < $2 order by finished_at limit `+strconv.Itoa(countLatest)+`) as latest
+		group by 1, namespace, state`, from*60_000_000, to*60_000_000)
 	byMinute := map[time.Time]job.MinuteTotals{}
 	for _, g := range groups {
-		if seen += g.n; namespace == core.AnyNamespace || namespace == g.namespace {
+		if namespace == core.AnyNamespace || namespace == g.namespace {
 			m := byMinute[g.Minute]
 			m.Minute = g.Minute
 			m.Add(g.MinuteTotals)
 			byMinute[g.Minute] = m
 		}
 	}
-	if err != nil || seen > countLatest {
+	if err != nil {
 		return nil, err
 	}
 	var all []job.MinuteTotals

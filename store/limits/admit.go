@@ -23,6 +23,7 @@ type candidate struct {
 // admit lets in who comes next under keys that are locked, as far as there is room, and answers how many that were.
 func (c *Change) admit(rooms map[int64]*room) (admitted int, err error) {
 	now := base.Micros(c.Now)
+	var turned turns.Again // of all rounds, because keys of turns are locked in one order
 	for round := 0; ; round++ {
 		next, err := c.candidates(rooms)
 		if err != nil {
@@ -38,7 +39,7 @@ func (c *Change) admit(rooms map[int64]*room) (admitted int, err error) {
 			break
 		}
 		enters, moved, again := c.choose(rooms, next)
-		if err := c.enter(enters, admitted); err != nil {
+		if err := c.enter(enters, admitted, &turned); err != nil {
 			return admitted, err
 		}
 		if err := c.move(moved); err != nil {
@@ -51,6 +52,9 @@ func (c *Change) admit(rooms map[int64]*room) (admitted int, err error) {
 		if err := c.count(again); err != nil {
 			return admitted, err
 		}
+	}
+	if err := c.turns().PlaceAgain(turned); err != nil {
+		return admitted, err
 	}
 	return admitted, c.save(rooms, true)
 }
@@ -210,8 +214,8 @@ func (c *Change) choose(rooms map[int64]*room, next []*candidate) (enters, moved
 	return enters, moved, again
 }
 
-// enter makes jobs ready.
-func (c *Change) enter(all []*candidate, before int) error {
+// enter makes jobs ready, and adds those whose turns are to be placed.
+func (c *Change) enter(all []*candidate, before int, turned *turns.Again) error {
 	if len(all) == 0 {
 		return nil
 	}
@@ -224,7 +228,6 @@ func (c *Change) enter(all []*candidate, before int) error {
 		ids[i], rows[i] = n.id, readyRow{n.id, base.Micros(c.Now) + int64(before+i)}
 	}
 	from, args := c.SQL.ManyTable(2, "t", base.BatchOf(rows))
-	var turned turns.Again
 	queues, err := base.Collect(c.Ctx, c.Tx, turned.Scan, `
 		update belfry.jobs
 		set state = 'ready', reason = '', ready_at = t.ready_at, turn = t.ready_at
@@ -232,9 +235,6 @@ func (c *Change) enter(all []*candidate, before int) error {
 		where belfry.jobs.id = t.id and `+c.SQL.Among("belfry.jobs.id", 1)+`
 		returning case when belfry.jobs.kind in ('cycle', 'workflow') then '' else belfry.jobs.queue end, belfry.jobs.id, `+turns.BaseOf, append([]any{c.SQL.List(ids)}, args...)...)
 	if err != nil {
-		return err
-	}
-	if err := c.turns().PlaceAgain(turned); err != nil {
 		return err
 	}
 	for _, q := range base.Unique(queues) {

@@ -41,14 +41,17 @@ func Late(out []job.Finished) (refs []job.Ref) {
 // Take answers the topics that late ends concern, and forgets them; out says which of these turned out to be recorded. Where
 // another process has settled one, the topics are those alone that every end concerns.
 func (o *Owed) Take(late []job.Ref, out []job.Finished) (topics []string) {
-	if len(late) == 0 {
-		return nil
-	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
+	if len(late)+len(o.topics) == 0 {
+		return nil
+	}
 	for _, ref := range late {
 		topics = append(topics, o.topics[ref]...)
 		delete(o.topics, ref)
+	}
+	for _, f := range out { // the caller's transaction of one that is settled now was rolled back
+		delete(o.topics, f.Ref)
 	}
 	if slices.ContainsFunc(out, func(f job.Finished) bool { return !f.Stale && slices.Contains(late, f.Ref) }) {
 		topics = append(topics, base.TopicEngine, base.TopicJobs)

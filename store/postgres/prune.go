@@ -263,10 +263,12 @@ func (db *DB) dropBefore(ctx context.Context, parent string, cutoff time.Time) e
 	return nil
 }
 
-// decidedSince reports whether a day of occurrences has some that were decided lately: a backfill makes them for days that lie
-// back, and looks there for what it has made. Nothing is locked, so one that is made at this very moment may be missed.
+// decidedSince reports whether a day of occurrences has some that wait for the run before them, or that were decided lately: a
+// backfill makes them for days that lie back, and looks there for what it has made. Nothing is locked, so one that is decided
+// at this very moment may be missed.
 func decidedSince(ctx context.Context, db *DB, name string, cutoff time.Time) (some bool, err error) {
-	err = db.pool.QueryRow(ctx, "select exists (select 1 from "+pgx.Identifier{string(db.schema), name}.Sanitize()+" where decided_at >= $1)", cutoff.UnixMicro()).Scan(&some)
+	table := pgx.Identifier{string(db.schema), name}.Sanitize()
+	err = db.pool.QueryRow(ctx, "select exists (select 1 from "+table+" where decision = 'buffered') or exists (select 1 from "+table+" where decided_at >= $1)", cutoff.UnixMicro()).Scan(&some)
 	var pg *pgconn.PgError
 	if errors.As(err, &pg) && pg.Code == "42P01" { // another node has dropped it
 		return false, nil
@@ -274,8 +276,8 @@ func decidedSince(ctx context.Context, db *DB, name string, cutoff time.Time) (s
 	return some, err
 }
 
-// buffered reports whether a day of occurrences has some that wait for the run before them: they are still to run, however
-// old they are, so the day is kept. Nobody adds one meanwhile, because the table of all days is locked, as to drop one does.
+// buffered reports whether a day of occurrences that is to be dropped has some that wait for the run before them: they are
+// still to run, however old they are, so the day is kept. Nobody adds one meanwhile, because the table of all days is locked, as to drop one does.
 func buffered(ctx context.Context, tx pgx.Tx, s schema, name string) (some bool, err error) {
 	if _, err := tx.Exec(ctx, s.sql("lock table only belfry.occurrences in access exclusive mode")); err != nil {
 		return false, err

@@ -64,7 +64,7 @@ func (db *DB) Prune(ctx context.Context, k store.Keep) (more bool, err error) {
 			more = more || n == pruneStep
 			if h.table == "logs" && n < pruneStep {
 				// Hours that are gone as a whole make room in quotas. A piece that is out of order may be left behind one
-				// that is kept, and was written after it.
+				// that is kept, and was written after it, and pieces of jobs that are kept stay; neither is counted.
 				gone := cutoff - (job.LogLate + job.LogEarly).Microseconds()
 				if _, err := tx.Exec(ctx, `delete from belfry.log_use where hour < $1`, gone/base.LogHour); err != nil {
 					return err

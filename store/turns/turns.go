@@ -134,7 +134,8 @@ func (c *Change) Place(special map[string]job.Queue, es []*Entry) error {
 		keyName
 		next int64
 	}
-	// It is [flow.Turns], under the lock of each key.
+	// It is [flow.Turns], under the lock of each key. They are locked in the order of the batch, which is not that of a
+	// language that the database may sort by.
 	all, err := base.Collect(c.Ctx, c.Tx, func(rows base.Rows) (a after, err error) {
 		return a, rows.Scan(&a.queue, &a.priority, &a.value, &a.next)
 	}, `
@@ -143,7 +144,6 @@ func (c *Change) Place(special map[string]job.Queue, es []*Entry) error {
 			select r.turn from belfry.turns r where r.queue = t.queue and r.priority = t.priority and r.turn > t.reached), t.reached), t.added
 		from `+from+`
 		where true
-		order by t.queue, t.priority, t.value
 		on conflict (queue, priority, value) do update
 		set next = case when belfry.turn_keys.next + excluded.added > excluded.next then belfry.turn_keys.next + excluded.added else excluded.next end,
 			added = excluded.added
@@ -192,7 +192,8 @@ func (a *Again) Add(b Again) {
 	a.ids, a.queues = append(a.ids, b.ids...), append(a.queues, b.queues...)
 }
 
-// PlaceAgain gives jobs their turns that are ready already.
+// PlaceAgain gives jobs their turns that are ready already. Those whose keys come before others that this transition has
+// locked are scheduled, as in [Change.New].
 func (c *Change) PlaceAgain(a Again) error {
 	if len(a.ids) == 0 {
 		return nil
@@ -219,8 +220,9 @@ func (c *Change) PlaceAgain(a Again) error {
 		_, is := special[e.Job.Queue]
 		return !is
 	})
-	if len(jobs) == 0 {
-		return nil
+	jobs, err = c.setAside(special, jobs)
+	if err != nil || len(jobs) == 0 {
+		return err
 	}
 	if err := c.Place(special, jobs); err != nil {
 		return err
@@ -236,6 +238,27 @@ func (c *Change) PlaceAgain(a Again) error {
 		from `+from+`
 		where belfry.jobs.id = t.id and `+c.SQL.Among("belfry.jobs.id", 1), append([]any{c.SQL.List(placed)}, args...)...)
 	return err
+}
+
+// setAside schedules those of ready jobs whose keys cannot be locked any more, and answers the others.
+func (c *Change) setAside(special map[string]job.Queue, es []*Entry) (placed []*Entry, err error) {
+	var late []int64
+	for _, e := range es {
+		if k, is := keyOf(special[e.Job.Queue], e.Job); is && !c.inOrder(k) {
+			late = append(late, e.Job.ID)
+		} else {
+			placed = append(placed, e)
+		}
+	}
+	if len(late) == 0 {
+		return placed, nil
+	}
+	c.Wake(base.TopicEngine)
+	_, err = c.Tx.Exec(c.Ctx, `
+		update belfry.jobs
+		set state = 'scheduled', ready_at = 0, turn = 0, due_at = $2
+		where `+c.SQL.In("id", 1), c.SQL.List(late), base.Micros(c.Now))
+	return placed, err
 }
 
 // New are the turns of n new jobs that are ready now, if they have others than that. In a transaction of the caller's,

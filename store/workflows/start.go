@@ -162,7 +162,7 @@ func planOf(w task.Workflow, j jobs.JobRow) (p workflow.Plan, err error) {
 
 // WakeWorkflows has runs go on whose time has come: a pause or a wait is over, they have taken as long as they may,
 // there are more jobs to write than fitted into one transaction, or jobs are to be asked to end. It answers how many it
-// did so with. If other transactions have all that are due, it says when to look again; if the clock was set, it says nothing.
+// did so with. If other transactions have all that are due, it says when to look again; if none is due any longer, or the clock was set, it says nothing.
 func (s *Store) WakeWorkflows(ctx context.Context) (out core.Promoted, err error) {
 	err = s.write(ctx, "wake workflows", func(c *Change) error {
 		out = core.Promoted{Now: c.Now}
