@@ -79,6 +79,8 @@ func (d *declared) Upload(ctx context.Context, a Attempt, o task.Output, content
 // would do all it did a second time. But what there was no time to send is lost, and
 // no success.
 func (n *running) takeOutputs(ctx context.Context, fin *job.Finish) {
+	ctx, cancel := n.Overtime(ctx, job.SendTime) // before the files are read, which may take longer than what is left
+	defer cancel()
 	into, note := fin.Sandboxed, n.capture.note
 	missing := func(format string, args ...any) {
 		text := fmt.Sprintf(format, args...)
@@ -111,8 +113,6 @@ func (n *running) takeOutputs(ctx context.Context, fin *job.Finish) {
 		lose(fin)
 		return
 	}
-	ctx, cancel := n.Overtime(ctx, job.SendTime)
-	defer cancel()
 	into.Outputs, err = sending{
 		outs: outs,
 		walk: func(take func(string, int64, io.Reader) error) error {
