@@ -42,7 +42,8 @@ hint.className = 'hint card';
 hint.hidden = true;
 hint.dataset.keep = '';
 hint.setAttribute('role', 'tooltip');
-(document.querySelector('main') ?? document.body).append(hint); // within a landmark
+const home = document.querySelector('main') ?? document.body; // a landmark
+home.append(hint);
 let shown;
 
 function show(e) {
@@ -58,7 +59,7 @@ function show(e) {
     hint.append(line);
   }
   const inside = e.closest('[popover]:popover-open'); // or it would be below that
-  (inside || document.body).append(hint);
+  (inside || home).append(hint);
   hint.hidden = false;
   e.setAttribute('aria-describedby', 'hint');
   const box = e.getBoundingClientRect(), wide = hint.offsetWidth, high = hint.offsetHeight;

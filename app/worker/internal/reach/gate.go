@@ -27,52 +27,12 @@ func (g gate) enter(ctx context.Context) error {
 
 func (g gate) leave() { <-g }
 
-// hosts lets so many checks at once to each host and port. It knows only those
-// at which somebody is.
-type hosts struct {
-	limit int
-	mu    sync.Mutex
-	open  map[string]*host
-}
-
-type host struct {
-	gate  gate
-	users int
-}
-
-// enter waits for a turn, and says how to give it back.
-func (h *hosts) enter(ctx context.Context, name string) (leave func(), err error) {
-	h.mu.Lock()
-	at := h.open[name]
-	if at == nil {
-		at = &host{gate: make(gate, h.limit)}
-		if h.open == nil {
-			h.open = map[string]*host{}
-		}
-		h.open[name] = at
-	}
-	at.users++
-	h.mu.Unlock()
-	forget := func() {
-		h.mu.Lock()
-		defer h.mu.Unlock()
-		if at.users--; at.users == 0 {
-			delete(h.open, name)
-		}
-	}
-	if err := at.gate.enter(ctx); err != nil {
-		forget()
-		return nil, err
-	}
-	return func() { at.gate.leave(); forget() }, nil
-}
-
 // Turn waits until the check may go to a host. The time is not the target's. The
 // turn is given back by leave, and at the latest when the context ends: a check
 // that does not come to its end then holds up no other.
 func (l *Look) Turn(ctx context.Context, name string) (leave func(), f *Fault) {
 	err := l.watch.wait(func() (err error) {
-		leave, err = l.net.hosts.enter(ctx, name)
+		leave, err = l.net.hosts.enter(ctx, name, l.net.hosts.wasLate(l.Task))
 		return err
 	})
 	if err != nil {

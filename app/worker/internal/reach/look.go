@@ -102,7 +102,9 @@ func (l *Look) Judge() *Fault {
 func (l *Look) end(ctx context.Context, f *Fault) task.CheckResult {
 	l.tally()
 	l.Result.Outcome = task.CheckOK
-	if f = l.late(f); f != nil {
+	f = l.late(f)
+	l.net.hosts.note(l.Task, f != nil && f.Code == task.CodeLate)
+	if f != nil {
 		if cut := CutShort(ctx); cut != nil && f.Outcome != task.CheckDegraded {
 			f = Ours(task.CodeLost, "the check was cut short: %s", cut)
 		}

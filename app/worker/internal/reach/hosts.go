@@ -1,0 +1,116 @@
+package reach
+
+import (
+	"context"
+	"slices"
+	"sync"
+
+	"github.com/belfry-run/belfry/task"
+)
+
+// hosts lets so many checks at once to each host and port. It knows only those at which somebody is, and the tasks whose last
+// check had to wait for too long: these go first the next time. Where more look at a host that is silent than can wait for it
+// in their time, each still comes to a result of its own at every other check, and not the same ones each time.
+type hosts struct {
+	limit int
+	mu    sync.Mutex
+	open  map[string]*host
+	late  map[taskName]bool
+}
+
+// maxLate bounds what is kept of tasks. Beyond it, all wait as the others do.
+const maxLate = 10_000
+
+type taskName struct{ namespace, name string }
+
+type host struct {
+	inside        int
+	first, others []chan struct{} // who waits; closed when it is their turn
+}
+
+func (h *hosts) wasLate(t task.Task) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.late[taskName{t.Namespace, t.Name}]
+}
+
+// note keeps whether the check of a task had to wait for too long.
+func (h *hosts) note(t task.Task, late bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	n := taskName{t.Namespace, t.Name}
+	switch {
+	case !late:
+		delete(h.late, n)
+	case h.late == nil || len(h.late) >= maxLate:
+		h.late = map[taskName]bool{n: true}
+	default:
+		h.late[n] = true
+	}
+}
+
+// enter waits for a turn, and says how to give it back.
+func (h *hosts) enter(ctx context.Context, name string, first bool) (leave func(), err error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	at := h.open[name]
+	if at == nil {
+		at = &host{}
+		if h.open == nil {
+			h.open = map[string]*host{}
+		}
+		h.open[name] = at
+	}
+	leave = func() {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		h.pass(name, at)
+	}
+	if at.inside < h.limit {
+		at.inside++
+		return leave, nil
+	}
+	turn := make(chan struct{})
+	if first {
+		at.first = append(at.first, turn)
+	} else {
+		at.others = append(at.others, turn)
+	}
+	h.mu.Unlock()
+	select {
+	case <-turn:
+		h.mu.Lock()
+		return leave, nil
+	case <-ctx.Done():
+		h.mu.Lock()
+	}
+	if !at.forget(turn) { // it has come just now
+		h.pass(name, at)
+	}
+	return nil, context.Cause(ctx)
+}
+
+// pass gives a turn to whoever is next.
+func (h *hosts) pass(name string, at *host) {
+	for _, waiting := range []*[]chan struct{}{&at.first, &at.others} {
+		if len(*waiting) > 0 {
+			close((*waiting)[0])
+			*waiting = (*waiting)[1:]
+			return
+		}
+	}
+	if at.inside--; at.inside == 0 {
+		delete(h.open, name)
+	}
+}
+
+// forget removes one who waits no longer, and reports that it was still waiting.
+func (at *host) forget(turn chan struct{}) bool {
+	for _, waiting := range []*[]chan struct{}{&at.first, &at.others} {
+		if i := slices.Index(*waiting, turn); i >= 0 {
+			*waiting = slices.Delete(*waiting, i, i+1)
+			return true
+		}
+	}
+	return false
+}
