@@ -146,7 +146,7 @@ func slotUse(w job.WorkerState, usual map[string]int) *parts.Bar {
 	return useOf("Slots of "+w.Name, w.Running, slots)
 }
 
-// queueUse is that of each queue by name, where all jobs that the worker runs are known.
+// queueUse is that of each queue by name, where all its jobs and the slots of all its queues are known.
 func queueUse(w job.WorkerState, usual map[string]int, holds []job.Job) map[string]*parts.Bar {
 	all := map[string]*parts.Bar{}
 	if len(holds) != w.Running {
@@ -157,15 +157,23 @@ func queueUse(w job.WorkerState, usual map[string]int, holds []job.Job) map[stri
 		runs[j.Queue]++
 	}
 	for name, own := range w.Queues {
-		if n := cmp.Or(own, usual[name]); n > 0 {
-			all[name] = useOf("Slots in queue "+name, runs[name], n)
+		n := cmp.Or(own, usual[name])
+		if n == 0 {
+			return nil
 		}
+		all[name] = useOf("Slots in queue "+name, runs[name], n)
 	}
 	return all
 }
 
+// useOf is the use of slots by n jobs. A worker of short jobs holds more than it runs.
 func useOf(label string, n, of int) *parts.Bar {
-	bar := parts.NewBar(label, float64(min(n, of)), float64(of), parts.NumberText(n)+" of "+parts.NumberText(of), "busy")
+	used := min(n, of)
+	text := parts.NumberText(used) + " of " + parts.NumberText(of)
+	if n > of {
+		text += ", " + parts.NumberText(n-of) + " claimed ahead"
+	}
+	bar := parts.NewBar(label, float64(used), float64(of), text, "busy")
 	return &bar
 }
 

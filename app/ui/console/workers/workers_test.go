@@ -1,6 +1,7 @@
 package workers
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/belfry-run/belfry/job"
@@ -28,5 +29,15 @@ func TestUseOfSlots(t *testing.T) {
 	}
 	if got := queueUse(w, usual, holds[:2]); len(got) != 0 {
 		t.Errorf("of jobs that are not all known: %+v", got)
+	}
+	if got := queueUse(w, nil, holds); len(got) != 0 {
+		t.Errorf("beside a queue whose slots are unknown: %+v", got)
+	}
+	ahead := job.WorkerState{WorkerInfo: job.WorkerInfo{Name: "w", Queues: map[string]int{"default": 10}}, Running: 110}
+	if got := slotUse(ahead, nil); got == nil || got.Text != "10 of 10, 100 claimed ahead" || got.Value != 10 {
+		t.Errorf("%+v", got)
+	}
+	if got := queueUse(ahead, nil, slices.Repeat([]job.Job{{Queue: "default"}}, 110)); got["default"] == nil || got["default"].Text != "10 of 10, 100 claimed ahead" {
+		t.Errorf("%+v", got)
 	}
 }
