@@ -99,7 +99,7 @@ type State struct {
 	BaselineHash string `json:"baseline_hash,omitempty" doc:"Hash of the settings that it was read with"`
 	Candidate    string `json:"candidate,omitempty" doc:"Digest of a change that is not confirmed yet"`
 	Reported     string `json:"reported,omitempty" doc:"Digest of the change that was told last"`
-	Unstable     bool   `json:"unstable,omitempty" doc:"The last checks all differ from the baseline and from each other: no change can be confirmed until two agree"`
+	Unstable     bool   `json:"unstable,omitempty" doc:"Each of the last checks differs from the baseline and from the check before: no change can be confirmed until two agree"`
 	UnstableRun  int    `json:"unstable_run,omitempty" doc:"Checks in a row that differ from the baseline and from the check before"`
 
 	CandidateAt time.Time `json:"candidate_at,omitzero" doc:"When that change was first seen"`

@@ -20,7 +20,7 @@ func TestAPageThatAlwaysDiffersIsShownAsUnstable(t *testing.T) {
 	for i, digest := range []string{"a", "b", "c", "d", "e", "f", "f"} {
 		s.check("clock", task.CheckResult{Outcome: task.CheckOK, Page: &task.PageSeen{Outcome: task.PageText, Digest: digest, ConfigHash: "c", Text: digest, Matches: 1}})
 		says := i == 5
-		for path, text := range map[string]string{"/monitors": "unstable</", "/monitors/clock": "The last 5 checks all differ", "/monitors/clock/versions": "<code>ignore_css</code>"} {
+		for path, text := range map[string]string{"/monitors": "unstable</", "/monitors/clock": "Each of the last 5 checks differs from the one before, so no change", "/monitors/clock/versions": "or serve one variant to Belfry"} {
 			if _, body := v.get(path); strings.Contains(body, text) != says {
 				t.Errorf("after %s, %s shows %q: %t", digest, path, text, !says)
 			}

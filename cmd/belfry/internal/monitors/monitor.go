@@ -201,7 +201,7 @@ func drawMonitor(c *cli.CLI, w io.Writer, m shownMonitor, now time.Time) {
 	}
 	unstable := ""
 	if st.Unstable {
-		unstable = fmt.Sprintf("the last %d checks all differ: no change can be confirmed\nmask or ignore what moves: belfry monitor update %s --mask, --ignore or --ignore-css", st.UnstableRun, m.Name)
+		unstable = fmt.Sprintf("each of the last %d checks differs from the one before: no change can be confirmed\nmask or ignore what moves: belfry monitor update %s --mask, --ignore or --ignore-css\nor serve one variant to Belfry", st.UnstableRun, m.Name)
 	}
 	outage := ""
 	if m.Outage != nil {
