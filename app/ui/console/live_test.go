@@ -66,8 +66,15 @@ func TestMorePagesThanAreKeptUpToDate(t *testing.T) {
 	if status, text := ask("text/event-stream"); status != http.StatusOK || !strings.HasPrefix(text, "event: full\n") {
 		t.Errorf("%d %s", status, text)
 	}
+	b.Call("Page.addScriptToEvaluateOnNewDocument", map[string]any{"source": `window.signs = [];
+		new MutationObserver(all => { for (const {target} of all) if (target.id === 'live') signs.push(target.dataset.state); }).observe(document, {subtree: true, attributes: true, attributeFilter: ['data-state']});`}, nil)
 	b.Visit(server.URL + "/calendars")
 	b.Until(`!!document.querySelector('main > .live-off')`)
+	b.Until(`signs.includes('off')`)
+	var signs string
+	if b.Eval(`signs.join()`, &signs); signs != "off" {
+		t.Errorf("a page without room is %s", signs)
+	}
 	b.Shows("Live updates are off: too many pages are being kept up to date. This page is read again every 30 seconds.", "Not live")
 	b.Axe()
 	for _, width := range []int{390, 1280} {

@@ -7,7 +7,7 @@ import {forget, known, partsOf} from './parts.js';
 import {tellHeld, whatIsMarked, whereLooked} from './steady.js';
 
 const sign = document.getElementById('live');
-let stream, asked = false, busy = false, whole = false,  missed = false, leaving = false, retry = 1000, full = false, note, again;
+let stream, asked = false, busy = false, whole = false,  missed = false, leaving = false, retry = 1000, note, again;
 
 // How long to wait when there is no room for this page, in ms. It is read again then, so that it is no older.
 const wait = 30000;
@@ -32,17 +32,14 @@ function open(late) {
   if (stream || document.hidden) return;
   clearTimeout(again);
   stream = new EventSource(document.body.dataset.stream);
-  const alive = () => {
-    full = false;
+  stream.addEventListener('hello', () => { // to be open is not enough: there may be no room
     say('on', 'Live');
     note?.remove();
     note = undefined;
     retry = 1000;
     if (missed || late) refresh();
     missed = late = false;
-  };
-  stream.onopen = () => { if (!full) alive(); }; // or it may be full still
-  stream.addEventListener('hello', () => { if (full) alive(); });
+  });
   stream.onerror = () => {
     say('off', 'Not live');
     missed = true;
@@ -54,7 +51,7 @@ function open(late) {
     }
   };
   stream.addEventListener('full', e => {
-    full = missed = true;
+    missed = true;
     close();
     say('off', 'Not live');
     tellOff(e.data, ` This page is read again every ${wait / 1000} seconds.`);
