@@ -143,6 +143,7 @@ func TestNoPasswordIsKeptInTheBrowser(t *testing.T) {
 		"/monitors/shop/edit":                "check:\n  http:\n    url: https://shop.example\n    auth:\n      user: a\n      password: hunter2\n",
 		"/tasks/-new?kind=yaml":              "name: call\nhttp:\n  url: https://shop.example\n  auth:\n    user: a\n    password: hunter2\n",
 		"/tasks/-new?kind=json":              `{"name": "call", "http": {"url": "https://a:hunter2@shop.example"}}`,
+		"/tasks/hello/edit?as=yaml":          "kind: command\ncommand:\n  shell: mysql -phunter2 shop\n",
 		"/schedules/hourly/edit":             "task: hello\ninput: {password: hunter2}\nrules: [{every: 5m}]\n",
 	} {
 		open := func() {

@@ -24,7 +24,7 @@ function drafts(restored) {
   const store = () => {
     clearTimeout(timer);
     if (gone) return;
-    if (hides(form)) sessionStorage.removeItem(draft); else sessionStorage.setItem(draft, JSON.stringify({who, action: form.getAttribute('action'), fields: fieldsOf(form)}));
+    sessionStorage.setItem(draft, JSON.stringify({who, action: form.getAttribute('action'), fields: fieldsOf(form)}));
   };
   const forget = () => { clearTimeout(timer); gone = true; sessionStorage.removeItem(draft); };
   const discard = Object.assign(document.createElement('button'), {type: 'button', textContent: 'Discard the draft', className: 'quiet'});
@@ -63,12 +63,9 @@ const texts = form => [...form.elements].filter(e => e.name && !['seen', 'trial_
 
 const fieldsOf = form => texts(form).map(e => [e.name, e.type === 'checkbox' || e.type === 'radio' ? e.checked : e.value]);
 
-// hides says that a definition may have a password in it, which is kept nowhere.
-const hides = form => /auth|passw|secret|token|bearer|credential|private.key|:\/\/[^\s/]*@/i.test(form.elements.definition?.value ?? '');
-
 function keep(form) {
   if (form.getAttribute('method') !== 'post' || !form.closest('main')) return;
-  if (form.elements.definition && form.dataset.draft === undefined || hides(form)) return; // there may be passwords in it
+  if (form.elements.definition) return; // there may be passwords in it
   const fields = fieldsOf(form);
   if (fields.length) sessionStorage.setItem(place, JSON.stringify({who, page: location.pathname + location.search, action: form.getAttribute('action'), fields}));
 }
