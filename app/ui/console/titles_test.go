@@ -57,6 +57,10 @@ func TestTitlesOnPages(t *testing.T) {
 				const link = e.parentElement.getBoundingClientRect(), at = e.getBoundingClientRect(), cut = e => e.scrollWidth > e.clientWidth + 1;
 				return e.checkVisibility() && at.top < link.bottom && (cut(e) || cut(e.previousElementSibling));
 			}).map(e => e.parentElement.textContent)`, &cut)
+			var bare int
+			if b.Eval(`[...document.querySelectorAll(':is(.rows td, .lane) > a:has(.alias)')].filter(e => e.title !== e.querySelector('bdi').textContent + ' – ' + e.querySelector('.alias').textContent).length`, &bare); bare > 0 {
+				t.Errorf("%s: %d links may hide a name that nothing else says", page, bare)
+			}
 			if len(cut) > 0 {
 				t.Errorf("%s: a name stands beside a title and one of them is cut: %q", page, cut)
 			}

@@ -32,7 +32,7 @@ var Funcs = template.FuncMap{
 	"faults": FaultsOf, "problem": ProblemOf, "above": above, "document": NewDocument,
 
 	// What several areas say of jobs, tasks, workers and queues.
-	"assignments": Assignments, "commandLine": CommandLine, "reason": ReasonText, "taskName": taskName, "called": Called,
+	"assignments": Assignments, "commandLine": CommandLine, "reason": ReasonText, "taskName": taskName, "called": Called, "hover": Hover,
 	"jobChip": jobChip, "jobTook": jobTook, "jobRows": NewJobRows, "twin": twin, "workerWord": workerWord, "isolation": isolationText,
 	"loadLag": loadLag, "loadRate": loadRate, "loadWord": loadWord, "waited": waited, "throughput": throughput,
 }

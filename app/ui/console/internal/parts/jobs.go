@@ -39,6 +39,14 @@ func Called(title, name string) template.HTML {
 	return template.HTML("<bdi>" + template.HTMLEscapeString(title) + `</bdi> <span class="alias">` + escaped + "</span>") //nolint:gosec // escaped
 }
 
+// Hover is what a link has where [Called] may have no room for the name: both, as its attribute title.
+func Hover(title, name string) template.HTMLAttr {
+	if title == "" || strings.HasPrefix(name, task.TrialPrefix) {
+		return ""
+	}
+	return template.HTMLAttr(` title="` + template.HTMLEscapeString(title+" – "+name) + `"`) //nolint:gosec // escaped
+}
+
 // JoinedText says of a request for a job that none was made for it; empty: one was.
 func JoinedText(e job.Enqueued) string {
 	switch {
