@@ -270,7 +270,7 @@ func TestScheduleShowsWhatBecameOfItsTimes(t *testing.T) {
 	b.Shows("failed", "enough")
 }
 
-// What has a zone begins with that of the browser, which a person may change.
+// What has a zone begins with that of the browser, which a person may change, or with UTC where times are shown so.
 func TestNewThingsBeginWithTheZoneOfTheBrowser(t *testing.T) {
 	t.Parallel()
 	s := filledSite(t)
@@ -300,5 +300,10 @@ func TestNewThingsBeginWithTheZoneOfTheBrowser(t *testing.T) {
 		t.Errorf("the draft has %s", got)
 	}
 	picture(b, "schedule-new-zone")
+	b.Click(".zones summary")
+	b.Follow(".zones button[value=utc]")
+	if got := zone("/settings/windows/-new", "UTC"); got != "UTC" {
+		t.Errorf("where times are shown in UTC, it begins with %s", got)
+	}
 	b.Quiet(s.url)
 }
