@@ -107,6 +107,13 @@ func TestStatusPageIsMadeEditedAndDeleted(t *testing.T) {
 	b.Click("#f-off")
 	b.Follow("button[value=save]")
 	b.Shows("Disabled: the page is not public.")
+	for _, way := range []string{"try", "yaml", "form"} { // the same page, another way to edit it
+		b.Follow("button[value=" + way + "]")
+		b.Shows("Disabled: the page is not public.")
+		if text := b.Text("main"); strings.Contains(text, "View public page") || strings.Contains(text, "Badge") {
+			t.Errorf("%s shows a disabled page as public: %s", way, text)
+		}
+	}
 	if status, body := s.visitor(s.admin).post("/status-pages/-new", "do", "save", "name", "titled", "sections[0].title", "", "sections[0].titles", "api: Our shop"); status != http.StatusUnprocessableEntity || !strings.Contains(body, "name what the section shows") || !strings.Contains(body, "Our shop") {
 		t.Errorf("a section of titles only: %d %s", status, body)
 	}

@@ -175,14 +175,15 @@ func saveStatusPage(p *page) error {
 		return err
 	}
 	if p.R.PostFormValue("do") == "try" && !p.R.PostForm.Has("definition") {
-		return p.Show("status-page", statusPageData{p.statusPageForm(name, n+1, p.R.PostForm, nil), monitor.StatusPage{Namespace: p.Namespace, Name: name}})
+		s, err := readStatusPage(p.R.PostForm, name, n)
+		return p.Show("status-page", statusPageData{p.statusPageForm(name, n+1, p.R.PostForm, nil), p.typedPage(name, s, err)})
 	}
 	s, text, shown, err := forms.ReadEither(p.Page, "status page", name == "", func() (monitor.StatusPage, error) { return readStatusPage(p.R.PostForm, name, n) })
 	if shown {
 		if err == nil {
 			n = len(s.Sections) + moreSections
 		}
-		d := statusPageData{p.statusPageForm(name, max(n, 1), forms.ValuesOf(p.Page, text, err, s, statusPageGroups(name == "", n, "", true)), err), monitor.StatusPage{Namespace: p.Namespace, Name: name}}
+		d := statusPageData{p.statusPageForm(name, max(n, 1), forms.ValuesOf(p.Page, text, err, s, statusPageGroups(name == "", n, "", true)), err), p.typedPage(name, s, err)}
 		d.AsText = text
 		return forms.ShowAgain(p.Page, "status-page", d, err)
 	}
@@ -213,6 +214,15 @@ func saveStatusPage(p *page) error {
 		return p.Again("status-page", d, err)
 	}
 	return p.Done(p.Link("status-pages", s.Name), "Status page %s is saved.", s.Name)
+}
+
+// typedPage is the page that a form is about, as it was typed where that could be read.
+func (p *page) typedPage(name string, s monitor.StatusPage, err error) monitor.StatusPage {
+	if err != nil {
+		s = monitor.StatusPage{}
+	}
+	s.Namespace, s.Name = p.Namespace, name
+	return s
 }
 
 // readStatusPage makes a status page of a form with n sections.
