@@ -92,7 +92,7 @@ var everyPage = []struct {
 	{name: "announcement-new-page", path: "/status-pages/public/announcements/-new", says: []string{"New announcement", "until it is ended"}},
 	{name: "status-page", path: "/status-pages/public", says: []string{"View public page"}},
 	{name: "alerts", path: "/alerts", says: []string{"team", "all", "sent"}},
-	{name: "alerts-empty", path: "/alerts?namespace=nobody", says: []string{"No alert was sent yet."}},
+	{name: "alerts-empty", path: "/alerts?namespace=nobody", says: []string{"No notification was sent yet."}},
 	{name: "alert-rules", path: "/alert-rules", says: []string{"everything", "team", "never"}},
 	{name: "alert-rule-new", path: "/alert-rules/-new", says: []string{"New alert rule"}},
 	{name: "alert-rule", path: "/alert-rules/all", says: []string{"Alert rule all"}},
