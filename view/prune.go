@@ -14,7 +14,7 @@ func (m Manifest) CheckPrune(o ApplyOptions) error {
 	if !o.Prune || definesIn(o.Namespace, m) {
 		return nil
 	}
-	return core.InvalidField("prune", "", "would delete everything in namespace "+o.Namespace+": the files name nothing that is to stay", "name what is to stay")
+	return core.InvalidField("prune", "", "would delete everything in namespace "+o.Namespace+": the manifest names nothing that is to stay", "name what is to stay")
 }
 
 func definesIn(namespace string, m Manifest) bool {
