@@ -132,10 +132,6 @@ const flowRows = `
 var flows = []transition{
 	signal("signal", "run", workflow.Signal{Name: "go", ID: "1"}),
 	signal("approve", "run", workflow.Signal{Name: "gate", ID: "1"}),
-	signal("signal before the begin", "second run", workflow.Signal{Name: "go", ID: "1"}),
-	{"cancel before the begin", func(ctx context.Context, w *world, st *store.Store) (any, error) {
-		return w.cancel(ctx, st, "second run")
-	}},
 	finishOf("settle that starts steps", "first", job.Finish{Outcome: job.OutcomeOK}),
 	finishOf("settle that fails a step", "first", job.Finish{Outcome: job.OutcomeError, Error: "no"}),
 	{"cancel run", func(ctx context.Context, w *world, st *store.Store) (any, error) { return w.cancel(ctx, st, "run") }},
@@ -182,6 +178,19 @@ var flows = []transition{
 	}},
 }
 
+// beginnings are the transitions that meet at a run that has not begun.
+var beginnings = []transition{
+	signal("signal before the begin", "second run", workflow.Signal{Name: "go", ID: "1"}),
+	{"cancel before the begin", func(ctx context.Context, w *world, st *store.Store) (any, error) {
+		return w.cancel(ctx, st, "second run")
+	}},
+	named(flows, "start workflows"),
+}
+
+func named(all []transition, name string) transition {
+	return all[slices.IndexFunc(all, func(tr transition) bool { return tr.name == name })]
+}
+
 func signal(name, role string, s workflow.Signal) transition {
 	return transition{name, func(ctx context.Context, w *world, st *store.Store) (any, error) {
 		out, err := st.SendSignal(ctx, "default", w.jobs[role], s)
@@ -209,6 +218,8 @@ func finishOf(name, role string, f job.Finish) transition {
 }
 
 func TestInterleavingsOfFlows(t *testing.T) { everyPair(t, flows, (*world).flowing) }
+
+func TestInterleavingsOfBeginnings(t *testing.T) { everyPair(t, beginnings, (*world).flowing) }
 
 // These alone are enough to find that runs are not locked before their items.
 func TestInterleavingsOfACancelAndASettle(t *testing.T) {
