@@ -64,6 +64,11 @@ func (s *Store) StartWorkflows(ctx context.Context) (out core.Promoted, err erro
 		if out.Jobs = len(rows); err != nil || out.Jobs == 0 {
 			return err
 		}
+		// A clock that was set is followed first. Whoever follows it meanwhile does not see runs that are not committed, and
+		// would leave their times where they are.
+		if _, err := c.Trusted(); err != nil {
+			return err
+		}
 		engine := job.WorkerState{WorkerInfo: job.WorkerInfo{Kinds: []task.Kind{task.KindWorkflow}}} // as a claim does
 		if rows, err = c.s.jobs.Hooks.CatchUp(c.jobs(), engine, rows, func([]jobs.JobRow) error { return nil }); err != nil {
 			return err
