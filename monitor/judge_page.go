@@ -25,7 +25,7 @@ func pageFailure(o Observation) Observation {
 }
 
 // page compares what was seen of a page with its baseline. Texts that were read with other settings are not compared: the first of
-// the new ones is the baseline, and nobody is told.
+// the new ones is the baseline, and no alert is sent.
 func (h *hearing) page(o Observation) {
 	seen, s := o.Page, &h.s
 	if seen == nil || seen.Digest == "" {

@@ -116,7 +116,7 @@ func TestAPageThatIsNeverTwiceTheSameIsUnstable(t *testing.T) {
 		{"at the fifth, and looked at in its turn alone", "a b c d e f", task.PageCheck{}, true, 5, ""},
 		{"from then on", "a b c d e f g", task.PageCheck{}, true, 6, ""},
 		{"two that take turns", "a b c b c b", task.PageCheck{}, true, 5, ""},
-		{"pinned, beside what was told", "a b b c d e f g", task.PageCheck{Baseline: task.BaselinePinned}, true, 5, ""},
+		{"pinned, beside a version that was alerted", "a b b c d e f g", task.PageCheck{Baseline: task.BaselinePinned}, true, 5, ""},
 		{"pinned, and back to what was told", "a b b c d e f g b", task.PageCheck{Baseline: task.BaselinePinned}, false, 0, ""},
 		{"a failure and a check that was not made say nothing", "a b c - d error e f", task.PageCheck{}, true, 5, ""},
 		{"until two agree", "a b c d e f g g", task.PageCheck{}, false, 0, ""},

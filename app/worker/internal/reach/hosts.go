@@ -8,9 +8,9 @@ import (
 	"github.com/belfry-run/belfry/task"
 )
 
-// hosts lets so many checks at once to each host and port. It knows only those at which somebody is, and the tasks whose last
-// check had to wait for too long: these go first the next time. Where more look at a host that is silent than can wait for it
-// in their time, each still comes to a result of its own at every other check, and not the same ones each time.
+// hosts limits the checks that are at a host and port at the same time. It keeps hosts in use, and tasks whose last check
+// waited for too long: these go first the next time. So when a silent host has more monitors than can be checked in time, each
+// of them still gets a result at every other check.
 type hosts struct {
 	limit int
 	mu    sync.Mutex

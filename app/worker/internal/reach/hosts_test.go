@@ -44,7 +44,7 @@ func TestThoseThatWereLateGoFirst(t *testing.T) {
 			t.Errorf("turns in the order %v, want %v", order, want)
 		}
 		if len(h.open) != 0 {
-			t.Errorf("%d hosts are kept at which nobody is", len(h.open))
+			t.Errorf("%d hosts are kept that are not in use", len(h.open))
 		}
 	})
 }
