@@ -338,7 +338,8 @@ func (w *world) checkRate(of, key string, claims []time.Duration) {
 	for i, from := range claims {
 		for n, to := range claims[i:] {
 			rate, changes := w.most(of, from, to, func(a allowance) int { return a.perMinute })
-			burst, _ := w.most(of, from-10*time.Minute, to, func(a allowance) int { return a.burst })
+			// What has a place keeps it when the burst is made smaller, for as long as its queue is paused.
+			burst, _ := w.most(of, 0, to, func(a allowance) int { return a.burst })
 			most := burst + (changes+1)*(burst+1) + int((to-from+100*time.Millisecond)*time.Duration(rate)/time.Minute)
 			if n+1 > most {
 				w.broken(limitRate, "%d jobs of %s with key %q were claimed from %s to %s, of %d", n+1, of, key, from, to, most)
