@@ -76,9 +76,17 @@ func (n *notifier) Run(ctx context.Context, heard func(string)) error {
 	var sender sync.WaitGroup
 	sender.Go(func() { n.send(ctx) })
 	defer sender.Wait()
+	away := false // said once, or a night without the database would be a line a second
 	for ctx.Err() == nil {
-		if err := n.listen(ctx, heard); err != nil && ctx.Err() == nil {
-			n.log.Warn("wake-ups interrupted, polling meanwhile", "error", err)
+		err := n.listen(ctx, func() {
+			if away {
+				n.log.Info("wake-ups are back")
+			}
+			away = false
+		}, heard)
+		if err != nil && ctx.Err() == nil && !away {
+			n.log.Warn("wake-ups interrupted, polling until they are back", "error", err)
+			away = true
 		}
 		heard("")
 		select {
@@ -156,7 +164,8 @@ func payload(topics []string) string {
 	return "*"
 }
 
-func (n *notifier) listen(ctx context.Context, heard func(string)) error {
+// listen hears until its connection breaks. It calls begun once it hears.
+func (n *notifier) listen(ctx context.Context, begun func(), heard func(string)) error {
 	conn, err := n.pool.Acquire(ctx)
 	if err != nil {
 		return err
@@ -166,6 +175,7 @@ func (n *notifier) listen(ctx context.Context, heard func(string)) error {
 	if _, err := raw.Exec(ctx, "listen "+n.channel); err != nil {
 		return err
 	}
+	begun()
 	heard("")
 	for {
 		msg, err := raw.WaitForNotification(ctx)
