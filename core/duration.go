@@ -1,6 +1,7 @@
 package core
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"regexp"
@@ -31,8 +32,11 @@ func ParseDuration(s string) (Duration, error) {
 		if !found {
 			continue
 		}
-		n, err := strconv.ParseUint(head, 10, 31)
-		if err != nil || time.Duration(n) > (math.MaxInt64-total)/unit.size {
+		n, err := strconv.ParseUint(head, 10, 64)
+		if errors.Is(err, strconv.ErrRange) || err == nil && n > uint64((math.MaxInt64-total)/unit.size) {
+			return 0, tooLong(s)
+		}
+		if err != nil {
 			return 0, noDuration(s)
 		}
 		total += time.Duration(n) * unit.size
@@ -41,10 +45,21 @@ func ParseDuration(s string) (Duration, error) {
 		}
 	}
 	d, err := time.ParseDuration(rest)
-	if err != nil || d < 0 || d > math.MaxInt64-total {
+	switch {
+	case err != nil && goDuration.MatchString(rest), err == nil && d > math.MaxInt64-total:
+		return 0, tooLong(s)
+	case err != nil || d < 0:
 		return 0, noDuration(s)
 	}
 	return Duration(total + d), nil
+}
+
+// goDuration is what [time.ParseDuration] reads unless it is too long, which its error does not tell apart.
+var goDuration = regexp.MustCompile(`^([0-9]+(\.[0-9]*)?(ns|us|µs|ms|s|m|h))+$`)
+
+// tooLong says that a text is a duration, and where they end.
+func tooLong(s string) error {
+	return fmt.Errorf("%q is longer than the 106751 days that a duration can have", s)
 }
 
 // noDuration says what to write instead of a text that is none.

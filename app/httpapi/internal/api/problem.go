@@ -143,7 +143,7 @@ func ownField(op *huma.Operation, d *huma.ErrorDetail) core.FieldError {
 		f.Message = "is not a parameter here"
 		f.Hint = body.NearHint(f.Field, ParameterNames(op))
 	case d.Message == "invalid integer":
-		f.Message = "is not a whole number"
+		f.Message = body.NoWhole(f.Value)
 	case d.Message == "invalid boolean":
 		f.Message, f.Hint = "is neither true nor false", ""
 	case strings.HasPrefix(d.Message, "invalid date/time"):

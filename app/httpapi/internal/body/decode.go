@@ -115,7 +115,11 @@ func (f *faults) value(path string, t reflect.Type, raw json.RawMessage) {
 		f.items(path, t, raw)
 	default:
 		if err := json.Unmarshal(raw, reflect.New(t).Interface()); err != nil {
-			f.add(path, raw, "is not "+kindName(t), "")
+			what := "is not " + kindName(t)
+			if reflect.Int <= t.Kind() && t.Kind() <= reflect.Uint64 {
+				what = NoWhole(string(raw))
+			}
+			f.add(path, raw, what, "")
 		}
 	}
 }
@@ -226,6 +230,14 @@ func kindName(t reflect.Type) string {
 		return "a number"
 	}
 	return "a whole number"
+}
+
+// NoWhole says what is wrong with a text that was not taken for a whole number.
+func NoWhole(text string) string {
+	if digits := strings.TrimPrefix(text, "-"); digits != "" && strings.Trim(digits, "0123456789") == "" {
+		return "is out of range for a whole number"
+	}
+	return "is not a whole number"
 }
 
 // NearHint suggests a known name that is like another.
