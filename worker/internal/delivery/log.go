@@ -45,6 +45,7 @@ type Log struct {
 	cut      int           // bytes over the limit
 	dropped  int           // bytes that could not be delivered
 	unsent   int           // bytes in runs, in carry, and under way
+	midLine  bool          // the last line has not ended
 	patient  bool          // a delivery has worked since a writer gave up
 	closed   bool          // the attempt has ended
 	giveUpAt time.Time     // when closed
@@ -111,6 +112,7 @@ func (l *Log) add(s job.Stream, p []byte) {
 	r := l.runFor(s)
 	r.data = append(r.data, p...)
 	l.unsent += len(p)
+	l.midLine = p[len(p)-1] != '\n'
 	l.ship.dirty(l, l.unsent >= bigLog)
 }
 
@@ -228,6 +230,9 @@ func (l *Log) Close() {
 	defer l.mu.Unlock()
 	if l.closed {
 		return
+	}
+	if l.midLine && l.cut+l.dropped > 0 { // the line is ours, not the rest of one of the program's
+		l.add(job.Log, []byte{'\n'})
 	}
 	if l.cut > 0 {
 		l.add(job.Log, fmt.Appendf(nil, "belfry: %d bytes of output over the limit of %d were cut\n", l.cut, l.limit))
