@@ -36,7 +36,7 @@ func remoteWorker(ctx context.Context, c *cli.CLI, l *config.Loaded, join string
 	if err != nil {
 		return err
 	}
-	w.Logger.Info("working", "server", l.ServerURL(), "commands", l.AllowCommands)
+	w.Logger.Info("worker starts", "server", l.ServerURL(), "commands", l.AllowCommands)
 	return w.Run(ctx)
 }
 
